@@ -1,0 +1,66 @@
+#include "textflag.h"
+#include "go_asm.h" // Frame_SP and the like: this package's own types, laid out by the compiler
+
+// func Getg() uintptr
+//
+// Out: ret = the running goroutine, from thread-local storage.
+TEXT ·Getg(SB), NOSPLIT, $0-8
+	MOVQ (TLS), AX
+	MOVQ AX, ret+0(FP)
+	RET
+
+// func Pause(cycles uint32)
+//
+// AX counts down; PAUSE tells the core that this is a spin.
+TEXT ·Pause(SB), NOSPLIT, $0-4
+	MOVL cycles+0(FP), AX
+	TESTL AX, AX
+	JEQ  done
+again:
+	PAUSE
+	SUBL $1, AX
+	JNE  again
+done:
+	RET
+
+// Register entry, behind the func value transfer: func(from, to, warm *Frame)
+//
+// In:   AX = from, BX = to, CX = warm, R14 = g, X15 = 0 (Go's register ABI).
+// Uses: DX = the slot that holds to, SI, DI.
+// No frame: the return address on the stack is that of the Go caller, to which coroswitch(AX = coro) returns.
+TEXT ·switchEntry(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ Frame_Slot(BX), DX
+	MOVQ DX, Frame_Slot(AX)   // no write barrier, see Frame
+	MOVQ AX, Slot_Holder(DX)
+	MOVQ SP, Frame_SP(AX)
+	MOVQ Frame_G(CX), SI
+	MOVQ Frame_SP(CX), DI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	PREFETCHT0 (DI)
+	PREFETCHT0 64(DI)
+	PREFETCHT0 128(DI)
+	MOVQ Slot_Coro(DX), AX
+	MOVQ ·coroswitchPC(SB), SI
+	JMP  SI
+
+// Register entry, behind the func value Prefetch. In: AX = address.
+TEXT ·prefetchEntry(SB), NOSPLIT|NOFRAME, $0-0
+	PREFETCHT0 (AX)
+	RET
+
+// Register entry, behind the func value callerPC.
+//
+// In:  BP = the Go caller's frame pointer. Out: AX = the return address of that caller's frame.
+TEXT ·callerPCEntry(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ 8(BP), AX
+	RET
+
+// The routines' own addresses; taking them in Go would give the wrappers'.
+DATA ·switchEntryPC(SB)/8, $·switchEntry(SB)
+GLOBL ·switchEntryPC(SB), RODATA, $8
+DATA ·prefetchEntryPC(SB)/8, $·prefetchEntry(SB)
+GLOBL ·prefetchEntryPC(SB), RODATA, $8
+DATA ·callerPCEntryPC(SB)/8, $·callerPCEntry(SB)
+GLOBL ·callerPCEntryPC(SB), RODATA, $8

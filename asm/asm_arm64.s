@@ -1,0 +1,66 @@
+#include "textflag.h"
+#include "go_asm.h" // Frame_SP and the like: this package's own types, laid out by the compiler
+
+// func Getg() uintptr
+//
+// Out: ret = the running goroutine, which arm64 keeps in R28.
+TEXT ·Getg(SB), NOSPLIT, $0-8
+	MOVD g, R0
+	MOVD R0, ret+0(FP)
+	RET
+
+// func Pause(cycles uint32)
+//
+// R0 counts down; YIELD tells the core that this is a spin.
+TEXT ·Pause(SB), NOSPLIT, $0-4
+	MOVWU cycles+0(FP), R0
+	CBZ   R0, done
+again:
+	YIELD
+	SUBW  $1, R0
+	CBNZ  R0, again
+done:
+	RET
+
+// Register entry, behind the func value transfer: func(from, to, warm *Frame)
+//
+// In:   R0 = from, R1 = to, R2 = warm, R28 = g, R30 = the return address in the Go caller (Go's register ABI).
+// Uses: R3 = the slot that holds to, R4, R5.
+// No frame: coroswitch(R0 = coro) returns to R30.
+TEXT ·switchEntry(SB), NOSPLIT|NOFRAME, $0-0
+	MOVD Frame_Slot(R1), R3
+	MOVD R3, Frame_Slot(R0)   // no write barrier, see Frame
+	MOVD R0, Slot_Holder(R3)
+	MOVD RSP, R4
+	MOVD R4, Frame_SP(R0)
+	MOVD Frame_G(R2), R4
+	MOVD Frame_SP(R2), R5
+	PRFM (R4), PLDL1KEEP
+	PRFM 64(R4), PLDL1KEEP
+	PRFM 128(R4), PLDL1KEEP
+	PRFM (R5), PLDL1KEEP
+	PRFM 64(R5), PLDL1KEEP
+	PRFM 128(R5), PLDL1KEEP
+	MOVD Slot_Coro(R3), R0
+	MOVD ·coroswitchPC(SB), R4
+	B    (R4)
+
+// Register entry, behind the func value Prefetch. In: R0 = address.
+TEXT ·prefetchEntry(SB), NOSPLIT|NOFRAME, $0-0
+	PRFM (R0), PLDL1KEEP
+	RET
+
+// Register entry, behind the func value callerPC.
+//
+// In:  R29 = the Go caller's frame pointer. Out: R0 = the return address of that caller's frame.
+TEXT ·callerPCEntry(SB), NOSPLIT|NOFRAME, $0-0
+	MOVD 8(R29), R0
+	RET
+
+// The routines' own addresses; taking them in Go would give the wrappers'.
+DATA ·switchEntryPC(SB)/8, $·switchEntry(SB)
+GLOBL ·switchEntryPC(SB), RODATA, $8
+DATA ·prefetchEntryPC(SB)/8, $·prefetchEntry(SB)
+GLOBL ·prefetchEntryPC(SB), RODATA, $8
+DATA ·callerPCEntryPC(SB)/8, $·callerPCEntry(SB)
+GLOBL ·callerPCEntryPC(SB), RODATA, $8

@@ -1,0 +1,48 @@
+//go:build !amd64 && !arm64
+
+package asm
+
+import (
+	"bytes"
+	"runtime"
+	"strconv"
+)
+
+// Supported reports whether this architecture has the assembly.
+const Supported = false
+
+// Getg returns the running goroutine's identity, here its number as its stack trace shows it. About a microsecond.
+func Getg() uintptr {
+	var buf [40]byte
+	text := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
+	digits, _, _ := bytes.Cut(text, []byte(" "))
+	id, err := strconv.ParseUint(string(digits), 10, 64)
+	if err != nil {
+		panic("netco/asm: no goroutine number in " + string(text))
+	}
+	return uintptr(id)
+}
+
+// Pause spins for about the given number of pause instructions; without assembly it does nothing.
+func Pause(cycles uint32) {}
+
+// Prefetch is a hint, here ignored.
+func Prefetch(addr uintptr) {}
+
+// SetSwitch has nothing to set here.
+func SetSwitch(pc uintptr) {}
+
+// Switch is never selected here.
+func Switch(from, to, warm *Frame) {
+	panic("netco/asm: no context switch on " + runtime.GOARCH)
+}
+
+// At is never used here.
+func At[F any](pc uintptr) (f F) { return f }
+
+// CallerPC returns the program counter to which the function that calls it will return.
+var CallerPC = func() uintptr {
+	var pcs [1]uintptr
+	runtime.Callers(3, pcs[:])
+	return pcs[0]
+}

@@ -1,0 +1,88 @@
+//go:build amd64 || arm64
+
+package asm
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// Supported reports whether this architecture has the assembly.
+const Supported = true
+
+// Getg returns the running goroutine's identity: its address in the runtime, unique while the goroutine lives and
+// used again by a later one. It is never dereferenced. About a nanosecond.
+func Getg() uintptr
+
+// Pause spins for about the given number of pause instructions without leaving the core.
+func Pause(cycles uint32)
+
+// The bodies stand in the .s files; they are entered through the func values below.
+func switchEntry()
+func prefetchEntry()
+func callerPCEntry()
+
+var (
+	switchEntryPC   uintptr // set by the assembler, never written
+	prefetchEntryPC uintptr
+	callerPCEntryPC uintptr
+
+	coroswitchPC uintptr // written once by SetSwitch, before the first Switch
+)
+
+// code is what a Go func value points at: a code pointer and, for closures, the captured variables.
+type code struct{ pc uintptr }
+
+// entry makes a func value of type F whose code is at pc. The code pointer lives on the heap like a closure's.
+func entry[F any](pc uintptr) F {
+	c := &code{pc}
+	return *(*F)(unsafe.Pointer(&c))
+}
+
+var (
+	transfer func(from, to, warm *Frame)
+
+	// Prefetch brings the cache line at addr closer. It is a hint and cannot fault, whatever addr is.
+	Prefetch = entry[func(addr uintptr)](prefetchEntryPC)
+)
+
+// SetSwitch tells the entry point of the runtime's coroutine switch. To be called once, before the first Switch.
+func SetSwitch(pc uintptr) {
+	coroswitchPC = pc
+	transfer = entry[func(from, to, warm *Frame)](switchEntryPC)
+}
+
+// Switch parks the caller, whose frame is from, in the slot that holds to, and runs to; it returns when something
+// switches to from. Meanwhile it prefetches the goroutine and the top of the stack of warm, which will run soon.
+//
+// Preconditions: SetSwitch was called; to's slot came from the runtime's newcoro on this thread under the same thread
+// locks; to is parked and is not from.
+func Switch(from, to, warm *Frame) { transfer(from, to, warm) }
+
+// At makes a func value of type F of the code at pc. The caller answers for pc being the register-ABI entry of a
+// Go function of that type.
+func At[F any](pc uintptr) F { return entry[F](pc) }
+
+// CallerPC returns the program counter to which the function that calls it will return: "who called me",
+// for two nanoseconds instead of a stack walk. The function that calls it must not be inlined.
+//
+// It is a variable because it must be entered straight from that function: it reads the frame pointer. Where that
+// gives another answer than the runtime's own unwinder, the unwinder is used.
+var CallerPC = chooseCallerPC()
+
+func chooseCallerPC() func() uintptr {
+	read := entry[func() uintptr](callerPCEntryPC)
+	if probeCallerPC(read) {
+		return read
+	}
+	return callerPCSlow
+}
+
+func callerPCSlow() uintptr {
+	var pcs [1]uintptr
+	runtime.Callers(3, pcs[:])
+	return pcs[0]
+}
+
+//go:noinline
+func probeCallerPC(read func() uintptr) bool { return read() == callerPCSlow() }

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/load"
+)
+
+// echoRound is one measurement of one server.
+type echoRound struct {
+	Conns      int     `json:"conns"`
+	Server     string  `json:"server"`
+	Pair       int     `json:"pair"` // rounds of the same pair ran side by side
+	Backend    string  `json:"backend,omitempty"`
+	GOMAXPROCS int     `json:"gomaxprocs"`
+	Requests   uint64  `json:"requests"`
+	ElapsedNs  int64   `json:"elapsed_ns"`
+	Rate       float64 `json:"req_per_s"`
+	P50Us      float64 `json:"p50_us"`
+	P99Us      float64 `json:"p99_us"`
+	P999Us     float64 `json:"p999_us"`
+	MaxUs      float64 `json:"max_us"`
+	CPUUs      float64 `json:"cpu_us_per_req"`    // over the window, exact
+	UserUs     float64 `json:"user_us_per_req"`   // the kernel's split of it, sampled
+	SystemUs   float64 `json:"system_us_per_req"` // dto.
+	RSS        int64   `json:"rss_bytes"`
+	Switches   float64 `json:"ctx_switches_per_req"`
+	Voluntary  float64 `json:"voluntary_switches_per_req"`
+	ClientBusy float64 `json:"client_busy"`
+}
+
+func runEcho(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	cfg, err := parseEcho(args, stdout)
+	if err != nil {
+		return err
+	}
+	out, err := newReport(cfg.JSON)
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	rounds, err := measureEcho(ctx, cfg, stdout, newProgress(stderr))
+	if len(rounds) > 0 {
+		// What was measured before a failure is worth keeping.
+		err = errors.Join(err, out.write(newEnvironment(started), cfg, err, rounds))
+	}
+	return err
+}
+
+// measureEcho runs all sections and prints each one's table when it is done.
+func measureEcho(ctx context.Context, cfg *echoConfig, stdout io.Writer, p *progress) ([]echoRound, error) {
+	var all []echoRound
+	total := len(cfg.Conns) * cfg.Rounds * len(cfg.Servers)
+	p.note("%d rounds, about %v", total, cfg.total().Round(time.Second))
+	for _, conns := range cfg.Conns {
+		var section []echoRound
+		for pair := range cfg.Rounds {
+			for _, server := range turnOrder(cfg.Servers, pair) {
+				head := fmt.Sprintf("round %d/%d: %d conns, %s", len(all)+1, total, conns, server)
+				p.update("%s ...", head)
+				r, err := echoOnce(ctx, cfg, server, conns)
+				if err != nil {
+					p.end()
+					return all, fmt.Errorf("%s: %w", head, err)
+				}
+				r.Pair = pair
+				p.line("%s: %.0f req/s, p99 %.0f µs, %.2f µs CPU/req", head, r.Rate, r.P99Us, r.CPUUs)
+				section, all = append(section, *r), append(all, *r)
+			}
+		}
+		p.end()
+		printEcho(stdout, cfg, conns, section)
+	}
+	return all, nil
+}
+
+// turnOrder turns the order round in every other round (a b, b a, a b), so that
+// a steady drift of the machine favours nobody.
+func turnOrder(servers []string, round int) []string {
+	order := append([]string(nil), servers...)
+	if round%2 == 1 {
+		for i, s := range servers {
+			order[len(order)-1-i] = s
+		}
+	}
+	return order
+}
+
+// echoOnce measures one server in a fresh process. Whatever happens, the
+// process is gone when it returns.
+func echoOnce(ctx context.Context, cfg *echoConfig, server string, conns int) (*echoRound, error) {
+	p, err := child.Start(ctx, cfg.ServerCPUs, serverEnv(cfg.Procs), serverArgs(cfg, server))
+	if err != nil {
+		return nil, err
+	}
+	defer p.Kill()
+	r, err := driveEcho(ctx, cfg, p, conns)
+	if err != nil {
+		return nil, err
+	}
+	r.Server = server
+	return r, p.Stop()
+}
+
+func serverArgs(cfg *echoConfig, server string) []string {
+	return []string{"serve", "-impl", server, "-procs", strconv.Itoa(cfg.Procs), "-addr", cfg.Addr.String(),
+		"-size", strconv.Itoa(cfg.Size), "-spin", cfg.Spin}
+}
+
+// serverEnv is the environment with GOMAXPROCS as asked for: set from the
+// child's start, or Go's default.
+func serverEnv(procs int) []string {
+	var env []string
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, "GOMAXPROCS=") {
+			env = append(env, kv)
+		}
+	}
+	if procs > 0 {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(procs))
+	}
+	return env
+}
+
+// driveEcho puts the load on p and takes its figures.
+//
+// CPU time is read by the generator at the very edges of the window. Context
+// switches and the user and system split come from the child through the pipe,
+// which under load takes milliseconds, so they are counted per request answered
+// between the two replies.
+func driveEcho(ctx context.Context, cfg *echoConfig, p *child.Process, conns int) (*echoRound, error) {
+	addr, err := netip.ParseAddrPort(p.Hello.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("the server's address: %w", err)
+	}
+	l, err := load.Dial(ctx, load.Config{
+		Addr: addr, Conns: conns, Size: cfg.Size, Pipeline: cfg.Pipeline, Threads: cfg.Threads, CPUs: cfg.ClientCPUs,
+		Warmup: cfg.Warmup, Duration: cfg.Duration, Stall: cfg.Stall, Verify: cfg.Verify, ServerPID: p.PID(),
+	})
+	if err != nil {
+		return nil, p.Explain(err)
+	}
+	defer l.Close()
+
+	var before usageMark
+	var markErr error
+	marked := make(chan struct{})
+	ran := make(chan struct{})
+	go func() {
+		defer close(marked)
+		select {
+		case <-l.Warm():
+			before, markErr = markUsage(p, l)
+		case <-ran:
+		}
+	}()
+	res, err := l.Run(ctx)
+	close(ran)
+	<-marked
+	if err = errors.Join(err, markErr); err != nil {
+		return nil, p.Explain(err)
+	}
+	after, err := markUsage(p, l)
+	if err != nil {
+		return nil, err
+	}
+	rss, err := p.RSS()
+	if err != nil {
+		return nil, err
+	}
+	if res.Requests == 0 {
+		return nil, fmt.Errorf("no request was answered within %v", cfg.Duration)
+	}
+	r := newEchoRound(res, before, after)
+	r.Conns, r.RSS, r.Backend, r.GOMAXPROCS = conns, rss, p.Hello.Backend, p.Hello.GOMAXPROCS
+	return r, nil
+}
+
+// usageMark is a reading of the child's resource usage and how many requests
+// had been answered when it came.
+type usageMark struct {
+	stat     child.Stat
+	requests uint64
+}
+
+func markUsage(p *child.Process, l *load.Load) (usageMark, error) {
+	s, err := p.Stat()
+	return usageMark{s, l.Completed()}, err
+}
+
+func newEchoRound(res *load.Result, before, after usageMark) *echoRound {
+	us := func(q float64) float64 { return float64(res.Latency.Quantile(q)) / 1000 }
+	between := float64(max(after.requests-before.requests, 1))
+	per := func(a, b int64) float64 { return float64(b-a) / between }
+	a, b := before.stat, after.stat
+	return &echoRound{
+		Requests:   res.Requests,
+		ElapsedNs:  res.Elapsed.Nanoseconds(),
+		Rate:       float64(res.Requests) / res.Elapsed.Seconds(),
+		P50Us:      us(0.5),
+		P99Us:      us(0.99),
+		P999Us:     us(0.999),
+		MaxUs:      us(1),
+		CPUUs:      float64(res.ServerCPU.Nanoseconds()) / 1000 / float64(res.Requests),
+		UserUs:     per(a.UserUs, b.UserUs),
+		SystemUs:   per(a.SystemUs, b.SystemUs),
+		Voluntary:  per(a.Voluntary, b.Voluntary),
+		Switches:   per(a.Voluntary+a.Involuntary, b.Voluntary+b.Involuntary),
+		ClientBusy: res.Busy(),
+	}
+}

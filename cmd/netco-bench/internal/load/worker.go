@@ -1,0 +1,237 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/cpulist"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/hist"
+)
+
+const (
+	eventBatch = 256
+	// pollMillis bounds one wait, so that a stop and a stall are seen.
+	pollMillis = 50
+	// stallScan is how often the connections are looked over for a stall.
+	stallScan = int64(250 * time.Millisecond)
+)
+
+// errStopped ends a worker because another one failed or the run was cancelled.
+var errStopped = errors.New("stopped")
+
+// worker drives its share of the connections from one thread. Its phases, all
+// changed by the worker itself:
+//
+//	warm-up -> window -> drain -> done
+//
+// In the drain no request is sent; it ends when none is in flight. Fields are
+// the worker's own unless marked.
+type worker struct {
+	load   *Load
+	epfd   int
+	conns  []conn
+	first  int // number of conns[0] in the whole load
+	size   int
+	verify bool
+	stream []byte // read only, shared
+	buf    []byte
+
+	start    time.Time
+	latency  hist.Histogram
+	done     uint64 // answered since the start
+	draining bool
+	window   window
+
+	completed atomic.Uint64 // done, published once per batch
+}
+
+// window is the measured part of a run, its fields first the clocks at its
+// beginning, then the differences.
+type window struct {
+	requests  uint64
+	elapsed   time.Duration
+	serverCPU time.Duration
+	clientCPU time.Duration
+}
+
+func dialWorker(ctx context.Context, l *Load, stream []byte, first, last int) (_ *worker, err error) {
+	cfg := &l.cfg
+	w := &worker{
+		load: l, epfd: -1, first: first, size: cfg.Size, verify: cfg.Verify,
+		stream: stream, buf: make([]byte, maxChunk), conns: make([]conn, 0, last-first),
+	}
+	defer func() {
+		if err != nil {
+			w.close()
+		}
+	}()
+	if w.epfd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("epoll_create1: %w", err)
+	}
+	stamps := make([]int64, (last-first)*cfg.Pipeline)
+	for i := first; i < last; i++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		fd, err := dial(cfg.Addr)
+		if err != nil {
+			return nil, &ConnError{i, "connect to " + cfg.Addr.String(), err}
+		}
+		n := len(w.conns)
+		w.conns = append(w.conns, conn{
+			fd: fd, left: cfg.Size, sendPos: streamStart(i), recvPos: streamStart(i),
+			stamps: stamps[n*cfg.Pipeline : (n+1)*cfg.Pipeline],
+		})
+		ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(n)}
+		if err := unix.EpollCtl(w.epfd, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
+			return nil, &ConnError{i, "epoll_ctl", err}
+		}
+	}
+	return w, nil
+}
+
+func (w *worker) close() {
+	for i := range w.conns {
+		unix.Close(w.conns[i].fd)
+	}
+	w.conns = nil
+	if w.epfd >= 0 {
+		unix.Close(w.epfd)
+		w.epfd = -1
+	}
+}
+
+// now is nanoseconds since the start. time.Since is a vDSO call, 25 ns where
+// unix.ClockGettime, a real system call, takes 300.
+func (w *worker) now() int64 { return int64(time.Since(w.start)) }
+
+// run goes through all phases on a thread of its own.
+func (w *worker) run(start time.Time) error {
+	release, err := cpulist.Bind(w.load.cfg.CPUs)
+	if err != nil {
+		return err
+	}
+	defer release()
+	w.start = start
+	if err := w.fill(); err != nil {
+		return err
+	}
+	warmEnd := int64(w.load.cfg.Warmup)
+	if err := w.loop(func(now int64) bool { return now >= warmEnd }); err != nil {
+		return err
+	}
+	w.openWindow()
+	end := int64(w.load.cfg.Warmup + w.load.cfg.Duration)
+	if err := w.loop(func(now int64) bool { return now >= end }); err != nil {
+		return err
+	}
+	w.closeWindow()
+	// What the drain adds to the histogram would weigh in too late.
+	kept := w.latency
+	w.draining = true
+	if err := w.loop(func(int64) bool { return w.idle() }); err != nil {
+		return err
+	}
+	w.latency = kept
+	return nil
+}
+
+// fill puts the first requests in flight.
+func (w *worker) fill() error {
+	for i := range w.conns {
+		c := &w.conns[i]
+		now := w.now()
+		for j := range c.stamps {
+			c.stamps[j] = now
+		}
+		c.inFlight = len(c.stamps)
+		c.unsent = c.inFlight * w.size
+		if err := w.flush(c); err != nil {
+			return &ConnError{w.first + i, "write", err}
+		}
+	}
+	return nil
+}
+
+// loop handles events until over says so; it asks once per batch.
+func (w *worker) loop(over func(now int64) bool) error {
+	var events [eventBatch]unix.EpollEvent
+	nextScan := w.now() + stallScan
+	for {
+		if w.load.stop.Load() {
+			return errStopped
+		}
+		now := w.now()
+		if over(now) {
+			return nil
+		}
+		if now >= nextScan {
+			if err := w.scan(now); err != nil {
+				return err
+			}
+			nextScan = now + stallScan
+		}
+		n, err := wait(w.epfd, events[:], pollMillis)
+		if err != nil {
+			return fmt.Errorf("epoll_wait: %w", err)
+		}
+		for i := range events[:n] {
+			if err := w.event(int(events[i].Fd), events[i].Events); err != nil {
+				return err
+			}
+		}
+		w.completed.Store(w.done)
+	}
+}
+
+// scan returns ErrStall when a request has waited too long for its answer.
+func (w *worker) scan(now int64) error {
+	waiting := 0
+	for i := range w.conns {
+		c := &w.conns[i]
+		if c.inFlight > 0 && now-c.stamps[c.oldest] > int64(w.load.cfg.Stall) {
+			waiting++
+		}
+	}
+	if waiting == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w for %v on %d of %d connections (%d requests answered so far)",
+		ErrStall, w.load.cfg.Stall, waiting, len(w.conns), w.done)
+}
+
+func (w *worker) idle() bool {
+	for i := range w.conns {
+		if w.conns[i].inFlight > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// openWindow starts the measurement. The first worker reads the server's clock
+// for all: their windows begin and end within a batch of each other.
+func (w *worker) openWindow() {
+	w.latency.Reset()
+	w.window = window{w.done, time.Duration(w.now()), w.serverCPU(), threadCPU()}
+	if w.first == 0 {
+		close(w.load.warm)
+	}
+}
+
+func (w *worker) closeWindow() {
+	o := w.window
+	w.window = window{w.done - o.requests, time.Duration(w.now()) - o.elapsed, w.serverCPU() - o.serverCPU, threadCPU() - o.clientCPU}
+}
+
+func (w *worker) serverCPU() time.Duration {
+	if w.first != 0 || w.load.cfg.ServerPID == 0 {
+		return 0
+	}
+	return processCPU(w.load.cfg.ServerPID)
+}

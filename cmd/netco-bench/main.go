@@ -1,0 +1,157 @@
+// Command netco-bench measures netco beside Go's own runtime and net package on
+// the machine it runs on.
+//
+//	netco-bench echo      TCP echo: req/s, latency, server CPU per request
+//	netco-bench switch    the primitives: start, switch, timers, locks, wake-ups
+//
+// Servers run as child processes; the load comes from this one, by raw epoll.
+// What is compared runs in alternating rounds, so that a drift of the machine
+// hits both sides alike, and the figures are medians over the rounds. Ratios
+// hold across machines, absolute figures don't.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+
+	"golang.org/x/sys/unix"
+)
+
+// Exit codes.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130 // 128 + SIGINT, as a shell reports it
+)
+
+// A command is one subcommand; args exclude its name.
+type command struct {
+	name   string
+	about  string
+	hidden bool
+	run    func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+}
+
+func commands() []command {
+	return []command{
+		{name: "echo", about: "TCP echo servers on netco and on net under the same load", run: runEcho},
+		{name: "switch", about: "micro-benchmarks: start, switch, timers, locks, wake-ups", run: runSwitch},
+		{name: "version", about: "print the version", run: runVersion},
+		{name: "serve", hidden: true, run: runServe},
+	}
+}
+
+// usageError is a mistake in the command line.
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is main without the process around it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		printUsage(stderr)
+		return exitUsage
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		printUsage(stdout)
+		return exitOK
+	}
+	for _, c := range commands() {
+		if c.name == args[0] {
+			return exitCode(ctx, c, c.run(ctx, args[1:], stdout, stderr), stderr)
+		}
+	}
+	fmt.Fprintf(stderr, "netco-bench: unknown command %q\n\n", args[0])
+	printUsage(stderr)
+	return exitUsage
+}
+
+func exitCode(ctx context.Context, c command, err error, stderr io.Writer) int {
+	var usage *usageError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.As(err, &usage):
+		fmt.Fprintf(stderr, "netco-bench %s: %v\nRun 'netco-bench %s -h' for the flags.\n", c.name, err, c.name)
+		return exitUsage
+	case ctx.Err() != nil:
+		// The failure is a consequence of the interrupt, not news.
+		fmt.Fprintf(stderr, "netco-bench %s: interrupted\n", c.name)
+		return exitInterrupted
+	}
+	fmt.Fprintf(stderr, "netco-bench %s: %v\n", c.name, err)
+	return exitFailed
+}
+
+func printUsage(w io.Writer) {
+	fmt.Fprint(w, "netco-bench measures netco beside Go's own runtime and net package.\n\nUsage: netco-bench <command> [flags]\n\n")
+	for _, c := range commands() {
+		if !c.hidden {
+			fmt.Fprintf(w, "  %-9s %s\n", c.name, c.about)
+		}
+	}
+	fmt.Fprint(w, "  help      print this\n\nRun 'netco-bench <command> -h' for its flags.\n")
+}
+
+// parseFlags parses args into fs and refuses what follows the flags. Help goes
+// to stdout; a mistake comes back as a usageError.
+func parseFlags(fs *flag.FlagSet, args []string, stdout io.Writer) error {
+	fs.SetOutput(io.Discard)
+	err := fs.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(stdout, "Usage: netco-bench %s [flags]\n\n", fs.Name())
+		fs.SetOutput(stdout)
+		fs.PrintDefaults()
+		return err
+	}
+	if err != nil {
+		return usagef("%v", err)
+	}
+	if fs.NArg() > 0 {
+		return usagef("unexpected argument %q", fs.Arg(0))
+	}
+	return nil
+}
+
+func runVersion(_ context.Context, args []string, stdout, _ io.Writer) error {
+	if err := parseFlags(flag.NewFlagSet("version", flag.ContinueOnError), args, stdout); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "netco-bench %s %s %s/%s\n", moduleVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil
+}
+
+// moduleVersion is the module's version as the build recorded it, with the
+// commit when there is one.
+func moduleVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && v == "(devel)" {
+			v += " " + s.Value
+		}
+	}
+	return v
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
+)
+
+// serveConfig is what an echo server is told.
+type serveConfig struct {
+	Host  string // address to listen on, port chosen by the kernel
+	Procs int    // GOMAXPROCS, already in force; 0 for Go's default
+	Size  int    // bytes per request
+	Spin  string // auto, on or off; only netco spins
+}
+
+// An echoServer starts listening and serves in the background until the process
+// ends. backend is what the server says about its inner workings, if anything.
+type echoServer func(cfg serveConfig) (addr, backend string, err error)
+
+// echoServers are the servers by the name -servers knows them by.
+var echoServers = map[string]echoServer{
+	"net":   serveNet,
+	"netco": serveNetco,
+}
+
+// runServe is the child's side of echo, hidden from the usage.
+func runServe(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	var cfg serveConfig
+	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
+	impl := fs.String("impl", "", "echo server")
+	fs.StringVar(&cfg.Host, "addr", "127.0.0.1", "host")
+	fs.IntVar(&cfg.Procs, "procs", 0, "GOMAXPROCS")
+	fs.IntVar(&cfg.Size, "size", 64, "bytes per request")
+	fs.StringVar(&cfg.Spin, "spin", "auto", "auto, on or off")
+	if err := parseFlags(fs, args, stdout); err != nil {
+		return err
+	}
+	start, ok := echoServers[*impl]
+	if !ok {
+		return usagef("unknown server %q", *impl)
+	}
+	if _, err := raiseNoFile(); err != nil {
+		return err
+	}
+	if cfg.Procs > 0 {
+		runtime.GOMAXPROCS(cfg.Procs)
+	}
+	addr, backend, err := start(cfg)
+	if err != nil {
+		return err
+	}
+	if err := child.Serve(os.Stdin, stdout, child.Hello{Addr: addr, GOMAXPROCS: runtime.GOMAXPROCS(0), Backend: backend}); err != nil {
+		fmt.Fprintln(stderr, "serve:", err)
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// A metric is one column of the echo table.
+type metric struct {
+	name   string
+	format string
+	of     func(*echoRound) float64
+	ratio  bool // comparing servers by it makes sense
+}
+
+var echoMetrics = []metric{
+	{"req/s", "%.0f", func(r *echoRound) float64 { return r.Rate }, true},
+	{"p50 µs", "%.1f", func(r *echoRound) float64 { return r.P50Us }, true},
+	{"p99 µs", "%.1f", func(r *echoRound) float64 { return r.P99Us }, true},
+	{"p99.9 µs", "%.1f", func(r *echoRound) float64 { return r.P999Us }, true},
+	{"CPU µs/req", "%.3f", func(r *echoRound) float64 { return r.CPUUs }, true},
+	{"RSS MiB", "%.1f", func(r *echoRound) float64 { return float64(r.RSS) / (1 << 20) }, true},
+	{"switches/req", "%.4f", func(r *echoRound) float64 { return r.Switches }, true},
+	{"client busy", "%.2f", func(r *echoRound) float64 { return r.ClientBusy }, false},
+}
+
+// busyLimit is where the generator begins to hold the servers back.
+const busyLimit = 0.95
+
+// median returns the middle of values, NaN of none.
+func median(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return math.NaN()
+	}
+	s := slices.Sorted(slices.Values(values))
+	return (s[(n-1)/2] + s[n/2]) / 2
+}
+
+// column returns m of the given server's rounds, by pair.
+func column(rounds []echoRound, server string, m metric) []float64 {
+	var values []float64
+	for i := range rounds {
+		if rounds[i].Server == server {
+			values = append(values, m.of(&rounds[i]))
+		}
+	}
+	return values
+}
+
+// pairRatios returns a[i]/b[i]. Both have one value per pair, in order.
+func pairRatios(a, b []float64) []float64 {
+	ratios := make([]float64, min(len(a), len(b)))
+	for i := range ratios {
+		ratios[i] = a[i] / b[i]
+	}
+	return ratios
+}
+
+// baseline is the server the others are compared with: net, or the first.
+func baseline(servers []string) string {
+	if slices.Contains(servers, "net") {
+		return "net"
+	}
+	return servers[0]
+}
+
+// printEcho prints one section: a row of medians for each server, and for each
+// but the baseline the ratio of the medians and the median of the ratios within
+// pairs. The latter is the better one when the machine drifts.
+func printEcho(w io.Writer, cfg *echoConfig, conns int, rounds []echoRound) {
+	fmt.Fprintf(w, "%s\n\n", sectionTitle(cfg, conns, rounds))
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	row := func(name string, cell func(metric) string) {
+		cells := []string{fmt.Sprintf("%-20s", name)}
+		for _, m := range echoMetrics {
+			cells = append(cells, cell(m))
+		}
+		fmt.Fprintln(tw, strings.Join(cells, "\t")+"\t")
+	}
+	row("", func(m metric) string { return m.name })
+	for _, s := range cfg.Servers {
+		row(s, func(m metric) string { return fmt.Sprintf(m.format, median(column(rounds, s, m))) })
+	}
+	base := baseline(cfg.Servers)
+	for _, s := range cfg.Servers {
+		if s == base {
+			continue
+		}
+		row(s+"/"+base, func(m metric) string {
+			return ratioCell(m, median(column(rounds, s, m))/median(column(rounds, base, m)))
+		})
+		row("  median of pairs", func(m metric) string {
+			return ratioCell(m, median(pairRatios(column(rounds, s, m), column(rounds, base, m))))
+		})
+	}
+	tw.Flush()
+	for _, s := range cfg.Servers {
+		if median(column(rounds, s, echoMetrics[len(echoMetrics)-1])) > busyLimit {
+			fmt.Fprintf(w, "  %s kept the generator busy all the time: its req/s is a lower bound.\n", s)
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+func ratioCell(m metric, ratio float64) string {
+	if !m.ratio || math.IsNaN(ratio) || math.IsInf(ratio, 0) {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", ratio)
+}
+
+func sectionTitle(cfg *echoConfig, conns int, rounds []echoRound) string {
+	parts := []string{
+		plural(conns, "connection"), fmt.Sprintf("%d B", cfg.Size), fmt.Sprintf("%d in flight each", cfg.Pipeline),
+		fmt.Sprintf("GOMAXPROCS %d", rounds[0].GOMAXPROCS), fmt.Sprintf("median of %s of %v", plural(cfg.Rounds, "round"), cfg.Duration),
+	}
+	if cfg.ServerCPUs != nil {
+		parts = append(parts, fmt.Sprintf("server on CPU %v", cfg.ServerCPUs))
+	}
+	if cfg.ClientCPUs != nil {
+		parts = append(parts, fmt.Sprintf("generator on CPU %v", cfg.ClientCPUs))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

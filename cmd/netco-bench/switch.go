@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"regexp"
+	"runtime"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+// A micro is one micro-benchmark. Entries of one group do the same job by
+// different means; the first of a group is what the others are compared with.
+type micro struct {
+	name  string
+	group string
+	// run does the job n times and returns the time to be divided by n. It may
+	// leave out its preparation and pauses between jobs.
+	run func(n int) (elapsed time.Duration)
+	// cpus is how many CPUs the job needs to mean anything, 0 for one.
+	cpus int
+}
+
+// micros returns all entries, Go's first in each group. netcoMicros is the seam
+// to the runtime under test (switch_netco.go).
+func micros() []micro {
+	return slices.Concat(goMicros(), netcoMicros())
+}
+
+// microRound is one measurement of one entry.
+type microRound struct {
+	Group string  `json:"group"`
+	Name  string  `json:"name"`
+	Round int     `json:"round"`
+	N     int     `json:"n"`
+	NsOp  float64 `json:"ns_per_op"`
+}
+
+// switchConfig is the checked command line of switch.
+type switchConfig struct {
+	Duration time.Duration `json:"duration_ns"`
+	Rounds   int           `json:"rounds"`
+	Procs    int           `json:"procs"`
+	Run      string        `json:"run,omitempty"`
+	JSON     string        `json:"-"`
+	list     bool
+	match    *regexp.Regexp
+}
+
+func parseSwitch(args []string, stdout io.Writer) (*switchConfig, error) {
+	c := &switchConfig{}
+	fs := flag.NewFlagSet("switch", flag.ContinueOnError)
+	fs.DurationVar(&c.Duration, "duration", 200*time.Millisecond, "`time` per entry and round")
+	fs.IntVar(&c.Rounds, "rounds", 5, "rounds")
+	fs.IntVar(&c.Procs, "procs", 0, "GOMAXPROCS; 0 is Go's default, all cores")
+	fs.StringVar(&c.Run, "run", "", "only entries whose \"group/name\" matches the `regexp`")
+	fs.BoolVar(&c.list, "list", false, "list the entries")
+	fs.StringVar(&c.JSON, "json", "", "write every round and the environment to `file`")
+	if err := parseFlags(fs, args, stdout); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.match, err = regexp.Compile(c.Run); err != nil {
+		return nil, usagef("-run: %v", err)
+	}
+	switch {
+	case c.Duration < time.Millisecond:
+		return nil, usagef("-duration must be at least 1ms")
+	case c.Rounds < 1:
+		return nil, usagef("-rounds must be at least 1")
+	case c.Procs < 0:
+		return nil, usagef("-procs must not be negative")
+	}
+	return c, nil
+}
+
+func runSwitch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	cfg, err := parseSwitch(args, stdout)
+	if err != nil {
+		return err
+	}
+	p := newProgress(stderr)
+	entries := selectMicros(micros(), cfg.match, p)
+	if cfg.list {
+		for _, m := range entries {
+			fmt.Fprintf(stdout, "%s/%s\n", m.group, m.name)
+		}
+		return nil
+	}
+	if len(entries) == 0 {
+		return usagef("-run %q matches no entry", cfg.Run)
+	}
+	out, err := newReport(cfg.JSON)
+	if err != nil {
+		return err
+	}
+	if cfg.Procs > 0 {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cfg.Procs))
+	}
+	started := time.Now()
+	rounds, err := measureMicros(ctx, cfg, entries, p)
+	if len(rounds) > 0 {
+		printMicros(stdout, entries, rounds)
+		err = errors.Join(err, out.write(newEnvironment(started), cfg, err, rounds))
+	}
+	return err
+}
+
+// selectMicros keeps the entries that match and that this machine can run.
+func selectMicros(all []micro, match *regexp.Regexp, p *progress) []micro {
+	var kept []micro
+	for _, m := range all {
+		switch name := m.group + "/" + m.name; {
+		case !match.MatchString(name):
+		case m.cpus > runtime.NumCPU():
+			p.note("%s left out: needs %d CPUs", name, m.cpus)
+		default:
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+// measureMicros runs every entry once per round, in turning order.
+func measureMicros(ctx context.Context, cfg *switchConfig, entries []micro, p *progress) ([]microRound, error) {
+	counts := make([]int, len(entries))
+	p.note("%d entries, %d rounds, about %v", len(entries), cfg.Rounds,
+		(time.Duration(len(entries)*(cfg.Rounds+1)) * cfg.Duration).Round(time.Second))
+	for i, m := range entries {
+		p.update("calibrate %s/%s", m.group, m.name)
+		if counts[i] = calibrate(ctx, m, cfg.Duration); ctx.Err() != nil {
+			p.end()
+			return nil, ctx.Err()
+		}
+	}
+	var rounds []microRound
+	for round := range cfg.Rounds {
+		for k := range entries {
+			i := k
+			if round%2 == 1 {
+				i = len(entries) - 1 - k
+			}
+			m := entries[i]
+			p.update("round %d/%d: %s/%s", round+1, cfg.Rounds, m.group, m.name)
+			runtime.GC() // the former entry's garbage is not this one's
+			elapsed := m.run(counts[i])
+			if ctx.Err() != nil {
+				p.end()
+				return rounds, ctx.Err()
+			}
+			rounds = append(rounds, microRound{m.group, m.name, round, counts[i], float64(elapsed.Nanoseconds()) / float64(counts[i])})
+		}
+		p.line("round %d/%d", round+1, cfg.Rounds)
+	}
+	p.end()
+	return rounds, nil
+}
+
+// calibrate finds the n that takes about want. It goes by the clock on the
+// wall: what run returns may leave out most of its time.
+func calibrate(ctx context.Context, m micro, want time.Duration) int {
+	n := 1
+	for ctx.Err() == nil {
+		start := time.Now()
+		m.run(n)
+		took := max(time.Since(start), time.Microsecond)
+		if took >= want/4 {
+			return max(int(float64(n)*float64(want)/float64(took)), 1)
+		}
+		n = int(float64(n) * min(max(float64(want/2)/float64(took), 2), 10))
+	}
+	return n
+}
+
+// printMicros prints medians in ns, grouped, with the ratio to the first of the
+// group. The spread is the distance from the fastest to the slowest round.
+func printMicros(w io.Writer, entries []micro, rounds []microRound) {
+	values := map[string][]float64{}
+	for _, r := range rounds {
+		key := r.Group + "/" + r.Name
+		values[key] = append(values[key], r.NsOp)
+	}
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, group := range groupsOf(entries) {
+		fmt.Fprintf(tw, "%s\tns/op\tmin\tmax\tratio\n", group)
+		first := 0.0
+		for _, m := range entries {
+			v := values[m.group+"/"+m.name]
+			if m.group != group || len(v) == 0 {
+				continue
+			}
+			mid := median(v)
+			if first == 0 {
+				first = mid
+			}
+			fmt.Fprintf(tw, "  %s\t%.1f\t%.1f\t%.1f\t%.2f\n", m.name, mid, slices.Min(v), slices.Max(v), mid/first)
+		}
+		fmt.Fprintln(tw, "\t\t\t\t")
+	}
+	tw.Flush()
+}
+
+// groupsOf returns the groups in the order of their first entries.
+func groupsOf(entries []micro) []string {
+	var groups []string
+	for _, m := range entries {
+		if !slices.Contains(groups, m.group) {
+			groups = append(groups, m.group)
+		}
+	}
+	return groups
+}

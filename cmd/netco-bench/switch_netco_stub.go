@@ -1,0 +1,5 @@
+//go:build !netco_ready
+
+package main
+
+func netcoMicros() []micro { return nil }

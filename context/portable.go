@@ -1,0 +1,45 @@
+package context
+
+import (
+	"iter"
+
+	"github.com/netco-go/netco/asm"
+)
+
+// pull is a context on iter.Pull: the loop calls next, the context calls yield.
+type pull struct {
+	next  func() (struct{}, bool)
+	yield func(struct{}) bool
+}
+
+// goexited travels from a context that ends by runtime.Goexit to its resumer. iter.Pull would otherwise repeat the
+// Goexit in the resumer, which is the loop, and end that too.
+type goexited struct{}
+
+func newPull(c *Context, entry func()) *pull {
+	p := new(pull)
+	p.next, _ = iter.Pull(func(yield func(struct{}) bool) {
+		returned := false
+		defer func() {
+			if !returned {
+				panic(goexited{})
+			}
+		}()
+		p.yield = yield
+		c.frame.G = asm.Getg()
+		entry()
+		returned = true
+	})
+	return p
+}
+
+func (p *pull) suspend() { p.yield(struct{}{}) }
+
+func (p *pull) resume() {
+	defer func() {
+		if r := recover(); r != nil && r != (goexited{}) {
+			panic(r)
+		}
+	}()
+	p.next()
+}

@@ -1,0 +1,36 @@
+// Package clock reads CLOCK_MONOTONIC, the clock that the timerfd counts in, through the vDSO and Go's own
+// monotonic time, in about 25 ns and without a system call.
+package clock
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+var epoch, base = start()
+
+// start pairs a Go time with a CLOCK_MONOTONIC reading. The kernel's clock is read second, so that Now runs ahead
+// of the kernel by the few nanoseconds between the two and never behind: when a timerfd fires for a deadline,
+// Now has reached that deadline.
+func start() (time.Time, int64) {
+	t := time.Now()
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		panic("netco/clock: CLOCK_MONOTONIC: " + err.Error())
+	}
+	return t, ts.Nano()
+}
+
+// Now returns CLOCK_MONOTONIC in nanoseconds.
+func Now() int64 { return base + int64(time.Since(epoch)) }
+
+// Until converts a wall or monotonic time.Time to CLOCK_MONOTONIC nanoseconds.
+func Until(t time.Time) int64 {
+	d := time.Until(t)
+	now := Now()
+	if d > 0 && now+int64(d) < now { // centuries ahead
+		return 1<<63 - 1
+	}
+	return now + int64(d)
+}

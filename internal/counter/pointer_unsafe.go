@@ -1,0 +1,21 @@
+package counter
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Pointer is a pointer that one thread writes and any thread reads, as Counter is a count. The owner's store is
+// an ordinary one; a reader may see an old value but never a torn one.
+type Pointer[T any] struct{ p *T }
+
+// Set replaces the pointer. Owner only.
+func (p *Pointer[T]) Set(v *T) { storePointer((*unsafe.Pointer)(unsafe.Pointer(&p.p)), unsafe.Pointer(v)) }
+
+// Own returns the pointer without an atomic load. Owner only.
+func (p *Pointer[T]) Own() *T { return p.p }
+
+// Load returns the pointer, from any thread.
+func (p *Pointer[T]) Load() *T {
+	return (*T)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(&p.p))))
+}

@@ -1,0 +1,14 @@
+//go:build !race
+
+package goruntime
+
+import "unsafe"
+
+// RaceEnabled says whether the race detector watches this program.
+const RaceEnabled = false
+
+// RaceRelease tells the detector that what the caller did so far happens before a later RaceAcquire of addr.
+func RaceRelease(addr unsafe.Pointer) {}
+
+// RaceAcquire is the other half of RaceRelease.
+func RaceAcquire(addr unsafe.Pointer) {}

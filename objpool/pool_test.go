@@ -1,0 +1,404 @@
+package objpool
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+type thing struct {
+	id      int
+	payload *[1 << 16]byte
+}
+
+// mustPanic runs f and checks that it panics with a message that holds want.
+func mustPanic(t *testing.T, want string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
+			t.Errorf("panic %q, want it to hold %q", got, want)
+		}
+	}()
+	f()
+}
+
+func TestOptions(t *testing.T) {
+	for _, tt := range []struct {
+		chunk, cap         int
+		wantChunk, wantCap int
+	}{
+		{0, 0, 16, 1024},
+		{5, 7, 5, 7},
+		{1, 1, 1, 1},
+		{0, -1, 1, 0},
+		{4, -100, 4, 0},
+	} {
+		o := Options[thing]{Chunk: tt.chunk, Cap: tt.cap}.withDefaults()
+		if o.Chunk != tt.wantChunk || o.Cap != tt.wantCap {
+			t.Errorf("Chunk %d, Cap %d became %d, %d, want %d, %d", tt.chunk, tt.cap, o.Chunk, o.Cap, tt.wantChunk, tt.wantCap)
+		}
+	}
+	mustPanic(t, "objpool: Options.Chunk is -1", func() { New(Options[thing]{Chunk: -1}) })
+}
+
+func TestMisuse(t *testing.T) {
+	mustPanic(t, "objpool: Put(nil)", func() { New(Options[thing]{}).Put(nil) })
+	mustPanic(t, "objpool: Get on a Pool not made by New", func() { new(Pool[thing]).Get() })
+}
+
+func TestLIFO(t *testing.T) {
+	p := New(Options[thing]{Chunk: 3})
+	a, b, c := p.Get(), p.Get(), p.Get()
+	if a == b || b == c || a == c {
+		t.Fatal("Get handed out one object twice")
+	}
+	p.Put(b)
+	p.Put(c)
+	p.Put(a)
+	for i, want := range []*thing{a, c, b} {
+		if got := p.Get(); got != want {
+			t.Fatalf("Get %d after three Puts: not the one put last", i)
+		}
+	}
+}
+
+func TestChunkedGrowth(t *testing.T) {
+	for _, chunk := range []int{1, 2, 16, 100} {
+		p := New(Options[thing]{Chunk: chunk})
+		for i := 1; i <= 250; i++ {
+			if x := p.Get(); *x != (thing{}) {
+				t.Fatalf("chunk %d: new object %d is not zero", chunk, i)
+			} else {
+				x.id = i
+			}
+			s := p.Stats()
+			wantChunks := (i + chunk - 1) / chunk
+			if s.Chunks != uint64(wantChunks) || s.Fresh != wantChunks*chunk-i {
+				t.Fatalf("chunk %d: after %d Gets %+v, want %d chunks", chunk, i, s, wantChunks)
+			}
+		}
+	}
+}
+
+func TestCap(t *testing.T) {
+	for _, tt := range []struct{ cap, wantFree int }{
+		{0, 100},
+		{1, 1},
+		{10, 10},
+		{100, 100},
+		{-1, 0},
+	} {
+		p := New(Options[thing]{Cap: tt.cap})
+		held := make([]*thing, 100)
+		for i := range held {
+			held[i] = p.Get()
+		}
+		for _, x := range held {
+			p.Put(x)
+		}
+		s := p.Stats()
+		if s.Free != tt.wantFree || s.Dropped != uint64(100-tt.wantFree) || s.InUse != 0 || s.Puts != 100 {
+			t.Errorf("Cap %d: %+v, want %d free", tt.cap, s, tt.wantFree)
+		}
+	}
+}
+
+func TestResetRunsOnEveryPut(t *testing.T) {
+	for _, limit := range []int{10, -1} { // kept, and dropped at once
+		calls := 0
+		p := New(Options[thing]{Cap: limit, Reset: func(x *thing) { calls++; *x = thing{} }})
+		x := p.Get()
+		x.id, x.payload = 7, new([1 << 16]byte)
+		p.Put(x)
+		if calls != 1 || *x != (thing{}) {
+			t.Errorf("Cap %d: %d calls of Reset, object id %d", limit, calls, x.id)
+		}
+	}
+}
+
+// A Reset that panics, or that puts other objects of the same Pool, must leave a sound Pool.
+func TestResetReentersAndPanics(t *testing.T) {
+	type node struct {
+		child *node
+		bad   bool
+	}
+	var p *Pool[node]
+	p = New(Options[node]{Reset: func(n *node) {
+		if n.bad {
+			panic("bad node")
+		}
+		if n.child != nil {
+			p.Put(n.child)
+		}
+		*n = node{}
+	}})
+	a, b := p.Get(), p.Get()
+	a.child = b
+	p.Put(a)
+	if s := p.Stats(); s.Free != 2 || s.InUse != 0 || s.Puts != 2 {
+		t.Fatalf("after a nested Put: %+v", s)
+	}
+	if x, y := p.Get(), p.Get(); x != a || y != b {
+		t.Fatal("after a nested Put: want the parent on top, then the child")
+	}
+	a.bad = true
+	mustPanic(t, "bad node", func() { p.Put(a) })
+	if s := p.Stats(); s.Free != 0 || s.InUse != 2 {
+		t.Fatalf("after a panic in Reset: %+v", s)
+	}
+}
+
+func TestTrim(t *testing.T) {
+	for _, tt := range []struct {
+		free, fresh int // before
+		keep        int
+		wantFree    int
+		wantFresh   int
+	}{
+		{0, 0, 0, 0, 0},
+		{0, 5, 0, 0, 0},
+		{0, 5, 5, 0, 5},
+		{0, 5, 4, 0, 0}, // the rest of a chunk goes as a whole
+		{10, 5, 15, 10, 5},
+		{10, 5, 14, 10, 0},
+		{10, 0, 3, 3, 0},
+		{10, 0, 9, 9, 0},
+		{100, 0, 1, 1, 0},
+		{100, 7, 0, 0, 0},
+		{100, 7, -3, 0, 0},
+	} {
+		p := New(Options[thing]{Chunk: max(1, tt.free+tt.fresh), Cap: 1000})
+		held := make([]*thing, tt.free)
+		for i := range held {
+			held[i] = p.Get()
+			held[i].id = i
+		}
+		if tt.free == 0 && tt.fresh > 0 {
+			p.opts.Chunk++
+			p.Get() // only a Get makes a chunk
+		}
+		for _, x := range held {
+			p.Put(x)
+		}
+		before := p.Stats()
+		if before.Free != tt.free || before.Fresh != tt.fresh {
+			t.Fatalf("%+v: set-up gave %+v", tt, before)
+		}
+		p.Trim(tt.keep)
+		s := p.Stats()
+		if s.Free != tt.wantFree || s.Fresh != tt.wantFresh {
+			t.Errorf("%+v: after Trim %+v", tt, s)
+		}
+		if want := uint64(tt.free - tt.wantFree + tt.fresh - tt.wantFresh); s.Dropped-before.Dropped != want {
+			t.Errorf("%+v: %d dropped, want %d", tt, s.Dropped-before.Dropped, want)
+		}
+		if c := cap(p.free); tt.free == 100 && c > 50 {
+			t.Errorf("%+v: list of free objects still has room for %d", tt, c)
+		}
+		for i := range tt.wantFree { // the warmest stay
+			if got, want := p.Get().id, tt.free-1-i; got != want {
+				t.Errorf("%+v: Get %d after Trim returned object %d, want %d", tt, i, got, want)
+			}
+		}
+	}
+}
+
+func TestDoublePut(t *testing.T) {
+	if !checkDoublePut {
+		t.Skip("the check is not part of this build")
+	}
+	p := New(Options[thing]{})
+	x, y := p.Get(), p.Get()
+	p.Put(x)
+	p.Put(y)
+	mustPanic(t, "objpool: double Put of *objpool.thing", func() { p.Put(x) })
+	p.Get()
+	p.Get()
+	p.Put(x) // free, in use and free again is no double Put
+	p.Trim(0)
+
+	z := New(Options[struct{}]{})
+	a, b := z.Get(), z.Get()
+	z.Put(a)
+	z.Put(b) // zero-size objects share an address
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	if checkDoublePut {
+		t.Skip("the double-put check keeps a map")
+	}
+	p := New(Options[thing]{Chunk: 8, Cap: 100, Reset: func(x *thing) { *x = thing{} }})
+	held := make([]*thing, 100)
+	round := func() {
+		for i := range held {
+			held[i] = p.Get()
+		}
+		for _, x := range held {
+			p.Put(x)
+		}
+	}
+	round()
+	if n := testing.AllocsPerRun(100, round); n != 0 {
+		t.Errorf("%v allocations per round of 100 Gets and Puts, want 0", n)
+	}
+	chunks := New(Options[thing]{Chunk: 50, Cap: -1})
+	if n := testing.AllocsPerRun(20, func() {
+		for range 100 {
+			chunks.Get()
+		}
+	}); n != 2 {
+		t.Errorf("%v allocations for 100 objects in chunks of 50, want 2", n)
+	}
+}
+
+// seed returns the seed of a randomised test; NETCO_SEED repeats a run.
+func seed(t *testing.T) uint64 {
+	n := uint64(time.Now().UnixNano())
+	if s := os.Getenv("NETCO_SEED"); s != "" {
+		var err error
+		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("repeat with NETCO_SEED=%d", n)
+	return n
+}
+
+// TestAgainstModel runs random calls against a plain list of free objects.
+func TestAgainstModel(t *testing.T) {
+	r := rand.New(rand.NewPCG(seed(t), 0))
+	for round := range 40 {
+		chunk, limit := r.IntN(20), r.IntN(60)-5
+		p := New(Options[thing]{Chunk: chunk, Cap: limit, Reset: func(x *thing) { x.payload = nil }})
+		o := Options[thing]{Chunk: chunk, Cap: limit}.withDefaults()
+		var used, free []*thing
+		var gets, puts, reused, dropped uint64
+		for op := range 2000 {
+			switch k := r.IntN(100); {
+			case k < 50:
+				x := p.Get()
+				gets++
+				if n := len(free); n > 0 {
+					reused++
+					if x != free[n-1] {
+						t.Fatalf("round %d op %d: Get returned %p, want %p, the one put last", round, op, x, free[n-1])
+					}
+					free = free[:n-1]
+				} else if *x != (thing{}) {
+					t.Fatalf("round %d op %d: new object is %+v", round, op, *x)
+				}
+				if slices.Contains(used, x) {
+					t.Fatalf("round %d op %d: Get returned an object in use", round, op)
+				}
+				x.id, x.payload = op+1, new([1 << 16]byte)
+				used = append(used, x)
+			case k < 99 && len(used) > 0:
+				i := r.IntN(len(used))
+				x := used[i]
+				used = slices.Delete(used, i, i+1)
+				p.Put(x)
+				puts++
+				if x.payload != nil {
+					t.Fatalf("round %d op %d: Put without Reset", round, op)
+				}
+				if len(free) < o.Cap {
+					free = append(free, x)
+				} else {
+					dropped++
+				}
+			case k == 99:
+				keep := r.IntN(40)
+				fresh := p.Stats().Fresh
+				if len(free)+fresh > keep {
+					dropped += uint64(fresh)
+				}
+				p.Trim(keep)
+				if n := len(free) - keep; n > 0 {
+					free = free[n:]
+					dropped += uint64(n)
+				}
+			}
+			s := p.Stats()
+			want := Stats{
+				Gets: gets, Puts: puts, Reused: reused, Dropped: dropped, Chunks: s.Allocated / uint64(o.Chunk),
+				Allocated: s.Allocated, Free: len(free), InUse: len(used), Fresh: s.Fresh,
+			}
+			if s != want || s.Allocated != uint64(s.InUse+s.Free+s.Fresh)+s.Dropped {
+				t.Fatalf("round %d op %d: Stats\n got %+v\nwant %+v", round, op, s, want)
+			}
+			for _, x := range p.free[len(p.free):cap(p.free)] {
+				if x != nil {
+					t.Fatalf("round %d op %d: a popped slot still holds an object", round, op)
+				}
+			}
+		}
+	}
+}
+
+// watch counts the collections of what the returned add is called with.
+func watch() (add func(*thing), wait func(t *testing.T, n int)) {
+	gone := make(chan struct{}, 1000)
+	add = func(x *thing) {
+		runtime.AddCleanup(x, func(int) { gone <- struct{}{} }, 0)
+	}
+	wait = func(t *testing.T, n int) {
+		t.Helper()
+		limit := time.After(10 * time.Second)
+		for i := 0; i < n; {
+			runtime.GC()
+			select {
+			case <-gone:
+				i++
+			case <-time.After(5 * time.Millisecond): // the next GC
+			case <-limit:
+				t.Fatalf("%d of %d objects were collected", i, n)
+			}
+		}
+	}
+	return add, wait
+}
+
+func TestMemoryIsReleased(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		opts  Options[thing]
+		after func(*Pool[thing])
+		want  int // of 8 objects
+	}{
+		{"dropped by Put", Options[thing]{Chunk: 1, Cap: -1}, func(*Pool[thing]) {}, 8},
+		{"above Cap", Options[thing]{Chunk: 1, Cap: 3}, func(*Pool[thing]) {}, 5},
+		{"trimmed by copying down", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) { p.Trim(5) }, 3},
+		{"trimmed to a new list", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) { p.Trim(1) }, 7},
+		{"trimmed to nothing", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) { p.Trim(0) }, 8},
+		{"taken and forgotten", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) { p.Get(); p.Get() }, 2},
+		// A chunk goes when its last object does; only its first object carries a cleanup here.
+		{"whole chunks", Options[thing]{Chunk: 4, Cap: -1}, func(*Pool[thing]) {}, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := New(tt.opts)
+			add, wait := watch()
+			func() {
+				var held [8]*thing
+				for i := range held {
+					held[i] = p.Get()
+					if i%tt.opts.Chunk == 0 {
+						add(held[i])
+					}
+				}
+				for _, x := range held {
+					p.Put(x)
+				}
+			}()
+			tt.after(p)
+			wait(t, tt.want)
+			runtime.KeepAlive(p)
+		})
+	}
+}

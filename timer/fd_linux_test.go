@@ -1,0 +1,376 @@
+package timer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestMain checks that no test leaves a timerfd behind.
+func TestMain(m *testing.M) {
+	before := timerfds()
+	code := m.Run()
+	if after := timerfds(); code == 0 && after != before {
+		fmt.Fprintf(os.Stderr, "%d timerfds before the tests, %d after\n", before, after)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func timerfds() (n int) {
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		panic(err)
+	}
+	for _, fd := range fds {
+		if to, _ := os.Readlink("/proc/self/fd/" + fd.Name()); strings.Contains(to, "timerfd") {
+			n++
+		}
+	}
+	return n
+}
+
+func monotonic(t testing.TB) int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
+		t.Fatal(err)
+	}
+	return ts.Nano()
+}
+
+func open(t testing.TB) *FD {
+	t.Helper()
+	f, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
+}
+
+// poller is an epoll with one FD in it, edge-triggered.
+type poller struct {
+	t  testing.TB
+	ep int
+}
+
+func newPoller(t testing.TB, f *FD) *poller {
+	t.Helper()
+	ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(ep) })
+	ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET&math.MaxUint32, Fd: int32(f.Fd())}
+	if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, f.Fd(), &ev); err != nil {
+		t.Fatal(err)
+	}
+	return &poller{t, ep}
+}
+
+// wait reports whether an edge came within ms milliseconds, and the time after.
+func (p *poller) wait(ms int) (edge bool, now int64) {
+	p.t.Helper()
+	for {
+		var evs [4]unix.EpollEvent
+		n, err := unix.EpollWait(p.ep, evs[:], ms)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || n > 1 {
+			p.t.Fatalf("epoll_wait: %d events, %v", n, err)
+		}
+		return n == 1, monotonic(p.t)
+	}
+}
+
+// remaining returns the time until f fires by the kernel's account, 0 if it is not armed.
+func remaining(t testing.TB, f *FD) int64 {
+	t.Helper()
+	var spec unix.ItimerSpec
+	if err := unix.TimerfdGettime(f.Fd(), &spec); err != nil {
+		t.Fatal(err)
+	}
+	return spec.Value.Nano()
+}
+
+const (
+	patience = 5000 // milliseconds for an edge that must come
+	ms       = int64(1e6)
+)
+
+// Every arming that expires is a new edge, though nothing is ever read from the FD.
+func TestEachExpiryIsAnEdge(t *testing.T) {
+	f := open(t)
+	p := newPoller(t, f)
+	now := monotonic(t)
+	for i := range 50 {
+		deadline := now + ms/2
+		switch i % 5 {
+		case 1:
+			deadline = now // fires at once
+		case 2:
+			deadline = -7
+		case 3:
+			deadline = 0
+		}
+		if err := f.Arm(deadline, now); err != nil {
+			t.Fatal(err)
+		}
+		edge, after := p.wait(patience)
+		if !edge {
+			t.Fatalf("arming %d: no edge", i)
+		}
+		if after < deadline {
+			t.Fatalf("arming %d: edge %d ns early", i, deadline-after)
+		}
+		if again, _ := p.wait(0); again {
+			t.Fatalf("arming %d: two edges", i)
+		}
+		_, now = p.wait(0)
+	}
+	if f.Settimes() != 50 {
+		t.Errorf("%d settimes for 50 expiries", f.Settimes())
+	}
+}
+
+func TestArmMakesASyscallOnlyIfNeeded(t *testing.T) {
+	base := monotonic(t) + 3600*second // a made-up now: nothing expires during the test
+	for _, tt := range []struct {
+		name string
+		arms [][2]int64 // deadline, now; relative to base
+		want uint64
+	}{
+		{"first", [][2]int64{{100, 0}}, 1},
+		{"same again", [][2]int64{{100, 0}, {100, 1}}, 1},
+		{"later", [][2]int64{{100, 0}, {200, 1}, {150, 2}, {math.MaxInt64 - base, 3}}, 1},
+		{"earlier", [][2]int64{{100, 0}, {50, 1}, {49, 2}}, 3},
+		{"armed one has passed", [][2]int64{{100, 0}, {300, 101}}, 2},
+		{"armed one is now", [][2]int64{{100, 0}, {300, 100}}, 2},
+		{"armed one is next", [][2]int64{{100, 0}, {300, 99}}, 1},
+		{"due, then a later one", [][2]int64{{0, 0}, {300, 1}}, 2},
+		{"due twice", [][2]int64{{0, 0}, {-5, 1}}, 2},
+	} {
+		f := open(t)
+		for _, a := range tt.arms {
+			if err := f.Arm(base+a[0], base+a[1]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if f.Settimes() != tt.want {
+			t.Errorf("%s: %d settimes, want %d", tt.name, f.Settimes(), tt.want)
+		}
+	}
+}
+
+func TestFired(t *testing.T) {
+	f := open(t)
+	p := newPoller(t, f)
+	stale := monotonic(t)
+	if err := f.Arm(stale+ms, stale); err != nil {
+		t.Fatal(err)
+	}
+	if edge, _ := p.wait(patience); !edge {
+		t.Fatal("no edge")
+	}
+	f.Fired()
+	if err := f.Arm(stale+2*ms, stale); err != nil { // a now from before the edge
+		t.Fatal(err)
+	}
+	if edge, _ := p.wait(patience); !edge || f.Settimes() != 2 {
+		t.Errorf("after Fired, Arm with a stale now: edge %v, %d settimes", edge, f.Settimes())
+	}
+}
+
+func TestDisarm(t *testing.T) {
+	f := open(t)
+	p := newPoller(t, f)
+	if err := f.Disarm(); err != nil || f.Settimes() != 0 {
+		t.Errorf("Disarm with nothing armed: %v, %d settimes", err, f.Settimes())
+	}
+	now := monotonic(t)
+	if err := errors.Join(f.Arm(now+3600*second, now), f.Disarm()); err != nil {
+		t.Fatal(err)
+	}
+	if left := remaining(t, f); left != 0 {
+		t.Errorf("%d ns remain after Disarm", left)
+	}
+	if err := errors.Join(f.Arm(now, now), f.Disarm()); err != nil { // expired, not reported
+		t.Fatal(err)
+	}
+	if edge, _ := p.wait(10); edge {
+		t.Error("an edge after Disarm")
+	}
+	if err := f.Arm(now, now); err != nil {
+		t.Fatal(err)
+	}
+	if edge, _ := p.wait(patience); !edge {
+		t.Error("no edge when armed after Disarm")
+	}
+}
+
+// Regression test against libco (timers over 40-60 s are cut short) and libgo (sleeps over 7 s broke, later they spun): the
+// kernel holds the whole of a long deadline, and nothing fires before it.
+func TestLongDeadlines(t *testing.T) {
+	f := open(t)
+	p := newPoller(t, f)
+	for _, d := range []int64{8 * second, 41 * second, 61 * second, 30 * day, 30 * year, 100 * year} {
+		f.Fired() // so that a longer one is armed
+		now := monotonic(t)
+		if err := f.Arm(now+d, now); err != nil {
+			t.Fatal(err)
+		}
+		if left := remaining(t, f); left > d || left < d-5*second {
+			t.Errorf("%d s asked for, %d s remain", d/second, left/second)
+		}
+		if edge, _ := p.wait(1); edge {
+			t.Errorf("an edge long before %d s", d/second)
+		}
+	}
+	f.Fired()
+	now := monotonic(t)
+	if err := f.Arm(math.MaxInt64, now); err != nil {
+		t.Fatal(err)
+	}
+	if left := remaining(t, f); left < 100*year {
+		t.Errorf("math.MaxInt64: %d s remain", left/second)
+	}
+	if edge, _ := p.wait(1); edge {
+		t.Error("math.MaxInt64: an edge at once")
+	}
+	if err := f.Arm(now+ms, now); err != nil { // a near one replaces it
+		t.Fatal(err)
+	}
+	if edge, _ := p.wait(patience); !edge {
+		t.Error("no edge for a near deadline after a far one")
+	}
+}
+
+// Regression test against C++ netco, whose timers followed the wall clock: setting the date fired them, or held them back.
+func TestNetcoCppWallClock(t *testing.T) {
+	f := open(t)
+	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("clockid: %d\n", unix.CLOCK_MONOTONIC); !strings.Contains(string(info), want) {
+		t.Errorf("fdinfo %q, want %q in it", info, want)
+	}
+}
+
+func TestFlags(t *testing.T) {
+	f := open(t)
+	if fl, err := unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFL, 0); err != nil || fl&unix.O_NONBLOCK == 0 {
+		t.Errorf("not non-blocking: %#x, %v", fl, err)
+	}
+	if fl, err := unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFD, 0); err != nil || fl&unix.FD_CLOEXEC == 0 {
+		t.Errorf("not close-on-exec: %#x, %v", fl, err)
+	}
+}
+
+func TestClose(t *testing.T) {
+	f, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := monotonic(t)
+	if err := errors.Join(f.Arm(now+second, now), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if f.Fd() != -1 {
+		t.Errorf("Fd %d after Close", f.Fd())
+	}
+	if err := f.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("second Close: %v", err)
+	}
+	if err := f.Arm(now+2*second, now); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("Arm after Close: %v", err)
+	}
+	if err := f.Disarm(); err != nil {
+		t.Errorf("Disarm after Close, with nothing armed: %v", err)
+	}
+}
+
+// A failed settime is not taken for an armed one.
+func TestArmFails(t *testing.T) {
+	r, w, err := os.Pipe() // a descriptor that is no timerfd
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	f := &FD{fd: int(r.Fd())}
+	for range 2 {
+		err := f.Arm(100, 0)
+		var sys *os.SyscallError
+		if !errors.As(err, &sys) || sys.Syscall != "timerfd_settime" || !errors.Is(err, unix.EINVAL) {
+			t.Errorf("Arm of a pipe: %v", err)
+		}
+	}
+}
+
+// TestLoop drives a Heap and an FD together: ten thousand timers within 50 ms, none early, few wake-ups for nothing.
+func TestLoop(t *testing.T) {
+	const n = 10000
+	var h Heap
+	f := open(t)
+	p := newPoller(t, f)
+	ran := 0
+	timers := make([]Timer, n)
+	start := monotonic(t)
+	for i := range timers {
+		when := start + int64(i*7919%n)*50*ms/n
+		timers[i].F = func(_ any, now int64) {
+			if now < when {
+				t.Errorf("Timer %d ran %d ns early", i, when-now)
+			}
+			ran++
+		}
+		h.Set(&timers[i], when)
+	}
+	turns := uint64(0)
+	for now := start; ; {
+		h.Expire(now, 500)
+		when, ok := h.Next()
+		if !ok {
+			break
+		}
+		if err := f.Arm(when, now); err != nil {
+			t.Fatal(err)
+		}
+		var edge bool
+		if edge, now = p.wait(patience); !edge {
+			t.Fatalf("no edge with %d of %d run", ran, n)
+		}
+		turns++
+	}
+	if ran != n {
+		t.Errorf("%d of %d ran", ran, n)
+	}
+	if f.Settimes() > turns+1 {
+		t.Errorf("%d settimes in %d turns", f.Settimes(), turns)
+	}
+}
+
+func TestArmAllocatesNothing(t *testing.T) {
+	f := open(t)
+	now := monotonic(t)
+	far := now + 3600*second
+	if n := testing.AllocsPerRun(1000, func() {
+		far-- // earlier each time: a syscall each time
+		if err := f.Arm(far, now); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 || f.Settimes() < 1000 {
+		t.Errorf("%v allocations per Arm, %d settimes", n, f.Settimes())
+	}
+}

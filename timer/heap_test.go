@@ -1,0 +1,643 @@
+package timer
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/netco-go/netco/internal/invariant"
+)
+
+// mustPanic runs f and checks that it panics with a message that holds want.
+func mustPanic(t *testing.T, want string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
+			t.Errorf("panic %q, want it to hold %q", got, want)
+		}
+	}()
+	f()
+}
+
+// check holds h against the invariants of the heap.
+func check(t *testing.T, h *Heap) {
+	t.Helper()
+	for i := range min(root, len(h.items)) {
+		if h.items[i] != (item{}) {
+			t.Fatalf("slot %d before the root is used", i)
+		}
+	}
+	for i := root; i < len(h.items); i++ {
+		it := h.items[i]
+		if int(it.t.pos) != i {
+			t.Fatalf("item %d: its Timer says %d", i, it.t.pos)
+		}
+		if it.when > it.t.when {
+			t.Fatalf("item %d: %d is later than its Timer's deadline %d", i, it.when, it.t.when)
+		}
+		if i > root && less(it, h.items[parent(i)]) {
+			t.Fatalf("item %d (%d) is before its parent (%d)", i, it.when, h.items[parent(i)].when)
+		}
+	}
+	for i, it := range h.items[len(h.items):cap(h.items)] {
+		if it != (item{}) {
+			t.Fatalf("free slot %d still holds a Timer", len(h.items)+i)
+		}
+	}
+}
+
+// recorder gives out Timers that note their number when they run.
+type recorder struct{ ran []int }
+
+func (r *recorder) timer(n int) *Timer {
+	return &Timer{F: func(arg any, _ int64) { r.ran = append(r.ran, arg.(int)) }, Arg: n}
+}
+
+func TestSize(t *testing.T) {
+	if s := unsafe.Sizeof(Timer{}); strconv.IntSize == 64 && s != 40 {
+		t.Errorf("Timer takes %d bytes, want 40", s)
+	}
+	if s := unsafe.Sizeof(item{}); strconv.IntSize == 64 && s != 16 {
+		t.Errorf("item takes %d bytes, want 16: four are a cache line", s)
+	}
+	for i := root + 1; i < 1000; i++ { // parent and firstChild agree, and siblings share a line
+		if c := firstChild(parent(i)); i < c || i > c+3 || c%4 != 0 {
+			t.Fatalf("item %d: parent %d, whose children start at %d", i, parent(i), c)
+		}
+	}
+}
+
+func TestZeroHeap(t *testing.T) {
+	var h Heap
+	var r recorder
+	x := r.timer(1)
+	if _, ok := h.Next(); ok || h.Len() != 0 || h.Pending(x) || h.Cancel(x) || h.Expire(math.MaxInt64, 0) != 0 {
+		t.Error("the zero Heap is not empty")
+	}
+	if _, ok := h.Deadline(x); ok {
+		t.Error("a Timer never set has a deadline")
+	}
+}
+
+func TestMisuse(t *testing.T) {
+	var h, other Heap
+	var r recorder
+	mustPanic(t, "timer: Set of a Timer whose F is nil", func() { h.Set(new(Timer), 1) })
+	x := r.timer(1)
+	other.Set(r.timer(2), 1)
+	h.Set(x, 1)
+	const want = "is queued in another Heap, or a copy of a queued Timer"
+	mustPanic(t, want, func() { other.Set(x, 0) })
+	if invariant.Enabled {
+		mustPanic(t, want, func() { other.Set(x, 2) })
+	}
+	mustPanic(t, want, func() { other.Cancel(x) })
+	mustPanic(t, want, func() { new(Heap).Cancel(x) })
+	mustPanic(t, want, func() { other.Pending(x) })
+	mustPanic(t, want, func() { other.Deadline(x) })
+	copied := &Timer{F: x.F, Arg: x.Arg, when: x.when, pos: x.pos}
+	mustPanic(t, want, func() { h.Cancel(copied) })
+	check(t, &h)
+	check(t, &other)
+}
+
+func TestOrder(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		whens []int64
+		now   int64
+		max   int
+		want  []int // indices of whens, in the order they run
+		next  int64 // 0: none left
+	}{
+		{"none due", []int64{5, 3, 4}, 2, 0, nil, 3},
+		{"due at the exact time", []int64{5, 3, 4}, 3, 0, []int{1}, 4},
+		{"sorted", []int64{5, 3, 4, 1, 2}, 10, 0, []int{3, 4, 1, 2, 0}, 0},
+		{"ties in order of Set", []int64{2, 1, 2, 1, 2, 1}, 2, 0, []int{1, 3, 5, 0, 2, 4}, 0},
+		{"max", []int64{5, 3, 4, 1, 2}, 10, 2, []int{3, 4}, 3},
+		{"max above the number due", []int64{5, 1}, 2, 100, []int{1}, 5},
+		{"negative max is no bound", []int64{2, 1}, 2, -7, []int{1, 0}, 0},
+		{"negative deadlines", []int64{-1, 0, math.MinInt64, 1}, 0, 0, []int{2, 0, 1}, 1},
+		{"negative now", []int64{-1, -3}, -2, 0, []int{1}, -1},
+		{"never", []int64{math.MaxInt64, math.MaxInt64 - 1}, math.MaxInt64, 0, []int{1}, math.MaxInt64},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var h Heap
+			var r recorder
+			for i, when := range tt.whens {
+				h.Set(r.timer(i), when)
+				check(t, &h)
+			}
+			if n := h.Expire(tt.now, tt.max); n != len(tt.want) || !slices.Equal(r.ran, tt.want) {
+				t.Errorf("%d ran: %v, want %v", n, r.ran, tt.want)
+			}
+			check(t, &h)
+			when, ok := h.Next()
+			if ok != (tt.next != 0) || when != tt.next {
+				t.Errorf("next %d, %v, want %d", when, ok, tt.next)
+			}
+			if h.Len() != len(tt.whens)-len(tt.want) {
+				t.Errorf("%d left", h.Len())
+			}
+		})
+	}
+}
+
+func TestSetMoves(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		set  []int64 // further Sets of Timer 2, which starts at 30 among 10, 20, 30, 40, 50
+		want []int
+	}{
+		{"earlier", []int64{5}, []int{2, 0, 1, 3, 4}},
+		{"later", []int64{60}, []int{0, 1, 3, 4, 2}},
+		{"same", []int64{30}, []int{0, 1, 2, 3, 4}},
+		{"back and forth", []int64{60, 5, 45}, []int{0, 1, 3, 2, 4}},
+		{"later, then back a little", []int64{60, 45}, []int{0, 1, 3, 2, 4}},
+		{"later, then where it was", []int64{60, 30}, []int{0, 1, 2, 3, 4}},
+		{"later, then earlier than it was", []int64{60, 15}, []int{0, 2, 1, 3, 4}},
+		{"later again and again", []int64{31, 32, 45, 46, 55}, []int{0, 1, 3, 4, 2}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var h Heap
+			var r recorder
+			var x *Timer
+			for i := range 5 {
+				y := r.timer(i)
+				h.Set(y, int64(10*(i+1)))
+				if i == 2 {
+					x = y
+				}
+			}
+			for _, when := range tt.set {
+				h.Set(x, when)
+				check(t, &h)
+				if got, ok := h.Deadline(x); !ok || got != when || !h.Pending(x) || h.Len() != 5 {
+					t.Fatalf("after Set to %d: deadline %d, %v, %d queued", when, got, ok, h.Len())
+				}
+			}
+			for i, want := range tt.want { // Next is exact before each
+				when := int64(10 * (want + 1))
+				if want == 2 {
+					when = tt.set[len(tt.set)-1]
+				}
+				if next, _ := h.Next(); next != when {
+					t.Errorf("place %d: Next %d, want %d", i, next, when)
+				}
+				if n := h.Expire(when-1, 0); n != 0 {
+					t.Errorf("place %d: %d ran before %d", i, n, when)
+				}
+				check(t, &h)
+				h.Expire(when, 1)
+				check(t, &h)
+			}
+			if !slices.Equal(r.ran, tt.want) {
+				t.Errorf("ran %v, want %v", r.ran, tt.want)
+			}
+		})
+	}
+}
+
+// A move to a later deadline leaves the heap as it is, and costs one placement however often it was made.
+func TestMovesToLaterAreDeferred(t *testing.T) {
+	var h Heap
+	timers := make([]Timer, 100)
+	for i := range timers {
+		timers[i].F = func(any, int64) {}
+		h.Set(&timers[i], int64(i))
+	}
+	placed := h.seq
+	for round := int64(1); round <= 1000; round++ {
+		for i := range timers {
+			h.Set(&timers[i], round*1000+int64(i))
+		}
+	}
+	if h.seq != placed {
+		t.Errorf("%d placements for moves to a later deadline", h.seq-placed)
+	}
+	if when, _ := h.Next(); when != 1000_000 {
+		t.Errorf("Next %d, want 1000000", when)
+	}
+	if n := h.Expire(2000_000, 0); n != 100 || h.seq-placed != 100 {
+		t.Errorf("%d ran, with %d placements, want 100 and 100", n, h.seq-placed)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	const n = 50
+	for victim := range n {
+		var h Heap
+		var r recorder
+		var timers []*Timer
+		for i := range n {
+			timers = append(timers, r.timer(i))
+			h.Set(timers[i], int64(i*37%n))
+		}
+		x := timers[victim]
+		if !h.Cancel(x) || h.Pending(x) || h.Cancel(x) || h.Len() != n-1 {
+			t.Fatalf("Timer %d: Cancel did not take it off once", victim)
+		}
+		check(t, &h)
+		h.Expire(n, 0)
+		if len(r.ran) != n-1 || slices.Contains(r.ran, victim) {
+			t.Fatalf("Timer %d: ran %v", victim, r.ran)
+		}
+		if h.Cancel(timers[(victim+1)%n]) {
+			t.Fatal("Cancel of a Timer that has run returned true")
+		}
+	}
+}
+
+// A million connections' timeouts at one deadline, as set by one turn of a loop, run in the order they were set.
+func TestThousandsAtOnce(t *testing.T) {
+	const n = 20000
+	var h Heap
+	var r recorder
+	for i := range n {
+		h.Set(r.timer(i), 1000)
+	}
+	for total := 0; total < n; {
+		ran := h.Expire(1000, 300) // a turn's budget
+		if ran != min(300, n-total) {
+			t.Fatalf("Expire ran %d after %d of %d", ran, total, n)
+		}
+		total += ran
+	}
+	check(t, &h)
+	for i, got := range r.ran {
+		if i != got {
+			t.Fatalf("place %d: Timer %d", i, got)
+		}
+	}
+}
+
+// The order of ties survives a wrap of the counter that keeps it.
+func TestTieOrderAcrossWrap(t *testing.T) {
+	h := Heap{seq: math.MaxUint32 - 50}
+	var r recorder
+	for i := range 100 {
+		h.Set(r.timer(i), 7)
+	}
+	h.Expire(7, 0)
+	if !slices.IsSorted(r.ran) || len(r.ran) != 100 {
+		t.Errorf("ran %v", r.ran)
+	}
+}
+
+func TestInsideF(t *testing.T) {
+	var h Heap
+	var log []string
+	var a, b, c Timer
+	note := func(s string) { log = append(log, s) }
+	for _, tt := range []struct {
+		name string
+		f    func(now int64) // F of a, due first; b and c are due right after
+		want string
+		left int
+	}{
+		{"off the heap before F", func(int64) {
+			if h.Pending(&a) || h.Cancel(&a) || h.Len() != 2 {
+				note("still queued")
+			}
+		}, "a b c", 0},
+		{"cancel one that is due", func(int64) { h.Cancel(&b) }, "a c", 0},
+		{"cancel all", func(int64) { h.Cancel(&b); h.Cancel(&c) }, "a", 0},
+		{"move a due one out", func(now int64) { h.Set(&b, now+1) }, "a c", 1},
+		{"move a due one to another due time", func(now int64) { h.Set(&c, now-100) }, "a b", 1},
+		{"set itself later", func(now int64) { h.Set(&a, now+50) }, "a b c", 1},
+		{"set itself to now", func(now int64) { h.Set(&a, now) }, "a b c", 1},
+		{"set itself before all", func(int64) { h.Set(&a, math.MinInt64) }, "a b c", 1},
+		{"set and cancel itself", func(now int64) { h.Set(&a, now); h.Cancel(&a) }, "a b c", 0},
+		{"nested Expire", func(now int64) { h.Set(&a, now); h.Expire(now, 1); note("back"); h.Set(&a, now-1) }, "a b back c", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h, log = Heap{}, nil
+			a = Timer{F: func(_ any, now int64) { note("a"); tt.f(now) }}
+			b = Timer{F: func(any, int64) { note("b") }}
+			c = Timer{F: func(any, int64) { note("c") }}
+			h.Set(&a, 10)
+			h.Set(&b, 20)
+			h.Set(&c, 30)
+			n := h.Expire(100, 0)
+			if got := strings.Join(log, " "); got != tt.want {
+				t.Errorf("ran %q (%d), want %q", got, n, tt.want)
+			}
+			if h.Len() != tt.left {
+				t.Errorf("%d left, want %d", h.Len(), tt.left)
+			}
+			if when, ok := h.Next(); ok && when <= 100 {
+				t.Errorf("left for %d, which this Expire should have run", when)
+			}
+			h.Set(&a, 1)
+			if when, _ := h.Deadline(&a); when != 1 {
+				t.Error("the floor of Expire outlives it")
+			}
+			check(t, &h)
+		})
+	}
+}
+
+// Timers that set themselves to a due time, without a bound: Expire ends and runs each once.
+func TestExpireEnds(t *testing.T) {
+	var h Heap
+	ran := 0
+	timers := make([]Timer, 100)
+	for i := range timers {
+		timers[i] = Timer{F: func(arg any, now int64) { ran++; h.Set(arg.(*Timer), now-5) }, Arg: &timers[i]}
+		h.Set(&timers[i], int64(i))
+	}
+	for turn := int64(1); turn <= 5; turn++ {
+		if n := h.Expire(1000+turn, 0); n != 100 || ran != 100*int(turn) || h.Len() != 100 {
+			t.Fatalf("turn %d: %d ran, %d in all, %d queued", turn, n, ran, h.Len())
+		}
+	}
+}
+
+func TestPanicInF(t *testing.T) {
+	var h Heap
+	var r recorder
+	bad := &Timer{F: func(any, int64) { panic("bad timer") }}
+	h.Set(bad, 1)
+	h.Set(r.timer(1), 2)
+	mustPanic(t, "bad timer", func() { h.Expire(10, 0) })
+	check(t, &h)
+	late := r.timer(2)
+	if h.Set(late, 1); h.Pending(bad) || h.Len() != 2 {
+		t.Fatal("the Timer that panicked is not spent")
+	}
+	if h.Expire(10, 0); !slices.Equal(r.ran, []int{2, 1}) {
+		t.Errorf("ran %v after a panic, want 2 1", r.ran)
+	}
+}
+
+func TestArgAndNow(t *testing.T) {
+	var h Heap
+	x := &Timer{Arg: "arg"}
+	x.F = func(arg any, now int64) {
+		if arg != "arg" || now != 42 {
+			t.Errorf("F got %v, %d", arg, now)
+		}
+	}
+	h.Set(x, 40)
+	if h.Expire(42, 0) != 1 {
+		t.Error("did not run")
+	}
+}
+
+const (
+	second = int64(time.Second)
+	day    = 24 * 3600 * second
+	year   = 365 * day
+)
+
+// wakes runs h in virtual time from start, as an epoll loop would, until the deadline end, and returns the times it woke.
+func wakes(h *Heap, end int64) (at []int64) {
+	for {
+		when, ok := h.Next()
+		if !ok || when > end {
+			return at
+		}
+		at = append(at, when)
+		h.Expire(when, 0)
+	}
+}
+
+// Regression test against libco, whose timing wheel holds 60 s: longer timeouts are cut short (to 40-60 s).
+func TestLibcoTimersBeyondSixtySeconds(t *testing.T) {
+	for _, d := range []int64{41 * second, 59 * second, 61 * second, 3600 * second, 30 * day, 100 * year} {
+		var h Heap
+		var r recorder
+		now := 20 * day // uptime
+		h.Set(r.timer(0), now+d)
+		if n := h.Expire(now+d-1, 0); n != 0 {
+			t.Errorf("a Timer of %v ran early", time.Duration(d))
+		}
+		if n := h.Expire(now+d, 0); n != 1 {
+			t.Errorf("a Timer of %v did not run", time.Duration(d))
+		}
+	}
+}
+
+// Regression test against libgo, where sleeps of more than 7 s broke and, after days of uptime, waiting became a spin: one
+// wake-up per timer, at its time, after any uptime.
+func TestLibgoLongSleepsDoNotSpin(t *testing.T) {
+	for _, uptime := range []int64{0, 25 * day, 50 * day, 10 * year, 200 * year} {
+		var h Heap
+		var r recorder
+		var want []int64
+		for i, d := range []int64{second, 7*second + 1, 8 * second, 3600 * second, 30 * day, 50 * day} {
+			h.Set(r.timer(i), uptime+d)
+			want = append(want, uptime+d)
+		}
+		if got := wakes(&h, math.MaxInt64-1); !slices.Equal(got, want) {
+			t.Errorf("uptime %v: woke at %v, want %v", time.Duration(uptime), got, want)
+		}
+	}
+	// A periodic timer over 60 virtual days.
+	var h Heap
+	var tick Timer
+	tick.F = func(_ any, now int64) { h.Set(&tick, now+3600*second) }
+	h.Set(&tick, 3600*second)
+	if got := wakes(&h, 60*day); len(got) != 60*24 {
+		t.Errorf("an hourly Timer woke %d times in 60 days, want %d", len(got), 60*24)
+	}
+}
+
+func TestSteadyStateAllocatesNothing(t *testing.T) {
+	var h Heap
+	timers := make([]Timer, 10000)
+	for i := range timers {
+		timers[i].F = func(any, int64) {}
+		h.Set(&timers[i], int64(i))
+	}
+	i := 0
+	if n := testing.AllocsPerRun(10000, func() {
+		x := &timers[i%len(timers)]
+		h.Cancel(x)
+		h.Set(x, int64(i*7919%10000))
+		h.Set(x, int64(i*104729%10000))
+		i++
+	}); n != 0 {
+		t.Errorf("%v allocations per Cancel and Set, want 0", n)
+	}
+	// Emptying and filling again below the size that is kept.
+	var small Heap
+	few := make([]Timer, 700)
+	for i := range few {
+		few[i].F = func(any, int64) {}
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		for i := range few {
+			small.Set(&few[i], 5)
+		}
+		for i := range few {
+			small.Cancel(&few[i])
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations per round of 700, want 0", n)
+	}
+}
+
+func TestArrayShrinks(t *testing.T) {
+	var h Heap
+	const n = 1 << 17
+	timers := make([]Timer, n)
+	for i := range timers {
+		timers[i].F = func(any, int64) {}
+		h.Set(&timers[i], int64(i))
+	}
+	top := cap(h.items)
+	for i := range n {
+		if i%2 == 0 {
+			h.Expire(math.MaxInt64, 1)
+		} else {
+			h.Cancel(h.items[len(h.items)-1].t)
+		}
+		if l, c := len(h.items), cap(h.items); c > minCap && l < c/4 {
+			t.Fatalf("room for %d with %d queued", c, l)
+		}
+	}
+	check(t, &h)
+	if c := cap(h.items); c > minCap || top < n {
+		t.Errorf("room for %d left of %d", c, top)
+	}
+}
+
+// A Timer that ran or was cancelled is not kept alive by the heap.
+func TestHeapPinsNothing(t *testing.T) {
+	var h Heap
+	var keep [4]Timer
+	gone := make(chan struct{}, 100)
+	func() {
+		for i := range 20 {
+			x := &Timer{F: func(any, int64) {}, Arg: new([64]byte)}
+			runtime.AddCleanup(x, func(int) { gone <- struct{}{} }, 0)
+			h.Set(x, int64(i))
+			if i%2 == 0 {
+				h.Cancel(x)
+			}
+		}
+		for i := range keep {
+			keep[i].F = func(any, int64) {}
+			h.Set(&keep[i], 1000)
+		}
+		if n := h.Expire(100, 0); n != 10 {
+			t.Fatalf("%d ran", n)
+		}
+	}()
+	limit := time.After(10 * time.Second)
+	for n := 0; n < 20; {
+		runtime.GC()
+		select {
+		case <-gone:
+			n++
+		case <-time.After(5 * time.Millisecond): // the next GC
+		case <-limit:
+			t.Fatalf("%d of 20 Timers were collected", n)
+		}
+	}
+	runtime.KeepAlive(&h)
+}
+
+// seed returns the seed of a randomised test; NETCO_SEED repeats a run.
+func seed(t *testing.T) uint64 {
+	n := uint64(time.Now().UnixNano())
+	if s := os.Getenv("NETCO_SEED"); s != "" {
+		var err error
+		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("repeat with NETCO_SEED=%d", n)
+	return n
+}
+
+// TestHammer makes random calls on a big heap and checks its invariants all along.
+func TestHammer(t *testing.T) {
+	r := rand.New(rand.NewPCG(seed(t), 0))
+	var h Heap
+	var now int64
+	last := int64(math.MinInt64) // deadline of the last one to run in this Expire
+	queued := 0
+	timers := make([]Timer, 5000)
+	deadline := make([]int64, len(timers))
+	random := func() int64 {
+		switch r.IntN(4) {
+		case 0:
+			return now + 100 // ties
+		case 1:
+			return now - r.Int64N(50)
+		case 2:
+			return now + r.Int64N(100*year)
+		}
+		return now + r.Int64N(1000)
+	}
+	set := func(i int) {
+		if timers[i].pos == 0 {
+			queued++
+		}
+		deadline[i] = random()
+		h.Set(&timers[i], deadline[i])
+	}
+	cancel := func(i int) {
+		was := timers[i].pos != 0
+		if was {
+			queued--
+		}
+		if h.Cancel(&timers[i]) != was {
+			t.Fatalf("Cancel of a Timer queued %v", was)
+		}
+	}
+	for i := range timers {
+		timers[i].F = func(_ any, _ int64) {
+			queued--
+			if deadline[i] > now || deadline[i] < last {
+				t.Fatalf("ran %d after %d at %d", deadline[i], last, now)
+			}
+			last = deadline[i]
+			switch r.IntN(4) {
+			case 0:
+				set(i)
+				deadline[i] = max(deadline[i], now+1)
+			case 1:
+				j := r.IntN(len(timers))
+				set(j)
+				deadline[j] = max(deadline[j], now+1)
+			case 2:
+				cancel(r.IntN(len(timers)))
+			}
+		}
+	}
+	for op := range 100000 {
+		switch k := r.IntN(100); {
+		case k < 60:
+			set(r.IntN(len(timers)))
+		case k < 97:
+			cancel(r.IntN(len(timers)))
+		default:
+			now += r.Int64N(300)
+			last = math.MinInt64
+			limit := r.IntN(50)
+			n := h.Expire(now, limit)
+			if when, ok := h.Next(); ok && when <= now && (limit == 0 || n < limit) {
+				t.Fatalf("op %d: Expire(%d, %d) ran %d and left one for %d", op, now, limit, n, when)
+			}
+		}
+		if h.Len() != queued {
+			t.Fatalf("op %d: Len %d, want %d", op, h.Len(), queued)
+		}
+		if op%500 == 0 {
+			check(t, &h)
+		}
+	}
+	check(t, &h)
+}
