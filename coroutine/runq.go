@@ -4,8 +4,10 @@ package coroutine
 // coroutines, so that looking ahead (to prefetch) touches no coroutine.
 // Owner: the executor's thread.
 type runQueue struct {
-	buf        []*Coroutine // length a power of two
-	head, tail uint32       // tail-head is the length; both wrap
+	buf  []*Coroutine // length a power of two
+	mask uint64       // len(buf)-1, or 0 when nothing was pushed yet
+	head uint64       // taken so far
+	tail uint64       // pushed so far
 }
 
 const minRunQueue = 64
@@ -13,41 +15,41 @@ const minRunQueue = 64
 func (q *runQueue) len() int { return int(q.tail - q.head) }
 
 func (q *runQueue) push(co *Coroutine) {
-	if int(q.tail-q.head) == len(q.buf) {
+	if q.tail-q.head == uint64(len(q.buf)) {
 		q.grow()
 	}
-	q.buf[q.tail&uint32(len(q.buf)-1)] = co
+	q.buf[q.tail&q.mask] = co
 	q.tail++
 }
 
 // pop takes the oldest. Precondition: len() > 0.
 func (q *runQueue) pop() *Coroutine {
-	p := &q.buf[q.head&uint32(len(q.buf)-1)]
+	co := q.buf[q.head&q.mask]
 	q.head++
-	return *p
+	return co
 }
 
-// peek returns the i-th oldest, or nil.
-func (q *runQueue) peek(i uint32) *Coroutine {
-	if q.tail-q.head <= i {
+// front returns the oldest, or nil.
+func (q *runQueue) front() *Coroutine {
+	if q.tail == q.head {
 		return nil
 	}
-	return q.buf[(q.head+i)&uint32(len(q.buf)-1)]
+	return q.buf[q.head&q.mask]
 }
 
 func (q *runQueue) grow() {
 	buf := make([]*Coroutine, max(minRunQueue, 2*len(q.buf)))
-	n := q.tail - q.head
-	for i := range n {
-		buf[i] = q.buf[(q.head+i)&uint32(len(q.buf)-1)]
+	mask := uint64(len(buf) - 1)
+	for i := q.head; i != q.tail; i++ {
+		buf[i&mask] = q.buf[i&q.mask]
 	}
-	q.buf, q.head, q.tail = buf, 0, n
+	q.buf, q.mask = buf, mask
 }
 
 // release drops what popped entries still refer to, and the space of a burst long gone. Precondition: len() == 0.
 func (q *runQueue) release() {
 	if len(q.buf) > 16*minRunQueue {
-		*q = runQueue{}
+		q.buf, q.mask = nil, 0
 		return
 	}
 	clear(q.buf)

@@ -80,7 +80,8 @@ func (p *Pool[T]) Get() *T {
 	return x
 }
 
-// take returns the next object that was never handed out.
+// take returns the next object that was never handed out. Inlined, it would slow Get down (BenchmarkPool/single: 4.7 ns for
+// a Get and a Put, 5.3 to 6.6 ns with take inside).
 //
 //go:noinline
 func (p *Pool[T]) take() *T {

@@ -65,6 +65,23 @@ func BenchmarkReset(b *testing.B) {
 	}
 }
 
+// BenchmarkResetPaid is Reset at its worst: each move to a later deadline has its sorting paid right after, in Next.
+func BenchmarkResetPaid(b *testing.B) {
+	const n = 10_000
+	h, ts, now := standing(n)
+	b.ReportAllocs()
+	for b.Loop() {
+		now += 120e9
+		for i := range ts {
+			h.Set(&ts[i], now+int64(i)*1000)
+		}
+		if when, _ := h.Next(); when != now {
+			b.Fatal("wrong deadline")
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/timer")
+}
+
 // BenchmarkExpire is the whole way of a timer: Set among n, and run at its time.
 func BenchmarkExpire(b *testing.B) {
 	for _, tt := range []struct {

@@ -31,7 +31,7 @@ type echoRound struct {
 	MaxUs      float64 `json:"max_us"`
 	CPUUs      float64 `json:"cpu_us_per_req"`    // over the window, exact
 	UserUs     float64 `json:"user_us_per_req"`   // the kernel's split of it, sampled
-	SystemUs   float64 `json:"system_us_per_req"` // dto.
+	SystemUs   float64 `json:"system_us_per_req"` // likewise
 	RSS        int64   `json:"rss_bytes"`
 	Switches   float64 `json:"ctx_switches_per_req"`
 	Voluntary  float64 `json:"voluntary_switches_per_req"`
@@ -49,16 +49,13 @@ func runEcho(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	started := time.Now()
 	rounds, err := measureEcho(ctx, cfg, stdout, newProgress(stderr))
-	if len(rounds) > 0 {
-		// What was measured before a failure is worth keeping.
-		err = errors.Join(err, out.write(newEnvironment(started), cfg, err, rounds))
-	}
-	return err
+	// What was measured before a failure is worth keeping.
+	return errors.Join(err, out.write(newEnvironment(started), cfg, err, rounds))
 }
 
 // measureEcho runs all sections and prints each one's table when it is done.
 func measureEcho(ctx context.Context, cfg *echoConfig, stdout io.Writer, p *progress) ([]echoRound, error) {
-	var all []echoRound
+	all := []echoRound{}
 	total := len(cfg.Conns) * cfg.Rounds * len(cfg.Servers)
 	p.note("%d rounds, about %v", total, cfg.total().Round(time.Second))
 	for _, conns := range cfg.Conns {
@@ -166,8 +163,11 @@ func driveEcho(ctx context.Context, cfg *echoConfig, p *child.Process, conns int
 	res, err := l.Run(ctx)
 	close(ran)
 	<-marked
-	if err = errors.Join(err, markErr); err != nil {
+	if err != nil {
 		return nil, p.Explain(err)
+	}
+	if markErr != nil {
+		return nil, markErr
 	}
 	after, err := markUsage(p, l)
 	if err != nil {

@@ -23,7 +23,7 @@ func serveNet(cfg serveConfig) (addr, backend string, err error) {
 			go echoNet(c, max(4096, cfg.Size))
 		}
 	}()
-	return ln.Addr().String(), "net", nil
+	return ln.Addr().String(), "", nil
 }
 
 func echoNet(c net.Conn, size int) {

@@ -84,7 +84,7 @@ func printEcho(w io.Writer, cfg *echoConfig, conns int, rounds []echoRound) {
 	}
 	row("", func(m metric) string { return m.name })
 	for _, s := range cfg.Servers {
-		row(s, func(m metric) string { return fmt.Sprintf(m.format, median(column(rounds, s, m))) })
+		row(serverLabel(rounds, s), func(m metric) string { return fmt.Sprintf(m.format, median(column(rounds, s, m))) })
 	}
 	base := baseline(cfg.Servers)
 	for _, s := range cfg.Servers {
@@ -105,6 +105,16 @@ func printEcho(w io.Writer, cfg *echoConfig, conns int, rounds []echoRound) {
 		}
 	}
 	fmt.Fprintln(w)
+}
+
+// serverLabel is the server's name with what it runs on, if it said so.
+func serverLabel(rounds []echoRound, server string) string {
+	for _, r := range rounds {
+		if r.Server == server && r.Backend != "" {
+			return fmt.Sprintf("%s (%s)", server, r.Backend)
+		}
+	}
+	return server
 }
 
 func ratioCell(m metric, ratio float64) string {

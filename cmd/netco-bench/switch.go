@@ -9,7 +9,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"text/tabwriter"
 	"time"
 )
 
@@ -105,9 +104,8 @@ func runSwitch(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	rounds, err := measureMicros(ctx, cfg, entries, p)
 	if len(rounds) > 0 {
 		printMicros(stdout, entries, rounds)
-		err = errors.Join(err, out.write(newEnvironment(started), cfg, err, rounds))
 	}
-	return err
+	return errors.Join(err, out.write(newEnvironment(started), cfg, err, rounds))
 }
 
 // selectMicros keeps the entries that match and that this machine can run.
@@ -137,7 +135,7 @@ func measureMicros(ctx context.Context, cfg *switchConfig, entries []micro, p *p
 			return nil, ctx.Err()
 		}
 	}
-	var rounds []microRound
+	rounds := []microRound{}
 	for round := range cfg.Rounds {
 		for k := range entries {
 			i := k
@@ -177,16 +175,19 @@ func calibrate(ctx context.Context, m micro, want time.Duration) int {
 }
 
 // printMicros prints medians in ns, grouped, with the ratio to the first of the
-// group. The spread is the distance from the fastest to the slowest round.
+// group, and the fastest and the slowest round.
 func printMicros(w io.Writer, entries []micro, rounds []microRound) {
 	values := map[string][]float64{}
 	for _, r := range rounds {
 		key := r.Group + "/" + r.Name
 		values[key] = append(values[key], r.NsOp)
 	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	width := 0
+	for _, m := range entries {
+		width = max(width, len(m.group), len(m.name)+2)
+	}
 	for _, group := range groupsOf(entries) {
-		fmt.Fprintf(tw, "%s\tns/op\tmin\tmax\tratio\n", group)
+		fmt.Fprintf(w, "%-*s%12s%12s%12s%8s\n", width, group, "ns/op", "min", "max", "ratio")
 		first := 0.0
 		for _, m := range entries {
 			v := values[m.group+"/"+m.name]
@@ -197,11 +198,10 @@ func printMicros(w io.Writer, entries []micro, rounds []microRound) {
 			if first == 0 {
 				first = mid
 			}
-			fmt.Fprintf(tw, "  %s\t%.1f\t%.1f\t%.1f\t%.2f\n", m.name, mid, slices.Min(v), slices.Max(v), mid/first)
+			fmt.Fprintf(w, "  %-*s%12.1f%12.1f%12.1f%8.2f\n", width-2, m.name, mid, slices.Min(v), slices.Max(v), mid/first)
 		}
-		fmt.Fprintln(tw, "\t\t\t\t")
+		fmt.Fprintln(w)
 	}
-	tw.Flush()
 }
 
 // groupsOf returns the groups in the order of their first entries.

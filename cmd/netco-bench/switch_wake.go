@@ -5,12 +5,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/hist"
 )
 
 // The wake entries measure from just before the send to the first clock reading
-// of the woken side, and return the sum of these latencies. The sender stays on
-// its CPU until it sees the answer: if it blocked, Go would simply run the target
-// in its place and nothing would cross from one thread to another.
+// of the woken side. They return n times the median latency, not the sum: both
+// sides of a wake need a CPU at once, and each time another process takes one
+// of them adds milliseconds that would drown the microseconds sought.
+//
+// The sender stays on its CPU until it sees the answer: if it blocked, Go would
+// simply run the target in its place and nothing would cross from one thread to
+// another.
 
 const (
 	// asleepAfter is how long a target must have been blocked to count as
@@ -54,13 +60,15 @@ func (w *waker) wake() time.Duration {
 	}
 }
 
-// wakeRepeatedly sums n wakes with a spun pause before each.
-func wakeRepeatedly(n int, w *waker, pause time.Duration) (sum time.Duration) {
+// wakeRepeatedly makes n wakes with a spun pause before each and returns n times
+// the median latency.
+func wakeRepeatedly(n int, pause time.Duration, wake func() time.Duration) time.Duration {
+	latencies := new(hist.Histogram)
 	for range n {
 		spin(pause)
-		sum += w.wake()
+		latencies.Record(wake().Nanoseconds())
 	}
-	return sum
+	return time.Duration(int64(n) * latencies.Quantile(0.5))
 }
 
 // goWakeAsleep wakes a goroutine blocked in a channel receive, with its thread
@@ -82,10 +90,10 @@ func goWakeAsleep(n int, locked bool) time.Duration {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 	}
-	sum := wakeRepeatedly(n, w, asleepAfter)
+	elapsed := wakeRepeatedly(n, asleepAfter, w.wake)
 	close(w.sent)
 	wg.Wait()
-	return sum
+	return elapsed
 }
 
 // goWakeAmongBusy wakes a goroutine blocked in a channel receive while others
@@ -112,17 +120,15 @@ func goWakeAmongBusy(n int) time.Duration {
 			answered <- struct{}{}
 		}
 	})
-	var sum time.Duration
-	for range n {
-		spin(busyGap)
+	elapsed := wakeRepeatedly(n, busyGap, func() time.Duration {
 		w.sent <- time.Now()
 		<-answered
-		sum += time.Duration(w.latency.Load())
-	}
+		return time.Duration(w.latency.Load())
+	})
 	over.Store(true)
 	close(w.sent)
 	wg.Wait()
-	return sum
+	return elapsed
 }
 
 // goWakeBusyLoop is the event loop one writes by hand: a goroutine locked to its
@@ -148,8 +154,8 @@ func goWakeBusyLoop(n int) time.Duration {
 	})
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	sum := wakeRepeatedly(n, w, busyGap)
+	elapsed := wakeRepeatedly(n, busyGap, w.wake)
 	close(w.sent)
 	wg.Wait()
-	return sum
+	return elapsed
 }

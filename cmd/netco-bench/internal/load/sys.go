@@ -11,10 +11,7 @@ const connectTimeout = 5 * time.Second
 
 // dial opens a non-blocking TCP connection with Nagle's algorithm off.
 func dial(addr netip.AddrPort) (fd int, err error) {
-	family, sa := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: int(addr.Port()), Addr: addr.Addr().Unmap().As4()})
-	if addr.Addr().Is6() && !addr.Addr().Is4In6() {
-		family, sa = unix.AF_INET6, &unix.SockaddrInet6{Port: int(addr.Port()), Addr: addr.Addr().As16()}
-	}
+	family, sa := socketAddr(addr)
 	fd, err = unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
@@ -32,6 +29,14 @@ func dial(addr netip.AddrPort) (fd int, err error) {
 	return fd, nil
 }
 
+func socketAddr(addr netip.AddrPort) (family int, sa unix.Sockaddr) {
+	if ip := addr.Addr().Unmap(); ip.Is4() {
+		return unix.AF_INET, &unix.SockaddrInet4{Port: int(addr.Port()), Addr: ip.As4()}
+	}
+	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(addr.Port()), Addr: addr.Addr().As16()}
+}
+
+// awaitConnect waits until a connect under way has come out one way or the other.
 func awaitConnect(fd int) error {
 	deadline := time.Now().Add(connectTimeout)
 	for {
@@ -53,6 +58,17 @@ func awaitConnect(fd int) error {
 		}
 		return err
 	}
+}
+
+// wait blocks by the ordinary system call path, so that the scheduler can have
+// the P meanwhile. Trying a raw epoll_pwait(0) first, or blocking in a raw one,
+// made no difference in req/s or client CPU at 1, 8 and 64 connections.
+func wait(epfd int, events []unix.EpollEvent, millis int) (int, error) {
+	n, err := unix.EpollWait(epfd, events, millis)
+	if err == unix.EINTR {
+		return 0, nil
+	}
+	return n, err
 }
 
 // processCPU reads the CPU time of a whole process, threads that have ended

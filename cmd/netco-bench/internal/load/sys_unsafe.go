@@ -25,17 +25,3 @@ func write(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 	return int(n), errno
 }
-
-// wait polls without the scheduler's knowledge first, which under load is all
-// that is needed, and blocks only when there is nothing.
-func wait(epfd int, events []unix.EpollEvent, millis int) (int, error) {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), 0, 0, 0)
-	if errno == 0 && n > 0 {
-		return int(n), nil
-	}
-	count, err := unix.EpollWait(epfd, events, millis)
-	if err == unix.EINTR {
-		return 0, nil
-	}
-	return count, err
-}

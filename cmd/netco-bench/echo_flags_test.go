@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParseEchoDefaults(t *testing.T) {
+	c, err := parseEcho([]string{"-servers", "net"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.Conns, []int{64}) || c.Size != 64 || c.Pipeline != 1 || c.Procs != 0 || c.ServerCPUs != nil || c.Spin != "auto" {
+		t.Errorf("defaults: %+v", c)
+	}
+	// Both servers, three rounds each.
+	c.Servers = []string{"net", "netco"}
+	if c.total() != 30*time.Second {
+		t.Errorf("the default run takes %v, want 30s", c.total())
+	}
+}
+
+func TestParseEcho(t *testing.T) {
+	c, err := parseEcho(strings.Fields("-servers net -conns 1,64,1000 -addr ::1 -server-cpus 0 -verify -spin off -pipeline 4"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.Conns, []int{1, 64, 1000}) || !c.Addr.Is6() || !slices.Equal(c.ServerCPUs, []int{0}) || !c.Verify || c.Pipeline != 4 {
+		t.Errorf("parsed: %+v", c)
+	}
+}
+
+func TestParseEchoRefuses(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"-conns 0", "positive"},
+		{"-conns 1,,2", "positive"},
+		{"-conns x", "positive"},
+		{"-conns 100000000", "open files"},
+		{"-size 0", "-size"},
+		{"-size 99999999999", "-size"},
+		{"-pipeline 0", "-pipeline"},
+		{"-size 1048576 -pipeline 1000", "-size times -pipeline"},
+		{"-duration 1ms", "-duration"},
+		{"-duration fast", "-duration"},
+		{"-warmup -1s", "-warmup"},
+		{"-rounds 0", "-rounds"},
+		{"-procs -1", "-procs"},
+		{"-threads 0", "-threads"},
+		{"-servers nginx", "unknown server"},
+		{"-servers ,", "unknown server"},
+		{"-servers net,net", "twice"},
+		{"-addr 0.0.0.0", "loopback"},
+		{"-addr 10.1.2.3", "loopback"},
+		{"-addr ::", "loopback"},
+		{"-addr example.com", "no IP address"},
+		{"-spin maybe", "-spin"},
+		{"-pin -procs 2", "-pin"},
+		{"-server-cpus 0-", "-server-cpus"},
+		{"-client-cpus 1000", "CPU 1000"},
+		{"-no-such-flag", "no-such-flag"},
+		{"stray", "unexpected argument"},
+	} {
+		args := strings.Fields(c.args)
+		if !strings.Contains(c.args, "-servers") {
+			args = append([]string{"-servers", "net"}, args...)
+		}
+		_, err := parseEcho(args, io.Discard)
+		var usage *usageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want a usage error with %q", c.args, err, c.want)
+		}
+	}
+}
+
+func TestPinPicksTwoCPUs(t *testing.T) {
+	for _, c := range []struct{ server, client, wantServer, wantClient []int }{
+		{nil, nil, []int{2}, []int{3}},
+		{[]int{3}, nil, []int{3}, []int{2}},
+		{nil, []int{2}, []int{3}, []int{2}},
+		{[]int{5}, []int{3}, []int{5}, []int{3}},
+	} {
+		cfg := echoConfig{ServerCPUs: c.server, ClientCPUs: c.client}
+		if err := cfg.pin([]int{2, 3, 5}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(cfg.ServerCPUs, c.wantServer) || !slices.Equal(cfg.ClientCPUs, c.wantClient) || cfg.Procs != 1 {
+			t.Errorf("pin %v %v: %v %v procs %d", c.server, c.client, cfg.ServerCPUs, cfg.ClientCPUs, cfg.Procs)
+		}
+	}
+	if err := new(echoConfig).pin([]int{0}); err == nil {
+		t.Error("pin on one CPU succeeds")
+	}
+}

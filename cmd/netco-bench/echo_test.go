@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/load"
+)
+
+// warmedUp makes the runtime open what it keeps open (its epoll, pidfds), so
+// that the count of files is steady.
+func warmedUp(t *testing.T) {
+	t.Helper()
+	if code := run(t.Context(), strings.Fields("echo -servers net -conns 1 -duration 10ms -warmup 0s -rounds 1"), io.Discard, io.Discard); code != exitOK {
+		t.Fatal("exit code", code)
+	}
+}
+
+func TestEchoEndToEnd(t *testing.T) {
+	warmedUp(t)
+	for name, flags := range map[string]string{
+		"plain":         "",
+		"pipelined":     "-pipeline 16",
+		"large":         "-size 1000000 -pipeline 2",
+		"IPv6, threads": "-addr ::1 -threads 2 -procs 1",
+		"bound":         "-server-cpus 0 -client-cpus 0",
+	} {
+		t.Run(name, func(t *testing.T) {
+			noChildren(t)
+			sameFiles(t)
+			file := filepath.Join(t.TempDir(), "out.json")
+			args := "echo -servers net -conns 4 -duration 200ms -warmup 50ms -rounds 2 -verify -json " + file + " " + flags
+			var stdout, stderr bytes.Buffer
+			if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
+				t.Fatalf("exit code %d\n%s", code, &stderr)
+			}
+			if !hasLine(stdout.String(), []string{"4", "connections,"}) || !hasLine(stdout.String(), []string{"net"}) {
+				t.Errorf("table:\n%s", &stdout)
+			}
+			if !strings.Contains(stderr.String(), "round 2/2: 4 conns, net: ") {
+				t.Errorf("progress:\n%s", &stderr)
+			}
+			checkReport(t, file)
+		})
+	}
+}
+
+func checkReport(t *testing.T, file string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Environment environment
+		Error       string
+		Rounds      []echoRound
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.Environment.Kernel == "" || doc.Environment.Go == "" || len(doc.Rounds) != 2 || doc.Error != "" {
+		t.Fatalf("report:\n%s", text)
+	}
+	for _, r := range doc.Rounds {
+		if r.Requests == 0 || r.Rate <= 0 || r.P50Us <= 0 || r.P50Us > r.P999Us || r.CPUUs <= 0 || r.RSS < 1<<20 || r.ClientBusy <= 0 || r.GOMAXPROCS < 1 {
+			t.Errorf("round: %+v", r)
+		}
+	}
+}
+
+func TestEchoServerFaults(t *testing.T) {
+	for _, c := range []struct {
+		server string
+		want   []string // one of these
+		target error
+	}{
+		{"dies", []string{"exit status 7\npanic: out of luck"}, nil},
+		{"hangs up", []string{"closed by the server", "connection reset", "broken pipe"}, nil},
+		{"resets", []string{"connection reset", "broken pipe"}, nil},
+		{"mute", []string{"no answer for 300ms"}, load.ErrStall},
+		{"drops", []string{"no answer for 300ms", "wrong echo"}, nil},
+		{"garbles", []string{"wrong echo: byte 32"}, nil},
+		{"adds", []string{"wrong echo"}, nil},
+		{"unborn", []string{"no such luck"}, nil},
+	} {
+		t.Run(c.server, func(t *testing.T) {
+			noChildren(t)
+			cfg, err := parseEcho([]string{"-servers", "net", "-conns", "4", "-duration", "2s", "-warmup", "0s", "-verify"}, io.Discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Servers, cfg.Stall = []string{c.server}, 300*time.Millisecond
+			start := time.Now()
+			rounds, err := measureEcho(t.Context(), cfg, io.Discard, newProgress(io.Discard))
+			if err == nil || len(rounds) != 0 {
+				t.Fatalf("no error, %d rounds", len(rounds))
+			}
+			if time.Since(start) > 1900*time.Millisecond {
+				t.Errorf("noticed only after %v", time.Since(start))
+			}
+			if c.target != nil && !errors.Is(err, c.target) {
+				t.Errorf("%v is not %v", err, c.target)
+			}
+			found := false
+			for _, w := range c.want {
+				found = found || strings.Contains(err.Error(), w)
+			}
+			if !found {
+				t.Errorf("error %q, want one of %q", err, c.want)
+			}
+		})
+	}
+}
+
+// Without -verify lengths are still checked.
+func TestEchoChecksLengths(t *testing.T) {
+	noChildren(t)
+	cfg, err := parseEcho(strings.Fields("-servers net -conns 1 -duration 2s -warmup 0s"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Servers = []string{"adds"}
+	_, err = measureEcho(t.Context(), cfg, io.Discard, newProgress(io.Discard))
+	if err == nil || !strings.Contains(err.Error(), "wrong echo") {
+		t.Errorf("one byte too many: %v", err)
+	}
+}
+
+func TestEchoInterrupt(t *testing.T) {
+	noChildren(t)
+	fifo := newFIFO(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	code := make(chan int)
+	var stderr bytes.Buffer
+	go func() {
+		code <- run(ctx, strings.Fields("echo -servers announced -duration 1m"), io.Discard, &stderr)
+	}()
+	pid := awaitPID(t, fifo)
+	cancel()
+	if got := <-code; got != exitInterrupted || !strings.HasSuffix(stderr.String(), "interrupted\n") {
+		t.Errorf("exit code %d, stderr %q", got, &stderr)
+	}
+	awaitEnd(t, pid)
+}
+
+// A parent that is killed outright leaves no server behind.
+func TestEchoNoOrphan(t *testing.T) {
+	fifo := newFIFO(t)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := exec.Command(exe, strings.Fields("echo -servers announced -duration 1m")...)
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := awaitPID(t, fifo)
+	if err := parent.Process.Signal(unix.SIGKILL); err != nil {
+		t.Error(err)
+	}
+	_ = parent.Wait() // killed, as told
+	awaitEnd(t, pid)
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSwitchEntriesRun(t *testing.T) {
+	seen := map[string]bool{}
+	for _, m := range micros() {
+		name := m.group + "/" + m.name
+		if seen[name] {
+			t.Errorf("%s is there twice", name)
+		}
+		seen[name] = true
+		for _, n := range []int{1, 3, 250} {
+			if m.run(n) <= 0 {
+				t.Errorf("%s: no time for %d", name, n)
+			}
+		}
+	}
+}
+
+func TestSwitchCommand(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	args := []string{"switch", "-run", "uncontended|timer", "-rounds", "2", "-duration", "2ms", "-json", t.TempDir() + "/out.json"}
+	if code := run(t.Context(), args, &stdout, &stderr); code != exitOK {
+		t.Fatalf("exit code %d\n%s", code, &stderr)
+	}
+	for _, want := range []string{"sync.Mutex", "sync.RWMutex", "time.AfterFunc"} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %s in\n%s", want, &stdout)
+		}
+	}
+}
+
+func TestPrintMicros(t *testing.T) {
+	entries := []micro{{name: "a", group: "g"}, {name: "b", group: "g"}, {name: "c", group: "h"}}
+	rounds := []microRound{
+		{Group: "g", Name: "a", NsOp: 10}, {Group: "g", Name: "b", NsOp: 5}, {Group: "h", Name: "c", NsOp: 7},
+		{Group: "g", Name: "a", NsOp: 30}, {Group: "g", Name: "b", NsOp: 15}, {Group: "h", Name: "c", NsOp: 7},
+	}
+	var out bytes.Buffer
+	printMicros(&out, entries, rounds)
+	for _, want := range [][]string{{"a", "20.0", "10.0", "30.0", "1.00"}, {"b", "10.0", "5.0", "15.0", "0.50"}, {"c", "7.0", "7.0", "7.0", "1.00"}} {
+		if !hasLine(out.String(), want) {
+			t.Errorf("no line %v in\n%s", want, &out)
+		}
+	}
+}
+
+// calibrate goes by the wall clock, even for an entry that returns only a small
+// part of it.
+func TestCalibrate(t *testing.T) {
+	m := micro{run: func(n int) time.Duration { spin(time.Duration(n) * 10 * time.Microsecond); return time.Duration(n) }}
+	if n := calibrate(t.Context(), m, 20*time.Millisecond); n < 200 || n > 2200 {
+		t.Errorf("n = %d for 20 ms of 10 µs", n)
+	}
+}

@@ -1,0 +1,92 @@
+package coroutine
+
+import (
+	"math"
+	"runtime"
+	"testing"
+)
+
+// bareHost hosts an executor for benchmarks and tests that need neither timers nor other threads.
+type bareHost struct{}
+
+func (bareHost) Post(*Coroutine)                               { panic("posted from another thread") }
+func (bareHost) ParkUntil(*Coroutine, Reason, int64) Wake      { panic("no timers here") }
+func (bareHost) Panicked(co *Coroutine, v any, st []byte) bool { return false }
+
+// runAll drives ex on a locked thread until its coroutines have ended.
+func runAll(ex *Executor, first func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		ex.Enter()
+		ex.Spawn(first, "", 0)
+		for ex.Stats.Live.Own() > 0 {
+			ex.Run(256, math.MaxInt64)
+		}
+		ex.Leave()
+	}()
+	<-done
+}
+
+func newExecutor(handoff bool) *Executor {
+	ex := new(Executor)
+	ex.Init(Config{Host: bareHost{}, Idle: 1024, Handoff: handoff})
+	return ex
+}
+
+func benchYield(b *testing.B, handoff bool, n int) {
+	ex := newExecutor(handoff)
+	runAll(ex, func() {
+		for range n - 1 {
+			ex.Spawn(func() {
+				for range b.N / n {
+					Yield()
+				}
+			}, "", 0)
+		}
+		b.ResetTimer()
+		for range b.N / n {
+			Yield()
+		}
+	})
+}
+
+func BenchmarkYieldAlone(b *testing.B)     { benchYield(b, true, 1) }
+func BenchmarkYieldHandoff2(b *testing.B)  { benchYield(b, true, 2) }
+func BenchmarkYieldHandoff64(b *testing.B) { benchYield(b, true, 64) }
+func BenchmarkYieldLoop2(b *testing.B)     { benchYield(b, false, 2) }
+
+func BenchmarkSpawn(b *testing.B) {
+	ex := newExecutor(true)
+	runAll(ex, func() {
+		for i := range b.N {
+			ex.Spawn(func() {}, "", 0)
+			if i&63 == 63 {
+				Yield()
+			}
+		}
+	})
+}
+
+func BenchmarkSpawnOne(b *testing.B) {
+	ex := newExecutor(true)
+	runAll(ex, func() {
+		for range b.N {
+			ex.Spawn(func() {}, "", 0)
+			Yield()
+		}
+	})
+}
+
+func BenchmarkCurrent(b *testing.B) {
+	ex := newExecutor(true)
+	runAll(ex, func() {
+		for b.Loop() {
+			if Current() == nil {
+				b.Error("no current coroutine")
+			}
+		}
+	})
+}

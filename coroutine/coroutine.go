@@ -1,0 +1,156 @@
+package coroutine
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/mpsc"
+)
+
+// State is what a coroutine is doing.
+type State uint8
+
+// The states; the package documentation has the transitions.
+const (
+	Dead State = iota
+	Ready
+	Running
+	Waiting
+)
+
+func (s State) String() string { return [...]string{"dead", "ready", "running", "waiting"}[s] }
+
+// Reason is what a waiting coroutine waits for.
+type Reason uint8
+
+// The reasons to wait.
+const (
+	ReasonNone Reason = iota
+	ReasonSleep
+	ReasonRead
+	ReasonWrite
+	ReasonAccept
+	ReasonConnect
+	ReasonLock
+	ReasonJoin
+	ReasonUser // a primitive built outside netco
+)
+
+func (r Reason) String() string {
+	return [...]string{"", "sleep", "read", "write", "accept", "connect", "lock", "join", "user"}[r]
+}
+
+// Wake says why a park ended.
+type Wake uint8
+
+// The kinds of wake.
+const (
+	WakeReady    Wake = iota // what was waited for has come; check, a wake may be early
+	WakeTimeout              // the time given has passed
+	WakeShutdown             // the scheduler is ending and wants its coroutines to end
+)
+
+// Coroutine is one coroutine. Its struct is reused after its end; a [Handle] tells one use from the next.
+type Coroutine struct {
+	ex     counter.Pointer[Executor] // its home; written before it starts, then constant until its end
+	w      *worker                   // owner: nil until it starts
+	ticket uint64                    // owner: of the next or present park; never reset
+	status counter.Counter
+	wake   Wake // owner: why the last park ended
+	woken  bool // owner: a wake came for ticket before the park
+
+	fn     func()        // owner: what to run; dropped at the end
+	name   string        // constant while it lives
+	site   uintptr       // constant while it lives: where it was made
+	id     atomic.Uint64 // 0 when dead
+	waiter Waiter
+
+	// Wakes from other threads: the latest, as ticket<<8|Wake, and whether node is in the host's inbox.
+	remote atomic.Uint64
+	queued atomic.Bool
+	node   mpsc.Node[Coroutine]
+
+	joiners atomic.Pointer[Waiter] // a stack of waiters through Waiter.next
+}
+
+// ID returns a number that no other coroutine of this process has or had; 0 once it has ended.
+func (co *Coroutine) ID() uint64 { return co.id.Load() }
+
+// Name returns the name given at its creation, or "".
+func (co *Coroutine) Name() string { return co.name }
+
+// Site returns where it was created, as "file:line", or "".
+func (co *Coroutine) Site() (file string, line int) {
+	if co.site == 0 {
+		return "", 0
+	}
+	frame, _ := runtime.CallersFrames([]uintptr{co.site}).Next()
+	return frame.File, frame.Line
+}
+
+// State returns its state at some moment just now, from any thread.
+func (co *Coroutine) State() State {
+	s := State(co.status.Load() & 0xff)
+	if s == Ready && co.ex.Load() != nil && co.ex.Load().Current() == co {
+		s = Running // a switch writes this once, not in every coroutine
+	}
+	return s
+}
+
+// Reason returns what it waits for, from any thread.
+func (co *Coroutine) Reason() Reason { return Reason(co.status.Load() >> 8) }
+
+func (co *Coroutine) setState(s State, r Reason) { co.status.Set(uint64(s) | uint64(r)<<8) }
+
+// Executor returns the executor it runs on, or will run on.
+func (co *Coroutine) Executor() *Executor { return co.ex.Load() }
+
+// Current returns the calling coroutine, or nil on an ordinary goroutine. A few nanoseconds.
+func Current() *Coroutine {
+	if w := self(); w != nil {
+		return w.co
+	}
+	return nil
+}
+
+// bare holds coroutines that were made for another thread's executor, which keeps them after their end.
+var bare = sync.Pool{New: func() any { return newCoroutine() }}
+
+// newCoroutine returns a dead coroutine with what stays the same over its lives.
+func newCoroutine() *Coroutine {
+	co := new(Coroutine)
+	co.init()
+	return co
+}
+
+func (co *Coroutine) init() {
+	co.ticket = 1 // so that no wake's word is 0
+	co.waiter.co = co
+	co.node.Value = co
+}
+
+// New makes a coroutine that some executor will adopt, from any thread. It allocates unless one is at hand for reuse.
+func New(fn func(), name string, site uintptr) *Coroutine {
+	co := bare.Get().(*Coroutine)
+	co.born(fn, name, site, lastID.Add(1))
+	return co
+}
+
+func (co *Coroutine) born(fn func(), name string, site uintptr, id uint64) {
+	co.fn, co.name, co.site = fn, name, site
+	co.setState(Ready, ReasonNone)
+	co.id.Store(id)
+}
+
+// lastID is the highest id given out; executors take blocks of it.
+var lastID atomic.Uint64
+
+const idBlock = 1024
+
+// Node returns the node by which a host's inbox queues it.
+func (co *Coroutine) Node() *mpsc.Node[Coroutine] { return &co.node }
+
+// Handle returns what identifies this life of the coroutine, see Join.
+func (co *Coroutine) Handle() Handle { return Handle{co, co.id.Load()} }

@@ -1,0 +1,68 @@
+package coroutine
+
+import "errors"
+
+// ErrShutdown is returned by waits that were ended because the scheduler is shutting down, and by calls that came
+// after it.
+var ErrShutdown = errors.New("netco: scheduler is shutting down")
+
+// ErrJoinSelf is returned by a coroutine's Join of itself, which would never end.
+var ErrJoinSelf = errors.New("netco: a coroutine cannot join itself")
+
+// Handle identifies one life of a coroutine. The zero Handle is of a coroutine that has ended. Handles may be compared.
+type Handle struct {
+	co *Coroutine
+	id uint64
+}
+
+// ID returns the coroutine's id, also after its end; 0 for the zero Handle.
+func (h Handle) ID() uint64 { return h.id }
+
+// Done reports whether the coroutine has ended.
+func (h Handle) Done() bool { return h.co == nil || h.co.id.Load() != h.id }
+
+// Join waits for the coroutine to end; for one that has ended it returns at once. Parks a coroutine, blocks a goroutine.
+// It returns ErrJoinSelf, or ErrShutdown when the wait was ended by force.
+func (h Handle) Join() error {
+	if h.Done() {
+		return nil
+	}
+	if Current() == h.co {
+		return ErrJoinSelf
+	}
+	w := AcquireWaiter()
+	defer w.Release()
+	for !h.Done() {
+		w.Prepare()
+		h.co.addJoiner(w)
+		if h.Done() {
+			h.co.wakeJoiners() // the coroutine may have looked before w was there; w wakes itself
+		}
+		if w.Park(ReasonJoin) == WakeShutdown {
+			h.co.dropJoiner(w)
+			return ErrShutdown
+		}
+	}
+	return nil
+}
+
+func (co *Coroutine) addJoiner(w *Waiter) {
+	for {
+		w.Link = co.joiners.Load()
+		if co.joiners.CompareAndSwap(w.Link, w) {
+			return
+		}
+	}
+}
+
+// wakeJoiners wakes everyone queued. Joiners of a later life, and those who were early, queue again.
+func (co *Coroutine) wakeJoiners() {
+	for w := co.joiners.Swap(nil); w != nil; {
+		next := w.Link
+		w.Wake()
+		w = next
+	}
+}
+
+// dropJoiner takes w out after its park was ended by force: the others are woken and queue again.
+func (co *Coroutine) dropJoiner(w *Waiter) { co.wakeJoiners() }

@@ -1,0 +1,50 @@
+package coroutine
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+)
+
+// panicked offers a panic to the host and crashes the program if it is declined. Called in the deferred call that
+// recovered it, so that the stack still shows where it came from.
+func (ex *Executor) panicked(co *Coroutine, value any) {
+	stack := debug.Stack()
+	ex.Stats.Panics.Inc()
+	handled := false
+	defer func() {
+		if !handled {
+			if second := recover(); second != nil {
+				crash(co, second, debug.Stack())
+			}
+			crash(co, value, stack)
+		}
+	}()
+	handled = ex.host.Panicked(co, value, stack)
+}
+
+// crashed is the panic that ends the program. A panic cannot just be passed on: the runtime would lose it where
+// a coroutine's goroutine ends. So it is raised again on a goroutine of its own, with the coroutine's stack as text.
+type crashed struct{ text string }
+
+func (c crashed) Error() string { return c.text }
+
+// crash ends the program as an unrecovered panic does, with status 2, and shows the coroutine's stack. It does not return.
+func crash(co *Coroutine, value any, stack []byte) {
+	var b strings.Builder
+	if err, ok := value.(error); ok {
+		b.WriteString(err.Error())
+	} else {
+		fmt.Fprint(&b, value)
+	}
+	fmt.Fprintf(&b, "\n\nin netco coroutine %d", co.ID())
+	if co.name != "" {
+		fmt.Fprintf(&b, " %q", co.name)
+	}
+	if file, line := co.Site(); file != "" {
+		fmt.Fprintf(&b, " created at %s:%d", file, line)
+	}
+	fmt.Fprintf(&b, "\n%s", stack)
+	go panic(crashed{b.String()})
+	select {}
+}

@@ -1,0 +1,114 @@
+package coroutine
+
+import (
+	"runtime"
+
+	"github.com/netco-go/netco/context"
+)
+
+// Ticket returns the number of the next park, for Ready.
+func (co *Coroutine) Ticket() uint64 { return co.ticket }
+
+// Park gives up the thread until Ready is called for the present ticket, and returns why it was woken. If that call
+// has come already, it returns at once. When the scheduler is ending by force it returns WakeShutdown without
+// waiting. A wake can be early: check what was waited for.
+//
+// Precondition: co is the calling coroutine.
+func (co *Coroutine) Park(reason Reason) Wake {
+	ex := co.ex.Own()
+	if co.woken {
+		co.woken = false
+		co.ticket++
+		return co.wake
+	}
+	if ex.stopping {
+		co.ticket++
+		return WakeShutdown
+	}
+	co.setState(Waiting, reason)
+	co.w.leave()
+	return co.wake
+}
+
+// Ready wakes co from the park with the given ticket, from any thread. For a ticket that is over it does nothing.
+func (co *Coroutine) Ready(ticket uint64, why Wake) {
+	ex := co.ex.Load()
+	if w := self(); w != nil && w.ex == ex {
+		ex.Ready(co, ticket, why)
+		return
+	}
+	next := ticket<<8 | uint64(why)
+	for {
+		old := co.remote.Load()
+		if old>>8 >= ticket {
+			return // this ticket or a later one has been woken already
+		}
+		if co.remote.CompareAndSwap(old, next) {
+			break
+		}
+	}
+	if !co.queued.Swap(true) {
+		ex.host.Post(co)
+	}
+}
+
+// Arrive acts on a wake that another thread has posted. Owner only; the host calls it for what its inbox holds.
+func (ex *Executor) Arrive(co *Coroutine) {
+	co.queued.Store(false) // before the load: a later wake posts again
+	if home := co.ex.Load(); home != ex {
+		// The wake was for an earlier life of the struct, which has moved since; a wake for the present life
+		// may have relied on this node being on its way.
+		if !co.queued.Swap(true) {
+			home.host.Post(co)
+		}
+		return
+	}
+	word := co.remote.Load()
+	ex.Ready(co, word>>8, Wake(word&0xff))
+}
+
+// Ready is Coroutine.Ready on the owning thread.
+func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
+	if co.ticket != ticket || co.woken {
+		return
+	}
+	co.wake = why
+	if State(co.status.Own()&0xff) != Waiting {
+		co.woken = true // between Prepare and Park
+		return
+	}
+	co.ticket++
+	co.setState(Ready, ReasonNone)
+	ex.runq.push(co)
+}
+
+// Yield lets the other ready coroutines of this Processor run first. With none ready it returns at once, or lets the
+// loop look for I/O when it has not for a while. On an ordinary goroutine it is runtime.Gosched.
+func Yield() {
+	w := self()
+	if w == nil || w.co == nil {
+		runtime.Gosched()
+		return
+	}
+	ex := w.ex
+	if ex.budget > 0 && ex.runq.len() == 0 {
+		ex.budget--
+		return
+	}
+	ex.runq.push(w.co)
+	if !context.Symmetric() {
+		w.ctx.Suspend(&ex.loop)
+	} else if to := ex.next(); to != &w.ctx {
+		w.ctx.Switch(to, ex.warm())
+		if w.ctx.Relaying() {
+			w.ctx.PassOn()
+		}
+	}
+	if ex.stopping {
+		Unwind()
+	}
+}
+
+// Unwind ends the calling coroutine by runtime.Goexit, running its deferred calls: what a wait that cannot return an
+// error does when it is woken by shutdown.
+func Unwind() { runtime.Goexit() }

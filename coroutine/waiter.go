@@ -1,0 +1,95 @@
+package coroutine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// Waiter is one parked coroutine or goroutine as a lock or a socket queues it: it makes both look alike to whoever
+// wakes them.
+//
+// Use: AcquireWaiter, publish it where a waker finds it and takes it out, Park, Release. Exactly one waker may take
+// it out and Wake it; a waiter whose Park was ended otherwise (timeout, shutdown) takes itself out before it
+// releases, under whatever guards the place it was published in.
+type Waiter struct {
+	co     *Coroutine    // nil for an ordinary goroutine; constant
+	ticket uint64        // the park it is prepared for
+	sema   chan struct{} // goroutines only, capacity 1
+
+	// Link and Tag are for the place in which it is queued.
+	Link *Waiter
+	Tag  uintptr
+}
+
+var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{sema: make(chan struct{}, 1)} }}
+
+// AcquireWaiter returns the caller's waiter, prepared for its next Park. A coroutine has one, so it can wait in
+// one place at a time; an ordinary goroutine gets one from a pool. It does not allocate for a coroutine.
+func AcquireWaiter() *Waiter {
+	if w := self(); w != nil && w.co != nil {
+		w.co.waiter.ticket = w.co.ticket
+		return &w.co.waiter
+	}
+	return goroutineWaiters.Get().(*Waiter)
+}
+
+// Release gives the waiter back after its Park.
+func (w *Waiter) Release() {
+	w.Link, w.Tag = nil, 0
+	if w.co == nil {
+		goroutineWaiters.Put(w)
+	}
+}
+
+// Prepare readies the waiter for another Park of the same caller.
+func (w *Waiter) Prepare() {
+	if w.co != nil {
+		w.ticket = w.co.ticket
+	}
+}
+
+// Coroutine returns the coroutine that waits, or nil for an ordinary goroutine.
+func (w *Waiter) Coroutine() *Coroutine { return w.co }
+
+// Park blocks the caller, coroutine or goroutine, until Wake. Parks; for a coroutine it may also end by shutdown.
+func (w *Waiter) Park(reason Reason) Wake {
+	if w.co != nil {
+		return w.co.Park(reason)
+	}
+	<-w.sema
+	return WakeReady
+}
+
+// ParkUntil is Park with a deadline in nanoseconds of CLOCK_MONOTONIC.
+func (w *Waiter) ParkUntil(reason Reason, deadline int64) Wake {
+	if w.co != nil {
+		return w.co.ex.Own().host.ParkUntil(w.co, reason, deadline)
+	}
+	t := time.NewTimer(time.Duration(deadline - clock.Now()))
+	defer t.Stop()
+	select {
+	case <-w.sema:
+		return WakeReady
+	case <-t.C:
+		return WakeTimeout
+	}
+}
+
+// Drain takes back a wake that came after Park had ended otherwise: the caller found that a waker had already taken
+// the waiter out.
+func (w *Waiter) Drain() {
+	if w.co == nil {
+		<-w.sema
+	}
+}
+
+// Wake ends the Park, from any thread, also before it has begun.
+func (w *Waiter) Wake() {
+	if w.co != nil {
+		w.co.Ready(w.ticket, WakeReady)
+		return
+	}
+	w.sema <- struct{}{}
+}

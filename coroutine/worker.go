@@ -1,0 +1,155 @@
+package coroutine
+
+import (
+	"github.com/netco-go/netco/context"
+)
+
+// worker is a goroutine of an executor's pool: a context and the coroutine that runs on it.
+// Owner: the executor's thread; co and ex are also read by self on the goroutine itself, which is that thread.
+type worker struct {
+	ctx   context.Context
+	g     uintptr // its goroutine, constant once enrolled
+	ex    *Executor
+	co    *Coroutine // nil while idle; for the loop's entry in the table always
+	index int        // in ex.workers
+}
+
+// attach gives co a worker to run on.
+func (ex *Executor) attach(co *Coroutine) {
+	var w *worker
+	if n := len(ex.idle); n > 0 {
+		w = ex.idle[n-1]
+		ex.idle[n-1] = nil
+		ex.idle = ex.idle[:n-1]
+	} else {
+		w = ex.newWorker()
+	}
+	w.co, co.w = co, w
+}
+
+func (ex *Executor) newWorker() *worker {
+	w := &worker{ex: ex, index: len(ex.workers)}
+	ex.workers = append(ex.workers, w)
+	ex.Stats.Workers.Set(uint64(len(ex.workers)))
+	ex.Stats.Made.Inc()
+	w.ctx.Init(w.main)
+	return w
+}
+
+// main runs one coroutine after the other until the worker is not needed.
+func (w *worker) main() {
+	w.g = w.ctx.G()
+	enroll(w)
+	for {
+		w.call()
+		if !w.again() {
+			break
+		}
+	}
+	w.retire()
+	w.ctx.Exit(&w.ex.loop)
+}
+
+// call runs the coroutine's function and deals with how it ended: a return, a panic or a Goexit. After a Goexit it does
+// not return; its deferred call then ends the worker too.
+func (w *worker) call() {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if value := recover(); value != nil {
+			w.ex.panicked(w.co, value)
+			return
+		}
+		w.end()
+		w.retire()
+		w.ex.current.Set(nil)
+		w.ctx.Exit(&w.ex.loop)
+	}()
+	w.co.fn()
+	returned = true
+}
+
+// again ends the coroutine and waits for the next one to run; false means that the worker is to end.
+func (w *worker) again() bool {
+	ex := w.ex
+	w.end()
+	if ex.chain && ex.budget > 0 {
+		if co := ex.runq.front(); co != nil && co.w == nil {
+			// It has not started: it runs right here, on this warm stack, without a switch.
+			ex.runq.pop()
+			ex.look()
+			if ex.budget--; ex.budget&(clockEvery-1) == 0 {
+				ex.checkClock()
+			}
+			ex.current.Set(co)
+			w.co, co.w = co, w
+			return true
+		}
+	}
+	if len(ex.idle) >= ex.keep {
+		ex.current.Set(nil)
+		return false
+	}
+	ex.idle = append(ex.idle, w)
+	w.leave()
+	return w.co != nil
+}
+
+// end marks the coroutine as ended, wakes who joined it, and gives its struct back.
+func (w *worker) end() {
+	co, ex := w.co, w.ex
+	w.co, co.w = nil, nil
+	co.fn, co.name, co.site = nil, "", 0
+	co.woken = false
+	co.waiter.Link = nil
+	co.ticket++ // a wake that is still under way is for the old one
+	co.setState(Dead, ReasonNone)
+	co.id.Store(0)
+	if co.joiners.Load() != nil {
+		co.wakeJoiners()
+	}
+	ex.Stats.Ended.Inc()
+	ex.Stats.Live.Set(ex.Stats.Live.Own() - 1)
+	ex.pool.Put(co)
+}
+
+// leave gives the thread to the next ready coroutine or to the loop; it returns when w is given the thread again.
+func (w *worker) leave() {
+	ex := w.ex
+	if !context.Symmetric() {
+		w.ctx.Suspend(&ex.loop)
+	} else if to := ex.next(); to != &w.ctx {
+		w.ctx.Switch(to, ex.warm())
+		if w.ctx.Relaying() {
+			w.ctx.PassOn()
+		}
+	}
+}
+
+// retire takes the worker out of the table and the list. Its context is kept reachable by its own goroutine, and after
+// that nothing switches to it.
+func (w *worker) retire() {
+	ex := w.ex
+	expel(w)
+	last := len(ex.workers) - 1
+	ex.workers[w.index] = ex.workers[last]
+	ex.workers[w.index].index = w.index
+	ex.workers[last] = nil
+	ex.workers = ex.workers[:last]
+	ex.Stats.Workers.Set(uint64(last))
+}
+
+// Trim ends idle workers until at most keep are left. Owner only, on the loop.
+func (ex *Executor) Trim(keep int) {
+	for len(ex.idle) > keep {
+		w := ex.idle[0] // the coldest
+		ex.idle[0] = nil
+		ex.idle = ex.idle[1:]
+		ex.loop.Resume(&w.ctx)
+	}
+	if keep == 0 {
+		ex.runq.release()
+	}
+}
