@@ -82,6 +82,13 @@ func (ex *Executor) Leave() {
 
 // Spawn makes a coroutine and queues it to run here. Owner only. Does not park.
 func (ex *Executor) Spawn(fn func(), name string, site uintptr) *Coroutine {
+	co := ex.Make(fn, name, site)
+	ex.Adopt(co)
+	return co
+}
+
+// Make makes a coroutine that some executor will adopt, this one or another. Owner only.
+func (ex *Executor) Make(fn func(), name string, site uintptr) *Coroutine {
 	co := ex.pool.Get()
 	if co.node.Value == nil {
 		co.init()
@@ -92,7 +99,6 @@ func (ex *Executor) Spawn(fn func(), name string, site uintptr) *Coroutine {
 	}
 	co.born(fn, name, site, ex.ids.next)
 	ex.ids.next++
-	ex.Adopt(co)
 	return co
 }
 
@@ -207,6 +213,15 @@ func (ex *Executor) Stop() {
 
 // Stopping reports whether Stop was called. Owner only.
 func (ex *Executor) Stopping() bool { return ex.stopping }
+
+// Wake is Waiter.Wake on the owning thread.
+func (ex *Executor) Wake(w *Waiter) {
+	if w.co != nil && w.co.ex.Load() == ex {
+		ex.Ready(w.co, w.ticket, WakeReady)
+	} else {
+		w.Wake()
+	}
+}
 
 // OnThread reports whether the caller runs on the executor's thread: its loop or one of its coroutines.
 func (ex *Executor) OnThread() bool {

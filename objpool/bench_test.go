@@ -8,8 +8,8 @@ import (
 )
 
 type object struct {
-	next *object
-	buf  [56]byte
+	_ *object
+	_ [56]byte
 }
 
 const burst = 64

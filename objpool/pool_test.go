@@ -14,7 +14,7 @@ import (
 
 type thing struct {
 	id      int
-	payload *[1 << 16]byte
+	payload *[256]byte
 }
 
 // mustPanic runs f and checks that it panics with a message that holds want.
@@ -115,7 +115,7 @@ func TestResetRunsOnEveryPut(t *testing.T) {
 		calls := 0
 		p := New(Options[thing]{Cap: limit, Reset: func(x *thing) { calls++; *x = thing{} }})
 		x := p.Get()
-		x.id, x.payload = 7, new([1 << 16]byte)
+		x.id, x.payload = 7, new([256]byte)
 		p.Put(x)
 		if calls != 1 || *x != (thing{}) {
 			t.Errorf("Cap %d: %d calls of Reset, object id %d", limit, calls, x.id)
@@ -297,7 +297,7 @@ func TestAgainstModel(t *testing.T) {
 				if slices.Contains(used, x) {
 					t.Fatalf("round %d op %d: Get returned an object in use", round, op)
 				}
-				x.id, x.payload = op+1, new([1 << 16]byte)
+				x.id, x.payload = op+1, new([256]byte)
 				used = append(used, x)
 			case k < 99 && len(used) > 0:
 				i := r.IntN(len(used))

@@ -15,7 +15,7 @@ func TestSwitchEntriesRun(t *testing.T) {
 			t.Errorf("%s is there twice", name)
 		}
 		seen[name] = true
-		for _, n := range []int{1, 3, 250} {
+		for _, n := range []int{1, 3, 50} {
 			if m.run(n) <= 0 {
 				t.Errorf("%s: no time for %d", name, n)
 			}

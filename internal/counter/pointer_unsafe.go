@@ -10,7 +10,9 @@ import (
 type Pointer[T any] struct{ p *T }
 
 // Set replaces the pointer. Owner only.
-func (p *Pointer[T]) Set(v *T) { storePointer((*unsafe.Pointer)(unsafe.Pointer(&p.p)), unsafe.Pointer(v)) }
+func (p *Pointer[T]) Set(v *T) {
+	storePointer((*unsafe.Pointer)(unsafe.Pointer(&p.p)), unsafe.Pointer(v))
+}
 
 // Own returns the pointer without an atomic load. Owner only.
 func (p *Pointer[T]) Own() *T { return p.p }

@@ -12,3 +12,9 @@ func RaceRelease(addr unsafe.Pointer) {}
 
 // RaceAcquire is the other half of RaceRelease.
 func RaceAcquire(addr unsafe.Pointer) {}
+
+// RaceReadRange tells the detector of a read by the kernel.
+func RaceReadRange(addr unsafe.Pointer, n int) {}
+
+// RaceWriteRange tells the detector of a write by the kernel.
+func RaceWriteRange(addr unsafe.Pointer, n int) {}

@@ -1,0 +1,216 @@
+// Package netco is a thread-per-core coroutine runtime for network daemons: code that reads like blocking code at the
+// speed of an event loop.
+//
+// A coroutine is a function with a growable stack of its own, run by one of a few OS threads (Processors), each with an
+// epoll instance and a timer heap. It gives up its thread only where it waits: in [Yield], [Sleep], on a connection from
+// [Listen] or [Dial], on a lock of package rwmutex, in [Join].
+//
+//	ln, err := netco.Listen("tcp", "127.0.0.1:7000")
+//	...
+//	netco.Run(func() {
+//		for {
+//			c, err := ln.Accept()
+//			if err != nil {
+//				return
+//			}
+//			netco.Go(func() { defer c.Close(); io.Copy(c, c) })
+//		}
+//	})
+//
+// The functions here work on one default Scheduler, which starts when it is first needed; [Start] starts it with options of
+// one's own. Package scheduler has it as an instance.
+//
+// What blocks a thread blocks every coroutine on it: a Go channel, a contended sync.Mutex, time.Sleep, a file, cgo. Use
+// what netco has for each, or an ordinary goroutine. A coroutine must not hold runtime.LockOSThread while it waits.
+package netco
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// Coroutine is a coroutine as [Self] gives it; it is valid until that coroutine ends.
+type Coroutine = coroutine.Coroutine
+
+// Handle identifies a coroutine from its start on, also after its end. The zero Handle is of one that has ended.
+type Handle = coroutine.Handle
+
+// Options are the settings of a Scheduler.
+type Options = scheduler.Options
+
+// PanicInfo is what Options.OnPanic is told.
+type PanicInfo = processor.PanicInfo
+
+// Whether an idle Processor looks for events for a while before it sleeps.
+const (
+	SpinAuto = processor.SpinAuto
+	SpinOff  = processor.SpinOff
+)
+
+// Errors; all work with errors.Is.
+var (
+	ErrShutdown    = coroutine.ErrShutdown
+	ErrStarted     = scheduler.ErrStarted
+	ErrNotStarted  = scheduler.ErrNotStarted
+	ErrNoProcessor = scheduler.ErrNoProcessor
+	ErrInCoroutine = scheduler.ErrInCoroutine
+	ErrJoinSelf    = coroutine.ErrJoinSelf
+)
+
+// def is the default Scheduler: nil before its start and after its Shutdown. mu serialises changes.
+var def struct {
+	mu sync.Mutex
+	s  atomic.Pointer[scheduler.Scheduler]
+}
+
+func init() {
+	processor.StartDefault = func() error {
+		_, err := Default()
+		return err
+	}
+}
+
+// Default returns the default Scheduler, starting it with default options if it is not running.
+func Default() (*scheduler.Scheduler, error) {
+	if s := def.s.Load(); s != nil {
+		return s, nil
+	}
+	def.mu.Lock()
+	defer def.mu.Unlock()
+	if s := def.s.Load(); s != nil {
+		return s, nil
+	}
+	return startLocked(Options{})
+}
+
+func startLocked(o Options) (*scheduler.Scheduler, error) {
+	s, err := scheduler.New(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Start(); err != nil {
+		return nil, err
+	}
+	def.s.Store(s)
+	return s, nil
+}
+
+// Start starts the default Scheduler with the given options. It returns ErrStarted if it is running: then options come too
+// late. After Shutdown it may be called again.
+func Start(o Options) error {
+	def.mu.Lock()
+	defer def.mu.Unlock()
+	if def.s.Load() != nil {
+		return ErrStarted
+	}
+	_, err := startLocked(o)
+	return err
+}
+
+// Shutdown ends the default Scheduler: see [scheduler.Scheduler.Shutdown]. If it is not running there is nothing to do.
+// Blocks; not to be called from a coroutine (ErrInCoroutine).
+func Shutdown(ctx context.Context) error {
+	s := def.s.Load()
+	if s == nil {
+		return nil
+	}
+	err := s.Shutdown(ctx)
+	if err != ErrInCoroutine {
+		def.s.CompareAndSwap(s, nil)
+	}
+	return err
+}
+
+// spawn returns the Scheduler that the caller's new coroutines belong to, its own if it is a coroutine, else the default
+// one, and what that takes to start one.
+func spawn(fn func(), name string, site uintptr) (*scheduler.Scheduler, scheduler.Spawn, error) {
+	sp := scheduler.Spawn{Fn: fn, Name: name, Site: site, Here: processor.Here()}
+	if sp.Here != nil {
+		if s := scheduler.Of(sp.Here); s != nil {
+			return s, sp, nil
+		}
+	}
+	s, err := Default()
+	return s, sp, err
+}
+
+// Run starts fn as a coroutine and returns when no coroutine lives any more. It may be called again. From a coroutine it
+// returns ErrInCoroutine. Blocks.
+//
+//go:noinline
+func Run(fn func()) error {
+	s, sp, err := spawn(fn, "", asm.CallerPC())
+	if err != nil {
+		return err
+	}
+	return s.Run(sp)
+}
+
+// Go starts fn as a coroutine on the least loaded Processor. It does not wait. From an ordinary goroutine it starts the
+// default Scheduler if need be. The error is ErrShutdown, or that of starting.
+//
+//go:noinline
+func Go(fn func()) (Handle, error) {
+	s, sp, err := spawn(fn, "", asm.CallerPC())
+	if err != nil {
+		return Handle{}, err
+	}
+	return s.Go(sp)
+}
+
+// GoNamed is Go with a name for the coroutine, which logs and panics show.
+//
+//go:noinline
+func GoNamed(name string, fn func()) (Handle, error) {
+	s, sp, err := spawn(fn, name, asm.CallerPC())
+	if err != nil {
+		return Handle{}, err
+	}
+	return s.Go(sp)
+}
+
+// GoLocal starts fn as a coroutine on the caller's own Processor, where it stays: among such coroutines nothing runs in
+// parallel. From an ordinary goroutine it is Go.
+//
+//go:noinline
+func GoLocal(fn func()) (Handle, error) {
+	s, sp, err := spawn(fn, "", asm.CallerPC())
+	if err != nil {
+		return Handle{}, err
+	}
+	return s.GoLocal(sp)
+}
+
+// GoOn starts fn as a coroutine on Processor i, where it stays. Numbers run from 0 to one less than Options.Processors; for
+// others it returns ErrNoProcessor.
+//
+//go:noinline
+func GoOn(i int, fn func()) (Handle, error) {
+	s, sp, err := spawn(fn, "", asm.CallerPC())
+	if err != nil {
+		return Handle{}, err
+	}
+	return s.GoOn(i, sp)
+}
+
+// Yield lets the other ready coroutines of the caller's Processor run first. On an ordinary goroutine it is
+// runtime.Gosched. It does not allocate.
+func Yield() { coroutine.Yield() }
+
+// Sleep parks the calling coroutine for d; on an ordinary goroutine it is time.Sleep. With d <= 0 it yields. When the
+// Scheduler ends by force the coroutine ends there, running its deferred calls. It does not allocate.
+func Sleep(d time.Duration) { processor.Sleep(d) }
+
+// Self returns the calling coroutine, or nil on an ordinary goroutine. It takes a few nanoseconds.
+func Self() *Coroutine { return coroutine.Current() }
+
+// Join waits for a coroutine to end. It returns ErrJoinSelf for the caller's own Handle, or ErrShutdown when the wait was ended by
+// force. Parks a coroutine, blocks a goroutine.
+func Join(h Handle) error { return h.Join() }

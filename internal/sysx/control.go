@@ -1,0 +1,45 @@
+package sysx
+
+import (
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Add registers fd with epoll for all events, edge-triggered. slot and generation come back with each event.
+func Add(epfd, fd int, slot, generation int32) error {
+	if injector.Load() != nil {
+		if _, errno := injected(EpollCtl, fd, 1); errno != 0 {
+			return errno
+		}
+	}
+	ev := unix.EpollEvent{
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET,
+		Fd:     slot,
+		Pad:    generation,
+	}
+	return unix.EpollCtl(epfd, unix.EPOLL_CTL_ADD, fd, &ev)
+}
+
+// NewSocket makes a non-blocking socket that is closed on exec.
+func NewSocket(family, kind, proto int) (int, error) {
+	if injector.Load() != nil {
+		if _, errno := injected(Socket, -1, 1); errno != 0 {
+			return -1, errno
+		}
+	}
+	return unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, proto)
+}
+
+// StartConnect begins or asks after a connection.
+func StartConnect(fd int, to unix.Sockaddr) error {
+	if injector.Load() != nil {
+		if _, errno := injected(Connect, fd, 1); errno != 0 {
+			return errno
+		}
+	}
+	return unix.Connect(fd, to)
+}
+
+// CloseFD closes fd. An interrupted close has closed it (Linux), so it is not repeated.
+func CloseFD(fd int) { syscall.Close(fd) }

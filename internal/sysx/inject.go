@@ -1,0 +1,42 @@
+package sysx
+
+import (
+	"sync/atomic"
+	"syscall"
+)
+
+// Op names a system call.
+type Op uint8
+
+// The calls an Injector is asked about.
+const (
+	Recv Op = iota
+	Send
+	Accept
+	Connect
+	EpollWait
+	EpollCtl
+	Socket
+)
+
+// Injector decides what happens to a call before it is made: an errno other than 0 is returned in its place; otherwise
+// at most limit bytes are moved (limit is what was asked for, and may be lowered, not below 1).
+type Injector func(op Op, fd int, asked int) (limit int, errno syscall.Errno)
+
+var injector atomic.Pointer[Injector]
+
+// Inject installs an Injector and returns a function that takes it out. For tests.
+func Inject(f Injector) (remove func()) {
+	injector.Store(&f)
+	return func() { injector.Store(nil) }
+}
+
+// injected asks the Injector. It is kept out of line: the caller's path without one is a load and a branch.
+func injected(op Op, fd, asked int) (limit int, errno syscall.Errno) {
+	f := injector.Load()
+	if f == nil {
+		return asked, 0
+	}
+	limit, errno = (*f)(op, fd, asked)
+	return max(1, min(limit, asked)), errno
+}

@@ -1,0 +1,33 @@
+// Package processor is one OS thread that runs coroutines: their run queue, what other threads send it, their timers
+// and their I/O, in one loop.
+//
+// # The loop
+//
+// A turn does, in this order: expired timers, coroutines woken or submitted by other threads, I/O that has become
+// possible, then the ready coroutines, until none is left or the turn's budget (a count and a time) is used up. Whatever
+// is ready then waits for the next turn, so that no stage starves another. When a turn finds nothing to run, the
+// Processor steals coroutines that have not started from the busiest of its group, else looks for events for a short
+// while if that has been paying lately (spin.go), else blocks in epoll. Asleep it costs nothing: no tick, no timeout.
+//
+// # Files
+//
+//	processor.go  what a Processor is, start and end
+//	loop.go       the turn
+//	idle.go       what to do when there is nothing to run; spin.go decides whether to spin
+//	submit.go     work from other threads, placement, stealing
+//	park.go       parking with a deadline, Sleep
+//	poll.go       PollDesc: an fd and who waits for it
+//	buffer.go     hot buffers
+//	group.go      what the Processors of a scheduler share
+//	stats.go      counters
+//
+// # Sleep and wake between threads
+//
+// A Processor that is about to block announces it (epoller.Asleep), then looks once more for wakes and submissions;
+// whoever sends it one publishes that first and then rings (epoller.Ring), which writes the eventfd only if the
+// announcement stands. Whichever of the two comes second sees the other, so nothing is left lying.
+//
+// # Contract
+//
+// "owner" in a field's comment is the Processor's thread: its loop and its coroutines.
+package processor

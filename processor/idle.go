@@ -1,0 +1,89 @@
+package processor
+
+import (
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// idle waits for something to do, or finds it elsewhere.
+func (p *Processor) idle(now int64) {
+	if p.steal() {
+		return
+	}
+	deadline, timed := p.timers.Next()
+	if timed && deadline <= now {
+		return
+	}
+	if p.spin.worth(p.group) {
+		found := p.spinUntil(now, deadline, timed)
+		p.spin.leave(p.group)
+		if found {
+			return
+		}
+		now = clock.Now()
+	}
+	if timed && deadline-now < armCostNs {
+		// Arming the timerfd costs more than the wait.
+		p.dispatch(p.ep.Poll())
+		return
+	}
+	p.sleep(now, deadline, timed)
+}
+
+// armCostNs is about what timerfd_settime costs when the time set is near: the kernel reprograms the hardware timer.
+const armCostNs = 15_000
+
+// sleep blocks in epoll until an event, a ring or the deadline.
+func (p *Processor) sleep(now, deadline int64, timed bool) {
+	p.ep.Asleep()
+	if p.hasWork() {
+		p.ep.Awake()
+		return
+	}
+	if timed {
+		if err := p.timerFD.Arm(deadline, now); err != nil {
+			panic("netco/processor: " + err.Error())
+		}
+	}
+	p.Stats.Sleeps.Inc()
+	n := p.ep.Wait()
+	p.ep.Awake()
+	woke := clock.Now()
+	p.spin.slept(woke - now)
+	p.Stats.IdleNs.Add(uint64(woke - now))
+	p.dispatch(n)
+}
+
+// hasWork reports whether another thread has sent something.
+func (p *Processor) hasWork() bool {
+	return !p.wakes.Empty() || p.sub.waiting.Load() != 0 || p.group.Phase() != p.phase
+}
+
+// spinUntil looks for work without sleeping, for as long as the spinner allows and no longer than to the deadline.
+func (p *Processor) spinUntil(now, deadline int64, timed bool) (found bool) {
+	start, last := now, now
+	for {
+		if p.hasWork() {
+			p.spin.paid()
+			return true
+		}
+		if n := p.ep.Poll(); n > 0 {
+			p.dispatch(n)
+			p.spin.paid()
+			return true
+		}
+		now = clock.Now()
+		p.Stats.SpinNs.Add(uint64(now - last))
+		if now-last > preemptedNs {
+			p.spin.preempted(now) // somebody else wanted this core
+			return false
+		}
+		last = now
+		if timed && now >= deadline {
+			return true
+		}
+		if now-start > spinNs {
+			p.spin.wasted()
+			return false
+		}
+	}
+}

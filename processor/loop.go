@@ -1,0 +1,113 @@
+package processor
+
+import (
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// A turn's budget. The time keeps I/O and timers from waiting long behind coroutines that compute; the count keeps
+// the look at the clock off the path of those that do not.
+const (
+	turnResumes = 256
+	turnNs      = 500_000
+	turnTimers  = 1024 // expiries per turn
+	turnStarts  = 16   // submissions that become ready per turn; the rest can still be stolen
+)
+
+// loop runs turns until the group has stopped and nothing lives here.
+func (p *Processor) loop() {
+	for {
+		now := clock.Now()
+		p.Stats.Turns.Inc()
+		p.Stats.TurnStart.Set(uint64(now))
+		if p.timers.Len() > 0 {
+			p.expire(now)
+		}
+		if !p.wakes.Empty() {
+			p.arrivals()
+		}
+		if p.sub.waiting.Load() != 0 {
+			p.adopt(turnStarts)
+		}
+		if p.group.Phase() != p.phase && p.advance() {
+			return
+		}
+		if p.ex.Queued() == 0 {
+			p.settleToken()
+			p.idle(now)
+			continue
+		}
+		if p.ep.Registered() > 0 {
+			p.dispatch(p.ep.Poll())
+		}
+		p.ex.Run(turnResumes, now+turnNs)
+	}
+}
+
+// settleToken gives the token back when nothing lives here any more.
+func (p *Processor) settleToken() {
+	if p.holding && p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 {
+		p.holding = false
+		p.group.giveToken()
+	}
+}
+
+// arrivals makes ready what other threads have woken.
+func (p *Processor) arrivals() {
+	for n := p.wakes.Take(); n != nil; {
+		co := n.Value
+		n = n.Next() // before Arrive: from then on the node may be queued again
+		p.Stats.RemoteWakes.Inc()
+		p.ex.Arrive(co)
+	}
+}
+
+// expire runs the timers that are due.
+func (p *Processor) expire(now int64) {
+	if n := p.timers.Expire(now, turnTimers); n > 0 {
+		p.Stats.TimersFired.Add(uint64(n))
+	}
+}
+
+// dispatch tells the waiters of n events.
+func (p *Processor) dispatch(n int) {
+	for i := range n {
+		if pd, events := p.ep.Event(i); pd != nil {
+			pd.happened(p, events)
+		}
+	}
+}
+
+// advance follows the group into its next phase; true means that the loop is over.
+func (p *Processor) advance() (over bool) {
+	to := p.group.Phase()
+	if p.phase < Draining && to >= Draining {
+		p.ep.Each(func(pd *PollDesc) {
+			if pd.Listener {
+				pd.kick()
+			}
+		})
+	}
+	if p.phase < Stopping && to >= Stopping {
+		p.ex.Stop()
+	}
+	if to >= Stopped {
+		// Stay in the earlier phase until nothing lives here, so that this is looked at in every turn.
+		p.phase = Stopping
+		return p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 && !p.holdingOn()
+	}
+	p.phase = to
+	return false
+}
+
+// holdingOn settles the token and reports whether there is still one.
+func (p *Processor) holdingOn() bool {
+	p.settleToken()
+	return p.holding
+}
+
+// Post implements coroutine.Host.
+func (p *Processor) Post(co *coroutine.Coroutine) {
+	p.wakes.Push(co.Node())
+	p.ep.Ring()
+}

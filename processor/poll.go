@@ -1,0 +1,271 @@
+package processor
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/epoller"
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// PollDesc is an fd as its waiters see it: which of its two directions may be possible, who waits for it, until when.
+// It is embedded in what owns the fd, which serialises its readers among themselves and its writers among themselves.
+//
+// Each direction has a word (gate.w):
+//
+//	nil      nothing is known; a waiter may publish itself
+//	readyW   an edge has come since the word was last cleared
+//	*Waiter  one coroutine or goroutine waits
+//
+//	nil → *Waiter       the waiter, then it checks once more whether it should wait at all
+//	nil → readyW        the Processor, on an event
+//	*Waiter → nil       whoever will Wake it: the Processor on an event, SetDeadline, Evict; or the waiter itself, when its
+//	                    park ended for another reason
+//	readyW → nil        the waiter, before the operation whose failure would make it wait
+//
+// Who takes a waiter out wakes it, once. A wake means "look again", not "ready": deadlines, closing and draining are
+// conditions that the waiter checks, and moving them just wakes it.
+type PollDesc struct {
+	Listener bool // constant: waits for connections, which end when draining begins
+
+	read, write gate
+	flags       atomic.Uint32
+	home        atomic.Pointer[Processor] // set by bind, under mu
+	mu          sync.Mutex
+	reg         epoller.Registration // under mu
+}
+
+// gate is one direction.
+type gate struct {
+	w        atomic.Pointer[coroutine.Waiter]
+	deadline atomic.Int64 // CLOCK_MONOTONIC ns; 0: none
+}
+
+// readyW marks a direction as ready.
+var readyW = new(coroutine.Waiter)
+
+// flags
+const (
+	flagHangup  = 1 << iota // the peer sends no more or the fd failed: no further edge may come, so always read
+	flagClosing             // Evict was called
+	flagOrphan              // its Processor has ended
+)
+
+// Mode is a direction.
+type Mode uint8
+
+// The directions.
+const (
+	Read Mode = iota
+	Write
+)
+
+// Verdict is how a wait, or the look before an operation, came out.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Ready    Verdict = iota // try the operation
+	Timeout                 // the deadline has passed
+	Closing                 // Evict was called
+	Shutdown                // the scheduler is ending
+)
+
+func (pd *PollDesc) gate(m Mode) *gate {
+	if m == Read {
+		return &pd.read
+	}
+	return &pd.write
+}
+
+// Check reports whether an operation in direction m may be tried now. Any thread.
+func (pd *PollDesc) Check(m Mode) Verdict {
+	if pd.flags.Load()&(flagClosing|flagOrphan) != 0 {
+		if pd.flags.Load()&flagClosing != 0 {
+			return Closing
+		}
+		return Shutdown
+	}
+	if d := pd.gate(m).deadline.Load(); d != 0 && d <= clock.Now() {
+		return Timeout
+	}
+	if pd.Listener {
+		if p := pd.home.Load(); p != nil && p.group.Phase() >= Draining {
+			return Shutdown
+		}
+	}
+	return Ready
+}
+
+// Clear forgets an edge that has come, before an operation that would meet what it announced. Its direction's owner only.
+func (pd *PollDesc) Clear(m Mode) {
+	if g := pd.gate(m); g.w.Load() == readyW {
+		g.w.CompareAndSwap(readyW, nil)
+	}
+}
+
+// Edge reports whether an edge has come since Clear, or whether none may come any more, so that an operation is worth a try.
+func (pd *PollDesc) Edge(m Mode) bool {
+	return pd.gate(m).w.Load() == readyW || pd.flags.Load()&flagHangup != 0
+}
+
+// Hangup reports whether the peer has ended its side or the fd has failed.
+func (pd *PollDesc) Hangup() bool { return pd.flags.Load()&flagHangup != 0 }
+
+// SetDeadline sets when waits in direction m end, in ns of CLOCK_MONOTONIC; 0 is never. A waiter looks again at once.
+func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {
+	g := pd.gate(m)
+	g.deadline.Store(deadline)
+	g.kick()
+}
+
+// Evict makes every wait, present and future, return Closing.
+func (pd *PollDesc) Evict() {
+	pd.flags.Or(flagClosing)
+	pd.kick()
+}
+
+// orphan makes waits return Shutdown: the Processor that watched the fd has ended.
+func (pd *PollDesc) orphan() {
+	pd.flags.Or(flagOrphan)
+	pd.kick()
+}
+
+func (pd *PollDesc) kick() {
+	pd.read.kick()
+	pd.write.kick()
+}
+
+// kick wakes a waiter, if there is one, to look again.
+func (g *gate) kick() {
+	if w := g.takeOut(); w != nil {
+		w.Wake()
+	}
+}
+
+// takeOut takes the waiter out, if there is one.
+func (g *gate) takeOut() *coroutine.Waiter {
+	for {
+		w := g.w.Load()
+		if w == nil || w == readyW {
+			return nil
+		}
+		if g.w.CompareAndSwap(w, nil) {
+			return w
+		}
+	}
+}
+
+// happened acts on an event, on the thread of p.
+func (pd *PollDesc) happened(p *Processor, events epoller.Events) {
+	if events.Hangup() {
+		pd.flags.Or(flagHangup) // before the waiter looks
+	}
+	if events.Readable() {
+		pd.read.open(p)
+	}
+	if events.Writable() {
+		pd.write.open(p)
+	}
+}
+
+// open wakes the waiter or leaves the mark that an edge has come.
+func (g *gate) open(p *Processor) {
+	for {
+		w := g.w.Load()
+		if w == readyW {
+			return
+		}
+		if w == nil {
+			if g.w.CompareAndSwap(nil, readyW) {
+				return
+			}
+			continue
+		}
+		if g.w.CompareAndSwap(w, nil) {
+			p.ex.Wake(w)
+			return
+		}
+	}
+}
+
+// Wait parks the caller, coroutine or goroutine, until direction m may be possible, its deadline passes, or it is evicted.
+// The fd is registered with the caller's Processor if it is with none. Ready may be early. An error is that of registering.
+func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason) (Verdict, error) {
+	if pd.home.Load() == nil {
+		if err := pd.bind(fd); err != nil {
+			return Ready, err
+		}
+	}
+	g := pd.gate(m)
+	w := coroutine.AcquireWaiter()
+	defer w.Release()
+	for !g.w.CompareAndSwap(nil, w) {
+		if g.w.CompareAndSwap(readyW, nil) {
+			return Ready, nil
+		}
+		if old := g.w.Load(); old != nil && old != readyW {
+			panic("netco/processor: two waiters in one direction of an fd")
+		}
+	}
+	if v := pd.Check(m); v != Ready {
+		g.retract(w)
+		return v, nil
+	}
+	var wake coroutine.Wake
+	if d := g.deadline.Load(); d == 0 {
+		wake = w.Park(reason)
+	} else {
+		wake = w.ParkUntil(reason, d)
+	}
+	if wake != coroutine.WakeReady {
+		g.retract(w)
+	}
+	if wake == coroutine.WakeShutdown {
+		return Shutdown, nil
+	}
+	return pd.Check(m), nil
+}
+
+// retract takes w out again, or takes in the wake of whoever has done so already.
+func (g *gate) retract(w *coroutine.Waiter) {
+	if !g.w.CompareAndSwap(w, nil) {
+		w.Drain()
+	}
+}
+
+// bind registers fd with the Processor of the caller, or with any.
+func (pd *PollDesc) bind(fd int) error {
+	p := Here()
+	if p == nil {
+		var err error
+		if p, err = anywhere(); err != nil {
+			return err
+		}
+	}
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if pd.home.Load() != nil || pd.flags.Load()&flagClosing != 0 {
+		return nil
+	}
+	reg, err := p.ep.Register(fd, pd)
+	if err != nil {
+		return err
+	}
+	pd.reg = reg
+	pd.home.Store(p)
+	if !p.alive.Load() {
+		pd.flags.Or(flagOrphan) // it ended meanwhile and may not have seen this fd
+	}
+	return nil
+}
+
+// Unbind ends the registration, before fd is closed. Nobody waits and nobody will.
+func (pd *PollDesc) Unbind() {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if p := pd.home.Load(); p != nil {
+		p.ep.Release(pd.reg)
+	}
+}

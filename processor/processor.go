@@ -1,0 +1,242 @@
+package processor
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/epoller"
+	"github.com/netco-go/netco/internal/mpsc"
+	"github.com/netco-go/netco/objpool"
+	"github.com/netco-go/netco/timer"
+)
+
+// PanicInfo tells a panic handler of a coroutine that has panicked.
+type PanicInfo struct {
+	Value     any
+	Stack     []byte // as debug.Stack gives it, from where the panic arose
+	Coroutine uint64
+	Name      string
+	Processor int
+}
+
+// Config is what a Processor is made with. Package scheduler validates it.
+type Config struct {
+	Group      *Group
+	Index      int
+	CPU        int // to run on, or -1
+	LockThread bool
+	Spin       SpinMode
+	Idle       int  // goroutines kept for reuse
+	Handoff    bool // coroutines hand over to one another
+	BufferSize int
+	Logger     *zap.Logger
+	OnPanic    func(PanicInfo) // nil: a panic ends the program
+}
+
+// Processor is one thread of coroutines.
+type Processor struct {
+	ex coroutine.Executor // owner, but for what it documents
+
+	// Owner.
+	timers   timer.Heap
+	timerFD  *timer.FD
+	sleepers *objpool.Pool[sleeper]
+	buffers  bufferPool
+	spin     spinner
+	holding  bool // has the token for its live coroutines
+	phase    Phase
+	cfg      Config
+	group    *Group
+
+	// Any thread.
+	ep    *epoller.Epoller[PollDesc]
+	wakes mpsc.Queue[coroutine.Coroutine]
+	sub   submissions
+	ended chan struct{} // closed when the thread has ended
+	alive atomic.Bool   // the loop runs: fds may be registered
+
+	Stats Stats
+}
+
+// New makes a Processor and its fds and adds it to its group. Start runs it.
+func New(cfg Config) (*Processor, error) {
+	ep, err := epoller.Open[PollDesc]()
+	if err != nil {
+		return nil, err
+	}
+	tfd, err := timer.Open()
+	if err != nil {
+		ep.Close()
+		return nil, err
+	}
+	if err := ep.AddTimer(tfd.Fd()); err != nil {
+		ep.Close()
+		tfd.Close()
+		return nil, err
+	}
+	p := &Processor{
+		cfg:      cfg,
+		group:    cfg.Group,
+		ep:       ep,
+		timerFD:  tfd,
+		sleepers: objpool.New(objpool.Options[sleeper]{}),
+		ended:    make(chan struct{}),
+	}
+	p.spin.init(cfg.Spin)
+	p.buffers.size = cfg.BufferSize
+	p.ex.Init(coroutine.Config{Host: p, Idle: cfg.Idle, Handoff: cfg.Handoff})
+	cfg.Group.members = append(cfg.Group.members, p)
+	return p, nil
+}
+
+// Discard frees the fds of a Processor that was never started.
+func (p *Processor) Discard() {
+	p.ep.Close()
+	p.timerFD.Close()
+}
+
+// netpollOnce makes Go's own poller exist before a Processor's: a process whose fds run out first dies when the
+// runtime then wants its epoll fd ("netpollinit failed"). A timer that has to be waited for is enough.
+var netpollOnce = sync.OnceFunc(func() {
+	t := time.NewTimer(time.Nanosecond)
+	<-t.C
+	r, w, err := pipe()
+	if err == nil {
+		r.Close()
+		w.Close()
+	}
+})
+
+// Start runs the Processor on a thread of its own and returns when it is ready to take work.
+func (p *Processor) Start() error {
+	netpollOnce()
+	started := make(chan error)
+	go p.thread(started)
+	return <-started
+}
+
+// thread is the Processor's goroutine: it becomes the loop.
+func (p *Processor) thread(started chan<- error) {
+	defer close(p.ended)
+	if p.cfg.LockThread {
+		runtime.LockOSThread()
+	}
+	if p.cfg.CPU >= 0 {
+		var set unix.CPUSet
+		set.Set(p.cfg.CPU)
+		if err := unix.SchedSetaffinity(0, &set); err != nil {
+			p.Discard()
+			started <- fmt.Errorf("netco: processor %d: cannot run on CPU %d: %w", p.cfg.Index, p.cfg.CPU, err)
+			return // locked, so the thread ends with the goroutine
+		}
+	}
+	p.ex.Enter()
+	p.alive.Store(true)
+	addRunning(p)
+	started <- nil
+	p.loop()
+	p.alive.Store(false)
+	removeRunning(p)
+	p.ex.Leave()
+	p.ep.Each(func(pd *PollDesc) { pd.orphan() })
+	p.Discard()
+	if p.cfg.LockThread && p.cfg.CPU < 0 {
+		runtime.UnlockOSThread() // untouched: the runtime may use the thread again
+	}
+}
+
+// Ended is closed when the Processor's thread has ended and its fds are closed.
+func (p *Processor) Ended() <-chan struct{} { return p.ended }
+
+// Index returns its place in the group.
+func (p *Processor) Index() int { return p.cfg.Index }
+
+// Group returns the group it belongs to.
+func (p *Processor) Group() *Group { return p.group }
+
+// Panicked implements coroutine.Host.
+func (p *Processor) Panicked(co *coroutine.Coroutine, value any, stack []byte) bool {
+	p.cfg.Logger.Error("coroutine panicked",
+		zap.Int("processor", p.cfg.Index), zap.Uint64("coroutine", co.ID()), zap.String("name", co.Name()),
+		zap.Any("panic", value), zap.ByteString("stack", stack))
+	if p.cfg.OnPanic == nil {
+		return false
+	}
+	p.cfg.OnPanic(PanicInfo{value, stack, co.ID(), co.Name(), p.cfg.Index})
+	return true
+}
+
+// Here returns the Processor on whose thread the caller runs, or nil.
+func Here() *Processor {
+	if ex := coroutine.Here(); ex != nil {
+		return of(ex)
+	}
+	return nil
+}
+
+// of returns the Processor around an executor, or nil if something else hosts it.
+func of(ex *coroutine.Executor) *Processor {
+	p, _ := ex.Host().(*Processor)
+	return p
+}
+
+// ErrNotRunning is returned when a socket is waited for by an ordinary goroutine and no Processor runs that could watch it.
+var ErrNotRunning = errors.New("netco: no processor is running")
+
+// running lists the Processors that take fds of callers that are on none.
+var running struct {
+	mu   sync.Mutex
+	list []*Processor
+}
+
+func addRunning(p *Processor) {
+	running.mu.Lock()
+	running.list = append(running.list, p)
+	running.mu.Unlock()
+}
+
+func removeRunning(p *Processor) {
+	running.mu.Lock()
+	for i, q := range running.list {
+		if q == p {
+			running.list = append(running.list[:i], running.list[i+1:]...)
+			break
+		}
+	}
+	running.mu.Unlock()
+}
+
+// StartDefault starts the default scheduler; the root package sets it.
+var StartDefault func() error
+
+// anywhere picks the running Processor with the fewest fds, starting the default scheduler if none runs.
+func anywhere() (*Processor, error) {
+	for range 2 {
+		running.mu.Lock()
+		var best *Processor
+		for _, p := range running.list {
+			if best == nil || p.ep.Registered() < best.ep.Registered() {
+				best = p
+			}
+		}
+		running.mu.Unlock()
+		if best != nil {
+			return best, nil
+		}
+		if StartDefault == nil {
+			break
+		}
+		if err := StartDefault(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, ErrNotRunning
+}

@@ -1,0 +1,168 @@
+package processor
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// submissions are coroutines that have been given to a Processor and not started. Those from Go are open: any Processor
+// of the group may take them. Those from GoOn are pinned to this one.
+//
+//	submitted → adopted by its owner, or stolen by another, either of which makes it ready there
+type submissions struct {
+	waiting atomic.Int32 // how many, both kinds; may be read without mu
+
+	mu     sync.Mutex
+	open   []submission // FIFO; under mu
+	pinned []submission // FIFO; under mu
+}
+
+type submission struct {
+	co    *coroutine.Coroutine
+	token bool // carries one of the group's tokens
+}
+
+// exact is how many Processors are all looked at to find the least loaded.
+const exact = 16
+
+// load is what placement goes by: coroutines that live here or are on their way.
+func (p *Processor) load() int {
+	return int(p.ex.Stats.Live.Load()) + int(p.sub.waiting.Load())
+}
+
+// Place returns the least loaded Processor of the group. The caller's own is preferred unless another has at least two
+// coroutines fewer. Among more than 16 members, four that rotate are compared.
+func (g *Group) Place(self *Processor) *Processor {
+	candidates := g.members
+	if len(candidates) > exact {
+		g.turns += 4
+		i := int(g.turns) % (len(candidates) - 4)
+		candidates = candidates[i : i+4]
+	}
+	best := self
+	bestLoad := 0
+	if self != nil {
+		bestLoad = self.load() - 1
+	}
+	for _, p := range candidates {
+		if l := p.load(); best == nil || l < bestLoad {
+			best, bestLoad = p, l
+		}
+	}
+	return best
+}
+
+// Spawn makes a coroutine that runs on this Processor. Owner only.
+func (p *Processor) Spawn(fn func(), name string, site uintptr) coroutine.Handle {
+	return p.ex.Spawn(fn, name, site).Handle() // the caller lives here, so the token is held
+}
+
+// Submit gives a new coroutine to this Processor, from any thread; self is the caller's Processor or nil, pinned says that
+// the coroutine may not be stolen.
+func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr, pinned bool) coroutine.Handle {
+	s := submission{}
+	if self == p {
+		s.co = p.ex.Make(fn, name, site)
+	} else {
+		s.co = coroutine.New(fn, name, site)
+		s.token = true
+		p.group.takeToken()
+	}
+	h := s.co.Handle()
+	p.sub.mu.Lock()
+	if pinned {
+		p.sub.pinned = append(p.sub.pinned, s)
+	} else {
+		p.sub.open = append(p.sub.open, s)
+	}
+	open := len(p.sub.open)
+	p.sub.waiting.Add(1)
+	p.sub.mu.Unlock()
+	if !p.ep.Ring() && open > 1 {
+		p.callThief() // it is busy and has more than it can start at once
+	}
+	return h
+}
+
+// callThief wakes one sleeping Processor of the group, which will look for something to steal.
+func (p *Processor) callThief() {
+	if len(p.group.members) > exact {
+		p.group.turns++
+	}
+	for _, q := range p.group.members {
+		if q != p && q.ep.Sleeping() && q.ep.Ring() {
+			return
+		}
+	}
+}
+
+// adopt makes up to n submissions ready to run here, the pinned ones first.
+func (p *Processor) adopt(n int) {
+	p.sub.mu.Lock()
+	var taken [turnStarts]submission
+	k := take(&p.sub.pinned, taken[:n])
+	k += take(&p.sub.open, taken[k:n])
+	p.sub.waiting.Add(int32(-k))
+	p.welcomeLocked(taken[:k])
+	p.sub.mu.Unlock()
+}
+
+// take moves from the front of q into into and returns how many.
+func take(q *[]submission, into []submission) int {
+	n := copy(into, *q)
+	clear((*q)[:n])
+	if n == len(*q) {
+		*q = (*q)[:0]
+		if cap(*q) > 1024 {
+			*q = nil
+		}
+	} else {
+		*q = (*q)[n:]
+	}
+	return n
+}
+
+// welcomeLocked adopts coroutines taken from a queue whose mu is held, so that the queue's Processor cannot conclude
+// meanwhile that nothing is left anywhere.
+func (p *Processor) welcomeLocked(taken []submission) {
+	for _, s := range taken {
+		switch {
+		case s.token && p.holding:
+			p.group.giveToken()
+		case s.token:
+			p.holding = true
+		case !p.holding:
+			p.holding = true
+			p.group.takeToken()
+		}
+		p.ex.Adopt(s.co)
+	}
+}
+
+// steal takes half of what the Processor with the most open submissions has not started.
+func (p *Processor) steal() bool {
+	var victim *Processor
+	most := int32(0)
+	for _, q := range p.group.members {
+		if n := q.sub.waiting.Load(); q != p && n > most {
+			victim, most = q, n
+		}
+	}
+	if victim == nil {
+		return false
+	}
+	v := &victim.sub
+	v.mu.Lock()
+	var taken [turnStarts]submission
+	k := take(&v.open, taken[:min((len(v.open)+1)/2, turnStarts)])
+	v.waiting.Add(int32(-k))
+	p.welcomeLocked(taken[:k])
+	v.mu.Unlock()
+	if k == 0 {
+		return false
+	}
+	p.Stats.Stolen.Add(uint64(k))
+	return true
+}

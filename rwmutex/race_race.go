@@ -1,0 +1,66 @@
+//go:build race
+
+package rwmutex
+
+import (
+	"runtime"
+	"unsafe"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// The detector takes every atomic operation on one word as ordered with the next, so the state word would order
+// the critical sections of readers one after another and hide races between them. Therefore it does not see the
+// state, and is told instead, as by sync.RWMutex, which critical sections the lock does order:
+//
+//	a writer's Unlock before every later Lock and RLock
+//	a reader's RUnlock before every later Lock
+//
+// The addresses serve as names for the two. What nobody reads or writes through them is of no concern here.
+func (m *RWMutex) byWriters() unsafe.Pointer { return unsafe.Pointer(&m.queue.head) }
+func (m *RWMutex) byReaders() unsafe.Pointer { return unsafe.Pointer(&m.queue.tail) }
+
+func (m *RWMutex) look() uint64 {
+	runtime.RaceDisable()
+	s := m.state.Load()
+	runtime.RaceEnable()
+	return s
+}
+
+func (m *RWMutex) swap(old, next uint64) bool {
+	runtime.RaceDisable()
+	ok := m.state.CompareAndSwap(old, next)
+	runtime.RaceEnable()
+	return ok
+}
+
+func (m *RWMutex) raceLock() {
+	if !m.swap(0, writer) {
+		m.lockSlow()
+	}
+	m.raceLocked()
+}
+
+func (m *RWMutex) raceUnlock() {
+	goruntime.RaceRelease(m.byWriters())
+	if !m.swap(writer, 0) {
+		m.unlockSlow()
+	}
+}
+
+func (m *RWMutex) raceRLock() {
+	m.rlockSlow()
+	m.raceRLocked()
+}
+
+func (m *RWMutex) raceRUnlock() {
+	goruntime.RaceRelease(m.byReaders())
+	m.runlockSlow()
+}
+
+func (m *RWMutex) raceLocked() {
+	goruntime.RaceAcquire(m.byWriters())
+	goruntime.RaceAcquire(m.byReaders())
+}
+
+func (m *RWMutex) raceRLocked() { goruntime.RaceAcquire(m.byWriters()) }

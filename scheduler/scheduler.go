@@ -1,0 +1,312 @@
+package scheduler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	cocontext "github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+)
+
+// Errors of misuse; all work with errors.Is.
+var (
+	ErrStarted     = errors.New("netco: scheduler was started already")
+	ErrNotStarted  = errors.New("netco: scheduler is not started")
+	ErrNoProcessor = errors.New("netco: no processor has that number")
+	ErrInCoroutine = errors.New("netco: would wait for the calling coroutine itself")
+)
+
+// Scheduler is a set of Processors. Its methods may be called from any thread.
+type Scheduler struct {
+	opt Options
+
+	mu    sync.Mutex
+	state state // under mu; group and procs are constant once it is running
+	done  chan struct{}
+
+	group *processor.Group
+	procs []*processor.Processor
+}
+
+type state int
+
+const (
+	fresh state = iota
+	running
+	ending
+	ended
+)
+
+// New makes a Scheduler. The error says which option is wrong.
+func New(o Options) (*Scheduler, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Scheduler{opt: o, done: make(chan struct{})}, nil
+}
+
+// Start makes the threads and their fds. It returns ErrStarted the second time, or the operating system's error, after
+// which the Scheduler is as before.
+func (s *Scheduler) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != fresh {
+		return ErrStarted
+	}
+	s.group = processor.NewGroup(s)
+	s.procs = nil
+	for i := range s.opt.Processors {
+		p, err := processor.New(s.config(i))
+		if err != nil {
+			for _, made := range s.procs {
+				made.Discard()
+			}
+			return fmt.Errorf("netco: processor %d: %w", i, err)
+		}
+		s.procs = append(s.procs, p)
+	}
+	for i, p := range s.procs {
+		if err := p.Start(); err != nil {
+			for _, unstarted := range s.procs[i+1:] {
+				unstarted.Discard()
+			}
+			s.group.Advance(processor.Stopped)
+			for _, started := range s.procs[:i] {
+				<-started.Ended()
+			}
+			return err
+		}
+	}
+	s.state = running
+	s.opt.Logger.Info("scheduler started", zap.Int("processors", len(s.procs)),
+		zap.String("context", cocontext.Backend()), zap.String("reason", cocontext.BackendReason()))
+	return nil
+}
+
+func (s *Scheduler) config(i int) processor.Config {
+	cpu := -1
+	if len(s.opt.CPUs) > 0 {
+		cpu = s.opt.CPUs[i%len(s.opt.CPUs)]
+	}
+	return processor.Config{
+		Group:      s.group,
+		Index:      i,
+		CPU:        cpu,
+		LockThread: !s.opt.NoLockThread,
+		Spin:       s.opt.Spin,
+		Idle:       max(s.opt.PoolCap, 0),
+		Handoff:    !s.opt.NoHandoff,
+		BufferSize: s.opt.BufferSize,
+		Logger:     s.opt.Logger,
+		OnPanic:    s.opt.OnPanic,
+	}
+}
+
+// Processors returns the Processors, in the order of their numbers; nil before Start.
+func (s *Scheduler) Processors() []*processor.Processor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == fresh {
+		return nil
+	}
+	return s.procs
+}
+
+// open returns the group if work may be submitted now.
+func (s *Scheduler) open(here *processor.Processor) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.state == fresh:
+		return ErrNotStarted
+	case s.state == ended:
+		return coroutine.ErrShutdown
+	case s.state == ending:
+		inside := here != nil && here.Group() == s.group
+		if !inside || s.group.Phase() >= processor.Stopping {
+			return coroutine.ErrShutdown
+		}
+	}
+	return nil
+}
+
+// mayGo is open without the lock for the case that matters: a coroutine of a running scheduler starts another.
+func (s *Scheduler) mayGo(here *processor.Processor) error {
+	if here != nil && here.Group() == s.group && s.group.Phase() == processor.Running {
+		return nil
+	}
+	return s.open(here)
+}
+
+// Spawn is what to start as a coroutine.
+type Spawn struct {
+	Fn   func()
+	Name string               // may be ""
+	Site uintptr              // the program counter of who starts it, or 0
+	Here *processor.Processor // processor.Here(), which the caller has looked up
+}
+
+// NewSpawn returns the Spawn for fn and the calling thread.
+func NewSpawn(fn func()) Spawn { return Spawn{Fn: fn, Here: processor.Here()} }
+
+// Of returns the Scheduler a Processor belongs to.
+func Of(p *processor.Processor) *Scheduler {
+	s, _ := p.Group().Owner.(*Scheduler)
+	return s
+}
+
+// local returns the caller's Processor if it is one of s.
+func (s *Scheduler) local(sp Spawn) *processor.Processor {
+	if sp.Here != nil && sp.Here.Group() == s.group {
+		return sp.Here
+	}
+	return nil
+}
+
+// Go starts a coroutine on the least loaded Processor. It does not park. The error is ErrNotStarted or ErrShutdown.
+func (s *Scheduler) Go(sp Spawn) (coroutine.Handle, error) {
+	mustFn(sp.Fn)
+	if err := s.mayGo(sp.Here); err != nil {
+		return coroutine.Handle{}, err
+	}
+	here := s.local(sp)
+	return s.group.Place(here).Submit(here, sp.Fn, sp.Name, sp.Site, false), nil
+}
+
+// GoLocal starts a coroutine on the caller's Processor, where it stays. On an ordinary goroutine, or a coroutine of
+// another Scheduler, it is Go.
+func (s *Scheduler) GoLocal(sp Spawn) (coroutine.Handle, error) {
+	here := s.local(sp)
+	if here == nil {
+		return s.Go(sp)
+	}
+	mustFn(sp.Fn)
+	if err := s.mayGo(here); err != nil {
+		return coroutine.Handle{}, err
+	}
+	return here.Spawn(sp.Fn, sp.Name, sp.Site), nil
+}
+
+// GoOn starts a coroutine on Processor i, where it stays. The error is ErrNoProcessor if there is none of that number.
+func (s *Scheduler) GoOn(i int, sp Spawn) (coroutine.Handle, error) {
+	mustFn(sp.Fn)
+	if err := s.mayGo(sp.Here); err != nil {
+		return coroutine.Handle{}, err
+	}
+	if i < 0 || i >= len(s.procs) {
+		return coroutine.Handle{}, fmt.Errorf("%w: %d of %d", ErrNoProcessor, i, len(s.procs))
+	}
+	here := s.local(sp)
+	if p := s.procs[i]; p != here {
+		return p.Submit(here, sp.Fn, sp.Name, sp.Site, true), nil
+	}
+	return here.Spawn(sp.Fn, sp.Name, sp.Site), nil
+}
+
+func mustFn(fn func()) {
+	if fn == nil {
+		panic("netco: Go of a nil func")
+	}
+}
+
+// Run starts a coroutine and returns when no coroutine of the Scheduler lives any more. It may be called again, and
+// by several goroutines. From a coroutine of this Scheduler it returns ErrInCoroutine: it would wait for its caller.
+func (s *Scheduler) Run(sp Spawn) error {
+	if s.local(sp) != nil {
+		return ErrInCoroutine
+	}
+	h, err := s.Go(sp)
+	if err != nil {
+		return err
+	}
+	if err := h.Join(); err != nil { // keeps a Run that starts while another ends from missing its own coroutine
+		return err
+	}
+	return s.wait(context.Background())
+}
+
+// wait blocks until nothing lives, or ctx is over.
+func (s *Scheduler) wait(ctx context.Context) error {
+	for s.group.Active() {
+		select {
+		case <-s.group.Quiet():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// unwindGrace is how long coroutines get to end after they have been told to by force.
+const unwindGrace = time.Second
+
+// Shutdown ends the Scheduler. It closes the door to new work, lets coroutines finish until ctx is over, then makes all
+// their waits end, and at last ends the threads and closes their fds. It returns nil if every coroutine finished by itself;
+// ctx's error if they had to be made to; an error that wraps it and tells how many, if some did not even then (one
+// that computes for ever cannot be ended: its thread stays). Called again, it waits for the first call to finish, or its own ctx.
+// From a coroutine of this Scheduler it returns ErrInCoroutine. Blocks.
+func (s *Scheduler) Shutdown(ctx context.Context) error {
+	if here := processor.Here(); here != nil && here.Group() == s.group && s.group != nil {
+		return ErrInCoroutine
+	}
+	s.mu.Lock()
+	switch s.state {
+	case fresh:
+		s.state = ended
+		close(s.done)
+		s.mu.Unlock()
+		return nil
+	case ending, ended:
+		s.mu.Unlock()
+		select {
+		case <-s.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	s.state = ending
+	s.mu.Unlock()
+	err := s.end(ctx)
+	s.mu.Lock()
+	s.state = ended
+	close(s.done)
+	s.mu.Unlock()
+	s.opt.Logger.Info("scheduler ended", zap.Error(err))
+	return err
+}
+
+func (s *Scheduler) end(ctx context.Context) error {
+	s.group.Advance(processor.Draining)
+	err := s.wait(ctx)
+	if err != nil {
+		s.group.Advance(processor.Stopping)
+		grace, cancel := context.WithTimeout(context.Background(), unwindGrace)
+		defer cancel()
+		if s.wait(grace) != nil {
+			s.group.Advance(processor.Stopped) // their Processors end when they do
+			return fmt.Errorf("netco: %d coroutines have not ended: %w", s.Live(), err)
+		}
+	}
+	s.group.Advance(processor.Stopped)
+	for _, p := range s.procs {
+		<-p.Ended()
+	}
+	return err
+}
+
+// Live returns how many coroutines live now.
+func (s *Scheduler) Live() int {
+	n := 0
+	for _, p := range s.Processors() {
+		n += int(p.Coroutines().Live.Load())
+	}
+	return n
+}
