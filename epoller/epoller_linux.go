@@ -23,8 +23,11 @@ func (e Events) Readable() bool {
 // Writable reports whether a write would not block.
 func (e Events) Writable() bool { return e&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 }
 
-// Hangup reports whether the peer will send no more, or the fd has failed: no further edge may come for reading.
-func (e Events) Hangup() bool { return e&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0 }
+// Hangup reports whether a short read no longer means that the fd is empty: the peer will send no more (the end of the
+// stream comes without an edge of its own), the fd has failed, or urgent data splits what there is to read.
+func (e Events) Hangup() bool {
+	return e&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR|unix.EPOLLPRI) != 0
+}
 
 // maxEvents is how many events one call takes from the kernel.
 const maxEvents = 128

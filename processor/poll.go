@@ -47,7 +47,7 @@ var readyW = new(coroutine.Waiter)
 
 // flags
 const (
-	flagHangup  = 1 << iota // the peer sends no more or the fd failed: no further edge may come, so always read
+	flagHangup  = 1 << iota // a short read says nothing any more, see epoller.Events.Hangup: always read
 	flagClosing             // Evict was called
 	flagOrphan              // its Processor has ended
 )
@@ -98,20 +98,17 @@ func (pd *PollDesc) Check(m Mode) Verdict {
 	return Ready
 }
 
-// Clear forgets an edge that has come, before an operation that would meet what it announced. Its direction's owner only.
-func (pd *PollDesc) Clear(m Mode) {
-	if g := pd.gate(m); g.w.Load() == readyW {
-		g.w.CompareAndSwap(readyW, nil)
-	}
+// Clear forgets an edge that has come, before an operation that would meet what it announced, and reports whether there was
+// one. Its direction's owner only.
+func (pd *PollDesc) Clear(m Mode) bool {
+	g := pd.gate(m)
+	return g.w.Load() == readyW && g.w.CompareAndSwap(readyW, nil)
 }
 
 // Edge reports whether an edge has come since Clear, or whether none may come any more, so that an operation is worth a try.
 func (pd *PollDesc) Edge(m Mode) bool {
 	return pd.gate(m).w.Load() == readyW || pd.flags.Load()&flagHangup != 0
 }
-
-// Hangup reports whether the peer has ended its side or the fd has failed.
-func (pd *PollDesc) Hangup() bool { return pd.flags.Load()&flagHangup != 0 }
 
 // SetDeadline sets when waits in direction m end, in ns of CLOCK_MONOTONIC; 0 is never. A waiter looks again at once.
 func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {
@@ -193,6 +190,11 @@ func (g *gate) open(p *Processor) {
 // Wait parks the caller, coroutine or goroutine, until direction m may be possible, its deadline passes, or it is evicted.
 // The fd is registered with the caller's Processor if it is with none. Ready may be early. An error is that of registering.
 func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason) (Verdict, error) {
+	return pd.WaitUntil(fd, m, reason, 0)
+}
+
+// WaitUntil is Wait that also returns Ready at until (CLOCK_MONOTONIC ns), if that is not 0.
+func (pd *PollDesc) WaitUntil(fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
 	if pd.home.Load() == nil {
 		if err := pd.bind(fd); err != nil {
 			return Ready, err
@@ -214,7 +216,11 @@ func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason) (Verdict, erro
 		return v, nil
 	}
 	var wake coroutine.Wake
-	if d := g.deadline.Load(); d == 0 {
+	d := g.deadline.Load()
+	if d == 0 || until != 0 && until < d {
+		d = until
+	}
+	if d == 0 {
 		wake = w.Park(reason)
 	} else {
 		wake = w.ParkUntil(reason, d)

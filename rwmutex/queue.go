@@ -43,7 +43,7 @@ func (q *queue) push(w *coroutine.Waiter, kind uintptr) {
 // takeFront grants the lock to whoever is to have it next, and returns the state in which they hold it and a list of them.
 //
 // Precondition: the queue is not empty.
-func (q *queue) takeFront() (state uint64, batch *coroutine.Waiter) {
+func (q *queue) takeFront() (state int64, batch *coroutine.Waiter) {
 	if state, batch = q.takeReaders(); batch == nil {
 		batch = q.head
 		atomic.StoreUintptr(&batch.Tag, tagGranted)
@@ -51,25 +51,26 @@ func (q *queue) takeFront() (state uint64, batch *coroutine.Waiter) {
 		state = writer
 	}
 	if !q.empty() {
-		state |= queued
+		flags, count := split(state)
+		state = flags | queued + count
 	}
 	return state, batch
 }
 
-// takeReaders grants the lock to the readers in front of the next writer, if any, and returns what they add to the
-// state and a list of them.
-func (q *queue) takeReaders() (state uint64, batch *coroutine.Waiter) {
+// takeReaders grants the lock to the readers in front of the next writer, if any, and returns their number and a list of
+// them.
+func (q *queue) takeReaders() (n int64, batch *coroutine.Waiter) {
 	var last *coroutine.Waiter
 	for w := q.head; w != nil && atomic.LoadUintptr(&w.Tag) == tagReader; w = w.Link {
 		atomic.StoreUintptr(&w.Tag, tagGranted)
-		state += reader
+		n++
 		last = w
 	}
 	if last != nil {
 		batch = q.head
 		q.cut(last)
 	}
-	return state, batch
+	return n, batch
 }
 
 // cut ends the list at last; the queue goes on behind it.

@@ -20,18 +20,25 @@ import (
 func (m *RWMutex) byWriters() unsafe.Pointer { return unsafe.Pointer(&m.queue.head) }
 func (m *RWMutex) byReaders() unsafe.Pointer { return unsafe.Pointer(&m.queue.tail) }
 
-func (m *RWMutex) look() uint64 {
+func (m *RWMutex) look() int64 {
 	runtime.RaceDisable()
 	s := m.state.Load()
 	runtime.RaceEnable()
 	return s
 }
 
-func (m *RWMutex) swap(old, next uint64) bool {
+func (m *RWMutex) swap(old, next int64) bool {
 	runtime.RaceDisable()
 	ok := m.state.CompareAndSwap(old, next)
 	runtime.RaceEnable()
 	return ok
+}
+
+func (m *RWMutex) change(delta int64) int64 {
+	runtime.RaceDisable()
+	s := m.state.Add(delta)
+	runtime.RaceEnable()
+	return s
 }
 
 func (m *RWMutex) raceLock() {
@@ -49,13 +56,17 @@ func (m *RWMutex) raceUnlock() {
 }
 
 func (m *RWMutex) raceRLock() {
-	m.rlockSlow()
+	if m.change(1) <= 0 {
+		m.rlockSlow()
+	}
 	m.raceRLocked()
 }
 
 func (m *RWMutex) raceRUnlock() {
 	goruntime.RaceRelease(m.byReaders())
-	m.runlockSlow()
+	if s := m.change(-1); s < 0 {
+		m.runlockSlow(s)
+	}
 }
 
 func (m *RWMutex) raceLocked() {

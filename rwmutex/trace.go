@@ -24,7 +24,6 @@ type op string
 const (
 	opLoad      op = "load state"
 	opSwap      op = "swap state"
-	opStore     op = "store state"
 	opAdd       op = "add to state"
 	opGuard     op = "lock guard"
 	opTag       op = "look whether granted"
@@ -38,24 +37,19 @@ func step(op op) {
 	}
 }
 
-func (m *RWMutex) load() uint64 {
+func (m *RWMutex) load() int64 {
 	step(opLoad)
 	return m.look()
 }
 
-func (m *RWMutex) swapSlow(old, next uint64) bool {
+func (m *RWMutex) swapSlow(old, next int64) bool {
 	step(opSwap)
 	return m.swap(old, next)
 }
 
-func (m *RWMutex) store(s uint64) {
-	step(opStore)
-	m.state.Store(s)
-}
-
-func (m *RWMutex) add(s uint64) {
+func (m *RWMutex) add(delta int64) int64 {
 	step(opAdd)
-	m.state.Add(s)
+	return m.change(delta)
 }
 
 func acquire() *coroutine.Waiter {

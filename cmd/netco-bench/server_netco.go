@@ -1,5 +1,3 @@
-//go:build netco_ready
-
 package main
 
 import (
@@ -15,7 +13,11 @@ import (
 // serveNetco is the echo server as one writes it with netco: a coroutine per
 // connection, and a buffer only while there is something in it.
 func serveNetco(cfg serveConfig) (addr, backend string, err error) {
-	if err := netco.Configure(netco.Options{Processors: cfg.Procs, Spin: cfg.Spin}); err != nil {
+	o := netco.Options{Processors: cfg.Procs}
+	if cfg.Spin == "off" {
+		o.Spin = netco.SpinOff
+	}
+	if err := netco.Start(o); err != nil {
 		return "", "", err
 	}
 	ln, err := netco.Listen("tcp", net.JoinHostPort(cfg.Host, "0"))

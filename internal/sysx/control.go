@@ -6,7 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Add registers fd with epoll for all events, edge-triggered. slot and generation come back with each event.
+// Add registers fd with epoll for all events, edge-triggered. Urgent data is among them because a read stops short
+// in front of it.
+// slot and generation come back with each event.
 func Add(epfd, fd int, slot, generation int32) error {
 	if injector.Load() != nil {
 		if _, errno := injected(EpollCtl, fd, 1); errno != 0 {
@@ -14,7 +16,7 @@ func Add(epfd, fd int, slot, generation int32) error {
 		}
 	}
 	ev := unix.EpollEvent{
-		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET,
+		Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLPRI | unix.EPOLLRDHUP | unix.EPOLLET,
 		Fd:     slot,
 		Pad:    generation,
 	}

@@ -1,6 +1,7 @@
 package sysx
 
 import (
+	"net/netip"
 	"syscall"
 	"unsafe"
 
@@ -26,13 +27,14 @@ func base(p []byte) unsafe.Pointer {
 }
 
 // TryRecv reads from a socket what is there, without blocking, repeating an interrupted call. It returns EAGAIN if
-// nothing is there, and 0 bytes at the end of the stream. A result below min(len(p), MaxIO) emptied the socket.
-func TryRecv(fd int, p []byte) (int, syscall.Errno) {
+// nothing is there, and 0 bytes at the end of the stream. emptied tells that it got less than it asked for: the socket
+// had no more at that moment.
+func TryRecv(fd int, p []byte) (got int, emptied bool, failed syscall.Errno) {
 	n := min(len(p), MaxIO)
 	if injector.Load() != nil {
 		limit, errno := injected(Recv, fd, n)
 		if errno != 0 {
-			return 0, errno
+			return 0, false, errno
 		}
 		n = limit
 	}
@@ -43,10 +45,10 @@ func TryRecv(fd int, p []byte) (int, syscall.Errno) {
 				goruntime.RaceAcquire(unsafe.Pointer(&ioSync))
 				goruntime.RaceWriteRange(base(p), int(r))
 			}
-			return int(r), 0
+			return int(r), int(r) < n, 0
 		}
 		if errno != unix.EINTR {
-			return 0, errno
+			return 0, false, errno
 		}
 	}
 }
@@ -78,15 +80,18 @@ func TrySend(fd int, p []byte) (int, syscall.Errno) {
 	}
 }
 
-// TryAccept accepts a connection if one is waiting; the new fd is non-blocking and closed on exec.
-func TryAccept(fd int) (int, syscall.Errno) {
+// TryAccept accepts a connection if one is waiting; the new fd is non-blocking and closed on exec. It leaves the
+// peer's address in from.
+func TryAccept(fd int, from *RawAddr) (int, syscall.Errno) {
 	if injector.Load() != nil {
 		if _, errno := injected(Accept, fd, 1); errno != 0 {
 			return -1, errno
 		}
 	}
 	for {
-		r, _, errno := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), 0, 0, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
+		size := uint32(unsafe.Sizeof(*from))
+		r, _, errno := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(from)),
+			uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
 		if errno == 0 {
 			return int(r), 0
 		}
@@ -135,4 +140,38 @@ func Wait(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
 func Ring(fd int) {
 	one := uint64(1)
 	syscall.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), 8)
+}
+
+// RawAddr is an IPv4 or IPv6 address and port as the kernel writes it.
+type RawAddr struct{ raw unix.RawSockaddrInet6 }
+
+// LocalAddr fills in the address that a socket is bound to.
+func (a *RawAddr) LocalAddr(fd int) syscall.Errno {
+	size := uint32(unsafe.Sizeof(*a))
+	_, _, errno := syscall.RawSyscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(&size)))
+	return errno
+}
+
+// RemoteAddr fills in the address that a socket is connected to.
+func (a *RawAddr) RemoteAddr(fd int) syscall.Errno {
+	size := uint32(unsafe.Sizeof(*a))
+	_, _, errno := syscall.RawSyscall(unix.SYS_GETPEERNAME, uintptr(fd), uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(&size)))
+	return errno
+}
+
+// AddrPort returns the address and port, and the number of the IPv6 zone (an interface) or 0. An IPv4 address stays
+// one. The result is invalid if the address was never filled in or is of another family.
+func (a *RawAddr) AddrPort() (ap netip.AddrPort, zone uint32) {
+	port := func(p *uint16) uint16 { // kept in network byte order
+		b := (*[2]byte)(unsafe.Pointer(p))
+		return uint16(b[0])<<8 | uint16(b[1])
+	}
+	switch a.raw.Family {
+	case unix.AF_INET:
+		v4 := (*unix.RawSockaddrInet4)(unsafe.Pointer(&a.raw))
+		return netip.AddrPortFrom(netip.AddrFrom4(v4.Addr), port(&v4.Port)), 0
+	case unix.AF_INET6:
+		return netip.AddrPortFrom(netip.AddrFrom16(a.raw.Addr), port(&a.raw.Port)), a.raw.Scope_id
+	}
+	return netip.AddrPort{}, 0
 }

@@ -1,0 +1,253 @@
+package socket
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// Buffer is memory lent by a Processor, see AcquireBuffer.
+type Buffer = processor.Buffer
+
+// AcquireBuffer lends a buffer (16 KiB by default) from the calling coroutine's Processor: the one given back last, which is
+// still in the cache. Give it back with Release before the next wait. An ordinary goroutine gets one from a common pool.
+// It does not park, and does not allocate once the pool is filled.
+func AcquireBuffer() *Buffer { return processor.AcquireBuffer() }
+
+// socket is a non-blocking stream socket: the part that Conn and Listener share.
+type socket struct {
+	fd int // constant; valid while mu counts a user
+	mu fdMutex
+	pd processor.PollDesc
+
+	// drained says that the last read emptied the socket, so that only an edge makes another worth while.
+	// Under mu's read lock.
+	drained bool
+	// Operations in a row that did not park; under mu's read and write lock.
+	readBurst, writeBurst uint8
+}
+
+// burst is how many operations may succeed at once in a row before the coroutine yields.
+const burst = 32
+
+// openSockets counts fds that are open.
+var openSockets atomic.Int64
+
+// Open returns how many sockets of this package are open in the process.
+func Open() int { return int(openSockets.Load()) }
+
+func (s *socket) init(fd int) {
+	s.fd = fd
+	openSockets.Add(1)
+}
+
+// destroy closes the fd. The last user calls it.
+func (s *socket) destroy() {
+	s.pd.Unbind()
+	sysx.CloseFD(s.fd)
+	openSockets.Add(-1)
+}
+
+// close begins the end of the socket: operations under way return net.ErrClosed, later ones too.
+func (s *socket) close() error {
+	if !s.mu.close() {
+		return net.ErrClosed
+	}
+	s.pd.Evict()
+	if s.mu.unuse() {
+		s.destroy()
+	}
+	return nil
+}
+
+// verdictError is the error for a wait that did not end in Ready.
+func verdictError(v processor.Verdict) error {
+	switch v {
+	case processor.Timeout:
+		return os.ErrDeadlineExceeded
+	case processor.Closing:
+		return net.ErrClosed
+	case processor.Shutdown:
+		return coroutine.ErrShutdown
+	}
+	return nil
+}
+
+// wait parks until direction m may be possible.
+func (s *socket) wait(m processor.Mode, reason coroutine.Reason) error {
+	v, err := s.pd.Wait(s.fd, m, reason)
+	if err != nil {
+		return os.NewSyscallError("epoll_ctl", err)
+	}
+	return verdictError(v)
+}
+
+func (s *socket) read(p []byte) (int, error) {
+	if !s.mu.lock(reading) {
+		return 0, net.ErrClosed
+	}
+	n, err := s.readLocked(p)
+	if s.mu.unlock(reading) {
+		s.destroy()
+	}
+	return n, err
+}
+
+func (s *socket) readLocked(p []byte) (int, error) {
+	if v := s.pd.Check(processor.Read); v != processor.Ready {
+		return 0, verdictError(v)
+	}
+	if len(p) == 0 {
+		return 0, nil
+	}
+	for {
+		if !s.drained || s.pd.Edge(processor.Read) {
+			s.pd.Clear(processor.Read)
+			n, emptied, errno := sysx.TryRecv(s.fd, p)
+			s.drained = emptied && n > 0 || errno == unix.EAGAIN
+			switch {
+			case n > 0:
+				s.pace(&s.readBurst)
+				return n, nil
+			case errno == 0:
+				return 0, io.EOF
+			case errno != unix.EAGAIN:
+				return 0, os.NewSyscallError("read", errno)
+			}
+		}
+		s.readBurst = 0
+		if err := s.wait(processor.Read, coroutine.ReasonRead); err != nil {
+			return 0, err
+		}
+		s.drained = false
+	}
+}
+
+// pace lets others run after a burst of operations that did not park.
+func (s *socket) pace(n *uint8) {
+	if *n++; *n >= burst {
+		*n = 0
+		coroutine.Yield()
+	}
+}
+
+func (s *socket) waitReadable() error {
+	if !s.mu.lock(reading) {
+		return net.ErrClosed
+	}
+	err := s.waitReadableLocked()
+	if s.mu.unlock(reading) {
+		s.destroy()
+	}
+	return err
+}
+
+func (s *socket) waitReadableLocked() error {
+	if v := s.pd.Check(processor.Read); v != processor.Ready {
+		return verdictError(v)
+	}
+	for s.drained && !s.pd.Edge(processor.Read) {
+		s.readBurst = 0
+		if err := s.wait(processor.Read, coroutine.ReasonRead); err != nil {
+			return err
+		}
+		s.drained = false
+	}
+	return nil
+}
+
+func (s *socket) write(p []byte) (int, error) {
+	if !s.mu.lock(writing) {
+		return 0, net.ErrClosed
+	}
+	n, err := s.writeLocked(p)
+	if s.mu.unlock(writing) {
+		s.destroy()
+	}
+	return n, err
+}
+
+func (s *socket) writeLocked(p []byte) (int, error) {
+	if v := s.pd.Check(processor.Write); v != processor.Ready {
+		return 0, verdictError(v)
+	}
+	done := 0
+	for {
+		n, errno := sysx.TrySend(s.fd, p[done:])
+		done += n
+		switch {
+		case errno == 0:
+			s.pace(&s.writeBurst)
+			if done == len(p) {
+				return done, nil
+			}
+		case errno != unix.EAGAIN:
+			return done, os.NewSyscallError("write", errno)
+		case s.pd.Clear(processor.Write):
+			// The edge may be older than the failure, or have come after it: one more try tells.
+		default:
+			s.writeBurst = 0
+			if err := s.wait(processor.Write, coroutine.ReasonWrite); err != nil {
+				return done, err
+			}
+		}
+	}
+}
+
+// deadline converts a net.Conn deadline to CLOCK_MONOTONIC ns; 0 is none.
+func deadline(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(1, clock.Until(t))
+}
+
+// setDeadline sets one or both directions' deadlines.
+func (s *socket) setDeadline(t time.Time, modes ...processor.Mode) error {
+	if !s.mu.use() {
+		return net.ErrClosed
+	}
+	d := deadline(t)
+	for _, m := range modes {
+		s.pd.SetDeadline(m, d)
+	}
+	s.unuse()
+	return nil
+}
+
+func (s *socket) unuse() {
+	if s.mu.unuse() {
+		s.destroy()
+	}
+}
+
+// control runs f with the fd while it is sure to be open.
+func (s *socket) control(f func(fd int) error) error {
+	if !s.mu.use() {
+		return net.ErrClosed
+	}
+	defer s.unuse()
+	return f(s.fd)
+}
+
+func (s *socket) setInt(level, name, value int) error {
+	return s.control(func(fd int) error {
+		return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, name, value))
+	})
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
