@@ -45,6 +45,20 @@ TEXT ·switchEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ ·coroswitchPC(SB), SI
 	JMP  SI
 
+// Register entry, behind the func value find: func(slots unsafe.Pointer, shift uint64) (entry unsafe.Pointer, g uintptr)
+//
+// In:   AX = slots, BX = shift, R14 = g.
+// Out:  AX = slots[g * 2^64/phi >> shift], BX = g.
+// Uses: CX, DX.
+TEXT ·findEntry(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ BX, CX
+	MOVQ $0x9e3779b97f4a7c15, DX
+	IMULQ R14, DX
+	SHRQ CX, DX
+	MOVQ (AX)(DX*8), AX
+	MOVQ R14, BX
+	RET
+
 // Register entry, behind the func value Prefetch. In: AX = address.
 TEXT ·prefetchEntry(SB), NOSPLIT|NOFRAME, $0-0
 	PREFETCHT0 (AX)
@@ -60,6 +74,8 @@ TEXT ·callerPCEntry(SB), NOSPLIT|NOFRAME, $0-0
 // The routines' own addresses; taking them in Go would give the wrappers'.
 DATA ·switchEntryPC(SB)/8, $·switchEntry(SB)
 GLOBL ·switchEntryPC(SB), RODATA, $8
+DATA ·findEntryPC(SB)/8, $·findEntry(SB)
+GLOBL ·findEntryPC(SB), RODATA, $8
 DATA ·prefetchEntryPC(SB)/8, $·prefetchEntry(SB)
 GLOBL ·prefetchEntryPC(SB), RODATA, $8
 DATA ·callerPCEntryPC(SB)/8, $·callerPCEntry(SB)

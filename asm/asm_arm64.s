@@ -45,6 +45,19 @@ TEXT ·switchEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD ·coroswitchPC(SB), R4
 	B    (R4)
 
+// Register entry, behind the func value find: func(slots unsafe.Pointer, shift uint64) (entry unsafe.Pointer, g uintptr)
+//
+// In:   R0 = slots, R1 = shift, R28 = g.
+// Out:  R0 = slots[g * 2^64/phi >> shift], R1 = g.
+// Uses: R2, R3.
+TEXT ·findEntry(SB), NOSPLIT|NOFRAME, $0-0
+	MOVD $0x9e3779b97f4a7c15, R2
+	MUL  g, R2, R2
+	LSR  R1, R2, R2
+	MOVD (R0)(R2<<3), R0
+	MOVD g, R1
+	RET
+
 // Register entry, behind the func value Prefetch. In: R0 = address.
 TEXT ·prefetchEntry(SB), NOSPLIT|NOFRAME, $0-0
 	PRFM (R0), PLDL1KEEP
@@ -60,6 +73,8 @@ TEXT ·callerPCEntry(SB), NOSPLIT|NOFRAME, $0-0
 // The routines' own addresses; taking them in Go would give the wrappers'.
 DATA ·switchEntryPC(SB)/8, $·switchEntry(SB)
 GLOBL ·switchEntryPC(SB), RODATA, $8
+DATA ·findEntryPC(SB)/8, $·findEntry(SB)
+GLOBL ·findEntryPC(SB), RODATA, $8
 DATA ·prefetchEntryPC(SB)/8, $·prefetchEntry(SB)
 GLOBL ·prefetchEntryPC(SB), RODATA, $8
 DATA ·callerPCEntryPC(SB)/8, $·callerPCEntry(SB)

@@ -19,11 +19,13 @@ func Pause(cycles uint32)
 
 // The bodies stand in the .s files; they are entered through the func values below.
 func switchEntry()
+func findEntry()
 func prefetchEntry()
 func callerPCEntry()
 
 var (
 	switchEntryPC   uintptr // set by the assembler, never written
+	findEntryPC     uintptr
 	prefetchEntryPC uintptr
 	callerPCEntryPC uintptr
 
@@ -41,6 +43,11 @@ func entry[F any](pc uintptr) F {
 
 var (
 	transfer func(from, to, warm *Frame)
+
+	// Find returns the entry of a table of pointers at which the running goroutine hashes to, and that goroutine as
+	// Getg gives it: slots[Hash(g)>>shift]. The table has 2^(64-shift) entries, which other threads change only by
+	// atomic stores.
+	Find = entry[func(slots unsafe.Pointer, shift uint64) (unsafe.Pointer, uintptr)](findEntryPC)
 
 	// Prefetch brings the cache line at addr closer. It is a hint and cannot fault, whatever addr is.
 	Prefetch = entry[func(addr uintptr)](prefetchEntryPC)

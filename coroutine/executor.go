@@ -1,6 +1,8 @@
 package coroutine
 
 import (
+	"sync/atomic"
+
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
@@ -45,6 +47,10 @@ type Executor struct {
 	ids     struct{ next, end uint64 }
 
 	Stats Stats
+
+	_         [64]byte    // what follows is written by other threads, what precedes at every switch
+	attention atomic.Bool // something has come for the loop: hand no more over, see Notice
+	_         [63]byte
 }
 
 // Stats are an executor's counters; any thread may read them.
@@ -119,15 +125,29 @@ func (ex *Executor) Queued() int { return ex.runq.len() }
 func (ex *Executor) Current() *Coroutine { return ex.current.Load() }
 
 // clockEvery is how many resumes may pass before the turn's deadline is looked at. A power of two.
-const clockEvery = 32
+const clockEvery = 64
 
 // next takes what runs now: a ready coroutine's context, or the loop's if none is ready or the budget is used up.
 func (ex *Executor) next() *context.Context {
-	if ex.budget <= 0 || !ex.handoff || ex.runq.tail == ex.runq.head {
+	if ex.budget <= 0 || ex.runq.tail == ex.runq.head || !ex.handoff || ex.attention.Load() {
 		ex.current.Set(nil)
 		return &ex.loop
 	}
 	return ex.take()
+}
+
+// Notice makes the thread pass the loop at its next switch, from any thread: the host's inbox has something in it.
+func (ex *Executor) Notice() {
+	if !ex.attention.Load() {
+		ex.attention.Store(true)
+	}
+}
+
+// Noticed takes Notice back. The loop calls it before it looks into the inbox.
+func (ex *Executor) Noticed() {
+	if ex.attention.Load() {
+		ex.attention.Store(false)
+	}
 }
 
 // take gives the thread to the run queue's oldest and returns its context. Preconditions: the run queue is not empty.
@@ -153,7 +173,7 @@ func (ex *Executor) take() *context.Context {
 
 // look sets ahead. It is called whenever the run queue's oldest has changed; a push to an empty queue may leave it nil.
 func (ex *Executor) look() {
-	if ex.runq.tail == ex.runq.head {
+	if ex.runq.tail == ex.runq.head || !ex.handoff {
 		ex.ahead = nil
 	} else if w := ex.runq.buf[ex.runq.head&ex.runq.mask].w; w != nil {
 		ex.ahead = &w.ctx
@@ -182,7 +202,7 @@ func (ex *Executor) checkClock() {
 func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.budget, ex.deadline = budget, deadline
 	given := 0
-	for ex.budget > 0 && ex.runq.len() > 0 {
+	for ex.budget > 0 && ex.runq.len() > 0 && !ex.attention.Load() {
 		to := ex.take()
 		given++
 		if context.Symmetric() {

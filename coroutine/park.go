@@ -26,7 +26,17 @@ func (co *Coroutine) Park(reason Reason) Wake {
 		return WakeShutdown
 	}
 	co.setState(Waiting, reason)
-	co.w.leave()
+	w := co.w
+	if to := ex.next(); to != &w.ctx { // as worker.leave, here for one return less after the switch
+		if context.Symmetric() {
+			w.ctx.Switch(to, ex.warm())
+			if w.ctx.Relaying() {
+				w.ctx.PassOn()
+			}
+		} else {
+			w.ctx.Suspend(&ex.loop)
+		}
+	}
 	return co.wake
 }
 
@@ -91,20 +101,57 @@ func Yield() {
 		return
 	}
 	ex := w.ex
-	if ex.budget > 0 && ex.runq.len() == 0 {
+	to := ex.ahead
+	if to == nil || ex.budget&(clockEvery-1) == 0 || ex.attention.Load() {
+		if to = w.yieldTo(); to == nil {
+			return
+		}
+	} else {
+		// The run queue's oldest has started and there is budget: hand over to it. This is push, next and take in one.
 		ex.budget--
-		return
+		next, after := ex.runq.rotate(w.co)
+		ex.current.Set(next)
+		ex.ahead = nil
+		if after.w != nil {
+			ex.ahead = &after.w.ctx
+		}
+	}
+	w.ctx.Switch(to, ex.warm())
+	if w.ctx.Relaying() || ex.stopping {
+		w.resumed()
+	}
+}
+
+// yieldTo is what Yield does when something else is due than handing over: starting a coroutine, looking at the clock, the
+// loop, the end. It returns what to switch to, or nil if there is nothing to do or it has been done.
+func (w *worker) yieldTo() *context.Context {
+	ex := w.ex
+	if ex.stopping {
+		Unwind()
+	}
+	if ex.budget > 0 && ex.runq.len() == 0 && !ex.attention.Load() {
+		ex.budget--
+		return nil
 	}
 	ex.runq.push(w.co)
 	if !context.Symmetric() {
 		w.ctx.Suspend(&ex.loop)
-	} else if to := ex.next(); to != &w.ctx {
-		w.ctx.Switch(to, ex.warm())
-		if w.ctx.Relaying() {
-			w.ctx.PassOn()
-		}
+		w.resumed()
+		return nil
 	}
-	if ex.stopping {
+	to := ex.next()
+	if to == &w.ctx {
+		return nil
+	}
+	return to
+}
+
+// resumed does what is seldom to be done after a switch back from Yield.
+func (w *worker) resumed() {
+	if w.ctx.Relaying() {
+		w.ctx.PassOn()
+	}
+	if w.ex.stopping {
 		Unwind()
 	}
 }

@@ -29,6 +29,15 @@ func (q *runQueue) pop() *Coroutine {
 	return co
 }
 
+// rotate takes the oldest, adds co, and returns what it took and who is the oldest now. Precondition: len() > 0.
+func (q *runQueue) rotate(co *Coroutine) (taken, oldest *Coroutine) {
+	taken = q.buf[q.head&q.mask]
+	q.buf[q.tail&q.mask] = co
+	q.head++
+	q.tail++
+	return taken, q.buf[q.head&q.mask]
+}
+
 // front returns the oldest, or nil.
 func (q *runQueue) front() *Coroutine {
 	if q.tail == q.head {

@@ -75,7 +75,7 @@ func (w *worker) call() {
 func (w *worker) again() bool {
 	ex := w.ex
 	w.end()
-	if ex.chain && ex.budget > 0 {
+	if ex.chain && ex.budget > 0 && !ex.attention.Load() {
 		if co := ex.runq.front(); co != nil && co.w == nil {
 			// It has not started: it runs right here, on this warm stack, without a switch.
 			ex.runq.pop()

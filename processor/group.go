@@ -57,6 +57,7 @@ func (g *Group) Advance(ph Phase) {
 		}
 	}
 	for _, p := range g.members {
+		p.ex.Notice()
 		p.ep.Ring()
 	}
 }

@@ -23,6 +23,7 @@ func (p *Processor) loop() {
 		if p.timers.Len() > 0 {
 			p.expire(now)
 		}
+		p.ex.Noticed() // before the inboxes are looked into
 		if !p.wakes.Empty() {
 			p.arrivals()
 		}
@@ -109,5 +110,6 @@ func (p *Processor) holdingOn() bool {
 // Post implements coroutine.Host.
 func (p *Processor) Post(co *coroutine.Coroutine) {
 	p.wakes.Push(co.Node())
+	p.ex.Notice()
 	p.ep.Ring()
 }

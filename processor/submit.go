@@ -80,6 +80,9 @@ func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr
 	open := len(p.sub.open)
 	p.sub.waiting.Add(1)
 	p.sub.mu.Unlock()
+	if self != p {
+		p.ex.Notice()
+	}
 	if !p.ep.Ring() && open > 1 {
 		p.callThief() // it is busy and has more than it can start at once
 	}

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"runtime"
 	"strconv"
+	"sync/atomic"
+	"unsafe"
 )
 
 // Supported reports whether this architecture has the assembly.
@@ -25,6 +27,14 @@ func Getg() uintptr {
 
 // Pause spins for about the given number of pause instructions; without assembly it does nothing.
 func Pause(cycles uint32) {}
+
+// Find returns the entry of a table of pointers at which the running goroutine hashes to, and that goroutine as Getg
+// gives it.
+func Find(slots unsafe.Pointer, shift uint64) (unsafe.Pointer, uintptr) {
+	g := Getg()
+	at := unsafe.Add(slots, Hash(g)>>shift*uint64(unsafe.Sizeof(slots)))
+	return atomic.LoadPointer((*unsafe.Pointer)(at)), g
+}
 
 // Prefetch is a hint, here ignored.
 func Prefetch(addr uintptr) {}

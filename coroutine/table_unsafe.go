@@ -3,12 +3,14 @@ package coroutine
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/netco-go/netco/asm"
 )
 
 // The table answers "which coroutine am I": it maps a goroutine's identity to the worker that goroutine is.
-// It is open addressing with linear probing over atomic pointers.
+// It is open addressing with linear probing over atomic pointers. The assembly reads one of them; on amd64 and arm64 an
+// aligned pointer is read whole, and what it points to was written before it was published.
 //
 // A reader asks only for its own goroutine, and its own entry was made before it could ask and stays until it has
 // stopped asking; so a reader needs no lock as long as no writer breaks its probe chain: a removed entry becomes a
@@ -20,44 +22,53 @@ var (
 )
 
 type gTable struct {
-	slots []atomic.Pointer[worker] // length a power of two
-	shift uint8                    // 64 - log2(len(slots))
+	first unsafe.Pointer           // &slots[0], for asm.Find
+	shift uint64                   // 64 - log2(len(slots))
+	slots []atomic.Pointer[worker] // length a power of two; &nobody where empty
 	used  int                      // entries and tombstones; under tableMu
 	live  int                      // entries; under tableMu
 }
 
-// tombstone stands where an entry was removed. No goroutine has identity 0.
-var tombstone = new(worker)
+// No goroutine has identity 0, so none is one of these.
+var (
+	nobody    = new(worker) // an empty slot
+	tombstone = new(worker) // where an entry was removed
+)
 
 const minTableBits = 8
 
 func init() { table.Store(newGTable(minTableBits)) }
 
-func newGTable(bits uint8) *gTable {
-	return &gTable{slots: make([]atomic.Pointer[worker], 1<<bits), shift: 64 - bits}
+func newGTable(bits uint64) *gTable {
+	t := &gTable{slots: make([]atomic.Pointer[worker], 1<<bits), shift: 64 - bits}
+	for i := range t.slots {
+		t.slots[i].Store(nobody)
+	}
+	t.first = unsafe.Pointer(&t.slots[0])
+	return t
 }
 
-// hash spreads g by Fibonacci hashing (Knuth, TAOCP vol. 3, 6.4).
-func (t *gTable) hash(g uintptr) uintptr { return uintptr(uint64(g) * 0x9e3779b97f4a7c15 >> t.shift) }
+func (t *gTable) hash(g uintptr) uint64 { return asm.Hash(g) >> t.shift }
 
 // self returns the worker that the calling goroutine is, or nil for an ordinary goroutine. A few nanoseconds.
 func self() *worker {
-	g := asm.Getg()
 	t := table.Load()
-	w := t.slots[t.hash(g)].Load()
-	if w != nil && w.g == g {
+	p, g := asm.Find(t.first, t.shift)
+	if w := (*worker)(p); w.g == g {
 		return w
 	}
 	return t.probe(g)
 }
 
-// probe continues self's search past the first slot.
+// probe is self where the goroutine is not in the first slot of its chain.
 func (t *gTable) probe(g uintptr) *worker {
-	mask := uintptr(len(t.slots) - 1)
+	mask := uint64(len(t.slots) - 1)
 	for i := t.hash(g); ; i = (i + 1) & mask {
-		w := t.slots[i].Load()
-		if w == nil || w.g == g {
+		switch w := t.slots[i].Load(); {
+		case w.g == g:
 			return w
+		case w == nobody:
+			return nil
 		}
 	}
 }
@@ -79,7 +90,7 @@ func expel(w *worker) {
 	tableMu.Lock()
 	defer tableMu.Unlock()
 	t := table.Load()
-	mask := uintptr(len(t.slots) - 1)
+	mask := uint64(len(t.slots) - 1)
 	for i := t.hash(w.g); ; i = (i + 1) & mask {
 		if t.slots[i].Load() == w {
 			t.slots[i].Store(tombstone)
@@ -92,27 +103,32 @@ func expel(w *worker) {
 	}
 }
 
-// insert puts w into the first free slot of its chain.
+// insert puts w into the first slot of its chain that is empty or has a tombstone. Goroutines are used again, so without
+// the latter their entries would move down their chains with every use.
 func (t *gTable) insert(w *worker) {
-	mask := uintptr(len(t.slots) - 1)
+	mask := uint64(len(t.slots) - 1)
 	i := t.hash(w.g)
-	for t.slots[i].Load() != nil {
+	old := t.slots[i].Load()
+	for old != nobody && old != tombstone {
 		i = (i + 1) & mask
+		old = t.slots[i].Load()
 	}
 	t.slots[i].Store(w)
-	t.used++
 	t.live++
+	if old == nobody {
+		t.used++
+	}
 }
 
 // rebuilt returns a table with t's entries, no tombstones, and room for as many again.
 func (t *gTable) rebuilt() *gTable {
-	bits := uint8(minTableBits)
+	bits := uint64(minTableBits)
 	for 1<<bits < 4*(t.live+1) {
 		bits++
 	}
 	n := newGTable(bits)
 	for i := range t.slots {
-		if w := t.slots[i].Load(); w != nil && w != tombstone {
+		if w := t.slots[i].Load(); w != nobody && w != tombstone {
 			n.insert(w)
 		}
 	}

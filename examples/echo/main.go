@@ -1,0 +1,83 @@
+// Command echo is an echo daemon written for speed: a coroutine per connection, which holds a buffer only while it has
+// something in it. SIGINT or SIGTERM ends it: it stops accepting, gives connections five seconds, and exits with 0.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/socket"
+)
+
+func main() {
+	addr := flag.String("addr", "127.0.0.1:7000", "`address` to listen on")
+	processors := flag.Int("processors", 0, "threads that run coroutines; 0: one for each CPU")
+	grace := flag.Duration("grace", 5*time.Second, "how long connections get to end by themselves")
+	flag.Parse()
+	if err := run(*addr, *processors, *grace); err != nil {
+		fmt.Fprintln(os.Stderr, "echo:", err)
+		os.Exit(1)
+	}
+}
+
+func run(addr string, processors int, grace time.Duration) error {
+	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
+		return err
+	}
+	ln, err := socket.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	fmt.Println("listening on", ln.Addr())
+	accepting, err := netco.GoNamed("accept", func() { accept(ln) })
+	if err != nil {
+		return err
+	}
+
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	<-signals
+	signal.Stop(signals) // the next one ends the process at once
+	ln.Close()
+	if err := accepting.Join(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	if err := netco.Shutdown(ctx); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+func accept(ln *socket.Listener) {
+	for {
+		c, err := ln.AcceptConn()
+		if err != nil {
+			return
+		}
+		netco.Go(func() { echo(c) })
+	}
+}
+
+// echo waits without a buffer, so that an idle connection costs none, and works in one that is warm.
+func echo(c *socket.Conn) {
+	defer c.Close()
+	for c.WaitReadable() == nil {
+		b := socket.AcquireBuffer()
+		n, err := c.Read(b.Bytes())
+		if err == nil {
+			_, err = c.Write(b.Bytes()[:n])
+		}
+		b.Release()
+		if err != nil {
+			return
+		}
+	}
+}
