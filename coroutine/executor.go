@@ -88,13 +88,19 @@ func (ex *Executor) Leave() {
 
 // Spawn makes a coroutine and queues it to run here. Owner only. Does not park.
 func (ex *Executor) Spawn(fn func(), name string, site uintptr) *Coroutine {
-	co := ex.Make(fn, name, site)
+	co := ex.reuse(fn, name, site)
 	ex.Adopt(co)
 	return co
 }
 
 // Make makes a coroutine that some executor will adopt, this one or another. Owner only.
 func (ex *Executor) Make(fn func(), name string, site uintptr) *Coroutine {
+	co := ex.reuse(fn, name, site)
+	co.ex.Set(nil) // until it is adopted: who still wakes a former life must not take it for this thread's
+	return co
+}
+
+func (ex *Executor) reuse(fn func(), name string, site uintptr) *Coroutine {
 	co := ex.pool.Get()
 	if co.node.Value == nil {
 		co.init()
@@ -202,7 +208,7 @@ func (ex *Executor) checkClock() {
 func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.budget, ex.deadline = budget, deadline
 	given := 0
-	for ex.budget > 0 && ex.runq.len() > 0 && !ex.attention.Load() {
+	for ex.budget > 0 && ex.runq.len() > 0 && (given == 0 || !ex.attention.Load()) { // one, or notices could starve them all
 		to := ex.take()
 		given++
 		if context.Symmetric() {
@@ -237,6 +243,7 @@ func (ex *Executor) Stopping() bool { return ex.stopping }
 // Wake is Waiter.Wake on the owning thread.
 func (ex *Executor) Wake(w *Waiter) {
 	if w.co != nil && w.co.ex.Load() == ex {
+		w.co.Prefetch()
 		ex.Ready(w.co, w.ticket, WakeReady)
 	} else {
 		w.Wake()

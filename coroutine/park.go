@@ -47,6 +47,9 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 		ex.Ready(co, ticket, why)
 		return
 	}
+	if ex == nil {
+		return // the ticket is of a former life, the present one has not started
+	}
 	next := ticket<<8 | uint64(why)
 	for {
 		old := co.remote.Load()
@@ -65,7 +68,9 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 // Arrive acts on a wake that another thread has posted. Owner only; the host calls it for what its inbox holds.
 func (ex *Executor) Arrive(co *Coroutine) {
 	co.queued.Store(false) // before the load: a later wake posts again
-	if home := co.ex.Load(); home != ex {
+	if home := co.ex.Load(); home == nil {
+		return // the wake was for an earlier life; nobody has woken the one to come
+	} else if home != ex {
 		// The wake was for an earlier life of the struct, which has moved since; a wake for the present life
 		// may have relied on this node being on its way.
 		if !co.queued.Swap(true) {

@@ -157,6 +157,15 @@ func (e *Epoller[T]) Event(i int) (*T, Events) {
 	return v, Events(ev.Events)
 }
 
+// Ahead returns the object of the i-th event without looking at it, for a prefetch: nil if there is none, and perhaps one
+// that will not be delivered.
+func (e *Epoller[T]) Ahead(i int) *T {
+	if slot := e.events[i].Fd; slot < slotTimer {
+		return e.slab.entry(slot).v.Load()
+	}
+	return nil
+}
+
 // Asleep announces that the owner is about to Wait. It must look for work once more before it does.
 func (e *Epoller[T]) Asleep() { e.asleep.Store(true) }
 

@@ -16,7 +16,7 @@
 //	idle.go       what to do when there is nothing to run; spin.go decides whether to spin
 //	submit.go     work from other threads, placement, stealing
 //	park.go       parking with a deadline, Sleep
-//	poll.go       PollDesc: an fd and who waits for it
+//	poll_unsafe.go  PollDesc: an fd and who waits for it
 //	buffer.go     hot buffers
 //	group.go      what the Processors of a scheduler share
 //	stats.go      counters

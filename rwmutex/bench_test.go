@@ -3,8 +3,9 @@ package rwmutex
 import (
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
+
+	"github.com/netco-go/netco/coroutine"
 )
 
 // lock is what the benchmarks compare.
@@ -15,7 +16,7 @@ type lock interface {
 	RUnlock()
 }
 
-// mutex is a sync.Mutex as a lock: its readers are writers.
+// mutex is a sync.Mutex as a lock: its readers exclude one another.
 type mutex struct{ sync.Mutex }
 
 func (m *mutex) RLock()   { m.Lock() }
@@ -73,8 +74,8 @@ func BenchmarkRLock(b *testing.B) {
 	})
 }
 
-// BenchmarkContended runs ordinary goroutines that do nothing but lock and unlock: waiters of them beside one that
-// would be enough to keep the lock busy.
+// BenchmarkContended runs ordinary goroutines that do nothing but lock and unlock: the given number of waiters and
+// one more. The peers let who runs take the lock past those who wait, this lock hands it to them.
 func BenchmarkContended(b *testing.B) {
 	for _, waiters := range []int{1, 8, 64} {
 		for _, share := range []int{0, 90, 100} {
@@ -87,30 +88,47 @@ func BenchmarkContended(b *testing.B) {
 	}
 }
 
-// contend has n goroutines lock m, share of a hundred times for reading, b.N times in all.
+// contend has n goroutines lock m about b.N times in all, share of a hundred times for reading.
 func contend(b *testing.B, m lock, n, share int) {
-	var left atomic.Int64
-	left.Store(int64(b.N))
-	var guarded, sink int
 	var wg sync.WaitGroup
+	guarded := 0
 	for range n {
 		wg.Go(func() {
-			const batch = 100
-			for left.Add(-batch) > -batch {
-				for i := range batch {
-					if (i*37)%batch < share { // spread
-						m.RLock()
-						_ = guarded
-						m.RUnlock()
-					} else {
-						m.Lock()
-						guarded++
-						m.Unlock()
-					}
+			for i := range b.N/n + 1 {
+				if i*37%100 < share { // spread
+					m.RLock()
+					_ = guarded
+					m.RUnlock()
+				} else {
+					m.Lock()
+					guarded++
+					m.Unlock()
 				}
 			}
 		})
 	}
 	wg.Wait()
-	sink += guarded
+}
+
+// BenchmarkHandover has coroutines that each hold the lock over a Yield, so that every Lock parks: on one executor, and
+// on two, where every other wake goes to another thread.
+func BenchmarkHandover(b *testing.B) {
+	for _, executors := range []int{1, 2} {
+		for _, n := range []int{2, 64} {
+			b.Run(fmt.Sprintf("executors=%d/coroutines=%d", executors, n), func(b *testing.B) {
+				var m RWMutex
+				hosts := newHosts(executors)
+				for i := range n {
+					hosts[i%executors].spawn(func() {
+						for range b.N/n + 1 {
+							m.Lock()
+							coroutine.Yield()
+							m.Unlock()
+						}
+					})
+				}
+				hosts.run()
+			})
+		}
+	}
 }

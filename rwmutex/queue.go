@@ -51,8 +51,7 @@ func (q *queue) takeFront() (state int64, batch *coroutine.Waiter) {
 		state = writer
 	}
 	if !q.empty() {
-		flags, count := split(state)
-		state = flags | queued + count
+		state |= queued
 	}
 	return state, batch
 }

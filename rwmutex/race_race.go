@@ -56,7 +56,7 @@ func (m *RWMutex) raceUnlock() {
 }
 
 func (m *RWMutex) raceRLock() {
-	if m.change(1) <= 0 {
+	if m.change(1) < 0 {
 		m.rlockSlow()
 	}
 	m.raceRLocked()
@@ -64,9 +64,7 @@ func (m *RWMutex) raceRLock() {
 
 func (m *RWMutex) raceRUnlock() {
 	goruntime.RaceRelease(m.byReaders())
-	if s := m.change(-1); s < 0 {
-		m.runlockSlow(s)
-	}
+	m.runlockSlow()
 }
 
 func (m *RWMutex) raceLocked() {

@@ -41,7 +41,7 @@ func (m *RWMutex) Unlock() {
 func (m *RWMutex) RLock() {
 	if goruntime.RaceEnabled {
 		m.raceRLock()
-	} else if m.state.Add(1) <= 0 {
+	} else if m.state.Add(1) < 0 {
 		m.rlockSlow()
 	}
 }
@@ -51,8 +51,8 @@ func (m *RWMutex) RLock() {
 func (m *RWMutex) RUnlock() {
 	if goruntime.RaceEnabled {
 		m.raceRUnlock()
-	} else if s := m.state.Add(-1); s < 0 {
-		m.runlockSlow(s)
+	} else if s := m.state.Load(); s <= 0 || !m.state.CompareAndSwap(s, s-1) {
+		m.runlockSlow()
 	}
 }
 
@@ -72,7 +72,7 @@ func (m *RWMutex) TryRLock() bool {
 		if s < 0 {
 			return false
 		}
-		if m.swap(s, s+1) {
+		if m.swapSlow(s, s+1) {
 			m.raceRLocked()
 			return true
 		}

@@ -14,7 +14,7 @@ func (m *RWMutex) lockSlow() {
 // queueWriter locks m for writing if it is free by now; or else it queues w and reports true.
 func (m *RWMutex) queueWriter(w *coroutine.Waiter) bool {
 	m.guard.lock()
-	for i := 0; ; i++ {
+	for {
 		s := m.load()
 		flags, count := split(s)
 		switch {
@@ -23,9 +23,7 @@ func (m *RWMutex) queueWriter(w *coroutine.Waiter) bool {
 				m.guard.unlock()
 				return false
 			}
-		case flags == 0 && count < 0: // a misused RUnlock, about to be taken back
-			relax(i)
-		case flags&hasQueue != 0 || m.swapSlow(s, flags|queued+count):
+		case flags&hasQueue != 0 || m.swapSlow(s, (flags|queued)+count):
 			m.queue.push(w, tagWriter)
 			m.guard.unlock()
 			return true
@@ -44,19 +42,22 @@ func (m *RWMutex) rlockSlow() {
 	release(w)
 }
 
-// queueReader makes the visitor a reader if m is open by now; or else it takes its 1 back, queues w and reports true.
+// queueReader lets the visitor in if m is open by now; or else it takes the 1 back, queues w and reports true.
 func (m *RWMutex) queueReader(w *coroutine.Waiter) bool {
 	m.guard.lock()
-	for i := 0; ; i++ {
+	for {
 		s := m.load()
 		flags, count := split(s)
 		switch {
 		case s > 0:
 			m.guard.unlock()
 			return false
-		case flags == 0: // a misused RUnlock, about to be taken back
-			relax(i)
-		case m.swapSlow(s, flags|queued+count-1):
+		case s == 0: // a misused RUnlock has taken the 1 already
+			if m.swapSlow(0, 1) {
+				m.guard.unlock()
+				return false
+			}
+		case m.swapSlow(s, (flags|queued)+max(count-1, 0)):
 			m.queue.push(w, tagReader)
 			batch := m.serveLocked()
 			m.guard.unlock()
@@ -101,17 +102,20 @@ func (m *RWMutex) handOver() bool {
 	return true
 }
 
-// runlockSlow is RUnlock when the state after it, s, is negative.
-func (m *RWMutex) runlockSlow(s int64) {
-	flags, count := split(s)
-	if flags&hasWriter != 0 || count < 0 {
-		if m.add(1) == queued {
-			m.serve() // the last reader left meanwhile
+// runlockSlow is RUnlock when others wait or have interfered.
+func (m *RWMutex) runlockSlow() {
+	for {
+		s := m.load()
+		flags, count := split(s)
+		if flags&hasWriter != 0 || count == 0 {
+			panic(misuse("RUnlock", s))
 		}
-		panic(misuse("RUnlock", s))
-	}
-	if count == 0 {
-		m.serve()
+		if m.swapSlow(s, s-1) {
+			if s-1 == queued {
+				m.serve()
+			}
+			return
+		}
 	}
 }
 

@@ -74,8 +74,8 @@ func (c *Conn) connect(to unix.Sockaddr, until time.Time) error {
 	}
 	err := sysx.StartConnect(s.fd, to)
 	for err == unix.EINPROGRESS || err == unix.EALREADY || err == unix.EINTR {
-		if werr := s.wait(processor.Write, coroutine.ReasonConnect); werr != nil {
-			return werr
+		if v, werr := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonConnect, 0); v != processor.Ready || werr != nil {
+			return waitError(v, werr)
 		}
 		errno, gerr := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 		if gerr != nil {

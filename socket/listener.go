@@ -177,12 +177,9 @@ func (l *Listener) acceptLocked() (*Conn, error) {
 		default:
 			return nil, os.NewSyscallError("accept4", errno)
 		}
-		v, err := s.pd.WaitUntil(s.fd, processor.Read, coroutine.ReasonAccept, until)
-		if err != nil {
-			return nil, os.NewSyscallError("epoll_ctl", err)
-		}
-		if v != processor.Ready {
-			return nil, verdictError(v)
+		v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonAccept, until)
+		if v != processor.Ready || err != nil {
+			return nil, waitError(v, err)
 		}
 	}
 }

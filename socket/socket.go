@@ -25,9 +25,9 @@ func AcquireBuffer() *Buffer { return processor.AcquireBuffer() }
 
 // socket is a non-blocking stream socket: the part that Conn and Listener share.
 type socket struct {
-	fd int // constant; valid while mu counts a user
-	mu fdMutex
 	pd processor.PollDesc
+	mu fdMutex
+	fd int // constant; valid while mu counts a user
 
 	// drained says that the last read emptied the socket, so that only an edge makes another worth while.
 	// Under mu's read lock.
@@ -82,9 +82,8 @@ func verdictError(v processor.Verdict) error {
 	return nil
 }
 
-// wait parks until direction m may be possible.
-func (s *socket) wait(m processor.Mode, reason coroutine.Reason) error {
-	v, err := s.pd.Wait(s.fd, m, reason)
+// waitError is the error for what PollDesc.Wait returned, or nil.
+func waitError(v processor.Verdict, err error) error {
 	if err != nil {
 		return os.NewSyscallError("epoll_ctl", err)
 	}
@@ -125,8 +124,8 @@ func (s *socket) readLocked(p []byte) (int, error) {
 			}
 		}
 		s.readBurst = 0
-		if err := s.wait(processor.Read, coroutine.ReasonRead); err != nil {
-			return 0, err
+		if v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0); v != processor.Ready || err != nil {
+			return 0, waitError(v, err)
 		}
 		s.drained = false
 	}
@@ -144,25 +143,19 @@ func (s *socket) waitReadable() error {
 	if !s.mu.lock(reading) {
 		return net.ErrClosed
 	}
-	err := s.waitReadableLocked()
+	err := verdictError(s.pd.Check(processor.Read))
+	for err == nil && s.drained && !s.pd.Edge(processor.Read) {
+		s.readBurst = 0
+		if v, werr := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0); v != processor.Ready || werr != nil {
+			err = waitError(v, werr)
+			break
+		}
+		s.drained = false
+	}
 	if s.mu.unlock(reading) {
 		s.destroy()
 	}
 	return err
-}
-
-func (s *socket) waitReadableLocked() error {
-	if v := s.pd.Check(processor.Read); v != processor.Ready {
-		return verdictError(v)
-	}
-	for s.drained && !s.pd.Edge(processor.Read) {
-		s.readBurst = 0
-		if err := s.wait(processor.Read, coroutine.ReasonRead); err != nil {
-			return err
-		}
-		s.drained = false
-	}
-	return nil
 }
 
 func (s *socket) write(p []byte) (int, error) {
@@ -196,8 +189,8 @@ func (s *socket) writeLocked(p []byte) (int, error) {
 			// The edge may be older than the failure, or have come after it: one more try tells.
 		default:
 			s.writeBurst = 0
-			if err := s.wait(processor.Write, coroutine.ReasonWrite); err != nil {
-				return done, err
+			if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonWrite, 0); v != processor.Ready || err != nil {
+				return done, waitError(v, err)
 			}
 		}
 	}

@@ -3,7 +3,9 @@ package processor
 import (
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
+	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/epoller"
 	"github.com/netco-go/netco/internal/clock"
@@ -27,10 +29,9 @@ import (
 // Who takes a waiter out wakes it, once. A wake means "look again", not "ready": deadlines, closing and draining are
 // conditions that the waiter checks, and moving them just wakes it.
 type PollDesc struct {
-	Listener bool // constant: waits for connections, which end when draining begins
-
 	read, write gate
 	flags       atomic.Uint32
+	Listener    bool                      // constant: waits for connections, which end when draining begins
 	home        atomic.Pointer[Processor] // set by bind, under mu
 	mu          sync.Mutex
 	reg         epoller.Registration // under mu
@@ -167,6 +168,11 @@ func (pd *PollDesc) happened(p *Processor, events epoller.Events) {
 	}
 }
 
+func (pd *PollDesc) prefetch() { asm.Prefetch(uintptr(unsafe.Pointer(pd))) }
+
+// prefetchWaiter brings closer the coroutine that waits to read.
+func (pd *PollDesc) prefetchWaiter() { asm.Prefetch(uintptr(unsafe.Pointer(pd.read.w.Load()))) }
+
 // open wakes the waiter or leaves the mark that an edge has come.
 func (g *gate) open(p *Processor) {
 	for {
@@ -188,13 +194,9 @@ func (g *gate) open(p *Processor) {
 }
 
 // Wait parks the caller, coroutine or goroutine, until direction m may be possible, its deadline passes, or it is evicted.
-// The fd is registered with the caller's Processor if it is with none. Ready may be early. An error is that of registering.
-func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason) (Verdict, error) {
-	return pd.WaitUntil(fd, m, reason, 0)
-}
-
-// WaitUntil is Wait that also returns Ready at until (CLOCK_MONOTONIC ns), if that is not 0.
-func (pd *PollDesc) WaitUntil(fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
+// The fd is registered with the caller's Processor if it is with none. Ready may be early; it is also the answer at until
+// (CLOCK_MONOTONIC ns), if that is not 0. An error is that of registering.
+func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
 	if pd.home.Load() == nil {
 		if err := pd.bind(fd); err != nil {
 			return Ready, err
@@ -202,9 +204,9 @@ func (pd *PollDesc) WaitUntil(fd int, m Mode, reason coroutine.Reason, until int
 	}
 	g := pd.gate(m)
 	w := coroutine.AcquireWaiter()
-	defer w.Release()
 	for !g.w.CompareAndSwap(nil, w) {
 		if g.w.CompareAndSwap(readyW, nil) {
+			w.Release()
 			return Ready, nil
 		}
 		if old := g.w.Load(); old != nil && old != readyW {
@@ -213,6 +215,7 @@ func (pd *PollDesc) WaitUntil(fd int, m Mode, reason coroutine.Reason, until int
 	}
 	if v := pd.Check(m); v != Ready {
 		g.retract(w)
+		w.Release()
 		return v, nil
 	}
 	var wake coroutine.Wake
@@ -228,6 +231,7 @@ func (pd *PollDesc) WaitUntil(fd int, m Mode, reason coroutine.Reason, until int
 	if wake != coroutine.WakeReady {
 		g.retract(w)
 	}
+	w.Release()
 	if wake == coroutine.WakeShutdown {
 		return Shutdown, nil
 	}

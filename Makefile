@@ -1,0 +1,33 @@
+# The steps themselves are in .ci/run, which needs no make.
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race bench lint portable arm64 check
+
+help: ## print this
+	@grep -hE '^[a-z0-9]+:.*## ' Makefile | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || \
+		grep -hE '^[a-z0-9]+:.*## ' Makefile
+
+build: ## build every package and program
+	go build ./...
+
+test: ## run the tests, under both context backends
+	go test ./...
+
+race: ## run the tests of the concurrent packages under the race detector
+	.ci/run race
+
+bench: ## run the packages' benchmarks and netco's primitives beside Go's
+	go test -run '^$$' -bench . -benchmem ./...
+	go run ./cmd/netco-bench switch
+
+lint: ## gofmt, go vet and staticcheck
+	.ci/run format vet lint
+
+portable: ## run the tests under the portable context backend alone
+	.ci/run portable
+
+arm64: ## build and vet for arm64, and run what qemu-aarch64 can
+	.ci/run arm64
+
+check: ## all of the above but bench
+	.ci/run

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/rwmutex"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/timer"
+)
+
+// netcoMicros are netco's entries.
+func netcoMicros() []micro {
+	return []micro{
+		{name: "netco, GoLocal, Join", group: groupSpawn, run: netcoSpawnJoin},
+		{name: "netco, GoLocal, Yield", group: groupSpawn100, run: netcoSpawnBatch},
+		{name: "netco, Yield, direct handoff", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 2, false) }},
+		{name: "netco, Yield, handoff round 1,000", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 1000, false) }},
+		{name: "netco, Yield alone", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 1, false) }},
+		{name: "netco, through the loop", group: groupNext, run: func(n int) time.Duration { return netcoYield(n, 2, true) }},
+		{name: "netco, Heap Set and Cancel among 10,000", group: groupTimer, run: netcoTimer},
+		{name: "netco, RWMutex Lock", group: groupMutex, run: netcoLock},
+		{name: "netco, RWMutex RLock", group: groupRWMutex, run: netcoRLock},
+		{name: "netco, Park and Wake", group: groupAsleep, run: func(n int) time.Duration { return netcoWake(n, asleepAfter, 0) }, cpus: 2},
+		{name: "netco, Park and Wake beside 1", group: groupBusy, run: func(n int) time.Duration { return netcoWake(n, busyGap, 1) }, cpus: 2},
+		{name: "netco, Park and Wake beside 4", group: groupBusy, run: func(n int) time.Duration { return netcoWake(n, busyGap, busyItems) }, cpus: 2},
+	}
+}
+
+// onScheduler runs f as a coroutine of a Scheduler of its own and returns when all is over.
+func onScheduler(o scheduler.Options, f func(s *scheduler.Scheduler)) {
+	s, err := scheduler.New(o)
+	if err == nil {
+		if err = s.Start(); err == nil {
+			err = s.Run(scheduler.NewSpawn(func() { f(s) }))
+		}
+	}
+	if err == nil {
+		err = s.Shutdown(context.Background())
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// onOne is onScheduler with one Processor, for what needs no other thread.
+func onOne(f func(s *scheduler.Scheduler)) {
+	onScheduler(scheduler.Options{Processors: 1}, f)
+}
+
+func netcoSpawnJoin(n int) (elapsed time.Duration) {
+	onOne(func(s *scheduler.Scheduler) {
+		start := time.Now()
+		for range n {
+			h, err := s.GoLocal(scheduler.NewSpawn(func() {}))
+			if err != nil {
+				panic(err)
+			}
+			h.Join()
+		}
+		elapsed = time.Since(start)
+	})
+	return elapsed
+}
+
+func netcoSpawnBatch(n int) (elapsed time.Duration) {
+	onOne(func(s *scheduler.Scheduler) {
+		left := 0
+		end := func() { left-- }
+		start := time.Now()
+		for n > 0 {
+			batch := min(n, spawnBatch)
+			left = batch
+			for range batch {
+				if _, err := s.GoLocal(scheduler.NewSpawn(end)); err != nil {
+					panic(err)
+				}
+			}
+			for left > 0 {
+				coroutine.Yield()
+			}
+			n -= batch
+		}
+		elapsed = time.Since(start)
+	})
+	return elapsed
+}
+
+// netcoYield lets coroutines of one Processor yield in turn. An operation is one Yield of any of them.
+func netcoYield(n, coroutines int, throughLoop bool) (elapsed time.Duration) {
+	onScheduler(scheduler.Options{Processors: 1, NoHandoff: throughLoop}, func(s *scheduler.Scheduler) {
+		each := n/coroutines + 1
+		left := coroutines
+		ready := 0
+		var start time.Time
+		for range coroutines {
+			s.GoLocal(scheduler.NewSpawn(func() {
+				for ready++; ready < coroutines; {
+					coroutine.Yield()
+				}
+				if start.IsZero() {
+					start = time.Now()
+				}
+				for range each {
+					coroutine.Yield()
+				}
+				if left--; left == 0 {
+					elapsed = time.Since(start) * time.Duration(n) / time.Duration(coroutines*each)
+				}
+			}))
+		}
+	})
+	return elapsed
+}
+
+func netcoTimer(n int) time.Duration {
+	const others = 10_000
+	var h timer.Heap
+	timers := make([]timer.Timer, others+1)
+	for i := range timers {
+		timers[i].F = func(any, int64) {}
+		if i > 0 {
+			h.Set(&timers[i], int64(i)*1_000_003%others)
+		}
+	}
+	start := time.Now()
+	for i := range n {
+		h.Set(&timers[0], int64(i)*7919%others)
+		h.Cancel(&timers[0])
+	}
+	return time.Since(start)
+}
+
+func netcoLock(n int) (elapsed time.Duration) {
+	onOne(func(*scheduler.Scheduler) {
+		var mu rwmutex.RWMutex
+		start := time.Now()
+		for range n {
+			mu.Lock()
+			mu.Unlock() //lint:ignore SA2001 the pair is what is measured
+		}
+		elapsed = time.Since(start)
+	})
+	return elapsed
+}
+
+func netcoRLock(n int) (elapsed time.Duration) {
+	onOne(func(*scheduler.Scheduler) {
+		var mu rwmutex.RWMutex
+		start := time.Now()
+		for range n {
+			mu.RLock()
+			mu.RUnlock() //lint:ignore SA2001 the pair is what is measured
+		}
+		elapsed = time.Since(start)
+	})
+	return elapsed
+}
+
+// netcoWake wakes a parked coroutine from a goroutine of another thread. Its Processor is asleep by then, or works through
+// 1 µs items of as many other coroutines as busy says, which yield after each.
+func netcoWake(n int, pause time.Duration, busy int) (elapsed time.Duration) {
+	onScheduler(scheduler.Options{Processors: 1, Spin: processor.SpinOff}, func(s *scheduler.Scheduler) {
+		var (
+			over    atomic.Bool
+			waiting atomic.Pointer[coroutine.Waiter]
+			latency atomic.Int64
+			sentAt  atomic.Int64
+			zero    = time.Now()
+		)
+		for range busy {
+			s.GoLocal(scheduler.NewSpawn(func() {
+				for !over.Load() {
+					spin(busyItem)
+					coroutine.Yield()
+				}
+			}))
+		}
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			elapsed = wakeRepeatedly(n, pause, func() time.Duration {
+				var w *coroutine.Waiter
+				for w == nil {
+					w = waiting.Swap(nil)
+				}
+				latency.Store(0)
+				sentAt.Store(int64(time.Since(zero)))
+				w.Wake()
+				for {
+					if ns := latency.Load(); ns != 0 {
+						return time.Duration(ns)
+					}
+				}
+			})
+			over.Store(true)
+			for {
+				if w := waiting.Swap(nil); w != nil {
+					w.Wake()
+					return
+				}
+			}
+		}()
+		for !over.Load() {
+			w := coroutine.AcquireWaiter()
+			waiting.Store(w)
+			w.Park(coroutine.ReasonUser)
+			latency.Store(max(int64(time.Since(zero))-sentAt.Load(), 1))
+			w.Release()
+		}
+	})
+	return elapsed
+}

@@ -1,5 +1,0 @@
-//go:build !netco_ready
-
-package main
-
-func netcoMicros() []micro { return nil }

@@ -1,0 +1,289 @@
+package coroutine
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// board is where a parking coroutine announces its park and a waker writes down what it woke.
+type board struct {
+	co     *Coroutine
+	ticket atomic.Uint64 // announced
+	issued atomic.Uint64 // the highest ticket for which a wake was begun
+	done   atomic.Bool
+	_      [64]byte
+}
+
+// TestLostWakeHammer lets coroutines park and other threads, goroutines and coroutines alike, wake them, each ticket
+// once in time and any number of times too late. A lost wake shows as a hang, an invented one as an error.
+func TestLostWakeHammer(t *testing.T) {
+	within(t, time.Minute)
+	const sleepers = 16
+	parks := scaled(1_000_000) / sleepers
+	sleep, wake := newThread(plain), newThread(plain)
+	boards := make([]board, sleepers)
+	for i := range boards {
+		b := &boards[i]
+		sleep.spawn(func() {
+			defer b.done.Store(true)
+			b.co = Current()
+			for range parks {
+				mine := b.co.Ticket()
+				b.ticket.Store(mine)
+				if why := b.co.Park(ReasonUser); why != WakeReady {
+					t.Errorf("park ended with %v", why)
+				}
+				if b.issued.Load() < mine {
+					t.Errorf("park %d ended, woken was only %d", mine, b.issued.Load())
+					return
+				}
+			}
+		})
+	}
+	// waker wakes every board's announced ticket; every second wake is doubled, and old tickets are woken too.
+	waker := func(relax func()) {
+		last := make([]uint64, sleepers)
+		for over, n := 0, 0; over < sleepers; n++ {
+			over = 0
+			for i := range boards {
+				b := &boards[i]
+				now := b.ticket.Load()
+				if b.done.Load() {
+					over++
+				}
+				if now == 0 {
+					continue
+				}
+				if old := last[i]; old != 0 && n&1 == 0 {
+					b.co.Ready(old, WakeShutdown) // over by now, or woken with WakeReady before
+				}
+				if last[i] == now {
+					continue
+				}
+				last[i] = now
+				raise(&b.issued, now)
+				b.co.Ready(now, WakeReady)
+				if n&3 == 0 {
+					b.co.Ready(now-1, WakeTimeout)
+					b.co.Ready(now, WakeTimeout)
+				}
+			}
+			relax()
+		}
+	}
+	wake.spawn(func() { waker(Yield) })
+	var wg sync.WaitGroup
+	wg.Go(func() { waker(func() { Yield() /* Gosched */ }) })
+	wg.Wait()
+	wake.stop()
+	sleep.stop()
+	t.Logf("%d parks, %d resumes", sleepers*parks, sleep.ex.Stats.Resumes.Load())
+}
+
+func raise(a *atomic.Uint64, to uint64) {
+	for {
+		old := a.Load()
+		if old >= to || a.CompareAndSwap(old, to) {
+			return
+		}
+	}
+}
+
+// TestPingPongHammer passes one token round many coroutines of two threads through Waiters, so that every wake
+// crosses from one to the other and the number of parks that end by a wake is exact.
+func TestPingPongHammer(t *testing.T) {
+	within(t, time.Minute)
+	const pairs = 8
+	rounds := scaled(400_000) / pairs
+	a, b := newThread(plain), newThread(plain)
+	for range pairs {
+		var mu sync.Mutex
+		turn, waits := 0, (*Waiter)(nil)
+		player := func(me int) func() {
+			return func() {
+				for range rounds {
+					for {
+						w := AcquireWaiter()
+						mu.Lock()
+						if turn == me {
+							turn = 1 - me
+							other := waits
+							waits = nil
+							mu.Unlock()
+							w.Release()
+							if other != nil {
+								other.Wake()
+							}
+							break
+						}
+						if waits != nil {
+							t.Error("both wait")
+						}
+						waits = w
+						mu.Unlock()
+						w.Park(ReasonUser)
+						w.Release()
+					}
+				}
+			}
+		}
+		a.spawn(player(0))
+		b.spawn(player(1))
+	}
+	a.stop()
+	b.stop()
+}
+
+// TestTimeoutAgainstReadyHammer races a deadline with a wake for the same park, then parks again at once: what loses
+// the race must not end the next park.
+func TestTimeoutAgainstReadyHammer(t *testing.T) {
+	within(t, time.Minute)
+	const sleepers = 32
+	rounds := scaled(60_000) / sleepers
+	th := newThread(plain)
+	var wg sync.WaitGroup
+	var timeouts, wakes atomic.Int64
+	for i := range sleepers {
+		b := new(board)
+		th.spawn(func() {
+			defer b.done.Store(true)
+			b.co = Current()
+			for r := range rounds {
+				deadline := clock.Now() + int64((r*7+i)%50)*1000
+				mine := b.co.Ticket()
+				b.ticket.Store(mine)
+				switch why := th.ParkUntil(b.co, ReasonUser, deadline); why {
+				case WakeTimeout:
+					timeouts.Add(1)
+					if now := clock.Now(); now < deadline {
+						t.Errorf("timeout %d ns early: an older park's", deadline-now)
+					}
+				case WakeReady:
+					wakes.Add(1)
+					if b.issued.Load() < mine {
+						t.Errorf("woken for %d while only %d was", mine, b.issued.Load())
+					}
+				default:
+					t.Errorf("ended with %v", why)
+				}
+			}
+		})
+		wg.Go(func() {
+			for last := uint64(0); !b.done.Load(); Yield() {
+				if now := b.ticket.Load(); now != last {
+					last = now
+					raise(&b.issued, now)
+					b.co.Ready(now, WakeReady)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	th.stop()
+	t.Logf("%d timeouts, %d wakes", timeouts.Load(), wakes.Load())
+	if timeouts.Load() == 0 || wakes.Load() == 0 {
+		t.Error("there was no race")
+	}
+}
+
+// TestStaleWakersOfReusedStructs: a struct that one thread has made and another stolen lives on there, while wakers of its
+// former lives, on both threads and on none, still call Ready. None of them may end a park of the present life.
+func TestStaleWakersOfReusedStructs(t *testing.T) {
+	within(t, time.Minute)
+	lives := scaled(200_000)
+	maker, thief := newThread(plain), newThread(plain)
+	type record struct {
+		co     *Coroutine
+		ticket uint64
+	}
+	var stale [8]atomic.Pointer[record]
+	var parks atomic.Int64
+	stop := make(chan struct{})
+	var wg, makers sync.WaitGroup
+	makers.Add(2)
+	haunt := func() {
+		for i := range stale {
+			if r := stale[i].Load(); r != nil {
+				r.co.Ready(r.ticket, WakeTimeout)
+			}
+		}
+	}
+	life := func() {
+		co := Current()
+		for range 2 {
+			ticket := co.Ticket()
+			waker := &record{co, ticket}
+			co.Ready(ticket, WakeReady)
+			if why := co.Park(ReasonUser); why != WakeReady {
+				t.Errorf("ended by %v, an old life's wake", why)
+			}
+			stale[parks.Add(1)%int64(len(stale))].Store(waker)
+			Yield()
+		}
+	}
+	homes := make(map[*Coroutine]bool) // maker's: structs seen
+	reused := 0
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				haunt()
+			}
+		}
+	})
+	maker.spawn(func() {
+		defer makers.Done()
+		for i := range lives {
+			co := maker.ex.Make(life, "", 0)
+			if homes[co] {
+				reused++
+			}
+			homes[co] = true
+			var h Handle
+			switch i % 3 {
+			case 0:
+				h = co.Handle()
+				maker.ex.Adopt(co)
+			case 1:
+				h = thief.submit(co)
+			case 2:
+				// Made and not adopted while its former lives are haunted from this thread.
+				h = thief.submit(co)
+				haunt()
+			}
+			if i%64 == 63 {
+				if err := h.Join(); err != nil {
+					t.Error(err)
+				}
+			}
+			haunt()
+		}
+	})
+	// The thief makes and submits too, so that structs travel both ways.
+	thief.spawn(func() {
+		defer makers.Done()
+		for i := range lives {
+			co := thief.ex.Make(life, "", 0)
+			if h := maker.submit(co); i%64 == 63 {
+				h.Join()
+			}
+			haunt()
+			Yield()
+		}
+	})
+	makers.Wait() // neither thread may end while the other still sends to it
+	close(stop)
+	wg.Wait()
+	maker.stop()
+	thief.stop()
+	t.Logf("%d parks, %d structs, %d reuses", parks.Load(), len(homes), reused)
+	if reused == 0 {
+		t.Error("no struct was reused")
+	}
+}

@@ -1,0 +1,163 @@
+package coroutine
+
+import (
+	"math"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/mpsc"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// scaled is how often a hammer strikes: n, or less where each blow costs more.
+func scaled(n int) int {
+	if testing.Short() {
+		n /= 10
+	}
+	if goruntime.RaceEnabled {
+		n /= 10
+	}
+	return max(n, 1)
+}
+
+// within fails the whole run with all stacks when a test that could hang has not ended in time.
+func within(t testing.TB, d time.Duration) {
+	timer := time.AfterFunc(d, func() {
+		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		panic(t.Name() + ": not over after " + d.String())
+	})
+	t.Cleanup(func() { timer.Stop() })
+}
+
+// thread hosts an executor on a locked thread of its own with what a Processor has, in its simplest form.
+type thread struct {
+	ex      Executor
+	inbox   mpsc.Queue[Coroutine]
+	bell    chan struct{} // capacity 1
+	stopped chan struct{}
+	panics  func(co *Coroutine, value any, stack []byte) bool
+
+	mu     sync.Mutex
+	births []*Coroutine // under mu
+	over   bool         // under mu: end when nothing lives
+	force  bool         // under mu: Stop
+}
+
+// newThread starts a thread. Its coroutines have ended when stop returns.
+func newThread(c Config) *thread {
+	th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
+	c.Host = th
+	th.ex.Init(c)
+	go th.loop()
+	return th
+}
+
+// Post, ParkUntil and Panicked implement Host.
+func (th *thread) Post(co *Coroutine) {
+	th.inbox.Push(co.Node())
+	th.ring()
+}
+
+// ParkUntil never stops its timer: it fires late, for a ticket long over, more often than not.
+func (th *thread) ParkUntil(co *Coroutine, reason Reason, deadline int64) Wake {
+	ticket := co.Ticket()
+	time.AfterFunc(time.Duration(deadline-clock.Now()), func() { co.Ready(ticket, WakeTimeout) })
+	return co.Park(reason)
+}
+
+func (th *thread) Panicked(co *Coroutine, value any, stack []byte) bool {
+	return th.panics != nil && th.panics(co, value, stack)
+}
+
+func (th *thread) ring() {
+	select {
+	case th.bell <- struct{}{}:
+	default:
+	}
+}
+
+func (th *thread) spawn(fn func()) Handle { return th.submit(New(fn, "", 0)) }
+
+// submit gives th a coroutine from New or from another executor's Make.
+func (th *thread) submit(co *Coroutine) Handle {
+	h := co.Handle()
+	th.mu.Lock()
+	th.births = append(th.births, co)
+	th.mu.Unlock()
+	th.ring()
+	return h
+}
+
+func (th *thread) stop() {
+	th.mu.Lock()
+	th.over = true
+	th.mu.Unlock()
+	th.ring()
+	<-th.stopped
+}
+
+// stopByForce makes every park end first.
+func (th *thread) stopByForce() {
+	th.mu.Lock()
+	th.force = true
+	th.mu.Unlock()
+	th.stop()
+}
+
+func (th *thread) loop() {
+	defer close(th.stopped)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	ex := &th.ex
+	ex.Enter()
+	defer ex.Leave()
+	for idle := 0; ; {
+		for n := th.inbox.Take(); n != nil; {
+			co := n.Value
+			n = n.Next()
+			ex.Arrive(co)
+		}
+		th.mu.Lock()
+		for _, co := range th.births {
+			ex.Adopt(co)
+		}
+		th.births = th.births[:0]
+		over := th.over && ex.Stats.Live.Own() == 0 && th.inbox.Empty()
+		force := th.force && !ex.Stopping()
+		th.mu.Unlock()
+		if over {
+			return
+		}
+		if force {
+			ex.Stop()
+		}
+		switch {
+		case ex.Queued() > 0:
+			ex.Run(256, math.MaxInt64)
+			idle = 0
+		case idle < 100:
+			idle++
+			runtime.Gosched()
+		default:
+			<-th.bell
+		}
+	}
+}
+
+// on runs fn as a coroutine of a fresh executor and returns when all coroutines have ended.
+func on(c Config, fn func(ex *Executor)) {
+	th := newThread(c)
+	th.spawn(func() { fn(&th.ex) })
+	th.stop()
+}
+
+// plain is the usual configuration.
+var plain = Config{Idle: 64, Handoff: true}

@@ -1,0 +1,386 @@
+package coroutine
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// TestSimulation runs several executors on one goroutine, turn by turn in random order, with inboxes that deliver in random
+// order and at random times, and with early, late, duplicate, stale and lost-looking wakes. It knows for which tickets a
+// wake has been begun, and checks that no park ends without one, that none with one lasts beyond the delivery
+// of everything under way, and that every coroutine ends. NETCO_SEED repeats a run.
+func TestSimulation(t *testing.T) {
+	seeds := make([]uint64, scaled(60))
+	for i := range seeds {
+		seeds[i] = rand.Uint64()
+	}
+	if env := os.Getenv("NETCO_SEED"); env != "" {
+		seed, err := strconv.ParseUint(env, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds = []uint64{seed}
+	}
+	var total simStats
+	for _, seed := range seeds {
+		for _, handoff := range []bool{true, false} {
+			done := make(chan *world)
+			go func() {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				w := newWorld(seed, handoff)
+				defer func() { done <- w }() // also when a check has ended the goroutine
+				w.run()
+			}()
+			w := <-done
+			if len(w.faults) > 0 {
+				t.Fatalf("NETCO_SEED=%d handoff=%v: %s\n%+v", seed, handoff, w.faults[0], w.stats)
+			}
+			total.add(w.stats)
+		}
+	}
+	t.Logf("%d seeds: %+v", len(seeds), total)
+	for what, n := range map[string]int{"early": total.early, "stale": total.stale, "stolen": total.stolen, "goexits": total.goexits,
+		"timeouts": total.timeouts, "panics": total.panics, "crossing": total.crossing} {
+		if n == 0 && len(seeds) > 3 {
+			t.Errorf("the simulation has no %s", what)
+		}
+	}
+}
+
+type simStats struct {
+	parks, early, stale, duplicate, crossing, stolen, goexits, timeouts, panics, ends int
+}
+
+func (s *simStats) add(o simStats) {
+	s.parks += o.parks
+	s.early += o.early
+	s.stale += o.stale
+	s.duplicate += o.duplicate
+	s.crossing += o.crossing
+	s.stolen += o.stolen
+	s.goexits += o.goexits
+	s.timeouts += o.timeouts
+	s.panics += o.panics
+	s.ends += o.ends
+}
+
+// simHost is the Processor of one executor of the world.
+type simHost struct {
+	w     *world
+	ex    Executor
+	inbox []*Coroutine
+}
+
+// announced is a park as wakers see it.
+type announced struct {
+	co     *Coroutine
+	ticket uint64
+}
+
+// simTimer is a deadline; nobody ever cancels it.
+type simTimer struct {
+	at int64
+	announced
+}
+
+type world struct {
+	rnd    *rand.Rand
+	hosts  []*simHost
+	now    int64
+	timers []simTimer
+	open   []announced                     // parks that wakers may know of, old ones included
+	begun  map[announced]map[Wake]struct{} // wakes begun
+	lives  int                             // coroutines that have not ended
+	births int                             // still to come
+	stats  simStats
+	faults []string
+}
+
+func newWorld(seed uint64, handoff bool) *world {
+	w := &world{
+		rnd:    rand.New(rand.NewPCG(seed, 7)),
+		begun:  make(map[announced]map[Wake]struct{}),
+		births: 120,
+	}
+	for range 2 + w.rnd.IntN(3) {
+		h := &simHost{w: w}
+		h.ex.Init(Config{Host: h, Idle: w.rnd.IntN(4), Handoff: handoff})
+		w.hosts = append(w.hosts, h)
+	}
+	return w
+}
+
+func (w *world) fault(format string, args ...any) {
+	w.faults = append(w.faults, fmt.Sprintf(format, args...))
+}
+
+// Post implements Host. It is a fault that a coroutine is in two inboxes or twice in one: its node has one link.
+func (h *simHost) Post(co *Coroutine) {
+	h.w.stats.crossing++
+	for _, other := range h.w.hosts {
+		for _, queued := range other.inbox {
+			if queued == co {
+				h.w.fault("coroutine %d is posted twice", co.ID())
+			}
+		}
+	}
+	h.inbox = append(h.inbox, co)
+	h.ex.Notice()
+}
+
+// ParkUntil implements Host.
+func (h *simHost) ParkUntil(co *Coroutine, reason Reason, deadline int64) Wake {
+	a := announced{co, co.Ticket()}
+	h.w.timers = append(h.w.timers, simTimer{deadline, a})
+	return co.Park(reason)
+}
+
+// Panicked implements Host.
+func (h *simHost) Panicked(co *Coroutine, value any, stack []byte) bool {
+	h.w.stats.panics++
+	if value != "planned" {
+		h.w.fault("panic: %v\n%s", value, stack)
+	}
+	return true
+}
+
+// wake begins a wake.
+func (w *world) wake(a announced, why Wake) {
+	if w.begun[a] == nil {
+		w.begun[a] = make(map[Wake]struct{})
+	} else {
+		w.stats.duplicate++
+	}
+	w.begun[a][why] = struct{}{}
+	a.co.Ready(a.ticket, why)
+}
+
+// stir is what anybody may do at any time: wake a random park, old or new.
+func (w *world) stir() {
+	if len(w.open) > 0 && w.rnd.IntN(2) == 0 {
+		a := w.open[w.rnd.IntN(len(w.open))]
+		if a.co.ticket != a.ticket { // all on one goroutine, so it may look
+			w.stats.stale++
+		}
+		w.wake(a, WakeReady)
+	}
+	if len(w.open) > 200 {
+		w.open = append(w.open[:0], w.open[100:]...)
+	}
+}
+
+// body is a coroutine's life.
+func (w *world) body(home func() *simHost) {
+	h := home()
+	co := Current()
+	defer func() {
+		w.lives--
+		w.stats.ends++
+	}()
+	for range w.rnd.IntN(30) {
+		if co != Current() || co.Executor() != &h.ex || !h.ex.OnThread() {
+			w.fault("a coroutine runs as another")
+		}
+		switch w.rnd.IntN(8) {
+		case 0, 1, 2:
+			w.park(h, co)
+		case 3:
+			Yield()
+		case 4:
+			w.stir()
+		case 5:
+			w.birth(h)
+		case 6:
+			if w.rnd.IntN(20) == 0 {
+				w.stats.goexits++
+				runtime.Goexit()
+			}
+		case 7:
+			if w.rnd.IntN(20) == 0 {
+				panic("planned")
+			}
+		}
+	}
+}
+
+func (w *world) park(h *simHost, co *Coroutine) {
+	a := announced{co, co.Ticket()}
+	w.open = append(w.open, a)
+	w.stats.parks++
+	for range w.rnd.IntN(3) {
+		w.stir() // before the park: early, when it hits this one
+	}
+	if w.rnd.IntN(4) == 0 {
+		w.stats.early++
+		w.wake(a, WakeReady)
+	}
+	var why Wake
+	if w.rnd.IntN(2) == 0 {
+		deadline := w.now + w.rnd.Int64N(50)
+		if why = h.ParkUntil(co, ReasonSleep, deadline); why == WakeTimeout {
+			w.stats.timeouts++
+			if w.now < deadline {
+				w.fault("a timeout %d early", deadline-w.now)
+			}
+		}
+	} else {
+		why = co.Park(ReasonUser)
+	}
+	if _, ok := w.begun[a][why]; !ok {
+		w.fault("park %d ended with %v, begun were %v", a.ticket, why, w.begun[a])
+	}
+	if co.Ticket() != a.ticket+1 {
+		w.fault("ticket %d became %d", a.ticket, co.Ticket())
+	}
+}
+
+// birth starts a coroutine in one of the ways there are: here, elsewhere, or made here and adopted elsewhere (stolen).
+func (w *world) birth(h *simHost) {
+	if w.births == 0 {
+		return
+	}
+	w.births--
+	w.lives++
+	to := w.hosts[w.rnd.IntN(len(w.hosts))]
+	fn := func() { w.body(func() *simHost { return to }) }
+	switch {
+	case h == to:
+		h.ex.Spawn(fn, "", 0)
+	case h != nil && w.rnd.IntN(2) == 0:
+		w.stats.stolen++
+		to.ex.Adopt(h.ex.Make(fn, "", 0))
+	default:
+		to.ex.Adopt(New(fn, "", 0))
+	}
+}
+
+// run drives the world until every coroutine has ended.
+func (w *world) run() {
+	for _, h := range w.hosts {
+		h.ex.Enter()
+	}
+	for step := 0; (w.births > 0 || w.lives > 0) && len(w.faults) == 0; step++ {
+		w.turn(w.hosts[w.rnd.IntN(len(w.hosts))])
+		w.now += w.rnd.Int64N(4)
+		if w.rnd.IntN(4) == 0 {
+			w.birth(nil)
+		}
+		w.stir()
+		if step%64 == 63 {
+			w.settle()
+		}
+		if step > 200_000 {
+			w.fault("%d coroutines do not end", w.lives)
+		}
+	}
+	if len(w.faults) > 0 {
+		return // coroutines are left where they are: the test is over
+	}
+	for _, h := range w.hosts {
+		w.deliver(h)
+		if n := h.ex.Stats.Live.Load(); n != 0 {
+			w.fault("%d live at the end", n)
+		}
+		h.ex.Leave()
+		if n := h.ex.Stats.Workers.Load(); n != 0 {
+			w.fault("%d workers are left", n)
+		}
+	}
+	if goruntime.RaceEnabled {
+		runtime.GC() // so that the race detector's shadow of 2,400 stacks does not pile up
+	}
+}
+
+// turn is what a Processor does in one.
+func (w *world) turn(h *simHost) {
+	h.ex.Noticed()
+	w.rnd.Shuffle(len(h.inbox), func(i, j int) { h.inbox[i], h.inbox[j] = h.inbox[j], h.inbox[i] })
+	for range w.rnd.IntN(len(h.inbox) + 1) {
+		co := h.inbox[0]
+		h.inbox = h.inbox[1:]
+		h.ex.Arrive(co)
+	}
+	w.rnd.Shuffle(len(w.timers), func(i, j int) { w.timers[i], w.timers[j] = w.timers[j], w.timers[i] })
+	for i := 0; i < len(w.timers); {
+		timer := w.timers[i]
+		if timer.at > w.now || w.rnd.IntN(3) == 0 { // now or some time later
+			i++
+			continue
+		}
+		w.timers = append(w.timers[:i], w.timers[i+1:]...)
+		w.wake(timer.announced, WakeTimeout)
+	}
+	h.ex.Run(w.rnd.IntN(20), math.MaxInt64)
+}
+
+// deliver hands over everything in h's inbox.
+func (w *world) deliver(h *simHost) {
+	for len(h.inbox) > 0 {
+		co := h.inbox[0]
+		h.inbox = h.inbox[1:]
+		h.ex.Arrive(co)
+	}
+}
+
+// settle delivers and runs everything there is; then nobody may be waiting for whom a wake has been begun.
+func (w *world) settle() {
+	for busy := true; busy; {
+		busy = false
+		for _, h := range w.hosts {
+			h.ex.Noticed()
+			w.deliver(h)
+			if h.ex.Queued() > 0 {
+				h.ex.Run(1000, math.MaxInt64)
+				busy = true
+			}
+			busy = busy || len(h.inbox) > 0
+		}
+	}
+	for _, h := range w.hosts {
+		h.ex.Each(func(co *Coroutine) {
+			a := announced{co, co.Ticket()}
+			if co.State() != Waiting {
+				w.fault("coroutine %d is %v when nothing is left to run", co.ID(), co.State())
+			} else if len(w.begun[a]) > 0 {
+				w.fault("coroutine %d: the wake for ticket %d is lost", co.ID(), a.ticket)
+			} else if w.births == 0 {
+				w.wake(a, WakeReady) // nobody else may be left to do so
+			}
+		})
+	}
+}
+
+// TestNoticeDoesNotStarve: work for the loop must not keep ready coroutines from running. Before, a notice between the
+// loop's look into its inboxes and Run made Run return at once, for as long as other threads kept sending.
+func TestNoticeDoesNotStarve(t *testing.T) {
+	ran := 0
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		var ex Executor
+		ex.Init(Config{Host: new(thread), Idle: 1, Handoff: true})
+		ex.Enter()
+		for range 3 {
+			ex.Spawn(func() { ran++ }, "", 0)
+		}
+		for i := 1; i <= 3; i++ {
+			ex.Notice()
+			if n := ex.Run(256, math.MaxInt64); n != 1 || ran != i {
+				t.Errorf("turn %d: %d resumed, %d ran, want 1 more", i, n, ran)
+			}
+		}
+		ex.Noticed()
+		ex.Leave()
+	}()
+	<-done
+}

@@ -1,0 +1,426 @@
+package rwmutex
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// waiting returns how many are in m's queue.
+func (m *RWMutex) waiting() (n int) {
+	m.guard.lock()
+	defer m.guard.unlock()
+	for w := m.queue.head; w != nil; w = w.Link {
+		n++
+	}
+	return n
+}
+
+// awaitWaiting returns when n are in m's queue.
+func (m *RWMutex) awaitWaiting(n int) {
+	for m.waiting() != n {
+		runtime.Gosched()
+	}
+}
+
+// checkFree fails unless m is as new.
+func (m *RWMutex) checkFree(t *testing.T) {
+	t.Helper()
+	if s := m.state.Load(); s != 0 || m.waiting() != 0 || m.queue.tail != nil {
+		t.Errorf("at the end: state %#x, %d waiting", s, m.waiting())
+	}
+}
+
+// TestMisuse: "misused unlock lets a writer in beside a reader" (C++ netco).
+func TestMisuse(t *testing.T) {
+	const (
+		runlock = "rwmutex: RUnlock of unlocked RWMutex: it is "
+		unlock  = "rwmutex: Unlock of unlocked RWMutex: it is "
+	)
+	for _, c := range []struct {
+		before string // W, R: locked; then w, r: such a one waits
+		op     func(*RWMutex)
+		want   string
+	}{
+		{"", (*RWMutex).Unlock, unlock + "free"},
+		{"", (*RWMutex).RUnlock, runlock + "free"},
+		{"", func(m *RWMutex) { m.RLocker().Unlock() }, runlock + "free"},
+		{"R", (*RWMutex).Unlock, unlock + "locked for reading, 1 times"},
+		{"RRR", (*RWMutex).Unlock, unlock + "locked for reading, 3 times"},
+		{"Rw", (*RWMutex).Unlock, unlock + "locked for reading, 1 times, others wait"},
+		{"RRwrw", (*RWMutex).Unlock, unlock + "locked for reading, 2 times, others wait"},
+		{"W", (*RWMutex).RUnlock, runlock + "locked for writing"},
+		{"Wr", (*RWMutex).RUnlock, runlock + "locked for writing, others wait"},
+		{"Wrwr", (*RWMutex).RUnlock, runlock + "locked for writing, others wait"},
+	} {
+		t.Run(fmt.Sprintf("%q,%s", c.before, strings.Fields(c.want)[1]), func(t *testing.T) {
+			var m RWMutex
+			var wg sync.WaitGroup
+			for i, r := range c.before {
+				switch r {
+				case 'W':
+					m.Lock()
+				case 'R':
+					m.RLock()
+				case 'w':
+					wg.Go(func() { m.Lock(); m.Unlock() })
+				case 'r':
+					wg.Go(func() { m.RLock(); m.RUnlock() })
+				}
+				m.awaitWaiting(len(strings.Trim(c.before[:i+1], "WR")))
+			}
+			before := m.state.Load()
+			func() {
+				defer func() {
+					if r := recover(); r != c.want {
+						t.Errorf("panic with %v, want %s", r, c.want)
+					}
+				}()
+				c.op(&m)
+			}()
+			if s := m.state.Load(); s != before {
+				t.Errorf("state was %#x, is %#x", before, s)
+			}
+			for _, r := range c.before {
+				switch r {
+				case 'W':
+					m.Unlock()
+				case 'R':
+					m.RUnlock()
+				}
+			}
+			wg.Wait()
+			m.checkFree(t)
+		})
+	}
+}
+
+func TestTry(t *testing.T) {
+	for _, c := range []struct {
+		before      string
+		write, read bool
+	}{
+		{"", true, true},
+		{"W", false, false},
+		{"R", false, true},
+		{"RR", false, true},
+		{"Rw", false, false}, // a waiting writer holds back new readers
+	} {
+		var m RWMutex
+		var wg sync.WaitGroup
+		for _, r := range c.before {
+			switch r {
+			case 'W':
+				m.Lock()
+			case 'R':
+				m.RLock()
+			case 'w':
+				wg.Go(func() { m.Lock(); m.Unlock() })
+				m.awaitWaiting(1)
+			}
+		}
+		if got := m.TryLock(); got != c.write {
+			t.Errorf("%q: TryLock %t", c.before, got)
+		} else if got {
+			m.Unlock()
+		}
+		if got := m.TryRLock(); got != c.read {
+			t.Errorf("%q: TryRLock %t", c.before, got)
+		} else if got {
+			m.RUnlock()
+		}
+		for _, r := range c.before {
+			switch r {
+			case 'W':
+				m.Unlock()
+			case 'R':
+				m.RUnlock()
+			}
+		}
+		wg.Wait()
+		m.checkFree(t)
+	}
+}
+
+// TestOrder queues writers and readers behind a holder and sees who is in together, and in what order: "a writer starves
+// behind overlapping readers" (C++ netco).
+func TestOrder(t *testing.T) {
+	for _, c := range []struct{ holder, queue, want string }{
+		{"W", "WWW", "W W W"},
+		{"W", "RRR", "RRR"},
+		{"W", "RRWRW", "RR W R W"},
+		{"R", "WRRWR", "W RR W R"},
+		{"R", "WWR", "W W R"},
+	} {
+		t.Run(c.holder+","+c.queue, func(t *testing.T) {
+			var m RWMutex
+			if c.holder == "W" {
+				m.Lock()
+			} else {
+				m.RLock()
+			}
+			in := make(chan byte)
+			out := make(chan struct{})
+			for i := range len(c.queue) {
+				go func() {
+					if kind := c.queue[i]; kind == 'W' {
+						m.Lock()
+						in <- kind
+						<-out
+						m.Unlock()
+					} else {
+						m.RLock()
+						in <- kind
+						<-out
+						m.RUnlock()
+					}
+					out <- struct{}{}
+				}()
+				m.awaitWaiting(i + 1)
+			}
+			if c.holder == "W" {
+				m.Unlock()
+			} else {
+				m.RUnlock()
+			}
+			for _, group := range strings.Fields(c.want) {
+				for i := range len(group) {
+					if got := <-in; got != group[i] {
+						t.Fatalf("%c came, want %c of %s", got, group[i], c.want)
+					}
+				}
+				select {
+				case got := <-in:
+					t.Fatalf("%c is in beside %s", got, group)
+				default:
+				}
+				for range group {
+					out <- struct{}{}
+				}
+				for range group {
+					<-out
+				}
+			}
+			m.checkFree(t)
+		})
+	}
+}
+
+// pair is guarded by a lock: a writer leaves both halves equal. The race detector watches it too.
+type pair struct{ a, b int }
+
+// use locks m once, in a way that r chooses, and returns by how much it has raised p. Under the lock it calls pass.
+func (p *pair) use(t *testing.T, m *RWMutex, r *rand.Rand, pass func()) int {
+	try := r.IntN(8) == 0
+	if r.IntN(3) > 0 {
+		if !try {
+			m.RLock()
+		} else if !m.TryRLock() {
+			return 0
+		}
+		defer m.RUnlock()
+		a := p.a
+		if r.IntN(4) == 0 {
+			pass()
+		}
+		if a != p.b || a != p.a {
+			t.Errorf("a reader saw %d, then %d and %d", a, p.a, p.b)
+		}
+		return 0
+	}
+	if !try {
+		m.Lock()
+	} else if !m.TryLock() {
+		return 0
+	}
+	defer m.Unlock()
+	p.a++
+	defer func() { p.b++ }() // pass may end the coroutine
+	if r.IntN(4) == 0 {
+		pass()
+	}
+	return 1
+}
+
+func rounds() int {
+	if testing.Short() || goruntime.RaceEnabled {
+		return 2_000
+	}
+	return 20_000
+}
+
+// TestHammer uses one lock from ordinary goroutines and from coroutines on two threads.
+func TestHammer(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	var m RWMutex
+	var p pair
+	var raised atomic.Int64
+	use := func(id int, pass func()) {
+		r := rand.New(rand.NewPCG(seed, uint64(id)))
+		for range rounds() {
+			raised.Add(int64(p.use(t, &m, r, pass)))
+		}
+	}
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() { use(i, runtime.Gosched) })
+	}
+	two := newHosts(2)
+	for i := range 8 {
+		two[i%2].spawn(func() { use(100+i, coroutine.Yield) })
+	}
+	two.run()
+	wg.Wait()
+	if int64(p.a) != raised.Load() || p.a != p.b {
+		t.Errorf("raised %d times to %d and %d", raised.Load(), p.a, p.b)
+	}
+	m.checkFree(t)
+}
+
+// TestShutdown ends, again and again, a host whose coroutines hold and wait for a lock that others use too.
+func TestShutdown(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for round := range rounds() / 100 {
+		var m RWMutex
+		var p pair
+		two := newHosts(2)
+		for i := range 6 {
+			r := rand.New(rand.NewPCG(seed, uint64(round*10+i)))
+			steps := r.IntN(200)
+			two[i%2].spawn(func() {
+				for n := 0; i%2 == 0 || n < 100; n++ { // those of the first host go on until they are ended
+					if i == 0 && n == steps {
+						two[0].stop()
+					}
+					if i%2 == 0 {
+						coroutine.Yield()
+					}
+					p.use(t, &m, r, coroutine.Yield)
+				}
+			})
+		}
+		two.run()
+		if m.checkFree(t); t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+}
+
+// TestUnwind: a waiting coroutine that is ended by force leaves the queue, and those behind it go on.
+func TestUnwind(t *testing.T) {
+	var m RWMutex
+	m.RLock()
+	one := newHosts(1)
+	ended := 0
+	for range 3 {
+		one[0].spawn(func() {
+			defer func() { ended++ }()
+			m.Lock()
+			t.Error("a writer came in beside a reader")
+		})
+	}
+	done := make(chan struct{})
+	go func() {
+		one.run()
+		close(done)
+	}()
+	m.awaitWaiting(3)
+	var wg sync.WaitGroup
+	wg.Go(func() { m.RLock(); m.RUnlock() }) // behind the writers
+	m.awaitWaiting(4)
+	one[0].stop()
+	<-done
+	wg.Wait()
+	if ended != 3 {
+		t.Errorf("%d ended", ended)
+	}
+	m.RUnlock()
+	m.checkFree(t)
+}
+
+// TestEarlyWake: a wake that is not the lock's does not let a coroutine in, and the lock's own still comes.
+func TestEarlyWake(t *testing.T) {
+	var m RWMutex
+	m.Lock()
+	one := newHosts(1)
+	in := false
+	var co *coroutine.Coroutine
+	one[0].spawn(func() {
+		co = coroutine.Current()
+		m.Lock()
+		in = true
+		m.Unlock()
+	})
+	one[0].spawn(func() {
+		for range 3 {
+			co.Ready(co.Ticket(), coroutine.WakeReady)
+			coroutine.Yield()
+			if in || m.waiting() != 1 {
+				t.Errorf("after an early wake: in %t, %d waiting", in, m.waiting())
+			}
+		}
+		m.Unlock()
+	})
+	one.run()
+	if !in {
+		t.Error("never in")
+	}
+	m.checkFree(t)
+}
+
+// TestAllocs: no allocation, uncontended anywhere, and for coroutines contended either.
+func TestAllocs(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("race builds allocate")
+	}
+	var m RWMutex
+	check := func(what string, f func()) {
+		if n := testing.AllocsPerRun(100, f); n != 0 {
+			t.Errorf("%s: %v allocations", what, n)
+		}
+	}
+	uncontended := func() {
+		check("Lock", func() { m.Lock(); m.Unlock() })
+		check("RLock", func() { m.RLock(); m.RUnlock() })
+		check("TryLock", func() { m.TryLock(); m.Unlock() })
+		check("TryRLock", func() { m.TryRLock(); m.RUnlock() })
+		check("RLocker", func() { l := m.RLocker(); l.Lock(); l.Unlock() })
+	}
+	uncontended()
+	one := newHosts(1)
+	stop := false
+	one[0].spawn(func() {
+		uncontended()
+		check("Lock, contended", func() {
+			m.Lock()
+			coroutine.Yield() // the other waits
+			m.Unlock()
+			coroutine.Yield() // the other is in
+		})
+		stop = true
+	})
+	parks := 0
+	one[0].spawn(func() {
+		for !stop {
+			if !m.TryLock() {
+				parks++
+				m.Lock()
+			}
+			m.Unlock()
+			coroutine.Yield()
+		}
+	})
+	one.run()
+	if parks < 100 {
+		t.Errorf("contended only %d times", parks)
+	}
+}

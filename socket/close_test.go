@@ -1,0 +1,223 @@
+package socket_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/socket"
+)
+
+// blockers are the operations that wait, each on what nobody will give it.
+var blockers = []struct {
+	op     string
+	reason coroutine.Reason
+	make   func(t *testing.T) (wait func() error, close func() error)
+}{
+	{"read", coroutine.ReasonRead, func(t *testing.T) (func() error, func() error) {
+		c, _ := withPeer(t)
+		return func() error {
+			n, err := c.Read(make([]byte, 10))
+			if n != 0 {
+				t.Errorf("read %d", n)
+			}
+			return err
+		}, c.Close
+	}},
+	{"read", coroutine.ReasonRead, func(t *testing.T) (func() error, func() error) {
+		c, peer := withPeer(t)
+		return func() error {
+			if _, err := peer.Write([]byte("x")); err == nil {
+				c.Read(make([]byte, 10)) // a connection that has been read empty waits without another read
+			}
+			return c.WaitReadable()
+		}, c.Close
+	}},
+	{"write", coroutine.ReasonWrite, func(t *testing.T) (func() error, func() error) {
+		c, _ := withPeer(t)
+		return func() error {
+			const size = 64 << 20
+			n, err := c.Write(make([]byte, size))
+			if n >= size {
+				t.Errorf("wrote %d of %d", n, size)
+			}
+			return err
+		}, c.Close
+	}},
+	{"accept", coroutine.ReasonAccept, func(t *testing.T) (func() error, func() error) {
+		l := listen(t)
+		return func() error {
+			c, err := l.Accept()
+			if c != nil {
+				t.Errorf("accepted %v", c)
+			}
+			return err
+		}, l.Close
+	}},
+}
+
+// checkClosed checks that err is what net returns for an operation that Close has ended.
+func checkClosed(t *testing.T, op string, err error) {
+	t.Helper()
+	var e *net.OpError
+	switch {
+	case !errors.Is(err, net.ErrClosed):
+		t.Errorf("%s: %v, want net.ErrClosed", op, err)
+	case !errors.As(err, &e) || e.Op != op || e.Net != "tcp" || e.Err != net.ErrClosed || e.Addr == nil:
+		t.Errorf("%s: %#v, want a *net.OpError of it", op, err)
+	case e.Timeout() || errors.Is(err, coroutine.ErrShutdown):
+		t.Errorf("%s: %v looks like something else", op, err)
+	}
+}
+
+// TestCloseEndsWaits closes from every kind of place what is waited for in every kind of place.
+func TestCloseEndsWaits(t *testing.T) {
+	for i, b := range blockers {
+		for _, waiter := range places {
+			for _, closer := range places {
+				t.Run(fmt.Sprintf("%d %s/%s/closed by %s", i, b.op, waiter.name, closer.name), func(t *testing.T) {
+					start(t, 2)
+					wait, close := b.make(t)
+					before := socket.Open()
+					w := waiter.task(func() { checkClosed(t, b.op, wait()) })
+					w.untilParked(t, b.reason)
+					k := closer.task(func() {
+						if err := close(); err != nil {
+							t.Errorf("Close: %v", err)
+						}
+						checkClosed(t, "close", close())
+					})
+					k.wait(t)
+					w.wait(t)
+					checkClosed(t, b.op, wait()) // and the next one too
+					if n := socket.Open(); n != before-1 {
+						t.Errorf("%d sockets open after the close, want %d", n, before-1)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestCloseFreesFDLast: while an operation is under way the fd's number is not given to anybody else.
+func TestCloseFreesFDLast(t *testing.T) {
+	start(t, 1)
+	c, _ := withPeer(t)
+	reader := onFirst.task(func() {
+		_, err := c.Read(make([]byte, 1))
+		checkClosed(t, "read", err)
+	})
+	reader.untilParked(t, coroutine.ReasonRead)
+	release := hog(t, 0) // so that the reader cannot return
+	fd, before := c.FD(), socket.Open()
+	c.Close()
+	for range 10 {
+		a, b := netPair(t)
+		for _, x := range []*net.TCPConn{a, b} {
+			if raw, _ := x.SyscallConn(); raw != nil {
+				raw.Control(func(other uintptr) {
+					if int(other) == fd {
+						t.Errorf("fd %d is in use again while a read of it has not returned", fd)
+					}
+				})
+			}
+		}
+	}
+	if n := socket.Open(); n != before {
+		t.Errorf("%d sockets open, want %d", n, before)
+	}
+	release()
+	reader.wait(t)
+	if n := socket.Open(); n != before-1 {
+		t.Errorf("%d sockets open after the last user has gone, want %d", n, before-1)
+	}
+}
+
+// TestCloseEndsQueued: of five readers one waits for the socket and four for their turn; all are told.
+func TestCloseEndsQueued(t *testing.T) {
+	start(t, 2)
+	c, _ := withPeer(t)
+	var tasks []*task
+	for i := range 5 {
+		k := places[i%len(places)].task(func() {
+			_, err := c.Read(make([]byte, 1))
+			checkClosed(t, "read", err)
+		})
+		reason := coroutine.ReasonLock
+		if i == 0 {
+			reason = coroutine.ReasonRead
+		}
+		k.untilParked(t, reason)
+		tasks = append(tasks, k)
+	}
+	c.Close()
+	for _, k := range tasks {
+		k.wait(t)
+	}
+}
+
+// TestUseAfterClose runs every method on a closed connection beside net's and compares the errors, and closed listeners too.
+func TestUseAfterClose(t *testing.T) {
+	start(t, 1)
+	ours, _ := withPeer(t)
+	theirs, _ := netPair(t)
+	ours.Close()
+	theirs.Close()
+	type conn interface {
+		net.Conn
+		CloseRead() error
+		CloseWrite() error
+		SetNoDelay(bool) error
+		SetKeepAlive(bool) error
+		SetLinger(int) error
+		SetReadBuffer(int) error
+		SetWriteBuffer(int) error
+	}
+	soon := time.Now().Add(time.Hour)
+	for name, call := range map[string]func(c conn) error{
+		"Read":             func(c conn) error { _, err := c.Read(make([]byte, 1)); return err },
+		"Read nothing":     func(c conn) error { _, err := c.Read(nil); return err },
+		"Write":            func(c conn) error { _, err := c.Write([]byte("x")); return err },
+		"Write nothing":    func(c conn) error { _, err := c.Write(nil); return err },
+		"Close":            func(c conn) error { return c.Close() },
+		"CloseRead":        func(c conn) error { return c.CloseRead() },
+		"CloseWrite":       func(c conn) error { return c.CloseWrite() },
+		"SetDeadline":      func(c conn) error { return c.SetDeadline(soon) },
+		"SetReadDeadline":  func(c conn) error { return c.SetReadDeadline(soon) },
+		"SetWriteDeadline": func(c conn) error { return c.SetWriteDeadline(soon) },
+		"SetNoDelay":       func(c conn) error { return c.SetNoDelay(true) },
+		"SetKeepAlive":     func(c conn) error { return c.SetKeepAlive(true) },
+		"SetLinger":        func(c conn) error { return c.SetLinger(0) },
+		"SetReadBuffer":    func(c conn) error { return c.SetReadBuffer(4096) },
+		"SetWriteBuffer":   func(c conn) error { return c.SetWriteBuffer(4096) },
+	} {
+		got, want := outcome(0, call(ours)), outcome(0, call(theirs))
+		if got != want || !errors.Is(call(ours), net.ErrClosed) {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if ours.LocalAddr() == nil || ours.RemoteAddr() == nil {
+		t.Error("a closed connection has forgotten its addresses")
+	}
+
+	l := listen(t)
+	l.Close()
+	nl, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nl.Close()
+	checkClosed(t, "set", l.SetDeadline(soon)) // net's is bare
+	for name, call := range map[string]func(l net.Listener) error{
+		"Accept": func(l net.Listener) error { _, err := l.Accept(); return err },
+		"Close":  func(l net.Listener) error { return l.Close() },
+	} {
+		got, want := outcome(0, call(l)), outcome(0, call(nl))
+		if got != want || !errors.Is(call(l), net.ErrClosed) {
+			t.Errorf("Listener.%s: %s, want %s", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,301 @@
+package socket_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/socket"
+)
+
+// checkTimeout checks that err is what net returns for an operation that a deadline has ended.
+func checkTimeout(t *testing.T, op string, err error) {
+	t.Helper()
+	var (
+		e  *net.OpError
+		ne net.Error
+	)
+	switch {
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		t.Errorf("%s: %v, want os.ErrDeadlineExceeded", op, err)
+	case !errors.As(err, &e) || e.Op != op || e.Addr == nil:
+		t.Errorf("%s: %#v, want a *net.OpError of it", op, err)
+	case !errors.As(err, &ne) || !ne.Timeout():
+		t.Errorf("%s: Timeout is not true for %v", op, err)
+	case errors.Is(err, net.ErrClosed):
+		t.Errorf("%s: %v looks closed", op, err)
+	}
+}
+
+var (
+	past   = time.Unix(1, 0)
+	future = time.Now().Add(100 * time.Hour)
+)
+
+// timed are the operations that a deadline ends, each one not possible until release is called.
+var timed = []struct {
+	op     string
+	reason coroutine.Reason
+	make   func(t *testing.T) timedOp
+}{
+	{"read", coroutine.ReasonRead, func(t *testing.T) timedOp {
+		c, peer := withPeer(t)
+		return timedOp{
+			wait:    func() error { _, err := c.Read(make([]byte, 10)); return err },
+			set:     c.SetReadDeadline,
+			release: func() { peer.Write([]byte("x")) },
+			after:   func() {},
+		}
+	}},
+	{"read", coroutine.ReasonRead, func(t *testing.T) timedOp {
+		c, peer := withPeer(t)
+		empty(t, c, peer)
+		return timedOp{
+			wait:    c.WaitReadable,
+			set:     c.SetDeadline,
+			release: func() { peer.Write([]byte("x")) },
+			after:   func() { c.Read(make([]byte, 10)) },
+		}
+	}},
+	{"write", coroutine.ReasonWrite, func(t *testing.T) timedOp {
+		c, peer := withPeer(t)
+		return timedOp{
+			wait:    func() error { _, err := c.Write(make([]byte, 32<<20)); return err },
+			set:     c.SetWriteDeadline,
+			release: func() { go io.Copy(io.Discard, peer) },
+		}
+	}},
+	{"accept", coroutine.ReasonAccept, func(t *testing.T) timedOp {
+		l := listen(t)
+		return timedOp{
+			wait: func() error {
+				c, err := l.Accept()
+				if err == nil {
+					c.Close()
+				}
+				return err
+			},
+			set: l.SetDeadline,
+			release: func() {
+				if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
+					t.Cleanup(func() { c.Close() })
+				}
+			},
+			after: func() {},
+		}
+	}},
+}
+
+type timedOp struct {
+	wait    func() error
+	set     func(time.Time) error
+	release func()
+	after   func() // undoes release
+}
+
+// empty brings c to where it knows that there is nothing to read.
+func empty(t *testing.T, c *socket.Conn, peer net.Conn) {
+	t.Helper()
+	if _, err := peer.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Read(make([]byte, 10)); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+}
+
+func forTimed(t *testing.T, f func(t *testing.T, p place, op string, reason coroutine.Reason, x timedOp)) {
+	for i, b := range timed {
+		for _, p := range places {
+			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.name), func(t *testing.T) {
+				start(t, 2)
+				f(t, p, b.op, b.reason, b.make(t))
+			})
+		}
+	}
+}
+
+// TestDeadlinePast: an operation does not even begin, also when what it wants is there, as with net. After the deadline is
+// taken back it goes on.
+func TestDeadlinePast(t *testing.T) {
+	forTimed(t, func(t *testing.T, p place, op string, _ coroutine.Reason, x timedOp) {
+		x.release()
+		if err := x.set(past); err != nil {
+			t.Fatal(err)
+		}
+		p.task(func() {
+			for range 3 {
+				checkTimeout(t, op, x.wait())
+			}
+			x.set(time.Time{})
+			if err := x.wait(); err != nil {
+				t.Errorf("%s after its deadline was taken back: %v", op, err)
+			}
+		}).wait(t)
+	})
+}
+
+// TestDeadlineFuture: the operation ends at its deadline, not before.
+func TestDeadlineFuture(t *testing.T) {
+	forTimed(t, func(t *testing.T, p place, op string, _ coroutine.Reason, x timedOp) {
+		p.task(func() {
+			for range 2 {
+				at := time.Now().Add(5 * time.Millisecond)
+				x.set(at)
+				checkTimeout(t, op, x.wait())
+				if early := time.Until(at); early > 0 {
+					t.Errorf("%s ended %v before its deadline", op, early)
+				}
+			}
+		}).wait(t)
+	})
+}
+
+// TestDeadlineMovedEarlier: from another thread, while the operation is blocked under a far one, and under none.
+func TestDeadlineMovedEarlier(t *testing.T) {
+	forTimed(t, func(t *testing.T, p place, op string, reason coroutine.Reason, x timedOp) {
+		for _, first := range []time.Time{{}, future} {
+			for _, then := range []func() time.Time{
+				func() time.Time { return past },
+				func() time.Time { return time.Now().Add(time.Millisecond) },
+			} {
+				x.set(first)
+				k := p.task(func() { checkTimeout(t, op, x.wait()) })
+				k.untilParked(t, reason)
+				x.set(then())
+				k.wait(t)
+			}
+		}
+	})
+}
+
+// TestDeadlineMovedLater: far away and never, while the operation is blocked. What it was to be before passes, which a second
+// operation with a deadline just behind it shows, and ends nothing.
+func TestDeadlineMovedLater(t *testing.T) {
+	forTimed(t, func(t *testing.T, p place, op string, reason coroutine.Reason, x timedOp) {
+		for _, then := range []time.Time{future, {}} {
+			near := time.Now().Add(20 * time.Millisecond)
+			x.set(near)
+			var err error
+			k := p.task(func() { err = x.wait() })
+			k.untilParked(t, reason)
+			if !time.Now().Before(near) {
+				t.Skip("this machine is too slow to say anything")
+			}
+			x.set(then)
+
+			witness, _ := withPeer(t)
+			witness.SetReadDeadline(near.Add(time.Microsecond))
+			p.task(func() {
+				_, err := witness.Read(make([]byte, 1))
+				checkTimeout(t, "read", err)
+			}).wait(t)
+			witness.Close()
+
+			x.release()
+			k.wait(t)
+			if err != nil {
+				t.Fatalf("%s whose deadline was moved: %v", op, err)
+			}
+			if x.after == nil {
+				return // what was released stays so
+			}
+			x.after()
+		}
+	})
+}
+
+// TestDeadlineOfOneDirection: a deadline for reads leaves writes alone, and the reverse.
+func TestDeadlineOfOneDirection(t *testing.T) {
+	start(t, 1)
+	c, peer := withPeer(t)
+	if err := c.SetReadDeadline(past); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Write([]byte("x")); err != nil {
+		t.Errorf("write under a read deadline: %v", err)
+	}
+	if err := c.SetWriteDeadline(past); err != nil {
+		t.Fatal(err)
+	}
+	c.SetReadDeadline(future)
+	peer.Write([]byte("y"))
+	if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
+		t.Errorf("read under a write deadline: %d, %v", n, err)
+	}
+	_, err := c.Write([]byte("x"))
+	checkTimeout(t, "write", err)
+	c.SetDeadline(past)
+	_, err = c.Read(make([]byte, 1))
+	checkTimeout(t, "read", err)
+}
+
+// TestDeadlineStays: a deadline holds for all operations until it is set anew, and one that passed while nobody waited
+// counts.
+func TestDeadlineStays(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			c, peer := withPeer(t)
+			p.task(func() {
+				at := time.Now().Add(20 * time.Millisecond)
+				c.SetReadDeadline(at)
+				var reads int
+				for {
+					if _, err := peer.Write([]byte("x")); err != nil {
+						t.Error(err)
+						return
+					}
+					if _, err := c.Read(make([]byte, 10)); err != nil {
+						checkTimeout(t, "read", err)
+						break
+					}
+					reads++
+				}
+				if time.Now().Before(at) {
+					t.Error("too early")
+				}
+				c.SetReadDeadline(time.Time{})
+				// The byte that met the deadline is still there.
+				if n, err := c.Read(make([]byte, 10)); n != 1 || err != nil {
+					t.Errorf("after %d reads and the deadline: %d, %v", reads, n, err)
+				}
+			}).wait(t)
+		})
+	}
+}
+
+// TestDeadlineAgainstTimer moves a deadline back and forth from another thread while the timer of the one before fires, so that the two
+// wakers meet. Under the race detector this also checks that a late waker does not touch the waiter's next park.
+func TestDeadlineAgainstTimer(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			c, _ := withPeer(t)
+			stop := make(chan struct{})
+			mover := ordinary.task(func() {
+				for i := 0; ; i++ {
+					select {
+					case <-stop:
+						return
+					default:
+						c.SetReadDeadline(time.Now().Add(time.Duration(i%50) * time.Microsecond))
+					}
+				}
+			})
+			p.task(func() {
+				for range 2000 {
+					_, err := c.Read(make([]byte, 1))
+					checkTimeout(t, "read", err)
+				}
+			}).wait(t)
+			close(stop)
+			mover.wait(t)
+		})
+	}
+}

@@ -1,0 +1,134 @@
+package socket_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/netco-go/netco/socket"
+)
+
+// TestEcho sends messages of all sizes from every kind of place to every other and compares what comes back.
+func TestEcho(t *testing.T) {
+	for _, server := range places {
+		for _, client := range places {
+			t.Run(client.name+" to "+server.name, func(t *testing.T) {
+				start(t, 2)
+				a, b := pair(t)
+				s := server.task(func() { echo(b) })
+				c := client.task(func() {
+					defer a.Close()
+					for _, size := range []int{0, 1, 64, 128<<10 + 1, 1 << 20} {
+						if err := roundTrip(client, a, size); err != nil {
+							t.Errorf("%d bytes: %v", size, err)
+							return
+						}
+					}
+				})
+				c.wait(t)
+				s.wait(t)
+			})
+		}
+	}
+}
+
+// roundTrip sends size bytes, a writer beside the reader, and reads them back.
+func roundTrip(p place, c *socket.Conn, size int) error {
+	wrote := make(chan error, 1)
+	p.run(func() {
+		n, err := c.Write(pattern(size))
+		if err == nil && n != size {
+			err = fmt.Errorf("Write returned %d without an error", n)
+		}
+		wrote <- err
+	})
+	got := make([]byte, size)
+	if n, err := io.ReadFull(c, got); err != nil {
+		return fmt.Errorf("read %d: %w", n, err)
+	}
+	if d := differs(got, 0); d != "" {
+		return fmt.Errorf("%s", d)
+	}
+	for {
+		select {
+		case err := <-wrote: // it was all read, so this is not long in coming, but on this thread it needs a turn
+			return err
+		default:
+			yield()
+		}
+	}
+}
+
+// TestEchoPipelined writes a thousand messages before it reads the first answer.
+func TestEchoPipelined(t *testing.T) {
+	const messages, size = 1000, 64
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			a, b := pair(t)
+			s := p.task(func() { echo(b) })
+			c := p.task(func() {
+				defer a.Close()
+				for i := range messages {
+					if _, err := a.Write(bytes.Repeat([]byte{byte(i)}, size)); err != nil {
+						t.Errorf("message %d: %v", i, err)
+						return
+					}
+				}
+				got := make([]byte, size)
+				for i := range messages {
+					if _, err := io.ReadFull(a, got); err != nil {
+						t.Errorf("answer %d: %v", i, err)
+						return
+					}
+					if !bytes.Equal(got, bytes.Repeat([]byte{byte(i)}, size)) {
+						t.Errorf("answer %d is %x", i, got)
+						return
+					}
+				}
+			})
+			c.wait(t)
+			s.wait(t)
+		})
+	}
+}
+
+// TestEmptyReadAndWrite: neither takes nor sends anything, nor waits.
+func TestEmptyReadAndWrite(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			c, peer := withPeer(t)
+			p.task(func() {
+				for range 100 {
+					if n, err := c.Read(nil); n != 0 || err != nil {
+						t.Errorf("Read(nil) with nothing to read: %d, %v", n, err)
+					}
+					if n, err := c.Write(nil); n != 0 || err != nil {
+						t.Errorf("Write(nil): %d, %v", n, err)
+					}
+				}
+			}).wait(t)
+			if _, err := peer.Write([]byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			p.task(func() {
+				if err := c.WaitReadable(); err != nil {
+					t.Error(err)
+				}
+				if n, err := c.Read(nil); n != 0 || err != nil {
+					t.Errorf("Read(nil) with a byte to read: %d, %v", n, err)
+				}
+				var b [8]byte
+				if n, err := c.Read(b[:]); n != 1 || err != nil || b[0] != 'x' {
+					t.Errorf("Read: %d, %v, %q", n, err, b[:n])
+				}
+			}).wait(t)
+			c.Close()
+			if rest, err := io.ReadAll(peer); err != nil || len(rest) != 0 {
+				t.Errorf("the peer read %q, %v, want nothing", rest, err)
+			}
+		})
+	}
+}

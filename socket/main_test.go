@@ -1,0 +1,289 @@
+package socket_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/socket"
+)
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(childEnv); name != "" {
+		children[name]() // before the testing package has used a timer, see emfile_test.go
+		return
+	}
+	testenv.Main(m)
+}
+
+// limit is when a test gives up waiting. No test passes by waiting that long.
+const limit = 10 * time.Second
+
+// start starts the default Scheduler with n Processors. The test's end shuts it down, which must find nothing left over.
+func start(t testing.TB, n int) {
+	t.Helper()
+	if err := netco.Start(netco.Options{Processors: n}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		if err := netco.Shutdown(ctx); err != nil {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if n := socket.Open(); n != 0 && !t.Failed() {
+			t.Errorf("%d sockets are still open", n)
+		}
+	})
+}
+
+// place is where code can run.
+type place struct {
+	name string
+	run  func(func())
+}
+
+func on(i int) func(func()) {
+	return func(f func()) {
+		if _, err := netco.GoOn(i, f); err != nil {
+			panic(err)
+		}
+	}
+}
+
+var (
+	onFirst  = place{"coroutine", on(0)}
+	onSecond = place{"coroutine elsewhere", on(1)}
+	ordinary = place{"goroutine", func(f func()) { go f() }}
+
+	// places are all kinds. They need two Processors.
+	places = []place{onFirst, onSecond, ordinary}
+)
+
+// task is a function that runs in a place.
+type task struct {
+	started, done chan struct{}
+	co            *netco.Coroutine // nil on a goroutine
+	id            string           // of the goroutine
+}
+
+// task runs f there.
+func (p place) task(f func()) *task {
+	k := &task{started: make(chan struct{}), done: make(chan struct{})}
+	p.run(func() {
+		defer close(k.done)
+		if k.co = netco.Self(); k.co == nil {
+			var head [64]byte
+			k.id, _, _ = strings.Cut(string(head[:runtime.Stack(head[:], false)]), "[")
+		}
+		close(k.started)
+		f()
+	})
+	return k
+}
+
+// wait waits for the task to end.
+func (k *task) wait(t testing.TB) {
+	t.Helper()
+	await(t, k.done, "the task to end")
+}
+
+// await waits until c is closed or has something.
+func await[T any](t testing.TB, c <-chan T, what string) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(limit):
+		t.Fatalf("waited for %s in vain\n%s", what, stacks())
+	}
+	return v
+}
+
+func stacks() []byte {
+	buf := make([]byte, 1<<20)
+	return buf[:runtime.Stack(buf, true)]
+}
+
+// untilParked waits until the task is parked for the given reason, on a goroutine for any.
+func (k *task) untilParked(t testing.TB, reason coroutine.Reason) {
+	t.Helper()
+	await(t, k.started, "the task to start")
+	until(t, "the task to park", func() bool {
+		if k.co != nil {
+			return k.co.State() == coroutine.Waiting && k.co.Reason() == reason
+		}
+		_, mine, _ := bytes.Cut(stacks(), []byte(k.id))
+		return bytes.HasPrefix(mine, []byte("[chan receive")) || bytes.HasPrefix(mine, []byte("[select"))
+	})
+}
+
+// until waits for a condition that nobody announces.
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !ok(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("waited for %s in vain\n%s", what, stacks())
+		}
+	}
+}
+
+func listen(t testing.TB) *socket.Listener {
+	t.Helper()
+	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// pair returns the two ends of a connection, both netco's.
+func pair(t testing.TB) (a, b *socket.Conn) {
+	t.Helper()
+	l := listen(t)
+	defer l.Close()
+	a, err := socket.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	b, err = l.AcceptConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return a, b
+}
+
+// withPeer returns a connection whose other end is the standard library's.
+func withPeer(t testing.TB) (*socket.Conn, *net.TCPConn) {
+	t.Helper()
+	l := listen(t)
+	defer l.Close()
+	peer, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { peer.Close() })
+	peer.SetDeadline(time.Now().Add(limit))
+	c, err := l.AcceptConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c, peer.(*net.TCPConn)
+}
+
+// netPair is withPeer with both ends the standard library's, to hold ours against.
+func netPair(t testing.TB) (c, peer *net.TCPConn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	a, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close() })
+	return a.(*net.TCPConn), p.(*net.TCPConn)
+}
+
+// hog holds a Processor until the function it returns is called: meanwhile nothing runs there, and nobody looks for events.
+func hog(t testing.TB, i int) (release func()) {
+	t.Helper()
+	held, let := make(chan struct{}), make(chan struct{})
+	k := place{"hog", on(i)}.task(func() {
+		close(held)
+		<-let
+	})
+	await(t, held, "the Processor")
+	return func() {
+		close(let)
+		k.wait(t)
+	}
+}
+
+// Kernel's names for the states of a connection.
+const (
+	tcpClose     = 7
+	tcpCloseWait = 8
+)
+
+func tcpState(t testing.TB, fd int) int {
+	t.Helper()
+	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(info.State)
+}
+
+// queued returns how many bytes wait to be read.
+func queued(t testing.TB, fd int) int {
+	t.Helper()
+	n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// pattern returns n bytes that tell where in the stream they are, so that what is lost, doubled or swapped shows.
+func pattern(n int) []byte {
+	p := make([]byte, n)
+	fill(p, 0)
+	return p
+}
+
+func fill(p []byte, offset int) {
+	for i := range p {
+		p[i] = patternAt(offset + i)
+	}
+}
+
+func patternAt(i int) byte { return byte(i) ^ byte(i>>8)*31 ^ byte(i>>16)*17 }
+
+// differs tells where got is not the pattern from offset on, or "".
+func differs(got []byte, offset int) string {
+	for i, b := range got {
+		if b != patternAt(offset+i) {
+			return fmt.Sprintf("byte %d is %#x, want %#x", offset+i, b, patternAt(offset+i))
+		}
+	}
+	return ""
+}
+
+func yield() { netco.Yield() }
+
+// echo sends back what it reads until the end of the stream, then closes.
+func echo(c *socket.Conn) {
+	defer c.Close()
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := c.Read(buf)
+		if err != nil {
+			return
+		}
+		if _, err := c.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
