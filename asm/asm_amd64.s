@@ -28,6 +28,8 @@ done:
 // In:   AX = from, BX = to, CX = warm, R14 = g, X15 = 0 (Go's register ABI).
 // Uses: DX = the slot that holds to, SI, DI.
 // Which lines of a goroutine and a stack are worth fetching was found by measuring; fetching others would do no harm.
+// The stack slot that the caller has reserved for from is where coroswitch spills its argument: who jumps to coroswitch must
+// have been called with a register argument at least.
 // No frame: the return address on the stack is that of the Go caller, to which coroswitch(AX = coro) returns.
 TEXT ·switchEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ Frame_Slot(BX), DX

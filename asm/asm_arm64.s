@@ -27,6 +27,8 @@ done:
 // In:   R0 = from, R1 = to, R2 = warm, R28 = g, R30 = the return address in the Go caller (Go's register ABI).
 // Uses: R3 = the slot that holds to, R4, R5.
 // Which lines of a goroutine and a stack are worth fetching was found by measuring; fetching others would do no harm.
+// The stack slot that the caller has reserved for from is where coroswitch spills its argument: who jumps to coroswitch must
+// have been called with a register argument at least.
 // No frame: coroswitch(R0 = coro) returns to R30.
 TEXT ·switchEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD Frame_Slot(R1), R3

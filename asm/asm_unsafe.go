@@ -66,6 +66,9 @@ func SetSwitch(pc uintptr) {
 // locks; to is parked and is not from.
 func Switch(from, to, warm *Frame) { transfer(from, to, warm) }
 
+// SwitchPC returns the address of Switch's routine, for assembly that ends in a jump to it with its arguments in registers.
+func SwitchPC() uintptr { return switchEntryPC }
+
 // At makes a func value of type F of the code at pc. The caller answers for pc being the register-ABI entry of a
 // Go function of that type.
 func At[F any](pc uintptr) F { return entry[F](pc) }

@@ -104,6 +104,21 @@ func of(f *asm.Frame) *Context { return (*Context)(unsafe.Pointer(f)) }
 
 func (c *Context) isLoop() bool { return c.frame.Home.Coro == nil }
 
+// Successor returns the context that sits in c's home slot and so would run on if c ended now; a loop's has no Init. Nil
+// with a backend that is not symmetric.
+func (c *Context) Successor() *Context {
+	if !symmetric {
+		return nil
+	}
+	return of(c.frame.Home.Holder)
+}
+
+// ExitTo lets c's end resume its Successor, which must be ready to run and expects to be switched to. It is the last call of c's
+// entry function, in the place of Exit.
+func (c *Context) ExitTo(successor *Context) {
+	goruntime.RaceRelease(unsafe.Pointer(successor))
+}
+
 // Exit makes the loop ready for c's end. It is the last call of c's entry function, and c must not switch after it:
 // when it returns, the loop sits in c's home slot, from which the runtime resumes it when the goroutine ends.
 func (c *Context) Exit(loop *Context) {

@@ -90,3 +90,32 @@ func BenchmarkCurrent(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkParkReady is what an I/O event costs beyond epoll: the loop makes a parked coroutine ready, runs it, and gets the
+// thread back when it parks again.
+func BenchmarkParkReady(b *testing.B) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		ex := newExecutor(true)
+		ex.Enter()
+		over := false
+		co := ex.Spawn(func() {
+			for co := Current(); !over; {
+				co.Park(ReasonUser)
+			}
+		}, "", 0)
+		ex.Run(256, math.MaxInt64)
+		for b.Loop() {
+			ex.Ready(co, co.Ticket(), WakeReady)
+			ex.Run(256, math.MaxInt64)
+		}
+		over = true
+		ex.Ready(co, co.Ticket(), WakeReady)
+		ex.Run(256, math.MaxInt64)
+		ex.Leave()
+	}()
+	<-done
+}

@@ -136,7 +136,6 @@ const clockEvery = 64
 // next takes what runs now: a ready coroutine's context, or the loop's if none is ready or the budget is used up.
 func (ex *Executor) next() *context.Context {
 	if ex.budget <= 0 || ex.runq.tail == ex.runq.head || !ex.handoff || ex.attention.Load() {
-		ex.current.Set(nil)
 		return &ex.loop
 	}
 	return ex.take()
@@ -230,6 +229,7 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 // Stop makes every park of this executor end at once with WakeShutdown, those under way included. Owner only.
 func (ex *Executor) Stop() {
 	ex.stopping = true
+	ex.handoff, ex.ahead = false, nil // so that Yield looks
 	for _, w := range ex.workers {
 		if w.co != nil && State(w.co.status.Own()&0xff) == Waiting {
 			ex.Ready(w.co, w.co.ticket, WakeShutdown)

@@ -99,7 +99,12 @@ func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
 
 // Yield lets the other ready coroutines of this Processor run first. With none ready it returns at once, or lets the
 // loop look for I/O when it has not for a while. On an ordinary goroutine it is runtime.Gosched.
-func Yield() {
+func Yield() { yield(0) }
+
+// yieldGo is Yield in full. The assembly has the common case and jumps here for all others. The argument is not used: it
+// makes callers reserve the stack slot that goes with a register argument, into which runtime.coroswitch, jumped to in
+// the place of a func() with no such slot, would spill its own over a caller's variable.
+func yieldGo(_ uintptr) {
 	w := self()
 	if w == nil || w.co == nil {
 		runtime.Gosched()
@@ -121,10 +126,8 @@ func Yield() {
 			ex.ahead = &after.w.ctx
 		}
 	}
+	// After this switch nothing may be done, as nothing is after the assembly's; see worker.exit for who relies on it.
 	w.ctx.Switch(to, ex.warm())
-	if w.ctx.Relaying() || ex.stopping {
-		w.resumed()
-	}
 }
 
 // yieldTo is what Yield does when something else is due than handing over: starting a coroutine, looking at the clock, the
@@ -141,7 +144,6 @@ func (w *worker) yieldTo() *context.Context {
 	ex.runq.push(w.co)
 	if !context.Symmetric() {
 		w.ctx.Suspend(&ex.loop)
-		w.resumed()
 		return nil
 	}
 	to := ex.next()
@@ -149,16 +151,6 @@ func (w *worker) yieldTo() *context.Context {
 		return nil
 	}
 	return to
-}
-
-// resumed does what is seldom to be done after a switch back from Yield.
-func (w *worker) resumed() {
-	if w.ctx.Relaying() {
-		w.ctx.PassOn()
-	}
-	if w.ex.stopping {
-		Unwind()
-	}
 }
 
 // Unwind ends the calling coroutine by runtime.Goexit, running its deferred calls: what a wait that cannot return an

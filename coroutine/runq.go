@@ -38,6 +38,21 @@ func (q *runQueue) rotate(co *Coroutine) (taken, oldest *Coroutine) {
 	return taken, q.buf[q.head&q.mask]
 }
 
+// remove takes co out, wherever it is, and reports whether it was there. It is for rare cases: it walks the queue.
+func (q *runQueue) remove(co *Coroutine) bool {
+	for i := q.head; i != q.tail; i++ {
+		if q.buf[i&q.mask] != co {
+			continue
+		}
+		for ; i != q.head; i-- {
+			q.buf[i&q.mask] = q.buf[(i-1)&q.mask]
+		}
+		q.head++
+		return true
+	}
+	return false
+}
+
 // front returns the oldest, or nil.
 func (q *runQueue) front() *Coroutine {
 	if q.tail == q.head {

@@ -1,5 +1,315 @@
 package socket_test
 
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/socket"
+)
+
+// Some tests are about a whole process: they run a child, which is this binary with childEnv naming what it is to do.
 const childEnv = "NETCO_SOCKET_TEST_CHILD"
 
-var children = map[string]func(){}
+var children map[string]func()
+
+func init() {
+	children = map[string]func(){
+		"start without fds": startWithoutFDs,
+		"late netpoll":      lateNetpoll,
+		"few fds":           serveWithFewFDs,
+		"idle":              serveIdle,
+	}
+}
+
+// childCmd prepares a child; arg is for it.
+func childCmd(t *testing.T, name, arg string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(exe, arg)
+	cmd.Env = append(os.Environ(), childEnv+"="+name)
+	return cmd
+}
+
+// fatal ends a child.
+func fatal(args ...any) {
+	fmt.Fprintln(os.Stderr, args...)
+	os.Exit(1)
+}
+
+// fillFDs opens fds until there are no more, then closes spare of them. It uses nothing that would use Go's poller.
+func fillFDs(limit, spare int) (close func()) {
+	setLimit(limit)
+	var all []int
+	for {
+		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == unix.EMFILE {
+			break
+		}
+		if err != nil {
+			fatal(err)
+		}
+		all = append(all, fd)
+	}
+	for range spare {
+		unix.Close(all[len(all)-1])
+		all = all[:len(all)-1]
+	}
+	return func() {
+		for _, fd := range all {
+			unix.Close(fd)
+		}
+	}
+}
+
+// setLimit sets how many fds the process may have.
+func setLimit(n int) {
+	var lim unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
+		fatal(err)
+	}
+	lim.Cur = uint64(n)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
+		fatal(err)
+	}
+}
+
+// TestStartWithoutFDs: the first thing that a process meets is that it has no fds left, or only so many. Start succeeds or returns EMFILE;
+// the Go runtime, whose own poller may come too late, does not take the process down with "netpollinit failed".
+func TestStartWithoutFDs(t *testing.T) {
+	results := map[string]int{}
+	for spare := range 12 {
+		out, err := childCmd(t, "start without fds", strconv.Itoa(spare)).CombinedOutput()
+		if err != nil {
+			if len(out) > 500 {
+				out = out[:500]
+			}
+			t.Errorf("with %d fds to spare: %v\n%s", spare, err, out)
+			continue
+		}
+		results[string(out)]++
+	}
+	if len(results) != 2 && !t.Failed() {
+		t.Errorf("with 0 to 11 fds to spare the outcomes are %v, want some successes and some refusals", results)
+	}
+}
+
+func startWithoutFDs() {
+	spare, _ := strconv.Atoi(os.Args[1])
+	free := fillFDs(64, spare)
+	err := netco.Start(netco.Options{Processors: 2})
+	switch {
+	case err == nil:
+		if err := netco.Run(func() { netco.Sleep(time.Millisecond) }); err != nil {
+			fatal(err)
+		}
+		fmt.Print("started")
+	case strings.Contains(err.Error(), unix.EMFILE.Error()):
+		free()
+		if err := netco.Start(netco.Options{Processors: 2}); err != nil {
+			fatal("a second start, with fds:", err)
+		}
+		if err := netco.Run(func() { netco.Sleep(time.Millisecond) }); err != nil {
+			fatal(err)
+		}
+		fmt.Print("refused")
+	default:
+		fatal(err)
+	}
+}
+
+// TestNetpollBeforeEMFILE: a server uses up the fds before anything else in the process has needed Go's poller. When something then
+// does, the process must not die.
+func TestNetpollBeforeEMFILE(t *testing.T) {
+	out, err := childCmd(t, "late netpoll", "").CombinedOutput()
+	if err != nil || string(out) != "alive" {
+		t.Errorf("%v\n%.500s", err, out)
+	}
+}
+
+func lateNetpoll() {
+	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
+		fatal(err)
+	}
+	fillFDs(64, 0)
+	time.Sleep(time.Millisecond)
+	timer := make(chan struct{})
+	time.AfterFunc(time.Millisecond, func() { close(timer) })
+	<-timer
+	if _, err := socket.Listen("tcp", "127.0.0.1:0"); err == nil {
+		fatal("listening without an fd succeeded")
+	}
+	if _, err := socket.Dial("tcp", "127.0.0.1:1"); err == nil {
+		fatal("dialling without an fd succeeded")
+	}
+	if err := netco.Run(func() { netco.Sleep(time.Millisecond) }); err != nil {
+		fatal(err)
+	}
+	fmt.Print("alive")
+}
+
+const fewFDs = 20
+
+// TestAcceptWithoutFDs: a server runs out of fds. Connections it has are served as before, it does not spin, and when some are
+// closed it goes on accepting without being told. evio, gnet and gain end here; C++ netco recurses.
+func TestAcceptWithoutFDs(t *testing.T) {
+	for _, where := range []string{"coroutine", "goroutine"} {
+		t.Run(where, func(t *testing.T) {
+			cmd := childCmd(t, "few fds", where)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			stdin, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			stdout, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				stdin.Close()
+				if err := cmd.Wait(); err != nil {
+					t.Errorf("the server: %v %.500s", err, stderr.String())
+				}
+			}()
+			address, err := bufio.NewReader(stdout).ReadString('\n')
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			exhaust(t, strings.TrimSpace(address))
+		})
+	}
+}
+
+func exhaust(t *testing.T, address string) {
+	const clients = 2 * fewFDs
+	var conns []net.Conn
+	for range clients {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(limit))
+		conns = append(conns, c)
+	}
+	ask := func(c net.Conn) uint64 { // its answer is how often the server has tried to accept
+		var b [8]byte
+		if _, err := c.Write(b[:1]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, b[:]); err != nil {
+			t.Fatalf("no answer: %v", err)
+		}
+		n := uint64(0)
+		for _, x := range b {
+			n = n<<8 | uint64(x)
+		}
+		return n
+	}
+	for range 100 {
+		for i := range 3 {
+			ask(conns[i])
+		}
+	}
+	late := conns[clients-1]
+	if _, err := late.Write([]byte{0}); err != nil {
+		t.Fatal(err)
+	}
+	tries := ask(conns[0])
+	for range 2000 {
+		ask(conns[0])
+	}
+	if spent := ask(conns[0]) - tries; spent > 200 {
+		t.Errorf("%d tries to accept during 2000 requests of a server that has no fd", spent)
+	}
+	late.SetReadDeadline(time.Unix(1, 0)) // so that a read does not wait
+	raw, _ := late.(*net.TCPConn).SyscallConn()
+	raw.Control(func(fd uintptr) {
+		if n := queued(t, int(fd)); n != 0 {
+			t.Errorf("the last client was served: the server never ran out of fds")
+		}
+	})
+	late.SetReadDeadline(time.Now().Add(limit))
+	for _, c := range conns[3 : 3+fewFDs/2] {
+		c.Close()
+	}
+	for _, c := range conns[fewFDs : fewFDs+fewFDs/4] {
+		ask(c)
+	}
+	for _, c := range conns[:clients-1] {
+		c.Close()
+	}
+	var b [8]byte
+	if _, err := io.ReadFull(late, b[:]); err != nil {
+		t.Errorf("the last client: %v", err)
+	}
+}
+
+// serveWithFewFDs answers each byte with the count of accepts tried, until its standard input ends.
+func serveWithFewFDs() {
+	var tries atomic.Uint64
+	sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
+		if op == sysx.Accept {
+			tries.Add(1)
+		}
+		return asked, 0
+	})
+	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
+		fatal(err)
+	}
+	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fatal(err)
+	}
+	run := func(f func()) { netco.Go(f) }
+	if os.Args[1] == "goroutine" {
+		run = func(f func()) { go f() }
+	}
+	fillFDs(64, fewFDs)
+	run(func() {
+		for {
+			c, err := l.AcceptConn()
+			if err != nil {
+				fatal("accept:", err)
+			}
+			run(func() {
+				defer c.Close()
+				b := make([]byte, 1)
+				for {
+					if _, err := c.Read(b); err != nil {
+						return
+					}
+					n := tries.Load()
+					answer := [8]byte{byte(n >> 56), byte(n >> 48), byte(n >> 40), byte(n >> 32), byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+					if _, err := c.Write(answer[:]); err != nil {
+						return
+					}
+				}
+			})
+		}
+	})
+	fmt.Println(l.Addr())
+	io.Copy(io.Discard, os.Stdin)
+}

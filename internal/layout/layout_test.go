@@ -85,7 +85,7 @@ var sample = fstest.MapFS{
 	"cmd/tool/main.go":        {Data: []byte("// Command tool is a program.\npackage main\n\nimport _ \"example.com/m/high\"\n")},
 	"bench/go.mod":            {Data: []byte("module example.com/m/bench\n")},
 	"bench/bench.go":          {Data: []byte("package bench\n\nimport _ \"example.com/anything\"\n")},
-	"docs/MORE.md":            {Data: []byte("[table](ARCHITECTURE.md#m), [gone](../GONE.md), [out](https://example.com/x), `low.ExampleX`, `low.TestGone`\n")},
+	"docs/MORE.md":            {Data: []byte("[table](ARCHITECTURE.md#m), [gone](../GONE.md), [out](https://example.com/x), `low.ExampleX`, `low.TestGone`, `low/low.go`, `low/gone.s`\n")},
 	"low/testdata/ignored.go": {Data: []byte("no Go at all")},
 }
 
@@ -121,7 +121,7 @@ func TestRules(t *testing.T) {
 		{"unsafeNamed", unsafeNamed(tr), []string{"low/tag.go"}},
 		{"finished", finished(tr), []string{"high/high.go:1"}},
 		{"documented", documented(tr), []string{"high: package high has no package comment", "high: public package high has no func Example"}},
-		{"mentionsExist", mentionsExist(sample, tr), []string{"docs/MORE.md links to ../GONE.md", "docs/MORE.md names low.TestGone"}},
+		{"mentionsExist", mentionsExist(sample, tr), []string{"docs/MORE.md links to ../GONE.md", "docs/MORE.md names low.TestGone", "docs/MORE.md names low/gone.s"}},
 		{"releasesFenced", releasesFenced(tr), []string{"low/new_go127.go is named", "low/tag.go is built by Go release (go1.26)", "low/tag.go has a go:linkname"}},
 	} {
 		if !slices.EqualFunc(c.got, c.want, strings.Contains) {

@@ -160,10 +160,12 @@ func public(dir, pkg string) bool {
 
 var (
 	testMention = regexp.MustCompile("`([a-z][a-z0-9/]*)\\.((?:Test|Benchmark|Fuzz|Example)[A-Za-z0-9_]*)`")
+	fileMention = regexp.MustCompile("`([a-z][a-z0-9_-]*/[a-z0-9_/-]+\\.(?:go|s))`")
 	link        = regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)]*)?\)`)
 )
 
-// mentionsExist: a test or benchmark that a page names as `package.Name` exists, and so does a file it links to.
+// mentionsExist: a test or benchmark that a page names as `package.Name` exists, and so do the files that it names as
+// `folder/file.go` or links to.
 func mentionsExist(fsys fs.FS, tr *tree) (wrong []string) {
 	for p, text := range tr.texts {
 		if path.Ext(p) != ".md" {
@@ -174,6 +176,11 @@ func mentionsExist(fsys fs.FS, tr *tree) (wrong []string) {
 				return f.dir == m[1] && f.isTest() && slices.Contains(f.funcs, m[2])
 			}) {
 				wrong = append(wrong, fmt.Sprintf("%s names %s.%s, which is not in the tests of %s", p, m[1], m[2], m[1]))
+			}
+		}
+		for _, m := range fileMention.FindAllStringSubmatch(text, -1) {
+			if _, ok := tr.texts[m[1]]; !ok {
+				wrong = append(wrong, fmt.Sprintf("%s names %s, which is not there", p, m[1]))
 			}
 		}
 		for _, m := range link.FindAllStringSubmatch(text, -1) {

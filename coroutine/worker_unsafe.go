@@ -1,6 +1,8 @@
 package coroutine
 
 import (
+	"unsafe"
+
 	"github.com/netco-go/netco/context"
 )
 
@@ -13,6 +15,9 @@ type worker struct {
 	co    *Coroutine // nil while idle; for the loop's entry in the table always
 	index int        // in ex.workers
 }
+
+// workerOf returns the worker that a context is the first field of.
+func workerOf(c *context.Context) *worker { return (*worker)(unsafe.Pointer(c)) }
 
 // attach gives co a worker to run on.
 func (ex *Executor) attach(co *Coroutine) {
@@ -40,18 +45,26 @@ func (ex *Executor) newWorker() *worker {
 func (w *worker) main() {
 	w.g = w.ctx.G()
 	enroll(w)
+	defer w.finish() // also when a Goexit unwinds the goroutine
 	for {
 		w.call()
 		if !w.again() {
-			break
+			return
 		}
 	}
-	w.retire()
-	w.ctx.Exit(&w.ex.loop)
 }
 
-// call runs the coroutine's function and deals with how it ended: a return, a panic or a Goexit. After a Goexit it does
-// not return; its deferred call then ends the worker too.
+// finish ends the worker, and first its coroutine if that ends by Goexit.
+func (w *worker) finish() {
+	if w.co != nil {
+		w.end()
+	}
+	w.retire()
+	w.exit()
+}
+
+// call runs the coroutine's function and deals with a panic. It does not return if a Goexit ended the coroutine, nor if
+// a deferred call then panicked: when that panic has been recovered, the runtime goes on with the Goexit.
 func (w *worker) call() {
 	returned := false
 	defer func() {
@@ -60,12 +73,7 @@ func (w *worker) call() {
 		}
 		if value := recover(); value != nil {
 			w.ex.panicked(w.co, value)
-			return
 		}
-		w.end()
-		w.retire()
-		w.ex.current.Set(nil)
-		w.ctx.Exit(&w.ex.loop)
 	}()
 	w.co.fn()
 	returned = true
@@ -89,7 +97,6 @@ func (w *worker) again() bool {
 		}
 	}
 	if len(ex.idle) >= ex.keep {
-		ex.current.Set(nil)
 		return false
 	}
 	ex.idle = append(ex.idle, w)
@@ -126,6 +133,22 @@ func (w *worker) leave() {
 			w.ctx.PassOn()
 		}
 	}
+}
+
+// exit makes the end of the worker's goroutine safe. The runtime will resume who sits in its home slot. If that is a worker
+// whose coroutine is ready, it may as well run now; it must not be used to relay, since one that yielded does not ask whether
+// it was resumed for that. Any other sits in Park or is idle, and does ask.
+func (w *worker) exit() {
+	ex := w.ex
+	if k := w.ctx.Successor(); k != nil && k != &ex.loop {
+		if co := workerOf(k).co; co != nil && State(co.status.Own()&0xff) == Ready && ex.runq.remove(co) {
+			ex.current.Set(co)
+			ex.look()
+			w.ctx.ExitTo(k)
+			return
+		}
+	}
+	w.ctx.Exit(&ex.loop)
 }
 
 // retire takes the worker out of the table and the list. Its context is kept reachable by its own goroutine, and after

@@ -1,0 +1,42 @@
+package coroutine
+
+import (
+	"testing"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// TestAllocs: none of these allocates in a steady state.
+func TestAllocs(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	on(plain, func(ex *Executor) {
+		co := Current()
+		stop := false
+		ex.Spawn(func() {
+			for !stop {
+				Yield()
+			}
+		}, "", 0)
+		nop := func() {}
+		var ticket uint64
+		waker := func() { co.Ready(ticket, WakeReady) }
+		for name, f := range map[string]func(){
+			"Yield":       Yield,
+			"Current":     func() { Current() },
+			"spawn+end":   func() { ex.Spawn(nop, "", 0); Yield() },
+			"spawn+join":  func() { ex.Spawn(nop, "", 0).Handle().Join() },
+			"park+ready":  func() { ticket = co.Ticket(); ex.Spawn(waker, "", 0); co.Park(ReasonUser) },
+			"park, early": func() { co.Ready(co.Ticket(), WakeReady); co.Park(ReasonUser) },
+		} {
+			for range 100 {
+				f()
+			}
+			if n := testing.AllocsPerRun(2000, f); n != 0 {
+				t.Errorf("%s: %v allocations", name, n)
+			}
+		}
+		stop = true
+	})
+}

@@ -1,0 +1,167 @@
+package coroutine
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// waitGoroutines waits until at most want goroutines are left: one that has ended is still counted for a moment.
+func waitGoroutines(t testing.TB, want int) {
+	t.Helper()
+	for range 2000 {
+		if runtime.NumGoroutine() <= want {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("%d goroutines, want %d", runtime.NumGoroutine(), want)
+}
+
+// TestEndsInRandomOrder ends coroutines by return, Goexit, and panic, in random order among handovers, with pools that
+// keep all, some and none of the goroutines: each end must end just that one, whoever sits in its slot.
+func TestEndsInRandomOrder(t *testing.T) {
+	for name, c := range map[string]Config{
+		"pool 0":               {Idle: 0, Handoff: true},
+		"pool 3":               {Idle: 3, Handoff: true},
+		"pool 64":              {Idle: 64, Handoff: true},
+		"pool 3, no handover":  {Idle: 3},
+		"pool -1":              {Idle: -1, Handoff: true},
+		"pool 0, no handovers": {Idle: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := runtime.NumGoroutine()
+			seed := rand.Uint64()
+			rnd := rand.New(rand.NewPCG(seed, 5))
+			n := scaled(30_000)
+			ended, unwound, panics := 0, 0, 0
+			th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
+			th.panics = func(*Coroutine, any, []byte) bool { panics++; return true }
+			c.Host = th
+			th.ex.Init(c)
+			go th.loop()
+			done := make(chan struct{})
+			th.spawn(func() {
+				defer close(done)
+				live := 0
+				for started := 0; started < n; {
+					for live < 40 && started < n {
+						started++
+						live++
+						th.ex.Spawn(func() {
+							co := Current()
+							defer func() { live--; ended++ }()
+							defer func() {
+								if Current() != co {
+									t.Errorf("seed %d: unwinds as another", seed)
+								}
+								unwound++
+							}()
+							for range rnd.IntN(6) {
+								Yield()
+							}
+							switch rnd.IntN(4) {
+							case 0:
+								runtime.Goexit()
+							case 1:
+								panic("planned")
+							}
+						}, "", 0)
+					}
+					Yield()
+				}
+				for live > 0 {
+					Yield()
+				}
+			})
+			<-done
+			th.stop()
+			if ended != n || unwound != n {
+				t.Errorf("seed %d: %d ended, %d unwound, want %d", seed, ended, unwound, n)
+			}
+			if got := th.ex.Stats.Panics.Load(); int(got) != panics || panics == 0 {
+				t.Errorf("%d panics counted, %d handled", got, panics)
+			}
+			if got := th.ex.Stats.Ended.Load(); int(got) != n+1 {
+				t.Errorf("%d counted as ended, want %d", got, n+1)
+			}
+			if got := th.ex.Stats.Workers.Load(); got != 0 {
+				t.Errorf("%d goroutines counted at the end", got)
+			}
+			if c.Idle == 64 && th.ex.Stats.Made.Load() > th.ex.Stats.Ended.Load()*3/4 {
+				t.Errorf("%d goroutines made for %d coroutines: they are not reused", th.ex.Stats.Made.Load(), n)
+			}
+			waitGoroutines(t, before)
+		})
+	}
+}
+
+// TestPanicWhileUnwinding: a deferred call panics while the coroutine unwinds by Goexit, and the host deals with the panic.
+// The runtime then goes on with the Goexit; before, that ended the goroutine behind the executor's back: the coroutine
+// lived on in the books, Run never returned, and a later goroutine was taken for it.
+func TestPanicWhileUnwinding(t *testing.T) {
+	within(t, 20*time.Second)
+	before := runtime.NumGoroutine()
+	for _, force := range []bool{false, true} {
+		th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
+		var values []any
+		th.panics = func(co *Coroutine, v any, _ []byte) bool { values = append(values, v); return true }
+		th.ex.Init(Config{Host: th, Idle: 4, Handoff: true})
+		go th.loop()
+		parked := make(chan struct{})
+		after := 0
+		var h Handle
+		for i := range 20 {
+			h = th.spawn(func() {
+				defer func() { after++ }()
+				defer panic("in a deferred call")
+				if i == 19 {
+					close(parked)
+				}
+				if !force {
+					Yield()
+					runtime.Goexit()
+				}
+				for {
+					Yield()
+				}
+			})
+		}
+		<-parked
+		if force {
+			th.stopByForce()
+		} else {
+			th.stop()
+		}
+		if !h.Done() {
+			t.Error("the coroutine has not ended")
+		}
+		if len(values) != 20 || after != 20 {
+			t.Errorf("force %v: handled %d panics, %d deferred calls ran after them, want 20", force, len(values), after)
+		}
+	}
+	waitGoroutines(t, before)
+}
+
+// TestWorkersAreReused runs many coroutines one after the other: they share a goroutine.
+func TestWorkersAreReused(t *testing.T) {
+	on(plain, func(ex *Executor) {
+		for range 1000 {
+			ex.Spawn(func() {}, "", 0)
+			Yield()
+		}
+		if made := ex.Stats.Made.Load(); made > 3 {
+			t.Errorf("%d goroutines for coroutines that ran one at a time", made)
+		}
+		for range 200 { // more at once than the pool keeps
+			ex.Spawn(Yield, "", 0)
+		}
+		for range 5 {
+			Yield()
+		}
+		if left := ex.Stats.Workers.Load(); left > uint64(plain.Idle)+1 {
+			t.Errorf("%d goroutines kept, want %d and the running one", left, plain.Idle)
+		}
+	})
+}

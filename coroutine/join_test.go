@@ -1,0 +1,181 @@
+package coroutine
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestJoinSimple(t *testing.T) {
+	if err := (Handle{}).Join(); err != nil || !(Handle{}).Done() || (Handle{}).ID() != 0 {
+		t.Errorf("the zero Handle: %v", err)
+	}
+	var kept Handle
+	on(plain, func(ex *Executor) {
+		self := Current().Handle()
+		if err := self.Join(); !errors.Is(err, ErrJoinSelf) {
+			t.Errorf("joining itself: %v", err)
+		}
+		kept = self
+		order := ""
+		h := ex.Spawn(func() { Yield(); order += "a" }, "", 0).Handle()
+		if h.Done() {
+			t.Error("done before it ran")
+		}
+		id := h.ID()
+		if err := h.Join(); err != nil {
+			t.Error(err)
+		}
+		order += "b"
+		if order != "ab" || !h.Done() || h.ID() != id {
+			t.Errorf("order %q, done %v, id %d, was %d", order, h.Done(), h.ID(), id)
+		}
+		if err := h.Join(); err != nil {
+			t.Errorf("joining one that has ended: %v", err)
+		}
+		// The struct lives on as another coroutine, of which the old Handle knows nothing.
+		again := ex.Spawn(Yield, "", 0).Handle()
+		if again.co != h.co {
+			t.Error("the struct was not reused: the test shows nothing")
+		}
+		if again.Done() || !h.Done() || again == h {
+			t.Error("two lives are taken for one")
+		}
+		if err := h.Join(); err != nil || again.Done() {
+			t.Errorf("joining the old life: %v, and it waited for the new one: %v", err, again.Done())
+		}
+	})
+	if !kept.Done() || kept.Join() != nil {
+		t.Error("not done after its thread has ended")
+	}
+}
+
+// TestJoinHammer has each of many coroutines joined by coroutines of its thread and of another and by goroutines, some
+// early, some late, while structs are reused.
+func TestJoinHammer(t *testing.T) {
+	within(t, time.Minute)
+	rounds := scaled(3000)
+	a, b := newThread(plain), newThread(plain)
+	var wg sync.WaitGroup
+	for r := range rounds {
+		var ended atomic.Bool
+		h := a.spawn(func() {
+			for range r % 4 {
+				Yield()
+			}
+			ended.Store(true)
+		})
+		join := func() {
+			defer wg.Done()
+			if err := h.Join(); err != nil {
+				t.Error(err)
+			}
+			if !ended.Load() {
+				t.Error("Join returned before the end")
+			}
+		}
+		wg.Add(6)
+		for range 2 {
+			go join()
+			a.spawn(join)
+			b.spawn(join)
+		}
+		if r%16 == 15 {
+			wg.Wait()
+		}
+	}
+	wg.Wait()
+	a.stop()
+	b.stop()
+}
+
+// TestJoinEndedByForce: a Join that shutdown ends says so, and takes nobody else's wake with it. Before, a joiner that
+// left could be cut out of the list by its own Release while the one who wakes joiners stood on it, and those behind it
+// slept for ever.
+func TestJoinEndedByForce(t *testing.T) {
+	within(t, time.Minute)
+	const joiners = 200
+	forced, joined := 0, 0
+	for range scaled(300) {
+		stopping, lasting := newThread(plain), newThread(plain)
+		var gate atomic.Bool
+		h := lasting.spawn(func() {
+			for !gate.Load() {
+				Yield()
+			}
+		})
+		last := make(chan error)
+		go func() { last <- h.Join() }()
+		for h.co.joiners.Load() == nil {
+			Yield() // the goroutine is the list's first, so its last
+		}
+		queued := make(chan struct{})
+		n := 0
+		for range joiners {
+			stopping.spawn(func() {
+				if n++; n == joiners {
+					close(queued)
+				}
+				switch err := h.Join(); {
+				case errors.Is(err, ErrShutdown):
+					forced++
+				case err != nil:
+					t.Error(err)
+				case !h.Done():
+					t.Error("Join returned before the end")
+				default:
+					joined++
+				}
+			})
+		}
+		<-queued
+		both := make(chan struct{})
+		go func() { stopping.stopByForce(); close(both) }()
+		gate.Store(true)
+		if err := <-last; err != nil || !h.Done() {
+			t.Errorf("a goroutine's Join: %v", err)
+		}
+		lasting.stop()
+		<-both
+	}
+	t.Logf("%d joins ended by force, %d not", forced, joined)
+}
+
+func TestIDsAreUnique(t *testing.T) {
+	const threads, each = 4, 3000
+	var mu sync.Mutex
+	seen := make(map[uint64]bool)
+	note := func(id uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[id] || id == 0 {
+			t.Errorf("id %d twice", id)
+		}
+		seen[id] = true
+	}
+	var all []*thread
+	for range threads {
+		th := newThread(plain)
+		all = append(all, th)
+		th.spawn(func() {
+			for i := range each {
+				if i%2 == 0 {
+					note(th.ex.Spawn(func() {}, "", 0).ID())
+				} else {
+					note(th.spawn(func() {}).ID())
+				}
+				if i%64 == 0 {
+					Yield()
+				}
+			}
+		})
+	}
+	for _, th := range all {
+		th.stop()
+	}
+	if len(seen) != threads*each {
+		t.Errorf("%d ids, want %d", len(seen), threads*each)
+	}
+}

@@ -1,0 +1,91 @@
+package coroutine
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestRunQueueModel holds the ring against a slice, through wraps, growth and release.
+func TestRunQueueModel(t *testing.T) {
+	var q runQueue
+	var model []*Coroutine
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 9))
+	for step := range 200_000 {
+		grow := step/20_000%2 == 0 // in waves
+		switch n := rnd.IntN(10); {
+		case n < 4 || grow && n < 6:
+			co := new(Coroutine)
+			q.push(co)
+			model = append(model, co)
+		case len(model) > 0:
+			if got := q.pop(); got != model[0] {
+				t.Fatalf("seed %d, step %d: not the oldest", seed, step)
+			}
+			model = model[1:]
+		default:
+			q.release()
+		}
+		if q.len() != len(model) {
+			t.Fatalf("seed %d: %d queued, want %d", seed, q.len(), len(model))
+		}
+		if front := q.front(); len(model) > 0 && front != model[0] || len(model) == 0 && front != nil {
+			t.Fatalf("seed %d: front is not the oldest", seed)
+		}
+	}
+}
+
+// TestOrderIsFIFO: coroutines start, yield and are made ready in the order in which they came.
+func TestOrderIsFIFO(t *testing.T) {
+	for _, handoff := range []bool{true, false} {
+		on(Config{Idle: 8, Handoff: handoff}, func(ex *Executor) {
+			const n, rounds = 10, 100
+			var order []int
+			for i := range n {
+				ex.Spawn(func() {
+					for range rounds {
+						order = append(order, i)
+						Yield()
+					}
+				}, "", 0)
+			}
+			for len(order) < n*rounds {
+				Yield()
+			}
+			if !slices.IsSorted(order[:n]) {
+				t.Errorf("started in the order %v", order[:n])
+			}
+			for i := n; i < len(order); i++ {
+				if order[i] != order[i-n] {
+					t.Fatalf("handoff %v: order broken at %d: %v", handoff, i, order[i-n:i+1])
+				}
+			}
+			order = order[:0]
+			tickets := make([]announced, n)
+			for i := range n {
+				ex.Spawn(func() {
+					tickets[i] = announced{Current(), Current().Ticket()}
+					Current().Park(ReasonUser)
+					order = append(order, i)
+				}, "", 0)
+			}
+			Yield()
+			for _, i := range []int{3, 1, 4, 0, 5, 9, 2, 6, 8, 7} {
+				tickets[i].co.Ready(tickets[i].ticket, WakeReady)
+			}
+			Yield()
+			if want := []int{3, 1, 4, 0, 5, 9, 2, 6, 8, 7}; !slices.Equal(order, want) {
+				t.Errorf("made ready in the order %v, ran in %v", want, order)
+			}
+		})
+	}
+}
+
+// TestYieldOutside: on an ordinary goroutine Yield is Gosched and Current is nil.
+func TestYieldOutside(t *testing.T) {
+	Yield()
+	if Current() != nil || Here() != nil {
+		t.Error("an ordinary goroutine is a coroutine")
+	}
+}

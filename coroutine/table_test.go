@@ -1,0 +1,179 @@
+package coroutine
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/netco-go/netco/asm"
+)
+
+// look finds g as self finds the calling goroutine.
+func look(g uintptr) *worker { return table.Load().probe(g) }
+
+// TestTableModel enrolls and expels invented goroutines in random order and holds the table against a map: through
+// growth, tombstones and shrinking. Identities are close together, as those of goroutines are.
+func TestTableModel(t *testing.T) {
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 3))
+	model := make(map[uintptr]*worker)
+	var all []uintptr
+	const stride = 0x380 // the runtime's g is about so large
+	check := func() {
+		t.Helper()
+		for i := range uintptr(8000) {
+			g := 1 + i*stride // odd, so no real goroutine's
+			if got, want := look(g), model[g]; got != want {
+				t.Fatalf("seed %d: goroutine %#x: found %p, want %p", seed, g, got, want)
+			}
+		}
+	}
+	add := func() {
+		g := 1 + uintptr(rnd.IntN(8000))*stride
+		if model[g] == nil {
+			model[g] = &worker{g: g}
+			enroll(model[g])
+			all = append(all, g)
+		}
+	}
+	remove := func() {
+		if len(all) == 0 {
+			return
+		}
+		i := rnd.IntN(len(all))
+		g := all[i]
+		all[i] = all[len(all)-1]
+		all = all[:len(all)-1]
+		expel(model[g])
+		delete(model, g)
+	}
+	start := len(table.Load().slots)
+	for range 6000 {
+		add()
+	}
+	check()
+	grown := len(table.Load().slots)
+	if grown < 2*len(model) {
+		t.Errorf("%d slots for %d entries: probing gets long", grown, len(model))
+	}
+	for range 40_000 { // tombstones: as many come as go
+		if rnd.IntN(2) == 0 {
+			add()
+		} else {
+			remove()
+		}
+	}
+	check()
+	if now := table.Load(); len(now.slots) > 4*grown || 2*now.used > len(now.slots) {
+		t.Errorf("%d slots, %d used, %d live after as many came as went; %d before", len(now.slots), now.used, now.live, grown)
+	}
+	for len(all) > 0 {
+		remove()
+		if len(all)%500 == 0 {
+			check()
+		}
+	}
+	check()
+	if end := len(table.Load().slots); end > start && end >= grown {
+		t.Errorf("%d slots are left of %d", end, grown)
+	}
+}
+
+// TestTableAnswersWhileItChanges asks who it is on coroutines and on ordinary goroutines while the table grows and shrinks.
+func TestTableAnswersWhileItChanges(t *testing.T) {
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !stop.Load() {
+			if Current() != nil || Here() != nil {
+				t.Error("an ordinary goroutine is taken for a coroutine")
+				return
+			}
+		}
+	})
+	th := newThread(plain)
+	for range 20 {
+		th.spawn(func() {
+			co := Current()
+			if co == nil {
+				t.Error("a coroutine is not known")
+			}
+			for !stop.Load() {
+				if Current() != co || Here() != &th.ex {
+					t.Error("a coroutine is taken for another")
+					return
+				}
+				Yield()
+			}
+		})
+	}
+	for range scaled(200) {
+		workers := make([]worker, 2000)
+		for i := range workers {
+			workers[i].g = uintptr(i)<<4 | 1
+			enroll(&workers[i])
+		}
+		for i := range workers {
+			expel(&workers[i])
+		}
+	}
+	stop.Store(true)
+	wg.Wait()
+	th.stop()
+}
+
+// TestGoroutineOfACoroutineIsNone starts goroutines inside coroutines.
+func TestGoroutineOfACoroutineIsNone(t *testing.T) {
+	on(plain, func(ex *Executor) {
+		for range 100 {
+			answer := make(chan *Coroutine)
+			go func() { answer <- Current() }()
+			if got := <-answer; got != nil { // stalls the thread, which is sound
+				t.Errorf("a goroutine is taken for coroutine %d", got.ID())
+			}
+			if Current() == nil {
+				t.Error("the coroutine is no longer known")
+			}
+		}
+	})
+}
+
+// TestReusedGoroutineIdentities ends the goroutines of coroutines and starts ordinary ones, which the runtime makes of
+// the same structures: they must not be taken for the coroutines.
+func TestReusedGoroutineIdentities(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // a P keeps a list of its own of ended goroutines
+	used := make(map[uintptr]bool)
+	met := 0
+	for range 50 {
+		on(Config{Idle: 0, Handoff: true}, func(ex *Executor) {
+			for range 20 {
+				ex.Spawn(func() {
+					used[asm.Getg()] = true
+					Yield() // so that none runs on another's goroutine
+				}, "", 0)
+			}
+		})
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		for range 50 {
+			wg.Go(func() {
+				co, here, g := Current(), Here(), asm.Getg()
+				mu.Lock()
+				defer mu.Unlock()
+				if co != nil || here != nil {
+					t.Error("an ordinary goroutine is taken for a coroutine that has ended")
+				}
+				if used[g] {
+					met++
+				}
+			})
+		}
+		wg.Wait()
+	}
+	if met == 0 {
+		t.Error("no identity was used again: the test shows nothing")
+	}
+	t.Logf("%d identities used, %d met again", len(used), met)
+}

@@ -1,0 +1,276 @@
+package coroutine
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"runtime/trace"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// node is heap data to which only a coroutine's stack points.
+type node struct {
+	next *node
+	sum  uint64
+	pad  [4]uint64
+}
+
+func chain(n int, seed uint64) *node {
+	var head *node
+	for i := range n {
+		seed = seed*6364136223846793005 + 1442695040888963407
+		head = &node{next: head, sum: seed + uint64(i)}
+		head.pad = [4]uint64{seed, ^seed, seed << 1, uint64(i)}
+	}
+	return head
+}
+
+// intact reports whether a chain is what chain made.
+func (n *node) intact(length int) bool {
+	for ; n != nil; n = n.next {
+		length--
+		if n.pad[1] != ^n.pad[0] || n.pad[2] != n.pad[0]<<1 || n.sum != n.pad[0]+n.pad[3] || n.pad[3] != uint64(length) {
+			return false
+		}
+	}
+	return length == 0
+}
+
+// deep recurses through depth frames of over a KiB each, holding a chain in each tenth, and switches at the bottom.
+//
+//go:noinline
+func deep(t *testing.T, depth int, at func()) uint64 {
+	var frame [128]uint64
+	frame[depth&127] = uint64(depth)
+	if depth == 0 {
+		at()
+		return frame[0]
+	}
+	var held *node
+	if depth%10 == 0 {
+		held = chain(4, uint64(depth))
+	}
+	r := deep(t, depth-1, at)
+	if frame[depth&127] != uint64(depth) || depth%10 == 0 && !held.intact(4) {
+		t.Error("a deep stack's data is damaged")
+	}
+	return r + frame[depth&127]
+}
+
+// TestTorture switches in every way there is while the collector runs without pause, stacks grow and shrink, memory is given
+// back to the system, and goroutine profiles, CPU profiles and execution traces are taken. What only a coroutine's stack
+// points to must stay whole, and the trace must parse.
+func TestTorture(t *testing.T) {
+	within(t, 2*time.Minute)
+	before := runtime.NumGoroutine()
+	defer debug.SetGCPercent(debug.SetGCPercent(1))
+	dir := t.TempDir()
+	cpu, err := os.Create(filepath.Join(dir, "cpu"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cpu.Close()
+	profiling := pprof.StartCPUProfile(cpu) == nil // not when the tests are profiled themselves
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !stop.Load() {
+			runtime.GC()
+		}
+	})
+	profiles := 0
+	wg.Go(func() {
+		for i := 0; !stop.Load(); i++ {
+			var out bytes.Buffer
+			pprof.Lookup("goroutine").WriteTo(&out, i%3)
+			if i%3 == 2 && !strings.Contains(out.String(), "goroutine ") || out.Len() == 0 {
+				t.Error("no goroutine profile")
+			}
+			profiles++
+			if i%8 == 0 {
+				debug.FreeOSMemory()
+			}
+		}
+	})
+	traces := 0
+	tracePath := filepath.Join(dir, "trace")
+	wg.Go(func() {
+		for first := true; !stop.Load() || first; first = false {
+			f, err := os.Create(tracePath)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if trace.Start(f) == nil {
+				runtime.GC()
+				trace.Stop()
+				traces++
+			}
+			f.Close()
+		}
+	})
+
+	const threads, each = 2, 24
+	rounds := scaled(6000)
+	var all []*thread
+	for n := range threads {
+		th := newThread(Config{Idle: 8, Handoff: n%2 == 0 || !testing.Short()})
+		all = append(all, th)
+		for i := range each {
+			th.spawn(func() { tortured(t, th, i, rounds) })
+		}
+	}
+	switches := uint64(0)
+	for _, th := range all {
+		th.stop()
+		switches += th.ex.Stats.Resumes.Load()
+	}
+	stop.Store(true)
+	wg.Wait()
+	if profiling {
+		pprof.StopCPUProfile()
+		if info, err := cpu.Stat(); err != nil || info.Size() == 0 {
+			t.Errorf("the CPU profile is empty: %v", err)
+		}
+	}
+	t.Logf("%d switches, %d goroutine profiles, %d traces", switches, profiles, traces)
+	waitGoroutines(t, before)
+	parseTrace(t, tracePath)
+}
+
+// tortured is a coroutine that holds data on its stack and does everything in turn.
+func tortured(t *testing.T, th *thread, i, rounds int) {
+	co := Current()
+	mine := chain(8, uint64(i))
+	for r := range rounds {
+		if Current() != co {
+			t.Error("a coroutine runs as another")
+		}
+		switch {
+		case r%8 < 4:
+			Yield()
+		case r%8 < 6:
+			ticket, held := co.Ticket(), chain(3, uint64(r))
+			th.ex.Spawn(func() {
+				if !held.intact(3) {
+					t.Error("what a closure holds is damaged")
+				}
+				co.Ready(ticket, WakeReady)
+			}, "", 0)
+			co.Park(ReasonUser)
+			if !held.intact(3) {
+				t.Error("what a parked coroutine holds is damaged")
+			}
+		case r%64 == 6:
+			deep(t, 70+r%30, Yield)
+		case r%64 == 14:
+			// On a fresh stack, which grows while it runs.
+			th.ex.Spawn(func() {
+				held := chain(3, uint64(r))
+				deep(t, 80, Yield)
+				if !held.intact(3) {
+					t.Error("what was held over a stack's growth is damaged")
+				}
+				if r%128 == 14 {
+					runtime.Goexit()
+				}
+			}, "", 0)
+		case r%64 == 22:
+			ticket := co.Ticket()
+			go co.Ready(ticket, WakeReady) // from another thread
+			co.Park(ReasonUser)
+		}
+		if !mine.intact(8) {
+			t.Error("what a coroutine holds is damaged")
+			return
+		}
+		mine = chain(8, uint64(r))
+	}
+}
+
+// parseTrace has the Go command parse an execution trace: the standard library cannot.
+func parseTrace(t *testing.T, path string) {
+	head, err := os.ReadFile(path)
+	if err != nil || !bytes.HasPrefix(head, []byte("go 1.")) {
+		t.Fatalf("no trace: %.20q %v", head, err)
+	}
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Log("the trace is not parsed: no go command")
+		return
+	}
+	out, err := exec.Command(tool, "tool", "trace", "-d=parsed", path).CombinedOutput()
+	if err != nil {
+		if bytes.Contains(out, []byte("no such tool")) {
+			t.Logf("the trace is not parsed: %s", out)
+			return
+		}
+		t.Fatalf("the trace does not parse: %v\n%.2000s", err, out[max(0, len(out)-2000):])
+	}
+	if !bytes.Contains(out, []byte("StateTransition")) {
+		t.Error("the trace has no transitions")
+	}
+}
+
+// TestStacksGrow recurses to several MiB inside coroutines, some at once, switching at every level of some.
+func TestStacksGrow(t *testing.T) {
+	on(plain, func(ex *Executor) {
+		var depth func(n int, every bool) int
+		depth = func(n int, every bool) int {
+			var frame [64]int
+			frame[n&63] = n
+			if every {
+				Yield()
+			}
+			if n == 0 {
+				Yield()
+				return 0
+			}
+			return depth(n-1, every) + frame[n&63] - n + 1
+		}
+		var handles []Handle
+		for i := range 4 {
+			n := scaled(6000) + 600*i
+			handles = append(handles, ex.Spawn(func() {
+				if got := depth(n, i%2 == 0); got != n {
+					t.Errorf("depth %d, want %d", got, n)
+				}
+			}, "", 0).Handle())
+		}
+		for _, h := range handles {
+			h.Join()
+		}
+	})
+}
+
+// TestNestedSpawns starts a coroutine from a coroutine from a coroutine, far beyond the 128 levels at which libco crashes.
+func TestNestedSpawns(t *testing.T) {
+	on(plain, func(ex *Executor) {
+		const levels = 2000
+		reached := 0
+		var level func(n int)
+		level = func(n int) {
+			if reached = max(reached, n); n == levels {
+				return
+			}
+			if err := ex.Spawn(func() { level(n + 1) }, "", 0).Handle().Join(); err != nil {
+				t.Error(err)
+			}
+		}
+		level(0)
+		if reached != levels {
+			t.Errorf("level %d reached, want %d", reached, levels)
+		}
+		if made := ex.Stats.Made.Load(); made < levels {
+			t.Errorf("%d goroutines for %d coroutines at once", made, levels)
+		}
+	})
+}

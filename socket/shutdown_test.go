@@ -1,0 +1,190 @@
+package socket_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/socket"
+)
+
+// force ends the default Scheduler without any patience.
+func force(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := netco.Shutdown(ctx); err != nil && err != context.Canceled { // nil if draining was enough
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+// startAlone starts the default Scheduler for a test that ends it itself.
+func startAlone(t *testing.T, n int) {
+	t.Helper()
+	if err := netco.Start(netco.Options{Processors: n}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		netco.Shutdown(ctx)
+	})
+}
+
+func noneOpen(t *testing.T) {
+	t.Helper()
+	if n := socket.Open(); n != 0 {
+		t.Errorf("%d sockets are still open", n)
+	}
+}
+
+// TestForcedShutdownEndsWaits: whatever waits for a socket returns ErrShutdown, on coroutines and goroutines, and its socket
+// can be closed.
+func TestForcedShutdownEndsWaits(t *testing.T) {
+	for i, b := range blockers {
+		for _, p := range places {
+			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.name), func(t *testing.T) {
+				startAlone(t, 2)
+				wait, close := b.make(t)
+				k := p.task(func() {
+					if err := wait(); !errors.Is(err, netco.ErrShutdown) {
+						t.Errorf("%s: %v, want ErrShutdown", b.op, err)
+					}
+				})
+				k.untilParked(t, b.reason)
+				if p.name == ordinary.name { // the Scheduler has no coroutine, so it ends in order
+					if err := netco.Shutdown(context.Background()); err != nil {
+						t.Error(err)
+					}
+				} else {
+					force(t)
+				}
+				k.wait(t)
+				if err := wait(); !errors.Is(err, netco.ErrShutdown) {
+					t.Errorf("%s afterwards: %v, want ErrShutdown", b.op, err)
+				}
+				if err := close(); err != nil {
+					t.Error(err)
+				}
+				checkClosed(t, b.op, wait())
+				noneOpen(t)
+			})
+		}
+	}
+}
+
+// TestForcedShutdownEndsQueued: those queued for a connection's read lock cannot be given an error by it, so they unwind, with
+// their deferred calls, and leave the queue in order.
+func TestForcedShutdownEndsQueued(t *testing.T) {
+	startAlone(t, 2)
+	c, _ := withPeer(t)
+	var tasks []*task
+	for i := range 6 {
+		k := places[i%2].task(func() {
+			defer c.Close()
+			c.Read(make([]byte, 1))
+		})
+		reason := coroutine.ReasonLock
+		if i == 0 {
+			reason = coroutine.ReasonRead
+		}
+		k.untilParked(t, reason)
+		tasks = append(tasks, k)
+	}
+	force(t)
+	for _, k := range tasks {
+		k.wait(t)
+	}
+	noneOpen(t)
+}
+
+// TestForcedShutdownOfBusy: coroutines whose operations always succeed at once are told at the yield after a burst. They
+// must not take the connection's lock, or a connection just accepted, with them.
+func TestForcedShutdownOfBusy(t *testing.T) {
+	t.Run("read and write", func(t *testing.T) {
+		startAlone(t, 1)
+		var tasks []*task
+		busy := make(chan struct{}, 4)
+		for range 2 {
+			a, b := pair(t)
+			tasks = append(tasks, onFirst.task(func() {
+				defer a.Close()
+				for buf := make([]byte, 4096); ; {
+					if _, err := a.Write(buf); err != nil {
+						return
+					}
+				}
+			}), onFirst.task(func() {
+				defer b.Close()
+				for i, buf := 0, make([]byte, 100); ; i++ {
+					if _, err := b.Read(buf); err != nil {
+						return
+					}
+					if i == 1000 {
+						busy <- struct{}{}
+					}
+				}
+			}))
+		}
+		for range 2 {
+			await(t, busy, "traffic")
+		}
+		force(t)
+		for _, k := range tasks {
+			k.wait(t)
+		}
+		noneOpen(t)
+	})
+	t.Run("accept", func(t *testing.T) {
+		startAlone(t, 1)
+		l := listen(t)
+		release := hog(t, 0)
+		for range 100 { // more than a burst
+			peer, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer peer.Close()
+		}
+		burst := make(chan struct{})
+		k := onFirst.task(func() {
+			defer l.Close()
+			for n := 0; ; n++ {
+				c, err := l.AcceptConn()
+				if err != nil {
+					return
+				}
+				c.Close()
+				if n == 0 {
+					<-burst // holds the Processor
+				}
+			}
+		})
+		// Another that is always ready makes every yield a real one.
+		other := onFirst.task(func() {
+			for {
+				netco.Yield()
+			}
+		})
+		release()
+		await(t, k.started, "the acceptor")
+		shut := make(chan struct{})
+		go func() {
+			defer close(shut)
+			force(t)
+		}()
+		until(t, "the shutdown to begin", func() bool {
+			_, err := netco.Go(func() {})
+			return err != nil
+		})
+		close(burst)
+		k.wait(t)
+		other.wait(t)
+		await(t, shut, "the shutdown")
+		noneOpen(t)
+	})
+}
