@@ -74,7 +74,8 @@ type Coroutine struct {
 	queued atomic.Bool
 	node   mpsc.Node[Coroutine]
 
-	joiners atomic.Pointer[Waiter] // a stack of waiters through Waiter.next
+	joinMu  sync.Mutex             // held while a waker walks the joiners, too
+	joiners atomic.Pointer[Waiter] // a stack of waiters through Waiter.Link; stores under joinMu
 }
 
 // ID returns a number that no other coroutine of this process has or had; 0 once it has ended.

@@ -35,6 +35,7 @@ type Executor struct {
 	current  counter.Pointer[Coroutine] // read by any thread
 	deadline int64                      // CLOCK_MONOTONIC, when the turn ends whatever the budget
 	stopping bool                       // by force: parks return at once
+	viaLoop  bool                       // every switch passes the loop although the backend could hand over
 
 	host    Host
 	handoff bool // coroutines hand over to one another
@@ -70,6 +71,7 @@ func (ex *Executor) Init(c Config) {
 	ex.host, ex.keep = c.Host, c.Idle
 	ex.chain = c.Handoff
 	ex.handoff = c.Handoff && context.Symmetric()
+	ex.viaLoop = !c.Handoff && context.Symmetric()
 	ex.pool = objpool.New(objpool.Options[Coroutine]{Cap: max(c.Idle, -1)})
 }
 
@@ -229,7 +231,7 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 // Stop makes every park of this executor end at once with WakeShutdown, those under way included. Owner only.
 func (ex *Executor) Stop() {
 	ex.stopping = true
-	ex.handoff, ex.ahead = false, nil // so that Yield looks
+	ex.handoff, ex.viaLoop, ex.ahead = false, false, nil // so that Yield looks
 	for _, w := range ex.workers {
 		if w.co != nil && State(w.co.status.Own()&0xff) == Waiting {
 			ex.Ready(w.co, w.co.ticket, WakeShutdown)
@@ -244,7 +246,7 @@ func (ex *Executor) Stopping() bool { return ex.stopping }
 func (ex *Executor) Wake(w *Waiter) {
 	if w.co != nil && w.co.ex.Load() == ex {
 		w.co.Prefetch()
-		ex.Ready(w.co, w.ticket, WakeReady)
+		ex.Ready(w.co, w.ticket.Load(), WakeReady)
 	} else {
 		w.Wake()
 	}

@@ -98,7 +98,7 @@ func raise(a *atomic.Uint64, to uint64) {
 func TestPingPongHammer(t *testing.T) {
 	within(t, time.Minute)
 	const pairs = 8
-	rounds := scaled(400_000) / pairs
+	rounds := scaled(200_000) / pairs
 	a, b := newThread(plain), newThread(plain)
 	for range pairs {
 		var mu sync.Mutex

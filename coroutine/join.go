@@ -1,6 +1,9 @@
 package coroutine
 
-import "errors"
+import (
+	"errors"
+	"sync/atomic"
+)
 
 // ErrShutdown is returned by waits that were ended because the scheduler is shutting down, and by calls that came
 // after it.
@@ -38,31 +41,45 @@ func (h Handle) Join() error {
 		if h.Done() {
 			h.co.wakeJoiners() // the coroutine may have looked before w was there; w wakes itself
 		}
-		if w.Park(ReasonJoin) == WakeShutdown {
-			h.co.dropJoiner(w)
+		why := w.Park(ReasonJoin)
+		h.co.dropJoiner(w)
+		if why == WakeShutdown && !h.Done() {
 			return ErrShutdown
 		}
 	}
 	return nil
 }
 
+// Waiter.Tag of a joiner.
+const (
+	joinLoose  = iota // in no list, and nobody is about to wake it
+	joinQueued        // in the list, or taken out by a waker that has not done with it
+)
+
 func (co *Coroutine) addJoiner(w *Waiter) {
-	for {
-		w.Link = co.joiners.Load()
-		if co.joiners.CompareAndSwap(w.Link, w) {
-			return
-		}
-	}
+	atomic.StoreUintptr(&w.Tag, joinQueued)
+	co.joinMu.Lock()
+	w.Link = co.joiners.Load()
+	co.joiners.Store(w)
+	co.joinMu.Unlock()
 }
 
 // wakeJoiners wakes everyone queued. Joiners of a later life, and those who were early, queue again.
 func (co *Coroutine) wakeJoiners() {
+	co.joinMu.Lock()
+	defer co.joinMu.Unlock()
 	for w := co.joiners.Swap(nil); w != nil; {
 		next := w.Link
 		w.Wake()
+		atomic.StoreUintptr(&w.Tag, joinLoose) // from here on w is its owner's
 		w = next
 	}
 }
 
-// dropJoiner takes w out after its park was ended by force: the others are woken and queue again.
-func (co *Coroutine) dropJoiner(w *Waiter) { co.wakeJoiners() }
+// dropJoiner makes sure that w is in no list, and in no waker's hands, after its park. If nobody has taken it out, the park
+// ended early or by force: then all are woken, and the others queue again.
+func (co *Coroutine) dropJoiner(w *Waiter) {
+	if atomic.LoadUintptr(&w.Tag) != joinLoose {
+		co.wakeJoiners()
+	}
+}

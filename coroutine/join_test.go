@@ -98,7 +98,7 @@ func TestJoinEndedByForce(t *testing.T) {
 	within(t, time.Minute)
 	const joiners = 200
 	forced, joined := 0, 0
-	for range scaled(300) {
+	for range scaled(120) {
 		stopping, lasting := newThread(plain), newThread(plain)
 		var gate atomic.Bool
 		h := lasting.spawn(func() {
@@ -178,4 +178,22 @@ func TestIDsAreUnique(t *testing.T) {
 	if len(seen) != threads*each {
 		t.Errorf("%d ids, want %d", len(seen), threads*each)
 	}
+}
+
+// TestJoinAfterAWakeLeftOver: a wake that came when its waiter had given up ends the next park early. Before, Join
+// queued itself a second time then, which closed the list to a ring, and the target's end never came to its end.
+func TestJoinAfterAWakeLeftOver(t *testing.T) {
+	within(t, 20*time.Second)
+	on(plain, func(ex *Executor) {
+		co := Current()
+		h := ex.Spawn(func() {
+			for range 3 {
+				Yield()
+			}
+		}, "", 0).Handle()
+		co.Ready(co.Ticket(), WakeReady)
+		if err := h.Join(); err != nil || !h.Done() {
+			t.Errorf("Join: %v, done %v", err, h.Done())
+		}
+	})
 }

@@ -27,7 +27,11 @@ func (co *Coroutine) Park(reason Reason) Wake {
 	}
 	co.setState(Waiting, reason)
 	w := co.w
-	if to := ex.next(); to != &w.ctx { // as worker.leave, here for one return less after the switch
+	to := &ex.loop
+	if ex.runq.tail != ex.runq.head {
+		to = ex.next()
+	}
+	if to != &w.ctx { // as worker.leave, here for one return less after the switch
 		if context.Symmetric() {
 			w.ctx.Switch(to, ex.warm())
 			if w.ctx.Relaying() {

@@ -17,7 +17,7 @@ import (
 // wake has been begun, and checks that no park ends without one, that none with one lasts beyond the delivery
 // of everything under way, and that every coroutine ends. NETCO_SEED repeats a run.
 func TestSimulation(t *testing.T) {
-	seeds := make([]uint64, scaled(500))
+	seeds := make([]uint64, scaled(300))
 	for i := range seeds {
 		seeds[i] = rand.Uint64()
 	}

@@ -119,7 +119,7 @@ func TestTorture(t *testing.T) {
 	})
 
 	const threads, each = 2, 24
-	rounds := scaled(6000)
+	rounds := scaled(4000)
 	var all []*thread
 	for n := range threads {
 		th := newThread(Config{Idle: 8, Handoff: n%2 == 0 || !testing.Short()})

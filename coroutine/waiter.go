@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/counter"
 )
 
 // Waiter is one parked coroutine or goroutine as a lock or a socket queues it: it makes both look alike to whoever
@@ -14,8 +15,10 @@ import (
 // it out and Wake it; a waiter whose Park was ended otherwise (timeout, shutdown) takes itself out before it
 // releases, under whatever guards the place it was published in.
 type Waiter struct {
-	co     *Coroutine    // nil for an ordinary goroutine; constant
-	ticket uint64        // the park it is prepared for
+	co *Coroutine // nil for an ordinary goroutine; constant
+	// ticket is the park it is prepared for. Its owner writes it; who took the waiter out as its park ended otherwise may
+	// read it late, and so wake a later park early.
+	ticket counter.Counter
 	sema   chan struct{} // goroutines only, capacity 1
 
 	// Link and Tag are for the place in which it is queued.
@@ -29,7 +32,7 @@ var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{sema: make(cha
 // one place at a time; an ordinary goroutine gets one from a pool. It does not allocate for a coroutine.
 func AcquireWaiter() *Waiter {
 	if w := self(); w != nil && w.co != nil {
-		w.co.waiter.ticket = w.co.ticket
+		w.co.waiter.ticket.Set(w.co.ticket)
 		return &w.co.waiter
 	}
 	return goroutineWaiters.Get().(*Waiter)
@@ -46,7 +49,7 @@ func (w *Waiter) Release() {
 // Prepare readies the waiter for another Park of the same caller.
 func (w *Waiter) Prepare() {
 	if w.co != nil {
-		w.ticket = w.co.ticket
+		w.ticket.Set(w.co.ticket)
 	}
 }
 
@@ -88,7 +91,7 @@ func (w *Waiter) Drain() {
 // Wake ends the Park, from any thread, also before it has begun.
 func (w *Waiter) Wake() {
 	if w.co != nil {
-		w.co.Ready(w.ticket, WakeReady)
+		w.co.Ready(w.ticket.Load(), WakeReady)
 		return
 	}
 	w.sema <- struct{}{}

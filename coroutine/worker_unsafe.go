@@ -41,15 +41,33 @@ func (ex *Executor) newWorker() *worker {
 	return w
 }
 
-// main runs one coroutine after the other until the worker is not needed.
+// main runs one coroutine after the other until the worker is not needed. It switches by itself and not in a function of its
+// own, for one return less after the switch.
 func (w *worker) main() {
 	w.g = w.ctx.G()
 	enroll(w)
-	defer w.finish() // also when a Goexit unwinds the goroutine
+	defer w.finish() // also when a Goexit unwinds the goroutine, see call
+	ex := w.ex
 	for {
 		w.call()
-		if !w.again() {
+		w.end()
+		if w.chain() {
+			continue
+		}
+		if len(ex.idle) >= ex.keep {
 			return
+		}
+		ex.idle = append(ex.idle, w)
+		if context.Symmetric() {
+			w.ctx.Switch(ex.next(), ex.warm())
+			if w.ctx.Relaying() {
+				w.ctx.PassOn()
+			}
+		} else {
+			w.ctx.Suspend(&ex.loop)
+		}
+		if w.co == nil {
+			return // resumed by Trim
 		}
 	}
 }
@@ -61,6 +79,24 @@ func (w *worker) finish() {
 	}
 	w.retire()
 	w.exit()
+}
+
+// chain takes on the next coroutine of the run queue if it has not started: it then runs right here, on this warm stack,
+// without a switch.
+func (w *worker) chain() bool {
+	ex := w.ex
+	co := ex.runq.front()
+	if co == nil || co.w != nil || !ex.chain || ex.budget <= 0 || ex.attention.Load() {
+		return false
+	}
+	ex.runq.pop()
+	ex.look()
+	if ex.budget--; ex.budget&(clockEvery-1) == 0 {
+		ex.checkClock()
+	}
+	ex.current.Set(co)
+	w.co, co.w = co, w
+	return true
 }
 
 // call runs the coroutine's function and deals with a panic. It does not return if a Goexit ended the coroutine, nor if
@@ -79,31 +115,6 @@ func (w *worker) call() {
 	returned = true
 }
 
-// again ends the coroutine and waits for the next one to run; false means that the worker is to end.
-func (w *worker) again() bool {
-	ex := w.ex
-	w.end()
-	if ex.chain && ex.budget > 0 && !ex.attention.Load() {
-		if co := ex.runq.front(); co != nil && co.w == nil {
-			// It has not started: it runs right here, on this warm stack, without a switch.
-			ex.runq.pop()
-			ex.look()
-			if ex.budget--; ex.budget&(clockEvery-1) == 0 {
-				ex.checkClock()
-			}
-			ex.current.Set(co)
-			w.co, co.w = co, w
-			return true
-		}
-	}
-	if len(ex.idle) >= ex.keep {
-		return false
-	}
-	ex.idle = append(ex.idle, w)
-	w.leave()
-	return w.co != nil
-}
-
 // end marks the coroutine as ended, wakes who joined it, and gives its struct back.
 func (w *worker) end() {
 	co, ex := w.co, w.ex
@@ -120,19 +131,6 @@ func (w *worker) end() {
 	ex.Stats.Ended.Inc()
 	ex.Stats.Live.Set(ex.Stats.Live.Own() - 1)
 	ex.pool.Put(co)
-}
-
-// leave gives the thread to the next ready coroutine or to the loop; it returns when w is given the thread again.
-func (w *worker) leave() {
-	ex := w.ex
-	if !context.Symmetric() {
-		w.ctx.Suspend(&ex.loop)
-	} else if to := ex.next(); to != &w.ctx {
-		w.ctx.Switch(to, ex.warm())
-		if w.ctx.Relaying() {
-			w.ctx.PassOn()
-		}
-	}
 }
 
 // exit makes the end of the worker's goroutine safe. The runtime will resume who sits in its home slot. If that is a worker

@@ -3,8 +3,8 @@
 
 // Register entry, behind the func value yield: func(unused uintptr)
 //
-// What yieldGo does in the common case: the run queue's oldest has started, there is budget, and nothing has come for the
-// loop. In assembly because it ends in a jump, not a call: the switch then returns straight to who called Yield, and that
+// What yieldGo does in the common cases: the run queue's oldest has started, there is budget, and nothing has come for the
+// loop; or every switch passes the loop. In assembly because it ends in a jump, not a call: the switch then returns straight to who called Yield, and that
 // is one mispredicted return (5 ns of 35) less. docs/RATIONALE.md, "Yield in assembly".
 //
 // In:   R14 = g, X15 = 0 (Go's register ABI).
@@ -29,7 +29,7 @@ TEXT ·yieldEntry(SB), NOSPLIT|NOFRAME, $0-0
 	TESTQ SI, SI
 	JEQ  slow
 	TESTQ BX, BX
-	JEQ  slow
+	JEQ  behind
 	TESTQ $(const_clockEvery-1), DI
 	JEQ  slow
 	CMPL Executor_attention(R8), $0
@@ -61,8 +61,29 @@ TEXT ·yieldEntry(SB), NOSPLIT|NOFRAME, $0-0
 	CMOVQEQ AX, CX            // nothing to warm: the running one
 	MOVQ ·switchPC(SB), DI
 	JMP  DI
+
+behind:                           // nobody to hand over to: with viaLoop, queue up and give the thread to the loop
+	CMPB Executor_viaLoop(R8), $0
+	JEQ  slow
+	MOVQ (Executor_runq+runQueue_head)(R8), R11
+	MOVQ (Executor_runq+runQueue_tail)(R8), R12
+	MOVQ R12, DX
+	SUBQ R11, DX
+	CMPQ DX, (Executor_runq+runQueue_buf+8)(R8) // the length of the ring
+	JEQ  slow                 // full
+	MOVQ (Executor_runq+runQueue_buf)(R8), R9
+	MOVQ (Executor_runq+runQueue_mask)(R8), R10
+	ANDQ R12, R10
+	MOVQ SI, (R9)(R10*8)
+	INCQ R12
+	MOVQ R12, (Executor_runq+runQueue_tail)(R8)
+	LEAQ Executor_loop(R8), BX
+	MOVQ AX, CX
+	MOVQ ·switchPC(SB), DI
+	JMP  DI
 slow:
-	JMP  ·yieldGo(SB)
+	MOVQ ·yieldGoPC(SB), DI
+	JMP  DI
 
 DATA ·yieldEntryPC(SB)/8, $·yieldEntry(SB)
 GLOBL ·yieldEntryPC(SB), RODATA, $8

@@ -3,8 +3,8 @@
 
 // Register entry, behind the func value yield: func(unused uintptr)
 //
-// What yieldGo does in the common case: the run queue's oldest has started, there is budget, and nothing has come for the
-// loop. In assembly because it ends in a jump, not a call: the switch then returns straight to who called Yield, and that
+// What yieldGo does in the common cases: the run queue's oldest has started, there is budget, and nothing has come for the
+// loop; or every switch passes the loop. In assembly because it ends in a jump, not a call: the switch then returns straight to who called Yield, and that
 // is one mispredicted return less. docs/RATIONALE.md, "Yield in assembly".
 //
 // In:   R28 = g, R30 = the return address in who called Yield (Go's register ABI).
@@ -28,7 +28,7 @@ TEXT ·yieldEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD Executor_ahead(R8), R1
 	MOVD Executor_budget(R8), R7
 	CBZ  R6, slow
-	CBZ  R1, slow
+	CBZ  R1, behind
 	TST  $(const_clockEvery-1), R7
 	BEQ  slow
 	MOVWU Executor_attention(R8), R2
@@ -58,8 +58,29 @@ TEXT ·yieldEntry(SB), NOSPLIT|NOFRAME, $0-0
 	CSEL EQ, R0, R2, R2       // nothing to warm: the running one
 	MOVD ·switchPC(SB), R4
 	B    (R4)
+
+behind:                           // nobody to hand over to: with viaLoop, queue up and give the thread to the loop
+	MOVBU Executor_viaLoop(R8), R2
+	CBZ  R2, slow
+	MOVD (Executor_runq+runQueue_head)(R8), R11
+	MOVD (Executor_runq+runQueue_tail)(R8), R12
+	SUB  R11, R12, R3
+	MOVD (Executor_runq+runQueue_buf+8)(R8), R4 // the length of the ring
+	CMP  R4, R3
+	BEQ  slow                 // full
+	MOVD (Executor_runq+runQueue_buf)(R8), R9
+	MOVD (Executor_runq+runQueue_mask)(R8), R10
+	AND  R12, R10, R10
+	MOVD R6, (R9)(R10<<3)
+	ADD  $1, R12
+	MOVD R12, (Executor_runq+runQueue_tail)(R8)
+	MOVD $Executor_loop(R8), R1
+	MOVD R0, R2
+	MOVD ·switchPC(SB), R4
+	B    (R4)
 slow:
-	B    ·yieldGo(SB)
+	MOVD ·yieldGoPC(SB), R4
+	B    (R4)
 
 DATA ·yieldEntryPC(SB)/8, $·yieldEntry(SB)
 GLOBL ·yieldEntryPC(SB), RODATA, $8

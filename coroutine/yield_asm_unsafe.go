@@ -3,6 +3,7 @@
 package coroutine
 
 import (
+	"reflect"
 	"unsafe"
 
 	"github.com/netco-go/netco/asm"
@@ -14,7 +15,9 @@ func yieldEntry()
 var (
 	yieldEntryPC uintptr // set by the assembler, never written
 
-	switchPC = asm.SwitchPC() // what yieldEntry jumps to
+	// What yieldEntry jumps to: register entries, since the stack entry of a Go function would be one more return.
+	switchPC  = asm.SwitchPC()
+	yieldGoPC = reflect.ValueOf(yieldGo).Pointer()
 )
 
 // The assembly takes a worker's address for that of its frame, and an atomic or relaxed word's for that of its value.

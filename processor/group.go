@@ -30,10 +30,10 @@ type Group struct {
 	active   atomic.Int64
 	spinners atomic.Int32
 	panics   atomic.Uint64
+	turns    atomic.Uint32 // rotates placement among many
 
 	mu    sync.Mutex
 	quiet chan struct{} // closed when active reaches 0, then replaced; under mu
-	turns uint32        // rotates placement among many; under no guard, a lost update is harmless
 }
 
 // NewGroup returns a group without members.

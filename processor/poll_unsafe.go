@@ -228,7 +228,7 @@ func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (
 	} else {
 		wake = w.ParkUntil(reason, d)
 	}
-	if wake != coroutine.WakeReady {
+	if wake != coroutine.WakeReady || g.w.Load() == w { // the latter: woken early, by a wake for a wait that gave up
 		g.retract(w)
 	}
 	w.Release()

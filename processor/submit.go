@@ -13,6 +13,7 @@ import (
 //	submitted → adopted by its owner, or stolen by another, either of which makes it ready there
 type submissions struct {
 	waiting atomic.Int32 // how many, both kinds; may be read without mu
+	offered atomic.Int32 // how many in open; may be read without mu
 
 	mu     sync.Mutex
 	open   []submission // FIFO; under mu
@@ -35,18 +36,18 @@ func (p *Processor) load() int {
 // Place returns the least loaded Processor of the group. The caller's own is preferred unless another has at least two
 // coroutines fewer. Among more than 16 members, four that rotate are compared.
 func (g *Group) Place(self *Processor) *Processor {
-	candidates := g.members
-	if len(candidates) > exact {
-		g.turns += 4
-		i := int(g.turns) % (len(candidates) - 4)
-		candidates = candidates[i : i+4]
+	n, first, looks := len(g.members), 0, len(g.members)
+	if n > exact {
+		looks = 4
+		first = int(g.turns.Add(uint32(looks))) % n
 	}
 	best := self
 	bestLoad := 0
 	if self != nil {
 		bestLoad = self.load() - 1
 	}
-	for _, p := range candidates {
+	for i := range looks {
+		p := g.members[(first+i)%n]
 		if l := p.load(); best == nil || l < bestLoad {
 			best, bestLoad = p, l
 		}
@@ -76,6 +77,7 @@ func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr
 		p.sub.pinned = append(p.sub.pinned, s)
 	} else {
 		p.sub.open = append(p.sub.open, s)
+		p.sub.offered.Add(1)
 	}
 	open := len(p.sub.open)
 	p.sub.waiting.Add(1)
@@ -91,9 +93,6 @@ func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr
 
 // callThief wakes one sleeping Processor of the group, which will look for something to steal.
 func (p *Processor) callThief() {
-	if len(p.group.members) > exact {
-		p.group.turns++
-	}
 	for _, q := range p.group.members {
 		if q != p && q.ep.Sleeping() && q.ep.Ring() {
 			return
@@ -106,9 +105,11 @@ func (p *Processor) adopt(n int) {
 	p.sub.mu.Lock()
 	var taken [turnStarts]submission
 	k := take(&p.sub.pinned, taken[:n])
+	pinned := k
 	k += take(&p.sub.open, taken[k:n])
-	p.sub.waiting.Add(int32(-k))
 	p.welcomeLocked(taken[:k])
+	p.sub.offered.Add(int32(pinned - k))
+	p.sub.waiting.Add(int32(-k))
 	p.sub.mu.Unlock()
 }
 
@@ -127,8 +128,8 @@ func take(q *[]submission, into []submission) int {
 	return n
 }
 
-// welcomeLocked adopts coroutines taken from a queue whose mu is held, so that the queue's Processor cannot conclude
-// meanwhile that nothing is left anywhere.
+// welcomeLocked adopts coroutines taken from a queue whose mu is held. The queue's waiting is lowered after it, so that its
+// Processor cannot conclude meanwhile that nothing is left anywhere.
 func (p *Processor) welcomeLocked(taken []submission) {
 	for _, s := range taken {
 		switch {
@@ -149,7 +150,7 @@ func (p *Processor) steal() bool {
 	var victim *Processor
 	most := int32(0)
 	for _, q := range p.group.members {
-		if n := q.sub.waiting.Load(); q != p && n > most {
+		if n := q.sub.offered.Load(); q != p && n > most {
 			victim, most = q, n
 		}
 	}
@@ -160,8 +161,9 @@ func (p *Processor) steal() bool {
 	v.mu.Lock()
 	var taken [turnStarts]submission
 	k := take(&v.open, taken[:min((len(v.open)+1)/2, turnStarts)])
-	v.waiting.Add(int32(-k))
 	p.welcomeLocked(taken[:k])
+	v.offered.Add(int32(-k))
+	v.waiting.Add(int32(-k))
 	v.mu.Unlock()
 	if k == 0 {
 		return false

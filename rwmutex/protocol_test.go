@@ -27,12 +27,12 @@ func TestEveryOrder(t *testing.T) {
 		{programs: "W! W!", early: 1},
 		{programs: "W W R"},
 		{programs: "R R W"},
-		{programs: "W R! W!"},
+		{programs: "W R! W!", long: true},
 		{programs: "R W! R"},
-		{programs: "R W! R!", early: 1},
+		{programs: "R W! R!", early: 1, long: true},
 		{programs: "W R R!"},
 		{programs: "S S W"},
-		{programs: "S W SW", early: 1},
+		{programs: "S W SW", early: 1, long: true},
 		{programs: "w W R"},
 		{programs: "r W R"},
 		{programs: "rw WR"},
@@ -41,6 +41,8 @@ func TestEveryOrder(t *testing.T) {
 		{programs: "x R W"},
 		{programs: "xx R W"},
 		{programs: "x R W!"},
+		{programs: "x R R W"},
+		{programs: "xx R W R!", long: true},
 		{programs: "y R R"},
 		{programs: "W W R", early: 1, long: true},
 		{programs: "R R W", early: 1, long: true},
@@ -79,7 +81,7 @@ func explore(t *testing.T, programs []string, early int) (states, paths int) {
 		prev := -1
 		for i := 0; ; i++ {
 			if i > 0 {
-				w.do(path[i-1])
+				w.do(&path[i-1])
 			}
 			if i < len(path)-1 {
 				continue // been there
@@ -150,7 +152,7 @@ func replay(programs []string, early int, path []move) string {
 	for _, mv := range path {
 		th := w.threads[mv.thread]
 		fmt.Fprintf(&b, "\n  thread %d, %s %d: %s%s", th.id, th.program, th.pos, th.at.op, mv.how)
-		w.do(mv)
+		w.do(&mv)
 		fmt.Fprintf(&b, "\t-> state %#x, queue %v", uint64(w.m.state.Load()), w.queue())
 	}
 	return b.String()

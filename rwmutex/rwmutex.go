@@ -51,9 +51,14 @@ func (m *RWMutex) RLock() {
 func (m *RWMutex) RUnlock() {
 	if goruntime.RaceEnabled {
 		m.raceRUnlock()
-	} else if s := m.state.Load(); s <= 0 || !m.state.CompareAndSwap(s, s-1) {
-		m.runlockSlow()
+		return
 	}
+	for s := m.state.Load(); s > 0; s = m.state.Load() {
+		if m.state.CompareAndSwap(s, s-1) {
+			return
+		}
+	}
+	m.runlockSlow()
 }
 
 // TryLock locks m for writing if nobody holds it or is about to, and reports whether it did. Does not park.

@@ -11,7 +11,10 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
+
+func TestMain(m *testing.M) { testenv.Main(m) }
 
 // waiting returns how many are in m's queue.
 func (m *RWMutex) waiting() (n int) {
@@ -167,7 +170,7 @@ func TestOrder(t *testing.T) {
 				m.RLock()
 			}
 			in := make(chan byte)
-			out := make(chan struct{})
+			out, done := make(chan struct{}), make(chan struct{})
 			for i := range len(c.queue) {
 				go func() {
 					if kind := c.queue[i]; kind == 'W' {
@@ -181,7 +184,7 @@ func TestOrder(t *testing.T) {
 						<-out
 						m.RUnlock()
 					}
-					out <- struct{}{}
+					done <- struct{}{}
 				}()
 				m.awaitWaiting(i + 1)
 			}
@@ -205,7 +208,7 @@ func TestOrder(t *testing.T) {
 					out <- struct{}{}
 				}
 				for range group {
-					<-out
+					<-done
 				}
 			}
 			m.checkFree(t)

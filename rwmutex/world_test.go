@@ -1,9 +1,11 @@
 package rwmutex
 
 import (
+	"encoding/binary"
 	"fmt"
 	"iter"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -47,7 +49,7 @@ type simThread struct {
 	prepared int  // the ticket that a wake would be for
 	woken    bool
 	waking   *coroutine.Waiter // whom it woke last in this operation
-	how      how               // its present move
+	move     move              // its present one
 	seen     int64             // what it last loaded: its local variables are a function of this and where it is
 }
 
@@ -65,10 +67,11 @@ const (
 	opWake  op = "wake"
 )
 
-// move is one step of one thread. how is how its park ends.
+// move is one step of one thread.
 type move struct {
 	thread int
-	how    how
+	how    how    // its park ends
+	pc     uint64 // where it led, if it has been made before: finding that out takes most of the time
 }
 
 type how string
@@ -196,11 +199,13 @@ func (w *world) resume(t *simThread) {
 // pause is called on a thread: it stands before an access until it is resumed.
 func (w *world) pause(op op, who *coroutine.Waiter) {
 	t := w.running
-	var pcs [16]uintptr
-	n := runtime.Callers(2, pcs[:])
-	h := uint64(14695981039346656037) // FNV
-	for _, pc := range pcs[:n] {
-		h = (h ^ uint64(pc)) * 1099511628211
+	h := t.move.pc
+	if h == 0 {
+		h = 14695981039346656037 // FNV
+		var pcs [16]uintptr
+		for _, pc := range pcs[:runtime.Callers(2, pcs[:])] {
+			h = (h ^ uint64(pc)) * 1099511628211
+		}
 	}
 	if !t.yield(at{op, h, who}) {
 		panic(abandoned{})
@@ -237,7 +242,7 @@ func (w *world) park(wt *coroutine.Waiter) coroutine.Wake {
 	w.pause(opPark, nil)
 	t.ticket++
 	t.woken = false
-	if t.how == shutdown {
+	if t.move.how == shutdown {
 		return coroutine.WakeShutdown
 	}
 	return coroutine.WakeReady
@@ -273,39 +278,42 @@ func (w *world) moves() (all []move) {
 		case t.ended:
 		case t.kind() == 'x' && w.reading(): // it would be that reader's
 		case t.at.op != opPark || t.woken:
-			all = append(all, move{i, onward})
+			all = append(all, move{thread: i, how: onward})
 		default:
 			if t.doomed {
-				all = append(all, move{i, shutdown})
+				all = append(all, move{thread: i, how: shutdown})
 			}
 			if w.early > 0 {
-				all = append(all, move{i, earlyEnd})
+				all = append(all, move{thread: i, how: earlyEnd})
 			}
 		}
 	}
 	return all
 }
 
-// reading reports whether a reader has the lock.
+// reading reports whether a reader has the lock, so that an RUnlock too many could take it away.
 func (w *world) reading() bool {
 	for _, t := range w.threads {
 		if t.holds || !t.ended && strings.IndexByte("RS", t.kind()) >= 0 && t.waiter.Tag >= tagGranted {
 			return true
 		}
 	}
-	return false
+	return w.m.state.Load() > 0 // visitors of an open lock are as good as in
 }
 
 // do makes a move and checks what must always be.
-func (w *world) do(mv move) {
+func (w *world) do(mv *move) {
 	t := w.threads[mv.thread]
 	before := w.queue()
 	insideBefore := w.inside
-	t.how = mv.how
+	stateBefore := w.m.state.Load()
+	misused := !t.ended && t.kind() == 'x' && stateBefore < 0 && stateBefore&hasWriter != 0
+	t.move = *mv
 	if mv.how == earlyEnd {
 		w.early--
 	}
 	w.resume(t)
+	mv.pc = t.at.pc
 	if t.leaves && t.at.op != opLoad && t.at.op != opSwap { // its swap has succeeded
 		t.holds, t.leaves = false, false
 	}
@@ -317,6 +325,9 @@ func (w *world) do(mv move) {
 	entered := w.inside.readers > insideBefore.readers || w.inside.writers > insideBefore.writers
 	if w.inside.writers > 1 || w.inside.writers == 1 && w.inside.readers > 0 {
 		w.fail("%d writers and %d readers are inside", w.inside.writers, w.inside.readers)
+	}
+	if misused && w.m.state.Load() != stateBefore {
+		w.fail("RUnlock while a writer is in changed the state")
 	}
 	if entered && !t.queued && len(before) > 0 {
 		w.fail("thread %d went in past the queue %v", t.id, before)
@@ -344,7 +355,7 @@ func (w *world) checkOrder(t *simThread, before, after []int) {
 			break
 		}
 	}
-	if granted < 0 || fmt.Sprint(before[granted:]) != fmt.Sprint(after) {
+	if granted < 0 || !slices.Equal(before[granted:], after) {
 		w.fail("the queue went from %v to %v", before, after)
 		return
 	}
@@ -397,19 +408,36 @@ func (w *world) stuck() string {
 
 // key appends what distinguishes this state of the world from others.
 func (w *world) key(b []byte) []byte {
-	b = fmt.Appendf(b, "%x %x %d %v", w.m.state.Load(), w.m.guard.held.Load(), w.early, w.queue())
+	put := func(v uint64) { b = binary.LittleEndian.AppendUint64(b, v) }
+	is := func(v bool) {
+		if v {
+			b = append(b, 1)
+		} else {
+			b = append(b, 0)
+		}
+	}
+	who := func(wt *coroutine.Waiter) {
+		if t := w.owner(wt); t != nil {
+			b = append(b, byte(t.id))
+		} else {
+			b = append(b, 255)
+		}
+	}
+	put(uint64(w.m.state.Load()))
+	b = append(b, byte(w.m.guard.held.Load()), byte(w.early))
+	who(w.m.queue.head)
 	for _, t := range w.threads {
-		b = fmt.Appendf(b, "|%d %x %x %t%t%t%t%t", t.pos, t.at.pc, t.seen, t.holds, t.ended, t.waiting, t.woken, t.queued)
-		b = fmt.Appendf(b, " %d %d", t.waiter.Tag, t.ticket-t.prepared)
-		if t.waiter.Link != nil {
-			b = fmt.Appendf(b, ">%d", w.owner(t.waiter.Link).id)
-		}
-		for _, wt := range []*coroutine.Waiter{t.at.wake, t.waking} {
-			if wt != nil {
-				b = fmt.Appendf(b, "!%d", w.owner(wt).id)
-			}
-			b = append(b, ';')
-		}
+		put(t.at.pc)
+		put(uint64(t.seen))
+		b = append(b, byte(t.pos), byte(t.waiter.Tag), byte(t.ticket-t.prepared))
+		is(t.holds)
+		is(t.ended)
+		is(t.waiting)
+		is(t.woken)
+		is(t.queued)
+		who(t.waiter.Link)
+		who(t.at.wake)
+		who(t.waking)
 	}
 	return b
 }

@@ -120,12 +120,31 @@ func (k *task) untilParked(t testing.TB, reason coroutine.Reason) {
 	t.Helper()
 	await(t, k.started, "the task to start")
 	until(t, "the task to park", func() bool {
-		if k.co != nil {
-			return k.co.State() == coroutine.Waiting && k.co.Reason() == reason
+		if k.over() {
+			t.Fatalf("the task has ended instead of waiting for %v", reason)
 		}
-		_, mine, _ := bytes.Cut(stacks(), []byte(k.id))
-		return bytes.HasPrefix(mine, []byte("[chan receive")) || bytes.HasPrefix(mine, []byte("[select"))
+		return k.parked(reason)
 	})
+}
+
+// parked reports whether the task waits for the given reason, on a goroutine for any.
+func (k *task) parked(reason coroutine.Reason) bool {
+	<-k.started
+	if k.co != nil {
+		return k.co.State() == coroutine.Waiting && k.co.Reason() == reason
+	}
+	_, mine, _ := bytes.Cut(stacks(), []byte(k.id))
+	return bytes.HasPrefix(mine, []byte("[chan receive")) || bytes.HasPrefix(mine, []byte("[select"))
+}
+
+// over reports whether the task has ended.
+func (k *task) over() bool {
+	select {
+	case <-k.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // until waits for a condition that nobody announces.

@@ -110,7 +110,7 @@ func TestPeerNeverReads(t *testing.T) {
 // busy one let the others run and the Processor looked for events.
 func TestNobodyStarves(t *testing.T) {
 	for _, c := range []struct{ size, total, least int }{
-		{1, 100 << 10, 25}, // many small reads
+		{1, 100 << 10, 15}, // many small reads
 		{128 << 10, 256 << 20, 8},
 	} {
 		t.Run(fmt.Sprintf("reads of %d", c.size), func(t *testing.T) {

@@ -31,14 +31,17 @@ func base(p []byte) unsafe.Pointer {
 // had no more at that moment.
 func TryRecv(fd int, p []byte) (got int, emptied bool, failed syscall.Errno) {
 	n := min(len(p), MaxIO)
-	if injector.Load() != nil {
-		limit, errno := injected(Recv, fd, n)
-		if errno != 0 {
-			return 0, false, errno
-		}
-		n = limit
-	}
 	for {
+		if injector.Load() != nil {
+			limit, errno := injected(Recv, fd, n)
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, false, errno
+			}
+			n = limit
+		}
 		r, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)), uintptr(n), unix.MSG_DONTWAIT, 0, 0)
 		if errno == 0 {
 			if goruntime.RaceEnabled {
@@ -57,18 +60,21 @@ func TryRecv(fd int, p []byte) (got int, emptied bool, failed syscall.Errno) {
 // EAGAIN if it takes nothing.
 func TrySend(fd int, p []byte) (int, syscall.Errno) {
 	n := min(len(p), MaxIO)
-	if injector.Load() != nil {
-		limit, errno := injected(Send, fd, n)
-		if errno != 0 {
-			return 0, errno
-		}
-		n = limit
-	}
 	if goruntime.RaceEnabled {
 		goruntime.RaceReadRange(base(p), n)
 		goruntime.RaceRelease(unsafe.Pointer(&ioSync))
 	}
 	for {
+		if injector.Load() != nil {
+			limit, errno := injected(Send, fd, n)
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, errno
+			}
+			n = limit
+		}
 		r, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)), uintptr(n),
 			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 		if errno == 0 {
@@ -83,12 +89,16 @@ func TrySend(fd int, p []byte) (int, syscall.Errno) {
 // TryAccept accepts a connection if one is waiting; the new fd is non-blocking and closed on exec. It leaves the
 // peer's address in from.
 func TryAccept(fd int, from *RawAddr) (int, syscall.Errno) {
-	if injector.Load() != nil {
-		if _, errno := injected(Accept, fd, 1); errno != 0 {
-			return -1, errno
-		}
-	}
 	for {
+		if injector.Load() != nil {
+			_, errno := injected(Accept, fd, 1)
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return -1, errno
+			}
+		}
 		size := uint32(unsafe.Sizeof(*from))
 		r, _, errno := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(from)),
 			uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)

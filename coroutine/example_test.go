@@ -1,0 +1,58 @@
+package coroutine_test
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// host is what an executor needs around it. A Processor has an inbox and timers here.
+type host struct{}
+
+func (host) Post(*coroutine.Coroutine) { panic("nobody wakes from another thread") }
+func (host) ParkUntil(*coroutine.Coroutine, coroutine.Reason, int64) coroutine.Wake {
+	panic("no timers")
+}
+func (host) Panicked(*coroutine.Coroutine, any, []byte) bool { return false }
+
+// An executor on the calling goroutine: one coroutine parks, another makes it ready.
+func Example() {
+	var ex coroutine.Executor
+	ex.Init(coroutine.Config{Host: host{}, Idle: 4, Handoff: true})
+	ex.Enter()
+	ex.Spawn(func() {
+		w := coroutine.AcquireWaiter() // published to who will wake it
+		ex.Spawn(func() {
+			fmt.Println("waking")
+			w.Wake()
+		}, "waker", 0)
+		w.Park(coroutine.ReasonUser)
+		w.Release()
+		fmt.Println("woken")
+	}, "sleeper", 0)
+	for ex.Stats.Live.Load() > 0 {
+		ex.Run(256, math.MaxInt64)
+	}
+	ex.Leave()
+	// Output:
+	// waking
+	// woken
+}
+
+func ExampleHandle_Join() {
+	var ex coroutine.Executor
+	ex.Init(coroutine.Config{Host: host{}, Idle: 4, Handoff: true})
+	ex.Enter()
+	ex.Spawn(func() {
+		h := ex.Spawn(func() { fmt.Println("first") }, "", 0).Handle()
+		fmt.Println(h.Join(), h.Done())
+	}, "", 0)
+	for ex.Stats.Live.Load() > 0 {
+		ex.Run(256, math.MaxInt64)
+	}
+	ex.Leave()
+	// Output:
+	// first
+	// <nil> true
+}

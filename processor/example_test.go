@@ -1,0 +1,36 @@
+package processor_test
+
+import (
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/netco-go/netco/processor"
+)
+
+// A group of one Processor. Package scheduler does this, and more, for any number.
+func Example() {
+	g := processor.NewGroup(nil)
+	p, err := processor.New(processor.Config{Group: g, CPU: -1, LockThread: true, Idle: 16, Handoff: true,
+		BufferSize: 4096, Logger: zap.NewNop()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := p.Start(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	h := p.Submit(nil, func() {
+		processor.Sleep(1)
+		fmt.Println("on processor", processor.Here().Index())
+	}, "sleeper", 0, true)
+	h.Join()
+	<-g.Quiet()
+	g.Advance(processor.Stopped)
+	<-p.Ended()
+	fmt.Println(processor.Here() == nil)
+	// Output:
+	// on processor 0
+	// true
+}

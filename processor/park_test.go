@@ -1,0 +1,386 @@
+package processor
+
+import (
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+func TestSleep(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 1)
+	for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond, 100 * time.Microsecond, 3 * time.Millisecond} {
+		on(t, g.members[0], func() {
+			start := clock.Now()
+			Sleep(d)
+			if took := clock.Now() - start; took < int64(d) || took > int64(max(d, 0)+2*time.Second) {
+				t.Errorf("Sleep(%v) took %v", d, time.Duration(took))
+			}
+		})
+		start := time.Now()
+		Sleep(d) // on an ordinary goroutine
+		if took := time.Since(start); took < d {
+			t.Errorf("Sleep(%v) on a goroutine took %v", d, took)
+		}
+	}
+}
+
+// TestSleepYields: a Sleep of no time lets others run.
+func TestSleepYields(t *testing.T) {
+	g := started(t, 1)
+	on(t, g.members[0], func() {
+		ran := false
+		Here().Spawn(func() { ran = true }, "", 0)
+		Sleep(0)
+		if !ran {
+			t.Error("Sleep(0) did not yield")
+		}
+	})
+}
+
+// TestLongSleepsEndByForce: the longest sleeps, cut short by the end of the group, run their deferred calls.
+func TestLongSleepsEndByForce(t *testing.T) {
+	within(t, 30*time.Second)
+	g := newGroup(t, 2)
+	var unwound, returned atomic.Int32
+	var asleep atomic.Int32
+	for i, p := range g.members {
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range []time.Duration{time.Hour, math.MaxInt64, math.MaxInt64 - 1, 1 << 62} {
+			p.Submit(nil, func() {
+				defer unwound.Add(1)
+				asleep.Add(1)
+				Sleep(d)
+				returned.Add(1)
+			}, "", 0, i == 0)
+		}
+	}
+	eventually(t, "all asleep", func() bool { return asleep.Load() == 8 })
+	g.Advance(Stopping)
+	<-g.Quiet()
+	end(g)
+	if unwound.Load() != 8 || returned.Load() != 0 {
+		t.Errorf("%d of 8 unwound, %d returned", unwound.Load(), returned.Load())
+	}
+}
+
+// TestSleepersWakeInOrder puts thousands to sleep in random order of their deadlines.
+func TestSleepersWakeInOrder(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 1)
+	n := scaled(5000)
+	on(t, g.members[0], func() {
+		p := Here()
+		for lead := 30 * time.Millisecond; ; lead *= 2 {
+			var woke []int64
+			base, parked := clock.Now()+int64(lead), 0
+			var handles []coroutine.Handle
+			for i := range n {
+				deadline := base + int64(i*7919%n)*10_000 // 7919 is a prime, so all differ
+				handles = append(handles, p.Spawn(func() {
+					co := coroutine.Current()
+					parked++
+					if why := p.ParkUntil(co, coroutine.ReasonSleep, deadline); why != coroutine.WakeTimeout {
+						t.Errorf("woken by %v", why)
+					}
+					if now := clock.Now(); now < deadline {
+						t.Errorf("woken %d ns early", deadline-now)
+					}
+					woke = append(woke, deadline)
+				}, "", 0))
+			}
+			for parked < n {
+				coroutine.Yield()
+			}
+			late := clock.Now() >= base // some may have been too late to their place in the order
+			for _, h := range handles {
+				h.Join()
+			}
+			if len(woke) != n {
+				t.Errorf("%d of %d sleepers woke", len(woke), n)
+			}
+			if late && lead < 5*time.Second {
+				continue
+			}
+			if !slices.IsSorted(woke) {
+				t.Error("the sleepers woke out of order")
+			}
+			break
+		}
+	})
+	if fired := g.members[0].Stats.TimersFired.Load(); int(fired) < n {
+		t.Errorf("%d timers fired, want %d", fired, n)
+	}
+}
+
+// TestStartIsNotDelayedByATimer: in the C++ netco a start waited for the next timer, seconds away.
+func TestStartIsNotDelayedByATimer(t *testing.T) {
+	within(t, 30*time.Second)
+	g := newGroup(t, 1)
+	p := g.members[0]
+	p.Start()
+	p.Submit(nil, func() { Sleep(time.Hour) }, "", 0, true)
+	for range 20 {
+		sleeps := p.Stats.Sleeps.Load()
+		eventually(t, "asleep", func() bool { return p.ep.Sleeping() && p.Stats.Sleeps.Load() >= min(sleeps, 1) })
+		start := time.Now()
+		on(t, p, func() {})
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("a coroutine started after %v", took)
+		}
+	}
+	g.Advance(Stopping)
+	<-g.Quiet()
+	end(g)
+}
+
+// TestIdleMeansAsleep: after work of every kind a Processor takes no turn and no CPU until there is work again.
+func TestIdleMeansAsleep(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 2)
+	for round := range 3 {
+		for i := range 200 {
+			p := g.members[i%2]
+			on(t, p, func() {
+				if round > 0 {
+					Sleep(time.Microsecond)
+				}
+				coroutine.Yield()
+			})
+		}
+		before := make([]uint64, 2)
+		eventually(t, "both asleep", func() bool {
+			for i, p := range g.members {
+				before[i] = p.Stats.Turns.Load()
+			}
+			return g.members[0].ep.Sleeping() && g.members[1].ep.Sleeping()
+		})
+		var was, now unix.Rusage
+		unix.Getrusage(unix.RUSAGE_SELF, &was)
+		time.Sleep(100 * time.Millisecond) // what is measured, not waited for
+		unix.Getrusage(unix.RUSAGE_SELF, &now)
+		for i, p := range g.members {
+			if n := p.Stats.Turns.Load() - before[i]; n > 2 {
+				t.Errorf("round %d: Processor %d took %d turns with nothing to do", round, i, n)
+			}
+		}
+		if cpu := now.Utime.Nano() + now.Stime.Nano() - was.Utime.Nano() - was.Stime.Nano(); cpu > int64(60*time.Millisecond) && !goruntime.RaceEnabled {
+			t.Errorf("round %d: idle for 100 ms took %v of CPU", round, time.Duration(cpu))
+		}
+	}
+}
+
+// TestYieldLoopsDoNotStarve: timers, other threads' wakes and submissions get their turn beside coroutines that never wait.
+func TestYieldLoopsDoNotStarve(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 1)
+	p := g.members[0]
+	var stop atomic.Bool
+	var handles []coroutine.Handle
+	for i := range 3 {
+		handles = append(handles, p.Submit(nil, func() {
+			for n := 0; !stop.Load(); n++ {
+				if i > 0 { // compute a little
+					for range 1000 {
+						n++
+					}
+				}
+				coroutine.Yield()
+			}
+		}, "", 0, true))
+	}
+	for range 20 {
+		start := time.Now()
+		on(t, p, func() { Sleep(time.Millisecond) })
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("a start and a sleep of a millisecond took %v beside Yield loops", took)
+		}
+	}
+	stop.Store(true)
+	for _, h := range handles {
+		h.Join()
+	}
+}
+
+// TestFloodDoesNotStarve: a coroutine that is ready runs while other threads keep submitting.
+func TestFloodDoesNotStarve(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 1)
+	p := g.members[0]
+	var rounds atomic.Int64
+	var flooding, stop atomic.Bool
+	h := p.Submit(nil, func() {
+		for !stop.Load() {
+			if flooding.Load() {
+				rounds.Add(1)
+			}
+			coroutine.Yield()
+		}
+	}, "", 0, true)
+	var wg sync.WaitGroup
+	flooding.Store(true)
+	for range 2 {
+		wg.Go(func() {
+			for n := 0; rounds.Load() < 2000 || n < 1000; n++ {
+				p.Submit(nil, func() {}, "", 0, true)
+				for p.load() > 5000 { // else it is about memory
+					runtime.Gosched()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	stop.Store(true)
+	h.Join()
+	eventually(t, "the flood has run", func() bool { return !g.Active() })
+}
+
+// TestPinnedOrderIsFIFO: submissions from one thread to one Processor start in their order.
+func TestPinnedOrderIsFIFO(t *testing.T) {
+	g := started(t, 1)
+	var order []int
+	var last coroutine.Handle
+	for i := range 500 {
+		last = g.members[0].Submit(nil, func() { order = append(order, i) }, "", 0, true)
+	}
+	last.Join()
+	if len(order) != 500 || !slices.IsSorted(order) {
+		t.Errorf("%d ran, sorted %v", len(order), slices.IsSorted(order))
+	}
+}
+
+// TestParkUntilAgainstReady races wakes from another thread with deadlines on a real Processor; sleepers are reused
+// from its pool, so a timer that fires for the wrong park would show.
+func TestParkUntilAgainstReady(t *testing.T) {
+	within(t, time.Minute)
+	g := started(t, 2)
+	rounds := scaled(20_000)
+	var wg sync.WaitGroup
+	var timeouts, wakes atomic.Int64
+	for i := range 4 {
+		var open atomic.Uint64 // the park that may be woken
+		var woken atomic.Uint64
+		var over atomic.Bool
+		var co *coroutine.Coroutine
+		p := g.members[i%2]
+		p.Submit(nil, func() {
+			defer over.Store(true)
+			co = coroutine.Current()
+			for r := range rounds {
+				deadline := clock.Now() + int64((r*13+i)%40)*1000
+				ticket := co.Ticket()
+				open.Store(ticket)
+				switch p.ParkUntil(co, coroutine.ReasonUser, deadline) {
+				case coroutine.WakeTimeout:
+					timeouts.Add(1)
+					if clock.Now() < deadline {
+						t.Error("timed out early")
+					}
+				case coroutine.WakeReady:
+					wakes.Add(1)
+					if woken.Load() < ticket {
+						t.Error("woken by nobody")
+					}
+				default:
+					t.Error("neither woken nor timed out")
+				}
+			}
+		}, "", 0, true)
+		wg.Go(func() {
+			for n, last := 0, uint64(0); !over.Load(); n++ {
+				if now := open.Load(); now != last {
+					last = now
+					if n%3 == 0 {
+						woken.Store(now)
+						co.Ready(now, coroutine.WakeReady)
+					}
+					co.Ready(now-1, coroutine.WakeShutdown)
+				}
+				runtime.Gosched()
+			}
+		})
+	}
+	wg.Wait()
+	eventually(t, "quiet", func() bool { return !g.Active() })
+	t.Logf("%d timeouts, %d wakes", timeouts.Load(), wakes.Load())
+	for _, p := range g.members {
+		on(t, p, func() {
+			if n := Here().timers.Len(); n != 0 {
+				t.Errorf("%d timers are left", n)
+			}
+		})
+	}
+}
+
+// TestBlockingMerelyStalls: a coroutine that blocks its thread in a Go channel, in time.Sleep or in a system call goes on
+// rightly, and so do the others of its Processor.
+func TestBlockingMerelyStalls(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 1)
+	r, w, err := pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	for name, block := range map[string]func(){
+		"channel": func() {
+			c := make(chan int)
+			go func() { runtime.Gosched(); c <- 1 }()
+			<-c
+		},
+		"time.Sleep": func() { time.Sleep(time.Millisecond) },
+		"pipe": func() {
+			go w.Write([]byte{1})
+			r.Read(make([]byte, 1))
+		},
+		"mutex": func() {
+			var mu sync.Mutex
+			mu.Lock()
+			go func() { runtime.Gosched(); mu.Unlock() }()
+			mu.Lock()
+		},
+		"read": func() {
+			fd, err := unix.Open("/proc/self/status", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			unix.Read(fd, make([]byte, 4096))
+			unix.Close(fd)
+		},
+	} {
+		var handles []coroutine.Handle
+		for i := range 8 {
+			handles = append(handles, g.members[0].Submit(nil, func() {
+				co, thread := coroutine.Current(), unix.Gettid()
+				for n := range 20 {
+					if i%2 == 0 {
+						block()
+					} else if n%4 == 0 {
+						Sleep(10 * time.Microsecond)
+					}
+					coroutine.Yield()
+					if coroutine.Current() != co || unix.Gettid() != thread {
+						t.Errorf("%s: on another thread, or as another", name)
+					}
+				}
+			}, "", 0, true))
+		}
+		for _, h := range handles {
+			h.Join()
+		}
+	}
+}

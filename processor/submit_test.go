@@ -1,0 +1,210 @@
+package processor
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// TestGroupStaysActiveWhileStealing: what is being stolen lives, so at no moment may the group count as quiet. Before, the
+// thief took the last submission off the books before it took a token for it; if the victim gave its own back in between,
+// Run returned while a coroutine had still to run.
+func TestGroupStaysActiveWhileStealing(t *testing.T) {
+	g := newGroup(t, 2)
+	defer func() {
+		for _, p := range g.members {
+			p.Discard()
+		}
+	}()
+	p, q := g.members[0], g.members[1]
+	early := 0
+	var ready atomic.Int32
+	meet := func() {
+		ready.Add(1)
+		for i := 0; ready.Load() < 2; i++ {
+			if i > 1000 {
+				runtime.Gosched()
+			}
+		}
+	}
+	begin, done := make(chan struct{}), make(chan struct{})
+	defer close(begin)
+	go func() {
+		for range begin {
+			meet()
+			for p.holding {
+				p.settleToken()
+			}
+			done <- struct{}{}
+		}
+	}()
+	for range scaled(10_000) {
+		// As if a coroutine of p had submitted another to p itself and ended.
+		g.takeToken()
+		p.holding = true
+		p.sub.open = append(p.sub.open, submission{co: coroutine.New(func() {}, "", 0)})
+		p.sub.offered.Store(1)
+		p.sub.waiting.Store(1)
+		quiet := g.Quiet()
+		ready.Store(0)
+		begin <- struct{}{}
+		meet()
+		q.steal()
+		<-done
+		select {
+		case <-quiet:
+			early++
+		default:
+		}
+		if !g.Active() {
+			t.Fatal("the group is not active with a coroutine in it")
+		}
+		q.holding = false
+		g.giveToken()
+	}
+	if early > 0 {
+		t.Errorf("the group was quiet %d times while a coroutine was being stolen", early)
+	}
+}
+
+// TestPlaceReachesAll: among many Processors, too, the least loaded is found in the long run, the last ones included.
+func TestPlaceReachesAll(t *testing.T) {
+	for _, n := range []int{1, 2, 5, 16, 17, 20, 33} {
+		g := newGroup(t, n)
+		const each = 50
+		for range n * each {
+			g.Place(nil).Submit(nil, func() {}, "", 0, true)
+		}
+		for _, p := range g.members {
+			if got := p.load(); got < each/2 || got > 2*each {
+				t.Errorf("%d Processors: number %d got %d of %d", n, p.Index(), got, n*each)
+			}
+		}
+		for _, p := range g.members {
+			p.Discard()
+		}
+	}
+}
+
+// TestPlaceFromManyThreads: placement may lose an update, but is no data race.
+func TestPlaceFromManyThreads(t *testing.T) {
+	g := newGroup(t, 20)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 500 {
+				g.Place(nil).Submit(nil, func() {}, "", 0, false)
+			}
+		})
+	}
+	wg.Wait()
+	for _, p := range g.members {
+		p.Discard()
+	}
+}
+
+func TestPlacePrefersTheCaller(t *testing.T) {
+	g := newGroup(t, 3)
+	defer func() {
+		for _, p := range g.members {
+			p.Discard()
+		}
+	}()
+	load := func(i, n int) {
+		for range n {
+			g.members[i].Submit(nil, func() {}, "", 0, true)
+		}
+	}
+	self := g.members[1]
+	for _, c := range []struct{ i, add, want int }{
+		{1, 1, 1}, // 0 1 0: one more than another is not enough to leave
+		{1, 1, 0}, // 0 2 0
+		{0, 1, 2}, // 1 2 0
+		{2, 1, 1}, // 1 2 1
+	} {
+		load(c.i, c.add)
+		if got := g.Place(self).Index(); got != c.want {
+			t.Errorf("loads %d %d %d: placed on %d, want %d", g.members[0].load(), self.load(), g.members[2].load(), got, c.want)
+		}
+	}
+}
+
+// TestTake moves submissions from the front and keeps what is left in order.
+func TestTake(t *testing.T) {
+	var q, all []submission
+	for range 3000 {
+		s := submission{co: coroutine.New(func() {}, "", 0)}
+		q, all = append(q, s), append(all, s)
+	}
+	var got []submission
+	for into := make([]submission, 16); len(q) > 0; {
+		k := take(&q, into)
+		if k == 0 {
+			t.Fatal("nothing taken")
+		}
+		got = append(got, into[:k]...)
+	}
+	if !slices.Equal(got, all) || cap(q) > 1024 {
+		t.Errorf("%d of %d taken in order; the queue keeps room for %d", len(got), len(all), cap(q))
+	}
+}
+
+// TestStealBehindALongOne: what has not started behind a coroutine that computes, or stalls its thread, runs elsewhere; what is
+// pinned stays.
+func TestStealBehindALongOne(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 2)
+	p := g.members[0]
+	release := make(chan struct{})
+	stalled := make(chan struct{})
+	long := p.Submit(nil, func() { close(stalled); <-release }, "", 0, true)
+	<-stalled
+	var where [2]atomic.Int32
+	note := func() { where[Here().Index()].Add(1) }
+	var open, pinned []coroutine.Handle
+	for range 40 {
+		pinned = append(pinned, p.Submit(nil, note, "", 0, true))
+		open = append(open, p.Submit(nil, note, "", 0, false))
+	}
+	for _, h := range open {
+		h.Join()
+	}
+	if got := where[1].Load(); got != 40 || where[0].Load() != 0 {
+		t.Errorf("%d of 40 ran on the idle Processor, %d on the stalled one", got, where[0].Load())
+	}
+	if got := g.members[1].Stats.Stolen.Load(); got != 40 {
+		t.Errorf("%d counted as stolen", got)
+	}
+	close(release)
+	for _, h := range append(pinned, long) {
+		h.Join()
+	}
+	if got := where[0].Load(); got != 40 {
+		t.Errorf("%d of 40 pinned ones ran where they were told to", got)
+	}
+}
+
+// TestStealPastPinned: a Processor whose submissions are all pinned must not hide another's from a thief. Before, the thief
+// looked only at the one with the most.
+func TestStealPastPinned(t *testing.T) {
+	g := newGroup(t, 3)
+	defer func() {
+		for _, p := range g.members {
+			p.Discard()
+		}
+	}()
+	for range 10 {
+		g.members[0].Submit(nil, func() {}, "", 0, true)
+	}
+	for range 3 {
+		g.members[1].Submit(nil, func() {}, "", 0, false)
+	}
+	if !g.members[2].steal() {
+		t.Error("nothing was stolen, with three to steal")
+	}
+}

@@ -1,0 +1,184 @@
+package socket_test
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"runtime/debug"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/socket"
+)
+
+// rawClient is a client that makes system calls and nothing else, so that what is allocated is the server's.
+func rawClient(t testing.TB, l *socket.Listener) (fd int) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// TestNoAllocation: a message that comes and goes allocates nothing, in any of the ways to serve it.
+func TestNoAllocation(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	plain := func(c *socket.Conn) error {
+		var b [64]byte
+		for {
+			n, err := c.Read(b[:])
+			if err != nil {
+				return err
+			}
+			if _, err := c.Write(b[:n]); err != nil {
+				return err
+			}
+		}
+	}
+	for _, k := range []struct {
+		name     string
+		messages int
+		place    place
+		serve    func(c *socket.Conn) error
+	}{
+		{"coroutine", 10_000, onFirst, plain},
+		{"goroutine", 2000, ordinary, plain},
+		{"deadlines", 4000, onFirst, func(c *socket.Conn) error {
+			var b [64]byte
+			for {
+				c.SetDeadline(time.Now().Add(time.Minute))
+				n, err := c.Read(b[:])
+				if err != nil {
+					return err
+				}
+				if _, err := c.Write(b[:n]); err != nil {
+					return err
+				}
+			}
+		}},
+		{"borrowed buffer", 4000, onFirst, func(c *socket.Conn) error {
+			for {
+				if err := answerBorrowed(c); err != nil {
+					return err
+				}
+			}
+		}},
+		{"watched elsewhere", 2000, onSecond, plain},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			start(t, 2)
+			l := listen(t)
+			fd := rawClient(t, l)
+			c, err := l.AcceptConn()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if k.name == "watched elsewhere" { // the first to wait decides which Processor watches
+				reader := onFirst.task(func() {
+					var b [64]byte
+					n, err := c.Read(b[:])
+					if err == nil {
+						c.Write(b[:n])
+					}
+				})
+				trips(t, fd, 1)
+				reader.wait(t)
+			}
+			server := k.place.task(func() {
+				if err := k.serve(c); err != io.EOF {
+					t.Error(err)
+				}
+			})
+			trips(t, fd, 500)
+			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would empty sync.Pools
+			runtime.GC()
+			trips(t, fd, 500)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			trips(t, fd, k.messages)
+			runtime.ReadMemStats(&after)
+			if n := after.Mallocs - before.Mallocs; n > 10 {
+				t.Errorf("%d allocations for %d messages", n, k.messages)
+			}
+			unix.Shutdown(fd, unix.SHUT_WR)
+			server.wait(t)
+		})
+	}
+}
+
+// trips sends and receives n messages.
+func trips(t *testing.T, fd, n int) {
+	var b [64]byte
+	for range n {
+		if _, err := unix.Write(fd, b[:]); err != nil {
+			t.Fatal(err)
+		}
+		for got := 0; got < len(b); {
+			m, err := unix.Read(fd, b[got:])
+			if err == unix.EINTR {
+				continue
+			}
+			if m <= 0 || err != nil {
+				t.Fatal(m, err)
+			}
+			got += m
+		}
+	}
+}
+
+// TestNoBufferPerIdleConnection: a hundred connections that wait in WaitReadable share one buffer.
+func TestNoBufferPerIdleConnection(t *testing.T) {
+	start(t, 1)
+	l := listen(t)
+	seen := map[*socket.Buffer]bool{}
+	const conns = 100
+	var fds []int
+	for range conns {
+		fds = append(fds, rawClient(t, l))
+		c, err := l.AcceptConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		onFirst.task(func() {
+			defer c.Close()
+			for c.WaitReadable() == nil {
+				b := socket.AcquireBuffer()
+				seen[b] = true
+				n, err := c.Read(b.Bytes())
+				if err == nil {
+					_, err = c.Write(b.Bytes()[:n])
+				}
+				b.Release()
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	for range 3 {
+		for _, fd := range fds {
+			trips(t, fd, 1)
+		}
+	}
+	onFirst.task(func() {
+		if len(seen) != 1 {
+			t.Errorf("%d buffers for %d connections of which one was busy at a time", len(seen), conns)
+		}
+	}).wait(t)
+	for _, fd := range fds {
+		unix.Shutdown(fd, unix.SHUT_RDWR)
+	}
+	until(t, "the connections to end", func() bool { return socket.Open() == 1 })
+}

@@ -1,0 +1,153 @@
+package socket_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/socket"
+)
+
+// TestHTTP runs net/http, server and client, on netco's listener and connections. It knows nothing of coroutines, starts goroutines of its
+// own, reads and writes one connection from several, and ends reads by deadlines in the past.
+func TestHTTP(t *testing.T) {
+	start(t, 2)
+	l, err := netco.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hijack" {
+				c, _, err := http.NewResponseController(w).Hijack()
+				if err == nil {
+					io.WriteString(c, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nmine now")
+					c.Close()
+				}
+				return
+			}
+			io.Copy(w, r.Body)
+		}),
+		ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: limit,
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(l) }()
+	transport := &http.Transport{DialContext: func(_ context.Context, network, address string) (net.Conn, error) {
+		return netco.Dial(network, address)
+	}}
+	client := &http.Client{Transport: transport, Timeout: limit}
+
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			for _, size := range []int{0, 1, 1000, 300 << 10} {
+				body := pattern(size + i)
+				resp, err := client.Post("http://"+l.Addr().String(), "application/octet-stream", bytes.NewReader(body))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				got, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if err != nil || !bytes.Equal(got, body) {
+					t.Errorf("%d bytes came back of %d, %v", len(got), len(body), err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	resp, err := client.Get("http://" + l.Addr().String() + "/hijack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if string(got) != "mine now" || err != nil {
+		t.Errorf("hijacked: %q, %v", got, err)
+	}
+	transport.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if err := server.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := await(t, served, "Serve to return"); err != http.ErrServerClosed {
+		t.Error(err)
+	}
+	until(t, "all connections to close", func() bool { return socket.Open() == 0 })
+}
+
+// TestGoroutinesOnly: with no Scheduler running, the first wait of an ordinary goroutine starts the default one.
+func TestGoroutinesOnly(t *testing.T) {
+	a, b := pair(t)
+	defer netco.Shutdown(context.Background())
+	server := ordinary.task(func() { echo(b) })
+	if err := roundTrip(ordinary, a, 100<<10); err != nil {
+		t.Error(err)
+	}
+	a.Close()
+	server.wait(t)
+	if err := netco.Start(netco.Options{}); err != netco.ErrStarted {
+		t.Errorf("Start: %v, want ErrStarted", err)
+	}
+}
+
+// TestHandedOver: a connection goes back and forth between coroutines of two Processors and goroutines; each writes and reads in
+// its turn. The first to wait decides which Processor watches the fd.
+func TestHandedOver(t *testing.T) {
+	for _, first := range places {
+		t.Run("first "+first.name, func(t *testing.T) {
+			start(t, 2)
+			a, b := pair(t)
+			server := onFirst.task(func() { echo(b) })
+			turn := func(i int) func() {
+				return func() {
+					msg := fmt.Appendf(nil, "message %d", i)
+					if _, err := a.Write(msg); err != nil {
+						t.Error(err)
+					}
+					got := make([]byte, len(msg))
+					if _, err := io.ReadFull(a, got); err != nil || !bytes.Equal(got, msg) {
+						t.Errorf("turn %d: %q, %v", i, got, err)
+					}
+				}
+			}
+			first.task(turn(0)).wait(t)
+			for i := range 30 {
+				p := places[i%len(places)]
+				p.task(func() {
+					if here := processor.Here(); here != nil && here.Index() != i%len(places) {
+						t.Errorf("turn %d on Processor %d", i, here.Index())
+					}
+					turn(i + 1)()
+				}).wait(t)
+			}
+			a.Close()
+			server.wait(t)
+		})
+	}
+}
+
+// TestFacadeNil: the facade's errors come with a nil interface, not with a nil pointer in one.
+func TestFacadeNil(t *testing.T) {
+	start(t, 1)
+	if l, err := netco.Listen("tcp", "127.0.0.1:99999"); l != nil || err == nil {
+		t.Errorf("Listen: %v, %v", l, err)
+	}
+	if c, err := netco.Dial("tcp", closedPort(t)); c != nil || err == nil {
+		t.Errorf("Dial: %v, %v", c, err)
+	}
+	l := listen(t)
+	l.SetDeadline(time.Unix(1, 0))
+	if c, err := net.Listener(l).Accept(); c != nil || err == nil {
+		t.Errorf("Accept: %v, %v", c, err)
+	}
+}
