@@ -62,7 +62,7 @@ func TestRandomTransfers(t *testing.T) {
 		}
 		for i := range c {
 			alive = append(alive, i)
-			c[i].Init(func() {
+			c[i].Init(func(*Context) {
 				check(i)
 				for !willEnd[i] {
 					steps--
@@ -107,8 +107,8 @@ func TestGoexitEndsOnlyTheContext(t *testing.T) {
 	survived := false
 	onLockedThread(t, func() {
 		var loop, other, c Context
-		other.Init(func() { other.Suspend(&loop); other.Exit(&loop) })
-		c.Init(func() {
+		other.Init(func(*Context) { other.Suspend(&loop); other.Exit(&loop) })
+		c.Init(func(*Context) {
 			defer c.Exit(&loop)
 			c.Suspend(&loop)
 			runtime.Goexit()
@@ -150,7 +150,7 @@ func BenchmarkResumeSuspend(b *testing.B) {
 	onLockedThread(b, func() {
 		var loop, c Context
 		stop := false
-		c.Init(func() {
+		c.Init(func(*Context) {
 			for !stop {
 				c.Suspend(&loop)
 			}
@@ -172,7 +172,7 @@ func BenchmarkLoopSwitch(b *testing.B) {
 	onLockedThread(b, func() {
 		var loop, c Context
 		stop := false
-		c.Init(func() {
+		c.Init(func(*Context) {
 			for !stop {
 				c.Switch(&loop, &loop)
 			}
@@ -195,7 +195,7 @@ func BenchmarkTransfer(b *testing.B) {
 		var c [2]Context
 		n, stop := 0, false
 		for i := range c {
-			c[i].Init(func() {
+			c[i].Init(func(*Context) {
 				for !stop {
 					if n++; n < b.N {
 						c[i].Switch(&c[1-i], &c[1-i])

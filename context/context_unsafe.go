@@ -17,9 +17,9 @@ type Context struct {
 	pull  *pull    // portable backend only
 }
 
-// Init makes c a context that will run entry when first switched to. It must be called on the thread, and under the
-// thread locks, under which c will run.
-func (c *Context) Init(entry func()) {
+// Init makes c a context that will run entry, with c as its argument, when first switched to. It must be called on the
+// thread, and under the thread locks, under which c will run.
+func (c *Context) Init(entry func(*Context)) {
 	if !symmetric {
 		c.pull = newPull(c, entry)
 		return
@@ -27,7 +27,7 @@ func (c *Context) Init(entry func()) {
 	c.frame.Home.Coro = goruntime.NewCoro(func(goruntime.Coro) {
 		goruntime.RaceAcquire(unsafe.Pointer(c))
 		c.frame.G = asm.Getg()
-		entry()
+		entry(c)
 	})
 	c.frame.Home.Holder = &c.frame
 	c.frame.Slot = &c.frame.Home

@@ -16,7 +16,7 @@ type pull struct {
 // Goexit in the resumer, which is the loop, and end that too.
 type goexited struct{}
 
-func newPull(c *Context, entry func()) *pull {
+func newPull(c *Context, entry func(*Context)) *pull {
 	p := new(pull)
 	p.next, _ = iter.Pull(func(yield func(struct{}) bool) {
 		returned := false
@@ -27,7 +27,7 @@ func newPull(c *Context, entry func()) *pull {
 		}()
 		p.yield = yield
 		c.frame.G = asm.Getg()
-		entry()
+		entry(c)
 		returned = true
 	})
 	return p

@@ -33,7 +33,7 @@ func ring() error {
 	)
 	const rounds = 3
 	for i := range c {
-		c[i].Init(func() {
+		c[i].Init(func(*Context) {
 			for n := range rounds {
 				got = append(got, 10*n+i)
 				if i < 2 {

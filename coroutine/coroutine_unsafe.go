@@ -60,18 +60,17 @@ type Coroutine struct {
 	w      *worker                   // owner: nil until it starts
 	ticket uint64                    // owner: of the next or present park; never reset
 	status counter.Counter
-	wake   Wake   // owner: why the last park ended
-	woken  bool   // owner: a wake came for ticket before the park
-	waiter Waiter // beside what a wake touches: the fewer cache lines of a cold coroutine, the better
+	wake   Wake        // owner: why the last park ended
+	woken  bool        // owner: a wake came for ticket before the park
+	queued atomic.Bool // node is in the host's inbox
+	waiter Waiter      // beside what a wake touches: the fewer cache lines of a cold coroutine, the better
 
 	fn   func()        // owner: what to run; dropped at the end
-	name string        // constant while it lives
+	name *string       // constant while it lives; nil for none
 	site uintptr       // constant while it lives: where it was made
 	id   atomic.Uint64 // 0 when dead
 
-	// Wakes from other threads: the latest, as ticket<<8|Wake, and whether node is in the host's inbox.
-	remote atomic.Uint64
-	queued atomic.Bool
+	remote atomic.Uint64 // the latest wake from another thread, as ticket<<8|Wake
 	node   mpsc.Node[Coroutine]
 
 	joinMu  sync.Mutex             // held while a waker walks the joiners, too
@@ -82,7 +81,12 @@ type Coroutine struct {
 func (co *Coroutine) ID() uint64 { return co.id.Load() }
 
 // Name returns the name given at its creation, or "".
-func (co *Coroutine) Name() string { return co.name }
+func (co *Coroutine) Name() string {
+	if co.name == nil {
+		return ""
+	}
+	return *co.name
+}
 
 // Site returns where it was created, as "file:line", or "".
 func (co *Coroutine) Site() (file string, line int) {
@@ -142,7 +146,11 @@ func New(fn func(), name string, site uintptr) *Coroutine {
 }
 
 func (co *Coroutine) born(fn func(), name string, site uintptr, id uint64) {
-	co.fn, co.name, co.site = fn, name, site
+	co.fn, co.site = fn, site
+	if name != "" {
+		co.name = new(string) // not &name, which would allocate for "" too
+		*co.name = name
+	}
 	co.setState(Ready, ReasonNone)
 	co.id.Store(id)
 }

@@ -72,13 +72,17 @@ func (ex *Executor) Init(c Config) {
 	ex.chain = c.Handoff
 	ex.handoff = c.Handoff && context.Symmetric()
 	ex.viaLoop = !c.Handoff && context.Symmetric()
-	ex.pool = objpool.New(objpool.Options[Coroutine]{Cap: max(c.Idle, -1)})
+	ex.pool = objpool.New(objpool.Options[Coroutine]{Cap: max(c.Idle, -1), Chunk: poolChunk})
 }
+
+// poolChunk is how many coroutines are allocated at once: as many as fill one of the allocator's 8 KiB blocks.
+const poolChunk = 56
 
 // Enter makes the calling goroutine the loop. It stays so until Leave.
 func (ex *Executor) Enter() {
 	ex.loop.InitLoop()
-	ex.loopIs = &worker{ex: ex, g: ex.loop.G()}
+	ex.loopIs = &worker{ex: ex}
+	ex.loopIs.ctx.InitLoop()
 	enroll(ex.loopIs)
 }
 

@@ -38,8 +38,8 @@ func crash(co *Coroutine, value any, stack []byte) {
 		fmt.Fprint(&b, value)
 	}
 	fmt.Fprintf(&b, "\n\nin netco coroutine %d", co.ID())
-	if co.name != "" {
-		fmt.Fprintf(&b, " %q", co.name)
+	if co.name != nil {
+		fmt.Fprintf(&b, " %q", *co.name)
 	}
 	if file, line := co.Site(); file != "" {
 		fmt.Fprintf(&b, " created at %s:%d", file, line)

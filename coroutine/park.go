@@ -105,6 +105,15 @@ func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
 // loop look for I/O when it has not for a while. On an ordinary goroutine it is runtime.Gosched.
 func Yield() { yield(0) }
 
+// YieldTurn is Yield that also ends the turn: the loop looks for I/O, timers and what other threads sent before anything
+// else runs. For a coroutine that could go on for long without ever waiting.
+func YieldTurn() {
+	if w := self(); w != nil && w.co != nil {
+		w.ex.budget = 0
+	}
+	yield(0)
+}
+
 // yieldGo is Yield in full. The assembly has the common case and jumps here for all others. The argument is not used: it
 // makes callers reserve the stack slot that goes with a register argument, into which runtime.coroswitch, jumped to in
 // the place of a func() with no such slot, would spill its own over a caller's variable.

@@ -33,7 +33,8 @@ func TestTableModel(t *testing.T) {
 	add := func() {
 		g := 1 + uintptr(rnd.IntN(8000))*stride
 		if model[g] == nil {
-			model[g] = &worker{g: g}
+			model[g] = new(worker)
+			setG(model[g], g)
 			enroll(model[g])
 			all = append(all, g)
 		}
@@ -112,7 +113,7 @@ func TestTableAnswersWhileItChanges(t *testing.T) {
 	for range scaled(200) {
 		workers := make([]worker, 2000)
 		for i := range workers {
-			workers[i].g = uintptr(i)<<4 | 1
+			setG(&workers[i], uintptr(i)<<4|1)
 			enroll(&workers[i])
 		}
 		for i := range workers {

@@ -22,6 +22,9 @@ var (
 	tableMu sync.Mutex
 )
 
+// frameG is where a worker, which begins with its frame, has its goroutine.
+const frameG = unsafe.Offsetof(asm.Frame{}.G)
+
 type gTable struct {
 	first unsafe.Pointer           // &slots[0], for asm.Find
 	shift uint64                   // 64 - log2(len(slots))
@@ -58,7 +61,7 @@ func self() *worker {
 		return t.probe(asm.Getg())
 	}
 	p, g := asm.Find(t.first, t.shift)
-	if w := (*worker)(p); w.g == g {
+	if w := (*worker)(p); w.ctx.G() == g {
 		return w
 	}
 	return t.probe(g)
@@ -69,7 +72,7 @@ func (t *gTable) probe(g uintptr) *worker {
 	mask := uint64(len(t.slots) - 1)
 	for i := t.hash(g); ; i = (i + 1) & mask {
 		switch w := t.slots[i].Load(); {
-		case w.g == g:
+		case w.ctx.G() == g:
 			return w
 		case w == nobody:
 			return nil
@@ -77,7 +80,7 @@ func (t *gTable) probe(g uintptr) *worker {
 	}
 }
 
-// enroll adds w under its goroutine w.g. To be called by that goroutine.
+// enroll adds w under its goroutine. To be called by that goroutine.
 func enroll(w *worker) {
 	tableMu.Lock()
 	defer tableMu.Unlock()
@@ -95,7 +98,7 @@ func expel(w *worker) {
 	defer tableMu.Unlock()
 	t := table.Load()
 	mask := uint64(len(t.slots) - 1)
-	for i := t.hash(w.g); ; i = (i + 1) & mask {
+	for i := t.hash(w.ctx.G()); ; i = (i + 1) & mask {
 		if t.slots[i].Load() == w {
 			t.slots[i].Store(tombstone)
 			t.live--
@@ -111,7 +114,7 @@ func expel(w *worker) {
 // the latter their entries would move down their chains with every use.
 func (t *gTable) insert(w *worker) {
 	mask := uint64(len(t.slots) - 1)
-	i := t.hash(w.g)
+	i := t.hash(w.ctx.G())
 	old := t.slots[i].Load()
 	for old != nobody && old != tombstone {
 		i = (i + 1) & mask

@@ -10,7 +10,6 @@ import (
 // Owner: the executor's thread; co and ex are also read by self on the goroutine itself, which is that thread.
 type worker struct {
 	ctx   context.Context
-	g     uintptr // its goroutine, constant once enrolled
 	ex    *Executor
 	co    *Coroutine // nil while idle; for the loop's entry in the table always
 	index int        // in ex.workers
@@ -37,14 +36,16 @@ func (ex *Executor) newWorker() *worker {
 	ex.workers = append(ex.workers, w)
 	ex.Stats.Workers.Set(uint64(len(ex.workers)))
 	ex.Stats.Made.Inc()
-	w.ctx.Init(w.main)
+	w.ctx.Init(workerMain)
 	return w
 }
+
+// workerMain is what a worker's context runs. Not a method value, which would be one more allocation for each.
+func workerMain(c *context.Context) { workerOf(c).main() }
 
 // main runs one coroutine after the other until the worker is not needed. It switches by itself and not in a function of its
 // own, for one return less after the switch.
 func (w *worker) main() {
-	w.g = w.ctx.G()
 	enroll(w)
 	defer w.finish() // also when a Goexit unwinds the goroutine, see call
 	ex := w.ex
@@ -119,7 +120,7 @@ func (w *worker) call() {
 func (w *worker) end() {
 	co, ex := w.co, w.ex
 	w.co, co.w = nil, nil
-	co.fn, co.name, co.site = nil, "", 0
+	co.fn, co.name, co.site = nil, nil, 0
 	co.woken = false
 	co.waiter.Link = nil
 	co.ticket++ // a wake that is still under way is for the old one

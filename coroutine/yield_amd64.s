@@ -1,5 +1,5 @@
 #include "textflag.h"
-#include "go_asm.h" // worker_g and the like: this package's own types, laid out by the compiler
+#include "go_asm.h" // worker_ex and the like: this package's own types, laid out by the compiler
 
 // Register entry, behind the func value yield: func(unused uintptr)
 //
@@ -20,7 +20,7 @@ TEXT ·yieldEntry(SB), NOSPLIT|NOFRAME, $0-0
 	IMULQ R14, DX
 	SHRQ CX, DX
 	MOVQ (AX)(DX*8), AX
-	CMPQ worker_g(AX), R14
+	CMPQ const_frameG(AX), R14
 	JNE  slow
 	MOVQ worker_ex(AX), R8
 	MOVQ worker_co(AX), SI

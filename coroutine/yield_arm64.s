@@ -1,5 +1,5 @@
 #include "textflag.h"
-#include "go_asm.h" // worker_g and the like: this package's own types, laid out by the compiler
+#include "go_asm.h" // worker_ex and the like: this package's own types, laid out by the compiler
 
 // Register entry, behind the func value yield: func(unused uintptr)
 //
@@ -20,7 +20,7 @@ TEXT ·yieldEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MUL  g, R2, R2
 	LSR  R1, R2, R2
 	MOVD (R0)(R2<<3), R0
-	MOVD worker_g(R0), R2
+	MOVD const_frameG(R0), R2
 	CMP  g, R2
 	BNE  slow
 	MOVD worker_ex(R0), R8

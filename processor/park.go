@@ -5,36 +5,27 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/timer"
 )
 
-// sleeper is a coroutine's timer while it is parked with a deadline. Owner; from the Processor's pool, so that coroutines
-// that never wait for time do not carry one.
-type sleeper struct {
-	timer  timer.Timer
-	ex     *coroutine.Executor
-	co     *coroutine.Coroutine
-	ticket uint64
-}
-
-// expired is the sleepers' timer function.
-func expired(arg any, now int64) {
-	s := arg.(*sleeper)
-	s.ex.Ready(s.co, s.ticket, coroutine.WakeTimeout)
-}
-
-// ParkUntil implements coroutine.Host: Park, but for no longer than until deadline. Owner only.
-func (p *Processor) ParkUntil(co *coroutine.Coroutine, reason coroutine.Reason, deadline int64) coroutine.Wake {
-	s := p.sleepers.Get()
-	if s.timer.F == nil {
-		s.timer.F, s.timer.Arg, s.ex = expired, s, &p.ex
+// expired is the function of the timers that end parks; its argument is the coroutine. The park it was set for cancels it
+// before anything else can park the coroutine, so if it waits it is in that park.
+func expired(arg any, _ int64) {
+	co := arg.(*coroutine.Coroutine)
+	if co.State() == coroutine.Waiting {
+		co.Executor().Ready(co, co.Ticket(), coroutine.WakeTimeout)
 	}
-	s.co, s.ticket = co, co.Ticket()
-	p.timers.Set(&s.timer, deadline)
+}
+
+// ParkUntil implements coroutine.Host: Park, but for no longer than until deadline. Owner only. Its timer comes from the
+// Processor's pool, so that coroutines which never wait for time do not carry one.
+func (p *Processor) ParkUntil(co *coroutine.Coroutine, reason coroutine.Reason, deadline int64) coroutine.Wake {
+	t := p.sleepers.Get()
+	t.F, t.Arg = expired, co
+	p.timers.Set(t, deadline)
 	wake := co.Park(reason)
-	p.timers.Cancel(&s.timer)
-	s.co = nil
-	p.sleepers.Put(s)
+	p.timers.Cancel(t)
+	t.Arg = nil
+	p.sleepers.Put(t)
 	return wake
 }
 

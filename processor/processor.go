@@ -48,7 +48,7 @@ type Processor struct {
 	// Owner.
 	timers   timer.Heap
 	timerFD  *timer.FD
-	sleepers *objpool.Pool[sleeper]
+	sleepers *objpool.Pool[timer.Timer] // for coroutines parked with a deadline
 	buffers  bufferPool
 	spin     spinner
 	holding  bool // has the token for its live coroutines
@@ -87,7 +87,7 @@ func New(cfg Config) (*Processor, error) {
 		group:    cfg.Group,
 		ep:       ep,
 		timerFD:  tfd,
-		sleepers: objpool.New(objpool.Options[sleeper]{}),
+		sleepers: objpool.New(objpool.Options[timer.Timer]{Chunk: 64}),
 		ended:    make(chan struct{}),
 	}
 	p.spin.init(cfg.Spin)

@@ -335,6 +335,9 @@ func (w *world) do(mv *move) {
 	if flags, _ := split(w.m.state.Load()); flags&hasQueue == 0 && len(after) > 0 {
 		w.fail("queue %v without the flag", after)
 	}
+	if s := w.m.state.Load(); w.m.guard.held.Load() == 0 && s&^(hasQueue-1) == queued && w.threads[after[0]].kind() != 'W' {
+		w.fail("a reader waits behind readers")
+	}
 	w.checkOrder(t, before, after)
 	if t.ended && t.waiting {
 		w.fail("thread %d has not released its waiter", t.id)

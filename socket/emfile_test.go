@@ -44,7 +44,7 @@ func childCmd(t *testing.T, name, arg string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe, arg)
-	cmd.Env = append(os.Environ(), childEnv+"="+name)
+	cmd.Env = append(os.Environ(), childEnv+"="+name, "GORACE=atexit_sleep_ms=0")
 	return cmd
 }
 

@@ -160,7 +160,7 @@ func (l *Listener) acceptLocked() (*Conn, error) {
 		switch errno {
 		case 0:
 			l.backoff = 0
-			s.pace(&s.readBurst)
+			s.pace(&s.readBurst, 0)
 			c := newConn(fd)
 			c.remote = from
 			return c, nil
@@ -169,7 +169,7 @@ func (l *Listener) acceptLocked() (*Conn, error) {
 		case unix.ECONNABORTED, unix.EPROTO, unix.EPERM, unix.ENETDOWN, unix.ENOPROTOOPT, unix.EHOSTDOWN, unix.ENONET,
 			unix.EHOSTUNREACH, unix.EOPNOTSUPP, unix.ENETUNREACH:
 			// An error of the connection, not of the listener: accept(2). There may be another behind it.
-			s.pace(&s.readBurst)
+			s.pace(&s.readBurst, 0)
 			continue
 		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
 			l.backoff = min(max(2*l.backoff, minBackoff), maxBackoff)

@@ -265,6 +265,15 @@ func queued(t testing.TB, fd int) int {
 	return n
 }
 
+// tile repeats in the pattern; its length is no multiple of any buffer's.
+var tile = func() []byte {
+	p := make([]byte, 65521)
+	for i := range p {
+		p[i] = byte(i) ^ byte(i>>8)*31
+	}
+	return p
+}()
+
 // pattern returns n bytes that tell where in the stream they are, so that what is lost, doubled or swapped shows.
 func pattern(n int) []byte {
 	p := make([]byte, n)
@@ -272,20 +281,27 @@ func pattern(n int) []byte {
 	return p
 }
 
+// fill fills p with the pattern from offset on.
 func fill(p []byte, offset int) {
-	for i := range p {
-		p[i] = patternAt(offset + i)
+	for len(p) > 0 {
+		n := copy(p, tile[offset%len(tile):])
+		p, offset = p[n:], offset+n
 	}
 }
 
-func patternAt(i int) byte { return byte(i) ^ byte(i>>8)*31 ^ byte(i>>16)*17 }
-
 // differs tells where got is not the pattern from offset on, or "".
 func differs(got []byte, offset int) string {
-	for i, b := range got {
-		if b != patternAt(offset+i) {
-			return fmt.Sprintf("byte %d is %#x, want %#x", offset+i, b, patternAt(offset+i))
+	for len(got) > 0 {
+		want := tile[offset%len(tile):]
+		want = want[:min(len(want), len(got))]
+		if !bytes.Equal(got[:len(want)], want) {
+			i := 0
+			for got[i] == want[i] {
+				i++
+			}
+			return fmt.Sprintf("byte %d is %#x, want %#x", offset+i, got[i], want[i])
 		}
+		got, offset = got[len(want):], offset+len(want)
 	}
 	return ""
 }

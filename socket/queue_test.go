@@ -165,13 +165,15 @@ func TestTwoWriters(t *testing.T) {
 // TestReaderBesideWriter: both are parked on one connection; what the peer then does wakes the one it concerns, first one, then
 // the other. C++ netco lost one.
 func TestReaderBesideWriter(t *testing.T) {
-	const total = 16 << 20
+	const total = 4 << 20
 	for _, r := range places {
 		for _, w := range places {
 			for _, readerFirst := range []bool{true, false} {
 				t.Run(fmt.Sprintf("%s and %s/reader first=%v", r.name, w.name, readerFirst), func(t *testing.T) {
 					start(t, 2)
 					c, peer := withPeer(t)
+					c.SetWriteBuffer(256 << 10)
+					peer.SetReadBuffer(256 << 10)
 					reader := r.task(func() {
 						var b [2]byte
 						if n, err := c.Read(b[:]); n != 1 || err != nil || b[0] != 'x' {

@@ -36,8 +36,11 @@ type socket struct {
 	readBurst, writeBurst uint8
 }
 
-// burst is how many operations may succeed at once in a row before the coroutine yields.
-const burst = 32
+// An operation that succeeds without a park counts one, and one more for each burstBytes moved; at burst the coroutine yields.
+const (
+	burst      = 32
+	burstBytes = 16 << 10
+)
 
 // openSockets counts fds that are open.
 var openSockets atomic.Int64
@@ -115,7 +118,7 @@ func (s *socket) readLocked(p []byte) (int, error) {
 			s.drained = emptied && n > 0 || errno == unix.EAGAIN
 			switch {
 			case n > 0:
-				s.pace(&s.readBurst)
+				s.pace(&s.readBurst, n)
 				return n, nil
 			case errno == 0:
 				return 0, io.EOF
@@ -131,11 +134,11 @@ func (s *socket) readLocked(p []byte) (int, error) {
 	}
 }
 
-// pace lets others run after a burst of operations that did not park.
-func (s *socket) pace(n *uint8) {
-	if *n++; *n >= burst {
-		*n = 0
-		coroutine.Yield()
+// pace lets others run, and their I/O be looked for, after a burst of operations that did not park.
+func (s *socket) pace(count *uint8, bytes int) {
+	if *count += uint8(1 + bytes/burstBytes); *count >= burst { // at most 31 + 1 + MaxIO/burstBytes
+		*count = 0
+		coroutine.YieldTurn()
 	}
 }
 
@@ -179,7 +182,7 @@ func (s *socket) writeLocked(p []byte) (int, error) {
 		done += n
 		switch {
 		case errno == 0:
-			s.pace(&s.writeBurst)
+			s.pace(&s.writeBurst, n)
 			if done == len(p) {
 				return done, nil
 			}

@@ -1,0 +1,410 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// TestThousandLives starts and shuts down again and again: no fd, no thread, no goroutine stays.
+func TestThousandLives(t *testing.T) {
+	within(t, time.Minute)
+	for range 5 { // what the runtime keeps for good is made
+		s := start(t, scheduler.Options{Processors: 2})
+		shutdown(t, s)
+	}
+	before := testenv.Snapshot()
+	for i := range scaled(1000) {
+		s := start(t, scheduler.Options{Processors: 2, PoolCap: i%3 - 1})
+		var ran atomic.Int32
+		for range i % 7 {
+			s.Go(spawn(func() { processor.Sleep(1); ran.Add(1) }))
+		}
+		if i%4 == 3 {
+			s.Go(spawn(func() { processor.Sleep(time.Hour) }))
+			if err := s.Shutdown(over()); !errors.Is(err, context.Canceled) {
+				t.Fatalf("forced Shutdown: %v", err)
+			}
+			continue
+		}
+		shutdown(t, s)
+		if int(ran.Load()) != i%7 {
+			t.Fatalf("life %d: %d of %d coroutines ran", i, ran.Load(), i%7)
+		}
+	}
+	if err := before.Leaks(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStates(t *testing.T) {
+	nop := spawn(func() {})
+	s, err := scheduler.New(scheduler.Options{Processors: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := func(want error) {
+		t.Helper()
+		_, goErr := s.Go(nop)
+		_, localErr := s.GoLocal(nop)
+		_, onErr := s.GoOn(0, nop)
+		for name, err := range map[string]error{"Go": goErr, "GoLocal": localErr, "GoOn": onErr, "Run": s.Run(nop)} {
+			if !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", name, err, want)
+			}
+		}
+	}
+	calls(scheduler.ErrNotStarted)
+	if s.Processors() != nil || s.Live() != 0 {
+		t.Error("there are Processors before the start")
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); !errors.Is(err, scheduler.ErrStarted) {
+		t.Errorf("the second Start: %v", err)
+	}
+	calls(nil)
+	for _, i := range []int{-1, 1, math.MaxInt, math.MinInt} {
+		if _, err := s.GoOn(i, nop); !errors.Is(err, scheduler.ErrNoProcessor) {
+			t.Errorf("GoOn(%d): %v", i, err)
+		}
+	}
+	shutdown(t, s)
+	calls(coroutine.ErrShutdown)
+	if err := s.Start(); !errors.Is(err, scheduler.ErrStarted) {
+		t.Errorf("Start after Shutdown: %v", err)
+	}
+	shutdown(t, s)
+
+	never, _ := scheduler.New(scheduler.Options{})
+	shutdown(t, never)
+	if _, err := never.Go(nop); !errors.Is(err, coroutine.ErrShutdown) {
+		t.Errorf("Go when shut down without a start: %v", err)
+	}
+}
+
+func TestNilFuncs(t *testing.T) {
+	s := start(t, scheduler.Options{Processors: 1})
+	defer shutdown(t, s)
+	for name, f := range map[string]func(){
+		"Go":      func() { s.Go(spawn(nil)) },
+		"GoLocal": func() { s.GoLocal(spawn(nil)) },
+		"GoOn":    func() { s.GoOn(0, spawn(nil)) },
+		"Run":     func() { s.Run(spawn(nil)) },
+	} {
+		func() {
+			defer func() {
+				if text, ok := recover().(string); !ok || !strings.HasPrefix(text, "netco: ") {
+					t.Errorf("%s(nil) panics with %q", name, text)
+				}
+			}()
+			f()
+			t.Errorf("%s(nil) does not panic", name)
+		}()
+	}
+}
+
+// TestStartWithoutFDs starts with ever more fds to be had: it fails with EMFILE, leaves nothing behind, and can be repeated.
+func TestStartWithoutFDs(t *testing.T) {
+	time.Sleep(1) // Go's own poller has its fds by now
+	s, _ := scheduler.New(scheduler.Options{Processors: 3})
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+	free, err := unix.Dup(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(free)
+	before := testenv.Snapshot()
+	failures := 0
+	for n := range uint64(40) {
+		few := limit
+		few.Cur = uint64(free) + n
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+			t.Fatal(err)
+		}
+		err := s.Start()
+		unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+		if err == nil {
+			break
+		}
+		failures++
+		if !errors.Is(err, unix.EMFILE) {
+			t.Errorf("with %d fds: %v, want EMFILE", n, err)
+		}
+		if after := testenv.Snapshot(); after.FDs > before.FDs {
+			t.Fatalf("with %d fds: %d before the start that failed, %d after", n, before.FDs, after.FDs)
+		}
+		if _, err := s.Go(spawn(func() {})); !errors.Is(err, scheduler.ErrNotStarted) {
+			t.Errorf("Go after a start that failed: %v", err)
+		}
+	}
+	if failures < 6 {
+		t.Errorf("only %d starts failed", failures)
+	}
+	load(t, s)
+	shutdown(t, s)
+}
+
+func TestShutdownDrains(t *testing.T) {
+	s := start(t, scheduler.Options{Processors: 2})
+	var done atomic.Int32
+	release := make(chan struct{})
+	for range 50 {
+		s.Go(spawn(func() {
+			for more := true; more; {
+				select {
+				case <-release:
+					more = false
+				default:
+					coroutine.Yield()
+				}
+			}
+			processor.Sleep(time.Millisecond)
+			// Inside, work may still be started while draining.
+			if _, err := s.Go(spawn(func() { processor.Sleep(1); done.Add(1) })); err != nil {
+				t.Errorf("Go while draining, from inside: %v", err)
+			}
+		}))
+	}
+	ended := make(chan struct{})
+	go func() { shutdown(t, s); close(ended) }()
+	for { // until the door is closed
+		if _, err := s.Go(spawn(func() {})); err != nil {
+			if !errors.Is(err, coroutine.ErrShutdown) {
+				t.Errorf("Go while draining: %v", err)
+			}
+			break
+		}
+		runtime.Gosched()
+	}
+	close(release)
+	<-ended
+	if done.Load() != 50 {
+		t.Errorf("%d of 50 chains of coroutines ended", done.Load())
+	}
+}
+
+// TestShutdownByForce ends waits of every kind, and runs the deferred calls of those that wait so.
+func TestShutdownByForce(t *testing.T) {
+	within(t, 30*time.Second)
+	for _, processors := range []int{1, 3} {
+		s := start(t, scheduler.Options{Processors: processors})
+		var begun, unwound, returned atomic.Int32
+		var forever coroutine.Handle
+		waits := map[string]func(){
+			"Sleep": func() { processor.Sleep(time.Hour); returned.Add(1) },
+			"Yield": func() {
+				for {
+					coroutine.Yield()
+				}
+			},
+			"Join": func() {
+				if err := forever.Join(); err == nil || !errors.Is(err, coroutine.ErrShutdown) {
+					t.Errorf("Join: %v", err)
+				}
+			},
+			"Park": func() {
+				co := coroutine.Current()
+				if why := co.Park(coroutine.ReasonUser); why != coroutine.WakeShutdown {
+					t.Errorf("Park ended by %v", why)
+				}
+			},
+			"sleeping in a deferred call": func() {
+				defer func() { // runs as far as its first wait
+					defer unwound.Add(1)
+					processor.Sleep(time.Hour)
+					returned.Add(1)
+				}()
+				processor.Sleep(time.Hour)
+			},
+		}
+		hold := make(chan struct{})
+		forever, _ = s.Go(spawn(func() {
+			defer unwound.Add(1)
+			for {
+				processor.Sleep(time.Hour)
+			}
+		}))
+		n := int32(2) // forever, and the one that is there twice
+		for _, wait := range waits {
+			for range 10 {
+				n++
+				s.Go(spawn(func() {
+					defer unwound.Add(1)
+					begun.Add(1)
+					wait()
+				}))
+			}
+		}
+		n += 8 // of the ten of the last kind, two counts each: its own deferred call's
+		close(hold)
+		for begun.Load() < 50 {
+			runtime.Gosched()
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		err := s.Shutdown(ctx)
+		cancel()
+		if err != context.DeadlineExceeded {
+			t.Errorf("forced Shutdown: %v", err)
+		}
+		if got := unwound.Load(); got != n+1 || returned.Load() != 0 {
+			t.Errorf("%d of %d unwound, %d sleeps returned", got, n+1, returned.Load())
+		}
+	}
+}
+
+// TestShutdownOfOneThatNeverEnds reports it, and does not hang; the rest of the Scheduler is gone.
+func TestShutdownOfOneThatNeverEnds(t *testing.T) {
+	within(t, 30*time.Second)
+	s := start(t, scheduler.Options{Processors: 2})
+	release, stuck := make(chan struct{}), make(chan struct{})
+	h, _ := s.GoOn(0, spawn(func() { close(stuck); <-release }))
+	<-stuck
+	err := s.Shutdown(over())
+	if !errors.Is(err, context.Canceled) || err == context.Canceled || !strings.Contains(err.Error(), "1 coroutine") {
+		t.Errorf("Shutdown: %v", err)
+	}
+	<-s.Processors()[1].Ended()
+	if h.Done() {
+		t.Error("it has ended")
+	}
+	close(release)
+	h.Join()
+	<-s.Processors()[0].Ended() // when it ends, its Processor does
+}
+
+func TestShutdownAtOnceFromMany(t *testing.T) {
+	within(t, 30*time.Second)
+	for range scaled(50) {
+		s := start(t, scheduler.Options{Processors: 2})
+		s.Go(spawn(func() { processor.Sleep(time.Millisecond) }))
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				shutdown(t, s)
+				if _, err := s.Go(spawn(func() {})); !errors.Is(err, coroutine.ErrShutdown) {
+					t.Errorf("Go after Shutdown: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	// One that comes second waits no longer than its own context.
+	s := start(t, scheduler.Options{Processors: 1})
+	release := make(chan struct{})
+	h, _ := s.Go(spawn(func() { <-release }))
+	first := make(chan struct{})
+	go func() { shutdown(t, s); close(first) }()
+	for {
+		if _, err := s.Go(spawn(func() {})); err != nil {
+			break
+		}
+		runtime.Gosched()
+	}
+	if err := s.Shutdown(over()); err != context.Canceled {
+		t.Errorf("the second Shutdown: %v", err)
+	}
+	close(release)
+	h.Join()
+	<-first
+}
+
+func TestInsideACoroutine(t *testing.T) {
+	s, other := start(t, scheduler.Options{Processors: 2}), start(t, scheduler.Options{Processors: 1})
+	ran := false
+	if err := s.Run(spawn(func() {
+		if err := s.Run(spawn(func() {})); !errors.Is(err, scheduler.ErrInCoroutine) {
+			t.Errorf("Run: %v", err)
+		}
+		if err := s.Shutdown(context.Background()); !errors.Is(err, scheduler.ErrInCoroutine) {
+			t.Errorf("Shutdown: %v", err)
+		}
+		// Another Scheduler's are allowed: they block this thread meanwhile.
+		if err := other.Run(spawn(func() { ran = true })); err != nil || !ran {
+			t.Errorf("another's Run: %v", err)
+		}
+		h, err := other.GoLocal(spawn(func() {
+			if p := processor.Here(); scheduler.Of(p) != other {
+				t.Error("another's GoLocal runs here")
+			}
+		}))
+		if err != nil || h.Join() != nil {
+			t.Errorf("another's GoLocal: %v", err)
+		}
+		if err := other.Shutdown(context.Background()); err != nil {
+			t.Errorf("another's Shutdown: %v", err)
+		}
+	})); err != nil {
+		t.Error(err)
+	}
+	shutdown(t, s)
+}
+
+// TestRunFromMany: each Run returns, and not before its own coroutine and what that started have ended.
+func TestRunFromMany(t *testing.T) {
+	within(t, 30*time.Second)
+	s := start(t, scheduler.Options{Processors: 2})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range scaled(100) {
+				var done atomic.Int32
+				err := s.Run(spawn(func() {
+					for range 4 {
+						s.Go(spawn(func() {
+							coroutine.Yield()
+							done.Add(1)
+						}))
+					}
+					done.Add(1)
+				}))
+				if err != nil || done.Load() != 5 {
+					t.Errorf("Run: %v, %d of 5 done", err, done.Load())
+				}
+			}
+		})
+	}
+	wg.Wait()
+	shutdown(t, s)
+}
+
+// TestSchedulersSideBySide runs several at once, which know nothing of each other.
+func TestSchedulersSideBySide(t *testing.T) {
+	var all []*scheduler.Scheduler
+	for range 4 {
+		all = append(all, start(t, scheduler.Options{Processors: 2}))
+	}
+	var wg sync.WaitGroup
+	for _, s := range all {
+		wg.Go(func() {
+			load(t, s)
+			s.Run(spawn(func() {
+				if scheduler.Of(processor.Here()) != s {
+					t.Error("runs on another's Processor")
+				}
+			}))
+		})
+	}
+	wg.Wait()
+	for _, s := range all {
+		shutdown(t, s)
+	}
+}

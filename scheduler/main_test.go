@@ -1,0 +1,100 @@
+package scheduler_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"runtime/pprof"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// childVar names what a child process of the tests is to do.
+const childVar = "NETCO_TEST_CHILD"
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(childVar); name != "" {
+		children[name]()
+		os.Exit(0)
+	}
+	testenv.Main(m)
+}
+
+// child runs this test binary as a child that does what children has under name, and returns its output and exit status.
+func child(t *testing.T, name string, env ...string) (output string, status int) {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, exe)
+	cmd.Env = append(append(os.Environ(), childVar+"="+name), env...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), cmd.ProcessState.ExitCode()
+}
+
+// scaled is how often a hammer strikes: n, or less where each blow costs more.
+func scaled(n int) int {
+	if testing.Short() {
+		n /= 10
+	}
+	if goruntime.RaceEnabled {
+		n /= 10
+	}
+	return max(n, 1)
+}
+
+// within fails the whole run with all stacks when a test that could hang has not ended in time.
+func within(t testing.TB, d time.Duration) {
+	timer := time.AfterFunc(d, func() {
+		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		panic(t.Name() + ": not over after " + d.String())
+	})
+	t.Cleanup(func() { timer.Stop() })
+}
+
+// start makes a running Scheduler, which the test shuts down.
+func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
+	t.Helper()
+	s, err := scheduler.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// shutdown ends a Scheduler whose coroutines end by themselves.
+func shutdown(t testing.TB, s *scheduler.Scheduler) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+func spawn(fn func()) scheduler.Spawn { return scheduler.NewSpawn(fn) }
+
+// over is a context that is over.
+func over() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}

@@ -1,0 +1,160 @@
+package scheduler_test
+
+import (
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+)
+
+func TestOptionsRange(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    scheduler.Options
+		bad  string // part of the error; "" for none
+	}{
+		{"zero", scheduler.Options{}, ""},
+		{"one processor", scheduler.Options{Processors: 1}, ""},
+		{"many processors", scheduler.Options{Processors: 1024}, ""},
+		{"too many processors", scheduler.Options{Processors: 1025}, "Processors is 1025"},
+		{"negative processors", scheduler.Options{Processors: -1}, "Processors is -1"},
+		{"least buffer", scheduler.Options{BufferSize: 512}, ""},
+		{"greatest buffer", scheduler.Options{BufferSize: 16 << 20}, ""},
+		{"buffer too small", scheduler.Options{BufferSize: 511}, "BufferSize is 511"},
+		{"buffer too large", scheduler.Options{BufferSize: 16<<20 + 1}, "BufferSize"},
+		{"negative buffer", scheduler.Options{BufferSize: -1}, "BufferSize is -1"},
+		{"spin off", scheduler.Options{Spin: processor.SpinOff}, ""},
+		{"no such spin", scheduler.Options{Spin: 2}, "Spin is 2"},
+		{"negative spin", scheduler.Options{Spin: -1}, "Spin is -1"},
+		{"CPU", scheduler.Options{CPUs: []int{firstCPU(t)}}, ""},
+		{"CPU and unlocked", scheduler.Options{CPUs: []int{firstCPU(t)}, NoLockThread: true}, "locked threads"},
+		{"negative CPU", scheduler.Options{CPUs: []int{-1}}, "CPU -1"},
+		{"CPU there is not", scheduler.Options{CPUs: []int{firstCPU(t), 1 << 20}}, "CPU 1048576"},
+		{"greatest CPU", scheduler.Options{CPUs: []int{math.MaxInt}}, "which this process may not use"},
+		{"negative pool", scheduler.Options{PoolCap: math.MinInt}, ""},
+	} {
+		_, err := scheduler.New(c.o)
+		if c.bad == "" && err != nil || c.bad != "" && (err == nil || !strings.Contains(err.Error(), c.bad)) {
+			t.Errorf("%s: error %v, want one with %q", c.name, err, c.bad)
+		}
+	}
+}
+
+func firstCPU(t *testing.T) int {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		t.Fatal(err)
+	}
+	for cpu := range 64 * len(set) {
+		if set.IsSet(cpu) {
+			return cpu
+		}
+	}
+	t.Fatal("no CPU")
+	return 0
+}
+
+// TestEveryOption runs a load of every kind under each option that changes how.
+func TestEveryOption(t *testing.T) {
+	core, logs := observer.New(zapcore.InfoLevel)
+	for name, o := range map[string]scheduler.Options{
+		"default":      {},
+		"one":          {Processors: 1},
+		"many":         {Processors: 20},
+		"no lock":      {Processors: 2, NoLockThread: true},
+		"no handover":  {Processors: 2, NoHandoff: true},
+		"no pool":      {Processors: 2, PoolCap: -1},
+		"small pool":   {Processors: 2, PoolCap: 3},
+		"no spin":      {Processors: 2, Spin: processor.SpinOff},
+		"one CPU":      {Processors: 2, CPUs: []int{firstCPU(t)}},
+		"small buffer": {Processors: 1, BufferSize: 512},
+		"logger":       {Processors: 2, Logger: zap.New(core)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := start(t, o)
+			if want := o.Processors; want == 0 && len(s.Processors()) != runtime.GOMAXPROCS(0) || want != 0 && len(s.Processors()) != want {
+				t.Errorf("%d Processors", len(s.Processors()))
+			}
+			load(t, s)
+			if len(o.CPUs) > 0 {
+				for i := range s.Processors() {
+					h, _ := s.GoOn(i, spawn(func() {
+						var set unix.CPUSet
+						if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() != 1 || !set.IsSet(o.CPUs[0]) {
+							t.Errorf("Processor %d runs on %d CPUs: %v", i, set.Count(), err)
+						}
+					}))
+					h.Join()
+				}
+			}
+			if o.BufferSize != 0 {
+				h, _ := s.GoOn(0, spawn(func() {
+					b := processor.AcquireBuffer()
+					defer b.Release()
+					if len(b.Bytes()) != o.BufferSize {
+						t.Errorf("a buffer of %d bytes, want %d", len(b.Bytes()), o.BufferSize)
+					}
+				}))
+				h.Join()
+			}
+			shutdown(t, s)
+			if live := s.Live(); live != 0 {
+				t.Errorf("%d live", live)
+			}
+		})
+	}
+	if got := logs.FilterMessage("scheduler started").Len(); got != 1 {
+		t.Errorf("the start was logged %d times", got)
+	}
+	if got := logs.FilterMessage("scheduler ended").Len(); got != 1 {
+		t.Errorf("the end was logged %d times", got)
+	}
+}
+
+// load spawns, sleeps, yields, joins, ends by Goexit, and crosses threads.
+func load(t *testing.T, s *scheduler.Scheduler) {
+	err := s.Run(spawn(func() {
+		var all []coroutine.Handle
+		for i := range 200 {
+			h, err := s.Go(spawn(func() {
+				switch i % 5 {
+				case 0:
+					processor.Sleep(1000)
+				case 1:
+					coroutine.Yield()
+				case 2:
+					runtime.Goexit()
+				case 3:
+					h, err := s.GoOn(i%len(s.Processors()), spawn(coroutine.Yield))
+					if err != nil || h.Join() != nil {
+						t.Errorf("GoOn: %v", err)
+					}
+				case 4:
+					h, err := s.GoLocal(spawn(func() { processor.Sleep(1) }))
+					if err != nil || h.Join() != nil {
+						t.Errorf("GoLocal: %v", err)
+					}
+				}
+			}))
+			if err != nil {
+				t.Error(err)
+			}
+			all = append(all, h)
+		}
+		for _, h := range all {
+			h.Join()
+		}
+	}))
+	if err != nil {
+		t.Error(err)
+	}
+}

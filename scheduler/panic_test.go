@@ -1,0 +1,225 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+)
+
+type brokenError struct{}
+
+func (brokenError) Error() string { panic("Error itself panics") }
+
+// explosive panics; its name must be in the stack.
+//
+//go:noinline
+func explosive(value any) { panic(value) }
+
+//go:noinline
+func nilMap() { map[int]int(nil)[1] = 2 }
+
+// crashing runs fn as a named coroutine of a Scheduler.
+//
+//go:noinline
+func crashing(o scheduler.Options, fn func()) func() {
+	return func() {
+		s, err := scheduler.New(o)
+		if err == nil {
+			err = s.Start()
+		}
+		if err == nil {
+			sp := spawn(fn)
+			sp.Name, sp.Site = "bomb", asm.CallerPC()
+			err = s.Run(sp)
+		}
+		fmt.Println("survived:", err)
+		os.Exit(0)
+	}
+}
+
+var two = scheduler.Options{Processors: 2}
+
+// children are what child processes do.
+var children = map[string]func(){
+	"string": crashing(two, func() { explosive("boom") }),
+	"error":  crashing(two, func() { explosive(errors.New("an error value")) }),
+	"after switches": crashing(two, func() {
+		for range 100 {
+			coroutine.Yield()
+			processor.Sleep(1)
+		}
+		explosive("boom")
+	}),
+	"wrapped":      crashing(two, func() { explosive(fmt.Errorf("outer: %w", os.ErrNotExist)) }),
+	"nil":          crashing(two, func() { explosive(nil) }),
+	"runtime":      crashing(two, nilMap),
+	"number":       crashing(two, func() { explosive(42) }),
+	"broken error": crashing(two, func() { explosive(brokenError{}) }),
+	"deferred": crashing(two, func() {
+		defer explosive("from a deferred call")
+		runtime.Goexit()
+	}),
+	"no handover": crashing(scheduler.Options{Processors: 1, NoHandoff: true}, func() { explosive("boom") }),
+	"handler panics": crashing(scheduler.Options{OnPanic: func(processor.PanicInfo) { explosive("the handler's own") }},
+		func() { panic("boom") }),
+	"handler exits": crashing(scheduler.Options{OnPanic: func(processor.PanicInfo) { runtime.Goexit() }},
+		func() { explosive("boom") }),
+	"while unwinding": func() {
+		s, _ := scheduler.New(two)
+		s.Start()
+		s.Go(spawn(func() {
+			defer explosive("boom")
+			processor.Sleep(1 << 50)
+		}))
+		s.Shutdown(over())
+		fmt.Println("survived")
+		os.Exit(0)
+	},
+	"race":    raceChild(false),
+	"no race": raceChild(true),
+}
+
+// TestPanicCrashes: a panic in a coroutine ends the program as one in a goroutine does.
+func TestPanicCrashes(t *testing.T) {
+	for name, want := range map[string]string{
+		"string":          "panic: boom",
+		"error":           "panic: an error value",
+		"after switches":  "panic: boom",
+		"wrapped":         "panic: outer: file does not exist",
+		"nil":             "panic: panic called with nil argument",
+		"runtime":         "panic: assignment to entry in nil map",
+		"number":          "panic: 42",
+		"broken error":    "panic: ",
+		"deferred":        "panic: from a deferred call",
+		"no handover":     "panic: boom",
+		"handler panics":  "panic: the handler's own",
+		"handler exits":   "panic: boom",
+		"while unwinding": "panic: boom",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, status := child(t, name)
+			if status != 2 {
+				t.Errorf("exit status %d, want 2", status)
+			}
+			guilty := "scheduler_test.explosive"
+			if name == "runtime" {
+				guilty = "scheduler_test.nilMap"
+			}
+			wants := []string{want, guilty, "in netco coroutine "}
+			if name != "while unwinding" {
+				wants = append(wants, `"bomb" created at `, "panic_test.go:")
+			}
+			for _, want := range wants {
+				if !strings.Contains(out, want) {
+					t.Errorf("the output has no %q", want)
+				}
+			}
+			if t.Failed() {
+				t.Logf("%.3000s", out)
+			}
+		})
+	}
+}
+
+// TestOnPanic: with a handler the program goes on and the handler is told who and where; what waits for the coroutine goes on too.
+func TestOnPanic(t *testing.T) {
+	var mu sync.Mutex
+	var infos []processor.PanicInfo
+	s := start(t, scheduler.Options{Processors: 2, OnPanic: func(info processor.PanicInfo) {
+		if co := coroutine.Current(); co == nil || co.ID() != info.Coroutine {
+			t.Error("the handler does not run on the coroutine")
+		}
+		coroutine.Yield() // it may wait
+		mu.Lock()
+		defer mu.Unlock()
+		infos = append(infos, info)
+	}})
+	ids := make(map[uint64]int)
+	deferred := 0
+	for i := range 100 {
+		sp := spawn(func() {
+			defer func() { deferred++ }()
+			coroutine.Yield()
+			switch i % 3 {
+			case 0:
+				explosive(i)
+			case 1:
+				explosive(nil)
+			case 2:
+				nilMap()
+			}
+		})
+		sp.Name = fmt.Sprint("bomb ", i)
+		h, err := s.GoOn(1, sp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids[h.ID()] = i
+		if err := h.Join(); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(infos) != 100 || deferred != 100 {
+		t.Fatalf("%d panics handled, %d deferred calls", len(infos), deferred)
+	}
+	for _, info := range infos {
+		i, known := ids[info.Coroutine]
+		if !known || info.Name != fmt.Sprint("bomb ", i) || info.Processor != 1 {
+			t.Errorf("coroutine %d %q on %d", info.Coroutine, info.Name, info.Processor)
+		}
+		var ok bool
+		guilty := "explosive"
+		switch i % 3 {
+		case 0:
+			ok = info.Value == i
+		case 1:
+			_, ok = info.Value.(*runtime.PanicNilError)
+		case 2:
+			_, ok = info.Value.(runtime.Error)
+			guilty = "nilMap"
+		}
+		if !ok {
+			t.Errorf("panic %d has the value %v", i, info.Value)
+		}
+		if !strings.Contains(string(info.Stack), guilty) {
+			t.Errorf("the stack lacks %s:\n%s", guilty, info.Stack)
+		}
+	}
+	if got := s.Processors()[1].Coroutines().Panics.Load(); got != 100 {
+		t.Errorf("%d panics counted", got)
+	}
+	shutdown(t, s)
+}
+
+// TestPanicsWhileUnwinding: deferred calls that panic while shutdown unwinds their coroutines are handled, and the
+// Scheduler ends all the same.
+func TestPanicsWhileUnwinding(t *testing.T) {
+	handled := make(chan processor.PanicInfo, 100)
+	s := start(t, scheduler.Options{Processors: 2, OnPanic: func(i processor.PanicInfo) { handled <- i }})
+	for range 20 {
+		h := make(chan struct{})
+		s.Go(spawn(func() {
+			defer explosive("deferred")
+			close(h)
+			processor.Sleep(1 << 50)
+		}))
+		<-h
+	}
+	if err := s.Shutdown(over()); err != context.Canceled {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if len(handled) != 20 {
+		t.Errorf("%d of 20 panics handled", len(handled))
+	}
+}

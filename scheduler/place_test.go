@@ -1,0 +1,87 @@
+package scheduler_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// TestBurstSpreads: in the C++ netco a thousand starts in a row landed on one thread.
+func TestBurstSpreads(t *testing.T) {
+	const n = 1000
+	s := start(t, scheduler.Options{Processors: 4})
+	var on [4]atomic.Int32
+	var wg sync.WaitGroup
+	wg.Add(n)
+	for range n {
+		s.Go(spawn(func() {
+			defer wg.Done()
+			on[processor.Here().Index()].Add(1)
+			processor.Sleep(50 * time.Millisecond) // so that all are there at once
+		}))
+	}
+	wg.Wait()
+	for i := range on {
+		if got := on[i].Load(); got < n/16 {
+			t.Errorf("%d of %d ran on Processor %d", got, n, i)
+		}
+	}
+	shutdown(t, s)
+}
+
+// TestStayWhereTold: GoLocal and GoOn run where they should, and nobody steals them, however long their thread is busy.
+func TestStayWhereTold(t *testing.T) {
+	s := start(t, scheduler.Options{Processors: 3})
+	for i := range 3 {
+		h, err := s.GoOn(i, spawn(func() {
+			var all []coroutine.Handle
+			var wrong atomic.Int32
+			here := func() {
+				for range 3 {
+					if processor.Here().Index() != i {
+						wrong.Add(1)
+					}
+					coroutine.Yield()
+				}
+			}
+			for range 100 {
+				a, _ := s.GoLocal(spawn(here))
+				b, _ := s.GoOn(i, spawn(here))
+				all = append(all, a, b)
+			}
+			time.Sleep(5 * time.Millisecond) // blocks this thread, while the others have nothing to do
+			for _, h := range all {
+				h.Join()
+			}
+			if wrong.Load() != 0 {
+				t.Errorf("%d times on another Processor than %d", wrong.Load(), i)
+			}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.Join()
+	}
+	shutdown(t, s)
+}
+
+// TestIdleProcessorsHelp: starts from a coroutine that then computes without a pause run on the others.
+func TestIdleProcessorsHelp(t *testing.T) {
+	within(t, 30*time.Second)
+	s := start(t, scheduler.Options{Processors: 2})
+	h, _ := s.Go(spawn(func() {
+		var done atomic.Int32
+		for range 50 {
+			s.Go(spawn(func() { done.Add(1) }))
+		}
+		for done.Load() < 50 { // does not yield
+		}
+	}))
+	h.Join()
+	shutdown(t, s)
+}
