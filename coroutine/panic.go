@@ -32,11 +32,7 @@ func (c crashed) Error() string { return c.text }
 // crash ends the program as an unrecovered panic does, with status 2, and shows the coroutine's stack. It does not return.
 func crash(co *Coroutine, value any, stack []byte) {
 	var b strings.Builder
-	if err, ok := value.(error); ok {
-		b.WriteString(err.Error())
-	} else {
-		fmt.Fprint(&b, value)
-	}
+	fmt.Fprint(&b, value) // which bears an Error or String method that panics itself: a panic here would be lost
 	fmt.Fprintf(&b, "\n\nin netco coroutine %d", co.ID())
 	if co.name != nil {
 		fmt.Fprintf(&b, " %q", *co.name)

@@ -106,12 +106,19 @@ func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
 func Yield() { yield(0) }
 
 // YieldTurn is Yield that also ends the turn: the loop looks for I/O, timers and what other threads sent before anything
-// else runs. For a coroutine that could go on for long without ever waiting.
-func YieldTurn() {
-	if w := self(); w != nil && w.co != nil {
-		w.ex.budget = 0
+// else runs. For operations that can succeed for ever without waiting, which may hold locks: it does not unwind the coroutine
+// but reports whether the scheduler is ending by force.
+func YieldTurn() (stopping bool) {
+	w := self()
+	if w == nil || w.co == nil {
+		runtime.Gosched()
+		return false
 	}
-	yield(0)
+	if !w.ex.stopping {
+		w.ex.budget = 0
+		yield(0)
+	}
+	return w.ex.stopping
 }
 
 // yieldGo is Yield in full. The assembly has the common case and jumps here for all others. The argument is not used: it

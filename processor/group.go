@@ -29,7 +29,6 @@ type Group struct {
 	phase    atomic.Int32
 	active   atomic.Int64
 	spinners atomic.Int32
-	panics   atomic.Uint64
 	turns    atomic.Uint32 // rotates placement among many
 
 	mu    sync.Mutex

@@ -6,7 +6,7 @@ import (
 
 // idle waits for something to do, or finds it elsewhere.
 func (p *Processor) idle(now int64) {
-	if p.steal() {
+	if p.steal(now) {
 		return
 	}
 	deadline, timed := p.timers.Next()

@@ -2,6 +2,7 @@ package processor
 
 import (
 	"math"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -329,7 +330,7 @@ func TestParkUntilAgainstReady(t *testing.T) {
 func TestBlockingMerelyStalls(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 1)
-	r, w, err := pipe()
+	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,10 +22,12 @@ import (
 //
 //	nil → *Waiter       the waiter, then it checks once more whether it should wait at all
 //	nil → readyW        the Processor, on an event
-//	*Waiter → nil       whoever will Wake it: the Processor on an event, SetDeadline, Evict; or the waiter itself, when its
-//	                    park ended for another reason
+//	*Waiter → readyW    the Processor, on an event; it then wakes the waiter
+//	*Waiter → nil       SetDeadline, Evict and the like, which then wake the waiter; or the waiter itself, when its park ended
+//	                    for another reason
 //	readyW → nil        the waiter, before the operation whose failure would make it wait
 //
+// An edge always leaves its mark, also when it finds a waiter: that may be on its way out for a deadline and not look.
 // Who takes a waiter out wakes it, once. A wake means "look again", not "ready": deadlines, closing and draining are
 // conditions that the waiter checks, and moving them just wakes it.
 type PollDesc struct {
@@ -111,6 +113,9 @@ func (pd *PollDesc) Edge(m Mode) bool {
 	return pd.gate(m).w.Load() == readyW || pd.flags.Load()&flagHangup != 0
 }
 
+// Bound reports whether the fd is registered, so that an edge will tell of whatever comes.
+func (pd *PollDesc) Bound() bool { return pd.home.Load() != nil }
+
 // SetDeadline sets when waits in direction m end, in ns of CLOCK_MONOTONIC; 0 is never. A waiter looks again at once.
 func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {
 	g := pd.gate(m)
@@ -124,8 +129,9 @@ func (pd *PollDesc) Evict() {
 	pd.kick()
 }
 
-// orphan makes waits return Shutdown: the Processor that watched the fd has ended.
-func (pd *PollDesc) orphan() {
+// Orphan makes every wait, present and future, return Shutdown: the Processor that watches the fd, or whose coroutine uses it, is
+// ending.
+func (pd *PollDesc) Orphan() {
 	pd.flags.Or(flagOrphan)
 	pd.kick()
 }
@@ -186,14 +192,14 @@ func (g *gate) open(p *Processor) {
 			}
 			continue
 		}
-		if g.w.CompareAndSwap(w, nil) {
+		if g.w.CompareAndSwap(w, readyW) {
 			p.ex.Wake(w)
 			return
 		}
 	}
 }
 
-// Wait parks the caller, coroutine or goroutine, until direction m may be possible, its deadline passes, or it is evicted.
+// Wait parks the caller, coroutine or goroutine, unless an edge has left its mark, until direction m may be possible, its deadline passes, or it is evicted.
 // The fd is registered with the caller's Processor if it is with none. Ready may be early; it is also the answer at until
 // (CLOCK_MONOTONIC ns), if that is not 0. An error is that of registering.
 func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
@@ -205,44 +211,37 @@ func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (
 	g := pd.gate(m)
 	w := coroutine.AcquireWaiter()
 	for !g.w.CompareAndSwap(nil, w) {
-		if g.w.CompareAndSwap(readyW, nil) {
+		switch g.w.Load() {
+		case readyW:
 			w.Release()
-			return Ready, nil
-		}
-		if old := g.w.Load(); old != nil && old != readyW {
+			return Ready, nil // the mark stays until Clear
+		case nil:
+		default:
 			panic("netco/processor: two waiters in one direction of an fd")
 		}
 	}
-	if v := pd.Check(m); v != Ready {
-		g.retract(w)
-		w.Release()
-		return v, nil
+	wake := coroutine.WakeTimeout // not parked, not woken
+	if pd.Check(m) == Ready {
+		d := g.deadline.Load()
+		if d == 0 || until != 0 && until < d {
+			d = until
+		}
+		if d == 0 {
+			wake = w.Park(reason)
+		} else {
+			wake = w.ParkUntil(reason, d)
+		}
 	}
-	var wake coroutine.Wake
-	d := g.deadline.Load()
-	if d == 0 || until != 0 && until < d {
-		d = until
-	}
-	if d == 0 {
-		wake = w.Park(reason)
-	} else {
-		wake = w.ParkUntil(reason, d)
-	}
-	if wake != coroutine.WakeReady || g.w.Load() == w { // the latter: woken early, by a wake for a wait that gave up
-		g.retract(w)
+	if g.w.Load() == w && g.w.CompareAndSwap(w, nil) {
+		// Nobody took it out: the park ended otherwise, or by a wake that was meant for an earlier one.
+	} else if wake != coroutine.WakeReady {
+		w.Drain()
 	}
 	w.Release()
 	if wake == coroutine.WakeShutdown {
 		return Shutdown, nil
 	}
 	return pd.Check(m), nil
-}
-
-// retract takes w out again, or takes in the wake of whoever has done so already.
-func (g *gate) retract(w *coroutine.Waiter) {
-	if !g.w.CompareAndSwap(w, nil) {
-		w.Drain()
-	}
 }
 
 // bind registers fd with the Processor of the caller, or with any.

@@ -3,10 +3,10 @@ package processor
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -68,6 +68,9 @@ type Processor struct {
 
 // New makes a Processor and its fds and adds it to its group. Start runs it.
 func New(cfg Config) (*Processor, error) {
+	if err := ensureNetpoll(); err != nil {
+		return nil, err
+	}
 	ep, err := epoller.Open[PollDesc]()
 	if err != nil {
 		return nil, err
@@ -103,21 +106,49 @@ func (p *Processor) Discard() {
 	p.timerFD.Close()
 }
 
-// netpollOnce makes Go's own poller exist before a Processor's: a process whose fds run out first dies when the
-// runtime then wants its epoll fd ("netpollinit failed"). A timer that has to be waited for is enough.
-var netpollOnce = sync.OnceFunc(func() {
-	t := time.NewTimer(time.Nanosecond)
-	<-t.C
-	r, w, err := pipe()
-	if err == nil {
-		r.Close()
-		w.Close()
+// netpoll is whether Go's own poller is known to exist.
+var netpoll struct {
+	mu     sync.Mutex
+	exists bool
+}
+
+// ensureNetpoll makes Go's own poller exist before a Processor takes fds. A process whose fds run out first dies when the
+// runtime then wants its epoll fd and eventfd ("netpollinit failed"), so it is made while there is room, or not at all.
+func ensureNetpoll() error {
+	netpoll.mu.Lock()
+	defer netpoll.mu.Unlock()
+	if netpoll.exists {
+		return nil
 	}
-})
+	const room = 6 // its two, and two pipes' worth below
+	var reserved []int
+	var err error
+	for range room {
+		var fd int
+		if fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
+			err = fmt.Errorf("netco: no fds left to start with: %w", os.NewSyscallError("eventfd2", err))
+			break
+		}
+		reserved = append(reserved, fd)
+	}
+	for _, fd := range reserved {
+		unix.Close(fd)
+	}
+	if err != nil {
+		return err
+	}
+	r, w, err := os.Pipe() // pollable, so the runtime makes its poller
+	if err != nil {
+		return err
+	}
+	r.Close()
+	w.Close()
+	netpoll.exists = true
+	return nil
+}
 
 // Start runs the Processor on a thread of its own and returns when it is ready to take work.
 func (p *Processor) Start() error {
-	netpollOnce()
 	started := make(chan error)
 	go p.thread(started)
 	return <-started
@@ -146,7 +177,7 @@ func (p *Processor) thread(started chan<- error) {
 	p.alive.Store(false)
 	removeRunning(p)
 	p.ex.Leave()
-	p.ep.Each(func(pd *PollDesc) { pd.orphan() })
+	p.ep.Each(func(pd *PollDesc) { pd.Orphan() })
 	p.Discard()
 	if p.cfg.LockThread && p.cfg.CPU < 0 {
 		runtime.UnlockOSThread() // untouched: the runtime may use the thread again

@@ -145,22 +145,27 @@ func (p *Processor) welcomeLocked(taken []submission) {
 	}
 }
 
-// steal takes half of what the Processor with the most open submissions has not started.
-func (p *Processor) steal() bool {
+// steal takes coroutines that have not started from the Processor that has the most to give, see share.
+func (p *Processor) steal(now int64) bool {
 	var victim *Processor
-	most := int32(0)
+	most := 0
 	for _, q := range p.group.members {
-		if n := q.sub.offered.Load(); q != p && n > most {
+		if q == p || q.sub.offered.Load() == 0 {
+			continue
+		}
+		if n := p.share(q, now); n > most {
 			victim, most = q, n
 		}
 	}
-	if victim == nil {
-		return false
-	}
-	v := &victim.sub
+	return victim != nil && p.stealFrom(victim, most)
+}
+
+// stealFrom takes up to n of q's submissions that are open.
+func (p *Processor) stealFrom(q *Processor, n int) bool {
+	v := &q.sub
 	v.mu.Lock()
 	var taken [turnStarts]submission
-	k := take(&v.open, taken[:min((len(v.open)+1)/2, turnStarts)])
+	k := take(&v.open, taken[:min(n, turnStarts)])
 	p.welcomeLocked(taken[:k])
 	v.offered.Add(int32(-k))
 	v.waiting.Add(int32(-k))
@@ -170,4 +175,15 @@ func (p *Processor) steal() bool {
 	}
 	p.Stats.Stolen.Add(uint64(k))
 	return true
+}
+
+// share is how many of q's submissions are p's to take: no more than half, and no more than evens the two out. Coroutines stay
+// where they start; without the second limit the Processor that is awake first would take a whole burst of those that soon
+// wait for something, from others that are about to wake. It does not hold when q is held up by one that computes.
+func (p *Processor) share(q *Processor, now int64) int {
+	half := (int(q.sub.offered.Load()) + 1) / 2
+	if q.ex.Current() != nil && now-int64(q.Stats.TurnStart.Load()) > turnNs {
+		return half
+	}
+	return min(half, (q.load()-p.load())/2)
 }

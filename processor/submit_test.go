@@ -54,7 +54,7 @@ func TestGroupStaysActiveWhileStealing(t *testing.T) {
 		ready.Store(0)
 		begin <- struct{}{}
 		meet()
-		q.steal()
+		q.stealFrom(p, 1)
 		<-done
 		select {
 		case <-quiet:
@@ -204,7 +204,7 @@ func TestStealPastPinned(t *testing.T) {
 	for range 3 {
 		g.members[1].Submit(nil, func() {}, "", 0, false)
 	}
-	if !g.members[2].steal() {
+	if !g.members[2].steal(0) {
 		t.Error("nothing was stolen, with three to steal")
 	}
 }

@@ -23,7 +23,22 @@ func TestMain(m *testing.M) {
 		children[name]()
 		os.Exit(0)
 	}
+	threads()
 	testenv.Main(m)
+}
+
+// threads makes as many threads as any test needs at once, before they are counted: Go keeps the threads it has made.
+func threads() {
+	s, err := scheduler.New(scheduler.Options{Processors: 32})
+	if err == nil {
+		err = s.Start()
+	}
+	if err == nil {
+		err = s.Shutdown(context.Background())
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 // child runs this test binary as a child that does what children has under name, and returns its output and exit status.

@@ -2,10 +2,12 @@ package socket
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/netip"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -77,6 +79,7 @@ func (c *Conn) connect(to unix.Sockaddr, until time.Time) error {
 		if v, werr := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonConnect, 0); v != processor.Ready || werr != nil {
 			return waitError(v, werr)
 		}
+		s.pd.Clear(processor.Write)
 		errno, gerr := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 		if gerr != nil {
 			return os.NewSyscallError("getsockopt", gerr)
@@ -96,6 +99,8 @@ func (c *Conn) connect(to unix.Sockaddr, until time.Time) error {
 	s.pd.SetDeadline(processor.Write, 0)
 	return nil
 }
+
+var errMissingAddress = errors.New("missing address") // net's own has no name
 
 func checkNetwork(op, network string) error {
 	switch network {
@@ -129,12 +134,10 @@ func resolve(network, address string, until time.Time) ([]netip.AddrPort, error)
 		}
 		return []netip.AddrPort{netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())}, nil
 	}
-	var (
-		found []netip.AddrPort
-		err   error
-	)
-	offload(address, func() { found, err = lookup(network, address, until) })
-	return found, err
+	if address == "" {
+		return nil, errMissingAddress
+	}
+	return offload(address, func() ([]netip.AddrPort, error) { return lookup(network, address, until) })
 }
 
 func loopback(a netip.Addr) netip.Addr {
@@ -192,31 +195,43 @@ func lookup(network, address string, until time.Time) ([]netip.AddrPort, error) 
 	return found, nil
 }
 
+// offloaded is what a call on an ordinary goroutine came to.
+type offloaded[T any] struct {
+	value  T
+	err    error
+	done   atomic.Bool                      // value and err are written
+	waiter atomic.Pointer[coroutine.Waiter] // who waits for it; whoever takes it out wakes it
+}
+
 // offload runs fn, which may block for long unless address is literal: on a coroutine it runs on an ordinary goroutine while the
-// coroutine is parked.
-func offload(address string, fn func()) {
-	co := coroutine.Current()
-	if _, err := netip.ParseAddrPort(address); co == nil || err == nil {
-		fn()
-		return
+// coroutine is parked. When the scheduler ends by force it returns ErrShutdown and leaves fn to itself.
+func offload[T any](address string, fn func() (T, error)) (T, error) {
+	if _, err := netip.ParseAddrPort(address); err == nil || coroutine.Current() == nil {
+		return fn()
 	}
-	done := make(chan struct{})
+	o := new(offloaded[T])
+	go func() {
+		o.value, o.err = fn()
+		o.done.Store(true)
+		if w := o.waiter.Swap(nil); w != nil {
+			w.Wake()
+		}
+	}()
 	w := coroutine.AcquireWaiter()
 	defer w.Release()
-	go func() {
-		defer w.Wake()
-		defer close(done)
-		fn()
-	}()
-	for {
-		w.Park(coroutine.ReasonConnect)
-		select {
-		case <-done:
-			return
-		default:
-			w.Prepare()
+	for !o.done.Load() {
+		w.Prepare()
+		o.waiter.Store(w)
+		if o.done.Load() && o.waiter.Swap(nil) != nil {
+			break // the goroutine came before the waiter was there
+		}
+		if w.Park(coroutine.ReasonConnect) == coroutine.WakeShutdown {
+			o.waiter.Swap(nil)
+			var none T
+			return none, coroutine.ErrShutdown
 		}
 	}
+	return o.value, o.err
 }
 
 func sysError(call string, err error) error { return os.NewSyscallError(call, err) }

@@ -94,6 +94,7 @@ func setLimit(n int) {
 // TestStartWithoutFDs: the first thing that a process meets is that it has no fds left, or only so many. Start succeeds or returns EMFILE;
 // the Go runtime, whose own poller may come too late, does not take the process down with "netpollinit failed".
 func TestStartWithoutFDs(t *testing.T) {
+	t.Parallel()
 	results := map[string]int{}
 	for spare := range 12 {
 		out, err := childCmd(t, "start without fds", strconv.Itoa(spare)).CombinedOutput()
@@ -138,6 +139,7 @@ func startWithoutFDs() {
 // TestNetpollBeforeEMFILE: a server uses up the fds before anything else in the process has needed Go's poller. When something then
 // does, the process must not die.
 func TestNetpollBeforeEMFILE(t *testing.T) {
+	t.Parallel()
 	out, err := childCmd(t, "late netpoll", "").CombinedOutput()
 	if err != nil || string(out) != "alive" {
 		t.Errorf("%v\n%.500s", err, out)
@@ -170,6 +172,7 @@ const fewFDs = 20
 // TestAcceptWithoutFDs: a server runs out of fds. Connections it has are served as before, it does not spin, and when some are
 // closed it goes on accepting without being told. evio, gnet and gain end here; C++ netco recurses.
 func TestAcceptWithoutFDs(t *testing.T) {
+	t.Parallel()
 	for _, where := range []string{"coroutine", "goroutine"} {
 		t.Run(where, func(t *testing.T) {
 			cmd := childCmd(t, "few fds", where)

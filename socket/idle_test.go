@@ -29,7 +29,7 @@ const (
 // TestIdle: a server with a thousand open connections on which nothing happens is asleep, all its threads, the Go runtime's monitor
 // included: in two seconds no thread of the process is given a core. libco wakes a thousand times a second.
 func TestIdle(t *testing.T) {
-	t.Parallel() // beside the others that watch a child
+	t.Parallel()
 	cmd := childCmd(t, "idle", "")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -68,12 +68,8 @@ func listen(network, address string, lc net.ListenConfig) (*Listener, error) {
 	if err := checkNetwork("listen", network); err != nil {
 		return nil, err
 	}
-	var (
-		l   *Listener
-		err error
-	)
-	offload(address, func() { l, err = takeOver(network, address, lc) })
-	return l, err
+	lc.SetMultipathTCP(false) // connections of a multipath listener do not inherit its options on every kernel
+	return offload(address, func() (*Listener, error) { return takeOver(network, address, lc) })
 }
 
 func takeOver(network, address string, lc net.ListenConfig) (*Listener, error) {

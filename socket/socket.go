@@ -138,7 +138,9 @@ func (s *socket) readLocked(p []byte) (int, error) {
 func (s *socket) pace(count *uint8, bytes int) {
 	if *count += uint8(1 + bytes/burstBytes); *count >= burst { // at most 31 + 1 + MaxIO/burstBytes
 		*count = 0
-		coroutine.YieldTurn()
+		if coroutine.YieldTurn() {
+			s.pd.Orphan() // the next operation is told
+		}
 	}
 }
 
@@ -146,14 +148,15 @@ func (s *socket) waitReadable() error {
 	if !s.mu.lock(reading) {
 		return net.ErrClosed
 	}
+	if !s.pd.Bound() {
+		s.drained = true // registering it makes an edge of whatever is there
+	}
 	err := verdictError(s.pd.Check(processor.Read))
 	for err == nil && s.drained && !s.pd.Edge(processor.Read) {
 		s.readBurst = 0
 		if v, werr := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0); v != processor.Ready || werr != nil {
 			err = waitError(v, werr)
-			break
 		}
-		s.drained = false
 	}
 	if s.mu.unlock(reading) {
 		s.destroy()

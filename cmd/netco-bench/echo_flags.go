@@ -59,7 +59,7 @@ func parseEcho(args []string, stdout io.Writer) (*echoConfig, error) {
 	fs.IntVar(&c.Procs, "procs", 0, "the servers' GOMAXPROCS; 0 is Go's default, all cores")
 	fs.StringVar(&text.servers, "servers", "net,netco", "servers to compare, a `list`")
 	fs.StringVar(&text.addr, "addr", "127.0.0.1", "loopback `address` to listen on")
-	fs.StringVar(&c.Spin, "spin", "auto", "netco's spinning before sleep: auto, on or off")
+	fs.StringVar(&c.Spin, "spin", "auto", "netco's spinning before sleep: auto or off")
 	fs.IntVar(&c.Threads, "threads", 1, "generator threads")
 	fs.StringVar(&text.serverCPUs, "server-cpus", "", "bind the server to these CPUs, a `list` such as 0,2-3")
 	fs.StringVar(&text.clientCPUs, "client-cpus", "", "bind the generator to these CPUs")
@@ -184,7 +184,7 @@ func (c *echoConfig) validate() error {
 		{c.Rounds < 1, "-rounds must be at least 1"},
 		{c.Procs < 0, "-procs must not be negative"},
 		{c.Threads < 1, "-threads must be at least 1"},
-		{!slices.Contains([]string{"auto", "on", "off"}, c.Spin), "-spin must be auto, on or off"},
+		{!slices.Contains([]string{"auto", "off"}, c.Spin), "-spin must be auto or off"},
 	} {
 		if check.bad {
 			return usagef("%s", check.msg)

@@ -1,0 +1,381 @@
+package netco_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/scheduler"
+)
+
+func TestMain(m *testing.M) {
+	// Threads that Go has made it keeps: they are made before they are counted.
+	netco.Start(netco.Options{Processors: 16})
+	netco.Shutdown(context.Background())
+	testenv.Main(m)
+}
+
+// scaled is how often a hammer strikes: n, or less where each blow costs more.
+func scaled(n int) int {
+	if testing.Short() {
+		n /= 10
+	}
+	if goruntime.RaceEnabled {
+		n /= 10
+	}
+	return max(n, 1)
+}
+
+// start starts the default Scheduler, which the test's end shuts down.
+func start(t testing.TB, o netco.Options) {
+	t.Helper()
+	if err := netco.Start(o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { shutdown(t) })
+}
+
+func shutdown(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := netco.Shutdown(ctx); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+// TestDefaultComesAndGoes: the default Scheduler starts when it is needed, and again after its Shutdown.
+func TestDefaultComesAndGoes(t *testing.T) {
+	shutdown(t) // of nothing
+	for range 20 {
+		h, err := netco.Go(func() { netco.Sleep(1) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := netco.Start(netco.Options{}); !errors.Is(err, netco.ErrStarted) {
+			t.Errorf("Start when it runs: %v", err)
+		}
+		one, err := netco.Default()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if two, _ := netco.Default(); one != two {
+			t.Error("two default Schedulers")
+		}
+		shutdown(t)
+		if !h.Done() {
+			t.Error("Shutdown has not waited")
+		}
+		if err := netco.Start(netco.Options{Processors: 1}); err != nil {
+			t.Errorf("Start after Shutdown: %v", err)
+		}
+		shutdown(t)
+		if _, err := one.Go(scheduler.NewSpawn(func() {})); !errors.Is(err, netco.ErrShutdown) {
+			t.Errorf("Go of one that is over: %v", err)
+		}
+	}
+	if err := netco.Start(netco.Options{Processors: -1}); err == nil {
+		t.Error("Start takes any options")
+	}
+	if n := 0; netco.Run(func() { n++ }) != nil || n != 1 {
+		t.Error("Run after a Start that failed")
+	}
+	shutdown(t)
+}
+
+// TestStartedOnceByMany: whoever needs it first starts it, once.
+func TestStartedOnceByMany(t *testing.T) {
+	for range scaled(100) {
+		var wg sync.WaitGroup
+		var ran atomic.Int32
+		for range 8 {
+			wg.Go(func() {
+				if h, err := netco.Go(func() { ran.Add(1) }); err != nil || h.Join() != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if ran.Load() != 8 {
+			t.Errorf("%d of 8 ran", ran.Load())
+		}
+		shutdown(t)
+	}
+}
+
+// TestSites: a coroutine tells where it was started: the caller's file and line, for each function that starts one.
+func TestSites(t *testing.T) {
+	start(t, netco.Options{Processors: 2})
+	here := func() string {
+		_, file, line, _ := runtime.Caller(1)
+		return fmt.Sprintf("%s:%d", file, line)
+	}
+	var got string
+	site := func() {
+		file, line := netco.Self().Site()
+		got = fmt.Sprintf("%s:%d", file, line)
+	}
+	check := func(name, want string, h netco.Handle, err error) {
+		t.Helper()
+		if err != nil || h.Join() != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got != want {
+			t.Errorf("%s: started at %s, told is %s", name, want, got)
+		}
+		got = ""
+	}
+	all := func() {
+		want := here()
+		h, err := netco.Go(site)
+		check("Go", after(want, 1), h, err)
+		want = here()
+		h, err = netco.GoNamed("name", site)
+		check("GoNamed", after(want, 1), h, err)
+		want = here()
+		h, err = netco.GoLocal(site)
+		check("GoLocal", after(want, 1), h, err)
+		want = here()
+		h, err = netco.GoOn(1, site)
+		check("GoOn", after(want, 1), h, err)
+	}
+	all() // from a goroutine
+	want := here()
+	err := netco.Run(site)
+	check("Run", after(want, 1), netco.Handle{}, err)
+	netco.Run(all) // from a coroutine
+	// From where there is no line of the user's: no crash.
+	done := make(chan struct{})
+	go netco.Go(func() { site(); close(done) })
+	<-done
+	func() {
+		ended := make(chan struct{})
+		defer func() { <-ended }()
+		defer netco.Go(func() { site(); close(ended) })
+	}()
+	if filepath.Base(strings.Split(got, ":")[0]) != "api_test.go" {
+		t.Logf("a deferred Go is told as of %s", got)
+	}
+}
+
+// after returns the place n lines behind.
+func after(place string, n int) string {
+	var line int
+	i := strings.LastIndexByte(place, ':')
+	fmt.Sscan(place[i+1:], &line)
+	return fmt.Sprintf("%s:%d", place[:i], line+n)
+}
+
+func TestNamesAndIDs(t *testing.T) {
+	start(t, netco.Options{Processors: 2})
+	seen := make(map[uint64]bool)
+	for i := range 200 {
+		name, gotName, gotID := fmt.Sprint("number ", i), "", uint64(0)
+		h, err := netco.GoNamed(name, func() {
+			self := netco.Self()
+			gotName, gotID = self.Name(), self.ID()
+			if self.Handle().ID() != gotID {
+				t.Error("its Handle has another id")
+			}
+		})
+		if err != nil || netco.Join(h) != nil {
+			t.Fatal(err)
+		}
+		if gotName != name || gotID != h.ID() || seen[gotID] {
+			t.Errorf("name %q, id %d; want %q, %d", gotName, gotID, name, h.ID())
+		}
+		seen[gotID] = true
+	}
+	unnamed := "x"
+	h, _ := netco.Go(func() { unnamed = netco.Self().Name() })
+	h.Join()
+	if unnamed != "" {
+		t.Errorf("a struct's next life is called %q", unnamed)
+	}
+}
+
+// TestOutside: what the functions do on an ordinary goroutine.
+func TestOutside(t *testing.T) {
+	if netco.Self() != nil {
+		t.Error("Self is not nil")
+	}
+	netco.Yield()
+	began := time.Now()
+	netco.Sleep(2 * time.Millisecond)
+	netco.Sleep(-1)
+	netco.Sleep(0)
+	if took := time.Since(began); took < 2*time.Millisecond {
+		t.Errorf("Sleep took %v", took)
+	}
+	if err := netco.Join(netco.Handle{}); err != nil {
+		t.Errorf("Join of the zero Handle: %v", err)
+	}
+	start(t, netco.Options{Processors: 2})
+	done := make(chan bool)
+	h, err := netco.GoLocal(func() { // is Go
+		go func() { done <- netco.Self() == nil }() // of a goroutine started inside one
+		netco.Sleep(time.Millisecond)
+	})
+	if err != nil || !<-done || netco.Join(h) != nil {
+		t.Errorf("GoLocal outside: %v", err)
+	}
+	for _, i := range []int{-1, 2} {
+		if _, err := netco.GoOn(i, func() {}); !errors.Is(err, netco.ErrNoProcessor) {
+			t.Errorf("GoOn(%d): %v", i, err)
+		}
+	}
+}
+
+// TestInside: what must not be called from a coroutine says so, and nesting works.
+func TestInside(t *testing.T) {
+	start(t, netco.Options{Processors: 2})
+	ran := false
+	if err := netco.Run(func() {
+		if err := netco.Run(func() {}); !errors.Is(err, netco.ErrInCoroutine) {
+			t.Errorf("Run: %v", err)
+		}
+		if err := netco.Shutdown(context.Background()); !errors.Is(err, netco.ErrInCoroutine) {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if err := netco.Start(netco.Options{}); !errors.Is(err, netco.ErrStarted) {
+			t.Errorf("Start: %v", err)
+		}
+		if err := netco.Join(netco.Self().Handle()); !errors.Is(err, netco.ErrJoinSelf) {
+			t.Errorf("Join of itself: %v", err)
+		}
+		h, err := netco.Go(func() {
+			h, err := netco.GoLocal(func() {
+				netco.Yield()
+				netco.Sleep(1)
+				ran = true
+			})
+			if err != nil || netco.Join(h) != nil {
+				t.Error(err)
+			}
+		})
+		if err != nil || netco.Join(h) != nil {
+			t.Error(err)
+		}
+	}); err != nil || !ran {
+		t.Errorf("Run: %v, ran %v", err, ran)
+	}
+}
+
+// TestCoroutinesOfAnotherScheduler: inside one, the functions here are of its own Scheduler, not of the default one.
+func TestCoroutinesOfAnotherScheduler(t *testing.T) {
+	start(t, netco.Options{Processors: 1})
+	other, err := scheduler.New(scheduler.Options{Processors: 3})
+	if err != nil || other.Start() != nil {
+		t.Fatal(err)
+	}
+	other.Run(scheduler.NewSpawn(func() {
+		h, err := netco.GoOn(2, func() {}) // the default one has no Processor 2
+		if err != nil || h.Join() != nil {
+			t.Error(err)
+		}
+	}))
+	if err := other.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPanicHandler is the facade's way to one.
+func TestPanicHandler(t *testing.T) {
+	infos := make(chan netco.PanicInfo, 1)
+	start(t, netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) { infos <- i }})
+	h, _ := netco.GoNamed("bomb", func() { panic("boom") })
+	h.Join()
+	if i := <-infos; i.Value != "boom" || i.Name != "bomb" || i.Coroutine != h.ID() || !strings.Contains(string(i.Stack), "TestPanicHandler") {
+		t.Errorf("told is %v %q %d", i.Value, i.Name, i.Coroutine)
+	}
+}
+
+// TestHundredThousand has so many coroutines parked at once and ends them all. The memory is logged, not judged: see the
+// benchmarks.
+func TestHundredThousand(t *testing.T) {
+	n := scaled(100_000)
+	start(t, netco.Options{Processors: 2})
+	before, goroutines := rss(), runtime.NumGoroutine()
+	var parked, ended atomic.Int64
+	var gates [2]netco.Handle
+	var open atomic.Bool
+	for i := range gates {
+		gates[i], _ = netco.GoOn(i, func() {
+			for !open.Load() {
+				netco.Sleep(time.Millisecond)
+			}
+		})
+	}
+	for i := range n {
+		netco.GoOn(i%2, func() {
+			parked.Add(1)
+			gates[i%2].Join()
+			ended.Add(1)
+		})
+	}
+	for int(parked.Load()) < n {
+		time.Sleep(time.Millisecond)
+	}
+	t.Logf("%d bytes of resident memory for each of %d parked coroutines", (rss()-before)/n, n)
+	if runtime.NumGoroutine() < goroutines+n {
+		t.Errorf("%d goroutines: they are not all there", runtime.NumGoroutine())
+	}
+	open.Store(true)
+	s, _ := netco.Default()
+	for s.Live() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if int(ended.Load()) != n {
+		t.Errorf("%d of %d have ended", ended.Load(), n)
+	}
+	if left := runtime.NumGoroutine() - goroutines; left > 2*1024+10 {
+		t.Errorf("%d goroutines are kept, of pools of 1024", left)
+	}
+	debug.FreeOSMemory()
+}
+
+// rss returns the process's resident memory in bytes.
+func rss() int {
+	text, _ := os.ReadFile("/proc/self/statm")
+	var size, resident int
+	fmt.Sscan(string(text), &size, &resident)
+	return resident * os.Getpagesize()
+}
+
+// TestAllocs: none of these allocates in a steady state.
+func TestAllocs(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	start(t, netco.Options{Processors: 1})
+	netco.Run(func() {
+		nop := func() {}
+		for name, f := range map[string]func(){
+			"Yield":         netco.Yield,
+			"Sleep":         func() { netco.Sleep(1) },
+			"Self":          func() { netco.Self() },
+			"GoLocal+end":   func() { netco.GoLocal(nop); netco.Yield() },
+			"GoLocal, Join": func() { h, _ := netco.GoLocal(nop); netco.Join(h) },
+			"Go, Join":      func() { h, _ := netco.Go(nop); netco.Join(h) },
+		} {
+			for range 200 {
+				f()
+			}
+			if n := testing.AllocsPerRun(1000, f); n != 0 {
+				t.Errorf("%s: %v allocations", name, n)
+			}
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package asm_test
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// TestGetg: a goroutine keeps its identity, over stack growth, blocking and calls, and no two have the same at a time.
+func TestGetg(t *testing.T) {
+	const n = 200
+	var mu sync.Mutex
+	seen := make(map[uintptr]bool)
+	var all, wg sync.WaitGroup
+	all.Add(n)
+	for range n {
+		wg.Go(func() {
+			g := asm.Getg()
+			mu.Lock()
+			if g == 0 || seen[g] {
+				t.Errorf("identity %#x is another's too", g)
+			}
+			seen[g] = true
+			mu.Unlock()
+			all.Done()
+			all.Wait() // all are alive
+			if deeper(300) != g || asm.Getg() != g {
+				t.Error("a goroutine's identity has changed")
+			}
+		})
+	}
+	wg.Wait()
+}
+
+//go:noinline
+func deeper(n int) uintptr {
+	var frame [64]byte
+	frame[n%64]++
+	if n == 0 {
+		runtime.Gosched()
+		return asm.Getg()
+	}
+	return deeper(n-1) + uintptr(frame[(n+1)%64])
+}
+
+// TestFind: what it returns is the entry at the hash of the goroutine, and that goroutine.
+func TestFind(t *testing.T) {
+	for _, bits := range []uint64{0, 1, 8, 12} {
+		table := make([]unsafe.Pointer, 1<<bits)
+		marks := make([]byte, len(table))
+		for i := range table {
+			table[i] = unsafe.Pointer(&marks[i])
+		}
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				entry, g := asm.Find(unsafe.Pointer(&table[0]), 64-bits)
+				at := uint64(0)
+				if bits > 0 {
+					at = asm.Hash(asm.Getg()) >> (64 - bits)
+				}
+				if g != asm.Getg() || bits > 0 && entry != table[at] {
+					t.Errorf("%d bits: goroutine %#x at the wrong entry", bits, g)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// TestHash spreads identities that are as close together as the runtime's are.
+func TestHash(t *testing.T) {
+	const bits, n = 10, 512
+	var load [1 << bits]int
+	for i := range uintptr(n) {
+		load[asm.Hash(0xc000002000+i*0x1c0)>>(64-bits)]++
+	}
+	most := 0
+	for _, l := range load {
+		most = max(most, l)
+	}
+	if most > 6 {
+		t.Errorf("%d of %d identities in one of %d entries", most, n, len(load))
+	}
+}
+
+// TestPause takes no count for endless.
+func TestPause(t *testing.T) {
+	for _, n := range []uint32{0, 1, 2, 1000, 100_000} {
+		asm.Pause(n)
+	}
+}
+
+// TestPrefetch: no address faults.
+func TestPrefetch(t *testing.T) {
+	x := 0
+	for _, a := range []uintptr{0, 1, 4095, ^uintptr(0), ^uintptr(63), 1 << 47, 1 << 63, 0xdeadbeefdeadbeef, uintptr(unsafe.Pointer(&x))} {
+		asm.Prefetch(a)
+	}
+}
+
+//go:noinline
+func whoCalledMe() uintptr { return asm.CallerPC() }
+
+//go:noinline
+func withFrame(n int) (uintptr, int) { // a frame large enough to be checked for growth
+	var frame [512]int
+	frame[n] = 1
+	pc := asm.CallerPC()
+	return pc, frame[n]
+}
+
+type thing struct{ pc uintptr }
+
+//go:noinline
+func (x *thing) method() { x.pc = asm.CallerPC() }
+
+//go:noinline
+func variadic(args ...any) uintptr { return asm.CallerPC() }
+
+func place(pc uintptr) string {
+	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	return fmt.Sprintf("%s:%d", f.File, f.Line)
+}
+
+func line(t *testing.T) (string, int) {
+	t.Helper()
+	_, file, n, ok := runtime.Caller(1)
+	if !ok {
+		t.Fatal("no caller")
+	}
+	return file, n
+}
+
+// TestCallerPC agrees with the runtime's own unwinder on who called.
+func TestCallerPC(t *testing.T) {
+	check := func(name string, pc uintptr, file string, n int) {
+		t.Helper()
+		if got, want := place(pc), fmt.Sprintf("%s:%d", file, n); got != want {
+			t.Errorf("%s: called from %s, want %s", name, got, want)
+		}
+	}
+	file, n := line(t)
+	pc := whoCalledMe()
+	check("function", pc, file, n+1)
+	pc, _ = withFrame(3)
+	check("function with a large frame", pc, file, n+3)
+	var x thing
+	x.method()
+	check("method", x.pc, file, n+6)
+	f := x.method
+	f()
+	// A method value is called by way of a wrapper, which has the line of the method: not that of the call.
+	pc = variadic(1, "two", 3.0)
+	check("variadic", pc, file, n+11)
+	func() {
+		file, n := line(t)
+		pc := whoCalledMe()
+		check("closure", pc, file, n+1)
+	}()
+	done := make(chan uintptr)
+	go func() { // on a small stack, which the large frame makes grow
+		_, n = line(t)
+		pc, _ := withFrame(4)
+		done <- pc
+	}()
+	pc = <-done
+	check("on a fresh stack", pc, file, n+1)
+}
+
+// TestAllocs: these are for paths that must not allocate.
+func TestAllocs(t *testing.T) {
+	if !asm.Supported {
+		t.Skip("no assembly on " + runtime.GOARCH)
+	}
+	for name, f := range map[string]func(){
+		"Getg":     func() { asm.Getg() },
+		"Prefetch": func() { asm.Prefetch(0) },
+		"CallerPC": func() { whoCalledMe() },
+		"Pause":    func() { asm.Pause(1) },
+	} {
+		if n := testing.AllocsPerRun(100, f); n != 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+func ExampleCallerPC() {
+	var pc uintptr
+	// In a function that must not be inlined:
+	pc = whoCalledMe()
+	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
+	fmt.Println(f.Function)
+	// Output: github.com/netco-go/netco/asm_test.ExampleCallerPC
+}
+
+func ExampleGetg() {
+	here := asm.Getg()
+	there := make(chan uintptr)
+	go func() { there <- asm.Getg() }()
+	fmt.Println(here == asm.Getg(), here == <-there)
+	// Output: true false
+}

@@ -1,0 +1,151 @@
+package context
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"sync/atomic"
+	"testing"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// walked is heap data to which only a context's stack points.
+type walked struct {
+	next *walked
+	tag  [6]int
+}
+
+func walk(i, n int) *walked {
+	var w *walked
+	for k := range n {
+		w = &walked{next: w, tag: [6]int{i, k, ^i, ^k, i ^ k, i + k}}
+	}
+	return w
+}
+
+func (w *walked) ok(i, n int) bool {
+	for ; w != nil; w = w.next {
+		n--
+		if w.tag != [6]int{i, n, ^i, ^n, i ^ n, i + n} {
+			return false
+		}
+	}
+	return n == 0
+}
+
+// down recurses before it calls f, so that the stack must grow, or has much to be moved.
+//
+//go:noinline
+func down(levels int, f func()) int {
+	var frame [64]int
+	frame[levels%64] = levels
+	if levels == 0 {
+		f()
+		return 0
+	}
+	return down(levels-1, f) + frame[levels%64] - levels
+}
+
+// TestContextTorture resumes and suspends contexts, deep in their stacks or not, and ends them in random order by return or by
+// Goexit, while the collector runs all the time and goroutine profiles are taken.
+func TestContextTorture(t *testing.T) {
+	before := runtime.NumGoroutine()
+	defer debug.SetGCPercent(debug.SetGCPercent(1))
+	var stop atomic.Bool
+	disturbed := make(chan struct{})
+	go func() {
+		defer close(disturbed)
+		for i := 0; !stop.Load(); i++ {
+			runtime.GC()
+			pprof.Lookup("goroutine").WriteTo(discard{}, i%2)
+		}
+	}()
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 2))
+	lives := 3000
+	if testing.Short() || goruntime.RaceEnabled {
+		lives = 300
+	}
+	onLockedThread(t, func() {
+		var loop Context
+		const n = 20
+		var alive []*Context
+		begun, ended := 0, 0
+		for ended < lives {
+			for len(alive) < n && begun < lives {
+				c := new(Context)
+				i, rounds, goexit := begun, rnd.IntN(30), begun%3 == 0
+				done := false
+				begun++
+				c.Init(func() {
+					defer func() {
+						done = true
+						ended++
+						c.Exit(&loop)
+					}()
+					mine := walk(i, 6)
+					for r := range rounds {
+						held := walk(r, 3)
+						if r%8 == 7 {
+							down(100, func() { c.Suspend(&loop) })
+						} else {
+							c.Suspend(&loop)
+						}
+						if !mine.ok(i, 6) || !held.ok(r, 3) {
+							t.Errorf("seed %d: a context's data is damaged", seed)
+						}
+						mine = walk(i, 6)
+					}
+					if goexit {
+						runtime.Goexit()
+					}
+				})
+				loop.Resume(c)
+				if !done {
+					alive = append(alive, c)
+				}
+			}
+			if len(alive) == 0 {
+				continue
+			}
+			k := rnd.IntN(len(alive))
+			was := ended
+			loop.Resume(alive[k])
+			if ended > was {
+				alive[k] = alive[len(alive)-1]
+				alive = alive[:len(alive)-1]
+			}
+		}
+	})
+	stop.Store(true)
+	<-disturbed
+	waitGoroutines(t, before)
+}
+
+type discard struct{}
+
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// TestIdentity: a context's G is that of the goroutine it runs on, 0 before.
+func TestIdentity(t *testing.T) {
+	onLockedThread(t, func() {
+		var loop, c Context
+		loop.InitLoop()
+		var inside uintptr
+		c.Init(func() {
+			inside = c.G()
+			c.Suspend(&loop)
+			c.Exit(&loop)
+		})
+		if c.G() != 0 {
+			t.Error("it has an identity before it has run")
+		}
+		loop.Resume(&c)
+		if inside == 0 || inside != c.G() || inside == loop.G() || loop.G() == 0 {
+			t.Errorf("identity %#x inside, %#x outside, the loop's is %#x", inside, c.G(), loop.G())
+		}
+		loop.Resume(&c)
+	})
+}

@@ -1,0 +1,67 @@
+package epoller_test
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/epoller"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// object is what fds are registered with here.
+type object struct{ name string }
+
+func open(t testing.TB) *epoller.Epoller[object] {
+	t.Helper()
+	e, err := epoller.Open[object]()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// socketpair returns two connected sockets.
+func socketpair(t testing.TB) (a, b int) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+	})
+	return fds[0], fds[1]
+}
+
+func register(t testing.TB, e *epoller.Epoller[object], fd int, name string) (epoller.Registration, *object) {
+	t.Helper()
+	v := &object{name}
+	r, err := e.Register(fd, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, v
+}
+
+func send(t testing.TB, fd int) {
+	t.Helper()
+	if _, err := unix.Write(fd, []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// poll returns what happened to whom since the last time.
+func poll(e *epoller.Epoller[object]) map[*object]epoller.Events {
+	found := map[*object]epoller.Events{}
+	for i := range e.Poll() {
+		if v, events := e.Event(i); v != nil {
+			found[v] = events
+		}
+	}
+	return found
+}

@@ -1,0 +1,90 @@
+package netco_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/netco-go/netco"
+)
+
+func Example() {
+	netco.Run(func() {
+		for i := range 3 {
+			netco.GoLocal(func() {
+				netco.Sleep(time.Duration(i+1) * 5 * time.Millisecond)
+				fmt.Println("hello", i)
+			})
+		}
+	})
+	netco.Shutdown(context.Background())
+	// Output:
+	// hello 0
+	// hello 1
+	// hello 2
+}
+
+func ExampleGo() {
+	h, err := netco.Go(func() { fmt.Println("on a coroutine:", netco.Self() != nil) })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(netco.Join(h), h.Done())
+	netco.Shutdown(context.Background())
+	// Output:
+	// on a coroutine: true
+	// <nil> true
+}
+
+func ExampleJoin() {
+	netco.Run(func() {
+		squares := make([]int, 4)
+		handles := make([]netco.Handle, len(squares))
+		for i := range squares {
+			handles[i], _ = netco.Go(func() { squares[i] = i * i })
+		}
+		for _, h := range handles {
+			netco.Join(h)
+		}
+		fmt.Println(squares)
+	})
+	netco.Shutdown(context.Background())
+	// Output: [0 1 4 9]
+}
+
+func ExampleYield() {
+	netco.Run(func() {
+		netco.GoLocal(func() { fmt.Println("the other") })
+		fmt.Println("before")
+		netco.Yield()
+		fmt.Println("after")
+	})
+	netco.Shutdown(context.Background())
+	// Output:
+	// before
+	// the other
+	// after
+}
+
+func ExampleGoNamed() {
+	netco.Run(func() {
+		netco.GoNamed("greeter", func() { fmt.Println(netco.Self().Name()) })
+	})
+	netco.Shutdown(context.Background())
+	// Output: greeter
+}
+
+func ExampleStart() {
+	err := netco.Start(netco.Options{
+		Processors: 2,
+		OnPanic:    func(info netco.PanicInfo) { fmt.Println("recovered:", info.Value) },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	netco.Run(func() { panic("oops") })
+	netco.Shutdown(context.Background())
+	// Output: recovered: oops
+}

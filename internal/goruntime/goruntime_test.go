@@ -1,0 +1,53 @@
+package goruntime_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// TestVerified: the release that runs the tests is one of those verified, or the refusal names it.
+func TestVerified(t *testing.T) {
+	err := goruntime.Verified()
+	known := strings.HasPrefix(runtime.Version(), "go1.25") || strings.HasPrefix(runtime.Version(), "go1.26")
+	if known != (err == nil) {
+		t.Errorf("%s: %v", runtime.Version(), err)
+	}
+	if err != nil && !strings.Contains(err.Error(), runtime.Version()) {
+		t.Errorf("the refusal does not name the release: %v", err)
+	}
+}
+
+// TestLinkCoro finds the runtime's functions, again and again.
+func TestLinkCoro(t *testing.T) {
+	for range 3 {
+		if err := goruntime.LinkCoro(); (err == nil) != asm.Supported {
+			t.Fatal(err)
+		}
+	}
+	if !asm.Supported {
+		return
+	}
+	// A coro that never ran is garbage: it must not keep the program from ending, nor be an ordinary goroutine to run.
+	ran := false
+	if c := goruntime.NewCoro(func(goruntime.Coro) { ran = true }); c == nil || ran {
+		t.Error("a new coro is nil, or has run")
+	}
+}
+
+func TestRaceHooks(t *testing.T) {
+	var x [8]byte
+	p := unsafe.Pointer(&x)
+	goruntime.RaceRelease(p)
+	goruntime.RaceAcquire(p)
+	goruntime.RaceReadRange(p, len(x))
+	goruntime.RaceWriteRange(p, len(x))
+	goruntime.RaceReadRange(p, 0)
+}

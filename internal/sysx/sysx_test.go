@@ -1,0 +1,281 @@
+package sysx_test
+
+import (
+	"bytes"
+	"net"
+	"net/netip"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func socketpair(t testing.TB) (a, b int) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+	})
+	return fds[0], fds[1]
+}
+
+// TestRecv: what each outcome of a read looks like.
+func TestRecv(t *testing.T) {
+	a, b := socketpair(t)
+	buf := make([]byte, 4)
+	check := func(what string, p []byte, got int, emptied bool, errno syscall.Errno) {
+		t.Helper()
+		n, e, en := sysx.TryRecv(a, p)
+		if n != got || e != emptied || en != errno {
+			t.Errorf("%s: %d, %v, %v, want %d, %v, %v", what, n, e, en, got, emptied, errno)
+		}
+	}
+	check("nothing there", buf, 0, false, unix.EAGAIN)
+	unix.Write(b, []byte("abcdef"))
+	check("more there than asked for", buf, 4, false, 0)
+	check("less", buf, 2, true, 0)
+	unix.Write(b, []byte("abcd"))
+	check("as much", buf, 4, false, 0)
+	unix.Shutdown(b, unix.SHUT_WR)
+	check("the end", buf, 0, true, 0)
+	if n, _, errno := sysx.TryRecv(-1, buf); n != 0 || errno != unix.EBADF {
+		t.Errorf("a bad fd: %d, %v", n, errno)
+	}
+	if _, _, errno := sysx.TryRecv(a, nil); errno != 0 {
+		t.Errorf("an empty slice: %v", errno)
+	}
+}
+
+// TestSend: the same of a write; one to a peer that has gone is EPIPE and no signal.
+func TestSend(t *testing.T) {
+	a, b := socketpair(t)
+	if n, errno := sysx.TrySend(a, []byte("hello")); n != 5 || errno != 0 {
+		t.Errorf("%d, %v", n, errno)
+	}
+	if n, errno := sysx.TrySend(a, nil); n != 0 || errno != 0 {
+		t.Errorf("an empty slice: %d, %v", n, errno)
+	}
+	got := make([]byte, 10)
+	if n, _ := unix.Read(b, got); string(got[:n]) != "hello" {
+		t.Errorf("sent %q", got[:n])
+	}
+	total := 0
+	for range 1000 {
+		n, errno := sysx.TrySend(a, make([]byte, 64<<10))
+		total += n
+		if errno == unix.EAGAIN {
+			if n != 0 {
+				t.Errorf("EAGAIN and %d bytes", n)
+			}
+			break
+		}
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	if total == 0 || total == 1000*64<<10 {
+		t.Errorf("%d bytes until it was full", total)
+	}
+	unix.Shutdown(b, unix.SHUT_RD)
+	if _, errno := sysx.TrySend(a, []byte("x")); errno != unix.EPIPE {
+		t.Errorf("to a peer that does not read any more: %v, want EPIPE", errno)
+	}
+}
+
+// TestMaxIO: one call moves no more than MaxIO, and a read cut off there is not taken for one that emptied the socket.
+func TestMaxIO(t *testing.T) {
+	a, b := socketpair(t)
+	for _, fd := range []int{a, b} {
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 8<<20)
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, 8<<20)
+	}
+	big := make([]byte, 2*sysx.MaxIO)
+	sent := 0
+	for sent < sysx.MaxIO+1 {
+		n, errno := sysx.TrySend(a, big)
+		if errno != 0 {
+			t.Skip("this kernel gives no buffers that large")
+		}
+		if n > sysx.MaxIO {
+			t.Errorf("one call sent %d", n)
+		}
+		sent += n
+	}
+	if n, emptied, errno := sysx.TryRecv(b, big); n != sysx.MaxIO || emptied || errno != 0 {
+		t.Errorf("one call read %d, %v, %v, want %d, false", n, emptied, errno, sysx.MaxIO)
+	}
+}
+
+// TestAccept: the new fd is non-blocking, closed on exec, and the peer's address is filled in, for both families.
+func TestAccept(t *testing.T) {
+	for _, host := range []string{"127.0.0.1", "::1"} {
+		ip := netip.MustParseAddr(host)
+		family, sa := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+		if ip.Is6() {
+			family, sa = unix.AF_INET6, &unix.SockaddrInet6{Addr: ip.As16()}
+		}
+		l, err := sysx.NewSocket(family, unix.SOCK_STREAM, 0)
+		if err != nil {
+			t.Logf("%s: %v", host, err)
+			continue
+		}
+		defer sysx.CloseFD(l)
+		if err := unix.Bind(l, sa); err != nil {
+			t.Logf("%s: %v", host, err)
+			continue
+		}
+		if err := unix.Listen(l, 1); err != nil {
+			t.Fatal(err)
+		}
+		var from, local sysx.RawAddr
+		if ap, _ := from.AddrPort(); ap.IsValid() {
+			t.Error("an address that was never filled in is valid")
+		}
+		if fd, errno := sysx.TryAccept(l, &from); fd >= 0 || errno != unix.EAGAIN {
+			t.Errorf("with nobody there: %d, %v", fd, errno)
+		}
+		if errno := local.LocalAddr(l); errno != 0 {
+			t.Error(errno)
+		}
+		at, _ := local.AddrPort()
+		peer, err := net.Dial("tcp", at.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer peer.Close()
+		fd, errno := sysx.TryAccept(l, &from)
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		defer sysx.CloseFD(fd)
+		var remote sysx.RawAddr
+		if errno := remote.RemoteAddr(fd); errno != 0 || remote != from {
+			t.Errorf("%s: accept4 and getpeername disagree, %v", host, errno)
+		}
+		if ap, zone := from.AddrPort(); ap.String() != peer.LocalAddr().String() || zone != 0 || ap.Addr() != ip {
+			t.Errorf("%s: the peer is %v zone %d, want %v", host, ap, zone, peer.LocalAddr())
+		}
+		flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+		cloexec, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if flags&unix.O_NONBLOCK == 0 || cloexec&unix.FD_CLOEXEC == 0 {
+			t.Errorf("%s: flags %#x, %#x", host, flags, cloexec)
+		}
+	}
+}
+
+// TestInject: an error comes in place of the call, EINTR makes it be repeated, a limit shortens it but not below 1, and after the
+// removal all is as before.
+func TestInject(t *testing.T) {
+	a, b := socketpair(t)
+	buf := make([]byte, 10)
+	var (
+		calls int
+		limit int
+		fail  []syscall.Errno
+	)
+	remove := sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
+		calls++
+		if len(fail) > 0 {
+			errno := fail[0]
+			fail = fail[1:]
+			return asked, errno
+		}
+		return limit, 0
+	})
+	defer remove()
+	for _, c := range []struct {
+		name  string
+		fail  []syscall.Errno
+		limit int
+		want  int
+		errno syscall.Errno
+		calls int
+	}{
+		{"nothing", nil, 10, 10, 0, 1},
+		{"more than asked for", nil, 100, 10, 0, 1},
+		{"short", nil, 3, 3, 0, 1},
+		{"zero is one", nil, 0, 1, 0, 1},
+		{"negative is one", nil, -5, 1, 0, 1},
+		{"error", []syscall.Errno{unix.ECONNRESET}, 10, 0, unix.ECONNRESET, 1},
+		{"interrupted", []syscall.Errno{unix.EINTR, unix.EINTR}, 10, 10, 0, 3},
+		{"interrupted, then an error", []syscall.Errno{unix.EINTR, unix.EAGAIN}, 10, 0, unix.EAGAIN, 2},
+	} {
+		calls, limit, fail = 0, c.limit, c.fail
+		if n, errno := sysx.TrySend(a, buf); n != c.want || errno != c.errno || calls != c.calls {
+			t.Errorf("%s: sent %d, %v in %d calls, want %d, %v in %d", c.name, n, errno, calls, c.want, c.errno, c.calls)
+		}
+		unix.Read(b, make([]byte, 100))
+		unix.Write(b, bytes.Repeat([]byte("x"), 10))
+		calls, limit, fail = 0, c.limit, c.fail
+		n, emptied, errno := sysx.TryRecv(a, buf)
+		if n != c.want || errno != c.errno || calls != c.calls || emptied {
+			t.Errorf("%s: read %d, %v, %v in %d calls, want %d, %v in %d", c.name, n, emptied, errno, calls, c.want, c.errno, c.calls)
+		}
+		unix.Read(a, make([]byte, 100))
+	}
+	fail = []syscall.Errno{unix.EMFILE, unix.ENOSPC, unix.ECONNREFUSED, unix.EBADF, unix.EBADF}
+	if _, err := sysx.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0); err != unix.EMFILE {
+		t.Errorf("NewSocket: %v", err)
+	}
+	if err := sysx.Add(-1, a, 0, 0); err != unix.ENOSPC {
+		t.Errorf("Add: %v", err)
+	}
+	if err := sysx.StartConnect(-1, &unix.SockaddrInet4{}); err != unix.ECONNREFUSED {
+		t.Errorf("StartConnect: %v", err)
+	}
+	events := make([]unix.EpollEvent, 1)
+	if _, errno := sysx.Poll(-1, events); errno != unix.EBADF {
+		t.Errorf("Poll: %v", errno)
+	}
+	if _, errno := sysx.Wait(-1, events); errno != unix.EBADF {
+		t.Errorf("Wait: %v", errno)
+	}
+	remove()
+	calls = 0
+	sysx.TrySend(a, buf)
+	if calls != 0 {
+		t.Error("asked after its removal")
+	}
+}
+
+// TestEvents: an fd is added for everything at once, edge-triggered, and its slot and generation come back with each event.
+func TestEvents(t *testing.T) {
+	epfd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(epfd)
+	a, b := socketpair(t)
+	if err := sysx.Add(epfd, a, 7, -9); err != nil {
+		t.Fatal(err)
+	}
+	unix.Write(b, []byte("x"))
+	events := make([]unix.EpollEvent, 4)
+	n, errno := sysx.Wait(epfd, events)
+	if n != 1 || errno != 0 || events[0].Fd != 7 || events[0].Pad != -9 || events[0].Events != unix.EPOLLIN|unix.EPOLLOUT {
+		t.Errorf("%d, %v, %+v", n, errno, events[0])
+	}
+	if n, errno := sysx.Poll(epfd, events); n != 0 || errno != 0 {
+		t.Errorf("the edge came twice: %d, %v", n, errno)
+	}
+	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(bell)
+	sysx.Ring(bell)
+	sysx.Ring(bell)
+	var count [8]byte
+	if n, err := unix.Read(bell, count[:]); n != 8 || err != nil || count[0] != 2 {
+		t.Errorf("two rings count %v, %v", count, err)
+	}
+}
