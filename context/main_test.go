@@ -81,7 +81,7 @@ func TestThisBackend(t *testing.T) {
 func Example() {
 	var loop, squares context.Context
 	var n int
-	squares.Init(func() {
+	squares.Init(func(*context.Context) {
 		for i := 1; i <= 3; i++ {
 			n = i * i
 			squares.Suspend(&loop)

@@ -79,7 +79,7 @@ func TestContextTorture(t *testing.T) {
 				i, rounds, goexit := begun, rnd.IntN(30), begun%3 == 0
 				done := false
 				begun++
-				c.Init(func() {
+				c.Init(func(*Context) {
 					defer func() {
 						done = true
 						ended++
@@ -134,7 +134,7 @@ func TestIdentity(t *testing.T) {
 		var loop, c Context
 		loop.InitLoop()
 		var inside uintptr
-		c.Init(func() {
+		c.Init(func(*Context) {
 			inside = c.G()
 			c.Suspend(&loop)
 			c.Exit(&loop)

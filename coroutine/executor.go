@@ -34,6 +34,7 @@ type Executor struct {
 	loop     context.Context
 	current  counter.Pointer[Coroutine] // read by any thread
 	deadline int64                      // CLOCK_MONOTONIC, when the turn ends whatever the budget
+	express  int                        // how many that other threads woke may still go in front, see Arrive
 	stopping bool                       // by force: parks return at once
 	viaLoop  bool                       // every switch passes the loop although the backend could hand over
 
@@ -208,6 +209,9 @@ func (ex *Executor) checkClock() {
 	}
 }
 
+// maxExpress bounds what quiet times save up for coroutines that other threads wake.
+const maxExpress = 64
+
 // Run gives the thread to ready coroutines, at most budget of them and until about deadline (CLOCK_MONOTONIC, ns), and
 // returns how many it resumed. Owner only, on the loop.
 func (ex *Executor) Run(budget int, deadline int64) int {
@@ -227,7 +231,9 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 	}
 	ex.current.Set(nil)
 	ex.budget = 0
-	ex.Stats.Resumes.Set(ex.runq.head)
+	resumed := ex.runq.taken()
+	ex.express = min(ex.express+int(resumed-ex.Stats.Resumes.Own()), maxExpress)
+	ex.Stats.Resumes.Set(resumed)
 	ex.Stats.ByLoop.Add(uint64(given))
 	return given
 }

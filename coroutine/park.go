@@ -70,6 +70,9 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 }
 
 // Arrive acts on a wake that another thread has posted. Owner only; the host calls it for what its inbox holds.
+//
+// Its waker waits on another thread, and has interrupted this one to be heard: so the woken coroutine goes in front of the
+// queue, as long as those have not been given the thread more often than the others.
 func (ex *Executor) Arrive(co *Coroutine) {
 	co.queued.Store(false) // before the load: a later wake posts again
 	if home := co.ex.Load(); home == nil {
@@ -83,7 +86,13 @@ func (ex *Executor) Arrive(co *Coroutine) {
 		return
 	}
 	word := co.remote.Load()
+	queued := ex.runq.tail
 	ex.Ready(co, word>>8, Wake(word&0xff))
+	if ex.runq.tail != queued && ex.express > 0 {
+		ex.express--
+		ex.runq.lastFirst()
+		ex.look()
+	}
 }
 
 // Ready is Coroutine.Ready on the owning thread.

@@ -4,10 +4,11 @@ package coroutine
 // coroutines, so that looking ahead (to prefetch) touches no coroutine.
 // Owner: the executor's thread.
 type runQueue struct {
-	buf  []*Coroutine // length a power of two
-	mask uint64       // len(buf)-1, or 0 when nothing was pushed yet
-	head uint64       // taken so far
-	tail uint64       // pushed so far
+	buf   []*Coroutine // length a power of two
+	mask  uint64       // len(buf)-1, or 0 when nothing was pushed yet
+	head  uint64       // taken so far, less moved
+	tail  uint64       // pushed so far, less moved
+	moved uint64       // moved to the front so far
 }
 
 const minRunQueue = 64
@@ -37,6 +38,17 @@ func (q *runQueue) rotate(co *Coroutine) (taken, oldest *Coroutine) {
 	q.tail++
 	return taken, q.buf[q.head&q.mask]
 }
+
+// lastFirst moves the newest to the front. Precondition: len() > 0.
+func (q *runQueue) lastFirst() {
+	q.tail--
+	q.head--
+	q.moved++
+	q.buf[q.head&q.mask] = q.buf[q.tail&q.mask]
+}
+
+// taken returns how many were ever taken.
+func (q *runQueue) taken() uint64 { return q.head + q.moved }
 
 // remove takes co out, wherever it is, and reports whether it was there. It is for rare cases: it walks the queue.
 func (q *runQueue) remove(co *Coroutine) bool {

@@ -14,12 +14,20 @@ var verified = []string{"go1.25", "go1.26"}
 
 // Verified reports whether the running Go release is one the assembly backend has been verified on.
 func Verified() error {
-	version := runtime.Version()
+	if version := runtime.Version(); !verifiedRelease(version) {
+		return fmt.Errorf("%s is not one of the verified releases %s", version, strings.Join(verified, ", "))
+	}
+	return nil
+}
+
+// verifiedRelease reports whether version, as runtime.Version gives it, is a verified release, a patch or candidate of one
+// or somebody's build of one.
+func verifiedRelease(version string) bool {
 	for _, v := range verified {
 		rest, ok := strings.CutPrefix(version, v)
 		if ok && (rest == "" || rest[0] == '.' || rest[0] == ' ' || rest[0] == '-' || rest[0] == 'r' || rest[0] == 'b') {
-			return nil
+			return true
 		}
 	}
-	return fmt.Errorf("%s is not one of the verified releases %s", version, strings.Join(verified, ", "))
+	return false
 }
