@@ -48,7 +48,7 @@ func TestForcingABackend(t *testing.T) {
 		{"ASM", usual, "", `netco: NETCO_CONTEXT="ASM" is neither "asm" nor "portable"; using the default` + "\n"},
 	} {
 		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), childVar+"=1", context.EnvVar+"="+c.env)
+		cmd.Env = append(os.Environ(), childVar+"=1", context.EnvVar+"="+c.env, "GORACE=atexit_sleep_ms=0")
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Run(); err != nil {

@@ -64,9 +64,9 @@ func TestContextTorture(t *testing.T) {
 	}()
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 2))
-	lives := 3000
+	lives := 15_000
 	if testing.Short() || goruntime.RaceEnabled {
-		lives = 300
+		lives = 1500
 	}
 	onLockedThread(t, func() {
 		var loop Context

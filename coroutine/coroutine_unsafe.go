@@ -65,15 +65,16 @@ type Coroutine struct {
 	queued atomic.Bool // node is in the host's inbox
 	waiter Waiter      // beside what a wake touches: the fewer cache lines of a cold coroutine, the better
 
-	fn   func()        // owner: what to run; dropped at the end
-	name *string       // constant while it lives; nil for none
-	site uintptr       // constant while it lives: where it was made
-	id   atomic.Uint64 // 0 when dead
+	fn   func()          // owner: what to run; dropped at the end
+	name *string         // constant while it lives; nil for none
+	site uintptr         // constant while it lives: where it was made
+	id   counter.Counter // 0 when dead
 
 	remote atomic.Uint64 // the latest wake from another thread, as ticket<<8|Wake
 	node   mpsc.Node[Coroutine]
 
 	joinMu  sync.Mutex             // held while a waker walks the joiners, too
+	here    *Waiter                // owner: those of this thread who join it, a stack through Waiter.Link
 	joiners atomic.Pointer[Waiter] // a stack of waiters through Waiter.Link; stores under joinMu
 }
 
@@ -152,7 +153,7 @@ func (co *Coroutine) born(fn func(), name string, site uintptr, id uint64) {
 		*co.name = name
 	}
 	co.setState(Ready, ReasonNone)
-	co.id.Store(id)
+	co.id.Set(id)
 }
 
 // lastID is the highest id given out; executors take blocks of it.

@@ -30,8 +30,13 @@ func (h Handle) Join() error {
 	if h.Done() {
 		return nil
 	}
-	if Current() == h.co {
-		return ErrJoinSelf
+	if w := self(); w != nil && w.co != nil {
+		if w.co == h.co {
+			return ErrJoinSelf
+		}
+		if h.co.ex.Load() == w.ex {
+			return w.join(h)
+		}
 	}
 	w := AcquireWaiter()
 	defer w.Release()
@@ -48,6 +53,44 @@ func (h Handle) Join() error {
 		}
 	}
 	return nil
+}
+
+// join is Join where both live on this thread, so that nothing of it needs an atomic.
+func (w *worker) join(h Handle) error {
+	me := &w.co.waiter
+	for !h.Done() {
+		me.ticket.Set(w.co.ticket)
+		me.Link = h.co.here
+		h.co.here = me
+		why := w.co.Park(ReasonJoin)
+		if h.Done() {
+			break
+		}
+		p := &h.co.here // the park ended early or by force: take me out
+		for *p != nil && *p != me {
+			p = &(*p).Link
+		}
+		if *p == me {
+			*p = me.Link
+		}
+		if why == WakeShutdown {
+			me.Link = nil
+			return ErrShutdown
+		}
+	}
+	me.Link = nil
+	return nil
+}
+
+// wakeHere wakes those who queued in join. Owner only.
+func (ex *Executor) wakeHere(co *Coroutine) {
+	w := co.here
+	co.here = nil
+	for w != nil {
+		next := w.Link
+		ex.Ready(w.co, w.ticket.Own(), WakeReady)
+		w = next
+	}
 }
 
 // Waiter.Tag of a joiner.

@@ -125,7 +125,10 @@ func (w *worker) end() {
 	co.waiter.Link = nil
 	co.ticket++ // a wake that is still under way is for the old one
 	co.setState(Dead, ReasonNone)
-	co.id.Store(0)
+	co.id.Publish(0) // before the look at joiners: one who comes after that look sees that it is over
+	if co.here != nil {
+		ex.wakeHere(co)
+	}
 	if co.joiners.Load() != nil {
 		co.wakeJoiners()
 	}

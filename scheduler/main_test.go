@@ -42,7 +42,7 @@ func threads() {
 }
 
 // child runs this test binary as a child that does what children has under name, and returns its output and exit status.
-func child(t *testing.T, name string, env ...string) (output string, status int) {
+func child(t *testing.T, name string) (output string, status int) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -51,7 +51,7 @@ func child(t *testing.T, name string, env ...string) (output string, status int)
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, exe)
-	cmd.Env = append(append(os.Environ(), childVar+"="+name), env...)
+	cmd.Env = append(os.Environ(), childVar+"="+name, "GORACE=atexit_sleep_ms=0")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = cmd.Run()

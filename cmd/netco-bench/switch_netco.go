@@ -17,7 +17,8 @@ import (
 func netcoMicros() []micro {
 	return []micro{
 		{name: "netco, GoLocal, Join", group: groupSpawn, run: netcoSpawnJoin},
-		{name: "netco, GoLocal, Yield", group: groupSpawn100, run: netcoSpawnBatch},
+		{name: "netco, GoLocal, Yield", group: groupSpawn, run: func(n int) time.Duration { return netcoSpawnBatch(n, 1) }},
+		{name: "netco, GoLocal, Yield", group: groupSpawn100, run: func(n int) time.Duration { return netcoSpawnBatch(n, spawnBatch) }},
 		{name: "netco, Yield, direct handoff", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 2, false) }},
 		{name: "netco, Yield, handoff round 1,000", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 1000, false) }},
 		{name: "netco, Yield alone", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 1, false) }},
@@ -67,13 +68,13 @@ func netcoSpawnJoin(n int) (elapsed time.Duration) {
 	return elapsed
 }
 
-func netcoSpawnBatch(n int) (elapsed time.Duration) {
+func netcoSpawnBatch(n, size int) (elapsed time.Duration) {
 	onOne(func(s *scheduler.Scheduler) {
 		left := 0
 		end := func() { left-- }
 		start := time.Now()
 		for n > 0 {
-			batch := min(n, spawnBatch)
+			batch := min(n, size)
 			left = batch
 			for range batch {
 				if _, err := s.GoLocal(scheduler.NewSpawn(end)); err != nil {

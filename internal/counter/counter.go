@@ -19,6 +19,9 @@ func (c *Counter) Add(n uint64) { store(&c.v, c.v+n) }
 // Set replaces the value. Owner only.
 func (c *Counter) Set(n uint64) { store(&c.v, n) }
 
+// Publish replaces the value in the order in which all threads see atomic operations. Owner only. It costs a locked instruction.
+func (c *Counter) Publish(n uint64) { atomic.StoreUint64(&c.v, n) }
+
 // Own returns the value without an atomic load. Owner only.
 func (c *Counter) Own() uint64 { return c.v }
 

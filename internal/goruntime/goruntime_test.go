@@ -35,10 +35,24 @@ func TestLinkCoro(t *testing.T) {
 	if !asm.Supported {
 		return
 	}
-	// A coro that never ran is garbage: it must not keep the program from ending, nor be an ordinary goroutine to run.
+	// A coro runs when it is switched to, and its end resumes who switched.
 	ran := false
-	if c := goruntime.NewCoro(func(goruntime.Coro) { ran = true }); c == nil || ran {
-		t.Error("a new coro is nil, or has run")
+	var loop, c asm.Frame
+	c.Home.Coro = goruntime.NewCoro(func(goruntime.Coro) {
+		goruntime.RaceAcquire(unsafe.Pointer(&loop))
+		ran = true
+		goruntime.RaceRelease(unsafe.Pointer(&loop))
+	})
+	c.Home.Holder = &c
+	c.Slot = &c.Home
+	if ran {
+		t.Error("a coro runs by itself")
+	}
+	goruntime.RaceRelease(unsafe.Pointer(&loop))
+	asm.Switch(&loop, &c, &c)
+	goruntime.RaceAcquire(unsafe.Pointer(&loop))
+	if !ran {
+		t.Error("a coro that was switched to has not run")
 	}
 }
 

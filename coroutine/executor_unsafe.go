@@ -2,6 +2,7 @@ package coroutine
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/clock"
@@ -73,11 +74,11 @@ func (ex *Executor) Init(c Config) {
 	ex.chain = c.Handoff
 	ex.handoff = c.Handoff && context.Symmetric()
 	ex.viaLoop = !c.Handoff && context.Symmetric()
-	ex.pool = objpool.New(objpool.Options[Coroutine]{Cap: max(c.Idle, -1), Chunk: poolChunk})
+	ex.pool = objpool.New(objpool.Options[Coroutine]{Cap: max(c.Idle, -1), Chunk: int(poolChunk)})
 }
 
 // poolChunk is how many coroutines are allocated at once: as many as fill one of the allocator's 8 KiB blocks.
-const poolChunk = 56
+const poolChunk = (8<<10 - 8) / unsafe.Sizeof(Coroutine{})
 
 // Enter makes the calling goroutine the loop. It stays so until Leave.
 func (ex *Executor) Enter() {
