@@ -1,8 +1,10 @@
 package epoller
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -44,6 +46,9 @@ type Epoller[T any] struct {
 	events   [maxEvents]unix.EpollEvent // owner
 	asleep   atomic.Bool
 	slab     slab[T]
+
+	life   sync.RWMutex // held for reading while an fd is registered, for writing by Close
+	closed bool         // under life
 
 	Stats Stats
 }
@@ -87,8 +92,14 @@ func (e *Epoller[T]) addSpecial(fd int, slot int32) error {
 	return nil
 }
 
-// Close closes the epoll fd and the bell. Nobody may use the Epoller by then.
+// ErrClosed is returned by Register after Close.
+var ErrClosed = errors.New("netco/epoller: closed")
+
+// Close closes the epoll fd and the bell. The owner uses the Epoller no more; others may still try to register.
 func (e *Epoller[T]) Close() {
+	e.life.Lock()
+	defer e.life.Unlock()
+	e.closed = true
 	sysx.CloseFD(e.fd)
 	sysx.CloseFD(e.bell)
 }
@@ -100,8 +111,13 @@ type Registration struct {
 }
 
 // Register adds fd for life; events for it deliver v. From any thread. The error is epoll_ctl's: EPERM for a file that
-// cannot be polled, ENOSPC or ENOMEM.
+// cannot be polled, ENOSPC or ENOMEM; or it is ErrClosed.
 func (e *Epoller[T]) Register(fd int, v *T) (Registration, error) {
+	e.life.RLock()
+	defer e.life.RUnlock()
+	if e.closed {
+		return Registration{}, ErrClosed // its fd's number may be another's by now
+	}
 	r := e.slab.take(v)
 	if err := sysx.Add(e.fd, fd, r.slot, int32(r.gen)); err != nil {
 		e.slab.release(r)

@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"errors"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -259,6 +260,10 @@ func (pd *PollDesc) bind(fd int) error {
 		return nil
 	}
 	reg, err := p.ep.Register(fd, pd)
+	if errors.Is(err, epoller.ErrClosed) {
+		pd.flags.Or(flagOrphan)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
