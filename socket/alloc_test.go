@@ -54,7 +54,7 @@ func TestNoAllocation(t *testing.T) {
 	}{
 		{"coroutine", 10_000, onFirst, plain},
 		{"goroutine", 2000, ordinary, plain},
-		{"deadlines", 4000, onFirst, func(c *socket.Conn) error {
+		{"deadlines", 2000, onFirst, func(c *socket.Conn) error {
 			var b [64]byte
 			for {
 				c.SetDeadline(time.Now().Add(time.Minute))
@@ -67,7 +67,7 @@ func TestNoAllocation(t *testing.T) {
 				}
 			}
 		}},
-		{"borrowed buffer", 4000, onFirst, func(c *socket.Conn) error {
+		{"borrowed buffer", 2000, onFirst, func(c *socket.Conn) error {
 			for {
 				if err := answerBorrowed(c); err != nil {
 					return err
@@ -101,15 +101,16 @@ func TestNoAllocation(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			trips(t, fd, 500)
+			trips(t, fd, 200)
 			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would empty sync.Pools
 			runtime.GC()
-			trips(t, fd, 500)
+			trips(t, fd, 200)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			trips(t, fd, k.messages)
 			runtime.ReadMemStats(&after)
-			if n := after.Mallocs - before.Mallocs; n > 10 {
+			// A new thread of the Go runtime is some seven, and the client's system calls may want one or two.
+			if n := after.Mallocs - before.Mallocs; n > 40 {
 				t.Errorf("%d allocations for %d messages", n, k.messages)
 			}
 			unix.Shutdown(fd, unix.SHUT_WR)

@@ -110,8 +110,8 @@ func TestPeerNeverReads(t *testing.T) {
 // busy one let the others run and the Processor looked for events.
 func TestNobodyStarves(t *testing.T) {
 	for _, c := range []struct{ size, total, least int }{
-		{1, 100 << 10, 15}, // many small reads
-		{128 << 10, 256 << 20, 8},
+		{1, 100 << 10, 200}, // many small reads
+		{128 << 10, 256 << 20, 50},
 	} {
 		t.Run(fmt.Sprintf("reads of %d", c.size), func(t *testing.T) {
 			start(t, 1)
@@ -165,7 +165,7 @@ func TestNobodyStarves(t *testing.T) {
 
 // TestWriterLetsOthersRun: the same beside a coroutine that always can write.
 func TestWriterLetsOthersRun(t *testing.T) {
-	const size, writes, least = 16, 50_000, 25
+	const size, writes, least = 16, 50_000, 100
 	start(t, 1)
 	hose, sink := withPeer(t)
 	hose.SetWriteBuffer(4 << 20)
