@@ -105,11 +105,11 @@ func (s *socket) read(p []byte) (int, error) {
 }
 
 func (s *socket) readLocked(p []byte) (int, error) {
-	if v := s.pd.Check(processor.Read); v != processor.Ready {
-		return 0, verdictError(v)
-	}
 	if len(p) == 0 {
 		return 0, nil
+	}
+	if v := s.pd.Check(processor.Read); v != processor.Ready {
+		return 0, verdictError(v)
 	}
 	for {
 		if !s.drained || s.pd.Edge(processor.Read) {
