@@ -31,9 +31,13 @@ func TestLostWakeHammer(t *testing.T) {
 		sleep.spawn(func() {
 			defer b.done.Store(true)
 			b.co = Current()
-			for range parks {
+			for n := range parks {
 				mine := b.co.Ticket()
 				b.ticket.Store(mine)
+				if n%3 == 0 { // not waiting for the other thread, whose wake then is under way while the next park begins
+					raise(&b.issued, mine)
+					b.co.Ready(mine, WakeReady)
+				}
 				if why := b.co.Park(ReasonUser); why != WakeReady {
 					t.Errorf("park ended with %v", why)
 				}

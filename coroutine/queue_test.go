@@ -65,7 +65,7 @@ func TestOrderIsFIFO(t *testing.T) {
 			tickets := make([]announced, n)
 			for i := range n {
 				ex.Spawn(func() {
-					tickets[i] = announced{Current(), Current().Ticket()}
+					tickets[i] = announce(Current())
 					Current().Park(ReasonUser)
 					order = append(order, i)
 				}, "", 0)

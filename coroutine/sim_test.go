@@ -82,8 +82,11 @@ type simHost struct {
 // announced is a park as wakers see it.
 type announced struct {
 	co     *Coroutine
+	life   uint64 // its id: the struct may have become another by the time of the wake
 	ticket uint64
 }
+
+func announce(co *Coroutine) announced { return announced{co, co.ID(), co.Ticket()} }
 
 // simTimer is a deadline; nobody ever cancels it.
 type simTimer struct {
@@ -138,7 +141,7 @@ func (h *simHost) Post(co *Coroutine) {
 
 // ParkUntil implements Host.
 func (h *simHost) ParkUntil(co *Coroutine, reason Reason, deadline int64) Wake {
-	a := announced{co, co.Ticket()}
+	a := announce(co)
 	h.w.timers = append(h.w.timers, simTimer{deadline, a})
 	return co.Park(reason)
 }
@@ -189,7 +192,7 @@ func (w *world) body(home func() *simHost) {
 		if co != Current() || co.Executor() != &h.ex || !h.ex.OnThread() {
 			w.fault("a coroutine runs as another")
 		}
-		switch w.rnd.IntN(8) {
+		switch w.rnd.IntN(9) {
 		case 0, 1, 2:
 			w.park(h, co)
 		case 3:
@@ -207,12 +210,21 @@ func (w *world) body(home func() *simHost) {
 			if w.rnd.IntN(20) == 0 {
 				panic("planned")
 			}
+		case 8:
+			if w.rnd.IntN(20) == 0 { // announces a park and ends without it
+				a := announce(co)
+				w.open = append(w.open, a)
+				if w.rnd.IntN(2) == 0 {
+					w.wake(a, WakeReady)
+				}
+				return
+			}
 		}
 	}
 }
 
 func (w *world) park(h *simHost, co *Coroutine) {
-	a := announced{co, co.Ticket()}
+	a := announce(co)
 	w.open = append(w.open, a)
 	w.stats.parks++
 	for range w.rnd.IntN(3) {
@@ -346,7 +358,7 @@ func (w *world) settle() {
 	}
 	for _, h := range w.hosts {
 		h.ex.Each(func(co *Coroutine) {
-			a := announced{co, co.Ticket()}
+			a := announce(co)
 			if co.State() != Waiting {
 				w.fault("coroutine %d is %v when nothing is left to run", co.ID(), co.State())
 			} else if len(w.begun[a]) > 0 {

@@ -73,8 +73,8 @@ func (p *Processor) spinUntil(now, deadline int64, timed bool) (found bool) {
 		}
 		now = clock.Now()
 		p.Stats.SpinNs.Add(uint64(now - last))
-		if now-last > preemptedNs {
-			p.spin.preempted(now) // somebody else wanted this core
+		if held := now - last; held > interruptNs {
+			p.spin.interrupted(held, now)
 			return false
 		}
 		last = now

@@ -19,22 +19,28 @@ const (
 
 // Waking a thread that sleeps in epoll costs some 7 µs of the waker's time and 20 µs until it runs; an event that
 // comes within that time is had sooner and cheaper by looking. So a Processor spins for a bounded time, but only when
-// the last waits were short. Every wait, slept or spun, votes:
+// that has been paying lately:
 //
-//	score   0 .. 7; spin if at least 4
-//	+1      the wait ended within spinNs
-//	-2      it did not
+//	score   0 .. 7, of the last waits: +1 for a short one, -2 for a long one. Spin if at least 4.
+//	        A wait that was slept through is short up to sleptShortNs, since it contains the wake on this side and, of a peer
+//	        that answers, on the other, which spinning would have saved.
+//	skip    waits for which not to spin although the score says so, after a spin that found nothing: 1, then 3, 7 and so on
+//	        up to 255. A spin that finds something ends that.
 //
-// When somebody else wanted the core (the spin was held up for longer than a look can take), spinning is off for a
-// while that doubles each time and is forgotten after a quiet second.
+// A spin that is held up for longer than a look can take was interrupted: it counts as one that found nothing. If it was held up
+// for as long as a time slice, somebody else wants the core, and a thread that uses its slices up by spinning is the last
+// to get it back: spinning is then off for a while that doubles each time and is forgotten after a quiet second.
 const (
-	spinNs      = 50_000
-	preemptedNs = 20_000
+	spinNs       = 50_000
+	sleptShortNs = 120_000
+	interruptNs  = 40_000
+	preemptedNs  = 500_000
 
 	spinScoreMax  = 7
 	spinScoreMin  = 4
-	holdOffMinNs  = 20_000_000
-	holdOffMaxNs  = 2_000_000_000
+	skipMax       = 255
+	holdOffMinNs  = 10_000_000
+	holdOffMaxNs  = 640_000_000
 	holdOffForget = 1_000_000_000
 )
 
@@ -42,6 +48,8 @@ const (
 type spinner struct {
 	off     bool
 	score   int
+	skip    int   // waits left for which not to spin
+	skipped int   // what skip began with
 	until   int64 // no spin before this time
 	holdOff int64 // how long the last hold-off was
 }
@@ -63,6 +71,10 @@ func (s *spinner) worth(g *Group) bool {
 	if s.off || s.score < spinScoreMin {
 		return false
 	}
+	if s.skip > 0 {
+		s.skip--
+		return false
+	}
 	if s.until != 0 && clock.Now() < s.until {
 		return false
 	}
@@ -75,19 +87,36 @@ func (s *spinner) worth(g *Group) bool {
 
 func (s *spinner) leave(g *Group) { g.spinners.Add(-1) }
 
-func (s *spinner) paid()   { s.score = min(s.score+1, spinScoreMax) }
-func (s *spinner) wasted() { s.score = max(s.score-2, 0) }
+// paid and wasted tell how a spin went.
+func (s *spinner) paid() {
+	s.short()
+	s.skipped = 0
+}
+
+func (s *spinner) wasted() {
+	s.long()
+	s.skipped = min(2*s.skipped+1, skipMax)
+	s.skip = s.skipped
+}
 
 // slept tells how long a wait was that was slept through.
 func (s *spinner) slept(ns int64) {
-	if ns < spinNs {
-		s.paid()
+	if ns < sleptShortNs {
+		s.short()
 	} else {
-		s.wasted()
+		s.long()
 	}
 }
 
-func (s *spinner) preempted(now int64) {
+func (s *spinner) short() { s.score = min(s.score+1, spinScoreMax) }
+func (s *spinner) long()  { s.score = max(s.score-2, 0) }
+
+// interrupted tells of a spin that was held up for that long.
+func (s *spinner) interrupted(heldNs, now int64) {
+	s.wasted()
+	if heldNs < preemptedNs {
+		return
+	}
 	if now-s.until > holdOffForget {
 		s.holdOff = 0
 	}

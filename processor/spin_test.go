@@ -17,7 +17,7 @@ func TestSpinnerScore(t *testing.T) {
 		t.Error("spins before any wait was short")
 	}
 	for range spinScoreMin {
-		s.slept(spinNs - 1)
+		s.slept(sleptShortNs - 1)
 	}
 	if !worth() {
 		t.Error("does not spin after short waits")
@@ -26,7 +26,7 @@ func TestSpinnerScore(t *testing.T) {
 		s.slept(0)
 	}
 	for range 2 {
-		s.slept(spinNs)
+		s.slept(sleptShortNs)
 	}
 	if worth() {
 		t.Error("spins after two long waits, however many short ones came before")
@@ -35,6 +35,35 @@ func TestSpinnerScore(t *testing.T) {
 	s.off = true
 	if worth() {
 		t.Error("spins though it is off")
+	}
+}
+
+// TestSpinnerSkips: after spins that find nothing, ever more waits go by without one, however short they are; a spin that finds
+// something ends that. A short interruption counts as finding nothing and does not hold off.
+func TestSpinnerSkips(t *testing.T) {
+	g := &Group{members: make([]*Processor, 2)}
+	s := &spinner{}
+	waits := func() (n int) { // until the next spin
+		for ; !s.worth(g); n++ {
+			s.slept(0)
+		}
+		s.leave(g)
+		return n
+	}
+	waits()
+	s.wasted()
+	for want := 1; want < skipMax; want = 2*want + 1 {
+		if got := waits(); got < want {
+			t.Fatalf("spins again after %d waits, want at least %d", got, want)
+		}
+		s.interrupted(interruptNs+1, 1e12)
+	}
+	if s.wasted(); waits() < skipMax || s.until != 0 {
+		t.Errorf("skips fewer than %d waits, or holds off until %d", skipMax, s.until)
+	}
+	s.paid()
+	if n := waits(); n != 0 {
+		t.Errorf("skips %d waits after a spin that paid", n)
 	}
 }
 
@@ -60,21 +89,21 @@ func TestSpinnerHoldsOff(t *testing.T) {
 	s := &spinner{score: spinScoreMax}
 	now := int64(1e12)
 	for want := int64(holdOffMinNs); want <= holdOffMaxNs; want *= 2 {
-		s.preempted(now)
+		s.interrupted(preemptedNs, now)
 		if s.until-now != want {
 			t.Fatalf("held off for %d, want %d", s.until-now, want)
 		}
 		now = s.until
 	}
 	for range 5 {
-		s.preempted(now)
+		s.interrupted(preemptedNs, now)
 		if s.until-now > holdOffMaxNs {
 			t.Errorf("held off for %d, at most %d wanted", s.until-now, int64(holdOffMaxNs))
 		}
 		now = s.until
 	}
 	now += holdOffForget + 1
-	s.preempted(now)
+	s.interrupted(preemptedNs, now)
 	if s.until-now != holdOffMinNs {
 		t.Errorf("held off for %d after a quiet time, want %d", s.until-now, int64(holdOffMinNs))
 	}

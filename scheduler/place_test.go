@@ -40,38 +40,54 @@ func burst(t *testing.T, processors int) {
 	shutdown(t, s)
 }
 
-// TestStayWhereTold: GoLocal and GoOn run where they should, and nobody steals them, however long their thread is busy.
+// TestStayWhereTold: GoLocal and GoOn, from anywhere, run where they should, and nobody steals them, however long their
+// thread is busy.
 func TestStayWhereTold(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 3})
 	for i := range 3 {
-		h, err := s.GoOn(i, spawn(func() {
-			var all []coroutine.Handle
-			var wrong atomic.Int32
-			here := func() {
-				for range 3 {
-					if processor.Here().Index() != i {
-						wrong.Add(1)
-					}
-					coroutine.Yield()
+		var wrong atomic.Int32
+		here := func() {
+			for range 3 {
+				if processor.Here().Index() != i {
+					wrong.Add(1)
 				}
+				coroutine.Yield()
 			}
+		}
+		var all []coroutine.Handle
+		busy, outside := make(chan struct{}), make(chan struct{})
+		h, err := s.GoOn(i, spawn(func() {
 			for range 100 {
 				a, _ := s.GoLocal(spawn(here))
 				b, _ := s.GoOn(i, spawn(here))
 				all = append(all, a, b)
 			}
-			time.Sleep(5 * time.Millisecond) // blocks this thread, while the others have nothing to do
-			for _, h := range all {
-				h.Join()
-			}
-			if wrong.Load() != 0 {
-				t.Errorf("%d times on another Processor than %d", wrong.Load(), i)
-			}
+			close(busy)
+			<-outside                        // blocks this thread,
+			time.Sleep(5 * time.Millisecond) // while the others have nothing to do
 		}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.Join()
+		<-busy
+		for n := range 100 {
+			h, err := s.GoOn(i, spawn(here))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, h)
+			// One that may go wherever it likes brings thieves along.
+			if h, _ = s.Go(spawn(func() {})); n%2 == 0 {
+				all = append(all, h)
+			}
+		}
+		close(outside)
+		for _, h := range append(all, h) {
+			h.Join()
+		}
+		if wrong.Load() != 0 {
+			t.Errorf("%d times on another Processor than %d", wrong.Load(), i)
+		}
 	}
 	shutdown(t, s)
 }
