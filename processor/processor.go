@@ -190,6 +190,9 @@ func (p *Processor) Ended() <-chan struct{} { return p.ended }
 // Index returns its place in the group.
 func (p *Processor) Index() int { return p.cfg.Index }
 
+// Idle reports whether the Processor is asleep, or about to be, with nothing to do. From any thread; it may be over by then.
+func (p *Processor) Idle() bool { return p.ep.Sleeping() }
+
 // Group returns the group it belongs to.
 func (p *Processor) Group() *Group { return p.group }
 

@@ -5,35 +5,41 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/scheduler"
 )
 
-// raceChild returns what a child does: two coroutines of different Processors write a variable, in an order that nothing
-// but chance gives, or one that Join gives.
+// raceChild returns what a child does: two coroutines of different Processors write a variable at the same time, or one after
+// the other by Join.
 func raceChild(ordered bool) func() {
 	return func() {
 		s, _ := scheduler.New(two)
 		s.Start()
-		var shared int
-		write := func() {
-			for range 100 {
-				shared++
-				coroutine.Yield()
+		for range 5 {
+			var shared int
+			at := time.Now().Add(20 * time.Millisecond) // a rendezvous that orders nothing
+			write := func() {
+				for !ordered && time.Now().Before(at) {
+				}
+				for range 10_000 {
+					shared++
+					coroutine.Yield()
+				}
 			}
+			a, _ := s.GoOn(0, spawn(write))
+			b, _ := s.GoOn(1, spawn(func() {
+				if ordered {
+					a.Join()
+				}
+				write()
+			}))
+			b.Join()
+			a.Join()
+			fmt.Println("shared:", shared)
 		}
-		a, _ := s.GoOn(0, spawn(write))
-		b, _ := s.GoOn(1, spawn(func() {
-			if ordered {
-				a.Join()
-			}
-			write()
-		}))
-		b.Join()
-		a.Join()
-		fmt.Println("shared:", shared)
 	}
 }
 

@@ -3,6 +3,8 @@
 //
 //	netco-bench echo      TCP echo: req/s, latency, server CPU per request
 //	netco-bench switch    the primitives: start, switch, timers, locks, wake-ups
+//	netco-bench hold      memory of what waits
+//	netco-bench idle      context switches and CPU time of a server with nothing to do
 //
 // Servers run as child processes; the load comes from this one, by raw epoll.
 // What is compared runs in alternating rounds, so that a drift of the machine
@@ -44,6 +46,8 @@ func commands() []command {
 	return []command{
 		{name: "echo", about: "TCP echo servers on netco and on net under the same load", run: runEcho},
 		{name: "switch", about: "micro-benchmarks: start, switch, timers, locks, wake-ups", run: runSwitch},
+		{name: "hold", about: "resident memory of coroutines and goroutines that wait", run: runHold},
+		{name: "idle", about: "what echo servers do while their connections are idle", run: runIdle},
 		{name: "version", about: "print the version", run: runVersion},
 		{name: "serve", hidden: true, run: runServe},
 	}

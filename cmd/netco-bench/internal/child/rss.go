@@ -9,9 +9,18 @@ import (
 
 // RSS returns the child's resident memory in bytes.
 func (p *Process) RSS() (int64, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
+	rss, err := RSS(p.PID())
 	if err != nil {
-		return 0, p.Explain(fmt.Errorf("read RSS: %w", err))
+		return 0, p.Explain(err)
+	}
+	return rss, nil
+}
+
+// RSS returns a process's resident memory in bytes.
+func RSS(pid int) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read RSS: %w", err)
 	}
 	return parseRSS(string(status))
 }

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
+	"github.com/netco-go/netco/coroutine"
+)
+
+// hold measures what something costs that only waits: resident memory, in a fresh process for each kind and round.
+
+// holdKinds are what can be held; each starts one.
+var holdKinds = []struct {
+	name  string
+	start func()
+}{
+	{"goroutine in a channel", func() { go func() { <-never }() }},
+	{"coroutine, parked", func() { mustGo(func() { coroutine.Current().Park(coroutine.ReasonUser) }) }},
+	{"coroutine, asleep", func() { mustGo(func() { netco.Sleep(time.Hour) }) }},
+}
+
+var never = make(chan struct{})
+
+func mustGo(f func()) {
+	if _, err := netco.Go(f); err != nil {
+		panic(err)
+	}
+}
+
+// holdRound is one measurement.
+type holdRound struct {
+	Kind  string  `json:"kind"`
+	Round int     `json:"round"`
+	Bytes float64 `json:"rss_bytes_each"`
+}
+
+func runHold(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flag.NewFlagSet("hold", flag.ContinueOnError)
+	n := fs.Int("n", 100_000, "how many to hold")
+	rounds := fs.Int("rounds", 3, "rounds")
+	jsonFile := fs.String("json", "", "write every round to `file`")
+	kind := fs.Int("child", -1, "internal: measure this kind and print its JSON")
+	if err := parseFlags(fs, args, stdout); err != nil {
+		return err
+	}
+	if *n < 1 || *rounds < 1 {
+		return usagef("-n and -rounds must be at least 1")
+	}
+	if *kind >= 0 {
+		return holdHere(*kind, *n, stdout)
+	}
+	out, err := newReport(*jsonFile)
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var all []holdRound
+	for round := range *rounds {
+		for k := range holdKinds {
+			cmd := exec.CommandContext(ctx, exe, "hold", "-child", strconv.Itoa(k), "-n", strconv.Itoa(*n))
+			cmd.Stderr = stderr
+			text, err := cmd.Output()
+			if err != nil {
+				return fmt.Errorf("%s: %w", holdKinds[k].name, err)
+			}
+			r := holdRound{Round: round}
+			if err := json.Unmarshal(text, &r); err != nil {
+				return fmt.Errorf("%s said %q: %w", holdKinds[k].name, text, err)
+			}
+			fmt.Fprintf(stderr, "round %d/%d: %s %.0f B\n", round+1, *rounds, r.Kind, r.Bytes)
+			all = append(all, r)
+		}
+	}
+	fmt.Fprintf(stdout, "resident memory of each of %d, median of %d rounds\n\n", *n, *rounds)
+	for _, k := range holdKinds {
+		var v []float64
+		for _, r := range all {
+			if r.Kind == k.name {
+				v = append(v, r.Bytes)
+			}
+		}
+		fmt.Fprintf(stdout, "  %-24s %6.0f B  %.2f KiB\n", k.name, median(v), median(v)/1024)
+	}
+	return out.write(newEnvironment(started), nil, nil, all)
+}
+
+// holdHere holds n of a kind in this process and prints the difference.
+func holdHere(kind, n int, stdout io.Writer) error {
+	if kind >= len(holdKinds) {
+		return usagef("no kind %d", kind)
+	}
+	if err := netco.Start(netco.Options{}); err != nil {
+		return err
+	}
+	runtime.GC()
+	before, err := child.RSS(os.Getpid())
+	if err != nil {
+		return err
+	}
+	// Coroutines are started by one of them, as an acceptor does.
+	started := make(chan struct{})
+	mustGo(func() {
+		for range n {
+			holdKinds[kind].start()
+		}
+		close(started)
+	})
+	<-started
+	s, err := netco.Default()
+	if err != nil {
+		return err
+	}
+	for settled := 0; settled < 20; time.Sleep(10 * time.Millisecond) { // until all wait
+		settled++
+		for _, p := range s.Processors() {
+			if !p.Idle() {
+				settled = 0
+			}
+		}
+	}
+	runtime.GC()
+	after, err := child.RSS(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(stdout).Encode(holdRound{Kind: holdKinds[kind].name, Bytes: float64(after-before) / float64(n)})
+}
