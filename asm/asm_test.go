@@ -189,9 +189,8 @@ func TestAllocs(t *testing.T) {
 }
 
 func ExampleCallerPC() {
-	var pc uintptr
 	// In a function that must not be inlined:
-	pc = whoCalledMe()
+	pc := whoCalledMe()
 	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
 	fmt.Println(f.Function)
 	// Output: github.com/netco-go/netco/asm_test.ExampleCallerPC

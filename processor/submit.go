@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
 )
 
 // submissions are coroutines that have been given to a Processor and not started. Those from Go are open: any Processor
@@ -85,8 +86,8 @@ func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr
 	if self != p {
 		p.ex.Notice()
 	}
-	if !p.ep.Ring() && open > 1 {
-		p.callThief() // it is busy and has more than it can start at once
+	if !p.ep.Ring() && (open > 1 || open == 1 && self != p && p.heldUp(clock.Now())) {
+		p.callThief() // it is busy and has more than it can start at once, or is held up
 	}
 	return h
 }
@@ -182,8 +183,17 @@ func (p *Processor) stealFrom(q *Processor, n int) bool {
 // wait for something, from others that are about to wake. It does not hold when q is held up by one that computes.
 func (p *Processor) share(q *Processor, now int64) int {
 	half := (int(q.sub.offered.Load()) + 1) / 2
-	if q.ex.Current() != nil && now-int64(q.Stats.TurnStart.Load()) > turnNs {
+	if q.heldUp(now) {
 		return half
 	}
 	return min(half, (q.load()-p.load())/2)
+}
+
+// heldUpNs is how long a turn lasts when a coroutine computes or blocks its thread, and not when another thread merely had the
+// core for a time slice.
+const heldUpNs = 10_000_000
+
+// heldUp reports whether some coroutine has had p's thread for long. Any thread.
+func (p *Processor) heldUp(now int64) bool {
+	return p.ex.Current() != nil && now-int64(p.Stats.TurnStart.Load()) > heldUpNs
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
 )
 
 // TestGroupStaysActiveWhileStealing: what is being stolen lives, so at no moment may the group count as quiet. Before, the
@@ -164,6 +165,7 @@ func TestStealBehindALongOne(t *testing.T) {
 	stalled := make(chan struct{})
 	long := p.Submit(nil, func() { close(stalled); <-release }, "", 0, true)
 	<-stalled
+	eventually(t, "held up", func() bool { return p.heldUp(clock.Now()) })
 	var where [2]atomic.Int32
 	note := func() { where[Here().Index()].Add(1) }
 	var open, pinned []coroutine.Handle
@@ -206,5 +208,31 @@ func TestStealPastPinned(t *testing.T) {
 	}
 	if !g.members[2].steal(0) {
 		t.Error("nothing was stolen, with three to steal")
+	}
+}
+
+// TestHeldUpGetsHelp: also a single submission to a Processor that is held up runs elsewhere, even where more live.
+func TestHeldUpGetsHelp(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 2)
+	p, other := g.members[0], g.members[1]
+	release, stalled := make(chan struct{}), make(chan struct{})
+	var gate coroutine.Handle
+	gate = p.Submit(nil, func() { close(stalled); <-release }, "", 0, true)
+	<-stalled
+	var parked []coroutine.Handle
+	for range 20 {
+		parked = append(parked, other.Submit(nil, func() { gate.Join() }, "", 0, true))
+	}
+	eventually(t, "held up", func() bool { return p.heldUp(clock.Now()) })
+	for range 10 {
+		eventually(t, "the other is idle", func() bool { return other.ep.Sleeping() })
+		if err := p.Submit(nil, func() {}, "", 0, false).Join(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(release)
+	for _, h := range parked {
+		h.Join()
 	}
 }

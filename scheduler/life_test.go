@@ -120,7 +120,7 @@ func TestNilFuncs(t *testing.T) {
 
 // TestStartWithoutFDs starts with ever more fds to be had: it fails with EMFILE, leaves nothing behind, and can be repeated.
 func TestStartWithoutFDs(t *testing.T) {
-	time.Sleep(1) // Go's own poller has its fds by now
+	time.Sleep(time.Nanosecond) // Go's own poller has its fds by now
 	s, _ := scheduler.New(scheduler.Options{Processors: 3})
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

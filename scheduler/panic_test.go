@@ -25,8 +25,10 @@ func (brokenError) Error() string { panic("Error itself panics") }
 //go:noinline
 func explosive(value any) { panic(value) }
 
+var noMap map[int]int
+
 //go:noinline
-func nilMap() { map[int]int(nil)[1] = 2 }
+func nilMap() { noMap[1] = 2 }
 
 // crashing runs fn as a named coroutine of a Scheduler.
 //

@@ -36,7 +36,7 @@ func burst(t *testing.T, processors int) {
 	}
 	wg.Wait()
 	for i := range on {
-		if got := on[i].Load(); int(got) < n/processors/2 {
+		if got := on[i].Load(); int(got) < n/processors/8 {
 			t.Errorf("%d Processors: %d of %d ran on number %d", processors, got, n, i)
 		}
 	}
