@@ -122,7 +122,7 @@ func Shutdown(ctx context.Context) error {
 		return nil
 	}
 	err := s.Shutdown(ctx)
-	if err != ErrInCoroutine {
+	if s.Ended() {
 		def.s.CompareAndSwap(s, nil)
 	}
 	return err

@@ -217,8 +217,7 @@ func TestHeldUpGetsHelp(t *testing.T) {
 	g := started(t, 2)
 	p, other := g.members[0], g.members[1]
 	release, stalled := make(chan struct{}), make(chan struct{})
-	var gate coroutine.Handle
-	gate = p.Submit(nil, func() { close(stalled); <-release }, "", 0, true)
+	gate := p.Submit(nil, func() { close(stalled); <-release }, "", 0, true)
 	<-stalled
 	var parked []coroutine.Handle
 	for range 20 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -27,10 +28,10 @@ type Scheduler struct {
 	opt Options
 
 	mu    sync.Mutex
-	state state // under mu; group and procs are constant once it is running
+	state state // under mu; procs is constant once it is running
 	done  chan struct{}
 
-	group *processor.Group
+	group atomic.Pointer[processor.Group] // set by Start
 	procs []*processor.Processor
 }
 
@@ -60,10 +61,10 @@ func (s *Scheduler) Start() error {
 	if s.state != fresh {
 		return ErrStarted
 	}
-	s.group = processor.NewGroup(s)
+	group := processor.NewGroup(s)
 	s.procs = nil
 	for i := range s.opt.Processors {
-		p, err := processor.New(s.config(i))
+		p, err := processor.New(s.config(group, i))
 		if err != nil {
 			for _, made := range s.procs {
 				made.Discard()
@@ -77,26 +78,27 @@ func (s *Scheduler) Start() error {
 			for _, unstarted := range s.procs[i+1:] {
 				unstarted.Discard()
 			}
-			s.group.Advance(processor.Stopped)
+			group.Advance(processor.Stopped)
 			for _, started := range s.procs[:i] {
 				<-started.Ended()
 			}
 			return err
 		}
 	}
+	s.group.Store(group)
 	s.state = running
 	s.opt.Logger.Info("scheduler started", zap.Int("processors", len(s.procs)),
 		zap.String("context", cocontext.Backend()), zap.String("reason", cocontext.BackendReason()))
 	return nil
 }
 
-func (s *Scheduler) config(i int) processor.Config {
+func (s *Scheduler) config(group *processor.Group, i int) processor.Config {
 	cpu := -1
 	if len(s.opt.CPUs) > 0 {
 		cpu = s.opt.CPUs[i%len(s.opt.CPUs)]
 	}
 	return processor.Config{
-		Group:      s.group,
+		Group:      group,
 		Index:      i,
 		CPU:        cpu,
 		LockThread: !s.opt.NoLockThread,
@@ -129,8 +131,8 @@ func (s *Scheduler) open(here *processor.Processor) error {
 	case s.state == ended:
 		return coroutine.ErrShutdown
 	case s.state == ending:
-		inside := here != nil && here.Group() == s.group
-		if !inside || s.group.Phase() >= processor.Stopping {
+		inside := here != nil && here.Group() == s.group.Load()
+		if !inside || s.group.Load().Phase() >= processor.Stopping {
 			return coroutine.ErrShutdown
 		}
 	}
@@ -139,7 +141,7 @@ func (s *Scheduler) open(here *processor.Processor) error {
 
 // mayGo is open without the lock for the case that matters: a coroutine of a running scheduler starts another.
 func (s *Scheduler) mayGo(here *processor.Processor) error {
-	if here != nil && here.Group() == s.group && s.group.Phase() == processor.Running {
+	if here != nil && here.Group() == s.group.Load() && s.group.Load().Phase() == processor.Running {
 		return nil
 	}
 	return s.open(here)
@@ -164,7 +166,7 @@ func Of(p *processor.Processor) *Scheduler {
 
 // local returns the caller's Processor if it is one of s.
 func (s *Scheduler) local(sp Spawn) *processor.Processor {
-	if sp.Here != nil && sp.Here.Group() == s.group {
+	if sp.Here != nil && sp.Here.Group() == s.group.Load() {
 		return sp.Here
 	}
 	return nil
@@ -177,7 +179,7 @@ func (s *Scheduler) Go(sp Spawn) (coroutine.Handle, error) {
 		return coroutine.Handle{}, err
 	}
 	here := s.local(sp)
-	return s.group.Place(here).Submit(here, sp.Fn, sp.Name, sp.Site, false), nil
+	return s.group.Load().Place(here).Submit(here, sp.Fn, sp.Name, sp.Site, false), nil
 }
 
 // GoLocal starts a coroutine on the caller's Processor, where it stays. On an ordinary goroutine, or a coroutine of
@@ -234,9 +236,9 @@ func (s *Scheduler) Run(sp Spawn) error {
 
 // wait blocks until nothing lives, or ctx is over.
 func (s *Scheduler) wait(ctx context.Context) error {
-	for s.group.Active() {
+	for s.group.Load().Active() {
 		select {
-		case <-s.group.Quiet():
+		case <-s.group.Load().Quiet():
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -253,7 +255,7 @@ const unwindGrace = time.Second
 // that computes for ever cannot be ended: its thread stays). Called again, it waits for the first call to finish, or its own ctx.
 // From a coroutine of this Scheduler it returns ErrInCoroutine. Blocks.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
-	if here := processor.Here(); here != nil && here.Group() == s.group && s.group != nil {
+	if here := processor.Here(); here != nil && here.Group() == s.group.Load() {
 		return ErrInCoroutine
 	}
 	s.mu.Lock()
@@ -284,22 +286,29 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 }
 
 func (s *Scheduler) end(ctx context.Context) error {
-	s.group.Advance(processor.Draining)
+	s.group.Load().Advance(processor.Draining)
 	err := s.wait(ctx)
 	if err != nil {
-		s.group.Advance(processor.Stopping)
+		s.group.Load().Advance(processor.Stopping)
 		grace, cancel := context.WithTimeout(context.Background(), unwindGrace)
 		defer cancel()
 		if s.wait(grace) != nil {
-			s.group.Advance(processor.Stopped) // their Processors end when they do
+			s.group.Load().Advance(processor.Stopped) // their Processors end when they do
 			return fmt.Errorf("netco: %d coroutines have not ended: %w", s.Live(), err)
 		}
 	}
-	s.group.Advance(processor.Stopped)
+	s.group.Load().Advance(processor.Stopped)
 	for _, p := range s.procs {
 		<-p.Ended()
 	}
 	return err
+}
+
+// Ended reports whether Shutdown has finished.
+func (s *Scheduler) Ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state == ended
 }
 
 // Live returns how many coroutines live now.
