@@ -2,6 +2,7 @@ package processor
 
 import (
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/sysx"
 )
 
 // idle waits for something to do, or finds it elsewhere.
@@ -19,14 +20,29 @@ func (p *Processor) idle(now int64) {
 		if found {
 			return
 		}
-		now = clock.Now()
 	}
+	if p.lookAgain() {
+		return
+	}
+	now = clock.Now()
 	if timed && deadline-now < armCostNs {
 		// Arming the timerfd costs more than the wait.
 		p.dispatch(p.ep.Poll())
 		return
 	}
 	p.sleep(now, deadline, timed)
+}
+
+// lookAgain lets whoever waits for this core run first, and looks once more. Where clients share the machine, what they have been
+// kept from sending is then there, and neither side pays for a sleep and a wake.
+func (p *Processor) lookAgain() (found bool) {
+	sysx.Yield()
+	if p.hasWork() {
+		return true
+	}
+	n := p.ep.Poll()
+	p.dispatch(n)
+	return n > 0
 }
 
 // armCostNs is about what timerfd_settime costs when the time set is near: the kernel reprograms the hardware timer.

@@ -110,7 +110,7 @@ func echoOnce(ctx context.Context, cfg *echoConfig, server string, conns int) (*
 
 func serverArgs(cfg *echoConfig, server string) []string {
 	return []string{"serve", "-impl", server, "-procs", strconv.Itoa(cfg.Procs), "-addr", cfg.Addr.String(),
-		"-size", strconv.Itoa(cfg.Size), "-spin", cfg.Spin}
+		"-size", strconv.Itoa(cfg.Size), "-spin", cfg.Spin, "-processors", strconv.Itoa(cfg.Processors)}
 }
 
 // serverEnv is the environment with GOMAXPROCS as asked for: set from the

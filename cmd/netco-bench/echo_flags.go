@@ -32,6 +32,7 @@ type echoConfig struct {
 	Servers    []string      `json:"servers"`
 	Addr       netip.Addr    `json:"addr"`
 	Spin       string        `json:"spin"`
+	Processors int           `json:"processors"`
 	Threads    int           `json:"threads"`
 	ServerCPUs []int         `json:"server_cpus,omitempty"`
 	ClientCPUs []int         `json:"client_cpus,omitempty"`
@@ -59,6 +60,7 @@ func parseEcho(args []string, stdout io.Writer) (*echoConfig, error) {
 	fs.IntVar(&c.Procs, "procs", 0, "the servers' GOMAXPROCS; 0 is Go's default, all cores")
 	fs.StringVar(&text.servers, "servers", "net,netco", "servers to compare, a `list`")
 	fs.StringVar(&text.addr, "addr", "127.0.0.1", "loopback `address` to listen on")
+	fs.IntVar(&c.Processors, "processors", 0, "netco's Processors; 0 is one for each CPU that GOMAXPROCS allows")
 	fs.StringVar(&c.Spin, "spin", "auto", "netco's spinning before sleep: auto or off")
 	fs.IntVar(&c.Threads, "threads", 1, "generator threads")
 	fs.StringVar(&text.serverCPUs, "server-cpus", "", "bind the server to these CPUs, a `list` such as 0,2-3")
@@ -184,6 +186,7 @@ func (c *echoConfig) validate() error {
 		{c.Rounds < 1, "-rounds must be at least 1"},
 		{c.Procs < 0, "-procs must not be negative"},
 		{c.Threads < 1, "-threads must be at least 1"},
+		{c.Processors < 0, "-processors must not be negative"},
 		{!slices.Contains([]string{"auto", "off"}, c.Spin), "-spin must be auto or off"},
 	} {
 		if check.bad {

@@ -13,10 +13,11 @@ import (
 
 // serveConfig is what an echo server is told.
 type serveConfig struct {
-	Host  string // address to listen on, port chosen by the kernel
-	Procs int    // GOMAXPROCS, already in force; 0 for Go's default
-	Size  int    // bytes per request
-	Spin  string // auto or off; only netco spins
+	Host       string // address to listen on, port chosen by the kernel
+	Procs      int    // GOMAXPROCS, already in force; 0 for Go's default
+	Size       int    // bytes per request
+	Processors int    // netco's, 0 for its default
+	Spin       string // auto or off; only netco spins
 }
 
 // An echoServer starts listening and serves in the background until the process
@@ -37,6 +38,7 @@ func runServe(_ context.Context, args []string, stdout, stderr io.Writer) error 
 	fs.StringVar(&cfg.Host, "addr", "127.0.0.1", "host")
 	fs.IntVar(&cfg.Procs, "procs", 0, "GOMAXPROCS")
 	fs.IntVar(&cfg.Size, "size", 64, "bytes per request")
+	fs.IntVar(&cfg.Processors, "processors", 0, "netco's Processors")
 	fs.StringVar(&cfg.Spin, "spin", "auto", "auto or off")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return err

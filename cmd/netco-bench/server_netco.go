@@ -13,7 +13,7 @@ import (
 // serveNetco is the echo server as one writes it with netco: a coroutine per
 // connection, and a buffer only while there is something in it.
 func serveNetco(cfg serveConfig) (addr, backend string, err error) {
-	o := netco.Options{Processors: cfg.Procs}
+	o := netco.Options{Processors: cfg.Processors}
 	if cfg.Spin == "off" {
 		o.Spin = netco.SpinOff
 	}
