@@ -11,6 +11,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/processor"
 )
@@ -34,6 +35,8 @@ type socket struct {
 	drained bool
 	// Operations in a row that did not park; under mu's read and write lock.
 	readBurst, writeBurst uint8
+	readParks             counter.Counter // written under the read lock
+	parksSeen             uint64          // of readParks, by the last write; under mu's write lock
 }
 
 // An operation that succeeds without a park counts one, and one more for each burstBytes moved; at burst the coroutine yields.
@@ -127,6 +130,7 @@ func (s *socket) readLocked(p []byte) (int, error) {
 			}
 		}
 		s.readBurst = 0
+		s.readParks.Inc()
 		if v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0); v != processor.Ready || err != nil {
 			return 0, waitError(v, err)
 		}
@@ -154,6 +158,7 @@ func (s *socket) waitReadable() error {
 	err := verdictError(s.pd.Check(processor.Read))
 	for err == nil && s.drained && !s.pd.Edge(processor.Read) {
 		s.readBurst = 0
+		s.readParks.Inc()
 		if v, werr := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0); v != processor.Ready || werr != nil {
 			err = waitError(v, werr)
 		}
@@ -185,6 +190,9 @@ func (s *socket) writeLocked(p []byte) (int, error) {
 		done += n
 		switch {
 		case errno == 0:
+			if parks := s.readParks.Load(); parks != s.parksSeen {
+				s.parksSeen, s.writeBurst = parks, 0 // request and answer: it waits often enough
+			}
 			s.pace(&s.writeBurst, n)
 			if done == len(p) {
 				return done, nil
