@@ -55,6 +55,15 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 		p.ep.Awake()
 		return
 	}
+	// Who submits rings a thief only if it is asleep, so a thief looks once more when it has said that it is. What is not for
+	// it now may be when its owner has been held up for long.
+	switch offered, mine := p.offers(now); {
+	case mine:
+		p.ep.Awake()
+		return
+	case offered && (!timed || deadline > now+heldUpNs):
+		deadline, timed = now+heldUpNs, true
+	}
 	if timed {
 		if err := p.timerFD.Arm(deadline, now); err != nil {
 			panic("netco/processor: " + err.Error())

@@ -161,6 +161,17 @@ func (p *Processor) steal(now int64) bool {
 	return victim != nil && p.stealFrom(victim, most)
 }
 
+// offers reports whether another Processor has submissions that are open, and whether any of them is for this one to steal now.
+func (p *Processor) offers(now int64) (any, mine bool) {
+	for _, q := range p.group.members {
+		if q != p && q.sub.offered.Load() != 0 {
+			any = true
+			mine = mine || p.share(q, now) > 0
+		}
+	}
+	return any, mine
+}
+
 // stealFrom takes up to n of q's submissions that are open.
 func (p *Processor) stealFrom(q *Processor, n int) bool {
 	v := &q.sub
