@@ -56,7 +56,8 @@ func TestRunWithSplitEchoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Requests == 0 || r.Requests > l.Completed() || r.Elapsed < 100*time.Millisecond || r.Latency.Count() != r.Requests {
+	// The window opens when the last thread has passed its warm-up, so it may fall short of Duration by that much.
+	if r.Requests == 0 || r.Requests > l.Completed() || r.Elapsed < 50*time.Millisecond || r.Latency.Count() != r.Requests {
 		t.Errorf("%d requests in %v, %d latencies, %d completed in all", r.Requests, r.Elapsed, r.Latency.Count(), l.Completed())
 	}
 	select {
