@@ -15,7 +15,7 @@ import (
 )
 
 // rawClient is a client that makes system calls and nothing else, so that what is allocated is the server's.
-func rawClient(t testing.TB, l *socket.Listener) (fd int) {
+func rawClient(t testing.TB, l *socket.TCPListener) (fd int) {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -34,7 +34,7 @@ func TestNoAllocation(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	plain := func(c *socket.Conn) error {
+	plain := func(c *socket.TCPConn) error {
 		var b [64]byte
 		for {
 			n, err := c.Read(b[:])
@@ -50,11 +50,11 @@ func TestNoAllocation(t *testing.T) {
 		name     string
 		messages int
 		place    place
-		serve    func(c *socket.Conn) error
+		serve    func(c *socket.TCPConn) error
 	}{
 		{"coroutine", 10_000, onFirst, plain},
 		{"goroutine", 2000, ordinary, plain},
-		{"deadlines", 2000, onFirst, func(c *socket.Conn) error {
+		{"deadlines", 2000, onFirst, func(c *socket.TCPConn) error {
 			var b [64]byte
 			for {
 				c.SetDeadline(time.Now().Add(time.Minute))
@@ -67,7 +67,7 @@ func TestNoAllocation(t *testing.T) {
 				}
 			}
 		}},
-		{"borrowed buffer", 2000, onFirst, func(c *socket.Conn) error {
+		{"borrowed buffer", 2000, onFirst, func(c *socket.TCPConn) error {
 			for {
 				if err := answerBorrowed(c); err != nil {
 					return err
@@ -80,7 +80,7 @@ func TestNoAllocation(t *testing.T) {
 			start(t, 2)
 			l := listen(t)
 			fd := rawClient(t, l)
-			c, err := l.AcceptConn()
+			c, err := l.AcceptTCP()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -148,7 +148,7 @@ func TestNoBufferPerIdleConnection(t *testing.T) {
 	var fds []int
 	for range conns {
 		fds = append(fds, rawClient(t, l))
-		c, err := l.AcceptConn()
+		c, err := l.AcceptTCP()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -99,7 +99,7 @@ type timedOp struct {
 }
 
 // empty brings c to where it knows that there is nothing to read.
-func empty(t *testing.T, c *socket.Conn, peer net.Conn) {
+func empty(t *testing.T, c *socket.TCPConn, peer net.Conn) {
 	t.Helper()
 	if _, err := peer.Write([]byte("x")); err != nil {
 		t.Fatal(err)

@@ -19,14 +19,15 @@ import (
 
 // Dial connects to an address, as net.Dial does and with its errors. The network is tcp, tcp4 or tcp6. A name is resolved and its
 // addresses are tried one after the other. Parks.
-func Dial(network, address string) (*Conn, error) {
+func Dial(network, address string) (net.Conn, error) {
 	return DialTimeout(network, address, 0)
 }
 
 // DialTimeout is Dial that gives up after a time, with an error whose Timeout method returns true; 0 is no limit of netco's own.
-func DialTimeout(network, address string, timeout time.Duration) (*Conn, error) {
-	if err := checkNetwork("dial", network); err != nil {
-		return nil, err
+func DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
+	n, err := parseNetwork(network)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
 	var until time.Time
 	if timeout != 0 {
@@ -38,7 +39,7 @@ func DialTimeout(network, address string, timeout time.Duration) (*Conn, error) 
 	}
 	var first error
 	for _, to := range targets {
-		c, err := dial(to, until)
+		c, err := dial(n, to, until)
 		if err == nil {
 			return c, nil
 		}
@@ -50,15 +51,15 @@ func DialTimeout(network, address string, timeout time.Duration) (*Conn, error) 
 }
 
 // dial connects to one address.
-func dial(to netip.AddrPort, until time.Time) (*Conn, error) {
+func dial(n network, to netip.AddrPort, until time.Time) (*TCPConn, error) {
 	family, sa := sockaddr(to)
 	fd, err := sysx.NewSocket(family, unix.SOCK_STREAM, unix.IPPROTO_TCP)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
 	setDefaults(fd)
-	c := new(Conn)
-	c.s.init(fd)
+	c := new(TCPConn)
+	c.init(fd, n)
 	if err := c.connect(sa, until); err != nil {
 		c.s.close()
 		return nil, err
@@ -69,7 +70,7 @@ func dial(to netip.AddrPort, until time.Time) (*Conn, error) {
 }
 
 // connect connects the socket, which nobody else knows yet.
-func (c *Conn) connect(to unix.Sockaddr, until time.Time) error {
+func (c *TCPConn) connect(to unix.Sockaddr, until time.Time) error {
 	s := &c.s
 	if !until.IsZero() {
 		s.pd.SetDeadline(processor.Write, deadline(until))
@@ -101,14 +102,6 @@ func (c *Conn) connect(to unix.Sockaddr, until time.Time) error {
 }
 
 var errMissingAddress = errors.New("missing address") // net's own has no name
-
-func checkNetwork(op, network string) error {
-	switch network {
-	case "tcp", "tcp4", "tcp6":
-		return nil
-	}
-	return &net.OpError{Op: op, Net: network, Err: net.UnknownNetworkError(network)}
-}
 
 func sockaddr(a netip.AddrPort) (family int, sa unix.Sockaddr) {
 	ip := a.Addr()

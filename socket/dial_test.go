@@ -36,7 +36,7 @@ func TestDialClosedPort(t *testing.T) {
 			address := closedPort(t)
 			p.task(func() {
 				for range 10 {
-					c, err := socket.Dial("tcp", address)
+					c, err := dialTCP("tcp", address)
 					var op *net.OpError
 					if c != nil || !errors.Is(err, unix.ECONNREFUSED) || !errors.As(err, &op) || op.Op != "dial" || op.Timeout() {
 						t.Errorf("Dial: %v, %v", c, err)
@@ -170,7 +170,7 @@ func TestDialErrors(t *testing.T) {
 	for _, p := range places {
 		p.task(func() {
 			for _, c := range cases {
-				conn, err := socket.Dial(c.network, c.address)
+				conn, err := dialTCP(c.network, c.address)
 				if conn != nil {
 					t.Errorf("Dial(%q, %q) succeeded", c.network, c.address)
 					conn.Close()
@@ -203,7 +203,7 @@ func TestListenErrors(t *testing.T) {
 	for _, p := range places {
 		p.task(func() {
 			for _, c := range cases {
-				l, err := socket.Listen(c.network, c.address)
+				l, err := listenTCP(c.network, c.address)
 				if l != nil {
 					t.Errorf("Listen(%q, %q) succeeded", c.network, c.address)
 					l.Close()
@@ -222,14 +222,14 @@ func TestListenErrors(t *testing.T) {
 }
 
 func listenError(address string) error {
-	_, err := socket.Listen("tcp", address)
+	_, err := listenTCP("tcp", address)
 	return err
 }
 
 // TestDialByName: names, empty hosts and both families reach a listener.
 func TestDialByName(t *testing.T) {
 	start(t, 2)
-	l, err := socket.Listen("tcp", ":0")
+	l, err := listenTCP("tcp", ":0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +241,7 @@ func TestDialByName(t *testing.T) {
 				{"tcp", "127.0.0.1"}, {"tcp4", "127.0.0.1"}, {"tcp", "localhost"}, {"tcp4", "localhost"}, {"tcp", ""},
 				{"tcp", "0.0.0.0"}, {"tcp", "[::1]"}, {"tcp6", "[::1]"}, {"tcp", "[::]"}, {"tcp", "[::ffff:127.0.0.1]"},
 			} {
-				a, err := socket.Dial(c.network, c.host+":"+port)
+				a, err := dialTCP(c.network, c.host+":"+port)
 				if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.ENETUNREACH) {
 					continue // no IPv6 here
 				}
@@ -249,7 +249,7 @@ func TestDialByName(t *testing.T) {
 					t.Errorf("Dial(%s, %s): %v", c.network, c.host, err)
 					continue
 				}
-				b, err := l.AcceptConn()
+				b, err := l.AcceptTCP()
 				if err != nil {
 					t.Error(err)
 					return
@@ -326,7 +326,7 @@ func TestDialTimeoutEnds(t *testing.T) {
 					return
 				}
 				defer a.Close()
-				b, err := l.AcceptConn()
+				b, err := l.AcceptTCP()
 				if err != nil {
 					t.Error(err)
 					return

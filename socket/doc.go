@@ -1,5 +1,5 @@
 // Package socket is TCP for coroutines: blocking-style reads, writes, accepts and connects that park the coroutine and
-// leave its thread to others. [Conn] is a net.Conn and [Listener] a net.Listener, with net's errors.
+// leave its thread to others. [TCPConn] is a net.Conn and [TCPListener] a net.Listener, with net's errors.
 //
 // # Model
 //
@@ -9,7 +9,7 @@
 // when something first waits for it, and stays there until it is closed: with the Processor of the coroutine that
 // waits, or, when an ordinary goroutine waits, with any.
 //
-// A server for many connections that are idle most of the time calls [Conn.WaitReadable], then takes a buffer with
+// A server for many connections that are idle most of the time calls [TCPConn.WaitReadable], then takes a buffer with
 // [AcquireBuffer], reads, answers, and gives the buffer back: idle connections then hold no buffer, and those that work
 // share a few that are warm.
 //

@@ -34,7 +34,7 @@ func TestEcho(t *testing.T) {
 }
 
 // roundTrip sends size bytes, a writer beside the reader, and reads them back.
-func roundTrip(p place, c *socket.Conn, size int) error {
+func roundTrip(p place, c *socket.TCPConn, size int) error {
 	wrote := make(chan error, 1)
 	p.run(func() {
 		n, err := c.Write(pattern(size))

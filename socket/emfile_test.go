@@ -19,7 +19,6 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/sysx"
-	"github.com/netco-go/netco/socket"
 )
 
 // Some tests are about a whole process: they run a child, which is this binary with childEnv naming what it is to do.
@@ -155,10 +154,10 @@ func lateNetpoll() {
 	timer := make(chan struct{})
 	time.AfterFunc(time.Millisecond, func() { close(timer) })
 	<-timer
-	if _, err := socket.Listen("tcp", "127.0.0.1:0"); err == nil {
+	if _, err := listenTCP("tcp", "127.0.0.1:0"); err == nil {
 		fatal("listening without an fd succeeded")
 	}
-	if _, err := socket.Dial("tcp", "127.0.0.1:1"); err == nil {
+	if _, err := dialTCP("tcp", "127.0.0.1:1"); err == nil {
 		fatal("dialling without an fd succeeded")
 	}
 	if err := netco.Run(func() { netco.Sleep(time.Millisecond) }); err != nil {
@@ -282,7 +281,7 @@ func serveWithFewFDs() {
 	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
 		fatal(err)
 	}
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := listenTCP("tcp", "127.0.0.1:0")
 	if err != nil {
 		fatal(err)
 	}
@@ -293,7 +292,7 @@ func serveWithFewFDs() {
 	fillFDs(64, fewFDs)
 	run(func() {
 		for {
-			c, err := l.AcceptConn()
+			c, err := l.AcceptTCP()
 			if err != nil {
 				fatal("accept:", err)
 			}

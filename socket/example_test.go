@@ -25,7 +25,7 @@ func ExampleListen() {
 	netco.Run(func() {
 		netco.Go(func() {
 			for {
-				c, err := l.AcceptConn()
+				c, err := l.Accept()
 				if err != nil {
 					return // closed
 				}
@@ -42,7 +42,7 @@ func ExampleListen() {
 			return
 		}
 		fmt.Fprint(c, "hello")
-		c.CloseWrite()
+		c.(*socket.TCPConn).CloseWrite()
 		answer, _ := io.ReadAll(c)
 		fmt.Printf("%s\n", answer)
 		c.Close()
@@ -78,14 +78,14 @@ func ExampleDial() {
 }
 
 // A server for many connections that are mostly idle waits without a buffer and borrows one for each request.
-func ExampleConn_WaitReadable() {
+func ExampleTCPConn_WaitReadable() {
 	defer netco.Shutdown(context.Background())
 	l, err := socket.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	serve := func(c *socket.Conn) {
+	serve := func(c *socket.TCPConn) {
 		defer c.Close()
 		for c.WaitReadable() == nil {
 			buf := socket.AcquireBuffer()
@@ -102,8 +102,8 @@ func ExampleConn_WaitReadable() {
 	netco.Run(func() {
 		netco.Go(func() {
 			defer l.Close()
-			if c, err := l.AcceptConn(); err == nil {
-				serve(c)
+			if c, err := l.Accept(); err == nil {
+				serve(c.(*socket.TCPConn))
 			}
 		})
 		c, err := socket.Dial("tcp", l.Addr().String())
@@ -190,7 +190,7 @@ func ExampleListenReusePort() {
 	for i, l := range listeners {
 		netco.GoOn(i, func() {
 			for {
-				c, err := l.AcceptConn()
+				c, err := l.AcceptTCP()
 				if err != nil {
 					return
 				}

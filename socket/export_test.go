@@ -1,7 +1,7 @@
 package socket
 
 // FD returns the fd, for tests that ask the kernel about it.
-func (c *Conn) FD() int { return c.s.fd }
+func (c *TCPConn) FD() int { return c.s.fd }
 
 // FDMutex is an fdMutex whose methods tests may call.
 type FDMutex struct{ m fdMutex }

@@ -36,7 +36,7 @@ func TestHammerStreams(t *testing.T) {
 	for i := range conns {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
 		a, b := pair(t)
-		for _, c := range []*socket.Conn{a, b} {
+		for _, c := range []*socket.TCPConn{a, b} {
 			var left atomic.Int32
 			left.Store(2)
 			finish := func() {
@@ -90,7 +90,7 @@ func someTime(rnd *rand.Rand) time.Time {
 	return time.Time{}
 }
 
-func writeStream(c *socket.Conn, rnd *rand.Rand, total int) error {
+func writeStream(c *socket.TCPConn, rnd *rand.Rand, total int) error {
 	buf := make([]byte, 64<<10)
 	for at := 0; at < total; {
 		p := buf[:min(1+rnd.IntN(1<<rnd.IntN(17)), total-at)]
@@ -106,7 +106,7 @@ func writeStream(c *socket.Conn, rnd *rand.Rand, total int) error {
 	return c.CloseWrite()
 }
 
-func readStream(c *socket.Conn, rnd *rand.Rand, total int) error {
+func readStream(c *socket.TCPConn, rnd *rand.Rand, total int) error {
 	buf := make([]byte, 64<<10)
 	for at := 0; ; {
 		if rnd.IntN(4) == 0 {
@@ -149,15 +149,15 @@ func TestHammerWild(t *testing.T) {
 	var tasks []*task
 	for i := range conns {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-		a, err := socket.Dial("tcp", l.Addr().String())
+		a, err := dialTCP("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := l.AcceptConn()
+		b, err := l.AcceptTCP()
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []*socket.Conn{a, b} {
+		for _, c := range []*socket.TCPConn{a, b} {
 			for j := range 3 {
 				own := rand.New(rand.NewPCG(rnd.Uint64(), 0))
 				tasks = append(tasks, places[rnd.IntN(len(places))].task(func() {
@@ -177,7 +177,7 @@ func TestHammerWild(t *testing.T) {
 }
 
 // wild does random operations; the owner does none that waits, and closes at the end or before.
-func wild(t *testing.T, c *socket.Conn, rnd *rand.Rand, ops int, owner bool) {
+func wild(t *testing.T, c *socket.TCPConn, rnd *rand.Rand, ops int, owner bool) {
 	buf := make([]byte, 32<<10)
 	for range ops {
 		var err error
@@ -232,7 +232,7 @@ func TestHammerConnect(t *testing.T) {
 	for _, p := range places {
 		servers = append(servers, p.task(func() {
 			for {
-				c, err := l.AcceptConn()
+				c, err := l.AcceptTCP()
 				if err != nil {
 					checkClosed(t, "accept", err)
 					return
@@ -244,7 +244,7 @@ func TestHammerConnect(t *testing.T) {
 	for i := range 6 {
 		clients = append(clients, places[i%len(places)].task(func() {
 			for n := range each {
-				c, err := socket.Dial("tcp", l.Addr().String())
+				c, err := dialTCP("tcp", l.Addr().String())
 				if err != nil {
 					t.Errorf("Dial: %v", err)
 					return

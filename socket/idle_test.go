@@ -140,13 +140,13 @@ func serveIdle() {
 	if err := netco.Start(netco.Options{Processors: max(2, runtime.GOMAXPROCS(0))}); err != nil {
 		fatal(err)
 	}
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := listenTCP("tcp", "127.0.0.1:0")
 	if err != nil {
 		fatal(err)
 	}
 	netco.Go(func() {
 		for i := 0; ; i++ {
-			c, err := l.AcceptConn()
+			c, err := l.AcceptTCP()
 			if err != nil {
 				fatal("accept:", err)
 			}
@@ -174,7 +174,7 @@ func serveIdle() {
 }
 
 // answerBorrowed answers one request with a buffer that it holds no longer than that.
-func answerBorrowed(c *socket.Conn) error {
+func answerBorrowed(c *socket.TCPConn) error {
 	if err := c.WaitReadable(); err != nil {
 		return err
 	}

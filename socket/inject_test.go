@@ -110,7 +110,7 @@ func TestAcceptFaults(t *testing.T) {
 				s := &script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: repeat(3, errno)}}
 				defer s.install(t)()
 				p.task(func() {
-					c, err := l.AcceptConn()
+					c, err := l.AcceptTCP()
 					if err != nil {
 						t.Error(err)
 						return
@@ -188,7 +188,7 @@ func TestEpollFull(t *testing.T) {
 				if _, err := l.Accept(); !errors.Is(err, unix.ENOSPC) {
 					t.Errorf("Accept: %v", err)
 				}
-				if a, err := socket.Dial("tcp", l.Addr().String()); !errors.Is(err, unix.ENOSPC) {
+				if a, err := dialTCP("tcp", l.Addr().String()); !errors.Is(err, unix.ENOSPC) {
 					t.Errorf("Dial: %v, %v", a, err)
 				}
 				if n, err := c.Write([]byte("x")); n != 1 || err != nil {
@@ -227,7 +227,7 @@ func TestDialFaults(t *testing.T) {
 			p.task(func() {
 				defer (&script{first: map[sysx.Op][]syscall.Errno{c.op: {c.errno}}}).install(t)()
 				before := socket.Open()
-				conn, err := socket.Dial("tcp", l.Addr().String())
+				conn, err := dialTCP("tcp", l.Addr().String())
 				if want := "dial tcp " + l.Addr().String() + ": " + c.call + ": " + c.errno.Error(); conn != nil || err == nil || err.Error() != want {
 					t.Errorf("%s: %v, want %s", p.name, err, want)
 				}

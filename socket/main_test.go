@@ -157,9 +157,9 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-func listen(t testing.TB) *socket.Listener {
+func listen(t testing.TB) *socket.TCPListener {
 	t.Helper()
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	l, err := listenTCP("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,16 +168,16 @@ func listen(t testing.TB) *socket.Listener {
 }
 
 // pair returns the two ends of a connection, both netco's.
-func pair(t testing.TB) (a, b *socket.Conn) {
+func pair(t testing.TB) (a, b *socket.TCPConn) {
 	t.Helper()
 	l := listen(t)
 	defer l.Close()
-	a, err := socket.Dial("tcp", l.Addr().String())
+	a, err := dialTCP("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { a.Close() })
-	b, err = l.AcceptConn()
+	b, err = l.AcceptTCP()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func pair(t testing.TB) (a, b *socket.Conn) {
 }
 
 // withPeer returns a connection whose other end is the standard library's.
-func withPeer(t testing.TB) (*socket.Conn, *net.TCPConn) {
+func withPeer(t testing.TB) (*socket.TCPConn, *net.TCPConn) {
 	t.Helper()
 	l := listen(t)
 	defer l.Close()
@@ -196,7 +196,7 @@ func withPeer(t testing.TB) (*socket.Conn, *net.TCPConn) {
 	}
 	t.Cleanup(func() { peer.Close() })
 	peer.SetDeadline(time.Now().Add(limit))
-	c, err := l.AcceptConn()
+	c, err := l.AcceptTCP()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func differs(got []byte, offset int) string {
 func yield() { netco.Yield() }
 
 // echo sends back what it reads until the end of the stream, then closes.
-func echo(c *socket.Conn) {
+func echo(c *socket.TCPConn) {
 	defer c.Close()
 	buf := make([]byte, 16<<10)
 	for {
@@ -321,4 +321,22 @@ func echo(c *socket.Conn) {
 			return
 		}
 	}
+}
+
+// listenTCP is socket.Listen with the type it has for TCP.
+func listenTCP(network, address string) (*socket.TCPListener, error) {
+	l, err := socket.Listen(network, address)
+	if err != nil {
+		return nil, err
+	}
+	return l.(*socket.TCPListener), nil
+}
+
+// dialTCP is socket.Dial with the type it has for TCP.
+func dialTCP(network, address string) (*socket.TCPConn, error) {
+	c, err := socket.Dial(network, address)
+	if err != nil {
+		return nil, err
+	}
+	return c.(*socket.TCPConn), nil
 }

@@ -62,7 +62,7 @@ func TestUrgentData(t *testing.T) {
 }
 
 // received returns how many bytes the kernel has had from the peer.
-func received(t *testing.T, c *socket.Conn) int {
+func received(t *testing.T, c *socket.TCPConn) int {
 	t.Helper()
 	info, err := unix.GetsockoptTCPInfo(c.FD(), unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {

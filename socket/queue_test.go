@@ -17,9 +17,9 @@ func TestTwoAcceptors(t *testing.T) {
 			t.Run(first.name+" and "+second.name, func(t *testing.T) {
 				start(t, 2)
 				l := listen(t)
-				conns := make(chan *socket.Conn, 2)
+				conns := make(chan *socket.TCPConn, 2)
 				accept := func() {
-					c, err := l.AcceptConn()
+					c, err := l.AcceptTCP()
 					if err != nil {
 						t.Error(err)
 					}
@@ -61,7 +61,7 @@ func TestManyAcceptors(t *testing.T) {
 	for _, p := range places {
 		tasks = append(tasks, p.task(func() {
 			for {
-				c, err := l.AcceptConn()
+				c, err := l.AcceptTCP()
 				if err != nil {
 					checkClosed(t, "accept", err)
 					return

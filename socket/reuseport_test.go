@@ -28,7 +28,7 @@ func TestListenReusePort(t *testing.T) {
 	for i, l := range all {
 		tasks = append(tasks, places[i].task(func() {
 			for {
-				c, err := l.AcceptConn()
+				c, err := l.AcceptTCP()
 				if err != nil {
 					checkClosed(t, "accept", err)
 					return

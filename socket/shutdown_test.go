@@ -154,7 +154,7 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 		k := onFirst.task(func() {
 			defer l.Close()
 			for n := 0; ; n++ {
-				c, err := l.AcceptConn()
+				c, err := l.AcceptTCP()
 				if err != nil {
 					return
 				}

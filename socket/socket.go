@@ -24,11 +24,12 @@ type Buffer = processor.Buffer
 // It does not park, and does not allocate once the pool is filled.
 func AcquireBuffer() *Buffer { return processor.AcquireBuffer() }
 
-// socket is a non-blocking stream socket: the part that Conn and Listener share.
+// socket is a non-blocking fd: the part that all connections and listeners share.
 type socket struct {
-	pd processor.PollDesc
-	mu fdMutex
-	fd int // constant; valid while mu counts a user
+	pd   processor.PollDesc
+	mu   fdMutex
+	fd   int  // constant; valid while mu counts a user
+	kind kind // constant
 
 	// drained says that the last read emptied the socket, so that only an edge makes another worth while.
 	// Under mu's read lock.
@@ -38,6 +39,15 @@ type socket struct {
 	readParks             counter.Counter // written under the read lock
 	parksSeen             uint64          // of readParks, by the last write; under mu's write lock
 }
+
+// kind says what a read's result means.
+type kind uint8
+
+const (
+	tcpStream  kind = iota // a read that got less than it asked for has emptied it
+	unixStream             // the same does not hold: a read stops in front of data that came with fds or credentials
+	packets                // a read takes one packet, which may be empty
+)
 
 // An operation that succeeds without a park counts one, and one more for each burstBytes moved; at burst the coroutine yields.
 const (
@@ -51,8 +61,8 @@ var openSockets atomic.Int64
 // Open returns how many sockets of this package are open in the process.
 func Open() int { return int(openSockets.Load()) }
 
-func (s *socket) init(fd int) {
-	s.fd = fd
+func (s *socket) init(fd int, k kind) {
+	s.fd, s.kind = fd, k
 	openSockets.Add(1)
 }
 
@@ -108,7 +118,7 @@ func (s *socket) read(p []byte) (int, error) {
 }
 
 func (s *socket) readLocked(p []byte) (int, error) {
-	if len(p) == 0 {
+	if len(p) == 0 && s.kind != packets {
 		return 0, nil
 	}
 	if v := s.pd.Check(processor.Read); v != processor.Ready {
@@ -118,9 +128,9 @@ func (s *socket) readLocked(p []byte) (int, error) {
 		if !s.drained || s.pd.Edge(processor.Read) {
 			s.pd.Clear(processor.Read)
 			n, emptied, errno := sysx.TryRecv(s.fd, p)
-			s.drained = emptied && n > 0 || errno == unix.EAGAIN
+			s.drained = emptied && n > 0 && s.kind == tcpStream || errno == unix.EAGAIN
 			switch {
-			case n > 0:
+			case n > 0 || errno == 0 && s.kind == packets:
 				s.pace(&s.readBurst, n)
 				return n, nil
 			case errno == 0:
@@ -190,21 +200,15 @@ func (s *socket) writeLocked(p []byte) (int, error) {
 		done += n
 		switch {
 		case errno == 0:
-			if parks := s.readParks.Load(); parks != s.parksSeen {
-				s.parksSeen, s.writeBurst = parks, 0 // request and answer: it waits often enough
-			}
-			s.pace(&s.writeBurst, n)
+			s.wrote(n)
 			if done == len(p) {
 				return done, nil
 			}
 		case errno != unix.EAGAIN:
 			return done, os.NewSyscallError("write", errno)
-		case s.pd.Clear(processor.Write):
-			// The edge may be older than the failure, or have come after it: one more try tells.
 		default:
-			s.writeBurst = 0
-			if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonWrite, 0); v != processor.Ready || err != nil {
-				return done, waitError(v, err)
+			if err := s.awaitWritableLocked(); err != nil {
+				return done, err
 			}
 		}
 	}

@@ -31,13 +31,13 @@ func serveNetco(cfg serveConfig) (addr, backend string, err error) {
 				fmt.Fprintln(os.Stderr, "accept:", err)
 				os.Exit(exitFailed)
 			}
-			netco.Go(func() { echoNetco(c.(*socket.Conn)) })
+			netco.Go(func() { echoNetco(c.(*socket.TCPConn)) })
 		}
 	})
 	return ln.Addr().String(), context.Backend(), nil
 }
 
-func echoNetco(c *socket.Conn) {
+func echoNetco(c *socket.TCPConn) {
 	defer c.Close()
 	for {
 		if c.WaitReadable() != nil {

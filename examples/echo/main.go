@@ -35,7 +35,7 @@ func run(addr string, processors int, grace time.Duration) error {
 		return err
 	}
 	fmt.Println("listening on", ln.Addr())
-	accepting, err := netco.GoNamed("accept", func() { accept(ln) })
+	accepting, err := netco.GoNamed("accept", func() { accept(ln.(*socket.TCPListener)) })
 	if err != nil {
 		return err
 	}
@@ -56,9 +56,9 @@ func run(addr string, processors int, grace time.Duration) error {
 	return nil
 }
 
-func accept(ln *socket.Listener) {
+func accept(ln *socket.TCPListener) {
 	for {
-		c, err := ln.AcceptConn()
+		c, err := ln.AcceptTCP()
 		if err != nil {
 			return
 		}
@@ -67,7 +67,7 @@ func accept(ln *socket.Listener) {
 }
 
 // echo waits without a buffer, so that an idle connection costs none, and works in one that is warm.
-func echo(c *socket.Conn) {
+func echo(c *socket.TCPConn) {
 	defer c.Close()
 	for c.WaitReadable() == nil {
 		b := socket.AcquireBuffer()

@@ -1,0 +1,101 @@
+package socket
+
+import (
+	"net"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TCPConn is a TCP connection, a net.Conn.
+type TCPConn struct{ conn }
+
+var _ net.Conn = (*TCPConn)(nil)
+
+// newTCPConn makes a TCPConn of a connected fd, which it owns from then on.
+func newTCPConn(fd int, n network) *TCPConn {
+	c := new(TCPConn)
+	c.init(fd, n)
+	c.local.LocalAddr(fd)
+	return c
+}
+
+// CloseWrite ends the sending side; the peer reads io.EOF after what was sent.
+func (c *TCPConn) CloseWrite() error { return c.closeWrite() }
+
+// CloseRead ends the receiving side.
+func (c *TCPConn) CloseRead() error { return c.closeRead() }
+
+// SetNoDelay turns Nagle's algorithm off (the default) or on.
+func (c *TCPConn) SetNoDelay(noDelay bool) error {
+	return c.setError("set", c.s.setInt(unix.IPPROTO_TCP, unix.TCP_NODELAY, boolInt(noDelay)))
+}
+
+// SetKeepAlive turns keep-alive probes on (the default, every 15 s) or off.
+func (c *TCPConn) SetKeepAlive(keepAlive bool) error {
+	return c.setError("set", c.s.setInt(unix.SOL_SOCKET, unix.SO_KEEPALIVE, boolInt(keepAlive)))
+}
+
+// SetKeepAlivePeriod sets how long the connection is idle before the first probe, rounded up to seconds. 0 is 15 s, a negative
+// one leaves it as it is.
+func (c *TCPConn) SetKeepAlivePeriod(d time.Duration) error {
+	return c.setError("set", c.s.control(func(fd int) error { return setSeconds(fd, unix.TCP_KEEPIDLE, d) }))
+}
+
+// SetKeepAliveConfig sets all of keep-alive, with the defaults of net.KeepAliveConfig.
+func (c *TCPConn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
+	return c.setError("set", c.s.control(func(fd int) error { return setKeepAlive(fd, config) }))
+}
+
+// SetLinger sets what Close does with data not sent yet: sec < 0, the default, sends it in the background; 0 drops it and
+// resets the connection; otherwise the kernel goes on for sec seconds at most.
+func (c *TCPConn) SetLinger(sec int) error {
+	return c.setError("set", c.s.control(func(fd int) error {
+		l := unix.Linger{Onoff: int32(boolInt(sec >= 0)), Linger: int32(max(sec, 0))}
+		return sysError("setsockopt", unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &l))
+	}))
+}
+
+// What net sets on every TCP connection.
+const (
+	defaultKeepAlive = 15 * time.Second // idle time and interval
+	defaultKeepCount = 9
+)
+
+// setDefaults sets what net sets on every TCP connection.
+func setDefaults(fd int) {
+	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	setKeepAlive(fd, net.KeepAliveConfig{Enable: true})
+}
+
+func setKeepAlive(fd int, k net.KeepAliveConfig) error {
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, boolInt(k.Enable)); err != nil {
+		return os.NewSyscallError("setsockopt", err)
+	}
+	if err := setSeconds(fd, unix.TCP_KEEPIDLE, k.Idle); err != nil {
+		return err
+	}
+	if err := setSeconds(fd, unix.TCP_KEEPINTVL, k.Interval); err != nil {
+		return err
+	}
+	switch {
+	case k.Count == 0:
+		k.Count = defaultKeepCount
+	case k.Count < 0:
+		return nil
+	}
+	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, k.Count))
+}
+
+// setSeconds sets a time of keep-alive; 0 is net's default, a negative one leaves it as it is.
+func setSeconds(fd, option int, d time.Duration) error {
+	switch {
+	case d == 0:
+		d = defaultKeepAlive
+	case d < 0:
+		return nil
+	}
+	sec := int((d + time.Second - 1) / time.Second)
+	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.IPPROTO_TCP, option, sec))
+}
