@@ -8,8 +8,8 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// Waiter is one parked coroutine or goroutine as a lock or a socket queues it: it makes both look alike to whoever
-// wakes them.
+// Waiter is one parked coroutine or goroutine as a lock or a socket queues it, or a Hook in place of one: it makes them look
+// alike to whoever wakes them.
 //
 // Use: AcquireWaiter, publish it where a waker finds it and takes it out, Park, Release. Exactly one waker may take
 // it out and Wake it; a waiter whose Park was ended otherwise (timeout, shutdown) takes itself out before it
@@ -20,11 +20,24 @@ type Waiter struct {
 	// read it late, and so wake a later park early.
 	ticket counter.Counter
 	sema   chan struct{} // goroutines only, capacity 1
+	hook   Hook          // in place of both; constant
 
 	// Link and Tag are for the place in which it is queued.
 	Link *Waiter
 	Tag  uintptr
 }
+
+// Hook is told of the wake of a Waiter behind which nobody is parked.
+type Hook interface {
+	// Woken is called once by whoever took the waiter out, on any thread, a Processor's loop among them. It must not park.
+	Woken()
+}
+
+// SetHook makes a zero Waiter one that stands for no coroutine or goroutine: Wake calls h. It is not to be parked on.
+func (w *Waiter) SetHook(h Hook) { w.hook = h }
+
+// Hooked reports whether Wake calls a Hook.
+func (w *Waiter) Hooked() bool { return w.hook != nil }
 
 var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{sema: make(chan struct{}, 1)} }}
 
@@ -92,6 +105,10 @@ func (w *Waiter) Drain() {
 func (w *Waiter) Wake() {
 	if w.co != nil {
 		w.co.Ready(w.ticket.Load(), WakeReady)
+		return
+	}
+	if w.hook != nil {
+		w.hook.Woken()
 		return
 	}
 	w.sema <- struct{}{}

@@ -47,7 +47,7 @@ func (p *Processor) loop() {
 
 // settleToken gives the token back when nothing lives here any more.
 func (p *Processor) settleToken() {
-	if p.holding && p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 {
+	if p.holding && p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 && p.watches == 0 {
 		p.holding = false
 		p.group.giveToken()
 	}
@@ -93,7 +93,7 @@ func (p *Processor) advance() (over bool) {
 	to := p.group.Phase()
 	if p.phase < Draining && to >= Draining {
 		p.ep.Each(func(pd *PollDesc) {
-			if pd.Listener {
+			if pd.Listener || pd.watched() {
 				pd.kick()
 			}
 		})
@@ -104,7 +104,7 @@ func (p *Processor) advance() (over bool) {
 	if to >= Stopped {
 		// Stay in the earlier phase until nothing lives here, so that this is looked at in every turn.
 		p.phase = Stopping
-		return p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 && !p.holdingOn()
+		return p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 && !p.holdingOn() && p.closeSubmissions()
 	}
 	p.phase = to
 	return false

@@ -124,6 +124,9 @@ func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {
 	g.kick()
 }
 
+// Kick makes a waiter in direction m look again.
+func (pd *PollDesc) Kick(m Mode) { pd.gate(m).kick() }
+
 // Evict makes every wait, present and future, return Closing.
 func (pd *PollDesc) Evict() {
 	pd.flags.Or(flagClosing)

@@ -51,7 +51,8 @@ type Processor struct {
 	sleepers *objpool.Pool[timer.Timer] // for coroutines parked with a deadline
 	buffers  bufferPool
 	spin     spinner
-	holding  bool // has the token for its live coroutines
+	holding  bool // has the token for its live coroutines and armed Watches
+	watches  int  // armed, or woken and not started yet
 	phase    Phase
 	cfg      Config
 	group    *Group

@@ -19,6 +19,7 @@ type submissions struct {
 	mu     sync.Mutex
 	open   []submission // FIFO; under mu
 	pinned []submission // FIFO; under mu
+	closed bool         // the loop is over, nothing is adopted any more; under mu
 }
 
 type submission struct {
@@ -62,7 +63,7 @@ func (p *Processor) Spawn(fn func(), name string, site uintptr) coroutine.Handle
 }
 
 // Submit gives a new coroutine to this Processor, from any thread; self is the caller's Processor or nil, pinned says that
-// the coroutine may not be stolen.
+// the coroutine may not be stolen. It returns the zero Handle if the Processor has ended.
 func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr, pinned bool) coroutine.Handle {
 	s := submission{}
 	if self == p {
@@ -74,6 +75,11 @@ func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr
 	}
 	h := s.co.Handle()
 	p.sub.mu.Lock()
+	if p.sub.closed {
+		p.sub.mu.Unlock()
+		p.group.giveToken() // a caller who lives elsewhere has taken one
+		return coroutine.Handle{}
+	}
 	if pinned {
 		p.sub.pinned = append(p.sub.pinned, s)
 	} else {
@@ -90,6 +96,17 @@ func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr
 		p.callThief() // it is busy and has more than it can start at once, or is held up
 	}
 	return h
+}
+
+// closeSubmissions refuses submissions from now on; false means that some are waiting.
+func (p *Processor) closeSubmissions() bool {
+	p.sub.mu.Lock()
+	defer p.sub.mu.Unlock()
+	if p.sub.waiting.Load() != 0 {
+		return false
+	}
+	p.sub.closed = true
+	return true
 }
 
 // callThief wakes one sleeping Processor of the group, which will look for something to steal.

@@ -179,7 +179,7 @@ func (s *Scheduler) Go(sp Spawn) (coroutine.Handle, error) {
 		return coroutine.Handle{}, err
 	}
 	here := s.local(sp)
-	return s.group.Load().Place(here).Submit(here, sp.Fn, sp.Name, sp.Site, false), nil
+	return submitted(s.group.Load().Place(here).Submit(here, sp.Fn, sp.Name, sp.Site, false))
 }
 
 // GoLocal starts a coroutine on the caller's Processor, where it stays. On an ordinary goroutine, or a coroutine of
@@ -207,9 +207,17 @@ func (s *Scheduler) GoOn(i int, sp Spawn) (coroutine.Handle, error) {
 	}
 	here := s.local(sp)
 	if p := s.procs[i]; p != here {
-		return p.Submit(here, sp.Fn, sp.Name, sp.Site, true), nil
+		return submitted(p.Submit(here, sp.Fn, sp.Name, sp.Site, true))
 	}
 	return here.Spawn(sp.Fn, sp.Name, sp.Site), nil
+}
+
+// submitted tells of a Processor that has ended meanwhile.
+func submitted(h coroutine.Handle) (coroutine.Handle, error) {
+	if h == (coroutine.Handle{}) {
+		return h, coroutine.ErrShutdown
+	}
+	return h, nil
 }
 
 func mustFn(fn func()) {

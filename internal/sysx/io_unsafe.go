@@ -56,6 +56,22 @@ func TryRecv(fd int, p []byte) (got int, emptied bool, failed syscall.Errno) {
 	}
 }
 
+// NothingThere reports whether a stream socket has neither data nor an end or an error to tell of.
+func NothingThere(fd int) bool {
+	var b [1]byte
+	for {
+		if injector.Load() != nil {
+			if _, errno := injected(Recv, fd, 1); errno != 0 {
+				return errno == unix.EAGAIN
+			}
+		}
+		_, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b)), 1, unix.MSG_DONTWAIT|unix.MSG_PEEK, 0, 0)
+		if errno != unix.EINTR {
+			return errno == unix.EAGAIN
+		}
+	}
+}
+
 // TrySend writes what the socket takes, without blocking and without SIGPIPE, repeating an interrupted call. It returns
 // EAGAIN if it takes nothing.
 func TrySend(fd int, p []byte) (int, syscall.Errno) {

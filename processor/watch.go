@@ -1,0 +1,126 @@
+package processor
+
+import (
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/timer"
+)
+
+// Watch waits for an fd to become readable and then starts a coroutine, so that the wait itself holds none: no stack, no
+// goroutine. It is how thousands of connections are idle in a few hundred bytes each.
+//
+//	idle    nobody waits; its owner may Arm it
+//	armed   its waiter is in the PollDesc, and its Processor counts as one on which something lives
+//	woken   somebody took the waiter out, for whatever ends a wait; a coroutine that runs fn is on its way to the home
+//
+//	idle → armed    Arm, by a coroutine of the home
+//	armed → woken   an event, the deadline, SetDeadline, Evict, the beginning of draining: any thread
+//	woken → idle    on the home, before fn runs
+//
+// As with other waits a wake means "look again": fn checks what it waits for, and arms the Watch again if need be.
+type Watch struct {
+	w     coroutine.Waiter // published while armed
+	pd    *PollDesc        // constant
+	fn    func()           // constant
+	begin func()           // constant: what the coroutine runs
+	home  *Processor       // constant while armed
+	t     *timer.Timer     // owner: home; while armed under a deadline
+}
+
+// Init prepares the Watch. fn is run by a coroutine of the home, pinned to it.
+func (x *Watch) Init(pd *PollDesc, fn func()) {
+	x.pd, x.fn = pd, fn
+	x.begin = x.start
+	x.w.SetHook(x)
+}
+
+// Arm begins to wait for fd, which is registered with the caller's Processor if it is with none. It returns false if there
+// is something to look at first: an edge, or what Check tells. From then on fn may run, though not before the caller parks
+// or ends. The error is that of registering.
+//
+// Preconditions: the caller is a coroutine of the fd's home if it has one, and owns the reading direction.
+func (x *Watch) Arm(fd int) (bool, error) {
+	pd := x.pd
+	if pd.home.Load() == nil {
+		if err := pd.bind(fd); err != nil {
+			return false, err
+		}
+	}
+	p := pd.home.Load()
+	if p == nil || p != Here() {
+		if pd.Check(Read) != Ready {
+			return false, nil
+		}
+		panic("netco/processor: Watch armed away from its fd's home")
+	}
+	x.home = p
+	g := &pd.read
+	if !g.w.CompareAndSwap(nil, &x.w) {
+		return false, nil // an edge; two waiters are the caller's error and fail in Wait
+	}
+	p.watches++
+	if (pd.Check(Read) != Ready || p.group.Phase() >= Draining) && g.w.CompareAndSwap(&x.w, nil) {
+		p.watches--
+		return false, nil
+	}
+	if d := g.deadline.Load(); d != 0 {
+		x.t = p.sleepers.Get()
+		x.t.F, x.t.Arg = watchExpired, x
+		p.timers.Set(x.t, d)
+	}
+	return true, nil
+}
+
+// watchExpired is the function of the timers of Watches.
+func watchExpired(arg any, _ int64) {
+	x := arg.(*Watch)
+	if x.pd.read.w.CompareAndSwap(&x.w, nil) {
+		x.Woken()
+	}
+}
+
+// Woken implements coroutine.Hook.
+func (x *Watch) Woken() {
+	p := x.home
+	if p.ex.OnThread() { // without a name: that would be an allocation for each request
+		p.Spawn(x.begin, "", 0)
+		return
+	}
+	p.Submit(Here(), x.begin, "", 0, true) // which cannot be too late: p lives as long as x is armed
+}
+
+// start is what the coroutine runs.
+func (x *Watch) start() {
+	p := x.home
+	p.watches--
+	if x.t != nil {
+		p.timers.Cancel(x.t)
+		x.t.Arg = nil
+		p.sleepers.Put(x.t)
+		x.t = nil
+	}
+	x.fn()
+}
+
+// watched reports whether a Watch is armed.
+func (pd *PollDesc) watched() bool {
+	w := pd.read.w.Load()
+	return w != nil && w != readyW && w.Hooked()
+}
+
+// Home returns the Processor with which the fd is registered, or nil.
+func (pd *PollDesc) Home() *Processor { return pd.home.Load() }
+
+// Fewest returns the Processor with the fewest fds: of the caller's group, or of all that run if the caller is on none.
+func Fewest() (*Processor, error) {
+	here := Here()
+	if here == nil {
+		return anywhere()
+	}
+	best := here
+	for _, p := range here.group.members {
+		if p.ep.Registered() < best.ep.Registered() {
+			best = p
+		}
+	}
+	return best, nil
+}

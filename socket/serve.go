@@ -1,0 +1,406 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// Server serves many connections that are idle most of the time: while one waits for its next request it holds no coroutine, no
+// stack and no buffer. Its fields must not be changed once Serve has been called.
+type Server struct {
+	// Handle is called on a coroutine when c has something to read, or its stream has ended, or a read deadline that Handle
+	// has set has passed: a Read tells which. It may serve one request or many, wait, and take its time. When it returns nil, c is
+	// idle again; with an error, c is closed. Calls for one connection follow one another on one Processor.
+	Handle func(c *ServerConn) error
+
+	// Opened, if it is not nil, is called for each connection, before it first waits. An error closes it.
+	Opened func(c *ServerConn) error
+
+	// Closed, if it is not nil, is called for each connection after it was closed, with what ended it: the error of Handle, of
+	// Opened, os.ErrDeadlineExceeded for IdleTimeout, net.ErrClosed, ErrServerClosed or ErrShutdown; nil if Handle did not return.
+	Closed func(c *ServerConn, err error)
+
+	// IdleTimeout, if it is not 0, closes a connection that has been idle for so long. It takes the place of the read deadline.
+	IdleTimeout time.Duration
+
+	closing atomic.Bool // set under mu, for good: no more connections; none goes idle
+
+	mu        sync.Mutex                // never held across a call or a park
+	listeners map[net.Listener]struct{} // under mu
+	first     *ServerConn               // under mu: all connections, through next
+	open      int                       // under mu: how many
+	empty     []*coroutine.Waiter       // under mu: who waits for open to become 0
+}
+
+// Errors of a Server.
+var (
+	// ErrServerClosed is returned by Serve after Shutdown or Close of the Server.
+	ErrServerClosed = errors.New("netco: server closed")
+
+	errServeStream = errors.New("netco: Server.Serve needs a listener for streams of package socket")
+)
+
+// Serve accepts connections from l and serves them until accepting fails, and returns that error: net.ErrClosed after l was closed,
+// ErrShutdown when the scheduler is ending, ErrServerClosed after Shutdown or Close. It closes l. Connections that were
+// accepted are served on. Several calls may run at a time. Parks.
+//
+// Each connection belongs to the Processor that has the fewest when it comes, and is not moved.
+func (s *Server) Serve(l net.Listener) error {
+	if s.Handle == nil {
+		panic("netco/socket: Server without Handle")
+	}
+	if err := s.addListener(l); err != nil {
+		l.Close()
+		return err
+	}
+	defer s.dropListener(l)
+	defer l.Close()
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			if s.closing.Load() {
+				return ErrServerClosed
+			}
+			return err
+		}
+		stream, ok := c.(Stream)
+		if !ok {
+			c.Close()
+			return errServeStream
+		}
+		if err := s.ServeConn(stream); err != nil {
+			return err
+		}
+	}
+}
+
+// ServeConn serves one connection, from now on until it is closed, and returns without waiting for it. The caller gives c up. The error is
+// ErrServerClosed, or that no Processor runs; c is then closed.
+func (s *Server) ServeConn(c Stream) error {
+	b := c.base()
+	home := b.s.pd.Home()
+	var err error
+	if home == nil {
+		home, err = processor.Fewest()
+	}
+	sc := &ServerConn{Stream: c, server: s, s: &b.s}
+	if err == nil {
+		err = s.add(sc)
+	}
+	if err != nil {
+		c.Close()
+		return err
+	}
+	sc.watch.Init(&b.s.pd, sc.woken)
+	if home.Submit(processor.Here(), sc.begin, "serve", 0, true) == (coroutine.Handle{}) {
+		c.Close()
+		s.drop(sc)
+		return coroutine.ErrShutdown
+	}
+	return nil
+}
+
+// Shutdown closes the listeners and the connections that are idle, lets those that Handle works on be until it returns, and waits for
+// them or for ctx, whose error it then returns. Parks.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.shut((*ServerConn).kick)
+	w := coroutine.AcquireWaiter()
+	defer w.Release()
+	stop := context.AfterFunc(ctx, func() { s.leave(w) })
+	defer stop()
+	return s.awaitEmpty(ctx, w)
+}
+
+// Close closes the listeners and all connections, and does not wait for Handle to notice.
+func (s *Server) Close() error {
+	s.shut(func(c *ServerConn) { c.Stream.Close() })
+	return nil
+}
+
+// shut begins the end, and does to each connection what is due.
+func (s *Server) shut(each func(*ServerConn)) {
+	s.mu.Lock()
+	s.closing.Store(true)
+	var listeners []net.Listener
+	for l := range s.listeners {
+		listeners = append(listeners, l)
+	}
+	var conns []*ServerConn
+	for c := s.first; c != nil; c = c.next {
+		conns = append(conns, c)
+	}
+	s.mu.Unlock()
+	for _, l := range listeners {
+		l.Close()
+	}
+	for _, c := range conns {
+		each(c)
+	}
+}
+
+func (s *Server) awaitEmpty(ctx context.Context, w *coroutine.Waiter) error {
+	for {
+		w.Prepare()
+		s.mu.Lock()
+		if s.open == 0 {
+			s.mu.Unlock()
+			return nil
+		}
+		s.empty = append(s.empty, w)
+		s.mu.Unlock()
+		if ctx.Err() != nil {
+			s.leave(w)
+		}
+		why := w.Park(coroutine.ReasonJoin)
+		if !s.forget(w) && why != coroutine.WakeReady {
+			w.Drain()
+		}
+		switch {
+		case why == coroutine.WakeShutdown:
+			return coroutine.ErrShutdown
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+	}
+}
+
+// leave wakes w, if it waits for the last connection to go.
+func (s *Server) leave(w *coroutine.Waiter) {
+	if s.forget(w) {
+		w.Wake()
+	}
+}
+
+// forget takes w out of those who wait; false means that it is not among them.
+func (s *Server) forget(w *coroutine.Waiter) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, x := range s.empty {
+		if x == w {
+			s.empty = append(s.empty[:i], s.empty[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) addListener(l net.Listener) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing.Load() {
+		return ErrServerClosed
+	}
+	if s.listeners == nil {
+		s.listeners = map[net.Listener]struct{}{}
+	}
+	s.listeners[l] = struct{}{}
+	return nil
+}
+
+func (s *Server) dropListener(l net.Listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, l)
+}
+
+func (s *Server) add(c *ServerConn) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing.Load() {
+		return ErrServerClosed
+	}
+	if c.next = s.first; c.next != nil {
+		c.next.prev = c
+	}
+	s.first = c
+	s.open++
+	return nil
+}
+
+func (s *Server) drop(c *ServerConn) {
+	s.mu.Lock()
+	if c.prev != nil {
+		c.prev.next = c.next
+	} else {
+		s.first = c.next
+	}
+	if c.next != nil {
+		c.next.prev = c.prev
+	}
+	c.next, c.prev = nil, nil
+	var wake []*coroutine.Waiter
+	if s.open--; s.open == 0 {
+		wake, s.empty = s.empty, nil
+	}
+	s.mu.Unlock()
+	for _, w := range wake {
+		w.Wake()
+	}
+}
+
+// ServerConn is a connection as a Server's Handle sees it. Its own methods are for Handle only; those of the Stream are for
+// anybody, but a Read outside of Handle waits until Handle has been called.
+type ServerConn struct {
+	Stream
+
+	// Value is the user's.
+	Value any
+
+	server     *Server
+	s          *socket
+	watch      processor.Watch
+	next, prev *ServerConn // under server.mu
+	gone       bool        // owner: Detach was called
+	timed      bool        // owner: the read deadline is IdleTimeout's
+}
+
+// Detach takes the connection from the Server, for good: when Handle returns, it is the caller's to serve and to close.
+func (c *ServerConn) Detach() Stream {
+	c.gone = true
+	return c.Stream
+}
+
+// kick makes an idle connection look again.
+func (c *ServerConn) kick() { c.s.pd.Kick(processor.Read) }
+
+// begin is the connection's first coroutine.
+func (c *ServerConn) begin() {
+	err := net.ErrClosed
+	if c.s.mu.lock(reading) {
+		if !c.s.pd.Bound() {
+			c.s.drained = true // registering it makes an edge of whatever is there
+		}
+		if c.server.Opened == nil {
+			c.run()
+			return
+		}
+		c.unlock()
+		err = c.handle(c.server.Opened)
+		if err == nil && c.s.mu.lock(reading) {
+			c.run()
+			return
+		}
+	}
+	c.end(err)
+}
+
+func (c *ServerConn) unlock() {
+	if c.s.mu.unlock(reading) {
+		c.s.destroy()
+	}
+}
+
+// woken runs on the coroutine that the Watch has started.
+func (c *ServerConn) woken() {
+	if c.timed && c.s.pd.Check(processor.Read) == processor.Ready {
+		c.timed = false
+		c.s.pd.SetDeadline(processor.Read, 0)
+	}
+	c.run()
+}
+
+// run handles the connection until it is idle, closed or detached. It is entered with the read lock, which an idle connection
+// keeps, so that a Read elsewhere waits its turn.
+func (c *ServerConn) run() {
+	for {
+		idle, err := c.awaitLocked()
+		if idle {
+			return // from now on c may be run by another coroutine
+		}
+		c.unlock()
+		if err == nil {
+			err = c.handle(c.server.Handle)
+		}
+		if c.gone {
+			c.server.drop(c)
+			return
+		}
+		if err == nil && !c.s.mu.lock(reading) {
+			err = net.ErrClosed
+		}
+		if err != nil {
+			c.end(err)
+			return
+		}
+	}
+}
+
+// awaitLocked waits, without the caller, until there is something to handle. It returns true if there is not: the Watch will
+// start a coroutine. The error is why the connection is to be closed.
+func (c *ServerConn) awaitLocked() (idle bool, err error) {
+	s := c.s
+	for {
+		switch v := s.pd.Check(processor.Read); {
+		case v == processor.Timeout && !c.timed:
+			return false, nil // a deadline of the handler's: its Read tells
+		case v != processor.Ready:
+			return false, verdictError(v)
+		}
+		if s.pd.Edge(processor.Read) {
+			return false, nil
+		}
+		// A Handle that reads just what it needs leaves it open whether there is more. To call it in vain would make it
+		// wait, with its stack; asking is cheaper.
+		if !s.drained {
+			s.drained = sysx.NothingThere(s.fd)
+		}
+		if !s.drained {
+			return false, nil
+		}
+		if c.server.closing.Load() {
+			return false, ErrServerClosed
+		}
+		if processor.Here().Group().Phase() >= processor.Draining {
+			return false, coroutine.ErrShutdown
+		}
+		if d := c.server.IdleTimeout; d > 0 && !c.timed {
+			c.timed = true
+			s.pd.SetDeadline(processor.Read, clock.Now()+int64(d))
+		}
+		s.readBurst = 0
+		s.readParks.Inc()
+		armed, err := c.watch.Arm(s.fd)
+		if armed && c.server.closing.Load() {
+			c.kick() // who set it may have looked before there was something to kick
+		}
+		if armed || err != nil {
+			return armed, os.NewSyscallError("epoll_ctl", err)
+		}
+	}
+}
+
+// handle calls one of the user's functions. If that panics or ends its coroutine, the connection is closed.
+func (c *ServerConn) handle(f func(*ServerConn) error) error {
+	returned := false
+	defer func() {
+		switch {
+		case returned:
+		case c.gone:
+			c.server.drop(c)
+		default:
+			c.end(nil)
+		}
+	}()
+	err := f(c)
+	returned = true
+	return err
+}
+
+// end closes the connection.
+func (c *ServerConn) end(err error) {
+	c.Stream.Close()
+	c.server.drop(c)
+	if c.server.Closed != nil {
+		c.server.Closed(c, err)
+	}
+}
