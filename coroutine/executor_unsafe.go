@@ -143,10 +143,16 @@ const clockEvery = 64
 
 // next takes what runs now: a ready coroutine's context, or the loop's if none is ready or the budget is used up.
 func (ex *Executor) next() *context.Context {
-	if ex.budget <= 0 || ex.runq.tail == ex.runq.head || !ex.handoff || ex.attention.Load() {
+	if ex.budget <= 0 || ex.runq.tail == ex.runq.head || !ex.handoff || ex.attention.Load() || ex.ahead == nil && ex.wantsWorker() {
 		return &ex.loop
 	}
 	return ex.take()
+}
+
+// wantsWorker reports whether the run queue's oldest needs a goroutine that is yet to be made. The loop makes those: on the stack of
+// the coroutine that parks, the allocations would double that stack, for good. Precondition: the run queue is not empty.
+func (ex *Executor) wantsWorker() bool {
+	return len(ex.idle) == 0 && ex.runq.buf[ex.runq.head&ex.runq.mask].w == nil
 }
 
 // Notice makes the thread pass the loop at its next switch, from any thread: the host's inbox has something in it.

@@ -10,31 +10,37 @@ import (
 //
 //	idle    nobody waits; its owner may Arm it
 //	armed   its waiter is in the PollDesc, and its Processor counts as one on which something lives
-//	woken   somebody took the waiter out, for whatever ends a wait; a coroutine that runs fn is on its way to the home
+//	woken   somebody took the waiter out, for whatever ends a wait; a coroutine is on its way to the home
 //
 //	idle → armed    Arm, by a coroutine of the home
 //	armed → woken   an event, the deadline, SetDeadline, Evict, the beginning of draining: any thread
-//	woken → idle    on the home, before fn runs
+//	woken → idle    on the home, before the Watcher is called
 //
-// As with other waits a wake means "look again": fn checks what it waits for, and arms the Watch again if need be.
+// As with other waits a wake means "look again": the Watcher checks what it waits for, and arms the Watch again if need be.
 type Watch struct {
 	w     coroutine.Waiter // published while armed
 	pd    *PollDesc        // constant
-	fn    func()           // constant
+	owner Watcher          // constant
 	begin func()           // constant: what the coroutine runs
 	home  *Processor       // constant while armed
 	t     *timer.Timer     // owner: home; while armed under a deadline
 }
 
-// Init prepares the Watch. fn is run by a coroutine of the home, pinned to it.
-func (x *Watch) Init(pd *PollDesc, fn func()) {
-	x.pd, x.fn = pd, fn
+// Watcher is told of the end of a wait.
+type Watcher interface {
+	// Readable is called by a coroutine of the home, which is pinned to it. It may park.
+	Readable()
+}
+
+// Init prepares the Watch.
+func (x *Watch) Init(pd *PollDesc, owner Watcher) {
+	x.pd, x.owner = pd, owner
 	x.begin = x.start
 	x.w.SetHook(x)
 }
 
 // Arm begins to wait for fd, which is registered with the caller's Processor if it is with none. It returns false if there
-// is something to look at first: an edge, or what Check tells. From then on fn may run, though not before the caller parks
+// is something to look at first: an edge, or what Check tells. From then on the Watcher may be called, though not before the caller parks
 // or ends. The error is that of registering.
 //
 // Preconditions: the caller is a coroutine of the fd's home if it has one, and owns the reading direction.
@@ -98,7 +104,7 @@ func (x *Watch) start() {
 		p.sleepers.Put(x.t)
 		x.t = nil
 	}
-	x.fn()
+	x.owner.Readable()
 }
 
 // watched reports whether a Watch is armed.

@@ -93,7 +93,7 @@ func (s *Server) ServeConn(c Stream) error {
 	if home == nil {
 		home, err = processor.Fewest()
 	}
-	sc := &ServerConn{Stream: c, server: s, s: &b.s}
+	sc := &ServerConn{Stream: c, server: s}
 	if err == nil {
 		err = s.add(sc)
 	}
@@ -101,7 +101,7 @@ func (s *Server) ServeConn(c Stream) error {
 		c.Close()
 		return err
 	}
-	sc.watch.Init(&b.s.pd, sc.woken)
+	sc.watch.Init(&b.s.pd, (*served)(sc))
 	if home.Submit(processor.Here(), sc.begin, "serve", 0, true) == (coroutine.Handle{}) {
 		c.Close()
 		s.drop(sc)
@@ -257,7 +257,6 @@ type ServerConn struct {
 	Value any
 
 	server     *Server
-	s          *socket
 	watch      processor.Watch
 	next, prev *ServerConn // under server.mu
 	gone       bool        // owner: Detach was called
@@ -270,15 +269,18 @@ func (c *ServerConn) Detach() Stream {
 	return c.Stream
 }
 
+func (c *ServerConn) sock() *socket { return &c.base().s }
+
 // kick makes an idle connection look again.
-func (c *ServerConn) kick() { c.s.pd.Kick(processor.Read) }
+func (c *ServerConn) kick() { c.sock().pd.Kick(processor.Read) }
 
 // begin is the connection's first coroutine.
 func (c *ServerConn) begin() {
 	err := net.ErrClosed
-	if c.s.mu.lock(reading) {
-		if !c.s.pd.Bound() {
-			c.s.drained = true // registering it makes an edge of whatever is there
+	s := c.sock()
+	if s.mu.lock(reading) {
+		if !s.pd.Bound() {
+			s.drained = true // registering it makes an edge of whatever is there
 		}
 		if c.server.Opened == nil {
 			c.run()
@@ -286,7 +288,7 @@ func (c *ServerConn) begin() {
 		}
 		c.unlock()
 		err = c.handle(c.server.Opened)
-		if err == nil && c.s.mu.lock(reading) {
+		if err == nil && s.mu.lock(reading) {
 			c.run()
 			return
 		}
@@ -295,16 +297,22 @@ func (c *ServerConn) begin() {
 }
 
 func (c *ServerConn) unlock() {
-	if c.s.mu.unlock(reading) {
-		c.s.destroy()
+	if s := c.sock(); s.mu.unlock(reading) {
+		s.destroy()
 	}
 }
 
-// woken runs on the coroutine that the Watch has started.
+// served is a ServerConn as the Watch calls it.
+type served ServerConn
+
+// Readable implements processor.Watcher.
+func (c *served) Readable() { (*ServerConn)(c).woken() }
+
 func (c *ServerConn) woken() {
-	if c.timed && c.s.pd.Check(processor.Read) == processor.Ready {
+	s := c.sock()
+	if c.timed && s.pd.Check(processor.Read) == processor.Ready {
 		c.timed = false
-		c.s.pd.SetDeadline(processor.Read, 0)
+		s.pd.SetDeadline(processor.Read, 0)
 	}
 	c.run()
 }
@@ -325,7 +333,7 @@ func (c *ServerConn) run() {
 			c.server.drop(c)
 			return
 		}
-		if err == nil && !c.s.mu.lock(reading) {
+		if err == nil && !c.sock().mu.lock(reading) {
 			err = net.ErrClosed
 		}
 		if err != nil {
@@ -338,7 +346,7 @@ func (c *ServerConn) run() {
 // awaitLocked waits, without the caller, until there is something to handle. It returns true if there is not: the Watch will
 // start a coroutine. The error is why the connection is to be closed.
 func (c *ServerConn) awaitLocked() (idle bool, err error) {
-	s := c.s
+	s := c.sock()
 	for {
 		switch v := s.pd.Check(processor.Read); {
 		case v == processor.Timeout && !c.timed:

@@ -26,8 +26,9 @@ type echoServer func(cfg serveConfig) (addr, backend string, err error)
 
 // echoServers are the servers by the name -servers knows them by.
 var echoServers = map[string]echoServer{
-	"net":   serveNet,
-	"netco": serveNetco,
+	"net":        serveNet,
+	"netco":      serveNetco,
+	"netco-idle": serveNetcoIdle,
 }
 
 // runServe is the child's side of echo, hidden from the usage.

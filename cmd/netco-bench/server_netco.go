@@ -13,14 +13,7 @@ import (
 // serveNetco is the echo server as one writes it with netco: a coroutine per
 // connection, and a buffer only while there is something in it.
 func serveNetco(cfg serveConfig) (addr, backend string, err error) {
-	o := netco.Options{Processors: cfg.Processors}
-	if cfg.Spin == "off" {
-		o.Spin = netco.SpinOff
-	}
-	if err := netco.Start(o); err != nil {
-		return "", "", err
-	}
-	ln, err := netco.Listen("tcp", net.JoinHostPort(cfg.Host, "0"))
+	ln, err := listenNetco(cfg)
 	if err != nil {
 		return "", "", err
 	}
@@ -35,6 +28,42 @@ func serveNetco(cfg serveConfig) (addr, backend string, err error) {
 		}
 	})
 	return ln.Addr().String(), context.Backend(), nil
+}
+
+// serveNetcoIdle is the echo server with no coroutine for a connection that is idle.
+func serveNetcoIdle(cfg serveConfig) (addr, backend string, err error) {
+	ln, err := listenNetco(cfg)
+	if err != nil {
+		return "", "", err
+	}
+	s := &socket.Server{Handle: echoNetcoOnce}
+	netco.Go(func() {
+		err := s.Serve(ln)
+		fmt.Fprintln(os.Stderr, "serve:", err)
+		os.Exit(exitFailed)
+	})
+	return ln.Addr().String(), context.Backend(), nil
+}
+
+func echoNetcoOnce(c *socket.ServerConn) error {
+	b := socket.AcquireBuffer()
+	n, err := c.Read(b.Bytes())
+	if err == nil {
+		_, err = c.Write(b.Bytes()[:n])
+	}
+	b.Release()
+	return err
+}
+
+func listenNetco(cfg serveConfig) (net.Listener, error) {
+	o := netco.Options{Processors: cfg.Processors}
+	if cfg.Spin == "off" {
+		o.Spin = netco.SpinOff
+	}
+	if err := netco.Start(o); err != nil {
+		return nil, err
+	}
+	return netco.Listen("tcp", net.JoinHostPort(cfg.Host, "0"))
 }
 
 func echoNetco(c *socket.TCPConn) {
