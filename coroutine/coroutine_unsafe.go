@@ -37,11 +37,12 @@ const (
 	ReasonConnect
 	ReasonLock
 	ReasonJoin
-	ReasonUser // a primitive built outside netco
+	ReasonUser     // a primitive built outside netco
+	ReasonBlocking // a blocking call on another goroutine
 )
 
 func (r Reason) String() string {
-	return [...]string{"", "sleep", "read", "write", "accept", "connect", "lock", "join", "user"}[r]
+	return [...]string{"", "sleep", "read", "write", "accept", "connect", "lock", "join", "user", "blocking"}[r]
 }
 
 // Wake says why a park ended.

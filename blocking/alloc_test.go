@@ -1,0 +1,36 @@
+package blocking_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// TestAllocation: what a call allocates once there is a worker is what its documentation says.
+func TestAllocation(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	start(t, 1)
+	p := pool(t, 2)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for _, c := range []struct {
+		name string
+		call func()
+		want float64
+	}{
+		{"Do", func() { p.Do(func() {}) }, 0},
+		{"CallOn", func() { blocking.CallOn(p, func() (int, error) { return 1, nil }) }, 1},
+		{"DoContext of Background", func() { p.DoContext(context.Background(), func(context.Context) {}) }, 0},
+		{"DoContext", func() { p.DoContext(ctx, func(context.Context) {}) }, 2},
+	} {
+		onFirst.task(func() {
+			if n := testing.AllocsPerRun(300, c.call); n != c.want {
+				t.Errorf("%s: %v allocations, want %v", c.name, n, c.want)
+			}
+		}).wait(t)
+	}
+}

@@ -1,0 +1,92 @@
+package blocking_test
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/netco-go/netco/blocking"
+)
+
+// BenchmarkDo is one call after the other, each with nothing to do: what the way there and back costs. Beside it, what a goroutine
+// pays that starts another for each call and waits on a channel, and one that hands the call to a goroutine that is there.
+func BenchmarkDo(b *testing.B) {
+	inCoroutine := func(b *testing.B, call func()) {
+		start(b, 1)
+		p := blocking.Default()
+		defer p.CloseIdle()
+		b.ReportAllocs()
+		onFirst.task(func() {
+			for b.Loop() {
+				call()
+			}
+		}).waitLong()
+	}
+	b.Run("Do", func(b *testing.B) {
+		inCoroutine(b, func() { blocking.Do(func() {}) })
+	})
+	b.Run("Call", func(b *testing.B) {
+		inCoroutine(b, func() { blocking.Call(func() (int, error) { return 1, nil }) })
+	})
+	b.Run("DoContext", func(b *testing.B) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		inCoroutine(b, func() { blocking.DoContext(ctx, func(context.Context) {}) })
+	})
+	b.Run("goroutine each", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			done := make(chan struct{})
+			go func() { close(done) }()
+			<-done
+		}
+	})
+	b.Run("locked goroutine", func(b *testing.B) {
+		runtime.LockOSThread() // as a Processor is, so that each way changes threads
+		defer runtime.UnlockOSThread()
+		b.ReportAllocs()
+		for b.Loop() {
+			done := make(chan struct{})
+			go func() { close(done) }()
+			<-done
+		}
+	})
+	b.Run("goroutine kept", func(b *testing.B) {
+		b.ReportAllocs()
+		work, done := make(chan func()), make(chan struct{})
+		go func() {
+			for f := range work {
+				f()
+				done <- struct{}{}
+			}
+		}()
+		for b.Loop() {
+			work <- func() {}
+			<-done
+		}
+		close(work)
+	})
+}
+
+// BenchmarkDoMany has many coroutines of one Processor call at once.
+func BenchmarkDoMany(b *testing.B) {
+	const n = 64
+	start(b, 1)
+	defer blocking.Default().CloseIdle()
+	b.ReportAllocs()
+	b.ResetTimer()
+	var all []*task
+	for range n {
+		all = append(all, onFirst.task(func() {
+			for range b.N/n + 1 {
+				blocking.Do(func() {})
+			}
+		}))
+	}
+	for _, k := range all {
+		k.waitLong()
+	}
+}
+
+// waitLong waits without a limit.
+func (k *task) waitLong() { <-k.done }

@@ -1,0 +1,222 @@
+package blocking
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// reason is what a coroutine shows to wait for.
+const reason = coroutine.ReasonBlocking
+
+// call is one function on its way through a pool, and the coroutine that waits for it.
+//
+// One word says all that its parties decide between them: the state, whether the context is done, and the ticket of the
+// caller's park, which whoever sets the word so that the caller must look takes out, and wakes.
+//
+//	state    means                                  becomes, by
+//	waiting  in the queue, or with a worker          running, by the worker; left, by the caller
+//	running  the function runs                       done, by the worker; left, by the caller
+//	done     the outcome is there                    nothing: the caller takes the outcome and the call's struct
+//	left     the caller has gone, and with it the    nothing: the struct is garbage when the worker has done with it
+//	         call's purpose
+type call struct {
+	word atomic.Uint64
+
+	// Constant while the call is under way.
+	pool *Pool
+	co   *coroutine.Coroutine
+	ctx  context.Context // nil for none
+	task task
+
+	// Written by the worker before done, read by the caller after it.
+	outcome outcome
+	err     error // of refused
+	failure *PanicError
+
+	// Guarded by pool.mu.
+	prev, next *call
+	queued     bool
+
+	cancelled func() // c.cancel, made once
+}
+
+const (
+	waiting = iota
+	running
+	done
+	left
+
+	states      = 3
+	contextDone = 1 << 2 // with waiting and running only
+	ticketShift = 3      // tickets begin with 1: 0 is none
+)
+
+// outcome is how a function ended.
+type outcome uint8
+
+const (
+	unwound  outcome = iota // by runtime.Goexit
+	returned                // as it should
+	panicked                // with failure
+	refused                 // it was not started, for the reason in err
+)
+
+var calls = sync.Pool{New: func() any {
+	c := new(call)
+	c.cancelled = c.cancel
+	return c
+}}
+
+var afterFunc = context.AfterFunc // a test has its own
+
+// offload runs t on a worker while co, the caller, is parked. ctx may be nil.
+func (p *Pool) offload(co *coroutine.Coroutine, ctx context.Context, t task) error {
+	if co.Executor().Stopping() {
+		return coroutine.ErrShutdown // it could not wait, and nobody would know what becomes of t
+	}
+	c := calls.Get().(*call)
+	c.word.Store(waiting)
+	c.pool, c.co, c.ctx, c.task = p, co, ctx, t
+	p.submit(c)
+	stop := func() bool { return true }
+	if ctx != nil && ctx.Done() != nil {
+		stop = afterFunc(ctx, c.cancelled)
+	}
+	err := c.await()
+	quiet := stop()
+	if err != nil {
+		return err
+	}
+	outcome, failure, err := c.outcome, c.failure, c.err
+	if quiet { // else cancel may be about to look at it
+		c.release()
+	}
+	switch outcome {
+	case panicked:
+		panic(failure)
+	case unwound:
+		coroutine.Unwind()
+	}
+	return err
+}
+
+func (c *call) release() {
+	c.pool, c.co, c.ctx, c.task = nil, nil, nil, nil
+	c.outcome, c.failure, c.err = unwound, nil, nil
+	calls.Put(c)
+}
+
+// await parks the caller until the call is done. An error says why the caller has left it.
+func (c *call) await() error {
+	for {
+		old := c.word.Load()
+		if old&states == done {
+			return nil
+		}
+		if old&contextDone != 0 {
+			if c.leave() {
+				return c.ctx.Err()
+			}
+			continue
+		}
+		if !c.word.CompareAndSwap(old, old&states|c.co.Ticket()<<ticketShift) {
+			continue
+		}
+		// Whoever took the ticket out wakes this park and no other, however late.
+		if c.co.Park(reason) == coroutine.WakeShutdown && c.leave() {
+			return coroutine.ErrShutdown
+		}
+	}
+}
+
+// leave gives the call up for its caller, unless it is done.
+func (c *call) leave() bool {
+	for {
+		old := c.word.Load()
+		if old&states == done {
+			return false
+		}
+		if c.word.CompareAndSwap(old, left) {
+			c.pool.forget(c, old&states == running)
+			return true
+		}
+	}
+}
+
+// cancel tells the caller that the context is done. It runs on a goroutine of its own.
+func (c *call) cancel() {
+	for {
+		old := c.word.Load()
+		if s := old & states; s == done || s == left {
+			return
+		}
+		if c.word.CompareAndSwap(old, old&states|contextDone) {
+			wake(c.co, old)
+			return
+		}
+	}
+}
+
+// wake wakes the park whose ticket was in a call's word, if there was one.
+func wake(co *coroutine.Coroutine, word uint64) {
+	if ticket := word >> ticketShift; ticket != 0 {
+		co.Ready(ticket, coroutine.WakeReady)
+	}
+}
+
+// begin makes a waiting call a running one; it reports whether its caller is still there.
+func (c *call) begin() bool {
+	for {
+		old := c.word.Load()
+		if old&states == left {
+			return false
+		}
+		if c.word.CompareAndSwap(old, old|running) {
+			return true
+		}
+	}
+}
+
+// invoke runs the function and notes how it ended; it reports whether it was started. It does not return from a Goexit.
+func (c *call) invoke() (started bool) {
+	defer func() {
+		if c.outcome != unwound {
+			return
+		}
+		if value := recover(); value != nil {
+			c.outcome, c.failure = panicked, &PanicError{value, debug.Stack()}
+		}
+	}()
+	if c.ctx != nil {
+		// cancel may be late, or the context a user's own.
+		if err := c.ctx.Err(); err != nil {
+			c.outcome, c.err = refused, err
+			return false
+		}
+	}
+	started = true
+	c.task.run(c.ctx)
+	c.outcome = returned
+	return started
+}
+
+// finish tells the caller that the function has ended. The call is not the worker's any more after it.
+func (c *call) finish() {
+	for {
+		old := c.word.Load()
+		if old&states == left {
+			if c.failure != nil {
+				panic(c.failure) // nobody else will
+			}
+			return
+		}
+		if co := c.co; c.word.CompareAndSwap(old, done) {
+			wake(co, old)
+			return
+		}
+	}
+}

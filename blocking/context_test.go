@@ -1,0 +1,240 @@
+package blocking_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/blocking"
+)
+
+// TestContextDoneBefore: the function is not started, wherever.
+func TestContextDoneBefore(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 1)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(errOwn)
+	for _, where := range places {
+		where.task(func() {
+			ran := false
+			if err := p.DoContext(ctx, func(context.Context) { ran = true }); err != context.Canceled || ran {
+				t.Errorf("DoContext on a %s: %v, ran: %v", where.name, err, ran)
+			}
+			n, err := blocking.CallContextOn(ctx, p, func(context.Context) (int, error) { ran = true; return 1, nil })
+			if n != 0 || err != context.Canceled || ran {
+				t.Errorf("CallContextOn on a %s: %d, %v, ran: %v", where.name, n, err, ran)
+			}
+		}).wait(t)
+	}
+}
+
+// TestContextDoneQueued: calls whose context is done leave the queue, from the middle too, and are never started. Others keep
+// their order.
+func TestContextDoneQueued(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 1)
+	g, k := occupy(t, p)
+	var turns []int
+	const n = 7
+	var tasks []*task
+	var cancels []context.CancelFunc
+	leaves := func(i int) bool { return i == 0 || i == 3 || i == 4 || i == n-1 }
+	for i := range n {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		k := coroutines[i%2].task(func() {
+			err := p.DoContext(ctx, func(context.Context) { turns = append(turns, i) })
+			if want := leaves(i); errors.Is(err, context.Canceled) != want || err == nil == want {
+				t.Errorf("call %d: %v", i, err)
+			}
+		})
+		k.untilParked(t)
+		tasks, cancels = append(tasks, k), append(cancels, cancel)
+	}
+	left := 0
+	for i := range n {
+		if leaves(i) {
+			cancels[i]()
+			tasks[i].wait(t)
+			left++
+			if s := p.Stats(); s.Queued != n-left || s.Abandoned != 0 || !p.Check() {
+				t.Errorf("after %d have left: %+v", left, s)
+			}
+		}
+	}
+	close(g.opened)
+	k.wait(t)
+	for _, k := range tasks {
+		k.wait(t)
+	}
+	if !slices.Equal(turns, []int{1, 2, 5}) || p.Stats().Done != 4 {
+		t.Errorf("turns %v, %+v", turns, p.Stats())
+	}
+}
+
+// held is a context whose end nobody is told of: only Err shows it.
+type held struct {
+	context.Context
+	err atomic.Pointer[error]
+}
+
+func (h *held) Err() error {
+	if e := h.err.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// TestContextDoneUntold: a call whose context was done while it was queued is not started, even if its caller has not heard of it
+// when its turn comes.
+func TestContextDoneUntold(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 1)
+	g, k := occupy(t, p)
+	ctx := &held{Context: context.Background()}
+	ran := false
+	queued := onSecond.task(func() {
+		if err := p.DoContext(ctx, func(context.Context) { ran = true }); err != errOwn {
+			t.Errorf("DoContext: %v", err)
+		}
+	})
+	queued.untilParked(t)
+	ctx.err.Store(&errOwn)
+	close(g.opened)
+	k.wait(t)
+	queued.wait(t)
+	if s := p.Stats(); ran || s.Done != 1 {
+		t.Errorf("ran: %v, %+v", ran, s)
+	}
+}
+
+// TestContextDoneRunning: the caller returns, with no results, and the function goes on; what it returns is dropped.
+func TestContextDoneRunning(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 2)
+	for _, where := range coroutines {
+		for _, how := range []struct {
+			name string
+			make func() (context.Context, context.CancelFunc)
+			want error
+		}{
+			{"cancel", func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) }, context.Canceled},
+			{"deadline", func() (context.Context, context.CancelFunc) {
+				return context.WithTimeout(context.Background(), time.Millisecond)
+			}, context.DeadlineExceeded},
+		} {
+			before := p.Stats()
+			ctx, cancel := how.make()
+			entered, told, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			k := where.task(func() {
+				n, err := blocking.CallContextOn(ctx, p, func(ctx context.Context) (int, error) {
+					close(entered)
+					<-ctx.Done()
+					close(told)
+					<-end
+					return 1, errOwn
+				})
+				if n != 0 || err != how.want {
+					t.Errorf("%s: %d, %v, want 0, %v", how.name, n, err, how.want)
+				}
+				// The coroutine's next parks are its own.
+				for range 100 {
+					if n, err := blocking.CallOn(p, func() (int, error) { return 7, nil }); n != 7 || err != nil {
+						t.Errorf("afterwards: %d, %v", n, err)
+					}
+				}
+			})
+			if how.want == context.Canceled {
+				await(t, entered, "the function")
+				cancel()
+			}
+			k.wait(t)
+			select {
+			case <-entered: // with the deadline it may have passed before the start
+				await(t, told, "the function to hear of it")
+				if s := p.Stats(); s.Abandoned != before.Abandoned+1 || s.Running != 1 {
+					t.Errorf("%s: %+v", how.name, s)
+				}
+			default:
+			}
+			close(end)
+			until(t, "the function's end", func() bool { return p.Stats().Running == 0 })
+			cancel()
+		}
+	}
+}
+
+// TestContextInPlace: on a goroutine there is nobody to leave the function to.
+func TestContextInPlace(t *testing.T) {
+	p := pool(t, 1)
+	ctx, cancel := context.WithCancel(context.Background())
+	n, err := blocking.CallContextOn(ctx, p, func(ctx context.Context) (int, error) {
+		cancel()
+		return 1, ctx.Err()
+	})
+	if n != 1 || err != context.Canceled {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestContextDoneAtEnd: context and function end at the same moment; whichever it is that the caller sees, it is whole.
+func TestContextDoneAtEnd(t *testing.T) {
+	rounds := 2000
+	if testing.Short() {
+		rounds = 200
+	}
+	start(t, 2)
+	p := pool(t, 4)
+	var tasks []*task
+	for _, where := range coroutines {
+		tasks = append(tasks, where.task(func() {
+			for range rounds {
+				ctx, cancel := context.WithCancel(context.Background())
+				n, err := blocking.CallContextOn(ctx, p, func(context.Context) (int, error) {
+					go cancel()
+					return 1, nil
+				})
+				if !(n == 1 && err == nil || n == 0 && err == context.Canceled) {
+					t.Errorf("%d, %v", n, err)
+				}
+				cancel()
+			}
+		}))
+	}
+	for _, k := range tasks {
+		k.wait(t)
+	}
+}
+
+// TestContextDoneLate: the context's call comes when the function has ended and its caller is in another call. That one is none of
+// its business.
+func TestContextDoneLate(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 1)
+	var late func()
+	restore := blocking.SetAfterFunc(func(_ context.Context, f func()) func() bool {
+		late = f
+		return func() bool { return false } // f is about to run
+	})
+	defer restore()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	g := newGate()
+	k := onFirst.task(func() {
+		if err := p.DoContext(ctx, func(context.Context) {}); err != nil {
+			t.Errorf("DoContext: %v", err)
+		}
+		n, err := blocking.CallOn(p, func() (int, error) { g.pass(); return 1, nil })
+		if n != 1 || err != nil {
+			t.Errorf("the call after it: %d, %v", n, err)
+		}
+	})
+	await(t, g.entered, "the function")
+	k.untilParked(t)
+	late()
+	close(g.opened)
+	k.wait(t)
+}

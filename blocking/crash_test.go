@@ -1,0 +1,91 @@
+package blocking_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/blocking"
+)
+
+// childEnv names the program that this test binary is to be instead of running tests.
+const childEnv = "NETCO_BLOCKING_TEST_CHILD"
+
+var children = map[string]func(){
+	"left by context":  leftByContext,
+	"left by shutdown": leftByShutdown,
+	"not recovered":    notRecovered,
+}
+
+// TestCrash: a panic that has nobody left to go to ends the program as any does, and shows where it happened.
+func TestCrash(t *testing.T) {
+	for name := range children {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), limit)
+			defer cancel()
+			cmd := exec.CommandContext(ctx, os.Args[0])
+			cmd.Env = append(os.Environ(), childEnv+"="+name)
+			out, err := cmd.CombinedOutput()
+			if cmd.ProcessState.ExitCode() != 2 {
+				t.Errorf("ended with %v", err)
+			}
+			for _, want := range []string{"panic: ", "text", "whereItHappens", "panic_test.go"} {
+				if !strings.Contains(string(out), want) {
+					t.Errorf("no %q in\n%s", want, out)
+				}
+			}
+			if n := strings.Count(string(out), "panic: "); n != 1 {
+				t.Errorf("%d panics:\n%s", n, out)
+			}
+			if strings.Contains(string(out), "goes on") {
+				t.Errorf("it went on:\n%s", out)
+			}
+		})
+	}
+}
+
+func leftByContext() {
+	var p blocking.Pool
+	left := make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	netco.Go(func() {
+		p.DoContext(ctx, func(context.Context) {
+			cancel()
+			<-left
+			whereItHappens("text")
+		})
+		close(left)
+	})
+	time.Sleep(limit)
+	fmt.Println("goes on")
+}
+
+func leftByShutdown() {
+	entered, left := make(chan struct{}), make(chan struct{})
+	netco.Go(func() {
+		blocking.Do(func() {
+			close(entered)
+			<-left
+			whereItHappens("text")
+		})
+	})
+	<-entered
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	netco.Shutdown(ctx)
+	close(left)
+	time.Sleep(limit)
+	fmt.Println("goes on")
+}
+
+// notRecovered panics for a caller who is there, who passes it on.
+func notRecovered() {
+	netco.Go(func() { blocking.Do(func() { whereItHappens("text") }) })
+	time.Sleep(limit)
+	fmt.Println("goes on")
+}

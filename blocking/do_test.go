@@ -1,0 +1,160 @@
+package blocking_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/blocking"
+)
+
+var errOwn = errors.New("own")
+
+type keyType struct{}
+
+// TestResults: every function of the package brings back what its argument returns, in every place.
+func TestResults(t *testing.T) {
+	start(t, 2)
+	t.Cleanup(func() { rest(t, blocking.Default()) })
+	p := pool(t, 2)
+	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), keyType{}, 42))
+	defer cancel()
+	pair := func() (int, error) { return 42, errOwn }
+	pairContext := func(ctx context.Context) (int, error) { return ctx.Value(keyType{}).(int), errOwn }
+	set := func(n *int) func(context.Context) {
+		return func(ctx context.Context) { *n = ctx.Value(keyType{}).(int) }
+	}
+	for _, c := range []struct {
+		name string
+		call func() (int, error)
+		want error
+	}{
+		{"Do", func() (int, error) { n := 0; err := blocking.Do(func() { n = 42 }); return n, err }, nil},
+		{"Call", func() (int, error) { return blocking.Call(pair) }, errOwn},
+		{"CallOn", func() (int, error) { return blocking.CallOn(p, pair) }, errOwn},
+		{"CallContext", func() (int, error) { return blocking.CallContext(ctx, pairContext) }, errOwn},
+		{"CallContextOn", func() (int, error) { return blocking.CallContextOn(ctx, p, pairContext) }, errOwn},
+		{"Pool.Do", func() (int, error) { n := 0; err := p.Do(func() { n = 42 }); return n, err }, nil},
+		{"DoContext", func() (int, error) { n := 0; err := blocking.DoContext(ctx, set(&n)); return n, err }, nil},
+		{"Pool.DoContext", func() (int, error) { n := 0; err := p.DoContext(ctx, set(&n)); return n, err }, nil},
+	} {
+		for _, where := range places {
+			where.task(func() {
+				for range 3 {
+					if n, err := c.call(); n != 42 || err != c.want {
+						t.Errorf("%s on a %s: %d, %v, want 42, %v", c.name, where.name, n, err, c.want)
+					}
+				}
+			}).wait(t)
+		}
+	}
+}
+
+// TestWhere: for a coroutine the function runs on another goroutine, which is an ordinary one, while the Processor runs others; for
+// a goroutine it runs in place.
+func TestWhere(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 2)
+	for _, where := range places {
+		where.task(func() {
+			mine, its := goroutine(), ""
+			if err := p.Do(func() {
+				its = goroutine()
+				if netco.Self() != nil {
+					t.Errorf("%s: the function runs on a coroutine", where.name)
+				}
+			}); err != nil {
+				t.Error(err)
+			}
+			if inPlace := mine == its; inPlace != (where.name == ordinary.name) {
+				t.Errorf("%s: in place is %v", where.name, inPlace)
+			}
+		}).wait(t)
+	}
+	g, k := occupy(t, p)
+	onFirst.task(func() {}).wait(t) // the Processor is free
+	close(g.opened)
+	k.wait(t)
+}
+
+// TestNested: a function that is run calls the pool it runs on, which is at its limit.
+func TestNested(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 1)
+	for _, where := range places {
+		where.task(func() {
+			n, err := blocking.CallOn(p, func() (n int, err error) {
+				outer := goroutine()
+				err = p.DoContext(context.Background(), func(context.Context) {
+					err := p.Do(func() {
+						n = 3
+						if goroutine() != outer {
+							t.Errorf("%s: a nested call left its goroutine", where.name)
+						}
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				})
+				return n, err
+			})
+			if n != 3 || err != nil {
+				t.Errorf("%s: %d, %v", where.name, n, err)
+			}
+		}).wait(t)
+	}
+}
+
+// TestLockOSThread: a function may lock its thread and has it to the end, whatever it waits for; its coroutine parks and is
+// woken as ever.
+func TestLockOSThread(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 2)
+	for _, where := range coroutines {
+		where.task(func() {
+			for range 50 {
+				if err := p.Do(func() {
+					runtime.LockOSThread()
+					defer runtime.UnlockOSThread()
+					thread := syscall.Gettid()
+					c := make(chan int)
+					go func() { c <- syscall.Gettid() }()
+					if <-c == thread {
+						t.Error("the thread was lent out")
+					}
+					p.Do(runtime.Gosched)
+					if syscall.Gettid() != thread {
+						t.Error("the thread has changed")
+					}
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+		}).wait(t)
+	}
+}
+
+// TestFiles: what the package is for.
+func TestFiles(t *testing.T) {
+	start(t, 2)
+	t.Cleanup(func() { rest(t, blocking.Default()) })
+	name := t.TempDir() + "/file"
+	for _, where := range places {
+		where.task(func() {
+			if _, err := blocking.Call(func() ([]byte, error) { return os.ReadFile(name + where.name) }); !os.IsNotExist(err) {
+				t.Errorf("ReadFile of nothing: %v", err)
+			}
+			if err := blocking.Do(func() { os.WriteFile(name+where.name, []byte("text"), 0o600) }); err != nil {
+				t.Error(err)
+			}
+			text, err := blocking.Call(func() ([]byte, error) { return os.ReadFile(name + where.name) })
+			if string(text) != "text" || err != nil {
+				t.Errorf("ReadFile: %q, %v", text, err)
+			}
+		}).wait(t)
+	}
+}

@@ -1,0 +1,43 @@
+// Package blocking runs calls that block a thread (files, cgo, database drivers, resolvers, code that locks its thread) on
+// ordinary goroutines, while the coroutine that wants their result is parked.
+//
+// # Model
+//
+// A coroutine must not block: everything else on its Processor would stand still. So [Do] hands the function to a worker,
+// an ordinary goroutine out of a [Pool], and parks until it has ended. Workers are started when they are needed, up to the
+// pool's limit, and used again, the one used last first; those that nobody has needed for five to ten seconds end. Calls
+// beyond the limit wait in a queue, first come, first served.
+//
+//	rows, err := blocking.Call(func() (*sql.Rows, error) { return db.Query(q) })
+//
+// An ordinary goroutine may block, so there every function of this package runs its argument in place, as a plain call, and no
+// limit holds. That goes for workers too: a function that is being run may itself use this package, at any depth, also
+// when the pool is at its limit.
+//
+// # What comes back
+//
+// A call is as if the function had been called in place: a panic in it comes up in the coroutine, as a [*PanicError] that
+// carries the value and the stack where it happened; a runtime.Goexit in it ends the coroutine, deferred calls and all.
+//
+// # Calls that are left
+//
+// A function that runs cannot be stopped. [DoContext] and [CallContext] return when their context is done, and all return
+// coroutine.ErrShutdown when the scheduler ends by force; if the function was still in the queue it is then never
+// started, else it is left to itself. Then
+//   - what it writes is its own until it ends: do not touch it after such an error. [Call] and [CallContext] keep the results
+//     apart, so these can be used safely: they are zero.
+//   - it still counts against the limit.
+//   - a panic in it has nobody left to go to, and ends the program, as in any goroutine. A Goexit ends its worker only.
+//
+// The error does not tell whether the function was started; where that matters, let the function say so, with an atomic.
+//
+// # Contract
+//
+// All functions and methods may be called from any thread, by coroutines and goroutines. A call costs a wake of another
+// thread each way, tens of microseconds where nothing else is going on, so what is surely shorter is better called in place.
+//
+// A function must leave its goroutine as it found it: what it locks with runtime.LockOSThread it unlocks, and what it
+// changes of the thread it changes back. One that cannot starts a goroutine of its own, which takes its thread along when
+// it ends locked. A function that waits for a coroutine which itself waits for the same pool may wait for ever when the
+// pool is at its limit.
+package blocking

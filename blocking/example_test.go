@@ -1,0 +1,87 @@
+package blocking_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/blocking"
+)
+
+func ExampleDo() {
+	defer netco.Shutdown(context.Background())
+	defer blocking.Default().CloseIdle()
+	netco.Run(func() {
+		netco.GoLocal(func() { fmt.Println("others run meanwhile") })
+		err := blocking.Do(func() { time.Sleep(10 * time.Millisecond) })
+		fmt.Println("done,", err)
+	})
+	// Output:
+	// others run meanwhile
+	// done, <nil>
+}
+
+func ExampleCall() {
+	defer netco.Shutdown(context.Background())
+	defer blocking.Default().CloseIdle()
+	netco.Run(func() {
+		_, err := blocking.Call(func() ([]byte, error) { return os.ReadFile("/no/such/file") })
+		fmt.Println(err)
+	})
+	// Output: open /no/such/file: no such file or directory
+}
+
+func ExampleCallContext() {
+	defer netco.Shutdown(context.Background())
+	defer blocking.Default().CloseIdle()
+	slow := func(ctx context.Context) (string, error) {
+		<-ctx.Done() // a database driver would take the context
+		return "", ctx.Err()
+	}
+	netco.Run(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		_, err := blocking.CallContext(ctx, slow)
+		fmt.Println(err)
+	})
+	// Output: context deadline exceeded
+}
+
+// A library that does not bear more than two calls at once gets a pool of its own.
+func ExamplePool() {
+	defer netco.Shutdown(context.Background())
+	library, err := blocking.New(2)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer library.CloseIdle()
+	netco.Run(func() {
+		for range 10 {
+			netco.Go(func() {
+				library.Do(func() { time.Sleep(time.Millisecond) })
+			})
+		}
+	})
+	s := library.Stats()
+	fmt.Println(s.Done, "calls,", s.Workers, "workers")
+	// Output: 10 calls, 2 workers
+}
+
+func ExamplePanicError() {
+	defer netco.Shutdown(context.Background())
+	defer blocking.Default().CloseIdle()
+	netco.Run(func() {
+		defer func() {
+			var e *blocking.PanicError
+			if err, ok := recover().(error); ok && errors.As(err, &e) {
+				fmt.Println("the function panicked:", e.Value)
+			}
+		}()
+		blocking.Do(func() { panic("no such page") })
+	})
+	// Output: the function panicked: no such page
+}

@@ -1,0 +1,35 @@
+package blocking
+
+import "context"
+
+// SetAfterFunc puts another function in the place of context.AfterFunc until restore is called.
+func SetAfterFunc(f func(context.Context, func()) func() bool) (restore func()) {
+	old := afterFunc
+	afterFunc = f
+	return func() { afterFunc = old }
+}
+
+// Tick is what the pool's timer calls.
+func (p *Pool) Tick() { p.tick() }
+
+// Ticking reports whether a tick is to come.
+func (p *Pool) Ticking() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ticking
+}
+
+// Check reports whether the pool's books agree with one another.
+func (p *Pool) Check() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for c := p.queue.head; c != nil; c = c.next {
+		if !c.queued || (c.next == nil) != (c == p.queue.tail) {
+			return false
+		}
+		n++
+	}
+	return n == p.queue.length && p.workers >= len(p.idle) && p.untouched <= len(p.idle) &&
+		(n == 0 || len(p.idle) == 0 && p.workers >= p.limitLocked()) && (len(p.idle) == 0 || p.ticking)
+}

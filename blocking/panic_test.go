@@ -1,0 +1,149 @@
+package blocking_test
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/blocking"
+)
+
+// whereItHappens panics; its name is looked for in the stack.
+//
+//go:noinline
+func whereItHappens(v any) { panic(v) }
+
+// caught returns what f panics with.
+func caught(f func()) (v any) {
+	defer func() { v = recover() }()
+	f()
+	return nil
+}
+
+// TestPanic: a coroutine panics with the function's panic and its stack, and the worker lives on.
+func TestPanic(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 1)
+	for _, where := range coroutines {
+		for _, c := range []struct {
+			name  string
+			value any // nil: whatever it is, but an error
+			call  func()
+		}{
+			{"a text", "text", func() { p.Do(func() { whereItHappens("text") }) }},
+			{"an error", errOwn, func() { blocking.CallOn(p, func() (int, error) { whereItHappens(errOwn); return 0, nil }) }},
+			{"nil", nil, func() { p.Do(func() { whereItHappens(nil) }) }},
+			{"the runtime's", nil, func() {
+				p.Do(func() {
+					defer func() { whereItHappens(recover()) }() // a panic in a deferred call is as good
+					var none []int
+					none[p.Stats().Queued]++
+				})
+			}},
+			{"in a Goexit", "late", func() {
+				p.Do(func() {
+					defer whereItHappens("late")
+					runtime.Goexit()
+				})
+			}},
+		} {
+			where.task(func() {
+				v := caught(c.call)
+				e, ok := v.(*blocking.PanicError)
+				if !ok {
+					t.Errorf("%s: panic with %T %v", c.name, v, v)
+					return
+				}
+				if c.value != nil && e.Value != c.value {
+					t.Errorf("%s: value %v, want %v", c.name, e.Value, c.value)
+				}
+				if _, isError := e.Value.(error); isError && !errors.Is(e, e.Value.(error)) || !isError && c.value == nil {
+					t.Errorf("%s: not the error %v", c.name, e.Value)
+				}
+				for _, text := range []string{string(e.Stack), e.Error()} {
+					if !strings.Contains(text, "whereItHappens") || !strings.Contains(text, "panic_test.go") {
+						t.Errorf("%s: the stack does not show where it happened:\n%s", c.name, text)
+					}
+				}
+				if n, err := blocking.CallOn(p, func() (int, error) { return 1, nil }); n != 1 || err != nil {
+					t.Errorf("after %s: %d, %v", c.name, n, err)
+				}
+			}).wait(t)
+		}
+	}
+}
+
+// TestPanicInPlace: on a goroutine a panic is as of a plain call.
+func TestPanicInPlace(t *testing.T) {
+	p := pool(t, 1)
+	if v := caught(func() { p.Do(func() { panic("text") }) }); v != "text" {
+		t.Errorf("panic with %v", v)
+	}
+}
+
+// TestPanicReachesOnPanic: a panic that the coroutine does not recover either is reported with both stacks.
+func TestPanicReachesOnPanic(t *testing.T) {
+	p := pool(t, 1)
+	told := make(chan netco.PanicInfo, 1)
+	if err := netco.Start(netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) { told <- i }}); err != nil {
+		t.Fatal(err)
+	}
+	defer force(t)
+	onFirst.task(func() { callsTheFunction(p) }).wait(t)
+	info := await(t, told, "OnPanic")
+	e, ok := info.Value.(*blocking.PanicError)
+	if !ok || e.Value != "text" || !strings.Contains(string(e.Stack), "whereItHappens") {
+		t.Errorf("value %v", info.Value)
+	}
+	if !strings.Contains(string(info.Stack), "callsTheFunction") {
+		t.Errorf("stack does not show the caller:\n%s", info.Stack)
+	}
+}
+
+//go:noinline
+func callsTheFunction(p *blocking.Pool) { p.Do(func() { whereItHappens("text") }) }
+
+// TestGoexit: a Goexit in the function ends its caller, deferred calls and all, and the worker, which is replaced if there is
+// more to do.
+func TestGoexit(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 1)
+	for _, where := range places {
+		deferred, after := false, false
+		where.task(func() {
+			defer func() { deferred = recover() == nil }()
+			p.Do(runtime.Goexit)
+			after = true
+		}).wait(t)
+		if !deferred || after {
+			t.Errorf("%s: deferred calls ran: %v, what follows ran: %v", where.name, deferred, after)
+		}
+	}
+	if s := p.Stats(); s.Workers != 0 || s.Done != 2 {
+		t.Errorf("after two Goexits: %+v", s)
+	}
+
+	// Others wait for the only worker.
+	g := newGate()
+	first := onFirst.task(func() { p.Do(func() { g.pass(); runtime.Goexit() }) })
+	await(t, g.entered, "the worker")
+	var rest []*task
+	for i := range 4 {
+		rest = append(rest, coroutines[i%2].task(func() {
+			if err := p.Do(func() {}); err != nil {
+				t.Error(err)
+			}
+		}))
+		rest[i].untilParked(t)
+	}
+	close(g.opened)
+	first.wait(t)
+	for _, k := range rest {
+		k.wait(t)
+	}
+	if s := p.Stats(); s.Workers != 1 || s.Done != 7 {
+		t.Errorf("after all: %+v", s)
+	}
+}

@@ -1,0 +1,146 @@
+package blocking
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+// DefaultLimit is how many functions a pool runs at once if nothing else was said. A function that blocks in the kernel or in C
+// holds a thread, of which a Go program may have 10,000 unless debug.SetMaxThreads says otherwise; and what they wait for
+// has limits of its own, the usual database servers' of 100 to 150 connections among them. 256 is above
+// those, and far from the other.
+const DefaultLimit = 256
+
+// Pool is a set of ordinary goroutines, its workers, that run functions for coroutines, no more than its limit at once. The zero
+// Pool is ready for use and has DefaultLimit. It has nothing to close: its workers end when they have been idle for a while.
+// A Pool must not be copied.
+type Pool struct {
+	mu      sync.Mutex // held for a few instructions, never across a park
+	limit   int        // 0 is DefaultLimit
+	workers int        // that live, idle ones included
+	idle    []*worker  // the one used last is last; while there are any, queue is empty
+	queue   queue      // calls that wait for a worker
+
+	// See tick.
+	untouched int // of idle, from the front, since the last tick
+	ticking   bool
+	timer     *time.Timer // nil before the first use
+
+	done      uint64
+	abandoned uint64
+}
+
+// New returns a pool that runs up to limit functions at once. A limit below 1 is an error.
+func New(limit int) (*Pool, error) {
+	p := new(Pool)
+	if err := p.SetLimit(limit); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// SetLimit sets how many functions the pool runs at once. A limit below 1 is an error. More than the new limit may
+// already be running: they run to their end.
+func (p *Pool) SetLimit(n int) error {
+	if n < 1 {
+		return fmt.Errorf("blocking: limit %d: must be at least 1", n)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.limit = n
+	p.endIdleLocked(min(len(p.idle), p.workers-n))
+	p.startLocked()
+	return nil
+}
+
+func (p *Pool) limitLocked() int {
+	if p.limit == 0 {
+		return DefaultLimit
+	}
+	return p.limit
+}
+
+// startLocked starts workers for queued calls as far as the limit lets it.
+func (p *Pool) startLocked() {
+	for p.queue.length > 0 && p.workers < p.limitLocked() {
+		p.workers++
+		p.start(p.queue.pop())
+	}
+}
+
+// submit gives c to the worker used last, to a new one, or to the queue.
+func (p *Pool) submit(c *call) {
+	p.mu.Lock()
+	if n := len(p.idle); n > 0 {
+		w := p.idle[n-1]
+		p.idle[n-1] = nil
+		p.idle = p.idle[:n-1]
+		p.untouched = min(p.untouched, n-1)
+		p.mu.Unlock()
+		w.calls <- c
+		return
+	}
+	p.queue.push(c)
+	p.startLocked()
+	p.mu.Unlock()
+}
+
+// next tells a worker what to do after a call: the oldest of the queue, or wait (nil, true), or end (nil, false).
+func (p *Pool) next(w *worker, started bool) (c *call, stay bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if started {
+		p.done++
+	}
+	if p.workers > p.limitLocked() {
+		p.workers--
+		return nil, false
+	}
+	if c := p.queue.pop(); c != nil {
+		return c, true
+	}
+	p.idle = append(p.idle, w)
+	p.tickLocked()
+	return nil, true
+}
+
+// lost counts a worker out that was ended by the function it ran.
+func (p *Pool) lost() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	p.workers--
+	p.startLocked()
+}
+
+// forget takes a call that its caller has left out of the queue, if it is there.
+func (p *Pool) forget(c *call, runs bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue.remove(c)
+	if runs {
+		p.abandoned++
+	}
+}
+
+// Stats is what a pool is doing at some moment, and has done. Functions that were run in place are not in it.
+type Stats struct {
+	Limit     int
+	Workers   int    // goroutines: Idle and Running
+	Idle      int    // of them, those with nothing to do
+	Running   int    // of them, those with a function, whether or not its caller still waits
+	Queued    int    // calls that wait for a worker
+	Done      uint64 // functions that have ended, in whatever way
+	Abandoned uint64 // calls that were left while their function ran
+}
+
+// Stats returns the pool's figures, all of the same moment.
+func (p *Pool) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Stats{
+		Limit: p.limitLocked(), Workers: p.workers, Idle: len(p.idle), Running: p.workers - len(p.idle),
+		Queued: p.queue.length, Done: p.done, Abandoned: p.abandoned,
+	}
+}

@@ -1,0 +1,217 @@
+package blocking_test
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/netco-go/netco/blocking"
+)
+
+func TestLimits(t *testing.T) {
+	for _, n := range []int{0, -1} {
+		if p, err := blocking.New(n); p != nil || err == nil || !strings.HasPrefix(err.Error(), "blocking: limit ") {
+			t.Errorf("New(%d): %v, %v", n, p, err)
+		}
+	}
+	p := pool(t, 3)
+	if err := p.SetLimit(0); err == nil || p.Stats().Limit != 3 {
+		t.Errorf("SetLimit(0): %v, then %+v", err, p.Stats())
+	}
+	if s := new(blocking.Pool).Stats(); s != (blocking.Stats{Limit: blocking.DefaultLimit}) {
+		t.Errorf("the zero Pool: %+v", s)
+	}
+	defer blocking.SetLimit(blocking.DefaultLimit)
+	if err := blocking.SetLimit(7); err != nil || blocking.Default().Stats().Limit != 7 {
+		t.Errorf("SetLimit: %v, then %+v", err, blocking.Default().Stats())
+	}
+}
+
+// TestLimit: of many calls from both Processors as many run at once as the limit says, and never more.
+func TestLimit(t *testing.T) {
+	const most, n = 3, 30
+	start(t, 2)
+	p := pool(t, most)
+	var running, seen atomic.Int32
+	full := make(chan struct{})
+	var tasks []*task
+	for i := range n {
+		tasks = append(tasks, coroutines[i%2].task(func() {
+			err := p.Do(func() {
+				now := running.Add(1)
+				defer running.Add(-1)
+				if now > most {
+					t.Errorf("%d run at once", now)
+				}
+				if seen.Add(1) == most {
+					close(full)
+				}
+				<-full
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}))
+	}
+	for _, k := range tasks {
+		k.wait(t)
+	}
+	if s := p.Stats(); s.Workers > most || s.Done != n {
+		t.Errorf("%+v", s)
+	}
+}
+
+// queue parks n coroutines, alternately on two Processors, in calls that note their turn.
+func queue(t *testing.T, p *blocking.Pool, n int, turns *[]int) (tasks []*task) {
+	for i := range n {
+		k := coroutines[i%2].task(func() {
+			if err := p.Do(func() { *turns = append(*turns, i) }); err != nil {
+				t.Error(err)
+			}
+		})
+		k.untilParked(t)
+		tasks = append(tasks, k)
+	}
+	return tasks
+}
+
+// TestFIFO: who waits for the worker gets it in the order of coming.
+func TestFIFO(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 1)
+	g, k := occupy(t, p)
+	var turns []int // of one worker
+	tasks := queue(t, p, 8, &turns)
+	if s := p.Stats(); s.Queued != 8 || s.Running != 1 || s.Workers != 1 || s.Idle != 0 || !p.Check() {
+		t.Errorf("%+v", s)
+	}
+	close(g.opened)
+	k.wait(t)
+	for _, k := range tasks {
+		k.wait(t)
+	}
+	if !slices.Equal(turns, []int{0, 1, 2, 3, 4, 5, 6, 7}) {
+		t.Errorf("turns %v", turns)
+	}
+}
+
+// TestReuse: a call goes to the worker that was used last; no other is started.
+func TestReuse(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 8)
+	var gates []*gate
+	var tasks []*task
+	for range 3 {
+		g, k := occupy(t, p)
+		gates, tasks = append(gates, g), append(tasks, k)
+	}
+	for i, g := range gates { // one after the other
+		close(g.opened)
+		tasks[i].wait(t)
+	}
+	if s := p.Stats(); s.Workers != 3 || s.Idle != 3 {
+		t.Fatalf("%+v", s)
+	}
+	used := map[string]bool{}
+	for i := range 50 {
+		coroutines[i%2].task(func() { p.Do(func() { used[goroutine()] = true }) }).wait(t)
+	}
+	if s := p.Stats(); len(used) != 1 || s.Workers != 3 || s.Done != 53 {
+		t.Errorf("used %v, %+v", used, s)
+	}
+	// The two others have not been touched since the first tick; the third has.
+	p.Tick()
+	onFirst.task(func() { p.Do(func() { used[goroutine()] = true }) }).wait(t)
+	if s := p.Stats(); s.Workers != 3 {
+		t.Errorf("after one tick: %+v", s)
+	}
+	p.Tick()
+	if s := p.Stats(); s.Workers != 1 || s.Idle != 1 || !p.Ticking() {
+		t.Errorf("after two ticks: %+v", s)
+	}
+	onFirst.task(func() { p.Do(func() { used[goroutine()] = true }) }).wait(t)
+	if len(used) != 1 {
+		t.Errorf("the worker that was in use has ended: %v", used)
+	}
+	p.Tick()
+	p.Tick()
+	if s := p.Stats(); s.Workers != 0 || p.Ticking() {
+		t.Errorf("in the end: %+v, ticking: %v", s, p.Ticking())
+	}
+}
+
+// TestOneAfterTheOther: when a call returns, the pool has done with it: the next finds its worker idle.
+func TestOneAfterTheOther(t *testing.T) {
+	start(t, 1)
+	p := pool(t, 8)
+	onFirst.task(func() {
+		for range 1500 {
+			p.Do(func() {})
+			if s := p.Stats(); s.Running != 0 || s.Workers != 1 {
+				t.Errorf("after a call: %+v", s)
+				return
+			}
+		}
+	}).wait(t)
+}
+
+// TestSetLimit: a higher limit starts who waits, a lower one lets who runs end and then holds.
+func TestSetLimit(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 1)
+	const n = 4
+	var gates []*gate
+	var tasks []*task
+	for i := range n {
+		g := newGate()
+		k := coroutines[i%2].task(func() {
+			if err := p.Do(g.pass); err != nil {
+				t.Error(err)
+			}
+		})
+		k.untilParked(t)
+		gates, tasks = append(gates, g), append(tasks, k)
+	}
+	await(t, gates[0].entered, "the first")
+	if s := p.Stats(); s.Running != 1 || s.Queued != 3 {
+		t.Fatalf("%+v", s)
+	}
+	if err := p.SetLimit(3); err != nil {
+		t.Fatal(err)
+	}
+	await(t, gates[1].entered, "the second")
+	await(t, gates[2].entered, "the third")
+	if s := p.Stats(); s.Running != 3 || s.Queued != 1 {
+		t.Fatalf("%+v", s)
+	}
+	if err := p.SetLimit(1); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		close(gates[i].opened)
+		tasks[i].wait(t)
+		if s := p.Stats(); s.Running != 2-i || s.Queued != 1 || s.Workers != 2-i {
+			t.Errorf("after %d ended: %+v", i+1, s)
+		}
+	}
+	close(gates[2].opened)
+	await(t, gates[3].entered, "the fourth")
+	close(gates[3].opened)
+	tasks[2].wait(t)
+	tasks[3].wait(t)
+
+	// Idle ones beyond a lower limit end at once.
+	p.SetLimit(3)
+	for i := range gates[:3] {
+		gates[i], tasks[i] = occupy(t, p)
+	}
+	for i, g := range gates[:3] {
+		close(g.opened)
+		tasks[i].wait(t)
+	}
+	p.SetLimit(2)
+	if s := p.Stats(); s.Workers != 2 || s.Idle != 2 {
+		t.Errorf("%+v", s)
+	}
+}

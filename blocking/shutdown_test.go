@@ -1,0 +1,177 @@
+package blocking_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// startAlone starts the default Scheduler for a test that ends it itself.
+func startAlone(t testing.TB, n int) {
+	t.Helper()
+	if err := netco.Start(netco.Options{Processors: n}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { force(t) })
+}
+
+// TestForcedShutdown: whoever waits returns ErrShutdown. A function that runs goes on, one in the queue is never started, and
+// neither is one that is called for afterwards.
+func TestForcedShutdown(t *testing.T) {
+	for _, where := range coroutines {
+		t.Run(where.name, func(t *testing.T) {
+			startAlone(t, 2)
+			p, free := pool(t, 1), pool(t, 1)
+			g := newGate()
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			started := false
+			starts := func() { started = true }
+			first := where.task(func() {
+				n, err := blocking.CallOn(p, func() (int, error) { g.pass(); return 1, errOwn })
+				if n != 0 || !errors.Is(err, netco.ErrShutdown) {
+					t.Errorf("of the one that runs: %d, %v", n, err)
+				}
+				if err := free.Do(starts); !errors.Is(err, netco.ErrShutdown) || free.Stats().Workers != 0 {
+					t.Errorf("of a later one: %v, %+v", err, free.Stats())
+				}
+			})
+			await(t, g.entered, "the function")
+			queued := where.task(func() {
+				if err := p.Do(starts); !errors.Is(err, netco.ErrShutdown) {
+					t.Errorf("of the one in the queue: %v", err)
+				}
+			})
+			queued.untilParked(t)
+			queuedToo := where.task(func() {
+				err := p.DoContext(ctx, func(context.Context) { starts() })
+				if !errors.Is(err, netco.ErrShutdown) {
+					t.Errorf("of the one with a context in the queue: %v", err)
+				}
+			})
+			queuedToo.untilParked(t)
+			force(t)
+			first.wait(t)
+			queued.wait(t)
+			queuedToo.wait(t)
+			if s := p.Stats(); s.Queued != 0 || s.Running != 1 || s.Abandoned != 1 {
+				t.Errorf("after the shutdown: %+v", s)
+			}
+			close(g.opened)
+			until(t, "the function's end", func() bool { return p.Stats().Running == 0 })
+			if s := p.Stats(); started || s.Done != 1 {
+				t.Errorf("started: %v, %+v", started, s)
+			}
+		})
+	}
+}
+
+// TestPatientShutdown waits for the functions, and lets coroutines make new calls.
+func TestPatientShutdown(t *testing.T) {
+	startAlone(t, 2)
+	p := pool(t, 1)
+	g := newGate()
+	k := onFirst.task(func() {
+		if err := p.Do(g.pass); err != nil {
+			t.Errorf("Do: %v", err)
+		}
+		if err := p.Do(func() {}); err != nil {
+			t.Errorf("Do while the scheduler drains: %v", err)
+		}
+	})
+	await(t, g.entered, "the function")
+	shut := make(chan error, 1)
+	go func() { shut <- netco.Shutdown(context.Background()) }()
+	until(t, "the shutdown to begin", func() bool {
+		_, err := netco.Go(func() {})
+		return err != nil
+	})
+	close(g.opened)
+	k.wait(t)
+	if err := await(t, shut, "the shutdown"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGoexitOfLeft: a function that was left ends by Goexit, and costs its worker and nothing else.
+func TestGoexitOfLeft(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 1)
+	g := newGate()
+	ctx, cancel := context.WithCancel(context.Background())
+	k := onFirst.task(func() {
+		err := p.DoContext(ctx, func(context.Context) { g.pass(); runtime.Goexit() })
+		if err != context.Canceled {
+			t.Errorf("DoContext: %v", err)
+		}
+	})
+	await(t, g.entered, "the function")
+	cancel()
+	k.wait(t)
+	next := onSecond.task(func() {
+		if err := p.Do(func() {}); err != nil {
+			t.Error(err)
+		}
+	})
+	next.untilParked(t) // behind the one that was left
+	close(g.opened)
+	next.wait(t)
+	if s := p.Stats(); s.Workers != 1 || s.Done != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestHammerShutdown: the scheduler ends by force in the middle of calls of all kinds, from both Processors. Each returns its result or
+// ErrShutdown, and the pool is in order afterwards.
+func TestHammerShutdown(t *testing.T) {
+	rounds := 30
+	if goruntime.RaceEnabled || testing.Short() {
+		rounds = 8
+	}
+	for range rounds {
+		p := pool(t, 3)
+		if err := netco.Start(netco.Options{Processors: 2}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		calls := make(chan struct{}, 1)
+		var tasks []*task
+		for i := range 12 {
+			tasks = append(tasks, coroutines[i%2].task(func() {
+				for n := 0; ; n++ {
+					got, err := 0, error(nil)
+					if i%3 == 0 {
+						got, err = blocking.CallContextOn(ctx, p, func(context.Context) (int, error) { return n, nil })
+					} else {
+						got, err = blocking.CallOn(p, func() (int, error) { return n, nil })
+					}
+					if errors.Is(err, netco.ErrShutdown) && got == 0 {
+						return
+					}
+					if err != nil || got != n {
+						t.Errorf("call %d: %d, %v", n, got, err)
+						return
+					}
+					if n == 20 {
+						select {
+						case calls <- struct{}{}:
+						default:
+						}
+					}
+				}
+			}))
+		}
+		await(t, calls, "calls")
+		force(t)
+		for _, k := range tasks {
+			k.wait(t)
+		}
+		cancel()
+		rest(t, p)
+	}
+}
