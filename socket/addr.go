@@ -4,7 +4,9 @@ import (
 	"net"
 	"strconv"
 	"sync/atomic"
+	"time"
 
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/sysx"
 )
 
@@ -48,7 +50,7 @@ func inetAddr(n network, a *sysx.RawAddr) net.Addr {
 	if !ap.IsValid() {
 		return nil
 	}
-	ip := ap.Addr().Unmap()
+	ip := ap.Addr() // 4-in-6 of a dual-stack socket stays so, as net leaves it
 	name := ""
 	if zone != 0 {
 		name = zoneName(zone)
@@ -75,13 +77,22 @@ func (e *ends) setError(op string, err error) error {
 	return &net.OpError{Op: op, Net: e.network.String(), Addr: e.LocalAddr(), Err: err}
 }
 
-// zones remembers the names of interfaces: asking for one costs a dump of the routing table.
-var zones atomic.Pointer[map[uint32]string]
+// zones remembers the names of interfaces for a while: asking for one costs a dump of the routing table.
+var zones atomic.Pointer[zoneNames]
+
+type zoneNames struct {
+	names map[uint32]string
+	until int64 // CLOCK_MONOTONIC ns
+}
+
+// zonesLast is how long names are believed, as long as package net does.
+const zonesLast = 60 * time.Second
 
 func zoneName(zone uint32) string {
+	now := clock.Now()
 	known := zones.Load()
-	if known != nil {
-		if name, ok := (*known)[zone]; ok {
+	if known != nil && now < known.until {
+		if name, ok := known.names[zone]; ok {
 			return name
 		}
 	}
@@ -89,12 +100,13 @@ func zoneName(zone uint32) string {
 	if ifi, err := net.InterfaceByIndex(int(zone)); err == nil {
 		name = ifi.Name
 	}
-	next := map[uint32]string{zone: name}
-	if known != nil {
-		for z, n := range *known {
-			next[z] = n
+	next := &zoneNames{map[uint32]string{zone: name}, now + int64(zonesLast)}
+	if known != nil && now < known.until {
+		next.until = known.until
+		for z, n := range known.names {
+			next.names[z] = n
 		}
 	}
-	zones.Store(&next)
+	zones.Store(next)
 	return name
 }

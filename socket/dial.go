@@ -4,11 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/netip"
 	"os"
-	"strconv"
-	"sync/atomic"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -17,214 +13,230 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Dial connects to an address, as net.Dial does and with its errors. The network is tcp, tcp4 or tcp6. A name is resolved and its
-// addresses are tried one after the other. Parks.
-func Dial(network, address string) (net.Conn, error) {
-	return DialTimeout(network, address, 0)
-}
-
-// DialTimeout is Dial that gives up after a time, with an error whose Timeout method returns true; 0 is no limit of netco's own.
-func DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
-	n, err := parseNetwork(network)
-	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
-	}
-	var until time.Time
-	if timeout != 0 {
-		until = time.Now().Add(timeout)
-	}
-	targets, err := resolve(network, address, until)
-	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
-	}
+// serial tries addresses one after the other. If none can be reached, the first one's error is the most telling.
+func (d *Dialer) serial(l limits, n network, targets []net.Addr) (net.Conn, error) {
 	var first error
-	for _, to := range targets {
-		c, err := dial(n, to, until)
+	for i, to := range targets {
+		if err := l.ctx.Err(); err != nil {
+			return nil, d.opError(n, to, contextError(err))
+		}
+		part, err := l.forAddress(len(targets) - i)
+		var c net.Conn
 		if err == nil {
-			return c, nil
+			if c, err = d.single(part, n, to); err == nil {
+				return c, nil
+			}
 		}
 		if first == nil {
-			first = &net.OpError{Op: "dial", Net: network, Addr: net.TCPAddrFromAddrPort(to), Err: err}
+			first = d.opError(n, to, err)
 		}
 	}
 	return nil, first
 }
 
-// dial connects to one address.
-func dial(n network, to netip.AddrPort, until time.Time) (*TCPConn, error) {
-	family, sa := sockaddr(to)
-	fd, err := sysx.NewSocket(family, unix.SOCK_STREAM, unix.IPPROTO_TCP)
-	if err != nil {
-		return nil, os.NewSyscallError("socket", err)
+func (d *Dialer) opError(n network, to net.Addr, err error) error {
+	return &net.OpError{Op: "dial", Net: n.String(), Source: d.LocalAddr, Addr: to, Err: err}
+}
+
+// single connects to one address.
+func (d *Dialer) single(l limits, n network, to net.Addr) (net.Conn, error) {
+	switch to := to.(type) {
+	case *net.UDPAddr:
+		from, _ := d.LocalAddr.(*net.UDPAddr)
+		return asConn(d.dialUDP(l, n, from, to))
+	case *net.UnixAddr:
+		from, _ := d.LocalAddr.(*net.UnixAddr)
+		return asConn(d.dialUnix(l, n, from, to))
 	}
-	setDefaults(fd)
-	c := new(TCPConn)
-	c.init(fd, n)
-	if err := c.connect(sa, until); err != nil {
-		c.s.close()
+	from, _ := d.LocalAddr.(*net.TCPAddr)
+	return asConn(d.dialTCP(l, n, from, to.(*net.TCPAddr)))
+}
+
+// asConn avoids a net.Conn that is not nil and holds nil.
+func asConn[T net.Conn](c T, err error) (net.Conn, error) {
+	if err != nil {
 		return nil, err
 	}
-	c.local.LocalAddr(fd)
-	c.remote.RemoteAddr(fd)
 	return c, nil
 }
 
-// connect connects the socket, which nobody else knows yet.
-func (c *TCPConn) connect(to unix.Sockaddr, until time.Time) error {
-	s := &c.s
-	if !until.IsZero() {
-		s.pd.SetDeadline(processor.Write, deadline(until))
+// dialUDP makes a socket with a peer, which takes no time. As net does, it looks at the context only then.
+func (d *Dialer) dialUDP(l limits, n network, from, to *net.UDPAddr) (*UDPConn, error) {
+	var local net.IP
+	if from != nil {
+		local = from.IP
 	}
-	err := sysx.StartConnect(s.fd, to)
-	for err == unix.EINPROGRESS || err == unix.EALREADY || err == unix.EINTR {
-		if v, werr := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonConnect, 0); v != processor.Ready || werr != nil {
-			return waitError(v, werr)
+	v6 := family(n, local, to.IP) == unix.AF_INET6
+	c, err := connectUDP(n, from, to, d.hook(l, n, to.String(), v6))
+	if err == nil && l.ctx.Err() != nil {
+		c.Close()
+		return nil, contextError(l.ctx.Err())
+	}
+	return c, err
+}
+
+// dialUnix connects to a socket of this host, which takes no time either. to may be nil, for unixgram.
+func (d *Dialer) dialUnix(l limits, n network, from, to *net.UnixAddr) (*UnixConn, error) {
+	address := from.String()
+	if to != nil && to.Name != "" {
+		address = to.Name
+	}
+	c, err := dialUnix(n, from, to, d.hook(l, n, address, false))
+	if err == nil && l.ctx.Err() != nil {
+		c.Close()
+		return nil, contextError(l.ctx.Err())
+	}
+	return c, err
+}
+
+// dialTCP connects, again if need be: a kernel that is left to choose the local port may choose one that is taken, or the one that
+// is dialled, and then connects the socket with itself. After that happened three times it is let have its way.
+func (d *Dialer) dialTCP(l limits, n network, from, to *net.TCPAddr) (*TCPConn, error) {
+	c, err := d.attemptTCP(l, n, from, to)
+	chosen := from == nil || from.Port == 0
+	for i := 0; i < 2 && chosen && (err == nil && c.toItself() || errors.Is(err, unix.EADDRNOTAVAIL)); i++ {
+		if err == nil {
+			c.Close()
 		}
-		s.pd.Clear(processor.Write)
-		errno, gerr := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
-		if gerr != nil {
-			return os.NewSyscallError("getsockopt", gerr)
-		}
-		if errno != 0 {
-			return os.NewSyscallError("connect", unix.Errno(errno))
-		}
-		// No error and no peer: the wake was early.
-		var peer sysx.RawAddr
-		if peer.RemoteAddr(s.fd) == 0 {
-			err = nil
-		}
+		c, err = d.attemptTCP(l, n, from, to)
 	}
 	if err != nil {
+		return nil, err
+	}
+	unix.SetsockoptInt(c.s.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	if k := keepAlive(d.KeepAlive, d.KeepAliveConfig); k.Enable {
+		setKeepAlive(c.s.fd, k)
+	}
+	return c, nil
+}
+
+// toItself reports whether both ends are the same, or the other is not known, which is as strange.
+func (c *TCPConn) toItself() bool {
+	local, _ := c.local.AddrPort()
+	remote, _ := c.remote.AddrPort()
+	return !remote.IsValid() || local.Port() == remote.Port() && local.Addr().Unmap() == remote.Addr().Unmap()
+}
+
+// attemptTCP makes a socket and connects it.
+func (d *Dialer) attemptTCP(l limits, n network, from, to *net.TCPAddr) (*TCPConn, error) {
+	var local net.IP
+	if from != nil {
+		local = from.IP
+	}
+	af := family(n, local, to.IP)
+	fd, err := sysx.NewSocket(af, unix.SOCK_STREAM, unix.IPPROTO_TCP)
+	if err != nil {
+		return nil, os.NewSyscallError("socket", err)
+	}
+	c := new(TCPConn)
+	c.init(fd, n)
+	connected := false
+	defer func() { // Control may panic, or unwind the coroutine
+		if !connected {
+			c.s.close()
+		}
+	}()
+	if err := d.connectTCP(l, c, af, from, to); err != nil {
+		return nil, err
+	}
+	connected = true
+	c.local.LocalAddr(fd)
+	return c, nil
+}
+
+// connectTCP binds and connects the socket, which nobody else knows yet.
+func (d *Dialer) connectTCP(l limits, c *TCPConn, af int, from, to *net.TCPAddr) error {
+	fd := c.s.fd
+	if af == unix.AF_INET6 && (from != nil || takesIPv4(to.IP)) {
+		only := boolInt(c.network == tcp6) // or it could be bound and connected to a mapped IPv4 address
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, only); err != nil {
+			return os.NewSyscallError("setsockopt", err)
+		}
+	}
+	if hook := d.hook(l, c.network, to.String(), af == unix.AF_INET6); hook != nil {
+		if err := hook(fd); err != nil {
+			return err
+		}
+	}
+	if from != nil {
+		sa, err := sockaddr(fd, af, from)
+		if err != nil {
+			return err
+		}
+		// Without a bind the kernel chooses no worse, and may use one port for connections to several peers.
+		if from.Port != 0 || !wildcard(from.IP) {
+			if err := unix.Bind(fd, sa); err != nil {
+				return os.NewSyscallError("bind", err)
+			}
+		}
+	}
+	sa, err := sockaddr(fd, af, to)
+	if err != nil {
+		return err
+	}
+	return c.s.connect(l, sa, &c.remote)
+}
+
+// connect connects the socket, which nobody else knows yet, and fills in its peer.
+func (s *socket) connect(l limits, to unix.Sockaddr, peer *sysx.RawAddr) (err error) {
+	switch err := sysx.StartConnect(s.fd, to); err {
+	case unix.EINPROGRESS, unix.EALREADY, unix.EINTR:
+	case nil, unix.EISCONN:
+		peer.RemoteAddr(s.fd)
+		return contextError(l.ctx.Err())
+	default:
 		return os.NewSyscallError("connect", err)
+	}
+	s.pd.SetDeadline(processor.Write, l.untilNs())
+	if l.ctx.Done() != nil {
+		stop := context.AfterFunc(l.ctx, func() { s.pd.SetDeadline(processor.Write, longAgo) })
+		defer func() {
+			if !stop() && err == nil {
+				// It has spoilt the connection, or is about to.
+				err = contextError(l.ctx.Err())
+			}
+		}()
+	}
+	if err := s.awaitConnected(peer); err == os.ErrDeadlineExceeded {
+		if err := l.ctx.Err(); err != nil {
+			return contextError(err)
+		}
+		return errTimeout
+	} else if err != nil {
+		return err
 	}
 	s.pd.SetDeadline(processor.Write, 0)
 	return nil
 }
 
-var errMissingAddress = errors.New("missing address") // net's own has no name
+// longAgo is a deadline that has passed.
+const longAgo = 1
 
-func sockaddr(a netip.AddrPort) (family int, sa unix.Sockaddr) {
-	ip := a.Addr()
-	if ip.Is4() {
-		return unix.AF_INET, &unix.SockaddrInet4{Port: int(a.Port()), Addr: ip.As4()}
-	}
-	sa6 := &unix.SockaddrInet6{Port: int(a.Port()), Addr: ip.As16()}
-	if zone := ip.Zone(); zone != "" {
-		if ifi, err := net.InterfaceByName(zone); err == nil {
-			sa6.ZoneId = uint32(ifi.Index)
-		} else if n, err := strconv.ParseUint(zone, 10, 32); err == nil {
-			sa6.ZoneId = uint32(n)
+// awaitConnected waits until a connect under way has come to something.
+func (s *socket) awaitConnected(peer *sysx.RawAddr) error {
+	for {
+		if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonConnect, 0); v != processor.Ready || err != nil {
+			return waitError(v, err)
+		}
+		s.pd.Clear(processor.Write)
+		errno, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		if err != nil {
+			return os.NewSyscallError("getsockopt", err)
+		}
+		switch errno := unix.Errno(errno); errno {
+		case unix.EISCONN:
+			peer.RemoteAddr(s.fd)
+			return nil
+		case unix.EINPROGRESS, unix.EALREADY, unix.EINTR:
+		case 0:
+			// No error and no peer: the wake was early.
+			if peer.RemoteAddr(s.fd) == 0 {
+				return nil
+			}
+		default:
+			return os.NewSyscallError("connect", errno)
 		}
 	}
-	return unix.AF_INET6, sa6
-}
-
-// resolve turns an address into those to try, in order. An address is taken as it is; a name is looked up.
-func resolve(network, address string, until time.Time) ([]netip.AddrPort, error) {
-	if ap, err := netip.ParseAddrPort(address); err == nil && fits(network, ap.Addr()) {
-		if ap.Addr().IsUnspecified() {
-			ap = netip.AddrPortFrom(loopback(ap.Addr()), ap.Port()) // as net does
-		}
-		return []netip.AddrPort{netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())}, nil
-	}
-	if address == "" {
-		return nil, errMissingAddress
-	}
-	return offload(address, func() ([]netip.AddrPort, error) { return lookup(network, address, until) })
-}
-
-func loopback(a netip.Addr) netip.Addr {
-	if a.Unmap().Is4() {
-		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	}
-	return netip.IPv6Loopback()
-}
-
-func fits(network string, a netip.Addr) bool {
-	switch network {
-	case "tcp4":
-		return a.Unmap().Is4()
-	case "tcp6":
-		return !a.Unmap().Is4()
-	}
-	return true
-}
-
-// lookup resolves with Go's resolver. It blocks.
-func lookup(network, address string, until time.Time) ([]netip.AddrPort, error) {
-	ctx := context.Background()
-	if !until.IsZero() {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, until)
-		defer cancel()
-	}
-	host, service, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, err
-	}
-	port, err := net.DefaultResolver.LookupPort(ctx, network, service)
-	if err != nil {
-		return nil, err
-	}
-	if host == "" {
-		host = "localhost"
-		if network != "tcp6" {
-			host = "127.0.0.1"
-		}
-	}
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip"+network[len("tcp"):], host)
-	if err != nil {
-		return nil, err
-	}
-	found := make([]netip.AddrPort, 0, len(ips))
-	for _, ip := range ips {
-		if fits(network, ip) {
-			found = append(found, netip.AddrPortFrom(ip.Unmap(), uint16(port)))
-		}
-	}
-	if len(found) == 0 {
-		return nil, &net.AddrError{Err: "no suitable address found", Addr: host}
-	}
-	return found, nil
-}
-
-// offloaded is what a call on an ordinary goroutine came to.
-type offloaded[T any] struct {
-	value  T
-	err    error
-	done   atomic.Bool                      // value and err are written
-	waiter atomic.Pointer[coroutine.Waiter] // who waits for it; whoever takes it out wakes it
-}
-
-// offload runs fn, which may block for long unless address is literal: on a coroutine it runs on an ordinary goroutine while the
-// coroutine is parked. When the scheduler ends by force it returns ErrShutdown and leaves fn to itself.
-func offload[T any](address string, fn func() (T, error)) (T, error) {
-	if _, err := netip.ParseAddrPort(address); err == nil || coroutine.Current() == nil {
-		return fn()
-	}
-	o := new(offloaded[T])
-	go func() {
-		o.value, o.err = fn()
-		o.done.Store(true)
-		if w := o.waiter.Swap(nil); w != nil {
-			w.Wake()
-		}
-	}()
-	w := coroutine.AcquireWaiter()
-	defer w.Release()
-	for !o.done.Load() {
-		w.Prepare()
-		o.waiter.Store(w)
-		if o.done.Load() && o.waiter.Swap(nil) != nil {
-			break // the goroutine came before the waiter was there
-		}
-		if w.Park(coroutine.ReasonConnect) == coroutine.WakeShutdown {
-			o.waiter.Swap(nil)
-			var none T
-			return none, coroutine.ErrShutdown
-		}
-	}
-	return o.value, o.err
 }
 
 func sysError(call string, err error) error { return os.NewSyscallError(call, err) }

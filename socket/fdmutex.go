@@ -72,6 +72,22 @@ func (m *fdMutex) lock(s side) bool {
 	}
 }
 
+// tryLock is lock that does not wait: false means that another has it or that the fd is closed.
+func (m *fdMutex) tryLock(s side) bool {
+	for {
+		old := m.state.Load()
+		if old&(mutexClosed|s.lockBit()) != 0 {
+			return false
+		}
+		if old&mutexUsers == mutexUsers {
+			panic(tooMany)
+		}
+		if m.state.CompareAndSwap(old, (old|s.lockBit())+mutexUser) {
+			return true
+		}
+	}
+}
+
 // wait queues the caller and parks, unless the lock has become free or the fd closed meanwhile.
 func (m *fdMutex) wait(s side) {
 	w := coroutine.AcquireWaiter()

@@ -225,7 +225,7 @@ func TestDialFaults(t *testing.T) {
 	} {
 		for _, p := range places {
 			p.task(func() {
-				defer (&script{first: map[sysx.Op][]syscall.Errno{c.op: {c.errno}}}).install(t)()
+				defer (&script{first: map[sysx.Op][]syscall.Errno{c.op: repeat(3, c.errno)}}).install(t)() // EADDRNOTAVAIL is tried three times
 				before := socket.Open()
 				conn, err := dialTCP("tcp", l.Addr().String())
 				if want := "dial tcp " + l.Addr().String() + ": " + c.call + ": " + c.errno.Error(); conn != nil || err == nil || err.Error() != want {

@@ -3,6 +3,7 @@ package socket
 import (
 	"context"
 	"net"
+	"net/netip"
 	"os"
 	"syscall"
 	"time"
@@ -16,18 +17,25 @@ type ListenConfig struct {
 	// Control, if it is not nil, is called with the fd before it is bound. It may set options; it must not keep the fd.
 	Control func(network, address string, c syscall.RawConn) error
 
-	// KeepAlive is the idle time and the interval of keep-alive probes for accepted connections: 0 is 15 s, negative is
-	// none. KeepAliveConfig goes before it if it is enabled.
+	// KeepAlive is the idle time before the first keep-alive probe of an accepted connection: 0 is 15 s, negative is no probes.
+	// KeepAliveConfig goes before it if it is enabled.
 	KeepAlive       time.Duration
 	KeepAliveConfig net.KeepAliveConfig
 }
 
-// keepAlive is what connections are to have.
+// MultipathTCP reports whether Multipath TCP is used: false.
+func (lc *ListenConfig) MultipathTCP() bool { return false }
+
+// SetMultipathTCP is there for those who set it on a net.ListenConfig, and has no effect: connections are plain TCP, which every
+// peer of a multipath listener can fall back to. Those of a multipath listener would not inherit its options on every kernel.
+func (lc *ListenConfig) SetMultipathTCP(use bool) {}
+
+// keepAlive is what connections are to have; if it is not enabled they are left as they are.
 func keepAlive(d time.Duration, config net.KeepAliveConfig) net.KeepAliveConfig {
 	if config.Enable {
 		return config
 	}
-	return net.KeepAliveConfig{Enable: d >= 0, Idle: d, Interval: d}
+	return net.KeepAliveConfig{Enable: d >= 0, Idle: d}
 }
 
 // Listen announces on a local address, as net.Listen does and with its errors. The network is tcp, tcp4, tcp6, unix or
@@ -40,23 +48,50 @@ func Listen(network, address string) (net.Listener, error) {
 // Listen is the function Listen with these settings. ctx ends a look-up; it does not end the listener.
 func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	n, err := parseNetwork(network)
-	if err == nil && !n.isTCP() && n != unixNet && n != unixpacket {
+	if err == nil && n.isUnix() && n != unixgram {
+		// It makes a file.
+		return openElsewhere(func() (net.Listener, error) { return lc.borrowListener(ctx, n, address) })
+	}
+	var at net.Addr
+	if err == nil {
+		at, err = localAddr(ctx, n, address)
+	}
+	if err == nil && !n.isTCP() {
 		err = &net.AddrError{Err: "unexpected address type", Addr: address}
 	}
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: network, Err: err}
+		return nil, &net.OpError{Op: "listen", Net: network, Addr: at, Err: err}
 	}
-	return offload(address, func() (net.Listener, error) { return lc.borrowListener(ctx, n, address) })
+	return lc.borrowListener(ctx, n, at.String())
 }
 
-// borrowListener lets package net make the listening socket, so that addresses, dual stack, backlog and errors are net's, and
-// takes its fd over. That happens once in a daemon's life. It may block for a look-up.
+// localAddr resolves an address to listen on. Of several it is the first of IPv4, as with net.
+func localAddr(ctx context.Context, n network, address string) (net.Addr, error) {
+	if n.isUnix() {
+		return net.ResolveUnixAddr(n.String(), address)
+	}
+	addrs, err := DefaultResolver.internetAddrs(only(ctx), context.Background(), n.String(), address)
+	if err != nil {
+		return nil, err
+	}
+	return firstAddr(addrs, true), nil
+}
+
+// borrowListener lets package net make the listening socket, so that dual stack, backlog and errors are net's, and takes its fd
+// over. That happens once in a daemon's life. There is no name in the address.
 func (lc *ListenConfig) borrowListener(ctx context.Context, n network, address string) (net.Listener, error) {
 	theirs := net.ListenConfig{Control: lc.Control}
-	theirs.SetMultipathTCP(false) // connections of a multipath listener do not inherit its options on every kernel
+	theirs.SetMultipathTCP(false) // which is not the default
 	nl, err := theirs.Listen(ctx, n.String(), address)
 	if err != nil {
 		return nil, err
+	}
+	if u, ok := nl.(*net.UnixListener); ok {
+		l, err := takeUnixListener(u)
+		if err != nil {
+			return nil, err
+		}
+		return l, nil
 	}
 	defer nl.Close()
 	fd, err := borrow(nl.(syscall.Conn))
@@ -65,7 +100,9 @@ func (lc *ListenConfig) borrowListener(ctx context.Context, n network, address s
 	}
 	// Connections inherit options, which saves calls for each.
 	unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	setKeepAlive(fd, keepAlive(lc.KeepAlive, lc.KeepAliveConfig))
+	if k := keepAlive(lc.KeepAlive, lc.KeepAliveConfig); k.Enable {
+		setKeepAlive(fd, k)
+	}
 	l := new(TCPListener)
 	l.init(fd, n)
 	l.at.local.LocalAddr(fd)
@@ -124,19 +161,40 @@ func reusePort(_, _ string, c syscall.RawConn) error {
 	return err
 }
 
-// ListenTCP is Listen for an address of package net; nil is any address and a free port.
+// ListenTCP is Listen for an address of package net; nil is any address and a free port. It does not park.
 func ListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
-	if n, err := parseNetwork(network); err != nil || !n.isTCP() {
+	n, err := parseNetwork(network)
+	if err != nil || !n.isTCP() {
 		return nil, &net.OpError{Op: "listen", Net: network, Addr: opAddr(laddr), Err: net.UnknownNetworkError(network)}
 	}
-	if laddr == nil {
+	switch {
+	case laddr == nil:
 		laddr = new(net.TCPAddr)
+	case n == tcp6 && laddr.IP.Equal(net.IPv4zero):
+		laddr = &net.TCPAddr{Port: laddr.Port} // net takes it for any address
 	}
-	l, err := Listen(network, laddr.String())
+	if !speakable(n, laddr) {
+		// Net's own function says what is wrong with it.
+		theirs, err := net.ListenTCP(network, laddr)
+		if err != nil {
+			return nil, err
+		}
+		theirs.Close()
+	}
+	l, err := new(ListenConfig).borrowListener(context.Background(), n, laddr.String())
 	if err != nil {
 		return nil, err
 	}
 	return l.(*TCPListener), nil
+}
+
+// speakable reports whether an address means the same when it is written as host:port and read for a network.
+func speakable(n network, a *net.TCPAddr) bool {
+	_, err := netip.ParseAddrPort(a.String())
+	if len(a.IP) == 0 {
+		return a.Port >= 0 && a.Port <= 0xffff
+	}
+	return err == nil && (n == tcp || (a.IP.To4() != nil) == (n == tcp4))
 }
 
 // opAddr is a for an OpError: no interface that holds a nil pointer.

@@ -52,7 +52,7 @@ func (l *listener) acceptLocked(from *sysx.RawAddr) (fd int, err error) {
 			return -1, verdictError(v)
 		}
 		s.pd.Clear(processor.Read)
-		fd, errno := sysx.TryAccept(s.fd, from)
+		fd, errno := s.tryAccept(from)
 		var until int64
 		switch errno {
 		case 0:

@@ -36,6 +36,8 @@ func (n network) kind() kind {
 		return tcpStream
 	case n == unixNet:
 		return unixStream
+	case n == unixpacket:
+		return seqpackets
 	}
 	return packets
 }

@@ -354,7 +354,7 @@ func (c *ServerConn) awaitLocked() (idle bool, err error) {
 		case v != processor.Ready:
 			return false, verdictError(v)
 		}
-		if s.pd.Edge(processor.Read) {
+		if s.unread != nil || s.pd.Edge(processor.Read) {
 			return false, nil
 		}
 		// A Handle that reads just what it needs leaves it open whether there is more. To call it in vain would make it

@@ -1,10 +1,12 @@
 package socket
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,9 +33,15 @@ type socket struct {
 	fd   int  // constant; valid while mu counts a user
 	kind kind // constant
 
+	// shared says that there are or may be more fds of this open file description, here or in another process. Set before
+	// they are made; never cleared.
+	shared atomic.Bool
+
 	// drained says that the last read emptied the socket, so that only an edge makes another worth while.
 	// Under mu's read lock.
 	drained bool
+	// unread was taken by a copy whose sink did not take it, see moveback.go. Under mu's read lock.
+	unread []byte
 	// Operations in a row that did not park; under mu's read and write lock.
 	readBurst, writeBurst uint8
 	readParks             counter.Counter // written under the read lock
@@ -47,7 +55,11 @@ const (
 	tcpStream  kind = iota // a read that got less than it asked for has emptied it
 	unixStream             // the same does not hold: a read stops in front of data that came with fds or credentials
 	packets                // a read takes one packet, which may be empty
+	seqpackets             // the same, but an empty one is the end
 )
+
+// isPackets reports whether reads and writes move one packet each, which is never split.
+func (k kind) isPackets() bool { return k >= packets }
 
 // An operation that succeeds without a park counts one, and one more for each burstBytes moved; at burst the coroutine yields.
 const (
@@ -68,6 +80,9 @@ func (s *socket) init(fd int, k kind) {
 
 // destroy closes the fd. The last user calls it.
 func (s *socket) destroy() {
+	if s.shared.Load() {
+		s.pd.Withdraw(s.fd) // closing one of several fds does not take it out of epoll
+	}
 	s.pd.Unbind()
 	sysx.CloseFD(s.fd)
 	openSockets.Add(-1)
@@ -110,25 +125,43 @@ func (s *socket) read(p []byte) (int, error) {
 	if !s.mu.lock(reading) {
 		return 0, net.ErrClosed
 	}
-	n, err := s.readLocked(p)
+	n, err := s.readLocked(p, true)
 	if s.mu.unlock(reading) {
 		s.destroy()
 	}
 	return n, err
 }
 
-func (s *socket) readLocked(p []byte) (int, error) {
-	if len(p) == 0 && s.kind != packets {
-		return 0, nil
+// tryRead is read that returns errWouldPark where read would wait. It asks the kernel no more than read does.
+func (s *socket) tryRead(p []byte) (int, error) {
+	if !s.mu.lock(reading) {
+		return 0, net.ErrClosed
+	}
+	n, err := s.readLocked(p, false)
+	if s.mu.unlock(reading) {
+		s.destroy()
+	}
+	return n, err
+}
+
+// errWouldPark never leaves this package.
+var errWouldPark = errors.New("netco/socket: it would have to wait")
+
+func (s *socket) readLocked(p []byte, wait bool) (int, error) {
+	if len(p) == 0 {
+		return 0, nil // net takes no packet for that either
 	}
 	if v := s.pd.Check(processor.Read); v != processor.Ready {
 		return 0, verdictError(v)
 	}
+	if s.unread != nil {
+		return s.takeUnread(p), nil
+	}
 	for {
 		if !s.drained || s.pd.Edge(processor.Read) {
 			s.pd.Clear(processor.Read)
-			n, emptied, errno := sysx.TryRecv(s.fd, p)
-			s.drained = emptied && n > 0 && s.kind == tcpStream || errno == unix.EAGAIN
+			n, emptied, errno := s.tryRecv(p)
+			s.drained = emptied && n > 0 || errno == unix.EAGAIN
 			switch {
 			case n > 0 || errno == 0 && s.kind == packets:
 				s.pace(&s.readBurst, n)
@@ -139,18 +172,42 @@ func (s *socket) readLocked(p []byte) (int, error) {
 				return 0, os.NewSyscallError("read", errno)
 			}
 		}
+		if !wait {
+			return 0, errWouldPark
+		}
 		s.readBurst = 0
 		s.readParks.Inc()
-		if v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0); v != processor.Ready || err != nil {
+		v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0)
+		if err != nil {
+			s.drained = false // it is in no epoll, so no edge will tell
+		}
+		if v != processor.Ready || err != nil {
 			return 0, waitError(v, err)
 		}
 		s.drained = false
 	}
 }
 
+// tryRecv makes one attempt. emptied tells that there is no more for the moment, as far as the kind of socket lets one say so.
+func (s *socket) tryRecv(p []byte) (n int, emptied bool, errno syscall.Errno) {
+	if s.kind.isPackets() {
+		n, errno = sysx.TryRecvPacket(s.fd, p)
+		return n, false, errno
+	}
+	n, emptied, errno = sysx.TryRecv(s.fd, p)
+	return n, emptied && s.kind == tcpStream, errno
+}
+
+func (s *socket) trySend(p []byte) (int, syscall.Errno) {
+	if s.kind.isPackets() {
+		return sysx.TrySendPacket(s.fd, p)
+	}
+	return sysx.TrySend(s.fd, p)
+}
+
 // pace lets others run, and their I/O be looked for, after a burst of operations that did not park.
 func (s *socket) pace(count *uint8, bytes int) {
-	if *count += uint8(1 + bytes/burstBytes); *count >= burst { // at most 31 + 1 + MaxIO/burstBytes
+	if *count += uint8(1 + min(bytes, sysx.MaxIO)/burstBytes); *count >= burst {
 		*count = 0
 		if coroutine.YieldTurn() {
 			s.pd.Orphan() // the next operation is told
@@ -166,10 +223,14 @@ func (s *socket) waitReadable() error {
 		s.drained = true // registering it makes an edge of whatever is there
 	}
 	err := verdictError(s.pd.Check(processor.Read))
-	for err == nil && s.drained && !s.pd.Edge(processor.Read) {
+	for err == nil && s.drained && s.unread == nil && !s.pd.Edge(processor.Read) {
 		s.readBurst = 0
 		s.readParks.Inc()
-		if v, werr := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0); v != processor.Ready || werr != nil {
+		v, werr := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0)
+		if werr != nil {
+			s.drained = false // it is in no epoll, so no edge will tell
+		}
+		if v != processor.Ready || werr != nil {
 			err = waitError(v, werr)
 		}
 	}
@@ -196,7 +257,7 @@ func (s *socket) writeLocked(p []byte) (int, error) {
 	}
 	done := 0
 	for {
-		n, errno := sysx.TrySend(s.fd, p[done:])
+		n, errno := s.trySend(p[done:])
 		done += n
 		switch {
 		case errno == 0:

@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"io"
 	"net"
 	"os"
 	"time"
@@ -11,7 +12,11 @@ import (
 // TCPConn is a TCP connection, a net.Conn.
 type TCPConn struct{ conn }
 
-var _ net.Conn = (*TCPConn)(nil)
+var (
+	_ net.Conn      = (*TCPConn)(nil)
+	_ io.ReaderFrom = (*TCPConn)(nil)
+	_ io.WriterTo   = (*TCPConn)(nil)
+)
 
 // newTCPConn makes a TCPConn of a connected fd, which it owns from then on.
 func newTCPConn(fd int, n network) *TCPConn {
@@ -21,6 +26,26 @@ func newTCPConn(fd int, n network) *TCPConn {
 	return c
 }
 
+// ReadFrom copies from r to the connection until r ends, which is no error, and returns how many bytes the connection took. io.Copy
+// and io.CopyN use it. Errors are *net.OpError with Op "readfrom". Parks. From streams it does not allocate.
+//
+// From a stream connection of this package, or an *io.LimitedReader of one, it splices bulk data, without copying it, and takes what is
+// little through a buffer of the Processor; while it waits for r it holds neither. What it has taken from r and the
+// connection does not take, because of an error or a deadline, the next read of r returns: nothing is lost, and a copy that
+// a deadline ended may be started again. (Where r is read by others at the same time, or closed, that is gone.)
+//
+// From a regular *os.File, or an *io.LimitedReader of one, it uses sendfile, from the file's position on, which moves by what
+// was sent, and 128 KiB at a time. That blocks the thread while the disk is read: of files that are probably not in memory,
+// send on an ordinary goroutine.
+//
+// From anything else it copies through a buffer of the Processor, or lets r do it if that is an io.WriterTo.
+func (c *TCPConn) ReadFrom(r io.Reader) (int64, error) { return c.readFrom(r) }
+
+// WriteTo copies from the connection to w until the end of the stream, which is no error, and returns how many bytes w took. io.Copy uses
+// it. Errors are *net.OpError with Op "writeto". To a stream connection of this package it is as ReadFrom; to anything else it
+// copies through a buffer of the Processor, which it has only while there is something in it. Parks.
+func (c *TCPConn) WriteTo(w io.Writer) (int64, error) { return c.writeTo(w) }
+
 // CloseWrite ends the sending side; the peer reads io.EOF after what was sent.
 func (c *TCPConn) CloseWrite() error { return c.closeWrite() }
 
@@ -29,29 +54,29 @@ func (c *TCPConn) CloseRead() error { return c.closeRead() }
 
 // SetNoDelay turns Nagle's algorithm off (the default) or on.
 func (c *TCPConn) SetNoDelay(noDelay bool) error {
-	return c.setError("set", c.s.setInt(unix.IPPROTO_TCP, unix.TCP_NODELAY, boolInt(noDelay)))
+	return c.opError("set", c.s.setInt(unix.IPPROTO_TCP, unix.TCP_NODELAY, boolInt(noDelay)))
 }
 
 // SetKeepAlive turns keep-alive probes on (the default, every 15 s) or off.
 func (c *TCPConn) SetKeepAlive(keepAlive bool) error {
-	return c.setError("set", c.s.setInt(unix.SOL_SOCKET, unix.SO_KEEPALIVE, boolInt(keepAlive)))
+	return c.opError("set", c.s.setInt(unix.SOL_SOCKET, unix.SO_KEEPALIVE, boolInt(keepAlive)))
 }
 
 // SetKeepAlivePeriod sets how long the connection is idle before the first probe, rounded up to seconds. 0 is 15 s, a negative
 // one leaves it as it is.
 func (c *TCPConn) SetKeepAlivePeriod(d time.Duration) error {
-	return c.setError("set", c.s.control(func(fd int) error { return setSeconds(fd, unix.TCP_KEEPIDLE, d) }))
+	return c.opError("set", c.s.control(func(fd int) error { return setSeconds(fd, unix.TCP_KEEPIDLE, d) }))
 }
 
 // SetKeepAliveConfig sets all of keep-alive, with the defaults of net.KeepAliveConfig.
 func (c *TCPConn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
-	return c.setError("set", c.s.control(func(fd int) error { return setKeepAlive(fd, config) }))
+	return c.opError("set", c.s.control(func(fd int) error { return setKeepAlive(fd, config) }))
 }
 
 // SetLinger sets what Close does with data not sent yet: sec < 0, the default, sends it in the background; 0 drops it and
 // resets the connection; otherwise the kernel goes on for sec seconds at most.
 func (c *TCPConn) SetLinger(sec int) error {
-	return c.setError("set", c.s.control(func(fd int) error {
+	return c.opError("set", c.s.control(func(fd int) error {
 		l := unix.Linger{Onoff: int32(boolInt(sec >= 0)), Linger: int32(max(sec, 0))}
 		return sysError("setsockopt", unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &l))
 	}))

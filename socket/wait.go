@@ -32,7 +32,7 @@ func (s *socket) readWithLocked(call string, try func(fd int) (n int, errno sysc
 		return verdictError(v)
 	}
 	for {
-		if !s.drained || s.pd.Edge(processor.Read) {
+		if !s.drained || s.unread != nil || s.pd.Edge(processor.Read) {
 			s.pd.Clear(processor.Read)
 			n, errno := try(s.fd)
 			s.drained = errno == unix.EAGAIN
@@ -54,7 +54,11 @@ func (s *socket) readWithLocked(call string, try func(fd int) (n int, errno sysc
 func (s *socket) awaitReadableLocked() error {
 	s.readBurst = 0
 	s.readParks.Inc()
-	if v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0); v != processor.Ready || err != nil {
+	v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0)
+	if err != nil {
+		s.drained = false // it is in no epoll, so no edge will tell
+	}
+	if v != processor.Ready || err != nil {
 		return waitError(v, err)
 	}
 	s.drained = false

@@ -2,8 +2,11 @@
 // the machine it runs on.
 //
 //	netco-bench echo      TCP echo: req/s, latency, server CPU per request
+//	netco-bench proxy     TCP proxy: CPU per GiB forwarded
 //	netco-bench switch    the primitives: start, switch, timers, locks, wake-ups
 //	netco-bench hold      memory of what waits
+//	netco-bench conns     memory of connections that are idle
+//	netco-bench fair      how long connections wait behind one that is always ready
 //	netco-bench idle      context switches and CPU time of a server with nothing to do
 //
 // Servers run as child processes; the load comes from this one, by raw epoll.
@@ -45,11 +48,15 @@ type command struct {
 func commands() []command {
 	return []command{
 		{name: "echo", about: "TCP echo servers on netco and on net under the same load", run: runEcho},
+		{name: "proxy", about: "TCP proxies on netco and on net: CPU per GiB forwarded", run: runProxy},
 		{name: "switch", about: "micro-benchmarks: start, switch, timers, locks, wake-ups", run: runSwitch},
 		{name: "hold", about: "resident memory of coroutines and goroutines that wait", run: runHold},
+		{name: "conns", about: "resident memory of an echo server's idle connections", run: runConns},
+		{name: "fair", about: "delay behind a connection that is always ready", run: runFair},
 		{name: "idle", about: "what echo servers do while their connections are idle", run: runIdle},
 		{name: "version", about: "print the version", run: runVersion},
 		{name: "serve", hidden: true, run: runServe},
+		{name: "serve-proxy", hidden: true, run: runServeProxy},
 	}
 }
 

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) {
 	for name, s := range faultyServers {
 		echoServers[name] = s
 	}
-	if len(os.Args) > 1 && (os.Args[1] == "serve" || os.Args[1] == "echo" || os.Args[1] == "hold") {
+	if len(os.Args) > 1 && (os.Args[1] == "serve" || os.Args[1] == "serve-proxy" || os.Args[1] == "echo" || os.Args[1] == "hold") {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())

@@ -17,6 +17,15 @@ const (
 	EpollWait
 	EpollCtl
 	Socket
+	EpollCreate
+	PollFDs
+	FileRead
+	FileWrite
+	Sendv
+	SpliceIn  // from a socket into a pipe
+	SpliceOut // from a pipe into a socket
+	Sendfile
+	Pipe
 )
 
 // Injector decides what happens to a call before it is made: an errno other than 0 is returned in its place; otherwise

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestConns holds a few connections on each server and wants a line for each; what makes no sense is refused.
+func TestConns(t *testing.T) {
+	var out bytes.Buffer
+	args := []string{"conns", "-conns", "200", "-rounds", "1", "-load", "50ms", "-settle", "0s"}
+	if code := run(context.Background(), args, &out, os.Stderr); code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+	for _, server := range []string{"net ", "netco ", "netco-idle "} {
+		if !strings.Contains(out.String(), server) {
+			t.Errorf("nothing about %q in %q", server, out.String())
+		}
+	}
+	for _, bad := range [][]string{{"-conns", "0"}, {"-servers", "apache"}, {"-settle", "-1s"}} {
+		if code := run(context.Background(), append([]string{"conns"}, bad...), &out, &out); code != exitUsage {
+			t.Errorf("%v: exit code %d, want %d", bad, code, exitUsage)
+		}
+	}
+}
+
+// TestFair: pings are read in both ways of serving, and beside a firehose that flows.
+func TestFair(t *testing.T) {
+	var out bytes.Buffer
+	file := filepath.Join(t.TempDir(), "fair.json")
+	if code := run(context.Background(), []string{"fair", "-rounds", "1", "-duration", "50ms", "-json", file}, &out, os.Stderr); code != exitOK {
+		t.Fatalf("exit code %d", code)
+	}
+	if n := strings.Count(out.String(), "true"); n != 2 {
+		t.Errorf("%q", out.String())
+	}
+	text, err := os.ReadFile(file)
+	if err != nil || strings.Contains(string(text), `"pings": 0,`) || strings.Count(string(text), `"firehose_mb_per_s": 0,`) != 2 {
+		t.Errorf("%s, %v", text, err)
+	}
+	if code := run(context.Background(), []string{"fair", "-every", "0s"}, &out, &out); code != exitUsage {
+		t.Errorf("-every 0: exit code %d, want %d", code, exitUsage)
+	}
+}

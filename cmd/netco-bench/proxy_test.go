@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestProxyEndToEnd measures all proxies with every byte compared, and reads the table and the report.
+func TestProxyEndToEnd(t *testing.T) {
+	warmedUp(t)
+	noChildren(t)
+	sameFiles(t)
+	file := filepath.Join(t.TempDir(), "out.json")
+	args := "proxy -conns 4 -size 1000,100000x3 -duration 150ms -warmup 50ms -rounds 2 -verify -json " + file
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
+		t.Fatalf("exit code %d\n%s", code, &stderr)
+	}
+	for _, want := range []string{"1000 B, 1 in flight", "100000 B, 3 in flight", "CPU ms/GiB", "CPU, netco / net-copy: ", "CPU, netco / net-splice: "} {
+		if !strings.Contains(stdout.String(), want) {
+			t.Errorf("no %q in\n%s", want, &stdout)
+		}
+	}
+	if !strings.Contains(stderr.String(), "round 12/12: 4 conns, 100000x3 bytes, net-copy: ") {
+		t.Errorf("progress:\n%s", &stderr)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Environment environment
+		Rounds      []proxyRound
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.Environment.Kernel == "" || len(doc.Rounds) != 12 {
+		t.Fatalf("report:\n%s", text)
+	}
+	for _, r := range doc.Rounds {
+		if r.CPU <= 0 || r.GiBps <= 0 || r.Requests == 0 || r.Server == "" || r.Traffic.Size == 0 || r.RSS < 1<<20 {
+			t.Errorf("round: %+v", r)
+		}
+	}
+}
+
+func TestProxyFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"-servers nonsense":     `unknown proxy "nonsense"`,
+		"-servers netco,netco":  "netco twice",
+		"-size 0":               `"0" is no size`,
+		"-size 10x":             `"10x" is no size`,
+		"-size 1024,-1":         `"-1" is no size`,
+		"-size 1048576x1000":    "is no size",
+		"-size 99999999":        "is no size",
+		"-conns 0":              "-conns",
+		"-rounds 0":             "-rounds",
+		"-addr 192.0.2.1":       "not a loopback address",
+		"-pin -procs 2":         "-pin",
+		"-server-cpus 1000":     "CPU 1000",
+		"-spin maybe":           "-spin",
+		"unexpected":            "unexpected argument",
+		"-duration 1ns -size 1": "-duration",
+	} {
+		if _, err := parseProxy(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", args, err, want)
+		}
+	}
+	c, err := parseProxy(strings.Fields("-size 64,2048x16 -servers netco"), io.Discard)
+	if err != nil || len(c.Traffic) != 2 || c.Traffic[1] != (proxyTraffic{2048, 16}) || c.Traffic[1].String() != "2048x16" || len(c.Servers) != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestProxyServerFails: a proxy that does not start is told of, and leaves no process.
+func TestProxyServerFails(t *testing.T) {
+	noChildren(t)
+	cfg, err := parseProxy(strings.Fields("-duration 1s -conns 1"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Servers = []string{"unborn"}
+	if _, err := measureProxy(t.Context(), cfg, io.Discard, newProgress(io.Discard)); err == nil || !strings.Contains(err.Error(), "unknown proxy") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,183 @@
+package sysx
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// Batch is what the kernel is shown of several datagrams: headers, vectors, addresses, and control messages of its own. It has
+// one user at a time, grows to what is asked of it, and is used again, so that it costs an allocation only while it grows.
+//
+//	Reset, Set for each, Recv or Send, Result for each, Forget
+type Batch struct {
+	headers []mmsghdr
+	vectors []unix.Iovec
+	addrs   []RawAddr
+	control []byte
+	bytes   int // of payload
+	held    int // so many of the first may point at what Forget is to drop
+}
+
+// mmsghdr is struct mmsghdr. Go pads it as C does: to the alignment of the pointers in it.
+type mmsghdr struct {
+	unix.Msghdr
+	moved uint32
+}
+
+// Reset makes room for n datagrams and some bytes of control messages, of which it returns the memory.
+func (b *Batch) Reset(n, control int) []byte {
+	if n > cap(b.headers) {
+		b.held = 0
+		b.headers = make([]mmsghdr, n)
+		b.vectors = make([]unix.Iovec, n)
+		b.addrs = make([]RawAddr, n)
+	}
+	if control > cap(b.control) {
+		b.control = make([]byte, control)
+	}
+	b.headers, b.bytes = b.headers[:n], 0
+	b.held = max(b.held, n)
+	return b.control[:control]
+}
+
+// Set describes datagram i by its payload and control messages. It has an address, which is to be set or comes out of Recv, unless
+// it goes to the peer of a connected socket.
+func (b *Batch) Set(i int, p, oob []byte, named bool) {
+	b.bytes += len(p)
+	h := &b.headers[i]
+	var addr *RawAddr
+	if named {
+		addr = &b.addrs[i]
+	}
+	h.Msghdr, b.vectors[i] = describe(p, oob, addr)
+	h.Iov = &b.vectors[i]
+}
+
+// Addr is the address of datagram i.
+func (b *Batch) Addr(i int) *RawAddr { return &b.addrs[i] }
+
+// Result tells how many bytes of payload and control messages datagram i came to, and the flags of recvmsg.
+func (b *Batch) Result(i int) (n, oobn, flags int) {
+	h := &b.headers[i]
+	return int(h.moved), int(h.Controllen), int(h.Flags)
+}
+
+// Control is the memory with the control messages of datagram i that Recv left there.
+func (b *Batch) Control(i int) []byte {
+	h := &b.headers[i]
+	return unsafe.Slice(h.Control, h.Controllen)
+}
+
+// Forget drops the pointers to payload and control messages, so that the collector may have them.
+func (b *Batch) Forget() {
+	headers := b.headers[:b.held]
+	for i := range headers {
+		headers[i].Control = nil
+		b.vectors[i].Base = nil
+	}
+	b.held = 0
+}
+
+// Recv takes datagrams from a socket, at most as many as were Set, without blocking, repeating an interrupted call. It returns
+// EAGAIN if there is none. emptied tells that there were fewer than it could take: the socket had no more at that moment.
+func (b *Batch) Recv(fd int) (got int, emptied bool, failed syscall.Errno) {
+	n := len(b.headers)
+	for {
+		if injector.Load() != nil {
+			limit, errno := injected(Recv, fd, n)
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, false, errno
+			}
+			n = limit
+		}
+		r, errno := several(unix.SYS_RECVMMSG, fd, &b.headers[0], n, unix.MSG_DONTWAIT, b.bytes > MaxIO)
+		if errno == 0 {
+			if goruntime.RaceEnabled {
+				b.raceReceived(r)
+			}
+			return r, r < n, 0
+		}
+		if errno != unix.EINTR {
+			return 0, false, errno
+		}
+	}
+}
+
+// Send sends the datagrams that were Set, from the one with number first on, without blocking, repeating an interrupted
+// call, and returns how many the socket took. An error is that of the first of them: if it took any, the error of
+// the next is not known yet.
+func (b *Batch) Send(fd, first int) (int, syscall.Errno) {
+	n := len(b.headers) - first
+	if goruntime.RaceEnabled {
+		b.raceSent(first)
+	}
+	for {
+		if injector.Load() != nil {
+			limit, errno := injected(Send, fd, n)
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, errno
+			}
+			n = limit
+		}
+		long := n > fewDatagrams || b.bytes > fewDatagrams*4<<10
+		r, errno := several(unix.SYS_SENDMMSG, fd, &b.headers[first], n, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, long)
+		if errno == 0 {
+			return r, 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+// fewDatagrams is how many are sent in some 10 µs: each goes through all of the network's layers, on loopback down to the receiver's
+// queue, while one that is received need only be copied.
+const fewDatagrams = 8
+
+// several is recvmmsg or sendmmsg. If it may take long, the Go scheduler is told.
+func several(call uintptr, fd int, first *mmsghdr, n, flags int, long bool) (int, syscall.Errno) {
+	var r uintptr
+	var errno syscall.Errno
+	if long {
+		r, _, errno = syscall.Syscall6(call, uintptr(fd), uintptr(unsafe.Pointer(first)), uintptr(n), uintptr(flags), 0, 0)
+	} else {
+		r, _, errno = syscall.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(first)), uintptr(n), uintptr(flags), 0, 0)
+	}
+	return int(r), errno
+}
+
+func (b *Batch) raceReceived(n int) {
+	goruntime.RaceAcquire(unsafe.Pointer(&ioSync))
+	for i := range n {
+		h := &b.headers[i]
+		goruntime.RaceWriteRange(pointed(b.vectors[i].Base), int(h.moved))
+		goruntime.RaceWriteRange(pointed(h.Control), int(h.Controllen))
+	}
+}
+
+func (b *Batch) raceSent(first int) {
+	for i := first; i < len(b.headers); i++ {
+		h := &b.headers[i]
+		goruntime.RaceReadRange(pointed(b.vectors[i].Base), int(b.vectors[i].Len))
+		goruntime.RaceReadRange(pointed(h.Control), int(h.Controllen))
+	}
+	goruntime.RaceRelease(unsafe.Pointer(&ioSync))
+}
+
+// pointed is p, or the memory that stands for nothing.
+func pointed(p *byte) unsafe.Pointer {
+	if p == nil {
+		return unsafe.Pointer(&empty)
+	}
+	return unsafe.Pointer(p)
+}

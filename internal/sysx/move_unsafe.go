@@ -1,0 +1,182 @@
+package sysx
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// MaxVec is the most pieces that one call of TrySendv takes: the kernel's UIO_MAXIOV.
+const MaxVec = 1024
+
+// MaxSplice is the most bytes that one splice is asked to move. It moves references to pages and copies nothing, so this is
+// more than MaxIO in about the same time.
+const MaxSplice = 256 << 10
+
+// AppendVec appends p, which is not empty, to a vector for TrySendv.
+func AppendVec(v []unix.Iovec, p []byte) []unix.Iovec {
+	iov := unix.Iovec{Base: &p[0]}
+	iov.SetLen(len(p))
+	return append(v, iov)
+}
+
+// TrySendv writes what the socket takes of the pieces in v, without blocking and without SIGPIPE, repeating an interrupted
+// call. It returns EAGAIN if it takes nothing. The caller sees to it that v has 1 to MaxVec pieces and, on a stream, not
+// much more than MaxIO bytes. An Injector's limit shortens v.
+func TrySendv(fd int, v []unix.Iovec) (int, syscall.Errno) {
+	if goruntime.RaceEnabled {
+		for i := range v {
+			goruntime.RaceReadRange(unsafe.Pointer(v[i].Base), int(v[i].Len))
+		}
+		goruntime.RaceRelease(unsafe.Pointer(&ioSync))
+	}
+	for {
+		if injector.Load() != nil {
+			limit, errno := injected(Sendv, fd, vecLen(v))
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, errno
+			}
+			v = shorten(v, limit)
+		}
+		msg := unix.Msghdr{Iov: &v[0]}
+		msg.SetIovlen(len(v))
+		r, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)),
+			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		if errno == 0 {
+			return int(r), 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+func vecLen(v []unix.Iovec) (n int) {
+	for i := range v {
+		n += int(v[i].Len)
+	}
+	return n
+}
+
+// shorten cuts v down to n bytes.
+func shorten(v []unix.Iovec, n int) []unix.Iovec {
+	for i := range v {
+		if int(v[i].Len) >= n {
+			v[i].SetLen(n)
+			return v[:i+1]
+		}
+		n -= int(v[i].Len)
+	}
+	return v
+}
+
+// TrySpliceIn moves up to n bytes from a non-blocking socket into a non-blocking pipe, repeating an interrupted call. It
+// returns EAGAIN if nothing is there or the pipe is full, and 0 bytes at the end of the stream. That it moved less than n says
+// nothing: the pipe may have no more slots.
+func TrySpliceIn(pipe, fd, n int) (int, syscall.Errno) { return splice(SpliceIn, fd, fd, pipe, n) }
+
+// TrySpliceOut moves up to n bytes from a non-blocking pipe into a non-blocking socket, repeating an interrupted call. It returns
+// EAGAIN if the socket takes nothing or the pipe is empty. The kernel has no MSG_NOSIGNAL for it: the thread is sent
+// a SIGPIPE when the peer has gone, which the Go runtime ignores.
+func TrySpliceOut(fd, pipe, n int) (int, syscall.Errno) { return splice(SpliceOut, fd, pipe, fd, n) }
+
+func splice(op Op, socket, from, to, n int) (int, syscall.Errno) {
+	n = min(n, MaxSplice)
+	if goruntime.RaceEnabled && op == SpliceOut {
+		goruntime.RaceRelease(unsafe.Pointer(&ioSync))
+	}
+	for {
+		if injector.Load() != nil {
+			limit, errno := injected(op, socket, n)
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, errno
+			}
+			n = limit
+		}
+		r, _, errno := syscall.RawSyscall6(unix.SYS_SPLICE, uintptr(from), 0, uintptr(to), 0, uintptr(n),
+			unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
+		if errno == 0 {
+			if goruntime.RaceEnabled && op == SpliceIn {
+				goruntime.RaceAcquire(unsafe.Pointer(&ioSync))
+			}
+			return int(r), 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+// TrySendfile moves up to n bytes from a file, at its position, into a non-blocking socket, repeating an interrupted call, and
+// moves the position by what it sent. It returns EAGAIN if the socket takes nothing, and 0 bytes at the end of the file. It
+// blocks while the disk is read, so the Go scheduler is told of it.
+func TrySendfile(fd, file, n int) (int, syscall.Errno) {
+	n = min(n, MaxIO)
+	if goruntime.RaceEnabled {
+		goruntime.RaceRelease(unsafe.Pointer(&ioSync))
+	}
+	for {
+		if injector.Load() != nil {
+			limit, errno := injected(Sendfile, fd, n)
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, errno
+			}
+			n = limit
+		}
+		r, _, errno := syscall.Syscall6(unix.SYS_SENDFILE, uintptr(fd), uintptr(file), 0, uintptr(n), 0, 0)
+		if errno == 0 {
+			return int(r), 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+// NewPipe makes a pipe, non-blocking and closed on exec, with room for size bytes if the kernel grants that.
+func NewPipe(size int) (r, w int, failed syscall.Errno) {
+	if injector.Load() != nil {
+		if _, errno := injected(Pipe, -1, 1); errno != 0 {
+			return -1, -1, errno
+		}
+	}
+	var fds [2]int32
+	_, _, errno := syscall.RawSyscall(unix.SYS_PIPE2, uintptr(unsafe.Pointer(&fds)), unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if errno != 0 {
+		return -1, -1, errno
+	}
+	// Refused to a user who has many pipes. A smaller one does as well, in more calls.
+	syscall.RawSyscall(unix.SYS_FCNTL, uintptr(fds[0]), unix.F_SETPIPE_SZ, uintptr(size))
+	return int(fds[0]), int(fds[1]), 0
+}
+
+// EmptyPipe reads what is in a pipe into p, and returns how much that was. It does not block if the pipe is non-blocking.
+func EmptyPipe(fd int, p []byte) int {
+	n := 0
+	for n < len(p) {
+		r, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(base(p[n:])), uintptr(len(p)-n))
+		if errno == unix.EINTR {
+			continue
+		}
+		if errno != 0 || r == 0 {
+			break
+		}
+		n += int(r)
+	}
+	if goruntime.RaceEnabled {
+		goruntime.RaceWriteRange(base(p), n)
+	}
+	return n
+}

@@ -1,0 +1,325 @@
+package sysx
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// The calls here are for packets and for messages with ancillary data. A packet goes as a whole or not at all, so they move as
+// much as they are asked to, and an Injector's limit is not heeded; of one that is larger than MaxIO the Go scheduler is told.
+
+// TryRecvPacket is TryRecv for one packet, of which it drops what does not fit.
+func TryRecvPacket(fd int, p []byte) (int, syscall.Errno) {
+	for {
+		if injector.Load() != nil {
+			_, errno := injected(Recv, fd, len(p))
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, errno
+			}
+		}
+		r, errno := transfer(unix.SYS_RECVFROM, fd, base(p), len(p), unix.MSG_DONTWAIT)
+		if errno == 0 {
+			received(p, r)
+			return r, 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+// TrySendPacket is TrySend for one packet.
+func TrySendPacket(fd int, p []byte) (int, syscall.Errno) {
+	sending(p)
+	for {
+		if injector.Load() != nil {
+			_, errno := injected(Send, fd, len(p))
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, errno
+			}
+		}
+		r, errno := transfer(unix.SYS_SENDTO, fd, base(p), len(p), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		if errno == 0 {
+			return r, 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+// TryRecvMsg receives one message, or what a stream has, with what comes beside it: n bytes go into p, oobn into oob, the
+// sender's name, if it has one, into from. Fds among them are closed on exec. With an empty p and an oob it takes one byte of
+// a stream and drops it, as package syscall does; flags are recvmsg's.
+func TryRecvMsg(fd int, p, oob []byte, from *UnixName) (n, oobn, flags int, failed syscall.Errno) {
+	var dummy byte
+	iov, failed := payload(fd, p, oob, &dummy)
+	if failed != 0 {
+		return 0, 0, 0, failed
+	}
+	msg := header(&iov, oob)
+	for {
+		*from = UnixName{}
+		msg.Name = (*byte)(unsafe.Pointer(&from.raw))
+		msg.Namelen = uint32(unsafe.Sizeof(from.raw))
+		if injector.Load() != nil {
+			_, errno := injected(Recv, fd, len(p))
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, 0, 0, errno
+			}
+		}
+		r, errno := exchange(unix.SYS_RECVMSG, fd, &msg, len(p), unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		if errno == 0 {
+			from.size = msg.Namelen
+			received(p, min(r, len(p)))
+			return r, int(msg.Controllen), int(msg.Flags), 0
+		}
+		if errno != unix.EINTR {
+			return 0, 0, 0, errno
+		}
+	}
+}
+
+// TrySendMsg sends one message, or as much as a stream takes, and oob beside it, to where a nil or empty to means the peer. It
+// returns how many bytes of p went. With an empty p and an oob it sends one byte to a stream, and returns 0.
+func TrySendMsg(fd int, p, oob []byte, to *UnixName) (int, syscall.Errno) {
+	var dummy byte
+	iov, failed := payload(fd, p, oob, &dummy)
+	if failed != 0 {
+		return 0, failed
+	}
+	msg := header(&iov, oob)
+	if to != nil && to.size > 0 {
+		msg.Name = (*byte)(unsafe.Pointer(&to.raw))
+		msg.Namelen = to.size
+	}
+	sending(p)
+	for {
+		if injector.Load() != nil {
+			_, errno := injected(Send, fd, len(p))
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, errno
+			}
+		}
+		r, errno := exchange(unix.SYS_SENDMSG, fd, &msg, len(p), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		if errno == 0 {
+			return min(r, len(p)), 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+// payload is what the iovec of a message points at. Ancillary data of anything but datagrams needs a byte to go with.
+func payload(fd int, p, oob []byte, dummy *byte) (iov unix.Iovec, failed syscall.Errno) {
+	iov.Base = (*byte)(base(p))
+	iov.SetLen(len(p))
+	if len(p) == 0 && len(oob) > 0 {
+		kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+		if err != nil {
+			return iov, errnoOf(err)
+		}
+		if kind != unix.SOCK_DGRAM {
+			iov.Base = dummy
+			iov.SetLen(1)
+		}
+	}
+	return iov, 0
+}
+
+// header is the header of a message. It is a value, and what it points at is not stored elsewhere, so that all of it may be on the stack.
+func header(iov *unix.Iovec, oob []byte) (msg unix.Msghdr) {
+	if len(oob) > 0 {
+		msg.Control = &oob[0]
+		msg.SetControllen(len(oob))
+	}
+	msg.Iov = iov
+	msg.SetIovlen(1)
+	return msg
+}
+
+// transfer is recvfrom or sendto without an address.
+func transfer(call uintptr, fd int, p unsafe.Pointer, n, flags int) (int, syscall.Errno) {
+	var r uintptr
+	var errno syscall.Errno
+	if n <= MaxIO {
+		r, _, errno = syscall.RawSyscall6(call, uintptr(fd), uintptr(p), uintptr(n), uintptr(flags), 0, 0)
+	} else {
+		r, _, errno = syscall.Syscall6(call, uintptr(fd), uintptr(p), uintptr(n), uintptr(flags), 0, 0)
+	}
+	return int(r), errno
+}
+
+// exchange is recvmsg or sendmsg; n is how many bytes it is about.
+func exchange(call uintptr, fd int, msg *unix.Msghdr, n, flags int) (int, syscall.Errno) {
+	var r uintptr
+	var errno syscall.Errno
+	if n <= MaxIO {
+		r, _, errno = syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(msg)), uintptr(flags))
+	} else {
+		r, _, errno = syscall.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(msg)), uintptr(flags))
+	}
+	return int(r), errno
+}
+
+func received(p []byte, n int) {
+	if goruntime.RaceEnabled {
+		goruntime.RaceAcquire(unsafe.Pointer(&ioSync))
+		goruntime.RaceWriteRange(base(p), n)
+	}
+}
+
+func sending(p []byte) {
+	if goruntime.RaceEnabled {
+		goruntime.RaceReadRange(base(p), len(p))
+		goruntime.RaceRelease(unsafe.Pointer(&ioSync))
+	}
+}
+
+// Recvmsg is recvmsg(2) for sockets of any family, without blocking. A sender's address of a family that package unix does not
+// know is nil.
+func Recvmsg(fd int, p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr, failed syscall.Errno) {
+	for {
+		if injector.Load() != nil {
+			if _, failed = injected(Recv, fd, len(p)); failed == unix.EINTR {
+				continue
+			} else if failed != 0 {
+				return 0, 0, 0, nil, failed
+			}
+		}
+		n, oobn, got, from, err := unix.Recvmsg(fd, p, oob, flags|unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		switch {
+		case err == nil:
+			return n, oobn, got, from, 0
+		case n >= 0 && err == unix.EAFNOSUPPORT: // it was received
+			return n, oobn, got, nil, 0
+		case err != unix.EINTR:
+			return 0, 0, 0, nil, errnoOf(err)
+		}
+	}
+}
+
+// Sendmsg is sendmsg(2) for sockets of any family, without blocking and without SIGPIPE.
+func Sendmsg(fd int, p, oob []byte, to unix.Sockaddr, flags int) (int, syscall.Errno) {
+	for {
+		if injector.Load() != nil {
+			if _, errno := injected(Send, fd, len(p)); errno == unix.EINTR {
+				continue
+			} else if errno != 0 {
+				return 0, errno
+			}
+		}
+		n, err := unix.SendmsgN(fd, p, oob, to, flags|unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		if err == nil {
+			return n, 0
+		}
+		if err != unix.EINTR {
+			return 0, errnoOf(err)
+		}
+	}
+}
+
+// errnoOf is the number of an error of package unix's, which has no others.
+func errnoOf(err error) syscall.Errno {
+	if errno, ok := err.(syscall.Errno); ok {
+		return errno
+	}
+	return unix.EINVAL
+}
+
+// UnixName is the address of a Unix socket as the kernel writes it. The zero UnixName is none.
+type UnixName struct {
+	raw  unix.RawSockaddrUnix
+	size uint32
+}
+
+// Set makes a the address of that name. A leading @ or NUL means an abstract one. The error is EINVAL for a name that is too long.
+func (a *UnixName) Set(name string) syscall.Errno {
+	*a = UnixName{}
+	abstract := name != "" && (name[0] == '@' || name[0] == 0)
+	if len(name) > len(a.raw.Path) || len(name) == len(a.raw.Path) && !abstract {
+		return unix.EINVAL
+	}
+	a.raw.Family = unix.AF_UNIX
+	for i := range len(name) {
+		a.raw.Path[i] = int8(name[i])
+	}
+	a.size = uint32(unsafe.Offsetof(a.raw.Path)) + uint32(len(name))
+	switch {
+	case abstract:
+		a.raw.Path[0] = 0
+	case name != "":
+		a.size++ // the NUL
+	}
+	return 0
+}
+
+// Name returns the name as package net writes it: of an abstract one up to the next NUL, with @ in place of the first; @ for a
+// socket without a name; "" if there is no address.
+func (a *UnixName) Name() string {
+	if a.raw.Family != unix.AF_UNIX {
+		return ""
+	}
+	path := a.raw.Path
+	if path[0] == 0 {
+		path[0] = '@'
+	}
+	var name [len(path)]byte
+	n := 0
+	for n < len(path) && path[n] != 0 {
+		name[n] = byte(path[n])
+		n++
+	}
+	return string(name[:n])
+}
+
+// LocalName fills in the name that a socket is bound to.
+func (a *UnixName) LocalName(fd int) syscall.Errno { return a.ask(unix.SYS_GETSOCKNAME, fd) }
+
+// PeerName fills in the name of a socket's peer.
+func (a *UnixName) PeerName(fd int) syscall.Errno { return a.ask(unix.SYS_GETPEERNAME, fd) }
+
+func (a *UnixName) ask(call uintptr, fd int) syscall.Errno {
+	*a = UnixName{}
+	size := uint32(unsafe.Sizeof(a.raw))
+	_, _, errno := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&a.raw)), uintptr(unsafe.Pointer(&size)))
+	a.size = size
+	return errno
+}
+
+// BindUnix gives a socket its name. It may have to make a file, and the Go scheduler is told of it.
+func BindUnix(fd int, to *UnixName) syscall.Errno {
+	_, _, errno := syscall.Syscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(&to.raw)), uintptr(to.size))
+	return errno
+}
+
+// ConnectUnix connects a socket, at once or not at all.
+func ConnectUnix(fd int, to *UnixName) syscall.Errno {
+	if injector.Load() != nil {
+		if _, errno := injected(Connect, fd, 1); errno != 0 {
+			return errno
+		}
+	}
+	_, _, errno := syscall.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&to.raw)), uintptr(to.size))
+	return errno
+}
+
+// Unnamed reports whether a is the address of a Unix socket that has no name, as far as can be seen here.
+func (a *RawAddr) Unnamed() bool { return a.raw.Family == unix.AF_UNIX && a.raw.Port == 0 }

@@ -1,0 +1,92 @@
+package sysx_test
+
+import (
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/sysx"
+)
+
+// TestLook: it tells what poll(2) tells, of few fds and of many, and does not wait.
+func TestLook(t *testing.T) {
+	a, b := socketpair(t)
+	unix.Write(b, []byte("x"))
+	for _, n := range []int{0, 1, 300} {
+		fds := make([]unix.PollFd, n, n+1)
+		for i := range fds {
+			fds[i] = unix.PollFd{Fd: int32(a), Events: unix.POLLIN, Revents: -1}
+		}
+		fds = append(fds, unix.PollFd{Fd: int32(b), Events: unix.POLLIN, Revents: -1})
+		if got, errno := sysx.Look(fds); got != n || errno != 0 {
+			t.Errorf("%d, %v, want %d", got, errno, n)
+		}
+		for i, f := range fds {
+			if want := int16(unix.POLLIN); i < n && f.Revents != want || i == n && f.Revents != 0 {
+				t.Errorf("of %d, number %d: %#x", n, i, f.Revents)
+			}
+		}
+	}
+	if got, errno := sysx.Look(nil); got != 0 || errno != 0 {
+		t.Errorf("of none: %d, %v", got, errno)
+	}
+}
+
+// TestFileCalls: reads and writes of a file, with an Injector and without.
+func TestFileCalls(t *testing.T) {
+	var fail []syscall.Errno
+	limit := 10
+	for _, injected := range []bool{false, true} {
+		a, b := socketpair(t)
+		if injected {
+			defer sysx.Inject(func(_ sysx.Op, _, asked int) (int, syscall.Errno) {
+				if len(fail) > 0 {
+					errno := fail[0]
+					fail = fail[1:]
+					return asked, errno
+				}
+				return limit, 0
+			})()
+		}
+		buf := make([]byte, 10)
+		if _, errno := sysx.Read(a, buf); errno != unix.EAGAIN {
+			t.Errorf("nothing there: %v", errno)
+		}
+		if injected {
+			fail = []syscall.Errno{unix.EINTR, unix.EINTR}
+		}
+		if n, errno := sysx.Write(b, []byte("hello")); n != 5 || errno != 0 {
+			t.Errorf("Write: %d, %v", n, errno)
+		}
+		if n, errno := sysx.Write(b, nil); n != 0 || errno != 0 {
+			t.Errorf("Write of nothing: %d, %v", n, errno)
+		}
+		if n, errno := sysx.Read(a, nil); n != 0 || errno != 0 {
+			t.Errorf("Read of nothing: %d, %v", n, errno)
+		}
+		if injected {
+			fail, limit = []syscall.Errno{unix.EINTR}, 3
+		}
+		n, errno := sysx.Read(a, buf)
+		if want := map[bool]string{false: "hello", true: "hel"}[injected]; string(buf[:n]) != want || errno != 0 {
+			t.Errorf("Read: %q, %v, want %q", buf[:n], errno, want)
+		}
+	}
+	fail = []syscall.Errno{unix.EIO, unix.ENOSPC, unix.EMFILE, unix.ENOMEM, unix.EFAULT}
+	if _, errno := sysx.Read(-1, make([]byte, 1)); errno != unix.EIO {
+		t.Errorf("Read: %v", errno)
+	}
+	if _, errno := sysx.Write(-1, make([]byte, 1)); errno != unix.ENOSPC {
+		t.Errorf("Write: %v", errno)
+	}
+	if _, err := sysx.NewEpoll(); err != unix.EMFILE {
+		t.Errorf("NewEpoll: %v", err)
+	}
+	if errno := sysx.Watch(-1, unix.EPOLL_CTL_ADD, -1, 0); errno != unix.ENOMEM {
+		t.Errorf("Watch: %v", errno)
+	}
+	if _, errno := sysx.Look(nil); errno != unix.EFAULT {
+		t.Errorf("Look: %v", errno)
+	}
+}

@@ -1,0 +1,128 @@
+package sysx
+
+import (
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// fewFDs is how many fds are looked at in some 10 µs: for more, the Go scheduler is told of the call.
+const fewFDs = 128
+
+// Look asks poll(2) about fds without waiting, repeating an interrupted call, and returns how many have something to tell.
+func Look(fds []unix.PollFd) (int, syscall.Errno) {
+	at := unsafe.Pointer(&empty)
+	if len(fds) > 0 {
+		at = unsafe.Pointer(&fds[0])
+	}
+	var now unix.Timespec
+	for {
+		if injector.Load() != nil {
+			_, errno := injected(PollFDs, -1, len(fds))
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, errno
+			}
+		}
+		var r uintptr
+		var errno syscall.Errno
+		if len(fds) <= fewFDs {
+			r, _, errno = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(at), uintptr(len(fds)), uintptr(unsafe.Pointer(&now)), 0, 0, 0)
+		} else {
+			r, _, errno = syscall.Syscall6(unix.SYS_PPOLL, uintptr(at), uintptr(len(fds)), uintptr(unsafe.Pointer(&now)), 0, 0, 0)
+		}
+		if errno == 0 {
+			if goruntime.RaceEnabled && len(fds) > 0 {
+				goruntime.RaceWriteRange(at, len(fds)*int(unsafe.Sizeof(fds[0])))
+			}
+			return int(r), 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+// NewEpoll makes an epoll instance that is closed on exec.
+func NewEpoll() (int, error) {
+	if injector.Load() != nil {
+		if _, errno := injected(EpollCreate, -1, 1); errno != 0 {
+			return -1, errno
+		}
+	}
+	return unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+}
+
+// Watch adds fd to epoll for some events, level-triggered, or changes for which, if op is EPOLL_CTL_MOD.
+func Watch(epfd, op, fd int, events uint32) syscall.Errno {
+	if injector.Load() != nil {
+		if _, errno := injected(EpollCtl, fd, 1); errno != 0 {
+			return errno
+		}
+	}
+	ev := unix.EpollEvent{Events: events, Fd: int32(fd)}
+	_, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(epfd), uintptr(op), uintptr(fd), uintptr(unsafe.Pointer(&ev)), 0, 0)
+	return errno
+}
+
+// Read reads once from a file, repeating an interrupted call. The Go scheduler is told of it: whether it blocks is up to a
+// flag that others may share and change.
+func Read(fd int, p []byte) (int, syscall.Errno) {
+	n := len(p)
+	for {
+		if injector.Load() != nil && n > 0 {
+			limit, errno := injected(FileRead, fd, n)
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, errno
+			}
+			n = limit
+		}
+		r, _, errno := syscall.Syscall(unix.SYS_READ, uintptr(fd), uintptr(base(p)), uintptr(n))
+		if errno == 0 {
+			if goruntime.RaceEnabled {
+				goruntime.RaceAcquire(unsafe.Pointer(&ioSync))
+				goruntime.RaceWriteRange(base(p), int(r))
+			}
+			return int(r), 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}
+
+// Write writes once to a file; else as Read.
+func Write(fd int, p []byte) (int, syscall.Errno) {
+	n := len(p)
+	if goruntime.RaceEnabled {
+		goruntime.RaceReadRange(base(p), n)
+		goruntime.RaceRelease(unsafe.Pointer(&ioSync))
+	}
+	for {
+		if injector.Load() != nil && n > 0 {
+			limit, errno := injected(FileWrite, fd, n)
+			if errno == unix.EINTR {
+				continue
+			}
+			if errno != 0 {
+				return 0, errno
+			}
+			n = limit
+		}
+		r, _, errno := syscall.Syscall(unix.SYS_WRITE, uintptr(fd), uintptr(base(p)), uintptr(n))
+		if errno == 0 {
+			return int(r), 0
+		}
+		if errno != unix.EINTR {
+			return 0, errno
+		}
+	}
+}

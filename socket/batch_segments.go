@@ -1,0 +1,143 @@
+package socket
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// Several datagrams travel through the kernel as one: GSO cuts them apart as late as possible when sending, GRO joins them as early as
+// possible when receiving. Their size is in a control message, which is written and read here, not shown in Message.OOB.
+
+// maxDatagram is more than any datagram has.
+const maxDatagram = 64 << 10
+
+var (
+	segmentSpace = unix.CmsgSpace(2) // of UDP_SEGMENT: a uint16
+	groSpace     = unix.CmsgSpace(4) // of UDP_GRO: an int
+)
+
+var (
+	errNoGSO = fmt.Errorf("this kernel cannot send a datagram in segments (UDP_SEGMENT, Linux 4.18): %w", errors.ErrUnsupported)
+	errNoGRO = fmt.Errorf("this kernel cannot join datagrams (UDP_GRO, Linux 5.0): %w", errors.ErrUnsupported)
+)
+
+// SetGRO lets the kernel join datagrams of one peer that come close together into one large one, or not (the default). Then every
+// Buf should have room for 64 KiB, and only ReadBatch tells, by SegmentSize, where one ends; other reads return them joined and do not
+// tell. On a kernel before Linux 5.0 the error is errors.ErrUnsupported.
+func (c *UDPConn) SetGRO(join bool) error {
+	if join {
+		c.gro.Store(true) // before any can come, and for good: some may be on their way when it is turned off
+	}
+	err := c.s.setInt(unix.IPPROTO_UDP, unix.UDP_GRO, boolInt(join))
+	if errors.Is(err, unix.ENOPROTOOPT) {
+		err = errNoGRO
+	}
+	return c.setError("set", err)
+}
+
+// What is known of the kernel's UDP_SEGMENT. One that does not know it would ignore it, and send one datagram instead of many.
+const (
+	gsoUnknown = iota
+	gsoKnown
+	gsoMissing
+)
+
+var gso atomic.Uint32
+
+// maySegment checks that the kernel will understand the segment size of m.
+func (c *UDPConn) maySegment(m *Message) error {
+	if m.SegmentSize < 0 || m.SegmentSize > 0xffff {
+		return os.NewSyscallError("sendmmsg", unix.EINVAL)
+	}
+	if gso.Load() == gsoUnknown {
+		_, err := unix.GetsockoptInt(c.s.fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT)
+		switch err {
+		case nil:
+			gso.Store(gsoKnown)
+		case unix.ENOPROTOOPT:
+			gso.Store(gsoMissing)
+		default:
+			return os.NewSyscallError("getsockopt", err)
+		}
+	}
+	if gso.Load() == gsoMissing {
+		return errNoGSO
+	}
+	return nil
+}
+
+// segmentControl is how much room the control messages of m take if there is to be one of ours among them, else 0. One datagram
+// needs none.
+func segmentControl(m *Message) int {
+	if m.SegmentSize <= 0 || m.SegmentSize >= len(m.Buf) {
+		return 0
+	}
+	return alignControl(len(m.OOB)) + segmentSpace
+}
+
+// putSegmentSize writes the control messages of m and ours into room.
+func putSegmentSize(room []byte, m *Message) []byte {
+	at := alignControl(len(m.OOB))
+	clear(room[copy(room, m.OOB):])
+	putControl(room[at:], unix.IPPROTO_UDP, unix.UDP_SEGMENT, 2)
+	binary.NativeEndian.PutUint16(room[at+unix.SizeofCmsghdr:], uint16(m.SegmentSize))
+	return room
+}
+
+// takeControl moves the control messages of received datagram i to m, but for the segment size.
+func (c *UDPConn) takeControl(m *Message, i int) {
+	control := c.in.Control(i)
+	m.NN = 0
+	for {
+		level, kind, size, ok := control1(control)
+		if !ok {
+			return
+		}
+		one := control[:min(alignControl(size), len(control))]
+		switch {
+		case level == unix.IPPROTO_UDP && kind == unix.UDP_GRO && size >= unix.SizeofCmsghdr+4:
+			m.SegmentSize = int(binary.NativeEndian.Uint32(one[unix.SizeofCmsghdr:]))
+		case m.NN+size <= len(m.OOB):
+			m.NN += copy(m.OOB[m.NN:], one)
+		default:
+			m.Flags |= unix.MSG_CTRUNC
+		}
+		control = control[len(one):]
+	}
+}
+
+// A control message is struct cmsghdr: the length of all of it as a size_t, level and kind as ints, then its data; the next begins
+// where the alignment of a size_t allows.
+
+func alignControl(n int) int { return unix.CmsgSpace(n) - unix.CmsgSpace(0) }
+
+func putControl(p []byte, level, kind, data int) {
+	size := unix.CmsgLen(data)
+	if unix.SizeofPtr == 8 {
+		binary.NativeEndian.PutUint64(p, uint64(size))
+	} else {
+		binary.NativeEndian.PutUint32(p, uint32(size))
+	}
+	binary.NativeEndian.PutUint32(p[unix.SizeofPtr:], uint32(level))
+	binary.NativeEndian.PutUint32(p[unix.SizeofPtr+4:], uint32(kind))
+}
+
+// control1 reads the header of the first control message of p.
+func control1(p []byte) (level, kind, size int, ok bool) {
+	if len(p) < unix.SizeofCmsghdr {
+		return 0, 0, 0, false
+	}
+	if unix.SizeofPtr == 8 {
+		size = int(binary.NativeEndian.Uint64(p))
+	} else {
+		size = int(binary.NativeEndian.Uint32(p))
+	}
+	level = int(int32(binary.NativeEndian.Uint32(p[unix.SizeofPtr:])))
+	kind = int(int32(binary.NativeEndian.Uint32(p[unix.SizeofPtr+4:])))
+	return level, kind, size, size >= unix.SizeofCmsghdr && size <= len(p)
+}

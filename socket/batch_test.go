@@ -1,0 +1,503 @@
+package socket_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/socket"
+)
+
+// room makes messages to receive into.
+func room(n, size, oob int) []socket.Message {
+	ms := make([]socket.Message, n)
+	for i := range ms {
+		ms[i] = socket.Message{Buf: make([]byte, size), OOB: make([]byte, oob)}
+	}
+	return ms
+}
+
+// numbered makes messages to send, each of which tells its number in every byte pair and has a length of its own.
+func numbered(first, n int, to netip.AddrPort) []socket.Message {
+	ms := make([]socket.Message, n)
+	for i := range ms {
+		ms[i] = socket.Message{Buf: numberedPayload(first + i), Addr: to}
+	}
+	return ms
+}
+
+func numberedPayload(i int) []byte {
+	p := make([]byte, 4+2*(i%97))
+	for j := 0; j < len(p); j += 2 {
+		p[j], p[j+1] = byte(i>>8), byte(i)
+	}
+	return p
+}
+
+// checkNumbered checks that p is datagram i, whole.
+func checkNumbered(p []byte, i int) error {
+	if want := numberedPayload(i); string(p) != string(want) {
+		return fmt.Errorf("datagram %d is %x, want %x", i, p, want)
+	}
+	return nil
+}
+
+// receive reads batches until n datagrams have come, which must be numbered from first on.
+func receive(c *socket.UDPConn, in []socket.Message, first, n int, from netip.AddrPort) error {
+	for got := 0; got < n; {
+		k, err := c.ReadBatch(in[:min(len(in), n-got)])
+		if err != nil || k < 1 || k > n-got {
+			return fmt.Errorf("after %d: %d, %w", got, k, err)
+		}
+		for i := range k {
+			if err := checkNumbered(in[i].Buf[:in[i].N], first+got+i); err != nil {
+				return err
+			}
+			if in[i].Addr != from || in[i].Flags != 0 || in[i].NN != 0 || in[i].SegmentSize != 0 {
+				return fmt.Errorf("datagram %d: %+v", got+i, in[i])
+			}
+		}
+		got += k
+	}
+	return nil
+}
+
+// TestBatch: batches of all sizes arrive whole, in order, with their addresses, on either family and from every place.
+func TestBatch(t *testing.T) {
+	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
+		for _, p := range places {
+			t.Run(at.IP.String()+"/"+p.name, func(t *testing.T) {
+				start(t, 2)
+				a, b := listenUDP(t, at), listenUDP(t, at)
+				b.SetReadBuffer(4 << 20)
+				sent := 0
+				reader := onSecond.task(func() {
+					want := 0
+					for _, n := range []int{1, 2, 31, 32, 33, 100} {
+						if err := receive(b, room(n, 300, 0), want, n, portOf(a)); err != nil {
+							t.Error(err)
+							return
+						}
+						want += n
+					}
+				})
+				p.task(func() {
+					for _, n := range []int{1, 2, 31, 32, 33, 100} {
+						ms := numbered(sent, n, portOf(b))
+						if k, err := a.WriteBatch(ms); k != n || err != nil {
+							t.Errorf("WriteBatch of %d: %d, %v", n, k, err)
+						}
+						for i := range ms {
+							if ms[i].N != len(ms[i].Buf) {
+								t.Errorf("message %d of %d: sent %d, want %d", i, n, ms[i].N, len(ms[i].Buf))
+							}
+						}
+						sent += n
+					}
+					if k, err := a.WriteBatch(nil); k != 0 || err != nil {
+						t.Errorf("WriteBatch(nil): %d, %v", k, err)
+					}
+				}).wait(t)
+				reader.wait(t)
+			})
+		}
+	}
+}
+
+// TestBatchConnected: messages without an address go to the peer; with one they are refused.
+func TestBatchConnected(t *testing.T) {
+	start(t, 1)
+	b := listenUDP(t, loopback4)
+	a := dialTo(t, b)
+	if n, err := a.WriteBatch(numbered(0, 40, netip.AddrPort{})); n != 40 || err != nil {
+		t.Fatal(n, err)
+	}
+	if err := receive(b, room(8, 300, 0), 0, 40, portOf(a)); err != nil {
+		t.Error(err)
+	}
+	ms := numbered(40, 3, netip.AddrPort{})
+	ms[2].Addr = portOf(b)
+	if n, err := a.WriteBatch(ms); n != 2 || !errors.Is(err, net.ErrWriteToConnected) {
+		t.Errorf("%d, %v", n, err)
+	}
+}
+
+// TestBatchError: an error of one message, wherever it is found, ends the batch there: those before have gone, n tells which it is, and
+// the rest can be sent.
+func TestBatchError(t *testing.T) {
+	start(t, 1)
+	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+	b.SetReadBuffer(4 << 20)
+	for name, spoil := range map[string]struct {
+		f    func(m *socket.Message)
+		want error
+		text string
+	}{
+		"too large":    {func(m *socket.Message) { m.Buf = make([]byte, 65508) }, unix.EMSGSIZE, "sendmmsg: message too long"},
+		"no address":   {func(m *socket.Message) { m.Addr = netip.AddrPort{} }, nil, "missing address"},
+		"wrong family": {func(m *socket.Message) { m.Addr = netip.MustParseAddrPort("[::1]:9") }, nil, "address ::1: non-IPv4 address"},
+		"port 0":       {func(m *socket.Message) { m.Addr = netip.MustParseAddrPort("127.0.0.1:0") }, unix.EINVAL, "sendmmsg: invalid argument"},
+		"bad oob": {func(m *socket.Message) {
+			m.OOB = controlMessage(unix.IPPROTO_IP, unix.IP_TOS, []byte{0, 0, 0, 0})
+			m.OOB[0] = 1 // its length
+		}, unix.EINVAL, "sendmmsg: invalid argument"},
+		"segments":      {func(m *socket.Message) { m.SegmentSize = -1 }, unix.EINVAL, "sendmmsg: invalid argument"},
+		"large segment": {func(m *socket.Message) { m.SegmentSize = 1 << 16 }, unix.EINVAL, "sendmmsg: invalid argument"},
+	} {
+		for _, k := range []int{0, 1, 17, 31, 32, 33, 49} {
+			ms := numbered(0, 50, portOf(b))
+			spoil.f(&ms[k])
+			n, err := a.WriteBatch(ms)
+			var e *net.OpError
+			if n != k || !errors.As(err, &e) || e.Op != "write" || spoil.want != nil && !errors.Is(err, spoil.want) || !strings.HasSuffix(err.Error(), spoil.text) {
+				t.Errorf("%s at %d: %d, %v", name, k, n, err)
+				continue
+			}
+			if want := ms[k].Addr.String(); e.Addr.String() != want {
+				t.Errorf("%s at %d: the error names %v, want %s", name, k, e.Addr, want)
+			}
+			ms[k] = numbered(k, 1, portOf(b))[0]
+			if n, err := a.WriteBatch(ms[k:]); n != 50-k || err != nil {
+				t.Errorf("%s, the rest: %d, %v", name, n, err)
+			}
+			if err := receive(b, room(50, 300, 0), 0, 50, portOf(a)); err != nil {
+				t.Errorf("%s at %d: %v", name, k, err)
+			}
+		}
+	}
+}
+
+// TestBatchFaults: whatever the kernel does to a call for many, nothing is lost or sent twice.
+func TestBatchFaults(t *testing.T) {
+	type (
+		ops    = map[sysx.Op]syscall.Errno
+		limits = map[sysx.Op]int
+	)
+	for _, c := range []struct {
+		name  string
+		every ops
+		limit limits
+	}{
+		{"one at a time", nil, limits{sysx.Recv: 1, sysx.Send: 1}},
+		{"some", nil, limits{sysx.Recv: 3, sysx.Send: 5}},
+		{"interrupted", ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, nil},
+		{"denied reads", ops{sysx.Recv: unix.EAGAIN}, nil},
+		{"interrupted and some", ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, limits{sysx.Recv: 2, sysx.Send: 3}},
+	} {
+		for _, p := range places {
+			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				start(t, 2)
+				a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+				b.SetReadBuffer(4 << 20)
+				s := &script{every: c.every, limit: c.limit}
+				remove := s.install(t)
+				defer remove()
+				if n, err := a.WriteBatch(numbered(0, 100, portOf(b))); n != 100 || err != nil {
+					t.Fatal(n, err)
+				}
+				k := p.task(func() {
+					if err := receive(b, room(16, 300, 0), 0, 100, portOf(a)); err != nil {
+						t.Error(err)
+					}
+				})
+				if c.every[sysx.Recv] == unix.EAGAIN { // it waits for an edge that is over
+					until(t, "a denied read", func() bool { return s.called[sysx.Recv].Load() > 0 })
+					for !k.over() { // one edge for each
+						tried := s.called[sysx.Recv].Load()
+						a.WriteToUDPAddrPort(nil, portOf(b))
+						until(t, "a read", func() bool { return k.over() || s.called[sysx.Recv].Load() > tried })
+					}
+				}
+				k.wait(t)
+			})
+		}
+	}
+}
+
+// TestBatchSendFaults: errors of sendmmsg, before the first and between, are returned with the right n, and room that
+// comes back is waited for.
+func TestBatchSendFaults(t *testing.T) {
+	for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.EPERM, unix.ECONNREFUSED, unix.ENETUNREACH, unix.EIO} {
+		for _, p := range places {
+			t.Run(unix.ErrnoName(errno)+"/"+p.name, func(t *testing.T) {
+				start(t, 2)
+				a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+				p.task(func() {
+					ms := numbered(0, 40, portOf(b))
+					for _, before := range []int{0, 10, 32} {
+						calls := 0
+						remove := sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
+							if op != sysx.Send || fd != a.FD() {
+								return asked, 0
+							}
+							if calls++; before == 0 || calls > 1 {
+								return 0, errno
+							}
+							return before, 0
+						})
+						n, err := a.WriteBatch(ms)
+						remove()
+						if n != before || !errors.Is(err, errno) || !strings.Contains(err.Error(), "sendmmsg") {
+							t.Errorf("%d, %v, want %d", n, err, before)
+						}
+						if m, err := a.WriteBatch(ms[n:]); m != 40-n || err != nil {
+							t.Errorf("the rest: %d, %v", m, err)
+						}
+						if err := receive(b, room(32, 300, 0), 0, 40, portOf(a)); err != nil {
+							t.Error(err)
+						}
+					}
+				}).wait(t)
+			})
+		}
+	}
+}
+
+// TestBatchRoomComesBack: EAGAIN in the middle of a batch is waited out, and the batch goes on where it was.
+func TestBatchRoomComesBack(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+			calls := 0 // of the only writer
+			full := false
+			t.Cleanup(sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
+				if op != sysx.Send || fd != a.FD() {
+					return asked, 0
+				}
+				calls++
+				if full = !full; !full {
+					return 7, 0
+				}
+				// An edge, which a socket that is never full would not make.
+				b.WriteToUDPAddrPort([]byte("edge"), portOf(a))
+				return 0, unix.EAGAIN
+			}))
+			p.task(func() {
+				if n, err := a.WriteBatch(numbered(0, 50, portOf(b))); n != 50 || err != nil {
+					t.Errorf("%d, %v", n, err)
+				}
+			}).wait(t)
+			if calls < 2*50/7 {
+				t.Errorf("%d calls", calls)
+			}
+			if err := receive(b, room(32, 300, 0), 0, 50, portOf(a)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestBatchReadFaults: an error of recvmmsg is returned alone, and the next call goes on.
+func TestBatchReadFaults(t *testing.T) {
+	start(t, 1)
+	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+	a.WriteBatch(numbered(0, 3, portOf(b)))
+	b.WaitReadable()
+	for _, errno := range []syscall.Errno{unix.ECONNREFUSED, unix.ENOMEM} {
+		remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: {errno}}}).install(t)
+		n, err := b.ReadBatch(room(8, 300, 0))
+		remove()
+		if n != 0 || !errors.Is(err, errno) || !strings.Contains(err.Error(), ": recvmmsg: ") {
+			t.Errorf("%d, %v", n, err)
+		}
+	}
+	if err := receive(b, room(8, 300, 0), 0, 3, portOf(a)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBatchFew: a batch larger than a call may move is moved in several, and large buffers limit how many one call takes.
+func TestBatchFew(t *testing.T) {
+	start(t, 1)
+	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+	b.SetReadBuffer(4 << 20)
+	var asked []int
+	remove := sysx.Inject(func(op sysx.Op, fd, n int) (int, syscall.Errno) {
+		asked = append(asked, n)
+		return n, 0
+	})
+	n, err := a.WriteBatch(numbered(0, 70, portOf(b)))
+	remove()
+	if n != 70 || err != nil || fmt.Sprint(asked) != "[32 32 6]" {
+		t.Errorf("%d, %v, in calls of %v", n, err, asked)
+	}
+	in := room(40, 64<<10, 0)
+	if n, err := b.ReadBatch(in); n != 4 || err != nil {
+		t.Errorf("into buffers of 64 KiB: %d, %v", n, err)
+	}
+	if n, err := b.ReadBatch(room(40, 100, 0)); n != 32 || err != nil {
+		t.Errorf("into small ones: %d, %v", n, err)
+	}
+}
+
+// TestBatchSegments: one message is cut into datagrams; other control messages go along.
+func TestBatchSegments(t *testing.T) {
+	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
+		start := func() { start(t, 1) }
+		t.Run(at.IP.String(), func(t *testing.T) {
+			if at == loopback4 {
+				start()
+			}
+			a, b := listenUDP(t, at), listenUDP(t, at)
+			b.SetReadBuffer(4 << 20)
+			level, kind, want := unix.IPPROTO_IP, unix.IP_TOS, unix.IP_RECVTOS
+			if at == loopback6 {
+				level, kind, want = unix.IPPROTO_IPV6, unix.IPV6_TCLASS, unix.IPV6_RECVTCLASS
+			}
+			if err := unix.SetsockoptInt(b.FD(), level, want, 1); err != nil {
+				t.Fatal(err)
+			}
+			const size, total = 100, 1050
+			ms := []socket.Message{
+				{Buf: pattern(total), Addr: portOf(b), SegmentSize: size},
+				{Buf: pattern(total), Addr: portOf(b), SegmentSize: size, OOB: controlMessage(level, kind, []byte{0x48, 0, 0, 0})},
+				{Buf: pattern(size), Addr: portOf(b), SegmentSize: size},
+			}
+			n, err := a.WriteBatch(ms)
+			if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, unix.EIO) {
+				t.Skip(err)
+			}
+			if n != 3 || err != nil || ms[0].N != total || ms[1].N != total {
+				t.Fatal(n, err, ms[0].N, ms[1].N)
+			}
+			in := room(32, 2000, 100)
+			got := 0
+			for got < 23 {
+				n, err := b.ReadBatch(in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := range n {
+					m, at := &in[i], (got+i)%11
+					if m.N != min(size, total-at*size) || differs(m.Buf[:m.N], at*size) != "" || m.SegmentSize != 0 {
+						t.Errorf("segment %d: %d bytes, size %d, %s", got+i, m.N, m.SegmentSize, differs(m.Buf[:m.N], at*size))
+					}
+					list, err := unix.ParseSocketControlMessage(m.OOB[:m.NN])
+					if marked := got+i >= 11 && got+i < 22; err != nil || len(list) != 1 || (list[0].Data[0] == 0x48) != marked {
+						t.Errorf("segment %d: %v, %v", got+i, list, err)
+					}
+				}
+				got += n
+			}
+		})
+	}
+}
+
+// TestBatchJoined: datagrams that the kernel has joined come with their size, beside other control messages, and nothing of ours is
+// among those.
+func TestBatchJoined(t *testing.T) {
+	start(t, 1)
+	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+	b.SetReadBuffer(4 << 20)
+	if err := b.SetGRO(true); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.SetsockoptInt(b.FD(), unix.IPPROTO_IP, unix.IP_RECVTOS, 1); err != nil {
+		t.Fatal(err)
+	}
+	tos := controlMessage(unix.IPPROTO_IP, unix.IP_TOS, []byte{0x48, 0, 0, 0})
+	for _, roomOOB := range []int{0, unix.CmsgSpace(1), 200} {
+		ms := []socket.Message{
+			{Buf: pattern(1050), Addr: portOf(b), SegmentSize: 100, OOB: tos},
+			{Buf: pattern(50), Addr: portOf(b), OOB: tos},
+		}
+		if n, err := a.WriteBatch(ms); n != 2 || err != nil {
+			t.Fatal(n, err)
+		}
+		total, joined := 0, false
+		for total < 1100 {
+			in := room(8, 64<<10, roomOOB)
+			n, err := b.ReadBatch(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range n {
+				m := &in[i]
+				if m.SegmentSize != 0 && m.SegmentSize != 100 || m.SegmentSize == 0 && m.N > 100 {
+					t.Errorf("%d bytes with a segment size of %d", m.N, m.SegmentSize)
+				}
+				joined = joined || m.SegmentSize != 0
+				if d := differs(m.Buf[:m.N], total%1050); d != "" {
+					t.Error(d)
+				}
+				total += m.N
+				list, err := unix.ParseSocketControlMessage(m.OOB[:m.NN])
+				if roomOOB == 0 {
+					if m.NN != 0 || m.Flags&unix.MSG_CTRUNC == 0 {
+						t.Errorf("without room: %d bytes, flags %#x", m.NN, m.Flags)
+					}
+				} else if err != nil || len(list) != 1 || list[0].Header.Type != unix.IP_TOS || list[0].Data[0] != 0x48 || m.Flags != 0 {
+					t.Errorf("room %d: %+v, %v, flags %#x", roomOOB, list, err, m.Flags)
+				}
+			}
+		}
+		if !joined {
+			t.Error("nothing was joined")
+		}
+	}
+	if err := b.SetGRO(false); err != nil {
+		t.Error(err)
+	}
+	if n, err := a.WriteBatch([]socket.Message{{Buf: pattern(1000), Addr: portOf(b), SegmentSize: 100}}); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	for got := 0; got < 10; {
+		in := room(32, 2000, 0)
+		n, err := b.ReadBatch(in)
+		if err != nil || in[0].N != 100 || in[0].SegmentSize != 0 {
+			t.Fatalf("turned off: %d, %v, %d bytes of %d", n, err, in[0].N, in[0].SegmentSize)
+		}
+		got += n
+	}
+}
+
+// TestBatchSegmentsMissing: a kernel that would ignore the segment size is not given one.
+func TestBatchSegmentsMissing(t *testing.T) {
+	start(t, 1)
+	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+	restore := socket.ForgetGSO(true)
+	ms := numbered(0, 3, portOf(b))
+	ms[1].SegmentSize = 2
+	n, err := a.WriteBatch(ms)
+	if n != 1 || !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "UDP_SEGMENT") {
+		t.Errorf("%d, %v", n, err)
+	}
+	restore()
+	defer socket.ForgetGSO(false)()
+	if n, err := a.WriteBatch(ms[1:]); errors.Is(err, errors.ErrUnsupported) {
+		t.Skip(err)
+	} else if n != 2 || err != nil {
+		t.Errorf("found again: %d, %v", n, err)
+	}
+}
+
+// TestBatchClosed: a closed socket takes and gives nothing.
+func TestBatchClosed(t *testing.T) {
+	start(t, 1)
+	c := listenUDP(t, loopback4)
+	to := portOf(c)
+	c.Close()
+	for _, n := range []int{0, 1} {
+		k, err := c.ReadBatch(room(n, 10, 0))
+		if k != 0 {
+			t.Error(k)
+		}
+		checkUDPClosed(t, "read", err)
+		k, err = c.WriteBatch(numbered(0, n, to))
+		if k != 0 {
+			t.Error(k)
+		}
+		checkUDPClosed(t, "write", err)
+	}
+	checkUDPClosed(t, "set", c.SetGRO(true))
+}

@@ -1,0 +1,208 @@
+package socket_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/socket"
+)
+
+// TestBufferedWriteError: the read that had to send returns the error, as do all later writes; reads go on.
+func TestBufferedWriteError(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			c, peer := withPeer(t)
+			sent := make(chan struct{})
+			k := p.task(func() {
+				b := socket.NewBuffered(c)
+				defer b.Close()
+				b.WriteString("lost")
+				remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Send: {unix.EPIPE}}}).install(t)
+				_, err := b.ReadLine()
+				var op *net.OpError
+				if !errors.Is(err, unix.EPIPE) || !errors.As(err, &op) || op.Op != "write" {
+					t.Errorf("the read: %v", err)
+				}
+				remove()
+				close(sent)
+				if line, err := b.ReadLine(); string(line) != "hello" || err != nil {
+					t.Errorf("the next read: %q, %v", line, err)
+				}
+				for what, err2 := range map[string]error{
+					"Write": second(b.Write([]byte("x"))), "WriteString": second(b.WriteString("x")),
+					"WriteByte": b.WriteByte('x'), "Flush": b.Flush(), "CloseWrite": b.CloseWrite(),
+				} {
+					if err2 != err {
+						t.Errorf("%s: %v, want the same error again", what, err2)
+					}
+				}
+				if n := cap(b.AvailableBuffer()); n != 0 {
+					t.Errorf("AvailableBuffer has room for %d", n)
+				}
+				if _, w := b.Holds(); w {
+					t.Error("holds a buffer")
+				}
+			})
+			await(t, sent, "the error")
+			peer.Write([]byte("hello\n"))
+			k.wait(t)
+			if got, err := io.ReadAll(peer); len(got) != 0 || err != nil {
+				t.Errorf("the peer read %q, %v", got, err)
+			}
+		})
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// TestBufferedWriteDeadline: a read that has to send waits for room no longer than the write deadline allows.
+func TestBufferedWriteDeadline(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			c, _ := withPeer(t)
+			fillSocket(t, c)
+			p.task(func() {
+				b := socket.NewBuffered(c)
+				defer b.Close()
+				b.WriteString("answer")
+				b.SetWriteDeadline(time.Now().Add(time.Millisecond))
+				var op *net.OpError
+				if _, err := b.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "write" {
+					t.Errorf("the read: %v", err)
+				}
+				b.SetWriteDeadline(time.Time{})
+				if err := b.Flush(); !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("after that: %v", err)
+				}
+			}).wait(t)
+		})
+	}
+}
+
+// fillSocket writes until the socket takes no more.
+func fillSocket(t testing.TB, c *socket.TCPConn) {
+	t.Helper()
+	for buf := make([]byte, 64<<10); ; {
+		if _, errno := sysx.TrySend(c.FD(), buf); errno == unix.EAGAIN {
+			return
+		} else if errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+}
+
+// TestBufferedClose: Close sends what there is room for, never waits, and says if that was not all.
+func TestBufferedClose(t *testing.T) {
+	for _, p := range places {
+		t.Run("sends/"+p.name, func(t *testing.T) {
+			start(t, 2)
+			c, peer := withPeer(t)
+			p.task(func() {
+				b := socket.NewBuffered(c)
+				b.Write(pattern(10_000))
+				if err := b.Close(); err != nil {
+					t.Error(err)
+				}
+				if err := b.Close(); !errors.Is(err, net.ErrClosed) {
+					t.Errorf("the second: %v", err)
+				}
+				if _, err := b.WriteString("x"); !errors.Is(err, net.ErrClosed) {
+					t.Errorf("WriteString: %v", err)
+				}
+				if err := b.Flush(); !errors.Is(err, net.ErrClosed) {
+					t.Errorf("Flush: %v", err)
+				}
+				if _, err := b.ReadByte(); !errors.Is(err, net.ErrClosed) {
+					t.Errorf("ReadByte: %v", err)
+				}
+				if r, w := b.Holds(); r || w {
+					t.Errorf("holds buffers: %v, %v", r, w)
+				}
+			}).wait(t)
+			if got, err := io.ReadAll(peer); err != nil || len(got) != 10_000 || differs(got, 0) != "" {
+				t.Errorf("the peer read %d, %v", len(got), err)
+			}
+		})
+		t.Run("no room/"+p.name, func(t *testing.T) {
+			start(t, 2)
+			c, _ := withPeer(t)
+			fillSocket(t, c)
+			p.task(func() {
+				b := socket.NewBuffered(c)
+				b.Write(pattern(10_000))
+				var op *net.OpError
+				if err := b.Close(); !errors.Is(err, io.ErrShortWrite) || !errors.As(err, &op) || op.Op != "close" {
+					t.Errorf("Close: %v", err)
+				}
+				if _, w := b.Holds(); w {
+					t.Error("holds a buffer")
+				}
+				if n := socket.Open(); n != 0 {
+					t.Errorf("%d sockets open", n)
+				}
+			}).wait(t)
+		})
+		t.Run("ends others/"+p.name, func(t *testing.T) {
+			start(t, 2)
+			c, _ := withPeer(t)
+			b := socket.NewBuffered(c)
+			closed := func(what string, f func() error) *task {
+				return p.task(func() {
+					if err := f(); !errors.Is(err, net.ErrClosed) {
+						t.Errorf("%s: %v", what, err)
+					}
+				})
+			}
+			reader := closed("the reader", func() error { return second(b.ReadByte()) })
+			reader.untilParked(t, coroutine.ReasonRead)
+			writer := closed("the writer", func() error { return second(b.Write(make([]byte, 64<<20))) })
+			writer.untilParked(t, coroutine.ReasonWrite)
+			if err := b.Close(); err != nil {
+				t.Error(err)
+			}
+			reader.wait(t)
+			writer.wait(t)
+		})
+	}
+}
+
+// TestBufferedShutdown: a forced end wakes a reader that waits, and one that waits to send.
+func TestBufferedShutdown(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		startAlone(t, 2)
+		c, _ := withPeer(t)
+		if full {
+			fillSocket(t, c)
+		}
+		k := onFirst.task(func() {
+			b := socket.NewBuffered(c)
+			defer b.Close()
+			b.WriteString("x")
+			if _, err := b.ReadByte(); !errors.Is(err, netco.ErrShutdown) {
+				t.Errorf("full %v: %v", full, err)
+			}
+		})
+		reason := coroutine.ReasonRead
+		if full {
+			reason = coroutine.ReasonWrite
+		}
+		k.untilParked(t, reason)
+		force(t)
+		k.wait(t)
+		noneOpen(t)
+		netco.Shutdown(context.Background())
+	}
+}

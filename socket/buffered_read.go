@@ -1,0 +1,238 @@
+package socket
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+)
+
+// ErrTooLong is returned for a line, or a Peek, of more than Buffered.SetLimit allows. It is a bufio.ErrBufferFull.
+var ErrTooLong = fmt.Errorf("netco/socket: more than the limit of the buffer: %w", bufio.ErrBufferFull)
+
+// Buffered returns how many bytes can be read without asking the socket.
+func (b *Buffered) Buffered() int { return b.w - b.r }
+
+// Read reads what is there into p, at least one byte; see net.Conn. Large reads go past the buffer. Parks.
+func (b *Buffered) Read(p []byte) (int, error) {
+	if b.r == b.w {
+		if len(p) == 0 {
+			return 0, nil
+		}
+		if len(p) >= direct {
+			return b.readDirect(p)
+		}
+		if err := b.fill(1); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, b.in[b.r:b.w])
+	b.r += n
+	return n, nil
+}
+
+// ReadByte reads one byte. Parks.
+func (b *Buffered) ReadByte() (byte, error) {
+	if b.r == b.w {
+		if err := b.fill(1); err != nil {
+			return 0, err
+		}
+	}
+	b.r++
+	return b.in[b.r-1], nil
+}
+
+// Peek returns the next n bytes without taking them. With an error it returns those there are: io.EOF if the stream ends
+// before, ErrTooLong if n is more than the limit. Peek(Buffered()) does not wait. Parks. It allocates only what does not fit
+// in a buffer.
+func (b *Buffered) Peek(n int) ([]byte, error) {
+	if n < 0 {
+		return nil, bufio.ErrNegativeCount
+	}
+	for b.w-b.r < n {
+		if err := b.fill(n); err != nil {
+			return b.in[b.r:b.w], err
+		}
+	}
+	return b.in[b.r : b.r+n], nil
+}
+
+// Discard takes the next n bytes and forgets them. It returns how many it has taken, which are fewer only with an error. Parks.
+func (b *Buffered) Discard(n int) (int, error) {
+	if n < 0 {
+		return 0, bufio.ErrNegativeCount
+	}
+	for left := n; ; {
+		took := min(left, b.w-b.r)
+		b.r += took
+		if left -= took; left == 0 {
+			return n, nil
+		}
+		if err := b.fill(1); err != nil {
+			return n - left, err
+		}
+	}
+}
+
+// ReadSlice takes everything up to and including the first delim. At the end of the stream it returns what is left, and io.EOF.
+// With any other error, ErrTooLong among them, it takes nothing. Parks. It allocates only what does not fit in a buffer.
+func (b *Buffered) ReadSlice(delim byte) ([]byte, error) {
+	for seen := 0; ; {
+		if i := bytes.IndexByte(b.in[b.r+seen:b.w], delim); i >= 0 {
+			return b.take(seen + i + 1), nil
+		}
+		seen = b.w - b.r
+		if err := b.fill(seen + 1); err == io.EOF {
+			return b.take(seen), err
+		} else if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (b *Buffered) take(n int) []byte {
+	p := b.in[b.r : b.r+n : b.r+n]
+	b.r += n
+	return p
+}
+
+// ReadLine takes a line and returns it without its end, \n or \r\n. A stream that ends within a line is
+// io.ErrUnexpectedEOF, so that a command cut short is not taken for a shorter one. Otherwise as ReadSlice.
+func (b *Buffered) ReadLine() ([]byte, error) {
+	line, err := b.ReadSlice('\n')
+	if err != nil {
+		if len(line) > 0 {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	line = line[:len(line)-1]
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		line = line[:n-1]
+	}
+	return line, nil
+}
+
+// WriteTo writes to w until the end of the stream, straight from the buffer; io.Copy calls it. w may be the Buffered itself.
+// Parks.
+func (b *Buffered) WriteTo(w io.Writer) (total int64, err error) {
+	for {
+		if b.r < b.w {
+			n, err := w.Write(b.in[b.r:b.w])
+			b.r += n
+			total += int64(n)
+			if err != nil {
+				return total, err
+			}
+			if b.r < b.w {
+				return total, io.ErrShortWrite
+			}
+		}
+		if err := b.fill(1); err == io.EOF {
+			return total, nil
+		} else if err != nil {
+			return total, err
+		}
+	}
+}
+
+// WaitReadable waits until a read will probably not have to, sending first what was written, unless something is buffered. No
+// buffer is held meanwhile. Parks.
+func (b *Buffered) WaitReadable() error {
+	if b.r < b.w {
+		return nil
+	}
+	return b.idle(errWouldPark)
+}
+
+// fill reads at least one byte behind those there are, into a buffer with room for need of them together.
+func (b *Buffered) fill(need int) error {
+	for {
+		if err := b.makeRoom(need); err != nil {
+			if b.r == b.w {
+				b.release()
+			}
+			return err
+		}
+		n, err := b.s.tryRead(b.in[b.w:])
+		if n > 0 {
+			b.w += n
+			b.hasRead()
+			return nil
+		}
+		if err := b.idle(err); err != nil {
+			return err
+		}
+	}
+}
+
+// readDirect is fill into somebody else's memory. Precondition: nothing is buffered.
+func (b *Buffered) readDirect(p []byte) (int, error) {
+	for {
+		n, err := b.s.tryRead(p)
+		if n > 0 {
+			b.hasRead()
+			return n, nil
+		}
+		if err := b.idle(err); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// makeRoom sees to a free byte at in[w:], and to need bytes from in[r:] on.
+func (b *Buffered) makeRoom(need int) error {
+	if b.in == nil {
+		b.inBuf = AcquireBuffer()
+		b.in = b.inBuf.Bytes()
+	}
+	if b.r > 0 {
+		b.w = copy(b.in, b.in[b.r:b.w])
+		b.r = 0
+	}
+	if need <= len(b.in) {
+		return nil
+	}
+	if need > b.limit {
+		return ErrTooLong
+	}
+	in := make([]byte, min(max(need, 2*len(b.in)), b.limit))
+	w := copy(in, b.in[:b.w])
+	b.release()
+	b.in, b.w = in, w
+	return nil
+}
+
+// release gives the reading side's memory back.
+func (b *Buffered) release() {
+	if b.inBuf != nil {
+		b.inBuf.Release()
+	}
+	b.in, b.inBuf, b.r, b.w = nil, nil, 0, 0
+}
+
+// hasRead sends what was written if reads have found something too often in a row: a peer that always sends would else
+// wait until its answers fill a buffer.
+func (b *Buffered) hasRead() {
+	if b.reads++; b.reads >= maxReads {
+		b.autoFlush() // an error is remembered
+	}
+}
+
+// idle does what is to be done when a try to read has found nothing: gives an empty buffer back, sends what was written, and
+// waits, if that was the try's result. nil means to try again.
+func (b *Buffered) idle(found error) error {
+	if b.r == b.w {
+		b.release()
+	}
+	unsent := b.autoFlush()
+	switch {
+	case found == io.EOF:
+		return found
+	case found != errWouldPark:
+		return b.c.opError("read", found)
+	case unsent != nil:
+		return unsent
+	}
+	return b.stream.WaitReadable()
+}

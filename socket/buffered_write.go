@@ -1,0 +1,225 @@
+package socket
+
+import "net"
+
+// lock takes the socket's write lock, under which the writing side stands. The error is that of a closed connection, or the
+// one remembered.
+func (b *Buffered) lock() error {
+	if !b.s.mu.lock(writing) {
+		return b.c.opError("write", net.ErrClosed)
+	}
+	if b.werr != nil {
+		err := b.werr
+		b.unlock()
+		return err
+	}
+	return nil
+}
+
+// unlock gives the write lock back. A reader that found it taken has gone to wait, having said in owed that what is unsent is to
+// be sent by the one who had the lock. It says so before its last try to get the lock, and here it is asked after giving it
+// back: so one of the two, or whoever has got the lock in between, sends.
+func (b *Buffered) unlock() {
+	for {
+		if b.s.mu.unlock(writing) {
+			b.s.destroy()
+			return
+		}
+		if !b.owed.Load() || !b.s.mu.tryLock(writing) {
+			return
+		}
+		b.flushOwedLocked()
+	}
+}
+
+// autoFlush sends what was written, unless another is writing: that one then does it, so that reading never waits for
+// another's write.
+func (b *Buffered) autoFlush() error {
+	b.reads = 0
+	if b.manual {
+		return nil
+	}
+	if !b.s.mu.tryLock(writing) {
+		b.owed.Store(true)
+		if !b.s.mu.tryLock(writing) {
+			return nil
+		}
+	}
+	err := b.flushOwedLocked()
+	b.unlock()
+	return err
+}
+
+// flushOwedLocked sends for the reader: a slice that AvailableBuffer gave to a writer stays good.
+func (b *Buffered) flushOwedLocked() error {
+	if b.owed.Load() {
+		b.owed.Store(false)
+	}
+	if b.start == b.end {
+		b.dropLocked()
+		return nil
+	}
+	err := b.sendLocked()
+	b.dropLocked()
+	return err
+}
+
+// Flush sends what was written, waiting for room if need be. Parks.
+func (b *Buffered) Flush() error {
+	if err := b.lock(); err != nil {
+		return err
+	}
+	b.lent = false
+	err := b.sendLocked()
+	b.dropLocked()
+	b.unlock()
+	return err
+}
+
+// Write takes all of p, sending what does not fit in the buffer. A p of 16 KiB or more is sent at once and from where it is,
+// together with what was written before. Parks only when it
+// sends. It does not allocate.
+func (b *Buffered) Write(p []byte) (int, error) {
+	if err := b.lock(); err != nil {
+		return 0, err
+	}
+	n, err := b.writeLocked(p)
+	b.unlock()
+	return n, err
+}
+
+func (b *Buffered) writeLocked(p []byte) (done int, err error) {
+	b.lent = false
+	for done < len(p) {
+		rest := p[done:]
+		if len(rest) >= direct {
+			n, err := b.passLocked(rest)
+			return done + n, err
+		}
+		if err := b.roomLocked(); err != nil {
+			return done, err
+		}
+		n := min(len(rest), len(b.out)-b.end)
+		if &rest[0] != &b.out[b.end] { // else it was built there
+			copy(b.out[b.end:], rest[:n])
+		}
+		b.end += n
+		done += n
+	}
+	return done, nil
+}
+
+// passLocked sends what was written, and p behind it from where it is, which may be in out. It returns how much of p was sent.
+func (b *Buffered) passLocked(p []byte) (n int, err error) {
+	if b.start == b.end {
+		n, err = b.s.writeLocked(p)
+	} else {
+		pending := b.end - b.start
+		pieces := [2][]byte{b.out[b.start:b.end], p}
+		v := Buffers(pieces[:])
+		sent, failed := b.s.writeVecLocked(&v)
+		n, err = max(0, int(sent)-pending), failed
+		b.start = b.end
+	}
+	b.dropLocked()
+	return n, b.sentLocked(err)
+}
+
+// WriteString is Write of a string.
+func (b *Buffered) WriteString(s string) (done int, err error) {
+	if err := b.lock(); err != nil {
+		return 0, err
+	}
+	b.lent = false
+	for done < len(s) && err == nil {
+		if err = b.roomLocked(); err == nil {
+			n := copy(b.out[b.end:], s[done:])
+			b.end += n
+			done += n
+		}
+	}
+	b.unlock()
+	return done, err
+}
+
+// WriteByte is Write of one byte.
+func (b *Buffered) WriteByte(c byte) error {
+	if err := b.lock(); err != nil {
+		return err
+	}
+	b.lent = false
+	err := b.roomLocked()
+	if err == nil {
+		b.out[b.end] = c
+		b.end++
+	}
+	b.unlock()
+	return err
+}
+
+// AvailableBuffer returns an empty slice whose capacity is the room left in the buffer, to append to and to give to the next
+// Write, which then need not copy. With little room left, Flush makes a whole buffer of it. After an error the slice has no
+// capacity, and Write tells why. A buffer that is given out is held until that Write. It does not park, unless another is
+// writing.
+func (b *Buffered) AvailableBuffer() []byte {
+	if b.lock() != nil {
+		return nil
+	}
+	b.acquireLocked()
+	b.lent = true
+	p := b.out[b.end:b.end]
+	b.unlock()
+	return p
+}
+
+// acquireLocked sees to a buffer, which may be full.
+func (b *Buffered) acquireLocked() {
+	if b.start == b.end {
+		b.start, b.end = 0, 0
+	}
+	if b.out == nil {
+		b.outBuf = AcquireBuffer()
+		b.out = b.outBuf.Bytes()
+	}
+}
+
+// roomLocked sees to a free byte at out[end:], sending what is there if need be.
+func (b *Buffered) roomLocked() error {
+	if b.out != nil && b.end < len(b.out) {
+		return nil
+	}
+	if err := b.sendLocked(); err != nil {
+		return err
+	}
+	b.acquireLocked()
+	return nil
+}
+
+// sendLocked sends what was written and leaves the buffer empty.
+func (b *Buffered) sendLocked() error {
+	if b.start == b.end {
+		return nil
+	}
+	n, err := b.s.writeLocked(b.out[b.start:b.end])
+	b.start += n
+	return b.sentLocked(err)
+}
+
+// sentLocked remembers an error, after which nothing is to be sent any more.
+func (b *Buffered) sentLocked(err error) error {
+	if err == nil {
+		return nil
+	}
+	b.werr = b.c.opError("write", err)
+	b.start = b.end
+	b.dropLocked()
+	return b.werr
+}
+
+// dropLocked gives an empty buffer back, unless somebody is appending to it.
+func (b *Buffered) dropLocked() {
+	if b.start == b.end && b.outBuf != nil && !b.lent {
+		b.outBuf.Release()
+		b.out, b.outBuf, b.start, b.end = nil, nil, 0, 0
+	}
+}

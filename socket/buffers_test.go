@@ -1,0 +1,298 @@
+package socket_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/socket"
+)
+
+// cut cuts the pattern into pieces, some of them empty.
+func cut(r *rand.Rand, total, most int) (pieces [][]byte) {
+	for all := pattern(total); len(all) > 0; {
+		n := min(len(all), r.IntN(most+1))
+		pieces, all = append(pieces, all[:n:n]), all[n:]
+	}
+	return append(pieces, nil)
+}
+
+// TestBuffersArrive: vectors of many shapes arrive whole and are consumed, whatever the kernel takes at a time, by either way to write
+// them, over TCP and Unix.
+func TestBuffersArrive(t *testing.T) {
+	type limits = map[sysx.Op]int
+	for _, c := range []struct {
+		name        string
+		total, most int
+		faults      func() *script
+	}{
+		{"few", 10_000, 5000, func() *script { return &script{} }},
+		{"thousands", 100_000, 50, func() *script { return &script{} }},
+		{"large", 5 << 20, 1 << 20, func() *script { return &script{} }},
+		{"byte by byte", 3000, 300, func() *script { return &script{limit: limits{sysx.Sendv: 1}} }},
+		{"at odd places", 200_000, 3000, func() *script { return &script{limit: limits{sysx.Sendv: 777}} }},
+		{"interrupted", 200_000, 3000, func() *script { return &script{every: map[sysx.Op]syscall.Errno{sysx.Sendv: unix.EINTR}} }},
+		{"no room at first", 200_000, 3000, func() *script {
+			return &script{first: map[sysx.Op][]syscall.Errno{sysx.Sendv: {unix.EAGAIN}}}
+		}},
+	} {
+		for _, network := range []string{"tcp", "unix"} {
+			for i, p := range places {
+				t.Run(c.name+"/"+network+"/"+p.name, func(t *testing.T) {
+					start(t, 2)
+					conn, down := withPeerOf(t, network)
+					pieces := cut(rand.New(rand.NewPCG(9, uint64(c.most))), c.total, c.most)
+					drained := swallow(t, down, c.total)
+					defer c.faults().install(t)()
+					p.task(func() {
+						defer conn.Close()
+						v := socket.Buffers(pieces)
+						var n int64
+						var err error
+						if i%2 == 0 {
+							n, err = v.WriteTo(conn)
+						} else {
+							n, err = conn.(interface {
+								WriteBuffers(*net.Buffers) (int64, error)
+							}).WriteBuffers((*net.Buffers)(&v))
+						}
+						if n != int64(c.total) || err != nil || len(v) != 0 {
+							t.Errorf("%d, %v, %d pieces left", n, err, len(v))
+						}
+					}).wait(t)
+					await(t, drained, "reads")
+				})
+			}
+		}
+	}
+}
+
+// TestBuffersCalls: a thousand small pieces take one call, and more take few.
+func TestBuffersCalls(t *testing.T) {
+	start(t, 1)
+	c, down := withPeer(t)
+	var s script
+	defer s.install(t)()
+	drained := swallow(t, down, 2500)
+	offset := 0
+	onFirst.task(func() {
+		for _, k := range []struct{ pieces, calls int }{{0, 0}, {1, 1}, {1024, 1}, {1025, 2}} {
+			before := s.called[sysx.Sendv].Load()
+			var v socket.Buffers
+			for range k.pieces {
+				v = append(v, nil, []byte("?"))
+			}
+			at := 0
+			for i := range v {
+				if len(v[i]) > 0 {
+					fill(v[i], offset+at)
+					at++
+				}
+			}
+			offset += at
+			if n, err := v.WriteTo(c); int(n) != k.pieces || err != nil || len(v) != 0 {
+				t.Errorf("%d pieces: %d, %v, %d left", k.pieces, n, err, len(v))
+			}
+			if n := s.called[sysx.Sendv].Load() - before; int(n) != k.calls {
+				t.Errorf("%d pieces took %d calls", k.pieces, n)
+			}
+		}
+		c.Write(pattern(2500)[offset:])
+		c.Close()
+	}).wait(t)
+	await(t, drained, "reads")
+}
+
+// TestBuffersEnd: a deadline, Close and a failure in the middle: n is what the peer gets, and the vector has the rest, which can then be
+// sent if the connection still is.
+func TestBuffersEnd(t *testing.T) {
+	const total = 4 << 20
+	for _, p := range places {
+		for _, end := range []string{"deadline", "close", "failure"} {
+			t.Run(p.name+"/"+end, func(t *testing.T) {
+				start(t, 2)
+				c, down := unixWithPeer(t)
+				v := socket.Buffers(cut(rand.New(rand.NewPCG(10, 10)), total, 10_000))
+				var n int64
+				var err error
+				k := p.task(func() { n, err = v.WriteTo(c) })
+				var want error
+				if end == "failure" {
+					want = unix.EPIPE
+					down.Close()
+				} else {
+					k.untilParked(t, coroutine.ReasonWrite)
+					if want = os.ErrDeadlineExceeded; end == "deadline" {
+						c.SetWriteDeadline(time.Unix(1, 0))
+					} else {
+						want = net.ErrClosed
+						c.Close()
+					}
+				}
+				k.wait(t)
+				var op *net.OpError
+				if !errors.Is(err, want) || !errors.As(err, &op) || op.Op != "writev" {
+					t.Fatalf("%d, %v, want writev and %v", n, err, want)
+				}
+				left := 0
+				for _, b := range v {
+					left += len(b)
+				}
+				if int(n)+left != total {
+					t.Errorf("%d written, %d left of %d", n, left, total)
+				}
+				switch end {
+				case "deadline":
+					drained := swallow(t, down, total)
+					p.task(func() {
+						defer c.Close()
+						c.SetWriteDeadline(time.Time{})
+						if m, err := v.WriteTo(c); int(m) != left || err != nil {
+							t.Errorf("the rest: %d, %v", m, err)
+						}
+					}).wait(t)
+					await(t, drained, "reads")
+				case "close":
+					await(t, swallow(t, down, int(n)), "reads")
+				}
+			})
+		}
+	}
+}
+
+// TestBuffersLikeNet: what does not depend on the writer is what net.Buffers does, and so are the errors of a connection.
+func TestBuffersLikeNet(t *testing.T) {
+	start(t, 1)
+	mine, _ := withPeer(t)
+	nets, _ := netPair(t)
+	mine.Close()
+	nets.Close()
+	_, err := (&socket.Buffers{[]byte("x")}).WriteTo(mine)
+	_, want := (&net.Buffers{[]byte("x")}).WriteTo(nets)
+	if shape(err) != shape(want) {
+		t.Errorf("%s, want %s", shape(err), shape(want))
+	}
+	r := rand.New(rand.NewPCG(11, 11))
+	for range 200 {
+		pieces := cut(r, 1+r.IntN(100), 1+r.IntN(20))
+		a, b := socket.Buffers(slices.Clone(pieces)), net.Buffers(slices.Clone(pieces))
+		for len(a) > 0 || len(b) > 0 {
+			p, q := make([]byte, r.IntN(20)), make([]byte, 20)
+			n, err := a.Read(p)
+			m, want := b.Read(q[:len(p)])
+			if n != m || err != want || !bytes.Equal(p[:n], q[:m]) || !slices.EqualFunc(a, b, bytes.Equal) {
+				t.Fatalf("Read: %d, %v, want %d, %v", n, err, m, want)
+			}
+		}
+		a, b = slices.Clone(pieces), slices.Clone(pieces)
+		room := r.IntN(100)
+		n, err := a.WriteTo(&failing{room})
+		m, want := b.WriteTo(&failing{room})
+		if n != m || err != want || !slices.EqualFunc(a, b, bytes.Equal) {
+			t.Fatalf("WriteTo: %d, %v, want %d, %v", n, err, m, want)
+		}
+	}
+}
+
+// TestBuffersPacket: to a socket for packets, pieces go as one packet.
+func TestBuffersPacket(t *testing.T) {
+	start(t, 1)
+	name := filepath.Join(t.TempDir(), "s")
+	at := &net.UnixAddr{Name: name, Net: "unixgram"}
+	l, err := net.ListenUnixgram("unixgram", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := socket.Dial("unixgram", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	onFirst.task(func() {
+		v := socket.Buffers{[]byte("hello"), nil, []byte(", world")}
+		if n, err := v.WriteTo(c); n != 12 || err != nil || len(v) != 0 {
+			t.Error(n, err, v)
+		}
+	}).wait(t)
+	got := make([]byte, 100)
+	if n, err := l.Read(got); string(got[:n]) != "hello, world" || err != nil {
+		t.Errorf("%q, %v", got[:n], err)
+	}
+}
+
+// TestBuffersNoAllocation: vectors go without allocation, long ones too, once there has been one.
+func TestBuffersNoAllocation(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	start(t, 1)
+	for _, pieces := range []int{2, 100, 2000} {
+		c, down := withPeer(t)
+		go io.Copy(io.Discard, down)
+		var allocs float64
+		onFirst.task(func() {
+			all := make([][]byte, pieces)
+			v := new(socket.Buffers)
+			allocs = testing.AllocsPerRun(200, func() {
+				for i := range all {
+					all[i] = tile[i : i+20]
+				}
+				*v = all
+				if _, err := v.WriteTo(c); err != nil {
+					t.Error(err)
+				}
+			})
+		}).wait(t)
+		if allocs >= 1 {
+			t.Errorf("%d pieces: %v allocations", pieces, allocs)
+		}
+	}
+}
+
+// TestBuffersWhole: writers that share a connection do not get between one another's pieces.
+func TestBuffersWhole(t *testing.T) {
+	start(t, 2)
+	c, down := withPeer(t)
+	const rounds, pieces, size = 30, 200, 700
+	var tasks []*task
+	for i := range 4 {
+		tasks = append(tasks, places[i%3].task(func() {
+			for range rounds {
+				var v socket.Buffers
+				for range pieces {
+					v = append(v, bytes.Repeat([]byte{byte('a' + i)}, size))
+				}
+				if n, err := v.WriteTo(c); n != pieces*size || err != nil {
+					t.Error(n, err)
+				}
+			}
+		}))
+	}
+	b := make([]byte, pieces*size)
+	for i := range 4 * rounds {
+		if _, err := io.ReadFull(down, b); err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Count(b, b[:1]) != len(b) {
+			t.Fatal(fmt.Sprint("vector ", i, " is mixed with another"))
+		}
+	}
+	for _, k := range tasks {
+		k.wait(t)
+	}
+}

@@ -1,0 +1,189 @@
+package socket
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// Dialer has the settings of Dial. The zero value is what Dial uses. Its fields are those of net.Dialer and mean the same. Its
+// methods may be called concurrently.
+type Dialer struct {
+	// Timeout is how long a dial may take, look-up included, and Deadline until when; the earlier counts, and a context's deadline
+	// as well. Zero is no limit of netco's own. Several addresses of one name share the time.
+	Timeout  time.Duration
+	Deadline time.Time
+
+	// LocalAddr is the address to dial from, of the network's type; nil is any.
+	LocalAddr net.Addr
+
+	// DualStack has no effect.
+	//
+	// Deprecated: a negative FallbackDelay turns off what it turned on.
+	DualStack bool
+
+	// FallbackDelay is how long a connection to the family that a name's first address is of may take until the other
+	// family is tried too; the first to be connected counts (RFC 6555). 0 is 300 ms; negative tries all addresses one after the
+	// other. It is for network tcp only.
+	FallbackDelay time.Duration
+
+	// KeepAlive is the idle time before the first keep-alive probe of a TCP connection: 0 is 15 s, negative is no probes.
+	// KeepAliveConfig goes before it if it is enabled.
+	KeepAlive       time.Duration
+	KeepAliveConfig net.KeepAliveConfig
+
+	// Resolver looks up names; nil is DefaultResolver.
+	Resolver *Resolver
+
+	// Cancel ends the dial when it is closed.
+	//
+	// Deprecated: use DialContext.
+	Cancel <-chan struct{}
+
+	// Control, if it is not nil, is called with the fd of each attempt before it is connected or bound. network is tcp4, tcp6, udp4,
+	// udp6 or one of Unix. It may set options; it cannot keep c, and it must not wait. ControlContext goes before it if both are set.
+	Control        func(network, address string, c syscall.RawConn) error
+	ControlContext func(ctx context.Context, network, address string, c syscall.RawConn) error
+}
+
+// MultipathTCP reports whether Multipath TCP is used: false.
+func (d *Dialer) MultipathTCP() bool { return false }
+
+// SetMultipathTCP is there for those who set it on a net.Dialer, and has no effect: connections are plain TCP, as those are with
+// a net.Dialer when the host or the peer has nothing else.
+func (d *Dialer) SetMultipathTCP(use bool) {}
+
+// Dial connects to an address, as net.Dial does and with its errors. The network is tcp, tcp4, tcp6, udp, udp4, udp6, unix,
+// unixgram or unixpacket; the result is a *TCPConn, *UDPConn or *UnixConn. Parks.
+func Dial(network, address string) (net.Conn, error) {
+	return new(Dialer).Dial(network, address)
+}
+
+// DialContext is Dial that ends when ctx does, with net's error for that. A connection that it has returned does not depend on ctx
+// any more.
+func DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return new(Dialer).DialContext(ctx, network, address)
+}
+
+// DialTimeout is Dial that gives up after a time, with an error whose Timeout method returns true; 0 is no limit of netco's own.
+func DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
+	d := Dialer{Timeout: timeout}
+	return d.Dial(network, address)
+}
+
+// DialTCP connects to an address of package net, from laddr if that is not nil. An address without an IP is this host's.
+func DialTCP(network string, laddr, raddr *net.TCPAddr) (*TCPConn, error) {
+	return new(Dialer).dialTCPAddr(context.Background(), network, laddr, raddr)
+}
+
+// Dial is the function Dial with these settings.
+func (d *Dialer) Dial(network, address string) (net.Conn, error) {
+	return d.DialContext(context.Background(), network, address)
+}
+
+// DialContext is the function DialContext with these settings.
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	n, err := parseNetwork(network)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	l, stop := d.limits(ctx)
+	defer stop()
+	targets, err := d.targets(l, n, address)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	if n != tcp || d.FallbackDelay < 0 {
+		return d.serial(l, n, targets)
+	}
+	primaries, fallbacks := byFamily(targets)
+	if len(fallbacks) == 0 {
+		return d.serial(l, n, primaries)
+	}
+	return d.race(l, n, primaries, fallbacks)
+}
+
+// DialTCP connects to one TCP address, from laddr if that is valid. An address without an IP is this host's. Parks.
+func (d *Dialer) DialTCP(ctx context.Context, network string, laddr, raddr netip.AddrPort) (*TCPConn, error) {
+	return d.dialTCPAddr(ctx, network, net.TCPAddrFromAddrPort(laddr), net.TCPAddrFromAddrPort(raddr))
+}
+
+// DialUDP is DialTCP for the networks of UDP. It does not park.
+func (d *Dialer) DialUDP(ctx context.Context, network string, laddr, raddr netip.AddrPort) (*UDPConn, error) {
+	from, to := net.UDPAddrFromAddrPort(laddr), net.UDPAddrFromAddrPort(raddr)
+	n, err := parseNetwork(network)
+	if err != nil || !n.isUDP() {
+		err = net.UnknownNetworkError(network)
+	} else {
+		l, stop := d.limits(ctx)
+		defer stop()
+		var c *UDPConn
+		if c, err = d.dialUDP(l, n, from, to); err == nil {
+			return c, nil
+		}
+	}
+	return nil, &net.OpError{Op: "dial", Net: network, Source: from, Addr: to, Err: err}
+}
+
+// DialUnix is the function DialUnix with these settings.
+func (d *Dialer) DialUnix(ctx context.Context, network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) {
+	n, err := parseNetwork(network)
+	if err != nil || !n.isUnix() {
+		err = net.UnknownNetworkError(network)
+	} else {
+		l, stop := d.limits(ctx)
+		defer stop()
+		var c *UnixConn
+		if c, err = d.dialUnix(l, n, laddr, raddr); err == nil {
+			return c, nil
+		}
+	}
+	return nil, &net.OpError{Op: "dial", Net: network, Source: unixAddr(laddr), Addr: unixAddr(raddr), Err: err}
+}
+
+func (d *Dialer) dialTCPAddr(ctx context.Context, network string, laddr, raddr *net.TCPAddr) (*TCPConn, error) {
+	n, err := parseNetwork(network)
+	switch {
+	case err != nil || !n.isTCP():
+		err = net.UnknownNetworkError(network)
+	case raddr == nil:
+		err = errMissingAddress
+	default:
+		l, stop := d.limits(ctx)
+		defer stop()
+		var c *TCPConn
+		if c, err = d.dialTCP(l, n, laddr, raddr); err == nil {
+			return c, nil
+		}
+	}
+	return nil, &net.OpError{Op: "dial", Net: network, Source: opAddr(laddr), Addr: opAddr(raddr), Err: err}
+}
+
+// limits are what ends a dial early. stop is to be called when it is over.
+func (d *Dialer) limits(ctx context.Context) (l limits, stop func()) {
+	if ctx == nil {
+		panic("netco/socket: nil context")
+	}
+	l = limits{ctx: ctx, until: d.Deadline}
+	if d.Timeout != 0 {
+		l.until = earliest(l.until, time.Now().Add(d.Timeout))
+	}
+	if t, ok := ctx.Deadline(); ok {
+		l.until = earliest(l.until, t)
+	}
+	if d.Cancel == nil {
+		return l, func() {}
+	}
+	var cancel context.CancelFunc
+	l.ctx, cancel = context.WithCancel(ctx)
+	go func(done <-chan struct{}) {
+		select {
+		case <-d.Cancel:
+			cancel()
+		case <-done:
+		}
+	}(l.ctx.Done())
+	return l, cancel
+}

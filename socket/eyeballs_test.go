@@ -1,0 +1,399 @@
+package socket_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/socket"
+)
+
+// manner is how an address of a host behaves.
+type manner int
+
+const (
+	refuses manner = iota
+	accepts
+	ignores // a connect neither succeeds nor fails
+)
+
+// twoFaced makes a host, both.test., that has an address of either family, and returns a port on which they behave so. ::1 comes
+// first: RFC 6724.
+func twoFaced(t testing.TB, v6, v4 manner) (port string) {
+	t.Helper()
+	for range 100 {
+		probe, err := net.Listen("tcp6", "[::1]:0")
+		if err != nil {
+			t.Skip("no IPv6 here: ", err)
+		}
+		n := probe.Addr().(*net.TCPAddr).Port
+		probe.Close()
+		if behave(t, unix.AF_INET6, n, v6) && behave(t, unix.AF_INET, n, v4) {
+			return strconv.Itoa(n)
+		}
+	}
+	t.Fatal("no port that both families have free")
+	return ""
+}
+
+// behave sees to it that a port of ::1 or 127.0.0.1 behaves so until the test's end. It returns false if the port is taken.
+func behave(t testing.TB, family, port int, m manner) bool {
+	t.Helper()
+	if m == refuses {
+		return true
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	var sa unix.Sockaddr = &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}
+	if family == unix.AF_INET6 {
+		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1)
+		address = fmt.Sprintf("[::1]:%d", port)
+		sa = &unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}}
+	}
+	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+	if err := unix.Bind(fd, sa); err != nil {
+		return false
+	}
+	backlog := 1000
+	if m == ignores {
+		backlog = 0
+	}
+	if err := unix.Listen(fd, backlog); err != nil {
+		return false
+	}
+	if m == ignores {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+	}
+	return true
+}
+
+var both = map[string][]record{"both.test.": addresses("::1", "127.0.0.1"), "four.test.": addresses("127.0.0.1"), "six.test.": addresses("::1")}
+
+// TestRace: with two families, whichever can be reached is; the other costs no more time than it must.
+func TestRace(t *testing.T) {
+	const never = time.Hour
+	for _, c := range []struct {
+		name   string
+		v6, v4 manner
+		delay  time.Duration
+		v4wins bool
+	}{
+		{"both accept, later", accepts, accepts, never, false},
+		{"both accept", accepts, accepts, 0, false},
+		{"only the first accepts", accepts, refuses, never, false},
+		{"the first refuses", refuses, accepts, never, true}, // does not wait out the delay
+		{"the first does not answer", ignores, accepts, time.Millisecond, true},
+		{"the other does not answer", accepts, ignores, never, false},
+		{"one after the other", refuses, accepts, -1, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			start(t, 2)
+			port := twoFaced(t, c.v6, c.v4)
+			s := serveNames(t, both)
+			before := socket.Open()
+			everywhere(t, func(p place) {
+				d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: c.delay}
+				conn, err := d.Dial("tcp", "both.test.:"+port)
+				if err != nil {
+					t.Errorf("%s: %v", p.name, err)
+					return
+				}
+				if v4 := conn.RemoteAddr().(*net.TCPAddr).IP.To4() != nil; v4 != c.v4wins {
+					t.Errorf("%s: connected to %v", p.name, conn.RemoteAddr())
+				}
+				if home := conn.(*socket.TCPConn).Home(); home != processor.Here() && processor.Here() != nil {
+					t.Errorf("%s: registered with another Processor", p.name)
+				}
+				conn.SetReadDeadline(time.Unix(1, 0))
+				if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, context.DeadlineExceeded) && !isTimeout(err) {
+					t.Errorf("%s: Read: %v", p.name, err)
+				}
+				if _, err := conn.Write([]byte("x")); err != nil {
+					t.Errorf("%s: Write: %v", p.name, err)
+				}
+				conn.Close()
+			})
+			until(t, "the losers to be closed", func() bool { return socket.Open() == before })
+		})
+	}
+}
+
+func isTimeout(err error) bool {
+	var ne net.Error
+	return errors.As(err, &ne) && ne.Timeout()
+}
+
+// TestRaceErrors: if no address can be reached, the error is that of the first family's first, as net's is.
+func TestRaceErrors(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		v6, v4  manner
+		timeout time.Duration
+		delay   time.Duration
+	}{
+		{"both refuse", refuses, refuses, 0, 0},
+		{"both refuse, one after the other", refuses, refuses, 0, -1},
+		{"the first does not answer", ignores, refuses, 50 * time.Millisecond, time.Millisecond},
+		{"the other does not answer", refuses, ignores, 50 * time.Millisecond, time.Millisecond},
+		{"none answers", ignores, ignores, 50 * time.Millisecond, time.Millisecond},
+		{"none answers, later", ignores, ignores, 50 * time.Millisecond, time.Hour},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			start(t, 2)
+			port := twoFaced(t, c.v6, c.v4)
+			s := serveNames(t, both)
+			before := socket.Open()
+			everywhere(t, func(p place) {
+				d := &socket.Dialer{Resolver: s.resolver(), FallbackDelay: c.delay, Timeout: c.timeout}
+				sameDial(t, p.name, d, context.Background(), "tcp", "both.test.:"+port)
+				sameDial(t, p.name, d, context.Background(), "tcp4", "both.test.:"+port)
+				sameDial(t, p.name, d, context.Background(), "tcp6", "both.test.:"+port)
+			})
+			until(t, "the sockets to be closed", func() bool { return socket.Open() == before })
+		})
+	}
+}
+
+// TestRaceCancelled: both racers end when the context does.
+func TestRaceCancelled(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			port := twoFaced(t, ignores, ignores)
+			s := serveNames(t, both)
+			before := socket.Open()
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			k := p.task(func() {
+				d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Nanosecond}
+				if _, err := d.DialContext(ctx, "tcp", "both.test.:"+port); !errors.Is(err, context.Canceled) {
+					t.Errorf("Dial: %v", err)
+				}
+			})
+			until(t, "two sockets", func() bool { return socket.Open() == before+2 })
+			cancel()
+			k.wait(t)
+			until(t, "the sockets to be closed", func() bool { return socket.Open() == before })
+		})
+	}
+}
+
+// TestRaceShutdown: neither holds up the end of the scheduler, whatever stage they are in.
+func TestRaceShutdown(t *testing.T) {
+	for _, delay := range []time.Duration{time.Nanosecond, time.Hour} {
+		port := twoFaced(t, ignores, ignores)
+		s := serveNames(t, both)
+		start(t, 1)
+		k := onFirst.task(func() {
+			d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: delay}
+			if _, err := d.Dial("tcp", "both.test.:"+port); !errors.Is(err, coroutine.ErrShutdown) {
+				t.Errorf("Dial: %v", err)
+			}
+		})
+		until(t, "the sockets", func() bool { return socket.Open() == map[time.Duration]int{1: 2, time.Hour: 1}[delay] })
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		netco.Shutdown(over)
+		k.wait(t)
+		until(t, "the sockets to be closed", func() bool { return socket.Open() == 0 })
+	}
+}
+
+// TestNoRace: to one family there is nothing but the caller: no coroutine and no goroutine helps.
+func TestNoRace(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			address := deaf(t)
+			_, port, _ := net.SplitHostPort(address)
+			s := serveNames(t, both)
+			r := s.resolver()
+			d := socket.Dialer{Resolver: r, FallbackDelay: time.Nanosecond, Timeout: time.Hour}
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			settled := func() (n int) {
+				n = runtime.NumGoroutine()
+				for same := 0; same < 1000; same++ {
+					runtime.Gosched()
+					if now := runtime.NumGoroutine(); now != n {
+						n, same = now, 0
+					}
+				}
+				return n
+			}
+			idleHere := p.task(func() { yield() })
+			idleHere.wait(t) // so that there is a goroutine for a coroutine to run on
+			before, open := settled(), socket.Open()
+			k := p.task(func() {
+				if _, err := d.DialContext(ctx, "tcp", "four.test.:"+port); !errors.Is(err, context.Canceled) {
+					t.Errorf("Dial: %v", err)
+				}
+			})
+			until(t, "the connect", func() bool { return socket.Open() == open+1 })
+			k.untilParked(t, coroutine.ReasonConnect)
+			more := 0
+			if p.name == ordinary.name {
+				more = 1 // the task itself
+			}
+			if now := settled(); now > before+more {
+				t.Errorf("%d goroutines, before %d\n%s", now, before, stacks())
+			}
+			cancel()
+			k.wait(t)
+		})
+	}
+}
+
+// TestRaceBoth: two connections made at the same moment are one too many, which is closed.
+func TestRaceBoth(t *testing.T) {
+	rounds := 2000
+	if goruntime.RaceEnabled {
+		rounds = 500
+	}
+	start(t, 2)
+	port := twoFaced(t, refuses, refuses)
+	serveOne(t, "[::1]:"+port)
+	serveOne(t, "127.0.0.1:"+port)
+	s := serveNames(t, both)
+	r := s.resolver()
+	before := socket.Open()
+	var families [2]int
+	ordinary.task(func() {
+		for range rounds {
+			var met atomic.Int32
+			d := socket.Dialer{Resolver: r, FallbackDelay: 1, Control: func(string, string, syscall.RawConn) error {
+				met.Add(1)
+				for spins := 0; met.Load() < 2 && spins < 1000; spins++ {
+					runtime.Gosched()
+				}
+				return nil
+			}}
+			c, err := d.Dial("tcp", "both.test.:"+port)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if _, err := c.Read(make([]byte, 1)); err != nil {
+				t.Error(err)
+			}
+			families[len(c.RemoteAddr().(*net.TCPAddr).IP)/16]++
+			c.Close()
+		}
+	}).wait(t)
+	t.Log("connected by family: ", families)
+	until(t, "the losers to be closed", func() bool { return socket.Open() == before })
+}
+
+// TestRaceHammer: both families accept, at about the same time, and many dials are cancelled at random. Each gives one connection
+// that works or an error, and nothing is left over.
+func TestRaceHammer(t *testing.T) {
+	dials := 600
+	if goruntime.RaceEnabled {
+		dials = 200
+	}
+	start(t, 2)
+	port := twoFaced(t, refuses, refuses)
+	serveOne(t, "[::1]:"+port)
+	serveOne(t, "127.0.0.1:"+port)
+	s := serveNames(t, both)
+	r := s.resolver()
+	seed := rand.Uint64()
+	before := socket.Open()
+	var tasks []*task
+	const each = 10
+	for i := range dials / each {
+		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
+		tasks = append(tasks, places[i%len(places)].task(func() {
+			for range each {
+				dialAtRandom(t, rnd, r, port)
+			}
+		}))
+	}
+	for _, k := range tasks {
+		k.wait(t)
+	}
+	until(t, "the losers to be closed", func() bool { return socket.Open() == before })
+	idle(t, r)
+	if t.Failed() {
+		t.Logf("seed %d", seed)
+	}
+}
+
+// serveOne sends one byte to all who connect to an address.
+func serveOne(t *testing.T, address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Skip(err) // somebody else has the port now
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Write([]byte("x"))
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { l.Close(); <-done })
+}
+
+// dialAtRandom dials once and looks whether what it got can be used.
+func dialAtRandom(t *testing.T, rnd *rand.Rand, r *socket.Resolver, port string) {
+	d := socket.Dialer{Resolver: r, FallbackDelay: time.Duration(1 + rnd.IntN(300_000))}
+	ctx, cancel := context.WithCancel(context.Background())
+	switch rnd.IntN(3) {
+	case 0:
+		time.AfterFunc(time.Duration(rnd.IntN(2_000_000)), cancel)
+	case 1:
+		d.Timeout = time.Duration(1 + rnd.IntN(3_000_000))
+	}
+	if rnd.IntN(4) == 0 {
+		d.Control = func(string, string, syscall.RawConn) error { yield(); return nil }
+	}
+	defer cancel()
+	host := []string{"both.test.", "four.test.", "six.test.", "[::1]", "127.0.0.1"}[rnd.IntN(5)]
+	c, err := d.DialContext(ctx, "tcp", host+":"+port)
+	if err != nil {
+		if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", host, err)
+		}
+		return
+	}
+	cancel()
+	b := make([]byte, 2)
+	if n, err := c.Read(b); n != 1 || err != nil {
+		t.Errorf("%s: Read: %d, %v", host, n, err)
+	}
+	if _, err := c.Write(b); err != nil && !errors.Is(err, unix.ECONNRESET) && !errors.Is(err, unix.EPIPE) {
+		t.Errorf("%s: Write: %v", host, err)
+	}
+	if err := c.Close(); err != nil {
+		t.Errorf("%s: Close: %v", host, err)
+	}
+}

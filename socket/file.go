@@ -1,0 +1,209 @@
+package socket
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// File is an fd that is no socket, for coroutines: pipes, FIFOs, terminals, eventfds, timerfds, signalfds, inotify and the like park the
+// caller while a read or write would block. Regular files, directories and block devices, which epoll refuses, are read and
+// written by a thread of package blocking while the caller is parked. Ordinary goroutines may use it too; they block.
+//
+// Errors are as os.File's: *fs.PathError with the bare errno, os.ErrClosed, os.ErrDeadlineExceeded or coroutine.ErrShutdown in it,
+// and io.EOF. Unlike there, a write to a pipe that nobody reads any more is EPIPE on standard output as well, and does not end the
+// process.
+//
+// A pollable fd is made non-blocking, and so is every fd of the same open file description: duplicates of it, also in other
+// processes, as a terminal's usually are. Close does not undo that. If another makes it blocking again, an operation that would
+// block holds up its whole Processor.
+//
+// Reads are serialised among themselves, as are writes. The fd is closed when the last operation under way has returned.
+type File struct {
+	s        socket
+	name     string // constant
+	pollable bool   // constant
+}
+
+var _ io.ReadWriteCloser = (*File)(nil)
+
+// NewFile makes a File of a duplicate of f's fd, under f's name. Both are to be closed, each by its owner, in any order. If it is
+// pollable it is non-blocking from now on, for f too: an f that os did not open as such then fails with EAGAIN.
+func NewFile(f *os.File) (*File, error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var fd int
+	var errno error
+	if err := raw.Control(func(old uintptr) { fd, errno = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
+		return nil, &fs.PathError{Op: "dup", Path: f.Name(), Err: os.ErrClosed}
+	}
+	if errno != nil {
+		return nil, &fs.PathError{Op: "dup", Path: f.Name(), Err: errno}
+	}
+	made, err := FileFromFD(uintptr(fd), f.Name())
+	if err != nil {
+		sysx.CloseFD(fd)
+	}
+	return made, err
+}
+
+// FileFromFD makes a File of an fd, which it owns from then on; with an error it is still the caller's. The name is for errors.
+func FileFromFD(fd uintptr, name string) (*File, error) {
+	can, err := pollable(int(fd))
+	if err == nil && can {
+		err = makeNonblocking(int(fd))
+	}
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	f := &File{name: name, pollable: can}
+	f.s.init(int(fd), packets)
+	f.s.shared.Store(true) // as files usually are, with a shell or a child
+	return f, nil
+}
+
+// pollable reports whether waiting for fd makes sense, and is possible. What its type does not tell, epoll does.
+func pollable(fd int) (bool, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return false, os.NewSyscallError("fstat", err)
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG, unix.S_IFDIR, unix.S_IFBLK:
+		return false, nil
+	case unix.S_IFIFO, unix.S_IFSOCK:
+		return true, nil
+	}
+	epfd, err := sysx.NewEpoll()
+	if err != nil {
+		return false, os.NewSyscallError("epoll_create1", err)
+	}
+	defer sysx.CloseFD(epfd)
+	switch errno := sysx.Watch(epfd, unix.EPOLL_CTL_ADD, fd, 0); errno {
+	case 0:
+		return true, nil
+	case unix.EPERM:
+		return false, nil
+	default:
+		return false, os.NewSyscallError("epoll_ctl", errno)
+	}
+}
+
+// makeNonblocking sets O_NONBLOCK if it is not set: the flag may be shared with others.
+func makeNonblocking(fd int) error {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	if err == nil && flags&unix.O_NONBLOCK == 0 {
+		err = unix.SetNonblock(fd, true)
+	}
+	return os.NewSyscallError("fcntl", err)
+}
+
+// wrap makes an error look as os.File's does.
+func (f *File) wrap(op string, err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	if err == net.ErrClosed {
+		err = os.ErrClosed
+	}
+	if call := (*os.SyscallError)(nil); errors.As(err, &call) && call.Syscall == op {
+		err = call.Err
+	}
+	return &fs.PathError{Op: op, Path: f.name, Err: err}
+}
+
+// Close closes the file. Operations under way on a pollable one end with os.ErrClosed; those on a regular one end by themselves. A second
+// Close returns os.ErrClosed. What close(2) may say is not told.
+func (f *File) Close() error { return f.wrap("close", f.s.close()) }
+
+// SetDeadline sets when reads and writes, present and future, end with os.ErrDeadlineExceeded. The zero time is never. For
+// a file that is not pollable it returns os.ErrNoDeadline.
+func (f *File) SetDeadline(t time.Time) error {
+	return f.setDeadline(t, processor.Read, processor.Write)
+}
+
+// SetReadDeadline is SetDeadline for reads only.
+func (f *File) SetReadDeadline(t time.Time) error { return f.setDeadline(t, processor.Read) }
+
+// SetWriteDeadline is SetDeadline for writes only.
+func (f *File) SetWriteDeadline(t time.Time) error { return f.setDeadline(t, processor.Write) }
+
+func (f *File) setDeadline(t time.Time, modes ...processor.Mode) error {
+	if !f.pollable {
+		return f.wrap("set deadline", f.s.control(func(int) error { return os.ErrNoDeadline }))
+	}
+	return f.wrap("set deadline", f.s.setDeadline(t, modes...))
+}
+
+// Name returns the name it was made with.
+func (f *File) Name() string { return f.name }
+
+// Fd returns the fd. It is valid until Close, for which the caller has to see; SyscallConn needs no such care.
+func (f *File) Fd() uintptr { return uintptr(f.s.fd) }
+
+// SyscallConn gives access to the fd while it is sure to be open. Its Read and Write call a function again after each event for as
+// long as it returns false, which it must do only when the fd has answered EAGAIN, and park in between.
+func (f *File) SyscallConn() (syscall.RawConn, error) { return rawFile{f}, nil }
+
+type rawFile struct{ f *File }
+
+var errNotPollable = errors.New("cannot wait for a file of this kind")
+
+// Control implements syscall.RawConn.
+func (r rawFile) Control(use func(fd uintptr)) error {
+	return r.f.wrap("raw-control", r.f.s.control(func(fd int) error {
+		use(uintptr(fd))
+		return nil
+	}))
+}
+
+// Read implements syscall.RawConn.
+func (r rawFile) Read(done func(fd uintptr) bool) error {
+	if !r.f.pollable {
+		return r.once("raw-read", done)
+	}
+	s := &r.f.s
+	if !s.mu.lock(reading) {
+		return r.f.wrap("raw-read", net.ErrClosed)
+	}
+	defer r.f.unlock(reading)
+	s.drained = false // it is to be called at least once
+	return r.f.wrap("raw-read", s.readWithLocked("raw-read", again(done)))
+}
+
+// Write implements syscall.RawConn.
+func (r rawFile) Write(done func(fd uintptr) bool) error {
+	if !r.f.pollable {
+		return r.once("raw-write", done)
+	}
+	return r.f.wrap("raw-write", r.f.s.writeWith("raw-write", again(done)))
+}
+
+func again(done func(fd uintptr) bool) func(int) (int, syscall.Errno) {
+	return func(fd int) (int, syscall.Errno) {
+		if done(uintptr(fd)) {
+			return 0, 0
+		}
+		return 0, unix.EAGAIN
+	}
+}
+
+func (r rawFile) once(op string, done func(fd uintptr) bool) error {
+	return r.f.wrap(op, r.f.s.control(func(fd int) error {
+		if done(uintptr(fd)) {
+			return nil
+		}
+		return errNotPollable
+	}))
+}

@@ -1,0 +1,82 @@
+package socket
+
+import (
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/sysx"
+)
+
+// FileConn returns a connection of a duplicate of f's fd: a *TCPConn, *UDPConn or *UnixConn. Both are to be closed, each by its
+// owner. The socket is non-blocking from then on, for f too. Errors are net's: ENOTSOCK for what is no socket, EPROTONOSUPPORT for
+// one of a family or type that is not here, for which there is AdoptSocket.
+func FileConn(f *os.File) (net.Conn, error) {
+	a, err := adoptFile(f)
+	if err != nil {
+		return nil, fileError(f, err)
+	}
+	return a.conn(), nil
+}
+
+// FileListener returns a listener of a duplicate of f's fd: a *TCPListener or *UnixListener. As with net, whether the socket
+// listens is for Accept to find out, and closing a UnixListener does not remove its file. The rest is as for FileConn.
+func FileListener(f *os.File) (net.Listener, error) {
+	a, err := adoptFile(f)
+	if err != nil {
+		return nil, fileError(f, err)
+	}
+	if a.network.isUDP() {
+		sysx.CloseFD(a.fd)
+		return nil, fileError(f, syscall.EINVAL)
+	}
+	return a.listener(), nil
+}
+
+// FilePacketConn returns a packet connection of a duplicate of f's fd: a *UDPConn or *UnixConn. The rest is as for FileConn.
+func FilePacketConn(f *os.File) (net.PacketConn, error) {
+	a, err := adoptFile(f)
+	if err != nil {
+		return nil, fileError(f, err)
+	}
+	if a.network.isTCP() {
+		sysx.CloseFD(a.fd)
+		return nil, fileError(f, syscall.EINVAL)
+	}
+	return a.packetConn(), nil
+}
+
+// fileAddr is the address in errors about a file.
+type fileAddr string
+
+func (fileAddr) Network() string  { return "file+net" }
+func (a fileAddr) String() string { return string(a) }
+
+func fileError(f *os.File, err error) error {
+	return &net.OpError{Op: "file", Net: "file+net", Addr: fileAddr(f.Name()), Err: err}
+}
+
+// adoptFile duplicates f's fd.
+func adoptFile(f *os.File) (adopted, error) {
+	raw, err := f.SyscallConn() // f.Fd might make it blocking
+	if err != nil {
+		return adopted{}, err
+	}
+	fd := -1
+	err = raw.Control(func(theirs uintptr) {
+		fd, err = unix.FcntlInt(theirs, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	if err != nil {
+		return adopted{}, os.NewSyscallError("fcntl", unix.EBADF) // it is closed
+	}
+	if fd < 0 {
+		return adopted{}, os.NewSyscallError("fcntl", err)
+	}
+	a, err := adopt(fd)
+	if err != nil {
+		sysx.CloseFD(fd)
+	}
+	return a, err
+}

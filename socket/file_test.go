@@ -1,0 +1,570 @@
+package socket_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/socket"
+)
+
+// anyFile is what socket.File and os.File have in common.
+type anyFile interface {
+	io.ReadWriteCloser
+	Name() string
+	SetDeadline(time.Time) error
+	SetReadDeadline(time.Time) error
+	SetWriteDeadline(time.Time) error
+	SyscallConn() (syscall.RawConn, error)
+}
+
+// startFiles is start, and ends the threads that were made for regular files.
+func startFiles(t *testing.T) {
+	t.Helper()
+	t.Cleanup(blocking.Default().CloseIdle)
+	start(t, 2)
+}
+
+// ours makes a File of an fd.
+func ours(t testing.TB, fd int, name string) *socket.File {
+	t.Helper()
+	f, err := socket.FileFromFD(uintptr(fd), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// rawPipe returns the ends of a pipe, for which the caller sees.
+func rawPipe(t testing.TB) (r, w int) {
+	t.Helper()
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		t.Fatal(err)
+	}
+	return p[0], p[1]
+}
+
+func filePipe(t testing.TB) (r, w *socket.File) {
+	t.Helper()
+	rfd, wfd := rawPipe(t)
+	return ours(t, rfd, "r"), ours(t, wfd, "w")
+}
+
+// fileOutcome is what an operation came to, as text, so that two can be held against each other.
+func fileOutcome(n int, data []byte, err error) string {
+	is := ""
+	for _, e := range []error{os.ErrClosed, os.ErrDeadlineExceeded, os.ErrNoDeadline, io.EOF, unix.EPIPE, unix.EISDIR, unix.EBADF, unix.EINVAL} {
+		if errors.Is(err, e) {
+			is += fmt.Sprintf(" is %v;", e)
+		}
+	}
+	var p *fs.PathError
+	return fmt.Sprintf("%d %q %v (%v)%s", n, data[:max(0, min(n, len(data)))], err, errors.As(err, &p), is)
+}
+
+// TestFileAgainstOS: the same operations on our File and on os's come to the same, errors included.
+func TestFileAgainstOS(t *testing.T) {
+	startFiles(t)
+	type world struct {
+		a, b anyFile // the file of the test; what belongs to it, its other end for one
+	}
+	pipes := func(open func(fd int, name string) anyFile) world {
+		r, w := rawPipe(t)
+		return world{open(r, "a"), open(w, "b")}
+	}
+	single := func(flags int, name string) func(open func(int, string) anyFile) world {
+		return func(open func(fd int, name string) anyFile) world {
+			path := name
+			if path == "" {
+				path = filepath.Join(t.TempDir(), "f")
+			}
+			fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return world{a: open(fd, "a")}
+		}
+	}
+	read := func(f anyFile, size int) string {
+		b := make([]byte, size)
+		n, err := f.Read(b)
+		return fileOutcome(n, b, err)
+	}
+	write := func(f anyFile, s string) string {
+		n, err := f.Write([]byte(s))
+		return fileOutcome(n, nil, err)
+	}
+	past := time.Unix(1, 0)
+	for _, c := range []struct {
+		name string
+		make func(open func(fd int, name string) anyFile) world
+		do   func(w world) []string
+	}{
+		{"pipe", pipes, func(w world) []string {
+			return []string{
+				write(w.b, "hello"), read(w.a, 3), read(w.a, 10), read(w.a, 0), write(w.b, ""),
+				write(w.a, "x"), read(w.b, 1), // the wrong ends
+				fileOutcome(0, nil, w.b.Close()), read(w.a, 1), read(w.a, 1), read(w.a, 0),
+				fileOutcome(0, nil, w.b.Close()), write(w.b, "x"), write(w.b, ""), read(w.b, 0),
+			}
+		}},
+		{"rest, then the end", pipes, func(w world) []string {
+			return []string{write(w.b, "rest"), fileOutcome(0, nil, w.b.Close()), read(w.a, 10), read(w.a, 10)}
+		}},
+		{"nobody reads", pipes, func(w world) []string {
+			return []string{fileOutcome(0, nil, w.a.Close()), write(w.b, "x"), write(w.b, "")}
+		}},
+		{"deadlines", pipes, func(w world) []string {
+			return []string{
+				fileOutcome(0, nil, w.a.SetReadDeadline(past)), read(w.a, 1), read(w.a, 0),
+				fileOutcome(0, nil, w.a.SetReadDeadline(time.Now().Add(time.Millisecond))), read(w.a, 1),
+				fileOutcome(0, nil, w.b.SetWriteDeadline(past)), write(w.b, "x"),
+				fileOutcome(0, nil, w.b.SetDeadline(time.Time{})), write(w.b, "y"),
+				fileOutcome(0, nil, w.a.SetDeadline(time.Time{})), read(w.a, 1),
+			}
+		}},
+		{"regular file", single(unix.O_RDWR|unix.O_CREAT, ""), func(w world) []string {
+			return []string{
+				read(w.a, 1), write(w.a, "hello"), read(w.a, 1), write(w.a, ""), read(w.a, 0),
+				fmt.Sprint(errors.Is(w.a.SetDeadline(past), os.ErrNoDeadline)),
+				fileOutcome(0, nil, w.a.Close()), read(w.a, 1), write(w.a, "x"), fileOutcome(0, nil, w.a.Close()),
+			}
+		}},
+		{"directory", single(unix.O_RDONLY, "/"), func(w world) []string {
+			return []string{read(w.a, 1), write(w.a, "x"), fileOutcome(0, nil, w.a.Close())}
+		}},
+		{"/dev/null", single(unix.O_RDWR, "/dev/null"), func(w world) []string {
+			return []string{read(w.a, 1), write(w.a, "x"), fileOutcome(0, nil, w.a.Close())}
+		}},
+		{"/dev/zero", single(unix.O_RDWR, "/dev/zero"), func(w world) []string {
+			return []string{read(w.a, 5), write(w.a, "x"), fileOutcome(0, nil, w.a.Close())}
+		}},
+		{"eventfd", func(open func(int, string) anyFile) world {
+			fd, _ := unix.Eventfd(3, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+			return world{a: open(fd, "a")}
+		}, func(w world) []string {
+			return []string{read(w.a, 8), write(w.a, "x"), write(w.a, "\x01\x00\x00\x00\x00\x00\x00\x00"), read(w.a, 4), read(w.a, 8)}
+		}},
+	} {
+		theirs := c.do(c.make(func(fd int, name string) anyFile {
+			f := os.NewFile(uintptr(fd), name)
+			t.Cleanup(func() { f.Close() })
+			return f
+		}))
+		for _, p := range places {
+			var mine []string
+			w := c.make(func(fd int, name string) anyFile { return ours(t, fd, name) })
+			p.task(func() { mine = c.do(w) }).wait(t)
+			for i := range theirs {
+				if mine[i] != theirs[i] {
+					t.Errorf("%s, %s, step %d:\n%s\nos.File:\n%s", c.name, p.name, i, mine[i], theirs[i])
+				}
+			}
+		}
+	}
+}
+
+// TestFileParks: reads and writes of a pollable file wait for the other end, and what goes through is neither lost nor changed.
+func TestFileParks(t *testing.T) {
+	start(t, 2)
+	for _, from := range places {
+		for _, to := range places {
+			t.Run(from.name+" to "+to.name, func(t *testing.T) {
+				r, w := filePipe(t)
+				const size = 1 << 20 // many times what a pipe holds
+				reader := to.task(func() {
+					got, err := io.ReadAll(r)
+					if d := differs(got, 0); d != "" || len(got) != size || err != nil {
+						t.Errorf("read %d, %v %s", len(got), err, d)
+					}
+				})
+				reader.untilParked(t, coroutine.ReasonRead)
+				writer := from.task(func() {
+					if n, err := w.Write(pattern(size)); n != size || err != nil {
+						t.Errorf("Write: %d, %v", n, err)
+					}
+					w.Close()
+				})
+				writer.wait(t)
+				reader.wait(t)
+			})
+		}
+	}
+}
+
+// TestFileKinds: what is waited for arrives, for one file of each pollable kind.
+func TestFileKinds(t *testing.T) {
+	start(t, 2)
+	for _, c := range []struct {
+		name string
+		make func(t *testing.T) (fd int, happen func())
+		size int
+	}{
+		{"eventfd", func(t *testing.T) (int, func()) {
+			fd, _ := unix.Eventfd(0, unix.EFD_CLOEXEC)
+			return fd, func() { ring(fd) }
+		}, 8},
+		{"timerfd", func(t *testing.T) (int, func()) {
+			fd, _ := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
+			return fd, func() { unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil) }
+		}, 8},
+		{"inotify", func(t *testing.T) (int, func()) {
+			fd, _ := unix.InotifyInit1(unix.IN_CLOEXEC)
+			dir := t.TempDir()
+			unix.InotifyAddWatch(fd, dir, unix.IN_CREATE)
+			return fd, func() { os.WriteFile(filepath.Join(dir, "f"), nil, 0o600) }
+		}, unix.SizeofInotifyEvent + 16},
+		{"terminal", func(t *testing.T) (int, func()) {
+			master, slave := pty(t)
+			fd, _ := unix.Dup(slave)
+			return fd, func() { unix.Write(master, []byte("line\n")) }
+		}, 5},
+		{"FIFO", func(t *testing.T) (int, func()) {
+			name := filepath.Join(t.TempDir(), "fifo")
+			if err := unix.Mkfifo(name, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			fd, err := unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return fd, func() { unix.Write(fd, []byte("x")) }
+		}, 1},
+	} {
+		for _, p := range places {
+			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				fd, happen := c.make(t)
+				f := ours(t, fd, c.name)
+				k := p.task(func() {
+					b := make([]byte, 100)
+					if n, err := f.Read(b); n != c.size || err != nil {
+						t.Errorf("%d, %v, want %d bytes", n, err, c.size)
+					}
+				})
+				k.untilParked(t, coroutine.ReasonRead)
+				happen()
+				k.wait(t)
+				f.Close()
+			})
+		}
+	}
+}
+
+// TestFileEnds: what ends a wait: Close, a deadline, the forced end of the scheduler.
+func TestFileEnds(t *testing.T) {
+	for _, p := range places {
+		for _, c := range []struct {
+			name string
+			do   func(t *testing.T, f *socket.File)
+			want error
+		}{
+			{"close", func(t *testing.T, f *socket.File) { f.Close() }, os.ErrClosed},
+			{"deadline", func(t *testing.T, f *socket.File) { f.SetDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded},
+			{"shutdown", func(t *testing.T, f *socket.File) { force(t) }, netco.ErrShutdown},
+		} {
+			for _, op := range []string{"read", "write"} {
+				t.Run(c.name+"/"+op+"/"+p.name, func(t *testing.T) {
+					startAlone(t, 2)
+					r, w := filePipe(t)
+					f, reason := r, coroutine.ReasonRead
+					if op == "write" {
+						f, reason = w, coroutine.ReasonWrite
+					}
+					k := p.task(func() {
+						var err error
+						if op == "read" {
+							_, err = f.Read(make([]byte, 1))
+						} else {
+							_, err = f.Write(make([]byte, 1<<20))
+						}
+						var pe *fs.PathError
+						if !errors.Is(err, c.want) || !errors.As(err, &pe) || pe.Op != op || pe.Path != f.Name() {
+							t.Errorf("%v, want %v", err, c.want)
+						}
+					})
+					k.untilParked(t, reason)
+					c.do(t, f)
+					k.wait(t)
+					r.Close()
+					w.Close()
+					noneOpen(t)
+				})
+			}
+		}
+	}
+}
+
+// TestNewFile: the fd is a duplicate, so each of the two can be closed first.
+func TestNewFile(t *testing.T) {
+	start(t, 2)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	f, err := socket.NewFile(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if f.Name() != w.Name() {
+		t.Errorf("the name is %q, want %q", f.Name(), w.Name())
+	}
+	w.Close()
+	onFirst.task(func() {
+		if n, err := f.Write([]byte("hello")); n != 5 || err != nil {
+			t.Errorf("Write: %d, %v", n, err)
+		}
+		f.Close()
+	}).wait(t)
+	if got, err := io.ReadAll(r); string(got) != "hello" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := socket.NewFile(w); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("of a closed file: %v", err)
+	}
+	if _, err := socket.NewFile(nil); !errors.Is(err, os.ErrInvalid) {
+		t.Errorf("of none: %v", err)
+	}
+	if _, err := socket.FileFromFD(1<<30, "none"); !errors.Is(err, unix.EBADF) {
+		t.Errorf("of no fd: %v", err)
+	}
+}
+
+// TestFileAgain: a file that has duplicates can be waited for under the same number again, after a File of it was closed.
+func TestFileAgain(t *testing.T) {
+	start(t, 2)
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			defer w.Close()
+			seen := map[uintptr]bool{}
+			again := false
+			for range 10 {
+				f, err := socket.NewFile(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				again = again || seen[f.Fd()]
+				seen[f.Fd()] = true
+				k := p.task(func() {
+					b := make([]byte, 10)
+					if n, err := f.Read(b); string(b[:n]) != "x" || err != nil {
+						t.Errorf("%q, %v", b[:n], err)
+					}
+					f.Close()
+				})
+				k.untilParked(t, coroutine.ReasonRead)
+				w.Write([]byte("x"))
+				k.wait(t)
+			}
+			if !again {
+				t.Error("no number came twice")
+			}
+		})
+	}
+}
+
+// TestFileRegular: a regular file's bytes go through a thread of their own, so the Processor goes on meanwhile.
+func TestFileRegular(t *testing.T) {
+	startFiles(t)
+	for _, p := range places {
+		f, err := os.CreateTemp(t.TempDir(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		p.task(func() {
+			mine, err := socket.NewFile(f)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer mine.Close()
+			msg := pattern(300 << 10)
+			if n, err := mine.Write(msg); n != len(msg) || err != nil {
+				t.Errorf("Write: %d, %v", n, err)
+			}
+			f.Seek(0, io.SeekStart) // the offset is shared
+			if got, err := io.ReadAll(mine); !bytes.Equal(got, msg) || err != nil {
+				t.Errorf("read %d, %v", len(got), err)
+			}
+		}).wait(t)
+	}
+}
+
+// TestFileOffloadedShutdown: a read that blocks a thread is left to itself when the scheduler is ended by force. The fd stays open until
+// it has ended. (The file passes for one that is not pollable because epoll is made to say so.)
+func TestFileOffloadedShutdown(t *testing.T) {
+	t.Cleanup(blocking.Default().CloseIdle)
+	startAlone(t, 1)
+	master, slave := pty(t)
+	fd, err := unix.Dup(slave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: {unix.EPERM}}}).install(t)
+	f := ours(t, fd, "tty")
+	remove()
+	k := onFirst.task(func() {
+		if n, err := f.Read(make([]byte, 10)); n != 0 || !errors.Is(err, netco.ErrShutdown) {
+			t.Errorf("%d, %v, want ErrShutdown", n, err)
+		}
+	})
+	<-k.started
+	until(t, "the coroutine to wait", func() bool { return k.co.State() == coroutine.Waiting })
+	until(t, "the read to begin", func() bool { return bytes.Contains(stacks(), []byte("sysx.Read(")) })
+	force(t)
+	k.wait(t)
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := socket.Open(); n != 1 {
+		t.Errorf("%d files open, want the one that is being read", n)
+	}
+	unix.Write(master, []byte("line\n"))
+	until(t, "the read to end and close the fd", func() bool { return socket.Open() == 0 })
+}
+
+// TestFileFaults: interruptions and short writes do not show; errors come as os.File's.
+func TestFileFaults(t *testing.T) {
+	start(t, 2)
+	type first = map[sysx.Op][]syscall.Errno
+	for _, p := range places {
+		r, w := filePipe(t)
+		s := &script{
+			first: first{sysx.FileRead: {unix.EINTR, unix.EIO, unix.EINTR}, sysx.FileWrite: {unix.EINTR, unix.ENOSPC, unix.EINTR}},
+			limit: map[sysx.Op]int{sysx.FileRead: 3, sysx.FileWrite: 2},
+		}
+		remove := s.install(t)
+		p.task(func() {
+			if n, err := w.Write([]byte("hello")); n != 0 || err == nil || err.Error() != "write w: no space left on device" {
+				t.Errorf("Write: %d, %v", n, err)
+			}
+			if n, err := w.Write([]byte("hello")); n != 5 || err != nil {
+				t.Errorf("Write: %d, %v", n, err)
+			}
+			b := make([]byte, 10)
+			if n, err := r.Read(b); n != 0 || err == nil || err.Error() != "read r: input/output error" {
+				t.Errorf("Read: %d, %v", n, err)
+			}
+			if n, err := io.ReadFull(r, b[:5]); string(b[:n]) != "hello" || err != nil {
+				t.Errorf("Read: %q, %v", b[:n], err)
+			}
+		}).wait(t)
+		remove()
+		r.Close()
+		w.Close()
+	}
+	before := countFDs(t)
+	for _, s := range []*script{
+		{first: first{sysx.EpollCreate: {unix.EMFILE}}},
+		{first: first{sysx.EpollCtl: {unix.ENOMEM}}},
+	} {
+		remove := s.install(t)
+		fd, _ := unix.Eventfd(0, unix.EFD_CLOEXEC)
+		if f, err := socket.FileFromFD(uintptr(fd), "x"); f != nil || !errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENOMEM) {
+			t.Errorf("%v, %v", f, err)
+		}
+		remove()
+		if err := unix.Close(fd); err != nil {
+			t.Errorf("the fd is not the caller's any more: %v", err)
+		}
+	}
+	if after := countFDs(t); after != before {
+		t.Errorf("%d fds, before %d", after, before)
+	}
+}
+
+// TestFileSyscallConn: raw access waits as Read does, and is at an end when the file is closed.
+func TestFileSyscallConn(t *testing.T) {
+	start(t, 2)
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			r, w := filePipe(t)
+			raw, err := r.SyscallConn()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.SetReadDeadline(time.Now().Add(time.Millisecond))
+			if _, err := r.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("Read: %v", err)
+			}
+			r.SetReadDeadline(time.Time{})
+			calls := 0
+			k := p.task(func() {
+				err := raw.Read(func(fd uintptr) bool {
+					calls++
+					n, err := unix.Read(int(fd), make([]byte, 1))
+					return n == 1 || err != unix.EAGAIN
+				})
+				if err != nil || calls < 2 {
+					t.Errorf("%v, %d calls", err, calls)
+				}
+			})
+			k.untilParked(t, coroutine.ReasonRead)
+			w.Write([]byte("x"))
+			k.wait(t)
+			raw.Control(func(fd uintptr) {
+				if fd != r.Fd() {
+					t.Errorf("fd %d, want %d", fd, r.Fd())
+				}
+			})
+			r.Close()
+			for _, err := range []error{
+				raw.Control(func(uintptr) { t.Error("called") }),
+				raw.Read(func(uintptr) bool { t.Error("called"); return true }),
+				raw.Write(func(uintptr) bool { t.Error("called"); return true }),
+			} {
+				if !errors.Is(err, os.ErrClosed) {
+					t.Errorf("after Close: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestFileNoAllocation: bytes through a pipe allocate nothing, also when the reader waits for them.
+func TestFileNoAllocation(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	start(t, 1)
+	r, w := filePipe(t)
+	reader := onFirst.task(func() {
+		b := make([]byte, 10)
+		for {
+			if _, err := r.Read(b); err != nil {
+				return
+			}
+		}
+	})
+	onFirst.task(func() {
+		msg := []byte("hello")
+		if n := testing.AllocsPerRun(1000, func() { w.Write(msg); netco.Yield() }); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+		w.Close()
+	}).wait(t)
+	reader.wait(t)
+}

@@ -1,0 +1,197 @@
+package socket_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/socket"
+)
+
+// TestListenNetworks holds wrong networks and addresses against net's errors. It leaves out unixgram, of which net makes a listener
+// that cannot accept.
+func TestListenNetworks(t *testing.T) {
+	t.Cleanup(blocking.Default().CloseIdle) // it made listeners that have files
+	start(t, 2)
+	s := serveNames(t, map[string][]record{"here.test.": addresses("127.0.0.1"), "elsewhere.test.": addresses("192.0.2.77"), "six.test.": addresses("2001:db8::6")})
+	before := net.DefaultResolver
+	net.DefaultResolver = s.net()
+	defer func() { net.DefaultResolver = before }()
+	dir := t.TempDir()
+	everywhere(t, func(p place) {
+		for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix", "unixpacket", "bogus", ""} {
+			for _, address := range []string{"127.0.0.1:0", "", ":", ":0", "[::1]:0", "[::]:0", "0.0.0.0:0", "192.0.2.77:0", "here.test.:0", "elsewhere.test.:0", "six.test.:0", "none.test.:0",
+				"127.0.0.1", "127.0.0.1:nosuchservice", "[::ffff:127.0.0.1]:0", filepath.Join(dir, "a", "b"), "[fe80::1%nosuch]:0"} {
+				if strings.HasPrefix(network, "unix") && (address == "" || address[0] != '/') {
+					continue // would make a socket
+				}
+				l, err := socket.Listen(network, address)
+				n, want := net.Listen(network, address)
+				same(t, fmt.Sprintf("%s: Listen(%q, %q)", p.name, network, address), err, want)
+				if l != nil && n != nil && (l.Addr().(*net.TCPAddr).IP.String() != n.Addr().(*net.TCPAddr).IP.String()) {
+					t.Errorf("Listen(%q, %q): %v, want %v", network, address, l.Addr(), n.Addr())
+				}
+				if l != nil {
+					l.Close()
+				}
+				if n != nil {
+					n.Close()
+				}
+			}
+		}
+	})
+}
+
+// TestListenTCPErrors holds ListenTCP against net's.
+func TestListenTCPErrors(t *testing.T) {
+	start(t, 1)
+	for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "unix", "bogus"} {
+		for _, at := range []*net.TCPAddr{nil, {}, {IP: net.IPv4(127, 0, 0, 1)}, {IP: net.IPv6loopback}, {IP: net.IPv4zero}, {IP: net.IPv6zero},
+			{IP: net.IPv4(192, 0, 2, 77)}, {Port: 70000}, {IP: net.IP{1, 2, 3}}, {IP: net.IP{1, 2, 3, 4, 5}}} {
+			l, err := socket.ListenTCP(network, at)
+			n, want := net.ListenTCP(network, at)
+			same(t, fmt.Sprintf("ListenTCP(%q, %v)", network, at), err, want)
+			if l != nil && n != nil && l.Addr().(*net.TCPAddr).IP.String() != n.Addr().(*net.TCPAddr).IP.String() {
+				t.Errorf("ListenTCP(%q, %v): %v, want %v", network, at, l.Addr(), n.Addr())
+			}
+			if l != nil {
+				l.Close()
+			}
+			if n != nil {
+				n.Close()
+			}
+		}
+	}
+}
+
+// TestListenContext: the context is for the look-up only.
+func TestListenContext(t *testing.T) {
+	s := serveNames(t, map[string][]record{"here.test.": addresses("127.0.0.1")})
+	s.hold("here.test.")
+	before := net.DefaultResolver
+	net.DefaultResolver = s.net()
+	defer func() { net.DefaultResolver = before }()
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			ctx, cancel := context.WithCancel(context.Background())
+			k := p.task(func() {
+				_, err := new(socket.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("Listen: %v", err)
+				}
+				_, want := new(net.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
+				same(t, "Listen", err, want)
+				l, err := new(socket.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				l.Close()
+			})
+			k.untilParked(t, coroutine.ReasonConnect)
+			cancel()
+			k.wait(t)
+		})
+	}
+}
+
+// TestListenControl: the hook sees what net's sees, and its error ends the Listen.
+func TestListenControl(t *testing.T) {
+	start(t, 1)
+	for _, address := range []string{"127.0.0.1:0", ":0", "[::1]:0", "localhost:0"} {
+		var seen []string
+		control := func(network, address string, c syscall.RawConn) error {
+			seen = append(seen, network, address)
+			return c.Control(func(uintptr) {})
+		}
+		l, err := (&socket.ListenConfig{Control: control}).Listen(context.Background(), "tcp", address)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		l.Close()
+		got := seen
+		seen = nil
+		lc := net.ListenConfig{Control: control}
+		lc.SetMultipathTCP(false) // else it may try twice
+		n, err := lc.Listen(context.Background(), "tcp", address)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		n.Close()
+		if !reflect.DeepEqual(got, seen) {
+			t.Errorf("%s: %q, want %q", address, got, seen)
+		}
+	}
+	refuse := func(string, string, syscall.RawConn) error { return errors.New("refused by control") }
+	_, err := (&socket.ListenConfig{Control: refuse}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	lc := net.ListenConfig{Control: refuse}
+	lc.SetMultipathTCP(false)
+	_, want := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	same(t, "Listen", err, want)
+}
+
+// TestListenKeepAlive: accepted connections have the options that net's have.
+func TestListenKeepAlive(t *testing.T) {
+	start(t, 1)
+	for _, lc := range []net.ListenConfig{
+		{}, {KeepAlive: -1}, {KeepAlive: 7 * time.Second},
+		{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: 4 * time.Second, Count: 5}},
+		{KeepAliveConfig: net.KeepAliveConfig{Idle: 3 * time.Second}},
+	} {
+		lc.SetMultipathTCP(false)
+		n, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours := socket.ListenConfig{KeepAlive: lc.KeepAlive, KeepAliveConfig: lc.KeepAliveConfig}
+		l, err := ours.Listen(context.Background(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := acceptedOptions(t, l), acceptedOptions(t, n); got != want {
+			t.Errorf("%v, %v: %v, want %v", lc.KeepAlive, lc.KeepAliveConfig, got, want)
+		}
+		n.Close()
+		l.Close()
+	}
+}
+
+// acceptedOptions tells the options of a connection that l accepts.
+func acceptedOptions(t *testing.T, l net.Listener) (values [5]int) {
+	t.Helper()
+	peer, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	raw, err := c.(syscall.Conn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.Control(func(fd uintptr) {
+		for i, o := range [...][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE},
+			{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT}} {
+			values[i], _ = unix.GetsockoptInt(int(fd), o[0], o[1])
+		}
+	})
+	return values
+}

@@ -1,0 +1,296 @@
+package socket
+
+import (
+	"io"
+	"math"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// transfer copies from one stream socket to another. It goes round in two steps: take gets bytes from the source, waiting
+// for them if need be, and give hands them to the sink.
+//
+//	empty    holds neither buffer nor pipe
+//	in buf   bytes from..to of a buffer of the Processor
+//	in pipe  held bytes
+//
+//	take: empty → in buf     the way for little data: one recv and one send in memory that is warm
+//	take: empty → in pipe    the way for much: after full buffers in a row, until pieces are small again
+//	give: in … → empty       all of it reached the sink
+//	end:  in … → empty       what did not is put back, see moveback.go
+//
+// It waits for the source only when empty, so a connection that is idle costs neither. It has the source's read lock from take on,
+// and gives it up only to wait for the sink, so that a Close of the source is not held up by a slow sink; it has the sink's
+// write lock in give. Nobody waits for a read lock while he has a write lock, so there is no deadlock, whatever is copied to what.
+type transfer struct {
+	src, dst *socket
+	remain   int64 // bytes still to be moved
+	moved    int64 // bytes that have reached the sink
+
+	locked bool // has src's read lock
+	last   int  // bytes of the last round, for which others have not had their turn yet
+
+	buf      *Buffer
+	from, to int
+	pipe     *pipe
+	held     int
+
+	fulls  int // takes in a row that filled the buffer; spliceAfter of them begin splicing
+	smalls int // splices in a row that got less than a buffer's worth
+}
+
+// unlimited is a transfer's length when only the end of the stream ends it.
+const unlimited = math.MaxInt64
+
+const (
+	spliceAfter = 2
+	spliceUntil = 4   // smalls
+	noPipe      = -64 // fulls after a pipe was not to be had: so many buffers until it is tried again
+	noSplice    = math.MinInt
+)
+
+// move copies up to n bytes, or to the end of the stream, and returns how many have reached the sink.
+func move(dst, src *socket, n int64) (int64, error) {
+	t := transfer{src: src, dst: dst, remain: n}
+	err := t.run()
+	return t.moved, err
+}
+
+func (t *transfer) run() error {
+	defer t.end() // also when a wait for a lock unwinds
+	for t.remain > 0 {
+		if err := t.take(); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := t.give(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end puts back what the sink did not take and leaves nothing behind. Who reads the source besides, or has closed it, cannot be given
+// anything back.
+func (t *transfer) end() {
+	rest := t.to - t.from + t.held
+	if rest > 0 && !t.locked {
+		t.locked = t.src.mu.tryLock(reading)
+	}
+	if rest > 0 && t.locked {
+		t.src.putBack(t.rest())
+	}
+	t.letGo()
+	t.unlockSource()
+}
+
+// rest takes the bytes that are held out.
+func (t *transfer) rest() []byte {
+	if t.pipe == nil {
+		p := append([]byte(nil), t.buf.Bytes()[t.from:t.to]...)
+		t.from = t.to
+		return p
+	}
+	p := make([]byte, t.held)
+	n := sysx.EmptyPipe(t.pipe.fds.r, p)
+	t.held -= n
+	return p[:n]
+}
+
+// letGo gives buffer and pipe back.
+func (t *transfer) letGo() {
+	if t.buf != nil {
+		t.buf.Release()
+		t.buf, t.from, t.to = nil, 0, 0
+	}
+	switch {
+	case t.pipe == nil:
+		return
+	case t.held == 0:
+		t.pipe.release()
+	default:
+		t.pipe.discard()
+	}
+	t.pipe, t.held = nil, 0
+}
+
+func (t *transfer) unlockSource() {
+	if t.locked {
+		t.locked = false
+		if t.src.mu.unlock(reading) {
+			t.src.destroy()
+		}
+	}
+}
+
+// take waits for bytes and takes what there is, or returns io.EOF.
+func (t *transfer) take() error {
+	s := t.src
+	if !t.locked {
+		if !s.mu.lock(reading) {
+			return net.ErrClosed
+		}
+		t.locked = true
+	}
+	if t.last > 0 {
+		s.pace(&s.readBurst, t.last) // for both directions, while nothing is held
+		t.last = 0
+	}
+	if v := s.pd.Check(processor.Read); v != processor.Ready {
+		return verdictError(v)
+	}
+	for {
+		if s.unread != nil {
+			t.takeUnread()
+			return nil
+		}
+		if !s.drained || s.pd.Edge(processor.Read) {
+			n, call, errno := t.tryTake()
+			switch {
+			case n > 0:
+				t.last = n
+				return nil
+			case errno == 0:
+				return io.EOF
+			case errno != unix.EAGAIN:
+				return os.NewSyscallError(call, errno)
+			}
+		}
+		t.letGo()
+		if err := s.awaitReadableLocked(); err != nil {
+			return err
+		}
+	}
+}
+
+func (t *transfer) takeUnread() {
+	t.to = t.src.takeUnread(t.room())
+}
+
+// room gets a buffer and returns as much of it as is to be filled.
+func (t *transfer) room() []byte {
+	if t.buf == nil {
+		t.buf = AcquireBuffer()
+	}
+	p := t.buf.Bytes()
+	return p[:min(int64(len(p)), t.remain)]
+}
+
+// tryTake takes what there is, by one system call or two.
+func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
+	s := t.src
+	s.pd.Clear(processor.Read)
+	if t.fulls >= spliceAfter && t.openPipe() {
+		n, errno = sysx.TrySpliceIn(t.pipe.fds.w, s.fd, int(min(pipeSize, t.remain)))
+		switch {
+		case errno == unix.EINVAL:
+			t.fulls = noSplice // not from this kind of socket
+		case errno == unix.EAGAIN && s.pd.Edge(processor.Read):
+			// In front of urgent data a splice finds nothing for ever. A read goes on behind it.
+		default:
+			s.drained = errno == unix.EAGAIN
+			t.spliced(n)
+			return n, "splice", errno
+		}
+		t.letGo()
+	}
+	p := t.room()
+	n, emptied, errno := sysx.TryRecv(s.fd, p)
+	s.drained = emptied && n > 0 && s.kind == tcpStream || errno == unix.EAGAIN
+	t.to = n
+	switch {
+	case n == len(t.buf.Bytes()):
+		t.fulls++
+	case t.fulls > 0 && errno == 0:
+		t.fulls = 0
+	}
+	return n, "read", errno
+}
+
+// openPipe gets a pipe.
+func (t *transfer) openPipe() bool {
+	if t.pipe == nil {
+		if t.pipe = acquirePipe(); t.pipe == nil {
+			t.fulls = noPipe
+			return false
+		}
+	}
+	return true
+}
+
+// spliced judges by the size of a piece whether splicing pays.
+func (t *transfer) spliced(n int) {
+	t.held = n
+	switch {
+	case n >= spliceMin:
+		t.smalls = 0
+	case n > 0:
+		if t.smalls++; t.smalls >= spliceUntil {
+			t.smalls, t.fulls = 0, 0
+		}
+	}
+}
+
+// spliceMin is a piece for which splicing pays.
+const spliceMin = 16 << 10
+
+// give hands over to the sink what was taken.
+func (t *transfer) give() error {
+	d := t.dst
+	if !d.mu.tryLock(writing) {
+		t.unlockSource()
+		if !d.mu.lock(writing) {
+			return net.ErrClosed
+		}
+	}
+	err := t.giveLocked()
+	if d.mu.unlock(writing) {
+		d.destroy()
+	}
+	return err
+}
+
+func (t *transfer) giveLocked() error {
+	d := t.dst
+	if v := d.pd.Check(processor.Write); v != processor.Ready {
+		return verdictError(v)
+	}
+	for {
+		n, call, errno := t.tryGive()
+		t.moved += int64(n)
+		t.remain -= int64(n)
+		switch {
+		case errno == 0 && t.held == 0 && t.from == t.to:
+			t.letGo()
+			return nil
+		case errno == 0:
+			d.wrote(n)
+		case errno != unix.EAGAIN:
+			return os.NewSyscallError(call, errno)
+		default:
+			t.unlockSource()
+			if err := d.awaitWritableLocked(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// tryGive hands over what the sink takes now.
+func (t *transfer) tryGive() (n int, call string, errno syscall.Errno) {
+	if t.held > 0 {
+		n, errno = sysx.TrySpliceOut(t.dst.fd, t.pipe.fds.r, t.held)
+		t.held -= n
+		return n, "splice", errno
+	}
+	n, errno = sysx.TrySend(t.dst.fd, t.buf.Bytes()[t.from:t.to])
+	t.from += n
+	return n, "write", errno
+}

@@ -1,0 +1,510 @@
+package socket_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/socket"
+)
+
+// failAfter makes the calls of the given kinds to one fd fail after some bytes.
+func failAfter(t *testing.T, fd int, bytes int, errno syscall.Errno, ops ...sysx.Op) (remove func()) {
+	left := bytes
+	remove = sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
+		for _, o := range ops {
+			if op == o && at == fd {
+				if left == 0 {
+					return asked, errno
+				}
+				asked = min(asked, left)
+				left -= asked // the sockets in these tests have room for it
+			}
+		}
+		return asked, 0
+	})
+	t.Cleanup(remove)
+	return remove
+}
+
+// TestMovePutBack: the sink fails, by messages and by bulk. n tells what reached it, and the source goes on right behind that, for
+// whoever reads it: Read, WaitReadable, a copy to a stream, a copy to anything.
+func TestMovePutBack(t *testing.T) {
+	const total = 1 << 20
+	for _, p := range places {
+		for _, nets := range []string{"tcp", "unix"} {
+			for i, after := range []int{0, 1, 5000, 100_000, 262_145, 700_001} {
+				t.Run(fmt.Sprintf("%s/%s/%d", p.name, nets, after), func(t *testing.T) {
+					start(t, 2)
+					src, up := withPeerOf(t, nets)
+					dst, down := withPeer(t)
+					next, nextDown := withPeer(t)
+					fed := supply(t, up, rand.New(rand.NewPCG(6, uint64(i))), total)
+					arrived := make(chan []byte, 1)
+					go func() {
+						got, _ := io.ReadAll(down)
+						arrived <- got
+					}()
+					var rest bytes.Buffer
+					remove := failAfter(t, dst.FD(), after, unix.EPIPE, sysx.Send, sysx.SpliceOut)
+					var n int64
+					var err error
+					p.task(func() {
+						n, err = copyStream(dst, src)
+						dst.Close()
+					}).wait(t)
+					remove()
+					if !errors.Is(err, unix.EPIPE) || n > int64(after) {
+						t.Errorf("%d, %v", n, err)
+					}
+					got := await(t, arrived, "what was sent")
+					if int64(len(got)) != n || differs(got, 0) != "" {
+						t.Errorf("%d bytes reached the sink, n is %d %s", len(got), n, differs(got, 0))
+					}
+					after := swallowFrom(t, nextDown, int(n)+10, total)
+					p.task(func() {
+						if err := src.(socket.Stream).WaitReadable(); err != nil {
+							t.Error(err)
+						}
+						b := make([]byte, 10)
+						if _, err := io.ReadFull(src, b); err != nil {
+							t.Error(err)
+						}
+						rest.Write(b)
+						if i%2 == 0 {
+							b, err := io.ReadAll(struct{ io.Reader }{src})
+							if err != nil || differs(b, int(n)+10) != "" || len(b) != total-int(n)-10 {
+								t.Errorf("read %d, %v %s", len(b), err, differs(b, int(n)+10))
+							}
+							next.Write(b)
+						} else if m, err := copyStream(next, src); m != total-n-10 || err != nil {
+							t.Errorf("copied %d, %v, want %d", m, err, total-n-10)
+						}
+						next.Close()
+					}).wait(t)
+					if d := differs(rest.Bytes(), int(n)); d != "" {
+						t.Error(d)
+					}
+					await(t, fed, "writes")
+					await(t, after, "reads")
+				})
+			}
+		}
+	}
+}
+
+// TestMovePutBackAlone: when nothing else is there to read, no edge tells of what was put back, and still every way to read finds it.
+func TestMovePutBackAlone(t *testing.T) {
+	for _, p := range places {
+		for name, read := range map[string]func(c *socket.TCPConn, b []byte) (int, error){
+			"Read":         func(c *socket.TCPConn, b []byte) (int, error) { return c.Read(b) },
+			"WaitReadable": func(c *socket.TCPConn, b []byte) (int, error) { return 0, c.WaitReadable() },
+			"WriteTo": func(c *socket.TCPConn, b []byte) (int, error) {
+				w := bytes.NewBuffer(b[:0])
+				n, err := c.WriteTo(struct{ io.Writer }{w})
+				return int(n), err
+			},
+		} {
+			t.Run(p.name+"/"+name, func(t *testing.T) {
+				start(t, 2)
+				src, up := withPeer(t)
+				dst, _ := withPeer(t)
+				k := p.task(func() {
+					remove := failAfter(t, dst.FD(), 2, unix.EPIPE, sysx.Send)
+					n, err := io.Copy(dst, src)
+					remove()
+					if n != 2 || !errors.Is(err, unix.EPIPE) {
+						t.Errorf("%d, %v", n, err)
+					}
+					src.SetReadDeadline(time.Now().Add(limit / 2))
+					if name == "WriteTo" {
+						up.CloseWrite()
+					}
+					b := make([]byte, 10)
+					m, err := read(src, b)
+					if err != nil || m != 0 && string(b[:m]) != "llo" {
+						t.Errorf("%q, %v", b[:m], err)
+					}
+					if m > 0 {
+						return
+					}
+					if m, err = src.Read(b); string(b[:m]) != "llo" || err != nil {
+						t.Errorf("%q, %v", b[:m], err)
+					}
+				})
+				k.untilParked(t, coroutine.ReasonRead)
+				up.Write([]byte("hello"))
+				k.wait(t)
+			})
+		}
+	}
+}
+
+// swallowFrom is swallow for a stream that begins within the pattern.
+func swallowFrom(t *testing.T, r io.Reader, first, total int) (done chan struct{}) {
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		got, err := io.ReadAll(r)
+		if d := differs(got, first); err != nil || len(got) != total-first || d != "" {
+			t.Errorf("read %d bytes of %d, %v %s", len(got), total-first, err, d)
+		}
+	}()
+	return done
+}
+
+// TestMoveResumes: copies that are ended again and again by deadlines of either side, each continued by another, lose nothing.
+func TestMoveResumes(t *testing.T) {
+	const total = 4 << 20
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			src, up := withPeer(t)
+			dst, down := unixWithPeer(t)
+			dst.SetWriteBuffer(64 << 10)
+			fed := supply(t, up, rand.New(rand.NewPCG(7, 7)), total)
+			drained := swallow(t, &slowly{Reader: down}, total)
+			p.task(func() {
+				r := rand.New(rand.NewPCG(8, 8))
+				var sum int64
+				ended := 0
+				for {
+					src.SetReadDeadline(time.Now().Add(time.Duration(r.IntN(2_000_000))))
+					dst.SetWriteDeadline(time.Now().Add(time.Duration(r.IntN(2_000_000))))
+					n, err := io.Copy(dst, src)
+					sum += n
+					if err == nil {
+						break
+					}
+					if !errors.Is(err, os.ErrDeadlineExceeded) {
+						t.Error(err)
+						break
+					}
+					ended++
+				}
+				if sum != total {
+					t.Errorf("copied %d of %d", sum, total)
+				}
+				if ended == 0 {
+					t.Error("no deadline has ended a copy")
+				}
+				dst.Close()
+			}).wait(t)
+			await(t, fed, "writes")
+			await(t, drained, "reads")
+		})
+	}
+}
+
+// slowly is a reader that lets others run.
+type slowly struct {
+	io.Reader
+	n int
+}
+
+func (s *slowly) Read(p []byte) (int, error) {
+	if s.n++; s.n%64 == 0 {
+		yield()
+	}
+	return s.Reader.Read(p[:min(len(p), 3000)])
+}
+
+// stuck starts a copy that waits for its sink, with bytes on the way, and returns what it returns.
+func stuck(t *testing.T, p place) (k *task, n *int64, err *error, src, dst *socket.TCPConn, up, down *net.TCPConn) {
+	t.Helper()
+	src, up = withPeer(t)
+	dst, down = withPeer(t)
+	dst.SetWriteBuffer(4096)
+	n, err = new(int64), new(error)
+	k = p.task(func() { *n, *err = io.Copy(dst, src) })
+	go func() {
+		for at := 0; ; {
+			b := make([]byte, 50_000)
+			fill(b, at)
+			m, err := up.Write(b)
+			if at += m; err != nil {
+				return
+			}
+		}
+	}()
+	if p.name == ordinary.name { // which cannot be asked what it waits for
+		settled(t, down)
+	}
+	k.untilParked(t, coroutine.ReasonWrite)
+	return k, n, err, src, dst, up, down
+}
+
+// settled waits until as much is queued at the peer as fits.
+func settled(t *testing.T, c *net.TCPConn) {
+	raw, _ := c.SyscallConn()
+	last, same := -1, 0
+	until(t, "the receive queue to fill", func() bool {
+		var n int
+		raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
+		if n != last || n == 0 {
+			last, same = n, 0
+		}
+		same++
+		return same > 2000
+	})
+}
+
+// TestMoveCloseSource: a copy that waits for its sink does not hold up the end of the source: its peer learns of it at once. Then the
+// sink goes on, or is closed as well; then what was on the way is gone, and in nobody's way.
+func TestMoveCloseSource(t *testing.T) {
+	for _, p := range places {
+		for _, both := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/%v", p.name, both), func(t *testing.T) {
+				start(t, 2)
+				k, n, err, src, dst, up, down := stuck(t, p)
+				src.Close()
+				if _, err := up.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("the source's peer: %v", err)
+				}
+				if both {
+					dst.Close()
+					k.wait(t)
+				}
+				arrived := make(chan int64, 1)
+				go func() {
+					m, _ := io.Copy(io.Discard, down)
+					arrived <- m
+				}()
+				k.wait(t)
+				dst.Close()
+				if !errors.Is(*err, net.ErrClosed) {
+					t.Errorf("%v", *err)
+				}
+				if m := await(t, arrived, "the end of the sink"); m != *n {
+					t.Errorf("%d bytes arrived, n is %d", m, *n)
+				}
+
+				src, up = withPeer(t)
+				dst, down = withPeer(t)
+				fed := supply(t, up, rand.New(rand.NewPCG(16, 16)), 1<<20)
+				drained := swallow(t, down, 1<<20)
+				p.task(func() {
+					io.Copy(dst, src)
+					dst.Close()
+				}).wait(t)
+				await(t, fed, "writes")
+				await(t, drained, "reads")
+			})
+		}
+	}
+}
+
+// TestMoveCloseSink: closing the sink ends the copy, and n is what its peer gets.
+func TestMoveCloseSink(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			k, n, err, src, dst, up, down := stuck(t, p)
+			dst.Close()
+			k.wait(t)
+			if !errors.Is(*err, net.ErrClosed) {
+				t.Errorf("%v", *err)
+			}
+			got, rerr := io.ReadAll(down)
+			if rerr != nil || int64(len(got)) != *n || differs(got, 0) != "" {
+				t.Errorf("%d bytes arrived, %v, n is %d %s", len(got), rerr, *n, differs(got, 0))
+			}
+			p.task(func() {
+				b := make([]byte, 400_000)
+				if _, err := io.ReadFull(src, b); err != nil || differs(b, int(*n)) != "" {
+					t.Errorf("the source goes on with %v %s", err, differs(b, int(*n)))
+				}
+			}).wait(t)
+			up.Close()
+		})
+	}
+}
+
+// copier is what connections of both libraries are here.
+type copier interface {
+	net.Conn
+	io.ReaderFrom
+	io.WriterTo
+	CloseWrite() error
+	CloseRead() error
+}
+
+var (
+	errReader = errors.New("the reader's")
+	errWriter = errors.New("the writer's")
+)
+
+// failing is a reader and a writer that fails after left bytes.
+type failing struct{ left int }
+
+func (f *failing) Read(p []byte) (int, error) {
+	n := min(len(p), f.left)
+	if f.left -= n; f.left == 0 {
+		return n, errReader
+	}
+	return n, nil
+}
+
+func (f *failing) Write(p []byte) (int, error) {
+	n := min(len(p), f.left)
+	if f.left -= n; n < len(p) {
+		return n, errWriter
+	}
+	return n, nil
+}
+
+type shortWriter struct{}
+
+func (shortWriter) Write(p []byte) (int, error) { return len(p) - 1, nil }
+
+// shape is an error without what may differ: the names of system calls, and addresses.
+func shape(err error) string {
+	var s []string
+	for err != nil {
+		switch e := err.(type) {
+		case *net.OpError:
+			s = append(s, fmt.Sprintf("%s %s timeout=%v", e.Op, e.Net, e.Timeout()))
+		case *os.SyscallError:
+		case syscall.Errno:
+			s = append(s, unix.ErrnoName(e))
+		default:
+			s = append(s, err.Error())
+		}
+		err = errors.Unwrap(err)
+	}
+	return strings.Join(s, ": ")
+}
+
+// TestMoveLikeNet: results and errors are net's, for all that can happen to either side.
+func TestMoveLikeNet(t *testing.T) {
+	past := time.Unix(1, 0)
+	data := []byte("hello")
+	type scene struct {
+		dst, src copier
+		up, down *net.TCPConn
+	}
+	send := func(s scene, size int) {
+		s.up.Write(pattern(size))
+		s.up.CloseWrite()
+	}
+	copies := map[string]func(s scene) (int64, error){
+		"io.Copy":  func(s scene) (int64, error) { return io.Copy(s.dst, s.src) },
+		"ReadFrom": func(s scene) (int64, error) { return s.dst.ReadFrom(s.src) },
+		"CopyN":    func(s scene) (int64, error) { return io.CopyN(s.dst, s.src, 3) },
+	}
+	events := map[string]func(s scene){
+		"nothing":                func(s scene) { send(s, 1000) },
+		"end at once":            func(s scene) { s.up.CloseWrite() },
+		"source closed":          func(s scene) { s.src.Close() },
+		"source shut":            func(s scene) { s.src.CloseRead() },
+		"sink closed":            func(s scene) { send(s, 1000); s.dst.Close() },
+		"sink shut":              func(s scene) { send(s, 1000); s.dst.CloseWrite() },
+		"source reset":           func(s scene) { s.up.SetLinger(0); s.up.Close() },
+		"sink reset":             func(s scene) { send(s, 1000); s.down.SetLinger(0); s.down.Close() },
+		"source's deadline":      func(s scene) { send(s, 1000); s.src.SetReadDeadline(past) },
+		"sink's deadline":        func(s scene) { send(s, 1000); s.dst.SetWriteDeadline(past) },
+		"source's other":         func(s scene) { send(s, 1000); s.src.SetWriteDeadline(past) },
+		"sink's other":           func(s scene) { send(s, 1000); s.dst.SetReadDeadline(past) },
+		"source's deadline soon": func(s scene) { s.src.SetReadDeadline(time.Now().Add(time.Millisecond)) },
+	}
+	others := map[string]func(s scene) (int64, error){
+		"from an empty LimitedReader":    func(s scene) (int64, error) { return s.dst.ReadFrom(&io.LimitedReader{R: s.src}) },
+		"from a negative LimitedReader":  func(s scene) (int64, error) { return s.dst.ReadFrom(&io.LimitedReader{R: s.src, N: -1}) },
+		"from a reader":                  func(s scene) (int64, error) { return s.dst.ReadFrom(io.MultiReader(bytes.NewReader(data))) },
+		"from a WriterTo":                func(s scene) (int64, error) { return s.dst.ReadFrom(bytes.NewReader(data)) },
+		"from a failing reader":          func(s scene) (int64, error) { return s.dst.ReadFrom(&failing{100}) },
+		"from a reader to a closed sink": func(s scene) (int64, error) { s.dst.Close(); return s.dst.ReadFrom(&failing{100}) },
+		"to a failing writer":            func(s scene) (int64, error) { send(s, 1000); return s.src.WriteTo(&failing{100}) },
+		"to a short writer":              func(s scene) (int64, error) { send(s, 1000); return s.src.WriteTo(shortWriter{}) },
+		"to a buffer":                    func(s scene) (int64, error) { send(s, 1000); return s.src.WriteTo(new(bytes.Buffer)) },
+		"to a writer from a closed one":  func(s scene) (int64, error) { s.src.Close(); return s.src.WriteTo(io.Discard) },
+		"to a writer, deadline": func(s scene) (int64, error) {
+			s.src.SetReadDeadline(past)
+			return s.src.WriteTo(&failing{100})
+		},
+		"from a type around the source": func(s scene) (int64, error) {
+			send(s, 1000)
+			return s.dst.ReadFrom(struct{ io.Reader }{s.src})
+		},
+		"to a type around the sink": func(s scene) (int64, error) {
+			send(s, 1000)
+			return s.src.WriteTo(struct{ io.Writer }{s.dst})
+		},
+		"to a type that embeds the sink": func(s scene) (int64, error) {
+			send(s, 1000)
+			return s.src.WriteTo(struct{ copier }{s.dst})
+		},
+		"between types that embed": func(s scene) (int64, error) {
+			send(s, 1000)
+			return io.Copy(struct{ copier }{s.dst}, struct{ copier }{s.src})
+		},
+	}
+	for en, event := range events {
+		for cn, do := range copies {
+			others[en+"/"+cn] = func(s scene) (int64, error) {
+				event(s)
+				return do(s)
+			}
+		}
+	}
+	for name, run := range others {
+		for _, p := range places {
+			t.Run(name+"/"+p.name, func(t *testing.T) {
+				start(t, 2)
+				var want, got scene
+				src, up := netPair(t)
+				dst, down := netPair(t)
+				want = scene{dst, src, up, down}
+				wantN, wantErr := run(want)
+
+				src2, up2 := withPeer(t)
+				dst2, down2 := withPeer(t)
+				got = scene{dst2, src2, up2, down2}
+				var gotN int64
+				var gotErr error
+				p.task(func() { gotN, gotErr = run(got) }).wait(t)
+				if gotN != wantN || shape(gotErr) != shape(wantErr) {
+					t.Errorf("%d, %s\n%v\nnet: %d, %s\n%v", gotN, shape(gotErr), gotErr, wantN, shape(wantErr), wantErr)
+				}
+			})
+		}
+	}
+}
+
+// TestMoveEmbeds: types that embed a connection and read or write in their own way are not gone round.
+func TestMoveEmbeds(t *testing.T) {
+	start(t, 1)
+	src, up := withPeer(t)
+	dst, down := withPeer(t)
+	up.Write([]byte("hello"))
+	up.CloseWrite()
+	onFirst.task(func() {
+		if n, err := src.WriteTo(louder{dst}); n != 5 || err != nil {
+			t.Error(n, err)
+		}
+		if n, err := dst.ReadFrom(struct{ io.Reader }{louder{nil}}); n != 3 || err != nil {
+			t.Error(n, err)
+		}
+		dst.Close()
+	}).wait(t)
+	if got, _ := io.ReadAll(down); string(got) != "HELLO[x]" {
+		t.Errorf("%q", got)
+	}
+}
+
+type louder struct{ *socket.TCPConn }
+
+func (l louder) Write(p []byte) (int, error) { return l.TCPConn.Write(bytes.ToUpper(p)) }
+func (l louder) Read(p []byte) (int, error)  { return copy(p, "[x]"), io.EOF }

@@ -1,0 +1,460 @@
+package socket_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/socket"
+)
+
+// streamPeer is the standard library's end of a connection.
+type streamPeer interface {
+	net.Conn
+	CloseWrite() error
+	SetReadBuffer(int) error
+}
+
+// unixWithPeer is withPeer over a Unix stream.
+func unixWithPeer(t testing.TB) (*socket.UnixConn, streamPeer) {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := socket.Dial("unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	p, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	p.SetDeadline(time.Now().Add(limit))
+	return c.(*socket.UnixConn), p.(*net.UnixConn)
+}
+
+// withPeerOf returns a connection of the given network.
+func withPeerOf(t testing.TB, network string) (net.Conn, streamPeer) {
+	if network == "unix" {
+		return unixWithPeer(t)
+	}
+	return withPeer(t)
+}
+
+// copyStream is io.Copy, which a Unix stream as the sink would not tell us of.
+func copyStream(dst, src any) (int64, error) {
+	if u, ok := dst.(*socket.UnixConn); ok {
+		if _, ok := src.(io.WriterTo); !ok {
+			return u.ReadFromStream(src.(io.Reader))
+		}
+	}
+	return io.Copy(dst.(io.Writer), src.(io.Reader))
+}
+
+// supply writes the pattern in pieces of random sizes and ends the stream.
+func supply(t *testing.T, w streamPeer, r *rand.Rand, total int) (done chan struct{}) {
+	done = make(chan struct{})
+	all := pattern(total)
+	go func() {
+		defer close(done)
+		for len(all) > 0 {
+			n := min(len(all), 1+r.IntN(1<<r.IntN(19)))
+			if _, err := w.Write(all[:n]); err != nil {
+				t.Errorf("with %d bytes left: %v", len(all), err)
+				return
+			}
+			all = all[n:]
+		}
+		w.CloseWrite()
+	}()
+	return done
+}
+
+// swallow reads to the end and compares with the pattern.
+func swallow(t *testing.T, r io.Reader, total int) (done chan struct{}) {
+	done = make(chan struct{})
+	go func() {
+		defer close(done)
+		got, err := io.ReadAll(r)
+		if d := differs(got, 0); err != nil || len(got) != total || d != "" {
+			t.Errorf("read %d bytes of %d, %v %s", len(got), total, err, d)
+		}
+	}()
+	return done
+}
+
+// TestMove copies pieces of random sizes from each kind of stream to each, in every place, under faults.
+func TestMove(t *testing.T) {
+	type (
+		firsts = map[sysx.Op][]syscall.Errno
+		ops    = map[sysx.Op]syscall.Errno
+		limits = map[sysx.Op]int
+	)
+	eintr := ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR, sysx.SpliceIn: unix.EINTR, sysx.SpliceOut: unix.EINTR}
+	for _, f := range []struct {
+		name  string
+		total int
+		first firsts
+		every ops
+		limit limits
+	}{
+		{"no faults", 6 << 20, nil, nil, nil},
+		{"interrupted", 2 << 20, nil, eintr, nil},
+		{"short splices", 2 << 20, nil, nil, limits{sysx.SpliceIn: 50_000, sysx.SpliceOut: 7001}},
+		{"tiny splices", 256 << 10, nil, nil, limits{sysx.SpliceIn: 17_000, sysx.SpliceOut: 100}},
+		{"short everything", 256 << 10, nil, nil, limits{sysx.Recv: 333, sysx.Send: 77}},
+		{"no room at first", 1 << 20, firsts{sysx.SpliceOut: {unix.EAGAIN}, sysx.Send: {unix.EAGAIN}}, nil, nil},
+		{"no splice", 1 << 20, firsts{sysx.SpliceIn: {unix.EINVAL}}, nil, nil},
+		{"no pipe", 1 << 20, firsts{sysx.Pipe: repeat(1000, unix.EMFILE)}, nil, nil},
+	} {
+		for _, nets := range [][2]string{{"tcp", "tcp"}, {"tcp", "unix"}, {"unix", "tcp"}, {"unix", "unix"}} {
+			for _, p := range places {
+				t.Run(fmt.Sprintf("%s/%s to %s/%s", f.name, nets[0], nets[1], p.name), func(t *testing.T) {
+					start(t, 2)
+					src, up := withPeerOf(t, nets[0])
+					dst, down := withPeerOf(t, nets[1])
+					s := &script{first: f.first, every: f.every, limit: f.limit}
+					remove := s.install(t)
+					defer remove()
+					fed := supply(t, up, rand.New(rand.NewPCG(1, uint64(f.total))), f.total)
+					drained := swallow(t, down, f.total)
+					p.task(func() {
+						n, err := copyStream(dst, src)
+						if n != int64(f.total) || err != nil {
+							t.Errorf("%d, %v, want %d", n, err, f.total)
+						}
+						dst.Close()
+					}).wait(t)
+					await(t, fed, "the peer to write")
+					await(t, drained, "the peer to read")
+				})
+			}
+		}
+	}
+}
+
+// moveOps counts the calls that move data.
+type moveOps struct{ script }
+
+func (s *moveOps) splices() int64 { return s.called[sysx.SpliceIn].Load() }
+
+// TestMoveAdapts: bulk is spliced, messages are not, and a copy can go from one to the other and back. What waits holds no pipe:
+// many copies that have had bulk and are idle share a few (a collection in between makes it some more).
+func TestMoveAdapts(t *testing.T) {
+	start(t, 1)
+	var s moveOps
+	defer s.install(t)()
+	message := func(up, down streamPeer, size int) {
+		t.Helper()
+		if _, err := up.Write(pattern(size)); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, size)
+		if _, err := io.ReadFull(down, got); err != nil || differs(got, 0) != "" {
+			t.Fatal(err, differs(got, 0))
+		}
+	}
+	before := socket.OpenPipes()
+	var ends []streamPeer
+	for range 20 {
+		src, up := withPeer(t)
+		dst, down := withPeer(t)
+		k := onFirst.task(func() { io.Copy(dst, src) })
+		for range 20 {
+			message(up, down, 1000)
+		}
+		was := s.splices()
+		message(up, down, 1<<20)
+		bulk := s.splices()
+		if bulk == was {
+			t.Fatal("a megabyte was not spliced")
+		}
+		for range 20 {
+			message(up, down, 1000)
+		}
+		was = s.splices()
+		for range 20 {
+			message(up, down, 1000)
+		}
+		if n := s.splices() - was; n != 0 {
+			t.Errorf("%d splices for messages", n)
+		}
+		message(up, down, 1<<20)
+		k.untilParked(t, coroutine.ReasonRead)
+		ends = append(ends, up)
+	}
+	if s.called[sysx.SpliceIn].Load() == 0 {
+		t.Error("nothing was spliced")
+	}
+	if n := socket.OpenPipes() - before; n > 10 && !goruntime.RaceEnabled {
+		t.Errorf("%d pipes for 20 copies of which one moved something at a time", n)
+	}
+	for _, up := range ends {
+		up.Close()
+	}
+}
+
+// TestMoveSmallFirst: before there was bulk there is no pipe, and nothing but recv and send.
+func TestMoveSmallFirst(t *testing.T) {
+	start(t, 1)
+	var s moveOps
+	defer s.install(t)()
+	c, peer := withPeer(t)
+	k := onFirst.task(func() { io.Copy(c, c) })
+	buf := make([]byte, 1000)
+	for range 100 {
+		peer.Write(buf)
+		if _, err := io.ReadFull(peer, buf); err != nil {
+			t.Fatal(err)
+		}
+	}
+	peer.CloseWrite()
+	k.wait(t)
+	if n := s.called[sysx.SpliceIn].Load() + s.called[sysx.Pipe].Load(); n != 0 {
+		t.Errorf("%d calls that splice", n)
+	}
+}
+
+// TestMoveEchoItself: io.Copy of a connection to itself echoes, messages and bulk, and returns at the end.
+func TestMoveEchoItself(t *testing.T) {
+	for _, p := range places {
+		for _, size := range []int{1, 5000, 3 << 20} {
+			t.Run(fmt.Sprintf("%s/%d", p.name, size), func(t *testing.T) {
+				start(t, 2)
+				c, peer := withPeer(t)
+				k := p.task(func() {
+					if n, err := io.Copy(c, c); n != int64(size) || err != nil {
+						t.Errorf("%d, %v", n, err)
+					}
+					c.CloseWrite()
+				})
+				fed := supply(t, peer, rand.New(rand.NewPCG(2, 2)), size)
+				drained := swallow(t, peer, size)
+				await(t, fed, "writes")
+				await(t, drained, "reads")
+				k.wait(t)
+			})
+		}
+	}
+}
+
+// TestMoveLimited: a LimitedReader's N goes down by what was moved, the rest stays in the source, and the next copy goes on there.
+func TestMoveLimited(t *testing.T) {
+	const total = 3 << 20
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			src, up := withPeer(t)
+			dst, down := withPeer(t)
+			fed := supply(t, up, rand.New(rand.NewPCG(3, 3)), total)
+			drained := swallow(t, down, total)
+			p.task(func() {
+				r := rand.New(rand.NewPCG(4, 4))
+				for left := int64(total); left > 0; {
+					want := min(left, 1+r.Int64N(1<<r.IntN(21)))
+					l := &io.LimitedReader{R: src, N: want}
+					n, err := dst.ReadFrom(l)
+					if n != want || l.N != 0 || err != nil {
+						t.Errorf("%d, %v, N %d, want %d", n, err, l.N, want)
+						break
+					}
+					left -= n
+				}
+				l := &io.LimitedReader{R: src, N: 5}
+				if n, err := dst.ReadFrom(l); n != 0 || err != nil || l.N != 5 {
+					t.Errorf("at the end: %d, %v, N %d", n, err, l.N)
+				}
+				l.N = 0
+				if n, err := dst.ReadFrom(l); n != 0 || err != nil {
+					t.Errorf("of nothing: %d, %v", n, err)
+				}
+				dst.Close()
+			}).wait(t)
+			await(t, fed, "writes")
+			await(t, drained, "reads")
+		})
+	}
+}
+
+// TestMoveUrgent: bytes of urgent data, between which a splice finds nothing, do not stop a copy.
+func TestMoveUrgent(t *testing.T) {
+	start(t, 1)
+	l := listen(t)
+	fd := rawClient(t, l)
+	src, err := l.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	dst, down := withPeer(t)
+	var s moveOps
+	defer s.install(t)()
+	k := onFirst.task(func() {
+		io.Copy(dst, src)
+		dst.Close()
+	})
+	send := func(p []byte) {
+		for len(p) > 0 {
+			n, err := unix.Write(fd, p)
+			if err != nil && err != unix.EINTR {
+				t.Error(err)
+				return
+			}
+			p = p[max(n, 0):]
+		}
+	}
+	arrives := func(p []byte) {
+		got := make([]byte, len(p))
+		if _, err := io.ReadFull(down, got); err != nil || !bytes.Equal(got, p) {
+			t.Fatal(err)
+		}
+	}
+	piece := pattern(300 << 10)
+	for i := range 20 {
+		send(piece[:1000]) // from behind the last mark: a mark that a new one overtakes becomes plain data
+		arrives(piece[:1000])
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			send(piece[1000:])
+			if err := unix.Sendto(fd, []byte{byte(i)}, unix.MSG_OOB, nil); err != nil {
+				t.Error(err)
+			}
+		}()
+		arrives(piece[1000:])
+		await(t, done, "writes")
+	}
+	unix.Shutdown(fd, unix.SHUT_WR)
+	k.wait(t)
+	if s.splices() == 0 {
+		t.Error("nothing was spliced")
+	}
+}
+
+// TestMoveNoAllocation: messages through a copy, bulk through a copy, and starting one, allocate nothing.
+func TestMoveNoAllocation(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	start(t, 1)
+	c, peer := withPeer(t)
+	k := onFirst.task(func() {
+		for {
+			if n, err := io.CopyN(c, c, 5000); n == 0 || err != nil {
+				return
+			}
+		}
+	})
+	buf := make([]byte, 64<<10)
+	for i := range buf {
+		buf[i] = byte(i)
+	}
+	trip := func() {
+		if _, err := peer.Write(buf[:1000]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(peer, buf[:1000]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// CopyN itself allocates its LimitedReader, every fifth message.
+	if n := testing.AllocsPerRun(2000, trip); n >= 1 {
+		t.Errorf("%v allocations for a message", n)
+	}
+	peer.Close()
+	k.wait(t)
+}
+
+// TestMoveConcurrent: both ways at once between two connections, by coroutines of the same Processor, of two, and by goroutines.
+func TestMoveConcurrent(t *testing.T) {
+	const total = 4 << 20
+	for _, there := range places {
+		for _, back := range places {
+			t.Run(there.name+", "+back.name, func(t *testing.T) {
+				start(t, 2)
+				a, left := withPeer(t)
+				b, right := withPeer(t)
+				var tasks []*task
+				var done []chan struct{}
+				for i, d := range [][2]*socket.TCPConn{{a, b}, {b, a}} {
+					tasks = append(tasks, []place{there, back}[i].task(func() {
+						if n, err := io.Copy(d[1], d[0]); n != total || err != nil {
+							t.Errorf("%d, %v", n, err)
+						}
+						d[1].CloseWrite()
+					}))
+				}
+				for _, p := range []streamPeer{left, right} {
+					done = append(done, supply(t, p, rand.New(rand.NewPCG(5, 5)), total), swallow(t, p, total))
+				}
+				for _, k := range tasks {
+					k.wait(t)
+				}
+				for _, d := range done {
+					await(t, d, "the peers")
+				}
+			})
+		}
+	}
+}
+
+// TestMoveShutdown: the end by force ends copies wherever they wait, for the source, for the sink, for a lock, and they leave
+// nothing behind: noneOpen and TestMain look.
+func TestMoveShutdown(t *testing.T) {
+	startAlone(t, 2)
+	for _, p := range []place{onFirst, onSecond} {
+		src, up := withPeer(t)
+		dst, _ := withPeer(t)
+		dst.SetWriteBuffer(4096)
+		idle, _ := withPeer(t)
+		sink := p.task(func() {
+			defer dst.Close()
+			defer src.Close()
+			n, err := io.Copy(dst, src)
+			if !errors.Is(err, coroutine.ErrShutdown) {
+				t.Errorf("waiting for the sink: %d, %v", n, err)
+			}
+		})
+		go func() {
+			for p := make([]byte, 64<<10); ; {
+				if _, err := up.Write(p); err != nil {
+					return
+				}
+			}
+		}()
+		sink.untilParked(t, coroutine.ReasonWrite)
+		other, otherUp := withPeer(t)
+		lock := p.task(func() {
+			defer other.Close()
+			io.Copy(dst, other) // unwound, or told, by who of those that are woken comes first
+		})
+		otherUp.Write(make([]byte, 1000))
+		lock.untilParked(t, coroutine.ReasonLock)
+		source := p.task(func() {
+			defer idle.Close()
+			if n, err := io.Copy(idle, idle); n != 0 || !errors.Is(err, coroutine.ErrShutdown) {
+				t.Errorf("waiting for the source: %d, %v", n, err)
+			}
+		})
+		source.untilParked(t, coroutine.ReasonRead)
+	}
+	force(t)
+	noneOpen(t)
+}

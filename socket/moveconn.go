@@ -1,0 +1,143 @@
+package socket
+
+import (
+	"io"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// stream returns the connection behind v if v is a stream connection of this package. It goes by the type itself, not by an interface: a
+// type that embeds a connection may have a Read or Write of its own.
+func stream(v any) *conn {
+	switch c := v.(type) {
+	case *TCPConn:
+		return &c.conn
+	case *UnixConn:
+		if c.s.kind == unixStream {
+			return &c.conn
+		}
+	case *ServerConn:
+		return stream(c.Stream)
+	}
+	return nil
+}
+
+// readFrom is ReadFrom for all who have one.
+func (c *conn) readFrom(r io.Reader) (int64, error) {
+	n, err := c.readAll(r)
+	if err != nil {
+		err = c.opError("readfrom", err)
+	}
+	return n, err
+}
+
+func (c *conn) readAll(r io.Reader) (n int64, err error) {
+	remain, inner := int64(unlimited), r
+	limited, _ := r.(*io.LimitedReader)
+	if limited != nil {
+		if remain, inner = limited.N, limited.R; remain <= 0 {
+			return 0, nil
+		}
+	}
+	handled := true
+	if src := stream(inner); src != nil {
+		n, err = move(&c.s, &src.s, remain)
+	} else if f := fileOf(inner); f != nil {
+		n, handled, err = c.s.sendFile(f, remain)
+	} else {
+		handled = false
+	}
+	if !handled {
+		return c.copyFrom(r)
+	}
+	if limited != nil {
+		limited.N -= n
+	}
+	return n, err
+}
+
+// writeTo is WriteTo for all who have one.
+func (c *conn) writeTo(w io.Writer) (int64, error) {
+	n, err := c.writeAll(w)
+	if err != nil {
+		err = c.opError("writeto", err)
+	}
+	return n, err
+}
+
+func (c *conn) writeAll(w io.Writer) (int64, error) {
+	dst := stream(w)
+	if dst == nil {
+		return c.copyTo(w)
+	}
+	n, err := move(&dst.s, &c.s, unlimited)
+	if err != nil && dst.s.kind == tcpStream {
+		err = dst.opError("readfrom", err) // net comes by ReadFrom of the sink, if that has one
+	}
+	return n, err
+}
+
+// plainWriter is a connection without its ReadFrom: who is to write to it cannot come back by it.
+type plainWriter struct{ c *conn }
+
+func (w plainWriter) Write(p []byte) (int, error) { return w.c.Write(p) }
+
+// copyFrom copies from a reader that nothing is known of.
+func (c *conn) copyFrom(r io.Reader) (done int64, err error) {
+	if from, ok := r.(io.WriterTo); ok {
+		return from.WriteTo(plainWriter{c})
+	}
+	for {
+		n, more, err := c.copyPiece(r)
+		done += int64(n)
+		if err != nil || !more {
+			return done, err
+		}
+		if n == 0 {
+			coroutine.Yield() // it may need others to have something to read
+		}
+	}
+}
+
+// copyPiece reads once and writes that.
+func (c *conn) copyPiece(r io.Reader) (n int, more bool, err error) {
+	b := AcquireBuffer()
+	got, failed := r.Read(b.Bytes())
+	if got > 0 {
+		n, err = c.Write(b.Bytes()[:got])
+	}
+	b.Release()
+	if err == nil && failed != io.EOF {
+		err = failed
+	}
+	return n, failed == nil, err
+}
+
+// copyTo copies to a writer that nothing is known of. While it waits for something to read it has no buffer.
+func (c *conn) copyTo(w io.Writer) (done int64, err error) {
+	for {
+		if err := c.WaitReadable(); err != nil {
+			return done, err
+		}
+		b := AcquireBuffer()
+		got, err := c.Read(b.Bytes())
+		if err != nil {
+			b.Release()
+			if err == io.EOF {
+				err = nil
+			}
+			return done, err
+		}
+		n, err := w.Write(b.Bytes()[:got])
+		b.Release()
+		if n < 0 || n > got {
+			n, err = 0, errInvalidWrite
+		} else if n < got && err == nil {
+			err = io.ErrShortWrite
+		}
+		done += int64(n)
+		if err != nil {
+			return done, err
+		}
+	}
+}

@@ -1,0 +1,396 @@
+package socket_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/socket"
+)
+
+// eachPipe runs a test in each place, with two Processors.
+func eachPipe(t *testing.T, body func(t *testing.T, p place, a, b net.Conn)) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			a, b := socket.Pipe()
+			t.Cleanup(func() { a.Close(); b.Close() })
+			body(t, p, a, b)
+		})
+	}
+}
+
+// TestPipeOneProcessor: both ends on one Processor, both directions at once.
+func TestPipeOneProcessor(t *testing.T) {
+	start(t, 1)
+	a, b := socket.Pipe()
+	want := pattern(300_000)
+	echoer := onFirst.task(func() { io.Copy(b, b); b.Close() })
+	writer := onFirst.task(func() {
+		if n, err := a.Write(want); n != len(want) || err != nil {
+			t.Errorf("Write: %d, %v", n, err)
+		}
+	})
+	onFirst.task(func() {
+		got := make([]byte, len(want))
+		if n, err := io.ReadFull(a, got); err != nil {
+			t.Errorf("ReadFull: %d, %v", n, err)
+		}
+		if wrong := differs(got, 0); wrong != "" {
+			t.Error(wrong)
+		}
+		a.Close()
+	}).wait(t)
+	writer.wait(t)
+	echoer.wait(t)
+}
+
+// TestPipeUnbuffered: a write is done when reads have taken all of it, and a write of nothing when one has met it.
+func TestPipeUnbuffered(t *testing.T) {
+	eachPipe(t, func(t *testing.T, p place, a, b net.Conn) {
+		for _, data := range []string{"", "a", "abc"} {
+			k := p.task(func() {
+				if n, err := a.Write([]byte(data)); n != len(data) || err != nil {
+					t.Errorf("Write %q: %d, %v", data, n, err)
+				}
+			})
+			for rest := data; ; rest = rest[1:] {
+				k.untilParked(t, coroutine.ReasonWrite)
+				one := make([]byte, 1)
+				n, err := b.Read(one)
+				if want := rest[:min(1, len(rest))]; string(one[:n]) != want || err != nil {
+					t.Fatalf("Read of %q: %q, %v", rest, one[:n], err)
+				}
+				if len(rest) <= 1 {
+					break
+				}
+			}
+			k.wait(t)
+		}
+	})
+}
+
+// TestPipeWritesStayTogether: what one write has is not mixed with another's, though it takes many reads.
+func TestPipeWritesStayTogether(t *testing.T) {
+	start(t, 2)
+	a, b := socket.Pipe()
+	const size, each = 1000, 50
+	var writers []*task
+	for i := range 6 {
+		writers = append(writers, places[i%len(places)].task(func() {
+			for range each {
+				if _, err := a.Write(bytes.Repeat([]byte{byte('A' + i)}, size)); err != nil {
+					t.Error(err)
+				}
+			}
+		}))
+	}
+	got := make([]byte, size)
+	for range len(writers) * each {
+		for n := 0; n < size; n += 77 {
+			if _, err := io.ReadFull(b, got[n:min(size, n+77)]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(got, bytes.Repeat(got[:1], size)) {
+			t.Fatalf("mixed: %q", got)
+		}
+	}
+	for _, k := range writers {
+		k.wait(t)
+	}
+	a.Close()
+	if n, err := b.Read(got); n != 0 || err != io.EOF {
+		t.Errorf("at the end: %d, %v", n, err)
+	}
+}
+
+// pipeOps are the operations that wait, with what each of them reports on.
+var pipeOps = []struct {
+	op     string
+	reason coroutine.Reason
+	do     func(net.Conn) (int, error)
+	set    func(net.Conn, time.Time) error
+}{
+	{"read", coroutine.ReasonRead, func(c net.Conn) (int, error) { return c.Read(make([]byte, 10)) }, net.Conn.SetReadDeadline},
+	{"write", coroutine.ReasonWrite, func(c net.Conn) (int, error) { return c.Write(make([]byte, 10)) }, net.Conn.SetWriteDeadline},
+}
+
+func eachPipeOp(t *testing.T, body func(t *testing.T, p place, a, b net.Conn, i int)) {
+	for i := range pipeOps {
+		t.Run(pipeOps[i].op, func(t *testing.T) {
+			eachPipe(t, func(t *testing.T, p place, a, b net.Conn) { body(t, p, a, b, i) })
+		})
+	}
+}
+
+// pipeTimeout checks that err is what net.Pipe's ends return.
+func pipeTimeout(t *testing.T, op string, err error) {
+	t.Helper()
+	var e *net.OpError
+	if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &e) || e.Op != op || e.Net != "pipe" || !e.Timeout() {
+		t.Errorf("%s: %v", op, err)
+	}
+}
+
+// TestPipeDeadlines: one that has passed, one that comes, and one that is moved here while the operation waits without one.
+func TestPipeDeadlines(t *testing.T) {
+	eachPipeOp(t, func(t *testing.T, p place, a, b net.Conn, i int) {
+		x := pipeOps[i]
+		for range 3 {
+			for _, wait := range []time.Duration{-time.Hour, 3 * time.Millisecond} {
+				p.task(func() {
+					at := time.Now().Add(wait)
+					x.set(a, at)
+					_, err := x.do(a)
+					pipeTimeout(t, x.op, err)
+					if time.Now().Before(at) {
+						t.Error("too early")
+					}
+				}).wait(t)
+			}
+			for _, first := range []time.Time{{}, future} {
+				x.set(a, first)
+				k := p.task(func() {
+					_, err := x.do(a)
+					pipeTimeout(t, x.op, err)
+				})
+				k.untilParked(t, x.reason)
+				x.set(a, past)
+				k.wait(t)
+			}
+		}
+		// The deadline of the other direction does not matter, and one taken back neither.
+		pipeOps[1-i].set(a, past)
+		x.set(a, time.Time{})
+		k := p.task(func() {
+			if _, err := x.do(a); err != nil {
+				t.Error(err)
+			}
+		})
+		k.untilParked(t, x.reason)
+		ordinary.task(func() { pipeOps[1-i].do(b) }).wait(t)
+		k.wait(t)
+	})
+}
+
+// TestPipePartialWrite: a deadline in the middle of a write tells how much went, and the rest is not there for later reads.
+func TestPipePartialWrite(t *testing.T) {
+	eachPipe(t, func(t *testing.T, p place, a, b net.Conn) {
+		k := p.task(func() {
+			n, err := a.Write([]byte("abcdef"))
+			if n != 2 {
+				t.Errorf("wrote %d", n)
+			}
+			pipeTimeout(t, "write", err)
+		})
+		k.untilParked(t, coroutine.ReasonWrite)
+		if n, err := b.Read(make([]byte, 2)); n != 2 || err != nil {
+			t.Fatal(n, err)
+		}
+		a.SetWriteDeadline(past)
+		k.wait(t)
+		b.SetReadDeadline(past)
+		_, err := b.Read(make([]byte, 10))
+		pipeTimeout(t, "read", err)
+	})
+}
+
+// TestPipeClose: closing either end ends what waits on either end, with net.Pipe's errors, and so all that comes later.
+func TestPipeClose(t *testing.T) {
+	for _, local := range []bool{true, false} {
+		eachPipeOp(t, func(t *testing.T, p place, a, b net.Conn, i int) {
+			x := pipeOps[i]
+			want := io.ErrClosedPipe
+			if x.op == "read" && !local {
+				want = io.EOF
+			}
+			check := func() {
+				if n, err := x.do(a); n != 0 || err != want {
+					t.Errorf("%d, %v, want %v", n, err, want)
+				}
+			}
+			var waiting []*task
+			for range 3 { // of writes, two wait for their turn
+				k := p.task(check)
+				k.untilParked(t, x.reason)
+				waiting = append(waiting, k)
+			}
+			closing := b
+			if local {
+				closing = a
+			}
+			for range 2 {
+				if err := closing.Close(); err != nil {
+					t.Errorf("Close: %v", err)
+				}
+			}
+			for _, k := range waiting {
+				k.wait(t)
+			}
+			p.task(check).wait(t)
+			for _, c := range []net.Conn{a, b} {
+				if err := c.SetDeadline(time.Now()); err != io.ErrClosedPipe {
+					t.Errorf("SetDeadline: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestPipeWakesTheNext: a reader who leaves something wakes another.
+func TestPipeWakesTheNext(t *testing.T) {
+	eachPipe(t, func(t *testing.T, p place, a, b net.Conn) {
+		var readers []*task
+		for range 3 {
+			k := p.task(func() {
+				if n, err := b.Read(make([]byte, 1)); n != 1 || err != nil {
+					t.Errorf("Read: %d, %v", n, err)
+				}
+			})
+			k.untilParked(t, coroutine.ReasonRead)
+			readers = append(readers, k)
+		}
+		p.task(func() {
+			if n, err := a.Write([]byte("xyz")); n != 3 || err != nil {
+				t.Errorf("Write: %d, %v", n, err)
+			}
+		}).wait(t)
+		for _, k := range readers {
+			k.wait(t)
+		}
+	})
+}
+
+// TestPipeShutdown: the end of the scheduler by force ends what waits, as on a socket.
+func TestPipeShutdown(t *testing.T) {
+	for i, x := range pipeOps {
+		t.Run(x.op, func(t *testing.T) {
+			if err := netco.Start(netco.Options{Processors: 1}); err != nil {
+				t.Fatal(err)
+			}
+			a, b := socket.Pipe()
+			defer b.Close()
+			var errs []error
+			k := onFirst.task(func() {
+				for range 2 {
+					_, err := pipeOps[i].do(a)
+					errs = append(errs, err)
+				}
+			})
+			k.untilParked(t, x.reason)
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			netco.Shutdown(ctx)
+			k.wait(t)
+			for _, err := range errs {
+				if !errors.Is(err, coroutine.ErrShutdown) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// TestPipeYields: an end whose peer on another thread is always there lets the other coroutines of its Processor run.
+func TestPipeYields(t *testing.T) {
+	for i, x := range pipeOps {
+		t.Run(x.op, func(t *testing.T) {
+			start(t, 1)
+			a, b := socket.Pipe()
+			for range 4 { // on ordinary goroutines, so that there is nearly always one waiting
+				ordinary.run(func() {
+					for {
+						if _, err := pipeOps[1-i].do(b); err != nil {
+							return
+						}
+					}
+				})
+			}
+			busy := onFirst.task(func() {
+				for {
+					if _, err := x.do(a); err != nil {
+						return
+					}
+				}
+			})
+			<-busy.started
+			onFirst.task(func() { a.Close() }).wait(t)
+			busy.wait(t)
+		})
+	}
+}
+
+// TestPipeLikeNet: a script of operations has on net.Pipe's ends, on goroutines, the results that it has here.
+func TestPipeLikeNet(t *testing.T) {
+	script := func(a, b net.Conn) (log []string) {
+		say := func(v ...any) { log = append(log, fmt.Sprint(v...)) }
+		say(a.LocalAddr(), a.RemoteAddr(), a.LocalAddr().Network())
+		a.SetDeadline(past)
+		for _, x := range pipeOps {
+			say(x.do(a))
+		}
+		a.SetDeadline(time.Time{})
+		done := make(chan struct{})
+		go func() { defer close(done); say(a.Write([]byte("hello"))); say(a.Write(nil)) }()
+		p := make([]byte, 3)
+		var reads []string
+		for range 4 {
+			n, err := b.Read(p)
+			reads = append(reads, fmt.Sprint(string(p[:n]), err))
+			if len(reads) == 1 {
+				n, err := b.Read(nil)
+				reads = append(reads, fmt.Sprint(n, err))
+			}
+			if len(reads) == 4 {
+				break
+			}
+		}
+		<-done
+		say(reads)
+		say(a.Close(), a.Close())
+		for _, c := range []net.Conn{a, b} {
+			for _, x := range pipeOps {
+				say(x.do(c))
+				say(x.set(c, time.Now()))
+			}
+		}
+		say(b.Close())
+		for _, x := range pipeOps {
+			say(x.do(b))
+		}
+		return log
+	}
+	start(t, 1)
+	got, want := fmt.Sprintf("%q", script(socket.Pipe())), fmt.Sprintf("%q", script(net.Pipe()))
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestPipeDoesNotAllocate: reads and writes of coroutines, once they have run.
+func TestPipeDoesNotAllocate(t *testing.T) {
+	start(t, 1)
+	a, b := socket.Pipe()
+	onFirst.task(func() {
+		netco.GoLocal(func() { io.Copy(struct{ io.Writer }{b}, struct{ io.Reader }{b}) })
+		p := make([]byte, 100)
+		if n := testing.AllocsPerRun(200, func() {
+			a.Write(p)
+			if _, err := io.ReadFull(a, p); err != nil {
+				t.Error(err)
+			}
+		}); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+		a.Close()
+	}).wait(t)
+}

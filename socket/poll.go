@@ -1,0 +1,247 @@
+package socket
+
+import (
+	"context"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// PollFd is one entry of what [Poll] is asked about: the fd, the events wanted (unix.POLLIN and so on), and those that Poll found.
+type PollFd = unix.PollFd
+
+// Poll is poll(2) for coroutines: it waits until at least one of fds has an event that is wanted, or until the timeout is over,
+// and returns how many have one; which is in Revents. A timeout below 0 is none, with 0 it only looks. Parks a coroutine, blocks
+// a goroutine.
+//
+// The fds may be of any kind, in any mode and of any owner: pipes, eventfds, timerfds, terminals, epoll fds, sockets, also
+// those of package net and of this one. Nothing is read from them and nothing about them is changed. As in poll(2), POLLERR,
+// POLLHUP and POLLNVAL (not open) need not be asked for, an entry with a negative Fd is skipped, a regular file is always
+// ready, an fd may occur more than once, and with no fds at all Poll sleeps. An fd must not be closed while it is
+// polled: that is not noticed, or only when something else ends the wait.
+//
+// The error is poll(2)'s (EINVAL for more fds than RLIMIT_NOFILE, never EINTR), or [coroutine.ErrShutdown] when the wait was ended
+// by force; Revents then means nothing.
+//
+// A call that finds something at once costs one system call and does not allocate. One that waits takes an fd for as long, makes
+// a system call for each fd, and allocates: to wait for many over and over, put them into an epoll fd and Poll that. If the kernel
+// refuses what that takes (no fds or memory left, some 500 waits on one fd at the same time, epoll fds nested four deep), Poll looks again
+// and again instead, up to every 64 ms.
+func Poll(fds []PollFd, timeout time.Duration) (n int, err error) {
+	n, err = look(fds)
+	if err != nil {
+		return 0, err
+	}
+	if n > 0 || timeout == 0 {
+		return paced(n)
+	}
+	w := &pollWait{fds: fds}
+	if timeout > 0 {
+		w.until = after(timeout)
+	}
+	return w.wait()
+}
+
+// PollContext is [Poll] without a timeout that ends with ctx and then returns its error.
+func PollContext(ctx context.Context, fds []PollFd) (n int, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err // though there be fds that are ready: a loop must end
+	}
+	n, err = look(fds)
+	if err != nil {
+		return 0, err
+	}
+	if n > 0 {
+		return paced(n)
+	}
+	w := &pollWait{fds: fds}
+	if ctx.Done() != nil {
+		defer context.AfterFunc(ctx, w.pd.Evict)()
+	}
+	n, err = w.wait()
+	if err == net.ErrClosed {
+		err = ctx.Err()
+	}
+	return n, err
+}
+
+// after returns the time d from now, in ns of CLOCK_MONOTONIC.
+func after(d time.Duration) int64 {
+	now := clock.Now()
+	if t := now + int64(d); t > now {
+		return t
+	}
+	return 1<<63 - 1
+}
+
+// look asks poll(2), without waiting.
+func look(fds []PollFd) (int, error) {
+	n, errno := sysx.Look(fds)
+	if errno != 0 {
+		return 0, sysError("poll", errno)
+	}
+	return n, nil
+}
+
+// pollTurnNs is for how long a coroutine may keep its thread with calls that find something at once.
+const pollTurnNs = 500_000
+
+// paced returns n after letting others run, if the caller has kept its thread for long. A Poll has no state of its own to count
+// in, as a socket has; when the turn began is known anyway.
+func paced(n int) (int, error) {
+	p := processor.Here()
+	if p == nil || clock.Now()-int64(p.Stats.TurnStart.Load()) < pollTurnNs {
+		return n, nil
+	}
+	if coroutine.YieldTurn() {
+		return 0, coroutine.ErrShutdown
+	}
+	return n, nil
+}
+
+// pollWait is a Poll that waits. Its fds are in a level-triggered epoll instance of its own, and that one's fd, which is readable
+// when one of them has an event, is with a Processor like any other. What a wake is worth is for poll(2) to say.
+//
+// Nothing is lost although the Processor watches the instance edge-triggered: an event on any of the fds is an edge of the
+// instance, no matter what the instance holds already, and the mark of an edge is cleared before each look. So what comes
+// after a look ends the next wait.
+//
+// The instance lives for one wait and takes its registrations with it. Were it kept, those of an fd that was closed while a
+// duplicate lives on could never be taken out.
+type pollWait struct {
+	fds   []PollFd
+	until int64 // CLOCK_MONOTONIC ns; 0: for ever
+	pd    processor.PollDesc
+	epfd  int  // valid if open
+	open  bool // owner: the caller
+}
+
+// The time between two looks where there can be no wait, in ns.
+const (
+	firstPause = 1e6
+	lastPause  = 64e6
+)
+
+// wait waits and looks until there is something to tell. Parks.
+func (w *pollWait) wait() (n int, err error) {
+	defer w.close()
+	w.pd.SetDeadline(processor.Read, w.until)
+	for pause := int64(firstPause); ; {
+		over := w.untilWake()
+		if _, refused := over.(syscall.Errno); refused {
+			w.close() // what it holds may be what there is a want of
+			over = w.rest(pause)
+			pause = min(2*pause, lastPause)
+		}
+		w.pd.Clear(processor.Read)
+		if over == coroutine.ErrShutdown {
+			return 0, over
+		}
+		n, err = look(w.fds)
+		if n > 0 || err != nil {
+			return n, err
+		}
+		if over == os.ErrDeadlineExceeded {
+			return 0, nil
+		}
+		if over != nil {
+			return 0, over
+		}
+	}
+}
+
+// untilWake waits for an event. The error says why there is no point in another wait, or is the kernel's refusal.
+func (w *pollWait) untilWake() error {
+	if err := w.setUp(); err != nil {
+		return err
+	}
+	v, err := w.pd.Wait(w.epfd, processor.Read, coroutine.ReasonRead, 0)
+	if err != nil {
+		return err
+	}
+	return verdictError(v)
+}
+
+// rest waits for some ns instead of for an event.
+func (w *pollWait) rest(pause int64) error {
+	until := clock.Now() + pause
+	if w.until != 0 {
+		until = min(until, w.until)
+	}
+	waiter := coroutine.AcquireWaiter()
+	wake := waiter.ParkUntil(coroutine.ReasonSleep, until)
+	waiter.Release()
+	if wake == coroutine.WakeShutdown {
+		return coroutine.ErrShutdown
+	}
+	return verdictError(w.pd.Check(processor.Read))
+}
+
+// addTurn is how many fds are added, at a microsecond each, before others get their turn.
+const addTurn = 256
+
+// setUp makes the epoll instance, unless it has been made.
+func (w *pollWait) setUp() error {
+	if w.open {
+		return nil
+	}
+	fd, err := sysx.NewEpoll()
+	if err != nil {
+		return err
+	}
+	w.epfd, w.open = fd, true
+	var merged map[int32]uint32 // once an fd has been found to occur twice
+	for i := range w.fds {
+		f := &w.fds[i]
+		if f.Fd < 0 {
+			continue
+		}
+		if i%addTurn == addTurn-1 && coroutine.YieldTurn() {
+			return coroutine.ErrShutdown
+		}
+		errno := sysx.Watch(fd, unix.EPOLL_CTL_ADD, int(f.Fd), pollEvents(f))
+		if errno == unix.EEXIST {
+			if merged == nil {
+				merged = w.merge()
+			}
+			errno = sysx.Watch(fd, unix.EPOLL_CTL_MOD, int(f.Fd), merged[f.Fd])
+		}
+		if errno != 0 && errno != unix.EPERM { // EPERM: a file whose events never change, and there were none
+			return errno
+		}
+	}
+	return nil
+}
+
+// merge returns for each fd the events that any of its entries wants.
+func (w *pollWait) merge() map[int32]uint32 {
+	all := make(map[int32]uint32, len(w.fds))
+	for i := range w.fds {
+		all[w.fds[i].Fd] |= pollEvents(&w.fds[i])
+	}
+	return all
+}
+
+// pollEvents returns what to ask epoll for. Its events have poll's numbers; its other flags lie beyond them, or poll ignores them.
+func pollEvents(f *PollFd) uint32 {
+	const known = unix.POLLIN | unix.POLLPRI | unix.POLLOUT | unix.EPOLLRDNORM | unix.EPOLLRDBAND | unix.EPOLLWRNORM | unix.EPOLLWRBAND |
+		unix.EPOLLMSG | unix.EPOLLRDHUP
+	return uint32(f.Events) & known
+}
+
+// close frees what setUp has made, if anything.
+func (w *pollWait) close() {
+	if w.open {
+		w.open = false
+		w.pd.Unbind()
+		sysx.CloseFD(w.epfd)
+	}
+}

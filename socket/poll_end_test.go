@@ -1,0 +1,280 @@
+package socket_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/socket"
+)
+
+// TestPollContext: the end of the context ends the wait with its error, before it has begun and during it, and leaves nothing.
+func TestPollContext(t *testing.T) {
+	start(t, 2)
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			fd := eventfd(t, 0)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			k := p.task(func() {
+				if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
+					t.Errorf("%d, %v", n, err)
+				}
+			})
+			k.untilParked(t, coroutine.ReasonRead)
+			cancel()
+			k.wait(t)
+			late, cancelLate := context.WithTimeout(context.Background(), 2*time.Millisecond)
+			defer cancelLate()
+			ring(fd)
+			p.task(func() {
+				if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
+					t.Errorf("cancelled, and ready: %d, %v", n, err)
+				}
+				if n, err := socket.PollContext(late, in(fd)); n != 1 || err != nil {
+					t.Errorf("ready: %d, %v", n, err)
+				}
+				drain(fd)
+				if n, err := socket.PollContext(late, in(fd)); n != 0 || err != context.DeadlineExceeded {
+					t.Errorf("deadline: %d, %v", n, err)
+				}
+			}).wait(t)
+			k = p.task(func() {
+				if n, err := socket.PollContext(context.Background(), in(fd)); n != 1 || err != nil {
+					t.Errorf("without an end: %d, %v", n, err)
+				}
+			})
+			k.untilParked(t, coroutine.ReasonRead)
+			ring(fd)
+			k.wait(t)
+		})
+	}
+}
+
+func countFDs(t testing.TB) int {
+	t.Helper()
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// TestPollLeaksNothing: whatever way a wait ends, its fd is closed.
+func TestPollLeaksNothing(t *testing.T) {
+	start(t, 2)
+	fd := eventfd(t, 0)
+	for _, p := range places {
+		rounds := func() {
+			cancelled, cancel := context.WithCancel(context.Background())
+			for i := range 20 {
+				socket.Poll(in(fd), time.Microsecond)
+				time.AfterFunc(time.Millisecond, func() { ring(fd) })
+				if n, err := socket.Poll(in(fd, -1, fd), -1); n != 2 || err != nil {
+					t.Errorf("%d, %v", n, err)
+				}
+				drain(fd)
+				if i == 10 {
+					time.AfterFunc(time.Millisecond, cancel)
+				}
+				if i >= 10 {
+					socket.PollContext(cancelled, in(fd))
+				}
+			}
+			cancel()
+		}
+		p.task(rounds).wait(t)
+		before := countFDs(t)
+		p.task(rounds).wait(t)
+		if after := countFDs(t); after > before {
+			t.Errorf("%s: %d fds, before %d", p.name, after, before)
+		}
+	}
+}
+
+// TestPollShutdown: a forced end of the scheduler ends a wait with ErrShutdown, one that waits for an event and one that the kernel
+// has refused, and leaves no fd.
+func TestPollShutdown(t *testing.T) {
+	fd := eventfd(t, 0)
+	for _, refused := range []bool{false, true} {
+		for _, p := range places {
+			if refused && p.name == ordinary.name {
+				continue // has nothing to do with a scheduler
+			}
+			t.Run(fmt.Sprintf("%s/%v", p.name, refused), func(t *testing.T) {
+				before := countFDs(t)
+				startAlone(t, 2)
+				reason := coroutine.ReasonRead
+				if refused {
+					reason = coroutine.ReasonSleep
+					defer (&script{every: map[sysx.Op]syscall.Errno{sysx.EpollCreate: unix.EMFILE},
+						first: map[sysx.Op][]syscall.Errno{sysx.EpollCreate: repeat(10000, unix.EMFILE)}}).install(t)()
+				}
+				poll := func() {
+					if n, err := socket.Poll(in(fd, fd), -1); n != 0 || !errors.Is(err, netco.ErrShutdown) {
+						t.Errorf("%d, %v, want ErrShutdown", n, err)
+					}
+				}
+				k := p.task(func() {
+					poll()
+					if p.name != ordinary.name {
+						poll() // is not begun any more
+					}
+				})
+				k.untilParked(t, reason)
+				if p.name == ordinary.name {
+					if err := netco.Shutdown(context.Background()); err != nil {
+						t.Error(err)
+					}
+				} else {
+					force(t)
+				}
+				k.wait(t)
+				if after := countFDs(t); after > before+2 { // Go's poller may be new
+					t.Errorf("%d fds, before %d", after, before)
+				}
+			})
+		}
+	}
+}
+
+// TestPollFaults: interruptions do not show; what the kernel refuses is asked for again and again while the fds are looked at all
+// the same; an error of poll(2) itself is returned.
+func TestPollFaults(t *testing.T) {
+	type first = map[sysx.Op][]syscall.Errno
+	for _, c := range []struct {
+		name  string
+		first first
+	}{
+		{"interrupted", first{sysx.PollFDs: repeat(5, unix.EINTR)}},
+		{"no fds", first{sysx.EpollCreate: repeat(2, unix.EMFILE)}},
+		{"no fds in the system", first{sysx.EpollCreate: {unix.ENFILE}}},
+		{"no memory", first{sysx.EpollCreate: {unix.ENOMEM}, sysx.EpollCtl: {unix.ENOMEM}}},
+		{"no watches: the second fd", first{sysx.EpollCtl: {0, unix.ENOSPC}}},
+		{"no watches: the instance", first{sysx.EpollCtl: {0, 0, unix.ENOSPC}}},
+		{"too many paths", first{sysx.EpollCtl: {0, 0, unix.EINVAL}}},
+		{"too deep", first{sysx.EpollCtl: {0, 0, unix.ELOOP}}},
+		{"never", first{sysx.EpollCreate: repeat(10000, unix.EMFILE)}},
+	} {
+		for _, p := range places {
+			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				start(t, 2)
+				a, b := eventfd(t, 0), eventfd(t, 0)
+				p.task(func() { socket.Poll(in(a), time.Microsecond) }).wait(t) // whatever is made once
+				before := countFDs(t)
+				defer (&script{first: c.first}).install(t)()
+				p.task(func() {
+					if n, err := socket.Poll(in(a, b), 2*time.Millisecond); n != 0 || err != nil {
+						t.Errorf("%d, %v", n, err)
+					}
+				}).wait(t)
+				s := &script{first: c.first}
+				remove := s.install(t)
+				defer remove()
+				k := p.task(func() {
+					if n, err := socket.Poll(in(a, b), -1); n != 1 || err != nil {
+						t.Errorf("%d, %v", n, err)
+					}
+				})
+				<-k.started
+				until(t, "the faults to be met", func() bool {
+					for op, errs := range c.first {
+						if int(s.called[op].Load()) < min(len(errs), 3) {
+							return false
+						}
+					}
+					return true
+				})
+				if c.name != "never" && p.name != ordinary.name {
+					k.untilParked(t, coroutine.ReasonRead) // it has what it was refused
+				}
+				ring(b)
+				k.wait(t)
+				ctx, cancel := context.WithCancel(context.Background())
+				drain(b)
+				s.called[sysx.EpollCreate].Store(0)
+				s.called[sysx.EpollCtl].Store(0)
+				k = p.task(func() {
+					if n, err := socket.PollContext(ctx, in(a, b)); n != 0 || err != context.Canceled {
+						t.Errorf("%d, %v", n, err)
+					}
+				})
+				cancel()
+				k.wait(t)
+				remove()
+				if after := countFDs(t); after > before {
+					t.Errorf("%d fds, before %d", after, before)
+				}
+			})
+		}
+	}
+	t.Run("poll fails", func(t *testing.T) {
+		start(t, 1)
+		defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.PollFDs: {unix.ENOMEM, 0, unix.EINVAL}}}).install(t)()
+		fd := eventfd(t, 0)
+		onFirst.task(func() {
+			for _, want := range []syscall.Errno{unix.ENOMEM, unix.EINVAL} {
+				n, err := socket.Poll(in(fd), time.Millisecond)
+				var call *os.SyscallError
+				if n != 0 || !errors.Is(err, want) || !errors.As(err, &call) || call.Syscall != "poll" {
+					t.Errorf("%d, %v, want %v", n, err, want)
+				}
+			}
+		}).wait(t)
+	})
+}
+
+// TestPollLetsOthersRun: a coroutine that polls what is always ready, or only looks, does not keep its Processor to itself, and ends
+// when the scheduler is ended by force.
+func TestPollLetsOthersRun(t *testing.T) {
+	startAlone(t, 1)
+	fd := eventfd(t, 1)
+	other := make(chan struct{})
+	k := onFirst.task(func() {
+		netco.GoLocal(func() { close(other) })
+		for {
+			n, err := socket.Poll(in(fd), 0)
+			if err != nil {
+				if !errors.Is(err, netco.ErrShutdown) {
+					t.Error(err)
+				}
+				return
+			}
+			if n != 1 {
+				t.Errorf("%d are ready", n)
+			}
+		}
+	})
+	await(t, other, "the other coroutine")
+	force(t)
+	k.wait(t)
+}
+
+// TestPollNoAllocation: a Poll that need not wait allocates nothing; one that waits does little.
+func TestPollNoAllocation(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	start(t, 1)
+	set := in(eventfd(t, 1), eventfd(t, 0))
+	onFirst.task(func() {
+		if n := testing.AllocsPerRun(1000, func() { socket.Poll(set, -1) }); n != 0 {
+			t.Errorf("ready: %v allocations", n)
+		}
+		if n := testing.AllocsPerRun(100, func() { socket.Poll(set[1:], time.Microsecond) }); n > 1 {
+			t.Errorf("waiting: %v allocations", n)
+		}
+	}).wait(t)
+	runtime.KeepAlive(set)
+}

@@ -1,0 +1,288 @@
+package socket
+
+import (
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// Socket is a socket of any family and type that the kernel has, for those that package net does not know: netlink, vsock,
+// packet, raw IP and so on. Its methods are the system calls of the same name, but what would block parks the coroutine, and
+// blocks an ordinary goroutine. They may be called concurrently; reads are serialised among themselves, as are writes.
+//
+// Errors are *net.OpError with network "socket" and without addresses: a system call's, net.ErrClosed, os.ErrDeadlineExceeded or
+// coroutine.ErrShutdown. None of the kernel's is swallowed but EINTR, and EAGAIN where the call then waits.
+type Socket struct {
+	s socket
+}
+
+// NewSocket makes a socket as socket(2) does. It is non-blocking and closed on exec.
+func NewSocket(domain, typ, proto int) (*Socket, error) {
+	fd, err := sysx.NewSocket(domain, typ, proto)
+	if err != nil {
+		return nil, rawError("socket", os.NewSyscallError("socket", err))
+	}
+	typ &^= unix.SOCK_NONBLOCK | unix.SOCK_CLOEXEC
+	return newSocket(fd, kindOf(typ)), nil
+}
+
+// AdoptSocket makes a Socket of an fd, which it owns from then on; with an error it is still the caller's. It makes it
+// non-blocking and closed on exec.
+func AdoptSocket(fd int) (*Socket, error) {
+	typ, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil {
+		return nil, rawError("file", os.NewSyscallError("getsockopt", err))
+	}
+	if err := makeNonblocking(fd); err != nil {
+		return nil, rawError("file", err)
+	}
+	unix.CloseOnExec(fd)
+	x := newSocket(fd, kindOf(typ))
+	x.s.shared.Store(true)
+	x.s.pd.Listener = listens(fd)
+	return x, nil
+}
+
+func newSocket(fd int, k kind) *Socket {
+	x := new(Socket)
+	x.s.init(fd, k)
+	return x
+}
+
+// kindOf is what reads mean on sockets of a type. Of a stream nothing is assumed but that it has an end.
+func kindOf(typ int) kind {
+	switch typ {
+	case unix.SOCK_STREAM:
+		return unixStream
+	case unix.SOCK_SEQPACKET:
+		return seqpackets
+	}
+	return packets
+}
+
+func rawError(op string, err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return &net.OpError{Op: op, Net: "socket", Err: err}
+}
+
+// call makes a system call that does not wait.
+func (x *Socket) call(op, name string, do func(fd int) error) error {
+	return rawError(op, x.s.control(func(fd int) error { return os.NewSyscallError(name, do(fd)) }))
+}
+
+// Bind gives the socket its address.
+func (x *Socket) Bind(to unix.Sockaddr) error {
+	return x.call("bind", "bind", func(fd int) error { return unix.Bind(fd, to) })
+}
+
+// Listen makes the socket one that accepts connections, with a queue of so many. It comes before the first Accept. Once the
+// scheduler is draining, Accept returns coroutine.ErrShutdown.
+func (x *Socket) Listen(backlog int) error {
+	return x.call("listen", "listen", func(fd int) error {
+		x.s.pd.Listener = true
+		return unix.Listen(fd, backlog)
+	})
+}
+
+// Accept waits for the next connection and returns it and its peer's address, which is nil if package unix does not know the
+// family. A connection that ended while it waited is skipped. Unlike the listeners' Accept this one fails when there is no fd or memory
+// left. Parks.
+func (x *Socket) Accept() (*Socket, unix.Sockaddr, error) {
+	var from sysx.RawAddr
+	fd := -1
+	err := x.s.readWith("accept4", func(int) (int, syscall.Errno) {
+		for {
+			var errno syscall.Errno
+			if fd, errno = x.s.tryAccept(&from); errno != unix.ECONNABORTED {
+				return 0, errno
+			}
+		}
+	})
+	if err != nil {
+		return nil, nil, rawError("accept", err)
+	}
+	peer, _ := unix.Getpeername(fd)
+	return newSocket(fd, x.s.kind), peer, nil
+}
+
+// Connect connects the socket to its peer, or tells a datagram socket who that is. A write deadline ends it. Parks.
+func (x *Socket) Connect(to unix.Sockaddr) error {
+	s := &x.s
+	if !s.mu.lock(writing) {
+		return rawError("connect", net.ErrClosed)
+	}
+	err := s.connectLocked(to)
+	if s.mu.unlock(writing) {
+		s.destroy()
+	}
+	return rawError("connect", err)
+}
+
+func (s *socket) connectLocked(to unix.Sockaddr) error {
+	if v := s.pd.Check(processor.Write); v != processor.Ready {
+		return verdictError(v)
+	}
+	err := sysx.StartConnect(s.fd, to)
+	for err == unix.EINPROGRESS || err == unix.EALREADY || err == unix.EINTR {
+		if v, werr := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonConnect, 0); v != processor.Ready || werr != nil {
+			return waitError(v, werr)
+		}
+		s.pd.Clear(processor.Write)
+		errno, gerr := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		if gerr != nil {
+			return os.NewSyscallError("getsockopt", gerr)
+		}
+		if errno != 0 {
+			return os.NewSyscallError("connect", unix.Errno(errno))
+		}
+		if connected(s.fd) { // else the wake was early
+			return nil
+		}
+	}
+	return os.NewSyscallError("connect", err)
+}
+
+// Read takes what is there, or one packet, and io.EOF at the end of what has one. Parks. It does not allocate.
+func (x *Socket) Read(p []byte) (int, error) {
+	n, err := x.s.read(p)
+	return n, rawError("read", err)
+}
+
+// Write sends all of p to the peer, as one packet if the type has packets. Parks. It does not allocate.
+func (x *Socket) Write(p []byte) (int, error) {
+	n, err := x.s.write(p)
+	return n, rawError("write", err)
+}
+
+// Recvmsg is recvmsg(2): n bytes go into p, oobn bytes of what came beside them into oob; got are the flags with which it came,
+// from whom it is: nil if the socket has a peer or package unix does not know the family. With MSG_DONTWAIT among flags it does not wait, and
+// the error is EAGAIN. 0 bytes are no error, also at the end. Fds that come are closed on exec. Parks.
+func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr, err error) {
+	var failed syscall.Errno
+	const special = unix.MSG_DONTWAIT | unix.MSG_ERRQUEUE | unix.MSG_OOB | unix.MSG_PEEK
+	if flags&special == 0 {
+		err = x.s.readWith("recvmsg", func(fd int) (int, syscall.Errno) {
+			n, oobn, got, from, failed = sysx.Recvmsg(fd, p, oob, flags)
+			return n, failed
+		})
+	} else {
+		// With these, to find nothing does not mean that there is nothing to read.
+		err = x.s.rawRead(func(fd uintptr) bool {
+			n, oobn, got, from, failed = sysx.Recvmsg(int(fd), p, oob, flags)
+			return failed != unix.EAGAIN || flags&unix.MSG_DONTWAIT != 0
+		})
+		if err == nil && failed != 0 {
+			err = os.NewSyscallError("recvmsg", failed)
+		}
+	}
+	if err != nil {
+		return 0, 0, 0, nil, rawError("read", err)
+	}
+	return n, oobn, got, from, nil
+}
+
+// Sendmsg is sendmsg(2): p, and oob beside it, to an address, or to the peer if that is nil. It returns how many bytes of p went,
+// of a stream perhaps not all. With MSG_DONTWAIT among flags it does not wait, and the error is EAGAIN. It never raises
+// SIGPIPE. Parks.
+func (x *Socket) Sendmsg(p, oob []byte, to unix.Sockaddr, flags int) (n int, err error) {
+	var failed syscall.Errno
+	err = x.s.rawWrite(func(fd uintptr) bool {
+		n, failed = sysx.Sendmsg(int(fd), p, oob, to, flags)
+		return failed != unix.EAGAIN || flags&unix.MSG_DONTWAIT != 0
+	})
+	if err == nil && failed != 0 {
+		err = os.NewSyscallError("sendmsg", failed)
+	}
+	if err != nil {
+		return 0, rawError("write", err)
+	}
+	return n, nil
+}
+
+// WaitReadable waits until a Read or Accept will probably not have to. Parks. It does not allocate.
+func (x *Socket) WaitReadable() error { return rawError("read", x.s.waitReadable()) }
+
+// SetsockoptInt sets an option.
+func (x *Socket) SetsockoptInt(level, name, value int) error {
+	return x.call("set", "setsockopt", func(fd int) error { return unix.SetsockoptInt(fd, level, name, value) })
+}
+
+// GetsockoptInt returns an option.
+func (x *Socket) GetsockoptInt(level, name int) (value int, err error) {
+	err = x.call("get", "getsockopt", func(fd int) (err error) {
+		value, err = unix.GetsockoptInt(fd, level, name)
+		return err
+	})
+	return value, err
+}
+
+// Getsockname returns the socket's own address.
+func (x *Socket) Getsockname() (at unix.Sockaddr, err error) {
+	err = x.call("get", "getsockname", func(fd int) (err error) {
+		at, err = unix.Getsockname(fd)
+		return err
+	})
+	return at, err
+}
+
+// Getpeername returns the peer's address.
+func (x *Socket) Getpeername() (at unix.Sockaddr, err error) {
+	err = x.call("get", "getpeername", func(fd int) (err error) {
+		at, err = unix.Getpeername(fd)
+		return err
+	})
+	return at, err
+}
+
+// Shutdown ends one direction or both: unix.SHUT_RD, SHUT_WR or SHUT_RDWR.
+func (x *Socket) Shutdown(how int) error {
+	return x.call("close", "shutdown", func(fd int) error { return unix.Shutdown(fd, how) })
+}
+
+// Close closes the socket. Operations under way end with net.ErrClosed. A second Close returns net.ErrClosed.
+func (x *Socket) Close() error { return rawError("close", x.s.close()) }
+
+// SetDeadline sets when operations, present and future, end with os.ErrDeadlineExceeded. The zero time is never.
+func (x *Socket) SetDeadline(t time.Time) error {
+	return rawError("set", x.s.setDeadline(t, processor.Read, processor.Write))
+}
+
+// SetReadDeadline is SetDeadline for Read, Recvmsg, Accept and WaitReadable.
+func (x *Socket) SetReadDeadline(t time.Time) error {
+	return rawError("set", x.s.setDeadline(t, processor.Read))
+}
+
+// SetWriteDeadline is SetDeadline for Write, Sendmsg and Connect.
+func (x *Socket) SetWriteDeadline(t time.Time) error {
+	return rawError("set", x.s.setDeadline(t, processor.Write))
+}
+
+// SyscallConn gives access to the fd while it is sure to be open, for calls that are not here. See UnixConn.SyscallConn.
+func (x *Socket) SyscallConn() (syscall.RawConn, error) { return rawSocket{x}, nil }
+
+// rawSocket is a syscall.RawConn.
+type rawSocket struct{ x *Socket }
+
+func (r rawSocket) Control(f func(fd uintptr)) error {
+	return rawError("raw-control", r.x.s.expose(f))
+}
+
+func (r rawSocket) Read(f func(fd uintptr) bool) error {
+	r.x.s.shared.Store(true)
+	return rawError("raw-read", r.x.s.rawRead(f))
+}
+
+func (r rawSocket) Write(f func(fd uintptr) bool) error {
+	r.x.s.shared.Store(true)
+	return rawError("raw-write", r.x.s.rawWrite(f))
+}

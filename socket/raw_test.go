@@ -1,0 +1,321 @@
+package socket_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/socket"
+)
+
+func rawSocket(t testing.TB, domain, typ, proto int) *socket.Socket {
+	t.Helper()
+	s, err := socket.NewSocket(domain, typ, proto)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// TestSocketTCP: all the calls of a server and a client, with addresses, options and the end.
+func TestSocketTCP(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			l := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
+			if err := errors.Join(l.SetsockoptInt(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+				l.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), l.Listen(10)); err != nil {
+				t.Fatal(err)
+			}
+			at, err := l.Getsockname()
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := p.task(func() {
+				c, peer, err := l.Accept()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer c.Close()
+				if peer.(*unix.SockaddrInet4).Addr != [4]byte{127, 0, 0, 1} {
+					t.Errorf("the peer is %v", peer)
+				}
+				if err := c.WaitReadable(); err != nil {
+					t.Error(err)
+				}
+				got, err := io.ReadAll(c)
+				if d := differs(got, 0); len(got) != 1<<20 || d != "" || err != nil {
+					t.Errorf("%d bytes, %v, %s", len(got), err, d)
+				}
+				c.Write([]byte("done"))
+			})
+			server.untilParked(t, coroutine.ReasonRead)
+			c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+			p.task(func() {
+				if err := c.Connect(at); err != nil {
+					t.Error(err)
+				}
+				if peer, err := c.Getpeername(); err != nil || peer.(*unix.SockaddrInet4).Port != at.(*unix.SockaddrInet4).Port {
+					t.Error(peer, err)
+				}
+				if n, err := c.Write(pattern(1 << 20)); n != 1<<20 || err != nil {
+					t.Error(n, err)
+				}
+				if err := c.Shutdown(unix.SHUT_WR); err != nil {
+					t.Error(err)
+				}
+				b := make([]byte, 10)
+				if n, _, _, _, err := c.Recvmsg(b, nil, 0); string(b[:n]) != "done" || err != nil {
+					t.Errorf("%q, %v", b[:n], err)
+				}
+				if n, err := c.Read(b); n != 0 || err != io.EOF {
+					t.Errorf("at the end: %d, %v", n, err)
+				}
+				if v, err := c.GetsockoptInt(unix.SOL_SOCKET, unix.SO_TYPE); v != unix.SOCK_STREAM || err != nil {
+					t.Error(v, err)
+				}
+			}).wait(t)
+			server.wait(t)
+		})
+	}
+}
+
+// TestSocketNetlink asks the kernel for its interfaces, which package net cannot.
+func TestSocketNetlink(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			s, err := socket.NewSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
+			if err != nil {
+				t.Skip(err)
+			}
+			defer s.Close()
+			if err := s.Bind(&unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+				t.Fatal(err)
+			}
+			reader := p.task(func() {
+				found := false
+				for {
+					b := make([]byte, 1<<20)
+					n, _, _, from, err := s.Recvmsg(b, nil, 0)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if _, ok := from.(*unix.SockaddrNetlink); !ok {
+						t.Errorf("it came from %T", from)
+					}
+					msgs, err := syscall.ParseNetlinkMessage(b[:n])
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for _, m := range msgs {
+						found = found || m.Header.Type == unix.RTM_NEWLINK
+						if m.Header.Type == unix.NLMSG_DONE {
+							if !found {
+								t.Error("no interface")
+							}
+							return
+						}
+					}
+				}
+			})
+			reader.untilParked(t, coroutine.ReasonRead)
+			request := make([]byte, 17+3) // nlmsghdr and rtgenmsg
+			request[0], request[4], request[5], request[6], request[7] = byte(len(request)), unix.RTM_GETLINK, 0, unix.NLM_F_REQUEST, unix.NLM_F_DUMP>>8
+			if n, err := s.Sendmsg(request, nil, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}, 0); n != len(request) || err != nil {
+				t.Error(n, err)
+			}
+			reader.wait(t)
+		})
+	}
+}
+
+// TestSocketFlags: with MSG_DONTWAIT a call says EAGAIN, MSG_PEEK takes nothing, and to find an error queue empty does not make
+// a later Read wait for what is there already.
+func TestSocketFlags(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			a, b := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0), rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0)
+			if err := a.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+				t.Fatal(err)
+			}
+			at, err := a.Getsockname()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := b.Connect(at); err != nil {
+				t.Fatal(err)
+			}
+			buf := make([]byte, 100)
+			var op *net.OpError
+			if _, _, _, _, err := a.Recvmsg(buf, nil, unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) || !errors.As(err, &op) || op.Op != "read" {
+				t.Errorf("MSG_DONTWAIT: %v", err)
+			}
+			reader := p.task(func() {
+				a.SetReadDeadline(time.Now().Add(limit))
+				if err := a.WaitReadable(); err != nil {
+					t.Error(err)
+				}
+				if _, _, _, _, err := a.Recvmsg(buf, nil, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) {
+					t.Errorf("MSG_ERRQUEUE: %v", err)
+				}
+				if n, _, _, from, err := a.Recvmsg(buf, nil, unix.MSG_PEEK); string(buf[:n]) != "one" || from == nil || err != nil {
+					t.Errorf("MSG_PEEK: %q, %v, %v", buf[:n], from, err)
+				}
+				for _, want := range []string{"one", "", "two"} {
+					if n, err := a.Read(buf); string(buf[:n]) != want || err != nil {
+						t.Errorf("Read: %q, %v, want %q", buf[:n], err, want)
+					}
+				}
+				if _, _, got, _, err := a.Recvmsg(buf[:1], nil, 0); got&unix.MSG_TRUNC == 0 || err != nil {
+					t.Errorf("a short buffer: flags %#x, %v", got, err)
+				}
+			})
+			reader.untilParked(t, coroutine.ReasonRead)
+			for _, msg := range []string{"one", "", "two", "three"} {
+				if n, err := b.Write([]byte(msg)); n != len(msg) || err != nil {
+					t.Error(n, err)
+				}
+			}
+			reader.wait(t)
+		})
+	}
+}
+
+// TestSocketErrors: deadline and Close end what waits; what the kernel says is returned; nothing stays open.
+func TestSocketErrors(t *testing.T) {
+	start(t, 2)
+	l := listen(t)
+	before := testenv.Snapshot().FDs
+	remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Socket: {unix.EMFILE}}}).install(t)
+	if _, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0); err == nil || err.Error() != "socket socket: socket: too many open files" {
+		t.Errorf("NewSocket without fds: %v", err)
+	}
+	remove()
+	if _, err := socket.NewSocket(1000, unix.SOCK_STREAM, 0); !errors.Is(err, unix.EAFNOSUPPORT) {
+		t.Errorf("NewSocket of family 1000: %v", err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := socket.AdoptSocket(int(r.Fd())); !errors.Is(err, unix.ENOTSOCK) {
+		t.Errorf("AdoptSocket of a pipe: %v", err)
+	}
+	if _, err := socket.AdoptSocket(-1); !errors.Is(err, unix.EBADF) {
+		t.Errorf("AdoptSocket(-1): %v", err)
+	}
+	if _, err := w.WriteString("x"); err != nil {
+		t.Errorf("a pipe that was refused: %v", err)
+	}
+	r.Close()
+	w.Close()
+	for _, p := range places {
+		x := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0)
+		if err := x.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+			t.Fatal(err)
+		}
+		calls := map[string]func() error{
+			"Read":         func() error { _, err := x.Read(make([]byte, 1)); return err },
+			"Recvmsg":      func() error { _, _, _, _, err := x.Recvmsg(make([]byte, 1), nil, 0); return err },
+			"WaitReadable": x.WaitReadable,
+		}
+		for name, call := range calls {
+			x.SetReadDeadline(time.Now().Add(time.Millisecond))
+			p.task(func() {
+				if err := call(); !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("%s under a deadline: %v", name, err)
+				}
+			}).wait(t)
+		}
+		x.SetDeadline(time.Time{})
+		reader := p.task(func() {
+			if err := calls["Recvmsg"](); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("Recvmsg during Close: %v", err)
+			}
+		})
+		reader.untilParked(t, coroutine.ReasonRead)
+		x.Close()
+		reader.wait(t)
+		_, _, aerr := x.Accept()
+		_, werr := x.Sendmsg(nil, nil, nil, 0)
+		_, gerr := x.GetsockoptInt(0, 0)
+		for i, err := range []error{x.Close(), x.Bind(&unix.SockaddrInet4{}), x.Listen(1), x.Connect(&unix.SockaddrInet4{}), aerr, werr, gerr,
+			x.Shutdown(0), x.SetDeadline(time.Time{}), calls["Read"]()} {
+			if !errors.Is(err, net.ErrClosed) {
+				t.Errorf("after Close, %d: %v", i, err)
+			}
+		}
+		p.task(func() {
+			c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
+			port := 0
+			fmt.Sscanf(closedPort(t), "127.0.0.1:%d", &port)
+			if err := c.Connect(&unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); !errors.Is(err, unix.ECONNREFUSED) {
+				t.Errorf("Connect to a closed port: %v", err)
+			}
+			c.Close()
+		}).wait(t)
+	}
+	deafPort := 0
+	fmt.Sscanf(deaf(t), "127.0.0.1:%d", &deafPort)
+	c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
+	c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+	if err := c.Connect(&unix.SockaddrInet4{Port: deafPort, Addr: [4]byte{127, 0, 0, 1}}); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("Connect to a deaf listener: %v", err)
+	}
+	c.Close()
+	if n := testenv.Snapshot().FDs; n != before+2 { // deaf's
+		t.Errorf("%d fds, want %d", n, before+2)
+	}
+	l.Close()
+}
+
+// TestAdoptSocket: the Socket owns the fd, which is non-blocking and closed on exec from then on, and one that listens
+// accepts.
+func TestAdoptSocket(t *testing.T) {
+	start(t, 1)
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fds[1])
+	x, err := socket.AdoptSocket(fds[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := onFirst.task(func() {
+		b := make([]byte, 10)
+		if n, err := x.Read(b); string(b[:n]) != "hello" || err != nil {
+			t.Errorf("%q, %v", b[:n], err)
+		}
+	})
+	reader.untilParked(t, coroutine.ReasonRead)
+	unix.Write(fds[1], []byte("hello"))
+	reader.wait(t)
+	rawOf(t, x).Control(func(fd uintptr) {
+		flags, _ := unix.FcntlInt(fd, unix.F_GETFL, 0)
+		cloexec, _ := unix.FcntlInt(fd, unix.F_GETFD, 0)
+		if int(fd) != fds[0] || flags&unix.O_NONBLOCK == 0 || cloexec&unix.FD_CLOEXEC == 0 {
+			t.Errorf("fd %d, flags %#x, %#x", fd, flags, cloexec)
+		}
+	})
+	x.Close()
+	if _, err := unix.Write(fds[1], []byte("x")); err != unix.EPIPE {
+		t.Errorf("a write to the other end after Close: %v", err)
+	}
+}

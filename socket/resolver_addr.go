@@ -1,0 +1,147 @@
+package socket
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strings"
+)
+
+// ipAddrs looks a host up for network ip, ip4 or ip6, as any of net's networks asks for it.
+func (r *Resolver) ipAddrs(l limits, values context.Context, network, host string) ([]net.IPAddr, error) {
+	if network != "ip" && !literal(host) {
+		ips, err := r.ips(l, values, network, host)
+		addrs := make([]net.IPAddr, len(ips))
+		for i, ip := range ips {
+			addrs[i].IP = ip
+		}
+		return addrs, err
+	}
+	if literal(host) {
+		return r.orDefault().asked().LookupIPAddr(l.ctx, host)
+	}
+	return answer(r, l, values, question{kind: askIPAddr, name: host},
+		func(ctx context.Context, of *net.Resolver) ([]net.IPAddr, error) { return of.LookupIPAddr(ctx, host) }, cloneIPAddrs)
+}
+
+// ips is LookupIP. A network with a protocol's name in it is looked up too.
+func (r *Resolver) ips(l limits, values context.Context, network, host string) ([]net.IP, error) {
+	if literal(host) && !strings.Contains(network, ":") {
+		return r.orDefault().asked().LookupIP(l.ctx, network, host)
+	}
+	return answer(r, l, values, question{kind: askIP, network: network, name: host},
+		func(ctx context.Context, of *net.Resolver) ([]net.IP, error) { return of.LookupIP(ctx, network, host) }, cloneIPs)
+}
+
+// port is LookupPort.
+func (r *Resolver) port(l limits, network, service string) (int, error) {
+	if strings.Trim(strings.TrimLeft(service, "+-"), "0123456789") == "" {
+		return r.orDefault().asked().LookupPort(l.ctx, network, service) // no name, perhaps an error
+	}
+	return answer(r, l, context.Background(), question{kind: askPort, network: network, name: service},
+		func(ctx context.Context, of *net.Resolver) (int, error) { return of.LookupPort(ctx, network, service) },
+		func(port int) int { return port })
+}
+
+func cloneIPs(ips []net.IP) []net.IP {
+	c := slices.Clone(ips)
+	for i := range c {
+		c[i] = slices.Clone(c[i])
+	}
+	return c
+}
+
+func cloneIPAddrs(addrs []net.IPAddr) []net.IPAddr {
+	c := slices.Clone(addrs)
+	for i := range c {
+		c[i].IP = slices.Clone(c[i].IP)
+	}
+	return c
+}
+
+// internetAddrs resolves an address of a TCP, UDP or IP network into all that it may mean. Values are for the look-up.
+func (r *Resolver) internetAddrs(l limits, values context.Context, network, address string) ([]net.Addr, error) {
+	host, port := address, 0
+	isIP := strings.HasPrefix(network, "ip")
+	if !isIP && address != "" {
+		var service string
+		var err error
+		if host, service, err = net.SplitHostPort(address); err != nil {
+			return nil, err
+		}
+		if port, err = r.port(l, network, service); err != nil {
+			return nil, err
+		}
+	}
+	if host == "" {
+		return []net.Addr{makeAddr(network, net.IPAddr{}, port)}, nil
+	}
+	ipNetwork := "ip" + strings.TrimLeft(network, "tcpudi")
+	ips, err := r.ipAddrs(l, values, ipNetwork, host)
+	if err != nil {
+		return nil, err
+	}
+	if len(ips) == 1 && ips[0].IP.Equal(net.IPv6unspecified) {
+		ips = append(ips, net.IPAddr{IP: net.IPv4zero}) // "::" may be there to listen on and not to connect to: net does the same
+	}
+	var found []net.Addr
+	for _, ip := range ips {
+		is4 := ip.IP.To4() != nil
+		if ipNetwork == "ip" || is4 == (ipNetwork == "ip4") {
+			found = append(found, makeAddr(network, ip, port))
+		}
+	}
+	if len(found) == 0 {
+		return nil, &net.AddrError{Err: noSuitableAddress, Addr: host}
+	}
+	return found, nil
+}
+
+const noSuitableAddress = "no suitable address found"
+
+// makeAddr makes an address of the type that a network has.
+func makeAddr(network string, ip net.IPAddr, port int) net.Addr {
+	switch network[0] {
+	case 't':
+		return &net.TCPAddr{IP: ip.IP, Port: port, Zone: ip.Zone}
+	case 'u':
+		return &net.UDPAddr{IP: ip.IP, Port: port, Zone: ip.Zone}
+	}
+	return &net.IPAddr{IP: ip.IP, Zone: ip.Zone}
+}
+
+// ipOf returns the IP in an address; ok is false if it is of a Unix socket.
+func ipOf(a net.Addr) (ip net.IP, ok bool) {
+	switch a := a.(type) {
+	case *net.TCPAddr:
+		if a != nil {
+			ip = a.IP
+		}
+	case *net.UDPAddr:
+		if a != nil {
+			ip = a.IP
+		}
+	case *net.IPAddr:
+		if a != nil {
+			ip = a.IP
+		}
+	default:
+		return nil, false
+	}
+	return ip, true
+}
+
+func isIPv4(a net.Addr) bool {
+	ip, _ := ipOf(a)
+	return ip.To4() != nil
+}
+
+// firstAddr is the first IPv4 address, or the first that is not, if there is one; else the first of all.
+func firstAddr(addrs []net.Addr, v4 bool) net.Addr {
+	for _, a := range addrs {
+		if isIPv4(a) == v4 {
+			return a
+		}
+	}
+	return addrs[0]
+}

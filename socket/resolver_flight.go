@@ -1,0 +1,188 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// A flight is one question on its way to Go's resolver, and all who wait for its answer. It runs on an ordinary goroutine of its
+// own, because it must outlive whoever asked first: package blocking has one caller to a call.
+//
+//	state     means                           becomes, under flights.mu
+//	queued    the limit has been reached      running, when another ends; forgotten, when nobody waits any more
+//	running   a goroutine asks                over, by that goroutine; or its context is cancelled when nobody waits any more,
+//	                                          and new askers get another flight
+//	over      answer and err can be read      nothing
+type flight struct {
+	question question
+	ask      func(context.Context) (any, error) // constant
+	ctx      context.Context                    // constant; the flight's own
+	cancel   context.CancelFunc                 // constant
+
+	waiters map[*bell]struct{} // under flights.mu
+	over    atomic.Bool
+	answer  any // written before over, as err
+	err     error
+}
+
+// question is what flights are told apart by. Answers of different resolvers are not shared.
+type question struct {
+	kind          kindOfQuestion
+	network, name string
+	of            *net.Resolver
+}
+
+type kindOfQuestion uint8
+
+const (
+	askHost kindOfQuestion = iota
+	askIP
+	askIPAddr
+	askPort
+	askAddr
+	askCNAME
+	askMX
+	askNS
+	askSRV
+	askTXT
+	askProtocol
+)
+
+// flights are those of a Resolver.
+type flights struct {
+	mu      sync.Mutex // never held across a park or a call
+	flying  map[question]*flight
+	queue   []*flight
+	running int // goroutines, those whose askers have left included
+}
+
+// join adds a waiter to the flight of a question, and makes one if there is none. values are those that its context gets.
+func (g *flights) join(b *bell, q question, limit int, values context.Context, ask func(context.Context) (any, error)) *flight {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if f := g.flying[q]; f != nil {
+		f.waiters[b] = struct{}{}
+		return f
+	}
+	f := &flight{question: q, ask: ask, waiters: map[*bell]struct{}{b: {}}}
+	f.ctx, f.cancel = context.WithCancel(values)
+	if g.flying == nil {
+		g.flying = map[question]*flight{}
+	}
+	g.flying[q] = f
+	if g.running < limit {
+		g.running++
+		go g.fly(f)
+	} else {
+		g.queue = append(g.queue, f)
+	}
+	return f
+}
+
+// leave takes a waiter out of its flight. The last one ends it.
+func (g *flights) leave(b *bell, f *flight) {
+	if f.over.Load() {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(f.waiters, b)
+	if len(f.waiters) > 0 || f.over.Load() {
+		return
+	}
+	g.forgetLocked(f)
+	for i, queued := range g.queue {
+		if queued == f {
+			g.queue = append(g.queue[:i], g.queue[i+1:]...)
+			break
+		}
+	}
+	f.cancel()
+}
+
+// forgetLocked keeps others from joining a flight.
+func (g *flights) forgetLocked(f *flight) {
+	if g.flying[f.question] == f {
+		delete(g.flying, f.question)
+	}
+}
+
+var errLeft = errors.New("the resolver's Dial ended its goroutine")
+
+// fly asks. The user's own Dial may be what it runs, so it must not hang its waiters when that ends by runtime.Goexit.
+func (g *flights) fly(f *flight) {
+	f.err = errLeft
+	defer g.land(f)
+	f.answer, f.err = f.ask(f.ctx)
+}
+
+// land tells the answer and starts the next flight.
+func (g *flights) land(f *flight) {
+	f.cancel()
+	g.mu.Lock()
+	f.over.Store(true)
+	g.forgetLocked(f)
+	waiters := f.waiters
+	f.waiters = nil
+	g.nextLocked()
+	g.mu.Unlock()
+	for b := range waiters {
+		b.ring()
+	}
+}
+
+// nextLocked lets the oldest of the queue take the place of a flight that is over.
+func (g *flights) nextLocked() {
+	if len(g.queue) == 0 {
+		g.running--
+		return
+	}
+	next := g.queue[0]
+	g.queue[0] = nil
+	g.queue = g.queue[1:]
+	go g.fly(next)
+}
+
+// answer waits for the answer to q, until the caller's own limits. A copy of it is the caller's.
+func answer[T any](r *Resolver, l limits, values context.Context, q question,
+	ask func(context.Context, *net.Resolver) (T, error), clone func(T) T) (T, error) {
+	var none T
+	if err := l.err(); err != nil {
+		return none, dnsError(err, q.name)
+	}
+	r = r.orDefault()
+	q.of = r.asked()
+	g, b := &r.flights, new(bell)
+	f := g.join(b, q, r.limit(), values, func(ctx context.Context) (any, error) { return ask(ctx, q.of) })
+	defer g.leave(b, f)
+	if l.ctx.Done() != nil {
+		stop := context.AfterFunc(l.ctx, b.ring)
+		defer stop()
+	}
+	err := b.wait(coroutine.ReasonConnect, l.untilNs(), func() bool { return f.over.Load() || l.ctx.Err() != nil })
+	switch {
+	case f.over.Load():
+		v, _ := f.answer.(T)
+		return clone(v), f.err
+	case err != nil:
+		return none, err // the scheduler is ending
+	}
+	if err = l.err(); err == nil {
+		err = errTimeout // the two clocks are a moment apart
+	}
+	return none, dnsError(err, q.name)
+}
+
+// dnsError is what net makes of the end of a context.
+func dnsError(err error, name string) error {
+	e := &net.DNSError{UnwrapErr: err, Err: err.Error(), Name: name}
+	if ne, ok := err.(net.Error); ok {
+		e.IsTimeout, e.IsTemporary = ne.Timeout(), ne.Timeout()
+	}
+	return e
+}

@@ -1,0 +1,511 @@
+package socket_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/socket"
+)
+
+var zone = map[string][]record{
+	"one.test.":   addresses("192.0.2.1"),
+	"two.test.":   addresses("192.0.2.2"),
+	"three.test.": addresses("192.0.2.3"),
+	"four.test.":  addresses("192.0.2.4"),
+	"both.test.":  addresses("192.0.2.5", "2001:db8::5"),
+	"six.test.":   addresses("2001:db8::6"),
+	"empty.test.": {},
+	"mail.test.": {
+		{typeMX, wireName("second.test.", 0, 20)},
+		{typeMX, wireName("first.test.", 0, 10)},
+		{typeMX, wireName("not a name.test.", 0, 30)},
+	},
+	"ns.test.":                {{typeNS, wireName("ns1.test.")}},
+	"txt.test.":               {{typeTXT, []byte("\x05hello\x06 world")}, {typeTXT, []byte("\x01x")}},
+	"_web._tcp.test.":         {{typeSRV, wireName("one.test.", 0, 1, 0, 0, 0, 80)}, {typeSRV, wireName("two.test.", 0, 2, 0, 0, 0, 81)}},
+	"1.2.0.192.in-addr.arpa.": {{typePTR, wireName("one.test.")}},
+}
+
+// waiters waits until so many wait for look-ups.
+func waiters(t testing.TB, r *socket.Resolver, n int) {
+	t.Helper()
+	until(t, fmt.Sprint(n, " waiters"), func() bool {
+		_, _, now := r.Flights()
+		return now == n
+	})
+}
+
+// idle waits until a Resolver does nothing.
+func idle(t testing.TB, r *socket.Resolver) {
+	t.Helper()
+	until(t, "the look-ups to end", func() bool {
+		running, queued, waiters := r.Flights()
+		return running == 0 && queued == 0 && waiters == 0
+	})
+}
+
+// TestResolverShares: those who ask the same at the same time cause one look-up, and each gets an answer that is its own.
+func TestResolverShares(t *testing.T) {
+	start(t, 2)
+	s := serveNames(t, zone)
+	release := s.hold("one.test.")
+	r := s.resolver()
+	const each = 20
+	var tasks []*task
+	for _, p := range places {
+		for range each {
+			tasks = append(tasks, p.task(func() {
+				ips, err := r.LookupIP(context.Background(), "ip4", "one.test.")
+				if err != nil || len(ips) != 1 || !ips[0].Equal(net.IPv4(192, 0, 2, 1)) {
+					t.Errorf("%s: %v, %v", p.name, ips, err)
+					return
+				}
+				clear(ips[0]) // the race detector, or another who has it too, would tell
+				ips[0] = nil
+			}))
+		}
+	}
+	waiters(t, r, each*len(places))
+	release()
+	for _, k := range tasks {
+		k.wait(t)
+	}
+	if n := s.questions("one.test."); n != 1 {
+		t.Errorf("the server was asked %d times", n)
+	}
+	idle(t, r)
+}
+
+// TestResolverOwnAnswers: answers that hold pointers are not shared either.
+func TestResolverOwnAnswers(t *testing.T) {
+	start(t, 2)
+	s := serveNames(t, zone)
+	r := s.resolver()
+	for _, name := range []string{"mail.test.", "ns.test.", "_web._tcp.test."} {
+		release := s.hold(name)
+		var tasks []*task
+		for _, p := range places {
+			tasks = append(tasks, p.task(func() {
+				switch name {
+				case "mail.test.":
+					mx, _ := r.LookupMX(context.Background(), name)
+					if len(mx) != 2 || mx[0].Host != "first.test." {
+						t.Errorf("%v", mx)
+						return
+					}
+					mx[0].Host = ""
+				case "ns.test.":
+					ns, _ := r.LookupNS(context.Background(), name)
+					if len(ns) != 1 || ns[0].Host != "ns1.test." {
+						t.Errorf("%v", ns)
+						return
+					}
+					ns[0].Host = ""
+				default:
+					_, srv, _ := r.LookupSRV(context.Background(), "", "", name)
+					if len(srv) != 2 || srv[0].Target != "one.test." {
+						t.Errorf("%v", srv)
+						return
+					}
+					srv[0].Target = ""
+				}
+			}))
+		}
+		waiters(t, r, len(places))
+		release()
+		for _, k := range tasks {
+			k.wait(t)
+		}
+	}
+	idle(t, r)
+}
+
+// TestResolverOneLeaves: a waiter's cancellation or deadline is its own; its error is net's.
+func TestResolverOneLeaves(t *testing.T) {
+	for _, timeout := range []bool{false, true} {
+		for _, p := range places {
+			t.Run(fmt.Sprintf("%s/timeout=%v", p.name, timeout), func(t *testing.T) {
+				start(t, 2)
+				s := serveNames(t, zone)
+				release := s.hold("one.test.")
+				r := s.resolver()
+				stays := onSecond.task(func() {
+					if all, err := r.LookupHost(context.Background(), "one.test."); err != nil || len(all) != 1 {
+						t.Errorf("the other's look-up: %v, %v", all, err)
+					}
+				})
+				waiters(t, r, 1)
+				ctx, cancel := context.WithCancel(context.Background())
+				if timeout {
+					ctx, cancel = context.WithTimeout(context.Background(), 20*time.Millisecond)
+				}
+				defer cancel()
+				leaves := p.task(func() {
+					_, err := r.LookupHost(ctx, "one.test.")
+					if want := context.Cause(ctx); want == nil || !errors.Is(err, want) {
+						t.Errorf("LookupHost: %v", err)
+					}
+					_, want := s.net().LookupIPAddr(ctx, "one.test.")
+					same(t, "LookupHost", err, want)
+				})
+				if !timeout {
+					waiters(t, r, 2)
+					cancel()
+				}
+				leaves.wait(t)
+				waiters(t, r, 1)
+				if stays.over() {
+					t.Error("the other's look-up was cancelled too")
+				}
+				release()
+				stays.wait(t)
+				idle(t, r)
+			})
+		}
+	}
+}
+
+// TestResolverAllLeave: when nobody waits any more the look-up ends, and who asks then does not join it.
+func TestResolverAllLeave(t *testing.T) {
+	start(t, 2)
+	s := serveNames(t, zone)
+	s.hold("one.test.")
+	r := s.resolver()
+	for round := 1; round <= 3; round++ {
+		ctx, cancel := context.WithCancel(context.Background())
+		var tasks []*task
+		for _, p := range places {
+			tasks = append(tasks, p.task(func() {
+				if _, err := r.LookupIP(ctx, "ip4", "one.test."); !errors.Is(err, context.Canceled) {
+					t.Errorf("LookupIP: %v", err)
+				}
+			}))
+		}
+		waiters(t, r, len(places))
+		until(t, "the question", func() bool { return s.questions("one.test.") == round })
+		cancel()
+		for _, k := range tasks {
+			k.wait(t)
+		}
+		idle(t, r) // well before Go's resolver would give up by itself, after ten seconds
+	}
+}
+
+// TestResolverLimit: no more look-ups than the limit are under way, others follow in order, and who leaves the queue is not asked for.
+func TestResolverLimit(t *testing.T) {
+	start(t, 2)
+	s := serveNames(t, zone)
+	r := s.resolver()
+	r.Limit = 2
+	names := []string{"one.test.", "two.test.", "three.test.", "four.test."}
+	var releases []func()
+	var tasks []*task
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for i, name := range names {
+		releases = append(releases, s.hold(name))
+		own := context.Background()
+		if i == 2 {
+			own = ctx
+		}
+		tasks = append(tasks, places[i%len(places)].task(func() {
+			if _, err := r.LookupIP(own, "ip4", name); (err != nil) != (i == 2) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}))
+		waiters(t, r, i+1)
+	}
+	if running, queued, _ := r.Flights(); running != 2 || queued != 2 {
+		t.Errorf("%d look-ups and %d in the queue", running, queued)
+	}
+	cancel()
+	tasks[2].wait(t)
+	if running, queued, _ := r.Flights(); running != 2 || queued != 1 {
+		t.Errorf("after one has left: %d look-ups and %d in the queue", running, queued)
+	}
+	releases[1]()
+	until(t, "the fourth question", func() bool { return s.questions("four.test.") == 1 })
+	releases[0]()
+	releases[3]()
+	for _, k := range tasks {
+		k.wait(t)
+	}
+	if n := s.questions("three.test."); n != 0 {
+		t.Errorf("a name that nobody wanted any more was asked for %d times", n)
+	}
+	idle(t, r)
+}
+
+// TestResolverShutdown: a look-up does not hold up the end of the scheduler.
+func TestResolverShutdown(t *testing.T) {
+	s := serveNames(t, zone)
+	s.hold("one.test.")
+	r := s.resolver()
+	start(t, 1)
+	k := onFirst.task(func() {
+		if _, err := r.LookupHost(context.Background(), "one.test."); !errors.Is(err, coroutine.ErrShutdown) {
+			t.Errorf("LookupHost: %v", err)
+		}
+	})
+	k.untilParked(t, coroutine.ReasonConnect)
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	netco.Shutdown(over)
+	k.wait(t)
+	idle(t, r)
+}
+
+// TestResolverGoexit: a Dial function that ends its goroutine does not hang who waits.
+func TestResolverGoexit(t *testing.T) {
+	start(t, 2)
+	r := &socket.Resolver{Net: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		runtime.Goexit()
+		return nil, nil
+	}}}
+	for _, p := range places {
+		p.task(func() {
+			if _, err := r.LookupMX(context.Background(), "mail.test."); err == nil {
+				t.Error("LookupMX succeeded")
+			}
+		}).wait(t)
+	}
+	idle(t, r)
+}
+
+// lookups are the methods that ours and net's resolver have in common.
+type lookups interface {
+	LookupHost(context.Context, string) ([]string, error)
+	LookupIP(context.Context, string, string) ([]net.IP, error)
+	LookupIPAddr(context.Context, string) ([]net.IPAddr, error)
+	LookupNetIP(context.Context, string, string) ([]netip.Addr, error)
+	LookupPort(context.Context, string, string) (int, error)
+	LookupAddr(context.Context, string) ([]string, error)
+	LookupCNAME(context.Context, string) (string, error)
+	LookupMX(context.Context, string) ([]*net.MX, error)
+	LookupNS(context.Context, string) ([]*net.NS, error)
+	LookupSRV(context.Context, string, string, string) (string, []*net.SRV, error)
+	LookupTXT(context.Context, string) ([]string, error)
+}
+
+// TestResolverIsNets holds every method against net's: answers and errors.
+func TestResolverIsNets(t *testing.T) {
+	start(t, 2)
+	s := serveNames(t, zone)
+	ours, theirs := s.resolver(), s.net()
+	ctx := context.Background()
+	cases := map[string]func(r lookups) (any, error){}
+	names := []string{"one.test.", "both.test.", "six.test.", "empty.test.", "none.test.", "", "not a name", "192.0.2.9", "fe80::1%lo", "::",
+		"mail.test.", "ns.test.", "txt.test.", "test.", "1.2.3"}
+	for _, name := range names {
+		cases["LookupHost "+name] = func(r lookups) (any, error) { return r.LookupHost(ctx, name) }
+		cases["LookupIPAddr "+name] = func(r lookups) (any, error) { return r.LookupIPAddr(ctx, name) }
+		cases["LookupCNAME "+name] = func(r lookups) (any, error) { return r.LookupCNAME(ctx, name) }
+		cases["LookupMX "+name] = func(r lookups) (any, error) { return r.LookupMX(ctx, name) }
+		cases["LookupNS "+name] = func(r lookups) (any, error) { return r.LookupNS(ctx, name) }
+		cases["LookupTXT "+name] = func(r lookups) (any, error) { return r.LookupTXT(ctx, name) }
+		cases["LookupAddr "+name] = func(r lookups) (any, error) { return r.LookupAddr(ctx, name) }
+		cases["LookupSRV "+name] = func(r lookups) (any, error) {
+			cname, srvs, err := r.LookupSRV(ctx, "web", "tcp", name)
+			return append([]*net.SRV{{Target: cname}}, srvs...), err
+		}
+		for _, network := range []string{"ip", "ip4", "ip6", "ip:icmp", "ip4:1", "ip:nosuch", "tcp", "", "ip5"} {
+			cases["LookupIP "+network+" "+name] = func(r lookups) (any, error) { return r.LookupIP(ctx, network, name) }
+			cases["LookupNetIP "+network+" "+name] = func(r lookups) (any, error) { return r.LookupNetIP(ctx, network, name) }
+		}
+	}
+	cases["LookupAddr 192.0.2.1"] = func(r lookups) (any, error) { return r.LookupAddr(ctx, "192.0.2.1") }
+	for _, network := range []string{"tcp", "tcp4", "udp6", "ip", "", "unix", "bogus"} {
+		for _, service := range []string{"", "0", "80", "+80", "-1", "65536", "99999999999999999999", "http", "nosuchservice", "domain", "8o", "+", "1+1"} {
+			cases["LookupPort "+network+" "+service] = func(r lookups) (any, error) { return r.LookupPort(ctx, network, service) }
+		}
+	}
+	check := func() {
+		for what, ask := range cases {
+			got, err := ask(ours)
+			want, wantErr := ask(theirs)
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %v, want %v", what, got, want)
+			}
+			same(t, what, err, wantErr)
+		}
+	}
+	onFirst.task(check).wait(t)
+	ordinary.task(check).wait(t)
+	idle(t, ours)
+}
+
+// TestResolverAtOnce: what needs no look-up makes none, and does not park.
+func TestResolverAtOnce(t *testing.T) {
+	start(t, 1)
+	r := &socket.Resolver{Net: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		t.Error("a name server was asked")
+		return nil, errors.New("none")
+	}}}
+	other := 0
+	onFirst.task(func() {
+		netco.GoLocal(func() { other++ })
+		ctx := context.Background()
+		r.LookupHost(ctx, "192.0.2.1")
+		r.LookupIP(ctx, "ip6", "::1")
+		r.LookupNetIP(ctx, "ip", "192.0.2.1")
+		r.LookupIPAddr(ctx, "fe80::1%1")
+		r.LookupPort(ctx, "tcp", "80")
+		r.LookupHost(ctx, "")
+		socket.ResolveTCPAddr("tcp", "[::1]:80")
+		socket.ResolveUDPAddr("udp", ":53")
+		socket.ResolveIPAddr("ip", "192.0.2.1")
+		if other != 0 {
+			t.Error("another coroutine ran meanwhile")
+		}
+	}).wait(t)
+}
+
+// TestResolveAddr holds the functions that resolve to one address against net's.
+func TestResolveAddr(t *testing.T) {
+	start(t, 2)
+	s := serveNames(t, zone)
+	before := net.DefaultResolver
+	net.DefaultResolver = s.net()
+	defer func() { net.DefaultResolver = before }()
+	addresses := []string{"", ":80", "192.0.2.1:80", "[::1]:80", "[::]:80", "0.0.0.0:80", "[::ffff:192.0.2.1]:80", "both.test.:80", "six.test.:http", "one.test.:80",
+		"one.test.", "192.0.2.1", "::1", "both.test.", "six.test.", "none.test.:1", "[fe80::1%lo]:80", "fe80::1%lo", "empty.test.", "empty.test.:80",
+		"one.test.:nosuchservice", "a:b:c", "[both.test.]:80"}
+	check := func() {
+		for _, suffix := range []string{"", "4", "6", "5", ":icmp", ":1", "4:nosuch", ":a:b"} {
+			for _, a := range addresses {
+				got, err := socket.ResolveTCPAddr("tcp"+suffix, a)
+				want, wantErr := net.ResolveTCPAddr("tcp"+suffix, a)
+				same(t, "tcp"+suffix+" "+a, err, wantErr)
+				gotUDP, err := socket.ResolveUDPAddr("udp"+suffix, a)
+				wantUDP, wantErr := net.ResolveUDPAddr("udp"+suffix, a)
+				same(t, "udp"+suffix+" "+a, err, wantErr)
+				gotIP, err := socket.ResolveIPAddr("ip"+suffix, a)
+				wantIP, wantErr := net.ResolveIPAddr("ip"+suffix, a)
+				same(t, "ip"+suffix+" "+a, err, wantErr)
+				if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(gotUDP, wantUDP) || !reflect.DeepEqual(gotIP, wantIP) {
+					t.Errorf("%q, %q: %v %v %v, want %v %v %v", suffix, a, got, gotUDP, gotIP, want, wantUDP, wantIP)
+				}
+			}
+		}
+		for _, network := range []string{"", "bogus"} {
+			_, err := socket.ResolveTCPAddr(network, ":1")
+			_, wantErr := net.ResolveTCPAddr(network, ":1")
+			same(t, "tcp", err, wantErr)
+			_, err = socket.ResolveUDPAddr(network, ":1")
+			_, wantErr = net.ResolveUDPAddr(network, ":1")
+			same(t, "udp", err, wantErr)
+			_, err = socket.ResolveIPAddr(network, "::1")
+			_, wantErr = net.ResolveIPAddr(network, "::1")
+			same(t, "ip", err, wantErr)
+		}
+	}
+	onSecond.task(check).wait(t)
+	ordinary.task(check).wait(t)
+	idle(t, nil)
+}
+
+// TestResolverUnderUse: many look-ups of few names with random ends, from everywhere. All return, and nothing is left.
+func TestResolverUnderUse(t *testing.T) {
+	start(t, 2)
+	s := serveNames(t, zone)
+	r := s.resolver()
+	r.Limit = 3
+	names := []string{"one.test.", "two.test.", "three.test.", "four.test.", "none.test.", "both.test."}
+	var tasks []*task
+	for i := range 60 {
+		tasks = append(tasks, places[i%len(places)].task(func() {
+			for j := range 5 {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration((i*7+j*13)%23)*100*time.Microsecond)
+				_, err := r.LookupHost(ctx, names[(i+j)%len(names)])
+				var dns *net.DNSError
+				if err != nil && !errors.As(err, &dns) {
+					t.Error(err)
+				}
+				cancel()
+			}
+		}))
+	}
+	for _, k := range tasks {
+		k.wait(t)
+	}
+	idle(t, r)
+}
+
+// TestBell: no ring is lost, none is left over, and a wait ends at its time.
+func TestBell(t *testing.T) {
+	start(t, 2)
+	const rounds = 3000
+	everywhere(t, func(p place) {
+		var b socket.Bell
+		var rings sync.WaitGroup
+		for i := range rounds {
+			var ready atomic.Bool
+			for range 2 {
+				rings.Go(func() {
+					ready.Store(true)
+					b.Ring()
+				})
+			}
+			if i%2 == 0 {
+				// The time may pass at the moment when somebody rings.
+				b.Wait(clock.Now()+int64(i%50)*1000, ready.Load)
+			}
+			if err := b.Wait(0, ready.Load); err != nil {
+				t.Errorf("%s: %v", p.name, err)
+			}
+		}
+		over := make(chan struct{})
+		go func() {
+			rings.Wait()
+			close(over)
+		}()
+		until(t, "the rings to be heard", func() bool {
+			yield()
+			select {
+			case <-over:
+				return true
+			default:
+				return false
+			}
+		})
+		if err := b.Wait(clock.Now()+1000, func() bool { return false }); err != nil {
+			t.Errorf("%s: %v", p.name, err)
+		}
+	})
+}
+
+// TestBellAtOnce: a ring just before the waiter can be found is not lost, and one just after is not left over.
+func TestBellAtOnce(t *testing.T) {
+	start(t, 2)
+	everywhere(t, func(p place) {
+		for _, at := range []int{1, 2} {
+			for range 100 {
+				var b socket.Bell
+				asked, rung := 0, false
+				if err := b.Wait(0, func() bool {
+					was := rung
+					if asked++; asked == at {
+						rung = true
+						b.Ring() // as somebody else would, at this moment
+						return at == 2
+					}
+					return was
+				}); err != nil {
+					t.Errorf("%s: %v", p.name, err)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,284 @@
+package socket_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
+)
+
+// fileOf makes a file of the pattern.
+func fileOf(t testing.TB, size int) *os.File {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(name, pattern(size), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func position(t testing.TB, f *os.File) int64 {
+	t.Helper()
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
+}
+
+// TestSendfile: files and parts of files, by each way to ask for them, under faults; the position moves with what was sent. That
+// sendfile did it is counted, and where it cannot, it is not.
+func TestSendfile(t *testing.T) {
+	const size = 3<<20 + 17
+	type limits = map[sysx.Op]int
+	whole := func(dst net.Conn, f *os.File) (int64, error) { return io.Copy(dst, f) }
+	for _, c := range []struct {
+		name        string
+		first, last int
+		send        func(dst net.Conn, f *os.File) (int64, error)
+		faults      func() *script
+		without     bool
+	}{
+		{"io.Copy", 0, size, whole, nil, false},
+		{"ReadFrom", 0, size, func(dst net.Conn, f *os.File) (int64, error) { return dst.(io.ReaderFrom).ReadFrom(f) }, nil, false},
+		{"from within", 100_001, size, whole, nil, false},
+		{"at the end", size, size, whole, nil, false},
+		{"CopyN", 5, 500_005, func(dst net.Conn, f *os.File) (int64, error) { return io.CopyN(dst, f, 500_000) }, nil, false},
+		{"a LimitedReader that wants more", 5, size, func(dst net.Conn, f *os.File) (int64, error) {
+			l := &io.LimitedReader{R: f, N: size}
+			n, err := io.Copy(dst, l)
+			if l.N != 5 {
+				t.Errorf("N is %d", l.N)
+			}
+			return n, err
+		}, nil, false},
+		{"short", 0, size, whole, func() *script { return &script{limit: limits{sysx.Sendfile: 7001}} }, false},
+		{"interrupted", 0, size, whole, func() *script {
+			return &script{every: map[sysx.Op]syscall.Errno{sysx.Sendfile: unix.EINTR}}
+		}, false},
+		{"no room at first", 0, size, whole, func() *script {
+			return &script{first: map[sysx.Op][]syscall.Errno{sysx.Sendfile: {unix.EAGAIN}}}
+		}, false},
+		{"a file system without it", 0, size, whole, func() *script {
+			return &script{first: map[sysx.Op][]syscall.Errno{sysx.Sendfile: {unix.EINVAL}}}
+		}, true},
+	} {
+		for _, p := range places {
+			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				start(t, 2)
+				dst, down := withPeer(t)
+				f := fileOf(t, size)
+				f.Seek(int64(c.first), io.SeekStart)
+				s := new(script)
+				if c.faults != nil {
+					s = c.faults()
+				}
+				defer s.install(t)()
+				drained := swallowFrom(t, down, c.first, c.last)
+				p.task(func() {
+					n, err := c.send(dst, f)
+					if int(n) != c.last-c.first || err != nil {
+						t.Errorf("%d, %v, want %d", n, err, c.last-c.first)
+					}
+					dst.Close()
+				}).wait(t)
+				await(t, drained, "reads")
+				if at := position(t, f); int(at) != c.last {
+					t.Errorf("the position is %d, want %d", at, c.last)
+				}
+				if by := s.called[sysx.Send].Load() == 0; by == c.without {
+					t.Errorf("sent by sendfile: %v", by)
+				}
+			})
+		}
+	}
+}
+
+// TestSendfileGrows: what is added while the file is sent is sent, and a file that is cut off ends there.
+func TestSendfileGrows(t *testing.T) {
+	for _, p := range places {
+		for _, grow := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/%v", p.name, grow), func(t *testing.T) {
+				start(t, 2)
+				const size = 1 << 20
+				dst, down := withPeer(t)
+				f := fileOf(t, size)
+				want := size + 100_000
+				calls := 0
+				defer sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
+					if op == sysx.Sendfile {
+						if calls++; calls == 3 && grow {
+							f.WriteAt(pattern(want)[size:], size)
+						} else if calls == 3 {
+							want = int(position(t, f)) + 1000
+							f.Truncate(int64(want))
+						}
+					}
+					return asked, 0
+				})()
+				got := make(chan []byte, 1)
+				go func() {
+					b, _ := io.ReadAll(down)
+					got <- b
+				}()
+				p.task(func() {
+					n, err := io.Copy(dst, f)
+					if int(n) != want || err != nil {
+						t.Errorf("%d, %v, want %d", n, err, want)
+					}
+					dst.Close()
+				}).wait(t)
+				if b := await(t, got, "reads"); len(b) != want || differs(b, 0) != "" {
+					t.Errorf("%d bytes arrived of %d %s", len(b), want, differs(b, 0))
+				}
+			})
+		}
+	}
+}
+
+// TestSendfileEnd: after a deadline, a Close or a failure the position is where the peer's data ends, and another copy can go on there.
+func TestSendfileEnd(t *testing.T) {
+	const size = 12 << 20
+	for _, p := range places {
+		for _, end := range []string{"deadline", "close"} {
+			t.Run(p.name+"/"+end, func(t *testing.T) {
+				start(t, 2)
+				dst, down := withPeer(t)
+				dst.SetWriteBuffer(64 << 10)
+				f := fileOf(t, size)
+				var n int64
+				var err error
+				k := p.task(func() { n, err = io.Copy(dst, f) })
+				k.untilParked(t, coroutine.ReasonWrite)
+				want := os.ErrDeadlineExceeded
+				if end == "deadline" {
+					dst.SetWriteDeadline(time.Unix(1, 0))
+				} else {
+					want = net.ErrClosed
+					dst.Close()
+				}
+				k.wait(t)
+				var op *net.OpError
+				if !errors.Is(err, want) || !errors.As(err, &op) || op.Op != "readfrom" {
+					t.Errorf("%v, want %v", err, want)
+				}
+				if at := position(t, f); at != n {
+					t.Errorf("the position is %d, n is %d", at, n)
+				}
+				if end == "close" {
+					await(t, swallow(t, down, int(n)), "reads")
+					return
+				}
+				drained := swallow(t, down, size)
+				p.task(func() {
+					dst.SetWriteDeadline(time.Time{})
+					if m, err := io.Copy(dst, f); n+m != size || err != nil {
+						t.Errorf("%d and %d, %v", n, m, err)
+					}
+					dst.Close()
+				}).wait(t)
+				await(t, drained, "reads")
+			})
+		}
+	}
+}
+
+// TestSendfileOthers: files that are not regular, that the kernel cannot send, that are closed or not open for reading.
+func TestSendfileOthers(t *testing.T) {
+	start(t, 2)
+	closed := fileOf(t, 10)
+	closed.Close()
+	writeOnly, err := os.OpenFile(fileOf(t, 10).Name(), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writeOnly.Close()
+	dir, err := os.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	proc, err := os.Open("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proc.Close()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	w.Write([]byte("hello"))
+	w.Close()
+	for _, c := range []struct {
+		name string
+		from *os.File
+		fail bool
+	}{{"closed", closed, true}, {"write only", writeOnly, true}, {"directory", dir, true}, {"proc", proc, false}, {"pipe", r, false}} {
+		dst, down := withPeer(t)
+		got := make(chan int64, 1)
+		go func() {
+			n, _ := io.Copy(io.Discard, down)
+			got <- n
+		}()
+		ordinary.task(func() {
+			n, err := dst.ReadFrom(c.from)
+			dst.Close()
+			if arrived := <-got; arrived != n || (err != nil) != c.fail || (n > 0) == c.fail {
+				t.Errorf("%s: %d, %v; %d arrived", c.name, n, err, arrived)
+			}
+		}).wait(t)
+	}
+}
+
+// TestSendfileEmbedded: a type that embeds a file and reads in its own way is not gone round.
+func TestSendfileEmbedded(t *testing.T) {
+	start(t, 1)
+	dst, down := withPeer(t)
+	f := fileOf(t, 1000)
+	onFirst.task(func() {
+		if n, err := dst.ReadFrom(struct{ io.Reader }{upside{f}}); n != 1000 || err != nil {
+			t.Error(n, err)
+		}
+		if n, err := dst.ReadFrom(&io.LimitedReader{R: upside{f}, N: 10}); n != 0 || err != nil {
+			t.Error(n, err)
+		}
+		f.Seek(0, io.SeekStart)
+		if n, err := dst.ReadFrom(&io.LimitedReader{R: upside{f}, N: 10}); n != 10 || err != nil {
+			t.Error(n, err)
+		}
+		dst.Close()
+	}).wait(t)
+	got, _ := io.ReadAll(down)
+	for i := range got {
+		got[i] ^= 0xff
+	}
+	if len(got) != 1010 || differs(got[:1000], 0) != "" || differs(got[1000:], 0) != "" {
+		t.Errorf("%d bytes %s", len(got), differs(got[:1000], 0))
+	}
+}
+
+type upside struct{ *os.File }
+
+func (u upside) Read(p []byte) (int, error) {
+	n, err := u.File.Read(p)
+	for i := range p[:n] {
+		p[i] ^= 0xff
+	}
+	return n, err
+}

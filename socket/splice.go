@@ -1,0 +1,66 @@
+package socket
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/internal/sysx"
+)
+
+// pipe is what splice moves data through: bytes go from a socket into a pipe and from there into another socket, by
+// reference, without being copied.
+//
+// Pipes are made when bulk data needs one and then kept for the next. At most maxPipes exist; who gets none copies through a buffer
+// instead. In the pool they are empty. The garbage collector takes those out that have not been used between two collections,
+// and they are then closed, so a program whose bulk traffic is over gets its fds back.
+type pipe struct {
+	fds     pipeFDs
+	cleanup runtime.Cleanup
+}
+
+type pipeFDs struct{ r, w int }
+
+const (
+	maxPipes = 128 // of the 256 of this size that an ordinary user gets (fs.pipe-user-pages-soft)
+	pipeSize = sysx.MaxSplice
+)
+
+var (
+	pipes     sync.Pool
+	openPipes atomic.Int32
+)
+
+// acquirePipe returns an empty pipe, or nil if there is none to be had.
+func acquirePipe() *pipe {
+	if p, _ := pipes.Get().(*pipe); p != nil {
+		return p
+	}
+	if openPipes.Add(1) > maxPipes {
+		openPipes.Add(-1)
+		return nil
+	}
+	r, w, errno := sysx.NewPipe(pipeSize)
+	if errno != 0 {
+		openPipes.Add(-1)
+		return nil
+	}
+	p := &pipe{fds: pipeFDs{r, w}}
+	p.cleanup = runtime.AddCleanup(p, pipeFDs.close, p.fds)
+	return p
+}
+
+// release gives an empty pipe back.
+func (p *pipe) release() { pipes.Put(p) }
+
+// discard closes a pipe that is not known to be empty.
+func (p *pipe) discard() {
+	p.cleanup.Stop()
+	p.fds.close()
+}
+
+func (f pipeFDs) close() {
+	sysx.CloseFD(f.r)
+	sysx.CloseFD(f.w)
+	openPipes.Add(-1)
+}

@@ -1,0 +1,81 @@
+package socket
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Names of package net that nothing here needs, and that package netco/net has to have.
+
+// MultipathTCP reports whether the connection uses Multipath TCP: false, unless it was made elsewhere, as FileConn's are.
+func (c *TCPConn) MultipathTCP() (bool, error) {
+	used := false
+	err := c.s.control(func(fd int) error {
+		proto, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
+		if err == nil && proto == unix.IPPROTO_MPTCP {
+			// What has fallen back to plain TCP is still a socket of this protocol, with nothing to tell.
+			_, err = unix.GetsockoptInt(fd, unix.SOL_MPTCP, mptcpInfo)
+			used = !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOPROTOOPT)
+		}
+		return nil
+	})
+	return used, c.setError("get", err)
+}
+
+const mptcpInfo = 1 // MPTCP_INFO of linux/mptcp.h
+
+// DialIP makes a raw IP socket of package net, from laddr if that is valid, with these settings as far as they mean something. There
+// is no such type here: a coroutine that reads from it blocks its Processor until something comes; use [Socket], or an
+// ordinary goroutine.
+func (d *Dialer) DialIP(ctx context.Context, network string, laddr, raddr netip.Addr) (*net.IPConn, error) {
+	theirs := net.Dialer{
+		Timeout: d.Timeout, Deadline: d.Deadline, Cancel: d.Cancel,
+		Control: d.Control, ControlContext: d.ControlContext,
+	}
+	if laddr.IsValid() {
+		theirs.LocalAddr = ipAddr(laddr)
+	}
+	var err error
+	name, _, _ := strings.Cut(network, ":")
+	switch {
+	case name != "ip" && name != "ip4" && name != "ip6":
+		err = net.UnknownNetworkError(network)
+	case !raddr.IsValid():
+		err = errMissingAddress
+	}
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Source: theirs.LocalAddr, Addr: ipAddr(raddr), Err: err}
+	}
+	c, err := theirs.DialContext(ctx, network, raddr.String())
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.IPConn), nil
+}
+
+func ipAddr(a netip.Addr) *net.IPAddr {
+	return &net.IPAddr{IP: a.AsSlice(), Zone: a.Zone()}
+}
+
+// shared is where another package has a DefaultResolver of its own, and what was there at first.
+var shared struct {
+	at    **Resolver
+	first *Resolver
+}
+
+// ShareDefaultResolver makes *at count in place of DefaultResolver once something has been assigned to it. It is for package netco/net,
+// which has a variable of this name too, and is to be called before the program's own code runs.
+func ShareDefaultResolver(at **Resolver) { shared.at, shared.first = at, *at }
+
+// defaultResolver is the one to ask where none is named.
+func defaultResolver() *Resolver {
+	if shared.at != nil && *shared.at != shared.first && *shared.at != nil {
+		return *shared.at
+	}
+	return DefaultResolver
+}

@@ -1,0 +1,162 @@
+package socket
+
+import (
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/netco-go/netco/internal/sysx"
+)
+
+// UDPConn is a UDP socket, a net.Conn and a net.PacketConn: with a peer if DialUDP or Dial made it, without one if ListenUDP or
+// ListenPacket did. Its methods are those of net.UDPConn, with the same errors, and besides [UDPConn.ReadBatch] and
+// [UDPConn.WriteBatch] for many datagrams in one system call.
+//
+// A read takes one datagram, which may be empty, and drops what does not fit. A write sends one, an empty one too, as a whole or not
+// at all.
+type UDPConn struct {
+	conn
+	is6       bool // of the family of IPv6, which may carry IPv4 too; constant
+	connected bool // constant
+
+	gro     atomic.Bool // datagrams may arrive joined, see SetGRO
+	in, out sysx.Batch  // under s.mu's read lock and write lock
+}
+
+var (
+	_ net.Conn       = (*UDPConn)(nil)
+	_ net.PacketConn = (*UDPConn)(nil)
+)
+
+// newUDPConn makes a UDPConn of a bound or connected fd, which it owns from then on.
+func newUDPConn(fd int, n network, connected bool) *UDPConn {
+	c := &UDPConn{connected: connected}
+	c.init(fd, n)
+	c.local.LocalAddr(fd)
+	c.is6 = c.local.Is6()
+	if connected {
+		c.remote.RemoteAddr(fd)
+	}
+	return c
+}
+
+// Read takes one datagram and drops what does not fit into p. With an empty p it takes none and does not wait, as net's. Parks. It
+// does not allocate.
+func (c *UDPConn) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, c.opError("read", c.s.control(func(int) error { return nil }))
+	}
+	return c.conn.Read(p)
+}
+
+// ReadFrom takes one datagram and tells whose it is, a *net.UDPAddr. It allocates that; [UDPConn.ReadFromUDPAddrPort] allocates
+// nothing. Parks.
+func (c *UDPConn) ReadFrom(p []byte) (int, net.Addr, error) {
+	n, addr, err := c.readFromUDP(p, new(net.UDPAddr))
+	if addr == nil {
+		return n, nil, err
+	}
+	return n, addr, err
+}
+
+// ReadFromUDP is ReadFrom with the address' own type.
+func (c *UDPConn) ReadFromUDP(p []byte) (n int, addr *net.UDPAddr, err error) {
+	return c.readFromUDP(p, new(net.UDPAddr)) // inlined, so that the caller may have it on the stack
+}
+
+func (c *UDPConn) readFromUDP(p []byte, addr *net.UDPAddr) (int, *net.UDPAddr, error) {
+	var from sysx.RawAddr
+	n, err := c.readFrom(p, &from)
+	if err != nil {
+		return 0, nil, err
+	}
+	setUDPAddr(addr, &from)
+	return n, addr, nil
+}
+
+// ReadFromUDPAddrPort is ReadFrom that does not allocate. On a socket for both families the address of an IPv4 peer is mapped into
+// IPv6, as net's; [netip.Addr.Unmap] gives it back.
+func (c *UDPConn) ReadFromUDPAddrPort(p []byte) (n int, addr netip.AddrPort, err error) {
+	var from sysx.RawAddr
+	if n, err = c.readFrom(p, &from); err != nil {
+		return 0, netip.AddrPort{}, err
+	}
+	return n, addrPort(&from), nil
+}
+
+func (c *UDPConn) readFrom(p []byte, from *sysx.RawAddr) (n int, err error) {
+	err = c.s.readWith("recvfrom", func(fd int) (int, syscall.Errno) {
+		var errno syscall.Errno
+		n, errno = sysx.TryRecvFrom(fd, p, from)
+		return n, errno
+	})
+	return n, c.opError("read", err)
+}
+
+// WriteTo sends p as one datagram to a *net.UDPAddr. On a connected socket the error is net.ErrWriteToConnected. Parks. It does not
+// allocate.
+func (c *UDPConn) WriteTo(p []byte, addr net.Addr) (int, error) {
+	to, ok := addr.(*net.UDPAddr)
+	if !ok {
+		return 0, c.sendError(addr, syscall.EINVAL)
+	}
+	return c.WriteToUDP(p, to)
+}
+
+// WriteToUDP is WriteTo with the address' own type.
+func (c *UDPConn) WriteToUDP(p []byte, addr *net.UDPAddr) (int, error) {
+	var to sysx.RawAddr
+	err := c.mayName(addr != nil)
+	if err == nil {
+		err = c.rawFromUDP(&to, addr)
+	}
+	if err == nil {
+		err = c.writeTo(p, &to, goodPort(addr))
+	}
+	if err != nil {
+		return 0, c.sendError(udpOpAddr(addr), err)
+	}
+	return len(p), nil
+}
+
+// WriteToUDPAddrPort is WriteTo for an address of package netip.
+func (c *UDPConn) WriteToUDPAddrPort(p []byte, addr netip.AddrPort) (int, error) {
+	var to sysx.RawAddr
+	err := c.mayName(addr.IsValid())
+	if err == nil {
+		err = c.rawFromAddrPort(&to, addr)
+	}
+	if err == nil {
+		err = c.writeTo(p, &to, true)
+	}
+	if err != nil {
+		return 0, c.sendError(addrPortUDPAddr{addr}, err)
+	}
+	return len(p), nil
+}
+
+func (c *UDPConn) writeTo(p []byte, to *sysx.RawAddr, goodPort bool) error {
+	return c.s.writeWith("sendto", func(fd int) (int, syscall.Errno) {
+		if !goodPort {
+			return 0, syscall.EINVAL
+		}
+		return len(p), sysx.TrySendTo(fd, p, to)
+	})
+}
+
+// mayName checks whether a datagram may be sent with, or without, an address by a call that needs one unless there is a peer.
+func (c *UDPConn) mayName(named bool) error {
+	switch {
+	case c.connected:
+		return net.ErrWriteToConnected
+	case !named:
+		return errMissingAddress
+	}
+	return nil
+}
+
+// sendError is the error for a datagram to addr.
+func (c *UDPConn) sendError(addr net.Addr, err error) error {
+	return &net.OpError{Op: "write", Net: c.network.String(), Source: c.LocalAddr(), Addr: addr, Err: err}
+}

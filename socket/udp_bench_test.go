@@ -1,0 +1,125 @@
+package socket_test
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/socket"
+)
+
+// BenchmarkUDPEcho: a datagram of 64 bytes goes to another coroutine, or goroutine, and comes back.
+func BenchmarkUDPEcho(b *testing.B) {
+	trips := func(b *testing.B, c udpConn, to netip.AddrPort) {
+		buf := make([]byte, 64)
+		b.ReportAllocs()
+		b.ResetTimer()
+		for range b.N {
+			if _, err := c.WriteToUDPAddrPort(buf, to); err != nil {
+				b.Error(err)
+				return
+			}
+			if _, _, err := c.ReadFromUDPAddrPort(buf); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+		b.StopTimer()
+	}
+	answer := func(c udpConn) {
+		buf := make([]byte, 64)
+		for {
+			n, from, err := c.ReadFromUDPAddrPort(buf)
+			if err != nil {
+				return
+			}
+			c.WriteToUDPAddrPort(buf[:n], from)
+		}
+	}
+	pair := func(b *testing.B, m udpMaker) (x, y udpConn) {
+		x, err := m.listen("udp", loopback4)
+		if err != nil {
+			b.Fatal(err)
+		}
+		y, err = m.listen("udp", loopback4)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { x.Close(); y.Close() })
+		return x, y
+	}
+	b.Run("netco", func(b *testing.B) {
+		start(b, 1)
+		x, y := pair(b, ourUDP)
+		onFirst.task(func() { answer(y) })
+		onFirst.task(func() { trips(b, x, portOf(y)) }).wait(b)
+	})
+	b.Run("net", func(b *testing.B) {
+		x, y := pair(b, netUDP)
+		go answer(y)
+		trips(b, x, portOf(y))
+	})
+}
+
+// BenchmarkUDPSend: datagrams of 1200 bytes, one for each iteration, to a socket that nobody reads.
+func BenchmarkUDPSend(b *testing.B) {
+	const size, batch, segments = 1200, 32, 50
+	run := func(name string, send func(b *testing.B, c *socket.UDPConn, to netip.AddrPort)) {
+		b.Run(name, func(b *testing.B) {
+			netco.Start(netco.Options{Processors: 1})
+			defer netco.Shutdown(context.Background())
+			sink, c := netPeer(b, loopback4), listenUDP(b, loopback4)
+			defer c.Close()
+			b.SetBytes(size)
+			b.ReportAllocs()
+			onFirst.task(func() { send(b, c, portOf(sink)) }).wait(b)
+		})
+	}
+	run("single", func(b *testing.B, c *socket.UDPConn, to netip.AddrPort) {
+		p := make([]byte, size)
+		for range b.N {
+			if _, err := c.WriteToUDPAddrPort(p, to); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	run("batch", func(b *testing.B, c *socket.UDPConn, to netip.AddrPort) {
+		sendMessages(b, c, socket.Message{Buf: make([]byte, size), Addr: to}, batch, 1)
+	})
+	run("segments", func(b *testing.B, c *socket.UDPConn, to netip.AddrPort) {
+		sendMessages(b, c, socket.Message{Buf: make([]byte, size*segments), Addr: to, SegmentSize: size}, 4, segments)
+	})
+	b.Run("net", func(b *testing.B) {
+		sink := netPeer(b, loopback4)
+		c, err := net.ListenUDP("udp", loopback4)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer c.Close()
+		p, to := make([]byte, size), portOf(sink)
+		b.SetBytes(size)
+		b.ReportAllocs()
+		for range b.N {
+			if _, err := c.WriteToUDPAddrPort(p, to); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// sendMessages sends batches of the same message, which is several datagrams, until b.N have gone.
+func sendMessages(b *testing.B, c *socket.UDPConn, m socket.Message, batch, datagrams int) {
+	ms := make([]socket.Message, batch)
+	for i := range ms {
+		ms[i] = m
+	}
+	for sent := 0; sent < b.N; sent += batch * datagrams {
+		if _, err := c.WriteBatch(ms); err != nil {
+			b.Error(err)
+			return
+		}
+	}
+}

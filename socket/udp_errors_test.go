@@ -1,0 +1,408 @@
+package socket_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/socket"
+)
+
+// tell describes an error: its text, and what errors.Is, errors.As and Timeout tell of it. What differs from one socket to the next
+// is replaced.
+func tell(err error, hide *strings.Replacer) string {
+	if err == nil {
+		return "no error"
+	}
+	var (
+		b   strings.Builder
+		op  *net.OpError
+		sys *os.SyscallError
+		adr *net.AddrError
+		no  syscall.Errno
+		ne  net.Error
+	)
+	fmt.Fprintf(&b, "%v", err)
+	if errors.As(err, &op) {
+		fmt.Fprintf(&b, " OpError(%s %s %T %T %v)", op.Op, op.Net, op.Source, op.Addr, op.Addr)
+	}
+	if errors.As(err, &sys) {
+		fmt.Fprintf(&b, " SyscallError(%s)", sys.Syscall)
+	}
+	if errors.As(err, &adr) {
+		fmt.Fprintf(&b, " AddrError(%s, %s)", adr.Err, adr.Addr)
+	}
+	if errors.As(err, &no) {
+		fmt.Fprintf(&b, " Errno(%d)", no)
+	}
+	if errors.As(err, &ne) {
+		fmt.Fprintf(&b, " timeout=%v", ne.Timeout())
+	}
+	fmt.Fprint(&b, errors.Is(err, net.ErrClosed), errors.Is(err, net.ErrWriteToConnected), errors.Is(err, os.ErrDeadlineExceeded))
+	s := strings.ReplaceAll(b.String(), "socket.addrPortUDPAddr", "net.addrPortUDPAddr")
+	if hide != nil {
+		s = hide.Replace(s)
+	}
+	return s
+}
+
+// udpTargets are addresses, good ones and others.
+var udpTargets = []*net.UDPAddr{
+	nil,
+	{},
+	{Port: 9},
+	{IP: net.IPv4(127, 0, 0, 1), Port: 0},
+	{IP: net.IPv4(127, 0, 0, 1), Port: -1},
+	{IP: net.IPv4(127, 0, 0, 1), Port: 65536},
+	{IP: net.IP{1, 2, 3}, Port: 9},
+	{IP: net.IP{1, 2, 3, 4, 5}, Port: 9},
+	{IP: net.IPv6loopback, Port: 0},
+	{IP: net.IPv6loopback, Port: 9, Zone: "no-such-interface"},
+	{IP: net.IPv6loopback, Port: 9, Zone: "no-such-interface-with-so-long-a-name"},
+	{IP: net.IPv6loopback, Port: 70000},
+	{IP: net.ParseIP("fe80::1"), Port: 9},
+	{IP: net.IPv6unspecified, Port: 0},
+	{IP: net.IPv4zero, Port: 0},
+}
+
+// udpOps are operations that fail in some state; they are given a socket and a target.
+var udpOps = map[string]func(c udpConn, to *net.UDPAddr) error{
+	"Write":       func(c udpConn, _ *net.UDPAddr) error { _, err := c.Write([]byte("x")); return err },
+	"Write large": func(c udpConn, _ *net.UDPAddr) error { _, err := c.Write(make([]byte, 65536)); return err },
+	"WriteTo":     func(c udpConn, to *net.UDPAddr) error { _, err := c.WriteTo([]byte("x"), to); return err },
+	"WriteTo another": func(c udpConn, _ *net.UDPAddr) error {
+		_, err := c.WriteTo([]byte("x"), &net.TCPAddr{Port: 1})
+		return err
+	},
+	"WriteTo nil":      func(c udpConn, _ *net.UDPAddr) error { _, err := c.WriteTo([]byte("x"), nil); return err },
+	"WriteToUDP":       func(c udpConn, to *net.UDPAddr) error { _, err := c.WriteToUDP([]byte("x"), to); return err },
+	"WriteToUDP large": func(c udpConn, to *net.UDPAddr) error { _, err := c.WriteToUDP(make([]byte, 65508), to); return err },
+	"WriteMsgUDP":      func(c udpConn, to *net.UDPAddr) error { _, _, err := c.WriteMsgUDP([]byte("x"), nil, to); return err },
+	"WriteToUDPAddrPort": func(c udpConn, to *net.UDPAddr) error {
+		_, err := c.WriteToUDPAddrPort([]byte("x"), to.AddrPort())
+		return err
+	},
+	"WriteMsgUDPAddrPort": func(c udpConn, to *net.UDPAddr) error {
+		_, _, err := c.WriteMsgUDPAddrPort([]byte("x"), nil, to.AddrPort())
+		return err
+	},
+	"WriteMsgUDP bad oob": func(c udpConn, to *net.UDPAddr) error {
+		_, _, err := c.WriteMsgUDP([]byte("x"), []byte{1, 2, 3}, to)
+		return err
+	},
+	"mapped": func(c udpConn, _ *net.UDPAddr) error {
+		_, err := c.WriteToUDPAddrPort([]byte("x"), netip.MustParseAddrPort("[::ffff:127.0.0.1]:0"))
+		return err
+	},
+	"Read late": func(c udpConn, _ *net.UDPAddr) error {
+		c.SetReadDeadline(past)
+		_, err := c.Read(make([]byte, 1))
+		return err
+	},
+	"ReadFrom late": func(c udpConn, _ *net.UDPAddr) error {
+		c.SetReadDeadline(past)
+		_, _, err := c.ReadFrom(nil)
+		return err
+	},
+	"ReadFromUDP late": func(c udpConn, _ *net.UDPAddr) error {
+		c.SetReadDeadline(past)
+		_, _, err := c.ReadFromUDP(nil)
+		return err
+	},
+	"ReadMsgUDP late": func(c udpConn, _ *net.UDPAddr) error {
+		c.SetReadDeadline(past)
+		_, _, _, _, err := c.ReadMsgUDP(nil, nil)
+		return err
+	},
+	"Read nothing late": func(c udpConn, _ *net.UDPAddr) error { c.SetReadDeadline(past); _, err := c.Read(nil); return err },
+	"Write late": func(c udpConn, _ *net.UDPAddr) error {
+		c.SetWriteDeadline(past)
+		defer c.SetWriteDeadline(time.Time{})
+		_, err := c.Write([]byte("x"))
+		return err
+	},
+	"WriteTo late": func(c udpConn, to *net.UDPAddr) error {
+		c.SetWriteDeadline(past)
+		defer c.SetWriteDeadline(time.Time{})
+		_, err := c.WriteTo([]byte("x"), to)
+		return err
+	},
+	"SetReadBuffer": func(c udpConn, _ *net.UDPAddr) error { return c.SetReadBuffer(10000) },
+}
+
+// udpAfterClose are those that are only tried on a closed socket, where they do not wait.
+var udpAfterClose = map[string]func(c udpConn, to *net.UDPAddr) error{
+	"Read":                func(c udpConn, _ *net.UDPAddr) error { _, err := c.Read(make([]byte, 1)); return err },
+	"Read nothing":        func(c udpConn, _ *net.UDPAddr) error { _, err := c.Read(nil); return err },
+	"ReadFrom":            func(c udpConn, _ *net.UDPAddr) error { _, _, err := c.ReadFrom(nil); return err },
+	"ReadFromUDP":         func(c udpConn, _ *net.UDPAddr) error { _, _, err := c.ReadFromUDP(nil); return err },
+	"ReadFromUDPAddrPort": func(c udpConn, _ *net.UDPAddr) error { _, _, err := c.ReadFromUDPAddrPort(nil); return err },
+	"ReadMsgUDP":          func(c udpConn, _ *net.UDPAddr) error { _, _, _, _, err := c.ReadMsgUDP(nil, nil); return err },
+	"ReadMsgUDPAddrPort":  func(c udpConn, _ *net.UDPAddr) error { _, _, _, _, err := c.ReadMsgUDPAddrPort(nil, nil); return err },
+	"Close":               func(c udpConn, _ *net.UDPAddr) error { return c.Close() },
+	"SetDeadline":         func(c udpConn, _ *net.UDPAddr) error { return c.SetDeadline(future) },
+	"SetReadDeadline":     func(c udpConn, _ *net.UDPAddr) error { return c.SetReadDeadline(future) },
+	"SetWriteDeadline":    func(c udpConn, _ *net.UDPAddr) error { return c.SetWriteDeadline(future) },
+	"SetWriteBuffer":      func(c udpConn, _ *net.UDPAddr) error { return c.SetWriteBuffer(10000) },
+}
+
+// TestUDPErrorsAsNet runs operations that fail on sockets of net's and ours, connected and not, open and closed, and compares.
+func TestUDPErrorsAsNet(t *testing.T) {
+	start(t, 1)
+	sink := netPeer(t, loopback4)
+	sink6 := netPeer(t, loopback6)
+	kinds := map[string]func(m udpMaker) (udpConn, error){
+		"udp4":       func(m udpMaker) (udpConn, error) { return m.listen("udp4", loopback4) },
+		"udp":        func(m udpMaker) (udpConn, error) { return m.listen("udp", nil) },
+		"udp6":       func(m udpMaker) (udpConn, error) { return m.listen("udp6", loopback6) },
+		"connected":  func(m udpMaker) (udpConn, error) { return m.dial("udp", nil, udpAddr(sink)) },
+		"connected6": func(m udpMaker) (udpConn, error) { return m.dial("udp6", nil, udpAddr(sink6)) },
+		"both": func(m udpMaker) (udpConn, error) {
+			return m.dial("udp", &net.UDPAddr{IP: net.IPv6unspecified}, udpAddr(sink))
+		},
+	}
+	for kind, make := range kinds {
+		var told [2]map[string]string
+		for i, m := range []udpMaker{netUDP, ourUDP} {
+			told[i] = map[string]string{}
+			c, err := make(m)
+			if err != nil {
+				t.Fatal(kind, err)
+			}
+			hide := strings.NewReplacer(fmt.Sprint(":", udpAddr(c).Port), ":OWN")
+			for name, f := range udpOps {
+				for j, to := range udpTargets {
+					told[i][fmt.Sprint(kind, " ", name, " ", j, to)] = tell(f(c, to), hide)
+					c.SetDeadline(time.Time{})
+				}
+			}
+			c.Close()
+			for _, ops := range []map[string]func(udpConn, *net.UDPAddr) error{udpOps, udpAfterClose} {
+				for name, f := range ops {
+					told[i][fmt.Sprint(kind, " closed ", name)] = tell(f(c, udpAddr(sink)), hide)
+				}
+			}
+		}
+		for what, want := range told[0] {
+			if got := told[1][what]; got != want {
+				t.Errorf("%s:\ngot  %s\nwant %s", what, got, want)
+			}
+		}
+	}
+}
+
+// TestUDPMakingAsNet holds what DialUDP, ListenUDP, ListenMulticastUDP and ListenPacket refuse against net.
+func TestUDPMakingAsNet(t *testing.T) {
+	noSuchHost(t)
+	start(t, 2)
+	taken := netPeer(t, loopback4)
+	hide := strings.NewReplacer(fmt.Sprint(":", udpAddr(taken).Port), ":TAKEN")
+	addrs := append(udpTargets[:len(udpTargets):len(udpTargets)], udpAddr(taken), loopback4, loopback6,
+		&net.UDPAddr{IP: net.IPv4(192, 0, 2, 77)}, &net.UDPAddr{IP: net.ParseIP("2001:db8::1"), Port: 5}, &net.UDPAddr{IP: net.IPv4(255, 255, 255, 255), Port: 9})
+	closing := func(c udpConn, err error) string {
+		if err != nil {
+			return tell(err, hide)
+		}
+		defer c.Close()
+		remote := fmt.Sprint(c.RemoteAddr())
+		if remote == ":0" || remote == "0.0.0.0:0" {
+			remote = "[::]:0" // any address, however it was written
+		}
+		return fmt.Sprintf("%T made %v %s", c.LocalAddr(), udpAddr(c).IP, remote)
+	}
+	for _, network := range []string{"udp", "udp4", "udp6", "tcp", "unixgram", "", "bogus", "ip4:1"} {
+		for i, a := range addrs {
+			what := fmt.Sprintf("%q %d %v", network, i, a)
+			if got, want := closing(ourUDP.listen(network, a)), closing(netUDP.listen(network, a)); got != want {
+				t.Errorf("ListenUDP %s:\ngot  %s\nwant %s", what, got, want)
+			}
+			if got, want := closing(ourUDP.multi(network, nil, a)), closing(netUDP.multi(network, nil, a)); got != want {
+				t.Errorf("ListenMulticastUDP %s:\ngot  %s\nwant %s", what, got, want)
+			}
+			if got, want := closing(ourUDP.dial(network, nil, a)), closing(netUDP.dial(network, nil, a)); got != want {
+				t.Errorf("DialUDP %s:\ngot  %s\nwant %s", what, got, want)
+			}
+			for _, l := range addrs {
+				if l != nil && l.Port == 9 {
+					continue
+				}
+				if got, want := closing(ourUDP.dial(network, l, a)), closing(netUDP.dial(network, l, a)); got != want {
+					t.Errorf("DialUDP from %v %s:\ngot  %s\nwant %s", l, what, got, want)
+				}
+			}
+		}
+	}
+	packet := func(m udpMaker, network, address string) string {
+		c, err := m.packet(network, address)
+		if err != nil {
+			return tell(err, hide)
+		}
+		defer c.Close()
+		return fmt.Sprintf("%T made %v", c.LocalAddr(), udpAddr(c).IP)
+	}
+	for _, p := range places {
+		p.task(func() {
+			for _, c := range badAddresses {
+				if c.network == "ip4:1" {
+					continue
+				}
+				for _, network := range []string{c.network, strings.Replace(c.network, "tcp", "udp", 1)} {
+					if got, want := packet(ourUDP, network, c.address), packet(netUDP, network, c.address); got != want && network != "udp5" {
+						t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.name, network, c.address, got, want)
+					}
+				}
+			}
+			for _, address := range []string{"", ":0", "127.0.0.1:0", "[::1]:0", "0.0.0.0:0", "[::]:0", "localhost:0", taken.LocalAddr().String(), "192.0.2.77:0", "224.0.0.251:0"} {
+				for _, network := range []string{"udp", "udp4", "udp6"} {
+					if got, want := packet(ourUDP, network, address), packet(netUDP, network, address); got != want {
+						t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.name, network, address, got, want)
+					}
+				}
+			}
+		}).wait(t)
+	}
+}
+
+// TestListenPacketNil: an error comes with a nil interface, not with a nil pointer in one.
+func TestListenPacketNil(t *testing.T) {
+	start(t, 1)
+	for _, network := range []string{"udp", "tcp", "unix", "bogus"} {
+		if c, err := netco.ListenPacket(network, "192.0.2.77:99999"); c != nil || err == nil {
+			t.Errorf("%s: %v, %v", network, c, err)
+		}
+	}
+}
+
+// TestListenPacketControl: Control is called with net's arguments before the bind, and its error is the result.
+func TestListenPacketControl(t *testing.T) {
+	start(t, 1)
+	var calls []string
+	lc := socket.ListenConfig{Control: func(network, address string, c syscall.RawConn) error {
+		calls = append(calls, network+" "+address)
+		return c.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 12345) })
+	}}
+	c, err := lc.ListenPacket(context.Background(), "udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if n, _ := unix.GetsockoptInt(c.(*socket.UDPConn).FD(), unix.SOL_SOCKET, unix.SO_RCVBUF); n != 2*12345 || len(calls) != 1 || calls[0] != "udp4 127.0.0.1:0" {
+		t.Errorf("called %q, buffer %d", calls, n)
+	}
+	no := errors.New("no")
+	before := socket.Open()
+	lc.Control = func(string, string, syscall.RawConn) error { return no }
+	if c, err := lc.ListenPacket(context.Background(), "udp", "127.0.0.1:0"); c != nil || !errors.Is(err, no) {
+		t.Errorf("%v, %v", c, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if c, err := lc.ListenPacket(ctx, "udp", "localhost:0"); c != nil || err == nil {
+		t.Errorf("after its context: %v, %v", c, err)
+	}
+	if n := socket.Open(); n != before {
+		t.Errorf("%d sockets open, before %d", n, before)
+	}
+}
+
+// TestConnectUDP: what DialUDP and the Dialer call: with and without a local address, and with a control that may refuse.
+func TestConnectUDP(t *testing.T) {
+	start(t, 1)
+	peer := netPeer(t, loopback4)
+	var asked int
+	c, err := socket.ConnectUDP(socket.UDP4, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)}, udpAddr(peer), func(fd int) error {
+		var local sysx.RawAddr
+		local.LocalAddr(fd)
+		if ap, _ := local.AddrPort(); ap.Port() != 0 {
+			t.Errorf("bound to %v before control", ap)
+		}
+		asked = fd
+		return nil
+	})
+	if err != nil || asked != c.FD() || udpAddr(c).IP.String() != "127.0.0.2" || c.RemoteAddr().String() != peer.LocalAddr().String() {
+		t.Fatal(c, err, asked)
+	}
+	if v, _ := unix.GetsockoptInt(c.FD(), unix.SOL_SOCKET, unix.SO_BROADCAST); v != 1 {
+		t.Error("may not broadcast")
+	}
+	c.Close()
+	no := errors.New("no")
+	if c, err := socket.ConnectUDP(socket.UDP, nil, udpAddr(peer), func(int) error { return no }); c != nil || err != no {
+		t.Errorf("%v, %v", c, err)
+	}
+	if n := socket.Open(); n != 0 {
+		t.Errorf("%d sockets open", n)
+	}
+}
+
+// TestListenUDPReusePort: sockets on one port, each of which gets all datagrams of a peer or none.
+func TestListenUDPReusePort(t *testing.T) {
+	start(t, 2)
+	all, err := socket.ListenUDPReusePort("udp", "127.0.0.1:0", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 || portOf(all[0]) != portOf(all[1]) {
+		t.Fatal(all)
+	}
+	var tasks []*task
+	for i, c := range all {
+		tasks = append(tasks, places[i].task(func() {
+			buf := make([]byte, 10)
+			for {
+				_, from, err := c.ReadFromUDPAddrPort(buf)
+				if err != nil {
+					checkUDPClosed(t, "read", err)
+					return
+				}
+				c.WriteToUDPAddrPort([]byte{byte(i)}, from)
+			}
+		}))
+	}
+	served := [2]int{}
+	for range 64 {
+		peer := netPeer(t, loopback4)
+		buf := make([]byte, 10)
+		for range 3 {
+			peer.WriteToUDP([]byte("x"), udpAddr(all[0]))
+			if _, err := peer.Read(buf[1:]); err != nil {
+				t.Fatal(err)
+			}
+			if buf[0] == 0 {
+				buf[0] = 10 + buf[1]
+				served[buf[1]]++
+			} else if buf[0] != 10+buf[1] {
+				t.Errorf("one peer's datagrams came to both")
+			}
+		}
+		peer.Close()
+	}
+	if served[0] == 0 || served[1] == 0 {
+		t.Errorf("served %v", served)
+	}
+	for i, c := range all {
+		c.Close()
+		tasks[i].wait(t)
+	}
+	if l, err := socket.ListenUDPReusePort("tcp", "127.0.0.1:0", 1); l != nil || err == nil {
+		t.Errorf("network tcp: %v, %v", l, err)
+	}
+	if l, err := socket.ListenUDPReusePort("udp", "127.0.0.1:0", 0); l != nil || !errors.Is(err, unix.EINVAL) {
+		t.Errorf("none: %v, %v", l, err)
+	}
+	plain := netPeer(t, loopback4)
+	if l, err := socket.ListenUDPReusePort("udp", plain.LocalAddr().String(), 2); l != nil || !errors.Is(err, unix.EADDRINUSE) {
+		t.Errorf("a port in use: %v, %v", l, err)
+	}
+}

@@ -1,0 +1,120 @@
+package socket
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/sysx"
+)
+
+// addrPortUDPAddr is a netip.AddrPort in the errors of methods that were given one.
+type addrPortUDPAddr struct{ netip.AddrPort }
+
+func (addrPortUDPAddr) Network() string { return "udp" }
+
+// udpOpAddr is a for an OpError: no interface that holds a nil pointer.
+func udpOpAddr(a *net.UDPAddr) net.Addr {
+	if a == nil {
+		return nil
+	}
+	return a
+}
+
+// addrPort converts what the kernel wrote. A mapped IPv4 address stays one.
+func addrPort(a *sysx.RawAddr) netip.AddrPort {
+	ap, zone := a.AddrPort()
+	if zone == 0 {
+		return ap
+	}
+	return netip.AddrPortFrom(ap.Addr().WithZone(zoneName(zone)), ap.Port())
+}
+
+// setUDPAddr is addrPort for package net's type: four bytes from a socket of IPv4, sixteen from one of IPv6.
+func setUDPAddr(to *net.UDPAddr, a *sysx.RawAddr) {
+	ap := addrPort(a)
+	*to = net.UDPAddr{IP: ap.Addr().AsSlice(), Port: int(ap.Port()), Zone: ap.Addr().Zone()}
+}
+
+// rawFromAddrPort converts a valid address for the socket's family. Its errors are those of net.
+func (c *UDPConn) rawFromAddrPort(to *sysx.RawAddr, a netip.AddrPort) error {
+	ip := a.Addr()
+	switch {
+	case c.is6:
+		to.Set6(ip.As16(), a.Port(), c.zoneIndex(ip.Zone()))
+	case ip.Is4() || ip.Is4In6():
+		to.Set4(ip.As4(), a.Port())
+	default:
+		return &net.AddrError{Err: "non-IPv4 address", Addr: ip.String()}
+	}
+	return nil
+}
+
+// rawFromUDP is rawFromAddrPort for package net's type, whose port may be none at all, see goodPort.
+func (c *UDPConn) rawFromUDP(to *sysx.RawAddr, a *net.UDPAddr) error {
+	if c.is6 {
+		return raw6(to, a, c.zoneIndex(a.Zone))
+	}
+	return raw4(to, a)
+}
+
+// goodPort reports whether a can be an address at all. net finds out when it makes the call, and then it is EINVAL.
+func goodPort(a *net.UDPAddr) bool { return a == nil || a.Port >= 0 && a.Port <= 0xffff }
+
+func raw4(to *sysx.RawAddr, a *net.UDPAddr) error {
+	var ip [4]byte
+	if len(a.IP) > 0 {
+		p := a.IP.To4()
+		if p == nil {
+			return &net.AddrError{Err: "non-IPv4 address", Addr: a.IP.String()}
+		}
+		ip = [4]byte(p)
+	}
+	to.Set4(ip, uint16(a.Port))
+	return nil
+}
+
+// raw6 takes any IPv4 address, which it maps. Any address of IPv4 is any address.
+func raw6(to *sysx.RawAddr, a *net.UDPAddr, zone uint32) error {
+	var ip [16]byte
+	if len(a.IP) > 0 && !a.IP.Equal(net.IPv4zero) {
+		p := a.IP
+		if len(p) == net.IPv4len {
+			ip[10], ip[11] = 0xff, 0xff
+			copy(ip[12:], p)
+		} else if len(p) == net.IPv6len {
+			ip = [16]byte(p)
+		} else {
+			return &net.AddrError{Err: "non-IPv6 address", Addr: p.String()}
+		}
+	}
+	to.Set6(ip, uint16(a.Port), zone)
+	return nil
+}
+
+// zoneIndex is the number of a zone's interface. It is 0 if the socket is closed, which the call that it is for will find too.
+func (c *UDPConn) zoneIndex(zone string) (index uint32) {
+	if zone == "" {
+		return 0
+	}
+	c.s.control(func(fd int) error {
+		index = zoneIndex(fd, zone)
+		return nil
+	})
+	return index
+}
+
+// zoneIndex asks the kernel, of which any socket's fd will do: one call, while net reads the table of interfaces once a
+// minute. A zone that is no interface's name is taken for its number.
+func zoneIndex(fd int, zone string) uint32 {
+	if zone == "" {
+		return 0
+	}
+	if request, err := unix.NewIfreq(zone); err == nil && unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, request) == nil {
+		return request.Uint32()
+	}
+	n, _ := strconv.ParseUint(zone, 10, 32)
+	return uint32(n)
+}

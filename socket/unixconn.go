@@ -1,0 +1,210 @@
+package socket
+
+import (
+	"io"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// UnixConn is a connection over a Unix socket, a net.Conn, or a socket for Unix datagrams, a net.PacketConn. Its network is unix
+// (a stream), unixpacket (packets in order, with an end) or unixgram (packets). A packet is never split or joined with another; one
+// that is larger than the buffer of its reader loses the rest, and one that is larger than the kernel takes is refused with
+// EMSGSIZE.
+//
+// Methods that net.UnixConn has too do what they do there, with these differences. WriteTo and WriteToUnix to a unixgram
+// socket whose queue is full wait for room as the others do, but the kernel does not tell when there is some again if others
+// fill that queue too; they look for themselves, every millisecond at first and every 100 ms in the end. And what ReadMsgUnix
+// or WriteMsgUnix cannot do at once they do not do by blocking the thread, whatever mode the fd is in.
+type UnixConn struct {
+	conn
+	connected bool // constant: it was dialled, so that a write names no address
+	names     unixEnds
+}
+
+var (
+	_ net.Conn       = (*UnixConn)(nil)
+	_ net.PacketConn = (*UnixConn)(nil)
+	_ syscall.Conn   = (*UnixConn)(nil)
+)
+
+// newUnixConn makes a UnixConn of an fd, which it owns from then on. An address may be nil.
+func newUnixConn(fd int, n network, local, remote *net.UnixAddr) *UnixConn {
+	c := new(UnixConn)
+	c.init(fd, n)
+	c.names = unixEnds{local, remote}
+	c.unix = &c.names
+	return c
+}
+
+// CloseRead ends the receiving side.
+func (c *UnixConn) CloseRead() error { return c.closeRead() }
+
+// CloseWrite ends the sending side; the peer reads io.EOF after what was sent.
+func (c *UnixConn) CloseWrite() error { return c.closeWrite() }
+
+// ReadFrom reads as Read does, a packet into an empty p too, and returns the sender's address, a *net.UnixAddr; nil if it has no
+// name. The end of a stream is an error that holds io.EOF, as with net. Parks.
+func (c *UnixConn) ReadFrom(p []byte) (int, net.Addr, error) {
+	n, from, err := c.ReadFromUnix(p)
+	return n, unixAddr(from), err
+}
+
+// ReadFromUnix is ReadFrom with the address's own type.
+func (c *UnixConn) ReadFromUnix(p []byte) (int, *net.UnixAddr, error) {
+	n, _, _, from, err := c.receive("recvfrom", p, nil)
+	return n, from, c.opError("read", err)
+}
+
+// ReadMsgUnix reads as ReadFromUnix does, and into oob what came beside it: fds and credentials, which functions of package syscall
+// take apart (ParseSocketControlMessage, ParseUnixRights). Fds are closed on exec. flags are recvmsg's: MSG_TRUNC and MSG_CTRUNC
+// tell what did not fit. With an empty p it takes one byte of a stream and drops it. Parks.
+func (c *UnixConn) ReadMsgUnix(p, oob []byte) (n, oobn, flags int, addr *net.UnixAddr, err error) {
+	n, oobn, flags, addr, err = c.receive("recvmsg", p, oob)
+	return n, oobn, flags, addr, c.opError("read", err)
+}
+
+// receive reads one message.
+func (c *UnixConn) receive(call string, p, oob []byte) (n, oobn, flags int, addr *net.UnixAddr, err error) {
+	var from sysx.UnixName
+	err = c.s.readWith(call, func(fd int) (int, syscall.Errno) {
+		if len(p) > 0 && c.s.unread != nil {
+			n = c.s.takeUnread(p)
+			return n, 0
+		}
+		var errno syscall.Errno
+		n, oobn, flags, errno = sysx.TryRecvMsg(fd, p, oob, &from)
+		return n, errno
+	})
+	if err != nil {
+		return 0, 0, 0, nil, err
+	}
+	if name := from.Name(); name != "" {
+		addr = &net.UnixAddr{Name: name, Net: c.network.String()}
+	}
+	if n == 0 && c.s.kind != packets {
+		err = io.EOF
+	}
+	return n, oobn, flags, addr, err
+}
+
+// WriteTo sends a packet to addr, a *net.UnixAddr of the socket's own network. On a socket that was dialled it returns
+// net.ErrWriteToConnected. Parks.
+func (c *UnixConn) WriteTo(p []byte, addr net.Addr) (int, error) {
+	to, ok := addr.(*net.UnixAddr)
+	if !ok {
+		return 0, c.sendError(addr, syscall.EINVAL)
+	}
+	return c.WriteToUnix(p, to)
+}
+
+// WriteToUnix is WriteTo with the address's own type.
+func (c *UnixConn) WriteToUnix(p []byte, addr *net.UnixAddr) (int, error) {
+	switch {
+	case c.connected:
+		return 0, c.sendError(unixAddr(addr), net.ErrWriteToConnected)
+	case addr == nil:
+		return 0, c.sendError(nil, errMissingAddress)
+	}
+	n, err := c.send("sendto", p, nil, addr)
+	return n, c.sendError(addr, err)
+}
+
+// WriteMsgUnix sends p, and beside it oob: fds or credentials, see syscall.UnixRights. A nil addr means the peer. It returns how
+// many bytes of each went; of a stream that may be fewer than all of p. With an empty p and an oob a stream carries one
+// byte. Parks.
+func (c *UnixConn) WriteMsgUnix(p, oob []byte, addr *net.UnixAddr) (n, oobn int, err error) {
+	if c.network == unixgram && c.connected {
+		return 0, 0, c.sendError(unixAddr(addr), net.ErrWriteToConnected)
+	}
+	n, err = c.send("sendmsg", p, oob, addr)
+	if err != nil {
+		return n, 0, c.sendError(unixAddr(addr), err)
+	}
+	return n, len(oob), nil
+}
+
+// sendError wraps err as net does: with the address that the caller named.
+func (c *UnixConn) sendError(to net.Addr, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &net.OpError{Op: "write", Net: c.network.String(), Source: c.LocalAddr(), Addr: to, Err: err}
+}
+
+// send sends one message.
+func (c *UnixConn) send(call string, p, oob []byte, to *net.UnixAddr) (int, error) {
+	if to != nil && to.Net != c.network.String() {
+		return 0, syscall.EAFNOSUPPORT
+	}
+	s := &c.s
+	if !s.mu.lock(writing) {
+		return 0, net.ErrClosed
+	}
+	n, err := s.sendLocked(call, p, oob, to)
+	if s.mu.unlock(writing) {
+		s.destroy()
+	}
+	return n, err
+}
+
+// sendLocked is writeWithLocked for a message. Room at an address that is not the peer's makes no edge.
+func (s *socket) sendLocked(call string, p, oob []byte, addr *net.UnixAddr) (int, error) {
+	if v := s.pd.Check(processor.Write); v != processor.Ready {
+		return 0, verdictError(v)
+	}
+	var to sysx.UnixName
+	if addr != nil {
+		if errno := to.Set(addr.Name); errno != 0 {
+			return 0, os.NewSyscallError(call, errno)
+		}
+	}
+	for pause := int64(minBackoff); ; pause = min(2*pause, int64(maxBackoff)) {
+		n, errno := sysx.TrySendMsg(s.fd, p, oob, &to)
+		switch {
+		case errno == 0:
+			s.wrote(n)
+			return n, nil
+		case errno != unix.EAGAIN:
+			return 0, os.NewSyscallError(call, errno)
+		}
+		var err error
+		if addr == nil {
+			err = s.awaitWritableLocked()
+		} else {
+			err = s.awaitRoomLocked(clock.Now() + pause)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// awaitRoomLocked waits after a packet to a named address has found a full queue there: for an edge, which comes when one of the
+// socket's own packets is read, or until a time to try again.
+//
+// The first edge is worth nothing. The kernel makes it when it frees the packet that it refused: taken for room, it would have the next
+// attempt make another, and so on without end.
+func (s *socket) awaitRoomLocked(until int64) error {
+	for range 2 {
+		if s.pd.Clear(processor.Write) {
+			continue
+		}
+		s.writeBurst = 0
+		if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonWrite, until); v != processor.Ready || err != nil {
+			return waitError(v, err)
+		}
+		if clock.Now() >= until {
+			break
+		}
+		s.pd.Clear(processor.Write) // the mark of what woke it
+	}
+	return nil
+}

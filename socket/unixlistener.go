@@ -1,0 +1,170 @@
+package socket
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/sysx"
+)
+
+// UnixListener is a listener on a Unix socket, a net.Listener. Several coroutines may accept from it.
+type UnixListener struct {
+	listener
+	names unixEnds
+
+	unlink atomic.Bool // the first Close removes the file
+	closed atomic.Bool // Close was called
+}
+
+var (
+	_ net.Listener = (*UnixListener)(nil)
+	_ syscall.Conn = (*UnixListener)(nil)
+)
+
+// newUnixListener makes a UnixListener of an fd that listens, which it owns from then on.
+func newUnixListener(fd int, n network) *UnixListener {
+	l := new(UnixListener)
+	l.init(fd, n)
+	l.names.local = localName(fd, n)
+	l.at.unix = &l.names
+	return l
+}
+
+// Accept waits for the next connection and returns it, a *UnixConn. It fails, and pauses without failing, as that of TCPListener
+// does. Parks.
+func (l *UnixListener) Accept() (net.Conn, error) {
+	c, err := l.AcceptUnix()
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// AcceptUnix is Accept with the connection's own type.
+func (l *UnixListener) AcceptUnix() (*UnixConn, error) {
+	var from sysx.RawAddr
+	fd, err := l.accept(&from)
+	if err != nil {
+		return nil, err
+	}
+	n := l.at.network
+	remote := &net.UnixAddr{Name: "@", Net: n.String()} // what net calls one without a name
+	if !from.Unnamed() {
+		remote = peerName(fd, n)
+	}
+	return newUnixConn(fd, n, l.names.local, remote), nil
+}
+
+// Close stops listening and removes the socket's file, if Listen or ListenUnix made it and SetUnlinkOnClose did not say
+// otherwise. Accepts under way end with net.ErrClosed; connections that were accepted go on. It parks while the file is removed.
+func (l *UnixListener) Close() error {
+	if first := !l.closed.Swap(true); first && l.unlink.Load() {
+		if path := l.names.local.Name; path != "" && path[0] != '@' {
+			blocking.Do(func() { unix.Unlink(path) })
+		}
+	}
+	return l.listener.Close()
+}
+
+// SetUnlinkOnClose sets whether Close removes the socket's file. It does by default if Listen or ListenUnix made it, and does not
+// for a listener from FileListener or Activated.
+func (l *UnixListener) SetUnlinkOnClose(unlink bool) { l.unlink.Store(unlink) }
+
+// ListenUnix is Listen for an address of package net. The network is unix or unixpacket.
+func ListenUnix(network string, laddr *net.UnixAddr) (*UnixListener, error) {
+	return openElsewhere(func() (*UnixListener, error) {
+		theirs, err := net.ListenUnix(network, laddr)
+		if err != nil {
+			return nil, err
+		}
+		return takeUnixListener(theirs)
+	})
+}
+
+// takeUnixListener makes a UnixListener of net's, which is closed in any case: the file stays if it went well.
+func takeUnixListener(theirs *net.UnixListener) (*UnixListener, error) {
+	defer theirs.Close()
+	fd, err := borrow(theirs)
+	n, _ := parseNetwork(theirs.Addr().Network())
+	if err != nil {
+		return nil, &net.OpError{Op: "listen", Net: n.String(), Addr: theirs.Addr(), Err: err}
+	}
+	theirs.SetUnlinkOnClose(false)
+	l := newUnixListener(fd, n)
+	l.unlink.Store(true)
+	return l, nil
+}
+
+// ListenUnixgram makes a socket for datagrams with the name laddr. The network is unixgram. As with net, its file stays when it
+// is closed.
+func ListenUnixgram(network string, laddr *net.UnixAddr) (*UnixConn, error) {
+	return openElsewhere(func() (*UnixConn, error) {
+		theirs, err := net.ListenUnixgram(network, laddr)
+		if err != nil {
+			return nil, err
+		}
+		return takeUnixgram(theirs)
+	})
+}
+
+// borrowUnixgram is ListenPacket for the network unixgram. It may block.
+func (lc *ListenConfig) borrowUnixgram(ctx context.Context, address string) (net.PacketConn, error) {
+	theirs := net.ListenConfig{Control: lc.Control}
+	pc, err := theirs.ListenPacket(ctx, unixgram.String(), address)
+	if err != nil {
+		return nil, err
+	}
+	c, err := takeUnixgram(pc.(*net.UnixConn))
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// takeUnixgram makes a UnixConn of net's, which is closed in any case.
+func takeUnixgram(theirs *net.UnixConn) (*UnixConn, error) {
+	defer theirs.Close()
+	fd, err := borrow(theirs)
+	if err != nil {
+		return nil, &net.OpError{Op: "listen", Net: unixgram.String(), Addr: theirs.LocalAddr(), Err: err}
+	}
+	return newUnixConn(fd, unixgram, localName(fd, unixgram), nil), nil
+}
+
+// openElsewhere runs fn, which may wait for a disk, where it holds up no coroutine. What it opens after the wait for it was ended by
+// force is closed.
+func openElsewhere[T io.Closer](fn func() (T, error)) (T, error) {
+	var o struct {
+		mu         sync.Mutex // held for a moment
+		value      T
+		err        error
+		done, left bool
+	}
+	err := blocking.Do(func() {
+		v, err := fn()
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.value, o.err, o.done = v, err, true
+		if o.left && err == nil {
+			v.Close()
+		}
+	})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err == nil {
+		return o.value, o.err
+	}
+	o.left = true
+	if o.done && o.err == nil {
+		o.value.Close()
+	}
+	var none T
+	return none, err
+}
