@@ -1,7 +1,7 @@
 # The steps themselves are in .ci/run, which needs no make.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race bench lint portable arm64 check
+.PHONY: help build test race bench lint portable interop arm64 check
 
 help: ## print this
 	@grep -hE '^[a-z0-9]+:.*## ' Makefile | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || \
@@ -25,6 +25,9 @@ lint: ## gofmt, go vet and staticcheck
 
 portable: ## run the tests under the portable context backend alone
 	.ci/run portable
+
+interop: ## run the tests with net/http, fasthttp, Redis, PostgreSQL and MariaDB clients
+	.ci/run interop
 
 arm64: ## build and vet for arm64, and run what qemu-aarch64 can
 	.ci/run arm64

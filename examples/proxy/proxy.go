@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/socket"
+)
+
+// proxy forwards connections to a target.
+type proxy struct {
+	target string
+	idle   time.Duration // 0: for ever
+}
+
+func (p *proxy) accept(ln *socket.TCPListener) {
+	for {
+		client, err := ln.AcceptTCP()
+		if err != nil {
+			return
+		}
+		netco.Go(func() { p.serve(client) })
+	}
+}
+
+// serve forwards one connection.
+func (p *proxy) serve(client *socket.TCPConn) {
+	defer client.Close()
+	c, err := socket.Dial("tcp", p.target)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "proxy:", err)
+		client.SetLinger(0) // the client is to see that this is no end of stream
+		return
+	}
+	server := c.(*socket.TCPConn)
+	defer server.Close()
+	l := &link{idle: p.idle, active: time.Now()}
+	// On the same Processor, so that both see l without a lock, and one ends before the other goes on.
+	answers, err := netco.GoLocal(func() { l.forward(client, server) })
+	if err != nil {
+		return
+	}
+	l.forward(server, client)
+	answers.Join()
+}
+
+// link is two connections that belong together.
+type link struct {
+	idle   time.Duration
+	active time.Time // when something is last known to have moved
+}
+
+// forward copies until src ends, and tells dst. When copying fails, both connections are reset: each peer then sees what
+// the other has seen. When they have been idle, they are just closed.
+func (l *link) forward(dst, src *socket.TCPConn) {
+	err := l.copy(dst, src)
+	if err == nil && dst.CloseWrite() == nil {
+		return
+	}
+	for _, c := range []*socket.TCPConn{dst, src} {
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			c.SetLinger(0)
+		}
+		c.Close() // ends the other direction too
+	}
+}
+
+// copy copies until src ends. With an idle time it looks, a few times in that time, whether anything has moved either way. A copy that was
+// ended by its deadline has lost nothing, so the next one continues it.
+func (l *link) copy(dst, src *socket.TCPConn) error {
+	for {
+		if l.idle > 0 {
+			look := time.Now().Add(l.idle / 4)
+			src.SetReadDeadline(look)
+			dst.SetWriteDeadline(look)
+		}
+		n, err := io.Copy(dst, src)
+		if n > 0 {
+			l.active = time.Now()
+		}
+		if !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(l.active) >= l.idle {
+			return err
+		}
+	}
+}

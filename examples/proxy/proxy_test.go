@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain runs the proxy itself when a test starts it as a child.
+func TestMain(m *testing.M) {
+	if os.Getenv("PROXY_CHILD") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// limit is when a test gives up waiting.
+const limit = 10 * time.Second
+
+// startProxy runs the proxy as a child. The test's end stops it, and wants exit code 0.
+func startProxy(t *testing.T, target string, args ...string) (addr string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0", "-target", target, "-grace", "100ms"}, args...)...)
+	cmd.Env = append(os.Environ(), "PROXY_CHILD=1")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		gaveUp := time.AfterFunc(limit, func() { cmd.Process.Kill() })
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the proxy ended with %v\n%s", err, &said)
+		}
+		gaveUp.Stop()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err, &said)
+	}
+	return strings.TrimPrefix(strings.TrimSpace(line), "listening on ")
+}
+
+// setup runs a proxy before a listener of this process.
+func setup(t *testing.T, args ...string) (proxy string, target *net.TCPListener) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return startProxy(t, l.Addr().String(), args...), l.(*net.TCPListener)
+}
+
+// through connects through the proxy and returns both ends.
+func through(t *testing.T, proxy string, target *net.TCPListener) (client, server *net.TCPConn) {
+	t.Helper()
+	c, err := net.Dial("tcp", proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	target.SetDeadline(time.Now().Add(limit))
+	s, err := target.AcceptTCP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	c.SetDeadline(time.Now().Add(limit))
+	s.SetDeadline(time.Now().Add(limit))
+	return c.(*net.TCPConn), s
+}
+
+// random returns bytes that are the same for the same seed.
+func random(seed uint64, size int) []byte {
+	b := make([]byte, size)
+	r := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
+	r.Read(b)
+	return b
+}
+
+func send(t *testing.T, c *net.TCPConn, b []byte) {
+	if _, err := c.Write(b); err != nil {
+		t.Error("write:", err)
+	}
+	if err := c.CloseWrite(); err != nil {
+		t.Error("shutdown:", err)
+	}
+}
+
+func arrives(t *testing.T, c *net.TCPConn, want []byte) {
+	got, err := io.ReadAll(c)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes arrived of %d, the same: %v, %v", len(got), len(want), bytes.Equal(got, want), err)
+	}
+}
+
+// TestBulk: bulk both ways at once, on many connections.
+func TestBulk(t *testing.T) {
+	proxy, target := setup(t)
+	var wg sync.WaitGroup
+	for i := range 20 {
+		size := 1 << (10 + i%13)
+		client, server := through(t, proxy, target)
+		up, down := random(uint64(2*i), size), random(uint64(2*i+1), size)
+		wg.Go(func() { send(t, client, up) })
+		wg.Go(func() { send(t, server, down) })
+		wg.Go(func() { arrives(t, server, up) })
+		wg.Go(func() { arrives(t, client, down) })
+	}
+	wg.Wait()
+}
+
+// TestHalfClose: either side may end first, and the other may go on.
+func TestHalfClose(t *testing.T) {
+	proxy, target := setup(t)
+	for _, clientFirst := range []bool{true, false} {
+		first, second := through(t, proxy, target)
+		if !clientFirst {
+			first, second = second, first
+		}
+		send(t, first, []byte("question"))
+		arrives(t, second, []byte("question"))
+		send(t, second, []byte("answer"))
+		arrives(t, first, []byte("answer"))
+	}
+}
+
+// TestMessages: small messages go back and forth.
+func TestMessages(t *testing.T) {
+	proxy, target := setup(t)
+	client, server := through(t, proxy, target)
+	for i := range 200 {
+		msg := random(uint64(i), 1+i*17)
+		got := make([]byte, len(msg))
+		for _, d := range [][2]*net.TCPConn{{client, server}, {server, client}} {
+			d[0].Write(msg)
+			if _, err := io.ReadFull(d[1], got); err != nil || !bytes.Equal(got, msg) {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestReset: a reset of either side, idle or in the middle of bulk, is a reset for the other.
+func TestReset(t *testing.T) {
+	proxy, target := setup(t)
+	for _, byClient := range []bool{true, false} {
+		for _, bulk := range []bool{true, false} {
+			t.Run(fmt.Sprint(byClient, bulk), func(t *testing.T) {
+				from, to := through(t, proxy, target)
+				if !byClient {
+					from, to = to, from
+				}
+				var wg sync.WaitGroup
+				if bulk {
+					wg.Go(func() { io.Copy(from, endless{}) })
+					io.CopyN(io.Discard, to, 1<<20)
+				}
+				from.SetLinger(0)
+				from.Close()
+				_, err := io.Copy(io.Discard, to)
+				if err == nil || !strings.Contains(err.Error(), "connection reset") {
+					t.Errorf("the other side saw %v", err)
+				}
+				wg.Wait()
+			})
+		}
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }
+
+// TestTargetDown: without a target the client sees a reset, and the proxy goes on.
+func TestTargetDown(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	proxy := startProxy(t, l.Addr().String())
+	for range 3 {
+		c, err := net.Dial("tcp", proxy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		c.SetDeadline(time.Now().Add(limit))
+		if _, err := c.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "connection reset") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// TestIdle: a connection on which nothing moves is closed; one is not on which something moves now and then, if only one way.
+func TestIdle(t *testing.T) {
+	const idle = 400 * time.Millisecond
+	proxy, target := setup(t, "-idle", idle.String())
+	busy, busyServer := through(t, proxy, target)
+	client, server := through(t, proxy, target)
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		arrives(t, client, nil)
+		arrives(t, server, nil)
+	}()
+	got := make([]byte, 1)
+	for n := 0; ; n++ { // until the other has been closed, and for three idle times at least
+		busy.Write([]byte{byte(n)})
+		if _, err := io.ReadFull(busyServer, got); err != nil || got[0] != byte(n) {
+			t.Fatal(n, err)
+		}
+		select {
+		case <-closed:
+			if n > 24 {
+				return
+			}
+		default:
+		}
+		<-time.After(idle / 8) // the pace at which it is used
+	}
+}

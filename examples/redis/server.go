@@ -1,0 +1,47 @@
+package main
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/socket"
+)
+
+// server is what connections share.
+type server struct {
+	db     *store
+	ids    atomic.Int64 // of connections, see CLIENT ID
+	ending atomic.Bool
+}
+
+// newServer returns a server for that many Processors; 0 is one for each CPU.
+func newServer(processors int) *server {
+	if processors == 0 {
+		processors = runtime.GOMAXPROCS(0)
+	}
+	return &server{db: newStore(processors)}
+}
+
+// accept starts a coroutine for each connection until the listener is closed.
+func (s *server) accept(ln *socket.TCPListener) {
+	for {
+		c, err := ln.AcceptTCP()
+		if err != nil {
+			return
+		}
+		netco.Go(newClient(s, c).serve)
+	}
+}
+
+// expirePeriod is how often keys that nobody asks for are looked through.
+const expirePeriod = 100 * time.Millisecond
+
+// expire is the coroutine that does so until the server ends.
+func (s *server) expire() {
+	for !s.ending.Load() {
+		netco.Sleep(expirePeriod)
+		s.db.expire(netco.Yield)
+	}
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain runs the daemon itself when a test, or the daemon, starts it as a child.
+func TestMain(m *testing.M) {
+	if os.Getenv("RESTART_CHILD") != "" {
+		if os.Getenv("RESTART_FAILS") != "" && os.Getenv("LISTEN_FDS") != "" {
+			os.Exit(3) // a new version that does not work
+		}
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+const limit = 20 * time.Second
+
+// daemon is the first process and all that follow it, which write to one pipe.
+type daemon struct {
+	address string
+	out     *bufio.Reader
+	first   *exec.Cmd
+	last    int // the process's number
+}
+
+func startDaemon(t *testing.T, env ...string) *daemon {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	r.SetReadDeadline(time.Now().Add(3 * limit))
+	d := &daemon{out: bufio.NewReader(r)}
+	d.first = exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-grace", "20s")
+	d.first.Env = append(append(os.Environ(), "RESTART_CHILD=1"), env...)
+	d.first.Stdout, d.first.Stderr = w, w
+	if err := d.first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	t.Cleanup(func() { // only what is still there after a failure
+		d.first.Process.Kill()
+		if p, err := os.FindProcess(d.last); err == nil && d.last != d.first.Process.Pid && t.Failed() {
+			p.Kill()
+		}
+		d.first.Wait()
+	})
+	d.next(t)
+	return d
+}
+
+// next waits for the next process's first line.
+func (d *daemon) next(t *testing.T) {
+	t.Helper()
+	line := d.line(t)
+	if _, err := fmt.Sscanf(line, "%d listening on %s", &d.last, &d.address); err != nil {
+		t.Fatalf("it says %q", line)
+	}
+}
+
+func (d *daemon) line(t *testing.T) string {
+	t.Helper()
+	line, err := d.out.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return line
+}
+
+func (d *daemon) signal(t *testing.T, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(d.last, sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// gone waits until all processes have ended and wants them to have had nothing more to say.
+func (d *daemon) gone(t *testing.T) {
+	t.Helper()
+	if rest, err := io.ReadAll(d.out); len(rest) > 0 || err != nil {
+		t.Errorf("at the end they say %q, %v", rest, err)
+	}
+	if err := d.first.Wait(); err != nil {
+		t.Errorf("the first process: %v", err)
+	}
+}
+
+func dial(address string) (net.Conn, *bufio.Reader, error) {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.SetDeadline(time.Now().Add(limit))
+	return c, bufio.NewReader(c), nil
+}
+
+// ask sends a line and returns the number of the process that answers.
+func ask(c net.Conn, answers *bufio.Reader) (pid int, err error) {
+	if _, err := c.Write([]byte("hello\n")); err != nil {
+		return 0, err
+	}
+	line, err := answers.ReadString('\n')
+	if err != nil {
+		return 0, err
+	}
+	number, said, _ := strings.Cut(line, " ")
+	if said != "hello\n" {
+		return 0, fmt.Errorf("the answer is %q", line)
+	}
+	return strconv.Atoi(number)
+}
+
+// TestRestart: clients connect without a pause while the daemon replaces itself twice. None is refused, none is cut, and
+// connections from before go on with the process that accepted them.
+func TestRestart(t *testing.T) {
+	d := startDaemon(t)
+	first := d.last
+	old, oldAnswers, err := dial(d.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	if pid, err := ask(old, oldAnswers); pid != first || err != nil {
+		t.Fatal(pid, err)
+	}
+	var (
+		stop    atomic.Bool
+		served  sync.Map // process → *atomic.Int64
+		clients sync.WaitGroup
+	)
+	count := func(pid int) *atomic.Int64 {
+		n, _ := served.LoadOrStore(pid, new(atomic.Int64))
+		return n.(*atomic.Int64)
+	}
+	for range 4 {
+		clients.Add(1)
+		go func() {
+			defer clients.Done()
+			for !stop.Load() {
+				c, answers, err := dial(d.address)
+				if err != nil {
+					t.Errorf("refused: %v", err)
+					return
+				}
+				for range 3 {
+					pid, err := ask(c, answers)
+					if err != nil {
+						t.Errorf("cut: %v", err)
+						c.Close()
+						return
+					}
+					count(pid).Add(1)
+				}
+				c.Close()
+			}
+		}()
+	}
+	defer clients.Wait()
+	defer stop.Store(true)
+	serves := func(pid int) {
+		t.Helper()
+		for end := time.Now().Add(limit); count(pid).Load() < 100; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) || t.Failed() {
+				t.Fatalf("process %d does not serve", pid)
+			}
+		}
+	}
+	serves(first)
+	address := d.address
+	for range 2 {
+		before := d.last
+		d.signal(t, syscall.SIGHUP)
+		d.next(t)
+		if d.last == before || d.address != address {
+			t.Errorf("process %d on %s follows process %d on %s", d.last, d.address, before, address)
+		}
+		serves(d.last)
+	}
+	if pid, err := ask(old, oldAnswers); pid != first || err != nil {
+		t.Errorf("the connection from before the restarts: process %d, %v, want %d", pid, err, first)
+	}
+	old.Close()
+	stop.Store(true)
+	clients.Wait()
+	d.signal(t, syscall.SIGTERM)
+	d.gone(t)
+	if _, _, err := dial(address); err == nil {
+		t.Error("somebody still listens")
+	}
+}
+
+// TestRestartFails: a new version that does not get ready changes nothing.
+func TestRestartFails(t *testing.T) {
+	d := startDaemon(t, "RESTART_FAILS=1")
+	for range 2 {
+		d.signal(t, syscall.SIGHUP)
+		if line := d.line(t); !strings.Contains(line, "still here") {
+			t.Errorf("it says %q", line)
+		}
+		if line := d.line(t); !strings.Contains(line, "exit status 3") {
+			t.Errorf("it says %q", line)
+		}
+		c, answers, err := dial(d.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pid, err := ask(c, answers); pid != d.last || err != nil {
+			t.Error(pid, err)
+		}
+		c.Close()
+	}
+	d.signal(t, syscall.SIGINT)
+	d.gone(t)
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestMain runs the daemon itself when the test starts it as a child.
+func TestMain(m *testing.M) {
+	if os.Getenv("UDP_ECHO_CHILD") != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestEchoAndStop talks to the daemon from several sockets, ends it by each signal, and wants exit code 0.
+func TestEchoAndStop(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		for _, gro := range []bool{false, true} {
+			t.Run(fmt.Sprint(sig, " gro ", gro), func(t *testing.T) {
+				cmd := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-processors", "2", fmt.Sprint("-gro=", gro))
+				cmd.Env = append(os.Environ(), "UDP_ECHO_CHILD=1")
+				cmd.Stderr = os.Stderr
+				out, err := cmd.StdoutPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				defer cmd.Process.Kill()
+				line, err := bufio.NewReader(out).ReadString('\n')
+				if err != nil {
+					t.Fatal(err)
+				}
+				for client := range 8 { // which the kernel spreads over the sockets
+					talk(t, strings.TrimPrefix(strings.TrimSpace(line), "listening on "), client)
+				}
+				cmd.Process.Signal(sig)
+				if err := cmd.Wait(); err != nil {
+					t.Errorf("ended with %v", err)
+				}
+			})
+		}
+	}
+}
+
+// talk sends datagrams of several sizes, some of them before the first answer is read.
+func talk(t *testing.T, address string, client int) {
+	c, err := net.Dial("udp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	buf := make([]byte, 4096)
+	for _, size := range []int{0, 1, 100, 1472, 2048} {
+		const ahead = 5
+		want := func(i int) string { return strings.Repeat(string(rune('a'+(client+i)%26)), size) }
+		for i := range ahead {
+			if _, err := c.Write([]byte(want(i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i := range ahead {
+			n, err := c.Read(buf)
+			if err != nil || string(buf[:n]) != want(i) {
+				t.Fatalf("answer %d of %d bytes: %d, %v", i, size, n, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package fasthttp
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/interop/internal/place"
+)
+
+// What of fasthttp starts goroutines or waits on channels.
+
+// TestHijack: a hijacked connection is handed to a goroutine of fasthttp's, not to the coroutine that served it.
+func TestHijack(t *testing.T) {
+	place.Each(t, func(t *testing.T, p place.Place) {
+		var where atomic.Pointer[netco.Coroutine]
+		s := start(t, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+			ctx.HijackSetNoResponse(true)
+			ctx.Hijack(func(c net.Conn) {
+				where.Store(netco.Self())
+				io.Copy(c, c)
+			})
+		}}, nil)
+		p.Do(t, func() error {
+			c, err := netco.Dial("tcp", s.addr)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\nhello"); err != nil {
+				return err
+			}
+			got := make([]byte, len("hello"))
+			if _, err := io.ReadFull(c, got); err != nil || string(got) != "hello" {
+				return fmt.Errorf("read %q, %v", got, err)
+			}
+			return nil
+		})
+		if where.Load() != nil {
+			t.Error("the handler ran on a coroutine")
+		}
+	})
+}
+
+// TestBodyStreamWriter: SetBodyStreamWriter's function runs on a goroutine, and the coroutine that serves blocks its thread
+// while it waits for it. That is harmless for one that computes.
+func TestBodyStreamWriter(t *testing.T) {
+	place.Each(t, func(t *testing.T, p place.Place) {
+		s := start(t, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+			ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
+				for range 1000 {
+					fmt.Fprint(w, netco.Self() == nil, " ")
+				}
+			})
+		}}, nil)
+		p.Do(t, func() error {
+			got, err := s.call("", s.client.Do)
+			if err == nil && len(got) != 1000*len("true ") {
+				err = fmt.Errorf("%d bytes: %.20q", len(got), got)
+			}
+			return err
+		})
+	})
+}
+
+// TestTimeoutHandler: TimeoutHandler wants what Server.Serve makes, so that with ServeConn alone it refuses everything.
+func TestTimeoutHandler(t *testing.T) {
+	place.Start(t, 1)
+	s := start(t, &fasthttp.Server{Handler: fasthttp.TimeoutHandler(echo, time.Minute, "late")}, nil)
+	place.OneProcessor.Do(t, func() error {
+		if _, err := s.call("x", s.client.Do); err == nil || err.Error() != fmt.Sprint("status ", fasthttp.StatusTooManyRequests) {
+			return fmt.Errorf("answered %v", err)
+		}
+		return nil
+	})
+}
+
+// TestNoFreeConns: a coroutine that finds all of MaxConns in use gets ErrNoFreeConns at once. It does not wait.
+func TestNoFreeConns(t *testing.T) {
+	place.Each(t, func(t *testing.T, p place.Place) {
+		s, release := startHeld(t)
+		s.client.MaxConns = 1
+		wait := p.Go(func() error { _, err := s.call("", s.client.Do); return err })
+		release.await()
+		p.Do(t, func() error {
+			if _, err := s.call("", s.client.Do); err != fasthttp.ErrNoFreeConns {
+				return fmt.Errorf("the second call: %v", err)
+			}
+			return nil
+		})
+		release.now()
+		if err := wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestWaitForConn: with MaxConnWaitTimeout a call waits on a channel for a connection. A coroutine leaves that to
+// package blocking: on one Processor, nobody could give the connection back otherwise.
+func TestWaitForConn(t *testing.T) {
+	place.Each(t, func(t *testing.T, p place.Place) {
+		s := start(t, &fasthttp.Server{Handler: echo}, nil)
+		s.client.MaxConns, s.client.MaxConnWaitTimeout = 1, place.Limit
+		err := p.All(8, func(int) error { return place.Blocking(func() error { return s.echoes(5, 1000) }) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := s.dials.Load(); n != 1 {
+			t.Errorf("%d connections where one is allowed", n)
+		}
+	})
+}
+
+// TestGetTimeout: GetTimeout and GetDeadline make the request on a goroutine and wait for it on a channel.
+func TestGetTimeout(t *testing.T) {
+	place.Each(t, func(t *testing.T, p place.Place) {
+		s := start(t, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { ctx.WriteString("here") }}, nil)
+		p.Do(t, func() error {
+			return place.Blocking(func() error {
+				_, got, err := s.client.GetTimeout(nil, "http://"+s.addr+"/", place.Limit)
+				if err == nil && string(got) != "here" {
+					err = fmt.Errorf("read %q", got)
+				}
+				return err
+			})
+		})
+	})
+}
+
+// held is a handler's state: whether it has been called, and whether it may return.
+type held struct{ begun, released atomic.Bool }
+
+// startHeld starts a server whose handler parks until it is released.
+func startHeld(t *testing.T) (*site, *held) {
+	h := new(held)
+	s := start(t, &fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {
+		for h.begun.Store(true); !h.released.Load(); {
+			netco.Sleep(time.Millisecond)
+		}
+	}}, nil)
+	t.Cleanup(h.now)
+	return s, h
+}
+
+func (h *held) now() { h.released.Store(true) }
+
+// await waits until the handler has been called. For goroutines.
+func (h *held) await() {
+	for begin := time.Now(); !h.begun.Load() && time.Since(begin) < place.Limit; {
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,60 @@
+package place
+
+import (
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/blocking"
+)
+
+// Blocking runs fn, which may block its thread: on a coroutine through package blocking, on a goroutine in place.
+func Blocking(fn func() error) error {
+	_, err := blocking.Call(func() (struct{}, error) { return struct{}{}, fn() })
+	return err
+}
+
+// A Way is how a place calls a library that may block.
+type Way struct {
+	Place
+	call func(fn func() error) error
+}
+
+// Go starts a call there, as Place.Go does.
+func (w Way) Go(fn func() error) (wait func() error) {
+	return w.Place.Go(func() error { return w.call(fn) })
+}
+
+// Run makes a call there and returns its error, as Place.Run does.
+func (w Way) Run(fn func() error) error { return w.Go(fn)() }
+
+// Do makes a call there, as Place.Do does.
+func (w Way) Do(t testing.TB, fn func() error) {
+	t.Helper()
+	w.Place.Do(t, func() error { return w.call(fn) })
+}
+
+// All makes n calls at once, as Place.All does.
+func (w Way) All(n int, fn func(i int) error) error {
+	return w.Place.All(n, func(i int) error { return w.call(func() error { return fn(i) }) })
+}
+
+// Direct are the places, each of which calls the library itself.
+var Direct = []Way{{Goroutine, direct}, {OneProcessor, direct}, {Coroutine, direct}}
+
+// Through are the places, the coroutines among them calling through package blocking.
+var Through = []Way{{Goroutine, direct}, {OneProcessor, Blocking}, {Coroutine, Blocking}}
+
+func direct(fn func() error) error { return fn() }
+
+// closeIdle ends package blocking's goroutines, which would else stay for some seconds.
+func closeIdle(t testing.TB) {
+	t.Helper()
+	p := blocking.Default()
+	for begin := time.Now(); p.Stats().Workers > 0; time.Sleep(time.Millisecond) {
+		if time.Since(begin) > Limit {
+			t.Errorf("package blocking has not come to rest: %+v", p.Stats())
+			return
+		}
+		p.CloseIdle()
+	}
+}

@@ -1,0 +1,158 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/interop/internal/daemon"
+	"github.com/netco-go/netco/interop/internal/place"
+)
+
+// exhaust makes two coroutines of one Processor use a pool of one connection: one has it and is parked until the other
+// has asked for it, too.
+func exhaust(t *testing.T, second func(func() error) error) error {
+	c := open(t, daemon.Redis(t), func(o *redis.Options) {
+		o.PoolSize, o.PoolTimeout = 1, place.Limit
+		if second == nil {
+			o.PoolTimeout = 100 * time.Millisecond
+			second = func(fn func() error) error { return fn() }
+		}
+	})
+	warm(t, c)
+	asking := false // only coroutines of one Processor use it
+	first := place.OneProcessor.Go(func() error {
+		held := c.Conn()
+		defer held.Close()
+		if err := held.Ping(t.Context()).Err(); err != nil {
+			return err
+		}
+		for !asking {
+			netco.Sleep(time.Millisecond)
+		}
+		netco.Sleep(time.Millisecond)
+		return held.Ping(t.Context()).Err()
+	})
+	wait := place.OneProcessor.Go(func() error {
+		for c.PoolStats().IdleConns > 0 {
+			netco.Sleep(time.Millisecond)
+		}
+		asking = true
+		return second(func() error { return c.Ping(t.Context()).Err() })
+	})
+	err := wait()
+	if err := first(); err != nil {
+		t.Errorf("the first: %v", err)
+	}
+	return err
+}
+
+// TestExhaustedPoolBlocksProcessor: a coroutine that waits for a connection blocks its thread, so that who has the connection
+// cannot give it back. Only the pool's timeout ends that. This is why coroutines go through package blocking.
+func TestExhaustedPoolBlocksProcessor(t *testing.T) {
+	place.Start(t, 1)
+	if err := exhaust(t, nil); !errors.Is(err, redis.ErrPoolTimeout) {
+		t.Errorf("the second: %v", err)
+	}
+}
+
+// TestExhaustedPoolThroughBlocking: through package blocking the second waits until the first has given the connection back.
+func TestExhaustedPoolThroughBlocking(t *testing.T) {
+	place.Start(t, 1)
+	if err := exhaust(t, place.Blocking); err != nil {
+		t.Errorf("the second: %v", err)
+	}
+}
+
+// TestSubscription: Receive dials and reads on the caller, so that a coroutine may call it. Its mutex is held while it
+// dials: a PubSub belongs to one coroutine.
+func TestSubscription(t *testing.T) {
+	const n = 100
+	withPool(t, place.Direct, nil, func(t *testing.T, w place.Way, c *redis.Client) {
+		warm(t, c)
+		topic := "topic:" + t.Name()
+		ready := make(chan struct{})
+		wait := w.Go(func() error {
+			sub := c.Subscribe(t.Context(), topic)
+			defer sub.Close()
+			if _, err := sub.Receive(t.Context()); err != nil {
+				return err
+			}
+			close(ready)
+			for i := range n {
+				msg, err := sub.ReceiveMessage(t.Context())
+				if err != nil {
+					return err
+				}
+				if want := fmt.Sprint(i); msg.Payload != want {
+					return fmt.Errorf("received %q, want %q", msg.Payload, want)
+				}
+			}
+			return nil
+		})
+		<-ready
+		w.Do(t, func() error {
+			for i := range n {
+				if err := c.Publish(t.Context(), topic, i).Err(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err := wait(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestChannel: PubSub.Channel reads on a goroutine of go-redis's and hands messages over in a Go channel, which a
+// coroutine must not receive from but through package blocking.
+func TestChannel(t *testing.T) {
+	withPool(t, place.Through, nil, func(t *testing.T, w place.Way, c *redis.Client) {
+		topic := "topic:" + t.Name()
+		w.Do(t, func() error {
+			sub := c.Subscribe(t.Context(), topic)
+			defer sub.Close()
+			if _, err := sub.Receive(t.Context()); err != nil {
+				return err
+			}
+			messages := sub.Channel()
+			for i := range 10 {
+				if err := c.Publish(t.Context(), topic, i).Err(); err != nil {
+					return err
+				}
+				if got := (<-messages).Payload; got != fmt.Sprint(i) {
+					return fmt.Errorf("received %q, want %d", got, i)
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// TestClosedWhileReceiving: closing a subscription ends a Receive under way.
+func TestClosedWhileReceiving(t *testing.T) {
+	withPool(t, place.Direct, nil, func(t *testing.T, w place.Way, c *redis.Client) {
+		warm(t, c)
+		sub := c.Subscribe(t.Context(), "silent")
+		if _, err := sub.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wait := w.Go(func() error {
+			if msg, err := sub.ReceiveMessage(t.Context()); err == nil {
+				return fmt.Errorf("received %v", msg)
+			}
+			return nil
+		})
+		if err := sub.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
