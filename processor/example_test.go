@@ -29,6 +29,7 @@ func Example() {
 	<-g.Quiet()
 	g.Advance(processor.Stopped)
 	<-p.Ended()
+	<-g.Ended()
 	fmt.Println(processor.Here() == nil)
 	// Output:
 	// on processor 0

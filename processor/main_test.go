@@ -66,6 +66,7 @@ func end(g *Group) {
 	for _, p := range g.members {
 		<-p.Ended()
 	}
+	<-g.Ended()
 }
 
 // on runs fn as a coroutine pinned to p and waits for its end.

@@ -34,10 +34,11 @@ import (
 type PollDesc struct {
 	read, write gate
 	flags       atomic.Uint32
-	Listener    bool                      // constant: waits for connections, which end when draining begins
-	home        atomic.Pointer[Processor] // set by bind, under mu
+	Listener    bool                         // constant: waits for connections, which end when draining begins
+	home        atomic.Pointer[Processor]    // set by bind, under mu: watches it for coroutines
+	outer       atomic.Pointer[outerBinding] // set by bindOuter, under mu: watches it for goroutines
 	mu          sync.Mutex
-	reg         epoller.Registration // under mu
+	reg         epoller.Registration // under mu: with home
 }
 
 // gate is one direction.
@@ -95,11 +96,22 @@ func (pd *PollDesc) Check(m Mode) Verdict {
 		return Timeout
 	}
 	if pd.Listener {
-		if p := pd.home.Load(); p != nil && p.group.Phase() >= Draining {
+		if g := pd.group(); g != nil && g.Phase() >= Draining {
 			return Shutdown
 		}
 	}
 	return Ready
+}
+
+// group is that of whoever watches the fd, or nil.
+func (pd *PollDesc) group() *Group {
+	if p := pd.home.Load(); p != nil {
+		return p.group
+	}
+	if o := pd.outer.Load(); o != nil {
+		return o.at.group
+	}
+	return nil
 }
 
 // Clear forgets an edge that has come, before an operation that would meet what it announced, and reports whether there was
@@ -115,7 +127,7 @@ func (pd *PollDesc) Edge(m Mode) bool {
 }
 
 // Bound reports whether the fd is registered, so that an edge will tell of whatever comes.
-func (pd *PollDesc) Bound() bool { return pd.home.Load() != nil }
+func (pd *PollDesc) Bound() bool { return pd.group() != nil }
 
 // SetDeadline sets when waits in direction m end, in ns of CLOCK_MONOTONIC; 0 is never. A waiter looks again at once.
 func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {
@@ -165,7 +177,7 @@ func (g *gate) takeOut() *coroutine.Waiter {
 	}
 }
 
-// happened acts on an event, on the thread of p.
+// happened acts on an event, on the thread of p; nil is the lookout.
 func (pd *PollDesc) happened(p *Processor, events epoller.Events) {
 	if events.Hangup() {
 		pd.flags.Or(flagHangup) // before the waiter looks
@@ -197,23 +209,34 @@ func (g *gate) open(p *Processor) {
 			continue
 		}
 		if g.w.CompareAndSwap(w, readyW) {
-			p.ex.Wake(w)
+			if p != nil {
+				p.ex.Wake(w)
+			} else {
+				w.Wake()
+			}
 			return
 		}
 	}
 }
 
 // Wait parks the caller, coroutine or goroutine, unless an edge has left its mark, until direction m may be possible, its deadline passes, or it is evicted.
-// The fd is registered with the caller's Processor if it is with none. Ready may be early; it is also the answer at until
+// The fd is registered with the caller's Processor if it is with none, and for a goroutine with the group's lookout. Ready may be early; it is also the answer at until
 // (CLOCK_MONOTONIC ns), if that is not 0. An error is that of registering.
 func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
-	if pd.home.Load() == nil {
-		if err := pd.bind(fd); err != nil {
-			return Ready, err
-		}
-	}
 	g := pd.gate(m)
 	w := coroutine.AcquireWaiter()
+	var err error
+	if w.Coroutine() == nil {
+		if pd.outer.Load() == nil {
+			err = pd.bindOuter(fd)
+		}
+	} else if pd.home.Load() == nil {
+		err = pd.bind(fd)
+	}
+	if err != nil {
+		w.Release()
+		return Ready, err
+	}
 	for !g.w.CompareAndSwap(nil, w) {
 		switch g.w.Load() {
 		case readyW:
@@ -248,15 +271,9 @@ func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (
 	return pd.Check(m), nil
 }
 
-// bind registers fd with the Processor of the caller, or with any.
+// bind registers fd with the Processor of the caller, a coroutine.
 func (pd *PollDesc) bind(fd int) error {
 	p := Here()
-	if p == nil {
-		var err error
-		if p, err = anywhere(); err != nil {
-			return err
-		}
-	}
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	if pd.home.Load() != nil || pd.flags.Load()&flagClosing != 0 {
@@ -284,5 +301,8 @@ func (pd *PollDesc) Unbind() {
 	defer pd.mu.Unlock()
 	if p := pd.home.Load(); p != nil {
 		p.ep.Release(pd.reg)
+	}
+	if o := pd.outer.Load(); o != nil {
+		o.at.ep.Release(o.reg)
 	}
 }

@@ -67,10 +67,17 @@ type Processor struct {
 	Stats Stats
 }
 
-// New makes a Processor and its fds and adds it to its group. Start runs it.
+// New makes a Processor and its fds and adds it to its group. Start runs it. The group's end frees what the first one made for all.
 func New(cfg Config) (*Processor, error) {
 	if err := ensureNetpoll(); err != nil {
 		return nil, err
+	}
+	if cfg.Group.lookout == nil {
+		l, err := openLookout(cfg.Group)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Group.lookout = l
 	}
 	ep, err := epoller.Open[PollDesc]()
 	if err != nil {

@@ -17,11 +17,7 @@ import (
 // Run returned while a coroutine had still to run.
 func TestGroupStaysActiveWhileStealing(t *testing.T) {
 	g := newGroup(t, 2)
-	defer func() {
-		for _, p := range g.members {
-			p.Discard()
-		}
-	}()
+	defer g.Discard()
 	p, q := g.members[0], g.members[1]
 	early := 0
 	var ready atomic.Int32
@@ -86,9 +82,7 @@ func TestPlaceReachesAll(t *testing.T) {
 				t.Errorf("%d Processors: number %d got %d of %d", n, p.Index(), got, n*each)
 			}
 		}
-		for _, p := range g.members {
-			p.Discard()
-		}
+		g.Discard()
 	}
 }
 
@@ -104,18 +98,12 @@ func TestPlaceFromManyThreads(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for _, p := range g.members {
-		p.Discard()
-	}
+	g.Discard()
 }
 
 func TestPlacePrefersTheCaller(t *testing.T) {
 	g := newGroup(t, 3)
-	defer func() {
-		for _, p := range g.members {
-			p.Discard()
-		}
-	}()
+	defer g.Discard()
 	load := func(i, n int) {
 		for range n {
 			g.members[i].Submit(nil, func() {}, "", 0, true)
@@ -195,11 +183,7 @@ func TestStealBehindALongOne(t *testing.T) {
 // looked only at the one with the most.
 func TestStealPastPinned(t *testing.T) {
 	g := newGroup(t, 3)
-	defer func() {
-		for _, p := range g.members {
-			p.Discard()
-		}
-	}()
+	defer g.Discard()
 	for range 10 {
 		g.members[0].Submit(nil, func() {}, "", 0, true)
 	}

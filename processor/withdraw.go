@@ -7,4 +7,7 @@ func (pd *PollDesc) Withdraw(fd int) {
 	if p := pd.home.Load(); p != nil {
 		p.ep.Withdraw(fd)
 	}
+	if o := pd.outer.Load(); o != nil {
+		o.at.ep.Withdraw(fd)
+	}
 }

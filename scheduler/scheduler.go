@@ -66,9 +66,7 @@ func (s *Scheduler) Start() error {
 	for i := range s.opt.Processors {
 		p, err := processor.New(s.config(group, i))
 		if err != nil {
-			for _, made := range s.procs {
-				made.Discard()
-			}
+			group.Discard()
 			return fmt.Errorf("netco: processor %d: %w", i, err)
 		}
 		s.procs = append(s.procs, p)
@@ -82,6 +80,7 @@ func (s *Scheduler) Start() error {
 			for _, started := range s.procs[:i] {
 				<-started.Ended()
 			}
+			<-group.Ended()
 			return err
 		}
 	}
@@ -309,6 +308,7 @@ func (s *Scheduler) end(ctx context.Context) error {
 	for _, p := range s.procs {
 		<-p.Ended()
 	}
+	<-s.group.Load().Ended()
 	return err
 }
 

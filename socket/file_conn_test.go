@@ -122,7 +122,7 @@ func TestFileConns(t *testing.T) {
 			}).wait(t)
 		}
 	}
-	if n, f := socket.Open(), testenv.Snapshot().FDs; n != open || f != fds {
+	if n, f := socket.Open(), testenv.Snapshot().FDs; n != open || f > fds { // the collector may have closed some
 		t.Errorf("%d sockets and %d fds open, before %d and %d", n, f, open, fds)
 	}
 }
