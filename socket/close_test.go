@@ -221,3 +221,54 @@ func TestUseAfterClose(t *testing.T) {
 		}
 	}
 }
+
+// TestCloseWaits: when Close returns the fd is closed, also when a coroutine of any Processor, the caller's own among them, was using it:
+// its port is free.
+func TestCloseWaits(t *testing.T) {
+	for _, user := range places {
+		for _, closer := range places {
+			t.Run(user.name+"/"+closer.name, func(t *testing.T) {
+				start(t, 2)
+				for range 20 {
+					l := listen(t)
+					k := user.task(func() {
+						if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+							t.Errorf("Accept: %v", err)
+						}
+					})
+					k.untilParked(t, coroutine.ReasonAccept)
+					closer.task(func() {
+						l.Close()
+						if n := socket.Open(); n != 0 {
+							t.Errorf("%d sockets are open", n)
+						}
+						again, err := socket.Listen("tcp", l.Addr().String())
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						again.Close()
+					}).wait(t)
+					k.wait(t)
+				}
+			})
+		}
+	}
+}
+
+// TestCloseDoesNotHang: a coroutine that cannot return, because its thread waits for whoever closes, is not waited for.
+func TestCloseDoesNotHang(t *testing.T) {
+	start(t, 1)
+	a, _ := withPeer(t)
+	k := onFirst.task(func() { a.Read(make([]byte, 1)) })
+	k.untilParked(t, coroutine.ReasonRead)
+	onFirst.task(func() {
+		done := make(chan struct{})
+		go func() {
+			a.Close()
+			close(done)
+		}()
+		<-done
+	}).wait(t)
+	k.wait(t)
+}

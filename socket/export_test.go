@@ -20,5 +20,5 @@ func (x *FDMutex) Close() bool               { return x.m.close() }
 
 // Idle reports whether nobody holds, uses or waits for it.
 func (x *FDMutex) Idle() bool {
-	return x.m.state.Load()&^mutexClosed == 0 && x.m.queue == [2]waitList{}
+	return x.m.state.Load()&^mutexClosed == 0 && (x.m.queue == nil || *x.m.queue == [2]waitList{})
 }

@@ -25,8 +25,8 @@ import (
 type fdMutex struct {
 	state atomic.Uint64
 
-	mu    sync.Mutex // guards the queues; never held across a park or a system call
-	queue [2]waitList
+	mu    sync.Mutex   // guards the queues; never held across a park or a system call
+	queue *[2]waitList // by side; nil until somebody has queued, which on most fds nobody ever does
 }
 
 type waitList struct{ first, last *coroutine.Waiter }
@@ -108,6 +108,9 @@ func (m *fdMutex) wait(s side) {
 			break
 		}
 	}
+	if m.queue == nil {
+		m.queue = new([2]waitList)
+	}
 	m.queue[s].push(w)
 	m.mu.Unlock()
 	for {
@@ -181,6 +184,9 @@ func (m *fdMutex) use() bool {
 		}
 	}
 }
+
+// busy reports whether another than the caller, who has one use, uses the fd.
+func (m *fdMutex) busy() bool { return m.state.Load()&mutexUsers != mutexUser }
 
 // unuse gives a use back; true means that the fd is closed and the caller was its last user.
 func (m *fdMutex) unuse() (last bool) {

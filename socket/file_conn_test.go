@@ -69,11 +69,10 @@ func TestFileConns(t *testing.T) {
 			defer files[name].Close()
 		}
 	}
-	regular, err := os.CreateTemp(t.TempDir(), "")
+	closed, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := os.NewFile(regular.Fd(), "closed")
 	closed.Close()
 	files["a closed file"] = closed
 	open, fds := socket.Open(), testenv.Snapshot().FDs

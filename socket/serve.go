@@ -102,7 +102,7 @@ func (s *Server) ServeConn(c Stream) error {
 		return err
 	}
 	sc.watch.Init(&b.s.pd, (*served)(sc))
-	if home.Submit(processor.Here(), sc.begin, "serve", 0, true) == (coroutine.Handle{}) {
+	if home.Submit(processor.Here(), sc.begin, "", 0, true) == (coroutine.Handle{}) {
 		c.Close()
 		s.drop(sc)
 		return coroutine.ErrShutdown

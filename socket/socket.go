@@ -33,26 +33,27 @@ type socket struct {
 	fd   int  // constant; valid while mu counts a user
 	kind kind // constant
 
+	// drained says that the last read emptied the socket, so that only an edge makes another worth while.
+	// Under mu's read lock.
+	drained bool
+	// Operations in a row that did not park; under mu's read and write lock.
+	readBurst, writeBurst uint8
+
 	// shared says that there are or may be more fds of this open file description, here or in another process. Set before
 	// they are made; never cleared.
 	shared atomic.Bool
 
-	// drained says that the last read emptied the socket, so that only an edge makes another worth while.
-	// Under mu's read lock.
-	drained bool
-	// unread was taken by a copy whose sink did not take it, see moveback.go. Under mu's read lock.
-	unread []byte
-	// Operations in a row that did not park; under mu's read and write lock.
-	readBurst, writeBurst uint8
-	readParks             counter.Counter // written under the read lock
-	parksSeen             uint64          // of readParks, by the last write; under mu's write lock
+	unread    *leftover       // taken by a copy whose sink did not take it, see moveback.go. Under mu's read lock.
+	readParks counter.Counter // written under the read lock
+	parksSeen uint64          // of readParks, by the last write; under mu's write lock
 }
 
 // kind says what a read's result means.
 type kind uint8
 
 const (
-	tcpStream  kind = iota // a read that got less than it asked for has emptied it
+	unmade     kind = iota // the zero value: there is no fd
+	tcpStream              // a read that got less than it asked for has emptied it
 	unixStream             // the same does not hold: a read stops in front of data that came with fds or credentials
 	packets                // a read takes one packet, which may be empty
 	seqpackets             // the same, but an empty one is the end
@@ -86,15 +87,21 @@ func (s *socket) destroy() {
 	s.pd.Unbind()
 	sysx.CloseFD(s.fd)
 	openSockets.Add(-1)
+	wakeCloser(s)
 }
 
-// close begins the end of the socket: operations under way return net.ErrClosed, later ones too.
+// close ends the socket: operations under way return net.ErrClosed, later ones too. Parks while there are some under way, see closing.go.
 func (s *socket) close() error {
+	if s.kind == unmade {
+		return syscall.EINVAL
+	}
 	if !s.mu.close() {
 		return net.ErrClosed
 	}
 	s.pd.Evict()
-	if s.mu.unuse() {
+	if s.mu.busy() {
+		s.awaitDestroyed()
+	} else if s.mu.unuse() {
 		s.destroy()
 	}
 	return nil

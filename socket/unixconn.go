@@ -190,21 +190,17 @@ func (s *socket) sendLocked(call string, p, oob []byte, addr *net.UnixAddr) (int
 // awaitRoomLocked waits after a packet to a named address has found a full queue there: for an edge, which comes when one of the
 // socket's own packets is read, or until a time to try again.
 //
-// The first edge is worth nothing. The kernel makes it when it frees the packet that it refused: taken for room, it would have the next
-// attempt make another, and so on without end.
+// An edge at once is worth nothing. The kernel makes it when it frees the packet that it refused, in each epoll that has the socket:
+// taken for room, it would have the next attempt make another, and so on without end.
 func (s *socket) awaitRoomLocked(until int64) error {
-	for range 2 {
-		if s.pd.Clear(processor.Write) {
-			continue
-		}
+	for early := clock.Now() + int64(minBackoff); ; {
+		s.pd.Clear(processor.Write)
 		s.writeBurst = 0
 		if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonWrite, until); v != processor.Ready || err != nil {
 			return waitError(v, err)
 		}
-		if clock.Now() >= until {
-			break
+		if clock.Now() >= early {
+			return nil
 		}
-		s.pd.Clear(processor.Write) // the mark of what woke it
 	}
-	return nil
 }

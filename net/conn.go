@@ -1,0 +1,68 @@
+package net
+
+import (
+	"errors"
+	stdnet "net"
+	"os"
+	"syscall"
+
+	_ "github.com/netco-go/netco" // it starts the default Scheduler when something first waits, also for a program of goroutines
+	"github.com/netco-go/netco/socket"
+)
+
+// Types of package socket. Their methods park coroutines and block ordinary goroutines.
+type (
+	Buffers      = socket.Buffers
+	Dialer       = socket.Dialer
+	ListenConfig = socket.ListenConfig
+	Resolver     = socket.Resolver
+	TCPConn      = socket.TCPConn
+	TCPListener  = socket.TCPListener
+	UDPConn      = socket.UDPConn
+	UnixConn     = socket.UnixConn
+	UnixListener = socket.UnixListener
+)
+
+// IPConn is the standard's: a coroutine that waits on one blocks its Processor.
+type IPConn = stdnet.IPConn
+
+// Pipe returns the two ends of a synchronous connection in memory. Their methods park.
+func Pipe() (Conn, Conn) { return socket.Pipe() }
+
+// FileConn returns a connection of a duplicate of f's fd. Both are to be closed.
+func FileConn(f *os.File) (c Conn, err error) {
+	c, err = socket.FileConn(f)
+	if raw := rawFile(f, err); raw != nil {
+		return raw, nil
+	}
+	return c, err
+}
+
+// FileListener returns a listener of a duplicate of f's fd. Both are to be closed.
+func FileListener(f *os.File) (ln Listener, err error) { return socket.FileListener(f) }
+
+// FilePacketConn returns a packet connection of a duplicate of f's fd. Both are to be closed.
+func FilePacketConn(f *os.File) (c PacketConn, err error) {
+	c, err = socket.FilePacketConn(f)
+	if raw := rawFile(f, err); raw != nil {
+		return raw, nil
+	}
+	return c, err
+}
+
+// rawFile returns what package socket does not have: an IPConn of f's fd, if it is one; else nil.
+func rawFile(f *os.File, err error) *IPConn {
+	if !errors.Is(err, syscall.EPROTONOSUPPORT) {
+		return nil
+	}
+	c, err := stdnet.FileConn(f)
+	if err != nil {
+		return nil
+	}
+	raw, ok := c.(*IPConn)
+	if !ok {
+		c.Close()
+		return nil
+	}
+	return raw
+}

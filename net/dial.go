@@ -1,0 +1,51 @@
+package net
+
+import (
+	stdnet "net"
+	"strings"
+	"time"
+
+	"github.com/netco-go/netco/socket"
+)
+
+// isRaw reports whether a network is one of IPConn's.
+func isRaw(network string) bool {
+	name, _, _ := strings.Cut(network, ":")
+	return name == "ip" || name == "ip4" || name == "ip6"
+}
+
+// Dial connects to an address: the result is a *TCPConn, *UDPConn, *UnixConn or *IPConn. Parks, except for an IPConn's networks.
+func Dial(network, address string) (Conn, error) {
+	if isRaw(network) {
+		return stdnet.Dial(network, address)
+	}
+	return socket.Dial(network, address)
+}
+
+// DialTimeout is Dial that gives up after a time; 0 is no limit.
+func DialTimeout(network, address string, timeout time.Duration) (Conn, error) {
+	if isRaw(network) {
+		return stdnet.DialTimeout(network, address, timeout)
+	}
+	return socket.DialTimeout(network, address, timeout)
+}
+
+// DialIP makes a raw IP socket with a peer, the standard's.
+func DialIP(network string, laddr, raddr *IPAddr) (*IPConn, error) {
+	return stdnet.DialIP(network, laddr, raddr)
+}
+
+// DialTCP connects to raddr, from laddr if that is not nil. Parks.
+func DialTCP(network string, laddr, raddr *TCPAddr) (*TCPConn, error) {
+	return socket.DialTCP(network, laddr, raddr)
+}
+
+// DialUDP makes a socket that is connected to raddr; laddr may be nil.
+func DialUDP(network string, laddr, raddr *UDPAddr) (*UDPConn, error) {
+	return socket.DialUDP(network, laddr, raddr)
+}
+
+// DialUnix connects to a Unix socket, from laddr if that is not nil.
+func DialUnix(network string, laddr, raddr *UnixAddr) (*UnixConn, error) {
+	return socket.DialUnix(network, laddr, raddr)
+}

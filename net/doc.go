@@ -1,0 +1,43 @@
+// Package net is the standard library's package net for coroutines. It has all of that package's names and no others, so a daemon
+// is ported by changing one line:
+//
+//	import "net"                              // before
+//	import "github.com/netco-go/netco/net"    // after
+//
+// and starting its coroutines with netco.Go where it has go statements. What waits here parks the coroutine and leaves its thread
+// to others. From ordinary goroutines everything works too, and blocks them as the standard's does, so that the import may be
+// changed first and the go statements one by one.
+//
+// # What is netco's
+//
+// Aliases of package socket's types: TCPConn, TCPListener, UDPConn, UnixConn, UnixListener, Dialer, ListenConfig, Resolver and
+// Buffers. Functions of socket's: Dial, Listen, ListenPacket, their variants for one network, FileConn and its like, Lookup and
+// Resolve functions, and Pipe, whose ends may be used by two coroutines of one Processor.
+//
+// # What is the standard's
+//
+// Aliases of the standard's types: the interfaces Conn, PacketConn, Listener, Addr and Error, all addresses, all errors, and IP,
+// IPMask, IPNet, HardwareAddr, Interface, KeepAliveConfig, MX, NS, SRV. A connection from here is thus a net.Conn to any library, and
+// errors.As finds the standard's *net.OpError. Functions on addresses and interfaces only pass on; those on interfaces ask
+// the kernel, which takes microseconds and does not park.
+//
+// # What differs
+//
+//	IPConn, ListenIP, DialIP           the standard's: a coroutine that waits on one blocks its Processor
+//	Dialer, ListenConfig               networks ip, ip4 and ip6 are unknown to Dial and ListenPacket; DialIP, and the functions Dial,
+//	                                   DialTimeout and ListenPacket, know them
+//	SetMultipathTCP                    has no effect; connections are plain TCP
+//	Resolver                           has fields of its own besides: Net and Limit. Look-ups run on ordinary goroutines, so
+//	                                   Dial is called there
+//	functions of other packages that   do not take those of this package, and do not compile: crypto/tls's Dialer.NetDialer and
+//	take the standard's *net.Dialer,   DialWithDialer (use tls.Client on a connection dialled here). Where another package asserts that
+//	*net.TCPConn or *net.Resolver      a connection is the standard's *net.TCPConn, it is not
+//	packages that call net themselves  http.ListenAndServe, http.DefaultTransport, sql drivers: they use the standard's. Give them a
+//	                                   listener, or a Dialer's DialContext, of this package
+//	errors                             there is one more, coroutine.ErrShutdown, in what the scheduler's end by force interrupts
+//	Close of what others wait on       ends their waits and waits for them to return, but no longer than 0.1 s; the last of them
+//	                                   closes the fd
+//	deadlines on Pipe                  also end a write that waits for another write
+//
+// What the methods promise besides is said in package socket.
+package net

@@ -1,0 +1,62 @@
+package net_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/net"
+)
+
+// An echo server and a client of it. Only the import and the go statements are not as in a program for the standard library.
+func Example() {
+	defer netco.Shutdown(context.Background())
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	netco.Run(func() {
+		netco.Go(func() {
+			for {
+				c, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				netco.Go(func() { // go func() {
+					defer c.Close()
+					io.Copy(c, c)
+				})
+			}
+		})
+
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer c.Close()
+		fmt.Fprintln(c, "hello")
+		answer, err := bufio.NewReader(c).ReadString('\n')
+		fmt.Printf("%q %v\n", answer, err)
+		ln.Close()
+	})
+	// Output: "hello\n" <nil>
+}
+
+// Two coroutines of one Processor at the ends of a pipe: with the standard library's neither would ever get on.
+func ExamplePipe() {
+	defer netco.Shutdown(context.Background())
+	netco.Run(func() {
+		a, b := net.Pipe()
+		netco.GoLocal(func() {
+			defer a.Close()
+			fmt.Fprint(a, "through the pipe")
+		})
+		all, err := io.ReadAll(b)
+		fmt.Println(string(all), err)
+	})
+	// Output: through the pipe <nil>
+}

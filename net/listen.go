@@ -1,0 +1,48 @@
+package net
+
+import (
+	stdnet "net"
+
+	"github.com/netco-go/netco/socket"
+)
+
+// Listen announces on a local address: the result is a *TCPListener or a *UnixListener. A name in the address is looked up, which
+// parks.
+func Listen(network, address string) (Listener, error) { return socket.Listen(network, address) }
+
+// ListenIP makes a raw IP socket, the standard's.
+func ListenIP(network string, laddr *IPAddr) (*IPConn, error) { return stdnet.ListenIP(network, laddr) }
+
+// ListenMulticastUDP listens for a group on an interface, or on one that the system chooses if ifi is nil.
+func ListenMulticastUDP(network string, ifi *Interface, gaddr *UDPAddr) (*UDPConn, error) {
+	return socket.ListenMulticastUDP(network, ifi, gaddr)
+}
+
+// ListenPacket announces on a local address: the result is a *UDPConn, *UnixConn or *IPConn. A name in the address is looked up, which
+// parks, except for an IPConn's networks.
+func ListenPacket(network, address string) (PacketConn, error) {
+	if isRaw(network) {
+		return stdnet.ListenPacket(network, address)
+	}
+	return socket.ListenPacket(network, address)
+}
+
+// ListenTCP is Listen for an address; nil is any address and a free port.
+func ListenTCP(network string, laddr *TCPAddr) (*TCPListener, error) {
+	return socket.ListenTCP(network, laddr)
+}
+
+// ListenUDP is ListenPacket for an address; nil is any address and a free port.
+func ListenUDP(network string, laddr *UDPAddr) (*UDPConn, error) {
+	return socket.ListenUDP(network, laddr)
+}
+
+// ListenUnix is Listen for the name of a Unix socket.
+func ListenUnix(network string, laddr *UnixAddr) (*UnixListener, error) {
+	return socket.ListenUnix(network, laddr)
+}
+
+// ListenUnixgram is ListenPacket for the name of a Unix socket.
+func ListenUnixgram(network string, laddr *UnixAddr) (*UnixConn, error) {
+	return socket.ListenUnixgram(network, laddr)
+}

@@ -1,0 +1,86 @@
+package socket
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// Close returns when the fd is closed, as package net's does: then its address is free, and a peer that comes is refused. With
+// operations under way that is when the last of them has returned, each on its own thread. The wait has a limit: a coroutine that
+// is to return may be kept from it by one that waits, in a Go channel perhaps, for whoever calls Close.
+
+// closeLimit is how long Close waits for others' operations to return.
+const closeLimit = 100 * time.Millisecond
+
+// closers are the calls of Close that wait. Few ever do, so they are not in the socket.
+var closers struct {
+	n  atomic.Int32 // how many are in waiting, so that most who close an fd need not look
+	mu sync.Mutex   // never held across a park or a system call
+
+	waiting map[*socket]*coroutine.Waiter // under mu; a socket is closed once, so it has one
+}
+
+// awaitDestroyed gives the use that mu.close took back and waits until the last user has closed the fd.
+func (s *socket) awaitDestroyed() {
+	w := coroutine.AcquireWaiter()
+	defer w.Release()
+	closers.mu.Lock()
+	if closers.waiting == nil {
+		closers.waiting = map[*socket]*coroutine.Waiter{}
+	}
+	closers.waiting[s] = w
+	closers.n.Add(1)
+	closers.mu.Unlock()
+
+	if s.mu.unuse() {
+		takeCloser(s)
+		s.destroy()
+		return
+	}
+	for until := clock.Now() + int64(closeLimit); ; {
+		why := w.ParkUntil(coroutine.ReasonLock, until)
+		w.Prepare() // before the look: who takes it out after that wakes the next park
+		over := why != coroutine.WakeReady || clock.Now() >= until
+		if !closerWaits(s) || over && takeCloser(s) == nil {
+			if why != coroutine.WakeReady {
+				w.Drain() // who took it out is about to wake it
+			}
+			return
+		}
+		if over {
+			return
+		}
+	}
+}
+
+func closerWaits(s *socket) bool {
+	closers.mu.Lock()
+	defer closers.mu.Unlock()
+	return closers.waiting[s] != nil
+}
+
+// takeCloser takes out who waits for s, if somebody does.
+func takeCloser(s *socket) *coroutine.Waiter {
+	closers.mu.Lock()
+	defer closers.mu.Unlock()
+	w := closers.waiting[s]
+	if w != nil {
+		delete(closers.waiting, s)
+		closers.n.Add(-1)
+	}
+	return w
+}
+
+// wakeCloser tells who waits for s that its fd is closed.
+func wakeCloser(s *socket) {
+	if closers.n.Load() == 0 {
+		return
+	}
+	if w := takeCloser(s); w != nil {
+		w.Wake()
+	}
+}
