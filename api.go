@@ -21,7 +21,7 @@
 // one's own. Package scheduler has it as an instance.
 //
 // What blocks a thread blocks every coroutine on it: a Go channel, a contended sync.Mutex, time.Sleep, a file, cgo. Use
-// what netco has for each, or an ordinary goroutine. A coroutine must not hold runtime.LockOSThread while it waits.
+// what netco has for each, or package blocking. A coroutine must not hold runtime.LockOSThread while it waits.
 package netco
 
 import (

@@ -17,6 +17,9 @@
 //	submit.go     work from other threads, placement, stealing
 //	park.go       parking with a deadline, Sleep
 //	poll_unsafe.go  PollDesc: an fd and who waits for it
+//	watch.go      Watch: a wait for an fd that holds no coroutine
+//	lookout.go    the epoll of what ordinary goroutines wait for
+//	withdraw.go   an fd leaves epoll before its last duplicate is closed
 //	buffer.go     hot buffers
 //	group.go      what the Processors of a scheduler share
 //	stats.go      counters

@@ -1,24 +1,75 @@
-// Package socket is TCP for coroutines: blocking-style reads, writes, accepts and connects that park the coroutine and
-// leave its thread to others. [TCPConn] is a net.Conn and [TCPListener] a net.Listener, with net's errors.
+// Package socket is TCP, UDP and Unix sockets, name look-ups and files for coroutines: blocking-style calls that park the
+// coroutine and leave its thread to others. Connections are net.Conn or net.PacketConn and listeners net.Listener, with net's
+// errors; names that package net has too mean what they mean there. Package netco/net has these under net's names and no others.
 //
 // # Model
 //
-// An operation is tried first and parks only when the kernel says that it would block. After a read that got less than
+// An operation is tried first and parks only when the kernel says that it would block. After a read of a TCP stream that got less than
 // it asked for, the socket is known to be empty, so the next read parks without asking the kernel again unless an edge has
-// come since: of the three system calls of a request, that saves one. The fd is registered with a Processor's epoll once,
-// when something first waits for it, and stays there until it is closed: with the Processor of the coroutine that
-// waits, or, when an ordinary goroutine waits, with any.
+// come since: of the three system calls of a request, that saves one.
 //
-// A server for many connections that are idle most of the time calls [TCPConn.WaitReadable], then takes a buffer with
-// [AcquireBuffer], reads, answers, and gives the buffer back: idle connections then hold no buffer, and those that work
-// share a few that are warm.
+// An fd is registered with epoll when something first waits for it, and stays there until it is closed. For coroutines that is the
+// Processor of the first that waits. A coroutine of another Processor may wait for it too, and is then woken across threads;
+// so the coroutines that read and write one connection had better be of one Processor. What ordinary goroutines wait for is
+// watched apart from the Processors, so that it does not depend on a thread that a coroutine may be holding up.
+//
+// # What to use when
+//
+//	a connection, a coroutine for each      Listen, Dial: TCPConn, UnixConn
+//	many connections, most of them idle     Server: Handle is called when there is something to read; an idle connection holds
+//	                                        neither coroutine nor buffer. In a loop of one's own WaitReadable and then
+//	                                        AcquireBuffer: an idle connection holds a stack and no buffer
+//	a protocol with pipelining              Buffered: sends what was written when its reader would wait
+//	a proxy                                 io.Copy: ReadFrom and WriteTo splice bulk data and copy what is little
+//	header and payload in pieces            Buffers, WriteBuffers: one system call for many pieces
+//	files over a connection                 io.Copy from an *os.File: sendfile
+//	UDP                                     ListenPacket, DialUDP: UDPConn; ReadBatch and WriteBatch for many datagrams
+//	a socket for each Processor             ListenReusePort, ListenUDPReusePort, and netco.GoOn
+//	fds and credentials of a process        UnixConn.ReadMsgUnix, WriteMsgUnix
+//	settings, deadlines, cancellation       Dialer, ListenConfig, DialContext
+//	names                                   Resolver and the Lookup functions; Dial and Listen use it
+//	both ends in the process                Pipe
+//	pipes, terminals, eventfds, files       File
+//	several fds at once, or of others       Poll, PollContext
+//	another family, raw IP                  Socket
+//	options and calls that are not here     SyscallConn
+//	listeners from systemd, restarts        Activation, File, FileListener, FileConn
+//
+// The smallest server for connections that are mostly idle:
+//
+//	s := &socket.Server{Handle: func(c *socket.ServerConn) error {
+//		b := socket.AcquireBuffer()
+//		defer b.Release()
+//		n, err := c.Read(b.Bytes())
+//		if err == nil {
+//			_, err = c.Write(b.Bytes()[:n])
+//		}
+//		return err
+//	}}
+//	err := s.Serve(listener)
 //
 // # Contract
 //
-// Every method may be called from coroutines and from ordinary goroutines, of any thread; the latter block. Reads are
-// serialised among themselves, as are writes. Close ends every operation under way with net.ErrClosed; the fd is closed,
-// and its number free, when the last of them has returned. A coroutine whose reads or writes always succeed at once
-// yields after a burst of them, so that it does not starve the others of its Processor.
+// Unless its comment says otherwise every method may be called from coroutines and from ordinary goroutines, of any thread; the
+// latter block. Reads are serialised among themselves, as are writes. Close ends every operation under way with net.ErrClosed.
+// The last of them to return closes the fd; Close waits for that, but no longer than 100 ms. A deadline ends with
+// os.ErrDeadlineExceeded what waits and what comes later, until it is moved. When the scheduler ends, Accept returns coroutine.ErrShutdown at once, and every
+// wait when the end is forced.
 //
-// Limits: networks tcp, tcp4 and tcp6. Names (not addresses) in Dial and Listen are resolved on an ordinary goroutine.
+// A coroutine whose reads or writes always succeed at once yields after a burst of them, so that it does not starve the
+// others of its Processor. A lock that others of that Processor take must therefore not be held across a read or
+// write, even one that will not have to wait, unless it is a lock that parks: rwmutex.RWMutex. crypto/tls has such a lock
+// in every connection: one coroutine should read and write it. See interop/README.md.
+//
+// Reads, writes and WaitReadable of streams do not allocate; elsewhere the comments say what does.
+//
+// # Limits
+//
+//   - Names are resolved by Go's resolver, on ordinary goroutines.
+//   - Sendfile, that is ReadFrom of a regular file, holds up the Processor while the disk is read.
+//   - Multipath TCP is not used. There is no type for raw IP: [Socket] does it.
+//   - What a copy has taken and could not give is kept in the process and read next; raw use of the fd does not see it.
+//   - FileConn, Activation and [NewFile] make the fd non-blocking for all who share it.
+//
+// docs/ARCHITECTURE.md says how the parts work together, docs/RATIONALE.md why they are so.
 package socket

@@ -44,11 +44,17 @@ func connectUDP(n network, laddr, raddr *net.UDPAddr, control func(fd int) error
 	if is6 {
 		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, boolInt(n == udp6)) // net ignores a refusal too
 	}
+	made := false
+	defer func() {
+		if !made { // also when control unwinds
+			sysx.CloseFD(fd)
+		}
+	}()
 	peer, err := joinUDP(fd, is6, laddr, raddr, control)
 	if err != nil {
-		sysx.CloseFD(fd)
 		return nil, err
 	}
+	made = true
 	c := newUDPConn(fd, n, true)
 	if ap, _ := c.remote.AddrPort(); !ap.IsValid() {
 		c.remote = peer // the kernel knows of none whose port is 0

@@ -55,6 +55,12 @@ func dialUnix(n network, laddr, raddr *net.UnixAddr, control func(fd int) error)
 	if err != nil {
 		return nil, os.NewSyscallError("socket", err)
 	}
+	made := false
+	defer func() {
+		if !made { // also when control unwinds
+			sysx.CloseFD(fd)
+		}
+	}()
 	if control != nil {
 		err = control(fd)
 	}
@@ -65,9 +71,9 @@ func dialUnix(n network, laddr, raddr *net.UnixAddr, control func(fd int) error)
 		err = nameCall("connect", sysx.ConnectUnix, fd, raddr.Name)
 	}
 	if err != nil {
-		sysx.CloseFD(fd)
 		return nil, err
 	}
+	made = true
 	peer := peerName(fd, n)
 	if peer == nil {
 		peer = raddr

@@ -77,12 +77,11 @@ func run(c config) error {
 	if err != nil {
 		return err
 	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before anyone is told that there is something to end
 	fmt.Println("listening on", ln.Addr())
 	failed := make(chan error, 1)
 	go func() { failed <- e.serve(ln) }()
-
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	select {
 	case err := <-failed:
 		return err

@@ -38,14 +38,13 @@ func run(p *proxy, addr string, processors int, grace time.Duration) error {
 	if err != nil {
 		return err
 	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before anyone is told that there is something to end
 	fmt.Println("listening on", ln.Addr())
 	accepting, err := netco.GoNamed("accept", func() { p.accept(ln.(*socket.TCPListener)) })
 	if err != nil {
 		return err
 	}
-
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	<-signals
 	signal.Stop(signals) // the next one ends the process at once
 	ln.Close()

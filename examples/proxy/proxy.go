@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"time"
 
@@ -60,6 +61,9 @@ func (l *link) forward(dst, src *socket.TCPConn) {
 	err := l.copy(dst, src)
 	if err == nil && dst.CloseWrite() == nil {
 		return
+	}
+	if errors.Is(err, net.ErrClosed) {
+		return // the other direction is closing both
 	}
 	for _, c := range []*socket.TCPConn{dst, src} {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {

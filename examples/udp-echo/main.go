@@ -55,10 +55,9 @@ func run(addr string, processors, size int, gro bool) error {
 			return err
 		}
 	}
-	fmt.Println("listening on", conns[0].LocalAddr())
-
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before anyone is told that there is something to end
+	fmt.Println("listening on", conns[0].LocalAddr())
 	<-signals
 	signal.Stop(signals) // the next one ends the process at once
 	for _, c := range conns {
