@@ -10,7 +10,7 @@ import (
 // fdMutex serialises readers among themselves and writers among themselves, and keeps the fd open until the last user has
 // gone. It does for coroutines and goroutines alike what internal/poll's fdMutex does in Go's net.
 //
-//	bit 0       closed: set once, by close
+//	bit 0       open: set by open, cleared by close for good; so the zero value is closed
 //	bit 1       a reader has the read lock
 //	bit 2       a writer has the write lock
 //	bits 3-22   users: lock holders, and others who need the fd
@@ -19,7 +19,7 @@ import (
 //
 //	lock     closed: fails. Lock free: takes it and is a user. Else queues, under mu, and tries again when woken.
 //	unlock   frees the lock and takes one off the queue's count; whoever it counted is popped, under mu, and woken.
-//	close    sets closed, takes both counts, and wakes all they counted.
+//	close    clears open, takes both counts, and wakes all they counted.
 //
 // A queuer counts itself and enters the list in one go under mu, so that who sees it in the count finds it in the list.
 type fdMutex struct {
@@ -32,9 +32,9 @@ type fdMutex struct {
 type waitList struct{ first, last *coroutine.Waiter }
 
 const (
-	mutexClosed = 1 << 0
-	mutexUser   = 1 << 3
-	mutexUsers  = (1<<20 - 1) << 3
+	mutexOpen  = 1 << 0
+	mutexUser  = 1 << 3
+	mutexUsers = (1<<20 - 1) << 3
 )
 
 // side is a direction; its methods give the bits of the state that are its own.
@@ -52,11 +52,14 @@ func (s side) waiters() uint64 { return (1<<20 - 1) << (23 + 20*s) }
 // tooMany is the panic for more than a million operations at once on one fd.
 const tooMany = "netco/socket: too many concurrent operations on one socket (at most 1048575)"
 
+// open makes the zero value usable. Nobody else knows it yet.
+func (m *fdMutex) open() { m.state.Store(mutexOpen) }
+
 // lock takes the lock of one direction, and with it a use; false means that the fd is closed. Parks while another has it.
 func (m *fdMutex) lock(s side) bool {
 	for {
 		old := m.state.Load()
-		if old&mutexClosed != 0 {
+		if old&mutexOpen == 0 {
 			return false
 		}
 		if old&s.lockBit() != 0 {
@@ -76,7 +79,7 @@ func (m *fdMutex) lock(s side) bool {
 func (m *fdMutex) tryLock(s side) bool {
 	for {
 		old := m.state.Load()
-		if old&(mutexClosed|s.lockBit()) != 0 {
+		if old&(mutexOpen|s.lockBit()) != mutexOpen {
 			return false
 		}
 		if old&mutexUsers == mutexUsers {
@@ -96,7 +99,7 @@ func (m *fdMutex) wait(s side) {
 	m.mu.Lock()
 	for {
 		old := m.state.Load()
-		if old&mutexClosed != 0 || old&s.lockBit() == 0 {
+		if old&mutexOpen == 0 || old&s.lockBit() == 0 {
 			m.mu.Unlock()
 			return
 		}
@@ -164,7 +167,7 @@ func (m *fdMutex) unlock(s side) (last bool) {
 			if wake {
 				m.wakeOne(s)
 			}
-			return next&(mutexClosed|mutexUsers) == mutexClosed
+			return next&(mutexOpen|mutexUsers) == 0
 		}
 	}
 }
@@ -173,7 +176,7 @@ func (m *fdMutex) unlock(s side) (last bool) {
 func (m *fdMutex) use() bool {
 	for {
 		old := m.state.Load()
-		if old&mutexClosed != 0 {
+		if old&mutexOpen == 0 {
 			return false
 		}
 		if old&mutexUsers == mutexUsers {
@@ -191,7 +194,7 @@ func (m *fdMutex) busy() bool { return m.state.Load()&mutexUsers != mutexUser }
 // unuse gives a use back; true means that the fd is closed and the caller was its last user.
 func (m *fdMutex) unuse() (last bool) {
 	next := m.state.Add(^uint64(mutexUser - 1))
-	return next&(mutexClosed|mutexUsers) == mutexClosed
+	return next&(mutexOpen|mutexUsers) == 0
 }
 
 // close marks the fd as closed, wakes who is queued, and takes a use, which the caller gives back; false means that it was
@@ -199,10 +202,10 @@ func (m *fdMutex) unuse() (last bool) {
 func (m *fdMutex) close() bool {
 	for {
 		old := m.state.Load()
-		if old&mutexClosed != 0 {
+		if old&mutexOpen == 0 {
 			return false
 		}
-		next := (old | mutexClosed) + mutexUser
+		next := (old &^ mutexOpen) + mutexUser
 		next &^= reading.waiters() | writing.waiters()
 		if !m.state.CompareAndSwap(old, next) {
 			continue

@@ -82,7 +82,12 @@ func (x *Socket) call(op, name string, do func(fd int) error) error {
 
 // Bind gives the socket its address.
 func (x *Socket) Bind(to unix.Sockaddr) error {
-	return x.call("bind", "bind", func(fd int) error { return unix.Bind(fd, to) })
+	return x.call("bind", "bind", func(fd int) error {
+		if to == nil {
+			return unix.EFAULT // what the kernel says to a nil pointer; package unix would follow it
+		}
+		return unix.Bind(fd, to)
+	})
 }
 
 // Listen makes the socket one that accepts connections, with a queue of so many. It comes before the first Accept. Once the
@@ -131,6 +136,9 @@ func (x *Socket) Connect(to unix.Sockaddr) error {
 func (s *socket) connectLocked(to unix.Sockaddr) error {
 	if v := s.pd.Check(processor.Write); v != processor.Ready {
 		return verdictError(v)
+	}
+	if to == nil {
+		return os.NewSyscallError("connect", unix.EFAULT)
 	}
 	err := sysx.StartConnect(s.fd, to)
 	for err == unix.EINPROGRESS || err == unix.EALREADY || err == unix.EINTR {

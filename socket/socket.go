@@ -76,6 +76,7 @@ func Open() int { return int(openSockets.Load()) }
 
 func (s *socket) init(fd int, k kind) {
 	s.fd, s.kind = fd, k
+	s.mu.open()
 	openSockets.Add(1)
 }
 

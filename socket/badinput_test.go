@@ -1,0 +1,304 @@
+package socket_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/socket"
+)
+
+// badNetworks are names of networks, good ones for some functions and bad for others, or for all.
+var badNetworks = []string{
+	"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix", "unixgram", "unixpacket",
+	"", "TCP", "tcp ", " tcp", "tcp:", "tcp5", "ip", "ip4", "ip4:1", "ip4:icmp", "ip:nosuchprotocol", "ip6:", "unixx", "http", "tcp\x00", "💥",
+}
+
+// badHosts are hosts that nobody can listen on or dial.
+var badHosts = []string{
+	"256.1.1.1", "1.2.3", "127.1", "0x7f.1", "0177.0.0.1", "127.0.0.1.", "[::1", "::1]", "::1", "[]", "[:::1]", "[::1%nosuchinterface]",
+	"[fe80::1%]", "[127.0.0.1]", "*", "%", "no-such-host.invalid", "a..b", ".", "..", "-", " ", "host name", "host\x00name", "host\nname",
+	strings.Repeat("x", 64) + ".invalid", strings.Repeat("x.", 200), "\xff\xfe", elsewhere,
+}
+
+// elsewhere is an address that no host has. To dial it takes long.
+const elsewhere = "192.0.2.1"
+
+// badPorts are no ports.
+var badPorts = []string{
+	"-1", "65536", "99999", "4294967296", "99999999999999999999", "+80", "8 0", " 80", "0x50", "1e3", "80:", "nosuchservice", "-", "\x00", "٣",
+}
+
+// badTargets are addresses of every bad sort, and a few that are good for some networks.
+func badTargets() (all []string) {
+	all = []string{"", ":", "::", "127.0.0.1", "localhost", "[::1]", "[::1]80", "127.0.0.1:80:80", "@", "\x00", strings.Repeat("x", 200)}
+	for _, h := range badHosts {
+		all = append(all, h+":0")
+	}
+	for _, p := range badPorts {
+		all = append(all, "127.0.0.1:"+p, ":"+p)
+	}
+	return all
+}
+
+// fdsAround compares how many fds there are before and after. Net's resolver may close some of its own late.
+func fdsAround(t *testing.T, what string, f func()) {
+	t.Helper()
+	before := testenv.Snapshot().FDs
+	f()
+	for end := time.Now().Add(limit); testenv.Snapshot().FDs > before; {
+		if time.Now().After(end) {
+			t.Errorf("%s: %d fds, before %d", what, testenv.Snapshot().FDs, before)
+			return
+		}
+	}
+}
+
+// bothErrors compares the errors of two calls and closes what they opened, and removes path after each. Neither may leave an fd.
+func bothErrors(t *testing.T, what, path string, ours, theirs func() (closer, error)) {
+	t.Helper()
+	fdsAround(t, what, func() { withNet(t, what, path, ours, theirs) })
+}
+
+// badInputPlaces spreads a table over the places: what is refused is refused before it matters where.
+func badInputPlaces(t *testing.T, n int, f func(i int)) {
+	t.Helper()
+	for j, p := range places {
+		p.task(func() {
+			for i := j; i < n; i += len(places) {
+				f(i)
+			}
+		}).wait(t)
+	}
+}
+
+// TestBadInputOpening: every network with every address, to all that listens and dials: the errors are net's and no fd is left.
+func TestBadInputOpening(t *testing.T) {
+	noSuchHost(t)
+	start(t, 2)
+	t.Chdir(t.TempDir()) // where some of the addresses are good names for Unix sockets
+	netPair(t)           // which makes Go's poller
+	var dialer socket.Dialer
+	netDialer := net.Dialer{}
+	ctx := context.Background()
+	type entry struct{ network, address string }
+	var table []entry
+	for _, n := range badNetworks {
+		for _, a := range badTargets() {
+			table = append(table, entry{n, a})
+		}
+	}
+	badInputPlaces(t, len(table), func(i int) {
+		n, a := table[i].network, table[i].address
+		what := func(f string) string { return fmt.Sprintf("%s(%q, %.100q)", f, n, a) }
+		if strings.HasPrefix(n, "ip") {
+			return // net has sockets for raw IP, which package socket leaves to NewSocket
+		}
+		if !strings.HasPrefix(a, elsewhere) {
+			bothErrors(t, what("Dial"), a,
+				func() (closer, error) { return opened(dialer.DialContext(ctx, n, a)) },
+				func() (closer, error) { return opened(netDialer.DialContext(ctx, n, a)) })
+		}
+		if n == "unixgram" { // of which net makes a net.Listener that cannot accept
+			if _, err := socket.Listen(n, a); err == nil || !strings.Contains(err.Error(), "unexpected address type") {
+				t.Errorf("%s: %v", what("Listen"), err)
+			}
+		} else {
+			bothErrors(t, what("Listen"), a,
+				func() (closer, error) { return opened(new(socket.ListenConfig).Listen(ctx, n, a)) },
+				func() (closer, error) { return opened(new(net.ListenConfig).Listen(ctx, n, a)) })
+		}
+		if n == "unix" || n == "unixpacket" { // of which it makes a net.PacketConn that is none
+			if _, err := socket.ListenPacket(n, a); err == nil || !strings.Contains(err.Error(), "unexpected address type") {
+				t.Errorf("%s: %v", what("ListenPacket"), err)
+			}
+			return
+		}
+		file, _, _ := strings.Cut(a, "\x00")
+		bothErrors(t, what("ListenPacket"), file,
+			func() (closer, error) { return opened(new(socket.ListenConfig).ListenPacket(ctx, n, a)) },
+			func() (closer, error) { return opened(new(net.ListenConfig).ListenPacket(ctx, n, a)) })
+	})
+}
+
+// TestBadInputAddresses: addresses of package net that are none, to all that takes them.
+func TestBadInputAddresses(t *testing.T) {
+	start(t, 2)
+	ips := []net.IP{nil, {}, {1, 2, 3}, make(net.IP, 15), make(net.IP, 17), net.IPv4(192, 0, 2, 1), net.ParseIP("2001:db8::1"), net.IPv4bcast}
+	ports := []int{0, -1, 65536, 1 << 40}
+	badInputPlaces(t, len(ips)*len(ports), func(i int) {
+		ip, port := ips[i/len(ports)], ports[i%len(ports)]
+		for _, n := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "", "unix"} {
+			what := func(f string) string { return fmt.Sprintf("%s(%q, %v:%d)", f, n, []byte(ip), port) }
+			tcpAt, udpAt := &net.TCPAddr{IP: ip, Port: port}, &net.UDPAddr{IP: ip, Port: port}
+			bothErrors(t, what("ListenTCP"), "",
+				func() (closer, error) { return opened(socket.ListenTCP(n, tcpAt)) },
+				func() (closer, error) { return opened(net.ListenTCP(n, tcpAt)) })
+			bothErrors(t, what("ListenUDP"), "",
+				func() (closer, error) { return opened(socket.ListenUDP(n, udpAt)) },
+				func() (closer, error) { return opened(net.ListenUDP(n, udpAt)) })
+			bothErrors(t, what("DialUDP"), "",
+				func() (closer, error) { return opened(socket.DialUDP(n, nil, udpAt)) },
+				func() (closer, error) { return opened(net.DialUDP(n, nil, udpAt)) })
+			bothErrors(t, what("DialUDP from"), "",
+				func() (closer, error) { return opened(socket.DialUDP(n, udpAt, &net.UDPAddr{Port: 9})) },
+				func() (closer, error) { return opened(net.DialUDP(n, udpAt, &net.UDPAddr{Port: 9})) })
+			bothErrors(t, what("DialTCP from"), "",
+				func() (closer, error) { return opened(socket.DialTCP(n, tcpAt, &net.TCPAddr{Port: 1})) },
+				func() (closer, error) { return opened(net.DialTCP(n, tcpAt, &net.TCPAddr{Port: 1})) })
+		}
+	})
+}
+
+// TestBadInputFiles: files that are no sockets, or none of the right kind, or closed.
+func TestBadInputFiles(t *testing.T) {
+	startFiles(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	closed, _ := os.Open("/dev/null")
+	closed.Close()
+	dir, _ := os.Open(t.TempDir())
+	defer dir.Close()
+	files := []*os.File{r, w, os.Stderr, closed, dir}
+	for _, kind := range [][3]int{
+		{unix.AF_INET, unix.SOCK_STREAM, 0}, {unix.AF_INET6, unix.SOCK_DGRAM, 0}, {unix.AF_UNIX, unix.SOCK_STREAM, 0},
+		{unix.AF_UNIX, unix.SOCK_SEQPACKET, 0}, {unix.AF_UNIX, unix.SOCK_DGRAM, 0}, {unix.AF_NETLINK, unix.SOCK_RAW, 0},
+	} {
+		fd, err := unix.Socket(kind[0], kind[1]|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, kind[2])
+		if err != nil {
+			continue
+		}
+		f := os.NewFile(uintptr(fd), fmt.Sprint("socket ", kind))
+		defer f.Close()
+		files = append(files, f)
+	}
+	for _, f := range files {
+		for name, do := range map[string][2]func() (closer, error){
+			"FileConn": {
+				func() (closer, error) { return opened(socket.FileConn(f)) },
+				func() (closer, error) { return opened(net.FileConn(f)) }},
+			"FileListener": {
+				func() (closer, error) { return opened(socket.FileListener(f)) },
+				func() (closer, error) { return opened(net.FileListener(f)) }},
+			"FilePacketConn": {
+				func() (closer, error) { return opened(socket.FilePacketConn(f)) },
+				func() (closer, error) { return opened(net.FilePacketConn(f)) }},
+		} {
+			fdsAround(t, name, func() {
+				var texts [2]string // the addresses in them are of types that are nobody else's
+				for i := range do {
+					c, err := do[i]()
+					if err == nil {
+						c.Close()
+					}
+					var op *net.OpError
+					var call *os.SyscallError
+					texts[i] = fmt.Sprint(err, errors.As(err, &op), errors.As(err, &call))
+				}
+				if texts[0] != texts[1] {
+					t.Errorf("%s of %s:\ngot  %s\nwant %s", name, f.Name(), texts[0], texts[1])
+				}
+			})
+		}
+	}
+}
+
+// TestBadInputInUse: names and ports that are taken, by net or by this package.
+func TestBadInputInUse(t *testing.T) {
+	start(t, 2)
+	dir := filepath.Dir(unixName(t, "x"))
+	byOurs := listen(t)
+	byTheirs, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer byTheirs.Close()
+	udpTaken, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer udpTaken.Close()
+	unixTaken, err := socket.Listen("unix", filepath.Join(dir, "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unixTaken.Close()
+	everywhere(t, func(p place) {
+		for _, l := range []struct{ network, address string }{
+			{"tcp", byOurs.Addr().String()}, {"tcp4", byTheirs.Addr().String()}, {"unix", unixTaken.Addr().String()}, {"unixpacket", unixTaken.Addr().String()},
+		} {
+			bothErrors(t, "Listen "+l.network, "",
+				func() (closer, error) { return opened(socket.Listen(l.network, l.address)) },
+				func() (closer, error) { return opened(net.Listen(l.network, l.address)) })
+		}
+		for _, l := range []struct{ network, address string }{
+			{"udp", udpTaken.LocalAddr().String()}, {"udp4", udpTaken.LocalAddr().String()}, {"unixgram", unixTaken.Addr().String()},
+		} {
+			bothErrors(t, "ListenPacket "+l.network, "",
+				func() (closer, error) { return opened(socket.ListenPacket(l.network, l.address)) },
+				func() (closer, error) { return opened(net.ListenPacket(l.network, l.address)) })
+		}
+		from := byOurs.Addr()
+		bothErrors(t, "Dial from a port in use", "",
+			func() (closer, error) {
+				return opened((&socket.Dialer{LocalAddr: from}).Dial("tcp", byTheirs.Addr().String()))
+			},
+			func() (closer, error) {
+				return opened((&net.Dialer{LocalAddr: from}).Dial("tcp", byTheirs.Addr().String()))
+			})
+		bothErrors(t, "a Control that fails", "",
+			func() (closer, error) {
+				return opened((&socket.ListenConfig{Control: refuse}).Listen(context.Background(), "tcp", "127.0.0.1:0"))
+			},
+			func() (closer, error) {
+				return opened((&net.ListenConfig{Control: refuse}).Listen(context.Background(), "tcp", "127.0.0.1:0"))
+			})
+	})
+}
+
+func refuse(string, string, syscall.RawConn) error { return syscall.EXDEV }
+
+// TestBadInputZeroValues: what was made by nobody is not closed. It used to be fd 0 that was.
+func TestBadInputZeroValues(t *testing.T) {
+	start(t, 1)
+	open := socket.Open()
+	keep := dupFD(t, 0)
+	defer unix.Close(keep)
+	for _, c := range []closer{
+		new(socket.TCPConn), new(socket.UDPConn), new(socket.UnixConn), new(socket.TCPListener), new(socket.UnixListener),
+		new(socket.Socket), new(socket.File),
+	} {
+		if err := c.Close(); !errors.Is(err, syscall.EINVAL) {
+			t.Errorf("%T: %v", c, err)
+		}
+		if rw, ok := c.(io.ReadWriter); ok {
+			_, rerr := rw.Read(make([]byte, 1))
+			_, werr := rw.Write(make([]byte, 1))
+			if closed := func(err error) bool { return errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrClosed) }; !closed(rerr) || !closed(werr) {
+				t.Errorf("%T: Read: %v, Write: %v", c, rerr, werr)
+			}
+		}
+		if _, err := unix.FcntlInt(0, unix.F_GETFD, 0); err != nil {
+			t.Errorf("closing a zero %T has closed fd 0", c)
+			unix.Dup2(keep, 0)
+		}
+	}
+	if n := socket.Open(); n != open {
+		t.Errorf("%d sockets open, before %d", n, open)
+	}
+}
