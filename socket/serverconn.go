@@ -1,0 +1,176 @@
+package socket
+
+import (
+	"net"
+	"os"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// ServerConn is a connection as a Server's Handle sees it. Its own methods are for Handle only; those of the Stream are for
+// anybody, but a Read outside of Handle waits until Handle has been called.
+type ServerConn struct {
+	Stream
+
+	// Value is the user's.
+	Value any
+
+	server     *Server
+	watch      processor.Watch
+	next, prev *ServerConn // under server.mu
+	gone       bool        // owner: Detach was called
+	timed      bool        // owner: the read deadline is IdleTimeout's
+}
+
+// Detach takes the connection from the Server, for good: when Handle returns, it is the caller's to serve and to close.
+func (c *ServerConn) Detach() Stream {
+	c.gone = true
+	return c.Stream
+}
+
+func (c *ServerConn) sock() *socket { return &c.base().s }
+
+// kick makes an idle connection look again.
+func (c *ServerConn) kick() { c.sock().pd.Kick(processor.Read) }
+
+// begin is the connection's first coroutine.
+func (c *ServerConn) begin() {
+	err := net.ErrClosed
+	s := c.sock()
+	if s.mu.lock(reading) {
+		if !s.pd.Bound() {
+			s.drained = true // registering it makes an edge of whatever is there
+		}
+		if c.server.Opened == nil {
+			c.run()
+			return
+		}
+		c.unlock()
+		err = c.handle(c.server.Opened)
+		if err == nil && s.mu.lock(reading) {
+			c.run()
+			return
+		}
+	}
+	c.end(err)
+}
+
+func (c *ServerConn) unlock() {
+	if s := c.sock(); s.mu.unlock(reading) {
+		s.destroy()
+	}
+}
+
+// served is a ServerConn as the Watch calls it.
+type served ServerConn
+
+// Readable implements processor.Watcher.
+func (c *served) Readable() { (*ServerConn)(c).woken() }
+
+func (c *ServerConn) woken() {
+	s := c.sock()
+	if c.timed && s.pd.Check(processor.Read) == processor.Ready {
+		c.timed = false
+		s.pd.SetDeadline(processor.Read, 0)
+	}
+	c.run()
+}
+
+// run handles the connection until it is idle, closed or detached. It is entered with the read lock, which an idle connection
+// keeps, so that a Read elsewhere waits its turn.
+func (c *ServerConn) run() {
+	for {
+		idle, err := c.awaitLocked()
+		if idle {
+			return // from now on c may be run by another coroutine
+		}
+		c.unlock()
+		if err == nil {
+			err = c.handle(c.server.Handle)
+		}
+		if c.gone {
+			c.server.drop(c)
+			return
+		}
+		if err == nil && !c.sock().mu.lock(reading) {
+			err = net.ErrClosed
+		}
+		if err != nil {
+			c.end(err)
+			return
+		}
+	}
+}
+
+// awaitLocked waits, without the caller, until there is something to handle. It returns true if there is not: the Watch will
+// start a coroutine. The error is why the connection is to be closed.
+func (c *ServerConn) awaitLocked() (idle bool, err error) {
+	s := c.sock()
+	for {
+		switch v := s.pd.Check(processor.Read); {
+		case v == processor.Timeout && !c.timed:
+			return false, nil // a deadline of the handler's: its Read tells
+		case v != processor.Ready:
+			return false, verdictError(v)
+		}
+		if s.unread != nil || s.pd.Edge(processor.Read) {
+			return false, nil
+		}
+		// A Handle that reads just what it needs leaves it open whether there is more. To call it in vain would make it
+		// wait, with its stack; asking is cheaper.
+		if !s.drained {
+			s.drained = sysx.NothingThere(s.fd)
+		}
+		if !s.drained {
+			return false, nil
+		}
+		if c.server.closing.Load() {
+			return false, ErrServerClosed
+		}
+		if processor.Here().Group().Phase() >= processor.Draining {
+			return false, coroutine.ErrShutdown
+		}
+		if d := c.server.IdleTimeout; d > 0 && !c.timed {
+			c.timed = true
+			s.pd.SetDeadline(processor.Read, clock.Now()+int64(d))
+		}
+		s.readBurst = 0
+		s.readParks.Inc()
+		armed, err := c.watch.Arm(s.fd)
+		if armed && c.server.closing.Load() {
+			c.kick() // who set it may have looked before there was something to kick
+		}
+		if armed || err != nil {
+			return armed, os.NewSyscallError("epoll_ctl", err)
+		}
+	}
+}
+
+// handle calls one of the user's functions. If that panics or ends its coroutine, the connection is closed.
+func (c *ServerConn) handle(f func(*ServerConn) error) error {
+	returned := false
+	defer func() {
+		switch {
+		case returned:
+		case c.gone:
+			c.server.drop(c)
+		default:
+			c.end(nil)
+		}
+	}()
+	err := f(c)
+	returned = true
+	return err
+}
+
+// end closes the connection.
+func (c *ServerConn) end(err error) {
+	c.Stream.Close()
+	c.server.drop(c)
+	if c.server.Closed != nil {
+		c.server.Closed(c, err)
+	}
+}
