@@ -36,8 +36,8 @@ type Hook interface {
 // SetHook makes a zero Waiter one that stands for no coroutine or goroutine: Wake calls h. It is not to be parked on.
 func (w *Waiter) SetHook(h Hook) { w.hook = h }
 
-// Hooked reports whether Wake calls a Hook.
-func (w *Waiter) Hooked() bool { return w.hook != nil }
+// Hook returns what SetHook was given, or nil.
+func (w *Waiter) Hook() Hook { return w.hook }
 
 var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{sema: make(chan struct{}, 1)} }}
 

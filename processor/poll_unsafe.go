@@ -195,6 +195,14 @@ func (pd *PollDesc) prefetch() { asm.Prefetch(uintptr(unsafe.Pointer(pd))) }
 // prefetchWaiter brings closer the coroutine that waits to read.
 func (pd *PollDesc) prefetchWaiter() { asm.Prefetch(uintptr(unsafe.Pointer(pd.read.w.Load()))) }
 
+// prefetch brings closer what the next coroutine to begin with a Watch will touch, and the Watch after that.
+func (q *wokenWatches) prefetch() {
+	if w := q.first; w != nil {
+		w.Hook().(*Watch).pd.prefetch()
+		asm.Prefetch(uintptr(unsafe.Pointer(w.Link)))
+	}
+}
+
 // open wakes the waiter or leaves the mark that an edge has come.
 func (g *gate) open(p *Processor) {
 	for {

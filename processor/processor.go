@@ -53,6 +53,7 @@ type Processor struct {
 	spin     spinner
 	holding  bool // has the token for its live coroutines and armed Watches
 	watches  int  // armed, or woken and not started yet
+	woken    wokenWatches
 	phase    Phase
 	cfg      Config
 	group    *Group
@@ -101,6 +102,7 @@ func New(cfg Config) (*Processor, error) {
 		sleepers: objpool.New(objpool.Options[timer.Timer]{Chunk: 64}),
 		ended:    make(chan struct{}),
 	}
+	p.woken.start = p.startWoken
 	p.spin.init(cfg.Spin)
 	p.buffers.size = cfg.BufferSize
 	p.ex.Init(coroutine.Config{Host: p, Idle: cfg.Idle, Handoff: cfg.Handoff})

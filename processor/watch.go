@@ -10,7 +10,7 @@ import (
 //
 //	idle    nobody waits; its owner may Arm it
 //	armed   its waiter is in the PollDesc, and its Processor counts as one on which something lives
-//	woken   somebody took the waiter out, for whatever ends a wait; a coroutine is on its way to the home
+//	woken   somebody took the waiter out, for whatever ends a wait; it is queued for a coroutine of the home
 //
 //	idle → armed    Arm, by a coroutine of the home
 //	armed → woken   an event, the deadline, SetDeadline, Evict, the beginning of draining: any thread
@@ -21,7 +21,6 @@ type Watch struct {
 	w     coroutine.Waiter // published while armed
 	pd    *PollDesc        // constant
 	owner Watcher          // constant
-	begin func()           // constant: what the coroutine runs
 	home  *Processor       // constant while armed
 	t     *timer.Timer     // owner: home; while armed under a deadline
 }
@@ -35,7 +34,6 @@ type Watcher interface {
 // Init prepares the Watch.
 func (x *Watch) Init(pd *PollDesc, owner Watcher) {
 	x.pd, x.owner = pd, owner
-	x.begin = x.start
 	x.w.SetHook(x)
 }
 
@@ -87,14 +85,65 @@ func watchExpired(arg any, _ int64) {
 // Woken implements coroutine.Hook.
 func (x *Watch) Woken() {
 	p := x.home
-	if p.ex.OnThread() { // without a name: that would be an allocation for each request
-		p.Spawn(x.begin, "", 0)
+	if p.ex.OnThread() {
+		p.woken.add(p, x)
 		return
 	}
-	p.Submit(Here(), x.begin, "", 0, true) // which cannot be too late: p lives as long as x is armed
+	p.Submit(Here(), x.start, "", 0, true) // which cannot be too late: p lives as long as x is armed
 }
 
-// start is what the coroutine runs.
+// maxStarters is how many coroutines may be on their way to begin with a Watch.
+const maxStarters = 64
+
+// wokenWatches are the Watches of a Processor that wait for a coroutine, FIFO. Owner.
+//
+// Each that is woken wants a coroutine, but thousands may be woken at once: only as many are made as others are to be kept waiting
+// by in one round of the run queue. Each takes the oldest, and makes its successor before it begins.
+//
+//	starters ≤ min(n, maxStarters)
+type wokenWatches struct {
+	first, last *coroutine.Waiter // through Waiter.Link
+	n           int
+	starters    int // coroutines that have been made to take one and have not begun
+	start       func()
+}
+
+func (q *wokenWatches) add(p *Processor, x *Watch) {
+	x.w.Link = nil
+	if q.last == nil {
+		q.first = &x.w
+	} else {
+		q.last.Link = &x.w
+	}
+	q.last = &x.w
+	q.n++
+	q.want(p)
+}
+
+// want makes a coroutine if there are too few.
+func (q *wokenWatches) want(p *Processor) {
+	if q.starters < min(q.n, maxStarters) {
+		q.starters++
+		p.Spawn(q.start, "", 0) // without a name: that would be an allocation for each request
+	}
+}
+
+// startWoken is what the coroutines run.
+func (p *Processor) startWoken() {
+	q := &p.woken
+	w := q.first
+	if q.first = w.Link; q.first == nil {
+		q.last = nil
+	}
+	w.Link = nil
+	q.n--
+	q.starters--
+	q.want(p)
+	q.prefetch()
+	w.Hook().(*Watch).start()
+}
+
+// start is what a woken Watch does on its coroutine.
 func (x *Watch) start() {
 	p := x.home
 	p.watches--
@@ -110,7 +159,7 @@ func (x *Watch) start() {
 // watched reports whether a Watch is armed.
 func (pd *PollDesc) watched() bool {
 	w := pd.read.w.Load()
-	return w != nil && w != readyW && w.Hooked()
+	return w != nil && w != readyW && w.Hook() != nil
 }
 
 // Home returns the Processor with which the fd is registered, or nil.

@@ -641,3 +641,50 @@ func TestServeAllocs(t *testing.T) {
 	s.Close()
 	k.wait(t)
 }
+
+// TestServeManyAtOnce: far more connections turn readable at once than coroutines begin at a time. Each is served once, and the
+// Processor does not make a coroutine for each of those that wait.
+func TestServeManyAtOnce(t *testing.T) {
+	start(t, 1)
+	const n = 500
+	var served atomic.Int32
+	address, _ := serving(t, &socket.Server{Handle: func(c *socket.ServerConn) error {
+		if served.Add(1)%7 == 0 {
+			netco.Yield() // some let others begin before they end
+		}
+		return echoOnce(c)
+	}})
+	var conns []*net.TCPConn
+	for range n {
+		conns = append(conns, dialNet(t, address))
+	}
+	exchange(t, conns[n-1], "accepted") // and so all before it
+	until(t, "all to be idle", func() bool { return live(t) == 1 })
+	served.Store(0)
+	s, err := netco.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.Processors()[0]
+	for range 3 {
+		release := hog(t, 0)
+		for i, c := range conns {
+			fmt.Fprintf(c, "%03d", i)
+		}
+		release()
+		most := uint64(0)
+		for i, c := range conns {
+			most = max(most, p.Coroutines().Live.Load())
+			var got [3]byte
+			if _, err := io.ReadFull(c, got[:]); err != nil || string(got[:]) != fmt.Sprintf("%03d", i) {
+				t.Fatalf("connection %d: %q, %v", i, got, err)
+			}
+		}
+		if most > 200 {
+			t.Errorf("%d coroutines at a time", most)
+		}
+	}
+	if got := served.Load(); got != 3*n {
+		t.Errorf("%d served of %d", got, 3*n)
+	}
+}
