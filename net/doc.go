@@ -35,8 +35,8 @@
 //	packages that call net themselves  http.ListenAndServe, http.DefaultTransport, sql drivers: they use the standard's. Give them a
 //	                                   listener, or a Dialer's DialContext, of this package
 //	errors                             there is one more, coroutine.ErrShutdown, in what the scheduler's end by force interrupts
-//	Close of what others wait on       ends their waits and waits for them to return, but no longer than 0.1 s; the last of them
-//	                                   closes the fd
+//	Close of what others are using     closes the fd at once if they wait; if they are in the middle of a system call, the last of them
+//	                                   does, and a goroutine that calls Close waits for that no longer than 0.1 s, a coroutine not
 //	deadlines on Pipe                  also end a write that waits for another write
 //
 // What the methods promise besides is said in package socket.

@@ -139,10 +139,17 @@ func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {
 // Kick makes a waiter in direction m look again.
 func (pd *PollDesc) Kick(m Mode) { pd.gate(m).kick() }
 
-// Evict makes every wait, present and future, return Closing.
-func (pd *PollDesc) Evict() {
+// Evict makes every wait, present and future, return Closing. It returns how many were waiting: they come back from Wait, or a Watch is
+// woken, with Closing and nothing else.
+func (pd *PollDesc) Evict() (waiting int) {
 	pd.flags.Or(flagClosing)
-	pd.kick()
+	for _, g := range []*gate{&pd.read, &pd.write} {
+		if w := g.takeOut(); w != nil {
+			w.Wake()
+			waiting++
+		}
+	}
+	return waiting
 }
 
 // Orphan makes every wait, present and future, return Shutdown: the Processor that watches the fd, or whose coroutine uses it, is

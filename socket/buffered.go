@@ -92,7 +92,7 @@ func (b *Buffered) SetAutoFlush(on bool) { b.manual = !on }
 // Close sends what was written as far as the socket takes it without waiting, and closes the connection. It returns
 // io.ErrShortWrite, in a *net.OpError, if that was not all; who must know that everything was sent, or wants to wait for it,
 // calls Flush first. While another is inside a write, nothing is sent but what that one sends: it ends with net.ErrClosed. A
-// second Close returns net.ErrClosed. It parks only as the Stream's Close does, and never for room.
+// second Close returns net.ErrClosed. It does not park.
 func (b *Buffered) Close() error {
 	var unsent error
 	if b.s.mu.tryLock(writing) {

@@ -102,37 +102,95 @@ func TestCloseEndsWaits(t *testing.T) {
 	}
 }
 
-// TestCloseFreesFDLast: while an operation is under way the fd's number is not given to anybody else.
-func TestCloseFreesFDLast(t *testing.T) {
+// fdOf is the fd of one of net's connections.
+func fdOf(t *testing.T, c *net.TCPConn) (fd int) {
+	t.Helper()
+	raw, err := c.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.Control(func(p uintptr) { fd = int(p) })
+	return fd
+}
+
+// TestCloseParked: an fd that is only waited for is closed at once, and its number may be given away before the one that waits
+// has run. That one touches it no more.
+func TestCloseParked(t *testing.T) {
 	start(t, 1)
 	c, _ := withPeer(t)
 	reader := onFirst.task(func() {
-		_, err := c.Read(make([]byte, 1))
-		checkClosed(t, "read", err)
+		for range 3 {
+			n, err := c.Read(make([]byte, 10))
+			checkClosed(t, "read", err)
+			if n != 0 {
+				t.Errorf("%d bytes of another connection", n)
+			}
+		}
 	})
 	reader.untilParked(t, coroutine.ReasonRead)
 	release := hog(t, 0) // so that the reader cannot return
 	fd, before := c.FD(), socket.Open()
 	c.Close()
+	if n := socket.Open(); n != before-1 {
+		t.Errorf("%d sockets open, want %d", n, before-1)
+	}
+	again := false
 	for range 10 {
 		a, b := netPair(t)
-		for _, x := range []*net.TCPConn{a, b} {
-			if raw, _ := x.SyscallConn(); raw != nil {
-				raw.Control(func(other uintptr) {
-					if int(other) == fd {
-						t.Errorf("fd %d is in use again while a read of it has not returned", fd)
-					}
-				})
-			}
+		for _, x := range [][2]*net.TCPConn{{a, b}, {b, a}} {
+			again = again || fdOf(t, x[0]) == fd
+			x[1].Write([]byte("not yours"))
 		}
 	}
-	if n := socket.Open(); n != before {
-		t.Errorf("%d sockets open, want %d", n, before)
+	if !again {
+		t.Error("the fd's number was not given away, so this shows nothing")
 	}
 	release()
 	reader.wait(t)
 	if n := socket.Open(); n != before-1 {
-		t.Errorf("%d sockets open after the last user has gone, want %d", n, before-1)
+		t.Errorf("%d sockets open in the end, want %d", n, before-1)
+	}
+}
+
+// TestCloseFreesFDLast: while somebody is in the middle of using the fd, its number is not given to anybody else.
+func TestCloseFreesFDLast(t *testing.T) {
+	for _, closer := range places {
+		t.Run(closer.name, func(t *testing.T) {
+			start(t, 2)
+			c, _ := withPeer(t)
+			inside, leave := make(chan struct{}), make(chan struct{})
+			user := ordinary.task(func() {
+				raw, err := c.SyscallConn()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				raw.Control(func(uintptr) {
+					close(inside)
+					<-leave
+				})
+			})
+			reader := onFirst.task(func() { c.Read(make([]byte, 1)) }) // who is parked does not hide who is not
+			reader.untilParked(t, coroutine.ReasonRead)
+			await(t, inside, "the user")
+			fd, before := c.FD(), socket.Open()
+			closer.task(func() { c.Close() }).wait(t) // a goroutine's waits a while
+			reader.wait(t)
+			for range 10 {
+				a, b := netPair(t)
+				if fdOf(t, a) == fd || fdOf(t, b) == fd {
+					t.Errorf("fd %d is in use again while it is used", fd)
+				}
+			}
+			if n := socket.Open(); n != before {
+				t.Errorf("%d sockets open, want %d", n, before)
+			}
+			close(leave)
+			user.wait(t)
+			if n := socket.Open(); n != before-1 {
+				t.Errorf("%d sockets open after the last user has gone, want %d", n, before-1)
+			}
+		})
 	}
 }
 

@@ -9,11 +9,16 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// Close returns when the fd is closed, as package net's does: then its address is free, and a peer that comes is refused. With
-// operations under way that is when the last of them has returned, each on its own thread. The wait has a limit: a coroutine that
-// is to return may be kept from it by one that waits, in a Go channel perhaps, for whoever calls Close.
+// Close closes the fd before it returns, as package net's does: then its address is free, and a peer that comes is refused.
+//
+//   - Operations that are parked look whether the socket is closed when they are woken, and touch the fd no more. So if there are no
+//     others, Close closes the fd itself, without waiting for them.
+//   - Others are in the middle of a system call, or have yielded between two. Then the last of them closes the fd. A goroutine waits
+//     for that, for a while: one that is to return may be kept from it by a coroutine that waits, in a Go channel perhaps, for
+//     whoever calls Close. A coroutine does not wait: it may hold what the other needs to return, a sync.Once or a mutex, and
+//     would block the thread of both.
 
-// closeLimit is how long Close waits for others' operations to return.
+// closeLimit is how long a goroutine's Close waits for others' operations to return.
 const closeLimit = 100 * time.Millisecond
 
 // closers are the calls of Close that wait. Few ever do, so they are not in the socket.

@@ -50,8 +50,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection. Operations under way end with net.ErrClosed; Close parks until they have returned, though for no longer
-// than 0.1 s. A second Close returns net.ErrClosed.
+// Close closes the connection. Operations under way end with net.ErrClosed. A second Close returns net.ErrClosed. It does not park; a
+// goroutine may wait for up to 0.1 s for operations in the middle of a system call.
 func (c *conn) Close() error { return c.opError("close", c.s.close()) }
 
 // closeWrite ends the sending side; the peer reads io.EOF after what was sent.

@@ -52,7 +52,8 @@
 //
 // Unless its comment says otherwise every method may be called from coroutines and from ordinary goroutines, of any thread; the
 // latter block. Reads are serialised among themselves, as are writes. Close ends every operation under way with net.ErrClosed.
-// The last of them to return closes the fd; Close waits for that, but no longer than 100 ms. A deadline ends with
+// The fd is closed at once if those only wait; if one is in the middle of a system call, it closes the fd when it returns, for which a
+// goroutine's Close waits up to 100 ms. A deadline ends with
 // os.ErrDeadlineExceeded what waits and what comes later, until it is moved. When the scheduler ends, Accept returns coroutine.ErrShutdown at once, and every
 // wait when the end is forced.
 //

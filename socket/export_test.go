@@ -26,7 +26,7 @@ func (x *FDMutex) Lock(s side) bool          { return x.opened().lock(s) }
 func (x *FDMutex) Unlock(s side) (last bool) { return x.opened().unlock(s) }
 func (x *FDMutex) Use() bool                 { return x.opened().use() }
 func (x *FDMutex) Unuse() (last bool)        { return x.opened().unuse() }
-func (x *FDMutex) Close() bool               { return x.opened().close() }
+func (x *FDMutex) Close() bool               { return x.opened().close() > 0 }
 
 // Idle reports whether nobody holds, uses or waits for it.
 func (x *FDMutex) Idle() bool {

@@ -16,6 +16,7 @@ import (
 //	bits 3-22   users: lock holders, and others who need the fd
 //	bits 23-42  readers queued
 //	bits 43-62  writers queued
+//	bit 63      gone: whoever closed it has closed the fd; the users that are left will not touch it
 //
 //	lock     closed: fails. Lock free: takes it and is a user. Else queues, under mu, and tries again when woken.
 //	unlock   frees the lock and takes one off the queue's count; whoever it counted is popped, under mu, and woken.
@@ -33,6 +34,7 @@ type waitList struct{ first, last *coroutine.Waiter }
 
 const (
 	mutexOpen  = 1 << 0
+	mutexGone  = 1 << 63
 	mutexUser  = 1 << 3
 	mutexUsers = (1<<20 - 1) << 3
 )
@@ -167,7 +169,7 @@ func (m *fdMutex) unlock(s side) (last bool) {
 			if wake {
 				m.wakeOne(s)
 			}
-			return next&(mutexOpen|mutexUsers) == 0
+			return next&(mutexOpen|mutexUsers|mutexGone) == 0
 		}
 	}
 }
@@ -188,22 +190,26 @@ func (m *fdMutex) use() bool {
 	}
 }
 
-// busy reports whether another than the caller, who has one use, uses the fd.
-func (m *fdMutex) busy() bool { return m.state.Load()&mutexUsers != mutexUser }
+// retire gives back the use that close took and takes it on the caller to close the fd: of unlock and unuse none returns true any
+// more. Precondition: no other user will touch the fd.
+func (m *fdMutex) retire() {
+	m.state.Or(mutexGone)
+	m.unuse()
+}
 
 // unuse gives a use back; true means that the fd is closed and the caller was its last user.
 func (m *fdMutex) unuse() (last bool) {
 	next := m.state.Add(^uint64(mutexUser - 1))
-	return next&(mutexOpen|mutexUsers) == 0
+	return next&(mutexOpen|mutexUsers|mutexGone) == 0
 }
 
-// close marks the fd as closed, wakes who is queued, and takes a use, which the caller gives back; false means that it was
-// closed already.
-func (m *fdMutex) close() bool {
+// close marks the fd as closed, wakes who is queued, and takes a use, which the caller gives back. It returns how many users there
+// are, the caller among them; there will be no more. 0 means that it was closed already.
+func (m *fdMutex) close() (users int) {
 	for {
 		old := m.state.Load()
 		if old&mutexOpen == 0 {
-			return false
+			return 0
 		}
 		next := (old &^ mutexOpen) + mutexUser
 		next &^= reading.waiters() | writing.waiters()
@@ -215,7 +221,7 @@ func (m *fdMutex) close() bool {
 				m.wakeOne(s)
 			}
 		}
-		return true
+		return int(next&mutexUsers) / mutexUser
 	}
 }
 

@@ -79,8 +79,8 @@ func (l *listener) acceptLocked(from *sysx.RawAddr) (fd int, err error) {
 	}
 }
 
-// Close stops listening. Accepts under way end with net.ErrClosed, and Close parks until they have returned, though for no longer than
-// 0.1 s; connections that were accepted go on.
+// Close stops listening. Accepts under way end with net.ErrClosed; connections that were accepted go on. It does not park; a
+// goroutine may wait for up to 0.1 s for accepts in the middle of a system call.
 func (l *listener) Close() error { return l.at.setError("close", l.s.close()) }
 
 // Addr returns the address listened on: a *net.TCPAddr or *net.UnixAddr.

@@ -64,7 +64,7 @@ func PollContext(ctx context.Context, fds []PollFd) (n int, err error) {
 	}
 	w := &pollWait{fds: fds}
 	if ctx.Done() != nil {
-		defer context.AfterFunc(ctx, w.pd.Evict)()
+		defer context.AfterFunc(ctx, func() { w.pd.Evict() })()
 	}
 	n, err = w.wait()
 	if err == net.ErrClosed {

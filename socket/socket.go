@@ -91,19 +91,25 @@ func (s *socket) destroy() {
 	wakeCloser(s)
 }
 
-// close ends the socket: operations under way return net.ErrClosed, later ones too. Parks while there are some under way, see closing.go.
+// close ends the socket: operations under way return net.ErrClosed, later ones too. It does not park a coroutine, see closing.go.
 func (s *socket) close() error {
 	if s.kind == unmade {
 		return syscall.EINVAL
 	}
-	if !s.mu.close() {
+	users := s.mu.close()
+	if users == 0 {
 		return net.ErrClosed
 	}
-	s.pd.Evict()
-	if s.mu.busy() {
-		s.awaitDestroyed()
-	} else if s.mu.unuse() {
+	switch parked := s.pd.Evict(); {
+	case users == 1+parked:
+		s.mu.retire()
 		s.destroy()
+	case coroutine.Current() != nil:
+		if s.mu.unuse() {
+			s.destroy()
+		}
+	default:
+		s.awaitDestroyed()
 	}
 	return nil
 }

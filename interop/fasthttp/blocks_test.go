@@ -118,19 +118,45 @@ func TestWaitForConn(t *testing.T) {
 	})
 }
 
-// TestGetTimeout: GetTimeout and GetDeadline make the request on a goroutine and wait for it on a channel.
+// get asks with GetTimeout, which makes the request on a goroutine and waits for it in a channel.
+func (s *site) get(timeout time.Duration) error {
+	_, got, err := s.client.GetTimeout(nil, "http://"+s.addr+"/", timeout)
+	if err == nil && string(got) != "here" {
+		err = fmt.Errorf("read %q", got)
+	}
+	return err
+}
+
+func here(ctx *fasthttp.RequestCtx) { ctx.WriteString("here") }
+
+// TestGetTimeout: through package blocking, wherever the server is.
 func TestGetTimeout(t *testing.T) {
-	place.Each(t, func(t *testing.T, p place.Place) {
-		s := start(t, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { ctx.WriteString("here") }}, nil)
-		p.Do(t, func() error {
-			return place.Blocking(func() error {
-				_, got, err := s.client.GetTimeout(nil, "http://"+s.addr+"/", place.Limit)
-				if err == nil && string(got) != "here" {
-					err = fmt.Errorf("read %q", got)
-				}
-				return err
-			})
-		})
+	place.EachWay(t, place.Through, func(t *testing.T, w place.Way) {
+		s := start(t, &fasthttp.Server{Handler: here}, nil)
+		w.Do(t, func() error { return s.get(place.Limit) })
+	})
+}
+
+// TestDirectGetTimeout: a coroutine may call it itself if the server is elsewhere, here on goroutines. Its Processor waits with it.
+func TestDirectGetTimeout(t *testing.T) {
+	place.EachWay(t, place.Direct, func(t *testing.T, w place.Way) {
+		s := startOn(t, func(fn func()) { go fn() }, &fasthttp.Server{Handler: here}, nil)
+		if err := w.All(4, func(int) error { return s.get(place.Limit) }); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestServerOnHeldUpProcessor: a direct call to a server on coroutines of the caller's own Processor is not answered, because that
+// Processor stands still until the call is over.
+func TestServerOnHeldUpProcessor(t *testing.T) {
+	place.Start(t, 1)
+	s := start(t, &fasthttp.Server{Handler: here}, nil)
+	place.OneProcessor.Do(t, func() error {
+		if err := s.get(100 * time.Millisecond); err != fasthttp.ErrTimeout {
+			return fmt.Errorf("answered %v", err)
+		}
+		return nil
 	})
 }
 

@@ -38,15 +38,21 @@ func warmUp() {
 	c1.Close()
 }
 
-// site is a server whose connections are served by coroutines, and a client of it.
+// site is a server and a client of it.
 type site struct {
 	addr   string
 	client *fasthttp.HostClient
 	dials  atomic.Int32
 }
 
-// start serves with s, TLS if cfg is not nil. It is for the test's goroutine, with netco started.
+// start serves with s on coroutines, TLS if cfg is not nil. It is for the test's goroutine, with netco started.
 func start(t *testing.T, s *fasthttp.Server, cfg *tls.Config) *site {
+	t.Helper()
+	return startOn(t, func(fn func()) { netco.Go(fn) }, s, cfg)
+}
+
+// startOn serves on what spawn starts.
+func startOn(t *testing.T, spawn func(fn func()), s *fasthttp.Server, cfg *tls.Config) *site {
 	t.Helper()
 	ln, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,7 +63,7 @@ func start(t *testing.T, s *fasthttp.Server, cfg *tls.Config) *site {
 		site.dials.Add(1)
 		return netco.Dial("tcp", addr)
 	}}
-	netco.Go(func() {
+	spawn(func() {
 		for {
 			c, err := ln.Accept()
 			if err != nil {
@@ -66,7 +72,7 @@ func start(t *testing.T, s *fasthttp.Server, cfg *tls.Config) *site {
 			if cfg != nil {
 				c = tls.Server(c, cfg)
 			}
-			netco.Go(func() { s.ServeConn(c) })
+			spawn(func() { s.ServeConn(c) })
 		}
 	})
 	t.Cleanup(func() {

@@ -37,7 +37,9 @@ func TestMariaDB(t *testing.T) {
 		test func(*testing.T, *daemon.Server)
 	}{
 		{"Calls", testCalls},
+		{"PoolStatements", testPoolStatements},
 		{"LimitedPool", testLimitedPool},
+		{"LimitedPoolForAll", testLimitedPoolForAll},
 		{"Cancellation", testCancellation},
 		{"ConnLost", testConnLost},
 		{"ExhaustedPoolBlocksProcessor", testExhaustedPoolBlocksProcessor},
@@ -66,23 +68,48 @@ func each(t *testing.T, s *daemon.Server, ways []place.Way, body func(t *testing
 	place.EachWay(t, ways, func(t *testing.T, w place.Way) { body(t, w, open(t, s)) })
 }
 
-// work uses every kind of call.
+// work uses every kind of call that coroutines may make themselves.
 func work(ctx context.Context, db *sql.DB) error {
-	return errors.Join(queries(ctx, db), bigResult(ctx, db), transactions(ctx, db), bigValue(ctx, db))
+	return errors.Join(prepared(ctx, db), bigResult(ctx, db), transactions(ctx, db), bigValue(ctx, db))
 }
 
-// testCalls: a pool without a limit. Coroutines must not call even that themselves: closing a statement of DB.Prepare's, database/sql
-// writes to the connection with the mutex of the whole pool held, and whoever else of the Processor wants that
-// mutex blocks the thread that would have to end the write.
+// testCalls: a pool without a limit.
 func testCalls(t *testing.T, s *daemon.Server) {
-	each(t, s, place.Through, func(t *testing.T, w place.Way, db *sql.DB) {
+	each(t, s, place.Every, func(t *testing.T, w place.Way, db *sql.DB) {
 		if err := w.All(4, func(int) error { return work(t.Context(), db) }); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
-func queries(ctx context.Context, db *sql.DB) error {
+// testPoolStatements: coroutines must not use DB.Prepare themselves. Closing such a statement, database/sql writes to the connection
+// with the mutex of the whole pool held, and whoever else of the Processor wants that mutex blocks the thread that would
+// have to end the write.
+func testPoolStatements(t *testing.T, s *daemon.Server) {
+	each(t, s, place.Through, func(t *testing.T, w place.Way, db *sql.DB) {
+		if err := w.All(4, func(int) error { return queries(t.Context(), db) }); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// prepared prepares on one connection, which needs no mutex but that connection's.
+func prepared(ctx context.Context, db *sql.DB) error {
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return queries(ctx, c)
+}
+
+// preparer is an *sql.DB or an *sql.Conn.
+type preparer interface {
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+func queries(ctx context.Context, db preparer) error {
 	st, err := db.PrepareContext(ctx, "select ? + 1, concat('text ', ?)")
 	if err != nil {
 		return err

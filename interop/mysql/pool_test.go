@@ -26,9 +26,19 @@ func testLimitedPool(t *testing.T, s *daemon.Server) {
 	})
 }
 
+// testLimitedPoolForAll: with a connection for each caller nobody waits, and coroutines may call the pool themselves.
+func testLimitedPoolForAll(t *testing.T, s *daemon.Server) {
+	each(t, s, place.Every, func(t *testing.T, w place.Way, db *sql.DB) {
+		db.SetMaxOpenConns(4)
+		if err := w.All(4, func(int) error { return work(t.Context(), db) }); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // testCancellation: a query that is given up ends with the context's error; the driver closes the connection from a goroutine.
 func testCancellation(t *testing.T, s *daemon.Server) {
-	each(t, s, place.Through, func(t *testing.T, w place.Way, db *sql.DB) {
+	each(t, s, place.Every, func(t *testing.T, w place.Way, db *sql.DB) {
 		w.Do(t, func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 			defer cancel()
@@ -42,7 +52,7 @@ func testCancellation(t *testing.T, s *daemon.Server) {
 
 // testConnLost: a connection that the server ends is replaced.
 func testConnLost(t *testing.T, s *daemon.Server) {
-	each(t, s, place.Through, func(t *testing.T, w place.Way, db *sql.DB) {
+	each(t, s, place.Every, func(t *testing.T, w place.Way, db *sql.DB) {
 		w.Do(t, func() error {
 			ctx := context.Background()
 			c, err := db.Conn(ctx)

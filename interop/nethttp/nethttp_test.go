@@ -36,9 +36,15 @@ type site struct {
 // protocols are those that a site can speak.
 var protocols = []string{"http", "https", "h2"}
 
+// start serves on a listener of netco's.
 func start(t *testing.T, protocol string, handler http.HandlerFunc) *site {
 	t.Helper()
-	ln, err := netco.Listen("tcp", "127.0.0.1:0")
+	return startOn(t, netco.Listen, protocol, handler)
+}
+
+func startOn(t *testing.T, listen func(network, address string) (net.Listener, error), protocol string, handler http.HandlerFunc) *site {
+	t.Helper()
+	ln, err := listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,16 +75,30 @@ func start(t *testing.T, protocol string, handler http.HandlerFunc) *site {
 	return s
 }
 
-// each runs a test with each protocol, with goroutines as clients, and with coroutines that leave the call to package blocking:
-// Client.Do waits on channels for goroutines of the transport, which may wait for the caller's Processor.
+// each runs a test with each protocol, with goroutines as clients, and with coroutines that call the client themselves or through package
+// blocking. Client.Do waits in channels for goroutines of the transport, and a coroutine's Processor waits with it.
 func each(t *testing.T, handler http.HandlerFunc, body func(t *testing.T, s *site, w place.Way)) {
+	eachOf(t, func(string) []place.Way { return place.Every }, handler, body)
+}
+
+// eachOf is each with the ways that a protocol allows.
+func eachOf(t *testing.T, ways func(protocol string) []place.Way, handler http.HandlerFunc, body func(t *testing.T, s *site, w place.Way)) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
-			place.EachWay(t, place.Through, func(t *testing.T, w place.Way) {
+			place.EachWay(t, ways(protocol), func(t *testing.T, w place.Way) {
 				body(t, start(t, protocol, handler), w)
 			})
 		})
 	}
+}
+
+// severalAtOnce are the ways for several callers of one client. With HTTP/2 they share a connection, on which a reader of a body
+// writes window updates with a mutex held: two such coroutines of one Processor may stop it for good.
+func severalAtOnce(protocol string) []place.Way {
+	if protocol == "h2" {
+		return place.Through
+	}
+	return place.Every
 }
 
 // call makes a request and returns the answer's body.
@@ -98,27 +118,34 @@ func (s *site) call(method, path string, body io.Reader) (string, error) {
 
 // TestKeepAlive: requests one after the other share a connection.
 func TestKeepAlive(t *testing.T) {
-	echo := func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Proto", r.Proto)
-		io.Copy(w, r.Body)
-	}
-	each(t, echo, func(t *testing.T, s *site, w place.Way) {
-		err := w.Run(func() error {
-			for i := range 50 {
-				want := fmt.Sprint("request ", i)
-				if got, err := s.call("POST", "/", strings.NewReader(want)); got != want || err != nil {
-					return fmt.Errorf("answered %q, %v", got, err)
-				}
+	each(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }, keepAlive)
+}
+
+func keepAlive(t *testing.T, s *site, w place.Way) {
+	w.Do(t, func() error {
+		for i := range 50 {
+			want := fmt.Sprint("request ", i)
+			if got, err := s.call("POST", "/", strings.NewReader(want)); got != want || err != nil {
+				return fmt.Errorf("answered %q, %v", got, err)
 			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
 		}
-		if n := s.dials.Load(); n != 1 {
-			t.Errorf("%d connections for requests one after the other", n)
-		}
+		return nil
 	})
+	if n := s.dials.Load(); n != 1 {
+		t.Errorf("%d connections for requests one after the other", n)
+	}
+}
+
+// TestServerOnNet: the server may be on package net's listener, which no Processor has to do with.
+func TestServerOnNet(t *testing.T) {
+	echo := func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }
+	for _, protocol := range protocols {
+		t.Run(protocol, func(t *testing.T) {
+			place.EachWay(t, place.Every, func(t *testing.T, w place.Way) {
+				keepAlive(t, startOn(t, net.Listen, protocol, echo), w)
+			})
+		})
+	}
 }
 
 // TestProtocol: HTTP/2 is spoken where it is agreed on.
@@ -143,7 +170,7 @@ func TestManyClients(t *testing.T) {
 		http.NewResponseController(w).EnableFullDuplex()
 		io.Copy(w, r.Body)
 	}
-	each(t, echo, func(t *testing.T, s *site, w place.Way) {
+	eachOf(t, severalAtOnce, echo, func(t *testing.T, s *site, w place.Way) {
 		err := w.All(6, func(i int) error {
 			want := strings.Repeat(string(rune('a'+i)), size)
 			got, err := s.call("POST", "/", strings.NewReader(want))

@@ -33,7 +33,9 @@ func TestPostgreSQL(t *testing.T) {
 		{"Notifications", testNotifications},
 		{"CopyFrom", testCopyFrom},
 		{"BigArgument", testBigArgument},
+		{"SlowWrites", testSlowWrites},
 		{"Pool", testPool},
+		{"ExhaustedPool", testExhaustedPool},
 		{"PoolCancellation", testPoolCancellation},
 		{"PoolConnLost", testPoolConnLost},
 	} {
@@ -71,11 +73,9 @@ func each(t *testing.T, s *daemon.Server, ways []place.Way, body func(t *testing
 	place.EachWay(t, ways, func(t *testing.T, w place.Way) { body(t, w, settings(t, s)) })
 }
 
-// testCalls: what a pgx.Conn does on its caller. A coroutine must not call even that itself: when a write takes 15 ms, because the
-// server does not read or because the thread has to wait for its core, pgx starts to read on a goroutine, and its caller
-// then waits for that with a sync.Cond: the thread that would have to bring the data is blocked.
+// testCalls: what a pgx.Conn does on its caller, but for a write that takes 15 ms: see testSlowWrites.
 func testCalls(t *testing.T, s *daemon.Server) {
-	each(t, s, place.Through, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
+	each(t, s, place.Every, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
 		for name, fn := range map[string]func(ctx context.Context, c *pgx.Conn) error{
 			"queries": queries, "big result": bigResult, "batch": batch, "transactions": transactions, "copy to": copyTo,
 		} {
@@ -191,7 +191,7 @@ var _ io.Writer = (*lines)(nil)
 // testCancellation: a query that is given up ends with the context's error, after which the connection is lost. pgx sets its
 // deadline, cancels the query on a connection of its own, and closes both, all of that on goroutines.
 func testCancellation(t *testing.T, s *daemon.Server) {
-	each(t, s, place.Through, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
+	each(t, s, place.Every, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
 		w.Do(t, func() error {
 			return withConn(cfg, func(ctx context.Context, c *pgx.Conn) error {
 				if err := sleepInVain(c, s); err != nil {
@@ -209,7 +209,7 @@ func testCancellation(t *testing.T, s *daemon.Server) {
 
 // testServerEndsConn: a connection that the server ends gives an error at once, and at every later use.
 func testServerEndsConn(t *testing.T, s *daemon.Server) {
-	each(t, s, place.Through, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
+	each(t, s, place.Every, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
 		w.Do(t, func() error {
 			return withConn(cfg, func(ctx context.Context, c *pgx.Conn) error {
 				if _, err := c.Exec(ctx, "select pg_terminate_backend(pg_backend_pid())"); err == nil {
@@ -227,7 +227,7 @@ func testServerEndsConn(t *testing.T, s *daemon.Server) {
 // testNotifications: waiting for what others send.
 func testNotifications(t *testing.T, s *daemon.Server) {
 	const n = 50
-	each(t, s, place.Through, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
+	each(t, s, place.Every, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
 		listening := make(chan struct{})
 		wait := w.Go(func() error {
 			return withConn(cfg, func(ctx context.Context, c *pgx.Conn) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +19,10 @@ import (
 
 // What of pgx uses goroutines whatever happens.
 
-// testCopyFrom: CopyFrom reads and writes on goroutines of pgx's and waits for them on channels.
+// testCopyFrom: CopyFrom reads and writes on goroutines of pgx's and waits for them on channels, which holds up the Processor of a
+// coroutine that calls it itself.
 func testCopyFrom(t *testing.T, s *daemon.Server) {
-	each(t, s, place.Through, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
+	each(t, s, place.Every, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
 		err := w.All(3, func(int) error { return withConn(cfg, copyFrom) })
 		if err != nil {
 			t.Fatal(err)
@@ -51,10 +53,10 @@ func copyFrom(ctx context.Context, c *pgx.Conn) error {
 
 // testBigArgument: a write that takes long enough for pgx to read on a goroutine meanwhile.
 func testBigArgument(t *testing.T, s *daemon.Server) {
-	each(t, s, place.Through, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
+	each(t, s, place.Every, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
 		w.Do(t, func() error {
 			return withConn(cfg, func(ctx context.Context, c *pgx.Conn) error {
-				big := strings.Repeat("0123456789abcdef", 1<<20)
+				big := strings.Repeat("0123456789abcdef", 1<<22)
 				var got string
 				if err := c.QueryRow(ctx, "select $1::text", big).Scan(&got); err != nil {
 					return err
@@ -65,6 +67,33 @@ func testBigArgument(t *testing.T, s *daemon.Server) {
 				return nil
 			})
 		})
+	})
+}
+
+// slowConn's writes begin late, as those to a server that does not read, or of a thread that has to wait for its core.
+type slowConn struct{ net.Conn }
+
+func (c slowConn) Write(p []byte) (int, error) {
+	if netco.Self() != nil {
+		netco.Sleep(20 * time.Millisecond)
+	} else {
+		time.Sleep(20 * time.Millisecond)
+	}
+	return c.Conn.Write(p)
+}
+
+// testSlowWrites: when a write takes 15 ms, pgx starts to read on a goroutine, and its caller then waits for that one with a
+// sync.Cond.
+func testSlowWrites(t *testing.T, s *daemon.Server) {
+	each(t, s, place.Every, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
+		cfg.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+			c, err := netco.DialContext(ctx, network, address)
+			return slowConn{c}, err
+		}
+		err := w.All(3, func(int) error { return withConn(cfg, transactions) })
+		if err != nil {
+			t.Fatal(err)
+		}
 	})
 }
 
@@ -84,38 +113,46 @@ func withPool(t *testing.T, s *daemon.Server, n int32) *pgxpool.Pool {
 	return pool
 }
 
-// testPool: a pool connects on goroutines of its own, and who finds it exhausted waits on a channel.
+// testPool: a pool connects on goroutines of its own, which its callers wait for in a channel. Coroutines may do that themselves where
+// there is a connection for each of them.
 func testPool(t *testing.T, s *daemon.Server) {
-	place.EachWay(t, place.Through, func(t *testing.T, w place.Way) {
-		pool := withPool(t, s, 3)
-		err := w.All(12, func(i int) error {
-			for range 5 {
-				tx, err := pool.Begin(t.Context())
-				if err != nil {
-					return err
-				}
-				var got int
-				if err := tx.QueryRow(t.Context(), "select $1::int", i).Scan(&got); err != nil || got != i {
-					return fmt.Errorf("read %d, %w", got, err)
-				}
-				if err := tx.Commit(t.Context()); err != nil {
-					return err
-				}
+	place.EachWay(t, place.Every, func(t *testing.T, w place.Way) { usePool(t, s, w, 12, 12) })
+}
+
+// testExhaustedPool: who finds no connection left waits until somebody gives one back, so coroutines do that through package blocking.
+func testExhaustedPool(t *testing.T, s *daemon.Server) {
+	place.EachWay(t, place.Through, func(t *testing.T, w place.Way) { usePool(t, s, w, 3, 12) })
+}
+
+func usePool(t *testing.T, s *daemon.Server, w place.Way, conns int32, callers int) {
+	pool := withPool(t, s, conns)
+	err := w.All(callers, func(i int) error {
+		for range 5 {
+			tx, err := pool.Begin(t.Context())
+			if err != nil {
+				return err
 			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+			var got int
+			if err := tx.QueryRow(t.Context(), "select $1::int", i).Scan(&got); err != nil || got != i {
+				return fmt.Errorf("read %d, %w", got, err)
+			}
+			if err := tx.Commit(t.Context()); err != nil {
+				return err
+			}
 		}
-		if n := pool.Stat().TotalConns(); n > 3 {
-			t.Errorf("%d connections where 3 are allowed", n)
-		}
+		return nil
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := pool.Stat().TotalConns(); n > conns {
+		t.Errorf("%d connections where %d are allowed", n, conns)
+	}
 }
 
 // testPoolCancellation: a context ends the wait for a connection, and a query.
 func testPoolCancellation(t *testing.T, s *daemon.Server) {
-	place.EachWay(t, place.Through, func(t *testing.T, w place.Way) {
+	place.EachWay(t, place.Every, func(t *testing.T, w place.Way) {
 		pool := withPool(t, s, 1)
 		w.Do(t, func() error {
 			held, err := pool.Acquire(t.Context())
@@ -175,7 +212,7 @@ func untilActive(s *daemon.Server, pid uint32) error {
 
 // testPoolConnLost: the pool notices a connection that has ended and makes another.
 func testPoolConnLost(t *testing.T, s *daemon.Server) {
-	place.EachWay(t, place.Through, func(t *testing.T, w place.Way) {
+	place.EachWay(t, place.Every, func(t *testing.T, w place.Way) {
 		pool := withPool(t, s, 1)
 		w.Do(t, func() error {
 			if _, err := pool.Exec(t.Context(), "select pg_terminate_backend(pg_backend_pid())"); err == nil {

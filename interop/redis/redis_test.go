@@ -94,9 +94,21 @@ func TestCommands(t *testing.T) {
 	})
 }
 
-// TestDirectCommands: coroutines may call the client themselves if its connections are made and there is one for each of them.
-// Then a call meets no wait but netco's own.
+// TestDirectCommands: coroutines may call the client themselves if there is a connection for each of them, from the first call on.
+// Each waits in a channel until go-redis has made its connection, on a goroutine; all of their Processor waits with it.
 func TestDirectCommands(t *testing.T) {
+	withPool(t, place.Direct, nil, func(t *testing.T, w place.Way, c *redis.Client) {
+		if err := w.All(c.Options().PoolSize, func(i int) error { return commands(t.Context(), c, i, 20) }); err != nil {
+			t.Fatal(err)
+		}
+		if made, most := c.PoolStats().Misses, c.Options().PoolSize; made == 0 || made > uint32(most) {
+			t.Errorf("%d connections were made for %d callers", made, most)
+		}
+	})
+}
+
+// TestNoConnMissing: where all connections have been made before, a direct call meets no wait but netco's own.
+func TestNoConnMissing(t *testing.T) {
 	withPool(t, place.Direct, nil, func(t *testing.T, w place.Way, c *redis.Client) {
 		warm(t, c)
 		if err := w.All(c.Options().PoolSize, func(i int) error { return commands(t.Context(), c, i, 20) }); err != nil {
@@ -111,7 +123,7 @@ func TestDirectCommands(t *testing.T) {
 // TestPipelines: many commands in one write, and their answers in one.
 func TestPipelines(t *testing.T) {
 	const n = 5000
-	withPool(t, place.Through, nil, func(t *testing.T, w place.Way, c *redis.Client) {
+	withPool(t, place.Every, nil, func(t *testing.T, w place.Way, c *redis.Client) {
 		err := w.All(4, func(id int) error {
 			key := fmt.Sprint("counter:", t.Name(), id)
 			cmds, err := c.Pipelined(t.Context(), func(p redis.Pipeliner) error {
@@ -138,7 +150,7 @@ func TestPipelines(t *testing.T) {
 
 // TestTransaction: WATCH, MULTI and EXEC on one connection; a change in between makes it fail.
 func TestTransaction(t *testing.T) {
-	withPool(t, place.Through, nil, func(t *testing.T, w place.Way, c *redis.Client) {
+	withPool(t, place.Every, nil, func(t *testing.T, w place.Way, c *redis.Client) {
 		ctx := t.Context()
 		attempt := func(interfere bool) error {
 			return w.Run(func() error {
@@ -165,7 +177,7 @@ func TestTransaction(t *testing.T) {
 // TestContext: a deadline ends a command that blocks in the server; cancelling ends the wait for a connection.
 func TestContext(t *testing.T) {
 	one := func(o *redis.Options) { o.PoolSize = 1 }
-	withPool(t, place.Through, one, func(t *testing.T, w place.Way, c *redis.Client) {
+	withPool(t, place.Every, one, func(t *testing.T, w place.Way, c *redis.Client) {
 		w.Do(t, func() error {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
@@ -197,7 +209,7 @@ func TestContext(t *testing.T) {
 // TestServerGone: calls fail with an error, and work again when there is a server again.
 func TestServerGone(t *testing.T) {
 	s := daemon.Redis(t)
-	place.EachWay(t, place.Through, func(t *testing.T, w place.Way) {
+	place.EachWay(t, place.Every, func(t *testing.T, w place.Way) {
 		c := open(t, s, nil)
 		w.Do(t, func() error { return c.Ping(t.Context()).Err() })
 		admin := open(t, s, nil)
@@ -222,7 +234,7 @@ func isNet(err error) bool {
 // TestUnixSocket: the server's other door.
 func TestUnixSocket(t *testing.T) {
 	s := daemon.Redis(t)
-	place.EachWay(t, place.Through, func(t *testing.T, w place.Way) {
+	place.EachWay(t, place.Every, func(t *testing.T, w place.Way) {
 		c := open(t, s, func(o *redis.Options) { o.Network, o.Addr = "unix", s.Socket() })
 		if err := w.All(4, func(i int) error { return commands(t.Context(), c, i, 20) }); err != nil {
 			t.Fatal(err)

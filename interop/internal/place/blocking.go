@@ -38,13 +38,19 @@ func (w Way) All(n int, fn func(i int) error) error {
 	return w.Place.All(n, func(i int) error { return w.call(func() error { return fn(i) }) })
 }
 
-// Direct are the places, each of which calls the library itself.
-var Direct = []Way{{Goroutine, direct}, {OneProcessor, direct}, {Coroutine, direct}}
-
-// Through are the places, the coroutines among them calling through package blocking.
-var Through = []Way{{Goroutine, direct}, {OneProcessor, Blocking}, {Coroutine, Blocking}}
+// The ways. Goroutines always call the library themselves.
+var (
+	Direct  = []Way{{Goroutine, direct}, {OneProcessor, direct}, {Coroutine, direct}}           // coroutines do, too
+	Through = []Way{{Goroutine, direct}, through(OneProcessor), through(Coroutine)}             // coroutines use package blocking
+	Every   = []Way{Direct[0], Direct[1], Direct[2], through(OneProcessor), through(Coroutine)} // coroutines do either
+)
 
 func direct(fn func() error) error { return fn() }
+
+func through(p Place) Way {
+	p.Name += ", through blocking"
+	return Way{p, Blocking}
+}
 
 // closeIdle ends package blocking's goroutines, which would else stay for some seconds.
 func closeIdle(t testing.TB) {
