@@ -271,6 +271,7 @@ func TestServeReadElsewhere(t *testing.T) {
 	})
 	c := dialNet(t, address)
 	sc := await(t, conns, "the connection")
+	until(t, "idle", func() bool { return live(t) == 1 })
 	k := ordinary.task(func() {
 		buf := make([]byte, 8)
 		if n, err := sc.Read(buf); string(buf[:n]) != "hello" || err != nil {

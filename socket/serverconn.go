@@ -11,7 +11,7 @@ import (
 )
 
 // ServerConn is a connection as a Server's Handle sees it. Its own methods are for Handle only; those of the Stream are for
-// anybody, but a Read outside of Handle waits until Handle has been called.
+// anybody, but while the connection is idle a Read elsewhere waits until Handle has been called.
 type ServerConn struct {
 	Stream
 
