@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/cpulist"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/hist"
 	"github.com/netco-go/netco/socket"
 )
@@ -27,6 +29,10 @@ type fairConfig struct {
 	Every    time.Duration `json:"every_ns"`
 	Duration time.Duration `json:"duration_ns"`
 	Rounds   int           `json:"rounds"`
+	Pin      bool          `json:"pin"`
+	Hose     string        `json:"firehose"`
+
+	clientCPUs []int
 }
 
 // fairRound is one measurement.
@@ -47,9 +53,14 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	fs.DurationVar(&cfg.Every, "every", 200*time.Microsecond, "time between two pings, each on the next connection")
 	fs.DurationVar(&cfg.Duration, "duration", 3*time.Second, "measured time per round")
 	fs.IntVar(&cfg.Rounds, "rounds", 3, "rounds")
+	fs.StringVar(&cfg.Hose, "firehose", "tcp", "network of the one that is always ready: tcp or unix, which puts no load on the kernel's network threads")
+	fs.BoolVar(&cfg.Pin, "pin", false, "one core for the Processor, another for the clients, if there are two")
 	jsonFile := fs.String("json", "", "write every round to `file`")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return err
+	}
+	if cfg.Hose != "tcp" && cfg.Hose != "unix" {
+		return usagef("-firehose %q: there are tcp and unix", cfg.Hose)
 	}
 	if cfg.Conns < 1 || cfg.Rounds < 1 || cfg.Every <= 0 || cfg.Duration < minDuration {
 		return usagef("-conns, -every, -duration and -rounds must be positive")
@@ -59,7 +70,20 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	}
 	started := time.Now()
-	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
+	options := netco.Options{Processors: 1}
+	if cfg.Pin {
+		cpus, err := cpulist.Allowed()
+		if err != nil {
+			return err
+		}
+		if len(cpus) < 2 {
+			return usagef("-pin needs two CPUs, this process may use %v", cpus)
+		}
+		options.CPUs, cfg.clientCPUs = cpus[:1], cpus[1:]
+	}
+	// The clients are goroutines of this process that sit in system calls. None is to wait for a P, least of all the Processor.
+	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0)))
+	if err := netco.Start(options); err != nil {
 		return err
 	}
 	defer netco.Shutdown(ctx)
@@ -111,6 +135,16 @@ func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool) (
 	f := &fairServer{}
 	var server socket.Server
 	server.Handle = f.handle
+	serve := func(c net.Conn) {
+		netco.Go(func() {
+			defer c.Close()
+			for f.read(c) == nil {
+			}
+		})
+	}
+	if way == "Server" {
+		serve = func(c net.Conn) { server.ServeConn(c.(socket.Stream)) }
+	}
 	accepting, err := netco.Go(func() {
 		if way == "Server" {
 			server.Serve(ln)
@@ -121,17 +155,13 @@ func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool) (
 			if err != nil {
 				return
 			}
-			netco.Go(func() {
-				defer c.Close()
-				for f.read(c) == nil {
-				}
-			})
+			serve(c)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	err = fairClients(ctx, cfg, ln.Addr().(*net.TCPAddr), firehose)
+	err = fairClients(ctx, cfg, ln.Addr().(*net.TCPAddr), firehose, serve)
 	ln.Close()
 	accepting.Join()
 	server.Shutdown(ctx)
@@ -171,7 +201,7 @@ func monotonic() int64 {
 }
 
 // fairClients sends pings for the time of one round, beside a firehose if there is to be one.
-func fairClients(ctx context.Context, cfg *fairConfig, to *net.TCPAddr, firehose bool) error {
+func fairClients(ctx context.Context, cfg *fairConfig, to *net.TCPAddr, firehose bool, serve func(net.Conn)) error {
 	var fds []int
 	defer func() {
 		for _, fd := range fds {
@@ -190,10 +220,22 @@ func fairClients(ctx context.Context, cfg *fairConfig, to *net.TCPAddr, firehose
 		}
 	}
 	hose, pings := fds[0], fds[1:]
+	if firehose && cfg.Hose == "unix" {
+		var err error
+		if hose, err = unixHose(serve); err != nil {
+			return err
+		}
+		fds = append(fds, hose)
+	}
 	ended := make(chan error, 1)
 	if firehose {
 		go func() {
-			runtime.LockOSThread()
+			release, err := cfg.lockThread()
+			if err != nil {
+				ended <- err
+				return
+			}
+			defer release()
 			block := make([]byte, 64<<10) // zeros
 			for {
 				if _, err := unix.Write(hose, block); err != nil {
@@ -213,9 +255,38 @@ func fairClients(ctx context.Context, cfg *fairConfig, to *net.TCPAddr, firehose
 	return err
 }
 
-func sendPings(ctx context.Context, cfg *fairConfig, fds []int) error {
+// lockThread gives the caller a thread of its own, on the clients' CPUs if there are such.
+func (cfg *fairConfig) lockThread() (release func(), err error) {
+	if cfg.Pin {
+		return cpulist.Bind(cfg.clientCPUs)
+	}
 	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	return runtime.UnlockOSThread, nil
+}
+
+// unixHose has one end of a pair of Unix sockets served and returns the other.
+func unixHose(serve func(net.Conn)) (fd int, err error) {
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	theirs := os.NewFile(uintptr(ends[1]), "firehose")
+	defer theirs.Close()
+	c, err := socket.FileConn(theirs)
+	if err != nil {
+		unix.Close(ends[0])
+		return -1, err
+	}
+	serve(c)
+	return ends[0], nil
+}
+
+func sendPings(ctx context.Context, cfg *fairConfig, fds []int) error {
+	release, err := cfg.lockThread()
+	if err != nil {
+		return err
+	}
+	defer release()
 	var ping [pingSize]byte
 	end := monotonic() + int64(cfg.Duration)
 	pause := unix.NsecToTimespec(int64(cfg.Every))
