@@ -226,7 +226,10 @@ func (w *diffWorld) tellError(err error) string {
 			fmt.Fprintf(&b, "(%d)", int(x))
 		}
 	}
-	var ne net.Error
+	var ne interface { // net.Error, whose Temporary is old but still asked
+		Timeout() bool
+		Temporary() bool
+	}
 	if errors.As(err, &ne) {
 		fmt.Fprintf(&b, " timeout=%v temporary=%v", ne.Timeout(), ne.Temporary())
 	}

@@ -349,9 +349,9 @@ func TestUnixFDs(t *testing.T) {
 					rights := unix.UnixRights(int(w.Fd()))
 					var n, oobn int
 					if network == "unixgram" {
-						sender, err := socket.ListenUnixgram(network, unixAt(network, ""))
-						if err != nil {
-							t.Fatal(err)
+						sender, lerr := socket.ListenUnixgram(network, unixAt(network, ""))
+						if lerr != nil {
+							t.Fatal(lerr)
 						}
 						defer sender.Close()
 						n, oobn, err = sender.WriteMsgUnix([]byte(payload), rights, a.LocalAddr().(*net.UnixAddr))
