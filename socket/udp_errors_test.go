@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -183,6 +184,9 @@ func TestUDPErrorsAsNet(t *testing.T) {
 			hide := strings.NewReplacer(fmt.Sprint(":", udpAddr(c).Port), ":OWN")
 			for name, f := range udpOps {
 				for j, to := range udpTargets {
+					if name == "WriteMsgUDPAddrPort" && to.AddrPort().Addr() == (netip.Addr{}) && strings.HasPrefix(runtime.Version(), "go1.25") {
+						continue // net took no invalid address for no address yet
+					}
 					told[i][fmt.Sprint(kind, " ", name, " ", j, to)] = tell(f(c, to), hide)
 					c.SetDeadline(time.Time{})
 				}
