@@ -194,7 +194,7 @@ func TestDeadlineMovedLater(t *testing.T) {
 					break
 				}
 				if d > limit {
-					t.Skip("this machine is too slow to say anything")
+					t.Fatal("a deadline was never moved before it had passed")
 				}
 				x.set(past)
 				k.wait(t)

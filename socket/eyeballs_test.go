@@ -346,7 +346,7 @@ func serveOne(t *testing.T, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", address)
 	if err != nil {
-		t.Skip(err) // somebody else has the port now
+		t.Skip("somebody else has the port now: ", err)
 	}
 	done := make(chan struct{})
 	go func() {
