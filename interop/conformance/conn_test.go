@@ -1,6 +1,5 @@
 // Package conformance holds netco's connections against golang.org/x/net/nettest, which says what a net.Conn must do, and its
-// packet connections against what net's do. crypto/tls is not among them: over net's own connections, too, a tls.Conn does not
-// pass nettest, because no write succeeds after one that has timed out.
+// packet connections against what net's do. Of crypto/tls over netco it asks what crypto/tls over net can do, see tlsParts.
 package conformance
 
 import (
