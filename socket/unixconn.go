@@ -81,6 +81,9 @@ func (c *UnixConn) receive(call string, p, oob []byte) (n, oobn, flags int, addr
 		}
 		var errno syscall.Errno
 		n, oobn, flags, errno = sysx.TryRecvMsg(fd, p, oob, &from)
+		if n == 0 && oobn == 0 && errno == 0 && c.s.falseEnd() {
+			n, oobn, flags, errno = sysx.TryRecvMsg(fd, p, oob, &from)
+		}
 		return n, errno
 	})
 	if err != nil {

@@ -170,6 +170,32 @@ func TestUnixEmptySeqpacket(t *testing.T) {
 	}
 }
 
+// TestUnixFalseEnd: what a peer sent before it closed is read, though a read said that the end is there. The kernel does that when the
+// peer writes and closes within the read; an empty packet in front has the same result every time.
+func TestUnixFalseEnd(t *testing.T) {
+	start(t, 1)
+	reads := map[string]func(c *socket.UnixConn, p []byte) (int, error){
+		"Read":         func(c *socket.UnixConn, p []byte) (int, error) { return c.Read(p) },
+		"ReadFromUnix": func(c *socket.UnixConn, p []byte) (int, error) { n, _, err := c.ReadFromUnix(p); return n, err },
+	}
+	for name, read := range reads {
+		a, b := unixPair(t, "unixpacket")
+		for _, packet := range []string{"", "hello"} {
+			if _, err := b.Write([]byte(packet)); err != nil {
+				t.Error(err)
+			}
+		}
+		b.Close()
+		p := make([]byte, 10)
+		if n, err := read(a, p); string(p[:n]) != "hello" || err != nil {
+			t.Errorf("%s: %q, %v", name, p[:n], err)
+		}
+		if n, err := read(a, p); n != 0 || !errors.Is(err, io.EOF) {
+			t.Errorf("%s at the end: %d, %v", name, n, err)
+		}
+	}
+}
+
 // TestUnixDeadlineAndClose: reads that wait, and writes that find no room, end by deadline and by Close, with net's errors.
 func TestUnixDeadlineAndClose(t *testing.T) {
 	for _, network := range []string{"unix", "unixgram", "unixpacket"} {
