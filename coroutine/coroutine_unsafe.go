@@ -39,10 +39,17 @@ const (
 	ReasonJoin
 	ReasonUser     // a primitive built outside netco
 	ReasonBlocking // a blocking call on another goroutine
+	ReasonChannel
+	ReasonCond
+	ReasonSemaphore
+	ReasonGroup // the others of a group: WaitGroup, Group, Once
+	ReasonFuture
+	ReasonContext // the end of a context
 )
 
 func (r Reason) String() string {
-	return [...]string{"", "sleep", "read", "write", "accept", "connect", "lock", "join", "user", "blocking"}[r]
+	return [...]string{"", "sleep", "read", "write", "accept", "connect", "lock", "join", "user", "blocking",
+		"channel", "cond", "semaphore", "group", "future", "context"}[r]
 }
 
 // Wake says why a park ended.
@@ -53,6 +60,7 @@ const (
 	WakeReady    Wake = iota // what was waited for has come; check, a wake may be early
 	WakeTimeout              // the time given has passed
 	WakeShutdown             // the scheduler is ending and wants its coroutines to end
+	WakeCancelled            // the context given has ended
 )
 
 // Coroutine is one coroutine. Its struct is reused after its end; a [Handle] tells one use from the next.
@@ -140,8 +148,8 @@ func (co *Coroutine) init() {
 	co.node.Value = co
 }
 
-// New makes a coroutine that some executor will adopt, from any thread. It allocates unless one is at hand for reuse.
-func New(fn func(), name string, site uintptr) *Coroutine {
+// Unadopted makes a coroutine that some executor will adopt, from any thread. It allocates unless one is at hand for reuse.
+func Unadopted(fn func(), name string, site uintptr) *Coroutine {
 	co := bare.Get().(*Coroutine)
 	co.born(fn, name, site, lastID.Add(1))
 	return co

@@ -122,7 +122,7 @@ func (ex *Executor) reuse(fn func(), name string, site uintptr) *Coroutine {
 	return co
 }
 
-// Adopt queues a coroutine from New to run here. Owner only.
+// Adopt queues a coroutine from Make or Unadopted to run here. Owner only.
 func (ex *Executor) Adopt(co *Coroutine) {
 	if co.ex.Own() != ex {
 		co.ex.Set(ex)

@@ -84,9 +84,9 @@ func (th *thread) ring() {
 	}
 }
 
-func (th *thread) spawn(fn func()) Handle { return th.submit(New(fn, "", 0)) }
+func (th *thread) spawn(fn func()) Handle { return th.submit(Unadopted(fn, "", 0)) }
 
-// submit gives th a coroutine from New or from another executor's Make.
+// submit gives th a coroutine from Unadopted or from another executor's Make.
 func (th *thread) submit(co *Coroutine) Handle {
 	h := co.Handle()
 	th.mu.Lock()

@@ -270,7 +270,7 @@ func (w *world) birth(h *simHost) {
 		w.stats.stolen++
 		to.ex.Adopt(h.ex.Make(fn, "", 0))
 	default:
-		to.ex.Adopt(New(fn, "", 0))
+		to.ex.Adopt(Unadopted(fn, "", 0))
 	}
 }
 

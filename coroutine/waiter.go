@@ -22,9 +22,9 @@ type Waiter struct {
 	sema   chan struct{} // goroutines only, capacity 1
 	hook   Hook          // in place of both; constant
 
-	// Link and Tag are for the place in which it is queued.
-	Link *Waiter
-	Tag  uintptr
+	// Link, Prev and Tag are for the place in which it is queued.
+	Link, Prev *Waiter
+	Tag        uintptr
 }
 
 // Hook is told of the wake of a Waiter behind which nobody is parked.
@@ -53,7 +53,7 @@ func AcquireWaiter() *Waiter {
 
 // Release gives the waiter back after its Park.
 func (w *Waiter) Release() {
-	w.Link, w.Tag = nil, 0
+	w.Link, w.Prev, w.Tag = nil, nil, 0
 	if w.co == nil {
 		goroutineWaiters.Put(w)
 	}

@@ -69,7 +69,7 @@ func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr
 	if self == p {
 		s.co = p.ex.Make(fn, name, site)
 	} else {
-		s.co = coroutine.New(fn, name, site)
+		s.co = coroutine.Unadopted(fn, name, site)
 		s.token = true
 		p.group.takeToken()
 	}
