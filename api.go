@@ -75,6 +75,16 @@ func init() {
 		_, err := Default()
 		return err
 	}
+	coroutine.SetStarter(start)
+}
+
+// start is what coroutine.Start does.
+func start(fn func(), name string, site uintptr) (Handle, error) {
+	s, sp, err := spawn(fn, name, site)
+	if err != nil {
+		return Handle{}, err
+	}
+	return s.Go(sp)
 }
 
 // Default returns the default Scheduler, starting it with default options if it is not running.
