@@ -70,6 +70,29 @@ TEXT ·findEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ R14, BX
 	RET
 
+// Register entry, behind the func value where: func() (g, locks uintptr)
+//
+// In:   R14 = g.
+// Out:  AX = g, BX = 0 if it is not locked to its thread, else that thread's address and, above bit 48, how often it is locked.
+// Uses: CX, DX.
+TEXT ·whereEntry(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ ·lockedmOffset(SB), CX
+	MOVQ (R14)(CX*1), BX
+	MOVQ R14, AX
+	TESTQ BX, BX
+	JEQ  unlocked
+	MOVQ ·lockedExtOffset(SB), DX
+	MOVL (BX)(DX*1), DX
+	SHLQ $48, DX
+	ADDQ DX, BX
+unlocked:
+	RET
+
+// Register entry, behind the func value peek: func(addr uintptr) uintptr
+TEXT ·peekEntry(SB), NOSPLIT|NOFRAME, $0-0
+	MOVQ (AX), AX
+	RET
+
 // Register entry, behind the func value Prefetch. In: AX = address.
 TEXT ·prefetchEntry(SB), NOSPLIT|NOFRAME, $0-0
 	PREFETCHT0 (AX)
@@ -91,3 +114,7 @@ DATA ·prefetchEntryPC(SB)/8, $·prefetchEntry(SB)
 GLOBL ·prefetchEntryPC(SB), RODATA, $8
 DATA ·callerPCEntryPC(SB)/8, $·callerPCEntry(SB)
 GLOBL ·callerPCEntryPC(SB), RODATA, $8
+DATA ·whereEntryPC(SB)/8, $·whereEntry(SB)
+GLOBL ·whereEntryPC(SB), RODATA, $8
+DATA ·peekEntryPC(SB)/8, $·peekEntry(SB)
+GLOBL ·peekEntryPC(SB), RODATA, $8

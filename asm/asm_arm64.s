@@ -69,6 +69,28 @@ TEXT ·findEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD g, R1
 	RET
 
+// Register entry, behind the func value where: func() (g, locks uintptr)
+//
+// In:   R28 = g.
+// Out:  R0 = g, R1 = 0 if it is not locked to its thread, else that thread's address and, above bit 48, how often it is locked.
+// Uses: R2, R3.
+TEXT ·whereEntry(SB), NOSPLIT|NOFRAME, $0-0
+	MOVD ·lockedmOffset(SB), R2
+	MOVD (g)(R2), R1
+	MOVD g, R0
+	CBZ  R1, unlocked
+	MOVD ·lockedExtOffset(SB), R3
+	MOVWU (R1)(R3), R3
+	LSL  $48, R3, R3
+	ADD  R3, R1
+unlocked:
+	RET
+
+// Register entry, behind the func value peek: func(addr uintptr) uintptr
+TEXT ·peekEntry(SB), NOSPLIT|NOFRAME, $0-0
+	MOVD (R0), R0
+	RET
+
 // Register entry, behind the func value Prefetch. In: R0 = address.
 TEXT ·prefetchEntry(SB), NOSPLIT|NOFRAME, $0-0
 	PRFM (R0), PLDL1KEEP
@@ -90,3 +112,7 @@ DATA ·prefetchEntryPC(SB)/8, $·prefetchEntry(SB)
 GLOBL ·prefetchEntryPC(SB), RODATA, $8
 DATA ·callerPCEntryPC(SB)/8, $·callerPCEntry(SB)
 GLOBL ·callerPCEntryPC(SB), RODATA, $8
+DATA ·whereEntryPC(SB)/8, $·whereEntry(SB)
+GLOBL ·whereEntryPC(SB), RODATA, $8
+DATA ·peekEntryPC(SB)/8, $·peekEntry(SB)
+GLOBL ·peekEntryPC(SB), RODATA, $8

@@ -56,3 +56,9 @@ var CallerPC = func() uintptr {
 	runtime.Callers(3, pcs[:])
 	return pcs[0]
 }
+
+// Where returns the running goroutine's identity, and 0: thread locks are not known here.
+var Where = func() (g, locks uintptr) { return Getg(), 0 }
+
+// LocksKnown reports that Where does not tell thread locks.
+func LocksKnown() bool { return false }

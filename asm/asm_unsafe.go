@@ -22,12 +22,19 @@ func switchEntry()
 func findEntry()
 func prefetchEntry()
 func callerPCEntry()
+func whereEntry()
+func peekEntry()
 
 var (
 	switchEntryPC   uintptr // set by the assembler, never written
 	findEntryPC     uintptr
 	prefetchEntryPC uintptr
 	callerPCEntryPC uintptr
+
+	whereEntryPC    uintptr
+	peekEntryPC     uintptr
+
+	lockedmOffset, lockedExtOffset uintptr // written once by FindLocks, before Where reads them
 
 	coroswitchPC uintptr // written once by SetSwitch, before the first Switch
 )

@@ -39,6 +39,9 @@ func (loop *Context) InitLoop() { loop.frame.G = asm.Getg() }
 // G returns the identity of the context's goroutine as asm.Getg gives it; 0 before its first run.
 func (c *Context) G() uintptr { return c.frame.G }
 
+// Forget makes G 0: the goroutine is about to end, and another will have its identity.
+func (c *Context) Forget() { c.frame.G = 0 }
+
 // Resume runs c on behalf of the loop until control comes back to the loop.
 func (loop *Context) Resume(c *Context) {
 	if symmetric {

@@ -28,6 +28,14 @@ func Within(d time.Duration) Bound {
 // During bounds a wait to the life of ctx. It allocates when the wait parks.
 func During(ctx context.Context) Bound { return Bound{ctx: ctx} }
 
+// Sooner returns b that also ends at deadline (CLOCK_MONOTONIC, ns), with WakeTimeout.
+func (b Bound) Sooner(deadline int64) Bound {
+	if b.deadline == 0 || deadline < b.deadline {
+		b.deadline = deadline
+	}
+	return b
+}
+
 // Over returns how a wait that began now would end, WakeTimeout or WakeCancelled; WakeReady if it may begin.
 func (b Bound) Over() Wake {
 	switch {
@@ -56,24 +64,40 @@ func (b Bound) Err(why Wake) error {
 func (w *Waiter) ParkBound(reason Reason, b Bound) Wake {
 	switch {
 	case b.ctx != nil:
-		return w.parkDuring(reason, b.ctx)
+		return w.parkDuring(reason, b)
 	case b.deadline != 0:
 		return w.ParkUntil(reason, b.deadline)
 	}
 	return w.Park(reason)
 }
 
-func (w *Waiter) parkDuring(reason Reason, ctx context.Context) Wake {
+func (w *Waiter) parkDuring(reason Reason, b Bound) Wake {
 	if w.co == nil {
-		select {
-		case <-w.sema:
-			return WakeReady
-		case <-ctx.Done():
-			return WakeCancelled
-		}
+		return w.blockDuring(b)
 	}
 	co, ticket := w.co, w.co.ticket
-	stop := context.AfterFunc(ctx, func() { co.Ready(ticket, WakeCancelled) }) // late, it finds another ticket
+	stop := context.AfterFunc(b.ctx, func() { co.Ready(ticket, WakeCancelled) }) // late, it finds another ticket
 	defer stop()
+	if b.deadline != 0 {
+		return w.ParkUntil(reason, b.deadline)
+	}
 	return co.Park(reason)
+}
+
+// blockDuring is parkDuring for an ordinary goroutine.
+func (w *Waiter) blockDuring(b Bound) Wake {
+	var due <-chan time.Time
+	if b.deadline != 0 {
+		t := time.NewTimer(time.Duration(b.deadline - clock.Now()))
+		defer t.Stop()
+		due = t.C
+	}
+	select {
+	case <-w.sema:
+		return WakeReady
+	case <-b.ctx.Done():
+		return WakeCancelled
+	case <-due:
+		return WakeTimeout
+	}
 }

@@ -57,10 +57,10 @@ type Wake uint8
 
 // The kinds of wake.
 const (
-	WakeReady    Wake = iota // what was waited for has come; check, a wake may be early
-	WakeTimeout              // the time given has passed
-	WakeShutdown             // the scheduler is ending and wants its coroutines to end
-	WakeCancelled            // the context given has ended
+	WakeReady     Wake = iota // what was waited for has come; check, a wake may be early
+	WakeTimeout               // the time given has passed
+	WakeShutdown              // the scheduler is ending and wants its coroutines to end
+	WakeCancelled             // the context given has ended
 )
 
 // Coroutine is one coroutine. Its struct is reused after its end; a [Handle] tells one use from the next.
@@ -78,6 +78,8 @@ type Coroutine struct {
 	name *string         // constant while it lives; nil for none
 	site uintptr         // constant while it lives: where it was made
 	id   counter.Counter // 0 when dead
+
+	locals localValues // owner: those of this life
 
 	remote atomic.Uint64 // the latest wake from another thread, as ticket<<8|Wake
 	node   mpsc.Node[Coroutine]
@@ -160,6 +162,9 @@ func (co *Coroutine) born(fn func(), name string, site uintptr, id uint64) {
 	if name != "" {
 		co.name = new(string) // not &name, which would allocate for "" too
 		*co.name = name
+	}
+	if inheriting.Load() != 0 {
+		inheritLocals(&co.locals)
 	}
 	co.setState(Ready, ReasonNone)
 	co.id.Set(id)

@@ -1,6 +1,7 @@
 package coroutine
 
 import (
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -49,7 +50,14 @@ type Executor struct {
 	loopIs  *worker // the loop's entry in the table
 	ids     struct{ next, end uint64 }
 
+	fibers []*fiber // all that have a goroutine, so that the contexts stay reachable
+	hands  []*shell // idle ones, LIFO
+	doomed []*fiber // whose goroutines the loop is to end
+
 	Stats Stats
+
+	abandonedMu sync.Mutex
+	abandoned   []*fiber // suspended, and nobody can resume them; under abandonedMu
 
 	_         [64]byte    // what follows is written by other threads, what precedes at every switch
 	attention atomic.Bool // something has come for the loop: hand no more over, see Notice
@@ -113,12 +121,7 @@ func (ex *Executor) reuse(fn func(), name string, site uintptr) *Coroutine {
 	if co.node.Value == nil {
 		co.init()
 	}
-	if ex.ids.next == ex.ids.end {
-		ex.ids.end = lastID.Add(idBlock) + 1
-		ex.ids.next = ex.ids.end - idBlock
-	}
-	co.born(fn, name, site, ex.ids.next)
-	ex.ids.next++
+	co.born(fn, name, site, ex.newID())
 	return co
 }
 
@@ -223,6 +226,9 @@ const maxExpress = 64
 // returns how many it resumed. Owner only, on the loop.
 func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.budget, ex.deadline = budget, deadline
+	if len(ex.doomed) > 0 {
+		ex.bury()
+	}
 	given := 0
 	for ex.budget > 0 && ex.runq.len() > 0 && (given == 0 || !ex.attention.Load()) { // one, or notices could starve them all
 		to := ex.take()

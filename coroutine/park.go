@@ -38,7 +38,7 @@ func (co *Coroutine) Park(reason Reason) Wake {
 				w.ctx.PassOn()
 			}
 		} else {
-			w.ctx.Suspend(&ex.loop)
+			w.suspend()
 		}
 	}
 	return co.wake
@@ -47,12 +47,12 @@ func (co *Coroutine) Park(reason Reason) Wake {
 // Ready wakes co from the park with the given ticket, from any thread. For a ticket that is over it does nothing.
 func (co *Coroutine) Ready(ticket uint64, why Wake) {
 	ex := co.ex.Load()
+	if ex == nil {
+		return // the ticket is of a former life, the present one has not started
+	}
 	if w := self(); w != nil && w.ex == ex {
 		ex.Ready(co, ticket, why)
 		return
-	}
-	if ex == nil {
-		return // the ticket is of a former life, the present one has not started
 	}
 	next := ticket<<8 | uint64(why)
 	for {
@@ -172,7 +172,7 @@ func (w *worker) yieldTo() *context.Context {
 	}
 	ex.runq.push(w.co)
 	if !context.Symmetric() {
-		w.ctx.Suspend(&ex.loop)
+		w.suspend()
 		return nil
 	}
 	to := ex.next()

@@ -7,11 +7,14 @@ import (
 )
 
 // worker is a goroutine of an executor's pool: a context and the coroutine that runs on it.
-// Owner: the executor's thread; co and ex are also read by self on the goroutine itself, which is that thread.
+// Owner: the executor's thread; co, ex and fiber are also read by self on the goroutine itself, which is that thread.
+// One of a fiber that is at home on ordinary goroutines has no ex and no co.
 type worker struct {
 	ctx   context.Context
 	ex    *Executor
 	co    *Coroutine // nil while idle; for the loop's entry in the table always
+	fiber *fiber     // whose it is, if it runs coroutines driven by hand
+	inner *fiber     // the fiber that it, or the coroutine on it, has resumed
 	index int        // in ex.workers
 }
 
@@ -112,13 +115,20 @@ func (w *worker) call() {
 			w.ex.panicked(w.co, value)
 		}
 	}()
-	w.co.fn()
+	if hooks.Load() != nil {
+		hooked(w.co.fn)
+	} else {
+		w.co.fn()
+	}
 	returned = true
 }
 
 // end marks the coroutine as ended, wakes who joined it, and gives its struct back.
 func (w *worker) end() {
 	co, ex := w.co, w.ex
+	if co.locals.any() {
+		w.dropLocals()
+	}
 	w.co, co.w = nil, nil
 	co.fn, co.name, co.site = nil, nil, 0
 	co.woken = false
@@ -137,13 +147,25 @@ func (w *worker) end() {
 	ex.pool.Put(co)
 }
 
+// dropLocals drops the coroutine's locals while it still lives.
+func (w *worker) dropLocals() {
+	defer func() {
+		if value := recover(); value != nil {
+			w.ex.panicked(w.co, value)
+			w.co.locals = localValues{}
+		}
+	}()
+	w.co.locals.drop()
+}
+
 // exit makes the end of the worker's goroutine safe. The runtime will resume who sits in its home slot. If that is a worker
 // whose coroutine is ready, it may as well run now; it must not be used to relay, since one that yielded does not ask whether
 // it was resumed for that. Any other sits in Park or is idle, and does ask.
 func (w *worker) exit() {
 	ex := w.ex
 	if k := w.ctx.Successor(); k != nil && k != &ex.loop {
-		if co := workerOf(k).co; co != nil && State(co.status.Own()&0xff) == Ready && ex.runq.remove(co) {
+		// A coroutine's own worker may wait for a fiber that it has resumed, and is not what is to run then; it does ask.
+		if co := workerOf(k).co; co != nil && co.w == workerOf(k) && State(co.status.Own()&0xff) == Ready && ex.runq.remove(co) {
 			ex.current.Set(co)
 			ex.look()
 			w.ctx.ExitTo(k)
@@ -158,6 +180,7 @@ func (w *worker) exit() {
 func (w *worker) retire() {
 	ex := w.ex
 	expel(w)
+	w.ctx.Forget()
 	last := len(ex.workers) - 1
 	ex.workers[w.index] = ex.workers[last]
 	ex.workers[w.index].index = w.index
@@ -174,6 +197,7 @@ func (ex *Executor) Trim(keep int) {
 		ex.idle = ex.idle[1:]
 		ex.loop.Resume(&w.ctx)
 	}
+	ex.trimFibers(keep)
 	if keep == 0 {
 		ex.runq.release()
 	}

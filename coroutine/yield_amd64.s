@@ -22,12 +22,12 @@ TEXT ·yieldEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ (AX)(DX*8), AX
 	CMPQ const_frameG(AX), R14
 	JNE  slow
-	MOVQ worker_ex(AX), R8
 	MOVQ worker_co(AX), SI
+	MOVQ worker_ex(AX), R8
+	TESTQ SI, SI
+	JEQ  slow                 // a loop, or by hand on an ordinary goroutine, which has no executor
 	MOVQ Executor_ahead(R8), BX
 	MOVQ Executor_budget(R8), DI
-	TESTQ SI, SI
-	JEQ  slow
 	TESTQ BX, BX
 	JEQ  behind
 	TESTQ $(const_clockEvery-1), DI

@@ -23,11 +23,11 @@ TEXT ·yieldEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD const_frameG(R0), R2
 	CMP  g, R2
 	BNE  slow
-	MOVD worker_ex(R0), R8
 	MOVD worker_co(R0), R6
+	MOVD worker_ex(R0), R8
+	CBZ  R6, slow             // a loop, or by hand on an ordinary goroutine, which has no executor
 	MOVD Executor_ahead(R8), R1
 	MOVD Executor_budget(R8), R7
-	CBZ  R6, slow
 	CBZ  R1, behind
 	TST  $(const_clockEvery-1), R7
 	BEQ  slow

@@ -16,6 +16,7 @@
 //	idle.go       what to do when there is nothing to run; spin.go decides whether to spin
 //	submit.go     work from other threads, placement, stealing
 //	park.go       parking with a deadline, Sleep
+//	timers.go     Func: a function that is called in a coroutine when its time has come
 //	poll_unsafe.go  PollDesc: an fd and who waits for it
 //	watch.go      Watch: a wait for an fd that holds no coroutine
 //	lookout.go    the epoll of what ordinary goroutines wait for

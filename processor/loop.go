@@ -10,7 +10,7 @@ import (
 const (
 	turnResumes = 256
 	turnNs      = 500_000
-	turnTimers  = 1024 // expiries per turn
+	turnTimers  = 1024 // expiries per turn, less what is ready already: see expire
 	turnStarts  = 16   // submissions that become ready per turn; the rest can still be stolen
 )
 
@@ -20,12 +20,18 @@ func (p *Processor) loop() {
 		now := clock.Now()
 		p.Stats.Turns.Inc()
 		p.Stats.TurnStart.Set(uint64(now))
+		if p.turn != nil && !p.turn() {
+			p.turn = nil
+		}
 		if p.timers.Len() > 0 {
 			p.expire(now)
 		}
 		p.ex.Noticed() // before the inboxes are looked into
 		if !p.wakes.Empty() {
 			p.arrivals()
+		}
+		if !p.retimed.funcs.Empty() {
+			p.retime()
 		}
 		if p.sub.waiting.Load() != 0 {
 			p.adopt(turnStarts)
@@ -63,9 +69,10 @@ func (p *Processor) arrivals() {
 	}
 }
 
-// expire runs the timers that are due.
+// expire runs the timers that are due. When a million come at once they stay in the heap rather than in the run queue, where what I/O makes
+// ready would stand behind all of them; but a turn expires as many as it can run, so that a long run queue cannot keep them from coming.
 func (p *Processor) expire(now int64) {
-	if n := p.timers.Expire(now, turnTimers); n > 0 {
+	if n := p.timers.Expire(now, max(turnTimers-p.ex.Queued(), turnResumes)); n > 0 {
 		p.Stats.TimersFired.Add(uint64(n))
 	}
 }
@@ -104,6 +111,9 @@ func (p *Processor) advance() (over bool) {
 	if to >= Stopped {
 		// Stay in the earlier phase until nothing lives here, so that this is looked at in every turn.
 		p.phase = Stopping
+		if p.ex.Suspended() && p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 {
+			p.Submit(p, p.ex.ReapAll, "", 0, true) // coroutines driven by hand, whose deferred calls are to run
+		}
 		return p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 && !p.holdingOn() && p.closeSubmissions()
 	}
 	p.phase = to

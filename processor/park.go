@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/clock"
 )
 
 // expired is the function of the timers that end parks; its argument is the coroutine. The park it was set for cancels it
@@ -32,21 +31,17 @@ func (p *Processor) ParkUntil(co *coroutine.Coroutine, reason coroutine.Reason, 
 // Sleep parks the calling coroutine for d, or blocks an ordinary goroutine. With d <= 0 it yields. When the scheduler ends
 // by force it does not return: the coroutine's deferred calls run and it ends.
 func Sleep(d time.Duration) {
+	if d <= 0 {
+		coroutine.Yield()
+		return
+	}
 	co := coroutine.Current()
 	if co == nil {
 		time.Sleep(d)
 		return
 	}
-	if d <= 0 {
-		coroutine.Yield()
-		return
-	}
 	ex := co.Executor()
-	start := clock.Now()
-	deadline := start + int64(d)
-	if deadline < start {
-		deadline = 1<<63 - 1
-	}
+	deadline := after(d)
 	for {
 		switch ex.Host().ParkUntil(co, coroutine.ReasonSleep, deadline) {
 		case coroutine.WakeShutdown:

@@ -55,15 +55,17 @@ type Processor struct {
 	watches  int  // armed, or woken and not started yet
 	woken    wokenWatches
 	phase    Phase
+	turn     func() bool // to be called in each turn; nil for none
 	cfg      Config
 	group    *Group
 
 	// Any thread.
-	ep    *epoller.Epoller[PollDesc]
-	wakes mpsc.Queue[coroutine.Coroutine]
-	sub   submissions
-	ended chan struct{} // closed when the thread has ended
-	alive atomic.Bool   // the loop runs: fds may be registered
+	ep      *epoller.Epoller[PollDesc]
+	wakes   mpsc.Queue[coroutine.Coroutine]
+	retimed retimed
+	sub     submissions
+	ended   chan struct{} // closed when the thread has ended
+	alive   atomic.Bool   // the loop runs: fds may be registered
 
 	Stats Stats
 }
@@ -166,7 +168,48 @@ func (p *Processor) Start() error {
 
 // thread is the Processor's goroutine: it becomes the loop.
 func (p *Processor) thread(started chan<- error) {
-	defer close(p.ended)
+	if err := p.enter(); err != nil {
+		close(p.ended)
+		started <- err
+		return // locked, so the thread ends with the goroutine
+	}
+	started <- nil
+	p.run()
+	if p.cfg.LockThread && p.cfg.CPU < 0 {
+		runtime.UnlockOSThread() // untouched: the runtime may use the thread again
+	}
+}
+
+// RunHere runs the Processor on the calling goroutine, in the place of Start, until its group has stopped. It calls started once it
+// takes work, and turn, if that is not nil, at the beginning of each turn, until that returns false. Blocks.
+func (p *Processor) RunHere(started func(), turn func() bool) error {
+	var before unix.CPUSet
+	if p.cfg.CPU >= 0 {
+		if err := unix.SchedGetaffinity(0, &before); err != nil {
+			close(p.ended)
+			p.Discard()
+			return os.NewSyscallError("sched_getaffinity", err)
+		}
+	}
+	p.turn = turn
+	err := p.enter()
+	if err == nil {
+		started()
+		p.run()
+	} else {
+		close(p.ended)
+	}
+	if p.cfg.CPU >= 0 {
+		unix.SchedSetaffinity(0, &before)
+	}
+	if p.cfg.LockThread {
+		runtime.UnlockOSThread()
+	}
+	return err
+}
+
+// enter makes the calling goroutine the loop's and the Processor one that takes work.
+func (p *Processor) enter() error {
 	if p.cfg.LockThread {
 		runtime.LockOSThread()
 	}
@@ -175,24 +218,31 @@ func (p *Processor) thread(started chan<- error) {
 		set.Set(p.cfg.CPU)
 		if err := unix.SchedSetaffinity(0, &set); err != nil {
 			p.Discard()
-			started <- fmt.Errorf("netco: processor %d: cannot run on CPU %d: %w", p.cfg.Index, p.cfg.CPU, err)
-			return // locked, so the thread ends with the goroutine
+			return fmt.Errorf("netco: processor %d: cannot run on CPU %d: %w", p.cfg.Index, p.cfg.CPU, err)
 		}
 	}
 	p.ex.Enter()
 	p.alive.Store(true)
 	addRunning(p)
-	started <- nil
+	return nil
+}
+
+// run is the loop and what follows it.
+func (p *Processor) run() {
+	defer close(p.ended)
 	p.loop()
 	p.alive.Store(false)
 	removeRunning(p)
 	p.ex.Leave()
 	p.ep.Each(func(pd *PollDesc) { pd.Orphan() })
 	p.Discard()
-	if p.cfg.LockThread && p.cfg.CPU < 0 {
-		runtime.UnlockOSThread() // untouched: the runtime may use the thread again
-	}
 }
+
+// Wake makes the Processor take a turn if it is asleep, from any thread.
+func (p *Processor) Wake() { p.ep.Ring() }
+
+// Reap implements coroutine.Reaper.
+func (p *Processor) Reap(fn func()) { p.Submit(nil, fn, "", 0, true) }
 
 // Ended is closed when the Processor's thread has ended and its fds are closed.
 func (p *Processor) Ended() <-chan struct{} { return p.ended }

@@ -61,15 +61,9 @@ func (s *Scheduler) Start() error {
 	if s.state != fresh {
 		return ErrStarted
 	}
-	group := processor.NewGroup(s)
-	s.procs = nil
-	for i := range s.opt.Processors {
-		p, err := processor.New(s.config(group, i))
-		if err != nil {
-			group.Discard()
-			return fmt.Errorf("netco: processor %d: %w", i, err)
-		}
-		s.procs = append(s.procs, p)
+	group, err := s.makeLocked(s.opt.Processors)
+	if err != nil {
+		return err
 	}
 	for i, p := range s.procs {
 		if err := p.Start(); err != nil {
@@ -84,11 +78,31 @@ func (s *Scheduler) Start() error {
 			return err
 		}
 	}
+	s.runningLocked(group)
+	return nil
+}
+
+// makeLocked makes a group of n Processors, of which none runs yet.
+func (s *Scheduler) makeLocked(n int) (*processor.Group, error) {
+	group := processor.NewGroup(s)
+	s.procs = nil
+	for i := range n {
+		p, err := processor.New(s.config(group, i))
+		if err != nil {
+			group.Discard()
+			return nil, fmt.Errorf("netco: processor %d: %w", i, err)
+		}
+		s.procs = append(s.procs, p)
+	}
+	return group, nil
+}
+
+// runningLocked opens the Scheduler for work.
+func (s *Scheduler) runningLocked(group *processor.Group) {
 	s.group.Store(group)
 	s.state = running
 	s.opt.Logger.Info("scheduler started", zap.Int("processors", len(s.procs)),
 		zap.String("context", cocontext.Backend()), zap.String("reason", cocontext.BackendReason()))
-	return nil
 }
 
 func (s *Scheduler) config(group *processor.Group, i int) processor.Config {

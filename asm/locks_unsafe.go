@@ -1,0 +1,113 @@
+//go:build amd64 || arm64
+
+package asm
+
+import "runtime"
+
+// Where returns the running goroutine's identity, as Getg, and how it is locked to its thread: 0 if it is not, else a number that
+// tells the thread and how many runtime.LockOSThread calls are in force. About a nanosecond. LocksKnown says whether the second
+// is to be relied on; it is 0 otherwise.
+//
+// The runtime throws when a coroutine is switched to under other locks than those it was made under. Who knows them first
+// can return an error instead.
+var Where = func() (g, locks uintptr) { return Getg(), 0 }
+
+// LocksKnown reports whether Where tells thread locks.
+func LocksKnown() bool { return lockedExtOffset != 0 }
+
+// peek reads a word of the runtime's. It is assembly because no Go pointer may be made of such an address.
+var peek = entry[func(addr uintptr) uintptr](peekEntryPC)
+
+// What of a goroutine's and a thread's struct is searched: less than they have, so that nothing behind them is read.
+const (
+	searchG = 400
+	searchM = 1200
+)
+
+func init() { FindLocks() }
+
+// FindLocks finds where the runtime notes LockOSThread, by calling it and looking which words follow: the thread in the
+// goroutine's struct, and the count in the thread's. No layout is assumed beyond the sizes; if not exactly one word follows, nothing is found.
+func FindLocks() {
+	done := make(chan struct{})
+	go func() { // a new goroutine, which nobody has locked
+		defer close(done)
+		lockedm, ext := searchLocks()
+		if lockedm == 0 || ext == 0 {
+			return
+		}
+		lockedmOffset, lockedExtOffset = lockedm, ext
+	}()
+	<-done
+	if LocksKnown() {
+		Where = entry[func() (g, locks uintptr)](whereEntryPC)
+	}
+}
+
+func searchLocks() (lockedm, ext uintptr) {
+	g := Getg()
+	var free [searchG / 8]uintptr
+	for i := range free {
+		free[i] = peek(g + uintptr(i)*8)
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var m uintptr
+	for i := range free {
+		// The word that was empty is a thread now, and the one that the goroutine was on all the time.
+		word := peek(g + uintptr(i)*8)
+		if free[i] != 0 || word == 0 || !contains(free[:], word) {
+			continue
+		}
+		if lockedm != 0 {
+			return 0, 0
+		}
+		lockedm, m = uintptr(i)*8, word
+	}
+	if lockedm == 0 {
+		return 0, 0
+	}
+	return lockedm, searchCount(m)
+}
+
+// searchCount returns where in m's struct the 32-bit number stands that goes 1, 2, 3, 2, 1 with the calls.
+func searchCount(m uintptr) (found uintptr) {
+	var follows [searchM / 4]int
+	look := func(want uint32) {
+		for i := range follows {
+			if count(m, uintptr(i)*4) == want {
+				follows[i]++
+			}
+		}
+	}
+	look(1)
+	runtime.LockOSThread()
+	look(2)
+	runtime.LockOSThread()
+	look(3)
+	runtime.UnlockOSThread()
+	look(2)
+	runtime.UnlockOSThread()
+	look(1)
+	for i, n := range follows {
+		if n != 5 {
+			continue
+		}
+		if found != 0 {
+			return 0
+		}
+		found = uintptr(i) * 4
+	}
+	return found
+}
+
+func count(m, offset uintptr) uint32 { return uint32(peek(m + offset)) }
+
+func contains(words []uintptr, x uintptr) bool {
+	for _, w := range words {
+		if w == x {
+			return true
+		}
+	}
+	return false
+}

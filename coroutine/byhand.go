@@ -1,0 +1,301 @@
+package coroutine
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"runtime"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// Errors of coroutines driven by hand.
+var (
+	// ErrDead is returned by Resume and Transfer of a coroutine that has ended, and of the zero Fiber.
+	ErrDead = errors.New("netco: the coroutine has ended")
+	// ErrRunning is returned by Resume, Transfer and Cancel of a coroutine that runs, or that waits for one it has resumed.
+	ErrRunning = errors.New("netco: the coroutine is running")
+	// ErrWrongThread is returned on another thread, or ordinary goroutine, than the one on which the coroutine was made.
+	ErrWrongThread = errors.New("netco: the coroutine belongs to another thread or goroutine")
+	// ErrThreadLocked is returned when runtime.LockOSThread has been called, or undone, since the coroutine was made: Go cannot
+	// switch to it then.
+	ErrThreadLocked = errors.New("netco: runtime.LockOSThread was called or undone since the coroutine was made")
+	// ErrOutside is returned by Yield and Transfer called by anybody but the coroutine whose Yielder it is.
+	ErrOutside = errors.New("netco: called from outside the coroutine")
+	// ErrTransferSelf is returned by Transfer to the calling coroutine.
+	ErrTransferSelf = errors.New("netco: a coroutine cannot transfer to itself")
+	// ErrCancelled is returned by Yield and Transfer in deferred calls of a coroutine that is being cancelled.
+	ErrCancelled = errors.New("netco: the coroutine is being cancelled")
+	// ErrGoexit is returned by Resume when the coroutine has ended by runtime.Goexit.
+	ErrGoexit = errors.New("netco: the coroutine ended by runtime.Goexit")
+)
+
+// Status is what a coroutine driven by hand is doing.
+type Status uint8
+
+// The statuses.
+const (
+	StatusDead      Status = iota
+	StatusReady            // made, not resumed yet
+	StatusSuspended        // in Yield or Transfer
+	StatusRunning          // it calls Status
+	StatusNormal           // it has resumed another, and waits for that; or waits for I/O, a timer or a lock
+)
+
+func (s Status) String() string {
+	return [...]string{"dead", "ready", "suspended", "running", "normal"}[s]
+}
+
+// PanicError is what Resume, Transfer's resumer and Cancel panic with when the coroutine has panicked.
+type PanicError struct {
+	Value any    // what it panicked with
+	Stack []byte // as debug.Stack gives it, from where the panic arose
+}
+
+func newPanicError(value any, stack []byte) *PanicError { return &PanicError{value, stack} }
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("%v\n\nin a netco coroutine driven by hand:\n%s", e.Value, e.Stack)
+}
+
+// Unwrap returns the panic's value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Fiber is a coroutine driven by hand: it runs when it is resumed, until it yields. It needs no Scheduler, but may be used in
+// one's coroutines: a Fiber that waits for I/O parks the coroutine that has resumed it.
+//
+// It belongs to where it was made: on a Processor's thread to that thread, so that any coroutine there may resume it; on an ordinary
+// goroutine to that one. Fibers resume one another to any depth. A Fiber is a value, which may be copied and compared; the zero
+// Fiber has ended.
+//
+// When the last copy of a suspended coroutine's Fiber is gone it is cancelled some time after a garbage collection. A body that
+// refers to its own Fiber keeps it alive; Cancel ends such a one.
+//
+// In the words of Moura and Ierusalimschy, "Revisiting coroutines" (2009), these are full asymmetric coroutines; Transfer makes them
+// symmetric ones.
+type Fiber[In, Out any] struct {
+	shell *shell
+	y     *Yielder[In, Out]
+	id    uint64 // y's, while this is the life that y stands for
+}
+
+// Yielder is a Fiber seen from inside: its body is given it.
+type Yielder[In, Out any] struct {
+	hand
+	in   In
+	out  Out
+	fn   func(y *Yielder[In, Out], in In) Out
+	next Fiber[In, Out] // with eventTransfer, and in is for it
+}
+
+func (y *Yielder[In, Out]) run() { y.out = y.fn(y, y.in) }
+
+// over drops what the life refers to. The Yielder stays with its goroutine for another life of its types.
+func (y *Yielder[In, Out]) over() {
+	var in In
+	var out Out
+	y.in, y.out, y.fn = in, out, nil
+}
+
+// New makes a coroutine that will run body. The first Resume's value is body's argument, the later ones' are Yield's results; Yield's
+// arguments are Resume's results, and so is what body returns. It does not run yet. It panics if body is nil.
+//
+// It does not allocate when a goroutine is at hand whose last coroutine had the same types. Goroutines are used again; those of ordinary
+// goroutines until two garbage collections find them idle.
+func New[In, Out any](body func(y *Yielder[In, Out], in In) Out) Fiber[In, Out] {
+	if body == nil {
+		panic("netco/coroutine: New with a nil body")
+	}
+	s, m := conceive()
+	t := s.t
+	y, ok := t.last.(*Yielder[In, Out])
+	if !ok {
+		y = new(Yielder[In, Out])
+		y.t = t
+		t.last = y
+	}
+	y.fn = body
+	return Fiber[In, Out]{s, y, y.born(m)}
+}
+
+// Resume runs the coroutine until it yields or ends, and returns what it yields or, at its end, what its body returns; Status tells the
+// two apart. The errors are ErrDead, ErrRunning, ErrWrongThread, ErrThreadLocked, and ErrGoexit. If the body panics, Resume panics with
+// a *PanicError. It parks if the coroutine does. It does not allocate.
+func (f Fiber[In, Out]) Resume(in In) (out Out, err error) {
+	y := f.y
+	if y == nil || y.id.Load() != f.id {
+		return out, ErrDead
+	}
+	t := y.t
+	g, locks := asm.Where()
+	if simple && g == t.byG && t.by == nil && locks == y.locks && !t.running {
+		t.running, y.begun = true, true // an ordinary goroutine that has made or resumed it
+	} else if err = y.enter(); err != nil {
+		return out, err
+	}
+	y.in = in
+	if context.Symmetric() {
+		// Here and not in a function of its own, for one return less after the switch.
+		from := t.from
+		from.Switch(&t.w.ctx, from)
+		if from.Relaying() {
+			from.PassOn()
+		}
+	} else {
+		t.resume()
+	}
+	if t.event == eventYield {
+		return y.out, nil
+	}
+	return f.after(t)
+}
+
+// after deals with a coroutine that has come back otherwise than by Yield: it gave control to another, or has ended.
+func (f Fiber[In, Out]) after(t *fiber) (out Out, err error) {
+	y := f.y
+	if t.event == eventTransfer {
+		t.event = eventYield
+		next, in := y.next, y.in
+		y.next = Fiber[In, Out]{}
+		return next.Resume(in)
+	}
+	out = y.out
+	y.over()
+	return out, t.settle(f.shell)
+}
+
+// simple is false in builds in which the race detector must see who resumes whom, see check.
+const simple = !goruntime.RaceEnabled
+
+// Yield gives out to who has resumed the coroutine, and returns with what the next Resume brings. The errors are ErrOutside,
+// ErrCancelled and ErrThreadLocked; then it has not yielded. When the coroutine is cancelled Yield does not return: deferred calls run and it ends. It does
+// not allocate.
+func (y *Yielder[In, Out]) Yield(out Out) (in In, err error) {
+	t := y.t
+	g, locks := asm.Where()
+	if g == t.w.ctx.G() && t.of == &y.hand && t.by == nil && locks == y.locks && !t.cancelled {
+		t.running = false
+	} else if err = y.leave(); err != nil {
+		return in, err
+	}
+	y.out = out
+	if context.Symmetric() {
+		t.w.ctx.Switch(t.from, t.from)
+		if t.w.ctx.Relaying() {
+			t.w.ctx.PassOn()
+		}
+	} else {
+		t.w.ctx.Suspend(nil)
+	}
+	if t.cancelled {
+		runtime.Goexit()
+	}
+	return y.in, nil
+}
+
+// Transfer suspends the coroutine, as Yield does, and runs another in its place: who has resumed this one gets what the other
+// yields or returns. It returns with what the next Resume of, or Transfer to, this one brings. Besides Yield's errors there are
+// ErrTransferSelf, and for the other one Resume's.
+func (y *Yielder[In, Out]) Transfer(to Fiber[In, Out], in In) (back In, err error) {
+	switch {
+	case !y.inside():
+		return back, ErrOutside
+	case y.t.cancelled:
+		return back, ErrCancelled
+	case to.y == nil || to.y.id.Load() != to.id:
+		return back, ErrDead
+	case to.y == y:
+		return back, ErrTransferSelf
+	}
+	if err = to.y.check(); err != nil {
+		return back, err
+	}
+	if err = y.leave(); err != nil {
+		return back, err
+	}
+	t := y.t
+	y.next, y.in = to, in
+	t.event = eventTransfer
+	t.yield()
+	if t.cancelled {
+		runtime.Goexit()
+	}
+	return y.in, nil
+}
+
+// All returns a sequence of what the coroutine yields, each got by Resume(in). It ends when the coroutine does, without the body's
+// result; a coroutine that has ended, or cannot be resumed here, gives an empty one. Left early, the coroutine stays suspended.
+func (f Fiber[In, Out]) All(in In) iter.Seq[Out] {
+	return func(yield func(Out) bool) {
+		for {
+			y := f.y
+			if y == nil || y.id.Load() != f.id {
+				return
+			}
+			t := y.t
+			g, locks := asm.Where()
+			if simple && g == t.byG && t.by == nil && locks == y.locks && !t.running && context.Symmetric() {
+				// Resume's common case, without a return after the switch.
+				t.running, y.begun = true, true
+				y.in = in
+				from := t.from
+				from.Switch(&t.w.ctx, from)
+				if from.Relaying() {
+					from.PassOn()
+				}
+				if t.event == eventYield {
+					if !yield(y.out) {
+						return
+					}
+					continue
+				}
+				out, err := f.after(t)
+				if err != nil || y.id.Load() != f.id || !yield(out) {
+					return
+				}
+				continue
+			}
+			out, err := f.Resume(in)
+			if err != nil || y.id.Load() != f.id || !yield(out) {
+				return
+			}
+		}
+	}
+}
+
+// Cancel ends the coroutine: it runs its deferred calls, as by runtime.Goexit in its Yield, and is dead when Cancel returns. Of one that
+// has ended, or was never resumed, there is nothing to run. The errors are ErrRunning, ErrWrongThread and ErrThreadLocked. If a deferred call panics, so
+// does Cancel, with a *PanicError.
+func (f Fiber[In, Out]) Cancel() error {
+	if f.y == nil || f.y.id.Load() != f.id {
+		return nil
+	}
+	return f.y.cancel(f.shell)
+}
+
+// Status returns what the coroutine is doing. To be called where it may be resumed.
+func (f Fiber[In, Out]) Status() Status {
+	if f.y == nil || f.y.id.Load() != f.id {
+		return StatusDead
+	}
+	return f.y.status()
+}
+
+// ID returns a number that no other coroutine of this process, by hand or not, has or had; 0 for the zero Fiber.
+func (f Fiber[In, Out]) ID() uint64 { return f.id }
+
+// ID returns the coroutine's id, as Fiber.ID; 0 once it has ended.
+func (y *Yielder[In, Out]) ID() uint64 { return y.id.Load() }
+
+// RunningID returns the ID of the coroutine driven by hand that calls it, the innermost; 0 outside.
+func RunningID() uint64 {
+	if w := self(); w != nil && w.fiber != nil && w.fiber.of != nil {
+		return w.fiber.of.id.Own()
+	}
+	return 0
+}

@@ -1,0 +1,357 @@
+package coroutine
+
+import (
+	"runtime/debug"
+	"unsafe"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// fiber is what runs coroutines driven by hand, one after the other: a goroutine with its context, and who has resumed it.
+//
+// Its homes. A fiber made on a Processor's thread belongs to that thread's Executor: any coroutine there may resume it. Made
+// elsewhere it belongs to one ordinary goroutine, its root, and to the fibers that this one drives. At home one thing runs at a
+// time, so all fields are the home's, and only what says whose home it is (hand) is read by others.
+//
+// Its goroutine, between lives:
+//
+//	state   means                                   where the fiber is          becomes
+//	none    it has not been resumed yet             with its shell              running, by enter
+//	running or suspended, in a life                 cur is not nil              idle, gone or doomed, at the life's end
+//	idle    parked in main                          a pool, through its shell   running, by New and enter; gone
+//	doomed  parked, and to end                      Executor.doomed             gone, by the loop, see context.Context.Exit
+//	gone    it has ended                            nowhere
+type fiber struct {
+	w  worker // first: workerOf
+	of *hand  // the life it runs, or is to run; nil while idle
+
+	last life // of's Yielder, or that of the last one
+
+	from *context.Context // whom it gives control back to: by's, or back
+	by   *worker          // who has resumed it; nil for an ordinary goroutine
+	byG  uintptr          // by's goroutine
+	back context.Context  // of an ordinary goroutine that resumes it
+
+	event     event
+	running   bool // between enter and exit; its resumer's Resume keeps the shell meanwhile
+	started   bool
+	gone      bool
+	cancelled bool
+	made      uintptr // the thread locks under which its goroutine was made
+	failure   *PanicError
+	locals    localValues
+	ids       struct{ next, end uint64 } // numbers to give out, when there is no executor to ask
+}
+
+// hand is what of a Yielder does not depend on its types. It stays with its fiber, for lives of those types.
+type hand struct {
+	t     *fiber          // constant
+	id    counter.Counter // of the life; 0 between lives; read by any thread
+	root  uintptr         // the ordinary goroutine that is its home, if it is no executor's; constant in a life
+	locks uintptr         // how its maker was locked to its thread; constant in a life
+	begun bool            // it has been resumed
+}
+
+// life is a Yielder, of any types.
+type life interface {
+	run()
+	over()
+}
+
+// event says why control came back to who resumed a fiber.
+type event uint8
+
+const (
+	eventYield event = iota
+	eventTransfer
+	eventReturn
+	eventGoexit
+	eventPark // portable backend: it waits for something, so who resumed it must wait too
+)
+
+func fiberOf(c *context.Context) *fiber { return (*fiber)(unsafe.Pointer(c)) }
+
+// check reports whether the life can be resumed by the caller, and remembers the caller if so.
+func (h *hand) check() error {
+	g, locks := asm.Where()
+	if goruntime.RaceEnabled { // what is cached below may be another thread's just now, which is no matter but looks like one
+		if _, err := h.caller(g, locks); err != nil {
+			return err
+		}
+	}
+	t := h.t
+	if g != t.byG || locks != h.locks || t.by != nil && t.by.ctx.G() != g {
+		w, err := h.caller(g, locks)
+		if err != nil {
+			return err
+		}
+		t.met(w, g)
+	}
+	if t.running {
+		return ErrRunning
+	}
+	return nil
+}
+
+// status is Fiber.Status while it lives.
+func (h *hand) status() Status {
+	t := h.t
+	switch {
+	case !t.running && !h.begun:
+		return StatusReady
+	case !t.running:
+		return StatusSuspended
+	case RunningID() == h.id.Load():
+		return StatusRunning
+	}
+	return StatusNormal
+}
+
+// met remembers who resumes t next.
+func (t *fiber) met(w *worker, g uintptr) {
+	t.by, t.byG, t.from = w, g, &t.back
+	if w != nil {
+		t.from = &w.ctx
+	}
+}
+
+// caller returns the worker of the calling goroutine, nil for an ordinary one, if that is at h's home.
+func (h *hand) caller(g, locks uintptr) (*worker, error) {
+	w := self()
+	switch {
+	case h.t.w.ex != nil:
+		if w == nil || w.ex != h.t.w.ex {
+			return nil, ErrWrongThread
+		}
+	case w == nil:
+		if g != h.root {
+			return nil, ErrWrongThread
+		}
+	case w.fiber == nil || w.fiber.of == nil || w.fiber.of.root != h.root:
+		return nil, ErrWrongThread
+	}
+	if locks != h.locks {
+		return nil, ErrThreadLocked
+	}
+	return w, nil
+}
+
+// enter makes the fiber the running one; the caller then switches to it. Fiber.Resume has its own where it can do without check.
+func (h *hand) enter() error {
+	if err := h.check(); err != nil {
+		return err
+	}
+	t := h.t
+	if !t.started {
+		t.start()
+	}
+	h.begun = true
+	t.running, t.event = true, eventYield
+	if w := t.by; w != nil {
+		if co := w.co; co != nil {
+			t.w.co = co
+			if context.Symmetric() {
+				co.w = &t.w
+			}
+		}
+		w.inner = t
+	}
+	return nil
+}
+
+// exit undoes enter on the fiber's side; it then switches to t.from.
+func (t *fiber) exit() {
+	t.running = false
+	if w := t.by; w != nil {
+		w.inner = nil
+		if co := t.w.co; co != nil {
+			t.w.co = nil
+			if context.Symmetric() {
+				co.w = w
+			}
+		}
+	}
+}
+
+// leave is exit for Yield. h may be a life that is over, and the caller anybody. Yielder.Yield has its own for the common case.
+func (h *hand) leave() error {
+	t := h.t
+	g, locks := asm.Where()
+	switch {
+	case t.w.ctx.G() != g || t.of != h:
+		return ErrOutside
+	case t.cancelled:
+		return ErrCancelled
+	case locks != h.locks:
+		return ErrThreadLocked
+	}
+	t.exit()
+	return nil
+}
+
+// inside reports whether the caller is the coroutine itself.
+func (h *hand) inside() bool { return h.t.w.ctx.G() == asm.Getg() && h.t.of == h }
+
+// resume is the switch to the fiber with the portable backend. When the fiber waits for something, so must its resumer.
+func (t *fiber) resume() {
+	for {
+		t.event = eventYield
+		t.back.Resume(&t.w.ctx)
+		if t.event != eventPark {
+			return
+		}
+		t.by.pause()
+	}
+}
+
+// suspend gives the thread back to the executor's loop, with the portable backend, for a coroutine that runs on w or on a fiber
+// that it has resumed.
+func (w *worker) suspend() {
+	for w.inner != nil {
+		w = &w.inner.w
+	}
+	w.pause()
+}
+
+// pause is one step of that: back to who has resumed w, who goes on with it.
+func (w *worker) pause() {
+	if w.fiber != nil {
+		w.fiber.event = eventPark
+	}
+	w.ctx.Suspend(nil)
+}
+
+// start makes the goroutine. On the thread and under the locks under which it will run.
+func (t *fiber) start() {
+	t.started = true
+	_, t.made = asm.Where()
+	if ex := t.w.ex; ex != nil {
+		t.w.index = len(ex.fibers)
+		ex.fibers = append(ex.fibers, t)
+	}
+	t.w.ctx.Init(fiberMain)
+}
+
+func fiberMain(c *context.Context) { fiberOf(c).main() }
+
+// main runs one life after the other.
+func (t *fiber) main() {
+	enroll(&t.w)
+	defer t.finish()
+	for t.of != nil {
+		t.call()
+		t.end(eventReturn)
+		if !(t.fit() && poolable(t)) && t.direct() {
+			return
+		}
+		if context.Symmetric() { // as yield, with fewer returns after the switch
+			t.w.ctx.Switch(t.from, t.from)
+			if t.w.ctx.Relaying() {
+				t.w.ctx.PassOn()
+			}
+		} else {
+			t.w.ctx.Suspend(nil)
+		}
+	}
+}
+
+// finish ends the goroutine. If a Goexit has ended the body, the life is ended first; and if its resumer cannot be resumed by this
+// goroutine's end, it is resumed here and now, within the Goexit, and the loop comes back later.
+func (t *fiber) finish() {
+	if t.of != nil {
+		t.end(eventGoexit)
+		if !t.direct() {
+			t.yield()
+		}
+	}
+	expel(&t.w)
+	t.w.ctx.Forget()
+	t.gone = true
+	ex := t.w.ex
+	if ex == nil {
+		t.w.ctx.Exit(t.from)
+		return
+	}
+	last := len(ex.fibers) - 1
+	ex.fibers[t.w.index] = ex.fibers[last]
+	ex.fibers[t.w.index].w.index = t.w.index
+	ex.fibers[last] = nil
+	ex.fibers = ex.fibers[:last]
+	if t.direct() {
+		t.w.ctx.Exit(t.from)
+		return
+	}
+	t.w.exit()
+}
+
+// yield gives control to t.from. It is for rare cases; Yielder.Yield has its own.
+func (t *fiber) yield() {
+	if context.Symmetric() {
+		t.w.ctx.Transfer(t.from, t.from)
+	} else {
+		t.w.ctx.Suspend(nil)
+	}
+}
+
+// direct reports whether the end of t's goroutine resumes t.from: always, unless the scheduler has switched among the coroutines
+// of this thread meanwhile.
+func (t *fiber) direct() bool {
+	return !context.Symmetric() || t.w.ctx.Successor() == t.from
+}
+
+// fit reports whether the goroutine may run further lives: those made under the same thread locks.
+func (t *fiber) fit() bool { return t.w.ex != nil || t.made == 0 && asm.LocksKnown() }
+
+// call runs the life's body, with the hooks around it, and catches a panic.
+func (t *fiber) call() {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if value := recover(); value != nil {
+			t.failure = newPanicError(value, debug.Stack())
+		}
+	}()
+	if hooks.Load() != nil {
+		hooked(t.last.run)
+	} else {
+		t.last.run()
+	}
+	returned = true
+}
+
+// end ends the life.
+func (t *fiber) end(why event) {
+	h := t.of
+	if t.locals.any() {
+		t.dropLocals()
+	}
+	t.exit()
+	t.event = why
+	t.of = nil
+	h.id.Set(0)
+	t.cancelled = false
+}
+
+// dropLocals drops the locals while Self and the like still work. A Drop that panics ends the life by that panic.
+func (t *fiber) dropLocals() {
+	defer func() {
+		if value := recover(); value != nil && t.failure == nil {
+			t.failure = newPanicError(value, debug.Stack())
+		}
+	}()
+	t.locals.drop()
+}
+
+// switchTo gives control to the fiber until it comes back. It is for rare cases; Fiber.Resume has its own.
+func (t *fiber) switchTo() {
+	if context.Symmetric() {
+		t.from.Transfer(&t.w.ctx, t.from)
+	} else {
+		t.resume()
+	}
+}

@@ -1,0 +1,72 @@
+package coroutine
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Hooks are called by every coroutine, a Scheduler's or driven by hand, at its start and at its end: for who keeps something for
+// each. They run as part of the coroutine: Current and Locals are its own, they may park, and a panic is its panic.
+type Hooks struct {
+	Start func() // before its function
+	End   func() // after its function has returned, panicked or been unwound; not if Start was not called
+}
+
+// hooks are those in force, nil for none.
+var hooks atomic.Pointer[[]*Hooks]
+
+var hooksMu sync.Mutex // changes of hooks
+
+// AddHooks adds hooks for coroutines that start from now on, and returns a function that takes them out for those that start after
+// it. Start functions are called in the order in which they were added, End functions in the opposite one.
+func AddHooks(h Hooks) (remove func()) {
+	change := func(f func(list []*Hooks) []*Hooks) {
+		hooksMu.Lock()
+		defer hooksMu.Unlock()
+		var list []*Hooks
+		if old := hooks.Load(); old != nil {
+			list = *old
+		}
+		if list = f(slices.Clone(list)); len(list) == 0 {
+			hooks.Store(nil)
+		} else {
+			hooks.Store(&list)
+		}
+	}
+	mine := &h
+	change(func(list []*Hooks) []*Hooks { return append(list, mine) })
+	return func() {
+		change(func(list []*Hooks) []*Hooks {
+			if i := slices.Index(list, mine); i >= 0 {
+				list = slices.Delete(list, i, i+1)
+			}
+			return list
+		})
+	}
+}
+
+// hooked calls f between the hooks in force.
+func hooked(f func()) {
+	list := hooks.Load()
+	if list == nil {
+		f()
+		return
+	}
+	nest(*list, f)
+}
+
+func nest(list []*Hooks, f func()) {
+	if len(list) == 0 {
+		f()
+		return
+	}
+	h := list[0]
+	if h.Start != nil {
+		h.Start()
+	}
+	if h.End != nil {
+		defer h.End()
+	}
+	nest(list[1:], f)
+}

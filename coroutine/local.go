@@ -1,0 +1,211 @@
+package coroutine
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// LocalOptions say what a Local does beside holding a value. All may be left out.
+type LocalOptions[T any] struct {
+	// Make makes a coroutine's value when it first asks for it; without it that is the zero value.
+	Make func() T
+	// Inherit makes the value of a new coroutine whose maker has one, from that, at its creation and on its maker's thread. Without it
+	// nothing is inherited.
+	Inherit func(parent *T) T
+	// Drop is told of a coroutine's value at its end. It may park.
+	Drop func(*T)
+}
+
+// Local is a variable of which every coroutine has its own: those of a Scheduler, and those driven by hand, which do not share
+// their resumer's. A coroutine that never asks for it has none, and pays nothing.
+//
+// Ordinary goroutines have one value together, made when one of them first asks: Go has no end of a goroutine at which
+// to drop its own. What they share must be safe for that.
+type Local[T any] struct {
+	key    localKey
+	make   func() T
+	mu     sync.Mutex
+	shared *T // of ordinary goroutines; under mu
+}
+
+// localKey is a Local without its type. Constant.
+type localKey struct {
+	inherit func(parent any) any
+	drop    func(value any)
+}
+
+// inheriting counts the Locals ever made that are inherited: while there is none, making a coroutine need not look.
+var inheriting atomic.Int32
+
+// NewLocal makes a Local. It is meant to be made once, as a package's variable.
+func NewLocal[T any](o LocalOptions[T]) *Local[T] {
+	l := &Local[T]{make: o.Make}
+	if o.Inherit != nil {
+		l.key.inherit = func(parent any) any {
+			v := o.Inherit(parent.(*T))
+			return &v
+		}
+		inheriting.Add(1)
+	}
+	if o.Drop != nil {
+		l.key.drop = func(value any) { o.Drop(value.(*T)) }
+	}
+	return l
+}
+
+// Get returns the caller's value, making it if there is none. It does not park. The pointer is good until the coroutine's end.
+func (l *Local[T]) Get() *T {
+	values := currentLocals()
+	if values == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.shared == nil {
+			l.shared = l.fresh()
+		}
+		return l.shared
+	}
+	if v := values.find(&l.key); v != nil {
+		return v.(*T)
+	}
+	v := l.fresh()
+	if made := values.find(&l.key); made != nil {
+		return made.(*T) // Make has asked for it
+	}
+	values.add(&l.key, v)
+	return v
+}
+
+func (l *Local[T]) fresh() *T {
+	v := new(T)
+	if l.make != nil {
+		*v = l.make()
+	}
+	return v
+}
+
+// Peek returns the caller's value, or nil if it has none. It makes nothing.
+func (l *Local[T]) Peek() *T {
+	values := currentLocals()
+	if values == nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.shared
+	}
+	v, _ := values.find(&l.key).(*T)
+	return v
+}
+
+// Set sets the caller's value.
+func (l *Local[T]) Set(v T) {
+	if p := l.Peek(); p != nil {
+		*p = v
+		return
+	}
+	values := currentLocals()
+	if values == nil {
+		*l.Get() = v
+		return
+	}
+	values.add(&l.key, &v)
+}
+
+// localValues are one coroutine's values: nil until there is one.
+type localValues struct{ set *localSet }
+
+type localSet struct {
+	list  []localValue      // in the order in which they were made
+	index map[*localKey]int // into list; nil while that is short
+}
+
+type localValue struct {
+	key   *localKey
+	value any
+}
+
+// fewLocals is how many are found faster by looking at each.
+const fewLocals = 8
+
+// currentLocals returns the caller's place for values; nil for ordinary goroutines.
+func currentLocals() *localValues {
+	switch w := self(); {
+	case w == nil:
+	case w.fiber != nil:
+		if w.fiber.of != nil {
+			return &w.fiber.locals
+		}
+	case w.co != nil:
+		return &w.co.locals
+	}
+	return nil
+}
+
+func (v *localValues) any() bool { return v.set != nil }
+
+func (v *localValues) find(key *localKey) any {
+	if v.set == nil {
+		return nil
+	}
+	if v.set.index != nil {
+		if i, ok := v.set.index[key]; ok {
+			return v.set.list[i].value
+		}
+		return nil
+	}
+	for i := range v.set.list {
+		if v.set.list[i].key == key {
+			return v.set.list[i].value
+		}
+	}
+	return nil
+}
+
+func (v *localValues) add(key *localKey, value any) {
+	if v.set == nil {
+		v.set = new(localSet)
+	}
+	s := v.set
+	s.list = append(s.list, localValue{key, value})
+	switch n := len(s.list); {
+	case s.index != nil:
+		s.index[key] = n - 1
+	case n > fewLocals:
+		s.index = make(map[*localKey]int, 2*n)
+		for i := range s.list {
+			s.index[s.list[i].key] = i
+		}
+	}
+}
+
+// drop drops all, the latest first. Values that a Drop makes are dropped too.
+func (v *localValues) drop() {
+	for v.set != nil {
+		set := v.set
+		last := len(set.list) - 1
+		if last < 0 {
+			v.set = nil
+			return
+		}
+		l := set.list[last]
+		set.list[last] = localValue{}
+		set.list = set.list[:last]
+		if set.index != nil {
+			delete(set.index, l.key)
+		}
+		if l.key.drop != nil {
+			l.key.drop(l.value)
+		}
+	}
+}
+
+// inheritLocals gives a new coroutine what it inherits from the caller.
+func inheritLocals(to *localValues) {
+	from := currentLocals()
+	if from == nil || from.set == nil {
+		return
+	}
+	for i := 0; i < len(from.set.list); i++ {
+		if l := from.set.list[i]; l.key.inherit != nil {
+			to.add(l.key, l.key.inherit(l.value))
+		}
+	}
+}

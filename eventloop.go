@@ -1,0 +1,37 @@
+package netco
+
+import "github.com/netco-go/netco/scheduler"
+
+// EventLoop starts the default Scheduler with one Processor that runs on the calling goroutine, and returns when it has ended: by
+// Shutdown, or because turn, which is called in every turn of the loop, has returned false. See [scheduler.Scheduler.EventLoop];
+// [Wake] makes a sleeping loop take a turn. Blocks.
+func EventLoop(o Options, turn func() bool) error {
+	if def.s.Load() != nil {
+		return ErrStarted
+	}
+	s, err := scheduler.New(o)
+	if err != nil {
+		return err
+	}
+	taken := false // another has become the default one meanwhile
+	first := true
+	err = s.EventLoop(func() bool {
+		if first {
+			first = false
+			taken = !def.s.CompareAndSwap(nil, s)
+		}
+		return !taken && (turn == nil || turn())
+	})
+	def.s.CompareAndSwap(s, nil)
+	if err == nil && taken {
+		return ErrStarted
+	}
+	return err
+}
+
+// Wake makes every Processor of the default Scheduler that is asleep take a turn, from any thread.
+func Wake() {
+	if s := def.s.Load(); s != nil {
+		s.Wake()
+	}
+}

@@ -1,0 +1,373 @@
+package processor
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// funcOn makes a Func on p, from the test's goroutine.
+func funcOn(t testing.TB, p *Processor, d time.Duration, fn func()) *Func {
+	f := new(Func)
+	on(t, p, func() { f.Init(p, d, fn, 0) })
+	return f
+}
+
+// pending returns how many timers p has.
+func pending(t testing.TB, p *Processor) (n int) {
+	on(t, p, func() { n = p.timers.Len() })
+	return n
+}
+
+// TestFuncFires: once, not early, in a coroutine of its home, which may park.
+func TestFuncFires(t *testing.T) {
+	within(t, time.Minute)
+	p := started(t, 2).members[1]
+	for _, d := range []time.Duration{-time.Hour, 0, 1, time.Microsecond, 3 * time.Millisecond} {
+		var fired atomic.Int32
+		var at time.Time
+		began := time.Now()
+		f := funcOn(t, p, d, func() {
+			at = time.Now()
+			if Here() != p || coroutine.Current() == nil {
+				t.Error("not a coroutine of the home")
+			}
+			Sleep(1)
+			if !p.group.Active() {
+				t.Error("what it has started does not count as life")
+			}
+			fired.Add(1)
+		})
+		eventually(t, "it fires", func() bool { return fired.Load() > 0 })
+		if at.Sub(began) < d {
+			t.Errorf("after %v, want %v at least", at.Sub(began), d)
+		}
+		if f.Stop() || fired.Load() != 1 {
+			t.Errorf("%v: it has fired %d times and can still be stopped", d, fired.Load())
+		}
+		if f.Reset(d) {
+			t.Error("Reset of one that has fired says that it was to fire")
+		}
+		eventually(t, "it fires again", func() bool { return fired.Load() == 2 })
+	}
+}
+
+// TestFuncWords goes through the states on the home's thread and from elsewhere.
+func TestFuncWords(t *testing.T) {
+	within(t, time.Minute)
+	p := started(t, 1).members[0]
+	for name, by := range map[string]func(func()){
+		"home":      func(f func()) { on(t, p, f) },
+		"goroutine": func(f func()) { f() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			never := func() { t.Error("it fired") }
+			f := funcOn(t, p, time.Hour, never)
+			by(func() {
+				for i, step := range []struct {
+					do   func() bool
+					want bool
+				}{
+					{f.Stop, true},
+					{f.Stop, false},
+					{func() bool { return f.Reset(time.Hour) }, false},
+					{func() bool { return f.Reset(2 * time.Hour) }, true},
+					{func() bool { return f.Reset(math.MaxInt64) }, true},
+					{f.Stop, true},
+					{func() bool { return f.Reset(math.MaxInt64) }, false},
+					{f.Stop, true},
+				} {
+					if got := step.do(); got != step.want {
+						t.Errorf("step %d: %v", i, got)
+					}
+				}
+			})
+			if n := pending(t, p); n != 0 {
+				t.Errorf("%d timers are left", n)
+			}
+			funcOn(t, p, math.MaxInt64, never)
+			if n := pending(t, p); n != 0 {
+				t.Error("one that is never due is kept")
+			}
+		})
+	}
+}
+
+// TestFuncResetHammer gives a Func a new time just as its home follows an earlier change. A change that is missed there is a hang.
+func TestFuncResetHammer(t *testing.T) {
+	within(t, time.Minute)
+	p := started(t, 1).members[0]
+	var over atomic.Bool
+	var fired atomic.Int64
+	busy := p.Submit(nil, func() {
+		for !over.Load() {
+			coroutine.Yield()
+		}
+	}, "", 0, true)
+	f := funcOn(t, p, time.Hour, func() { fired.Add(1) })
+	for i := range int64(scaled(20_000)) {
+		f.Reset(time.Hour)
+		for range rand.IntN(200) {
+			_ = fired.Load()
+		}
+		f.Reset(0)
+		for end := time.Now().Add(20 * time.Second); fired.Load() != i+1; {
+			if time.Now().After(end) {
+				t.Fatalf("round %d: it has not fired", i)
+			}
+			runtime.Gosched()
+		}
+	}
+	over.Store(true)
+	busy.Join()
+}
+
+// TestFuncMovedEarlier: one that is moved nearer by another thread fires then, although its home sleeps.
+func TestFuncMovedEarlier(t *testing.T) {
+	within(t, time.Minute)
+	p := started(t, 1).members[0]
+	var fired atomic.Int32
+	f := funcOn(t, p, time.Hour, func() { fired.Add(1) })
+	for i := range int32(50) {
+		eventually(t, "the home sleeps", p.Idle)
+		if i%2 == 1 {
+			f.Reset(time.Hour)
+			f.Stop()
+		}
+		f.Reset(time.Duration(i%3) * time.Microsecond)
+		eventually(t, "it fires", func() bool { return fired.Load() == i+1 })
+		if f.Reset(time.Hour) {
+			t.Error("it has fired and is still to fire")
+		}
+	}
+}
+
+// TestStoppedFuncsLeave: Funcs that another thread stops are taken off the heap of a Processor that sleeps, but for a few.
+func TestStoppedFuncsLeave(t *testing.T) {
+	within(t, time.Minute)
+	p := started(t, 1).members[0]
+	const n = 10_000
+	funcs := make([]Func, n)
+	on(t, p, func() {
+		for i := range funcs {
+			funcs[i].Init(p, time.Hour, func() { t.Error("it fired") }, 0)
+		}
+	})
+	for i := range funcs {
+		if i%100 == 0 {
+			eventually(t, "the home sleeps", p.Idle)
+		}
+		if !funcs[i].Stop() {
+			t.Fatal("it was not to fire")
+		}
+	}
+	eventually(t, "they are taken off", func() bool {
+		left := 0
+		for i := range funcs {
+			if funcs[i].queued.Load() {
+				left++
+			}
+		}
+		return left < stoppedRing
+	})
+	if n := pending(t, p); n != 0 {
+		t.Errorf("%d timers are left", n)
+	}
+	on(t, p, func() {
+		for i := range funcs {
+			funcs[i].Reset(time.Hour)
+			funcs[i].Stop()
+		}
+		if n := p.timers.Len(); n != 0 {
+			t.Errorf("%d timers are left that their own thread has stopped", n)
+		}
+	})
+}
+
+// TestFuncHammer stops and resets Funcs from both Processors and from goroutines while they fire. Each time that is set ends in
+// one way: it comes, it is stopped, or another takes its place. The numbers must add up for each.
+func TestFuncHammer(t *testing.T) {
+	within(t, 2*time.Minute)
+	g := started(t, 2)
+	type counted struct {
+		Func
+		set, fired, stopped, replaced atomic.Int64
+	}
+	const n = 16
+	funcs := make([]*counted, n)
+	for i := range funcs {
+		x := new(counted)
+		x.set.Add(1)
+		p := g.members[i%2]
+		on(t, p, func() { x.Init(p, time.Microsecond, func() { x.fired.Add(1) }, 0) })
+		funcs[i] = x
+	}
+	strike := func(r *rand.Rand) {
+		x := funcs[r.IntN(n)]
+		switch r.IntN(4) {
+		case 0:
+			if x.Stop() {
+				x.stopped.Add(1)
+			}
+		case 1:
+			x.set.Add(1)
+			if x.Reset(time.Hour) {
+				x.replaced.Add(1)
+			}
+		default:
+			x.set.Add(1)
+			if x.Reset(time.Duration(r.IntN(30_000))) {
+				x.replaced.Add(1)
+			}
+		}
+	}
+	var all sync.WaitGroup
+	for i := range 4 {
+		r := rand.New(rand.NewPCG(uint64(i), rand.Uint64()))
+		all.Add(1)
+		many := func() {
+			defer all.Done()
+			for j := range scaled(60_000) {
+				strike(r)
+				if j%8 == 0 {
+					coroutine.Yield()
+				}
+			}
+		}
+		if i < 2 {
+			g.members[i].Submit(nil, many, "", 0, true)
+		} else {
+			go many()
+		}
+	}
+	all.Wait()
+	var fired int64
+	for i, x := range funcs {
+		if x.Stop() {
+			x.stopped.Add(1)
+		}
+		adds := func() bool { return x.set.Load() == x.fired.Load()+x.stopped.Load()+x.replaced.Load() }
+		for end := time.Now().Add(10 * time.Second); !adds() && time.Now().Before(end); {
+			runtime.Gosched() // what has been claimed is on its way to a coroutine
+		}
+		if !adds() {
+			t.Errorf("%d: set %d times; fired %d, stopped %d, replaced %d", i, x.set.Load(), x.fired.Load(), x.stopped.Load(), x.replaced.Load())
+		}
+		fired += x.fired.Load()
+	}
+	for _, p := range g.members {
+		if n := pending(t, p); n != 0 {
+			t.Errorf("%d timers are left", n)
+		}
+	}
+	if fired == 0 {
+		t.Error("none has fired")
+	}
+	t.Logf("%d fired", fired)
+}
+
+// TestFuncAtTheEnd: a pending Func holds nobody up and does not fire; the others' calls go on to work.
+func TestFuncAtTheEnd(t *testing.T) {
+	within(t, time.Minute)
+	for _, ph := range []Phase{Draining, Stopping} {
+		g := newGroup(t, 1)
+		p := g.members[0]
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var fired atomic.Int32
+		count := func() { fired.Add(1) }
+		early, late := funcOn(t, p, time.Hour, count), funcOn(t, p, time.Hour, count)
+		<-g.Quiet()
+		if g.Active() {
+			t.Error("a pending Func counts as life")
+		}
+		g.Advance(ph)
+		early.Reset(0)
+		eventually(t, "its time comes", func() bool { return early.when.Load() == 0 })
+		end(g)
+		if !late.Stop() || late.Reset(0) || !late.Stop() || early.Reset(0) {
+			t.Error("wrong answers after the end")
+		}
+		if fired.Load() != 0 {
+			t.Errorf("phase %v: %d have fired when nothing lived any more", ph, fired.Load())
+		}
+	}
+}
+
+// TestFuncWhileDraining: what still lives may wait for it.
+func TestFuncWhileDraining(t *testing.T) {
+	within(t, time.Minute)
+	g := newGroup(t, 2)
+	for _, p := range g.members {
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var fired atomic.Bool
+	h := g.members[1].Submit(nil, func() {
+		for !fired.Load() {
+			Sleep(time.Microsecond)
+		}
+	}, "", 0, true)
+	f := funcOn(t, g.members[0], time.Hour, func() { fired.Store(true) })
+	g.Advance(Draining)
+	f.Reset(time.Millisecond)
+	h.Join()
+	end(g)
+}
+
+// TestFuncAllocates nothing.
+func TestFuncAllocates(t *testing.T) {
+	p := started(t, 1).members[0]
+	on(t, p, func() {
+		var f Func
+		fn := func() {}
+		f.Init(p, time.Hour, fn, 0)
+		if n := testing.AllocsPerRun(100, func() {
+			f.Stop()
+			f.Reset(time.Hour)
+		}); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+		f.Stop()
+	})
+}
+
+func BenchmarkFunc(b *testing.B) {
+	p := started(b, 1).members[0]
+	b.Run("init+stop", func(b *testing.B) {
+		on(b, p, func() {
+			b.ReportAllocs()
+			for b.Loop() {
+				f := new(Func)
+				f.Init(p, time.Second, func() {}, 0)
+				f.Stop()
+			}
+		})
+	})
+	b.Run("reset", func(b *testing.B) {
+		on(b, p, func() {
+			f := new(Func)
+			f.Init(p, time.Second, func() {}, 0)
+			for b.Loop() {
+				f.Reset(time.Second)
+			}
+			f.Stop()
+		})
+	})
+	b.Run("stop+reset elsewhere", func(b *testing.B) {
+		f := funcOn(b, p, time.Hour, func() {})
+		for b.Loop() {
+			f.Stop()
+			f.Reset(time.Hour)
+		}
+		f.Stop()
+	})
+}

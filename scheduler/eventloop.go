@@ -1,0 +1,71 @@
+package scheduler
+
+import (
+	"context"
+
+	"github.com/netco-go/netco/processor"
+)
+
+// EventLoop is Start with one Processor, whatever Options.Processors says, that runs on the calling goroutine; it returns when the
+// Scheduler has ended.
+//
+// turn, if it is not nil, is called at the beginning of every turn of the loop, first of all before any coroutine runs. It may start
+// coroutines and must not wait. When it returns false the Scheduler ends as by a Shutdown whose context is over: waits end with
+// ErrShutdown, or unwind their coroutines. An idle loop sleeps and takes no turns; Wake makes it take one.
+//
+// It returns ErrStarted if the Scheduler was started already, ErrInCoroutine in a coroutine, or the operating system's error, after
+// which the Scheduler is as before. Blocks.
+func (s *Scheduler) EventLoop(turn func() bool) error {
+	if processor.Here() != nil {
+		return ErrInCoroutine
+	}
+	s.mu.Lock()
+	if s.state != fresh {
+		s.mu.Unlock()
+		return ErrStarted
+	}
+	group, err := s.makeLocked(1)
+	if err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	opened := false
+	open := func() {
+		opened = true
+		s.runningLocked(group)
+		s.mu.Unlock()
+	}
+	if turn != nil {
+		turn = s.untilFalse(turn)
+	}
+	if err := s.procs[0].RunHere(open, turn); err != nil {
+		if !opened {
+			group.Advance(processor.Stopped)
+			<-group.Ended()
+			s.mu.Unlock()
+		}
+		return err
+	}
+	<-s.done
+	return nil
+}
+
+// untilFalse returns turn that also ends the Scheduler.
+func (s *Scheduler) untilFalse(turn func() bool) func() bool {
+	return func() bool {
+		if turn() {
+			return true
+		}
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		go s.Shutdown(over) // it waits for this thread
+		return false
+	}
+}
+
+// Wake makes every Processor that is asleep take a turn, from any thread.
+func (s *Scheduler) Wake() {
+	for _, p := range s.Processors() {
+		p.Wake()
+	}
+}
