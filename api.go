@@ -3,7 +3,7 @@
 //
 // A coroutine is a function with a growable stack of its own, run by one of a few OS threads (Processors), each with an
 // epoll instance and a timer heap. It gives up its thread only where it waits: in [Yield], [Sleep], on a connection from
-// [Listen] or [Dial], on a lock of package rwmutex, in [Join].
+// [Listen] or [Dial], in packages rwmutex, cosync and channel, in [Join].
 //
 //	ln, err := netco.Listen("tcp", "127.0.0.1:7000")
 //	...

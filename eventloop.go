@@ -18,7 +18,9 @@ func EventLoop(o Options, turn func() bool) error {
 	err = s.EventLoop(func() bool {
 		if first {
 			first = false
+			def.mu.Lock() // a Start may be under way
 			taken = !def.s.CompareAndSwap(nil, s)
+			def.mu.Unlock()
 		}
 		return !taken && (turn == nil || turn())
 	})

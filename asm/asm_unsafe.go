@@ -31,8 +31,8 @@ var (
 	prefetchEntryPC uintptr
 	callerPCEntryPC uintptr
 
-	whereEntryPC    uintptr
-	peekEntryPC     uintptr
+	whereEntryPC uintptr
+	peekEntryPC  uintptr
 
 	lockedmOffset, lockedExtOffset uintptr // written once by FindLocks, before Where reads them
 
@@ -75,6 +75,12 @@ func Switch(from, to, warm *Frame) { transfer(from, to, warm) }
 
 // SwitchPC returns the address of Switch's routine, for assembly that ends in a jump to it with its arguments in registers.
 func SwitchPC() uintptr { return switchEntryPC }
+
+// CoroswitchPC returns what SetSwitch was told.
+func CoroswitchPC() uintptr { return coroswitchPC }
+
+// LockOffsets returns where a goroutine's struct has the thread it is locked to, and where a thread's has how often, if LocksKnown.
+func LockOffsets() (lockedm, lockedExt uintptr) { return lockedmOffset, lockedExtOffset }
 
 // At makes a func value of type F of the code at pc. The caller answers for pc being the register-ABI entry of a
 // Go function of that type.

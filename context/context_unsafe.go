@@ -17,6 +17,10 @@ type Context struct {
 	pull  *pull    // portable backend only
 }
 
+// RelayOffset is where a Context has what Relaying looks at, for assembly that switches and cannot call that. A Context begins with its
+// asm.Frame.
+const RelayOffset = unsafe.Offsetof(Context{}.relay) + 0*unsafe.Offsetof(Context{}.frame)
+
 // Init makes c a context that will run entry, with c as its argument, when first switched to. It must be called on the
 // thread, and under the thread locks, under which c will run.
 func (c *Context) Init(entry func(*Context)) {
@@ -38,9 +42,6 @@ func (loop *Context) InitLoop() { loop.frame.G = asm.Getg() }
 
 // G returns the identity of the context's goroutine as asm.Getg gives it; 0 before its first run.
 func (c *Context) G() uintptr { return c.frame.G }
-
-// Forget makes G 0: the goroutine is about to end, and another will have its identity.
-func (c *Context) Forget() { c.frame.G = 0 }
 
 // Resume runs c on behalf of the loop until control comes back to the loop.
 func (loop *Context) Resume(c *Context) {

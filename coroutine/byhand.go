@@ -8,7 +8,6 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/context"
-	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // Errors of coroutines driven by hand.
@@ -22,7 +21,8 @@ var (
 	// ErrThreadLocked is returned when runtime.LockOSThread has been called, or undone, since the coroutine was made: Go cannot
 	// switch to it then.
 	ErrThreadLocked = errors.New("netco: runtime.LockOSThread was called or undone since the coroutine was made")
-	// ErrOutside is returned by Yield and Transfer called by anybody but the coroutine whose Yielder it is.
+	// ErrOutside is returned by Yield and Transfer called by anybody but the coroutine whose Yielder it is. To call them from another
+	// thread while the coroutine runs is a data race besides.
 	ErrOutside = errors.New("netco: called from outside the coroutine")
 	// ErrTransferSelf is returned by Transfer to the calling coroutine.
 	ErrTransferSelf = errors.New("netco: a coroutine cannot transfer to itself")
@@ -132,10 +132,25 @@ func (f Fiber[In, Out]) Resume(in In) (out Out, err error) {
 		return out, ErrDead
 	}
 	t := y.t
-	g, locks := asm.Where()
-	if simple && g == t.byG && t.by == nil && locks == y.locks && !t.running {
-		t.running, y.begun = true, true // an ordinary goroutine that has made or resumed it
-	} else if err = y.enter(); err != nil {
+	if fast && t.byG == asm.Getg() && (t.by == nil || !t.by.gone) && !t.running {
+		// The goroutine that has made or last resumed it.
+		y.in = in
+		from := t.from
+		drive(&y.hand)
+		if from.Relaying() {
+			from.PassOn()
+		}
+		if t.event == eventYield {
+			y.begun = true
+			return y.out, nil
+		}
+		if t.event != eventRefused {
+			y.begun = true
+			return f.after(t)
+		}
+		t.event = eventYield
+	}
+	if err = y.enter(); err != nil {
 		return out, err
 	}
 	y.in = in
@@ -164,38 +179,20 @@ func (f Fiber[In, Out]) after(t *fiber) (out Out, err error) {
 		y.next = Fiber[In, Out]{}
 		return next.Resume(in)
 	}
-	out = y.out
+	if t.event == eventReturn {
+		out = y.out
+	}
 	y.over()
 	return out, t.settle(f.shell)
 }
 
-// simple is false in builds in which the race detector must see who resumes whom, see check.
-const simple = !goruntime.RaceEnabled
-
 // Yield gives out to who has resumed the coroutine, and returns with what the next Resume brings. The errors are ErrOutside,
 // ErrCancelled and ErrThreadLocked; then it has not yielded. When the coroutine is cancelled Yield does not return: deferred calls run and it ends. It does
 // not allocate.
-func (y *Yielder[In, Out]) Yield(out Out) (in In, err error) {
-	t := y.t
-	g, locks := asm.Where()
-	if g == t.w.ctx.G() && t.of == &y.hand && t.by == nil && locks == y.locks && !t.cancelled {
-		t.running = false
-	} else if err = y.leave(); err != nil {
-		return in, err
-	}
+func (y *Yielder[In, Out]) Yield(out Out) (In, error) {
 	y.out = out
-	if context.Symmetric() {
-		t.w.ctx.Switch(t.from, t.from)
-		if t.w.ctx.Relaying() {
-			t.w.ctx.PassOn()
-		}
-	} else {
-		t.w.ctx.Suspend(nil)
-	}
-	if t.cancelled {
-		runtime.Goexit()
-	}
-	return y.in, nil
+	pause(&y.hand) // this much can be inlined
+	return y.in, refusals[y.refused]
 }
 
 // Transfer suspends the coroutine, as Yield does, and runs another in its place: who has resumed this one gets what the other
@@ -215,8 +212,8 @@ func (y *Yielder[In, Out]) Transfer(to Fiber[In, Out], in In) (back In, err erro
 	if err = to.y.check(); err != nil {
 		return back, err
 	}
-	if err = y.leave(); err != nil {
-		return back, err
+	if refused := y.leave(); refused != 0 {
+		return back, refusals[refused]
 	}
 	t := y.t
 	y.next, y.in = to, in
@@ -232,19 +229,17 @@ func (y *Yielder[In, Out]) Transfer(to Fiber[In, Out], in In) (back In, err erro
 // result; a coroutine that has ended, or cannot be resumed here, gives an empty one. Left early, the coroutine stays suspended.
 func (f Fiber[In, Out]) All(in In) iter.Seq[Out] {
 	return func(yield func(Out) bool) {
+		var g uintptr // whose Resume has succeeded
 		for {
 			y := f.y
 			if y == nil || y.id.Load() != f.id {
 				return
 			}
-			t := y.t
-			g, locks := asm.Where()
-			if simple && g == t.byG && t.by == nil && locks == y.locks && !t.running && context.Symmetric() {
-				// Resume's common case, without a return after the switch.
-				t.running, y.begun = true, true
+			if t := y.t; fast && g != 0 && t.byG == g && (t.by == nil || !t.by.gone) && !t.running {
+				// Resume's common case, on the goroutine that has just called it, and with no return after the switch.
 				y.in = in
 				from := t.from
-				from.Switch(&t.w.ctx, from)
+				drive(&y.hand)
 				if from.Relaying() {
 					from.PassOn()
 				}
@@ -254,13 +249,17 @@ func (f Fiber[In, Out]) All(in In) iter.Seq[Out] {
 					}
 					continue
 				}
-				out, err := f.after(t)
-				if err != nil || y.id.Load() != f.id || !yield(out) {
-					return
+				if t.event != eventRefused {
+					out, err := f.after(t)
+					if err != nil || y.id.Load() != f.id || !yield(out) {
+						return
+					}
+					continue
 				}
-				continue
+				t.event = eventYield
 			}
 			out, err := f.Resume(in)
+			g = asm.Getg()
 			if err != nil || y.id.Load() != f.id || !yield(out) {
 				return
 			}

@@ -1,70 +1,113 @@
 package coroutine_test
 
 import (
+	"fmt"
 	"iter"
 	"testing"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 )
 
-// BenchmarkGenerator is one value from a generator: by iter.Pull, by Resume, by ranging over All.
-func BenchmarkGenerator(b *testing.B) {
-	b.Run("iter.Pull", func(b *testing.B) {
-		next, stop := iter.Pull(func(yield func(int) bool) {
-			for i := 0; yield(i); i++ {
-			}
-		})
-		defer stop()
-		for b.Loop() {
-			next()
+// places are where the benchmarks of coroutines driven by hand run.
+var places = []struct {
+	name string
+	run  func(f func())
+}{
+	{"goroutine", func(f func()) { f() }},
+	{"coroutine", func(f func()) {
+		if err := netco.Run(f); err != nil {
+			panic(err)
 		}
-	})
+	}},
+}
+
+// BenchmarkGenerator is one value from a generator, by iter.Pull, by Resume, by ranging over All, driven by an ordinary goroutine or by a
+// Scheduler's coroutine.
+func BenchmarkGenerator(b *testing.B) {
 	numbers := func(y *coroutine.Yielder[struct{}, int], _ struct{}) int {
 		for i := 0; ; i++ {
 			y.Yield(i)
 		}
 	}
-	b.Run("Resume", func(b *testing.B) {
-		f := coroutine.New(numbers)
-		defer f.Cancel()
-		for b.Loop() {
-			f.Resume(struct{}{})
+	ways := []struct {
+		name string
+		run  func(n int)
+	}{
+		{"iter.Pull", func(n int) {
+			next, stop := iter.Pull(func(yield func(int) bool) {
+				for i := 0; yield(i); i++ {
+				}
+			})
+			defer stop()
+			for range n {
+				next()
+			}
+		}},
+		{"Resume", func(n int) {
+			f := coroutine.New(numbers)
+			defer f.Cancel()
+			for range n {
+				f.Resume(struct{}{})
+			}
+		}},
+		{"All", func(n int) {
+			f := coroutine.New(numbers)
+			defer f.Cancel()
+			for range f.All(struct{}{}) {
+				if n--; n <= 0 {
+					break
+				}
+			}
+		}},
+	}
+	for _, place := range places {
+		for _, way := range ways {
+			b.Run(place.name+"/"+way.name, func(b *testing.B) {
+				place.run(func() { way.run(b.N) })
+			})
 		}
-	})
-	b.Run("All", func(b *testing.B) {
-		f := coroutine.New(numbers)
-		defer f.Cancel()
-		n := 0
-		for range f.All(struct{}{}) {
-			if n++; n > b.N {
+	}
+}
+
+// BenchmarkCreate is a coroutine's whole life, with some values.
+func BenchmarkCreate(b *testing.B) {
+	pull := func(values int) {
+		next, stop := iter.Pull(func(yield func(int) bool) {
+			for i := range values {
+				yield(i)
+			}
+		})
+		for {
+			if _, ok := next(); !ok {
 				break
 			}
 		}
-	})
-}
-
-// BenchmarkCreate is a coroutine's whole life, with three values.
-func BenchmarkCreate(b *testing.B) {
-	b.Run("iter.Pull", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			next, stop := iter.Pull(func(yield func(int) bool) { _ = yield(1) && yield(2) && yield(3) })
-			for _, ok := next(); ok; _, ok = next() {
+		stop()
+	}
+	byHand := func(values int) {
+		f := coroutine.New(func(y *coroutine.Yielder[struct{}, int], _ struct{}) int {
+			for i := range values {
+				y.Yield(i)
 			}
-			stop()
+			return 0
+		})
+		for range values + 1 {
+			f.Resume(struct{}{})
 		}
-	})
-	b.Run("New", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			f := coroutine.New(func(y *coroutine.Yielder[struct{}, int], _ struct{}) int {
-				y.Yield(1)
-				y.Yield(2)
-				return 3
-			})
-			for f.Status() != coroutine.StatusDead {
-				f.Resume(struct{}{})
+	}
+	for _, place := range places {
+		for _, values := range []int{0, 1, 3} {
+			for name, life := range map[string]func(int){"iter.Pull": pull, "New": byHand} {
+				b.Run(fmt.Sprintf("%s/values=%d/%s", place.name, values, name), func(b *testing.B) {
+					b.ReportAllocs()
+					place.run(func() {
+						for range b.N {
+							life(values)
+						}
+					})
+				})
 			}
 		}
-	})
+	}
 }

@@ -1,10 +1,10 @@
 package coroutine
 
 import (
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
@@ -48,6 +48,7 @@ type Executor struct {
 	workers []*worker // all, so that the contexts stay reachable
 	pool    *objpool.Pool[Coroutine]
 	loopIs  *worker // the loop's entry in the table
+	locks   uintptr // the loop's thread locks, see asm.Where
 	ids     struct{ next, end uint64 }
 
 	fibers []*fiber // all that have a goroutine, so that the contexts stay reachable
@@ -55,9 +56,6 @@ type Executor struct {
 	doomed []*fiber // whose goroutines the loop is to end
 
 	Stats Stats
-
-	abandonedMu sync.Mutex
-	abandoned   []*fiber // suspended, and nobody can resume them; under abandonedMu
 
 	_         [64]byte    // what follows is written by other threads, what precedes at every switch
 	attention atomic.Bool // something has come for the loop: hand no more over, see Notice
@@ -94,6 +92,7 @@ func (ex *Executor) Enter() {
 	ex.loopIs = &worker{ex: ex}
 	ex.loopIs.ctx.InitLoop()
 	enroll(ex.loopIs)
+	_, ex.locks = asm.Where()
 }
 
 // Leave ends the idle goroutines and what Enter began. Precondition: no coroutine lives.

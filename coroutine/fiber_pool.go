@@ -53,7 +53,7 @@ func conceive() (*shell, maker) {
 // born begins a life, and returns its id.
 func (h *hand) born(m maker) uint64 {
 	t := h.t
-	h.root, h.locks, h.begun = 0, m.locks, false
+	h.locks, h.begun = m.locks, false
 	t.of = h
 	if t.started {
 		t.met(m.w, m.g)
@@ -65,10 +65,7 @@ func (h *hand) born(m maker) uint64 {
 		h.id.Set(ex.newID())
 		return h.id.Own()
 	}
-	h.root = m.g
-	if m.w != nil && m.w.fiber != nil && m.w.fiber.of != nil {
-		h.root = m.w.fiber.of.root
-	}
+	h.root.Set(rootOf(m.w, m.g))
 	if t.ids.next == t.ids.end {
 		t.ids.end = lastID.Add(idBlock) + 1
 		t.ids.next = t.ids.end - idBlock
@@ -76,6 +73,14 @@ func (h *hand) born(m maker) uint64 {
 	t.ids.next++
 	h.id.Set(t.ids.next - 1)
 	return h.id.Own()
+}
+
+// rootOf returns the ordinary goroutine that g is, or that drives the fiber that g runs.
+func rootOf(w *worker, g uintptr) uint64 {
+	if w != nil && w.fiber != nil && w.fiber.of != nil {
+		return w.fiber.of.root.Own()
+	}
+	return uint64(g)
 }
 
 // newID takes a number from the executor's block. Owner only.
@@ -91,7 +96,7 @@ func (ex *Executor) newID() uint64 {
 // idleFiber takes the one used last, or nil.
 func (ex *Executor) idleFiber(locks uintptr) *shell {
 	n := len(ex.hands) - 1
-	if n < 0 || ex.hands[n].t.made != locks {
+	if n < 0 || locks != ex.locks {
 		return nil
 	}
 	s := ex.hands[n]
@@ -107,7 +112,7 @@ func poolable(t *fiber) bool { return t.w.ex == nil || len(t.w.ex.hands) < t.w.e
 // abandoned.
 func (t *fiber) settle(s *shell) error {
 	failure, why := t.failure, t.event
-	t.failure = nil
+	t.failure, t.event = nil, eventYield
 	t.recycle(s, why)
 	if failure != nil {
 		panic(failure)
@@ -120,7 +125,7 @@ func (t *fiber) settle(s *shell) error {
 
 // recycle puts a fiber without a life where the next is found, or where the loop ends it.
 func (t *fiber) recycle(s *shell, why event) {
-	if t.gone {
+	if t.w.gone {
 		return
 	}
 	ex := t.w.ex
@@ -168,23 +173,14 @@ func (h *hand) cancel(s *shell) error {
 // abandoned is told that nobody can resume t any more. It runs on a goroutine of the runtime's that must not be held up.
 func abandoned(t *fiber) {
 	switch ex := t.w.ex; {
-	case ex != nil:
-		ex.abandon(t)
+	case ex != nil: // if it is not a Reaper, ReapAll finds t
+		if r, ok := ex.host.(Reaper); ok {
+			r.Reap(t.reap) // each on its own: its deferred calls may park, or panic
+		}
 	case t.made == 0:
 		go t.reap()
 	default:
 		orphans.add(t)
-	}
-}
-
-// abandon hands t to the executor's thread.
-func (ex *Executor) abandon(t *fiber) {
-	ex.abandonedMu.Lock()
-	ex.abandoned = append(ex.abandoned, t)
-	first := len(ex.abandoned) == 1
-	ex.abandonedMu.Unlock()
-	if r, ok := ex.host.(Reaper); ok && first {
-		r.Reap(ex.Reap)
 	}
 }
 
@@ -194,23 +190,30 @@ type Reaper interface {
 	Reap(fn func())
 }
 
-// Reap cancels the coroutines driven by hand that nobody can resume any more. To be run as a coroutine of the executor.
-func (ex *Executor) Reap() {
-	ex.abandonedMu.Lock()
-	list := ex.abandoned
-	ex.abandoned = nil
-	ex.abandonedMu.Unlock()
-	for _, t := range list {
-		t.reap()
+// ReapAll cancels all coroutines driven by hand that are suspended here: the thread is about to end. To be run as a coroutine of the
+// executor, after Stop.
+func (ex *Executor) ReapAll() {
+	for t := ex.suspended(); t != nil; t = ex.suspended() {
+		t.reapLocked()
 	}
 }
 
-// ReapAll cancels all coroutines driven by hand that are suspended here: the thread is about to end. To be run as a coroutine of the
-// executor.
-func (ex *Executor) ReapAll() {
-	ex.Reap()
-	for t := ex.suspended(); t != nil; t = ex.suspended() {
-		t.reap()
+// reapLocked is reap for a fiber that may have been made under more thread locks than the loop's: they are taken again meanwhile,
+// since after Stop nothing parks under them. One made under fewer is given up.
+func (t *fiber) reapLocked() {
+	want := t.of.locks
+	const most = 64
+	for n := range most {
+		if _, locks := asm.Where(); locks == want {
+			t.reap()
+			return
+		}
+		if n == most-1 {
+			t.lost = true
+			return
+		}
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 	}
 }
 
@@ -219,7 +222,7 @@ func (ex *Executor) Suspended() bool { return ex.suspended() != nil }
 
 func (ex *Executor) suspended() *fiber {
 	for _, t := range ex.fibers {
-		if t.of != nil && t.of.begun && !t.running {
+		if t.of != nil && t.of.begun && !t.running && !t.lost {
 			return t
 		}
 	}
@@ -229,10 +232,10 @@ func (ex *Executor) suspended() *fiber {
 // reap ends t, which nobody can resume: its life, if it has one, or its idle goroutine.
 func (t *fiber) reap() {
 	switch h := t.of; {
-	case t.gone || !t.started:
+	case t.w.gone || !t.started:
 	case h != nil:
 		if t.w.ex == nil {
-			h.root = asm.Getg()
+			h.root.Set(rootOf(self(), asm.Getg()))
 		}
 		h.cancel(nil)
 	case t.w.ex == nil:

@@ -1,6 +1,7 @@
 package coroutine
 
 import (
+	"runtime"
 	"runtime/debug"
 	"unsafe"
 
@@ -38,7 +39,7 @@ type fiber struct {
 	event     event
 	running   bool // between enter and exit; its resumer's Resume keeps the shell meanwhile
 	started   bool
-	gone      bool
+	lost      bool // it cannot be reaped
 	cancelled bool
 	made      uintptr // the thread locks under which its goroutine was made
 	failure   *PanicError
@@ -50,9 +51,11 @@ type fiber struct {
 type hand struct {
 	t     *fiber          // constant
 	id    counter.Counter // of the life; 0 between lives; read by any thread
-	root  uintptr         // the ordinary goroutine that is its home, if it is no executor's; constant in a life
+	root  counter.Counter // the ordinary goroutine that is its home, if it is no executor's; constant in a life; read by any thread
 	locks uintptr         // how its maker was locked to its thread; constant in a life
 	begun bool            // it has been resumed
+
+	refused uint8 // what the last Yield returns, as an index of refusals
 }
 
 // life is a Yielder, of any types.
@@ -69,7 +72,8 @@ const (
 	eventTransfer
 	eventReturn
 	eventGoexit
-	eventPark // portable backend: it waits for something, so who resumed it must wait too
+	eventPark    // portable backend: it waits for something, so who resumed it must wait too
+	eventRefused // from drive: it was not resumed
 )
 
 func fiberOf(c *context.Context) *fiber { return (*fiber)(unsafe.Pointer(c)) }
@@ -83,17 +87,20 @@ func (h *hand) check() error {
 		}
 	}
 	t := h.t
-	if g != t.byG || locks != h.locks || t.by != nil && t.by.ctx.G() != g {
-		w, err := h.caller(g, locks)
-		if err != nil {
-			return err
+	if g == t.byG && locks == h.locks && (t.by == nil || !t.by.gone) {
+		if t.running {
+			return ErrRunning
 		}
+		return nil
+	}
+	w, err := h.caller(g, locks)
+	if err == nil && t.running {
+		err = ErrRunning // and who has resumed it stays the one
+	}
+	if err == nil && t.started { // before, there is nothing that Resume's short way could switch to
 		t.met(w, g)
 	}
-	if t.running {
-		return ErrRunning
-	}
-	return nil
+	return err
 }
 
 // status is Fiber.Status while it lives.
@@ -127,10 +134,10 @@ func (h *hand) caller(g, locks uintptr) (*worker, error) {
 			return nil, ErrWrongThread
 		}
 	case w == nil:
-		if g != h.root {
+		if g != uintptr(h.root.Load()) {
 			return nil, ErrWrongThread
 		}
-	case w.fiber == nil || w.fiber.of == nil || w.fiber.of.root != h.root:
+	case w.fiber == nil || w.fiber.of == nil || w.fiber.of.root.Own() != h.root.Load():
 		return nil, ErrWrongThread
 	}
 	if locks != h.locks {
@@ -147,6 +154,7 @@ func (h *hand) enter() error {
 	t := h.t
 	if !t.started {
 		t.start()
+		t.met(self(), asm.Getg())
 	}
 	h.begun = true
 	t.running, t.event = true, eventYield
@@ -157,7 +165,9 @@ func (h *hand) enter() error {
 				co.w = &t.w
 			}
 		}
-		w.inner = t
+		if !context.Symmetric() {
+			w.inner = t
+		}
 	}
 	return nil
 }
@@ -166,7 +176,9 @@ func (h *hand) enter() error {
 func (t *fiber) exit() {
 	t.running = false
 	if w := t.by; w != nil {
-		w.inner = nil
+		if !context.Symmetric() {
+			w.inner = nil
+		}
 		if co := t.w.co; co != nil {
 			t.w.co = nil
 			if context.Symmetric() {
@@ -176,24 +188,48 @@ func (t *fiber) exit() {
 	}
 }
 
-// leave is exit for Yield. h may be a life that is over, and the caller anybody. Yielder.Yield has its own for the common case.
-func (h *hand) leave() error {
+// refusals are Yield's errors, by hand.refused. As long as that can count, so that no index is checked.
+var refusals = [256]error{1: ErrOutside, 2: ErrCancelled, 3: ErrThreadLocked}
+
+// leave is exit for Yield, unless it returns what to refuse with. h may be of a life that is over, and the caller anybody.
+func (h *hand) leave() (refused uint8) {
 	t := h.t
 	g, locks := asm.Where()
 	switch {
-	case t.w.ctx.G() != g || t.of != h:
-		return ErrOutside
+	case t == nil || t.w.ctx.G() != g || t.of != h:
+		return 1
 	case t.cancelled:
-		return ErrCancelled
+		return 2
 	case locks != h.locks:
-		return ErrThreadLocked
+		return 3
 	}
 	t.exit()
-	return nil
+	return 0
+}
+
+// pauseGo is pause in full. The assembly has the common case and calls this for all others.
+func pauseGo(h *hand) {
+	if h.refused = h.leave(); h.refused != 0 {
+		return
+	}
+	h.t.yield()
+	pausedGo(h)
+}
+
+// pausedGo is what follows the switch, in full.
+func pausedGo(h *hand) {
+	t := h.t
+	if t.w.ctx.Relaying() {
+		t.w.ctx.PassOn()
+	}
+	h.refused = 0 // somebody outside may have tried
+	if t.cancelled {
+		runtime.Goexit()
+	}
 }
 
 // inside reports whether the caller is the coroutine itself.
-func (h *hand) inside() bool { return h.t.w.ctx.G() == asm.Getg() && h.t.of == h }
+func (h *hand) inside() bool { return h.t != nil && h.t.w.ctx.G() == asm.Getg() && h.t.of == h }
 
 // resume is the switch to the fiber with the portable backend. When the fiber waits for something, so must its resumer.
 func (t *fiber) resume() {
@@ -229,7 +265,7 @@ func (t *fiber) start() {
 	t.started = true
 	_, t.made = asm.Where()
 	if ex := t.w.ex; ex != nil {
-		t.w.index = len(ex.fibers)
+		t.w.index = int32(len(ex.fibers))
 		ex.fibers = append(ex.fibers, t)
 	}
 	t.w.ctx.Init(fiberMain)
@@ -262,14 +298,15 @@ func (t *fiber) main() {
 // goroutine's end, it is resumed here and now, within the Goexit, and the loop comes back later.
 func (t *fiber) finish() {
 	if t.of != nil {
+		defer t.finish() // deferred, as a Local's Drop may unwind too
 		t.end(eventGoexit)
 		if !t.direct() {
 			t.yield()
 		}
+		return
 	}
 	expel(&t.w)
-	t.w.ctx.Forget()
-	t.gone = true
+	t.w.gone = true
 	ex := t.w.ex
 	if ex == nil {
 		t.w.ctx.Exit(t.from)
@@ -303,7 +340,12 @@ func (t *fiber) direct() bool {
 }
 
 // fit reports whether the goroutine may run further lives: those made under the same thread locks.
-func (t *fiber) fit() bool { return t.w.ex != nil || t.made == 0 && asm.LocksKnown() }
+func (t *fiber) fit() bool {
+	if ex := t.w.ex; ex != nil {
+		return !t.started || t.made == ex.locks
+	}
+	return t.made == 0 && asm.LocksKnown()
+}
 
 // call runs the life's body, with the hooks around it, and catches a panic.
 func (t *fiber) call() {
@@ -327,7 +369,7 @@ func (t *fiber) call() {
 // end ends the life.
 func (t *fiber) end(why event) {
 	h := t.of
-	if t.locals.any() {
+	for t.locals.any() {
 		t.dropLocals()
 	}
 	t.exit()
@@ -337,7 +379,7 @@ func (t *fiber) end(why event) {
 	t.cancelled = false
 }
 
-// dropLocals drops the locals while Self and the like still work. A Drop that panics ends the life by that panic.
+// dropLocals drops the locals while Self and the like still work. A Drop that panics ends the life by that panic, but not the others.
 func (t *fiber) dropLocals() {
 	defer func() {
 		if value := recover(); value != nil && t.failure == nil {

@@ -130,7 +130,7 @@ func (t *gTable) insert(w *worker) {
 // rebuilt returns a table with t's entries, no tombstones, and room for as many again.
 func (t *gTable) rebuilt() *gTable {
 	bits := uint64(minTableBits)
-	for 1<<bits < 4*(t.live+1) {
+	for 1<<bits < 3*(t.live+1) { // a table that was half full becomes twice as large
 		bits++
 	}
 	n := newGTable(bits)

@@ -15,7 +15,8 @@ type worker struct {
 	co    *Coroutine // nil while idle; for the loop's entry in the table always
 	fiber *fiber     // whose it is, if it runs coroutines driven by hand
 	inner *fiber     // the fiber that it, or the coroutine on it, has resumed
-	index int        // in ex.workers
+	index int32      // in ex.workers, or ex.fibers
+	gone  bool       // its goroutine has ended, or is about to: another will have its identity
 }
 
 // workerOf returns the worker that a context is the first field of.
@@ -35,7 +36,10 @@ func (ex *Executor) attach(co *Coroutine) {
 }
 
 func (ex *Executor) newWorker() *worker {
-	w := &worker{ex: ex, index: len(ex.workers)}
+	w := &worker{ex: ex, index: int32(len(ex.workers))}
+	if n := len(ex.workers); n == cap(ex.workers) { // append's quarter at a time would leave five times as much as garbage
+		ex.workers = append(make([]*worker, 0, max(2*n, 64)), ex.workers...)
+	}
 	ex.workers = append(ex.workers, w)
 	ex.Stats.Workers.Set(uint64(len(ex.workers)))
 	ex.Stats.Made.Inc()
@@ -79,7 +83,9 @@ func (w *worker) main() {
 // finish ends the worker, and first its coroutine if that ends by Goexit.
 func (w *worker) finish() {
 	if w.co != nil {
+		defer w.finish() // deferred, as a Local's Drop may unwind too
 		w.end()
+		return
 	}
 	w.retire()
 	w.exit()
@@ -126,7 +132,7 @@ func (w *worker) call() {
 // end marks the coroutine as ended, wakes who joined it, and gives its struct back.
 func (w *worker) end() {
 	co, ex := w.co, w.ex
-	if co.locals.any() {
+	for co.locals.any() {
 		w.dropLocals()
 	}
 	w.co, co.w = nil, nil
@@ -147,12 +153,11 @@ func (w *worker) end() {
 	ex.pool.Put(co)
 }
 
-// dropLocals drops the coroutine's locals while it still lives.
+// dropLocals drops the coroutine's locals while it still lives, up to one whose Drop panics.
 func (w *worker) dropLocals() {
 	defer func() {
 		if value := recover(); value != nil {
 			w.ex.panicked(w.co, value)
-			w.co.locals = localValues{}
 		}
 	}()
 	w.co.locals.drop()
@@ -180,7 +185,7 @@ func (w *worker) exit() {
 func (w *worker) retire() {
 	ex := w.ex
 	expel(w)
-	w.ctx.Forget()
+	w.gone = true
 	last := len(ex.workers) - 1
 	ex.workers[w.index] = ex.workers[last]
 	ex.workers[w.index].index = w.index

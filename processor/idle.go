@@ -80,7 +80,7 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 
 // hasWork reports whether another thread has sent something.
 func (p *Processor) hasWork() bool {
-	return !p.wakes.Empty() || p.sub.waiting.Load() != 0 || !p.retimed.funcs.Empty() || p.group.Phase() != p.phase
+	return p.nudged.Load() || !p.wakes.Empty() || p.sub.waiting.Load() != 0 || !p.retimed.funcs.Empty() || p.group.Phase() != p.phase
 }
 
 // spinUntil looks for work without sleeping, for as long as the spinner allows and no longer than to the deadline.

@@ -20,6 +20,9 @@ func (p *Processor) loop() {
 		now := clock.Now()
 		p.Stats.Turns.Inc()
 		p.Stats.TurnStart.Set(uint64(now))
+		if p.nudged.Load() {
+			p.nudged.Store(false) // before turn looks at what it is about
+		}
 		if p.turn != nil && !p.turn() {
 			p.turn = nil
 		}

@@ -66,6 +66,7 @@ type Processor struct {
 	sub     submissions
 	ended   chan struct{} // closed when the thread has ended
 	alive   atomic.Bool   // the loop runs: fds may be registered
+	nudged  atomic.Bool   // a turn is wanted, see Wake
 
 	Stats Stats
 }
@@ -238,8 +239,11 @@ func (p *Processor) run() {
 	p.Discard()
 }
 
-// Wake makes the Processor take a turn if it is asleep, from any thread.
-func (p *Processor) Wake() { p.ep.Ring() }
+// Wake makes the Processor take another turn, from any thread, also when it is about to sleep.
+func (p *Processor) Wake() {
+	p.nudged.Store(true)
+	p.ep.Ring()
+}
 
 // Reap implements coroutine.Reaper.
 func (p *Processor) Reap(fn func()) { p.Submit(nil, fn, "", 0, true) }

@@ -81,9 +81,9 @@ func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr
 		return coroutine.Handle{}
 	}
 	if pinned {
-		p.sub.pinned = append(p.sub.pinned, s)
+		p.sub.pinned = add(p.sub.pinned, s)
 	} else {
-		p.sub.open = append(p.sub.open, s)
+		p.sub.open = add(p.sub.open, s)
 		p.sub.offered.Add(1)
 	}
 	open := len(p.sub.open)
@@ -129,6 +129,14 @@ func (p *Processor) adopt(n int) {
 	p.sub.offered.Add(int32(pinned - k))
 	p.sub.waiting.Add(int32(-k))
 	p.sub.mu.Unlock()
+}
+
+// add is append that doubles: by a quarter, as append grows what is long, a burst of a million would leave five times its size as garbage.
+func add(q []submission, s submission) []submission {
+	if n := len(q); n == cap(q) {
+		q = append(make([]submission, 0, max(2*n, 16)), q...)
+	}
+	return append(q, s)
 }
 
 // take moves from the front of q into into and returns how many.

@@ -1,11 +1,13 @@
-package rwmutex
+package rwmutex_test
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"testing"
 
-	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/rwmutex"
 )
 
 // lock is what the benchmarks compare.
@@ -16,26 +18,11 @@ type lock interface {
 	RUnlock()
 }
 
-// mutex is a sync.Mutex as a lock: its readers exclude one another.
-type mutex struct{ sync.Mutex }
-
-func (m *mutex) RLock()   { m.Lock() }
-func (m *mutex) RUnlock() { m.Unlock() }
-
-var peers = []struct {
-	name string
-	make func() lock
-}{
-	{"netco", func() lock { return new(RWMutex) }},
-	{"sync", func() lock { return new(sync.RWMutex) }},
-	{"syncMutex", func() lock { return new(mutex) }},
-}
-
 // The uncontended benchmarks call the methods directly, so that those that can be inlined are.
 
 func BenchmarkLock(b *testing.B) {
 	b.Run("netco", func(b *testing.B) {
-		var m RWMutex
+		var m rwmutex.RWMutex
 		for b.Loop() {
 			m.Lock()
 			m.Unlock()
@@ -43,13 +30,6 @@ func BenchmarkLock(b *testing.B) {
 	})
 	b.Run("sync", func(b *testing.B) {
 		var m sync.RWMutex
-		for b.Loop() {
-			m.Lock()
-			m.Unlock()
-		}
-	})
-	b.Run("syncMutex", func(b *testing.B) {
-		var m sync.Mutex
 		for b.Loop() {
 			m.Lock()
 			m.Unlock()
@@ -59,7 +39,7 @@ func BenchmarkLock(b *testing.B) {
 
 func BenchmarkRLock(b *testing.B) {
 	b.Run("netco", func(b *testing.B) {
-		var m RWMutex
+		var m rwmutex.RWMutex
 		for b.Loop() {
 			m.RLock()
 			m.RUnlock()
@@ -74,61 +54,93 @@ func BenchmarkRLock(b *testing.B) {
 	})
 }
 
-// BenchmarkContended runs ordinary goroutines that do nothing but lock and unlock: the given number of waiters and
-// one more. The peers let who runs take the lock past those who wait, this lock hands it to them.
+// BenchmarkContended has the given number of waiters and one more do nothing but lock and unlock, share of a hundred times for
+// reading, with some or no work under the lock: coroutines on two Processors, and goroutines with package sync's lock.
 func BenchmarkContended(b *testing.B) {
-	for _, waiters := range []int{1, 8, 64} {
+	for _, work := range []int{0, 40} {
 		for _, share := range []int{0, 90, 100} {
-			for _, peer := range peers {
-				b.Run(fmt.Sprintf("waiters=%d/reads=%d/%s", waiters, share, peer.name), func(b *testing.B) {
-					contend(b, peer.make(), waiters+1, share)
+			for _, waiters := range []int{1, 8, 64} {
+				name := fmt.Sprintf("work=%d/reads=%d/waiters=%d/", work, share, waiters)
+				b.Run(name+"netco", func(b *testing.B) {
+					var m rwmutex.RWMutex
+					onProcessors(b, 2, waiters+1, func(n int) { contend(&m, n, share, work) })
+				})
+				b.Run(name+"sync", func(b *testing.B) {
+					var m sync.RWMutex
+					onGoroutines(waiters+1, b.N, func(n int) { contend(&m, n, share, work) })
 				})
 			}
 		}
 	}
 }
 
-// contend has n goroutines lock m about b.N times in all, share of a hundred times for reading.
-func contend(b *testing.B, m lock, n, share int) {
-	var wg sync.WaitGroup
-	guarded := 0
-	for range n {
-		wg.Go(func() {
-			for i := range b.N/n + 1 {
-				if i*37%100 < share { // spread
-					m.RLock()
-					_ = guarded
-					m.RUnlock()
-				} else {
-					m.Lock()
-					guarded++
-					m.Unlock()
-				}
-			}
-		})
-	}
-	wg.Wait()
-}
-
-// BenchmarkHandover has coroutines that each hold the lock over a Yield, so that every Lock parks: on one executor, and
-// on two, where every other wake goes to another thread.
+// BenchmarkHandover has coroutines that each hold the lock over a Yield, so that every Lock parks, on one Processor and on two.
 func BenchmarkHandover(b *testing.B) {
-	for _, executors := range []int{1, 2} {
+	for _, processors := range []int{1, 2} {
 		for _, n := range []int{2, 64} {
-			b.Run(fmt.Sprintf("executors=%d/coroutines=%d", executors, n), func(b *testing.B) {
-				var m RWMutex
-				hosts := newHosts(executors)
-				for i := range n {
-					hosts[i%executors].spawn(func() {
-						for range b.N/n + 1 {
-							m.Lock()
-							coroutine.Yield()
-							m.Unlock()
-						}
-					})
-				}
-				hosts.run()
+			b.Run(fmt.Sprintf("processors=%d/coroutines=%d", processors, n), func(b *testing.B) {
+				var m rwmutex.RWMutex
+				onProcessors(b, processors, n, func(n int) {
+					for range n {
+						m.Lock()
+						netco.Yield()
+						m.Unlock()
+					}
+				})
 			})
 		}
 	}
+}
+
+// contend locks m n times.
+func contend(m lock, n, share, work int) {
+	for i := range n {
+		if i*37%100 < share { // spread
+			m.RLock()
+			toil(work)
+			m.RUnlock()
+		} else {
+			m.Lock()
+			toil(work)
+			m.Unlock()
+		}
+	}
+}
+
+// toil takes about a nanosecond times n.
+//
+//go:noinline
+func toil(n int) (x uint64) {
+	for range n {
+		x = x*6364136223846793005 + 1442695040888963407
+	}
+	return x
+}
+
+// onProcessors has n coroutines on so many Processors call f with their parts of b.N.
+func onProcessors(b *testing.B, processors, n int, f func(int)) {
+	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
+		b.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	b.ResetTimer()
+	for i := range n {
+		wg.Add(1)
+		if _, err := netco.GoOn(i%processors, func() { defer wg.Done(); f(b.N/n + 1) }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	wg.Wait()
+	b.StopTimer()
+	if err := netco.Shutdown(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func onGoroutines(n, total int, f func(int)) {
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() { f(total/n + 1) })
+	}
+	wg.Wait()
 }

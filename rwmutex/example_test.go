@@ -3,6 +3,7 @@ package rwmutex_test
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/netco-go/netco/rwmutex"
 )
@@ -29,4 +30,15 @@ func ExampleRWMutex() {
 	wg.Wait()
 	fmt.Println(count("/"))
 	// Output: 3
+}
+
+func ExampleRWMutex_LockTimeout() {
+	var mu rwmutex.RWMutex
+	mu.RLock()
+	fmt.Println(mu.LockTimeout(time.Millisecond))
+	mu.RUnlock()
+	fmt.Println(mu.LockTimeout(0))
+	// Output:
+	// i/o timeout
+	// <nil>
 }

@@ -17,8 +17,8 @@ import (
 //	a reader's RUnlock before every later Lock
 //
 // The addresses serve as names for the two. What nobody reads or writes through them is of no concern here.
-func (m *RWMutex) byWriters() unsafe.Pointer { return unsafe.Pointer(&m.queue.head) }
-func (m *RWMutex) byReaders() unsafe.Pointer { return unsafe.Pointer(&m.queue.tail) }
+func (m *RWMutex) byWriters() unsafe.Pointer { return unsafe.Pointer(&m.queue) }
+func (m *RWMutex) byReaders() unsafe.Pointer { return unsafe.Add(unsafe.Pointer(&m.queue), 8) }
 
 func (m *RWMutex) look() int64 {
 	runtime.RaceDisable()
@@ -43,7 +43,7 @@ func (m *RWMutex) change(delta int64) int64 {
 
 func (m *RWMutex) raceLock() {
 	if !m.swap(0, writer) {
-		m.lockSlow()
+		m.lockForever()
 	}
 	m.raceLocked()
 }
@@ -56,15 +56,17 @@ func (m *RWMutex) raceUnlock() {
 }
 
 func (m *RWMutex) raceRLock() {
-	if m.change(1) < 0 {
-		m.rlockSlow()
+	if (m.change(one)-one)&mustLook != 0 {
+		m.rlockForever()
 	}
 	m.raceRLocked()
 }
 
 func (m *RWMutex) raceRUnlock() {
 	goruntime.RaceRelease(m.byReaders())
-	m.runlockSlow()
+	if s := m.change(-one); s&mustAct != 0 {
+		m.runlockSlow(s)
+	}
 }
 
 func (m *RWMutex) raceLocked() {

@@ -18,9 +18,9 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 // waiting returns how many are in m's queue.
 func (m *RWMutex) waiting() (n int) {
-	m.guard.lock()
-	defer m.guard.unlock()
-	for w := m.queue.head; w != nil; w = w.Link {
+	m.guard.Lock()
+	defer m.guard.Unlock()
+	for w := m.queue.Front(); w != nil; w = w.Link {
 		n++
 	}
 	return n
@@ -36,7 +36,7 @@ func (m *RWMutex) awaitWaiting(n int) {
 // checkFree fails unless m is as new.
 func (m *RWMutex) checkFree(t *testing.T) {
 	t.Helper()
-	if s := m.state.Load(); s != 0 || m.waiting() != 0 || m.queue.tail != nil {
+	if s := m.state.Load(); s != 0 || m.waiting() != 0 {
 		t.Errorf("at the end: state %#x, %d waiting", s, m.waiting())
 	}
 }
@@ -58,7 +58,7 @@ func TestMisuse(t *testing.T) {
 		{"R", (*RWMutex).Unlock, unlock + "locked for reading, 1 times"},
 		{"RRR", (*RWMutex).Unlock, unlock + "locked for reading, 3 times"},
 		{"Rw", (*RWMutex).Unlock, unlock + "locked for reading, 1 times, others wait"},
-		{"RRwrw", (*RWMutex).Unlock, unlock + "locked for reading, 2 times, others wait"},
+		{"RRww", (*RWMutex).Unlock, unlock + "locked for reading, 2 times, others wait"},
 		{"W", (*RWMutex).RUnlock, runlock + "locked for writing"},
 		{"Wr", (*RWMutex).RUnlock, runlock + "locked for writing, others wait"},
 		{"Wrwr", (*RWMutex).RUnlock, runlock + "locked for writing, others wait"},
@@ -152,47 +152,48 @@ func TestTry(t *testing.T) {
 	}
 }
 
+// always answers what depends on the time until the test ends.
+func always(t *testing.T, overdue bool) {
+	choose = func(q question) bool { return q == isOverdue && overdue }
+	t.Cleanup(func() { choose = nil })
+}
+
 // TestOrder queues writers and readers behind a holder and sees who is in together, and in what order: "a writer starves
 // behind overlapping readers" (C++ netco).
 func TestOrder(t *testing.T) {
-	for _, c := range []struct{ holder, queue, want string }{
-		{"W", "WWW", "W W W"},
-		{"W", "RRR", "RRR"},
-		{"W", "RRWRW", "RR W R W"},
-		{"R", "WRRWR", "W RR W R"},
-		{"R", "WWR", "W W R"},
+	for _, c := range []struct {
+		holder, queue, want string
+		starving            bool
+	}{
+		{"W", "WWW", "W W W", false},
+		{"W", "RRR", "RRR", false},
+		{"W", "RRWRW", "RR W R W", false},
+		{"R", "WW", "W W", false},
+		{"W", "WWW", "W W W", true},
+		{"W", "RRWRW", "RR W R W", true},
+		{"R", "WRRWR", "W RR W R", true},
+		{"R", "WWR", "W W R", true},
 	} {
-		t.Run(c.holder+","+c.queue, func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s,%s,%t", c.holder, c.queue, c.starving), func(t *testing.T) {
+			always(t, c.starving)
 			var m RWMutex
-			if c.holder == "W" {
-				m.Lock()
-			} else {
-				m.RLock()
-			}
+			lock(&m, c.holder[0])
 			in := make(chan byte)
 			out, done := make(chan struct{}), make(chan struct{})
 			for i := range len(c.queue) {
 				go func() {
-					if kind := c.queue[i]; kind == 'W' {
-						m.Lock()
-						in <- kind
-						<-out
-						m.Unlock()
-					} else {
-						m.RLock()
-						in <- kind
-						<-out
-						m.RUnlock()
-					}
+					lock(&m, c.queue[i])
+					in <- c.queue[i]
+					<-out
+					unlock(&m, c.queue[i])
 					done <- struct{}{}
 				}()
 				m.awaitWaiting(i + 1)
+				if c.starving {
+					m.close()
+				}
 			}
-			if c.holder == "W" {
-				m.Unlock()
-			} else {
-				m.RUnlock()
-			}
+			unlock(&m, c.holder[0])
 			for _, group := range strings.Fields(c.want) {
 				for i := range len(group) {
 					if got := <-in; got != group[i] {
@@ -214,6 +215,57 @@ func TestOrder(t *testing.T) {
 			m.checkFree(t)
 		})
 	}
+}
+
+func lock(m *RWMutex, kind byte) {
+	if kind == 'W' {
+		m.Lock()
+	} else {
+		m.RLock()
+	}
+}
+
+func unlock(m *RWMutex, kind byte) {
+	if kind == 'W' {
+		m.Unlock()
+	} else {
+		m.RUnlock()
+	}
+}
+
+// TestPatience: readers pass a writer that waits, until that has been for long; then they wait for it.
+func TestPatience(t *testing.T) {
+	always(t, false)
+	var m RWMutex
+	var order []string
+	m.RLock()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		m.Lock()
+		order = append(order, "writer")
+		m.Unlock()
+	})
+	m.awaitWaiting(1)
+	m.RLock() // passes
+	m.RUnlock()
+	always(t, true)
+	m.RLock()
+	m.RUnlock() // sees the other reader in and the writer waiting
+	wg.Go(func() {
+		m.RLock()
+		order = append(order, "reader")
+		m.RUnlock()
+	})
+	m.awaitWaiting(2)
+	if m.TryLock() || m.TryRLock() {
+		t.Error("a lock that is starving was had by trying")
+	}
+	m.RUnlock()
+	wg.Wait()
+	if fmt.Sprint(order) != "[writer reader]" {
+		t.Errorf("the order was %v", order)
+	}
+	m.checkFree(t)
 }
 
 // pair is guarded by a lock: a writer leaves both halves equal. The race detector watches it too.
@@ -259,10 +311,18 @@ func rounds() int {
 	return 20_000
 }
 
-// TestHammer uses one lock from ordinary goroutines and from coroutines on two threads.
+// TestHammer uses one lock from ordinary goroutines and from coroutines on two threads; once as time goes, and once with chance in the
+// place of time, so that the lock is starving every now and then.
 func TestHammer(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
+	hammer(t, seed)
+	choose = func(question) bool { return rand.IntN(4) == 0 }
+	defer func() { choose = nil }()
+	hammer(t, seed)
+}
+
+func hammer(t *testing.T, seed uint64) {
 	var m RWMutex
 	var p pair
 	var raised atomic.Int64
@@ -320,6 +380,7 @@ func TestShutdown(t *testing.T) {
 
 // TestUnwind: a waiting coroutine that is ended by force leaves the queue, and those behind it go on.
 func TestUnwind(t *testing.T) {
+	always(t, true)
 	var m RWMutex
 	m.RLock()
 	one := newHosts(1)
@@ -337,6 +398,7 @@ func TestUnwind(t *testing.T) {
 		close(done)
 	}()
 	m.awaitWaiting(3)
+	m.close() // or the reader would pass
 	var wg sync.WaitGroup
 	wg.Go(func() { m.RLock(); m.RUnlock() }) // behind the writers
 	m.awaitWaiting(4)

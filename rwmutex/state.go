@@ -2,72 +2,102 @@ package rwmutex
 
 import "fmt"
 
-// The state word is three flags and a count:
+// The state word is a count and five flags:
 //
-//	63        62       61       60 ... 0
-//	blocked   writer   queued   count
+//	63 ... 5   4     3         2      1       0
+//	count      due   starving  woken  queued  writer
 //
-//	flags            state    count is             meaning
-//	0                open     readers              readers hold it, or with count 0 nobody
-//	writer           written  visitors             a writer holds it
-//	queued           closing  readers + visitors   readers hold it, or have just left; the queue is not empty
-//	writer|queued    full     visitors             a writer holds it; the queue is not empty
+//	count      readers that hold the lock, and visitors
+//	writer     a writer holds it
+//	queued     the queue is not empty
+//	woken      a writer has been taken out of the queue and woken to try for the lock: the contender. There is one at most
+//	starving   only who comes from the queue gets in; queued or woken is set too
+//	due        queued and not woken: who unlocks must serve the queue. With a contender on its way, unlocking readers need do nothing
 //
-// The constants writer and queued include blocked, so that whatever keeps a reader out makes the word negative: a
-// reader adds 1, and is in if the sum is positive.
+// A visitor is a reader that has added its 1, which RLock does before it looks, and has found a writer in, or the lock starving. It
+// is in as soon as it finds neither. It runs: nobody waits for it long, and it parks only after it has taken its 1 back.
 //
-// A visitor is a reader that has added its 1, found the lock blocked, and has not yet taken the 1 back to queue. If it
-// finds the lock open by then, it is in. Nobody waits for a visitor; it ends in a few instructions under guard.
+// The lock is free with count 0 and no writer. It is given in two ways. Barging: whoever runs takes it when it is free, or a reader when
+// no writer is in, past those who wait. Service: it is given to the front of the queue; to a writer by waking it as
+// contender, or when starving by setting writer on its behalf; to all readers in front of the next writer by counting them in.
 //
-// The transitions; visitors that come, at any time, and go, under guard, are left out:
+// The transitions; visitors come at any time and go under guard, and due follows from queued and woken:
 //
-//	from            to                  by                                              under guard
-//	open, 0         written             Lock, TryLock                                   no
-//	open, n         open, n+1           RLock, TryRLock                                 no
-//	written         open                Unlock                                          no
-//	open, n > 0     open, n-1           RUnlock                                         no
-//	closing, n > 0  closing, n-1        RUnlock                                         no
-//	open, n > 0     closing             a writer that queues                            yes
-//	written         full                whoever queues                                  yes
-//	full            the front's         Unlock                                          yes
-//	closing, 0      the front's         whoever has brought the count to 0, or another  yes
-//	                                    who sees it first
-//	closing, n      open or closing,    a writer that gives up in front of m readers    yes
-//	                n+m
-//	closing, full   open, written       a waiter that gives up and was the only one     yes
+//	from                    to                        by                                                under guard
+//	free, not starving      writer                    Lock; TryLock (from 0)                            no
+//	no writer, not          count+1                   RLock; TryRLock (without any flag)                no
+//	starving
+//	writer                  no writer                 Unlock, which then serves if due                  no
+//	count                   count-1                   RUnlock, which then serves if due and count 0     no
+//	not free, or starving   queued                    whoever must wait                                 yes
+//	due, no writer          count+n, less queued      serve, readers being in front                     yes
+//	due, free,              woken, less queued        serve, a writer being in front                    yes
+//	not starving
+//	due, free, starving     writer, less queued       serve, a writer being in front                    yes
+//	woken, free             writer, not woken         the contender                                     no
+//	woken, not free         queued, not woken         the contender, which goes back to the front       yes
+//	queued or woken         starving                  the contender, on going back, if it has waited    yes
+//	                                                  for patience
+//	due, count              starving                  RUnlock beside other readers, if the front has    yes
+//	                                                  waited for patience
+//	starving                not starving              who has been given the lock and had not waited    no
+//	                                                  for patience
+//	queued                  not queued                the last waiter, giving up                        yes
 //
-// "The front's" is: written, if a writer is in front of the queue; or open with m readers, if m readers are in front of
-// the next writer; and queued too if anyone is left behind them. It is set on behalf of those in front, who are then
-// woken: the lock is not free in between. While queued is set, the flags change under guard only.
+// "Less queued" means that the queue may be empty after it. When neither queued nor woken is left, starving ends.
 //
-// Why nobody waits for a free lock: whoever queues leaves behind a holder or a visitor, the last of whom brings the word
-// to closing, 0 or leaves it from full; and that one serves the queue.
+// Why nobody waits for a free lock: whoever queues finds a holder, a visitor, or a contender. The last holder or visitor to go sees due
+// and serves, unless there is a contender; and that one takes the lock, or finds it taken and leaves due for that holder to see.
 //
-// An RUnlock too many is found, and changes nothing, unless a count is there to take: that of a reader, whose lock
-// is then lost, as with any lock that counts; or that of a visitor, who notices when none is left to take back.
+// Why nobody waits for ever: the contender is the one who has waited longest, and is tried again whenever it has failed. After patience
+// it makes the lock starving, and is then first. Readers can keep the lock from ever being free, and so a contender from being made; but
+// each that leaves the others inside looks how long the front has waited.
+//
+// An RUnlock too many takes 1 off the count all the same. If it finds a writer in or the count negative, it panics, after it has put the 1
+// back; unless somebody else has, for who counts a reader in, under guard, first makes a negative count 0. If there is a 1 to take, a
+// reader's or a visitor's, nothing is noticed, and that one's lock is lost, as with any lock that counts. A visitor who finds no 1 to
+// take back takes none: so whatever is done wrong, the count is 0 when nobody is left.
 const (
-	blocked   int64 = -1 << 63
-	hasWriter int64 = 1 << 62
-	hasQueue  int64 = 1 << 61
-
-	writer = blocked | hasWriter
-	queued = blocked | hasQueue
+	writer int64 = 1 << iota
+	queued
+	woken
+	starving
+	due
+	one // of the count
 )
 
-// split returns the flags and the count of a state.
-func split(s int64) (flags, count int64) { return s &^ (hasQueue - 1), s & (hasQueue - 1) }
+const (
+	flagMask       = one - 1
+	negative int64 = -1 << 63 // the count is
+)
+
+// count returns the count of a state, which is negative while a misuse is being undone.
+func count(s int64) int64 { return s >> 5 }
+
+// free reports whether nobody holds the lock or is visiting.
+func free(s int64) bool { return s&(^flagMask|writer) == 0 }
+
+// settled returns s with due as it follows from queued and woken, and without starving if nobody waits.
+func settled(s int64) int64 {
+	switch s & (queued | woken) {
+	case queued:
+		return s | due
+	case 0:
+		return s &^ (due | starving)
+	}
+	return s &^ due
+}
 
 // misuse says what was done wrong and in which state.
 func misuse(op string, s int64) string {
-	flags, count := split(s)
 	state := "free"
 	switch {
-	case flags&hasWriter != 0:
+	case s&writer != 0:
 		state = "locked for writing"
-	case count > 0:
-		state = fmt.Sprintf("locked for reading, %d times", count)
+	case count(s) > 0:
+		state = fmt.Sprintf("locked for reading, %d times", count(s))
 	}
-	if flags&hasQueue != 0 {
+	if s&(queued|woken) != 0 {
 		state += ", others wait"
 	}
 	return "rwmutex: " + op + " of unlocked RWMutex: it is " + state

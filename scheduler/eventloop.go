@@ -3,6 +3,7 @@ package scheduler
 import (
 	"context"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -10,13 +11,13 @@ import (
 // Scheduler has ended.
 //
 // turn, if it is not nil, is called at the beginning of every turn of the loop, first of all before any coroutine runs. It may start
-// coroutines and must not wait. When it returns false the Scheduler ends as by a Shutdown whose context is over: waits end with
+// coroutines and must neither wait nor panic. When it returns false the Scheduler ends as by a Shutdown whose context is over: waits end with
 // ErrShutdown, or unwind their coroutines. An idle loop sleeps and takes no turns; Wake makes it take one.
 //
-// It returns ErrStarted if the Scheduler was started already, ErrInCoroutine in a coroutine, or the operating system's error, after
+// It returns ErrStarted if the Scheduler was started already, ErrInCoroutine in a coroutine of any kind, or the operating system's error, after
 // which the Scheduler is as before. Blocks.
 func (s *Scheduler) EventLoop(turn func() bool) error {
-	if processor.Here() != nil {
+	if processor.Here() != nil || coroutine.RunningID() != 0 {
 		return ErrInCoroutine
 	}
 	s.mu.Lock()

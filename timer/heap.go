@@ -51,7 +51,7 @@ const minCap = 1024
 
 // Heap is a 4-ary min-heap of Timers. The zero value is empty and ready. See the package documentation for its contract.
 //
-// The array grows by append, and is halved when three quarters of it are empty, so that a rush of a million timers
+// The array grows by doubling (by append, a million timers would leave five times their 16 MB as garbage), and is halved when three quarters of it are empty, so that a rush of a million timers
 // (16 MB) does not stay in memory; below 16 KiB it is kept. A count that moves up and down by less than half never reallocates.
 type Heap struct {
 	// All fields are the owner's.
@@ -197,7 +197,10 @@ func (h *Heap) push(t *Timer, when int64) {
 	}
 	t.when = when
 	h.place(t)
-	h.items = append(h.items, item{})
+	if i == cap(h.items) {
+		h.items = append(make([]item, 0, 2*i), h.items...)
+	}
+	h.items = h.items[:i+1]
 	h.up(i, item{when, t})
 }
 

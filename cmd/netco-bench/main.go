@@ -7,6 +7,7 @@
 //	netco-bench hold      memory of what waits
 //	netco-bench conns     memory of connections that are idle
 //	netco-bench fair      how long connections wait behind one that is always ready
+//	netco-bench sleepers  memory and lateness of a million coroutines that sleep
 //	netco-bench idle      context switches and CPU time of a server with nothing to do
 //
 // Servers run as child processes; the load comes from this one, by raw epoll.
@@ -53,6 +54,7 @@ func commands() []command {
 		{name: "hold", about: "resident memory of coroutines and goroutines that wait", run: runHold},
 		{name: "conns", about: "resident memory of an echo server's idle connections", run: runConns},
 		{name: "fair", about: "delay behind a connection that is always ready", run: runFair},
+		{name: "sleepers", about: "memory and lateness of coroutines that sleep, a million by default", run: runSleepers},
 		{name: "idle", about: "what echo servers do while their connections are idle", run: runIdle},
 		{name: "version", about: "print the version", run: runVersion},
 		{name: "serve", hidden: true, run: runServe},

@@ -25,6 +25,9 @@ func start() (time.Time, int64) {
 // Now returns CLOCK_MONOTONIC in nanoseconds.
 func Now() int64 { return base + int64(time.Since(epoch)) }
 
+// Of converts a time.Time that has a monotonic reading, as time.Now gives it.
+func Of(t time.Time) int64 { return base + int64(t.Sub(epoch)) }
+
 // Until converts a wall or monotonic time.Time to CLOCK_MONOTONIC nanoseconds.
 func Until(t time.Time) int64 {
 	d := time.Until(t)

@@ -52,3 +52,13 @@ func TestUntil(t *testing.T) {
 		t.Errorf("the zero time is %v ahead", time.Duration(got-Now()))
 	}
 }
+
+func TestOf(t *testing.T) {
+	for range 1000 {
+		before := Now()
+		got := Of(time.Now())
+		if after := Now(); got < before || got > after {
+			t.Fatalf("%d, want %d to %d", got, before, after)
+		}
+	}
+}

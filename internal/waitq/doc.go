@@ -11,7 +11,7 @@
 // # A waiter's Tag
 //
 //	tag      means                              set by                      under guard
-//	1..255   queued; the primitive's own kind   itself (Push)               yes
+//	1..max/2 queued; the primitive's own kind   itself (Push)               yes
 //	granted  taken out; it has what it waited   who let it go (Batch.Take)  yes
 //	         for, but the waker may still be
 //	         touching it

@@ -16,7 +16,7 @@ type Guard struct {
 
 // Lock takes the guard.
 func (g *Guard) Lock() {
-	Step(OpGuard)
+	atGuard(g)
 	if g.held.CompareAndSwap(0, 1) {
 		return
 	}
@@ -25,7 +25,7 @@ func (g *Guard) Lock() {
 
 func (g *Guard) lockSlow() {
 	for i := 0; ; i++ {
-		Step(OpGuard)
+		atGuard(g)
 		if g.held.Load() == 0 && g.held.CompareAndSwap(0, 1) {
 			return
 		}

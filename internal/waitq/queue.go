@@ -8,8 +8,8 @@ import (
 
 // The tags above the kinds; the package documentation has the transitions.
 const (
-	granted uintptr = 1<<8 + iota
-	loose
+	granted = ^uintptr(1)
+	loose   = ^uintptr(0)
 )
 
 // Queue is waiters, oldest first, linked through Waiter.Link and Prev. The zero value is empty. All of it: under the guard.
@@ -23,7 +23,7 @@ func (q *Queue) Empty() bool { return q.head == nil }
 // Front returns who waits longest, or nil.
 func (q *Queue) Front() *coroutine.Waiter { return q.head }
 
-// Push adds w at the end. The kind, 1 to 255, is the primitive's own.
+// Push adds w at the end. The kind is the primitive's own: any number from 1 to half of what a uintptr holds.
 func (q *Queue) Push(w *coroutine.Waiter, kind uintptr) {
 	w.Link, w.Prev = nil, q.tail
 	atomic.StoreUintptr(&w.Tag, kind)

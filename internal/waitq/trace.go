@@ -1,11 +1,16 @@
 package waitq
 
-import "github.com/netco-go/netco/coroutine"
+import (
+	"sync/atomic"
+
+	"github.com/netco-go/netco/coroutine"
+)
 
 // Tracer stands between the slow paths and everything they share with others, so that a test can run several of them in every
 // possible order. Fast paths need none: each is one atomic operation, after which a failure leads to a slow path.
 type Tracer interface {
-	Step(op Op) // before each shared access
+	Step(op Op)     // before each shared access
+	Guard(g *Guard) // before each attempt to take g, in place of Step(OpGuard)
 	Acquire() *coroutine.Waiter
 	Release(*coroutine.Waiter)
 	Prepare(*coroutine.Waiter)
@@ -38,6 +43,23 @@ func Step(op Op) {
 		trace.Step(op)
 	}
 }
+
+func atGuard(g *Guard) {
+	if trace != nil {
+		trace.Guard(g)
+	}
+}
+
+// What a Tracer may ask.
+
+// Held reports whether somebody has g.
+func (g *Guard) Held() bool { return g.held.Load() != 0 }
+
+// Granted reports whether w has been taken out and its waker has not done with it.
+func Granted(w *coroutine.Waiter) bool { return atomic.LoadUintptr(&w.Tag) == granted }
+
+// Loose reports whether w has been taken out and its waker has done with it.
+func Loose(w *coroutine.Waiter) bool { return atomic.LoadUintptr(&w.Tag) == loose }
 
 func prepare(w *coroutine.Waiter) {
 	if trace != nil {

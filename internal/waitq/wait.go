@@ -1,6 +1,7 @@
 package waitq
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
@@ -73,17 +74,20 @@ func rearm(w *coroutine.Waiter, g *Guard) bool {
 
 // giveUp takes w out of its queue. It reports false if w has been granted meanwhile.
 func giveUp(w *coroutine.Waiter, g *Guard, at Place) bool {
+	b := batches.Get().(*Batch)
 	g.Lock()
-	if !Queued(w) {
-		g.Unlock()
-		return false
+	out := Queued(w)
+	if out {
+		at.Leave(w, b)
 	}
-	var b Batch
-	at.Leave(w, &b)
 	g.Unlock()
 	b.Wake()
-	return true
+	batches.Put(b)
+	return out
 }
+
+// batches are empty ones for giveUp: through an interface call they go to the heap.
+var batches = sync.Pool{New: func() any { return new(Batch) }}
 
 // awaitLoose waits until the waker has done with w, which is a matter of instructions: w's next park, or next life, must
 // not meet this waker. By the time a wake has brought w here it has nearly always happened.

@@ -1,0 +1,363 @@
+package channel_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
+)
+
+// everywhere runs f as a coroutine among others of its thread, as one whose peers are on another thread, and as an ordinary goroutine.
+// f starts its peers by spawn. Channels made in f are used often enough first, by make, to be their thread's own where that can be.
+func everywhere(t *testing.T, f func(t *testing.T, spawn func(func()))) {
+	t.Run("one thread", func(t *testing.T) {
+		with(t, 1, func() { f(t, func(g func()) { netco.GoLocal(g) }) })
+	})
+	t.Run("two threads", func(t *testing.T) {
+		with(t, 2, func() { f(t, func(g func()) { netco.GoOn(1, g) }) })
+	})
+	t.Run("goroutines", func(t *testing.T) { f(t, func(g func()) { go g() }) })
+	t.Run("mixed", func(t *testing.T) {
+		with(t, 1, func() { f(t, func(g func()) { go g() }) })
+	})
+}
+
+// until yields until cond holds.
+func until(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	for start := time.Now(); !cond(); netco.Sleep(50 * time.Microsecond) {
+		if time.Since(start) > long {
+			t.Errorf("waited %v for: %s", long, what)
+			return
+		}
+	}
+}
+
+// bias makes the calling coroutine's thread the owner of c, if it can be, and lets coroutines wait in it without the guard.
+func bias(c *channel.Chan[int]) {
+	awaitBarriers()
+	c.Stock(10)
+	for range 100 {
+		c.Len()
+	}
+}
+
+// awaitBarriers waits for the kernel to be ready for channels that have an owner, unless this build has none.
+var awaitBarriers = sync.OnceFunc(func() {
+	for start := time.Now(); !channel.CanBias() && time.Since(start) < 200*time.Millisecond; {
+		time.Sleep(time.Millisecond)
+	}
+})
+
+func panicOf(f func()) (text string) {
+	defer func() {
+		if v := recover(); v != nil {
+			text = fmt.Sprint(v)
+		}
+	}()
+	f()
+	return ""
+}
+
+// TestOrder: what is sent is received, in order, for every capacity, and then the end.
+func TestOrder(t *testing.T) {
+	everywhere(t, func(t *testing.T, spawn func(func())) {
+		for _, capacity := range []int{0, 1, 2, 7} {
+			for _, own := range []bool{false, true} {
+				c := channel.Make[int](capacity)
+				if own {
+					bias(c)
+				}
+				const n = 500
+				spawn(func() {
+					for i := range n {
+						c.Send(i)
+					}
+					c.Close()
+				})
+				next := 0
+				for v := range c.All() {
+					if v != next {
+						t.Fatalf("capacity %d: got %d, want %d", capacity, v, next)
+					}
+					next++
+				}
+				if v, ok := c.Recv(); next != n || ok || v != 0 {
+					t.Fatalf("capacity %d: %d values, then %d, %v", capacity, next, v, ok)
+				}
+			}
+		}
+	})
+}
+
+// TestRendezvous: on an unbuffered channel Send returns only when its value has been taken.
+func TestRendezvous(t *testing.T) {
+	everywhere(t, func(t *testing.T, spawn func(func())) {
+		c, sent := channel.Make[int](0), channel.Make[int](1)
+		bias(c)
+		spawn(func() {
+			c.Send(7)
+			sent.Send(1)
+		})
+		until(t, "the sender waits", func() bool { s, _ := c.Waiting(); return s == 1 })
+		if sent.Len() != 0 {
+			t.Error("Send has returned before a Recv")
+		}
+		if v, ok := c.Recv(); v != 7 || !ok {
+			t.Error("received", v, ok)
+		}
+		sent.Recv()
+		if c.TrySend(1) {
+			t.Error("TrySend without a receiver")
+		}
+	})
+}
+
+// TestFIFO: who waits first is served first, receivers as senders.
+func TestFIFO(t *testing.T) {
+	everywhere(t, func(t *testing.T, spawn func(func())) {
+		const n = 5
+		c, got := channel.Make[int](0), channel.Make[[2]int](n)
+		bias(c)
+		for i := range n {
+			spawn(func() {
+				v, _ := c.Recv()
+				got.Send([2]int{i, v})
+			})
+			until(t, "a receiver waits", func() bool { _, r := c.Waiting(); return r == i+1 })
+		}
+		for i := range n {
+			c.Send(i)
+		}
+		for range n {
+			if g, _ := got.Recv(); g[0] != g[1] {
+				t.Errorf("receiver %d got value %d", g[0], g[1])
+			}
+		}
+		for i := range n {
+			spawn(func() { c.Send(i) })
+			until(t, "a sender waits", func() bool { s, _ := c.Waiting(); return s == i+1 })
+		}
+		for i := range n {
+			if v, _ := c.Recv(); v != i {
+				t.Errorf("received %d from sender %d", v, i)
+			}
+		}
+	})
+}
+
+// TestTry: TrySend and TryRecv never wait, and do what Go's select with a default does.
+func TestTry(t *testing.T) {
+	everywhere(t, func(t *testing.T, spawn func(func())) {
+		c := channel.Make[int](2)
+		try := func(want int, wantOK, wantDone bool) {
+			t.Helper()
+			if v, ok, done := c.TryRecv(); v != want || ok != wantOK || done != wantDone {
+				t.Errorf("TryRecv: %d, %v, %v, want %d, %v, %v", v, ok, done, want, wantOK, wantDone)
+			}
+		}
+		try(0, false, false)
+		if !c.TrySend(1) || !c.TrySend(2) || c.TrySend(3) || c.Len() != 2 || c.Cap() != 2 {
+			t.Error("a buffer of 2 does not take 2")
+		}
+		try(1, true, true)
+		c.Close()
+		try(2, true, true)
+		try(0, false, true)
+		if got := panicOf(func() { c.TrySend(1) }); !strings.Contains(got, "netco/channel: send on closed") {
+			t.Errorf("TrySend on closed: %q", got)
+		}
+	})
+}
+
+// TestClose wakes all: receivers with the end, senders with a panic or ErrClosed; what is buffered is still received.
+func TestClose(t *testing.T) {
+	everywhere(t, func(t *testing.T, spawn func(func())) {
+		c, ends := channel.Make[int](0), channel.Make[string](10)
+		bias(c)
+		spawn(func() {
+			v, ok := c.Recv()
+			ends.Send(fmt.Sprint(v, ok))
+		})
+		spawn(func() {
+			v, err := c.RecvTimeout(time.Hour)
+			ends.Send(fmt.Sprint(v, err))
+		})
+		spawn(func() {
+			v := 3
+			i, err := channel.Select(channel.RecvCase(c, &v))
+			ends.Send(fmt.Sprint(i, v, err))
+		})
+		until(t, "receivers wait", func() bool { _, r := c.Waiting(); return r == 3 })
+		c.Close()
+		var got []string
+		for range 3 {
+			s, _ := ends.Recv()
+			got = append(got, s)
+		}
+		slices.Sort(got)
+		if want := []string{"0 0 netco/channel: closed", "0 false", "0 netco/channel: closed"}; !slices.Equal(got, want) {
+			t.Errorf("receivers: %q, want %q", got, want)
+		}
+
+		c = channel.Make[int](1)
+		bias(c)
+		c.Send(1)
+		spawn(func() { ends.Send(panicOf(func() { c.Send(2) })) })
+		spawn(func() { ends.Send(fmt.Sprint(c.SendTimeout(3, time.Hour))) })
+		spawn(func() { ends.Send(panicOf(func() { channel.Select(channel.SendCase(c, 4)) })) })
+		until(t, "senders wait", func() bool { s, _ := c.Waiting(); return s == 3 })
+		c.Close()
+		got = got[:0]
+		for range 3 {
+			s, _ := ends.Recv()
+			got = append(got, s)
+		}
+		slices.Sort(got)
+		const on = "netco/channel: send on closed channel"
+		if want := []string{"netco/channel: closed", on, on}; !slices.Equal(got, want) {
+			t.Errorf("senders: %q, want %q", got, want)
+		}
+		if v, ok := c.Recv(); v != 1 || !ok {
+			t.Error("what was buffered:", v, ok)
+		}
+		if v, err := c.RecvTimeout(0); v != 0 || err != channel.ErrClosed {
+			t.Error("the end:", v, err)
+		}
+		if err := c.SendTimeout(1, 0); err != channel.ErrClosed {
+			t.Error("SendTimeout on closed:", err)
+		}
+		if err := c.SendContext(context.Background(), 1); err != channel.ErrClosed {
+			t.Error("SendContext on closed:", err)
+		}
+	})
+}
+
+func TestMisuse(t *testing.T) {
+	var none *channel.Chan[int]
+	closed := channel.Make[int](0)
+	closed.Close()
+	for what, f := range map[string]func(){
+		"Make: negative capacity": func() { channel.Make[int](-1) },
+		"close of nil channel":    func() { none.Close() },
+		"close of closed channel": func() { closed.Close() },
+		"send on closed channel":  func() { closed.Send(1) },
+	} {
+		if got := panicOf(f); got != "netco/channel: "+what {
+			t.Errorf("%s: panicked with %q", what, got)
+		}
+	}
+}
+
+// TestNil: on a nil channel nothing ever happens.
+func TestNil(t *testing.T) {
+	everywhere(t, func(t *testing.T, spawn func(func())) {
+		var c *channel.Chan[int]
+		if c.Len() != 0 || c.Cap() != 0 || c.TrySend(1) {
+			t.Error("a nil channel has something")
+		}
+		if _, _, done := c.TryRecv(); done {
+			t.Error("received from nil")
+		}
+		if err := c.SendTimeout(1, time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error(err)
+		}
+		if _, err := c.RecvTimeout(time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Error(err)
+		}
+		if i, err := channel.SelectTimeout(time.Millisecond, channel.RecvCase(c, nil), channel.SendCase(c, 1)); i != -1 || err != os.ErrDeadlineExceeded {
+			t.Error(i, err)
+		}
+		if i, err := channel.SelectTimeout(time.Millisecond); i != -1 || err != os.ErrDeadlineExceeded {
+			t.Error(i, err)
+		}
+		if i, err := channel.Select(channel.RecvCase(c, nil), channel.Default()); i != 1 || err != nil {
+			t.Error(i, err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		spawn(cancel)
+		if _, err := c.RecvContext(ctx); err != context.Canceled {
+			t.Error(err)
+		}
+	})
+}
+
+// TestBounds: a bounded operation does what it can at once, and nothing when it has returned an error.
+func TestBounds(t *testing.T) {
+	everywhere(t, func(t *testing.T, spawn func(func())) {
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		c := channel.Make[int](1)
+		if err := c.SendTimeout(1, -1); err != nil {
+			t.Error(err)
+		}
+		if err := c.SendTimeout(2, 0); err != os.ErrDeadlineExceeded {
+			t.Error(err)
+		}
+		if err := c.SendContext(over, 2); err != context.Canceled {
+			t.Error(err)
+		}
+		if err := c.SendTimeout(2, time.Millisecond); err != os.ErrDeadlineExceeded {
+			t.Error(err)
+		}
+		if i, err := channel.SelectContext(over, channel.SendCase(c, 2)); i != -1 || err != context.Canceled {
+			t.Error(i, err)
+		}
+		if v, err := c.RecvContext(over); v != 1 || err != nil {
+			t.Error(v, err)
+		}
+		if _, err := c.RecvContext(over); err != context.Canceled {
+			t.Error(err)
+		}
+		if _, err := c.RecvTimeout(time.Millisecond); err != os.ErrDeadlineExceeded {
+			t.Error(err)
+		}
+		if i, err := channel.SelectTimeout(time.Millisecond, channel.RecvCase(c, nil)); i != -1 || err != os.ErrDeadlineExceeded {
+			t.Error(i, err)
+		}
+		if s, r := c.Waiting(); s != 0 || r != 0 || c.Len() != 0 {
+			t.Error("left behind:", s, r, c.Len())
+		}
+		// The wait is ended by the other side.
+		ctx, cancel := context.WithTimeout(context.Background(), long)
+		defer cancel()
+		spawn(func() { c.Send(5) })
+		if v, err := c.RecvContext(ctx); v != 5 || err != nil {
+			t.Error(v, err)
+		}
+		spawn(func() { c.Send(6) })
+		if v, err := c.RecvTimeout(long); v != 6 || err != nil {
+			t.Error(v, err)
+		}
+	})
+}
+
+// TestViews: the two sides as interfaces.
+func TestViews(t *testing.T) {
+	c := channel.Make[int](2)
+	var out channel.Sender[int] = c
+	var in channel.Receiver[int] = c
+	out.Send(1)
+	if i, err := channel.Select(out.SendCase(2)); i != 0 || err != nil {
+		t.Error(i, err)
+	}
+	out.Close()
+	var v int
+	if _, err := channel.Select(in.RecvCase(&v)); v != 1 || err != nil {
+		t.Error(v, err)
+	}
+	if got := slices.Collect(in.All()); !slices.Equal(got, []int{2}) {
+		t.Error(got)
+	}
+	for range in.All() {
+		t.Error("a value after the end")
+	}
+}

@@ -1,0 +1,250 @@
+package channel_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
+)
+
+// TestAsGo does the same random operations to channels of this package and to Go's, one after the other, each on a coroutine or
+// goroutine of its own: after each the same of them must have ended, with the same results, and the same must still wait. A
+// Select is given no more than one case that is ready, since both choose at random. NETCO_SEED repeats a run.
+func TestAsGo(t *testing.T) {
+	seeds := make([]uint64, scaled(400))
+	for i := range seeds {
+		seeds[i] = rand.Uint64()
+	}
+	if env := os.Getenv("NETCO_SEED"); env != "" {
+		seed, err := strconv.ParseUint(env, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds = []uint64{seed}
+	}
+	var programs [][]action
+	var ours [][]string
+	with(t, 1, func() {
+		for _, seed := range seeds {
+			p, results := drive(seed)
+			programs, ours = append(programs, p), append(ours, results)
+		}
+	})
+	ends := map[string]int{}
+	for i, p := range programs {
+		var gos []string
+		synctest.Test(t, func(*testing.T) { gos = replay(p) })
+		for k := range p {
+			if ours[i][k] != gos[k] {
+				t.Fatalf("NETCO_SEED=%d: after step %d, %+v: ours %q, Go's %q\nall: %+v", seeds[i], k, p[k], ours[i][k], gos[k], p[:k+1])
+			}
+			for _, r := range strings.Fields(gos[k]) {
+				_, how, _ := strings.Cut(r, "=")
+				ends[strings.TrimRight(how, "0123456789")]++
+			}
+		}
+	}
+	if len(seeds) > 100 {
+		for _, how := range []string{"sent", "got:", "end", "panic", "full", "empty", "case0:", "case0:got:", "case1:", "default"} {
+			if ends[how] == 0 {
+				t.Errorf("never ended with %q: %v", how, ends)
+			}
+		}
+	}
+}
+
+// action is one operation. The Make at the beginning of a program has the capacities of its channels in cases.
+type action struct {
+	op    string
+	c, v  int
+	cases []part
+}
+
+// part is one case of a Select.
+type part struct {
+	send bool
+	c, v int
+}
+
+// drive makes up a program, runs it with this package's channels, and returns what had ended after each step.
+func drive(seed uint64) (program []action, results []string) {
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	var c []*channel.Chan[int]
+	first := action{op: "make"}
+	for range 3 {
+		capacity := rnd.IntN(3)
+		first.cases = append(first.cases, part{c: capacity})
+		c = append(c, channel.Make[int](capacity))
+		if seed%2 == 0 {
+			bias(c[len(c)-1])
+		}
+	}
+	program, results = append(program, first), append(results, "")
+	var ended []string
+	for n := 1; n < 60; n++ {
+		a := action{op: []string{"send", "send", "recv", "recv", "select", "select", "trysend", "tryrecv", "default"}[rnd.IntN(9)], c: rnd.IntN(3), v: n}
+		switch {
+		case n > 56: // lets all who wait go
+			a.op, a.c = "close", n-57
+		case rnd.IntN(60) == 0:
+			a.op = "close"
+		}
+		for range 1 + rnd.IntN(3) {
+			p := part{rnd.IntN(2) == 0, rnd.IntN(3), n}
+			ready := func(p part) bool { return p.send && c[p.c].ReadyToSend() || !p.send && c[p.c].ReadyToReceive() }
+			if slices.Contains(a.cases, p) || ready(p) && slices.ContainsFunc(a.cases, ready) {
+				continue // the same twice: which of them is in front, when they wait, is not told
+			}
+			a.cases = append(a.cases, p)
+		}
+		netco.GoLocal(func() {
+			r := protected(func() string { return act(c, a) })
+			ended = append(ended, fmt.Sprint(n, "=", r))
+		})
+		for range 20 {
+			netco.Yield()
+		}
+		slices.Sort(ended)
+		program, results = append(program, a), append(results, strings.Join(ended, " "))
+		ended = ended[:0]
+	}
+	return program, results
+}
+
+func protected(f func() string) (result string) {
+	defer func() {
+		if recover() != nil {
+			result = "panic"
+		}
+	}()
+	return f()
+}
+
+func told(v int, ok bool) string {
+	if !ok {
+		return "end"
+	}
+	return fmt.Sprint("got:", v)
+}
+
+func act(c []*channel.Chan[int], a action) string {
+	switch a.op {
+	case "send":
+		c[a.c].Send(a.v)
+		return "sent"
+	case "recv":
+		return told(c[a.c].Recv())
+	case "trysend":
+		if !c[a.c].TrySend(a.v) {
+			return "full"
+		}
+		return "sent"
+	case "tryrecv":
+		v, ok, done := c[a.c].TryRecv()
+		if !done {
+			return "empty"
+		}
+		return told(v, ok)
+	case "close":
+		c[a.c].Close()
+		return "closed"
+	}
+	var v int
+	var cases []channel.Case
+	for _, p := range a.cases {
+		if p.send {
+			cases = append(cases, channel.SendCase(c[p.c], p.v))
+		} else {
+			cases = append(cases, channel.RecvCase(c[p.c], &v))
+		}
+	}
+	if a.op == "default" {
+		cases = append(cases, channel.Default())
+	}
+	i, err := channel.Select(cases...)
+	switch {
+	case i == len(a.cases):
+		return "default"
+	case a.cases[i].send:
+		return fmt.Sprint("case", i, ":")
+	}
+	return fmt.Sprint("case", i, ":", told(v, err == nil))
+}
+
+// replay runs a program with Go's channels.
+func replay(program []action) (results []string) {
+	var c []chan int
+	for _, p := range program[0].cases {
+		c = append(c, make(chan int, p.c))
+	}
+	results = append(results, "")
+	done := make(chan string, len(program))
+	for i, a := range program[1:] {
+		go func() {
+			done <- fmt.Sprint(i+1, "=", protected(func() string { return goAct(c, a) }))
+		}()
+		synctest.Wait()
+		var ended []string
+		for len(done) > 0 {
+			ended = append(ended, <-done)
+		}
+		slices.Sort(ended)
+		results = append(results, strings.Join(ended, " "))
+	}
+	return results
+}
+
+func goAct(c []chan int, a action) string {
+	switch a.op {
+	case "send":
+		c[a.c] <- a.v
+		return "sent"
+	case "recv":
+		v, ok := <-c[a.c]
+		return told(v, ok)
+	case "trysend":
+		select {
+		case c[a.c] <- a.v:
+			return "sent"
+		default:
+			return "full"
+		}
+	case "tryrecv":
+		select {
+		case v, ok := <-c[a.c]:
+			return told(v, ok)
+		default:
+			return "empty"
+		}
+	case "close":
+		close(c[a.c])
+		return "closed"
+	}
+	var cases []reflect.SelectCase
+	for _, p := range a.cases {
+		if p.send {
+			cases = append(cases, reflect.SelectCase{Dir: reflect.SelectSend, Chan: reflect.ValueOf(c[p.c]), Send: reflect.ValueOf(p.v)})
+		} else {
+			cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c[p.c])})
+		}
+	}
+	if a.op == "default" {
+		cases = append(cases, reflect.SelectCase{Dir: reflect.SelectDefault})
+	}
+	i, v, ok := reflect.Select(cases)
+	switch {
+	case i == len(a.cases):
+		return "default"
+	case a.cases[i].send:
+		return fmt.Sprint("case", i, ":")
+	}
+	return fmt.Sprint("case", i, ":", told(int(v.Int()), ok))
+}

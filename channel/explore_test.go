@@ -1,0 +1,238 @@
+package channel
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/internal/explore"
+)
+
+// model is two channels, their slots, and what has gone through.
+type model struct {
+	w     *explore.World
+	c     [2]*Chan[int]
+	slots [2][]*slot[int]
+	sent  [10]int // by value, which is by thread
+	got   [10]int
+}
+
+func newModel(w *explore.World, capacity, threads int) *model {
+	m := &model{w: w}
+	both := new([2]Chan[int]) // the order in which they are locked is that of their addresses, and must be the same each time
+	for i := range m.c {
+		c := &both[i]
+		c.buf = make([]int, capacity)
+		c.owner.Store(shared) // no thread is an executor's
+		for range threads * 2 {
+			s := &slot[int]{c: c}
+			m.slots[i] = append(m.slots[i], s)
+			c.giveBack(s)
+		}
+		m.c[i] = c
+	}
+	return m
+}
+
+func (m *model) state(b []byte) []byte {
+	for i, c := range m.c {
+		b = append(b, flag(c.closed)|flag(c.guard.Held())<<1, byte(c.head), byte(c.count))
+		for _, v := range c.buf {
+			b = append(b, byte(v))
+		}
+		b = append(b, m.number(i, c.free), m.number(i, c.sendq.head), m.number(i, c.recvq.head))
+		for _, s := range m.slots[i] {
+			b = append(b, byte(m.w.Who(s.w)), byte(s.value), flag(s.ok)|flag(s.queued)<<1|flag(s.send)<<2|flag(s.many)<<3|flag(s.chosen)<<4, m.number(i, s.next))
+		}
+	}
+	for i := range m.sent {
+		b = append(b, byte(m.sent[i]), byte(m.got[i]))
+	}
+	return b
+}
+
+func flag(v bool) byte {
+	if v {
+		return 1
+	}
+	return 0
+}
+
+func (m *model) number(c int, s *slot[int]) byte {
+	for i, x := range m.slots[c] {
+		if x == s {
+			return byte(i)
+		}
+	}
+	return 255
+}
+
+// end says what must not be when nobody moves any more.
+func (m *model) end() string {
+	for i, c := range m.c {
+		senders, receivers, spare := 0, 0, 0
+		for s := c.sendq.head; s != nil; s = s.next {
+			senders++
+		}
+		for s := c.recvq.head; s != nil; s = s.next {
+			receivers++
+		}
+		for s := c.free; s != nil; s = s.next {
+			spare++
+		}
+		switch {
+		case senders > 0 && receivers > 0 && c.sendq.head.w != c.recvq.head.w:
+			return fmt.Sprintf("channel %d: %d send and %d receive, and all wait", i, senders, receivers)
+		case receivers > 0 && c.count > 0, senders > 0 && c.count < len(c.buf):
+			return fmt.Sprintf("channel %d: %d senders and %d receivers wait, %d values", i, senders, receivers, c.count)
+		case c.closed && senders+receivers > 0:
+			return fmt.Sprintf("channel %d: closed, and %d wait", i, senders+receivers)
+		case spare+senders+receivers != len(m.slots[i]):
+			return fmt.Sprintf("channel %d: %d of %d slots left", i, spare+senders+receivers, len(m.slots[i]))
+		}
+	}
+	return m.counts(true)
+}
+
+// counts checks that no value was received that was not sent, and at the end that all that were are somewhere. While a sender is
+// still being told, its value may have been received.
+func (m *model) counts(over bool) string {
+	for v := range m.sent {
+		buffered := 0
+		for _, c := range m.c {
+			for k := range c.count {
+				if c.buf[(c.head+k)%len(c.buf)] == v {
+					buffered++
+				}
+			}
+		}
+		if m.got[v]+buffered > 1 || over && m.got[v]+buffered != m.sent[v] {
+			return fmt.Sprintf("value %d: sent %d, received %d, buffered %d", v, m.sent[v], m.got[v], buffered)
+		}
+	}
+	return ""
+}
+
+// thread does what a word tells: s, r, x (select) or k (close), then which channels, and how: t (bounded), c (by a context), ! (doomed),
+// g (a goroutine). A select sends to the first and receives from the second.
+func (m *model) thread(v int, word string) func(*explore.Thread) {
+	return func(th *explore.Thread) {
+		th.MayWait = true
+		th.Doomed = strings.Contains(word, "!")
+		th.Goroutine = strings.Contains(word, "g")
+		defer func() {
+			if p := recover(); p != nil && p != any(sendOnClosed) {
+				panic(p)
+			}
+		}()
+		c, d := m.c[word[1]-'0'], m.c[1]
+		sent := func(err error) {
+			if err == nil {
+				m.sent[v]++
+			}
+		}
+		got := func(v int, err error) {
+			if err == nil {
+				m.got[v]++
+			}
+		}
+		th.Step("begin")
+		bounded := strings.Contains(word, "t")
+		ctx := strings.Contains(word, "c")
+		switch word[0] {
+		case 's':
+			switch {
+			case bounded:
+				sent(c.SendTimeout(v, time.Hour))
+			case ctx:
+				sent(c.SendContext(th.Context(), v))
+			default:
+				c.Send(v)
+				sent(nil)
+			}
+		case 'r':
+			switch {
+			case bounded:
+				got(c.RecvTimeout(time.Hour))
+			case ctx:
+				got(c.RecvContext(th.Context()))
+			default:
+				if v, ok := c.Recv(); ok {
+					got(v, nil)
+				}
+			}
+		case 'x':
+			d = m.c[word[2]-'0']
+			x, i, err := 0, 0, error(nil)
+			cases := []Case{SendCase(c, v), RecvCase(d, &x)}
+			switch {
+			case bounded:
+				i, err = SelectTimeout(time.Hour, cases...)
+			case ctx:
+				i, err = SelectContext(th.Context(), cases...)
+			default:
+				i, err = Select(cases...)
+			}
+			if i == 0 {
+				sent(err)
+			} else if i == 1 {
+				got(x, err)
+			}
+		case 'k':
+			c.Close()
+		}
+	}
+}
+
+// TestEveryOrder runs small programs in every order of their shared accesses.
+func TestEveryOrder(t *testing.T) {
+	for start := time.Now(); runtime.NumGoroutine() > 2 && time.Since(start) < 5*time.Second; {
+		time.Sleep(time.Millisecond) // what other tests have started must not meet the tracer on its last steps
+	}
+	defer func(d func(int) int) { die = d }(die)
+	for _, p := range []struct {
+		capacity int
+		threads  string
+		early    int
+	}{
+		{0, "s0 r0", 2},
+		{0, "s0t r0t", 1},
+		{0, "s0c! r0g", 1},
+		{0, "s0 r0t r0", 0},
+		{0, "s0! s0 r0", 0},
+		{1, "s0 s0t r0", 1},
+		{0, "r0 r0t k0", 1},
+		{1, "s0 s0g k0", 1},
+		{0, "x01 x10", 1},
+		{0, "x00t x00", 1},
+		{0, "x01t x10g", 1},
+		{0, "x01! s1t", 1},
+		{0, "x01 s1 r0", 0},
+		{0, "x01t s1 r0", 0},
+		{0, "x01 s1 k0", 0},
+		{1, "x01 x01 r0", 0},
+		{1, "x01c r0t", 1},
+		{0, "s0 r0gt", 0},
+		{0, "s0gc r0", 0},
+		{0, "s1 x01gt", 0},
+	} {
+		t.Run(fmt.Sprint(p.capacity, " ", p.threads), func(t *testing.T) {
+			explore.Run(t, func(w *explore.World) explore.Program {
+				words := strings.Fields(p.threads)
+				m := newModel(w, p.capacity, len(words))
+				die = w.Choose
+				prog := explore.Program{
+					State: m.state,
+					Check: func(*explore.Thread) string { return m.counts(false) },
+					End:   m.end,
+				}
+				for i, word := range words {
+					prog.Threads = append(prog.Threads, m.thread(i+1, word))
+				}
+				return prog
+			}, explore.Limits{Early: p.early})
+		})
+	}
+}

@@ -1,0 +1,39 @@
+package channel
+
+// Biased reports whether one thread does without the guard.
+func (c *Chan[T]) Biased() bool { return c.hasOwner() }
+
+// CanBias reports whether the kernel and the build let channels have an owner; it may take a moment to become true.
+func CanBias() bool { return canBias() }
+
+// Waiting returns how many senders and receivers are queued.
+func (c *Chan[T]) Waiting() (senders, receivers int) {
+	c.lock()
+	defer c.unlock()
+	for s := c.sendq.head; s != nil; s = s.next {
+		senders++
+	}
+	for s := c.recvq.head; s != nil; s = s.next {
+		receivers++
+	}
+	return senders, receivers
+}
+
+// ReadyToSend and ReadyToReceive report whether the operation would not wait.
+func (c *Chan[T]) ReadyToSend() bool    { return c.isReady(kindSend) }
+func (c *Chan[T]) ReadyToReceive() bool { return c.isReady(kindRecv) }
+
+func (c *Chan[T]) isReady(k kind) bool {
+	c.lock()
+	defer c.unlock()
+	return c.readyLocked(k)
+}
+
+// Stock gives c spare slots, which it has otherwise only when somebody has waited in it before.
+func (c *Chan[T]) Stock(n int) {
+	c.lock()
+	defer c.unlock()
+	for range n {
+		c.giveBack(&slot[T]{c: c})
+	}
+}

@@ -1,0 +1,382 @@
+package channel_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
+)
+
+// tally counts who got which value, and each sender's last, by receiver.
+type tally struct {
+	got  []atomic.Int32
+	sent []atomic.Bool // whether the sender says so
+}
+
+// token is a value that says where it comes from; the pointer gives the collector something to follow.
+type token struct {
+	sender, n int
+	id        *int
+}
+
+// sendOne sends v in some way, and reports whether it has been sent.
+func sendOne(c *channel.Chan[token], other *channel.Chan[token], v token, how int) bool {
+	switch how % 6 {
+	case 0:
+		c.Send(v)
+		return true
+	case 1:
+		return c.SendTimeout(v, time.Duration(rand.IntN(60))*time.Microsecond) == nil
+	case 2:
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(60))*time.Microsecond)
+		defer cancel()
+		return c.SendContext(ctx, v) == nil
+	case 3:
+		i, err := channel.SelectTimeout(time.Duration(rand.IntN(60))*time.Microsecond, channel.SendCase(c, v), channel.SendCase(other, v))
+		return i >= 0 && err == nil
+	case 4:
+		return c.TrySend(v)
+	}
+	channel.Select(channel.SendCase(other, v), channel.SendCase(c, v))
+	return true
+}
+
+// recvOne receives in some way. over tells that both channels are at their ends.
+func recvOne(c, other *channel.Chan[token], how int) (v token, ok, over bool) {
+	short := time.Duration(rand.IntN(60)) * time.Microsecond
+	switch how % 5 {
+	case 0:
+		v, ok = c.Recv()
+		return v, ok, false
+	case 1:
+		v, err := c.RecvTimeout(short)
+		return v, err == nil, false
+	case 2:
+		ctx, cancel := context.WithTimeout(context.Background(), short)
+		defer cancel()
+		v, err := c.RecvContext(ctx)
+		return v, err == nil, false
+	case 3:
+		_, err := channel.SelectTimeout(short, channel.RecvCase(other, &v), channel.RecvCase(c, &v))
+		return v, err == nil, false
+	}
+	v, ok, done := c.TryRecv()
+	if done && !ok {
+		w, ok, done := other.TryRecv()
+		return w, ok, done && !ok
+	}
+	return v, ok, false
+}
+
+// TestHammer: senders and receivers of all kinds, on two threads and as goroutines, over two channels; every wait may end by time. Each
+// value whose sender says it was sent is received, once; no other is.
+func TestHammer(t *testing.T) {
+	for _, capacity := range []int{0, 1, 5} {
+		start(t, 2)
+		const people = 9
+		n := scaled(3000)
+		c, other := channel.Make[token](capacity), channel.Make[token](capacity)
+		var count tally
+		count.got, count.sent = make([]atomic.Int32, people*n), make([]atomic.Bool, people*n)
+		var senders, receivers sync.WaitGroup
+		run := func(i int, wg *sync.WaitGroup, f func()) {
+			wg.Add(1)
+			g := func() { defer wg.Done(); f() }
+			if i%3 == 2 {
+				go g()
+			} else {
+				netco.GoOn(i%3, g)
+			}
+		}
+		for i := range people {
+			run(i, &senders, func() {
+				for k := range n {
+					id := i*n + k
+					a, b := c, other
+					if rand.IntN(2) == 0 {
+						a, b = b, a
+					}
+					how := rand.IntN(6)
+					count.sent[id].Store(sendOne(a, b, token{i, k, &id}, how))
+					if how == 4 {
+						netco.Yield()
+					}
+				}
+			})
+			run(i, &receivers, func() {
+				for how := rand.Int(); ; how = rand.Int() {
+					a, b := c, other
+					if rand.IntN(2) == 0 {
+						a, b = b, a
+					}
+					if how%5 == 0 && rand.IntN(4) > 0 {
+						how++ // not too many without a bound: nobody may be sending to the one they wait in
+					}
+					v, ok, over := recvOne(a, b, how)
+					switch {
+					case ok:
+						if *v.id != v.sender*n+v.n {
+							t.Errorf("a value is not what was sent: %+v, %d", v, *v.id)
+						}
+						count.got[*v.id].Add(1)
+					case over:
+						return
+					case how%5 == 4:
+						netco.Yield()
+					}
+				}
+			})
+		}
+		stop := make(chan struct{})
+		go func() { // what the collector finds on the stacks of those who wait must be right
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					runtime.GC()
+				}
+			}
+		}()
+		senders.Wait()
+		c.Close()
+		other.Close()
+		receivers.Wait()
+		close(stop)
+		for id := range count.got {
+			got, sent := count.got[id].Load(), count.sent[id].Load()
+			if sent && got != 1 || !sent && got != 0 {
+				t.Fatalf("capacity %d: value %d, sent: %v, was received %d times", capacity, id, sent, got)
+			}
+		}
+		shutdown(t)
+	}
+}
+
+// TestOwnThreadHammer: the same among coroutines of one thread, which does without the guard until, now and then, a goroutine comes.
+// So there are waiters of both kinds in a channel, and revocations under way at any moment.
+func TestOwnThreadHammer(t *testing.T) {
+	with(t, 1, func() {
+		rounds := scaled(300)
+		for round := range rounds {
+			c, back := channel.Make[int](round%3), channel.Make[int](0)
+			bias(c)
+			bias(back)
+			const n, people = 60, 4
+			sum := 0
+			for i := range people {
+				netco.GoLocal(func() {
+					for k := range n {
+						c.Send(i*n + k)
+						if k == n/2 && i == round%people {
+							go func() { // from now on it is nobody's
+								c.Len()
+								back.Len()
+							}()
+						}
+					}
+				})
+				netco.GoLocal(func() {
+					for range n {
+						v, ok := c.Recv()
+						if !ok {
+							t.Error("not closed, and yet")
+						}
+						back.Send(v)
+					}
+				})
+			}
+			for range n * people {
+				v, _ := back.Recv()
+				sum += v
+			}
+			if want := n * people * (n*people - 1) / 2; sum != want {
+				t.Fatalf("round %d: sum %d, want %d", round, sum, want)
+			}
+		}
+	})
+}
+
+// TestRevocationHammer: somebody comes from elsewhere in the middle of what the owner's thread does without the guard. Nothing is lost
+// or doubled.
+func TestRevocationHammer(t *testing.T) {
+	with(t, 1, func() {
+		for round := range scaled(4000) {
+			c := channel.Make[int](8)
+			bias(c)
+			begin, theirs := make(chan struct{}), make(chan int)
+			var over atomic.Bool
+			go func() {
+				sum := 0
+				<-begin
+				for range round % 64 {
+					runtime.KeepAlive(&sum) // some nanoseconds
+				}
+				for !over.Load() || c.Len() > 0 {
+					v, _, _ := c.TryRecv()
+					sum += v
+				}
+				theirs <- sum
+			}()
+			sent, ours := 0, 0
+			close(begin)
+			for i := range 400 {
+				if c.TrySend(i) {
+					sent += i
+				}
+				if i%3 != 0 {
+					v, _, _ := c.TryRecv()
+					ours += v
+				}
+			}
+			over.Store(true)
+			if got := ours + <-theirs; got != sent {
+				t.Fatalf("round %d: sent %d in sum, received %d", round, sent, got)
+			}
+		}
+	})
+}
+
+// TestBias: a channel becomes its thread's own, and is nobody's once somebody else has come, also while its thread's coroutines wait in it.
+func TestBias(t *testing.T) {
+	with(t, 1, func() {
+		c := channel.Make[int](0)
+		bias(c)
+		if !channel.CanBias() {
+			t.Skip("no membarrier(2), or a race build")
+		}
+		if !c.Biased() {
+			t.Error("not biased after 100 operations of one thread")
+		}
+		got := channel.Make[int](4)
+		for range 2 {
+			netco.GoLocal(func() {
+				v, _ := c.Recv()
+				got.Send(v)
+			})
+		}
+		until(t, "two wait", func() bool { _, r := c.Waiting(); return r == 2 })
+		c.Send(1) // without the guard
+		if !c.Biased() {
+			t.Error("no longer biased without a reason")
+		}
+		go c.Send(2)
+		a, _ := got.Recv()
+		b, _ := got.Recv()
+		if a+b != 3 || c.Biased() {
+			t.Error(a, b, c.Biased())
+		}
+		// What has been used on two threads from the start has never an owner.
+		d := channel.Make[int](1)
+		done := make(chan struct{})
+		go func() { d.Send(1); close(done) }()
+		until(t, "sent", func() bool { return d.Len() == 1 })
+		bias(d)
+		if d.Biased() {
+			t.Error("biased although a goroutine has used it")
+		}
+	})
+}
+
+// TestBusyOwner: a revocation does not wait for the owner's thread to come by.
+func TestBusyOwner(t *testing.T) {
+	start(t, 1)
+	c := channel.Make[int](1)
+	busy, over := make(chan struct{}), make(chan struct{})
+	h, _ := netco.GoOn(0, func() {
+		bias(c)
+		c.Send(1)
+		close(busy)
+		<-over // holds up its thread
+	})
+	<-busy
+	if v, ok := c.Recv(); v != 1 || !ok {
+		t.Error(v, ok)
+	}
+	close(over)
+	h.Join()
+}
+
+// TestOrphan: a channel outlives the thread that owned it.
+func TestOrphan(t *testing.T) {
+	var c *channel.Chan[int]
+	t.Run("owner", func(t *testing.T) {
+		with(t, 1, func() {
+			c = channel.Make[int](1)
+			bias(c)
+			c.Send(1)
+		})
+	})
+	if v, ok := c.Recv(); v != 1 || !ok {
+		t.Error(v, ok)
+	}
+}
+
+// TestShutdown: at a forced end of the scheduler bounded waits return ErrShutdown and the others unwind; the channel forgets them.
+func TestShutdown(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		if err := netco.Start(netco.Options{Processors: 1}); err != nil {
+			t.Fatal(err)
+		}
+		empty, full := channel.Make[int](0), channel.Make[int](1)
+		var unwound, returned atomic.Int32
+		wait := func(f func() error) {
+			netco.GoOn(0, func() {
+				defer unwound.Add(1)
+				if f() == netco.ErrShutdown {
+					returned.Add(1)
+				}
+			})
+		}
+		h, _ := netco.GoOn(0, func() {
+			if own {
+				bias(empty)
+				bias(full)
+			}
+			full.Send(1)
+		})
+		h.Join()
+		var none *channel.Chan[int]
+		wait(func() error { empty.Recv(); t.Error("returned"); return nil })
+		wait(func() error { full.Send(2); t.Error("returned"); return nil })
+		wait(func() error { none.Recv(); t.Error("returned"); return nil })
+		wait(func() error { none.Send(1); t.Error("returned"); return nil })
+		wait(func() error {
+			channel.Select(channel.RecvCase(empty, nil), channel.SendCase(full, 3))
+			t.Error("returned")
+			return nil
+		})
+		wait(func() error { channel.Select(); t.Error("returned"); return nil })
+		wait(func() error { _, err := empty.RecvTimeout(time.Hour); return err })
+		wait(func() error { return full.SendContext(context.Background(), 4) })
+		wait(func() error { _, err := channel.SelectTimeout(time.Hour, channel.RecvCase(empty, nil)); return err })
+		waiting := func() bool {
+			s, r := empty.Waiting()
+			s2, r2 := full.Waiting()
+			return s+r+s2+r2 == 7
+		}
+		if own { // a look from here would make them shared
+			h, _ := netco.GoOn(0, func() { until(t, "all wait", waiting) })
+			h.Join()
+		} else {
+			until(t, "all wait", waiting)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		netco.Shutdown(ctx)
+		if unwound.Load() != 9 || returned.Load() != 3 {
+			t.Errorf("%d ended, %d of them with ErrShutdown; want 9, 3", unwound.Load(), returned.Load())
+		}
+		s, r := empty.Waiting()
+		s2, r2 := full.Waiting()
+		if s+r+s2+r2 != 0 || full.Len() != 1 {
+			t.Error("left behind:", s, r, s2, r2, full.Len())
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco"
+)
+
+// sleepers measures what a program of coroutines that only sleep needs and how late they wake, all of it in this process.
+
+// When sleepers wake.
+const (
+	wakeEach     = "each"     // its time after each began to sleep: the wakes come as the starts did
+	wakeTogether = "together" // all at one instant
+	wakeSpread   = "spread"   // the i-th of n after (1 + i/n) times the time
+)
+
+// sleepersConfig is what is to be measured.
+type sleepersConfig struct {
+	N          int           `json:"n"`
+	Sleep      time.Duration `json:"sleep_ns"`
+	Wake       string        `json:"wake"`
+	Processors int           `json:"processors"`
+}
+
+// sleepersResult is one measurement.
+type sleepersResult struct {
+	Start    time.Duration            `json:"start_ns"`     // until all had been started
+	Asleep   time.Duration            `json:"asleep_ns"`    // until all slept
+	Ended    time.Duration            `json:"ended_ns"`     // until the last had ended
+	LastWake time.Duration            `json:"last_wake_ns"` // when the last was due
+	RSS      int64                    `json:"rss_bytes"`    // the process before
+	PeakRSS  int64                    `json:"peak_rss_bytes"`
+	Late     map[string]time.Duration `json:"late_ns"`         // by percentile
+	Over     int                      `json:"late_over_tenth"` // how many woke later than a tenth of their time
+}
+
+func runSleepers(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c := sleepersConfig{}
+	fs := flag.NewFlagSet("sleepers", flag.ContinueOnError)
+	fs.IntVar(&c.N, "n", 1_000_000, "how many coroutines")
+	fs.DurationVar(&c.Sleep, "sleep", 15*time.Second, "how long each sleeps")
+	fs.StringVar(&c.Wake, "wake", wakeEach, "each: that time after each began; together: all at one instant; spread: the i-th after (1+i/n) times that time")
+	fs.IntVar(&c.Processors, "processors", 0, "threads that run coroutines; 0 for GOMAXPROCS")
+	jsonFile := fs.String("json", "", "write the figures to `file`")
+	if err := parseFlags(fs, args, stdout); err != nil {
+		return err
+	}
+	switch {
+	case c.N < 1 || c.Sleep <= 0 || c.Processors < 0:
+		return usagef("-n and -sleep must be positive, -processors not negative")
+	case !slices.Contains([]string{wakeEach, wakeTogether, wakeSpread}, c.Wake):
+		return usagef("-wake is %q, want each, together or spread", c.Wake)
+	}
+	out, err := newReport(*jsonFile)
+	if err != nil {
+		return err
+	}
+	started := time.Now()
+	r, err := sleepAll(ctx, c)
+	if err != nil {
+		return err
+	}
+	r.print(stdout, c)
+	return out.write(newEnvironment(started), c, nil, []sleepersResult{r})
+}
+
+// sleepAll is the measurement.
+func sleepAll(ctx context.Context, c sleepersConfig) (r sleepersResult, err error) {
+	if err := netco.Start(netco.Options{Processors: c.Processors}); err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, netco.Shutdown(context.Background())) }()
+	runtime.GC()
+	if r.RSS, err = statusBytes("VmRSS"); err != nil {
+		return r, err
+	}
+	s := &sleepers{c: c, late: make([]int32, c.N), ended: make(chan struct{})}
+	s.left.Store(int64(c.N))
+	s.begin = monotonic()
+	// They are started by one of them, as an acceptor does.
+	if _, err := netco.Go(func() {
+		for i := range c.N {
+			if _, err := netco.Go(func() { s.sleep(i) }); err != nil {
+				return // interrupted
+			}
+		}
+		s.started.Store(monotonic())
+	}); err != nil {
+		return r, err
+	}
+	select {
+	case <-s.ended:
+	case <-ctx.Done():
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		netco.Shutdown(over) // by force
+		return r, ctx.Err()
+	}
+	r.Ended = time.Duration(monotonic() - s.begin)
+	r.Start = time.Duration(s.started.Load() - s.begin)
+	r.Asleep = time.Duration(s.asleep.Load() - s.begin)
+	r.LastWake = time.Duration(s.last.Load() - s.begin)
+	if r.PeakRSS, err = statusBytes("VmHWM"); err != nil {
+		return r, err
+	}
+	r.PeakRSS = max(r.PeakRSS, r.RSS) // the kernel does not look at every moment
+	s.judge(&r)
+	return r, nil
+}
+
+// sleepers is what they share.
+type sleepers struct {
+	c       sleepersConfig
+	begin   int64
+	started atomic.Int64 // when all had been started
+	asleep  atomic.Int64 // when the last began to sleep
+	last    atomic.Int64 // when the last was due
+	left    atomic.Int64
+	late    []int32 // µs, by coroutine: each writes its own
+	ended   chan struct{}
+}
+
+// duration is how long the i-th sleeps when it begins now.
+func (s *sleepers) duration(i int, now int64) int64 {
+	switch d := int64(s.c.Sleep); s.c.Wake {
+	case wakeTogether:
+		return s.begin + d - now
+	case wakeSpread:
+		return d + int64(float64(d)*float64(i)/float64(s.c.N))
+	default:
+		return d
+	}
+}
+
+func (s *sleepers) sleep(i int) {
+	now := monotonic()
+	d := s.duration(i, now)
+	raise(&s.asleep, now)
+	raise(&s.last, now+d)
+	netco.Sleep(time.Duration(d))
+	s.late[i] = int32(min((monotonic()-now-d)/1e3, 1<<31-1))
+	if s.left.Add(-1) == 0 {
+		close(s.ended)
+	}
+}
+
+// raise makes v at least n.
+func raise(v *atomic.Int64, n int64) {
+	for old := v.Load(); old < n && !v.CompareAndSwap(old, n); old = v.Load() {
+	}
+}
+
+// judge fills in what is said of the lateness.
+func (s *sleepers) judge(r *sleepersResult) {
+	for i, us := range s.late {
+		d := s.duration(i, s.begin)
+		if int64(us)*1e3 > d/10 {
+			r.Over++
+		}
+	}
+	slices.Sort(s.late)
+	at := func(p float64) time.Duration {
+		return time.Duration(s.late[int(p*float64(len(s.late)-1))]) * time.Microsecond
+	}
+	r.Late = map[string]time.Duration{"p0": at(0), "p50": at(0.5), "p99": at(0.99), "p99.9": at(0.999), "max": at(1)}
+}
+
+func (r *sleepersResult) print(w io.Writer, c sleepersConfig) {
+	fmt.Fprintf(w, "%d coroutines, each asleep for %v, waking %s\n\n", c.N, c.Sleep, c.Wake)
+	fmt.Fprintf(w, "  all started after   %12v   %.0f ns each\n", r.Start.Round(time.Millisecond), float64(r.Start)/float64(c.N))
+	fmt.Fprintf(w, "  all asleep after    %12v\n", r.Asleep.Round(time.Millisecond))
+	fmt.Fprintf(w, "  last due after      %12v\n", r.LastWake.Round(time.Millisecond))
+	fmt.Fprintf(w, "  all ended after     %12v\n", r.Ended.Round(time.Millisecond))
+	fmt.Fprintf(w, "  peak RSS            %8.2f GiB   %.2f KiB each\n", float64(r.PeakRSS)/(1<<30), float64(r.PeakRSS-r.RSS)/1024/float64(c.N))
+	fmt.Fprintf(w, "  late                p50 %v, p99 %v, p99.9 %v, max %v\n", r.Late["p50"], r.Late["p99"], r.Late["p99.9"], r.Late["max"])
+	fmt.Fprintf(w, "  later than a tenth  %12d\n", r.Over)
+}
+
+// statusBytes returns a size out of this process's /proc/self/status.
+func statusBytes(field string) (int64, error) {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && name == field {
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, fmt.Errorf("/proc/self/status has no %s", field)
+}

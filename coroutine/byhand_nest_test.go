@@ -1,0 +1,325 @@
+package coroutine
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// TestDeepChain: each of many coroutines resumes the next, which yields twice through all of them.
+func TestDeepChain(t *testing.T) {
+	depth := 10_000
+	if goruntime.RaceEnabled {
+		depth = 1000 // the detector has room for 8128 goroutines
+	}
+	var level func(n int) Fiber[int, int]
+	level = func(n int) Fiber[int, int] {
+		return New(func(y *Yielder[int, int], in int) int {
+			if n == depth {
+				in, _ = y.Yield(in)
+				return in
+			}
+			next := level(n + 1)
+			got, err := next.Resume(in + 1)
+			if err != nil {
+				t.Error(err)
+			}
+			in, _ = y.Yield(got + 1)
+			got, _ = next.Resume(in + 1)
+			if next.Status() != StatusDead {
+				t.Error("it has not ended")
+			}
+			return got + 1
+		})
+	}
+	chain := func() {
+		f := level(1)
+		f.expect(t, 1, 1+2*(depth-1), nil)
+		f.expect(t, 5, 5+2*(depth-1), nil)
+		if f.Status() != StatusDead {
+			t.Error("the first has not ended")
+		}
+	}
+	chain()
+	on(plain, func(*Executor) { chain() })
+}
+
+// TestDeepCancel cancels the first of a chain of which each resumes the next in a deferred call.
+func TestDeepCancel(t *testing.T) {
+	homes(t, func(t *testing.T) {
+		const depth = 200
+		var order []int
+		var level func(n int) Fiber[int, int]
+		level = func(n int) Fiber[int, int] {
+			return New(func(y *Yielder[int, int], in int) int {
+				var next Fiber[int, int]
+				if n < depth {
+					next = level(n + 1)
+					next.Resume(0)
+				}
+				defer func() {
+					next.Cancel()
+					order = append(order, n)
+				}()
+				y.Yield(0)
+				t.Error("Yield returns when the coroutine is cancelled")
+				return 0
+			})
+		}
+		f := level(1)
+		f.Resume(0)
+		if err := f.Cancel(); err != nil {
+			t.Error(err)
+		}
+		if len(order) != depth || !slices.IsSortedFunc(order, func(a, b int) int { return b - a }) {
+			t.Errorf("ended in the order %v", order)
+		}
+	})
+}
+
+// tree is a binary tree of the numbers from lo to hi.
+type tree struct {
+	left, right *tree
+	n           int
+}
+
+func newTree(lo, hi int) *tree {
+	if lo > hi {
+		return nil
+	}
+	mid := (lo + hi) / 2
+	return &tree{newTree(lo, mid-1), newTree(mid+1, hi), mid}
+}
+
+// walk yields a tree's numbers in order from a recursion within one coroutine.
+func (tr *tree) walk(y *Yielder[struct{}, int]) {
+	if tr == nil {
+		return
+	}
+	tr.left.walk(y)
+	y.Yield(tr.n)
+	tr.right.walk(y)
+}
+
+// fibers is a generator of a tree's numbers in which each subtree has a coroutine of its own.
+func (tr *tree) fibers() Fiber[struct{}, int] {
+	return New(func(y *Yielder[struct{}, int], _ struct{}) int {
+		if tr == nil {
+			return 0
+		}
+		for n := range tr.left.fibers().All(struct{}{}) {
+			y.Yield(n)
+		}
+		y.Yield(tr.n)
+		for n := range tr.right.fibers().All(struct{}{}) {
+			y.Yield(n)
+		}
+		return 0
+	})
+}
+
+func TestRecursion(t *testing.T) {
+	homes(t, func(t *testing.T) {
+		const n = 100
+		var want []int
+		for i := range n {
+			want = append(want, i)
+		}
+		tr := newTree(0, n-1)
+		walker := New(func(y *Yielder[struct{}, int], _ struct{}) int { tr.walk(y); return 0 })
+		if got := slices.Collect(walker.All(struct{}{})); !slices.Equal(got, want) {
+			t.Errorf("by recursion: %v", got)
+		}
+		if got := slices.Collect(tr.fibers().All(struct{}{})); !slices.Equal(got, want) {
+			t.Errorf("by coroutines: %v", got)
+		}
+		// Permutations, of one array that is changed in place.
+		a := []int{1, 2, 3, 4, 5}
+		perms := New(func(y *Yielder[struct{}, []int], _ struct{}) []int {
+			var permute func(k int)
+			permute = func(k int) {
+				if k == len(a) {
+					y.Yield(a)
+				}
+				for i := k; i < len(a); i++ {
+					a[k], a[i] = a[i], a[k]
+					permute(k + 1)
+					a[k], a[i] = a[i], a[k]
+				}
+			}
+			permute(0)
+			return nil
+		})
+		seen := map[[5]int]bool{}
+		for p := range perms.All(struct{}{}) {
+			seen[[5]int(p)] = true
+		}
+		if len(seen) != 120 {
+			t.Errorf("%d permutations of 5, want 120", len(seen))
+		}
+	})
+}
+
+// TestMutual: two coroutines that resume one another in turns through a third; a generator that consumes generators.
+func TestMutual(t *testing.T) {
+	homes(t, func(t *testing.T) {
+		// The sieve: each prime filters what the former ones let through.
+		from := New(func(y *Yielder[struct{}, int], _ struct{}) int {
+			for i := 2; ; i++ {
+				y.Yield(i)
+			}
+		})
+		all := []Fiber[struct{}, int]{from}
+		var primes []int
+		for len(primes) < 40 {
+			source := all[len(all)-1]
+			p, _ := source.Resume(struct{}{})
+			primes = append(primes, p)
+			all = append(all, New(func(y *Yielder[struct{}, int], _ struct{}) int {
+				for i := range source.All(struct{}{}) {
+					if i%p != 0 {
+						y.Yield(i)
+					}
+				}
+				return 0
+			}))
+		}
+		if primes[39] != 173 {
+			t.Errorf("the 40th prime is %d", primes[39])
+		}
+		for _, f := range all {
+			if err := f.Cancel(); err != nil {
+				t.Error(err)
+			}
+		}
+		// Ping and pong: each resumes the other when that is suspended, and yields when resumed by it.
+		var ping, pong Fiber[int, int]
+		play := func(other *Fiber[int, int]) func(y *Yielder[int, int], n int) int {
+			return func(y *Yielder[int, int], n int) int {
+				for n < 1000 {
+					if other.Status() == StatusNormal {
+						n, _ = y.Yield(n + 1)
+						continue
+					}
+					got, err := other.Resume(n + 1)
+					if err != nil {
+						t.Error(err)
+					}
+					n, _ = y.Yield(got + 1)
+				}
+				return n
+			}
+		}
+		ping, pong = New(play(&pong)), New(play(&ping))
+		n := 0
+		for turn := 0; ping.Status() != StatusDead && pong.Status() != StatusDead; turn++ {
+			next := ping
+			if turn%2 == 1 {
+				next = pong
+			}
+			got, err := next.Resume(n)
+			if err != nil || got < n {
+				t.Errorf("turn %d: %d after %d, %v", turn, got, n, err)
+				break
+			}
+			n = got
+		}
+		ping.Cancel()
+		pong.Cancel()
+		if n < 1000 {
+			t.Errorf("it ended at %d", n)
+		}
+	})
+}
+
+func numbers(y *Yielder[struct{}, int], _ struct{}) int {
+	for i := range 10 {
+		y.Yield(i)
+	}
+	return 99
+}
+
+func TestAll(t *testing.T) {
+	homes(t, func(t *testing.T) {
+		for range 3 {
+			f := New(numbers)
+			var got []int
+			for n := range f.All(struct{}{}) {
+				if got = append(got, n); n == 3 {
+					break
+				}
+			}
+			if f.Status() != StatusSuspended {
+				t.Errorf("left early, it is %v", f.Status())
+			}
+			n, _ := f.Resume(struct{}{})
+			got = append(got, n)
+			seq := f.All(struct{}{})
+			for range 2 { // the second is empty
+				for n := range seq {
+					if f.Status() != StatusSuspended {
+						t.Errorf("between two values it is %v", f.Status())
+					}
+					got = append(got, n)
+				}
+			}
+			if !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) || f.Status() != StatusDead {
+				t.Errorf("got %v", got)
+			}
+			// Nested, of one coroutine by two, and ended in between.
+			f = New(numbers)
+			got = nil
+			for n := range f.All(struct{}{}) {
+				got = append(got, n)
+				for n := range f.All(struct{}{}) {
+					got = append(got, -n)
+					if n%4 == 0 {
+						break
+					}
+				}
+				if n == 5 {
+					f.Cancel()
+				}
+			}
+			if !slices.Equal(got, []int{0, -1, -2, -3, -4, 5, -6, -7, -8}) {
+				t.Errorf("nested: %v", got)
+			}
+			f = New(numbers)
+			for range f.All(struct{}{}) {
+				f.Cancel()
+				f = New(numbers) // on the same goroutine, likely
+				f.Resume(struct{}{})
+			}
+			f.Cancel()
+			// Panics of either side pass through.
+			f = New(func(y *Yielder[struct{}, int], _ struct{}) int { y.Yield(1); panic("planned") })
+			func() {
+				defer func() {
+					if e, ok := recover().(*PanicError); !ok || e.Value != "planned" {
+						t.Errorf("All panics with %v", e)
+					}
+				}()
+				for range f.All(struct{}{}) {
+				}
+				t.Error("All hides a panic")
+			}()
+			f = New(numbers)
+			func() {
+				defer func() { recover() }()
+				for range f.All(struct{}{}) {
+					panic("planned")
+				}
+			}()
+			if n, err := f.Resume(struct{}{}); n != 1 || err != nil {
+				t.Errorf("after a panic of the loop: %d, %v", n, err)
+			}
+			f.Cancel()
+			// Goexit of the body ends the sequence.
+			f = New(func(y *Yielder[struct{}, int], _ struct{}) int { y.Yield(1); Unwind(); return 0 })
+			if got := slices.Collect(f.All(struct{}{})); !slices.Equal(got, []int{1}) {
+				t.Errorf("one that ends by Goexit gives %v", got)
+			}
+		}
+	})
+}

@@ -1,0 +1,577 @@
+package coroutine
+
+import (
+	"errors"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// homes runs f wherever coroutines driven by hand can live. It must not call Fatal.
+func homes(t *testing.T, f func(t *testing.T)) {
+	lockedTo := func(n int) func(t *testing.T) {
+		return func(t *testing.T) {
+			for range n {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+			}
+			f(t)
+		}
+	}
+	inFiber := func(t *testing.T) {
+		err := New(func(*Yielder[int, int], int) int { f(t); return 0 }).run(0)
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	t.Run("goroutine", f)
+	t.Run("locked goroutine", lockedTo(1))
+	t.Run("locked twice", lockedTo(2))
+	t.Run("fiber", inFiber)
+	t.Run("coroutine", func(t *testing.T) { on(plain, func(*Executor) { f(t) }) })
+	t.Run("coroutine, no handover, no pool", func(t *testing.T) { on(Config{}, func(*Executor) { f(t) }) })
+	t.Run("fiber of a coroutine", func(t *testing.T) { on(plain, func(*Executor) { inFiber(t) }) })
+}
+
+// run resumes a coroutine once and for all.
+func (f Fiber[In, Out]) run(in In) error {
+	_, err := f.Resume(in)
+	return err
+}
+
+// elsewhere calls f on a goroutine of its own. It blocks the thread.
+func elsewhere(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
+}
+
+// settleGoroutines is waitGoroutines that collects garbage: goroutines kept for reuse, and those of coroutines that nobody can resume, go
+// with it.
+func settleGoroutines(t testing.TB, want int) {
+	t.Helper()
+	for range 1000 {
+		if runtime.NumGoroutine() <= want {
+			return
+		}
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%d goroutines, want %d", runtime.NumGoroutine(), want)
+}
+
+// sum yields the sum of what it has been given; at a negative number it ends with that.
+func sum(y *Yielder[int, int], in int) int {
+	total := 0
+	for in >= 0 {
+		total += in
+		in, _ = y.Yield(total)
+	}
+	return in
+}
+
+// expect resumes f and compares.
+func (f Fiber[In, Out]) expect(t testing.TB, in In, want Out, wantErr error) {
+	t.Helper()
+	got, err := f.Resume(in)
+	if any(got) != any(want) || err != wantErr {
+		t.Errorf("Resume(%v): %v, %v; want %v, %v", in, got, err, want, wantErr)
+	}
+}
+
+func TestValues(t *testing.T) {
+	homes(t, func(t *testing.T) {
+		for life := range 5 { // the later ones on goroutines that have been used
+			f := New(sum)
+			f.expect(t, 1, 1, nil)
+			g := New(sum) // not f's again
+			f.expect(t, 10, 11, nil)
+			g.expect(t, 7, 7, nil)
+			f.expect(t, 100, 111, nil)
+			g.expect(t, 7, 14, nil)
+			f.expect(t, -1, -1, nil)
+			f.expect(t, 1, 0, ErrDead)
+			g.expect(t, -2, -2, nil)
+			g.expect(t, 1, 0, ErrDead)
+			if f == g || f != (Fiber[int, int]{f.shell, f.y, f.id}) {
+				t.Error("Fibers do not compare")
+			}
+			// Of other types, and with nothing yielded.
+			s := New(func(y *Yielder[string, error], in string) error {
+				_, err := y.Yield(errors.New(in))
+				return err
+			})
+			if out, err := s.Resume("x"); err != nil || out.Error() != "x" {
+				t.Errorf("life %d: %v, %v", life, out, err)
+			}
+			s.expect(t, "", nil, nil)
+			New(func(*Yielder[struct{}, [40]int], struct{}) (a [40]int) { a[39] = 9; return }).
+				expect(t, struct{}{}, [40]int{39: 9}, nil)
+		}
+	})
+}
+
+func TestStatus(t *testing.T) {
+	homes(t, func(t *testing.T) {
+		for range 3 {
+			var f, inner Fiber[int, int]
+			check := func(where string, wantF, wantInner Status) {
+				t.Helper()
+				if f.Status() != wantF || inner.Status() != wantInner {
+					t.Errorf("%s: %v and %v, want %v and %v", where, f.Status(), inner.Status(), wantF, wantInner)
+				}
+			}
+			check("zero", StatusDead, StatusDead)
+			around := RunningID()
+			f = New(func(y *Yielder[int, int], _ int) int {
+				if RunningID() != f.ID() || y.ID() != f.ID() {
+					t.Errorf("ids %d, %d, %d", RunningID(), y.ID(), f.ID())
+				}
+				inner.expect(t, 0, 0, nil)
+				check("after it yielded", StatusRunning, StatusSuspended)
+				y.Yield(0)
+				inner.expect(t, 0, 1, nil)
+				return 0
+			})
+			inner = New(func(y *Yielder[int, int], _ int) int {
+				check("inside", StatusNormal, StatusRunning)
+				y.Yield(0)
+				check("inside again", StatusNormal, StatusRunning)
+				return 1
+			})
+			check("made", StatusReady, StatusReady)
+			f.expect(t, 0, 0, nil)
+			check("yielded", StatusSuspended, StatusSuspended)
+			f.expect(t, 0, 0, nil)
+			check("ended", StatusDead, StatusDead)
+			if RunningID() != around || f.ID() == inner.ID() || f.ID() == 0 || f.y.ID() != 0 {
+				t.Errorf("RunningID %d, want %d", RunningID(), around)
+			}
+		}
+	})
+	for s, want := range map[Status]string{StatusDead: "dead", StatusReady: "ready", StatusSuspended: "suspended",
+		StatusRunning: "running", StatusNormal: "normal"} {
+		if s.String() != want {
+			t.Errorf("%q, want %q", s, want)
+		}
+	}
+}
+
+func TestZeroFiberAndNilBody(t *testing.T) {
+	homes(t, func(t *testing.T) {
+		var f Fiber[int, int]
+		f.expect(t, 1, 0, ErrDead)
+		if err := f.Cancel(); err != nil || f.ID() != 0 {
+			t.Errorf("Cancel: %v, id %d", err, f.ID())
+		}
+		for range f.All(0) {
+			t.Error("All gives something")
+		}
+		New(func(y *Yielder[int, int], _ int) int {
+			if _, err := y.Transfer(f, 0); err != ErrDead {
+				t.Errorf("Transfer: %v", err)
+			}
+			return 0
+		}).Resume(0)
+		func() {
+			defer func() {
+				if text, ok := recover().(string); !ok || text != "netco/coroutine: New with a nil body" {
+					t.Errorf("panics with %q", text)
+				}
+			}()
+			New[int, int](nil)
+		}()
+	})
+}
+
+// TestMisuseInside: a coroutine that does what it must not is told so, and nothing else comes of it.
+func TestMisuseInside(t *testing.T) {
+	refused := func(t *testing.T, what string, err, want error) {
+		t.Helper()
+		if err != want {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+	homes(t, func(t *testing.T) {
+		for range 3 {
+			var f, inner, dead, fresh Fiber[int, int]
+			var fy *Yielder[int, int]
+			dead = New(sum)
+			dead.expect(t, -1, -1, nil)
+			fresh = New(sum)
+			f = New(func(y *Yielder[int, int], in int) int {
+				fy = y
+				_, err := f.Resume(5)
+				refused(t, "Resume of itself", err, ErrRunning)
+				refused(t, "Cancel of itself", f.Cancel(), ErrRunning)
+				_, err = y.Transfer(f, 5)
+				refused(t, "Transfer to itself", err, ErrTransferSelf)
+				_, err = y.Transfer(dead, 5)
+				refused(t, "Transfer to a dead one", err, ErrDead)
+				for range f.All(5) {
+					t.Error("All of itself gives something")
+				}
+				if in != 1 {
+					t.Errorf("its argument is %d now", in)
+				}
+				inner.expect(t, 1, 10, nil)
+				back, err := y.Yield(2)
+				if back != 3 || err != nil {
+					t.Errorf("Yield: %d, %v", back, err)
+				}
+				inner.expect(t, 2, 20, nil)
+				return 4
+			})
+			inner = New(func(y *Yielder[int, int], in int) int {
+				for ; ; in++ {
+					_, err := f.Resume(5)
+					refused(t, "Resume of one's resumer", err, ErrRunning)
+					refused(t, "Cancel of one's resumer", f.Cancel(), ErrRunning)
+					_, err = y.Transfer(f, 5)
+					refused(t, "Transfer to one's resumer", err, ErrRunning)
+					_, err = fy.Yield(5)
+					refused(t, "one's resumer's Yield", err, ErrOutside)
+					_, err = fy.Transfer(fresh, 5)
+					refused(t, "one's resumer's Transfer", err, ErrOutside)
+					y.Yield(10 * in)
+				}
+			})
+			f.expect(t, 1, 2, nil)
+			_, err := fy.Yield(5)
+			refused(t, "Yield by the resumer", err, ErrOutside)
+			_, err = fy.Transfer(fresh, 5)
+			refused(t, "Transfer by the resumer", err, ErrOutside)
+			f.expect(t, 3, 4, nil)
+			refused(t, "Cancel of a suspended one", inner.Cancel(), nil)
+			_, err = fy.Yield(5)
+			refused(t, "Yield of a dead one", err, ErrOutside)
+			_, err = fy.Transfer(fresh, 5)
+			refused(t, "Transfer of a dead one", err, ErrOutside)
+			fresh.expect(t, 6, 6, nil)
+			fresh.expect(t, -1, -1, nil)
+
+			// Its Yielder's next life is another's.
+			var next Fiber[int, int]
+			var same bool
+			next = New(func(y *Yielder[int, int], in int) int {
+				same = y == fy
+				in, _ = y.Yield(in)
+				return in
+			})
+			next.expect(t, 1, 1, nil)
+			_, err = fy.Yield(5)
+			refused(t, "Yield by who remembers a former life", err, ErrOutside)
+			f.expect(t, 1, 0, ErrDead)
+			refused(t, "Cancel of a former life", f.Cancel(), nil)
+			if f.Status() != StatusDead || next.Status() != StatusSuspended {
+				t.Errorf("%v and %v", f.Status(), next.Status())
+			}
+			next.expect(t, 2, 2, nil)
+			_ = same
+		}
+	})
+}
+
+// TestWrongThread: all that another goroutine is told, while the coroutine is suspended and while it runs.
+func TestWrongThread(t *testing.T) {
+	homes(t, func(t *testing.T) {
+		for range 3 {
+			var f Fiber[int, int]
+			var fy *Yielder[int, int]
+			alien := func() {
+				if _, err := f.Resume(5); err != ErrWrongThread {
+					t.Errorf("Resume: %v", err)
+				}
+				if err := f.Cancel(); err != ErrWrongThread {
+					t.Errorf("Cancel: %v", err)
+				}
+				for range f.All(5) {
+					t.Error("All gives something")
+				}
+				if fy == nil {
+					return
+				}
+				if _, err := fy.Yield(5); err != ErrOutside {
+					t.Errorf("Yield: %v", err)
+				}
+				if _, err := fy.Transfer(f, 5); err != ErrOutside {
+					t.Errorf("Transfer: %v", err)
+				}
+			}
+			everyAlien := func() {
+				elsewhere(alien)
+				elsewhere(func() { runtime.LockOSThread(); alien(); runtime.UnlockOSThread() })
+				elsewhere(func() { New(func(*Yielder[int, int], int) int { alien(); return 0 }).Resume(0) })
+				elsewhere(func() {
+					New(func(y *Yielder[int, int], _ int) int {
+						if _, err := y.Transfer(f, 5); err != ErrWrongThread {
+							t.Errorf("Transfer to it: %v", err)
+						}
+						return 0
+					}).Resume(0)
+				})
+				elsewhere(func() { on(plain, func(*Executor) { alien() }) })
+				elsewhere(func() {
+					on(plain, func(*Executor) { New(func(*Yielder[int, int], int) int { alien(); return 0 }).Resume(0) })
+				})
+			}
+			f = New(func(y *Yielder[int, int], in int) int {
+				for fy = y; in > 0; {
+					everyAlien()
+					in, _ = y.Yield(in)
+				}
+				return -1
+			})
+			everyAlien()
+			f.expect(t, 1, 1, nil)
+			everyAlien()
+			f.expect(t, 2, 2, nil)
+			f.expect(t, 0, -1, nil)
+		}
+	})
+}
+
+// TestThreadLocks: LockOSThread called or undone since the coroutine was made is an error where the runtime would throw.
+func TestThreadLocks(t *testing.T) {
+	check := func(t *testing.T, what string, err, want error) {
+		t.Helper()
+		if err != want {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+	}
+	homes(t, func(t *testing.T) {
+		for range 3 {
+			// Locked since.
+			f := New(sum)
+			other := New(sum)
+			runtime.LockOSThread()
+			_, err := f.Resume(1)
+			check(t, "locked before the first Resume", err, ErrThreadLocked)
+			check(t, "Cancel", f.Cancel(), ErrThreadLocked)
+			runtime.UnlockOSThread()
+			if f.Status() != StatusReady {
+				t.Errorf("refused, it is %v", f.Status())
+			}
+			spare := New(sum)
+			spare.Resume(-1)
+			never := New(func(*Yielder[int, int], int) int { t.Error("it runs"); return 0 })
+			runtime.LockOSThread()
+			never.Resume(1)
+			runtime.UnlockOSThread()
+			check(t, "Cancel of one that never ran", never.Cancel(), nil)
+			f.expect(t, 1, 1, nil)
+			runtime.LockOSThread()
+			_, err = f.Resume(1)
+			check(t, "locked before the second Resume", err, ErrThreadLocked)
+			check(t, "Cancel", f.Cancel(), ErrThreadLocked)
+			for range f.All(1) {
+				t.Error("All gives something")
+			}
+			runtime.UnlockOSThread()
+			f.expect(t, 1, 2, nil)
+			seen := 0
+			for n := range f.All(1) {
+				if seen++; seen == 3 {
+					runtime.LockOSThread() // ends the sequence
+				}
+				if n > 6 {
+					break
+				}
+			}
+			if seen != 3 {
+				t.Errorf("All gave %d values, and 3 before the lock", seen)
+			}
+			runtime.UnlockOSThread()
+			f.expect(t, -1, -1, nil)
+
+			// Locked inside.
+			f = New(func(y *Yielder[int, int], _ int) int {
+				runtime.LockOSThread()
+				_, err := y.Yield(1)
+				check(t, "locked before Yield", err, ErrThreadLocked)
+				_, err = y.Transfer(other, 1)
+				check(t, "locked before Transfer", err, ErrThreadLocked)
+				runtime.UnlockOSThread()
+				_, err = y.Yield(2)
+				check(t, "unlocked again", err, nil)
+				return 3
+			})
+			f.expect(t, 1, 2, nil)
+			f.expect(t, 1, 3, nil)
+			check(t, "Cancel of one that has not run", other.Cancel(), nil)
+
+			// Unlocked since.
+			runtime.LockOSThread()
+			f = New(sum)
+			runtime.UnlockOSThread()
+			_, err = f.Resume(1)
+			check(t, "unlocked before the first Resume", err, ErrThreadLocked)
+			runtime.LockOSThread()
+			f.expect(t, 1, 1, nil)
+			g := New(sum)
+			g.expect(t, 2, 2, nil)
+			runtime.UnlockOSThread()
+			_, err = f.Resume(1)
+			check(t, "unlocked before the second Resume", err, ErrThreadLocked)
+			New(func(y *Yielder[int, int], _ int) int {
+				_, err := y.Transfer(f, 1)
+				check(t, "Transfer to one made under a lock", err, ErrThreadLocked)
+				return 0
+			}).Resume(0)
+			runtime.LockOSThread()
+			f.expect(t, 1, 2, nil)
+			f.expect(t, -1, -1, nil) // its goroutine is not to serve those made under no lock
+			check(t, "Cancel under the lock", g.Cancel(), nil)
+			runtime.UnlockOSThread()
+		}
+	})
+}
+
+// TestHomes: ordinary goroutines, executors and fibers on either keep their own.
+func TestHomes(t *testing.T) {
+	mine := New(sum)
+	mine.expect(t, 1, 1, nil)
+	var first, second Fiber[int, int]
+	a, b := newThread(plain), newThread(plain)
+	wait := func(h Handle) {
+		if err := h.Join(); err != nil {
+			t.Error(err)
+		}
+	}
+	wait(a.spawn(func() {
+		mine.expect(t, 1, 0, ErrWrongThread)
+		first = New(sum)
+		first.expect(t, 1, 1, nil)
+		second = New(func(y *Yielder[int, int], _ int) int {
+			nested := New(sum)
+			nested.expect(t, 3, 3, nil)
+			y.Yield(1)
+			nested.expect(t, 3, 6, nil)
+			nested.expect(t, -1, -1, nil)
+			return 2
+		})
+		second.expect(t, 0, 1, nil)
+	}))
+	first.expect(t, 1, 0, ErrWrongThread)
+	wait(b.spawn(func() { first.expect(t, 1, 0, ErrWrongThread) }))
+	wait(a.spawn(func() { // another coroutine of the same thread
+		first.expect(t, 1, 2, nil)
+		second.expect(t, 0, 2, nil)
+		New(func(*Yielder[int, int], int) int { first.expect(t, 1, 3, nil); return 0 }).Resume(0)
+	}))
+	wait(a.spawn(func() { first.expect(t, -1, -1, nil) }))
+	// A fiber's own are its root's.
+	var nested Fiber[int, int]
+	New(func(*Yielder[int, int], int) int {
+		mine.expect(t, 1, 2, nil)
+		nested = New(sum)
+		nested.expect(t, 1, 1, nil)
+		return 0
+	}).Resume(0)
+	nested.expect(t, 1, 2, nil)
+	nested.expect(t, -1, -1, nil)
+	mine.expect(t, -1, -1, nil)
+	a.stop()
+	b.stop()
+}
+
+// TestHandsAreReused: goroutines serve one coroutine after the other, in the same types without allocation, and stale Fibers stay dead.
+func TestHandsAreReused(t *testing.T) {
+	homes(t, func(t *testing.T) {
+		var stale []Fiber[int, int]
+		for i := range 100 {
+			f := New(sum)
+			f.expect(t, i, i, nil)
+			switch i % 4 {
+			case 0:
+				f.expect(t, -1, -1, nil)
+			case 1:
+				if err := f.Cancel(); err != nil {
+					t.Error(err)
+				}
+			case 2:
+				New(sum).Cancel()
+				f.expect(t, -1, -1, nil)
+			case 3: // another type takes the goroutine over
+				f.expect(t, -1, -1, nil)
+				New(func(*Yielder[string, string], string) string { return "" }).expect(t, "", "", nil)
+			}
+			stale = append(stale, f)
+			for _, f := range stale {
+				if f.Status() != StatusDead || f.Cancel() != nil {
+					t.Error("a dead one lives")
+				}
+				f.expect(t, 0, 0, ErrDead)
+			}
+		}
+	})
+}
+
+func TestHandAllocs(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	check := func(t *testing.T, where string) {
+		f := New(sum)
+		defer f.Cancel()
+		if n := testing.AllocsPerRun(200, func() { f.Resume(1) }); n != 0 {
+			t.Errorf("%s: Resume and Yield: %v allocations", where, n)
+		}
+		before := lastID.Load()
+		if n := testing.AllocsPerRun(200, func() { New(sum).Resume(-1) }); n != 0 && before+idBlock >= lastID.Load() {
+			t.Errorf("%s: a life: %v allocations", where, n)
+		}
+	}
+	check(t, "goroutine")
+	on(plain, func(ex *Executor) {
+		check(t, "coroutine")
+		for range 10 * plain.Idle { // a coroutine that never ran must not stand in the pool's way
+			New(sum).Cancel()
+		}
+		var many [20]Fiber[int, int]
+		before := len(ex.fibers)
+		for round := range 10 {
+			for i := range many {
+				many[i] = New(sum)
+				many[i].Resume(1)
+			}
+			for i := range many {
+				many[i].Resume(-1)
+			}
+			if round == 0 {
+				before = len(ex.fibers)
+			}
+		}
+		if len(ex.fibers) > before {
+			t.Errorf("%d goroutines for 20 coroutines", len(ex.fibers))
+		}
+	})
+}
+
+// TestLockedGoroutinesAreNotKept: a goroutine made in a coroutine that held LockOSThread meanwhile cannot be switched to later, and
+// so must not be when the executor ends.
+func TestLockedGoroutinesAreNotKept(t *testing.T) {
+	on(plain, func(ex *Executor) {
+		runtime.LockOSThread()
+		for range 3 {
+			New(sum).Resume(-1)
+			f := New(sum)
+			f.Resume(1)
+			f.Cancel()
+			New(sum).Cancel()
+		}
+		runtime.UnlockOSThread()
+		for range 3 {
+			New(sum).Resume(-1)
+		}
+		Yield()
+		if n := len(ex.fibers); n != 1 {
+			t.Errorf("%d goroutines are kept, want the one made without the lock", n)
+		}
+	})
+}

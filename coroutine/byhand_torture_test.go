@@ -1,0 +1,155 @@
+package coroutine
+
+import (
+	"bytes"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"runtime/trace"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestHandTorture lets coroutines driven by hand do all they can, deep in their stacks or not, on goroutines and in coroutines, while the
+// collector runs without pause and profiles and traces are taken. What only a stack points to must stay whole.
+func TestHandTorture(t *testing.T) {
+	within(t, 3*time.Minute)
+	before := runtime.NumGoroutine()
+	defer debug.SetGCPercent(debug.SetGCPercent(1))
+	var stop atomic.Bool
+	var disturbers, workers sync.WaitGroup
+	disturbers.Go(func() {
+		for i := 0; !stop.Load(); i++ {
+			runtime.GC()
+			var out bytes.Buffer
+			pprof.Lookup("goroutine").WriteTo(&out, i%3)
+			if out.Len() == 0 {
+				t.Error("no goroutine profile")
+			}
+			if i%8 == 0 {
+				debug.FreeOSMemory()
+			}
+			if out.Reset(); i%4 == 0 && trace.Start(&out) == nil {
+				runtime.Gosched()
+				trace.Stop()
+			}
+		}
+	})
+	rounds, steps := scaled(150), 1500
+	for i := range 2 {
+		workers.Go(func() {
+			if i == 1 {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+			}
+			for range rounds {
+				w := newStage(t, 12, steps)
+				w.drive()
+				w.end()
+			}
+		})
+	}
+	for _, c := range []Config{{Idle: 8, Handoff: true}, {Idle: 2}} {
+		workers.Go(func() {
+			for range rounds {
+				on(c, func(ex *Executor) {
+					w := newStage(t, 12, steps)
+					w.park = func() {
+						switch w.rnd.IntN(6) {
+						case 0:
+							w.parkFor(ex)
+						case 1:
+							deep(t, 40, Yield)
+						default:
+							Yield()
+						}
+					}
+					var drivers []Handle
+					for range 3 {
+						drivers = append(drivers, ex.Spawn(w.drive, "", 0).Handle())
+					}
+					for _, h := range drivers {
+						h.Join()
+					}
+					w.end()
+				})
+			}
+		})
+	}
+	workers.Wait()
+	stop.Store(true)
+	disturbers.Wait()
+	settleGoroutines(t, before)
+}
+
+// TestHandStacks yields at every level of recursions into MiB of stack, several of them by turns.
+func TestHandStacks(t *testing.T) {
+	homes(t, func(t *testing.T) {
+		const n = 4
+		depth := scaled(6000)
+		var down func(y *Yielder[int, int], level int) int
+		down = func(y *Yielder[int, int], level int) int {
+			var frame [64]int
+			frame[level&63] = level
+			if in, err := y.Yield(level); in != level+1 || err != nil {
+				t.Errorf("at level %d: %d, %v", level, in, err)
+			}
+			if level == depth {
+				return 0
+			}
+			return down(y, level+1) + frame[level&63] - level + 1
+		}
+		var fs [n]Fiber[int, int]
+		for i := range fs {
+			fs[i] = New(func(y *Yielder[int, int], _ int) int { return down(y, 0) })
+			fs[i].expect(t, 0, 0, nil)
+		}
+		for level := 1; level <= depth; level++ {
+			for i := range fs {
+				fs[i].expect(t, level, level, nil)
+			}
+		}
+		for i := range fs {
+			fs[i].expect(t, depth+1, depth, nil)
+		}
+	})
+}
+
+// TestAliens: other threads try in vain while the coroutines run, end and are made anew.
+func TestAliens(t *testing.T) {
+	within(t, time.Minute)
+	var current atomic.Pointer[Fiber[int, int]]
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			for i := 0; !stop.Load(); i++ {
+				f := current.Load()
+				if f == nil {
+					runtime.Gosched()
+					continue
+				}
+				if _, err := f.Resume(1000); err != ErrWrongThread && err != ErrDead {
+					t.Errorf("Resume: %v", err)
+				}
+				if err := f.Cancel(); err != ErrWrongThread && err != nil {
+					t.Errorf("Cancel: %v", err)
+				}
+			}
+		})
+	}
+	homes(t, func(t *testing.T) {
+		for range scaled(20_000) {
+			f := New(sum)
+			current.Store(&f)
+			f.expect(t, 1, 1, nil)
+			f.expect(t, 2, 3, nil)
+			f.expect(t, -1, -1, nil)
+		}
+		current.Store(nil)
+	})
+	stop.Store(true)
+	wg.Wait()
+}

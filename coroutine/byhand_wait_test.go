@@ -1,0 +1,370 @@
+package coroutine_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"runtime/pprof"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/rwmutex"
+)
+
+type (
+	fiber   = coroutine.Fiber[int, int]
+	yielder = coroutine.Yielder[int, int]
+)
+
+// start starts the default scheduler for a test, which ends it.
+func start(t testing.TB, o netco.Options) {
+	t.Helper()
+	timer := time.AfterFunc(time.Minute, func() {
+		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		panic(t.Name() + ": not over after a minute")
+	})
+	t.Cleanup(func() { timer.Stop() })
+	if err := netco.Start(o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := netco.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// many is n, or less where each costs more.
+func many(n int) int {
+	if testing.Short() {
+		n /= 10
+	}
+	if goruntime.RaceEnabled {
+		n /= 10
+	}
+	return n
+}
+
+// collected waits until the collector has seen to it that cond holds.
+func collected(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for range 1000 {
+		if cond() {
+			return
+		}
+		runtime.GC()
+		time.Sleep(time.Millisecond)
+	}
+	t.Error(what)
+}
+
+func over() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// TestHandsWait: what waits inside a coroutine driven by hand parks the coroutine that has resumed it, whichever that is, and others run.
+func TestHandsWait(t *testing.T) {
+	start(t, netco.Options{Processors: 2})
+	ln, err := netco.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu rwmutex.RWMutex
+	shared := 0
+	rounds := many(100)
+	client := func() {
+		self := netco.Self()
+		c, err := netco.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		echo := coroutine.New(func(y *yielder, in int) int { // each value goes over the wire and back
+			buf := make([]byte, 1)
+			for in >= 0 {
+				if netco.Self() != self {
+					t.Error("a coroutine driven by hand is another than who resumes it")
+				}
+				c.Write([]byte{byte(in)})
+				if _, err := io.ReadFull(c, buf); err != nil {
+					t.Error(err)
+				}
+				in, _ = y.Yield(int(buf[0]))
+			}
+			return -1
+		})
+		locked := coroutine.New(func(y *yielder, in int) int {
+			for in >= 0 {
+				mu.Lock()
+				shared++
+				netco.Yield()
+				mu.Unlock()
+				netco.Sleep(time.Duration(in%10) * time.Microsecond)
+				h, err := netco.Go(func() { netco.Yield() })
+				if err != nil || netco.Join(h) != nil {
+					t.Errorf("Go and Join: %v", err)
+				}
+				if netco.Join(self.Handle()) != netco.ErrJoinSelf {
+					t.Error("it does not know itself")
+				}
+				// One inside.
+				got, err := echo.Resume(in)
+				if err != nil {
+					t.Error(err)
+				}
+				in, _ = y.Yield(got)
+			}
+			return -1
+		})
+		for i := range rounds {
+			if got, err := locked.Resume(i % 200); got != i%200 || err != nil {
+				t.Errorf("round %d: %d, %v", i, got, err)
+			}
+			netco.Yield()
+		}
+		for _, f := range []fiber{locked, echo} {
+			if got, err := f.Resume(-1); got != -1 || err != nil {
+				t.Errorf("the end: %d, %v", got, err)
+			}
+		}
+	}
+	const clients = 8
+	if err := netco.Run(func() {
+		for range clients {
+			netco.Go(client)
+			c, err := ln.Accept()
+			if err != nil {
+				t.Error(err)
+			}
+			netco.Go(func() { defer c.Close(); io.Copy(c, c) })
+		}
+		ln.Close()
+	}); err != nil {
+		t.Error(err)
+	}
+	if shared != clients*rounds {
+		t.Errorf("%d under the lock, want %d", shared, clients*rounds)
+	}
+}
+
+// TestHandsOutliveTheirResumers: made in a coroutine that ends, suspended, they go on in others of the Processor and of no other.
+func TestHandsOutliveTheirResumers(t *testing.T) {
+	start(t, netco.Options{Processors: 2})
+	var f fiber
+	var y *yielder
+	step := func(i int, do func()) {
+		t.Helper()
+		h, err := netco.GoOn(i, do)
+		if err != nil || h.Join() != nil {
+			t.Error(err)
+		}
+	}
+	expect := func(in, want int, wantErr error) func() {
+		return func() {
+			t.Helper()
+			if got, err := f.Resume(in); got != want || err != wantErr {
+				t.Errorf("Resume(%d): %d, %v; want %d, %v", in, got, err, want, wantErr)
+			}
+		}
+	}
+	step(0, func() {
+		f = coroutine.New(func(self *yielder, in int) int {
+			y = self
+			for sum := 0; ; in, _ = y.Yield(sum) {
+				netco.Sleep(time.Microsecond)
+				sum += in
+			}
+		})
+		expect(1, 1, nil)()
+	})
+	for i := range many(1000) {
+		step(0, expect(1, i+2, nil))
+	}
+	step(1, expect(1, 0, coroutine.ErrWrongThread))
+	expect(1, 0, coroutine.ErrWrongThread)()
+	for _, misuse := range []func(){func() { step(1, func() { y.Yield(1) }) }, func() { y.Yield(1) }} {
+		misuse()
+	}
+	// While one coroutine waits inside, another of the same Processor is told that it runs, and the wait is not disturbed.
+	step(0, func() {
+		inside := false
+		f = coroutine.New(func(y *yielder, in int) int {
+			for {
+				inside = true
+				netco.Sleep(2 * time.Millisecond)
+				inside = false
+				in, _ = y.Yield(in)
+			}
+		})
+		a, _ := netco.GoLocal(func() { expect(5, 5, nil)(); expect(6, 6, nil)() })
+		b, _ := netco.GoLocal(func() {
+			for tries := 0; tries < 3; {
+				if inside {
+					tries++
+					expect(9, 0, coroutine.ErrRunning)()
+					if err := f.Cancel(); err != coroutine.ErrRunning {
+						t.Errorf("Cancel: %v", err)
+					}
+					if f.Status() != coroutine.StatusNormal {
+						t.Errorf("seen from another it is %v", f.Status())
+					}
+				}
+				netco.Yield()
+			}
+		})
+		a.Join()
+		b.Join()
+		if err := f.Cancel(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestHandsDropped: those that nobody can resume any more are cancelled on their Processor, where their deferred calls may park; one that
+// waits for long, or panics, holds up no other.
+func TestHandsDropped(t *testing.T) {
+	var panics atomic.Int32
+	start(t, netco.Options{Processors: 2, OnPanic: func(info netco.PanicInfo) {
+		var e *coroutine.PanicError
+		if err, ok := info.Value.(error); ok && errors.As(err, &e) && e.Value == "planned" {
+			panics.Add(1)
+		} else {
+			t.Errorf("%v", info.Value)
+		}
+	}})
+	n := many(5000)
+	var ended, wrong, planned atomic.Int32
+	goroutines := runtime.NumGoroutine()
+	netco.Run(func() {
+		for p := range 2 {
+			netco.GoOn(p, func() {
+				here := coroutine.Here()
+				for i := range n {
+					coroutine.New(func(y *yielder, in int) int {
+						defer func() {
+							if coroutine.Here() != here || netco.Self() == nil {
+								wrong.Add(1)
+							}
+							switch i % 50 {
+							case 0:
+								planned.Add(1)
+								ended.Add(1)
+								panic("planned")
+							case 1:
+								netco.Sleep(100 * time.Millisecond)
+							case 2:
+								netco.Yield()
+							}
+							ended.Add(1)
+						}()
+						y.Yield(0)
+						return 0
+					}).Resume(0)
+					if i%100 == 0 {
+						netco.Yield()
+					}
+				}
+			})
+		}
+	})
+	collected(t, "not all have ended", func() bool { return ended.Load() == int32(2*n) && panics.Load() == planned.Load() })
+	if ended.Load() != int32(2*n) || wrong.Load() != 0 || planned.Load() == 0 {
+		t.Errorf("%d of %d have ended, %d elsewhere; %d of %d panics", ended.Load(), 2*n, wrong.Load(), panics.Load(), planned.Load())
+	}
+	// An idle Processor keeps at most as many goroutines as its pool holds; its end ends those.
+	if got := runtime.NumGoroutine(); got > goroutines+2*2*1024+100 {
+		t.Errorf("%d goroutines are left, of %d", got, goroutines)
+	}
+}
+
+// TestHandsAtShutdown: the deferred calls of those that are suspended run, whoever still refers to them, and those inside are unwound.
+func TestHandsAtShutdown(t *testing.T) {
+	goroutines := runtime.NumGoroutine()
+	for _, force := range []bool{false, true} {
+		start := func() {
+			if err := netco.Start(netco.Options{Processors: 2}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		start()
+		var suspended, inside, unwound, after atomic.Int32
+		var keep [2][]fiber
+		for p := range 2 {
+			h, _ := netco.GoOn(p, func() {
+				for i := range 100 {
+					locked := i%20 == 19 // made while LockOSThread was in force
+					if locked {
+						runtime.LockOSThread()
+					}
+					f := coroutine.New(func(y *yielder, in int) int {
+						defer suspended.Add(1)
+						defer netco.Sleep(time.Hour) // which unwinds at once
+						y.Yield(0)
+						return 0
+					})
+					f.Resume(0)
+					if locked {
+						runtime.UnlockOSThread()
+					}
+					keep[p] = append(keep[p], f, coroutine.New(func(*yielder, int) int { return 0 }))
+				}
+			})
+			h.Join()
+			if !force {
+				continue
+			}
+			for range 10 {
+				netco.GoOn(p, func() {
+					defer after.Add(1)
+					f := coroutine.New(func(y *yielder, in int) int {
+						defer unwound.Add(1)
+						g := coroutine.New(func(y *yielder, in int) int {
+							defer unwound.Add(1)
+							inside.Add(1)
+							netco.Sleep(time.Hour)
+							return 0
+						})
+						if _, err := g.Resume(0); err != coroutine.ErrGoexit {
+							t.Errorf("an unwound one's Resume: %v", err)
+						}
+						netco.Sleep(time.Hour)
+						return 0
+					})
+					if _, err := f.Resume(0); err != coroutine.ErrGoexit {
+						t.Errorf("an unwound one's Resume: %v", err)
+					}
+				})
+			}
+		}
+		ctx := context.Background()
+		if force {
+			for inside.Load() < 20 {
+				runtime.Gosched()
+			}
+			ctx = over()
+		}
+		if err := netco.Shutdown(ctx); err != ctx.Err() {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if suspended.Load() != 200 || force && (unwound.Load() != 40 || after.Load() != 20) {
+			t.Errorf("force %v: %d of 200 suspended ones' deferred calls ran, %d of 40 unwound, %d of 20", force, suspended.Load(), unwound.Load(), after.Load())
+		}
+		for p := range keep {
+			for i, f := range keep[p] {
+				if _, err := f.Resume(0); err != coroutine.ErrDead && (err != coroutine.ErrWrongThread || i%2 == 0) {
+					t.Errorf("Resume after the end: %v", err)
+				}
+			}
+		}
+		collected(t, "goroutines are left", func() bool { return runtime.NumGoroutine() <= goroutines })
+	}
+}

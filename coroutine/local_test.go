@@ -1,0 +1,399 @@
+package coroutine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"testing"
+)
+
+// TestLocalPerCoroutine: made once for each that asks, and kept over its waits.
+func TestLocalPerCoroutine(t *testing.T) {
+	made := 0
+	l := NewLocal(LocalOptions[int]{Make: func() int { made++; return 10 * made }})
+	plainLocal := NewLocal(LocalOptions[string]{})
+	on(Config{Idle: 2, Handoff: true}, func(ex *Executor) {
+		for range 3 { // on workers and structs that are used again
+			made = 0
+			values := map[*int]bool{}
+			var handles []Handle
+			for range 20 {
+				handles = append(handles, ex.Spawn(func() {
+					if l.Peek() != nil || *plainLocal.Get() != "" {
+						t.Error("it has a value before it asks")
+					}
+					Yield()
+					p := l.Get()
+					Yield()
+					values[p] = true
+					*p++
+					plainLocal.Set("mine")
+					Yield()
+					if q := l.Get(); q != p || l.Peek() != p || *q%10 != 1 || *plainLocal.Peek() != "mine" {
+						t.Errorf("it has another value, %d", *q)
+					}
+					f := New(func(y *Yielder[int, int], _ int) int {
+						if l.Peek() != nil || plainLocal.Peek() != nil {
+							t.Error("a coroutine driven by hand has its resumer's value")
+						}
+						mine := l.Get()
+						y.Yield(0)
+						if l.Get() != mine || mine == p {
+							t.Error("it has another value")
+						}
+						values[mine] = true
+						return 0
+					})
+					f.Resume(0)
+					Yield()
+					if l.Get() != p {
+						t.Error("the resumer has the value of another")
+					}
+					f.Resume(0)
+					l.Set(7)
+					if l.Get() != p || *p != 7 {
+						t.Error("Set has made another")
+					}
+				}, "", 0).Handle())
+			}
+			for _, h := range handles {
+				h.Join()
+			}
+			if made != 40 || len(values) != 40 {
+				t.Errorf("%d made, %d different, for 40 coroutines", made, len(values))
+			}
+		}
+	})
+}
+
+// TestLocalOfGoroutines: ordinary goroutines share one; a coroutine driven by hand on one has its own.
+func TestLocalOfGoroutines(t *testing.T) {
+	made := 0
+	l := NewLocal(LocalOptions[int]{Make: func() int { made++; return 5 }, Drop: func(*int) { t.Error("dropped") }})
+	if l.Peek() != nil {
+		t.Error("Peek makes one")
+	}
+	p := l.Get()
+	elsewhere(func() {
+		if l.Get() != p || l.Peek() != p || *p != 5 {
+			t.Error("another goroutine has another")
+		}
+		l.Set(6)
+	})
+	if *p != 6 || made != 1 {
+		t.Errorf("%d, made %d", *p, made)
+	}
+	dropped := 0
+	mine := NewLocal(LocalOptions[int]{Drop: func(*int) { dropped++ }})
+	New(func(*Yielder[int, int], int) int {
+		if l.Peek() != nil || mine.Peek() != nil {
+			t.Error("it has a goroutine's")
+		}
+		mine.Set(3)
+		return 0
+	}).Resume(0)
+	if mine.Peek() != nil || dropped != 1 {
+		t.Errorf("dropped %d", dropped)
+	}
+	unmade := NewLocal(LocalOptions[int]{})
+	unmade.Set(8)
+	if *unmade.Get() != 8 {
+		t.Error("Set without Get")
+	}
+}
+
+// TestLocalEnds: values are dropped at the end, whatever that is, the latest first, while the coroutine still is itself.
+func TestLocalEnds(t *testing.T) {
+	var order []int
+	var locals []*Local[int]
+	current := func() any { return [2]any{Current(), RunningID()} }
+	var owner any
+	for i := range 20 { // more than are kept without an index
+		locals = append(locals, NewLocal(LocalOptions[int]{Drop: func(p *int) {
+			if *p != i || current() != owner {
+				t.Errorf("number %d is dropped as %d, by %v instead of %v", i, *p, current(), owner)
+			}
+			if Current() != nil {
+				Yield() // it may park
+			}
+			order = append(order, i)
+		}}))
+	}
+	use := func(n int) {
+		owner = current()
+		for i, l := range locals[:n] {
+			l.Set(i)
+		}
+	}
+	check := func(t *testing.T, how string, n int) {
+		t.Helper()
+		want := []int{}
+		for i := range n {
+			want = append(want, n-1-i)
+		}
+		if !slices.Equal(order, want) {
+			t.Errorf("%s: dropped %v, want %v", how, order, want)
+		}
+		order = nil
+	}
+	homes(t, func(t *testing.T) {
+		for range 2 {
+			for _, n := range []int{0, 1, 8, 9, 20} {
+				New(func(*Yielder[int, int], int) int { use(n); return 0 }).Resume(0)
+				check(t, "return", n)
+				func() {
+					defer func() { recover() }()
+					New(func(*Yielder[int, int], int) int { use(n); panic("planned") }).Resume(0)
+				}()
+				check(t, "panic", n)
+				New(func(*Yielder[int, int], int) int { use(n); runtime.Goexit(); return 0 }).Resume(0)
+				check(t, "Goexit", n)
+				f := New(func(y *Yielder[int, int], _ int) int { use(n); y.Yield(0); return 0 })
+				f.Resume(0)
+				f.Cancel()
+				check(t, "Cancel", n)
+			}
+		}
+	})
+	th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
+	th.panics = func(*Coroutine, any, []byte) bool { return true }
+	th.ex.Init(Config{Host: th, Idle: 2, Handoff: true})
+	go th.loop()
+	for how, end := range map[string]func(){"return": func() {}, "panic": func() { panic("planned") }, "Goexit": runtime.Goexit} {
+		for _, n := range []int{0, 1, 8, 9, 20} {
+			th.spawn(func() { use(n); end() }).Join()
+			check(t, how, n)
+		}
+	}
+	th.stop()
+}
+
+// TestLocalDropMisbehaves: a Drop that panics, unwinds or makes others keeps no other from being dropped, and the next life on the same
+// goroutine has none of it.
+func TestLocalDropMisbehaves(t *testing.T) {
+	var order []string
+	note := func(s string) { order = append(order, s) }
+	late := NewLocal(LocalOptions[int]{Drop: func(*int) { note("late") }})
+	first := NewLocal(LocalOptions[int]{Drop: func(*int) { note("first") }})
+	panics := NewLocal(LocalOptions[error]{Drop: func(e *error) { note("panics"); panic(*e) }})
+	exits := NewLocal(LocalOptions[int]{Drop: func(*int) { note("exits"); runtime.Goexit() }})
+	makes := NewLocal(LocalOptions[int]{Drop: func(*int) { note("makes"); late.Get() }})
+	all := []string{"makes", "late", "exits", "panics", "exits", "panics", "first"}
+	exits2 := NewLocal(LocalOptions[int]{Drop: func(*int) { note("exits"); runtime.Goexit() }})
+	panics2 := NewLocal(LocalOptions[error]{Drop: func(e *error) { note("panics"); panic(*e) }})
+	use := func() {
+		first.Get()
+		panics.Set(io.EOF)
+		exits.Get()
+		panics2.Set(io.ErrUnexpectedEOF)
+		exits2.Get()
+		makes.Get()
+	}
+	none := func(t *testing.T) {
+		t.Helper()
+		if !slices.Equal(order, all) {
+			t.Errorf("dropped %v, want %v", order, all)
+		}
+		order = nil
+		for range 3 {
+			New(func(*Yielder[int, int], int) int {
+				if late.Peek() != nil || first.Peek() != nil || panics.Peek() != nil || exits.Peek() != nil {
+					t.Error("a new coroutine has the values of another")
+				}
+				return 0
+			}).Resume(0)
+		}
+	}
+	homes(t, func(t *testing.T) {
+		for _, end := range []func(){func() {}, runtime.Goexit} {
+			f := New(func(y *Yielder[int, int], _ int) int { use(); end(); return 0 })
+			e := panicking(t, func() { f.Resume(0) })
+			if !errors.Is(e, io.ErrUnexpectedEOF) || f.Status() != StatusDead {
+				t.Errorf("it panics with %v, and is %v", e, f.Status())
+			}
+			none(t)
+		}
+		f := New(func(y *Yielder[int, int], _ int) int { use(); y.Yield(0); return 0 })
+		f.Resume(0)
+		panicking(t, func() { f.Cancel() })
+		none(t)
+		f = New(func(y *Yielder[int, int], _ int) int { use(); panic("its own") })
+		if e := panicking(t, func() { f.Resume(0) }); e.Value != "its own" {
+			t.Errorf("its own panic is lost for %v", e.Value)
+		}
+		none(t)
+	})
+	before := runtime.NumGoroutine()
+	for _, end := range []func(){func() {}, runtime.Goexit, func() { panic("planned") }} {
+		th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
+		var values []any
+		th.panics = func(_ *Coroutine, v any, _ []byte) bool { values = append(values, v); return true }
+		th.ex.Init(Config{Host: th, Idle: 2, Handoff: true})
+		go th.loop()
+		for range 3 {
+			values = nil
+			h := th.spawn(func() { use(); end() })
+			h.Join()
+			if len(values) < 2 || !slices.Contains(values, any(io.EOF)) {
+				t.Errorf("the host is told of %v", values)
+			}
+			elsewhere(func() { none(t) })
+			th.spawn(func() {
+				if first.Peek() != nil || panics.Peek() != nil {
+					t.Error("a new coroutine has the values of another")
+				}
+			}).Join()
+		}
+		th.stop()
+	}
+	settleGoroutines(t, before)
+}
+
+// TestLocalInherit: what a Local says is inherited is, at the creation, by coroutines of any executor and by hand; nothing else is.
+func TestLocalInherit(t *testing.T) {
+	calls := 0
+	depth := NewLocal(LocalOptions[int]{Inherit: func(p *int) int { calls++; return *p + 1 }})
+	own := NewLocal(LocalOptions[int]{})
+	other := newThread(plain)
+	want := func(t *testing.T, who string, n int) {
+		t.Helper()
+		if p := depth.Peek(); (p == nil) != (n == 0) || p != nil && *p != n {
+			t.Errorf("%s: %v, want %d", who, p, n)
+		}
+		if own.Peek() != nil {
+			t.Errorf("%s has inherited what is not to be", who)
+		}
+	}
+	depth.Set(100) // a goroutine's: nobody inherits that
+	homes(t, func(t *testing.T) {
+		New(func(*Yielder[int, int], int) int {
+			want(t, "without a parent's value", 0)
+			depth.Set(1)
+			own.Set(1)
+			f := New(func(*Yielder[int, int], int) int {
+				want(t, "child", 2)
+				own.Set(2)
+				New(func(*Yielder[int, int], int) int { want(t, "grandchild", 3); return 0 }).Resume(0)
+				depth.Set(9)
+				New(func(*Yielder[int, int], int) int { want(t, "second grandchild", 10); return 0 }).Resume(0)
+				return 0
+			})
+			depth.Set(5) // after the creation
+			f.Resume(0)
+			if *depth.Get() != 5 {
+				t.Error("a child has changed it")
+			}
+			h := other.spawn(func() { want(t, "another thread's", 6); depth.Set(0) })
+			if Current() != nil {
+				h.Join()
+				Here().Spawn(func() { want(t, "spawned", 6) }, "", 0).Handle().Join()
+			} else {
+				elsewhere(func() { h.Join() })
+			}
+			New(sum).Cancel() // inherits, and is gone
+			return 0
+		}).Resume(0)
+		New(func(*Yielder[int, int], int) int { want(t, "the next life", 0); return 0 }).Resume(0)
+	})
+	other.stop()
+	if calls == 0 {
+		t.Error("Inherit was not called")
+	}
+	// What panics in Inherit does so in New, and nothing comes of it.
+	bad := NewLocal(LocalOptions[int]{Inherit: func(*int) int { panic("no heir") }})
+	homes(t, func(t *testing.T) {
+		New(func(*Yielder[int, int], int) int {
+			bad.Set(1)
+			func() {
+				defer func() {
+					if recover() != "no heir" {
+						t.Error("New does not panic")
+					}
+				}()
+				New(sum)
+			}()
+			return 0
+		}).Resume(0)
+		f := New(sum)
+		f.expect(t, 1, 1, nil)
+		f.expect(t, -1, -1, nil)
+	})
+}
+
+// TestManyLocals has very many keys in one coroutine, and a few of them in another.
+func TestManyLocals(t *testing.T) {
+	n := scaled(10_000)
+	dropped := 0
+	keys := make([]*Local[string], n)
+	for i := range keys {
+		keys[i] = NewLocal(LocalOptions[string]{Make: func() string { return fmt.Sprint(i) }, Drop: func(*string) { dropped++ }})
+	}
+	homes(t, func(t *testing.T) {
+		dropped = 0
+		f := New(func(y *Yielder[int, int], _ int) int {
+			for range 2 {
+				for i, k := range keys {
+					if *k.Get() != fmt.Sprint(i) {
+						t.Errorf("key %d has %q", i, *k.Get())
+					}
+				}
+				y.Yield(0)
+			}
+			return 0
+		})
+		f.Resume(0)
+		New(func(*Yielder[int, int], int) int {
+			for i := 0; i < n; i += max(1, n/7) {
+				if keys[i].Peek() != nil || *keys[i].Get() != fmt.Sprint(i) {
+					t.Errorf("key %d", i)
+				}
+			}
+			return 0
+		}).Resume(0)
+		few := dropped
+		f.Resume(0)
+		f.Resume(0)
+		if dropped != few+n {
+			t.Errorf("%d dropped, want %d", dropped-few, n)
+		}
+	})
+}
+
+// TestLocalMakeAsks: Make may ask for other Locals, and for its own.
+func TestLocalMakeAsks(t *testing.T) {
+	var a, b *Local[int]
+	depth := 0
+	a = NewLocal(LocalOptions[int]{Make: func() int {
+		if depth++; depth == 1 {
+			*a.Get() = 50
+		}
+		return *b.Get() + 1
+	}})
+	b = NewLocal(LocalOptions[int]{Make: func() int { return 7 }})
+	New(func(*Yielder[int, int], int) int {
+		p := a.Get()
+		if *p != 50 || a.Get() != p || *b.Get() != 7 {
+			t.Errorf("%d and %d", *a.Get(), *b.Get())
+		}
+		return 0
+	}).Resume(0)
+	// One whose Make panics is made the next time.
+	tries := 0
+	c := NewLocal(LocalOptions[int]{Make: func() int {
+		if tries++; tries == 1 {
+			panic("not yet")
+		}
+		return tries
+	}})
+	get := func() {
+		func() { defer func() { recover() }(); c.Get() }()
+		if c.Peek() != nil || *c.Get() != 2 {
+			t.Error("after a Make that has panicked")
+		}
+	}
+	New(func(*Yielder[int, int], int) int { get(); return 0 }).Resume(0)
+	tries = 0
+	get() // of goroutines: the lock is free
+}

@@ -1,0 +1,115 @@
+package coroutine_test
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+)
+
+// TestInheritAcrossProcessors: whoever a coroutine starts, and wherever, inherits from it and not from who runs there.
+func TestInheritAcrossProcessors(t *testing.T) {
+	start(t, netco.Options{Processors: 2})
+	path := coroutine.NewLocal(coroutine.LocalOptions[[]string]{Inherit: func(parent *[]string) []string { return slices.Clone(*parent) }})
+	private := coroutine.NewLocal(coroutine.LocalOptions[int]{})
+	expect := func(want ...string) {
+		t.Helper()
+		got := path.Peek()
+		if got == nil && len(want) > 0 || got != nil && !slices.Equal(*got, want) {
+			t.Errorf("inherited %v, want %v", got, want)
+		}
+		if private.Peek() != nil {
+			t.Error("inherited what is not to be")
+		}
+		private.Set(1)
+	}
+	join := func(h netco.Handle, err error) {
+		t.Helper()
+		if err != nil || h.Join() != nil {
+			t.Error(err)
+		}
+	}
+	for range 3 {
+		netco.Run(func() {
+			expect()
+			path.Set([]string{"root"})
+			for p := range 2 {
+				join(netco.GoOn(p, func() {
+					expect("root")
+					*path.Get() = append(*path.Get(), "child")
+					join(netco.GoLocal(func() { expect("root", "child") }))
+					join(netco.GoOn(1-p, func() { expect("root", "child") }))
+					f := coroutine.New(func(y *yielder, _ int) int {
+						expect("root", "child")
+						*path.Get() = append(*path.Get(), "by hand")
+						join(netco.Go(func() { expect("root", "child", "by hand") }))
+						join(coroutine.Start(func() { expect("root", "child", "by hand") }, "", 0))
+						y.Yield(0)
+						return 0
+					})
+					f.Resume(0)
+					join(netco.Go(func() { expect("root", "child") }))
+					f.Resume(0)
+				}))
+			}
+			if !slices.Equal(*path.Get(), []string{"root"}) {
+				t.Errorf("a child has changed it to %v", *path.Get())
+			}
+		})
+		netco.Run(func() { expect() })
+	}
+}
+
+// TestDropAtShutdown: a Drop that waits is unwound when the scheduler ends by force, at whatever point of the coroutine's end; the others
+// are still called, and the Processor ends.
+func TestDropAtShutdown(t *testing.T) {
+	goroutines := runtime.NumGoroutine()
+	for range many(50) + 1 {
+		if err := netco.Start(netco.Options{Processors: 2, PoolCap: 2}); err != nil {
+			t.Fatal(err)
+		}
+		var parked, dropped, returned atomic.Int32
+		var locals [3]*coroutine.Local[int]
+		for i := range locals {
+			locals[i] = coroutine.NewLocal(coroutine.LocalOptions[int]{Drop: func(*int) {
+				dropped.Add(1)
+				netco.Sleep(time.Hour)
+				returned.Add(1)
+			}})
+		}
+		use := func() {
+			for _, l := range locals {
+				l.Get()
+			}
+			parked.Add(1)
+		}
+		const each = 5
+		for range each {
+			netco.Go(func() { use(); netco.Sleep(time.Hour) })                         // unwound, then drops
+			netco.Go(func() { use(); coroutine.Current().Park(coroutine.ReasonUser) }) // returns, then drops
+			netco.Go(use)                                                              // is dropping
+			netco.Go(func() {
+				coroutine.New(func(*yielder, int) int { use(); netco.Sleep(time.Hour); return 0 }).Resume(0)
+			})
+			netco.Go(func() {
+				coroutine.New(func(y *yielder, _ int) int { use(); y.Yield(0); return 0 }).Resume(0)
+				netco.Sleep(time.Hour)
+			})
+		}
+		for parked.Load() < 5*each {
+			runtime.Gosched()
+		}
+		if err := netco.Shutdown(over()); err != context.Canceled {
+			t.Errorf("Shutdown: %v", err)
+		}
+		if dropped.Load() != 5*each*int32(len(locals)) || returned.Load() != 0 {
+			t.Errorf("%d dropped, want %d; %d returned", dropped.Load(), 5*each*len(locals), returned.Load())
+		}
+	}
+	collected(t, "goroutines are left", func() bool { return runtime.NumGoroutine() <= goroutines })
+}

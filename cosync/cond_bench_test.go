@@ -1,0 +1,38 @@
+package cosync_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/netco-go/netco/cosync"
+)
+
+// BenchmarkCond has two take turns: coroutines of one Processor, of two, and goroutines with package sync.
+func BenchmarkCond(b *testing.B) {
+	turns := func(l sync.Locker, wait, signal func(), n int) func(int) {
+		turn := 0
+		return func(i int) {
+			for range n {
+				l.Lock()
+				for turn != i {
+					wait()
+				}
+				turn = 1 - i
+				l.Unlock()
+				signal()
+			}
+		}
+	}
+	for processors := 1; processors <= 2; processors++ {
+		b.Run([]string{"", "oneProcessor", "twoProcessors"}[processors], func(b *testing.B) {
+			start(b)
+			c := cosync.NewCond(new(cosync.Mutex))
+			b.ResetTimer()
+			coroutines(2, turns(c.L, c.Wait, c.Signal, b.N/2+1), processors)
+		})
+	}
+	b.Run("sync", func(b *testing.B) {
+		c := sync.NewCond(new(sync.Mutex))
+		goroutines(2, turns(c.L, c.Wait, c.Signal, b.N/2+1), 0)
+	})
+}

@@ -1,0 +1,135 @@
+package cosync_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/cosync"
+)
+
+// TestCondShutdown: a forced end unwinds those who wait with L locked, so their deferred Unlock is in order, also when another of the
+// same thread has parked while it held L.
+func TestCondShutdown(t *testing.T) {
+	for _, kind := range lockKinds[:3] {
+		for _, held := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/held=%t", kind.name, held), func(t *testing.T) {
+				within(t, limit)
+				start(t)
+				l := kind.make()
+				c := cosync.NewCond(l)
+				var unwound, refused, inside atomic.Int32
+				for i := range 10 {
+					netco.GoOn(i%2, func() {
+						defer unwound.Add(1)
+						l.Lock()
+						defer l.Unlock()
+						defer func() { inside.Add(1) }()
+						if i%4 < 2 {
+							c.Wait()
+							t.Error("Wait returned")
+						}
+						if err := c.WaitTimeout(time.Hour); errors.Is(err, netco.ErrShutdown) {
+							refused.Add(1)
+						} else {
+							t.Errorf("WaitTimeout: %v", err)
+						}
+					})
+				}
+				cosync.Await(c, 10)
+				if held {
+					has := make(chan struct{})
+					netco.GoOn(0, func() {
+						l.Lock()
+						defer l.Unlock()
+						defer func() {
+							if n := inside.Load(); n != 0 && kind.name != "RLocker" {
+								t.Errorf("%d went past who held L", n)
+							}
+						}()
+						close(has)
+						netco.Sleep(time.Hour)
+					})
+					<-has
+				}
+				ctx, cancel := context.WithCancel(context.Background())
+				cancel()
+				if err := netco.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("Shutdown: %v", err)
+				}
+				if _, can := l.(interface{ LockTimeout(time.Duration) error }); can && refused.Load() != 4 {
+					t.Errorf("%d refused", refused.Load())
+				}
+				if unwound.Load() != 10 || inside.Load() != 10 {
+					t.Errorf("%d unwound, inside %d", unwound.Load(), inside.Load())
+				}
+				l.Lock() // it is free
+				l.Unlock()
+				if !c.AsNew() {
+					t.Error("not as new")
+				}
+			})
+		}
+	}
+}
+
+// TestCondMisuse: Wait with an L that is not locked panics as L does, and leaves nothing behind.
+func TestCondMisuse(t *testing.T) {
+	within(t, limit)
+	start(t)
+	crowd(t, 3, func(int) {
+		var m cosync.Mutex
+		c := cosync.NewCond(&m)
+		if got := panics(c.Wait); got != "cosync: Unlock of unlocked Mutex" {
+			t.Errorf("panic with %v", got)
+		}
+		if !c.AsNew() {
+			t.Error("not as new")
+		}
+		m.Lock()
+		if err := m.LockTimeout(1); err == nil { // its waiter is as good as new
+			t.Error("locked twice")
+		}
+	})
+}
+
+// badLock is an L whose Unlock does something and then panics.
+type badLock struct {
+	cosync.Mutex
+	before func()
+}
+
+func (l *badLock) Unlock() {
+	l.before()
+	panic("bad")
+}
+
+// TestCondPassesOn: a Signal for one whose Wait panics goes to the next.
+func TestCondPassesOn(t *testing.T) {
+	within(t, limit)
+	start(t)
+	crowd(t, 3, func(int) {
+		c := cosync.NewCond(nil)
+		woken := make(chan struct{})
+		l := &badLock{before: func() {
+			c.L = new(cosync.Mutex)
+			go func() {
+				c.L.Lock()
+				c.Wait()
+				close(woken)
+			}()
+			cosync.Await(c, 2)
+			c.Signal()
+		}}
+		c.L = l
+		l.Lock()
+		if got := panics(c.Wait); got != "bad" {
+			t.Errorf("panic with %v", got)
+		}
+		<-woken
+	})
+}

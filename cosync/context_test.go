@@ -1,0 +1,105 @@
+package cosync_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/cosync"
+)
+
+// TestWait: it returns the context's error, parks the coroutine and not its Processor, and takes no wake but the right one.
+func TestWait(t *testing.T) {
+	start(t)
+	within(t, 20*time.Second)
+	over, cancel := context.WithCancelCause(context.Background())
+	cancel(errors.New("why"))
+	check := func() {
+		if err := cosync.Wait(over); err != context.Canceled {
+			t.Errorf("a context that is over: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		if err := cosync.Wait(ctx); err != context.DeadlineExceeded {
+			t.Errorf("a context that ends: %v", err)
+		}
+	}
+	check()
+	inCoroutine(t, 0, check)
+	inCoroutine(t, 0, func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		var waiter *coroutine.Coroutine
+		result := cosync.NewFuture[error]()
+		h, err := netco.GoLocal(func() {
+			waiter = netco.Self()
+			result.Set(cosync.Wait(ctx))
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		for waiter == nil || waiter.Reason() != coroutine.ReasonContext {
+			netco.Yield()
+		}
+		for range 3 { // wakes that mean something else
+			waiter.Ready(waiter.Ticket(), coroutine.WakeReady)
+			netco.Yield()
+		}
+		if result.Done() {
+			t.Error("an early wake ended the wait")
+		}
+		cancel()
+		if err, _ := result.Get(); err != context.Canceled {
+			t.Errorf("cancelled: %v", err)
+		}
+		h.Join()
+	})
+}
+
+// TestWaitMany has many coroutines wait for one context, which ends while some are about to.
+func TestWaitMany(t *testing.T) {
+	start(t)
+	within(t, 60*time.Second)
+	for range scaled(200) {
+		ctx, cancel := context.WithCancel(context.Background())
+		crowd(t, 12, func(i int) {
+			if i == 7 {
+				cancel()
+			}
+			if err := cosync.Wait(ctx); err != context.Canceled {
+				t.Error(err)
+			}
+		})
+		cancel()
+	}
+}
+
+// TestWaitShutdown: a forced end ends the wait, for a context that would never end too.
+func TestWaitShutdown(t *testing.T) {
+	within(t, 20*time.Second)
+	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	ended := make(chan error, 2)
+	for i, ctx := range []context.Context{ctx, context.Background()} {
+		parked := make(chan *netco.Coroutine, 1)
+		if _, err := netco.GoOn(i, func() { parked <- netco.Self(); ended <- cosync.Wait(ctx) }); err != nil {
+			t.Fatal(err)
+		}
+		for co := <-parked; co.Reason() != coroutine.ReasonContext; {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	now, cancelNow := context.WithCancel(context.Background())
+	cancelNow()
+	netco.Shutdown(now)
+	for range 2 {
+		if err := <-ended; err != coroutine.ErrShutdown {
+			t.Errorf("ended with %v", err)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package cosync
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/coroutine"
+)
+
+// ErrGoexit is what a Future fails with whose function has called runtime.Goexit.
+var ErrGoexit = errors.New("cosync: the function called runtime.Goexit")
+
+// PanicError is the error in the place of a function's result when it has panicked.
+type PanicError struct {
+	Value any    // what it panicked with
+	Stack []byte // the coroutine's stack at that time, as text
+}
+
+// Error returns value and stack.
+func (e *PanicError) Error() string { return fmt.Sprintf("cosync: panic: %v\n\n%s", e.Value, e.Stack) }
+
+// Unwrap returns the value, if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Async starts f as a coroutine, where netco.Go would, and returns the Future of its result. The Future fails with f's error; with a
+// [*PanicError] if f panics, which then does not reach Options.OnPanic; with coroutine.ErrShutdown if f was ended by force, or could
+// not be started because the scheduler is ending; and with ErrGoexit. Does not park.
+//
+//go:noinline
+func Async[T any](f func() (T, error)) *Future[T] {
+	return async(f, asm.CallerPC())
+}
+
+func async[T any](f func() (T, error), site uintptr) *Future[T] {
+	if f == nil {
+		panic("cosync: Async of a nil func")
+	}
+	future := NewFuture[T]()
+	if _, err := coroutine.Start(func() { future.run(f) }, "", site); err != nil {
+		future.Fail(err)
+	}
+	return future
+}
+
+// run completes f with what fn returns, or with how else it ended.
+func (f *Future[T]) run(fn func() (T, error)) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if v := recover(); v != nil {
+			f.Fail(&PanicError{v, debug.Stack()})
+			return
+		}
+		f.Fail(goexit(ErrGoexit))
+	}()
+	v, err := fn()
+	returned = true
+	f.complete(v, err)
+}
+
+// goexit returns the error of a coroutine that is being ended by runtime.Goexit: ErrShutdown if that is because its scheduler
+// ends by force, else otherwise.
+func goexit(otherwise error) error {
+	if ex := coroutine.Here(); ex != nil && ex.Stopping() {
+		return coroutine.ErrShutdown
+	}
+	return otherwise
+}

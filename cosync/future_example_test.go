@@ -1,0 +1,33 @@
+package cosync_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/cosync"
+)
+
+func ExampleFuture() {
+	var ready cosync.Future[string] // several may wait for it, and one sets it
+	netco.Run(func() {
+		netco.Go(func() { ready.Set("listening") })
+		fmt.Println(ready.Get())
+	})
+	netco.Shutdown(context.Background())
+	// Output: listening <nil>
+}
+
+func ExampleAsync() {
+	sum := cosync.Async(func() (int, error) { return 1 + 2, nil })
+	boom := cosync.Async(func() (int, error) { panic("boom") })
+	fmt.Println(sum.Get())
+	_, err := boom.Get()
+	var p *cosync.PanicError
+	fmt.Println(errors.As(err, &p), p.Value)
+	netco.Shutdown(context.Background())
+	// Output:
+	// 3 <nil>
+	// true boom
+}

@@ -1,0 +1,289 @@
+package cosync_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// TestFutureOnce: a Future is completed once, by a value or by an error, and stays as it is.
+func TestFutureOnce(t *testing.T) {
+	failed := errors.New("failed")
+	var f cosync.Future[string]
+	if f.Done() {
+		t.Error("a new Future is done")
+	}
+	if !f.Set("a") || f.Set("b") || f.Fail(failed) {
+		t.Error("not just the first of Set, Set, Fail counted")
+	}
+	if v, err := f.Get(); v != "a" || err != nil || !f.Done() {
+		t.Errorf("Get: %q, %v; done %t", v, err, f.Done())
+	}
+	g := cosync.NewFuture[int]()
+	if !g.Fail(failed) || g.Set(1) || g.Fail(os.ErrClosed) {
+		t.Error("not just the first of Fail, Set, Fail counted")
+	}
+	if v, err := g.Get(); v != 0 || err != failed {
+		t.Errorf("Get: %d, %v", v, err)
+	}
+	defer func() {
+		if r := recover(); r != "cosync: Future.Fail with a nil error" {
+			t.Errorf("Fail(nil) panicked with %v", r)
+		}
+	}()
+	new(cosync.Future[int]).Fail(nil)
+}
+
+// TestFutureBounds: a bounded Get ends with the bound's error, but has what is there.
+func TestFutureBounds(t *testing.T) {
+	start(t)
+	within(t, 20*time.Second)
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	check := func() {
+		f := cosync.NewFuture[int]()
+		want := func(what string, v int, err error, wantV int, wantErr error) {
+			if v != wantV || err != wantErr {
+				t.Errorf("%s: %d, %v, want %d, %v", what, v, err, wantV, wantErr)
+			}
+		}
+		v, err := f.GetTimeout(0)
+		want("a timeout of 0", v, err, 0, os.ErrDeadlineExceeded)
+		v, err = f.GetTimeout(time.Millisecond)
+		want("a timeout", v, err, 0, os.ErrDeadlineExceeded)
+		v, err = f.GetContext(over)
+		want("a context that is over", v, err, 0, context.Canceled)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		v, err = f.GetContext(ctx)
+		want("a context that ends", v, err, 0, context.DeadlineExceeded)
+		f.Set(7)
+		v, err = f.GetTimeout(-1)
+		want("a timeout, done", v, err, 7, nil)
+		v, err = f.GetContext(over)
+		want("a context that is over, done", v, err, 7, nil)
+	}
+	check()
+	inCoroutine(t, 0, check)
+}
+
+// TestFutureHammer: many set and fail, many wait, with and without bounds. One wins, and all get what that one has set. The value is
+// behind a pointer for the race detector to see.
+func TestFutureHammer(t *testing.T) {
+	start(t)
+	within(t, 60*time.Second)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	futures := make([]cosync.Future[*int], scaled(10_000))
+	won := make([]atomic.Int32, len(futures))
+	crowd(t, 9, func(i int) {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		for k := range futures {
+			f := &futures[k]
+			if i < 3 {
+				v := i
+				if f.Set(&v) {
+					won[k].Add(int32(i) + 1)
+				}
+				continue
+			}
+			var v *int
+			var err error
+			switch r.IntN(4) {
+			case 0:
+				v, err = f.GetTimeout(time.Duration(r.IntN(20)) * time.Microsecond)
+			case 1:
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.IntN(20))*time.Microsecond)
+				v, err = f.GetContext(ctx)
+				cancel()
+			default:
+				v, err = f.Get()
+			}
+			switch {
+			case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded):
+			case err != nil:
+				t.Error(err)
+			default:
+				for won[k].Load() == 0 { // the winner tells a moment later
+					netco.Yield()
+				}
+				if int32(*v)+1 != won[k].Load() {
+					t.Errorf("got %d, but %d has won", *v, won[k].Load()-1)
+				}
+			}
+		}
+	})
+	for k := range futures {
+		if n := won[k].Load(); n < 1 || n > 3 {
+			t.Fatalf("the winners of %d add up to %d", k, n)
+		}
+		futures[k].AwaitWaiting(0)
+	}
+}
+
+// TestFutureShutdown: a forced end takes coroutines out of the queue, and the others get their value.
+func TestFutureShutdown(t *testing.T) {
+	within(t, 20*time.Second)
+	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
+		t.Fatal(err)
+	}
+	f := cosync.NewFuture[int]()
+	var ended atomic.Int32
+	for i := range 4 {
+		if _, err := netco.GoOn(i%2, func() {
+			if v, err := f.Get(); v != 0 || err != coroutine.ErrShutdown {
+				t.Errorf("Get: %d, %v", v, err)
+			}
+			ended.Add(1)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if v, err := f.Get(); v != 1 || err != nil {
+			t.Errorf("Get on a goroutine: %d, %v", v, err)
+		}
+	})
+	f.AwaitWaiting(5)
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := netco.Shutdown(now); err != context.Canceled {
+		t.Errorf("Shutdown: %v", err)
+	}
+	f.AwaitWaiting(1)
+	f.Set(1)
+	wg.Wait()
+	if n := ended.Load(); n != 4 {
+		t.Errorf("%d of 4 ended", n)
+	}
+}
+
+// TestAsync: however the function ends, the Future is completed.
+func TestAsync(t *testing.T) {
+	var unhandled atomic.Int32
+	if err := netco.Start(netco.Options{Processors: 2, OnPanic: func(netco.PanicInfo) { unhandled.Add(1) }}); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 20*time.Second)
+	failed := errors.New("failed")
+	check := func() {
+		if v, err := cosync.Async(func() (int, error) { return 1, nil }).Get(); v != 1 || err != nil {
+			t.Errorf("a value: %d, %v", v, err)
+		}
+		if v, err := cosync.Async(func() (int, error) { return 2, failed }).Get(); v != 2 || err != failed {
+			t.Errorf("an error: %d, %v", v, err)
+		}
+		if _, err := cosync.Async(func() (int, error) { runtime.Goexit(); return 0, nil }).Get(); err != cosync.ErrGoexit {
+			t.Errorf("Goexit: %v", err)
+		}
+		_, err := cosync.Async(func() (int, error) { return panicsInvalid() }).Get()
+		var p *cosync.PanicError
+		if !errors.As(err, &p) || !errors.Is(err, os.ErrInvalid) || p.Value != os.ErrInvalid {
+			t.Fatalf("a panic: %v", err)
+		}
+		if !strings.Contains(string(p.Stack), "cosync_test.panicsInvalid") || !strings.Contains(p.Error(), "cosync: panic: invalid argument") {
+			t.Errorf("a panic's error: %v", p)
+		}
+		if in, err := cosync.Async(func() (*netco.Coroutine, error) { return netco.Self(), nil }).Get(); in == nil || err != nil {
+			t.Errorf("not in a coroutine: %v", err)
+		}
+	}
+	check()
+	inCoroutine(t, 1, check)
+	if n := unhandled.Load(); n != 0 {
+		t.Errorf("%d panics reached OnPanic", n)
+	}
+	site, _ := cosync.Async(func() (string, error) { file, _ := netco.Self().Site(); return file, nil }).Get()
+	if !strings.HasSuffix(site, "future_test.go") {
+		t.Errorf("created in %q", site)
+	}
+
+	// By force, and too late.
+	waits := cosync.Async(func() (int, error) { return 0, parkForever() })
+	unwinds := cosync.Async(func() (int, error) { waitAndUnwind(); return 0, nil })
+	late := make(chan *cosync.Future[int], 1)
+	if _, err := netco.Go(func() {
+		parkForever()
+		late <- cosync.Async(func() (int, error) { return 0, parkForever() })
+	}); err != nil {
+		t.Fatal(err)
+	}
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	netco.Shutdown(now)
+	for _, f := range []*cosync.Future[int]{waits, unwinds, <-late} {
+		if _, err := f.Get(); err != coroutine.ErrShutdown {
+			t.Errorf("ended by force: %v", err)
+		}
+	}
+}
+
+//go:noinline
+func panicsInvalid() (int, error) { panic(os.ErrInvalid) }
+
+// parkForever returns when the scheduler ends by force.
+func parkForever() error { return cosync.Wait(context.Background()) }
+
+// waitAndUnwind waits until the scheduler ends by force, and ends the calling coroutine.
+func waitAndUnwind() {
+	s := cosync.NewSemaphore(1)
+	s.Acquire(1)
+	s.Acquire(1)
+}
+
+// TestFutureAllocs: a wait of a coroutine's does not allocate, and Get of a completed Future never does.
+func TestFutureAllocs(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("race builds allocate")
+	}
+	start(t)
+	within(t, 20*time.Second)
+	var done cosync.Future[int]
+	done.Set(1)
+	check := func(what string, f func()) {
+		if n := testing.AllocsPerRun(100, f); n != 0 {
+			t.Errorf("%s: %v allocations", what, n)
+		}
+	}
+	completed := func() {
+		check("Get", func() { done.Get() })
+		check("GetTimeout", func() { done.GetTimeout(time.Second) })
+		check("GetContext", func() { done.GetContext(context.Background()) })
+		check("Set", func() { done.Set(2) })
+	}
+	completed()
+	inCoroutine(t, 0, completed)
+	futures := make([]cosync.Future[int], 202)
+	next := 0
+	inCoroutine(t, 0, func() {
+		netco.GoLocal(func() {
+			for i := range futures {
+				futures[i].AwaitWaiting(1)
+				futures[i].Set(i)
+			}
+		})
+		wait := func(get func(f *cosync.Future[int]) (int, error)) func() {
+			return func() {
+				if v, err := get(&futures[next]); v != next || err != nil {
+					t.Errorf("%d: %d, %v", next, v, err)
+				}
+				next++
+			}
+		}
+		check("Get, waiting", wait((*cosync.Future[int]).Get))
+		check("GetTimeout, waiting", wait(func(f *cosync.Future[int]) (int, error) { return f.GetTimeout(time.Hour) }))
+	})
+}

@@ -1,0 +1,160 @@
+package cosync_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/cosync"
+)
+
+// TestMutexFIFO: coroutines and goroutines are served in the order in which they came, and those who have given up are left out.
+func TestMutexFIFO(t *testing.T) {
+	within(t, limit)
+	start(t)
+	var m cosync.Mutex
+	var order, want []int
+	var wg sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	left := make(chan int, 30)
+	m.Lock()
+	for i := range 30 {
+		wg.Add(1)
+		who := func() {
+			defer wg.Done()
+			if i%5 == 4 {
+				if err := m.LockContext(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("LockContext: %v", err)
+				}
+				left <- i
+				return
+			}
+			m.Lock()
+			order = append(order, i)
+			m.Unlock()
+		}
+		if i%3 == 2 {
+			go who()
+		} else {
+			netco.GoOn(i%3, who)
+		}
+		if i%5 != 4 {
+			want = append(want, i)
+		}
+		cosync.Await(&m, i+1)
+	}
+	cancel()
+	for range 6 {
+		<-left
+	}
+	m.Unlock()
+	wg.Wait()
+	if !slices.Equal(order, want) {
+		t.Errorf("served in order %v", order)
+	}
+	if !m.AsNew() {
+		t.Error("not as new")
+	}
+}
+
+// TestMutexWaitIsBounded: one that locks and unlocks all the time, and never gives up its thread, cannot keep out for ever one on another
+// thread, nor one on another thread behind one on its own.
+func TestMutexWaitIsBounded(t *testing.T) {
+	for _, behind := range []bool{false, true} {
+		t.Run(fmt.Sprintf("behind=%t", behind), func(t *testing.T) {
+			within(t, limit)
+			start(t)
+			var m cosync.Mutex
+			var got atomic.Bool
+			m.Lock()
+			if behind {
+				netco.GoOn(0, func() { m.Lock(); m.Unlock() })
+				cosync.Await(&m, 1)
+			}
+			ahead := m.Waiting()
+			netco.GoOn(1, func() {
+				m.Lock()
+				got.Store(true)
+				m.Unlock()
+			})
+			cosync.Await(&m, ahead+1)
+			inCoroutine(t, 0, func() {
+				m.Unlock()
+				for !got.Load() {
+					m.Lock()
+					m.Unlock()
+				}
+			})
+		})
+	}
+}
+
+// TestMutexStarved: one that is woken again and again when m is held once more is handed it after a while, past who takes it so.
+func TestMutexStarved(t *testing.T) {
+	within(t, limit)
+	start(t)
+	var m cosync.Mutex
+	for owed := false; !owed; {
+		m.Lock()
+		turn := make(chan struct{}, 1)
+		netco.GoOn(1, func() {
+			m.Lock()
+			turn <- struct{}{}
+			m.Unlock()
+		})
+		cosync.Await(&m, 1)
+		for len(turn) == 0 {
+			m.Unlock()
+			m.Lock()
+			for m.Waiting() == 0 && len(turn) == 0 { // until it has come in vain
+			}
+			if m.Owed() {
+				owed = true
+				m.Unlock()
+				m.Lock()
+				if len(turn) == 0 {
+					t.Error("it was passed once more")
+				}
+			}
+		}
+		m.Unlock()
+	}
+}
+
+// TestMutexHeldOverYield: of the coroutines of one Processor that hold the mutex while they yield none is passed again and again.
+func TestMutexHeldOverYield(t *testing.T) {
+	within(t, limit)
+	start(t)
+	var m cosync.Mutex
+	var order []int
+	netco.Run(func() {
+		for who := range 4 {
+			netco.GoLocal(func() {
+				for range 100 {
+					m.Lock()
+					order = append(order, who)
+					netco.Yield()
+					m.Unlock()
+				}
+			})
+		}
+	})
+	longest, run := 0, 0
+	for i := range order[:len(order)*3/4] { // at the end the last one is alone
+		if i > 0 && order[i] == order[i-1] {
+			run++
+		} else {
+			run = 1
+		}
+		longest = max(longest, run)
+	}
+	if longest > 4 {
+		t.Errorf("one was served %d times in a row", longest)
+	}
+}

@@ -1,0 +1,157 @@
+package cosync_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/cosync"
+)
+
+// TestOnce: f is called once, all wait for it without blocking the Processor on which it parks, and see what it did.
+func TestOnce(t *testing.T) {
+	within(t, limit)
+	start(t)
+	for range scaled(300) {
+		var o cosync.Once
+		calls := 0
+		crowd(t, 9, func(int) {
+			o.Do(func() {
+				netco.Sleep(20 * time.Microsecond)
+				calls++
+			})
+			if calls != 1 {
+				t.Errorf("called %d times", calls)
+			}
+		})
+	}
+}
+
+// TestOnceFails: an f that panics or ends its coroutine has been done.
+func TestOnceFails(t *testing.T) {
+	within(t, limit)
+	start(t)
+	for name, f := range map[string]func(){"panic": func() { panic("ouch") }, "Goexit": runtime.Goexit} {
+		var o cosync.Once
+		crowd(t, 6, func(int) {
+			defer func() {
+				if r := recover(); r != nil && r != "ouch" {
+					t.Error(name, r)
+				}
+			}()
+			o.Do(f)
+			o.Do(func() { t.Error(name, "done twice") })
+		})
+		o.Do(func() { t.Error(name, "done twice") })
+	}
+}
+
+// TestOnceFuncs: what OnceFunc, OnceValue and OnceValues return does once what it was given, and gives everybody the result.
+func TestOnceFuncs(t *testing.T) {
+	within(t, limit)
+	start(t)
+	calls := 0
+	f := func() (int, string) { netco.Yield(); calls++; return calls, "one" }
+	call := cosync.OnceFunc(func() { f() })
+	value := cosync.OnceValue(func() int { n, _ := f(); return n })
+	values := cosync.OnceValues(f)
+	crowd(t, 9, func(int) {
+		call()
+		if n := value(); n != 2 {
+			t.Errorf("value %d", n)
+		}
+		if n, s := values(); n != 3 || s != "one" {
+			t.Errorf("values %d, %s", n, s)
+		}
+	})
+	if calls != 3 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
+// TestOnceFuncPanics: every call panics with the value of the first, as with package sync.
+func TestOnceFuncPanics(t *testing.T) {
+	within(t, limit)
+	start(t)
+	for _, value := range []any{"ouch", errors.New("ouch"), nil} {
+		calls := new(atomic.Int32)
+		f := func() int { calls.Add(1); panic(value) }
+		call, peer := cosync.OnceValue(f), sync.OnceValue(f)
+		want := fmt.Sprint(panics(func() { peer() }))
+		crowd(t, 6, func(int) {
+			for range 2 {
+				if got := fmt.Sprint(panics(func() { call() })); got != want {
+					t.Errorf("panics with %v, want %v", got, want)
+				}
+			}
+		})
+		if calls.Load() != 2 {
+			t.Errorf("%d calls", calls.Load())
+		}
+	}
+}
+
+// TestOnceFuncGoexit: if the first call ends its coroutine every call does; none returns a value there is not.
+func TestOnceFuncGoexit(t *testing.T) {
+	within(t, limit)
+	start(t)
+	value := cosync.OnceValue(func() int { runtime.Goexit(); return 1 })
+	var ended atomic.Int32
+	crowd(t, 6, func(int) {
+		defer ended.Add(1)
+		t.Errorf("returned %d", value())
+	})
+	if ended.Load() != 6 {
+		t.Error(ended.Load())
+	}
+}
+
+// TestOnceShutdown: a forced end unwinds f and those who wait for it.
+func TestOnceShutdown(t *testing.T) {
+	within(t, limit)
+	start(t)
+	var o cosync.Once
+	var unwound atomic.Int32
+	for i := range 6 {
+		netco.GoOn(i%2, func() {
+			defer unwound.Add(1)
+			o.Do(func() { netco.Sleep(time.Hour) })
+		})
+	}
+	cosync.Await(&o, 5)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	netco.Shutdown(ctx)
+	if unwound.Load() != 6 {
+		t.Errorf("%d unwound", unwound.Load())
+	}
+	o.Do(func() { t.Error("done twice") })
+}
+
+func TestOnceAllocs(t *testing.T) {
+	within(t, limit)
+	start(t)
+	var o cosync.Once
+	f := func() {}
+	o.Do(f)
+	allocs(t, func() { o.Do(f) })
+}
+
+func ExampleOnceValue() {
+	config := cosync.OnceValue(func() string {
+		fmt.Println("reading") // it may park
+		return "the configuration"
+	})
+	fmt.Println(config())
+	fmt.Println(config())
+	// Output:
+	// reading
+	// the configuration
+	// the configuration
+}

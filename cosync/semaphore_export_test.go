@@ -1,0 +1,58 @@
+package cosync
+
+import (
+	"runtime"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/waitq"
+)
+
+// Free returns how many units are free, and whether somebody waits.
+func (s *Semaphore) Free() (int64, bool) {
+	state := s.state.Load()
+	return state &^ waiting, state < 0
+}
+
+// AwaitWaiting returns when n wait.
+func (s *Semaphore) AwaitWaiting(n int) { awaitWaiting(&s.guard, n, &s.queue) }
+
+// AwaitWaiting returns when n wait.
+func (f *Future[T]) AwaitWaiting(n int) { awaitWaiting(&f.guard, n, &f.queue) }
+
+// AwaitRoom returns when n wait in Go.
+func (g *Group) AwaitRoom(n int) { awaitWaiting(&g.guard, n, &g.room) }
+
+// AwaitIdle returns when n wait in Wait.
+func (g *Group) AwaitIdle(n int) { awaitWaiting(&g.guard, n, &g.idle) }
+
+// Room returns how many wait in Go.
+func (g *Group) Room() int { return count(&g.guard, &g.room) }
+
+// Err returns the first error so far.
+func (g *Group) Err() error {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	return g.err
+}
+
+func awaitWaiting(g *waitq.Guard, n int, q *waitq.Queue) {
+	for count(g, q) != n {
+		if coroutine.Current() != nil {
+			coroutine.YieldTurn() // what is waited for may be done by another coroutine of this Processor
+		} else {
+			runtime.Gosched()
+		}
+	}
+}
+
+// Waiting returns how many wait.
+func (s *Semaphore) Waiting() int { return count(&s.guard, &s.queue) }
+
+func count(g *waitq.Guard, q *waitq.Queue) (n int) {
+	g.Lock()
+	defer g.Unlock()
+	for w := q.Front(); w != nil; w = w.Link {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,207 @@
+package netco_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+// TestDefaultEventLoop serves a client from a loop on the test's goroutine, which is the default Scheduler meanwhile.
+func TestDefaultEventLoop(t *testing.T) {
+	served, ended := 0, make(chan struct{})
+	var over atomic.Bool
+	var ln net.Listener
+	first := true
+	err := netco.EventLoop(netco.Options{Processors: 4}, func() bool {
+		if !first {
+			return !over.Load()
+		}
+		first = false
+		s, err := netco.Default()
+		if err != nil || len(s.Processors()) != 1 {
+			t.Errorf("the default Scheduler: %v", err)
+		}
+		if err := netco.Start(netco.Options{}); !errors.Is(err, netco.ErrStarted) {
+			t.Errorf("Start: %v", err)
+		}
+		if err := netco.EventLoop(netco.Options{}, nil); !errors.Is(err, netco.ErrStarted) {
+			t.Errorf("EventLoop: %v", err)
+		}
+		if ln, err = netco.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Error(err)
+			return false
+		}
+		netco.Go(func() {
+			for {
+				c, err := ln.Accept()
+				if err != nil {
+					if !errors.Is(err, netco.ErrShutdown) {
+						t.Errorf("Accept: %v", err)
+					}
+					return
+				}
+				netco.Go(func() { defer c.Close(); served++; io.Copy(c, c) })
+			}
+		})
+		go func() { // an ordinary client on another thread
+			defer close(ended)
+			for range 20 {
+				c, err := net.Dial("tcp", ln.Addr().String())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				buf := make([]byte, 5)
+				if _, err := c.Write([]byte("hello")); err != nil {
+					t.Error(err)
+				}
+				if _, err := io.ReadFull(c, buf); err != nil || string(buf) != "hello" {
+					t.Errorf("%q, %v", buf, err)
+				}
+				c.Close()
+			}
+			over.Store(true)
+			netco.Wake()
+		}()
+		return true
+	})
+	<-ended
+	if err != nil || served != 20 {
+		t.Errorf("%v, %d served", err, served)
+	}
+	if ln != nil {
+		ln.Close()
+	}
+	netco.Wake() // of none
+}
+
+// TestEventLoopOrStart: of several who make the default Scheduler at once one succeeds, the others are told.
+func TestEventLoopOrStart(t *testing.T) {
+	before := testenv.Snapshot()
+	for i := range scaled(200) {
+		const n = 4
+		results := make(chan error, n)
+		for k := range n {
+			go func() {
+				if (i+k)%2 == 0 {
+					results <- netco.EventLoop(netco.Options{}, nil)
+				} else {
+					results <- netco.Start(netco.Options{Processors: 1})
+				}
+			}()
+		}
+		for range n - 1 { // all but a loop that runs
+			select {
+			case err := <-results:
+				if err != nil && !errors.Is(err, netco.ErrStarted) {
+					t.Error(err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatal("two loops run, or something hangs")
+			}
+		}
+		s, err := netco.Default()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := netco.Shutdown(context.Background()); err != nil || !s.Ended() {
+			t.Errorf("Shutdown: %v", err)
+		}
+		for over := false; !over; { // the last may have come after that, and be the default one now
+			select {
+			case err := <-results:
+				if over = true; err != nil && !errors.Is(err, netco.ErrStarted) {
+					t.Error(err)
+				}
+			default:
+				shutdown(t)
+				runtime.Gosched()
+			}
+		}
+		shutdown(t)
+	}
+	if err := before.Leaks(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEventLoopInCoroutine: of whatever kind, it is told.
+func TestEventLoopInCoroutine(t *testing.T) {
+	coroutine.New(func(*coroutine.Yielder[int, int], int) int {
+		if err := netco.EventLoop(netco.Options{}, nil); !errors.Is(err, netco.ErrInCoroutine) {
+			t.Errorf("driven by hand: %v", err)
+		}
+		return 0
+	}).Resume(0)
+	if err := netco.EventLoop(netco.Options{Processors: -1}, nil); err == nil {
+		t.Error("it takes any options")
+	}
+	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
+		t.Error(err)
+	}
+	netco.Run(func() {
+		if err := netco.EventLoop(netco.Options{}, nil); !errors.Is(err, netco.ErrStarted) {
+			t.Errorf("in a coroutine: %v", err)
+		}
+	})
+	shutdown(t)
+}
+
+// TestDefaultEventLoopAgain: a hundred, each ended in one of three ways, with another kind of default Scheduler in between.
+func TestDefaultEventLoopAgain(t *testing.T) {
+	loop := func(i int) {
+		turns := 0
+		var slept atomic.Bool
+		err := netco.EventLoop(netco.Options{}, func() bool {
+			if turns++; turns > 1 {
+				return i%3 != 0 || !slept.Load()
+			}
+			f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int { y.Yield(in); return 0 })
+			f.Resume(1)
+			netco.Go(func() {
+				f.Resume(1)
+				netco.Sleep(time.Microsecond)
+				slept.Store(true)
+				switch i % 3 {
+				case 1:
+					go netco.Shutdown(context.Background())
+				case 2:
+					over, cancel := context.WithCancel(context.Background())
+					cancel()
+					go netco.Shutdown(over)
+					netco.Sleep(time.Hour)
+				}
+			})
+			return true
+		})
+		if err != nil || !slept.Load() {
+			t.Fatalf("loop %d: %v", i, err)
+		}
+		for { // the other goroutine's Shutdown may come after the loop's end
+			if err := netco.Run(func() {}); err == nil {
+				break
+			} else if !errors.Is(err, netco.ErrShutdown) {
+				t.Fatal(err)
+			}
+			runtime.Gosched()
+		}
+		shutdown(t)
+	}
+	loop(0)
+	before := testenv.Snapshot()
+	for i := range 100 {
+		loop(i)
+	}
+	if err := before.Leaks(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,230 @@
+package explore
+
+import (
+	"hash/maphash"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/waitq"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// toy is a lock that is handed over, with a choice of bugs.
+type toy struct {
+	guard  waitq.Guard
+	held   bool
+	queue  waitq.Queue
+	bug    string
+	inside int
+}
+
+func (l *toy) lock(b coroutine.Bound) error {
+	l.guard.Lock()
+	if !l.held {
+		l.held = true
+		l.guard.Unlock()
+		return nil
+	}
+	if l.bug == "lets the guard go in between" {
+		l.guard.Unlock()
+		l.guard.Lock()
+	}
+	return l.waitLocked(b)
+}
+
+func (l *toy) waitLocked(b coroutine.Bound) error {
+	w := waitq.Acquire()
+	l.queue.Push(w, 1)
+	l.guard.Unlock()
+	why := waitq.Wait(w, coroutine.ReasonLock, b, &l.guard, l)
+	waitq.Release(w)
+	if why == coroutine.WakeShutdown && b == (coroutine.Bound{}) {
+		waitq.Unwind()
+	}
+	if why == coroutine.WakeReady {
+		return nil
+	}
+	return coroutine.ErrShutdown
+}
+
+func (l *toy) Leave(w *coroutine.Waiter, _ *waitq.Batch) {
+	if l.bug != "stays in the queue" {
+		l.queue.Remove(w)
+	}
+}
+
+func (l *toy) unlock() {
+	var b waitq.Batch
+	l.guard.Lock()
+	if !l.queue.Empty() {
+		b.Take(&l.queue, l.queue.Front())
+		if l.bug == "hands over and frees" {
+			l.held = false
+		}
+	} else {
+		l.held = false
+	}
+	l.guard.Unlock()
+	b.Wake()
+}
+
+// program has a thread for each field of threads: "!" doomed, "g" a goroutine, "t" bounded, "c" bounded by a context.
+func program(bug, threads string) func(*World) Program {
+	return func(w *World) Program {
+		l := &toy{bug: bug}
+		p := Program{
+			State: func(b []byte) []byte {
+				held := byte(0)
+				if l.held {
+					held = 1
+				}
+				return w.AppendQueue(append(b, held, byte(l.inside)), &l.queue)
+			},
+			Check: func(*Thread) string {
+				w.Queue(&l.queue)
+				if l.inside > 1 {
+					return "two are inside"
+				}
+				return ""
+			},
+			End: func() string {
+				if l.held || !l.queue.Empty() {
+					return "not free"
+				}
+				return ""
+			},
+		}
+		for _, kind := range strings.Fields(threads) {
+			p.Threads = append(p.Threads, func(th *Thread) {
+				th.Doomed = strings.Contains(kind, "!")
+				th.Goroutine = strings.Contains(kind, "g")
+				var b coroutine.Bound
+				switch {
+				case strings.Contains(kind, "t"):
+					b = coroutine.Within(time.Hour)
+				case strings.Contains(kind, "c"):
+					b = coroutine.During(th.Context())
+				}
+				th.Step("lock")
+				if bug == "panics" {
+					panic("ouch")
+				}
+				if err := l.lock(b); err != nil {
+					return
+				}
+				l.inside++
+				th.Step("inside")
+				l.inside--
+				if bug == "leaves it locked" && th.ID() == 1 {
+					return
+				}
+				l.unlock()
+			})
+		}
+		return p
+	}
+}
+
+func TestGood(t *testing.T) {
+	for _, threads := range []string{"- -", "- - -", "g g", "- g -", "! !", "t t", "gt gt", "c gc", "!t - gt"} {
+		t.Run(threads, func(t *testing.T) { Run(t, program("", threads), Limits{Early: 1}) })
+	}
+}
+
+// TestBugsAreFound: each of the toy's bugs, and by what is said of it.
+func TestBugsAreFound(t *testing.T) {
+	for _, c := range []struct{ bug, threads, want string }{
+		{"lets the guard go in between", "- -", "waits for ever at \"park\""},
+		{"hands over and frees", "- - -", "two are inside"},
+		{"stays in the queue", "- t", "released its waiter with tag 1"},
+		{"stays in the queue", "- c", "released its waiter with tag 1"},
+		{"stays in the queue", "- !", "released its waiter with tag 1"},
+		{"leaves it locked", "- -", "at the end: not free"},
+		{"leaves it locked", "- - -", "waits for ever"},
+		{"panics", "-", "panicked: ouch"},
+	} {
+		t.Run(c.bug+","+c.threads, func(t *testing.T) {
+			s := search{program: program(c.bug, c.threads), seed: maphash.MakeSeed(), ids: map[uint64]int{}}
+			got := s.run()
+			if !strings.Contains(got, c.want) {
+				t.Errorf("found %q, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestStates: two threads of three places each make nine states; a Choose makes its outcomes, and a spin without an end is
+// found.
+func TestStates(t *testing.T) {
+	run := func(body func(*World, *Thread)) (*search, string) {
+		s := &search{seed: maphash.MakeSeed(), ids: map[uint64]int{}, program: func(w *World) Program {
+			th := func(th *Thread) { body(w, th) }
+			return Program{Threads: []func(*Thread){th, th}, State: func(b []byte) []byte { return b }}
+		}}
+		return s, s.run()
+	}
+	s, failure := run(func(_ *World, th *Thread) { th.Step("a"); th.Step("b") })
+	if len(s.from) != 9 || failure != "" {
+		t.Errorf("%d states, %s", len(s.from), failure)
+	}
+	outcomes := map[int]bool{}
+	if _, failure = run(func(w *World, _ *Thread) { outcomes[w.Choose(3)] = true }); len(outcomes) != 3 || failure != "" {
+		t.Errorf("%v, %s", outcomes, failure)
+	}
+	_, failure = run(func(w *World, th *Thread) {
+		for th.ID() == 1 {
+			w.Step("spin")
+		}
+	})
+	if !strings.Contains(failure, "no end can be reached") {
+		t.Errorf("a spin: %q", failure)
+	}
+	if _, failure = run(func(_ *World, th *Thread) {
+		if v := th.Panics(func() { th.Step("a"); panic("b") }); v != "b" {
+			panic(v)
+		}
+	}); failure != "" {
+		t.Error(failure)
+	}
+}
+
+// TestGoroutineTokens: a goroutine's wake that nobody drains is found.
+func TestGoroutineTokens(t *testing.T) {
+	s := &search{seed: maphash.MakeSeed(), ids: map[uint64]int{}, program: func(w *World) Program {
+		var g waitq.Guard
+		var q waitq.Queue
+		return Program{
+			State: func(b []byte) []byte { return w.AppendQueue(b, &q) },
+			Threads: []func(*Thread){
+				func(th *Thread) {
+					th.Goroutine = true
+					wt := waitq.Acquire()
+					g.Lock()
+					q.Push(wt, 1)
+					g.Unlock()
+					w.Park(wt, coroutine.Within(time.Hour)) // and no look at what came of it
+					g.Lock()
+					if waitq.Queued(wt) {
+						q.Remove(wt)
+					}
+					g.Unlock()
+					waitq.Release(wt)
+				},
+				func(*Thread) {
+					var b waitq.Batch
+					g.Lock()
+					b.TakeAll(&q)
+					g.Unlock()
+					b.Wake()
+				},
+			},
+		}
+	}}
+	if failure := s.run(); !strings.Contains(failure, "with tag") && !strings.Contains(failure, "with a wake in it") {
+		t.Errorf("found %q", failure)
+	}
+}

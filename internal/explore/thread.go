@@ -1,0 +1,205 @@
+package explore
+
+import (
+	"iter"
+	"runtime"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/waitq"
+)
+
+// Op names a step.
+type Op = waitq.Op
+
+const (
+	opPark   Op = "park"
+	opWake   Op = "wake"
+	opDrain  Op = "drain"
+	opChoose Op = "choose"
+)
+
+// Thread is one thread of a program. A body may set the exported fields before its first Step, and then must not.
+type Thread struct {
+	Doomed    bool // its parks may end by shutdown
+	Goroutine bool // it is an ordinary goroutine; else a coroutine
+	MayWait   bool // it may wait for ever
+
+	w       *World
+	id      int
+	next    func() (at, bool)
+	stop    func()
+	yield   func(at) bool
+	at      at
+	move    move // its present one
+	ended   bool
+	steps   int    // how many Steps it has come to
+	noted   uint64 // what it noted
+	seen    uint64 // what it saw last: its local variables are a function of this and of where it stands
+	chosen  int    // what Choose gave last
+	endless ctx
+
+	waiter   coroutine.Waiter
+	waiting  bool // has the waiter
+	ticket   int  // of the next or present park, as in package coroutine
+	prepared int  // the ticket that a wake would be for
+	woken    bool // for the present ticket; of a goroutine: there is a token
+	why      coroutine.Wake
+	waking   *coroutine.Waiter // whom it has woken and is to mark loose
+}
+
+// at is where a thread stands: before which access.
+type at struct {
+	op    Op
+	pc    uint64            // hash of its call stack
+	wake  *coroutine.Waiter // opWake: whom
+	guard *waitq.Guard      // OpGuard: which
+	bound coroutine.Wake    // opPark: what else may end it; WakeReady: nothing
+	n     int               // opChoose: among how many
+}
+
+type abandoned struct{} // panic value: the world is over
+type unwound struct{}   // panic value: in place of Goexit
+
+func newThread(w *World, id int, body func(*Thread)) *Thread {
+	t := &Thread{w: w, id: id}
+	t.next, t.stop = iter.Pull(func(yield func(at) bool) {
+		t.yield = yield
+		defer func() {
+			switch r := recover(); r.(type) {
+			case nil, abandoned, unwound:
+			default:
+				w.fail("thread %d panicked: %v", id, r)
+			}
+		}()
+		body(t)
+	})
+	return t
+}
+
+// ID returns which of Program.Threads it is.
+func (t *Thread) ID() int { return t.id }
+
+// At returns what the thread is about to do: an access, or a Step.
+func (t *Thread) At() Op { return t.at.op }
+
+// Ended reports whether the thread has returned or was unwound.
+func (t *Thread) Ended() bool { return t.ended }
+
+// Parked reports whether the thread is in a park that no wake has ended.
+func (t *Thread) Parked() bool { return !t.ended && t.at.op == opPark && !t.woken }
+
+// Waiter returns the thread's waiter.
+func (t *Thread) Waiter() *coroutine.Waiter { return &t.waiter }
+
+// Step lets other threads move before this one goes on. The name is for failures.
+func (t *Thread) Step(name Op) {
+	t.steps++
+	t.w.pause(at{op: name})
+}
+
+// Note adds v to what tells this state from others: what the thread has received, say.
+func (t *Thread) Note(v uint64) { t.noted = mix(t.noted, v) }
+
+// Panics calls f and returns what it panics with, or nil.
+func (t *Thread) Panics(f func()) (value any) {
+	defer func() {
+		value = recover()
+		switch value.(type) {
+		case abandoned, unwound:
+			panic(value)
+		}
+	}()
+	f()
+	return nil
+}
+
+// moves appends what the thread can do.
+func (t *Thread) moves(all []move) []move {
+	add := func(how how) { all = append(all, move{thread: t.id, how: how}) }
+	if t.ended {
+		return all
+	}
+	switch t.at.op {
+	case waitq.OpGuard:
+		if !t.at.guard.Held() {
+			add(onward)
+		}
+	case waitq.OpLooseLook:
+		if waitq.Loose(&t.waiter) {
+			add(onward)
+		}
+	case opDrain:
+		if t.woken {
+			add(onward)
+		}
+	case opChoose:
+		for i := range t.at.n {
+			all = append(all, move{thread: t.id, choice: i})
+		}
+	case opPark:
+		t.parkEnds(add)
+	default:
+		add(onward)
+	}
+	return all
+}
+
+// parkEnds adds how the thread's park may end.
+func (t *Thread) parkEnds(add func(how)) {
+	if t.woken {
+		add(onward)
+	}
+	if t.woken && !t.Goroutine { // its end is settled; a goroutine's select may find both
+		return
+	}
+	if t.at.bound != coroutine.WakeReady {
+		add(overdue)
+	}
+	if t.Goroutine {
+		return
+	}
+	if t.Doomed {
+		add(shutdown)
+	}
+	if t.w.early > 0 {
+		add(earlyEnd)
+	}
+}
+
+// pause is called on a thread: it stands before an access until it is resumed.
+func (w *World) pause(a at) {
+	t := w.running
+	if a.pc = t.move.pc; a.pc == 0 {
+		a.pc = stack()
+	}
+	if !t.yield(a) {
+		panic(abandoned{})
+	}
+}
+
+// see keeps what the access op, which comes now, reads.
+func (w *World) see(op Op) {
+	t := w.running
+	if w.program.Seen != nil {
+		t.seen = w.program.Seen(op)
+		return
+	}
+	w.buf = w.program.State(w.buf[:0])
+	t.seen = 0
+	for _, c := range w.buf {
+		t.seen = mix(t.seen, uint64(c))
+	}
+}
+
+// stack returns a hash of the caller's call stack.
+func stack() uint64 {
+	h := uint64(1)
+	var pcs [32]uintptr
+	for _, pc := range pcs[:runtime.Callers(3, pcs[:])] {
+		h = mix(h, uint64(pc))
+	}
+	return h
+}
+
+// mix hashes one more value, by FNV-1a word by word.
+func mix(h, v uint64) uint64 { return ((h ^ 14695981039346656037) ^ v) * 1099511628211 }

@@ -1,0 +1,140 @@
+package explore
+
+import (
+	"context"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/waitq"
+)
+
+// Step is waitq's, as all below. Primitives reach it by waitq.Step.
+func (w *World) Step(op Op) {
+	w.pause(at{op: op})
+	switch op {
+	case waitq.OpTag, waitq.OpLooseLook:
+	case waitq.OpLoose:
+		w.running.waking = nil
+	default:
+		w.see(op)
+	}
+}
+
+// Guard stops before an attempt to take g.
+func (w *World) Guard(g *waitq.Guard) { w.pause(at{op: waitq.OpGuard, guard: g}) }
+
+// Acquire gives the thread its waiter.
+func (w *World) Acquire() *coroutine.Waiter {
+	t := w.running
+	if t.waiting {
+		w.fail("thread %d acquired its waiter twice", t.id)
+	}
+	t.waiting, t.prepared = true, t.ticket
+	return &t.waiter
+}
+
+// Release takes the waiter back.
+func (w *World) Release(wt *coroutine.Waiter) {
+	t := w.running
+	switch {
+	case wt != &t.waiter || !t.waiting:
+		w.fail("thread %d released a waiter that is not its own", t.id)
+	case wt.Tag != 0 && !waitq.Loose(wt):
+		w.fail("thread %d released its waiter with tag %d", t.id, wt.Tag)
+	case t.Goroutine && t.woken:
+		w.fail("thread %d released its waiter with a wake in it", t.id)
+	}
+	t.waiting, t.why, t.seen = false, coroutine.WakeReady, 0
+	wt.Link, wt.Prev, wt.Tag = nil, nil, 0
+}
+
+// Prepare readies the waiter for one more park.
+func (w *World) Prepare(*coroutine.Waiter) { w.running.prepared = w.running.ticket }
+
+// Park stops until the search ends it.
+func (w *World) Park(wt *coroutine.Waiter, b coroutine.Bound) coroutine.Wake {
+	t := w.running
+	if wt != &t.waiter || !t.waiting {
+		w.fail("thread %d parked with a waiter that is not its own", t.id)
+	}
+	w.pause(at{op: opPark, bound: t.endOf(b)})
+	t.ticket++
+	switch t.move.how {
+	case shutdown:
+		t.why = coroutine.WakeShutdown
+	case overdue:
+		if t.why = t.at.bound; t.why == coroutine.WakeCancelled {
+			t.endless.over = true
+		}
+	default:
+		t.why = coroutine.WakeReady
+		t.woken = false
+	}
+	if !t.Goroutine {
+		t.woken = false
+	}
+	return t.why
+}
+
+// endOf returns how a park under b may end besides.
+func (t *Thread) endOf(b coroutine.Bound) coroutine.Wake {
+	switch b {
+	case coroutine.Bound{}:
+		return coroutine.WakeReady
+	case coroutine.During(&t.endless):
+		return coroutine.WakeCancelled
+	}
+	return coroutine.WakeTimeout
+}
+
+// Drain waits for a goroutine's token.
+func (w *World) Drain(*coroutine.Waiter) {
+	if t := w.running; t.Goroutine {
+		w.pause(at{op: opDrain})
+		t.woken = false
+	}
+}
+
+// Wake ends the present park of wt, if that is the one it was prepared for.
+func (w *World) Wake(wt *coroutine.Waiter) {
+	w.pause(at{op: opWake, wake: wt})
+	w.running.waking = wt
+	id := w.Who(wt)
+	if id < 0 && wt.Hook() == nil {
+		w.fail("thread %d woke a waiter that is no thread's", w.running.id)
+		return
+	}
+	if id < 0 {
+		wt.Wake()
+		return
+	}
+	t := w.threads[id]
+	switch {
+	case !t.waiting || !waitq.Granted(wt):
+		w.fail("thread %d woke thread %d, which does not wait", w.running.id, id)
+	case t.Goroutine && t.woken:
+		w.fail("thread %d woke thread %d, a goroutine, a second time", w.running.id, id)
+	case t.Goroutine || t.prepared == t.ticket:
+		t.woken = true
+	} // else it is for an old park and does nothing
+}
+
+// Unwind ends the thread.
+func (w *World) Unwind() { panic(unwound{}) }
+
+// ctx is a context that ends when the search says so.
+type ctx struct{ over bool }
+
+// Context returns the thread's own context, which ends during a park under it, at any time, or never.
+func (t *Thread) Context() context.Context { return &t.endless }
+
+func (*ctx) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (*ctx) Done() <-chan struct{}       { return nil }
+func (*ctx) Value(any) any               { return nil }
+
+func (c *ctx) Err() error {
+	if c.over {
+		return context.Canceled
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package explore
+
+import (
+	"fmt"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/waitq"
+)
+
+// World is one run of a program, of whose threads one at a time goes one step, as the search says. It is waitq's Tracer.
+type World struct {
+	program Program
+	threads []*Thread
+	running *Thread
+	early   int // how many more parks may end for no reason
+	failure string
+	buf     []byte
+}
+
+func newWorld(program func(*World) Program, limits Limits) *World {
+	w := &World{early: limits.Early}
+	w.program = program(w)
+	for i, body := range w.program.Threads {
+		w.threads = append(w.threads, newThread(w, i, body))
+	}
+	waitq.SetTracer(w)
+	for _, t := range w.threads {
+		w.resume(t)
+	}
+	return w
+}
+
+// end stops all threads.
+func (w *World) end() {
+	for _, t := range w.threads {
+		w.running = t
+		t.stop()
+	}
+	waitq.SetTracer(nil)
+}
+
+// resume lets t go on to its next stop.
+func (w *World) resume(t *Thread) {
+	w.running = t
+	var ok bool
+	if t.at, ok = t.next(); ok {
+		return
+	}
+	t.ended = true
+	if t.waiting {
+		w.fail("thread %d has not released its waiter", t.id)
+	}
+}
+
+func (w *World) fail(format string, args ...any) {
+	if w.failure == "" {
+		w.failure = fmt.Sprintf(format, args...)
+	}
+}
+
+// move is one step of one thread.
+type move struct {
+	thread int
+	how    how
+	choice int    // of several outcomes
+	pc     uint64 // where it led, if it has been made before: finding that out takes most of the time
+}
+
+// how is in which way a park ends.
+type how string
+
+const (
+	onward   how = ""
+	earlyEnd how = " (ends early)"
+	shutdown how = " (ends by shutdown)"
+	overdue  how = " (ends by its bound)"
+)
+
+func (mv move) told() string {
+	if mv.choice != 0 {
+		return fmt.Sprintf(" %d", mv.choice)
+	}
+	return string(mv.how)
+}
+
+// moves returns what can happen next.
+func (w *World) moves() (all []move) {
+	for _, t := range w.threads {
+		all = t.moves(all)
+	}
+	return all
+}
+
+// do makes a move and checks what must always be.
+func (w *World) do(mv *move) {
+	t := w.threads[mv.thread]
+	t.move = *mv
+	if mv.how == earlyEnd {
+		w.early--
+	}
+	w.resume(t)
+	mv.pc = t.at.pc
+	if w.program.Check != nil {
+		if s := w.program.Check(t); s != "" {
+			w.fail("%s", s)
+		}
+	}
+}
+
+// over says what is wrong when no move is left, or returns "".
+func (w *World) over() string {
+	for _, t := range w.threads {
+		if !t.ended && !(t.MayWait && t.at.op == opPark) {
+			return fmt.Sprintf("thread %d waits for ever at %q: %s", t.id, t.at.op, w.describe())
+		}
+	}
+	if w.program.End != nil {
+		if s := w.program.End(); s != "" {
+			return "at the end: " + s
+		}
+	}
+	return ""
+}
+
+func (w *World) describe() string {
+	if w.program.Describe != nil {
+		return w.program.Describe()
+	}
+	return fmt.Sprintf("%x", w.program.State(nil))
+}
+
+// Thread returns the i-th thread.
+func (w *World) Thread(i int) *Thread { return w.threads[i] }
+
+// Running returns the thread that is making a step.
+func (w *World) Running() *Thread { return w.running }
+
+// Choose returns a number below n, each in some runs. It is called by the primitive, on a thread, through a seam of its own.
+func (w *World) Choose(n int) int {
+	w.pause(at{op: opChoose, n: n})
+	t := w.running
+	t.chosen = t.move.choice
+	return t.chosen
+}
+
+// Who returns which thread's waiter wt is, or -1 if it is nobody's.
+func (w *World) Who(wt *coroutine.Waiter) int {
+	for _, t := range w.threads {
+		if &t.waiter == wt {
+			return t.id
+		}
+	}
+	return -1
+}
+
+// Queue returns whose waiters are in q, from the front, and checks its links.
+func (w *World) Queue(q *waitq.Queue) []int {
+	ids := []int{}
+	var prev *coroutine.Waiter
+	for wt := q.Front(); wt != nil; wt = wt.Link {
+		ids = append(ids, w.Who(wt))
+		if wt.Prev != prev {
+			w.fail("queue %v: Prev is not who was before", ids)
+		}
+		if prev = wt; len(ids) > 100 {
+			w.fail("the queue is a ring")
+			break
+		}
+	}
+	return ids
+}
+
+// AppendQueue appends q to a State. Of waiters that are a thread's it is enough; the key has the rest of them.
+func (w *World) AppendQueue(b []byte, q *waitq.Queue) []byte {
+	n := 0
+	for wt := q.Front(); wt != nil && n < 100; wt = wt.Link {
+		b = append(b, byte(w.Who(wt)))
+		n++
+	}
+	return append(b, byte(n))
+}

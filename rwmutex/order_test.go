@@ -1,0 +1,80 @@
+package rwmutex
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/netco-go/netco/internal/explore"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// TestEveryOrder runs small programs in every order in which their shared accesses can happen, and checks: mutual exclusion, that
+// waiters are served in the order in which they came, that nobody passes while the lock is starving, that one contender at most is on
+// its way, that nobody is left waiting, that from everywhere the end can be reached, that misuse panics, and that the lock is free in
+// the end.
+func TestEveryOrder(t *testing.T) {
+	for _, c := range []struct {
+		programs string // see order.run
+		early    int    // how many parks may end early
+		spin     bool   // waiters may try once more before they queue
+		calm     bool   // nobody is ever overdue
+		long     bool   // left out where time is short
+	}{
+		{programs: "W W", early: 2, spin: true},
+		{programs: "R W", early: 1, spin: true},
+		{programs: "WW WW", early: 1, spin: true},
+		{programs: "RR WW", early: 1, spin: true},
+		{programs: "WR WR", early: 1, spin: true},
+		{programs: "W! W!", early: 1},
+		{programs: "W W R", spin: true},
+		{programs: "R R W", spin: true},
+		{programs: "W W W", spin: true},
+		{programs: "R W! R"},
+		{programs: "R W! R!"},
+		{programs: "W R R!"},
+		{programs: "T W", early: 1, spin: true},
+		{programs: "U W", early: 1, spin: true},
+		{programs: "T T W"},
+		{programs: "T W W"},
+		{programs: "U W R"},
+		{programs: "T R R"},
+		{programs: "U U W"},
+		{programs: "C W W!"},
+		{programs: "W& T& R&"},
+		{programs: "W& W R&"},
+		{programs: "O W W"},
+		{programs: "P W W"},
+		{programs: "P R W"},
+		{programs: "w W R"},
+		{programs: "r W R"},
+		{programs: "rw WR"},
+		{programs: "x W W"},
+		{programs: "x x W"},
+		{programs: "x R W", spin: true},
+		{programs: "xx R W"},
+		{programs: "x R W!"},
+		{programs: "y R R"},
+		{programs: "WW W W"},
+		{programs: "W W W W", calm: true, long: true},
+		{programs: "R W R W", calm: true, long: true},
+		{programs: "W R! W!", long: true},
+		{programs: "W W R", early: 1, spin: true, long: true},
+		{programs: "R R W", early: 1, spin: true, long: true},
+		{programs: "W! W! W!", long: true},
+		{programs: "WR RW R", long: true},
+		{programs: "T! W! U!", long: true},
+		{programs: "R T R W", long: true},
+	} {
+		t.Run(strings.ReplaceAll(c.programs, " ", ","), func(t *testing.T) {
+			if c.long && (testing.Short() || goruntime.RaceEnabled) {
+				t.Skip("takes seconds; in race builds, minutes")
+			}
+			defer func() { choose = nil }()
+			explore.Run(t, func(w *explore.World) explore.Program {
+				o := newOrder(w, strings.Fields(c.programs))
+				choose = func(q question) bool { return o.choose(q, c.spin, c.calm) }
+				return o.program()
+			}, explore.Limits{Early: c.early})
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package netco
+
+import (
+	"time"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// Timer is one event in the future: package time's, for coroutines and goroutines alike. NewTimer or AfterFunc makes one. Its methods
+// may be called from anywhere.
+//
+// As in package time since Go 1.23, nothing of what was set before a Stop or Reset is received after it, Len and Cap of C are
+// always 0, and a Timer that nobody refers to any more is garbage, stopped or not.
+type Timer struct {
+	C  *channel.Chan[time.Time] // gives the time, once; nil with AfterFunc
+	on alarm
+}
+
+// alarm is what works behind a Timer: a channel.Timed, a processor.Func, or a time.Timer.
+type alarm interface {
+	Stop() bool
+	Reset(d time.Duration) bool
+}
+
+// NewTimer returns a Timer whose channel C gives the time after d. The time is that at which it was due, also if it is received later.
+// It allocates once. Does not park.
+//
+//go:noinline
+func NewTimer(d time.Duration) *Timer { // not inlined, so that no channel can lie on a stack
+	t := &struct {
+		Timer
+		timed channel.Timed
+	}{}
+	t.timed.Init(d, 0)
+	t.C, t.on = t.timed.Chan(), &t.timed
+	return &t.Timer
+}
+
+// After returns a channel that gives the time after d: NewTimer(d).C. It costs nothing to lose interest in it.
+func After(d time.Duration) *channel.Chan[time.Time] { return NewTimer(d).C }
+
+// AfterFunc returns a Timer that calls f after d, in a coroutine of its own, which runs on the caller's Processor, or if an ordinary
+// goroutine made the Timer where Go would start it. It allocates once, and again when f is called. Does not park.
+//
+// A Timer that waits holds nothing up: Run and Shutdown do not wait for it, and once the Scheduler to which it belongs (the
+// caller's, or the default one) has ended, f is not called any more. f is an ordinary goroutine's if there is no Scheduler and none can be
+// started.
+//
+//go:noinline
+func AfterFunc(d time.Duration, f func()) *Timer {
+	if f == nil {
+		panic("netco: AfterFunc of a nil func")
+	}
+	site := asm.CallerPC()
+	p := processor.Here()
+	if p == nil {
+		return &Timer{on: afterOutside(d, f, site)}
+	}
+	t := &struct {
+		Timer
+		fn processor.Func
+	}{}
+	t.fn.Init(p, d, f, site)
+	t.on = &t.fn
+	return &t.Timer
+}
+
+// afterOutside is AfterFunc for an ordinary goroutine: Go's clock, and a coroutine of the default Scheduler.
+func afterOutside(d time.Duration, f func(), site uintptr) *time.Timer {
+	s, err := Default()
+	if err != nil {
+		return time.AfterFunc(d, f)
+	}
+	return time.AfterFunc(d, func() {
+		s.Go(scheduler.Spawn{Fn: f, Site: site}) // or it has ended
+	})
+}
+
+// Stop keeps the Timer from firing. It reports whether it does: false means that the Timer was stopped before, or that it has fired: its
+// time has been received, or f's coroutine has been started, which Stop does not wait for. Does not park or allocate.
+func (t *Timer) Stop() bool { return t.alarm("Stop").Stop() }
+
+// Reset makes the Timer fire after d from now, and not when it was to. It reports whether it was to fire: false means that it had fired,
+// as for Stop, or was stopped. For AfterFunc's that had, f is called once more, perhaps while it still runs. Does not park.
+func (t *Timer) Reset(d time.Duration) bool { return t.alarm("Reset").Reset(d) }
+
+func (t *Timer) alarm(method string) alarm {
+	if t.on == nil {
+		panic("netco: " + method + " called on uninitialized Timer")
+	}
+	return t.on
+}

@@ -1,0 +1,594 @@
+package netco_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
+)
+
+// everywhere runs f as a coroutine and as an ordinary goroutine.
+func everywhere(t *testing.T, f func(t *testing.T)) {
+	t.Run("coroutine", func(t *testing.T) {
+		start(t, netco.Options{Processors: 2})
+		h, err := netco.GoOn(0, func() { f(t) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		netco.Join(h)
+	})
+	t.Run("goroutine", func(t *testing.T) {
+		start(t, netco.Options{Processors: 2})
+		f(t)
+	})
+}
+
+// comes waits for what must come.
+func comes(t *testing.T, c *channel.Chan[time.Time]) time.Time {
+	t.Helper()
+	at, err := c.RecvTimeout(20 * time.Second)
+	if err != nil {
+		t.Error(err)
+	}
+	return at
+}
+
+// processorOf returns what tells the caller's Processor from others.
+func processorOf() any {
+	if co := netco.Self(); co != nil {
+		return co.Executor()
+	}
+	return nil
+}
+
+// quiet reports whether nothing is to be had now.
+func quiet(c *channel.Chan[time.Time]) bool {
+	_, _, done := c.TryRecv()
+	return !done
+}
+
+// TestTimerComes: after its time and not before, once, for each way to receive.
+func TestTimerComes(t *testing.T) {
+	ways := map[string]func(c *channel.Chan[time.Time]) time.Time{
+		"Recv": func(c *channel.Chan[time.Time]) time.Time {
+			at, ok := c.Recv()
+			if !ok {
+				t.Error("closed")
+			}
+			return at
+		},
+		"RecvTimeout": func(c *channel.Chan[time.Time]) time.Time { return comes(t, c) },
+		"RecvContext": func(c *channel.Chan[time.Time]) time.Time {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			at, err := c.RecvContext(ctx)
+			if err != nil {
+				t.Error(err)
+			}
+			return at
+		},
+		"Select": func(c *channel.Chan[time.Time]) (at time.Time) {
+			i, err := channel.Select(channel.RecvCase(netco.After(time.Hour), nil), channel.RecvCase(c, &at))
+			if i != 1 || err != nil {
+				t.Error(i, err)
+			}
+			return at
+		},
+		"SelectTimeout": func(c *channel.Chan[time.Time]) (at time.Time) {
+			i, err := channel.SelectTimeout(time.Hour, channel.RecvCase(c, &at))
+			if i != 0 || err != nil {
+				t.Error(i, err)
+			}
+			return at
+		},
+		"polling": func(c *channel.Chan[time.Time]) time.Time {
+			for {
+				if at, ok, _ := c.TryRecv(); ok {
+					return at
+				}
+				netco.Yield()
+			}
+		},
+		"late": func(c *channel.Chan[time.Time]) time.Time {
+			netco.Sleep(5 * time.Millisecond)
+			looks := time.Now()
+			at := comes(t, c)
+			if !at.Before(looks) {
+				t.Errorf("received late, it says that it was due %v ago", time.Since(at))
+			}
+			return at
+		},
+	}
+	everywhere(t, func(t *testing.T) {
+		for name, receive := range ways {
+			for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond, 2 * time.Millisecond} {
+				began := time.Now()
+				c := netco.After(d)
+				if c.Len() != 0 || c.Cap() != 0 {
+					t.Errorf("length %d, capacity %d", c.Len(), c.Cap())
+				}
+				at := receive(c)
+				if at.Sub(began) < d || time.Since(began) < d || at.After(time.Now()) {
+					t.Errorf("%s: %v comes after %v, and says after %v", name, d, time.Since(began), at.Sub(began))
+				}
+				if !quiet(c) {
+					t.Errorf("%s: it comes twice", name)
+				}
+			}
+		}
+	})
+}
+
+// TestTimerNever: centuries are for ever, and bounded waits for a Timer end by their own bound.
+func TestTimerNever(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		for _, d := range []time.Duration{time.Hour, math.MaxInt64} {
+			c := netco.After(d)
+			if _, err := c.RecvTimeout(time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("RecvTimeout: %v", err)
+			}
+			var at time.Time
+			if i, err := channel.SelectTimeout(time.Millisecond, channel.RecvCase(c, &at)); i != -1 || !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("SelectTimeout: %d, %v", i, err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			later := time.AfterFunc(time.Millisecond, cancel)
+			if _, err := c.RecvContext(ctx); err != context.Canceled {
+				t.Errorf("RecvContext: %v", err)
+			}
+			if i, err := channel.SelectContext(ctx, channel.RecvCase(c, &at)); i != -1 || err != context.Canceled {
+				t.Errorf("SelectContext: %d, %v", i, err)
+			}
+			later.Stop()
+			cancel()
+			if !at.IsZero() {
+				t.Error("a Select that gave up has written to its variable")
+			}
+		}
+	})
+}
+
+// TestSelectOfTimers: each once, and none before it is due.
+func TestSelectOfTimers(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		const n = 6
+		began := time.Now()
+		cases := make([]channel.Case, n)
+		for i := range cases {
+			cases[i] = channel.RecvCase(netco.After(time.Duration(n-i)*time.Millisecond), nil)
+		}
+		for range n {
+			i, err := channel.SelectTimeout(20*time.Second, cases...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if passed := time.Since(began); passed < time.Duration(n-i)*time.Millisecond {
+				t.Errorf("number %d after %v", i, passed)
+			}
+			cases[i] = channel.RecvCase[int](nil, nil)
+		}
+	})
+}
+
+// TestTimerMoved stops and resets a Timer in which others wait, a coroutine of another Processor and a goroutine, in Recv and in Select.
+func TestTimerMoved(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		for _, selecting := range []bool{false, true} {
+			tm := netco.NewTimer(time.Hour)
+			var got atomic.Int32
+			receive := func() {
+				v := 7
+				other := channel.Make[int](0)
+				if !selecting {
+					tm.C.Recv()
+				} else if i, err := channel.Select(channel.RecvCase(other, &v), channel.RecvCase(tm.C, nil)); i != 1 || err != nil || v != 7 {
+					t.Error(i, err, v)
+				}
+				got.Add(1)
+			}
+			var all sync.WaitGroup
+			const n = 4
+			all.Add(n)
+			for i := range n {
+				if i%2 == 0 {
+					netco.GoOn(1, func() { receive(); all.Done() })
+				} else {
+					go func() { receive(); all.Done() }()
+				}
+			}
+			for i := range int32(n) {
+				netco.Sleep(time.Millisecond) // mostly they wait by then
+				if tm.Reset(time.Hour) != (i == 0) || !tm.Stop() || tm.Stop() {
+					t.Error("Stop")
+				}
+				if tm.Reset(time.Hour) || !tm.Reset(2*time.Hour) || got.Load() != i {
+					t.Error("Reset")
+				}
+				if i%2 == 1 {
+					tm.Stop()
+					netco.Sleep(time.Millisecond) // until they wait for nothing
+				}
+				tm.Reset(time.Duration(i) * 100 * time.Microsecond)
+				for end := time.Now().Add(20 * time.Second); got.Load() == i && time.Now().Before(end); {
+					netco.Yield()
+				}
+				if got.Load() != i+1 {
+					t.Fatalf("%d have received after %d times", got.Load(), i+1)
+				}
+			}
+			if tm.Stop() {
+				t.Error("it was to fire once more")
+			}
+			for got.Load() < n {
+				netco.Yield()
+			}
+		}
+	})
+}
+
+// TestSelectSentBack: a Select that a Reset makes look again, and that then does another case, leaves the Timer's variable alone.
+func TestSelectSentBack(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		for range 20 {
+			tm, other := netco.NewTimer(time.Hour), channel.Make[int](0)
+			tm.Stop()
+			before := time.Now()
+			h, err := netco.GoOn(1, func() {
+				at := before
+				i, err := channel.Select(channel.RecvCase(tm.C, &at), channel.RecvCase(other, nil))
+				if i != 1 || err != nil || at != before {
+					t.Errorf("case %d, %v; the variable is %v", i, err, at)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			netco.Sleep(200 * time.Microsecond) // mostly it waits by then
+			tm.Reset(time.Hour)
+			other.Send(1)
+			netco.Join(h)
+		}
+	})
+}
+
+// TestNobodysTimers: those that nobody refers to are garbage, whatever time they are set for.
+func TestNobodysTimers(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		timer, ticker := netco.NewTimer(time.Hour), netco.NewTicker(time.Hour)
+		timer.C.RecvTimeout(time.Microsecond)
+		ticker.C.RecvTimeout(time.Microsecond)
+		c := netco.Tick(time.Millisecond)
+		c.Recv()
+		a, b, d := weak.Make(timer), weak.Make(ticker), weak.Make(c)
+		timer, ticker, c = nil, nil, nil
+		for end := time.Now().Add(20 * time.Second); a.Value() != nil || b.Value() != nil || d.Value() != nil; {
+			if time.Now().After(end) {
+				t.Fatal("they are kept")
+			}
+			runtime.GC()
+		}
+	})
+}
+
+// TestAfterFunc: f runs once, in a coroutine, not early; on the caller's Processor if that is one.
+func TestAfterFunc(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		inside := netco.Self() != nil
+		for _, d := range []time.Duration{math.MinInt64, 0, 1, 2 * time.Millisecond} {
+			began := time.Now()
+			done := netco.NewTimer(20 * time.Second)
+			var ran atomic.Int32
+			home := processorOf()
+			tm := netco.AfterFunc(d, func() {
+				if netco.Self() == nil || time.Since(began) < d || inside && processorOf() != home {
+					t.Error("too early, elsewhere, or no coroutine")
+				}
+				netco.Sleep(1)
+				ran.Add(1)
+				done.Reset(0)
+			})
+			if tm.C != nil {
+				t.Error("it has a channel")
+			}
+			done.C.Recv()
+			if ran.Load() != 1 || tm.Stop() || tm.Reset(time.Hour) || !tm.Stop() {
+				t.Errorf("%v: ran %d times", d, ran.Load())
+			}
+		}
+		never := netco.AfterFunc(math.MaxInt64, func() { t.Error("it has come") })
+		if !never.Stop() {
+			t.Error("it was not to come")
+		}
+	})
+}
+
+// TestAfterFuncSite: the coroutine says where it was made.
+func TestAfterFuncSite(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		c := channel.Make[string](0)
+		netco.AfterFunc(0, func() {
+			file, _ := netco.Self().Site()
+			c.Send(file)
+		})
+		if file, _ := c.Recv(); !strings.HasSuffix(file, "timers_test.go") {
+			t.Errorf("made at %q", file)
+		}
+	})
+}
+
+// TestTimersAreNoLife: neither Run nor Shutdown waits for them, and after Shutdown no function is called.
+func TestTimersAreNoLife(t *testing.T) {
+	var called atomic.Int32
+	f := func() { called.Add(1) }
+	var made []*netco.Timer
+	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
+		t.Fatal(err)
+	}
+	make := func() {
+		made = append(made, netco.AfterFunc(time.Hour, f), netco.AfterFunc(5*time.Millisecond, f))
+		netco.NewTicker(time.Millisecond)
+		netco.After(time.Millisecond)
+	}
+	make()
+	if err := netco.Run(make); err != nil {
+		t.Error(err)
+	}
+	before := called.Load()
+	shutdown(t)
+	ran := called.Load()
+	if before > 2 || ran > 2 {
+		t.Errorf("called %d times before the end, %d times at the end", before, ran)
+	}
+	if err := netco.Start(netco.Options{Processors: 1}); err != nil { // a Scheduler that they do not belong to
+		t.Fatal(err)
+	}
+	for _, tm := range made {
+		tm.Reset(0)
+	}
+	time.Sleep(10 * time.Millisecond) // for what must not happen
+	if called.Load() != ran {
+		t.Errorf("%d functions were called after the end", called.Load()-ran)
+	}
+	shutdown(t)
+}
+
+// TestTimersAtAForcedEnd: who waits for one is sent away or, an ordinary goroutine, gets it.
+func TestTimersAtAForcedEnd(t *testing.T) {
+	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
+		t.Fatal(err)
+	}
+	var left, errs, asleep atomic.Int32
+	wait := func(f func()) {
+		netco.Go(func() {
+			defer left.Add(1)
+			asleep.Add(1)
+			f()
+			t.Error("it returned")
+		})
+	}
+	hour := netco.After(time.Hour)
+	wait(func() { hour.Recv() })
+	wait(func() { netco.After(time.Hour).Recv() })
+	wait(func() { channel.Select(channel.RecvCase(hour, nil), channel.RecvCase(netco.After(time.Hour), nil)) })
+	wait(func() { netco.Sleep(math.MaxInt64) })
+	wait(func() {
+		for range netco.Tick(time.Hour).All() {
+		}
+	})
+	netco.Go(func() {
+		asleep.Add(1)
+		if _, err := hour.RecvTimeout(time.Hour); errors.Is(err, netco.ErrShutdown) {
+			errs.Add(1)
+		}
+		if _, err := channel.SelectTimeout(time.Hour, channel.RecvCase(hour, nil)); errors.Is(err, netco.ErrShutdown) {
+			errs.Add(1)
+		}
+	})
+	soon := netco.After(30 * time.Millisecond)
+	outside := make(chan struct{})
+	go func() { soon.Recv(); close(outside) }()
+	for asleep.Load() < 6 {
+		runtime.Gosched()
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := netco.Shutdown(ctx); err != context.Canceled {
+		t.Error(err)
+	}
+	if left.Load() != 5 || errs.Load() != 2 {
+		t.Errorf("%d have left, %d errors", left.Load(), errs.Load())
+	}
+	<-outside
+}
+
+// TestSleep: not early, whatever the time; with none it yields.
+func TestSleep(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond, 20 * time.Microsecond, 3 * time.Millisecond} {
+			began := time.Now()
+			netco.Sleep(d)
+			if passed := time.Since(began); passed < d {
+				t.Errorf("Sleep(%v) took %v", d, passed)
+			}
+		}
+		if netco.Self() == nil {
+			return
+		}
+		for _, d := range []time.Duration{0, -time.Hour} {
+			ran := false
+			netco.GoLocal(func() { ran = true })
+			netco.Sleep(d)
+			if !ran {
+				t.Errorf("Sleep(%v) does not yield", d)
+			}
+		}
+		h, _ := netco.GoLocal(func() { netco.Sleep(math.MaxInt64 - 1); t.Error("centuries have passed") })
+		netco.Sleep(time.Millisecond)
+		if h.Done() {
+			t.Error("it does not sleep")
+		}
+		// It is sent away by the end of the test, which is by force.
+		t.Cleanup(func() {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			if err := netco.Shutdown(ctx); err != context.Canceled {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+// TestTimerAllocs: one allocation for each that is made, none for what is done with it.
+func TestTimerAllocs(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		f := func() {}
+		tm, ticker := netco.NewTimer(time.Hour), netco.NewTicker(time.Nanosecond)
+		fn := netco.AfterFunc(time.Hour, f)
+		inside := netco.Self() != nil
+		for name, c := range map[string]struct {
+			want float64
+			do   func()
+		}{
+			"NewTimer":  {1, func() { netco.NewTimer(time.Hour).Stop() }},
+			"NewTicker": {1, func() { netco.NewTicker(time.Hour).Stop() }},
+			"Timer":     {0, func() { tm.Stop(); tm.Reset(time.Hour) }},
+			"Ticker":    {0, func() { ticker.Stop(); ticker.Reset(time.Nanosecond) }},
+			"func":      {0, func() { fn.Stop(); fn.Reset(time.Hour) }},
+			"receive":   {0, func() { ticker.C.Recv() }},
+			"select":    {0, func() { channel.Select(channel.RecvCase(ticker.C, nil), channel.RecvCase(tm.C, nil)) }},
+			"AfterFunc": {1, func() {
+				if inside {
+					netco.AfterFunc(time.Hour, f).Stop()
+				} else {
+					netco.NewTimer(0)
+				}
+			}},
+			"wait, inside": {0, func() {
+				if inside {
+					ticker.Reset(time.Microsecond)
+					ticker.C.Recv()
+				}
+			}},
+		} {
+			if n := testing.AllocsPerRun(100, c.do); n != c.want {
+				t.Errorf("%s: %v allocations, want %v", name, n, c.want)
+			}
+		}
+		tm.Stop()
+		fn.Stop()
+	})
+}
+
+// TestTimerHammer stops, resets and receives from Timers in every way on all sides at once. Each time that is set ends in one way: it
+// is received or its function called, it is stopped, or another takes its place. The numbers must add up for each.
+func TestTimerHammer(t *testing.T) {
+	start(t, netco.Options{Processors: 2})
+	type counted struct {
+		*netco.Timer
+		set, came, stopped, replaced atomic.Int64
+	}
+	const n = 8
+	timers := make([]*counted, n)
+	for i := range timers {
+		x := new(counted)
+		x.set.Add(1)
+		if i%4 == 3 {
+			x.Timer = netco.AfterFunc(time.Microsecond, func() { x.came.Add(1) })
+		} else {
+			x.Timer = netco.NewTimer(time.Microsecond)
+		}
+		timers[i] = x
+	}
+	strike := func(r *rand.Rand) {
+		x := timers[r.IntN(n)]
+		switch r.IntN(4) {
+		case 0:
+			if x.Stop() {
+				x.stopped.Add(1)
+			}
+		default:
+			d := time.Hour
+			if r.IntN(3) > 0 {
+				d = time.Duration(r.IntN(30_000))
+			}
+			x.set.Add(1)
+			if x.Reset(d) {
+				x.replaced.Add(1)
+			}
+		}
+	}
+	receive := func(r *rand.Rand) {
+		a, b := timers[r.IntN(n)], timers[r.IntN(n)]
+		if a.C == nil {
+			return
+		}
+		switch r.IntN(4) {
+		case 0:
+			if _, ok, _ := a.C.TryRecv(); ok {
+				a.came.Add(1)
+			}
+		case 1:
+			if _, err := a.C.RecvTimeout(time.Duration(r.IntN(50_000))); err == nil {
+				a.came.Add(1)
+			}
+		default:
+			both := []*counted{a, b}
+			if i, err := channel.SelectTimeout(time.Duration(r.IntN(50_000)), channel.RecvCase(a.C, nil), channel.RecvCase(b.C, nil)); err == nil {
+				both[i].came.Add(1)
+			}
+		}
+	}
+	var all sync.WaitGroup
+	for i := range 8 {
+		do, times := strike, scaled(20_000)
+		if i%2 == 1 {
+			do, times = receive, scaled(5_000)
+		}
+		r := rand.New(rand.NewPCG(uint64(i), rand.Uint64()))
+		all.Add(1)
+		many := func() {
+			defer all.Done()
+			for j := range times {
+				do(r)
+				if j%8 == 0 {
+					netco.Yield()
+				}
+			}
+		}
+		if i < 4 {
+			netco.GoOn(i/2, many)
+		} else {
+			go many()
+		}
+	}
+	all.Wait()
+	came := int64(0)
+	for i, x := range timers {
+		if x.Stop() {
+			x.stopped.Add(1)
+		}
+		adds := func() bool { return x.set.Load() == x.came.Load()+x.stopped.Load()+x.replaced.Load() }
+		for end := time.Now().Add(10 * time.Second); !adds() && time.Now().Before(end); {
+			runtime.Gosched() // what has been started is on its way
+		}
+		if !adds() {
+			t.Errorf("%d: set %d times; came %d, stopped %d, replaced %d", i, x.set.Load(), x.came.Load(), x.stopped.Load(), x.replaced.Load())
+		}
+		came += x.came.Load()
+	}
+	if came == 0 {
+		t.Error("none has come")
+	}
+	t.Logf("%d came", came)
+}
