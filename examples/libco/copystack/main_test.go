@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// TestMany: all of them wait at a time, each with a stack, and take less than libco's stacks by far.
+func TestMany(t *testing.T) {
+	const n = 10_000
+	var out strings.Builder
+	if err := run(&out, n); err != nil {
+		t.Fatal(err)
+	}
+	var got, mib, each int
+	if _, err := fmt.Sscanf(out.String(), "%d coroutines wait: %d MiB, %d bytes each", &got, &mib, &each); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	if got != n || each < 1<<10 || each > 32<<10 {
+		t.Errorf("%d coroutines of %d bytes, want %d of 1 to 32 KiB", got, each, n)
+	}
+	if !strings.Contains(out.String(), "\nafter their end: ") {
+		t.Errorf("it said\n%s", out.String())
+	}
+}
+
+func TestBadFlags(t *testing.T) {
+	if err := run(new(strings.Builder), 0); err == nil {
+		t.Error("no coroutines: no error")
+	}
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+// TestMain runs the server itself when the test starts it as a child.
+func TestMain(m *testing.M) {
+	if os.Getenv("ECHOSVR_CHILD") != "" {
+		main()
+		return
+	}
+	testenv.Main(m)
+}
+
+// TestLimitAndStop fills every coroutine with a connection. One more client waits until one of them ends, and then is served. The
+// server then ends in order, with connections open.
+func TestLimitAndStop(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-tasks", "2", "-processors", "2", "-grace", "100ms")
+	cmd.Env = append(os.Environ(), "ECHOSVR_CHILD=1")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := strings.TrimPrefix(strings.TrimSpace(line), "listening on ")
+	var served []net.Conn
+	for range 4 {
+		c := dial(t, addr)
+		echoes(t, c)
+		served = append(served, c)
+	}
+	late := dial(t, addr)
+	if _, err := late.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	late.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	if n, err := late.Read(make([]byte, 5)); n != 0 || !os.IsTimeout(err) {
+		t.Fatalf("beyond the limit: %d, %v, want a timeout", n, err)
+	}
+	served[0].Close()
+	late.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.ReadFull(late, make([]byte, 5)); err != nil {
+		t.Fatalf("after a place was free: %v", err)
+	}
+	for _, c := range served[1:] {
+		echoes(t, c)
+	}
+	served[1].(*net.TCPConn).CloseWrite()
+	if n, err := served[1].Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("after the client's end: %d, %v, want EOF", n, err)
+	}
+	cmd.Process.Signal(syscall.SIGINT)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestBadFlags(t *testing.T) {
+	for _, c := range [][2]int{{0, 1}, {1, 0}, {-1, 1}} {
+		if err := run("127.0.0.1:0", c[0], c[1], 0); err == nil {
+			t.Errorf("-tasks %d -processors %d: no error", c[0], c[1])
+		}
+	}
+}
+
+func dial(t *testing.T, addr string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	return c
+}
+
+func echoes(t *testing.T, c net.Conn) {
+	t.Helper()
+	got := make([]byte, 5)
+	if _, err := c.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, got); err != nil || string(got) != "hello" {
+		t.Fatalf("%q, %v", got, err)
+	}
+}

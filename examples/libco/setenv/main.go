@@ -1,0 +1,73 @@
+// Command setenv is libco's example of that name: coroutines that each set a variable of the environment and later find in it what
+// they have set, whatever the others have set meanwhile. libco hooks setenv and getenv to that end, for the names in a list. Go's
+// environment is the process's; here settings of a coroutine are a Local, in front of the environment. The coroutines that it starts inherit
+// its settings, and change a copy.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+)
+
+// settings are the calling coroutine's.
+var settings = coroutine.NewLocal(coroutine.LocalOptions[map[string]string]{
+	Make:    func() map[string]string { return map[string]string{} },
+	Inherit: func(parent *map[string]string) map[string]string { return maps.Clone(*parent) },
+})
+
+func setenv(name, value string) { (*settings.Get())[name] = value }
+
+func unsetenv(name string) { delete(*settings.Get(), name) }
+
+// getenv returns the caller's own setting, or else the process's.
+func getenv(name string) string {
+	if own := settings.Peek(); own != nil {
+		if value, ok := (*own)[name]; ok {
+			return value
+		}
+	}
+	return os.Getenv(name)
+}
+
+func main() {
+	if err := run(os.Stdout, 3, 500*time.Millisecond); err != nil {
+		fmt.Fprintln(os.Stderr, "setenv:", err)
+		os.Exit(1)
+	}
+}
+
+func run(w io.Writer, n int, pause time.Duration) error {
+	defer netco.Shutdown(context.Background())
+	return netco.Run(func() {
+		for i := range n {
+			netco.GoLocal(func() { routine(w, i, pause) }) // on one thread, so that w needs no lock
+		}
+	})
+}
+
+func routine(w io.Writer, id int, pause time.Duration) {
+	say := func(what string) { fmt.Fprintf(w, "routine %d %s CGINAME %q\n", id, what, getenv("CGINAME")) }
+	say("begins with")
+	setenv("CGINAME", fmt.Sprint("cgi_routine_", id))
+	say("has set")
+	netco.Sleep(pause) // the others set theirs
+	say("still has")
+	child, err := netco.GoLocal(func() {
+		say("has a child that inherits")
+		setenv("CGINAME", "changed by a child")
+	})
+	if err != nil {
+		return
+	}
+	netco.Join(child)
+	say("still has")
+	unsetenv("CGINAME")
+	say("ends with")
+}

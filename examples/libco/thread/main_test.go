@@ -1,0 +1,33 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// TestThreads: each way, every coroutine has had all its turns.
+func TestThreads(t *testing.T) {
+	var out strings.Builder
+	if err := run(&out, 3, 4, 5); err != nil {
+		t.Fatal(err)
+	}
+	want := ""
+	for _, way := range []string{"by hand", "a loop", "scheduled"} {
+		want += way + ": 12 coroutines on 3 threads ran 60 times\n"
+	}
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+}
+
+func TestBadFlags(t *testing.T) {
+	for _, c := range [][3]int{{0, 1, 1}, {1, 0, 1}, {1, 1, 0}} {
+		if err := run(new(strings.Builder), c[0], c[1], c[2]); err == nil {
+			t.Errorf("%v: no error", c)
+		}
+	}
+}
