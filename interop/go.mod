@@ -5,6 +5,7 @@ go 1.25.0
 replace github.com/netco-go/netco => ../
 
 require (
+	github.com/anishathalye/porcupine v1.3.1
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/netco-go/netco v0.0.0-00010101000000-000000000000
