@@ -284,7 +284,7 @@ func (t *fiber) main() {
 			return
 		}
 		if context.Symmetric() { // as yield, with fewer returns after the switch
-			t.w.ctx.Switch(t.from, t.from)
+			t.w.ctx.Switch(t.from, &t.w.ctx) // who has just resumed it is warm
 			if t.w.ctx.Relaying() {
 				t.w.ctx.PassOn()
 			}
@@ -327,7 +327,7 @@ func (t *fiber) finish() {
 // yield gives control to t.from. It is for rare cases; Yielder.Yield has its own.
 func (t *fiber) yield() {
 	if context.Symmetric() {
-		t.w.ctx.Transfer(t.from, t.from)
+		t.w.ctx.Transfer(t.from, &t.w.ctx)
 	} else {
 		t.w.ctx.Suspend(nil)
 	}

@@ -25,6 +25,9 @@ func (p *Processor) loop() {
 		}
 		if p.turn != nil && !p.turn() {
 			p.turn = nil
+			if p.group.Phase() != p.phase && p.advance() { // before a timer makes anything ready
+				return
+			}
 		}
 		if p.timers.Len() > 0 {
 			p.expire(now)

@@ -57,6 +57,7 @@ func (s *Scheduler) untilFalse(turn func() bool) func() bool {
 		if turn() {
 			return true
 		}
+		s.group.Load().Advance(processor.Stopping) // at once: nothing more of what waits goes on
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
 		go s.Shutdown(over) // it waits for this thread
