@@ -127,7 +127,7 @@ func (m *model) thread(v int, word string) func(*explore.Thread) {
 				panic(p)
 			}
 		}()
-		c, d := m.c[word[1]-'0'], m.c[1]
+		c := m.c[word[1]-'0']
 		sent := func(err error) {
 			if err == nil {
 				m.sent[v]++
@@ -164,7 +164,7 @@ func (m *model) thread(v int, word string) func(*explore.Thread) {
 				}
 			}
 		case 'x':
-			d = m.c[word[2]-'0']
+			d := m.c[word[2]-'0']
 			x, i, err := 0, 0, error(nil)
 			cases := []Case{SendCase(c, v), RecvCase(d, &x)}
 			switch {

@@ -1,6 +1,12 @@
 // Package coroutine is the coroutine itself: what it is called, what it waits for, and how it parks, is made ready
 // and is reused. Which thread it runs on, timers and I/O are its host's (package processor).
 //
+// # By hand
+//
+// A program may drive coroutines itself, with a Scheduler or without: [New] makes a [Fiber], [Fiber.Resume] runs it to its next
+// [Yielder.Yield], [Fiber.All] ranges over what it yields, [Yielder.Transfer] passes control on to another. [Local] and [Hooks] are for
+// these and for a Scheduler's. All else here is for packages that netco is made of.
+//
 // # Model
 //
 // An [Executor] runs coroutines on one thread: a run queue, the running coroutine, and the loop, which is the goroutine

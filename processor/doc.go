@@ -11,8 +11,9 @@
 //
 // # Files
 //
-//	processor.go  what a Processor is, start and end
+//	processor.go  what a Processor is
 //	loop.go       the turn
+//	thread.go     the thread, or goroutine, that the loop runs on
 //	idle.go       what to do when there is nothing to run; spin.go decides whether to spin
 //	submit.go     work from other threads, placement, stealing
 //	park.go       parking with a deadline, Sleep

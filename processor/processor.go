@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -158,85 +157,6 @@ func ensureNetpoll() error {
 	w.Close()
 	netpoll.exists = true
 	return nil
-}
-
-// Start runs the Processor on a thread of its own and returns when it is ready to take work.
-func (p *Processor) Start() error {
-	started := make(chan error)
-	go p.thread(started)
-	return <-started
-}
-
-// thread is the Processor's goroutine: it becomes the loop.
-func (p *Processor) thread(started chan<- error) {
-	if err := p.enter(); err != nil {
-		close(p.ended)
-		started <- err
-		return // locked, so the thread ends with the goroutine
-	}
-	started <- nil
-	p.run()
-	if p.cfg.LockThread && p.cfg.CPU < 0 {
-		runtime.UnlockOSThread() // untouched: the runtime may use the thread again
-	}
-}
-
-// RunHere runs the Processor on the calling goroutine, in the place of Start, until its group has stopped. It calls started once it
-// takes work, and turn, if that is not nil, at the beginning of each turn, until that returns false. Blocks.
-func (p *Processor) RunHere(started func(), turn func() bool) error {
-	var before unix.CPUSet
-	if p.cfg.CPU >= 0 {
-		if err := unix.SchedGetaffinity(0, &before); err != nil {
-			close(p.ended)
-			p.Discard()
-			return os.NewSyscallError("sched_getaffinity", err)
-		}
-	}
-	p.turn = turn
-	err := p.enter()
-	if err == nil {
-		started()
-		p.run()
-	} else {
-		close(p.ended)
-	}
-	if p.cfg.CPU >= 0 {
-		unix.SchedSetaffinity(0, &before)
-	}
-	if p.cfg.LockThread {
-		runtime.UnlockOSThread()
-	}
-	return err
-}
-
-// enter makes the calling goroutine the loop's and the Processor one that takes work.
-func (p *Processor) enter() error {
-	if p.cfg.LockThread {
-		runtime.LockOSThread()
-	}
-	if p.cfg.CPU >= 0 {
-		var set unix.CPUSet
-		set.Set(p.cfg.CPU)
-		if err := unix.SchedSetaffinity(0, &set); err != nil {
-			p.Discard()
-			return fmt.Errorf("netco: processor %d: cannot run on CPU %d: %w", p.cfg.Index, p.cfg.CPU, err)
-		}
-	}
-	p.ex.Enter()
-	p.alive.Store(true)
-	addRunning(p)
-	return nil
-}
-
-// run is the loop and what follows it.
-func (p *Processor) run() {
-	defer close(p.ended)
-	p.loop()
-	p.alive.Store(false)
-	removeRunning(p)
-	p.ex.Leave()
-	p.ep.Each(func(pd *PollDesc) { pd.Orphan() })
-	p.Discard()
 }
 
 // Wake makes the Processor take another turn, from any thread, also when it is about to sleep.

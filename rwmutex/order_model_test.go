@@ -288,8 +288,6 @@ func (o *order) seen(op waitq.Op) uint64 {
 	switch op {
 	case opLoad:
 		return uint64(o.m.state.Load())
-	case opAdd:
-		return uint64(o.m.state.Load() + one)
 	}
 	return 0
 }

@@ -17,7 +17,6 @@ const (
 const (
 	opLoad waitq.Op = "load state"
 	opSwap waitq.Op = "swap state"
-	opAdd  waitq.Op = "add to state"
 )
 
 func (m *RWMutex) load() int64 {
@@ -28,9 +27,4 @@ func (m *RWMutex) load() int64 {
 func (m *RWMutex) swapSlow(old, next int64) bool {
 	waitq.Step(opSwap)
 	return m.swap(old, next)
-}
-
-func (m *RWMutex) add(delta int64) int64 {
-	waitq.Step(opAdd)
-	return m.change(delta)
 }

@@ -1,0 +1,137 @@
+package coroutine
+
+import (
+	"runtime/debug"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/context"
+)
+
+// start makes the goroutine. On the thread and under the locks under which it will run.
+func (t *fiber) start() {
+	t.started = true
+	_, t.made = asm.Where()
+	if ex := t.w.ex; ex != nil {
+		t.w.index = int32(len(ex.fibers))
+		ex.fibers = append(ex.fibers, t)
+	}
+	t.w.ctx.Init(fiberMain)
+}
+
+func fiberMain(c *context.Context) { fiberOf(c).main() }
+
+// main runs one life after the other.
+func (t *fiber) main() {
+	enroll(&t.w)
+	defer t.finish()
+	for t.of != nil {
+		t.call()
+		t.end(eventReturn)
+		if !(t.fit() && poolable(t)) && t.direct() {
+			return
+		}
+		if context.Symmetric() { // as yield, with fewer returns after the switch
+			t.w.ctx.Switch(t.from, &t.w.ctx) // who has just resumed it is warm
+			if t.w.ctx.Relaying() {
+				t.w.ctx.PassOn()
+			}
+		} else {
+			t.w.ctx.Suspend(nil)
+		}
+	}
+}
+
+// finish ends the goroutine. If a Goexit has ended the body, the life is ended first; and if its resumer cannot be resumed by this
+// goroutine's end, it is resumed here and now, within the Goexit, and the loop comes back later.
+func (t *fiber) finish() {
+	if t.of != nil {
+		defer t.finish() // deferred, as a Local's Drop may unwind too
+		t.end(eventGoexit)
+		if !t.direct() {
+			t.yield()
+		}
+		return
+	}
+	expel(&t.w)
+	t.w.gone = true
+	ex := t.w.ex
+	if ex == nil {
+		t.w.ctx.Exit(t.from)
+		return
+	}
+	last := len(ex.fibers) - 1
+	ex.fibers[t.w.index] = ex.fibers[last]
+	ex.fibers[t.w.index].w.index = t.w.index
+	ex.fibers[last] = nil
+	ex.fibers = ex.fibers[:last]
+	if t.direct() {
+		t.w.ctx.Exit(t.from)
+		return
+	}
+	t.w.exit()
+}
+
+// yield gives control to t.from. It is for rare cases; Yielder.Yield has its own.
+func (t *fiber) yield() {
+	if context.Symmetric() {
+		t.w.ctx.Transfer(t.from, &t.w.ctx)
+	} else {
+		t.w.ctx.Suspend(nil)
+	}
+}
+
+// direct reports whether the end of t's goroutine resumes t.from: always, unless the scheduler has switched among the coroutines
+// of this thread meanwhile.
+func (t *fiber) direct() bool {
+	return !context.Symmetric() || t.w.ctx.Successor() == t.from
+}
+
+// fit reports whether the goroutine may run further lives: those made under the same thread locks.
+func (t *fiber) fit() bool {
+	if ex := t.w.ex; ex != nil {
+		return !t.started || t.made == ex.locks
+	}
+	return t.made == 0 && asm.LocksKnown()
+}
+
+// call runs the life's body, with the hooks around it, and catches a panic.
+func (t *fiber) call() {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if value := recover(); value != nil {
+			t.failure = newPanicError(value, debug.Stack())
+		}
+	}()
+	if hooks.Load() != nil {
+		hooked(t.last.run)
+	} else {
+		t.last.run()
+	}
+	returned = true
+}
+
+// end ends the life.
+func (t *fiber) end(why event) {
+	h := t.of
+	for t.locals.any() {
+		t.dropLocals()
+	}
+	t.exit()
+	t.event = why
+	t.of = nil
+	h.id.Set(0)
+	t.cancelled = false
+}
+
+// dropLocals drops the locals while Self and the like still work. A Drop that panics ends the life by that panic, but not the others.
+func (t *fiber) dropLocals() {
+	defer func() {
+		if value := recover(); value != nil && t.failure == nil {
+			t.failure = newPanicError(value, debug.Stack())
+		}
+	}()
+	t.locals.drop()
+}
