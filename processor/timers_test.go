@@ -25,6 +25,12 @@ func pending(t testing.TB, p *Processor) (n int) {
 	return n
 }
 
+// noneLeft waits until p has no timers. The turn that began before another thread's last Stop has not seen that.
+func noneLeft(t testing.TB, p *Processor) {
+	t.Helper()
+	eventually(t, "all timers to leave", func() bool { return pending(t, p) == 0 })
+}
+
 // TestFuncFires: once, not early, in a coroutine of its home, which may park.
 func TestFuncFires(t *testing.T) {
 	within(t, time.Minute)
@@ -88,13 +94,9 @@ func TestFuncWords(t *testing.T) {
 					}
 				}
 			})
-			if n := pending(t, p); n != 0 {
-				t.Errorf("%d timers are left", n)
-			}
+			noneLeft(t, p)
 			funcOn(t, p, math.MaxInt64, never)
-			if n := pending(t, p); n != 0 {
-				t.Error("one that is never due is kept")
-			}
+			noneLeft(t, p) // nor one that is never due
 		})
 	}
 }
@@ -176,9 +178,7 @@ func TestStoppedFuncsLeave(t *testing.T) {
 		}
 		return left < stoppedRing
 	})
-	if n := pending(t, p); n != 0 {
-		t.Errorf("%d timers are left", n)
-	}
+	noneLeft(t, p)
 	on(t, p, func() {
 		for i := range funcs {
 			funcs[i].Reset(time.Hour)
@@ -262,9 +262,7 @@ func TestFuncHammer(t *testing.T) {
 		fired += x.fired.Load()
 	}
 	for _, p := range g.members {
-		if n := pending(t, p); n != 0 {
-			t.Errorf("%d timers are left", n)
-		}
+		noneLeft(t, p)
 	}
 	if fired == 0 {
 		t.Error("none has fired")
