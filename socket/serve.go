@@ -25,6 +25,7 @@ type Server struct {
 
 	// Closed, if it is not nil, is called for each connection after it was closed, with what ended it: the error of Handle, of
 	// Opened, os.ErrDeadlineExceeded for IdleTimeout, net.ErrClosed, ErrServerClosed or ErrShutdown; nil if Handle did not return.
+	// Shutdown waits until it has returned, so it must not wait for Shutdown.
 	Closed func(c *ServerConn, err error)
 
 	// IdleTimeout, if it is not 0, closes a connection that has been idle for so long. It takes the place of the read deadline.

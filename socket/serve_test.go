@@ -584,6 +584,33 @@ func TestServeHammer(t *testing.T) {
 	}
 }
 
+// TestServeShutdownWaitsForClosed: Shutdown returns when Closed has, however long that takes.
+func TestServeShutdownWaitsForClosed(t *testing.T) {
+	start(t, 2)
+	var opened, closed atomic.Int32
+	s := &socket.Server{
+		Opened: func(*socket.ServerConn) error { opened.Add(1); return nil },
+		Handle: echoOnce,
+		Closed: func(*socket.ServerConn, error) {
+			netco.Sleep(5 * time.Millisecond)
+			closed.Add(1)
+		},
+	}
+	address, _ := serving(t, s)
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	until(t, "the connection to be served", func() bool { return opened.Load() == 1 })
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if closed.Load() != 1 {
+		t.Errorf("%d closed when Shutdown returned", closed.Load())
+	}
+}
+
 // serveClient is one connection of the hammer: it may be cut by the other side at any time.
 func serveClient(t *testing.T, rnd *rand.Rand, address string) {
 	c, err := net.Dial("tcp", address)

@@ -169,7 +169,7 @@ func (c *ServerConn) handle(f func(*ServerConn) error) error {
 // end closes the connection.
 func (c *ServerConn) end(err error) {
 	c.Stream.Close()
-	c.server.drop(c)
+	defer c.server.drop(c) // after Closed, for which Shutdown waits too
 	if c.server.Closed != nil {
 		c.server.Closed(c, err)
 	}
