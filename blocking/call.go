@@ -188,7 +188,7 @@ func (c *call) invoke() (started bool) {
 			return
 		}
 		if value := recover(); value != nil {
-			c.outcome, c.failure = panicked, &PanicError{value, debug.Stack()}
+			c.outcome, c.failure = panicked, &PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()
 	if c.ctx != nil {

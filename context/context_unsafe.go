@@ -19,7 +19,9 @@ type Context struct {
 
 // RelayOffset is where a Context has what Relaying looks at, for assembly that switches and cannot call that. A Context begins with its
 // asm.Frame.
-const RelayOffset = unsafe.Offsetof(Context{}.relay) + 0*unsafe.Offsetof(Context{}.frame)
+const RelayOffset = unsafe.Offsetof(Context{}.relay)
+
+const _ = -unsafe.Offsetof(Context{}.frame) // it does begin with it
 
 // Init makes c a context that will run entry, with c as its argument, when first switched to. It must be called on the
 // thread, and under the thread locks, under which c will run.

@@ -2,7 +2,6 @@ package coroutine
 
 import (
 	"errors"
-	"fmt"
 	"iter"
 	"runtime"
 
@@ -46,24 +45,6 @@ const (
 
 func (s Status) String() string {
 	return [...]string{"dead", "ready", "suspended", "running", "normal"}[s]
-}
-
-// PanicError is what Resume, Transfer's resumer and Cancel panic with when the coroutine has panicked.
-type PanicError struct {
-	Value any    // what it panicked with
-	Stack []byte // as debug.Stack gives it, from where the panic arose
-}
-
-func newPanicError(value any, stack []byte) *PanicError { return &PanicError{value, stack} }
-
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("%v\n\nin a netco coroutine driven by hand:\n%s", e.Value, e.Stack)
-}
-
-// Unwrap returns the panic's value if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
 }
 
 // Fiber is a coroutine driven by hand: it runs when it is resumed, until it yields. It needs no Scheduler, but may be used in

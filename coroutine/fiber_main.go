@@ -102,7 +102,7 @@ func (t *fiber) call() {
 			return
 		}
 		if value := recover(); value != nil {
-			t.failure = newPanicError(value, debug.Stack())
+			t.failure = &PanicError{value, debug.Stack()}
 		}
 	}()
 	if hooks.Load() != nil {
@@ -130,7 +130,7 @@ func (t *fiber) end(why event) {
 func (t *fiber) dropLocals() {
 	defer func() {
 		if value := recover(); value != nil && t.failure == nil {
-			t.failure = newPanicError(value, debug.Stack())
+			t.failure = &PanicError{value, debug.Stack()}
 		}
 	}()
 	t.locals.drop()

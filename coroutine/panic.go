@@ -44,3 +44,21 @@ func crash(co *Coroutine, value any, stack []byte) {
 	go panic(crashed{b.String()})
 	select {}
 }
+
+// PanicError is a panic that is delivered to somebody else than the function that panicked: Resume, Transfer's resumer and Cancel of a
+// coroutine driven by hand panic with it; in packages cosync and blocking it is an error, or a panic, of who waits for the result.
+type PanicError struct {
+	Value any    // what was panicked with
+	Stack []byte // as debug.Stack gives it, from where the panic arose
+}
+
+// Error returns the value and the stack: the traceback of who panics with it shows only who waited.
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("%v\n\nwhere it arose:\n%s", e.Value, e.Stack)
+}
+
+// Unwrap returns the panic's value if that is an error, as the runtime's are.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

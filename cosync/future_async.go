@@ -1,8 +1,6 @@
 package cosync
 
 import (
-	"errors"
-	"fmt"
 	"runtime/debug"
 
 	"github.com/netco-go/netco/asm"
@@ -10,22 +8,10 @@ import (
 )
 
 // ErrGoexit is what a Future fails with whose function has called runtime.Goexit.
-var ErrGoexit = errors.New("cosync: the function called runtime.Goexit")
+var ErrGoexit = coroutine.ErrGoexit
 
 // PanicError is the error in the place of a function's result when it has panicked.
-type PanicError struct {
-	Value any    // what it panicked with
-	Stack []byte // the coroutine's stack at that time, as text
-}
-
-// Error returns value and stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("cosync: panic: %v\n\n%s", e.Value, e.Stack) }
-
-// Unwrap returns the value, if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+type PanicError = coroutine.PanicError
 
 // Async starts f as a coroutine, where netco.Go would, and returns the Future of its result. The Future fails with f's error; with a
 // [*PanicError] if f panics, which then does not reach Options.OnPanic; with coroutine.ErrShutdown if f was ended by force, or could
@@ -55,7 +41,7 @@ func (f *Future[T]) run(fn func() (T, error)) {
 			return
 		}
 		if v := recover(); v != nil {
-			f.Fail(&PanicError{v, debug.Stack()})
+			f.Fail(&PanicError{Value: v, Stack: debug.Stack()})
 			return
 		}
 		f.Fail(goexit(ErrGoexit))

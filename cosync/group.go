@@ -118,7 +118,7 @@ func (g *Group) run(f func() error) {
 			return
 		}
 		if v := recover(); v != nil {
-			g.leave(&PanicError{v, debug.Stack()})
+			g.leave(&PanicError{Value: v, Stack: debug.Stack()})
 			panic(v) // what it was about to do; the frames of f are below this one still
 		}
 		g.leave(goexit(nil))

@@ -51,8 +51,9 @@ const minCap = 1024
 
 // Heap is a 4-ary min-heap of Timers. The zero value is empty and ready. See the package documentation for its contract.
 //
-// The array grows by doubling (by append, a million timers would leave five times their 16 MB as garbage), and is halved when three quarters of it are empty, so that a rush of a million timers
-// (16 MB) does not stay in memory; below 16 KiB it is kept. A count that moves up and down by less than half never reallocates.
+// The array grows by doubling (by append, a million timers would leave five times their 16 MB as garbage), and is halved when three
+// quarters of it are empty, so that a rush of a million does not stay in memory; below 16 KiB it is kept. A count that moves up and down
+// by less than half never reallocates.
 type Heap struct {
 	// All fields are the owner's.
 
