@@ -405,7 +405,13 @@ func TestThreadLocks(t *testing.T) {
 			f.expect(t, 1, 3, nil)
 			check(t, "Cancel of one that has not run", other.Cancel(), nil)
 
-			// Unlocked since.
+			// Unlocked since; by one of two locks, for an unlocked goroutine may go on on another thread.
+			runtime.LockOSThread()
+			f = New(sum)
+			runtime.UnlockOSThread()
+			_, err = f.Resume(1)
+			check(t, "unlocked", err, ErrThreadLocked)
+			runtime.LockOSThread()
 			runtime.LockOSThread()
 			f = New(sum)
 			runtime.UnlockOSThread()
@@ -427,6 +433,7 @@ func TestThreadLocks(t *testing.T) {
 			f.expect(t, 1, 2, nil)
 			f.expect(t, -1, -1, nil) // its goroutine is not to serve those made under no lock
 			check(t, "Cancel under the lock", g.Cancel(), nil)
+			runtime.UnlockOSThread()
 			runtime.UnlockOSThread()
 		}
 	})
