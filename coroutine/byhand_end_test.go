@@ -351,7 +351,7 @@ func TestPoolDrains(t *testing.T) {
 		f.Resume(1)
 		fs = append(fs, f)
 	}
-	if got := runtime.NumGoroutine(); got < before+len(fs) {
+	if got := runtime.NumGoroutine(); got < len(fs) { // before may count some of other tests that were about to end
 		t.Errorf("%d goroutines, with %d suspended", got, len(fs))
 	}
 	for _, f := range fs {

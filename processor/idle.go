@@ -70,11 +70,12 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 		}
 	}
 	p.Stats.Sleeps.Inc()
+	p.time.asleep(now)
 	n := p.ep.Wait()
 	p.ep.Awake()
 	woke := clock.Now()
+	p.time.awake(woke)
 	p.spin.slept(woke - now)
-	p.Stats.IdleNs.Add(uint64(woke - now))
 	p.dispatch(n)
 }
 

@@ -18,6 +18,12 @@ const (
 func (p *Processor) loop() {
 	for {
 		now := clock.Now()
+		if p.ran {
+			p.ran = false
+			length := now - int64(p.Stats.TurnStart.Own())
+			p.Stats.TurnNs.Observe(length)
+			p.history.note(now, length)
+		}
 		p.Stats.Turns.Inc()
 		p.Stats.TurnStart.Set(uint64(now))
 		if p.nudged.Load() {
@@ -45,6 +51,8 @@ func (p *Processor) loop() {
 		if p.group.Phase() != p.phase && p.advance() {
 			return
 		}
+		p.Stats.Queued.Set(uint64(p.ex.Queued()))
+		p.Stats.Timers.Set(uint64(p.timers.Len()))
 		if p.ex.Queued() == 0 {
 			p.settleToken()
 			p.idle(now)
@@ -53,13 +61,14 @@ func (p *Processor) loop() {
 		if p.ep.Registered() > 0 {
 			p.dispatch(p.ep.Poll())
 		}
+		p.ran = true
 		p.ex.Run(turnResumes, now+turnNs)
 	}
 }
 
 // settleToken gives the token back when nothing lives here any more.
 func (p *Processor) settleToken() {
-	if p.holding && p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 && p.watches == 0 {
+	if p.holding && p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 && p.watches.Own() == 0 {
 		p.holding = false
 		p.group.giveToken()
 	}
@@ -134,6 +143,7 @@ func (p *Processor) holdingOn() bool {
 
 // Post implements coroutine.Host.
 func (p *Processor) Post(co *coroutine.Coroutine) {
+	p.posted.Add(1)
 	p.wakes.Push(co.Node())
 	p.ex.Notice()
 	p.ep.Ring()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/epoller"
+	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/mpsc"
 	"github.com/netco-go/netco/objpool"
 	"github.com/netco-go/netco/timer"
@@ -50,17 +51,20 @@ type Processor struct {
 	sleepers *objpool.Pool[timer.Timer] // for coroutines parked with a deadline
 	buffers  bufferPool
 	spin     spinner
-	holding  bool // has the token for its live coroutines and armed Watches
-	watches  int  // armed, or woken and not started yet
+	holding  bool            // has the token for its live coroutines and armed Watches
+	watches  counter.Counter // armed, or woken and not started yet
 	woken    wokenWatches
 	phase    Phase
 	turn     func() bool // to be called in each turn; nil for none
+	ran      bool        // the last turn ran something
+	history  history     // owner: writes
 	cfg      Config
 	group    *Group
 
 	// Any thread.
 	ep      *epoller.Epoller[PollDesc]
 	wakes   mpsc.Queue[coroutine.Coroutine]
+	posted  atomic.Uint64 // to wakes, ever
 	retimed retimed
 	sub     submissions
 	ended   chan struct{} // closed when the thread has ended
@@ -68,6 +72,8 @@ type Processor struct {
 	nudged  atomic.Bool   // a turn is wanted, see Wake
 
 	Stats Stats
+	io    IOStats   // owner: writes
+	time  clockwork // owner: writes
 }
 
 // New makes a Processor and its fds and adds it to its group. Start runs it. The group's end frees what the first one made for all.
@@ -106,6 +112,7 @@ func New(cfg Config) (*Processor, error) {
 	}
 	p.woken.start = p.startWoken
 	p.spin.init(cfg.Spin)
+	p.timers.Late = &p.Stats.LateNs
 	p.buffers.size = cfg.BufferSize
 	p.ex.Init(coroutine.Config{Host: p, Idle: cfg.Idle, Handoff: cfg.Handoff})
 	cfg.Group.members = append(cfg.Group.members, p)
@@ -191,6 +198,24 @@ func (p *Processor) Panicked(co *coroutine.Coroutine, value any, stack []byte) b
 	p.cfg.OnPanic(PanicInfo{value, stack, co.ID(), co.Name(), p.cfg.Index})
 	return true
 }
+
+// Logger returns what the Processor logs to. It is not nil.
+func (p *Processor) Logger() *zap.Logger { return p.cfg.Logger }
+
+// HereLogger returns the logger of the caller's Processor, on an ordinary goroutine that of any that runs, or else one that logs nothing.
+func HereLogger() *zap.Logger {
+	if p := Here(); p != nil {
+		return p.cfg.Logger
+	}
+	running.mu.Lock()
+	defer running.mu.Unlock()
+	for _, p := range running.list {
+		return p.cfg.Logger
+	}
+	return silent
+}
+
+var silent = zap.NewNop()
 
 // Here returns the Processor on whose thread the caller runs, or nil.
 func Here() *Processor {

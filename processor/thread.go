@@ -6,6 +6,8 @@ import (
 	"runtime"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/clock"
 )
 
 // Start runs the Processor on a thread of its own and returns when it is ready to take work.
@@ -70,6 +72,10 @@ func (p *Processor) enter() error {
 			return fmt.Errorf("netco: processor %d: cannot run on CPU %d: %w", p.cfg.Index, p.cfg.CPU, err)
 		}
 	}
+	if p.cfg.LockThread {
+		p.time.tid.Store(int32(unix.Gettid()))
+	}
+	p.time.started.Publish(uint64(clock.Now()))
 	p.ex.Enter()
 	p.alive.Store(true)
 	addRunning(p)
@@ -81,6 +87,8 @@ func (p *Processor) run() {
 	defer close(p.ended)
 	p.loop()
 	p.alive.Store(false)
+	p.time.tid.Store(0)
+	p.time.ended.Publish(uint64(clock.Now()))
 	removeRunning(p)
 	p.ex.Leave()
 	p.ep.Each(func(pd *PollDesc) { pd.Orphan() })

@@ -61,9 +61,9 @@ func (x *Watch) Arm(fd int) (bool, error) {
 	if !g.w.CompareAndSwap(nil, &x.w) {
 		return false, nil // an edge; two waiters are the caller's error and fail in Wait
 	}
-	p.watches++
+	p.watches.Inc()
 	if (pd.Check(Read) != Ready || p.group.Phase() >= Draining) && g.w.CompareAndSwap(&x.w, nil) {
-		p.watches--
+		p.watches.Set(p.watches.Own() - 1)
 		return false, nil
 	}
 	if d := g.deadline.Load(); d != 0 {
@@ -146,7 +146,7 @@ func (p *Processor) startWoken() {
 // start is what a woken Watch does on its coroutine.
 func (x *Watch) start() {
 	p := x.home
-	p.watches--
+	p.watches.Set(p.watches.Own() - 1)
 	if x.t != nil {
 		p.timers.Cancel(x.t)
 		x.t.Arg = nil

@@ -124,15 +124,19 @@ func (s *Scheduler) config(group *processor.Group, i int) processor.Config {
 	}
 }
 
-// Processors returns the Processors, in the order of their numbers; nil before Start.
+// Processors returns the Processors, in the order of their numbers; nil before Start. It takes no lock. Not to be changed.
 func (s *Scheduler) Processors() []*processor.Processor {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.state == fresh {
-		return nil
+	if g := s.group.Load(); g != nil {
+		return g.Members()
 	}
-	return s.procs
+	return nil
 }
+
+// Group returns what its Processors have in common, or nil before Start.
+func (s *Scheduler) Group() *processor.Group { return s.group.Load() }
+
+// Logger returns what the Scheduler logs to. It is not nil.
+func (s *Scheduler) Logger() *zap.Logger { return s.opt.Logger }
 
 // open returns the group if work may be submitted now.
 func (s *Scheduler) open(here *processor.Processor) error {

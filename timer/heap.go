@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/invariant"
 )
 
@@ -55,7 +56,10 @@ const minCap = 1024
 // quarters of it are empty, so that a rush of a million does not stay in memory; below 16 KiB it is kept. A count that moves up and down
 // by less than half never reallocates.
 type Heap struct {
-	// All fields are the owner's.
+	// Late, if it is not nil, is told how late each F is called.
+	Late *counter.Histogram
+
+	// All other fields are the owner's.
 
 	items  []item // items[root:] is the heap; items[:root], once there, and items[len:cap] are zero
 	floor  int64  // while expiring: the earliest deadline that Set gives, one past that of Expire
@@ -178,6 +182,9 @@ func (h *Heap) Expire(now int64, max int) int {
 			continue
 		}
 		t := h.items[root].t
+		if h.Late != nil {
+			h.Late.Observe(now - h.items[root].when)
+		}
 		h.remove(root)
 		t.F(t.Arg, now)
 		if n++; n == max {

@@ -1,0 +1,79 @@
+package counter
+
+import "math"
+
+// Histogram counts durations in buckets whose bounds grow exponentially, four to each power of two of a second: those of a Prometheus
+// native histogram of schema 2. Bucket i holds what is longer than 2^((i-1)/4) s and not longer than 2^(i/4) s. One thread
+// observes, which costs it two ordinary adds and some arithmetic; any thread reads. The zero value is ready.
+type Histogram struct {
+	sum     Counter
+	zero    Counter // of no more than 2^-23 s
+	buckets [lastBucket - FirstBucket + 1]Counter
+}
+
+const (
+	HistogramSchema = 2   // as Prometheus has it: the bounds grow by 2^(2^-2)
+	FirstBucket     = -91 // the index of the first bucket, which begins at 2^-23 s, 119 ns
+	lastBucket      = 40  // ends at 2^10 s; what is longer is counted there
+
+	// HistogramZero is the upper bound of what counts as zero, in seconds.
+	HistogramZero = 1.0 / (1 << 23)
+)
+
+// HistogramSnapshot is what a Histogram held at some moment.
+type HistogramSnapshot struct {
+	Count   uint64
+	SumNs   uint64
+	Zero    uint64   // observations of at most HistogramZero
+	Buckets []uint64 // index i is bucket FirstBucket+i
+}
+
+// Where mantissas end that belong to the first, second and third bucket of a power of two.
+const mantissa = 1<<52 - 1
+
+var (
+	quarter  = math.Float64bits(math.Exp2(0.25)) & mantissa
+	half     = math.Float64bits(math.Sqrt2) & mantissa
+	quarter3 = math.Float64bits(math.Exp2(0.75)) & mantissa
+)
+
+// Observe counts a duration; a negative one is 0. Owner only.
+func (h *Histogram) Observe(ns int64) {
+	ns = max(ns, 0)
+	h.sum.Add(uint64(ns))
+	i := bucketOf(ns)
+	if i < FirstBucket {
+		h.zero.Inc()
+		return
+	}
+	h.buckets[min(i, lastBucket)-FirstBucket].Inc()
+}
+
+// bucketOf returns the smallest i such that ns are at most 2^(i/4) s.
+func bucketOf(ns int64) int {
+	b := math.Float64bits(float64(ns) * 1e-9)
+	i := 4 * (int(b>>52) - 1023)
+	switch m := b & mantissa; {
+	case m == 0:
+		return i
+	case m <= quarter:
+		return i + 1
+	case m <= half:
+		return i + 2
+	case m <= quarter3:
+		return i + 3
+	}
+	return i + 4
+}
+
+// Snapshot returns what has been observed, from any thread. Observations under way may be in the sum and not in a bucket; each of the
+// figures only rises from one snapshot to the next.
+func (h *Histogram) Snapshot() HistogramSnapshot {
+	s := HistogramSnapshot{SumNs: h.sum.Load(), Zero: h.zero.Load(), Buckets: make([]uint64, len(h.buckets))}
+	s.Count = s.Zero
+	for i := range h.buckets {
+		s.Buckets[i] = h.buckets[i].Load()
+		s.Count += s.Buckets[i]
+	}
+	return s
+}

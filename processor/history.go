@@ -1,0 +1,93 @@
+package processor
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+
+	"github.com/netco-go/netco/internal/counter"
+)
+
+// The history is kept in slices of five seconds, four minutes of them.
+const (
+	sliceNs      = 5_000_000_000
+	pastSlices   = 48
+	sliceLengths = 20 // kinds of length
+)
+
+// Slice is five seconds of a Processor's past. Any thread may hold one; it is a copy.
+type Slice struct {
+	Start   int64                // CLOCK_MONOTONIC, ns; a multiple of five seconds
+	Turns   uint64               // that ended in it and ran something
+	BusyNs  uint64               // their time, all of it, also what lay before Start
+	MaxNs   uint64               // the longest
+	Lengths [sliceLengths]uint64 // of them, those of less than 2^i µs (of 1,024 ns) and not less than half of that; the last: all longer ones
+}
+
+// history is the Processor's past minutes: a ring of slices, of which a slot belongs to one slice until another needs it. Its owner
+// writes; readers copy a slot and drop it if its start has changed meanwhile.
+type history struct {
+	end  int64 // owner: when the slice that is being written ends
+	at   *slice
+	ring [pastSlices]slice
+}
+
+type slice struct {
+	start              counter.Counter // 0: none
+	turns, busy, worst counter.Counter
+	lengths            [sliceLengths]counter.Counter
+}
+
+// note counts a turn that has just ended. Owner only.
+func (h *history) note(now, length int64) {
+	if now >= h.end {
+		h.turnPage(now)
+	}
+	s := h.at
+	s.turns.Inc()
+	s.busy.Add(uint64(length))
+	if uint64(length) > s.worst.Own() {
+		s.worst.Set(uint64(length))
+	}
+	s.lengths[min(bits.Len64(uint64(length)>>10), sliceLengths-1)].Inc()
+}
+
+// turnPage begins the slice that now belongs to.
+func (h *history) turnPage(now int64) {
+	start := now - now%sliceNs
+	h.end = start + sliceNs
+	s := &h.ring[start/sliceNs%pastSlices]
+	h.at = s
+	s.start.Publish(0) // readers drop what they have read of it
+	s.turns.Publish(0)
+	s.busy.Publish(0)
+	s.worst.Publish(0)
+	for i := range s.lengths {
+		s.lengths[i].Publish(0)
+	}
+	s.start.Publish(uint64(start))
+}
+
+// History returns the slices of the last four minutes in which anything ran, oldest first, from any thread.
+func (p *Processor) History() []Slice {
+	var list []Slice
+	for i := range p.history.ring {
+		list = appendSlice(list, &p.history.ring[i])
+	}
+	slices.SortFunc(list, func(a, b Slice) int { return cmp.Compare(a.Start, b.Start) })
+	for len(list) > 0 && list[0].Start <= list[len(list)-1].Start-pastSlices*sliceNs {
+		list = list[1:] // left in the ring by a quiet time
+	}
+	return list
+}
+
+func appendSlice(list []Slice, s *slice) []Slice {
+	r := Slice{Start: int64(s.start.Load()), Turns: s.turns.Load(), BusyNs: s.busy.Load(), MaxNs: s.worst.Load()}
+	for i := range s.lengths {
+		r.Lengths[i] = s.lengths[i].Load()
+	}
+	if r.Start == 0 || int64(s.start.Load()) != r.Start {
+		return list
+	}
+	return append(list, r)
+}

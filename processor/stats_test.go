@@ -1,0 +1,286 @@
+package processor
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// compute keeps its thread for d.
+func compute(d time.Duration) {
+	for until := clock.Now() + int64(d); clock.Now() < until; {
+	}
+}
+
+// TestTimeIsAccountedFor: sleep is told of while it goes on, busy time is what was not slept or spun, and neither goes down however
+// often and from wherever one looks.
+func TestTimeIsAccountedFor(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 1)
+	p := g.members[0]
+	eventually(t, "sleep", p.Idle)
+	before := p.IdleNs()
+	eventually(t, "the sleep to be told of", func() bool { return p.IdleNs() > before+int64(5*time.Millisecond) })
+
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	for range 2 {
+		wg.Go(func() {
+			var idle, busy int64
+			for !stop.Load() {
+				i, b := p.IdleNs(), p.BusyNs()
+				if i < idle || b < busy {
+					t.Errorf("idle %d after %d, busy %d after %d", i, idle, b, busy)
+				}
+				idle, busy = i, b
+				runtime.Gosched()
+			}
+		})
+	}
+	for range scaled(100) {
+		on(t, p, func() { Sleep(50 * time.Microsecond); compute(20 * time.Microsecond) })
+	}
+	busy := p.BusyNs()
+	on(t, p, func() { compute(20 * time.Millisecond) })
+	if got := p.BusyNs() - busy; got < int64(20*time.Millisecond) {
+		t.Errorf("busy for %v while it computed for 20 ms", time.Duration(got))
+	}
+	stop.Store(true)
+	wg.Wait()
+	total := time.Duration(clock.Now() - p.StartedNs())
+	if sum := time.Duration(p.IdleNs() + p.BusyNs() + int64(p.Stats.SpinNs.Load())); sum > total+time.Millisecond {
+		t.Errorf("idle, busy and spinning together for %v of %v", sum, total)
+	}
+}
+
+func TestCPUTime(t *testing.T) {
+	within(t, 30*time.Second)
+	p := newOne(t)
+	if p.Tid() != 0 {
+		t.Error("a thread before Start")
+	}
+	if _, ok := p.CPUNs(); ok {
+		t.Error("CPU time before Start")
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	before, ok := p.CPUNs()
+	if !ok || p.Tid() == 0 || p.Tid() == unix.Getpid() && unix.Gettid() == p.Tid() {
+		t.Fatalf("thread %d, %v", p.Tid(), ok)
+	}
+	eventually(t, "CPU time", func() bool {
+		on(t, p, func() { compute(time.Millisecond) })
+		now, _ := p.CPUNs()
+		return now-before > int64(time.Millisecond)/2
+	})
+	end(p.group)
+	if _, ok := p.CPUNs(); ok || p.Tid() != 0 {
+		t.Error("CPU time of a thread that has ended")
+	}
+	busy := p.BusyNs()
+	if again := p.BusyNs(); again != busy {
+		t.Errorf("busy for %d, then %d, after the end", busy, again)
+	}
+}
+
+// newOne makes one Processor that has not been started.
+func newOne(t *testing.T) *Processor { return newGroup(t, 1).members[0] }
+
+// TestTurnsAreMeasured: a turn that computes is in the histogram and in the history at its length; sleep is in neither.
+func TestTurnsAreMeasured(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 1)
+	p := g.members[0]
+	const long = 30 * time.Millisecond
+	on(t, p, func() { compute(long) })
+	on(t, p, func() { Sleep(2 * long) })
+	on(t, p, func() {}) // the turn before it has been noted by now
+	var worst uint64
+	for _, s := range p.History() {
+		worst = max(worst, s.MaxNs)
+		var n uint64
+		for _, l := range s.Lengths {
+			n += l
+		}
+		if s.Start%sliceNs != 0 || s.Turns == 0 {
+			t.Errorf("slice %+v", s)
+		}
+	}
+	if worst < uint64(long) {
+		t.Errorf("the longest turn took %v, want at least %v", time.Duration(worst), long)
+	}
+	h := p.Stats.TurnNs.Snapshot()
+	if h.SumNs < uint64(long) || h.Count < 2 {
+		t.Errorf("%d turns of %v in all", h.Count, time.Duration(h.SumNs))
+	}
+	if turns := p.Stats.Turns.Load(); h.Count > turns {
+		t.Errorf("%d lengths of %d turns", h.Count, turns)
+	}
+}
+
+// TestHistoryForgets drives the ring by hand through more time than it holds, with a quiet stretch.
+func TestHistoryForgets(t *testing.T) {
+	var p Processor
+	now := int64(1000 * sliceNs)
+	starts := func() (list []int64) {
+		for _, s := range p.History() {
+			list = append(list, s.Start/sliceNs)
+		}
+		return list
+	}
+	for i := range int64(3) {
+		p.history.note(now+i*sliceNs, 1000)
+		p.history.note(now+i*sliceNs+1, 3_000_000_000)
+	}
+	if got := starts(); !slices.Equal(got, []int64{1000, 1001, 1002}) {
+		t.Errorf("slices %v", got)
+	}
+	s := p.History()[0]
+	if s.Turns != 2 || s.BusyNs != 3_000_001_000 || s.MaxNs != 3_000_000_000 || s.Lengths[0] != 1 || s.Lengths[sliceLengths-1] != 1 {
+		t.Errorf("%+v", s)
+	}
+	p.history.note(now+40*sliceNs, 1)
+	p.history.note(now+49*sliceNs, 1) // where 1001 was
+	if got := starts(); !slices.Equal(got, []int64{1002, 1040, 1049}) {
+		t.Errorf("slices %v", got)
+	}
+	p.history.note(now+200*sliceNs, 1)
+	if got := starts(); !slices.Equal(got, []int64{1200}) {
+		t.Errorf("slices %v", got)
+	}
+}
+
+// TestHistoryIsReadWhole: a reader never gets a slice with another's figures.
+func TestHistoryIsReadWhole(t *testing.T) {
+	var p Processor
+	var stop atomic.Bool
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for !stop.Load() {
+			for _, s := range p.History() {
+				if n := uint64(s.Start / sliceNs); s.MaxNs != 0 && s.MaxNs != n { // 0: that turn is being noted
+					t.Errorf("slice %d has a turn of slice %d", n, s.MaxNs)
+				}
+			}
+		}
+	})
+	for i := int64(1); i < int64(scaled(100_000)); i++ {
+		p.history.note(i*sliceNs, i)
+	}
+	stop.Store(true)
+	wg.Wait()
+}
+
+func TestLateness(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 1)
+	p := g.members[0]
+	on(t, p, func() {
+		h := p.Spawn(func() { Sleep(time.Millisecond) }, "", 0)
+		coroutine.Yield()
+		compute(20 * time.Millisecond)
+		h.Join()
+	})
+	if s := p.Stats.LateNs.Snapshot(); s.Count != 1 || s.SumNs < uint64(10*time.Millisecond) {
+		t.Errorf("%d timers late by %v in all, want one by some 19 ms", s.Count, time.Duration(s.SumNs))
+	}
+}
+
+// TestGauges: what is in the inbox, the submissions, the run queue and the heap while the thread is kept busy.
+func TestGauges(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 1)
+	p := g.members[0]
+	var waiter *coroutine.Waiter
+	parked := make(chan struct{})
+	sleeper := p.Submit(nil, func() {
+		waiter = coroutine.AcquireWaiter()
+		close(parked)
+		waiter.ParkUntil(coroutine.ReasonUser, clock.Now()+int64(time.Hour))
+		waiter.Release()
+	}, "", 0, true)
+	<-parked
+	eventually(t, "the sleeper to sleep", func() bool { return p.Idle() && p.Stats.Timers.Load() == 1 })
+	hold, held := make(chan struct{}), make(chan struct{})
+	busy := p.Submit(nil, func() { close(held); <-hold }, "", 0, true)
+	<-held
+	waiter.Wake()
+	if n := p.InboxDepth(); n != 1 {
+		t.Errorf("%d wakes in the inbox, want 1", n)
+	}
+	other := p.Submit(nil, func() {}, "", 0, true)
+	if n := p.Submitted(); n != 1 {
+		t.Errorf("%d submissions, want 1", n)
+	}
+	if n := p.Stats.Queued.Load(); n != 1 {
+		t.Errorf("%d ready when the turn began, want 1", n)
+	}
+	close(hold)
+	for _, h := range []coroutine.Handle{sleeper, busy, other} {
+		h.Join()
+	}
+	eventually(t, "all to be over", func() bool {
+		return p.InboxDepth() == 0 && p.Submitted() == 0 && p.Idle() && p.Stats.Timers.Load() == 0
+	})
+}
+
+// TestCounts: calls are counted where the caller runs, by what came of them.
+func TestCounts(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 1)
+	p := g.members[0]
+	count := func() {
+		for _, errno := range []syscall.Errno{0, unix.EAGAIN, unix.ECONNRESET} {
+			CountRead(10, errno)
+			CountWrite(100, errno)
+		}
+		for _, errno := range []syscall.Errno{0, unix.EAGAIN, unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ECONNABORTED, unix.EBADF} {
+			CountAccept(errno)
+		}
+		CountSavedRead()
+	}
+	want := IOSnapshot{Reads: 3, Writes: 3, Accepts: 7, ReadAgain: 1, WriteAgain: 1, AcceptAgain: 1, SavedReads: 1,
+		BytesIn: 10, BytesOut: 100, Accepted: 1,
+		AcceptErrors: [AcceptErrorKinds]uint64{AcceptConnection: 1, AcceptFiles: 2, AcceptMemory: 1, AcceptOther: 1}}
+	before := OutsideIO()
+	on(t, p, count)
+	if got := p.IO().Snapshot(); got != want {
+		t.Errorf("in a coroutine: %+v\nwant %+v", got, want)
+	}
+	if got := OutsideIO(); got != before {
+		t.Errorf("outside: %+v, before %+v", got, before)
+	}
+	if before == (IOSnapshot{}) {
+		count()
+		if got := OutsideIO(); got != want {
+			t.Errorf("on a goroutine: %+v\nwant %+v", got, want)
+		}
+	}
+	if n := testing.AllocsPerRun(10, count); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	for k := range AcceptError(AcceptErrorKinds) {
+		if k.String() == "" {
+			t.Errorf("kind %d has no name", k)
+		}
+	}
+}
+
+func BenchmarkCountRead(b *testing.B) {
+	g := started(b, 1)
+	on(b, g.members[0], func() {
+		for range b.N {
+			CountRead(100, 0)
+		}
+	})
+}
