@@ -21,6 +21,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if scene := os.Getenv(mainChild); scene != "" {
+		os.Exit(playMain(scene))
+	}
 	// Threads that Go has made it keeps: they are made before they are counted.
 	netco.Start(netco.Options{Processors: 16})
 	netco.Shutdown(context.Background())

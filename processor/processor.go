@@ -190,8 +190,7 @@ func (p *Processor) Group() *Group { return p.group }
 // Panicked implements coroutine.Host.
 func (p *Processor) Panicked(co *coroutine.Coroutine, value any, stack []byte) bool {
 	p.cfg.Logger.Error("coroutine panicked",
-		zap.Int("processor", p.cfg.Index), zap.Uint64("coroutine", co.ID()), zap.String("name", co.Name()),
-		zap.Any("panic", value), zap.ByteString("stack", stack))
+		zap.Any("panic", value), zap.ByteString("stack", stack)) // and who it was, see LogCore
 	if p.cfg.OnPanic == nil {
 		return false
 	}

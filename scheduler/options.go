@@ -77,6 +77,8 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
+	} else {
+		o.Logger = o.Logger.WithOptions(zap.WrapCore(processor.LogCore))
 	}
 	return o, nil
 }

@@ -65,7 +65,7 @@ func rowsLive(tr *tree, t *table) (wrong []string) {
 }
 
 // requirements are the modules that go.mod may name: what users of netco get into their dependency graph.
-var requirements = []string{"golang.org/x/sys", "go.uber.org/zap", "go.uber.org/multierr"}
+var requirements = []string{"golang.org/x/sys", "go.uber.org/zap", "go.uber.org/zap/exp", "go.uber.org/multierr"}
 
 // requires: go.mod names no others.
 func requires(goMod []string) (wrong []string) {

@@ -1,0 +1,36 @@
+package logging_test
+
+import (
+	"context"
+	"fmt"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/logging"
+)
+
+func Example() {
+	level := zap.NewAtomicLevelAt(zap.InfoLevel) // an http.Handler, too
+	log, err := logging.New(level)
+	if err != nil {
+		panic(err)
+	}
+	log.Debug("not written") // a line that is goes to stderr
+	level.SetLevel(zap.DebugLevel)
+	fmt.Println(log.Level())
+	// Output: debug
+}
+
+func ExampleHere() {
+	log := logging.Here(zap.NewExample()) // to stdout
+	netco.Run(func() {
+		netco.GoNamed("teller", func() {
+			log.Named("bank").Check(zapcore.InfoLevel, "paid") // and Write: with processor, coroutine and name
+		})
+	})
+	netco.Shutdown(context.Background())
+	log.Info("closed", zap.Int("paid", 1))
+	// Output: {"level":"info","msg":"closed","paid":1}
+}

@@ -1,0 +1,174 @@
+package netco
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// What Main returns, for os.Exit. After a second signal it is 128 and the signal's number, as shells have it.
+const (
+	ExitOK     = 0 // everything has ended by itself
+	ExitFailed = 1 // the Scheduler could not be started, or main has failed
+	ExitForced = 3 // coroutines had to be ended by force when the grace was over; their deferred calls have run
+	ExitLeft   = 4 // some have not ended even then
+)
+
+// MainOptions are the settings of [Main]. The zero value is useful.
+type MainOptions struct {
+	// Options are those of the default Scheduler.
+	Options Options
+
+	// Grace is how long coroutines get to end by themselves after the first signal; default 10 s, negative: not at all.
+	Grace time.Duration
+
+	// Signals are those that end the program; default SIGINT and SIGTERM.
+	Signals []os.Signal
+
+	// Draining, if it is not nil, is called on an ordinary goroutine when the end begins, before anything is told of it: the place
+	// to tell a load balancer. why is what begins it: the signal, main's error, or nil when nothing is left to run. Grace begins when it has returned.
+	Draining func(why error)
+}
+
+const defaultGrace = 10 * time.Second
+
+// SignalError is what begins the end when a signal has come.
+type SignalError struct{ Signal os.Signal }
+
+func (e *SignalError) Error() string { return "netco: " + e.Signal.String() }
+
+var errMainEnded = errors.New("netco: main has panicked or called Goexit")
+
+// Main runs a daemon, from its start to the exit code:
+//
+//	func main() { os.Exit(netco.Main(serve, netco.MainOptions{})) }
+//
+// It starts the default Scheduler and runs main as a coroutine. When main has returned nil, the program goes on as long as
+// coroutines live. It ends when none does, when main returns an error, or by a signal:
+//
+//  1. The first signal ends main's context and begins [Shutdown]: accepts return ErrShutdown, idle connections of Servers are closed, the
+//     other coroutines may end by themselves. When Grace is over they are ended by force.
+//  2. A second signal ends it at once: Main returns, and what os.Exit cuts off is lost.
+//
+// A signal while it ends for another reason counts as the second.
+//
+// The error is written to stderr, or to Options.Logger if that is set; after a signal ErrShutdown and context.Canceled are none. Blocks; to be called on
+// an ordinary goroutine, and before anything else has started the default Scheduler.
+func Main(main func(ctx context.Context) error, o MainOptions) int {
+	signals := make(chan os.Signal, 2)
+	if len(o.Signals) == 0 {
+		o.Signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	}
+	signal.Notify(signals, o.Signals...) // before anything has started that is to be ended
+	defer signal.Stop(signals)
+	if err := Start(o.Options); err != nil {
+		o.tell(err)
+		return ExitFailed
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	failed, quiet := make(chan error, 1), make(chan error, 1)
+	go func() {
+		quiet <- Run(func() {
+			err := errMainEnded
+			defer func() { failed <- err }()
+			err = main(ctx)
+		})
+	}()
+	code := o.end(o.await(signals, failed, quiet), cancel, signals)
+	select {
+	case err := <-failed: // after the signal
+		if err != nil && !errors.Is(err, ErrShutdown) && !errors.Is(err, context.Canceled) && code < 128 {
+			o.tell(err)
+			return max(code, ExitFailed)
+		}
+	default:
+	}
+	return code
+}
+
+// await returns why the end begins: nil, the error of main or of running it, or a signal.
+func (o *MainOptions) await(signals <-chan os.Signal, failed, quiet <-chan error) error {
+	for {
+		select {
+		case err := <-failed:
+			if err != nil {
+				return err
+			}
+			failed = nil
+		case err := <-quiet:
+			select {
+			case failure := <-failed:
+				return failure
+			default:
+				return err
+			}
+		case sig := <-signals:
+			return &SignalError{sig}
+		}
+	}
+}
+
+// end ends the program for the reason given and returns the exit code.
+func (o *MainOptions) end(why error, cancel func(error), signals <-chan os.Signal) int {
+	var sig *SignalError
+	code := ExitOK
+	if why != nil && !errors.As(why, &sig) {
+		o.tell(why)
+		code = ExitFailed
+	}
+	over := make(chan int, 1)
+	go func() {
+		if o.Draining != nil {
+			o.Draining(why)
+		}
+		cancel(why)
+		over <- o.shutdown()
+	}()
+	for {
+		select {
+		case forced := <-over:
+			return max(code, forced)
+		case s := <-signals:
+			if number, ok := s.(syscall.Signal); ok {
+				return 128 + int(number)
+			}
+			return ExitLeft
+		}
+	}
+}
+
+// shutdown ends the default Scheduler and returns the exit code for how it went.
+func (o *MainOptions) shutdown() int {
+	grace := o.Grace
+	if grace == 0 {
+		grace = defaultGrace
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), max(grace, 0))
+	defer cancel()
+	switch err := Shutdown(ctx); {
+	case err == nil:
+		return ExitOK
+	case err == ctx.Err(): // itself: when some are left the error says so, around it
+		return ExitForced
+	default:
+		o.tell(err)
+		return ExitLeft
+	}
+}
+
+// tell reports an error.
+func (o *MainOptions) tell(err error) {
+	if l := o.Options.Logger; l != nil {
+		l.Error("main has failed", zap.Error(err))
+		return
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
+}

@@ -1,0 +1,282 @@
+package netco_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/netco-go/netco"
+)
+
+// mainChild makes this test binary play one of the scenes below.
+const mainChild = "NETCO_MAIN_CHILD"
+
+// playMain is a daemon with Main, in a process of its own. It prints what it has come to, a line each.
+func playMain(scene string) int {
+	o := netco.MainOptions{
+		Grace:    10 * time.Second,
+		Draining: func(why error) { fmt.Println("draining:", why) },
+	}
+	serve := func(ctx context.Context) error { return nil }
+	switch scene {
+	case "nothing":
+	case "error":
+		serve = func(context.Context) error { return errors.New("no such thing") }
+	case "goexit":
+		serve = func(context.Context) error { runtime.Goexit(); return nil }
+	case "panic":
+		o.Options.OnPanic = func(netco.PanicInfo) {}
+		serve = func(context.Context) error { panic("at once") }
+	case "started":
+		netco.Start(netco.Options{})
+	case "options":
+		o.Options.Processors = -1
+	case "echo":
+		serve = echoMain
+	case "outlives":
+		serve = func(context.Context) error {
+			_, err := netco.Go(func() { netco.Sleep(20 * time.Millisecond); fmt.Println("done") })
+			return err
+		}
+	case "sleeper", "hasty":
+		o.Grace = map[string]time.Duration{"sleeper": 50 * time.Millisecond, "hasty": -1}[scene]
+		serve = func(context.Context) error {
+			defer fmt.Println("unwound")
+			fmt.Println("ready")
+			netco.Sleep(time.Hour)
+			return nil
+		}
+	case "stubborn":
+		o.Grace = 50 * time.Millisecond
+		serve = func(context.Context) error {
+			fmt.Println("ready")
+			for { //lint:ignore SA5002 it is to compute for ever
+				runtime.Gosched()
+			}
+		}
+	case "waits":
+		serve = func(context.Context) error { fmt.Println("ready"); netco.Sleep(time.Hour); return nil }
+	case "late error":
+		serve = func(ctx context.Context) error {
+			fmt.Println("ready")
+			for ctx.Err() == nil {
+				netco.Sleep(time.Millisecond)
+			}
+			fmt.Println("cause:", context.Cause(ctx))
+			return errors.New("could not save")
+		}
+	case "log":
+		core, logs := observer.New(zap.InfoLevel)
+		o.Options.Logger = zap.New(core)
+		serve = func(context.Context) error { return errors.New("no such thing") }
+		code := netco.Main(serve, o)
+		for _, e := range logs.FilterMessage("main has failed").All() {
+			fmt.Println("logged:", e.ContextMap()["error"])
+		}
+		return code
+	}
+	return netco.Main(serve, o)
+}
+
+// echoMain echoes until the listener is drained.
+func echoMain(ctx context.Context) error {
+	ln, err := netco.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	fmt.Println("ready", ln.Addr())
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return err
+		}
+		netco.Go(func() { defer c.Close(); io.Copy(c, c) })
+	}
+}
+
+type mainProcess struct {
+	t   *testing.T
+	cmd *exec.Cmd
+	out *bufio.Scanner
+	err strings.Builder
+}
+
+func startMain(t *testing.T, scene string) *mainProcess {
+	t.Helper()
+	p := &mainProcess{t: t, cmd: exec.Command(os.Args[0])}
+	p.cmd.Env = append(os.Environ(), mainChild+"="+scene)
+	p.cmd.Stderr = &p.err
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p.out = bufio.NewScanner(out)
+	limit := time.AfterFunc(30*time.Second, func() { p.cmd.Process.Kill() })
+	t.Cleanup(func() {
+		limit.Stop()
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
+	})
+	return p
+}
+
+// line wants the process to print a line that begins so, and returns the rest.
+func (p *mainProcess) line(begins string) string {
+	p.t.Helper()
+	if !p.out.Scan() {
+		p.t.Fatalf("no line, want %q; %v; stderr: %s", begins, p.out.Err(), p.err.String())
+	}
+	rest, ok := strings.CutPrefix(p.out.Text(), begins)
+	if !ok {
+		p.t.Fatalf("printed %q, want %q", p.out.Text(), begins)
+	}
+	return strings.TrimSpace(rest)
+}
+
+// ends wants no further line, and the exit code.
+func (p *mainProcess) ends(code int) {
+	p.t.Helper()
+	for p.out.Scan() {
+		p.t.Errorf("printed %q", p.out.Text())
+	}
+	p.cmd.Wait()
+	if got := p.cmd.ProcessState.ExitCode(); got != code {
+		p.t.Errorf("exit code %d (%v), want %d; stderr: %s", got, p.cmd.ProcessState, code, p.err.String())
+	}
+}
+
+func (p *mainProcess) told(what string) {
+	p.t.Helper()
+	if got := p.err.String(); what == "" && got != "" || !strings.Contains(got, what) {
+		p.t.Errorf("stderr %q, want %q", got, what)
+	}
+}
+
+func TestMainEndsByItself(t *testing.T) {
+	for _, c := range []struct {
+		scene, draining, stderr string
+		code                    int
+	}{
+		{"nothing", "draining: <nil>", "", netco.ExitOK},
+		{"error", "draining: no such thing", "no such thing", netco.ExitFailed},
+		{"goexit", "draining: netco: main has panicked or called Goexit", "called Goexit", netco.ExitFailed},
+		{"panic", "draining: netco: main has panicked or called Goexit", "has panicked", netco.ExitFailed},
+		{"started", "", "already started", netco.ExitFailed},
+		{"options", "", "Options.Processors", netco.ExitFailed},
+	} {
+		t.Run(c.scene, func(t *testing.T) {
+			p := startMain(t, c.scene)
+			if c.draining != "" {
+				p.line(c.draining)
+			}
+			p.ends(c.code)
+			if c.scene == "started" {
+				c.stderr = "started"
+			}
+			p.told(c.stderr)
+		})
+	}
+	p := startMain(t, "outlives")
+	p.line("done") // of a coroutine that lives longer than main
+	p.line("draining: <nil>")
+	p.ends(netco.ExitOK)
+	p = startMain(t, "log")
+	p.line("draining: no such thing")
+	p.line("logged: no such thing")
+	p.ends(netco.ExitFailed)
+	p.told("")
+}
+
+// TestMainDrains: the first signal lets a connection go on, refuses new ones, and waits for it.
+func TestMainDrains(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		p := startMain(t, "echo")
+		addr := p.line("ready")
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		say := func(s string) {
+			t.Helper()
+			c.SetDeadline(time.Now().Add(20 * time.Second))
+			got := make([]byte, len(s))
+			if _, err := io.WriteString(c, s); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(c, got); err != nil || string(got) != s {
+				t.Fatalf("%q, %v; want %q", got, err, s)
+			}
+		}
+		say("before")
+		p.cmd.Process.Signal(sig)
+		p.line("draining: netco: " + sig.String())
+		for { // the listener is closed a moment later
+			other, err := net.Dial("tcp", addr)
+			if err != nil {
+				break
+			}
+			other.Close()
+		}
+		say("still there")
+		c.Close()
+		p.ends(netco.ExitOK)
+		p.told("")
+	}
+}
+
+func TestMainByForce(t *testing.T) {
+	for _, scene := range []string{"sleeper", "hasty"} {
+		p := startMain(t, scene)
+		p.line("ready")
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		p.line("draining: netco: terminated")
+		p.line("unwound")
+		p.ends(netco.ExitForced)
+	}
+	p := startMain(t, "stubborn")
+	p.line("ready")
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.line("draining: netco: terminated")
+	p.ends(netco.ExitLeft)
+	p.told("1 coroutines have not ended")
+}
+
+func TestMainSecondSignal(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		p := startMain(t, "waits")
+		p.line("ready")
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		p.line("draining: netco: terminated")
+		p.cmd.Process.Signal(sig)
+		p.ends(128 + int(sig))
+	}
+}
+
+// TestMainLateError: what goes wrong after the signal is not lost.
+func TestMainLateError(t *testing.T) {
+	p := startMain(t, "late error")
+	p.line("ready")
+	p.cmd.Process.Signal(syscall.SIGTERM)
+	p.line("draining: netco: terminated")
+	p.line("cause: netco: terminated")
+	p.ends(netco.ExitFailed)
+	p.told("could not save")
+}
