@@ -62,6 +62,8 @@ var (
 	ErrNoProcessor = scheduler.ErrNoProcessor
 	ErrInCoroutine = scheduler.ErrInCoroutine
 	ErrJoinSelf    = coroutine.ErrJoinSelf
+
+	ErrTooManyCoroutines = scheduler.ErrTooManyCoroutines // see Options.MaxCoroutines
 )
 
 // def is the default Scheduler: nil before its start and after its Shutdown. mu serialises changes.
@@ -164,7 +166,7 @@ func Run(fn func()) error {
 }
 
 // Go starts fn as a coroutine on the least loaded Processor. It does not wait. From an ordinary goroutine it starts the
-// default Scheduler if need be. The error is ErrShutdown, or that of starting.
+// default Scheduler if need be. The error is ErrShutdown, ErrTooManyCoroutines, or that of starting.
 //
 //go:noinline
 func Go(fn func()) (Handle, error) {

@@ -75,7 +75,7 @@ func afterOutside(d time.Duration, f func(), site uintptr) *time.Timer {
 		return time.AfterFunc(d, f)
 	}
 	return time.AfterFunc(d, func() {
-		s.Go(scheduler.Spawn{Fn: f, Site: site}) // or it has ended
+		s.Go(scheduler.Spawn{Fn: f, Site: site, Own: true}) // or it has ended
 	})
 }
 

@@ -3,9 +3,7 @@
 package asm
 
 import (
-	"bytes"
 	"runtime"
-	"strconv"
 	"sync/atomic"
 	"unsafe"
 )
@@ -15,14 +13,7 @@ const Supported = false
 
 // Getg returns the running goroutine's identity, here its number as its stack trace shows it. About a microsecond.
 func Getg() uintptr {
-	var buf [40]byte
-	text := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
-	digits, _, _ := bytes.Cut(text, []byte(" "))
-	id, err := strconv.ParseUint(string(digits), 10, 64)
-	if err != nil {
-		panic("netco/asm: no goroutine number in " + string(text))
-	}
-	return uintptr(id)
+	return uintptr(ownGoid())
 }
 
 // Pause spins for about the given number of pause instructions; without assembly it does nothing.

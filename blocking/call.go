@@ -75,7 +75,7 @@ var afterFunc = context.AfterFunc // a test has its own
 
 // offload runs t on a worker while co, the caller, is parked. ctx may be nil.
 func (p *Pool) offload(co *coroutine.Coroutine, ctx context.Context, t task) error {
-	if co.Executor().Stopping() {
+	if coroutine.Stopping() {
 		return coroutine.ErrShutdown // it could not wait, and nobody would know what becomes of t
 	}
 	c := calls.Get().(*call)

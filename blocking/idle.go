@@ -9,7 +9,7 @@ const idlePeriod = 5 * time.Second
 // The pool can be used on.
 func (p *Pool) CloseIdle() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	p.endIdleLocked(len(p.idle))
 }
 
@@ -32,7 +32,7 @@ func (p *Pool) endIdleLocked(n int) {
 // is enough to know how short the list was at its shortest, and no call has to look at the clock.
 func (p *Pool) tick() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	p.endIdleLocked(p.untouched)
 	p.untouched = len(p.idle)
 	p.ticking = false

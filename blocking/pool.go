@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/netco-go/netco/internal/counter"
 )
 
 // DefaultLimit is how many functions a pool runs at once if nothing else was said. A function that blocks in the kernel or in C
@@ -29,6 +31,22 @@ type Pool struct {
 
 	done      uint64
 	abandoned uint64
+
+	shown shown // what the above was when mu was last given back
+}
+
+// shown is a pool's figures for readers that take no lock. Written under mu, each with an ordinary store; read by any thread.
+type shown struct{ limit, workers, idle, queued, done, abandoned counter.Counter }
+
+// unlock gives mu back and shows what has become of what it guards.
+func (p *Pool) unlock() {
+	p.shown.limit.Set(uint64(p.limit))
+	p.shown.workers.Set(uint64(p.workers))
+	p.shown.idle.Set(uint64(len(p.idle)))
+	p.shown.queued.Set(uint64(p.queue.length))
+	p.shown.done.Set(p.done)
+	p.shown.abandoned.Set(p.abandoned)
+	p.mu.Unlock()
 }
 
 // New returns a pool that runs up to limit functions at once. A limit below 1 is an error.
@@ -47,7 +65,7 @@ func (p *Pool) SetLimit(n int) error {
 		return fmt.Errorf("blocking: limit %d: must be at least 1", n)
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	p.limit = n
 	p.endIdleLocked(min(len(p.idle), p.workers-n))
 	p.startLocked()
@@ -77,19 +95,19 @@ func (p *Pool) submit(c *call) {
 		p.idle[n-1] = nil
 		p.idle = p.idle[:n-1]
 		p.untouched = min(p.untouched, n-1)
-		p.mu.Unlock()
+		p.unlock()
 		w.calls <- c
 		return
 	}
 	p.queue.push(c)
 	p.startLocked()
-	p.mu.Unlock()
+	p.unlock()
 }
 
 // next tells a worker what to do after a call: the oldest of the queue, or wait (nil, true), or end (nil, false).
 func (p *Pool) next(w *worker, started bool) (c *call, stay bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	if started {
 		p.done++
 	}
@@ -108,7 +126,7 @@ func (p *Pool) next(w *worker, started bool) (c *call, stay bool) {
 // lost counts a worker out that was ended by the function it ran.
 func (p *Pool) lost() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	p.done++
 	p.workers--
 	p.startLocked()
@@ -117,7 +135,7 @@ func (p *Pool) lost() {
 // forget takes a call that its caller has left out of the queue, if it is there.
 func (p *Pool) forget(c *call, runs bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	p.queue.remove(c)
 	if runs {
 		p.abandoned++
@@ -143,4 +161,19 @@ func (p *Pool) Stats() Stats {
 		Limit: p.limitLocked(), Workers: p.workers, Idle: len(p.idle), Running: p.workers - len(p.idle),
 		Queued: p.queue.length, Done: p.done, Abandoned: p.abandoned,
 	}
+}
+
+// Snapshot is Stats for who only watches: it takes no lock, so that looking at a pool never makes a call wait. The figures may be of
+// slightly different moments. From any thread; it does not allocate.
+func (p *Pool) Snapshot() Stats {
+	s := Stats{
+		Limit: int(p.shown.limit.Load()), Idle: int(p.shown.idle.Load()), Workers: int(p.shown.workers.Load()),
+		Queued: int(p.shown.queued.Load()), Done: p.shown.done.Load(), Abandoned: p.shown.abandoned.Load(),
+	}
+	if s.Limit == 0 {
+		s.Limit = DefaultLimit
+	}
+	s.Idle = min(s.Idle, s.Workers)
+	s.Running = s.Workers - s.Idle
+	return s
 }

@@ -13,8 +13,8 @@ import (
 // All fields: owner: the thread.
 type Context struct {
 	frame asm.Frame
-	relay *Context // set when it is resumed only to pass control on to this one, which is ending
-	pull  *pull    // portable backend only
+	relay *Context // set when it is resumed only to pass control on to this one, which is ending, or for a visit
+	pull  *pull    // portable backend; else nil but in a visit's relay
 }
 
 // RelayOffset is where a Context has what Relaying looks at, for assembly that switches and cannot call that. A Context begins with its
@@ -86,16 +86,19 @@ func (c *Context) Switch(to, warm *Context) {
 	}
 }
 
-// Relaying reports whether c was resumed only to pass control on by PassOn.
+// Relaying reports whether c was resumed only to pass control on by PassOn, or for a Visit.
 func (c *Context) Relaying() bool { return c.relay != nil }
 
 // PassOn gives control on for the sake of an ending context, see Exit. The loop goes by way of whoever is parked in
-// the ending one's home slot, and so takes that place; the one met there goes on to the ending one itself.
+// the ending one's home slot, and so takes that place; the one met there goes on to the ending one itself. A visit is received first.
 func (c *Context) PassOn() {
 	for c.relay != nil {
 		ending := c.relay
 		c.relay = nil
-		if c.isLoop() {
+		if ending.pull != nil {
+			by := ending.pull.visit.receive()
+			c.Switch(by, by)
+		} else if c.isLoop() {
 			k := of(ending.frame.Home.Holder)
 			k.relay = ending
 			c.Switch(k, k)

@@ -10,6 +10,7 @@ import (
 type pull struct {
 	next  func() (struct{}, bool)
 	yield func(struct{}) bool
+	visit *visit // that it is resumed for; nil for none
 }
 
 // goexited travels from a context that ends by runtime.Goexit to its resumer. iter.Pull would otherwise repeat the
@@ -33,7 +34,14 @@ func newPull(c *Context, entry func(*Context)) *pull {
 	return p
 }
 
-func (p *pull) suspend() { p.yield(struct{}{}) }
+func (p *pull) suspend() {
+	p.yield(struct{}{})
+	for p.visit != nil {
+		p.visit.f()
+		p.visit = nil
+		p.yield(struct{}{})
+	}
+}
 
 func (p *pull) resume() {
 	defer func() {

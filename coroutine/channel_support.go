@@ -10,7 +10,7 @@ func (w *worker) Executor() *Executor { return w.ex }
 
 // Waiter returns the coroutine's waiter, prepared for its next Park, or nil for the loop.
 func (w *worker) Waiter() *Waiter {
-	co := w.co
+	co := w.co.Own()
 	if co == nil {
 		return nil
 	}
@@ -19,13 +19,16 @@ func (w *worker) Waiter() *Waiter {
 }
 
 // Parked reports whether the coroutine's waiter was prepared for a park that is over.
-func (w *worker) Parked() bool { return w.co.ticket != w.co.waiter.ticket.Own() }
+func (w *worker) Parked() bool {
+	co := w.co.Own()
+	return co.ticket != co.waiter.ticket.Own()
+}
 
 // Park is Coroutine.Park of the caller.
-func (w *worker) Park(reason Reason) { w.co.Park(reason) }
+func (w *worker) Park(reason Reason) { w.co.Own().Park(reason) }
 
 // LastWake returns why the last park ended.
-func (w *worker) LastWake() Wake { return w.co.wake }
+func (w *worker) LastWake() Wake { return w.co.Own().wake }
 
 // PassOn is to be called when the function that ParkTail was given has returned.
 func (w *worker) PassOn() {
@@ -38,15 +41,15 @@ func (w *worker) PassOn() {
 func (w *worker) Ready(to *Waiter) {
 	co, q := to.co, &w.ex.runq
 	tail, buf := q.tail, q.buf
-	if co.ticket != to.ticket.Own() || co.status.Own() != inChannel || tail-q.head == uint64(len(buf)) {
+	if co.ticket != to.ticket.Own() || uint16(co.status.Own()) != inChannel || tail-q.head == uint64(len(buf)) {
 		w.ex.Ready(co, to.ticket.Own(), WakeReady)
 		return
 	}
 	co.wake = WakeReady
 	co.ticket++
-	co.setState(Ready, ReasonNone)
+	co.setState(Ready, ReasonNone, w.ex.stamp)
 	buf[tail&uint64(len(buf)-1)] = co
 	q.tail = tail + 1
 }
 
-const inChannel = uint64(Waiting) | uint64(ReasonChannel)<<8
+const inChannel = uint16(Waiting) | uint16(ReasonChannel)<<8 // of a status, without the time

@@ -62,7 +62,8 @@ TEXT ·parkTailEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ DI, Executor_budget(R8)
 	MOVQ R11, (Executor_runq+runQueue_head)(R8)
 	MOVQ DX, Executor_current(R8)
-	MOVQ $(const_Waiting|const_ReasonChannel<<8), DI
+	MOVQ Executor_stamp(R8), DI
+	ORQ  $(const_Waiting|const_ReasonChannel<<8), DI
 	MOVQ DI, Coroutine_status(SI)
 	XORL CX, CX
 	CMPQ R11, R12

@@ -1,7 +1,6 @@
 package coroutine
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -45,11 +44,12 @@ const (
 	ReasonGroup // the others of a group: WaitGroup, Group, Once
 	ReasonFuture
 	ReasonContext // the end of a context
+	ReasonBuffer  // memory for a hot buffer
 )
 
 func (r Reason) String() string {
 	return [...]string{"", "sleep", "read", "write", "accept", "connect", "lock", "join", "user", "blocking",
-		"channel", "cond", "semaphore", "group", "future", "context"}[r]
+		"channel", "cond", "semaphore", "group", "future", "context", "buffer"}[r]
 }
 
 // Wake says why a park ended.
@@ -68,18 +68,25 @@ type Coroutine struct {
 	ex     counter.Pointer[Executor] // its home; nil while it is on its way to one, then constant until its end
 	w      *worker                   // owner: nil until it starts
 	ticket uint64                    // owner: of the next or present park; never reset
-	status counter.Counter
-	wake   Wake        // owner: why the last park ended
-	woken  bool        // owner: a wake came for ticket before the park
-	queued atomic.Bool // node is in the host's inbox
-	waiter Waiter      // beside what a wake touches: the fewer cache lines of a cold coroutine, the better
+	status counter.Counter           // see status.go
+	wake   Wake                      // owner: why the last park ended
+	woken  bool                      // owner: a wake came for ticket before the park
+	errand bool                      // constant: it is no coroutine but carries fn to the loop, see Arrive
+	halted bool                      // owner: by Handle.Stop: every wait ends at once, unless it is firm
+	firm   bool                      // owner: no wait is ended by force, see Firmly
+	queued atomic.Bool               // node is in the host's inbox
+	waiter Waiter                    // beside what a wake touches: the fewer cache lines of a cold coroutine, the better
 
-	fn   func()          // owner: what to run; dropped at the end
-	name *string         // constant while it lives; nil for none
-	site uintptr         // constant while it lives: where it was made
-	id   counter.Counter // 0 when dead
+	fn   func()                  // owner: what to run; dropped at the end
+	name counter.Pointer[string] // owner: writes; nil for none
+	site counter.Counter         // owner: writes; where it was made
+	id   counter.Counter         // 0 when dead; set last and cleared first, see Look
+
+	hooks *[]*Hooks // owner: those called at its start; nil for none
 
 	locals localValues // owner: those of this life
+	notice notice      // any thread: the life that is to end by force
+	kin    *kin        // owner: nil if it is nobody's child and has none
 
 	remote atomic.Uint64 // the latest wake from another thread, as ticket<<8|Wake
 	node   mpsc.Node[Coroutine]
@@ -94,24 +101,25 @@ func (co *Coroutine) ID() uint64 { return co.id.Load() }
 
 // Name returns the name given at its creation, or "".
 func (co *Coroutine) Name() string {
-	if co.name == nil {
-		return ""
+	if name := co.name.Load(); name != nil {
+		return *name
 	}
-	return *co.name
+	return ""
 }
 
 // Site returns where it was created, as "file:line", or "".
 func (co *Coroutine) Site() (file string, line int) {
-	if co.site == 0 {
-		return "", 0
-	}
-	frame, _ := runtime.CallersFrames([]uintptr{co.site}).Next()
+	frame := frameOf(co.site.Load())
 	return frame.File, frame.Line
 }
 
 // State returns its state at some moment just now, from any thread.
 func (co *Coroutine) State() State {
-	s := State(co.status.Load() & 0xff)
+	return co.stateOf(co.status.Load())
+}
+
+func (co *Coroutine) stateOf(status uint64) State {
+	s := State(status & 0xff)
 	if ex := co.ex.Load(); s == Ready && ex != nil && ex.Current() == co {
 		s = Running // a switch writes this once, not in every coroutine
 	}
@@ -121,7 +129,10 @@ func (co *Coroutine) State() State {
 // Reason returns what it waits for, from any thread.
 func (co *Coroutine) Reason() Reason { return Reason(co.status.Load() >> 8) }
 
-func (co *Coroutine) setState(s State, r Reason) { co.status.Set(uint64(s) | uint64(r)<<8) }
+// setState takes the executor's stamp for the time.
+func (co *Coroutine) setState(s State, r Reason, stamp uint64) {
+	co.status.Set(uint64(s) | uint64(r)<<8 | stamp)
+}
 
 // Executor returns the executor it runs on, or will run on.
 func (co *Coroutine) Executor() *Executor { return co.ex.Load() }
@@ -129,7 +140,7 @@ func (co *Coroutine) Executor() *Executor { return co.ex.Load() }
 // Current returns the calling coroutine, or nil on an ordinary goroutine. A few nanoseconds.
 func Current() *Coroutine {
 	if w := self(); w != nil {
-		return w.co
+		return w.co.Own()
 	}
 	return nil
 }
@@ -153,21 +164,25 @@ func (co *Coroutine) init() {
 // Unadopted makes a coroutine that some executor will adopt, from any thread. It allocates unless one is at hand for reuse.
 func Unadopted(fn func(), name string, site uintptr) *Coroutine {
 	co := bare.Get().(*Coroutine)
+	kin := Here().expected()
 	co.born(fn, name, site, lastID.Add(1))
+	co.bind(kin)
 	return co
 }
 
 func (co *Coroutine) born(fn func(), name string, site uintptr, id uint64) {
-	co.fn, co.site = fn, site
+	co.fn = fn
+	co.site.SetOrdered(uint64(site))
 	if name != "" {
-		co.name = new(string) // not &name, which would allocate for "" too
-		*co.name = name
+		p := new(string) // not &name, which would allocate for "" too
+		*p = name
+		co.name.SetOrdered(p)
 	}
 	if inheriting.Load() != 0 {
 		inheritLocals(&co.locals)
 	}
-	co.setState(Ready, ReasonNone)
-	co.id.Set(id)
+	co.status.SetOrdered(uint64(Ready))
+	co.id.SetOrdered(id)
 }
 
 // lastID is the highest id given out; executors take blocks of it.

@@ -33,6 +33,12 @@
 // thread a wake appends to the run queue; from another it goes through the host's inbox, which the host reads only
 // between coroutines, so it cannot come in the middle of publishing and parking.
 //
+// # End by force
+//
+// [Executor.Stop] ends all coroutines of a thread, [Handle.Stop] ends one: every wait of theirs ends with WakeShutdown, at once. What
+// cannot return an error then calls [Unwind]. A wait that must be waited out is done in [Firmly]. A coroutine may have children, which
+// end with it: [StartChild].
+//
 // # Contract
 //
 // Fields say who owns them. "owner" is the thread of the coroutine's executor. A coroutine must not call

@@ -1,6 +1,7 @@
 package coroutine
 
 import (
+	"runtime/trace"
 	"sync/atomic"
 	"unsafe"
 
@@ -35,6 +36,7 @@ type Executor struct {
 	runq     runQueue
 	loop     context.Context
 	current  counter.Pointer[Coroutine] // read by any thread
+	stamp    uint64                     // the time that a changed status gets, see status.go and SetClock
 	deadline int64                      // CLOCK_MONOTONIC, when the turn ends whatever the budget
 	express  int                        // how many that other threads woke may still go in front, see Arrive
 	stopping bool                       // by force: parks return at once
@@ -53,7 +55,10 @@ type Executor struct {
 
 	fibers []*fiber // all that have a goroutine, so that the contexts stay reachable
 	hands  []*shell // idle ones, LIFO
+	traced traced   // see runs.go
+	unborn *kin     // what binds the coroutine that is made here next, see StartChild
 	doomed []*fiber // whose goroutines the loop is to end
+	asked  []*peek  // questions for coroutines that were ready
 
 	Stats Stats
 
@@ -72,6 +77,7 @@ type Stats struct {
 	Resumes counter.Counter // times a coroutine was given the thread
 	ByLoop  counter.Counter // of these, by the loop; the others were handed over directly
 	Panics  counter.Counter
+	Reused  counter.Counter // coroutines started on a goroutine that was there
 }
 
 // Init prepares the executor. To be followed by Enter on the thread that will run it.
@@ -120,15 +126,19 @@ func (ex *Executor) reuse(fn func(), name string, site uintptr) *Coroutine {
 	if co.node.Value == nil {
 		co.init()
 	}
+	kin := ex.expected() // before what is inherited is made, which may make others
 	co.born(fn, name, site, ex.newID())
+	co.bind(kin)
 	return co
 }
 
-// Adopt queues a coroutine from Make or Unadopted to run here. Owner only.
+// Adopt queues a coroutine from Make or Unadopted to run here. Owner only. Before the next Run the caller must give back the lock
+// under which it was found: so that either Handle.Stop sees its executor or it sees the notice, see call.
 func (ex *Executor) Adopt(co *Coroutine) {
 	if co.ex.Own() != ex {
 		co.ex.Set(ex)
 	}
+	co.setState(Ready, ReasonNone, ex.stamp)
 	ex.Stats.Live.Inc()
 	ex.Stats.Spawned.Inc()
 	ex.runq.push(co)
@@ -225,13 +235,23 @@ const maxExpress = 64
 // returns how many it resumed. Owner only, on the loop.
 func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.budget, ex.deadline = budget, deadline
+	if on := wantsRegions(); on != ex.traced.on {
+		ex.followTracing(on)
+	}
 	if len(ex.doomed) > 0 {
 		ex.bury()
+	}
+	if len(ex.asked) > 0 {
+		ex.budget = askedBudget(budget)
 	}
 	given := 0
 	for ex.budget > 0 && ex.runq.len() > 0 && (given == 0 || !ex.attention.Load()) { // one, or notices could starve them all
 		to := ex.take()
 		given++
+		var region *trace.Region
+		if ex.traced.on {
+			region = ex.region()
+		}
 		if context.Symmetric() {
 			ex.loop.Switch(to, ex.warm())
 			if ex.loop.Relaying() {
@@ -240,13 +260,19 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 		} else {
 			ex.loop.Resume(to)
 		}
+		if region != nil {
+			region.End()
+		}
 	}
 	ex.current.Set(nil)
 	ex.budget = 0
+	if len(ex.asked) > 0 {
+		ex.lookAsked() // who is still ready will be resumed by another Run
+	}
 	resumed := ex.runq.taken()
 	ex.express = min(ex.express+int(resumed-ex.Stats.Resumes.Own()), maxExpress)
+	ex.Stats.ByLoop.Add(uint64(given)) // first, so that who reads them the other way round never sees too few by the loop
 	ex.Stats.Resumes.Set(resumed)
-	ex.Stats.ByLoop.Add(uint64(given))
 	return given
 }
 
@@ -255,8 +281,8 @@ func (ex *Executor) Stop() {
 	ex.stopping = true
 	ex.handoff, ex.viaLoop, ex.ahead = false, false, nil // so that Yield looks
 	for _, w := range ex.workers {
-		if w.co != nil && State(w.co.status.Own()&0xff) == Waiting {
-			ex.Ready(w.co, w.co.ticket, WakeShutdown)
+		if co := w.co.Own(); co != nil && State(co.status.Own()&0xff) == Waiting && !co.firm {
+			ex.Ready(co, co.ticket, WakeShutdown)
 		}
 	}
 }
@@ -294,8 +320,8 @@ func (ex *Executor) Host() Host { return ex.host }
 // Each calls f for every started coroutine. Owner only.
 func (ex *Executor) Each(f func(*Coroutine)) {
 	for _, w := range ex.workers {
-		if w.co != nil {
-			f(w.co)
+		if co := w.co.Own(); co != nil {
+			f(co)
 		}
 	}
 }

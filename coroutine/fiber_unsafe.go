@@ -158,8 +158,8 @@ func (h *hand) enter() error {
 	h.begun = true
 	t.running, t.event = true, eventYield
 	if w := t.by; w != nil {
-		if co := w.co; co != nil {
-			t.w.co = co
+		if co := w.co.Own(); co != nil {
+			t.w.co.Set(co)
 			if context.Symmetric() {
 				co.w = &t.w
 			}
@@ -178,8 +178,8 @@ func (t *fiber) exit() {
 		if !context.Symmetric() {
 			w.inner = nil
 		}
-		if co := t.w.co; co != nil {
-			t.w.co = nil
+		if co := t.w.co.Own(); co != nil {
+			t.w.co.Set(nil)
 			if context.Symmetric() {
 				co.w = w
 			}

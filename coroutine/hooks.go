@@ -11,6 +11,9 @@ import (
 type Hooks struct {
 	Start func() // before its function
 	End   func() // after its function has returned, panicked or been unwound; not if Start was not called
+
+	// Described, if it is not nil, is called in between when Describe has been; not if Start was not called.
+	Described func()
 }
 
 // hooks are those in force, nil for none.
@@ -53,7 +56,30 @@ func hooked(f func()) {
 		f()
 		return
 	}
+	if co := Current(); co != nil {
+		co.hooks = list
+	}
 	nest(*list, f)
+}
+
+// Describe gives the calling coroutine another name, nil for none, and another place where it is said to have been made, a program counter
+// or 0: for who starts coroutines for functions of others. name must not be changed. It does not allocate; an ordinary
+// goroutine has no name.
+func Describe(name *string, site uintptr) {
+	co := Current()
+	if co == nil {
+		return
+	}
+	co.name.SetOrdered(name)
+	co.site.SetOrdered(uint64(site))
+	if co.hooks == nil {
+		return
+	}
+	for _, h := range *co.hooks {
+		if h.Described != nil {
+			h.Described()
+		}
+	}
 }
 
 func nest(list []*Hooks, f func()) {

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// ErrShutdown is returned by waits that were ended because the scheduler is shutting down, and by calls that came
-// after it.
+// ErrShutdown is returned by waits that were ended by force, because the scheduler is shutting down or by the coroutine's
+// Handle.Stop, and by calls that came after it.
 var ErrShutdown = errors.New("netco: scheduler is shutting down")
 
 // ErrJoinSelf is returned by a coroutine's Join of itself, which would never end.
@@ -30,8 +30,8 @@ func (h Handle) Join() error {
 	if h.Done() {
 		return nil
 	}
-	if w := self(); w != nil && w.co != nil {
-		if w.co == h.co {
+	if w := self(); w != nil && w.co.Own() != nil {
+		if w.co.Own() == h.co {
 			return ErrJoinSelf
 		}
 		if h.co.ex.Load() == w.ex {
@@ -57,12 +57,13 @@ func (h Handle) Join() error {
 
 // join is Join where both live on this thread, so that nothing of it needs an atomic.
 func (w *worker) join(h Handle) error {
-	me := &w.co.waiter
+	co := w.co.Own()
+	me := &co.waiter
 	for !h.Done() {
-		me.ticket.Set(w.co.ticket)
+		me.ticket.Set(co.ticket)
 		me.Link = h.co.here
 		h.co.here = me
-		why := w.co.Park(ReasonJoin)
+		why := co.Park(ReasonJoin)
 		if h.Done() {
 			break
 		}

@@ -133,8 +133,8 @@ func currentLocals() *localValues {
 		if w.fiber.of != nil {
 			return &w.fiber.locals
 		}
-	case w.co != nil:
-		return &w.co.locals
+	case w.co.Own() != nil:
+		return &w.co.Own().locals
 	}
 	return nil
 }

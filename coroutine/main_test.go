@@ -15,7 +15,25 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	makeThreads(8)
+	testenv.Main(m)
+}
+
+// makeThreads has Go make threads, which it keeps, before they are counted.
+func makeThreads(n int) {
+	var locked, over sync.WaitGroup
+	locked.Add(n)
+	for range n {
+		over.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			locked.Done()
+			locked.Wait()
+		})
+	}
+	over.Wait()
+}
 
 // scaled is how often a hammer strikes: n, or less where each blow costs more.
 func scaled(n int) int {

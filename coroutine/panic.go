@@ -34,8 +34,8 @@ func crash(co *Coroutine, value any, stack []byte) {
 	var b strings.Builder
 	fmt.Fprint(&b, value) // which bears an Error or String method that panics itself: a panic here would be lost
 	fmt.Fprintf(&b, "\n\nin netco coroutine %d", co.ID())
-	if co.name != nil {
-		fmt.Fprintf(&b, " %q", *co.name)
+	if name := co.Name(); name != "" {
+		fmt.Fprintf(&b, " %q", name)
 	}
 	if file, line := co.Site(); file != "" {
 		fmt.Fprintf(&b, " created at %s:%d", file, line)

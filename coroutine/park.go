@@ -11,21 +11,19 @@ func (co *Coroutine) Ticket() uint64 { return co.ticket }
 
 // Park gives up the thread until Ready is called for the present ticket, and returns why it was woken. If that call
 // has come already, it returns at once. When the scheduler is ending by force it returns WakeShutdown without
-// waiting. A wake can be early: check what was waited for.
+// waiting, and so it does once the coroutine's Handle was stopped. A wake can be early: check what was waited for.
 //
 // Precondition: co is the calling coroutine.
 func (co *Coroutine) Park(reason Reason) Wake {
 	ex := co.ex.Own()
 	if co.woken {
-		co.woken = false
-		co.ticket++
-		return co.wake
+		return co.parkWoken()
 	}
-	if ex.stopping {
+	if ex.stopping && !co.firm {
 		co.ticket++
 		return WakeShutdown
 	}
-	co.setState(Waiting, reason)
+	co.setState(Waiting, reason, ex.stamp)
 	w := co.w
 	to := &ex.loop
 	if ex.runq.tail != ex.runq.head {
@@ -73,9 +71,14 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 //
 // Its waker waits on another thread, and has interrupted this one to be heard: so the woken coroutine goes in front of the
 // queue, as long as those have not been given the thread more often than the others.
+//
+// What looks like a wake may be an errand: a function that another thread wants called here, on the loop, see peek.
 func (ex *Executor) Arrive(co *Coroutine) {
 	co.queued.Store(false) // before the load: a later wake posts again
 	if home := co.ex.Load(); home == nil {
+		if co.errand {
+			co.fn()
+		}
 		return // the wake was for an earlier life; nobody has woken the one to come
 	} else if home != ex {
 		// The wake was for an earlier life of the struct, which has moved since; a wake for the present life
@@ -88,6 +91,7 @@ func (ex *Executor) Arrive(co *Coroutine) {
 	word := co.remote.Load()
 	queued := ex.runq.tail
 	ex.Ready(co, word>>8, Wake(word&0xff))
+	ex.heed(co)
 	if ex.runq.tail != queued && ex.express > 0 {
 		ex.express--
 		ex.runq.lastFirst()
@@ -106,7 +110,7 @@ func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
 		return
 	}
 	co.ticket++
-	co.setState(Ready, ReasonNone)
+	co.setState(Ready, ReasonNone, ex.stamp)
 	ex.runq.push(co)
 }
 
@@ -116,18 +120,19 @@ func Yield() { yield(0) }
 
 // YieldTurn is Yield that also ends the turn: the loop looks for I/O, timers and what other threads sent before anything
 // else runs. For operations that can succeed for ever without waiting, which may hold locks: it does not unwind the coroutine
-// but reports whether the scheduler is ending by force.
+// but reports whether its waits end by force.
 func YieldTurn() (stopping bool) {
 	w := self()
-	if w == nil || w.co == nil {
+	if w == nil || w.co.Own() == nil {
 		runtime.Gosched()
 		return false
 	}
-	if !w.ex.stopping {
+	co := w.co.Own()
+	if !w.halting(co) {
 		w.ex.budget = 0
 		yield(0)
 	}
-	return w.ex.stopping
+	return w.halting(co)
 }
 
 // yieldGo is Yield in full. The assembly has the common case and jumps here for all others. The argument is not used: it
@@ -135,20 +140,20 @@ func YieldTurn() (stopping bool) {
 // the place of a func() with no such slot, would spill its own over a caller's variable.
 func yieldGo(_ uintptr) {
 	w := self()
-	if w == nil || w.co == nil {
+	if w == nil || w.co.Own() == nil {
 		runtime.Gosched()
 		return
 	}
 	ex := w.ex
 	to := ex.ahead
-	if to == nil || ex.budget&(clockEvery-1) == 0 || ex.attention.Load() {
+	if to == nil || ex.budget&(clockEvery-1) == 0 || ex.attention.Load() || w.co.Own().halted {
 		if to = w.yieldTo(); to == nil {
 			return
 		}
 	} else {
 		// The run queue's oldest has started and there is budget: hand over to it. This is push, next and take in one.
 		ex.budget--
-		next, after := ex.runq.rotate(w.co)
+		next, after := ex.runq.rotate(w.co.Own())
 		ex.current.Set(next)
 		ex.ahead = nil
 		if after.w != nil {
@@ -163,14 +168,17 @@ func yieldGo(_ uintptr) {
 // loop, the end. It returns what to switch to, or nil if there is nothing to do or it has been done.
 func (w *worker) yieldTo() *context.Context {
 	ex := w.ex
-	if ex.stopping {
+	if w.halting(w.co.Own()) {
 		Unwind()
 	}
 	if ex.budget > 0 && ex.runq.len() == 0 && !ex.attention.Load() {
 		ex.budget--
 		return nil
 	}
-	ex.runq.push(w.co)
+	if len(ex.asked) > 0 {
+		w.tell()
+	}
+	ex.runq.push(w.co.Own())
 	if !context.Symmetric() {
 		w.suspend()
 		return nil

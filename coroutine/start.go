@@ -11,6 +11,12 @@ var starter func(fn func(), name string, site uintptr) (Handle, error)
 // SetStarter sets what Start does. For package netco's init.
 func SetStarter(start func(fn func(), name string, site uintptr) (Handle, error)) { starter = start }
 
+// Starter is a Host that has a say in what is started on its thread.
+type Starter interface {
+	// StartHere is Executor.Spawn, or tells why not. Owner only.
+	StartHere(fn func(), name string, site uintptr) (Handle, error)
+}
+
 // Start starts fn as a coroutine where netco.Go would: on the least loaded Processor of the caller's scheduler, or of the default
 // one. It is for packages that netco itself stands on. Without package netco it starts fn on the caller's own thread, and returns
 // ErrNoScheduler on an ordinary goroutine.
@@ -19,6 +25,9 @@ func Start(fn func(), name string, site uintptr) (Handle, error) {
 		return starter(fn, name, site)
 	}
 	if w := self(); w != nil && w.ex != nil {
+		if s, ok := w.ex.host.(Starter); ok {
+			return s.StartHere(fn, name, site)
+		}
 		return w.ex.Spawn(fn, name, site).Handle(), nil
 	}
 	return Handle{}, ErrNoScheduler

@@ -44,9 +44,11 @@ var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{sema: make(cha
 // AcquireWaiter returns the caller's waiter, prepared for its next Park. A coroutine has one, so it can wait in
 // one place at a time; an ordinary goroutine gets one from a pool. It does not allocate for a coroutine.
 func AcquireWaiter() *Waiter {
-	if w := self(); w != nil && w.co != nil {
-		w.co.waiter.ticket.Set(w.co.ticket)
-		return &w.co.waiter
+	if w := self(); w != nil {
+		if co := w.co.Own(); co != nil {
+			co.waiter.ticket.Set(co.ticket)
+			return &co.waiter
+		}
 	}
 	return goroutineWaiters.Get().(*Waiter)
 }

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/counter"
 )
 
 // worker is a goroutine of an executor's pool: a context and the coroutine that runs on it.
@@ -12,11 +13,11 @@ import (
 type worker struct {
 	ctx   context.Context
 	ex    *Executor
-	co    *Coroutine // nil while idle; for the loop's entry in the table always
-	fiber *fiber     // whose it is, if it runs coroutines driven by hand
-	inner *fiber     // the fiber that it, or the coroutine on it, has resumed
-	index int32      // in ex.workers, or ex.fibers
-	gone  bool       // its goroutine has ended, or is about to: another will have its identity
+	co    counter.Pointer[Coroutine] // nil while idle; for the loop's entry in the table always; read by any thread, see Look
+	fiber *fiber                     // whose it is, if it runs coroutines driven by hand
+	inner *fiber                     // the fiber that it, or the coroutine on it, has resumed
+	index int32                      // in ex.workers, or ex.fibers
+	gone  bool                       // its goroutine has ended, or is about to: another will have its identity
 }
 
 // workerOf returns the worker that a context is the first field of.
@@ -29,10 +30,12 @@ func (ex *Executor) attach(co *Coroutine) {
 		w = ex.idle[n-1]
 		ex.idle[n-1] = nil
 		ex.idle = ex.idle[:n-1]
+		ex.Stats.Reused.Inc()
 	} else {
 		w = ex.newWorker()
 	}
-	w.co, co.w = co, w
+	w.co.Set(co)
+	co.w = w
 }
 
 func (ex *Executor) newWorker() *worker {
@@ -74,7 +77,7 @@ func (w *worker) main() {
 		} else {
 			w.ctx.Suspend(&ex.loop)
 		}
-		if w.co == nil {
+		if w.co.Own() == nil {
 			return // resumed by Trim
 		}
 	}
@@ -82,7 +85,7 @@ func (w *worker) main() {
 
 // finish ends the worker, and first its coroutine if that ends by Goexit.
 func (w *worker) finish() {
-	if w.co != nil {
+	if w.co.Own() != nil {
 		defer w.finish() // deferred, as a Local's Drop may unwind too
 		w.end()
 		return
@@ -105,51 +108,68 @@ func (w *worker) chain() bool {
 		ex.checkClock()
 	}
 	ex.current.Set(co)
-	w.co, co.w = co, w
+	w.co.Set(co)
+	co.w = w
+	ex.Stats.Reused.Inc()
 	return true
 }
 
 // call runs the coroutine's function and deals with a panic. It does not return if a Goexit ended the coroutine, nor if
 // a deferred call then panicked: when that panic has been recovered, the runtime goes on with the Goexit.
 func (w *worker) call() {
+	if co := w.co.Own(); co.notice.Load() != 0 { // Stop was called for this life or an earlier one
+		if w.ex.heed(co); co.halted {
+			return
+		}
+	}
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
 		if value := recover(); value != nil {
-			w.ex.panicked(w.co, value)
+			w.ex.panicked(w.co.Own(), value)
 		}
 	}()
 	if hooks.Load() != nil {
-		hooked(w.co.fn)
+		hooked(w.co.Own().fn)
 	} else {
-		w.co.fn()
+		w.co.Own().fn()
 	}
 	returned = true
 }
 
 // end marks the coroutine as ended, wakes who joined it, and gives its struct back.
 func (w *worker) end() {
-	co, ex := w.co, w.ex
-	for co.locals.any() {
+	co, ex := w.co.Own(), w.ex
+	for co.locals.any() || co.kin.parent() {
+		if co.kin.parent() { // first, since they may use what the locals hold
+			co.kin.end()
+		}
 		w.dropLocals()
 	}
-	w.co, co.w = nil, nil
-	co.fn, co.name, co.site = nil, nil, 0
-	co.woken = false
+	kin := co.kin
+	w.co.Set(nil)
+	co.w = nil
+	ex.Stats.Ended.Inc() // before others know: who waits for its end may want its place
+	co.id.Publish(0)     // before the look at joiners: one who comes after that look sees that it is over
+	co.status.SetOrdered(uint64(Dead))
+	co.fn, co.hooks = nil, nil
+	co.name.SetOrdered(nil)
+	co.site.SetOrdered(0)
+	co.woken, co.halted, co.kin = false, false, nil
 	co.waiter.Link = nil
 	co.ticket++ // a wake that is still under way is for the old one
-	co.setState(Dead, ReasonNone)
-	co.id.Publish(0) // before the look at joiners: one who comes after that look sees that it is over
 	if co.here != nil {
 		ex.wakeHere(co)
 	}
 	if co.joiners.Load() != nil {
 		co.wakeJoiners()
 	}
-	ex.Stats.Ended.Inc()
 	ex.Stats.Live.Set(ex.Stats.Live.Own() - 1)
+	if kin != nil {
+		kin.leave()
+	}
 	ex.pool.Put(co)
 }
 
@@ -157,10 +177,10 @@ func (w *worker) end() {
 func (w *worker) dropLocals() {
 	defer func() {
 		if value := recover(); value != nil {
-			w.ex.panicked(w.co, value)
+			w.ex.panicked(w.co.Own(), value)
 		}
 	}()
-	w.co.locals.drop()
+	w.co.Own().locals.drop()
 }
 
 // exit makes the end of the worker's goroutine safe. The runtime will resume who sits in its home slot. If that is a worker
@@ -170,7 +190,7 @@ func (w *worker) exit() {
 	ex := w.ex
 	if k := w.ctx.Successor(); k != nil && k != &ex.loop {
 		// A coroutine's own worker may wait for a fiber that it has resumed, and is not what is to run then; it does ask.
-		if co := workerOf(k).co; co != nil && co.w == workerOf(k) && State(co.status.Own()&0xff) == Ready && ex.runq.remove(co) {
+		if co := workerOf(k).co.Own(); co != nil && co.w == workerOf(k) && State(co.status.Own()&0xff) == Ready && ex.runq.remove(co) {
 			ex.current.Set(co)
 			ex.look()
 			w.ctx.ExitTo(k)

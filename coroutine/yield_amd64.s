@@ -26,6 +26,8 @@ TEXT ·yieldEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ worker_ex(AX), R8
 	TESTQ SI, SI
 	JEQ  slow                 // a loop, or by hand on an ordinary goroutine, which has no executor
+	CMPB Coroutine_halted(SI), $0
+	JNE  slow                 // it is to unwind
 	MOVQ Executor_ahead(R8), BX
 	MOVQ Executor_budget(R8), DI
 	TESTQ BX, BX

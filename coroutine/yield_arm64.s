@@ -26,6 +26,8 @@ TEXT ·yieldEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD worker_co(R0), R6
 	MOVD worker_ex(R0), R8
 	CBZ  R6, slow             // a loop, or by hand on an ordinary goroutine, which has no executor
+	MOVBU Coroutine_halted(R6), R2
+	CBNZ R2, slow             // it is to unwind
 	MOVD Executor_ahead(R8), R1
 	MOVD Executor_budget(R8), R7
 	CBZ  R1, behind

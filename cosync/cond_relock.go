@@ -8,9 +8,12 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Who waited on a Cond has L locked when Wait returns or unwinds, since deferred calls will unlock it. But when the scheduler is ending
-// by force, L's Lock does not wait: it ends the coroutine. Then this one tries again and again, and lets others run in between,
-// one of whom holds L and lets it go on its own way out.
+// Who waited on a Cond has L locked when Wait returns or unwinds, since deferred calls will unlock it. In a coroutine that is to end by
+// force L's Lock would not wait but end it. So this wait is firm ([coroutine.Firmly]): who holds L, be it on its own way out too or none the
+// wiser, lets it go as always, and costs nobody anything meanwhile.
+//
+// An L that is not netco's may know of an end of its own, and have its LockTimeout fail or its Lock end the coroutine. Then this
+// tries again and again, and lets others run in between.
 
 // patient is an L that can say so when it is not locked.
 type patient interface {
@@ -23,12 +26,19 @@ const opInsist waitq.Op = "insist on L"
 
 // relock locks L, whatever happens.
 func (c *Cond) relock() {
+	if l, ok := c.L.(patient); !ok || !l.TryLock() {
+		coroutine.Firmly(c.insist)
+	}
+}
+
+// insist is relock when that may take a wait.
+func (c *Cond) insist() {
 	l, ok := c.L.(patient)
 	if !ok {
 		c.relockOther(0)
 		return
 	}
-	if l.TryLock() || l.LockTimeout(math.MaxInt64) == nil {
+	if l.LockTimeout(math.MaxInt64) == nil {
 		return
 	}
 	for i := 0; ; i++ {

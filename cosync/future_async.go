@@ -51,10 +51,10 @@ func (f *Future[T]) run(fn func() (T, error)) {
 	f.complete(v, err)
 }
 
-// goexit returns the error of a coroutine that is being ended by runtime.Goexit: ErrShutdown if that is because its scheduler
-// ends by force, else otherwise.
+// goexit returns the error of a coroutine that is being ended by runtime.Goexit: ErrShutdown if that is because it is to end by force,
+// alone or with its scheduler, else otherwise.
 func goexit(otherwise error) error {
-	if ex := coroutine.Here(); ex != nil && ex.Stopping() {
+	if coroutine.Stopping() {
 		return coroutine.ErrShutdown
 	}
 	return otherwise

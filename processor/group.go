@@ -31,13 +31,17 @@ type Group struct {
 	active   atomic.Int64
 	spinners atomic.Int32
 	turns    atomic.Uint32 // rotates placement among many
+	limit    limit
+	doze     doze // of the watchdog
 
 	mu    sync.Mutex
 	quiet chan struct{} // closed when active reaches 0, then replaced; under mu
 }
 
 // NewGroup returns a group without members.
-func NewGroup(owner any) *Group { return &Group{Owner: owner, quiet: make(chan struct{})} }
+func NewGroup(owner any) *Group {
+	return &Group{Owner: owner, quiet: make(chan struct{}), doze: doze{roused: make(chan struct{}, 1)}}
+}
 
 // Members returns the Processors in the order of their indices. Not to be changed.
 func (g *Group) Members() []*Processor { return g.members }

@@ -51,6 +51,9 @@ const armCostNs = 15_000
 // sleep blocks in epoll until an event, a ring or the deadline.
 func (p *Processor) sleep(now, deadline int64, timed bool) {
 	p.ep.Asleep()
+	if p.group.limit.max != 0 {
+		p.tellEnds()
+	}
 	if p.hasWork() {
 		p.ep.Awake()
 		return
@@ -74,8 +77,11 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 	n := p.ep.Wait()
 	p.ep.Awake()
 	woke := clock.Now()
+	p.Stats.TurnStart.Set(uint64(woke)) // before what follows: the sleep was no stall
 	p.time.awake(woke)
+	p.group.rouse() // after Awake
 	p.spin.slept(woke - now)
+	p.ex.SetClock(woke)
 	p.dispatch(n)
 }
 

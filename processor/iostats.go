@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/counter"
 )
 
@@ -99,10 +100,29 @@ func OutsideIO() IOSnapshot {
 	return r
 }
 
+// HereIO returns the counters of the caller's Processor, for an operation that counts more than once; nil for an ordinary goroutine, whose calls
+// the methods below count in OutsideIO. It is good for as long as its coroutine lives.
+func HereIO() *IOStats {
+	if ex := coroutine.Here(); ex != nil {
+		if p := of(ex); p != nil {
+			return &p.io
+		}
+	}
+	return nil
+}
+
 // CountRead counts one call, by the caller, that reads from a socket: n bytes, or errno.
-func CountRead(n int, errno syscall.Errno) {
-	p := Here()
-	if p == nil {
+func CountRead(n int, errno syscall.Errno) { HereIO().CountRead(n, errno) }
+
+// CountWrite counts one call, by the caller, that writes to a socket: n bytes, or errno.
+func CountWrite(n int, errno syscall.Errno) { HereIO().CountWrite(n, errno) }
+
+// CountSavedRead counts one read that the caller need not make.
+func CountSavedRead() { HereIO().CountSavedRead() }
+
+// CountRead is the function CountRead for who has called HereIO. So are the others.
+func (s *IOStats) CountRead(n int, errno syscall.Errno) {
+	if s == nil {
 		outside.reads.Add(1)
 		if errno == unix.EAGAIN {
 			outside.readAgain.Add(1)
@@ -111,18 +131,16 @@ func CountRead(n int, errno syscall.Errno) {
 		}
 		return
 	}
-	p.io.Reads.Inc()
+	s.Reads.Inc()
 	if errno == 0 {
-		p.io.BytesIn.Add(uint64(n))
+		s.BytesIn.Add(uint64(n))
 	} else if errno == unix.EAGAIN {
-		p.io.ReadAgain.Inc()
+		s.ReadAgain.Inc()
 	}
 }
 
-// CountWrite counts one call, by the caller, that writes to a socket: n bytes, or errno.
-func CountWrite(n int, errno syscall.Errno) {
-	p := Here()
-	if p == nil {
+func (s *IOStats) CountWrite(n int, errno syscall.Errno) {
+	if s == nil {
 		outside.writes.Add(1)
 		if errno == unix.EAGAIN {
 			outside.writeAgain.Add(1)
@@ -131,18 +149,26 @@ func CountWrite(n int, errno syscall.Errno) {
 		}
 		return
 	}
-	p.io.Writes.Inc()
+	s.Writes.Inc()
 	if errno == 0 {
-		p.io.BytesOut.Add(uint64(n))
+		s.BytesOut.Add(uint64(n))
 	} else if errno == unix.EAGAIN {
-		p.io.WriteAgain.Inc()
+		s.WriteAgain.Inc()
+	}
+}
+
+func (s *IOStats) CountSavedRead() {
+	if s != nil {
+		s.SavedReads.Inc()
+	} else {
+		outside.savedReads.Add(1)
 	}
 }
 
 // CountAccept counts one call of accept by the caller.
 func CountAccept(errno syscall.Errno) {
-	p := Here()
-	if p == nil {
+	s := HereIO()
+	if s == nil {
 		outside.accepts.Add(1)
 		switch errno {
 		case 0:
@@ -154,23 +180,14 @@ func CountAccept(errno syscall.Errno) {
 		}
 		return
 	}
-	p.io.Accepts.Inc()
+	s.Accepts.Inc()
 	switch errno {
 	case 0:
-		p.io.Accepted.Inc()
+		s.Accepted.Inc()
 	case unix.EAGAIN:
-		p.io.AcceptAgain.Inc()
+		s.AcceptAgain.Inc()
 	default:
-		p.io.AcceptErrors[acceptError(errno)].Inc()
-	}
-}
-
-// CountSavedRead counts one read that the caller need not make.
-func CountSavedRead() {
-	if p := Here(); p != nil {
-		p.io.SavedReads.Inc()
-	} else {
-		outside.savedReads.Add(1)
+		s.AcceptErrors[acceptError(errno)].Inc()
 	}
 }
 

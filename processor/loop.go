@@ -26,6 +26,7 @@ func (p *Processor) loop() {
 		}
 		p.Stats.Turns.Inc()
 		p.Stats.TurnStart.Set(uint64(now))
+		p.ex.SetClock(now)
 		if p.nudged.Load() {
 			p.nudged.Store(false) // before turn looks at what it is about
 		}
@@ -47,6 +48,12 @@ func (p *Processor) loop() {
 		}
 		if p.sub.waiting.Load() != 0 {
 			p.adopt(turnStarts)
+		}
+		if p.group.limit.max != 0 {
+			p.makeRoom()
+		}
+		if !p.buffers.queue.empty() {
+			p.lendMore()
 		}
 		if p.group.Phase() != p.phase && p.advance() {
 			return

@@ -35,6 +35,7 @@ type PollDesc struct {
 	read, write gate
 	flags       atomic.Uint32
 	Listener    bool                         // constant: waits for connections, which end when draining begins
+	Mark        uint8                        // constant: for whoever embeds it, to know it by; 0 by default
 	home        atomic.Pointer[Processor]    // set by bind, under mu: watches it for coroutines
 	outer       atomic.Pointer[outerBinding] // set by bindOuter, under mu: watches it for goroutines
 	mu          sync.Mutex
@@ -152,8 +153,7 @@ func (pd *PollDesc) Evict() (waiting int) {
 	return waiting
 }
 
-// Orphan makes every wait, present and future, return Shutdown: the Processor that watches the fd, or whose coroutine uses it, is
-// ending.
+// Orphan makes every wait, present and future, return Shutdown: the Processor that watches the fd is ending.
 func (pd *PollDesc) Orphan() {
 	pd.flags.Or(flagOrphan)
 	pd.kick()

@@ -37,6 +37,7 @@ type Config struct {
 	Idle       int  // goroutines kept for reuse
 	Handoff    bool // coroutines hand over to one another
 	BufferSize int
+	MaxBuffers int // in use and kept; 0: any number in use
 	Logger     *zap.Logger
 	OnPanic    func(PanicInfo) // nil: a panic ends the program
 }
@@ -70,6 +71,7 @@ type Processor struct {
 	ended   chan struct{} // closed when the thread has ended
 	alive   atomic.Bool   // the loop runs: fds may be registered
 	nudged  atomic.Bool   // a turn is wanted, see Wake
+	placed  atomic.Int32  // fds that Begin has sent here and that are not registered yet
 
 	Stats Stats
 	io    IOStats   // owner: writes
@@ -113,7 +115,7 @@ func New(cfg Config) (*Processor, error) {
 	p.woken.start = p.startWoken
 	p.spin.init(cfg.Spin)
 	p.timers.Late = &p.Stats.LateNs
-	p.buffers.size = cfg.BufferSize
+	p.buffers.size, p.buffers.max = cfg.BufferSize, cfg.MaxBuffers
 	p.ex.Init(coroutine.Config{Host: p, Idle: cfg.Idle, Handoff: cfg.Handoff})
 	cfg.Group.members = append(cfg.Group.members, p)
 	return p, nil
@@ -265,7 +267,7 @@ func anywhere() (*Processor, error) {
 		running.mu.Lock()
 		var best *Processor
 		for _, p := range running.list {
-			if best == nil || p.ep.Registered() < best.ep.Registered() {
+			if best == nil || p.fds() < best.fds() {
 				best = p
 			}
 		}

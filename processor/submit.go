@@ -13,13 +13,14 @@ import (
 //
 //	submitted → adopted by its owner, or stolen by another, either of which makes it ready there
 type submissions struct {
-	waiting atomic.Int32 // how many, both kinds; may be read without mu
+	waiting atomic.Int32 // how many, of all kinds; may be read without mu
 	offered atomic.Int32 // how many in open; may be read without mu
 
-	mu     sync.Mutex
-	open   []submission // FIFO; under mu
-	pinned []submission // FIFO; under mu
-	closed bool         // the loop is over, nothing is adopted any more; under mu
+	mu      sync.Mutex
+	open    []submission // FIFO; under mu
+	pinned  []submission // FIFO; under mu
+	watches []arrival    // that are woken, or new; under mu
+	closed  bool         // the loop is over, nothing is adopted any more; under mu
 }
 
 type submission struct {
@@ -59,12 +60,19 @@ func (g *Group) Place(self *Processor) *Processor {
 
 // Spawn makes a coroutine that runs on this Processor. Owner only.
 func (p *Processor) Spawn(fn func(), name string, site uintptr) coroutine.Handle {
+	p.group.take()
 	return p.ex.Spawn(fn, name, site).Handle() // the caller lives here, so the token is held
 }
 
 // Submit gives a new coroutine to this Processor, from any thread; self is the caller's Processor or nil, pinned says that
 // the coroutine may not be stolen. It returns the zero Handle if the Processor has ended.
 func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr, pinned bool) coroutine.Handle {
+	p.group.take()
+	return p.submit(self, fn, name, site, pinned)
+}
+
+// submit is Submit of a coroutine that has its place in the limit.
+func (p *Processor) submit(self *Processor, fn func(), name string, site uintptr, pinned bool) coroutine.Handle {
 	s := submission{}
 	if self == p {
 		s.co = p.ex.Make(fn, name, site)
@@ -78,6 +86,7 @@ func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr
 	if p.sub.closed {
 		p.sub.mu.Unlock()
 		p.group.giveToken() // a caller who lives elsewhere has taken one
+		p.group.untake()
 		return coroutine.Handle{}
 	}
 	if pinned {
@@ -127,8 +136,13 @@ func (p *Processor) adopt(n int) {
 	k += take(&p.sub.open, taken[k:n])
 	p.welcomeLocked(taken[:k])
 	p.sub.offered.Add(int32(pinned - k))
-	p.sub.waiting.Add(int32(-k))
+	arrived := p.sub.watches
+	p.sub.watches = nil
+	p.sub.waiting.Add(int32(-k - len(arrived)))
 	p.sub.mu.Unlock()
+	for _, a := range arrived {
+		p.arrive(a)
+	}
 }
 
 // add is append that doubles: by a quarter, as append grows what is long, a burst of a million would leave five times its size as garbage.

@@ -1,6 +1,8 @@
 package processor
 
 import (
+	"sync/atomic"
+
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/timer"
 )
@@ -23,6 +25,8 @@ type Watch struct {
 	owner Watcher          // constant
 	home  *Processor       // constant while armed
 	t     *timer.Timer     // owner: home; while armed under a deadline
+
+	placed bool // by who calls Begin, then owner: home: home.placed counts it
 }
 
 // Watcher is told of the end of a wait.
@@ -89,7 +93,7 @@ func (x *Watch) Woken() {
 		p.woken.add(p, x)
 		return
 	}
-	p.Submit(Here(), x.start, "", 0, true) // which cannot be too late: p lives as long as x is armed
+	p.sendWatch(arrival{x, false}) // which cannot be too late: p lives as long as x is armed
 }
 
 // maxStarters is how many coroutines may be on their way to begin with a Watch.
@@ -101,11 +105,17 @@ const maxStarters = 64
 // by in one round of the run queue. Each takes the oldest, and makes its successor before it begins.
 //
 //	starters ≤ min(n, maxStarters)
+//
+// At the group's limit they wait for room, see awaitRoom.
 type wokenWatches struct {
 	first, last *coroutine.Waiter // through Waiter.Link
 	n           int
 	starters    int // coroutines that have been made to take one and have not begun
 	start       func()
+
+	alive int         // under a limit: coroutines that have begun with one and not ended, and starters
+	short atomic.Bool // they wait for room; one writer
+	told  uint64      // Ended when those of other Processors were last told that there may be room
 }
 
 func (q *wokenWatches) add(p *Processor, x *Watch) {
@@ -122,15 +132,18 @@ func (q *wokenWatches) add(p *Processor, x *Watch) {
 
 // want makes a coroutine if there are too few.
 func (q *wokenWatches) want(p *Processor) {
-	if q.starters < min(q.n, maxStarters) {
+	if q.starters < min(q.n, maxStarters) && (p.group.limit.max == 0 || q.awaitRoom(p)) {
 		q.starters++
-		p.Spawn(q.start, "", 0) // without a name: that would be an allocation for each request
+		p.ex.Spawn(q.start, "", 0) // without a name: that would be an allocation for each request
 	}
 }
 
 // startWoken is what the coroutines run.
 func (p *Processor) startWoken() {
 	q := &p.woken
+	if p.group.limit.max != 0 {
+		defer q.ended()
+	}
 	w := q.first
 	if q.first = w.Link; q.first == nil {
 		q.last = nil
@@ -165,6 +178,9 @@ func (pd *PollDesc) watched() bool {
 // Home returns the Processor with which the fd is registered, or nil.
 func (pd *PollDesc) Home() *Processor { return pd.home.Load() }
 
+// fds is how many fds it has, with those that are on their way.
+func (p *Processor) fds() int { return p.ep.Registered() + int(p.placed.Load()) }
+
 // Fewest returns the Processor with the fewest fds: of the caller's group, or of all that run if the caller is on none.
 func Fewest() (*Processor, error) {
 	here := Here()
@@ -173,7 +189,7 @@ func Fewest() (*Processor, error) {
 	}
 	best := here
 	for _, p := range here.group.members {
-		if p.ep.Registered() < best.ep.Registered() {
+		if p.fds() < best.fds() {
 			best = p
 		}
 	}

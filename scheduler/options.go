@@ -3,6 +3,7 @@ package scheduler
 import (
 	"fmt"
 	"runtime"
+	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -28,11 +29,27 @@ type Options struct {
 	NoHandoff bool
 	// BufferSize is the size of a hot buffer in bytes; default 16 KiB, from 512 to 16 MiB.
 	BufferSize int
+	// BufferMemory is how many bytes of hot buffers each Processor has at most, those in use and those kept together; at least
+	// BufferSize; default 0: any number in use, and 64 kept. At the limit AcquireBuffer waits, and the library's own copies
+	// and Buffereds go on with 2 KiB at a time.
+	BufferMemory int
+	// MaxCoroutines is how many coroutines may live or be on their way; default 0: any number. At the limit Go and its like return
+	// ErrTooManyCoroutines, and a Server's connections that have become readable wait. docs/LIMITS.md tells what
+	// becomes of what else the library starts.
+	MaxCoroutines int
 	// Logger gets what is worth telling; default: nothing is logged.
 	Logger *zap.Logger
 	// OnPanic, if set, is called when a coroutine panics, on that coroutine; the coroutine then ends and the program goes
 	// on. By default a panic ends the program, as in a goroutine.
 	OnPanic func(processor.PanicInfo)
+	// Watchdog is how long a turn of a Processor may last before it is a stall; default 100 ms, at least 1 ms; negative: no
+	// watchdog. Each stall is counted and in Stalls, and is logged twice, as a warning when it is noticed and when it is over; but
+	// 10 at once, and then one in 6 seconds, get a warning and a stack, so that a daemon that stalls all the time is not
+	// held up by telling so. The next warning says how many went without.
+	Watchdog time.Duration
+	// OnStall, if set, is called for every stall when it is noticed, and again, with Over set, when it has ended. It runs on the watchdog's
+	// goroutine, an ordinary one: until it returns no other stall is noticed. Shutdown does not wait for it.
+	OnStall func(Stall)
 }
 
 const (
@@ -41,6 +58,8 @@ const (
 	defaultBufferSize = 16 << 10
 	minBufferSize     = 512
 	maxBufferSize     = 16 << 20
+	defaultWatchdog   = 100 * time.Millisecond
+	minWatchdog       = time.Millisecond
 )
 
 // withDefaults returns the options with defaults filled in, or what is wrong with them.
@@ -50,6 +69,13 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("netco: Options.Processors is %d, want 1 to %d, or 0 for GOMAXPROCS", o.Processors, maxProcessors)
 	case o.BufferSize != 0 && (o.BufferSize < minBufferSize || o.BufferSize > maxBufferSize):
 		return o, fmt.Errorf("netco: Options.BufferSize is %d, want %d to %d bytes, or 0", o.BufferSize, minBufferSize, maxBufferSize)
+	case o.BufferMemory != 0 && o.BufferMemory < o.bufferSize():
+		return o, fmt.Errorf("netco: Options.BufferMemory is %d, want at least the %d bytes of one buffer, or 0 for no limit",
+			o.BufferMemory, o.bufferSize())
+	case o.Watchdog > 0 && o.Watchdog < minWatchdog:
+		return o, fmt.Errorf("netco: Options.Watchdog is %v, want at least %v, 0 for %v, or below 0 for none", o.Watchdog, minWatchdog, defaultWatchdog)
+	case o.MaxCoroutines < 0:
+		return o, fmt.Errorf("netco: Options.MaxCoroutines is %d, want 1 or more, or 0 for no limit", o.MaxCoroutines)
 	case o.Spin != processor.SpinAuto && o.Spin != processor.SpinOff:
 		return o, fmt.Errorf("netco: Options.Spin is %d, want SpinAuto or SpinOff", o.Spin)
 	case len(o.CPUs) > 0 && o.NoLockThread:
@@ -69,16 +95,25 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Processors == 0 {
 		o.Processors = min(runtime.GOMAXPROCS(0), maxProcessors)
 	}
+	if o.Watchdog == 0 {
+		o.Watchdog = defaultWatchdog
+	}
 	if o.PoolCap == 0 {
 		o.PoolCap = defaultPoolCap
 	}
-	if o.BufferSize == 0 {
-		o.BufferSize = defaultBufferSize
-	}
+	o.BufferSize = o.bufferSize()
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	} else {
 		o.Logger = o.Logger.WithOptions(zap.WrapCore(processor.LogCore))
 	}
 	return o, nil
+}
+
+// bufferSize is BufferSize, or its default.
+func (o *Options) bufferSize() int {
+	if o.BufferSize == 0 {
+		return defaultBufferSize
+	}
+	return o.BufferSize
 }

@@ -25,7 +25,8 @@ var (
 
 // Scheduler is a set of Processors. Its methods may be called from any thread.
 type Scheduler struct {
-	opt Options
+	opt      Options
+	refusals refusals
 
 	mu    sync.Mutex
 	state state // under mu; procs is constant once it is running
@@ -33,6 +34,7 @@ type Scheduler struct {
 
 	group atomic.Pointer[processor.Group] // set by Start
 	procs []*processor.Processor
+	dog   atomic.Pointer[watchdog] // nil before Start, and if there is to be none
 }
 
 type state int
@@ -85,6 +87,7 @@ func (s *Scheduler) Start() error {
 // makeLocked makes a group of n Processors, of which none runs yet.
 func (s *Scheduler) makeLocked(n int) (*processor.Group, error) {
 	group := processor.NewGroup(s)
+	group.SetMaxCoroutines(s.opt.MaxCoroutines)
 	s.procs = nil
 	for i := range n {
 		p, err := processor.New(s.config(group, i))
@@ -100,6 +103,7 @@ func (s *Scheduler) makeLocked(n int) (*processor.Group, error) {
 // runningLocked opens the Scheduler for work.
 func (s *Scheduler) runningLocked(group *processor.Group) {
 	s.group.Store(group)
+	s.dog.Store(s.opt.startWatchdog(group))
 	s.state = running
 	s.opt.Logger.Info("scheduler started", zap.Int("processors", len(s.procs)),
 		zap.String("context", cocontext.Backend()), zap.String("reason", cocontext.BackendReason()))
@@ -119,6 +123,7 @@ func (s *Scheduler) config(group *processor.Group, i int) processor.Config {
 		Idle:       max(s.opt.PoolCap, 0),
 		Handoff:    !s.opt.NoHandoff,
 		BufferSize: s.opt.BufferSize,
+		MaxBuffers: s.opt.BufferMemory / s.opt.BufferSize,
 		Logger:     s.opt.Logger,
 		OnPanic:    s.opt.OnPanic,
 	}
@@ -170,6 +175,7 @@ type Spawn struct {
 	Name string               // may be ""
 	Site uintptr              // the program counter of who starts it, or 0
 	Here *processor.Processor // processor.Here(), which the caller has looked up
+	Own  bool                 // the library's own: Go starts it whatever Options.MaxCoroutines says
 }
 
 // NewSpawn returns the Spawn for fn and the calling thread.
@@ -189,14 +195,19 @@ func (s *Scheduler) local(sp Spawn) *processor.Processor {
 	return nil
 }
 
-// Go starts a coroutine on the least loaded Processor. It does not park. The error is ErrNotStarted or ErrShutdown.
+// Go starts a coroutine on the least loaded Processor. It does not park. The error is ErrNotStarted, ErrShutdown or
+// ErrTooManyCoroutines.
 func (s *Scheduler) Go(sp Spawn) (coroutine.Handle, error) {
 	mustFn(sp.Fn)
 	if err := s.mayGo(sp.Here); err != nil {
 		return coroutine.Handle{}, err
 	}
 	here := s.local(sp)
-	return submitted(s.group.Load().Place(here).Submit(here, sp.Fn, sp.Name, sp.Site, false))
+	to := s.group.Load().Place(here)
+	if sp.Own {
+		return submitted(to.Submit(here, sp.Fn, sp.Name, sp.Site, false))
+	}
+	return s.logged(to.SubmitLimited(here, sp.Fn, sp.Name, sp.Site, false))
 }
 
 // GoLocal starts a coroutine on the caller's Processor, where it stays. On an ordinary goroutine, or a coroutine of
@@ -210,7 +221,7 @@ func (s *Scheduler) GoLocal(sp Spawn) (coroutine.Handle, error) {
 	if err := s.mayGo(here); err != nil {
 		return coroutine.Handle{}, err
 	}
-	return here.Spawn(sp.Fn, sp.Name, sp.Site), nil
+	return s.logged(here.SpawnLimited(sp.Fn, sp.Name, sp.Site))
 }
 
 // GoOn starts a coroutine on Processor i, where it stays. The error is ErrNoProcessor if there is none of that number.
@@ -224,9 +235,9 @@ func (s *Scheduler) GoOn(i int, sp Spawn) (coroutine.Handle, error) {
 	}
 	here := s.local(sp)
 	if p := s.procs[i]; p != here {
-		return submitted(p.Submit(here, sp.Fn, sp.Name, sp.Site, true))
+		return s.logged(p.SubmitLimited(here, sp.Fn, sp.Name, sp.Site, true))
 	}
-	return here.Spawn(sp.Fn, sp.Name, sp.Site), nil
+	return s.logged(here.SpawnLimited(sp.Fn, sp.Name, sp.Site))
 }
 
 // submitted tells of a Processor that has ended meanwhile.
@@ -302,6 +313,7 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 	s.state = ending
 	s.mu.Unlock()
 	err := s.end(ctx)
+	s.dog.Load().stop()
 	s.mu.Lock()
 	s.state = ended
 	close(s.done)

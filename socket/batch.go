@@ -59,18 +59,20 @@ func (c *UDPConn) ReadBatch(ms []Message) (n int, err error) {
 // readBatchLocked is readWithLocked that knows the socket to be empty after less than it asked for.
 func (c *UDPConn) readBatchLocked(ms []Message) (int, error) {
 	s := &c.s
-	if v := s.pd.Check(processor.Read); v != processor.Ready {
+	if v := s.check(processor.Read); v != processor.Ready {
 		return 0, verdictError(v)
 	}
 	for {
-		if !s.drained || s.pd.Edge(processor.Read) {
+		if s.queue == unknown || s.pd.Edge(processor.Read) {
 			s.pd.Clear(processor.Read)
 			gro := c.gro.Load()
 			c.offerRoom(ms, gro)
-			n, emptied, errno := c.in.Recv(s.fd)
-			s.drained = emptied || errno == unix.EAGAIN
+			n, short, errno := c.in.Recv(s.fd)
+			s.queue = emptinessAfter(short, errno)
+			bytes := c.takeBatch(ms[:n], gro) // 0 after an error
+			processor.CountRead(bytes, errno)
 			if errno == 0 {
-				s.pace(&s.readBurst, c.takeBatch(ms[:n], gro))
+				s.pace(&s.readBurst, weight(n, bytes))
 			}
 			c.in.Forget()
 			if errno == 0 {
@@ -81,7 +83,7 @@ func (c *UDPConn) readBatchLocked(ms []Message) (int, error) {
 			}
 		}
 		if err := s.awaitReadableLocked(); err != nil {
-			s.drained = false // it may be that no edge will tell, if the fd could not be registered
+			s.queue = unknown // it may be that no edge will tell, if the fd could not be registered
 			return 0, err
 		}
 	}
@@ -112,7 +114,7 @@ func (c *UDPConn) offerRoom(ms []Message, gro bool) {
 	}
 }
 
-// takeBatch fills in what was received and returns its weight.
+// takeBatch fills in what was received and returns how many bytes that is.
 func (c *UDPConn) takeBatch(ms []Message, gro bool) int {
 	bytes := 0
 	for i := range ms {
@@ -125,7 +127,7 @@ func (c *UDPConn) takeBatch(ms []Message, gro bool) int {
 		}
 		bytes += m.N
 	}
-	return weight(len(ms), bytes)
+	return bytes
 }
 
 // weight is what a batch counts for when others are to get their turn, in bytes: several small datagrams are one large one.
@@ -158,7 +160,7 @@ func (c *UDPConn) WriteBatch(ms []Message) (n int, err error) {
 
 func (c *UDPConn) writeBatchLocked(ms []Message) (n int, err error) {
 	s := &c.s
-	if v := s.pd.Check(processor.Write); v != processor.Ready {
+	if v := s.check(processor.Write); v != processor.Ready {
 		return 0, verdictError(v)
 	}
 	for n < len(ms) {
@@ -168,8 +170,10 @@ func (c *UDPConn) writeBatchLocked(ms []Message) (n int, err error) {
 		}
 		for first := 0; first < some; {
 			sent, errno := c.out.Send(s.fd, first)
+			bytes := c.sentBatch(ms[n:n+sent], first) // 0 after an error
+			processor.CountWrite(bytes, errno)
 			if errno == 0 {
-				s.wrote(c.sentBatch(ms[n:n+sent], first))
+				s.wrote(weight(sent, bytes))
 				first, n = first+sent, n+sent
 				continue
 			}
@@ -234,7 +238,7 @@ func (c *UDPConn) mayDescribe(m *Message, i int) error {
 	return c.rawFromAddrPort(c.out.Addr(i), m.Addr)
 }
 
-// sentBatch fills in what was sent, of which the first was number first of its call, and returns its weight.
+// sentBatch fills in what was sent, of which the first was number first of its call, and returns how many bytes that is.
 func (c *UDPConn) sentBatch(ms []Message, first int) int {
 	bytes := 0
 	for i := range ms {
@@ -243,5 +247,5 @@ func (c *UDPConn) sentBatch(ms []Message, first int) int {
 		m.NN = len(m.OOB)
 		bytes += m.N
 	}
-	return weight(len(ms), bytes)
+	return bytes
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/netco-go/netco/internal/sysx"
 )
 
 // Buffered is a Stream with a buffer for each direction, which sends by itself what was written when its reader would
@@ -111,7 +109,7 @@ func (b *Buffered) Close() error {
 // lastLocked sends what it can and forgets the rest.
 func (b *Buffered) lastLocked() (err error) {
 	for b.start < b.end && err == nil {
-		n, errno := sysx.TrySend(b.s.fd, b.out[b.start:b.end])
+		n, errno := b.s.trySend(b.out[b.start:b.end])
 		b.start += n
 		if errno == unix.EAGAIN {
 			err = io.ErrShortWrite

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+
+	"github.com/netco-go/netco/processor"
 )
 
 // ErrTooLong is returned for a line, or a Peek, of more than Buffered.SetLimit allows. It is a bufio.ErrBufferFull.
@@ -183,7 +185,7 @@ func (b *Buffered) readDirect(p []byte) (int, error) {
 // makeRoom sees to a free byte at in[w:], and to need bytes from in[r:] on.
 func (b *Buffered) makeRoom(need int) error {
 	if b.in == nil {
-		b.inBuf = AcquireBuffer()
+		b.inBuf = processor.AcquireAnyBuffer()
 		b.in = b.inBuf.Bytes()
 	}
 	if b.r > 0 {

@@ -1,6 +1,10 @@
 package socket
 
-import "net"
+import (
+	"net"
+
+	"github.com/netco-go/netco/processor"
+)
 
 // lock takes the socket's write lock, under which the writing side stands. The error is that of a closed connection, or the
 // one remembered.
@@ -178,7 +182,7 @@ func (b *Buffered) acquireLocked() {
 		b.start, b.end = 0, 0
 	}
 	if b.out == nil {
-		b.outBuf = AcquireBuffer()
+		b.outBuf = processor.AcquireAnyBuffer()
 		b.out = b.outBuf.Bytes()
 	}
 }

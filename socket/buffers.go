@@ -104,7 +104,7 @@ func (s *socket) writeVec(v *Buffers) (int64, error) {
 }
 
 func (s *socket) writeVecLocked(v *Buffers) (done int64, err error) {
-	if v := s.pd.Check(processor.Write); v != processor.Ready {
+	if v := s.check(processor.Write); v != processor.Ready {
 		return 0, verdictError(v)
 	}
 	for {
@@ -154,6 +154,7 @@ func (s *socket) trySendv(pieces [][]byte) (n int, errno syscall.Errno) {
 	}
 	if len(v) > 0 {
 		n, errno = sysx.TrySendv(s.fd, v)
+		processor.CountWrite(n, errno)
 	}
 	clear(v) // the pool must not hold the caller's memory
 	x.iovs = v

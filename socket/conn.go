@@ -18,7 +18,7 @@ type conn struct {
 // init makes a conn of an fd, which it owns from then on.
 func (c *conn) init(fd int, n network) {
 	c.network = n
-	c.s.init(fd, n.kind())
+	c.s.init(fd, n.kind(), markConn)
 }
 
 // Read reads what is there into p, waiting for it if need be: at least one byte of a stream, with io.EOF at its end, or one

@@ -34,6 +34,7 @@
 //	another family, raw IP                  Socket
 //	options and calls that are not here     SyscallConn
 //	listeners from systemd, restarts        Activation, File, FileListener, FileConn
+//	which sockets there are, who waits      Inspect
 //
 // The smallest server for connections that are mostly idle:
 //

@@ -1,6 +1,9 @@
 package socket
 
-import "sync"
+import (
+	"net"
+	"sync"
+)
 
 // FD returns the fd, for tests that ask the kernel about it.
 func (c *TCPConn) FD() int { return c.s.fd }
@@ -32,3 +35,6 @@ func (x *FDMutex) Close() bool               { return x.opened().close() > 0 }
 func (x *FDMutex) Idle() bool {
 	return x.m.state.Load()&^mutexOpen == 0 && (x.m.queue == nil || *x.m.queue == [2]waitList{})
 }
+
+// FileName is what Inspect tells of a File in place of an address.
+func FileName(name string) net.Addr { return fileName(name) }

@@ -68,7 +68,7 @@ func FileFromFD(fd uintptr, name string) (*File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	f := &File{name: name, pollable: can}
-	f.s.init(int(fd), packets)
+	f.s.init(int(fd), packets, markFile)
 	f.s.shared.Store(true) // as files usually are, with a shell or a child
 	return f, nil
 }
@@ -178,7 +178,7 @@ func (r rawFile) Read(done func(fd uintptr) bool) error {
 		return r.f.wrap("raw-read", net.ErrClosed)
 	}
 	defer r.f.unlock(reading)
-	s.drained = false // it is to be called at least once
+	s.queue = unknown // it is to be called at least once
 	return r.f.wrap("raw-read", s.readWithLocked("raw-read", again(done)))
 }
 

@@ -24,11 +24,13 @@ func (f *File) Read(p []byte) (n int, err error) {
 		err = f.s.readWith("read", func(fd int) (int, syscall.Errno) {
 			var errno syscall.Errno
 			n, errno = sysx.Read(fd, most)
+			processor.CountRead(n, errno)
 			return n, errno
 		})
 	default:
 		n, err = f.offload(reading, func(fd int) (int, error) {
 			n, errno := sysx.Read(fd, p)
+			processor.CountRead(n, errno)
 			return n, errnoError(errno)
 		})
 	}
@@ -63,12 +65,13 @@ func (f *File) writePollable(p []byte) (n int, err error) {
 		return 0, net.ErrClosed
 	}
 	defer f.unlock(writing)
-	if v := s.pd.Check(processor.Write); v != processor.Ready {
+	if v := s.check(processor.Write); v != processor.Ready {
 		return 0, verdictError(v)
 	}
 	for {
 		rest := p[n:]
 		done, errno := sysx.Write(s.fd, rest[:min(len(rest), sysx.MaxIO)])
+		processor.CountWrite(done, errno)
 		n += done
 		switch {
 		case errno == unix.EAGAIN:
@@ -93,6 +96,7 @@ func (f *File) writePollable(p []byte) (n int, err error) {
 func writeAll(fd int, p []byte) (n int, err error) {
 	for {
 		done, errno := sysx.Write(fd, p[n:])
+		processor.CountWrite(done, errno)
 		n += done
 		switch {
 		case errno != 0:

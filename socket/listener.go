@@ -3,6 +3,7 @@ package socket
 import (
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -18,47 +19,56 @@ type listener struct {
 	s  socket
 	at ends // only the local one
 
-	backoff time.Duration // under s.mu's read lock: how long the last pause was for want of an fd or of memory
+	backoff time.Duration        // under s.mu's read lock: how long the last pause was for want of an fd or of memory
+	pausing bool                 // under s.mu's read lock: it waits for room, or did when the last Accept ended
+	room    atomic.Pointer[room] // that connections need, nil for no limit, see limit.go
 }
 
 // init makes a listener of an fd that listens, which it owns from then on.
 func (l *listener) init(fd int, n network) {
 	l.at.network = n
-	l.s.init(fd, n.kind())
+	l.s.init(fd, n.kind(), markListener)
 	l.s.pd.Listener = true
 }
 
-// accept waits for the next connection. It leaves the peer's address in from, as far as that has room for it.
-func (l *listener) accept(from *sysx.RawAddr) (fd int, err error) {
+// accept waits for the next connection. It leaves the peer's address in from, as far as that has room for it. The connection's
+// socket is to have in, where it has taken a place.
+func (l *listener) accept(from *sysx.RawAddr) (fd int, in *room, err error) {
 	if !l.s.mu.lock(reading) {
-		return -1, l.at.setError("accept", net.ErrClosed)
+		return -1, nil, l.at.setError("accept", net.ErrClosed)
 	}
-	fd, err = l.acceptLocked(from)
+	fd, in, err = l.acceptLocked(from)
 	if l.s.mu.unlock(reading) {
 		l.s.destroy()
 	}
-	return fd, l.at.setError("accept", err)
+	return fd, in, l.at.setError("accept", err)
 }
 
-const (
-	minBackoff = time.Millisecond
-	maxBackoff = 100 * time.Millisecond
-)
-
-func (l *listener) acceptLocked(from *sysx.RawAddr) (fd int, err error) {
+func (l *listener) acceptLocked(from *sysx.RawAddr) (fd int, in *room, err error) {
 	s := &l.s
 	for {
-		if v := s.pd.Check(processor.Read); v != processor.Ready {
-			return -1, verdictError(v)
+		if v := s.check(processor.Read); v != processor.Ready {
+			return -1, nil, verdictError(v)
 		}
 		s.pd.Clear(processor.Read)
+		in := l.room.Load()
+		if in != nil && !in.take(l) {
+			if err := l.awaitRoomLocked(in); err != nil {
+				return -1, nil, err
+			}
+			continue
+		}
 		fd, errno := s.tryAccept(from)
+		if errno != 0 && in != nil {
+			in.release()
+		}
 		var until int64
 		switch errno {
 		case 0:
-			l.backoff = 0
+			l.goOn()
+			l.pausing = false
 			s.pace(&s.readBurst, 0)
-			return fd, nil
+			return fd, in, nil
 		case unix.EAGAIN:
 			s.readBurst = 0
 		case unix.ECONNABORTED, unix.EPROTO, unix.EPERM, unix.ENETDOWN, unix.ENOPROTOOPT, unix.EHOSTDOWN, unix.ENONET,
@@ -67,14 +77,13 @@ func (l *listener) acceptLocked(from *sysx.RawAddr) (fd int, err error) {
 			s.pace(&s.readBurst, 0)
 			continue
 		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
-			l.backoff = min(max(2*l.backoff, minBackoff), maxBackoff)
-			until = clock.Now() + int64(l.backoff)
+			until = clock.Now() + int64(l.backOff(errno))
 		default:
-			return -1, os.NewSyscallError("accept4", errno)
+			return -1, nil, os.NewSyscallError("accept4", errno)
 		}
 		v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonAccept, until)
 		if v != processor.Ready || err != nil {
-			return -1, waitError(v, err)
+			return -1, nil, waitError(v, err)
 		}
 	}
 }
@@ -110,11 +119,12 @@ func (l *TCPListener) Accept() (net.Conn, error) {
 // AcceptTCP is Accept with the connection's own type.
 func (l *TCPListener) AcceptTCP() (*TCPConn, error) {
 	var from sysx.RawAddr
-	fd, err := l.accept(&from)
+	fd, in, err := l.accept(&from)
 	if err != nil {
 		return nil, err
 	}
 	c := newTCPConn(fd, l.at.network)
+	c.s.room = in
 	c.remote = from
 	return c, nil
 }

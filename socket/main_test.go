@@ -33,7 +33,13 @@ const limit = 10 * time.Second
 // start starts the default Scheduler with n Processors. The test's end shuts it down, which must find nothing left over.
 func start(t testing.TB, n int) {
 	t.Helper()
-	if err := netco.Start(netco.Options{Processors: n}); err != nil {
+	startWith(t, netco.Options{Processors: n})
+}
+
+// startWith is start with further options.
+func startWith(t testing.TB, o netco.Options) {
+	t.Helper()
+	if err := netco.Start(o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

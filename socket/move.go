@@ -143,7 +143,7 @@ func (t *transfer) take() error {
 		s.pace(&s.readBurst, t.last) // for both directions, while nothing is held
 		t.last = 0
 	}
-	if v := s.pd.Check(processor.Read); v != processor.Ready {
+	if v := s.check(processor.Read); v != processor.Ready {
 		return verdictError(v)
 	}
 	for {
@@ -151,7 +151,7 @@ func (t *transfer) take() error {
 			t.takeUnread()
 			return nil
 		}
-		if !s.drained || s.pd.Edge(processor.Read) {
+		if s.queue == unknown || s.pd.Edge(processor.Read) {
 			n, call, errno := t.tryTake()
 			switch {
 			case n > 0:
@@ -177,7 +177,7 @@ func (t *transfer) takeUnread() {
 // room gets a buffer and returns as much of it as is to be filled.
 func (t *transfer) room() []byte {
 	if t.buf == nil {
-		t.buf = AcquireBuffer()
+		t.buf = processor.AcquireAnyBuffer()
 	}
 	p := t.buf.Bytes()
 	return p[:min(int64(len(p)), t.remain)]
@@ -189,21 +189,22 @@ func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 	s.pd.Clear(processor.Read)
 	if t.fulls >= spliceAfter && t.openPipe() {
 		n, errno = sysx.TrySpliceIn(t.pipe.fds.w, s.fd, int(min(pipeSize, t.remain)))
+		processor.CountRead(n, errno)
 		switch {
 		case errno == unix.EINVAL:
 			t.fulls = noSplice // not from this kind of socket
 		case errno == unix.EAGAIN && s.pd.Edge(processor.Read):
 			// In front of urgent data a splice finds nothing for ever. A read goes on behind it.
 		default:
-			s.drained = errno == unix.EAGAIN
+			s.queue = emptinessAfter(false, errno)
 			t.spliced(n)
 			return n, "splice", errno
 		}
 		t.letGo()
 	}
 	p := t.room()
-	n, emptied, errno := sysx.TryRecv(s.fd, p)
-	s.drained = emptied && n > 0 && s.kind == tcpStream || errno == unix.EAGAIN
+	n, short, errno := s.tryRecv(processor.HereIO(), p)
+	s.queue = emptinessAfter(short && n > 0, errno)
 	t.to = n
 	switch {
 	case n == len(t.buf.Bytes()):
@@ -259,7 +260,7 @@ func (t *transfer) give() error {
 
 func (t *transfer) giveLocked() error {
 	d := t.dst
-	if v := d.pd.Check(processor.Write); v != processor.Ready {
+	if v := d.check(processor.Write); v != processor.Ready {
 		return verdictError(v)
 	}
 	for {
@@ -287,10 +288,11 @@ func (t *transfer) giveLocked() error {
 func (t *transfer) tryGive() (n int, call string, errno syscall.Errno) {
 	if t.held > 0 {
 		n, errno = sysx.TrySpliceOut(t.dst.fd, t.pipe.fds.r, t.held)
+		processor.CountWrite(n, errno)
 		t.held -= n
 		return n, "splice", errno
 	}
-	n, errno = sysx.TrySend(t.dst.fd, t.buf.Bytes()[t.from:t.to])
+	n, errno = t.dst.trySend(t.buf.Bytes()[t.from:t.to])
 	t.from += n
 	return n, "write", errno
 }

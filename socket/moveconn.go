@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
 )
 
 // stream returns the connection behind v if v is a stream connection of this package. It goes by the type itself, not by an interface: a
@@ -101,7 +102,7 @@ func (c *conn) copyFrom(r io.Reader) (done int64, err error) {
 
 // copyPiece reads once and writes that.
 func (c *conn) copyPiece(r io.Reader) (n int, more bool, err error) {
-	b := AcquireBuffer()
+	b := processor.AcquireAnyBuffer()
 	got, failed := r.Read(b.Bytes())
 	if got > 0 {
 		n, err = c.Write(b.Bytes()[:got])
@@ -119,7 +120,7 @@ func (c *conn) copyTo(w io.Writer) (done int64, err error) {
 		if err := c.WaitReadable(); err != nil {
 			return done, err
 		}
-		b := AcquireBuffer()
+		b := processor.AcquireAnyBuffer()
 		got, err := c.Read(b.Bytes())
 		if err != nil {
 			b.Release()

@@ -30,10 +30,9 @@ type pipeWay struct {
 	writers waitList // the others
 
 	// By side.
-	until  [2]int64 // deadline in ns of CLOCK_MONOTONIC, 0 is none
-	gone   [2]bool  // its end was closed
-	orphan [2]bool  // a coroutine that never waited met the scheduler's end
-	burst  [2]uint8 // operations in a row that did not park
+	until [2]int64 // deadline in ns of CLOCK_MONOTONIC, 0 is none
+	gone  [2]bool  // its end was closed
+	burst [2]uint8 // operations in a row that did not park; at burst after one whose coroutine is to end by force, see force.go
 }
 
 // do reads into p or writes it.
@@ -62,7 +61,7 @@ func (w *pipeWay) do(s side, p []byte) (n int, err error) {
 func (w *pipeWay) yield(s side) {
 	if coroutine.YieldTurn() {
 		w.mu.Lock()
-		w.orphan[s] = true // the next operation is told
+		w.burst[s] = burst // the next operation is told
 		w.mu.Unlock()
 	}
 }
@@ -145,7 +144,7 @@ func (w *pipeWay) endedLocked(s side) error {
 		return io.ErrClosedPipe
 	case w.gone[other]:
 		return io.EOF
-	case w.orphan[s]:
+	case w.burst[s] >= burst && coroutine.Stopping():
 		return coroutine.ErrShutdown
 	case w.until[s] != 0 && clock.Now() >= w.until[s]:
 		return os.ErrDeadlineExceeded

@@ -53,7 +53,7 @@ func AdoptSocket(fd int) (*Socket, error) {
 
 func newSocket(fd int, k kind) *Socket {
 	x := new(Socket)
-	x.s.init(fd, k)
+	x.s.init(fd, k, markSocket)
 	return x
 }
 
@@ -134,7 +134,7 @@ func (x *Socket) Connect(to unix.Sockaddr) error {
 }
 
 func (s *socket) connectLocked(to unix.Sockaddr) error {
-	if v := s.pd.Check(processor.Write); v != processor.Ready {
+	if v := s.check(processor.Write); v != processor.Ready {
 		return verdictError(v)
 	}
 	if to == nil {
@@ -181,12 +181,18 @@ func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.
 	if flags&special == 0 {
 		err = x.s.readWith("recvmsg", func(fd int) (int, syscall.Errno) {
 			n, oobn, got, from, failed = sysx.Recvmsg(fd, p, oob, flags)
+			processor.CountRead(n, failed)
 			return n, failed
 		})
 	} else {
 		// With these, to find nothing does not mean that there is nothing to read.
 		err = x.s.rawRead(func(fd uintptr) bool {
 			n, oobn, got, from, failed = sysx.Recvmsg(int(fd), p, oob, flags)
+			if flags&(unix.MSG_PEEK|unix.MSG_ERRQUEUE) != 0 {
+				processor.CountRead(0, failed) // nothing was taken of what came in
+			} else {
+				processor.CountRead(n, failed)
+			}
 			return failed != unix.EAGAIN || flags&unix.MSG_DONTWAIT != 0
 		})
 		if err == nil && failed != 0 {
@@ -206,6 +212,7 @@ func (x *Socket) Sendmsg(p, oob []byte, to unix.Sockaddr, flags int) (n int, err
 	var failed syscall.Errno
 	err = x.s.rawWrite(func(fd uintptr) bool {
 		n, failed = sysx.Sendmsg(int(fd), p, oob, to, flags)
+		processor.CountWrite(n, failed)
 		return failed != unix.EAGAIN || flags&unix.MSG_DONTWAIT != 0
 	})
 	if err == nil && failed != 0 {

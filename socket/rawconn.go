@@ -103,7 +103,9 @@ func (s *socket) tryAccept(from *sysx.RawAddr) (int, syscall.Errno) {
 			return -1, unix.EINVAL
 		}
 	}
-	return sysx.TryAccept(s.fd, from)
+	fd, errno := sysx.TryAccept(s.fd, from)
+	processor.CountAccept(errno)
+	return fd, errno
 }
 
 // rawRead calls f until it returns true, with a wait for an edge after each time it does not. What f does with the fd, and what its
@@ -117,12 +119,12 @@ func (s *socket) rawRead(f func(fd uintptr) bool) error {
 			s.destroy()
 		}
 	}()
-	if v := s.pd.Check(processor.Read); v != processor.Ready {
+	if v := s.check(processor.Read); v != processor.Ready {
 		return verdictError(v)
 	}
 	for {
 		s.pd.Clear(processor.Read)
-		s.drained = false
+		s.queue = unknown
 		if f(uintptr(s.fd)) {
 			s.pace(&s.readBurst, 0)
 			return nil
@@ -143,7 +145,7 @@ func (s *socket) rawWrite(f func(fd uintptr) bool) error {
 			s.destroy()
 		}
 	}()
-	if v := s.pd.Check(processor.Write); v != processor.Ready {
+	if v := s.check(processor.Write); v != processor.Ready {
 		return verdictError(v)
 	}
 	for {

@@ -63,12 +63,15 @@ func isRegular(raw syscall.RawConn) (regular bool, err error) {
 }
 
 func (s *socket) sendFileLocked(raw syscall.RawConn, remain int64) (done int64, handled bool, err error) {
-	if v := s.pd.Check(processor.Write); v != processor.Ready {
+	if v := s.check(processor.Write); v != processor.Ready {
 		return 0, true, verdictError(v)
 	}
 	var n int
 	var errno syscall.Errno
-	once := func(fd uintptr) { n, errno = sysx.TrySendfile(s.fd, int(fd), int(min(sysx.MaxIO, remain))) }
+	once := func(fd uintptr) {
+		n, errno = sysx.TrySendfile(s.fd, int(fd), int(min(sysx.MaxIO, remain)))
+		processor.CountWrite(n, errno)
+	}
 	for remain > 0 {
 		if err := raw.Control(once); err != nil {
 			return done, true, err // the file was closed

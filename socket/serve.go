@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,9 +32,20 @@ type Server struct {
 	// IdleTimeout, if it is not 0, closes a connection that has been idle for so long. It takes the place of the read deadline.
 	IdleTimeout time.Duration
 
+	// MaxConns, if it is not 0, is how many connections that Serve has accepted may be open. At that many accepting pauses, as
+	// with LimitListener, and goes on when one is closed, also one that Detach took from the Server. Over all listeners together.
+	MaxConns int
+
+	// Name is what the coroutines are called that run Handle, Opened and Closed, in logs, profiles and on pages; default "serve".
+	Name string
+
+	label *string // constant once there are connections: Name
+	site  uintptr // the same: where Handle is
+
 	closing atomic.Bool // set under mu, for good: no more connections; none goes idle
 
 	mu        sync.Mutex                // never held across a call or a park
+	limit     *connLimit                // of MaxConns; under mu until it is made, then constant
 	listeners map[net.Listener]struct{} // under mu
 	first     *ServerConn               // under mu: all connections, through next
 	open      int                       // under mu: how many
@@ -46,18 +58,21 @@ var (
 	ErrServerClosed = errors.New("netco: server closed")
 
 	errServeStream = errors.New("netco: Server.Serve needs a listener for streams of package socket")
+	errMaxConns    = errors.New("netco: Server.MaxConns is negative")
 )
 
 // Serve accepts connections from l and serves them until accepting fails, and returns that error: net.ErrClosed after l was closed,
 // ErrShutdown when the scheduler is ending, ErrServerClosed after Shutdown or Close. It closes l. Connections that were
 // accepted are served on. Several calls may run at a time. Parks.
 //
-// Each connection belongs to the Processor that has the fewest when it comes, and is not moved.
+// Each connection belongs to the Processor that has the fewest when it comes, and is not moved. Where Options.MaxCoroutines live it waits
+// there for its coroutine.
 func (s *Server) Serve(l net.Listener) error {
 	if s.Handle == nil {
 		panic("netco/socket: Server without Handle")
 	}
-	if err := s.addListener(l); err != nil {
+	l, err := s.addListener(l)
+	if err != nil {
 		l.Close()
 		return err
 	}
@@ -100,7 +115,7 @@ func (s *Server) ServeConn(c Stream) error {
 		return err
 	}
 	sc.watch.Init(&b.s.pd, (*served)(sc))
-	if home.Submit(processor.Here(), sc.begin, "", 0, true) == (coroutine.Handle{}) {
+	if !sc.watch.Begin(processor.Here(), home) {
 		c.Close()
 		s.drop(sc)
 		return coroutine.ErrShutdown
@@ -192,19 +207,38 @@ func (s *Server) forget(w *coroutine.Waiter) bool {
 	return false
 }
 
-func (s *Server) addListener(l net.Listener) error {
+// addListener notes l and puts it under the limit of MaxConns. It returns what to accept from.
+func (s *Server) addListener(l net.Listener) (net.Listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing.Load() {
-		return ErrServerClosed
+	switch {
+	case s.closing.Load():
+		return l, ErrServerClosed
+	case s.MaxConns < 0:
+		return l, errMaxConns
+	}
+	if _, again := s.listeners[l]; !again && s.MaxConns > 0 {
+		l = s.limitLocked(l)
 	}
 	if s.listeners == nil {
 		s.listeners = map[net.Listener]struct{}{}
 	}
 	s.listeners[l] = struct{}{}
-	return nil
+	return l, nil
 }
 
+func (s *Server) limitLocked(l net.Listener) net.Listener {
+	if s.limit == nil {
+		s.limit = &connLimit{max: s.MaxConns}
+	}
+	if own, ok := l.(limitable); ok {
+		own.lis().addLimit(s.limit)
+		return l
+	}
+	return &limitedListener{Listener: l, room: &room{limits: []*connLimit{s.limit}}}
+}
+
+// dropListener forgets l, which is closed.
 func (s *Server) dropListener(l net.Listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -216,6 +250,14 @@ func (s *Server) add(c *ServerConn) error {
 	defer s.mu.Unlock()
 	if s.closing.Load() {
 		return ErrServerClosed
+	}
+	if s.label == nil {
+		name := s.Name
+		if name == "" {
+			name = "serve"
+		}
+		s.label = &name
+		s.site = reflect.ValueOf(s.Handle).Pointer() + 1 // a return address lies behind its call
 	}
 	if c.next = s.first; c.next != nil {
 		c.next.prev = c

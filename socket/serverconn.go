@@ -6,7 +6,6 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -23,6 +22,7 @@ type ServerConn struct {
 	next, prev *ServerConn // under server.mu
 	gone       bool        // owner: Detach was called
 	timed      bool        // owner: the read deadline is IdleTimeout's
+	begun      bool        // owner: it has had its first coroutine
 }
 
 // Detach takes the connection from the Server, for good: when Handle returns, it is the caller's to serve and to close.
@@ -38,22 +38,28 @@ func (c *ServerConn) kick() { c.sock().pd.Kick(processor.Read) }
 
 // begin is the connection's first coroutine.
 func (c *ServerConn) begin() {
-	err := net.ErrClosed
 	s := c.sock()
-	if s.mu.lock(reading) {
-		if !s.pd.Bound() {
-			s.drained = true // registering it makes an edge of whatever is there
-		}
-		if c.server.Opened == nil {
-			c.run()
-			return
-		}
+	locked := s.mu.lock(reading)
+	if locked && s.queue == unknown && !s.pd.Bound() {
+		s.queue = empty // registering it makes an edge of whatever is there
+	}
+	err := os.NewSyscallError("epoll_ctl", c.watch.Bind(s.fd))
+	if locked && c.server.Opened != nil {
 		c.unlock()
-		err = c.handle(c.server.Opened)
-		if err == nil && s.mu.lock(reading) {
-			c.run()
+		if opened := c.handle(c.server.Opened); opened != nil {
+			c.end(opened)
 			return
 		}
+		locked = c.lock()
+	}
+	switch {
+	case !locked:
+		err = net.ErrClosed
+	case err != nil:
+		c.unlock()
+	default:
+		c.run()
+		return
 	}
 	c.end(err)
 }
@@ -68,7 +74,16 @@ func (c *ServerConn) unlock() {
 type served ServerConn
 
 // Readable implements processor.Watcher.
-func (c *served) Readable() { (*ServerConn)(c).woken() }
+func (c *served) Readable() {
+	sc := (*ServerConn)(c)
+	coroutine.Describe(sc.server.label, sc.server.site)
+	if sc.begun {
+		sc.woken()
+	} else {
+		sc.begun = true
+		sc.begin()
+	}
+}
 
 func (c *ServerConn) woken() {
 	s := c.sock()
@@ -95,7 +110,7 @@ func (c *ServerConn) run() {
 			c.server.drop(c)
 			return
 		}
-		if err == nil && !c.sock().mu.lock(reading) {
+		if err == nil && !c.lock() {
 			err = net.ErrClosed
 		}
 		if err != nil {
@@ -121,10 +136,7 @@ func (c *ServerConn) awaitLocked() (idle bool, err error) {
 		}
 		// A Handle that reads just what it needs leaves it open whether there is more. To call it in vain would make it
 		// wait, with its stack; asking is cheaper.
-		if !s.drained {
-			s.drained = sysx.NothingThere(s.fd)
-		}
-		if !s.drained {
+		if s.queue == unknown && s.somethingThere() {
 			return false, nil
 		}
 		if c.server.closing.Load() {
@@ -137,8 +149,7 @@ func (c *ServerConn) awaitLocked() (idle bool, err error) {
 			c.timed = true
 			s.pd.SetDeadline(processor.Read, clock.Now()+int64(d))
 		}
-		s.readBurst = 0
-		s.readParks.Inc()
+		s.beforeWait(processor.HereIO())
 		armed, err := c.watch.Arm(s.fd)
 		if armed && c.server.closing.Load() {
 			c.kick() // who set it may have looked before there was something to kick

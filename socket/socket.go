@@ -23,8 +23,13 @@ type Buffer = processor.Buffer
 
 // AcquireBuffer lends a buffer (16 KiB by default) from the calling coroutine's Processor: the one given back last, which is
 // still in the cache. Give it back with Release before the next wait. An ordinary goroutine gets one from a common pool.
-// It does not park, and does not allocate once the pool is filled.
+// It does not allocate once the pool is filled, and does not park but where Options.BufferMemory is set and in use: then it waits until a
+// buffer is given back, and unwinds when the scheduler ends by force. A coroutine that has one and waits for another may wait for ever: take
+// the second by TryAcquireBuffer.
 func AcquireBuffer() *Buffer { return processor.AcquireBuffer() }
+
+// TryAcquireBuffer is AcquireBuffer that does not wait: it returns nil where Options.BufferMemory is in use.
+func TryAcquireBuffer() *Buffer { return processor.TryAcquireBuffer() }
 
 // socket is a non-blocking fd: the part that all connections and listeners share.
 type socket struct {
@@ -33,9 +38,7 @@ type socket struct {
 	fd   int  // constant; valid while mu counts a user
 	kind kind // constant
 
-	// drained says that the last read emptied the socket, so that only an edge makes another worth while.
-	// Under mu's read lock.
-	drained bool
+	queue emptiness // of what there is to read; under mu's read lock
 	// Operations in a row that did not park; under mu's read and write lock.
 	readBurst, writeBurst uint8
 
@@ -46,6 +49,7 @@ type socket struct {
 	unread    *leftover       // taken by a copy whose sink did not take it, see moveback.go. Under mu's read lock.
 	readParks counter.Counter // written under the read lock
 	parksSeen uint64          // of readParks, by the last write; under mu's write lock
+	room      *room           // constant: where the connection has a place, which destroy gives back; nil for none
 }
 
 // kind says what a read's result means.
@@ -74,8 +78,9 @@ var openSockets atomic.Int64
 // Open returns how many sockets of this package are open in the process.
 func Open() int { return int(openSockets.Load()) }
 
-func (s *socket) init(fd int, k kind) {
-	s.fd, s.kind = fd, k
+// init makes a socket of an fd, which it owns from then on. mark says what it is part of.
+func (s *socket) init(fd int, k kind, mark uint8) {
+	s.fd, s.kind, s.pd.Mark = fd, k, mark
 	s.mu.open()
 	openSockets.Add(1)
 }
@@ -88,6 +93,9 @@ func (s *socket) destroy() {
 	s.pd.Unbind()
 	sysx.CloseFD(s.fd)
 	openSockets.Add(-1)
+	if s.room != nil {
+		s.room.release()
+	}
 	wakeCloser(s)
 }
 
@@ -165,17 +173,18 @@ func (s *socket) readLocked(p []byte, wait bool) (int, error) {
 	if len(p) == 0 {
 		return 0, nil // net takes no packet for that either
 	}
-	if v := s.pd.Check(processor.Read); v != processor.Ready {
+	if v := s.check(processor.Read); v != processor.Ready {
 		return 0, verdictError(v)
 	}
 	if s.unread != nil {
 		return s.takeUnread(p), nil
 	}
+	counts := processor.HereIO()
 	for {
-		if !s.drained || s.pd.Edge(processor.Read) {
+		if s.queue == unknown || s.pd.Edge(processor.Read) {
 			s.pd.Clear(processor.Read)
-			n, emptied, errno := s.tryRecv(p)
-			s.drained = emptied && n > 0 || errno == unix.EAGAIN
+			n, short, errno := s.tryRecv(counts, p)
+			s.queue = emptinessAfter(short && n > 0, errno)
 			switch {
 			case n > 0 || errno == 0 && s.kind == packets:
 				s.pace(&s.readBurst, n)
@@ -189,30 +198,36 @@ func (s *socket) readLocked(p []byte, wait bool) (int, error) {
 		if !wait {
 			return 0, errWouldPark
 		}
-		s.readBurst = 0
-		s.readParks.Inc()
+		s.beforeWait(counts)
 		v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0)
 		if err != nil {
-			s.drained = false // it is in no epoll, so no edge will tell
+			s.queue = unknown // it is in no epoll, so no edge will tell
 		}
 		if v != processor.Ready || err != nil {
 			return 0, waitError(v, err)
 		}
-		s.drained = false
+		s.queue = unknown
 	}
 }
 
-// tryRecv makes one attempt. emptied tells that there is no more for the moment, as far as the kind of socket lets one say so.
-func (s *socket) tryRecv(p []byte) (n int, emptied bool, errno syscall.Errno) {
+// tryRecv makes one attempt. short tells that there is no more for the moment, as far as the kind of socket lets one say so.
+func (s *socket) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool, errno syscall.Errno) {
 	if s.kind.isPackets() {
-		n, errno = sysx.TryRecvPacket(s.fd, p)
+		n, errno = s.tryRecvPacket(counts, p)
 		if n == 0 && errno == 0 && s.falseEnd() {
-			n, errno = sysx.TryRecvPacket(s.fd, p)
+			n, errno = s.tryRecvPacket(counts, p)
 		}
 		return n, false, errno
 	}
-	n, emptied, errno = sysx.TryRecv(s.fd, p)
-	return n, emptied && s.kind == tcpStream, errno
+	n, short, errno = sysx.TryRecv(s.fd, p)
+	counts.CountRead(n, errno)
+	return n, short && s.kind == tcpStream, errno
+}
+
+func (s *socket) tryRecvPacket(counts *processor.IOStats, p []byte) (n int, errno syscall.Errno) {
+	n, errno = sysx.TryRecvPacket(s.fd, p)
+	counts.CountRead(n, errno)
+	return n, errno
 }
 
 // falseEnd reports whether a read of nothing, just made, may be wrong about the end. Linux looks for packets of a unixpacket socket
@@ -227,11 +242,14 @@ func (s *socket) falseEnd() bool {
 	return n > 0 && errno == 0
 }
 
-func (s *socket) trySend(p []byte) (int, syscall.Errno) {
+func (s *socket) trySend(p []byte) (n int, errno syscall.Errno) {
 	if s.kind.isPackets() {
-		return sysx.TrySendPacket(s.fd, p)
+		n, errno = sysx.TrySendPacket(s.fd, p)
+	} else {
+		n, errno = sysx.TrySend(s.fd, p)
 	}
-	return sysx.TrySend(s.fd, p)
+	processor.HereIO().CountWrite(n, errno)
+	return n, errno
 }
 
 // pace lets others run, and their I/O be looked for, after a burst of operations that did not park.
@@ -239,7 +257,7 @@ func (s *socket) pace(count *uint8, bytes int) {
 	if *count += uint8(1 + min(bytes, sysx.MaxIO)/burstBytes); *count >= burst {
 		*count = 0
 		if coroutine.YieldTurn() {
-			s.pd.Orphan() // the next operation is told
+			*count = burst // the next operation is told, see check
 		}
 	}
 }
@@ -248,16 +266,15 @@ func (s *socket) waitReadable() error {
 	if !s.mu.lock(reading) {
 		return net.ErrClosed
 	}
-	if !s.pd.Bound() {
-		s.drained = true // registering it makes an edge of whatever is there
+	if s.queue == unknown && !s.pd.Bound() {
+		s.queue = empty // registering it makes an edge of whatever is there
 	}
 	err := verdictError(s.pd.Check(processor.Read))
-	for err == nil && s.drained && s.unread == nil && !s.pd.Edge(processor.Read) {
-		s.readBurst = 0
-		s.readParks.Inc()
+	for err == nil && s.queue != unknown && s.unread == nil && !s.pd.Edge(processor.Read) {
+		s.beforeWait(processor.HereIO())
 		v, werr := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0)
 		if werr != nil {
-			s.drained = false // it is in no epoll, so no edge will tell
+			s.queue = unknown // it is in no epoll, so no edge will tell
 		}
 		if v != processor.Ready || werr != nil {
 			err = waitError(v, werr)
@@ -281,7 +298,7 @@ func (s *socket) write(p []byte) (int, error) {
 }
 
 func (s *socket) writeLocked(p []byte) (int, error) {
-	if v := s.pd.Check(processor.Write); v != processor.Ready {
+	if v := s.check(processor.Write); v != processor.Ready {
 		return 0, verdictError(v)
 	}
 	done := 0

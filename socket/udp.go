@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
 )
 
 // UDPConn is a UDP socket, a net.Conn and a net.PacketConn: with a peer if DialUDP or Dial made it, without one if ListenUDP or
@@ -89,6 +90,7 @@ func (c *UDPConn) readFrom(p []byte, from *sysx.RawAddr) (n int, err error) {
 	err = c.s.readWith("recvfrom", func(fd int) (int, syscall.Errno) {
 		var errno syscall.Errno
 		n, errno = sysx.TryRecvFrom(fd, p, from)
+		processor.CountRead(n, errno)
 		return n, errno
 	})
 	return n, c.opError("read", err)
@@ -141,7 +143,9 @@ func (c *UDPConn) writeTo(p []byte, to *sysx.RawAddr, goodPort bool) error {
 		if !goodPort {
 			return 0, syscall.EINVAL
 		}
-		return len(p), sysx.TrySendTo(fd, p, to)
+		errno := sysx.TrySendTo(fd, p, to)
+		processor.CountWrite(len(p), errno)
+		return len(p), errno
 	})
 }
 

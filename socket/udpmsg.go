@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
 )
 
 // ReadMsgUDP takes one datagram into p and its control messages into oob, and tells whose it is. flags are recvmsg's: with
@@ -33,6 +34,7 @@ func (c *UDPConn) readMsg(p, oob []byte, from *sysx.RawAddr) (n, oobn, flags int
 	err = c.s.readWith("recvmsg", func(fd int) (int, syscall.Errno) {
 		var errno syscall.Errno
 		n, oobn, flags, errno = sysx.TryRecvDatagram(fd, p, oob, from)
+		processor.CountRead(n, errno)
 		return n, errno
 	})
 	return n, oobn, flags, c.opError("read", err)
@@ -90,6 +92,7 @@ func (c *UDPConn) writeMsg(p, oob []byte, to *sysx.RawAddr, goodPort bool) (n in
 		}
 		var errno syscall.Errno
 		n, errno = sysx.TrySendDatagram(fd, p, oob, to)
+		processor.CountWrite(n, errno)
 		return n, errno
 	})
 	return n, err

@@ -81,8 +81,10 @@ func (c *UnixConn) receive(call string, p, oob []byte) (n, oobn, flags int, addr
 		}
 		var errno syscall.Errno
 		n, oobn, flags, errno = sysx.TryRecvMsg(fd, p, oob, &from)
+		processor.CountRead(min(n, len(p)), errno)
 		if n == 0 && oobn == 0 && errno == 0 && c.s.falseEnd() {
 			n, oobn, flags, errno = sysx.TryRecvMsg(fd, p, oob, &from)
+			processor.CountRead(min(n, len(p)), errno)
 		}
 		return n, errno
 	})
@@ -160,7 +162,7 @@ func (c *UnixConn) send(call string, p, oob []byte, to *net.UnixAddr) (int, erro
 
 // sendLocked is writeWithLocked for a message. Room at an address that is not the peer's makes no edge.
 func (s *socket) sendLocked(call string, p, oob []byte, addr *net.UnixAddr) (int, error) {
-	if v := s.pd.Check(processor.Write); v != processor.Ready {
+	if v := s.check(processor.Write); v != processor.Ready {
 		return 0, verdictError(v)
 	}
 	var to sysx.UnixName
@@ -171,6 +173,7 @@ func (s *socket) sendLocked(call string, p, oob []byte, addr *net.UnixAddr) (int
 	}
 	for pause := int64(minBackoff); ; pause = min(2*pause, int64(maxBackoff)) {
 		n, errno := sysx.TrySendMsg(s.fd, p, oob, &to)
+		processor.CountWrite(n, errno)
 		switch {
 		case errno == 0:
 			s.wrote(n)

@@ -50,7 +50,7 @@ func (l *UnixListener) Accept() (net.Conn, error) {
 // AcceptUnix is Accept with the connection's own type.
 func (l *UnixListener) AcceptUnix() (*UnixConn, error) {
 	var from sysx.RawAddr
-	fd, err := l.accept(&from)
+	fd, in, err := l.accept(&from)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,9 @@ func (l *UnixListener) AcceptUnix() (*UnixConn, error) {
 	if !from.Unnamed() {
 		remote = peerName(fd, n)
 	}
-	return newUnixConn(fd, n, l.names.local, remote), nil
+	c := newUnixConn(fd, n, l.names.local, remote)
+	c.s.room = in
+	return c, nil
 }
 
 // Close stops listening and removes the socket's file, if Listen or ListenUnix made it and SetUnlinkOnClose did not say

@@ -28,14 +28,14 @@ func (s *socket) readWith(call string, try func(fd int) (n int, errno syscall.Er
 }
 
 func (s *socket) readWithLocked(call string, try func(fd int) (n int, errno syscall.Errno)) error {
-	if v := s.pd.Check(processor.Read); v != processor.Ready {
+	if v := s.check(processor.Read); v != processor.Ready {
 		return verdictError(v)
 	}
 	for {
-		if !s.drained || s.unread != nil || s.pd.Edge(processor.Read) {
+		if s.queue == unknown || s.unread != nil || s.pd.Edge(processor.Read) {
 			s.pd.Clear(processor.Read)
 			n, errno := try(s.fd)
-			s.drained = errno == unix.EAGAIN
+			s.queue = emptinessAfter(false, errno)
 			if errno == 0 {
 				s.pace(&s.readBurst, n)
 				return nil
@@ -52,16 +52,15 @@ func (s *socket) readWithLocked(call string, try func(fd int) (n int, errno sysc
 
 // awaitReadableLocked waits for an edge, or until the wait is to end.
 func (s *socket) awaitReadableLocked() error {
-	s.readBurst = 0
-	s.readParks.Inc()
+	s.beforeWait(processor.HereIO())
 	v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0)
 	if err != nil {
-		s.drained = false // it is in no epoll, so no edge will tell
+		s.queue = unknown // it is in no epoll, so no edge will tell
 	}
 	if v != processor.Ready || err != nil {
 		return waitError(v, err)
 	}
-	s.drained = false
+	s.queue = unknown
 	return nil
 }
 
@@ -78,7 +77,7 @@ func (s *socket) writeWith(call string, try func(fd int) (n int, errno syscall.E
 }
 
 func (s *socket) writeWithLocked(call string, try func(fd int) (n int, errno syscall.Errno)) error {
-	if v := s.pd.Check(processor.Write); v != processor.Ready {
+	if v := s.check(processor.Write); v != processor.Ready {
 		return verdictError(v)
 	}
 	for {

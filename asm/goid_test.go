@@ -1,0 +1,44 @@
+package asm_test
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/netco-go/netco/asm"
+)
+
+// TestGoid: the number of many goroutines, from within and from outside, is that of their stack traces.
+func TestGoid(t *testing.T) {
+	var group, alive sync.WaitGroup
+	gs, ids := make([]uintptr, 100), make([]uint64, 100)
+	alive.Add(len(gs))
+	end := make(chan struct{})
+	for i := range gs {
+		group.Go(func() {
+			var buf [64]byte
+			if _, err := fmt.Fscanf(bytes.NewReader(buf[:runtime.Stack(buf[:], false)]), "goroutine %d ", &ids[i]); err != nil {
+				t.Error(err)
+			}
+			gs[i] = asm.Getg()
+			if id, err := asm.Goid(gs[i]); err != nil || id != ids[i] {
+				t.Errorf("from within: %d, %v; want %d", id, err, ids[i])
+			}
+			alive.Done()
+			<-end
+		})
+	}
+	alive.Wait()
+	seen := map[uint64]bool{}
+	for i, g := range gs {
+		id, err := asm.Goid(g)
+		if err != nil || id != ids[i] || seen[id] {
+			t.Errorf("from outside: %d, %v; want %d", id, err, ids[i])
+		}
+		seen[id] = true
+	}
+	close(end)
+	group.Wait()
+}

@@ -1,0 +1,95 @@
+package blocking_test
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/netco-go/netco/blocking"
+)
+
+// TestSnapshot: when nothing moves it says what Stats says; and it is not kept by who holds the pool's lock.
+func TestSnapshot(t *testing.T) {
+	start(t, 2)
+	same := func(what string, p *blocking.Pool) {
+		t.Helper()
+		if a, b := p.Snapshot(), p.Stats(); a != b {
+			t.Errorf("%s: %+v, want %+v", what, a, b)
+		}
+	}
+	same("zero", new(blocking.Pool))
+	p := pool(t, 1)
+	same("new", p)
+	g, k := occupy(t, p)
+	same("one runs", p)
+	var turns []int
+	waiting := queue(t, p, 3, &turns)
+	same("three wait", p)
+	if s := p.Snapshot(); s.Running != 1 || s.Queued != 3 || s.Limit != 1 {
+		t.Errorf("%+v", s)
+	}
+	release := blocking.Lock(p)
+	if s := p.Snapshot(); s.Queued != 3 {
+		t.Errorf("while the pool is locked: %+v", s)
+	}
+	release()
+	close(g.opened)
+	k.wait(t)
+	for _, k := range waiting {
+		k.wait(t)
+	}
+	until(t, "the worker to be idle", func() bool { return p.Stats().Idle == 1 })
+	same("idle", p)
+	if err := p.SetLimit(5); err != nil {
+		t.Fatal(err)
+	}
+	same("another limit", p)
+	p.CloseIdle()
+	same("no workers", p)
+	if n := testing.AllocsPerRun(100, func() { p.Snapshot() }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestSnapshotWhileItWorks: the figures are possible ones, and counts only rise.
+func TestSnapshotWhileItWorks(t *testing.T) {
+	start(t, 2)
+	p := pool(t, 3)
+	var looking sync.WaitGroup
+	stop := make(chan struct{})
+	looking.Go(func() {
+		var last uint64
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			s := p.Snapshot()
+			if s.Done < last || s.Running < 0 || s.Idle < 0 || s.Idle+s.Running != s.Workers || s.Workers > 3 || s.Limit != 3 || s.Queued > 20 || s.Queued < 0 {
+				t.Errorf("after %d: %+v", last, s)
+				return
+			}
+			last = s.Done
+			runtime.Gosched()
+		}
+	})
+	var tasks []*task
+	for i := range 20 {
+		tasks = append(tasks, coroutines[i%2].task(func() {
+			for range 200 {
+				if err := p.Do(func() {}); err != nil {
+					t.Error(err)
+				}
+			}
+		}))
+	}
+	for _, k := range tasks {
+		k.wait(t)
+	}
+	close(stop)
+	looking.Wait()
+	if s := p.Snapshot(); s.Done != 20*200 {
+		t.Errorf("%+v", s)
+	}
+}

@@ -1,0 +1,372 @@
+package netco_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/coroutine"
+)
+
+// ends are the ways in which a parent's life ends.
+var ends = []struct {
+	name string
+	end  func()
+}{
+	{"return", func() {}},
+	{"panic", func() { panic("parent") }},
+	{"Goexit", runtime.Goexit},
+	{"stopped", func() { netco.Self().Handle().Stop(); netco.Sleep(time.Hour) }},
+}
+
+// TestChildren: with the parent's end its children end, their deferred calls first, and theirs, on whatever Processor they are; nobody
+// sees the parent's end before that.
+func TestChildren(t *testing.T) {
+	for _, e := range ends {
+		t.Run(e.name, func(t *testing.T) {
+			mustEnd(t)
+			start(t, netco.Options{Processors: 3, OnPanic: func(netco.PanicInfo) {}})
+			const width, depth = 4, 3
+			var begun, left, early atomic.Int32
+			var handles [200]atomic.Pointer[netco.Handle]
+			want := int32(width + width*width + width*width*width)
+			var grow func(level int)
+			grow = func(level int) {
+				if level == depth {
+					return
+				}
+				for range width {
+					h, err := netco.GoChild(func() {
+						begun.Add(1)
+						defer left.Add(1)
+						grow(level + 1)
+						netco.Sleep(time.Hour)
+					})
+					if err != nil {
+						t.Error(err)
+					}
+					for i := range handles {
+						if handles[i].CompareAndSwap(nil, &h) {
+							break
+						}
+					}
+				}
+			}
+			deferred := false
+			h, _ := netco.GoNamed("parent", func() {
+				defer func() {
+					deferred = true
+					if left.Load() != 0 {
+						early.Add(1)
+					}
+				}()
+				grow(0)
+				for begun.Load() != want {
+					netco.Sleep(time.Millisecond)
+				}
+				e.end()
+			})
+			h.Join()
+			if left.Load() != want || early.Load() != 0 || !deferred {
+				t.Errorf("%d of %d have ended, %d before the parent's deferred calls, which ran: %t", left.Load(), want, early.Load(), deferred)
+			}
+			for i := range handles {
+				if h := handles[i].Load(); h != nil && !h.Done() {
+					t.Error("one lives")
+				}
+			}
+		})
+	}
+}
+
+// TestChildrenForgotten: a child that ends by itself is no memory to its parent, also if it was stopped before it started, and if
+// another Scheduler's end refused it.
+func TestChildrenForgotten(t *testing.T) {
+	mustEnd(t)
+	start(t, netco.Options{Processors: 2})
+	run := func(n int, f func()) (bytes int64) {
+		h, _ := netco.GoOn(0, func() {
+			f()
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			for range n {
+				f()
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			bytes = int64(after.HeapAlloc) - int64(before.HeapAlloc)
+		})
+		h.Join()
+		return bytes
+	}
+	const n = 20_000
+	for name, f := range map[string]func(){
+		"ended": func() {
+			h, _ := netco.GoChild(func() {})
+			netco.Join(h)
+		},
+		"stopped before its start": func() {
+			h, _ := netco.GoChild(func() {})
+			h.Stop()
+			netco.Join(h)
+		},
+	} {
+		if got := run(n, f); got > n*40+1<<18 {
+			t.Errorf("%s: %d bytes more after %d", name, got, n)
+		}
+	}
+}
+
+// TestChildErrors: GoChild is for coroutines; what it could not start leaves nothing behind, and its others are bound to nobody.
+func TestChildErrors(t *testing.T) {
+	mustEnd(t)
+	if _, err := netco.GoChild(func() {}); err != netco.ErrNotCoroutine {
+		t.Error(err)
+	}
+	if _, err := netco.GoChildNamed("x", func() {}); err != netco.ErrNotCoroutine {
+		t.Error(err)
+	}
+	start(t, netco.Options{Processors: 1})
+	h, _ := netco.Go(func() {
+		func() {
+			defer func() {
+				if v := recover(); v == nil || !strings.Contains(fmt.Sprint(v), "nil func") {
+					t.Error(v)
+				}
+			}()
+			netco.GoChild(nil)
+		}()
+		// What failed binds nobody else: this one outlives its maker.
+		free, _ := netco.Go(func() { netco.Sleep(time.Millisecond) })
+		named, err := netco.GoChildNamed("x", func() {
+			if netco.Self().Name() != "x" {
+				t.Error(netco.Self().Name())
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		netco.Join(named)
+		if free.Done() {
+			t.Error("too early to tell")
+		}
+	})
+	h.Join()
+}
+
+// TestChildOfInherit: a coroutine that is made while a child's inherited Locals are made is not that child.
+func TestChildOfInherit(t *testing.T) {
+	mustEnd(t)
+	start(t, netco.Options{Processors: 2})
+	end := channel.Make[int](0)
+	var other atomic.Pointer[netco.Handle]
+	making := false
+	l := coroutine.NewLocal(coroutine.LocalOptions[int]{Inherit: func(p *int) int {
+		if making {
+			making = false
+			h, _ := netco.Go(func() { end.Recv() })
+			other.Store(&h)
+		}
+		return *p
+	}})
+	var child netco.Handle
+	h, _ := netco.GoOn(0, func() {
+		l.Set(1)
+		making = true
+		child, _ = netco.GoChild(func() { netco.Sleep(time.Hour) })
+		l.Set(0)
+	})
+	h.Join()
+	if !child.Done() || other.Load().Done() {
+		t.Errorf("the child has ended: %t; the other: %t", child.Done(), other.Load().Done())
+	}
+	end.Close()
+}
+
+// TestChildrenInDrop: a Local's Drop may still make children, and they end too; what the Locals hold is there until the children have
+// ended.
+func TestChildrenInDrop(t *testing.T) {
+	mustEnd(t)
+	start(t, netco.Options{Processors: 2})
+	var late, ended atomic.Int32
+	var dropped atomic.Bool
+	l := coroutine.NewLocal(coroutine.LocalOptions[int]{Drop: func(*int) {
+		dropped.Store(true)
+		netco.GoChild(func() { defer late.Add(1); netco.Sleep(time.Hour) })
+	}})
+	h, _ := netco.Go(func() {
+		l.Set(1)
+		begun := channel.Make[int](1)
+		netco.GoChild(func() {
+			begun.Send(1)
+			defer func() {
+				if dropped.Load() {
+					t.Error("dropped before it had ended")
+				}
+				ended.Add(1)
+			}()
+			netco.Sleep(time.Hour)
+		})
+		begun.Recv()
+	})
+	h.Join()
+	if ended.Load() != 1 || !dropped.Load() || late.Load() > 1 {
+		t.Error(ended.Load(), dropped.Load(), late.Load())
+	}
+}
+
+// TestChildrenAtShutdown: at the Scheduler's end by force the parent still waits for its children, one of which takes its time.
+func TestChildrenAtShutdown(t *testing.T) {
+	mustEnd(t)
+	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
+		t.Fatal(err)
+	}
+	var slow, order atomic.Int32
+	up := make(chan struct{})
+	h, _ := netco.GoOn(0, func() {
+		netco.GoChild(func() {
+			defer func() {
+				for range 100 { // it has to go on by itself: no wait of its works
+					coroutine.Pass()
+				}
+				slow.Store(order.Add(1))
+			}()
+			close(up)
+			netco.Sleep(time.Hour)
+		})
+		netco.Sleep(time.Hour)
+	})
+	<-up
+	joined := make(chan int32)
+	go func() {
+		h.Join()
+		joined <- order.Add(1)
+	}()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := netco.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if parent := <-joined; slow.Load() != 1 || parent != 2 {
+		t.Errorf("the child ended as number %d, the parent as %d", slow.Load(), parent)
+	}
+}
+
+// TestManyChildren: a parent of thousands ends them all, those that have not begun too.
+func TestManyChildren(t *testing.T) {
+	mustEnd(t)
+	start(t, netco.Options{Processors: 2})
+	var begun, ended atomic.Int32
+	n := int32(scaled(50_000))
+	h, _ := netco.GoOn(0, func() {
+		for range n {
+			netco.GoChild(func() {
+				begun.Add(1)
+				defer ended.Add(1)
+				netco.Sleep(time.Hour)
+			})
+		}
+		for begun.Load() < n/2 {
+			netco.Sleep(time.Millisecond)
+		}
+	})
+	h.Join()
+	if ended.Load() != begun.Load() || begun.Load() < n/2 {
+		t.Errorf("%d of %d have ended, of %d", ended.Load(), begun.Load(), n)
+	}
+}
+
+// TestChildrenHammer: children on three Processors end by themselves, are stopped and have children, while their parents end.
+func TestChildrenHammer(t *testing.T) {
+	mustEnd(t)
+	start(t, netco.Options{Processors: 3})
+	var live atomic.Int64
+	n := scaled(20_000)
+	for i := range n {
+		h, err := netco.GoOn(i%3, func() {
+			var mine atomic.Int64
+			for j := range 4 {
+				c, err := netco.GoChild(func() {
+					live.Add(1)
+					mine.Add(1)
+					defer live.Add(-1)
+					defer mine.Add(-1)
+					switch j {
+					case 0:
+					case 1:
+						netco.Yield()
+					case 2:
+						netco.GoChild(func() {
+							mine.Add(1)
+							defer mine.Add(-1)
+							netco.Sleep(time.Hour)
+						})
+						netco.Yield()
+					default:
+						netco.Sleep(time.Hour)
+					}
+				})
+				if err != nil {
+					t.Error(err)
+				}
+				if j == 3 && i%4 == 0 {
+					c.Stop()
+				}
+			}
+			if i%2 == 0 {
+				netco.Yield()
+			}
+			coroutine.NewLocal(coroutine.LocalOptions[int]{Drop: func(*int) {
+				if mine.Load() != 0 {
+					t.Error("a child lives")
+				}
+			}}).Set(1)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%8 == 0 {
+			h.Stop()
+		}
+		if i%64 == 0 {
+			h.Join()
+		}
+	}
+	netco.Run(func() {})
+	if live.Load() != 0 {
+		t.Errorf("%d live", live.Load())
+	}
+}
+
+// ExampleGoChild shows a request whose helpers end with it.
+func ExampleGoChild() {
+	netco.Run(func() {
+		request, _ := netco.GoNamed("request", func() {
+			ready := channel.Make[bool](0)
+			netco.GoChildNamed("progress", func() {
+				defer fmt.Println("progress has ended")
+				for {
+					ready.Send(true)
+					netco.Sleep(time.Hour)
+				}
+			})
+			ready.Recv()
+			fmt.Println("answered")
+		})
+		netco.Join(request)
+		fmt.Println("request is over")
+	})
+	netco.Shutdown(context.Background())
+	// Output:
+	// answered
+	// progress has ended
+	// request is over
+}

@@ -1,0 +1,44 @@
+package coroutine
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestStartChild: what start makes is bound, once, and what it fails to make leaves nothing behind.
+func TestStartChild(t *testing.T) {
+	within(t, time.Minute)
+	if _, err := StartChild(func() (Handle, error) { t.Error("called"); return Handle{}, nil }); err != ErrNotCoroutine {
+		t.Error(err)
+	}
+	on(plain, func(ex *Executor) {
+		refused := errors.New("refused")
+		forever := func() { sleep(time.Hour) }
+		var child, loose Handle
+		parent := ex.Spawn(func() {
+			if _, err := StartChild(func() (Handle, error) { return Handle{}, refused }); err != refused {
+				t.Error(err)
+			}
+			if _, err := StartChild(func() (Handle, error) { return Handle{}, nil }); err != nil {
+				t.Error(err)
+			}
+			if k := Current().kin; k.parent() {
+				t.Error("a child that is not there")
+			}
+			child, _ = StartChild(func() (Handle, error) {
+				h := ex.Spawn(forever, "", 0).Handle()
+				loose = ex.Spawn(forever, "", 0).Handle()
+				return h, nil
+			})
+			if k := Current().kin; !k.parent() {
+				t.Error("no child")
+			}
+		}, "", 0).Handle()
+		parent.Join()
+		if !child.Done() || loose.Done() {
+			t.Errorf("the child has ended: %t; the other: %t", child.Done(), loose.Done())
+		}
+		loose.Stop()
+	})
+}

@@ -1,0 +1,443 @@
+package coroutine
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// configs are how executors run here: handing over, and every switch through the loop.
+var configs = []struct {
+	name string
+	Config
+}{{"handoff", plain}, {"by the loop", Config{Idle: 64}}, {"no pool", Config{Handoff: true}}}
+
+// sleep is a wait without an error result.
+func sleep(d time.Duration) {
+	co := Current()
+	if co.Executor().Host().ParkUntil(co, ReasonSleep, clock.Now()+int64(d)) == WakeShutdown {
+		Unwind()
+	}
+}
+
+// TestStopWaits: the wait under way ends, those that follow do so at once, deferred calls run, and others are left alone.
+func TestStopWaits(t *testing.T) {
+	for _, c := range configs {
+		for _, local := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/local=%t", c.name, local), func(t *testing.T) {
+				within(t, time.Minute)
+				on(c.Config, func(ex *Executor) {
+					var log []string
+					other := ex.Spawn(func() {
+						if why := Current().Park(ReasonUser); why != WakeReady {
+							t.Errorf("the other's park ended with %d", why)
+						}
+					}, "", 0)
+					ticket := other.Ticket()
+					h := ex.Spawn(func() {
+						defer func() { log = append(log, "deferred"); sleep(time.Hour) }()
+						co := Current()
+						if Stopping() {
+							t.Error("stopping too early")
+						}
+						log = append(log, fmt.Sprint("park ", co.Park(ReasonUser)))
+						if !Stopping() {
+							t.Error("not stopping")
+						}
+						log = append(log, fmt.Sprint("until ", co.Executor().Host().ParkUntil(co, ReasonSleep, clock.Now()+1e15)))
+						w := AcquireWaiter()
+						co.Ready(co.Ticket(), WakeReady) // a wake makes no difference
+						log = append(log, fmt.Sprint("waiter ", w.Park(ReasonUser)))
+						w.Release()
+						if !YieldTurn() {
+							t.Error("YieldTurn does not tell")
+						}
+						Pass()
+						log = append(log, fmt.Sprint("join ", other.Handle().Join() == ErrShutdown))
+						Yield()
+						t.Error("Yield returned")
+					}, "", 0).Handle()
+					Yield()
+					stop := func() { h.Stop(); h.Stop() }
+					if local {
+						stop()
+					} else {
+						go stop()
+					}
+					if err := h.Join(); err != nil || !h.Done() {
+						t.Error(err)
+					}
+					h.Stop()
+					want := fmt.Sprint([]string{"park 2", "until 2", "waiter 2", "join true", "deferred"})
+					if got := fmt.Sprint(log); got != want {
+						t.Errorf("%s, want %s", got, want)
+					}
+					ex.Ready(other, ticket, WakeReady)
+				})
+			})
+		}
+	}
+}
+
+// TestStopYields: one that never parks is ended by Yield, also where that is assembly, with few and with many others.
+func TestStopYields(t *testing.T) {
+	for _, c := range configs {
+		for _, others := range []int{0, 1, 100} {
+			t.Run(fmt.Sprintf("%s/%d", c.name, others), func(t *testing.T) {
+				within(t, time.Minute)
+				on(c.Config, func(ex *Executor) {
+					over := false
+					var hs []Handle
+					for range others {
+						hs = append(hs, ex.Spawn(func() {
+							for !over {
+								Yield()
+							}
+						}, "", 0).Handle())
+					}
+					unwound := false
+					h := ex.Spawn(func() {
+						defer func() { unwound = true }()
+						for {
+							Yield()
+						}
+					}, "", 0).Handle()
+					for range 1000 {
+						Yield()
+					}
+					go h.Stop()
+					if err := h.Join(); err != nil || !unwound {
+						t.Errorf("%v, unwound %t", err, unwound)
+					}
+					for range 100 {
+						Yield()
+					}
+					for _, h := range hs {
+						if h.Done() {
+							t.Error("another has ended too")
+						}
+					}
+					over = true
+				})
+			})
+		}
+	}
+}
+
+// TestStopBeforeStart: the function of one that has not started is not called, whether it is in the run queue or on its way; joiners are
+// told, and what it has inherited is dropped.
+func TestStopBeforeStart(t *testing.T) {
+	within(t, time.Minute)
+	dropped := 0
+	l := NewLocal(LocalOptions[int]{Inherit: func(p *int) int { return *p }, Drop: func(*int) { dropped++ }})
+	hooked := false
+	defer AddHooks(Hooks{Start: func() { hooked = true }})()
+	never := func() { t.Error("it was called") }
+	on(plain, func(ex *Executor) {
+		l.Set(1)
+		hooked = false
+		queued := ex.Spawn(never, "", 0).Handle()
+		queued.Stop()
+		made := ex.Make(never, "", 0)
+		made.Handle().Stop()
+		unadopted := Unadopted(never, "", 0)
+		unadopted.Handle().Stop()
+		handles := []Handle{queued, made.Handle(), unadopted.Handle()}
+		ex.Adopt(made)
+		ex.Adopt(unadopted)
+		for _, h := range handles {
+			if err := h.Join(); err != nil || !h.Done() {
+				t.Error(err)
+			}
+		}
+		if dropped != 3 || hooked {
+			t.Errorf("dropped %d, hooks called %t", dropped, hooked)
+		}
+		ran := false
+		ex.Spawn(func() { ran = true; sleep(1) }, "", 0).Handle().Join() // the same struct's next life
+		if !ran {
+			t.Error("a later life was ended")
+		}
+	})
+}
+
+// TestStopNamesALife: a Handle of a life that is over does not end the next one.
+func TestStopNamesALife(t *testing.T) {
+	within(t, time.Minute)
+	on(plain, func(ex *Executor) {
+		for i := range 100 {
+			first := ex.Spawn(func() {}, "", 0)
+			old := first.Handle()
+			if i%2 == 0 {
+				old.Stop()
+			}
+			old.Join()
+			ran := false
+			second := ex.Spawn(func() { sleep(time.Microsecond); sleep(time.Microsecond); ran = true }, "", 0)
+			if first != second {
+				t.Fatal("not the same struct")
+			}
+			h := second.Handle()
+			old.Stop()
+			Yield()
+			old.Stop()
+			done := make(chan struct{})
+			go func() { old.Stop(); close(done) }()
+			if err := h.Join(); err != nil {
+				t.Error(err)
+			}
+			if <-done; !ran {
+				t.Fatal("the later life was ended")
+			}
+		}
+	})
+	Handle{}.Stop()
+}
+
+// TestStopSelf: a coroutine may stop itself; it goes on to its next wait, and no further, also where a Yield would just hand over.
+func TestStopSelf(t *testing.T) {
+	for _, c := range configs {
+		for name, wait := range map[string]func(){"Yield": Yield, "park": func() { sleep(time.Hour) }} {
+			t.Run(c.name+"/"+name, func(t *testing.T) {
+				within(t, time.Minute)
+				on(c.Config, func(ex *Executor) {
+					over := false
+					for range 2 {
+						ex.Spawn(func() {
+							for !over {
+								Yield()
+							}
+						}, "", 0)
+					}
+					for range 10 {
+						steps := 0
+						ex.Spawn(func() {
+							for range 10 {
+								Yield()
+							}
+							Current().Handle().Stop()
+							steps++
+							defer func() { steps++ }()
+							wait()
+							steps = -1
+						}, "", 0).Handle().Join()
+						if steps != 2 {
+							t.Error(steps)
+						}
+					}
+					over = true
+				})
+			})
+		}
+	}
+}
+
+// TestStopKeepsWake: a wake that came first stands, the wait after it ends.
+func TestStopKeepsWake(t *testing.T) {
+	within(t, time.Minute)
+	on(plain, func(ex *Executor) {
+		var got []Wake
+		co := ex.Spawn(func() {
+			got = append(got, Current().Park(ReasonUser), Current().Park(ReasonUser))
+		}, "", 0)
+		Yield()
+		ex.Ready(co, co.Ticket(), WakeTimeout)
+		co.Handle().Stop()
+		co.Handle().Join()
+		if fmt.Sprint(got) != fmt.Sprint([]Wake{WakeTimeout, WakeShutdown}) {
+			t.Error(got)
+		}
+	})
+}
+
+// TestFirmly: neither Stop nor the executor's end by force ends a wait in it, but both do right after it.
+func TestFirmly(t *testing.T) {
+	for _, how := range []string{"stop in it", "stop before it", "executor", "executor before it"} {
+		t.Run(how, func(t *testing.T) {
+			within(t, time.Minute)
+			th := newThread(plain)
+			var co *Coroutine
+			var begun, sent atomic.Bool
+			h := th.spawn(func() {
+				co = Current()
+				if how == "stop before it" {
+					co.Handle().Stop()
+				}
+				defer begun.Store(true)
+				Firmly(func() {
+					for range 3 {
+						Yield()
+					}
+					if how == "executor before it" {
+						begun.Store(true)
+						for !co.Executor().Stopping() {
+							YieldTurn()
+						}
+					}
+					Firmly(func() {})
+					if Stopping() {
+						t.Error("stopping in it")
+					}
+					ticket := co.Ticket()
+					go func() {
+						if how == "stop in it" {
+							co.Handle().Stop()
+						}
+						for !sent.Load() {
+							runtime.Gosched()
+						}
+						co.Ready(ticket, WakeTimeout)
+					}()
+					begun.Store(true)
+					if why := co.Park(ReasonUser); why != WakeTimeout || !sent.Load() {
+						t.Errorf("ended by %d, sent %t", why, sent.Load())
+					}
+				})
+				if why := co.Park(ReasonUser); why != WakeShutdown {
+					t.Errorf("after it: %d", why)
+				}
+			})
+			for !begun.Load() {
+				runtime.Gosched()
+			}
+			var wg sync.WaitGroup
+			byForce := strings.HasPrefix(how, "executor")
+			if byForce {
+				wg.Go(th.stopByForce)
+			}
+			for range 100 {
+				runtime.Gosched()
+			}
+			time.AfterFunc(time.Millisecond, func() { sent.Store(true) })
+			h.Join()
+			wg.Wait()
+			if !byForce {
+				th.stop()
+			}
+		})
+	}
+	calls := 0
+	Firmly(func() { calls++ }) // an ordinary goroutine
+	if calls != 1 {
+		t.Error("not called")
+	}
+}
+
+// TestStopHammer: coroutines start, park, are woken and end, on threads of their own, while others are stopping them, often several times
+// and late. All end, with their deferred calls, and nobody who was not stopped is told to end.
+func TestStopHammer(t *testing.T) {
+	within(t, 2*time.Minute)
+	for _, c := range configs {
+		t.Run(c.name, func(t *testing.T) {
+			threads := []*thread{newThread(c.Config), newThread(c.Config)}
+			n := scaled(100_000)
+			const stoppers = 2
+			var spared, ended, unwound atomic.Int64
+			stopped := make(chan Handle, 64)
+			var wg sync.WaitGroup
+			for range stoppers {
+				wg.Go(func() {
+					var late []Handle
+					for h := range stopped {
+						h.Stop()
+						late = append(late, h)
+						if len(late) == 16 {
+							for _, h := range late {
+								h.Stop()
+							}
+							late = late[:0]
+						}
+					}
+				})
+			}
+			body := func(seed uint64, mine bool) func() {
+				return func() {
+					defer ended.Add(1)
+					r := rand.New(rand.NewPCG(seed, 7))
+					co := Current()
+					defer func() {
+						if Stopping() {
+							unwound.Add(1)
+							if !mine {
+								t.Error("stopped, and nobody did that")
+							}
+						}
+					}()
+					for i := 0; mine || i < 4; i++ { // those that are stopped would go on for ever
+						switch r.IntN(5) {
+						case 0:
+							Yield()
+						case 1:
+							YieldTurn()
+						case 2:
+							co.Ready(co.Ticket(), WakeReady)
+							co.Park(ReasonUser)
+						case 3:
+							ticket := co.Ticket()
+							go co.Ready(ticket, WakeReady)
+							if co.Park(ReasonUser) == WakeShutdown {
+								return
+							}
+						case 4:
+							sleep(time.Duration(r.IntN(20)) * time.Microsecond)
+						}
+					}
+				}
+			}
+			var handles []Handle
+			for i := range n {
+				mine := i%4 != 0
+				if !mine {
+					spared.Add(1)
+				}
+				h := threads[i%2].spawn(body(uint64(i), mine))
+				if mine {
+					stopped <- h
+				}
+				handles = append(handles, h)
+				if len(handles) == 256 {
+					for _, h := range handles {
+						if err := h.Join(); err != nil {
+							t.Error(err)
+						}
+					}
+					handles = handles[:0]
+				}
+			}
+			close(stopped)
+			wg.Wait()
+			for _, th := range threads {
+				th.stop()
+			}
+			if got := ended.Load(); got < spared.Load() || got > int64(n) || unwound.Load() > got-spared.Load() {
+				t.Errorf("%d ended of %d spared and %d in all, %d unwound", got, spared.Load(), n, unwound.Load())
+			}
+			if unwound.Load() == 0 {
+				t.Error("none was stopped while it ran")
+			}
+		})
+	}
+}
+
+// TestStopErrors: what the errors of a stopped coroutine's waits are is what they are at the Scheduler's end.
+func TestStopErrors(t *testing.T) {
+	on(plain, func(ex *Executor) {
+		ex.Spawn(func() {
+			Current().Handle().Stop()
+			w := AcquireWaiter()
+			defer w.Release()
+			b := Within(time.Hour)
+			if err := b.Err(w.ParkBound(ReasonUser, b)); !errors.Is(err, ErrShutdown) {
+				t.Error(err)
+			}
+		}, "", 0).Handle().Join()
+	})
+}

@@ -1,0 +1,346 @@
+package coroutine
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// looked returns what Look says of h's coroutine, and how often it says it.
+func looked(h Handle) (found Info, times int) {
+	Look(func(i Info) bool {
+		if i.ID == h.ID() {
+			found = i
+			times++
+		}
+		return true
+	})
+	return found, times
+}
+
+// until waits for cond, which some other thread brings about.
+func until(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !cond(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+// waits reports whether h's coroutine is parked.
+func waits(h Handle) bool {
+	i, ok := LookUp(h.ID())
+	return ok && i.State == Waiting
+}
+
+// TestLookTells: what Look says of coroutines that are ready, run, wait, have ended and have not started.
+func TestLookTells(t *testing.T) {
+	const turn = 7_000_000_000
+	on(plain, func(ex *Executor) {
+		ex.SetClock(turn)
+		site := asm.CallerPC()
+		sleeper := ex.Spawn(func() { Current().Park(ReasonRead) }, "sleeper", site).Handle()
+		yielder := ex.Spawn(func() {
+			for { // the end by force unwinds it
+				Yield()
+			}
+		}, "", 0).Handle()
+		ended := ex.Spawn(func() {}, "ended", 0).Handle()
+		if _, n := looked(sleeper); n != 0 {
+			t.Error("one that has not started is seen")
+		}
+		Yield()
+		i, n := looked(sleeper)
+		if n != 1 || i.Name != "sleeper" || i.State != Waiting || i.Reason != ReasonRead || i.WaitsFor != "data to read" ||
+			i.Host != ex.Host() || i.Site != site || i.Coroutine.Handle() != sleeper {
+			t.Errorf("seen %d times: %+v", n, i)
+		}
+		if d := turn - i.Since; d < 0 || d >= 1<<stampUnit {
+			t.Errorf("since %d, want %d", i.Since, turn)
+		}
+		if i.Func != "" {
+			t.Error("resolved before Resolve")
+		}
+		if i.Resolve(); !strings.HasSuffix(i.File, ".go") || i.Line == 0 || i.Func == "" {
+			t.Errorf("made at %s:%d in %s", i.File, i.Line, i.Func)
+		}
+		if i, n := looked(yielder); n != 1 || i.State != Ready || i.Reason != ReasonNone || i.WaitsFor != "" || i.Name != "" {
+			t.Errorf("the one that yields is seen %d times: %+v", n, i)
+		}
+		if i, n := looked(Current().Handle()); n != 1 || i.State != Running {
+			t.Errorf("the one that runs is seen %d times: %+v", n, i)
+		}
+		if i, n := looked(ended); n != 0 {
+			t.Errorf("one that has ended is seen: %+v", i)
+		}
+		if _, ok := LookUp(ended.ID()); ok {
+			t.Error("LookUp finds one that has ended")
+		}
+		if _, ok := LookUp(0); ok {
+			t.Error("LookUp finds 0")
+		}
+		seen := 0
+		Look(func(Info) bool { seen++; return false })
+		if seen != 1 {
+			t.Errorf("Look went on to %d after false", seen)
+		}
+		ex.SetClock(turn + 5_000_000_000)
+		ex.Ready(i.Coroutine, i.Coroutine.Ticket(), WakeReady)
+		if i, _ := looked(sleeper); i.State != Ready || i.Since-turn < 4_999_000_000 {
+			t.Errorf("made ready, it is %+v", i)
+		}
+		ex.Stop()
+	})
+}
+
+// TestLookInFiber: a coroutine that runs coroutines by hand, within one another, is seen once, whether it waits there or not.
+func TestLookInFiber(t *testing.T) {
+	on(plain, func(ex *Executor) {
+		inner := func() {
+			if i, n := looked(Current().Handle()); n != 1 || i.State != Running || i.Name != "deep" {
+				t.Errorf("within, it is seen %d times: %+v", n, i)
+			}
+			Current().Park(ReasonUser)
+		}
+		co := ex.Spawn(func() {
+			New(func(y *Yielder[int, int], in int) int {
+				f := New(func(y *Yielder[int, int], in int) int {
+					inner()
+					y.Yield(0)
+					inner()
+					return 0
+				})
+				f.Resume(0)
+				f.Resume(0)
+				return 0
+			}).Resume(0)
+		}, "deep", 0)
+		h := co.Handle()
+		for range 2 {
+			Yield()
+			if i, n := looked(h); n != 1 || i.State != Waiting {
+				t.Errorf("from outside, it is seen %d times: %+v", n, i)
+			}
+			ex.Ready(co, co.Ticket(), WakeReady)
+		}
+	})
+}
+
+// TestLookAllocs: a Look allocates nothing for those it sees.
+func TestLookAllocs(t *testing.T) {
+	if goruntime.RaceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	on(plain, func(ex *Executor) {
+		for range 100 {
+			ex.Spawn(func() { Current().Park(ReasonUser) }, "one of many", asm.CallerPC())
+		}
+		Yield()
+		n := 0
+		if got := testing.AllocsPerRun(10, func() { Look(func(Info) bool { n++; return true }) }); got != 0 {
+			t.Errorf("%v allocations", got)
+		}
+		if n < 100 {
+			t.Errorf("%d seen", n)
+		}
+		ex.Stop()
+	})
+}
+
+// TestLookHammer: while coroutines start, park, run fibers and end on two threads, goroutines look. Those that stay are seen exactly once each
+// time; of the others nobody is seen twice, and whoever is seen had that id, name and site.
+func TestLookHammer(t *testing.T) {
+	within(t, 2*time.Minute)
+	threads := []*thread{newThread(Config{Idle: 8, Handoff: true}), newThread(Config{Idle: 0, Handoff: true})}
+	const stay = 40
+	var stayers sync.Map
+	var lives sync.Map // id to name
+	for k := range stay {
+		h := threads[k%2].spawn(func() {
+			stayers.Store(Current().ID(), true)
+			Current().Park(ReasonJoin)
+		})
+		until(t, "it stays", func() bool { return waits(h) })
+	}
+	var over, some atomic.Bool
+	var lookers sync.WaitGroup
+	seen := make([]map[uint64]Info, 3)
+	for k := range seen {
+		seen[k] = map[uint64]Info{}
+		lookers.Go(func() {
+			for !over.Load() {
+				now := map[uint64]bool{}
+				found := 0
+				Look(func(i Info) bool {
+					if now[i.ID] {
+						t.Errorf("%d is seen twice", i.ID)
+					}
+					now[i.ID] = true
+					if _, ok := stayers.Load(i.ID); ok {
+						found++
+						if i.State != Waiting || i.Reason != ReasonJoin {
+							t.Errorf("one that stays is %v for %v", i.State, i.Reason)
+						}
+					} else if old, ok := seen[k][i.ID]; ok && (old.Name != i.Name || old.Site != i.Site || old.Coroutine != i.Coroutine) {
+						t.Errorf("%+v was %+v", i, old)
+					} else {
+						seen[k][i.ID] = i
+						if _, ok := lives.Load(i.ID); ok {
+							some.Store(true)
+						}
+					}
+					return true
+				})
+				if found != stay {
+					t.Errorf("%d of %d seen", found, stay)
+				}
+			}
+		})
+	}
+	var churn sync.WaitGroup
+	for k := 0; k < scaled(10_000) || !some.Load(); k++ {
+		name := ""
+		if k%3 != 0 {
+			name = fmt.Sprint("life ", k)
+		}
+		churn.Add(1)
+		threads[k%2].submit(Unadopted(func() {
+			defer churn.Done()
+			co := Current()
+			lives.Store(co.ID(), Info{Name: name, Site: uintptr(k)})
+			ex := co.Executor()
+			New(func(y *Yielder[int, int], in int) int {
+				for range k % 3 {
+					ticket := co.Ticket()
+					ex.Spawn(func() { co.Ready(ticket, WakeReady) }, "", 0)
+					co.Park(ReasonUser)
+				}
+				return 0
+			}).Resume(0)
+			Yield()
+		}, name, uintptr(k)))
+		if k%64 == 63 {
+			churn.Wait()
+		}
+	}
+	churn.Wait()
+	over.Store(true)
+	lookers.Wait()
+	named := 0
+	for _, all := range seen {
+		for id, i := range all {
+			life, ok := lives.Load(id)
+			if !ok {
+				continue // a helper
+			}
+			named++
+			if want := life.(Info); i.Name != want.Name || i.Site != want.Site {
+				t.Errorf("%d was seen as %q made at %d, is %q at %d", id, i.Name, i.Site, want.Name, want.Site)
+			}
+		}
+	}
+	if named == 0 {
+		t.Error("no life was seen")
+	}
+	t.Logf("%d seen", named)
+	for _, th := range threads {
+		th.stopByForce()
+	}
+}
+
+// TestLookReuse: one struct and one worker live one short life after the other, faster than others can look. Whoever is seen is seen with what
+// is its own.
+func TestLookReuse(t *testing.T) {
+	within(t, time.Minute)
+	th := newThread(plain)
+	var over atomic.Bool
+	lives := map[uint64]int{}
+	h := th.spawn(func() {
+		defer over.Store(true)
+		names := [...]string{"", "a", "b"}
+		for k := range scaled(200_000) {
+			co := th.ex.Spawn(func() {
+				for range k % 20 {
+					Current()
+				}
+			}, names[k%3], uintptr(k+1))
+			lives[co.ID()] = k
+			Yield()
+		}
+	})
+	seen := map[uint64]Info{}
+	for !over.Load() {
+		Look(func(i Info) bool {
+			if i.Site != 0 || i.ID != h.ID() {
+				seen[i.ID] = i
+			}
+			return true
+		})
+	}
+	h.Join()
+	for id, i := range seen {
+		if k, ok := lives[id]; !ok || i.Site != uintptr(k+1) || i.Name != [...]string{"", "a", "b"}[k%3] || i.State == Dead {
+			t.Errorf("%d, the %dth, was seen as %+v", id, k, i)
+		}
+	}
+	t.Logf("%d seen", len(seen))
+	th.stop()
+}
+
+// BenchmarkLook is for each coroutine, of a hundred thousand that are parked.
+func BenchmarkLook(b *testing.B) {
+	const n = 100_000
+	ex := newExecutor(true)
+	runAll(ex, func() {
+		for range n {
+			ex.Spawn(func() { Current().Park(ReasonUser) }, "sleeper", 1)
+			if ex.Queued() == 200 {
+				Yield()
+			}
+		}
+		Yield()
+		for b.Loop() {
+			seen := 0
+			Look(func(Info) bool { seen++; return true })
+			if seen < n {
+				b.Fatal(seen)
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/coroutine")
+		ex.Stop()
+	})
+}
+
+// TestStatusWord: state, reason and time do not get in one another's way, and an old clock wraps without harm.
+func TestStatusWord(t *testing.T) {
+	for _, now := range []int64{0, 1, 1023, 1024, 1 << 40, 1 << 57, math.MaxInt64} {
+		var ex Executor
+		ex.SetClock(now)
+		co := newCoroutine()
+		co.setState(Waiting, ReasonContext, ex.stamp)
+		if co.State() != Waiting || co.Reason() != ReasonContext {
+			t.Errorf("at %d: %v, %v", now, co.State(), co.Reason())
+		}
+		if got, want := since(co.status.Own()), now>>stampUnit<<stampUnit&(1<<58-1); got != want {
+			t.Errorf("at %d: since %d, want %d", now, got, want)
+		}
+	}
+}
+
+// TestWaitsFor: each reason has its words.
+func TestWaitsFor(t *testing.T) {
+	for r := ReasonSleep; r <= ReasonContext; r++ {
+		if r.waitsFor() == "" || r.String() == "" {
+			t.Errorf("reason %d has no words", r)
+		}
+	}
+}

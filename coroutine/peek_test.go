@@ -1,0 +1,442 @@
+package coroutine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/asm"
+)
+
+// patient is for answers that must come.
+func patient(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// brief is for answers that must not.
+func brief(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+//go:noinline
+func parksHere() Wake { return Current().Park(ReasonLock) }
+
+//go:noinline
+func parksWithin() Wake { return parksHere() }
+
+// TestStackOf: a parked coroutine tells its stack and stays parked as it was.
+func TestStackOf(t *testing.T) {
+	within(t, time.Minute)
+	th := newThread(plain)
+	woken := make(chan Wake, 1)
+	h := th.submit(Unadopted(func() { woken <- parksWithin() }, "sleeper", asm.CallerPC()))
+	until(t, "it parks", func() bool { return waits(h) })
+	before, _ := looked(h)
+	ticket := before.Coroutine.ticket
+	for range 20 {
+		s, err := StackOf(patient(t), h.ID())
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(s, "\n")
+		if want := fmt.Sprintf("coroutine %d \"sleeper\" [lock]:", h.ID()); lines[0] != want {
+			t.Errorf("it begins with %q, want %q", lines[0], want)
+		}
+		for n, want := range map[int]string{1: "Coroutine).Park(...)", 3: "parksHere(...)", 5: "parksWithin(...)", 7: ".TestStackOf.func1(...)"} {
+			if !strings.HasSuffix(lines[n], want) {
+				t.Errorf("line %d is not %s in\n%s", n, want, s)
+			}
+		}
+		if !strings.HasPrefix(lines[9], "created by ") {
+			t.Errorf("what runs coroutines is told of in\n%s", s)
+		}
+	}
+	if after, _ := looked(h); after != before || before.Coroutine.ticket != ticket {
+		t.Errorf("asked, it is %+v, was %+v", after, before)
+	}
+	select {
+	case why := <-woken:
+		t.Errorf("asked, it woke with %v", why)
+	default:
+	}
+	before.Coroutine.Ready(ticket, WakeTimeout)
+	if why := <-woken; why != WakeTimeout {
+		t.Errorf("it woke with %v", why)
+	}
+	th.stop()
+}
+
+// TestStackOfFiber: within coroutines by hand, the stacks of those who resumed follow.
+func TestStackOfFiber(t *testing.T) {
+	within(t, time.Minute)
+	th := newThread(plain)
+	h := th.spawn(func() {
+		outer := New(func(y *Yielder[int, int], in int) int {
+			inner := New(func(y *Yielder[int, int], in int) int {
+				y.Yield(1)
+				parksHere()
+				y.Yield(2)
+				parksWithin()
+				return 0
+			})
+			for range inner.All(0) {
+			}
+			return 0
+		})
+		outer.Resume(0)
+	})
+	for round := range 2 {
+		until(t, "it parks", func() bool { return waits(h) })
+		for range 3 {
+			s, err := StackOf(patient(t), h.ID())
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts := strings.Split(s, "resumed by\n")
+			if len(parts) != 3 || !strings.Contains(parts[0], "parksHere") || !strings.Contains(parts[1], "Fiber[...].All") ||
+				!strings.HasPrefix(parts[2], module+"/coroutine.Fiber[...].Resume(...)") || !strings.Contains(parts[2], "TestStackOfFiber.func1(") {
+				t.Errorf("round %d:\n%s", round, s)
+			}
+		}
+		h.co.Ready(h.co.ticketOnItsThread(th), WakeReady)
+	}
+	th.stop()
+}
+
+// ticketOnItsThread returns the ticket of a parked coroutine.
+func (co *Coroutine) ticketOnItsThread(th *thread) uint64 {
+	got := make(chan uint64)
+	th.spawn(func() { ticket := co.ticket; go func() { got <- ticket }() })
+	return <-got
+}
+
+// TestStackOfNobody: ids that are no coroutine's, or not yet or no more.
+func TestStackOfNobody(t *testing.T) {
+	within(t, time.Minute)
+	th := newThread(plain)
+	h := th.spawn(func() { parksHere() })
+	until(t, "it parks", func() bool { return waits(h) })
+	info, _ := LookUp(h.ID())
+	th.stopByForce()
+	unborn := Unadopted(func() {}, "", 0)
+	for what, id := range map[string]uint64{"0": 0, "one that has ended": h.ID(), "one that has not started": unborn.ID(), "one to come": 1 << 60} {
+		if s, err := StackOf(context.Background(), id); err != ErrNotFound || s != "" {
+			t.Errorf("%s: %q, %v", what, s, err)
+		}
+	}
+	if s, err := info.Stack(context.Background()); err != ErrNotFound || s != "" {
+		t.Errorf("what was seen while it lived: %q, %v", s, err)
+	}
+	if s, err := (Info{}).Stack(context.Background()); err != ErrNotFound || s != "" {
+		t.Errorf("the zero Info: %q, %v", s, err)
+	}
+}
+
+// TestStackOfBusy: whoever keeps the thread to itself cannot be asked, nor can the others of that thread.
+func TestStackOfBusy(t *testing.T) {
+	within(t, time.Minute)
+	th := newThread(plain)
+	sleeper := th.spawn(func() { parksHere() })
+	until(t, "it parks", func() bool { return waits(sleeper) })
+	var over atomic.Bool
+	computes := th.spawn(func() {
+		for !over.Load() {
+			runtime.Gosched()
+		}
+	})
+	until(t, "it runs", func() bool { i, _ := LookUp(computes.ID()); return i.State == Running })
+	for what, h := range map[string]Handle{"the one that computes": computes, "another": sleeper} {
+		s, err := StackOf(brief(t), h.ID())
+		if !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) || s != "" {
+			t.Errorf("%s: %q, %v", what, s, err)
+		}
+	}
+	if _, err := StackOf(brief(t), computes.ID()); err == nil || !strings.Contains(err.Error(), "is running") {
+		t.Errorf("the error does not say what it does: %v", err)
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := StackOf(cancelled, sleeper.ID()); !errors.Is(err, context.Canceled) {
+		t.Errorf("with a context that was over: %v", err)
+	}
+	answered := make(chan error)
+	go func() {
+		_, err := StackOf(patient(t), sleeper.ID())
+		answered <- err
+	}()
+	over.Store(true)
+	if err := <-answered; err != nil {
+		t.Errorf("when the thread is free again: %v", err)
+	}
+	th.stopByForce()
+}
+
+// TestStackOfReady: those that never wait but yield all the time, alone and with others, are asked in Yield.
+func TestStackOfReady(t *testing.T) {
+	within(t, time.Minute)
+	for _, others := range []int{0, 1, 70} {
+		th := newThread(plain)
+		for range others {
+			th.spawn(func() {
+				for {
+					Yield()
+				}
+			})
+		}
+		h := th.spawn(func() {
+			for {
+				Yield()
+			}
+		})
+		until(t, "it has started", func() bool { _, ok := LookUp(h.ID()); return ok })
+		for range 5 {
+			s, err := StackOf(patient(t), h.ID())
+			if err != nil || !strings.Contains(s, "[ready]:\n") || !strings.Contains(s, "coroutine.Yield(...)\n") ||
+				!strings.Contains(s, "TestStackOfReady") {
+				t.Errorf("with %d others: %v\n%s", others, err, s)
+			}
+		}
+		th.stopByForce()
+	}
+}
+
+// TestStackOfByCoroutine: a coroutine asks for others of its own thread and of another, and for its own.
+func TestStackOfByCoroutine(t *testing.T) {
+	within(t, time.Minute)
+	here, there := newThread(plain), newThread(plain)
+	sleepers := []Handle{here.spawn(func() { parksHere() }), there.spawn(func() { parksHere() })}
+	for _, h := range sleepers {
+		until(t, "it parks", func() bool { return waits(h) })
+	}
+	asker := here.spawn(func() {
+		for _, h := range sleepers {
+			if s, err := StackOf(patient(t), h.ID()); err != nil || !strings.Contains(s, "parksHere") {
+				t.Errorf("%v\n%s", err, s)
+			}
+		}
+		if s, err := StackOf(patient(t), Current().ID()); err != nil || !strings.Contains(s, "[running]:\n") ||
+			!strings.Contains(s, "TestStackOfByCoroutine") {
+			t.Errorf("its own: %v\n%s", err, s)
+		}
+	})
+	asker.Join()
+	stuck := here.spawn(func() {
+		if _, err := StackOf(context.Background(), sleepers[1].ID()); err != nil && err != ErrShutdown && err != ErrNotFound {
+			t.Error(err)
+		}
+	})
+	here.stopByForce()
+	if !stuck.Done() {
+		t.Error("it waits for its answer after the end")
+	}
+	there.stopByForce()
+}
+
+// deafHost loses what other threads post, as the inbox of a thread that ends does.
+type deafHost struct {
+	bareHost
+	posted chan struct{}
+}
+
+func (h *deafHost) Post(*Coroutine) { close(h.posted) }
+
+// TestStackOfUnanswered: the thread ends without having read the question.
+func TestStackOfUnanswered(t *testing.T) {
+	within(t, time.Minute)
+	host := &deafHost{posted: make(chan struct{})}
+	var ex Executor
+	ex.Init(Config{Host: host, Idle: 4, Handoff: true})
+	answer := make(chan error)
+	runAll(&ex, func() {
+		h := Current().Handle()
+		go func() {
+			_, err := StackOf(context.Background(), h.ID())
+			answer <- err
+		}()
+		<-host.posted
+	})
+	if err := <-answer; err != ErrNotFound {
+		t.Error(err)
+	}
+}
+
+// TestStackOfDeep: more frames than are told.
+func TestStackOfDeep(t *testing.T) {
+	within(t, time.Minute)
+	th := newThread(plain)
+	var down func(n int)
+	down = func(n int) {
+		if n == 0 {
+			parksHere()
+			return
+		}
+		down(n - 1)
+	}
+	h := th.spawn(func() { down(2000) })
+	until(t, "it parks", func() bool { return waits(h) })
+	s, err := StackOf(patient(t), h.ID())
+	if err != nil || !strings.Contains(s, "parksHere") || !strings.Contains(s, "left out") || strings.Count(s, "\n") > 3*mostFrames {
+		t.Errorf("%v\n%s", err, s)
+	}
+	th.stopByForce()
+}
+
+// TestStackOfHammer: many ask while coroutines park, hand over, yield, run fibers within fibers, end by return and by Goexit and are ended by
+// force, and while the collector moves stacks. No park may end without a wake, and no local variable may be damaged.
+func TestStackOfHammer(t *testing.T) {
+	within(t, 3*time.Minute)
+	defer debug.SetGCPercent(debug.SetGCPercent(1))
+	for round, c := range []Config{plain, {Idle: 0, Handoff: true}, {Idle: 4}} {
+		th := newThread(c)
+		var over atomic.Bool
+		var askers sync.WaitGroup
+		var told, gone, busy atomic.Int64
+		for a := range 3 {
+			askers.Go(func() {
+				rnd := rand.New(rand.NewPCG(uint64(a), 9))
+				for !over.Load() {
+					var some []Info
+					Look(func(i Info) bool {
+						if rnd.IntN(4) == 0 {
+							some = append(some, i)
+						}
+						return len(some) < 8
+					})
+					for _, i := range some {
+						ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rnd.IntN(5_000_000)))
+						s, err := i.Stack(ctx)
+						cancel()
+						switch {
+						case err == nil && strings.HasPrefix(s, fmt.Sprintf("coroutine %d ", i.ID)) && strings.Contains(s, "_test.go"):
+							told.Add(1)
+						case err == ErrNotFound:
+							gone.Add(1)
+						case errors.Is(err, ErrBusy):
+							busy.Add(1)
+						default:
+							t.Errorf("of %+v: %v\n%s", i, err, s)
+						}
+					}
+				}
+			})
+		}
+		askers.Go(func() {
+			for !over.Load() {
+				debug.FreeOSMemory()
+				time.Sleep(time.Millisecond)
+			}
+		})
+		var lives sync.WaitGroup
+		for k := range scaled(2000) {
+			lives.Add(1)
+			th.spawn(func() {
+				defer lives.Done()
+				live(t, &th.ex, k)
+			})
+			if k%100 == 99 {
+				lives.Wait()
+			}
+		}
+		lives.Wait()
+		for range 50 { // ended by force, while they are asked
+			th.spawn(func() {
+				defer func() { Yield() }()
+				for k := 1; ; k += 11 { // none that ends by itself
+					live(t, &th.ex, k)
+				}
+			})
+		}
+		until(t, "they run", func() bool { return th.ex.Stats.Live.Load() > 0 })
+		th.stopByForce()
+		over.Store(true)
+		askers.Wait()
+		if told.Load() == 0 {
+			t.Errorf("round %d: nobody told anything", round)
+		}
+		t.Logf("round %d: %d stacks, %d gone, %d busy", round, told.Load(), gone.Load(), busy.Load())
+	}
+}
+
+// live does some of what coroutines do. Each of its parks is ended by a wake of its own, which it must have seen.
+func live(t *testing.T, ex *Executor, k int) {
+	co := Current()
+	park := func() {
+		var mark [32]int
+		for i := range mark {
+			mark[i] = k ^ i
+		}
+		ticket, woken := co.Ticket(), false
+		wake := func() { woken = true; co.Ready(ticket, WakeReady) }
+		if k%5 == 0 {
+			time.AfterFunc(time.Duration(k%300)*time.Microsecond, func() { co.Ready(ticket, WakeReady) })
+			woken = true
+		} else {
+			ex.Spawn(func() {
+				for range k % 4 {
+					Yield()
+				}
+				wake()
+			}, "", 0)
+		}
+		why := co.Park(ReasonUser)
+		if why == WakeShutdown {
+			Unwind()
+		}
+		if !woken {
+			t.Error("a park has ended without a wake")
+		}
+		for i := range mark {
+			if mark[i] != k^i {
+				t.Error("a variable is damaged")
+			}
+		}
+	}
+	park()
+	f := New(func(y *Yielder[int, int], in int) int {
+		park()
+		y.Yield(in)
+		New(func(y *Yielder[int, int], in int) int {
+			park()
+			if k%7 == 0 {
+				runtime.Goexit()
+			}
+			return 0
+		}).Resume(0)
+		park()
+		return 0
+	})
+	defer f.Cancel()
+	for range f.All(k) {
+		park()
+		Yield()
+	}
+	if k%11 == 0 {
+		runtime.Goexit()
+	}
+}
+
+// BenchmarkStackOf is a question from another thread, of which the coroutine's own has the smaller part.
+func BenchmarkStackOf(b *testing.B) {
+	th := newThread(plain)
+	h := th.spawn(func() { parksWithin() })
+	until(b, "it parks", func() bool { return waits(h) })
+	info, _ := LookUp(h.ID())
+	for b.Loop() {
+		if _, err := info.Stack(context.Background()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	th.stopByForce()
+}

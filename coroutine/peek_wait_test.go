@@ -1,0 +1,283 @@
+package coroutine_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
+)
+
+// waiting waits until h's coroutine waits for reason.
+func waiting(t testing.TB, h coroutine.Handle, reason coroutine.Reason) {
+	t.Helper()
+	for range 200_000 {
+		if i, ok := coroutine.LookUp(h.ID()); ok && i.State == coroutine.Waiting && i.Reason == reason {
+			return
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	t.Fatalf("it does not wait for %v", reason)
+}
+
+// asks returns the stack of h's coroutine, below its first line.
+func asks(t testing.TB, h coroutine.Handle) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	s, err := coroutine.StackOf(ctx, h.ID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, s, _ = strings.Cut(s, "\n")
+	return s
+}
+
+// connected returns the two ends of a connection.
+func connected(t testing.TB) (near, far *socket.TCPConn) {
+	t.Helper()
+	l, err := socket.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if near, err = socket.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr)); err != nil {
+		t.Fatal(err)
+	}
+	if far, err = l.AcceptTCP(); err != nil {
+		t.Fatal(err)
+	}
+	return near, far
+}
+
+// TestStackOfWaits: what users see of the stacks of coroutines that wait in netco's functions: the function they called, and their own below
+// it. Afterwards each wait ends as it would have.
+func TestStackOfWaits(t *testing.T) {
+	start(t, netco.Options{Processors: 1})
+	var wg cosync.WaitGroup
+	var mu cosync.Mutex
+	near, far := connected(t)
+	defer near.Close()
+	defer far.Close()
+	for _, c := range []struct {
+		reason coroutine.Reason
+		top    string
+		wait   func()
+		wake   func()
+	}{
+		{coroutine.ReasonSleep, "netco.Sleep(...)", func() { netco.Sleep(time.Hour) }, nil},
+		{coroutine.ReasonLock, "cosync.(*Mutex).Lock(...)", mu.Lock, func() { mu.Unlock() }},
+		{coroutine.ReasonGroup, "cosync.(*WaitGroup).Wait(...)", wg.Wait, func() { wg.Done() }},
+		{coroutine.ReasonRead, "Read(...)", func() { near.Read(make([]byte, 1)) }, func() { far.Write([]byte("x")) }},
+	} {
+		mu.Lock()
+		wg.Add(1)
+		h, err := netco.GoOn(0, func() { c.wait() })
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting(t, h, c.reason)
+		for range 5 {
+			if s := asks(t, h); !strings.Contains(strings.SplitN(s, "\n", 2)[0], c.top) || !strings.Contains(s, "TestStackOfWaits.func") {
+				t.Errorf("%v:\n%s", c.reason, s)
+			}
+		}
+		if c.wake == nil {
+			h.Stop()
+		} else {
+			c.wake()
+		}
+		if err := h.Join(); err != nil {
+			t.Error(err)
+		}
+		if c.reason != coroutine.ReasonLock {
+			mu.Unlock()
+		} else {
+			mu = cosync.Mutex{}
+		}
+		if c.reason != coroutine.ReasonGroup {
+			wg.Done()
+		}
+	}
+}
+
+// TestStackOfChannel: in channels that are their thread's own, with others ready to run, a park ends the function that parks (see
+// coroutine.ParkTail). Both directions are asked for while they go on.
+func TestStackOfChannel(t *testing.T) {
+	start(t, netco.Options{Processors: 1})
+	there, back := channel.Make[int](0), channel.Make[int](0)
+	var over atomic.Bool
+	for range 3 {
+		netco.GoOn(0, func() {
+			for !over.Load() {
+				coroutine.Yield()
+			}
+		})
+	}
+	serves, err := netco.GoOn(0, func() {
+		for v := range there.All() {
+			back.Send(v + 1)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asking := make(chan struct{})
+	var rounds atomic.Int64
+	calls, err := netco.GoOn(0, func() {
+		defer there.Close()
+		for i, on := 0, true; on || i < 10_000; i++ {
+			there.Send(i)
+			if v, _ := back.Recv(); v != i+1 {
+				t.Errorf("%d came back for %d", v, i)
+			}
+			rounds.Add(1)
+			select {
+			case <-asking:
+				on = false
+			default:
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rounds.Load() < 100 { // by then the channels are their thread's own
+		time.Sleep(100 * time.Microsecond)
+	}
+	for _, h := range []coroutine.Handle{serves, calls} {
+		for range many(500) {
+			if i, ok := coroutine.LookUp(h.ID()); !ok || time.Duration(clock.Now()-i.Since) > time.Hour {
+				t.Errorf("it has been %v for %v", i.State, time.Duration(clock.Now()-i.Since))
+			}
+			if s := asks(t, h); !strings.Contains(s, "TestStackOfChannel.func") {
+				t.Errorf("\n%s", s)
+			}
+		}
+	}
+	close(asking)
+	calls.Join()
+	serves.Join()
+	over.Store(true)
+}
+
+// TestStackOfChurn: many ask, while sockets, channels and locks on two Processors are busy, what is sent must arrive, in order; in the end the
+// Scheduler ends, in one round on its own and in the other by force, and the askers hear of it.
+func TestStackOfChurn(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
+	for _, force := range []bool{false, true} {
+		s, err := scheduler.New(scheduler.Options{Processors: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Start(); err != nil {
+			t.Fatal(err)
+		}
+		run := func(fn func()) {
+			if _, err := s.Go(scheduler.Spawn{Fn: fn}); err != nil {
+				t.Error(err)
+			}
+		}
+		var over atomic.Bool
+		var told, shut atomic.Int64
+		var askers sync.WaitGroup
+		for range 3 {
+			askers.Go(func() {
+				for !over.Load() {
+					var all []coroutine.Info
+					coroutine.Look(func(i coroutine.Info) bool { all = append(all, i); return len(all) < 100 })
+					for _, i := range all {
+						switch text, err := i.Stack(context.Background()); {
+						case err == nil && strings.HasPrefix(text, "coroutine "):
+							told.Add(1)
+						case err == coroutine.ErrNotFound:
+							shut.Add(1)
+						default:
+							t.Errorf("%v\n%s", err, text)
+						}
+					}
+				}
+			})
+		}
+		rounds := max(many(8000), 50)
+		var work sync.WaitGroup
+		for k := range 20 {
+			near, far := connected(t)
+			c := channel.Make[byte](k % 3)
+			work.Add(3)
+			run(func() {
+				defer work.Done()
+				defer near.Close()
+				for i := range rounds {
+					if _, err := near.Write([]byte{byte(i)}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			run(func() {
+				defer work.Done()
+				defer far.Close()
+				defer c.Close()
+				b := make([]byte, 1)
+				for i := 0; ; i++ {
+					if _, err := io.ReadFull(far, b); err != nil {
+						if err != io.EOF || i != rounds {
+							t.Errorf("after %d of %d: %v", i, rounds, err)
+						}
+						return
+					}
+					if b[0] != byte(i) {
+						t.Errorf("%d came in place of %d", b[0], byte(i))
+					}
+					c.Send(b[0])
+				}
+			})
+			run(func() {
+				defer work.Done()
+				i := 0
+				for v := range c.All() {
+					if v != byte(i) {
+						t.Errorf("%d came in place of %d", v, byte(i))
+					}
+					i++
+				}
+				if i != rounds {
+					t.Errorf("%d of %d came", i, rounds)
+				}
+			})
+		}
+		work.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		if force {
+			never := channel.Make[int](0)
+			for range 50 {
+				run(func() { never.Recv() })
+				run(func() { netco.Sleep(time.Hour) })
+			}
+			cancel()
+		}
+		if err := s.Shutdown(ctx); err != nil && !(force && errors.Is(err, context.Canceled)) {
+			t.Errorf("Shutdown: %v", err)
+		}
+		cancel()
+		over.Store(true)
+		askers.Wait()
+		if told.Load() == 0 {
+			t.Error("nobody has told anything")
+		}
+		t.Logf("%d stacks, %d gone", told.Load(), shut.Load())
+	}
+}

@@ -1,0 +1,58 @@
+package coroutine
+
+import (
+	"context"
+	"runtime/trace"
+	"sync"
+	"sync/atomic"
+)
+
+// Runs of coroutines as regions of an execution trace.
+//
+// A region belongs to the goroutine that begins it, and must end there before any that was begun earlier: a trace in which that is
+// not so cannot be read at all. A coroutine's own goroutine will not do: the user may have begun a region there, and end it after the next
+// park. So the loop begins and ends these on its own goroutine, which waits meanwhile; and it has to be passed at every switch.
+
+// tracing is how many want regions.
+var tracing atomic.Int32
+
+// traced is what an executor does otherwise while its coroutines' runs are regions. Owner.
+type traced struct {
+	on             bool
+	handoff, chain bool // what the executor's were
+}
+
+// unnamed is the region of a coroutine without a name.
+const unnamed = "coroutine"
+
+// TraceRuns makes each run of a coroutine, from its getting the thread to its giving it up, a region of the execution trace, with the
+// coroutine's name or "coroutine", whenever runtime/trace is on. All threads do so from their next turn on, until stop is called.
+// Package profile has the whole story.
+func TraceRuns() (stop func()) {
+	tracing.Add(1)
+	return sync.OnceFunc(func() { tracing.Add(-1) })
+}
+
+// followTracing makes every switch pass the loop, or no more. On the loop.
+func (ex *Executor) followTracing(on bool) {
+	t := &ex.traced
+	if on {
+		*t = traced{true, ex.handoff, ex.chain}
+		ex.handoff, ex.chain, ex.ahead = false, false, nil
+		return
+	}
+	ex.handoff, ex.chain = t.handoff && !ex.stopping, t.chain
+	*t = traced{}
+}
+
+// wantsRegions reports whether runs are to be regions now.
+func wantsRegions() bool { return tracing.Load() != 0 && trace.IsEnabled() }
+
+// region begins one for the coroutine that is about to run.
+func (ex *Executor) region() *trace.Region {
+	name := ex.current.Own().Name()
+	if name == "" {
+		name = unnamed
+	}
+	return trace.StartRegion(context.Background(), name)
+}

@@ -1,0 +1,181 @@
+// Package stacks takes the stack of another goroutine that does not answer: one that blocks its thread or computes.
+//
+// Go has no call for that. It has two for all goroutines at once, and this package picks what is wanted out of what they tell:
+//
+//	         what it costs                                        what it tells
+//	ByID     stops the world: 4 to 10 µs for each goroutine, 40   the goroutine's number and state, and all calls
+//	         for one that is in 50 calls
+//	ByRoot   stops the world twice, shortly; 2 to 5 µs for each   the innermost 32 calls, of goroutines without number or state
+//	         goroutine while others run, 400 bytes meanwhile
+//
+// Both wait until every thread that runs Go code has reached a point at which it can be stopped. One that is in the kernel on account
+// of a page fault, or of a system call that the runtime was not told of, does not reach it before that is over, and all others wait with it;
+// nor does one that computes, if GODEBUG has asyncpreemptoff=1. So who calls makes sure first that it is not so.
+package stacks
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+)
+
+// Limits: of goroutines, for either way.
+const (
+	MaxByID   = 512     // the world stands still for 5 ms, or 20 if all are in 50 calls
+	MaxByRoot = 1 << 16 // 25 MB, for a fraction of a second
+)
+
+// Errors of both.
+var (
+	ErrTooMany = errors.New("there are too many goroutines")
+	ErrGone    = errors.New("the goroutine was not found")
+)
+
+// Stack is the stack of one goroutine.
+type Stack struct {
+	State string   // the runtime's word, such as "chan receive", "syscall" or "runnable"; "" if it is not known
+	Funcs []string // the functions' names, innermost first
+	Text  string   // as a traceback prints it, without the line that names the goroutine
+}
+
+// Switching is the state of a goroutine that is parked in the switch from one coroutine to another.
+const Switching = "coroutine"
+
+// ByID returns the stack of the one of these goroutines, by their numbers, that is not Switching. The errors are ErrTooMany, if there
+// are more than MaxByID goroutines, and ErrGone.
+func ByID(ids []uint64) (Stack, error) {
+	n := runtime.NumGoroutine()
+	if n > MaxByID {
+		return Stack{}, ErrTooMany
+	}
+	buf := make([]byte, 64<<10+n<<12) // garbage afterwards: this is rare
+	buf = buf[:runtime.Stack(buf, true)]
+	for _, id := range ids {
+		if s, ok := find(buf, id); ok && s.State != Switching {
+			return s, nil
+		}
+	}
+	return Stack{}, ErrGone
+}
+
+// find picks a goroutine out of a traceback of many.
+func find(all []byte, id uint64) (Stack, bool) {
+	header := fmt.Appendf(nil, "goroutine %d ", id)
+	for len(all) > 0 {
+		one, rest, _ := bytes.Cut(all, []byte("\n\n"))
+		if bytes.HasPrefix(one, header) {
+			return parse(string(one))
+		}
+		all = rest
+	}
+	return Stack{}, false
+}
+
+// parse reads one goroutine's traceback.
+func parse(text string) (s Stack, ok bool) {
+	head, calls, ok := strings.Cut(text, "\n")
+	if !ok {
+		return s, false
+	}
+	_, state, _ := strings.Cut(head, "[")
+	state, _, _ = strings.Cut(state, "]")
+	state, _, _ = strings.Cut(state, ",") // "chan receive, 2 minutes, locked to thread"
+	state, _, _ = strings.Cut(state, " (scan)")
+	s.State, s.Text = state, strings.TrimSuffix(calls, "\n")
+	for line := range strings.Lines(s.Text) {
+		if name, ok := called(strings.TrimSuffix(line, "\n")); ok {
+			s.Funcs = append(s.Funcs, name)
+		}
+	}
+	return s, true
+}
+
+// called returns the function's name of a line of a traceback: "pkg.(*T).Method(0xc000012345, 0x2)". Other lines name a file, begin with
+// "created by" or tell of calls left out.
+func called(line string) (name string, ok bool) {
+	end := strings.LastIndexByte(line, '(')
+	if end <= 0 || line[0] == '\t' || !strings.HasSuffix(line, ")") || strings.HasPrefix(line, "created by ") {
+		return "", false
+	}
+	return line[:end], true
+}
+
+// ByRoot returns the stacks of the goroutines that have called one of these functions and are neither in the switch between coroutines nor
+// new: of those that run now, or block their threads. It cannot tell whether one in more than 32 calls is among them; such ones are returned
+// if there are no others. The error is ErrTooMany, if there are more than MaxByRoot goroutines, or ErrGone.
+func ByRoot(roots ...string) ([]Stack, error) {
+	n := runtime.NumGoroutine()
+	if n > MaxByRoot {
+		return nil, ErrTooMany
+	}
+	records := make([]runtime.StackRecord, n+n/8+16)
+	n, ok := runtime.GoroutineProfile(records)
+	if !ok {
+		return nil, ErrTooMany // so many have come meanwhile
+	}
+	var found, deep []Stack
+	for i := range records[:n] {
+		pcs := records[i].Stack()
+		if len(pcs) == 0 || parked(pcs[0]) {
+			continue
+		}
+		s := ofPCs(pcs)
+		switch {
+		case switching(s.Funcs):
+		case calls(s.Funcs, roots):
+			found = append(found, s)
+		case len(pcs) == len(records[i].Stack0):
+			deep = append(deep, s)
+		}
+	}
+	switch {
+	case len(found) > 0:
+		return found, nil
+	case len(deep) > 0:
+		return deep, nil
+	}
+	return nil, ErrGone
+}
+
+// parked is a quick answer for most of many goroutines, without the cost of names for all calls.
+func parked(pc uintptr) bool {
+	f := runtime.FuncForPC(pc - 1)
+	return f != nil && switchFunc(f.Name())
+}
+
+// switchFunc reports whether this is the runtime's function in which a coroutine is parked, or one that has not begun.
+func switchFunc(name string) bool {
+	return strings.HasPrefix(name, "runtime.coro")
+}
+
+func switching(funcs []string) bool { return len(funcs) > 0 && switchFunc(funcs[0]) }
+
+func calls(funcs, roots []string) bool {
+	for _, f := range funcs {
+		for _, root := range roots {
+			if f == root {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ofPCs writes a stack as a traceback does.
+func ofPCs(pcs []uintptr) (s Stack) {
+	var text strings.Builder
+	frames := runtime.CallersFrames(pcs)
+	for {
+		f, more := frames.Next()
+		if f.Function != "" {
+			s.Funcs = append(s.Funcs, f.Function)
+			fmt.Fprintf(&text, "%s(...)\n\t%s:%d\n", f.Function, f.File, f.Line)
+		}
+		if !more {
+			s.Text = strings.TrimSuffix(text.String(), "\n")
+			return s
+		}
+	}
+}

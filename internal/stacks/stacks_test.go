@@ -1,0 +1,236 @@
+package stacks
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/asm"
+)
+
+const self = "github.com/netco-go/netco/internal/stacks."
+
+// subject is a goroutine that does something on a thread of its own.
+type subject struct {
+	id   uint64
+	done chan struct{}
+}
+
+func run(t *testing.T, f func()) subject {
+	t.Helper()
+	s, id := subject{done: make(chan struct{})}, make(chan uint64)
+	go func() {
+		defer close(s.done)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		n, err := asm.Goid(asm.Getg())
+		if err != nil {
+			t.Error(err)
+		}
+		id <- n
+		root(f)
+	}()
+	s.id = <-id
+	return s
+}
+
+//go:noinline
+func root(f func()) { f() }
+
+// until waits for a stack in which f has been reached.
+func until(t *testing.T, take func() (Stack, error), state string) Stack {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; {
+		s, err := take()
+		if err == nil && (state == "" || s.State == state) && slices.Contains(s.Funcs, self+"root") {
+			return s
+		}
+		if time.Now().After(end) {
+			t.Fatalf("no such stack: %+v, %v", s, err)
+		}
+		runtime.Gosched()
+	}
+}
+
+// TestOthersStacks takes the stacks of goroutines in several states, by both ways.
+func TestOthersStacks(t *testing.T) {
+	hold := make(chan struct{})
+	var mu sync.Mutex
+	mu.Lock()
+	var stop atomic.Bool
+	var pipe [2]int
+	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(pipe[0])
+	defer syscall.Close(pipe[1])
+	for _, c := range []struct {
+		state, top string
+		f          func()
+		end        func()
+	}{
+		{"chan receive", "runtime.gopark", func() { <-hold }, func() { close(hold) }},
+		{"sync.Mutex.Lock", "runtime.gopark", func() { mu.Lock() }, func() { mu.Unlock() }},
+		{"syscall", "", func() { syscall.Read(pipe[0], make([]byte, 1)) }, func() { syscall.Write(pipe[1], []byte{1}) }},
+		{"runnable", "", func() {
+			for !stop.Load() {
+			}
+		}, func() { stop.Store(true) }},
+	} {
+		who := run(t, c.f)
+		s := until(t, func() (Stack, error) { return ByID([]uint64{1 << 62, who.id}) }, c.state)
+		if !strings.Contains(s.Text, "stacks_test.go:") || strings.Contains(s.Text, "goroutine ") && !strings.Contains(s.Text, "created by") {
+			t.Errorf("%s: %s", c.state, s.Text)
+		}
+		p := until(t, func() (Stack, error) {
+			all, err := ByRoot(self + "root")
+			if len(all) == 0 {
+				return Stack{}, err
+			}
+			return all[0], err
+		}, "")
+		if c.top != "" && p.Funcs[0] != c.top || !strings.Contains(p.Text, "stacks_test.go:") {
+			t.Errorf("%s: by root: %s", c.state, p.Text)
+		}
+		c.end()
+		<-who.done
+		gone(t, func() error { _, err := ByID([]uint64{who.id}); return err })
+		gone(t, func() error { _, err := ByRoot(self + "root"); return err })
+	}
+}
+
+// gone waits until a goroutine that is about to end has ended.
+func gone(t *testing.T, take func() error) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+		err := take()
+		if errors.Is(err, ErrGone) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("after its end: %v", err)
+		}
+	}
+}
+
+// TestTooMany: nobody stops the world for ten thousand goroutines.
+func TestTooMany(t *testing.T) {
+	end := make(chan struct{})
+	var others sync.WaitGroup
+	for range MaxByID {
+		others.Go(func() { <-end })
+	}
+	if _, err := ByID([]uint64{1}); !errors.Is(err, ErrTooMany) {
+		t.Error(err)
+	}
+	close(end)
+	others.Wait()
+}
+
+func TestParse(t *testing.T) {
+	const two = `goroutine 7 [running]:
+main.a()
+	/a.go:1 +0x1
+
+goroutine 70 [chan receive, 2 minutes, locked to thread]:
+main.(*T[...]).Method(0xc000012345, {0x1, 0x2}, ...)
+	/b.go:22 +0x31
+main.glob..func1({0x1?, 0x2?})
+	/b.go:33 +0x31
+...12 frames elided...
+main.last(...)
+	/b.go:44
+created by main.(*T).start in goroutine 7
+	/b.go:55 +0x31
+`
+	s, ok := find([]byte(two), 70)
+	if !ok || s.State != "chan receive" || !slices.Equal(s.Funcs, []string{"main.(*T[...]).Method", "main.glob..func1", "main.last"}) ||
+		!strings.HasPrefix(s.Text, "main.(*T[...])") || !strings.HasSuffix(s.Text, "/b.go:55 +0x31") {
+		t.Errorf("%v, %+v", ok, s)
+	}
+	if s, ok := find([]byte(two), 7); !ok || s.State != "running" || strings.Contains(s.Text, "b.go") {
+		t.Errorf("%v, %+v", ok, s)
+	}
+	for _, id := range []uint64{0, 1, 700} {
+		if s, ok := find([]byte(two), id); ok {
+			t.Errorf("%d: %+v", id, s)
+		}
+	}
+	for state, want := range map[string]string{
+		"[select (no cases)]:": "select (no cases)", "[running (scan), locked to thread]:": "running", "gp=0x1 m=3 mp=0x2 [sleep]:": "sleep",
+	} {
+		if s, ok := parse("goroutine 7 " + state + "\nmain.a()\n\t/a.go:1\n"); !ok || s.State != want {
+			t.Errorf("%s: %v, %q", state, ok, s.State)
+		}
+	}
+	if _, ok := parse("goroutine 7 [runn"); ok {
+		t.Error("a goroutine that was cut off")
+	}
+}
+
+func TestPreemptive(t *testing.T) {
+	for settings, want := range map[string]bool{
+		"": true, "asyncpreemptoff=0": true, "asyncpreemptoff=1": false, "a=1,asyncpreemptoff=1,b=0": false,
+		"asyncpreemptoff=1,asyncpreemptoff=0": true, "xasyncpreemptoff=1": true,
+	} {
+		if preemptive(settings) != want || preemptive("", settings) != want {
+			t.Errorf("%q: %v", settings, !want)
+		}
+	}
+	if preemptive("asyncpreemptoff=1", "asyncpreemptoff=0") != true {
+		t.Error("the environment does not prevail")
+	}
+	if !Preemptive() {
+		t.Skip("GODEBUG has asyncpreemptoff=1")
+	}
+}
+
+// TestOfThread: a thread that blocks in a system call, one that computes, and one that is not there.
+func TestOfThread(t *testing.T) {
+	var pipe [2]int
+	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(pipe[0])
+	defer syscall.Close(pipe[1])
+	tid := make(chan int, 1)
+	who := run(t, func() {
+		tid <- syscall.Gettid()
+		syscall.Read(pipe[0], make([]byte, 1))
+	})
+	id := <-tid
+	var th Thread
+	for end := time.Now().Add(10 * time.Second); th.State != 'S' && time.Now().Before(end); {
+		th = OfThread(id)
+	}
+	if th.State != 'S' || th.Fault {
+		t.Errorf("%+v", th)
+	}
+	t.Logf("%+v", th)
+	syscall.Write(pipe[1], []byte{1})
+	<-who.done
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if th := OfThread(syscall.Gettid()); th != (Thread{State: 'R'}) {
+		t.Errorf("the test's own: %+v", th)
+	}
+	for _, tid := range []int{0, -1, 1 << 30} {
+		if th := OfThread(tid); th != (Thread{}) {
+			t.Errorf("%d: %+v", tid, th)
+		}
+	}
+}
+
+func TestStateOf(t *testing.T) {
+	for stat, want := range map[string]byte{"": 0, "12 (a b) S 1": 'S', "12 (a) R) D 1": 'D', "12 (a)": 0, "12 (a) ": 0} {
+		if got := stateOf([]byte(stat)); got != want {
+			t.Errorf("%q: %c, want %c", stat, got, want)
+		}
+	}
+}

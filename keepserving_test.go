@@ -1,0 +1,196 @@
+package netco_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/socket"
+)
+
+// explode panics; its name must be in the stack.
+//
+//go:noinline
+func explode(why string) { panic(why) }
+
+// bomber is a Server that echoes lines, and panics in Opened or Handle when asked to.
+func bomber(t *testing.T) (address string, closed *atomic.Int64, stop func()) {
+	t.Helper()
+	l, err := netco.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed = new(atomic.Int64)
+	var opened atomic.Int64
+	s := &socket.Server{
+		Opened: func(*socket.ServerConn) error {
+			if opened.Add(1) == 1 {
+				explode("in Opened")
+			}
+			return nil
+		},
+		Handle: func(c *socket.ServerConn) error {
+			b := socket.AcquireBuffer()
+			defer b.Release()
+			n, err := c.Read(b.Bytes())
+			if err != nil {
+				return err
+			}
+			if bytes.HasPrefix(b.Bytes()[:n], []byte("bomb")) {
+				explode("in Handle")
+			}
+			_, err = c.Write(b.Bytes()[:n])
+			return err
+		},
+		Closed: func(_ *socket.ServerConn, err error) {
+			if closed.Add(1) == 2 {
+				explode(fmt.Sprint("in Closed after ", err))
+			}
+		},
+	}
+	served := make(chan error, 1)
+	netco.Go(func() { served <- s.Serve(l) })
+	return l.Addr().String(), closed, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := s.Shutdown(ctx); err != nil {
+			t.Errorf("Shutdown of the Server: %v", err)
+		}
+		<-served
+	}
+}
+
+func client(t *testing.T, address string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	return c
+}
+
+func panics(t *testing.T) (n uint64) {
+	t.Helper()
+	s, err := netco.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Processors() {
+		n += p.Coroutines().Panics.Load()
+	}
+	return n
+}
+
+// TestKeepServing: a panic in a Server's Opened, Handle or Closed closes that connection and calls Closed; others go on. The log has
+// each with its stack, once, and it is counted.
+func TestKeepServing(t *testing.T) {
+	core, logged := observer.New(zap.InfoLevel)
+	if err := netco.Start(netco.Options{Processors: 2, OnPanic: netco.KeepServing, Logger: zap.New(core)}); err != nil {
+		t.Fatal(err)
+	}
+	defer netco.Shutdown(context.Background())
+	address, closed, stop := bomber(t)
+	if n, err := client(t, address).Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("after a panic in Opened: %d, %v", n, err)
+	}
+	calm := client(t, address)
+	echo := func() {
+		t.Helper()
+		io.WriteString(calm, "calm")
+		if _, err := io.ReadFull(calm, make([]byte, 4)); err != nil {
+			t.Fatalf("another connection: %v", err)
+		}
+	}
+	echo()
+	const bombs = 10
+	for range bombs {
+		c := client(t, address)
+		io.WriteString(c, "bomb")
+		if _, err := c.Read(make([]byte, 1)); err == nil {
+			t.Error("answered instead of closed")
+		}
+		echo()
+	}
+	stop()
+	if n := closed.Load(); n != bombs+2 {
+		t.Errorf("Closed was called %d times, want %d", n, bombs+2)
+	}
+	// One in Opened, ten in Handle; the one in Closed is the second of those, in the place of the first.
+	if n := panics(t); n != bombs+1 {
+		t.Errorf("%d panics counted, want %d", n, bombs+1)
+	}
+	lines := logged.FilterMessage("coroutine panicked").All()
+	if len(lines) != bombs+1 {
+		t.Errorf("%d panics logged, want %d", len(lines), bombs+1)
+	}
+	for _, line := range lines {
+		stack, _ := line.ContextMap()["stack"].(string)
+		if n := strings.Count(stack, "netco_test.explode("); n == 0 {
+			t.Errorf("the stack does not show where:\n%s", stack)
+		}
+	}
+}
+
+// TestPanicStorm: many panics leave nothing behind.
+func TestPanicStorm(t *testing.T) {
+	if err := netco.Start(netco.Options{Processors: 2, OnPanic: netco.KeepServing, Logger: zap.New(quietCore{})}); err != nil {
+		t.Fatal(err)
+	}
+	defer netco.Shutdown(context.Background())
+	storm := func(n int) {
+		for range n / 100 {
+			var all []netco.Handle
+			for range 100 {
+				h, err := netco.Go(func() { explode("storm") })
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, h)
+			}
+			for _, h := range all {
+				netco.Join(h)
+			}
+		}
+	}
+	used := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	storm(1000)
+	before := used()
+	storm(10_000)
+	if after := used(); after > before+1<<20 {
+		t.Errorf("10,000 panics have left %d bytes", after-before)
+	}
+	if n := panics(t); n != 11_000 {
+		t.Errorf("%d panics counted", n)
+	}
+}
+
+// quietCore takes everything and writes nothing.
+type quietCore struct{}
+
+func (quietCore) Enabled(zapcore.Level) bool                 { return true }
+func (c quietCore) With([]zapcore.Field) zapcore.Core        { return c }
+func (quietCore) Write(zapcore.Entry, []zapcore.Field) error { return nil }
+func (quietCore) Sync() error                                { return nil }
+func (c quietCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	return ce.AddCore(e, c)
+}

@@ -1,0 +1,179 @@
+package processor
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// scarce makes a running Processor with so many buffers of 4 KiB, and another one.
+func scarce(t testing.TB, buffers int) *Group {
+	t.Helper()
+	g := NewGroup(nil)
+	for i := range 2 {
+		_, err := New(Config{Group: g, Index: i, CPU: -1, LockThread: true, Idle: 64, Handoff: true, BufferSize: 4096, MaxBuffers: buffers, Logger: zap.NewNop()})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range g.members {
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { end(g) })
+	return g
+}
+
+func wantBytes(t *testing.T, p *Processor, inUse, kept int) {
+	t.Helper()
+	if u, k := p.BufferBytes(); u != uint64(inUse)*4096 || k != uint64(kept)*4096 {
+		t.Errorf("%d bytes in use and %d kept, want %d and %d buffers", u, k, inUse, kept)
+	}
+}
+
+// TestBufferLimit: at the limit coroutines wait, FIFO, and nobody overtakes them; what is in use and kept is counted.
+func TestBufferLimit(t *testing.T) {
+	within(t, 60*time.Second)
+	g := scarce(t, 2)
+	p := g.members[0]
+	on(t, p, func() {
+		a, b := AcquireBuffer(), AcquireBuffer()
+		wantBytes(t, p, 2, 0)
+		if TryAcquireBuffer() != nil {
+			t.Error("a third buffer of two")
+		}
+		small := AcquireAnyBuffer()
+		if n := len(small.Bytes()); n != smallBufferSize {
+			t.Errorf("a small buffer of %d bytes", n)
+		}
+		small.Release()
+		wantBytes(t, p, 2, 0)
+		var order []int
+		var all []coroutine.Handle
+		for i := range 5 {
+			all = append(all, p.Spawn(func() {
+				x := AcquireBuffer()
+				order = append(order, i)
+				if len(x.Bytes()) != 4096 {
+					t.Errorf("a buffer of %d bytes", len(x.Bytes()))
+				}
+				coroutine.Yield()
+				x.Release()
+			}, "", 0))
+		}
+		coroutine.Yield()
+		if len(order) != 0 || p.BufferWaits() != 6 {
+			t.Errorf("%v have got one, %d waits", order, p.BufferWaits())
+		}
+		a.Release() // to the first
+		if x := TryAcquireBuffer(); x != nil {
+			t.Error("overtook those who wait")
+		}
+		wantBytes(t, p, 2, 0)
+		b.Release()
+		for _, h := range all {
+			h.Join()
+		}
+		for i, x := range order {
+			if i != x {
+				t.Errorf("served in the order %v", order)
+				break
+			}
+		}
+		wantBytes(t, p, 0, 2)
+		if AcquireBuffer() == nil || AcquireAnyBuffer() == nil || TryAcquireBuffer() != nil {
+			t.Error("not two buffers again")
+		}
+	})
+}
+
+// TestBufferLimitAbroad: buffers that another thread gives back, and such as are lost, go to those who wait.
+func TestBufferLimitAbroad(t *testing.T) {
+	within(t, 60*time.Second)
+	g := scarce(t, 1)
+	p := g.members[0]
+	for _, c := range []struct {
+		name string
+		back func(*Buffer)
+	}{
+		{"goroutine", func(b *Buffer) { b.Release() }},
+		{"coroutine", func(b *Buffer) { on(t, g.members[1], b.Release) }},
+		{"lost", func(b *Buffer) { b = nil; runtime.GC() }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var b *Buffer
+			on(t, p, func() { b = AcquireBuffer() })
+			waits := p.BufferWaits()
+			h := p.Submit(nil, func() { AcquireBuffer().Release() }, "", 0, true)
+			eventually(t, "a coroutine to wait", func() bool { return p.BufferWaits() > waits && p.Idle() })
+			lent := b
+			b = nil
+			c.back(lent)
+			lent = nil
+			h.Join()
+			on(t, p, func() { wantBytes(t, p, 0, 1) })
+		})
+	}
+}
+
+// TestBufferLimitEnds: a wait for a buffer that is ended by force unwinds and takes nothing with it.
+func TestBufferLimitEnds(t *testing.T) {
+	within(t, 60*time.Second)
+	g := scarce(t, 1)
+	p := g.members[0]
+	var b *Buffer
+	on(t, p, func() { b = AcquireBuffer() })
+	unwound := make(chan bool, 3)
+	for range 3 {
+		p.Submit(nil, func() {
+			defer func() { unwound <- recover() == nil }()
+			AcquireBuffer()
+			t.Error("got a buffer that is in use")
+		}, "", 0, true)
+	}
+	eventually(t, "three to wait", func() bool { return p.BufferWaits() == 3 })
+	g.Advance(Stopping)
+	for range 3 {
+		if !<-unwound {
+			t.Error("it panicked")
+		}
+	}
+	<-g.Quiet()
+	if !p.buffers.queue.empty() || p.buffers.wanted.Load() {
+		t.Error("they still wait")
+	}
+	runtime.KeepAlive(b)
+}
+
+// TestBufferQueue: those who leave from the middle and from either end leave the others in order.
+func TestBufferQueue(t *testing.T) {
+	for gone := range 3 {
+		var q bufferQueue
+		var all [3]bufferWait
+		for i := range all {
+			q.push(&all[i])
+		}
+		q.remove(&all[gone])
+		more := new(bufferWait)
+		q.push(more)
+		for i := range all {
+			if i != gone {
+				if q.first != &all[i] {
+					t.Errorf("without %d: %d is not in front", gone, i)
+				}
+				q.remove(q.first)
+			}
+		}
+		if q.first != more || q.last != more {
+			t.Errorf("without %d: not the last", gone)
+		}
+		if q.remove(more); !q.empty() || q.last != nil {
+			t.Errorf("without %d: not empty", gone)
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package processor
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// limited makes n running Processors whose group has a limit.
+func limited(t testing.TB, n, most int) *Group {
+	t.Helper()
+	g := newGroup(t, n)
+	g.SetMaxCoroutines(most)
+	for _, p := range g.members {
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { end(g) })
+	return g
+}
+
+// TestLimitExact: any number of threads that take places at the same time get as many as there are, and refusals leave none behind.
+func TestLimitExact(t *testing.T) {
+	g := newGroup(t, 2)
+	defer g.Discard()
+	const most = 8
+	g.SetMaxCoroutines(most)
+	for round := range scaled(50_000) {
+		var admitted atomic.Int64
+		var begin atomic.Bool
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for !begin.Load() {
+				}
+				for range most / 2 {
+					if g.admit() {
+						admitted.Add(1)
+					}
+				}
+			})
+		}
+		begin.Store(true)
+		wg.Wait()
+		for g.admit() { // what was refused too early
+			admitted.Add(1)
+		}
+		if n := admitted.Load(); n != most {
+			t.Fatalf("round %d: %d places taken, want %d", round, n, most)
+		}
+		if n := g.limit.started.Load(); n != most {
+			t.Fatalf("round %d: %d places are taken after refusals, want %d", round, n, most)
+		}
+		for range most {
+			g.untake()
+		}
+	}
+}
+
+// TestSubmitTooLate: a submission to a Processor that has ended gives its place back.
+func TestSubmitTooLate(t *testing.T) {
+	g := newGroup(t, 1)
+	g.SetMaxCoroutines(2)
+	p := g.members[0]
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end(g)
+	for range 3 {
+		if _, err := p.SubmitLimited(nil, func() {}, "", 0, true); !errors.Is(err, coroutine.ErrShutdown) {
+			t.Errorf("%v, want ErrShutdown", err)
+		}
+		if h := p.Submit(nil, func() {}, "", 0, true); h != (coroutine.Handle{}) {
+			t.Error("submitted to a Processor that has ended")
+		}
+	}
+}
+
+// latch holds up coroutines, without a timer that would make their Processor take turns.
+type latch struct {
+	mu      sync.Mutex
+	open    bool
+	waiting []*coroutine.Waiter
+}
+
+func (l *latch) wait() {
+	for {
+		w := coroutine.AcquireWaiter()
+		l.mu.Lock()
+		if l.open {
+			l.mu.Unlock()
+			return
+		}
+		l.waiting = append(l.waiting, w)
+		l.mu.Unlock()
+		w.Park(coroutine.ReasonUser)
+	}
+}
+
+func (l *latch) lift() {
+	l.mu.Lock()
+	l.open = true
+	waiting := l.waiting
+	l.mu.Unlock()
+	for _, w := range waiting {
+		w.Wake()
+	}
+}
+
+// watched is a Watch of an eventfd.
+type watched struct {
+	pd   PollDesc
+	x    Watch
+	fd   int
+	hear func(*watched)
+}
+
+func (w *watched) Readable() { w.hear(w) }
+
+func newWatched(t testing.TB, hear func(*watched)) *watched {
+	t.Helper()
+	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &watched{fd: fd, hear: hear}
+	w.x.Init(&w.pd, w)
+	t.Cleanup(func() {
+		w.pd.Unbind()
+		unix.Close(fd)
+	})
+	return w
+}
+
+// TestWokenWatchesWaitForRoom: at the limit Watches that are woken, by events or from other threads, and new ones wait; one runs on each
+// Processor whatever the limit; and all get their turn as others end, on their own Processor or on another.
+func TestWokenWatchesWaitForRoom(t *testing.T) {
+	within(t, 60*time.Second)
+	const most, watches = 3, 20
+	for _, where := range []string{"event", "other thread", "new"} {
+		for _, freed := range []int{0, 1} {
+			t.Run(where+" freed by "+string('0'+rune(freed)), func(t *testing.T) {
+				g := limited(t, 2, most)
+				p := g.members[0]
+				var running, peak, served atomic.Int64
+				fill := func(hold *latch) (full []coroutine.Handle) {
+					for range most {
+						h, err := g.members[freed].SubmitLimited(nil, hold.wait, "", 0, true)
+						if err != nil {
+							t.Fatal(err)
+						}
+						full = append(full, h)
+					}
+					return full
+				}
+				hold, release := new(latch), new(latch)
+				full := fill(hold)
+				hear := func(*watched) {
+					n := running.Add(1)
+					peak.Store(max(peak.Load(), n))
+					release.wait()
+					running.Add(-1)
+					served.Add(1)
+				}
+				var all []*watched
+				for range watches {
+					w := newWatched(t, hear)
+					all = append(all, w)
+					if where == "new" {
+						if !w.x.Begin(nil, p) {
+							t.Fatal("the Processor has ended")
+						}
+						continue
+					}
+					p.Submit(nil, func() { // the library's own
+						if armed, err := w.x.Arm(w.fd); !armed || err != nil {
+							t.Errorf("Arm: %v, %v", armed, err)
+						}
+					}, "", 0, true).Join()
+				}
+				for _, w := range all {
+					switch where {
+					case "event":
+						unix.Write(w.fd, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+					case "other thread":
+						w.pd.Kick(Read)
+					}
+				}
+				eventually(t, "one Watch beside the limit", func() bool { return running.Load() == 1 })
+				on(t, p, func() {}) // a turn, in which no other begins
+				if running.Load() != 1 {
+					t.Errorf("%d Watches run at the limit, want 1", running.Load())
+				}
+				if _, err := p.SubmitLimited(nil, func() {}, "", 0, true); !errors.Is(err, ErrTooManyCoroutines) {
+					t.Errorf("a start at the limit: %v", err)
+				}
+				hold.lift() // now there is room
+				for _, h := range full {
+					h.Join()
+				}
+				eventually(t, "the room to be used", func() bool { return running.Load() == most })
+				release.lift()
+				eventually(t, "all to be served", func() bool { return served.Load() == watches })
+				if peak.Load() > most {
+					t.Errorf("%d at a time, want %d at most", peak.Load(), most)
+				}
+				eventually(t, "nobody to be short of room", func() bool { return g.limit.short.Load() == 0 })
+				on(t, p, func() {})
+
+				hold = new(latch) // once more: one may run whatever the limit
+				full = fill(hold)
+				newWatched(t, hear).x.Begin(nil, p)
+				eventually(t, "one more to be served", func() bool { return served.Load() == watches+1 })
+				hold.lift()
+				for _, h := range full {
+					h.Join()
+				}
+			})
+		}
+	}
+}
+
+// TestWokenWatchesWhileDraining: when the group ends, Watches that wait for room get it.
+func TestWokenWatchesWhileDraining(t *testing.T) {
+	within(t, 60*time.Second)
+	g := limited(t, 1, 1)
+	p := g.members[0]
+	var served atomic.Int64
+	hold := new(latch)
+	hear := func(*watched) {
+		served.Add(1)
+		hold.wait()
+	}
+	for range 10 {
+		newWatched(t, hear).x.Begin(nil, p)
+	}
+	eventually(t, "one to begin", func() bool { return served.Load() == 1 })
+	on(t, p, func() {})
+	if served.Load() != 1 {
+		t.Errorf("%d Watches run at the limit", served.Load())
+	}
+	g.Advance(Draining)
+	eventually(t, "all to begin", func() bool { return served.Load() == 10 })
+	hold.lift()
+	<-g.Quiet()
+}

@@ -1,0 +1,43 @@
+package scheduler
+
+import (
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+)
+
+// ErrTooManyCoroutines is returned by Go and its like when Options.MaxCoroutines live or are on their way.
+var ErrTooManyCoroutines = processor.ErrTooManyCoroutines
+
+// refusals is when the log was last told of one, as time.Time's UnixNano.
+type refusals struct{ last atomic.Int64 }
+
+// Refused returns how many coroutines were refused for Options.MaxCoroutines.
+func (s *Scheduler) Refused() uint64 {
+	if g := s.group.Load(); g != nil {
+		return g.Refused()
+	}
+	return 0
+}
+
+// logged passes on what a start of a coroutine has come to, and logs a refusal.
+func (s *Scheduler) logged(h coroutine.Handle, err error) (coroutine.Handle, error) {
+	if err != nil && err == ErrTooManyCoroutines {
+		s.logRefusal()
+	}
+	return h, err
+}
+
+// logRefusal does so once a second: there may be as many as there are requests.
+func (s *Scheduler) logRefusal() {
+	last, now := s.refusals.last.Load(), time.Now().UnixNano()
+	if now-last < int64(time.Second) || !s.refusals.last.CompareAndSwap(last, now) {
+		return
+	}
+	s.opt.Logger.Warn("coroutines refused", zap.Int("max", s.opt.MaxCoroutines), zap.Int("live", s.Live()),
+		zap.Uint64("refused", s.Refused()))
+}

@@ -1,0 +1,207 @@
+package scheduler_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// TestMaxCoroutines: every way to start a coroutine is refused at the limit, and not before, and works again when one has ended.
+func TestMaxCoroutines(t *testing.T) {
+	within(t, 60*time.Second)
+	core, logged := observer.New(zap.WarnLevel)
+	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 4, Logger: zap.New(core), Watchdog: -1})
+	defer shutdown(t, s)
+	var open atomic.Bool
+	wait := func() {
+		for !open.Load() {
+			processor.Sleep(time.Millisecond)
+		}
+	}
+	ways := map[string]func(fn func()) (coroutine.Handle, error){
+		"Go":      func(fn func()) (coroutine.Handle, error) { return s.Go(spawn(fn)) },
+		"GoLocal": func(fn func()) (coroutine.Handle, error) { return s.GoLocal(spawn(fn)) },
+		"GoOn 0":  func(fn func()) (coroutine.Handle, error) { return s.GoOn(0, spawn(fn)) },
+		"GoOn 1":  func(fn func()) (coroutine.Handle, error) { return s.GoOn(1, spawn(fn)) },
+	}
+	refused := uint64(0)
+	full := func(place string) {
+		for name, way := range ways {
+			if h, err := way(func() { t.Error("a refused coroutine runs") }); !errors.Is(err, scheduler.ErrTooManyCoroutines) || h != (coroutine.Handle{}) {
+				t.Errorf("%s on a %s: %v, want ErrTooManyCoroutines", name, place, err)
+			}
+			if refused++; s.Refused() != refused {
+				t.Errorf("%d refused, want %d", s.Refused(), refused)
+			}
+		}
+	}
+	for range 3 { // also after all have ended
+		open.Store(false)
+		var handles []coroutine.Handle
+		done := make(chan struct{})
+		h, err := s.GoOn(0, spawn(func() {
+			for _, way := range ways {
+				h, err := way(wait)
+				if err != nil {
+					break // the last: it is one of four itself
+				}
+				handles = append(handles, h)
+			}
+			refused++
+			full("coroutine")
+			close(done)
+			wait()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-done
+		if len(handles) != 3 {
+			t.Fatalf("%d more coroutines beside one, want 3", len(handles))
+		}
+		full("goroutine")
+		if err := s.Run(spawn(func() {})); !errors.Is(err, scheduler.ErrTooManyCoroutines) {
+			t.Errorf("Run: %v", err)
+		}
+		refused++
+		open.Store(true)
+		for _, h := range append(handles, h) {
+			if err := h.Join(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	lines := logged.FilterMessage("coroutines refused").All()
+	if len(lines) == 0 || len(lines) > 5 {
+		t.Errorf("%d lines in the log for %d refusals", len(lines), refused)
+	} else if max := lines[0].ContextMap()["max"]; max != int64(4) {
+		t.Errorf("the log says that the limit is %v", max)
+	}
+}
+
+// TestMaxCoroutinesNeverPassed: whoever starts coroutines, and wherever they end, there are never more than the limit; and who waits
+// for one to end finds room.
+func TestMaxCoroutinesNeverPassed(t *testing.T) {
+	within(t, 60*time.Second)
+	const most = 5
+	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: most, Watchdog: -1})
+	defer shutdown(t, s)
+	var live, started, passed atomic.Int64
+	body := func() {
+		if live.Add(1) > most {
+			passed.Add(1)
+		}
+		coroutine.Yield()
+		live.Add(-1)
+	}
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range scaled(20_000) {
+				if h, err := s.Go(spawn(body)); err == nil {
+					started.Add(1)
+					defer h.Join()
+				} else if !errors.Is(err, scheduler.ErrTooManyCoroutines) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if started.Load() == 0 || passed.Load() != 0 {
+		t.Errorf("%d started, %d of them past the limit", started.Load(), passed.Load())
+	}
+	for range scaled(5_000) { // one after the other: the place of the last is free when it is joined
+		var handles []coroutine.Handle
+		for range most {
+			h, err := s.Go(spawn(func() {}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			handles = append(handles, h)
+		}
+		for _, h := range handles {
+			h.Join()
+		}
+	}
+}
+
+// TestMaxCoroutinesOwn: what the library starts by itself is counted and not refused.
+func TestMaxCoroutinesOwn(t *testing.T) {
+	within(t, 60*time.Second)
+	s := start(t, scheduler.Options{Processors: 1, MaxCoroutines: 1, Watchdog: -1})
+	defer shutdown(t, s)
+	ran := make(chan struct{})
+	hold := make(chan struct{})
+	h, err := s.Go(spawn(func() {
+		f := new(processor.Func)
+		f.Init(processor.Here(), 0, func() {
+			close(ran)
+			if _, err := s.Go(spawn(func() {})); !errors.Is(err, scheduler.ErrTooManyCoroutines) {
+				t.Errorf("beside two: %v", err)
+			}
+		}, 0)
+		for {
+			select {
+			case <-hold:
+				return
+			default:
+				processor.Sleep(time.Millisecond)
+			}
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-ran // a Func has fired at the limit
+	own := spawn(func() {})
+	own.Own = true
+	beside, err := s.Go(own)
+	if err != nil {
+		t.Fatalf("the library's own: %v", err)
+	}
+	beside.Join()
+	close(hold)
+	h.Join()
+	s.Run(own) // until nothing lives
+	for range 3 {
+		_, err := s.GoOn(0, spawn(func() {
+			if _, err := s.GoLocal(spawn(func() {})); !errors.Is(err, scheduler.ErrTooManyCoroutines) {
+				t.Errorf("beside one, after all have ended: %v", err)
+			}
+		}))
+		if err != nil {
+			t.Fatalf("after all have ended: %v", err)
+		}
+		s.Run(own)
+	}
+}
+
+func TestLimitOptions(t *testing.T) {
+	for _, c := range []struct {
+		o    scheduler.Options
+		want string
+	}{
+		{scheduler.Options{MaxCoroutines: -1}, "MaxCoroutines is -1"},
+		{scheduler.Options{BufferMemory: -1}, "BufferMemory is -1"},
+		{scheduler.Options{BufferMemory: 16<<10 - 1}, "at least the 16384 bytes"},
+		{scheduler.Options{BufferMemory: 1023, BufferSize: 1024}, "at least the 1024 bytes"},
+		{scheduler.Options{BufferMemory: 16 << 10}, ""},
+		{scheduler.Options{BufferMemory: 1024, BufferSize: 1024, MaxCoroutines: 1}, ""},
+	} {
+		_, err := scheduler.New(c.o)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package scheduler
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/processor"
+)
+
+// Stall tells of a Processor that has not turned for longer than Options.Watchdog: while it lasts, no other coroutine of
+// that Processor runs.
+type Stall struct {
+	Processor int
+	Began     time.Time     // when the turn began that has not ended
+	Length    time.Duration // until now; or in all if it is over, good to an eighth or better, and never too short
+	Over      bool
+	Coroutine uint64 // which had the thread when this was looked at; 0 for none: the loop itself, or a function of its own
+	Name      string // the coroutine's, may be ""
+	Site      string // where it was started, as "file:line function"; "" if unknown
+	Cause     string // see the Causes
+	Detail    string // what tells the cause: the runtime's word for the wait, the system call, the CPU time
+	Stack     string // of who has the thread, as a traceback prints it, innermost call first; "" if it was not taken: Detail then says why
+}
+
+// The causes of a Stall.
+const (
+	CauseChannel      = "channel"       // Go's channel or select
+	CauseMutex        = "mutex"         // sync.Mutex or RWMutex
+	CauseWait         = "wait"          // sync.WaitGroup or Cond
+	CauseSleep        = "sleep"         // time.Sleep
+	CauseSyscall      = "syscall"       // a system call that blocks
+	CauseIO           = "io"            // Go's own poller: a connection or pipe of package net or os
+	CauseCgo          = "cgo"           // a call of C
+	CauseComputation  = "computation"   // one coroutine's, or many coroutines' that ran in one turn
+	CausePageFault    = "page fault"    // memory that is not there: swapped out, or of a mapped file
+	CauseNotScheduled = "not scheduled" // ready to run, but others had the CPUs, or the control group's share of them was used up
+	CauseUnknown      = "unknown"
+)
+
+// stallsKept is how many stalls Stalls tells of.
+const stallsKept = 64
+
+// watchdog looks at the Processors of one Scheduler, on a goroutine of its own, and tells of stalls.
+//
+// It takes no lock that a Processor takes. mu is between it and those who ask it.
+type watchdog struct {
+	group     *processor.Group
+	threshold int64 // ns
+	log       *zap.Logger
+	onStall   func(Stall) // may be nil
+
+	// Its own goroutine's.
+	watches   []*watch
+	dozeAfter int64 // CLOCK_MONOTONIC, ns: when all have been asleep for long enough
+	budget    budget
+
+	quit  chan struct{}
+	ended chan struct{}
+
+	mu      sync.Mutex
+	stopped bool     // nothing more is to be told
+	telling bool     // it is in the logger, or in the user's function
+	recent  []*stall // oldest first
+}
+
+// stall is a Stall on record. Under the watchdog's mu.
+type stall struct {
+	Stall
+	began int64 // CLOCK_MONOTONIC, ns
+	told  bool  // a line was written
+}
+
+// startWatchdog starts a group's watchdog; nil if there is to be none.
+func (o Options) startWatchdog(group *processor.Group) *watchdog {
+	if o.Watchdog < 0 {
+		return nil
+	}
+	d := &watchdog{
+		group:     group,
+		threshold: int64(o.Watchdog),
+		log:       o.Logger,
+		onStall:   o.OnStall,
+		quit:      make(chan struct{}),
+		ended:     make(chan struct{}),
+	}
+	for _, p := range group.Members() {
+		d.watches = append(d.watches, &watch{p: p, now: p.Turn, over: p.Ended()})
+	}
+	go d.run()
+	return d
+}
+
+// stop ends the watchdog. It waits for its goroutine to end, unless that is in the logger or in the user's function, which may take
+// for ever, and may be the caller.
+func (d *watchdog) stop() {
+	if d == nil {
+		return
+	}
+	d.mu.Lock()
+	d.stopped = true
+	telling := d.telling
+	d.mu.Unlock()
+	close(d.quit)
+	if !telling {
+		<-d.ended
+	}
+}
+
+// tell calls f, which is not the watchdog's own, unless it has been stopped.
+func (d *watchdog) tell(f func()) {
+	d.mu.Lock()
+	d.telling = !d.stopped
+	stopped := d.stopped
+	d.mu.Unlock()
+	if stopped {
+		return
+	}
+	f()
+	d.mu.Lock()
+	d.telling = false
+	d.mu.Unlock()
+}
+
+// begun puts a stall on record and tells of it.
+func (d *watchdog) begun(st *stall, suppressed int) {
+	d.mu.Lock()
+	if len(d.recent) == stallsKept {
+		copy(d.recent, d.recent[1:])
+		d.recent = d.recent[:stallsKept-1]
+	}
+	d.recent = append(d.recent, st)
+	s := st.Stall
+	d.mu.Unlock()
+	if st.told {
+		d.tell(func() {
+			d.log.Warn("processor stalled", zap.Int("processor", s.Processor), zap.Duration("length", s.Length),
+				zap.Uint64("coroutine", s.Coroutine), zap.String("name", s.Name), zap.String("site", s.Site),
+				zap.String("cause", s.Cause), zap.String("detail", s.Detail), zap.String("stack", s.Stack),
+				zap.Int("unreported", suppressed))
+		})
+	}
+	if d.onStall != nil {
+		d.tell(func() { d.onStall(s) })
+	}
+}
+
+// over completes a stall's record and tells of its end, at a time of CLOCK_MONOTONIC.
+func (d *watchdog) over(st *stall, end int64) {
+	d.mu.Lock()
+	st.Over, st.Length = true, time.Duration(end-st.began)
+	s := st.Stall
+	d.mu.Unlock()
+	if st.told {
+		d.tell(func() {
+			d.log.Info("processor turns again", zap.Int("processor", s.Processor), zap.Duration("length", s.Length),
+				zap.Uint64("coroutine", s.Coroutine), zap.String("name", s.Name), zap.String("cause", s.Cause))
+		})
+	}
+	if d.onStall != nil {
+		d.tell(func() { d.onStall(s) })
+	}
+}
+
+// Stalls returns the last 64 stalls, oldest first, those that go on included, with their lengths up to now. From any thread.
+func (s *Scheduler) Stalls() []Stall {
+	d := s.dog.Load()
+	if d == nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make([]Stall, len(d.recent))
+	for i, st := range d.recent {
+		all[i] = st.Stall
+		if !st.Over && !d.stopped {
+			all[i].Length = time.Duration(clock.Now() - st.began)
+		}
+	}
+	return all
+}
+
+// StallCount returns how many stalls a Processor has had, told of or not; 0 for one that does not exist.
+func (s *Scheduler) StallCount(processor int) uint64 {
+	d := s.dog.Load()
+	if d == nil || processor < 0 || processor >= len(d.watches) {
+		return 0
+	}
+	return d.watches[processor].stalls.Load()
+}
+
+// Watching returns how long a turn may last before it is a stall; 0 if nobody watches.
+func (s *Scheduler) Watching() time.Duration { return max(s.opt.Watchdog, 0) }
+
+// budget limits what stalls cost: a line and a stack for 10 at once, and from then on for one in 6 seconds.
+type budget struct {
+	used   int   // not given back yet
+	since  int64 // CLOCK_MONOTONIC, ns: since when the next one is on its way back
+	missed int   // stalls that found nothing left
+}
+
+const (
+	budgetAtOnce  = 10
+	budgetEveryNs = int64(6 * time.Second)
+)
+
+// take reports whether there is something left at that time, and then how many went without since the last time.
+func (b *budget) take(now int64) (ok bool, missed int) {
+	for b.used > 0 && now-b.since >= budgetEveryNs {
+		b.used--
+		b.since += budgetEveryNs
+	}
+	if b.used == budgetAtOnce {
+		b.missed++
+		return false, 0
+	}
+	if b.used == 0 {
+		b.since = now
+	}
+	b.used++
+	missed, b.missed = b.missed, 0
+	return true, missed
+}
+
+// site is Stall.Site.
+func site(file string, line int, function string) string {
+	if file == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d %s", file, line, function)
+}

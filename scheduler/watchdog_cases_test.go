@@ -1,0 +1,344 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/stacks"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// TestTwoStallsAtOnce: each is told with its own coroutine and stack.
+func TestTwoStallsAtOnce(t *testing.T) {
+	within(t, time.Minute)
+	o := observe(t, 2, 20*time.Millisecond)
+	hold := make(chan int)
+	one, two := func() { stallOne(hold) }, func() { stallTwo(hold) }
+	for i, fn := range []func(){one, two} {
+		if _, err := o.GoOn(i, scheduler.Spawn{Name: []string{"one", "two"}[i], Fn: fn}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := map[string]scheduler.Stall{}
+	for len(found) < 2 {
+		s := o.next(t, "both", func(s scheduler.Stall) bool { return s.Name != "" && !s.Over })
+		found[s.Name] = s
+	}
+	for i, name := range []string{"one", "two"} {
+		s := found[name]
+		if s.Processor != i || !strings.Contains(strings.ToLower(s.Stack), "stall"+name) || s.Cause != scheduler.CauseChannel {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+	close(hold)
+	o.named(t, "one", true) // or two's first: next drops it
+	shutdown(t, o.Scheduler)
+}
+
+//go:noinline
+func stallOne(hold chan int) { <-hold }
+
+//go:noinline
+func stallTwo(hold chan int) { <-hold }
+
+// TestManyCoroutines: a turn in which many compute for a while each is one stall of the Processor, and not of one of them.
+func TestManyCoroutines(t *testing.T) {
+	within(t, time.Minute)
+	o := observe(t, 1, 50*time.Millisecond)
+	var stop atomic.Bool
+	o.Go(scheduler.Spawn{Name: "first", Fn: func() { // so that all start in one turn
+		for range 64 {
+			o.GoLocal(scheduler.Spawn{Name: "many", Here: o.Processors()[0], Fn: func() {
+				for !stop.Load() {
+					for start := time.Now(); time.Since(start) < 4*time.Millisecond; {
+					}
+					coroutine.Yield()
+				}
+			}})
+		}
+	}})
+	s := o.next(t, "the stall", func(s scheduler.Stall) bool {
+		return s.Name == "many" && s.Cause == scheduler.CauseComputation && strings.HasPrefix(s.Detail, "many coroutines")
+	})
+	if !strings.Contains(s.Stack, "TestManyCoroutines") && !strings.Contains(s.Detail, "no stack") {
+		t.Errorf("%+v", s)
+	}
+	stop.Store(true)
+	shutdown(t, o.Scheduler)
+}
+
+// TestLoopStalls: a function of the loop itself has the thread, and no coroutine.
+func TestLoopStalls(t *testing.T) {
+	within(t, time.Minute)
+	o := observed{stalls: make(chan scheduler.Stall, 100)}
+	var err error
+	if o.Scheduler, err = scheduler.New(scheduler.Options{Watchdog: 20 * time.Millisecond, OnStall: o.told}); err != nil {
+		t.Fatal(err)
+	}
+	hold, ended := make(chan int), make(chan error)
+	turns := 0
+	go func() {
+		ended <- o.EventLoop(func() bool {
+			if turns++; turns == 1 {
+				stallOne(hold)
+			}
+			return turns < 3
+		})
+	}()
+	fits := func(over bool) func(scheduler.Stall) bool {
+		return func(s scheduler.Stall) bool { return s.Over == over && s.Cause == scheduler.CauseChannel }
+	}
+	if s := o.next(t, "the stall", fits(false)); s.Coroutine != 0 || s.Name != "" || s.Site != "" || !strings.Contains(s.Stack, "stallOne") ||
+		!strings.Contains(s.Stack, "processor.(*Processor).loop") {
+		t.Errorf("%+v", s)
+	}
+	close(hold)
+	o.next(t, "its end", fits(true))
+	o.Wake()
+	o.Wake()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		case <-time.After(time.Millisecond):
+			o.Wake()
+		}
+	}
+}
+
+// TestFiberStalls: the coroutine is named, and the stack is that of the coroutine driven by hand in which it is stuck.
+func TestFiberStalls(t *testing.T) {
+	within(t, time.Minute)
+	o := observe(t, 1, 20*time.Millisecond)
+	hold := make(chan int)
+	o.Go(scheduler.Spawn{Name: "driver", Fn: func() {
+		outer := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
+			inner := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
+				stallTwo(hold)
+				return 0
+			})
+			if _, err := inner.Resume(0); err != nil {
+				t.Error(err)
+			}
+			return 0
+		})
+		if _, err := outer.Resume(0); err != nil {
+			t.Error(err)
+		}
+	}})
+	s := o.named(t, "driver", false)
+	if s.Cause != scheduler.CauseChannel || !strings.Contains(s.Stack, "stallTwo") {
+		t.Errorf("%+v", s)
+	}
+	close(hold)
+	o.named(t, "driver", true)
+	shutdown(t, o.Scheduler)
+}
+
+// TestManyGoroutines: where there are too many to stop the world for, the stack is found in a profile, and the cause in the stack.
+func TestManyGoroutines(t *testing.T) {
+	within(t, 2*time.Minute)
+	end := make(chan int)
+	var others, begun sync.WaitGroup
+	begun.Add(stacks.MaxByID + 1)
+	for range stacks.MaxByID + 1 {
+		others.Go(func() { begun.Done(); <-end })
+	}
+	begun.Wait()
+	defer others.Wait()
+	defer close(end)
+	for _, k := range kinds(t) {
+		t.Run(k.name, func(t *testing.T) {
+			o := observe(t, 1, 20*time.Millisecond)
+			for range 10 { // coroutines that are parked must not be taken for it
+				o.Go(spawn(func() { coroutine.Current().Park(coroutine.ReasonUser) }))
+			}
+			o.Go(scheduler.Spawn{Name: k.name, Fn: k.stall})
+			s := o.named(t, k.name, false)
+			if s.Cause != k.cause && !(k.cause == scheduler.CauseComputation && computed(s)) || !strings.Contains(s.Stack, "scheduler_test.kinds.func") {
+				t.Errorf("%+v", s)
+			}
+			k.release()
+			o.named(t, k.name, true)
+			if err := o.Shutdown(over()); err != nil && err != context.Canceled {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestThresholds: a stall is one by the Scheduler's own measure.
+func TestThresholds(t *testing.T) {
+	within(t, time.Minute)
+	patient := observe(t, 1, time.Hour)
+	blind := observe(t, 1, -1)
+	quick := observe(t, 1, time.Millisecond)
+	hold := make(chan int)
+	for _, o := range []observed{patient, blind, quick} {
+		o.Go(scheduler.Spawn{Name: "stuck", Fn: func() { stallOne(hold) }})
+	}
+	if s := quick.named(t, "stuck", false); s.Length < time.Millisecond {
+		t.Errorf("%+v", s)
+	}
+	if patient.Watching() != time.Hour || blind.Watching() != 0 || quick.Watching() != time.Millisecond {
+		t.Error("not the thresholds given")
+	}
+	for name, o := range map[string]observed{"patient": patient, "blind": blind} {
+		if n := o.StallCount(0); n != 0 || len(o.Stalls()) != 0 {
+			t.Errorf("%s: %d stalls: %+v", name, n, o.Stalls())
+		}
+	}
+	if quick.StallCount(0) == 0 || quick.StallCount(-1) != 0 || quick.StallCount(1) != 0 {
+		t.Error("not counted, or where there is no Processor")
+	}
+	close(hold)
+	for _, o := range []observed{patient, blind, quick} {
+		shutdown(t, o.Scheduler)
+	}
+}
+
+// TestNotStarted: there is nothing to tell before Start, nor is there a watchdog of a Scheduler that was never started.
+func TestNotStarted(t *testing.T) {
+	s, err := scheduler.New(scheduler.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Stalls() != nil || s.StallCount(0) != 0 || s.Watching() != 100*time.Millisecond {
+		t.Errorf("%v, %d, %v", s.Stalls(), s.StallCount(0), s.Watching())
+	}
+	shutdown(t, s)
+}
+
+// TestStallLines: one warning and one line at the end, with what there is to know.
+func TestStallLines(t *testing.T) {
+	within(t, time.Minute)
+	core, logs := observer.New(zap.InfoLevel)
+	o := observed{stalls: make(chan scheduler.Stall, 100)}
+	o.Scheduler = start(t, scheduler.Options{Processors: 1, Watchdog: 20 * time.Millisecond, OnStall: o.told, Logger: zap.New(core)})
+	hold := make(chan int)
+	o.Go(scheduler.Spawn{Name: "stuck", Site: here(), Fn: func() { stallOne(hold) }})
+	s := o.named(t, "stuck", false)
+	close(hold)
+	o.named(t, "stuck", true)
+	shutdown(t, o.Scheduler)
+	mine := logs.FilterField(zap.Uint64("coroutine", s.Coroutine)).All()
+	if len(mine) != 2 {
+		t.Fatalf("%d lines: %+v", len(mine), logs.All())
+	}
+	first, last := mine[0], mine[1]
+	fields := first.ContextMap()
+	if first.Level != zap.WarnLevel || first.Message != "processor stalled" || fields["processor"] != int64(0) || fields["name"] != "stuck" ||
+		fields["site"] != s.Site || fields["cause"] != scheduler.CauseChannel || !strings.Contains(fields["stack"].(string), "stallOne") {
+		t.Errorf("%+v", first)
+	}
+	if last.Level != zap.InfoLevel || last.Message != "processor turns again" || last.ContextMap()["length"].(time.Duration) < s.Length {
+		t.Errorf("%+v", last)
+	}
+}
+
+// TestStallsInAFlood: all are counted, few are logged.
+func TestStallsInAFlood(t *testing.T) {
+	within(t, time.Minute)
+	core, logs := observer.New(zap.WarnLevel)
+	o := observed{stalls: make(chan scheduler.Stall, 10_000)}
+	o.Scheduler = start(t, scheduler.Options{Processors: 1, Watchdog: 2 * time.Millisecond, OnStall: o.told, Logger: zap.New(core)})
+	began := time.Now()
+	const n = 100
+	for range n {
+		hold := make(chan int)
+		o.Go(scheduler.Spawn{Name: "stuck", Fn: func() { stallOne(hold) }})
+		o.named(t, "stuck", false)
+		close(hold)
+		o.named(t, "stuck", true)
+	}
+	most := 10 + int(time.Since(began)/(6*time.Second))
+	if lines := logs.Len(); lines < 10 || lines > most {
+		t.Errorf("%d lines of %d stalls, want 10 to %d", lines, n, most)
+	}
+	if len(o.Stalls()) != 64 || o.StallCount(0) < n {
+		t.Errorf("%d on record, %d counted", len(o.Stalls()), o.StallCount(0))
+	}
+	if last := o.Stalls()[63]; last.Name == "stuck" && (last.Stack != "" || !strings.Contains(last.Detail, "too many stalls")) {
+		t.Errorf("the last: %+v", last)
+	}
+	shutdown(t, o.Scheduler)
+}
+
+// TestOnStallAndShutdown: a function that blocks does not keep Shutdown, and one may call it.
+func TestOnStallAndShutdown(t *testing.T) {
+	within(t, time.Minute)
+	for _, c := range []struct {
+		name string
+		call func(s *scheduler.Scheduler, free chan int)
+	}{
+		{"blocks", func(s *scheduler.Scheduler, free chan int) { <-free }},
+		{"ends it", func(s *scheduler.Scheduler, free chan int) { s.Shutdown(over()) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var s atomic.Pointer[scheduler.Scheduler]
+			hold, free, entered := make(chan int), make(chan int), make(chan int)
+			var once sync.Once
+			o := start(t, scheduler.Options{Processors: 1, Watchdog: 10 * time.Millisecond, OnStall: func(scheduler.Stall) {
+				once.Do(func() {
+					close(entered)
+					c.call(s.Load(), free)
+				})
+			}})
+			s.Store(o)
+			o.Go(spawn(func() { stallOne(hold) }))
+			<-entered
+			close(hold)
+			if err := o.Shutdown(context.Background()); err != nil {
+				t.Error(err)
+			}
+			close(free)
+		})
+	}
+}
+
+// TestWatchdogOption: which thresholds are taken.
+func TestWatchdogOption(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "", -1: "", time.Millisecond: "", time.Hour: "", 1: "Watchdog is 1ns", time.Millisecond - 1: "Watchdog is 999.999",
+	} {
+		_, err := scheduler.New(scheduler.Options{Watchdog: d})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", d, err, want)
+		}
+	}
+}
+
+// A coroutine must not wait for a Go channel: it keeps its thread, and all others of that thread wait with it.
+func ExampleOptions_watchdog() {
+	channel, told := make(chan int), make(chan scheduler.Stall, 100)
+	s, err := scheduler.New(scheduler.Options{Processors: 1, OnStall: func(s scheduler.Stall) {
+		if s.Name == "reader" {
+			told <- s
+		}
+	}})
+	if err != nil || s.Start() != nil {
+		return
+	}
+	s.Go(scheduler.Spawn{Name: "reader", Fn: func() { <-channel }})
+	stall := <-told
+	fmt.Println(stall.Name, "waits for a", stall.Cause, stall.Over)
+	close(channel)
+	stall = <-told
+	fmt.Println("it goes on:", stall.Over)
+	s.Shutdown(context.Background())
+	// Output:
+	// reader waits for a channel false
+	// it goes on: true
+}

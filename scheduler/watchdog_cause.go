@@ -1,0 +1,227 @@
+package scheduler
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/stacks"
+	"github.com/netco-go/netco/processor"
+)
+
+// findOut fills in a stall's cause, detail and stack.
+func (d *watchdog) findOut(w *watch, t processor.Turn, st *stall) {
+	thread := stacks.OfThread(w.p.Tid())
+	var s stacks.Stack
+	why := ""
+	switch {
+	case !st.told:
+		why = "no stack: too many stalls"
+	case thread.Fault:
+		why = "no stack: the world would stand still until the page is there"
+	case thread.State == 'R' && !stacks.Preemptive():
+		why = "no stack: GODEBUG has asyncpreemptoff=1"
+	default:
+		s, why = stackOf(w.p, t.Coroutine)
+		if now := w.now(); now.Number != t.Number || now.Asleep {
+			// It may be of the next turn.
+			s, why = stacks.Stack{}, "no stack: it was over too soon"
+		}
+	}
+	st.Stack = s.Text
+	st.Cause, st.Detail = causeOf(s, thread)
+	if st.Cause == CauseComputation {
+		st.Cause, st.Detail = w.computes(st, idOf(w.p.Executor().Current()))
+	}
+	if why != "" {
+		st.Detail = strings.TrimPrefix(st.Detail+"; "+why, "; ")
+	}
+}
+
+// computes tells computations apart.
+func (w *watch) computes(st *stall, id uint64) (cause, detail string) {
+	if w.cpu >= 0 {
+		if now := cpuOf(w.p); now >= 0 {
+			used, of := now-w.cpu, max(clock.Now()-w.seen, 1)
+			detail = fmt.Sprintf("%v of CPU time in %v", time.Duration(used).Round(time.Millisecond), time.Duration(of).Round(time.Millisecond))
+			if used < of/4 {
+				return CauseNotScheduled, detail
+			}
+			detail = "; " + detail
+		}
+	}
+	switch {
+	case st.Coroutine == 0:
+		detail = "the loop or a function of its own" + detail
+	case st.Coroutine != w.suspID || id != w.suspID:
+		detail = "many coroutines" + detail
+	}
+	return CauseComputation, strings.TrimPrefix(detail, "; ")
+}
+
+// Functions by which a stack is known to be of a Processor.
+const (
+	module       = "github.com/netco-go/netco/"
+	coroutineEnd = module + "coroutine.workerMain"
+	fiberEnd     = module + "coroutine.fiberMain"
+	loopEnd      = module + "processor.(*Processor).loop"
+)
+
+// stackOf returns the stack of who has a Processor's thread, which is co, or the loop if co is nil; or why it cannot.
+func stackOf(p *processor.Processor, co *coroutine.Coroutine) (s stacks.Stack, why string) {
+	if runtime.NumGoroutine() <= stacks.MaxByID {
+		var ids []uint64
+		for _, g := range p.Executor().Goroutines(co) {
+			id, err := asm.Goid(g)
+			if err != nil {
+				return s, "no stack: " + err.Error()
+			}
+			ids = append(ids, id)
+		}
+		s, err := stacks.ByID(ids)
+		if err == nil {
+			return s, ""
+		}
+		if err != stacks.ErrTooMany {
+			return s, "no stack: " + err.Error()
+		}
+	}
+	roots := []string{coroutineEnd, fiberEnd}
+	if co == nil {
+		roots = []string{loopEnd}
+	}
+	all, err := stacks.ByRoot(roots...)
+	if err != nil {
+		return s, "no stack: " + err.Error()
+	}
+	return oneOf(all)
+}
+
+// mostStacks is how many stacks are told if it is not known which one it is.
+const mostStacks = 4
+
+// oneOf makes one stack of those that it may be: another Processor's coroutine may run just now, or stall too.
+func oneOf(all []stacks.Stack) (s stacks.Stack, why string) {
+	if len(all) == 1 {
+		return all[0], ""
+	}
+	var text strings.Builder
+	for i, one := range all[:min(len(all), mostStacks)] {
+		fmt.Fprintf(&text, "one of %d, number %d:\n%s\n", len(all), i+1, one.Text)
+	}
+	return stacks.Stack{Text: strings.TrimSuffix(text.String(), "\n")}, fmt.Sprintf("the stack is one of %d", len(all))
+}
+
+// states says what the runtime's words for a goroutine's state mean.
+var states = []struct{ prefix, cause string }{
+	{"chan ", CauseChannel},
+	{"select", CauseChannel},
+	{"sync.Mutex", CauseMutex},
+	{"sync.RWMutex", CauseMutex},
+	{"sync.WaitGroup", CauseWait},
+	{"sync.Cond", CauseWait},
+	{"sleep", CauseSleep},
+	{"IO wait", CauseIO},
+	{"syscall", CauseSyscall},
+	{"running", CauseComputation},
+	{"runnable", CauseComputation},
+	{"preempted", CauseComputation},
+}
+
+// innermost says what it means if one of the innermost calls is of such a function, for stacks without a state. The first that fits holds.
+var innermost = []struct{ prefix, cause string }{
+	{"time.Sleep", CauseSleep},
+	{"runtime.chan", CauseChannel},
+	{"runtime.selectgo", CauseChannel},
+	{"runtime.block", CauseChannel},
+	{"sync.(*WaitGroup).Wait", CauseWait},
+	{"sync.(*Cond).Wait", CauseWait},
+	{"sync.(*Mutex)", CauseMutex},
+	{"sync.(*RWMutex)", CauseMutex},
+	{"internal/sync.(*Mutex)", CauseMutex},
+	{"internal/poll.runtime_pollWait", CauseIO},
+	{"runtime.cgocall", CauseCgo},
+	{"syscall.Syscall", CauseSyscall},
+	{"syscall.RawSyscall", CauseSyscall},
+	{"syscall.syscall", CauseSyscall},
+	{"syscall.rawSyscall", CauseSyscall},
+	{"internal/runtime/syscall.", CauseSyscall},
+	{"golang.org/x/sys/unix.Syscall", CauseSyscall},
+}
+
+// looked is how many of the innermost calls tell what a goroutine waits for.
+const looked = 6
+
+// causeOf tells from a stack and the kernel's word what a Processor does that has not turned.
+func causeOf(s stacks.Stack, thread stacks.Thread) (cause, detail string) {
+	if thread.Fault {
+		return CausePageFault, thread.In
+	}
+	cause, detail = fromStack(s)
+	switch {
+	case cause == "" && s.Text == "" && thread.State == 'R':
+		return CauseComputation, ""
+	case cause == "":
+		return CauseUnknown, kernel(s.State, thread)
+	case cause == CauseSyscall || cause == CauseCgo:
+		return cause, kernel(detail, thread)
+	}
+	return cause, detail
+}
+
+// kernel adds what the kernel says to what is known.
+func kernel(detail string, thread stacks.Thread) string {
+	if thread.In == "" {
+		return detail
+	}
+	return strings.TrimPrefix(detail+"; in the kernel's "+thread.In, "; ")
+}
+
+// fromStack tells the cause, "" if that is not known, from a stack.
+func fromStack(s stacks.Stack) (cause, detail string) {
+	funcs := s.Funcs[:min(len(s.Funcs), looked)]
+	for _, f := range funcs {
+		if strings.Contains(f, "._Cfunc_") {
+			return CauseCgo, f
+		}
+	}
+	for _, w := range states {
+		if strings.HasPrefix(s.State, w.prefix) {
+			if w.cause == CauseSyscall {
+				return w.cause, systemCall(funcs)
+			}
+			return w.cause, s.State
+		}
+	}
+	for _, w := range innermost {
+		for _, f := range funcs {
+			if !strings.HasPrefix(f, w.prefix) {
+				continue
+			}
+			if w.cause == CauseSyscall {
+				return w.cause, systemCall(funcs)
+			}
+			return w.cause, f
+		}
+	}
+	if s.State == "" && len(funcs) > 0 {
+		return CauseComputation, ""
+	}
+	return "", ""
+}
+
+// systemCall returns the innermost function that has a system call's name: the one that calls syscall.Syscall or its like.
+func systemCall(funcs []string) string {
+	for _, f := range funcs {
+		name := f[strings.LastIndexByte(f, '.')+1:]
+		if !strings.HasPrefix(f, "runtime.") && !strings.HasPrefix(f, "internal/runtime/") &&
+			!strings.HasPrefix(strings.ToLower(strings.TrimPrefix(name, "Raw")), "syscall") && !strings.HasPrefix(name, "rawSyscall") {
+			return f
+		}
+	}
+	return ""
+}

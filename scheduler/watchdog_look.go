@@ -1,0 +1,188 @@
+package scheduler
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/processor"
+)
+
+// watch is what the watchdog knows of one Processor. All fields but stalls: the watchdog's goroutine.
+//
+//	state      means                                                       becomes
+//	quiet      asleep, or in a turn younger than 7/8 of the threshold      suspected
+//	suspected  at two looks nothing has moved but the clock: see suspect   quiet, when it has turned or sleeps; stalled, at the threshold
+//	stalled    the stall is on record                                      quiet, when it has turned or sleeps: the end is told
+//
+// Two looks, because a turn's number, start and coroutine are three words, which the Processor writes and this reads without any order
+// between them.
+type watch struct {
+	p    *processor.Processor
+	now  func() processor.Turn // p.Turn; a test has its own
+	over <-chan struct{}       // closed when p has ended
+
+	turn    uint64 // the number of the turn last looked at
+	start   int64  // of that turn, as the Processor says
+	base    int64  // CLOCK_MONOTONIC, ns: what was before is not the Processor's fault
+	seen    int64  // when that turn was first looked at
+	cpu     int64  // its thread's CPU time at that time; -1 if unknown
+	suspect bool
+	suspID  uint64 // the coroutine that had the thread when it became suspect
+	stall   *stall // nil unless stalled
+
+	stalls atomic.Uint64
+}
+
+const (
+	dozeAfter = int64(time.Second)
+	tooLate   = int64(50 * time.Millisecond)
+)
+
+// run is the watchdog's goroutine. It sleeps until the first time at which a turn that goes on now could have become suspect or a stall; while
+// all Processors sleep, as long; and when they have slept for a second without a turn, until one wakes.
+func (d *watchdog) run() {
+	defer close(d.ended)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	wanted := clock.Now()
+	d.excuse(wanted)
+	for {
+		now := clock.Now()
+		if now-wanted > max(tooLate, d.threshold/2) {
+			d.excuse(now)
+		}
+		next, moved := d.look(now)
+		if moved {
+			d.dozeAfter = now + dozeAfter
+		}
+		if now >= d.dozeAfter && d.group.Doze() {
+			select {
+			case <-d.group.Roused():
+			case <-d.quit:
+				return
+			}
+			d.group.EndDoze()
+			d.dozeAfter = 0
+			wanted = clock.Now()
+			d.excuse(wanted) // nothing tells how long ago it was roused: the process may have been stopped since
+			continue
+		}
+		wanted = max(next, now+d.threshold/64)
+		timer.Reset(time.Duration(wanted - clock.Now()))
+		select {
+		case <-timer.C:
+		case <-d.quit:
+			return
+		}
+	}
+}
+
+// excuse is for when the watchdog itself could not run: the process was stopped, the machine was, or others had all CPUs. Turns that
+// were under way then get all their time once more. After a doze, when it cannot tell, that is as much as it took to rouse it.
+func (d *watchdog) excuse(now int64) {
+	for _, w := range d.watches {
+		w.base, w.suspect = now, false
+	}
+}
+
+// look looks at all Processors and returns when to look again, and whether any has turned or is awake.
+func (d *watchdog) look(now int64) (next int64, moved bool) {
+	next = now + d.threshold
+	for _, w := range d.watches {
+		at, did := d.lookAt(w, now)
+		next, moved = min(next, at), moved || did
+	}
+	return next, moved
+}
+
+func (d *watchdog) lookAt(w *watch, now int64) (next int64, moved bool) {
+	suspectNs := d.threshold / 8 * 7
+	select {
+	case <-w.over:
+		if w.stall != nil {
+			d.ends(w, now)
+		}
+		return now + d.threshold, false
+	default:
+	}
+	t := w.now()
+	moved = !t.Asleep || t.Number != w.turn
+	if t.Asleep || t.Number != w.turn || t.Start != w.start {
+		if w.stall != nil {
+			end := now
+			if t.Number == w.turn+1 && !t.Asleep {
+				end = min(now, t.Start)
+			}
+			d.ends(w, end)
+		}
+		w.turn, w.start, w.suspect = t.Number, t.Start, false
+		w.seen, w.cpu = now, cpuOf(w.p)
+	}
+	if t.Asleep || t.Number == 0 {
+		return now + suspectNs, moved
+	}
+	began := max(t.Start, w.base)
+	age := now - began
+	switch {
+	case w.stall != nil:
+		return now + min(max(age, d.threshold)/8, suspectNs), moved
+	case age < suspectNs:
+		return began + suspectNs, moved
+	case !w.suspect:
+		w.suspect, w.suspID = true, idOf(t.Coroutine)
+		return max(began+d.threshold, now+d.threshold/8), moved
+	case age < d.threshold:
+		return began + d.threshold, moved
+	}
+	d.stalled(w, t, began, now)
+	return now + d.threshold/8, true
+}
+
+// stalled puts a stall on record, tells of it, and excuses the other Processors for as long as finding out took.
+func (d *watchdog) stalled(w *watch, t processor.Turn, began, now int64) {
+	w.stalls.Add(1)
+	st := &stall{began: began, Stall: Stall{
+		Processor: w.p.Index(),
+		Began:     time.Now().Add(-time.Duration(clock.Now() - began)),
+		Coroutine: idOf(t.Coroutine),
+	}}
+	if info, ok := coroutine.LookUp(st.Coroutine); ok {
+		info.Resolve()
+		st.Name, st.Site = info.Name, site(info.File, info.Line, info.Func)
+	}
+	told, missed := d.budget.take(now)
+	st.told = told
+	d.findOut(w, t, st)
+	took := clock.Now() - now
+	for _, other := range d.watches {
+		if other != w {
+			other.base = max(other.start, other.base) + took
+		}
+	}
+	st.Length = time.Duration(now - began)
+	w.stall = st
+	d.begun(st, missed)
+}
+
+// ends tells of a stall's end.
+func (d *watchdog) ends(w *watch, at int64) {
+	d.over(w.stall, at)
+	w.stall = nil
+}
+
+func idOf(co *coroutine.Coroutine) uint64 {
+	if co == nil {
+		return 0
+	}
+	return co.ID()
+}
+
+// cpuOf returns the CPU time of a Processor's thread in ns, or -1.
+func cpuOf(p *processor.Processor) int64 {
+	if ns, ok := p.CPUNs(); ok {
+		return ns
+	}
+	return -1
+}

@@ -1,0 +1,221 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// patience is when a test gives up.
+const patience = 20 * time.Second
+
+// observed is a Scheduler whose stalls a test looks at.
+type observed struct {
+	*scheduler.Scheduler
+	stalls chan scheduler.Stall
+}
+
+// observe starts one with the given threshold.
+func observe(t *testing.T, processors int, threshold time.Duration) observed {
+	t.Helper()
+	o := observed{stalls: make(chan scheduler.Stall, 10_000)}
+	o.Scheduler = start(t, scheduler.Options{Processors: processors, Watchdog: threshold, OnStall: o.told})
+	return o
+}
+
+func (o observed) told(s scheduler.Stall) { o.stalls <- s }
+
+// next returns the next report that fits. Others are no failure: on a busy machine a Processor may stall for reasons of its own.
+func (o observed) next(t *testing.T, what string, fits func(scheduler.Stall) bool) scheduler.Stall {
+	t.Helper()
+	for limit := time.After(patience); ; {
+		select {
+		case s := <-o.stalls:
+			if fits(s) {
+				return s
+			}
+		case <-limit:
+			t.Fatalf("waited for %s in vain; stalls: %+v", what, o.Stalls())
+		}
+	}
+}
+
+// named returns the next report of a coroutine of that name.
+func (o observed) named(t *testing.T, name string, over bool) scheduler.Stall {
+	t.Helper()
+	return o.next(t, fmt.Sprintf("%q, over %v", name, over), func(s scheduler.Stall) bool { return s.Name == name && s.Over == over })
+}
+
+// kind is a way to stall.
+type kind struct {
+	name, cause, detail string
+	stall               func() // is named in the stack
+	release             func()
+}
+
+func kinds(t *testing.T) []kind {
+	receive, selected, sleep, compute := make(chan int), make(chan int), new(atomic.Bool), new(atomic.Bool)
+	var mu sync.Mutex
+	mu.Lock()
+	var rw sync.RWMutex
+	rw.Lock()
+	var wg sync.WaitGroup
+	wg.Add(1)
+	var condMu sync.Mutex
+	cond, awake := sync.NewCond(&condMu), false
+	var raw [2]int
+	if err := syscall.Pipe2(raw[:], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := filepath.Join(t.TempDir(), "lock")
+	mine, theirs := openLock(t, lock), openLock(t, lock)
+	if err := syscall.Flock(mine, syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, fd := range append(raw[:], mine, theirs) {
+			syscall.Close(fd)
+		}
+		r.Close()
+		w.Close()
+	})
+	return []kind{
+		{"receive", scheduler.CauseChannel, "chan receive", func() { <-receive }, func() { close(receive) }},
+		{"select", scheduler.CauseChannel, "select", func() {
+			select {
+			case <-selected:
+			case <-t.Context().Done():
+			}
+		}, func() { close(selected) }},
+		{"mutex", scheduler.CauseMutex, "sync.Mutex.Lock", func() { mu.Lock() }, func() { mu.Unlock() }},
+		{"rwmutex", scheduler.CauseMutex, "sync.RWMutex.RLock", func() { rw.RLock() }, func() { rw.Unlock() }},
+		{"waitgroup", scheduler.CauseWait, "sync.WaitGroup.Wait", func() { wg.Wait() }, func() { wg.Done() }},
+		{"cond", scheduler.CauseWait, "sync.Cond.Wait", func() {
+			condMu.Lock()
+			for !awake {
+				cond.Wait()
+			}
+			condMu.Unlock()
+		}, func() {
+			condMu.Lock()
+			awake = true
+			condMu.Unlock()
+			cond.Signal()
+		}},
+		{"sleep", scheduler.CauseSleep, "sleep", func() {
+			for !sleep.Load() {
+				time.Sleep(200 * time.Millisecond)
+			}
+		}, func() { sleep.Store(true) }},
+		{"read", scheduler.CauseSyscall, "syscall.read", func() { syscall.Read(raw[0], make([]byte, 1)) }, func() { syscall.Write(raw[1], []byte{1}) }},
+		{"flock", scheduler.CauseSyscall, "syscall.Flock", func() { syscall.Flock(theirs, syscall.LOCK_EX) }, func() { syscall.Flock(mine, syscall.LOCK_UN) }},
+		{"pipe", scheduler.CauseIO, "IO wait", func() { r.Read(make([]byte, 1)) }, func() { w.Write([]byte{1}) }},
+		{"computation", scheduler.CauseComputation, "", func() {
+			for !compute.Load() {
+			}
+		}, func() { compute.Store(true) }},
+	}
+}
+
+func openLock(t *testing.T, name string) int {
+	fd, err := syscall.Open(name, syscall.O_RDWR|syscall.O_CREAT|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+// here is its caller's program counter.
+func here() uintptr {
+	var pcs [1]uintptr
+	runtime.Callers(2, pcs[:])
+	return pcs[0]
+}
+
+// computed reports whether a stall that should be a computation was taken for one. Where others have the CPUs, it did not compute.
+func computed(s scheduler.Stall) bool {
+	return s.Cause == scheduler.CauseComputation || s.Cause == scheduler.CauseNotScheduled
+}
+
+// TestStalls stalls a Processor in each way there is and checks what is told of it: once, by whom, where, why and for how long.
+func TestStalls(t *testing.T) {
+	within(t, 2*time.Minute)
+	for _, k := range kinds(t) {
+		t.Run(k.name, func(t *testing.T) {
+			const threshold = 20 * time.Millisecond
+			o := observe(t, 2, threshold)
+			var id atomic.Uint64
+			before := time.Now()
+			var done atomic.Bool
+			if _, err := o.GoOn(1, scheduler.Spawn{Name: k.name, Site: here(), Fn: func() {
+				id.Store(coroutine.Current().ID())
+				k.stall()
+				done.Store(true)
+			}}); err != nil {
+				t.Fatal(err)
+			}
+			s := o.named(t, k.name, false)
+			if done.Load() {
+				t.Fatal("the test did not stall")
+			}
+			if s.Processor != 1 || s.Coroutine != id.Load() || s.Length < threshold || s.Began.Before(before) || s.Began.After(time.Now()) {
+				t.Errorf("%+v", s)
+			}
+			if s.Cause != k.cause && !(k.cause == scheduler.CauseComputation && computed(s)) || !strings.Contains(s.Detail, k.detail) {
+				t.Errorf("cause %q, detail %q", s.Cause, s.Detail)
+			}
+			if !strings.Contains(s.Site, "watchdog_test.go:") || !strings.HasSuffix(s.Site, "scheduler_test.TestStalls.func1") {
+				t.Errorf("site %q", s.Site)
+			}
+			if !strings.Contains(s.Stack, "scheduler_test.kinds.func") || strings.Contains(s.Stack, "testing.(*M).Run") {
+				t.Errorf("stack %s", s.Stack)
+			}
+			if all := o.Stalls(); len(all) == 0 || !told(all, s) {
+				t.Errorf("not in Stalls: %+v", all)
+			}
+			k.release()
+			end := o.named(t, k.name, true)
+			if end.Coroutine != s.Coroutine || end.Length < s.Length || !end.Began.Equal(s.Began) || end.Stack != s.Stack {
+				t.Errorf("at its end: %+v", end)
+			}
+			shutdown(t, o.Scheduler)
+			n := 0
+			for _, s := range o.Stalls() {
+				if s.Name == k.name {
+					n++
+				}
+			}
+			if n != 1 || o.StallCount(1) < 1 {
+				t.Errorf("%d on record, %d counted", n, o.StallCount(1))
+			}
+			for len(o.stalls) > 0 {
+				if s := <-o.stalls; s.Name == k.name {
+					t.Errorf("told once more: %+v", s)
+				}
+			}
+		})
+	}
+}
+
+func told(all []scheduler.Stall, s scheduler.Stall) bool {
+	for _, one := range all {
+		if one.Began.Equal(s.Began) && one.Coroutine == s.Coroutine && one.Length >= s.Length && one.Stack == s.Stack {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,777 @@
+package socket_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/socket"
+)
+
+// tally is what was counted where: by each Processor, and, last, outside.
+type tally []processor.IOSnapshot
+
+func counted(t testing.TB) (all tally) {
+	t.Helper()
+	s, err := netco.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Processors() {
+		all = append(all, p.IO().Snapshot())
+	}
+	return append(all, processor.OutsideIO())
+}
+
+// each does something to each number of two snapshots.
+func each(a, b *processor.IOSnapshot, f func(a, b *uint64)) {
+	x, y := reflect.ValueOf(a).Elem(), reflect.ValueOf(b).Elem()
+	for i := range x.NumField() {
+		switch p := x.Field(i).Addr().Interface().(type) {
+		case *uint64:
+			f(p, y.Field(i).Addr().Interface().(*uint64))
+		case *[processor.AcceptErrorKinds]uint64:
+			for k := range p {
+				f(&p[k], &y.Field(i).Addr().Interface().(*[processor.AcceptErrorKinds]uint64)[k])
+			}
+		default:
+			panic("what is a " + x.Type().Field(i).Name + "?")
+		}
+	}
+}
+
+// since returns what has been counted since before, and all of it together.
+func (before tally) since(t testing.TB) (d tally, sum processor.IOSnapshot) {
+	t.Helper()
+	d = counted(t)
+	for i := range d {
+		each(&d[i], &before[i], func(a, b *uint64) { *a -= *b })
+		each(&sum, &d[i], func(a, b *uint64) { *a += *b })
+	}
+	return d, sum
+}
+
+// calls of each sort, as an Injector has seen them.
+func (c *callCounts) reads() uint64 {
+	return uint64(c[sysx.Recv].Load() + c[sysx.FileRead].Load() + c[sysx.SpliceIn].Load())
+}
+
+func (c *callCounts) writes() uint64 {
+	return uint64(c[sysx.Send].Load() + c[sysx.Sendv].Load() + c[sysx.FileWrite].Load() + c[sysx.SpliceOut].Load() + c[sysx.Sendfile].Load())
+}
+
+// check holds what was counted against the calls that were made and the bytes that were moved.
+func check(t *testing.T, got processor.IOSnapshot, calls *callCounts, in, out int) {
+	t.Helper()
+	if got.Reads != calls.reads() || got.Writes != calls.writes() || got.Accepts != uint64(calls[sysx.Accept].Load()) {
+		t.Errorf("%d reads, %d writes and %d accepts counted; made were %d, %d and %d: %s", got.Reads, got.Writes, got.Accepts,
+			calls.reads(), calls.writes(), calls[sysx.Accept].Load(), calls)
+	}
+	if got.BytesIn != uint64(in) || got.BytesOut != uint64(out) {
+		t.Errorf("%d bytes in and %d out counted; moved were %d and %d", got.BytesIn, got.BytesOut, in, out)
+	}
+	if got.ReadAgain > got.Reads || got.WriteAgain > got.Writes || got.AcceptAgain+got.Accepted > got.Accepts {
+		t.Errorf("more in vain than made: %+v", got)
+	}
+	if got.SavedReads > got.Reads-got.ReadAgain {
+		t.Errorf("%d reads saved, each by a short one, of which there were %d at most", got.SavedReads, got.Reads-got.ReadAgain)
+	}
+}
+
+// readN reads so many bytes.
+func readN(t *testing.T, r io.Reader, n int) {
+	if got, err := io.CopyN(io.Discard, struct{ io.Reader }{r}, int64(n)); err != nil {
+		t.Errorf("%d of %d bytes read: %v", got, n, err)
+	}
+}
+
+func writeAll(t *testing.T, w io.Writer, p []byte) {
+	if n, err := w.Write(p); err != nil {
+		t.Errorf("%d of %d bytes written: %v", n, len(p), err)
+	}
+}
+
+// traffic is one way of moving bytes. move does so in a place and returns how many went in and out.
+type traffic struct {
+	name string
+	move func(t *testing.T, p place) (in, out int)
+	sure []sysx.Op // which calls it is about
+	file bool      // what blocks does so elsewhere
+}
+
+// inAndOut runs both sides.
+func inAndOut(t *testing.T, p place, write, read func()) {
+	w, r := p.task(write), p.task(read)
+	w.wait(t)
+	r.wait(t)
+}
+
+var traffics = []traffic{
+	{name: "tcp", sure: []sysx.Op{sysx.Recv, sysx.Send}, move: func(t *testing.T, p place) (int, int) {
+		const n = 3 << 20
+		a, b := pair(t)
+		inAndOut(t, p, func() { writeAll(t, a, pattern(n)) }, func() { readN(t, b, n) })
+		return n, n
+	}},
+	{name: "end of stream", move: func(t *testing.T, p place) (int, int) {
+		a, b := pair(t)
+		inAndOut(t, p, func() { a.Write([]byte("last")); a.Close() }, func() {
+			if got, err := io.ReadAll(b); string(got) != "last" || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+		return 4, 4
+	}},
+	{name: "unix", move: func(t *testing.T, p place) (int, int) {
+		const n = 1 << 20
+		a, b := unixPair(t, "unix")
+		inAndOut(t, p, func() { writeAll(t, a, pattern(n)) }, func() { readN(t, b, n) })
+		return n, n
+	}},
+	{name: "unix with fds", move: func(t *testing.T, p place) (int, int) {
+		a, b := unixPair(t, "unix")
+		inAndOut(t, p, func() {
+			if _, _, err := a.WriteMsgUnix([]byte("fd"), syscall.UnixRights(1), nil); err != nil {
+				t.Error(err)
+			}
+		}, func() {
+			oob := make([]byte, 64)
+			n, oobn, _, _, err := b.ReadMsgUnix(make([]byte, 64), oob)
+			if n != 2 || err != nil {
+				t.Errorf("%d, %v", n, err)
+			}
+			msgs, _ := syscall.ParseSocketControlMessage(oob[:oobn])
+			for _, m := range msgs {
+				fds, _ := syscall.ParseUnixRights(&m)
+				for _, fd := range fds {
+					unix.Close(fd)
+				}
+			}
+		})
+		return 2, 2
+	}},
+	{name: "unixpacket", move: func(t *testing.T, p place) (int, int) {
+		a, b := unixPair(t, "unixpacket")
+		inAndOut(t, p, func() {
+			for i := range 300 {
+				writeAll(t, a, pattern(i+1))
+			}
+			a.Close()
+		}, func() {
+			buf := make([]byte, 1000)
+			for i := 0; ; i++ {
+				n, err := b.Read(buf)
+				if err == io.EOF && i == 300 {
+					return
+				}
+				if n != i+1 || err != nil {
+					t.Errorf("packet %d: %d, %v", i, n, err)
+					return
+				}
+			}
+		})
+		return 300 * 301 / 2, 300 * 301 / 2
+	}},
+	{name: "tcp Buffered", move: func(t *testing.T, p place) (int, int) {
+		const lines = 500
+		x, y := pair(t)
+		a, b := socket.NewBuffered(x), socket.NewBuffered(y)
+		inAndOut(t, p, func() {
+			for range lines {
+				a.WriteString("question\n")
+				if line, err := a.ReadLine(); string(line) != "answer" {
+					t.Errorf("%q, %v", line, err)
+					return
+				}
+			}
+			a.Close()
+		}, func() {
+			for {
+				if _, err := b.ReadLine(); err != nil {
+					b.Close()
+					return
+				}
+				b.WriteString("answer\n")
+			}
+		})
+		n := lines * len("question\nanswer\n")
+		return n, n
+	}},
+	{name: "wait, then read", move: func(t *testing.T, p place) (int, int) {
+		const rounds = 300
+		a, b := pair(t)
+		serve := func(c *socket.TCPConn, first bool) {
+			buf := make([]byte, 16)
+			for i := range rounds {
+				if i > 0 || !first {
+					if err := c.WaitReadable(); err != nil {
+						t.Error(err)
+						return
+					}
+					if n, err := c.Read(buf); n != 1 || err != nil {
+						t.Errorf("%d, %v", n, err)
+						return
+					}
+				}
+				writeAll(t, c, buf[:1])
+			}
+		}
+		inAndOut(t, p, func() { serve(a, true) }, func() { serve(b, false) })
+		return 2*rounds - 1, 2 * rounds
+	}},
+	{name: "pieces", sure: []sysx.Op{sysx.Sendv}, move: func(t *testing.T, p place) (int, int) {
+		a, b := pair(t)
+		var v socket.Buffers
+		n := 0
+		for i := range 3000 {
+			v = append(v, pattern(i))
+			n += i
+		}
+		inAndOut(t, p, func() {
+			if done, err := v.WriteTo(a); int(done) != n || err != nil {
+				t.Errorf("%d of %d: %v", done, n, err)
+			}
+		}, func() { readN(t, b, n) })
+		return n, n
+	}},
+	{name: "udp", move: func(t *testing.T, p place) (int, int) {
+		l, c := udpTo(t)
+		buf := make([]byte, 100)
+		k := p.task(func() {
+			for i := range 100 { // one at a time: none may be dropped
+				writeAll(t, c, pattern(i))
+				if n, from, err := l.ReadFromUDPAddrPort(buf); n != i || err != nil {
+					t.Errorf("%d, %v", n, err)
+				} else if n, err := l.WriteToUDPAddrPort(buf[:n], from); n != i || err != nil {
+					t.Errorf("%d, %v", n, err)
+				}
+				if n, _, _, _, err := c.ReadMsgUDPAddrPort(buf, nil); n != i || err != nil {
+					t.Errorf("%d, %v", n, err)
+				}
+				if n, _, err := c.WriteMsgUDP(buf[:i], nil, nil); n != i || err != nil {
+					t.Errorf("%d, %v", n, err)
+				}
+				if n, err := l.Read(buf); n != i && i > 0 || err != nil {
+					t.Errorf("%d, %v", n, err)
+				}
+			}
+		})
+		k.wait(t)
+		return 3 * 99 * 100 / 2, 3 * 99 * 100 / 2
+	}},
+	{name: "batches", sure: []sysx.Op{sysx.Recv, sysx.Send}, move: func(t *testing.T, p place) (int, int) {
+		l, c := udpTo(t)
+		n := 0
+		p.task(func() {
+			in := room(40, 100, 0)
+			for range 10 {
+				out := numbered(0, 20, netip.AddrPort{})
+				for i := range out {
+					n += len(out[i].Buf)
+				}
+				if sent, err := c.WriteBatch(out); sent != len(out) || err != nil {
+					t.Errorf("%d, %v", sent, err)
+				}
+				for got := 0; got < len(out); {
+					some, err := l.ReadBatch(in)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					got += some
+				}
+			}
+		}).wait(t)
+		return n, n
+	}},
+	{name: "copy", sure: []sysx.Op{sysx.SpliceIn, sysx.SpliceOut}, move: func(t *testing.T, p place) (int, int) {
+		const n = 24 << 20
+		a, b := pair(t)
+		c, d := pair(t)
+		through := p.task(func() {
+			if done, err := io.Copy(c, b); done != n || err != nil {
+				t.Errorf("%d, %v", done, err)
+			}
+			c.CloseWrite()
+		})
+		inAndOut(t, p, func() { writeAll(t, a, pattern(n)); a.CloseWrite() }, func() { readN(t, d, n) })
+		through.wait(t)
+		return 2 * n, 2 * n
+	}},
+	{name: "a file sent", sure: []sysx.Op{sysx.Sendfile}, move: func(t *testing.T, p place) (int, int) {
+		const n = 1<<20 + 7
+		name := filepath.Join(t.TempDir(), "f")
+		if err := os.WriteFile(name, pattern(n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		a, b := pair(t)
+		inAndOut(t, p, func() {
+			if done, err := io.Copy(a, f); done != n || err != nil {
+				t.Errorf("%d, %v", done, err)
+			}
+		}, func() { readN(t, b, n) })
+		return n, n
+	}},
+	{name: "pipe", sure: []sysx.Op{sysx.FileRead, sysx.FileWrite}, move: func(t *testing.T, p place) (int, int) {
+		const n = 1 << 20
+		r, w := pipeFiles(t)
+		inAndOut(t, p, func() { writeAll(t, w, pattern(n)) }, func() { readN(t, r, n) })
+		return n, n
+	}},
+	{name: "regular file", file: true, move: func(t *testing.T, p place) (int, int) {
+		const n = 100_000
+		t.Cleanup(blocking.Default().CloseIdle)
+		theirs, err := os.Create(filepath.Join(t.TempDir(), "f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer theirs.Close()
+		f, err := socket.NewFile(theirs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		p.task(func() {
+			writeAll(t, f, pattern(n))
+			theirs.Seek(0, io.SeekStart)
+			readN(t, f, n)
+		}).wait(t)
+		return n, n
+	}},
+	{name: "any family", move: func(t *testing.T, p place) (int, int) {
+		a, b := socketPair(t, unix.SOCK_SEQPACKET)
+		p.task(func() {
+			if n, err := a.Sendmsg([]byte("hello"), nil, nil, 0); n != 5 || err != nil {
+				t.Errorf("%d, %v", n, err)
+			}
+			buf := make([]byte, 10)
+			for _, flags := range []int{unix.MSG_PEEK, 0} {
+				if n, _, _, _, err := b.Recvmsg(buf, nil, flags); n != 5 || err != nil {
+					t.Errorf("%d, %v", n, err)
+				}
+			}
+			if _, _, _, _, err := b.Recvmsg(buf, nil, unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) {
+				t.Error(err)
+			}
+		}).wait(t)
+		return 5, 5
+	}},
+}
+
+// udpTo returns a UDP socket and one that is connected to it.
+func udpTo(t *testing.T) (l, c *socket.UDPConn) {
+	t.Helper()
+	l, err := socket.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	c, err = socket.DialUDP("udp4", nil, l.LocalAddr().(*net.UDPAddr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return l, c
+}
+
+// pipeFiles returns the ends of a pipe.
+func pipeFiles(t *testing.T) (r, w *socket.File) {
+	t.Helper()
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	var ends [2]*socket.File
+	for i, fd := range fds {
+		f, err := socket.FileFromFD(uintptr(fd), "a pipe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		ends[i] = f
+	}
+	return ends[0], ends[1]
+}
+
+// socketPair returns two connected Sockets of the Unix family.
+func socketPair(t *testing.T, typ int) (a, b *socket.Socket) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, typ|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ends [2]*socket.Socket
+	for i, fd := range fds {
+		s, err := socket.AdoptSocket(fd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		ends[i] = s
+	}
+	return ends[0], ends[1]
+}
+
+// TestCounts: for each way of moving bytes, each call is counted once, by who made it, and each byte. A call that an interrupt repeats counts
+// as one.
+func TestCounts(t *testing.T) {
+	for _, c := range traffics {
+		for at, p := range places {
+			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+				start(t, 2)
+				before := counted(t)
+				var calls callCounts
+				remove := sysx.Inject(calls.inject)
+				in, out := c.move(t, p)
+				remove()
+				got, sum := before.since(t)
+				check(t, sum, &calls, in, out)
+				for _, op := range c.sure {
+					if calls[op].Load() == 0 {
+						t.Errorf("no call %d was made, which this is about: %s", op, &calls)
+					}
+				}
+				if c.file {
+					at = 2
+				}
+				for i := range got {
+					if n := got[i].Reads + got[i].Writes + got[i].BytesIn + got[i].BytesOut + got[i].SavedReads; i != at && n != 0 {
+						t.Errorf("%d was to count; %d has counted, too: %+v", at, i, got[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestCountsAgain: calls that find nothing are counted as such, interrupted ones once.
+func TestCountsAgain(t *testing.T) {
+	for at, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			const n = 64 << 10
+			a, b := socketPair(t, unix.SOCK_STREAM) // not registered yet: that makes the edges which end the waits for nothing
+			before := counted(t)
+			s := script{first: map[sysx.Op][]syscall.Errno{
+				sysx.Recv: {unix.EINTR, unix.EAGAIN, unix.EINTR, unix.EINTR},
+				sysx.Send: {unix.EINTR, unix.EAGAIN},
+			}}
+			remove := s.install(t)
+			inAndOut(t, p, func() { writeAll(t, a, pattern(n)); a.Close() }, func() { readN(t, b, n); b.Read(make([]byte, 1)) })
+			remove()
+			got, _ := before.since(t)
+			g := got[at]
+			if g.Reads != uint64(s.called[sysx.Recv].Load()-3) || g.Writes != uint64(s.called[sysx.Send].Load()-1) {
+				t.Errorf("%d reads and %d writes counted; asked for were %d, 3 of them interrupted, and %d, 1 of them", g.Reads, g.Writes,
+					s.called[sysx.Recv].Load(), s.called[sysx.Send].Load())
+			}
+			if g.ReadAgain < 1 || g.WriteAgain < 1 {
+				t.Errorf("%d reads and %d writes in vain counted, of at least 1 and 1", g.ReadAgain, g.WriteAgain)
+			}
+			if g.BytesIn != n || g.BytesOut != n {
+				t.Errorf("%d bytes in, %d out, of %d", g.BytesIn, g.BytesOut, n)
+			}
+		})
+	}
+}
+
+// TestCountsErrors: a call that fails is counted, without bytes.
+func TestCountsErrors(t *testing.T) {
+	start(t, 1)
+	a, b := pair(t)
+	before := counted(t)
+	s := script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: {unix.ECONNRESET}, sysx.Send: {unix.EPIPE}, sysx.Sendv: {unix.ENOBUFS}}}
+	remove := s.install(t)
+	onFirst.task(func() {
+		a.Write([]byte("lost"))
+		v := socket.Buffers{[]byte("lost"), []byte("too")}
+		v.WriteTo(a)
+		b.Read(make([]byte, 10))
+	}).wait(t)
+	remove()
+	_, g := before.since(t)
+	if want := (processor.IOSnapshot{Reads: 1, Writes: 2}); g != want {
+		t.Errorf("counted %+v, want %+v", g, want)
+	}
+}
+
+// TestSavedReads: of a reader who waits for each request, all reads but the first are made once; what would have told him that there is no
+// more is saved, and counted as such, whichever way he waits.
+func TestSavedReads(t *testing.T) {
+	const rounds = 200
+	for _, c := range []struct {
+		name  string
+		saves bool // all of them
+		read  func(c *socket.TCPConn, b *socket.Buffered) error
+	}{
+		{"read", true, func(c *socket.TCPConn, _ *socket.Buffered) error {
+			_, err := c.Read(make([]byte, 10))
+			return err
+		}},
+		{"read of no more than there is", false, func(c *socket.TCPConn, _ *socket.Buffered) error {
+			_, err := c.Read(make([]byte, 1))
+			return err
+		}},
+		{"wait and read", true, func(c *socket.TCPConn, _ *socket.Buffered) error {
+			if err := c.WaitReadable(); err != nil {
+				return err
+			}
+			_, err := c.Read(make([]byte, 10))
+			return err
+		}},
+		{"Buffered", true, func(_ *socket.TCPConn, b *socket.Buffered) error {
+			_, err := b.ReadByte()
+			return err
+		}},
+		{"Buffered with room for one", false, func(_ *socket.TCPConn, b *socket.Buffered) error {
+			_, err := b.Read(make([]byte, 1))
+			return err
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			start(t, 2)
+			a, peer := withPeer(t)
+			b := socket.NewBuffered(a)
+			before := counted(t)
+			var begun atomic.Int32
+			k := onSecond.task(func() {
+				for range rounds {
+					begun.Add(1)
+					if err := c.read(a, b); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			for i := range rounds {
+				until(t, "the reader to wait", func() bool { return int(begun.Load()) == i+1 && k.parked(coroutine.ReasonRead) })
+				writeAll(t, peer, []byte("x"))
+			}
+			k.wait(t)
+			got, _ := before.since(t)
+			g := got[1]
+			if g.Reads-g.ReadAgain != rounds || g.BytesIn != rounds {
+				t.Errorf("%d reads found something and %d bytes, want %d of each", g.Reads-g.ReadAgain, g.BytesIn, rounds)
+			}
+			// Each of the waits began with one or the other.
+			if g.SavedReads+g.ReadAgain < rounds-1 || g.SavedReads > rounds {
+				t.Errorf("%d waits: %d reads in vain, %d saved", rounds, g.ReadAgain, g.SavedReads)
+			}
+			if c.saves && g.ReadAgain > 1 {
+				t.Errorf("%d reads in vain, of which all but the first could be saved", g.ReadAgain)
+			}
+		})
+	}
+}
+
+// TestSavedReadsOfServers: an idle connection of a Server waits without a read in vain, too.
+func TestSavedReadsOfServers(t *testing.T) {
+	start(t, 1)
+	address, _ := serving(t, &socket.Server{Handle: echoOnce})
+	c := dialNet(t, address)
+	begin := counted(t)
+	exchange(t, c, "first")
+	idleAfter(t, begin, len("first"))
+	before := counted(t)
+	var calls callCounts
+	defer sysx.Inject(calls.inject)()
+	const rounds = 100
+	for range rounds {
+		exchange(t, c, "hello")
+	}
+	g := idleAfter(t, before, rounds*5)
+	calls[sysx.Accept].Store(0)
+	check(t, g, &calls, rounds*5, rounds*5)
+	if g.Reads != rounds || g.SavedReads < rounds-1 {
+		t.Errorf("%d requests took %d reads and saved %d", rounds, g.Reads, g.SavedReads)
+	}
+}
+
+// idleAfter waits until the one connection that the only Processor has is idle, after so many bytes out, and returns what was counted.
+func idleAfter(t *testing.T, before tally, out int) (g processor.IOSnapshot) {
+	t.Helper()
+	s, err := netco.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "idleness", func() bool {
+		_, g = before.since(t)
+		return g.BytesOut >= uint64(out) && s.Processors()[0].Watches() == 1
+	})
+	_, g = before.since(t)
+	g.Accepts, g.Accepted, g.AcceptAgain = 0, 0, 0 // whoever accepts does so before or after
+	return g
+}
+
+// TestCountsPeek: a Server whose Handle reads no more than it needs makes the connection ask whether there is more. That is a read.
+func TestCountsPeek(t *testing.T) {
+	start(t, 1)
+	address, _ := serving(t, &socket.Server{Handle: func(c *socket.ServerConn) error {
+		var b [1]byte
+		if _, err := c.Read(b[:]); err != nil {
+			return err
+		}
+		_, err := c.Write(b[:])
+		return err
+	}})
+	c := dialNet(t, address)
+	before := counted(t)
+	var calls callCounts
+	remove := sysx.Inject(calls.inject)
+	const text = "twenty bytes of text"
+	exchange(t, c, text)
+	g := idleAfter(t, before, len(text))
+	remove()
+	calls[sysx.Accept].Store(0)
+	check(t, g, &calls, len(text), len(text))
+	if g.Reads < 2*uint64(len(text)) || g.SavedReads != 0 {
+		t.Errorf("%d reads, %d saved; want a read and a look for each of %d bytes", g.Reads, g.SavedReads, len(text))
+	}
+}
+
+// startLogged is start with a logger that keeps what it is told.
+func startLogged(t *testing.T, n int) *observer.ObservedLogs {
+	t.Helper()
+	core, logs := observer.New(zapcore.InfoLevel)
+	startWith(t, netco.Options{Processors: n, Logger: zap.New(core)})
+	return logs
+}
+
+// TestCountsAccepts: accepts are counted by how they end, and the log tells, once for each longer pause, that accepting pauses, and that
+// it goes on.
+func TestCountsAccepts(t *testing.T) {
+	for at, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			logs := startLogged(t, 2)
+			l := listen(t)
+			before := counted(t)
+			s := script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: {unix.EINTR, unix.EAGAIN, unix.ECONNABORTED, unix.EMFILE, unix.EPROTO, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM}}}
+			remove := s.install(t)
+			defer remove()
+			k := p.task(func() {
+				for range 3 {
+					c, err := l.Accept()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					c.Close()
+				}
+			})
+			for range 3 {
+				dialNet(t, l.Addr().String())
+			}
+			k.wait(t)
+			got, _ := before.since(t)
+			g := got[at]
+			if g.Accepts != uint64(s.called[sysx.Accept].Load())-1 || g.Accepted != 3 || g.AcceptAgain < 1 {
+				t.Errorf("%d accepts counted of %d, %d accepted, %d in vain", g.Accepts, s.called[sysx.Accept].Load(), g.Accepted, g.AcceptAgain)
+			}
+			want := [processor.AcceptErrorKinds]uint64{processor.AcceptConnection: 2, processor.AcceptFiles: 2, processor.AcceptMemory: 2}
+			if g.AcceptErrors != want {
+				t.Errorf("errors %v, want %v", g.AcceptErrors, want)
+			}
+			var told []string
+			for _, e := range logs.Filter(func(e observer.LoggedEntry) bool { return strings.HasPrefix(e.Message, "accepting") }).All() {
+				told = append(told, e.Message)
+				m := e.ContextMap()
+				if m["listener"] != l.Addr().String() || (p.name == ordinary.name) != (m["processor"] == nil) {
+					t.Errorf("%s: of which listener and Processor? %v", e.Message, m)
+				}
+			}
+			pauses := strings.Repeat("accepting pauses, ", 4) + "accepting goes on"
+			if all := strings.Join(told, ", "); all != pauses {
+				t.Errorf("logged: %s\nwant: %s", all, pauses)
+			}
+		})
+	}
+}
+
+// TestAcceptLogStaysShort: however many connections come while there is no fd, pauses of one length are logged once.
+func TestAcceptLogStaysShort(t *testing.T) {
+	logs := startLogged(t, 1)
+	l := listen(t)
+	errs := repeat(12, unix.EMFILE)
+	s := script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: errs}}
+	defer s.install(t)()
+	k := onFirst.task(func() {
+		for range 20 {
+			c, err := l.Accept()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			c.Close()
+		}
+	})
+	for range 20 { // each ends a pause
+		dialNet(t, l.Addr().String())
+	}
+	k.wait(t)
+	lengths := map[any]int{}
+	for _, e := range logs.FilterMessage("accepting pauses").All() {
+		lengths[e.ContextMap()["pause"]]++
+	}
+	if len(lengths) != 8 || logs.FilterMessage("accepting pauses").Len() != 8 || logs.FilterMessage("accepting goes on").Len() != 1 {
+		t.Errorf("%d lines, of pauses of %v; want one for each of 1 ms, 2, 4 … 64, 100, and one more", logs.Len(), lengths)
+	}
+}
+
+// TestCountsDoNotAllocate: counting adds nothing to what reads and writes allocate, which is nothing.
+func TestCountsDoNotAllocate(t *testing.T) {
+	start(t, 1)
+	a, b := socketPair(t, unix.SOCK_STREAM)
+	onFirst.task(func() {
+		p := make([]byte, 1)
+		if n := testing.AllocsPerRun(1000, func() {
+			a.Write(p)
+			b.Read(p)
+		}); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	}).wait(t)
+}
+
+// TestSavedOnce: a short read saves one read, however often one waits after it.
+func TestSavedOnce(t *testing.T) {
+	start(t, 1)
+	a, b := pair(t)
+	before := counted(t)
+	onFirst.task(func() {
+		buf := make([]byte, 10)
+		a.Write([]byte("x"))
+		b.Read(buf) // nobody has waited for b, so no edge of this comes late
+		for range 3 {
+			b.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+			if _, err := b.Read(buf); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Error(err)
+			}
+		}
+	}).wait(t)
+	if _, g := before.since(t); g.SavedReads != 1 || g.Reads-g.ReadAgain != 1 {
+		t.Errorf("%d reads saved by %d", g.SavedReads, g.Reads-g.ReadAgain)
+	}
+}

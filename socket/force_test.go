@@ -1,0 +1,283 @@
+package socket_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/socket"
+)
+
+// TestStopEndsOneWait: one who waits for a socket and is stopped gets ErrShutdown, then and later; the next who waits for the same is
+// not touched, and the socket is closed as ever.
+func TestStopEndsOneWait(t *testing.T) {
+	for i, b := range blockers {
+		for _, p := range []place{onFirst, onSecond} {
+			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.name), func(t *testing.T) {
+				startAlone(t, 2)
+				wait, close := b.make(t)
+				k := p.task(func() {
+					for range 2 {
+						if err := wait(); !errors.Is(err, netco.ErrShutdown) {
+							t.Errorf("%s: %v, want ErrShutdown", b.op, err)
+						}
+					}
+				})
+				k.untilParked(t, b.reason)
+				k.co.Handle().Stop()
+				k.wait(t)
+				next := onFirst.task(func() { checkClosed(t, b.op, wait()) })
+				next.untilParked(t, b.reason)
+				if err := close(); err != nil {
+					t.Error(err)
+				}
+				next.wait(t)
+				noneOpen(t)
+			})
+		}
+	}
+}
+
+// TestStopQueued: those queued for a connection's read lock leave the queue in order when they are stopped, and the others get
+// what comes.
+func TestStopQueued(t *testing.T) {
+	startAlone(t, 2)
+	c, peer := withPeer(t)
+	var tasks []*task
+	var got atomic.Int32
+	for i := range 7 {
+		k := places[i%2].task(func() {
+			if n, err := c.Read(make([]byte, 1)); n == 1 && err == nil {
+				got.Add(1)
+			}
+		})
+		reason := coroutine.ReasonLock
+		if i == 0 {
+			reason = coroutine.ReasonRead
+		}
+		k.untilParked(t, reason)
+		tasks = append(tasks, k)
+	}
+	for _, i := range []int{1, 2, 4, 6} {
+		tasks[i].co.Handle().Stop()
+		tasks[i].wait(t)
+	}
+	for _, i := range []int{0, 3, 5} {
+		if tasks[i].over() {
+			t.Error("it has ended, too")
+		}
+	}
+	peer.Write([]byte("abc"))
+	for _, k := range tasks {
+		k.wait(t)
+	}
+	if got.Load() != 3 {
+		t.Errorf("%d have read", got.Load())
+	}
+	c.Close()
+	noneOpen(t)
+}
+
+// TestStopOfBusy: a coroutine whose operations never wait is told all the same, after a burst of them. What it used is as it was for others.
+func TestStopOfBusy(t *testing.T) {
+	fill := func(t *testing.T, w net.Conn, n int) {
+		if _, err := w.Write(make([]byte, n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, make := range map[string]func(t *testing.T) (once func() error, after func() error){
+		"read": func(t *testing.T) (once, after func() error) {
+			c, peer := withPeer(t)
+			fill(t, peer, 1000)
+			once = func() error { _, err := c.Read(make([]byte, 1)); return err }
+			return once, once
+		},
+		"write": func(t *testing.T) (once, after func() error) {
+			c, _ := withPeer(t)
+			once = func() error { _, err := c.Write(make([]byte, 1)); return err }
+			return once, once
+		},
+		"write pieces": func(t *testing.T) (once, after func() error) {
+			c, _ := withPeer(t)
+			once = func() error {
+				v := net.Buffers{{1}, {2}}
+				_, err := (*socket.Buffers)(&v).WriteTo(c)
+				return err
+			}
+			return once, once
+		},
+		"write packets": func(t *testing.T) (once, after func() error) {
+			c, err := socket.ListenPacket("udp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+			once = func() error { _, err := c.WriteTo([]byte{1}, c.LocalAddr()); return err }
+			return once, once
+		},
+		"accept": func(t *testing.T) (once, after func() error) {
+			l := listen(t)
+			for range 100 {
+				peer, err := net.Dial("tcp", l.Addr().String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { peer.Close() })
+			}
+			once = func() error {
+				c, err := l.Accept()
+				if err == nil {
+					c.Close()
+				}
+				return err
+			}
+			return once, once
+		},
+		"raw": func(t *testing.T) (once, after func() error) {
+			c, _ := withPeer(t)
+			rc, err := c.SyscallConn()
+			if err != nil {
+				t.Fatal(err)
+			}
+			once = func() error { return rc.Write(func(uintptr) bool { return true }) }
+			return once, once
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			startAlone(t, 2)
+			once, after := make(t)
+			k := onFirst.task(func() {
+				netco.Self().Handle().Stop()
+				n := 0
+				for once() == nil {
+					if n++; n > 64 {
+						t.Error("it goes on and on")
+						return
+					}
+				}
+				if err := once(); !errors.Is(err, netco.ErrShutdown) {
+					t.Error(err)
+				}
+			})
+			k.wait(t)
+			for _, p := range places {
+				p.task(func() {
+					for range 3 {
+						if err := after(); err != nil {
+							t.Errorf("%s, afterwards: %v", p.name, err)
+						}
+					}
+				}).wait(t)
+			}
+		})
+	}
+}
+
+// TestStopOfBusyPipe: a Pipe's ends are told too, and are as they were.
+func TestStopOfBusyPipe(t *testing.T) {
+	startAlone(t, 2)
+	a, b := socket.Pipe()
+	reader := onSecond.task(func() {
+		for {
+			if _, err := b.Read(make([]byte, 1)); err != nil {
+				return
+			}
+		}
+	})
+	k := onFirst.task(func() {
+		for i := 0; ; i++ {
+			if i == 1000 {
+				netco.Self().Handle().Stop()
+			}
+			if _, err := a.Write([]byte{1}); err != nil {
+				if !errors.Is(err, netco.ErrShutdown) {
+					t.Error(err)
+				}
+				return
+			}
+		}
+	})
+	k.wait(t)
+	onSecond.task(func() {
+		if _, err := a.Write([]byte{1}); err != nil {
+			t.Error(err)
+		}
+		a.Close()
+	}).wait(t)
+	reader.wait(t)
+}
+
+// TestStopConnect: a connect that is not answered ends, one to a single family and a race of two; nothing stays open.
+func TestStopConnect(t *testing.T) {
+	startAlone(t, 2)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free := l.Addr().(*net.TCPAddr).Port
+	l.Close()
+	if !behave(t, unix.AF_INET, free, ignores) {
+		t.Skip("the port was taken")
+	}
+	deaf := twoFaced(t, ignores, ignores)
+	s := serveNames(t, both)
+	for _, address := range []string{fmt.Sprintf("127.0.0.1:%d", free), "both.test.:" + deaf} {
+		before := socket.Open()
+		k := onFirst.task(func() {
+			d := socket.Dialer{Resolver: s.resolver()}
+			if _, err := d.Dial("tcp", address); !errors.Is(err, netco.ErrShutdown) {
+				t.Errorf("%s: %v", address, err)
+			}
+		})
+		k.untilParked(t, coroutine.ReasonConnect)
+		k.co.Handle().Stop()
+		k.wait(t)
+		until(t, "the fallback to give up", func() bool { return socket.Open() <= before })
+	}
+}
+
+// TestStopServed: a connection whose coroutine is stopped while it waits for somebody else's Read is closed: nobody would serve it.
+func TestStopServed(t *testing.T) {
+	startAlone(t, 2)
+	l := listen(t)
+	handler := make(chan *netco.Coroutine, 1)
+	closed := make(chan error, 1)
+	var reader atomic.Pointer[netco.Coroutine]
+	s := &socket.Server{
+		Handle: func(c *socket.ServerConn) error {
+			c.Read(make([]byte, 1))
+			netco.Go(func() {
+				reader.Store(netco.Self())
+				c.Read(make([]byte, 1))
+			})
+			for co := reader.Load(); co == nil || co.Reason() != coroutine.ReasonRead; co = reader.Load() {
+				netco.Yield()
+			}
+			handler <- netco.Self()
+			return nil
+		},
+		Closed: func(_ *socket.ServerConn, err error) { closed <- err },
+	}
+	served := onFirst.task(func() { s.Serve(l) })
+	peer, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	peer.Write([]byte("x"))
+	co := await(t, handler, "the handler")
+	until(t, "it to wait", func() bool { return co.State() == coroutine.Waiting && co.Reason() == coroutine.ReasonLock })
+	co.Handle().Stop()
+	if err := await(t, closed, "Closed"); !errors.Is(err, netco.ErrShutdown) {
+		t.Error(err)
+	}
+	s.Close()
+	served.wait(t)
+	noneOpen(t)
+}

@@ -1,0 +1,533 @@
+package socket_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/socket"
+)
+
+// processors returns those of the default Scheduler.
+func processors(t testing.TB) []*processor.Processor {
+	t.Helper()
+	s, err := netco.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Processors()
+}
+
+// inspectAll lists the sockets of all Processors, by fd.
+func inspectAll(t testing.TB) map[int]socket.Info {
+	t.Helper()
+	all := map[int]socket.Info{}
+	for _, p := range processors(t) {
+		socket.Inspect(p, func(i socket.Info) bool {
+			if old, twice := all[i.FD]; twice {
+				t.Errorf("fd %d is listed twice: %+v and %+v", i.FD, old, i)
+			}
+			all[i.FD] = i
+			return true
+		})
+	}
+	return all
+}
+
+// want holds what is told of an fd against what it should be; addresses are compared by what they print.
+func want(t *testing.T, all map[int]socket.Info, w socket.Info) {
+	t.Helper()
+	got, listed := all[w.FD]
+	if !listed {
+		t.Errorf("fd %d is not listed: %+v", w.FD, w)
+		return
+	}
+	for _, a := range []*net.Addr{&w.Local, &w.Remote, &got.Local, &got.Remote} {
+		if *a != nil {
+			*a = printed(fmt.Sprintf("%T %s %s", *a, (*a).Network(), *a))
+		}
+	}
+	if got != w {
+		t.Errorf("listed as\n%+v, want\n%+v", got, w)
+	}
+}
+
+// printed is an address for comparison.
+type printed string
+
+func (printed) Network() string  { return "" }
+func (p printed) String() string { return string(p) }
+
+// rawFD returns a connection's or listener's fd.
+func rawFD(c syscall.Conn) (fd int) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		panic(err)
+	}
+	raw.Control(func(x uintptr) { fd = int(x) })
+	return fd
+}
+
+// TestInspect: whatever somebody waits for is listed once, with who waits and where, under its addresses; and nothing else is.
+func TestInspect(t *testing.T) {
+	start(t, 2)
+	var tasks []*task
+	var closers []io.Closer
+	parked := func(p place, reason coroutine.Reason, f func()) uint64 {
+		t.Helper()
+		k := p.task(f)
+		k.untilParked(t, reason)
+		tasks = append(tasks, k)
+		if k.co == nil {
+			return 0
+		}
+		return k.co.ID()
+	}
+	begin := func(c io.Closer) { closers = append(closers, c) }
+	var wants []socket.Info
+	one := make([]byte, 1)
+	much := make([]byte, 16<<20)
+	type stream interface {
+		net.Conn
+		syscall.Conn
+	}
+	expect := func(c stream, w socket.Info) {
+		begin(c)
+		w.FD, w.Local, w.Remote = rawFD(c), c.LocalAddr(), c.RemoteAddr()
+		if w.Network == "" {
+			w.Network = c.LocalAddr().Network()
+		}
+		wants = append(wants, w)
+	}
+
+	for _, network := range []string{"tcp", "unix", "unixpacket"} {
+		make2 := func() (a, b stream) {
+			if network == "tcp" {
+				a, b := pair(t)
+				return a, b
+			}
+			x, y := unixPair(t, network)
+			return x, y
+		}
+		a, b := make2()
+		expect(a, socket.Info{Processor: 0, ReadWaiter: parked(onFirst, coroutine.ReasonRead, func() { a.Read(one) })})
+		expect(b, socket.Info{Processor: 1, ReadWaiter: parked(onSecond, coroutine.ReasonRead, func() { b.Read(one) })})
+		a, b = make2()
+		expect(a, socket.Info{
+			Processor: 1,
+			WriteWaiter: parked(onSecond, coroutine.ReasonWrite, func() {
+				for {
+					if _, err := a.Write(much[:100_000]); err != nil {
+						return
+					}
+				}
+			}),
+			ReadWaiter: parked(onFirst, coroutine.ReasonRead, func() { a.Read(one) }), // across threads
+		})
+		begin(b) // nobody has waited for it
+		a, b = make2()
+		parked(ordinary, 0, func() { a.Read(one) })
+		expect(a, socket.Info{Processor: -1})
+		parked(ordinary, 0, func() { b.Read(one) })
+		expect(b, socket.Info{Processor: 0, WriteWaiter: parked(onFirst, coroutine.ReasonWrite, func() {
+			for {
+				if _, err := b.Write(much[:100_000]); err != nil {
+					return
+				}
+			}
+		})})
+	}
+	for i, network := range []string{"tcp", "unix"} {
+		l := listenAny(t, network)
+		w := socket.Info{FD: rawFD(l.(syscall.Conn)), Network: network, Local: l.Addr(), Listener: true, Processor: -1}
+		if i == 0 {
+			w.Processor, w.ReadWaiter = 1, parked(onSecond, coroutine.ReasonAccept, func() { l.Accept() })
+		} else {
+			parked(ordinary, 0, func() { l.Accept() })
+		}
+		wants = append(wants, w)
+		begin(l)
+	}
+	u, c := udpTo(t)
+	expect(c, socket.Info{Network: "udp4", ReadWaiter: parked(onFirst, coroutine.ReasonRead, func() { c.Read(one) })})
+	expect(u, socket.Info{Network: "udp4", ReadWaiter: parked(onFirst, coroutine.ReasonRead, func() { u.ReadFrom(one) })})
+
+	r, w := pipeFiles(t)
+	begin(r)
+	begin(w)
+	id := parked(onSecond, coroutine.ReasonRead, func() { r.Read(one) })
+	wants = append(wants, socket.Info{FD: int(r.Fd()), Network: "file", Local: printed("a pipe"), Processor: 1, ReadWaiter: id})
+
+	raw, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin(raw)
+	raw.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	if err := raw.Listen(1); err != nil {
+		t.Fatal(err)
+	}
+	at, _ := raw.Getsockname()
+	id = parked(onFirst, coroutine.ReasonRead, func() { raw.Accept() })
+	wants = append(wants, socket.Info{FD: rawFD(raw), Network: "socket", Listener: true, ReadWaiter: id,
+		Local: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: at.(*unix.SockaddrInet4).Port}})
+	netlink, err := socket.NewSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin(netlink)
+	id = parked(onFirst, coroutine.ReasonRead, func() { netlink.Read(one) })
+	wants = append(wants, socket.Info{FD: rawFD(netlink), Network: "socket", ReadWaiter: id})
+
+	// A Poll has an fd of its own registered, which is no socket.
+	r2, w2 := pipeFiles(t)
+	begin(r2)
+	parked(onFirst, coroutine.ReasonRead, func() { socket.Poll([]socket.PollFd{{Fd: int32(r2.Fd()), Events: unix.POLLIN}}, -1) })
+
+	for i := range wants {
+		if f, ok := wants[i].Local.(printed); ok {
+			wants[i].Local = socket.FileName(string(f))
+		}
+	}
+	all := inspectAll(t)
+	for _, w := range wants {
+		want(t, all, w)
+		delete(all, w.FD)
+	}
+	if len(all) != 0 {
+		t.Errorf("besides these are listed: %+v", all)
+	}
+
+	w2.Close()
+	tasks[len(tasks)-1].wait(t) // the Poll, whose fd must not be closed before
+	for _, c := range closers {
+		c.Close()
+	}
+	for _, k := range tasks {
+		k.wait(t)
+	}
+	if all := inspectAll(t); len(all) != 0 {
+		t.Errorf("closed ones are listed: %+v", all)
+	}
+}
+
+// TestInspectConnecting: a connection that is being made is listed, with who makes it.
+func TestInspectConnecting(t *testing.T) {
+	start(t, 1)
+	nobody := deaf(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	k := onFirst.task(func() { socket.DialContext(ctx, "tcp", nobody) })
+	k.untilParked(t, coroutine.ReasonConnect)
+	all := inspectAll(t)
+	if len(all) != 1 {
+		t.Errorf("%+v", all)
+	}
+	for _, i := range all {
+		if i.WriteWaiter != k.co.ID() || i.ReadWaiter != 0 || i.Remote != nil || i.Local == nil || i.Listener || i.Network != "tcp" {
+			t.Errorf("%+v", i)
+		}
+	}
+	cancel()
+	k.wait(t)
+}
+
+// TestInspectServer: a Server's connection is idle while it holds no coroutine, and only then.
+func TestInspectServer(t *testing.T) {
+	start(t, 1)
+	handling := make(chan uint64, 8)
+	s := &socket.Server{Handle: func(c *socket.ServerConn) error {
+		handling <- netco.Self().ID()
+		_, err := c.Read(make([]byte, 10)) // it has one byte and waits for the next
+		if err == nil {
+			_, err = c.Read(make([]byte, 10))
+		}
+		return err
+	}}
+	address, _ := serving(t, s)
+	c := dialNet(t, address)
+	find := func(what string, is func(socket.Info) bool) {
+		t.Helper()
+		until(t, what, func() bool {
+			for _, i := range inspectAll(t) {
+				if !i.Listener && is(i) {
+					if fmt.Sprint(i.Remote) != c.LocalAddr().String() || fmt.Sprint(i.Local) != address || i.Processor != 0 {
+						t.Errorf("%+v", i)
+					}
+					return true
+				}
+			}
+			return false
+		})
+	}
+	idle := func(i socket.Info) bool { return i.Idle && i.ReadWaiter == 0 && i.WriteWaiter == 0 }
+	find("idleness", idle)
+	writeAll(t, c, one)
+	id := await(t, handling, "the Handle")
+	find("the Handle to wait", func(i socket.Info) bool { return i.ReadWaiter == id && !i.Idle })
+	writeAll(t, c, one)
+	find("idleness again", idle)
+}
+
+var one = []byte("1")
+
+// TestInspectEnds: f ends it, and may close what it is told of.
+func TestInspectEnds(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			start(t, 2)
+			waiting := map[int]*socket.TCPConn{}
+			var tasks []*task
+			for i := range 10 {
+				a, b := pair(t)
+				for _, c := range []*socket.TCPConn{a, b} {
+					k := places[i%3].task(func() { c.Read(make([]byte, 1)) })
+					k.untilParked(t, coroutine.ReasonRead)
+					tasks = append(tasks, k)
+					waiting[c.FD()] = c
+				}
+			}
+			first := processors(t)[0]
+			p.task(func() {
+				for n := range 3 {
+					calls := 0
+					socket.Inspect(first, func(socket.Info) bool {
+						calls++
+						return calls <= n
+					})
+					if calls != n+1 {
+						t.Errorf("f said no at call %d, and was called %d times", n+1, calls)
+					}
+				}
+				for _, p := range processors(t) {
+					socket.Inspect(p, func(i socket.Info) bool {
+						if err := waiting[i.FD].Close(); err != nil {
+							t.Error(err)
+						}
+						return true
+					})
+				}
+			}).wait(t)
+			for _, k := range tasks {
+				k.wait(t)
+			}
+		})
+	}
+}
+
+// TestInspectLetsOthersRun: a coroutine that lists many sockets does not keep its Processor for itself, and ends when the Scheduler does so by
+// force.
+func TestInspectLetsOthersRun(t *testing.T) {
+	start(t, 1)
+	const sockets = 300
+	var conns []*socket.UDPConn
+	var tasks []*task
+	for range sockets {
+		c, err := socket.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := onFirst.task(func() { c.Read(make([]byte, 1)) })
+		k.untilParked(t, coroutine.ReasonRead)
+		conns, tasks = append(conns, c), append(tasks, k)
+	}
+	var turns atomic.Int64
+	var over atomic.Bool
+	other := onFirst.task(func() {
+		for !over.Load() {
+			turns.Add(1)
+			netco.Yield()
+		}
+	})
+	onFirst.task(func() {
+		listed, runs := 0, int64(0)
+		last := turns.Load()
+		socket.Inspect(processors(t)[0], func(socket.Info) bool {
+			listed++
+			if now := turns.Load(); now != last {
+				runs, last = runs+1, now
+			}
+			return true
+		})
+		if listed != sockets || runs < 2 {
+			t.Errorf("%d of %d sockets listed; the other ran %d times meanwhile", listed, sockets, runs)
+		}
+	}).wait(t)
+	over.Store(true)
+	other.wait(t)
+	for i, c := range conns {
+		c.Close()
+		tasks[i].wait(t)
+	}
+}
+
+// TestInspectHammer: sockets of all kinds come and go, read and write, in coroutines and goroutines, their fds being used again and again,
+// while others list them. What is told of a socket is true of it, whatever becomes of it; and listing loses no fd and leaves none open.
+func TestInspectHammer(t *testing.T) {
+	start(t, 2)
+	duration := 2 * time.Second
+	if testing.Short() {
+		duration = 300 * time.Millisecond
+	}
+	var over atomic.Bool
+	l := listen(t)
+	tcpPort := l.Addr().(*net.TCPAddr).Port
+	u, unused := udpTo(t)
+	unused.Close()
+	udpPort := u.LocalAddr().(*net.UDPAddr).Port
+	name := unixName(t, "hammer")
+	ul, err := socket.Listen("unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var tasks []*task
+	serve := func(l net.Listener) func() {
+		return func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				if _, err := netco.GoLocal(func() { // half of them close first
+					defer c.Close()
+					buf := make([]byte, 100)
+					for {
+						n, err := c.Read(buf)
+						if err != nil || buf[0] == 'q' {
+							return
+						}
+						if _, err := c.Write(buf[:n]); err != nil {
+							return
+						}
+					}
+				}); err != nil {
+					c.Close()
+				}
+			}
+		}
+	}
+	for i, l := range []net.Listener{l, ul} {
+		tasks = append(tasks, places[i].task(serve(l)))
+	}
+	client := func(network, address string, seed uint64) func() {
+		return func() {
+			r := rand.New(rand.NewPCG(seed, 1))
+			buf := make([]byte, 100)
+			for !over.Load() {
+				c, err := socket.Dial(network, address)
+				if err != nil {
+					if network != "unix" && !over.Load() { // of unix the queue may be full
+						t.Error(err)
+						return
+					}
+					netco.Yield()
+					continue
+				}
+				if network == "udp4" {
+					c.SetReadDeadline(time.Now().Add(time.Duration(r.IntN(300)) * time.Microsecond))
+				}
+				for range r.IntN(4) {
+					c.Write([]byte("hello"))
+					c.Read(buf)
+				}
+				if r.IntN(2) == 0 {
+					c.Write([]byte("q"))
+					c.Read(buf)
+				}
+				c.Close()
+			}
+		}
+	}
+	for i := range 12 {
+		network := []string{"tcp", "udp4", "unix"}[i/3%3]
+		address := map[string]string{"tcp": l.Addr().String(), "udp4": u.LocalAddr().String(), "unix": name}[network]
+		tasks = append(tasks, places[i%3].task(client(network, address, uint64(i))))
+	}
+	var listed, told atomic.Int64
+	look := func() {
+		for !over.Load() {
+			for _, p := range processors(t) {
+				socket.Inspect(p, func(i socket.Info) bool {
+					told.Add(1)
+					if wrong := untrue(i, tcpPort, udpPort, name); wrong != "" {
+						t.Errorf("%s: %+v", wrong, i)
+						return false
+					}
+					return true
+				})
+			}
+			listed.Add(1)
+			if netco.Self() == nil {
+				runtime.Gosched()
+			} else {
+				netco.Yield()
+			}
+		}
+	}
+	for _, p := range places {
+		tasks = append(tasks, p.task(look))
+	}
+	time.Sleep(duration)
+	over.Store(true)
+	l.Close()
+	ul.Close()
+	u.Close()
+	for _, k := range tasks {
+		k.wait(t)
+	}
+	t.Logf("%d lists of %d sockets", listed.Load(), told.Load())
+	until(t, "the connections to end", func() bool { return socket.Open() == 0 })
+}
+
+// untrue says what of i cannot be.
+func untrue(i socket.Info, tcpPort, udpPort int, name string) string {
+	if i.FD <= 2 {
+		return "whose fd is that?"
+	}
+	switch i.Network {
+	case "tcp":
+		local, ok := i.Local.(*net.TCPAddr)
+		remote, _ := i.Remote.(*net.TCPAddr)
+		if !ok || i.Remote != nil && remote == nil {
+			return "no TCP addresses"
+		}
+		if remote != nil && local.Port != tcpPort && remote.Port != tcpPort {
+			return "no end of it is the listener's"
+		}
+		if i.Listener && (local.Port != tcpPort || remote != nil) {
+			return "another listener"
+		}
+	case "udp", "udp4":
+		local, ok := i.Local.(*net.UDPAddr)
+		remote, _ := i.Remote.(*net.UDPAddr)
+		if !ok || remote == nil && local.Port != udpPort && local.Port != 0 && i.Network == "udp4" && i.ReadWaiter != 0 {
+			return "no UDP addresses"
+		}
+		if remote != nil && remote.Port != udpPort {
+			return "not the peer"
+		}
+	case "unix":
+		local, ok := i.Local.(*net.UnixAddr)
+		if !ok || local.Name != name && local.Name != "@" {
+			return "no Unix address"
+		}
+	default:
+		return "no such network here"
+	}
+	if i.Processor < -1 || i.Processor > 1 || i.Idle {
+		return "not there, or not so"
+	}
+	return ""
+}
