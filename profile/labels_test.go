@@ -1,0 +1,218 @@
+package profile_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"regexp"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/profile"
+)
+
+var labelLine = regexp.MustCompile(`(?m)^([0-9]+) @.*\n(?:# labels: (\{.*\})\n)?`)
+
+// labels returns the labels of all goroutines that have any, each as often as it is there.
+func labels(t *testing.T) (all []string) {
+	var b bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range labelLine.FindAllStringSubmatch(b.String(), -1) {
+		var n int
+		fmt.Sscan(m[1], &n)
+		for range n {
+			if m[2] != "" {
+				all = append(all, m[2])
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestLabels: each named coroutine has its label and no other, on whatever goroutine it runs and through its waits; labels of the user's
+// survive, with it; the goroutines are without any when it has ended.
+func TestLabels(t *testing.T) {
+	start(t, 2)
+	end := channel.Make[int](0)
+	var parked atomic.Int32
+	wait := func() { parked.Add(1); end.Recv(); parked.Add(-1) }
+	crowd := func() {
+		for i := range 2 {
+			netco.GoNamed("a", wait)
+			netco.GoOn(i, wait)
+			netco.GoNamed("b", func() {
+				pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "x"), func(context.Context) {
+					netco.Sleep(time.Microsecond)
+					netco.Yield()
+					wait()
+				})
+			})
+			netco.GoNamed("c", func() {
+				pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "y"), func(context.Context) { netco.Yield() })
+				wait()
+			})
+			netco.Go(func() {
+				pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("left", "over")))
+				wait()
+			})
+		}
+		for parked.Load() != 10 {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	leave := func() {
+		for range 10 {
+			end.Send(1)
+		}
+		netco.Run(func() {})
+	}
+	const user, over = `{"coroutine":"b", "user":"x"}`, `{"left":"over"}`
+	want := []string{`{"coroutine":"a"}`, `{"coroutine":"a"}`, user, user, `{"coroutine":"c"}`, `{"coroutine":"c"}`, over, over}
+	slices.Sort(want)
+
+	stop, again := profile.Labels(), profile.Labels()
+	for round := range 3 {
+		crowd()
+		if got := labels(t); !slices.Equal(got, want) {
+			t.Errorf("round %d: %s, want %s", round, got, want)
+		}
+		if round == 0 {
+			again() // only that call's
+			again()
+		}
+		if round == 2 {
+			stop() // those that have begun still clear theirs
+		}
+		leave()
+		if got := labels(t); len(got) != 0 {
+			t.Errorf("round %d, afterwards: %s", round, got)
+		}
+	}
+	netco.GoNamed("a", wait)
+	for parked.Load() != 1 {
+		time.Sleep(time.Millisecond)
+	}
+	if got := labels(t); len(got) != 0 {
+		t.Errorf("after stop: %s", got)
+	}
+	end.Send(1)
+}
+
+// TestLabelsOfMany: more names than are kept are no trouble.
+func TestLabelsOfMany(t *testing.T) {
+	start(t, 2)
+	defer profile.Labels()()
+	end := channel.Make[int](0)
+	const n = 1000
+	var parked atomic.Int32
+	for i := range n {
+		netco.GoNamed(fmt.Sprint("n", i), func() { parked.Add(1); end.Recv() })
+	}
+	for parked.Load() != n {
+		time.Sleep(time.Millisecond)
+	}
+	got := labels(t)
+	end.Close()
+	if slices.Sort(got); len(slices.Compact(got)) != n {
+		t.Errorf("%d different labels", len(got))
+	}
+}
+
+// TestLabelsOfOthers: a panic and a Goexit leave no label; a coroutine driven by hand has its driver's; a goroutine has what it had.
+func TestLabelsOfOthers(t *testing.T) {
+	if err := netco.Start(netco.Options{Processors: 1, OnPanic: func(netco.PanicInfo) {}}); err != nil {
+		t.Fatal(err)
+	}
+	defer netco.Shutdown(context.Background())
+	defer profile.Labels()()
+	if ctx := context.Background(); profile.Context(ctx) != ctx {
+		t.Error("Context of a goroutine")
+	}
+	byHand := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int { return in })
+	byHand.Resume(1)
+	h, _ := netco.GoNamed("panics", func() { panic("so") })
+	h.Join()
+	var inside []string
+	h, _ = netco.GoNamed("drives", func() {
+		f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
+			inside = labels(t)
+			return in
+		})
+		f.Resume(1)
+	})
+	h.Join()
+	if got := strings.Join(inside, " "); got != `{"coroutine":"drives"} {"coroutine":"drives"}` {
+		t.Error(got)
+	}
+	if got := labels(t); len(got) != 0 {
+		t.Error(got)
+	}
+}
+
+func nop() {}
+
+// BenchmarkStart is what a coroutine's start and end cost.
+func BenchmarkStart(b *testing.B) {
+	for _, c := range []struct {
+		name, coroutine string
+		on              bool
+	}{{"off", "a", false}, {"named", "a", true}, {"unnamed", "", true}} {
+		b.Run(c.name, func(b *testing.B) {
+			if err := netco.Start(netco.Options{Processors: 1}); err != nil {
+				b.Fatal(err)
+			}
+			defer netco.Shutdown(context.Background())
+			if c.on {
+				defer profile.Labels()()
+			}
+			h, _ := netco.Go(func() {
+				ex := coroutine.Here()
+				for b.Loop() {
+					ex.Spawn(nop, c.coroutine, 0).Handle().Join()
+				}
+			})
+			h.Join()
+		})
+	}
+}
+
+// BenchmarkSwitch is what a Yield to another coroutine costs.
+func BenchmarkSwitch(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		on   func() (stop func())
+	}{{"off", nil}, {"labels", profile.Labels}, {"regions, no trace", profile.Regions}} {
+		b.Run(c.name, func(b *testing.B) {
+			if err := netco.Start(netco.Options{Processors: 1}); err != nil {
+				b.Fatal(err)
+			}
+			defer netco.Shutdown(context.Background())
+			if c.on != nil {
+				defer c.on()()
+			}
+			over := false
+			h, _ := netco.Go(func() {
+				netco.GoLocal(func() {
+					for !over {
+						netco.Yield()
+					}
+				})
+				for b.Loop() {
+					netco.Yield()
+				}
+				over = true
+			})
+			h.Join()
+		})
+	}
+}

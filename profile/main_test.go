@@ -1,0 +1,30 @@
+package profile_test
+
+import (
+	"context"
+	"os"
+	"runtime/pprof"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// start starts the default Scheduler, which the test's end shuts down, and fails the whole run if the test hangs.
+func start(t testing.TB, processors int) {
+	t.Helper()
+	hang := time.AfterFunc(time.Minute, func() {
+		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		panic(t.Name() + ": it hangs")
+	})
+	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		netco.Shutdown(context.Background())
+		hang.Stop()
+	})
+}

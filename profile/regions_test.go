@@ -1,0 +1,198 @@
+package profile_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/trace"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/profile"
+)
+
+var regionLine = regexp.MustCompile(`Region(Begin|End) .* Type="([^"\n]*)"`)
+
+// traced returns what f is seen to do in a trace: how many regions of each type began, and how many ended.
+func traced(t *testing.T, f func()) (begun, ended map[string]int) {
+	t.Helper()
+	tool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("the go command, which reads traces, is not here")
+	}
+	file, err := os.Create(filepath.Join(t.TempDir(), "trace"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := trace.Start(file); err != nil {
+		t.Fatal(err)
+	}
+	f()
+	trace.Stop()
+	out, err := exec.Command(tool, "tool", "trace", "-d=parsed", file.Name()).CombinedOutput()
+	if err != nil {
+		t.Fatalf("the trace cannot be read: %v: %.1000s", err, out)
+	}
+	begun, ended = map[string]int{}, map[string]int{}
+	for _, m := range regionLine.FindAllStringSubmatch(string(out), -1) {
+		if m[1] == "Begin" {
+			begun[m[2]]++
+		} else {
+			ended[m[2]]++
+		}
+	}
+	return begun, ended
+}
+
+// resumes is how often coroutines have been given a thread.
+func resumes() (n uint64) {
+	s, _ := netco.Default()
+	for _, p := range s.Processors() {
+		for p.Executor().Stats.Live.Load() != 0 || !p.Idle() {
+			time.Sleep(time.Millisecond)
+		}
+		n += p.Executor().Stats.Resumes.Load()
+	}
+	return n
+}
+
+// crossing has coroutines that switch in all ways, with regions of their own that last over switches.
+func crossing() {
+	for i := range 3 {
+		c := channel.Make[int](0)
+		netco.GoNamed("sender", func() {
+			r := trace.StartRegion(context.Background(), "own")
+			for range 10 {
+				c.Send(1)
+				netco.Yield()
+			}
+			r.End()
+			c.Close()
+		})
+		netco.GoNamed("receiver", func() {
+			for range c.All() {
+				defer trace.StartRegion(context.Background(), "own").End()
+			}
+		})
+		netco.GoOn(i%2, func() {
+			for range 10 {
+				netco.Sleep(time.Microsecond)
+				h, _ := netco.GoLocal(func() {})
+				h.Join()
+			}
+		})
+	}
+	netco.Run(func() {})
+}
+
+// TestRegions: each run of a coroutine is one region with its name, no more and no fewer; and the trace can be read, although others began
+// regions in coroutines that switch before these end.
+func TestRegions(t *testing.T) {
+	start(t, 2)
+	netco.Run(func() {}) // both have begun
+	defer profile.Regions()()
+	stop := profile.Regions()
+	var before, after uint64
+	begun, ended := traced(t, func() {
+		before = resumes()
+		crossing()
+		after = resumes()
+	})
+	total := 0
+	for _, name := range []string{"sender", "receiver", "coroutine"} {
+		if begun[name] < 3 || begun[name] != ended[name] {
+			t.Errorf("%s: %d regions began, %d ended", name, begun[name], ended[name])
+		}
+		total += begun[name]
+	}
+	if uint64(total) != after-before {
+		t.Errorf("%d regions, %d runs", total, after-before)
+	}
+	if begun["own"] != 3*11 {
+		t.Errorf("%d of the user's own regions", begun["own"])
+	}
+	stop()
+	stop()
+	if begun, _ := traced(t, crossing); begun["sender"] == 0 {
+		t.Error("another's stop has ended it")
+	}
+}
+
+// TestRegionsOff: without Regions there are none, nor after its stop; then threads hand over again, and those that were in the middle of it
+// are none the worse.
+func TestRegionsOff(t *testing.T) {
+	start(t, 2)
+	if begun, _ := traced(t, crossing); begun["sender"] != 0 {
+		t.Error("regions that nobody wanted")
+	}
+	stop := profile.Regions()
+	begun, _ := traced(t, func() {
+		crossing()
+		stop()
+		time.Sleep(time.Millisecond)
+		crossing()
+	})
+	if begun["sender"] == 0 {
+		t.Error("no regions")
+	}
+	// On and off while they run.
+	var over atomic.Bool
+	for i := range 4 {
+		netco.GoNamed(fmt.Sprint("turning", i%2), func() {
+			for !over.Load() {
+				for range 3 {
+					netco.Yield()
+				}
+				netco.Sleep(100 * time.Microsecond)
+			}
+		})
+	}
+	traced(t, func() {
+		for range 20 {
+			stop := profile.Regions()
+			time.Sleep(time.Millisecond)
+			stop()
+			time.Sleep(time.Millisecond)
+		}
+	})
+	over.Store(true)
+	netco.Run(func() {})
+	s, _ := netco.Default()
+	for _, p := range s.Processors() {
+		if p.Executor().Stats.Live.Load() != 0 {
+			t.Error("one lives")
+		}
+	}
+}
+
+// TestHandoverAgain: after regions, coroutines hand over to one another as before.
+func TestHandoverAgain(t *testing.T) {
+	start(t, 1)
+	s, _ := netco.Default()
+	stats := &s.Processors()[0].Executor().Stats
+	direct := func() uint64 {
+		resumes()
+		before := stats.Resumes.Load() - stats.ByLoop.Load()
+		crossing()
+		resumes()
+		return stats.Resumes.Load() - stats.ByLoop.Load() - before
+	}
+	usual := direct()
+	stop := profile.Regions()
+	traced(t, func() {
+		if n := direct(); n != 0 {
+			t.Errorf("%d runs that no region can tell of", n)
+		}
+	})
+	stop()
+	if n := direct(); usual > 0 && n == 0 {
+		t.Error("every switch still passes the loop")
+	}
+}
