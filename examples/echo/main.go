@@ -1,5 +1,6 @@
 // Command echo is an echo daemon written for speed: a coroutine per connection, which holds a buffer only while it has
 // something in it. SIGINT or SIGTERM ends it: it stops accepting, gives connections five seconds, and exits with 0.
+// With -metrics it serves Prometheus' metrics until then.
 package main
 
 import (
@@ -18,15 +19,16 @@ import (
 func main() {
 	addr := flag.String("addr", "127.0.0.1:7000", "`address` to listen on")
 	processors := flag.Int("processors", 0, "threads that run coroutines; 0: one for each CPU")
+	metrics := flag.String("metrics", "", "`address` to serve /metrics on; empty: none")
 	grace := flag.Duration("grace", 5*time.Second, "how long connections get to end by themselves")
 	flag.Parse()
-	if err := run(*addr, *processors, *grace); err != nil {
+	if err := run(*addr, *processors, *metrics, *grace); err != nil {
 		fmt.Fprintln(os.Stderr, "echo:", err)
 		os.Exit(1)
 	}
 }
 
-func run(addr string, processors int, grace time.Duration) error {
+func run(addr string, processors int, metrics string, grace time.Duration) error {
 	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
 		return err
 	}
@@ -37,6 +39,13 @@ func run(addr string, processors int, grace time.Duration) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before anyone is told that there is something to end
 	fmt.Println("listening on", ln.Addr())
+	if metrics != "" {
+		m, err := serveMetrics(metrics)
+		if err != nil {
+			return err
+		}
+		defer m.end() // last: how the end goes can be seen, too
+	}
 	accepting, err := netco.GoNamed("accept", func() { accept(ln.(*socket.TCPListener)) })
 	if err != nil {
 		return err

@@ -1,0 +1,64 @@
+package metrics
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/netco-go/netco/scheduler"
+)
+
+// collector is that of a Scheduler.
+type collector struct {
+	s       *scheduler.Scheduler
+	own     []series[*scheduler.Scheduler]
+	outside []series[*view]
+	members atomic.Pointer[[]member] // made when the Processors are there
+}
+
+// member is what a collector has for each Processor.
+type member struct {
+	series   []series[*view] // constant
+	handoffs atomic.Uint64   // the most that was told, see switches
+}
+
+// NewCollector returns a collector of what s does, which may be started later. A registry takes one of them; see the package's
+// documentation for more. Collect may be called by several threads; it allocates some 6 KiB for each Processor.
+func NewCollector(s *scheduler.Scheduler) prometheus.Collector {
+	return &collector{s: s, own: seriesOf(ofScheduler), outside: seriesOf(ofOutside, "outside")}
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	describe(ch, ofScheduler)
+	describe(ch, ofProcessor)
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	collect(ch, c.own, c.s)
+	collect(ch, c.outside, outside())
+	processors := c.s.Processors()
+	if len(processors) == 0 {
+		return
+	}
+	members := c.membersOf(len(processors))
+	for i, p := range processors {
+		m := &members[i]
+		collect(ch, m.series, m.view(c.s, p))
+	}
+}
+
+// membersOf returns those of the Scheduler's n Processors: once there are any, they stay the same.
+func (c *collector) membersOf(n int) []member {
+	if members := c.members.Load(); members != nil {
+		return *members
+	}
+	members := make([]member, n)
+	for i := range members {
+		members[i].series = seriesOf(ofProcessor, strconv.Itoa(i))
+	}
+	c.members.CompareAndSwap(nil, &members)
+	return *c.members.Load()
+}

@@ -1,0 +1,352 @@
+package metrics
+
+import (
+	"context"
+	"io"
+	"math"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/netco-go/netco/blocking"
+	cocontext "github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
+)
+
+// run runs fn as a coroutine of Processor 0 and waits for its end.
+func run(t testing.TB, s *scheduler.Scheduler, fn func()) {
+	t.Helper()
+	h, err := s.GoOn(0, scheduler.NewSpawn(fn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Join(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCoroutines counts coroutines through their lives.
+func TestCoroutines(t *testing.T) {
+	s := started(t, scheduler.Options{Processors: 1})
+	r := registered(t, s)
+	var gate cosync.WaitGroup
+	gate.Add(1)
+	for range 7 {
+		if _, err := s.Go(scheduler.NewSpawn(func() { gate.Wait() })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "seven that wait", func() bool {
+		return gather(t, r).of("netco_coroutines{processor=0,state=waiting}") == 7
+	})
+	got := gather(t, r)
+	for key, want := range map[string]float64{
+		"netco_coroutines{processor=0,state=ready}":         0,
+		"netco_coroutines{processor=0,state=running}":       0,
+		"netco_coroutines_not_started{processor=0}":         0,
+		"netco_coroutines_started_total{processor=0}":       7,
+		"netco_coroutines_ended_total{processor=0}":         0,
+		"netco_coroutines_reused_total{processor=0}":        0,
+		"netco_goroutines{processor=0}":                     7,
+		"netco_goroutines_created_total{processor=0}":       7,
+		"netco_scheduler_phase{phase=running}":              1,
+		"netco_scheduler_phase{phase=not_started}":          0,
+		"netco_coroutine_panics_total{processor=0}":         0,
+		"netco_connections_accepted_total{processor=0}":     0,
+		"netco_run_queue_length{processor=0}":               0,
+		"netco_inbox_depth{processor=0}":                    0,
+		"netco_coroutines_stolen_total{processor=0}":        0,
+		"netco_accept_errors_total{kind=files,processor=0}": 0,
+	} {
+		if got.of(key) != want {
+			t.Errorf("%s is %v, want %v", key, got.of(key), want)
+		}
+	}
+	gate.Done()
+	eventually(t, "their end", func() bool { return gather(t, r).of("netco_coroutines_ended_total{processor=0}") == 7 })
+	run(t, s, func() {})
+	eventually(t, "the eighth's end", func() bool {
+		got = gather(t, r)
+		return got.of("netco_coroutines_ended_total{processor=0}") == 8 && got.sum("netco_coroutines") == 0
+	})
+	if got.of("netco_coroutines_reused_total{processor=0}") != 1 || got.of("netco_goroutines_created_total{processor=0}") != 7 {
+		t.Errorf("the eighth coroutine was not started on a goroutine that was there: %v", got.values)
+	}
+	eventually(t, "the remote wakes", func() bool { return gather(t, r).of("netco_remote_wakes_total{processor=0}") >= 7 })
+}
+
+// TestScrapeOfAProcessorThatIsHeldUp: a coroutine blocks its thread; a scrape does not wait for it, and sees what is the matter.
+func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
+	s := started(t, scheduler.Options{Processors: 1})
+	r := registered(t, s)
+	running, release := make(chan bool), make(chan bool)
+	h, err := s.GoOn(0, scheduler.NewSpawn(func() {
+		processor.Here().Spawn(func() {}, "", 0) // stays in the run queue meanwhile
+		running <- true
+		<-release
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-running
+	if _, err := s.Go(scheduler.NewSpawn(func() {})); err != nil {
+		t.Fatal(err)
+	}
+	got := gather(t, r)
+	for key, want := range map[string]float64{
+		"netco_coroutines{processor=0,state=running}":    1,
+		"netco_coroutines_not_started{processor=0}":      1,
+		"netco_coroutines_started_total{processor=0}":    2,
+		"netco_turn_duration_seconds_count{processor=0}": 0,
+	} {
+		if got.of(key) != want {
+			t.Errorf("%s is %v, want %v", key, got.of(key), want)
+		}
+	}
+	if n := got.sum("netco_coroutines"); n != 2 {
+		t.Errorf("%v coroutines live, want 2", n)
+	}
+	if age := got.of("netco_turn_age_seconds{processor=0}"); age <= 0 {
+		t.Errorf("the turn has lasted for %v s", age)
+	}
+	busy := got.of("netco_processor_seconds_total{processor=0,state=busy}")
+	eventually(t, "busy seconds to grow in the middle of a turn", func() bool {
+		return gather(t, r).of("netco_processor_seconds_total{processor=0,state=busy}") > busy
+	})
+	close(release)
+	if err := h.Join(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the turn's length", func() bool {
+		return gather(t, r).of("netco_turn_duration_seconds_count{processor=0}") >= 1
+	})
+}
+
+// TestSockets: what coroutines do on sockets is their Processor's, and what goroutines do is the outside's.
+func TestSockets(t *testing.T) {
+	s := started(t, scheduler.Options{Processors: 1})
+	r := registered(t, s)
+	before := gather(t, r)
+	ln, err := socket.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	h, err := s.GoOn(0, scheduler.NewSpawn(func() {
+		c, err := ln.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		io.Copy(io.Discard, io.LimitReader(c, 5))
+		c.Write([]byte("seven!!"))
+		c.Read(make([]byte, 1)) // the end
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := socket.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := gather(t, r)
+	if n := open.of("netco_sockets_open{}") - before.of("netco_sockets_open{}"); n < 2 {
+		t.Errorf("%v sockets are open, want a listener and a connection at least", n)
+	}
+	c.Write([]byte("five!"))
+	if _, err := io.ReadFull(c, make([]byte, 7)); err != nil {
+		t.Fatal(err)
+	}
+	got := gather(t, r)
+	if got.of("netco_registered_fds{processor=0}") < 1 {
+		t.Error("nothing is registered with the Processor")
+	}
+	c.Close()
+	if err := h.Join(); err != nil {
+		t.Fatal(err)
+	}
+	got = gather(t, r)
+	for key, want := range map[string]float64{
+		"netco_received_bytes_total{processor=0}":       5,
+		"netco_sent_bytes_total{processor=0}":           7,
+		"netco_received_bytes_total{processor=outside}": 7,
+		"netco_sent_bytes_total{processor=outside}":     5,
+		"netco_connections_accepted_total{processor=0}": 1,
+		"netco_syscalls_total{op=write,processor=0}":    1,
+	} {
+		if n := got.of(key) - before.of(key); n != want {
+			t.Errorf("%s rose by %v, want %v", key, n, want)
+		}
+	}
+	for _, key := range []string{
+		"netco_syscalls_total{op=accept,processor=0}", "netco_syscalls_total{op=read,processor=0}",
+		"netco_syscalls_total{op=epoll_wait,processor=0}", "netco_syscalls_total{op=read,processor=outside}", "netco_io_events_total{processor=0}",
+	} {
+		if !(got.of(key) > before.of(key)) {
+			t.Errorf("%s is %v after %v", key, got.of(key), before.of(key))
+		}
+	}
+	if !math.IsNaN(got.of("netco_syscalls_total{op=epoll_wait,processor=outside}")) {
+		t.Error("goroutines have no epoll_wait of their own")
+	}
+}
+
+func TestTimers(t *testing.T) {
+	s := started(t, scheduler.Options{Processors: 1})
+	r := registered(t, s)
+	run(t, s, func() { processor.Sleep(2 * time.Millisecond) })
+	got := gather(t, r)
+	if got.of("netco_timers_fired_total{processor=0}") != 1 || got.of("netco_timer_lateness_seconds_count{processor=0}") != 1 {
+		t.Errorf("one Sleep: %v fired, %v times late", got.of("netco_timers_fired_total{processor=0}"),
+			got.of("netco_timer_lateness_seconds_count{processor=0}"))
+	}
+	if late := got.of("netco_timer_lateness_seconds_sum{processor=0}"); late < 0 || late > gaveUp.Seconds() {
+		t.Errorf("%v s late", late)
+	}
+	eventually(t, "idle seconds", func() bool { return gather(t, r).of("netco_processor_seconds_total{processor=0,state=idle}") > 0 })
+}
+
+// TestBlocking: the default pool's figures.
+func TestBlocking(t *testing.T) {
+	s := started(t, scheduler.Options{Processors: 1})
+	defer blocking.Default().CloseIdle()
+	r := registered(t, s)
+	before := gather(t, r)
+	running, release := make(chan bool), make(chan bool)
+	h, err := s.Go(scheduler.NewSpawn(func() {
+		blocking.Do(func() {
+			running <- true
+			<-release
+		})
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-running
+	eventually(t, "the call to be seen", func() bool {
+		got := gather(t, r)
+		return got.of("netco_blocking_calls{state=running}") == 1 && got.of("netco_blocking_calls{state=queued}") == 0 &&
+			got.of("netco_blocking_goroutines{}") == 1 && got.of("netco_blocking_goroutines_max{}") == blocking.DefaultLimit
+	})
+	close(release)
+	h.Join()
+	eventually(t, "its end", func() bool {
+		got := gather(t, r)
+		return got.of("netco_blocking_calls_done_total{}") == before.of("netco_blocking_calls_done_total{}")+1 &&
+			got.of("netco_blocking_calls{state=running}") == 0
+	})
+}
+
+// TestNotStartedAndEnded: a Scheduler that does not run is told of as far as there is something to tell.
+func TestNotStartedAndEnded(t *testing.T) {
+	s := fresh(t)
+	r := registered(t, s)
+	got := gather(t, r)
+	if got.of("netco_processors{}") != 0 || got.of("netco_scheduler_phase{phase=not_started}") != 1 || got.sum("netco_scheduler_phase") != 1 {
+		t.Errorf("before the start: %v", got.values)
+	}
+	if got.sum("netco_turns_total") != 0 || math.IsNaN(got.of("netco_syscalls_total{op=read,processor=outside}")) {
+		t.Errorf("before the start: %v", got.values)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	run(t, s, func() { processor.Here().Spawn(func() { processor.Sleep(time.Millisecond) }, "", 0) })
+	end(t, s)
+	got = gather(t, r)
+	if got.of("netco_scheduler_phase{phase=stopped}") != 1 || got.sum("netco_scheduler_phase") != 1 {
+		t.Errorf("after the end: %v", got.values)
+	}
+	if a, b := got.of("netco_coroutines_started_total{processor=0}"), got.of("netco_coroutines_ended_total{processor=0}"); a != 2 || b != 2 {
+		t.Errorf("after the end: %v started, %v ended, want 2", a, b)
+	}
+	for _, gone := range []string{"netco_coroutines", "netco_goroutines", "netco_run_queue_length", "netco_registered_fds", "netco_timers_pending",
+		"netco_turn_age_seconds", "netco_buffer_bytes", "netco_inbox_depth", "netco_coroutines_not_started", "netco_idle_connections"} {
+		if n := got.sum(gone); n != 0 {
+			t.Errorf("after the end %s is %v", gone, n)
+		}
+	}
+	if !math.IsNaN(got.of("netco_processor_cpu_seconds_total{processor=0}")) {
+		t.Error("the CPU time of a thread that is gone")
+	}
+	idle := got.of("netco_processor_seconds_total{processor=0,state=busy}")
+	if again := gather(t, r).of("netco_processor_seconds_total{processor=0,state=busy}"); again != idle {
+		t.Errorf("busy after the end: %v s, then %v s", idle, again)
+	}
+}
+
+// TestEndedByForce: what a Processor's last turn has left behind is not told as if it were there still.
+func TestEndedByForce(t *testing.T) {
+	s := fresh(t)
+	r := registered(t, s)
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Go(scheduler.NewSpawn(func() { processor.Sleep(time.Hour) })); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the timer", func() bool {
+		s.Processors()[0].Wake() // it is counted when a turn begins
+		return gather(t, r).of("netco_timers_pending{processor=0}") == 1
+	})
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.Shutdown(over)
+	got := gather(t, r)
+	for _, gone := range []string{"netco_coroutines", "netco_timers_pending", "netco_run_queue_length", "netco_goroutines"} {
+		if n := got.sum(gone); n != 0 {
+			t.Errorf("after the end %s is %v", gone, n)
+		}
+	}
+}
+
+func TestDiscardedBeforeItsStart(t *testing.T) {
+	s := fresh(t)
+	end(t, s)
+	if got := gather(t, registered(t, s)); got.of("netco_processors{}") != 0 {
+		t.Errorf("%v", got.values)
+	}
+}
+
+func TestInfo(t *testing.T) {
+	got := gather(t, registered(t, fresh(t)))
+	if n := got.sum("netco_info", "backend="+cocontext.Backend(), "goversion="+runtime.Version()); n != 1 {
+		t.Errorf("%v", got.values)
+	}
+}
+
+// TestCostDoesNotGrow: what a scrape allocates, and how many series it gives, does not depend on how much there is to tell of.
+func TestCostDoesNotGrow(t *testing.T) {
+	s := started(t, scheduler.Options{Processors: 1})
+	c := NewCollector(s)
+	ch := make(chan prometheus.Metric, 1000)
+	cost := func() (allocs float64, series int) {
+		return testing.AllocsPerRun(20, func() {
+			c.Collect(ch)
+			for series = 0; len(ch) > 0; series++ {
+				<-ch
+			}
+		}), series
+	}
+	few, n := cost()
+	var gate cosync.WaitGroup
+	gate.Add(1)
+	const many = 3000
+	for range many {
+		if _, err := s.Go(scheduler.NewSpawn(func() { gate.Wait() })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := registered(t, s)
+	eventually(t, "all to wait", func() bool { return gather(t, r).of("netco_coroutines{processor=0,state=waiting}") == many })
+	if more, m := cost(); more > few+2 || m != n {
+		t.Errorf("%v allocations and %d series with %d coroutines, %v and %d with none", more, m, many, few, n)
+	}
+	gate.Done()
+}

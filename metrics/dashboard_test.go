@@ -1,0 +1,114 @@
+package metrics
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const dashboardFile = "../docs/grafana/netco.json"
+
+// dashboard is what is checked of a Grafana dashboard.
+type dashboard struct {
+	Title, UID string
+	Templating struct {
+		List []struct{ Name, Type, Definition string }
+	}
+	Panels []struct {
+		ID          int
+		Type, Title string
+		GridPos     struct{ X, Y, W, H int }
+		Datasource  struct{ Type, UID string }
+		Targets     []struct {
+			RefID, Expr, LegendFormat string
+			Datasource                struct{ Type, UID string }
+		}
+	}
+}
+
+var (
+	variable         = regexp.MustCompile(`\$\{?([a-zA-Z_]+)\}?`)
+	legend           = regexp.MustCompile(`\{\{(\w+)\}\}`)
+	labelsOfVariable = regexp.MustCompile(`^label_values\((.*), (\w+)\)$`)
+)
+
+// TestDashboard: the dashboard is one, its queries are of metrics that there are, its variables exist, and no panel covers another.
+func TestDashboard(t *testing.T) {
+	var d dashboard
+	if err := json.Unmarshal([]byte(read(t, dashboardFile)), &d); err != nil {
+		t.Fatal(err)
+	}
+	words := vocabularyOf(t)
+	variables := []string{"__rate_interval"}
+	for _, v := range d.Templating.List {
+		variables = append(variables, v.Name)
+		if m := labelsOfVariable.FindStringSubmatch(v.Definition); v.Type == "query" && m != nil {
+			if err := words.checkQuery("count by (" + m[2] + ") (" + m[1] + ")"); err != nil {
+				t.Errorf("variable %s: %v", v.Name, err)
+			}
+		} else if v.Type == "query" {
+			t.Errorf("variable %s: %q", v.Name, v.Definition)
+		}
+	}
+	for _, want := range []string{"datasource", "processor"} {
+		if !slices.Contains(variables, want) {
+			t.Errorf("no variable %q", want)
+		}
+	}
+	ids := map[int]bool{}
+	covered := map[[2]int]string{}
+	named := map[string]bool{}
+	var rows []string
+	for _, p := range d.Panels {
+		if ids[p.ID] {
+			t.Errorf("%s: another panel has id %d", p.Title, p.ID)
+		}
+		ids[p.ID] = true
+		for x := range p.GridPos.W {
+			for y := range p.GridPos.H {
+				at := [2]int{p.GridPos.X + x, p.GridPos.Y + y}
+				if covered[at] != "" || at[0] >= 24 {
+					t.Errorf("%s covers %q at %v", p.Title, covered[at], at)
+				}
+				covered[at] = p.Title
+			}
+		}
+		if p.Type == "row" {
+			rows = append(rows, strings.ToLower(p.Title))
+			continue
+		}
+		if len(p.Targets) == 0 || p.Datasource.UID != "${datasource}" {
+			t.Errorf("%s: %d queries of data source %q", p.Title, len(p.Targets), p.Datasource.UID)
+		}
+		for _, q := range p.Targets {
+			if err := words.checkQuery(q.Expr); err != nil {
+				t.Errorf("%s: %v", p.Title, err)
+			}
+			for _, m := range variable.FindAllStringSubmatch(q.Expr, -1) {
+				if !slices.Contains(variables, m[1]) {
+					t.Errorf("%s: there is no variable %q", p.Title, m[1])
+				}
+			}
+			for _, m := range legend.FindAllStringSubmatch(q.LegendFormat, -1) {
+				if !strings.Contains(q.Expr, m[1]) {
+					t.Errorf("%s: the legend has %q, which %s does not keep", p.Title, m[1], q.Expr)
+				}
+			}
+			for _, name := range token.FindAllStringSubmatch(q.Expr, -1) {
+				named[name[1]] = true
+			}
+		}
+	}
+	for _, want := range []string{"load", "coroutines", "latency", "i/o", "sockets", "errors and stalls", "blocking calls", "memory"} {
+		if !slices.Contains(rows, want) {
+			t.Errorf("no row %q", want)
+		}
+	}
+	for _, f := range documented() {
+		if !named[f.name] {
+			t.Errorf("no panel shows %s", f.name)
+		}
+	}
+}

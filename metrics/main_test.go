@@ -1,0 +1,155 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/scheduler"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// gaveUp is how long a test waits for what must come.
+const gaveUp = 10 * time.Second
+
+// started returns a running Scheduler that the test's end ends.
+func started(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
+	t.Helper()
+	s, err := scheduler.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end(t, s) })
+	return s
+}
+
+func end(t testing.TB, s *scheduler.Scheduler) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), gaveUp)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// registered returns a registry that has s and the process.
+func registered(t testing.TB, s *scheduler.Scheduler) *prometheus.Registry {
+	t.Helper()
+	r := prometheus.NewPedanticRegistry()
+	if err := Register(r, s); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// scrape is what a registry told: values by series, as text would name them.
+type scrape struct {
+	values   map[string]float64
+	counters map[string]bool // those that must not go down
+}
+
+func gather(t testing.TB, g prometheus.Gatherer) scrape {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := scrape{map[string]float64{}, map[string]bool{}}
+	for _, f := range families {
+		for _, m := range f.Metric {
+			s.add(f.GetName(), m)
+		}
+	}
+	return s
+}
+
+func (s scrape) add(name string, m *dto.Metric) {
+	labels := labelsOf(m)
+	key := func(suffix string, more ...string) string {
+		return fmt.Sprintf("%s%s{%s}", name, suffix, strings.Join(append(labels[:len(labels):len(labels)], more...), ","))
+	}
+	up := func(k string, v float64) { s.values[k], s.counters[k] = v, true }
+	switch {
+	case m.Gauge != nil:
+		s.values[key("")] = m.Gauge.GetValue()
+	case m.Counter != nil:
+		up(key(""), m.Counter.GetValue())
+	case m.Histogram != nil:
+		h := m.Histogram
+		up(key("_sum"), h.GetSampleSum())
+		up(key("_count"), float64(h.GetSampleCount()))
+		up(key("_zero"), float64(h.GetZeroCount()))
+		for _, b := range h.Bucket {
+			up(key("_bucket", fmt.Sprintf("le=%g", b.GetUpperBound())), float64(b.GetCumulativeCount()))
+		}
+		for i, n := range native(h) {
+			up(key("_native", fmt.Sprintf("i=%d", i)), float64(n))
+		}
+	}
+}
+
+func labelsOf(m *dto.Metric) (labels []string) {
+	for _, l := range m.Label {
+		labels = append(labels, l.GetName()+"="+l.GetValue())
+	}
+	return labels
+}
+
+// native decodes spans and deltas: how many observations are in which bucket.
+func native(h *dto.Histogram) map[int]int64 {
+	buckets := map[int]int64{}
+	i, n, delta := 0, int64(0), 0
+	for _, span := range h.PositiveSpan {
+		i += int(span.GetOffset())
+		for range span.GetLength() {
+			n += h.PositiveDelta[delta]
+			buckets[i] = n
+			i, delta = i+1, delta+1
+		}
+	}
+	return buckets
+}
+
+// of returns a value; NaN if there is none.
+func (s scrape) of(key string) float64 {
+	if v, ok := s.values[key]; ok {
+		return v
+	}
+	return math.NaN()
+}
+
+// sum adds up the series of a name whose keys contain all of these.
+func (s scrape) sum(name string, contain ...string) float64 {
+	total := 0.0
+	for key, v := range s.values {
+		ok := strings.HasPrefix(key, name+"{")
+		for _, c := range contain {
+			ok = ok && strings.Contains(key, c)
+		}
+		if ok {
+			total += v
+		}
+	}
+	return total
+}
+
+// eventually waits for what a turn's end or another thread will make true.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(gaveUp); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("gave up waiting for %s", what)
+		}
+	}
+}

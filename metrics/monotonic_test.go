@@ -1,0 +1,192 @@
+package metrics
+
+import (
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
+)
+
+// TestCountersNeverGoDown scrapes from two goroutines while coroutines and connections come and go, and through the Scheduler's end.
+func TestCountersNeverGoDown(t *testing.T) {
+	s, err := scheduler.New(scheduler.Options{Processors: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := registered(t, s) // before its start: that is to be seen as well
+	defer blocking.Default().CloseIdle()
+	var stop atomic.Bool
+	var scrapes atomic.Int64
+	var watchers sync.WaitGroup
+	for range 2 {
+		watchers.Go(func() {
+			var last scrape
+			for over := false; !over; scrapes.Add(1) {
+				over = stop.Load()
+				now := gather(t, r)
+				neverDown(t, last, now)
+				last = now
+			}
+		})
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := socket.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var load sync.WaitGroup
+	var over atomic.Bool
+	spawn(t, s, func() { serve(ln) })
+	for range 2 {
+		spawn(t, s, func() { busy(ln.Addr().String(), &over) })
+		load.Go(func() { busy(ln.Addr().String(), &over) })
+	}
+	at := scrapes.Load()
+	eventually(t, "scrapes under load", func() bool { return scrapes.Load() >= at+200 })
+	over.Store(true)
+	load.Wait()
+	ln.Close()
+	end(t, s)
+	at = scrapes.Load()
+	eventually(t, "scrapes after the end", func() bool { return scrapes.Load() >= at+4 })
+	stop.Store(true)
+	watchers.Wait()
+
+	got := gather(t, r)
+	for _, name := range []string{
+		"netco_coroutines_ended_total", "netco_coroutines_reused_total", "netco_resumes_total", "netco_turns_total", "netco_remote_wakes_total",
+		"netco_timers_fired_total", "netco_io_events_total", "netco_received_bytes_total", "netco_sent_bytes_total",
+		"netco_connections_accepted_total", "netco_blocking_calls_done_total", "netco_turn_duration_seconds_count",
+		"netco_timer_lateness_seconds_count", "netco_processor_seconds_total",
+	} {
+		if got.sum(name) == 0 {
+			t.Errorf("%s is 0: the load was none", name)
+		}
+	}
+	if a, b := got.sum("netco_coroutines_started_total"), got.sum("netco_coroutines_ended_total"); a != b {
+		t.Errorf("%v coroutines started and %v ended", a, b)
+	}
+}
+
+func neverDown(t *testing.T, last, now scrape) {
+	for key := range last.counters {
+		v, ok := now.values[key]
+		switch {
+		case ok && v < last.values[key]:
+			t.Errorf("%s went down from %v to %v", key, last.values[key], v)
+		case !ok && key[:len("netco_processor_cpu")] != "netco_processor_cpu": // gone with the thread
+			t.Errorf("%s is gone", key)
+		}
+	}
+	for key, v := range now.values {
+		if v < 0 {
+			t.Errorf("%s is %v", key, v)
+		}
+	}
+}
+
+func spawn(t *testing.T, s *scheduler.Scheduler, fn func()) {
+	t.Helper()
+	if _, err := s.Go(scheduler.NewSpawn(fn)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func serve(ln net.Listener) {
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		processor.Here().Spawn(func() {
+			defer c.Close()
+			io.Copy(c, c)
+		}, "", 0)
+	}
+}
+
+// busy opens connections, one after the other, and talks through each; coroutines also sleep, start others, and have something run elsewhere.
+func busy(addr string, over *atomic.Bool) {
+	for i := 0; !over.Load(); i++ {
+		c, err := socket.Dial("tcp", addr)
+		if err != nil {
+			return
+		}
+		b := make([]byte, 100)
+		for range 10 {
+			c.Write(b)
+			io.ReadFull(c, b)
+		}
+		c.Close()
+		if p := processor.Here(); p != nil {
+			for range 20 {
+				p.Spawn(func() {}, "", 0)
+			}
+			processor.Sleep(time.Millisecond)
+			if i%10 == 0 {
+				blocking.Do(func() {})
+			}
+		}
+	}
+}
+
+// TestSwitchesBetweenWrites: what is read while the executor is between its two writes, or between the two reads, is neither too many
+// handoffs nor fewer than before.
+func TestSwitchesBetweenWrites(t *testing.T) {
+	var m member
+	var st coroutine.Stats
+	for _, step := range []struct{ byLoop, resumes, handoffs uint64 }{
+		{0, 0, 0},
+		{4, 0, 0}, // of the first turn, whose resumes are not told yet
+		{4, 10, 6},
+		{7, 10, 6}, // and of the next
+		{7, 15, 8},
+		{9, 17, 8},
+		{9, 18, 9},
+	} {
+		st.ByLoop.Set(step.byLoop)
+		st.Resumes.Set(step.resumes)
+		if resumes, handoffs := m.switches(&st); resumes != step.resumes || handoffs != step.handoffs {
+			t.Errorf("%d resumes, %d by the loop: told as %d with %d handoffs, want %d", step.resumes, step.byLoop, resumes, handoffs, step.handoffs)
+		}
+	}
+}
+
+// TestHandoffs: two coroutines that yield hand over to one another, unless they may not or the backend cannot.
+func TestHandoffs(t *testing.T) {
+	for _, never := range []bool{false, true} {
+		s := started(t, scheduler.Options{Processors: 1, NoHandoff: never})
+		run(t, s, func() {
+			yield := func() {
+				for range 1000 {
+					coroutine.Yield()
+				}
+			}
+			processor.Here().Spawn(yield, "", 0)
+			yield()
+		})
+		end(t, s)
+		got := gather(t, registered(t, s))
+		resumes, handoffs := got.of("netco_resumes_total{processor=0}"), got.of("netco_handoffs_total{processor=0}")
+		if resumes < 2000 {
+			t.Errorf("%v resumes", resumes)
+		}
+		switch direct := !never && context.Symmetric(); {
+		case direct && handoffs < resumes/2 || handoffs > resumes:
+			t.Errorf("%v handoffs of %v resumes", handoffs, resumes)
+		case !direct && handoffs != 0:
+			t.Errorf("%v handoffs where there are none", handoffs)
+		}
+	}
+}

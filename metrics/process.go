@@ -1,0 +1,97 @@
+package metrics
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/socket"
+)
+
+// process is what a scrape sees of the process.
+type process struct {
+	blocking blocking.Stats // of the default pool
+}
+
+// ofProcess are the metrics of the process as a whole.
+var ofProcess = described([]family[*process]{
+	{name: "netco_sockets_open", kind: gauge,
+		help: "Sockets of package socket that are open.",
+		read: func(*process, int) float64 { return float64(socket.Open()) }},
+
+	{name: "netco_accept_pauses_total", kind: count,
+		help: "Times that accepting stopped at the limit of a socket.LimitListener or of Server.MaxConns.",
+		read: func(*process, int) float64 { return float64(socket.AcceptPauses()) }},
+
+	// The default pool of package blocking.
+	{name: "netco_blocking_calls", kind: gauge, label: "state", values: []string{"running", "queued"},
+		help: "Functions offloaded to the default pool of package blocking that run, or wait for a goroutine.",
+		read: func(p *process, i int) float64 { return float64([...]int{p.blocking.Running, p.blocking.Queued}[i]) }},
+	{name: "netco_blocking_goroutines", kind: gauge,
+		help: "Goroutines of the pool, idle ones included.",
+		read: func(p *process, _ int) float64 { return float64(p.blocking.Workers) }},
+	{name: "netco_blocking_goroutines_max", kind: gauge,
+		help: "How many goroutines the pool may have: see blocking.SetLimit.",
+		read: func(p *process, _ int) float64 { return float64(p.blocking.Limit) }},
+	{name: "netco_blocking_calls_done_total", kind: count,
+		help: "Functions of the pool that have ended, in whatever way.",
+		read: func(p *process, _ int) float64 { return float64(p.blocking.Done) }},
+	{name: "netco_blocking_calls_abandoned_total", kind: count,
+		help: "Calls whose caller left, by a context's end or a forced shutdown, while the function ran on.",
+		read: func(p *process, _ int) float64 { return float64(p.blocking.Abandoned) }},
+})
+
+// processCollector is that of the process.
+type processCollector struct {
+	series []series[*process]
+	info   prometheus.Metric
+}
+
+// info tells which netco runs, and how.
+var info = prometheus.NewDesc("netco_info", "Always 1. The labels are netco's version, the Go release and how coroutines are switched to.",
+	infoLabels, nil)
+
+var infoLabels = []string{"version", "goversion", "backend"}
+
+// NewProcessCollector returns a collector of what all Schedulers of the process share: sockets, the default pool of package blocking, and
+// how netco was built. A registry takes one.
+func NewProcessCollector() prometheus.Collector {
+	return &processCollector{
+		series: seriesOf(ofProcess),
+		info:   prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, version(), runtime.Version(), context.Backend()),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (c *processCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- info
+	describe(ch, ofProcess)
+}
+
+// Collect implements prometheus.Collector.
+func (c *processCollector) Collect(ch chan<- prometheus.Metric) {
+	ch <- c.info
+	collect(ch, c.series, &process{blocking: blocking.Default().Snapshot()})
+}
+
+const module = "github.com/netco-go/netco"
+
+// version returns netco's version in this program, "(devel)" in its own tree.
+func version() string {
+	b, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if b.Main.Path == module {
+		return b.Main.Version
+	}
+	for _, m := range b.Deps {
+		if m.Path == module {
+			return m.Version
+		}
+	}
+	return "unknown"
+}

@@ -1,0 +1,169 @@
+package metrics
+
+import (
+	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/processor"
+)
+
+// Operations, in the order in which ofProcessor's functions switch over them.
+var (
+	operations = []string{"read", "write", "accept", "epoll_wait"}
+	onSockets  = operations[:3] // what ordinary goroutines do, too
+)
+
+// ofProcessor are the metrics of each Processor, and of ordinary goroutines where outside says so.
+var ofProcessor = described([]family[*view]{
+	// Coroutines.
+	{name: "netco_coroutines", kind: gauge, label: "state", values: states,
+		help: "Coroutines that live: in the run queue, with the thread, or waiting. Counted, not walked, so good to a turn's length.",
+		read: func(v *view, i int) float64 { return float64(v.states[i]) }},
+	{name: "netco_coroutines_not_started", kind: gauge,
+		help: "Coroutines given to a Processor by other threads that are not in its run queue yet.",
+		read: func(v *view, _ int) float64 { return v.unlessOver(uint64(max(v.p.Submitted(), 0))) }},
+	{name: "netco_coroutines_started_total", kind: count,
+		help: "Coroutines that a Processor has put into its run queue for the first time.",
+		read: func(v *view, _ int) float64 { return float64(v.co.Spawned.Load()) }},
+	{name: "netco_coroutines_ended_total", kind: count,
+		help: "Coroutines that have ended.",
+		read: func(v *view, _ int) float64 { return float64(v.co.Ended.Load()) }},
+	{name: "netco_coroutines_reused_total", kind: count,
+		help: "Coroutines started on a goroutine that another had left, with its stack.",
+		read: func(v *view, _ int) float64 { return float64(v.co.Reused.Load()) }},
+	{name: "netco_coroutines_stolen_total", kind: count,
+		help: "Coroutines that a Processor with nothing to do took from another, which had not started them.",
+		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Stolen.Load()) }},
+	{name: "netco_coroutine_panics_total", kind: count,
+		help: "Panics of coroutines, dealt with by Options.OnPanic.",
+		read: func(v *view, _ int) float64 { return float64(v.co.Panics.Load()) }},
+	{name: "netco_goroutines", kind: gauge,
+		help: "Goroutines that run coroutines, those kept for coroutines to come included.",
+		read: func(v *view, _ int) float64 { return v.unlessOver(v.co.Workers.Load()) }},
+	{name: "netco_goroutines_created_total", kind: count,
+		help: "Goroutines made to run coroutines.",
+		read: func(v *view, _ int) float64 { return float64(v.co.Made.Load()) }},
+
+	// Switches and turns.
+	{name: "netco_resumes_total", kind: count,
+		help: "Times a coroutine was given the thread. Told at the end of a turn.",
+		read: func(v *view, _ int) float64 { return float64(v.resumes) }},
+	{name: "netco_handoffs_total", kind: count,
+		help: "Of the resumes, those that came straight from another coroutine and not from the loop.",
+		read: func(v *view, _ int) float64 { return float64(v.handoffs) }},
+	{name: "netco_turns_total", kind: count,
+		help: "Turns of the loop, those that found nothing to run included.",
+		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Turns.Load()) }},
+	{name: "netco_turn_duration_seconds", kind: histogram,
+		help: "Length of the turns that ran something.",
+		hist: func(v *view) *counter.Histogram { return &v.p.Stats.TurnNs }},
+	{name: "netco_turn_age_seconds", kind: gauge,
+		help: "How long ago the turn began that a coroutine is running in; 0 when none is.",
+		read: func(v *view, _ int) float64 { return seconds(v.turnAgeNs) }},
+	{name: "netco_run_queue_length", kind: gauge,
+		help: "Coroutines that were ready to run when the last turn began.",
+		read: func(v *view, _ int) float64 { return v.unlessOver(v.p.Stats.Queued.Load()) }},
+	{name: "netco_inbox_depth", kind: gauge,
+		help: "Wakes sent by other threads that the Processor has not acted on.",
+		read: func(v *view, _ int) float64 { return v.unlessOver(uint64(max(v.p.InboxDepth(), 0))) }},
+	{name: "netco_remote_wakes_total", kind: count,
+		help: "Coroutines woken by other threads.",
+		read: func(v *view, _ int) float64 { return float64(v.p.Stats.RemoteWakes.Load()) }},
+	{name: "netco_bell_rings_total", kind: count,
+		help: "Times another thread had to wake the Processor from its sleep, for which it wrote an eventfd.",
+		read: func(v *view, _ int) float64 { return float64(v.ep.Rings.Load()) }},
+	{name: "netco_sleeps_total", kind: count,
+		help: "Times the Processor blocked in epoll.",
+		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Sleeps.Load()) }},
+	{name: "netco_processor_seconds_total", kind: count, label: "state", values: []string{"busy", "idle", "spinning"},
+		help: "Time since the Processor's start: busy, blocked in epoll, or looking for events before it would block.",
+		read: func(v *view, i int) float64 { return seconds([...]int64{v.busyNs, v.idleNs, v.spinNs}[i]) }},
+	{name: "netco_processor_cpu_seconds_total", kind: count,
+		help: "CPU time of the Processor's thread, as the kernel counts it. Missing without a thread of its own.",
+		has:  func(v *view) bool { return v.cpuNs >= 0 },
+		read: func(v *view, _ int) float64 { return seconds(v.cpuNs) }},
+	{name: "netco_stalls_total", kind: count,
+		help: "Turns that lasted longer than Options.Watchdog, seen while they did.",
+		read: func(v *view, _ int) float64 { return float64(v.s.StallCount(v.p.Index())) }},
+
+	// Timers.
+	{name: "netco_timers_pending", kind: gauge,
+		help: "Timers and deadlines that were set when the last turn began.",
+		read: func(v *view, _ int) float64 { return v.unlessOver(v.p.Stats.Timers.Load()) }},
+	{name: "netco_timers_fired_total", kind: count,
+		help: "Timers and deadlines whose time has come.",
+		read: func(v *view, _ int) float64 { return float64(v.p.Stats.TimersFired.Load()) }},
+	{name: "netco_timer_lateness_seconds", kind: histogram,
+		help: "How much later than set timers and deadlines were acted on.",
+		hist: func(v *view) *counter.Histogram { return &v.p.Stats.LateNs }},
+
+	// Sockets.
+	{name: "netco_io_events_total", kind: count,
+		help: "Events of fds that epoll delivered.",
+		read: func(v *view, _ int) float64 { return float64(v.ep.Events.Load()) }},
+	{name: "netco_io_events_stale_total", kind: count,
+		help: "Events that came after their fd was closed and were dropped.",
+		read: func(v *view, _ int) float64 { return float64(v.ep.Stale.Load()) }},
+	{name: "netco_syscalls_total", kind: count, label: "op", values: operations, outside: len(onSockets),
+		help: "System calls: those that read, write and accept, in whichever of their forms, and epoll_wait.",
+		read: func(v *view, i int) float64 {
+			if i == len(onSockets) {
+				return float64(v.ep.Polls.Load() + v.ep.Waits.Load())
+			}
+			return float64([...]uint64{v.io.Reads, v.io.Writes, v.io.Accepts}[i])
+		}},
+	{name: "netco_syscalls_again_total", kind: count, label: "op", values: onSockets, outside: len(onSockets),
+		help: "Of the system calls, those that ended with EAGAIN: nothing to do yet.",
+		read: func(v *view, i int) float64 {
+			return float64([...]uint64{v.io.ReadAgain, v.io.WriteAgain, v.io.AcceptAgain}[i])
+		}},
+	{name: "netco_syscalls_saved_total", kind: count, label: "op", values: []string{"read"}, outside: 1,
+		help: "System calls not made because the socket was known to be empty.",
+		read: func(v *view, _ int) float64 { return float64(v.io.SavedReads) }},
+	{name: "netco_received_bytes_total", kind: count, outside: 1,
+		help: "Bytes that reads from sockets have returned.",
+		read: func(v *view, _ int) float64 { return float64(v.io.BytesIn) }},
+	{name: "netco_sent_bytes_total", kind: count, outside: 1,
+		help: "Bytes that writes to sockets have taken.",
+		read: func(v *view, _ int) float64 { return float64(v.io.BytesOut) }},
+	{name: "netco_connections_accepted_total", kind: count, outside: 1,
+		help: "Connections accepted.",
+		read: func(v *view, _ int) float64 { return float64(v.io.Accepted) }},
+	{name: "netco_accept_errors_total", kind: count, label: "kind", values: acceptErrors(), outside: int(processor.AcceptErrorKinds),
+		help: "Failed accepts, by what failed: the connection itself, for want of files or of memory, or something else.",
+		read: func(v *view, i int) float64 { return float64(v.io.AcceptErrors[i]) }},
+	{name: "netco_idle_connections", kind: gauge,
+		help: "Connections of a socket.Server that wait without a coroutine.",
+		read: func(v *view, _ int) float64 { return v.unlessOver(uint64(max(v.p.Watches(), 0))) }},
+	{name: "netco_registered_fds", kind: gauge,
+		help: "Fds registered with the Processor's epoll.",
+		read: func(v *view, _ int) float64 { return v.unlessOver(uint64(max(v.p.Registered(), 0))) }},
+
+	// Memory for I/O.
+	{name: "netco_buffer_bytes", kind: gauge, label: "state", values: []string{"in_use", "kept"},
+		help: "Memory of the buffers that socket.AcquireBuffer lends: lent now, and kept for those to come.",
+		read: func(v *view, i int) float64 { return v.unlessOver(v.buffers[i]) }},
+	{name: "netco_buffer_waits_total", kind: count,
+		help: "Times that no buffer was to be had within Options.BufferMemory.",
+		read: func(v *view, _ int) float64 { return float64(v.p.BufferWaits()) }},
+}, "processor")
+
+// ofOutside are those of ofProcessor that ordinary goroutines have, with the values they have.
+var ofOutside = func() (have []family[*view]) {
+	for _, f := range ofProcessor {
+		if f.outside > 0 {
+			if f.label != "" {
+				f.values = f.values[:f.outside]
+			}
+			have = append(have, f)
+		}
+	}
+	return have
+}()
+
+func acceptErrors() (kinds []string) {
+	for k := range processor.AcceptError(processor.AcceptErrorKinds) {
+		kinds = append(kinds, k.String())
+	}
+	return kinds
+}
+
+func seconds(ns int64) float64 { return float64(ns) / 1e9 }

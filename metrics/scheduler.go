@@ -1,0 +1,35 @@
+package metrics
+
+import (
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// phases are a Scheduler's, in their order; after the first they are those of package processor.
+var phases = []string{"not_started", "running", "draining", "stopping", "stopped"}
+
+// phase is the index in phases of what s is in.
+func phase(s *scheduler.Scheduler) int {
+	if g := s.Group(); g != nil {
+		return 1 + int(g.Phase()-processor.Running)
+	}
+	return 0
+}
+
+// ofScheduler are the metrics of a Scheduler that are not of one Processor.
+var ofScheduler = described([]family[*scheduler.Scheduler]{
+	{name: "netco_processors", kind: gauge,
+		help: "Processors, that is threads that run coroutines; 0 before the Scheduler's start.",
+		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(len(s.Processors())) }},
+	{name: "netco_scheduler_phase", kind: gauge, label: "phase", values: phases,
+		help: "1 for the phase that the Scheduler is in, 0 for the others.",
+		read: func(s *scheduler.Scheduler, i int) float64 {
+			if phase(s) == i {
+				return 1
+			}
+			return 0
+		}},
+	{name: "netco_coroutines_refused_total", kind: count,
+		help: "Coroutines that were not started because Options.MaxCoroutines live.",
+		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(s.Refused()) }},
+})

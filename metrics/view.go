@@ -1,0 +1,90 @@
+package metrics
+
+import (
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/epoller"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// view is one Processor as a scrape sees it: what belongs together has been read together.
+type view struct {
+	s  *scheduler.Scheduler
+	p  *processor.Processor // nil for ordinary goroutines; then only io is set
+	co *coroutine.Stats
+	ep *epoller.Stats
+	io processor.IOSnapshot
+
+	states [3]uint64 // coroutines: see states
+	over   bool      // the Processor has ended: nothing lives, waits or is queued there
+
+	buffers [2]uint64 // bytes in use and kept
+
+	resumes, handoffs      uint64
+	busyNs, idleNs, spinNs int64
+	cpuNs                  int64 // -1: it has no thread of its own
+	turnAgeNs              int64 // 0: no coroutine has the thread
+}
+
+// What the states of coroutines are called, in the order of view.states.
+var states = []string{"ready", "running", "waiting"}
+
+func (m *member) view(s *scheduler.Scheduler, p *processor.Processor) *view {
+	v := &view{s: s, p: p, co: p.Coroutines(), ep: p.Events(), io: p.IO().Snapshot(), cpuNs: -1}
+	v.busyNs, v.idleNs, v.spinNs = p.BusyNs(), p.IdleNs(), int64(p.Stats.SpinNs.Load())
+	select {
+	case <-p.Ended():
+		v.over = true
+	default:
+		v.count()
+	}
+	v.buffers[0], v.buffers[1] = p.BufferBytes()
+	v.resumes, v.handoffs = m.switches(v.co)
+	if ns, ok := p.CPUNs(); ok {
+		v.cpuNs = ns
+	}
+	return v
+}
+
+// switches returns how many resumes there were and how many of them came from another coroutine. The executor writes ByLoop before
+// Resumes, so what is read the other way round is not too many; but it may be fewer than at the last scrape.
+func (m *member) switches(co *coroutine.Stats) (resumes, handoffs uint64) {
+	resumes = co.Resumes.Load()
+	if byLoop := co.ByLoop.Load(); resumes > byLoop {
+		handoffs = resumes - byLoop
+	}
+	for {
+		seen := m.handoffs.Load()
+		if handoffs <= seen {
+			return resumes, seen
+		}
+		if m.handoffs.CompareAndSwap(seen, handoffs) {
+			return resumes, handoffs
+		}
+	}
+}
+
+// count tells the coroutines' states from three figures. The run queue's length is that of the beginning of the turn, so that all of it may
+// have come to wait, or have ended: the states add up to those that live.
+func (v *view) count() {
+	live := v.co.Live.Load()
+	if v.p.Executor().Current() != nil && live > 0 {
+		v.states[1] = 1
+		live--
+		v.turnAgeNs = max(clock.Now()-int64(v.p.Stats.TurnStart.Load()), 0)
+	}
+	v.states[0] = min(v.p.Stats.Queued.Load(), live)
+	v.states[2] = live - v.states[0]
+}
+
+// unlessOver is 0 for a Processor that has ended, whose last turn may have left something behind in n.
+func (v *view) unlessOver(n uint64) float64 {
+	if v.over {
+		return 0
+	}
+	return float64(n)
+}
+
+// outside is the view of what ordinary goroutines did.
+func outside() *view { return &view{io: processor.OutsideIO()} }
