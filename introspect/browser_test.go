@@ -1,0 +1,198 @@
+package introspect
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"image"
+	"image/color"
+	"image/png"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// noScripts, as a flag of browser, makes it run no script of a page. Chromium's own flag for that stops its headless mode as well.
+const noScripts = "no scripts"
+
+// browser runs a headless Chromium on a page and returns what it has printed.
+func browser(t *testing.T, url string, flags ...string) (out, log string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	profile := t.TempDir()
+	if i := slices.Index(flags, noScripts); i >= 0 {
+		flags = slices.Delete(slices.Clone(flags), i, i+1)
+		const settings = `{"profile":{"default_content_setting_values":{"javascript":2}}}`
+		os.Mkdir(filepath.Join(profile, "Default"), 0o700)
+		if err := os.WriteFile(filepath.Join(profile, "Default", "Preferences"), []byte(settings), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--hide-scrollbars",
+		"--disable-background-networking", "--disable-component-update", "--enable-logging=stderr", "--user-data-dir=" + profile}, flags...)
+	cmd := exec.CommandContext(ctx, chromium, append(args, url)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // its own processes, too
+	cmd.WaitDelay = 5 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		t.Fatalf("%v: %v\n%.2000s", url, err, stderr.String())
+	}
+	return stdout.String(), stderr.String()
+}
+
+const chromium = "/usr/bin/chromium"
+
+// browserSite serves a made-up Scheduler, and one in a deadlock, until the test ends.
+func browserSite(t *testing.T) string {
+	t.Helper()
+	if _, err := os.Stat(chromium); err != nil {
+		t.Skip("no browser: ", err)
+	}
+	if testing.Short() || goruntime.RaceEnabled {
+		t.Skip("starts a browser")
+	}
+	once(t)
+	level := zap.NewAtomicLevel()
+	stuck := newFake(40)
+	stuck.coroutine = func(i int, c *seen) { madeUp(i, c); c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock }
+	stuck.progress = func() progress { return progress{asleep: true, live: 40} }
+	mux := http.NewServeMux()
+	mux.Handle("/debug/netco/", newFake(5000).handler(Options{AllowStop: true, AllowLogLevel: &level}))
+	mux.HandleFunc("/control", func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, `<!DOCTYPE html><p id="p">no scripts</p><script>document.getElementById("p").textContent = "scr" + "ipts run"</script>`)
+	})
+	mux.Handle("/stuck/", stuck.handler(Options{}))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+var complaint = regexp.MustCompile(`(?m)^.*(CONSOLE|Refused to|Content Security Policy).*$`)
+
+// TestBrowser: a browser takes the pages as they were meant, and finds nothing to complain about.
+func TestBrowser(t *testing.T) {
+	url := browserSite(t)
+	for page, want := range map[string]int{ // rows of tables, those of heads included
+		"/debug/netco/":                       3 + 16 + 3,
+		"/debug/netco/coroutines?rows=50":     51,
+		"/debug/netco/coroutine?id=4&stack=1": 0,
+		"/debug/netco/sockets?rows=20":        21,
+		"/stuck/":                             21 + 3 + 2 + 3,
+	} {
+		dom, log := browser(t, url+page, "--dump-dom")
+		if found := complaint.FindString(log); found != "" {
+			t.Errorf("%s: the browser says %q", page, found)
+		}
+		if rows := strings.Count(dom, "<tr>"); rows != want {
+			t.Errorf("%s: %d rows, want %d", page, rows, want)
+		}
+		if !strings.Contains(dom, "<h1>") || strings.Contains(dom, "<script") {
+			t.Errorf("%s: no head, or a script: %.300s", page, dom)
+		}
+	}
+}
+
+// TestNoScripts: all tables are there in a browser that runs no scripts.
+func TestNoScripts(t *testing.T) {
+	url := browserSite(t)
+	if dom, _ := browser(t, url+"/control", "--dump-dom"); !strings.Contains(dom, "scripts run") {
+		t.Fatalf("a browser with scripts: %s", dom)
+	}
+	if dom, _ := browser(t, url+"/control", "--dump-dom", noScripts); !strings.Contains(dom, ">no scripts<") {
+		t.Fatalf("a browser without scripts: %s", dom)
+	}
+	for page, want := range map[string]int{"": 22, "coroutines?rows=50": 51} {
+		if dom, _ := browser(t, url+"/debug/netco/"+page, "--dump-dom", noScripts); strings.Count(dom, "<tr>") != want {
+			t.Errorf("%q: %d rows, want %d", page, strings.Count(dom, "<tr>"), want)
+		}
+	}
+}
+
+// TestScreenshots: the pages have their style: light, dark and narrow ones look different, none is blank, and a deadlock is red.
+func TestScreenshots(t *testing.T) {
+	url := browserSite(t)
+	shot := func(page, size string, flags ...string) image.Image {
+		file := filepath.Join(t.TempDir(), "shot.png")
+		_, log := browser(t, url+page, append(flags, "--screenshot="+file, "--window-size="+size)...)
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatalf("%v: %.2000s", err, log)
+		}
+		defer f.Close()
+		picture, err := png.Decode(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := complaint.FindString(log); found != "" {
+			t.Errorf("%s: the browser says %q", page, found)
+		}
+		return picture
+	}
+	const dark, light = "--blink-settings=preferredColorScheme=0", "--blink-settings=preferredColorScheme=1"
+	calm := shot("/debug/netco/", "1280,900", light)
+	if bright, inked := tones(calm); bright < 200 || inked < 0.01 {
+		t.Errorf("light: brightness %.0f of 255, %.1f %% of it is ink", bright, 100*inked)
+	}
+	if bright, inked := tones(shot("/debug/netco/", "1280,900", dark)); bright > 80 || inked < 0.01 {
+		t.Errorf("dark: brightness %.0f of 255, %.1f %% of it is ink", bright, 100*inked)
+	}
+	if bright, inked := tones(shot("/debug/netco/coroutines", "500,900", light)); bright < 200 || inked < 0.01 {
+		t.Errorf("narrow: brightness %.0f of 255, %.1f %% of it is ink", bright, 100*inked)
+	}
+	if reddish(calm) || !reddish(shot("/stuck/", "1280,900", light)) {
+		t.Error("a deadlock does not stand out")
+	}
+}
+
+// tones returns a picture's mean brightness, and the share of it that differs much from that.
+func tones(p image.Image) (mean, inked float64) {
+	grey := func(x, y int) float64 { return float64(color.GrayModel.Convert(p.At(x, y)).(color.Gray).Y) }
+	b := p.Bounds()
+	n := 0.0
+	for y := b.Min.Y; y < b.Max.Y; y += 2 {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			mean += grey(x, y)
+			n++
+		}
+	}
+	mean /= n
+	for y := b.Min.Y; y < b.Max.Y; y += 2 {
+		for x := b.Min.X; x < b.Max.X; x++ {
+			if d := grey(x, y) - mean; d > 60 || d < -60 {
+				inked++
+			}
+		}
+	}
+	return mean, inked / n
+}
+
+// reddish reports whether a good part of a picture is of a warm ground.
+func reddish(p image.Image) bool {
+	b := p.Bounds()
+	n := 0
+	for y := b.Min.Y; y < b.Max.Y; y += 4 {
+		for x := b.Min.X; x < b.Max.X; x += 4 {
+			if r, g, _, _ := p.At(x, y).RGBA(); r > g+0x0800 {
+				n++
+			}
+		}
+	}
+	return n > b.Dx()*b.Dy()/16/20
+}

@@ -1,0 +1,132 @@
+package introspect
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// send makes a request that would change something.
+func send(h http.Handler, method, url, body string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, url, strings.NewReader(body))
+	r.Host = "127.0.0.1:6060"
+	for i := 0; i+1 < len(headers); i += 2 {
+		if headers[i] == "Host" {
+			r.Host = headers[i+1]
+		}
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+const form = "application/x-www-form-urlencoded"
+
+// TestStop: a coroutine is stopped if that is allowed, and by nobody but an operator.
+func TestStop(t *testing.T) {
+	within(t, 30*time.Second)
+	core, logs := observer.New(zapcore.InfoLevel)
+	s := start(t, scheduler.Options{Processors: 1, Logger: zap.New(core)})
+	var handle coroutine.Handle
+	handle, err := s.Go(spawn("runaway", func() { processor.Sleep(time.Hour) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forbidden, h := New(s, Options{}), New(s, Options{AllowStop: true, Hosts: []string{"admin.example"}})
+	eventually(t, "it sleeps", func() bool { return getJSON[Coroutines](t, h, "/coroutines.json?reason=sleep").Matched == 1 })
+	id := "id=" + count0(handle.ID())
+	for _, c := range []struct {
+		name    string
+		h       http.Handler
+		method  string
+		body    string
+		status  int
+		headers []string
+	}{
+		{"by default", forbidden, "POST", id, 403, nil},
+		{"by a link", h, "GET", id, 405, nil},
+		{"of another site", h, "POST", id, 403, []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}},
+		{"of another origin", h, "POST", id, 403, []string{"Origin", "https://evil.example"}},
+		{"of no origin", h, "POST", id, 403, []string{"Origin", "null"}},
+		{"under a strange name", h, "POST", id, 403, []string{"Host", "evil.example", "Origin", "http://evil.example", "Sec-Fetch-Site", "same-origin"}},
+		{"without an id", h, "POST", "", 400, nil},
+		{"with a wrong one", h, "POST", "id=x", 400, nil},
+		{"of one that is not there", h, "POST", "id=999999999", 404, nil},
+		{"with a long body", h, "POST", "x=" + strings.Repeat("1", 1<<20) + "&" + id, 400, nil},
+	} {
+		url := "/debug/netco/stop"
+		if c.method == "GET" {
+			url += "?" + c.body
+		}
+		if w := send(c.h, c.method, url, c.body, append([]string{"Content-Type", form}, c.headers...)...); w.Code != c.status {
+			t.Errorf("%s: status %d, want %d: %s", c.name, w.Code, c.status, w.Body)
+		}
+	}
+	if handle.Done() {
+		t.Fatal("it was stopped although nobody might")
+	}
+	if text, _ := get(t, forbidden, "/coroutine?"+id, 200); strings.Contains(text, "<button") {
+		t.Error("there is a button for what is not allowed")
+	}
+	w := send(h, "POST", "/debug/netco/stop", id, "Content-Type", form, "Sec-Fetch-Site", "same-origin", "Origin", "http://admin.example", "Host", "admin.example")
+	if w.Code != 303 || w.Header().Get("Location") != "coroutines" {
+		t.Errorf("status %d to %q", w.Code, w.Header().Get("Location"))
+	}
+	eventually(t, "it has ended", handle.Done)
+	if logs.FilterMessage("coroutine stopped by hand").Len() != 1 {
+		t.Errorf("logged: %v", logs.All())
+	}
+}
+
+func count0(n uint64) string { return strings.ReplaceAll(count(n), "\u202f", "") }
+
+// TestLogLevel: it is told and set if that is allowed.
+func TestLogLevel(t *testing.T) {
+	level := zap.NewAtomicLevelAt(zap.InfoLevel)
+	h := newFake(1).handler(Options{AllowLogLevel: &level})
+	if got := getJSON[LogLevel](t, h, "/loglevel"); got.Level != "info" {
+		t.Errorf("level %q", got.Level)
+	}
+	if text, _ := get(t, h, "/", 200); !strings.Contains(text, `action="loglevel"`) || !strings.Contains(text, "<option selected>info") {
+		t.Error("the overview has no form for it")
+	}
+	if w := send(h, "PUT", "/loglevel", `{"level":"debug"}`); w.Code != 200 || level.Level() != zap.DebugLevel || !strings.Contains(w.Body.String(), `"debug"`) {
+		t.Errorf("PUT: %d %s, level %v", w.Code, w.Body, level)
+	}
+	if w := send(h, "POST", "/loglevel", "level=warn", "Content-Type", form, "Sec-Fetch-Site", "same-origin"); w.Code != 303 || level.Level() != zap.WarnLevel {
+		t.Errorf("POST: %d, level %v", w.Code, level)
+	}
+	for _, c := range []struct {
+		method, body string
+		status       int
+		headers      []string
+	}{
+		{"PUT", `{"level":"loud"}`, 400, nil},
+		{"PUT", `{}`, 400, nil},
+		{"PUT", `debug`, 400, nil},
+		{"PUT", `{"level":"debug"}`, 403, []string{"Origin", "https://evil.example"}},
+		{"POST", "level=debug", 403, []string{"Content-Type", form, "Sec-Fetch-Site", "cross-site"}},
+		{"DELETE", "", 405, nil},
+	} {
+		if w := send(h, c.method, "/loglevel", c.body, c.headers...); w.Code != c.status {
+			t.Errorf("%s %s: status %d, want %d", c.method, c.body, w.Code, c.status)
+		}
+	}
+	if level.Level() != zap.WarnLevel {
+		t.Errorf("the level is %v now", level)
+	}
+	if w := send(newFake(1).handler(Options{}), "PUT", "/loglevel", `{"level":"debug"}`); w.Code != 403 {
+		t.Errorf("by default: %d", w.Code)
+	}
+}

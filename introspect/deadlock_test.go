@@ -1,0 +1,212 @@
+package introspect
+
+import (
+	"context"
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
+)
+
+// TestDeadlock: two coroutines that wait for each other's lock are told of, and it is not told of one that only waits for long.
+func TestDeadlock(t *testing.T) {
+	within(t, 60*time.Second)
+	s := start(t, scheduler.Options{Processors: 2})
+	h := New(s, Options{})
+	var a, b cosync.Mutex
+	var both atomic.Int32
+	embrace := func(mine, others *cosync.Mutex) func() {
+		return func() {
+			mine.Lock()
+			defer mine.Unlock()
+			for both.Add(1); both.Load() < 2; coroutine.Yield() {
+			}
+			others.Lock()
+			others.Unlock()
+		}
+	}
+	s.GoOn(0, spawn("takes a, then b", embrace(&a, &b)))
+	s.GoOn(1, spawn("takes b, then a", embrace(&b, &a)))
+	var o *Overview
+	eventually(t, "a deadlock is told of", func() bool {
+		o = getJSON[Overview](t, h, "/overview.json")
+		return o.Deadlock != nil
+	})
+	if o.Deadlock.Count != 2 || len(o.Deadlock.Coroutines) != 2 || o.Deadlock.Coroutines[0].Reason != "lock" || !strings.Contains(o.Deadlock.Coroutines[0].Name, "takes") {
+		t.Errorf("%+v", o.Deadlock)
+	}
+	text, _ := get(t, h, "/", 200)
+	if !strings.Contains(text, "DEADLOCK") || !strings.Contains(text, "ordinary goroutine") || !strings.Contains(text, "takes a, then b") {
+		t.Error("the page does not tell")
+	}
+	wellFormed(t, "deadlock", text)
+
+}
+
+// TestNoDeadlock: where besides a deadlock something may still come that sets a coroutine going, it is none, until that has ended.
+func TestNoDeadlock(t *testing.T) {
+	within(t, 60*time.Second)
+	never := channel.Make[int](0)
+	for _, c := range []struct {
+		name, reason string
+		extra        func(end context.Context)
+	}{
+		{"sleeper", "sleep", func(context.Context) { processor.Sleep(time.Hour) }},
+		{"bounded wait", "channel", func(context.Context) { never.RecvTimeout(time.Hour) }},
+		{"context", "context", func(end context.Context) { cosync.Wait(end) }},
+		{"blocking call", "blocking", func(end context.Context) { blocking.Do(func() { <-end.Done(); runtime.Goexit() }) }}, // so that its worker does not stay
+		{"another's primitive", "user", func(context.Context) {
+			w := coroutine.AcquireWaiter()
+			defer w.Release()
+			w.Park(coroutine.ReasonUser)
+		}},
+		{"reader", "read", func(end context.Context) {
+			c := dialled(t)
+			defer c.Close()
+			c.Read(make([]byte, 1))
+		}},
+		{"listener", "accept", func(context.Context) {
+			ln, err := socket.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer ln.Close()
+			ln.Accept()
+		}},
+		{"computes", "", func(end context.Context) {
+			for end.Err() == nil {
+				coroutine.Yield()
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := start(t, scheduler.Options{Processors: 1})
+			h := New(s, Options{})
+			end, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			for range 2 {
+				s.Go(spawn("deadlocked", func() { channel.Make[int](0).Recv() }))
+			}
+			extra, err := s.Go(spawn("extra", func() { c.extra(end) }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "it waits", func() bool {
+				list := getJSON[Coroutines](t, h, "/coroutines.json?name=extra").Coroutines
+				return len(list) == 1 && list[0].Reason == c.reason && getJSON[Coroutines](t, h, "/coroutines.json?name=dead&reason=channel").Matched == 2
+			})
+			for range 3 {
+				if o := getJSON[Overview](t, h, "/overview.json"); o.Deadlock != nil {
+					t.Fatalf("with one more it is none: %+v", o.Deadlock)
+				}
+			}
+			cancel()
+			extra.Stop()
+			eventually(t, "without it, it is told of", func() bool {
+				d := getJSON[Overview](t, h, "/overview.json").Deadlock
+				return d != nil && d.Count == 2
+			})
+		})
+	}
+}
+
+// dialled returns a connection on which nothing comes.
+func dialled(t *testing.T) net.Conn {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Error(err)
+	}
+	defer ln.Close()
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		c, err := ln.Accept()
+		if err != nil {
+			t.Error(err)
+		}
+		accepted <- c
+	}()
+	c, err := socket.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Error(err)
+	}
+	peer := <-accepted
+	t.Cleanup(func() { peer.Close() })
+	return c
+}
+
+// TestIdleConnection: a Server's connection holds no coroutine while it is idle, but what comes on it starts one.
+func TestIdleConnection(t *testing.T) {
+	within(t, 30*time.Second)
+	s := start(t, scheduler.Options{Processors: 1})
+	h := New(s, Options{})
+	server := &socket.Server{Handle: func(c *socket.ServerConn) error { return io.EOF }}
+	s.Go(spawn("deadlocked", func() {
+		if err := server.ServeConn(dialled(t).(socket.Stream)); err != nil {
+			t.Error(err)
+		}
+		channel.Make[int](0).Recv()
+	}))
+	eventually(t, "it is idle", func() bool { return getJSON[Sockets](t, h, "/sockets.json?kind=idle").Matched == 1 })
+	eventually(t, "the other waits", func() bool { return getJSON[Coroutines](t, h, "/coroutines.json?reason=channel").Matched == 1 })
+	for range 3 {
+		if o := getJSON[Overview](t, h, "/overview.json"); o.Deadlock != nil {
+			t.Fatalf("with an idle connection it is none: %+v", o.Deadlock)
+		}
+	}
+	server.Close()
+	eventually(t, "without it, it is told of", func() bool { return getJSON[Overview](t, h, "/overview.json").Deadlock != nil })
+}
+
+// TestDeadlockThatMoves: what an ordinary goroutine sets going between two looks is none.
+func TestDeadlockThatMoves(t *testing.T) {
+	f := newFake(10)
+	f.coroutine = func(i int, c *seen) { madeUp(i, c); c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock }
+	looks := 0
+	var change func(look int, g *progress)
+	f.progress = func() progress {
+		g := progress{asleep: true, live: 10, done: 7}
+		if looks++; change != nil {
+			change(looks, &g)
+		}
+		return g
+	}
+	h := f.handler(Options{})
+	told := func() bool { looks = 0; return getJSON[Overview](t, h, "/overview.json").Deadlock != nil }
+	if !told() || looks != 3 {
+		t.Fatalf("a picture that stands still: %d looks", looks)
+	}
+	for name, c := range map[string]func(look int, g *progress){
+		"awake":           func(_ int, g *progress) { g.asleep = false },
+		"awake before":    func(look int, g *progress) { g.asleep = look > 1 },
+		"awake after":     func(look int, g *progress) { g.asleep = look != 2 },
+		"ran meanwhile":   func(look int, g *progress) { g.done += uint64(min(look, 2)) },
+		"ran afterwards":  func(look int, g *progress) { g.done += uint64(max(look, 2)) },
+		"a timer":         func(_ int, g *progress) { g.timers = true },
+		"an idle fd":      func(_ int, g *progress) { g.watch = true },
+		"one not seen":    func(_ int, g *progress) { g.live = 11 },
+		"nothing there":   func(_ int, g *progress) { g.live = 0 },
+		"submitted later": func(look int, g *progress) { g.asleep = look < 3 },
+	} {
+		if change = c; told() {
+			t.Errorf("%s: told of", name)
+		}
+	}
+	change = nil
+	h.coroutines.limit = 1
+	f.n = 2 * walkPause
+	if told() {
+		t.Error("a walk that was cut short: told of")
+	}
+}

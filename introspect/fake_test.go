@@ -1,0 +1,150 @@
+package introspect
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
+)
+
+// fake is a source that a test makes up: coroutines and sockets by number.
+type fake struct {
+	source
+	n, fds    int
+	coroutine func(i int, c *seen)
+	socket    func(i int, s *socket.Info)
+}
+
+// newFake returns a source of two Processors, n coroutines and as many sockets, which differ in everything.
+func newFake(n int) *fake {
+	f := &fake{n: n, fds: n, coroutine: madeUp, socket: madeUpSocket}
+	f.source = source{
+		processors: func() []Processor { return []Processor{madeUpProcessor(0), madeUpProcessor(1)} },
+		phase:      func() string { return "running" },
+		coroutines: func(see func(*seen) bool) {
+			var c seen
+			for i := range f.n {
+				c = seen{}
+				if f.coroutine(i, &c); !see(&c) {
+					return
+				}
+			}
+		},
+		sockets: func(see func(*socket.Info) bool) {
+			for i := range f.fds {
+				var s socket.Info
+				if f.socket(i, &s); !see(&s) {
+					return
+				}
+			}
+		},
+		stack: func(ctx context.Context, c *seen) (string, error) {
+			return fmt.Sprintf("goroutine %d [running]:\nmain.serve(0x1)\n\t/src/main.go:12 +0x1\n", c.ID), nil
+		},
+		stalls:     func() []scheduler.Stall { return madeUpStalls },
+		stallCount: func(i int) uint64 { return uint64(2 * i) },
+		lateness: func(int) latencies {
+			var h counter.Histogram
+			for i := range int64(1000) {
+				h.Observe(i * 1000)
+			}
+			return latenciesOf(h.Snapshot())
+		},
+		refused:  func() uint64 { return 3 },
+		progress: func() progress { return progress{} },
+		logger:   zap.NewNop,
+	}
+	return f
+}
+
+func (f *fake) handler(o Options) *handler { return handlerOf(&f.source, o) }
+
+var madeUpNames = []string{"", "echo connection", "cache sweeper", "<script>alert(1)</script>", `"quoted" & 'single'`, "right\u202eleft", "metrics push"}
+
+func madeUp(i int, c *seen) {
+	c.ID = uint64(i + 1)
+	c.Name = madeUpNames[i%len(madeUpNames)]
+	c.File, c.Line, c.Func = "/src/daemon/serve.go", 10+i%5, "main.serve"
+	c.State = coroutine.Waiting
+	c.Reason = coroutine.Reason(1 + i%int(coroutine.ReasonContext))
+	c.WaitsFor = "something that is waited for"
+	if i%17 == 0 {
+		c.State, c.Reason, c.WaitsFor = coroutine.Ready, 0, ""
+	}
+	c.Since = epoch - int64(1+i*7919%n1)*int64(time.Millisecond)
+	c.processor = i % 2
+}
+
+const n1 = 1_000_003
+
+// epoch is what ages are made up from.
+var epoch = clock.Now()
+
+func madeUpSocket(i int, s *socket.Info) {
+	*s = socket.Info{FD: i + 5, Network: "tcp", Processor: i % 2, Listener: i%100 == 0, Idle: i%3 == 1}
+	s.Local = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7000}
+	if !s.Listener {
+		s.Remote = &net.TCPAddr{IP: net.IPv4(10, byte(i>>16), byte(i>>8), byte(i)), Port: 1024 + i%60000}
+	}
+	if !s.Idle {
+		s.ReadWaiter = uint64(i + 1)
+	}
+}
+
+// madeUpProcessor has a history like that of a Processor with some load, and one bad minute.
+func madeUpProcessor(index int) Processor {
+	random := rand.New(rand.NewPCG(1, uint64(index)))
+	now := clock.Now()
+	p := Processor{
+		Index: index, Tid: 4000 + index, State: []string{"asleep", "busy"}[index], Current: uint64(index * 12),
+		Live: 51234, Queued: 3, Inbox: 1, FDs: 51300, Timers: 210, Spawned: 9_912_345, Turns: 1_234_567, Sleeps: 99_123,
+		BytesIn: 12_345_678_901, BytesOut: 2_345_678,
+		SinceNs: int64(50 * time.Hour), BusyNs: int64(11 * time.Hour), IdleNs: int64(38 * time.Hour), SpinNs: int64(time.Hour), CPUNs: int64(10 * time.Hour),
+		Stalls: uint64(2 * index),
+	}
+	var history []processor.Slice
+	for i := range int64(48) {
+		if index == 1 && i > 20 && i < 26 {
+			continue
+		}
+		s := processor.Slice{Start: now - (48-i)*sliceSpan, Turns: 10_000}
+		for range s.Turns {
+			ns := uint64(8000 * random.ExpFloat64())
+			if random.IntN(200) == 0 {
+				ns *= 40
+			}
+			if index == 1 && i > 30 && i < 38 && random.IntN(30) == 0 {
+				ns = 3_000_000 + uint64(random.Int64N(400_000_000))
+			}
+			s.BusyNs += ns + 100_000
+			s.MaxNs = max(s.MaxNs, ns)
+			s.Lengths[min(lengthOf(ns), len(s.Lengths)-1)]++
+		}
+		history = append(history, s)
+	}
+	remember(&p, history, now)
+	return p
+}
+
+func lengthOf(ns uint64) (n int) {
+	for ns >>= 10; ns > 0; ns >>= 1 {
+		n++
+	}
+	return n
+}
+
+var madeUpStalls = []scheduler.Stall{
+	{Processor: 1, Began: time.Date(2001, 2, 3, 4, 5, 6, 7e6, time.UTC), Length: 312 * time.Millisecond, Over: true, Coroutine: 7, Name: "echo connection",
+		Site: "daemon/serve.go:12 main.serve", Cause: "channel", Detail: "chan receive", Stack: "goroutine 7 [chan receive]:\nmain.serve(...)\n\t/src/serve.go:99\n"},
+	{Processor: 1, Began: time.Date(2001, 2, 3, 4, 6, 6, 7e6, time.UTC), Length: 5 * time.Second, Coroutine: 12, Name: "<b>bold</b>", Cause: "syscall", Detail: "read", Stack: "goroutine 12 [syscall]:\nos.(*File).Read(...)\n"},
+}

@@ -1,0 +1,217 @@
+package introspect
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
+)
+
+// Options say what the pages may do beside showing. The zero value: nothing.
+type Options struct {
+	// AllowStop lets a POST to "stop" end a coroutine, as Handle.Stop does; each coroutine's page then has a button for it.
+	AllowStop bool
+	// AllowLogLevel, if set, lets "loglevel" tell and change the level of a logger: GET, and PUT of {"level":"debug"}.
+	AllowLogLevel *zap.AtomicLevel
+	// Hosts are names under which the pages are reached, beside localhost and numeric addresses. Under others nothing can be stopped or
+	// changed, since a foreign site may have given a name of its own this server's address.
+	Hosts []string
+}
+
+// New returns the pages about s, to be mounted at any prefix that ends in a slash, stripped or not. It may be called before s is started.
+//
+// The handler is to be served by package net/http on ordinary goroutines; in a coroutine it refuses, since it waits. It is safe for concurrent
+// use, holds nothing and runs nothing between requests.
+func New(s *scheduler.Scheduler, o Options) http.Handler { return handlerOf(of(s), o) }
+
+type handler struct {
+	src *source // constant
+	opt Options // constant
+
+	sites      sites
+	coroutines walker[seen]
+	sockets    walker[socket.Info]
+	stacks     chan struct{} // holds one for each stack that is being asked for
+	guard      *http.CrossOriginProtection
+}
+
+func handlerOf(src *source, o Options) *handler {
+	o.Hosts = slices.Clone(o.Hosts)
+	h := &handler{src: src, opt: o, stacks: make(chan struct{}, stackers), guard: http.NewCrossOriginProtection()}
+	h.coroutines.each = src.coroutines
+	h.sockets.each = src.sockets
+	return h
+}
+
+// requestLimit is how long one request may take in all: it waits for others' walk, the rest after it, and its own.
+const requestLimit = 4 * walkLimit
+
+// Errors with a status of their own.
+var (
+	errForbidden = errors.New("not allowed: see introspect.Options")
+	errNoPage    = errors.New("no such page")
+	errMethod    = errors.New("method not allowed")
+	errCoroutine = errors.New("introspect must be served on ordinary goroutines, not in a coroutine: it waits")
+)
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	secure(w.Header())
+	q := parse(r)
+	if processor.Here() != nil || coroutine.RunningID() != 0 {
+		h.fail(w, r, q, errCoroutine)
+		return
+	}
+	if path, _, _ := strings.Cut(r.RequestURI, "?"); r.URL.Path == "" && !strings.HasSuffix(path, "/") { // relative links need one
+		w.Header().Set("Location", path[strings.LastIndexByte(path, '/')+1:]+"/")
+		w.WriteHeader(http.StatusMovedPermanently)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), requestLimit)
+	defer cancel()
+	if err := h.serve(w, r.WithContext(ctx), q); err != nil {
+		h.fail(w, r, q, err)
+	}
+}
+
+// serve answers, or returns an error before it has written anything.
+func (h *handler) serve(w http.ResponseWriter, r *http.Request, q *query) error {
+	switch q.page {
+	case "stop":
+		return h.change(w, r, h.stop, http.MethodPost)
+	case "loglevel":
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			return h.change(w, r, h.setLevel, http.MethodPut, http.MethodPost)
+		}
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		return errMethod
+	}
+	data, err := h.gather(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	if q.json || q.page == "loglevel" {
+		writeJSON(w, http.StatusOK, data)
+		return nil
+	}
+	return h.render(w, http.StatusOK, q, data)
+}
+
+// gather returns what the page tells.
+func (h *handler) gather(ctx context.Context, q *query) (data any, err error) {
+	switch q.page {
+	case "overview":
+		return h.overview(ctx, q)
+	case "coroutines":
+		if q.text("group") != "" {
+			return h.groupCoroutines(ctx, q)
+		}
+		return h.listCoroutines(ctx, q)
+	case "coroutine":
+		return h.oneCoroutine(ctx, q)
+	case "sockets":
+		return h.listSockets(ctx, q)
+	case "timers":
+		return h.timers(ctx, q)
+	case "stalls":
+		return h.listStalls(ctx, q)
+	case "loglevel":
+		return h.level()
+	}
+	return nil, errNoPage
+}
+
+// change lets do change something, if the request comes from one of these pages or from no web page at all.
+func (h *handler) change(w http.ResponseWriter, r *http.Request, do func(http.ResponseWriter, *http.Request) error, methods ...string) error {
+	if !slices.Contains(methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(methods, ", "))
+		return errMethod
+	}
+	if err := h.guard.Check(r); err != nil {
+		return errors.Join(errForbidden, err)
+	}
+	browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
+	if browser && !h.known(r.Host) {
+		return errors.Join(errForbidden, errors.New("the request names a host that Options.Hosts does not"))
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
+		if err := r.ParseForm(); err != nil {
+			return badQuery{err}
+		}
+	}
+	return do(w, r)
+}
+
+// known reports whether a request's Host is one that this server is meant by, and not a name that a foreign site has pointed at it.
+func (h *handler) known(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.Trim(host, "[]")
+	return host == "localhost" || net.ParseIP(host) != nil || slices.ContainsFunc(h.opt.Hosts, func(n string) bool {
+		return strings.EqualFold(n, host)
+	})
+}
+
+// secure sets what browsers are told not to do with the pages. Requests of a page's own forms must name their origin, hence same-origin.
+func secure(header http.Header) {
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Referrer-Policy", "same-origin")
+	header.Set("Cache-Control", "no-store")
+}
+
+// status returns the status of an answer that tells err.
+func status(err error) int {
+	switch {
+	case errors.As(err, new(badQuery)):
+		return http.StatusBadRequest
+	case errors.Is(err, errForbidden):
+		return http.StatusForbidden
+	case errors.Is(err, errNoPage), errors.Is(err, errNoCoroutine):
+		return http.StatusNotFound
+	case errors.Is(err, errMethod):
+		return http.StatusMethodNotAllowed
+	case errors.Is(err, errCrowded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, errCoroutine):
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// fail answers with an error.
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, q *query, err error) {
+	code := status(err)
+	if code == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", strconv.Itoa(int(walkLimit/time.Second)))
+	}
+	failure := Failure{Error: err.Error()}
+	if q.json || q.page == "loglevel" || r.Method == http.MethodPut || h.render(w, code, q, failure) != nil {
+		writeJSON(w, code, failure)
+	}
+}
+
+func writeJSON(w http.ResponseWriter, code int, v any) {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil { // no type here has what cannot be encoded, but for a number that is none
+		code, text = http.StatusInternalServerError, []byte(`{"error":"a figure cannot be written as JSON"}`)
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)+1))
+	w.WriteHeader(code)
+	w.Write(append(text, '\n'))
+}

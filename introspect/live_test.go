@@ -1,0 +1,286 @@
+package introspect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
+)
+
+func spawn(name string, fn func()) scheduler.Spawn {
+	sp := scheduler.NewSpawn(fn)
+	sp.Name = name
+	var pc [1]uintptr
+	runtime.Callers(2, pc[:])
+	sp.Site = pc[0]
+	return sp
+}
+
+// TestNotStarted: pages of a Scheduler that has not begun, runs, and has ended.
+func TestNotStarted(t *testing.T) {
+	s, err := scheduler.New(scheduler.Options{Processors: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := New(s, Options{})
+	all := func(phase string) {
+		for _, page := range []string{"", "coroutines", "coroutines?group=name", "sockets", "timers", "stalls"} {
+			text, _ := get(t, h, "/"+page, 200)
+			wellFormed(t, page, text)
+		}
+		if o := getJSON[Overview](t, h, "/overview.json"); o.Phase != phase || o.Deadlock != nil || o.Coroutines.Live != 0 {
+			t.Errorf("%+v, want phase %s", o, phase)
+		}
+	}
+	all("new")
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	all("running")
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	all("stopped")
+}
+
+// TestLive: what real coroutines and sockets do is told as it is.
+func TestLive(t *testing.T) {
+	within(t, 30*time.Second)
+	s := start(t, scheduler.Options{Processors: 2})
+	other := start(t, scheduler.Options{Processors: 1})
+	h := New(s, Options{})
+	addresses := make(chan string, 1)
+	c := channel.Make[int](0)
+	s.GoOn(1, spawn("listener", func() {
+		ln, err := socket.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Error(err)
+			close(addresses)
+			return
+		}
+		defer ln.Close()
+		addresses <- ln.Addr().String()
+		ln.Accept()
+	}))
+	s.GoOn(0, spawn("receiver", func() { c.Recv() }))
+	s.GoOn(0, spawn("sleeper", func() { processor.Sleep(time.Hour) }))
+	other.Go(spawn("another Scheduler's", func() { processor.Sleep(time.Hour) }))
+	address := <-addresses
+	var list *Coroutines
+	eventually(t, "three wait", func() bool {
+		list = getJSON[Coroutines](t, h, "/coroutines.json?state=waiting&sort=name")
+		return len(list.Coroutines) == 3
+	})
+	for i, want := range []Coroutine{
+		{Name: "listener", Reason: "accept", Processor: 1}, {Name: "receiver", Reason: "channel"}, {Name: "sleeper", Reason: "sleep"},
+	} {
+		got := list.Coroutines[i]
+		if got.Name != want.Name || got.Reason != want.Reason || got.Processor != want.Processor || got.State != "waiting" || got.WaitsFor == "" ||
+			!strings.HasSuffix(got.File, "live_test.go") || got.Line == 0 || got.SinceNs > int64(time.Minute) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+	if list.Seen != 3 {
+		t.Errorf("%d seen: another Scheduler's are among them", list.Seen)
+	}
+	if got := getJSON[Coroutines](t, h, "/coroutines.json?site=live_test.go&reason=sleep"); got.Matched != 1 {
+		t.Errorf("of this file, asleep: %d", got.Matched)
+	}
+	if g := getJSON[Groups](t, h, "/coroutines.json?group=site"); len(g.Groups) != 3 || !strings.HasPrefix(g.Groups[0].Key, "introspect/live_test.go:") {
+		t.Errorf("by site: %+v", g.Groups)
+	}
+	sockets := getJSON[Sockets](t, h, "/sockets.json")
+	if len(sockets.Sockets) != 1 || sockets.Sockets[0].Local != address || sockets.Sockets[0].Kind != "listener" || sockets.Sockets[0].ReadWaiter != list.Coroutines[0].ID {
+		t.Errorf("sockets: %+v, want one at %s for which %d waits", sockets, address, list.Coroutines[0].ID)
+	}
+	one := getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", list.Coroutines[1].ID))
+	if !strings.Contains(one.Stack, "channel.") || one.StackError != "" {
+		t.Errorf("the receiver's stack: %q, %s", one.Stack, one.StackError)
+	}
+	o := getJSON[Overview](t, h, "/.json")
+	if o.Coroutines.Live != 3 || o.Coroutines.Reasons["sleep"] != 1 || o.Deadlock != nil || len(o.Processors) != 2 || o.UptimeNs <= 0 ||
+		o.Processors[0].Live != 2 || o.Processors[0].Timers != 1 || o.Processors[1].FDs != 1 {
+		t.Errorf("overview: %+v", o)
+	}
+}
+
+// TestStalledProcessors: while every Processor is held up each page answers, and says that a stack cannot be had.
+func TestStalledProcessors(t *testing.T) {
+	within(t, 60*time.Second)
+	s := start(t, scheduler.Options{Processors: 2})
+	h := New(s, Options{})
+	parked, err := s.GoOn(0, spawn("parked", func() { processor.Sleep(time.Hour) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is parked", func() bool { return getJSON[Coroutines](t, h, "/coroutines.json?reason=sleep").Matched == 1 })
+	held := make(chan bool)
+	var holding sync.WaitGroup
+	for i := range 2 {
+		holding.Add(1)
+		s.GoOn(i, spawn("holds its thread", func() { holding.Done(); <-held })) // as no coroutine may
+	}
+	holding.Wait()
+	defer close(held)
+	for _, page := range []string{"", "coroutines", "coroutines?group=name", "sockets", "timers", "stalls"} {
+		get(t, h, "/"+page, 200)
+	}
+	o := getJSON[Overview](t, h, "/overview.json")
+	for _, p := range o.Processors {
+		if p.State == "asleep" || p.Current == 0 {
+			t.Errorf("processor %d is %s, coroutine %d runs", p.Index, p.State, p.Current)
+		}
+	}
+	if o.Coroutines.Running != 2 || o.Coroutines.Waiting != 1 || o.Deadlock != nil {
+		t.Errorf("%+v", o.Coroutines)
+	}
+	one := getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", parked.ID()))
+	if one.Stack == "" && !strings.HasPrefix(one.StackError, "busy") {
+		t.Errorf("its stack: %+v", one)
+	}
+	if text, _ := get(t, h, fmt.Sprintf("/coroutine?id=%d&stack=1", parked.ID()), 200); one.Stack == "" && !strings.Contains(text, "has not answered within") {
+		t.Error("the page does not say that the thread is busy")
+	}
+	eventually(t, "the watchdog has told", func() bool {
+		return len(getJSON[Stalls](t, h, "/stalls.json").Stalls) > 0
+	})
+	if o := getJSON[Overview](t, h, "/overview.json"); o.Processors[0].State != "stalled" && o.Processors[1].State != "stalled" {
+		t.Errorf("states %s and %s, want one stalled", o.Processors[0].State, o.Processors[1].State)
+	}
+}
+
+// TestChurn: pages are asked for while coroutines and sockets come and go; each row is whole, and nothing is held on to.
+func TestChurn(t *testing.T) {
+	within(t, 90*time.Second)
+	s := start(t, scheduler.Options{Processors: 2})
+	server := httptest.NewServer(http.StripPrefix("/netco", New(s, Options{})))
+	defer server.Close()
+	var stop atomic.Bool
+	var churn sync.WaitGroup
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			c.Close()
+		}
+	}()
+	for i := range 8 {
+		churn.Add(1)
+		s.GoOn(i%2, spawn("churn", func() {
+			defer churn.Done()
+			for !stop.Load() {
+				h, err := s.Go(spawn("short life", func() {
+					processor.Sleep(50 * time.Microsecond)
+					if c, err := socket.Dial("tcp", ln.Addr().String()); err == nil {
+						c.Read(make([]byte, 1))
+						c.Close()
+					}
+				}))
+				if err != nil {
+					return
+				}
+				h.Join()
+			}
+		}))
+	}
+	pages := []string{"", "coroutines?sort=-age", "coroutines?group=name", "sockets?sort=remote", "timers", "stalls", "coroutine.json?id=1&stack=1", "overview.json"}
+	var asking sync.WaitGroup
+	for i := range 4 {
+		asking.Go(func() {
+			for n := range scaled(100) {
+				page := pages[(i+n)%len(pages)]
+				r, err := server.Client().Get(server.URL + "/netco/" + page)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				text, _ := io.ReadAll(r.Body)
+				r.Body.Close()
+				if r.StatusCode != 200 && !strings.HasPrefix(page, "coroutine.json") {
+					t.Errorf("%s: %s: %.200s", page, r.Status, text)
+				}
+				if strings.Contains(page, "json") {
+					continue
+				}
+				if !strings.HasSuffix(string(text), "</html>\n") && !strings.Contains(string(text), "</html>") {
+					t.Errorf("%s is not whole", page)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	stop.Store(true)
+	churn.Wait()
+}
+
+// TestHundredThousand: as many real coroutines, parked, are listed in bounded memory, each once.
+func TestHundredThousand(t *testing.T) {
+	if testing.Short() || goruntime.RaceEnabled {
+		t.Skip("100,000 stacks")
+	}
+	once(t)
+	within(t, 120*time.Second)
+	const n = 100_000
+	s := start(t, scheduler.Options{Processors: 2, PoolCap: -1})
+	h := New(s, Options{})
+	var all sync.WaitGroup
+	end := channel.Make[int](0)
+	for range n {
+		all.Add(1)
+		if _, err := s.Go(spawn("one of many", func() { defer all.Done(); end.Recv() })); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(60 * time.Second); getJSON[Coroutines](t, h, "/coroutines.json?reason=channel&rows=1").Matched < n; {
+		if time.Now().After(end) {
+			t.Fatal("they do not all wait")
+		}
+	}
+	seenOnce := map[uint64]bool{}
+	place := ""
+	for pages := 0; ; pages++ {
+		c := getJSON[Coroutines](t, h, "/coroutines.json?rows=1000&sort=age"+place)
+		for _, id := range ids(c) {
+			if seenOnce[id] {
+				t.Fatalf("coroutine %d twice", id)
+			}
+			seenOnce[id] = true
+		}
+		if c.Next == "" || pages == 3 {
+			break
+		}
+		place = "&after=" + c.Next
+	}
+	if len(seenOnce) != 4000 {
+		t.Errorf("four pages of 1,000 hold %d", len(seenOnce))
+	}
+	if g := getJSON[Groups](t, h, "/coroutines.json?group=site"); len(g.Groups) != 1 || g.Groups[0].Count != n {
+		t.Errorf("by site: %+v", g.Groups)
+	}
+	if o := getJSON[Overview](t, h, "/overview.json"); o.Deadlock == nil || o.Deadlock.Count != n || len(o.Deadlock.Coroutines) != exampleStuck {
+		t.Errorf("%d wait for nobody: %+v", n, o.Deadlock)
+	}
+	end.Close()
+	all.Wait()
+}

@@ -1,0 +1,72 @@
+package introspect
+
+import (
+	"context"
+	"os"
+	"runtime/pprof"
+	"testing"
+	"time"
+
+	cocontext "github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/scheduler"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// within fails the whole run with all stacks when a test that could hang has not ended in time.
+func within(t testing.TB, d time.Duration) {
+	timer := time.AfterFunc(d, func() {
+		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		panic(t.Name() + ": not over after " + d.String())
+	})
+	t.Cleanup(func() { timer.Stop() })
+}
+
+// start makes a running Scheduler that ends, by force, with the test.
+func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
+	t.Helper()
+	s, err := scheduler.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		s.Shutdown(over)
+	})
+	return s
+}
+
+// scaled is how often a hammer strikes: n, or less where each blow costs more.
+func scaled(n int) int {
+	if testing.Short() {
+		n /= 10
+	}
+	if goruntime.RaceEnabled {
+		n /= 10
+	}
+	return max(n, 1)
+}
+
+// once skips a test that has nothing to do with how contexts are switched where all of it is run again for that.
+func once(t testing.TB) {
+	t.Helper()
+	if cocontext.Backend() == cocontext.BackendPortable {
+		t.Skip("is the same under every backend")
+	}
+}
+
+// eventually waits for something that is about to be so.
+func eventually(t testing.TB, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !so(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not so after 10 s: %s", what)
+		}
+	}
+}

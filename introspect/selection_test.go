@@ -1,0 +1,291 @@
+package introspect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// TestPaging: going through all pages, forth and back, in every order and by any number of rows, shows each row once and in order.
+func TestPaging(t *testing.T) {
+	const n = 523
+	h := newFake(n).handler(Options{})
+	for _, column := range coroutineColumns {
+		for _, sort := range []string{column, "-" + column} {
+			whole := ids(getJSON[Coroutines](t, h, "/coroutines.json?rows=1000&sort="+sort))
+			if len(whole) != n {
+				t.Fatalf("sorted by %s: %d rows", sort, len(whole))
+			}
+			if sorted := slices.IsSorted(whole); sorted != (sort == "id") {
+				t.Errorf("sorted by %s: by id, too: %v", sort, sorted)
+			}
+			for _, rows := range []int{7, 100, 523} {
+				var forth, back []uint64
+				place, last := "", ""
+				for {
+					c := getJSON[Coroutines](t, h, fmt.Sprintf("/coroutines.json?rows=%d&sort=%s%s", rows, sort, place))
+					if c.First != uint64(len(forth)+1) || c.Matched != n || (c.Prev == "") != (len(forth) == 0) {
+						t.Fatalf("by %s, %d rows: after %d: first is %d of %d, back %q", sort, rows, len(forth), c.First, c.Matched, c.Prev)
+					}
+					forth = append(forth, ids(c)...)
+					if c.Next == "" {
+						last = c.Prev
+						back = ids(c)
+						break
+					}
+					place = "&after=" + url.QueryEscape(c.Next)
+				}
+				for last != "" {
+					c := getJSON[Coroutines](t, h, fmt.Sprintf("/coroutines.json?rows=%d&sort=%s&before=%s", rows, sort, url.QueryEscape(last)))
+					if c.First != uint64(n-len(back)-len(c.Coroutines)+1) || c.Next == "" {
+						t.Fatalf("by %s, %d rows, back: first is %d", sort, rows, c.First)
+					}
+					back = append(ids(c), back...)
+					last = c.Prev
+				}
+				if !slices.Equal(forth, whole) || !slices.Equal(back, whole) {
+					t.Errorf("by %s, %d rows: pages are not the whole: %d forth, %d back", sort, rows, len(forth), len(back))
+				}
+			}
+		}
+	}
+}
+
+func ids(c *Coroutines) (list []uint64) {
+	for _, co := range c.Coroutines {
+		list = append(list, co.ID)
+	}
+	return list
+}
+
+// TestSortedAsTheyShould: what is told of the rows is in the order that was asked for.
+func TestSortedAsTheyShould(t *testing.T) {
+	h := newFake(400).handler(Options{})
+	for _, c := range []struct {
+		column  string
+		compare func(a, b Coroutine) int
+	}{
+		{"name", func(a, b Coroutine) int { return cmp.Compare(a.Name, b.Name) }},
+		{"reason", func(a, b Coroutine) int { return cmp.Compare(a.Reason, b.Reason) }},
+		{"age", func(a, b Coroutine) int { return cmp.Compare(a.SinceNs, b.SinceNs) }},
+		{"site", func(a, b Coroutine) int { return cmp.Compare(a.Line, b.Line) }},
+		{"processor", func(a, b Coroutine) int { return cmp.Compare(a.Processor, b.Processor) }},
+	} {
+		rows := getJSON[Coroutines](t, h, "/coroutines.json?rows=50&sort="+c.column).Coroutines
+		if !slices.IsSortedFunc(rows, c.compare) {
+			t.Errorf("not sorted by %s", c.column)
+		}
+		down := getJSON[Coroutines](t, h, "/coroutines.json?rows=50&sort=-"+c.column).Coroutines
+		slices.Reverse(down)
+		if !slices.IsSortedFunc(down, c.compare) || c.compare(down[0], rows[0]) < 0 || c.compare(down[49], rows[49]) < 0 {
+			t.Errorf("not sorted by -%s", c.column)
+		}
+	}
+	for _, column := range socketColumns {
+		up := getJSON[Sockets](t, h, "/sockets.json?rows=1000&sort="+column)
+		down := getJSON[Sockets](t, h, "/sockets.json?rows=1000&sort=-"+column)
+		slices.Reverse(down.Sockets)
+		if len(up.Sockets) != 400 || !slices.Equal(up.Sockets, down.Sockets) {
+			t.Errorf("sockets by %s are not those by -%s turned round", column, column)
+		}
+	}
+}
+
+// TestSelection: a selection holds what sorting everything would put there, whatever is offered in whatever order.
+func TestSelection(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range scaled(2000) {
+		keys := make([]key, random.IntN(60))
+		for i := range keys {
+			keys[i] = key{n: random.Uint64N(4), text: strings.Repeat("x", random.IntN(3)), id: uint64(i)}
+		}
+		whole := slices.SortedFunc(slices.Values(keys), key.compare)
+		s := selection[key]{size: 1 + random.IntN(20), down: random.IntN(2) == 0, back: random.IntN(2) == 0}
+		if s.down {
+			slices.Reverse(whole)
+		}
+		from, to := 0, min(s.size, len(whole))
+		if s.back {
+			from, to = max(0, len(whole)-s.size), len(whole)
+		}
+		if len(whole) > 0 && random.IntN(3) > 0 { // from one of them, or from one that has gone
+			i := random.IntN(len(whole))
+			k := whole[i]
+			s.from = &k
+			at := i + 1
+			if random.IntN(2) == 0 {
+				keys = slices.DeleteFunc(keys, func(x key) bool { return x == k })
+				whole = slices.Delete(whole, i, i+1)
+				at = i
+			} else if s.back {
+				at = i
+			}
+			if from, to = at, min(at+s.size, len(whole)); s.back {
+				from, to = max(0, at-s.size), at
+			}
+		}
+		for _, k := range keys {
+			if s.wants(k) {
+				s.add(k, k)
+			}
+		}
+		if len(s.heap) > s.size+1 {
+			t.Fatalf("holds %d rows of a page of %d", len(s.heap), s.size)
+		}
+		p := s.page()
+		if !slices.Equal(p.rows, whole[from:to]) {
+			t.Fatalf("down %v, back %v, from %v, %d rows: %v, want %v", s.down, s.back, s.from, s.size, p.rows, whole[from:to])
+		}
+		if from < to && (p.first != uint64(from+1) || (p.prev != "") != (from > 0) || (p.next != "") != (to < len(whole))) {
+			t.Fatalf("first %d, prev %q, next %q, of %d to %d of %d", p.first, p.prev, p.next, from, to, len(whole))
+		}
+	}
+}
+
+// TestFilters: each filter lets through what it should, and filters add up.
+func TestFilters(t *testing.T) {
+	f := newFake(700)
+	h := f.handler(Options{})
+	var all []seen
+	f.coroutines(func(c *seen) bool { all = append(all, *c); return true })
+	count := func(so func(c *seen) bool) (n uint64) {
+		for i := range all {
+			if so(&all[i]) {
+				n++
+			}
+		}
+		return n
+	}
+	for query, so := range map[string]func(c *seen) bool{
+		"name=echo":             func(c *seen) bool { return strings.Contains(c.Name, "echo") },
+		"name=%3Cscript%3E":     func(c *seen) bool { return strings.Contains(c.Name, "<script>") },
+		"state=ready":           func(c *seen) bool { return c.State == coroutine.Ready },
+		"state=running":         func(c *seen) bool { return false },
+		"reason=channel":        func(c *seen) bool { return c.Reason == coroutine.ReasonChannel },
+		"processor=1":           func(c *seen) bool { return c.processor == 1 },
+		"processor=7":           func(c *seen) bool { return false },
+		"site=serve.go:12":      func(c *seen) bool { return c.Line == 12 },
+		"site=main.serve":       func(c *seen) bool { return true },
+		"site=main.other":       func(c *seen) bool { return false },
+		"name=&state=&reason=":  func(c *seen) bool { return true },
+		"reason=lock&name=echo": func(c *seen) bool { return c.Reason == coroutine.ReasonLock && strings.Contains(c.Name, "echo") },
+	} {
+		got := getJSON[Coroutines](t, h, "/coroutines.json?"+query)
+		if want := count(so); got.Matched != want || got.Seen != 700 {
+			t.Errorf("%s: %d of %d, want %d of 700", query, got.Matched, got.Seen, want)
+		}
+		if g := getJSON[Groups](t, h, "/coroutines.json?group=name&"+query); g.Matched != got.Matched {
+			t.Errorf("%s, grouped: %d, want %d", query, g.Matched, got.Matched)
+		}
+	}
+	old := getJSON[Coroutines](t, h, "/coroutines.json?age=5m&rows=1000")
+	if old.Matched == 0 || old.Matched == 700 || slices.ContainsFunc(old.Coroutines, func(c Coroutine) bool { return c.SinceNs < 300e9 }) {
+		t.Errorf("of at least five minutes: %d", old.Matched)
+	}
+	for query, want := range map[string]uint64{
+		"": 700, "kind=listener": 7, "kind=idle": 231, "kind=connection": 462, "waits=none": 233, "waits=read": 467, "waits=write": 0, "waits=any": 467,
+		"processor=0": 350, "network=tc": 700, "network=udp": 0, "address=10.0.0.7:": 1, "address=7000": 700,
+	} {
+		if got := getJSON[Sockets](t, h, "/sockets.json?"+query); got.Matched != want {
+			t.Errorf("sockets with %s: %d, want %d", query, got.Matched, want)
+		}
+	}
+}
+
+// TestGroupsBounded: with a name for each coroutine the large groups are kept, and their counts are as good as is told.
+func TestGroupsBounded(t *testing.T) {
+	const n = 100_000
+	f := newFake(n)
+	f.coroutine = func(i int, c *seen) {
+		madeUp(i, c)
+		c.Name = fmt.Sprint("connection ", i)
+		if i%4 == 3 {
+			c.Name = "many"
+		}
+	}
+	h := f.handler(Options{})
+	g := getJSON[Groups](t, h, "/coroutines.json?group=name")
+	if g.Groups[0].Key != "many" || g.Groups[0].Count > n/4 || g.Groups[0].Count+g.Missing < n/4 || len(g.Groups) > shownGroups {
+		t.Errorf("%d groups, the largest %+v, at most %d missing", len(g.Groups), g.Groups[0], g.Missing)
+	}
+	if g.Missing == 0 || g.Missing > n/maxGroups {
+		t.Errorf("%d missing, at most %d may be", g.Missing, n/maxGroups)
+	}
+	if g.Seen != n || g.Matched != n {
+		t.Errorf("%d of %d", g.Matched, g.Seen)
+	}
+}
+
+// TestWalksShared: requests that come while a walk is under way share the next one, some leave, and too many are turned away.
+func TestWalksShared(t *testing.T) {
+	within(t, 20e9)
+	began, go_on := make(chan bool, 10), make(chan bool)
+	w := walker[int]{each: func(f func(*int) bool) {
+		began <- true
+		<-go_on
+		for i := range 10 {
+			if !f(&i) {
+				return
+			}
+		}
+	}}
+	results := make(chan int, maxWatchers+1)
+	walk := func() {
+		n := 0
+		if _, err := w.walk(context.Background(), func(i *int) { n += *i }); err != nil {
+			t.Error(err)
+		}
+		results <- n
+	}
+	go walk()
+	<-began
+	for range maxWatchers - 1 {
+		go walk()
+	}
+	gone, cancel := context.WithCancel(context.Background())
+	left := make(chan error, 1)
+	go func() {
+		_, err := w.walk(gone, func(*int) { t.Error("who has left is shown something") })
+		left <- err
+	}()
+	eventually(t, "all wait", func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return len(w.waiting) == maxWatchers
+	})
+	if _, err := w.walk(context.Background(), nil); err != errCrowded {
+		t.Errorf("one too many: %v", err)
+	}
+	cancel()
+	if err := <-left; err != context.Canceled {
+		t.Errorf("who leaves gets %v", err)
+	}
+	go_on <- true // the first walk
+	<-began
+	go_on <- true // the second is for all others
+	for range maxWatchers {
+		if n := <-results; n != 45 {
+			t.Errorf("saw items that make %d, want 45", n)
+		}
+	}
+	select {
+	case <-began:
+		t.Error("a third walk")
+	default:
+	}
+	w.each = func(f func(*int) bool) {
+		for i := 0; f(&i); i++ {
+		}
+	}
+	w.limit = 1
+	if cut, err := w.walk(context.Background(), func(*int) {}); !cut || err != nil {
+		t.Errorf("a walk without end: cut short %v, %v", cut, err)
+	}
+}

@@ -1,0 +1,55 @@
+package introspect
+
+import (
+	"fmt"
+	"path"
+	"sync"
+)
+
+// sites keeps what the places are called at which coroutines were made: they are few, and to look one up is costly.
+type sites struct {
+	mu    sync.Mutex
+	known map[uintptr]site
+}
+
+type site struct {
+	fn, file string
+	line     int
+	short    string // as it is shown, sorted by and filtered by: dir/file.go:12
+}
+
+// maxSites bounds it. A program does not have so many go statements.
+const maxSites = 1 << 16
+
+// of returns where a coroutine was made.
+func (s *sites) of(i *seen) site {
+	if i.File != "" { // known already
+		return siteOf(i)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.known[i.Site]
+	if !ok {
+		i.Resolve()
+		at = siteOf(i)
+		if s.known == nil || len(s.known) >= maxSites {
+			s.known = map[uintptr]site{}
+		}
+		s.known[i.Site] = at
+	}
+	return at
+}
+
+func siteOf(i *seen) site {
+	at := site{fn: cut(i.Func, maxText), file: cut(i.File, maxText), line: i.Line}
+	at.short = place(at.file, i.Line)
+	return at
+}
+
+// place shortens a file's name to its folder's and its own; "" if it is not known.
+func place(file string, line int) string {
+	if file == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(file)), path.Base(file)), line)
+}

@@ -1,0 +1,84 @@
+package introspect
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
+)
+
+// source is what the pages are drawn from: a Scheduler, or what a test makes up. All of it may be called from any ordinary goroutine, at
+// any time, and takes no lock that a Processor takes.
+type source struct {
+	processors func() []Processor // without what handler adds: stalls
+	phase      func() string
+	coroutines func(f func(*seen) bool)
+	stack      func(ctx context.Context, c *seen) (string, error)
+	sockets    func(f func(*socket.Info) bool)
+	stalls     func() []scheduler.Stall
+	stallCount func(processor int) uint64
+	lateness   func(processor int) latencies
+	refused    func() uint64
+	progress   func() progress
+	logger     func() *zap.Logger
+}
+
+// seen is a coroutine as a walk meets it.
+type seen struct {
+	coroutine.Info
+	processor int
+}
+
+// of returns the source that is s.
+func of(s *scheduler.Scheduler) *source {
+	src := &source{
+		stalls:     s.Stalls,
+		stallCount: s.StallCount,
+		refused:    s.Refused,
+		stack:      func(ctx context.Context, c *seen) (string, error) { return c.Stack(ctx) },
+	}
+	mine := func(i *coroutine.Info) int {
+		if p, ok := i.Host.(*processor.Processor); ok && scheduler.Of(p) == s {
+			return p.Index()
+		}
+		return -1
+	}
+	src.processors = func() []Processor {
+		list := s.Processors()
+		figures := make([]Processor, len(list))
+		for i, p := range list {
+			figures[i] = figuresOf(p)
+		}
+		return figures
+	}
+	src.phase = func() string { return phaseOf(s) }
+	src.coroutines = func(f func(*seen) bool) {
+		var item seen // one for all: what f wants to keep it copies
+		coroutine.Look(func(i coroutine.Info) bool {
+			item.Info = i
+			if item.processor = mine(&i); item.processor < 0 {
+				return true
+			}
+			return f(&item)
+		})
+	}
+	src.sockets = func(f func(*socket.Info) bool) {
+		more := true
+		for _, p := range s.Processors() {
+			if more {
+				socket.Inspect(p, func(i socket.Info) bool {
+					more = f(&i)
+					return more
+				})
+			}
+		}
+	}
+	src.lateness = func(i int) latencies { return latenciesOf(s.Processors()[i].Stats.LateNs.Snapshot()) }
+	src.logger = func() *zap.Logger { return loggerOf(s.Processors()) }
+	src.progress = func() progress { return progressOf(s.Processors()) }
+	return src
+}

@@ -1,0 +1,35 @@
+package introspect
+
+import (
+	"context"
+	"slices"
+)
+
+// stalls returns those that are remembered, the latest first.
+func (h *handler) stalls() []Stall {
+	list := []Stall{}
+	for _, s := range h.src.stalls() {
+		list = append(list, Stall{
+			Processor: s.Processor, Began: s.Began, LengthNs: int64(s.Length), Over: s.Over,
+			Coroutine: s.Coroutine, Name: cut(s.Name, maxText), Site: cut(s.Site, maxText),
+			Cause: s.Cause, Detail: cut(s.Detail, maxText), Stack: cut(s.Stack, maxStack),
+		})
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// listStalls is the page "stalls".
+func (h *handler) listStalls(_ context.Context, q *query) (*Stalls, error) {
+	processor, cause := q.processor(), q.text("cause")
+	if q.err != nil {
+		return nil, q.err
+	}
+	list := &Stalls{Stalls: []Stall{}}
+	for _, s := range h.stalls() {
+		if (processor < 0 || s.Processor == processor) && (cause == "" || s.Cause == cause) {
+			list.Stalls = append(list.Stalls, s)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,206 @@
+package introspect
+
+import "time"
+
+// Overview is what the page "" or "overview" tells, as JSON.
+type Overview struct {
+	Time     time.Time `json:"time"`
+	Phase    string    `json:"phase"` // "new", "running", "draining", "stopping", "stopped"
+	UptimeNs int64     `json:"uptime_ns"`
+	PID      int       `json:"pid"`
+
+	Program       string `json:"program"` // the main module and its version, "" if the program was built without
+	Netco         string `json:"netco"`   // netco's version
+	Go            string `json:"go"`
+	Backend       string `json:"backend"` // how contexts are switched: "asm", "portable"
+	BackendReason string `json:"backend_reason"`
+	LogLevel      string `json:"log_level,omitempty"` // if Options.AllowLogLevel is set
+
+	Processors []Processor `json:"processors"`
+	Coroutines Counts      `json:"coroutines"`
+	Refused    uint64      `json:"refused"` // coroutines not started because of Options.MaxCoroutines
+	Stalls     []Stall     `json:"stalls"`  // the last few, the latest first
+
+	Deadlock *Deadlock `json:"deadlock"` // null: there is none
+}
+
+// Counts are coroutines by state.
+type Counts struct {
+	Live      uint64            `json:"live"`
+	Submitted int               `json:"submitted"` // of them or on their way: not in a run queue yet
+	Ready     uint64            `json:"ready"`
+	Running   uint64            `json:"running"`
+	Waiting   uint64            `json:"waiting"`
+	Reasons   map[string]uint64 `json:"reasons"` // the waiting ones, by what they wait for
+	Partial   bool              `json:"partial"` // there was no time to look at all of them
+}
+
+// Processor is one thread of coroutines.
+type Processor struct {
+	Index   int    `json:"index"`
+	Tid     int    `json:"tid"`   // of its thread, 0 if it has none of its own
+	State   string `json:"state"` // "asleep", "busy", "stalled", "not started"
+	Current uint64 `json:"current"`
+
+	Live      uint64 `json:"live"`      // coroutines
+	Queued    uint64 `json:"queued"`    // of them, ready when the last turn began
+	Inbox     int    `json:"inbox"`     // wakes from other threads that it has not seen yet
+	Submitted int    `json:"submitted"` // coroutines given to it and not yet in its run queue
+	FDs       int    `json:"fds"`
+	Timers    uint64 `json:"timers"`
+	Spawned   uint64 `json:"spawned"`
+	Turns     uint64 `json:"turns"`
+	Sleeps    uint64 `json:"sleeps"`
+	BytesIn   uint64 `json:"bytes_in"`
+	BytesOut  uint64 `json:"bytes_out"`
+
+	SinceNs int64 `json:"since_ns"` // how long it has been running
+	BusyNs  int64 `json:"busy_ns"`
+	SpinNs  int64 `json:"spin_ns"`
+	IdleNs  int64 `json:"idle_ns"`
+	CPUNs   int64 `json:"cpu_ns"`  // -1: its thread is not its own
+	TurnNs  int64 `json:"turn_ns"` // how long the turn has lasted that goes on; 0 when asleep
+
+	Load    float64 `json:"load"`        // the busy part of the last half minute, 0 to 1
+	TurnP50 int64   `json:"turn_p50_ns"` // of the turns of the last minutes
+	TurnP99 int64   `json:"turn_p99_ns"`
+	TurnMax int64   `json:"turn_max_ns"`
+	Stalls  uint64  `json:"stalls"`
+
+	History []Slice `json:"history"`
+}
+
+// Slice is a part of a Processor's last minutes, five seconds long.
+type Slice struct {
+	AgoNs  int64  `json:"ago_ns"` // when it began
+	Turns  uint64 `json:"turns"`
+	BusyNs uint64 `json:"busy_ns"`
+	P50Ns  int64  `json:"p50_ns"` // of the turns' lengths, good to a factor of two
+	P99Ns  int64  `json:"p99_ns"`
+	MaxNs  int64  `json:"max_ns"`
+}
+
+// Deadlock tells of coroutines of which none can go on.
+type Deadlock struct {
+	Count      uint64      `json:"count"`
+	Coroutines []Coroutine `json:"coroutines"` // some of them, by id
+}
+
+// Coroutine is a coroutine that has started.
+type Coroutine struct {
+	ID        uint64 `json:"id"`
+	Name      string `json:"name"`   // cut to 1 KiB
+	State     string `json:"state"`  // "ready", "running", "waiting"
+	Reason    string `json:"reason"` // what kind of thing it waits for: "read", "lock", "channel"; "" if it does not wait
+	WaitsFor  string `json:"waits_for"`
+	SinceNs   int64  `json:"since_ns"` // for how long it has been in this state; -1: not known
+	Processor int    `json:"processor"`
+	Func      string `json:"func"` // where it was started
+	File      string `json:"file"`
+	Line      int    `json:"line"`
+
+	Stack      string `json:"stack,omitempty"` // page "coroutine" with stack=1
+	StackError string `json:"stack_error,omitempty"`
+}
+
+// List is one page of a list.
+type List struct {
+	Seen    uint64 `json:"seen"`    // that were looked at
+	Matched uint64 `json:"matched"` // of them, those that the filter lets through
+	First   uint64 `json:"first"`   // the number of the first row among those, from 1
+	Next    string `json:"next"`    // for the parameter after; "" on the last page
+	Prev    string `json:"prev"`    // for the parameter before; "" on the first page
+	Partial bool   `json:"partial"` // there was no time to look at all of them
+}
+
+// Coroutines is what the page "coroutines" tells, as JSON.
+type Coroutines struct {
+	List
+	Coroutines []Coroutine `json:"coroutines"`
+}
+
+// Groups is what the page "coroutines" with the parameter group tells, as JSON.
+type Groups struct {
+	By      string  `json:"by"`
+	Seen    uint64  `json:"seen"`
+	Matched uint64  `json:"matched"`
+	Partial bool    `json:"partial"`
+	Groups  []Group `json:"groups"`  // the largest first
+	Missing uint64  `json:"missing"` // at most so many of a group were not counted, as there were more groups than are kept
+}
+
+// Group is a number of coroutines that have something in common.
+type Group struct {
+	Key      string            `json:"key"`
+	Count    uint64            `json:"count"`
+	Ready    uint64            `json:"ready"`
+	Running  uint64            `json:"running"`
+	Waiting  uint64            `json:"waiting"`
+	Reasons  map[string]uint64 `json:"reasons"`
+	OldestNs int64             `json:"oldest_ns"` // the longest that one of them has been in its state
+}
+
+// Sockets is what the page "sockets" tells, as JSON.
+type Sockets struct {
+	List
+	Sockets []Socket `json:"sockets"`
+}
+
+// Socket is a socket that is registered with a Processor.
+type Socket struct {
+	FD          int    `json:"fd"`
+	Kind        string `json:"kind"` // "listener", "connection"; "idle": a Server's connection that holds no coroutine
+	Network     string `json:"network"`
+	Local       string `json:"local"`
+	Remote      string `json:"remote"`
+	Processor   int    `json:"processor"`
+	ReadWaiter  uint64 `json:"read_waiter"` // the id of the coroutine, 0 for none
+	WriteWaiter uint64 `json:"write_waiter"`
+}
+
+// Timers is what the page "timers" tells, as JSON.
+type Timers struct {
+	Processors []ProcessorTimers `json:"processors"`
+}
+
+// ProcessorTimers are one Processor's, and how late they fired since its start.
+type ProcessorTimers struct {
+	Processor int    `json:"processor"`
+	Pending   uint64 `json:"pending"`
+	Fired     uint64 `json:"fired"`
+	MeanNs    int64  `json:"mean_ns"`
+	P50Ns     int64  `json:"p50_ns"` // upper bounds, good to a fifth
+	P90Ns     int64  `json:"p90_ns"`
+	P99Ns     int64  `json:"p99_ns"`
+	P999Ns    int64  `json:"p999_ns"`
+	MaxNs     int64  `json:"max_ns"`
+}
+
+// Stalls is what the page "stalls" tells, as JSON.
+type Stalls struct {
+	Stalls []Stall `json:"stalls"` // the latest first
+}
+
+// Stall tells of a Processor that was held up.
+type Stall struct {
+	Processor int       `json:"processor"`
+	Began     time.Time `json:"began"`
+	LengthNs  int64     `json:"length_ns"`
+	Over      bool      `json:"over"`
+	Coroutine uint64    `json:"coroutine"` // 0: none had the thread
+	Name      string    `json:"name"`
+	Site      string    `json:"site"`
+	Cause     string    `json:"cause"` // see scheduler.Stall
+	Detail    string    `json:"detail"`
+	Stack     string    `json:"stack"`
+}
+
+// LogLevel is what the page "loglevel" tells, as JSON, and takes in a PUT.
+type LogLevel struct {
+	Level string `json:"level"`
+}
+
+// Failure is the JSON of every answer whose status is not 200.
+type Failure struct {
+	Error string `json:"error"`
+}
