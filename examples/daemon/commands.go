@@ -1,0 +1,197 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/socket"
+)
+
+// Bounds of what one request may ask for.
+const (
+	maxRounds   = 1 << 28
+	maxChildren = 1000
+	maxPause    = time.Hour
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// do does what r asks and answers it.
+func (s *service) do(b *socket.Buffered, r request) error {
+	a := arguments{r.args}
+	switch r.command {
+	case cmdEcho:
+		return answer(b, statusDone, r.number, binary.BigEndian.AppendUint32(nil, crc32.Checksum(r.args, castagnoli)), r.args)
+	case cmdCompute:
+		rounds, seed := a.u32(), a.u64()
+		if !a.end() || rounds > maxRounds {
+			return refusal("compute wants rounds, seed")
+		}
+		return answer(b, statusDone, r.number, u64(compute(rounds, seed)))
+	case cmdHash:
+		pause := a.pause()
+		if a.p == nil || pause > maxPause {
+			return refusal("hash wants milliseconds, bytes")
+		}
+		sum, err := hash(b, pause, a.p)
+		if err != nil {
+			return err
+		}
+		return answer(b, statusDone, r.number, sum)
+	case cmdStream:
+		frames, size, pause, seed := a.u32(), a.u32(), a.pause(), a.u64()
+		if !a.end() || frames == 0 || int(size) > s.maxFrame || pause > maxPause {
+			return refusal("stream wants frames, bytes, milliseconds, seed")
+		}
+		return s.stream(b, r.number, frames, size, pause, seed)
+	case cmdFanOut:
+		children, rounds, seed := a.u32(), a.u32(), a.u64()
+		if !a.end() || children > maxChildren || rounds > maxRounds {
+			return refusal("fan-out wants children, rounds, seed")
+		}
+		sum, err := fanOut(children, rounds, seed)
+		if err != nil {
+			return err
+		}
+		return answer(b, statusDone, r.number, u64(sum))
+	case cmdFault:
+		if !s.faults {
+			return refusal("faults are not allowed here")
+		}
+		kind, pause := a.u8(), a.pause()
+		if !a.end() || pause > maxPause {
+			return refusal("fault wants kind, milliseconds")
+		}
+		if err := s.fault(kind, pause); err != nil {
+			return err
+		}
+		return answer(b, statusDone, r.number)
+	}
+	return refusal("there is no such command")
+}
+
+// step is xorshift64, which the client can do as well.
+func step(x uint64) uint64 {
+	x ^= x << 13
+	x ^= x >> 7
+	x ^= x << 17
+	return x
+}
+
+// computeBurst is how many rounds are made between two Yields: some 10 µs, which others may be made to wait.
+const computeBurst = 8192
+
+// compute makes that many steps from the seed.
+func compute(rounds uint32, seed uint64) uint64 {
+	x := seed
+	for rounds > computeBurst {
+		for range computeBurst {
+			x = step(x)
+		}
+		rounds -= computeBurst
+		netco.Yield()
+	}
+	for range rounds {
+		x = step(x)
+	}
+	return x
+}
+
+// hash stands for whatever blocks: it occupies one of the bounded number of goroutines of package blocking, while the coroutine is
+// parked. What was answered before is sent first: it need not wait too.
+func hash(b *socket.Buffered, pause time.Duration, p []byte) ([]byte, error) {
+	if err := b.Flush(); err != nil {
+		return nil, err
+	}
+	return blocking.Call(func() ([]byte, error) {
+		time.Sleep(pause)
+		sum := sha256.Sum256(p)
+		return sum[:], nil
+	})
+}
+
+// stream sends frames one by one, in a buffer that all of them use.
+func (s *service) stream(b *socket.Buffered, number, frames, size uint32, pause time.Duration, seed uint64) error {
+	p := make([]byte, size)
+	for i := range frames {
+		seed = fill(p, seed)
+		st := statusMore
+		if i == frames-1 {
+			st = statusDone
+		}
+		b.SetWriteDeadline(time.Now().Add(s.writeTimeout))
+		if err := answer(b, st, number, p); err != nil {
+			return err
+		}
+		if pause > 0 && st == statusMore {
+			if err := b.Flush(); err != nil {
+				return err
+			}
+			netco.Sleep(pause)
+		}
+	}
+	return nil
+}
+
+// fill writes the steps that follow seed, eight bytes each, and returns the last.
+func fill(p []byte, seed uint64) uint64 {
+	for len(p) >= 8 {
+		seed = step(seed)
+		binary.BigEndian.PutUint64(p, seed)
+		p = p[8:]
+	}
+	if len(p) > 0 {
+		seed = step(seed)
+		copy(p, u64(seed))
+	}
+	return seed
+}
+
+// fanOut has the parts computed by children, on any Processor, and waits for them. Should this coroutine end before, by force or by a
+// panic, they end with it.
+func fanOut(children, rounds uint32, seed uint64) (sum uint64, err error) {
+	parts := make([]uint64, children)
+	handles := make([]netco.Handle, children)
+	for i := range parts {
+		handles[i], err = netco.GoChildNamed("part", func() { parts[i] = compute(rounds, seed+uint64(i)) })
+		if errors.Is(err, netco.ErrTooManyCoroutines) {
+			return 0, refusal(err.Error())
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	for i, h := range handles {
+		if err := h.Join(); err != nil {
+			return 0, err
+		}
+		sum += parts[i]
+	}
+	return sum, nil
+}
+
+func u64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// arguments are taken from the front. If there are too few, p is nil from then on.
+type arguments struct{ p []byte }
+
+func (a *arguments) take(n int) []byte {
+	if len(a.p) < n || a.p == nil {
+		a.p = nil
+		return make([]byte, n)
+	}
+	p := a.p[:n]
+	a.p = a.p[n:]
+	return p
+}
+
+func (a *arguments) u8() byte             { return a.take(1)[0] }
+func (a *arguments) u32() uint32          { return binary.BigEndian.Uint32(a.take(4)) }
+func (a *arguments) u64() uint64          { return binary.BigEndian.Uint64(a.take(8)) }
+func (a *arguments) pause() time.Duration { return time.Duration(a.u32()) * time.Millisecond }
+func (a *arguments) end() bool            { return a.p != nil && len(a.p) == 0 }

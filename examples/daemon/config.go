@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+)
+
+// config is what the flags say.
+type config struct {
+	addr, unix, admin string
+
+	processors    int
+	maxConns      int
+	maxCoroutines int
+	bufferMemory  int
+	maxFrame      int
+
+	idleTimeout, readTimeout, writeTimeout time.Duration
+
+	grace      time.Duration
+	drainDelay time.Duration
+	watchdog   time.Duration
+	deadAfter  time.Duration
+	level      zapcore.Level
+	labels     bool
+	faults     bool
+}
+
+const (
+	mib      = 1 << 20
+	maxMaxes = 1 << 24
+)
+
+// parse reads the flags. Errors have been told on out, flag.ErrHelp among them.
+func parse(args []string, out io.Writer) (*config, error) {
+	c := &config{}
+	f := flag.NewFlagSet("daemon", flag.ContinueOnError)
+	f.SetOutput(out)
+	f.StringVar(&c.addr, "addr", "127.0.0.1:7070", "TCP `address` to serve on; empty: none. Sockets that systemd hands over go before")
+	f.StringVar(&c.unix, "unix", "", "`path` of a unix socket to serve on as well")
+	f.StringVar(&c.admin, "admin", "127.0.0.1:7071", "`address` for metrics, health and debugging; empty: none. Whoever can reach it can profile the process")
+	f.IntVar(&c.processors, "processors", 0, "threads that run coroutines; 0: one for each CPU")
+	f.IntVar(&c.maxConns, "max-conns", 10000, "connections open at a time; 0, and at most: what the limit of open files leaves room for")
+	f.IntVar(&c.maxCoroutines, "max-coroutines", 100000, "coroutines alive at a time; 0: no limit")
+	f.IntVar(&c.bufferMemory, "buffer-memory", 64*mib, "`bytes` of buffers for each Processor; 0: no limit")
+	f.IntVar(&c.maxFrame, "max-frame", mib, "`bytes` in a request's frame, at most")
+	f.DurationVar(&c.idleTimeout, "idle-timeout", 5*time.Minute, "close connections that have been idle for so `long`; 0: never")
+	f.DurationVar(&c.readTimeout, "read-timeout", 20*time.Second, "how `long` a request may take to come in")
+	f.DurationVar(&c.writeTimeout, "write-timeout", 20*time.Second, "how `long` a peer may take to make room for an answer's frame")
+	f.DurationVar(&c.grace, "grace", 20*time.Second, "how `long` connections get to end by themselves after SIGTERM or SIGINT")
+	f.DurationVar(&c.drainDelay, "drain-delay", 0, "how `long` to serve on, but not ready, before draining: what load balancers need to notice")
+	f.DurationVar(&c.watchdog, "watchdog", 100*time.Millisecond, "report a Processor that makes no turn for so `long`; negative: never")
+	f.DurationVar(&c.deadAfter, "dead-after", 5*time.Second, "/healthz fails, and systemd hears nothing more, while a Processor has made no turn for so `long`")
+	f.TextVar(&c.level, "log-level", zapcore.InfoLevel, "`level` from which on lines are logged: debug, info, warn, error")
+	f.BoolVar(&c.labels, "profile-labels", false, "label CPU profiles with coroutines' names; costs a little at each start")
+	f.BoolVar(&c.faults, "faults", false, "allow clients to provoke stalls, panics and leaks. For trying out what they look like, never in earnest")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	err := c.check()
+	if f.NArg() > 0 {
+		err = errors.Join(err, fmt.Errorf("there are no arguments but flags: %q", f.Args()))
+	}
+	if err != nil {
+		fmt.Fprintln(out, "daemon:", err)
+		return nil, err
+	}
+	return c, nil
+}
+
+// check names all that is wrong, not just the first.
+func (c *config) check() error {
+	var wrong []error
+	bad := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	for name, addr := range map[string]string{"-addr": c.addr, "-admin": c.admin} {
+		if addr == "" {
+			continue
+		}
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			bad("%s: %w", name, err)
+		}
+	}
+	for _, n := range []struct {
+		name        string
+		value       int
+		least, most int
+	}{
+		{"-processors", c.processors, 0, 1024},
+		{"-max-conns", c.maxConns, 0, maxMaxes},
+		{"-max-coroutines", c.maxCoroutines, 0, maxMaxes},
+		{"-buffer-memory", c.bufferMemory, 0, 1 << 40},
+		{"-max-frame", c.maxFrame, headSize, 1 << 30},
+	} {
+		if n.value < n.least || n.value > n.most {
+			bad("%s: %d is not from %d to %d", n.name, n.value, n.least, n.most)
+		}
+	}
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+		least time.Duration
+	}{
+		{"-idle-timeout", c.idleTimeout, 0},
+		{"-read-timeout", c.readTimeout, 1},
+		{"-write-timeout", c.writeTimeout, 1},
+		{"-grace", c.grace, 0},
+		{"-drain-delay", c.drainDelay, 0},
+		{"-dead-after", c.deadAfter, time.Millisecond},
+	} {
+		if d.value < d.least {
+			bad("%s: %v is less than %v", d.name, d.value, d.least)
+		}
+	}
+	if c.maxCoroutines > 0 && (c.maxConns == 0 || c.maxConns > c.maxCoroutines) {
+		bad("-max-conns: %d connections, of which each may need a coroutine, do not fit into -max-coroutines %d", c.maxConns, c.maxCoroutines)
+	}
+	return errors.Join(wrong...)
+}

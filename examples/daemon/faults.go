@@ -1,0 +1,113 @@
+package main
+
+import (
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/cosync"
+)
+
+// What a client may provoke with -faults, so that one knows what it looks like before it comes by itself. docs/OPERATING.md shows it.
+const (
+	faultComputation byte = iota // a computation without a Yield
+	faultSleep                   // time.Sleep where netco.Sleep belongs
+	faultChannel                 // a receive from a channel of Go's
+	faultMutex                   // a sync.Mutex that a goroutine holds
+	faultSyscall                 // a system call that waits
+	faultPanic                   // a panic
+	faultLeak                    // a mebibyte for each millisecond that was asked for, never given back
+	faultFiles                   // as many open files
+	faultDeadlock                // two coroutines that wait for one another's locks for good
+	faultHold                    // a wait of that length, which a drain has to wait for
+)
+
+// leak is what is never given back.
+type leak struct {
+	mu     sync.Mutex
+	memory [][]byte
+	files  []*os.File
+}
+
+// fault does what code in a coroutine must not do, for so long.
+func (s *service) fault(kind byte, long time.Duration) error {
+	n := int(long / time.Millisecond)
+	switch kind {
+	case faultComputation:
+		for end := time.Now().Add(long); time.Now().Before(end); {
+		}
+	case faultSleep:
+		time.Sleep(long)
+	case faultChannel:
+		<-time.After(long)
+	case faultMutex:
+		var mu sync.Mutex
+		mu.Lock()
+		time.AfterFunc(long, mu.Unlock)
+		mu.Lock()
+	case faultSyscall:
+		t := syscall.NsecToTimespec(int64(long))
+		syscall.Nanosleep(&t, nil)
+	case faultPanic:
+		panic("a fault that a client asked for")
+	case faultLeak:
+		return s.leaked.grow(n)
+	case faultFiles:
+		return s.leaked.open(n)
+	case faultDeadlock:
+		deadlock()
+	case faultHold:
+		netco.Sleep(long)
+	default:
+		return refusal("there is no such fault")
+	}
+	return nil
+}
+
+func (l *leak) grow(n int) error {
+	if n > 4096 {
+		return refusal("not so much")
+	}
+	p := make([]byte, n*mib)
+	for i := 0; i < len(p); i += 4096 {
+		p[i] = 1
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.memory = append(l.memory, p)
+	return nil
+}
+
+func (l *leak) open(n int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for range n {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			return refusal(err.Error())
+		}
+		l.files = append(l.files, f)
+	}
+	return nil
+}
+
+// deadlock has two coroutines take two locks, each the other's first, and is joined by neither.
+func deadlock() {
+	var a, b cosync.Mutex
+	var both cosync.WaitGroup
+	both.Add(2)
+	take := func(first, second *cosync.Mutex) func() {
+		return func() {
+			first.Lock()
+			defer first.Unlock()
+			both.Done()
+			both.Wait()
+			second.Lock()
+			defer second.Unlock()
+		}
+	}
+	netco.GoNamed("deadlock a then b", take(&a, &b))
+	netco.GoNamed("deadlock b then a", take(&b, &a))
+}

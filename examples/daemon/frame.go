@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/netco-go/netco/socket"
+)
+
+// The protocol. A frame is a length of 4 bytes, big-endian like all numbers here, and that many bytes. A request's are the command,
+// a number of 4 bytes that the client chooses, and arguments; an answer's the status, that number again, and the result. Requests of
+// one connection are served one after another, so they may be sent without waiting for answers.
+//
+//	request: length, command, number, arguments      answer: length, status, number, result
+type command byte
+
+const (
+	cmdEcho    command = 1 // any bytes → CRC-32C (4), the bytes
+	cmdCompute command = 2 // rounds (4), seed (8) → result (8); see [compute]
+	cmdHash    command = 3 // milliseconds (4), any bytes → their SHA-256 (32), by a job that blocks for so long
+	cmdStream  command = 4 // frames (4), bytes in each (4), milliseconds between (4), seed (8) → so many frames, see [fill]
+	cmdFanOut  command = 5 // children (4), rounds (4), seed (8) → the sum of what the children compute (8)
+	cmdFault   command = 6 // kind (1), milliseconds (4) → nothing; only with -faults, see faults.go
+)
+
+type status byte
+
+const (
+	statusDone  status = 0 // the last frame of an answer
+	statusMore  status = 1 // another follows
+	statusError status = 2 // the result is a text that says what was wrong with the request
+)
+
+const (
+	lengthSize = 4
+	headSize   = 1 + 4 // command or status, number
+)
+
+type request struct {
+	command command
+	number  uint32
+	args    []byte
+}
+
+// errTooLong means a length that is not to be believed: what follows cannot be understood.
+var errTooLong = errors.New("a frame's length is out of bounds")
+
+// readRequest reads one frame. io.EOF is an end between two.
+func readRequest(b *socket.Buffered, maxFrame int) (request, error) {
+	var head [lengthSize + headSize]byte
+	if _, err := io.ReadFull(b, head[:lengthSize]); err != nil {
+		return request{}, err
+	}
+	n := int(binary.BigEndian.Uint32(head[:]))
+	if n < headSize || n > maxFrame {
+		return request{}, fmt.Errorf("%w: %d, want %d to %d", errTooLong, n, headSize, maxFrame)
+	}
+	if _, err := io.ReadFull(b, head[lengthSize:]); err != nil {
+		return request{}, noEOF(err)
+	}
+	args, err := readBytes(b, n-headSize)
+	return request{command(head[4]), binary.BigEndian.Uint32(head[5:]), args}, noEOF(err)
+}
+
+// believed is how much memory a length alone is good for. The rest is had as the bytes come, so that a peer that only promises much
+// costs little.
+const believed = 64 << 10
+
+func readBytes(r io.Reader, n int) ([]byte, error) {
+	if n <= believed {
+		p := make([]byte, n)
+		_, err := io.ReadFull(r, p)
+		return p, err
+	}
+	var p bytes.Buffer
+	p.Grow(believed)
+	_, err := io.CopyN(&p, r, int64(n))
+	return p.Bytes(), err
+}
+
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// answer writes one frame, whose result comes in pieces so that a checksum need not be copied together with what it is of.
+func answer(b *socket.Buffered, s status, number uint32, result ...[]byte) error {
+	n := headSize
+	for _, p := range result {
+		n += len(p)
+	}
+	var head [lengthSize + headSize]byte
+	binary.BigEndian.PutUint32(head[:], uint32(n))
+	head[4] = byte(s)
+	binary.BigEndian.PutUint32(head[5:], number)
+	if _, err := b.Write(head[:]); err != nil {
+		return err
+	}
+	for _, p := range result {
+		if _, err := b.Write(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

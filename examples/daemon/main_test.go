@@ -1,0 +1,501 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestCommands: each command, on both kinds of socket.
+func TestCommands(t *testing.T) {
+	d := start(t, "-unix", filepath.Join(t.TempDir(), "socket"))
+	for _, network := range []string{"tcp", "unix"} {
+		c := d.dial(network)
+		c.echoes("")
+		c.echoes("hello")
+		c.echoes(strings.Repeat("x", 300<<10))
+
+		want := uint64(7)
+		for range 100_000 {
+			want = step(want)
+		}
+		c.wants(statusDone, c.send(cmdCompute, u32s(100_000), u64(7)), u64(want))
+
+		sum := sha256.Sum256([]byte("hello"))
+		c.wants(statusDone, c.send(cmdHash, u32s(1), []byte("hello")), sum[:])
+
+		c.wants(statusDone, c.send(cmdFanOut, u32s(3, 2), u64(5)), u64(step(step(5))+step(step(6))+step(step(7))))
+		c.wants(statusDone, c.send(cmdFanOut, u32s(0, 2), u64(5)), u64(0))
+
+		n := c.send(cmdStream, u32s(3, 12, 1), u64(9))
+		seed := uint64(9)
+		for i := range 3 {
+			p := make([]byte, 12)
+			seed = fill(p, seed)
+			c.wants([]status{statusMore, statusMore, statusDone}[i], n, p)
+		}
+	}
+}
+
+// TestPipelined: requests that come together are answered in their order.
+func TestPipelined(t *testing.T) {
+	c := start(t).dial("tcp")
+	var numbers []uint32
+	for range 50 {
+		numbers = append(numbers, c.send(cmdCompute, u32s(0), u64(3)))
+	}
+	for _, n := range numbers {
+		c.wants(statusDone, n, u64(3))
+	}
+}
+
+// TestBadInput: what cannot be served is refused, and what cannot be understood ends its connection.
+func TestBadInput(t *testing.T) {
+	d := start(t, "-max-frame", "1000", "-read-timeout", "100ms")
+	c := d.dial("tcp")
+	for _, bad := range []struct {
+		name string
+		cmd  command
+		args []byte
+	}{
+		{"no such command", 77, nil},
+		{"compute without arguments", cmdCompute, nil},
+		{"compute with too many", cmdCompute, make([]byte, 13)},
+		{"compute for ever", cmdCompute, u32s(1<<32-1, 0, 0)},
+		{"hash without arguments", cmdHash, nil},
+		{"a stream of nothing", cmdStream, u32s(0, 1, 0, 0, 0)},
+		{"frames too long", cmdStream, u32s(1, 1001, 0, 0, 0)},
+		{"too many children", cmdFanOut, u32s(maxChildren+1, 1, 0, 0)},
+		{"a fault, without -faults", cmdFault, []byte{faultPanic, 0, 0, 0, 0}},
+	} {
+		n := c.send(bad.cmd, bad.args)
+		if s, number, _, err := c.receive(); s != statusError || number != n || err != nil {
+			t.Errorf("%s: status %d, number %d, %v", bad.name, s, number, err)
+		}
+	}
+	c.echoes("still there")
+
+	for _, length := range []uint32{0, headSize - 1, 1001, 1<<32 - 1} {
+		c := d.dial("tcp")
+		c.Write(u32s(length))
+		if s, _, body, err := c.receive(); s != statusError || err != nil || !strings.Contains(string(body), "length") {
+			t.Errorf("a length of %d: status %d, %q, %v", length, s, body, err)
+		}
+		c.ends()
+	}
+
+	slow := d.dial("tcp")
+	slow.Write(u32s(100)) // and no more
+	slow.ends()
+}
+
+// TestPages: everything that the admin address has.
+func TestPages(t *testing.T) {
+	d := start(t)
+	d.dial("tcp").echoes("hello")
+	for _, p := range []struct{ path, has string }{
+		{"/healthz", "ok\n"},
+		{"/readyz", "ok\n"},
+		{"/metrics", "netco_turns_total"},
+		{"/metrics", `daemon_requests_total{command="echo",result="done"} 1`},
+		{"/metrics", "go_goroutines"},
+		{"/metrics", "process_open_fds"},
+		{"/debug/netco/", "netco"},
+		{"/debug/netco/coroutines.json", "accept tcp"},
+		{"/debug/netco/sockets", d.tcp},
+		{"/debug/netco/stalls", ""},
+		{"/debug/pprof/", "goroutine"},
+		{"/debug/pprof/goroutine?debug=1", "netco"},
+		{"/debug/pprof/profile?seconds=1", ""},
+		{"/debug/pprof/trace?seconds=0.1", ""},
+		{"/debug/pprof/heap", ""},
+		{"/debug/loglevel", "info"},
+	} {
+		if status, body := d.get(p.path); status != http.StatusOK || body == "" || !strings.Contains(body, p.has) {
+			t.Errorf("%s: status %d, %d bytes, without %q", p.path, status, len(body), p.has)
+		}
+	}
+}
+
+// TestLogLevel: it can be changed while the daemon runs, by PUT and by SIGUSR1. SIGHUP does nothing.
+func TestLogLevel(t *testing.T) {
+	d := start(t)
+	d.dial("tcp").Close()
+	r, err := http.NewRequest(http.MethodPut, "http://"+d.admin+"/debug/loglevel", strings.NewReader(`{"level":"debug"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatal(answer, err)
+	}
+	answer.Body.Close()
+	d.eventually("a debug line", func() bool {
+		d.dial("tcp").Close()
+		return d.said(`"debug"`, `"closed"`)
+	})
+	d.signal(syscall.SIGHUP)
+	d.signal(syscall.SIGUSR1)
+	d.eventually("debug lines are turned off", func() bool {
+		_, body := d.get("/debug/loglevel")
+		return strings.Contains(body, "info")
+	})
+	d.signal(syscall.SIGUSR1)
+	d.eventually("debug lines are turned on", func() bool {
+		_, body := d.get("/debug/loglevel")
+		return strings.Contains(body, "debug")
+	})
+}
+
+// TestDrain: after SIGTERM the daemon is not ready, takes no connections and closes those that are idle; what is under way is finished, and
+// then it ends with 0.
+func TestDrain(t *testing.T) {
+	d := start(t, "-unix", filepath.Join(t.TempDir(), "socket"))
+	idle, busy := d.dial("unix"), d.dial("tcp")
+	idle.echoes("hello")
+	const frames = 6
+	n := busy.send(cmdStream, u32s(frames, 8, 200), u64(1))
+	busy.wants(statusMore, n, u64(step(1)))
+	d.signal(syscall.SIGTERM)
+	d.eventually("/readyz says that it drains", func() bool {
+		status, body := d.get("/readyz")
+		return status == http.StatusServiceUnavailable && body == "draining\n"
+	})
+	if status, body := d.get("/healthz"); status != http.StatusOK {
+		t.Errorf("/healthz while it drains: %d, %q", status, body)
+	}
+	idle.ends()
+	d.eventually("connections are refused", func() bool {
+		for network, address := range map[string]string{"tcp": d.tcp, "unix": d.unix} {
+			if c, err := net.Dial(network, address); err == nil {
+				c.Close()
+				return false
+			}
+		}
+		return true
+	})
+	x := step(1)
+	for i := range frames - 1 {
+		x = step(x)
+		busy.wants([]status{statusMore, statusDone}[i/(frames-2)], n, u64(x))
+	}
+	busy.ends()
+	d.ends(0)
+	if _, err := os.Lstat(d.unix); err == nil {
+		t.Error("the unix socket is left behind")
+	}
+}
+
+// TestDrainDelay: for a while it is not ready but serves on.
+func TestDrainDelay(t *testing.T) {
+	d := start(t, "-drain-delay", "1h")
+	d.signal(syscall.SIGINT)
+	d.eventually("/readyz says that it drains", func() bool {
+		status, _ := d.get("/readyz")
+		return status == http.StatusServiceUnavailable
+	})
+	d.dial("tcp").echoes("hello")
+	d.signal(syscall.SIGINT)
+	d.ends(130)
+}
+
+// TestExitCodes: how it ends is what it exits with.
+func TestExitCodes(t *testing.T) {
+	hold := func(d *child, kind byte) {
+		c := d.dial("tcp")
+		c.send(cmdFault, []byte{kind}, u32s(3_600_000/2))
+		d.eventually("the request is being served", func() bool {
+			_, body := d.get("/debug/netco/coroutines.json")
+			return strings.Contains(body, "sleep") || kind != faultHold
+		})
+	}
+	t.Run("a second signal", func(t *testing.T) {
+		d := start(t, "-faults", "-grace", "1h")
+		hold(d, faultHold)
+		d.signal(syscall.SIGTERM)
+		d.eventually("it drains", func() bool { return d.said(`"draining"`) })
+		d.signal(syscall.SIGTERM)
+		d.ends(143)
+	})
+	t.Run("the grace is over", func(t *testing.T) {
+		d := start(t, "-faults", "-grace", "100ms")
+		hold(d, faultHold)
+		d.signal(syscall.SIGTERM)
+		d.ends(3)
+	})
+	t.Run("no grace", func(t *testing.T) {
+		d := start(t, "-faults", "-grace", "0")
+		hold(d, faultHold)
+		d.signal(syscall.SIGTERM)
+		d.ends(3)
+	})
+	t.Run("a thread that cannot be ended", func(t *testing.T) {
+		d := start(t, "-faults", "-grace", "100ms", "-watchdog", "50ms")
+		hold(d, faultSleep)
+		d.eventually("the thread stands", func() bool { return d.said(`"cause"`) })
+		d.signal(syscall.SIGTERM)
+		d.ends(4)
+	})
+	t.Run("nothing to serve on", func(t *testing.T) { exits(t, 1, "nothing to listen on", "-addr", "", "-admin", "") })
+	t.Run("an address in use", func(t *testing.T) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		exits(t, 1, "address already in use", "-addr", l.Addr().String(), "-admin", "")
+		exits(t, 1, "address already in use", "-addr", "127.0.0.1:0", "-admin", l.Addr().String())
+	})
+	t.Run("a unix socket in use", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "socket")
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		exits(t, 1, "address already in use", "-addr", "", "-unix", path, "-admin", "")
+	})
+	t.Run("a wrong flag", func(t *testing.T) { exits(t, 2, "-max-conns", "-max-conns", "-1") })
+	t.Run("help", func(t *testing.T) { exits(t, 0, "-drain-delay", "-h") })
+}
+
+// exits wants the daemon to end at once with that code, and to say why.
+func exits(t *testing.T, code int, why string, args ...string) {
+	t.Helper()
+	cmd := daemonCommand(args...)
+	out := outputOf(t, cmd)
+	if got := cmd.ProcessState.ExitCode(); got != code || !strings.Contains(out, why) {
+		t.Errorf("%q: exit code %d, want %d, and %q in\n%s", args, got, code, why, out)
+	}
+}
+
+// outputOf runs a daemon that is expected to end by itself, and kills one that does not.
+func outputOf(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(limit, func() { cmd.Process.Kill() }).Stop()
+	cmd.Wait()
+	return out.String()
+}
+
+// TestStaleSocket: the socket that a daemon has left which was killed is no hindrance.
+func TestStaleSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	l.Close()
+	start(t, "-unix", path).dial("unix").echoes("hello")
+}
+
+// TestPanic: a request that panics ends its connection and nothing else.
+func TestPanic(t *testing.T) {
+	d := start(t, "-faults", "-processors", "1")
+	other := d.dial("tcp")
+	other.echoes("before")
+	c := d.dial("tcp")
+	c.send(cmdFault, []byte{faultPanic}, u32s(0))
+	c.ends()
+	other.echoes("after")
+	d.eventually("the log tells of it", func() bool { return d.said("panicked", "a fault that a client asked for", "faults.go") })
+	if _, body := d.get("/metrics"); !strings.Contains(body, "\ndaemon_panics_total 1\n") {
+		t.Error("the panic is not counted")
+	}
+}
+
+// TestConnectionLimit: at the limit the daemon is alive and not ready, and who comes waits.
+func TestConnectionLimit(t *testing.T) {
+	d := start(t, "-max-conns", "2")
+	a, b := d.dial("tcp"), d.dial("tcp")
+	a.echoes("a")
+	b.echoes("b")
+	if status, body := d.get("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "limit") {
+		t.Errorf("/readyz at the limit: %d, %q", status, body)
+	}
+	if status, body := d.get("/healthz"); status != http.StatusOK {
+		t.Errorf("/healthz at the limit: %d, %q", status, body)
+	}
+	late := d.dial("tcp") // the kernel takes it, the daemon does not
+	n := late.send(cmdEcho)
+	late.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	if _, _, _, err := late.receive(); err == nil {
+		t.Error("a third connection is served")
+	}
+	late.SetReadDeadline(time.Now().Add(limit))
+	a.Close()
+	late.wants(statusDone, n, make([]byte, 4))
+	b.Close()
+	d.eventually("it is ready again", func() bool {
+		status, _ := d.get("/readyz")
+		return status == http.StatusOK
+	})
+}
+
+// TestCoroutineLimit: at this limit it is not ready either, and what a request cannot start it is refused.
+func TestCoroutineLimit(t *testing.T) {
+	d := start(t, "-max-conns", "3", "-max-coroutines", "3")
+	a, b := d.dial("tcp"), d.dial("tcp") // the third is the one that accepts
+	for _, c := range []*client{a, b} {
+		n := c.send(cmdStream, u32s(2, 0, 3_600_000), u64(0))
+		c.wants(statusMore, n, nil)
+	}
+	d.eventually("/readyz tells of the limit", func() bool {
+		status, body := d.get("/readyz")
+		return status == http.StatusServiceUnavailable && body == "3 coroutines, which is the limit\n"
+	})
+	a.Close()
+	d.signal(syscall.SIGTERM)
+	d.eventually("it drains", func() bool { return d.said(`"draining"`) })
+	d.signal(syscall.SIGTERM)
+	d.ends(143)
+
+	d = start(t, "-max-conns", "3", "-max-coroutines", "3")
+	c := d.dial("tcp")
+	n := c.send(cmdFanOut, u32s(5, 1<<24), u64(1))
+	if s, number, body, err := c.receive(); s != statusError || number != n || err != nil || !strings.Contains(string(body), "coroutines") {
+		t.Errorf("five children where two coroutines are left: status %d, number %d, %q, %v", s, number, body, err)
+	}
+	c.echoes("hello")
+}
+
+// TestFewFDs: -max-conns leaves fds for all else, so that the admin address can still be had when there are as many connections as
+// there may be.
+func TestFewFDs(t *testing.T) {
+	limited := func(n int, args ...string) *exec.Cmd { // the shell's limit is the child's hard one
+		cmd := daemonCommand(args...)
+		cmd.Args = append([]string{"sh", "-c", `ulimit -n ` + strconv.Itoa(n) + `; exec "$0" "$@"`, cmd.Path}, args...)
+		cmd.Path = "/bin/sh"
+		return cmd
+	}
+	d := startCommand(t, limited(reservedFDs+3, "-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0"))
+	if !d.said("-max-conns", `"lowered":3`) {
+		t.Error("the limit is not told")
+	}
+	for range 3 {
+		d.dial("tcp").echoes("hello")
+	}
+	for range 50 { // all of them wait in the backlog
+		d.dial("tcp")
+	}
+	if status, body := d.get("/readyz"); status != http.StatusServiceUnavailable || body != "3 connections, which is the limit\n" {
+		t.Errorf("/readyz: %d, %q", status, body)
+	}
+	if _, body := d.get("/metrics"); !strings.Contains(body, "\ndaemon_connections_max 3\n") {
+		t.Error("/metrics has another limit")
+	}
+	cmd := limited(reservedFDs, "-addr", "127.0.0.1:0", "-admin", "")
+	if out := outputOf(t, cmd); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(out, "RLIMIT_NOFILE") {
+		t.Errorf("without room for a connection: %v\n%s", cmd.ProcessState, out)
+	}
+}
+
+// TestStall: while a Processor stands the daemon says that it is not alive, why and for how long, and afterwards that it is.
+func TestStall(t *testing.T) {
+	d := start(t, "-faults", "-processors", "1", "-dead-after", "200ms", "-watchdog", "50ms")
+	c := d.dial("tcp")
+	n := c.send(cmdFault, []byte{faultSleep}, u32s(1500))
+	d.eventually("it is not alive", func() bool {
+		status, body := d.get("/healthz")
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "processor 0") && strings.Contains(body, "sleep")
+	})
+	c.wants(statusDone, n, nil)
+	d.eventually("it is alive", func() bool {
+		status, _ := d.get("/healthz")
+		return status == http.StatusOK
+	})
+	if !d.said(`"cause":"sleep"`) {
+		t.Error("the log does not tell the cause")
+	}
+}
+
+// TestActivation: sockets that were handed over go before the flags.
+func TestActivation(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	file, err := l.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	cmd := daemonCommand("-addr", "127.0.0.1:1", "-admin", "127.0.0.1:0")
+	cmd.ExtraFiles = []*os.File{file}
+	cmd.Env = append(cmd.Env, "LISTEN_FDS=1")
+	d := startCommand(t, cmd)
+	if d.tcp != l.Addr().String() {
+		t.Errorf("it listens on %s, and was handed %s", d.tcp, l.Addr())
+	}
+	d.dial("tcp").echoes("hello")
+}
+
+// TestFlags: what is out of bounds is told, all of it at once.
+func TestFlags(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want []string
+	}{
+		{"", nil},
+		{"-addr :7 -admin [::1]:8", nil},
+		{"-max-conns 0 -max-coroutines 0 -buffer-memory 0", nil},
+		{"-addr 7070", []string{"-addr"}},
+		{"-admin localhost", []string{"-admin"}},
+		{"-processors -1 -max-frame 2 -grace -1s -dead-after 0", []string{"-processors", "-max-frame", "-grace", "-dead-after"}},
+		{"-max-conns 5 -max-coroutines 4", []string{"-max-conns"}},
+		{"-max-conns 0 -max-coroutines 4", []string{"-max-conns"}},
+		{"-read-timeout 0 -write-timeout 0", []string{"-read-timeout", "-write-timeout"}},
+		{"-log-level loud", []string{"-log-level"}},
+		{"-grace soon", []string{"-grace"}},
+		{"an argument", []string{"argument"}},
+	} {
+		var out bytes.Buffer
+		_, err := parse(strings.Fields(c.args), &out)
+		if (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v", c.args, err)
+		}
+		first, _, _ := strings.Cut(out.String(), "Usage")
+		for _, w := range c.want {
+			if !strings.Contains(first, w) {
+				t.Errorf("%s: no %q in\n%s", c.args, w, first)
+			}
+		}
+	}
+}
+
+// TestPromises: a length is not believed further than bytes come.
+func TestPromises(t *testing.T) {
+	if p, err := readBytes(strings.NewReader("hello"), 1<<29); string(p) != "hello" || err != io.EOF && err != io.ErrUnexpectedEOF || cap(p) > 1<<20 {
+		t.Errorf("%d bytes in %d, %v", len(p), cap(p), err)
+	}
+	long := bytes.Repeat([]byte("0123456789"), 50_000)
+	r := bufio.NewReader(bytes.NewReader(append(long, 'x')))
+	if p, err := readBytes(r, len(long)); !bytes.Equal(p, long) || err != nil {
+		t.Errorf("%d bytes, %v, want %d", len(p), err, len(long))
+	}
+	if c, err := r.ReadByte(); c != 'x' || err != nil {
+		t.Errorf("%q, %v after it", c, err)
+	}
+	a := arguments{binary.BigEndian.AppendUint32(nil, 5)}
+	if a.u32() != 5 || !a.end() || a.u64() != 0 || a.end() {
+		t.Error("arguments are not told from none")
+	}
+}

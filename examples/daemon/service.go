@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/socket"
+	"go.uber.org/zap"
+)
+
+// service serves requests. One socket.Server has the connections of all listeners, so that one limit holds for them together and
+// idle ones cost no coroutine.
+type service struct {
+	*config
+	log    *zap.Logger
+	meters *meters
+	server socket.Server
+	open   atomic.Int64 // connections
+
+	leaked leak
+}
+
+func newService(c *config, log *zap.Logger, m *meters) *service {
+	s := &service{config: c, log: log, meters: m}
+	s.server = socket.Server{
+		Name:        "request",
+		Handle:      s.handle,
+		Opened:      s.opened,
+		Closed:      s.closed,
+		IdleTimeout: c.idleTimeout,
+		MaxConns:    c.maxConns,
+	}
+	return s
+}
+
+// listen returns what to accept from: the sockets that systemd hands over, or else those of the flags.
+func (c *config) listen() (all []net.Listener, err error) {
+	defer func() {
+		if err != nil {
+			closeAll(all)
+			all = nil
+		}
+	}()
+	inherited, err := socket.Activation()
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range inherited {
+		if a.Listener == nil {
+			a.Close()
+			return all, fmt.Errorf("the fd %q that was handed over does not listen", a.Name)
+		}
+		all = append(all, a.Listener)
+	}
+	if len(all) > 0 {
+		return all, nil
+	}
+	for _, l := range []struct{ network, address string }{{"tcp", c.addr}, {"unix", c.unix}} {
+		if l.address == "" {
+			continue
+		}
+		if l.network == "unix" {
+			removeStale(l.address)
+		}
+		ln, err := socket.Listen(l.network, l.address)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, ln)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("nothing to listen on: neither -addr nor -unix nor a socket that was handed over")
+	}
+	return all, nil
+}
+
+// removeStale removes the socket that a daemon which was killed has left behind. One that somebody answers on stays, and is an error of
+// listening.
+func removeStale(path string) {
+	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSocket == 0 {
+		return
+	}
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		c.Close()
+		return
+	}
+	os.Remove(path)
+}
+
+func closeAll(all []net.Listener) {
+	for _, l := range all {
+		l.Close()
+	}
+}
+
+// accept is a coroutine for each listener.
+func (s *service) accept(l net.Listener) {
+	switch err := s.server.Serve(l); {
+	case errors.Is(err, coroutine.ErrShutdown), errors.Is(err, socket.ErrServerClosed):
+		s.log.Info("accepts no more", zap.Stringer("address", l.Addr()))
+	default:
+		s.log.Error("cannot accept", zap.Stringer("address", l.Addr()), zap.Error(err))
+	}
+}
+
+func (s *service) opened(c *socket.ServerConn) error {
+	s.open.Add(1)
+	s.meters.opened.Inc()
+	c.Value = socket.NewBuffered(c.Stream)
+	return nil
+}
+
+func (s *service) closed(c *socket.ServerConn, why error) {
+	s.open.Add(-1)
+	s.meters.closed(why)
+	s.log.Debug("closed", zap.Stringer("peer", c.RemoteAddr()), zap.NamedError("why", why))
+}
+
+// handle serves what has come in. It leaves nothing in the buffers, so that the connection can be idle without any.
+func (s *service) handle(c *socket.ServerConn) error {
+	b := c.Value.(*socket.Buffered)
+	for {
+		c.SetReadDeadline(time.Now().Add(s.readTimeout))
+		c.SetWriteDeadline(time.Now().Add(s.writeTimeout))
+		r, err := readRequest(b, s.maxFrame)
+		if errors.Is(err, errTooLong) {
+			answer(b, statusError, 0, []byte(err.Error()))
+			b.Flush()
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.serve(b, r); err != nil {
+			return err
+		}
+		if b.Buffered() > 0 {
+			continue
+		}
+		if err := b.Flush(); err != nil {
+			return err
+		}
+		return c.SetReadDeadline(time.Time{})
+	}
+}
+
+// serve answers one request. What is wrong with the request goes to the client; an error ends the connection.
+func (s *service) serve(b *socket.Buffered, r request) error {
+	m := s.meters.of(r.command)
+	start := time.Now()
+	err := s.do(b, r)
+	m.seconds.Observe(time.Since(start).Seconds())
+	var refusal refusal
+	if errors.As(err, &refusal) {
+		m.refused.Inc()
+		return answer(b, statusError, r.number, []byte(refusal))
+	}
+	if err != nil {
+		m.failed.Inc()
+		return err
+	}
+	m.done.Inc()
+	return nil
+}
+
+// refusal is what a client is told of a request that cannot be served.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// ended says why a connection ended, for a metric's label: a few words, not whatever an error has to say.
+func ended(err error) string {
+	switch {
+	case err == io.EOF:
+		return "end"
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "cut"
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "timeout"
+	case errors.Is(err, errTooLong):
+		return "bad"
+	case errors.Is(err, coroutine.ErrShutdown), errors.Is(err, socket.ErrServerClosed), errors.Is(err, context.Canceled):
+		return "shutdown"
+	case err == nil:
+		return "panic"
+	}
+	return "reset"
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A disturbance is something that is done to the daemon while it is under load, and that must not disturb it.
+type disturbance struct {
+	name string
+	do   func(s *soak, ctx context.Context) error
+}
+
+// disturbances come one after another, with a pause in between, over and over.
+var disturbances = []disturbance{
+	{"stall: computation", stalls(0)},
+	{"page of coroutines", pages("/debug/netco/", "/debug/netco/coroutines", "/debug/netco/coroutines.json?group=reason")},
+	{"panic", (*soak).panicked},
+	{"CPU profile", pages("/debug/pprof/profile?seconds=1")},
+	{"stall: time.Sleep", stalls(1)},
+	{"SIGHUP", signals(syscall.SIGHUP)},
+	{"execution trace", pages("/debug/pprof/trace?seconds=0.3")},
+	{"stall: Go channel", stalls(2)},
+	{"debug lines by PUT", (*soak).debugLines},
+	{"heap profile", pages("/debug/pprof/heap?gc=1", "/debug/pprof/allocs")},
+	{"stall: sync.Mutex", stalls(3)},
+	{"stacks", (*soak).stacks},
+	{"SIGSTOP and SIGCONT", (*soak).stopped},
+	{"stall: system call", stalls(4)},
+	{"SIGUSR1 twice", signals(syscall.SIGUSR1, syscall.SIGUSR1)},
+	{"sockets and stalls", pages("/debug/netco/sockets", "/debug/netco/timers", "/debug/netco/stalls")},
+}
+
+// stallTime is how long a forced stall lasts: several times the watchdog's limit, also for a watchdog that the machine keeps waiting.
+const stallTime = 500 * time.Millisecond
+
+// apart is a connection for disturbances, whose calls nobody counts.
+func (s *soak) apart() (*conn, error) {
+	c, err := dial(s.t, s.d.tcp, rand.New(rand.NewPCG(1, 2)))
+	if err == nil {
+		c.loose = true
+	}
+	return c, err
+}
+
+// stalls blocks a Processor, which the watchdog must count. That its line names the cause is wanted at the end, see watchdogTold.
+func stalls(kind byte) func(*soak, context.Context) error {
+	return func(s *soak, ctx context.Context) error {
+		before, err := s.d.scrape()
+		if err != nil {
+			return err
+		}
+		counted, _ := before.sum("netco_stalls_total")
+		c, err := s.apart()
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if err := c.do(faultCall(c.number(), kind, uint32(stallTime/time.Millisecond))); err != nil {
+			return err
+		}
+		s.forced[kind]++
+		return s.eventually(func() error {
+			now, err := s.d.scrape()
+			if err != nil {
+				return err
+			}
+			if n, _ := now.sum("netco_stalls_total"); n <= counted {
+				return fmt.Errorf("netco_stalls_total is %v as before", n)
+			}
+			return nil
+		})
+	}
+}
+
+// stallCauses are the causes that the log may name, by the kind of fault. A computation on a machine that is busy with something else may be told as
+// the want of a CPU that it is.
+var stallCauses = [...][]string{{"computation", "not scheduled"}, {"sleep"}, {"channel"}, {"mutex"}, {"syscall"}}
+
+// watchdogTold wants a line for at least half of the stalls of each kind, and one for each if they were few: the watchdog's budget is
+// ten lines at once and then one in six seconds, and the machine's own stalls use it as well.
+func (s *soak) watchdogTold() {
+	for kind, causes := range stallCauses {
+		told, forced := s.d.stallsTold(causes), s.forced[kind]
+		if told < (forced+1)/2 {
+			s.r.fail("the log tells of %d stalls with the cause %q, of %d that were forced", told, causes, forced)
+		}
+	}
+}
+
+// panicked wants a panic to cost its own connection and nothing else.
+func (s *soak) panicked(context.Context) error {
+	before, err := s.d.scrape()
+	if err != nil {
+		return err
+	}
+	c, err := s.apart()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if err := c.do(faultCall(c.number(), 5, 0)); !errors.Is(err, io.EOF) && !isReset(err) {
+		return fmt.Errorf("a request that panics ends with %v, want the connection's end", err)
+	}
+	was, _ := before.sum("daemon_panics_total")
+	return s.eventually(func() error { // the connection is closed first
+		now, err := s.d.scrape()
+		if err != nil {
+			return err
+		}
+		if n, _ := now.sum("daemon_panics_total"); n != was+1 {
+			return fmt.Errorf("daemon_panics_total is %v, want %v", n, was+1)
+		}
+		return nil
+	})
+}
+
+// pages fetches pages, which must be there and not be empty.
+func pages(paths ...string) func(*soak, context.Context) error {
+	return func(s *soak, _ context.Context) (err error) {
+		for _, p := range paths {
+			_, e := s.d.page(p)
+			err = errors.Join(err, e)
+		}
+		return err
+	}
+}
+
+// stacks asks for the stacks of coroutines that wait and of some that may be gone by then.
+func (s *soak) stacks(context.Context) error {
+	body, err := s.d.page("/debug/netco/coroutines.json?rows=20")
+	if err != nil {
+		return err
+	}
+	var list struct {
+		Coroutines []struct {
+			ID   uint64
+			Name string
+		}
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return err
+	}
+	told := 0
+	for _, c := range list.Coroutines {
+		status, body, err := s.d.get(fmt.Sprintf("/debug/netco/coroutine.json?stack=1&id=%d", c.ID))
+		if err != nil {
+			return err
+		}
+		var one struct{ Stack string }
+		json.Unmarshal(body, &one)
+		if status == http.StatusOK && strings.Contains(one.Stack, "main.") {
+			told++
+		}
+	}
+	if told == 0 { // the accepting ones are always there
+		return fmt.Errorf("of %d coroutines none has a stack", len(list.Coroutines))
+	}
+	_, err = s.d.page("/debug/pprof/goroutine?debug=1")
+	return err
+}
+
+func signals(all ...syscall.Signal) func(*soak, context.Context) error {
+	return func(s *soak, ctx context.Context) error {
+		for i, sig := range all {
+			if i > 0 {
+				sleep(ctx, 200*time.Millisecond)
+			}
+			if err := s.d.signal(sig); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// stopped has the process stand still for a moment.
+func (s *soak) stopped(ctx context.Context) error {
+	defer s.d.signal(syscall.SIGCONT)
+	if err := s.d.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	sleep(ctx, 200*time.Millisecond)
+	return nil
+}
+
+// debugLines turns the log's level down for a moment and wants it told back.
+func (s *soak) debugLines(ctx context.Context) (err error) {
+	if err := s.d.setLevel("debug"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.d.setLevel("info")) }()
+	body, err := s.d.page("/debug/loglevel")
+	if err != nil {
+		return err
+	}
+	var level struct{ Level string }
+	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&level); err != nil || level.Level != "debug" {
+		return fmt.Errorf("the log level is told as %q, %v", level.Level, err)
+	}
+	sleep(ctx, 300*time.Millisecond)
+	return nil
+}
+
+// settleTime is longer than the goroutines of package blocking wait for work, which is ten seconds.
+const settleTime = 20 * time.Second
+
+// eventually repeats ask until it is content.
+func (s *soak) eventually(ask func() error) error {
+	for end := time.Now().Add(settleTime); ; time.Sleep(50 * time.Millisecond) {
+		err := ask()
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// systemd listens as systemd does and returns what it is told, one line at a time.
+func systemd(t *testing.T) (address string, next func() string) {
+	t.Helper()
+	address = filepath.Join(t.TempDir(), "notify")
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetReadDeadline(time.Now().Add(2 * limit))
+	var lines []string
+	return address, func() string {
+		t.Helper()
+		for len(lines) == 0 {
+			p := make([]byte, 4096)
+			n, err := c.Read(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines = strings.Split(string(p[:n]), "\n")
+		}
+		line := lines[0]
+		lines = lines[1:]
+		return line
+	}
+}
+
+// until skips lines until it comes to this one, and returns what was skipped.
+func until(t *testing.T, next func() string, line string) (before []string) {
+	t.Helper()
+	for {
+		l := next()
+		if l == line {
+			return before
+		}
+		before = append(before, l)
+	}
+}
+
+// TestNotify: systemd is told when the daemon is ready, that it is well as long as it is, and that it stops.
+func TestNotify(t *testing.T) {
+	address, next := systemd(t)
+	cmd := daemonCommand("-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-faults", "-processors", "1", "-watchdog", "50ms", "-dead-after", "200ms")
+	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+address, "WATCHDOG_USEC=150000")
+	d := startCommand(t, cmd)
+	if before := until(t, next, "READY=1"); len(before) > 0 {
+		t.Errorf("before READY=1 it says %q", before)
+	}
+	for range 3 {
+		until(t, next, "WATCHDOG=1")
+	}
+	c := d.dial("tcp")
+	n := c.send(cmdFault, []byte{faultSleep}, u32s(1500))
+	for !strings.HasPrefix(next(), "STATUS=processor 0 has made no turn for") {
+	}
+	// From here to the end of the stall nothing may tell systemd that all is well: the next WATCHDOG=1 is after the answer.
+	before := until(t, next, "WATCHDOG=1")
+	c.SetReadDeadline(time.Now().Add(limit))
+	c.wants(statusDone, n, nil)
+	if len(before) < 3 {
+		t.Errorf("while its Processor stands it says only %q", before)
+	}
+	d.signal(syscall.SIGTERM)
+	until(t, next, "STOPPING=1")
+	d.ends(0)
+}
+
+// TestNotifier: what is in the environment is for this process alone, and may be wrong.
+func TestNotifier(t *testing.T) {
+	address, next := systemd(t)
+	for _, c := range []struct {
+		socket, usec, pid string
+		watchdog          time.Duration
+		fails             bool
+	}{
+		{"", "", "", 0, false},
+		{address, "", "", 0, false},
+		{address, "3000000", "", 3 * time.Second, false},
+		{address, "3000000", strconv.Itoa(os.Getpid()), 3 * time.Second, false},
+		{address, "3000000", "1", 0, false},
+		{address, "soon", "", 0, true},
+		{address, "0", "", 0, true},
+		{"relative", "", "", 0, true},
+	} {
+		t.Setenv("NOTIFY_SOCKET", c.socket)
+		t.Setenv("WATCHDOG_USEC", c.usec)
+		t.Setenv("WATCHDOG_PID", c.pid)
+		n, err := newNotifier()
+		if (err != nil) != c.fails {
+			t.Errorf("%+v: %v", c, err)
+			continue
+		}
+		if n != nil && n.watchdog != c.watchdog {
+			t.Errorf("%+v: it reports each %v", c, n.watchdog)
+		}
+		for _, v := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
+			if value, there := os.LookupEnv(v); there {
+				t.Errorf("%s=%s is left for children", v, value)
+			}
+		}
+		if err := n.tell("STATUS=a test"); err != nil {
+			t.Error(err)
+		}
+		if n != nil && next() != "STATUS=a test" {
+			t.Error("it says something else")
+		}
+	}
+	if err := (&notifier{addr: &net.UnixAddr{Name: address + "gone", Net: "unixgram"}}).tell("READY=1"); err == nil {
+		t.Error("nobody listens, and that is no error")
+	}
+}
+
+// TestFeed: who is not well is not reported as well.
+func TestFeed(t *testing.T) {
+	address, next := systemd(t)
+	n := &notifier{addr: &net.UnixAddr{Name: address, Net: "unixgram"}, watchdog: 3 * time.Millisecond}
+	ctx, cancel := context.WithCancel(context.Background())
+	var ill atomic.Bool
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		n.feed(ctx, func() error {
+			if ill.Load() {
+				return errors.New("ill")
+			}
+			return nil
+		})
+	}()
+	until(t, next, "WATCHDOG=1")
+	ill.Store(true)
+	until(t, next, "STATUS=ill")
+	for range 5 {
+		if l := next(); l != "STATUS=ill" {
+			t.Errorf("it says %q", l)
+		}
+	}
+	ill.Store(false)
+	until(t, next, "WATCHDOG=1")
+	cancel()
+	<-ended
+}
+
+// unit returns the settings of a unit file; of those that are there several times, the last.
+func unit(t *testing.T, path string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(name, "#") {
+			settings[name] = value
+		}
+	}
+	return settings
+}
+
+// TestUnitFits: the unit's figures fit the flags that it starts the daemon with.
+func TestUnitFits(t *testing.T) {
+	u := unit(t, "netco-daemon.service")
+	args := strings.Fields(u["ExecStart"])[1:]
+	c, err := parse(args, t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	duration := func(name string) time.Duration {
+		d, err := time.ParseDuration(u[name])
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		return d
+	}
+	// After the grace come one second for coroutines that are ended by force, and one for the last scrape.
+	if stop, want := duration("TimeoutStopSec"), c.drainDelay+c.grace+5*time.Second; stop < want {
+		t.Errorf("TimeoutStopSec=%v would cut a drain short that may take %v", stop, want)
+	}
+	// It reports three times in each WatchdogSec, until a Processor has stood for -dead-after.
+	if w := duration("WatchdogSec"); w/3 > c.deadAfter {
+		t.Errorf("WatchdogSec=%v is much longer than -dead-after %v", w, c.deadAfter)
+	}
+	if n, err := strconv.Atoi(u["LimitNOFILE"]); err != nil || n < c.maxConns+1024 {
+		t.Errorf("LimitNOFILE=%v is too little for -max-conns %d", u["LimitNOFILE"], c.maxConns)
+	}
+	if u["Type"] != "notify" {
+		t.Error("READY=1 is not waited for")
+	}
+}
+
+// TestUnitVerify has systemd itself read the units.
+func TestUnitVerify(t *testing.T) {
+	program, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze is not installed")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"netco-daemon.service", "netco-daemon.socket"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The program is not installed here, which would be an error.
+		text = []byte(strings.ReplaceAll(string(text), "/usr/local/bin/netco-daemon ", "/bin/true "))
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := exec.Command(program, "verify", filepath.Join(dir, "netco-daemon.service"), filepath.Join(dir, "netco-daemon.socket")).CombinedOutput()
+	if err != nil || len(out) > 0 { // unknown settings are no error to it, but it tells of them
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+}
