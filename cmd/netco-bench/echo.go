@@ -160,9 +160,22 @@ func driveEcho(ctx context.Context, cfg *echoConfig, p *child.Process, conns int
 		case <-ran:
 		}
 	}()
-	res, err := l.Run(ctx)
+	scraping, stopScraping := context.WithCancel(ctx)
+	loading, stopLoad := context.WithCancel(ctx)
+	defer stopLoad()
+	scraped := make(chan error, 1)
+	go func() {
+		err := scrape(scraping, p.Hello.Metrics)
+		if err != nil {
+			stopLoad()
+		}
+		scraped <- err
+	}()
+	res, err := l.Run(loading)
 	close(ran)
 	<-marked
+	stopScraping()
+	err = errors.Join(err, <-scraped)
 	if err != nil {
 		return nil, p.Explain(err)
 	}

@@ -96,7 +96,7 @@ func (c *echoConfig) readLists(text echoText) error {
 		start, ok := echoServers[s]
 		switch {
 		case !ok:
-			return usagef("-servers: unknown server %q (there are net, netco and netco-idle)", s)
+			return usagef("-servers: unknown server %q (there are net, netco, netco-idle, netco-bare and netco-watched)", s)
 		case start == nil:
 			return usagef("-servers: this build has no %s server", s)
 		case slices.Contains(c.Servers, s):

@@ -56,6 +56,20 @@ func TestEchoEndToEnd(t *testing.T) {
 	}
 }
 
+// TestWatched: the server that serves its metrics beside is scraped, and measured as the others.
+func TestWatched(t *testing.T) {
+	warmedUp(t)
+	noChildren(t)
+	var stdout, stderr bytes.Buffer
+	args := "echo -servers netco-bare,netco-watched -conns 2 -duration 50ms -warmup 10ms -rounds 1 -verify"
+	if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
+		t.Fatalf("exit code %d\n%s", code, &stderr)
+	}
+	if !strings.Contains(stdout.String(), "netco-watched") {
+		t.Errorf("table:\n%s", &stdout)
+	}
+}
+
 func checkReport(t *testing.T, file string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -94,6 +108,7 @@ func TestEchoServerFaults(t *testing.T) {
 		{"garbles", []string{"wrong echo: byte 32"}, nil},
 		{"adds", []string{"wrong echo"}, nil},
 		{"unborn", []string{"no such luck"}, nil},
+		{"unscraped", []string{"scrape: "}, nil},
 	} {
 		t.Run(c.server, func(t *testing.T) {
 			noChildren(t)

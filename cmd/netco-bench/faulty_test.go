@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
 )
 
 // pidFileEnv names a FIFO that the server "announced" writes its pid to.
@@ -31,15 +33,20 @@ var faultyServers = map[string]echoServer{
 	"garbles":   faulty(func(_ net.Conn, b []byte) ([]byte, error) { b[len(b)/2] ^= 1; return b, nil }),
 	"adds":      faulty(func(_ net.Conn, b []byte) ([]byte, error) { return append(b, 0), nil }),
 	"drops":     faulty(func(_ net.Conn, b []byte) ([]byte, error) { return b[:len(b)-1], nil }),
-	"unborn":    func(serveConfig) (string, string, error) { return "", "", errors.New("no such luck") },
+	"unborn":    func(serveConfig) (child.Hello, error) { return child.Hello{}, errors.New("no such luck") },
 	"announced": announced,
+	"unscraped": func(cfg serveConfig) (child.Hello, error) {
+		hello, err := serveNet(cfg)
+		hello.Metrics = "http://" + hello.Addr + "/metrics" // which echoes the request: no HTTP
+		return hello, err
+	},
 }
 
 func faulty(fault func(c net.Conn, b []byte) ([]byte, error)) echoServer {
-	return func(cfg serveConfig) (string, string, error) {
+	return func(cfg serveConfig) (child.Hello, error) {
 		ln, err := net.Listen("tcp", net.JoinHostPort(cfg.Host, "0"))
 		if err != nil {
-			return "", "", err
+			return child.Hello{}, err
 		}
 		go func() {
 			for {
@@ -50,7 +57,7 @@ func faulty(fault func(c net.Conn, b []byte) ([]byte, error)) echoServer {
 				go echoFaulty(c, fault)
 			}
 		}()
-		return ln.Addr().String(), "", nil
+		return child.Hello{Addr: ln.Addr().String()}, nil
 	}
 }
 
@@ -74,9 +81,9 @@ func echoFaulty(c net.Conn, fault func(net.Conn, []byte) ([]byte, error)) {
 	}
 }
 
-func announced(cfg serveConfig) (string, string, error) {
+func announced(cfg serveConfig) (child.Hello, error) {
 	if err := os.WriteFile(os.Getenv(pidFileEnv), fmt.Appendln(nil, os.Getpid()), 0); err != nil {
-		return "", "", err
+		return child.Hello{}, err
 	}
 	return serveNet(cfg)
 }

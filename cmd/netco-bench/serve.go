@@ -18,17 +18,20 @@ type serveConfig struct {
 	Size       int    // bytes per request
 	Processors int    // netco's, 0 for its default
 	Spin       string // auto or off; only netco spins
+	Unwatched  bool   // no watchdog; only netco has one
 }
 
 // An echoServer starts listening and serves in the background until the process
-// ends. backend is what the server says about its inner workings, if anything.
-type echoServer func(cfg serveConfig) (addr, backend string, err error)
+// ends. What it says hello with has its address and, if there is such, what its inner workings are and where its metrics.
+type echoServer func(cfg serveConfig) (child.Hello, error)
 
 // echoServers are the servers by the name -servers knows them by.
 var echoServers = map[string]echoServer{
-	"net":        serveNet,
-	"netco":      serveNetco,
-	"netco-idle": serveNetcoIdle,
+	"net":           serveNet,
+	"netco":         serveNetco,
+	"netco-idle":    serveNetcoIdle,
+	"netco-bare":    serveNetcoBare,
+	"netco-watched": serveNetcoWatched,
 }
 
 // runServe is the child's side of echo, hidden from the usage.
@@ -54,11 +57,12 @@ func runServe(_ context.Context, args []string, stdout, stderr io.Writer) error 
 	if cfg.Procs > 0 {
 		runtime.GOMAXPROCS(cfg.Procs)
 	}
-	addr, backend, err := start(cfg)
+	hello, err := start(cfg)
 	if err != nil {
 		return err
 	}
-	if err := child.Serve(os.Stdin, stdout, child.Hello{Addr: addr, GOMAXPROCS: runtime.GOMAXPROCS(0), Backend: backend}); err != nil {
+	hello.GOMAXPROCS = runtime.GOMAXPROCS(0)
+	if err := child.Serve(os.Stdin, stdout, hello); err != nil {
 		fmt.Fprintln(stderr, "serve:", err)
 		return err
 	}

@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"net"
 	"os"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
 )
 
 // serveNet is the echo server as one writes it with the standard library: a
 // goroutine and a buffer per connection.
-func serveNet(cfg serveConfig) (addr, backend string, err error) {
+func serveNet(cfg serveConfig) (child.Hello, error) {
 	ln, err := net.Listen("tcp", net.JoinHostPort(cfg.Host, "0"))
 	if err != nil {
-		return "", "", err
+		return child.Hello{}, err
 	}
 	go func() {
 		for {
@@ -23,7 +25,7 @@ func serveNet(cfg serveConfig) (addr, backend string, err error) {
 			go echoNet(c, max(4096, cfg.Size))
 		}
 	}()
-	return ln.Addr().String(), "", nil
+	return child.Hello{Addr: ln.Addr().String()}, nil
 }
 
 func echoNet(c net.Conn, size int) {

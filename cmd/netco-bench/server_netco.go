@@ -6,16 +6,17 @@ import (
 	"os"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/socket"
 )
 
 // serveNetco is the echo server as one writes it with netco: a coroutine per
 // connection, and a buffer only while there is something in it.
-func serveNetco(cfg serveConfig) (addr, backend string, err error) {
+func serveNetco(cfg serveConfig) (child.Hello, error) {
 	ln, err := listenNetco(cfg)
 	if err != nil {
-		return "", "", err
+		return child.Hello{}, err
 	}
 	netco.Go(func() {
 		for {
@@ -27,14 +28,20 @@ func serveNetco(cfg serveConfig) (addr, backend string, err error) {
 			netco.Go(func() { echoNetco(c.(*socket.TCPConn)) })
 		}
 	})
-	return ln.Addr().String(), context.Backend(), nil
+	return child.Hello{Addr: ln.Addr().String(), Backend: context.Backend()}, nil
+}
+
+// serveNetcoBare is serveNetco without the watchdog.
+func serveNetcoBare(cfg serveConfig) (child.Hello, error) {
+	cfg.Unwatched = true
+	return serveNetco(cfg)
 }
 
 // serveNetcoIdle is the echo server with no coroutine for a connection that is idle.
-func serveNetcoIdle(cfg serveConfig) (addr, backend string, err error) {
+func serveNetcoIdle(cfg serveConfig) (child.Hello, error) {
 	ln, err := listenNetco(cfg)
 	if err != nil {
-		return "", "", err
+		return child.Hello{}, err
 	}
 	s := &socket.Server{Handle: echoNetcoOnce}
 	netco.Go(func() {
@@ -42,7 +49,7 @@ func serveNetcoIdle(cfg serveConfig) (addr, backend string, err error) {
 		fmt.Fprintln(os.Stderr, "serve:", err)
 		os.Exit(exitFailed)
 	})
-	return ln.Addr().String(), context.Backend(), nil
+	return child.Hello{Addr: ln.Addr().String(), Backend: context.Backend()}, nil
 }
 
 func echoNetcoOnce(c *socket.ServerConn) error {
@@ -57,6 +64,9 @@ func echoNetcoOnce(c *socket.ServerConn) error {
 
 func listenNetco(cfg serveConfig) (net.Listener, error) {
 	o := netco.Options{Processors: cfg.Processors}
+	if cfg.Unwatched {
+		o.Watchdog = -1
+	}
 	if cfg.Spin == "off" {
 		o.Spin = netco.SpinOff
 	}

@@ -37,6 +37,7 @@ type Hello struct {
 	Addr       string `json:"addr"`
 	GOMAXPROCS int    `json:"gomaxprocs"`
 	Backend    string `json:"backend,omitempty"`
+	Metrics    string `json:"metrics,omitempty"` // the address of its metrics, if it has any
 }
 
 // Stat is what getrusage says of a child.
