@@ -1,7 +1,7 @@
 # The steps themselves are in .ci/run, which needs no make.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race bench lint portable interop arm64 check
+.PHONY: help build test race bench lint portable interop arm64 soak check
 
 help: ## print this
 	@grep -hE '^[a-z0-9]+:.*## ' Makefile | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || \
@@ -32,5 +32,10 @@ interop: ## run the tests with net/http, fasthttp, Redis, PostgreSQL and MariaDB
 arm64: ## build and vet for arm64, and run what qemu-aarch64 can
 	.ci/run arm64
 
-check: ## all of the above but bench
+LENGTH ?= 2m
+
+soak: ## run examples/daemon under a load that checks every byte: make soak LENGTH=10m
+	go run ./examples/daemon/soak -length $(LENGTH)
+
+check: ## all of the above but bench and soak
 	.ci/run
