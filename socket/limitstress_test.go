@@ -66,12 +66,21 @@ func serveWithinLimits() {
 		}
 	})
 	os.Stdout.WriteString(served.Addr().String() + " " + started.Addr().String() + "\n")
-	io.Copy(io.Discard, os.Stdin)
 	s, _ := netco.Default()
-	waits, files := uint64(0), uint64(0)
+	noFiles := func() (n uint64) {
+		for _, p := range s.Processors() {
+			n += p.IO().AcceptErrors[processor.AcceptFiles].Load()
+		}
+		return n
+	}
+	for noFiles() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	os.Stdout.WriteString("no fd is left\n")
+	io.Copy(io.Discard, os.Stdin)
+	waits, files := uint64(0), noFiles()
 	for _, p := range s.Processors() {
 		waits += p.BufferWaits()
-		files += p.IO().AcceptErrors[processor.AcceptFiles].Load()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -138,6 +147,8 @@ func TestAllLimits(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	var echoed, away atomic.Int64
+	runOutOfFiles(t, addresses, lines)
+	away.Add(runOutOfCoroutines(t, addresses[1]))
 	for i := range stressClients {
 		for kind, address := range addresses {
 			wg.Go(func() {
@@ -173,6 +184,41 @@ func TestAllLimits(t *testing.T) {
 	}
 	if n := strings.Count(problems.String(), "netco: panic in coroutine"); n == 0 {
 		t.Error("no panic was told of")
+	}
+}
+
+// runOutOfFiles holds all connections that the Server may have, which are all fds that there are, until another is wanted.
+func runOutOfFiles(t *testing.T, addresses [2]string, child *bufio.Reader) {
+	t.Helper()
+	var held []net.Conn
+	for range stressConns {
+		c := dialNet(t, addresses[0])
+		exchange(t, c, "held\n")
+		held = append(held, c)
+	}
+	waiting := dialNet(t, addresses[1])
+	if line, err := child.ReadString('\n'); line != "no fd is left\n" {
+		t.Fatalf("the child says %q, %v", line, err)
+	}
+	for _, c := range held {
+		c.Close()
+	}
+	exchange(t, waiting, "no longer waiting\n")
+	waiting.Close()
+}
+
+// runOutOfCoroutines holds connections that have a coroutine each until one is turned away, and returns how many were.
+func runOutOfCoroutines(t *testing.T, address string) int64 {
+	t.Helper()
+	for {
+		c := dialNet(t, address)
+		defer c.Close()
+		io.WriteString(c, "held\n")
+		got, err := bufio.NewReader(c).ReadString('\n')
+		if got != "held\n" {
+			t.Logf("turned away: %q, %v", got, err)
+			return 1
+		}
 	}
 }
 
