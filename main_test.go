@@ -63,7 +63,7 @@ func playMain(scene string) int {
 		o.Grace = 50 * time.Millisecond
 		serve = func(context.Context) error {
 			fmt.Println("ready")
-			for { //lint:ignore SA5002 it is to compute for ever
+			for {
 				runtime.Gosched()
 			}
 		}

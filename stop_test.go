@@ -72,7 +72,7 @@ var scenes = map[string]func(t *testing.T) scene{
 	"mutex": func(t *testing.T) scene {
 		var m cosync.Mutex
 		m.Lock()
-		return scene{func() error { m.Lock(); m.Unlock(); return nil }, m.Unlock, free(m.TryLock, m.Unlock)}
+		return scene{func() error { m.Lock(); defer m.Unlock(); return nil }, m.Unlock, free(m.TryLock, m.Unlock)}
 	},
 	"mutex with a bound": func(t *testing.T) scene {
 		var m cosync.Mutex
@@ -88,12 +88,12 @@ var scenes = map[string]func(t *testing.T) scene{
 	"rwmutex, writers": func(t *testing.T) scene {
 		var m rwmutex.RWMutex
 		m.RLock()
-		return scene{func() error { m.Lock(); m.Unlock(); return nil }, m.RUnlock, free(m.TryLock, m.Unlock)}
+		return scene{func() error { m.Lock(); defer m.Unlock(); return nil }, m.RUnlock, free(m.TryLock, m.Unlock)}
 	},
 	"rwmutex, readers": func(t *testing.T) scene {
 		var m rwmutex.RWMutex
 		m.Lock()
-		return scene{func() error { m.RLock(); m.RUnlock(); return nil }, m.Unlock, free(m.TryLock, m.Unlock)}
+		return scene{func() error { m.RLock(); defer m.RUnlock(); return nil }, m.Unlock, free(m.TryLock, m.Unlock)}
 	},
 	"rwmutex, readers with a context": func(t *testing.T) scene {
 		var m rwmutex.RWMutex

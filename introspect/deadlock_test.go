@@ -33,7 +33,7 @@ func TestDeadlock(t *testing.T) {
 			for both.Add(1); both.Load() < 2; coroutine.Yield() {
 			}
 			others.Lock()
-			others.Unlock()
+			defer others.Unlock()
 		}
 	}
 	s.GoOn(0, spawn("takes a, then b", embrace(&a, &b)))

@@ -1,7 +1,6 @@
 package introspect
 
 import (
-	"fmt"
 	"net/http/httptest"
 	"runtime"
 	"sync"
@@ -55,7 +54,7 @@ func TestMillion(t *testing.T) {
 		asking.Go(func() {
 			w := httptest.NewRecorder()
 			if h.ServeHTTP(w, httptest.NewRequest("GET", "/coroutines.json?rows=1", nil)); w.Code != 200 {
-				t.Error(fmt.Sprintf("status %d: %s", w.Code, w.Body))
+				t.Errorf("status %d: %s", w.Code, w.Body)
 			}
 		})
 	}
