@@ -66,12 +66,11 @@ const (
 // Coroutine is one coroutine. Its struct is reused after its end; a [Handle] tells one use from the next.
 type Coroutine struct {
 	ex     counter.Pointer[Executor] // its home; nil while it is on its way to one, then constant until its end
-	w      *worker                   // owner: nil until it starts
+	w      *worker                   // owner: nil until it starts; errand, for good, if it is no coroutine but carries fn to the loop, see Arrive
 	ticket uint64                    // owner: of the next or present park; never reset
 	status counter.Counter           // see status.go
 	wake   Wake                      // owner: why the last park ended
 	woken  bool                      // owner: a wake came for ticket before the park
-	errand bool                      // constant: it is no coroutine but carries fn to the loop, see Arrive
 	halted bool                      // owner: by Handle.Stop: every wait ends at once, unless it is firm
 	firm   bool                      // owner: no wait is ended by force, see Firmly
 	queued atomic.Bool               // node is in the host's inbox
@@ -81,8 +80,6 @@ type Coroutine struct {
 	name counter.Pointer[string] // owner: writes; nil for none
 	site counter.Counter         // owner: writes; where it was made
 	id   counter.Counter         // 0 when dead; set last and cleared first, see Look
-
-	hooks *[]*Hooks // owner: those called at its start; nil for none
 
 	locals localValues // owner: those of this life
 	notice notice      // any thread: the life that is to end by force

@@ -12,7 +12,7 @@ type Hooks struct {
 	Start func() // before its function
 	End   func() // after its function has returned, panicked or been unwound; not if Start was not called
 
-	// Described, if it is not nil, is called in between when Describe has been; not if Start was not called.
+	// Described, if it is not nil, is called when Describe has been, in a coroutine that has started with hooks, these or others.
 	Described func()
 }
 
@@ -56,9 +56,6 @@ func hooked(f func()) {
 		f()
 		return
 	}
-	if co := Current(); co != nil {
-		co.hooks = list
-	}
 	nest(*list, f)
 }
 
@@ -66,16 +63,18 @@ func hooked(f func()) {
 // or 0: for who starts coroutines for functions of others. name must not be changed. It does not allocate; an ordinary
 // goroutine has no name.
 func Describe(name *string, site uintptr) {
-	co := Current()
-	if co == nil {
+	w := self()
+	if w == nil || w.co.Own() == nil {
 		return
 	}
+	co := w.co.Own()
 	co.name.SetOrdered(name)
 	co.site.SetOrdered(uint64(site))
-	if co.hooks == nil {
+	list := hooks.Load()
+	if list == nil || !w.hooked {
 		return
 	}
-	for _, h := range *co.hooks {
+	for _, h := range *list {
 		if h.Described != nil {
 			h.Described()
 		}

@@ -18,7 +18,12 @@ type worker struct {
 	inner *fiber                     // the fiber that it, or the coroutine on it, has resumed
 	index int32                      // in ex.workers, or ex.fibers
 	gone  bool                       // its goroutine has ended, or is about to: another will have its identity
+
+	hooked bool // owner: its coroutine has started with hooks
 }
+
+// errand is what Coroutine.w is in one that is none, see Arrive.
+var errand = new(worker)
 
 // workerOf returns the worker that a context is the first field of.
 func workerOf(c *context.Context) *worker { return (*worker)(unsafe.Pointer(c)) }
@@ -132,6 +137,7 @@ func (w *worker) call() {
 		}
 	}()
 	if hooks.Load() != nil {
+		w.hooked = true
 		hooked(w.co.Own().fn)
 	} else {
 		w.co.Own().fn()
@@ -154,7 +160,7 @@ func (w *worker) end() {
 	ex.Stats.Ended.Inc() // before others know: who waits for its end may want its place
 	co.id.Publish(0)     // before the look at joiners: one who comes after that look sees that it is over
 	co.status.SetOrdered(uint64(Dead))
-	co.fn, co.hooks = nil, nil
+	co.fn, w.hooked = nil, false
 	co.name.SetOrdered(nil)
 	co.site.SetOrdered(0)
 	co.woken, co.halted, co.kin = false, false, nil
