@@ -66,7 +66,7 @@ const (
 // Coroutine is one coroutine. Its struct is reused after its end; a [Handle] tells one use from the next.
 type Coroutine struct {
 	ex     counter.Pointer[Executor] // its home; nil while it is on its way to one, then constant until its end
-	w      *worker                   // owner: nil until it starts; errand, for good, if it is no coroutine but carries fn to the loop, see Arrive
+	w      *worker                   // owner: nil until it starts
 	ticket uint64                    // owner: of the next or present park; never reset
 	status counter.Counter           // see status.go
 	wake   Wake                      // owner: why the last park ended
@@ -74,7 +74,7 @@ type Coroutine struct {
 	halted bool                      // owner: by Handle.Stop: every wait ends at once, unless it is firm
 	firm   bool                      // owner: no wait is ended by force, see Firmly
 	queued atomic.Bool               // node is in the host's inbox
-	waiter Waiter                    // beside what a wake touches: the fewer cache lines of a cold coroutine, the better
+	waiter Waiter                    // beside what a wake touches: the fewer cache lines of a cold coroutine, the better; for nobody in an errand, see Arrive
 
 	fn   func()                  // owner: what to run; dropped at the end
 	name counter.Pointer[string] // owner: writes; nil for none

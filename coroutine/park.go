@@ -76,7 +76,7 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 func (ex *Executor) Arrive(co *Coroutine) {
 	co.queued.Store(false) // before the load: a later wake posts again
 	if home := co.ex.Load(); home == nil {
-		if co.w == errand {
+		if co.waiter.co == nil { // constant: an errand
 			co.fn()
 		}
 		return // the wake was for an earlier life; nobody has woken the one to come

@@ -84,8 +84,7 @@ const mostFrames = 512
 
 func newPeek(co *Coroutine, id uint64) *peek {
 	p := &peek{of: Handle{co, id}, pcs: make([]uintptr, 0, mostFrames), ends: make([]int, 0, 8)}
-	p.carrier.w = errand
-	p.carrier.node.Value = &p.carrier
+	p.carrier.node.Value = &p.carrier // its waiter is nobody's, by which Arrive knows it
 	p.carrier.fn = p.arrive
 	return p
 }

@@ -22,9 +22,6 @@ type worker struct {
 	hooked bool // owner: its coroutine has started with hooks
 }
 
-// errand is what Coroutine.w is in one that is none, see Arrive.
-var errand = new(worker)
-
 // workerOf returns the worker that a context is the first field of.
 func workerOf(c *context.Context) *worker { return (*worker)(unsafe.Pointer(c)) }
 
