@@ -35,6 +35,8 @@ func TestPollContext(t *testing.T) {
 			k.untilParked(t, coroutine.ReasonRead)
 			cancel()
 			k.wait(t)
+			early, cancelEarly := context.WithTimeout(context.Background(), time.Hour)
+			defer cancelEarly()
 			late, cancelLate := context.WithTimeout(context.Background(), 2*time.Millisecond)
 			defer cancelLate()
 			ring(fd)
@@ -42,7 +44,7 @@ func TestPollContext(t *testing.T) {
 				if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
 					t.Errorf("cancelled, and ready: %d, %v", n, err)
 				}
-				if n, err := socket.PollContext(late, in(fd)); n != 1 || err != nil {
+				if n, err := socket.PollContext(early, in(fd)); n != 1 || err != nil {
 					t.Errorf("ready: %d, %v", n, err)
 				}
 				drain(fd)
