@@ -192,9 +192,6 @@ func (s *Scheduler) StallCount(processor int) uint64 {
 	return d.watches[processor].stalls.Load()
 }
 
-// Watching returns how long a turn may last before it is a stall; 0 if nobody watches.
-func (s *Scheduler) Watching() time.Duration { return max(s.opt.Watchdog, 0) }
-
 // budget limits what stalls cost: a line and a stack for 10 at once, and from then on for one in 6 seconds.
 type budget struct {
 	used   int   // not given back yet

@@ -192,9 +192,6 @@ func TestThresholds(t *testing.T) {
 	if s := quick.named(t, "stuck", false); s.Length < time.Millisecond {
 		t.Errorf("%+v", s)
 	}
-	if patient.Watching() != time.Hour || blind.Watching() != 0 || quick.Watching() != time.Millisecond {
-		t.Error("not the thresholds given")
-	}
 	for name, o := range map[string]observed{"patient": patient, "blind": blind} {
 		if n := o.StallCount(0); n != 0 || len(o.Stalls()) != 0 {
 			t.Errorf("%s: %d stalls: %+v", name, n, o.Stalls())
@@ -215,8 +212,8 @@ func TestNotStarted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Stalls() != nil || s.StallCount(0) != 0 || s.Watching() != 100*time.Millisecond {
-		t.Errorf("%v, %d, %v", s.Stalls(), s.StallCount(0), s.Watching())
+	if s.Stalls() != nil || s.StallCount(0) != 0 {
+		t.Errorf("%v, %d", s.Stalls(), s.StallCount(0))
 	}
 	shutdown(t, s)
 }

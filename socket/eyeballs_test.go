@@ -344,10 +344,12 @@ func TestRaceHammer(t *testing.T) {
 // serveOne sends one byte to all who connect to an address.
 func serveOne(t *testing.T, address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Skip("somebody else has the port now: ", err)
-	}
+	var l net.Listener
+	until(t, "the port to be free again", func() (ok bool) {
+		var err error
+		l, err = net.Listen("tcp", address)
+		return err == nil
+	})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
