@@ -45,10 +45,12 @@ const (
 	ReasonFuture
 	ReasonContext // the end of a context
 	ReasonBuffer  // memory for a hot buffer
+
+	Reasons // how many there are
 )
 
 func (r Reason) String() string {
-	return [...]string{"", "sleep", "read", "write", "accept", "connect", "lock", "join", "user", "blocking",
+	return [Reasons]string{"", "sleep", "read", "write", "accept", "connect", "lock", "join", "user", "blocking",
 		"channel", "cond", "semaphore", "group", "future", "context", "buffer"}[r]
 }
 

@@ -94,7 +94,7 @@ func frameOf(site uint64) (frame runtime.Frame) {
 
 // waitsFor is Info.WaitsFor.
 func (r Reason) waitsFor() string {
-	return [...]string{"", "a time", "data to read", "room to write", "a connection to accept", "a connection to be made", "a lock",
+	return [Reasons]string{"", "a time", "data to read", "room to write", "a connection to accept", "a connection to be made", "a lock",
 		"the end of a coroutine", "something outside netco", "a blocking call", "a channel", "a condition", "a semaphore",
-		"the others of its group", "a future", "the end of a context"}[r]
+		"the others of its group", "a future", "the end of a context", "memory for a buffer"}[r]
 }

@@ -146,7 +146,7 @@ func TestLookAllocs(t *testing.T) {
 		}
 		Yield()
 		n := 0
-		if got := testing.AllocsPerRun(10, func() { Look(func(Info) bool { n++; return true }) }); got != 0 {
+		if got := allocs(100, func() { Look(func(Info) bool { n++; return true }) }); got != 0 {
 			t.Errorf("%v allocations", got)
 		}
 		if n < 100 {
@@ -338,7 +338,7 @@ func TestStatusWord(t *testing.T) {
 
 // TestWaitsFor: each reason has its words.
 func TestWaitsFor(t *testing.T) {
-	for r := ReasonSleep; r <= ReasonContext; r++ {
+	for r := ReasonSleep; r < Reasons; r++ {
 		if r.waitsFor() == "" || r.String() == "" {
 			t.Errorf("reason %d has no words", r)
 		}

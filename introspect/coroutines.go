@@ -25,7 +25,7 @@ var (
 
 // reasons lists what a coroutine can wait for, by Reason.
 func reasons() (names []string) {
-	for r := coroutine.ReasonNone; r <= coroutine.ReasonContext; r++ {
+	for r := coroutine.ReasonNone; r < coroutine.Reasons; r++ {
 		names = append(names, r.String())
 	}
 	return names

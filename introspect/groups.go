@@ -31,7 +31,7 @@ type tally struct {
 type group struct {
 	count   uint64 // less what missing says
 	states  [4]uint64
-	reasons [coroutine.ReasonContext + 1]uint64
+	reasons [coroutine.Reasons]uint64
 	oldest  int64 // the least Since
 }
 

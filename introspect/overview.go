@@ -66,7 +66,7 @@ func (h *handler) processors(stalls []Stall) []Processor {
 type census struct {
 	all     uint64
 	states  [4]uint64
-	reasons [coroutine.ReasonContext + 1]uint64
+	reasons [coroutine.Reasons]uint64
 	stuck   uint64           // of them, those that only another coroutine or goroutine can wake
 	lowest  *selection[seen] // some of those
 	cut     bool
