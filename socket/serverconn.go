@@ -86,12 +86,16 @@ func (c *served) Readable() {
 }
 
 func (c *ServerConn) woken() {
-	s := c.sock()
-	if c.timed && s.pd.Check(processor.Read) == processor.Ready {
-		c.timed = false
-		s.pd.SetDeadline(processor.Read, 0)
+	if c.timed && c.sock().pd.Check(processor.Read) == processor.Ready {
+		c.stopTimer()
 	}
 	c.run()
+}
+
+// stopTimer takes back IdleTimeout's deadline.
+func (c *ServerConn) stopTimer() {
+	c.timed = false
+	c.sock().pd.SetDeadline(processor.Read, 0)
 }
 
 // run handles the connection until it is idle, closed or detached. It is entered with the read lock, which an idle connection
@@ -128,6 +132,9 @@ func (c *ServerConn) awaitLocked() (idle bool, err error) {
 		switch v := s.pd.Check(processor.Read); {
 		case v == processor.Timeout && !c.timed:
 			return false, nil // a deadline of the handler's: its Read tells
+		case v == processor.Timeout && s.somethingThere():
+			c.stopTimer() // it was not idle: this thread is late
+			return false, nil
 		case v != processor.Ready:
 			return false, verdictError(v)
 		}
