@@ -12,14 +12,26 @@ var epoch, base = start()
 
 // start pairs a Go time with a CLOCK_MONOTONIC reading. The kernel's clock is read second, so that Now runs ahead
 // of the kernel by the few nanoseconds between the two and never behind: when a timerfd fires for a deadline,
-// Now has reached that deadline.
-func start() (time.Time, int64) {
-	t := time.Now()
+// Now has reached that deadline. By what Now is ahead all timers are late, so of several pairs it takes the closest: the thread may have stood
+// still in the middle of one.
+func start() (epoch time.Time, base int64) {
+	closest := time.Duration(1<<63 - 1)
+	for range 5 {
+		before := time.Now()
+		now := kernelNow()
+		if apart := time.Since(before); apart < closest {
+			epoch, base, closest = before, now, apart
+		}
+	}
+	return epoch, base
+}
+
+var kernelNow = func() int64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
 		panic("netco/clock: CLOCK_MONOTONIC: " + err.Error())
 	}
-	return t, ts.Nano()
+	return ts.Nano()
 }
 
 // Now returns CLOCK_MONOTONIC in nanoseconds.

@@ -36,12 +36,37 @@ func TestNowIsTheKernelsClock(t *testing.T) {
 	}
 }
 
+// TestStartedLate: a thread that stands still while the two clocks are read does not put Now ahead.
+func TestStartedLate(t *testing.T) {
+	real := kernelNow
+	defer func() { kernelNow = real }()
+	for late := range 5 {
+		reads := 0
+		kernelNow = func() int64 {
+			if reads++; reads == 1+late {
+				time.Sleep(time.Millisecond)
+			}
+			return real()
+		}
+		epoch, base := start()
+		if ahead := base + int64(time.Since(epoch)) - real(); ahead > int64(500*time.Microsecond) {
+			t.Errorf("late at reading %d of %d: %d ns ahead", late, reads, ahead)
+		}
+	}
+}
+
 func TestUntil(t *testing.T) {
+	const slack = int64(100 * time.Millisecond) // the wall clock may be set right meanwhile
 	for _, d := range []time.Duration{-time.Hour, -1, 0, 1, time.Second, 1000 * time.Hour} {
-		for name, at := range map[string]time.Time{"monotonic": time.Now().Add(d), "wall": time.Now().Add(d).Round(0)} {
-			want := Now() + int64(d)
-			if got := Until(at); got < want-int64(100*time.Millisecond) || got > want+int64(100*time.Millisecond) {
-				t.Errorf("%s, %v ahead: off by %v", name, d, time.Duration(got-want))
+		for _, wall := range []bool{false, true} {
+			before := Now()
+			at := time.Now().Add(d)
+			if wall {
+				at = at.Round(0)
+			}
+			got, after := Until(at), Now()
+			if got < before+int64(d)-slack || got > after+int64(d)+slack {
+				t.Errorf("wall clock %v, %v ahead: %v too early or %v too late", wall, d, time.Duration(before+int64(d)-got), time.Duration(got-after-int64(d)))
 			}
 		}
 	}
