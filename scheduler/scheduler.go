@@ -282,12 +282,13 @@ func (s *Scheduler) wait(ctx context.Context) error {
 	return nil
 }
 
-// unwindGrace is how long coroutines get to end after they have been told to by force.
-const unwindGrace = time.Second
+// unwindGrace is how long coroutines get to end after they have been told to by force. They need a moment; a machine that others use may
+// need seconds, and to give up on one that is about to end is an error that says what is not so.
+const unwindGrace = 5 * time.Second
 
 // Shutdown ends the Scheduler. It closes the door to new work, lets coroutines finish until ctx is over, then makes all
 // their waits end, and at last ends the threads and closes their fds. It returns nil if every coroutine finished by itself;
-// ctx's error if they had to be made to; an error that wraps it and tells how many, if some did not even then (one
+// ctx's error if they had to be made to; an error that wraps it and tells how many, if some did not even then, within five seconds (one
 // that computes for ever cannot be ended: its thread stays). Called again, it waits for the first call to finish, or its own ctx.
 // From a coroutine of this Scheduler it returns ErrInCoroutine. Blocks.
 func (s *Scheduler) Shutdown(ctx context.Context) error {

@@ -143,9 +143,10 @@ func (d *watchdog) lookAt(w *watch, now int64) (next int64, moved bool) {
 // stalled puts a stall on record, tells of it, and excuses the other Processors for as long as finding out took.
 func (d *watchdog) stalled(w *watch, t processor.Turn, began, now int64) {
 	w.stalls.Add(1)
+	age := time.Duration(clock.Now() - began)
 	st := &stall{began: began, Stall: Stall{
 		Processor: w.p.Index(),
-		Began:     time.Now().Add(-time.Duration(clock.Now() - began)),
+		Began:     time.Now().Add(-age), // after age: where others have the CPUs in between it is late, and never before it began
 		Coroutine: idOf(t.Coroutine),
 	}}
 	if info, ok := coroutine.LookUp(st.Coroutine); ok {
