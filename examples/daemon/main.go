@@ -104,7 +104,7 @@ func run(c *config, level zap.AtomicLevel, log *zap.Logger) (code int, err error
 	if c.labels {
 		defer profile.Labels()()
 	}
-	go toggleLevel(alive, level, log)
+	toggleLevel(alive, level, log)
 	code = netco.Main(d.serve, netco.MainOptions{
 		Options: netco.Options{
 			Processors:    c.processors,
@@ -181,23 +181,26 @@ func (d *daemon) drain(why error) {
 // panicked keeps the daemon going: the request that has panicked is lost, and its connection is closed. netco has logged it.
 func (d *daemon) panicked(netco.PanicInfo) { d.service.meters.panics.Inc() }
 
-// toggleLevel turns debug lines on and off, by SIGUSR1, for daemons without an admin address.
+// toggleLevel has SIGUSR1 turn debug lines on and off, for daemons without an admin address, until ctx ends. From its return on the signal, which
+// would end the process, does no harm, and the level may be changed by others.
 func toggleLevel(ctx context.Context, level zap.AtomicLevel, log *zap.Logger) {
 	usual := level.Level()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGUSR1)
-	defer signal.Stop(signals)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-signals:
+	go func() {
+		defer signal.Stop(signals)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-signals:
+			}
+			if level.Level() == zap.DebugLevel {
+				level.SetLevel(usual)
+			} else {
+				level.SetLevel(zap.DebugLevel)
+			}
+			log.Info("log level", zap.Stringer("level", level.Level()))
 		}
-		if level.Level() == zap.DebugLevel {
-			level.SetLevel(usual)
-		} else {
-			level.SetLevel(zap.DebugLevel)
-		}
-		log.Info("log level", zap.Stringer("level", level.Level()))
-	}
+	}()
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
@@ -81,8 +82,8 @@ func (c *config) listen() (all []net.Listener, err error) {
 	return all, nil
 }
 
-// removeStale removes the socket that a daemon which was killed has left behind. One that somebody answers on stays, and is an error of
-// listening.
+// removeStale removes the socket that a daemon which was killed has left behind: the kernel refuses who connects to it. Any other stays, also one whose
+// owner only has no time, and is an error of listening.
 func removeStale(path string) {
 	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSocket == 0 {
 		return
@@ -90,9 +91,10 @@ func removeStale(path string) {
 	c, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {
 		c.Close()
-		return
 	}
-	os.Remove(path)
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		os.Remove(path)
+	}
 }
 
 func closeAll(all []net.Listener) {

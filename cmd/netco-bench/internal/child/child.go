@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	replyTimeout = 5 * time.Second
-	stopTimeout  = 3 * time.Second
+	replyTimeout = 30 * time.Second
+	stopTimeout  = 10 * time.Second
 	// stderrKept is how much of a child's stderr an error shows: the beginning,
 	// for that is where a panic names its cause.
 	stderrKept = 4 << 10
@@ -148,10 +148,14 @@ func (p *Process) reply(v any) error {
 
 // Explain adds to err how the child ended and what it had to say, if it ended.
 func (p *Process) Explain(err error) error {
+	// A process that ends closes its files, stdout before its sockets, and can be waited for some time after that.
+	p.stdout.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
+	if _, end := p.lines.Peek(1); end == nil || errors.Is(end, os.ErrDeadlineExceeded) {
+		return err
+	}
 	select {
 	case <-p.exited:
-	case <-time.After(300 * time.Millisecond):
-		// Its sockets close before its end can be waited for, hence the delay.
+	case <-time.After(stopTimeout):
 		return err
 	}
 	how := "exit status 0"
