@@ -332,7 +332,7 @@ func TestHundredThousand(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	t.Logf("%d bytes of resident memory for each of %d parked coroutines", (rss()-before)/n, n)
-	if runtime.NumGoroutine() < goroutines+n {
+	if runtime.NumGoroutine() < goroutines+n-100 { // some of before may have ended
 		t.Errorf("%d goroutines: they are not all there", runtime.NumGoroutine())
 	}
 	open.Store(true)
@@ -343,7 +343,11 @@ func TestHundredThousand(t *testing.T) {
 	if int(ended.Load()) != n {
 		t.Errorf("%d of %d have ended", ended.Load(), n)
 	}
-	if left := runtime.NumGoroutine() - goroutines; left > 2*1024+10 {
+	left := func() int { return runtime.NumGoroutine() - goroutines }
+	for end := time.Now().Add(10 * time.Second); left() > 2*1024+10 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if left := left(); left > 2*1024+10 {
 		t.Errorf("%d goroutines are kept, of pools of 1024", left)
 	}
 	debug.FreeOSMemory()
@@ -362,7 +366,7 @@ func TestAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	start(t, netco.Options{Processors: 1})
+	start(t, netco.Options{Processors: 1, Watchdog: -1}) // which allocates when others have the CPUs
 	netco.Run(func() {
 		nop := func() {}
 		for name, f := range map[string]func(){

@@ -135,6 +135,9 @@ func TestChildErrors(t *testing.T) {
 		t.Error(err)
 	}
 	start(t, netco.Options{Processors: 1})
+	end := channel.Make[int](0)
+	var free netco.Handle
+	var returned atomic.Bool
 	h, _ := netco.Go(func() {
 		func() {
 			defer func() {
@@ -145,7 +148,7 @@ func TestChildErrors(t *testing.T) {
 			netco.GoChild(nil)
 		}()
 		// What failed binds nobody else: this one outlives its maker.
-		free, _ := netco.Go(func() { netco.Sleep(time.Millisecond) })
+		free, _ = netco.Go(func() { end.Recv(); returned.Store(true) })
 		named, err := netco.GoChildNamed("x", func() {
 			if netco.Self().Name() != "x" {
 				t.Error(netco.Self().Name())
@@ -155,11 +158,15 @@ func TestChildErrors(t *testing.T) {
 			t.Error(err)
 		}
 		netco.Join(named)
-		if free.Done() {
-			t.Error("too early to tell")
-		}
 	})
 	h.Join()
+	if free.Done() {
+		t.Error("it has ended with its maker")
+	}
+	end.Close()
+	if free.Join(); !returned.Load() {
+		t.Error("it was stopped")
+	}
 }
 
 // TestChildOfInherit: a coroutine that is made while a child's inherited Locals are made is not that child.

@@ -128,7 +128,7 @@ func startMain(t *testing.T, scene string) *mainProcess {
 		t.Fatal(err)
 	}
 	p.out = bufio.NewScanner(out)
-	limit := time.AfterFunc(30*time.Second, func() { p.cmd.Process.Kill() })
+	limit := time.AfterFunc(2*time.Minute, func() { p.cmd.Process.Kill() })
 	t.Cleanup(func() {
 		limit.Stop()
 		p.cmd.Process.Kill()

@@ -51,7 +51,7 @@ func TestSameResultEverywhere(t *testing.T) {
 							t.Errorf("%s: %q, want %q", p.name, got, p.want)
 						}
 					}
-					ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+					ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 					defer cancel()
 					if err := netco.Shutdown(ctx); err != nil {
 						t.Errorf("Shutdown: %v", err)

@@ -26,7 +26,7 @@ import (
 
 // mustEnd fails the whole run with all stacks when a test that could hang has not ended in time.
 func mustEnd(t testing.TB) {
-	timer := time.AfterFunc(60*time.Second, func() {
+	timer := time.AfterFunc(3*time.Minute, func() {
 		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 		panic(t.Name() + ": it hangs")
 	})
@@ -394,7 +394,7 @@ func TestStopEndsEveryWait(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if name != "read" && socket.Open() != before {
+				if name != "read" && socket.Open() > before {
 					t.Errorf("%d sockets are open, there were %d", socket.Open(), before)
 				}
 			})

@@ -20,8 +20,9 @@ import (
 
 // everywhere runs f as a coroutine and as an ordinary goroutine.
 func everywhere(t *testing.T, f func(t *testing.T)) {
+	o := netco.Options{Processors: 2, Watchdog: -1} // it allocates when it finds a stall
 	t.Run("coroutine", func(t *testing.T) {
-		start(t, netco.Options{Processors: 2})
+		start(t, o)
 		h, err := netco.GoOn(0, func() { f(t) })
 		if err != nil {
 			t.Fatal(err)
@@ -29,7 +30,7 @@ func everywhere(t *testing.T, f func(t *testing.T)) {
 		netco.Join(h)
 	})
 	t.Run("goroutine", func(t *testing.T) {
-		start(t, netco.Options{Processors: 2})
+		start(t, o)
 		f(t)
 	})
 }

@@ -15,8 +15,12 @@ func ExampleDo() {
 	defer netco.Shutdown(context.Background())
 	defer blocking.Default().CloseIdle()
 	netco.Run(func() {
-		netco.GoLocal(func() { fmt.Println("others run meanwhile") })
-		err := blocking.Do(func() { time.Sleep(10 * time.Millisecond) })
+		told := make(chan struct{})
+		netco.GoLocal(func() {
+			fmt.Println("others run meanwhile")
+			close(told)
+		})
+		err := blocking.Do(func() { <-told }) // it blocks its goroutine, and no thread of netco's
 		fmt.Println("done,", err)
 	})
 	// Output:
@@ -67,8 +71,8 @@ func ExamplePool() {
 		}
 	})
 	s := library.Stats()
-	fmt.Println(s.Done, "calls,", s.Workers, "workers")
-	// Output: 10 calls, 2 workers
+	fmt.Println(s.Done, "calls, more than two workers:", s.Workers > 2)
+	// Output: 10 calls, more than two workers: false
 }
 
 func ExamplePanicError() {

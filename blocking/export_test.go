@@ -1,6 +1,9 @@
 package blocking
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // SetAfterFunc puts another function in the place of context.AfterFunc until restore is called.
 func SetAfterFunc(f func(context.Context, func()) func() bool) (restore func()) {
@@ -11,6 +14,13 @@ func SetAfterFunc(f func(context.Context, func()) func() bool) (restore func()) 
 
 // Tick is what the pool's timer calls.
 func (p *Pool) Tick() { p.tick() }
+
+// OnlyTick makes Tick the only one that ticks, however long the test takes. The pool must be new.
+func (p *Pool) OnlyTick() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer = time.AfterFunc(idlePeriod, func() {})
+}
 
 // Ticking reports whether a tick is to come.
 func (p *Pool) Ticking() bool {

@@ -100,6 +100,7 @@ func TestFIFO(t *testing.T) {
 func TestReuse(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 8)
+	p.OnlyTick()
 	var gates []*gate
 	var tasks []*task
 	for range 3 {

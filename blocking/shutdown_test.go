@@ -17,7 +17,11 @@ func startAlone(t testing.TB, n int) {
 	if err := netco.Start(netco.Options{Processors: n}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { force(t) })
+	t.Cleanup(func() { // if the test has not
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		netco.Shutdown(over)
+	})
 }
 
 // TestForcedShutdown: whoever waits returns ErrShutdown. A function that runs goes on, one in the queue is never started, and

@@ -370,6 +370,7 @@ func TestShutdown(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		netco.Shutdown(ctx)
+		awaitEnds(t) // for which Shutdown does not wait if the thread is slow
 		if unwound.Load() != 9 || returned.Load() != 3 {
 			t.Errorf("%d ended, %d of them with ErrShutdown; want 9, 3", unwound.Load(), returned.Load())
 		}

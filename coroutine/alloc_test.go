@@ -33,7 +33,7 @@ func TestAllocs(t *testing.T) {
 			for range 100 {
 				f()
 			}
-			if n := testing.AllocsPerRun(2000, f); n != 0 {
+			if n := allocs(2000, f); n != 0 {
 				t.Errorf("%s: %v allocations", name, n)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // panicking calls f, which must panic with a *PanicError, and returns that.
@@ -314,10 +315,7 @@ func TestDroppedWhenLocked(t *testing.T) {
 					return 0
 				}).Resume(0)
 			}
-			for range 1000 {
-				if ended == n {
-					break
-				}
+			for goesOn := spell(20 * time.Second); ended < n && goesOn(); {
 				runtime.GC()
 				runtime.Gosched()
 				next()

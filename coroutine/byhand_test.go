@@ -55,7 +55,7 @@ func elsewhere(f func()) {
 // with it.
 func settleGoroutines(t testing.TB, want int) {
 	t.Helper()
-	for range 1000 {
+	for goesOn := spell(20 * time.Second); goesOn(); {
 		if runtime.NumGoroutine() <= want {
 			return
 		}
@@ -526,11 +526,11 @@ func TestHandAllocs(t *testing.T) {
 	check := func(t *testing.T, where string) {
 		f := New(sum)
 		defer f.Cancel()
-		if n := testing.AllocsPerRun(200, func() { f.Resume(1) }); n != 0 {
+		if n := allocs(200, func() { f.Resume(1) }); n != 0 {
 			t.Errorf("%s: Resume and Yield: %v allocations", where, n)
 		}
 		before := lastID.Load()
-		if n := testing.AllocsPerRun(200, func() { New(sum).Resume(-1) }); n != 0 && before+idBlock >= lastID.Load() {
+		if n := allocs(200, func() { New(sum).Resume(-1) }); n != 0 && before+idBlock >= lastID.Load() {
 			t.Errorf("%s: a life: %v allocations", where, n)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // waitGoroutines waits until at most want goroutines are left: one that has ended is still counted for a moment.
 func waitGoroutines(t testing.TB, want int) {
 	t.Helper()
-	for range 2000 {
+	for range 20_000 {
 		if runtime.NumGoroutine() <= want {
 			return
 		}

@@ -2,6 +2,7 @@ package coroutine_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -104,9 +105,11 @@ func TestDropAtShutdown(t *testing.T) {
 		for parked.Load() < 5*each {
 			runtime.Gosched()
 		}
-		if err := netco.Shutdown(over()); err != context.Canceled {
+		if err := netco.Shutdown(over()); !errors.Is(err, context.Canceled) {
 			t.Errorf("Shutdown: %v", err)
 		}
+		// Shutdown may have gone before a slow thread has unwound all.
+		collected(t, "not all are dropped", func() bool { return dropped.Load() >= 5*each*int32(len(locals)) })
 		if dropped.Load() != 5*each*int32(len(locals)) || returned.Load() != 0 {
 			t.Errorf("%d dropped, want %d; %d returned", dropped.Load(), 5*each*len(locals), returned.Load())
 		}

@@ -46,8 +46,26 @@ func scaled(n int) int {
 	return max(n, 1)
 }
 
-// within fails the whole run with all stacks when a test that could hang has not ended in time.
+// spell reports, for d, that a hammer may go on: where each blow takes a time slice of the system's it strikes less often.
+func spell(d time.Duration) (goesOn func() bool) {
+	end := time.Now().Add(d)
+	return func() bool { return time.Now().Before(end) }
+}
+
+// allocs is testing.AllocsPerRun, which counts what all goroutines allocate: the least of some tries, since the collector's cleanups after
+// earlier tests come when they like.
+func allocs(runs int, f func()) float64 {
+	least := testing.AllocsPerRun(runs, f)
+	for try := 1; try < 5 && least > 0; try++ {
+		least = min(least, testing.AllocsPerRun(runs, f))
+	}
+	return least
+}
+
+// within fails the whole run with all stacks when a test that could hang has not ended in five times d, which is ample on a
+// machine of one's own.
 func within(t testing.TB, d time.Duration) {
+	d *= 5
 	timer := time.AfterFunc(d, func() {
 		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 		panic(t.Name() + ": not over after " + d.String())

@@ -339,7 +339,7 @@ func TestStackOfHammer(t *testing.T) {
 			}
 		})
 		var lives sync.WaitGroup
-		for k := range scaled(2000) {
+		for k := 0; k < scaled(2000) || told.Load() == 0; k++ { // until one has told, however late the askers begin
 			lives.Add(1)
 			th.spawn(func() {
 				defer lives.Done()

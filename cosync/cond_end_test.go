@@ -1,7 +1,6 @@
 package cosync_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -56,11 +55,7 @@ func TestCondShutdown(t *testing.T) {
 					})
 					<-has
 				}
-				ctx, cancel := context.WithCancel(context.Background())
-				cancel()
-				if err := netco.Shutdown(ctx); !errors.Is(err, context.Canceled) {
-					t.Errorf("Shutdown: %v", err)
-				}
+				endByForce(t)
 				if _, can := l.(interface{ LockTimeout(time.Duration) error }); can && refused.Load() != 4 {
 					t.Errorf("%d refused", refused.Load())
 				}

@@ -94,9 +94,7 @@ func TestWaitShutdown(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	now, cancelNow := context.WithCancel(context.Background())
-	cancelNow()
-	netco.Shutdown(now)
+	endByForce(t)
 	for range 2 {
 		if err := <-ended; err != coroutine.ErrShutdown {
 			t.Errorf("ended with %v", err)

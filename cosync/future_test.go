@@ -158,11 +158,7 @@ func TestFutureShutdown(t *testing.T) {
 		}
 	})
 	f.AwaitWaiting(5)
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := netco.Shutdown(now); err != context.Canceled {
-		t.Errorf("Shutdown: %v", err)
-	}
+	endByForce(t)
 	f.AwaitWaiting(1)
 	f.Set(1)
 	wg.Wait()
@@ -221,9 +217,7 @@ func TestAsync(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	netco.Shutdown(now)
+	endByForce(t)
 	for _, f := range []*cosync.Future[int]{waits, unwinds, <-late} {
 		if _, err := f.Get(); err != coroutine.ErrShutdown {
 			t.Errorf("ended by force: %v", err)
@@ -254,7 +248,7 @@ func TestFutureAllocs(t *testing.T) {
 	var done cosync.Future[int]
 	done.Set(1)
 	check := func(what string, f func()) {
-		if n := testing.AllocsPerRun(100, f); n != 0 {
+		if n := testing.AllocsPerRun(1000, f); n != 0 {
 			t.Errorf("%s: %v allocations", what, n)
 		}
 	}
@@ -266,7 +260,7 @@ func TestFutureAllocs(t *testing.T) {
 	}
 	completed()
 	inCoroutine(t, 0, completed)
-	futures := make([]cosync.Future[int], 202)
+	futures := make([]cosync.Future[int], 2*1001)
 	next := 0
 	inCoroutine(t, 0, func() {
 		netco.GoLocal(func() {

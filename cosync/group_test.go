@@ -311,9 +311,7 @@ func TestGroupEnds(t *testing.T) {
 	outside := make(chan error)
 	go func() { outside <- g.Wait() }()
 	g.AwaitIdle(2)
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	netco.Shutdown(now)
+	endByForce(t)
 	if err := <-outside; err != coroutine.ErrShutdown {
 		t.Errorf("Wait outside: %v", err)
 	}

@@ -2,6 +2,7 @@ package cosync_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"runtime/pprof"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -26,8 +28,10 @@ func scaled(n int) int {
 	return max(n, 1)
 }
 
-// within fails the whole run with all stacks when a test that could hang has not ended in time.
+// within fails the whole run with all stacks when a test that could hang has not ended in five times d, which is ample on a machine of
+// one's own.
 func within(t testing.TB, d time.Duration) {
+	d *= 5
 	timer := time.AfterFunc(d, func() {
 		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 		panic(t.Name() + ": not over after " + d.String())
@@ -42,12 +46,39 @@ func start(t testing.TB) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := netco.Shutdown(ctx); err != nil {
 			t.Errorf("shutdown: %v", err)
 		}
 	})
+}
+
+// endByForce ends the default Scheduler by force, and returns when no coroutine is left: Shutdown itself does not wait for slow threads.
+func endByForce(t testing.TB) {
+	t.Helper()
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := netco.Shutdown(now); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown: %v", err)
+	}
+	awaitEnds(t)
+}
+
+// awaitEnds returns when no coroutine is left.
+func awaitEnds(t testing.TB) {
+	t.Helper()
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		left := 0
+		coroutine.Look(func(coroutine.Info) bool { left++; return true })
+		if left == 0 {
+			return
+		}
+		if time.Since(begun) > limit {
+			t.Errorf("%d coroutines have not ended", left)
+			return
+		}
+	}
 }
 
 // crowd runs f(i) for i from 0 to n-1, each in a coroutine of Processor 0 or 1 or, every third, in a goroutine, and returns when all

@@ -177,11 +177,7 @@ func TestMutexShutdown(t *testing.T) {
 		})
 	}
 	cosync.Await(&m, 20)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := netco.Shutdown(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("Shutdown: %v", err)
-	}
+	endByForce(t)
 	if unwound.Load() != 20 || refused.Load() != 10 {
 		t.Errorf("%d unwound, %d refused", unwound.Load(), refused.Load())
 	}
@@ -191,15 +187,25 @@ func TestMutexShutdown(t *testing.T) {
 	}
 }
 
+// leastAllocs is testing.AllocsPerRun, which counts what all goroutines allocate: the least of some tries, since the Scheduler's own may have
+// something to do meanwhile.
+func leastAllocs(runs int, f func()) float64 {
+	least := testing.AllocsPerRun(runs, f)
+	for try := 1; try < 5 && least > 0; try++ {
+		least = min(least, testing.AllocsPerRun(runs, f))
+	}
+	return least
+}
+
 // allocs fails if f allocates in a coroutine or a goroutine.
 func allocs(t *testing.T, f func()) {
 	t.Helper()
 	inCoroutine(t, 0, func() {
-		if n := testing.AllocsPerRun(1000, f); n != 0 {
+		if n := leastAllocs(1000, f); n != 0 {
 			t.Errorf("in a coroutine: %v allocations", n)
 		}
 	})
-	if n := testing.AllocsPerRun(1000, f); n != 0 {
+	if n := leastAllocs(1000, f); n != 0 {
 		t.Errorf("in a goroutine: %v allocations", n)
 	}
 }

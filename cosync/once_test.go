@@ -1,7 +1,6 @@
 package cosync_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -125,9 +124,7 @@ func TestOnceShutdown(t *testing.T) {
 		})
 	}
 	cosync.Await(&o, 5)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	netco.Shutdown(ctx)
+	endByForce(t)
 	if unwound.Load() != 6 {
 		t.Errorf("%d unwound", unwound.Load())
 	}

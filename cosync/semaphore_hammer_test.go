@@ -134,11 +134,7 @@ func TestSemaphoreShutdown(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { s.Acquire(2); s.Release(2) }) // behind them all, and there is enough for it
 		s.AwaitWaiting(5)
-		now, cancel := context.WithCancel(context.Background())
-		cancel()
-		if err := netco.Shutdown(now); err != context.Canceled {
-			t.Errorf("Shutdown: %v", err)
-		}
+		endByForce(t)
 		wg.Wait()
 		if n := ended.Load(); n != 4 {
 			t.Errorf("%d of 4 ended", n)
@@ -185,6 +181,7 @@ func TestSemaphoreShutdownHammer(t *testing.T) {
 		cancel()
 		stop.Store(true)
 		wg.Wait()
+		awaitEnds(t)
 		checkFree(t, s)
 	}
 }

@@ -201,7 +201,7 @@ func TestSemaphoreAllocs(t *testing.T) {
 	within(t, 20*time.Second)
 	s := cosync.NewSemaphore(3)
 	check := func(what string, f func()) {
-		if n := testing.AllocsPerRun(100, f); n != 0 {
+		if n := leastAllocs(100, f); n != 0 {
 			t.Errorf("%s: %v allocations", what, n)
 		}
 	}

@@ -194,9 +194,7 @@ func TestWaitGroupShutdown(t *testing.T) {
 		})
 	}
 	cosync.Await(&wg, 10)
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	netco.Shutdown(ctx)
+	endByForce(t)
 	if unwound.Load() != 10 || refused.Load() != 4 {
 		t.Errorf("%d unwound, %d refused", unwound.Load(), refused.Load())
 	}

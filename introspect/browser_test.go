@@ -32,9 +32,13 @@ const noScripts = "no scripts"
 // browser runs a headless Chromium on a page and returns what it has printed.
 func browser(t *testing.T, url string, flags ...string) (out, log string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	profile := t.TempDir()
+	profile, err := os.MkdirTemp("", "netco-browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(profile) // not TempDir, which fails if some process of the browser's still writes there
 	if i := slices.Index(flags, noScripts); i >= 0 {
 		flags = slices.Delete(slices.Clone(flags), i, i+1)
 		const settings = `{"profile":{"default_content_setting_values":{"javascript":2}}}`
@@ -51,7 +55,11 @@ func browser(t *testing.T, url string, flags ...string) (out, log string) {
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+	err = cmd.Run()
+	if cmd.Process != nil {
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it has left behind
+	}
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		t.Fatalf("%v: %v\n%.2000s", url, err, stderr.String())
 	}
 	return stdout.String(), stderr.String()

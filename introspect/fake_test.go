@@ -27,6 +27,7 @@ type fake struct {
 
 // newFake returns a source of two Processors, n coroutines and as many sockets, which differ in everything.
 func newFake(n int) *fake {
+	made := clock.Now() // ages are counted from here: they must not depend on how long the tests before have taken
 	f := &fake{n: n, fds: n, coroutine: madeUp, socket: madeUpSocket}
 	f.source = source{
 		processors: func() []Processor { return []Processor{madeUpProcessor(0), madeUpProcessor(1)} },
@@ -35,7 +36,8 @@ func newFake(n int) *fake {
 			var c seen
 			for i := range f.n {
 				c = seen{}
-				if f.coroutine(i, &c); !see(&c) {
+				f.coroutine(i, &c)
+				if c.Since += made; !see(&c) {
 					return
 				}
 			}
@@ -67,7 +69,12 @@ func newFake(n int) *fake {
 	return f
 }
 
-func (f *fake) handler(o Options) *handler { return handlerOf(&f.source, o) }
+// handler returns one that has as long for a walk as for a request: no machine is so slow that what a test has made up is cut short.
+func (f *fake) handler(o Options) *handler {
+	h := handlerOf(&f.source, o)
+	h.coroutines.limit, h.sockets.limit = requestLimit, requestLimit
+	return h
+}
 
 var madeUpNames = []string{"", "echo connection", "cache sweeper", "<script>alert(1)</script>", `"quoted" & 'single'`, "right\u202eleft", "metrics push"}
 
@@ -81,14 +88,11 @@ func madeUp(i int, c *seen) {
 	if i%17 == 0 {
 		c.State, c.Reason, c.WaitsFor = coroutine.Ready, 0, ""
 	}
-	c.Since = epoch - int64(1+i*7919%n1)*int64(time.Millisecond)
+	c.Since = -int64(1+i*7919%n1) * int64(time.Millisecond) // made, to be added
 	c.processor = i % 2
 }
 
 const n1 = 1_000_003
-
-// epoch is what ages are made up from.
-var epoch = clock.Now()
 
 func madeUpSocket(i int, s *socket.Info) {
 	*s = socket.Info{FD: i + 5, Network: "tcp", Processor: i % 2, Listener: i%100 == 0, Idle: i%3 == 1}

@@ -59,7 +59,7 @@ func TestNotStarted(t *testing.T) {
 
 // TestLive: what real coroutines and sockets do is told as it is.
 func TestLive(t *testing.T) {
-	within(t, 30*time.Second)
+	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2})
 	other := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})
@@ -107,11 +107,19 @@ func TestLive(t *testing.T) {
 	if len(sockets.Sockets) != 1 || sockets.Sockets[0].Local != address || sockets.Sockets[0].Kind != "listener" || sockets.Sockets[0].ReadWaiter != list.Coroutines[0].ID {
 		t.Errorf("sockets: %+v, want one at %s for which %d waits", sockets, address, list.Coroutines[0].ID)
 	}
-	one := getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", list.Coroutines[1].ID))
+	var one *Coroutine
+	eventually(t, "the receiver's thread tells its stack in time", func() bool {
+		one = getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", list.Coroutines[1].ID))
+		return !strings.HasPrefix(one.StackError, "busy")
+	})
 	if !strings.Contains(one.Stack, "channel.") || one.StackError != "" {
 		t.Errorf("the receiver's stack: %q, %s", one.Stack, one.StackError)
 	}
-	o := getJSON[Overview](t, h, "/.json")
+	var o *Overview
+	eventually(t, "the sleeper's timer is counted, which is when the next turn begins", func() bool {
+		o = getJSON[Overview](t, h, "/.json")
+		return o.Processors[0].Timers > 0
+	})
 	if o.Coroutines.Live != 3 || o.Coroutines.Reasons["sleep"] != 1 || o.Deadlock != nil || len(o.Processors) != 2 || o.UptimeNs <= 0 ||
 		o.Processors[0].Live != 2 || o.Processors[0].Timers != 1 || o.Processors[1].FDs != 1 {
 		t.Errorf("overview: %+v", o)
@@ -120,7 +128,7 @@ func TestLive(t *testing.T) {
 
 // TestStalledProcessors: while every Processor is held up each page answers, and says that a stack cannot be had.
 func TestStalledProcessors(t *testing.T) {
-	within(t, 60*time.Second)
+	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2})
 	h := New(s, Options{})
 	parked, err := s.GoOn(0, spawn("parked", func() { processor.Sleep(time.Hour) }))
@@ -155,17 +163,18 @@ func TestStalledProcessors(t *testing.T) {
 	if text, _ := get(t, h, fmt.Sprintf("/coroutine?id=%d&stack=1", parked.ID()), 200); one.Stack == "" && !strings.Contains(text, "has not answered within") {
 		t.Error("the page does not say that the thread is busy")
 	}
-	eventually(t, "the watchdog has told", func() bool {
-		return len(getJSON[Stalls](t, h, "/stalls.json").Stalls) > 0
+	eventually(t, "the watchdog has told of it", func() bool { // and not of what a slow machine has held up before
+		p := getJSON[Overview](t, h, "/overview.json").Processors
+		return p[0].State == "stalled" || p[1].State == "stalled"
 	})
-	if o := getJSON[Overview](t, h, "/overview.json"); o.Processors[0].State != "stalled" && o.Processors[1].State != "stalled" {
-		t.Errorf("states %s and %s, want one stalled", o.Processors[0].State, o.Processors[1].State)
+	if len(getJSON[Stalls](t, h, "/stalls.json").Stalls) == 0 {
+		t.Error("no stall on its page")
 	}
 }
 
 // TestChurn: pages are asked for while coroutines and sockets come and go; each row is whole, and nothing is held on to.
 func TestChurn(t *testing.T) {
-	within(t, 90*time.Second)
+	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2})
 	server := httptest.NewServer(http.StripPrefix("/netco", New(s, Options{})))
 	defer server.Close()
@@ -240,7 +249,7 @@ func TestHundredThousand(t *testing.T) {
 		t.Skip("100,000 stacks")
 	}
 	once(t)
-	within(t, 120*time.Second)
+	noHang(t)
 	const n = 100_000
 	s := start(t, scheduler.Options{Processors: 2, PoolCap: -1})
 	h := New(s, Options{})
@@ -252,11 +261,9 @@ func TestHundredThousand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for end := time.Now().Add(60 * time.Second); getJSON[Coroutines](t, h, "/coroutines.json?reason=channel&rows=1").Matched < n; {
-		if time.Now().After(end) {
-			t.Fatal("they do not all wait")
-		}
-	}
+	eventually(t, "they all wait", func() bool {
+		return getJSON[Coroutines](t, h, "/coroutines.json?reason=channel&rows=1").Matched == n
+	})
 	seenOnce := map[uint64]bool{}
 	place := ""
 	for pages := 0; ; pages++ {
@@ -278,8 +285,13 @@ func TestHundredThousand(t *testing.T) {
 	if g := getJSON[Groups](t, h, "/coroutines.json?group=site"); len(g.Groups) != 1 || g.Groups[0].Count != n {
 		t.Errorf("by site: %+v", g.Groups)
 	}
-	if o := getJSON[Overview](t, h, "/overview.json"); o.Deadlock == nil || o.Deadlock.Count != n || len(o.Deadlock.Coroutines) != exampleStuck {
-		t.Errorf("%d wait for nobody: %+v", n, o.Deadlock)
+	var stuck *Deadlock
+	eventually(t, "it is told that they wait for nobody", func() bool { // a Processor that has parked its last may still be on its way to sleep
+		stuck = getJSON[Overview](t, h, "/overview.json").Deadlock
+		return stuck != nil
+	})
+	if stuck.Count != n || len(stuck.Coroutines) != exampleStuck {
+		t.Errorf("%d wait for nobody: %+v", n, stuck)
 	}
 	end.Close()
 	all.Wait()

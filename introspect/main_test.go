@@ -15,11 +15,14 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// within fails the whole run with all stacks when a test that could hang has not ended in time.
-func within(t testing.TB, d time.Duration) {
-	timer := time.AfterFunc(d, func() {
+// tooLong is when a test hangs, on however slow a machine.
+const tooLong = 4 * time.Minute
+
+// noHang fails the whole run with all stacks when a test that could hang has not ended in time.
+func noHang(t testing.TB) {
+	timer := time.AfterFunc(tooLong, func() {
 		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-		panic(t.Name() + ": not over after " + d.String())
+		panic(t.Name() + ": not over after " + tooLong.String())
 	})
 	t.Cleanup(func() { timer.Stop() })
 }
@@ -64,9 +67,9 @@ func once(t testing.TB) {
 // eventually waits for something that is about to be so.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !so(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not so after 10 s: %s", what)
+			t.Fatalf("not so after two minutes: %s", what)
 		}
 	}
 }

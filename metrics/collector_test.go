@@ -41,11 +41,9 @@ func TestCoroutines(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "seven that wait", func() bool {
-		return gather(t, r).of("netco_coroutines{processor=0,state=waiting}") == 7
-	})
-	got := gather(t, r)
-	for key, want := range map[string]float64{
+	eventuallyParked(t, r, 7)
+	eventuallyAre(t, r, map[string]float64{
+		"netco_coroutines{processor=0,state=waiting}":       7,
 		"netco_coroutines{processor=0,state=ready}":         0,
 		"netco_coroutines{processor=0,state=running}":       0,
 		"netco_coroutines_not_started{processor=0}":         0,
@@ -62,14 +60,11 @@ func TestCoroutines(t *testing.T) {
 		"netco_inbox_depth{processor=0}":                    0,
 		"netco_coroutines_stolen_total{processor=0}":        0,
 		"netco_accept_errors_total{kind=files,processor=0}": 0,
-	} {
-		if got.of(key) != want {
-			t.Errorf("%s is %v, want %v", key, got.of(key), want)
-		}
-	}
+	})
 	gate.Done()
 	eventually(t, "their end", func() bool { return gather(t, r).of("netco_coroutines_ended_total{processor=0}") == 7 })
 	run(t, s, func() {})
+	var got scrape
 	eventually(t, "the eighth's end", func() bool {
 		got = gather(t, r)
 		return got.of("netco_coroutines_ended_total{processor=0}") == 8 && got.sum("netco_coroutines") == 0
@@ -151,6 +146,9 @@ func TestSockets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// It waits before there is anything to accept, or the Processor would never have to ask for events.
+	eventually(t, "the accept", func() bool { return gather(t, r).of("netco_registered_fds{processor=0}") >= 1 })
+	eventuallyParked(t, r, 1)
 	c, err := socket.Dial("tcp", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -163,15 +161,11 @@ func TestSockets(t *testing.T) {
 	if _, err := io.ReadFull(c, make([]byte, 7)); err != nil {
 		t.Fatal(err)
 	}
-	got := gather(t, r)
-	if got.of("netco_registered_fds{processor=0}") < 1 {
-		t.Error("nothing is registered with the Processor")
-	}
 	c.Close()
 	if err := h.Join(); err != nil {
 		t.Fatal(err)
 	}
-	got = gather(t, r)
+	got := gather(t, r)
 	for key, want := range map[string]float64{
 		"netco_received_bytes_total{processor=0}":       5,
 		"netco_sent_bytes_total{processor=0}":           7,
@@ -298,6 +292,11 @@ func TestEndedByForce(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	s.Shutdown(over)
+	select {
+	case <-s.Processors()[0].Ended(): // which Shutdown awaits for a second only
+	case <-time.After(gaveUp):
+		t.Fatal("the Processor has not ended")
+	}
 	got := gather(t, r)
 	for _, gone := range []string{"netco_coroutines", "netco_timers_pending", "netco_run_queue_length", "netco_goroutines"} {
 		if n := got.sum(gone); n != 0 {
@@ -343,8 +342,7 @@ func TestCostDoesNotGrow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := registered(t, s)
-	eventually(t, "all to wait", func() bool { return gather(t, r).of("netco_coroutines{processor=0,state=waiting}") == many })
+	eventuallyParked(t, registered(t, s), many) // what is still to begin would allocate meanwhile
 	if more, m := cost(); more > few+2 || m != n {
 		t.Errorf("%v allocations and %d series with %d coroutines, %v and %d with none", more, m, many, few, n)
 	}

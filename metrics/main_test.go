@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // gaveUp is how long a test waits for what must come.
-const gaveUp = 10 * time.Second
+const gaveUp = time.Minute
 
 // started returns a running Scheduler that the test's end ends.
 func started(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
@@ -142,6 +142,33 @@ func (s scrape) sum(name string, contain ...string) float64 {
 		}
 	}
 	return total
+}
+
+// eventuallyAre waits for a scrape in which every one of these has its value.
+func eventuallyAre(t testing.TB, g prometheus.Gatherer, want map[string]float64) {
+	t.Helper()
+	for deadline := time.Now().Add(gaveUp); ; time.Sleep(time.Millisecond) {
+		got, wrong := gather(t, g), []string(nil)
+		for key, v := range want {
+			if got.of(key) != v {
+				wrong = append(wrong, fmt.Sprintf("%s is %v, want %v", key, got.of(key), v))
+			}
+		}
+		if len(wrong) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(strings.Join(wrong, "\n"))
+		}
+	}
+}
+
+// eventuallyParked waits until n coroutines, which are all there are on Processor 0, have run and wait. States alone do not tell: those that have
+// only just been adopted are not known to be ready before the turn goes on.
+func eventuallyParked(t testing.TB, g prometheus.Gatherer, n float64) {
+	t.Helper()
+	eventually(t, "all to have begun", func() bool { return gather(t, g).of("netco_goroutines{processor=0}") == n })
+	eventually(t, "all to wait", func() bool { return gather(t, g).of("netco_coroutines{processor=0,state=waiting}") == n })
 }
 
 // eventually waits for what a turn's end or another thread will make true.

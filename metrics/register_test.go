@@ -70,9 +70,9 @@ func TestSeveralSchedulers(t *testing.T) {
 	if got.of("netco_processors{scheduler=front}") != 1 || got.of("netco_processors{scheduler=back}") != 2 {
 		t.Errorf("%v", got.values)
 	}
-	if got.sum("netco_turns_total", "scheduler=back", "processor=1") == 0 {
-		t.Error("no turns of the back's second Processor")
-	}
+	eventually(t, "turns of the back's second Processor", func() bool {
+		return gather(t, r).sum("netco_turns_total", "scheduler=back", "processor=1") > 0
+	})
 	if _, ok := got.values["netco_sockets_open{}"]; !ok {
 		t.Error("the process' metrics have another label")
 	}

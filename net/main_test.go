@@ -12,7 +12,7 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // limit is when a test gives up waiting. No test passes by waiting that long.
-const limit = 10 * time.Second
+const limit = time.Minute
 
 // start starts the default Scheduler with n Processors until the end of the test.
 func start(t testing.TB, n int) {

@@ -49,15 +49,16 @@ func TestTimeIsAccountedFor(t *testing.T) {
 	for range scaled(100) {
 		on(t, p, func() { Sleep(50 * time.Microsecond); compute(20 * time.Microsecond) })
 	}
-	busy := p.BusyNs()
-	on(t, p, func() { compute(20 * time.Millisecond) })
-	if got := p.BusyNs() - busy; got < int64(20*time.Millisecond) {
-		t.Errorf("busy for %v while it computed for 20 ms", time.Duration(got))
-	}
+	// A reader who comes between the beginning of a sleep and its being told of takes it for work, and the figure stands still for as long.
+	eventually(t, "20 ms of work to be told of", func() bool {
+		busy := p.BusyNs()
+		on(t, p, func() { compute(20 * time.Millisecond) })
+		return p.BusyNs()-busy >= int64(20*time.Millisecond)
+	})
 	stop.Store(true)
 	wg.Wait()
-	total := time.Duration(clock.Now() - p.StartedNs())
-	if sum := time.Duration(p.IdleNs() + p.BusyNs() + int64(p.Stats.SpinNs.Load())); sum > total+time.Millisecond {
+	sum := time.Duration(p.IdleNs() + p.BusyNs() + int64(p.Stats.SpinNs.Load()))
+	if total := time.Duration(clock.Now() - p.StartedNs()); sum > total+time.Millisecond { // total is read last: time goes on
 		t.Errorf("idle, busy and spinning together for %v of %v", sum, total)
 	}
 }
@@ -185,14 +186,22 @@ func TestLateness(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 1)
 	p := g.members[0]
-	on(t, p, func() {
-		h := p.Spawn(func() { Sleep(time.Millisecond) }, "", 0)
-		coroutine.Yield()
-		compute(20 * time.Millisecond)
-		h.Join()
-	})
-	if s := p.Stats.LateNs.Snapshot(); s.Count != 1 || s.SumNs < uint64(10*time.Millisecond) {
-		t.Errorf("%d timers late by %v in all, want one by some 19 ms", s.Count, time.Duration(s.SumNs))
+	for n, before := uint64(1), uint64(0); ; n++ {
+		on(t, p, func() {
+			h := p.Spawn(func() { Sleep(time.Millisecond) }, "", 0)
+			coroutine.Yield()
+			compute(20 * time.Millisecond)
+			h.Join()
+		})
+		s := p.Stats.LateNs.Snapshot()
+		late := s.SumNs - before
+		if s.Count == n && late >= uint64(10*time.Millisecond) {
+			return
+		}
+		// It is on time if others have had the CPU after Sleep and the turn was over before the computation.
+		if before = s.SumNs; s.Count != n || n == 20 {
+			t.Fatalf("%d of %d timers, the last late by %v, want some 19 ms", s.Count, n, time.Duration(late))
+		}
 	}
 }
 
@@ -266,7 +275,7 @@ func TestCounts(t *testing.T) {
 			t.Errorf("on a goroutine: %+v\nwant %+v", got, want)
 		}
 	}
-	if n := testing.AllocsPerRun(10, count); n != 0 {
+	if n := testing.AllocsPerRun(1000, count); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 	for k := range AcceptError(AcceptErrorKinds) {

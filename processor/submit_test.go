@@ -34,13 +34,15 @@ func TestGroupStaysActiveWhileStealing(t *testing.T) {
 	go func() {
 		for range begin {
 			meet()
-			for p.holding {
-				p.settleToken()
+			for i := 1; p.holding; i++ {
+				if p.settleToken(); i%1000 == 0 {
+					runtime.Gosched() // with one CPU the thief runs only then
+				}
 			}
 			done <- struct{}{}
 		}
 	}()
-	for range scaled(10_000) {
+	for i, began := 0, time.Now(); i < scaled(10_000) && (i < 100 || time.Since(began) < 10*time.Second); i++ {
 		// As if a coroutine of p had submitted another to p itself and ended.
 		g.takeToken()
 		p.holding = true

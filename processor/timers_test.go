@@ -33,7 +33,7 @@ func noneLeft(t testing.TB, p *Processor) {
 
 // TestFuncFires: once, not early, in a coroutine of its home, which may park.
 func TestFuncFires(t *testing.T) {
-	within(t, time.Minute)
+	within(t, 3*time.Minute)
 	p := started(t, 2).members[1]
 	for _, d := range []time.Duration{-time.Hour, 0, 1, time.Microsecond, 3 * time.Millisecond} {
 		var fired atomic.Int32
@@ -66,7 +66,7 @@ func TestFuncFires(t *testing.T) {
 
 // TestFuncWords goes through the states on the home's thread and from elsewhere.
 func TestFuncWords(t *testing.T) {
-	within(t, time.Minute)
+	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
 	for name, by := range map[string]func(func()){
 		"home":      func(f func()) { on(t, p, f) },
@@ -103,7 +103,7 @@ func TestFuncWords(t *testing.T) {
 
 // TestFuncResetHammer gives a Func a new time just as its home follows an earlier change. A change that is missed there is a hang.
 func TestFuncResetHammer(t *testing.T) {
-	within(t, time.Minute)
+	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
 	var over atomic.Bool
 	var fired atomic.Int64
@@ -113,7 +113,7 @@ func TestFuncResetHammer(t *testing.T) {
 		}
 	}, "", 0, true)
 	f := funcOn(t, p, time.Hour, func() { fired.Add(1) })
-	for i := range int64(scaled(20_000)) {
+	for i, began := int64(0), time.Now(); i < int64(scaled(20_000)) && (i < 100 || time.Since(began) < 10*time.Second); i++ {
 		f.Reset(time.Hour)
 		for range rand.IntN(200) {
 			_ = fired.Load()
@@ -132,7 +132,7 @@ func TestFuncResetHammer(t *testing.T) {
 
 // TestFuncMovedEarlier: one that is moved nearer by another thread fires then, although its home sleeps.
 func TestFuncMovedEarlier(t *testing.T) {
-	within(t, time.Minute)
+	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
 	var fired atomic.Int32
 	f := funcOn(t, p, time.Hour, func() { fired.Add(1) })
@@ -152,7 +152,7 @@ func TestFuncMovedEarlier(t *testing.T) {
 
 // TestStoppedFuncsLeave: Funcs that another thread stops are taken off the heap of a Processor that sleeps, but for a few.
 func TestStoppedFuncsLeave(t *testing.T) {
-	within(t, time.Minute)
+	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
 	const n = 10_000
 	funcs := make([]Func, n)
@@ -193,7 +193,7 @@ func TestStoppedFuncsLeave(t *testing.T) {
 // TestFuncHammer stops and resets Funcs from both Processors and from goroutines while they fire. Each time that is set ends in
 // one way: it comes, it is stopped, or another takes its place. The numbers must add up for each.
 func TestFuncHammer(t *testing.T) {
-	within(t, 2*time.Minute)
+	within(t, 5*time.Minute)
 	g := started(t, 2)
 	type counted struct {
 		Func
@@ -272,7 +272,7 @@ func TestFuncHammer(t *testing.T) {
 
 // TestFuncAtTheEnd: a pending Func holds nobody up and does not fire; the others' calls go on to work.
 func TestFuncAtTheEnd(t *testing.T) {
-	within(t, time.Minute)
+	within(t, 3*time.Minute)
 	for _, ph := range []Phase{Draining, Stopping} {
 		g := newGroup(t, 1)
 		p := g.members[0]
@@ -301,7 +301,7 @@ func TestFuncAtTheEnd(t *testing.T) {
 
 // TestFuncWhileDraining: what still lives may wait for it.
 func TestFuncWhileDraining(t *testing.T) {
-	within(t, time.Minute)
+	within(t, 3*time.Minute)
 	g := newGroup(t, 2)
 	for _, p := range g.members {
 		if err := p.Start(); err != nil {

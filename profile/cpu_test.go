@@ -116,7 +116,9 @@ func TestCPUProfile(t *testing.T) {
 	start(t, 1)
 	defer profile.Labels()()
 	var over atomic.Bool
+	var at atomic.Int32
 	work := func() {
+		at.Add(1)
 		for !over.Load() {
 			compute()
 			netco.Yield()
@@ -127,7 +129,10 @@ func TestCPUProfile(t *testing.T) {
 		pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "x"), func(context.Context) { work() })
 	})
 	defer over.Store(true)
-	for giveUp := time.Now().Add(20 * time.Second); ; { // there may be no sample, if others take the processor
+	for at.Load() < 2 { // both have all their labels
+		time.Sleep(time.Millisecond)
+	}
+	for giveUp := time.Now().Add(time.Minute); ; { // there may be no sample, if others take the processor
 		var b bytes.Buffer
 		if err := pprof.StartCPUProfile(&b); err != nil {
 			t.Fatal(err)

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // start starts the default Scheduler, which the test's end shuts down, and fails the whole run if the test hangs.
 func start(t testing.TB, processors int) {
 	t.Helper()
-	hang := time.AfterFunc(time.Minute, func() {
+	hang := time.AfterFunc(5*time.Minute, func() { // go tool trace may first have to be built
 		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
 		panic(t.Name() + ": it hangs")
 	})

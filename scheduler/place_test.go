@@ -25,6 +25,13 @@ func burst(t *testing.T, processors int) {
 	var begun atomic.Int32
 	var wg sync.WaitGroup
 	wg.Add(n)
+	for i := range processors { // nobody is idle, so nobody steals from one whose thread others keep from the CPUs
+		s.GoOn(i, spawn(func() {
+			for begun.Load() < n {
+				coroutine.Yield()
+			}
+		}))
+	}
 	for range n {
 		s.Go(spawn(func() {
 			defer wg.Done()

@@ -105,18 +105,30 @@ func TestNoAllocation(t *testing.T) {
 			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would empty sync.Pools
 			runtime.GC()
 			trips(t, fd, 200)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			trips(t, fd, k.messages)
-			runtime.ReadMemStats(&after)
 			// A new thread of the Go runtime is some seven, and the client's system calls may want one or two.
-			if n := after.Mallocs - before.Mallocs; n > 40 {
+			if n := fewestMallocs(40, func() { trips(t, fd, k.messages) }); n > 40 {
 				t.Errorf("%d allocations for %d messages", n, k.messages)
 			}
 			unix.Shutdown(fd, unix.SHUT_WR)
 			server.wait(t)
 		})
 	}
+}
+
+// fewestMallocs returns how often the process allocates while f runs, the fewest of some runs if it is more than enough: a machine that has no time for its threads makes the Go
+// runtime start more of them, once.
+func fewestMallocs(enough uint64, f func()) uint64 {
+	fewest := ^uint64(0)
+	var before, after runtime.MemStats
+	for range 5 {
+		runtime.ReadMemStats(&before)
+		f()
+		runtime.ReadMemStats(&after)
+		if fewest = min(fewest, after.Mallocs-before.Mallocs); fewest <= enough {
+			break
+		}
+	}
+	return fewest
 }
 
 // trips sends and receives n messages.

@@ -92,16 +92,21 @@ func TestBufferedWriteDeadline(t *testing.T) {
 	}
 }
 
-// fillSocket writes until the socket takes no more.
+// fillSocket writes until the socket takes no more, and will not: what is on its way to the peer makes room when it has arrived.
 func fillSocket(t testing.TB, c *socket.TCPConn) {
 	t.Helper()
-	for buf := make([]byte, 64<<10); ; {
-		if _, errno := sysx.TrySend(c.FD(), buf); errno == unix.EAGAIN {
-			return
-		} else if errno != 0 {
+	buf := make([]byte, 64<<10)
+	until(t, "a socket that is full", func() bool {
+		info, err := unix.GetsockoptTCPInfo(c.FD(), unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, errno := sysx.TrySend(c.FD(), buf)
+		if errno != 0 && errno != unix.EAGAIN {
 			t.Fatal(errno)
 		}
-	}
+		return errno == unix.EAGAIN && info.Unacked == 0
+	})
 }
 
 // TestBufferedClose: Close sends what there is room for, never waits, and says if that was not all.

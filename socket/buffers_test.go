@@ -131,17 +131,17 @@ func TestBuffersEnd(t *testing.T) {
 				var err error
 				k := p.task(func() { n, err = v.WriteTo(c) })
 				var want error
-				if end == "failure" {
+				k.untilParked(t, coroutine.ReasonWrite)
+				switch end {
+				case "failure":
 					want = unix.EPIPE
 					down.Close()
-				} else {
-					k.untilParked(t, coroutine.ReasonWrite)
-					if want = os.ErrDeadlineExceeded; end == "deadline" {
-						c.SetWriteDeadline(time.Unix(1, 0))
-					} else {
-						want = net.ErrClosed
-						c.Close()
-					}
+				case "deadline":
+					want = os.ErrDeadlineExceeded
+					c.SetWriteDeadline(time.Unix(1, 0))
+				default:
+					want = net.ErrClosed
+					c.Close()
 				}
 				k.wait(t)
 				var op *net.OpError

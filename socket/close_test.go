@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/socket"
 )
@@ -29,9 +31,16 @@ var blockers = []struct {
 	}},
 	{"read", coroutine.ReasonRead, func(t *testing.T) (func() error, func() error) {
 		c, peer := withPeer(t)
+		under := 0 // bytes that were sent and not read
 		return func() error {
 			if _, err := peer.Write([]byte("x")); err == nil {
-				c.Read(make([]byte, 10)) // a connection that has been read empty waits without another read
+				under++
+			}
+			for under > 0 { // a connection that has been read empty waits without another read
+				n, err := c.Read(make([]byte, 10))
+				if under -= n; err != nil {
+					break
+				}
 			}
 			return c.WaitReadable()
 		}, c.Close
@@ -287,6 +296,7 @@ func TestCloseWaits(t *testing.T) {
 		for _, closer := range places {
 			t.Run(user.name+"/"+closer.name, func(t *testing.T) {
 				start(t, 2)
+				taken := 0 // by somebody else, at the very moment
 				for range 20 {
 					l := listen(t)
 					k := user.task(func() {
@@ -301,6 +311,10 @@ func TestCloseWaits(t *testing.T) {
 							t.Errorf("%d sockets are open", n)
 						}
 						again, err := socket.Listen("tcp", l.Addr().String())
+						if errors.Is(err, unix.EADDRINUSE) && taken == 0 {
+							taken++
+							return
+						}
 						if err != nil {
 							t.Error(err)
 							return

@@ -638,6 +638,7 @@ func TestCountsPeek(t *testing.T) {
 		return err
 	}})
 	c := dialNet(t, address)
+	untilRest(t, 1) // it has been accepted, and looked at once
 	before := counted(t)
 	var calls callCounts
 	remove := sysx.Inject(calls.inject)
@@ -761,16 +762,20 @@ func TestSavedOnce(t *testing.T) {
 	a, b := pair(t)
 	before := counted(t)
 	onFirst.task(func() {
-		buf := make([]byte, 10)
 		a.Write([]byte("x"))
-		b.Read(buf) // nobody has waited for b, so no edge of this comes late
-		for range 3 {
-			b.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-			if _, err := b.Read(buf); !errors.Is(err, os.ErrDeadlineExceeded) {
+		b.Read(make([]byte, 10))
+	}).wait(t)
+	for range 3 {
+		k := onFirst.task(func() {
+			if _, err := b.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Error(err)
 			}
-		}
-	}).wait(t)
+		})
+		k.untilParked(t, coroutine.ReasonRead)
+		b.SetReadDeadline(past)
+		k.wait(t)
+		b.SetReadDeadline(time.Time{})
+	}
 	if _, g := before.since(t); g.SavedReads != 1 || g.Reads-g.ReadAgain != 1 {
 		t.Errorf("%d reads saved by %d", g.SavedReads, g.Reads-g.ReadAgain)
 	}

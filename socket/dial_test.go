@@ -17,15 +17,34 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// closedPort returns an address on which nothing listens.
+// closedPort returns an address on which nothing listens until the test's end. The port is kept by a socket that is bound and does not listen, of either
+// family if there are two: one that is merely free may be another process's a moment later.
 func closedPort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
+		if err = unix.Bind(fd, &unix.SockaddrInet6{}); err != nil {
+			unix.Close(fd)
+		}
+	}
+	if err != nil { // no IPv6 here
+		if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Bind(fd, &unix.SockaddrInet4{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	sa, err := unix.Getsockname(fd)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	if v4, ok := sa.(*unix.SockaddrInet4); ok {
+		return fmt.Sprintf("127.0.0.1:%d", v4.Port)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", sa.(*unix.SockaddrInet6).Port)
 }
 
 // TestDialClosedPort: the connect returns, with ECONNREFUSED. C++ netco's never returned.
@@ -84,43 +103,45 @@ func noSuchHost(t *testing.T) {
 // same compares an error with net's: its text, and what errors.Is, errors.As and Timeout tell of it.
 func same(t *testing.T, what string, got, want error) {
 	t.Helper()
-	describe := func(err error) string {
-		if err == nil {
-			return "no error"
-		}
-		var (
-			b   strings.Builder
-			op  *net.OpError
-			sys *os.SyscallError
-			dns *net.DNSError
-			adr *net.AddrError
-			no  syscall.Errno
-			ne  net.Error
-		)
-		fmt.Fprintf(&b, "%v", err)
-		if errors.As(err, &op) {
-			fmt.Fprintf(&b, " OpError(%s %s %T %T %v)", op.Op, op.Net, op.Source, op.Addr, op.Addr)
-		}
-		if errors.As(err, &sys) {
-			fmt.Fprintf(&b, " SyscallError(%s)", sys.Syscall)
-		}
-		if errors.As(err, &dns) {
-			fmt.Fprintf(&b, " DNSError(%s %v)", dns.Name, dns.IsNotFound)
-		}
-		if errors.As(err, &adr) {
-			fmt.Fprintf(&b, " AddrError(%s, %s)", adr.Err, adr.Addr)
-		}
-		if errors.As(err, &no) {
-			fmt.Fprintf(&b, " Errno(%d)", no)
-		}
-		if errors.As(err, &ne) {
-			fmt.Fprintf(&b, " timeout=%v", ne.Timeout())
-		}
-		return b.String()
-	}
-	if g, w := describe(got), describe(want); g != w {
+	if g, w := describeError(got), describeError(want); g != w {
 		t.Errorf("%s:\ngot  %s\nwant %s", what, g, w)
 	}
+}
+
+// describeError tells what same compares.
+func describeError(err error) string {
+	if err == nil {
+		return "no error"
+	}
+	var (
+		b   strings.Builder
+		op  *net.OpError
+		sys *os.SyscallError
+		dns *net.DNSError
+		adr *net.AddrError
+		no  syscall.Errno
+		ne  net.Error
+	)
+	fmt.Fprintf(&b, "%v", err)
+	if errors.As(err, &op) {
+		fmt.Fprintf(&b, " OpError(%s %s %T %T %v)", op.Op, op.Net, op.Source, op.Addr, op.Addr)
+	}
+	if errors.As(err, &sys) {
+		fmt.Fprintf(&b, " SyscallError(%s)", sys.Syscall)
+	}
+	if errors.As(err, &dns) {
+		fmt.Fprintf(&b, " DNSError(%s %v)", dns.Name, dns.IsNotFound)
+	}
+	if errors.As(err, &adr) {
+		fmt.Fprintf(&b, " AddrError(%s, %s)", adr.Err, adr.Addr)
+	}
+	if errors.As(err, &no) {
+		fmt.Fprintf(&b, " Errno(%d)", no)
+	}
+	if errors.As(err, &ne) {
+		fmt.Fprintf(&b, " timeout=%v", ne.Timeout())
+	}
+	return b.String()
 }
 
 // badAddresses are what neither Dial nor Listen can use.
@@ -283,12 +304,26 @@ func deaf(t testing.TB) string {
 		t.Fatal(err)
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", sa.(*unix.SockaddrInet4).Port)
+	fillQueue(t, fd, address)
+	return address
+}
+
+// fillQueue makes the one connection that a listener with a backlog of 0 has room for. The one who dials is connected before the listener has it in its
+// queue, so that is waited for: until then the next would be let in too.
+func fillQueue(t testing.TB, fd int, address string) {
+	t.Helper()
 	c, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return address
+	until(t, "the connection to be in the queue", func() bool {
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Unacked > 0 // of a listener: the length of its queue
+	})
 }
 
 // TestDialTimeout: like net's, for a peer that does not answer and for a time that has passed.
@@ -344,17 +379,18 @@ func TestDialTimeoutEnds(t *testing.T) {
 func TestDialParks(t *testing.T) {
 	start(t, 1)
 	address := deaf(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	dial := onFirst.task(func() {
-		if _, err := socket.DialTimeout("tcp", address, 100*time.Millisecond); err == nil {
+		if _, err := socket.DialContext(ctx, "tcp", address); err == nil {
 			t.Error("connected")
 		}
 	})
 	dial.untilParked(t, coroutine.ReasonConnect)
 	onFirst.task(func() {}).wait(t)
-	select {
-	case <-dial.done:
+	if dial.over() {
 		t.Error("the connect was over before the other coroutine ran")
-	default:
 	}
+	cancel()
 	dial.wait(t)
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,6 +36,8 @@ type record struct {
 type nameServer struct {
 	address string
 	zone    map[string][]record // by names that end in a dot; not changed once it serves
+
+	askers atomic.Int32 // sockets of those who ask
 
 	mu    sync.Mutex
 	gates map[string]chan struct{} // a name's answers wait until its gate is closed
@@ -77,9 +80,11 @@ func serveNames(t testing.TB, zone map[string][]record) *nameServer {
 			}
 		}
 		s.mu.Unlock()
+		// Go's resolver goes on with questions whose answers nobody wants any more, and would wait for seconds for one that comes to nobody.
+		until(t, "all answers to be read", func() bool { return s.askers.Load() == 0 })
 		c.SetReadDeadline(time.Unix(1, 0))
 		<-ended
-		answers.Wait() // else Go's resolver would wait for seconds for those that nobody wants any more
+		answers.Wait()
 		c.Close()
 	})
 	return s
@@ -89,8 +94,26 @@ func serveNames(t testing.TB, zone map[string][]record) *nameServer {
 func (s *nameServer) net() *net.Resolver {
 	d := net.Dialer{Resolver: new(net.Resolver)} // so that it does not look at net.DefaultResolver, which tests replace
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return d.DialContext(ctx, "udp", s.address)
+		c, err := d.DialContext(ctx, "udp", s.address)
+		if err != nil {
+			return nil, err
+		}
+		s.askers.Add(1)
+		return &asker{UDPConn: c.(*net.UDPConn), of: s}, nil
 	}}
+}
+
+// asker is a socket of Go's resolver.
+type asker struct {
+	*net.UDPConn
+	of   *nameServer
+	once sync.Once
+}
+
+func (a *asker) Close() error {
+	err := a.UDPConn.Close()
+	a.once.Do(func() { a.of.askers.Add(-1) })
+	return err
 }
 
 // resolver returns one of ours that does.

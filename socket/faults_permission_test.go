@@ -52,6 +52,9 @@ func TestPermissionDenied(t *testing.T) {
 	}
 	defer os.Chmod(dir, 0o700)
 	out, err := childCmd(t, "no permission", dir).CombinedOutput()
+	if why, no := strings.CutPrefix(string(out), "still root: "); no && err == nil {
+		t.Skip("root cannot be given up here: ", why)
+	}
 	if err != nil || string(out) != "refused" {
 		t.Errorf("%v\n%.3000s", err, out)
 	}
@@ -62,8 +65,9 @@ func withoutPermission() {
 	const nobody = 65534
 	if os.Geteuid() == 0 {
 		for _, err := range []error{syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody)} {
-			if err != nil {
-				fatal(err)
+			if err != nil { // as in a container that has no other users
+				fmt.Print("still root: ", err)
+				return
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
@@ -31,6 +32,30 @@ func nth(op sysx.Op, pass, failures int, errno syscall.Errno) (inject sysx.Injec
 	}, asked
 }
 
+// untilRest waits until the one listener is waited for, and so many connections of a Server are idle: all are registered, and none is about to be read.
+func untilRest(t *testing.T, conns int) {
+	t.Helper()
+	s, err := netco.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "rest", func() bool {
+		listeners, idle := 0, 0
+		for _, p := range s.Processors() {
+			socket.Inspect(p, func(i socket.Info) bool {
+				if i.Listener && i.ReadWaiter != 0 {
+					listeners++
+				}
+				if i.Idle {
+					idle++
+				}
+				return true
+			})
+		}
+		return listeners == 1 && idle == conns
+	})
+}
+
 // TestServerReadFault: an error of one connection ends that one, is told of once, by Handle's Read and by Closed, in net's form, and
 // leaves no fd. Others go on.
 func TestServerReadFault(t *testing.T) {
@@ -40,7 +65,7 @@ func TestServerReadFault(t *testing.T) {
 			address, ends := serving(t, &socket.Server{Handle: echoOnce})
 			other := dialNet(t, address)
 			exchange(t, other, "before")
-			until(t, "rest", func() bool { return live(t) == 1 })
+			untilRest(t, 1)
 			fds := testenv.Snapshot().FDs
 			victim := dialNet(t, address)
 			local := victim.LocalAddr().String()
@@ -80,6 +105,7 @@ func TestServerRegisterFault(t *testing.T) {
 				address, ends := serving(t, &socket.Server{Handle: echoOnce, IdleTimeout: timeout})
 				other := dialNet(t, address)
 				exchange(t, other, "before")
+				untilRest(t, 1)
 				fds := testenv.Snapshot().FDs
 				inject, _ := nth(sysx.EpollCtl, 0, 3, errno)
 				remove := sysx.Inject(inject)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -93,6 +94,7 @@ func TestGoroutinesOnly(t *testing.T) {
 	a, b := pair(t)
 	defer netco.Shutdown(context.Background())
 	server := ordinary.task(func() { echo(b) })
+	server.untilParked(t, coroutine.ReasonRead) // or all might be there whenever somebody looks
 	if err := roundTrip(ordinary, a, 100<<10); err != nil {
 		t.Error(err)
 	}

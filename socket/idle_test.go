@@ -75,25 +75,24 @@ func TestIdle(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// The runtime has collections to finish and memory to give back first: it has settled when nothing ran for a while.
+	// The runtime has collections to finish and memory to give back first. How long that takes it, and with which pauses, is the machine's
+	// affair: it is over when nothing ran for all of idleTime. What wakes now and then never lets that be.
 	before := activity(t, cmd.Process.Pid)
-	for end := time.Now().Add(limit); ; {
+	since := time.Now()
+	for end := since.Add(4 * limit); time.Since(since) < idleTime; {
 		time.Sleep(idleTime / 8)
 		now := activity(t, cmd.Process.Pid)
 		if maps.Equal(now, before) {
-			break
+			continue
 		}
-		if before = now; time.Now().After(end) {
-			t.Error("the server never came to rest")
+		if time.Now().After(end) {
+			t.Errorf("the server is never idle for %v, by thread:\nbefore %v\nafter  %v", idleTime, before, now)
 			return
 		}
-	}
-	time.Sleep(idleTime)
-	after := activity(t, cmd.Process.Pid)
-	if !maps.Equal(after, before) {
-		t.Errorf("in %v of idleness, by thread:\nbefore %v\nafter  %v", idleTime, before, after)
+		before, since = now, time.Now()
 	}
 	for _, c := range conns { // and it was not dead
+		c.SetDeadline(time.Now().Add(limit))
 		if _, err := c.Write([]byte{1}); err != nil {
 			t.Error(err)
 			break

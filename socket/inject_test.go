@@ -91,6 +91,15 @@ func TestEchoUnderFaults(t *testing.T) {
 	}
 }
 
+// untilReadable waits until there is something to read or to accept.
+func untilReadable(t testing.TB, fd int) {
+	t.Helper()
+	until(t, "something to read", func() bool {
+		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
+		return n == 1
+	})
+}
+
 // TestAcceptFaults: errors of one connection are skipped, a want of memory or fds is waited out, and the listener stays. What is
 // an error of the listener is returned.
 func TestAcceptFaults(t *testing.T) {
@@ -107,6 +116,7 @@ func TestAcceptFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer peer.Close()
+				untilReadable(t, rawFD(l)) // so that each try is answered at once
 				s := &script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: repeat(3, errno)}}
 				defer s.install(t)()
 				p.task(func() {

@@ -3,23 +3,30 @@ package socket
 import "net"
 
 // Places returns how many places are taken under the first limit of l.
-func Places(l net.Listener) int {
-	r := (*room)(nil)
+func Places(l net.Listener) (open int) {
+	open, _ = underFirstLimit(l)
+	return open
+}
+
+// WaitForRoom returns how many wait under the first limit of l.
+func WaitForRoom(l net.Listener) (waiting int) {
+	_, waiting = underFirstLimit(l)
+	return waiting
+}
+
+// underFirstLimit counts nothing for a listener that has no limit yet: a Server's has one when Serve has begun.
+func underFirstLimit(l net.Listener) (open, waiting int) {
+	var r *room
 	if own, ok := l.(limitable); ok {
 		r = own.lis().room.Load()
 	} else {
 		r = l.(*limitedListener).room
 	}
+	if r == nil {
+		return 0, 0
+	}
 	limit := r.limits[0]
 	limit.mu.Lock()
 	defer limit.mu.Unlock()
-	return limit.open
-}
-
-// WaitForRoom returns how many wait under the first limit of l.
-func WaitForRoom(l net.Listener) int {
-	limit := l.(limitable).lis().room.Load().limits[0]
-	limit.mu.Lock()
-	defer limit.mu.Unlock()
-	return len(limit.waiting)
+	return limit.open, len(limit.waiting)
 }

@@ -78,10 +78,7 @@ func serveWithinLimits() {
 	}
 	os.Stdout.WriteString("no fd is left\n")
 	io.Copy(io.Discard, os.Stdin)
-	waits, files := uint64(0), noFiles()
-	for _, p := range s.Processors() {
-		waits += p.BufferWaits()
-	}
+	waits, files := bufferWaits(), noFiles()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if err := netco.Shutdown(ctx); err != nil {
@@ -90,7 +87,16 @@ func serveWithinLimits() {
 	fmt.Printf("pauses %d refused %d away %d waits %d files %d open %d\n", socket.AcceptPauses(), s.Refused(), turnedAway.Load(), waits, files, socket.Open())
 }
 
-// slowEcho keeps a buffer for a while.
+// bufferWaits is how often somebody has waited for a buffer.
+func bufferWaits() (n uint64) {
+	s, _ := netco.Default()
+	for _, p := range s.Processors() {
+		n += p.BufferWaits()
+	}
+	return n
+}
+
+// slowEcho keeps a buffer for a while; if it is asked to keep it, until another wants one.
 func slowEcho(c *socket.ServerConn) error {
 	b := socket.AcquireBuffer()
 	defer b.Release()
@@ -99,6 +105,9 @@ func slowEcho(c *socket.ServerConn) error {
 		return err
 	}
 	netco.Sleep(100 * time.Microsecond)
+	for bytes.HasPrefix(b.Bytes()[:n], []byte("keep")) && bufferWaits() == 0 {
+		netco.Sleep(100 * time.Microsecond)
+	}
 	if bytes.HasPrefix(b.Bytes()[:n], []byte("bomb")) {
 		panic("a request that its handler cannot bear")
 	}
@@ -138,11 +147,15 @@ func TestAllLimits(t *testing.T) {
 	}
 	giveUp := time.AfterFunc(6*limit, func() { cmd.Process.Kill() })
 	defer giveUp.Stop()
+	t.Cleanup(func() { // if the test has ended early
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
 	lines := bufio.NewReader(stdout)
 	var addresses [2]string
 	if _, err := fmt.Fscanln(lines, &addresses[0], &addresses[1]); err != nil {
 		cmd.Process.Kill()
-		cmd.Wait()
+		cmd.Wait() // which ends the writes to problems
 		t.Fatalf("%v\n%s", err, &problems)
 	}
 	var wg sync.WaitGroup
@@ -153,7 +166,7 @@ func TestAllLimits(t *testing.T) {
 		for kind, address := range addresses {
 			wg.Go(func() {
 				for round := range stressRounds {
-					switch got, err := stressClient(address, i, round); {
+					switch got, err := stressClient(address, i, round, i == 0 && kind == 0); {
 					case err != nil:
 						t.Errorf("client %d of listener %d, round %d: %v", i, kind, round, err)
 					case got == busy && kind == 1:
@@ -200,7 +213,13 @@ func runOutOfFiles(t *testing.T, addresses [2]string, child *bufio.Reader) {
 	if line, err := child.ReadString('\n'); line != "no fd is left\n" {
 		t.Fatalf("the child says %q, %v", line, err)
 	}
+	for _, c := range held { // one of them waits for the other's buffer
+		io.WriteString(c, "keep\n")
+	}
 	for _, c := range held {
+		if got, err := bufio.NewReader(c).ReadString('\n'); got != "keep\n" {
+			t.Errorf("%q, %v", got, err)
+		}
 		c.Close()
 	}
 	exchange(t, waiting, "no longer waiting\n")
@@ -222,9 +241,9 @@ func runOutOfCoroutines(t *testing.T, address string) int64 {
 	}
 }
 
-// stressClient exchanges a line of some kB and returns what came back. Client 0 sends the Server what makes its handler panic, and
+// stressClient exchanges a line of some kB and returns what came back. A bomb is what makes the Server's handler panic: who sends one
 // is content with the end of its connection.
-func stressClient(address string, i, round int) (string, error) {
+func stressClient(address string, i, round int, bomb bool) (string, error) {
 	c, err := net.Dial("tcp", address)
 	if err != nil {
 		return "", err
@@ -232,7 +251,7 @@ func stressClient(address string, i, round int) (string, error) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(4 * limit))
 	line := fmt.Sprintf("%d %d %s\n", i, round, strings.Repeat("x", 3000))
-	if i == 0 {
+	if bomb {
 		line = "bomb " + line
 	}
 	if _, err := io.WriteString(c, line); err != nil {
@@ -242,7 +261,7 @@ func stressClient(address string, i, round int) (string, error) {
 	switch {
 	case got == busy || got == line:
 		return got, nil
-	case i == 0 && err != nil:
+	case bomb && err != nil:
 		return "gone", nil
 	case err != nil && strings.Contains(err.Error(), "connection reset"):
 		return busy, nil // closed with our line unread, which drops what it was told

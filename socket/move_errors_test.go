@@ -387,6 +387,15 @@ func shape(err error) string {
 	return strings.Join(s, ": ")
 }
 
+// untilReset waits until a connection has had its peer's reset.
+func untilReset(t *testing.T, c any) {
+	t.Helper()
+	until(t, "the reset", func() (over bool) {
+		rawOf(t, c).Control(func(fd uintptr) { over = tcpState(t, int(fd)) == tcpClose })
+		return over
+	})
+}
+
 // TestMoveLikeNet: results and errors are net's, for all that can happen to either side.
 func TestMoveLikeNet(t *testing.T) {
 	past := time.Unix(1, 0)
@@ -412,7 +421,7 @@ func TestMoveLikeNet(t *testing.T) {
 		"sink closed":            func(s scene) { send(s, 1000); s.dst.Close() },
 		"sink shut":              func(s scene) { send(s, 1000); s.dst.CloseWrite() },
 		"source reset":           func(s scene) { s.up.SetLinger(0); s.up.Close() },
-		"sink reset":             func(s scene) { send(s, 1000); s.down.SetLinger(0); s.down.Close() },
+		"sink reset":             func(s scene) { send(s, 1000); s.down.SetLinger(0); s.down.Close(); untilReset(t, s.dst) },
 		"source's deadline":      func(s scene) { send(s, 1000); s.src.SetReadDeadline(past) },
 		"sink's deadline":        func(s scene) { send(s, 1000); s.dst.SetWriteDeadline(past) },
 		"source's other":         func(s scene) { send(s, 1000); s.src.SetWriteDeadline(past) },

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
+	"runtime"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -156,7 +158,7 @@ type moveOps struct{ script }
 func (s *moveOps) splices() int64 { return s.called[sysx.SpliceIn].Load() }
 
 // TestMoveAdapts: bulk is spliced, messages are not, and a copy can go from one to the other and back. What waits holds no pipe:
-// many copies that have had bulk and are idle share a few (a collection in between makes it some more).
+// many copies that have had bulk and are idle share a few.
 func TestMoveAdapts(t *testing.T) {
 	start(t, 1)
 	var s moveOps
@@ -203,9 +205,10 @@ func TestMoveAdapts(t *testing.T) {
 	if s.called[sysx.SpliceIn].Load() == 0 {
 		t.Error("nothing was spliced")
 	}
-	if n := socket.OpenPipes() - before; n > 10 && !goruntime.RaceEnabled {
-		t.Errorf("%d pipes for 20 copies of which one moved something at a time", n)
-	}
+	until(t, "all but a few pipes to be closed", func() bool {
+		runtime.GC() // which may have taken pipes out of the pool that are still to be closed
+		return socket.OpenPipes()-before <= 10
+	})
 	for _, up := range ends {
 		up.Close()
 	}
@@ -419,10 +422,17 @@ func TestMoveConcurrent(t *testing.T) {
 // nothing behind: noneOpen and TestMain look.
 func TestMoveShutdown(t *testing.T) {
 	startAlone(t, 2)
-	for _, p := range []place{onFirst, onSecond} {
+	var full [2]atomic.Int64 // the sinks' fds. That they take nothing is made up: the kernel takes some more later, and the lock would be free then
+	t.Cleanup(sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
+		if (op == sysx.Send || op == sysx.SpliceOut) && (int64(fd) == full[0].Load() || int64(fd) == full[1].Load()) {
+			return 0, unix.EAGAIN
+		}
+		return asked, 0
+	}))
+	for i, p := range []place{onFirst, onSecond} {
 		src, up := withPeer(t)
 		dst, _ := withPeer(t)
-		dst.SetWriteBuffer(4096)
+		full[i].Store(int64(dst.FD()))
 		idle, _ := withPeer(t)
 		sink := p.task(func() {
 			defer dst.Close()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -318,6 +319,8 @@ func TestPipeYields(t *testing.T) {
 		for !stop.Load() {
 			if socket.PipeOffered(b) { // so it never parks
 				b.Read(make([]byte, 1))
+			} else {
+				runtime.Gosched() // to the peer, if there is one core for both
 			}
 		}
 	})

@@ -124,7 +124,7 @@ var kinds = []struct {
 		closeAll(t, fd)
 		if random.IntN(2) == 0 {
 			unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil)
-			time.Sleep(time.Millisecond) // so that it is over; the comparison would hold without
+			untilReadable(t, fd)
 		}
 		return []int{fd}
 	}},

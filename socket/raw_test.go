@@ -203,6 +203,9 @@ func TestSocketFlags(t *testing.T) {
 func TestSocketErrors(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
+	port, deafPort := 0, 0
+	fmt.Sscanf(closedPort(t), "127.0.0.1:%d", &port)
+	fmt.Sscanf(deaf(t), "127.0.0.1:%d", &deafPort)
 	before := testenv.Snapshot().FDs
 	remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Socket: {unix.EMFILE}}}).install(t)
 	if _, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0); err == nil || err.Error() != "socket socket: socket: too many open files" {
@@ -265,24 +268,20 @@ func TestSocketErrors(t *testing.T) {
 		}
 		p.task(func() {
 			c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
-			port := 0
-			fmt.Sscanf(closedPort(t), "127.0.0.1:%d", &port)
 			if err := c.Connect(&unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); !errors.Is(err, unix.ECONNREFUSED) {
 				t.Errorf("Connect to a closed port: %v", err)
 			}
 			c.Close()
 		}).wait(t)
 	}
-	deafPort := 0
-	fmt.Sscanf(deaf(t), "127.0.0.1:%d", &deafPort)
 	c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
 	c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
 	if err := c.Connect(&unix.SockaddrInet4{Port: deafPort, Addr: [4]byte{127, 0, 0, 1}}); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("Connect to a deaf listener: %v", err)
 	}
 	c.Close()
-	if n := testenv.Snapshot().FDs; n != before+2 { // deaf's
-		t.Errorf("%d fds, want %d", n, before+2)
+	if n := testenv.Snapshot().FDs; n > before { // fewer, if a collection has closed what an earlier test lost
+		t.Errorf("%d fds, before %d", n, before)
 	}
 	l.Close()
 }

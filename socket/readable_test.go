@@ -22,6 +22,7 @@ func TestWaitReadableWaits(t *testing.T) {
 					k := p.task(func() {
 						if used {
 							peer.Write([]byte("x"))
+							untilReadable(t, c.FD()) // so that it is WaitReadable that waits
 							if n, err := c.Read(make([]byte, 10)); n != 1 || err != nil {
 								t.Error(n, err)
 							}

@@ -114,16 +114,22 @@ func TestServeIdle(t *testing.T) {
 func TestServeExactRead(t *testing.T) {
 	start(t, 1)
 	var calls atomic.Int32
-	address, _ := serving(t, &socket.Server{Handle: func(c *socket.ServerConn) error {
-		calls.Add(1)
-		var b [4]byte
-		if _, err := io.ReadFull(c, b[:]); err != nil {
+	opened := make(chan struct{})
+	address, _ := serving(t, &socket.Server{
+		Opened: func(*socket.ServerConn) error { close(opened); return nil },
+		Handle: func(c *socket.ServerConn) error {
+			calls.Add(1)
+			var b [4]byte
+			if _, err := io.ReadFull(c, b[:]); err != nil {
+				return err
+			}
+			_, err := c.Write(b[:])
 			return err
-		}
-		_, err := c.Write(b[:])
-		return err
-	}})
+		},
+	})
 	c := dialNet(t, address)
+	await(t, opened, "the connection") // data that comes while it is registered may make two events
+	until(t, "idle", func() bool { return live(t) == 1 })
 	exchange(t, c, "one.")
 	until(t, "idle", func() bool { return live(t) == 1 })
 	exchange(t, c, "two.six.ten.")
@@ -177,21 +183,40 @@ func TestServePlaces(t *testing.T) {
 	}
 }
 
-// TestServeIdleTimeout: an idle connection is closed in time, one that is served or speaks is not.
+// TestServeIdleTimeout: an idle connection is closed in time, one that is served or has something to read is not, however late
+// its Processor is.
 func TestServeIdleTimeout(t *testing.T) {
-	start(t, 2)
-	address, ends := serving(t, &socket.Server{IdleTimeout: 50 * time.Millisecond, Handle: func(c *socket.ServerConn) error {
-		netco.Sleep(80 * time.Millisecond) // busy for longer than the timeout
-		return echoOnce(c)
-	}})
-	c := dialNet(t, address)
-	exchange(t, c, "one")
-	exchange(t, c, "two")
-	if err := await(t, ends, "the timeout"); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("ended by %v", err)
-	}
-	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		t.Errorf("the client reads %d, %v", n, err)
+	for _, timeout := range []time.Duration{50 * time.Millisecond, time.Nanosecond} {
+		t.Run(timeout.String(), func(t *testing.T) {
+			start(t, 2)
+			ends := make(chan error, 1)
+			s := &socket.Server{
+				IdleTimeout: timeout,
+				Handle: func(c *socket.ServerConn) error {
+					netco.Sleep(timeout * 8 / 5) // busy for longer than the timeout
+					var b [3]byte
+					if _, err := io.ReadFull(c, b[:]); err != nil {
+						return err
+					}
+					_, err := c.Write(b[:])
+					return err
+				},
+				Closed: func(_ *socket.ServerConn, err error) { ends <- err },
+			}
+			a, c := withPeer(t)
+			io.WriteString(c, "onetwo") // before it is served: a client cannot be sure to come within the timeout
+			onFirst.task(func() {
+				if err := s.ServeConn(a); err != nil {
+					t.Error(err)
+				}
+			}).wait(t)
+			if err := await(t, ends, "the timeout"); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("ended by %v", err)
+			}
+			if got, err := io.ReadAll(c); string(got) != "onetwo" || err != nil {
+				t.Errorf("the client reads %q, %v", got, err)
+			}
+		})
 	}
 }
 
@@ -369,6 +394,7 @@ func TestServeSchedulerShutdown(t *testing.T) {
 					t.Error(err)
 				}
 				k.wait(t)
+				until(t, "all to be closed", func() bool { return ends.Load() >= 20 }) // the end by force waits for a second only
 				if n := ends.Load(); n != 20 {
 					t.Errorf("%d of 20 were closed", n)
 				}
@@ -467,6 +493,7 @@ func TestServePanic(t *testing.T) {
 		}
 	}
 	exchange(t, good, "y")
+	until(t, "the panic to be told of", func() bool { return panics.Load() > 0 }) // after Closed
 	if panics.Load() != 1 {
 		t.Errorf("%d panics", panics.Load())
 	}

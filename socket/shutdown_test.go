@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
@@ -35,10 +36,14 @@ func startAlone(t *testing.T, n int) {
 	})
 }
 
-func noneOpen(t *testing.T) {
+// noneOpen waits until no socket is open. The last to use one closes it, which may be a coroutine that the end by force did not wait for.
+func noneOpen(t testing.TB) {
 	t.Helper()
-	if n := socket.Open(); n != 0 {
-		t.Errorf("%d sockets are still open", n)
+	for end := time.Now().Add(limit); socket.Open() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Errorf("%d sockets are still open", socket.Open())
+			return
+		}
 	}
 }
 
@@ -178,6 +183,7 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 			force(t)
 		}()
 		until(t, "the shutdown to begin", func() bool {
+			time.Sleep(time.Millisecond) // each that is taken is one more to end
 			_, err := netco.Go(func() {})
 			return err != nil
 		})

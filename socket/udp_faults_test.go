@@ -140,7 +140,7 @@ func TestUDPDialFaults(t *testing.T) {
 		if want := "dial udp " + peer.LocalAddr().String() + ": " + c.call + ": " + c.errno.Error(); conn != nil || err == nil || err.Error() != want {
 			t.Errorf("%v, %v, want %s", conn, err, want)
 		}
-		if n := openFDCount(); n != fds || socket.Open() != 0 {
+		if n := openFDCount(); n > fds || socket.Open() != 0 { // fewer, if a collection has closed what an earlier test lost
 			t.Errorf("%d fds open, before %d", n, fds)
 		}
 	}
@@ -158,7 +158,7 @@ func TestUDPDialFaults(t *testing.T) {
 				c.Close()
 			}
 		}
-		if n := openFDCount(); n != fds {
+		if n := openFDCount(); n > fds {
 			t.Errorf("%d fds open, before %d", n, fds)
 		}
 	}
@@ -189,6 +189,7 @@ func TestUDPEpollFull(t *testing.T) {
 					}
 					peer.WriteToUDP([]byte("x"), udpAddr(c))
 					if r.name == "ReadBatch" {
+						untilReadable(t, c.FD())
 						if n, _, err := r.read(c, make([]byte, 10)); n != 1 || err != nil {
 							t.Errorf("%s of what is there: %d, %v", r.name, n, err)
 						}

@@ -99,6 +99,7 @@ type udpHammer struct {
 	in             []*socket.UDPConn
 	from           []netip.AddrPort // of the senders
 	sent, received atomic.Int64
+	lost           atomic.Int64 // so many at most
 
 	mu   sync.Mutex // held for a moment
 	seen map[uint64]bool
@@ -171,6 +172,18 @@ func (h *udpHammer) take(m *socket.Message) {
 	}
 }
 
+// keepPace waits until the readers, which may be held up, have most of what was sent: else the kernel drops it. What does not come within a
+// second is lost.
+func (h *udpHammer) keepPace() {
+	for end := time.Now().Add(time.Second); h.sent.Load()-h.received.Load()-h.lost.Load() > 32; {
+		if time.Now().After(end) {
+			h.lost.Store(h.sent.Load() - h.received.Load())
+			return
+		}
+		netco.Sleep(100 * time.Microsecond)
+	}
+}
+
 func (h *udpHammer) write(c *socket.UDPConn, rnd *rand.Rand, sender uint32, total int) {
 	is4 := portOf(c).Addr().Is4()
 	number := uint32(0)
@@ -180,6 +193,7 @@ func (h *udpHammer) write(c *socket.UDPConn, rnd *rand.Rand, sender uint32, tota
 		return hammerDatagram(sender, number, size)
 	}
 	for int(number) < total {
+		h.keepPace()
 		to := portOf(h.in[rnd.IntN(len(h.in))])
 		if to.Addr().Is4() != is4 {
 			continue

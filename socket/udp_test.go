@@ -546,16 +546,20 @@ func TestUDPRefused(t *testing.T) {
 			reader.wait(t)
 			p.task(func() {
 				ms := []socket.Message{{Buf: make([]byte, 10)}}
-				c.Write([]byte("x"))
+				write := func() { // and wait for the answer
+					c.Write([]byte("x"))
+					untilReadable(t, c.FD())
+				}
+				write()
 				_, err := c.ReadBatch(ms)
 				refused("read", "recvmmsg", err)
-				c.Write([]byte("x"))
+				write()
 				_, err = c.WriteBatch(ms)
 				refused("write", "sendmmsg", err)
-				c.Write([]byte("x"))
+				write()
 				_, err = c.Write([]byte("x"))
 				refused("write", "write", err)
-				c.Write([]byte("x"))
+				write()
 				_, _, err = c.ReadFromUDPAddrPort(nil)
 				refused("read", "recvfrom", err)
 				again, err := net.ListenUDP("udp", at)

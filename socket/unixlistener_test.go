@@ -217,7 +217,7 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 			for _, fd := range holes {
 				unix.Close(fd)
 			}
-			if n := testenv.Snapshot().FDs; n != before {
+			if n := testenv.Snapshot().FDs; n > before { // fewer, if a collection has closed what an earlier test lost
 				t.Errorf("%s with %d to spare: %d fds, before %d", network, spare, n, before)
 			}
 		}

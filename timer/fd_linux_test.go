@@ -105,7 +105,7 @@ func remaining(t testing.TB, f *FD) int64 {
 }
 
 const (
-	patience = 5000 // milliseconds for an edge that must come
+	patience = 20_000 // milliseconds for an edge that must come
 	ms       = int64(1e6)
 )
 

@@ -12,7 +12,7 @@ import (
 // TestConns holds a few connections on each server and wants a line for each; what makes no sense is refused.
 func TestConns(t *testing.T) {
 	var out bytes.Buffer
-	args := []string{"conns", "-conns", "200", "-rounds", "1", "-load", "50ms", "-settle", "0s"}
+	args := []string{"conns", "-conns", "200", "-rounds", "1", "-load", "500ms", "-settle", "0s"}
 	if code := run(context.Background(), args, &out, os.Stderr); code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
@@ -32,7 +32,7 @@ func TestConns(t *testing.T) {
 func TestFair(t *testing.T) {
 	var out bytes.Buffer
 	file := filepath.Join(t.TempDir(), "fair.json")
-	if code := run(context.Background(), []string{"fair", "-rounds", "1", "-duration", "50ms", "-json", file}, &out, os.Stderr); code != exitOK {
+	if code := run(context.Background(), []string{"fair", "-rounds", "1", "-duration", "1s", "-json", file}, &out, os.Stderr); code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	if n := strings.Count(out.String(), "true"); n != 2 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,11 +26,12 @@ func TestParseEchoDefaults(t *testing.T) {
 }
 
 func TestParseEcho(t *testing.T) {
-	c, err := parseEcho(strings.Fields("-servers net -conns 1,64,1000 -addr ::1 -server-cpus 0 -verify -spin off -pipeline 4"), io.Discard)
+	cpu := firstCPU(t)
+	c, err := parseEcho(strings.Fields("-servers net -conns 1,64,1000 -addr ::1 -server-cpus "+cpu+" -verify -spin off -pipeline 4"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(c.Conns, []int{1, 64, 1000}) || !c.Addr.Is6() || !slices.Equal(c.ServerCPUs, []int{0}) || !c.Verify || c.Pipeline != 4 {
+	if !slices.Equal(c.Conns, []int{1, 64, 1000}) || !c.Addr.Is6() || len(c.ServerCPUs) != 1 || strconv.Itoa(c.ServerCPUs[0]) != cpu || !c.Verify || c.Pipeline != 4 {
 		t.Errorf("parsed: %+v", c)
 	}
 }

@@ -16,7 +16,7 @@ func TestProxyEndToEnd(t *testing.T) {
 	noChildren(t)
 	sameFiles(t)
 	file := filepath.Join(t.TempDir(), "out.json")
-	args := "proxy -conns 4 -size 1000,100000x3 -duration 150ms -warmup 50ms -rounds 2 -verify -json " + file
+	args := "proxy -conns 4 -size 1000,100000x3 -duration 700ms -warmup 50ms -rounds 2 -verify -json " + file
 	var stdout, stderr bytes.Buffer
 	if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit code %d\n%s", code, &stderr)

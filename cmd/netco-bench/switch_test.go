@@ -55,7 +55,15 @@ func TestPrintMicros(t *testing.T) {
 // part of it.
 func TestCalibrate(t *testing.T) {
 	m := micro{run: func(n int) time.Duration { spin(time.Duration(n) * 10 * time.Microsecond); return time.Duration(n) }}
-	if n := calibrate(t.Context(), m, 20*time.Millisecond); n < 200 || n > 2200 {
-		t.Errorf("n = %d for 20 ms of 10 µs", n)
+	most := 0 // a process that is kept waiting meanwhile takes its own time for the entry's
+	for try := 0; try < 50 && most < 200; try++ {
+		n := calibrate(t.Context(), m, 20*time.Millisecond)
+		if n > 2200 {
+			t.Errorf("n = %d for 20 ms of 10 µs", n)
+		}
+		most = max(most, n)
+	}
+	if most < 200 {
+		t.Errorf("n = %d for 20 ms of 10 µs", most)
 	}
 }

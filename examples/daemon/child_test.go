@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // limit is when a test gives up.
-const limit = 20 * time.Second
+const limit = time.Minute
 
 // child is a daemon that a test has started.
 type child struct {
@@ -137,15 +137,21 @@ func (d *child) signal(sig syscall.Signal) {
 	}
 }
 
-// ends waits for the end and wants that exit code.
-func (d *child) ends(code int) {
+// code waits for the end and returns the exit code.
+func (d *child) code() int {
 	d.t.Helper()
 	select {
 	case <-d.exited:
 	case <-time.After(limit):
 		d.t.Fatal("the daemon does not end")
 	}
-	if got := d.cmd.ProcessState.ExitCode(); got != code {
+	return d.cmd.ProcessState.ExitCode()
+}
+
+// ends waits for the end and wants that exit code.
+func (d *child) ends(code int) {
+	d.t.Helper()
+	if got := d.code(); got != code {
 		d.t.Errorf("exit code %d (%v), want %d", got, d.err, code)
 	}
 }

@@ -63,7 +63,7 @@ func TestPipelined(t *testing.T) {
 
 // TestBadInput: what cannot be served is refused, and what cannot be understood ends its connection.
 func TestBadInput(t *testing.T) {
-	d := start(t, "-max-frame", "1000", "-read-timeout", "100ms")
+	d := start(t, "-max-frame", "1000")
 	c := d.dial("tcp")
 	for _, bad := range []struct {
 		name string
@@ -96,7 +96,7 @@ func TestBadInput(t *testing.T) {
 		c.ends()
 	}
 
-	slow := d.dial("tcp")
+	slow := start(t, "-read-timeout", "100ms").dial("tcp")
 	slow.Write(u32s(100)) // and no more
 	slow.ends()
 }
@@ -162,12 +162,15 @@ func TestLogLevel(t *testing.T) {
 // TestDrain: after SIGTERM the daemon is not ready, takes no connections and closes those that are idle; what is under way is finished, and
 // then it ends with 0.
 func TestDrain(t *testing.T) {
-	d := start(t, "-unix", filepath.Join(t.TempDir(), "socket"))
-	idle, busy := d.dial("unix"), d.dial("tcp")
+	d := start(t, "-unix", filepath.Join(t.TempDir(), "socket"), "-grace", "1h", "-write-timeout", "1h")
+	idle, busy := d.dial("tcp"), d.dial("unix")
 	idle.echoes("hello")
-	const frames = 6
-	n := busy.send(cmdStream, u32s(frames, 8, 200), u64(1))
-	busy.wants(statusMore, n, u64(step(1)))
+	// It is under way for as long as nobody reads: a unix socket holds much less than a frame.
+	const frames, size = 6, 1 << 20
+	frame := make([]byte, size)
+	x := fill(frame, 1)
+	n := busy.send(cmdStream, u32s(frames, size, 1), u64(1))
+	busy.wants(statusMore, n, frame)
 	d.signal(syscall.SIGTERM)
 	d.eventually("/readyz says that it drains", func() bool {
 		status, body := d.get("/readyz")
@@ -186,10 +189,9 @@ func TestDrain(t *testing.T) {
 		}
 		return true
 	})
-	x := step(1)
 	for i := range frames - 1 {
-		x = step(x)
-		busy.wants([]status{statusMore, statusDone}[i/(frames-2)], n, u64(x))
+		x = fill(frame, x)
+		busy.wants([]status{statusMore, statusDone}[i/(frames-2)], n, frame)
 	}
 	busy.ends()
 	d.ends(0)
@@ -229,20 +231,22 @@ func TestExitCodes(t *testing.T) {
 		d.signal(syscall.SIGTERM)
 		d.ends(143)
 	})
-	t.Run("the grace is over", func(t *testing.T) {
-		d := start(t, "-faults", "-grace", "100ms")
-		hold(d, faultHold)
-		d.signal(syscall.SIGTERM)
-		d.ends(3)
-	})
-	t.Run("no grace", func(t *testing.T) {
-		d := start(t, "-faults", "-grace", "0")
-		hold(d, faultHold)
-		d.signal(syscall.SIGTERM)
-		d.ends(3)
-	})
+	for name, grace := range map[string]string{"the grace is over": "100ms", "no grace": "0"} {
+		t.Run(name, func(t *testing.T) {
+			for try := 1; ; try++ {
+				d := start(t, "-faults", "-grace", grace)
+				hold(d, faultHold)
+				d.signal(syscall.SIGTERM)
+				// What is ended by force has a second for it. A thread that did not get to run in that is left over, as it should be: 4.
+				if try == 5 || d.code() != 4 {
+					d.ends(3)
+					return
+				}
+			}
+		})
+	}
 	t.Run("a thread that cannot be ended", func(t *testing.T) {
-		d := start(t, "-faults", "-grace", "100ms", "-watchdog", "50ms")
+		d := start(t, "-faults", "-grace", "100ms", "-watchdog", "2s") // which the machine alone does not make a thread stand
 		hold(d, faultSleep)
 		d.eventually("the thread stands", func() bool { return d.said(`"cause"`) })
 		d.signal(syscall.SIGTERM)
@@ -316,9 +320,10 @@ func TestPanic(t *testing.T) {
 	c.ends()
 	other.echoes("after")
 	d.eventually("the log tells of it", func() bool { return d.said("panicked", "a fault that a client asked for", "faults.go") })
-	if _, body := d.get("/metrics"); !strings.Contains(body, "\ndaemon_panics_total 1\n") {
-		t.Error("the panic is not counted")
-	}
+	d.eventually("the panic is counted", func() bool { // after it has been told
+		_, body := d.get("/metrics")
+		return strings.Contains(body, "\ndaemon_panics_total 1\n")
+	})
 }
 
 // TestConnectionLimit: at the limit the daemon is alive and not ready, and who comes waits.
@@ -369,9 +374,9 @@ func TestCoroutineLimit(t *testing.T) {
 
 	d = start(t, "-max-conns", "3", "-max-coroutines", "3")
 	c := d.dial("tcp")
-	n := c.send(cmdFanOut, u32s(5, 1<<24), u64(1))
+	n := c.send(cmdFanOut, u32s(maxChildren, maxRounds), u64(1)) // too many to be started so slowly that one always ends before the next
 	if s, number, body, err := c.receive(); s != statusError || number != n || err != nil || !strings.Contains(string(body), "coroutines") {
-		t.Errorf("five children where two coroutines are left: status %d, number %d, %q, %v", s, number, body, err)
+		t.Errorf("many children where one coroutine is left: status %d, number %d, %q, %v", s, number, body, err)
 	}
 	c.echoes("hello")
 }
@@ -409,21 +414,29 @@ func TestFewFDs(t *testing.T) {
 
 // TestStall: while a Processor stands the daemon says that it is not alive, why and for how long, and afterwards that it is.
 func TestStall(t *testing.T) {
-	d := start(t, "-faults", "-processors", "1", "-dead-after", "200ms", "-watchdog", "50ms")
+	d := start(t, "-faults", "-processors", "1", "-dead-after", "200ms", "-watchdog", "100ms")
 	c := d.dial("tcp")
-	n := c.send(cmdFault, []byte{faultSleep}, u32s(1500))
-	d.eventually("it is not alive", func() bool {
+	notAlive := func() bool {
 		status, body := d.get("/healthz")
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "processor 0") && strings.Contains(body, "sleep")
-	})
-	c.wants(statusDone, n, nil)
+	}
+	noticed := false
+	for long := 1500 * time.Millisecond; !noticed; long *= 2 { // who looks, the watchdog for one, may have to wait for a CPU himself
+		if long > limit {
+			t.Fatal("never: it is not alive")
+		}
+		c.SetDeadline(time.Now().Add(limit + long))
+		n := c.send(cmdFault, []byte{faultSleep}, u32s(uint32(long.Milliseconds())))
+		for end := time.Now().Add(long); !noticed && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+			noticed = notAlive()
+		}
+		c.wants(statusDone, n, nil)
+	}
 	d.eventually("it is alive", func() bool {
 		status, _ := d.get("/healthz")
 		return status == http.StatusOK
 	})
-	if !d.said(`"cause":"sleep"`) {
-		t.Error("the log does not tell the cause")
-	}
+	d.eventually("the log tells the cause", func() bool { return d.said(`"cause":"sleep"`) })
 }
 
 // TestActivation: sockets that were handed over go before the flags.

@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 }
 
 // limit is when a test gives up waiting. No test passes by waiting that long.
-const limit = 10 * time.Second
+const limit = time.Minute
 
 // start starts a server in this process and returns its address. It ends with the test.
 func start(t testing.TB, processors int) (addr string) {

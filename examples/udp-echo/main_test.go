@@ -60,7 +60,7 @@ func talk(t *testing.T, address string, client int) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	buf := make([]byte, 4096)
 	for _, size := range []int{0, 1, 100, 1472, 2048} {
 		const ahead = 5

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +27,37 @@ func socketpair(t testing.TB) (a, b int) {
 		unix.Close(fds[1])
 	})
 	return fds[0], fds[1]
+}
+
+// arrive waits until a connection has come to a listener, or n datagrams to a socket: loopback delivers when the kernel comes to it.
+func arrive(t testing.TB, fd, n int) {
+	t.Helper()
+	end := time.Now().Add(time.Minute)
+	for time.Now().Before(end) {
+		ready, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
+		if err != nil && err != unix.EINTR {
+			t.Fatal(err)
+		}
+		if ready > 0 && (n == 1 || queued(t, fd) >= n) {
+			return
+		}
+	}
+	t.Fatalf("%d have not arrived", n)
+}
+
+// queued counts the datagrams that can be read, none of them empty, and leaves them there.
+func queued(t testing.TB, fd int) (n int) {
+	t.Helper()
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEEK_OFF, 0); err != nil { // each peek goes on where the last ended
+		t.Fatal(err)
+	}
+	defer unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEEK_OFF, -1)
+	for {
+		if k, _, err := unix.Recvfrom(fd, make([]byte, 100), unix.MSG_PEEK|unix.MSG_DONTWAIT); err != nil || k == 0 {
+			return n
+		}
+		n++
+	}
 }
 
 // TestRecv: what each outcome of a read looks like.
@@ -154,6 +186,7 @@ func TestAccept(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer peer.Close()
+		arrive(t, l, 1) // Dial returns when the peer's side is connected
 		fd, errno := sysx.TryAccept(l, &from)
 		if errno != 0 {
 			t.Fatal(errno)

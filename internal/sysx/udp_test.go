@@ -69,6 +69,7 @@ func TestDatagrams(t *testing.T) {
 		if errno := sysx.TrySendTo(a, []byte(payload), &to); errno != 0 {
 			t.Error(errno)
 		}
+		arrive(t, b, 1)
 		n, errno := sysx.TryRecvFrom(b, buf, &who)
 		if string(buf[:n]) != want || errno != 0 || port(&who) != port(&from) {
 			t.Errorf("%q from %v, %v", buf[:n], port(&who), errno)
@@ -76,6 +77,7 @@ func TestDatagrams(t *testing.T) {
 		if n, errno := sysx.TrySendDatagram(a, []byte(payload), nil, &to); n != len(payload) || errno != 0 {
 			t.Error(n, errno)
 		}
+		arrive(t, b, 1)
 		n, oobn, flags, errno := sysx.TryRecvDatagram(b, buf, nil, &who)
 		if string(buf[:n]) != want || oobn != 0 || errno != 0 || port(&who) != port(&from) || (flags == unix.MSG_TRUNC) != (want != payload) {
 			t.Errorf("%q from %v, flags %#x, %v", buf[:n], port(&who), flags, errno)
@@ -118,6 +120,7 @@ func TestBatchCalls(t *testing.T) {
 		for i := range n {
 			in.Set(i, bufs[i][:], nil, true)
 		}
+		arrive(t, b, n-half)
 		got, emptied, errno := in.Recv(b)
 		if got != n-half || emptied != (half > 0) || errno != 0 {
 			t.Errorf("%d of %d, %v, %v", got, n-half, emptied, errno)
@@ -186,6 +189,7 @@ func TestDatagramInjection(t *testing.T) {
 		t.Errorf("two of three: %d, %v", n, errno)
 	}
 	set()
+	arrive(t, b, 4)
 	if n, emptied, errno := batch.Recv(b); n != 2 || emptied || errno != 0 {
 		t.Errorf("two of four, which are there: %d, %v, %v", n, emptied, errno)
 	}

@@ -40,6 +40,9 @@ func testLimitedPoolForAll(t *testing.T, s *daemon.Server) {
 func testCancellation(t *testing.T, s *daemon.Server) {
 	each(t, s, place.Every, func(t *testing.T, w place.Way, db *sql.DB) {
 		w.Do(t, func() error {
+			if err := db.PingContext(context.Background()); err != nil { // it is not to be the connecting that ends
+				return err
+			}
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 			defer cancel()
 			if _, err := db.ExecContext(ctx, "select sleep(60)"); !errors.Is(err, context.DeadlineExceeded) {

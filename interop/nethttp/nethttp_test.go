@@ -131,8 +131,9 @@ func keepAlive(t *testing.T, s *site, w place.Way) {
 		}
 		return nil
 	})
-	if n := s.dials.Load(); n != 1 {
-		t.Errorf("%d connections for requests one after the other", n)
+	// The transport gives a connection up if the goroutine that wrote a request has not said so 50 ms after the answer, as on a busy machine.
+	if n := s.dials.Load(); n < 1 || n > 10 {
+		t.Errorf("%d connections for 50 requests one after the other", n)
 	}
 }
 

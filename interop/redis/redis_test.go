@@ -38,6 +38,9 @@ func open(t *testing.T, s *daemon.Server, change func(*redis.Options)) *redis.Cl
 		Addr:                     s.Addr(),
 		Dialer:                   netco.DialContext,
 		PoolSize:                 10,
+		DialTimeout:              place.Limit,
+		ReadTimeout:              place.Limit,
+		WriteTimeout:             place.Limit,
 		MaxRetries:               -1, // a retry sleeps
 		ContextTimeoutEnabled:    true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -179,6 +182,9 @@ func TestContext(t *testing.T) {
 	one := func(o *redis.Options) { o.PoolSize = 1 }
 	withPool(t, place.Every, one, func(t *testing.T, w place.Way, c *redis.Client) {
 		w.Do(t, func() error {
+			if err := c.Ping(t.Context()).Err(); err != nil { // it is not to be the connecting that ends
+				return err
+			}
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
 			err := c.BLPop(ctx, 0, "empty").Err()

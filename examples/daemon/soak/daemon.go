@@ -34,14 +34,14 @@ type daemon struct {
 	stalls map[string]int // watchdog's lines by cause
 }
 
-const startTime = 30 * time.Second
+const startTime = time.Minute
 
 // startDaemon starts it under torture by the collector, with all faults allowed, and waits until it is ready.
 func startDaemon(path, dir string, args []string, log io.Writer) (*daemon, error) {
 	d := &daemon{exited: make(chan struct{}), told: map[string]int{}, stalls: map[string]int{}}
 	d.unix = target{"unix", dir + "/socket"}
 	d.cmd = exec.Command(path, append([]string{"-addr", "127.0.0.1:0", "-unix", d.unix.address, "-admin", "127.0.0.1:0",
-		"-faults", "-grace", "30s", "-dead-after", "10s", "-profile-labels"}, args...)...)
+		"-faults", "-grace", "1m", "-write-timeout", "1m", "-dead-after", "10s", "-profile-labels"}, args...)...)
 	d.cmd.Env = append(os.Environ(), "GOGC=10", "GODEBUG=clobberfree=1,gcstoptheworld=0,madvdontneed=1", "GOTRACEBACK=all")
 	d.http.Timeout = 30 * time.Second
 	d.http.Transport = &http.Transport{DisableKeepAlives: true}

@@ -52,7 +52,8 @@ func (s *soak) apart() (*conn, error) {
 	return c, err
 }
 
-// stalls blocks a Processor, which the watchdog must count. That its line names the cause is wanted at the end, see watchdogTold.
+// stalls blocks a Processor, which the watchdog must count. That its line names the cause is wanted at the end, see watchdogTells. On a machine that
+// keeps the watchdog waiting as well it takes a longer stall.
 func stalls(kind byte) func(*soak, context.Context) error {
 	return func(s *soak, ctx context.Context) error {
 		before, err := s.d.scrape()
@@ -60,42 +61,73 @@ func stalls(kind byte) func(*soak, context.Context) error {
 			return err
 		}
 		counted, _ := before.sum("netco_stalls_total")
-		c, err := s.apart()
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		if err := c.do(faultCall(c.number(), kind, uint32(stallTime/time.Millisecond))); err != nil {
-			return err
-		}
 		s.forced[kind]++
-		return s.eventually(func() error {
-			now, err := s.d.scrape()
-			if err != nil {
+		for long := stallTime; ; long *= 2 {
+			if err := s.force(kind, long); err != nil {
 				return err
 			}
-			if n, _ := now.sum("netco_stalls_total"); n <= counted {
-				return fmt.Errorf("netco_stalls_total is %v as before", n)
+			err := within(2*time.Second, func() error {
+				now, err := s.d.scrape()
+				if err != nil {
+					return err
+				}
+				if n, _ := now.sum("netco_stalls_total"); n <= counted {
+					return fmt.Errorf("netco_stalls_total is %v as before", n)
+				}
+				return nil
+			})
+			if err == nil || long >= 16*stallTime {
+				return err
 			}
-			return nil
-		})
+		}
 	}
+}
+
+// force blocks a Processor for so long.
+func (s *soak) force(kind byte, long time.Duration) error {
+	c, err := s.apart()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return c.do(faultCall(c.number(), kind, uint32(long/time.Millisecond)))
 }
 
 // stallCauses are the causes that the log may name, by the kind of fault. A computation on a machine that is busy with something else may be told as
 // the want of a CPU that it is.
 var stallCauses = [...][]string{{"computation", "not scheduled"}, {"sleep"}, {"channel"}, {"mutex"}, {"syscall"}}
 
-// watchdogTold wants a line for at least half of the stalls of each kind, and one for each if they were few: the watchdog's budget is
-// ten lines at once and then one in six seconds, and the machine's own stalls use it as well.
-func (s *soak) watchdogTold() {
+// watchdogTells wants a line for at least half of the stalls of each kind, and one for each if they were few: the watchdog's budget is
+// ten lines at once and then one in six seconds, and the machine's own stalls use it as well. So where some are missing it gets more chances now that
+// there is no load any more.
+func (s *soak) watchdogTells() {
+	end := time.Now().Add(2 * time.Minute)
 	for kind, causes := range stallCauses {
-		told, forced := s.d.stallsTold(causes), s.forced[kind]
-		if told < (forced+1)/2 {
-			s.r.fail("the log tells of %d stalls with the cause %q, of %d that were forced", told, causes, forced)
+		for {
+			told, forced := s.d.stallsTold(causes), s.forced[kind]
+			if told >= (forced+1)/2 {
+				break
+			}
+			if time.Now().After(end) {
+				s.r.fail("the log tells of %d stalls with the cause %q, of %d that were forced", told, causes, forced)
+				break
+			}
+			if err := s.force(byte(kind), 2*stallTime); err != nil {
+				s.r.fail("a stall after the load: %v", err)
+				return
+			}
+			within(budgetEvery, func() error {
+				if s.d.stallsTold(causes) == told {
+					return errors.New("no line yet")
+				}
+				return nil
+			})
 		}
 	}
 }
+
+// budgetEvery is how often the watchdog tells of a stall at least.
+const budgetEvery = 6 * time.Second
 
 // panicked wants a panic to cost its own connection and nothing else.
 func (s *soak) panicked(context.Context) error {
@@ -212,11 +244,13 @@ func (s *soak) debugLines(ctx context.Context) (err error) {
 }
 
 // settleTime is longer than the goroutines of package blocking wait for work, which is ten seconds.
-const settleTime = 20 * time.Second
+const settleTime = time.Minute
 
 // eventually repeats ask until it is content.
-func (s *soak) eventually(ask func() error) error {
-	for end := time.Now().Add(settleTime); ; time.Sleep(50 * time.Millisecond) {
+func (s *soak) eventually(ask func() error) error { return within(settleTime, ask) }
+
+func within(limit time.Duration, ask func() error) error {
+	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) {
 		err := ask()
 		if err == nil || time.Now().After(end) {
 			return err

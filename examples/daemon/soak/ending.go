@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -22,9 +23,10 @@ func (s *soak) drained() {
 
 const (
 	idleAtEnd  = 10
-	endTime    = 20 * time.Second // less than the daemon's grace
-	lastFrames = 15
-	lastPause  = 100 // ms
+	endTime    = 40 * time.Second // less than the daemon's grace
+	lastFrames = 16
+	lastSize   = 256 << 10 // more than a unix socket holds: the connection is busy until its client reads
+	lastPause  = 10        // ms
 )
 
 func (s *soak) drain() error {
@@ -41,22 +43,21 @@ func (s *soak) drain() error {
 		}
 		idle = append(idle, c)
 	}
-	busy, err := dial(s.t, s.d.tcp, r)
+	busy, err := dial(s.t, s.d.unix, r)
 	if err != nil {
 		return err
 	}
 	defer busy.Close()
-	last := streamCall(busy.number(), lastFrames, 1000, lastPause, 5)
+	last := streamCall(busy.number(), lastFrames, lastSize, lastPause, 5)
 	if err := busy.send(last); err != nil {
 		return err
 	}
 	answered := make(chan error, 1)
-	began := make(chan struct{}, 1)
+	began, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
 	busy.throttle = func(int) {
-		select {
-		case began <- struct{}{}:
-		default:
-		}
+		once.Do(func() { close(began) })
+		<-goOn
 	}
 	go func() {
 		err := busy.receive(last)
@@ -71,6 +72,7 @@ func (s *soak) drain() error {
 		return err
 	}
 	if err := s.d.signal(syscall.SIGTERM); err != nil {
+		close(goOn)
 		return err
 	}
 	var wrong []error
@@ -82,6 +84,7 @@ func (s *soak) drain() error {
 		}
 	}
 	wrong = append(wrong, s.eventually(s.refuses))
+	close(goOn)
 	if err := <-answered; err != nil {
 		wrong = append(wrong, fmt.Errorf("the connection that was busy: %w", err))
 	}

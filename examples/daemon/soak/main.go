@@ -60,10 +60,10 @@ func main() {
 	}
 }
 
-// build makes the daemon's binary.
+// build makes the daemon's binary, which need not know of its commit: git may refuse to tell.
 func build(dir string) (path string, err error) {
 	path = dir + "/daemon"
-	if out, err := exec.Command("go", "build", "-o", path, "github.com/netco-go/netco/examples/daemon").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "github.com/netco-go/netco/examples/daemon").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return path, nil

@@ -59,13 +59,13 @@ func run(ctx context.Context, o options) (*report, error) {
 		return nil, err
 	}
 	s.loaded(ctx)
+	s.watchdogTells()
 	s.settled()
 	s.exact()
 	s.bytesMeet()
 	s.flatness()
 	s.drained()
 	s.quiet()
-	s.watchdogTold()
 	return &s.r, nil
 }
 
@@ -107,15 +107,16 @@ func (o *options) between() time.Duration {
 	return max(500*time.Millisecond, min(1500*time.Millisecond, o.length/100))
 }
 
-// loaded is the load, with somebody watching and somebody disturbing, until the time is over.
+// loaded is the load, with somebody watching and somebody disturbing, until the time is over, and on a machine on which a look takes long until there were
+// enough of them.
 func (s *soak) loaded(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, s.length)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	begin := time.Now()
 	l := &load{t: s.t, tcp: s.d.tcp, unix: s.d.unix, idles: s.idle}
 	l.start(ctx)
 	var watching sync.WaitGroup
-	watching.Go(func() { s.watch(ctx, begin) })
+	watching.Go(func() { defer cancel(); s.watch(ctx, begin) })
 	for i := 0; sleep(ctx, s.between()); i++ {
 		select {
 		case <-s.d.exited:
@@ -140,9 +141,16 @@ func (s *soak) loaded(ctx context.Context) {
 	s.r.count(s.t)
 }
 
-// watch looks at the process and at the metrics each second, in a short run more often.
+// enoughSamples are as many as make thirds that tell something, see flat.
+const enoughSamples = 24
+
+// watch looks at the process and at the metrics each second, in a short run more often. It returns when that is enough.
 func (s *soak) watch(ctx context.Context, begin time.Time) {
-	for sleep(ctx, min(time.Second, s.length/60)) {
+	over := func() bool {
+		took := time.Since(begin)
+		return took > s.length && len(s.samples) >= enoughSamples || took > 5*s.length
+	}
+	for !over() && sleep(ctx, min(time.Second, s.length/60)) {
 		one, err := s.sample(time.Since(begin))
 		if err != nil {
 			s.r.fail("sampling: %v", err)

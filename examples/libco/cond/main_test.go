@@ -39,14 +39,14 @@ func (w *told) Write(p []byte) (int, error) {
 
 // TestPatience: the bounded wait says that nothing came, and the signal's context ends both where they wait.
 func TestPatience(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	out := &told{what: "no task for", tell: cancel}
 	if err := run(ctx, out, 0, time.Hour, time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
 	if ctx.Err() != context.Canceled {
-		t.Errorf("it waited for 10 s and said\n%s", out)
+		t.Errorf("it waited for a minute and said\n%s", out)
 	}
 	if !strings.HasSuffix(out.String(), "consumer: netco: scheduler is shutting down\n") {
 		t.Errorf("it said\n%s", out)

@@ -50,7 +50,7 @@ func (w *third) Write(p []byte) (int, error) {
 
 // TestStop: those that a signal ends where they wait drop theirs too. If it came before they began, there is nothing to drop.
 func TestStop(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	out := &third{end: cancel}
 	if err := run(ctx, out, 3, 0, time.Hour); err != nil {

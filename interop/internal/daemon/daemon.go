@@ -5,6 +5,7 @@ package daemon
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -18,7 +19,7 @@ import (
 )
 
 // limit is how long a server may take to start, and then to end.
-const limit = 30 * time.Second
+const limit = time.Minute
 
 // Server is a running server.
 type Server struct {
@@ -59,15 +60,21 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// freePort returns a port that nobody listens on just now.
+// freePort returns a port that nobody listens on just now. It is below those that the kernel gives to whoever wants any, or somebody might have it
+// before the server does.
 func freePort(t testing.TB) int {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 100 {
+		port := 20000 + rand.IntN(12000)
+		var ln net.Listener
+		if ln, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			ln.Close()
+			return port
+		}
 	}
-	defer ln.Close()
-	return ln.Addr().(*net.TCPAddr).Port
+	t.Fatal("no port is free: ", err)
+	return 0
 }
 
 // start starts a server and waits until ready returns nil. The test's end ends it.
@@ -135,12 +142,12 @@ func (s *Server) Kill() {
 
 // talk connects to an address, sends what there is to send, and returns the first that comes back.
 func talk(addr, send string) (string, error) {
-	c, err := net.DialTimeout("tcp", addr, time.Second)
+	c, err := net.DialTimeout("tcp", addr, 5*time.Second)
 	if err != nil {
 		return "", err
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(time.Second))
+	c.SetDeadline(time.Now().Add(5 * time.Second))
 	if _, err := c.Write([]byte(send)); err != nil {
 		return "", err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Limit is when a test gives up waiting. No test passes by waiting that long.
-const Limit = 20 * time.Second
+const Limit = time.Minute
 
 // A Place is where code runs.
 type Place struct {

@@ -16,13 +16,16 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/scheduler"
 )
 
 func main() {
+	var last atomic.Bool
 	told := make(chan scheduler.Stall, 100)
 	s, err := scheduler.New(scheduler.Options{Processors: 1, Watchdog: 20 * time.Millisecond, OnStall: func(s scheduler.Stall) { told <- s }})
 	if err == nil {
@@ -33,18 +36,27 @@ func main() {
 		err = syscall.Pipe(pipe[:])
 	}
 	if err == nil {
-		_, err = s.Go(scheduler.Spawn{Name: "cgo", Fn: func() { callsC(pipe[0]) }})
+		_, err = s.Go(scheduler.Spawn{Name: "cgo", Fn: func() {
+			for !last.Load() {
+				callsC(pipe[0])
+				coroutine.Yield()
+			}
+		}})
 	}
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
 	for one := range told {
-		if one.Name == "cgo" {
+		if one.Name == "cgo" && one.Cause != scheduler.CauseNotScheduled {
 			fmt.Printf("%s\n%s\n%s\n", one.Cause, one.Detail, one.Stack)
 			break
 		}
+		if !one.Over { // found on its way into C, because others have the CPUs: once more
+			syscall.Write(pipe[1], []byte{1})
+		}
 	}
+	last.Store(true)
 	syscall.Write(pipe[1], []byte{1})
 	if err := s.Shutdown(context.Background()); err != nil {
 		fmt.Println(err)

@@ -47,7 +47,7 @@ func TestRunWithSplitEchoes(t *testing.T) {
 		buf := make([]byte, 37)
 		_, _ = io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{c}, buf)
 	})
-	l, err := Dial(t.Context(), Config{Addr: addr, Conns: 3, Size: 100, Pipeline: 5, Threads: 2, Duration: 100 * time.Millisecond, Verify: true})
+	l, err := Dial(t.Context(), Config{Addr: addr, Conns: 3, Size: 100, Pipeline: 5, Threads: 2, Duration: 2 * time.Second, Verify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestRunWithSplitEchoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The window opens when the last thread has passed its warm-up, so it may fall short of Duration by that much.
-	if r.Requests == 0 || r.Requests > l.Completed() || r.Elapsed < 50*time.Millisecond || r.Latency.Count() != r.Requests {
+	if r.Requests == 0 || r.Requests > l.Completed() || r.Elapsed < time.Second || r.Latency.Count() != r.Requests {
 		t.Errorf("%d requests in %v, %d latencies, %d completed in all", r.Requests, r.Elapsed, r.Latency.Count(), l.Completed())
 	}
 	select {
@@ -68,12 +68,20 @@ func TestRunWithSplitEchoes(t *testing.T) {
 }
 
 func TestDialRefused(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0) // is bound and does not listen, so nobody does
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := ln.Addr().(*net.TCPAddr).AddrPort()
-	ln.Close()
+	defer unix.Close(fd)
+	local := netip.MustParseAddr("127.0.0.1")
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: local.As4()}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := netip.AddrPortFrom(local, uint16(at.(*unix.SockaddrInet4).Port))
 	_, err = Dial(t.Context(), Config{Addr: addr, Conns: 1, Size: 1, Pipeline: 1})
 	var ce *ConnError
 	if !errors.Is(err, unix.ECONNREFUSED) || !errors.As(err, &ce) {
