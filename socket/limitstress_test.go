@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -160,7 +161,7 @@ func TestAllLimits(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	var echoed, away atomic.Int64
-	runOutOfFiles(t, addresses, lines)
+	away.Add(runOutOfFiles(t, addresses, lines))
 	away.Add(runOutOfCoroutines(t, addresses[1]))
 	for i := range stressClients {
 		for kind, address := range addresses {
@@ -200,8 +201,9 @@ func TestAllLimits(t *testing.T) {
 	}
 }
 
-// runOutOfFiles holds all connections that the Server may have, which are all fds that there are, until another is wanted.
-func runOutOfFiles(t *testing.T, addresses [2]string, child *bufio.Reader) {
+// runOutOfFiles holds all connections that the Server may have, which are all fds that there are, until another is wanted. It returns how many
+// were turned away.
+func runOutOfFiles(t *testing.T, addresses [2]string, child *bufio.Reader) int64 {
 	t.Helper()
 	var held []net.Conn
 	for range stressConns {
@@ -222,8 +224,16 @@ func runOutOfFiles(t *testing.T, addresses [2]string, child *bufio.Reader) {
 		}
 		c.Close()
 	}
-	exchange(t, waiting, "no longer waiting\n")
-	waiting.Close()
+	defer waiting.Close()
+	io.WriteString(waiting, "no longer waiting\n")
+	got, err := bufio.NewReader(waiting).ReadString('\n')
+	switch {
+	case got == "no longer waiting\n":
+		return 0
+	case got != busy && !errors.Is(err, syscall.ECONNRESET): // as long as the coroutines of those that are held have not ended
+		t.Errorf("%q, %v", got, err)
+	}
+	return 1
 }
 
 // runOutOfCoroutines holds connections that have a coroutine each until one is turned away, and returns how many were.
