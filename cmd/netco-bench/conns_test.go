@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
@@ -44,5 +45,21 @@ func TestFair(t *testing.T) {
 	}
 	if code := run(context.Background(), []string{"fair", "-every", "0s"}, &out, &out); code != exitUsage {
 		t.Errorf("-every 0: exit code %d, want %d", code, exitUsage)
+	}
+}
+
+// TestPingsTogether: those that were kept waiting are all counted, each with its own delay, and the firehose is told from them.
+func TestPingsTogether(t *testing.T) {
+	var f fairServer
+	var pings []byte
+	for _, sent := range []uint64{1000, 2000, 3000} {
+		pings = binary.NativeEndian.AppendUint64(pings, sent)
+	}
+	f.take(pings, 4000)
+	f.take(make([]byte, 13), 5000)
+	f.take(make([]byte, 3), 5000)
+	f.take(nil, 5000)
+	if f.pings != 3 || f.firehose != 16 || f.delays.Quantile(0) > 1100 || f.delays.Quantile(1) < 2900 {
+		t.Errorf("%d pings, %d bytes beside, delays %d to %d", f.pings, f.firehose, f.delays.Quantile(0), f.delays.Quantile(1))
 	}
 }

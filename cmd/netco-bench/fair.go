@@ -177,21 +177,28 @@ func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool) (
 
 func (f *fairServer) handle(c *socket.ServerConn) error { return f.read(c) }
 
-// pingSize tells a ping from what the firehose sends.
+// A ping is the time at which it was sent; the firehose sends zeros.
 const pingSize = 8
 
 func (f *fairServer) read(c net.Conn) error {
 	b := socket.AcquireBuffer()
 	defer b.Release()
 	n, err := c.Read(b.Bytes())
-	if n != pingSize {
-		f.firehose += uint64(n)
-		return err
-	}
-	sent := int64(binary.NativeEndian.Uint64(b.Bytes()))
-	f.delays.Record(max(0, monotonic()-sent))
-	f.pings++
+	f.take(b.Bytes()[:n], monotonic())
 	return err
+}
+
+// take counts what was read. Pings that were kept waiting come together.
+func (f *fairServer) take(data []byte, now int64) {
+	for ; len(data) >= pingSize; data = data[pingSize:] {
+		sent := int64(binary.NativeEndian.Uint64(data))
+		if sent == 0 {
+			break
+		}
+		f.delays.Record(max(0, now-sent))
+		f.pings++
+	}
+	f.firehose += uint64(len(data))
 }
 
 func monotonic() int64 {
