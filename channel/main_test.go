@@ -64,17 +64,11 @@ func with(t testing.TB, processors int, fn func()) {
 // awaitEnds returns when no coroutine is left.
 func awaitEnds(t testing.TB) {
 	t.Helper()
-	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
-		left := 0
-		coroutine.Look(func(coroutine.Info) bool { left++; return true })
-		if left == 0 {
-			return
-		}
-		if time.Since(begun) > long {
-			t.Errorf("%d coroutines have not ended", left)
-			return
-		}
-	}
+	testenv.Until(t, "all coroutines to end", func() bool {
+		none := true
+		coroutine.Look(func(coroutine.Info) bool { none = false; return false })
+		return none
+	})
 }
 
 // leastAllocs is testing.AllocsPerRun, which counts what all goroutines allocate: the least of some tries, since the Scheduler's own may have

@@ -68,17 +68,11 @@ func endByForce(t testing.TB) {
 // awaitEnds returns when no coroutine is left.
 func awaitEnds(t testing.TB) {
 	t.Helper()
-	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
-		left := 0
-		coroutine.Look(func(coroutine.Info) bool { left++; return true })
-		if left == 0 {
-			return
-		}
-		if time.Since(begun) > limit {
-			t.Errorf("%d coroutines have not ended", left)
-			return
-		}
-	}
+	testenv.Until(t, "all coroutines to end", func() bool {
+		none := true
+		coroutine.Look(func(coroutine.Info) bool { none = false; return false })
+		return none
+	})
 }
 
 // crowd runs f(i) for i from 0 to n-1, each in a coroutine of Processor 0 or 1 or, every third, in a goroutine, and returns when all

@@ -14,45 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/socket"
 )
-
-// closedPort returns an address on which nothing listens until the test's end. The port is kept by a socket that is bound and does not listen, of either
-// family if there are two: one that is merely free may be another process's a moment later.
-func closedPort(t testing.TB) string {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err == nil {
-		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
-		if err = unix.Bind(fd, &unix.SockaddrInet6{}); err != nil {
-			unix.Close(fd)
-		}
-	}
-	if err != nil { // no IPv6 here
-		if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.Bind(fd, &unix.SockaddrInet4{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	sa, err := unix.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v4, ok := sa.(*unix.SockaddrInet4); ok {
-		return fmt.Sprintf("127.0.0.1:%d", v4.Port)
-	}
-	return fmt.Sprintf("127.0.0.1:%d", sa.(*unix.SockaddrInet6).Port)
-}
 
 // TestDialClosedPort: the connect returns, with ECONNREFUSED. C++ netco's never returned.
 func TestDialClosedPort(t *testing.T) {
 	for _, p := range places {
 		t.Run(p.name, func(t *testing.T) {
 			start(t, 2)
-			address := closedPort(t)
+			address := testenv.ClosedPort(t)
 			p.task(func() {
 				for range 10 {
 					c, err := dialTCP("tcp", address)
@@ -174,7 +145,7 @@ var badAddresses = []struct{ network, address string }{
 func TestDialErrors(t *testing.T) {
 	noSuchHost(t)
 	start(t, 2)
-	closed := closedPort(t)
+	closed := testenv.ClosedPort(t)
 	_, port, _ := net.SplitHostPort(closed)
 	cases := append(badAddresses[:len(badAddresses):len(badAddresses)], []struct{ network, address string }{
 		{"tcp", ""},
@@ -285,51 +256,10 @@ func TestDialByName(t *testing.T) {
 	}
 }
 
-// deaf returns the address of a listener whose queue is full: the kernel drops what else would connect.
-func deaf(t testing.TB) string {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Listen(fd, 0); err != nil {
-		t.Fatal(err)
-	}
-	sa, err := unix.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := fmt.Sprintf("127.0.0.1:%d", sa.(*unix.SockaddrInet4).Port)
-	fillQueue(t, fd, address)
-	return address
-}
-
-// fillQueue makes the one connection that a listener with a backlog of 0 has room for. The one who dials is connected before the listener has it in its
-// queue, so that is waited for: until then the next would be let in too.
-func fillQueue(t testing.TB, fd int, address string) {
-	t.Helper()
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	until(t, "the connection to be in the queue", func() bool {
-		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return info.Unacked > 0 // of a listener: the length of its queue
-	})
-}
-
 // TestDialTimeout: like net's, for a peer that does not answer and for a time that has passed.
 func TestDialTimeout(t *testing.T) {
 	start(t, 2)
-	address := deaf(t)
+	address, _ := testenv.Deaf(t)
 	for _, d := range []time.Duration{20 * time.Millisecond, time.Nanosecond, -time.Second} {
 		_, want := net.DialTimeout("tcp", address, d)
 		for _, p := range places {
@@ -378,7 +308,7 @@ func TestDialTimeoutEnds(t *testing.T) {
 // TestDialParks: while one coroutine connects to a peer that does not answer, others of its Processor run.
 func TestDialParks(t *testing.T) {
 	start(t, 1)
-	address := deaf(t)
+	address, _ := testenv.Deaf(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	dial := onFirst.task(func() {

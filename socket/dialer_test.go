@@ -70,7 +70,7 @@ func TestDialerErrors(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
 	r := s.resolver()
-	_, port, _ := net.SplitHostPort(closedPort(t))
+	_, port, _ := net.SplitHostPort(testenv.ClosedPort(t))
 	path := filepath.Join(t.TempDir(), "nobody")
 	tcpAt := func(a string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(a)) }
 	udpAt := func(a string) net.Addr { return net.UDPAddrFromAddrPort(netip.MustParseAddrPort(a)) }
@@ -148,7 +148,7 @@ func TestDialRawIP(t *testing.T) {
 // TestDialTCPErrors holds the functions that take addresses of package net against net's.
 func TestDialTCPErrors(t *testing.T) {
 	start(t, 2)
-	closed := netip.MustParseAddrPort(closedPort(t))
+	closed := netip.MustParseAddrPort(testenv.ClosedPort(t))
 	addrs := []*net.TCPAddr{nil, {}, net.TCPAddrFromAddrPort(closed), {Port: int(closed.Port())}, {IP: net.IPv6loopback, Port: int(closed.Port())},
 		{IP: net.IPv4zero, Port: int(closed.Port())}, {IP: net.IPv6zero, Port: int(closed.Port())}, {IP: net.IP{1, 2, 3}, Port: 80}, {Port: 70000},
 		{IP: net.IP{1, 2, 3, 4, 5}, Port: 80}}
@@ -233,7 +233,7 @@ func TestDialContext(t *testing.T) {
 	s := serveNames(t, zone)
 	s.hold("one.test.")
 	r := s.resolver()
-	address := deaf(t)
+	address, _ := testenv.Deaf(t)
 	before := socket.Open()
 	everywhere(t, func(p place) {
 		for how, make := range ended {
@@ -267,7 +267,7 @@ func TestDialCancelled(t *testing.T) {
 	for _, p := range places {
 		t.Run(p.name, func(t *testing.T) {
 			start(t, 2)
-			address := deaf(t)
+			address, _ := testenv.Deaf(t)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			k := p.task(func() {
@@ -287,7 +287,7 @@ func TestDialCancelChannel(t *testing.T) {
 	for _, p := range places {
 		t.Run(p.name, func(t *testing.T) {
 			start(t, 2)
-			address := deaf(t)
+			address, _ := testenv.Deaf(t)
 			cancel := make(chan struct{})
 			k := p.task(func() {
 				d := socket.Dialer{Cancel: cancel}

@@ -19,6 +19,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -84,7 +85,7 @@ func behave(t testing.TB, family, port int, m manner) bool {
 	}
 	switch m {
 	case ignores:
-		fillQueue(t, fd, address)
+		testenv.FillQueue(t, fd, address)
 	case serves:
 		serveOne(t, fd)
 	}
@@ -247,7 +248,7 @@ func TestNoRace(t *testing.T) {
 	for _, p := range places {
 		t.Run(p.name, func(t *testing.T) {
 			start(t, 2)
-			address := deaf(t)
+			address, _ := testenv.Deaf(t)
 			_, port, _ := net.SplitHostPort(address)
 			s := serveNames(t, both)
 			r := s.resolver()

@@ -226,7 +226,7 @@ func TestConnectedBeforeItWaits(t *testing.T) {
 					l := listen(t)
 					to := netip.MustParseAddrPort(l.Addr().String())
 					if !good {
-						to = netip.MustParseAddrPort(closedPort(t))
+						to = netip.MustParseAddrPort(testenv.ClosedPort(t))
 					}
 					fds := testenv.Snapshot().FDs
 					defer sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {

@@ -77,7 +77,7 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	waitFor(onFirst, coroutine.ReasonAccept, func() { l.Accept() })
 	u := listenAny(t, "unix")
 	waitFor(onSecond, coroutine.ReasonAccept, func() { u.Accept() })
-	nobody := deaf(t)
+	nobody, _ := testenv.Deaf(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	waitFor(onSecond, coroutine.ReasonConnect, func() { socket.DialContext(ctx, "tcp", nobody) })

@@ -13,6 +13,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -147,7 +148,7 @@ func TestFacadeNil(t *testing.T) {
 	if l, err := netco.Listen("tcp", "127.0.0.1:99999"); l != nil || err == nil {
 		t.Errorf("Listen: %v, %v", l, err)
 	}
-	if c, err := netco.Dial("tcp", closedPort(t)); c != nil || err == nil {
+	if c, err := netco.Dial("tcp", testenv.ClosedPort(t)); c != nil || err == nil {
 		t.Errorf("Dial: %v, %v", c, err)
 	}
 	l := listen(t)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -236,7 +237,7 @@ func TestInspect(t *testing.T) {
 // TestInspectConnecting: a connection that is being made is listed, with who makes it.
 func TestInspectConnecting(t *testing.T) {
 	start(t, 1)
-	nobody := deaf(t)
+	nobody, _ := testenv.Deaf(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	k := onFirst.task(func() { socket.DialContext(ctx, "tcp", nobody) })
 	k.untilParked(t, coroutine.ReasonConnect)

@@ -204,8 +204,9 @@ func TestSocketErrors(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
 	port, deafPort := 0, 0
-	fmt.Sscanf(closedPort(t), "127.0.0.1:%d", &port)
-	fmt.Sscanf(deaf(t), "127.0.0.1:%d", &deafPort)
+	fmt.Sscanf(testenv.ClosedPort(t), "127.0.0.1:%d", &port)
+	mute, _ := testenv.Deaf(t)
+	fmt.Sscanf(mute, "127.0.0.1:%d", &deafPort)
 	before := testenv.Snapshot().FDs
 	remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Socket: {unix.EMFILE}}}).install(t)
 	if _, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0); err == nil || err.Error() != "socket socket: socket: too many open files" {

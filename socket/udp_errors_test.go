@@ -20,38 +20,10 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// tell describes an error: its text, and what errors.Is, errors.As and Timeout tell of it. What differs from one socket to the next
-// is replaced.
+// tell describes an error, and what errors.Is tells of it. What differs from one socket to the next is replaced.
 func tell(err error, hide *strings.Replacer) string {
-	if err == nil {
-		return "no error"
-	}
-	var (
-		b   strings.Builder
-		op  *net.OpError
-		sys *os.SyscallError
-		adr *net.AddrError
-		no  syscall.Errno
-		ne  net.Error
-	)
-	fmt.Fprintf(&b, "%v", err)
-	if errors.As(err, &op) {
-		fmt.Fprintf(&b, " OpError(%s %s %T %T %v)", op.Op, op.Net, op.Source, op.Addr, op.Addr)
-	}
-	if errors.As(err, &sys) {
-		fmt.Fprintf(&b, " SyscallError(%s)", sys.Syscall)
-	}
-	if errors.As(err, &adr) {
-		fmt.Fprintf(&b, " AddrError(%s, %s)", adr.Err, adr.Addr)
-	}
-	if errors.As(err, &no) {
-		fmt.Fprintf(&b, " Errno(%d)", no)
-	}
-	if errors.As(err, &ne) {
-		fmt.Fprintf(&b, " timeout=%v", ne.Timeout())
-	}
-	fmt.Fprint(&b, errors.Is(err, net.ErrClosed), errors.Is(err, net.ErrWriteToConnected), errors.Is(err, os.ErrDeadlineExceeded))
-	s := strings.ReplaceAll(b.String(), "socket.addrPortUDPAddr", "net.addrPortUDPAddr")
+	s := strings.ReplaceAll(describeError(err), "socket.addrPortUDPAddr", "net.addrPortUDPAddr")
+	s += fmt.Sprint(" ", errors.Is(err, net.ErrClosed), errors.Is(err, net.ErrWriteToConnected), errors.Is(err, os.ErrDeadlineExceeded))
 	if hide != nil {
 		s = hide.Replace(s)
 	}

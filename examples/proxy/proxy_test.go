@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestMain runs the proxy itself when a test starts it as a child.
@@ -191,27 +191,9 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// nobody returns an address on which nobody listens, or will before the test's end: it is bound.
-func nobody(t *testing.T) string {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	at, err := unix.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprint("127.0.0.1:", at.(*unix.SockaddrInet4).Port)
-}
-
 // TestTargetDown: without a target the client sees a reset, and the proxy goes on.
 func TestTargetDown(t *testing.T) {
-	proxy := startProxy(t, nobody(t))
+	proxy := startProxy(t, testenv.ClosedPort(t))
 	for range 3 {
 		c, err := net.Dial("tcp", proxy)
 		if err != nil {

@@ -102,3 +102,13 @@ func (before Counts) Leaks() error {
 
 // runtimeFDs are those of Go's own poller, which it makes when it first needs them and keeps: an epoll fd and an eventfd.
 const runtimeFDs = 2
+
+// Until waits up to a minute for a condition that nobody announces.
+func Until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited for %s in vain", what)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -11,8 +10,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/testenv"
 )
@@ -104,30 +101,12 @@ func TestNobodyThere(t *testing.T) {
 	}
 	defer ln.Close()
 	mute := ln.Addr().String()
-	for _, addr := range []string{mute, nobody(t)} {
+	for _, addr := range []string{mute, testenv.ClosedPort(t)} {
 		out, err := child("-addr", addr, "-conns", "2", "-duration", "2s", "-timeout", "20ms").CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "nothing was answered") || strings.Contains(string(out), ", 0 failed") {
 			t.Errorf("%v\n%s", err, out)
 		}
 	}
-}
-
-// nobody returns an address on which nobody listens, or will before the test's end: it is bound.
-func nobody(t *testing.T) string {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	at, err := unix.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprint("127.0.0.1:", at.(*unix.SockaddrInet4).Port)
 }
 
 func TestBadFlags(t *testing.T) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -14,54 +13,6 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// silent returns the address of a listener that answers no more clients: its queue, which nobody accepts from, is full.
-func silent(t *testing.T) (addr string, fd int) {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Listen(fd, 0); err != nil {
-		t.Fatal(err)
-	}
-	at, err := unix.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr = fmt.Sprint("127.0.0.1:", at.(*unix.SockaddrInet4).Port)
-	for range 10 {
-		c, err := net.DialTimeout("tcp", addr, 900*time.Millisecond) // before the kernel asks again
-		if err != nil {
-			return addr, fd
-		}
-		t.Cleanup(func() { c.Close() })
-	}
-	t.Skip("this kernel's queue of clients does not fill up")
-	return "", -1
-}
-
-// nobody returns an address on which nobody listens, or will before the test's end: it is bound.
-func nobody(t *testing.T) string {
-	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { unix.Close(fd) })
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
-	at, err := unix.Getsockname(fd)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprint("127.0.0.1:", at.(*unix.SockaddrInet4).Port)
-}
-
 // TestPoll polls two listeners, a port where nobody listens, and one that does not answer.
 func TestPoll(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -69,8 +20,8 @@ func TestPoll(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	mute, _ := silent(t)
-	args := []string{ln.Addr().String(), nobody(t), mute, ln.Addr().String()}
+	mute, _ := testenv.Deaf(t)
+	args := []string{ln.Addr().String(), testenv.ClosedPort(t), mute, ln.Addr().String()}
 	var out strings.Builder
 	if err := run(&out, args, 3*time.Second, 3); err != nil {
 		t.Fatal(err)
@@ -86,7 +37,7 @@ func TestPoll(t *testing.T) {
 
 // TestLate: what is refused at once does not end the wait for what is accepted a second later, when the kernel asks again.
 func TestLate(t *testing.T) {
-	late, fd := silent(t)
+	late, fd := testenv.Deaf(t)
 	done := make(chan struct{})
 	accept := time.AfterFunc(100*time.Millisecond, func() {
 		defer close(done)
@@ -105,7 +56,7 @@ func TestLate(t *testing.T) {
 		}
 	}()
 	var out strings.Builder
-	if err := run(&out, []string{nobody(t), late}, time.Minute, 0); err != nil {
+	if err := run(&out, []string{testenv.ClosedPort(t), late}, time.Minute, 0); err != nil {
 		t.Fatal(err)
 	}
 	if want := "main: 1 connected, 1 refused, 0 silent\n"; out.String() != want {

@@ -1,0 +1,83 @@
+package testenv
+
+import (
+	"fmt"
+	"net"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// ClosedPort returns an address on which nothing listens until the test's end. The port is kept by a socket that is bound and does not listen, of
+// either family if there are two: one that is merely free may be another process's a moment later.
+func ClosedPort(t testing.TB) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 0)
+		if err = unix.Bind(fd, &unix.SockaddrInet6{}); err != nil {
+			unix.Close(fd)
+		}
+	}
+	if err != nil { // no IPv6 here
+		fd = bound(t, [4]byte{})
+	} else {
+		t.Cleanup(func() { unix.Close(fd) })
+	}
+	return fmt.Sprint("127.0.0.1:", portOf(t, fd))
+}
+
+// Deaf returns the address of a listener whose queue is full until the test's end, and its fd: the kernel drops what else would connect.
+func Deaf(t testing.TB) (address string, fd int) {
+	t.Helper()
+	fd = bound(t, [4]byte{127, 0, 0, 1})
+	if err := unix.Listen(fd, 0); err != nil {
+		t.Fatal(err)
+	}
+	address = fmt.Sprint("127.0.0.1:", portOf(t, fd))
+	FillQueue(t, fd, address)
+	return address, fd
+}
+
+// FillQueue makes the one connection that a listener with a backlog of 0 has room for. The one who dials is connected before the listener has it in its
+// queue, so that is waited for: until then the next would be let in too.
+func FillQueue(t testing.TB, fd int, address string) {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	Until(t, "the connection to be in the queue", func() bool {
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Unacked > 0 // of a listener: the length of its queue
+	})
+}
+
+func bound(t testing.TB, at [4]byte) (fd int) {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: at}); err != nil {
+		t.Fatal(err)
+	}
+	return fd
+}
+
+func portOf(t testing.TB, fd int) int {
+	t.Helper()
+	at, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v4, ok := at.(*unix.SockaddrInet4); ok {
+		return v4.Port
+	}
+	return at.(*unix.SockaddrInet6).Port
+}
