@@ -41,7 +41,7 @@ func start(t testing.TB, n int) {
 	})
 }
 
-// force ends the default Scheduler without any patience, and waits for its coroutines, for which Shutdown itself waits a second only.
+// force ends the default Scheduler without any patience, and waits for its coroutines, for which Shutdown itself waits some seconds only.
 func force(t testing.TB) {
 	t.Helper()
 	s, err := netco.Default()

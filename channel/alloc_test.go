@@ -8,6 +8,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestAllocs: nothing allocates, in a channel that is its thread's own and in one that is not, but for contexts.
@@ -53,7 +54,7 @@ func TestAllocs(t *testing.T) {
 					channel.Select(channel.RecvCase(buffered, &v), channel.RecvCase(pong, &w))
 				},
 			} {
-				if n := leastAllocs(200, f); n != 0 {
+				if n := testenv.Allocs(200, f); n != 0 {
 					t.Errorf("own thread's: %v: %s allocates %v times", own, what, n)
 				}
 			}

@@ -71,12 +71,3 @@ func awaitEnds(t testing.TB) {
 	})
 }
 
-// leastAllocs is testing.AllocsPerRun, which counts what all goroutines allocate: the least of some tries, since the Scheduler's own may have
-// something to do meanwhile.
-func leastAllocs(runs int, f func()) float64 {
-	least := testing.AllocsPerRun(runs, f)
-	for try := 1; try < 5 && least > 0; try++ {
-		least = min(least, testing.AllocsPerRun(runs, f))
-	}
-	return least
-}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestAllocs: none of these allocates in a steady state.
@@ -33,7 +34,7 @@ func TestAllocs(t *testing.T) {
 			for range 100 {
 				f()
 			}
-			if n := allocs(2000, f); n != 0 {
+			if n := testenv.Allocs(2000, f); n != 0 {
 				t.Errorf("%s: %v allocations", name, n)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // homes runs f wherever coroutines driven by hand can live. It must not call Fatal.
@@ -526,11 +527,11 @@ func TestHandAllocs(t *testing.T) {
 	check := func(t *testing.T, where string) {
 		f := New(sum)
 		defer f.Cancel()
-		if n := allocs(200, func() { f.Resume(1) }); n != 0 {
+		if n := testenv.Allocs(200, func() { f.Resume(1) }); n != 0 {
 			t.Errorf("%s: Resume and Yield: %v allocations", where, n)
 		}
 		before := lastID.Load()
-		if n := allocs(200, func() { New(sum).Resume(-1) }); n != 0 && before+idBlock >= lastID.Load() {
+		if n := testenv.Allocs(200, func() { New(sum).Resume(-1) }); n != 0 && before+idBlock >= lastID.Load() {
 			t.Errorf("%s: a life: %v allocations", where, n)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // looked returns what Look says of h's coroutine, and how often it says it.
@@ -146,7 +147,7 @@ func TestLookAllocs(t *testing.T) {
 		}
 		Yield()
 		n := 0
-		if got := allocs(100, func() { Look(func(Info) bool { n++; return true }) }); got != 0 {
+		if got := testenv.Allocs(100, func() { Look(func(Info) bool { n++; return true }) }); got != 0 {
 			t.Errorf("%v allocations", got)
 		}
 		if n < 100 {

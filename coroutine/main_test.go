@@ -52,16 +52,6 @@ func spell(d time.Duration) (goesOn func() bool) {
 	return func() bool { return time.Now().Before(end) }
 }
 
-// allocs is testing.AllocsPerRun, which counts what all goroutines allocate: the least of some tries, since the collector's cleanups after
-// earlier tests come when they like.
-func allocs(runs int, f func()) float64 {
-	least := testing.AllocsPerRun(runs, f)
-	for try := 1; try < 5 && least > 0; try++ {
-		least = min(least, testing.AllocsPerRun(runs, f))
-	}
-	return least
-}
-
 // within fails the whole run with all stacks when a test that could hang has not ended in five times d, which is ample on a
 // machine of one's own.
 func within(t testing.TB, d time.Duration) {

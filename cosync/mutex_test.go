@@ -12,6 +12,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // limit is when a test gives up waiting. No test passes by waiting that long.
@@ -187,25 +188,15 @@ func TestMutexShutdown(t *testing.T) {
 	}
 }
 
-// leastAllocs is testing.AllocsPerRun, which counts what all goroutines allocate: the least of some tries, since the Scheduler's own may have
-// something to do meanwhile.
-func leastAllocs(runs int, f func()) float64 {
-	least := testing.AllocsPerRun(runs, f)
-	for try := 1; try < 5 && least > 0; try++ {
-		least = min(least, testing.AllocsPerRun(runs, f))
-	}
-	return least
-}
-
 // allocs fails if f allocates in a coroutine or a goroutine.
 func allocs(t *testing.T, f func()) {
 	t.Helper()
 	inCoroutine(t, 0, func() {
-		if n := leastAllocs(1000, f); n != 0 {
+		if n := testenv.Allocs(1000, f); n != 0 {
 			t.Errorf("in a coroutine: %v allocations", n)
 		}
 	})
-	if n := leastAllocs(1000, f); n != 0 {
+	if n := testenv.Allocs(1000, f); n != 0 {
 		t.Errorf("in a goroutine: %v allocations", n)
 	}
 }

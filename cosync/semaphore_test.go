@@ -11,6 +11,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // checkFree fails unless all units are free and nobody waits.
@@ -201,7 +202,7 @@ func TestSemaphoreAllocs(t *testing.T) {
 	within(t, 20*time.Second)
 	s := cosync.NewSemaphore(3)
 	check := func(what string, f func()) {
-		if n := leastAllocs(100, f); n != 0 {
+		if n := testenv.Allocs(100, f); n != 0 {
 			t.Errorf("%s: %v allocations", what, n)
 		}
 	}

@@ -293,7 +293,7 @@ func TestEndedByForce(t *testing.T) {
 	cancel()
 	s.Shutdown(over)
 	select {
-	case <-s.Processors()[0].Ended(): // which Shutdown awaits for a second only
+	case <-s.Processors()[0].Ended(): // which Shutdown does not await for ever
 	case <-time.After(gaveUp):
 		t.Fatal("the Processor has not ended")
 	}

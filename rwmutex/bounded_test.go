@@ -13,6 +13,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // bounded are the bounded ways to lock, each with a bound that will not end by itself, one that soon does, and one that has.
@@ -306,7 +307,7 @@ func TestBoundedAllocs(t *testing.T) {
 	}
 	if err := netco.Run(func() {
 		netco.GoLocal(other)
-		if n := leastAllocs(100, func() {
+		if n := testenv.Allocs(100, func() {
 			netco.Yield() // the other locks
 			if m.state.Load() != 0 {
 				waits++

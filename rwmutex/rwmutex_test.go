@@ -442,16 +442,6 @@ func TestEarlyWake(t *testing.T) {
 	m.checkFree(t)
 }
 
-// leastAllocs is testing.AllocsPerRun, which counts what all goroutines allocate: the least of some tries, since a Scheduler's own may have
-// something to do meanwhile.
-func leastAllocs(runs int, f func()) float64 {
-	least := testing.AllocsPerRun(runs, f)
-	for try := 1; try < 5 && least > 0; try++ {
-		least = min(least, testing.AllocsPerRun(runs, f))
-	}
-	return least
-}
-
 // TestAllocs: no allocation, uncontended anywhere, and for coroutines contended either.
 func TestAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
@@ -459,7 +449,7 @@ func TestAllocs(t *testing.T) {
 	}
 	var m RWMutex
 	check := func(what string, f func()) {
-		if n := leastAllocs(100, f); n != 0 {
+		if n := testenv.Allocs(100, f); n != 0 {
 			t.Errorf("%s: %v allocations", what, n)
 		}
 	}

@@ -394,7 +394,7 @@ func TestServeSchedulerShutdown(t *testing.T) {
 					t.Error(err)
 				}
 				k.wait(t)
-				until(t, "all to be closed", func() bool { return ends.Load() >= 20 }) // the end by force waits for a second only
+				until(t, "all to be closed", func() bool { return ends.Load() >= 20 }) // the end by force waits for some seconds only
 				if n := ends.Load(); n != 20 {
 					t.Errorf("%d of 20 were closed", n)
 				}

@@ -210,8 +210,8 @@ func TestUnitFits(t *testing.T) {
 		}
 		return d
 	}
-	// After the grace come one second for coroutines that are ended by force, and one for the last scrape.
-	if stop, want := duration("TimeoutStopSec"), c.drainDelay+c.grace+5*time.Second; stop < want {
+	// After the grace come five seconds for coroutines that are ended by force, and one for the last scrape.
+	if stop, want := duration("TimeoutStopSec"), c.drainDelay+c.grace+10*time.Second; stop < want {
 		t.Errorf("TimeoutStopSec=%v would cut a drain short that may take %v", stop, want)
 	}
 	// It reports three times in each WatchdogSec, until a Processor has stood for -dead-after.
