@@ -70,4 +70,3 @@ func awaitEnds(t testing.TB) {
 		return none
 	})
 }
-
