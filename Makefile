@@ -1,7 +1,7 @@
 # The steps themselves are in .ci/run, which needs no make.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race bench lint portable interop arm64 soak check
+.PHONY: help build test long releases race bench lint portable interop arm64 soak check
 
 help: ## print this
 	@grep -hE '^[a-z0-9]+:.*## ' Makefile | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || \
@@ -10,8 +10,14 @@ help: ## print this
 build: ## build every package and program
 	go build ./...
 
-test: ## run the tests, under both context backends
+test: ## run the tests, the long ones in short
 	go test ./...
+
+long: ## run the tests at full length, under both context backends
+	.ci/run long portable
+
+releases: ## run the tests with the other Go releases
+	.ci/run releases
 
 race: ## run the tests of the concurrent packages under the race detector
 	.ci/run race
@@ -23,7 +29,7 @@ bench: ## run the packages' benchmarks and netco's primitives beside Go's
 lint: ## gofmt, go vet and staticcheck
 	.ci/run format vet lint
 
-portable: ## run the tests under the portable context backend alone
+portable: ## run the tests under the portable context backend, at full length
 	.ci/run portable
 
 interop: ## run the tests with net/http, fasthttp, Redis, PostgreSQL and MariaDB clients

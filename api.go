@@ -13,12 +13,19 @@
 //			if err != nil {
 //				return
 //			}
-//			netco.Go(func() { defer c.Close(); io.Copy(c, c) })
+//			if _, err := netco.Go(func() { defer c.Close(); io.Copy(c, c) }); err != nil {
+//				c.Close()
+//			}
 //		}
 //	})
 //
-// The functions here work on one default Scheduler, which starts when it is first needed; [Start] starts it with options of
-// one's own. Package scheduler has it as an instance.
+// The functions here work on one default Scheduler, which starts when it is
+// first needed; [Start] starts it with options of one's own. After [Shutdown]
+// it does not start by itself again. Package scheduler has it as an instance.
+// Ordinary goroutines that use connections, locks and channels need none.
+//
+// In a bubble of testing/synctest goroutines may use all that does not need a
+// Scheduler, by the bubble's clock; the rest returns [ErrBubble].
 //
 // What blocks a thread blocks every coroutine on it: a Go channel, a contended sync.Mutex, time.Sleep, a file, cgo. Use
 // what netco has for each, or package blocking. A coroutine must not hold runtime.LockOSThread while it waits.
@@ -32,6 +39,7 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -62,14 +70,16 @@ var (
 	ErrNoProcessor = scheduler.ErrNoProcessor
 	ErrInCoroutine = scheduler.ErrInCoroutine
 	ErrJoinSelf    = coroutine.ErrJoinSelf
+	ErrBubble      = scheduler.ErrBubble // in a bubble of testing/synctest
 
 	ErrTooManyCoroutines = scheduler.ErrTooManyCoroutines // see Options.MaxCoroutines
 )
 
 // def is the default Scheduler: nil before its start and after its Shutdown. mu serialises changes.
 var def struct {
-	mu sync.Mutex
-	s  atomic.Pointer[scheduler.Scheduler]
+	mu   sync.Mutex
+	s    atomic.Pointer[scheduler.Scheduler]
+	over bool // under mu: it has ended, and nothing has asked for another: it is not to be started by the way
 }
 
 func init() {
@@ -89,8 +99,13 @@ func start(fn func(), name string, site uintptr) (Handle, error) {
 	return s.Go(sp)
 }
 
-// Default returns the default Scheduler, starting it with default options if it is not running.
-func Default() (*scheduler.Scheduler, error) {
+// Default returns the default Scheduler, starting it with default options if it
+// has not been started yet. After [Shutdown] the error is ErrShutdown, until
+// Start or Run is called. Does not park.
+func Default() (*scheduler.Scheduler, error) { return running(false) }
+
+// running is Default, and with again after Shutdown, too.
+func running(again bool) (*scheduler.Scheduler, error) {
 	if s := def.s.Load(); s != nil {
 		return s, nil
 	}
@@ -98,6 +113,12 @@ func Default() (*scheduler.Scheduler, error) {
 	defer def.mu.Unlock()
 	if s := def.s.Load(); s != nil {
 		return s, nil
+	}
+	switch {
+	case clock.InBubble():
+		return nil, ErrBubble
+	case def.over && !again:
+		return nil, ErrShutdown
 	}
 	return startLocked(Options{})
 }
@@ -111,6 +132,8 @@ func startLocked(o Options) (*scheduler.Scheduler, error) {
 		return nil, err
 	}
 	def.s.Store(s)
+	processor.SetDefaultGroup(s.Group())
+	def.over = false
 	return s, nil
 }
 
@@ -126,7 +149,9 @@ func Start(o Options) error {
 	return err
 }
 
-// Shutdown ends the default Scheduler: see [scheduler.Scheduler.Shutdown]. If it is not running there is nothing to do.
+// Shutdown ends the default Scheduler: see [scheduler.Scheduler.Shutdown]. If
+// it is not running there is nothing to do. What would start it by the way,
+// such as Go, returns ErrShutdown from then on, until Start or Run is called.
 // Blocks; not to be called from a coroutine (ErrInCoroutine).
 func Shutdown(ctx context.Context) error {
 	s := def.s.Load()
@@ -135,38 +160,57 @@ func Shutdown(ctx context.Context) error {
 	}
 	err := s.Shutdown(ctx)
 	if s.Ended() {
-		def.s.CompareAndSwap(s, nil)
+		defaultEnded(s)
 	}
 	return err
+}
+
+// defaultEnded notes that s, which may have been the default Scheduler, has
+// ended.
+func defaultEnded(s *scheduler.Scheduler) {
+	def.mu.Lock()
+	defer def.mu.Unlock()
+	if def.s.CompareAndSwap(s, nil) {
+		def.over = true
+	}
 }
 
 // spawn returns the Scheduler that the caller's new coroutines belong to, its own if it is a coroutine, else the default
 // one, and what that takes to start one.
 func spawn(fn func(), name string, site uintptr) (*scheduler.Scheduler, scheduler.Spawn, error) {
+	return spawnOn(false, fn, name, site)
+}
+
+// spawnOn is spawn, and with again starts the default Scheduler after its
+// Shutdown, too.
+func spawnOn(again bool, fn func(), name string, site uintptr) (*scheduler.Scheduler, scheduler.Spawn, error) {
 	sp := scheduler.Spawn{Fn: fn, Name: name, Site: site, Here: processor.Here()}
 	if sp.Here != nil {
 		if s := scheduler.Of(sp.Here); s != nil {
 			return s, sp, nil
 		}
 	}
-	s, err := Default()
+	s, err := running(again)
 	return s, sp, err
 }
 
-// Run starts fn as a coroutine and returns when no coroutine lives any more. It may be called again. From a coroutine it
-// returns ErrInCoroutine. Blocks.
+// Run starts fn as a coroutine and returns when no coroutine lives any more. It
+// starts the default Scheduler if need be, after Shutdown another one. It may
+// be called again. From a coroutine it returns ErrInCoroutine. Blocks.
 //
 //go:noinline
 func Run(fn func()) error {
-	s, sp, err := spawn(fn, "", asm.CallerPC())
+	s, sp, err := spawnOn(true, fn, "", asm.CallerPC())
 	if err != nil {
 		return err
 	}
 	return s.Run(sp)
 }
 
-// Go starts fn as a coroutine on the least loaded Processor. It does not wait. From an ordinary goroutine it starts the
-// default Scheduler if need be. The error is ErrShutdown, ErrTooManyCoroutines, or that of starting.
+// Go starts fn as a coroutine on the least loaded Processor. It does not wait.
+// From an ordinary goroutine it starts the default Scheduler if it has not been
+// started yet. The error is ErrShutdown, also after Shutdown until Start or Run
+// is called, ErrTooManyCoroutines, or that of starting.
 //
 //go:noinline
 func Go(fn func()) (Handle, error) {

@@ -27,19 +27,11 @@ func TestMain(m *testing.M) {
 	// Threads that Go has made it keeps: they are made before they are counted.
 	netco.Start(netco.Options{Processors: 16})
 	netco.Shutdown(context.Background())
-	testenv.Main(m)
+	testenv.Halves(m)
 }
 
-// scaled is how often a hammer strikes: n, or less where each blow costs more.
-func scaled(n int) int {
-	if testing.Short() {
-		n /= 10
-	}
-	if goruntime.RaceEnabled {
-		n /= 10
-	}
-	return max(n, 1)
-}
+// scaled is how often a hammer strikes: n times at full length.
+func scaled(n int) int { return testenv.Rounds(n) }
 
 // start starts the default Scheduler, which the test's end shuts down.
 func start(t testing.TB, o netco.Options) {
@@ -59,10 +51,12 @@ func shutdown(t testing.TB) {
 	}
 }
 
-// TestDefaultComesAndGoes: the default Scheduler starts when it is needed, and again after its Shutdown.
+// TestDefaultComesAndGoes: the default Scheduler starts when it is needed, and
+// by Start again after its Shutdown.
 func TestDefaultComesAndGoes(t *testing.T) {
 	shutdown(t) // of nothing
 	for range 20 {
+		netco.ForgetShutdown()
 		h, err := netco.Go(func() { netco.Sleep(1) })
 		if err != nil {
 			t.Fatal(err)
@@ -101,6 +95,7 @@ func TestDefaultComesAndGoes(t *testing.T) {
 // TestStartedOnceByMany: whoever needs it first starts it, once.
 func TestStartedOnceByMany(t *testing.T) {
 	for range scaled(100) {
+		netco.ForgetShutdown()
 		var wg sync.WaitGroup
 		var ran atomic.Int32
 		for range 8 {

@@ -1,6 +1,9 @@
 package netco
 
-import "github.com/netco-go/netco/scheduler"
+import (
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+)
 
 // EventLoop starts the default Scheduler with one Processor that runs on the calling goroutine, and returns when it has ended: by
 // Shutdown, or because turn, which is called in every turn of the loop, has returned false. See [scheduler.Scheduler.EventLoop];
@@ -20,11 +23,15 @@ func EventLoop(o Options, turn func() bool) error {
 			first = false
 			def.mu.Lock() // a Start may be under way
 			taken = !def.s.CompareAndSwap(nil, s)
+			if !taken {
+				processor.SetDefaultGroup(s.Group())
+			}
+			def.over = def.over && taken
 			def.mu.Unlock()
 		}
 		return !taken && (turn == nil || turn())
 	})
-	def.s.CompareAndSwap(s, nil)
+	defaultEnded(s)
 	if err == nil && taken {
 		return ErrStarted
 	}

@@ -14,13 +14,15 @@ func ExampleEventLoop() {
 	err := netco.EventLoop(netco.Options{}, func() bool {
 		if !started { // before any coroutine runs
 			started = true
-			netco.Go(func() {
+			if _, err := netco.Go(func() {
 				for {
 					netco.Sleep(time.Millisecond)
 					ticks++
 					fmt.Println("tick", ticks)
 				}
-			})
+			}); err != nil {
+				fmt.Println(err)
+			}
 		}
 		return ticks < 3
 	})

@@ -11,10 +11,12 @@ import (
 func Example() {
 	netco.Run(func() {
 		for i := range 3 {
-			netco.GoLocal(func() {
+			if _, err := netco.GoLocal(func() {
 				netco.Sleep(time.Duration(i+1) * 5 * time.Millisecond)
 				fmt.Println("hello", i)
-			})
+			}); err != nil {
+				fmt.Println(err)
+			}
 		}
 	})
 	netco.Shutdown(context.Background())
@@ -25,6 +27,7 @@ func Example() {
 }
 
 func ExampleGo() {
+	netco.Start(netco.Options{})
 	h, err := netco.Go(func() { fmt.Println("on a coroutine:", netco.Self() != nil) })
 	if err != nil {
 		fmt.Println(err)
@@ -55,7 +58,9 @@ func ExampleJoin() {
 
 func ExampleYield() {
 	netco.Run(func() {
-		netco.GoLocal(func() { fmt.Println("the other") })
+		if _, err := netco.GoLocal(func() { fmt.Println("the other") }); err != nil {
+			fmt.Println(err)
+		}
 		fmt.Println("before")
 		netco.Yield()
 		fmt.Println("after")
@@ -69,7 +74,9 @@ func ExampleYield() {
 
 func ExampleGoNamed() {
 	netco.Run(func() {
-		netco.GoNamed("greeter", func() { fmt.Println(netco.Self().Name()) })
+		if _, err := netco.GoNamed("greeter", func() { fmt.Println(netco.Self().Name()) }); err != nil {
+			fmt.Println(err)
+		}
 	})
 	netco.Shutdown(context.Background())
 	// Output: greeter

@@ -59,8 +59,11 @@ var errMainEnded = errors.New("netco: main has panicked or called Goexit")
 //
 // A signal while it ends for another reason counts as the second.
 //
-// The error is written to stderr, or to Options.Logger if that is set; after a signal ErrShutdown and context.Canceled are none. Blocks; to be called on
-// an ordinary goroutine, and before anything else has started the default Scheduler.
+// The error is written to stderr, or to Options.Logger if that is set, as is
+// which coroutines were ended by force, the first 20 of them; after a signal
+// ErrShutdown and context.Canceled are none. Blocks; to be called on an
+// ordinary goroutine, and before anything else has started the default
+// Scheduler.
 func Main(main func(ctx context.Context) error, o MainOptions) int {
 	signals := make(chan os.Signal, 2)
 	if len(o.Signals) == 0 {
@@ -153,7 +156,12 @@ func (o *MainOptions) shutdown() int {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), max(grace, 0))
 	defer cancel()
-	switch err := Shutdown(ctx); {
+	s := def.s.Load()
+	err := Shutdown(ctx)
+	if s != nil && o.Options.Logger == nil {
+		tellForced(s.EndedByForce())
+	}
+	switch {
 	case err == nil:
 		return ExitOK
 	case err == ctx.Err(): // itself: when some are left the error says so, around it
@@ -171,4 +179,16 @@ func (o *MainOptions) tell(err error) {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
+}
+
+// tellForced tells on stderr which coroutines were ended by force. With a
+// logger the Scheduler has done so.
+func tellForced(some []string, all int) {
+	name := filepath.Base(os.Args[0])
+	for _, text := range some {
+		fmt.Fprintf(os.Stderr, "%s: ended by force: coroutine %s\n", name, text)
+	}
+	if more := all - len(some); more > 0 {
+		fmt.Fprintf(os.Stderr, "%s: ended by force: %d more\n", name, more)
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // mainChild makes this test binary play one of the scenes below.
@@ -64,7 +65,7 @@ func playMain(scene string) int {
 		serve = func(context.Context) error {
 			fmt.Println("ready")
 			for {
-				runtime.Gosched()
+				time.Sleep(time.Millisecond)
 			}
 		}
 	case "waits":
@@ -170,6 +171,7 @@ func (p *mainProcess) told(what string) {
 }
 
 func TestMainEndsByItself(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		scene, draining, stderr string
 		code                    int
@@ -206,6 +208,7 @@ func TestMainEndsByItself(t *testing.T) {
 
 // TestMainDrains: the first signal lets a connection go on, refuses new ones, and waits for it.
 func TestMainDrains(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := startMain(t, "echo")
 		addr := p.line("ready")
@@ -243,6 +246,7 @@ func TestMainDrains(t *testing.T) {
 }
 
 func TestMainByForce(t *testing.T) {
+	t.Parallel()
 	for _, scene := range []string{"sleeper", "hasty"} {
 		p := startMain(t, scene)
 		p.line("ready")
@@ -250,7 +254,14 @@ func TestMainByForce(t *testing.T) {
 		p.line("draining: netco: terminated")
 		p.line("unwound")
 		p.ends(netco.ExitForced)
+		p.told("ended by force: coroutine ") // which it did not say
+		p.told(", waiting for a time, made at ")
 	}
+}
+
+func TestMainLeft(t *testing.T) {
+	t.Parallel()
+	testenv.Long(t) // it takes the five seconds of a forced end, as one of examples/daemon does
 	p := startMain(t, "stubborn")
 	p.line("ready")
 	p.cmd.Process.Signal(syscall.SIGTERM)
@@ -260,6 +271,7 @@ func TestMainByForce(t *testing.T) {
 }
 
 func TestMainSecondSignal(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		p := startMain(t, "waits")
 		p.line("ready")
@@ -272,6 +284,7 @@ func TestMainSecondSignal(t *testing.T) {
 
 // TestMainLateError: what goes wrong after the signal is not lost.
 func TestMainLateError(t *testing.T) {
+	t.Parallel()
 	p := startMain(t, "late error")
 	p.line("ready")
 	p.cmd.Process.Signal(syscall.SIGTERM)

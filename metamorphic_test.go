@@ -18,8 +18,10 @@ import (
 	"github.com/netco-go/netco/rwmutex"
 )
 
-// TestSameResultEverywhere runs programs on 1, 2 and 8 Processors, with the pool of goroutines and without, with direct handoff and
-// without, under either backend (TestMain sees to that). Each must have the result that package-less, sequential code computes.
+// TestSameResultEverywhere runs programs on 1, 2 and 8 Processors, with the
+// pool of goroutines and without, with direct handoff and without, under either
+// backend (.ci/run sees to that). Each must have the result that package-less,
+// sequential code computes.
 func TestSameResultEverywhere(t *testing.T) {
 	programs := []struct {
 		name string

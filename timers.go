@@ -5,6 +5,7 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -47,7 +48,7 @@ func After(d time.Duration) *channel.Chan[time.Time] { return NewTimer(d).C }
 //
 // A Timer that waits holds nothing up: Run and Shutdown do not wait for it, and once the Scheduler to which it belongs (the
 // caller's, or the default one) has ended, f is not called any more. f is an ordinary goroutine's if there is no Scheduler and none can be
-// started.
+// started, and in a bubble of testing/synctest, by the bubble's clock.
 //
 //go:noinline
 func AfterFunc(d time.Duration, f func()) *Timer {
@@ -70,6 +71,9 @@ func AfterFunc(d time.Duration, f func()) *Timer {
 
 // afterOutside is AfterFunc for an ordinary goroutine: Go's clock, and a coroutine of the default Scheduler.
 func afterOutside(d time.Duration, f func(), site uintptr) *time.Timer {
+	if clock.InBubble() {
+		return time.AfterFunc(d, f)
+	}
 	s, err := Default()
 	if err != nil {
 		return time.AfterFunc(d, f)

@@ -73,7 +73,8 @@ TEXT ·findEntry(SB), NOSPLIT|NOFRAME, $0-0
 // Register entry, behind the func value where: func() (g, locks uintptr)
 //
 // In:   R14 = g.
-// Out:  AX = g, BX = 0 if it is not locked to its thread, else that thread's address and, above bit 48, how often it is locked.
+// Out:  AX = g, BX = 0 if it is not locked to its thread, else that thread's address plus, times 2^64/phi, its two counts of locks as
+//       one word: no two states of one thread have the same sum.
 // Uses: CX, DX.
 TEXT ·whereEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ ·lockedmOffset(SB), CX
@@ -82,8 +83,9 @@ TEXT ·whereEntry(SB), NOSPLIT|NOFRAME, $0-0
 	TESTQ BX, BX
 	JEQ  unlocked
 	MOVQ ·lockedExtOffset(SB), DX
-	MOVL (BX)(DX*1), DX
-	SHLQ $48, DX
+	MOVQ (BX)(DX*1), DX
+	MOVQ $0x9e3779b97f4a7c15, CX
+	IMULQ CX, DX
 	ADDQ DX, BX
 unlocked:
 	RET

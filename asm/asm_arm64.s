@@ -72,7 +72,8 @@ TEXT ·findEntry(SB), NOSPLIT|NOFRAME, $0-0
 // Register entry, behind the func value where: func() (g, locks uintptr)
 //
 // In:   R28 = g.
-// Out:  R0 = g, R1 = 0 if it is not locked to its thread, else that thread's address and, above bit 48, how often it is locked.
+// Out:  R0 = g, R1 = 0 if it is not locked to its thread, else that thread's address plus, times 2^64/phi, its two counts of locks as
+//       one word: no two states of one thread have the same sum.
 // Uses: R2, R3.
 TEXT ·whereEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD ·lockedmOffset(SB), R2
@@ -80,8 +81,9 @@ TEXT ·whereEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD g, R0
 	CBZ  R1, unlocked
 	MOVD ·lockedExtOffset(SB), R3
-	MOVWU (R1)(R3), R3
-	LSL  $48, R3, R3
+	MOVD (R1)(R3), R3
+	MOVD $0x9e3779b97f4a7c15, R2
+	MUL  R2, R3, R3
 	ADD  R3, R1
 unlocked:
 	RET

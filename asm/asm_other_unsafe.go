@@ -48,8 +48,9 @@ var CallerPC = func() uintptr {
 	return pcs[0]
 }
 
-// Where returns the running goroutine's identity, and 0: thread locks are not known here.
-var Where = func() (g, locks uintptr) { return Getg(), 0 }
+// Where returns the running goroutine's identity, and how it is locked to its
+// thread: 0 if it is not, else 1. About a microsecond.
+var Where = whereSlow
 
-// LocksKnown reports that Where does not tell thread locks.
+// LocksKnown reports whether Where tells one state of locks from another: no.
 func LocksKnown() bool { return false }

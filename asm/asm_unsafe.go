@@ -34,7 +34,7 @@ var (
 	whereEntryPC uintptr
 	peekEntryPC  uintptr
 
-	lockedmOffset, lockedExtOffset uintptr // written once by FindLocks, before Where reads them
+	lockedmOffset, lockedExtOffset uintptr // written once by FindLocks, before Where reads them; behind the latter is the other count
 
 	coroswitchPC uintptr // written once by SetSwitch, before the first Switch
 )
@@ -79,7 +79,9 @@ func SwitchPC() uintptr { return switchEntryPC }
 // CoroswitchPC returns what SetSwitch was told.
 func CoroswitchPC() uintptr { return coroswitchPC }
 
-// LockOffsets returns where a goroutine's struct has the thread it is locked to, and where a thread's has how often, if LocksKnown.
+// LockOffsets returns where a goroutine's struct has the thread it is locked
+// to, and where a thread's has how often, by LockOSThread and, in the next 32
+// bits, by the runtime, if LocksKnown.
 func LockOffsets() (lockedm, lockedExt uintptr) { return lockedmOffset, lockedExtOffset }
 
 // At makes a func value of type F of the code at pc. The caller answers for pc being the register-ABI entry of a

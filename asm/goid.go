@@ -6,6 +6,16 @@ import (
 	"strconv"
 )
 
+// whereSlow is Where as stack traces tell it.
+func whereSlow() (g, locks uintptr) {
+	var buf [80]byte
+	header, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte(":"))
+	if bytes.Contains(header, []byte("locked to thread")) {
+		locks = 1
+	}
+	return Getg(), locks
+}
+
 // ownGoid returns the calling goroutine's number as its stack trace shows it. About a microsecond.
 func ownGoid() uint64 {
 	var buf [40]byte

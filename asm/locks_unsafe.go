@@ -4,15 +4,18 @@ package asm
 
 import "runtime"
 
-// Where returns the running goroutine's identity, as Getg, and how it is locked to its thread: 0 if it is not, else a number that
-// tells the thread and how many runtime.LockOSThread calls are in force. About a nanosecond. LocksKnown says whether the second
-// is to be relied on; it is 0 otherwise.
+// Where returns the running goroutine's identity, as Getg, and how it is locked
+// to its thread: 0 if it is not, else a number that tells the thread, how many
+// runtime.LockOSThread calls are in force, and how many locks of the runtime's
+// own: a callback from C is one, package initialisation another. About a
+// nanosecond. Where not LocksKnown, the number is 1 for any locks, and Where
+// takes a microsecond.
 //
 // The runtime throws when a coroutine is switched to under other locks than those it was made under. Who knows them first
 // can return an error instead.
-var Where = func() (g, locks uintptr) { return Getg(), 0 }
+var Where = whereSlow
 
-// LocksKnown reports whether Where tells thread locks.
+// LocksKnown reports whether Where tells one state of locks from another.
 func LocksKnown() bool { return lockedExtOffset != 0 }
 
 // peek reads a word of the runtime's. It is assembly because no Go pointer may be made of such an address.
@@ -28,23 +31,31 @@ func init() { FindLocks() }
 
 // FindLocks finds where the runtime notes LockOSThread, by calling it and looking which words follow: the thread in the
 // goroutine's struct, and the count in the thread's. No layout is assumed beyond the sizes; if not exactly one word follows, nothing is found.
+//
+// The count of the runtime's own locks is taken to stand behind that of
+// LockOSThread, and nothing is found unless that is seen: packages are
+// initialised under one such lock, and a new goroutine has none.
 func FindLocks() {
 	done := make(chan struct{})
+	var lockedm, ext, internal uintptr
 	go func() { // a new goroutine, which nobody has locked
 		defer close(done)
-		lockedm, ext := searchLocks()
-		if lockedm == 0 || ext == 0 {
-			return
-		}
-		lockedmOffset, lockedExtOffset = lockedm, ext
+		lockedm, ext, internal = searchLocks()
 	}()
 	<-done
-	if LocksKnown() {
-		Where = entry[func() (g, locks uintptr)](whereEntryPC)
+	if lockedm == 0 || ext == 0 || internal != 0 {
+		return
 	}
+	if m := peek(Getg() + lockedm); m == 0 || count(m, ext+4) == 0 {
+		return
+	}
+	lockedmOffset, lockedExtOffset = lockedm, ext
+	Where = entry[func() (g, locks uintptr)](whereEntryPC)
 }
 
-func searchLocks() (lockedm, ext uintptr) {
+// searchLocks returns where the thread stands in a goroutine's struct and the
+// count in a thread's, or zeros, and what stands behind that.
+func searchLocks() (lockedm, ext, internal uintptr) {
 	g := Getg()
 	var free [searchG / 8]uintptr
 	for i := range free {
@@ -60,14 +71,15 @@ func searchLocks() (lockedm, ext uintptr) {
 			continue
 		}
 		if lockedm != 0 {
-			return 0, 0
+			return 0, 0, 0
 		}
 		lockedm, m = uintptr(i)*8, word
 	}
 	if lockedm == 0 {
-		return 0, 0
+		return 0, 0, 0
 	}
-	return lockedm, searchCount(m)
+	ext = searchCount(m)
+	return lockedm, ext, uintptr(count(m, ext+4))
 }
 
 // searchCount returns where in m's struct the 32-bit number stands that goes 1, 2, 3, 2, 1 with the calls.

@@ -187,7 +187,7 @@ func (c *call) invoke() (started bool) {
 		if c.outcome != unwound {
 			return
 		}
-		if value := recover(); value != nil {
+		if value := coroutine.Recovered(recover()); value != nil {
 			c.outcome, c.failure = panicked, &PanicError{Value: value, Stack: debug.Stack()}
 		}
 	}()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestContextDoneBefore: the function is not started, wherever.
@@ -182,10 +183,7 @@ func TestContextInPlace(t *testing.T) {
 
 // TestContextDoneAtEnd: context and function end at the same moment; whichever it is that the caller sees, it is whole.
 func TestContextDoneAtEnd(t *testing.T) {
-	rounds := 2000
-	if testing.Short() {
-		rounds = 200
-	}
+	rounds := testenv.Rounds(2000)
 	start(t, 2)
 	p := pool(t, 4)
 	var tasks []*task

@@ -16,10 +16,13 @@ func ExampleDo() {
 	defer blocking.Default().CloseIdle()
 	netco.Run(func() {
 		told := make(chan struct{})
-		netco.GoLocal(func() {
+		if _, err := netco.GoLocal(func() {
 			fmt.Println("others run meanwhile")
 			close(told)
-		})
+		}); err != nil {
+			fmt.Println(err)
+			return
+		}
 		err := blocking.Do(func() { <-told }) // it blocks its goroutine, and no thread of netco's
 		fmt.Println("done,", err)
 	})
@@ -65,9 +68,11 @@ func ExamplePool() {
 	defer library.CloseIdle()
 	netco.Run(func() {
 		for range 10 {
-			netco.Go(func() {
+			if _, err := netco.Go(func() {
 				library.Do(func() { time.Sleep(time.Millisecond) })
-			})
+			}); err != nil {
+				fmt.Println(err)
+			}
 		}
 	})
 	s := library.Stats()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -154,10 +155,16 @@ func await[T any](t testing.TB, c <-chan T, what string) (v T) {
 // until waits for a condition that nobody announces.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(limit); !ok(); runtime.Gosched() {
+	end := time.Now().Add(limit)
+	for tries := 0; !ok(); tries++ {
+		if tries < 50 {
+			runtime.Gosched()
+			continue
+		}
 		if time.Now().After(end) {
 			t.Fatalf("waited for %s in vain\n%s", what, stacks())
 		}
+		syscall.Nanosleep(&syscall.Timespec{Nsec: 20_000}, nil) // time.Sleep takes a millisecond
 	}
 }
 

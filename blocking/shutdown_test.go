@@ -8,7 +8,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
-	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // startAlone starts the default Scheduler for a test that ends it itself.
@@ -133,11 +133,7 @@ func TestGoexitOfLeft(t *testing.T) {
 // TestHammerShutdown: the scheduler ends by force in the middle of calls of all kinds, from both Processors. Each returns its result or
 // ErrShutdown, and the pool is in order afterwards.
 func TestHammerShutdown(t *testing.T) {
-	rounds := 30
-	if goruntime.RaceEnabled || testing.Short() {
-		rounds = 8
-	}
-	for range rounds {
+	for range testenv.Rounds(30) {
 		p := pool(t, 3)
 		if err := netco.Start(netco.Options{Processors: 2}); err != nil {
 			t.Fatal(err)

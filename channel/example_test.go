@@ -13,12 +13,15 @@ func Example() {
 	defer netco.Shutdown(context.Background())
 	netco.Run(func() {
 		jobs, results := channel.Make[int](0), channel.Make[string](4)
-		netco.Go(func() {
+		if _, err := netco.Go(func() {
 			for n := range jobs.All() {
 				results.Send(fmt.Sprint(n, " squared is ", n*n))
 			}
 			results.Close()
-		})
+		}); err != nil {
+			fmt.Println(err)
+			return
+		}
 		for n := range 3 {
 			jobs.Send(n)
 		}
@@ -37,10 +40,13 @@ func ExampleSelect() {
 	defer netco.Shutdown(context.Background())
 	netco.Run(func() {
 		words, quit := channel.Make[string](0), channel.Make[struct{}](0)
-		netco.Go(func() {
+		if _, err := netco.Go(func() {
 			words.Send("hello")
 			quit.Close()
-		})
+		}); err != nil {
+			fmt.Println(err)
+			return
+		}
 		for {
 			var word string
 			switch i, err := channel.Select(channel.RecvCase(words, &word), channel.RecvCase(quit, nil)); i {

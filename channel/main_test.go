@@ -7,7 +7,6 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -18,16 +17,8 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// scaled is how often a hammer strikes: n, or less where each blow costs more.
-func scaled(n int) int {
-	if testing.Short() {
-		n /= 10
-	}
-	if goruntime.RaceEnabled {
-		n /= 10
-	}
-	return max(n, 1)
-}
+// scaled is how often a hammer strikes: n times at full length.
+func scaled(n int) int { return testenv.Rounds(n) }
 
 // long is for what should come at once: who waits so long has been forgotten.
 const long = time.Minute

@@ -47,13 +47,10 @@ func TestRandomTransfers(t *testing.T) {
 			expect  int // who should be running: index, or -1 for the loop
 			ended   int
 			alive   []int
-			steps   = 200_000
+			steps   = Rounds(200_000)
 			ending  bool
 			willEnd [n]bool
 		)
-		if testing.Short() {
-			steps = 20_000
-		}
 		check := func(i int) {
 			if expect != i {
 				t.Fatalf("seed %d: %d runs, %d should", seed, i, expect)
@@ -133,10 +130,10 @@ func TestSelectBackend(t *testing.T) {
 	}
 	defer r.Close()
 	symmetric = false
-	if got := selectBackend("portable", w); symmetric || got != "NETCO_CONTEXT=portable" {
+	if got := selectBackend("portable", w, tryAsm); symmetric || got != "NETCO_CONTEXT=portable" {
 		t.Errorf("portable: symmetric %v, reason %q", symmetric, got)
 	}
-	selectBackend("turbo", w)
+	selectBackend("turbo", w, tryAsm)
 	w.Close()
 	text := make([]byte, 200)
 	n, _ := r.Read(text)

@@ -26,6 +26,7 @@ const _ = -unsafe.Offsetof(Context{}.frame) // it does begin with it
 // Init makes c a context that will run entry, with c as its argument, when first switched to. It must be called on the
 // thread, and under the thread locks, under which c will run.
 func (c *Context) Init(entry func(*Context)) {
+	Recorded()
 	if !symmetric {
 		c.pull = newPull(c, entry)
 		return
@@ -40,7 +41,10 @@ func (c *Context) Init(entry func(*Context)) {
 }
 
 // InitLoop tells the goroutine of a loop's context, so that a prefetch of it has an address.
-func (loop *Context) InitLoop() { loop.frame.G = asm.Getg() }
+func (loop *Context) InitLoop() {
+	Recorded()
+	loop.frame.G = asm.Getg()
+}
 
 // G returns the identity of the context's goroutine as asm.Getg gives it; 0 before its first run.
 func (c *Context) G() uintptr { return c.frame.G }

@@ -19,9 +19,11 @@
 //   - "asm" (amd64, arm64; verified Go releases): jumps from assembly into that transfer. It is symmetric.
 //   - "portable": iter.Pull, public API, on every platform. Every switch passes the loop.
 //
-// The choice is made at init: by architecture, by Go release, and by a self-test. The environment variable
-// NETCO_CONTEXT=asm or portable overrides the release fence, not the self-test. [Backend] and [BackendReason] tell
-// the outcome.
+// The choice is made at init: by architecture, by Go release, and by a
+// self-test. The environment variable NETCO_CONTEXT=asm or portable overrides
+// the release fence, not the self-test. [Backend] and [BackendReason] tell the
+// outcome. Where "portable" is taken without having been asked for, one line on
+// stderr says so and why.
 //
 // # Contract
 //

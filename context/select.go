@@ -2,6 +2,7 @@ package context
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/netco-go/netco/internal/goruntime"
@@ -20,10 +21,11 @@ const EnvVar = "NETCO_CONTEXT"
 var symmetric bool
 
 // reason says why the backend is the one it is.
-var reason = selectBackend(os.Getenv(EnvVar), os.Stderr)
+var reason = selectBackend(os.Getenv(EnvVar), os.Stderr, tryAsm)
 
 // Backend returns the backend in use: "asm" or "portable".
 func Backend() string {
+	Recorded()
 	if symmetric {
 		return BackendAsm
 	}
@@ -31,30 +33,35 @@ func Backend() string {
 }
 
 // BackendReason says in one line why the backend in use was selected.
-func BackendReason() string { return reason }
+func BackendReason() string {
+	Recorded()
+	return reason
+}
 
 // Symmetric reports whether one context can transfer to another without passing the loop.
 func Symmetric() bool { return symmetric }
 
-// selectBackend sets symmetric and returns the reason. A wrong or unusable setting is reported to stderr.
-func selectBackend(env string, stderr *os.File) string {
-	forced := false
+// selectBackend sets symmetric, by try, and returns the reason. A wrong
+// setting, and a portable backend that was not asked for, are reported to
+// stderr, each in one line.
+func selectBackend(env string, stderr io.Writer, try func(anyRelease bool) error) string {
 	switch env {
-	case "":
-	case BackendAsm:
-		forced = true
+	case "", BackendAsm:
 	case BackendPortable:
 		return EnvVar + "=" + BackendPortable
 	default:
 		fmt.Fprintf(stderr, "netco: %s=%q is neither %q nor %q; using the default\n",
 			EnvVar, env, BackendAsm, BackendPortable)
 	}
-	err := tryAsm(forced)
+	err := try(env == BackendAsm)
 	if err == nil {
 		return "self-test passed"
 	}
-	if forced {
+	if env == BackendAsm {
 		fmt.Fprintf(stderr, "netco: %s=%s cannot be had: %v; using %s\n", EnvVar, env, err, BackendPortable)
+	} else {
+		fmt.Fprintf(stderr, "netco: %v; using the %s backend, which switches slower (%s=%s silences this line)\n",
+			err, BackendPortable, EnvVar, BackendPortable)
 	}
 	return err.Error()
 }

@@ -7,8 +7,6 @@ import (
 	"runtime/pprof"
 	"sync/atomic"
 	"testing"
-
-	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // walked is heap data to which only a context's stack points.
@@ -48,6 +46,10 @@ func down(levels int, f func()) int {
 	return down(levels-1, f) + frame[levels%64] - levels
 }
 
+// Rounds is testenv's, which TestMain puts here: testenv may import this
+// package.
+var Rounds func(n int) int
+
 // TestContextTorture resumes and suspends contexts, deep in their stacks or not, and ends them in random order by return or by
 // Goexit, while the collector runs all the time and goroutine profiles are taken.
 func TestContextTorture(t *testing.T) {
@@ -64,10 +66,7 @@ func TestContextTorture(t *testing.T) {
 	}()
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 2))
-	lives := 15_000
-	if testing.Short() || goruntime.RaceEnabled {
-		lives = 1500
-	}
+	lives := Rounds(15_000)
 	onLockedThread(t, func() {
 		var loop Context
 		const n = 20

@@ -86,18 +86,16 @@ func (w *Waiter) parkDuring(reason Reason, b Bound) Wake {
 
 // blockDuring is parkDuring for an ordinary goroutine.
 func (w *Waiter) blockDuring(b Bound) Wake {
-	var due <-chan time.Time
 	if b.deadline != 0 {
-		t := time.NewTimer(time.Duration(b.deadline - clock.Now()))
-		defer t.Stop()
-		due = t.C
+		w.sema.arm(b.deadline)
 	}
+	wake := WakeCancelled
 	select {
-	case <-w.sema:
-		return WakeReady
+	case wake = <-w.sema.c:
 	case <-b.ctx.Done():
-		return WakeCancelled
-	case <-due:
-		return WakeTimeout
 	}
+	if b.deadline != 0 && wake != WakeTimeout {
+		w.sema.disarm()
+	}
+	return wake
 }

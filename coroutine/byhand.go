@@ -18,7 +18,7 @@ var (
 	// ErrWrongThread is returned on another thread, or ordinary goroutine, than the one on which the coroutine was made.
 	ErrWrongThread = errors.New("netco: the coroutine belongs to another thread or goroutine")
 	// ErrThreadLocked is returned when runtime.LockOSThread has been called, or undone, since the coroutine was made: Go cannot
-	// switch to it then.
+	// switch to it then. A callback from C and the initialisation of packages count as such a call.
 	ErrThreadLocked = errors.New("netco: runtime.LockOSThread was called or undone since the coroutine was made")
 	// ErrOutside is returned by Yield and Transfer called by anybody but the coroutine whose Yielder it is. To call them from another
 	// thread while the coroutine runs is a data race besides.

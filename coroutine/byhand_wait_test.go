@@ -13,7 +13,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/rwmutex"
 )
 
@@ -40,16 +40,8 @@ func start(t testing.TB, o netco.Options) {
 	})
 }
 
-// many is n, or less where each costs more.
-func many(n int) int {
-	if testing.Short() {
-		n /= 10
-	}
-	if goruntime.RaceEnabled {
-		n /= 10
-	}
-	return n
-}
+// many is n at full length.
+func many(n int) int { return testenv.Rounds(n) }
 
 // collected waits until the collector has seen to it that cond holds.
 func collected(t testing.TB, what string, cond func() bool) {

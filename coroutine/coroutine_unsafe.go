@@ -6,7 +6,9 @@ import (
 	"unsafe"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/mpsc"
 )
 
@@ -79,6 +81,7 @@ type Coroutine struct {
 	waiter Waiter                    // beside what a wake touches: the fewer cache lines of a cold coroutine, the better; for nobody in an errand, see Arrive
 
 	fn   func()                  // owner: what to run; dropped at the end
+	tags unsafe.Pointer          // owner: its maker's profiler labels, until it starts
 	name counter.Pointer[string] // owner: writes; nil for none
 	site counter.Counter         // owner: writes; where it was made
 	id   counter.Counter         // 0 when dead; set last and cleared first, see Look
@@ -170,7 +173,9 @@ func Unadopted(fn func(), name string, site uintptr) *Coroutine {
 }
 
 func (co *Coroutine) born(fn func(), name string, site uintptr, id uint64) {
+	context.Recorded()
 	co.fn = fn
+	co.tags = goruntime.Labels()
 	co.site.SetOrdered(uint64(site))
 	if name != "" {
 		p := new(string) // not &name, which would allocate for "" too

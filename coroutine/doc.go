@@ -41,6 +41,9 @@
 //
 // # Contract
 //
-// Fields say who owns them. "owner" is the thread of the coroutine's executor. A coroutine must not call
-// runtime.LockOSThread and park while it holds the lock: the runtime refuses to switch (it throws).
+// Fields say who owns them. "owner" is the thread of the coroutine's executor.
+// A coroutine must not call runtime.LockOSThread and park, yield or end while
+// it holds the lock, nor park in a callback from C: the runtime refuses to
+// switch (it throws). A line on stderr says first which coroutine it was, but
+// for a yield that hands over directly.
 package coroutine

@@ -147,6 +147,10 @@ func (ex *Executor) Adopt(co *Coroutine) {
 // Queued returns how many coroutines are ready to run. Owner only.
 func (ex *Executor) Queued() int { return ex.runq.len() }
 
+// Rest is to be called before the thread sleeps: it lets go of what the
+// coroutines that have run have left behind. Owner only.
+func (ex *Executor) Rest() { ex.runq.rest() }
+
 // Current returns the coroutine that has the thread, or nil; from any thread, it may be over by then.
 func (ex *Executor) Current() *Coroutine { return ex.current.Load() }
 

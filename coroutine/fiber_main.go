@@ -5,6 +5,7 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // start makes the goroutine. On the thread and under the locks under which it will run.
@@ -86,22 +87,25 @@ func (t *fiber) direct() bool {
 	return !context.Symmetric() || t.w.ctx.Successor() == t.from
 }
 
-// fit reports whether the goroutine may run further lives: those made under the same thread locks.
+// fit reports whether the goroutine may run further lives: those made under the
+// same thread locks, and outside bubbles.
 func (t *fiber) fit() bool {
 	if ex := t.w.ex; ex != nil {
-		return !t.started || t.made == ex.locks
+		return !t.started || t.made == ex.locks && (t.made == 0 || asm.LocksKnown())
 	}
-	return t.made == 0 && asm.LocksKnown()
+	return t.made == 0 && !t.bubble
 }
 
 // call runs the life's body, with the hooks around it, and catches a panic.
 func (t *fiber) call() {
+	clean(t.tags)
+	t.tags = nil
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
-		if value := recover(); value != nil {
+		if value := Recovered(recover()); value != nil {
 			t.failure = &PanicError{value, debug.Stack()}
 		}
 	}()
@@ -120,6 +124,7 @@ func (t *fiber) end(why event) {
 		t.dropLocals()
 	}
 	t.exit()
+	goruntime.SetLabels(nil) // or what they hold is kept
 	t.event = why
 	t.of = nil
 	h.id.Set(0)
@@ -128,10 +133,15 @@ func (t *fiber) end(why event) {
 
 // dropLocals drops the locals while Self and the like still work. A Drop that panics ends the life by that panic, but not the others.
 func (t *fiber) dropLocals() {
+	dropped := false
 	defer func() {
-		if value := recover(); value != nil && t.failure == nil {
+		if dropped {
+			return
+		}
+		if value := Recovered(recover()); value != nil && t.failure == nil {
 			t.failure = &PanicError{value, debug.Stack()}
 		}
 	}()
 	t.locals.drop()
+	dropped = true
 }

@@ -5,6 +5,9 @@ import (
 	"sync"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // shell is what Fiber values hold of a fiber. A suspended goroutine's stack is never collected; the shell is, and then its cleanup
@@ -34,9 +37,13 @@ func conceive() (*shell, maker) {
 	m.g, m.locks = asm.Where()
 	var ex *Executor
 	var s *shell
+	bubble := false
 	if m.w != nil && m.w.ex != nil {
 		ex = m.w.ex
 		s = ex.idleFiber(m.locks)
+	} else if bubble = clock.InBubble(); bubble {
+		// A goroutine of its own, which is the bubble's too: it has the
+		// bubble's clock, and the bubble ends when it has.
 	} else if m.locks == 0 {
 		s, _ = idleFibers.Get().(*shell)
 	} else {
@@ -45,6 +52,7 @@ func conceive() (*shell, maker) {
 	if s == nil {
 		t := new(fiber)
 		t.w.ex, t.w.fiber = ex, t
+		t.bubble = bubble
 		s = newShell(t)
 	}
 	return s, m
@@ -52,9 +60,11 @@ func conceive() (*shell, maker) {
 
 // born begins a life, and returns its id.
 func (h *hand) born(m maker) uint64 {
+	context.Recorded()
 	t := h.t
 	h.locks, h.begun = m.locks, false
 	t.of = h
+	t.tags = goruntime.Labels()
 	if t.started {
 		t.met(m.w, m.g)
 	}

@@ -14,11 +14,12 @@ func abandoned(t *fiber) {
 		if r, ok := ex.host.(Reaper); ok {
 			r.Reap(t.reap) // each on its own: its deferred calls may park, or panic
 		}
+	case t.bubble: // only its bubble could resume it, which ends by saying that t is left
 	case t.made == 0:
 		go t.reap()
-	default:
+	case asm.LocksKnown():
 		orphans.add(t)
-	}
+	} // else it stays: nobody can tell that he is locked as its maker was
 }
 
 // Reaper is a Host that can start coroutines from any thread.

@@ -40,8 +40,10 @@ type fiber struct {
 	started   bool
 	lost      bool // it cannot be reaped
 	cancelled bool
+	bubble    bool    // its home is a goroutine in a bubble of testing/synctest; constant
 	made      uintptr // the thread locks under which its goroutine was made
 	failure   *PanicError
+	tags      unsafe.Pointer // its maker's profiler labels, until it starts
 	locals    localValues
 	ids       struct{ next, end uint64 } // numbers to give out, when there is no executor to ask
 }

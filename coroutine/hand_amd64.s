@@ -37,8 +37,9 @@ TEXT ·pauseEntry(SB), NOSPLIT|NOFRAME, $0-0
 	TESTQ DX, DX
 	JEQ  unlocked
 	MOVQ ·lockedExtOffset(SB), CX
-	MOVL (DX)(CX*1), CX       // how often
-	SHLQ $48, CX
+	MOVQ (DX)(CX*1), CX       // how often, by whom
+	MOVQ $0x9e3779b97f4a7c15, SI
+	IMULQ SI, CX
 	ADDQ CX, DX               // as asm.Where tells it
 unlocked:
 	CMPQ DX, hand_locks(AX)
@@ -99,8 +100,9 @@ TEXT ·driveEntry(SB), NOSPLIT|NOFRAME, $0-0
 	TESTQ DX, DX
 	JEQ  unlocked
 	MOVQ ·lockedExtOffset(SB), CX
-	MOVL (DX)(CX*1), CX
-	SHLQ $48, CX
+	MOVQ (DX)(CX*1), CX
+	MOVQ $0x9e3779b97f4a7c15, SI
+	IMULQ SI, CX
 	ADDQ CX, DX
 unlocked:
 	CMPQ DX, hand_locks(AX)

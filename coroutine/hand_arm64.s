@@ -23,8 +23,10 @@ TEXT ·pauseEntry(SB), NOSPLIT, $32-0
 	MOVD (g)(R3), R3
 	CBZ  R3, unlocked
 	MOVD ·lockedExtOffset(SB), R4
-	MOVWU (R3)(R4), R4
-	ADD  R4<<48, R3
+	MOVD (R3)(R4), R4
+	MOVD $0x9e3779b97f4a7c15, R5
+	MUL  R5, R4, R4
+	ADD  R4, R3
 unlocked:
 	MOVD hand_locks(R0), R4
 	CMP  R4, R3
@@ -71,8 +73,10 @@ TEXT ·driveEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD (g)(R3), R3
 	CBZ  R3, unlocked
 	MOVD ·lockedExtOffset(SB), R4
-	MOVWU (R3)(R4), R4
-	ADD  R4<<48, R3
+	MOVD (R3)(R4), R4
+	MOVD $0x9e3779b97f4a7c15, R5
+	MUL  R5, R4, R4
+	ADD  R4, R3
 unlocked:
 	MOVD hand_locks(R0), R4
 	CMP  R4, R3

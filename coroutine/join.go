@@ -25,7 +25,7 @@ func (h Handle) ID() uint64 { return h.id }
 func (h Handle) Done() bool { return h.co == nil || h.co.id.Load() != h.id }
 
 // Join waits for the coroutine to end; for one that has ended it returns at once. Parks a coroutine, blocks a goroutine.
-// It returns ErrJoinSelf, or ErrShutdown when the wait was ended by force.
+// It returns ErrJoinSelf, ErrShutdown when the wait was ended by force, or ErrBubble.
 func (h Handle) Join() error {
 	if h.Done() {
 		return nil
@@ -40,6 +40,9 @@ func (h Handle) Join() error {
 	}
 	w := AcquireWaiter()
 	defer w.Release()
+	if w.InBubble() {
+		return ErrBubble
+	}
 	for !h.Done() {
 		w.Prepare()
 		h.co.addJoiner(w)

@@ -9,8 +9,10 @@ import (
 type LocalOptions[T any] struct {
 	// Make makes a coroutine's value when it first asks for it; without it that is the zero value.
 	Make func() T
-	// Inherit makes the value of a new coroutine whose maker has one, from that, at its creation and on its maker's thread. Without it
-	// nothing is inherited.
+	// Inherit makes the value of a new coroutine whose maker has one, from
+	// that, at its creation and on its maker's thread. Without it nothing is
+	// inherited. A panic in it is that of the call that starts the coroutine,
+	// which then starts none.
 	Inherit func(parent *T) T
 	// Drop is told of a coroutine's value at its end. It may park.
 	Drop func(*T)
@@ -197,15 +199,32 @@ func (v *localValues) drop() {
 	}
 }
 
-// inheritLocals gives a new coroutine what it inherits from the caller.
+// inheritLocals gives a new coroutine what it inherits from the caller. If an
+// Inherit panics, what others have made is dropped: there will be no such
+// coroutine.
 func inheritLocals(to *localValues) {
 	from := currentLocals()
 	if from == nil || from.set == nil {
 		return
 	}
+	inherited := false
+	defer func() {
+		if !inherited {
+			to.drop()
+		}
+	}()
 	for i := 0; i < len(from.set.list); i++ {
 		if l := from.set.list[i]; l.key.inherit != nil {
 			to.add(l.key, l.key.inherit(l.value))
 		}
 	}
+	inherited = true
 }
+
+// DropInherited drops what a coroutine that was made, and will not be adopted,
+// has inherited.
+func (co *Coroutine) DropInherited() { co.locals.drop() }
+
+// MakingMayPanic reports whether making a coroutine may panic, or not return:
+// then it calls a Local's Inherit, which is a user's.
+func MakingMayPanic() bool { return inheriting.Load() != 0 }

@@ -15,8 +15,12 @@ func ExampleLook() {
 	netco.Start(netco.Options{Processors: 1})
 	defer netco.Shutdown(context.Background())
 	orders, parked := channel.Make[int](0), channel.Make[int](0)
-	netco.GoNamed("clerk", func() { orders.Recv() })
-	netco.GoOn(0, func() { coroutine.Yield(); parked.Close() })
+	if _, err := netco.GoNamed("clerk", func() { orders.Recv() }); err != nil {
+		panic(err)
+	}
+	if _, err := netco.GoOn(0, func() { coroutine.Yield(); parked.Close() }); err != nil {
+		panic(err)
+	}
 	parked.Recv()
 
 	coroutine.Look(func(i coroutine.Info) bool {

@@ -10,12 +10,15 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/mpsc"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
 func TestMain(m *testing.M) {
+	if LockedInInit != nil {
+		LockedInInit()
+		return
+	}
 	makeThreads(8)
 	testenv.Main(m)
 }
@@ -35,16 +38,8 @@ func makeThreads(n int) {
 	over.Wait()
 }
 
-// scaled is how often a hammer strikes: n, or less where each blow costs more.
-func scaled(n int) int {
-	if testing.Short() {
-		n /= 10
-	}
-	if goruntime.RaceEnabled {
-		n /= 10
-	}
-	return max(n, 1)
-}
+// scaled is how often a hammer strikes: n times at full length.
+func scaled(n int) int { return testenv.Rounds(n) }
 
 // spell reports, for d, that a hammer may go on: where each blow takes a time slice of the system's it strikes less often.
 func spell(d time.Duration) (goesOn func() bool) {

@@ -2,9 +2,28 @@ package coroutine
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"strings"
 )
+
+// Recovered returns what a deferred function has got from recover, which it
+// calls as Recovered(recover()): nil if there is no panic, or a Goexit, and of
+// panic(nil) under GODEBUG=panicnil=1, for which recover returns nil as well, a
+// *runtime.PanicNilError. With nil it takes some 300 ns.
+//
+//go:noinline
+func Recovered(value any) any {
+	if value != nil {
+		return value
+	}
+	var pcs [1]uintptr
+	runtime.Callers(3, pcs[:]) // who has called the deferred function
+	if f, _ := runtime.CallersFrames(pcs[:]).Next(); f.Function == "runtime.gopanic" {
+		return new(runtime.PanicNilError)
+	}
+	return nil
+}
 
 // panicked offers a panic to the host and crashes the program if it is declined. Called in the deferred call that
 // recovered it, so that the stack still shows where it came from.
@@ -14,7 +33,7 @@ func (ex *Executor) panicked(co *Coroutine, value any) {
 	handled := false
 	defer func() {
 		if !handled {
-			if second := recover(); second != nil {
+			if second := Recovered(recover()); second != nil {
 				crash(co, second, debug.Stack())
 			}
 			crash(co, value, stack)
@@ -33,14 +52,7 @@ func (c crashed) Error() string { return c.text }
 func crash(co *Coroutine, value any, stack []byte) {
 	var b strings.Builder
 	fmt.Fprint(&b, value) // which bears an Error or String method that panics itself: a panic here would be lost
-	fmt.Fprintf(&b, "\n\nin netco coroutine %d", co.ID())
-	if name := co.Name(); name != "" {
-		fmt.Fprintf(&b, " %q", name)
-	}
-	if file, line := co.Site(); file != "" {
-		fmt.Fprintf(&b, " created at %s:%d", file, line)
-	}
-	fmt.Fprintf(&b, "\n%s", stack)
+	fmt.Fprintf(&b, "\n\nin netco %s\n%s", co.title(), stack)
 	go panic(crashed{b.String()})
 	select {}
 }

@@ -23,6 +23,7 @@ func (co *Coroutine) Park(reason Reason) Wake {
 		co.ticket++
 		return WakeShutdown
 	}
+	co.checkLocks(ex, "waits")
 	co.setState(Waiting, reason, ex.stamp)
 	w := co.w
 	to := &ex.loop
@@ -178,6 +179,7 @@ func (w *worker) yieldTo() *context.Context {
 	if len(ex.asked) > 0 {
 		w.tell()
 	}
+	w.co.Own().checkLocks(ex, "yields")
 	ex.runq.push(w.co.Own())
 	if !context.Symmetric() {
 		w.suspend()

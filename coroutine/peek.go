@@ -96,6 +96,9 @@ func (p *peek) ask(ctx context.Context) error {
 	}
 	p.waiter = AcquireWaiter()
 	defer p.waiter.Release()
+	if p.waiter.InBubble() {
+		return ErrBubble
+	}
 	p.ex.host.Post(&p.carrier)
 	bound := During(ctx)
 	for {

@@ -32,8 +32,11 @@ func (p *peek) text(i *Info) (string, error) {
 	if len(p.pcs) == cap(p.pcs) {
 		b.WriteString("...further frames left out...\n")
 	}
-	if f := frameOf(uint64(i.Site)); f.File != "" {
-		fmt.Fprintf(&b, "created by %s\n\t%s:%d\n", f.Function, f.File, f.Line)
+	if f := frameOf(uint64(i.Site)); f.Function != "" {
+		fmt.Fprintf(&b, "created by %s\n", f.Function)
+		if f.File != "" {
+			fmt.Fprintf(&b, "\t%s:%d\n", f.File, f.Line)
+		}
 	}
 	return b.String(), nil
 }

@@ -89,3 +89,50 @@ func TestYieldOutside(t *testing.T) {
 		t.Error("an ordinary goroutine is a coroutine")
 	}
 }
+
+// TestRunQueueRests: before the thread sleeps the ring lets go of the
+// coroutines that have run, and a burst's ring goes. It held all of them, for
+// good.
+func TestRunQueueRests(t *testing.T) {
+	var q runQueue
+	burst := func(n int) {
+		for range n {
+			q.push(new(Coroutine))
+			if n%3 == 0 {
+				q.lastFirst()
+			}
+		}
+		for q.len() > 0 {
+			q.pop()
+		}
+		q.rest()
+		for i, co := range q.buf {
+			if co != nil {
+				t.Fatalf("after %d, entry %d of %d is held", n, i, len(q.buf))
+			}
+		}
+	}
+	for _, n := range []int{0, 1, 3, 63, 64, 65, 300, 1000} {
+		burst(n)
+		burst(0)
+		if n > 0 && len(q.buf) == 0 {
+			t.Errorf("after %d the ring is gone", n)
+		}
+	}
+	for range 3 {
+		burst(5000)
+		if len(q.buf) != 8192 {
+			t.Errorf("bursts of 5000: a ring of %d", len(q.buf))
+		}
+	}
+	if burst(10); len(q.buf) != 0 {
+		t.Errorf("after 5000 and then 10: a ring of %d", len(q.buf))
+	}
+	if burst(100_000); len(q.buf) != 0 {
+		t.Errorf("after 100,000: a ring of %d", len(q.buf))
+	}
+	q.push(new(Coroutine))
+	if q.rest(); q.len() != 1 || q.pop() == nil {
+		t.Error("rest has taken what is ready")
+	}
+}

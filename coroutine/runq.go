@@ -9,9 +9,15 @@ type runQueue struct {
 	head  uint64       // taken so far, less moved
 	tail  uint64       // pushed so far, less moved
 	moved uint64       // moved to the front so far
+
+	rested uint64 // what had been taken at the last rest
 }
 
-const minRunQueue = 64
+const (
+	minRunQueue  = 64
+	keptRunQueue = 1 << 10 // a ring up to that size is kept
+	mostRunQueue = 1 << 16 // and one beyond that never: to grow it again costs less than what runs from it
+)
 
 func (q *runQueue) len() int { return int(q.tail - q.head) }
 
@@ -80,6 +86,23 @@ func (q *runQueue) grow() {
 		buf[i&mask] = q.buf[i&q.mask]
 	}
 	q.buf, q.mask = buf, mask
+}
+
+// rest drops what popped entries still refer to, and a ring that recent bursts
+// would not have needed. To be called before the thread sleeps. What it costs
+// is in proportion to what was taken since the last time, or to keptRunQueue.
+func (q *runQueue) rest() {
+	if q.len() != 0 {
+		return
+	}
+	n := q.taken() - q.rested
+	q.rested += n
+	switch size := uint64(len(q.buf)); {
+	case size > mostRunQueue || size > keptRunQueue && n < size/4:
+		q.buf, q.mask = nil, 0
+	case n > 0:
+		clear(q.buf)
+	}
 }
 
 // release drops what popped entries still refer to, and the space of a burst long gone. Precondition: len() == 0.

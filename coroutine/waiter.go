@@ -19,8 +19,8 @@ type Waiter struct {
 	// ticket is the park it is prepared for. Its owner writes it; who took the waiter out as its park ended otherwise may
 	// read it late, and so wake a later park early.
 	ticket counter.Counter
-	sema   chan struct{} // goroutines only, capacity 1
-	hook   Hook          // in place of both; constant
+	sema   *semaphore // goroutines only; constant
+	hook   Hook       // in place of both; constant
 
 	// Link, Prev and Tag are for the place in which it is queued.
 	Link, Prev *Waiter
@@ -39,10 +39,45 @@ func (w *Waiter) SetHook(h Hook) { w.hook = h }
 // Hook returns what SetHook was given, or nil.
 func (w *Waiter) Hook() Hook { return w.hook }
 
-var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{sema: make(chan struct{}, 1)} }}
+// semaphore is what an ordinary goroutine parks on. It stands apart from the
+// Waiter, of which each coroutine and each Watch has one.
+type semaphore struct {
+	c     chan Wake   // capacity 2: a waker's WakeReady and the timer's WakeTimeout
+	timer *time.Timer // sends WakeTimeout; made by the first arm
+
+	bubble bool // it belongs to a bubble of testing/synctest; constant
+}
+
+func newSemaphore() *semaphore { return &semaphore{c: make(chan Wake, 2)} }
+
+// arm has the timer end the park at a deadline in nanoseconds of
+// CLOCK_MONOTONIC. A park that ends otherwise must disarm it.
+func (s *semaphore) arm(deadline int64) {
+	d := time.Duration(deadline - clock.Now())
+	if s.timer == nil {
+		s.timer = time.AfterFunc(d, func() { s.c <- WakeTimeout })
+	} else {
+		s.timer.Reset(d)
+	}
+}
+
+// disarm stops the timer and takes back what it has sent or is about to send.
+// A waker's wake stays for Drain.
+func (s *semaphore) disarm() {
+	if !s.timer.Stop() && <-s.c == WakeReady {
+		<-s.c
+		s.c <- WakeReady
+	}
+}
+
+var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{sema: newSemaphore()} }}
 
 // AcquireWaiter returns the caller's waiter, prepared for its next Park. A coroutine has one, so it can wait in
 // one place at a time; an ordinary goroutine gets one from a pool. It does not allocate for a coroutine.
+//
+// In a bubble of testing/synctest a goroutine gets a new one: only there may
+// its channel be used, and only a channel made there lets the bubble's clock go
+// on while its goroutines wait.
 func AcquireWaiter() *Waiter {
 	if w := self(); w != nil {
 		if co := w.co.Own(); co != nil {
@@ -50,13 +85,18 @@ func AcquireWaiter() *Waiter {
 			return &co.waiter
 		}
 	}
+	if clock.InBubble() {
+		w := &Waiter{sema: newSemaphore()}
+		w.sema.bubble = true
+		return w
+	}
 	return goroutineWaiters.Get().(*Waiter)
 }
 
 // Release gives the waiter back after its Park.
 func (w *Waiter) Release() {
 	w.Link, w.Prev, w.Tag = nil, nil, 0
-	if w.co == nil {
+	if w.co == nil && !w.sema.bubble {
 		goroutineWaiters.Put(w)
 	}
 }
@@ -71,35 +111,38 @@ func (w *Waiter) Prepare() {
 // Coroutine returns the coroutine that waits, or nil for an ordinary goroutine.
 func (w *Waiter) Coroutine() *Coroutine { return w.co }
 
+// InBubble reports whether it is a goroutine's in a bubble of testing/synctest.
+// Only goroutines of that bubble may wake it.
+func (w *Waiter) InBubble() bool { return w.sema != nil && w.sema.bubble }
+
 // Park blocks the caller, coroutine or goroutine, until Wake. Parks; for a coroutine it may also end by shutdown.
 func (w *Waiter) Park(reason Reason) Wake {
 	if w.co != nil {
 		return w.co.Park(reason)
 	}
-	<-w.sema
+	<-w.sema.c
 	return WakeReady
 }
 
-// ParkUntil is Park with a deadline in nanoseconds of CLOCK_MONOTONIC.
+// ParkUntil is Park with a deadline in nanoseconds, as clock.Now gives them to
+// the caller.
 func (w *Waiter) ParkUntil(reason Reason, deadline int64) Wake {
 	if w.co != nil {
 		return w.co.ex.Own().host.ParkUntil(w.co, reason, deadline)
 	}
-	t := time.NewTimer(time.Duration(deadline - clock.Now()))
-	defer t.Stop()
-	select {
-	case <-w.sema:
-		return WakeReady
-	case <-t.C:
-		return WakeTimeout
+	w.sema.arm(deadline)
+	wake := <-w.sema.c
+	if wake == WakeReady {
+		w.sema.disarm()
 	}
+	return wake
 }
 
 // Drain takes back a wake that came after Park had ended otherwise: the caller found that a waker had already taken
 // the waiter out.
 func (w *Waiter) Drain() {
 	if w.co == nil {
-		<-w.sema
+		<-w.sema.c
 	}
 }
 
@@ -113,5 +156,5 @@ func (w *Waiter) Wake() {
 		w.hook.Woken()
 		return
 	}
-	w.sema <- struct{}{}
+	w.sema.c <- WakeReady
 }

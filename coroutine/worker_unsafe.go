@@ -1,10 +1,12 @@
 package coroutine
 
 import (
+	"runtime/debug"
 	"unsafe"
 
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // worker is a goroutine of an executor's pool: a context and the coroutine that runs on it.
@@ -71,6 +73,7 @@ func (w *worker) main() {
 			return
 		}
 		ex.idle = append(ex.idle, w)
+		goruntime.SetLabels(nil) // or what they hold is kept
 		if context.Symmetric() {
 			w.ctx.Switch(ex.next(), ex.warm())
 			if w.ctx.Relaying() {
@@ -119,7 +122,10 @@ func (w *worker) chain() bool {
 // call runs the coroutine's function and deals with a panic. It does not return if a Goexit ended the coroutine, nor if
 // a deferred call then panicked: when that panic has been recovered, the runtime goes on with the Goexit.
 func (w *worker) call() {
-	if co := w.co.Own(); co.notice.Load() != 0 { // Stop was called for this life or an earlier one
+	co := w.co.Own()
+	clean(co.tags)
+	co.tags = nil
+	if co.notice.Load() != 0 { // Stop was called for this life or an earlier one
 		if w.ex.heed(co); co.halted {
 			return
 		}
@@ -129,7 +135,7 @@ func (w *worker) call() {
 		if returned {
 			return
 		}
-		if value := recover(); value != nil {
+		if value := Recovered(recover()); value != nil {
 			w.ex.panicked(w.co.Own(), value)
 		}
 	}()
@@ -142,9 +148,18 @@ func (w *worker) call() {
 	returned = true
 }
 
+// clean gives the calling goroutine what a new one would have: its maker's
+// profiler labels, and no SetPanicOnFault. Whatever ran on it before has left
+// its own.
+func clean(labels unsafe.Pointer) {
+	goruntime.SetLabels(labels)
+	debug.SetPanicOnFault(false)
+}
+
 // end marks the coroutine as ended, wakes who joined it, and gives its struct back.
 func (w *worker) end() {
 	co, ex := w.co.Own(), w.ex
+	co.checkLocks(ex, "ends")
 	for co.locals.any() || co.kin.parent() {
 		if co.kin.parent() { // first, since they may use what the locals hold
 			co.kin.end()
@@ -178,12 +193,17 @@ func (w *worker) end() {
 
 // dropLocals drops the coroutine's locals while it still lives, up to one whose Drop panics.
 func (w *worker) dropLocals() {
+	dropped := false
 	defer func() {
-		if value := recover(); value != nil {
+		if dropped {
+			return
+		}
+		if value := Recovered(recover()); value != nil {
 			w.ex.panicked(w.co.Own(), value)
 		}
 	}()
 	w.co.Own().locals.drop()
+	dropped = true
 }
 
 // exit makes the end of the worker's goroutine safe. The runtime will resume who sits in its home slot. If that is a worker
@@ -214,6 +234,9 @@ func (w *worker) retire() {
 	ex.workers[w.index].index = w.index
 	ex.workers[last] = nil
 	ex.workers = ex.workers[:last]
+	if c := cap(ex.workers); c > 1024 && last < c/4 { // a burst is over
+		ex.workers = append(make([]*worker, 0, c/2), ex.workers...)
+	}
 	ex.Stats.Workers.Set(uint64(last))
 }
 

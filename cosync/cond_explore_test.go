@@ -9,6 +9,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/explore"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/waitq"
 )
 
@@ -18,8 +19,8 @@ func TestCondEveryOrder(t *testing.T) {
 	for _, threads := range []string{"w s", "t s", "! s", "g s", "w w b", "t w s", "gt w s", "! t s", "t t b", "w s s", "t w s s"} {
 		t.Run(threads, func(t *testing.T) {
 			restoreSeams(t)
-			if testing.Short() && len(strings.Fields(threads)) > 2 {
-				t.Skip("takes some seconds")
+			if threads == "t w s s" {
+				testenv.Long(t)
 			}
 			explore.Run(t, func(w *explore.World) explore.Program { return condProgram(w, threads) }, explore.Limits{})
 		})

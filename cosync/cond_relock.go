@@ -58,7 +58,7 @@ func (c *Cond) relockOther(i int) {
 		if held {
 			return
 		}
-		if r := recover(); r != nil {
+		if r := coroutine.Recovered(recover()); r != nil {
 			panic(r)
 		}
 		passTime(i)

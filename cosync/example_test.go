@@ -14,12 +14,14 @@ func ExampleMutex() {
 	hits := 0
 	netco.Run(func() {
 		for range 3 {
-			netco.Go(func() {
+			if _, err := netco.Go(func() {
 				m.Lock()
 				defer m.Unlock()
 				netco.Sleep(time.Microsecond) // the others park meanwhile
 				hits++
-			})
+			}); err != nil {
+				fmt.Println(err)
+			}
 		}
 	})
 	fmt.Println(hits)
@@ -40,20 +42,24 @@ func ExampleCond() {
 	var letters []string // under m
 
 	netco.Run(func() {
-		netco.Go(func() {
+		if _, err := netco.Go(func() {
 			m.Lock()
 			defer m.Unlock()
 			for len(letters) == 0 {
 				arrived.Wait()
 			}
 			fmt.Println(letters[0])
-		})
-		netco.Go(func() {
+		}); err != nil {
+			fmt.Println(err)
+		}
+		if _, err := netco.Go(func() {
 			m.Lock()
 			letters = append(letters, "hello")
 			m.Unlock()
 			arrived.Signal()
-		})
+		}); err != nil {
+			fmt.Println(err)
+		}
 	})
 	netco.Shutdown(context.Background())
 	// Output: hello

@@ -40,7 +40,7 @@ func (f *Future[T]) run(fn func() (T, error)) {
 		if returned {
 			return
 		}
-		if v := recover(); v != nil {
+		if v := coroutine.Recovered(recover()); v != nil {
 			f.Fail(&PanicError{Value: v, Stack: debug.Stack()})
 			return
 		}

@@ -12,7 +12,10 @@ import (
 func ExampleFuture() {
 	var ready cosync.Future[string] // several may wait for it, and one sets it
 	netco.Run(func() {
-		netco.Go(func() { ready.Set("listening") })
+		if _, err := netco.Go(func() { ready.Set("listening") }); err != nil {
+			fmt.Println(err)
+			return
+		}
 		fmt.Println(ready.Get())
 	})
 	netco.Shutdown(context.Background())
@@ -20,6 +23,7 @@ func ExampleFuture() {
 }
 
 func ExampleAsync() {
+	netco.Start(netco.Options{})
 	sum := cosync.Async(func() (int, error) { return 1 + 2, nil })
 	boom := cosync.Async(func() (int, error) { panic("boom") })
 	fmt.Println(sum.Get())

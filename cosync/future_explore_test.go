@@ -64,7 +64,7 @@ func futureProgram(threads string) func(*explore.World) explore.Program {
 
 // TestFutureEveryOrder runs the Future in every order of its shared accesses.
 func TestFutureEveryOrder(t *testing.T) {
-	if testing.Short() || goruntime.RaceEnabled {
+	if goruntime.RaceEnabled {
 		t.Skip("one thread at a time, for long")
 	}
 	for _, threads := range []string{"S S -", "S - -", "S g t", "S gt c", "S !t !", "S S gc", "S S t -"} {

@@ -117,7 +117,7 @@ func (g *Group) run(f func() error) {
 		if returned {
 			return
 		}
-		if v := recover(); v != nil {
+		if v := coroutine.Recovered(recover()); v != nil {
 			g.leave(&PanicError{Value: v, Stack: debug.Stack()})
 			panic(v) // what it was about to do; the frames of f are below this one still
 		}

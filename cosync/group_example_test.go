@@ -10,6 +10,7 @@ import (
 )
 
 func ExampleGroup() {
+	netco.Start(netco.Options{})
 	fetch := func(ctx context.Context, name string) error {
 		if name == "b" {
 			return errors.New("no " + name)
@@ -29,7 +30,10 @@ func ExampleGroup() {
 func ExampleWait() {
 	netco.Run(func() {
 		ctx, cancel := context.WithCancel(context.Background())
-		netco.Go(cancel)
+		if _, err := netco.Go(cancel); err != nil {
+			fmt.Println(err)
+			return
+		}
 		fmt.Println(cosync.Wait(ctx))
 	})
 	netco.Shutdown(context.Background())

@@ -74,7 +74,7 @@ func groupProgram(limit int, threads string) func(*explore.World) explore.Progra
 
 // TestGroupEveryOrder runs what a Group does around its functions in every order of its shared accesses.
 func TestGroupEveryOrder(t *testing.T) {
-	if testing.Short() || goruntime.RaceEnabled {
+	if goruntime.RaceEnabled {
 		t.Skip("one thread at a time, for long")
 	}
 	for _, c := range []struct {

@@ -17,16 +17,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// scaled is how often a hammer strikes: n, or less where each blow costs more.
-func scaled(n int) int {
-	if testing.Short() {
-		n /= 10
-	}
-	if goruntime.RaceEnabled {
-		n /= 10
-	}
-	return max(n, 1)
-}
+// scaled is how often a hammer strikes: n times at full length.
+func scaled(n int) int { return testenv.Rounds(n) }
 
 // within fails the whole run with all stacks when a test that could hang has not ended in five times d, which is ample on a machine of
 // one's own.

@@ -1,6 +1,10 @@
 package cosync
 
-import "runtime"
+import (
+	"runtime"
+
+	"github.com/netco-go/netco/coroutine"
+)
 
 // OnceFunc returns a function that calls f once, however often and from wherever it is called. Those who call it meanwhile wait, as in
 // [Once.Do]. If f panics, the returned function panics with the same value on every call. If f ends its coroutine or goroutine
@@ -56,7 +60,7 @@ func (o *onceCall) first() {
 		if o.returned {
 			return
 		}
-		if o.panicked = recover(); o.panicked != nil {
+		if o.panicked = coroutine.Recovered(recover()); o.panicked != nil {
 			panic(o.panicked) // here the stack still shows where it comes from
 		}
 	}()

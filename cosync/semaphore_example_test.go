@@ -22,7 +22,9 @@ func ExampleSemaphore() {
 	}
 	netco.Run(func() {
 		for range 3 {
-			netco.Go(func() { answer(40) })
+			if _, err := netco.Go(func() { answer(40) }); err != nil {
+				fmt.Println(err)
+			}
 		}
 		fmt.Println(answer(20), answer(101))
 	})

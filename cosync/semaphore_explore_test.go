@@ -11,6 +11,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/explore"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/waitq"
 )
 
@@ -106,7 +107,7 @@ func checkSemaphore(w *explore.World, s *Semaphore, held int64) string {
 
 // TestSemaphoreEveryOrder runs the Semaphore in every order of its shared accesses.
 func TestSemaphoreEveryOrder(t *testing.T) {
-	if testing.Short() || goruntime.RaceEnabled {
+	if goruntime.RaceEnabled {
 		t.Skip("one thread at a time, for long")
 	}
 	for _, c := range []struct {
@@ -126,6 +127,9 @@ func TestSemaphoreEveryOrder(t *testing.T) {
 		{3, "1 y1 z1"},
 	} {
 		t.Run(fmt.Sprintf("%d,%s", c.size, c.threads), func(t *testing.T) {
+			if strings.Count(c.threads, "!") > 1 {
+				testenv.Long(t)
+			}
 			explore.Run(t, semaphoreProgram(c.size, c.threads), explore.Limits{Early: 1})
 		})
 	}

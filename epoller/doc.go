@@ -18,8 +18,11 @@
 //	asleep     the owner is, or is about to be,   owner: Asleep; it must then look for work once more
 //	           blocked in Wait                    before Wait
 //
-// So the eventfd is written at most once between two sleeps, and never while the owner is awake. It is registered
-// edge-triggered and never read: each write is a new edge.
+// So the eventfd is written at most once between two sleeps, and never while
+// the owner is awake. It is registered edge-triggered and never read: each
+// write is a new edge. Close waits for a ringer that has found the owner
+// asleep: else the write could go to whatever file has the bell's number by
+// then.
 //
 // # Threads
 //

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -25,11 +26,17 @@ func (e Events) Readable() bool {
 // Writable reports whether a write would not block.
 func (e Events) Writable() bool { return e&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 }
 
-// Hangup reports whether a short read no longer means that the fd is empty: the peer will send no more (the end of the
-// stream comes without an edge of its own), the fd has failed, or urgent data splits what there is to read.
+// Hangup reports whether the peer will send no more, or the fd has failed.
 func (e Events) Hangup() bool {
-	return e&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR|unix.EPOLLPRI) != 0
+	return e&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
 }
+
+// ReadOn reports whether a short read no longer means that the fd is empty:
+// after a hang-up, because the end of the stream comes without an edge of its
+// own, and after urgent data, in front of which a read stops. It does not mean
+// that there is something to read: urgent data alone is no reason to wake a
+// reader.
+func (e Events) ReadOn() bool { return e.Hangup() || e&unix.EPOLLPRI != 0 }
 
 // maxEvents is how many events one call takes from the kernel.
 const maxEvents = 128
@@ -47,7 +54,7 @@ type Epoller[T any] struct {
 	asleep   atomic.Bool
 	slab     slab[T]
 
-	life   sync.RWMutex // held for reading while an fd is registered, for writing by Close
+	life   sync.RWMutex // held for reading while an fd is registered or the bell is written, for writing by Close
 	closed bool         // under life
 
 	Stats Stats
@@ -95,10 +102,28 @@ func (e *Epoller[T]) addSpecial(fd int, slot int32) error {
 // ErrClosed is returned by Register after Close.
 var ErrClosed = errors.New("netco/epoller: closed")
 
-// Close closes the epoll fd and the bell. The owner uses the Epoller no more; others may still try to register.
+// Close closes the epoll fd and the bell. The owner uses the Epoller no more;
+// others may still try to register or to ring. It waits for those that are
+// about to write one of the two.
 func (e *Epoller[T]) Close() {
 	e.life.Lock()
 	defer e.life.Unlock()
+	e.closeLocked()
+}
+
+// CloseUnused is Close if nothing is registered, and reports whether that is
+// so.
+func (e *Epoller[T]) CloseUnused() bool {
+	e.life.Lock()
+	defer e.life.Unlock()
+	if e.Registered() > 0 {
+		return false
+	}
+	e.closeLocked()
+	return true
+}
+
+func (e *Epoller[T]) closeLocked() {
 	e.closed = true
 	sysx.CloseFD(e.fd)
 	sysx.CloseFD(e.bell)
@@ -150,6 +175,13 @@ func (e *Epoller[T]) Wait() int {
 	return e.check(n, errno)
 }
 
+// WaitFor is Wait that gives up after d.
+func (e *Epoller[T]) WaitFor(d time.Duration) int {
+	e.Stats.Waits.Inc()
+	n, errno := sysx.WaitFor(e.fd, e.events[:], int(d.Milliseconds()))
+	return e.check(n, errno)
+}
+
 func (e *Epoller[T]) check(n int, errno syscall.Errno) int {
 	if errno != 0 && errno != unix.EINTR {
 		panic("netco/epoller: epoll_pwait: " + errno.Error())
@@ -194,10 +226,24 @@ func (e *Epoller[T]) Sleeping() bool { return e.asleep.Load() }
 // Ring wakes the owner if it is asleep and has not been woken yet; it reports whether it did. From any thread, after
 // the work that it is to find has been published.
 func (e *Epoller[T]) Ring() bool {
-	if !e.asleep.Load() || !e.asleep.CompareAndSwap(true, false) {
+	return e.asleep.Load() && e.ring()
+}
+
+// ring is Ring for an owner that sleeps, or did just now: it may wake by itself
+// and Close before the bell is written.
+func (e *Epoller[T]) ring() bool {
+	e.life.RLock()
+	defer e.life.RUnlock()
+	if e.closed || !e.asleep.CompareAndSwap(true, false) {
 		return false
 	}
 	e.Stats.Rings.Add(1)
+	if betweenRing != nil {
+		betweenRing()
+	}
 	sysx.Ring(e.bell)
 	return true
 }
+
+// betweenRing is called where a ringer may be held up; for tests.
+var betweenRing func()

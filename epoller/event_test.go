@@ -50,20 +50,21 @@ func TestEdges(t *testing.T) {
 // TestEventsMeaning: what each of epoll's bits is taken for.
 func TestEventsMeaning(t *testing.T) {
 	for _, c := range []struct {
-		bits                 epoller.Events
-		read, write, hanging bool
+		bits                         epoller.Events
+		read, write, hanging, readOn bool
 	}{
-		{unix.EPOLLIN, true, false, false},
-		{unix.EPOLLOUT, false, true, false},
-		{unix.EPOLLPRI, false, false, true},
-		{unix.EPOLLRDHUP, true, false, true},
-		{unix.EPOLLHUP, true, true, true},
-		{unix.EPOLLERR, true, true, true},
-		{unix.EPOLLIN | unix.EPOLLOUT, true, true, false},
-		{0, false, false, false},
+		{unix.EPOLLIN, true, false, false, false},
+		{unix.EPOLLOUT, false, true, false, false},
+		{unix.EPOLLPRI, false, false, false, true}, // urgent data wakes no reader and is no hang-up
+		{unix.EPOLLRDHUP, true, false, true, true},
+		{unix.EPOLLHUP, true, true, true, true},
+		{unix.EPOLLERR, true, true, true, true},
+		{unix.EPOLLIN | unix.EPOLLOUT, true, true, false, false},
+		{0, false, false, false, false},
 	} {
-		if c.bits.Readable() != c.read || c.bits.Writable() != c.write || c.bits.Hangup() != c.hanging {
-			t.Errorf("%#x: readable %v, writable %v, hang-up %v", uint32(c.bits), c.bits.Readable(), c.bits.Writable(), c.bits.Hangup())
+		if c.bits.Readable() != c.read || c.bits.Writable() != c.write || c.bits.Hangup() != c.hanging || c.bits.ReadOn() != c.readOn {
+			t.Errorf("%#x: readable %v, writable %v, hang-up %v, read on %v", uint32(c.bits), c.bits.Readable(), c.bits.Writable(),
+				c.bits.Hangup(), c.bits.ReadOn())
 		}
 	}
 }

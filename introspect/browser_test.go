@@ -23,7 +23,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // noScripts, as a flag of browser, makes it run no script of a page. Chromium's own flag for that stops its headless mode as well.
@@ -73,9 +73,7 @@ func browserSite(t *testing.T) string {
 	if _, err := os.Stat(chromium); err != nil {
 		t.Skip("no browser: ", err)
 	}
-	if testing.Short() || goruntime.RaceEnabled {
-		t.Skip("starts a browser")
-	}
+	testenv.Long(t)
 	once(t)
 	level := zap.NewAtomicLevel()
 	stuck := newFake(40)

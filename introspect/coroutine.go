@@ -50,6 +50,23 @@ func (h *handler) oneCoroutine(ctx context.Context, q *query) (*Coroutine, error
 	return &d, nil
 }
 
+// endedCoroutine is what the page "coroutine" has for an id that does not live:
+// pages link to coroutines, which go on meanwhile.
+type endedCoroutine struct {
+	ID     uint64
+	Stalls []Stall // that it caused, the latest first
+}
+
+func (h *handler) ended(q *query) *endedCoroutine {
+	e := &endedCoroutine{ID: q.number("id", 1, 1<<64-1, 0)}
+	for _, s := range h.stalls() {
+		if s.Coroutine == e.ID {
+			e.Stalls = append(e.Stalls, s)
+		}
+	}
+	return e
+}
+
 // find looks for a coroutine among all.
 func (h *handler) find(ctx context.Context, id uint64) (*seen, error) {
 	var found *seen

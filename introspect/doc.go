@@ -7,9 +7,12 @@
 //
 // # Security
 //
-// The pages tell addresses, names and stacks to whoever can reach them, and have no login: bind them to loopback or to a network of the
-// operators' own, or put what checks who asks in front of the handler. They only show, unless [Options] allow more; a change is taken from a
-// browser only if one of these pages asked for it. What a page shows is cut, escaped, and fetched from nowhere else.
+// The pages tell addresses, names and stacks to whoever can reach them, and
+// have no login: bind them to loopback or to a network of the operators' own,
+// or put what checks who asks in front of the handler. They only show, unless
+// [Options] allow more; a change is taken from a browser only if one of these
+// pages asked for it. [CheckHost] keeps foreign sites from reading them by DNS
+// rebinding. What a page shows is cut, escaped, and fetched from nowhere else.
 //
 // # Cost
 //

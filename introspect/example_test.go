@@ -13,6 +13,7 @@ import (
 )
 
 func Example() {
+	netco.Start(netco.Options{})
 	s, err := netco.Default()
 	if err != nil {
 		fmt.Println(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,8 +26,10 @@ type Options struct {
 	AllowStop bool
 	// AllowLogLevel, if set, lets "loglevel" tell and change the level of a logger: GET, and PUT of {"level":"debug"}.
 	AllowLogLevel *zap.AtomicLevel
-	// Hosts are names under which the pages are reached, beside localhost and numeric addresses. Under others nothing can be stopped or
-	// changed, since a foreign site may have given a name of its own this server's address.
+	// Hosts are names under which the pages are reached, beside localhost and
+	// numeric addresses. Under others nothing can be stopped or changed, since
+	// a foreign site may have given a name of its own this server's address.
+	// CheckHost refuses all of it.
 	Hosts []string
 }
 
@@ -145,7 +148,7 @@ func (h *handler) change(w http.ResponseWriter, r *http.Request, do func(http.Re
 		return errors.Join(errForbidden, err)
 	}
 	browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
-	if browser && !h.known(r.Host) {
+	if browser && !known(r.Host, h.opt.Hosts) {
 		return errors.Join(errForbidden, errors.New("the request names a host that Options.Hosts does not"))
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
@@ -157,15 +160,37 @@ func (h *handler) change(w http.ResponseWriter, r *http.Request, do func(http.Re
 	return do(w, r)
 }
 
+// CheckHost returns h for requests that name this server as their Host by
+// localhost, by a numeric address, or by one of hosts, and for those that name
+// none. Others get 403: a foreign site that has given a name of its own
+// this server's address can make browsers ask under that name, and read the
+// answers. It is for what stands beside the pages and has no such check, as
+// net/http/pprof and zap's level, and for the pages too, which without it
+// refuse only changes.
+//
+//	http.ListenAndServe("127.0.0.1:6060", introspect.CheckHost(http.DefaultServeMux))
+func CheckHost(h http.Handler, hosts ...string) http.Handler {
+	hosts = slices.Clone(hosts)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Host == "" || known(r.Host, hosts) {
+			h.ServeHTTP(w, r)
+			return
+		}
+		secure(w.Header())
+		http.Error(w, "this server does not go by the name "+strconv.Quote(cut(r.Host, maxShown)), http.StatusForbidden)
+	})
+}
+
 // known reports whether a request's Host is one that this server is meant by, and not a name that a foreign site has pointed at it.
-func (h *handler) known(host string) bool {
+func known(host string, hosts []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	host = strings.Trim(host, "[]")
-	return host == "localhost" || net.ParseIP(host) != nil || slices.ContainsFunc(h.opt.Hosts, func(n string) bool {
-		return strings.EqualFold(n, host)
-	})
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return strings.EqualFold(host, "localhost") || slices.ContainsFunc(hosts, func(n string) bool { return strings.EqualFold(n, host) })
 }
 
 // secure sets what browsers are told not to do with the pages. Requests of a page's own forms must name their origin, hence same-origin.
@@ -200,6 +225,9 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, q *query, err err
 		w.Header().Set("Retry-After", strconv.Itoa(int(walkLimit/time.Second)))
 	}
 	failure := Failure{Error: err.Error()}
+	if q.page == "coroutine" && errors.Is(err, errNoCoroutine) && !q.json && h.render(w, code, q, h.ended(q)) == nil {
+		return
+	}
 	if q.json || q.page == "loglevel" || r.Method == http.MethodPut || h.render(w, code, q, failure) != nil {
 		writeJSON(w, code, failure)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
@@ -243,14 +244,15 @@ func TestChurn(t *testing.T) {
 	churn.Wait()
 }
 
-// TestHundredThousand: as many real coroutines, parked, are listed in bounded memory, each once.
+// TestHundredThousand: as many, at full length, real coroutines, parked, are
+// listed in bounded memory, each once.
 func TestHundredThousand(t *testing.T) {
-	if testing.Short() || goruntime.RaceEnabled {
+	if goruntime.RaceEnabled {
 		t.Skip("100,000 stacks")
 	}
 	once(t)
 	noHang(t)
-	const n = 100_000
+	n := max(5000, testenv.Rounds(100_000))
 	s := start(t, scheduler.Options{Processors: 2, PoolCap: -1})
 	h := New(s, Options{})
 	var all sync.WaitGroup
@@ -262,7 +264,7 @@ func TestHundredThousand(t *testing.T) {
 		}
 	}
 	eventually(t, "they all wait", func() bool {
-		return getJSON[Coroutines](t, h, "/coroutines.json?reason=channel&rows=1").Matched == n
+		return getJSON[Coroutines](t, h, "/coroutines.json?reason=channel&rows=1").Matched == uint64(n)
 	})
 	seenOnce := map[uint64]bool{}
 	place := ""
@@ -282,7 +284,7 @@ func TestHundredThousand(t *testing.T) {
 	if len(seenOnce) != 4000 {
 		t.Errorf("four pages of 1,000 hold %d", len(seenOnce))
 	}
-	if g := getJSON[Groups](t, h, "/coroutines.json?group=site"); len(g.Groups) != 1 || g.Groups[0].Count != n {
+	if g := getJSON[Groups](t, h, "/coroutines.json?group=site"); len(g.Groups) != 1 || g.Groups[0].Count != uint64(n) {
 		t.Errorf("by site: %+v", g.Groups)
 	}
 	var stuck *Deadlock
@@ -290,7 +292,7 @@ func TestHundredThousand(t *testing.T) {
 		stuck = getJSON[Overview](t, h, "/overview.json").Deadlock
 		return stuck != nil
 	})
-	if stuck.Count != n || len(stuck.Coroutines) != exampleStuck {
+	if stuck.Count != uint64(n) || len(stuck.Coroutines) != exampleStuck {
 		t.Errorf("%d wait for nobody: %+v", n, stuck)
 	}
 	end.Close()

@@ -8,12 +8,11 @@ import (
 	"time"
 
 	cocontext "github.com/netco-go/netco/context"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { testenv.Halves(m) }
 
 // tooLong is when a test hangs, on however slow a machine.
 const tooLong = 4 * time.Minute
@@ -45,16 +44,8 @@ func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	return s
 }
 
-// scaled is how often a hammer strikes: n, or less where each blow costs more.
-func scaled(n int) int {
-	if testing.Short() {
-		n /= 10
-	}
-	if goruntime.RaceEnabled {
-		n /= 10
-	}
-	return max(n, 1)
-}
+// scaled is how often a hammer strikes: n times at full length.
+func scaled(n int) int { return testenv.Rounds(n) }
 
 // once skips a test that has nothing to do with how contexts are switched where all of it is run again for that.
 func once(t testing.TB) {

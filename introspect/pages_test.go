@@ -206,7 +206,7 @@ func TestFieldNames(t *testing.T) {
 
 // TestMounted: links lead to the pages at whatever prefix they are, stripped or not.
 func TestMounted(t *testing.T) {
-	h := newFake(300).handler(Options{})
+	h := newFake(60).handler(Options{})
 	mux := http.NewServeMux()
 	mux.Handle("/debug/netco/", h)
 	mux.Handle("/a/b/c/", http.StripPrefix("/a/b/c", h))
@@ -216,9 +216,13 @@ func TestMounted(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	client := server.Client()
-	for _, prefix := range []string{"/debug/netco/", "/a/b/c/", "/noslash/", "/bare", "/debug/netco"} {
+	for i, prefix := range []string{"/debug/netco/", "/a/b/c/", "/noslash/", "/bare", "/debug/netco"} {
+		most := 30
+		if i > 0 {
+			most = 12
+		}
 		todo, done := []string{server.URL + prefix}, map[string]bool{}
-		for len(todo) > 0 && len(done) < 30 {
+		for len(todo) > 0 && len(done) < most {
 			url := todo[0]
 			todo = todo[1:]
 			if done[url] {
@@ -248,7 +252,7 @@ func TestMounted(t *testing.T) {
 				todo = append(todo, link.String())
 			}
 		}
-		if len(done) < 20 {
+		if len(done) < most*2/3 {
 			t.Errorf("from %s only %d pages are reached", prefix, len(done))
 		}
 	}

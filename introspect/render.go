@@ -35,7 +35,7 @@ var policy = func() string {
 var templates = func() map[string]*template.Template {
 	frame := template.Must(template.New("frame.html").Funcs(functions).ParseFS(files, "pages/frame.html"))
 	all := map[string]*template.Template{}
-	for _, name := range []string{"overview", "coroutines", "groups", "coroutine", "sockets", "timers", "stalls", "failure"} {
+	for _, name := range []string{"overview", "coroutines", "groups", "coroutine", "sockets", "timers", "stalls", "failure", "ended"} {
 		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
 	}
 	return all
@@ -64,7 +64,7 @@ var functions = template.FuncMap{
 	},
 	"clock":     func(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") },
 	"waits":     waitsFor,
-	"place":     place,
+	"made":      func(c Coroutine) string { return made(c.Func, c.File, c.Line) },
 	"rows":      func(list []Coroutine) map[string]any { return map[string]any{"Rows": list} },
 	"first":     func(n int, list []Coroutine) []Coroutine { return list[:min(n, len(list))] },
 	"pairs":     pairs,
@@ -117,8 +117,13 @@ func (h *handler) render(w http.ResponseWriter, code int, q *query, data any) er
 		name = "groups"
 	case Failure:
 		name = "failure"
+	case *endedCoroutine:
+		name = "ended"
 	}
 	v := &view{query: q, Title: "Error " + strconv.Itoa(code), Data: data, Opt: &h.opt, Now: time.Now()}
+	if e, ok := data.(*endedCoroutine); ok {
+		v.Title = "Coroutine " + strconv.FormatUint(e.ID, 10)
+	}
 	if code == http.StatusOK {
 		v.Title = "Coroutine"
 		for _, t := range titles {

@@ -15,7 +15,7 @@ type sites struct {
 type site struct {
 	fn, file string
 	line     int
-	short    string // as it is shown, sorted by and filtered by: dir/file.go:12
+	short    string // as it is shown, sorted by and filtered by: dir/file.go:12, or else the function
 }
 
 // maxSites bounds it. A program does not have so many go statements.
@@ -42,14 +42,19 @@ func (s *sites) of(i *seen) site {
 
 func siteOf(i *seen) site {
 	at := site{fn: cut(i.Func, maxText), file: cut(i.File, maxText), line: i.Line}
-	at.short = place(at.file, i.Line)
+	at.short = made(at.fn, at.file, i.Line)
 	return at
 }
 
-// place shortens a file's name to its folder's and its own; "" if it is not known.
-func place(file string, line int) string {
-	if file == "" {
+// made is what is shown of where a coroutine was made: a file's name, shortened
+// to its folder's and its own, and the line; the function if that has none; ""
+// if nothing is known.
+func made(fn, file string, line int) string {
+	switch {
+	case file == "" && fn == "":
 		return ""
+	case file == "":
+		return path.Base(fn)
 	}
 	return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(file)), path.Base(file)), line)
 }

@@ -26,9 +26,11 @@ func Example() {
 func ExampleHere() {
 	log := logging.Here(zap.NewExample()) // to stdout
 	netco.Run(func() {
-		netco.GoNamed("teller", func() {
+		if _, err := netco.GoNamed("teller", func() {
 			log.Named("bank").Check(zapcore.InfoLevel, "paid") // and Write: with processor, coroutine and name
-		})
+		}); err != nil {
+			fmt.Println(err)
+		}
 	})
 	netco.Shutdown(context.Background())
 	log.Info("closed", zap.Int("paid", 1))

@@ -37,7 +37,11 @@
 //	errors                             there is one more, coroutine.ErrShutdown, in what the scheduler's end by force interrupts
 //	Close of what others are using     closes the fd at once if they wait; if they are in the middle of a system call, the last of them
 //	                                   does, and a goroutine that calls Close waits for that no longer than 0.1 s, a coroutine not
+//	File().Fd()                        leaves the file, and with it the socket, non-blocking; the standard's makes both blocking. Who hands
+//	                                   the fd to code that expects to block calls syscall.SetNonblock(fd, false) first, when nothing
+//	                                   here uses the socket any more
 //	deadlines on Pipe                  also end a write that waits for another write
+//	bubbles of testing/synctest        work as with the standard's, but the first look-up of a process is refused there
 //
 // What the methods promise besides is said in package socket.
 package net

@@ -19,18 +19,23 @@ func Example() {
 		return
 	}
 	netco.Run(func() {
-		netco.Go(func() {
+		if _, err := netco.Go(func() {
 			for {
 				c, err := ln.Accept()
 				if err != nil {
 					return
 				}
-				netco.Go(func() { // go func() {
+				if _, err := netco.Go(func() { // go func() {
 					defer c.Close()
 					io.Copy(c, c)
-				})
+				}); err != nil {
+					c.Close()
+				}
 			}
-		})
+		}); err != nil {
+			fmt.Println(err)
+			return
+		}
 
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
@@ -51,10 +56,13 @@ func ExamplePipe() {
 	defer netco.Shutdown(context.Background())
 	netco.Run(func() {
 		a, b := net.Pipe()
-		netco.GoLocal(func() {
+		if _, err := netco.GoLocal(func() {
 			defer a.Close()
 			fmt.Fprint(a, "through the pipe")
-		})
+		}); err != nil {
+			fmt.Println(err)
+			return
+		}
 		all, err := io.ReadAll(b)
 		fmt.Println(string(all), err)
 	})

@@ -1,164 +1,28 @@
 package net_test
 
 import (
-	"bytes"
-	"fmt"
-	"go/constant"
-	"go/importer"
-	"go/token"
-	"go/types"
-	"io"
-	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
-const (
-	here    = "github.com/netco-go/netco/net"
-	sockets = "github.com/netco-go/netco/socket"
-)
-
-// load returns the standard's package net and this one, as the toolchain that runs the test has them.
-func load(t *testing.T) (std, ours *types.Package) {
-	t.Helper()
-	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}}={{.Export}}{{end}}", "net", here)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+// TestParity: what the standard's package exports is exported here too, and
+// nothing else, and the types that are not the standard's have all its methods
+// and fields.
+func TestParity(t *testing.T) {
+	testenv.Long(t) // it builds a program
+	out, err := exec.Command("go", "run", "./testdata/parity").CombinedOutput()
 	if err != nil {
-		t.Fatalf("%v: %s", err, stderr.Bytes())
+		t.Fatalf("%v\n%s", err, out)
 	}
-	files := map[string]string{}
-	for line := range strings.Lines(string(out)) {
-		if path, file, ok := strings.Cut(strings.TrimSpace(line), "="); ok {
-			files[path] = file
-		}
+	differences, count, _ := strings.Cut("\n"+string(out), "\ncompared ")
+	if differences != "" {
+		t.Error(differences)
 	}
-	from := importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
-		if files[path] == "" {
-			return nil, fmt.Errorf("no export data of %s", path)
-		}
-		return os.Open(files[path])
-	})
-	if std, err = from.Import("net"); err != nil {
-		t.Fatal(err)
+	if n, err := strconv.Atoi(strings.TrimSpace(count)); err != nil || n < 200 {
+		t.Errorf("%q names have been compared", count)
 	}
-	if ours, err = from.Import(here); err != nil {
-		t.Fatal(err)
-	}
-	return std, ours
-}
-
-// replaced are the types that are not the standard's own. All others must be identical.
-var replaced = map[string]bool{
-	"Buffers": true, "Dialer": true, "ListenConfig": true, "Resolver": true, "TCPConn": true, "TCPListener": true,
-	"UDPConn": true, "UnixConn": true, "UnixListener": true,
-}
-
-// exceptions are names that the two packages need not share, "Name" or "Type.Member", and why.
-var exceptions = map[string]string{}
-
-// TestNames: what the standard's package exports is exported here too, and nothing else.
-func TestNames(t *testing.T) {
-	std, ours := load(t)
-	for _, name := range std.Scope().Names() {
-		if !token.IsExported(name) || exceptions[name] != "" {
-			continue
-		}
-		if wrong := differ(std.Scope().Lookup(name), ours.Scope().Lookup(name)); wrong != "" {
-			t.Errorf("%s: %s", name, wrong)
-		}
-	}
-	for _, name := range ours.Scope().Names() {
-		if token.IsExported(name) && std.Scope().Lookup(name) == nil && exceptions[name] == "" {
-			t.Errorf("%s is not in the standard's package", name)
-		}
-	}
-}
-
-// differ tells why ours cannot stand for theirs, or "".
-func differ(theirs, ours types.Object) string {
-	if ours == nil {
-		return "is missing"
-	}
-	if fmt.Sprintf("%T", theirs) != fmt.Sprintf("%T", ours) {
-		return fmt.Sprintf("is a %T, here a %T", theirs, ours)
-	}
-	switch theirs := theirs.(type) {
-	case *types.Const:
-		if !constant.Compare(theirs.Val(), token.EQL, ours.(*types.Const).Val()) {
-			return fmt.Sprintf("is %v, here %v", theirs.Val(), ours.(*types.Const).Val())
-		}
-	case *types.TypeName:
-		if replaced[theirs.Name()] {
-			return "" // TestMembers
-		}
-		if !types.Identical(theirs.Type(), ours.Type()) {
-			return fmt.Sprintf("is another type here, %v", ours.Type())
-		}
-		return ""
-	}
-	if want, got := shape(theirs.Type()), shape(ours.Type()); want != got {
-		return fmt.Sprintf("is %s, here %s", want, got)
-	}
-	return ""
-}
-
-// shape writes a type as a program sees it that knows one of the packages as net: without the names of parameters.
-func shape(typ types.Type) string {
-	sig, ok := typ.(*types.Signature)
-	if !ok {
-		return types.TypeString(typ, asNet)
-	}
-	unnamed := func(tuple *types.Tuple) *types.Tuple {
-		var vars []*types.Var
-		for v := range tuple.Variables() {
-			vars = append(vars, types.NewVar(token.NoPos, nil, "", v.Type()))
-		}
-		return types.NewTuple(vars...)
-	}
-	return types.TypeString(types.NewSignatureType(nil, nil, nil, unnamed(sig.Params()), unnamed(sig.Results()), sig.Variadic()), asNet)
-}
-
-func asNet(p *types.Package) string {
-	if p.Path() == here || p.Path() == sockets {
-		return "net"
-	}
-	return p.Path()
-}
-
-// TestMembers: the types that are not the standard's have all its methods and fields.
-func TestMembers(t *testing.T) {
-	std, ours := load(t)
-	for name := range replaced {
-		theirs, mine := std.Scope().Lookup(name), ours.Scope().Lookup(name)
-		if theirs == nil || mine == nil {
-			t.Errorf("%s: it is not a type of both packages", name)
-			continue
-		}
-		want, got := members(theirs.Type()), members(mine.Type())
-		for member, is := range want {
-			if token.IsExported(member) && got[member] != is && exceptions[name+"."+member] == "" {
-				t.Errorf("%s.%s is %s, here %q", name, member, is, got[member])
-			}
-		}
-	}
-}
-
-// members returns the shapes of a type's methods, those of its pointer included, and of its fields; under Kind whether it is a
-// struct, or else what it is.
-func members(typ types.Type) map[string]string {
-	all := map[string]string{"Kind": shape(typ.Underlying())}
-	set := types.NewMethodSet(types.NewPointer(typ))
-	for method := range set.Methods() {
-		all[method.Obj().Name()] = shape(method.Type())
-	}
-	if s, ok := typ.Underlying().(*types.Struct); ok {
-		all["Kind"] = "struct"
-		for field := range s.Fields() {
-			all[field.Name()] = "field " + shape(field.Type())
-		}
-	}
-	return all
 }

@@ -12,13 +12,25 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
-// variants are what is made of programs that were written for package net. The first is the original.
-var variants = []struct {
+const here = "github.com/netco-go/netco/net"
+
+type variant struct {
 	name string
 	make func(source string) string
-}{
+}
+
+// named is a program's name as this variant, which is that of a package, too.
+func (v *variant) named(program string) string {
+	return program + "_" + strings.ReplaceAll(v.name, " ", "_")
+}
+
+// variants are what is made of programs that were written for package net. The
+// first is the original.
+var variants = []variant{
 	{"original", func(source string) string { return source }},
 	{"import changed", oneLine},
 	{"go statements changed", coroutines},
@@ -30,6 +42,7 @@ var goroutinesOnly = map[string]bool{"http": true}
 // TestPrograms: programs for package net do what they did after that one line was changed, on goroutines and on coroutines of one
 // Processor.
 func TestPrograms(t *testing.T) {
+	testenv.Long(t) // it builds programs
 	files, err := filepath.Glob("testdata/programs/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
@@ -43,15 +56,15 @@ func TestPrograms(t *testing.T) {
 		sources[strings.TrimSuffix(filepath.Base(file), ".go")] = string(text)
 	}
 	want := map[string]string{}
-	for _, v := range variants {
+	for i, v := range variants {
 		// One binary for each variant: what one of them links must not help another.
-		binary := build(t, sources, v.make)
+		binary := build(t, sources, variants[i:i+1])
 		for name := range sources {
 			if v.name == "go statements changed" && goroutinesOnly[name] {
 				continue
 			}
 			t.Run(name+"/"+v.name, func(t *testing.T) {
-				got := output(t, binary, name)
+				got := output(t, binary, v.named(name))
 				if v.name == "original" {
 					want[name] = got
 				}
@@ -88,9 +101,10 @@ func coroutines(source string) string {
 func program() {`, 1)
 }
 
-// build makes one binary of a variant of all programs, which runs the one that it is told: for the linker's time. The programs become
-// packages of this module, which only the go command sees.
-func build(t *testing.T, sources map[string]string, variant func(string) string) string {
+// build makes one binary of some variants of all programs, which runs the one
+// that its arguments name. The programs become packages of this module, which
+// only the go command sees.
+func build(t *testing.T, sources map[string]string, made []variant) string {
 	t.Helper()
 	dir := t.TempDir()
 	folder, err := filepath.Abs("testdata/variant")
@@ -104,11 +118,14 @@ func build(t *testing.T, sources map[string]string, variant func(string) string)
 		overlay.Replace[filepath.Join(folder, path)] = file
 	}
 	var imports, cases strings.Builder
-	for name, source := range sources {
-		source = strings.Replace(variant(source), "package main", "package program", 1)
-		add(name+"/program.go", strings.Replace(source, "func main()", "func Main()", 1))
-		fmt.Fprintf(&imports, "import p%s %q\n", name, here+"/testdata/variant/"+name)
-		fmt.Fprintf(&cases, "case %q: p%s.Main()\n", name, name)
+	for program, source := range sources {
+		for _, v := range made {
+			name := v.named(program)
+			source := strings.Replace(v.make(source), "package main", "package program", 1)
+			add(name+"/program.go", strings.Replace(source, "func main()", "func Main()", 1))
+			fmt.Fprintf(&imports, "import p%s %q\n", name, here+"/testdata/variant/"+name)
+			fmt.Fprintf(&cases, "case %q: p%s.Main()\n", name, name)
+		}
 	}
 	add("main.go", fmt.Sprintf("package main\nimport \"os\"\n%s\nfunc main() {\n switch os.Args[1] {\n %s}\n}\n", &imports, &cases))
 	list, err := json.Marshal(overlay)

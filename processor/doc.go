@@ -20,7 +20,7 @@
 //	timers.go     Func: a function that is called in a coroutine when its time has come
 //	poll_unsafe.go  PollDesc: an fd and who waits for it
 //	watch.go      Watch: a wait for an fd that holds no coroutine
-//	lookout.go    the epoll of what ordinary goroutines wait for
+//	lookout.go    the epoll of what ordinary goroutines wait for; alone.go: where there can be none
 //	withdraw.go   an fd leaves epoll before its last duplicate is closed
 //	buffer.go     hot buffers
 //	group.go      what the Processors of a scheduler share

@@ -29,7 +29,6 @@ func Example() {
 	<-g.Quiet()
 	g.Advance(processor.Stopped)
 	<-p.Ended()
-	<-g.Ended()
 	fmt.Println(processor.Here() == nil)
 	// Output:
 	// on processor 0

@@ -26,7 +26,6 @@ type Group struct {
 	Owner any // constant: the scheduler
 
 	members  []*Processor // constant once the first has started
-	lookout  *lookout     // constant: made with the first member
 	phase    atomic.Int32
 	active   atomic.Int64
 	spinners atomic.Int32
@@ -64,13 +63,7 @@ func (g *Group) Advance(ph Phase) {
 		p.ex.Notice()
 		p.ep.Ring()
 	}
-	switch {
-	case g.lookout == nil:
-	case g.Phase() >= Stopped:
-		g.lookout.stop()
-	default:
-		g.lookout.ep.Ring()
-	}
+	g.advanceOutside(g.Phase())
 }
 
 // Discard frees the fds of a group of which no Processor was started.
@@ -78,13 +71,7 @@ func (g *Group) Discard() {
 	for _, p := range g.members {
 		p.Discard()
 	}
-	if g.lookout != nil {
-		g.lookout.stop()
-	}
 }
-
-// Ended is closed when what the group had besides its Processors is gone. Precondition: it has members.
-func (g *Group) Ended() <-chan struct{} { return g.lookout.ended }
 
 // Active reports whether any coroutine of the group lives or is on its way.
 func (g *Group) Active() bool { return g.active.Load() != 0 }

@@ -50,6 +50,7 @@ const armCostNs = 15_000
 
 // sleep blocks in epoll until an event, a ring or the deadline.
 func (p *Processor) sleep(now, deadline int64, timed bool) {
+	p.ex.Rest()
 	p.ep.Asleep()
 	if p.group.limit.max != 0 {
 		p.tellEnds()

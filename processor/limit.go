@@ -55,6 +55,14 @@ func (g *Group) untake() {
 	}
 }
 
+// untakeWithout is untake if no coroutine has been made, as making it has
+// panicked.
+func (g *Group) untakeWithout(co **coroutine.Coroutine) {
+	if *co == nil {
+		g.untake()
+	}
+}
+
 // admit takes a place if there is one.
 func (g *Group) admit() bool {
 	l := &g.limit
@@ -93,7 +101,7 @@ func (p *Processor) SpawnLimited(fn func(), name string, site uintptr) (h corout
 	if !p.group.admit() {
 		return h, ErrTooManyCoroutines
 	}
-	return p.ex.Spawn(fn, name, site).Handle(), nil
+	return p.spawn(fn, name, site), nil
 }
 
 // SubmitLimited is Submit for what the limit holds for. It returns ErrShutdown if the Processor has ended.

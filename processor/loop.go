@@ -23,6 +23,7 @@ func (p *Processor) loop() {
 			length := now - int64(p.Stats.TurnStart.Own())
 			p.Stats.TurnNs.Observe(length)
 			p.history.note(now, length)
+			p.time.turn.note(p.Stats.Turns.Own(), now)
 		}
 		p.Stats.Turns.Inc()
 		p.Stats.TurnStart.Set(uint64(now))

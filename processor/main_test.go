@@ -8,23 +8,15 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// scaled is how often a hammer strikes: n, or less where each blow costs more.
-func scaled(n int) int {
-	if testing.Short() {
-		n /= 10
-	}
-	if goruntime.RaceEnabled {
-		n /= 10
-	}
-	return max(n, 1)
-}
+// scaled is how often a hammer strikes: n times at full length.
+func scaled(n int) int { return testenv.Rounds(n) }
 
 // within fails the whole run with all stacks when a test that could hang has not ended in time.
 func within(t testing.TB, d time.Duration) {
@@ -66,7 +58,6 @@ func end(g *Group) {
 	for _, p := range g.members {
 		<-p.Ended()
 	}
-	<-g.Ended()
 }
 
 // on runs fn as a coroutine pinned to p and waits for its end.
@@ -80,9 +71,15 @@ func on(t testing.TB, p *Processor, fn func()) {
 // eventually waits for what another thread is about to bring about.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !cond(); runtime.Gosched() {
+	end := time.Now().Add(20 * time.Second)
+	for tries := 0; !cond(); tries++ {
+		if tries < 50 {
+			runtime.Gosched()
+			continue
+		}
 		if time.Now().After(end) {
 			t.Fatal("not within 20 s: " + what)
 		}
+		unix.Nanosleep(&unix.Timespec{Nsec: 20_000}, nil) // time.Sleep takes a millisecond
 	}
 }

@@ -37,7 +37,7 @@ type PollDesc struct {
 	Listener    bool                         // constant: waits for connections, which end when draining begins
 	Mark        uint8                        // constant: for whoever embeds it, to know it by; 0 by default
 	home        atomic.Pointer[Processor]    // set by bind, under mu: watches it for coroutines
-	outer       atomic.Pointer[outerBinding] // set by bindOuter, under mu: watches it for goroutines
+	outer       atomic.Pointer[outerBinding] // set by bindOuter, under mu: watches it for goroutines outside bubbles
 	mu          sync.Mutex
 	reg         epoller.Registration // under mu: with home
 }
@@ -53,7 +53,7 @@ var readyW = new(coroutine.Waiter)
 
 // flags
 const (
-	flagHangup  = 1 << iota // a short read says nothing any more, see epoller.Events.Hangup: always read
+	flagReadOn  = 1 << iota // a short read says nothing any more, see epoller.Events.ReadOn: only EAGAIN does
 	flagClosing             // Evict was called
 	flagOrphan              // its Processor has ended
 )
@@ -93,7 +93,7 @@ func (pd *PollDesc) Check(m Mode) Verdict {
 		}
 		return Shutdown
 	}
-	if d := pd.gate(m).deadline.Load(); d != 0 && d <= clock.Now() {
+	if d := pd.gate(m).deadline.Load(); d != 0 && d <= clock.Real() {
 		return Timeout
 	}
 	if pd.Listener {
@@ -104,13 +104,13 @@ func (pd *PollDesc) Check(m Mode) Verdict {
 	return Ready
 }
 
-// group is that of whoever watches the fd, or nil.
+// group is the one whose end is the fd's too, or nil.
 func (pd *PollDesc) group() *Group {
 	if p := pd.home.Load(); p != nil {
 		return p.group
 	}
 	if o := pd.outer.Load(); o != nil {
-		return o.at.group
+		return o.group()
 	}
 	return nil
 }
@@ -122,13 +122,18 @@ func (pd *PollDesc) Clear(m Mode) bool {
 	return g.w.Load() == readyW && g.w.CompareAndSwap(readyW, nil)
 }
 
-// Edge reports whether an edge has come since Clear, or whether none may come any more, so that an operation is worth a try.
-func (pd *PollDesc) Edge(m Mode) bool {
-	return pd.gate(m).w.Load() == readyW || pd.flags.Load()&flagHangup != 0
-}
+// Edge reports whether an edge has come since Clear, so that an operation is
+// worth a try. No lasting mark counts, or a waiter after EAGAIN would not
+// wait: urgent data, and many an error, leave nothing to read.
+func (pd *PollDesc) Edge(m Mode) bool { return pd.gate(m).w.Load() == readyW }
+
+// ReadOn reports whether a short read no longer means that there is no more for
+// the moment: then only EAGAIN does. To be asked after the read: an event that
+// comes later leaves the mark of an edge, if there is something to read.
+func (pd *PollDesc) ReadOn() bool { return pd.flags.Load()&flagReadOn != 0 }
 
 // Bound reports whether the fd is registered, so that an edge will tell of whatever comes.
-func (pd *PollDesc) Bound() bool { return pd.group() != nil }
+func (pd *PollDesc) Bound() bool { return pd.home.Load() != nil || pd.outer.Load() != nil }
 
 // SetDeadline sets when waits in direction m end, in ns of CLOCK_MONOTONIC; 0 is never. A waiter looks again at once.
 func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {
@@ -186,8 +191,8 @@ func (g *gate) takeOut() *coroutine.Waiter {
 
 // happened acts on an event, on the thread of p; nil is the lookout.
 func (pd *PollDesc) happened(p *Processor, events epoller.Events) {
-	if events.Hangup() {
-		pd.flags.Or(flagHangup) // before the waiter looks
+	if events.ReadOn() && !pd.ReadOn() {
+		pd.flags.Or(flagReadOn) // before the waiter looks
 	}
 	if events.Readable() {
 		pd.read.open(p)
@@ -234,16 +239,23 @@ func (g *gate) open(p *Processor) {
 	}
 }
 
-// Wait parks the caller, coroutine or goroutine, unless an edge has left its mark, until direction m may be possible, its deadline passes, or it is evicted.
-// The fd is registered with the caller's Processor if it is with none, and for a goroutine with the group's lookout. Ready may be early; it is also the answer at until
-// (CLOCK_MONOTONIC ns), if that is not 0. An error is that of registering.
+// Wait parks the caller, coroutine or goroutine, unless an edge has left its
+// mark, until direction m may be possible, its deadline passes, or it is
+// evicted. The fd is registered with the caller's Processor if it is with none,
+// and for a goroutine with the lookout. Ready may be early; it is also the
+// answer at until (CLOCK_MONOTONIC ns), if that is not 0. An error is that of
+// registering.
 func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
 	g := pd.gate(m)
 	w := coroutine.AcquireWaiter()
 	var err error
 	if w.Coroutine() == nil {
-		if pd.outer.Load() == nil {
+		if !w.InBubble() && pd.outer.Load() == nil {
 			err = pd.bindOuter(fd)
+		}
+		if w.InBubble() || err == errNoLookout {
+			w.Release()
+			return pd.waitAlone(fd, m, until)
 		}
 	} else if pd.home.Load() == nil {
 		err = pd.bind(fd)
@@ -318,6 +330,6 @@ func (pd *PollDesc) Unbind() {
 		p.ep.Release(pd.reg)
 	}
 	if o := pd.outer.Load(); o != nil {
-		o.at.ep.Release(o.reg)
+		o.at.release(o.reg)
 	}
 }

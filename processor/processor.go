@@ -12,6 +12,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/epoller"
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/mpsc"
 	"github.com/netco-go/netco/objpool"
@@ -78,17 +79,10 @@ type Processor struct {
 	time  clockwork // owner: writes
 }
 
-// New makes a Processor and its fds and adds it to its group. Start runs it. The group's end frees what the first one made for all.
+// New makes a Processor and its fds and adds it to its group. Start runs it.
 func New(cfg Config) (*Processor, error) {
 	if err := ensureNetpoll(); err != nil {
 		return nil, err
-	}
-	if cfg.Group.lookout == nil {
-		l, err := openLookout(cfg.Group)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Group.lookout = l
 	}
 	ep, err := epoller.Open[PollDesc]()
 	if err != nil {
@@ -232,7 +226,8 @@ func of(ex *coroutine.Executor) *Processor {
 	return p
 }
 
-// ErrNotRunning is returned when a socket is waited for by an ordinary goroutine and no Processor runs that could watch it.
+// ErrNotRunning is returned when an ordinary goroutine needs a Processor and
+// none runs.
 var ErrNotRunning = errors.New("netco: no processor is running")
 
 // running lists the Processors that take fds of callers that are on none.
@@ -261,8 +256,25 @@ func removeRunning(p *Processor) {
 // StartDefault starts the default scheduler; the root package sets it.
 var StartDefault func() error
 
-// anywhere picks the running Processor with the fewest fds, starting the default scheduler if none runs.
+// runningGroup returns the default Scheduler's group, or any that runs, or nil.
+func runningGroup() *Group {
+	if g := defaultGroup.Load(); g != nil {
+		return g
+	}
+	running.mu.Lock()
+	defer running.mu.Unlock()
+	if len(running.list) == 0 {
+		return nil
+	}
+	return running.list[0].group
+}
+
+// anywhere picks the running Processor with the fewest fds, starting the
+// default scheduler if none runs. For ordinary goroutines.
 func anywhere() (*Processor, error) {
+	if clock.InBubble() {
+		return nil, coroutine.ErrBubble
+	}
 	for range 2 {
 		running.mu.Lock()
 		var best *Processor

@@ -65,6 +65,7 @@ type clockwork struct {
 	started counter.Counter // CLOCK_MONOTONIC, ns; 0 before
 	ended   counter.Counter // the same; 0 before
 	tid     atomic.Int32    // of its thread, 0 for none of its own
+	turn    turnEnd
 
 	idleSeen, busySeen atomic.Int64 // the most that was told: a reader's clock may be ahead of the owner's
 }

@@ -61,7 +61,17 @@ func (g *Group) Place(self *Processor) *Processor {
 // Spawn makes a coroutine that runs on this Processor. Owner only.
 func (p *Processor) Spawn(fn func(), name string, site uintptr) coroutine.Handle {
 	p.group.take()
-	return p.ex.Spawn(fn, name, site).Handle() // the caller lives here, so the token is held
+	return p.spawn(fn, name, site)
+}
+
+// spawn is Spawn of a coroutine that has its place in the limit.
+func (p *Processor) spawn(fn func(), name string, site uintptr) coroutine.Handle {
+	var co *coroutine.Coroutine
+	if coroutine.MakingMayPanic() {
+		defer p.group.untakeWithout(&co)
+	}
+	co = p.ex.Spawn(fn, name, site) // the caller lives here, so the token is held
+	return co.Handle()
 }
 
 // Submit gives a new coroutine to this Processor, from any thread; self is the caller's Processor or nil, pinned says that
@@ -74,6 +84,9 @@ func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr
 // submit is Submit of a coroutine that has its place in the limit.
 func (p *Processor) submit(self *Processor, fn func(), name string, site uintptr, pinned bool) coroutine.Handle {
 	s := submission{}
+	if coroutine.MakingMayPanic() {
+		defer p.group.untakeWithout(&s.co)
+	}
 	if self == p {
 		s.co = p.ex.Make(fn, name, site)
 	} else {
@@ -87,6 +100,7 @@ func (p *Processor) submit(self *Processor, fn func(), name string, site uintptr
 		p.sub.mu.Unlock()
 		p.group.giveToken() // a caller who lives elsewhere has taken one
 		p.group.untake()
+		s.co.DropInherited()
 		return coroutine.Handle{}
 	}
 	if pinned {

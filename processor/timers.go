@@ -49,7 +49,7 @@ func (f *Func) Init(p *Processor, d time.Duration, fn func(), site uintptr) {
 
 // after returns the time d from now: never, if that is centuries ahead.
 func after(d time.Duration) int64 {
-	now := clock.Now()
+	now := clock.Real()
 	when := now + int64(max(d, 0))
 	if when < now {
 		return math.MaxInt64

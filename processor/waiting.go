@@ -21,14 +21,12 @@ func (pd *PollDesc) Waiter(m Mode) uint64 {
 // Watched reports whether a Watch waits for the fd, and no coroutine. It may be over by then.
 func (pd *PollDesc) Watched() bool { return pd.watched() }
 
-// OutsidePollDescs calls f for the fds that only ordinary goroutines have waited for, from any thread, until it returns false. It may
+// OutsidePollDescs calls f for the fds of the group that only ordinary
+// goroutines have waited for, from any thread, until it returns false. It may
 // miss those that come or go meanwhile.
 func (g *Group) OutsidePollDescs(f func(*PollDesc) bool) {
-	if g.lookout == nil {
-		return
-	}
 	more := true
-	g.lookout.ep.Each(func(pd *PollDesc) {
+	eachOutside(g, func(pd *PollDesc) {
 		if more && pd.home.Load() == nil {
 			more = f(pd)
 		}

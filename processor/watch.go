@@ -172,7 +172,11 @@ func (x *Watch) start() {
 // watched reports whether a Watch is armed.
 func (pd *PollDesc) watched() bool {
 	w := pd.read.w.Load()
-	return w != nil && w != readyW && w.Hook() != nil
+	if w == nil || w == readyW {
+		return false
+	}
+	_, ok := w.Hook().(*Watch) // else an aloneWait
+	return ok
 }
 
 // Home returns the Processor with which the fd is registered, or nil.

@@ -16,9 +16,11 @@ import (
 func ExampleLabels() {
 	defer profile.Labels()()
 	netco.Run(func() {
-		netco.GoNamed("checkout", func() {
+		if _, err := netco.GoNamed("checkout", func() {
 			fmt.Println(pprof.Label(profile.Context(context.Background()), profile.Key))
-		})
+		}); err != nil {
+			fmt.Println(err)
+		}
 	})
 	netco.Shutdown(context.Background())
 	// Output: checkout true
@@ -28,14 +30,16 @@ func ExampleLabels() {
 func ExampleContext() {
 	defer profile.Labels()()
 	netco.Run(func() {
-		netco.GoNamed("checkout", func() {
+		if _, err := netco.GoNamed("checkout", func() {
 			pprof.Do(profile.Context(context.Background()), pprof.Labels("tenant", "acme"), func(ctx context.Context) {
 				pprof.ForLabels(ctx, func(key, value string) bool {
 					fmt.Println(key, value)
 					return true
 				})
 			})
-		})
+		}); err != nil {
+			fmt.Println(err)
+		}
 	})
 	netco.Shutdown(context.Background())
 	// Output:
@@ -52,7 +56,9 @@ func ExampleRegions() {
 		return
 	}
 	netco.Run(func() {
-		netco.GoNamed("checkout", func() { netco.Sleep(time.Millisecond) })
+		if _, err := netco.GoNamed("checkout", func() { netco.Sleep(time.Millisecond) }); err != nil {
+			fmt.Println(err)
+		}
 	})
 	netco.Shutdown(context.Background())
 	trace.Stop()

@@ -12,14 +12,17 @@ import (
 // Key is the label that a coroutine's name is given under.
 const Key = "coroutine"
 
-// Labels gives each named coroutine that starts from now on the profiler label "coroutine", with its name, until stop is called. Those
-// that live already are not labelled, so call it early: it costs something at a coroutine's start and end only, and at those of
-// one without a name less. Goroutines that a coroutine starts have its label, as always with labels.
+// Labels gives each named coroutine that starts from now on the profiler label
+// "coroutine", with its name, until stop is called. Those that live already are
+// not labelled, so call it early: it costs something at a coroutine's start and
+// end only, and at those of one without a name less. Goroutines that a
+// coroutine starts, and coroutines without a name, begin with its labels, as
+// always with labels; one with a name has that label in their place.
 //
 // What a coroutine sets with pprof.Do is its own, through all its waits. But pprof.Do sets the labels of the context that
 // it is given, and after it those again, instead of adding to what the goroutine has: give it [Context], and the name stays.
 //
-// At a coroutine's end its goroutine has no labels; so none is found on the coroutine that it runs next. A coroutine driven by hand has the label of
+// At a coroutine's end its goroutine has no labels. A coroutine driven by hand has the label of
 // that of a Scheduler which has first resumed it.
 func Labels() (stop func()) {
 	return coroutine.AddHooks(coroutine.Hooks{Start: label, End: unlabel, Described: relabel})

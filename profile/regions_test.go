@@ -14,6 +14,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/profile"
 )
 
@@ -22,6 +23,7 @@ var regionLine = regexp.MustCompile(`Region(Begin|End) .* Type="([^"\n]*)"`)
 // traced returns what f is seen to do in a trace: how many regions of each type began, and how many ended.
 func traced(t *testing.T, f func()) (begun, ended map[string]int) {
 	t.Helper()
+	testenv.Long(t) // go tool trace is a program that the go command builds first
 	tool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("the go command, which reads traces, is not here")

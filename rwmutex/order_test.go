@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/internal/explore"
-	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestEveryOrder runs small programs in every order in which their shared accesses can happen, and checks: mutual exclusion, that
@@ -18,7 +18,7 @@ func TestEveryOrder(t *testing.T) {
 		early    int    // how many parks may end early
 		spin     bool   // waiters may try once more before they queue
 		calm     bool   // nobody is ever overdue
-		long     bool   // left out where time is short
+		long     bool   // takes seconds, in race builds minutes
 	}{
 		{programs: "W W", early: 2, spin: true},
 		{programs: "R W", early: 1, spin: true},
@@ -26,20 +26,21 @@ func TestEveryOrder(t *testing.T) {
 		{programs: "RR WW", early: 1, spin: true},
 		{programs: "WR WR", early: 1, spin: true},
 		{programs: "W! W!", early: 1},
-		{programs: "W W R", spin: true},
-		{programs: "R R W", spin: true},
-		{programs: "W W W", spin: true},
+		{programs: "W W R"},
+		{programs: "W W R", spin: true, long: true},
+		{programs: "R R W", spin: true, long: true},
+		{programs: "W W W", spin: true, long: true},
 		{programs: "R W! R"},
 		{programs: "R W! R!"},
-		{programs: "W R R!"},
+		{programs: "W R R!", long: true},
 		{programs: "T W", early: 1, spin: true},
 		{programs: "U W", early: 1, spin: true},
-		{programs: "T T W"},
+		{programs: "T T W", long: true},
 		{programs: "T W W"},
-		{programs: "U W R"},
+		{programs: "U W R", long: true},
 		{programs: "T R R"},
-		{programs: "U U W"},
-		{programs: "C W W!"},
+		{programs: "U U W", long: true},
+		{programs: "C W W!", long: true},
 		{programs: "W& T& R&"},
 		{programs: "W& W R&"},
 		{programs: "O W W"},
@@ -51,10 +52,10 @@ func TestEveryOrder(t *testing.T) {
 		{programs: "x W W"},
 		{programs: "x x W"},
 		{programs: "x R W", spin: true},
-		{programs: "xx R W"},
+		{programs: "xx R W", long: true},
 		{programs: "x R W!"},
 		{programs: "y R R"},
-		{programs: "WW W W"},
+		{programs: "WW W W", long: true},
 		{programs: "W W W W", calm: true, long: true},
 		{programs: "R W R W", calm: true, long: true},
 		{programs: "W R! W!", long: true},
@@ -66,8 +67,8 @@ func TestEveryOrder(t *testing.T) {
 		{programs: "R T R W", long: true},
 	} {
 		t.Run(strings.ReplaceAll(c.programs, " ", ","), func(t *testing.T) {
-			if c.long && (testing.Short() || goruntime.RaceEnabled) {
-				t.Skip("takes seconds; in race builds, minutes")
+			if c.long {
+				testenv.Long(t)
 			}
 			defer func() { choose = nil }()
 			explore.Run(t, func(w *explore.World) explore.Program {

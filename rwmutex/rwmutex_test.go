@@ -304,12 +304,7 @@ func (p *pair) use(t *testing.T, m *RWMutex, r *rand.Rand, pass func()) int {
 	return 1
 }
 
-func rounds() int {
-	if testing.Short() || goruntime.RaceEnabled {
-		return 2_000
-	}
-	return 20_000
-}
+func rounds() int { return testenv.Rounds(20_000) }
 
 // TestHammer uses one lock from ordinary goroutines and from coroutines on two threads; once as time goes, and once with chance in the
 // place of time, so that the lock is starving every now and then.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -14,11 +15,15 @@ import (
 // coroutines and must neither wait nor panic. When it returns false the Scheduler ends as by a Shutdown whose context is over: waits end with
 // ErrShutdown, or unwind their coroutines. An idle loop sleeps and takes no turns; Wake makes it take one.
 //
-// It returns ErrStarted if the Scheduler was started already, ErrInCoroutine in a coroutine of any kind, or the operating system's error, after
-// which the Scheduler is as before. Blocks.
+// It returns ErrStarted if the Scheduler was started already, ErrInCoroutine in
+// a coroutine of any kind, ErrBubble in a bubble of testing/synctest, or the
+// operating system's error, after which the Scheduler is as before. Blocks.
 func (s *Scheduler) EventLoop(turn func() bool) error {
 	if processor.Here() != nil || coroutine.RunningID() != 0 {
 		return ErrInCoroutine
+	}
+	if clock.InBubble() {
+		return ErrBubble
 	}
 	s.mu.Lock()
 	if s.state != fresh {
@@ -42,7 +47,6 @@ func (s *Scheduler) EventLoop(turn func() bool) error {
 	if err := s.procs[0].RunHere(open, turn); err != nil {
 		if !opened {
 			group.Advance(processor.Stopped)
-			<-group.Ended()
 			s.mu.Unlock()
 		}
 		return err

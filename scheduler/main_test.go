@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	threads()
-	testenv.Main(m)
+	testenv.Halves(m)
 }
 
 // threads makes as many threads as any test needs at once, before they are counted: Go keeps the threads it has made.
@@ -62,16 +61,8 @@ func child(t *testing.T, name string) (output string, status int) {
 	return out.String(), cmd.ProcessState.ExitCode()
 }
 
-// scaled is how often a hammer strikes: n, or less where each blow costs more.
-func scaled(n int) int {
-	if testing.Short() {
-		n /= 10
-	}
-	if goruntime.RaceEnabled {
-		n /= 10
-	}
-	return max(n, 1)
-}
+// scaled is how often a hammer strikes: n times at full length.
+func scaled(n int) int { return testenv.Rounds(n) }
 
 // within fails the whole run with all stacks when a test that could hang has not ended in time.
 func within(t testing.TB, d time.Duration) {

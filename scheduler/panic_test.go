@@ -87,8 +87,18 @@ var children = map[string]func(){
 		fmt.Println("survived")
 		os.Exit(0)
 	},
-	"race":    raceChild(false),
-	"no race": raceChild(true),
+	"locked, waits": crashing(two, func() {
+		runtime.LockOSThread()
+		processor.Sleep(1)
+	}),
+	"locked, yields": crashing(scheduler.Options{Processors: 1}, func() {
+		processor.Here().Spawn(func() {}, "", 0)
+		runtime.LockOSThread()
+		coroutine.YieldTurn()
+	}),
+	"locked, ends": crashing(two, runtime.LockOSThread),
+	"race":         raceChild(false),
+	"no race":      raceChild(true),
 }
 
 // TestPanicCrashes: a panic in a coroutine ends the program as one in a goroutine does.
@@ -98,7 +108,7 @@ func TestPanicCrashes(t *testing.T) {
 		"error":           "panic: an error value",
 		"after switches":  "panic: boom",
 		"wrapped":         "panic: outer: file does not exist",
-		"nil":             "panic: panic called with nil argument",
+		"nil":             "panic called with nil argument", // after what the release puts before it
 		"runtime":         "panic: assignment to entry in nil map",
 		"number":          "panic: 42",
 		"broken error":    "panic: ",
@@ -129,6 +139,32 @@ func TestPanicCrashes(t *testing.T) {
 			}
 			if t.Failed() {
 				t.Logf("%.3000s", out)
+			}
+		})
+	}
+}
+
+// TestLockedIsNamed: where the runtime ends the program because a coroutine
+// gives the thread away while it holds it locked, netco says which one first.
+func TestLockedIsNamed(t *testing.T) {
+	if !asm.LocksKnown() {
+		t.Skip("thread locks are not known on this architecture")
+	}
+	for name, want := range map[string]string{
+		"locked, waits": " waits while it holds runtime.LockOSThread", "locked, yields": " yields while it holds ",
+		"locked, ends": " ends while it holds ",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, status := child(t, name)
+			said := strings.Index(out, `netco: coroutine `)
+			thrown := strings.Index(out, "fatal error: coro: OS thread locking must match")
+			if status != 2 || said < 0 || thrown < said {
+				t.Errorf("exit status %d; netco's line at %d, the runtime's at %d:\n%.3000s", status, said, thrown, out)
+			}
+			if line, _, _ := strings.Cut(out[max(said, 0):], "\n"); !strings.Contains(line, `"bomb" created at `) ||
+				!strings.Contains(line, "main_test.go:") || !strings.Contains(line, want) {
+				t.Errorf("it says %q", line)
 			}
 		})
 	}

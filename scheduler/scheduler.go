@@ -12,6 +12,7 @@ import (
 
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -21,6 +22,7 @@ var (
 	ErrNotStarted  = errors.New("netco: scheduler is not started")
 	ErrNoProcessor = errors.New("netco: no processor has that number")
 	ErrInCoroutine = errors.New("netco: would wait for the calling coroutine itself")
+	ErrBubble      = coroutine.ErrBubble // in a bubble of testing/synctest
 )
 
 // Scheduler is a set of Processors. Its methods may be called from any thread.
@@ -28,9 +30,10 @@ type Scheduler struct {
 	opt      Options
 	refusals refusals
 
-	mu    sync.Mutex
-	state state // under mu; procs is constant once it is running
-	done  chan struct{}
+	mu     sync.Mutex
+	state  state  // under mu; procs is constant once it is running
+	forced forced // under mu
+	done   chan struct{}
 
 	group atomic.Pointer[processor.Group] // set by Start
 	procs []*processor.Processor
@@ -55,9 +58,13 @@ func New(o Options) (*Scheduler, error) {
 	return &Scheduler{opt: o, done: make(chan struct{})}, nil
 }
 
-// Start makes the threads and their fds. It returns ErrStarted the second time, or the operating system's error, after
-// which the Scheduler is as before.
+// Start makes the threads and their fds. It returns ErrStarted the second time,
+// ErrBubble in a bubble of testing/synctest, or the operating system's error,
+// after which the Scheduler is as before.
 func (s *Scheduler) Start() error {
+	if clock.InBubble() {
+		return ErrBubble
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != fresh {
@@ -76,7 +83,6 @@ func (s *Scheduler) Start() error {
 			for _, started := range s.procs[:i] {
 				<-started.Ended()
 			}
-			<-group.Ended()
 			return err
 		}
 	}
@@ -143,8 +149,11 @@ func (s *Scheduler) Group() *processor.Group { return s.group.Load() }
 // Logger returns what the Scheduler logs to. It is not nil.
 func (s *Scheduler) Logger() *zap.Logger { return s.opt.Logger }
 
-// open returns the group if work may be submitted now.
+// open returns nil if work may be submitted now.
 func (s *Scheduler) open(here *processor.Processor) error {
+	if here == nil && clock.InBubble() {
+		return ErrBubble
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -195,8 +204,8 @@ func (s *Scheduler) local(sp Spawn) *processor.Processor {
 	return nil
 }
 
-// Go starts a coroutine on the least loaded Processor. It does not park. The error is ErrNotStarted, ErrShutdown or
-// ErrTooManyCoroutines.
+// Go starts a coroutine on the least loaded Processor. It does not park. The
+// error is ErrNotStarted, ErrShutdown, ErrTooManyCoroutines or ErrBubble.
 func (s *Scheduler) Go(sp Spawn) (coroutine.Handle, error) {
 	mustFn(sp.Fn)
 	if err := s.mayGo(sp.Here); err != nil {
@@ -284,17 +293,23 @@ func (s *Scheduler) wait(ctx context.Context) error {
 
 // unwindGrace is how long coroutines get to end after they have been told to by force. They need a moment; a machine that others use may
 // need seconds, and to give up on one that is about to end is an error that says what is not so.
-const unwindGrace = 5 * time.Second
+var unwindGrace = 5 * time.Second // tests shorten it
 
-// Shutdown ends the Scheduler. It closes the door to new work, lets coroutines finish until ctx is over, then makes all
-// their waits end, and at last ends the threads and closes their fds. It returns nil if every coroutine finished by itself;
-// ctx's error if they had to be made to; an error that wraps it and tells how many, if some did not even then, within five seconds (one
-// that computes for ever cannot be ended: its thread stays). Called again, it waits for the first call to finish, or its own ctx.
-// From a coroutine of this Scheduler it returns ErrInCoroutine. Blocks.
+// Shutdown ends the Scheduler. It closes the door to new work, lets coroutines
+// finish until ctx is over, then makes all their waits end, and at last ends
+// the threads and closes their fds. It returns nil if every coroutine finished
+// by itself; ctx's error if they had to be made to; an error that wraps it and
+// tells how many, if some did not even then, within five seconds (one that
+// computes for ever cannot be ended: its thread stays).
+// [Scheduler.EndedByForce] and Options.Logger tell which. Called again, it
+// waits for the first call to finish, or its own ctx. From a coroutine of this
+// Scheduler it returns ErrInCoroutine, in a bubble of testing/synctest
+// ErrBubble. Blocks.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
 	if here := processor.Here(); here != nil && here.Group() == s.group.Load() {
 		return ErrInCoroutine
 	}
+	bubble := clock.InBubble()
 	s.mu.Lock()
 	switch s.state {
 	case fresh:
@@ -302,14 +317,24 @@ func (s *Scheduler) Shutdown(ctx context.Context) error {
 		close(s.done)
 		s.mu.Unlock()
 		return nil
-	case ending, ended:
+	case ended:
 		s.mu.Unlock()
+		return nil
+	case ending:
+		s.mu.Unlock()
+		if bubble {
+			return ErrBubble
+		}
 		select {
 		case <-s.done:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+	}
+	if bubble { // its clock would not get to ctx's deadline while it waits for what is outside
+		s.mu.Unlock()
+		return ErrBubble
 	}
 	s.state = ending
 	s.mu.Unlock()
@@ -327,10 +352,12 @@ func (s *Scheduler) end(ctx context.Context) error {
 	s.group.Load().Advance(processor.Draining)
 	err := s.wait(ctx)
 	if err != nil {
+		s.noteForced()
 		s.group.Load().Advance(processor.Stopping)
 		grace, cancel := context.WithTimeout(context.Background(), unwindGrace)
 		defer cancel()
 		if s.wait(grace) != nil {
+			s.opt.Logger.Error("coroutines have not ended by force", zap.Int("count", s.Live()), zap.Strings("coroutines", s.alive()))
 			s.group.Load().Advance(processor.Stopped) // their Processors end when they do
 			return fmt.Errorf("netco: %d coroutines have not ended: %w", s.Live(), err)
 		}
@@ -339,7 +366,6 @@ func (s *Scheduler) end(ctx context.Context) error {
 	for _, p := range s.procs {
 		<-p.Ended()
 	}
-	<-s.group.Load().Ended()
 	return err
 }
 

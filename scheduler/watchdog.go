@@ -16,11 +16,11 @@ import (
 type Stall struct {
 	Processor int
 	Began     time.Time     // when the turn began that has not ended
-	Length    time.Duration // until now; or in all if it is over, good to an eighth or better, and never too short
+	Length    time.Duration // until now; or in all if it is over
 	Over      bool
 	Coroutine uint64 // which had the thread when this was looked at; 0 for none: the loop itself, or a function of its own
 	Name      string // the coroutine's, may be ""
-	Site      string // where it was started, as "file:line function"; "" if unknown
+	Site      string // where it was started, as "file:line function", or "function"; "" if unknown
 	Cause     string // see the Causes
 	Detail    string // what tells the cause: the runtime's word for the wait, the system call, the CPU time
 	Stack     string // of who has the thread, as a traceback prints it, innermost call first; "" if it was not taken: Detail then says why
@@ -72,6 +72,8 @@ type stall struct {
 	Stall
 	began int64 // CLOCK_MONOTONIC, ns
 	told  bool  // a line was written
+	turn  uint64
+	end   func(turn uint64) (ns int64, ok bool) // the watch's
 }
 
 // startWatchdog starts a group's watchdog; nil if there is to be none.
@@ -88,7 +90,7 @@ func (o Options) startWatchdog(group *processor.Group) *watchdog {
 		ended:     make(chan struct{}),
 	}
 	for _, p := range group.Members() {
-		d.watches = append(d.watches, &watch{p: p, now: p.Turn, over: p.Ended()})
+		d.watches = append(d.watches, &watch{p: p, now: p.Turn, end: p.TurnEnd, over: p.Ended()})
 	}
 	go d.run()
 	return d
@@ -176,9 +178,14 @@ func (s *Scheduler) Stalls() []Stall {
 	all := make([]Stall, len(d.recent))
 	for i, st := range d.recent {
 		all[i] = st.Stall
-		if !st.Over && !d.stopped {
-			all[i].Length = time.Duration(clock.Now() - st.began)
+		if st.Over || d.stopped {
+			continue
 		}
+		end, over := st.end(st.turn)
+		if !over {
+			end = clock.Now()
+		}
+		all[i].Over, all[i].Length = over, time.Duration(max(end-st.began, 0)) // the watchdog may not have seen it yet
 	}
 	return all
 }
@@ -225,7 +232,7 @@ func (b *budget) take(now int64) (ok bool, missed int) {
 // site is Stall.Site.
 func site(file string, line int, function string) string {
 	if file == "" {
-		return ""
+		return function
 	}
 	return fmt.Sprintf("%s:%d %s", file, line, function)
 }

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
 
 // TestCgoStall: a call of C that blocks. It is a program of its own, as tests cannot have C and the package must not need it.
 func TestCgoStall(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a program")
-	}
+	t.Parallel()
+	testenv.Long(t) // it builds a program
 	within(t, 5*time.Minute)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()

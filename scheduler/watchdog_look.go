@@ -20,8 +20,9 @@ import (
 // between them.
 type watch struct {
 	p    *processor.Processor
-	now  func() processor.Turn // p.Turn; a test has its own
-	over <-chan struct{}       // closed when p has ended
+	now  func() processor.Turn                 // p.Turn; a test has its own
+	end  func(turn uint64) (ns int64, ok bool) // p.TurnEnd; the same
+	over <-chan struct{}                       // closed when p has ended
 
 	turn    uint64 // the number of the turn last looked at
 	start   int64  // of that turn, as the Processor says
@@ -111,11 +112,7 @@ func (d *watchdog) lookAt(w *watch, now int64) (next int64, moved bool) {
 	moved = !t.Asleep || t.Number != w.turn
 	if t.Asleep || t.Number != w.turn || t.Start != w.start {
 		if w.stall != nil {
-			end := now
-			if t.Number == w.turn+1 && !t.Asleep {
-				end = min(now, t.Start)
-			}
-			d.ends(w, end)
+			d.ends(w, w.endOfStall(t, now))
 		}
 		w.turn, w.start, w.suspect = t.Number, t.Start, false
 		w.seen, w.cpu = now, cpuOf(w.p)
@@ -132,6 +129,7 @@ func (d *watchdog) lookAt(w *watch, now int64) (next int64, moved bool) {
 		return began + suspectNs, moved
 	case !w.suspect:
 		w.suspect, w.suspID = true, idOf(t.Coroutine)
+		w.p.WantTurnEnd(t.Number) // long before anything needs it
 		return max(began+d.threshold, now+d.threshold/8), moved
 	case age < d.threshold:
 		return began + d.threshold, moved
@@ -140,11 +138,23 @@ func (d *watchdog) lookAt(w *watch, now int64) (next int64, moved bool) {
 	return now + d.threshold/8, true
 }
 
+// endOfStall returns when the stalled turn ended, of which a look has found
+// that it has.
+func (w *watch) endOfStall(t processor.Turn, now int64) int64 {
+	if end, ok := w.end(w.turn); ok {
+		return min(max(end, w.stall.began), now)
+	}
+	if t.Number == w.turn+1 && !t.Asleep {
+		return min(now, t.Start)
+	}
+	return now // it has ended before it was wanted, or without running anything
+}
+
 // stalled puts a stall on record, tells of it, and excuses the other Processors for as long as finding out took.
 func (d *watchdog) stalled(w *watch, t processor.Turn, began, now int64) {
 	w.stalls.Add(1)
 	age := time.Duration(clock.Now() - began)
-	st := &stall{began: began, Stall: Stall{
+	st := &stall{began: began, turn: t.Number, end: w.end, Stall: Stall{
 		Processor: w.p.Index(),
 		Began:     time.Now().Add(-age), // after age: where others have the CPUs in between it is late, and never before it began
 		Coroutine: idOf(t.Coroutine),

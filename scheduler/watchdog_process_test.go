@@ -163,6 +163,7 @@ func (p *process) finish(t *testing.T, f func(line string)) {
 // TestStoppedProcess: a process that was stopped for a second, in the middle of a turn that takes 250 ms, has not stalled; one that
 // goes on can.
 func TestStoppedProcess(t *testing.T) {
+	t.Parallel()
 	within(t, 3*time.Minute)
 	p := launch(t, "watched, busy")
 	p.until(t, "computing", nil)
@@ -190,6 +191,7 @@ func TestStoppedProcess(t *testing.T) {
 // TestIdleCostsNothing: when all Processors have been asleep for a second, no thread of the process runs any more; and then a
 // stall is seen all the same.
 func TestIdleCostsNothing(t *testing.T) {
+	t.Parallel()
 	within(t, 3*time.Minute)
 	p := launch(t, "watched, idle")
 	for end := time.Now().Add(patience); ; {

@@ -164,7 +164,7 @@ func fakeWatchdog(t *testing.T) (*watchdog, *watch) {
 		}
 	})
 	p := s.Processors()[0]
-	w := &watch{p: p, over: p.Ended()}
+	w := &watch{p: p, over: p.Ended(), end: func(uint64) (int64, bool) { return 0, false }}
 	d := &watchdog{threshold: 80 * ms, log: zap.NewNop(), watches: []*watch{w}}
 	d.budget.used, d.budget.since = budgetAtOnce, 1<<62 // no stacks
 	return d, w
@@ -173,7 +173,7 @@ func fakeWatchdog(t *testing.T) (*watchdog, *watch) {
 // TestOthersAreExcused: the time that finding out about one Processor took is not held against the others.
 func TestOthersAreExcused(t *testing.T) {
 	d, w := fakeWatchdog(t)
-	other := &watch{p: w.p, over: w.over}
+	other := &watch{p: w.p, over: w.over, end: w.end}
 	d.watches = append(d.watches, other)
 	now := func() processor.Turn { return processor.Turn{Number: 5, Start: 1000 * ms} }
 	w.now, other.now = now, now

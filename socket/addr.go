@@ -2,6 +2,7 @@ package socket
 
 import (
 	"net"
+	"net/netip"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -10,31 +11,47 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// ends are a connection's addresses: as the kernel wrote them, which costs nothing until somebody asks.
+// ends are a connection's addresses: as the kernel wrote them, which costs
+// nothing, and as net's types from the first time that they are asked for.
 type ends struct {
 	network       network
-	local, remote sysx.RawAddr
-	unix          *unixEnds // of a Unix socket, in place of local and remote
+	local, remote sysx.RawAddr          // constant; not of a Unix socket
+	known         atomic.Pointer[addrs] // set once: by the first to ask, and for a Unix socket when it is made
 }
 
-// unixEnds are the addresses of a Unix socket.
-type unixEnds struct{ local, remote *net.UnixAddr }
+// addrs are a connection's addresses as net's types; nil where there is none.
+type addrs struct{ local, remote net.Addr }
 
-// LocalAddr returns the local address: a *net.TCPAddr, *net.UDPAddr or *net.UnixAddr.
-func (e *ends) LocalAddr() net.Addr {
-	if e.unix != nil {
-		return unixAddr(e.unix.local)
+// LocalAddr returns the local address: a *net.TCPAddr, *net.UDPAddr or
+// *net.UnixAddr, the same one each time, which is not to be changed. The first
+// call for either address allocates both; later ones allocate nothing.
+func (e *ends) LocalAddr() net.Addr { return e.addrs().local }
+
+// RemoteAddr returns the peer's address, as LocalAddr; nil if there is none.
+func (e *ends) RemoteAddr() net.Addr { return e.addrs().remote }
+
+func (e *ends) addrs() *addrs {
+	if known := e.known.Load(); known != nil {
+		return known
 	}
-	return inetAddr(e.network, &e.local)
+	return e.makeAddrs()
 }
 
-// RemoteAddr returns the peer's address, of the same type as LocalAddr; nil if there is none.
-func (e *ends) RemoteAddr() net.Addr {
-	if e.unix != nil {
-		return unixAddr(e.unix.remote)
-	}
-	return inetAddr(e.network, &e.remote)
+// makeAddrs makes both addresses in one allocation. Of several that do so at
+// the same time, the first one's count.
+func (e *ends) makeAddrs() *addrs {
+	made := new(struct {
+		addrs
+		l, r inetAddr
+	})
+	made.local = made.l.set(e.network, &e.local)
+	made.remote = made.r.set(e.network, &e.remote)
+	e.known.CompareAndSwap(nil, &made.addrs)
+	return e.known.Load()
 }
+
+// unixAddrs are the addresses of a Unix socket.
+func unixAddrs(local, remote *net.UnixAddr) addrs { return addrs{unixAddr(local), unixAddr(remote)} }
 
 // unixAddr avoids a net.Addr that is not nil and holds nil.
 func unixAddr(a *net.UnixAddr) net.Addr {
@@ -44,21 +61,41 @@ func unixAddr(a *net.UnixAddr) net.Addr {
 	return a
 }
 
-// inetAddr converts an address; nil if there is none.
-func inetAddr(n network, a *sysx.RawAddr) net.Addr {
+// inetAddr is an address of package net, whose IP is a slice, with the memory
+// that the slice is of. A net.TCPAddr differs from a net.UDPAddr by name only.
+type inetAddr struct {
+	addr net.UDPAddr
+	ip   [net.IPv6len]byte
+}
+
+// set converts an address; the result is nil if there is none. It is x.
+func (x *inetAddr) set(n network, a *sysx.RawAddr) net.Addr {
 	ap, zone := a.AddrPort()
 	if !ap.IsValid() {
 		return nil
 	}
-	ip := ap.Addr() // 4-in-6 of a dual-stack socket stays so, as net leaves it
-	name := ""
-	if zone != 0 {
-		name = zoneName(zone)
-	}
+	x.setAddrPort(ap, zone)
 	if n.isUDP() {
-		return &net.UDPAddr{IP: ip.AsSlice(), Port: int(ap.Port()), Zone: name}
+		return &x.addr
 	}
-	return &net.TCPAddr{IP: ip.AsSlice(), Port: int(ap.Port()), Zone: name}
+	return (*net.TCPAddr)(&x.addr)
+}
+
+// setAddrPort converts a valid address: four bytes of a socket of IPv4, sixteen
+// of one of IPv6, also if they are IPv4's mapped into it, as net leaves it.
+func (x *inetAddr) setAddrPort(ap netip.AddrPort, zone uint32) {
+	ip := ap.Addr()
+	if ip.Is4() {
+		b := ip.As4()
+		x.addr.IP = append(x.ip[:0:len(b)], b[:]...)
+	} else {
+		x.ip = ip.As16()
+		x.addr.IP = x.ip[:]
+	}
+	x.addr.Port = int(ap.Port())
+	if zone != 0 {
+		x.addr.Zone = zoneName(zone)
+	}
 }
 
 // opError wraps err as net does.

@@ -95,7 +95,7 @@ func (a adopted) listener() net.Listener {
 		l.s.shared.Store(true)
 		return l
 	}
-	l := new(TCPListener)
+	l := &TCPListener{adopted: true}
 	l.init(a.fd, a.network)
 	l.at.local.LocalAddr(a.fd)
 	l.s.shared.Store(true)
@@ -117,6 +117,6 @@ func connected(fd int) bool {
 // closeAll closes fds that are not to be kept.
 func closeAll(fds []int) {
 	for _, fd := range fds {
-		sysx.CloseFD(fd)
+		sysx.CloseStream(fd)
 	}
 }

@@ -3,6 +3,7 @@ package socket
 import (
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"strconv"
@@ -34,8 +35,12 @@ func (a *Activated) Close() error {
 	return nil
 }
 
-// firstFD is where the fds begin that a process is started with.
-const firstFD = 3
+// The fds that a process is started with begin at firstFD. As fds are ints in
+// C, there are at most maxFDs.
+const (
+	firstFD = 3
+	maxFDs  = math.MaxInt32 - firstFD
+)
 
 // Activation returns the fds that the process was started with by systemd, or by any parent that does as systemd does
 // (sd_listen_fds(3)): LISTEN_FDS is how many there are, from fd 3 on; LISTEN_PID is the process that they are for, which a parent
@@ -45,6 +50,11 @@ const firstFD = 3
 //
 // It is for one call, at the beginning: the variables are taken out of the environment, so that neither a later call nor a child finds
 // them. The fds are closed on exec from then on, and their sockets are non-blocking. With an error all of them are closed.
+//
+// The error names the variable that is wrong: LISTEN_FDS and LISTEN_PID must be
+// decimal numbers without a sign, LISTEN_FDS one for which there are fds and
+// LISTEN_PID above 0; a name has at most 255 characters, all of them printable
+// ASCII.
 func Activation() ([]Activated, error) {
 	count, pid, names := os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDNAMES")
 	for _, name := range []string{"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"} {
@@ -54,18 +64,19 @@ func Activation() ([]Activated, error) {
 		return nil, nil
 	}
 	if pid != "" {
-		id, err := strconv.Atoi(pid)
-		if err != nil || id <= 0 {
+		id, err := strconv.ParseUint(pid, 10, 31)
+		if err != nil || id == 0 {
 			return nil, fmt.Errorf("netco/socket: LISTEN_PID is %q, want the number of a process", pid)
 		}
-		if id != os.Getpid() {
+		if int(id) != os.Getpid() {
 			return nil, nil
 		}
 	}
-	n, err := strconv.Atoi(count)
-	if err != nil || n < 0 {
-		return nil, fmt.Errorf("netco/socket: LISTEN_FDS is %q, want a number of fds", count)
+	n64, err := strconv.ParseUint(count, 10, 31)
+	if err != nil || n64 > maxFDs {
+		return nil, fmt.Errorf("netco/socket: LISTEN_FDS is %q, want a number of fds, at most %d", count, maxFDs)
 	}
+	n := int(n64)
 	fds, err := takeFDs(n)
 	if err != nil {
 		return nil, err
@@ -119,7 +130,28 @@ func splitNames(names string, n int) ([]string, error) {
 	if len(all) != n {
 		return nil, fmt.Errorf("netco/socket: LISTEN_FDNAMES is %q, %d names for LISTEN_FDS=%d", names, len(all), n)
 	}
+	for _, name := range all {
+		if !validName(name) {
+			return nil, fmt.Errorf("netco/socket: LISTEN_FDNAMES has the name %q, want printable ASCII, at most %d characters", name, maxName)
+		}
+	}
 	return all, nil
+}
+
+// maxName is the length of the longest name that systemd gives.
+const maxName = 255
+
+// validName reports whether systemd would give this name. It may be empty.
+func validName(name string) bool {
+	if len(name) > maxName {
+		return false
+	}
+	for i := range len(name) {
+		if name[i] < ' ' || name[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // activate finds out what fd is. It does not close it.

@@ -46,35 +46,37 @@ func TestNoAllocation(t *testing.T) {
 			}
 		}
 	}
+	underDeadlines := func(c *socket.TCPConn) error {
+		var b [64]byte
+		for {
+			c.SetDeadline(time.Now().Add(time.Minute))
+			n, err := c.Read(b[:])
+			if err != nil {
+				return err
+			}
+			if _, err := c.Write(b[:n]); err != nil {
+				return err
+			}
+		}
+	}
 	for _, k := range []struct {
 		name     string
 		messages int
 		place    place
 		serve    func(c *socket.TCPConn) error
 	}{
-		{"coroutine", 10_000, onFirst, plain},
-		{"goroutine", 2000, ordinary, plain},
-		{"deadlines", 2000, onFirst, func(c *socket.TCPConn) error {
-			var b [64]byte
-			for {
-				c.SetDeadline(time.Now().Add(time.Minute))
-				n, err := c.Read(b[:])
-				if err != nil {
-					return err
-				}
-				if _, err := c.Write(b[:n]); err != nil {
-					return err
-				}
-			}
-		}},
-		{"borrowed buffer", 2000, onFirst, func(c *socket.TCPConn) error {
+		{"coroutine", 4000, onFirst, plain},
+		{"goroutine", 1000, ordinary, plain},
+		{"deadlines", 1000, onFirst, underDeadlines},
+		{"deadlines, goroutine", 1000, ordinary, underDeadlines},
+		{"borrowed buffer", 1000, onFirst, func(c *socket.TCPConn) error {
 			for {
 				if err := answerBorrowed(c); err != nil {
 					return err
 				}
 			}
 		}},
-		{"watched elsewhere", 2000, onSecond, plain},
+		{"watched elsewhere", 1000, onSecond, plain},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			start(t, 2)

@@ -55,11 +55,11 @@ func badTargets() (all []string) {
 // fdsAround compares how many fds there are before and after. Net's resolver may close some of its own late.
 func fdsAround(t *testing.T, what string, f func()) {
 	t.Helper()
-	before := testenv.Snapshot().FDs
+	before := testenv.Files()
 	f()
-	for end := time.Now().Add(limit); testenv.Snapshot().FDs > before; {
+	for end := time.Now().Add(limit); testenv.Files() > before; {
 		if time.Now().After(end) {
-			t.Errorf("%s: %d fds, before %d", what, testenv.Snapshot().FDs, before)
+			t.Errorf("%s: %d fds, before %d", what, testenv.Files(), before)
 			return
 		}
 	}

@@ -68,7 +68,7 @@ func (c *UDPConn) readBatchLocked(ms []Message) (int, error) {
 			gro := c.gro.Load()
 			c.offerRoom(ms, gro)
 			n, short, errno := c.in.Recv(s.fd)
-			s.queue = emptinessAfter(short, errno)
+			s.queue = emptinessAfter(short && !s.pd.ReadOn(), errno)
 			bytes := c.takeBatch(ms[:n], gro) // 0 after an error
 			processor.CountRead(bytes, errno)
 			if errno == 0 {

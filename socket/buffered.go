@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"sync/atomic"
@@ -18,6 +19,10 @@ import (
 //   - by a read that finds nothing to read, before it waits or returns an error (unless SetAutoFlush has turned that off);
 //   - by every eighth read of a reader who always finds something;
 //   - when the buffer is full, and by Flush, CloseWrite and, as far as the socket takes it at once, by Close.
+//
+// A read that is served from the buffer does not wait, but when the Processor's
+// turn has lasted for half a millisecond it lets others run first: a client
+// that sends many requests at once does not keep them from their turn.
 //
 // A coroutine that waits for something else, a lock or a Sleep, calls Flush first if the peer is not to wait as well. A peer that
 // does not take its answers is not read from: a read that has to send waits for room, under the write deadline.
@@ -44,6 +49,7 @@ type Buffered struct {
 	r, w  int
 	limit int
 	reads uint8 // since the last automatic flush
+	pace  bufferPace
 
 	manual bool // constant once in use: no automatic flush
 
@@ -70,10 +76,15 @@ const (
 	maxReads = 8
 )
 
-// NewBuffered returns c with buffers. Nothing else may read or write c from then on. It panics if c has packets and is no
-// stream. It allocates the Buffered and no buffer.
+// NewBuffered returns c with buffers. Nothing else may read or write c from
+// then on. It panics if c has packets and is no stream, and if c is a type that
+// embeds a connection: a Buffered goes past its Read and Write. It allocates
+// the Buffered and no buffer.
 func NewBuffered(c Stream) *Buffered {
-	b := c.base()
+	b := connOf(c)
+	if b == nil {
+		panic(fmt.Sprintf("netco/socket: NewBuffered of a %T, want a *TCPConn, *UnixConn or *ServerConn itself", c))
+	}
 	if b.s.kind.isPackets() {
 		panic("netco/socket: NewBuffered of a connection that is no stream: " + b.network.String())
 	}

@@ -173,7 +173,7 @@ func TestBufferedClose(t *testing.T) {
 			}
 			reader := closed("the reader", func() error { return second(b.ReadByte()) })
 			reader.untilParked(t, coroutine.ReasonRead)
-			writer := closed("the writer", func() error { return second(b.Write(make([]byte, 64<<20))) })
+			writer := closed("the writer", func() error { return second(b.Write(tooMuch)) })
 			writer.untilParked(t, coroutine.ReasonWrite)
 			if err := b.Close(); err != nil {
 				t.Error(err)

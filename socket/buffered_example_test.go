@@ -13,6 +13,7 @@ import (
 // A server that adds numbers. A client that sends several lines at once gets their answers in one piece: they are sent when
 // the server finds no further line and is about to wait.
 func ExampleBuffered() {
+	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	l, err := socket.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,12 +39,14 @@ func ExampleBuffered() {
 			b.Write(append(answer, '\n'))
 		}
 	}
-	netco.Go(func() {
+	if _, err := netco.Go(func() {
 		defer l.Close()
 		if c, err := l.Accept(); err == nil {
 			serve(c.(*socket.TCPConn))
 		}
-	})
+	}); err != nil {
+		panic(err)
+	}
 
 	client, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {

@@ -22,6 +22,7 @@ func FuzzBuffered(f *testing.F) {
 		if len(program) > 200 || len(input) > 200_000 {
 			return
 		}
+		netco.Start(netco.Options{})
 		defer netco.Shutdown(context.Background())
 		c, peer := withPeer(t)
 		sent := make(chan struct{})

@@ -28,6 +28,7 @@ func (b *Buffered) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+	b.pace.call()
 	n := copy(p, b.in[b.r:b.w])
 	b.r += n
 	return n, nil
@@ -40,6 +41,7 @@ func (b *Buffered) ReadByte() (byte, error) {
 			return 0, err
 		}
 	}
+	b.pace.byte()
 	b.r++
 	return b.in[b.r-1], nil
 }
@@ -51,6 +53,7 @@ func (b *Buffered) Peek(n int) ([]byte, error) {
 	if n < 0 {
 		return nil, bufio.ErrNegativeCount
 	}
+	b.pace.call()
 	for b.w-b.r < n {
 		if err := b.fill(n); err != nil {
 			return b.in[b.r:b.w], err
@@ -64,6 +67,7 @@ func (b *Buffered) Discard(n int) (int, error) {
 	if n < 0 {
 		return 0, bufio.ErrNegativeCount
 	}
+	b.pace.call()
 	for left := n; ; {
 		took := min(left, b.w-b.r)
 		b.r += took
@@ -79,6 +83,7 @@ func (b *Buffered) Discard(n int) (int, error) {
 // ReadSlice takes everything up to and including the first delim. At the end of the stream it returns what is left, and io.EOF.
 // With any other error, ErrTooLong among them, it takes nothing. Parks. It allocates only what does not fit in a buffer.
 func (b *Buffered) ReadSlice(delim byte) ([]byte, error) {
+	b.pace.call()
 	for seen := 0; ; {
 		if i := bytes.IndexByte(b.in[b.r+seen:b.w], delim); i >= 0 {
 			return b.take(seen + i + 1), nil
@@ -236,5 +241,6 @@ func (b *Buffered) idle(found error) error {
 	case unsent != nil:
 		return unsent
 	}
+	b.pace.units = 0
 	return b.stream.WaitReadable()
 }

@@ -32,11 +32,11 @@ func TestBufferedUnderFaults(t *testing.T) {
 		every map[sysx.Op]syscall.Errno
 		limit map[sysx.Op]int
 	}{
-		{"none", 2000, nil, nil},
+		{"none", 1000, nil, nil},
 		{"one byte per call", 60, nil, map[sysx.Op]int{sysx.Recv: 1, sysx.Send: 1}},
-		{"short", 1000, nil, map[sysx.Op]int{sysx.Recv: 777, sysx.Send: 555, sysx.Sendv: 333}},
-		{"interrupted", 1000, map[sysx.Op]syscall.Errno{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, nil},
-		{littleRoom, 500, map[sysx.Op]syscall.Errno{sysx.EpollWait: unix.EINTR}, map[sysx.Op]int{sysx.EpollWait: 1}},
+		{"short", 300, nil, map[sysx.Op]int{sysx.Recv: 777, sysx.Send: 555, sysx.Sendv: 333}},
+		{"interrupted", 300, map[sysx.Op]syscall.Errno{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, nil},
+		{littleRoom, 200, map[sysx.Op]syscall.Errno{sysx.EpollWait: unix.EINTR}, map[sysx.Op]int{sysx.EpollWait: 1}},
 	} {
 		for how, serve := range serve {
 			for _, p := range places {

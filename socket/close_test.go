@@ -13,6 +13,9 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
+// tooMuch is more than fits into any buffers.
+var tooMuch = make([]byte, 64<<20)
+
 // blockers are the operations that wait, each on what nobody will give it.
 var blockers = []struct {
 	op     string
@@ -48,10 +51,9 @@ var blockers = []struct {
 	{"write", coroutine.ReasonWrite, func(t *testing.T) (func() error, func() error) {
 		c, _ := withPeer(t)
 		return func() error {
-			const size = 64 << 20
-			n, err := c.Write(make([]byte, size))
-			if n >= size {
-				t.Errorf("wrote %d of %d", n, size)
+			n, err := c.Write(tooMuch)
+			if n >= len(tooMuch) {
+				t.Errorf("wrote %d of %d", n, len(tooMuch))
 			}
 			return err
 		}, c.Close

@@ -16,7 +16,7 @@ import (
 //   - Others are in the middle of a system call, or have yielded between two. Then the last of them closes the fd. A goroutine waits
 //     for that, for a while: one that is to return may be kept from it by a coroutine that waits, in a Go channel perhaps, for
 //     whoever calls Close. A coroutine does not wait: it may hold what the other needs to return, a sync.Once or a mutex, and
-//     would block the thread of both.
+//     would block the thread of both. Nor does a goroutine in a bubble of testing/synctest, which the other may not be in.
 
 // closeLimit is how long a goroutine's Close waits for others' operations to return.
 const closeLimit = 100 * time.Millisecond
@@ -26,7 +26,7 @@ var closers struct {
 	n  atomic.Int32 // how many are in waiting, so that most who close an fd need not look
 	mu sync.Mutex   // never held across a park or a system call
 
-	waiting map[*socket]*coroutine.Waiter // under mu; a socket is closed once, so it has one
+	waiting map[*descriptor]*coroutine.Waiter // under mu; a socket is closed once, so it has one
 }
 
 // awaitDestroyed gives the use that mu.close took back and waits until the last user has closed the fd.
@@ -35,22 +35,20 @@ func (s *socket) awaitDestroyed() {
 	defer w.Release()
 	closers.mu.Lock()
 	if closers.waiting == nil {
-		closers.waiting = map[*socket]*coroutine.Waiter{}
+		closers.waiting = map[*descriptor]*coroutine.Waiter{}
 	}
-	closers.waiting[s] = w
+	closers.waiting[s.descriptor] = w
 	closers.n.Add(1)
 	closers.mu.Unlock()
 
 	if s.mu.unuse() {
-		takeCloser(s)
-		s.destroy()
-		return
+		s.destroy() // which wakes w, or an Inspect does
 	}
 	for until := clock.Now() + int64(closeLimit); ; {
 		why := w.ParkUntil(coroutine.ReasonLock, until)
 		w.Prepare() // before the look: who takes it out after that wakes the next park
 		over := why != coroutine.WakeReady || clock.Now() >= until
-		if !closerWaits(s) || over && takeCloser(s) == nil {
+		if !closerWaits(s.descriptor) || over && takeCloser(s.descriptor) == nil {
 			if why != coroutine.WakeReady {
 				w.Drain() // who took it out is about to wake it
 			}
@@ -62,30 +60,30 @@ func (s *socket) awaitDestroyed() {
 	}
 }
 
-func closerWaits(s *socket) bool {
+func closerWaits(d *descriptor) bool {
 	closers.mu.Lock()
 	defer closers.mu.Unlock()
-	return closers.waiting[s] != nil
+	return closers.waiting[d] != nil
 }
 
-// takeCloser takes out who waits for s, if somebody does.
-func takeCloser(s *socket) *coroutine.Waiter {
+// takeCloser takes out the Close that waits for d, if there is one.
+func takeCloser(d *descriptor) *coroutine.Waiter {
 	closers.mu.Lock()
 	defer closers.mu.Unlock()
-	w := closers.waiting[s]
+	w := closers.waiting[d]
 	if w != nil {
-		delete(closers.waiting, s)
+		delete(closers.waiting, d)
 		closers.n.Add(-1)
 	}
 	return w
 }
 
-// wakeCloser tells who waits for s that its fd is closed.
-func wakeCloser(s *socket) {
+// wakeCloser tells a Close that waits for d that its fd is closed.
+func wakeCloser(d *descriptor) {
 	if closers.n.Load() == 0 {
 		return
 	}
-	if w := takeCloser(s); w != nil {
+	if w := takeCloser(d); w != nil {
 		w.Wake()
 	}
 }

@@ -17,8 +17,14 @@ type conn struct {
 
 // init makes a conn of an fd, which it owns from then on.
 func (c *conn) init(fd int, n network) {
+	c.initKept(fd, n)
+	c.s.closeWhenLost()
+}
+
+// initKept is init for a connection that a Server has, see socket.initKept.
+func (c *conn) initKept(fd int, n network) {
 	c.network = n
-	c.s.init(fd, n.kind(), markConn)
+	c.s.initKept(new(descriptor), fd, n.kind(), n, markConn)
 }
 
 // Read reads what is there into p, waiting for it if need be: at least one byte of a stream, with io.EOF at its end, or one

@@ -65,7 +65,7 @@ var timed = []struct {
 	{"write", coroutine.ReasonWrite, func(t *testing.T) timedOp {
 		c, peer := withPeer(t)
 		return timedOp{
-			wait:    func() error { _, err := c.Write(make([]byte, 32<<20)); return err },
+			wait:    func() error { _, err := c.Write(tooMuch); return err },
 			set:     c.SetWriteDeadline,
 			release: func() { go io.Copy(io.Discard, peer) },
 		}

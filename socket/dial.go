@@ -21,14 +21,16 @@ func (d *Dialer) serial(l limits, n network, targets []net.Addr) (net.Conn, erro
 			return nil, d.opError(n, to, contextError(err))
 		}
 		part, err := l.forAddress(len(targets) - i)
-		var c net.Conn
-		if err == nil {
+		if err != nil {
+			err = d.opError(n, to, err)
+		} else {
+			var c net.Conn
 			if c, err = d.single(part, n, to); err == nil {
 				return c, nil
 			}
 		}
 		if first == nil {
-			first = d.opError(n, to, err)
+			first = err
 		}
 	}
 	return nil, first
@@ -38,18 +40,26 @@ func (d *Dialer) opError(n network, to net.Addr, err error) error {
 	return &net.OpError{Op: "dial", Net: n.String(), Source: d.LocalAddr, Addr: to, Err: err}
 }
 
-// single connects to one address.
-func (d *Dialer) single(l limits, n network, to net.Addr) (net.Conn, error) {
+// single connects to one address, traced.
+func (d *Dialer) single(l limits, n network, to net.Addr) (c net.Conn, err error) {
+	if done := traceConnect(l.ctx, n, to); done != nil {
+		defer func() { done(err) }()
+	}
 	switch to := to.(type) {
 	case *net.UDPAddr:
 		from, _ := d.LocalAddr.(*net.UDPAddr)
-		return asConn(d.dialUDP(l, n, from, to))
+		c, err = asConn(d.dialUDP(l, n, from, to))
 	case *net.UnixAddr:
 		from, _ := d.LocalAddr.(*net.UnixAddr)
-		return asConn(d.dialUnix(l, n, from, to))
+		c, err = asConn(d.dialUnix(l, n, from, to))
+	default:
+		from, _ := d.LocalAddr.(*net.TCPAddr)
+		c, err = asConn(d.dialTCP(l, n, from, to.(*net.TCPAddr)))
 	}
-	from, _ := d.LocalAddr.(*net.TCPAddr)
-	return asConn(d.dialTCP(l, n, from, to.(*net.TCPAddr)))
+	if err != nil {
+		return nil, d.opError(n, to, err)
+	}
+	return c, nil
 }
 
 // asConn avoids a net.Conn that is not nil and holds nil.
@@ -187,7 +197,7 @@ func (s *socket) connect(l limits, to unix.Sockaddr, peer *sysx.RawAddr) (err er
 	default:
 		return os.NewSyscallError("connect", err)
 	}
-	s.pd.SetDeadline(processor.Write, l.untilNs())
+	s.pd.SetDeadline(processor.Write, realDeadline(l.until))
 	if l.ctx.Done() != nil {
 		stop := context.AfterFunc(l.ctx, func() { s.pd.SetDeadline(processor.Write, longAgo) })
 		defer func() {

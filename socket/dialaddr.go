@@ -26,8 +26,9 @@ func (d *Dialer) targets(l limits, n network, address string) ([]net.Addr, error
 		}
 		return []net.Addr{a}, nil
 	}
-	// No values for the look-up: httptrace's hooks among them would take a name server for the host that is dialled.
-	addrs, err := d.Resolver.internetAddrs(l, context.Background(), n.String(), address)
+	// Without httptrace's hooks, which would take a name server for the host
+	// that is dialled.
+	addrs, err := d.Resolver.internetAddrs(l, untraced{context.WithoutCancel(l.ctx)}, n.String(), address)
 	if err != nil || local == nil {
 		return addrs, err
 	}

@@ -8,8 +8,11 @@ import (
 	"time"
 )
 
-// Dialer has the settings of Dial. The zero value is what Dial uses. Its fields are those of net.Dialer and mean the same. Its
-// methods may be called concurrently.
+// Dialer has the settings of Dial. The zero value is what Dial uses. Its fields
+// are those of net.Dialer and mean the same. Its methods may be called
+// concurrently. Hooks of net/http/httptrace in a context are called as package
+// net calls them, on the caller's coroutine or goroutine or on that of the
+// other family's attempt.
 type Dialer struct {
 	// Timeout is how long a dial may take, look-up included, and Deadline until when; the earlier counts, and a context's deadline
 	// as well. Zero is no limit of netco's own. Several addresses of one name share the time.

@@ -418,7 +418,7 @@ func TestDialUnwound(t *testing.T) {
 	start(t, 2)
 	port := twoFaced(t, accepts, accepts)
 	s := serveNames(t, both)
-	before, fds := socket.Open(), testenv.Snapshot().FDs
+	before, fds := socket.Open(), testenv.Files()
 	for _, p := range places {
 		for network, address := range map[string]string{"tcp4": "127.0.0.1:" + port, "tcp": "both.test.:" + port, "udp": "127.0.0.1:" + port, "unix": "@nobody"} {
 			for _, panics := range []bool{false, true} {
@@ -440,7 +440,7 @@ func TestDialUnwound(t *testing.T) {
 			}
 		}
 	}
-	until(t, "the sockets to be closed", func() bool { return socket.Open() == before && testenv.Snapshot().FDs <= fds+2 }) // a look-up's may stay a while
+	until(t, "the sockets to be closed", func() bool { return socket.Open() == before && testenv.Files() <= fds+2 }) // a look-up's may stay a while
 }
 
 // TestDialShares: several addresses share the time that is left, as with net.

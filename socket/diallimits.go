@@ -13,7 +13,7 @@ type limits struct {
 	until time.Time       // zero is never
 }
 
-// untilNs is until in ns of CLOCK_MONOTONIC, 0 for never.
+// untilNs is until in ns of clock.Now, 0 for never.
 func (l limits) untilNs() int64 { return deadline(l.until) }
 
 // err is why it has to end, as net says it; nil if it need not.

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -242,10 +242,7 @@ func diffSeed(t testing.TB) uint64 {
 
 // TestDifferential: random sequences of operations come out as package net's do, over TCP and Unix sockets, from all places.
 func TestDifferential(t *testing.T) {
-	sequences, most := 300, 5*time.Second
-	if goruntime.RaceEnabled {
-		sequences = 60
-	}
+	sequences, most := testenv.Rounds(600), 5*time.Second
 	seed := diffSeed(t)
 	start(t, 2)
 	began := time.Now()

@@ -51,17 +51,25 @@
 //
 // # Contract
 //
-// Unless its comment says otherwise every method may be called from coroutines and from ordinary goroutines, of any thread; the
-// latter block. Reads are serialised among themselves, as are writes. Close ends every operation under way with net.ErrClosed.
-// The fd is closed at once if those only wait; if one is in the middle of a system call, it closes the fd when it returns, for which a
-// goroutine's Close waits up to 100 ms. A deadline ends with
-// os.ErrDeadlineExceeded what waits and what comes later, until it is moved. When the scheduler ends, Accept returns coroutine.ErrShutdown at once, and every
-// wait when the end is forced.
+// Unless its comment says otherwise every method may be called from coroutines
+// and from ordinary goroutines, of any thread; the latter block. Reads are
+// serialised among themselves, as are writes. Close ends every operation under
+// way with net.ErrClosed. The fd is closed at once if those only wait; if one
+// is in the middle of a system call, it closes the fd when it returns, for
+// which a goroutine's Close waits up to 100 ms. What nobody refers to any more
+// and nobody waits for is closed when the garbage collector finds that, as with
+// package net; code that is done with something had better call Close. A deadline
+// ends with os.ErrDeadlineExceeded what waits and what comes later, until it is
+// moved. When the scheduler ends, Accept returns coroutine.ErrShutdown at once,
+// and every wait when the end is forced.
 //
-// A coroutine whose reads or writes always succeed at once yields after a burst of them, so that it does not starve the
-// others of its Processor. A lock that others of that Processor take must therefore not be held across a read or
-// write, even one that will not have to wait, unless it is a lock that parks: rwmutex.RWMutex. crypto/tls has such a lock
-// in every connection: one coroutine should read and write it. See interop/README.md.
+// A coroutine whose reads or writes always succeed at once yields after a burst
+// of them, or when its Processor's turn has lasted half a millisecond, so that
+// it does not starve the others of its Processor. A lock that others of that
+// Processor take must therefore not be held across a read or write, even one
+// that will not have to wait, unless it is a lock that parks: rwmutex.RWMutex.
+// crypto/tls has such a lock in every connection: one coroutine should read and
+// write it. Server and Buffered do not take a tls.Conn. See interop/README.md.
 //
 // Reads, writes and WaitReadable of streams do not allocate; elsewhere the comments say what does.
 //

@@ -37,15 +37,28 @@ func emptinessAfter(short bool, errno syscall.Errno) emptiness {
 	return unknown
 }
 
-// somethingThere asks the kernel, without taking anything, whether a stream has something to read or to tell.
-func (s *socket) somethingThere() bool {
-	if sysx.NothingThere(s.fd) {
-		s.queue = empty
-		processor.CountRead(0, unix.EAGAIN)
-		return false
+// updateQueue settles what is not known of the queue, before a wait that is to
+// end only when there is something to read. The mark of an edge found here may
+// be of what has been read since. Under the read lock.
+func (s *socket) updateQueue() {
+	switch {
+	case s.unread != nil:
+	case s.queue == unknown && !s.pd.Bound():
+		s.queue = empty // registering it makes an edge of whatever is there
+	case s.pd.Clear(processor.Read) || s.queue == unknown:
+		s.queue = unknown
+		if !s.pollReadable() {
+			s.queue = empty
+		}
 	}
-	processor.CountRead(0, 0)
-	return true
+}
+
+// pollReadable asks the kernel whether there is something to read or to tell.
+// Unlike a recv with MSG_PEEK it leaves an error to the read that returns it.
+func (s *socket) pollReadable() bool {
+	fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN | unix.POLLRDHUP}}
+	n, errno := sysx.Look(fds[:])
+	return n > 0 || errno != 0 && errno != unix.EAGAIN // which is an Injector's: nothing
 }
 
 // beforeWait notes that a wait for something to read begins. Under the read lock.

@@ -159,7 +159,7 @@ func TestResetWakes(t *testing.T) {
 				errs <- err
 			})
 			writer := p.task(func() {
-				_, err := c.Write(make([]byte, 64<<20))
+				_, err := c.Write(tooMuch)
 				errs <- err
 			})
 			reader.untilParked(t, coroutine.ReasonRead)

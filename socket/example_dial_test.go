@@ -64,14 +64,16 @@ func ExampleResolver() {
 	found := make([]string, 3)
 	netco.Run(func() {
 		for i := range found {
-			netco.Go(func() {
+			if _, err := netco.Go(func() {
 				ips, err := r.LookupNetIP(context.Background(), "ip4", "localhost")
 				if err != nil {
 					fmt.Println(err)
 					return
 				}
 				found[i] = ips[0].Unmap().String()
-			})
+			}); err != nil {
+				fmt.Println(err)
+			}
 		}
 	})
 	fmt.Println(found)

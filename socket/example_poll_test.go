@@ -25,7 +25,10 @@ func ExamplePoll() {
 		}
 	}()
 	netco.Run(func() {
-		netco.GoLocal(func() { unix.Write(b[1], []byte("hello")) })
+		if _, err := netco.GoLocal(func() { unix.Write(b[1], []byte("hello")) }); err != nil {
+			fmt.Println(err)
+			return
+		}
 		fds := []socket.PollFd{
 			{Fd: int32(a[0]), Events: unix.POLLIN},
 			{Fd: int32(b[0]), Events: unix.POLLIN},
@@ -54,7 +57,10 @@ func ExamplePollContext() {
 	defer unix.Close(timer)
 	ctx, cancel := context.WithCancel(context.Background())
 	netco.Run(func() {
-		netco.GoLocal(cancel)
+		if _, err := netco.GoLocal(cancel); err != nil {
+			fmt.Println(err)
+			return
+		}
 		_, err := socket.PollContext(ctx, []socket.PollFd{{Fd: int32(timer), Events: unix.POLLIN}})
 		fmt.Println(err)
 	})
@@ -84,7 +90,10 @@ func ExampleNewFile() {
 		fmt.Println(errors.Is(err, os.ErrDeadlineExceeded))
 
 		f.SetReadDeadline(time.Time{})
-		netco.GoLocal(func() { fmt.Fprint(w, "hello") })
+		if _, err := netco.GoLocal(func() { fmt.Fprint(w, "hello") }); err != nil {
+			fmt.Println(err)
+			return
+		}
 		n, err := f.Read(buf)
 		fmt.Printf("%s %v\n", buf[:n], err)
 	})

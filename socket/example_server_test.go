@@ -13,6 +13,7 @@ import (
 
 // A Server's connections hold no coroutine while they wait for their next request.
 func ExampleServer() {
+	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	l, err := socket.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -31,11 +32,13 @@ func ExampleServer() {
 			return err // nil: idle again
 		},
 	}
-	netco.Go(func() {
+	if _, err := netco.Go(func() {
 		if err := server.Serve(l); !errors.Is(err, socket.ErrServerClosed) {
 			fmt.Println(err)
 		}
-	})
+	}); err != nil {
+		panic(err)
+	}
 
 	c, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {

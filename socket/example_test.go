@@ -23,18 +23,23 @@ func ExampleListen() {
 		return
 	}
 	netco.Run(func() {
-		netco.Go(func() {
+		if _, err := netco.Go(func() {
 			for {
 				c, err := l.Accept()
 				if err != nil {
 					return // closed
 				}
-				netco.Go(func() {
+				if _, err := netco.Go(func() {
 					defer c.Close()
 					io.Copy(c, c)
-				})
+				}); err != nil {
+					c.Close()
+				}
 			}
-		})
+		}); err != nil {
+			fmt.Println(err)
+			return
+		}
 
 		c, err := socket.Dial("tcp", l.Addr().String())
 		if err != nil {
@@ -53,6 +58,7 @@ func ExampleListen() {
 
 // Ordinary goroutines use the same connections; for them the calls block.
 func ExampleDial() {
+	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	l, err := socket.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -100,12 +106,15 @@ func ExampleTCPConn_WaitReadable() {
 		}
 	}
 	netco.Run(func() {
-		netco.Go(func() {
+		if _, err := netco.Go(func() {
 			defer l.Close()
 			if c, err := l.Accept(); err == nil {
 				serve(c.(*socket.TCPConn))
 			}
-		})
+		}); err != nil {
+			fmt.Println(err)
+			return
+		}
 		c, err := socket.Dial("tcp", l.Addr().String())
 		if err != nil {
 			fmt.Println(err)
@@ -188,19 +197,24 @@ func ExampleListenReusePort() {
 	var served sync.WaitGroup
 	served.Add(10)
 	for i, l := range listeners {
-		netco.GoOn(i, func() {
+		if _, err := netco.GoOn(i, func() {
 			for {
 				c, err := l.AcceptTCP()
 				if err != nil {
 					return
 				}
-				netco.GoLocal(func() {
+				if _, err := netco.GoLocal(func() {
 					defer served.Done()
 					defer c.Close()
 					io.Copy(c, c)
-				})
+				}); err != nil {
+					served.Done()
+					c.Close()
+				}
 			}
-		})
+		}); err != nil {
+			panic(err)
+		}
 	}
 	for range 10 {
 		c, err := net.Dial("tcp", listeners[0].Addr().String())

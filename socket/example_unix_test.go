@@ -17,6 +17,7 @@ import (
 
 // A server hands out an open file over a Unix socket.
 func ExampleUnixConn_WriteMsgUnix() {
+	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	dir, _ := os.MkdirTemp("", "example")
 	defer os.RemoveAll(dir)
@@ -66,6 +67,7 @@ func ExampleUnixConn_WriteMsgUnix() {
 
 // An abstract name is no file, so there is nothing to remove.
 func ExampleListenUnixgram() {
+	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	name := &net.UnixAddr{Name: fmt.Sprint("@netco-example-", os.Getpid()), Net: "unixgram"}
 	server, err := socket.ListenUnixgram("unixgram", name)
@@ -96,6 +98,7 @@ func ExampleListenUnixgram() {
 
 // A daemon that systemd, or the daemon's own predecessor, may have started with its listener.
 func ExampleActivation() {
+	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	inherited, err := socket.Activation()
 	if err != nil {
@@ -122,6 +125,7 @@ func ExampleActivation() {
 }
 
 func ExampleNewSocket() {
+	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	s, err := socket.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0)
 	if err != nil {
@@ -139,6 +143,7 @@ func ExampleNewSocket() {
 }
 
 func ExampleFileListener() {
+	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	theirs, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -160,10 +160,10 @@ func TestRaceErrors(t *testing.T) {
 	}{
 		{"both refuse", refuses, refuses, 0, 0},
 		{"both refuse, one after the other", refuses, refuses, 0, -1},
-		{"the first does not answer", ignores, refuses, 50 * time.Millisecond, time.Millisecond},
-		{"the other does not answer", refuses, ignores, 50 * time.Millisecond, time.Millisecond},
-		{"none answers", ignores, ignores, 50 * time.Millisecond, time.Millisecond},
-		{"none answers, later", ignores, ignores, 50 * time.Millisecond, time.Hour},
+		{"the first does not answer", ignores, refuses, 20 * time.Millisecond, time.Millisecond},
+		{"the other does not answer", refuses, ignores, 20 * time.Millisecond, time.Millisecond},
+		{"none answers", ignores, ignores, 20 * time.Millisecond, time.Millisecond},
+		{"none answers, later", ignores, ignores, 20 * time.Millisecond, time.Hour},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			start(t, 2)
@@ -288,10 +288,7 @@ func TestNoRace(t *testing.T) {
 
 // TestRaceBoth: two connections made at the same moment are one too many, which is closed.
 func TestRaceBoth(t *testing.T) {
-	rounds := 2000
-	if goruntime.RaceEnabled {
-		rounds = 500
-	}
+	rounds := testenv.Rounds(5000)
 	start(t, 2)
 	port := twoFaced(t, serves, serves)
 	s := serveNames(t, both)

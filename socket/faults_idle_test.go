@@ -122,9 +122,14 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 		settled = counts.sum()
 		return settled == before
 	})
-	time.Sleep(300 * time.Millisecond)       // what is looked at
-	if n := counts.sum() - settled; n > 50 { // the kernel may find a little room for the writers yet
-		t.Errorf("%d calls while all wait: %s", n, counts.String())
+	polls := counts[sysx.EpollWait].Load()
+	time.Sleep(300 * time.Millisecond) // what is looked at
+	// The kernel may find a little room for the writers yet, and a Processor
+	// that an event has woken polls for up to 50 µs before it sleeps again. One
+	// that never sleeps would poll a million times.
+	polls = counts[sysx.EpollWait].Load() - polls
+	if n := counts.sum() - settled - polls; n > 50 || polls > 10_000 {
+		t.Errorf("%d calls and %d polls while all wait: %s", n, polls, counts.String())
 	}
 	cancel()
 	for _, c := range ends {
@@ -181,7 +186,7 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ENOSPC, unix.EACCES, unix.EPERM} {
 		everywhere(t, func(p place) {
 			for _, c := range calls {
-				fds, open := testenv.Snapshot().FDs, socket.Open()
+				fds, open := testenv.Files(), socket.Open()
 				inject, _ := nth(c.op, 0, 1, errno)
 				remove := sysx.Inject(inject)
 				err := c.do()
@@ -189,7 +194,7 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 				if want := fmt.Sprintf(c.want, errno); err == nil || err.Error() != want {
 					t.Errorf("%s, %s: %v, want %s", p.name, c.name, err, want)
 				}
-				if f, n := testenv.Snapshot().FDs, socket.Open(); f != fds || n != open {
+				if f, n := testenv.Files(), socket.Open(); f > fds || n != open {
 					t.Errorf("%s, %s, %v: %d fds and %d sockets, before %d and %d", p.name, c.name, errno, f, n, fds, open)
 				}
 				for range 2 { // the next connects; the fault was returned once

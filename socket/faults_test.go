@@ -65,7 +65,7 @@ func TestStorm(t *testing.T) {
 		for _, server := range []string{"tasks", "Server"} {
 			t.Run(network+"/"+server, func(t *testing.T) {
 				start(t, 2)
-				before := testenv.Snapshot().FDs
+				before := testenv.Files()
 				remove := (&storm{seed: seed}).install(t)
 				l := listenAny(t, network)
 				var stop func()
@@ -88,7 +88,7 @@ func TestStorm(t *testing.T) {
 				}
 				remove()
 				stop()
-				until(t, "all fds to be closed", func() bool { return testenv.Snapshot().FDs <= before })
+				until(t, "all fds to be closed", func() bool { return testenv.Files() <= before })
 			})
 		}
 	}

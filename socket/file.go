@@ -23,9 +23,11 @@ import (
 // and io.EOF. Unlike there, a write to a pipe that nobody reads any more is EPIPE on standard output as well, and does not end the
 // process.
 //
-// A pollable fd is made non-blocking, and so is every fd of the same open file description: duplicates of it, also in other
-// processes, as a terminal's usually are. Close does not undo that. If another makes it blocking again, an operation that would
-// block holds up its whole Processor.
+// A pollable fd is made non-blocking, and so is every fd of the same open file
+// description: duplicates of it, also in other processes, as a terminal's
+// usually are. Close does not undo that. If another makes it blocking again,
+// the next operation takes that back; one that comes between its look and its
+// system call may hold up the whole Processor.
 //
 // Reads are serialised among themselves, as are writes. The fd is closed when the last operation under way has returned.
 type File struct {
@@ -68,7 +70,8 @@ func FileFromFD(fd uintptr, name string) (*File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	f := &File{name: name, pollable: can}
-	f.s.init(int(fd), packets, markFile)
+	d := &fileDescriptor{name: name}
+	f.s.init(&d.descriptor, int(fd), packets, noNetwork, markFile)
 	f.s.shared.Store(true) // as files usually are, with a shell or a child
 	return f, nil
 }
@@ -179,7 +182,7 @@ func (r rawFile) Read(done func(fd uintptr) bool) error {
 	}
 	defer r.f.unlock(reading)
 	s.queue = unknown // it is to be called at least once
-	return r.f.wrap("raw-read", s.readWithLocked("raw-read", again(done)))
+	return r.f.wrap("raw-read", s.readWithLocked("raw-read", s.again(done)))
 }
 
 // Write implements syscall.RawConn.
@@ -187,11 +190,14 @@ func (r rawFile) Write(done func(fd uintptr) bool) error {
 	if !r.f.pollable {
 		return r.once("raw-write", done)
 	}
-	return r.f.wrap("raw-write", r.f.s.writeWith("raw-write", again(done)))
+	return r.f.wrap("raw-write", r.f.s.writeWith("raw-write", r.f.s.again(done)))
 }
 
-func again(done func(fd uintptr) bool) func(int) (int, syscall.Errno) {
+func (s *socket) again(done func(fd uintptr) bool) func(int) (int, syscall.Errno) {
 	return func(fd int) (int, syscall.Errno) {
+		if errno := s.keepNonblocking(); errno != 0 {
+			return 0, errno
+		}
 		if done(uintptr(fd)) {
 			return 0, 0
 		}

@@ -21,15 +21,18 @@ func FileConn(f *os.File) (net.Conn, error) {
 	return a.conn(), nil
 }
 
-// FileListener returns a listener of a duplicate of f's fd: a *TCPListener or *UnixListener. As with net, whether the socket
-// listens is for Accept to find out, and closing a UnixListener does not remove its file. The rest is as for FileConn.
+// FileListener returns a listener of a duplicate of f's fd: a *TCPListener or
+// *UnixListener. As with net, whether the socket listens is for Accept to find
+// out, TCP connections get net's options (TCP_NODELAY, keep-alive every 15 s)
+// whatever the socket's own are, and closing a UnixListener does not remove its
+// file. The rest is as for FileConn.
 func FileListener(f *os.File) (net.Listener, error) {
 	a, err := adoptFile(f)
 	if err != nil {
 		return nil, fileError(f, err)
 	}
 	if a.network.isUDP() {
-		sysx.CloseFD(a.fd)
+		sysx.CloseStream(a.fd)
 		return nil, fileError(f, syscall.EINVAL)
 	}
 	return a.listener(), nil
@@ -42,7 +45,7 @@ func FilePacketConn(f *os.File) (net.PacketConn, error) {
 		return nil, fileError(f, err)
 	}
 	if a.network.isTCP() {
-		sysx.CloseFD(a.fd)
+		sysx.CloseStream(a.fd)
 		return nil, fileError(f, syscall.EINVAL)
 	}
 	return a.packetConn(), nil
@@ -76,7 +79,7 @@ func adoptFile(f *os.File) (adopted, error) {
 	}
 	a, err := adopt(fd)
 	if err != nil {
-		sysx.CloseFD(fd)
+		sysx.CloseStream(fd)
 	}
 	return a, err
 }

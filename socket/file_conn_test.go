@@ -75,7 +75,7 @@ func TestFileConns(t *testing.T) {
 	}
 	closed.Close()
 	files["a closed file"] = closed
-	open, fds := socket.Open(), testenv.Snapshot().FDs
+	open, fds := socket.Open(), testenv.Files()
 	for name, f := range files {
 		for _, p := range places {
 			p.task(func() {
@@ -121,7 +121,7 @@ func TestFileConns(t *testing.T) {
 			}).wait(t)
 		}
 	}
-	if n, f := socket.Open(), testenv.Snapshot().FDs; n != open || f > fds { // the collector may have closed some
+	if n, f := socket.Open(), testenv.Files(); n != open || f > fds { // the collector may have closed some
 		t.Errorf("%d sockets and %d fds open, before %d and %d", n, f, open, fds)
 	}
 }
@@ -251,6 +251,19 @@ func TestActivation(t *testing.T) {
 		{"no number", []string{"LISTEN_FDS=some", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "some"`},
 		{"less than none", []string{"LISTEN_FDS=-1", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "-1"`},
 		{"too large a number", []string{"LISTEN_FDS=99999999999999999999", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "9999`},
+		// 3, the first fd, added to this number made a loop over no fds, and
+		// then a slice of that length.
+		{"the largest int", []string{"LISTEN_FDS=9223372036854775807", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "9223372036854775807", want a number of fds`},
+		{"more than there are fds", []string{"LISTEN_FDS=2147483645", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "2147483645", want a number of fds`},
+		{"as many as there are fds", []string{"LISTEN_FDS=2147483644", "LISTEN_PID=self"}, 2, "LISTEN_FDS is 2147483644, but fd 5 was not handed over"},
+		{"a sign", []string{"LISTEN_FDS=+1", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "+1"`},
+		{"a space", []string{"LISTEN_FDS= 1", "LISTEN_PID=self"}, 1, `LISTEN_FDS is " 1"`},
+		{"too large a pid", []string{"LISTEN_FDS=1", "LISTEN_PID=9223372036854775807"}, 1, `LISTEN_PID is "9223372036854775807"`},
+		{"pid 0", []string{"LISTEN_FDS=1", "LISTEN_PID=0"}, 1, `LISTEN_PID is "0"`},
+		{"a pid with a sign", []string{"LISTEN_FDS=1", "LISTEN_PID=-1"}, 1, `LISTEN_PID is "-1"`},
+		{"a name that no fd has", []string{"LISTEN_FDS=1", "LISTEN_PID=self", "LISTEN_FDNAMES=a\nb"}, 1, `LISTEN_FDNAMES has the name "a\nb"`},
+		{"too long a name", []string{"LISTEN_FDS=1", "LISTEN_PID=self", "LISTEN_FDNAMES=" + strings.Repeat("x", 256)}, 1, "LISTEN_FDNAMES has the name \"xxx"},
+		{"names for none", []string{"LISTEN_FDS=0", "LISTEN_PID=self", "LISTEN_FDNAMES=a"}, 0, `LISTEN_FDNAMES is "a", 1 names for LISTEN_FDS=0`},
 		{"no pid", []string{"LISTEN_FDS=1", "LISTEN_PID=me"}, 1, `LISTEN_PID is "me"`},
 		{"too few fds", []string{"LISTEN_FDS=3", "LISTEN_PID=self"}, 2, "LISTEN_FDS is 3, but fd 5 was not handed over: fcntl: bad file descriptor"},
 		{"far too few fds", []string{"LISTEN_FDS=1000000000", "LISTEN_PID=self"}, 2, "LISTEN_FDS is 1000000000, but fd 5 was not handed over"},
@@ -288,11 +301,11 @@ func TestActivation(t *testing.T) {
 
 // activated tells what it was started with.
 func activated() {
-	before := testenv.Snapshot().FDs
+	before := testenv.Files()
 	all, err := socket.Activation()
 	if err != nil {
 		fmt.Print(err)
-		if n := testenv.Snapshot().FDs; n > before {
+		if n := testenv.Files(); n > before {
 			fatal("it opened ", n-before)
 		}
 		if socket.Open() != 0 {
@@ -310,6 +323,9 @@ func activated() {
 		switch {
 		case a.Listener != nil:
 			fmt.Print("Listener ", a.Listener.Addr())
+			if l, ok := a.Listener.(*socket.TCPListener); ok {
+				netsOptions(l)
+			}
 		case a.PacketConn != nil:
 			fmt.Print("PacketConn ", a.PacketConn.LocalAddr())
 		case a.Conn != nil:
@@ -333,5 +349,25 @@ func activated() {
 	}
 	if socket.Open() != 0 {
 		fatal("sockets are open after Close")
+	}
+}
+
+// netsOptions sees that connections of an activated listener have net's
+// options, of which they had none.
+func netsOptions(l *socket.TCPListener) {
+	peer, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		fatal(err)
+	}
+	defer peer.Close()
+	c, err := l.AcceptTCP()
+	if err != nil {
+		fatal(err)
+	}
+	defer c.Close()
+	for _, o := range [][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE}} {
+		if on, err := unix.GetsockoptInt(c.FD(), o[0], o[1]); on != 1 || err != nil {
+			fatal("option", o, "of a connection is", on, err)
+		}
 	}
 }

@@ -22,6 +22,9 @@ func (f *File) Read(p []byte) (n int, err error) {
 	case f.pollable:
 		most := p[:min(len(p), sysx.MaxIO)]
 		err = f.s.readWith("read", func(fd int) (int, syscall.Errno) {
+			if errno := f.s.keepNonblocking(); errno != 0 {
+				return 0, errno
+			}
 			var errno syscall.Errno
 			n, errno = sysx.Read(fd, most)
 			processor.CountRead(n, errno)
@@ -69,6 +72,9 @@ func (f *File) writePollable(p []byte) (n int, err error) {
 		return 0, verdictError(v)
 	}
 	for {
+		if errno := s.keepNonblocking(); errno != 0 {
+			return n, errno
+		}
 		rest := p[n:]
 		done, errno := sysx.Write(s.fd, rest[:min(len(rest), sysx.MaxIO)])
 		processor.CountWrite(done, errno)

@@ -36,7 +36,13 @@ func TestStopEndsOneWait(t *testing.T) {
 				k.untilParked(t, b.reason)
 				k.co.Handle().Stop()
 				k.wait(t)
-				next := onFirst.task(func() { checkClosed(t, b.op, wait()) })
+				next := onFirst.task(func() {
+					err := wait()
+					for err == nil { // for the same reason
+						err = wait()
+					}
+					checkClosed(t, b.op, err)
+				})
 				next.untilParked(t, b.reason)
 				if err := close(); err != nil {
 					t.Error(err)

@@ -23,7 +23,7 @@ import (
 
 const (
 	idleConns = 1000
-	idleTime  = 2 * time.Second
+	idleTime  = time.Second
 )
 
 // TestIdle: a server with a thousand open connections on which nothing happens is asleep, all its threads, the Go runtime's monitor

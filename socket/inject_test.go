@@ -63,11 +63,11 @@ func TestEchoUnderFaults(t *testing.T) {
 		limit limits
 	}{
 		{"one byte per call", 4 << 10, nil, limits{sysx.Recv: 1, sysx.Send: 1}},
-		{"short reads", 256 << 10, nil, limits{sysx.Recv: 777}},
-		{"short writes", 256 << 10, nil, limits{sysx.Send: 777}},
-		{"one event per wait", 256 << 10, nil, limits{sysx.EpollWait: 1}},
-		{"interrupted reads and writes", 256 << 10, ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, nil},
-		{"interrupted accept and epoll_wait", 256 << 10, ops{sysx.Accept: unix.EINTR, sysx.EpollWait: unix.EINTR}, nil},
+		{"short reads", 128 << 10, nil, limits{sysx.Recv: 777}},
+		{"short writes", 128 << 10, nil, limits{sysx.Send: 777}},
+		{"one event per wait", 128 << 10, nil, limits{sysx.EpollWait: 1}},
+		{"interrupted reads and writes", 128 << 10, ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, nil},
+		{"interrupted accept and epoll_wait", 128 << 10, ops{sysx.Accept: unix.EINTR, sysx.EpollWait: unix.EINTR}, nil},
 		{"all at once", 4 << 10,
 			ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR, sysx.EpollWait: unix.EINTR, sysx.Accept: unix.ECONNABORTED},
 			limits{sysx.Recv: 1, sysx.Send: 3, sysx.EpollWait: 1}},
@@ -259,7 +259,7 @@ func TestFalseAlarms(t *testing.T) {
 			s := &script{every: map[sysx.Op]syscall.Errno{sysx.Recv: unix.EAGAIN}}
 			remove := s.install(t)
 			defer remove()
-			const bytes = 500
+			const bytes = 100
 			var got atomic.Int64
 			reader := p.task(func() {
 				var b [16]byte

@@ -34,9 +34,11 @@ const inspectTurn = 128
 // registered nowhere and is not told, nor is what comes or goes meanwhile, or not for sure. With the first Processor of a group
 // come those that ordinary goroutines only have waited for.
 //
-// It may be called from any thread, and f may do anything. No lock is held: a socket is used for as long as it takes to ask
-// the kernel for its two addresses, as SetDeadline would use it, so a Close at that very moment leaves closing the fd to Inspect.
-// A coroutine lets others run after every 128th socket, and stops when the scheduler ends by force. It allocates the addresses.
+// It may be called from any thread, and f may do anything. No lock is held: the
+// fd is used for as long as it takes to ask the kernel for its two addresses,
+// so a Close at that very moment leaves closing it to Inspect. A coroutine lets
+// others run after every 128th socket, and stops when the scheduler ends by
+// force. It allocates the addresses.
 func Inspect(p *processor.Processor, f func(Info) bool) {
 	v := inspection{f: f}
 	p.PollDescs(v.look)
@@ -54,8 +56,8 @@ type inspection struct {
 
 // look tells of one fd, if it is a socket of this package, and reports whether to go on.
 func (v *inspection) look(pd *processor.PollDesc) bool {
-	if s := socketOf(pd); s != nil {
-		if info, open := s.inspect(); open && !v.f(info) {
+	if d := descriptorOf(pd); d != nil {
+		if info, open := d.inspect(); open && !v.f(info) {
 			v.over = true
 		}
 	}
@@ -65,39 +67,38 @@ func (v *inspection) look(pd *processor.PollDesc) bool {
 	return !v.over
 }
 
-// inspect describes the socket; false means that it is closed.
+// inspect describes the fd; false means that it is closed.
 //
-// Only what is constant, atomic or the kernel's is looked at: a connection's own addresses are written while it connects.
-func (s *socket) inspect() (info Info, open bool) {
-	if !s.mu.use() {
+// Only what is constant, atomic or the kernel's is looked at.
+func (d *descriptor) inspect() (info Info, open bool) {
+	if !d.inspectable() {
 		return Info{}, false
 	}
+	defer d.uninspect()
+	fd := int(d.fd)
 	info = Info{
-		FD:          s.fd,
+		FD:          fd,
 		Processor:   -1,
-		ReadWaiter:  s.pd.Waiter(processor.Read),
-		WriteWaiter: s.pd.Waiter(processor.Write),
-		Idle:        s.pd.Watched(),
+		ReadWaiter:  d.pd.Waiter(processor.Read),
+		WriteWaiter: d.pd.Waiter(processor.Write),
+		Idle:        d.pd.Watched(),
 	}
-	if home := s.pd.Home(); home != nil {
+	if home := d.pd.Home(); home != nil {
 		info.Processor = home.Index()
 	}
-	switch s.pd.Mark {
+	switch d.pd.Mark {
 	case markConn:
-		at := s.connOf().network
-		info.Network = at.String()
-		info.Local, info.Remote = addrsOf(s.fd, at)
+		info.Network = d.network.String()
+		info.Local, info.Remote = addrsOf(fd, d.network)
 	case markListener:
-		at := s.listenerOf().at.network
-		info.Network, info.Listener = at.String(), true
-		info.Local, _ = addrsOf(s.fd, at)
+		info.Network, info.Listener = d.network.String(), true
+		info.Local, _ = addrsOf(fd, d.network)
 	case markSocket:
-		info.Network, info.Listener = "socket", listens(s.fd)
-		info.Local, info.Remote = addrsOf(s.fd, kernelNetwork(s.fd))
+		info.Network, info.Listener = "socket", listens(fd)
+		info.Local, info.Remote = addrsOf(fd, kernelNetwork(fd))
 	case markFile:
-		info.Network, info.Local = "file", fileName(s.fileOf().name)
+		info.Network, info.Local = "file", fileName(d.fileOf().name)
 	}
-	s.unuse()
 	return info, true
 }
 
@@ -112,7 +113,7 @@ func addrsOf(fd int, n network) (local, remote net.Addr) {
 	var here, there sysx.RawAddr
 	here.LocalAddr(fd)
 	there.RemoteAddr(fd)
-	return inetAddr(n, &here), inetAddr(n, &there)
+	return new(inetAddr).set(n, &here), new(inetAddr).set(n, &there)
 }
 
 // kernelNetwork is the network of a socket of whatever family, if it is one of net's.

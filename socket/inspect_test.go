@@ -387,10 +387,7 @@ func TestInspectLetsOthersRun(t *testing.T) {
 // while others list them. What is told of a socket is true of it, whatever becomes of it; and listing loses no fd and leaves none open.
 func TestInspectHammer(t *testing.T) {
 	start(t, 2)
-	duration := 2 * time.Second
-	if testing.Short() {
-		duration = 300 * time.Millisecond
-	}
+	duration := time.Duration(float64(2*time.Second) * testenv.Scale())
 	var over atomic.Bool
 	l := listen(t)
 	tcpPort := l.Addr().(*net.TCPAddr).Port

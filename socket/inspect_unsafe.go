@@ -6,35 +6,28 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Inspect meets PollDescs and is to tell of what they are part of. PollDesc.Mark, which is set before anybody else can see a socket, says
-// what that is. All of it is one object, which the pointer to the PollDesc keeps alive.
+// Inspect meets PollDescs and is to tell of what they are part of.
+// PollDesc.Mark, which is set before others can see one, says what that
+// is. A PollDesc is the first of a descriptor's fields, and a descriptor the
+// first of a fileDescriptor's, so each is one object, which the pointer to the
+// PollDesc keeps alive.
 
 // Marks. Others' PollDescs, such as a Poll's, have none of them.
 const (
-	markConn     = 1 + iota // in a socket in a conn
-	markListener            // in a socket in a listener
-	markSocket              // in a socket in a Socket
-	markFile                // in a socket in a File
+	markConn     = 1 + iota // of a conn
+	markListener            // of a listener
+	markSocket              // of a Socket
+	markFile                // of a File, in a fileDescriptor
 )
 
-// socketOf returns the socket that pd is part of, or nil if it is part of something else.
-func socketOf(pd *processor.PollDesc) *socket {
+// descriptorOf returns the descriptor that pd is part of, or nil if it is part
+// of something else.
+func descriptorOf(pd *processor.PollDesc) *descriptor {
 	if pd.Mark == 0 {
 		return nil
 	}
-	return (*socket)(unsafe.Add(unsafe.Pointer(pd), -int(unsafe.Offsetof(socket{}.pd))))
+	return (*descriptor)(unsafe.Pointer(pd))
 }
 
-// Precondition of these: the mark is the right one.
-
-func (s *socket) connOf() *conn {
-	return (*conn)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(conn{}.s))))
-}
-
-func (s *socket) listenerOf() *listener {
-	return (*listener)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(listener{}.s))))
-}
-
-func (s *socket) fileOf() *File {
-	return (*File)(unsafe.Add(unsafe.Pointer(s), -int(unsafe.Offsetof(File{}.s))))
-}
+// fileOf returns what d is part of. Precondition: its mark is markFile.
+func (d *descriptor) fileOf() *fileDescriptor { return (*fileDescriptor)(unsafe.Pointer(d)) }

@@ -30,3 +30,12 @@ func underFirstLimit(l net.Listener) (open, waiting int) {
 	defer limit.mu.Unlock()
 	return limit.open, len(limit.waiting)
 }
+
+// Limited reports whether l has a limit itself.
+func Limited(l net.Listener) bool {
+	if own, ok := l.(limitable); ok {
+		return own.lis().room.Load() != nil
+	}
+	_, ok := l.(*limitedListener)
+	return ok
+}

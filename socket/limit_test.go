@@ -15,6 +15,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -363,7 +364,7 @@ func TestLimitWake(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			start(t, 2)
 			const clients = 100
-			for range 4 {
+			for range testenv.Rounds(8) {
 				l := limitedOn(t, "unix", 1)
 				var conns []net.Conn
 				for range clients {

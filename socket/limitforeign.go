@@ -2,6 +2,7 @@ package socket
 
 import (
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -37,11 +38,32 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		l.room.release()
 		return nil, err
 	}
-	if own, ok := c.(Stream); ok && own.base().s.room == nil {
-		own.base().s.room = l.room // it has just been made
+	if own, ok := c.(Stream); ok {
+		own.base().s.join(l.room)
 		return c, nil
 	}
-	return &limitedConn{Conn: c, room: l.room}, nil
+	return newLimitedConn(c, l.room), nil
+}
+
+// joining guards socket.room of what join is called for.
+var joining sync.Mutex // held for a moment
+
+// join gives a connection that another's listener has returned a place in r,
+// which is taken: beside those that it has where that listener accepts from a
+// limited one. If the connection is closed by now the place is given back.
+func (s *socket) join(r *room) {
+	if !s.mu.use() {
+		r.release()
+		return
+	}
+	joining.Lock()
+	if s.room == nil {
+		s.room = r
+	} else {
+		s.room = &room{append(s.room.limits[:len(s.room.limits):len(s.room.limits)], r.limits...)}
+	}
+	joining.Unlock()
+	s.unuse()
 }
 
 // awaitRoom takes a place.
@@ -109,13 +131,27 @@ func (l *limitedListener) Close() error {
 // limitedConn gives its place back when it is closed.
 type limitedConn struct {
 	net.Conn
+	place *place
+}
+
+// place is a place in a room. What the program has lost without a Close gives
+// it back when it is collected.
+type place struct {
 	room *room
 	once sync.Once
+}
+
+func (p *place) release() { p.once.Do(p.room.release) }
+
+func newLimitedConn(c net.Conn, r *room) *limitedConn {
+	l := &limitedConn{c, &place{room: r}}
+	runtime.AddCleanup(l, (*place).release, l.place)
+	return l
 }
 
 // Close closes the connection.
 func (c *limitedConn) Close() error {
 	err := c.Conn.Close()
-	c.once.Do(c.room.release)
+	c.place.release()
 	return err
 }

@@ -70,7 +70,7 @@ func localAddr(ctx context.Context, n network, address string) (net.Addr, error)
 	if n.isUnix() {
 		return net.ResolveUnixAddr(n.String(), address)
 	}
-	addrs, err := DefaultResolver.internetAddrs(only(ctx), context.Background(), n.String(), address)
+	addrs, err := DefaultResolver.internetAddrs(only(ctx), context.WithoutCancel(ctx), n.String(), address)
 	if err != nil {
 		return nil, err
 	}

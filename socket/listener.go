@@ -27,7 +27,7 @@ type listener struct {
 // init makes a listener of an fd that listens, which it owns from then on.
 func (l *listener) init(fd int, n network) {
 	l.at.network = n
-	l.s.init(fd, n.kind(), markListener)
+	l.s.init(new(descriptor), fd, n.kind(), n, markListener)
 	l.s.pd.Listener = true
 }
 
@@ -77,7 +77,7 @@ func (l *listener) acceptLocked(from *sysx.RawAddr) (fd int, in *room, err error
 			s.pace(&s.readBurst, 0)
 			continue
 		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
-			until = clock.Now() + int64(l.backOff(errno))
+			until = clock.Real() + int64(l.backOff(errno))
 		default:
 			return -1, nil, os.NewSyscallError("accept4", errno)
 		}
@@ -101,7 +101,10 @@ func (l *listener) SetDeadline(t time.Time) error {
 }
 
 // TCPListener is a TCP listener, a net.Listener. Several coroutines may accept from it.
-type TCPListener struct{ listener }
+type TCPListener struct {
+	listener
+	adopted bool // constant: the fd came from elsewhere, so what connections inherit from it is not known
+}
 
 var _ net.Listener = (*TCPListener)(nil)
 
@@ -118,12 +121,24 @@ func (l *TCPListener) Accept() (net.Conn, error) {
 
 // AcceptTCP is Accept with the connection's own type.
 func (l *TCPListener) AcceptTCP() (*TCPConn, error) {
+	c, err := l.acceptKept()
+	if err == nil {
+		c.s.closeWhenLost()
+	}
+	return c, err
+}
+
+// acceptKept is AcceptTCP for a Server, see socket.initKept.
+func (l *TCPListener) acceptKept() (*TCPConn, error) {
 	var from sysx.RawAddr
 	fd, in, err := l.accept(&from)
 	if err != nil {
 		return nil, err
 	}
-	c := newTCPConn(fd, l.at.network)
+	if l.adopted {
+		setDefaults(fd)
+	}
+	c := newKeptTCPConn(fd, l.at.network)
 	c.s.room = in
 	c.remote = from
 	return c, nil

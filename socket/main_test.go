@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 		children[name]() // before the testing package has used a timer, see emfile_test.go
 		return
 	}
-	testenv.Main(m)
+	testenv.Halves(m)
 }
 
 // limit is when a test gives up waiting. No test passes by waiting that long.
@@ -48,6 +49,7 @@ func startWith(t testing.TB, o netco.Options) {
 		if err := netco.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown: %v", err)
 		}
+		socket.CloseIdleWorkers()
 		if !t.Failed() {
 			noneOpen(t)
 		}
@@ -139,9 +141,18 @@ func (k *task) parked(reason coroutine.Reason) bool {
 	if k.co != nil {
 		return k.co.State() == coroutine.Waiting && k.co.Reason() == reason
 	}
-	_, mine, _ := bytes.Cut(stacks(), []byte(k.id))
+	lookAt.Lock()
+	defer lookAt.Unlock()
+	_, mine, _ := bytes.Cut(allStacks[:runtime.Stack(allStacks, true)], []byte(k.id))
 	return bytes.HasPrefix(mine, []byte("[chan receive")) || bytes.HasPrefix(mine, []byte("[select"))
 }
+
+// allStacks is used again and again: it is looked at often. It is guarded by
+// lookAt.
+var (
+	lookAt    sync.Mutex
+	allStacks = make([]byte, 1<<20)
+)
 
 // over reports whether the task has ended.
 func (k *task) over() bool {
@@ -156,10 +167,16 @@ func (k *task) over() bool {
 // until waits for a condition that nobody announces.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(limit); !ok(); runtime.Gosched() {
+	end := time.Now().Add(limit)
+	for tries := 0; !ok(); tries++ {
+		if tries < 50 {
+			runtime.Gosched()
+			continue
+		}
 		if time.Now().After(end) {
 			t.Fatalf("waited for %s in vain\n%s", what, stacks())
 		}
+		unix.Nanosleep(&unix.Timespec{Nsec: 20_000}, nil) // time.Sleep takes a millisecond
 	}
 }
 

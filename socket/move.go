@@ -188,13 +188,17 @@ func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 	s := t.src
 	s.pd.Clear(processor.Read)
 	if t.fulls >= spliceAfter && t.openPipe() {
-		n, errno = sysx.TrySpliceIn(t.pipe.fds.w, s.fd, int(min(pipeSize, t.remain)))
+		if errno = s.keepNonblocking(); errno == 0 { // SPLICE_F_NONBLOCK is about the pipe
+			n, errno = sysx.TrySpliceIn(t.pipe.fds.w, s.fd, int(min(pipeSize, t.remain)))
+		}
 		processor.CountRead(n, errno)
 		switch {
 		case errno == unix.EINVAL:
 			t.fulls = noSplice // not from this kind of socket
-		case errno == unix.EAGAIN && s.pd.Edge(processor.Read):
-			// In front of urgent data a splice finds nothing for ever. A read goes on behind it.
+		case n == 0 && errno == 0, errno == unix.EAGAIN && s.pd.ReadOn():
+			// In front of urgent data a splice finds nothing for ever, or the
+			// end of the stream if the peer has closed it. A read goes on
+			// behind it.
 		default:
 			s.queue = emptinessAfter(false, errno)
 			t.spliced(n)
@@ -287,7 +291,9 @@ func (t *transfer) giveLocked() error {
 // tryGive hands over what the sink takes now.
 func (t *transfer) tryGive() (n int, call string, errno syscall.Errno) {
 	if t.held > 0 {
-		n, errno = sysx.TrySpliceOut(t.dst.fd, t.pipe.fds.r, t.held)
+		if errno = t.dst.keepNonblocking(); errno == 0 {
+			n, errno = sysx.TrySpliceOut(t.dst.fd, t.pipe.fds.r, t.held)
+		}
 		processor.CountWrite(n, errno)
 		t.held -= n
 		return n, "splice", errno

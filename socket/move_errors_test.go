@@ -257,7 +257,7 @@ func settled(t *testing.T, c *net.TCPConn) {
 			last, same = n, 0
 		}
 		same++
-		return same > 2000
+		return same > 200
 	})
 }
 

@@ -17,7 +17,7 @@ func serveOnce(handle func(c *socket.TCPConn)) (addr string) {
 	if err != nil {
 		panic(err)
 	}
-	netco.Go(func() {
+	if _, err := netco.Go(func() {
 		defer l.Close()
 		c, err := l.Accept()
 		if err != nil {
@@ -25,7 +25,9 @@ func serveOnce(handle func(c *socket.TCPConn)) (addr string) {
 		}
 		defer c.Close()
 		handle(c.(*socket.TCPConn))
-	})
+	}); err != nil {
+		panic(err)
+	}
 	return l.Addr().String()
 }
 
@@ -47,6 +49,7 @@ func ask(addr, question string) string {
 
 // A proxy copies both ways, and passes an end of stream on.
 func ExampleTCPConn_ReadFrom() {
+	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	echo := serveOnce(func(c *socket.TCPConn) { io.Copy(c, c) })
 	proxy := serveOnce(func(client *socket.TCPConn) {
@@ -70,6 +73,7 @@ func ExampleTCPConn_ReadFrom() {
 
 // A head and a file: one call for the pieces of the head, sendfile for the file.
 func ExampleBuffers() {
+	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	f, err := os.CreateTemp("", "netco")
 	if err != nil {
@@ -94,6 +98,7 @@ func ExampleBuffers() {
 
 // Who has net.Buffers writes them so, because net.Buffers.WriteTo would write them one by one.
 func ExampleTCPConn_WriteBuffers() {
+	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	addr := serveOnce(func(c *socket.TCPConn) {
 		v := net.Buffers{[]byte("one "), []byte("call")}

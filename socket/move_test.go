@@ -117,11 +117,11 @@ func TestMove(t *testing.T) {
 		every ops
 		limit limits
 	}{
-		{"no faults", 6 << 20, nil, nil, nil},
-		{"interrupted", 2 << 20, nil, eintr, nil},
-		{"short splices", 2 << 20, nil, nil, limits{sysx.SpliceIn: 50_000, sysx.SpliceOut: 7001}},
-		{"tiny splices", 256 << 10, nil, nil, limits{sysx.SpliceIn: 17_000, sysx.SpliceOut: 100}},
-		{"short everything", 256 << 10, nil, nil, limits{sysx.Recv: 333, sysx.Send: 77}},
+		{"no faults", 3 << 20, nil, nil, nil},
+		{"interrupted", 1 << 20, nil, eintr, nil},
+		{"short splices", 1 << 20, nil, nil, limits{sysx.SpliceIn: 50_000, sysx.SpliceOut: 7001}},
+		{"tiny splices", 128 << 10, nil, nil, limits{sysx.SpliceIn: 17_000, sysx.SpliceOut: 100}},
+		{"short everything", 96 << 10, nil, nil, limits{sysx.Recv: 333, sysx.Send: 77}},
 		{"no room at first", 1 << 20, firsts{sysx.SpliceOut: {unix.EAGAIN}, sysx.Send: {unix.EAGAIN}}, nil, nil},
 		{"no splice", 1 << 20, firsts{sysx.SpliceIn: {unix.EINVAL}}, nil, nil},
 		{"no pipe", 1 << 20, firsts{sysx.Pipe: repeat(1000, unix.EMFILE)}, nil, nil},

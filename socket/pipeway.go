@@ -7,6 +7,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/processor"
 )
 
 // pipeWay is one direction of a Pipe. A writer who has its turn offers its bytes and waits; readers copy from them.
@@ -45,12 +46,13 @@ func (w *pipeWay) do(s side, p []byte) (n int, err error) {
 	}
 	w.settleLocked()
 	w.burst[s]++
+	again := w.burst[s] > 1
 	yield := w.burst[s] >= burst
 	if yield {
 		w.burst[s] = 0
 	}
 	w.mu.Unlock()
-	if yield {
+	if yield || again && processor.TurnOver() {
 		w.yield(s)
 	}
 	return n, err

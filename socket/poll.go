@@ -75,7 +75,7 @@ func PollContext(ctx context.Context, fds []PollFd) (n int, err error) {
 
 // after returns the time d from now, in ns of CLOCK_MONOTONIC.
 func after(d time.Duration) int64 {
-	now := clock.Now()
+	now := clock.Real()
 	if t := now + int64(d); t > now {
 		return t
 	}
@@ -91,17 +91,10 @@ func look(fds []PollFd) (int, error) {
 	return n, nil
 }
 
-// pollTurnNs is for how long a coroutine may keep its thread with calls that find something at once.
-const pollTurnNs = 500_000
-
 // paced returns n after letting others run, if the caller has kept its thread for long. A Poll has no state of its own to count
 // in, as a socket has; when the turn began is known anyway.
 func paced(n int) (int, error) {
-	p := processor.Here()
-	if p == nil || clock.Now()-int64(p.Stats.TurnStart.Load()) < pollTurnNs {
-		return n, nil
-	}
-	if coroutine.YieldTurn() {
+	if processor.TurnOver() && processor.YieldTurn() {
 		return 0, coroutine.ErrShutdown
 	}
 	return n, nil
@@ -172,12 +165,11 @@ func (w *pollWait) untilWake() error {
 
 // rest waits for some ns instead of for an event.
 func (w *pollWait) rest(pause int64) error {
-	until := clock.Now() + pause
 	if w.until != 0 {
-		until = min(until, w.until)
+		pause = min(pause, w.until-clock.Real())
 	}
 	waiter := coroutine.AcquireWaiter()
-	wake := waiter.ParkUntil(coroutine.ReasonSleep, until)
+	wake := waiter.ParkUntil(coroutine.ReasonSleep, clock.Now()+pause)
 	waiter.Release()
 	if wake == coroutine.WakeShutdown {
 		return coroutine.ErrShutdown

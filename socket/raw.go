@@ -53,7 +53,7 @@ func AdoptSocket(fd int) (*Socket, error) {
 
 func newSocket(fd int, k kind) *Socket {
 	x := new(Socket)
-	x.s.init(fd, k, markSocket)
+	x.s.init(new(descriptor), fd, k, noNetwork, markSocket)
 	return x
 }
 
@@ -139,6 +139,9 @@ func (s *socket) connectLocked(to unix.Sockaddr) error {
 	}
 	if to == nil {
 		return os.NewSyscallError("connect", unix.EFAULT)
+	}
+	if errno := s.keepNonblocking(); errno != 0 {
+		return os.NewSyscallError("connect", errno)
 	}
 	err := sysx.StartConnect(s.fd, to)
 	for err == unix.EINPROGRESS || err == unix.EALREADY || err == unix.EINTR {
@@ -293,11 +296,11 @@ func (r rawSocket) Control(f func(fd uintptr)) error {
 }
 
 func (r rawSocket) Read(f func(fd uintptr) bool) error {
-	r.x.s.shared.Store(true)
+	r.x.s.share()
 	return rawError("raw-read", r.x.s.rawRead(f))
 }
 
 func (r rawSocket) Write(f func(fd uintptr) bool) error {
-	r.x.s.shared.Store(true)
+	r.x.s.share()
 	return rawError("raw-write", r.x.s.rawWrite(f))
 }

@@ -207,7 +207,7 @@ func TestSocketErrors(t *testing.T) {
 	fmt.Sscanf(testenv.ClosedPort(t), "127.0.0.1:%d", &port)
 	mute, _ := testenv.Deaf(t)
 	fmt.Sscanf(mute, "127.0.0.1:%d", &deafPort)
-	before := testenv.Snapshot().FDs
+	before := testenv.Files()
 	remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Socket: {unix.EMFILE}}}).install(t)
 	if _, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0); err == nil || err.Error() != "socket socket: socket: too many open files" {
 		t.Errorf("NewSocket without fds: %v", err)
@@ -281,7 +281,7 @@ func TestSocketErrors(t *testing.T) {
 		t.Errorf("Connect to a deaf listener: %v", err)
 	}
 	c.Close()
-	if n := testenv.Snapshot().FDs; n > before { // fewer, if a collection has closed what an earlier test lost
+	if n := testenv.Files(); n > before { // fewer, if a collection has closed what an earlier test lost
 		t.Errorf("%d fds, before %d", n, before)
 	}
 	l.Close()

@@ -69,13 +69,13 @@ func (r rawConn) Control(f func(fd uintptr)) error {
 
 // Read implements syscall.RawConn.
 func (r rawConn) Read(f func(fd uintptr) bool) error {
-	r.s.shared.Store(true)
+	r.s.share()
 	return r.at.opError("raw-read", r.s.rawRead(f))
 }
 
 // Write implements syscall.RawConn.
 func (r rawConn) Write(f func(fd uintptr) bool) error {
-	r.s.shared.Store(true)
+	r.s.share()
 	return r.at.opError("raw-write", r.s.rawWrite(f))
 }
 
@@ -94,14 +94,22 @@ func (s *socket) expose(f func(fd uintptr)) error {
 	})
 }
 
-// tryAccept makes one attempt. accept4 has no flag that keeps it from blocking, and blocked it would hold up the thread and with it the
-// process's garbage collection. Whoever has another fd of this socket, a child perhaps, can make it blocking at any time; so
-// that is looked at.
+// keepNonblocking sees to it that a call which has no flag of its own for that
+// does not block: blocked it would hold up the thread and with it the process's
+// garbage collection. Whoever has another fd of this open file description, a
+// child perhaps, can make it blocking at any time; so that is looked at before
+// each attempt. Sockets that are not shared pay nothing.
+func (s *socket) keepNonblocking() syscall.Errno {
+	if s.shared.Load() && makeNonblocking(s.fd) != nil {
+		return unix.EINVAL
+	}
+	return 0
+}
+
+// tryAccept makes one attempt.
 func (s *socket) tryAccept(from *sysx.RawAddr) (int, syscall.Errno) {
-	if s.shared.Load() {
-		if err := makeNonblocking(s.fd); err != nil {
-			return -1, unix.EINVAL
-		}
+	if errno := s.keepNonblocking(); errno != 0 {
+		return -1, errno
 	}
 	fd, errno := sysx.TryAccept(s.fd, from)
 	processor.CountAccept(errno)
@@ -125,6 +133,9 @@ func (s *socket) rawRead(f func(fd uintptr) bool) error {
 	for {
 		s.pd.Clear(processor.Read)
 		s.queue = unknown
+		if errno := s.keepNonblocking(); errno != 0 {
+			return errno
+		}
 		if f(uintptr(s.fd)) {
 			s.pace(&s.readBurst, 0)
 			return nil
@@ -149,6 +160,9 @@ func (s *socket) rawWrite(f func(fd uintptr) bool) error {
 		return verdictError(v)
 	}
 	for {
+		if errno := s.keepNonblocking(); errno != 0 {
+			return errno
+		}
 		if f(uintptr(s.fd)) {
 			s.wrote(0)
 			return nil

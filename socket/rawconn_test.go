@@ -245,7 +245,7 @@ func TestSharedFDLeavesEpoll(t *testing.T) {
 	}
 	defer f.Close()
 	c.Close()
-	before := testenv.Snapshot().FDs
+	before := testenv.Files()
 	for range 20 {
 		again, err := socket.FileConn(f)
 		if err != nil {
@@ -262,7 +262,7 @@ func TestSharedFDLeavesEpoll(t *testing.T) {
 		reader.wait(t)
 		again.Close()
 	}
-	if n := testenv.Snapshot().FDs; n > before {
+	if n := testenv.Files(); n > before {
 		t.Errorf("%d fds, before %d", n, before)
 	}
 }

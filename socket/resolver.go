@@ -12,8 +12,11 @@ import (
 // or blocked if it is a goroutine itself. All who ask the same at the same time share one look-up, from which each may go by its
 // own context; it is cancelled when the last has gone. Addresses and port numbers are answered at once.
 //
-// The methods are those of net.Resolver, with its results and errors; besides these there is coroutine.ErrShutdown, when the
-// scheduler ends by force. Answers are the caller's own. The look-up sees the values of the context of the first to ask.
+// The methods are those of net.Resolver, with its results and errors; besides
+// these there is coroutine.ErrShutdown, when the scheduler ends by force.
+// Answers are the caller's own. The look-up sees the values of the context of
+// the first to ask. Hooks of net/http/httptrace are called as package net calls
+// them, each asker's own, on its coroutine or goroutine.
 //
 // The zero Resolver, and a nil one, is ready for use. It must not be copied, and its fields not be changed once it has been used.
 type Resolver struct {

@@ -3,8 +3,10 @@ package socket
 import (
 	"context"
 	"net"
+	"net/http/httptrace"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // ipAddrs looks a host up for network ip, ip4 or ip6, as any of net's networks asks for it.
@@ -20,8 +22,13 @@ func (r *Resolver) ipAddrs(l limits, values context.Context, network, host strin
 	if literal(host) {
 		return r.orDefault().asked().LookupIPAddr(l.ctx, host)
 	}
-	return answer(r, l, values, question{kind: askIPAddr, name: host},
+	done := traceLookup(l.ctx, host)
+	addrs, shared, err := sharedAnswer(r, l, lookupValues(values), question{kind: askIPAddr, name: host},
 		func(ctx context.Context, of *net.Resolver) ([]net.IPAddr, error) { return of.LookupIPAddr(ctx, host) }, cloneIPAddrs)
+	if done != nil {
+		done(httptrace.DNSDoneInfo{Addrs: append([]net.IPAddr{}, addrs...), Err: err, Coalesced: shared})
+	}
+	return addrs, err
 }
 
 // ips is LookupIP. A network with a protocol's name in it is looked up too.
@@ -29,8 +36,52 @@ func (r *Resolver) ips(l limits, values context.Context, network, host string) (
 	if literal(host) && !strings.Contains(network, ":") {
 		return r.orDefault().asked().LookupIP(l.ctx, network, host)
 	}
-	return answer(r, l, values, question{kind: askIP, network: network, name: host},
-		func(ctx context.Context, of *net.Resolver) ([]net.IP, error) { return of.LookupIP(ctx, network, host) }, cloneIPs)
+	q := question{kind: askIP, network: network, name: host}
+	if network != "ip" && network != "ip4" && network != "ip6" {
+		// An unknown one is not looked up, and one with a protocol only if that
+		// exists: the hooks are left to net.
+		return answer(r, l, values, q,
+			func(ctx context.Context, of *net.Resolver) ([]net.IP, error) { return of.LookupIP(ctx, network, host) }, cloneIPs)
+	}
+	done := traceLookup(l.ctx, host)
+	f, shared, err := sharedAnswer(r, l, lookupValues(values), q,
+		func(ctx context.Context, of *net.Resolver) (f foundIPs, err error) {
+			var seen struct {
+				mu   sync.Mutex // a Resolver's Dial may look up names too
+				info httptrace.DNSDoneInfo
+			}
+			ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{DNSDone: func(info httptrace.DNSDoneInfo) {
+				seen.mu.Lock()
+				seen.info = info
+				seen.mu.Unlock()
+			}})
+			f.ips, err = of.LookupIP(ctx, network, host)
+			seen.mu.Lock()
+			f.info = seen.info
+			seen.mu.Unlock()
+			return f, err
+		}, foundIPs.clone)
+	if done != nil {
+		f.info.Coalesced = f.info.Coalesced || shared
+		if f.info.Err == nil && len(f.info.Addrs) == 0 {
+			f.info.Err = err // there was no look-up, or its end was not waited for
+		}
+		f.info.Addrs = append([]net.IPAddr{}, f.info.Addrs...)
+		done(f.info)
+	}
+	return f.ips, err
+}
+
+// foundIPs are those of a network, and what net's DNSDone gets, of which they
+// may be a part.
+type foundIPs struct {
+	ips  []net.IP
+	info httptrace.DNSDoneInfo
+}
+
+func (f foundIPs) clone() foundIPs {
+	f.ips, f.info.Addrs = cloneIPs(f.ips), cloneIPAddrs(f.info.Addrs)
+	return f
 }
 
 // port is LookupPort.

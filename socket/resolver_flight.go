@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
 )
 
 // A flight is one question on its way to Go's resolver, and all who wait for its answer. It runs on an ordinary goroutine of its
@@ -25,6 +26,7 @@ type flight struct {
 	cancel   context.CancelFunc                 // constant
 
 	waiters map[*bell]struct{} // under flights.mu
+	shared  bool               // under flights.mu until over: another has joined
 	over    atomic.Bool
 	answer  any // written before over, as err
 	err     error
@@ -66,6 +68,7 @@ func (g *flights) join(b *bell, q question, limit int, values context.Context, a
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if f := g.flying[q]; f != nil {
+		f.shared = true
 		f.waiters[b] = struct{}{}
 		return f
 	}
@@ -119,6 +122,9 @@ func (g *flights) fly(f *flight) {
 	f.err = errLeft
 	defer g.land(f)
 	f.answer, f.err = f.ask(f.ctx)
+	if f.err == nil && f.question.kind <= askIPAddr && net.ParseIP(f.question.name) == nil { // else it may have got by without
+		askedOutside.Store(true)
+	}
 }
 
 // land tells the answer and starts the next flight.
@@ -151,12 +157,23 @@ func (g *flights) nextLocked() {
 // answer waits for the answer to q, until the caller's own limits. A copy of it is the caller's.
 func answer[T any](r *Resolver, l limits, values context.Context, q question,
 	ask func(context.Context, *net.Resolver) (T, error), clone func(T) T) (T, error) {
+	v, _, err := sharedAnswer(r, l, values, q, ask, clone)
+	return v, err
+}
+
+// sharedAnswer is answer that also tells whether others asked for it too.
+func sharedAnswer[T any](r *Resolver, l limits, values context.Context, q question,
+	ask func(context.Context, *net.Resolver) (T, error), clone func(T) T) (_ T, shared bool, _ error) {
 	var none T
 	if err := l.err(); err != nil {
-		return none, dnsError(err, q.name)
+		return none, false, dnsError(err, q.name)
 	}
 	r = r.orDefault()
 	q.of = r.asked()
+	if clock.InBubble() { // a flight's waiters may be in others, or in none
+		v, err := answerHere(l, values, q, ask)
+		return v, false, err
+	}
 	g, b := &r.flights, new(bell)
 	f := g.join(b, q, r.limit(), values, func(ctx context.Context) (any, error) { return ask(ctx, q.of) })
 	defer g.leave(b, f)
@@ -168,14 +185,42 @@ func answer[T any](r *Resolver, l limits, values context.Context, q question,
 	switch {
 	case f.over.Load():
 		v, _ := f.answer.(T)
-		return clone(v), f.err
+		return clone(v), f.shared, f.err
 	case err != nil:
-		return none, err // the scheduler is ending
+		return none, false, err // the scheduler is ending
 	}
 	if err = l.err(); err == nil {
 		err = errTimeout // the two clocks are a moment apart
 	}
-	return none, dnsError(err, q.name)
+	return none, false, dnsError(err, q.name)
+}
+
+// askedOutside reports whether Go's resolver has been used outside bubbles of
+// testing/synctest. What it makes at its first use, a channel, is else that
+// bubble's, and ends the program at the next use elsewhere.
+var askedOutside atomic.Bool
+
+var errFirstInBubble = errors.New("netco: the first look-up cannot be made in a testing/synctest bubble")
+
+// answerHere is answer without a flight: the caller asks.
+func answerHere[T any](l limits, values context.Context, q question, ask func(context.Context, *net.Resolver) (T, error)) (T, error) {
+	if !askedOutside.Load() {
+		var none T
+		return none, dnsError(errFirstInBubble, q.name)
+	}
+	ctx, cancel := context.WithCancel(values)
+	defer cancel()
+	defer context.AfterFunc(l.ctx, cancel)()
+	if !l.until.IsZero() {
+		var stop context.CancelFunc
+		ctx, stop = context.WithDeadline(ctx, l.until)
+		defer stop()
+	}
+	v, err := ask(ctx, q.of)
+	if ended := l.err(); err != nil && ended != nil {
+		err = dnsError(ended, q.name)
+	}
+	return v, err
 }
 
 // dnsError is what net makes of the end of a context.

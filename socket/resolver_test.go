@@ -16,6 +16,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -447,7 +448,7 @@ func TestResolverUnderUse(t *testing.T) {
 // TestBell: no ring is lost, none is left over, and a wait ends at its time.
 func TestBell(t *testing.T) {
 	start(t, 2)
-	const rounds = 3000
+	rounds := testenv.Rounds(5000)
 	everywhere(t, func(p place) {
 		var b socket.Bell
 		var rings sync.WaitGroup

@@ -69,6 +69,9 @@ func (s *socket) sendFileLocked(raw syscall.RawConn, remain int64) (done int64, 
 	var n int
 	var errno syscall.Errno
 	once := func(fd uintptr) {
+		if n, errno = 0, s.keepNonblocking(); errno != 0 {
+			return
+		}
 		n, errno = sysx.TrySendfile(s.fd, int(fd), int(min(sysx.MaxIO, remain)))
 		processor.CountWrite(n, errno)
 	}

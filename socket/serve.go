@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"reflect"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,9 +26,13 @@ type Server struct {
 	// Opened, if it is not nil, is called for each connection, before it first waits. An error closes it.
 	Opened func(c *ServerConn) error
 
-	// Closed, if it is not nil, is called for each connection after it was closed, with what ended it: the error of Handle, of
-	// Opened, os.ErrDeadlineExceeded for IdleTimeout, net.ErrClosed, ErrServerClosed or ErrShutdown; nil if Handle did not return.
-	// Shutdown waits until it has returned, so it must not wait for Shutdown.
+	// Closed, if it is not nil, is called for each connection after it was
+	// closed, with what ended it: the error of Handle, of Opened,
+	// os.ErrDeadlineExceeded for IdleTimeout, net.ErrClosed, ErrServerClosed or
+	// ErrShutdown; nil if Handle did not return. Shutdown waits until it has
+	// returned, so it must not wait for Shutdown. One that was closed before
+	// Opened could be called for it ends without either, and one that Detach
+	// has taken without this.
 	Closed func(c *ServerConn, err error)
 
 	// IdleTimeout, if it is not 0, closes a connection that has been idle for so long. It takes the place of the read deadline.
@@ -40,16 +46,16 @@ type Server struct {
 	Name string
 
 	label *string // constant once there are connections: Name
-	site  uintptr // the same: where Handle is
+	site  uintptr // the same: where Handle is, or if that is a method value, where Serve or ServeConn was called first
 
 	closing atomic.Bool // set under mu, for good: no more connections; none goes idle
 
-	mu        sync.Mutex                // never held across a call or a park
-	limit     *connLimit                // of MaxConns; under mu until it is made, then constant
-	listeners map[net.Listener]struct{} // under mu
-	first     *ServerConn               // under mu: all connections, through next
-	open      int                       // under mu: how many
-	empty     []*coroutine.Waiter       // under mu: who waits for open to become 0
+	mu        sync.Mutex                 // never held across a call or a park
+	limit     *connLimit                 // of MaxConns; under mu until it is made, then constant
+	listeners map[*net.Listener]struct{} // under mu; pointers, as a listener's type need not be comparable
+	first     *ServerConn                // under mu: all connections, through next
+	open      int                        // under mu: how many
+	empty     []*coroutine.Waiter        // under mu: who waits for open to become 0
 }
 
 // Errors of a Server.
@@ -57,13 +63,17 @@ var (
 	// ErrServerClosed is returned by Serve after Shutdown or Close of the Server.
 	ErrServerClosed = errors.New("netco: server closed")
 
-	errServeStream = errors.New("netco: Server.Serve needs a listener for streams of package socket")
-	errMaxConns    = errors.New("netco: Server.MaxConns is negative")
+	errMaxConns = errors.New("netco: Server.MaxConns is negative")
 )
 
 // Serve accepts connections from l and serves them until accepting fails, and returns that error: net.ErrClosed after l was closed,
 // ErrShutdown when the scheduler is ending, ErrServerClosed after Shutdown or Close. It closes l. Connections that were
 // accepted are served on. Several calls may run at a time. Parks.
+//
+// l is a listener of package socket, or a type of the caller's around one that
+// returns its connections as they are. A listener of package net or crypto/tls
+// is refused at once, and any other at its first connection that is not a
+// *TCPConn or *UnixConn itself, with an error that names the type.
 //
 // Each connection belongs to the Processor that has the fewest when it comes, and is not moved. Where Options.MaxCoroutines live it waits
 // there for its coroutine.
@@ -71,36 +81,68 @@ func (s *Server) Serve(l net.Listener) error {
 	if s.Handle == nil {
 		panic("netco/socket: Server without Handle")
 	}
-	l, err := s.addListener(l)
+	if l == nil {
+		panic("netco/socket: Server.Serve without a listener")
+	}
+	if err := refuseListener(l); err != nil {
+		l.Close()
+		return err
+	}
+	key, err := s.addListener(l)
 	if err != nil {
 		l.Close()
 		return err
 	}
-	defer s.dropListener(l)
+	l = *key
+	defer s.dropListener(key)
 	defer l.Close()
 	for {
-		c, err := l.Accept()
+		c, err := acceptKept(l)
 		if err != nil {
 			if s.closing.Load() {
 				return ErrServerClosed
 			}
 			return err
 		}
-		stream, ok := c.(Stream)
-		if !ok {
+		if err := refuseConn(c); err != nil {
 			c.Close()
-			return errServeStream
+			return err
 		}
-		if err := s.ServeConn(stream); err != nil {
+		if err := s.ServeConn(c.(Stream)); err != nil {
 			return err
 		}
 	}
 }
 
-// ServeConn serves one connection, from now on until it is closed, and returns without waiting for it. The caller gives c up. The error is
-// ErrServerClosed, or that no Processor runs; c is then closed.
+// acceptKept is l.Accept for a connection that is closed in any case, by what
+// refers to it: see socket.initKept.
+func acceptKept(l net.Listener) (net.Conn, error) {
+	switch l := l.(type) {
+	case *TCPListener:
+		return asConn(l.acceptKept())
+	case *UnixListener:
+		return asConn(l.acceptKept())
+	}
+	return l.Accept()
+}
+
+// ServeConn serves one connection, from now on until it is closed, and returns
+// without waiting for it. The caller gives c up. The error is ErrServerClosed,
+// or that no Processor runs, or that c is a type which embeds a connection; c
+// is then closed.
 func (s *Server) ServeConn(c Stream) error {
-	b := c.base()
+	if c == nil {
+		panic("netco/socket: Server.ServeConn without a connection")
+	}
+	b := connOf(c)
+	if b == nil {
+		err := refuseConn(c)
+		c.Close()
+		return err
+	}
+	if b.s.descriptor == nil {
+		return net.ErrClosed
+	}
 	home := b.s.pd.Home()
 	var err error
 	if home == nil {
@@ -123,8 +165,10 @@ func (s *Server) ServeConn(c Stream) error {
 	return nil
 }
 
-// Shutdown closes the listeners and the connections that are idle, lets those that Handle works on be until it returns, and waits for
-// them or for ctx, whose error it then returns. Parks.
+// Shutdown closes the listeners and the connections that are idle, lets those
+// that Handle works on be until it returns, and waits for them or for ctx,
+// whose error it then returns. In a bubble of testing/synctest it does not
+// wait: ErrBubble. Parks.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.shut((*ServerConn).kick)
 	w := coroutine.AcquireWaiter()
@@ -146,7 +190,7 @@ func (s *Server) shut(each func(*ServerConn)) {
 	s.closing.Store(true)
 	var listeners []net.Listener
 	for l := range s.listeners {
-		listeners = append(listeners, l)
+		listeners = append(listeners, *l)
 	}
 	var conns []*ServerConn
 	for c := s.first; c != nil; c = c.next {
@@ -168,6 +212,10 @@ func (s *Server) awaitEmpty(ctx context.Context, w *coroutine.Waiter) error {
 		if s.open == 0 {
 			s.mu.Unlock()
 			return nil
+		}
+		if w.InBubble() {
+			s.mu.Unlock()
+			return coroutine.ErrBubble // what ends the connections is not in there
 		}
 		s.empty = append(s.empty, w)
 		s.mu.Unlock()
@@ -207,24 +255,25 @@ func (s *Server) forget(w *coroutine.Waiter) bool {
 	return false
 }
 
-// addListener notes l and puts it under the limit of MaxConns. It returns what to accept from.
-func (s *Server) addListener(l net.Listener) (net.Listener, error) {
+// addListener notes l and puts it under the limit of MaxConns. It returns where
+// what to accept from is noted.
+func (s *Server) addListener(l net.Listener) (key *net.Listener, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.closing.Load():
-		return l, ErrServerClosed
+		return nil, ErrServerClosed
 	case s.MaxConns < 0:
-		return l, errMaxConns
+		return nil, errMaxConns
 	}
-	if _, again := s.listeners[l]; !again && s.MaxConns > 0 {
+	if s.MaxConns > 0 {
 		l = s.limitLocked(l)
 	}
 	if s.listeners == nil {
-		s.listeners = map[net.Listener]struct{}{}
+		s.listeners = map[*net.Listener]struct{}{}
 	}
-	s.listeners[l] = struct{}{}
-	return l, nil
+	s.listeners[&l] = struct{}{}
+	return &l, nil
 }
 
 func (s *Server) limitLocked(l net.Listener) net.Listener {
@@ -232,17 +281,29 @@ func (s *Server) limitLocked(l net.Listener) net.Listener {
 		s.limit = &connLimit{max: s.MaxConns}
 	}
 	if own, ok := l.(limitable); ok {
-		own.lis().addLimit(s.limit)
+		if !s.servesLocked(own.lis()) {
+			own.lis().addLimit(s.limit)
+		}
 		return l
 	}
 	return &limitedListener{Listener: l, room: &room{limits: []*connLimit{s.limit}}}
 }
 
-// dropListener forgets l, which is closed.
-func (s *Server) dropListener(l net.Listener) {
+// servesLocked reports whether another Serve accepts from l.
+func (s *Server) servesLocked(l *listener) bool {
+	for x := range s.listeners {
+		if own, ok := (*x).(limitable); ok && own.lis() == l {
+			return true
+		}
+	}
+	return false
+}
+
+// dropListener forgets a listener, which is closed.
+func (s *Server) dropListener(key *net.Listener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.listeners, l)
+	delete(s.listeners, key)
 }
 
 func (s *Server) add(c *ServerConn) error {
@@ -257,7 +318,7 @@ func (s *Server) add(c *ServerConn) error {
 			name = "serve"
 		}
 		s.label = &name
-		s.site = reflect.ValueOf(s.Handle).Pointer() + 1 // a return address lies behind its call
+		s.site = siteOf(s.Handle)
 	}
 	if c.next = s.first; c.next != nil {
 		c.next.prev = c
@@ -266,6 +327,29 @@ func (s *Server) add(c *ServerConn) error {
 	s.open++
 	return nil
 }
+
+// siteOf returns where f is, as a return address in it. Of a method value the
+// compiler knows no place: then it is where package socket was called.
+func siteOf(f func(*ServerConn) error) uintptr {
+	pc := reflect.ValueOf(f).Pointer() + 1 // a return address lies behind its call
+	if frame, _ := runtime.CallersFrames([]uintptr{pc}).Next(); frame.File != generated {
+		return pc
+	}
+	var pcs [16]uintptr
+	for _, caller := range pcs[:runtime.Callers(2, pcs[:])] {
+		frame, _ := runtime.CallersFrames([]uintptr{caller}).Next()
+		if frame.File != generated && !strings.HasPrefix(frame.Function, module) {
+			return caller
+		}
+	}
+	return pc
+}
+
+// generated stands for a file where there is none.
+const generated = "<autogenerated>"
+
+// module is what the names of this package's functions begin with.
+var module = reflect.TypeFor[Server]().PkgPath() + "."
 
 func (s *Server) drop(c *ServerConn) {
 	s.mu.Lock()

@@ -9,8 +9,9 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// ServerConn is a connection as a Server's Handle sees it. Its own methods are for Handle only; those of the Stream are for
-// anybody, but while the connection is idle a Read elsewhere waits until Handle has been called.
+// ServerConn is a connection as a Server's Handle sees it. Its own methods are
+// for Handle and Opened only; those of the Stream are for anybody, but while
+// the connection is idle a Read elsewhere waits until Handle has been called.
 type ServerConn struct {
 	Stream
 
@@ -23,11 +24,16 @@ type ServerConn struct {
 	gone       bool        // owner: Detach was called
 	timed      bool        // owner: the read deadline is IdleTimeout's
 	begun      bool        // owner: it has had its first coroutine
+	opened     bool        // owner: Opened was called
 }
 
-// Detach takes the connection from the Server, for good: when Handle returns, it is the caller's to serve and to close.
+// Detach takes the connection from the Server, for good: when Handle, or
+// Opened, returns, it is the caller's to serve and to close.
 func (c *ServerConn) Detach() Stream {
-	c.gone = true
+	if !c.gone {
+		c.gone = true
+		c.sock().closeWhenLost()
+	}
 	return c.Stream
 }
 
@@ -39,14 +45,23 @@ func (c *ServerConn) kick() { c.sock().pd.Kick(processor.Read) }
 // begin is the connection's first coroutine.
 func (c *ServerConn) begin() {
 	s := c.sock()
-	locked := s.mu.lock(reading)
+	locked := s.mu.tryLock(reading)
 	if locked && s.queue == unknown && !s.pd.Bound() {
 		s.queue = empty // registering it makes an edge of whatever is there
 	}
 	err := os.NewSyscallError("epoll_ctl", c.watch.Bind(s.fd))
+	if !locked {
+		locked = c.lock()
+	}
 	if locked && c.server.Opened != nil {
 		c.unlock()
-		if opened := c.handle(c.server.Opened); opened != nil {
+		c.opened = true
+		opened := c.handle(c.server.Opened)
+		if c.gone {
+			c.server.drop(c)
+			return
+		}
+		if opened != nil {
 			c.end(opened)
 			return
 		}
@@ -58,7 +73,7 @@ func (c *ServerConn) begin() {
 	case err != nil:
 		c.unlock()
 	default:
-		c.run()
+		c.run(false)
 		return
 	}
 	c.end(err)
@@ -89,7 +104,7 @@ func (c *ServerConn) woken() {
 	if c.timed && c.sock().pd.Check(processor.Read) == processor.Ready {
 		c.stopTimer()
 	}
-	c.run()
+	c.run(true)
 }
 
 // stopTimer takes back IdleTimeout's deadline.
@@ -98,15 +113,20 @@ func (c *ServerConn) stopTimer() {
 	c.sock().pd.SetDeadline(processor.Read, 0)
 }
 
-// run handles the connection until it is idle, closed or detached. It is entered with the read lock, which an idle connection
-// keeps, so that a Read elsewhere waits its turn.
-func (c *ServerConn) run() {
-	for {
-		idle, err := c.awaitLocked()
+// run handles the connection until it is idle, closed or detached. It is
+// entered with the read lock, which an idle connection keeps, so that a Read
+// elsewhere waits its turn. woken tells that the Watch has just ended: an edge
+// is then of something unread.
+func (c *ServerConn) run(woken bool) {
+	for ; ; woken = false {
+		idle, err := c.awaitLocked(woken)
 		if idle {
 			return // from now on c may be run by another coroutine
 		}
 		c.unlock()
+		if !woken && processor.TurnOver() {
+			processor.YieldTurn() // the next request was there already
+		}
 		if err == nil {
 			err = c.handle(c.server.Handle)
 		}
@@ -126,24 +146,26 @@ func (c *ServerConn) run() {
 
 // awaitLocked waits, without the caller, until there is something to handle. It returns true if there is not: the Watch will
 // start a coroutine. The error is why the connection is to be closed.
-func (c *ServerConn) awaitLocked() (idle bool, err error) {
+func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 	s := c.sock()
 	for {
 		switch v := s.pd.Check(processor.Read); {
 		case v == processor.Timeout && !c.timed:
 			return false, nil // a deadline of the handler's: its Read tells
-		case v == processor.Timeout && s.somethingThere():
+		case v == processor.Timeout && s.pollReadable():
 			c.stopTimer() // it was not idle: this thread is late
 			return false, nil
 		case v != processor.Ready:
 			return false, verdictError(v)
 		}
-		if s.unread != nil || s.pd.Edge(processor.Read) {
+		if woken && !s.pd.ReadOn() && s.pd.Edge(processor.Read) {
 			return false, nil
 		}
-		// A Handle that reads just what it needs leaves it open whether there is more. To call it in vain would make it
-		// wait, with its stack; asking is cheaper.
-		if s.queue == unknown && s.somethingThere() {
+		// A Handle that reads just what it needs leaves it open whether there
+		// is more, and so does an edge that came while it ran. To call it in
+		// vain would make it wait, with its stack and without IdleTimeout;
+		// asking is cheaper.
+		if s.updateQueue(); s.queue == unknown || s.unread != nil {
 			return false, nil
 		}
 		if c.server.closing.Load() {
@@ -188,7 +210,7 @@ func (c *ServerConn) handle(f func(*ServerConn) error) error {
 func (c *ServerConn) end(err error) {
 	c.Stream.Close()
 	defer c.server.drop(c) // after Closed, for which Shutdown waits too
-	if c.server.Closed != nil {
+	if c.server.Closed != nil && (c.opened || c.server.Opened == nil) {
 		c.server.Closed(c, err)
 	}
 }

@@ -33,7 +33,8 @@ func TryAcquireBuffer() *Buffer { return processor.TryAcquireBuffer() }
 
 // socket is a non-blocking fd: the part that all connections and listeners share.
 type socket struct {
-	pd   processor.PollDesc
+	*descriptor // constant; nil in the zero value, which mu shows as closed
+
 	mu   fdMutex
 	fd   int  // constant; valid while mu counts a user
 	kind kind // constant
@@ -42,14 +43,9 @@ type socket struct {
 	// Operations in a row that did not park; under mu's read and write lock.
 	readBurst, writeBurst uint8
 
-	// shared says that there are or may be more fds of this open file description, here or in another process. Set before
-	// they are made; never cleared.
-	shared atomic.Bool
-
 	unread    *leftover       // taken by a copy whose sink did not take it, see moveback.go. Under mu's read lock.
 	readParks counter.Counter // written under the read lock
 	parksSeen uint64          // of readParks, by the last write; under mu's write lock
-	room      *room           // constant: where the connection has a place, which destroy gives back; nil for none
 }
 
 // kind says what a read's result means.
@@ -66,7 +62,8 @@ const (
 // isPackets reports whether reads and writes move one packet each, which is never split.
 func (k kind) isPackets() bool { return k >= packets }
 
-// An operation that succeeds without a park counts one, and one more for each burstBytes moved; at burst the coroutine yields.
+// An operation that succeeds without a park counts one, and one more for each
+// burstBytes moved; at burst the coroutine yields, or when the turn is over.
 const (
 	burst      = 32
 	burstBytes = 16 << 10
@@ -78,26 +75,24 @@ var openSockets atomic.Int64
 // Open returns how many sockets of this package are open in the process.
 func Open() int { return int(openSockets.Load()) }
 
-// init makes a socket of an fd, which it owns from then on. mark says what it is part of.
-func (s *socket) init(fd int, k kind, mark uint8) {
-	s.fd, s.kind, s.pd.Mark = fd, k, mark
-	s.mu.open()
-	openSockets.Add(1)
+// init makes a socket of an fd, which it owns from then on, and of d, which is
+// new. mark says what it is part of. What is lost without a Close is closed by
+// the garbage collector.
+func (s *socket) init(d *descriptor, fd int, k kind, n network, mark uint8) {
+	s.initKept(d, fd, k, n, mark)
+	s.closeWhenLost()
 }
 
-// destroy closes the fd. The last user calls it.
-func (s *socket) destroy() {
-	if s.shared.Load() {
-		s.pd.Withdraw(s.fd) // closing one of several fds does not take it out of epoll
-	}
-	s.pd.Unbind()
-	sysx.CloseFD(s.fd)
-	openSockets.Add(-1)
-	if s.room != nil {
-		s.room.release()
-	}
-	wakeCloser(s)
+// initKept is init for a socket that is closed in any case, by what refers to
+// it: that saves the memory of a cleanup.
+func (s *socket) initKept(d *descriptor, fd int, k kind, n network, mark uint8) {
+	d.init(fd, n, mark)
+	s.descriptor, s.fd, s.kind = d, fd, k
+	s.mu.open()
 }
+
+// destroy closes the fd, or leaves that to an Inspect. The last user calls it.
+func (s *socket) destroy() { s.disown() }
 
 // close ends the socket: operations under way return net.ErrClosed, later ones too. It does not park a coroutine, see closing.go.
 func (s *socket) close() error {
@@ -112,7 +107,7 @@ func (s *socket) close() error {
 	case users == 1+parked:
 		s.mu.retire()
 		s.destroy()
-	case coroutine.Current() != nil:
+	case coroutine.Current() != nil || clock.InBubble():
 		if s.mu.unuse() {
 			s.destroy()
 		}
@@ -221,7 +216,7 @@ func (s *socket) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool
 	}
 	n, short, errno = sysx.TryRecv(s.fd, p)
 	counts.CountRead(n, errno)
-	return n, short && s.kind == tcpStream, errno
+	return n, short && s.kind == tcpStream && !s.pd.ReadOn(), errno
 }
 
 func (s *socket) tryRecvPacket(counts *processor.IOStats, p []byte) (n int, errno syscall.Errno) {
@@ -252,11 +247,15 @@ func (s *socket) trySend(p []byte) (n int, errno syscall.Errno) {
 	return n, errno
 }
 
-// pace lets others run, and their I/O be looked for, after a burst of operations that did not park.
+// pace lets others run, and their I/O be looked for, after a burst of
+// operations that did not park, or when the turn is over: what is done between
+// two operations may take much longer than these. The first operation after a
+// park does not look at the clock.
 func (s *socket) pace(count *uint8, bytes int) {
-	if *count += uint8(1 + min(bytes, sysx.MaxIO)/burstBytes); *count >= burst {
-		*count = 0
-		if coroutine.YieldTurn() {
+	first := *count == 0
+	if *count += uint8(1 + min(bytes, sysx.MaxIO)/burstBytes); *count >= burst || !first && processor.TurnOver() {
+		*count = 1 // no park: the next operation looks at the clock
+		if processor.YieldTurn() {
 			*count = burst // the next operation is told, see check
 		}
 	}
@@ -266,10 +265,10 @@ func (s *socket) waitReadable() error {
 	if !s.mu.lock(reading) {
 		return net.ErrClosed
 	}
-	if s.queue == unknown && !s.pd.Bound() {
-		s.queue = empty // registering it makes an edge of whatever is there
-	}
 	err := verdictError(s.pd.Check(processor.Read))
+	if err == nil {
+		s.updateQueue()
+	}
 	for err == nil && s.queue != unknown && s.unread == nil && !s.pd.Edge(processor.Read) {
 		s.beforeWait(processor.HereIO())
 		v, werr := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0)
@@ -321,12 +320,26 @@ func (s *socket) writeLocked(p []byte) (int, error) {
 	}
 }
 
-// deadline converts a net.Conn deadline to CLOCK_MONOTONIC ns; 0 is none.
+// deadline converts a net.Conn deadline to ns of clock.Now, in a bubble of
+// testing/synctest the bubble's clock; 0 is none.
 func deadline(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
-	return max(1, clock.Until(t))
+	if d := clock.Until(t); d > 0 || d < 0 && clock.InBubble() {
+		return d
+	}
+	return 1 // long ago
+}
+
+// realDeadline is deadline for what the kernel is waited for: CLOCK_MONOTONIC,
+// also in a bubble.
+func realDeadline(t time.Time) int64 {
+	d := deadline(t)
+	if d < 0 {
+		return max(1, clock.Real()+int64(time.Until(t)))
+	}
+	return d
 }
 
 // setDeadline sets one or both directions' deadlines.
@@ -334,7 +347,7 @@ func (s *socket) setDeadline(t time.Time, modes ...processor.Mode) error {
 	if !s.mu.use() {
 		return net.ErrClosed
 	}
-	d := deadline(t)
+	d := realDeadline(t)
 	for _, m := range modes {
 		s.pd.SetDeadline(m, d)
 	}

@@ -20,8 +20,15 @@ var (
 
 // newTCPConn makes a TCPConn of a connected fd, which it owns from then on.
 func newTCPConn(fd int, n network) *TCPConn {
+	c := newKeptTCPConn(fd, n)
+	c.s.closeWhenLost()
+	return c
+}
+
+// newKeptTCPConn is newTCPConn for a Server, see socket.initKept.
+func newKeptTCPConn(fd int, n network) *TCPConn {
 	c := new(TCPConn)
-	c.init(fd, n)
+	c.initKept(fd, n)
 	c.local.LocalAddr(fd)
 	return c
 }
@@ -73,8 +80,10 @@ func (c *TCPConn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 	return c.opError("set", c.s.control(func(fd int) error { return setKeepAlive(fd, config) }))
 }
 
-// SetLinger sets what Close does with data not sent yet: sec < 0, the default, sends it in the background; 0 drops it and
-// resets the connection; otherwise the kernel goes on for sec seconds at most.
+// SetLinger sets what Close does with data not sent yet: 0 drops it and resets
+// the connection; everything else sends it in the background. With sec > 0
+// net's Close waits for that, sec seconds at most; this one does not, it turns
+// the option off first, for who shares the socket too.
 func (c *TCPConn) SetLinger(sec int) error {
 	return c.opError("set", c.s.control(func(fd int) error {
 		l := unix.Linger{Onoff: int32(boolInt(sec >= 0)), Linger: int32(max(sec, 0))}

@@ -51,10 +51,10 @@ func (c *UDPConn) Read(p []byte) (int, error) {
 	return c.conn.Read(p)
 }
 
-// ReadFrom takes one datagram and tells whose it is, a *net.UDPAddr. It allocates that; [UDPConn.ReadFromUDPAddrPort] allocates
-// nothing. Parks.
+// ReadFrom takes one datagram and tells whose it is, a *net.UDPAddr. It
+// allocates that, once; [UDPConn.ReadFromUDPAddrPort] allocates nothing. Parks.
 func (c *UDPConn) ReadFrom(p []byte) (int, net.Addr, error) {
-	n, addr, err := c.readFromUDP(p, new(net.UDPAddr))
+	n, addr, err := c.ReadFromUDP(p)
 	if addr == nil {
 		return n, nil, err
 	}
@@ -63,17 +63,11 @@ func (c *UDPConn) ReadFrom(p []byte) (int, net.Addr, error) {
 
 // ReadFromUDP is ReadFrom with the address' own type.
 func (c *UDPConn) ReadFromUDP(p []byte) (n int, addr *net.UDPAddr, err error) {
-	return c.readFromUDP(p, new(net.UDPAddr)) // inlined, so that the caller may have it on the stack
-}
-
-func (c *UDPConn) readFromUDP(p []byte, addr *net.UDPAddr) (int, *net.UDPAddr, error) {
 	var from sysx.RawAddr
-	n, err := c.readFrom(p, &from)
-	if err != nil {
+	if n, err = c.readFrom(p, &from); err != nil {
 		return 0, nil, err
 	}
-	setUDPAddr(addr, &from)
-	return n, addr, nil
+	return n, newUDPAddr(&from), nil
 }
 
 // ReadFromUDPAddrPort is ReadFrom that does not allocate. On a socket for both families the address of an IPv4 peer is mapped into

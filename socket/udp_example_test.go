@@ -19,13 +19,16 @@ func ExampleListenPacket() {
 	}
 	defer server.Close()
 	netco.Run(func() {
-		netco.Go(func() {
+		if _, err := netco.Go(func() {
 			buf := make([]byte, 1500)
 			n, from, err := server.ReadFrom(buf)
 			if err == nil {
 				server.WriteTo(append([]byte("echo of "), buf[:n]...), from)
 			}
-		})
+		}); err != nil {
+			fmt.Println(err)
+			return
+		}
 		c, err := socket.Dial("udp", server.LocalAddr().String())
 		if err != nil {
 			fmt.Println(err)
@@ -90,6 +93,7 @@ func ExampleUDPConn_WriteBatch() {
 
 // One Buf, several datagrams: the kernel cuts them apart.
 func ExampleMessage_segmentSize() {
+	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
 	b, err := socket.ListenUDP("udp", loopback4)
 	if err != nil {

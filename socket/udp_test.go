@@ -102,7 +102,11 @@ func netPeer(t testing.TB, at *net.UDPAddr) *net.UDPConn {
 	return c
 }
 
-func udpAddr(c interface{ LocalAddr() net.Addr }) *net.UDPAddr { return c.LocalAddr().(*net.UDPAddr) }
+// udpAddr is a copy of where c is, to be changed as need be.
+func udpAddr(c interface{ LocalAddr() net.Addr }) *net.UDPAddr {
+	a := *c.LocalAddr().(*net.UDPAddr)
+	return &a
+}
 
 func portOf(c interface{ LocalAddr() net.Addr }) netip.AddrPort { return udpAddr(c).AddrPort() }
 

@@ -32,10 +32,12 @@ func addrPort(a *sysx.RawAddr) netip.AddrPort {
 	return netip.AddrPortFrom(ap.Addr().WithZone(zoneName(zone)), ap.Port())
 }
 
-// setUDPAddr is addrPort for package net's type: four bytes from a socket of IPv4, sixteen from one of IPv6.
-func setUDPAddr(to *net.UDPAddr, a *sysx.RawAddr) {
-	ap := addrPort(a)
-	*to = net.UDPAddr{IP: ap.Addr().AsSlice(), Port: int(ap.Port()), Zone: ap.Addr().Zone()}
+// newUDPAddr is addrPort for package net's type, in one allocation. Of an
+// address that the kernel did not tell it is one without an IP, as net's.
+func newUDPAddr(a *sysx.RawAddr) *net.UDPAddr {
+	x := new(inetAddr)
+	x.set(udp, a)
+	return &x.addr
 }
 
 // rawFromAddrPort converts a valid address for the socket's family. Its errors are those of net.

@@ -9,14 +9,14 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// ReadMsgUDP takes one datagram into p and its control messages into oob, and tells whose it is. flags are recvmsg's: with
-// unix.MSG_TRUNC the datagram did not fit, with unix.MSG_CTRUNC the control messages. It allocates the address;
-// [UDPConn.ReadMsgUDPAddrPort] allocates nothing. Parks.
+// ReadMsgUDP takes one datagram into p and its control messages into oob, and
+// tells whose it is. flags are recvmsg's: with unix.MSG_TRUNC the datagram did
+// not fit, with unix.MSG_CTRUNC the control messages. It allocates the address,
+// once; [UDPConn.ReadMsgUDPAddrPort] allocates nothing. Parks.
 func (c *UDPConn) ReadMsgUDP(p, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
 	var from sysx.RawAddr
 	if n, oobn, flags, err = c.readMsg(p, oob, &from); err == nil {
-		addr = new(net.UDPAddr)
-		setUDPAddr(addr, &from)
+		addr = newUDPAddr(&from)
 	}
 	return n, oobn, flags, addr, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/processor"
 )
@@ -26,7 +27,7 @@ import (
 type UnixConn struct {
 	conn
 	connected bool // constant: it was dialled, so that a write names no address
-	names     unixEnds
+	names     addrs
 }
 
 var (
@@ -37,10 +38,17 @@ var (
 
 // newUnixConn makes a UnixConn of an fd, which it owns from then on. An address may be nil.
 func newUnixConn(fd int, n network, local, remote *net.UnixAddr) *UnixConn {
+	c := newKeptUnixConn(fd, n, local, remote)
+	c.s.closeWhenLost()
+	return c
+}
+
+// newKeptUnixConn is newUnixConn for a Server, see socket.initKept.
+func newKeptUnixConn(fd int, n network, local, remote *net.UnixAddr) *UnixConn {
 	c := new(UnixConn)
-	c.init(fd, n)
-	c.names = unixEnds{local, remote}
-	c.unix = &c.names
+	c.initKept(fd, n)
+	c.names = unixAddrs(local, remote)
+	c.known.Store(&c.names)
 	return c
 }
 
@@ -50,8 +58,10 @@ func (c *UnixConn) CloseRead() error { return c.closeRead() }
 // CloseWrite ends the sending side; the peer reads io.EOF after what was sent.
 func (c *UnixConn) CloseWrite() error { return c.closeWrite() }
 
-// ReadFrom reads as Read does, a packet into an empty p too, and returns the sender's address, a *net.UnixAddr; nil if it has no
-// name. The end of a stream is an error that holds io.EOF, as with net. Parks.
+// ReadFrom reads as Read does, a packet into an empty p too, and returns the
+// sender's address, a *net.UnixAddr; nil if it has no name. The end of a stream
+// is reported as package net of the running Go release does: as io.EOF since Go
+// 1.27, before that as a *net.OpError that wraps io.EOF. Parks.
 func (c *UnixConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	n, from, err := c.ReadFromUnix(p)
 	return n, unixAddr(from), err
@@ -60,7 +70,7 @@ func (c *UnixConn) ReadFrom(p []byte) (int, net.Addr, error) {
 // ReadFromUnix is ReadFrom with the address's own type.
 func (c *UnixConn) ReadFromUnix(p []byte) (int, *net.UnixAddr, error) {
 	n, _, _, from, err := c.receive("recvfrom", p, nil)
-	return n, from, c.opError("read", err)
+	return n, from, c.receiveError(err)
 }
 
 // ReadMsgUnix reads as ReadFromUnix does, and into oob what came beside it: fds and credentials, which functions of package syscall
@@ -68,7 +78,15 @@ func (c *UnixConn) ReadFromUnix(p []byte) (int, *net.UnixAddr, error) {
 // tell what did not fit. With an empty p it takes one byte of a stream and drops it. Parks.
 func (c *UnixConn) ReadMsgUnix(p, oob []byte) (n, oobn, flags int, addr *net.UnixAddr, err error) {
 	n, oobn, flags, addr, err = c.receive("recvmsg", p, oob)
-	return n, oobn, flags, addr, c.opError("read", err)
+	return n, oobn, flags, addr, c.receiveError(err)
+}
+
+// receiveError wraps err as net's ReadFrom, ReadFromUnix and ReadMsgUnix do.
+func (c *UnixConn) receiveError(err error) error {
+	if goruntime.BareUnixEOF && err == io.EOF {
+		return err
+	}
+	return c.opError("read", err)
 }
 
 // receive reads one message.
@@ -185,7 +203,7 @@ func (s *socket) sendLocked(call string, p, oob []byte, addr *net.UnixAddr) (int
 		if addr == nil {
 			err = s.awaitWritableLocked()
 		} else {
-			err = s.awaitRoomLocked(clock.Now() + pause)
+			err = s.awaitRoomLocked(clock.Real() + pause)
 		}
 		if err != nil {
 			return 0, err
@@ -199,13 +217,13 @@ func (s *socket) sendLocked(call string, p, oob []byte, addr *net.UnixAddr) (int
 // An edge at once is worth nothing. The kernel makes it when it frees the packet that it refused, in each epoll that has the socket:
 // taken for room, it would have the next attempt make another, and so on without end.
 func (s *socket) awaitRoomLocked(until int64) error {
-	for early := clock.Now() + int64(minBackoff); ; {
+	for early := clock.Real() + int64(minBackoff); ; {
 		s.pd.Clear(processor.Write)
 		s.writeBurst = 0
 		if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonWrite, until); v != processor.Ready || err != nil {
 			return waitError(v, err)
 		}
-		if clock.Now() >= early {
+		if clock.Real() >= early {
 			return nil
 		}
 	}

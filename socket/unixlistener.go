@@ -17,7 +17,7 @@ import (
 // UnixListener is a listener on a Unix socket, a net.Listener. Several coroutines may accept from it.
 type UnixListener struct {
 	listener
-	names unixEnds
+	names addrs
 
 	unlink atomic.Bool // the first Close removes the file
 	closed atomic.Bool // Close was called
@@ -32,9 +32,15 @@ var (
 func newUnixListener(fd int, n network) *UnixListener {
 	l := new(UnixListener)
 	l.init(fd, n)
-	l.names.local = localName(fd, n)
-	l.at.unix = &l.names
+	l.names = unixAddrs(localName(fd, n), nil)
+	l.at.known.Store(&l.names)
 	return l
+}
+
+// local is the address listened on; nil if the kernel tells none.
+func (l *UnixListener) local() *net.UnixAddr {
+	a, _ := l.names.local.(*net.UnixAddr)
+	return a
 }
 
 // Accept waits for the next connection and returns it, a *UnixConn. It fails, and pauses without failing, as that of TCPListener
@@ -49,6 +55,15 @@ func (l *UnixListener) Accept() (net.Conn, error) {
 
 // AcceptUnix is Accept with the connection's own type.
 func (l *UnixListener) AcceptUnix() (*UnixConn, error) {
+	c, err := l.acceptKept()
+	if err == nil {
+		c.s.closeWhenLost()
+	}
+	return c, err
+}
+
+// acceptKept is AcceptUnix for a Server, see socket.initKept.
+func (l *UnixListener) acceptKept() (*UnixConn, error) {
 	var from sysx.RawAddr
 	fd, in, err := l.accept(&from)
 	if err != nil {
@@ -59,20 +74,42 @@ func (l *UnixListener) AcceptUnix() (*UnixConn, error) {
 	if !from.Unnamed() {
 		remote = peerName(fd, n)
 	}
-	c := newUnixConn(fd, n, l.names.local, remote)
+	c := newKeptUnixConn(fd, n, l.local(), remote)
 	c.s.room = in
 	return c, nil
 }
 
-// Close stops listening and removes the socket's file, if Listen or ListenUnix made it and SetUnlinkOnClose did not say
-// otherwise. Accepts under way end with net.ErrClosed; connections that were accepted go on. It parks while the file is removed.
+// Close stops listening and removes the socket's file, if Listen or ListenUnix
+// made it and SetUnlinkOnClose did not say otherwise. Accepts under way end
+// with net.ErrClosed; connections that were accepted go on. It parks while the
+// file is removed, which waits behind no calls that the program has made
+// through package blocking.
 func (l *UnixListener) Close() error {
 	if first := !l.closed.Swap(true); first && l.unlink.Load() {
-		if path := l.names.local.Name; path != "" && path[0] != '@' {
-			blocking.Do(func() { unix.Unlink(path) })
+		if path := l.local().Name; path != "" && path[0] != '@' {
+			removeFile(path)
 		}
 	}
 	return l.listener.Close()
+}
+
+// files runs what makes and removes the files of Unix sockets. It is a pool of
+// its own: in the common one that would wait until the program's own calls have
+// ended, which may be for a client that is to connect to such a socket.
+var files blocking.Pool
+
+// removeFile unlinks path where it holds up no coroutine. One that is ended by
+// force cannot wait for that, and does it in place unless it has begun.
+func removeFile(path string) {
+	var begun atomic.Bool
+	remove := func() {
+		if !begun.Swap(true) {
+			unix.Unlink(path)
+		}
+	}
+	if files.Do(remove) != nil {
+		remove()
+	}
 }
 
 // SetUnlinkOnClose sets whether Close removes the socket's file. It does by default if Listen or ListenUnix made it, and does not
@@ -149,7 +186,7 @@ func openElsewhere[T io.Closer](fn func() (T, error)) (T, error) {
 		err        error
 		done, left bool
 	}
-	err := blocking.Do(func() {
+	err := files.Do(func() {
 		v, err := fn()
 		o.mu.Lock()
 		defer o.mu.Unlock()

@@ -172,7 +172,7 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &lim)
-	before := testenv.Snapshot().FDs
+	before := testenv.Files()
 	refused := 0
 	for _, network := range []string{"unix", "unixgram"} {
 		for spare := range 4 {
@@ -217,7 +217,7 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 			for _, fd := range holes {
 				unix.Close(fd)
 			}
-			if n := testenv.Snapshot().FDs; n > before { // fewer, if a collection has closed what an earlier test lost
+			if n := testenv.Files(); n > before { // fewer, if a collection has closed what an earlier test lost
 				t.Errorf("%s with %d to spare: %d fds, before %d", network, spare, n, before)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -96,7 +97,7 @@ func (c *echoConfig) readLists(text echoText) error {
 		start, ok := echoServers[s]
 		switch {
 		case !ok:
-			return usagef("-servers: unknown server %q (there are net, netco, netco-idle, netco-bare and netco-watched)", s)
+			return usagef("-servers: unknown server %q (there are %s)", s, strings.Join(slices.Sorted(maps.Keys(echoServers)), ", "))
 		case start == nil:
 			return usagef("-servers: this build has no %s server", s)
 		case slices.Contains(c.Servers, s):

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -25,9 +26,27 @@ import (
 // that the count of files is steady.
 func warmedUp(t *testing.T) {
 	t.Helper()
-	if code := run(t.Context(), strings.Fields("echo -servers net -conns 1 -duration 1s -warmup 0s -rounds 1"), io.Discard, io.Discard); code != exitOK {
-		t.Fatal("exit code", code)
+	longEnough(t, func(duration string) error {
+		args := "echo -servers net -conns 1 -warmup 0s -rounds 1 -duration " + duration
+		if code := run(t.Context(), strings.Fields(args), io.Discard, io.Discard); code != exitOK {
+			return fmt.Errorf("exit code %d", code)
+		}
+		return nil
+	})
+}
+
+// longEnough has something measured for so short a time that a busy machine may
+// have nothing to count, and then for longer and longer.
+func longEnough(t *testing.T, measure func(duration string) error) {
+	t.Helper()
+	var err error
+	for d := 50 * time.Millisecond; d < 30*time.Second; d *= 4 {
+		if err = measure(d.String()); err == nil {
+			return
+		}
+		t.Logf("in %v: %v", d, err)
 	}
+	t.Fatal(err)
 }
 
 func TestEchoEndToEnd(t *testing.T) {
@@ -50,19 +69,23 @@ func TestEchoEndToEnd(t *testing.T) {
 			}
 			noChildren(t)
 			sameFiles(t)
-			file := filepath.Join(t.TempDir(), "out.json")
-			args := "echo -servers net -conns 4 -duration 1s -warmup 50ms -rounds 2 -verify -json " + file + " " + flags
 			var stdout, stderr bytes.Buffer
-			if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
-				t.Fatalf("exit code %d\n%s", code, &stderr)
-			}
+			longEnough(t, func(duration string) error {
+				stdout.Reset()
+				stderr.Reset()
+				file := filepath.Join(t.TempDir(), "out.json")
+				args := "echo -servers net -conns 4 -warmup 10ms -rounds 2 -verify -json " + file + " " + flags + " -duration " + duration
+				if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
+					return fmt.Errorf("exit code %d\n%s", code, &stderr)
+				}
+				return checkReport(t, file)
+			})
 			if !hasLine(stdout.String(), []string{"4", "connections,"}) || !hasLine(stdout.String(), []string{"net"}) {
 				t.Errorf("table:\n%s", &stdout)
 			}
 			if !strings.Contains(stderr.String(), "round 2/2: 4 conns, net: ") {
 				t.Errorf("progress:\n%s", &stderr)
 			}
-			checkReport(t, file)
 		})
 	}
 }
@@ -82,16 +105,22 @@ func TestWatched(t *testing.T) {
 	warmedUp(t)
 	noChildren(t)
 	var stdout, stderr bytes.Buffer
-	args := "echo -servers netco-bare,netco-watched -conns 2 -duration 1s -warmup 10ms -rounds 1 -verify"
-	if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
-		t.Fatalf("exit code %d\n%s", code, &stderr)
-	}
+	longEnough(t, func(duration string) error {
+		stdout.Reset()
+		stderr.Reset()
+		args := "echo -servers netco-bare,netco-watched -conns 2 -warmup 10ms -rounds 1 -verify -duration " + duration
+		if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
+			return fmt.Errorf("exit code %d\n%s", code, &stderr)
+		}
+		return nil
+	})
 	if !strings.Contains(stdout.String(), "netco-watched") {
 		t.Errorf("table:\n%s", &stdout)
 	}
 }
 
-func checkReport(t *testing.T, file string) {
+// checkReport returns an error if there was nothing to count.
+func checkReport(t *testing.T, file string) error {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -110,9 +139,10 @@ func checkReport(t *testing.T, file string) {
 	}
 	for _, r := range doc.Rounds {
 		if r.Requests == 0 || r.Rate <= 0 || r.P50Us <= 0 || r.P50Us > r.P999Us || r.CPUUs <= 0 || r.RSS < 1<<20 || r.ClientBusy <= 0 || r.GOMAXPROCS < 1 {
-			t.Errorf("round: %+v", r)
+			return fmt.Errorf("round: %+v", r)
 		}
 	}
+	return nil
 }
 
 func TestEchoServerFaults(t *testing.T) {
@@ -167,15 +197,18 @@ func TestEchoServerFaults(t *testing.T) {
 // Without -verify lengths are still checked.
 func TestEchoChecksLengths(t *testing.T) {
 	noChildren(t)
-	cfg, err := parseEcho(strings.Fields("-servers net -conns 1 -duration 3s -warmup 0s"), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Servers = []string{"adds"}
-	_, err = measureEcho(t.Context(), cfg, io.Discard, newProgress(io.Discard))
-	if err == nil || !strings.Contains(err.Error(), "wrong echo") {
-		t.Errorf("one byte too many: %v", err)
-	}
+	longEnough(t, func(duration string) error {
+		cfg, err := parseEcho(strings.Fields("-servers net -conns 1 -warmup 0s -duration "+duration), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Servers = []string{"adds"}
+		_, err = measureEcho(t.Context(), cfg, io.Discard, newProgress(io.Discard))
+		if err == nil || !strings.Contains(err.Error(), "wrong echo") {
+			return fmt.Errorf("one byte too many: %v", err)
+		}
+		return nil
+	})
 }
 
 func TestEchoInterrupt(t *testing.T) {

@@ -32,6 +32,8 @@ type fairConfig struct {
 	Pin      bool          `json:"pin"`
 	Hose     string        `json:"firehose"`
 
+	Pipeline []time.Duration `json:"pipeline_ns,omitempty"` // see fair_pipeline.go
+
 	clientCPUs []int
 }
 
@@ -55,6 +57,7 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	fs.IntVar(&cfg.Rounds, "rounds", 3, "rounds")
 	fs.StringVar(&cfg.Hose, "firehose", "tcp", "network of the one that is always ready: tcp or unix, which puts no load on the kernel's network threads")
 	fs.BoolVar(&cfg.Pin, "pin", false, "one core for the Processor, another for the clients, if there are two")
+	pipeline := fs.String("pipeline", "", "instead of the firehose one connection pipelines small requests, which cost the server these `times` each, as in 1us,5us,20us")
 	jsonFile := fs.String("json", "", "write every round to `file`")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return err
@@ -64,6 +67,13 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	if cfg.Conns < 1 || cfg.Rounds < 1 || cfg.Every <= 0 || cfg.Duration < minDuration {
 		return usagef("-conns, -every, -duration and -rounds must be positive")
+	}
+	if *pipeline != "" {
+		costs, err := parseCosts(*pipeline)
+		if err != nil {
+			return err
+		}
+		cfg.Pipeline = costs
 	}
 	out, err := newReport(*jsonFile)
 	if err != nil {
@@ -87,11 +97,18 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	}
 	defer netco.Shutdown(ctx)
+	if cfg.Pipeline != nil {
+		all, err := runPipeline(ctx, &cfg, stdout, stderr)
+		if err != nil {
+			return err
+		}
+		return out.write(newEnvironment(started), &cfg, nil, all)
+	}
 	var all []fairRound
 	for round := range cfg.Rounds {
 		for _, way := range []string{"coroutine each", "Server"} {
 			for _, firehose := range []bool{false, true} {
-				r, err := fairOnce(ctx, &cfg, way, firehose)
+				r, err := fairOnce(ctx, &cfg, way, firehose, nil)
 				if err != nil {
 					return err
 				}
@@ -127,7 +144,9 @@ type fairServer struct {
 	pings    uint64
 }
 
-func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool) (*fairRound, error) {
+// fairOnce makes one measurement. after, if it is not nil, ends what was
+// measured beside.
+func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool, after func() error) (*fairRound, error) {
 	ln, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -136,11 +155,13 @@ func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool) (
 	var server socket.Server
 	server.Handle = f.handle
 	serve := func(c net.Conn) {
-		netco.Go(func() {
+		if _, err := netco.Go(func() {
 			defer c.Close()
 			for f.read(c) == nil {
 			}
-		})
+		}); err != nil {
+			c.Close()
+		}
 	}
 	if way == "Server" {
 		serve = func(c net.Conn) { server.ServeConn(c.(socket.Stream)) }
@@ -162,6 +183,9 @@ func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool) (
 		return nil, err
 	}
 	err = fairClients(ctx, cfg, ln.Addr().(*net.TCPAddr), firehose, serve)
+	if after != nil {
+		err = errors.Join(err, after())
+	}
 	ln.Close()
 	accepting.Join()
 	server.Shutdown(ctx)

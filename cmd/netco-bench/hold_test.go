@@ -12,7 +12,7 @@ import (
 // TestHold holds a few of each kind and wants a line for each with a plausible figure.
 func TestHold(t *testing.T) {
 	var out bytes.Buffer
-	if code := run(context.Background(), []string{"hold", "-n", "20000", "-rounds", "1"}, &out, os.Stderr); code != exitOK {
+	if code := run(context.Background(), []string{"hold", "-n", "2000", "-rounds", "1"}, &out, os.Stderr); code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	for _, k := range holdKinds {

@@ -80,15 +80,20 @@ func proxyNetco(cfg proxyServerConfig) (addr, backend string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	netco.Go(func() {
+	if _, err := netco.Go(func() {
 		for {
 			c, err := ln.Accept()
 			if err != nil {
 				acceptFailed(err)
 			}
-			netco.Go(func() { forwardNetco(c.(*socket.TCPConn), cfg.Target) })
+			if _, err := netco.Go(func() { forwardNetco(c.(*socket.TCPConn), cfg.Target) }); err != nil {
+				c.Close()
+				fmt.Fprintln(os.Stderr, "go:", err)
+			}
 		}
-	})
+	}); err != nil {
+		return "", "", err
+	}
 	return ln.Addr().String(), ctxswitch.Backend(), nil
 }
 

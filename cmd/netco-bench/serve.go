@@ -32,6 +32,10 @@ var echoServers = map[string]echoServer{
 	"netco-idle":    serveNetcoIdle,
 	"netco-bare":    serveNetcoBare,
 	"netco-watched": serveNetcoWatched,
+
+	"net-deadlines":              serveGoroutines(listenNet, echoDeadlines),
+	"netco-goroutines":           serveGoroutines(listenNetco, echoNet),
+	"netco-goroutines-deadlines": serveGoroutines(listenNetco, echoDeadlines),
 }
 
 // runServe is the child's side of echo, hidden from the usage.

@@ -18,16 +18,21 @@ func serveNetco(cfg serveConfig) (child.Hello, error) {
 	if err != nil {
 		return child.Hello{}, err
 	}
-	netco.Go(func() {
+	if _, err := netco.Go(func() {
 		for {
 			c, err := ln.Accept()
 			if err != nil {
 				fmt.Fprintln(os.Stderr, "accept:", err)
 				os.Exit(exitFailed)
 			}
-			netco.Go(func() { echoNetco(c.(*socket.TCPConn)) })
+			if _, err := netco.Go(func() { echoNetco(c.(*socket.TCPConn)) }); err != nil {
+				c.Close()
+				fmt.Fprintln(os.Stderr, "go:", err)
+			}
 		}
-	})
+	}); err != nil {
+		return child.Hello{}, err
+	}
 	return child.Hello{Addr: ln.Addr().String(), Backend: context.Backend()}, nil
 }
 
@@ -44,11 +49,13 @@ func serveNetcoIdle(cfg serveConfig) (child.Hello, error) {
 		return child.Hello{}, err
 	}
 	s := &socket.Server{Handle: echoNetcoOnce}
-	netco.Go(func() {
+	if _, err := netco.Go(func() {
 		err := s.Serve(ln)
 		fmt.Fprintln(os.Stderr, "serve:", err)
 		os.Exit(exitFailed)
-	})
+	}); err != nil {
+		return child.Hello{}, err
+	}
 	return child.Hello{Addr: ln.Addr().String(), Backend: context.Backend()}, nil
 }
 

@@ -99,7 +99,7 @@ func netcoYield(n, coroutines int, throughLoop bool) (elapsed time.Duration) {
 		ready := 0
 		var start time.Time
 		for range coroutines {
-			s.GoLocal(scheduler.NewSpawn(func() {
+			if _, err := s.GoLocal(scheduler.NewSpawn(func() {
 				for ready++; ready < coroutines; {
 					coroutine.Yield()
 				}
@@ -112,7 +112,9 @@ func netcoYield(n, coroutines int, throughLoop bool) (elapsed time.Duration) {
 				if left--; left == 0 {
 					elapsed = time.Since(start) * time.Duration(n) / time.Duration(coroutines*each)
 				}
-			}))
+			})); err != nil {
+				panic(err)
+			}
 		}
 	})
 	return elapsed
@@ -174,12 +176,14 @@ func netcoWake(n int, pause time.Duration, busy int) (elapsed time.Duration) {
 			zero    = time.Now()
 		)
 		for range busy {
-			s.GoLocal(scheduler.NewSpawn(func() {
+			if _, err := s.GoLocal(scheduler.NewSpawn(func() {
 				for !over.Load() {
 					spin(busyItem)
 					coroutine.Yield()
 				}
-			}))
+			})); err != nil {
+				panic(err)
+			}
 		}
 		go func() {
 			runtime.LockOSThread()

@@ -22,7 +22,7 @@ type admin struct {
 	log      *zap.Logger
 }
 
-func newAdmin(l net.Listener, h *health, r prometheus.Gatherer, level zap.AtomicLevel, log *zap.Logger) *admin {
+func newAdmin(l net.Listener, h *health, r prometheus.Gatherer, level zap.AtomicLevel, hosts []string, log *zap.Logger) *admin {
 	log.Info("admin", zap.Stringer("address", l.Addr()))
 	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
 		log.Warn("whoever can reach the admin address can read and profile this process", zap.Stringer("address", a))
@@ -41,7 +41,7 @@ func newAdmin(l net.Listener, h *health, r prometheus.Gatherer, level zap.Atomic
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	return &admin{
 		server: http.Server{
-			Handler:           mux,
+			Handler:           introspect.CheckHost(mux, hosts...), // all of it: one name is enough to read a profile
 			ReadHeaderTimeout: 10 * time.Second,
 			IdleTimeout:       time.Minute,
 			ErrorLog:          complaints,

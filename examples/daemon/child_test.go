@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestMain runs the daemon itself when a test starts it as a child.
@@ -26,6 +28,7 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
+	testenv.Parallel()
 	os.Exit(m.Run())
 }
 

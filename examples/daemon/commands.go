@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"os"
 	"time"
 
 	"github.com/netco-go/netco"
@@ -16,7 +17,16 @@ import (
 const (
 	maxRounds   = 1 << 28
 	maxChildren = 1000
-	maxPause    = time.Hour
+	maxPause    = time.Minute // of a coroutine's own, which holds up nothing else
+	maxFault    = time.Hour   // with -faults
+
+	// A job that blocks holds one of the goroutines that all coroutines
+	// share: name look-ups, for one, need them too. So it must be short, all
+	// such jobs together get a quarter of the goroutines, and a request
+	// that has waited jobWait for its turn is refused.
+	maxJob  = time.Second
+	maxJobs = blocking.DefaultLimit / 4
+	jobWait = time.Second
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -35,10 +45,10 @@ func (s *service) do(b *socket.Buffered, r request) error {
 		return answer(b, statusDone, r.number, u64(compute(rounds, seed)))
 	case cmdHash:
 		pause := a.pause()
-		if a.p == nil || pause > maxPause {
-			return refusal("hash wants milliseconds, bytes")
+		if a.p == nil || pause > maxJob {
+			return refusal("hash wants milliseconds, 1000 at most, and bytes")
 		}
-		sum, err := hash(b, pause, a.p)
+		sum, err := s.hash(b, pause, a.p)
 		if err != nil {
 			return err
 		}
@@ -64,7 +74,7 @@ func (s *service) do(b *socket.Buffered, r request) error {
 			return refusal("faults are not allowed here")
 		}
 		kind, pause := a.u8(), a.pause()
-		if !a.end() || pause > maxPause {
+		if !a.end() || pause > maxFault {
 			return refusal("fault wants kind, milliseconds")
 		}
 		if err := s.fault(kind, pause); err != nil {
@@ -104,10 +114,17 @@ func compute(rounds uint32, seed uint64) uint64 {
 
 // hash stands for whatever blocks: it occupies one of the bounded number of goroutines of package blocking, while the coroutine is
 // parked. What was answered before is sent first: it need not wait too.
-func hash(b *socket.Buffered, pause time.Duration, p []byte) ([]byte, error) {
+func (s *service) hash(b *socket.Buffered, pause time.Duration, p []byte) ([]byte, error) {
 	if err := b.Flush(); err != nil {
 		return nil, err
 	}
+	switch err := s.jobs.AcquireTimeout(1, s.jobWait); {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, refusal("too many jobs that block are under way")
+	case err != nil:
+		return nil, err
+	}
+	defer s.jobs.Release(1)
 	return blocking.Call(func() ([]byte, error) {
 		time.Sleep(pause)
 		sum := sha256.Sum256(p)
@@ -115,18 +132,30 @@ func hash(b *socket.Buffered, pause time.Duration, p []byte) ([]byte, error) {
 	})
 }
 
-// stream sends frames one by one, in a buffer that all of them use.
+// streamChunk is how much of a stream is in memory at a time, however large its
+// frames are: a few bytes ask for it, so it must not cost more than they do. It
+// is a multiple of fill's eight.
+const streamChunk = 16 << 10
+
+// stream sends frames one by one.
 func (s *service) stream(b *socket.Buffered, number, frames, size uint32, pause time.Duration, seed uint64) error {
-	p := make([]byte, size)
+	chunk := make([]byte, min(size, streamChunk))
 	for i := range frames {
-		seed = fill(p, seed)
 		st := statusMore
 		if i == frames-1 {
 			st = statusDone
 		}
 		b.SetWriteDeadline(time.Now().Add(s.writeTimeout))
-		if err := answer(b, st, number, p); err != nil {
+		if err := answerHead(b, st, number, int(size)); err != nil {
 			return err
+		}
+		for left := size; left > 0; {
+			p := chunk[:min(left, streamChunk)]
+			seed = fill(p, seed)
+			if _, err := b.Write(p); err != nil {
+				return err
+			}
+			left -= uint32(len(p))
 		}
 		if pause > 0 && st == statusMore {
 			if err := b.Flush(); err != nil {

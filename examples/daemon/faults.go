@@ -57,7 +57,7 @@ func (s *service) fault(kind byte, long time.Duration) error {
 	case faultFiles:
 		return s.leaked.open(n)
 	case faultDeadlock:
-		deadlock()
+		return deadlock()
 	case faultHold:
 		netco.Sleep(long)
 	default:
@@ -94,7 +94,7 @@ func (l *leak) open(n int) error {
 }
 
 // deadlock has two coroutines take two locks, each the other's first, and is joined by neither.
-func deadlock() {
+func deadlock() error {
 	var a, b cosync.Mutex
 	var both cosync.WaitGroup
 	both.Add(2)
@@ -108,6 +108,11 @@ func deadlock() {
 			defer second.Unlock()
 		}
 	}
-	netco.GoNamed("deadlock a then b", take(&a, &b))
-	netco.GoNamed("deadlock b then a", take(&b, &a))
+	if _, err := netco.GoNamed("deadlock a then b", take(&a, &b)); err != nil {
+		return err
+	}
+	if _, err := netco.GoNamed("deadlock b then a", take(&b, &a)); err != nil {
+		return err
+	}
+	return nil
 }

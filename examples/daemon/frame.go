@@ -20,7 +20,7 @@ type command byte
 const (
 	cmdEcho    command = 1 // any bytes → CRC-32C (4), the bytes
 	cmdCompute command = 2 // rounds (4), seed (8) → result (8); see [compute]
-	cmdHash    command = 3 // milliseconds (4), any bytes → their SHA-256 (32), by a job that blocks for so long
+	cmdHash    command = 3 // milliseconds (4), any bytes → their SHA-256 (32), by a job that blocks for so long, 1000 at most
 	cmdStream  command = 4 // frames (4), bytes in each (4), milliseconds between (4), seed (8) → so many frames, see [fill]
 	cmdFanOut  command = 5 // children (4), rounds (4), seed (8) → the sum of what the children compute (8)
 	cmdFault   command = 6 // kind (1), milliseconds (4) → nothing; only with -faults, see faults.go
@@ -90,15 +90,11 @@ func noEOF(err error) error {
 
 // answer writes one frame, whose result comes in pieces so that a checksum need not be copied together with what it is of.
 func answer(b *socket.Buffered, s status, number uint32, result ...[]byte) error {
-	n := headSize
+	n := 0
 	for _, p := range result {
 		n += len(p)
 	}
-	var head [lengthSize + headSize]byte
-	binary.BigEndian.PutUint32(head[:], uint32(n))
-	head[4] = byte(s)
-	binary.BigEndian.PutUint32(head[5:], number)
-	if _, err := b.Write(head[:]); err != nil {
+	if err := answerHead(b, s, number, n); err != nil {
 		return err
 	}
 	for _, p := range result {
@@ -107,4 +103,14 @@ func answer(b *socket.Buffered, s status, number uint32, result ...[]byte) error
 		}
 	}
 	return nil
+}
+
+// answerHead writes what comes before the n bytes of a frame's result.
+func answerHead(b *socket.Buffered, s status, number uint32, n int) error {
+	var head [lengthSize + headSize]byte
+	binary.BigEndian.PutUint32(head[:], uint32(headSize+n))
+	head[4] = byte(s)
+	binary.BigEndian.PutUint32(head[5:], number)
+	_, err := b.Write(head[:])
+	return err
 }

@@ -28,6 +28,8 @@ type health struct {
 
 func (h *health) enter(p phase) { h.phase.Store(int32(p)) }
 
+func (h *health) is(p phase) bool { return phase(h.phase.Load()) == p }
+
 // alive returns an error if a Processor has made no turn for too long. That is what the watchdog sees; without one there is no telling, and
 // no error. A daemon that drains, or that is at a limit, is alive.
 func (h *health) alive() error {

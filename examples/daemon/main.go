@@ -147,7 +147,7 @@ func (d *daemon) serve(context.Context) error {
 		}
 	}
 	if d.listener != nil {
-		d.admin = newAdmin(d.listener, d.health, d.registry, d.level, d.log)
+		d.admin = newAdmin(d.listener, d.health, d.registry, d.level, d.adminNames(), d.log)
 		go d.admin.serve()
 	}
 	listeners, err := d.listen()
@@ -172,6 +172,9 @@ func (d *daemon) serve(context.Context) error {
 
 // drain is called when the end begins, before anybody is refused.
 func (d *daemon) drain(why error) {
+	if d.health.is(starting) && why != nil && !errors.As(why, new(*netco.SignalError)) {
+		return // it could not start: there is nothing to drain
+	}
 	d.health.enter(draining)
 	d.notifier.tell("STOPPING=1", "STATUS=draining")
 	d.log.Info("draining", zap.NamedError("why", why), zap.Int64("connections", d.service.open.Load()), zap.Duration("grace", d.grace))

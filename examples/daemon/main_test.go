@@ -103,6 +103,7 @@ func TestBadInput(t *testing.T) {
 
 // TestPages: everything that the admin address has.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	d := start(t)
 	d.dial("tcp").echoes("hello")
 	for _, p := range []struct{ path, has string }{
@@ -215,6 +216,7 @@ func TestDrainDelay(t *testing.T) {
 
 // TestExitCodes: how it ends is what it exits with.
 func TestExitCodes(t *testing.T) {
+	t.Parallel()
 	hold := func(d *child, kind byte) {
 		c := d.dial("tcp")
 		c.send(cmdFault, []byte{kind}, u32s(3_600_000/2))
@@ -246,6 +248,7 @@ func TestExitCodes(t *testing.T) {
 		})
 	}
 	t.Run("a thread that cannot be ended", func(t *testing.T) {
+		t.Parallel()
 		d := start(t, "-faults", "-grace", "100ms", "-watchdog", "2s") // which the machine alone does not make a thread stand
 		hold(d, faultSleep)
 		d.eventually("the thread stands", func() bool { return d.said(`"cause"`) })
@@ -359,7 +362,7 @@ func TestCoroutineLimit(t *testing.T) {
 	d := start(t, "-max-conns", "3", "-max-coroutines", "3")
 	a, b := d.dial("tcp"), d.dial("tcp") // the third is the one that accepts
 	for _, c := range []*client{a, b} {
-		n := c.send(cmdStream, u32s(2, 0, 3_600_000), u64(0))
+		n := c.send(cmdStream, u32s(2, 0, 60_000), u64(0))
 		c.wants(statusMore, n, nil)
 	}
 	d.eventually("/readyz tells of the limit", func() bool {
@@ -414,6 +417,7 @@ func TestFewFDs(t *testing.T) {
 
 // TestStall: while a Processor stands the daemon says that it is not alive, why and for how long, and afterwards that it is.
 func TestStall(t *testing.T) {
+	t.Parallel()
 	d := start(t, "-faults", "-processors", "1", "-dead-after", "200ms", "-watchdog", "100ms")
 	c := d.dial("tcp")
 	notAlive := func() bool {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/socket"
 	"go.uber.org/zap"
 )
@@ -25,11 +26,14 @@ type service struct {
 	server socket.Server
 	open   atomic.Int64 // connections
 
+	jobs    *cosync.Semaphore // for each job that blocks
+	jobWait time.Duration
+
 	leaked leak
 }
 
 func newService(c *config, log *zap.Logger, m *meters) *service {
-	s := &service{config: c, log: log, meters: m}
+	s := &service{config: c, log: log, meters: m, jobs: cosync.NewSemaphore(maxJobs), jobWait: jobWait}
 	s.server = socket.Server{
 		Name:        "request",
 		Handle:      s.handle,

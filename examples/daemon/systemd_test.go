@@ -56,6 +56,7 @@ func until(t *testing.T, next func() string, line string) (before []string) {
 
 // TestNotify: systemd is told when the daemon is ready, that it is well as long as it is, and that it stops.
 func TestNotify(t *testing.T) {
+	t.Parallel()
 	address, next := systemd(t)
 	cmd := daemonCommand("-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-faults", "-processors", "1", "-watchdog", "100ms", "-dead-after", "200ms")
 	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+address, "WATCHDOG_USEC=150000")

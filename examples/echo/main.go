@@ -70,7 +70,9 @@ func accept(ln *socket.TCPListener) {
 		if err != nil {
 			return
 		}
-		netco.Go(func() { echo(c) })
+		if _, err := netco.Go(func() { echo(c) }); err != nil {
+			c.Close()
+		}
 	}
 }
 

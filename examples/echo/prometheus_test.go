@@ -18,14 +18,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestPrometheus lets Prometheus itself scrape the daemon, and wants there what the daemon says of itself: every counter, the native
 // histograms, and an answer to every query of the dashboard.
 func TestPrometheus(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes some seconds")
-	}
+	testenv.Long(t)
 	bin, err := exec.LookPath("prometheus")
 	if err != nil {
 		t.Skip("prometheus is not installed")

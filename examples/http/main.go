@@ -133,7 +133,9 @@ func fastCoroutines() engine {
 					if err != nil {
 						return
 					}
-					netco.Go(func() { s.ServeConn(c) })
+					if _, err := netco.Go(func() { s.ServeConn(c) }); err != nil {
+						c.Close()
+					}
 				}
 			})
 			if err != nil {

@@ -1,6 +1,9 @@
-// Command proxy is a TCP proxy: it connects to a target for each connection that it accepts, and copies both ways, by splice
-// where there is much to copy. An end of stream is passed on as such, so is a reset. SIGINT or SIGTERM ends it: it stops accepting,
-// gives connections five seconds, and exits with 0.
+// Command proxy is a TCP proxy: it connects to a target for each connection
+// that it accepts, and copies both ways, by splice where there is much to copy.
+// An end of stream is passed on as such, so is a reset. The number of
+// connections and the time that connecting may take are bounded. SIGINT or
+// SIGTERM ends it: it stops accepting, gives connections five seconds, and
+// exits with 0.
 package main
 
 import (
@@ -17,20 +20,26 @@ import (
 )
 
 func main() {
-	p := &proxy{}
+	p := &proxy{said: reports{program: "proxy"}}
 	addr := flag.String("addr", "127.0.0.1:7000", "`address` to listen on")
 	flag.StringVar(&p.target, "target", "127.0.0.1:7001", "`address` to connect to")
-	flag.DurationVar(&p.idle, "idle", 0, "close connections on which nothing has moved for so `long`; 0: never")
+	flag.DurationVar(&p.idle, "idle", 0, "close connections on which nothing has moved for this `duration`; 0: never")
+	flag.DurationVar(&p.dialTimeout, "dial-timeout", 10*time.Second, "how long connecting to the target may take")
+	conns := flag.Int("max-conns", 4096, "connections open at a time, at most; fewer if the limit of open files has no room for them")
 	processors := flag.Int("processors", 0, "threads that run coroutines; 0: one for each CPU")
 	grace := flag.Duration("grace", 5*time.Second, "how long connections get to end by themselves")
 	flag.Parse()
-	if err := run(p, *addr, *processors, *grace); err != nil {
+	if err := run(p, *addr, *conns, *processors, *grace); err != nil {
 		fmt.Fprintln(os.Stderr, "proxy:", err)
 		os.Exit(1)
 	}
 }
 
-func run(p *proxy, addr string, processors int, grace time.Duration) error {
+func run(p *proxy, addr string, conns, processors int, grace time.Duration) error {
+	conns, err := fit(conns)
+	if err != nil {
+		return err
+	}
 	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
 		return err
 	}
@@ -38,6 +47,7 @@ func run(p *proxy, addr string, processors int, grace time.Duration) error {
 	if err != nil {
 		return err
 	}
+	ln = socket.LimitListener(ln, conns) // those beyond wait in the kernel's backlog
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before anyone is told that there is something to end
 	fmt.Println("listening on", ln.Addr())
@@ -57,4 +67,27 @@ func run(p *proxy, addr string, processors int, grace time.Duration) error {
 		return err
 	}
 	return nil
+}
+
+// Each connection has two fds, and up to four more, for pipes, while it moves
+// bulk. reservedFDs are for everything else.
+const (
+	connFDs     = 6
+	reservedFDs = 64
+)
+
+// fit lowers a limit of connections to what the limit of open files leaves room
+// for.
+func fit(conns int) (int, error) {
+	if conns < 1 {
+		return 0, fmt.Errorf("-max-conns %d: want at least 1", conns)
+	}
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		return 0, err
+	}
+	if l.Cur < reservedFDs+connFDs {
+		return 0, fmt.Errorf("RLIMIT_NOFILE is %d, want at least %d", l.Cur, reservedFDs+connFDs)
+	}
+	return int(min(uint64(conns), (l.Cur-reservedFDs)/connFDs)), nil
 }

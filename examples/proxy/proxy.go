@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -14,8 +13,10 @@ import (
 
 // proxy forwards connections to a target.
 type proxy struct {
-	target string
-	idle   time.Duration // 0: for ever
+	target      string
+	idle        time.Duration // 0: for ever
+	dialTimeout time.Duration
+	said        reports
 }
 
 func (p *proxy) accept(ln *socket.TCPListener) {
@@ -24,25 +25,34 @@ func (p *proxy) accept(ln *socket.TCPListener) {
 		if err != nil {
 			return
 		}
-		netco.Go(func() { p.serve(client) })
+		if _, err := netco.Go(func() { p.serve(client) }); err != nil {
+			p.refuse(client, err)
+		}
 	}
+}
+
+// refuse resets a connection that cannot be forwarded: the client is to see
+// that this is no end of stream.
+func (p *proxy) refuse(client *socket.TCPConn, err error) {
+	p.said.report(err)
+	client.SetLinger(0)
+	client.Close()
 }
 
 // serve forwards one connection.
 func (p *proxy) serve(client *socket.TCPConn) {
 	defer client.Close()
-	c, err := socket.Dial("tcp", p.target)
+	server, err := p.dial(client)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "proxy:", err)
-		client.SetLinger(0) // the client is to see that this is no end of stream
+		p.refuse(client, err)
 		return
 	}
-	server := c.(*socket.TCPConn)
 	defer server.Close()
 	l := &link{idle: p.idle, active: time.Now()}
 	// On the same Processor, so that both see l without a lock, and one ends before the other goes on.
 	answers, err := netco.GoLocal(func() { l.forward(client, server) })
 	if err != nil {
+		p.refuse(client, err)
 		return
 	}
 	l.forward(server, client)

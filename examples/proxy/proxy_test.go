@@ -33,6 +33,13 @@ const limit = time.Minute
 // startProxy runs the proxy as a child. The test's end stops it, and wants exit code 0.
 func startProxy(t *testing.T, target string, args ...string) (addr string) {
 	t.Helper()
+	addr, _ = startProcess(t, target, args...)
+	return addr
+}
+
+// startProcess is startProxy that returns the process too.
+func startProcess(t *testing.T, target string, args ...string) (addr string, process *os.Process) {
+	t.Helper()
 	cmd := exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0", "-target", target, "-grace", "100ms"}, args...)...)
 	cmd.Env = append(os.Environ(), "PROXY_CHILD=1")
 	var said bytes.Buffer
@@ -56,7 +63,7 @@ func startProxy(t *testing.T, target string, args ...string) (addr string) {
 	if err != nil {
 		t.Fatal(err, &said)
 	}
-	return strings.TrimPrefix(strings.TrimSpace(line), "listening on ")
+	return strings.TrimPrefix(strings.TrimSpace(line), "listening on "), cmd.Process
 }
 
 // setup runs a proxy before a listener of this process.
@@ -209,7 +216,21 @@ func TestTargetDown(t *testing.T) {
 
 // TestIdle: a connection on which nothing moves is closed; one is not on which something moves now and then, if only one way.
 func TestIdle(t *testing.T) {
-	const idle = 2 * time.Second // long for a machine that is kept from using the connection
+	for idle := 200 * time.Millisecond; ; idle *= 4 { // in which a busy machine may be kept from using the connection
+		ok := false
+		t.Run(idle.String(), func(t *testing.T) { ok = keepsBusy(t, idle) })
+		if ok {
+			return
+		}
+		if t.Failed() || idle > 10*time.Second {
+			t.Fatal("the connection in use was closed")
+		}
+	}
+}
+
+// keepsBusy reports whether a connection is kept that is in use, after another,
+// which is not, was closed.
+func keepsBusy(t *testing.T, idle time.Duration) bool {
 	proxy, target := setup(t, "-idle", idle.String())
 	busy, busyServer := through(t, proxy, target)
 	client, server := through(t, proxy, target)
@@ -222,13 +243,16 @@ func TestIdle(t *testing.T) {
 	got := make([]byte, 1)
 	for n := 0; ; n++ { // until the other has been closed, and for three idle times at least
 		busy.Write([]byte{byte(n)})
-		if _, err := io.ReadFull(busyServer, got); err != nil || got[0] != byte(n) {
-			t.Fatal(n, err)
+		if _, err := io.ReadFull(busyServer, got); err != nil {
+			<-closed
+			return false
+		} else if got[0] != byte(n) {
+			t.Fatal(n, got)
 		}
 		select {
 		case <-closed:
 			if n > 48 {
-				return
+				return true
 			}
 		default:
 		}

@@ -13,11 +13,11 @@ type client struct {
 	id   int64
 	name []byte
 
-	args [][]byte // of the request under way, in the buffer it was read to
-	vals [][]byte // what MGET has found
-	out  []byte   // answers not yet given to b; from AvailableBuffer
-	err  error    // of writing
-	quit bool     // close when the answers have gone
+	parser parser
+	vals   [][]byte // what MGET has found
+	out    []byte   // answers not yet given to b; from AvailableBuffer
+	err    error    // of writing
+	quit   bool     // close when the answers have gone
 }
 
 func newClient(s *server, c *socket.TCPConn) *client {
@@ -50,8 +50,7 @@ const minStep = 64 << 10
 // batch answers all requests in p that are complete. It returns how long they are, and how much must be there of the next.
 func (c *client) batch(p []byte) (used, need int) {
 	for used < len(p) && !c.quit && c.err == nil {
-		args, n, more, err := parse(p[used:], c.args[:0])
-		c.args = args
+		args, n, more, err := c.parser.next(p[used:])
 		if err != nil {
 			c.appendError("ERR " + err.Error())
 			c.quit = true
@@ -97,10 +96,8 @@ func (c *client) room(n int) {
 
 // forget lets go of what a large request has left behind.
 func (c *client) forget() {
+	c.parser.forget()
 	const keep = 64
-	if cap(c.args) > keep {
-		c.args = nil
-	}
 	if cap(c.vals) > keep {
 		c.vals = nil
 	}

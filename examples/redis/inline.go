@@ -2,18 +2,25 @@ package main
 
 import "bytes"
 
-// parseInline is parse for a line of words, as one types it into telnet. It allocates when something is quoted.
-func parseInline(p []byte, args [][]byte) (_ [][]byte, used, need int, err error) {
-	end := bytes.IndexByte(p, '\n')
+// inline is next for a line of words, as one types it into telnet. It allocates
+// when something is quoted.
+func (r *parser) inline(p []byte) (args [][]byte, used, need int, err error) {
+	end := bytes.IndexByte(p[r.at:], '\n')
+	if end >= 0 {
+		end += r.at
+	}
 	if end > maxInline || end < 0 && len(p) > maxInline {
-		return args, 0, 0, longInline
+		return nil, 0, 0, longInline
 	}
 	if end < 0 {
-		return args, 0, 0, nil
+		r.at = len(p)
+		return nil, 0, 0, nil
 	}
-	args, ok := words(bytes.TrimSuffix(p[:end], []byte("\r")), args)
+	r.at = 0
+	args, ok := words(bytes.TrimSuffix(p[:end], []byte("\r")), r.args[:0])
+	r.args = args
 	if !ok {
-		return args, 0, 0, openQuote
+		return nil, 0, 0, openQuote
 	}
 	return args, end + 1, 0, nil
 }

@@ -80,11 +80,10 @@ func TestAllocations(t *testing.T) {
 		p := []byte(request(words...))
 		return testing.AllocsPerRun(1000, func() {
 			c.out = c.out[:0]
-			args, used, _, err := parse(p, c.args[:0])
+			args, used, _, err := c.parser.next(p)
 			if used != len(p) || err != nil {
 				t.Fatal(used, err)
 			}
-			c.args = args
 			c.do(args)
 		})
 	}

@@ -25,60 +25,100 @@ const (
 
 func (e protocolError) Error() string { return "Protocol error: " + string(e) }
 
-// parse finds the parts of the request at the front of p, which is not empty, and appends them to args; they point into p. used is how
-// long the request is. If it is not all there, used is 0, and a further try is worth while with need bytes, or with any more
-// if that is no more than there are. A request may be empty: it is not to be answered.
+// parser finds requests in what has come of them. What it has found of one
+// that is not all there it keeps, so that a request costs as much work as it
+// has bytes, however it is cut. The zero value is ready for use.
+type parser struct {
+	args [][]byte // what next has returned
+	// Of the request under way, counted from its first byte:
+	parts []span // those found
+	left  int    // parts still to come
+	at    int    // where the next one begins; of a line, how far there is no end of it; 0: nothing is known yet
+}
+
+// span is where a part lies. maxRequest fits.
+type span struct{ start, end uint32 }
+
+// next returns the parts of the request at the front of p, which is not empty;
+// they point into p and are good until the next call. used is how long the
+// request is. If it is not all there, used is 0, and next is to be called again
+// with p and more: a further try is worth while with need bytes, or with any
+// more if that is no more than there are. A request may be empty: it is not to
+// be answered. After an error the parser is of no more use.
 //
 // need makes the tries few even of a request of a million parts that comes in a byte at a time: it knows where the part under
 // way ends, and that each of those outstanding takes six bytes at least.
-func parse(p []byte, args [][]byte) (_ [][]byte, used, need int, err error) {
+func (r *parser) next(p []byte) (args [][]byte, used, need int, err error) {
 	if p[0] != '*' {
-		return parseInline(p, args)
+		return r.inline(p)
 	}
-	count, at, err := number(p, 1)
-	if at == 0 || err != nil {
-		return args, 0, 0, err
-	}
-	if count > maxArgs {
-		return args, 0, 0, badArgCount
-	}
-	for ; count > 0; count-- {
-		if at == len(p) {
-			return args, 0, 0, nil
+	if r.at == 0 {
+		count, at, err := number(p, 1)
+		if at == 0 || err != nil {
+			return nil, 0, 0, err
 		}
-		if p[at] != '$' {
-			return args, 0, 0, protocolError("expected '$', got '" + string(p[at:at+1]) + "'")
+		if count > maxArgs {
+			return nil, 0, 0, badArgCount
 		}
-		size, start, err := number(p, at+1)
+		r.left, r.at = count, at
+	}
+	for ; r.left > 0; r.left-- {
+		if r.at == len(p) {
+			return nil, 0, 0, nil
+		}
+		if p[r.at] != '$' {
+			return nil, 0, 0, protocolError("expected '$', got '" + string(p[r.at:r.at+1]) + "'")
+		}
+		size, start, err := number(p, r.at+1)
 		if err != nil {
-			return args, 0, 0, badBulkLength
+			return nil, 0, 0, badBulkLength
 		}
 		if start == 0 {
-			return args, 0, 0, nil
+			return nil, 0, 0, nil
 		}
 		if size < 0 || size > maxBulk {
-			return args, 0, 0, badBulkLength
+			return nil, 0, 0, badBulkLength
 		}
 		end := start + size
 		if end+2 > len(p) {
 			if end > maxRequest {
-				return args, 0, 0, longRequest
+				return nil, 0, 0, longRequest
 			}
-			return args, 0, end + 2 + 6*(count-1), nil
+			return nil, 0, end + 2 + 6*(r.left-1), nil
 		}
 		if p[end] != '\r' || p[end+1] != '\n' {
-			return args, 0, 0, noBulkEnd
+			return nil, 0, 0, noBulkEnd
 		}
-		args = append(args, p[start:end:end])
-		at = end + 2
+		r.parts = append(r.parts, span{uint32(start), uint32(end)})
+		r.at = end + 2
 	}
-	return args, at, 0, nil
+	r.args = r.args[:0]
+	for _, s := range r.parts {
+		r.args = append(r.args, p[s.start:s.end:s.end])
+	}
+	used = r.at
+	r.parts, r.at = r.parts[:0], 0
+	return r.args, used, 0, nil
 }
+
+// forget lets go of what a large request has left behind.
+func (r *parser) forget() {
+	const keep = 64
+	if cap(r.args) > keep {
+		r.args = nil
+	}
+	if cap(r.parts) > keep && len(r.parts) == 0 {
+		r.parts = nil
+	}
+}
+
+// maxDigits is how long a number may be.
+const maxDigits = 32
 
 // number reads the number at p[at:] and its end of line; next is what follows that, 0 if it is not all there.
 func number(p []byte, at int) (n, next int, err error) {
 	i := at
-	for ; i < len(p); i++ {
+	for limit := min(len(p), at+maxDigits+1); i < limit; i++ {
 		digit := p[i] - '0'
 		if digit > 9 {
 			break
@@ -102,7 +142,7 @@ func oddNumber(p []byte, at int) (n, next int, err error) {
 	}
 	digits := bytes.TrimPrefix(line, []byte("-"))
 	switch {
-	case len(line) > 32:
+	case len(line) > maxDigits:
 		return 0, 0, longLength
 	case bytes.TrimLeft(digits, "0123456789") != nil && len(bytes.TrimLeft(digits, "0123456789")) > 0:
 		return 0, 0, badArgCount

@@ -47,8 +47,9 @@ func TestFewTries(t *testing.T) {
 	}
 	p := []byte(request(parts...))
 	work := 0
+	var r parser
 	for have := 1; ; {
-		args, used, need, err := parse(p[:have], nil)
+		args, used, need, err := r.next(p[:have])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,9 +82,10 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("*0\r\n*-1\r\n\r\nPING\r\n"))
 	f.Add([]byte(`set "a\x00b" 'c\'d'` + "\n"))
 	f.Fuzz(func(t *testing.T, p []byte) {
+		var r parser
 		for len(p) > 0 {
 			original := bytes.Clone(p)
-			args, used, need, err := parse(p, nil)
+			args, used, need, err := r.next(p)
 			if !bytes.Equal(p, original) {
 				t.Fatalf("%q was changed to %q", original, p)
 			}
@@ -117,12 +119,15 @@ func again(t *testing.T, args [][]byte) {
 		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(a), a)
 	}
 	p := b.Bytes()
+	var bytewise parser
 	for n := 1; n < len(p); n++ {
-		if _, used, need, err := parse(p[:n], nil); used != 0 || err != nil || need > len(p) {
-			t.Fatalf("%q: used %d, needs %d, %v", p[:n], used, need, err)
+		for _, r := range []*parser{{}, &bytewise} {
+			if _, used, need, err := r.next(p[:n]); used != 0 || err != nil || need > len(p) {
+				t.Fatalf("%q: used %d, needs %d, %v", p[:n], used, need, err)
+			}
 		}
 	}
-	got, used, _, err := parse(p, nil)
+	got, used, _, err := bytewise.next(p)
 	if used != len(p) || err != nil || !slices.EqualFunc(got, args, bytes.Equal) {
 		t.Fatalf("%q: %q, %d, %v", p, got, used, err)
 	}

@@ -31,7 +31,9 @@ func (s *server) accept(ln *socket.TCPListener) {
 		if err != nil {
 			return
 		}
-		netco.Go(newClient(s, c).serve)
+		if _, err := netco.Go(newClient(s, c).serve); err != nil {
+			c.Close()
+		}
 	}
 }
 

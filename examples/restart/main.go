@@ -156,7 +156,9 @@ func accept(ln *socket.TCPListener) {
 		if err != nil {
 			return
 		}
-		netco.Go(func() { answer(c) })
+		if _, err := netco.Go(func() { answer(c) }); err != nil {
+			c.Close()
+		}
 	}
 }
 

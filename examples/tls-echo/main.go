@@ -68,7 +68,9 @@ func run(c config) error {
 			if err != nil {
 				return
 			}
-			netco.Go(func() { c.echo(raw, tls.Server(raw, tc)) })
+			if _, err := netco.Go(func() { c.echo(raw, tls.Server(raw, tc)) }); err != nil {
+				raw.Close()
+			}
 		}
 	})
 	if err != nil {

@@ -68,6 +68,9 @@ func run(addr string, processors, size int, gro bool) error {
 	return netco.Shutdown(ctx)
 }
 
+// said is what the coroutines of all sockets have to report.
+var said = reports{program: "udp-echo"}
+
 // batch is how many datagrams a call takes at most.
 const batch = 32
 
@@ -80,7 +83,7 @@ func serve(c *socket.UDPConn, size int) {
 	for {
 		n, err := c.ReadBatch(in)
 		if err != nil {
-			report("reading", err)
+			said.report(fmt.Errorf("reading: %w", err))
 			return
 		}
 		for i := range n {
@@ -93,17 +96,10 @@ func serve(c *socket.UDPConn, size int) {
 				return
 			}
 			if err != nil {
-				report("answering", err)
+				said.report(fmt.Errorf("answering: %w", err))
 				sent++ // whoever that is for gets none
 			}
 			answers = answers[sent:]
 		}
-	}
-}
-
-// report tells of an error that is not the end.
-func report(what string, err error) {
-	if !errors.Is(err, net.ErrClosed) && !errors.Is(err, netco.ErrShutdown) {
-		fmt.Fprintln(os.Stderr, "udp-echo:", what, err)
 	}
 }

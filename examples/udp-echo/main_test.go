@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"os"
@@ -76,5 +78,57 @@ func talk(t *testing.T, address string, client int) {
 				t.Fatalf("answer %d of %d bytes: %d, %v", i, size, n, err)
 			}
 		}
+	}
+}
+
+// TestPortZero: whoever sends datagrams that cannot be answered does not
+// write the log: from port 0, there was a line for each.
+func TestPortZero(t *testing.T) {
+	raw, err := net.ListenPacket("ip4:udp", "127.0.0.1")
+	if err != nil {
+		t.Skip("cannot make datagrams by hand: ", err)
+	}
+	defer raw.Close()
+	cmd := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-processors", "1")
+	cmd.Env = append(os.Environ(), "UDP_ECHO_CHILD=1")
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := strings.TrimPrefix(strings.TrimSpace(line), "listening on ")
+	c, err := net.Dial("udp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	began := time.Now()
+	bad := make([]byte, 9) // source port, destination port, length, no checksum, one byte
+	binary.BigEndian.PutUint16(bad[2:], uint16(c.RemoteAddr().(*net.UDPAddr).Port))
+	binary.BigEndian.PutUint16(bad[4:], uint16(len(bad)))
+	for range 20 {
+		for range 50 {
+			if _, err := raw.WriteTo(bad, &net.IPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		talk(t, address, 0) // so that all before has been read
+	}
+	cmd.Process.Signal(syscall.SIGTERM)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	lines, most := strings.Count(log.String(), "\n"), 2+int(time.Since(began)/reportEvery)
+	if lines == 0 || lines > most {
+		t.Errorf("%d lines, want 1 to %d: %.300s", lines, most, &log)
 	}
 }

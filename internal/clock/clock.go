@@ -34,8 +34,30 @@ var kernelNow = func() int64 {
 	return ts.Nano()
 }
 
-// Now returns CLOCK_MONOTONIC in nanoseconds.
+// Now returns CLOCK_MONOTONIC in nanoseconds. In a bubble of testing/synctest
+// it is the bubble's clock instead, which stands still while anything there
+// runs: about -8e17, since bubbles begin in the year 2000, and only to be
+// compared with other times of that bubble.
 func Now() int64 { return base + int64(time.Since(epoch)) }
+
+// InBubble reports whether the caller is in a bubble of testing/synctest. It
+// takes two readings of the clock.
+//
+// Package time says so: in a bubble, and nowhere else on Linux, time.Now has no
+// monotonic reading.
+func InBubble() bool {
+	t := time.Now()
+	return t == t.Round(0)
+}
+
+// Real is Now outside a bubble, and CLOCK_MONOTONIC also inside: for what the
+// kernel waits for.
+func Real() int64 {
+	if now := Now(); now > 0 {
+		return now
+	}
+	return kernelNow()
+}
 
 // Of converts a time.Time that has a monotonic reading, as time.Now gives it.
 func Of(t time.Time) int64 { return base + int64(t.Sub(epoch)) }

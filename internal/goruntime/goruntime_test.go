@@ -16,7 +16,10 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // TestVerified: the release that runs the tests is one of those verified, or the refusal names it.
 func TestVerified(t *testing.T) {
 	err := goruntime.Verified()
-	known := strings.HasPrefix(runtime.Version(), "go1.25") || strings.HasPrefix(runtime.Version(), "go1.26")
+	known := false
+	for _, release := range []string{"go1.25", "go1.26", "go1.27"} {
+		known = known || strings.HasPrefix(runtime.Version(), release)
+	}
 	if known != (err == nil) {
 		t.Errorf("%s: %v", runtime.Version(), err)
 	}

@@ -8,9 +8,9 @@ import (
 
 // verified lists the Go releases whose runtime/coro.go has been read and run under this package:
 //
-//	1.25, 1.26: newcoro(func(*coro)) *coro and coroswitch(*coro); thread and lock counts are compared with those
+//	1.25, 1.26, 1.27: newcoro(func(*coro)) *coro and coroswitch(*coro); thread and lock counts are compared with those
 //	at newcoro, a mismatch throws; coroexit runs deferred and resumes whoever is parked in the coro.
-var verified = []string{"go1.25", "go1.26"}
+var verified = []string{"go1.25", "go1.26", "go1.27"}
 
 // Verified reports whether the running Go release is one the assembly backend has been verified on.
 func Verified() error {

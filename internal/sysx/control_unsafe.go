@@ -52,3 +52,19 @@ func StartConnect(fd int, to unix.Sockaddr) error {
 
 // CloseFD closes fd. An interrupted close has closed it (Linux), so it is not repeated.
 func CloseFD(fd int) { syscall.Close(fd) }
+
+// CloseStream is CloseFD for a socket that may have SO_LINGER with a time, set
+// here, by others or inherited from its listener. close(2) would wait for so
+// long until all is sent, O_NONBLOCK or not, and hold up the thread. That is
+// all that the time does on Linux, the rest is sent in the background with it
+// or without, so the option is turned off first.
+func CloseStream(fd int) {
+	var l unix.Linger
+	size := uint32(unsafe.Sizeof(l))
+	_, _, errno := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_LINGER,
+		uintptr(unsafe.Pointer(&l)), uintptr(unsafe.Pointer(&size)), 0)
+	if errno == 0 && l.Onoff != 0 && l.Linger != 0 {
+		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{})
+	}
+	CloseFD(fd)
+}

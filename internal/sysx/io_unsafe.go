@@ -56,22 +56,6 @@ func TryRecv(fd int, p []byte) (got int, emptied bool, failed syscall.Errno) {
 	}
 }
 
-// NothingThere reports whether a stream socket has neither data nor an end or an error to tell of.
-func NothingThere(fd int) bool {
-	var b [1]byte
-	for {
-		if injector.Load() != nil {
-			if _, errno := injected(Recv, fd, 1); errno != 0 {
-				return errno == unix.EAGAIN
-			}
-		}
-		_, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&b)), 1, unix.MSG_DONTWAIT|unix.MSG_PEEK, 0, 0)
-		if errno != unix.EINTR {
-			return errno == unix.EAGAIN
-		}
-	}
-}
-
 // TrySend writes what the socket takes, without blocking and without SIGPIPE, repeating an interrupted call. It returns
 // EAGAIN if it takes nothing.
 func TrySend(fd int, p []byte) (int, syscall.Errno) {
@@ -145,7 +129,10 @@ func Poll(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
 }
 
 // Wait waits in epoll until there is an event. The Go scheduler knows that the thread is blocked.
-func Wait(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
+func Wait(epfd int, events []unix.EpollEvent) (int, syscall.Errno) { return WaitFor(epfd, events, -1) }
+
+// WaitFor is Wait that gives up after so many milliseconds; -1 is never.
+func WaitFor(epfd int, events []unix.EpollEvent, ms int) (int, syscall.Errno) {
 	if injector.Load() != nil {
 		limit, errno := injected(EpollWait, epfd, len(events))
 		if errno != 0 {
@@ -153,9 +140,8 @@ func Wait(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
 		}
 		events = events[:limit]
 	}
-	const forever = ^uintptr(0)
 	r, _, errno := syscall.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(&events[0])),
-		uintptr(len(events)), forever, 0, 0)
+		uintptr(len(events)), uintptr(ms), 0, 0)
 	if errno != 0 {
 		return 0, errno
 	}

@@ -1,27 +1,28 @@
-// Package testenv runs a package's tests the way netco's are run: under both context backends, and with a look at
-// what they left behind.
+// Package testenv runs a package's tests the way netco's are run: with a look
+// at what they left behind, and as long as the environment says.
 package testenv
 
 import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"runtime/pprof"
 	"testing"
 	"time"
-
-	"github.com/netco-go/netco/context"
 )
 
-// Main is a TestMain: it runs the tests, fails if they leaked fds, goroutines or threads, and, if no backend is forced, runs
-// them once more in a child process under the portable backend. Use: func TestMain(m *testing.M) { testenv.Main(m) }
+// Main is a TestMain: it runs the tests, and fails if they leaked fds,
+// goroutines or threads. Use: func TestMain(m *testing.M) { testenv.Main(m) }
 func Main(m *testing.M) {
-	flag.Parse()
+	Parallel()
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) (code int) {
 	runtime.GC() // whatever the runtime makes once is made before the first count
 	before := Snapshot()
-	code := m.Run()
+	code = m.Run()
 	if code == 0 && !special() {
 		if err := before.Leaks(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -29,13 +30,22 @@ func Main(m *testing.M) {
 			code = 1
 		}
 	}
-	if code == 0 && os.Getenv(context.EnvVar) == "" && context.Backend() == context.BackendAsm && !special() {
-		code = again(context.BackendPortable)
-	}
-	os.Exit(code)
+	return code
 }
 
-// special reports whether this run is of a kind that says nothing of leaks and need not be repeated.
+// Parallel lets more tests run at once that have called T.Parallel than there
+// are CPUs, unless the command line says how many: those tests mostly wait. For
+// a TestMain that does not call Main.
+func Parallel() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		flag.Set("test.parallel", "8")
+	}
+}
+
+// special reports whether this run is of a kind that says nothing of leaks.
 func special() bool {
 	for _, name := range []string{"test.bench", "test.fuzz", "test.list", "test.coverprofile"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
@@ -43,23 +53,6 @@ func special() bool {
 		}
 	}
 	return false
-}
-
-// again runs this test binary under another backend.
-func again(backend string) int {
-	exe, err := os.Executable()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "testenv:", err)
-		return 1
-	}
-	cmd := exec.Command(exe, os.Args[1:]...)
-	cmd.Env = append(os.Environ(), context.EnvVar+"="+backend)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	if err := cmd.Run(); err != nil {
-		fmt.Fprintf(os.Stderr, "testenv: under %s=%s: %v\n", context.EnvVar, backend, err)
-		return 1
-	}
-	return 0
 }
 
 // Counts are what a process holds.
@@ -120,4 +113,20 @@ func Allocs(runs int, f func()) float64 {
 		least = min(least, testing.AllocsPerRun(runs, f))
 	}
 	return least
+}
+
+// Files returns how many fds are open, but for epoll's and eventfds: those of
+// the poller of goroutines come and go by themselves.
+func Files() (n int) {
+	list, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		panic(err)
+	}
+	for _, fd := range list {
+		to, err := os.Readlink("/proc/self/fd/" + fd.Name()) // or it has just been closed
+		if err == nil && to != "anon_inode:[eventpoll]" && to != "anon_inode:[eventfd]" {
+			n++
+		}
+	}
+	return n
 }

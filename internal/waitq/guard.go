@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/clock"
 )
 
 // Guard is a spin lock for a few tens of instructions, without a call that could wait. Its holder can be preempted by Go or by the
@@ -47,13 +48,15 @@ const (
 // canSpin says whether whoever is waited for can be running at the same time.
 var canSpin = runtime.NumCPU() > 1
 
-// Relax passes a moment in the i-th round of waiting for something that is due in a few instructions. The other may have been
-// preempted by Go, then Gosched lets it run, or by the operating system, then a sleep does.
+// Relax passes a moment in the i-th round of waiting for something that is due
+// in a few instructions. The other may have been preempted by Go, then Gosched
+// lets it run, or by the operating system, then a sleep does. In a bubble of
+// testing/synctest a sleep would say that the caller waits for time to pass.
 func Relax(i int) {
 	switch {
 	case i < spinRounds && canSpin:
 		asm.Pause(spinPauses)
-	case i < schedRound:
+	case i < schedRound || clock.InBubble():
 		runtime.Gosched()
 	default:
 		time.Sleep(sleepFor)

@@ -32,12 +32,7 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 const clients = 6
 
 // rounds is how many histories of each kind are recorded; each is short, since the search for an order takes exponential time.
-func rounds() int {
-	if testing.Short() {
-		return 20
-	}
-	return 100
-}
+func rounds() int { return testenv.Rounds(1000) }
 
 // patience is for how long porcupine may look for an order. It takes milliseconds.
 const patience = 10 * time.Second

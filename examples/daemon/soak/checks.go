@@ -144,6 +144,9 @@ func (s *soak) compare(m *metrics) (all []comparison, err error) {
 
 // flatness wants memory not to grow, nor threads.
 func (s *soak) flatness() {
+	if s.length < shortest {
+		return
+	}
 	f, err := flat(s.samples, func(one sample) float64 { return float64(one.rss) })
 	if err != nil {
 		s.r.fail("memory: %v", err)

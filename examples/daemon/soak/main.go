@@ -27,15 +27,18 @@ import (
 
 const maxConns = 2000
 
+// shortest is the length of the shortest run whose memory says something.
+const shortest = 10 * time.Second
+
 func main() {
 	o := options{out: os.Stdout}
-	flag.DurationVar(&o.length, "length", 2*time.Minute, "how `long` the load goes on")
+	flag.DurationVar(&o.length, "length", 2*time.Minute, "how long the load goes on")
 	flag.IntVar(&o.idle, "idle", 200, "connections that are idle most of the time")
 	flag.StringVar(&o.daemon, "daemon", "", "`path` of the daemon's binary; empty: it is built")
 	logFile := flag.String("log", "", "`file` for the daemon's log; empty: it is not kept")
 	flag.Parse()
-	if flag.NArg() > 0 || o.length < 10*time.Second || o.idle < 0 || o.idle > maxConns-100 {
-		fmt.Fprintf(os.Stderr, "soak: -length is from 10s on, -idle from 0 to %d, and there are no arguments\n", maxConns-100)
+	if flag.NArg() > 0 || o.length < shortest || o.idle < 0 || o.idle > maxConns-100 {
+		fmt.Fprintf(os.Stderr, "soak: -length is from %v on, -idle from 0 to %d, and there are no arguments\n", shortest, maxConns-100)
 		os.Exit(2)
 	}
 	o.log = io.Discard

@@ -180,6 +180,10 @@ func (s *soak) sample(at time.Duration) (sample, error) {
 	one.at = at
 	goroutines, _ := m.sum("go_goroutines")
 	kept, _ := m.sum("netco_goroutines")
+	if s.length < shortest { // whose end does not wait until the goroutines of package blocking have waited for work
+		blocking, _ := m.sum("netco_blocking_goroutines")
+		kept += blocking
+	}
 	one.goroutines = int(goroutines - kept)
 	return one, nil
 }

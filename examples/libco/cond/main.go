@@ -43,13 +43,19 @@ func run(ctx context.Context, w io.Writer, n int, every, patience time.Duration)
 	defer netco.Shutdown(context.Background())
 	defer context.AfterFunc(ctx, func() { netco.Shutdown(ctx) })() // which is over then: waits end at once
 	q := newQueue()
-	return netco.Run(func() {
+	var failed error
+	err := netco.Run(func() {
 		if ctx.Err() != nil {
 			return // this is another scheduler than the one that was ended
 		}
-		netco.GoLocal(func() { consume(w, q, patience) })
-		netco.GoLocal(func() { produce(w, q, n, every) })
+		if _, failed = netco.GoLocal(func() { consume(w, q, patience) }); failed != nil {
+			return
+		}
+		if _, failed = netco.GoLocal(func() { produce(w, q, n, every) }); failed != nil {
+			q.close()
+		}
 	})
+	return errors.Join(err, failed)
 }
 
 func produce(w io.Writer, q *queue, n int, every time.Duration) {

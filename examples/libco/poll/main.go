@@ -56,7 +56,9 @@ func run(w io.Writer, args []string, timeout time.Duration, coroutines int) erro
 	results := make([]string, coroutines)
 	err := netco.Run(func() {
 		for i := range results {
-			netco.Go(func() { results[i] = connectAll(to, timeout) })
+			if _, err := netco.Go(func() { results[i] = connectAll(to, timeout) }); err != nil {
+				results[i] = err.Error()
+			}
 		}
 	})
 	for i, r := range results {

@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -45,11 +46,15 @@ func main() {
 
 func run(w io.Writer, n int, pause time.Duration) error {
 	defer netco.Shutdown(context.Background())
-	return netco.Run(func() {
+	var failed error
+	err := netco.Run(func() {
 		for i := range n {
-			netco.GoLocal(func() { routine(w, i, pause) }) // on one thread, so that w needs no lock
+			if _, failed = netco.GoLocal(func() { routine(w, i, pause) }); failed != nil { // on one thread, so that w needs no lock
+				return
+			}
 		}
 	})
+	return errors.Join(err, failed)
 }
 
 func routine(w io.Writer, id int, pause time.Duration) {

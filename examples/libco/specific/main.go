@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -52,20 +53,25 @@ func run(ctx context.Context, w io.Writer, n, turns int, every time.Duration) er
 	}
 	defer netco.Shutdown(context.Background())
 	defer context.AfterFunc(ctx, func() { netco.Shutdown(ctx) })() // which is over then: waits end at once
-	return netco.Run(func() {
+	var failed error
+	err := netco.Run(func() {
 		if ctx.Err() != nil {
 			return // this is another scheduler than the one that was ended
 		}
 		for i := range n {
-			netco.GoLocal(func() { // on one thread, so that w needs no lock
+			_, failed = netco.GoLocal(func() { // on one thread, so that w needs no lock
 				own.Set(routine{w, i})
 				for turn := 0; turns == 0 || turn < turns; turn++ {
 					say()
 					netco.Sleep(every)
 				}
 			})
+			if failed != nil {
+				return
+			}
 		}
 	})
+	return errors.Join(err, failed)
 }
 
 // say knows whose data it is by who calls it.

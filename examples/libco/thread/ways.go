@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -89,15 +90,19 @@ func scheduled(threads, n, turns int) (int64, error) {
 	}
 	defer netco.Shutdown(context.Background())
 	var ran atomic.Int64
+	var failed error
 	err := netco.Run(func() {
 		for i := range threads * n {
-			netco.GoOn(i%threads, func() {
+			_, failed = netco.GoOn(i%threads, func() {
 				for range turns {
 					ran.Add(1)
 					netco.Sleep(time.Millisecond)
 				}
 			})
+			if failed != nil {
+				return
+			}
 		}
 	})
-	return ran.Load(), err
+	return ran.Load(), errors.Join(err, failed)
 }

@@ -47,23 +47,32 @@ func TestRunWithSplitEchoes(t *testing.T) {
 		buf := make([]byte, 37)
 		_, _ = io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{c}, buf)
 	})
-	l, err := Dial(t.Context(), Config{Addr: addr, Conns: 3, Size: 100, Pipeline: 5, Threads: 2, Duration: 2 * time.Second, Verify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	r, err := l.Run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The window opens when the last thread has passed its warm-up, so it may fall short of Duration by that much.
-	if r.Requests == 0 || r.Requests > l.Completed() || r.Elapsed < time.Second || r.Latency.Count() != r.Requests {
-		t.Errorf("%d requests in %v, %d latencies, %d completed in all", r.Requests, r.Elapsed, r.Latency.Count(), l.Completed())
-	}
-	select {
-	case <-l.Warm():
-	default:
-		t.Error("the warm-up never ended")
+	for d := 100 * time.Millisecond; ; d *= 4 {
+		l, err := Dial(t.Context(), Config{Addr: addr, Conns: 3, Size: 100, Pipeline: 5, Threads: 2, Duration: d, Verify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		r, err := l.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Requests > l.Completed() || r.Latency.Count() != r.Requests {
+			t.Errorf("%d requests, %d latencies, %d completed in all", r.Requests, r.Latency.Count(), l.Completed())
+		}
+		select {
+		case <-l.Warm():
+		default:
+			t.Error("the warm-up never ended")
+		}
+		// The window opens when the last thread has passed its warm-up, so it
+		// may fall short of Duration by that much.
+		if r.Requests > 0 && r.Elapsed >= d/2 {
+			return
+		}
+		if d > 10*time.Second {
+			t.Fatalf("%d requests in %v, which should have been %v", r.Requests, r.Elapsed, d)
+		}
 	}
 }
 

@@ -1,0 +1,39 @@
+package context
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestFallbackSaysSo: a process that runs on the portable backend without
+// having been asked to says so in exactly one line. It used to say nothing.
+func TestFallbackSaysSo(t *testing.T) {
+	was := symmetric
+	defer func() { symmetric = was }()
+	symmetric = false
+	cause := errors.New("go9.99 is not one of the verified releases")
+	for _, c := range []struct {
+		env   string
+		err   error
+		lines int
+	}{
+		{"", cause, 1},
+		{"", errors.New("self-test: ran [], want [0]"), 1},
+		{"asm", cause, 1},
+		{"turbo", cause, 2}, // the wrong setting, and the outcome
+		{"portable", cause, 0},
+		{"", nil, 0},
+		{"asm", nil, 0},
+	} {
+		var stderr strings.Builder
+		got := selectBackend(c.env, &stderr, func(bool) error { return c.err })
+		text := stderr.String()
+		if n := strings.Count(text, "\n"); n != c.lines || n > 0 && !strings.HasSuffix(text, "\n") {
+			t.Errorf("%s=%q, %v: stderr %q, want %d lines", EnvVar, c.env, c.err, text, c.lines)
+		}
+		if c.lines > 0 && (!strings.Contains(text, c.err.Error()) || !strings.Contains(text, BackendPortable) || got != c.err.Error()) {
+			t.Errorf("%s=%q, %v: stderr %q, reason %q", EnvVar, c.env, c.err, text, got)
+		}
+	}
+}

@@ -1,0 +1,10 @@
+package coroutine
+
+import "errors"
+
+// ErrBubble is returned in a bubble of testing/synctest by everything that
+// starts a Scheduler or its coroutines, or waits for them: they would be the
+// bubble's, which ends only when they have, or belong to threads outside, which
+// know nothing of the bubble's clock. What ordinary goroutines do among
+// themselves works there.
+var ErrBubble = errors.New("netco: Schedulers and their coroutines cannot be used in a testing/synctest bubble")

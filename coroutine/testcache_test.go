@@ -1,0 +1,94 @@
+package coroutine_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/context"
+)
+
+// userTest is a test package of a user's: with a TestMain or without, and with
+// a coroutine that is there before testing's log is on.
+const userTest = `package user
+
+import (
+	"os"
+	"testing"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+func once() {
+	f := coroutine.New(func(y *coroutine.Yielder[int, int], x int) int { return x })
+	if v, err := f.Resume(7); v != 7 || err != nil {
+		panic(err)
+	}
+}
+
+func TestMain(m *testing.M) {
+	once()
+	os.Exit(m.Run())
+}
+
+func Test(t *testing.T) {
+	os.Getenv("NETCO_TEST_SALT") // go test takes the result of an earlier run of this test for another's
+	once()
+}
+`
+
+// TestBackendIsRecorded: go test does not give a result under one backend for
+// one under the other. It did, "(cached)": NETCO_CONTEXT was read at init only,
+// which is before package testing records what a test reads.
+func TestBackendIsRecorded(t *testing.T) {
+	if os.Getenv(context.EnvVar) == context.BackendPortable {
+		t.Skip("it runs both backends itself")
+	}
+	gotool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("no go command: ", err)
+	}
+	if _, err := os.Stat("fiber_unsafe.go"); err != nil {
+		t.Skip("not in the source tree: ", err)
+	}
+	dir, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, user := filepath.Dir(dir), t.TempDir()
+	for name, content := range map[string]string{
+		"go.work":      "go 1.25.0\n\nuse (\n\t.\n\t" + strconv.Quote(root) + "\n)\n",
+		"go.mod":       "module example.com/user\n\ngo 1.25.0\n",
+		"user_test.go": userTest,
+	} {
+		if err := os.WriteFile(filepath.Join(user, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	salt := fmt.Sprint(time.Now().UnixNano())
+	for _, run := range []struct {
+		backend string
+		cached  bool
+	}{{context.BackendPortable, false}, {context.BackendAsm, false}, {context.BackendPortable, true}} {
+		// How often the variable is read may differ from run to run, as
+		// goroutines are used again or not; then go test runs the test again.
+		cached, out := false, []byte(nil)
+		for try := 0; try == 0 || run.cached && !cached && try < 20; try++ {
+			cmd := exec.Command(gotool, "test", "-vet=off", ".")
+			cmd.Dir = user
+			cmd.Env = append(os.Environ(), context.EnvVar+"="+run.backend, "NETCO_TEST_SALT="+salt, "GOFLAGS=", "GOWORK=")
+			if out, err = cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", run.backend, err, out)
+			}
+			cached = strings.Contains(string(out), "(cached)")
+		}
+		if cached != run.cached {
+			t.Errorf("%s: cached %v, want %v\n%s", run.backend, cached, run.cached, out)
+		}
+	}
+}

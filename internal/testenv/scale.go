@@ -1,0 +1,54 @@
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// ScaleVar names the environment variable that says how much of the long tests
+// is run: the rounds of hammers, the length of random programs and of soak, and
+// which programs are explored in every order. 1 is their full length, which
+// .ci/run runs, more is longer, and unset stands for 0.1.
+const ScaleVar = "NETCO_TEST_SCALE"
+
+const usualScale = 0.1
+
+// Scale returns what ScaleVar says. In race builds, where everything takes ten
+// times as long, it is a tenth of that, but no less than by default. It is to
+// be called while tests run, and looks each time: go test's cache takes notice
+// of the variable only so.
+func Scale() float64 {
+	return scale(os.Getenv(ScaleVar), goruntime.RaceEnabled)
+}
+
+func scale(set string, race bool) float64 {
+	s := usualScale
+	if set != "" {
+		var err error
+		if s, err = strconv.ParseFloat(set, 64); err != nil || !(s > 0 && s <= 1000) {
+			panic(fmt.Sprintf("testenv: %s=%q is not a number above 0 and up to 1000", ScaleVar, set))
+		}
+	}
+	if race && s > usualScale {
+		s = max(usualScale, s/10)
+	}
+	return s
+}
+
+// Rounds returns how many rounds a hammer takes that takes n at full length.
+func Rounds(n int) int { return max(1, int(float64(n)*Scale())) }
+
+// Full reports whether tests run at full length, or longer.
+func Full() bool { return Scale() >= 1 }
+
+// Long skips a test, or a part of one, that is run at full length only.
+func Long(t testing.TB) {
+	t.Helper()
+	if !Full() {
+		t.Skipf("runs with %s=1 or more, in race builds 10", ScaleVar)
+	}
+}

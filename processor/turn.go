@@ -1,0 +1,34 @@
+package processor
+
+import (
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// TurnLimit is how long a turn is to last, in ns: coroutines that go on without
+// waiting yield when theirs has lasted so long.
+const TurnLimit = turnNs
+
+// TurnAge returns for how many ns the turn of the caller's Processor has
+// lasted; 0 for an ordinary goroutine.
+func TurnAge() int64 {
+	if p := Here(); p != nil {
+		return clock.Now() - int64(p.Stats.TurnStart.Load())
+	}
+	return 0
+}
+
+// TurnOver reports whether the turn of the caller's Processor has lasted for
+// TurnLimit. It costs a look at the clock.
+func TurnOver() bool { return TurnAge() >= TurnLimit }
+
+// YieldTurn is coroutine.YieldTurn that looks for I/O first, so that whom it
+// wakes runs before the caller does again. Left to the next turn it would queue
+// behind the caller, who may keep the thread for half a millisecond more, or
+// for as long as one of its operations is apart from the next.
+func YieldTurn() (stopping bool) {
+	if p := Here(); p != nil && coroutine.Current() != nil && p.ep.Registered() > 0 {
+		p.dispatch(p.ep.Poll())
+	}
+	return coroutine.YieldTurn()
+}

@@ -1,0 +1,39 @@
+package scheduler_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/scheduler"
+)
+
+// TestBurstIsForgotten: a Processor that sleeps holds none of the coroutines of
+// a burst: after 500,000 it held 104 MiB.
+func TestBurstIsForgotten(t *testing.T) {
+	s := start(t, scheduler.Options{Processors: 1, Watchdog: -1})
+	defer shutdown(t, s)
+	heap := func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	burst := func(n int) {
+		s.Run(spawn(func() {
+			for range n {
+				s.GoLocal(spawn(func() {}))
+			}
+		}))
+	}
+	burst(100)
+	before := heap()
+	burst(50_000) // of some 200 bytes each
+	var after uint64
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) { // it is about to sleep
+		if after = heap(); after < before+4<<20 {
+			return
+		}
+	}
+	t.Errorf("the heap: %d before, %d after", before, after)
+}

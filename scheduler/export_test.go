@@ -1,0 +1,11 @@
+package scheduler
+
+import "time"
+
+// SetUnwindGrace puts another grace in the place of five seconds until restore
+// is called.
+func SetUnwindGrace(d time.Duration) (restore func()) {
+	old := unwindGrace
+	unwindGrace = d
+	return func() { unwindGrace = old }
+}

@@ -1,0 +1,128 @@
+package scheduler_test
+
+import (
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// TestInheritPanics: a start that a Local's Inherit ends, by a panic or a
+// Goexit, takes no place under MaxCoroutines, and what the new coroutine had
+// inherited so far is dropped. The place was lost for good.
+func TestInheritPanics(t *testing.T) {
+	var copies atomic.Int32
+	counted := coroutine.NewLocal(coroutine.LocalOptions[int]{
+		Inherit: func(*int) int { copies.Add(1); return 0 },
+		Drop:    func(*int) { copies.Add(-1) },
+	})
+	bad := coroutine.NewLocal(coroutine.LocalOptions[string]{Inherit: func(how *string) string {
+		switch *how {
+		case "panic":
+			panic("no")
+		case "Goexit":
+			runtime.Goexit()
+		}
+		return ""
+	}})
+	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 2, Watchdog: -1})
+	defer shutdown(t, s)
+	starts := map[string]func(sp scheduler.Spawn) (coroutine.Handle, error){
+		"Go":               s.Go,
+		"GoLocal":          s.GoLocal,
+		"GoOn here":        func(sp scheduler.Spawn) (coroutine.Handle, error) { return s.GoOn(sp.Here.Index(), sp) },
+		"GoOn elsewhere":   func(sp scheduler.Spawn) (coroutine.Handle, error) { return s.GoOn(1-sp.Here.Index(), sp) },
+		"the library's Go": func(sp scheduler.Spawn) (coroutine.Handle, error) { sp.Own = true; return s.Go(sp) },
+		"coroutine.Start":  func(sp scheduler.Spawn) (coroutine.Handle, error) { return coroutine.Start(sp.Fn, "", 0) },
+		"StartChild": func(sp scheduler.Spawn) (coroutine.Handle, error) {
+			return coroutine.StartChild(func() (coroutine.Handle, error) { return s.Go(sp) })
+		},
+	}
+	for name, start := range starts {
+		for _, how := range []string{"panic", "Goexit"} {
+			err := s.Run(scheduler.NewSpawn(func() {
+				for range 3 {
+					f := coroutine.New(func(*coroutine.Yielder[int, int], int) int { // which may end by Goexit
+						counted.Set(1)
+						copies.Add(1)
+						bad.Set(how)
+						start(scheduler.NewSpawn(func() { t.Error(name, how, "it has run") }))
+						t.Error(name, how, "it has started")
+						return 0
+					})
+					var panicked *coroutine.PanicError
+					func() {
+						defer func() { panicked, _ = recover().(*coroutine.PanicError) }()
+						if _, err := f.Resume(0); !errors.Is(err, coroutine.ErrGoexit) {
+							t.Errorf("%s, %s: Resume: %v", name, how, err)
+						}
+					}()
+					if (panicked != nil) != (how == "panic") || panicked != nil && panicked.Value != "no" {
+						t.Errorf("%s, %s: panicked: %v", name, how, panicked)
+					}
+				}
+				h, err := start(scheduler.NewSpawn(func() {}))
+				if err != nil {
+					t.Errorf("%s, %s: a start after it: %v", name, how, err)
+				}
+				h.Join()
+			}))
+			if err != nil {
+				t.Fatalf("%s, %s: Run: %v", name, how, err)
+			}
+			if n := copies.Load(); n != 0 {
+				t.Errorf("%s, %s: %d inherited values were not dropped", name, how, n)
+			}
+		}
+	}
+}
+
+// TestPanicNil: under GODEBUG=panicnil=1, where recover returns nil, a
+// panic(nil) is a panic still. It was taken for an ordinary end.
+func TestPanicNil(t *testing.T) {
+	t.Setenv("GODEBUG", "panicnil=1")
+	values := make(chan any, 10)
+	s := start(t, scheduler.Options{Processors: 1, Watchdog: -1, OnPanic: func(p processor.PanicInfo) { values <- p.Value }})
+	defer shutdown(t, s)
+	dropped := coroutine.NewLocal(coroutine.LocalOptions[int]{Drop: func(*int) { panic(nil) }})
+	for name, f := range map[string]func(){
+		"function": func() { panic(nil) },
+		"deferred": func() { defer func() { panic(nil) }() },
+		"Drop":     func() { dropped.Set(1) },
+		"in Goexit": func() {
+			defer func() { panic(nil) }()
+			runtime.Goexit()
+		},
+	} {
+		if err := s.Run(scheduler.NewSpawn(f)); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case v := <-values:
+			if _, ok := v.(*runtime.PanicNilError); !ok {
+				t.Errorf("%s: OnPanic with %#v", name, v)
+			}
+		default:
+			t.Errorf("%s: the panic has vanished", name)
+		}
+	}
+	s.Run(scheduler.NewSpawn(func() { runtime.Goexit() }))
+	s.Run(scheduler.NewSpawn(func() {
+		defer func() {
+			if _, ok := recover().(*coroutine.PanicError); !ok {
+				t.Error("Resume has not panicked")
+			}
+			if _, err := coroutine.New(func(*coroutine.Yielder[int, int], int) int { runtime.Goexit(); return 0 }).Resume(0); err != coroutine.ErrGoexit {
+				t.Errorf("Resume of one that calls Goexit: %v", err)
+			}
+		}()
+		coroutine.New(func(*coroutine.Yielder[int, int], int) int { panic(nil) }).Resume(0)
+	}))
+	if len(values) != 0 {
+		t.Errorf("a Goexit was taken for a panic: %v", <-values)
+	}
+}

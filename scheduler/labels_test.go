@@ -1,0 +1,61 @@
+package scheduler_test
+
+import (
+	"context"
+	"runtime/debug"
+	"runtime/pprof"
+	"testing"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// TestStartsClean: a coroutine has its maker's profiler labels, as a goroutine
+// has, and SetPanicOnFault is off. It had what the one before it on that
+// goroutine had left, and its maker's labels never.
+func TestStartsClean(t *testing.T) {
+	s := start(t, scheduler.Options{Processors: 2, Watchdog: -1})
+	defer shutdown(t, s)
+	dirty := func() {
+		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("left", "behind")))
+		debug.SetPanicOnFault(true)
+	}
+	starts := map[string]func(fn func()) error{
+		"Go":      func(fn func()) error { h, err := s.Go(spawn(fn)); h.Join(); return err },
+		"GoLocal": func(fn func()) error { h, err := s.GoLocal(spawn(fn)); h.Join(); return err },
+		"GoOn":    func(fn func()) error { h, err := s.GoOn(1, spawn(fn)); h.Join(); return err },
+		"Fiber": func(fn func()) error {
+			_, err := coroutine.New(func(*coroutine.Yielder[int, int], int) int { fn(); return 0 }).Resume(0)
+			return err
+		},
+	}
+	check := func(where string) {
+		for name, start := range starts {
+			labelled := func(context.Context) {
+				mine := goruntime.Labels()
+				for range 5 {
+					err := start(func() {
+						if goruntime.Labels() != mine {
+							t.Errorf("%s, %s: it has other labels than its maker", where, name)
+						}
+						if debug.SetPanicOnFault(false) {
+							t.Errorf("%s, %s: SetPanicOnFault is on", where, name)
+						}
+						dirty()
+					})
+					if err != nil {
+						t.Error(err)
+					}
+				}
+				if goruntime.Labels() != mine {
+					t.Errorf("%s, %s: it has changed its maker's labels", where, name)
+				}
+			}
+			labelled(context.Background())
+			pprof.Do(context.Background(), pprof.Labels("maker", name), labelled)
+		}
+	}
+	check("on a goroutine")
+	s.Run(spawn(func() { check("in a coroutine") }))
+}

@@ -1,0 +1,200 @@
+package socket_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/socket"
+)
+
+// pipeInBubble uses a pipe in a bubble, with deadlines of hours.
+func pipeInBubble(t *testing.T) {
+	a, b := socket.Pipe()
+	defer a.Close()
+	began := time.Now()
+	a.SetReadDeadline(began.Add(time.Hour))
+	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != time.Hour {
+		t.Errorf("a read under a deadline of an hour: %v after %v", err, time.Since(began))
+	}
+	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != time.Hour {
+		t.Errorf("one more: %v after %v", err, time.Since(began))
+	}
+	a.SetDeadline(time.Time{})
+	b.SetDeadline(time.Unix(1, 0)) // long ago, by any clock
+	if _, err := b.Write([]byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a write under a deadline long ago: %v", err)
+	}
+	b.SetDeadline(time.Now().Add(time.Hour))
+	go func() {
+		time.Sleep(time.Minute)
+		io.WriteString(b, "hello")
+	}()
+	got := make([]byte, 5)
+	if _, err := io.ReadFull(a, got); err != nil || string(got) != "hello" || time.Since(began) != time.Hour+time.Minute {
+		t.Errorf("%q, %v after %v", got, err, time.Since(began))
+	}
+	ended := make(chan error)
+	go func() {
+		_, err := b.Write(make([]byte, 1))
+		ended <- err
+	}()
+	synctest.Wait()
+	a.Close()
+	if err := <-ended; err != io.ErrClosedPipe {
+		t.Errorf("a write to a pipe whose other end was closed: %v", err)
+	}
+}
+
+// TestPipeInBubble: a Pipe works in one bubble of testing/synctest after the
+// other, by the bubble's clock. Deadlines there were off by the years since
+// 2000, and the channels of its waits went from bubble to bubble.
+func TestPipeInBubble(t *testing.T) {
+	for range 3 {
+		synctest.Test(t, pipeInBubble)
+		a, b := socket.Pipe()
+		a.SetReadDeadline(time.Now().Add(time.Millisecond))
+		if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("outside: %v", err)
+		}
+		b.Close()
+	}
+}
+
+// socketsInBubble uses sockets of the kernel's in a bubble.
+func socketsInBubble(t *testing.T) {
+	ln, err := socket.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		c, err := ln.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		io.Copy(c, c)
+	}()
+	c, err := socket.DialTimeout("tcp", fmt.Sprintf("localhost:%d", ln.Addr().(*net.TCPAddr).Port), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := answered(c, "hello"); err != nil {
+		t.Error(err)
+	}
+	real := time.Now()
+	c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+	for range 2 {
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("a read under a deadline: %v", err)
+		}
+	}
+	if time.Since(real) != 0 {
+		t.Errorf("the bubble's clock went on by %v while a goroutine waited for the kernel", time.Since(real))
+	}
+	c.SetReadDeadline(time.Time{})
+	big := make([]byte, 8<<20)
+	go c.Write(big)
+	if n, err := io.ReadFull(c, make([]byte, len(big))); err != nil {
+		t.Errorf("%d of %d bytes came back: %v", n, len(big), err)
+	}
+	ended := make(chan error)
+	go func() {
+		_, err := c.Read(make([]byte, 1))
+		ended <- err
+	}()
+	c.SetReadDeadline(time.Unix(1, 0))
+	if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a read whose deadline was set meanwhile: %v", err)
+	}
+	c.SetReadDeadline(time.Time{})
+	go func() {
+		_, err := c.Read(make([]byte, 1))
+		ended <- err
+	}()
+	c.Close()
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a read that was closed meanwhile: %v", err)
+	}
+	<-served
+	go func() {
+		_, err := ln.Accept()
+		ended <- err
+	}()
+	ln.Close()
+	if err := <-ended; !errors.Is(err, net.ErrClosed) {
+		t.Errorf("an accept that was closed meanwhile: %v", err)
+	}
+}
+
+// TestSocketsInBubble: sockets of the kernel's work in a bubble, in real time,
+// as those of package net. Nothing that the wait takes is the bubble's: a
+// poller that it started kept the bubble from ending, and one outside may not
+// wake its goroutines.
+func TestSocketsInBubble(t *testing.T) {
+	socket.LookupHost("localhost") // Go's resolver may not be used in a bubble first of all
+	before := testenv.Snapshot()
+	synctest.Test(t, socketsInBubble)
+	start(t, 1) // also beside Processors
+	synctest.Test(t, socketsInBubble)
+	if err := netco.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if err := before.Leaks(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestServerInBubble: a Server, whose connections are coroutines' matter, says
+// in a bubble that it does not work there.
+func TestServerInBubble(t *testing.T) {
+	start(t, 1)
+	serving := &socket.Server{Handle: func(c *socket.ServerConn) error {
+		_, err := c.Read(make([]byte, 1))
+		return err
+	}}
+	var opened atomic.Bool
+	serving.Opened = func(*socket.ServerConn) error { opened.Store(true); return nil }
+	ln, err := socket.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go serving.Serve(ln)
+	c, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	testenv.Until(t, "the connection", opened.Load) // and not only its fd
+	synctest.Test(t, func(t *testing.T) {
+		inside, err := socket.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer inside.Close()
+		c, err := socket.Dial("tcp", inside.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := new(socket.Server).ServeConn(c.(*socket.TCPConn)); !errors.Is(err, netco.ErrBubble) {
+			t.Errorf("ServeConn: %v", err)
+		}
+		if err := serving.Shutdown(context.Background()); !errors.Is(err, netco.ErrBubble) {
+			t.Errorf("Shutdown: %v", err)
+		}
+	})
+	serving.Close()
+}

@@ -1,0 +1,83 @@
+package socket_test
+
+import (
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/socket"
+)
+
+// TestUnixBesideBlocking: listening on a Unix socket and closing that do not
+// wait behind the program's own blocking calls. Close did, and Listen: with a
+// full pool whose calls wait for a client of that very socket they never
+// returned.
+func TestUnixBesideBlocking(t *testing.T) {
+	start(t, 2)
+	if err := blocking.SetLimit(1); err != nil {
+		t.Fatal(err)
+	}
+	defer blocking.SetLimit(blocking.DefaultLimit)
+	begun, let := make(chan struct{}), make(chan struct{})
+	user := onSecond.task(func() {
+		blocking.Do(func() {
+			close(begun)
+			<-let
+		})
+	})
+	await(t, begun, "the user's call")
+	onFirst.task(func() {
+		for _, network := range []string{"unix", "unixpacket"} {
+			path := unixName(t, "s")
+			l, err := socket.Listen(network, path)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if err := l.Close(); err != nil {
+				t.Error(err)
+			}
+			if exists(path) {
+				t.Errorf("%s: the file is still there after Close", network)
+			}
+		}
+		c, err := socket.ListenPacket("unixgram", unixName(t, "g"))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		c.Close()
+	}).wait(t)
+	close(let)
+	user.wait(t)
+}
+
+// TestUnixCloseStopped: a coroutine that is ended by force and closes its
+// listener on the way out removes the file. It left it behind: what was to do
+// that was refused, since it could not be waited for.
+func TestUnixCloseStopped(t *testing.T) {
+	start(t, 1)
+	path := unixName(t, "s")
+	l, err := socket.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := onFirst.task(func() {
+		defer l.Close()
+		if _, err := l.Accept(); !errors.Is(err, netco.ErrShutdown) {
+			t.Errorf("Accept: %v", err)
+		}
+	})
+	k.untilParked(t, coroutine.ReasonAccept)
+	k.co.Handle().Stop()
+	k.wait(t)
+	if exists(path) {
+		t.Error("the file is still there")
+	}
+	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a second Close: %v", err)
+	}
+}

@@ -1,0 +1,261 @@
+package netco_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/waitq"
+	"github.com/netco-go/netco/rwmutex"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// takes fails unless f, in a bubble, takes d by its clock.
+func takes(t *testing.T, d time.Duration, f func()) {
+	t.Helper()
+	began := time.Now()
+	f()
+	if took := time.Since(began); took != d {
+		t.Errorf("it took %v, want %v", took, d)
+	}
+}
+
+// expired fails unless err is that of a timeout.
+func expired(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v, want %v", err, os.ErrDeadlineExceeded)
+	}
+}
+
+// bubbleWaits are waits of goroutines among themselves. In a bubble each takes
+// the time it names, to the nanosecond.
+var bubbleWaits = map[string]func(t *testing.T){
+	"cosync.Mutex": func(t *testing.T) {
+		var m cosync.Mutex
+		m.Lock()
+		takes(t, time.Minute, func() { expired(t, m.LockTimeout(time.Minute)) })
+		time.AfterFunc(time.Hour, m.Unlock)
+		takes(t, time.Hour, m.Lock)
+	},
+	"RWMutex": func(t *testing.T) {
+		var m rwmutex.RWMutex
+		m.Lock()
+		takes(t, time.Minute, func() { expired(t, m.RLockTimeout(time.Minute)) })
+		time.AfterFunc(time.Hour, m.Unlock)
+		takes(t, time.Hour, m.RLock)
+		time.AfterFunc(time.Hour, m.RUnlock)
+		takes(t, time.Hour, m.Lock)
+	},
+	"Cond": func(t *testing.T) {
+		var m cosync.Mutex
+		c := cosync.NewCond(&m)
+		m.Lock()
+		takes(t, time.Minute, func() { expired(t, c.WaitTimeout(time.Minute)) })
+		time.AfterFunc(time.Hour, c.Broadcast)
+		takes(t, time.Hour, c.Wait)
+	},
+	"Semaphore": func(t *testing.T) {
+		s := cosync.NewSemaphore(1)
+		s.Acquire(1)
+		takes(t, time.Minute, func() { expired(t, s.AcquireTimeout(1, time.Minute)) })
+		time.AfterFunc(time.Hour, func() { s.Release(1) })
+		takes(t, time.Hour, func() { s.Acquire(1) })
+	},
+	"WaitGroup": func(t *testing.T) {
+		var wg cosync.WaitGroup
+		wg.Add(1)
+		takes(t, time.Minute, func() { expired(t, wg.WaitTimeout(time.Minute)) })
+		time.AfterFunc(time.Hour, wg.Done)
+		takes(t, time.Hour, wg.Wait)
+	},
+	"Future": func(t *testing.T) {
+		f := cosync.NewFuture[int]()
+		takes(t, time.Minute, func() {
+			_, err := f.GetTimeout(time.Minute)
+			expired(t, err)
+		})
+		time.AfterFunc(time.Hour, func() { f.Set(1) })
+		takes(t, time.Hour, func() { f.Get() })
+	},
+	"Context": func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		defer cancel()
+		takes(t, time.Hour, func() { cosync.Wait(ctx) })
+	},
+	"Chan": func(t *testing.T) {
+		c := channel.Make[int](0)
+		takes(t, time.Minute, func() { expired(t, c.SendTimeout(1, time.Minute)) })
+		time.AfterFunc(time.Hour, func() { c.Send(2) })
+		takes(t, time.Hour, func() {
+			if v, _ := c.Recv(); v != 2 {
+				t.Errorf("received %d", v)
+			}
+		})
+	},
+	"Select": func(t *testing.T) {
+		a, b := channel.Make[int](0), channel.Make[int](0)
+		var v int
+		takes(t, time.Minute, func() {
+			_, err := channel.SelectTimeout(time.Minute, a.RecvCase(&v), b.RecvCase(&v))
+			expired(t, err)
+		})
+		time.AfterFunc(time.Hour, func() { b.Send(3) })
+		takes(t, time.Hour, func() {
+			if i, _ := channel.Select(a.RecvCase(&v), b.RecvCase(&v)); i != 1 || v != 3 {
+				t.Errorf("case %d, %d", i, v)
+			}
+		})
+	},
+	"Bridge": func(t *testing.T) {
+		ctx, cancel := context.WithCancel(context.Background())
+		c := channel.Make[int](0)
+		out := channel.ToGo(ctx, c)
+		time.AfterFunc(time.Hour, func() { c.Send(4) })
+		takes(t, time.Hour, func() { <-out })
+		cancel()
+		<-out // its goroutine has ended
+	},
+	"Timer": func(t *testing.T) {
+		at := time.Now().Add(time.Hour)
+		takes(t, time.Hour, func() {
+			if v, _ := netco.NewTimer(time.Hour).C.Recv(); !v.Equal(at) {
+				t.Errorf("it gave %v, want %v", v, at)
+			}
+		})
+		k := netco.NewTicker(time.Minute)
+		takes(t, 3*time.Minute, func() {
+			for range 3 {
+				k.C.Recv()
+			}
+		})
+	},
+	"AfterFunc": func(t *testing.T) {
+		c := channel.Make[bool](0)
+		netco.AfterFunc(time.Hour, func() { c.Send(true) })
+		takes(t, time.Hour, func() { c.Recv() })
+		if netco.AfterFunc(time.Hour, func() { t.Error("called") }).Stop() != true {
+			t.Error("Stop says that it was over")
+		}
+	},
+	"Sleep": func(t *testing.T) {
+		takes(t, time.Hour, func() { netco.Sleep(time.Hour) })
+		takes(t, 0, netco.Yield)
+	},
+}
+
+// TestBubble: what goroutines of a bubble of testing/synctest do among
+// themselves works there by its clock, in one bubble after the other, and
+// leaves nothing of a bubble for others. The channels of waits were pooled over
+// all bubbles ("receive on synctest channel from outside bubble"), and one made
+// outside kept the bubble's clock from going on.
+func TestBubble(t *testing.T) {
+	for name, wait := range bubbleWaits {
+		t.Run(name, func(t *testing.T) {
+			c := channel.Make[int](0)
+			outside := func() { c.RecvTimeout(time.Nanosecond) } // a wait that leaves its waiter in the pool, or takes one from there
+			outside()
+			for range 2 {
+				synctest.Test(t, wait)
+				outside()
+			}
+		})
+	}
+}
+
+// TestBubbleSpins: what is due in a few instructions is not waited for by the
+// bubble's clock. A sleep in a spin let synctest.Wait take the one that spins
+// for waiting.
+func TestBubbleSpins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		takes(t, 0, func() { waitq.Relax(1000) })
+	})
+}
+
+// TestBubbleHolds: many goroutines of a bubble that contend for locks while its
+// clock, by which these tell who starves, stands still.
+func TestBubbleHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var m cosync.Mutex
+		var rw rwmutex.RWMutex
+		var n atomic.Int32
+		const goroutines, rounds = 8, 200
+		takes(t, 0, func() {
+			for range goroutines {
+				go func() {
+					for range rounds {
+						m.Lock()
+						rw.Lock()
+						n.Add(1)
+						rw.Unlock()
+						m.Unlock()
+						rw.RLock()
+						n.Load()
+						rw.RUnlock()
+					}
+				}()
+			}
+			synctest.Wait()
+		})
+		if n.Load() != goroutines*rounds {
+			t.Errorf("%d of %d were done when all waited", n.Load(), goroutines*rounds)
+		}
+	})
+}
+
+// TestBubbleRefuses: a Scheduler is not started in a bubble, whose its threads
+// and its watchdog would be, and one that runs outside takes nothing from there
+// and is not waited for.
+func TestBubbleRefuses(t *testing.T) {
+	refused := func(t *testing.T, what string, err error) {
+		t.Helper()
+		if !errors.Is(err, netco.ErrBubble) {
+			t.Errorf("%s: %v, want ErrBubble", what, err)
+		}
+	}
+	all := func(t *testing.T) {
+		_, err := netco.Go(func() { t.Error("it runs") })
+		refused(t, "Go", err)
+		_, err = netco.GoOn(0, func() { t.Error("it runs") })
+		refused(t, "GoOn", err)
+		refused(t, "Run", netco.Run(func() { t.Error("it runs") }))
+		var g cosync.Group
+		g.Go(func() error { return nil })
+		refused(t, "Group", g.Wait())
+	}
+	synctest.Test(t, func(t *testing.T) {
+		all(t)
+		refused(t, "Start", netco.Start(netco.Options{}))
+		refused(t, "EventLoop", netco.EventLoop(netco.Options{}, func() bool { return false }))
+		s, err := scheduler.New(netco.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused(t, "Scheduler.Start", s.Start())
+	})
+	if err := netco.Start(netco.Options{Processors: 1}); err != nil { // also: the refusals have left nothing
+		t.Fatal(err)
+	}
+	defer netco.Shutdown(context.Background())
+	done := channel.Make[bool](0)
+	h, err := netco.Go(func() { done.Recv() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		all(t)
+		refused(t, "Join", h.Join())
+		refused(t, "Shutdown", netco.Shutdown(context.Background()))
+		done.Close() // a coroutine may be woken from there
+	})
+	if err := h.Join(); err != nil {
+		t.Error(err)
+	}
+}
