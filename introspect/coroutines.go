@@ -72,7 +72,7 @@ func (h *handler) coroutineKey(column string, c *seen) key {
 			k.text = c.Reason.String()
 		}
 	case "age":
-		k.n = ^uint64(c.Since)
+		k.n = ^(uint64(c.Since) ^ 1<<63) // in the order of signed numbers: a test's may be from before the machine's start
 	case "site":
 		k.text = h.sites.of(c).short
 	case "processor":
