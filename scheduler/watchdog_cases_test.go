@@ -111,9 +111,9 @@ func TestLoopStalls(t *testing.T) {
 		}
 		return s, ok
 	})
-	last.Store(true)
 	close(hold)
 	o.next(t, "its end", func(s scheduler.Stall) bool { return s.Over && s.Cause == scheduler.CauseChannel })
+	last.Store(true) // and not before: the end of the loop is the watchdog's, too
 	for {
 		select {
 		case err := <-ended:
