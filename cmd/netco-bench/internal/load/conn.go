@@ -16,13 +16,25 @@ var errWrongEcho = errors.New("wrong echo")
 // Positions are offsets in the stream, below streamPeriod.
 type conn struct {
 	fd       int
-	recvPos  int // of the next byte to come
-	sendPos  int // of the next byte to write
-	unsent   int // bytes queued and not yet written
-	left     int // bytes missing of the oldest request's echo
-	inFlight int // requests queued and not fully answered
-	oldest   int // index in stamps of the oldest request in flight
-	stamps   []int64
+	recvPos  int     // of the next byte to come
+	sendPos  int     // of the next byte to write
+	unsent   int     // bytes queued and not yet written
+	left     int     // bytes missing of the oldest request's echo
+	inFlight int     // requests queued and not fully answered
+	oldest   int     // index in stamps of the oldest request in flight
+	stamps   []int64 // ring: when each request in flight was queued or intended
+	heard    int64   // when bytes last came
+}
+
+// push adds a request to those in flight.
+func (c *conn) push(stamp int64) {
+	if n := len(c.stamps); c.inFlight == n {
+		grown := make([]int64, 2*n)
+		copy(grown[copy(grown, c.stamps[c.oldest:]):], c.stamps[:c.oldest])
+		c.stamps, c.oldest = grown, 0
+	}
+	c.stamps[(c.oldest+c.inFlight)%len(c.stamps)] = stamp
+	c.inFlight++
 }
 
 // event handles what epoll reported for connection i: takes in all the answers
@@ -76,9 +88,10 @@ func (w *worker) receive(c *conn) error {
 }
 
 // answered accounts for received bytes. Each request they complete is recorded
-// and, while the load is on, replaced by a new one.
+// and, while a closed loop is on, replaced by a new one.
 func (w *worker) answered(c *conn, b []byte) error {
 	now := w.now()
+	c.heard = now
 	if w.verify {
 		if err := c.check(w.stream, b); err != nil {
 			return err
@@ -88,9 +101,11 @@ func (w *worker) answered(c *conn, b []byte) error {
 	for n >= c.left && c.inFlight > 0 {
 		n -= c.left
 		c.left = w.size
-		w.latency.Record(now - c.stamps[c.oldest])
+		if stamp := c.stamps[c.oldest]; stamp >= w.recordFrom {
+			w.latency.Record(now - stamp)
+		}
 		w.done++
-		if w.draining {
+		if w.open || w.draining {
 			c.inFlight--
 		} else {
 			// The new request takes the old one's place in the ring: it is the

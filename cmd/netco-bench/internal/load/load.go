@@ -1,11 +1,20 @@
-// Package load is a closed-loop echo client on raw epoll: it keeps a fixed
-// number of requests in flight on each connection, sends the next one when the
-// full echo of a former one is there, and times each.
+// Package load is an echo client on raw epoll.
+//
+// As a closed loop it keeps a fixed number of requests in flight on each
+// connection and sends the next one when the full echo of a former one is there.
+// A server that stalls is then asked less, and its stall is one slow request.
+//
+// As an open loop (Config.Rate) it intends each request for a time fixed before
+// the run and sends it then, whether or not former answers have come. Latency
+// counts from the intended time, so a stall shows in all requests that it delays,
+// and so does the generator's own lateness, which Result.Late reports. A request
+// that the socket has no space for is sent when there is.
 //
 // It is the meter, so it must stay lighter than what it measures: no net
 // package, one thread per worker, edge-triggered epoll with one registration per
-// connection, no read after a short one, one clock reading per answer, nothing
-// allocated while it runs. Result.Busy says how near to its limit it came.
+// connection, no read after a short one, one clock reading per read or write,
+// nothing allocated while it runs but space for backlogs. Result.Busy says how
+// near to its limit it came.
 //
 // Every connection sends its own stretch of one fixed random stream, so an
 // answer can be checked byte by byte without keeping what was sent, and bytes
@@ -24,11 +33,11 @@ import (
 	"github.com/netco-go/netco/cmd/netco-bench/internal/hist"
 )
 
-// DefaultStall is how long a request may go unanswered.
+// DefaultStall is how long a connection that owes an answer may be silent.
 const DefaultStall = 5 * time.Second
 
-// ErrStall is in the chain of the error of a run in which an answer was due for
-// longer than Config.Stall.
+// ErrStall is in the chain of the error of a run in which a connection with
+// requests in flight was silent for longer than Config.Stall.
 var ErrStall = errors.New("no answer")
 
 // Config says what load to put on whom. All fields without a default are
@@ -37,9 +46,13 @@ type Config struct {
 	Addr     netip.AddrPort
 	Conns    int
 	Size     int // bytes per request
-	Pipeline int // requests in flight per connection
+	Pipeline int // requests in flight per connection of a closed loop
 	Threads  int // workers, each with its share of the connections; default 1
 	CPUs     []int
+
+	Rate    int    // requests per second of an open loop over all connections; 0 is a closed loop
+	Poisson bool   // intended times at random; default: equally spaced on each connection
+	Seed    uint64 // of the intended times
 
 	Warmup   time.Duration
 	Duration time.Duration
@@ -51,10 +64,16 @@ type Config struct {
 
 // Result is what one Run measured, between the end of the warm-up and the end
 // of Config.Duration.
+//
+// Latency is from the time a request was queued, in an open loop intended, to
+// the last byte of its echo, in ns. An open loop's histograms hold the requests
+// intended in the window, whenever they were answered, and no others.
 type Result struct {
-	Requests  uint64
+	Requests  uint64 // answered
+	Intended  uint64 // 0 for a closed loop
 	Elapsed   time.Duration
-	Latency   hist.Histogram // request queued to last byte of its echo, ns
+	Latency   hist.Histogram
+	Late      hist.Histogram // intended time to the first attempt to send, ns
 	ServerCPU time.Duration  // user and system
 	ClientCPU time.Duration  // of the workers' threads
 	Threads   int
@@ -83,6 +102,9 @@ func Dial(ctx context.Context, cfg Config) (*Load, error) {
 	if cfg.Stall == 0 {
 		cfg.Stall = DefaultStall
 	}
+	if cfg.Rate > 0 {
+		cfg.Pipeline = openBacklog
+	}
 	cfg.Threads = min(cfg.Threads, cfg.Conns)
 	l := &Load{cfg: cfg, warm: make(chan struct{})}
 	stream := newStream()
@@ -99,8 +121,9 @@ func Dial(ctx context.Context, cfg Config) (*Load, error) {
 }
 
 // Run drives the load through warm-up and window, then lets the requests in
-// flight finish, and leaves the connections open and idle. It returns the first
-// error of any worker: a connection that ended, a wrong echo, or ErrStall.
+// flight finish, however long an open loop's backlog takes, and leaves the
+// connections open and idle. It returns the first error of any worker: a
+// connection that ended, a wrong echo, or ErrStall.
 func (l *Load) Run(ctx context.Context) (*Result, error) {
 	defer context.AfterFunc(ctx, func() { l.stop.Store(true) })()
 	errs := make([]error, len(l.workers))
@@ -127,12 +150,16 @@ func (l *Load) Run(ctx context.Context) (*Result, error) {
 
 func (l *Load) result() *Result {
 	r := &Result{Threads: len(l.workers)}
+	if l.cfg.Rate > 0 {
+		r.Intended = uint64(Intended(l.cfg.Rate, l.cfg.Duration))
+	}
 	for _, w := range l.workers {
 		r.Requests += w.window.requests
 		r.Elapsed = max(r.Elapsed, w.window.elapsed)
 		r.ServerCPU += w.window.serverCPU
 		r.ClientCPU += w.window.clientCPU
 		r.Latency.Merge(&w.latency)
+		r.Late.Merge(&w.late)
 	}
 	return r
 }

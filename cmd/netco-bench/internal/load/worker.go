@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,11 @@ const (
 	pollMillis = 50
 	// stallScan is how often the connections are looked over for a stall.
 	stallScan = int64(250 * time.Millisecond)
+	// openBacklog is how many requests in flight an open loop's connection has
+	// space for before it allocates more.
+	openBacklog = 16
+	// sendBatch bounds what is sent before answers are looked for again.
+	sendBatch = 64
 )
 
 // errStopped ends a worker because another one failed or the run was cancelled.
@@ -29,8 +35,8 @@ var errStopped = errors.New("stopped")
 //
 //	warm-up -> window -> drain -> done
 //
-// In the drain no request is sent; it ends when none is in flight. Fields are
-// the worker's own unless marked.
+// In the drain a closed loop sends nothing, an open loop only what is overdue; it
+// ends when nothing is in flight. Fields are the worker's own unless marked.
 type worker struct {
 	load   *Load
 	epfd   int
@@ -41,11 +47,16 @@ type worker struct {
 	stream []byte // read only, shared
 	buf    []byte
 
-	start    time.Time
-	latency  hist.Histogram
-	done     uint64 // answered since the start
-	draining bool
-	window   window
+	open     bool      // constant
+	intended []arrival // of an open loop, those not yet sent
+
+	start      time.Time
+	latency    hist.Histogram
+	late       hist.Histogram
+	recordFrom int64  // requests queued or intended earlier are not recorded
+	done       uint64 // answered since the start
+	draining   bool
+	window     window
 
 	completed atomic.Uint64 // done, published once per batch
 }
@@ -64,6 +75,10 @@ func dialWorker(ctx context.Context, l *Load, stream []byte, first, last int) (_
 	w := &worker{
 		load: l, epfd: -1, first: first, size: cfg.Size, verify: cfg.Verify,
 		stream: stream, buf: make([]byte, maxChunk), conns: make([]conn, 0, last-first),
+		open: cfg.Rate > 0,
+	}
+	if w.open {
+		w.intended, w.recordFrom = arrivals(cfg, first, last), int64(cfg.Warmup)
 	}
 	defer func() {
 		if err != nil {
@@ -118,26 +133,33 @@ func (w *worker) run(start time.Time) error {
 	}
 	defer release()
 	w.start = start
-	if err := w.fill(); err != nil {
+	if w.open {
+		restore, err := preciseTimers()
+		if err != nil {
+			return err
+		}
+		defer restore()
+	} else if err := w.fill(); err != nil {
 		return err
 	}
 	warmEnd := int64(w.load.cfg.Warmup)
-	if err := w.loop(func(now int64) bool { return now >= warmEnd }); err != nil {
+	if err := w.loop(warmEnd); err != nil {
 		return err
 	}
 	w.openWindow()
-	end := int64(w.load.cfg.Warmup + w.load.cfg.Duration)
-	if err := w.loop(func(now int64) bool { return now >= end }); err != nil {
+	if err := w.loop(warmEnd + int64(w.load.cfg.Duration)); err != nil {
 		return err
 	}
 	w.closeWindow()
-	// What the drain adds to the histogram would weigh in too late.
 	kept := w.latency
 	w.draining = true
-	if err := w.loop(func(int64) bool { return w.idle() }); err != nil {
+	if err := w.loop(math.MaxInt64); err != nil {
 		return err
 	}
-	w.latency = kept
+	if !w.open {
+		// What the drain adds to a closed loop's histogram would weigh in too late.
+		w.latency = kept
+	}
 	return nil
 }
 
@@ -158,8 +180,9 @@ func (w *worker) fill() error {
 	return nil
 }
 
-// loop handles events until over says so; it asks once per batch.
-func (w *worker) loop(over func(now int64) bool) error {
+// loop handles events until the clock reads until or, in the drain, until nothing
+// is in flight. It checks once per batch.
+func (w *worker) loop(until int64) error {
 	var events [eventBatch]unix.EpollEvent
 	nextScan := w.now() + stallScan
 	for {
@@ -167,7 +190,7 @@ func (w *worker) loop(over func(now int64) bool) error {
 			return errStopped
 		}
 		now := w.now()
-		if over(now) {
+		if now >= until || w.draining && w.idle() {
 			return nil
 		}
 		if now >= nextScan {
@@ -176,9 +199,9 @@ func (w *worker) loop(over func(now int64) bool) error {
 			}
 			nextScan = now + stallScan
 		}
-		n, err := wait(w.epfd, events[:], pollMillis)
+		n, err := w.sendAndWait(events[:], now, until)
 		if err != nil {
-			return fmt.Errorf("epoll_wait: %w", err)
+			return err
 		}
 		for i := range events[:n] {
 			if err := w.event(int(events[i].Fd), events[i].Events); err != nil {
@@ -189,12 +212,53 @@ func (w *worker) loop(over func(now int64) bool) error {
 	}
 }
 
-// scan returns ErrStall when a request has waited too long for its answer.
+// sendAndWait waits for events. An open loop first sends what is due, and waits
+// no longer than until the next request is, or the phase ends.
+func (w *worker) sendAndWait(events []unix.EpollEvent, now, until int64) (int, error) {
+	if !w.open {
+		return wait(w.epfd, events, pollMillis)
+	}
+	for range sendBatch {
+		if len(w.intended) == 0 || w.intended[0].at > now {
+			break
+		}
+		if err := w.send(w.intended[0], now); err != nil {
+			return 0, err
+		}
+		w.intended = w.intended[1:]
+		now = w.now()
+	}
+	next := min(until, now+pollMillis*int64(time.Millisecond))
+	if len(w.intended) > 0 {
+		next = min(next, w.intended[0].at)
+	}
+	return waitNs(w.epfd, events, max(next-now, 0))
+}
+
+// send puts one request in flight.
+func (w *worker) send(a arrival, now int64) error {
+	if a.at >= w.recordFrom {
+		w.late.Record(now - a.at)
+	}
+	c := &w.conns[a.conn-w.first]
+	c.push(a.at)
+	c.unsent += w.size
+	if c.unsent > w.size {
+		return nil // the socket is full, EPOLLOUT continues
+	}
+	if err := w.flush(c); err != nil {
+		return &ConnError{a.conn, "write", err}
+	}
+	return nil
+}
+
+// scan returns ErrStall when a connection with requests in flight has been
+// silent for too long.
 func (w *worker) scan(now int64) error {
 	waiting := 0
 	for i := range w.conns {
 		c := &w.conns[i]
-		if c.inFlight > 0 && now-c.stamps[c.oldest] > int64(w.load.cfg.Stall) {
+		if c.inFlight > 0 && now-max(c.stamps[c.oldest], c.heard) > int64(w.load.cfg.Stall) {
 			waiting++
 		}
 	}
@@ -205,7 +269,11 @@ func (w *worker) scan(now int64) error {
 		ErrStall, w.load.cfg.Stall, waiting, len(w.conns), w.done)
 }
 
+// idle says whether nothing is in flight or overdue.
 func (w *worker) idle() bool {
+	if len(w.intended) > 0 {
+		return false
+	}
 	for i := range w.conns {
 		if w.conns[i].inFlight > 0 {
 			return false
@@ -217,7 +285,9 @@ func (w *worker) idle() bool {
 // openWindow starts the measurement. The first worker reads the server's clock
 // for all: their windows begin and end within a batch of each other.
 func (w *worker) openWindow() {
-	w.latency.Reset()
+	if !w.open {
+		w.latency.Reset()
+	}
 	w.window = window{w.done, time.Duration(w.now()), w.serverCPU(), threadCPU()}
 	if w.first == 0 {
 		close(w.load.warm)
