@@ -18,11 +18,13 @@ import (
 // echoRound is one measurement of one server.
 type echoRound struct {
 	Conns      int     `json:"conns"`
+	Offered    int     `json:"offered_per_s,omitempty"` // rate of an open loop
 	Server     string  `json:"server"`
 	Pair       int     `json:"pair"` // rounds of the same pair ran side by side
 	Backend    string  `json:"backend,omitempty"`
 	GOMAXPROCS int     `json:"gomaxprocs"`
-	Requests   uint64  `json:"requests"`
+	Intended   uint64  `json:"intended,omitempty"` // requests of an open loop within the window, all answered in the end
+	Requests   uint64  `json:"requests"`           // answered within the window
 	ElapsedNs  int64   `json:"elapsed_ns"`
 	Rate       float64 `json:"req_per_s"`
 	P50Us      float64 `json:"p50_us"`
@@ -35,6 +37,9 @@ type echoRound struct {
 	RSS        int64   `json:"rss_bytes"`
 	Switches   float64 `json:"ctx_switches_per_req"`
 	Voluntary  float64 `json:"voluntary_switches_per_req"`
+	LateP50Us  float64 `json:"late_p50_us,omitempty"` // how late the generator sent, in an open loop
+	LateP99Us  float64 `json:"late_p99_us,omitempty"`
+	LateMaxUs  float64 `json:"late_max_us,omitempty"`
 	ClientBusy float64 `json:"client_busy"`
 }
 
@@ -54,28 +59,32 @@ func runEcho(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
 // measureEcho runs all sections and prints each one's table when it is done.
-func measureEcho(ctx context.Context, cfg *echoConfig, stdout io.Writer, p *progress) ([]echoRound, error) {
+func measureEcho(ctx context.Context, cfg *echoConfig, stdout io.Writer, p *progress) (_ []echoRound, err error) {
 	all := []echoRound{}
-	total := len(cfg.Conns) * cfg.Rounds * len(cfg.Servers)
+	undo, err := cfg.surround()
+	if err != nil {
+		return all, err
+	}
+	defer func() { err = errors.Join(err, undo()) }()
+	total := len(cfg.loads()) * cfg.Rounds * len(cfg.Servers)
 	p.note("%d rounds, about %v", total, cfg.total().Round(time.Second))
-	for _, conns := range cfg.Conns {
+	for _, offered := range cfg.loads() {
 		var section []echoRound
 		for pair := range cfg.Rounds {
 			for _, server := range turnOrder(cfg.Servers, pair) {
-				head := fmt.Sprintf("round %d/%d: %d conns, %s", len(all)+1, total, conns, server)
+				head := fmt.Sprintf("round %d/%d: %v, %s", len(all)+1, total, offered, server)
 				p.update("%s ...", head)
-				r, err := echoOnce(ctx, cfg, server, conns)
+				r, err := echoOnce(ctx, cfg, server, offered, pair)
 				if err != nil {
 					p.end()
 					return all, fmt.Errorf("%s: %w", head, err)
 				}
-				r.Pair = pair
 				p.line("%s: %.0f req/s, p99 %.0f µs, %.2f µs CPU/req", head, r.Rate, r.P99Us, r.CPUUs)
 				section, all = append(section, *r), append(all, *r)
 			}
 		}
 		p.end()
-		printEcho(stdout, cfg, conns, section)
+		printEcho(stdout, cfg, offered, section)
 	}
 	return all, nil
 }
@@ -94,13 +103,17 @@ func turnOrder(servers []string, round int) []string {
 
 // echoOnce measures one server in a fresh process. Whatever happens, the
 // process is gone when it returns.
-func echoOnce(ctx context.Context, cfg *echoConfig, server string, conns int) (*echoRound, error) {
-	p, err := child.Start(ctx, cfg.ServerCPUs, serverEnv(cfg.Procs), serverArgs(cfg, server))
+func echoOnce(ctx context.Context, cfg *echoConfig, server string, offered echoLoad, pair int) (*echoRound, error) {
+	args := serverArgs(cfg, server)
+	if cfg.cgroup != "" {
+		args = append([]string{"within", cfg.cgroup}, args...)
+	}
+	p, err := child.Start(ctx, cfg.ServerCPUs, serverEnv(cfg.Procs), args)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Kill()
-	r, err := driveEcho(ctx, cfg, p, conns)
+	r, err := driveEcho(ctx, cfg, p, offered, pair)
 	if err != nil {
 		return nil, err
 	}
@@ -128,19 +141,21 @@ func serverEnv(procs int) []string {
 	return env
 }
 
-// driveEcho puts the load on p and takes its figures.
+// driveEcho puts the load on p and takes its figures. The rounds of a pair have
+// the same intended times.
 //
 // CPU time is read by the generator at the very edges of the window. Context
 // switches and the user and system split come from the child through the pipe,
 // which under load takes milliseconds, so they are counted per request answered
 // between the two replies.
-func driveEcho(ctx context.Context, cfg *echoConfig, p *child.Process, conns int) (*echoRound, error) {
+func driveEcho(ctx context.Context, cfg *echoConfig, p *child.Process, offered echoLoad, pair int) (*echoRound, error) {
 	addr, err := netip.ParseAddrPort(p.Hello.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("the server's address: %w", err)
 	}
 	l, err := load.Dial(ctx, load.Config{
-		Addr: addr, Conns: conns, Size: cfg.Size, Pipeline: cfg.Pipeline, Threads: cfg.Threads, CPUs: cfg.ClientCPUs,
+		Addr: addr, Conns: offered.conns, Size: cfg.Size, Pipeline: cfg.Pipeline, Threads: cfg.Threads, CPUs: cfg.ClientCPUs,
+		Rate: offered.rate, Poisson: cfg.Arrival == "poisson", Seed: uint64(pair),
 		Warmup: cfg.Warmup, Duration: cfg.Duration, Stall: cfg.Stall, Verify: cfg.Verify, ServerPID: p.PID(),
 	})
 	if err != nil {
@@ -194,7 +209,8 @@ func driveEcho(ctx context.Context, cfg *echoConfig, p *child.Process, conns int
 		return nil, fmt.Errorf("no request was answered within %v", cfg.Duration)
 	}
 	r := newEchoRound(res, before, after)
-	r.Conns, r.RSS, r.Backend, r.GOMAXPROCS = conns, rss, p.Hello.Backend, p.Hello.GOMAXPROCS
+	r.Conns, r.Offered, r.Pair = offered.conns, offered.rate, pair
+	r.RSS, r.Backend, r.GOMAXPROCS = rss, p.Hello.Backend, p.Hello.GOMAXPROCS
 	return r, nil
 }
 
@@ -212,10 +228,12 @@ func markUsage(p *child.Process, l *load.Load) (usageMark, error) {
 
 func newEchoRound(res *load.Result, before, after usageMark) *echoRound {
 	us := func(q float64) float64 { return float64(res.Latency.Quantile(q)) / 1000 }
+	late := func(q float64) float64 { return float64(res.Late.Quantile(q)) / 1000 }
 	between := float64(max(after.requests-before.requests, 1))
 	per := func(a, b int64) float64 { return float64(b-a) / between }
 	a, b := before.stat, after.stat
 	return &echoRound{
+		Intended:   res.Intended,
 		Requests:   res.Requests,
 		ElapsedNs:  res.Elapsed.Nanoseconds(),
 		Rate:       float64(res.Requests) / res.Elapsed.Seconds(),
@@ -228,6 +246,9 @@ func newEchoRound(res *load.Result, before, after usageMark) *echoRound {
 		SystemUs:   per(a.SystemUs, b.SystemUs),
 		Voluntary:  per(a.Voluntary, b.Voluntary),
 		Switches:   per(a.Voluntary+a.Involuntary, b.Voluntary+b.Involuntary),
+		LateP50Us:  late(0.5),
+		LateP99Us:  late(0.99),
+		LateMaxUs:  late(1),
 		ClientBusy: res.Busy(),
 	}
 }

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/netco-go/netco/cmd/netco-bench/internal/cgroup"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/cpulist"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/load"
 )
@@ -19,6 +21,10 @@ const (
 	maxSize     = 16 << 20
 	maxInFlight = 64 << 20 // bytes per connection
 	minDuration = 10 * time.Millisecond
+	maxQuota    = 1024.0
+	maxBusy     = 1024
+	maxRate     = 10_000_000
+	maxIntended = 1 << 26 // requests per round; 16 bytes each
 )
 
 // echoConfig is the checked command line of echo.
@@ -26,6 +32,8 @@ type echoConfig struct {
 	Conns      []int         `json:"conns"`
 	Size       int           `json:"size"`
 	Pipeline   int           `json:"pipeline"`
+	Rates      []int         `json:"rates,omitempty"` // of an open loop; none for a closed one
+	Arrival    string        `json:"arrival,omitempty"`
 	Duration   time.Duration `json:"duration_ns"`
 	Warmup     time.Duration `json:"warmup_ns"`
 	Rounds     int           `json:"rounds"`
@@ -39,13 +47,18 @@ type echoConfig struct {
 	ClientCPUs []int         `json:"client_cpus,omitempty"`
 	Verify     bool          `json:"verify"`
 	Stall      time.Duration `json:"stall_ns"`
+	Quota      float64       `json:"quota,omitempty"` // cores
+	Busy       int           `json:"busy,omitempty"`
 	JSON       string        `json:"-"`
+
+	cgroup string // directory of the servers' cgroup, if there is a Quota
 }
 
 // echoText holds the flags that need parsing beyond what package flag does.
 type echoText struct {
-	conns, servers, addr, serverCPUs, clientCPUs string
-	pin                                          bool
+	conns, rates, servers, addr, serverCPUs, clientCPUs string
+	pin                                                 bool
+	given                                               map[string]bool // flags of the command line
 }
 
 func parseEcho(args []string, stdout io.Writer) (*echoConfig, error) {
@@ -55,6 +68,9 @@ func parseEcho(args []string, stdout io.Writer) (*echoConfig, error) {
 	fs.StringVar(&text.conns, "conns", "64", "connections; a `list` such as 1,64,1000 gives a table each")
 	fs.IntVar(&c.Size, "size", 64, "`bytes` per request")
 	fs.IntVar(&c.Pipeline, "pipeline", 1, "`requests` in flight per connection")
+	fs.StringVar(&text.rates, "rate", "", "open loop: `requests` per second over all connections, each sent at its intended time\n"+
+		"whatever was answered, latency from that time; a list such as 10k,30k gives a table each")
+	fs.StringVar(&c.Arrival, "arrival", "", "intended times with -rate: uniform (equally spaced on each connection, the default) or poisson")
 	fs.DurationVar(&c.Duration, "duration", 4*time.Second, "measured `time` per round")
 	fs.DurationVar(&c.Warmup, "warmup", time.Second, "`time` under load before each measurement")
 	fs.IntVar(&c.Rounds, "rounds", 3, "rounds per server")
@@ -67,13 +83,18 @@ func parseEcho(args []string, stdout io.Writer) (*echoConfig, error) {
 	fs.StringVar(&text.serverCPUs, "server-cpus", "", "bind the server to these CPUs, a `list` such as 0,2-3")
 	fs.StringVar(&text.clientCPUs, "client-cpus", "", "bind the generator to these CPUs")
 	fs.BoolVar(&text.pin, "pin", false, "one core for the server, another for the generator; implies -procs 1")
+	fs.Float64Var(&c.Quota, "quota", 0, "part of a core, such as 0.2, that a cpu cgroup leaves the server; 0 is no cgroup")
+	fs.IntVar(&c.Busy, "busy", 0, "`processes` that run busy loops beside all rounds")
 	fs.BoolVar(&c.Verify, "verify", false, "compare every echoed byte (lengths are always checked)")
 	fs.StringVar(&c.JSON, "json", "", "write every round and the environment to `file`")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return nil, err
 	}
+	text.given = map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { text.given[f.Name] = true })
 	for _, step := range []func() error{
 		func() error { return c.readLists(text) },
+		func() error { return c.readRates(text) },
 		func() error { return c.readCPUs(text) },
 		c.validate,
 	} {
@@ -106,6 +127,42 @@ func (c *echoConfig) readLists(text echoText) error {
 		c.Servers = append(c.Servers, s)
 	}
 	return c.readAddr(text.addr)
+}
+
+func (c *echoConfig) readRates(text echoText) error {
+	if !text.given["rate"] {
+		if text.given["arrival"] {
+			return usagef("-arrival goes with -rate")
+		}
+		return nil
+	}
+	if text.given["pipeline"] {
+		return usagef("-pipeline is for the closed loop: with -rate requests are in flight as their times come")
+	}
+	for s := range strings.SplitSeq(text.rates, ",") {
+		n, ok := parseRate(strings.TrimSpace(s))
+		if !ok {
+			return usagef("-rate %q: %q is not a whole number of requests per second, 1 to 10M, such as 500, 30k or 1.5M", text.rates, s)
+		}
+		c.Rates = append(c.Rates, n)
+	}
+	if c.Arrival == "" {
+		c.Arrival = "uniform"
+	}
+	return nil
+}
+
+// parseRate reads a number with or without a unit, k or M.
+func parseRate(s string) (int, bool) {
+	unit := 1.0
+	if number, ok := strings.CutSuffix(s, "k"); ok {
+		s, unit = number, 1e3
+	} else if number, ok := strings.CutSuffix(s, "M"); ok {
+		s, unit = number, 1e6
+	}
+	n, err := strconv.ParseFloat(s, 64)
+	n *= unit
+	return int(n), err == nil && n >= 1 && n <= maxRate && n == math.Trunc(n)
 }
 
 func (c *echoConfig) readAddr(s string) error {
@@ -189,9 +246,20 @@ func (c *echoConfig) validate() error {
 		{c.Threads < 1, "-threads must be at least 1"},
 		{c.Processors < 0, "-processors must not be negative"},
 		{!slices.Contains([]string{"auto", "off"}, c.Spin), "-spin must be auto or off"},
+		{!slices.Contains([]string{"", "uniform", "poisson"}, c.Arrival), "-arrival must be uniform or poisson"},
+		{c.Quota != 0 && !(c.Quota >= cgroup.MinQuota && c.Quota <= maxQuota), fmt.Sprintf("-quota must be %v to %v cores", cgroup.MinQuota, maxQuota)},
+		{c.Busy < 0 || c.Busy > maxBusy, fmt.Sprintf("-busy must be 0 to %d", maxBusy)},
 	} {
 		if check.bad {
 			return usagef("%s", check.msg)
+		}
+	}
+	for _, rate := range c.Rates {
+		if n := load.Intended(rate, c.Duration); n == 0 {
+			return usagef("-rate %d intends no request within -duration %v", rate, c.Duration)
+		}
+		if load.Intended(rate, c.Warmup+c.Duration) > maxIntended {
+			return usagef("-rate %d times -duration and -warmup must not exceed %d requests", rate, maxIntended)
 		}
 	}
 	return checkNoFile(slices.Max(c.Conns))
@@ -199,6 +267,34 @@ func (c *echoConfig) validate() error {
 
 // total estimates how long the whole run takes.
 func (c *echoConfig) total() time.Duration {
-	rounds := len(c.Conns) * c.Rounds * len(c.Servers)
+	rounds := len(c.loads()) * c.Rounds * len(c.Servers)
 	return time.Duration(rounds) * (c.Warmup + c.Duration)
+}
+
+// An echoLoad is the load of one section.
+type echoLoad struct {
+	conns int
+	rate  int // 0 for a closed loop
+}
+
+func (l echoLoad) String() string {
+	if l.rate == 0 {
+		return fmt.Sprintf("%d conns", l.conns)
+	}
+	return fmt.Sprintf("%d conns, %d/s", l.conns, l.rate)
+}
+
+// loads returns the sections' loads in order.
+func (c *echoConfig) loads() []echoLoad {
+	rates := c.Rates
+	if len(rates) == 0 {
+		rates = []int{0}
+	}
+	var loads []echoLoad
+	for _, conns := range c.Conns {
+		for _, rate := range rates {
+			loads = append(loads, echoLoad{conns, rate})
+		}
+	}
+	return loads
 }

@@ -1,7 +1,8 @@
 // Command netco-bench measures netco beside Go's own runtime and net package on
 // the machine it runs on.
 //
-//	netco-bench echo      TCP echo: req/s, latency, server CPU per request
+//	netco-bench echo      TCP echo: req/s, latency, server CPU per request;
+//	                      with -rate at fixed rates, latency from intended times
 //	netco-bench proxy     TCP proxy: CPU per GiB forwarded
 //	netco-bench switch    the primitives: start, switch, timers, locks, wake-ups
 //	netco-bench hold      memory of what waits
@@ -59,6 +60,8 @@ func commands() []command {
 		{name: "version", about: "print the version", run: runVersion},
 		{name: "serve", hidden: true, run: runServe},
 		{name: "serve-proxy", hidden: true, run: runServeProxy},
+		{name: "within", hidden: true, run: runWithin},
+		{name: "busy", hidden: true, run: runBusy},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,8 @@ func TestMain(m *testing.M) {
 	for name, s := range faultyServers {
 		echoServers[name] = s
 	}
-	if len(os.Args) > 1 && (os.Args[1] == "serve" || os.Args[1] == "serve-proxy" || os.Args[1] == "echo" || os.Args[1] == "hold") {
+	roles := []string{"serve", "serve-proxy", "within", "busy", "echo", "hold"}
+	if len(os.Args) > 1 && slices.Contains(roles, os.Args[1]) {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())

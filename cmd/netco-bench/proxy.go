@@ -86,7 +86,7 @@ func proxyOnce(ctx context.Context, cfg *proxyFlags, server string, conns int, t
 		return nil, err
 	}
 	defer p.Kill()
-	e, err := driveEcho(ctx, &round, p, conns)
+	e, err := driveEcho(ctx, &round, p, echoLoad{conns: conns}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func printProxy(w io.Writer, cfg *proxyFlags, conns int, traffic proxyTraffic, r
 	for i := range rounds {
 		echoes[i] = rounds[i].echoRound
 	}
-	fmt.Fprintf(w, "%s\n\n", sectionTitle(&title, conns, echoes))
+	fmt.Fprintf(w, "%s\n\n", sectionTitle(&title, echoLoad{conns: conns}, echoes))
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	head := []string{fmt.Sprintf("%-20s", "")}
 	for _, m := range proxyMetrics {

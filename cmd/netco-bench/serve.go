@@ -29,6 +29,7 @@ type echoServer func(cfg serveConfig) (child.Hello, error)
 var echoServers = map[string]echoServer{
 	"net":           serveNet,
 	"netco":         serveNetco,
+	"netco-one":     serveNetcoOne,
 	"netco-idle":    serveNetcoIdle,
 	"netco-bare":    serveNetcoBare,
 	"netco-watched": serveNetcoWatched,

@@ -42,6 +42,12 @@ func serveNetcoBare(cfg serveConfig) (child.Hello, error) {
 	return serveNetco(cfg)
 }
 
+// serveNetcoOne is serveNetco on one Processor.
+func serveNetcoOne(cfg serveConfig) (child.Hello, error) {
+	cfg.Processors = 1
+	return serveNetco(cfg)
+}
+
 // serveNetcoIdle is the echo server with no coroutine for a connection that is idle.
 func serveNetcoIdle(cfg serveConfig) (child.Hello, error) {
 	ln, err := listenNetco(cfg)

@@ -17,19 +17,40 @@ type metric struct {
 	ratio  bool // comparing servers by it makes sense
 }
 
-var echoMetrics = []metric{
-	{"req/s", "%.0f", func(r *echoRound) float64 { return r.Rate }, true},
-	{"p50 µs", "%.1f", func(r *echoRound) float64 { return r.P50Us }, true},
-	{"p99 µs", "%.1f", func(r *echoRound) float64 { return r.P99Us }, true},
-	{"p99.9 µs", "%.1f", func(r *echoRound) float64 { return r.P999Us }, true},
-	{"CPU µs/req", "%.3f", func(r *echoRound) float64 { return r.CPUUs }, true},
-	{"RSS MiB", "%.1f", func(r *echoRound) float64 { return float64(r.RSS) / (1 << 20) }, true},
-	{"switches/req", "%.4f", func(r *echoRound) float64 { return r.Switches }, true},
-	{"client busy", "%.2f", func(r *echoRound) float64 { return r.ClientBusy }, false},
+var (
+	answered   = metric{"req/s", "%.0f", func(r *echoRound) float64 { return r.Rate }, true}
+	p99        = metric{"p99 µs", "%.1f", func(r *echoRound) float64 { return r.P99Us }, true}
+	sentLate   = metric{"sent late p99 µs", "%.1f", func(r *echoRound) float64 { return r.LateP99Us }, false}
+	clientBusy = metric{"client busy", "%.2f", func(r *echoRound) float64 { return r.ClientBusy }, false}
+)
+
+// echoMetrics returns the table's columns.
+func echoMetrics(open bool) []metric {
+	columns := []metric{
+		answered,
+		{"p50 µs", "%.1f", func(r *echoRound) float64 { return r.P50Us }, true},
+		p99,
+		{"p99.9 µs", "%.1f", func(r *echoRound) float64 { return r.P999Us }, true},
+		{"CPU µs/req", "%.3f", func(r *echoRound) float64 { return r.CPUUs }, true},
+		{"RSS MiB", "%.1f", func(r *echoRound) float64 { return float64(r.RSS) / (1 << 20) }, true},
+		{"switches/req", "%.4f", func(r *echoRound) float64 { return r.Switches }, true},
+	}
+	if open {
+		columns = append(columns, sentLate)
+	}
+	return append(columns, clientBusy)
 }
 
-// busyLimit is where the generator begins to hold the servers back.
-const busyLimit = 0.95
+const (
+	// busyLimit is where a closed loop's generator begins to hold the servers back.
+	busyLimit = 0.95
+	// openBusyLimit is where an open loop's begins to add to the latencies.
+	openBusyLimit = 0.8
+	// lateLimit is the part of p99 from which on the generator's own lateness rules it.
+	lateLimit = 0.5
+	// keptUp is the part of an open loop's rate below which a server is too slow for it.
+	keptUp = 0.98
+)
 
 // median returns the middle of values, NaN of none.
 func median(values []float64) float64 {
@@ -69,15 +90,17 @@ func baseline(servers []string) string {
 	return servers[0]
 }
 
-// printEcho prints one section: a row of medians for each server, and for each
-// but the baseline the ratio of the medians and the median of the ratios within
-// pairs. The latter is the better one when the machine drifts.
-func printEcho(w io.Writer, cfg *echoConfig, conns int, rounds []echoRound) {
-	fmt.Fprintf(w, "%s\n\n", sectionTitle(cfg, conns, rounds))
+// printEcho prints one section: for each server a row of medians and one of the
+// range over the rounds, and for each but the baseline the ratio of the medians
+// and the median of the ratios within pairs. The latter is the better one when
+// the machine drifts.
+func printEcho(w io.Writer, cfg *echoConfig, offered echoLoad, rounds []echoRound) {
+	fmt.Fprintf(w, "%s\n\n", sectionTitle(cfg, offered, rounds))
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	metrics := echoMetrics(offered.rate > 0)
 	row := func(name string, cell func(metric) string) {
 		cells := []string{fmt.Sprintf("%-20s", name)}
-		for _, m := range echoMetrics {
+		for _, m := range metrics {
 			cells = append(cells, cell(m))
 		}
 		fmt.Fprintln(tw, strings.Join(cells, "\t")+"\t")
@@ -85,6 +108,12 @@ func printEcho(w io.Writer, cfg *echoConfig, conns int, rounds []echoRound) {
 	row("", func(m metric) string { return m.name })
 	for _, s := range cfg.Servers {
 		row(serverLabel(rounds, s), func(m metric) string { return fmt.Sprintf(m.format, median(column(rounds, s, m))) })
+		if cfg.Rounds > 1 {
+			row("  range", func(m metric) string {
+				values := column(rounds, s, m)
+				return fmt.Sprintf(m.format+"–"+m.format, slices.Min(values), slices.Max(values))
+			})
+		}
 	}
 	base := baseline(cfg.Servers)
 	for _, s := range cfg.Servers {
@@ -100,11 +129,30 @@ func printEcho(w io.Writer, cfg *echoConfig, conns int, rounds []echoRound) {
 	}
 	tw.Flush()
 	for _, s := range cfg.Servers {
-		if median(column(rounds, s, echoMetrics[len(echoMetrics)-1])) > busyLimit {
-			fmt.Fprintf(w, "  %s kept the generator busy all the time: its req/s is a lower bound.\n", s)
-		}
+		printWarnings(w, s, offered, rounds)
 	}
 	fmt.Fprintln(w)
+}
+
+// printWarnings says what a server's figures can't be trusted for.
+func printWarnings(w io.Writer, server string, offered echoLoad, rounds []echoRound) {
+	of := func(m metric) float64 { return median(column(rounds, server, m)) }
+	busy := of(clientBusy)
+	if offered.rate == 0 {
+		if busy > busyLimit {
+			fmt.Fprintf(w, "  %s kept the generator busy all the time: its req/s is a lower bound.\n", server)
+		}
+		return
+	}
+	if busy > openBusyLimit {
+		fmt.Fprintf(w, "  %s: the generator was busy for %.0f %% of the time: the latencies are its own in part.\n", server, 100*busy)
+	}
+	if late := of(sentLate); late > lateLimit*of(p99) {
+		fmt.Fprintf(w, "  %s: the generator itself sent 1 in 100 requests %.0f µs late or more: most of the p99 is its own.\n", server, late)
+	}
+	if rate := of(answered); rate < keptUp*float64(offered.rate) {
+		fmt.Fprintf(w, "  %s answered %.0f of %d req/s: its latencies depend on -duration.\n", server, rate, offered.rate)
+	}
 }
 
 // serverLabel is the server's name with what it runs on, if it said so.
@@ -124,9 +172,13 @@ func ratioCell(m metric, ratio float64) string {
 	return fmt.Sprintf("%.2f", ratio)
 }
 
-func sectionTitle(cfg *echoConfig, conns int, rounds []echoRound) string {
+func sectionTitle(cfg *echoConfig, offered echoLoad, rounds []echoRound) string {
+	demand := fmt.Sprintf("%d in flight each", cfg.Pipeline)
+	if offered.rate > 0 {
+		demand = fmt.Sprintf("%d req/s intended (%s)", offered.rate, cfg.Arrival)
+	}
 	parts := []string{
-		plural(conns, "connection"), fmt.Sprintf("%d B", cfg.Size), fmt.Sprintf("%d in flight each", cfg.Pipeline),
+		plural(offered.conns, "connection"), fmt.Sprintf("%d B", cfg.Size), demand,
 		fmt.Sprintf("GOMAXPROCS %d", rounds[0].GOMAXPROCS), fmt.Sprintf("median of %s of %v", plural(cfg.Rounds, "round"), cfg.Duration),
 	}
 	if cfg.ServerCPUs != nil {
@@ -134,6 +186,12 @@ func sectionTitle(cfg *echoConfig, conns int, rounds []echoRound) string {
 	}
 	if cfg.ClientCPUs != nil {
 		parts = append(parts, fmt.Sprintf("generator on CPU %v", cfg.ClientCPUs))
+	}
+	if cfg.Quota > 0 {
+		parts = append(parts, fmt.Sprintf("server limited to %v of a core", cfg.Quota))
+	}
+	if cfg.Busy > 0 {
+		parts = append(parts, fmt.Sprintf("beside %d busy loops", cfg.Busy))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -50,7 +50,7 @@ func TestPrintEcho(t *testing.T) {
 			echoRound{Server: "netco", Pair: pair, Rate: rates[1], P50Us: 5, ClientBusy: 0.99, Backend: "asm"})
 	}
 	var out bytes.Buffer
-	printEcho(&out, cfg, 1, rounds)
+	printEcho(&out, cfg, echoLoad{conns: 1}, rounds)
 	for _, want := range [][]string{
 		{"1", "connection,", "64", "B,"},
 		{"net", "200", "10.0"},
@@ -66,6 +66,35 @@ func TestPrintEcho(t *testing.T) {
 	// Ratios of zero by zero are no numbers.
 	if strings.Contains(out.String(), "NaN") || strings.Contains(out.String(), "Inf") {
 		t.Errorf("not a number in\n%s", &out)
+	}
+}
+
+func TestPrintOpenLoop(t *testing.T) {
+	cfg := &echoConfig{Servers: []string{"net", "netco"}, Size: 64, Arrival: "uniform", Rounds: 3, Duration: time.Second, Quota: 0.2, Busy: 4}
+	var rounds []echoRound
+	for pair, busy := range []float64{0.85, 0.7, 0.9} {
+		rounds = append(rounds,
+			echoRound{Server: "net", Pair: pair, Rate: 10_000, P99Us: 100 + 10*busy, LateP99Us: 50, ClientBusy: 0.5, GOMAXPROCS: 2},
+			echoRound{Server: "netco", Pair: pair, Rate: 9000, P99Us: 200, LateP99Us: 150, ClientBusy: busy, GOMAXPROCS: 2})
+	}
+	var out bytes.Buffer
+	printEcho(&out, cfg, echoLoad{64, 10_000}, rounds)
+	for _, want := range []string{
+		"64 connections, 64 B, 10000 req/s intended (uniform),",
+		"GOMAXPROCS 2, median of 3 rounds of 1s, server limited to 0.2 of a core, beside 4 busy loops",
+		"107.0–109.0",
+		"netco: the generator was busy for 85 % of the time",
+		"netco: the generator itself sent 1 in 100 requests 150 µs late or more",
+		"netco answered 9000 of 10000 req/s",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+	for _, unwanted := range []string{"net: the generator", "net answered", "lower bound"} {
+		if strings.Contains(out.String(), "  "+unwanted) {
+			t.Errorf("%q in\n%s", unwanted, &out)
+		}
 	}
 }
 
