@@ -1,9 +1,11 @@
-// Package netco is a thread-per-core coroutine runtime for network daemons: code that reads like blocking code at the
-// speed of an event loop.
+// Package netco is a loop-per-core coroutine runtime for network daemons: code
+// that reads like blocking code at the speed of an event loop.
 //
-// A coroutine is a function with a growable stack of its own, run by one of a few OS threads (Processors), each with an
-// epoll instance and a timer heap. It gives up its thread only where it waits: in [Yield], [Sleep], on a connection from
-// [Listen] or [Dial], in packages rwmutex, cosync and channel, in [Join].
+// A coroutine is a function with a growable stack of its own, run by one of a
+// few loops (Processors), each with an epoll instance and a timer heap. It lets
+// others of its Processor run where it waits: in [Yield], [Sleep], on a
+// connection from [Listen] or [Dial], in packages rwmutex, cosync and channel,
+// in [Join].
 //
 //	ln, err := netco.Listen("tcp", "127.0.0.1:7000")
 //	...
@@ -27,8 +29,14 @@
 // In a bubble of testing/synctest goroutines may use all that does not need a
 // Scheduler, by the bubble's clock; the rest returns [ErrBubble].
 //
-// What blocks a thread blocks every coroutine on it: a Go channel, a contended sync.Mutex, time.Sleep, a file, cgo. Use
-// what netco has for each, or package blocking. A coroutine must not hold runtime.LockOSThread while it waits.
+// A coroutine that blocks otherwise, in a Go channel, a sync.Mutex, time.Sleep,
+// a file or C, makes the others of its Processor late: up to some 10 ms the
+// first time, under about a millisecond soon after it; then the Processor goes
+// on without it. What netco has for each costs nobody anything, and package
+// blocking has a limit. With Options.LockThreads, in [EventLoop] and with the
+// portable backend the Processor waits for it. One that computes makes the
+// others wait everywhere. A coroutine must not use netco while it holds
+// runtime.LockOSThread.
 package netco
 
 import (
@@ -207,7 +215,9 @@ func Run(fn func()) error {
 	return s.Run(sp)
 }
 
-// Go starts fn as a coroutine on the least loaded Processor. It does not wait.
+// Go starts fn as a coroutine on the least loaded of the active Processors (see
+// Options.MinActive). Where it waits for a connection it may move to another
+// Processor, with the connection. It does not wait.
 // From an ordinary goroutine it starts the default Scheduler if it has not been
 // started yet. The error is ErrShutdown, also after Shutdown until Start or Run
 // is called, ErrTooManyCoroutines, or that of starting.
@@ -232,8 +242,9 @@ func GoNamed(name string, fn func()) (Handle, error) {
 	return s.Go(sp)
 }
 
-// GoLocal starts fn as a coroutine on the caller's own Processor, where it stays: among such coroutines nothing runs in
-// parallel. From an ordinary goroutine it is Go.
+// GoLocal starts fn as a coroutine on the caller's own Processor, where both stay
+// from then on: among such coroutines nothing runs in parallel. From an ordinary
+// goroutine it is Go.
 //
 //go:noinline
 func GoLocal(fn func()) (Handle, error) {

@@ -19,7 +19,7 @@ import (
 )
 
 // TestSameResultEverywhere runs programs on 1, 2 and 8 Processors, with the
-// pool of goroutines and without, with direct handoff and without, under either
+// pool of goroutines and without, on locked threads and others, under either
 // backend (.ci/run sees to that). Each must have the result that package-less,
 // sequential code computes.
 func TestSameResultEverywhere(t *testing.T) {
@@ -43,9 +43,9 @@ func TestSameResultEverywhere(t *testing.T) {
 	}
 	for _, processors := range []int{1, 2, 8} {
 		for _, pool := range []int{0, -1} {
-			for _, noHandoff := range []bool{false, true} {
-				t.Run(fmt.Sprintf("processors=%d,pool=%d,handoff=%v", processors, pool, !noHandoff), func(t *testing.T) {
-					if err := netco.Start(netco.Options{Processors: processors, PoolCap: pool, NoHandoff: noHandoff}); err != nil {
+			for _, locked := range []bool{false, true} {
+				t.Run(fmt.Sprintf("processors=%d,pool=%d,locked=%v", processors, pool, locked), func(t *testing.T) {
+					if err := netco.Start(netco.Options{Processors: processors, PoolCap: pool, LockThreads: locked}); err != nil {
 						t.Fatal(err)
 					}
 					for _, p := range programs {

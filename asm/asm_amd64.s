@@ -23,24 +23,22 @@ again:
 done:
 	RET
 
-// Register entry, behind the func value transfer: func(from, to, warm *Frame)
+// Register entry, behind the func value swap: func(c, warm *Frame)
 //
-// In:   AX = from, BX = to, CX = warm, R14 = g, X15 = 0 (Go's register ABI).
-// Uses: DX = the slot that holds to, SI, DI.
-// Which lines of a goroutine and a stack are worth fetching was found by measuring; fetching others would do no harm.
-// The stack slot that the caller has reserved for from is where coroswitch spills its argument: who jumps to coroswitch must
-// have been called with a register argument at least.
-// No frame: the return address on the stack is that of the Go caller, to which coroswitch(AX = coro) returns.
+// In:   AX = c, BX = warm, R14 = g, X15 = 0 (Go's register ABI).
+// Uses: SI, DI.
+// Which lines of a goroutine and a stack are worth fetching was found by
+// measuring; fetching others would do no harm. The stack slot that the caller
+// has reserved for c is where coroswitch spills its argument.
+// No frame: the return address on the stack is that of the Go caller, to which
+// coroswitch(AX = coro) returns.
 TEXT ·switchEntry(SB), NOSPLIT|NOFRAME, $0-0
-	MOVQ Frame_Slot(BX), DX
-	MOVQ DX, Frame_Slot(AX)   // no write barrier, see Frame
-	MOVQ AX, Slot_Holder(DX)
 	MOVQ SP, Frame_SP(AX)
-	CMPQ CX, AX
-	MOVQ Slot_Coro(DX), AX
-	JEQ  go                   // what runs now is warm
-	MOVQ Frame_G(CX), SI
-	MOVQ Frame_SP(CX), DI
+	CMPQ BX, AX
+	MOVQ Frame_Coro(AX), AX
+	JEQ  go                   // nothing to fetch
+	MOVQ Frame_G(BX), SI
+	MOVQ Frame_SP(BX), DI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)

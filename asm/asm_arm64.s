@@ -22,25 +22,23 @@ again:
 done:
 	RET
 
-// Register entry, behind the func value transfer: func(from, to, warm *Frame)
+// Register entry, behind the func value swap: func(c, warm *Frame)
 //
-// In:   R0 = from, R1 = to, R2 = warm, R28 = g, R30 = the return address in the Go caller (Go's register ABI).
-// Uses: R3 = the slot that holds to, R4, R5.
-// Which lines of a goroutine and a stack are worth fetching was found by measuring; fetching others would do no harm.
-// The stack slot that the caller has reserved for from is where coroswitch spills its argument: who jumps to coroswitch must
-// have been called with a register argument at least.
+// In:   R0 = c, R1 = warm, R28 = g, R30 = the return address in the Go caller
+//       (Go's register ABI).
+// Uses: R4, R5.
+// Which lines of a goroutine and a stack are worth fetching was found by
+// measuring; fetching others would do no harm. The stack slot that the caller
+// has reserved for c is where coroswitch spills its argument.
 // No frame: coroswitch(R0 = coro) returns to R30.
 TEXT ·switchEntry(SB), NOSPLIT|NOFRAME, $0-0
-	MOVD Frame_Slot(R1), R3
-	MOVD R3, Frame_Slot(R0)   // no write barrier, see Frame
-	MOVD R0, Slot_Holder(R3)
 	MOVD RSP, R4
 	MOVD R4, Frame_SP(R0)
-	CMP  R2, R0
-	MOVD Slot_Coro(R3), R0
-	BEQ  go                   // what runs now is warm
-	MOVD Frame_G(R2), R4
-	MOVD Frame_SP(R2), R5
+	CMP  R1, R0
+	MOVD Frame_Coro(R0), R0
+	BEQ  go                   // nothing to fetch
+	MOVD Frame_G(R1), R4
+	MOVD Frame_SP(R1), R5
 	PRFM (R4), PLDL1KEEP
 	PRFM 64(R4), PLDL1KEEP
 	PRFM 128(R4), PLDL1KEEP

@@ -3,6 +3,7 @@
 package asm
 
 import (
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
@@ -34,7 +35,7 @@ func Prefetch(addr uintptr) {}
 func SetSwitch(pc uintptr) {}
 
 // Switch is never selected here.
-func Switch(from, to, warm *Frame) {
+func Switch(c, warm *Frame) {
 	panic("netco/asm: no context switch on " + runtime.GOARCH)
 }
 
@@ -47,6 +48,17 @@ var CallerPC = func() uintptr {
 	runtime.Callers(3, pcs[:])
 	return pcs[0]
 }
+
+// Load returns the word at addr. It is never used here.
+func Load(addr uintptr) uintptr { panic("netco/asm: no view of the runtime on " + runtime.GOARCH) }
+
+// GoidOffset fails here.
+func GoidOffset() (uintptr, error) {
+	return 0, errors.New("netco/asm: no view of the runtime on " + runtime.GOARCH)
+}
+
+// Locked says no: it is not known.
+func Locked(g uintptr) bool { return false }
 
 // Where returns the running goroutine's identity, and how it is locked to its
 // thread: 0 if it is not, else 1. About a microsecond.

@@ -102,6 +102,20 @@ func TestPrefetch(t *testing.T) {
 	}
 }
 
+// TestLoad: the word at any address that is aligned to words.
+func TestLoad(t *testing.T) {
+	if !asm.Supported {
+		t.Skip("no assembly on " + runtime.GOARCH)
+	}
+	words := []uintptr{1, ^uintptr(0), 0, 1 << 63}
+	for i := range words {
+		if got := asm.Load(uintptr(unsafe.Pointer(&words[i]))); got != words[i] {
+			t.Errorf("%#x, want %#x", got, words[i])
+		}
+	}
+	runtime.KeepAlive(words)
+}
+
 //go:noinline
 func whoCalledMe() uintptr { return asm.CallerPC() }
 
@@ -181,6 +195,8 @@ func TestAllocs(t *testing.T) {
 		"Prefetch": func() { asm.Prefetch(0) },
 		"CallerPC": func() { whoCalledMe() },
 		"Pause":    func() { asm.Pause(1) },
+		"Where":    func() { asm.Where() },
+		"ThreadOf": func() { asm.ThreadOf(asm.Getg()) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)

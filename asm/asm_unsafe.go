@@ -49,7 +49,7 @@ func entry[F any](pc uintptr) F {
 }
 
 var (
-	transfer func(from, to, warm *Frame)
+	swap func(c, warm *Frame)
 
 	// Find returns the entry of a table of pointers at which the running goroutine hashes to, and that goroutine as
 	// Getg gives it: slots[Hash(g)>>shift]. The table has 2^(64-shift) entries, which other threads change only by
@@ -60,29 +60,21 @@ var (
 	Prefetch = entry[func(addr uintptr)](prefetchEntryPC)
 )
 
-// SetSwitch tells the entry point of the runtime's coroutine switch. To be called once, before the first Switch.
+// SetSwitch sets the entry point of the runtime's coroutine switch. To be called
+// once, before the first Switch.
 func SetSwitch(pc uintptr) {
 	coroswitchPC = pc
-	transfer = entry[func(from, to, warm *Frame)](switchEntryPC)
+	swap = entry[func(c, warm *Frame)](switchEntryPC)
 }
 
-// Switch parks the caller, whose frame is from, in the slot that holds to, and runs to; it returns when something
-// switches to from. Meanwhile it prefetches the goroutine and the top of the stack of warm, which will run soon.
+// Switch parks the calling goroutine in c's coro and runs the one that was
+// parked there; it returns when something switches through c again. Meanwhile
+// it prefetches the goroutine and the top of the stack of warm, which is to run
+// soon; c itself stands for none.
 //
-// Preconditions: SetSwitch was called; to's slot came from the runtime's newcoro on this thread under the same thread
-// locks; to is parked and is not from.
-func Switch(from, to, warm *Frame) { transfer(from, to, warm) }
-
-// SwitchPC returns the address of Switch's routine, for assembly that ends in a jump to it with its arguments in registers.
-func SwitchPC() uintptr { return switchEntryPC }
-
-// CoroswitchPC returns what SetSwitch was told.
-func CoroswitchPC() uintptr { return coroswitchPC }
-
-// LockOffsets returns where a goroutine's struct has the thread it is locked
-// to, and where a thread's has how often, by LockOSThread and, in the next 32
-// bits, by the runtime, if LocksKnown.
-func LockOffsets() (lockedm, lockedExt uintptr) { return lockedmOffset, lockedExtOffset }
+// Preconditions: SetSwitch was called; c's coro came from the runtime's newcoro,
+// and the caller is locked to its thread as newcoro's caller was.
+func Switch(c, warm *Frame) { swap(c, warm) }
 
 // At makes a func value of type F of the code at pc. The caller answers for pc being the register-ABI entry of a
 // Go function of that type.

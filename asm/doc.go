@@ -1,22 +1,47 @@
-// Package asm holds the few instructions netco needs that Go has no words for: the current goroutine's
-// identity, the transfer into the runtime's coroutine switch, cache prefetch, the spin pause, and a caller's
-// program counter without a stack walk.
+// Package asm holds the few instructions netco needs that Go has no words for:
+// the current goroutine's identity, the switch into the runtime's coroutine
+// transfer, cache prefetch, the spin pause, a caller's program counter without
+// a stack walk, and a view of what the runtime notes of goroutines and threads.
 //
 // # Calling convention
 //
-// A call from Go into an assembly function normally goes through a generated wrapper that moves arguments from
-// registers to the stack. On the context switch that wrapper costs a fifth of the whole switch, so the routines
-// on the hot path are entered with their arguments in registers: a Go func value is made whose code pointer is
-// the assembly routine itself (see entry). The registers used (arguments in AX, BX, CX, DI on amd64 and R0 to R3 on
-// arm64, the goroutine in R14 and R28) are those of Go's register ABI; which Go releases have been verified with
-// them is internal/goruntime's to say, and package context tests the switch before it uses it.
+// A call from Go into an assembly function normally goes through a generated
+// wrapper that moves arguments from registers to the stack. On the context
+// switch that wrapper costs a fifth of the whole switch, so the routines on the
+// hot path are entered with their arguments in registers: a Go func value is
+// made whose code pointer is the assembly routine itself (see entry). The
+// registers used (arguments in AX, BX, CX, DI on amd64 and R0 to R3 on arm64,
+// the goroutine in R14 and R28) are those of Go's register ABI.
+// internal/goruntime says which Go releases have been verified with them, and
+// package context tests the switch before it uses it.
+//
+// # The switch
+//
+// [Switch] parks the caller in the coro of a [Frame] and runs the goroutine
+// that was parked there. It notes the caller's stack pointer in the Frame,
+// prefetches the goroutine and the top of the stack of another Frame, and jumps
+// into runtime.coroswitch. The noted stack pointer is only ever prefetched: the
+// runtime may move the stack meanwhile.
+//
+// # The view of the runtime
+//
+// [Where], [Goid], [ThreadOf] and [Load] read words of the runtime's structs of
+// a goroutine and a thread. No layout is assumed: where a word stands is found
+// once, by bringing goroutines into known states and looking which one word
+// follows. If not exactly one does, the function returns an error or takes a
+// slower way. Such a struct is never unmapped, so that a stale identity gives a
+// stale answer and no fault. Which states of a goroutine mean what is known to
+// internal/goruntime alone.
 //
 // # Why it is sound
 //
-// No routine here changes a stack pointer, a goroutine or a thread. [Switch] ends in a jump into
-// runtime.coroswitch with an argument that function takes, so that the runtime sees an ordinary call from
-// Go code and keeps its own books. [Prefetch] cannot fault. docs/RATIONALE.md, "The context switch", has the rest.
+// No routine here changes a stack pointer, a goroutine or a thread, and none
+// writes to the runtime's memory. Switch ends in a jump into runtime.coroswitch
+// with an argument that function takes, so that the runtime sees an ordinary
+// call from Go code and keeps its own books. [Prefetch] cannot fault.
+// docs/RATIONALE.md, "The context switch", has the rest.
 //
-// On architectures without assembly the same names exist: Supported is false, [Getg] parses the goroutine's
-// number out of its stack trace (correct, about a microsecond), and Switch panics.
+// On architectures without assembly the same names exist: Supported is false,
+// [Getg] parses the goroutine's number out of its stack trace (correct, about a
+// microsecond), and Switch and Load panic.
 package asm

@@ -42,3 +42,23 @@ func TestGoid(t *testing.T) {
 	close(end)
 	group.Wait()
 }
+
+// TestGoidOffset: that is where Load finds a goroutine's number.
+func TestGoidOffset(t *testing.T) {
+	offset, err := asm.GoidOffset()
+	if (err == nil) != asm.Supported {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	for range 10 {
+		got := make(chan uint64)
+		go func() { got <- uint64(asm.Load(asm.Getg() + offset)) }()
+		other := <-got
+		id, err := asm.Goid(asm.Getg())
+		if own := uint64(asm.Load(asm.Getg() + offset)); err != nil || own != id || other == own || other == 0 {
+			t.Errorf("numbers %d and, of another goroutine, %d; want %d, %v", own, other, id, err)
+		}
+	}
+}

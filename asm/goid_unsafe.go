@@ -12,6 +12,10 @@ var goidOffset = sync.OnceValues(func() (uintptr, error) { return findGoid(9, go
 
 var errGoid = errors.New("netco/asm: where this Go release keeps a goroutine's number was not found")
 
+// GoidOffset returns where a goroutine's struct has its number. The error says
+// that this Go release is not understood. The first call takes some 50 µs.
+func GoidOffset() (uintptr, error) { return goidOffset() }
+
 // Goid returns the number of a goroutine, as stack traces show it, of which Getg gave g at some time: that is never freed, but may be
 // another goroutine's by now. From any thread. The error says that this Go release is not understood. The first call takes some 50 µs.
 func Goid(g uintptr) (uint64, error) {

@@ -21,6 +21,14 @@ func LocksKnown() bool { return lockedExtOffset != 0 }
 // peek reads a word of the runtime's. It is assembly because no Go pointer may be made of such an address.
 var peek = entry[func(addr uintptr) uintptr](peekEntryPC)
 
+// Locked reports whether a goroutine of which Getg gave g at some time is locked
+// to its thread. From any thread; where not LocksKnown it says no.
+func Locked(g uintptr) bool { return lockedExtOffset != 0 && peek(g+lockedmOffset) != 0 }
+
+// Load returns the word at addr, which is to be one of the runtime's that is
+// never unmapped, such as a goroutine's struct.
+func Load(addr uintptr) uintptr { return peek(addr) }
+
 // What of a goroutine's and a thread's struct is searched: less than they have, so that nothing behind them is read.
 const (
 	searchG = 400

@@ -1,12 +1,17 @@
-// Package blocking runs calls that block a thread (files, cgo, database drivers, resolvers, code that locks its thread) on
-// ordinary goroutines, while the coroutine that wants their result is parked.
+// Package blocking runs calls that block (files, cgo, database drivers,
+// resolvers, code that locks its thread) on ordinary goroutines, while the
+// coroutine that wants their result is parked.
 //
 // # Model
 //
-// A coroutine must not block: everything else on its Processor would stand still. So [Do] hands the function to a worker,
-// an ordinary goroutine out of a [Pool], and parks until it has ended. Workers are started when they are needed, up to the
-// pool's limit, and used again, the one used last first; those that nobody has needed for five to ten seconds end. Calls
-// beyond the limit wait in a queue, first come, first served.
+// A coroutine that blocks makes everything else on its Processor late, for some
+// milliseconds, or as long as it blocks where the Processor cannot go on
+// without it (Options.LockThreads, an EventLoop, the portable backend); and
+// nothing bounds how many block at a time. [Do] hands the function to a worker,
+// an ordinary goroutine out of a [Pool], and parks until it has ended. Workers
+// are started when they are needed, up to the pool's limit, and used again, the
+// one used last first; those that nobody has needed for five to ten seconds
+// end. Calls beyond the limit wait in a queue, first come, first served.
 //
 //	rows, err := blocking.Call(func() (*sql.Rows, error) { return db.Query(q) })
 //

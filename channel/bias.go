@@ -85,10 +85,7 @@ func (c *Chan[T]) unlock() {
 
 // came deals with a user that has the guard of a channel that is not shared yet.
 func (b *bias) came() {
-	var ex *coroutine.Executor
-	if me := coroutine.Me(); me != nil {
-		ex = me.Executor()
-	}
+	ex := coroutine.DrivenBy() // not Me, which may wait for others that want the guard
 	switch {
 	case b.owner.Load() != nil:
 		b.revoke()

@@ -32,8 +32,10 @@
 // Nothing allocates but Make, a context's wait, a Select of more than eight cases, and a wait in a channel in which more wait than ever
 // before.
 //
-// Between coroutines of one thread an operation takes no atomic instruction (see bias.go); from elsewhere it takes a guard, some 10 ns. The
-// first who comes from another thread, once the channel is a thread's own, pays some microseconds, once.
+// Between coroutines of one Processor an operation takes no atomic instruction
+// (see bias.go); from elsewhere it takes a guard, some 10 ns. The first
+// operation from elsewhere, once the channel is a Processor's own, takes some
+// microseconds.
 //
 // # How it works
 //
@@ -42,9 +44,12 @@
 // the guards of all its channels in the order of their addresses, looks, and queues in all of them. case_unsafe.go hides a channel's
 // type from it.
 //
-// bias.go lets a thread's own channels do without the guard, and fast.go is Send and Recv among the coroutines of one thread; with
-// everything that is not simple they go to the operations in full. Why unsafe is sound: a Case's pointer is used during the Select only,
-// by who calls it (hidden, in case_unsafe.go), and no value ever goes from one goroutine's stack to another's, but by way of a slot.
+// bias.go lets a Processor's own channels do without the guard, and fast.go is
+// Send and Recv among the coroutines of one Processor; with everything that is
+// not simple they go to the operations in full. Why unsafe is sound: a Case's
+// pointer is used during the Select only, by who calls it (hidden, in
+// case_unsafe.go), and no value ever goes from one goroutine's stack to
+// another's, but by way of a slot.
 //
 // TestEveryOrder runs small programs in every order of their shared accesses, TestAsGo compares with Go's channels.
 package channel

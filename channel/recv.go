@@ -12,11 +12,13 @@ import (
 // Recv waits for a value. ok is false, and v the zero value, if the channel is closed and nothing is left in it. Parks a coroutine,
 // blocks a goroutine; on a nil channel for ever. When the scheduler ends by force it does not return.
 func (c *Chan[T]) Recv() (v T, ok bool) {
-	var o op[T]
-	for !o.done {
-		c.recvStep(&o)
+	if c != nil && c.owner.Load() != shared && c.tick == nil {
+		if v, ok, done := c.recvOwned(); done {
+			return v, ok
+		}
 	}
-	return o.v, o.ok
+	v, err := c.recv(coroutine.Bound{}, false)
+	return v, mustRecv(err)
 }
 
 // TryRecv is Recv that does not wait. done reports whether there was anything to receive: a value, then ok is true, or the end of a
@@ -134,12 +136,6 @@ func (c *Chan[T]) received(s *slot[T], why coroutine.Wake, b coroutine.Bound) (v
 		return v, b.Err(why)
 	}
 	return v, errOfClosed(ok)
-}
-
-// recvShared is recvStep in full.
-func (c *Chan[T]) recvShared(o *op[T]) {
-	v, err := c.recv(coroutine.Bound{}, false)
-	o.v, o.ok, o.done = v, mustRecv(err), true
 }
 
 // recvWoken is what follows the park of a Recv, which ended with why.

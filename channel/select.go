@@ -96,6 +96,9 @@ func inOrder(cases []Case, order []int32) []int32 {
 }
 
 func lockAll(cases []Case, order []int32) {
+	if len(order) > 1 {
+		coroutine.Rejoin() // not under one of the guards: see package inside
+	}
 	for k, i := range order {
 		if k == 0 || cases[order[k-1]].on != cases[i].on {
 			cases[i].on.lock()

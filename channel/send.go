@@ -13,10 +13,10 @@ const sendOnClosed = "netco/channel: send on closed channel"
 // Send sends v: it waits until a receiver has taken it or the buffer has room. It panics if the channel is closed, also while it
 // waits. Parks a coroutine, blocks a goroutine; on a nil channel for ever. When the scheduler ends by force it does not return.
 func (c *Chan[T]) Send(v T) {
-	o := op[T]{v: v}
-	for !o.done {
-		c.sendStep(&o)
+	if c != nil && c.owner.Load() != shared && c.sendOwned(v) {
+		return
 	}
+	mustSend(c.send(v, coroutine.Bound{}, false))
 }
 
 // TrySend is Send that does not wait: it reports whether v was sent. Never parks.
@@ -124,12 +124,6 @@ func (c *Chan[T]) sent(s *slot[T], why coroutine.Wake, b coroutine.Bound) error 
 		return b.Err(why)
 	}
 	return errOfClosed(ok)
-}
-
-// sendShared is sendStep in full.
-func (c *Chan[T]) sendShared(o *op[T]) {
-	mustSend(c.send(o.v, coroutine.Bound{}, false))
-	o.done = true
 }
 
 // sendWoken is what follows the park of a Send, which ended with why.

@@ -29,7 +29,6 @@ const (
 // channel's, which keeps it for the next; between those it is the waiter's, who alone gives it back.
 type slot[T any] struct {
 	w          *coroutine.Waiter
-	by         *coroutine.Caller // while sendStep or recvStep waits: who waits
 	c          *Chan[T]
 	next, prev *slot[T] // under the guard
 	value      T        // what is to be sent; what has been received

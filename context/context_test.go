@@ -3,6 +3,7 @@ package context
 import (
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 )
@@ -29,184 +30,272 @@ func waitGoroutines(t *testing.T, want int) {
 	t.Fatalf("%d goroutines left, want %d", runtime.NumGoroutine(), want)
 }
 
-// TestRandomTransfers walks at random among the loop and many contexts, ends them in random order, and checks that each
-// runs when it is switched to and that no goroutine is left.
-func TestRandomTransfers(t *testing.T) {
-	if !Symmetric() {
-		t.Skip("the portable backend has no Transfer; NETCO_CONTEXT=asm has")
+func needDirect(t testing.TB) {
+	t.Helper()
+	if !Direct() {
+		t.Skip("with the portable backend only a context's own goroutine suspends it; NETCO_CONTEXT=asm has more")
 	}
+}
+
+// TestOrder: what a context does runs between the Resume and its return, and
+// nothing runs before the first.
+func TestOrder(t *testing.T) {
+	onLockedThread(t, func() {
+		var got []int
+		var c Context
+		c.Init(func(is *Context) {
+			if is != &c {
+				t.Error("the entry function got another context")
+			}
+			got = append(got, 2)
+			c.Suspend()
+			got = append(got, 4)
+			c.Suspend()
+			got = append(got, 6)
+		})
+		for i := 1; i <= 5; i += 2 {
+			got = append(got, i)
+			c.Resume(&c)
+		}
+		if got = append(got, 7); !slices.Equal(got, []int{1, 2, 3, 4, 5, 6, 7}) {
+			t.Errorf("ran %v", got)
+		}
+	})
+}
+
+// TestEnds: a context ends by return or by Goexit, at once or after a while, and
+// its resumer alone runs on, having seen its deferred calls.
+func TestEnds(t *testing.T) {
+	before := runtime.NumGoroutine()
+	for _, locked := range []bool{false, true} {
+		for _, goexit := range []bool{false, true} {
+			for suspends := range 3 {
+				survived := false
+				run := func() {
+					deferred := false
+					var other, c Context
+					other.Init(func(*Context) { other.Suspend() })
+					c.Init(func(*Context) {
+						defer func() { deferred = true }()
+						for range suspends {
+							down(20, c.Suspend)
+						}
+						if goexit {
+							runtime.Goexit()
+						}
+					})
+					other.Resume(&c)
+					for i := range suspends + 1 {
+						if deferred {
+							t.Errorf("ended after %d of %d", i, suspends+1)
+						}
+						c.Resume(&other)
+					}
+					other.Resume(&other)
+					survived = deferred
+				}
+				if locked {
+					onLockedThread(t, run)
+				} else {
+					done := make(chan struct{})
+					go func() { defer close(done); run() }()
+					<-done
+				}
+				if !survived {
+					t.Errorf("locked %v, Goexit %v, %d suspends: the resumer ended too", locked, goexit, suspends)
+				}
+			}
+		}
+	}
+	waitGoroutines(t, before)
+}
+
+// chains drives contexts that resume one another and checks at every switch what
+// runs. A chain is a context and those that run inside of it, each resumed by
+// the one before; the last one's goroutine is that which runs or is parked.
+//
+// running is the chain that runs, from the driver, -1, on; parked are the
+// others, each by its first.
+type chains struct {
+	t       *testing.T
+	rnd     *rand.Rand
+	c       []Context
+	running []int
+	parked  map[int][]int
+	steps   int
+}
+
+func (x *chains) check(i int) {
+	if last := x.running[len(x.running)-1]; last != i {
+		x.t.Errorf("%d runs, %d should", i, last)
+		runtime.Goexit()
+	}
+}
+
+// resumeSome lets i resume a parked context, and returns when i runs again.
+func (x *chains) resumeSome(i int) {
+	firsts := make([]int, 0, len(x.parked))
+	for first := range x.parked {
+		firsts = append(firsts, first)
+	}
+	slices.Sort(firsts) // the order of a map is not the seed's
+	if len(firsts) == 0 {
+		return
+	}
+	first := firsts[x.rnd.IntN(len(firsts))]
+	last := x.parked[first][len(x.parked[first])-1]
+	if g := x.c[last].G(); x.rnd.IntN(4) == 0 && g != 0 {
+		for range x.rnd.IntN(3) {
+			x.visit(first, last)
+		}
+	}
+	x.running = append(x.running, x.parked[first]...)
+	delete(x.parked, first)
+	x.c[first].Resume(&x.c[firsts[0]])
+	x.check(i)
+}
+
+// suspendSome lets i suspend one of those that run: with the portable backend itself.
+func (x *chains) suspendSome(i int) {
+	k := len(x.running) - 1
+	if Direct() {
+		k = 1 + x.rnd.IntN(k)
+	}
+	first := x.running[k]
+	x.parked[first] = slices.Clone(x.running[k:])
+	x.running = x.running[:k]
+	x.c[first].Suspend()
+	x.check(i)
+}
+
+func (x *chains) entry(i int) {
+	x.check(i)
+	for x.steps > 0 {
+		if x.steps--; x.rnd.IntN(2) == 0 && len(x.running) < 8 {
+			x.resumeSome(i)
+		} else {
+			x.suspendSome(i)
+		}
+	}
+	x.running = x.running[:len(x.running)-1]
+}
+
+// TestRandomChains walks at random among many contexts that resume one another,
+// suspends any of those that run, with what it has resumed, and visits parked
+// ones; at last all end.
+func TestRandomChains(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 1))
 	before := runtime.NumGoroutine()
 	onLockedThread(t, func() {
 		const n = 50
-		var (
-			loop    Context
-			c       [n]Context
-			expect  int // who should be running: index, or -1 for the loop
-			ended   int
-			alive   []int
-			steps   = Rounds(200_000)
-			ending  bool
-			willEnd [n]bool
-		)
-		check := func(i int) {
-			if expect != i {
-				t.Fatalf("seed %d: %d runs, %d should", seed, i, expect)
-			}
+		x := &chains{
+			t: t, rnd: rand.New(rand.NewPCG(seed, 1)), c: make([]Context, n),
+			running: []int{-1}, parked: map[int][]int{}, steps: Rounds(200_000),
 		}
-		for i := range c {
-			alive = append(alive, i)
-			c[i].Init(func(*Context) {
-				check(i)
-				for !willEnd[i] {
-					steps--
-					if j := alive[rnd.IntN(len(alive))]; j != i && steps > 0 && rnd.IntN(8) > 0 && !ending {
-						expect = j
-						c[i].Transfer(&c[j], &c[j])
-					} else {
-						expect = -1
-						c[i].Suspend(&loop)
-					}
-					check(i)
-				}
-				ended++
-				expect = -1
-				c[i].Exit(&loop)
-			})
+		for i := range x.c {
+			x.parked[i] = []int{i}
+			x.c[i].Init(func(*Context) { x.entry(i) })
 		}
-		for steps > 0 {
-			i := alive[rnd.IntN(len(alive))]
-			expect = i
-			loop.Resume(&c[i])
-			check(-1)
-		}
-		ending = true
-		rnd.Shuffle(n, func(i, j int) { alive[i], alive[j] = alive[j], alive[i] })
-		for _, i := range alive {
-			willEnd[i] = true
-			expect = i
-			loop.Resume(&c[i])
-			check(-1)
-		}
-		if ended != n {
-			t.Errorf("seed %d: %d ended, want %d", seed, ended, n)
+		for len(x.parked) > 0 && !t.Failed() {
+			x.resumeSome(-1)
 		}
 	})
 	waitGoroutines(t, before)
 }
 
-// TestGoexitEndsOnlyTheContext guards the loop against iter.Pull's habit of repeating a Goexit in the resumer.
-func TestGoexitEndsOnlyTheContext(t *testing.T) {
-	before := runtime.NumGoroutine()
-	survived := false
+// TestAllocs: neither a switch nor a visit allocates.
+func TestAllocs(t *testing.T) {
 	onLockedThread(t, func() {
-		var loop, other, c Context
-		other.Init(func(*Context) { other.Suspend(&loop); other.Exit(&loop) })
+		var c Context
+		stop, visits := false, 0
 		c.Init(func(*Context) {
-			defer c.Exit(&loop)
-			c.Suspend(&loop)
-			runtime.Goexit()
+			for !stop {
+				c.Suspend()
+			}
 		})
-		loop.Resume(&other)
-		loop.Resume(&c)
-		loop.Resume(&c)
-		loop.Resume(&other)
-		survived = true
+		c.Resume(&c)
+		if n := testing.AllocsPerRun(100, func() { c.Resume(&c) }); n != 0 {
+			t.Errorf("Resume and Suspend: %v allocations", n)
+		}
+		visit := func() { visits++ }
+		if n := testing.AllocsPerRun(100, func() { c.Visit(visit) }); n != 0 {
+			t.Errorf("Visit: %v allocations", n)
+		}
+		stop = true
+		c.Resume(&c)
+		if visits == 0 {
+			t.Error("no visit has run")
+		}
 	})
-	if !survived {
-		t.Fatal("the loop ended with its context")
-	}
-	waitGoroutines(t, before)
-}
-
-func TestSelectBackend(t *testing.T) {
-	was := symmetric
-	defer func() { symmetric = was }()
-	r, w, err := pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	symmetric = false
-	if got := selectBackend("portable", w, tryAsm); symmetric || got != "NETCO_CONTEXT=portable" {
-		t.Errorf("portable: symmetric %v, reason %q", symmetric, got)
-	}
-	selectBackend("turbo", w, tryAsm)
-	w.Close()
-	text := make([]byte, 200)
-	n, _ := r.Read(text)
-	if want := "netco: NETCO_CONTEXT=\"turbo\" is neither \"asm\" nor \"portable\"; using the default\n"; string(text[:n]) != want {
-		t.Errorf("stderr %q, want %q", text[:n], want)
-	}
 }
 
 func BenchmarkResumeSuspend(b *testing.B) {
 	onLockedThread(b, func() {
-		var loop, c Context
+		var c Context
 		stop := false
 		c.Init(func(*Context) {
 			for !stop {
-				c.Suspend(&loop)
+				c.Suspend()
 			}
-			c.Exit(&loop)
 		})
 		for b.Loop() {
-			loop.Resume(&c)
+			c.Resume(&c)
 		}
 		stop = true
-		loop.Resume(&c)
+		c.Resume(&c)
 	})
 }
 
-// BenchmarkLoopSwitch is BenchmarkResumeSuspend without a call between the switch and its user on either side.
-func BenchmarkLoopSwitch(b *testing.B) {
-	if !Symmetric() {
-		b.Skip("the portable backend has no Transfer; NETCO_CONTEXT=asm has")
-	}
+// BenchmarkSwitch is BenchmarkResumeSuspend without a call between the switch and its user on either side.
+func BenchmarkSwitch(b *testing.B) {
+	needDirect(b)
 	onLockedThread(b, func() {
-		var loop, c Context
+		var c Context
 		stop := false
 		c.Init(func(*Context) {
 			for !stop {
-				c.Switch(&loop, &loop)
+				c.Switch(&c)
 			}
-			c.Exit(&loop)
 		})
 		for b.Loop() {
-			loop.Switch(&c, &c)
+			c.Switch(&c)
 		}
 		stop = true
-		loop.Resume(&c)
+		c.Resume(&c)
 	})
 }
 
-func BenchmarkTransfer(b *testing.B) {
-	if !Symmetric() {
-		b.Skip("the portable backend has no Transfer; NETCO_CONTEXT=asm has")
-	}
+// BenchmarkNext resumes many contexts in turn, each with the next one prefetched.
+func BenchmarkNext(b *testing.B) {
 	onLockedThread(b, func() {
-		var loop Context
-		var c [2]Context
-		n, stop := 0, false
+		c := make([]Context, 1000)
+		stop := false
 		for i := range c {
-			c[i].Init(func(*Context) {
+			c[i].Init(func(is *Context) {
 				for !stop {
-					if n++; n < b.N {
-						c[i].Switch(&c[1-i], &c[1-i])
-					} else {
-						c[i].Suspend(&loop)
-					}
+					is.Suspend()
 				}
-				c[i].Exit(&loop)
 			})
+			c[i].Resume(&c[i])
 		}
-		b.ResetTimer()
-		loop.Resume(&c[0])
-		b.StopTimer()
+		for i := 0; b.Loop(); i++ {
+			c[i%len(c)].Resume(&c[(i+1)%len(c)])
+		}
 		stop = true
-		loop.Resume(&c[0])
-		loop.Resume(&c[1])
+		for i := range c {
+			c[i].Resume(&c[i])
+		}
+	})
+}
+
+func BenchmarkLife(b *testing.B) {
+	b.ReportAllocs()
+	onLockedThread(b, func() {
+		for b.Loop() {
+			var c Context
+			c.Init(func(*Context) {})
+			c.Resume(&c)
+		}
 	})
 }

@@ -1,23 +1,58 @@
-// Package context is one execution context, a stack with its registers, and the switch between two of them.
+// Package context is one execution context, a stack with its registers, and the
+// switch between it and the code that runs it. It is for the engine: package
+// coroutine builds coroutines of it.
 //
 // # Model
 //
-// A [Context] is a goroutine's stack that runs only when it is switched to. The goroutine that drives a set of
-// contexts is the loop; it has a Context of its own (the zero value, which needs no Init). On one thread, one of the
-// loop and its contexts runs at any time.
+// A [Context] is a goroutine that runs only while it is resumed. It has one
+// coro, the runtime's own kind: a place that holds one parked goroutine.
+// Whoever switches through the coro is parked in it, and what was parked there
+// runs on, on the same thread. So of a context's two sides, itself and its
+// resumer, one runs or is somewhere else, and the other is parked in the coro.
 //
-//	loop.Resume(c)    the loop runs c, and continues when control comes back to it
-//	c.Suspend(loop)   c gives control back to the loop
-//	c.Transfer(d)     c gives control to d directly, without passing the loop (Symmetric backend only)
-//	c.Exit(loop)      the last thing c's entry function does before it returns
+//	c.Init(entry)   makes c, with a new goroutine for entry parked in its coro
+//	c.Resume(warm)  runs c, and returns when c suspends or ends
+//	c.Suspend()     gives control back to the resumer; returns when c is resumed
+//
+// Switching is asymmetric, as in iter.Pull: it goes down into a context and
+// back up to its resumer, and contexts that resume others nest. A context ends
+// when its entry function returns or calls runtime.Goexit; its resumer then
+// runs on. A panic must not leave the entry function.
+//
+// # Which goroutine is parked
+//
+// With the assembly backend a coro does not ask which goroutine switches
+// through it. If [Direct] reports so, two things follow on which the engine
+// relies:
+//
+//   - A context can be suspended by a goroutine that its own has called into,
+//     by resuming an inner context, through any number of levels. The whole
+//     nest stands still; resuming the outer context runs the innermost on.
+//   - A resumer can be replaced while the context's goroutine is blocked, in a
+//     Go channel for instance, for which the resumer would have to wait. A
+//     rescuer calls Switch: it is parked in the coro in the resumer's place,
+//     and the resumer runs on, on the rescuer's thread, as if the context had
+//     suspended. The blocked goroutine wakes and runs beside them, outside.
+//     When it suspends itself, or ends, it is the rescuer that runs on; and now
+//     the context is parked and can be resumed by anything.
+//
+// # Visits
+//
+// [Context.Visit] runs a function on the goroutine that is parked in c, below
+// the function in which it parked, and leaves it parked: to take its stack
+// trace, for instance. Suspend serves visits before it returns. Code that parks
+// by Switch asks Visited afterwards and calls ServeVisit.
 //
 // # Backends
 //
-// Both hand the thread from one goroutine to the next through the runtime's own coroutine transfer, so the garbage
-// collector, stack growth, panics, profiles, traces and the race detector see ordinary goroutines.
+// Both hand the thread from one goroutine to the next by the runtime's own
+// coroutine transfer, so the garbage collector, stack growth, panics, profiles,
+// traces and the race detector see ordinary goroutines.
 //
-//   - "asm" (amd64, arm64; verified Go releases): jumps from assembly into that transfer. It is symmetric.
-//   - "portable": iter.Pull, public API, on every platform. Every switch passes the loop.
+//   - "asm" (amd64, arm64; verified Go releases): jumps from assembly into that
+//     transfer. It is Direct.
+//   - "portable": iter.Pull, public API, on every platform. Only a context's
+//     own goroutine can suspend it, and its resumer cannot be replaced.
 //
 // The choice is made at init: by architecture, by Go release, and by a
 // self-test. The environment variable NETCO_CONTEXT=asm or portable overrides
@@ -27,20 +62,29 @@
 //
 // # Contract
 //
-// A context belongs to the thread (under runtime.LockOSThread) or goroutine set on which Init was called: the runtime
-// compares the thread and its lock counts at each switch with those at Init and throws on a difference.
-// An entry function must not panic out; it may end by runtime.Goexit if a deferred call in it calls Exit.
+// Thread locks: at each switch through a coro, and at its context's end, the
+// goroutine that switches must be locked to its thread exactly as the one that
+// called Init was then: on the same thread, as often, in as many callbacks from
+// C. Else the runtime ends the process. Contexts made without locks are resumed
+// without locks, by any goroutine on any thread: they can migrate.
 //
-// # Slots
+// Order: at any time at most one goroutine switches through a coro, and what
+// runs next may rely on what the one before did. Where two sides run at once,
+// as during a replacement, their owner sees to it that the rescuer is parked
+// before the blocked goroutine suspends; the coro itself orders the rest.
 //
-// The runtime's coro is a slot that holds exactly one parked goroutine; switching through a slot runs the one in it and
-// parks the caller there. With N contexts and a loop there are N slots, made one with each context, and the running one
-// is in none. Which context sits in which slot is this package's to know:
+// The race detector is told that what one side of a coro did happens before
+// what the other does next, and nothing of other coros. A rescuer has to speak
+// for the blocked goroutine, see goruntime.RaceReleaseOf.
 //
-//	Frame.Slot     where it is parked; meaningless while it runs
-//	Slot.Holder    who is parked there
-//	Frame.Home     the slot made with it, from which the runtime resumes the holder at its end
+// # Why it is sound
 //
-// A context may end only while the loop sits in its home slot. Exit sees to that: it asks the loop, the loop switches
-// to the holder of that slot, which relays to the ending one. docs/RATIONALE.md, "Symmetric transfer".
+// Nothing here switches stacks. The assembly backend calls the two functions
+// that iter.Pull is made of, newcoro and coroswitch, with arguments that they
+// take. The runtime exchanges the goroutine in the coro by compare-and-swap and
+// does not record which one was there before, so any running goroutine may come
+// next, and each goroutine is at any time in one place: it runs, or waits in
+// one coro, or elsewhere in the runtime. A coro's own goroutine, which alone
+// ends it, gives way to what is parked there at that time: hence it ends like
+// it suspends. docs/RATIONALE.md, "The context switch", has the rest.
 package context

@@ -7,11 +7,11 @@ import (
 )
 
 // TestFallbackSaysSo: a process that runs on the portable backend without
-// having been asked to says so in exactly one line. It used to say nothing.
+// having been asked to says so in exactly one line.
 func TestFallbackSaysSo(t *testing.T) {
-	was := symmetric
-	defer func() { symmetric = was }()
-	symmetric = false
+	was := direct
+	defer func() { direct = was }()
+	direct = false
 	cause := errors.New("go9.99 is not one of the verified releases")
 	for _, c := range []struct {
 		env   string
@@ -34,6 +34,32 @@ func TestFallbackSaysSo(t *testing.T) {
 		}
 		if c.lines > 0 && (!strings.Contains(text, c.err.Error()) || !strings.Contains(text, BackendPortable) || got != c.err.Error()) {
 			t.Errorf("%s=%q, %v: stderr %q, reason %q", EnvVar, c.env, c.err, text, got)
+		}
+	}
+}
+
+// TestSelectBackend: the portable one is taken where it is asked for, and a wrong setting is named.
+func TestSelectBackend(t *testing.T) {
+	was := direct
+	defer func() { direct = was }()
+	direct = false
+	var stderr strings.Builder
+	if got := selectBackend("portable", &stderr, tryAsm); direct || got != "NETCO_CONTEXT=portable" {
+		t.Errorf("portable: direct %v, reason %q", direct, got)
+	}
+	selectBackend("turbo", &stderr, tryAsm)
+	want := "netco: NETCO_CONTEXT=\"turbo\" is neither \"asm\" nor \"portable\"; using the default\n"
+	if got, _, _ := strings.Cut(stderr.String(), "\n"); got+"\n" != want {
+		t.Errorf("stderr %q, want %q", stderr.String(), want)
+	}
+}
+
+// TestSelfTest: it passes wherever the assembly backend is used, again and again.
+func TestSelfTest(t *testing.T) {
+	needDirect(t)
+	for range 20 {
+		if err := selfTest(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -17,12 +17,18 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// childVar tells a child process of the tests to print its backend.
+// childVar makes a child process of the tests print its backend, or switch under
+// the locks that it names, see lockedSwitch.
 const childVar = "NETCO_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(childVar) != "" {
-		fmt.Printf("%s|%v|%s", context.Backend(), context.Symmetric(), context.BackendReason())
+	switch child := os.Getenv(childVar); child {
+	case "":
+	case "backend":
+		fmt.Printf("%s|%v|%s", context.Backend(), context.Direct(), context.BackendReason())
+		os.Exit(0)
+	default:
+		lockedSwitch(child)
 		os.Exit(0)
 	}
 	context.Rounds = testenv.Rounds
@@ -51,7 +57,7 @@ func TestForcingABackend(t *testing.T) {
 		{"ASM", usual, "", `netco: NETCO_CONTEXT="ASM" is neither "asm" nor "portable"; using the default` + "\n"},
 	} {
 		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), childVar+"=1", context.EnvVar+"="+c.env, "GORACE=atexit_sleep_ms=0")
+		cmd.Env = append(os.Environ(), childVar+"=backend", context.EnvVar+"="+c.env, "GORACE=atexit_sleep_ms=0")
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Run(); errors.Is(err, syscall.ENOEXEC) {
@@ -64,11 +70,77 @@ func TestForcingABackend(t *testing.T) {
 			t.Fatalf("%q: output %q", c.env, stdout.String())
 		}
 		if got[0] != c.backend || got[1] != fmt.Sprint(c.backend == context.BackendAsm) || got[2] == "" || c.reason != "" && got[2] != c.reason {
-			t.Errorf("%s=%q: backend %s, symmetric %s, %q; want %s, %q", context.EnvVar, c.env, got[0], got[1], got[2], c.backend, c.reason)
+			t.Errorf("%s=%q: backend %s, direct %s, %q; want %s, %q", context.EnvVar, c.env, got[0], got[1], got[2], c.backend, c.reason)
 		}
 		fellBack := c.env != "portable" && c.backend != context.BackendAsm // and says so, see TestFallbackSaysSo
 		if stderr.String() != c.stderr && !fellBack {
 			t.Errorf("%s=%q: stderr %q, want %q", context.EnvVar, c.env, stderr.String(), c.stderr)
+		}
+	}
+}
+
+// lockedSwitch makes a context under the first of two counts of thread locks, as
+// in "1,2", and switches to it under the second; on another thread if a third
+// says so.
+func lockedSwitch(locks string) {
+	var made, switched, threads int
+	fmt.Sscanf(locks, "%d,%d,%d", &made, &switched, &threads)
+	lock := func(n int) {
+		for range n {
+			runtime.LockOSThread()
+		}
+	}
+	var c context.Context
+	goOn, done := make(chan bool), make(chan bool)
+	run := func() {
+		c.Resume(&c)
+		fmt.Print("and back")
+		close(done)
+	}
+	go func() {
+		lock(made)
+		c.Init(func(*context.Context) { fmt.Print("switched ") })
+		if threads > 1 {
+			close(goOn)
+			<-done // and keeps the thread
+			return
+		}
+		for range made {
+			runtime.UnlockOSThread()
+		}
+		lock(switched)
+		run()
+	}()
+	if threads > 1 {
+		<-goOn
+		lock(switched)
+		run()
+	}
+	<-done
+}
+
+// TestThreadLocks: a context runs under the locks under which it was made, and
+// under others the runtime ends the process and says why.
+func TestThreadLocks(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for locks, fits := range map[string]bool{
+		"0,0": true, "1,1": true, "3,3": true, "0,0,2": true,
+		"0,1": false, "1,0": false, "1,2": false, "1,1,2": false, "1,0,2": false,
+	} {
+		cmd := exec.Command(exe)
+		cmd.Env = append(os.Environ(), childVar+"="+locks, "GORACE=atexit_sleep_ms=0", "GOTRACEBACK=none")
+		out, err := cmd.CombinedOutput()
+		if errors.Is(err, syscall.ENOEXEC) {
+			t.Skip("this binary runs under an emulator, which the kernel does not start for its children")
+		}
+		switch text := string(out); {
+		case fits && (err != nil || !strings.HasSuffix(text, "switched and back")):
+			t.Errorf("%s: %v\n%.2000s", locks, err, text)
+		case !fits && (err == nil || strings.Contains(text, "switched") || !strings.Contains(text, "OS thread locking must match")):
+			t.Errorf("%s: %v\n%.2000s", locks, err, text)
 		}
 	}
 }
@@ -78,28 +150,23 @@ func TestThisBackend(t *testing.T) {
 	if want := os.Getenv(context.EnvVar); want != "" && want != context.Backend() && (want != context.BackendAsm || asm.Supported) {
 		t.Errorf("backend %s, asked for was %s", context.Backend(), want)
 	}
-	if context.Symmetric() != (context.Backend() == context.BackendAsm) {
-		t.Errorf("backend %s, symmetric %v", context.Backend(), context.Symmetric())
+	if context.Direct() != (context.Backend() == context.BackendAsm) {
+		t.Errorf("backend %s, direct %v", context.Backend(), context.Direct())
 	}
 }
 
-// A generator: the context hands numbers to the loop.
+// A generator: the context hands numbers to whatever resumes it.
 func Example() {
-	var loop, squares context.Context
+	var squares context.Context
 	var n int
 	squares.Init(func(*context.Context) {
 		for i := 1; i <= 3; i++ {
 			n = i * i
-			squares.Suspend(&loop)
+			squares.Suspend()
 		}
 		n = 0
-		squares.Exit(&loop)
 	})
-	for {
-		loop.Resume(&squares)
-		if n == 0 {
-			break
-		}
+	for squares.Resume(&squares); n != 0; squares.Resume(&squares) {
 		fmt.Println(n)
 	}
 	// Output:

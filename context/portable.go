@@ -6,15 +6,15 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// pull is a context on iter.Pull: the loop calls next, the context calls yield.
+// pull is a context on iter.Pull: its resumer calls next, the context calls
+// yield.
 type pull struct {
 	next  func() (struct{}, bool)
 	yield func(struct{}) bool
-	visit *visit // that it is resumed for; nil for none
 }
 
-// goexited travels from a context that ends by runtime.Goexit to its resumer. iter.Pull would otherwise repeat the
-// Goexit in the resumer, which is the loop, and end that too.
+// goexited travels from a context that ends by runtime.Goexit to its resumer.
+// iter.Pull would otherwise repeat the Goexit in the resumer and end that too.
 type goexited struct{}
 
 func newPull(c *Context, entry func(*Context)) *pull {
@@ -32,15 +32,6 @@ func newPull(c *Context, entry func(*Context)) *pull {
 		returned = true
 	})
 	return p
-}
-
-func (p *pull) suspend() {
-	p.yield(struct{}{})
-	for p.visit != nil {
-		p.visit.f()
-		p.visit = nil
-		p.yield(struct{}{})
-	}
 }
 
 func (p *pull) resume() {

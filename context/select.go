@@ -17,8 +17,8 @@ const (
 // EnvVar is the environment variable that forces a backend.
 const EnvVar = "NETCO_CONTEXT"
 
-// symmetric is true with the assembly backend. Written once, at init.
-var symmetric bool
+// direct is true with the assembly backend. Written once, at init.
+var direct bool
 
 // reason says why the backend is the one it is.
 var reason = selectBackend(os.Getenv(EnvVar), os.Stderr, tryAsm)
@@ -26,7 +26,7 @@ var reason = selectBackend(os.Getenv(EnvVar), os.Stderr, tryAsm)
 // Backend returns the backend in use: "asm" or "portable".
 func Backend() string {
 	Recorded()
-	if symmetric {
+	if direct {
 		return BackendAsm
 	}
 	return BackendPortable
@@ -38,10 +38,12 @@ func BackendReason() string {
 	return reason
 }
 
-// Symmetric reports whether one context can transfer to another without passing the loop.
-func Symmetric() bool { return symmetric }
+// Direct reports whether a context can be suspended by any goroutine that its
+// own has called into, and its resumer be replaced by another goroutine: so with
+// the assembly backend.
+func Direct() bool { return direct }
 
-// selectBackend sets symmetric, by try, and returns the reason. A wrong
+// selectBackend sets direct, by try, and returns the reason. A wrong
 // setting, and a portable backend that was not asked for, are reported to
 // stderr, each in one line.
 func selectBackend(env string, stderr io.Writer, try func(anyRelease bool) error) string {
@@ -74,9 +76,9 @@ func tryAsm(anyRelease bool) error {
 	if err := goruntime.LinkCoro(); err != nil {
 		return err
 	}
-	symmetric = true
+	direct = true
 	if err := selfTest(); err != nil {
-		symmetric = false
+		direct = false
 		return err
 	}
 	return nil

@@ -9,14 +9,16 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// switchRace tells the detector that what c did happens before what to does next: they share a thread. It says
-// nothing of contexts of other threads, so that races among those are found as among goroutines.
+// switchRace tells the race detector that what this side of c did happens before
+// what the other side does next. It says nothing of other contexts, so that
+// races among threads are found as among goroutines.
 //
-// It is not instrumented: between the release and the switch it touches what belongs to the others already.
+// It is not instrumented: between the release and the switch it touches what
+// belongs to the other side already.
 //
 //go:norace
-func (c *Context) switchRace(to, warm *Context) {
-	goruntime.RaceRelease(unsafe.Pointer(to))
-	asm.Switch(&c.frame, &to.frame, &warm.frame)
+func (c *Context) switchRace(warm *Context) {
+	goruntime.RaceRelease(unsafe.Pointer(c))
+	asm.Switch(&c.frame, &warm.frame)
 	goruntime.RaceAcquire(unsafe.Pointer(c))
 }

@@ -1,12 +1,15 @@
 package context
 
 import (
+	"io"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
 	"runtime/pprof"
 	"sync/atomic"
 	"testing"
+
+	"github.com/netco-go/netco/asm"
 )
 
 // walked is heap data to which only a context's stack points.
@@ -61,14 +64,13 @@ func TestContextTorture(t *testing.T) {
 		defer close(disturbed)
 		for i := 0; !stop.Load(); i++ {
 			runtime.GC()
-			pprof.Lookup("goroutine").WriteTo(discard{}, i%2)
+			pprof.Lookup("goroutine").WriteTo(io.Discard, i%2)
 		}
 	}()
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	lives := Rounds(15_000)
 	onLockedThread(t, func() {
-		var loop Context
 		const n = 20
 		var alive []*Context
 		begun, ended := 0, 0
@@ -82,15 +84,14 @@ func TestContextTorture(t *testing.T) {
 					defer func() {
 						done = true
 						ended++
-						c.Exit(&loop)
 					}()
 					mine := walk(i, 6)
 					for r := range rounds {
 						held := walk(r, 3)
 						if r%8 == 7 {
-							down(100, func() { c.Suspend(&loop) })
+							down(100, c.Suspend)
 						} else {
-							c.Suspend(&loop)
+							c.Suspend()
 						}
 						if !mine.ok(i, 6) || !held.ok(r, 3) {
 							t.Errorf("seed %d: a context's data is damaged", seed)
@@ -101,7 +102,7 @@ func TestContextTorture(t *testing.T) {
 						runtime.Goexit()
 					}
 				})
-				loop.Resume(c)
+				c.Resume(c)
 				if !done {
 					alive = append(alive, c)
 				}
@@ -111,7 +112,7 @@ func TestContextTorture(t *testing.T) {
 			}
 			k := rnd.IntN(len(alive))
 			was := ended
-			loop.Resume(alive[k])
+			alive[k].Resume(alive[rnd.IntN(len(alive))])
 			if ended > was {
 				alive[k] = alive[len(alive)-1]
 				alive = alive[:len(alive)-1]
@@ -123,28 +124,26 @@ func TestContextTorture(t *testing.T) {
 	waitGoroutines(t, before)
 }
 
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
-
-// TestIdentity: a context's G is that of the goroutine it runs on, 0 before.
+// TestIdentity: a context's G is that of the goroutine it runs on, 0 before; a loop's, that which identified itself.
 func TestIdentity(t *testing.T) {
 	onLockedThread(t, func() {
 		var loop, c Context
-		loop.InitLoop()
-		var inside uintptr
+		loop.Identify()
+		var inside, got uintptr
 		c.Init(func(*Context) {
-			inside = c.G()
-			c.Suspend(&loop)
-			c.Exit(&loop)
+			inside, got = c.G(), asm.Getg()
+			c.Suspend()
 		})
 		if c.G() != 0 {
 			t.Error("it has an identity before it has run")
 		}
-		loop.Resume(&c)
-		if inside == 0 || inside != c.G() || inside == loop.G() || loop.G() == 0 {
+		c.Resume(&loop)
+		if inside == 0 || inside != got || inside != c.G() || inside == loop.G() || loop.G() != asm.Getg() {
 			t.Errorf("identity %#x inside, %#x outside, the loop's is %#x", inside, c.G(), loop.G())
 		}
-		loop.Resume(&c)
+		c.Resume(&c)
+		if c.G() != inside {
+			t.Error("its identity has changed")
+		}
 	})
 }

@@ -1,114 +1,90 @@
 package context
 
 import (
-	"math/rand/v2"
 	"testing"
 
 	"github.com/netco-go/netco/asm"
 )
 
-// TestVisit: a visit runs on the visited one's goroutine and leaves everybody where they were.
+// visit visits the chain that is parked in first, and sees the goroutine of last.
+func (x *chains) visit(first, last int) {
+	var on uintptr
+	x.c[first].Visit(func() { on = asm.Getg() })
+	if want := x.c[last].G(); on != want {
+		x.t.Errorf("the visit ran on %#x, not on %#x", on, want)
+	}
+	if x.c[first].Visited() {
+		x.t.Error("the visit is still to come")
+	}
+}
+
+// TestVisit: a visit runs on the visited one's goroutine, once, and leaves everything as it was.
 func TestVisit(t *testing.T) {
 	onLockedThread(t, func() {
-		var loop Context
-		loop.InitLoop()
 		var c [3]Context
 		resumed := [3]int{}
 		for i := range c {
 			c[i].Init(func(*Context) {
 				for range 4 {
-					c[i].Suspend(&loop)
+					if i > 0 || !Direct() {
+						c[i].Suspend()
+					} else if c[i].Switch(&c[i]); c[i].Visited() {
+						c[i].ServeVisit()
+					}
 					resumed[i]++
 				}
-				c[i].Exit(&loop)
 			})
-			loop.Resume(&c[i])
+			c[i].Resume(&c[i])
 		}
 		for round := range 4 {
 			for i := range c {
 				for range 3 {
-					was := c[i].frame.Slot
-					var on uintptr
-					loop.Visit(&c[i], func() { on = asm.Getg() })
-					if on != c[i].G() {
+					var on []uintptr
+					c[i].Visit(func() { on = append(on, asm.Getg()) })
+					if len(on) != 1 || on[0] != c[i].G() {
 						t.Errorf("the visit ran on %#x, not on %#x", on, c[i].G())
 					}
 					if resumed[i] != round {
 						t.Errorf("a visit has resumed it: %d times, want %d", resumed[i], round)
 					}
-					if c[i].frame.Slot != was || c[i].relay != nil {
-						t.Error("it is not as it was")
-					}
 				}
 			}
 			for i := range c {
-				loop.Resume(&c[i])
+				c[i].Resume(&c[i])
 			}
+		}
+		if resumed != [3]int{4, 4, 4} {
+			t.Errorf("resumed %v times", resumed)
 		}
 	})
 }
 
-// TestRandomVisits: contexts that transfer among one another, and end, out of each other's slots, are visited in between.
-func TestRandomVisits(t *testing.T) {
-	if !Symmetric() {
-		t.Skip("the portable backend has no Transfer; NETCO_CONTEXT=asm has")
-	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 3))
+// TestVisitInner: where another goroutine has parked in a context, that one is visited.
+func TestVisitInner(t *testing.T) {
+	needDirect(t)
 	onLockedThread(t, func() {
-		const n = 20
-		var loop Context
-		var c [n]Context
-		var alive []int
-		ending := false
-		expect, visits, seen := -1, 0, 0
-		steps := 20_000
-		visitSome := func() {
-			for _, i := range alive {
-				if c[i].G() != 0 && rnd.IntN(2) == 0 {
-					visits++
-					loop.Visit(&c[i], func() {
-						if asm.Getg() == c[i].G() {
-							seen++
-						}
-					})
+		var outer, inner Context
+		ran := 0
+		inner.Init(func(*Context) {
+			for range 3 {
+				outer.Suspend()
+				ran++
+			}
+		})
+		outer.Init(func(*Context) { inner.Resume(&inner) })
+		outer.Resume(&outer)
+		for round := range 3 {
+			for range 2 {
+				var on uintptr
+				outer.Visit(func() { on = asm.Getg() })
+				if on != inner.G() || ran != round {
+					t.Errorf("the visit ran on %#x, not on %#x; resumed %d times, want %d", on, inner.G(), ran, round)
 				}
 			}
+			outer.Resume(&outer)
 		}
-		for i := range c {
-			alive = append(alive, i)
-			c[i].Init(func(*Context) {
-				for !ending {
-					if expect != i {
-						t.Errorf("seed %d: %d runs, %d should", seed, i, expect)
-					}
-					steps--
-					if j := alive[rnd.IntN(n)]; j != i && rnd.IntN(4) > 0 {
-						expect = j
-						c[i].Transfer(&c[j], &c[j])
-					} else {
-						expect = -1
-						c[i].Suspend(&loop)
-					}
-				}
-				c[i].Exit(&loop)
-			})
-		}
-		for steps > 0 {
-			visitSome()
-			expect = rnd.IntN(n)
-			loop.Resume(&c[expect])
-		}
-		for ending = true; len(alive) > 0; {
-			visitSome()
-			k := rnd.IntN(len(alive))
-			i := alive[k]
-			alive = append(alive[:k], alive[k+1:]...)
-			loop.Resume(&c[i])
-		}
-		if visits == 0 || seen != visits {
-			t.Errorf("seed %d: %d visits, %d received", seed, visits, seen)
+		if ran != 3 {
+			t.Errorf("resumed %d times", ran)
 		}
 	})
 }

@@ -30,14 +30,14 @@ func runAll(ex *Executor, first func()) {
 	<-done
 }
 
-func newExecutor(handoff bool) *Executor {
+func newExecutor() *Executor {
 	ex := new(Executor)
-	ex.Init(Config{Host: bareHost{}, Idle: 1024, Handoff: handoff})
+	ex.Init(Config{Host: bareHost{}, Idle: 1024})
 	return ex
 }
 
-func benchYield(b *testing.B, handoff bool, n int) {
-	ex := newExecutor(handoff)
+func benchYield(b *testing.B, n int) {
+	ex := newExecutor()
 	runAll(ex, func() {
 		for range n - 1 {
 			ex.Spawn(func() {
@@ -53,13 +53,12 @@ func benchYield(b *testing.B, handoff bool, n int) {
 	})
 }
 
-func BenchmarkYieldAlone(b *testing.B)     { benchYield(b, true, 1) }
-func BenchmarkYieldHandoff2(b *testing.B)  { benchYield(b, true, 2) }
-func BenchmarkYieldHandoff64(b *testing.B) { benchYield(b, true, 64) }
-func BenchmarkYieldLoop2(b *testing.B)     { benchYield(b, false, 2) }
+func BenchmarkYieldAlone(b *testing.B) { benchYield(b, 1) }
+func BenchmarkYield2(b *testing.B)     { benchYield(b, 2) }
+func BenchmarkYield64(b *testing.B)    { benchYield(b, 64) }
 
 func BenchmarkSpawn(b *testing.B) {
-	ex := newExecutor(true)
+	ex := newExecutor()
 	runAll(ex, func() {
 		for i := range b.N {
 			ex.Spawn(func() {}, "", 0)
@@ -71,7 +70,7 @@ func BenchmarkSpawn(b *testing.B) {
 }
 
 func BenchmarkSpawnOne(b *testing.B) {
-	ex := newExecutor(true)
+	ex := newExecutor()
 	runAll(ex, func() {
 		for range b.N {
 			ex.Spawn(func() {}, "", 0)
@@ -81,7 +80,7 @@ func BenchmarkSpawnOne(b *testing.B) {
 }
 
 func BenchmarkCurrent(b *testing.B) {
-	ex := newExecutor(true)
+	ex := newExecutor()
 	runAll(ex, func() {
 		for b.Loop() {
 			if Current() == nil {
@@ -99,7 +98,7 @@ func BenchmarkParkReady(b *testing.B) {
 		defer close(done)
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		ex := newExecutor(true)
+		ex := newExecutor()
 		ex.Enter()
 		over := false
 		co := ex.Spawn(func() {

@@ -77,6 +77,7 @@ func (w *Waiter) parkDuring(reason Reason, b Bound) Wake {
 	}
 	co, ticket := w.co, w.co.ticket
 	stop := context.AfterFunc(b.ctx, func() { co.Ready(ticket, WakeCancelled) }) // late, it finds another ticket
+	defer Rejoin()                                                               // the context may be a user's, and stop its function
 	defer stop()
 	if b.deadline != 0 {
 		return w.ParkUntil(reason, b.deadline)

@@ -4,9 +4,6 @@ import (
 	"errors"
 	"iter"
 	"runtime"
-
-	"github.com/netco-go/netco/asm"
-	"github.com/netco-go/netco/context"
 )
 
 // Errors of coroutines driven by hand.
@@ -15,7 +12,7 @@ var (
 	ErrDead = errors.New("netco: the coroutine has ended")
 	// ErrRunning is returned by Resume, Transfer and Cancel of a coroutine that runs, or that waits for one it has resumed.
 	ErrRunning = errors.New("netco: the coroutine is running")
-	// ErrWrongThread is returned on another thread, or ordinary goroutine, than the one on which the coroutine was made.
+	// ErrWrongThread is returned on another Processor, or ordinary goroutine, than the one on which the coroutine was made.
 	ErrWrongThread = errors.New("netco: the coroutine belongs to another thread or goroutine")
 	// ErrThreadLocked is returned when runtime.LockOSThread has been called, or undone, since the coroutine was made: Go cannot
 	// switch to it then. A callback from C and the initialisation of packages count as such a call.
@@ -50,9 +47,10 @@ func (s Status) String() string {
 // Fiber is a coroutine driven by hand: it runs when it is resumed, until it yields. It needs no Scheduler, but may be used in
 // one's coroutines: a Fiber that waits for I/O parks the coroutine that has resumed it.
 //
-// It belongs to where it was made: on a Processor's thread to that thread, so that any coroutine there may resume it; on an ordinary
-// goroutine to that one. Fibers resume one another to any depth. A Fiber is a value, which may be copied and compared; the zero
-// Fiber has ended.
+// It belongs to where it was made: in a coroutine to its Processor, so that any
+// coroutine there may resume it; on an ordinary goroutine to that one. Fibers
+// resume one another to any depth. A Fiber is a value, which may be copied and
+// compared; the zero Fiber has ended.
 //
 // When the last copy of a suspended coroutine's Fiber is gone it is cancelled some time after a garbage collection. A body that
 // refers to its own Fiber keeps it alive; Cancel ends such a one.
@@ -112,39 +110,12 @@ func (f Fiber[In, Out]) Resume(in In) (out Out, err error) {
 	if y == nil || y.id.Load() != f.id {
 		return out, ErrDead
 	}
-	t := y.t
-	if fast && t.byG == asm.Getg() && (t.by == nil || !t.by.gone) && !t.running {
-		// The goroutine that has made or last resumed it.
-		y.in = in
-		from := t.from
-		drive(&y.hand)
-		if from.Relaying() {
-			from.PassOn()
-		}
-		if t.event == eventYield {
-			y.begun = true
-			return y.out, nil
-		}
-		if t.event != eventRefused {
-			y.begun = true
-			return f.after(t)
-		}
-		t.event = eventYield
-	}
 	if err = y.enter(); err != nil {
 		return out, err
 	}
 	y.in = in
-	if context.Symmetric() {
-		// Here and not in a function of its own, for one return less after the switch.
-		from := t.from
-		from.Switch(&t.w.ctx, from)
-		if from.Relaying() {
-			from.PassOn()
-		}
-	} else {
-		t.resume()
-	}
+	t := y.t
+	t.resume()
 	if t.event == eventYield {
 		return y.out, nil
 	}
@@ -172,7 +143,7 @@ func (f Fiber[In, Out]) after(t *fiber) (out Out, err error) {
 // not allocate.
 func (y *Yielder[In, Out]) Yield(out Out) (In, error) {
 	y.out = out
-	pause(&y.hand) // this much can be inlined
+	y.pause()
 	return y.in, refusals[y.refused]
 }
 
@@ -199,7 +170,8 @@ func (y *Yielder[In, Out]) Transfer(to Fiber[In, Out], in In) (back In, err erro
 	t := y.t
 	y.next, y.in = to, in
 	t.event = eventTransfer
-	t.yield()
+	t.w.ctx.Suspend()
+	t.w.open.Open()
 	if t.cancelled {
 		runtime.Goexit()
 	}
@@ -210,38 +182,12 @@ func (y *Yielder[In, Out]) Transfer(to Fiber[In, Out], in In) (back In, err erro
 // result; a coroutine that has ended, or cannot be resumed here, gives an empty one. Left early, the coroutine stays suspended.
 func (f Fiber[In, Out]) All(in In) iter.Seq[Out] {
 	return func(yield func(Out) bool) {
-		var g uintptr // whose Resume has succeeded
 		for {
-			y := f.y
-			if y == nil || y.id.Load() != f.id {
+			if f.y == nil || f.y.id.Load() != f.id {
 				return
 			}
-			if t := y.t; fast && g != 0 && t.byG == g && (t.by == nil || !t.by.gone) && !t.running {
-				// Resume's common case, on the goroutine that has just called it, and with no return after the switch.
-				y.in = in
-				from := t.from
-				drive(&y.hand)
-				if from.Relaying() {
-					from.PassOn()
-				}
-				if t.event == eventYield {
-					if !yield(y.out) {
-						return
-					}
-					continue
-				}
-				if t.event != eventRefused {
-					out, err := f.after(t)
-					if err != nil || y.id.Load() != f.id || !yield(out) {
-						return
-					}
-					continue
-				}
-				t.event = eventYield
-			}
 			out, err := f.Resume(in)
-			g = asm.Getg()
-			if err != nil || y.id.Load() != f.id || !yield(out) {
+			if err != nil || f.y.id.Load() != f.id || !yield(out) {
 				return
 			}
 		}

@@ -374,10 +374,9 @@ func TestModel(t *testing.T) {
 	})
 	settleGoroutines(t, before)
 	for name, c := range map[string]Config{
-		"coroutines":              {Idle: 64, Handoff: true},
-		"coroutines, small pool":  {Idle: 3, Handoff: true},
-		"coroutines, no pool":     {Idle: 0, Handoff: true},
-		"coroutines, no handover": {Idle: 8},
+		"coroutines":             {Idle: 64},
+		"coroutines, small pool": {Idle: 3},
+		"coroutines, no pool":    {Idle: 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for i := range scaled(60) {

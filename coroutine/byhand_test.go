@@ -32,7 +32,7 @@ func homes(t *testing.T, f func(t *testing.T)) {
 	t.Run("locked twice", lockedTo(2))
 	t.Run("fiber", inFiber)
 	t.Run("coroutine", func(t *testing.T) { on(plain, func(*Executor) { f(t) }) })
-	t.Run("coroutine, no handover, no pool", func(t *testing.T) { on(Config{}, func(*Executor) { f(t) }) })
+	t.Run("coroutine, no pool", func(t *testing.T) { on(Config{}, func(*Executor) { f(t) }) })
 	t.Run("fiber of a coroutine", func(t *testing.T) { on(plain, func(*Executor) { inFiber(t) }) })
 }
 

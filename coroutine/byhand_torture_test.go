@@ -51,7 +51,7 @@ func TestHandTorture(t *testing.T) {
 			}
 		})
 	}
-	for _, c := range []Config{{Idle: 8, Handoff: true}, {Idle: 2}} {
+	for _, c := range []Config{{Idle: 8}, {Idle: 2}} {
 		workers.Go(func() {
 			for range rounds {
 				on(c, func(ex *Executor) {

@@ -284,8 +284,8 @@ func TestHandsDropped(t *testing.T) {
 func TestHandsAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	for _, force := range []bool{false, true} {
-		start := func() {
-			if err := netco.Start(netco.Options{Processors: 2}); err != nil {
+		start := func() { // locked, or those made under LockOSThread could not be ended
+			if err := netco.Start(netco.Options{Processors: 2, LockThreads: true}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,9 +1,24 @@
 package coroutine
 
-// What package channel needs for operations among coroutines of one thread, where each nanosecond counts.
+// What package channel needs for operations among coroutines of one Processor,
+// where each nanosecond counts.
 
-// Caller is who runs on an executor's thread, a coroutine or the loop, as Me returns it. Its methods are for that thread.
+// Caller is what runs for an executor, a coroutine or the loop, as Me returns
+// it. Its methods are for the owner.
 type Caller = worker
+
+// Me returns the caller, or nil on an ordinary goroutine. It is Here and Current
+// in one.
+func Me() *Caller { return self() }
+
+// DrivenBy returns the executor whose loop drives the caller; nil for an ordinary
+// goroutine, and for a coroutine that was left behind. Unlike Me it does not wait.
+func DrivenBy() *Executor {
+	if w := driven(); w != nil {
+		return w.ex
+	}
+	return nil
+}
 
 // Executor returns the executor.
 func (w *worker) Executor() *Executor { return w.ex }
@@ -18,26 +33,10 @@ func (w *worker) Waiter() *Waiter {
 	return &co.waiter
 }
 
-// Parked reports whether the coroutine's waiter was prepared for a park that is over.
-func (w *worker) Parked() bool {
-	co := w.co.Own()
-	return co.ticket != co.waiter.ticket.Own()
-}
-
 // Park is Coroutine.Park of the caller.
-func (w *worker) Park(reason Reason) { w.co.Own().Park(reason) }
+func (w *worker) Park(reason Reason) Wake { return w.co.Own().Park(reason) }
 
-// LastWake returns why the last park ended.
-func (w *worker) LastWake() Wake { return w.co.Own().wake }
-
-// PassOn is to be called when the function that ParkTail was given has returned.
-func (w *worker) PassOn() {
-	if w.ctx.Relaying() {
-		w.ctx.PassOn()
-	}
-}
-
-// Ready is Wake of a waiter that stands for a coroutine of the same thread.
+// Ready is Wake of a waiter that stands for a coroutine of the same executor.
 func (w *worker) Ready(to *Waiter) {
 	co, q := to.co, &w.ex.runq
 	tail, buf := q.tail, q.buf

@@ -2,7 +2,8 @@ package coroutine
 
 import (
 	"errors"
-	"sync"
+
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // ErrNotCoroutine is returned on an ordinary goroutine by what only a coroutine can do.
@@ -19,10 +20,10 @@ type kin struct {
 	above      *kin // constant: the parent; nil if it is nobody's child
 	prev, next *kin // in one of above's lists; under above.mu
 
-	mu      sync.Mutex // held for some instructions, never across a park
-	first   *kin       // the children; under mu
-	told    *kin       // those that the parent's end has stopped; under mu
-	waiting *Waiter    // the parent at its end, to be woken when both lists are empty; under mu
+	mu      inside.Mutex // held for some instructions, never across a park
+	first   *kin         // the children; under mu
+	told    *kin         // those that the parent's end has stopped; under mu
+	waiting *Waiter      // the parent at its end, to be woken when both lists are empty; under mu
 }
 
 // StartChild calls start, which is to make one coroutine and return what Go returned, on the caller's thread without parking, and
@@ -42,10 +43,10 @@ func StartChild(start func() (Handle, error)) (Handle, error) {
 	}
 	k := &kin{above: co.kin}
 	k.join()
-	w.ex.unborn = k
+	w.unborn = k
 	started := false
 	defer func() {
-		w.ex.unborn = nil
+		w.unborn = nil
 		if !started { // or start has panicked
 			k.leave()
 		}
@@ -55,14 +56,16 @@ func StartChild(start func() (Handle, error)) (Handle, error) {
 	return h, err
 }
 
-// expected returns what StartChild waits to bind to the next coroutine made on its thread, ex's, or nil. ex may be nil.
-func (ex *Executor) expected() *kin {
-	if ex == nil {
+// expected returns what StartChild waits to bind to the next coroutine that the
+// calling goroutine makes, or nil.
+func expected() *kin {
+	w := found()
+	if w == nil {
 		return nil
 	}
-	k := ex.unborn
+	k := w.unborn
 	if k != nil {
-		ex.unborn = nil
+		w.unborn = nil
 	}
 	return k
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/inside"
 	"github.com/netco-go/netco/internal/mpsc"
 )
 
@@ -69,14 +70,16 @@ const (
 
 // Coroutine is one coroutine. Its struct is reused after its end; a [Handle] tells one use from the next.
 type Coroutine struct {
-	ex     counter.Pointer[Executor] // its home; nil while it is on its way to one, then constant until its end
-	w      *worker                   // owner: nil until it starts
+	ex     counter.Pointer[Executor] // owner: writes; its home, nil while it is on its way to the first
+	w      counter.Pointer[worker]   // owner: writes; nil until it starts, then constant until its end
 	ticket uint64                    // owner: of the next or present park; never reset
 	status counter.Counter           // see status.go
 	wake   Wake                      // owner: why the last park ended
 	woken  bool                      // owner: a wake came for ticket before the park
 	halted bool                      // owner: by Handle.Stop: every wait ends at once, unless it is firm
 	firm   bool                      // owner: no wait is ended by force, see Firmly
+	pinned bool                      // owner: it stays with its executor, see Pin
+	moved  bool                      // owner: it began on another executor
 	queued atomic.Bool               // node is in the host's inbox
 	waiter Waiter                    // beside what a wake touches: the fewer cache lines of a cold coroutine, the better; for nobody in an errand, see Arrive
 
@@ -93,7 +96,7 @@ type Coroutine struct {
 	remote atomic.Uint64 // the latest wake from another thread, as ticket<<8|Wake
 	node   mpsc.Node[Coroutine]
 
-	joinMu  sync.Mutex             // held while a waker walks the joiners, too
+	joinMu  inside.Mutex           // held while a waker walks the joiners, too
 	here    *Waiter                // owner: those of this thread who join it, a stack through Waiter.Link
 	joiners atomic.Pointer[Waiter] // a stack of waiters through Waiter.Link; stores under joinMu
 }
@@ -122,7 +125,7 @@ func (co *Coroutine) State() State {
 
 func (co *Coroutine) stateOf(status uint64) State {
 	s := State(status & 0xff)
-	if ex := co.ex.Load(); s == Ready && ex != nil && ex.Current() == co {
+	if ex := co.ex.Load(); s == Ready && ex != nil && (ex.Current() == co || co.leftBehind()) {
 		s = Running // a switch writes this once, not in every coroutine
 	}
 	return s
@@ -166,7 +169,7 @@ func (co *Coroutine) init() {
 // Unadopted makes a coroutine that some executor will adopt, from any thread. It allocates unless one is at hand for reuse.
 func Unadopted(fn func(), name string, site uintptr) *Coroutine {
 	co := bare.Get().(*Coroutine)
-	kin := Here().expected()
+	kin := expected()
 	co.born(fn, name, site, lastID.Add(1))
 	co.bind(kin)
 	return co
@@ -184,6 +187,7 @@ func (co *Coroutine) born(fn func(), name string, site uintptr, id uint64) {
 	}
 	if inheriting.Load() != 0 {
 		inheritLocals(&co.locals)
+		Rejoin()
 	}
 	co.status.SetOrdered(uint64(Ready))
 	co.id.SetOrdered(id)
@@ -199,8 +203,8 @@ func (co *Coroutine) Node() *mpsc.Node[Coroutine] { return &co.node }
 
 // Prefetch brings closer what a resume of the coroutine will touch beyond the coroutine itself. Owner only.
 func (co *Coroutine) Prefetch() {
-	if co.w != nil {
-		asm.Prefetch(uintptr(unsafe.Pointer(co.w)))
+	if w := co.w.Own(); w != nil {
+		asm.Prefetch(uintptr(unsafe.Pointer(w)))
 	}
 }
 

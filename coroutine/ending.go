@@ -17,8 +17,8 @@ import "sync/atomic"
 //	firm
 //
 // How a later wait knows, at no cost to others: halt leaves the coroutine as if a wake had come before the park (Coroutine.woken), for
-// good. That is what Park, and parkTail in assembly, look at first in any case, and who wakes it then does nothing. Yield
-// looks at Coroutine.halted.
+// good. That is what Park looks at first in any case, and a later wake has no
+// effect. Yield looks at Coroutine.halted.
 
 // notice is the life that Stop was called for: a coroutine's id; 0 for none. Any thread; it is never taken back.
 type notice = atomic.Uint64
@@ -48,11 +48,12 @@ func (h Handle) Stop() {
 		}
 	}
 	co := h.co
+	w := driven() // first, as in Coroutine.Ready
 	ex := co.ex.Load()
 	if ex == nil {
 		return // whoever adopts it finds the notice: see Adopt
 	}
-	if w := self(); w != nil && w.ex == ex {
+	if w != nil && w.ex == ex {
 		ex.heed(co)
 		return
 	}
@@ -121,6 +122,7 @@ func Firmly(f func()) {
 		co.woken = false
 	}
 	defer func() {
+		Rejoin()
 		co.firm = false
 		if co.halted {
 			co.woken = true

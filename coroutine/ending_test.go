@@ -14,11 +14,11 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// configs are how executors run here: handing over, and every switch through the loop.
+// configs are how executors run here.
 var configs = []struct {
 	name string
 	Config
-}{{"handoff", plain}, {"by the loop", Config{Idle: 64}}, {"no pool", Config{Handoff: true}}}
+}{{"pool", plain}, {"no pool", Config{}}}
 
 // sleep is a wait without an error result.
 func sleep(d time.Duration) {

@@ -19,7 +19,7 @@ func (host) Panicked(*coroutine.Coroutine, any, []byte) bool { return false }
 // An executor on the calling goroutine: one coroutine parks, another makes it ready.
 func Example() {
 	var ex coroutine.Executor
-	ex.Init(coroutine.Config{Host: host{}, Idle: 4, Handoff: true})
+	ex.Init(coroutine.Config{Host: host{}, Idle: 4})
 	ex.Enter()
 	ex.Spawn(func() {
 		w := coroutine.AcquireWaiter() // published to who will wake it
@@ -42,7 +42,7 @@ func Example() {
 
 func ExampleHandle_Join() {
 	var ex coroutine.Executor
-	ex.Init(coroutine.Config{Host: host{}, Idle: 4, Handoff: true})
+	ex.Init(coroutine.Config{Host: host{}, Idle: 4})
 	ex.Enter()
 	ex.Spawn(func() {
 		h := ex.Spawn(func() { fmt.Println("first") }, "", 0).Handle()

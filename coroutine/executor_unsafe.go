@@ -1,7 +1,6 @@
 package coroutine
 
 import (
-	"runtime/trace"
 	"sync/atomic"
 	"unsafe"
 
@@ -24,27 +23,29 @@ type Host interface {
 
 // Config is what an executor is made with.
 type Config struct {
-	Host    Host
-	Idle    int  // how many idle goroutines, with their stacks, are kept for reuse
-	Handoff bool // let coroutines hand over to one another where the backend can
+	Host Host
+	Idle int // how many idle goroutines, with their stacks, are kept for reuse
 }
 
-// Executor runs the coroutines of one thread. All fields: owner: the thread, unless they say otherwise.
+// Executor runs the coroutines of one Processor: its loop, a goroutine, resumes
+// them one after the other, and each gives control back to the loop. What runs
+// for it at a time, the loop or the current coroutine, is its owner: one thread
+// at a time. All fields: owner, unless they say otherwise.
 type Executor struct {
-	budget   int              // resumes left in this turn
-	ahead    *context.Context // the context of the run queue's oldest if it has started, else nil: see take
+	budget   int // resumes left in this turn
 	runq     runQueue
-	loop     context.Context
+	loop     context.Context            // identity only: it is not resumed
 	current  counter.Pointer[Coroutine] // read by any thread
-	stamp    uint64                     // the time that a changed status gets, see status.go and SetClock
-	deadline int64                      // CLOCK_MONOTONIC, when the turn ends whatever the budget
-	express  int                        // how many that other threads woke may still go in front, see Arrive
-	stopping bool                       // by force: parks return at once
-	viaLoop  bool                       // every switch passes the loop although the backend could hand over
+	left     *worker                    // that the loop runs on without, see wentOn
+	moving   *Coroutine                 // has suspended itself to go to movingTo, see MoveTo
+	movingTo *Executor
+	stamp    uint64 // the time that a changed status gets, see status.go and SetClock
+	deadline int64  // CLOCK_MONOTONIC, when the turn ends whatever the budget
+	express  int    // how many that other threads woke may still go in front, see Arrive
+	stopping bool   // by force: parks return at once
+	regions  bool   // runs are regions of the execution trace, see runs.go
 
 	host    Host
-	handoff bool // coroutines hand over to one another
-	chain   bool // a worker whose coroutine ended starts the next itself
 	keep    int
 	idle    []*worker // LIFO: the stack used last is the warmest
 	workers []*worker // all, so that the contexts stay reachable
@@ -55,15 +56,11 @@ type Executor struct {
 
 	fibers []*fiber // all that have a goroutine, so that the contexts stay reachable
 	hands  []*shell // idle ones, LIFO
-	traced traced   // see runs.go
-	unborn *kin     // what binds the coroutine that is made here next, see StartChild
-	doomed []*fiber // whose goroutines the loop is to end
-	asked  []*peek  // questions for coroutines that were ready
 
 	Stats Stats
 
 	_         [64]byte    // what follows is written by other threads, what precedes at every switch
-	attention atomic.Bool // something has come for the loop: hand no more over, see Notice
+	attention atomic.Bool // something has come for the loop: end the turn, see Notice
 	_         [63]byte
 }
 
@@ -75,17 +72,15 @@ type Stats struct {
 	Workers counter.Counter // goroutines, running, parked or idle
 	Made    counter.Counter // goroutines ever made
 	Resumes counter.Counter // times a coroutine was given the thread
-	ByLoop  counter.Counter // of these, by the loop; the others were handed over directly
 	Panics  counter.Counter
 	Reused  counter.Counter // coroutines started on a goroutine that was there
+
+	Handoffs counter.Counter // times the loop went on without a coroutine that was blocked outside netco
 }
 
 // Init prepares the executor. To be followed by Enter on the thread that will run it.
 func (ex *Executor) Init(c Config) {
 	ex.host, ex.keep = c.Host, c.Idle
-	ex.chain = c.Handoff
-	ex.handoff = c.Handoff && context.Symmetric()
-	ex.viaLoop = !c.Handoff && context.Symmetric()
 	ex.pool = objpool.New(objpool.Options[Coroutine]{Cap: max(c.Idle, -1), Chunk: int(poolChunk)})
 }
 
@@ -94,9 +89,9 @@ const poolChunk = (8<<10 - 8) / unsafe.Sizeof(Coroutine{})
 
 // Enter makes the calling goroutine the loop. It stays so until Leave.
 func (ex *Executor) Enter() {
-	ex.loop.InitLoop()
+	ex.loop.Identify()
 	ex.loopIs = &worker{ex: ex}
-	ex.loopIs.ctx.InitLoop()
+	ex.loopIs.ctx.Identify()
 	enroll(ex.loopIs)
 	_, ex.locks = asm.Where()
 }
@@ -126,7 +121,7 @@ func (ex *Executor) reuse(fn func(), name string, site uintptr) *Coroutine {
 	if co.node.Value == nil {
 		co.init()
 	}
-	kin := ex.expected() // before what is inherited is made, which may make others
+	kin := expected() // before what is inherited is made, which may make others
 	co.born(fn, name, site, ex.newID())
 	co.bind(kin)
 	return co
@@ -157,21 +152,8 @@ func (ex *Executor) Current() *Coroutine { return ex.current.Load() }
 // clockEvery is how many resumes may pass before the turn's deadline is looked at. A power of two.
 const clockEvery = 64
 
-// next takes what runs now: a ready coroutine's context, or the loop's if none is ready or the budget is used up.
-func (ex *Executor) next() *context.Context {
-	if ex.budget <= 0 || ex.runq.tail == ex.runq.head || !ex.handoff || ex.attention.Load() || ex.ahead == nil && ex.wantsWorker() {
-		return &ex.loop
-	}
-	return ex.take()
-}
-
-// wantsWorker reports whether the run queue's oldest needs a goroutine that is yet to be made. The loop makes those: on the stack of
-// the coroutine that parks, the allocations would double that stack, for good. Precondition: the run queue is not empty.
-func (ex *Executor) wantsWorker() bool {
-	return len(ex.idle) == 0 && ex.runq.buf[ex.runq.head&ex.runq.mask].w == nil
-}
-
-// Notice makes the thread pass the loop at its next switch, from any thread: the host's inbox has something in it.
+// Notice ends the turn at the next switch, from any thread: the host's inbox has
+// something in it.
 func (ex *Executor) Notice() {
 	if !ex.attention.Load() {
 		ex.attention.Store(true)
@@ -185,46 +167,6 @@ func (ex *Executor) Noticed() {
 	}
 }
 
-// take gives the thread to the run queue's oldest and returns its context. Preconditions: the run queue is not empty.
-//
-// It looks one further ahead while it is at it, so that the next take finds the context without following
-// pointers, and the switch meanwhile prefetches it.
-func (ex *Executor) take() *context.Context {
-	if ex.budget--; ex.budget&(clockEvery-1) == 0 {
-		ex.checkClock()
-	}
-	co := ex.runq.pop()
-	ex.current.Set(co)
-	to := ex.ahead
-	if to == nil {
-		if co.w == nil {
-			ex.attach(co)
-		}
-		to = &co.w.ctx
-	}
-	ex.look()
-	return to
-}
-
-// look sets ahead. It is called whenever the run queue's oldest has changed; a push to an empty queue may leave it nil.
-func (ex *Executor) look() {
-	if ex.runq.tail == ex.runq.head || !ex.handoff {
-		ex.ahead = nil
-	} else if w := ex.runq.buf[ex.runq.head&ex.runq.mask].w; w != nil {
-		ex.ahead = &w.ctx
-	} else {
-		ex.ahead = nil
-	}
-}
-
-// warm returns what the switch should prefetch: what runs next, or the loop.
-func (ex *Executor) warm() *context.Context {
-	if ex.ahead != nil {
-		return ex.ahead
-	}
-	return &ex.loop
-}
-
 // checkClock ends the turn early when its time is over.
 func (ex *Executor) checkClock() {
 	if clock.Now() > ex.deadline {
@@ -235,55 +177,79 @@ func (ex *Executor) checkClock() {
 // maxExpress bounds what quiet times save up for coroutines that other threads wake.
 const maxExpress = 64
 
-// Run gives the thread to ready coroutines, at most budget of them and until about deadline (CLOCK_MONOTONIC, ns), and
-// returns how many it resumed. Owner only, on the loop.
+// Run resumes ready coroutines, at most budget of them and until about deadline
+// (CLOCK_MONOTONIC, ns), and returns how many. Owner only, on the loop.
 func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.budget, ex.deadline = budget, deadline
-	if on := wantsRegions(); on != ex.traced.on {
-		ex.followTracing(on)
-	}
-	if len(ex.doomed) > 0 {
-		ex.bury()
-	}
-	if len(ex.asked) > 0 {
-		ex.budget = askedBudget(budget)
-	}
-	given := 0
-	for ex.budget > 0 && ex.runq.len() > 0 && (given == 0 || !ex.attention.Load()) { // one, or notices could starve them all
-		to := ex.take()
-		given++
-		var region *trace.Region
-		if ex.traced.on {
-			region = ex.region()
+	ex.regions = wantsRegions()
+	before := ex.runq.taken()
+	for first := true; ex.budget > 0 && ex.runq.len() > 0 && (first || !ex.attention.Load()); first = false { // one, or notices could starve them all
+		if ex.budget--; ex.budget&(clockEvery-1) == 0 {
+			ex.checkClock()
 		}
-		if context.Symmetric() {
-			ex.loop.Switch(to, ex.warm())
-			if ex.loop.Relaying() {
-				ex.loop.PassOn()
-			}
-		} else {
-			ex.loop.Resume(to)
+		co := ex.runq.pop()
+		w := co.w.Own()
+		if w == nil {
+			w = ex.attach(co)
 		}
-		if region != nil {
+		ex.current.Set(co)
+		switch {
+		case ex.regions:
+			region := ex.region()
+			ex.resume(w)
 			region.End()
+		case context.Direct(): // as resume, for one return less after the switch
+			w.ctx.Switch(&ex.upcoming(w).ctx)
+			if ex.left != nil || ex.moving != nil {
+				ex.settleSwitch()
+			}
+		default:
+			w.ctx.Resume(nil)
+			if ex.moving != nil {
+				ex.depart()
+			}
 		}
 	}
 	ex.current.Set(nil)
 	ex.budget = 0
-	if len(ex.asked) > 0 {
-		ex.lookAsked() // who is still ready will be resumed by another Run
-	}
 	resumed := ex.runq.taken()
-	ex.express = min(ex.express+int(resumed-ex.Stats.Resumes.Own()), maxExpress)
-	ex.Stats.ByLoop.Add(uint64(given)) // first, so that who reads them the other way round never sees too few by the loop
+	ex.express = min(ex.express+int(resumed-before), maxExpress)
 	ex.Stats.Resumes.Set(resumed)
-	return given
+	return int(resumed - before)
+}
+
+// resume runs w until it suspends itself or ends, or is left behind.
+func (ex *Executor) resume(w *worker) {
+	w.ctx.Resume(&w.ctx)
+	if ex.left != nil || ex.moving != nil {
+		ex.settleSwitch()
+	}
+}
+
+// settleSwitch is for what has come back to the loop otherwise than to wait or
+// to end.
+func (ex *Executor) settleSwitch() {
+	if ex.left != nil {
+		ex.wentOn()
+	} else {
+		ex.depart()
+	}
+}
+
+// upcoming returns the worker that will run after w, or w if that is not known:
+// the switch prefetches it.
+func (ex *Executor) upcoming(w *worker) *worker {
+	if co := ex.runq.front(); co != nil {
+		if next := co.w.Own(); next != nil {
+			return next
+		}
+	}
+	return w
 }
 
 // Stop makes every park of this executor end at once with WakeShutdown, those under way included. Owner only.
 func (ex *Executor) Stop() {
 	ex.stopping = true
-	ex.handoff, ex.viaLoop, ex.ahead = false, false, nil // so that Yield looks
 	for _, w := range ex.workers {
 		if co := w.co.Own(); co != nil && State(co.status.Own()&0xff) == Waiting && !co.firm {
 			ex.Ready(co, co.ticket, WakeShutdown)
@@ -304,9 +270,10 @@ func (ex *Executor) Wake(w *Waiter) {
 	}
 }
 
-// OnThread reports whether the caller runs on the executor's thread: its loop or one of its coroutines.
+// OnThread reports whether the caller runs on the executor's thread: its loop or
+// one of its coroutines, unless that was left behind.
 func (ex *Executor) OnThread() bool {
-	w := self()
+	w := driven()
 	return w != nil && w.ex == ex
 }
 

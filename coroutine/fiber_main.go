@@ -28,36 +28,25 @@ func (t *fiber) main() {
 	for t.of != nil {
 		t.call()
 		t.end(eventReturn)
-		if !(t.fit() && poolable(t)) && t.direct() {
+		if !t.fit() || !poolable(t) {
 			return
 		}
-		if context.Symmetric() { // as yield, with fewer returns after the switch
-			t.w.ctx.Switch(t.from, &t.w.ctx) // who has just resumed it is warm
-			if t.w.ctx.Relaying() {
-				t.w.ctx.PassOn()
-			}
-		} else {
-			t.w.ctx.Suspend(nil)
-		}
+		t.w.ctx.Suspend()
 	}
 }
 
-// finish ends the goroutine. If a Goexit has ended the body, the life is ended first; and if its resumer cannot be resumed by this
-// goroutine's end, it is resumed here and now, within the Goexit, and the loop comes back later.
+// finish ends the goroutine, and first the life if a Goexit has ended its body.
+// The runtime then resumes the resumer, which is parked in the fiber's context.
 func (t *fiber) finish() {
 	if t.of != nil {
 		defer t.finish() // deferred, as a Local's Drop may unwind too
 		t.end(eventGoexit)
-		if !t.direct() {
-			t.yield()
-		}
 		return
 	}
 	expel(&t.w)
 	t.w.gone = true
 	ex := t.w.ex
 	if ex == nil {
-		t.w.ctx.Exit(t.from)
 		return
 	}
 	last := len(ex.fibers) - 1
@@ -65,26 +54,6 @@ func (t *fiber) finish() {
 	ex.fibers[t.w.index].w.index = t.w.index
 	ex.fibers[last] = nil
 	ex.fibers = ex.fibers[:last]
-	if t.direct() {
-		t.w.ctx.Exit(t.from)
-		return
-	}
-	t.w.exit()
-}
-
-// yield gives control to t.from. It is for rare cases; Yielder.Yield has its own.
-func (t *fiber) yield() {
-	if context.Symmetric() {
-		t.w.ctx.Transfer(t.from, &t.w.ctx)
-	} else {
-		t.w.ctx.Suspend(nil)
-	}
-}
-
-// direct reports whether the end of t's goroutine resumes t.from: always, unless the scheduler has switched among the coroutines
-// of this thread meanwhile.
-func (t *fiber) direct() bool {
-	return !context.Symmetric() || t.w.ctx.Successor() == t.from
 }
 
 // fit reports whether the goroutine may run further lives: those made under the
@@ -100,6 +69,7 @@ func (t *fiber) fit() bool {
 func (t *fiber) call() {
 	clean(t.tags)
 	t.tags = nil
+	t.w.open.Open()
 	returned := false
 	defer func() {
 		if returned {
@@ -120,8 +90,10 @@ func (t *fiber) call() {
 // end ends the life.
 func (t *fiber) end(why event) {
 	h := t.of
+	t.w.attached()
 	for t.locals.any() {
 		t.dropLocals()
+		t.w.attached()
 	}
 	t.exit()
 	goruntime.SetLabels(nil) // or what they hold is kept

@@ -40,6 +40,9 @@ func conceive() (*shell, maker) {
 	bubble := false
 	if m.w != nil && m.w.ex != nil {
 		ex = m.w.ex
+		if co := m.w.co.Own(); co != nil {
+			co.pinned = true // what it makes belongs to its executor
+		}
 		s = ex.idleFiber(m.locks)
 	} else if bubble = clock.InBubble(); bubble {
 		// A goroutine of its own, which is the bubble's too: it has the
@@ -52,6 +55,7 @@ func conceive() (*shell, maker) {
 	if s == nil {
 		t := new(fiber)
 		t.w.ex, t.w.fiber = ex, t
+		t.w.away.Store(nested)
 		t.bubble = bubble
 		s = newShell(t)
 	}
@@ -65,11 +69,10 @@ func (h *hand) born(m maker) uint64 {
 	h.locks, h.begun = m.locks, false
 	t.of = h
 	t.tags = goruntime.Labels()
-	if t.started {
-		t.met(m.w, m.g)
-	}
+	t.by, t.byG = m.w, m.g
 	if inheriting.Load() != 0 {
 		inheritLocals(&t.locals)
+		Rejoin()
 	}
 	if ex := t.w.ex; ex != nil {
 		h.id.Set(ex.newID())
@@ -123,7 +126,7 @@ func poolable(t *fiber) bool { return t.w.ex == nil || len(t.w.ex.hands) < t.w.e
 func (t *fiber) settle(s *shell) error {
 	failure, why := t.failure, t.event
 	t.failure, t.event = nil, eventYield
-	t.recycle(s, why)
+	t.recycle(s)
 	if failure != nil {
 		panic(failure)
 	}
@@ -133,24 +136,31 @@ func (t *fiber) settle(s *shell) error {
 	return nil
 }
 
-// recycle puts a fiber without a life where the next is found, or where the loop ends it.
-func (t *fiber) recycle(s *shell, why event) {
-	if t.w.gone {
-		return
-	}
-	ex := t.w.ex
-	switch {
-	case why == eventGoexit || !t.fit() || !poolable(t):
-		if t.started {
-			ex.doomed = append(ex.doomed, t) // without an executor it would have been direct
+// recycle puts a fiber without a life where the next is found.
+func (t *fiber) recycle(s *shell) {
+	switch ex := t.w.ex; {
+	case t.w.gone:
+	case !t.fit() || !poolable(t):
+		if t.started { // it was idle, and its new life was cancelled before it began
+			t.endIdle(t.by)
 		}
 	case s == nil:
-		t.recycle(newShell(t), why)
+		t.recycle(newShell(t))
 	case ex != nil:
 		ex.hands = append(ex.hands, s)
 	case t.started:
 		idleFibers.Put(s)
 	}
+}
+
+// endIdle ends the goroutine of an idle fiber. by is the caller, nil for an
+// ordinary goroutine or a loop.
+func (t *fiber) endIdle(by *worker) {
+	t.by = by
+	if by != nil {
+		by.inner.Set(t)
+	}
+	t.resume() // finds no life, and ends
 }
 
 // cancel is Fiber.Cancel. With a nil shell nobody can say any more that it is dead.
@@ -162,7 +172,7 @@ func (h *hand) cancel(s *shell) error {
 		t.of = nil
 		h.id.Set(0)
 		t.last.over()
-		t.recycle(s, eventReturn)
+		t.recycle(s)
 		return nil
 	}
 	if err == nil {
@@ -172,7 +182,7 @@ func (h *hand) cancel(s *shell) error {
 		return err
 	}
 	t.cancelled = true
-	t.switchTo()
+	t.resume()
 	t.last.over()
 	if err := t.settle(s); err != ErrGoexit {
 		return err

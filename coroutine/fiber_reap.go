@@ -77,36 +77,18 @@ func (t *fiber) reap() {
 		}
 		h.cancel(nil)
 	case t.w.ex == nil:
-		t.by, t.byG, t.from = nil, 0, &t.back
-		t.switchTo() // finds no life, and ends
+		t.endIdle(nil)
 	}
-}
-
-// bury ends doomed goroutines. Owner only, on the loop.
-func (ex *Executor) bury() {
-	for n := len(ex.doomed); n > 0; n = len(ex.doomed) {
-		t := ex.doomed[n-1]
-		ex.doomed[n-1] = nil
-		ex.doomed = ex.doomed[:n-1]
-		ex.end(t)
-	}
-}
-
-// end lets the goroutine of an idle fiber end. Owner only, on the loop.
-func (ex *Executor) end(t *fiber) {
-	t.by, t.from = nil, &ex.loop
-	ex.loop.Resume(&t.w.ctx)
 }
 
 // trimFibers ends idle ones until keep are left. Owner only, on the loop.
 func (ex *Executor) trimFibers(keep int) {
-	ex.bury()
 	for len(ex.hands) > keep {
 		t := ex.hands[0].t
 		ex.hands[0] = nil
 		ex.hands = ex.hands[1:]
 		if t.started {
-			ex.end(t)
+			t.endIdle(nil)
 		}
 	}
 }

@@ -20,9 +20,8 @@ import (
 //
 //	state   means                                   where the fiber is          becomes
 //	none    it has not been resumed yet             with its shell              running, by enter
-//	running or suspended, in a life                 cur is not nil              idle, gone or doomed, at the life's end
+//	running or suspended, in a life                 of is not nil               idle or gone, at the life's end
 //	idle    parked in main                          a pool, through its shell   running, by New and enter; gone
-//	doomed  parked, and to end                      Executor.doomed             gone, by the loop, see context.Context.Exit
 //	gone    it has ended                            nowhere
 type fiber struct {
 	w  worker // first: workerOf
@@ -30,10 +29,8 @@ type fiber struct {
 
 	last life // of's Yielder, or that of the last one
 
-	from *context.Context // whom it gives control back to: by's, or back
-	by   *worker          // who has resumed it; nil for an ordinary goroutine
-	byG  uintptr          // by's goroutine
-	back context.Context  // of an ordinary goroutine that resumes it
+	by  *worker // its resumer; nil for an ordinary goroutine
+	byG uintptr // by's goroutine
 
 	event     event
 	running   bool // between enter and exit; its resumer's Resume keeps the shell meanwhile
@@ -73,13 +70,13 @@ const (
 	eventTransfer
 	eventReturn
 	eventGoexit
-	eventPark    // portable backend: it waits for something, so who resumed it must wait too
-	eventRefused // from drive: it was not resumed
+	eventPark // portable backend: it waits for something, so its resumer must wait too
 )
 
 func fiberOf(c *context.Context) *fiber { return (*fiber)(unsafe.Pointer(c)) }
 
-// check reports whether the life can be resumed by the caller, and remembers the caller if so.
+// check reports whether the life can be resumed by the caller, and remembers the
+// caller if so.
 func (h *hand) check() error {
 	g, locks := asm.Where()
 	if goruntime.RaceEnabled { // what is cached below may be another thread's just now, which is no matter but looks like one
@@ -88,7 +85,10 @@ func (h *hand) check() error {
 		}
 	}
 	t := h.t
-	if g == t.byG && locks == h.locks && (t.by == nil || !t.by.gone) {
+	if g == t.byG && locks == h.locks && (t.by == nil || !t.by.gone && t.by.ex == t.w.ex) { // by may run another coroutine by now, elsewhere
+		if by := t.by; by != nil && by.away.Load() != attached {
+			by.attached()
+		}
 		if t.running {
 			return ErrRunning
 		}
@@ -96,10 +96,10 @@ func (h *hand) check() error {
 	}
 	w, err := h.caller(g, locks)
 	if err == nil && t.running {
-		err = ErrRunning // and who has resumed it stays the one
+		err = ErrRunning // and its resumer stays the one
 	}
-	if err == nil && t.started { // before, there is nothing that Resume's short way could switch to
-		t.met(w, g)
+	if err == nil {
+		t.by, t.byG = w, g
 	}
 	return err
 }
@@ -116,14 +116,6 @@ func (h *hand) status() Status {
 		return StatusRunning
 	}
 	return StatusNormal
-}
-
-// met remembers who resumes t next.
-func (t *fiber) met(w *worker, g uintptr) {
-	t.by, t.byG, t.from = w, g, &t.back
-	if w != nil {
-		t.from = &w.ctx
-	}
 }
 
 // caller returns the worker of the calling goroutine, nil for an ordinary one, if that is at h's home.
@@ -147,7 +139,7 @@ func (h *hand) caller(g, locks uintptr) (*worker, error) {
 	return w, nil
 }
 
-// enter makes the fiber the running one; the caller then switches to it. Fiber.Resume has its own where it can do without check.
+// enter makes the fiber the running one; the caller then resumes it.
 func (h *hand) enter() error {
 	if err := h.check(); err != nil {
 		return err
@@ -155,50 +147,44 @@ func (h *hand) enter() error {
 	t := h.t
 	if !t.started {
 		t.start()
-		t.met(self(), asm.Getg())
 	}
 	h.begun = true
 	t.running, t.event = true, eventYield
-	if w := t.by; w != nil {
-		if co := w.co.Own(); co != nil {
+	if by := t.by; by != nil {
+		if co := by.co.Own(); co != nil {
 			t.w.co.Set(co)
-			if context.Symmetric() {
-				co.w = &t.w
-			}
+			co.pinned = true // t belongs to its executor
 		}
-		if !context.Symmetric() {
-			w.inner = t
-		}
+		by.inner.Set(t)
 	}
 	return nil
 }
 
-// exit undoes enter on the fiber's side; it then switches to t.from.
+// exit undoes enter on the fiber's side, but for its resumer's inner: see
+// worker.blocked. The fiber then suspends itself, or ends.
 func (t *fiber) exit() {
+	t.w.open.Close()
 	t.running = false
-	if w := t.by; w != nil {
-		if !context.Symmetric() {
-			w.inner = nil
-		}
-		if co := t.w.co.Own(); co != nil {
-			t.w.co.Set(nil)
-			if context.Symmetric() {
-				co.w = w
-			}
-		}
+	if t.w.co.Own() != nil {
+		t.w.co.Set(nil)
 	}
 }
 
 // refusals are Yield's errors, by hand.refused. As long as that can count, so that no index is checked.
 var refusals = [256]error{1: ErrOutside, 2: ErrCancelled, 3: ErrThreadLocked}
 
-// leave is exit for Yield, unless it returns what to refuse with. h may be of a life that is over, and the caller anybody.
+// leave is exit for Yield, unless it returns what to refuse with. h may be of a
+// life that is over, and the caller anything.
 func (h *hand) leave() (refused uint8) {
 	t := h.t
 	g, locks := asm.Where()
-	switch {
-	case t == nil || t.w.ctx.G() != g || t.of != h:
+	if t == nil || t.w.ctx.G() != g || t.of != h {
 		return 1
+	}
+	if t.w.co.Own() != nil {
+		t.w.attached()
+	}
+	switch {
 	case t.cancelled:
 		return 2
 	case locks != h.locks:
@@ -208,22 +194,19 @@ func (h *hand) leave() (refused uint8) {
 	return 0
 }
 
-// pauseGo is pause in full. The assembly has the common case and calls this for all others.
-func pauseGo(h *hand) {
+// pause is Yielder.Yield but for the values.
+func (h *hand) pause() {
 	if h.refused = h.leave(); h.refused != 0 {
 		return
 	}
-	h.t.yield()
-	pausedGo(h)
-}
-
-// pausedGo is what follows the switch, in full.
-func pausedGo(h *hand) {
 	t := h.t
-	if t.w.ctx.Relaying() {
-		t.w.ctx.PassOn()
+	if context.Direct() { // in place of Suspend, for one return less after the switch; a suspended fiber has no visits
+		t.w.ctx.Switch(&t.w.ctx)
+	} else {
+		t.w.ctx.Suspend()
 	}
-	h.refused = 0 // somebody outside may have tried
+	t.w.open.Open()
+	h.refused = 0 // others may have tried
 	if t.cancelled {
 		runtime.Goexit()
 	}
@@ -232,40 +215,48 @@ func pausedGo(h *hand) {
 // inside reports whether the caller is the coroutine itself.
 func (h *hand) inside() bool { return h.t != nil && h.t.w.ctx.G() == asm.Getg() && h.t.of == h }
 
-// resume is the switch to the fiber with the portable backend. When the fiber waits for something, so must its resumer.
+// resume runs the fiber until it yields or ends. With the portable backend, when
+// the fiber waits for something, so must its resumer.
 func (t *fiber) resume() {
-	for {
-		t.event = eventYield
-		t.back.Resume(&t.w.ctx)
-		if t.event != eventPark {
-			return
+	by := t.by
+	if context.Direct() {
+		t.w.ctx.Switch(&t.w.ctx)
+		if t.w.ctx.Visited() {
+			t.w.ctx.ServeVisit()
 		}
-		t.by.pause()
+	} else {
+		for t.w.ctx.Resume(nil); t.event == eventPark; t.w.ctx.Resume(nil) {
+			by.pause()
+			t.event = eventYield
+		}
+	}
+	if by != nil {
+		by.inner.Set(nil) // here, so that what is parked in the switch is never the innermost
 	}
 }
 
-// suspend gives the thread back to the executor's loop, with the portable backend, for a coroutine that runs on w or on a fiber
-// that it has resumed.
+// suspend gives control back to the loop; it returns when the coroutine is
+// resumed. w is the coroutine's own; the caller may be a fiber that it has
+// resumed.
 func (w *worker) suspend() {
-	for w.inner != nil {
-		w = &w.inner.w
+	open := w.open.Own()
+	w.open.Close()
+	if context.Direct() {
+		w.ctx.Switch(&w.ctx)
+		if w.ctx.Visited() {
+			w.ctx.ServeVisit()
+		}
+	} else {
+		w.innermost().pause()
 	}
-	w.pause()
+	w.open.Restore(open)
 }
 
-// pause is one step of that: back to who has resumed w, who goes on with it.
+// pause is one step of suspend with the portable backend: back to the resumer of
+// w, which goes on with it.
 func (w *worker) pause() {
 	if w.fiber != nil {
 		w.fiber.event = eventPark
 	}
-	w.ctx.Suspend(nil)
-}
-
-// switchTo gives control to the fiber until it comes back. It is for rare cases; Fiber.Resume has its own.
-func (t *fiber) switchTo() {
-	if context.Symmetric() {
-		t.from.Transfer(&t.w.ctx, t.from)
-	} else {
-		t.resume()
-	}
+	w.ctx.Suspend()
 }

@@ -19,16 +19,14 @@ func waitGoroutines(t testing.TB, want int) {
 	t.Fatalf("%d goroutines, want %d", runtime.NumGoroutine(), want)
 }
 
-// TestEndsInRandomOrder ends coroutines by return, Goexit, and panic, in random order among handovers, with pools that
-// keep all, some and none of the goroutines: each end must end just that one, whoever sits in its slot.
+// TestEndsInRandomOrder ends coroutines by return, Goexit, and panic, in random order among switches, with pools that
+// keep all, some and none of the goroutines: each end must end just that one.
 func TestEndsInRandomOrder(t *testing.T) {
 	for name, c := range map[string]Config{
-		"pool 0":               {Idle: 0, Handoff: true},
-		"pool 3":               {Idle: 3, Handoff: true},
-		"pool 64":              {Idle: 64, Handoff: true},
-		"pool 3, no handover":  {Idle: 3},
-		"pool -1":              {Idle: -1, Handoff: true},
-		"pool 0, no handovers": {Idle: 0},
+		"pool 0":  {Idle: 0},
+		"pool 3":  {Idle: 3},
+		"pool 64": {Idle: 64},
+		"pool -1": {Idle: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := runtime.NumGoroutine()
@@ -107,7 +105,7 @@ func TestPanicWhileUnwinding(t *testing.T) {
 		th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
 		var values []any
 		th.panics = func(co *Coroutine, v any, _ []byte) bool { values = append(values, v); return true }
-		th.ex.Init(Config{Host: th, Idle: 4, Handoff: true})
+		th.ex.Init(Config{Host: th, Idle: 4})
 		go th.loop()
 		parked := make(chan struct{})
 		after := 0

@@ -22,7 +22,7 @@ func hookWorld(t *testing.T, f func(t *testing.T, run func(body func()))) {
 		t.Run("scheduled", func(t *testing.T) {
 			th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
 			th.panics = func(*Coroutine, any, []byte) bool { return true }
-			th.ex.Init(Config{Host: th, Idle: idle, Handoff: true})
+			th.ex.Init(Config{Host: th, Idle: idle})
 			go th.loop()
 			f(t, func(body func()) { th.spawn(body).Join() })
 			th.stop()

@@ -3,6 +3,8 @@ package coroutine
 import (
 	"sync"
 	"sync/atomic"
+
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // LocalOptions say what a Local does beside holding a value. All may be left out.
@@ -213,6 +215,7 @@ func inheritLocals(to *localValues) {
 			to.drop()
 		}
 	}()
+	defer inside.Pin().Unpin() // else a user's function could have the caller move, in the middle of what is the executor's
 	for i := 0; i < len(from.set.list); i++ {
 		if l := from.set.list[i]; l.key.inherit != nil {
 			to.add(l.key, l.key.inherit(l.value))

@@ -14,7 +14,7 @@ func TestLocalPerCoroutine(t *testing.T) {
 	made := 0
 	l := NewLocal(LocalOptions[int]{Make: func() int { made++; return 10 * made }})
 	plainLocal := NewLocal(LocalOptions[string]{})
-	on(Config{Idle: 2, Handoff: true}, func(ex *Executor) {
+	on(Config{Idle: 2}, func(ex *Executor) {
 		for range 3 { // on workers and structs that are used again
 			made = 0
 			values := map[*int]bool{}
@@ -159,7 +159,7 @@ func TestLocalEnds(t *testing.T) {
 	})
 	th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
 	th.panics = func(*Coroutine, any, []byte) bool { return true }
-	th.ex.Init(Config{Host: th, Idle: 2, Handoff: true})
+	th.ex.Init(Config{Host: th, Idle: 2})
 	go th.loop()
 	for how, end := range map[string]func(){"return": func() {}, "panic": func() { panic("planned") }, "Goexit": runtime.Goexit} {
 		for _, n := range []int{0, 1, 8, 9, 20} {
@@ -230,7 +230,7 @@ func TestLocalDropMisbehaves(t *testing.T) {
 		th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
 		var values []any
 		th.panics = func(_ *Coroutine, v any, _ []byte) bool { values = append(values, v); return true }
-		th.ex.Init(Config{Host: th, Idle: 2, Handoff: true})
+		th.ex.Init(Config{Host: th, Idle: 2})
 		go th.loop()
 		for range 3 {
 			values = nil

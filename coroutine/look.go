@@ -78,7 +78,11 @@ func (i *Info) of(w *worker) bool {
 	i.Since = since(status)
 	i.Name = co.Name()
 	i.Site = uintptr(co.site.Load())
-	i.Coroutine, i.Host = co, w.ex.host
+	ex := co.ex.Load()
+	if ex == nil {
+		return false // it has ended, and is on its way to another life
+	}
+	i.Coroutine, i.Host = co, ex.host
 	return co.id.Load() == i.ID
 }
 

@@ -161,7 +161,7 @@ func TestLookAllocs(t *testing.T) {
 // time; of the others nobody is seen twice, and whoever is seen had that id, name and site.
 func TestLookHammer(t *testing.T) {
 	within(t, 2*time.Minute)
-	threads := []*thread{newThread(Config{Idle: 8, Handoff: true}), newThread(Config{Idle: 0, Handoff: true})}
+	threads := []*thread{newThread(Config{Idle: 8}), newThread(Config{Idle: 0})}
 	const stay = 40
 	var stayers sync.Map
 	var lives sync.Map // id to name
@@ -300,7 +300,7 @@ func TestLookReuse(t *testing.T) {
 // BenchmarkLook is for each coroutine, of a hundred thousand that are parked.
 func BenchmarkLook(b *testing.B) {
 	const n = 100_000
-	ex := newExecutor(true)
+	ex := newExecutor()
 	runAll(ex, func() {
 		for range n {
 			ex.Spawn(func() { Current().Park(ReasonUser) }, "sleeper", 1)

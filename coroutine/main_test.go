@@ -58,26 +58,38 @@ func within(t testing.TB, d time.Duration) {
 	t.Cleanup(func() { timer.Stop() })
 }
 
-// thread hosts an executor on a locked thread of its own with what a Processor has, in its simplest form.
+// thread hosts an executor on a goroutine of its own, locked to its thread unless it roams, with what a Processor has, in its
+// simplest form.
 type thread struct {
 	ex      Executor
+	roams   bool // constant: coroutines may move here and away
 	inbox   mpsc.Queue[Coroutine]
 	bell    chan struct{} // capacity 1
+	entered chan struct{} // closed when the executor can be moved to; may be nil
 	stopped chan struct{}
 	panics  func(co *Coroutine, value any, stack []byte) bool
 
 	mu     sync.Mutex
 	births []*Coroutine // under mu
+	moved  []*Coroutine // under mu
+	coming int          // under mu
+	holds  bool         // under mu: what has moved here waits
 	over   bool         // under mu: end when nothing lives
 	force  bool         // under mu: Stop
 }
 
 // newThread starts a thread. Its coroutines have ended when stop returns.
-func newThread(c Config) *thread {
-	th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
+func newThread(c Config) *thread { return startThread(new(thread), c) }
+
+// newRoamer is newThread of one that is not locked to a thread.
+func newRoamer(c Config) *thread { return startThread(&thread{roams: true}, c) }
+
+func startThread(th *thread, c Config) *thread {
+	th.bell, th.entered, th.stopped = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	c.Host = th
 	th.ex.Init(c)
 	go th.loop()
+	<-th.entered
 	return th
 }
 
@@ -96,6 +108,30 @@ func (th *thread) ParkUntil(co *Coroutine, reason Reason, deadline int64) Wake {
 
 func (th *thread) Panicked(co *Coroutine, value any, stack []byte) bool {
 	return th.panics != nil && th.panics(co, value, stack)
+}
+
+// Reserve and Send implement Traveller.
+func (th *thread) Reserve() bool {
+	th.mu.Lock()
+	defer th.mu.Unlock()
+	th.coming++
+	return true
+}
+
+func (th *thread) Send(co *Coroutine) {
+	th.mu.Lock()
+	th.coming--
+	th.moved = append(th.moved, co)
+	th.mu.Unlock()
+	th.ring()
+}
+
+// hold keeps what moves here waiting, until it is called with false.
+func (th *thread) hold(on bool) {
+	th.mu.Lock()
+	th.holds = on
+	th.mu.Unlock()
+	th.ring()
 }
 
 func (th *thread) ring() {
@@ -135,10 +171,15 @@ func (th *thread) stopByForce() {
 
 func (th *thread) loop() {
 	defer close(th.stopped)
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
+	if !th.roams {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
 	ex := &th.ex
 	ex.Enter()
+	if th.entered != nil {
+		close(th.entered)
+	}
 	defer ex.Leave()
 	for idle := 0; ; {
 		for n := th.inbox.Take(); n != nil; {
@@ -151,7 +192,13 @@ func (th *thread) loop() {
 			ex.Adopt(co)
 		}
 		th.births = th.births[:0]
-		over := th.over && ex.Stats.Live.Own() == 0 && th.inbox.Empty()
+		if !th.holds {
+			for _, co := range th.moved {
+				ex.Settle(co)
+			}
+			th.moved = nil
+		}
+		over := th.over && ex.Stats.Live.Own() == 0 && len(th.moved)+th.coming == 0 && th.inbox.Empty()
 		force := th.force && !ex.Stopping()
 		th.mu.Unlock()
 		if over {
@@ -181,4 +228,4 @@ func on(c Config, fn func(ex *Executor)) {
 }
 
 // plain is the usual configuration.
-var plain = Config{Idle: 64, Handoff: true}
+var plain = Config{Idle: 64}

@@ -15,6 +15,10 @@ func (co *Coroutine) Ticket() uint64 { return co.ticket }
 //
 // Precondition: co is the calling coroutine.
 func (co *Coroutine) Park(reason Reason) Wake {
+	w := co.w.Own()
+	if w.away.Load() != attached {
+		w.rejoin()
+	}
 	ex := co.ex.Own()
 	if co.woken {
 		return co.parkWoken()
@@ -25,31 +29,29 @@ func (co *Coroutine) Park(reason Reason) Wake {
 	}
 	co.checkLocks(ex, "waits")
 	co.setState(Waiting, reason, ex.stamp)
-	w := co.w
-	to := &ex.loop
-	if ex.runq.tail != ex.runq.head {
-		to = ex.next()
+	if !context.Direct() {
+		w.suspend()
+		return co.wake
 	}
-	if to != &w.ctx { // as worker.leave, here for one return less after the switch
-		if context.Symmetric() {
-			w.ctx.Switch(to, ex.warm())
-			if w.ctx.Relaying() {
-				w.ctx.PassOn()
-			}
-		} else {
-			w.suspend()
-		}
+	// As suspend, for one return less after the switch.
+	open := w.open.Own()
+	w.open.Close()
+	w.ctx.Switch(&w.ctx)
+	if w.ctx.Visited() {
+		w.ctx.ServeVisit()
 	}
+	w.open.Restore(open)
 	return co.wake
 }
 
 // Ready wakes co from the park with the given ticket, from any thread. For a ticket that is over it does nothing.
 func (co *Coroutine) Ready(ticket uint64, why Wake) {
+	w := driven() // first: co may move before the other is read
 	ex := co.ex.Load()
 	if ex == nil {
 		return // the ticket is of a former life, the present one has not started
 	}
-	if w := self(); w != nil && w.ex == ex {
+	if w != nil && w.ex == ex {
 		ex.Ready(co, ticket, why)
 		return
 	}
@@ -96,7 +98,6 @@ func (ex *Executor) Arrive(co *Coroutine) {
 	if ex.runq.tail != queued && ex.express > 0 {
 		ex.express--
 		ex.runq.lastFirst()
-		ex.look()
 	}
 }
 
@@ -117,7 +118,36 @@ func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
 
 // Yield lets the other ready coroutines of this Processor run first. With none ready it returns at once, or lets the
 // loop look for I/O when it has not for a while. On an ordinary goroutine it is runtime.Gosched.
-func Yield() { yield(0) }
+func Yield() {
+	w := self()
+	if w == nil || w.co.Own() == nil {
+		runtime.Gosched()
+		return
+	}
+	ex, co := w.ex, w.co.Own()
+	if w.halting(co) {
+		Unwind()
+	}
+	if ex.budget > 0 && ex.runq.len() == 0 && !ex.attention.Load() {
+		ex.budget--
+		return
+	}
+	co.checkLocks(ex, "yields")
+	ex.runq.push(co)
+	w = co.w.Own()
+	if !context.Direct() {
+		w.suspend()
+		return
+	}
+	// As suspend, for one return less after the switch.
+	open := w.open.Own()
+	w.open.Close()
+	w.ctx.Switch(&w.ctx)
+	if w.ctx.Visited() {
+		w.ctx.ServeVisit()
+	}
+	w.open.Restore(open)
+}
 
 // YieldTurn is Yield that also ends the turn: the loop looks for I/O, timers and what other threads sent before anything
 // else runs. For operations that can succeed for ever without waiting, which may hold locks: it does not unwind the coroutine
@@ -131,65 +161,9 @@ func YieldTurn() (stopping bool) {
 	co := w.co.Own()
 	if !w.halting(co) {
 		w.ex.budget = 0
-		yield(0)
+		Yield()
 	}
 	return w.halting(co)
-}
-
-// yieldGo is Yield in full. The assembly has the common case and jumps here for all others. The argument is not used: it
-// makes callers reserve the stack slot that goes with a register argument, into which runtime.coroswitch, jumped to in
-// the place of a func() with no such slot, would spill its own over a caller's variable.
-func yieldGo(_ uintptr) {
-	w := self()
-	if w == nil || w.co.Own() == nil {
-		runtime.Gosched()
-		return
-	}
-	ex := w.ex
-	to := ex.ahead
-	if to == nil || ex.budget&(clockEvery-1) == 0 || ex.attention.Load() || w.co.Own().halted {
-		if to = w.yieldTo(); to == nil {
-			return
-		}
-	} else {
-		// The run queue's oldest has started and there is budget: hand over to it. This is push, next and take in one.
-		ex.budget--
-		next, after := ex.runq.rotate(w.co.Own())
-		ex.current.Set(next)
-		ex.ahead = nil
-		if after.w != nil {
-			ex.ahead = &after.w.ctx
-		}
-	}
-	// After this switch nothing may be done, as nothing is after the assembly's; see worker.exit for who relies on it.
-	w.ctx.Switch(to, ex.warm())
-}
-
-// yieldTo is what Yield does when something else is due than handing over: starting a coroutine, looking at the clock, the
-// loop, the end. It returns what to switch to, or nil if there is nothing to do or it has been done.
-func (w *worker) yieldTo() *context.Context {
-	ex := w.ex
-	if w.halting(w.co.Own()) {
-		Unwind()
-	}
-	if ex.budget > 0 && ex.runq.len() == 0 && !ex.attention.Load() {
-		ex.budget--
-		return nil
-	}
-	if len(ex.asked) > 0 {
-		w.tell()
-	}
-	w.co.Own().checkLocks(ex, "yields")
-	ex.runq.push(w.co.Own())
-	if !context.Symmetric() {
-		w.suspend()
-		return nil
-	}
-	to := ex.next()
-	if to == &w.ctx {
-		return nil
-	}
-	return to
 }
 
 // Unwind ends the calling coroutine by runtime.Goexit, running its deferred calls: what a wait that cannot return an

@@ -1,9 +1,8 @@
 package coroutine
 
-import "github.com/netco-go/netco/context"
-
-// Pass is Yield, but does not unwind a coroutine that is to end by force, with the scheduler or alone: for one that on its way out needs what
-// another, on its own way out, is about to let go of.
+// Pass is Yield, but does not unwind a coroutine that is to end by force, with
+// the scheduler or alone: for one that on its way out needs what another, on its
+// own way out, is about to let go of.
 func Pass() {
 	w := self()
 	if w == nil || w.co.Own() == nil || !w.halting(w.co.Own()) {
@@ -13,12 +12,9 @@ func Pass() {
 	w.pass()
 }
 
-// pass queues the coroutine up and gives the thread to the loop.
+// pass queues the coroutine up and gives control to the loop.
 func (w *worker) pass() {
-	w.ex.runq.push(w.co.Own())
-	if !context.Symmetric() {
-		w.suspend()
-		return
-	}
-	w.ctx.Switch(&w.ex.loop, w.ex.warm()) // nothing after it, as in yieldGo
+	co := w.co.Own()
+	w.ex.runq.push(co)
+	co.w.Own().suspend()
 }

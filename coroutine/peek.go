@@ -1,13 +1,13 @@
 package coroutine
 
 import (
-	"context"
+	gocontext "context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 
+	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/clock"
 )
 
@@ -23,12 +23,12 @@ var (
 // coroutine driven by hand, whose stack comes first, that of who resumed it follows.
 //
 // The coroutine's own thread is asked. It need not be resumed by what it waits for: it writes down its stack and is parked as before, and
-// neither sees a wake. Its thread is held up for some microseconds. One that is ready to run is asked when it parks or yields next.
+// neither sees a wake. Its thread is held up for some microseconds. One that is blocked outside netco is asked again until it is back.
 //
 // It returns ErrNotFound for a coroutine that has ended or has not started, and an error that wraps ErrBusy and ctx's if the answer
 // has not come when ctx ends: the thread is kept busy, or the coroutine computes without a pause. Parks a coroutine, blocks a
 // goroutine; a coroutine may also get ErrShutdown. It takes as long as a Look, and allocates; Info.Stack saves the Look.
-func StackOf(ctx context.Context, id uint64) (string, error) {
+func StackOf(ctx gocontext.Context, id uint64) (string, error) {
 	info, ok := LookUp(id)
 	if !ok {
 		return "", ErrNotFound
@@ -37,7 +37,7 @@ func StackOf(ctx context.Context, id uint64) (string, error) {
 }
 
 // Stack is StackOf.
-func (i Info) Stack(ctx context.Context) (string, error) {
+func (i Info) Stack(ctx gocontext.Context) (string, error) {
 	if i.Coroutine == nil {
 		return "", ErrNotFound
 	}
@@ -55,15 +55,16 @@ func (i Info) Stack(ctx context.Context) (string, error) {
 //
 //	state      means                                          becomes
 //	asked      it is in the inbox of the coroutine's thread,  answered, by that thread; left, by who asked, at its context's end
-//	           or in Executor.asked
+//	           or of one that it has left, which sends it on,
+//	           or missed: the coroutine was left behind
 //	answered   stacks, or gone, may be read by who asked      nothing
 //	left       nobody wants to know                           nothing; the thread drops it when it comes upon it
 type peek struct {
 	of      Handle    // constant
-	ex      *Executor // constant: of's
 	carrier Coroutine // takes it to the thread's loop, see Arrive
 	waiter  *Waiter   // constant: who asks
 	state   atomic.Uint32
+	missed  atomic.Bool // to be sent again
 
 	// Owner: the thread until the answer, then who asked.
 	pcs    []uintptr
@@ -90,8 +91,9 @@ func newPeek(co *Coroutine, id uint64) *peek {
 }
 
 // ask sends p to the coroutine's thread and waits for the answer.
-func (p *peek) ask(ctx context.Context) error {
-	if p.ex = p.of.co.ex.Load(); p.ex == nil || p.of.Done() {
+func (p *peek) ask(ctx gocontext.Context) error {
+	ex := p.of.co.ex.Load()
+	if ex == nil || p.of.Done() {
 		return ErrNotFound
 	}
 	p.waiter = AcquireWaiter()
@@ -99,10 +101,13 @@ func (p *peek) ask(ctx context.Context) error {
 	if p.waiter.InBubble() {
 		return ErrBubble
 	}
-	p.ex.host.Post(&p.carrier)
+	ex.host.Post(&p.carrier)
 	bound := During(ctx)
 	for {
 		why := p.waiter.ParkBound(ReasonUser, bound.Sooner(clock.Now()+peekPatience))
+		if why == WakeTimeout && p.missed.Swap(false) {
+			ex.host.Post(&p.carrier) // which sends it on if need be
+		}
 		over := why != WakeReady && (why != WakeTimeout || p.of.Done())
 		if over && p.state.CompareAndSwap(peekAsked, peekLeft) {
 			return p.unanswered(bound.Err(why))
@@ -138,65 +143,43 @@ func (p *peek) unanswered(err error) error {
 
 // arrive acts on p. On the loop of the thread that was asked.
 func (p *peek) arrive() {
-	if !p.settled() {
-		p.ex.asked = append(p.ex.asked, p)
-	}
-}
-
-// askedBudget is the budget of a turn while somebody is asked for who is ready at the ends of turns. He may wait in between, each time:
-// coroutines that wake one another go round, and so many resumes as a turn has may be so many whole rounds.
-func askedBudget(budget int) int { return 1 + rand.IntN(max(budget, 1)) }
-
-// lookAsked tries again what could not be answered. Owner only, on the loop.
-func (ex *Executor) lookAsked() {
-	still := ex.asked[:0]
-	for _, p := range ex.asked {
-		if !p.settled() {
-			still = append(still, p)
-		}
-	}
-	clear(ex.asked[len(still):])
-	if ex.asked = still; len(still) == 0 {
-		ex.asked = nil
-	}
-}
-
-// settled answers p if that can be done now, and reports whether it is over. On the loop.
-func (p *peek) settled() bool {
 	co := p.of.co
+	home := co.ex.Load() // before Done: nil only in another life
 	switch {
 	case p.state.Load() != peekAsked:
-		return true
-	case p.of.Done(): // else it is of this thread: where it has started it stays
+		return
+	case p.of.Done():
 		p.gone = true
-	case State(co.status.Own()&0xff) != Waiting:
-		return false // ready: it may sit in Yield, where nobody asks why it was resumed
+	case home != Here(): // it has moved
+		home.host.Post(&p.carrier)
+		return
+	case co.leftBehind():
+		p.missed.Store(true)
+		return
 	default:
 		p.look(co)
 	}
 	p.answer()
-	return true
 }
 
-// look has all stacks taken of which co's consists: the innermost fiber's that it runs, that of who resumed this one, and so on.
+// look has all stacks taken of which co's consists: the innermost fiber's that it
+// runs, that of this one's resumer, and so on. Which context the goroutine with a
+// stack is parked in depends on the backend: with the assembly's the innermost
+// has suspended co's own, and each resumer is parked in the context of the fiber
+// that it has resumed.
 func (p *peek) look(co *Coroutine) {
-	w := co.w
-	for w.inner != nil {
-		w = &w.inner.w
-	}
-	p.was, p.reason = Waiting, co.Reason()
+	p.was, p.reason = co.State(), co.Reason()
+	own := co.w.Own()
 	take := p.take
-	for ; w != nil; w = w.resumer() {
-		p.ex.loop.Visit(&w.ctx, take)
+	if context.Direct() {
+		own.ctx.Visit(take)
 	}
-}
-
-// resumer returns the worker that has resumed the fiber that w is; nil if w is none.
-func (w *worker) resumer() *worker {
-	if w.fiber == nil {
-		return nil
+	for w := own.innermost(); w.fiber != nil; w = w.fiber.by {
+		w.ctx.Visit(take)
 	}
-	return w.fiber.by
+	if !context.Direct() {
+		own.ctx.Visit(take)
+	}
 }
 
 // take writes down the stack that it is called on. It calls little: the stack may be that of a coroutine that has long been parked,
@@ -212,17 +195,5 @@ func (p *peek) answer() {
 	w := p.waiter
 	if p.state.CompareAndSwap(peekAsked, peekAnswered) {
 		w.Wake()
-	}
-}
-
-// tell answers those that ask for the coroutine on w, which runs: it is in Yield.
-func (w *worker) tell() {
-	co := w.co.Own()
-	for _, p := range w.ex.asked {
-		if p.of.co == co && p.of.id == co.id.Own() && p.state.Load() == peekAsked {
-			p.was = Ready
-			p.take()
-			p.answer()
-		}
 	}
 }

@@ -257,7 +257,7 @@ func TestStackOfUnanswered(t *testing.T) {
 	within(t, time.Minute)
 	host := &deafHost{posted: make(chan struct{})}
 	var ex Executor
-	ex.Init(Config{Host: host, Idle: 4, Handoff: true})
+	ex.Init(Config{Host: host, Idle: 4})
 	answer := make(chan error)
 	runAll(&ex, func() {
 		h := Current().Handle()
@@ -298,7 +298,7 @@ func TestStackOfDeep(t *testing.T) {
 func TestStackOfHammer(t *testing.T) {
 	within(t, 3*time.Minute)
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
-	for round, c := range []Config{plain, {Idle: 0, Handoff: true}, {Idle: 4}} {
+	for round, c := range []Config{plain, {Idle: 0}, {Idle: 4}} {
 		th := newThread(c)
 		var over atomic.Bool
 		var askers sync.WaitGroup

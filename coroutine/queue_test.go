@@ -38,8 +38,8 @@ func TestRunQueueModel(t *testing.T) {
 
 // TestOrderIsFIFO: coroutines start, yield and are made ready in the order in which they came.
 func TestOrderIsFIFO(t *testing.T) {
-	for _, handoff := range []bool{true, false} {
-		on(Config{Idle: 8, Handoff: handoff}, func(ex *Executor) {
+	{
+		on(Config{Idle: 8}, func(ex *Executor) {
 			const n, rounds = 10, 100
 			var order []int
 			for i := range n {
@@ -58,7 +58,7 @@ func TestOrderIsFIFO(t *testing.T) {
 			}
 			for i := n; i < len(order); i++ {
 				if order[i] != order[i-n] {
-					t.Fatalf("handoff %v: order broken at %d: %v", handoff, i, order[i-n:i+1])
+					t.Fatalf("order broken at %d: %v", i, order[i-n:i+1])
 				}
 			}
 			order = order[:0]

@@ -36,15 +36,6 @@ func (q *runQueue) pop() *Coroutine {
 	return co
 }
 
-// rotate takes the oldest, adds co, and returns what it took and who is the oldest now. Precondition: len() > 0.
-func (q *runQueue) rotate(co *Coroutine) (taken, oldest *Coroutine) {
-	taken = q.buf[q.head&q.mask]
-	q.buf[q.tail&q.mask] = co
-	q.head++
-	q.tail++
-	return taken, q.buf[q.head&q.mask]
-}
-
 // lastFirst moves the newest to the front. Precondition: len() > 0.
 func (q *runQueue) lastFirst() {
 	q.tail--
@@ -55,21 +46,6 @@ func (q *runQueue) lastFirst() {
 
 // taken returns how many were ever taken.
 func (q *runQueue) taken() uint64 { return q.head + q.moved }
-
-// remove takes co out, wherever it is, and reports whether it was there. It is for rare cases: it walks the queue.
-func (q *runQueue) remove(co *Coroutine) bool {
-	for i := q.head; i != q.tail; i++ {
-		if q.buf[i&q.mask] != co {
-			continue
-		}
-		for ; i != q.head; i-- {
-			q.buf[i&q.mask] = q.buf[(i-1)&q.mask]
-		}
-		q.head++
-		return true
-	}
-	return false
-}
 
 // front returns the oldest, or nil.
 func (q *runQueue) front() *Coroutine {

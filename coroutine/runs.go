@@ -9,18 +9,14 @@ import (
 
 // Runs of coroutines as regions of an execution trace.
 //
-// A region belongs to the goroutine that begins it, and must end there before any that was begun earlier: a trace in which that is
-// not so cannot be read at all. A coroutine's own goroutine will not do: the user may have begun a region there, and end it after the next
-// park. So the loop begins and ends these on its own goroutine, which waits meanwhile; and it has to be passed at every switch.
+// A region belongs to the goroutine that begins it, and must end there before any
+// that was begun earlier: a trace in which that is not so cannot be read at all.
+// A coroutine's own goroutine will not do: the user may have begun a region
+// there, and end it after the next park. So the loop begins and ends these on its
+// own goroutine, which waits meanwhile.
 
 // tracing is how many want regions.
 var tracing atomic.Int32
-
-// traced is what an executor does otherwise while its coroutines' runs are regions. Owner.
-type traced struct {
-	on             bool
-	handoff, chain bool // what the executor's were
-}
 
 // unnamed is the region of a coroutine without a name.
 const unnamed = "coroutine"
@@ -31,18 +27,6 @@ const unnamed = "coroutine"
 func TraceRuns() (stop func()) {
 	tracing.Add(1)
 	return sync.OnceFunc(func() { tracing.Add(-1) })
-}
-
-// followTracing makes every switch pass the loop, or no more. On the loop.
-func (ex *Executor) followTracing(on bool) {
-	t := &ex.traced
-	if on {
-		*t = traced{true, ex.handoff, ex.chain}
-		ex.handoff, ex.chain, ex.ahead = false, false, nil
-		return
-	}
-	ex.handoff, ex.chain = t.handoff && !ex.stopping, t.chain
-	*t = traced{}
 }
 
 // wantsRegions reports whether runs are to be regions now.

@@ -9,13 +9,15 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
 // TestSimulation runs several executors on one goroutine, turn by turn in random order, with inboxes that deliver in random
 // order and at random times, and with early, late, duplicate, stale and lost-looking wakes. It knows for which tickets a
 // wake has been begun, and checks that no park ends without one, that none with one lasts beyond the delivery
-// of everything under way, and that every coroutine ends. NETCO_SEED repeats a run.
+// of everything under way, and that every coroutine ends. In some of its worlds
+// coroutines move from one executor to another. NETCO_SEED repeats a run.
 func TestSimulation(t *testing.T) {
 	seeds := make([]uint64, scaled(300))
 	for i := range seeds {
@@ -30,25 +32,30 @@ func TestSimulation(t *testing.T) {
 	}
 	var total simStats
 	for _, seed := range seeds {
-		for _, handoff := range []bool{true, false} {
+		{
 			done := make(chan *world)
 			go func() {
-				runtime.LockOSThread()
-				defer runtime.UnlockOSThread()
-				w := newWorld(seed, handoff)
+				w := newWorld(seed)
+				if !w.roams {
+					runtime.LockOSThread()
+					defer runtime.UnlockOSThread()
+				}
 				defer func() { done <- w }() // also when a check has ended the goroutine
 				w.run()
 			}()
 			w := <-done
 			if len(w.faults) > 0 {
-				t.Fatalf("NETCO_SEED=%d handoff=%v: %s\n%+v", seed, handoff, w.faults[0], w.stats)
+				t.Fatalf("NETCO_SEED=%d: %s\n%+v", seed, w.faults[0], w.stats)
 			}
 			total.add(w.stats)
 		}
 	}
 	t.Logf("%d seeds: %+v", len(seeds), total)
 	for what, n := range map[string]int{"early": total.early, "stale": total.stale, "stolen": total.stolen, "goexits": total.goexits,
-		"timeouts": total.timeouts, "panics": total.panics, "crossing": total.crossing} {
+		"timeouts": total.timeouts, "panics": total.panics, "crossing": total.crossing, "moves": total.moves} {
+		if n == 0 && what == "moves" && !context.Direct() {
+			continue
+		}
 		if n == 0 && len(seeds) > 3 {
 			t.Errorf("the simulation has no %s", what)
 		}
@@ -56,7 +63,7 @@ func TestSimulation(t *testing.T) {
 }
 
 type simStats struct {
-	parks, early, stale, duplicate, crossing, stolen, goexits, timeouts, panics, ends int
+	parks, early, stale, duplicate, crossing, stolen, goexits, timeouts, panics, ends, moves int
 }
 
 func (s *simStats) add(o simStats) {
@@ -70,6 +77,7 @@ func (s *simStats) add(o simStats) {
 	s.timeouts += o.timeouts
 	s.panics += o.panics
 	s.ends += o.ends
+	s.moves += o.moves
 }
 
 // simHost is the Processor of one executor of the world.
@@ -77,6 +85,19 @@ type simHost struct {
 	w     *world
 	ex    Executor
 	inbox []*Coroutine
+	moved []*Coroutine // on their way here
+}
+
+// Reserve and Send implement Traveller.
+func (h *simHost) Reserve() bool      { return true }
+func (h *simHost) Send(co *Coroutine) { h.moved = append(h.moved, co) }
+
+// settleSome lets the first n of those that have moved here in.
+func (h *simHost) settleSome(n int) {
+	for _, co := range h.moved[:n] {
+		h.ex.Settle(co)
+	}
+	h.moved = h.moved[n:]
 }
 
 // announced is a park as wakers see it.
@@ -96,6 +117,7 @@ type simTimer struct {
 
 type world struct {
 	rnd    *rand.Rand
+	roams  bool
 	hosts  []*simHost
 	now    int64
 	timers []simTimer
@@ -107,15 +129,16 @@ type world struct {
 	faults []string
 }
 
-func newWorld(seed uint64, handoff bool) *world {
+func newWorld(seed uint64) *world {
 	w := &world{
 		rnd:    rand.New(rand.NewPCG(seed, 7)),
 		begun:  make(map[announced]map[Wake]struct{}),
 		births: 120,
 	}
+	w.roams = w.rnd.IntN(2) == 0
 	for range 2 + w.rnd.IntN(3) {
 		h := &simHost{w: w}
-		h.ex.Init(Config{Host: h, Idle: w.rnd.IntN(4), Handoff: handoff})
+		h.ex.Init(Config{Host: h, Idle: w.rnd.IntN(4)})
 		w.hosts = append(w.hosts, h)
 	}
 	return w
@@ -192,7 +215,7 @@ func (w *world) body(home func() *simHost) {
 		if co != Current() || co.Executor() != &h.ex || !h.ex.OnThread() {
 			w.fault("a coroutine runs as another")
 		}
-		switch w.rnd.IntN(9) {
+		switch w.rnd.IntN(10) {
 		case 0, 1, 2:
 			w.park(h, co)
 		case 3:
@@ -209,6 +232,14 @@ func (w *world) body(home func() *simHost) {
 		case 7:
 			if w.rnd.IntN(20) == 0 {
 				panic("planned")
+			}
+		case 9:
+			to := w.hosts[w.rnd.IntN(len(w.hosts))]
+			if co.MoveTo(&to.ex) {
+				h = to
+				w.stats.moves++
+			} else if w.roams && to != h && context.Direct() {
+				w.fault("a coroutine did not move")
 			}
 		case 8:
 			if w.rnd.IntN(20) == 0 { // announces a park and ends without it
@@ -330,6 +361,7 @@ func (w *world) turn(h *simHost) {
 		w.timers = append(w.timers[:i], w.timers[i+1:]...)
 		w.wake(timer.announced, WakeTimeout)
 	}
+	h.settleSome(w.rnd.IntN(len(h.moved) + 1))
 	h.ex.Run(w.rnd.IntN(20), math.MaxInt64)
 }
 
@@ -349,11 +381,12 @@ func (w *world) settle() {
 		for _, h := range w.hosts {
 			h.ex.Noticed()
 			w.deliver(h)
+			h.settleSome(len(h.moved))
 			if h.ex.Queued() > 0 {
 				h.ex.Run(1000, math.MaxInt64)
 				busy = true
 			}
-			busy = busy || len(h.inbox) > 0
+			busy = busy || len(h.inbox) > 0 || len(h.moved) > 0
 		}
 	}
 	for _, h := range w.hosts {
@@ -380,7 +413,7 @@ func TestNoticeDoesNotStarve(t *testing.T) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		var ex Executor
-		ex.Init(Config{Host: new(thread), Idle: 1, Handoff: true})
+		ex.Init(Config{Host: new(thread), Idle: 1})
 		ex.Enter()
 		for range 3 {
 			ex.Spawn(func() { ran++ }, "", 0)

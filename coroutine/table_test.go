@@ -152,7 +152,7 @@ func TestReusedGoroutineIdentities(t *testing.T) {
 	used := make(map[uintptr]bool)
 	met := 0
 	for range 50 {
-		on(Config{Idle: 0, Handoff: true}, func(ex *Executor) {
+		on(Config{Idle: 0}, func(ex *Executor) {
 			for range 20 {
 				ex.Spawn(func() {
 					used[asm.Getg()] = true

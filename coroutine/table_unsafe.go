@@ -1,17 +1,18 @@
 package coroutine
 
 import (
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // The table answers "which coroutine am I": it maps a goroutine's identity to the worker that goroutine is.
-// It is open addressing with linear probing over atomic pointers. The assembly reads one of them; on amd64 and arm64 an
-// aligned pointer is read whole, and what it points to was written before it was published.
+// It is open addressing with linear probing over atomic pointers. The assembly reads one of
+// them; on amd64 and arm64 an aligned pointer is read whole, and what it points
+// to was written before it was published.
 //
 // A reader asks only for its own goroutine, and its own entry was made before it could ask and stays until it has
 // stopped asking; so a reader needs no lock as long as no writer breaks its probe chain: a removed entry becomes a
@@ -19,11 +20,8 @@ import (
 // Writers (a goroutine joins or leaves a pool) hold tableMu.
 var (
 	table   atomic.Pointer[gTable] // never nil
-	tableMu sync.Mutex
+	tableMu inside.Mutex
 )
-
-// frameG is where a worker, which begins with its frame, has its goroutine.
-const frameG = unsafe.Offsetof(asm.Frame{}.G)
 
 type gTable struct {
 	first unsafe.Pointer           // &slots[0], for asm.Find
@@ -41,7 +39,15 @@ var (
 
 const minTableBits = 8
 
-func init() { table.Store(newGTable(minTableBits)) }
+func init() {
+	table.Store(newGTable(minTableBits))
+	inside.SetFind(func() *inside.Openness {
+		if w := found(); w != nil {
+			return &w.open
+		}
+		return nil
+	})
+}
 
 func newGTable(bits uint64) *gTable {
 	t := &gTable{slots: make([]atomic.Pointer[worker], 1<<bits), shift: 64 - bits}
@@ -54,10 +60,36 @@ func newGTable(bits uint64) *gTable {
 
 func (t *gTable) hash(g uintptr) uint64 { return asm.Hash(g) >> t.shift }
 
-// self returns the worker that the calling goroutine is, or nil for an ordinary goroutine. A few nanoseconds.
+// self returns the worker that the calling goroutine is, or nil for an ordinary
+// goroutine. A coroutine that was left behind rejoins first, so its caller may
+// touch what is its executor's owner's. A few nanoseconds.
 func self() *worker {
 	t := table.Load()
 	if goruntime.RaceEnabled { // the detector does not see the assembly's load, by which others' entries are published
+		return t.probe(asm.Getg()).attached()
+	}
+	p, g := asm.Find(t.first, t.shift)
+	if w := (*worker)(p); w.ctx.G() == g && w.away.Load() == attached {
+		return w
+	}
+	return t.probe(g).attached()
+}
+
+// driven is self without a wait: of a coroutine that is left behind, or about to
+// be, it returns nil.
+func driven() *worker {
+	w := found()
+	if w != nil && !w.isAttached() {
+		return nil
+	}
+	return w
+}
+
+// found returns the worker that the calling goroutine is, or nil, whether it is
+// left behind or not.
+func found() *worker {
+	t := table.Load()
+	if goruntime.RaceEnabled {
 		return t.probe(asm.Getg())
 	}
 	p, g := asm.Find(t.first, t.shift)

@@ -123,8 +123,8 @@ func TestTorture(t *testing.T) {
 	const threads, each = 2, 24
 	rounds := scaled(4000)
 	var all []*thread
-	for n := range threads {
-		th := newThread(Config{Idle: 8, Handoff: n%2 == 0})
+	for range threads {
+		th := newThread(Config{Idle: 8})
 		all = append(all, th)
 		for i := range each {
 			th.spawn(func() { tortured(t, th, i, rounds) })

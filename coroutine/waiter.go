@@ -128,6 +128,7 @@ func (w *Waiter) Park(reason Reason) Wake {
 // the caller.
 func (w *Waiter) ParkUntil(reason Reason, deadline int64) Wake {
 	if w.co != nil {
+		w.co.w.Own().attached()
 		return w.co.ex.Own().host.ParkUntil(w.co, reason, deadline)
 	}
 	w.sema.arm(deadline)

@@ -2,33 +2,41 @@ package coroutine
 
 import (
 	"runtime/debug"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/inside"
 )
 
-// worker is a goroutine of an executor's pool: a context and the coroutine that runs on it.
-// Owner: the executor's thread; co, ex and fiber are also read by self on the goroutine itself, which is that thread.
-// One of a fiber that is at home on ordinary goroutines has no ex and no co.
+// worker is a goroutine of an executor's pool: a context and the coroutine that
+// runs on it. A fiber has one, too; that of a fiber which is at home on ordinary
+// goroutines has no ex and no co.
+//
+// Owner: the executor's owner; co, ex and fiber are also read by self on the
+// goroutine itself. See handoff_unsafe.go for away and open.
 type worker struct {
 	ctx   context.Context
 	ex    *Executor
 	co    counter.Pointer[Coroutine] // nil while idle; for the loop's entry in the table always; read by any thread, see Look
-	fiber *fiber                     // whose it is, if it runs coroutines driven by hand
-	inner *fiber                     // the fiber that it, or the coroutine on it, has resumed
+	fiber *fiber                     // that it belongs to, if it runs coroutines driven by hand
+	inner counter.Pointer[fiber]     // the fiber that it, or the coroutine on it, has resumed; read by any thread
+	away  atomic.Uint32              // whether the loop drives the coroutine
+	open  inside.Openness            // while its goroutine runs what may be left behind, or move
 	index int32                      // in ex.workers, or ex.fibers
 	gone  bool                       // its goroutine has ended, or is about to: another will have its identity
 
 	hooked bool // owner: its coroutine has started with hooks
+	unborn *kin // the goroutine's: what binds the coroutine that it makes next, see StartChild
 }
 
 // workerOf returns the worker that a context is the first field of.
 func workerOf(c *context.Context) *worker { return (*worker)(unsafe.Pointer(c)) }
 
 // attach gives co a worker to run on.
-func (ex *Executor) attach(co *Coroutine) {
+func (ex *Executor) attach(co *Coroutine) *worker {
 	var w *worker
 	if n := len(ex.idle); n > 0 {
 		w = ex.idle[n-1]
@@ -39,56 +47,69 @@ func (ex *Executor) attach(co *Coroutine) {
 		w = ex.newWorker()
 	}
 	w.co.Set(co)
-	co.w = w
+	co.w.Set(w)
+	return w
 }
 
 func (ex *Executor) newWorker() *worker {
-	w := &worker{ex: ex, index: int32(len(ex.workers))}
-	if n := len(ex.workers); n == cap(ex.workers) { // append's quarter at a time would leave five times as much as garbage
-		ex.workers = append(make([]*worker, 0, max(2*n, 64)), ex.workers...)
-	}
-	ex.workers = append(ex.workers, w)
-	ex.Stats.Workers.Set(uint64(len(ex.workers)))
+	w := &worker{ex: ex}
+	ex.list(w)
 	ex.Stats.Made.Inc()
 	w.ctx.Init(workerMain)
 	return w
 }
 
+// list adds w to the executor's workers.
+func (ex *Executor) list(w *worker) {
+	w.index = int32(len(ex.workers))
+	if n := len(ex.workers); n == cap(ex.workers) { // append's quarter at a time would leave five times as much as garbage
+		ex.workers = append(make([]*worker, 0, max(2*n, 64)), ex.workers...)
+	}
+	ex.workers = append(ex.workers, w)
+	ex.Stats.Workers.Set(uint64(len(ex.workers)))
+}
+
+// unlist takes w out of the executor's workers.
+func (ex *Executor) unlist(w *worker) {
+	last := len(ex.workers) - 1
+	ex.workers[w.index] = ex.workers[last]
+	ex.workers[w.index].index = w.index
+	ex.workers[last] = nil
+	ex.workers = ex.workers[:last]
+	if c := cap(ex.workers); c > 1024 && last < c/4 { // a burst is over
+		ex.workers = append(make([]*worker, 0, c/2), ex.workers...)
+	}
+	ex.Stats.Workers.Set(uint64(last))
+}
+
 // workerMain is what a worker's context runs. Not a method value, which would be one more allocation for each.
 func workerMain(c *context.Context) { workerOf(c).main() }
 
-// main runs one coroutine after the other until the worker is not needed. It switches by itself and not in a function of its
-// own, for one return less after the switch.
+// main runs one coroutine after the other until the worker is not needed.
 func (w *worker) main() {
 	enroll(w)
 	defer w.finish() // also when a Goexit unwinds the goroutine, see call
-	ex := w.ex
 	for {
 		w.call()
 		w.end()
 		if w.chain() {
 			continue
 		}
+		ex := w.ex // it may be another each time, see MoveTo
 		if len(ex.idle) >= ex.keep {
 			return
 		}
 		ex.idle = append(ex.idle, w)
 		goruntime.SetLabels(nil) // or what they hold is kept
-		if context.Symmetric() {
-			w.ctx.Switch(ex.next(), ex.warm())
-			if w.ctx.Relaying() {
-				w.ctx.PassOn()
-			}
-		} else {
-			w.ctx.Suspend(&ex.loop)
-		}
+		w.ctx.Suspend()
 		if w.co.Own() == nil {
 			return // resumed by Trim
 		}
 	}
 }
 
-// finish ends the worker, and first its coroutine if that ends by Goexit.
+// finish ends the worker, and first its coroutine if that ends by Goexit. The
+// runtime then resumes the loop, which is parked in the worker's context.
 func (w *worker) finish() {
 	if w.co.Own() != nil {
 		defer w.finish() // deferred, as a Local's Drop may unwind too
@@ -96,7 +117,6 @@ func (w *worker) finish() {
 		return
 	}
 	w.retire()
-	w.exit()
 }
 
 // chain takes on the next coroutine of the run queue if it has not started: it then runs right here, on this warm stack,
@@ -104,17 +124,16 @@ func (w *worker) finish() {
 func (w *worker) chain() bool {
 	ex := w.ex
 	co := ex.runq.front()
-	if co == nil || co.w != nil || !ex.chain || ex.budget <= 0 || ex.attention.Load() {
+	if co == nil || co.w.Own() != nil || ex.regions || ex.budget <= 0 || ex.attention.Load() {
 		return false
 	}
 	ex.runq.pop()
-	ex.look()
 	if ex.budget--; ex.budget&(clockEvery-1) == 0 {
 		ex.checkClock()
 	}
 	ex.current.Set(co)
 	w.co.Set(co)
-	co.w = w
+	co.w.Set(w)
 	ex.Stats.Reused.Inc()
 	return true
 }
@@ -130,12 +149,14 @@ func (w *worker) call() {
 			return
 		}
 	}
+	w.open.Open()
 	returned := false
 	defer func() {
 		if returned {
 			return
 		}
 		if value := Recovered(recover()); value != nil {
+			w.rejoin()
 			w.ex.panicked(w.co.Own(), value)
 		}
 	}()
@@ -158,24 +179,28 @@ func clean(labels unsafe.Pointer) {
 
 // end marks the coroutine as ended, wakes who joined it, and gives its struct back.
 func (w *worker) end() {
-	co, ex := w.co.Own(), w.ex
-	co.checkLocks(ex, "ends")
+	co := w.co.Own()
+	w.rejoin()
+	co.checkLocks(w.ex, "ends")
 	for co.locals.any() || co.kin.parent() {
 		if co.kin.parent() { // first, since they may use what the locals hold
 			co.kin.end()
 		}
 		w.dropLocals()
+		w.rejoin()
 	}
+	w.open.Close()
+	ex := w.ex // now: the coroutine may have moved
 	kin := co.kin
 	w.co.Set(nil)
-	co.w = nil
+	co.w.Set(nil)
 	ex.Stats.Ended.Inc() // before others know: who waits for its end may want its place
 	co.id.Publish(0)     // before the look at joiners: one who comes after that look sees that it is over
 	co.status.SetOrdered(uint64(Dead))
 	co.fn, w.hooked = nil, false
 	co.name.SetOrdered(nil)
 	co.site.SetOrdered(0)
-	co.woken, co.halted, co.kin = false, false, nil
+	co.woken, co.halted, co.pinned, co.moved, co.kin = false, false, false, false, nil
 	co.waiter.Link = nil
 	co.ticket++ // a wake that is still under way is for the old one
 	if co.here != nil {
@@ -199,6 +224,7 @@ func (w *worker) dropLocals() {
 			return
 		}
 		if value := Recovered(recover()); value != nil {
+			w.rejoin()
 			w.ex.panicked(w.co.Own(), value)
 		}
 	}()
@@ -206,38 +232,12 @@ func (w *worker) dropLocals() {
 	dropped = true
 }
 
-// exit makes the end of the worker's goroutine safe. The runtime will resume who sits in its home slot. If that is a worker
-// whose coroutine is ready, it may as well run now; it must not be used to relay, since one that yielded does not ask whether
-// it was resumed for that. Any other sits in Park or is idle, and does ask.
-func (w *worker) exit() {
-	ex := w.ex
-	if k := w.ctx.Successor(); k != nil && k != &ex.loop {
-		// A coroutine's own worker may wait for a fiber that it has resumed, and is not what is to run then; it does ask.
-		if co := workerOf(k).co.Own(); co != nil && co.w == workerOf(k) && State(co.status.Own()&0xff) == Ready && ex.runq.remove(co) {
-			ex.current.Set(co)
-			ex.look()
-			w.ctx.ExitTo(k)
-			return
-		}
-	}
-	w.ctx.Exit(&ex.loop)
-}
-
 // retire takes the worker out of the table and the list. Its context is kept reachable by its own goroutine, and after
 // that nothing switches to it.
 func (w *worker) retire() {
-	ex := w.ex
 	expel(w)
 	w.gone = true
-	last := len(ex.workers) - 1
-	ex.workers[w.index] = ex.workers[last]
-	ex.workers[w.index].index = w.index
-	ex.workers[last] = nil
-	ex.workers = ex.workers[:last]
-	if c := cap(ex.workers); c > 1024 && last < c/4 { // a burst is over
-		ex.workers = append(make([]*worker, 0, c/2), ex.workers...)
-	}
-	ex.Stats.Workers.Set(uint64(last))
+	w.ex.unlist(w)
 }
 
 // Trim ends idle workers until at most keep are left. Owner only, on the loop.
@@ -246,7 +246,7 @@ func (ex *Executor) Trim(keep int) {
 		w := ex.idle[0] // the coldest
 		ex.idle[0] = nil
 		ex.idle = ex.idle[1:]
-		ex.loop.Resume(&w.ctx)
+		w.ctx.Resume(&w.ctx)
 	}
 	ex.trimFibers(keep)
 	if keep == 0 {

@@ -19,7 +19,7 @@ func TestYieldKeepsCallersFrame(t *testing.T) {
 			runtime.ReadMemStats(&m) // stops the world, which preempts the coroutines
 		}
 	}()
-	ex := newExecutor(true)
+	ex := newExecutor()
 	var count [2]int
 	runAll(ex, func() {
 		ex.Spawn(func() {

@@ -61,5 +61,5 @@ var starved = func(since int64) bool { return clock.Now()-since > 1_000_000 }
 // sameThread reports whether w waits on the caller's thread.
 var sameThread = func(w *coroutine.Waiter) bool {
 	co := w.Coroutine()
-	return co != nil && co.Executor() == coroutine.Here()
+	return co != nil && co.Executor() == coroutine.DrivenBy() // under the guard: not Here
 }

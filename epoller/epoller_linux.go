@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/inside"
 	"github.com/netco-go/netco/internal/sysx"
 )
 
@@ -54,8 +54,8 @@ type Epoller[T any] struct {
 	asleep   atomic.Bool
 	slab     slab[T]
 
-	life   sync.RWMutex // held for reading while an fd is registered or the bell is written, for writing by Close
-	closed bool         // under life
+	life   inside.RWMutex // held for reading while an fd is registered or the bell is written, for writing by Close
+	closed bool           // under life
 
 	Stats Stats
 }

@@ -1,8 +1,9 @@
 package epoller
 
 import (
-	"sync"
 	"sync/atomic"
+
+	"github.com/netco-go/netco/internal/inside"
 )
 
 const chunkSize = 256
@@ -20,7 +21,7 @@ type slab[T any] struct {
 	chunks atomic.Pointer[[]*[chunkSize]entry[T]] // replaced as a whole when it grows
 	used   atomic.Int32
 
-	mu   sync.Mutex
+	mu   inside.Mutex
 	free []int32 // LIFO; under mu
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// stackTimeout is how long a coroutine's thread gets to answer, and stackers how many are asked at a time: the answer takes that thread
-// some 10 µs.
+// stackTimeout is how long a coroutine's Processor gets to answer, and stackers how many are asked at a time: the answer takes that
+// Processor some 10 µs.
 const (
 	stackTimeout = time.Second
 	stackers     = 4
@@ -43,8 +43,8 @@ func (h *handler) oneCoroutine(ctx context.Context, q *query) (*Coroutine, error
 			d.StackError = err.Error()
 		}
 		if errors.Is(err, coroutine.ErrBusy) {
-			d.StackError = "busy: its Processor's thread has not answered within " + span(int64(stackTimeout)) +
-				"; something holds it up, see stalls"
+			d.StackError = "busy: it has not answered within " + span(int64(stackTimeout)) +
+				"; it is blocked outside netco, or something holds up its Processor, see stalls"
 		}
 	}
 	return &d, nil

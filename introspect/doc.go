@@ -20,7 +20,7 @@
 // any case, on an ordinary goroutine, so the pages answer also while Processors are stalled. A page about coroutines or sockets walks over
 // all of them once, requests that come meanwhile share the next walk, and after a walk four times its length is rested. A walk ends after
 // five seconds: Partial is then set. What a page holds is bounded by its rows, however many coroutines there are. Only a coroutine's
-// stack asks something of its thread.
+// stack asks something of its Processor.
 //
 // # Pages
 //

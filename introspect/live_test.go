@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
@@ -130,7 +131,7 @@ func TestLive(t *testing.T) {
 // TestStalledProcessors: while every Processor is held up each page answers, and says that a stack cannot be had.
 func TestStalledProcessors(t *testing.T) {
 	noHang(t)
-	s := start(t, scheduler.Options{Processors: 2})
+	s := start(t, scheduler.Options{Processors: 2, LockThreads: true})
 	h := New(s, Options{})
 	parked, err := s.GoOn(0, spawn("parked", func() { processor.Sleep(time.Hour) }))
 	if err != nil {
@@ -162,7 +163,7 @@ func TestStalledProcessors(t *testing.T) {
 		t.Errorf("its stack: %+v", one)
 	}
 	if text, _ := get(t, h, fmt.Sprintf("/coroutine?id=%d&stack=1", parked.ID()), 200); one.Stack == "" && !strings.Contains(text, "has not answered within") {
-		t.Error("the page does not say that the thread is busy")
+		t.Error("the page does not say that its Processor is busy")
 	}
 	eventually(t, "the watchdog has told of it", func() bool { // and not of what a slow machine has held up before
 		p := getJSON[Overview](t, h, "/overview.json").Processors
@@ -170,6 +171,51 @@ func TestStalledProcessors(t *testing.T) {
 	})
 	if len(getJSON[Stalls](t, h, "/stalls.json").Stalls) == 0 {
 		t.Error("no stall on its page")
+	}
+}
+
+// TestLeftBehind: a Processor that goes on without a blocked coroutine is as
+// idle as any, and the coroutine's page says why there is no stack.
+func TestLeftBehind(t *testing.T) {
+	if err := coroutine.CanLeave(); err != nil {
+		t.Skip(err)
+	}
+	noHang(t)
+	s := start(t, scheduler.Options{Processors: 1})
+	h := New(s, Options{})
+	held := make(chan bool)
+	defer close(held)
+	left, err := s.GoOn(0, spawn("blocked", func() { <-held }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var p Processor
+	eventually(t, "its Processor goes on", func() bool {
+		p = getJSON[Overview](t, h, "/overview.json").Processors[0]
+		return p.State == "asleep" && p.Live == 1
+	})
+	if p.Current != 0 {
+		t.Errorf("%+v", p)
+	}
+	if one := getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", left.ID())); one.State != "running" || !strings.Contains(one.StackError, "outside netco") {
+		t.Errorf("%+v", one)
+	}
+}
+
+// TestOwnThreads: a Processor's thread and its CPU time are told if it has one of
+// its own.
+func TestOwnThreads(t *testing.T) {
+	for _, locked := range []bool{false, true} {
+		h := New(start(t, scheduler.Options{Processors: 1, LockThreads: locked}), Options{})
+		eventually(t, "the start", func() bool {
+			return getJSON[Overview](t, h, "/overview.json").Processors[0].State != "not started"
+		})
+		if p := getJSON[Overview](t, h, "/overview.json").Processors[0]; (p.Tid != 0) != locked || (p.CPUNs >= 0) != locked {
+			t.Errorf("locked %v: thread %d, CPU time %d ns", locked, p.Tid, p.CPUNs)
+		}
+		if text, _ := get(t, h, "/", 200); strings.Contains(text, `<td data-label="CPU" class="num">–</td>`) == locked {
+			t.Errorf("locked %v: the CPU time on the page is wrong", locked)
+		}
 	}
 }
 

@@ -330,7 +330,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNotInCoroutine: in a coroutine it would block the thread, so it says that it must not be there.
+// TestNotInCoroutine: in a coroutine it would hold up the Processor, so it says that it must not be there.
 func TestNotInCoroutine(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})

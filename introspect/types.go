@@ -35,10 +35,10 @@ type Counts struct {
 	Partial   bool              `json:"partial"` // there was no time to look at all of them
 }
 
-// Processor is one thread of coroutines.
+// Processor runs coroutines, one at a time.
 type Processor struct {
 	Index   int    `json:"index"`
-	Tid     int    `json:"tid"`   // of its thread, 0 if it has none of its own
+	Tid     int    `json:"tid"`   // of its own thread; 0 without Options.LockThreads
 	State   string `json:"state"` // "asleep", "busy", "stalled", "not started"
 	Current uint64 `json:"current"`
 
@@ -58,7 +58,7 @@ type Processor struct {
 	BusyNs  int64 `json:"busy_ns"`
 	SpinNs  int64 `json:"spin_ns"`
 	IdleNs  int64 `json:"idle_ns"`
-	CPUNs   int64 `json:"cpu_ns"`  // -1: its thread is not its own
+	CPUNs   int64 `json:"cpu_ns"`  // of that thread; -1 without one
 	TurnNs  int64 `json:"turn_ns"` // how long the turn has lasted that goes on; 0 when asleep
 
 	Load    float64 `json:"load"`        // the busy part of the last half minute, 0 to 1
@@ -187,7 +187,7 @@ type Stall struct {
 	Began     time.Time `json:"began"`
 	LengthNs  int64     `json:"length_ns"`
 	Over      bool      `json:"over"`
-	Coroutine uint64    `json:"coroutine"` // 0: none had the thread
+	Coroutine uint64    `json:"coroutine"` // 0: none ran
 	Name      string    `json:"name"`
 	Site      string    `json:"site"`
 	Cause     string    `json:"cause"` // see scheduler.Stall

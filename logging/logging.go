@@ -13,8 +13,8 @@
 //	Warn   a Processor stalls, accepting pauses, a limit is reached
 //	Error  a coroutine panicked, with its stack
 //
-// A line is written by the coroutine that has something to tell, and its thread waits for the write: stderr should be a file, or a pipe
-// that is read.
+// A line is written by the coroutine that has something to tell, in a system
+// call in which it blocks: stderr should be a file, or a pipe that is read.
 package logging
 
 import (

@@ -19,8 +19,7 @@ type collector struct {
 
 // member is what a collector has for each Processor.
 type member struct {
-	series   []series[*view] // constant
-	handoffs atomic.Uint64   // the most that was told, see switches
+	series []series[*view] // constant
 }
 
 // NewCollector returns a collector of what s does, which may be started later. A registry takes one of them; see the package's

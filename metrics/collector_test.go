@@ -12,6 +12,7 @@ import (
 
 	"github.com/netco-go/netco/blocking"
 	cocontext "github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
@@ -77,7 +78,7 @@ func TestCoroutines(t *testing.T) {
 
 // TestScrapeOfAProcessorThatIsHeldUp: a coroutine blocks its thread; a scrape does not wait for it, and sees what is the matter.
 func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
-	s := started(t, scheduler.Options{Processors: 1})
+	s := started(t, scheduler.Options{Processors: 1, LockThreads: true})
 	r := registered(t, s)
 	running, release := make(chan bool), make(chan bool)
 	h, err := s.GoOn(0, scheduler.NewSpawn(func() {
@@ -266,13 +267,64 @@ func TestNotStartedAndEnded(t *testing.T) {
 			t.Errorf("after the end %s is %v", gone, n)
 		}
 	}
-	if !math.IsNaN(got.of("netco_processor_cpu_seconds_total{processor=0}")) {
-		t.Error("the CPU time of a thread that is gone")
-	}
 	idle := got.of("netco_processor_seconds_total{processor=0,state=busy}")
 	if again := gather(t, r).of("netco_processor_seconds_total{processor=0,state=busy}"); again != idle {
 		t.Errorf("busy after the end: %v s, then %v s", idle, again)
 	}
+}
+
+// TestCPUSeconds: a Processor's CPU time is told while it has a thread of its own.
+func TestCPUSeconds(t *testing.T) {
+	const cpu = "netco_processor_cpu_seconds_total{processor=0}"
+	for _, locked := range []bool{false, true} {
+		s, err := scheduler.New(scheduler.Options{Processors: 1, LockThreads: locked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := registered(t, s)
+		has := func(want bool, when string) {
+			t.Helper()
+			if v := gather(t, r).of(cpu); math.IsNaN(v) == want {
+				t.Errorf("locked %v, %s: the CPU time is %v", locked, when, v)
+			}
+		}
+		has(false, "before the start")
+		if err := s.Start(); err != nil {
+			t.Fatal(err)
+		}
+		run(t, s, func() {})
+		has(locked, "while it runs")
+		end(t, s)
+		has(false, "after the end")
+	}
+}
+
+// TestLeftBehind: a Processor that goes on without a blocked coroutine counts
+// that, and the coroutine as one that waits.
+func TestLeftBehind(t *testing.T) {
+	if err := coroutine.CanLeave(); err != nil {
+		t.Skip(err)
+	}
+	s := started(t, scheduler.Options{Processors: 1})
+	r := registered(t, s)
+	release := make(chan bool)
+	h, err := s.GoOn(0, scheduler.NewSpawn(func() { <-release }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventuallyAre(t, r, map[string]float64{
+		"netco_handoffs_total{processor=0}":              1,
+		"netco_turn_age_seconds{processor=0}":            0,
+		"netco_coroutines{processor=0,state=ready}":      0,
+		"netco_coroutines{processor=0,state=running}":    0,
+		"netco_coroutines{processor=0,state=waiting}":    1,
+		"netco_turn_duration_seconds_count{processor=0}": 1,
+	})
+	close(release)
+	if err := h.Join(); err != nil {
+		t.Fatal(err)
+	}
+	eventuallyAre(t, r, map[string]float64{"netco_coroutines_ended_total{processor=0}": 1, "netco_coroutines{processor=0,state=waiting}": 0})
 }
 
 // TestEndedByForce: what a Processor's last turn has left behind is not told as if it were there still.

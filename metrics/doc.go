@@ -13,7 +13,7 @@
 //
 // # Model
 //
-// Nothing is counted for the metrics' sake alone. A Processor's thread counts with ordinary adds as it goes ([processor.Stats] and its
+// Nothing is counted for the metrics' sake alone. A Processor counts with ordinary adds as it goes ([processor.Stats] and its
 // kin); a scrape reads these from its own thread. It takes no lock that a Processor takes and walks no coroutines and no connections, so
 // it takes as long with a million of them as with none. Values are of slightly different moments, but a counter never goes down
 // from one scrape to the next.

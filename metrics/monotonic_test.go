@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/blocking"
-	"github.com/netco-go/netco/context"
-	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
@@ -139,56 +137,6 @@ func busy(addr string, over *atomic.Bool) {
 			if i%10 == 0 {
 				blocking.Do(func() {})
 			}
-		}
-	}
-}
-
-// TestSwitchesBetweenWrites: what is read while the executor is between its two writes, or between the two reads, is neither too many
-// handoffs nor fewer than before.
-func TestSwitchesBetweenWrites(t *testing.T) {
-	var m member
-	var st coroutine.Stats
-	for _, step := range []struct{ byLoop, resumes, handoffs uint64 }{
-		{0, 0, 0},
-		{4, 0, 0}, // of the first turn, whose resumes are not told yet
-		{4, 10, 6},
-		{7, 10, 6}, // and of the next
-		{7, 15, 8},
-		{9, 17, 8},
-		{9, 18, 9},
-	} {
-		st.ByLoop.Set(step.byLoop)
-		st.Resumes.Set(step.resumes)
-		if resumes, handoffs := m.switches(&st); resumes != step.resumes || handoffs != step.handoffs {
-			t.Errorf("%d resumes, %d by the loop: told as %d with %d handoffs, want %d", step.resumes, step.byLoop, resumes, handoffs, step.handoffs)
-		}
-	}
-}
-
-// TestHandoffs: two coroutines that yield hand over to one another, unless they may not or the backend cannot.
-func TestHandoffs(t *testing.T) {
-	for _, never := range []bool{false, true} {
-		s := started(t, scheduler.Options{Processors: 1, NoHandoff: never})
-		run(t, s, func() {
-			yield := func() {
-				for range 1000 {
-					coroutine.Yield()
-				}
-			}
-			processor.Here().Spawn(yield, "", 0)
-			yield()
-		})
-		end(t, s)
-		got := gather(t, registered(t, s))
-		resumes, handoffs := got.of("netco_resumes_total{processor=0}"), got.of("netco_handoffs_total{processor=0}")
-		if resumes < 2000 {
-			t.Errorf("%v resumes", resumes)
-		}
-		switch direct := !never && context.Symmetric(); {
-		case direct && handoffs < resumes/2 || handoffs > resumes:
-			t.Errorf("%v handoffs of %v resumes", handoffs, resumes)
-		case !direct && handoffs != 0:
-			t.Errorf("%v handoffs where there are none", handoffs)
 		}
 	}
 }

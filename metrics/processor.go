@@ -15,7 +15,7 @@ var (
 var ofProcessor = described([]family[*view]{
 	// Coroutines.
 	{name: "netco_coroutines", kind: gauge, label: "state", values: states,
-		help: "Coroutines that live: in the run queue, with the thread, or waiting. Counted, not walked, so good to a turn's length.",
+		help: "Coroutines that live: in the run queue, running, or waiting, outside netco too. Counted, not walked, so good to a turn's length.",
 		read: func(v *view, i int) float64 { return float64(v.states[i]) }},
 	{name: "netco_coroutines_not_started", kind: gauge,
 		help: "Coroutines given to a Processor by other threads that are not in its run queue yet.",
@@ -44,10 +44,10 @@ var ofProcessor = described([]family[*view]{
 
 	// Switches and turns.
 	{name: "netco_resumes_total", kind: count,
-		help: "Times a coroutine was given the thread. Told at the end of a turn.",
+		help: "Times a coroutine was resumed. Told at the end of a turn.",
 		read: func(v *view, _ int) float64 { return float64(v.resumes) }},
 	{name: "netco_handoffs_total", kind: count,
-		help: "Of the resumes, those that came straight from another coroutine and not from the loop.",
+		help: "Times the Processor went on while a coroutine of its own was blocked outside netco, in a Go channel or a file, say.",
 		read: func(v *view, _ int) float64 { return float64(v.handoffs) }},
 	{name: "netco_turns_total", kind: count,
 		help: "Turns of the loop, those that found nothing to run included.",
@@ -77,7 +77,7 @@ var ofProcessor = described([]family[*view]{
 		help: "Time since the Processor's start: busy, blocked in epoll, or looking for events before it would block.",
 		read: func(v *view, i int) float64 { return seconds([...]int64{v.busyNs, v.idleNs, v.spinNs}[i]) }},
 	{name: "netco_processor_cpu_seconds_total", kind: count,
-		help: "CPU time of the Processor's thread, as the kernel counts it. Missing without a thread of its own.",
+		help: "CPU time of the Processor's thread, as the kernel counts it. Missing unless Options.LockThreads gives it one of its own.",
 		has:  func(v *view) bool { return v.cpuNs >= 0 },
 		read: func(v *view, _ int) float64 { return seconds(v.cpuNs) }},
 	{name: "netco_stalls_total", kind: count,

@@ -19,7 +19,7 @@ func phase(s *scheduler.Scheduler) int {
 // ofScheduler are the metrics of a Scheduler that are not of one Processor.
 var ofScheduler = described([]family[*scheduler.Scheduler]{
 	{name: "netco_processors", kind: gauge,
-		help: "Processors, that is threads that run coroutines; 0 before the Scheduler's start.",
+		help: "Processors, each of which runs coroutines one at a time; 0 before the Scheduler's start.",
 		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(len(s.Processors())) }},
 	{name: "netco_scheduler_phase", kind: gauge, label: "phase", values: phases,
 		help: "1 for the phase that the Scheduler is in, 0 for the others.",

@@ -24,7 +24,7 @@ type view struct {
 	resumes, handoffs      uint64
 	busyNs, idleNs, spinNs int64
 	cpuNs                  int64 // -1: it has no thread of its own
-	turnAgeNs              int64 // 0: no coroutine has the thread
+	turnAgeNs              int64 // 0: no coroutine runs
 }
 
 // What the states of coroutines are called, in the order of view.states.
@@ -40,33 +40,15 @@ func (m *member) view(s *scheduler.Scheduler, p *processor.Processor) *view {
 		v.count()
 	}
 	v.buffers[0], v.buffers[1] = p.BufferBytes()
-	v.resumes, v.handoffs = m.switches(v.co)
+	v.resumes, v.handoffs = v.co.Resumes.Load(), v.co.Handoffs.Load()
 	if ns, ok := p.CPUNs(); ok {
 		v.cpuNs = ns
 	}
 	return v
 }
 
-// switches returns how many resumes there were and how many of them came from another coroutine. The executor writes ByLoop before
-// Resumes, so what is read the other way round is not too many; but it may be fewer than at the last scrape.
-func (m *member) switches(co *coroutine.Stats) (resumes, handoffs uint64) {
-	resumes = co.Resumes.Load()
-	if byLoop := co.ByLoop.Load(); resumes > byLoop {
-		handoffs = resumes - byLoop
-	}
-	for {
-		seen := m.handoffs.Load()
-		if handoffs <= seen {
-			return resumes, seen
-		}
-		if m.handoffs.CompareAndSwap(seen, handoffs) {
-			return resumes, handoffs
-		}
-	}
-}
-
 // count tells the coroutines' states from three figures. The run queue's length is that of the beginning of the turn, so that all of it may
-// have come to wait, or have ended: the states add up to those that live.
+// have come to wait, or have ended: the states add up to those that live. One that was left behind, blocked outside netco, waits.
 func (v *view) count() {
 	live := v.co.Live.Load()
 	if v.p.Executor().Current() != nil && live > 0 {

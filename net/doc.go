@@ -4,9 +4,11 @@
 //	import "net"                              // before
 //	import "github.com/netco-go/netco/net"    // after
 //
-// and starting its coroutines with netco.Go where it has go statements. What waits here parks the coroutine and leaves its thread
-// to others. From ordinary goroutines everything works too, and blocks them as the standard's does, so that the import may be
-// changed first and the go statements one by one.
+// and starting its coroutines with netco.Go where it has go statements. What
+// waits here parks the coroutine and leaves its Processor to others. From
+// ordinary goroutines everything works too, and blocks them as the standard's
+// does, so that the import may be changed first and the go statements one by
+// one.
 //
 // # What is netco's
 //

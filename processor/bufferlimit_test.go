@@ -15,7 +15,7 @@ func scarce(t testing.TB, buffers int) *Group {
 	t.Helper()
 	g := NewGroup(nil)
 	for i := range 2 {
-		_, err := New(Config{Group: g, Index: i, CPU: -1, LockThread: true, Idle: 64, Handoff: true, BufferSize: 4096, MaxBuffers: buffers, Logger: zap.NewNop()})
+		_, err := New(Config{Group: g, Index: i, CPU: -1, LockThread: true, Idle: 64, BufferSize: 4096, MaxBuffers: buffers, Logger: zap.NewNop()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,5 +1,7 @@
-// Package processor is one OS thread that runs coroutines: their run queue, what other threads send it, their timers
-// and their I/O, in one loop.
+// Package processor is one loop that runs coroutines: their run queue, what
+// other threads send it, their timers and their I/O. The loop and its
+// coroutines run one at a time, on one thread at a time; which thread may
+// change, unless the loop is locked to one.
 //
 // # The loop
 //
@@ -13,7 +15,8 @@
 //
 //	processor.go  what a Processor is
 //	loop.go       the turn
-//	thread.go     the thread, or goroutine, that the loop runs on
+//	thread.go     the goroutine that the loop runs on, and its thread if it has one of its own
+//	handoff.go    the monitor, by which the loop goes on without a blocked coroutine
 //	idle.go       what to do when there is nothing to run; spin.go decides whether to spin
 //	submit.go     work from other threads, placement, stealing
 //	park.go       parking with a deadline, Sleep
@@ -34,5 +37,7 @@
 //
 // # Contract
 //
-// "owner" in a field's comment is the Processor's thread: its loop and its coroutines.
+// "owner" in a field's comment is what runs for the Processor: its loop or its
+// current coroutine. One that was left behind is not owner until it has come
+// back.
 package processor

@@ -11,7 +11,7 @@ import (
 // A group of one Processor. Package scheduler does this, and more, for any number.
 func Example() {
 	g := processor.NewGroup(nil)
-	p, err := processor.New(processor.Config{Group: g, CPU: -1, LockThread: true, Idle: 16, Handoff: true,
+	p, err := processor.New(processor.Config{Group: g, CPU: -1, LockThread: true, Idle: 16,
 		BufferSize: 4096, Logger: zap.NewNop()})
 	if err != nil {
 		fmt.Println(err)

@@ -1,8 +1,9 @@
 package processor
 
 import (
-	"sync"
 	"sync/atomic"
+
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // Phase is where a group is between start and end. It only rises.
@@ -31,15 +32,19 @@ type Group struct {
 	spinners atomic.Int32
 	turns    atomic.Uint32 // rotates placement among many
 	limit    limit
-	doze     doze // of the watchdog
+	watchdog doze
+	monitor  *monitor // nil without one
 
-	mu    sync.Mutex
+	minActive int  // how many members are active at least; constant once the first has started
+	dozing    doze // the monitor's
+
+	mu    inside.Mutex
 	quiet chan struct{} // closed when active reaches 0, then replaced; under mu
 }
 
 // NewGroup returns a group without members.
 func NewGroup(owner any) *Group {
-	return &Group{Owner: owner, quiet: make(chan struct{}), doze: doze{roused: make(chan struct{}, 1)}}
+	return &Group{Owner: owner, quiet: make(chan struct{}), watchdog: newDoze(), dozing: newDoze()}
 }
 
 // Members returns the Processors in the order of their indices. Not to be changed.
@@ -70,6 +75,18 @@ func (g *Group) Advance(ph Phase) {
 func (g *Group) Discard() {
 	for _, p := range g.members {
 		p.Discard()
+	}
+}
+
+// Wait waits until the members and the monitor have ended. To be called after
+// Advance to Stopped.
+func (g *Group) Wait() {
+	for _, p := range g.members {
+		<-p.ended
+	}
+	if g.monitor != nil {
+		close(g.monitor.quit)
+		<-g.monitor.ended
 	}
 }
 

@@ -21,10 +21,13 @@ func (p *Processor) idle(now int64) {
 			return
 		}
 	}
-	if p.lookAgain() {
-		return
-	}
 	now = clock.Now()
+	if !p.spin.heldOff(now) {
+		found := false
+		if now, found = p.lookAgain(now); found {
+			return
+		}
+	}
 	if timed && deadline-now < armCostNs {
 		// Arming the timerfd costs more than the wait.
 		p.dispatch(p.ep.Poll())
@@ -33,16 +36,19 @@ func (p *Processor) idle(now int64) {
 	p.sleep(now, deadline, timed)
 }
 
-// lookAgain lets whoever waits for this core run first, and looks once more. Where clients share the machine, what they have been
-// kept from sending is then there, and neither side pays for a sleep and a wake.
-func (p *Processor) lookAgain() (found bool) {
+// lookAgain lets another thread that waits for this core run first, and looks
+// once more. Where clients share the machine, what they have been kept from
+// sending is then there, and neither side pays for a sleep and a wake.
+func (p *Processor) lookAgain(now int64) (after int64, found bool) {
 	sysx.Yield()
+	after = clock.Now()
+	p.spin.preempted(after-now, after)
 	if p.hasWork() {
-		return true
+		return after, true
 	}
 	n := p.ep.Poll()
 	p.dispatch(n)
-	return n > 0
+	return after, n > 0
 }
 
 // armCostNs is about what timerfd_settime costs when the time set is near: the kernel reprograms the hardware timer.
@@ -88,7 +94,7 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 
 // hasWork reports whether another thread has sent something.
 func (p *Processor) hasWork() bool {
-	return p.nudged.Load() || !p.wakes.Empty() || p.sub.waiting.Load() != 0 || !p.retimed.funcs.Empty() || p.group.Phase() != p.phase
+	return p.nudged.Load() || p.gift.Load() != nil || !p.wakes.Empty() || p.sub.waiting.Load() != 0 || !p.retimed.funcs.Empty() || p.group.Phase() != p.phase
 }
 
 // spinUntil looks for work without sleeping, for as long as the spinner allows and no longer than to the deadline.

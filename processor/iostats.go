@@ -101,7 +101,7 @@ func OutsideIO() IOSnapshot {
 }
 
 // HereIO returns the counters of the caller's Processor, for an operation that counts more than once; nil for an ordinary goroutine, whose calls
-// the methods below count in OutsideIO. It is good for as long as its coroutine lives.
+// the methods below count in OutsideIO. It is good until the caller waits, which may move it.
 func HereIO() *IOStats {
 	if ex := coroutine.Here(); ex != nil {
 		if p := of(ex); p != nil {

@@ -50,6 +50,9 @@ func (p *Processor) loop() {
 		if p.sub.waiting.Load() != 0 {
 			p.adopt(turnStarts)
 		}
+		if p.gift.Load() != nil {
+			p.give()
+		}
 		if p.group.limit.max != 0 {
 			p.makeRoom()
 		}

@@ -32,7 +32,7 @@ func newGroup(t testing.TB, n int) *Group {
 	t.Helper()
 	g := NewGroup(nil)
 	for i := range n {
-		_, err := New(Config{Group: g, Index: i, CPU: -1, LockThread: true, Idle: 8192, Handoff: true, BufferSize: 4096, Logger: zap.NewNop()})
+		_, err := New(Config{Group: g, Index: i, CPU: -1, LockThread: true, Idle: 8192, BufferSize: 4096, Logger: zap.NewNop()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,8 @@ func expired(arg any, _ int64) {
 
 // ParkUntil implements coroutine.Host: Park, but for no longer than until deadline. Owner only. Its timer comes from the
 // Processor's pool, so that coroutines which never wait for time do not carry one.
+//
+// The coroutine does not move meanwhile: that it does by itself.
 func (p *Processor) ParkUntil(co *coroutine.Coroutine, reason coroutine.Reason, deadline int64) coroutine.Wake {
 	t := p.sleepers.Get()
 	t.F, t.Arg = expired, co
@@ -40,10 +42,9 @@ func Sleep(d time.Duration) {
 		time.Sleep(d)
 		return
 	}
-	ex := co.Executor()
 	deadline := after(d)
 	for {
-		switch ex.Host().ParkUntil(co, coroutine.ReasonSleep, deadline) {
+		switch co.Executor().Host().ParkUntil(co, coroutine.ReasonSleep, deadline) {
 		case coroutine.WakeShutdown:
 			coroutine.Unwind()
 		case coroutine.WakeTimeout:

@@ -2,7 +2,6 @@ package processor
 
 import (
 	"errors"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/epoller"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // PollDesc is an fd as its waiters see it: which of its two directions may be possible, who waits for it, until when.
@@ -19,7 +19,7 @@ import (
 //
 //	nil      nothing is known; a waiter may publish itself
 //	readyW   an edge has come since the word was last cleared
-//	*Waiter  one coroutine or goroutine waits
+//	*Waiter  one coroutine or goroutine waits, or a Watch; or one that is inTransit
 //
 //	nil → *Waiter       the waiter, then it checks once more whether it should wait at all
 //	nil → readyW        the Processor, on an event
@@ -36,9 +36,10 @@ type PollDesc struct {
 	flags       atomic.Uint32
 	Listener    bool                         // constant: waits for connections, which end when draining begins
 	Mark        uint8                        // constant: for whoever embeds it, to know it by; 0 by default
-	home        atomic.Pointer[Processor]    // set by bind, under mu: watches it for coroutines
+	home        atomic.Pointer[Processor]    // set by bind and move, under mu: watches it for coroutines
+	to          atomic.Pointer[Processor]    // where its reader is to take it, see migrate.go; nil for nowhere
 	outer       atomic.Pointer[outerBinding] // set by bindOuter, under mu: watches it for goroutines outside bubbles
-	mu          sync.Mutex
+	mu          inside.Mutex
 	reg         epoller.Registration // under mu: with home
 }
 
@@ -257,8 +258,10 @@ func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (
 			w.Release()
 			return pd.waitAlone(fd, m, until)
 		}
-	} else if pd.home.Load() == nil {
+	} else if home := pd.home.Load(); home == nil {
 		err = pd.bind(fd)
+	} else if m == Read && w.Coroutine().Moved() {
+		pd.fetch(fd, home)
 	}
 	if err != nil {
 		w.Release()
@@ -292,6 +295,9 @@ func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (
 		w.Drain()
 	}
 	w.Release()
+	if to := pd.to.Load(); to != nil && m == Read {
+		pd.follow(fd, to)
+	}
 	if wake == coroutine.WakeShutdown {
 		return Shutdown, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/netco-go/netco/epoller"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/inside"
 	"github.com/netco-go/netco/internal/mpsc"
 	"github.com/netco-go/netco/objpool"
 	"github.com/netco-go/netco/timer"
@@ -32,18 +33,17 @@ type PanicInfo struct {
 type Config struct {
 	Group      *Group
 	Index      int
-	CPU        int // to run on, or -1
-	LockThread bool
+	CPU        int  // to run on, or -1
+	LockThread bool // it keeps its thread, and is not handed on
 	Spin       SpinMode
-	Idle       int  // goroutines kept for reuse
-	Handoff    bool // coroutines hand over to one another
+	Idle       int // goroutines kept for reuse
 	BufferSize int
 	MaxBuffers int // in use and kept; 0: any number in use
 	Logger     *zap.Logger
 	OnPanic    func(PanicInfo) // nil: a panic ends the program
 }
 
-// Processor is one thread of coroutines.
+// Processor runs coroutines, one at a time, on one thread at a time.
 type Processor struct {
 	ex coroutine.Executor // owner, but for what it documents
 
@@ -73,6 +73,8 @@ type Processor struct {
 	alive   atomic.Bool   // the loop runs: fds may be registered
 	nudged  atomic.Bool   // a turn is wanted, see Wake
 	placed  atomic.Int32  // fds that Begin has sent here and that are not registered yet
+	active  atomic.Bool   // it is given work, see balance.go
+	gift    atomic.Pointer[gift]
 
 	Stats Stats
 	io    IOStats   // owner: writes
@@ -107,10 +109,11 @@ func New(cfg Config) (*Processor, error) {
 		ended:    make(chan struct{}),
 	}
 	p.woken.start = p.startWoken
+	p.active.Store(true)
 	p.spin.init(cfg.Spin)
 	p.timers.Late = &p.Stats.LateNs
 	p.buffers.size, p.buffers.max = cfg.BufferSize, cfg.MaxBuffers
-	p.ex.Init(coroutine.Config{Host: p, Idle: cfg.Idle, Handoff: cfg.Handoff})
+	p.ex.Init(coroutine.Config{Host: p, Idle: cfg.Idle})
 	cfg.Group.members = append(cfg.Group.members, p)
 	return p, nil
 }
@@ -232,7 +235,7 @@ var ErrNotRunning = errors.New("netco: no processor is running")
 
 // running lists the Processors that take fds of callers that are on none.
 var running struct {
-	mu   sync.Mutex
+	mu   inside.Mutex
 	list []*Processor
 }
 

@@ -27,9 +27,13 @@ const (
 //	skip    waits for which not to spin although the score says so, after a spin that found nothing: 1, then 3, 7 and so on
 //	        up to 255. A spin that finds something ends that.
 //
-// A spin that is held up for longer than a look can take was interrupted: it counts as one that found nothing. If it was held up
-// for as long as a time slice, somebody else wants the core, and a thread that uses its slices up by spinning is the last
-// to get it back: spinning is then off for a while that doubles each time and is forgotten after a quiet second.
+// A spin that is held up for longer than a look can take was interrupted: it
+// counts as one that found nothing. If it was held up for as long as a time
+// slice, another thread wants the core, and one that uses its slices up by
+// spinning is the last to get it back: spinning is then off for a while that
+// doubles each time and is forgotten after a quiet second. Giving the core away
+// before a sleep (lookAgain) is the same bet and loses by the same: what then
+// gets the core has no need to give it back.
 const (
 	spinNs       = 50_000
 	sleptShortNs = 120_000
@@ -75,7 +79,7 @@ func (s *spinner) worth(g *Group) bool {
 		s.skip--
 		return false
 	}
-	if s.until != 0 && clock.Now() < s.until {
+	if s.until != 0 && s.heldOff(clock.Now()) {
 		return false
 	}
 	if int(g.spinners.Add(1)) > max(1, len(g.members)/2) {
@@ -114,6 +118,14 @@ func (s *spinner) long()  { s.score = max(s.score-2, 0) }
 // interrupted tells of a spin that was held up for that long.
 func (s *spinner) interrupted(heldNs, now int64) {
 	s.wasted()
+	s.preempted(heldNs, now)
+}
+
+// heldOff reports whether the core is not to be bet on now.
+func (s *spinner) heldOff(now int64) bool { return now < s.until }
+
+// preempted tells of a bet that took that long.
+func (s *spinner) preempted(heldNs, now int64) {
 	if heldNs < preemptedNs {
 		return
 	}

@@ -39,37 +39,51 @@ type doze struct {
 	roused chan struct{} // has room for one
 }
 
-// Doze reports whether all members are asleep. If so, the first that wakes sends to Roused, until EndDoze. For one watcher.
-func (g *Group) Doze() bool {
-	g.doze.dozing.Store(true)
+func newDoze() doze { return doze{roused: make(chan struct{}, 1)} }
+
+// begin reports whether all members are asleep. If so, the first that wakes sends
+// to roused, until end.
+func (d *doze) begin(g *Group) bool {
+	d.dozing.Store(true)
 	for _, p := range g.members {
-		// In this order. A member on the way to its sleep has set the first and not the second; one that has left it, and not said so in
-		// the second yet, has cleared the first.
+		// In this order. A member on the way to its sleep has set the first and not
+		// the second; one that has left it, and not said so in the second yet, has
+		// cleared the first.
 		if !p.ep.Sleeping() || p.time.slept.Load()&1 == 0 {
-			g.EndDoze()
+			d.end()
 			return false
 		}
 	}
 	return true
 }
 
-// EndDoze ends what Doze began.
-func (g *Group) EndDoze() {
-	if !g.doze.dozing.Swap(false) {
+func (d *doze) end() {
+	if !d.dozing.Swap(false) {
 		select {
-		case <-g.doze.roused:
-		default: // whoever rouses is about to send: the watcher will look once more for nothing
+		case <-d.roused:
+		default: // a member is about to send: the watcher will look once more for nothing
 		}
 	}
 }
 
-// Roused receives when a member has woken after Doze.
-func (g *Group) Roused() <-chan struct{} { return g.doze.roused }
+// Doze reports whether all members are asleep. If so, the first that wakes sends
+// to Roused, until EndDoze. For one watcher, the watchdog.
+func (g *Group) Doze() bool { return g.watchdog.begin(g) }
 
-// rouse tells who dozes that a member is awake. An atomic load unless somebody does.
+// EndDoze ends what Doze began.
+func (g *Group) EndDoze() { g.watchdog.end() }
+
+// Roused receives when a member has woken after Doze.
+func (g *Group) Roused() <-chan struct{} { return g.watchdog.roused }
+
+// rouse wakes the watchers that doze: a member is awake. Two atomic loads unless
+// one does.
 func (g *Group) rouse() {
-	if g.doze.dozing.Load() {
-		g.doze.wake()
+	if g.watchdog.dozing.Load() {
+		g.watchdog.wake()
+	}
+	if g.dozing.dozing.Load() {
+		g.dozing.wake()
 	}
 }
 

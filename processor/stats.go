@@ -20,6 +20,7 @@ type Stats struct {
 	SpinNs      counter.Counter // time spent looking for events instead
 	RemoteWakes counter.Counter // coroutines woken by other threads
 	Stolen      counter.Counter // coroutines taken from other Processors
+	Moved       counter.Counter // coroutines that have moved here after they had started
 	TimersFired counter.Counter
 	Queued      counter.Counter   // ready coroutines when the last turn began
 	Timers      counter.Counter   // in the heap when the last turn began
@@ -118,12 +119,27 @@ func noLess(seen *atomic.Int64, t int64) int64 {
 // StartedNs returns when its thread began, in ns of CLOCK_MONOTONIC, or 0 if it has not.
 func (p *Processor) StartedNs() int64 { return int64(p.time.started.Load()) }
 
-// Tid returns the id of its thread, or 0 if it has none of its own: before its start, after its end, and with NoLockThread.
+// Tid returns the id of the thread that is its own, or 0 if it has none: before
+// its start, after its end, and unless it is locked to one.
 func (p *Processor) Tid() int { return int(p.time.tid.Load()) }
+
+// Thread returns the id of the thread that runs its current coroutine or is its
+// own, or 0 if neither is known. From any thread; it may be over by then.
+func (p *Processor) Thread() int {
+	if tid := p.Tid(); tid != 0 {
+		return tid
+	}
+	return p.ex.Thread()
+}
 
 // CPUNs returns the CPU time that its thread has used; false if it has none of its own.
 func (p *Processor) CPUNs() (int64, bool) {
-	tid := p.Tid()
+	return ThreadCPUNs(p.Tid())
+}
+
+// ThreadCPUNs returns the CPU time that a thread of this process has used; false
+// if tid is 0 or it has ended.
+func ThreadCPUNs(tid int) (int64, bool) {
 	if tid == 0 {
 		return 0, false
 	}

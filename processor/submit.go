@@ -1,11 +1,11 @@
 package processor
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // submissions are coroutines that have been given to a Processor and not started. Those from Go are open: any Processor
@@ -16,11 +16,13 @@ type submissions struct {
 	waiting atomic.Int32 // how many, of all kinds; may be read without mu
 	offered atomic.Int32 // how many in open; may be read without mu
 
-	mu      sync.Mutex
-	open    []submission // FIFO; under mu
-	pinned  []submission // FIFO; under mu
-	watches []arrival    // that are woken, or new; under mu
-	closed  bool         // the loop is over, nothing is adopted any more; under mu
+	mu      inside.Mutex
+	open    []submission           // FIFO; under mu
+	pinned  []submission           // FIFO; under mu
+	watches []arrival              // that are woken, new, or have moved; under mu
+	moved   []*coroutine.Coroutine // that have moved here; under mu
+	coming  int                    // are about to be among the latter two, see Reserve; under mu
+	closed  bool                   // the loop is over, nothing is adopted any more; under mu
 }
 
 type submission struct {
@@ -36,23 +38,35 @@ func (p *Processor) load() int {
 	return int(p.ex.Stats.Live.Load()) + int(p.sub.waiting.Load())
 }
 
-// Place returns the least loaded Processor of the group. The caller's own is preferred unless another has at least two
-// coroutines fewer. Among more than 16 members, four that rotate are compared.
+// Place returns the least loaded active Processor of the group, or of all if that
+// has a burst of starts before it. The caller's own is preferred unless another
+// has at least two coroutines fewer. Among more than 16 members, four that rotate
+// are compared.
 func (g *Group) Place(self *Processor) *Processor {
+	best := g.least(self, (*Processor).isActive)
+	if best == nil || best.sub.waiting.Load() >= burstStarts {
+		if best = g.least(self, func(*Processor) bool { return true }); !best.isActive() {
+			best.activate()
+		}
+	}
+	return best
+}
+
+// least returns the least loaded of those that may be taken, or nil.
+func (g *Group) least(self *Processor, may func(*Processor) bool) (best *Processor) {
 	n, first, looks := len(g.members), 0, len(g.members)
 	if n > exact {
 		looks = 4
 		first = int(g.turns.Add(uint32(looks))) % n
 	}
-	best := self
-	bestLoad := 0
-	if self != nil {
-		bestLoad = self.load() - 1
+	least := 0
+	if self != nil && may(self) {
+		best, least = self, self.load()-1
 	}
 	for i := range looks {
 		p := g.members[(first+i)%n]
-		if l := p.load(); best == nil || l < bestLoad {
-			best, bestLoad = p, l
+		if l := p.load(); may(p) && (best == nil || l < least) {
+			best, least = p, l
 		}
 	}
 	return best
@@ -71,6 +85,7 @@ func (p *Processor) spawn(fn func(), name string, site uintptr) coroutine.Handle
 		defer p.group.untakeWithout(&co)
 	}
 	co = p.ex.Spawn(fn, name, site) // the caller lives here, so the token is held
+	co.Pin()
 	return co.Handle()
 }
 
@@ -104,6 +119,7 @@ func (p *Processor) submit(self *Processor, fn func(), name string, site uintptr
 		return coroutine.Handle{}
 	}
 	if pinned {
+		s.co.Pin()
 		p.sub.pinned = add(p.sub.pinned, s)
 	} else {
 		p.sub.open = add(p.sub.open, s)
@@ -121,11 +137,11 @@ func (p *Processor) submit(self *Processor, fn func(), name string, site uintptr
 	return h
 }
 
-// closeSubmissions refuses submissions from now on; false means that some are waiting.
+// closeSubmissions refuses submissions from now on; false means that some are waiting, or coming.
 func (p *Processor) closeSubmissions() bool {
 	p.sub.mu.Lock()
 	defer p.sub.mu.Unlock()
-	if p.sub.waiting.Load() != 0 {
+	if p.sub.waiting.Load() != 0 || p.sub.coming != 0 {
 		return false
 	}
 	p.sub.closed = true
@@ -150,9 +166,13 @@ func (p *Processor) adopt(n int) {
 	k += take(&p.sub.open, taken[k:n])
 	p.welcomeLocked(taken[:k])
 	p.sub.offered.Add(int32(pinned - k))
-	arrived := p.sub.watches
-	p.sub.watches = nil
-	p.sub.waiting.Add(int32(-k - len(arrived)))
+	arrived, moved := p.sub.watches, p.sub.moved
+	p.sub.watches, p.sub.moved = nil, nil
+	for _, co := range moved {
+		p.takeOver()
+		p.ex.Settle(co)
+	}
+	p.sub.waiting.Add(int32(-k - len(arrived) - len(moved)))
 	p.sub.mu.Unlock()
 	for _, a := range arrived {
 		p.arrive(a)
@@ -239,6 +259,7 @@ func (p *Processor) stealFrom(q *Processor, n int) bool {
 		return false
 	}
 	p.Stats.Stolen.Add(uint64(k))
+	p.activate()
 	return true
 }
 
@@ -249,6 +270,9 @@ func (p *Processor) share(q *Processor, now int64) int {
 	half := (int(q.sub.offered.Load()) + 1) / 2
 	if q.heldUp(now) {
 		return half
+	}
+	if !p.active.Load() && 2*half < burstStarts {
+		return 0
 	}
 	return min(half, (q.load()-p.load())/2)
 }

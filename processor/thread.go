@@ -10,7 +10,8 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// Start runs the Processor on a thread of its own and returns when it is ready to take work.
+// Start runs the Processor on a goroutine of its own and returns when it is ready
+// to take work.
 func (p *Processor) Start() error {
 	started := make(chan error)
 	go p.thread(started)
@@ -22,7 +23,7 @@ func (p *Processor) thread(started chan<- error) {
 	if err := p.enter(); err != nil {
 		close(p.ended)
 		started <- err
-		return // locked, so the thread ends with the goroutine
+		return // if it is locked, the thread ends with the goroutine
 	}
 	started <- nil
 	p.run()

@@ -78,7 +78,7 @@ func (f *Func) Reset(d time.Duration) bool {
 func (f *Func) follow(soon bool) {
 	p := f.home
 	switch {
-	case Here() == p:
+	case p.ex.OnThread():
 		f.settle()
 	case p.alive.Load():
 		p.retimed.push(f)

@@ -3,6 +3,7 @@ package processor
 import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // TurnLimit is how long a turn is to last, in ns: coroutines that go on without
@@ -28,7 +29,9 @@ func TurnOver() bool { return TurnAge() >= TurnLimit }
 // for as long as one of its operations is apart from the next.
 func YieldTurn() (stopping bool) {
 	if p := Here(); p != nil && coroutine.Current() != nil && p.ep.Registered() > 0 {
+		pinned := inside.Pin() // the loop must not look for I/O in the middle of it
 		p.dispatch(p.ep.Poll())
+		pinned.Unpin()
 	}
 	return coroutine.YieldTurn()
 }

@@ -17,13 +17,15 @@ import (
 //	idle → armed    Arm, by a coroutine of the home
 //	armed → woken   an event, the deadline, SetDeadline, Evict, the beginning of draining: any thread
 //	woken → idle    on the home, before the Watcher is called
+//	armed → armed   at another home, see moveTo
 //
 // As with other waits a wake means "look again": the Watcher checks what it waits for, and arms the Watch again if need be.
 type Watch struct {
 	w     coroutine.Waiter // published while armed
 	pd    *PollDesc        // constant
 	owner Watcher          // constant
-	home  *Processor       // constant while armed
+	home  *Processor       // constant while armed, but for moveTo; the new home writes
+	fd    int              // owner: home; as Arm was given it
 	t     *timer.Timer     // owner: home; while armed under a deadline
 
 	placed bool // by who calls Begin, then owner: home: home.placed counts it
@@ -31,7 +33,7 @@ type Watch struct {
 
 // Watcher is told of the end of a wait.
 type Watcher interface {
-	// Readable is called by a coroutine of the home, which is pinned to it. It may park.
+	// Readable is called by a coroutine of the home. It may park.
 	Readable()
 }
 
@@ -41,41 +43,46 @@ func (x *Watch) Init(pd *PollDesc, owner Watcher) {
 	x.w.SetHook(x)
 }
 
-// Arm begins to wait for fd, which is registered with the caller's Processor if it is with none. It returns false if there
-// is something to look at first: an edge, or what Check tells. From then on the Watcher may be called, though not before the caller parks
-// or ends. The error is that of registering.
+// Arm begins to wait for fd, at the caller's Processor, with which it is registered if it is with none or with
+// another. It returns false if there is something to look at first: an edge, or what Check tells. From then on the Watcher
+// may be called, though not before the caller parks or ends. The error is that of registering.
 //
-// Preconditions: the caller is a coroutine of the fd's home if it has one, and owns the reading direction.
+// Preconditions: the caller is a coroutine, and owns the reading direction.
 func (x *Watch) Arm(fd int) (bool, error) {
-	pd := x.pd
-	if pd.home.Load() == nil {
-		if err := pd.bind(fd); err != nil {
-			return false, err
-		}
+	pd, p := x.pd, Here()
+	var err error
+	switch pd.home.Load() {
+	case p:
+	case nil:
+		err = pd.bind(fd)
+	default:
+		err = pd.move(fd, p) // the caller has moved, for another fd
 	}
-	p := pd.home.Load()
-	if p == nil || p != Here() {
-		if pd.Check(Read) != Ready {
-			return false, nil
-		}
-		panic("netco/processor: Watch armed away from its fd's home")
+	if err != nil || pd.home.Load() != p {
+		return false, err
 	}
-	x.home = p
-	g := &pd.read
-	if !g.w.CompareAndSwap(nil, &x.w) {
-		return false, nil // an edge; two waiters are the caller's error and fail in Wait
+	x.home, x.fd = p, fd
+	return x.publish(p, nil), nil
+}
+
+// publish makes the Watch armed at p, its fd's home, if the reading direction's
+// word is old. Owner of p.
+func (x *Watch) publish(p *Processor, old *coroutine.Waiter) bool {
+	pd, g := x.pd, &x.pd.read
+	if !g.w.CompareAndSwap(old, &x.w) {
+		return false // an edge; two waiters are the caller's error and fail in Wait
 	}
 	p.watches.Inc()
 	if (pd.Check(Read) != Ready || p.group.Phase() >= Draining) && g.w.CompareAndSwap(&x.w, nil) {
 		p.watches.Set(p.watches.Own() - 1)
-		return false, nil
+		return false
 	}
 	if d := g.deadline.Load(); d != 0 {
 		x.t = p.sleepers.Get()
 		x.t.F, x.t.Arg = watchExpired, x
 		p.timers.Set(x.t, d)
 	}
-	return true, nil
+	return true
 }
 
 // watchExpired is the function of the timers of Watches.
@@ -93,7 +100,7 @@ func (x *Watch) Woken() {
 		p.woken.add(p, x)
 		return
 	}
-	p.sendWatch(arrival{x, false}) // which cannot be too late: p lives as long as x is armed
+	p.sendWatch(arrival{x: x}) // which cannot be too late: p lives as long as x is armed
 }
 
 // maxStarters is how many coroutines may be on their way to begin with a Watch.
@@ -113,9 +120,9 @@ type wokenWatches struct {
 	starters    int // coroutines that have been made to take one and have not begun
 	start       func()
 
-	alive int         // under a limit: coroutines that have begun with one and not ended, and starters
-	short atomic.Bool // they wait for room; one writer
-	told  uint64      // Ended when those of other Processors were last told that there may be room
+	alive atomic.Int32 // under a limit: coroutines that have begun with one and not ended, and starters; any thread lowers it
+	short atomic.Bool  // they wait for room; one writer
+	told  uint64       // Ended when those of other Processors were last told that there may be room
 }
 
 func (q *wokenWatches) add(p *Processor, x *Watch) {
@@ -160,23 +167,28 @@ func (p *Processor) startWoken() {
 func (x *Watch) start() {
 	p := x.home
 	p.watches.Set(p.watches.Own() - 1)
+	x.disarm(p)
+	x.owner.Readable()
+}
+
+// disarm gives the timer back. Owner of the home.
+func (x *Watch) disarm(p *Processor) {
 	if x.t != nil {
 		p.timers.Cancel(x.t)
 		x.t.Arg = nil
 		p.sleepers.Put(x.t)
 		x.t = nil
 	}
-	x.owner.Readable()
 }
 
-// watched reports whether a Watch is armed.
+// watched reports whether a Watch is armed, or on its way to be.
 func (pd *PollDesc) watched() bool {
 	w := pd.read.w.Load()
 	if w == nil || w == readyW {
 		return false
 	}
 	_, ok := w.Hook().(*Watch) // else an aloneWait
-	return ok
+	return ok || w == inTransit
 }
 
 // Home returns the Processor with which the fd is registered, or nil.
@@ -191,11 +203,19 @@ func Fewest() (*Processor, error) {
 	if here == nil {
 		return anywhere()
 	}
-	best := here
-	for _, p := range here.group.members {
-		if p.fds() < best.fds() {
+	var best *Processor
+	for p := range here.group.actives() {
+		if best == nil || p.fds() < best.fds() || p == here && p.fds() == best.fds() {
 			best = p
 		}
+	}
+	if best == nil || best.placed.Load() >= burstStarts {
+		for _, p := range here.group.members {
+			if best == nil || p.fds() < best.fds() {
+				best = p
+			}
+		}
+		best.activate()
 	}
 	return best, nil
 }

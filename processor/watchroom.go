@@ -4,6 +4,8 @@ package processor
 type arrival struct {
 	x   *Watch
 	new bool // carries one of the group's tokens
+
+	moved bool // it was armed on another Processor; carries a token
 }
 
 // Begin calls the Watcher, in a coroutine of p, as if the Watch had been armed there and woken: how a connection gets its first
@@ -21,7 +23,7 @@ func (x *Watch) Begin(self, p *Processor) bool {
 		return true
 	}
 	p.group.takeToken()
-	if !p.sendWatch(arrival{x, true}) {
+	if !p.sendWatch(arrival{x: x, new: true}) {
 		p.group.giveToken()
 		x.settle()
 		return false
@@ -64,14 +66,24 @@ func (p *Processor) sendWatch(a arrival) bool {
 
 // arrive takes up what sendWatch has sent. Owner.
 func (p *Processor) arrive(a arrival) {
-	if a.new {
+	switch {
+	case a.new:
 		p.watches.Inc()
-		if p.holding {
-			p.group.giveToken()
-		}
-		p.holding = true
+		p.takeOver()
+	case a.moved:
+		p.takeOver()
+		a.x.arrived(p)
+		return
 	}
 	p.woken.add(p, a.x)
+}
+
+// takeOver takes over a token that came with what now lives here. Owner.
+func (p *Processor) takeOver() {
+	if p.holding {
+		p.group.giveToken()
+	}
+	p.holding = true
 }
 
 // awaitRoom takes a place in the group's limit for one more coroutine, or leaves word that the Watches wait for one.
@@ -84,7 +96,7 @@ func (p *Processor) arrive(a arrival) {
 func (q *wokenWatches) awaitRoom(p *Processor) bool {
 	if q.tryRoom(p) {
 		q.wait(p, false)
-		q.alive++
+		q.alive.Add(1)
 		return true
 	}
 	if q.short.Load() {
@@ -95,13 +107,13 @@ func (q *wokenWatches) awaitRoom(p *Processor) bool {
 		return false
 	}
 	q.wait(p, false)
-	q.alive++
+	q.alive.Add(1)
 	return true
 }
 
 func (q *wokenWatches) tryRoom(p *Processor) bool {
 	g := p.group
-	if started := g.limit.started.Add(1); q.alive == 0 || g.Phase() >= Draining || g.fits(started, g.limit.max) {
+	if started := g.limit.started.Add(1); q.alive.Load() == 0 || g.Phase() >= Draining || g.fits(started, g.limit.max) {
 		return true
 	}
 	g.limit.started.Add(-1)
@@ -121,8 +133,9 @@ func (q *wokenWatches) wait(p *Processor, short bool) {
 	}
 }
 
-// ended is called at the end of each coroutine for Watches, under a limit.
-func (q *wokenWatches) ended() { q.alive-- }
+// ended is called at the end of each coroutine for Watches, under a limit: any
+// thread. Its end is told of like any other.
+func (q *wokenWatches) ended() { q.alive.Add(-1) }
 
 // makeRoom goes on with Watches that wait for room, and tells other Processors that there is some. Called in each turn under a limit.
 func (p *Processor) makeRoom() {

@@ -25,7 +25,7 @@ func newHosts(n int) hosts {
 	all := make(hosts, n)
 	for i := range all {
 		h := &host{bell: make(chan struct{}, 1)}
-		h.ex.Init(coroutine.Config{Host: h, Idle: 64, Handoff: true})
+		h.ex.Init(coroutine.Config{Host: h, Idle: 64})
 		all[i] = h
 	}
 	return all

@@ -264,7 +264,7 @@ func TestEventLoopCPU(t *testing.T) {
 // TestEventLoopHands: turn drives coroutines by hand, and so do the loop's coroutines, the same ones.
 func TestEventLoopHands(t *testing.T) {
 	within(t, 30*time.Second)
-	for _, o := range []scheduler.Options{{}, {NoLockThread: true}, {PoolCap: -1}, {NoHandoff: true}} {
+	for _, o := range []scheduler.Options{{}, {LockThreads: true}, {PoolCap: -1}} {
 		s := fresh(t, o)
 		goroutines := runtime.NumGoroutine()
 		var f coroutine.Fiber[int, int]
@@ -327,7 +327,7 @@ func TestHundredEventLoops(t *testing.T) {
 	loop := func(i int) {
 		f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int { y.Yield(in); y.Yield(in); return 0 })
 		f.Resume(i)
-		s := fresh(t, scheduler.Options{NoLockThread: i%2 == 0})
+		s := fresh(t, scheduler.Options{LockThreads: i%2 == 0})
 		var ran atomic.Int32
 		turns := 0
 		if err := s.EventLoop(func() bool {

@@ -13,20 +13,26 @@ import (
 
 // Options are what a Scheduler is made with. The zero value is useful: each field's zero means its default.
 type Options struct {
-	// Processors is the number of threads that run coroutines; default runtime.GOMAXPROCS(0), at most 1024.
+	// Processors is how many Processors run coroutines, each on one thread at a time; default runtime.GOMAXPROCS(0), at most 1024.
 	Processors int
-	// CPUs, if set, binds Processor i to CPU CPUs[i mod len(CPUs)]. It needs locked threads.
+	// CPUs, if set, binds Processor i to CPU CPUs[i mod len(CPUs)]. It implies LockThreads.
 	CPUs []int
-	// NoLockThread lets the Go scheduler move a Processor from one OS thread to another. By default each keeps its own.
-	NoLockThread bool
+	// MinActive is how many Processors are given work however little there is;
+	// default 1. Beyond these work is spread to more Processors when the active
+	// ones are busy, and packed on fewer when they are not. With LockThreads, and
+	// where coroutines cannot move, all are active.
+	MinActive int
+	// LockThreads gives each Processor an OS thread of its own, for libraries that
+	// count on threads. A coroutine that blocks outside netco, in a Go channel say,
+	// then holds up its Processor. By default Processors move among threads, and go
+	// on without such a coroutine.
+	LockThreads bool
 	// Spin says whether an idle Processor looks for events for up to 50 µs before it sleeps; default SpinAuto: while that
 	// has been paying lately.
 	Spin processor.SpinMode
 	// PoolCap is how many idle goroutines each Processor keeps, with their stacks, for coroutines to come; default
 	// 1024; negative: none.
 	PoolCap int
-	// NoHandoff makes every switch pass the Processor's loop, which is slower. For finding faults.
-	NoHandoff bool
 	// BufferSize is the size of a hot buffer in bytes; default 16 KiB, from 512 to 16 MiB.
 	BufferSize int
 	// BufferMemory is how many bytes of hot buffers each Processor has at most, those in use and those kept together; at least
@@ -74,12 +80,12 @@ func (o Options) withDefaults() (Options, error) {
 			o.BufferMemory, o.bufferSize())
 	case o.Watchdog > 0 && o.Watchdog < minWatchdog:
 		return o, fmt.Errorf("netco: Options.Watchdog is %v, want at least %v, 0 for %v, or below 0 for none", o.Watchdog, minWatchdog, defaultWatchdog)
+	case o.MinActive < 0:
+		return o, fmt.Errorf("netco: Options.MinActive is %d, want 1 or more, or 0 for 1", o.MinActive)
 	case o.MaxCoroutines < 0:
 		return o, fmt.Errorf("netco: Options.MaxCoroutines is %d, want 1 or more, or 0 for no limit", o.MaxCoroutines)
 	case o.Spin != processor.SpinAuto && o.Spin != processor.SpinOff:
 		return o, fmt.Errorf("netco: Options.Spin is %d, want SpinAuto or SpinOff", o.Spin)
-	case len(o.CPUs) > 0 && o.NoLockThread:
-		return o, fmt.Errorf("netco: Options.CPUs needs locked threads, but NoLockThread is set")
 	}
 	var usable unix.CPUSet
 	if len(o.CPUs) > 0 {
@@ -92,8 +98,15 @@ func (o Options) withDefaults() (Options, error) {
 			return o, fmt.Errorf("netco: Options.CPUs names CPU %d, which this process may not use", cpu)
 		}
 	}
+	o.LockThreads = o.LockThreads || len(o.CPUs) > 0
 	if o.Processors == 0 {
 		o.Processors = min(runtime.GOMAXPROCS(0), maxProcessors)
+	}
+	if o.MinActive == 0 {
+		o.MinActive = 1
+	}
+	if o.LockThreads {
+		o.MinActive = o.Processors
 	}
 	if o.Watchdog == 0 {
 		o.Watchdog = defaultWatchdog

@@ -71,7 +71,7 @@ var children = map[string]func(){
 		defer explosive("from a deferred call")
 		runtime.Goexit()
 	}),
-	"no handover": crashing(scheduler.Options{Processors: 1, NoHandoff: true}, func() { explosive("boom") }),
+	"locked": crashing(scheduler.Options{Processors: 1, LockThreads: true}, func() { explosive("boom") }),
 	"handler panics": crashing(scheduler.Options{OnPanic: func(processor.PanicInfo) { explosive("the handler's own") }},
 		func() { panic("boom") }),
 	"handler exits": crashing(scheduler.Options{OnPanic: func(processor.PanicInfo) { runtime.Goexit() }},
@@ -113,7 +113,7 @@ func TestPanicCrashes(t *testing.T) {
 		"number":          "panic: 42",
 		"broken error":    "panic: ",
 		"deferred":        "panic: from a deferred call",
-		"no handover":     "panic: boom",
+		"locked":          "panic: boom",
 		"handler panics":  "panic: the handler's own",
 		"handler exits":   "panic: boom",
 		"while unwinding": "panic: boom",

@@ -86,6 +86,9 @@ func (s *Scheduler) Start() error {
 			return err
 		}
 	}
+	if !s.opt.LockThreads {
+		group.StartMonitor(s.opt.Logger)
+	}
 	s.runningLocked(group)
 	return nil
 }
@@ -103,6 +106,7 @@ func (s *Scheduler) makeLocked(n int) (*processor.Group, error) {
 		}
 		s.procs = append(s.procs, p)
 	}
+	group.SetMinActive(s.opt.MinActive)
 	return group, nil
 }
 
@@ -124,10 +128,9 @@ func (s *Scheduler) config(group *processor.Group, i int) processor.Config {
 		Group:      group,
 		Index:      i,
 		CPU:        cpu,
-		LockThread: !s.opt.NoLockThread,
+		LockThread: s.opt.LockThreads,
 		Spin:       s.opt.Spin,
 		Idle:       max(s.opt.PoolCap, 0),
-		Handoff:    !s.opt.NoHandoff,
 		BufferSize: s.opt.BufferSize,
 		MaxBuffers: s.opt.BufferMemory / s.opt.BufferSize,
 		Logger:     s.opt.Logger,
@@ -154,6 +157,7 @@ func (s *Scheduler) open(here *processor.Processor) error {
 	if here == nil && clock.InBubble() {
 		return ErrBubble
 	}
+	defer coroutine.Rejoin() // the lock may have been waited for
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -219,8 +223,8 @@ func (s *Scheduler) Go(sp Spawn) (coroutine.Handle, error) {
 	return s.logged(to.SubmitLimited(here, sp.Fn, sp.Name, sp.Site, false))
 }
 
-// GoLocal starts a coroutine on the caller's Processor, where it stays. On an ordinary goroutine, or a coroutine of
-// another Scheduler, it is Go.
+// GoLocal starts a coroutine on the caller's Processor, where both stay. On an
+// ordinary goroutine, or a coroutine of another Scheduler, it is Go.
 func (s *Scheduler) GoLocal(sp Spawn) (coroutine.Handle, error) {
 	here := s.local(sp)
 	if here == nil {
@@ -229,6 +233,9 @@ func (s *Scheduler) GoLocal(sp Spawn) (coroutine.Handle, error) {
 	mustFn(sp.Fn)
 	if err := s.mayGo(here); err != nil {
 		return coroutine.Handle{}, err
+	}
+	if co := coroutine.Current(); co != nil {
+		co.Pin()
 	}
 	return s.logged(here.SpawnLimited(sp.Fn, sp.Name, sp.Site))
 }
@@ -297,13 +304,13 @@ var unwindGrace = 5 * time.Second // tests shorten it
 
 // Shutdown ends the Scheduler. It closes the door to new work, lets coroutines
 // finish until ctx is over, then makes all their waits end, and at last ends
-// the threads and closes their fds. It returns nil if every coroutine finished
-// by itself; ctx's error if they had to be made to; an error that wraps it and
-// tells how many, if some did not even then, within five seconds (one that
-// computes for ever cannot be ended: its thread stays).
-// [Scheduler.EndedByForce] and Options.Logger tell which. Called again, it
-// waits for the first call to finish, or its own ctx. From a coroutine of this
-// Scheduler it returns ErrInCoroutine, in a bubble of testing/synctest
+// the Processors and closes their fds. It returns nil if every coroutine
+// finished by itself; ctx's error if they had to be made to; an error that
+// wraps it and tells how many, if some did not even then, within five seconds
+// (one that computes, or blocks outside netco, cannot be ended: its Processor
+// stays). [Scheduler.EndedByForce] and Options.Logger tell which. Called again,
+// it waits for the first call to finish, or its own ctx. From a coroutine of
+// this Scheduler it returns ErrInCoroutine, in a bubble of testing/synctest
 // ErrBubble. Blocks.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
 	if here := processor.Here(); here != nil && here.Group() == s.group.Load() {
@@ -359,13 +366,12 @@ func (s *Scheduler) end(ctx context.Context) error {
 		if s.wait(grace) != nil {
 			s.opt.Logger.Error("coroutines have not ended by force", zap.Int("count", s.Live()), zap.Strings("coroutines", s.alive()))
 			s.group.Load().Advance(processor.Stopped) // their Processors end when they do
+			go s.group.Load().Wait()
 			return fmt.Errorf("netco: %d coroutines have not ended: %w", s.Live(), err)
 		}
 	}
 	s.group.Load().Advance(processor.Stopped)
-	for _, p := range s.procs {
-		<-p.Ended()
-	}
+	s.group.Load().Wait()
 	return err
 }
 

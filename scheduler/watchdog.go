@@ -26,7 +26,10 @@ type Stall struct {
 	Stack     string // of who has the thread, as a traceback prints it, innermost call first; "" if it was not taken: Detail then says why
 }
 
-// The causes of a Stall.
+// The causes of a Stall. The first seven are of coroutines that block outside
+// netco, without which a Processor goes on by default: they are stalls where it
+// cannot, with Options.LockThreads, in an EventLoop and with the portable
+// backend.
 const (
 	CauseChannel      = "channel"       // Go's channel or select
 	CauseMutex        = "mutex"         // sync.Mutex or RWMutex

@@ -246,7 +246,7 @@ func TestStallLines(t *testing.T) {
 	insist(t, func() (scheduler.Stall, bool) {
 		core, logs := observer.New(zap.InfoLevel)
 		o := observed{stalls: make(chan scheduler.Stall, 100)}
-		o.Scheduler = start(t, scheduler.Options{Processors: 1, Watchdog: 20 * time.Millisecond, OnStall: o.told, Logger: zap.New(core)})
+		o.Scheduler = start(t, scheduler.Options{Processors: 1, LockThreads: true, Watchdog: 20 * time.Millisecond, OnStall: o.told, Logger: zap.New(core)})
 		hold := make(chan int)
 		o.Go(scheduler.Spawn{Name: "stuck", Site: here(), Fn: func() { stallOne(hold) }})
 		s, caught := o.caught(t, 0, in("stuck", "stallOne", scheduler.CauseChannel))
@@ -283,7 +283,7 @@ func TestStallsInAFlood(t *testing.T) {
 	within(t, 5*time.Minute)
 	core, logs := observer.New(zap.WarnLevel)
 	o := observed{stalls: make(chan scheduler.Stall, 10_000)}
-	o.Scheduler = start(t, scheduler.Options{Processors: 1, Watchdog: 2 * time.Millisecond, OnStall: o.told, Logger: zap.New(core)})
+	o.Scheduler = start(t, scheduler.Options{Processors: 1, LockThreads: true, Watchdog: 2 * time.Millisecond, OnStall: o.told, Logger: zap.New(core)})
 	began := time.Now()
 	const n = 100
 	for range n {
@@ -331,7 +331,7 @@ func TestOnStallAndShutdown(t *testing.T) {
 			var o *scheduler.Scheduler
 			made, hold, free, entered := make(chan int), make(chan int), make(chan int), make(chan int)
 			var once sync.Once
-			o = start(t, scheduler.Options{Processors: 1, Watchdog: 10 * time.Millisecond, OnStall: func(scheduler.Stall) {
+			o = start(t, scheduler.Options{Processors: 1, LockThreads: true, Watchdog: 10 * time.Millisecond, OnStall: func(scheduler.Stall) {
 				once.Do(func() {
 					<-made // its start may stall too
 					close(entered)
@@ -365,7 +365,7 @@ func TestWatchdogOption(t *testing.T) {
 // A coroutine must not wait for a Go channel: it keeps its thread, and all others of that thread wait with it.
 func ExampleOptions_watchdog() {
 	channel, told := make(chan int), make(chan scheduler.Stall, 100)
-	s, err := scheduler.New(scheduler.Options{Processors: 1, Watchdog: time.Second, OnStall: func(s scheduler.Stall) {
+	s, err := scheduler.New(scheduler.Options{Processors: 1, LockThreads: true, Watchdog: time.Second, OnStall: func(s scheduler.Stall) {
 		if s.Name == "reader" {
 			told <- s
 		}

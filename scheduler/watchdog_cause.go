@@ -15,7 +15,7 @@ import (
 
 // findOut fills in a stall's cause, detail and stack.
 func (d *watchdog) findOut(w *watch, t processor.Turn, st *stall) {
-	thread := stacks.OfThread(w.p.Tid())
+	thread := stacks.OfThread(w.p.Thread())
 	var s stacks.Stack
 	why := ""
 	switch {
@@ -45,7 +45,7 @@ func (d *watchdog) findOut(w *watch, t processor.Turn, st *stall) {
 // computes tells computations apart.
 func (w *watch) computes(st *stall, id uint64) (cause, detail string) {
 	if w.cpu >= 0 {
-		if now := cpuOf(w.p); now >= 0 {
+		if now := cpuOf(w.tid); now >= 0 && w.p.Thread() == w.tid {
 			used, of := now-w.cpu, max(clock.Now()-w.seen, 1)
 			detail = fmt.Sprintf("%v of CPU time in %v", time.Duration(used).Round(time.Millisecond), time.Duration(of).Round(time.Millisecond))
 			if used < of/4 {

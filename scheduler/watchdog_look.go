@@ -28,7 +28,8 @@ type watch struct {
 	start   int64  // of that turn, as the Processor says
 	base    int64  // CLOCK_MONOTONIC, ns: what was before is not the Processor's fault
 	seen    int64  // when that turn was first looked at
-	cpu     int64  // its thread's CPU time at that time; -1 if unknown
+	tid     int    // the thread that ran it at that time; 0 if unknown
+	cpu     int64  // that thread's CPU time then; -1 if unknown
 	suspect bool
 	suspID  uint64 // the coroutine that had the thread when it became suspect
 	stall   *stall // nil unless stalled
@@ -115,7 +116,8 @@ func (d *watchdog) lookAt(w *watch, now int64) (next int64, moved bool) {
 			d.ends(w, w.endOfStall(t, now))
 		}
 		w.turn, w.start, w.suspect = t.Number, t.Start, false
-		w.seen, w.cpu = now, cpuOf(w.p)
+		w.seen, w.tid = now, w.p.Thread()
+		w.cpu = cpuOf(w.tid)
 	}
 	if t.Asleep || t.Number == 0 {
 		return now + suspectNs, moved
@@ -190,9 +192,9 @@ func idOf(co *coroutine.Coroutine) uint64 {
 	return co.ID()
 }
 
-// cpuOf returns the CPU time of a Processor's thread in ns, or -1.
-func cpuOf(p *processor.Processor) int64 {
-	if ns, ok := p.CPUNs(); ok {
+// cpuOf returns the CPU time of a thread in ns, or -1.
+func cpuOf(tid int) int64 {
+	if ns, ok := processor.ThreadCPUNs(tid); ok {
 		return ns
 	}
 	return -1

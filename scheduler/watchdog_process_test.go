@@ -27,7 +27,7 @@ func init() {
 // watched is a child with a watchdog. It prints a line for each stall, and stalls when it is sent a line.
 func watched(threshold time.Duration, busy bool) {
 	again := make(chan int, 1)
-	s, err := scheduler.New(scheduler.Options{Processors: 2, Watchdog: threshold, OnStall: func(s scheduler.Stall) {
+	s, err := scheduler.New(scheduler.Options{Processors: 2, LockThreads: true, Watchdog: threshold, OnStall: func(s scheduler.Stall) {
 		if s.Over {
 			return
 		}

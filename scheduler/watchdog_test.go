@@ -29,7 +29,7 @@ type observed struct {
 func observe(t *testing.T, processors int, threshold time.Duration) observed {
 	t.Helper()
 	o := observed{stalls: make(chan scheduler.Stall, 10_000)}
-	o.Scheduler = start(t, scheduler.Options{Processors: processors, Watchdog: threshold, OnStall: o.told})
+	o.Scheduler = start(t, scheduler.Options{Processors: processors, Watchdog: threshold, OnStall: o.told, LockThreads: true})
 	return o
 }
 

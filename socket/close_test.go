@@ -127,7 +127,7 @@ func fdOf(t *testing.T, c *net.TCPConn) (fd int) {
 // TestCloseParked: an fd that is only waited for is closed at once, and its number may be given away before the one that waits
 // has run. That one touches it no more.
 func TestCloseParked(t *testing.T) {
-	start(t, 1)
+	startLocked(t, 1)
 	c, _ := withPeer(t)
 	reader := onFirst.task(func() {
 		for range 3 {

@@ -65,18 +65,21 @@
 //
 // A coroutine whose reads or writes always succeed at once yields after a burst
 // of them, or when its Processor's turn has lasted half a millisecond, so that
-// it does not starve the others of its Processor. A lock that others of that
-// Processor take must therefore not be held across a read or write, even one
-// that will not have to wait, unless it is a lock that parks: rwmutex.RWMutex.
-// crypto/tls has such a lock in every connection: one coroutine should read and
-// write it. Server and Buffered do not take a tls.Conn. See interop/README.md.
+// it does not starve the others of its Processor. So a lock that others of that
+// Processor take had better park, as cosync.Mutex and rwmutex.RWMutex do, if it
+// is held across a read or write, even one that will not have to wait: a
+// sync.Mutex makes the whole Processor late, and where Processors are locked to
+// threads (Options.LockThreads) blocks it for good. crypto/tls has such a lock
+// in every connection: one coroutine should read and write it. Server and
+// Buffered do not take a tls.Conn. See interop/README.md.
 //
 // Reads, writes and WaitReadable of streams do not allocate; elsewhere the comments say what does.
 //
 // # Limits
 //
 //   - Names are resolved by Go's resolver, on ordinary goroutines.
-//   - Sendfile, that is ReadFrom of a regular file, holds up the Processor while the disk is read.
+//   - Sendfile, that is ReadFrom of a regular file, blocks while the disk is
+//     read, as other system calls do.
 //   - Multipath TCP is not used. There is no type for raw IP: [Socket] does it.
 //   - What a copy has taken and could not give is kept in the process and read next; raw use of the fd does not see it.
 //   - FileConn, Activation and [NewFile] make the fd non-blocking for all who share it.

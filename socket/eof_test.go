@@ -20,7 +20,7 @@ func TestFINInTheEdgeOfItsData(t *testing.T) {
 	for _, p := range []place{onFirst, ordinary} {
 		for _, parked := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s/parked=%v", p.name, parked), func(t *testing.T) {
-				start(t, 1)
+				startLocked(t, 1)
 				c, peer := withPeer(t)
 				read := func() {
 					got, err := io.ReadAll(c)

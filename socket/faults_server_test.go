@@ -201,7 +201,7 @@ func TestHangupWithData(t *testing.T) {
 			for _, most := range []int{1 << 20, 7} { // by one call
 				for _, size := range []int{1 << 20, 100, 1} { // of the reader's buffer
 					t.Run(fmt.Sprint(network, " reset ", reset, " ", most, " ", size), func(t *testing.T) {
-						start(t, 1)
+						startLocked(t, 1)
 						c, peer := netcoPair(t, network)
 						fd := socket.FDOf(c.(socket.Stream))
 						reader := onFirst.task(func() {

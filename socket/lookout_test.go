@@ -104,7 +104,7 @@ func TestGoroutineTakesOver(t *testing.T) {
 
 // TestGoroutineAccepts: goroutines serve while every Processor is held up.
 func TestGoroutineAccepts(t *testing.T) {
-	start(t, 2)
+	startLocked(t, 2)
 	l := listen(t)
 	k := ordinary.task(func() {
 		for {

@@ -34,7 +34,13 @@ const limit = time.Minute
 // start starts the default Scheduler with n Processors. The test's end shuts it down, which must find nothing left over.
 func start(t testing.TB, n int) {
 	t.Helper()
-	startWith(t, netco.Options{Processors: n})
+	startWith(t, netco.Options{Processors: n, MinActive: n})
+}
+
+// startLocked is start with threads of the Processors' own, for hog.
+func startLocked(t testing.TB, n int) {
+	t.Helper()
+	startWith(t, netco.Options{Processors: n, LockThreads: true})
 }
 
 // startWith is start with further options.
@@ -248,9 +254,13 @@ func netPair(t testing.TB) (c, peer *net.TCPConn) {
 	return a.(*net.TCPConn), p.(*net.TCPConn)
 }
 
-// hog holds a Processor until the function it returns is called: meanwhile nothing runs there, and nobody looks for events.
+// hog holds a Processor, which has a thread of its own, until the function it returns is called: meanwhile nothing runs there, and nothing
+// looks for events.
 func hog(t testing.TB, i int) (release func()) {
 	t.Helper()
+	if s, err := netco.Default(); err != nil || s.Processors()[i].Tid() == 0 {
+		t.Fatal("its Processor would go on without hog")
+	}
 	held, let := make(chan struct{}), make(chan struct{})
 	k := place{"hog", on(i)}.task(func() {
 		close(held)

@@ -20,7 +20,7 @@ func TestUrgentData(t *testing.T) {
 				name = p.name + "/parked"
 			}
 			t.Run(name, func(t *testing.T) {
-				start(t, 1)
+				startLocked(t, 1)
 				c, peer := withPeer(t)
 				read := func() {
 					got := make([]byte, 8)

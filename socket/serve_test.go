@@ -141,7 +141,7 @@ func TestServeExactRead(t *testing.T) {
 
 // TestServeDataWithFIN: the end of the stream that comes in the same edge as data is seen.
 func TestServeDataWithFIN(t *testing.T) {
-	start(t, 1)
+	startLocked(t, 1)
 	address, ends := serving(t, &socket.Server{Handle: echoOnce})
 	for range 20 {
 		c := dialNet(t, address)
@@ -700,7 +700,7 @@ func TestServeAllocs(t *testing.T) {
 // TestServeManyAtOnce: far more connections turn readable at once than coroutines begin at a time. Each is served once, and the
 // Processor does not make a coroutine for each of those that wait.
 func TestServeManyAtOnce(t *testing.T) {
-	start(t, 1)
+	startLocked(t, 1)
 	const n = 500
 	var served atomic.Int32
 	address, _ := serving(t, &socket.Server{Handle: func(c *socket.ServerConn) error {

@@ -34,7 +34,7 @@ func TestServeClosedIsOfOpened(t *testing.T) {
 	} {
 		for home := range 2 { // where the connection is registered and gets its coroutine
 			t.Run(c.name, func(t *testing.T) {
-				start(t, 2)
+				startLocked(t, 2)
 				var opened, closed atomic.Int32
 				s := &socket.Server{
 					Opened: func(*socket.ServerConn) error { opened.Add(1); return nil },

@@ -26,7 +26,13 @@ func force(t *testing.T) {
 // startAlone starts the default Scheduler for a test that ends it itself.
 func startAlone(t *testing.T, n int) {
 	t.Helper()
-	if err := netco.Start(netco.Options{Processors: n}); err != nil {
+	startAloneWith(t, netco.Options{Processors: n})
+}
+
+// startAloneWith is startAlone with further options.
+func startAloneWith(t *testing.T, o netco.Options) {
+	t.Helper()
+	if err := netco.Start(o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -145,7 +151,7 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 		noneOpen(t)
 	})
 	t.Run("accept", func(t *testing.T) {
-		startAlone(t, 1)
+		startAloneWith(t, netco.Options{Processors: 1, LockThreads: true})
 		l := listen(t)
 		release := hog(t, 0)
 		for range 100 { // more than a burst

@@ -174,8 +174,8 @@ func (s *socket) readLocked(p []byte, wait bool) (int, error) {
 	if s.unread != nil {
 		return s.takeUnread(p), nil
 	}
-	counts := processor.HereIO()
 	for {
+		counts := processor.HereIO() // each time: a wait may have moved the caller
 		if s.queue == unknown || s.pd.Edge(processor.Read) {
 			s.pd.Clear(processor.Read)
 			n, short, errno := s.tryRecv(counts, p)

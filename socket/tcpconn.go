@@ -41,9 +41,10 @@ func newKeptTCPConn(fd int, n network) *TCPConn {
 // connection does not take, because of an error or a deadline, the next read of r returns: nothing is lost, and a copy that
 // a deadline ended may be started again. (Where r is read by others at the same time, or closed, that is gone.)
 //
-// From a regular *os.File, or an *io.LimitedReader of one, it uses sendfile, from the file's position on, which moves by what
-// was sent, and 128 KiB at a time. That blocks the thread while the disk is read: of files that are probably not in memory,
-// send on an ordinary goroutine.
+// From a regular *os.File, or an *io.LimitedReader of one, it uses sendfile,
+// from the file's position on, which moves by what was sent, and 128 KiB at a
+// time. That blocks while the disk is read: files that are probably not in
+// memory are better sent on an ordinary goroutine.
 //
 // From anything else it copies through a buffer of the Processor, or lets r do it if that is an io.WriterTo.
 func (c *TCPConn) ReadFrom(r io.Reader) (int64, error) { return c.readFrom(r) }

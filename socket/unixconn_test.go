@@ -425,7 +425,7 @@ func takeRights(t *testing.T, oob []byte) (fd, uid int) {
 func TestUnixReadStopsAtFDs(t *testing.T) {
 	for _, p := range places {
 		t.Run(p.name, func(t *testing.T) {
-			start(t, 2)
+			startLocked(t, 2)
 			a, b := unixPair(t, "unix")
 			reads := 0
 			reader := p.task(func() {

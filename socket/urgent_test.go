@@ -211,7 +211,7 @@ func TestHangupBeforeConnect(t *testing.T) {
 // has closed its side says that the stream has ended, and what came between was
 // lost.
 func TestMoveUrgentAtEnd(t *testing.T) {
-	start(t, 1)
+	startLocked(t, 1)
 	src, peer := withPeer(t)
 	dst, down := withPeer(t)
 	var s moveOps

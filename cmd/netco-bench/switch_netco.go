@@ -19,10 +19,11 @@ func netcoMicros() []micro {
 		{name: "netco, GoLocal, Join", group: groupSpawn, run: netcoSpawnJoin},
 		{name: "netco, GoLocal, Yield", group: groupSpawn, run: func(n int) time.Duration { return netcoSpawnBatch(n, 1) }},
 		{name: "netco, GoLocal, Yield", group: groupSpawn100, run: func(n int) time.Duration { return netcoSpawnBatch(n, spawnBatch) }},
-		{name: "netco, Yield, direct handoff", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 2, false) }},
-		{name: "netco, Yield, handoff round 1,000", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 1000, false) }},
-		{name: "netco, Yield alone", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 1, false) }},
-		{name: "netco, through the loop", group: groupNext, run: func(n int) time.Duration { return netcoYield(n, 2, true) }},
+		{name: "netco, Yield", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 2) }},
+		{name: "netco, Yield among 1,000", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 1000) }},
+		{name: "netco, Yield alone", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 1) }},
+		{name: "netco, Fiber", group: groupNext, run: netcoResume},
+		{name: "netco, Fiber", group: groupCoroutine, run: netcoDrain},
 		{name: "netco, Heap Set and Cancel among 10,000", group: groupTimer, run: netcoTimer},
 		{name: "netco, RWMutex Lock", group: groupMutex, run: netcoLock},
 		{name: "netco, RWMutex RLock", group: groupRWMutex, run: netcoRLock},
@@ -91,9 +92,10 @@ func netcoSpawnBatch(n, size int) (elapsed time.Duration) {
 	return elapsed
 }
 
-// netcoYield lets coroutines of one Processor yield in turn. An operation is one Yield of any of them.
-func netcoYield(n, coroutines int, throughLoop bool) (elapsed time.Duration) {
-	onScheduler(scheduler.Options{Processors: 1, NoHandoff: throughLoop}, func(s *scheduler.Scheduler) {
+// netcoYield has coroutines of one Processor yield in turn. An operation is one
+// Yield of any of them: a switch to the Processor's loop and one to the next.
+func netcoYield(n, coroutines int) (elapsed time.Duration) {
+	onOne(func(s *scheduler.Scheduler) {
 		each := n/coroutines + 1
 		left := coroutines
 		ready := 0
@@ -116,6 +118,56 @@ func netcoYield(n, coroutines int, throughLoop bool) (elapsed time.Duration) {
 				panic(err)
 			}
 		}
+	})
+	return elapsed
+}
+
+// netcoResume resumes a Fiber from a coroutine. An operation is one Resume, and
+// the Yield that ends it.
+func netcoResume(n int) (elapsed time.Duration) {
+	onOne(func(*scheduler.Scheduler) {
+		f := coroutine.New(func(y *coroutine.Yielder[struct{}, int], _ struct{}) int {
+			for i := 0; ; i++ {
+				if _, err := y.Yield(i); err != nil {
+					panic(err)
+				}
+			}
+		})
+		resume := func() {
+			if _, err := f.Resume(struct{}{}); err != nil {
+				panic(err)
+			}
+		}
+		resume() // started
+		start := time.Now()
+		for range n {
+			resume()
+		}
+		elapsed = time.Since(start)
+		if err := f.Cancel(); err != nil {
+			panic(err)
+		}
+	})
+	return elapsed
+}
+
+// netcoDrain is the whole life of a Fiber that yields once.
+func netcoDrain(n int) (elapsed time.Duration) {
+	onOne(func(*scheduler.Scheduler) {
+		one := func(y *coroutine.Yielder[struct{}, int], _ struct{}) int {
+			y.Yield(1)
+			return 0
+		}
+		start := time.Now()
+		for range n {
+			f := coroutine.New(one)
+			for f.Status() != coroutine.StatusDead {
+				if _, err := f.Resume(struct{}{}); err != nil {
+					panic(err)
+				}
+			}
+		}
+		elapsed = time.Since(start)
 	})
 	return elapsed
 }

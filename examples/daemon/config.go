@@ -18,6 +18,7 @@ type config struct {
 	adminHosts        string
 
 	processors    int
+	lockThreads   bool
 	maxConns      int
 	maxCoroutines int
 	bufferMemory  int
@@ -48,7 +49,8 @@ func parse(args []string, out io.Writer) (*config, error) {
 	f.StringVar(&c.unix, "unix", "", "`path` of a unix socket to serve on as well")
 	f.StringVar(&c.admin, "admin", "127.0.0.1:7071", "`address` for metrics, health and debugging; empty: none. Whoever can reach it can profile the process")
 	f.StringVar(&c.adminHosts, "admin-hosts", "", "`names`, with commas between, that the admin address goes by beside localhost and numeric addresses; others are refused")
-	f.IntVar(&c.processors, "processors", 0, "threads that run coroutines; 0: one for each CPU")
+	f.IntVar(&c.processors, "processors", 0, "Processors, which run coroutines; 0: one for each CPU")
+	f.BoolVar(&c.lockThreads, "lock-threads", false, "give each Processor a thread of its own: what blocks outside netco then holds it up")
 	f.IntVar(&c.maxConns, "max-conns", 10000, "connections open at a time; 0, and at most: what the limit of open files leaves room for")
 	f.IntVar(&c.maxCoroutines, "max-coroutines", 100000, "coroutines alive at a time; 0: no limit")
 	f.IntVar(&c.bufferMemory, "buffer-memory", 64*mib, "`bytes` of buffers for each Processor; 0: no limit")

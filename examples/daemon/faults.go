@@ -13,7 +13,7 @@ import (
 // What a client may provoke with -faults, so that one knows what it looks like before it comes by itself. docs/OPERATING.md shows it.
 const (
 	faultComputation byte = iota // a computation without a Yield
-	faultSleep                   // time.Sleep where netco.Sleep belongs
+	faultSleep                   // time.Sleep where netco.Sleep belongs; what blocks so stalls a Processor with -lock-threads
 	faultChannel                 // a receive from a channel of Go's
 	faultMutex                   // a sync.Mutex that a goroutine holds
 	faultSyscall                 // a system call that waits
@@ -48,8 +48,8 @@ func (s *service) fault(kind byte, long time.Duration) error {
 		time.AfterFunc(long, mu.Unlock)
 		mu.Lock()
 	case faultSyscall:
-		t := syscall.NsecToTimespec(int64(long))
-		syscall.Nanosleep(&t, nil)
+		for t := syscall.NsecToTimespec(int64(long)); syscall.Nanosleep(&t, &t) == syscall.EINTR; {
+		}
 	case faultPanic:
 		panic("a fault that a client asked for")
 	case faultLeak:

@@ -108,6 +108,7 @@ func run(c *config, level zap.AtomicLevel, log *zap.Logger) (code int, err error
 	code = netco.Main(d.serve, netco.MainOptions{
 		Options: netco.Options{
 			Processors:    c.processors,
+			LockThreads:   c.lockThreads,
 			MaxCoroutines: c.maxCoroutines,
 			BufferMemory:  c.bufferMemory,
 			Watchdog:      c.watchdog,

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/coroutine"
 )
 
 // TestCommands: each command, on both kinds of socket.
@@ -249,7 +251,7 @@ func TestExitCodes(t *testing.T) {
 	}
 	t.Run("a thread that cannot be ended", func(t *testing.T) {
 		t.Parallel()
-		d := start(t, "-faults", "-grace", "100ms", "-watchdog", "2s") // which the machine alone does not make a thread stand
+		d := start(t, "-faults", "-lock-threads", "-grace", "100ms", "-watchdog", "2s") // which the machine alone does not make a thread stand
 		hold(d, faultSleep)
 		d.eventually("the thread stands", func() bool { return d.said(`"cause"`) })
 		d.signal(syscall.SIGTERM)
@@ -418,7 +420,7 @@ func TestFewFDs(t *testing.T) {
 // TestStall: while a Processor stands the daemon says that it is not alive, why and for how long, and afterwards that it is.
 func TestStall(t *testing.T) {
 	t.Parallel()
-	d := start(t, "-faults", "-processors", "1", "-dead-after", "200ms", "-watchdog", "100ms")
+	d := start(t, "-faults", "-lock-threads", "-processors", "1", "-dead-after", "200ms", "-watchdog", "100ms")
 	c := d.dial("tcp")
 	notAlive := func() bool {
 		status, body := d.get("/healthz")
@@ -441,6 +443,29 @@ func TestStall(t *testing.T) {
 		return status == http.StatusOK
 	})
 	d.eventually("the log tells the cause", func() bool { return d.said(`"cause":"sleep"`) })
+}
+
+// TestBlocked: while a request blocks outside netco its Processor serves the
+// others, and the end does not wait for it.
+func TestBlocked(t *testing.T) {
+	if err := coroutine.CanLeave(); err != nil {
+		t.Skip(err)
+	}
+	t.Parallel()
+	for name, kind := range map[string]byte{"sleep": faultSleep, "channel": faultChannel, "mutex": faultMutex, "system call": faultSyscall} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := start(t, "-faults", "-processors", "1", "-grace", "100ms", "-watchdog", "-1s")
+			d.dial("tcp").send(cmdFault, []byte{kind}, u32s(uint32(maxFault.Milliseconds())))
+			d.eventually("its Processor goes on", func() bool {
+				_, body := d.get("/metrics")
+				return strings.Contains(body, "\nnetco_handoffs_total{processor=\"0\"} 1\n")
+			})
+			d.dial("tcp").echoes("hello")
+			d.signal(syscall.SIGTERM)
+			d.ends(4)
+		})
+	}
 }
 
 // TestActivation: sockets that were handed over go before the flags.

@@ -58,7 +58,7 @@ func until(t *testing.T, next func() string, line string) (before []string) {
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	address, next := systemd(t)
-	cmd := daemonCommand("-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-faults", "-processors", "1", "-watchdog", "100ms", "-dead-after", "200ms")
+	cmd := daemonCommand("-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-faults", "-lock-threads", "-processors", "1", "-watchdog", "100ms", "-dead-after", "200ms")
 	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+address, "WATCHDOG_USEC=150000")
 	d := startCommand(t, cmd)
 	if before := until(t, next, "READY=1"); len(before) > 0 {

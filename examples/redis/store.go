@@ -7,8 +7,10 @@ import (
 	"time"
 )
 
-// store holds the keys, in shards so that Processors seldom meet. A shard's mutex blocks the thread of who finds it taken, which
-// is right only because it is held for no longer than it takes to find or change some keys, and never across a park.
+// store holds the keys, in shards so that Processors seldom meet. A shard's
+// mutex blocks the Processor of a coroutine that finds it taken, which is right
+// only because it is held for no longer than it takes to find or change some
+// keys, and never across a park.
 type store struct {
 	shards []shard
 	seed   maphash.Seed

@@ -5,8 +5,10 @@
 //
 // Without -cert it makes a certificate for localhost that is good for a day, and writes it to the file that -ca names.
 //
-// crypto/tls holds a lock of its own while it writes, and a sync.Mutex blocks a thread. So one coroutine both reads and writes each
-// connection, as here; where two do, they belong on different Processors, and a write deadline belongs on the connection.
+// crypto/tls holds a lock of its own while it writes, and a sync.Mutex holds up
+// a Processor. So one coroutine both reads and writes each connection, as here;
+// where two do, they belong on different Processors, and a write deadline
+// belongs on the connection.
 package main
 
 import (

@@ -53,8 +53,10 @@ func findFuncs(names ...string) []uintptr {
 			return false
 		}
 		for i, name := range names {
-			if entries[i] == 0 && f.Name() == name {
-				entries[i] = f.Entry()
+			// Elsewhere than at its entry, a function is named where it is inlined
+			// too, with the entry of the one that it is inlined in.
+			if entries[i] == 0 && f.Entry() == pc && f.Name() == name {
+				entries[i] = pc
 				missing--
 			}
 		}

@@ -38,24 +38,29 @@ func TestLinkCoro(t *testing.T) {
 	if !asm.Supported {
 		return
 	}
-	// A coro runs when it is switched to, and its end resumes who switched.
-	ran := false
-	var loop, c asm.Frame
-	c.Home.Coro = goruntime.NewCoro(func(goruntime.Coro) {
-		goruntime.RaceAcquire(unsafe.Pointer(&loop))
-		ran = true
-		goruntime.RaceRelease(unsafe.Pointer(&loop))
+	// A coro runs when it is switched to, and its end resumes whatever switched.
+	ran := 0
+	var c asm.Frame
+	c.Coro = goruntime.NewCoro(func(goruntime.Coro) {
+		for range 2 {
+			goruntime.RaceAcquire(unsafe.Pointer(&c))
+			ran++
+			goruntime.RaceRelease(unsafe.Pointer(&c))
+			if ran == 1 {
+				asm.Switch(&c, &c)
+			}
+		}
 	})
-	c.Home.Holder = &c
-	c.Slot = &c.Home
-	if ran {
-		t.Error("a coro runs by itself")
+	for want := range 2 {
+		if ran != want {
+			t.Errorf("after %d switches it has run %d times", want, ran)
+		}
+		goruntime.RaceRelease(unsafe.Pointer(&c))
+		asm.Switch(&c, &c)
+		goruntime.RaceAcquire(unsafe.Pointer(&c))
 	}
-	goruntime.RaceRelease(unsafe.Pointer(&loop))
-	asm.Switch(&loop, &c, &c)
-	goruntime.RaceAcquire(unsafe.Pointer(&loop))
-	if !ran {
-		t.Error("a coro that was switched to has not run")
+	if ran != 2 {
+		t.Errorf("after 2 switches it has run %d times", ran)
 	}
 }
 
@@ -67,4 +72,9 @@ func TestRaceHooks(t *testing.T) {
 	goruntime.RaceReadRange(p, len(x))
 	goruntime.RaceWriteRange(p, len(x))
 	goruntime.RaceReadRange(p, 0)
+	if err := goruntime.FindRace(); (err == nil) != (asm.Supported || !goruntime.RaceEnabled) {
+		t.Error(err)
+	} else if err == nil {
+		goruntime.RaceReleaseOf(asm.Getg(), p) // the race detector takes that of the caller too
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // Add registers fd with epoll for all events, edge-triggered. Urgent data is among them because a read stops short
@@ -40,14 +42,19 @@ func NewSocket(family, kind, proto int) (int, error) {
 	return unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, proto)
 }
 
-// StartConnect begins or asks after a connection.
+// StartConnect begins or asks after a connection. It does not wait, but may take
+// long, and is pinned, as is CloseStream: nothing is gained by leaving a
+// coroutine behind there.
 func StartConnect(fd int, to unix.Sockaddr) error {
 	if injector.Load() != nil {
 		if _, errno := injected(Connect, fd, 1); errno != 0 {
 			return errno
 		}
 	}
-	return unix.Connect(fd, to)
+	pinned := inside.Pin()
+	err := unix.Connect(fd, to)
+	pinned.Unpin()
+	return err
 }
 
 // CloseFD closes fd. An interrupted close has closed it (Linux), so it is not repeated.
@@ -66,5 +73,7 @@ func CloseStream(fd int) {
 	if errno == 0 && l.Onoff != 0 && l.Linger != 0 {
 		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{})
 	}
+	pinned := inside.Pin()
 	CloseFD(fd)
+	pinned.Unpin()
 }

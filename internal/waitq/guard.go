@@ -7,6 +7,7 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // Guard is a spin lock for a few tens of instructions, without a call that could wait. Its holder can be preempted by Go or by the
@@ -59,6 +60,8 @@ func Relax(i int) {
 	case i < schedRound || clock.InBubble():
 		runtime.Gosched()
 	default:
+		pinned := inside.Pin()
 		time.Sleep(sleepFor)
+		pinned.Unpin()
 	}
 }

@@ -49,8 +49,8 @@ func TestHijack(t *testing.T) {
 	})
 }
 
-// TestBodyStreamWriter: SetBodyStreamWriter's function runs on a goroutine, and the coroutine that serves blocks its thread
-// while it waits for it. That is harmless for one that computes.
+// TestBodyStreamWriter: SetBodyStreamWriter's function runs on a goroutine, and the coroutine that serves waits for it in a channel.
+// That is harmless for one that computes.
 func TestBodyStreamWriter(t *testing.T) {
 	place.Each(t, func(t *testing.T, p place.Place) {
 		s := start(t, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
@@ -102,14 +102,13 @@ func TestNoFreeConns(t *testing.T) {
 	})
 }
 
-// TestWaitForConn: with MaxConnWaitTimeout a call waits on a channel for a connection. A coroutine leaves that to
-// package blocking: on one Processor, nobody could give the connection back otherwise.
+// TestWaitForConn: with MaxConnWaitTimeout a call waits on a channel for a connection. Where Processors are held up, a coroutine
+// leaves that to package blocking: on one Processor, nothing could give the connection back otherwise.
 func TestWaitForConn(t *testing.T) {
-	place.Each(t, func(t *testing.T, p place.Place) {
+	place.EachWay(t, place.Waiting(), func(t *testing.T, w place.Way) {
 		s := start(t, &fasthttp.Server{Handler: echo}, nil)
 		s.client.MaxConns, s.client.MaxConnWaitTimeout = 1, place.Limit
-		err := p.All(8, func(int) error { return place.Blocking(func() error { return s.echoes(5, 1000) }) })
-		if err != nil {
+		if err := w.All(8, func(int) error { return s.echoes(5, 1000) }); err != nil {
 			t.Fatal(err)
 		}
 		if n := s.dials.Load(); n < 1 || n > 5 { // one after the other, if no call came for MaxIdleConnDuration
@@ -129,15 +128,15 @@ func (s *site) get(timeout time.Duration) error {
 
 func here(ctx *fasthttp.RequestCtx) { ctx.WriteString("here") }
 
-// TestGetTimeout: through package blocking, wherever the server is.
+// TestGetTimeout: wherever the server is.
 func TestGetTimeout(t *testing.T) {
-	place.EachWay(t, place.Through, func(t *testing.T, w place.Way) {
+	place.EachWay(t, place.Waiting(), func(t *testing.T, w place.Way) {
 		s := start(t, &fasthttp.Server{Handler: here}, nil)
 		w.Do(t, func() error { return s.get(place.Limit) })
 	})
 }
 
-// TestDirectGetTimeout: a coroutine may call it itself if the server is elsewhere, here on goroutines. Its Processor waits with it.
+// TestDirectGetTimeout: a coroutine may always call it itself if the server is elsewhere, here on goroutines.
 func TestDirectGetTimeout(t *testing.T) {
 	place.EachWay(t, place.Direct, func(t *testing.T, w place.Way) {
 		s := startOn(t, func(fn func()) { go fn() }, &fasthttp.Server{Handler: here}, nil)
@@ -147,10 +146,10 @@ func TestDirectGetTimeout(t *testing.T) {
 	})
 }
 
-// TestServerOnHeldUpProcessor: a direct call to a server on coroutines of the caller's own Processor is not answered, because that
-// Processor stands still until the call is over.
+// TestServerOnHeldUpProcessor: on a locked thread, a direct call to a server on coroutines of the caller's own Processor is not
+// answered, because that Processor stands still until the call is over.
 func TestServerOnHeldUpProcessor(t *testing.T) {
-	place.Start(t, 1)
+	place.StartLocked(t, 1)
 	s := start(t, &fasthttp.Server{Handler: here}, nil)
 	place.OneProcessor.Do(t, func() error {
 		if err := s.get(100 * time.Millisecond); err != fasthttp.ErrTimeout {

@@ -43,7 +43,7 @@ func TestMariaDB(t *testing.T) {
 		{"Cancellation", testCancellation},
 		{"ConnLost", testConnLost},
 		{"ExhaustedPoolBlocksProcessor", testExhaustedPoolBlocksProcessor},
-		{"ExhaustedPoolThroughBlocking", testExhaustedPoolThroughBlocking},
+		{"ExhaustedPool", testExhaustedPool},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, s) })
 	}
@@ -82,11 +82,11 @@ func testCalls(t *testing.T, s *daemon.Server) {
 	})
 }
 
-// testPoolStatements: coroutines must not use DB.Prepare themselves. Closing such a statement, database/sql writes to the connection
-// with the mutex of the whole pool held, and whoever else of the Processor wants that mutex blocks the thread that would
-// have to end the write.
+// testPoolStatements: closing a statement of DB.Prepare, database/sql writes to the connection with the mutex of the whole pool held.
+// Where Processors are held up, another coroutine that wants that mutex blocks the thread that would have to end the write, so that
+// coroutines must not use DB.Prepare themselves.
 func testPoolStatements(t *testing.T, s *daemon.Server) {
-	each(t, s, place.Through, func(t *testing.T, w place.Way, db *sql.DB) {
+	each(t, s, place.Waiting(), func(t *testing.T, w place.Way, db *sql.DB) {
 		if err := w.All(4, func(int) error { return queries(t.Context(), db) }); err != nil {
 			t.Error(err)
 		}

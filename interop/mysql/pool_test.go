@@ -13,9 +13,9 @@ import (
 	"github.com/netco-go/netco/interop/internal/place"
 )
 
-// testLimitedPool: who finds all connections in use waits on a channel for one.
+// testLimitedPool: a caller that finds all connections in use waits on a channel for one.
 func testLimitedPool(t *testing.T, s *daemon.Server) {
-	each(t, s, place.Through, func(t *testing.T, w place.Way, db *sql.DB) {
+	each(t, s, place.Waiting(), func(t *testing.T, w place.Way, db *sql.DB) {
 		db.SetMaxOpenConns(2)
 		if err := w.All(6, func(int) error { return work(t.Context(), db) }); err != nil {
 			t.Error(err)
@@ -106,10 +106,10 @@ func exhaust(t *testing.T, s *daemon.Server, second func(db *sql.DB) error) erro
 	return err
 }
 
-// testExhaustedPoolBlocksProcessor: a coroutine that waits for a connection blocks its thread, so that who has the connection
-// cannot give it back. Only its context ends that. This is why coroutines go through package blocking.
+// testExhaustedPoolBlocksProcessor: on a locked thread, a coroutine that waits for a connection holds up its Processor, so that
+// the one that has the connection cannot give it back. Only its context ends that.
 func testExhaustedPoolBlocksProcessor(t *testing.T, s *daemon.Server) {
-	place.Start(t, 1)
+	place.StartLocked(t, 1)
 	err := exhaust(t, s, func(db *sql.DB) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
@@ -120,13 +120,20 @@ func testExhaustedPoolBlocksProcessor(t *testing.T, s *daemon.Server) {
 	}
 }
 
-// testExhaustedPoolThroughBlocking: through package blocking the second waits until the first has given the connection back.
-func testExhaustedPoolThroughBlocking(t *testing.T, s *daemon.Server) {
+// testExhaustedPool: elsewhere the second waits until the first has given the connection back, as it does through package blocking
+// anywhere.
+func testExhaustedPool(t *testing.T, s *daemon.Server) {
 	place.Start(t, 1)
-	err := exhaust(t, s, func(db *sql.DB) error {
-		return place.Blocking(func() error { return db.PingContext(t.Context()) })
-	})
-	if err != nil {
-		t.Errorf("the second: %v", err)
+	ways := map[string]func(func() error) error{"through package blocking": place.Blocking}
+	if place.GoesOn() {
+		ways["directly"] = place.Directly
+	}
+	for name, way := range ways {
+		err := exhaust(t, s, func(db *sql.DB) error {
+			return way(func() error { return db.PingContext(t.Context()) })
+		})
+		if err != nil {
+			t.Errorf("the second, %s: %v", name, err)
+		}
 	}
 }

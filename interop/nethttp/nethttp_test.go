@@ -93,10 +93,10 @@ func eachOf(t *testing.T, ways func(protocol string) []place.Way, handler http.H
 }
 
 // severalAtOnce are the ways for several callers of one client. With HTTP/2 they share a connection, on which a reader of a body
-// writes window updates with a mutex held: two such coroutines of one Processor may stop it for good.
+// writes window updates with a mutex held: where Processors are held up, two such coroutines of one may stop it for good.
 func severalAtOnce(protocol string) []place.Way {
 	if protocol == "h2" {
-		return place.Through
+		return place.Waiting()
 	}
 	return place.Every
 }

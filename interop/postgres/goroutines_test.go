@@ -119,9 +119,9 @@ func testPool(t *testing.T, s *daemon.Server) {
 	place.EachWay(t, place.Every, func(t *testing.T, w place.Way) { usePool(t, s, w, 12, 12) })
 }
 
-// testExhaustedPool: who finds no connection left waits until somebody gives one back, so coroutines do that through package blocking.
+// testExhaustedPool: a caller that finds no connection left waits until another gives one back.
 func testExhaustedPool(t *testing.T, s *daemon.Server) {
-	place.EachWay(t, place.Through, func(t *testing.T, w place.Way) { usePool(t, s, w, 3, 12) })
+	place.EachWay(t, place.Waiting(), func(t *testing.T, w place.Way) { usePool(t, s, w, 3, 12) })
 }
 
 func usePool(t *testing.T, s *daemon.Server, w place.Way, conns int32, callers int) {

@@ -14,15 +14,9 @@ import (
 )
 
 // exhaust makes two coroutines of one Processor use a pool of one connection: one has it and is parked until the other
-// has asked for it, too.
-func exhaust(t *testing.T, second func(func() error) error) error {
-	c := open(t, daemon.Redis(t), func(o *redis.Options) {
-		o.PoolSize, o.PoolTimeout = 1, place.Limit
-		if second == nil {
-			o.PoolTimeout = 100 * time.Millisecond
-			second = func(fn func() error) error { return fn() }
-		}
-	})
+// has asked for it, too, and has got far enough to block.
+func exhaust(t *testing.T, timeout time.Duration, second func(func() error) error) error {
+	c := open(t, daemon.Redis(t), func(o *redis.Options) { o.PoolSize, o.PoolTimeout = 1, timeout })
 	warm(t, c)
 	asking := false // only coroutines of one Processor use it
 	first := place.OneProcessor.Go(func() error {
@@ -51,19 +45,26 @@ func exhaust(t *testing.T, second func(func() error) error) error {
 	return err
 }
 
-// TestExhaustedPoolBlocksProcessor: a coroutine that waits for a connection blocks its thread, so that who has the connection
-// cannot give it back. Only the pool's timeout ends that. This is why coroutines go through package blocking.
+// TestExhaustedPoolBlocksProcessor: on a locked thread, a coroutine that waits for a connection holds up its Processor, so that
+// the one that has the connection cannot give it back. Only the pool's timeout ends that.
 func TestExhaustedPoolBlocksProcessor(t *testing.T) {
-	place.Start(t, 1)
-	if err := exhaust(t, nil); !errors.Is(err, redis.ErrPoolTimeout) {
+	place.StartLocked(t, 1)
+	if err := exhaust(t, 100*time.Millisecond, place.Directly); !errors.Is(err, redis.ErrPoolTimeout) {
 		t.Errorf("the second: %v", err)
 	}
 }
 
-// TestExhaustedPoolThroughBlocking: through package blocking the second waits until the first has given the connection back.
-func TestExhaustedPoolThroughBlocking(t *testing.T) {
+// TestExhaustedPool: elsewhere the second waits until the first has given the connection back, as it does through package blocking
+// anywhere.
+func TestExhaustedPool(t *testing.T) {
 	place.Start(t, 1)
-	if err := exhaust(t, place.Blocking); err != nil {
+	if err := exhaust(t, place.Limit, place.Blocking); err != nil {
+		t.Errorf("the second, through package blocking: %v", err)
+	}
+	if !place.GoesOn() {
+		return
+	}
+	if err := exhaust(t, place.Limit, place.Directly); err != nil {
 		t.Errorf("the second: %v", err)
 	}
 }
@@ -109,7 +110,7 @@ func TestSubscription(t *testing.T) {
 }
 
 // TestChannel: PubSub.Channel reads on a goroutine of go-redis's and hands messages over in a Go channel. A coroutine that receives
-// from it itself holds up its Processor until there is a message, which must therefore come from elsewhere.
+// from it itself may hold up its Processor until there is a message, which must then come from elsewhere.
 func TestChannel(t *testing.T) {
 	withPool(t, place.Every, nil, func(t *testing.T, w place.Way, c *redis.Client) {
 		topic := "topic:" + t.Name()

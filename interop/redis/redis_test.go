@@ -88,9 +88,9 @@ func commands(ctx context.Context, c *redis.Client, id, n int) error {
 	return nil
 }
 
-// TestCommands: calls through package blocking, more callers than connections.
+// TestCommands: more callers than connections.
 func TestCommands(t *testing.T) {
-	withPool(t, place.Through, func(o *redis.Options) { o.PoolSize = 3 }, func(t *testing.T, w place.Way, c *redis.Client) {
+	withPool(t, place.Waiting(), func(o *redis.Options) { o.PoolSize = 3 }, func(t *testing.T, w place.Way, c *redis.Client) {
 		if err := w.All(12, func(i int) error { return commands(t.Context(), c, i, 10) }); err != nil {
 			t.Fatal(err)
 		}

@@ -137,6 +137,33 @@ func TestTransfer(t *testing.T) {
 	})
 }
 
+// TestWritersMeet: two callers write to one connection, whose peer reads on a goroutine. One holds crypto/tls's mutex while it waits for
+// room, so that the other waits in that mutex.
+func TestWritersMeet(t *testing.T) {
+	const n = 4 << 20
+	place.EachWay(t, place.Waiting(), func(t *testing.T, w place.Way) {
+		ln := listen(t)
+		scfg, ccfg := certs.Configs(t)
+		wait := serve(place.Goroutine, ln, func(c net.Conn) error {
+			_, err := io.CopyN(io.Discard, tls.Server(c, scfg), 2*n)
+			return err
+		})
+		raw, err := dial(ln)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer raw.Close()
+		c := tls.Client(raw, ccfg)
+		err = w.All(2, func(i int) error {
+			_, err := send(c, n, int64(i))
+			return err
+		})
+		if err := errors.Join(err, wait()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestBothWays: one coroutine reads while another writes, after an explicit Handshake.
 func TestBothWays(t *testing.T) {
 	between(t, func(t *testing.T, server, client place.Place) {

@@ -26,22 +26,25 @@ type daemon struct {
 	exited chan struct{} // closed after the fields below are set
 	err    error
 
-	mu     sync.Mutex // guards what the log has told
-	lines  int
-	tail   []string       // the last lines
-	odd    []string       // lines that are no JSON: a crash, most likely
-	told   map[string]int // by level and message
-	stalls map[string]int // watchdog's lines by cause
+	locked bool // its Processors have threads of their own
+
+	mu      sync.Mutex // guards what the log has told
+	context string     // the context backend
+	lines   int
+	tail    []string       // the last lines
+	odd     []string       // lines that are no JSON: a crash, most likely
+	told    map[string]int // by level and message
+	stalls  map[string]int // watchdog's lines by cause
 }
 
 const startTime = time.Minute
 
 // startDaemon starts it under torture by the collector, with all faults allowed, and waits until it is ready.
-func startDaemon(path, dir string, args []string, log io.Writer) (*daemon, error) {
-	d := &daemon{exited: make(chan struct{}), told: map[string]int{}, stalls: map[string]int{}}
+func startDaemon(path, dir string, locked bool, log io.Writer) (*daemon, error) {
+	d := &daemon{locked: locked, exited: make(chan struct{}), told: map[string]int{}, stalls: map[string]int{}}
 	d.unix = target{"unix", dir + "/socket"}
-	d.cmd = exec.Command(path, append([]string{"-addr", "127.0.0.1:0", "-unix", d.unix.address, "-admin", "127.0.0.1:0",
-		"-faults", "-grace", "1m", "-write-timeout", "1m", "-dead-after", "10s", "-profile-labels"}, args...)...)
+	d.cmd = exec.Command(path, "-addr", "127.0.0.1:0", "-unix", d.unix.address, "-admin", "127.0.0.1:0", fmt.Sprint("-lock-threads=", locked),
+		"-faults", "-grace", "1m", "-write-timeout", "1m", "-dead-after", "10s", "-profile-labels")
 	d.cmd.Env = append(os.Environ(), "GOGC=10", "GODEBUG=clobberfree=1,gcstoptheworld=0,madvdontneed=1", "GOTRACEBACK=all")
 	d.http.Timeout = 30 * time.Second
 	d.http.Transport = &http.Transport{DisableKeepAlives: true}
@@ -100,7 +103,7 @@ func (d *daemon) line(line []byte, ready chan struct{}) {
 		d.tail = d.tail[1:]
 	}
 	var said struct {
-		Level, Msg, Network, Address, Cause string
+		Level, Msg, Network, Address, Cause, Context string
 	}
 	if err := json.Unmarshal(line, &said); err != nil {
 		if len(d.odd) < tailKept {
@@ -112,6 +115,8 @@ func (d *daemon) line(line []byte, ready chan struct{}) {
 	switch {
 	case said.Msg == "listening" && said.Network == "tcp":
 		d.tcp = target{"tcp", said.Address}
+	case said.Msg == "scheduler started":
+		d.context = said.Context
 	case said.Msg == "admin":
 		d.admin = "http://" + said.Address
 	case said.Msg == "ready":
@@ -119,6 +124,14 @@ func (d *daemon) line(line []byte, ready chan struct{}) {
 	case said.Cause != "":
 		d.stalls[said.Cause]++
 	}
+}
+
+// heldUp reports whether a coroutine that blocks outside netco holds up its
+// Processor.
+func (d *daemon) heldUp() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.locked || d.context == "portable"
 }
 
 func (d *daemon) lastLines() string {

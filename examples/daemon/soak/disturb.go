@@ -26,21 +26,21 @@ var disturbances = []disturbance{
 	{"page of coroutines", pages("/debug/netco/", "/debug/netco/coroutines", "/debug/netco/coroutines.json?group=reason")},
 	{"panic", (*soak).panicked},
 	{"CPU profile", pages("/debug/pprof/profile?seconds=1")},
-	{"stall: time.Sleep", stalls(1)},
+	{"block: time.Sleep", blocks(1)},
 	{"SIGHUP", signals(syscall.SIGHUP)},
 	{"execution trace", pages("/debug/pprof/trace?seconds=0.3")},
-	{"stall: Go channel", stalls(2)},
+	{"block: Go channel", blocks(2)},
 	{"debug lines by PUT", (*soak).debugLines},
 	{"heap profile", pages("/debug/pprof/heap?gc=1", "/debug/pprof/allocs")},
-	{"stall: sync.Mutex", stalls(3)},
+	{"block: sync.Mutex", blocks(3)},
 	{"stacks", (*soak).stacks},
 	{"SIGSTOP and SIGCONT", (*soak).stopped},
-	{"stall: system call", stalls(4)},
+	{"block: system call", blocks(4)},
 	{"SIGUSR1 twice", signals(syscall.SIGUSR1, syscall.SIGUSR1)},
 	{"sockets and stalls", pages("/debug/netco/sockets", "/debug/netco/timers", "/debug/netco/stalls")},
 }
 
-// stallTime is how long a forced stall lasts: several times the watchdog's limit, also for a watchdog that the machine keeps waiting.
+// stallTime is how long a forced fault lasts: several times the watchdog's limit, also for a watchdog that the machine keeps waiting.
 const stallTime = 500 * time.Millisecond
 
 // apart is a connection for disturbances, whose calls nobody counts.
@@ -52,38 +52,55 @@ func (s *soak) apart() (*conn, error) {
 	return c, err
 }
 
-// stalls blocks a Processor, which the watchdog must count. That its line names the cause is wanted at the end, see watchdogTells. On a machine that
-// keeps the watchdog waiting as well it takes a longer stall.
+// stalls holds up a Processor, which the watchdog must count. That its line
+// names the cause is wanted at the end, see watchdogTells.
 func stalls(kind byte) func(*soak, context.Context) error {
+	return func(s *soak, _ context.Context) error {
+		s.forced[kind]++
+		return s.raises("netco_stalls_total", kind)
+	}
+}
+
+// blocks has a coroutine block outside netco: its Processor must go on without
+// it, or be held up where it cannot.
+func blocks(kind byte) func(*soak, context.Context) error {
 	return func(s *soak, ctx context.Context) error {
-		before, err := s.d.scrape()
-		if err != nil {
+		if s.d.heldUp() {
+			return stalls(kind)(s, ctx)
+		}
+		return s.raises("netco_handoffs_total", kind)
+	}
+}
+
+// raises wants a fault to raise a counter. On a machine that keeps the one that
+// counts waiting as well it takes a longer fault.
+func (s *soak) raises(counter string, kind byte) error {
+	before, err := s.d.scrape()
+	if err != nil {
+		return err
+	}
+	counted, _ := before.sum(counter)
+	for long := stallTime; ; long *= 2 {
+		if err := s.force(kind, long); err != nil {
 			return err
 		}
-		counted, _ := before.sum("netco_stalls_total")
-		s.forced[kind]++
-		for long := stallTime; ; long *= 2 {
-			if err := s.force(kind, long); err != nil {
+		err := within(2*time.Second, func() error {
+			now, err := s.d.scrape()
+			if err != nil {
 				return err
 			}
-			err := within(2*time.Second, func() error {
-				now, err := s.d.scrape()
-				if err != nil {
-					return err
-				}
-				if n, _ := now.sum("netco_stalls_total"); n <= counted {
-					return fmt.Errorf("netco_stalls_total is %v as before", n)
-				}
-				return nil
-			})
-			if err == nil || long >= 16*stallTime {
-				return err
+			if n, _ := now.sum(counter); n <= counted {
+				return fmt.Errorf("%s is %v as before", counter, n)
 			}
+			return nil
+		})
+		if err == nil || long >= 16*stallTime {
+			return err
 		}
 	}
 }
 
-// force blocks a Processor for so long.
+// force has the daemon make a fault of so long.
 func (s *soak) force(kind byte, long time.Duration) error {
 	c, err := s.apart()
 	if err != nil {

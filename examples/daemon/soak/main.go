@@ -34,6 +34,7 @@ func main() {
 	o := options{out: os.Stdout}
 	flag.DurationVar(&o.length, "length", 2*time.Minute, "how long the load goes on")
 	flag.IntVar(&o.idle, "idle", 200, "connections that are idle most of the time")
+	flag.BoolVar(&o.locked, "lock-threads", false, "run the daemon with -lock-threads")
 	flag.StringVar(&o.daemon, "daemon", "", "`path` of the daemon's binary; empty: it is built")
 	logFile := flag.String("log", "", "`file` for the daemon's log; empty: it is not kept")
 	flag.Parse()

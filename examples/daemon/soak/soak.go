@@ -13,6 +13,7 @@ import (
 type options struct {
 	length time.Duration
 	idle   int
+	locked bool // the daemon's Processors have threads of their own
 	daemon string
 	log    io.Writer // gets the daemon's log
 	out    io.Writer // gets a line now and then
@@ -45,7 +46,7 @@ func run(ctx context.Context, o options) (*report, error) {
 		}
 	}
 	s := &soak{options: o, t: &tally{}, disturbed: map[string]int{}}
-	if s.d, err = startDaemon(o.daemon, dir, nil, o.log); err != nil {
+	if s.d, err = startDaemon(o.daemon, dir, o.locked, o.log); err != nil {
 		return nil, err
 	}
 	defer func() {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
 )
 
 // Blocking runs fn, which may block its thread: on a coroutine through package blocking, on a goroutine in place.
@@ -40,12 +41,27 @@ func (w Way) All(n int, fn func(i int) error) error {
 
 // The ways. Goroutines always call the library themselves.
 var (
-	Direct  = []Way{{Goroutine, direct}, {OneProcessor, direct}, {Coroutine, direct}}           // coroutines do, too
-	Through = []Way{{Goroutine, direct}, through(OneProcessor), through(Coroutine)}             // coroutines use package blocking
+	Direct  = []Way{{Goroutine, Directly}, {OneProcessor, Directly}, {Coroutine, Directly}}     // coroutines do, too
+	Through = []Way{{Goroutine, Directly}, through(OneProcessor), through(Coroutine)}           // coroutines use package blocking
 	Every   = []Way{Direct[0], Direct[1], Direct[2], through(OneProcessor), through(Coroutine)} // coroutines do either
 )
 
-func direct(fn func() error) error { return fn() }
+// GoesOn reports whether a Processor goes on without a coroutine that blocks in
+// a library. With the portable context backend it does not, nor after
+// StartLocked.
+func GoesOn() bool { return coroutine.CanLeave() == nil }
+
+// Waiting returns the ways for what has coroutines of one Processor wait for one
+// another inside a library, in its channels and mutexes.
+func Waiting() []Way {
+	if GoesOn() {
+		return Every
+	}
+	return Through
+}
+
+// Directly runs fn in place.
+func Directly(fn func() error) error { return fn() }
 
 func through(p Place) Way {
 	p.Name += ", through blocking"

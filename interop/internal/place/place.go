@@ -21,7 +21,7 @@ type Place struct {
 	coroutine  bool
 }
 
-// The places. One Processor shows what blocks a thread: everything else stands still then.
+// The places. One Processor shows what holds it up: everything else stands still then.
 var (
 	Goroutine    = Place{"goroutine", 2, false}
 	OneProcessor = Place{"coroutine, one Processor", 1, true}
@@ -51,7 +51,19 @@ func EachWay(t *testing.T, ways []Way, body func(t *testing.T, w Way)) {
 // Start starts the default Scheduler. The test's end shuts it down, which must find nothing left over.
 func Start(t testing.TB, processors int) {
 	t.Helper()
-	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
+	startWith(t, netco.Options{Processors: processors})
+}
+
+// StartLocked is Start with threads of the Processors' own: a coroutine that
+// blocks in a library holds up its Processor.
+func StartLocked(t testing.TB, processors int) {
+	t.Helper()
+	startWith(t, netco.Options{Processors: processors, LockThreads: true})
+}
+
+func startWith(t testing.TB, o netco.Options) {
+	t.Helper()
+	if err := netco.Start(o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -27,7 +27,7 @@ import (
 func main() {
 	var last atomic.Bool
 	told := make(chan scheduler.Stall, 100)
-	s, err := scheduler.New(scheduler.Options{Processors: 1, Watchdog: 20 * time.Millisecond, OnStall: func(s scheduler.Stall) { told <- s }})
+	s, err := scheduler.New(scheduler.Options{LockThreads: true, Processors: 1, Watchdog: 20 * time.Millisecond, OnStall: func(s scheduler.Stall) { told <- s }})
 	if err == nil {
 		err = s.Start()
 	}

@@ -1,0 +1,92 @@
+//go:build linux
+
+package asm_test
+
+import (
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/asm"
+)
+
+// threadOf is asm.ThreadOf for tests: where it is not known, they have no more to see.
+func threadOf(t *testing.T, g uintptr) int {
+	t.Helper()
+	tid, err := asm.ThreadOf(g)
+	if (err == nil) != asm.Supported {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Skip(err)
+	}
+	return tid
+}
+
+// awaitThread waits until the goroutine g is on the thread want, 0 for none.
+func awaitThread(t *testing.T, g uintptr, want int) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); threadOf(t, g) != want; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("on thread %d, want %d", threadOf(t, g), want)
+		}
+	}
+}
+
+// TestThreadOfRunning: a goroutine that runs is on the thread that the system says.
+func TestThreadOfRunning(t *testing.T) {
+	threadOf(t, asm.Getg())
+	const n = 8
+	var begun, over sync.WaitGroup
+	begun.Add(n)
+	for range n {
+		over.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			begun.Done()
+			begun.Wait() // each has a thread of its own
+			if tid, err := asm.ThreadOf(asm.Getg()); tid != syscall.Gettid() || err != nil {
+				t.Errorf("thread %d, %v; want %d", tid, err, syscall.Gettid())
+			}
+		})
+	}
+	over.Wait()
+}
+
+// TestThreadOfWaiting: a goroutine that waits is on no thread, one in a system call on that which makes it.
+func TestThreadOfWaiting(t *testing.T) {
+	threadOf(t, asm.Getg())
+	var pipe [2]int
+	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(pipe[0])
+	defer syscall.Close(pipe[1])
+	type is struct {
+		g   uintptr
+		tid int
+	}
+	at := make(chan is, 1)
+	end := make(chan struct{})
+	go func() {
+		defer close(end)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		at <- is{asm.Getg(), syscall.Gettid()}
+		syscall.Read(pipe[0], make([]byte, 1))
+		end <- struct{}{}
+	}()
+	it := <-at
+	for range 20 { // some before it is in the call
+		awaitThread(t, it.g, it.tid)
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := syscall.Write(pipe[1], []byte{1}); err != nil {
+		t.Fatal(err)
+	}
+	awaitThread(t, it.g, 0) // in the channel, though locked to its thread
+	<-end
+	<-end
+}

@@ -1,0 +1,226 @@
+package context
+
+import (
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"runtime/pprof"
+	"runtime/trace"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// disturb keeps the collector, stack dumps, goroutine profiles and execution
+// traces at work until the function that it returns is called.
+func disturb() (end func()) {
+	var stop atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for dump := make([]byte, 1<<16); !stop.Load(); {
+			runtime.GC()
+			runtime.Stack(dump, true)
+			pprof.Lookup("goroutine").WriteTo(io.Discard, 1)
+			if trace.Start(io.Discard) == nil {
+				time.Sleep(time.Millisecond)
+				trace.Stop()
+			}
+		}
+	}()
+	return func() { stop.Store(true); <-done }
+}
+
+// A guest is a context that drivers resume in turn, whichever comes first. Now
+// and then it blocks in a Go channel. A rescuer then switches through its coro,
+// so that its driver runs on, in its place, on the rescuer's thread, and the
+// rescuer is parked there. Once the driver wakes the guest, it runs beside all
+// others until it suspends itself or ends, which lets the rescuer run on.
+//
+// All fields but wake: owned by the guest, its driver or its rescuer, whichever
+// runs or was released last.
+type guest struct {
+	Context
+	wake    chan int
+	rounds  int  // are left
+	blocks  int  // how often it has blocked
+	note    int  // of blocks, written when nothing but its coro orders it
+	sum     int  // of what it was woken with
+	away    bool // a rescuer sits in its coro
+	ended   bool
+	goexit  bool
+	blocky  int // it blocks in one of so many rounds; 0: never
+	seed    uint64
+	problem string
+}
+
+// party is guests and those that serve them.
+type party struct {
+	ready chan *guest // to be resumed
+	calls chan *guest // about to block
+	alive atomic.Int64
+}
+
+// run is what a guest does.
+func (p *party) run(g *guest) {
+	defer func() { g.ended = true }()
+	rnd := rand.New(rand.NewPCG(g.seed, 5))
+	mine := walk(1, 6)
+	for ; g.rounds > 0; g.rounds-- {
+		held := walk(g.rounds, 3)
+		levels := 0
+		if rnd.IntN(8) == 0 {
+			levels = 100 // the stack grows
+		}
+		if g.blocky > 0 && rnd.IntN(g.blocky) == 0 {
+			g.blocks++
+			p.calls <- g // has room
+			g.note = g.blocks
+			down(levels, func() { g.sum += <-g.wake })
+			if g.rounds == 1 {
+				break // and ends beside its driver
+			}
+		}
+		down(levels, g.Suspend)
+		if !mine.ok(1, 6) || !held.ok(g.rounds, 3) {
+			g.problem = "a context's data is damaged"
+		}
+		mine = walk(1, 6)
+	}
+	if g.goexit {
+		runtime.Goexit()
+	}
+}
+
+// returned puts g where it belongs after it has suspended itself or ended.
+func (p *party) returned(g *guest) {
+	switch {
+	case !g.ended:
+		p.ready <- g
+	case p.alive.Add(-1) == 0:
+		close(p.ready)
+		close(p.calls)
+	}
+}
+
+// drive resumes guests until all have ended. It wakes those whose place it has
+// taken, sooner or later.
+func (p *party) drive(t *testing.T, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 6))
+	var away []*guest
+	for {
+		var g *guest
+		ok := true
+		if len(away) > 0 {
+			select {
+			case g = <-p.ready:
+			default:
+			}
+		} else if g, ok = <-p.ready; !ok {
+			return
+		}
+		if g == nil || len(away) > 0 && rnd.IntN(4) == 0 {
+			k := rnd.IntN(len(away))
+			woken := away[k]
+			away[k] = away[len(away)-1]
+			away = away[:len(away)-1]
+			woken.wake <- 1
+		}
+		if g == nil {
+			continue
+		}
+		if g.Resume(&g.Context); !g.away {
+			p.returned(g)
+			continue
+		}
+		if g.note != g.blocks {
+			t.Error("what the guest did before it blocked is not seen")
+		}
+		away = append(away, g)
+	}
+}
+
+// rescue takes the drivers' place while guests block.
+func (p *party) rescue() {
+	for g := range p.calls {
+		for goruntime.StandingOf(g.G()) != goruntime.Blocked {
+			runtime.Gosched()
+		}
+		goruntime.RaceReleaseOf(g.G(), unsafe.Pointer(g))
+		goruntime.RaceAcquire(unsafe.Pointer(g))
+		g.away = true
+		g.Switch(&g.Context) // returns when the guest has suspended itself or ended
+		g.away = false
+		p.returned(g)
+	}
+}
+
+// TestHandoff: contexts block and are overtaken, and migrate among goroutines,
+// each alone and both at once, while the runtime looks at all of them.
+func TestHandoff(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		drivers, guests int
+		blocky, rounds  int
+	}{
+		{"one that blocks", 1, 1, 1, 100_000},
+		{"handoff", 1, 20, 3, 10_000},
+		{"migration", 4, 40, 0, 20_000},
+		{"handoff and migration", 4, 20, 3, 10_000},
+		{"short lives", 3, 500, 2, 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.blocky > 0 {
+				needDirect(t)
+				if err := goruntime.FindStandings(); err != nil {
+					t.Skip(err)
+				}
+				if err := goruntime.FindRace(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := runtime.NumGoroutine()
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			p := &party{ready: make(chan *guest, c.guests), calls: make(chan *guest, c.guests)}
+			p.alive.Store(int64(c.guests))
+			guests := make([]guest, c.guests)
+			for i := range guests {
+				g := &guests[i]
+				*g = guest{wake: make(chan int), blocky: c.blocky, goexit: i%3 == 0, seed: seed + uint64(i)}
+				if g.rounds = c.rounds; c.rounds > 100 {
+					g.rounds = Rounds(c.rounds)
+				}
+				g.Init(func(*Context) { p.run(g) })
+				p.ready <- g
+			}
+			end := disturb()
+			var all sync.WaitGroup
+			for i := range c.drivers {
+				all.Go(func() { p.drive(t, seed+uint64(i)) })
+			}
+			if c.blocky > 0 {
+				for range c.guests {
+					all.Go(p.rescue)
+				}
+			}
+			all.Wait()
+			end()
+			blocks := 0
+			for i := range guests {
+				g := &guests[i]
+				if blocks += g.blocks; g.sum != g.blocks || g.problem != "" {
+					t.Errorf("seed %d: blocked %d times, woken %d times; %s", seed, g.blocks, g.sum, g.problem)
+				}
+			}
+			if t.Logf("%d handoffs", blocks); (blocks > 0) != (c.blocky > 0) {
+				t.Error("nothing has blocked")
+			}
+			waitGoroutines(t, before)
+		})
+	}
+}

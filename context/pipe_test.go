@@ -1,5 +1,0 @@
-package context
-
-import "os"
-
-func pipe() (r, w *os.File, err error) { return os.Pipe() }

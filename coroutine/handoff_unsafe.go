@@ -1,0 +1,260 @@
+package coroutine
+
+import (
+	"errors"
+	"runtime"
+	"unsafe"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// Handoff: the loop goes on while a coroutine is blocked outside netco, in a Go
+// channel, a sync.Mutex, a system call or C.
+//
+// While a coroutine runs, the loop is parked in its context. When the
+// coroutine's goroutine is blocked, a rescuer, any ordinary goroutine that is not
+// locked to a thread, switches through that context: the loop runs on in the
+// rescuer's place, and the rescuer is parked there. The coroutine is left behind:
+// when it wakes it is an ordinary goroutine, until its next operation of netco,
+// where it switches through the context in turn. So it is parked there as any
+// other coroutine that is ready, and the rescuer, which runs on, posts it to the
+// loop.
+//
+//	worker.away  means                                   becomes
+//	attached     the loop drives it                      claimed, by a rescuer
+//	claimed      the rescuer looks once more             attached, if the goroutine was not blocked; leaving
+//	leaving      the rescuer is about to switch          outside, by the loop, first thing after its switch
+//	outside      left behind; the rescuer is parked in   attached, by the loop, when the rescuer has posted the
+//	             its context                             coroutine, which is parked there now
+//	nested       of a fiber, for good: its resumer's     nothing
+//	             word counts
+//
+// Soundness. What is the executor's owner's is touched only by code that has
+// looked at away (self, Park), and the goroutine is not found blocked between that
+// look and the end of what it guards. The goroutine stores open and loads away,
+// with plain instructions; the rescuer stores away, has every thread execute a
+// memory barrier (membarrier(2)), and then looks whether the goroutine is blocked
+// while open is odd. If so, then whatever it does after it has woken comes after
+// the barrier, and its next look finds the word claimed. If not, the rescuer has
+// done nothing. TestHandoffEveryOrder runs through all orders of this.
+//
+// The rule for code inside of netco that runs on coroutines. Between a look and
+// the last touch of what is the owner's there is nothing that waits in Go or in a
+// system call which enters the Go scheduler: no function of the user's, no
+// logging, no context's method, no sync.Mutex, no sync.Pool (which has one
+// inside), no unix.Close or the like. What has one in the middle either looks
+// again behind it, with Rejoin, Here and so on; or is pinned, so that open is even
+// meanwhile (package inside):
+//
+//	netco's locks, waited for     executor's table, joiners, children; PollDesc, submissions, group, running;
+//	                              epoller's slab and life: inside.Mutex, inside.RWMutex
+//	short sleeps and spins        waitq.Relax
+//	system calls that take long   sysx.StartConnect, CloseStream: nothing would be gained
+//	a turn of I/O by a coroutine  processor.YieldTurn: its events must not be overwritten by the loop's
+//	the end of a coroutine        from its last look in worker.end on
+//	the switch                    suspend, a fiber's exit to its next resume: what is parked in a switch looks blocked
+//
+// Waking does not look: from a coroutine that was left behind it goes the way of
+// other threads (driven). So it may be done under a lock, and under a lock of
+// package inside nothing else may look: to rejoin takes the loop, which may be
+// waiting for that lock.
+const (
+	attached = iota
+	claimed
+	leaving
+	outside
+	nested
+)
+
+// attached has w's coroutine rejoin its executor if it was left behind, and
+// returns w. w may be nil, or a fiber's.
+func (w *worker) attached() *worker {
+	switch {
+	case w == nil:
+	case w.fiber == nil:
+		w.rejoin()
+	default:
+		if co := w.co.Own(); co != nil {
+			co.w.Own().rejoin()
+		}
+	}
+	return w
+}
+
+// isAttached reports whether the loop drives w's coroutine. On its goroutine.
+func (w *worker) isAttached() bool {
+	if w.fiber != nil {
+		co := w.co.Own()
+		if co == nil {
+			return true
+		}
+		w = co.w.Own()
+	}
+	return w.away.Load() == attached
+}
+
+// Rejoin returns when the caller, if it is a coroutine that was left behind, is
+// driven by its executor's loop again. To be called in the middle of an
+// operation after what may have blocked, a user's function for instance, before
+// what is the owner's is touched. It may park.
+func Rejoin() { self() }
+
+// rejoin returns when the coroutine is driven by its executor's loop. w is the
+// coroutine's own.
+func (w *worker) rejoin() {
+	for {
+		switch w.away.Load() {
+		case attached:
+			return
+		case outside:
+			w.co.Own().checkLocks(w.ex, "comes back to netco")
+			w.suspend()
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// Left is a coroutine that Blocked has found.
+type Left struct {
+	w  *worker
+	ex *Executor
+}
+
+// Blocked returns the running coroutine if its goroutine is blocked outside of
+// netco and it may be left behind; nothing otherwise. From any thread; it may be
+// over by then. Precondition: goruntime.FindStandings has succeeded.
+func (ex *Executor) Blocked() Left {
+	co := ex.current.Load()
+	if co == nil {
+		return Left{}
+	}
+	w := co.w.Load()
+	if w == nil || co.ex.Load() != ex || !w.blocked() {
+		return Left{}
+	}
+	return Left{w, ex}
+}
+
+// blocked reports whether the goroutine that runs for w was blocked outside of
+// netco at some moment during the call. That it was the same goroutine, and
+// outside, tell the two counts, which are read once more afterwards.
+func (w *worker) blocked() bool {
+	was, open := w.open.Load()
+	if !open || w.away.Load() > claimed {
+		return false
+	}
+	innermost := w.innermost()
+	innerWas, open := innermost.open.Load()
+	// What is parked in a switch and has not said that it is about to switch has
+	// resumed something that is not netco's, such as iter.Pull's.
+	if !open || goruntime.StandingOf(innermost.ctx.G()) == goruntime.Unblocked || asm.Locked(innermost.ctx.G()) {
+		return false // a goroutine that is locked to its thread could not come back
+	}
+	is, _ := w.open.Load()
+	innerIs, _ := innermost.open.Load()
+	return is == was && innerIs == innerWas
+}
+
+// innermost returns the worker whose goroutine runs for w: its own, or that of
+// the innermost fiber that its coroutine has resumed. From any thread.
+func (w *worker) innermost() *worker {
+	for t := w.inner.Load(); t != nil; t = w.inner.Load() {
+		w = &t.w
+	}
+	return w
+}
+
+// leftBehind reports whether co runs beside its executor's loop. From any thread.
+func (co *Coroutine) leftBehind() bool {
+	w := co.w.Load()
+	return w != nil && w.away.Load() == outside
+}
+
+// Leave leaves the coroutine behind if it is still blocked: the executor's loop
+// runs on in place of the calling goroutine, and Leave returns, with true, when
+// the coroutine has rejoined; with false at once otherwise. To be called by an
+// ordinary goroutine that is not locked to its thread. barrier is to make every
+// thread of the process execute a memory barrier; before is called just before
+// the loop runs on.
+func (l Left) Leave(barrier, before func()) bool {
+	w := l.w
+	if !w.away.CompareAndSwap(attached, claimed) {
+		return false
+	}
+	barrier()
+	ex := l.ex
+	// Whether it is still ex's comes last: it may have moved, and be blocked elsewhere.
+	if co := w.co.Load(); co == nil || ex.current.Load() != co || !w.blocked() || co.ex.Load() != ex {
+		w.away.Store(attached)
+		return false
+	}
+	w.away.Store(leaving)
+	before()
+	goruntime.RaceReleaseOf(w.innermost().ctx.G(), unsafe.Pointer(&w.ctx)) // the loop acquires it after its switch
+	ex.left = w                                                            // the loop is parked, and what it drives is blocked: no owner but this
+	w.ctx.Switch(&w.ctx)
+	w.post()
+	return true
+}
+
+// post sends w, whose coroutine has rejoined, to the executor's loop.
+func (w *worker) post() {
+	e := new(Coroutine)
+	e.fn = func() {
+		w.away.Store(attached)
+		w.ex.runq.push(w.co.Own())
+	}
+	e.node.Value = e // its waiter is no coroutine's, by which Arrive knows it
+	w.ex.host.Post(e)
+}
+
+// wentOn is the loop's part: it runs on though the coroutine that it has resumed
+// has not suspended itself.
+func (ex *Executor) wentOn() {
+	w := ex.left
+	ex.left = nil
+	ex.Stats.Handoffs.Inc()
+	w.away.Store(outside)
+}
+
+var errNoHandoff = errors.New("the portable context backend cannot leave a blocked coroutine behind")
+
+// Thread returns the number of the thread that runs the current coroutine; 0 if
+// none does, or if it is not known. From any thread; it may be over by then.
+func (ex *Executor) Thread() int {
+	co := ex.current.Load()
+	if co == nil {
+		return 0
+	}
+	w := co.w.Load()
+	if w == nil {
+		return 0
+	}
+	if _, open := w.open.Load(); !open {
+		return 0
+	}
+	w = w.innermost()
+	if _, open := w.open.Load(); !open { // a fiber that begins has no goroutine yet
+		return 0
+	}
+	tid, err := asm.ThreadOf(w.ctx.G())
+	if err != nil {
+		return 0
+	}
+	return tid
+}
+
+// CanLeave reports whether the loop of an executor can leave coroutines behind:
+// the error says why not.
+func CanLeave() error {
+	if !context.Direct() {
+		return errNoHandoff
+	}
+	if err := goruntime.FindRace(); err != nil {
+		return err
+	}
+	return goruntime.FindStandings()
+}

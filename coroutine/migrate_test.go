@@ -1,0 +1,508 @@
+package coroutine
+
+import (
+	gocontext "context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// needMoves skips a test of what is not there with the portable backend, where
+// nothing moves: TestStays holds that.
+func needMoves(t testing.TB) {
+	t.Helper()
+	if !context.Direct() {
+		t.Skip("with the portable backend coroutines do not move; NETCO_CONTEXT=asm has those that do")
+	}
+}
+
+// newRoamers starts n threads among which coroutines move.
+func newRoamers(n int) []*thread {
+	var list []*thread
+	for range n {
+		list = append(list, newRoamer(Config{Idle: 4}))
+	}
+	return list
+}
+
+// stopAll stops threads among which coroutines move: none ends while one lives
+// on another, which could move there.
+func stopAll(list []*thread) {
+	for {
+		live := 0
+		for _, th := range list {
+			th.mu.Lock()
+			live += int(th.ex.Stats.Live.Load()) + len(th.births) + len(th.moved) + th.coming
+			th.mu.Unlock()
+		}
+		if live == 0 {
+			break
+		}
+		runtime.Gosched()
+	}
+	for _, th := range list {
+		th.stop()
+	}
+}
+
+// TestMoves: a coroutine goes on on another executor as if nothing had happened.
+func TestMoves(t *testing.T) {
+	needMoves(t)
+	within(t, time.Minute)
+	threads := newRoamers(4)
+	local := NewLocal(LocalOptions[int]{})
+	h := threads[0].spawn(func() {
+		co := Current()
+		id := co.ID()
+		local.Set(42)
+		if co.Moved() {
+			t.Error("has moved before it did")
+		}
+		for i := 1; i <= 100; i++ {
+			th := threads[i%len(threads)]
+			if !co.MoveTo(&th.ex) {
+				t.Fatalf("move %d: it stays", i)
+			}
+			switch {
+			case Current() != co || co.ID() != id || co.State() != Running || !co.Moved():
+				t.Errorf("move %d: it is another", i)
+			case co.Executor() != &th.ex || Here() != &th.ex || !th.ex.OnThread():
+				t.Errorf("move %d: it is elsewhere", i)
+			case th.ex.Stats.Live.Load() != 1 || th.ex.Stats.Workers.Load() != 1 || th.ex.Current() != co:
+				t.Errorf("move %d: %d live, %d workers", i, th.ex.Stats.Live.Load(), th.ex.Stats.Workers.Load())
+			case *local.Get() != 42:
+				t.Errorf("move %d: its local is lost", i)
+			case co.MoveTo(&th.ex):
+				t.Errorf("move %d: moved to where it is", i)
+			}
+			Yield()
+			if why := threads[i%len(threads)].ParkUntil(co, ReasonSleep, clock.Now()); why != WakeTimeout {
+				t.Errorf("move %d: its sleep ended with %v", i, why)
+			}
+		}
+	})
+	if err := h.Join(); err != nil {
+		t.Error(err)
+	}
+	stopAll(threads)
+	for i, th := range threads {
+		want := uint64(0)
+		if i == 0 {
+			want = 1
+		}
+		if s := &th.ex.Stats; s.Live.Load() != 0 || s.Workers.Load() != 0 || s.Spawned.Load() != want || s.Ended.Load() != want {
+			t.Errorf("executor %d: %d live, %d workers, %d spawned, %d ended", i, s.Live.Load(), s.Workers.Load(), s.Spawned.Load(), s.Ended.Load())
+		}
+	}
+}
+
+// TestStays: what others of its executor hold of a coroutine is theirs alone, so
+// it stays; and so does one that cannot move.
+func TestStays(t *testing.T) {
+	within(t, time.Minute)
+	stays := NewLocal(LocalOptions[*thread]{Inherit: func(to **thread) *thread {
+		if Current().MoveTo(&(*to).ex) {
+			t.Error("moved in the middle of making another")
+		}
+		return nil
+	}})
+	for _, c := range []struct {
+		name  string
+		setUp func(from, to *thread, co *Coroutine)
+	}{
+		{"pinned", func(_, _ *thread, co *Coroutine) { co.Pin() }},
+		{"joined from here", func(from, _ *thread, co *Coroutine) {
+			h := co.Handle()
+			from.ex.Spawn(func() { h.Join() }, "", 0)
+			Yield()
+		}},
+		{"has made a fiber", func(*thread, *thread, *Coroutine) { New(func(*Yielder[int, int], int) int { return 0 }) }},
+		{"has resumed a fiber", func(from, _ *thread, co *Coroutine) {
+			var f Fiber[int, int]
+			h := from.ex.Spawn(func() { f = New(func(*Yielder[int, int], int) int { return 0 }) }, "", 0).Handle()
+			for !h.Done() {
+				Yield()
+			}
+			if f.Resume(0); co.here != nil {
+				t.Error("joined")
+			}
+		}},
+		{"in a fiber", func(_, to *thread, co *Coroutine) {
+			New(func(*Yielder[int, int], int) int {
+				if co.MoveTo(&to.ex) {
+					t.Error("moved from within a fiber")
+				}
+				return 0
+			}).Resume(0)
+		}},
+		{"stopped", func(_, _ *thread, co *Coroutine) { co.Handle().Stop() }},
+		{"its executor ends by force", func(from, _ *thread, _ *Coroutine) { from.ex.Stop() }},
+		{"stopped from elsewhere", func(_, _ *thread, co *Coroutine) {
+			h := co.Handle()
+			go h.Stop()
+			for !Stopping() {
+				Pass() // Yield would unwind
+			}
+		}},
+		{"while it is made another", func(_, to *thread, _ *Coroutine) {
+			stays.Set(to)
+			Here().Spawn(func() {}, "", 0)
+			Current().Pin() // that was it
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			threads := newRoamers(2)
+			threads[0].spawn(func() {
+				co := Current()
+				c.setUp(threads[0], threads[1], co)
+				if co.MoveTo(&threads[1].ex) || co.Executor() != &threads[0].ex {
+					t.Error("it has moved")
+				}
+			})
+			stopAll(threads)
+		})
+	}
+	t.Run("to or from a locked thread", func(t *testing.T) {
+		locked, roamer := newThread(plain), newRoamer(plain)
+		for _, way := range [][2]*thread{{locked, roamer}, {roamer, locked}} {
+			way[0].spawn(func() {
+				if Current().MoveTo(&way[1].ex) {
+					t.Error("it has moved")
+				}
+			}).Join()
+		}
+		stopAll([]*thread{locked, roamer})
+	})
+	t.Run("with the portable backend", func(t *testing.T) {
+		threads := newRoamers(2)
+		threads[0].spawn(func() {
+			if moved := Current().MoveTo(&threads[1].ex); moved != context.Direct() {
+				t.Errorf("moved: %v", moved)
+			}
+		})
+		stopAll(threads)
+	})
+}
+
+// TestFiberAfterMove: a fiber remembers the goroutine that has resumed it, which
+// may run another coroutine by now, on another executor.
+func TestFiberAfterMove(t *testing.T) {
+	needMoves(t)
+	within(t, time.Minute)
+	threads := newRoamers(2)
+	a, b := threads[0], threads[1]
+	var f Fiber[int, int]
+	var g uintptr
+	a.spawn(func() {
+		f = New(func(y *Yielder[int, int], in int) int {
+			for {
+				in, _ = y.Yield(in + 1)
+			}
+		})
+		if out, err := f.Resume(1); out != 2 || err != nil {
+			t.Error(out, err)
+		}
+		g = Current().w.Own().ctx.G()
+	}).Join()
+	a.spawn(func() {
+		if Current().w.Own().ctx.G() != g {
+			t.Error("it has another goroutine")
+		}
+		if !Current().MoveTo(&b.ex) {
+			t.Error("it stays")
+		}
+		if _, err := f.Resume(1); err != ErrWrongThread {
+			t.Errorf("resumed away from its executor: %v", err)
+		}
+	}).Join()
+	b.spawn(func() {
+		if Current().w.Own().ctx.G() != g {
+			t.Error("not on the goroutine that has moved")
+		}
+		if _, err := f.Resume(1); err != ErrWrongThread {
+			t.Errorf("resumed away from its executor: %v", err)
+		}
+	}).Join()
+	a.spawn(func() {
+		if out, err := f.Resume(1); out != 2 || err != nil {
+			t.Error(out, err)
+		}
+		f.Cancel()
+	}).Join()
+	stopAll(threads)
+}
+
+// TestInTransit: whatever is done to a coroutine that has left one executor and
+// has not arrived at the other is done there.
+func TestInTransit(t *testing.T) {
+	needMoves(t)
+	for _, c := range []struct {
+		name string
+		from string // where it is done from: a goroutine, or a coroutine of the old or the new executor
+		do   func(h Handle, ticket uint64)
+		stop bool
+	}{
+		{"Stop", "goroutine", func(h Handle, _ uint64) { h.Stop() }, true},
+		{"Stop", "old", func(h Handle, _ uint64) { h.Stop() }, true},
+		{"Stop", "new", func(h Handle, _ uint64) { h.Stop() }, true},
+		{"an old wake", "goroutine", func(h Handle, ticket uint64) { h.co.Ready(ticket-1, WakeTimeout) }, false},
+		{"an early wake", "goroutine", func(h Handle, ticket uint64) { h.co.Ready(ticket, WakeReady) }, false},
+		{"an early wake", "old", func(h Handle, ticket uint64) { h.co.Ready(ticket, WakeReady) }, false},
+		{"an early wake", "new", func(h Handle, ticket uint64) { h.co.Ready(ticket, WakeReady) }, false},
+		{"Stack", "goroutine", stackOnce, false},
+		{"Stack", "old", stackOnce, false},
+		{"Stack", "new", stackOnce, false},
+		{"Join", "goroutine", joinBeside, false},
+		{"Join", "old", joinBeside, false},
+		{"Join", "new", joinBeside, false},
+	} {
+		t.Run(c.name+" from "+c.from, func(t *testing.T) {
+			within(t, time.Minute)
+			threads := newRoamers(3)
+			from, to := threads[0], threads[1]
+			to.hold(true)
+			var ticket uint64
+			h := from.spawn(func() {
+				co := Current()
+				ticket = co.Ticket()
+				if !co.MoveTo(&to.ex) {
+					t.Error("it stays")
+				}
+				if c.stop != Stopping() {
+					t.Errorf("stopping: %v", Stopping())
+				}
+				for co.Ticket() == ticket && co.Park(ReasonUser) != WakeShutdown {
+				}
+			})
+			until(t, "it is on its way", func() bool {
+				to.mu.Lock()
+				defer to.mu.Unlock()
+				return len(to.moved) == 1
+			})
+			do := func() { c.do(h, ticket) }
+			switch c.from {
+			case "goroutine":
+				do()
+			case "old":
+				from.spawn(do).Join()
+			case "new":
+				to.spawn(do).Join()
+			}
+			if h.co.State() != Ready || h.Done() {
+				t.Errorf("on its way it is %v", h.co.State())
+			}
+			to.hold(false)
+			for !c.stop && !h.Done() && h.co.State() != Waiting {
+				runtime.Gosched()
+			}
+			h.co.Ready(ticket, WakeReady)
+			h.Join()
+			stopAll(threads)
+		})
+	}
+}
+
+// stackOnce asks for a coroutine's stack.
+func stackOnce(h Handle, _ uint64) {
+	text, err := Info{Coroutine: h.co, ID: h.id}.Stack(gocontext.Background())
+	if err != nil || !strings.Contains(text, "MoveTo") {
+		panic(errors.Join(err, errors.New(text)))
+	}
+}
+
+// joinBeside begins to wait for a coroutine's end where the caller is.
+func joinBeside(h Handle, _ uint64) {
+	join := func() {
+		if err := h.Join(); err != nil {
+			panic(err)
+		}
+	}
+	if ex := Here(); ex != nil {
+		ex.Spawn(join, "", 0)
+		Yield()
+	} else {
+		go join()
+	}
+}
+
+// TestStackAfterMove: a question that reaches a thread which the coroutine has
+// left is sent on.
+func TestStackAfterMove(t *testing.T) {
+	needMoves(t)
+	within(t, time.Minute)
+	threads := newRoamers(3)
+	p := make(chan *peek, 1)
+	var asked [][2]*Executor // by whom it was found, and where its coroutine was
+	h := threads[0].spawn(func() {
+		co := Current()
+		q := newPeek(co, co.ID())
+		q.waiter = &Waiter{sema: newSemaphore()}
+		q.carrier.fn = func() {
+			asked = append(asked, [2]*Executor{Here(), co.Executor()})
+			q.arrive()
+		}
+		threads[0].Post(&q.carrier) // which is not looked at before the coroutine waits
+		co.MoveTo(&threads[1].ex)
+		co.MoveTo(&threads[2].ex)
+		p <- q
+		co.Park(ReasonUser)
+	})
+	q := <-p
+	q.waiter.Park(ReasonUser)
+	if q.gone || q.state.Load() != peekAnswered {
+		t.Error("it was not found")
+	}
+	if last := asked[len(asked)-1]; len(asked) < 2 || asked[0][0] != &threads[0].ex || last[0] != last[1] {
+		t.Errorf("asked %d times, at last %p of one at %p", len(asked), last[0], last[1])
+	}
+	h.Stop()
+	h.Join()
+	stopAll(threads)
+}
+
+// TestMoveHammer lets coroutines move round several executors at random while
+// they park, end, are woken, stopped, joined and asked for their stacks from
+// everywhere. What is lost shows as a hang, or in the counts.
+func TestMoveHammer(t *testing.T) {
+	within(t, 2*time.Minute)
+	const n = 40
+	threads := newRoamers(4)
+	lives := scaled(20_000)
+	goesOn := spell(20 * time.Second)
+	var born, stopped, moves atomic.Int64
+	var over atomic.Bool
+	var slots [n]struct {
+		mu sync.Mutex
+		h  Handle
+	}
+	pick := func() Handle {
+		s := &slots[rand.IntN(n)]
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.h
+	}
+	life := func() {
+		co := Current()
+		defer func() {
+			if Stopping() {
+				stopped.Add(1)
+			}
+		}()
+		for range rand.IntN(20) {
+			switch rand.IntN(8) {
+			case 0, 1, 2:
+				if co.MoveTo(&threads[rand.IntN(len(threads))].ex) {
+					moves.Add(1)
+				}
+			case 3:
+				ticket := co.Ticket()
+				go co.Ready(ticket, WakeReady)
+				if co.Park(ReasonUser) == WakeShutdown {
+					return
+				}
+			case 4:
+				if co.Executor().Host().ParkUntil(co, ReasonSleep, clock.Now()+rand.Int64N(100_000)) == WakeShutdown {
+					return
+				}
+			case 5:
+				w := AcquireWaiter()
+				go w.Wake()
+				why := w.Park(ReasonUser)
+				w.Release()
+				if why == WakeShutdown {
+					return
+				}
+			case 6:
+				if rand.IntN(4) == 0 {
+					pick().Stop()
+				}
+			case 7:
+				Yield()
+			}
+		}
+	}
+	var meddlers, makers sync.WaitGroup
+	for range 2 {
+		meddlers.Go(func() {
+			for !over.Load() {
+				switch h := pick(); rand.IntN(4) {
+				case 0:
+					h.Stop()
+				case 1:
+					if h.co != nil {
+						Info{Coroutine: h.co, ID: h.id}.Stack(gocontext.Background())
+					}
+				default:
+					if h.co != nil {
+						h.co.Ready(rand.Uint64N(40), WakeReady)
+					}
+				}
+				runtime.Gosched()
+			}
+		})
+	}
+	for i := range slots {
+		s := &slots[i]
+		makers.Go(func() {
+			for range max(lives/n, 1) {
+				if !goesOn() {
+					return
+				}
+				born.Add(1)
+				h := threads[rand.IntN(len(threads))].spawn(life)
+				s.mu.Lock()
+				s.h = h
+				s.mu.Unlock()
+				if i%2 == 0 {
+					h.Join()
+				} else { // by a coroutine
+					threads[rand.IntN(len(threads))].spawn(func() { h.Join() }).Join()
+				}
+				if !h.Done() {
+					t.Error("joined before its end")
+				}
+			}
+		})
+	}
+	makers.Wait()
+	over.Store(true)
+	meddlers.Wait()
+	stopAll(threads)
+	var made, gone uint64
+	for i, th := range threads {
+		s := &th.ex.Stats
+		made, gone = made+s.Spawned.Load(), gone+s.Ended.Load()
+		if s.Live.Load() != 0 || s.Workers.Load() != 0 {
+			t.Errorf("executor %d: %d live, %d workers", i, s.Live.Load(), s.Workers.Load())
+		}
+	}
+	if made != gone {
+		t.Errorf("%d were spawned, %d have ended", made, gone)
+	}
+	if moves.Load() == 0 && context.Direct() {
+		t.Error("none has moved")
+	}
+	t.Logf("%d lives, %d moves, %d stopped", born.Load(), moves.Load(), stopped.Load())
+}
+
+// BenchmarkMove is the way of a coroutine to another executor and back.
+func BenchmarkMove(b *testing.B) {
+	needMoves(b)
+	threads := newRoamers(2)
+	threads[0].spawn(func() {
+		co := Current()
+		for b.Loop() {
+			co.MoveTo(&threads[1].ex)
+			co.MoveTo(&threads[0].ex)
+		}
+	})
+	stopAll(threads)
+}

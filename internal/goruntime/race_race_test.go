@@ -1,0 +1,78 @@
+//go:build race
+
+package goruntime_test
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// racyVar makes a child process of the tests commit a race, with or without the
+// release that would make it none.
+const racyVar = "NETCO_TEST_RACE"
+
+// handOver lets a goroutine write x and block, and reads x here, which is a race
+// unless the writer is released on its behalf.
+func handOver(t *testing.T, release bool) {
+	if err := goruntime.FindRace(); err != nil {
+		t.Fatal(err)
+	}
+	if err := goruntime.FindStandings(); err != nil {
+		t.Fatal(err)
+	}
+	var x int
+	var mark byte
+	g := make(chan uintptr, 1)
+	over := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g <- asm.Getg()
+		x = 1 // after the send, so that the channel orders nothing
+		<-over
+	}()
+	writer := <-g
+	for end := time.Now().Add(time.Minute); goruntime.StandingOf(writer) != goruntime.Blocked; {
+		if time.Now().After(end) {
+			t.Fatal("the writer does not block")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if release {
+		goruntime.RaceReleaseOf(writer, unsafe.Pointer(&mark))
+		goruntime.RaceAcquire(unsafe.Pointer(&mark))
+	}
+	if x != 1 {
+		t.Error("the writer has not written")
+	}
+	close(over)
+	<-done
+}
+
+// TestRaceReleaseOf: what a blocked goroutine did is ordered before what follows
+// a release on its behalf, and is a race without that.
+func TestRaceReleaseOf(t *testing.T) {
+	if how := os.Getenv(racyVar); how != "" {
+		handOver(t, how == "released")
+		return
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for how, racy := range map[string]bool{"released": false, "unreleased": true} {
+		cmd := exec.Command(exe, "-test.run=^TestRaceReleaseOf$")
+		cmd.Env = append(os.Environ(), racyVar+"="+how, "GORACE=atexit_sleep_ms=0")
+		out, err := cmd.CombinedOutput()
+		if got := strings.Contains(string(out), "DATA RACE"); got != racy || (err != nil) != racy {
+			t.Errorf("%s: race %v, want %v; %v\n%.2000s", how, got, racy, err, out)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+// Package inside has what keeps a coroutine from being left behind while it
+// waits inside of netco: see package coroutine, handoff_unsafe.go.
+//
+// A coroutine is left behind where its goroutine is found blocked, be it in a
+// mutex of netco's whose holder does not get a core. That must not happen
+// between the look that an operation begins with and the end of what the look
+// guards. So netco's own locks that are waited for in there are of this
+// package, and other waits are enclosed in Pin and Unpin.
+//
+// Who holds one of these locks must not wait for its Processor, which may be
+// waiting for the lock: it calls nothing that has a coroutine rejoin. To wake
+// others does not.
+package inside
+
+import (
+	"sync"
+
+	"github.com/netco-go/netco/internal/counter"
+)
+
+// Openness says whether a goroutine that is blocked may be left behind: while it
+// is odd. It only rises, so who has read the same odd number twice knows that it
+// was so in between. The zero value says no.
+//
+// Owner: the goroutine. Any thread reads it.
+type Openness struct{ n counter.Counter }
+
+// Open makes it odd.
+func (o *Openness) Open() { o.n.Set(o.n.Own() | 1) }
+
+// Close makes it even.
+func (o *Openness) Close() { o.n.Set((o.n.Own() + 1) &^ 1) }
+
+// Own returns it for the owner, and Restore makes it as odd or even as that was.
+func (o *Openness) Own() uint64 { return o.n.Own() }
+
+// Restore is for after Close. was is what Own returned before.
+func (o *Openness) Restore(was uint64) { o.n.Set(was + was&1*2) }
+
+// Load returns it, for any thread, and whether it is odd.
+func (o *Openness) Load() (n uint64, open bool) {
+	n = o.n.Load()
+	return n, n&1 != 0
+}
+
+// find returns the calling goroutine's, or nil. Package coroutine sets it.
+var find func() *Openness
+
+// SetFind says how Pin finds the caller's. For package coroutine's init.
+func SetFind(f func() *Openness) { find = f }
+
+// Pinned is what Unpin ends.
+type Pinned struct{ o *Openness }
+
+// Pin keeps the caller from being left behind until Unpin, whatever it waits
+// for: its Processor waits with it. Nothing in between may need that Processor.
+func Pin() Pinned {
+	if find == nil {
+		return Pinned{}
+	}
+	o := find()
+	if o == nil || o.Own()&1 == 0 {
+		return Pinned{}
+	}
+	o.Close()
+	return Pinned{o}
+}
+
+// Unpin ends what Pin began. By the same goroutine.
+func (p Pinned) Unpin() {
+	if p.o != nil {
+		p.o.Open()
+	}
+}
+
+// Mutex is a sync.Mutex whose wait is pinned.
+type Mutex struct{ mu sync.Mutex }
+
+// Lock takes it.
+func (m *Mutex) Lock() {
+	if !m.mu.TryLock() {
+		m.lockSlow()
+	}
+}
+
+func (m *Mutex) lockSlow() {
+	p := Pin()
+	m.mu.Lock()
+	p.Unpin()
+}
+
+// Unlock gives it back.
+func (m *Mutex) Unlock() { m.mu.Unlock() }
+
+// RWMutex is a sync.RWMutex whose waits are pinned.
+type RWMutex struct{ mu sync.RWMutex }
+
+// Lock takes it for writing.
+func (m *RWMutex) Lock() {
+	p := Pin()
+	m.mu.Lock()
+	p.Unpin()
+}
+
+// RLock takes it for reading.
+func (m *RWMutex) RLock() {
+	if !m.TryRLock() {
+		m.rlockSlow()
+	}
+}
+
+// TryRLock is RLock that does not wait, and reports whether it was taken.
+func (m *RWMutex) TryRLock() bool { return m.mu.TryRLock() }
+
+func (m *RWMutex) rlockSlow() {
+	p := Pin()
+	m.mu.RLock()
+	p.Unpin()
+}
+
+// Unlock undoes Lock.
+func (m *RWMutex) Unlock() { m.mu.Unlock() }
+
+// RUnlock undoes RLock.
+func (m *RWMutex) RUnlock() { m.mu.RUnlock() }

@@ -1,0 +1,441 @@
+package scheduler_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"runtime/pprof"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/inside"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/rwmutex"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
+)
+
+// TestHandoffHammer: coroutines that block outside of netco in all ways, in
+// between use all of netco, and end in all ways, on two Processors, under
+// collections, profiles, looks at their stacks and Stop. Nothing is lost, and
+// what is counted adds up.
+func TestHandoffHammer(t *testing.T) {
+	needHandoff(t)
+	within(t, 20*time.Minute)
+	const workers = 24
+	w := newMill(t)
+	end := time.Now().Add(time.Duration(20 * testenv.Scale() * float64(time.Second)))
+	undisturbed := w.disturb()
+	var all []coroutine.Handle
+	for i := range workers {
+		sp := spawn(func() {
+			w.work(rand.New(rand.NewPCG(w.seed, uint64(i))), func() bool { return time.Now().Before(end) })
+		})
+		sp.Name = fmt.Sprint("worker ", i)
+		h, err := w.s.GoOn(i%2, sp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, h)
+	}
+	for _, h := range all {
+		if err := h.Join(); err != nil {
+			t.Error("Join:", err)
+		}
+	}
+	undisturbed()
+	w.check(workers)
+}
+
+// mill is what the workers of the hammer have in common.
+type mill struct {
+	t    *testing.T
+	s    *scheduler.Scheduler
+	seed uint64
+	addr string
+	echo io.Closer
+
+	tokens   *channel.Chan[*int] // each is one worker's at a time
+	turns    atomic.Int64        // that were taken
+	mu       sync.Mutex
+	held     int // under mu
+	holds    atomic.Int64
+	rw       rwmutex.RWMutex
+	written  int // under rw
+	writes   atomic.Int64
+	ops      [12]atomic.Int64
+	begun    atomic.Int64 // of the coroutines that the workers have started; one that was stopped early does not begin
+	ended    atomic.Int64
+	panicked atomic.Int64
+	panics   atomic.Int64
+	finished atomic.Int64
+}
+
+const tokens = 5
+
+func newMill(t *testing.T) *mill {
+	w := &mill{t: t, seed: rand.Uint64(), tokens: channel.Make[*int](tokens)}
+	t.Logf("seed %d", w.seed)
+	w.s = start(t, scheduler.Options{Processors: 2, PoolCap: 8, OnPanic: func(processor.PanicInfo) {
+		time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
+		w.panicked.Add(1)
+	}})
+	for range tokens {
+		w.tokens.Send(new(int))
+	}
+	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.echo, w.addr = l, l.Addr().String()
+	w.s.Go(spawn(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			w.s.Go(spawn(func() { io.Copy(c, c); c.Close() }))
+		}
+	}))
+	return w
+}
+
+// block blocks outside of netco for up to 3 ms.
+func block(rnd *rand.Rand) {
+	d := time.Duration(rnd.IntN(3000)) * time.Microsecond
+	if rnd.IntN(2) == 0 {
+		time.Sleep(d)
+		return
+	}
+	c := make(chan int)
+	time.AfterFunc(d, func() { close(c) })
+	<-c
+}
+
+// work does operations at random for as long as it is to go on.
+func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
+	mine := rnd.Uint64()
+	number.Set(mine)
+	c, err := socket.Dial("tcp", w.addr)
+	if err != nil {
+		w.t.Error(err)
+		return
+	}
+	defer c.Close()
+	for goesOn() {
+		if rnd.IntN(3) == 0 {
+			block(rnd)
+		}
+		op := rnd.IntN(len(w.ops))
+		w.ops[op].Add(1)
+		switch op {
+		case 0:
+			coroutine.Yield()
+		case 1:
+			processor.Sleep(time.Duration(rnd.IntN(1000)) * time.Microsecond)
+		case 2, 3:
+			w.echoes(rnd, c)
+		case 4:
+			x, _ := w.tokens.Recv()
+			*x++
+			if rnd.IntN(4) == 0 {
+				block(rnd)
+			}
+			w.turns.Add(1)
+			w.tokens.Send(x)
+		case 5:
+			w.mu.Lock()
+			w.held++
+			if rnd.IntN(4) == 0 {
+				block(rnd)
+			}
+			if rnd.IntN(4) == 0 {
+				coroutine.Yield()
+			}
+			w.mu.Unlock()
+			w.holds.Add(1)
+		case 6:
+			w.rw.Lock()
+			w.written++
+			if rnd.IntN(4) == 0 {
+				block(rnd)
+			}
+			w.rw.Unlock()
+			w.writes.Add(1)
+		case 7:
+			w.rw.RLock()
+			if rnd.IntN(8) == 0 {
+				block(rnd)
+			}
+			w.rw.RUnlock()
+		case 8:
+			w.fiber(rnd)
+		case 9:
+			w.child(rnd)
+		case 10:
+			w.victim(rnd)
+		case 11:
+			if x, err := w.tokens.RecvTimeout(time.Millisecond); err == nil {
+				*x++
+				w.turns.Add(1)
+				w.tokens.Send(x)
+			}
+			coroutine.Firmly(func() { block(rnd); coroutine.Yield() })
+		}
+		if *number.Get() != mine {
+			w.t.Errorf("a coroutine has another's Local")
+		}
+	}
+	w.finished.Add(1)
+}
+
+// number is a Local whose heirs are made by a function that blocks.
+var number = coroutine.NewLocal(coroutine.LocalOptions[uint64]{
+	Inherit: func(n *uint64) uint64 {
+		time.Sleep(time.Duration(*n%4) * 500 * time.Microsecond)
+		return *n
+	},
+	Drop: func(n *uint64) { time.Sleep(time.Duration(*n%4) * 500 * time.Microsecond) },
+})
+
+// echoes sends some bytes over c and reads them back.
+func (w *mill) echoes(rnd *rand.Rand, c io.ReadWriter) {
+	out, in := make([]byte, 1+rnd.IntN(5000)), make([]byte, 5000)
+	for i := range out {
+		out[i] = byte(rnd.Uint32())
+	}
+	if _, err := c.Write(out); err != nil {
+		w.t.Error("Write:", err)
+		return
+	}
+	if rnd.IntN(4) == 0 {
+		block(rnd)
+	}
+	if _, err := io.ReadFull(c, in[:len(out)]); err != nil || string(in[:len(out)]) != string(out) {
+		w.t.Error("another echo, or", err)
+	}
+}
+
+// fiber drives a fiber that blocks, parks and yields; it ends, is cancelled, or
+// is left to the collector.
+func (w *mill) fiber(rnd *rand.Rand) {
+	f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
+		for in < 4 {
+			switch rnd.IntN(3) {
+			case 0:
+				block(rnd)
+			case 1:
+				processor.Sleep(time.Duration(rnd.IntN(500)) * time.Microsecond)
+			}
+			in, _ = y.Yield(in + 1)
+		}
+		return in + 1
+	})
+	for in, most := 0, rnd.IntN(8); in < most && f.Status() != coroutine.StatusDead; in++ {
+		if out, err := f.Resume(in); err != nil || out != in+1 {
+			w.t.Errorf("a fiber's Resume: %d, %v", out, err)
+		}
+	}
+	if rnd.IntN(2) == 0 {
+		if err := f.Cancel(); err != nil {
+			w.t.Error("Cancel:", err)
+		}
+	}
+}
+
+// start starts fn on either Processor, as a child or not.
+func (w *mill) start(rnd *rand.Rand, fn func()) (h coroutine.Handle) {
+	begin := func() (coroutine.Handle, error) {
+		sp := spawn(func() { w.begun.Add(1); defer w.ended.Add(1); fn() })
+		switch rnd.IntN(3) {
+		case 0:
+			return w.s.GoLocal(sp)
+		case 1:
+			return w.s.GoOn(rnd.IntN(2), sp)
+		}
+		return w.s.Go(sp)
+	}
+	var err error
+	if rnd.IntN(2) == 0 {
+		h, err = coroutine.StartChild(begin)
+	} else {
+		h, err = begin()
+	}
+	if err != nil {
+		w.t.Error("Go:", err)
+	}
+	return h
+}
+
+// child starts a coroutine that blocks and ends in one way or another, and joins
+// it, or leaves it alone.
+func (w *mill) child(rnd *rand.Rand) {
+	seed, how := rnd.Uint64(), rnd.IntN(4)
+	if how == 1 {
+		w.panics.Add(1)
+	}
+	h := w.start(rnd, func() {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		if rnd.IntN(2) == 0 {
+			coroutine.Yield()
+		}
+		block(rnd)
+		switch how {
+		case 1:
+			panic("child")
+		case 2:
+			runtime.Goexit()
+		case 3:
+			coroutine.Yield()
+		}
+	})
+	if rnd.IntN(4) > 0 || how == 1 {
+		if err := h.Join(); err != nil {
+			w.t.Error("Join of a child:", err)
+		}
+	}
+}
+
+// victim starts a coroutine that never ends by itself, and stops it.
+func (w *mill) victim(rnd *rand.Rand) {
+	seed := rnd.Uint64()
+	h := w.start(rnd, func() {
+		for rnd := rand.New(rand.NewPCG(seed, 1)); ; {
+			switch rnd.IntN(4) {
+			case 0:
+				processor.Sleep(time.Hour)
+			case 1:
+				coroutine.Firmly(func() { block(rnd) })
+			default:
+				block(rnd)
+			}
+			coroutine.Yield()
+		}
+	})
+	if rnd.IntN(2) == 0 {
+		block(rnd)
+	}
+	h.Stop()
+	if err := h.Join(); err != nil {
+		w.t.Error("Join of one that was stopped:", err)
+	}
+}
+
+// disturb collects garbage, takes profiles and looks at stacks until the function
+// that it returns is called.
+func (w *mill) disturb() (end func()) {
+	var stop atomic.Bool
+	var g sync.WaitGroup
+	again := func(f func()) {
+		g.Go(func() {
+			for !stop.Load() {
+				f()
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	again(runtime.GC)
+	again(func() { pprof.Lookup("goroutine").WriteTo(io.Discard, 1) })
+	again(func() {
+		var ids []uint64
+		coroutine.Look(func(i coroutine.Info) bool { ids = append(ids, i.ID); return true })
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		for _, id := range ids {
+			coroutine.StackOf(ctx, id) // or it has ended
+		}
+	})
+	return func() { stop.Store(true); g.Wait() }
+}
+
+// check is for when all workers have ended.
+func (w *mill) check(workers int64) {
+	t := w.t
+	w.echo.Close()
+	shutdown(t, w.s)
+	sum := 0
+	for range tokens {
+		x, _, done := w.tokens.TryRecv()
+		if !done {
+			t.Fatal("a token is lost")
+		}
+		sum += *x
+	}
+	var live, spawned, ended, handoffs uint64
+	for _, p := range w.s.Processors() {
+		c := p.Coroutines()
+		live, spawned, ended, handoffs = live+c.Live.Load(), spawned+c.Spawned.Load(), ended+c.Ended.Load(), handoffs+c.Handoffs.Load()
+	}
+	for _, c := range []struct {
+		what      string
+		got, want int64
+	}{
+		{"workers", w.finished.Load(), workers},
+		{"turns of tokens", int64(sum), w.turns.Load()},
+		{"what the Mutex guards", int64(w.held), w.holds.Load()},
+		{"what the RWMutex guards", int64(w.written), w.writes.Load()},
+		{"coroutines that have begun and ended", w.ended.Load(), w.begun.Load()},
+		{"panics", w.panicked.Load(), w.panics.Load()},
+		{"coroutines that live", int64(live), 0},
+		{"ends", int64(ended), int64(spawned)},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: %d, not %d", c.what, c.got, c.want)
+		}
+	}
+	if handoffs == 0 {
+		t.Error("no handoffs")
+	}
+	t.Logf("%d handoffs, %d coroutines", handoffs, spawned)
+}
+
+// TestNoHandoffInside: a coroutine that waits inside of netco is not taken for
+// one that is blocked.
+func TestNoHandoffInside(t *testing.T) {
+	needHandoff(t)
+	within(t, 5*time.Minute)
+	s := start(t, scheduler.Options{Processors: 1})
+	var mu inside.Mutex
+	var rw inside.RWMutex
+	for _, c := range []struct {
+		name string
+		wait func()
+	}{
+		{"Mutex", mu.Lock},
+		{"RWMutex for reading", rw.RLock},
+		{"RWMutex for writing", rw.Lock},
+		{"Pin", func() {
+			p := inside.Pin()
+			inside.Pin().Unpin() // ends nothing
+			mu.Lock()
+			p.Unpin()
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			mu.Lock()
+			rw.Lock()
+			var in atomic.Bool
+			h, _ := s.Go(spawn(func() { in.Store(true); c.wait() }))
+			testenv.Until(t, "the coroutine", in.Load)
+			time.Sleep(50 * time.Millisecond) // many looks
+			if n := handoffs(s); n != 0 {
+				t.Errorf("%d handoffs", n)
+			}
+			rw.Unlock()
+			mu.Unlock()
+			h.Join()
+			mu, rw = inside.Mutex{}, inside.RWMutex{}
+		})
+	}
+	h, _ := s.Go(spawn(func() { inside.Pin().Unpin(); time.Sleep(50 * time.Millisecond) }))
+	testenv.Until(t, "a handoff after Unpin", func() bool { return h.Done() || handoffs(s) > 0 })
+	h.Join()
+	shutdown(t, s)
+}

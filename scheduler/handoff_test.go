@@ -1,0 +1,683 @@
+package scheduler_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/channel"
+	cocontext "github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/rwmutex"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
+)
+
+// needHandoff skips a test of what the portable backend does not have.
+func needHandoff(t testing.TB) {
+	t.Helper()
+	if !cocontext.Direct() {
+		t.Skip("with the portable backend no coroutine is left behind; NETCO_CONTEXT=asm has more")
+	}
+}
+
+// blocker is something that a coroutine blocks in until it is released.
+type blocker struct {
+	name string
+	make func(t *testing.T) (wait, release func())
+}
+
+// blockers are all kinds of waits outside of netco.
+var blockers = []blocker{
+	{"channel receive", func(*testing.T) (wait, release func()) {
+		c := make(chan int)
+		return func() { <-c }, func() { close(c) }
+	}},
+	{"channel send", func(*testing.T) (wait, release func()) {
+		c := make(chan int)
+		return func() { c <- 1 }, func() { <-c }
+	}},
+	{"nested select", func(*testing.T) (wait, release func()) {
+		c, never := make(chan int), make(chan int)
+		return func() {
+			select {
+			case <-c:
+			case <-never:
+			}
+		}, func() { close(c) }
+	}},
+	{"context", func(*testing.T) (wait, release func()) {
+		ctx, cancel := context.WithCancel(context.Background())
+		return func() { <-ctx.Done() }, cancel
+	}},
+	{"Sleep", func(*testing.T) (wait, release func()) {
+		var over atomic.Bool
+		return func() {
+			for !over.Load() {
+				time.Sleep(20 * time.Millisecond)
+			}
+		}, func() { over.Store(true) }
+	}},
+	{"Mutex", func(*testing.T) (wait, release func()) {
+		var mu sync.Mutex
+		mu.Lock()
+		return func() { mu.Lock(); mu.Unlock() }, mu.Unlock
+	}},
+	{"RWMutex for reading", func(*testing.T) (wait, release func()) {
+		var mu sync.RWMutex
+		mu.Lock()
+		return func() { mu.RLock(); mu.RUnlock() }, mu.Unlock
+	}},
+	{"RWMutex for writing", func(*testing.T) (wait, release func()) {
+		var mu sync.RWMutex
+		mu.RLock()
+		return func() { mu.Lock(); mu.Unlock() }, mu.RUnlock
+	}},
+	{"Cond", func(*testing.T) (wait, release func()) {
+		var mu sync.Mutex
+		c, over := sync.NewCond(&mu), false
+		return func() {
+				mu.Lock()
+				for !over {
+					c.Wait()
+				}
+				mu.Unlock()
+			}, func() {
+				mu.Lock()
+				over = true
+				c.Signal()
+				mu.Unlock()
+			}
+	}},
+	{"WaitGroup", func(*testing.T) (wait, release func()) {
+		var g sync.WaitGroup
+		g.Add(1)
+		return g.Wait, g.Done
+	}},
+	{"system call", func(t *testing.T) (wait, release func()) {
+		var fds [2]int
+		if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fds[0]); unix.Close(fds[1]) })
+		return func() {
+			for {
+				if _, err := unix.Read(fds[0], make([]byte, 1)); err != unix.EINTR {
+					return
+				}
+			}
+		}, func() { unix.Write(fds[1], []byte{1}) }
+	}},
+	{"file", func(t *testing.T) (wait, release func()) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close(); w.Close() })
+		return func() { r.Read(make([]byte, 1)) }, func() { w.Write([]byte{1}) }
+	}},
+	{"iterator that blocks", func(*testing.T) (wait, release func()) {
+		c := make(chan int)
+		return pulls(func() { <-c }), func() { close(c) }
+	}},
+	{"iterator that waits in netco", func(*testing.T) (wait, release func()) {
+		c := channel.Make[int](0)
+		return pulls(func() { c.Recv() }), c.Close
+	}},
+	{"fiber that blocks", func(*testing.T) (wait, release func()) {
+		c := make(chan int)
+		return func() {
+			f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
+				in, _ = y.Yield(in + 1)
+				<-c
+				in, _ = y.Yield(in + 1)
+				return in + 1
+			})
+			for i := range 3 {
+				if out, err := f.Resume(i); out != i+1 || err != nil {
+					panic(fmt.Sprint(out, err))
+				}
+			}
+		}, func() { close(c) }
+	}},
+	{"fiber in a fiber", func(*testing.T) (wait, release func()) {
+		c := make(chan int)
+		return func() {
+			inner := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
+				<-c
+				in, _ = y.Yield(in)
+				return in
+			})
+			outer := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
+				in, _ = inner.Resume(in)
+				in, _ = y.Yield(in)
+				in, _ = inner.Resume(in)
+				return in
+			})
+			for i := range 2 {
+				if out, err := outer.Resume(i); out != i || err != nil {
+					panic(fmt.Sprint(out, err))
+				}
+			}
+		}, func() { close(c) }
+	}},
+}
+
+// pulls returns a function that pulls at an iterator, which calls wait.
+func pulls(wait func()) func() {
+	return func() {
+		next, stop := iter.Pull(iter.Seq[int](func(yield func(int) bool) {
+			if yield(1) {
+				wait()
+				yield(2)
+			}
+		}))
+		defer stop()
+		for i := range 2 {
+			if v, ok := next(); v != i+1 || !ok {
+				panic(fmt.Sprint(v, ok))
+			}
+		}
+	}
+}
+
+// pulse is a coroutine that runs again and again.
+type pulse struct {
+	beats atomic.Int64
+	stop  atomic.Bool
+}
+
+func (p *pulse) run() {
+	for !p.stop.Load() {
+		p.beats.Add(1)
+		processor.Sleep(100 * time.Microsecond)
+	}
+}
+
+// goes waits until the pulse has come often from now on.
+func (p *pulse) goes(t testing.TB) {
+	t.Helper()
+	from := p.beats.Load()
+	testenv.Until(t, "the others of the Processor", func() bool { return p.beats.Load() > from+30 })
+}
+
+func handoffs(s *scheduler.Scheduler) (n uint64) {
+	for _, p := range s.Processors() {
+		n += p.Coroutines().Handoffs.Load()
+	}
+	return n
+}
+
+// inherited is a Local that children get from their makers.
+var inherited = coroutine.NewLocal(coroutine.LocalOptions[string]{Inherit: func(s *string) string { return *s + "'" }})
+
+// usesAll uses what netco has, and returns what has gone wrong.
+func usesAll(name string) error {
+	if co := coroutine.Current(); co == nil || co.Name() != name {
+		return fmt.Errorf("Current is not %s", name)
+	}
+	if got := *inherited.Get(); got != name {
+		return fmt.Errorf("its local is %q", got)
+	}
+	coroutine.Yield()
+	processor.Sleep(time.Millisecond)
+	c, got := channel.Make[string](0), ""
+	var mu rwmutex.RWMutex
+	var wg cosync.WaitGroup
+	if err := mu.LockTimeout(time.Minute); err != nil {
+		return err
+	}
+	wg.Go(func() { c.Send(*inherited.Get()); mu.RLock(); mu.RUnlock() })
+	got, _ = c.Recv()
+	mu.Unlock()
+	wg.Wait()
+	if got != name+"'" {
+		return fmt.Errorf("a child's local is %q", got)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(time.Millisecond, cancel)
+	if _, err := c.RecvContext(ctx); !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("RecvContext: %v", err)
+	}
+	if _, err := c.RecvTimeout(time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("RecvTimeout: %v", err)
+	}
+	return echoes()
+}
+
+// echoes talks to itself over a connection.
+func echoes() error {
+	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	var wg cosync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		if c, err := l.Accept(); err == nil {
+			io.Copy(c, c)
+			c.Close()
+		}
+	})
+	c, err := socket.Dial("tcp", l.Addr().String())
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var b [3]byte
+	if _, err = c.Write([]byte("abc")); err == nil {
+		_, err = io.ReadFull(c, b[:])
+	}
+	if err != nil || string(b[:]) != "abc" {
+		return fmt.Errorf("echo: %q, %v", b, err)
+	}
+	c.SetReadDeadline(time.Now().Add(time.Millisecond))
+	if _, err = c.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("Read under a deadline: %v", err)
+	}
+	return nil
+}
+
+// TestHandoff: while a coroutine is blocked outside of netco the others of its
+// Processor run, and when it is released it goes on as any coroutine, several
+// times over.
+func TestHandoff(t *testing.T) {
+	needHandoff(t)
+	for _, b := range blockers {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			within(t, 5*time.Minute)
+			s := start(t, scheduler.Options{Processors: 1})
+			defer shutdown(t, s)
+			var p pulse
+			s.Go(spawn(p.run))
+			defer p.stop.Store(true)
+			for round := range 2 {
+				name := fmt.Sprintf("blocks %d", round)
+				wait, release := b.make(t)
+				var in, out atomic.Bool
+				before := handoffs(s)
+				sp := spawn(func() {
+					inherited.Set(name)
+					if err := usesAll(name); err != nil {
+						t.Error("before:", err)
+					}
+					in.Store(true)
+					wait()
+					out.Store(true)
+					for range 2 {
+						if err := usesAll(name); err != nil {
+							t.Error("afterwards:", err)
+						}
+					}
+				})
+				sp.Name = name
+				h, err := s.Go(sp)
+				if err != nil {
+					t.Fatal(err)
+				}
+				testenv.Until(t, "the coroutine", in.Load)
+				p.goes(t)
+				testenv.Until(t, "a handoff", func() bool { return handoffs(s) > before })
+				if out.Load() {
+					t.Error("the blocker does not block")
+				}
+				release()
+				if err := h.Join(); err != nil || !out.Load() {
+					t.Error("Join:", err)
+				}
+				p.goes(t)
+			}
+		})
+	}
+}
+
+// aside is a coroutine that is left behind, in a Go channel, until released.
+type aside struct {
+	s       *scheduler.Scheduler
+	h       coroutine.Handle
+	release func()
+	p       pulse
+}
+
+// leave has a new Scheduler of one Processor leave a coroutine behind, which then
+// calls after.
+func leave(t *testing.T, o scheduler.Options, after func()) *aside {
+	t.Helper()
+	needHandoff(t)
+	within(t, 5*time.Minute)
+	o.Processors = 1
+	a := &aside{s: start(t, o)}
+	c := make(chan int)
+	a.release = sync.OnceFunc(func() { close(c) })
+	a.s.Go(spawn(a.p.run))
+	sp := spawn(func() { <-c; after() })
+	sp.Name = "aside"
+	var err error
+	if a.h, err = a.s.Go(sp); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Until(t, "a handoff", func() bool { return handoffs(a.s) > 0 })
+	return a
+}
+
+// ends releases the coroutine, and the Scheduler must then end by itself.
+func (a *aside) ends(t *testing.T) {
+	t.Helper()
+	a.release()
+	if err := a.h.Join(); err != nil {
+		t.Error("Join:", err)
+	}
+	a.p.goes(t)
+	a.p.stop.Store(true)
+	shutdown(t, a.s)
+}
+
+// TestHandoffEnds: a coroutine ends while it is left behind, without another
+// operation of netco.
+func TestHandoffEnds(t *testing.T) {
+	t.Run("return", func(t *testing.T) {
+		leave(t, scheduler.Options{}, func() {}).ends(t)
+	})
+	t.Run("Goexit", func(t *testing.T) {
+		deferred := false
+		leave(t, scheduler.Options{}, func() {
+			defer func() { deferred = coroutine.Current().Name() == "aside" }()
+			runtime.Goexit()
+		}).ends(t)
+		if !deferred {
+			t.Error("its deferred call was no coroutine's")
+		}
+	})
+	t.Run("panic", func(t *testing.T) {
+		var info processor.PanicInfo
+		leave(t, scheduler.Options{OnPanic: func(i processor.PanicInfo) { info = i }}, func() { panic("aside") }).ends(t)
+		if info.Value != "aside" || info.Name != "aside" || !strings.Contains(string(info.Stack), "TestHandoffEnds") {
+			t.Errorf("OnPanic got %v of %q", info.Value, info.Name)
+		}
+	})
+	t.Run("with a Local and children", func(t *testing.T) {
+		var did []string
+		l := coroutine.NewLocal(coroutine.LocalOptions[int]{Drop: func(*int) {
+			time.Sleep(20 * time.Millisecond) // it is left behind once more
+			coroutine.Yield()
+			did = append(did, "dropped")
+		}})
+		var a *aside
+		ready := make(chan struct{})
+		a = leave(t, scheduler.Options{}, func() {
+			<-ready
+			coroutine.StartChild(func() (coroutine.Handle, error) {
+				return a.s.Go(spawn(func() {
+					defer func() { did = append(did, "child ended") }()
+					processor.Sleep(time.Hour)
+				}))
+			})
+			coroutine.Yield()
+			l.Set(1)
+			time.Sleep(20 * time.Millisecond)
+		})
+		close(ready)
+		a.ends(t)
+		if got := strings.Join(did, ", "); got != "child ended, dropped" {
+			t.Error(got)
+		}
+	})
+}
+
+// TestHandoffStop: a coroutine that was left behind and is stopped ends at its
+// next wait, and not before.
+func TestHandoffStop(t *testing.T) {
+	var woke, unwound, past atomic.Bool
+	a := leave(t, scheduler.Options{}, func() {
+		defer unwound.Store(true)
+		woke.Store(true)
+		processor.Sleep(time.Hour)
+		past.Store(true)
+	})
+	a.h.Stop()
+	a.p.goes(t)
+	if woke.Load() {
+		t.Error("Stop has ended a wait outside of netco")
+	}
+	a.ends(t)
+	if !unwound.Load() || past.Load() {
+		t.Error("it was not unwound at its next wait")
+	}
+}
+
+// TestHandoffShutdown: a graceful Shutdown waits for a coroutine that was left
+// behind.
+func TestHandoffShutdown(t *testing.T) {
+	finished := false
+	a := leave(t, scheduler.Options{}, func() { processor.Sleep(time.Millisecond); finished = true })
+	ended := make(chan error, 1)
+	go func() { ended <- a.s.Shutdown(context.Background()) }()
+	testenv.Until(t, "the end to begin", func() bool { return a.s.Group().Phase() >= processor.Draining })
+	a.p.goes(t)
+	a.p.stop.Store(true)
+	if len(ended) > 0 {
+		t.Error("Shutdown has not waited")
+	}
+	a.release()
+	if err := <-ended; err != nil || !finished {
+		t.Errorf("Shutdown: %v, finished: %v", err, finished)
+	}
+}
+
+// TestHandoffForced: Shutdown by force unwinds such a coroutine once it is back.
+func TestHandoffForced(t *testing.T) {
+	unwound, past := false, false
+	a := leave(t, scheduler.Options{}, func() {
+		defer func() { unwound = true }()
+		processor.Sleep(time.Hour)
+		past = true
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- a.s.Shutdown(over()) }()
+	testenv.Until(t, "the end by force", func() bool { return a.s.Group().Phase() >= processor.Stopping })
+	a.release()
+	if err := <-ended; err != context.Canceled || !unwound || past {
+		t.Errorf("Shutdown: %v, unwound: %v, past its wait: %v", err, unwound, past)
+	}
+}
+
+// TestHandoffStuck: Shutdown gives up on one that does not come back, and its
+// Processor ends when it does.
+func TestHandoffStuck(t *testing.T) {
+	defer scheduler.SetUnwindGrace(50 * time.Millisecond)()
+	a := leave(t, scheduler.Options{}, func() { processor.Sleep(time.Hour) })
+	err := a.s.Shutdown(over())
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 coroutines have not ended") {
+		t.Error("Shutdown:", err)
+	}
+	a.release()
+	<-a.s.Processors()[0].Ended()
+}
+
+// TestHandoffLooks: what others are told of a coroutine that is left behind.
+func TestHandoffLooks(t *testing.T) {
+	back := make(chan struct{})
+	a := leave(t, scheduler.Options{}, func() {
+		for more := true; more; {
+			processor.Sleep(time.Millisecond)
+			select {
+			case <-back:
+				more = false
+			default:
+			}
+		}
+	})
+	info, ok := coroutine.LookUp(a.h.ID())
+	if !ok || info.State != coroutine.Running || info.Name != "aside" {
+		t.Errorf("LookUp: %+v, %v", info, ok)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if text, err := coroutine.StackOf(ctx, a.h.ID()); !errors.Is(err, coroutine.ErrBusy) {
+		t.Errorf("StackOf: %v\n%s", err, text)
+	}
+	stack := make(chan error, 1)
+	go func() {
+		text, err := coroutine.StackOf(context.Background(), a.h.ID())
+		if err == nil && !strings.Contains(text, "TestHandoffLooks") {
+			err = errors.New(text)
+		}
+		stack <- err
+	}()
+	a.p.goes(t)
+	a.release()
+	if err := <-stack; err != nil {
+		t.Error("StackOf, once it is back:", err)
+	}
+	close(back)
+	a.ends(t)
+}
+
+// TestNoHandoff: with threads of its own, and in an event loop, a Processor waits
+// for a coroutine that is blocked. Where it is the backend's fault, the log says
+// so, once.
+func TestNoHandoff(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		run  func(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler
+		says int
+	}{
+		{"LockThreads", func(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
+			o.LockThreads = true
+			s := start(t, o)
+			s.Go(spawn(held))
+			return s
+		}, 0},
+		{"CPUs", func(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
+			var set unix.CPUSet
+			unix.SchedGetaffinity(0, &set)
+			for len(o.CPUs) == 0 || !set.IsSet(o.CPUs[0]) {
+				if len(o.CPUs) == 0 {
+					o.CPUs = []int{0}
+				} else {
+					o.CPUs[0]++
+				}
+			}
+			s := start(t, o)
+			s.Go(spawn(held))
+			return s
+		}, 0},
+		{"EventLoop", func(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
+			s, err := scheduler.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			begun := false
+			go s.EventLoop(func() bool {
+				if !begun {
+					begun = true
+					s.GoLocal(spawn(held))
+				}
+				return true
+			})
+			return s
+		}, 0},
+		{"backend", func(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
+			s := start(t, o)
+			s.Go(spawn(held))
+			return s
+		}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.says > 0 && cocontext.Direct() {
+				t.Skip("the backend can; NETCO_CONTEXT=portable cannot")
+			}
+			within(t, 5*time.Minute)
+			core, lines := observer.New(zap.InfoLevel)
+			in, c1 := make(chan struct{}), make(chan struct{})
+			s := c.run(t, scheduler.Options{Processors: 1, Logger: zap.New(core)}, func() { close(in); <-c1 })
+			<-in
+			time.Sleep(50 * time.Millisecond) // many looks of a monitor, if there were one
+			if n := handoffs(s); n != 0 {
+				t.Errorf("%d handoffs", n)
+			}
+			close(c1)
+			shutdown(t, s)
+			if n := lines.FilterMessage("a coroutine that blocks outside netco holds up its processor").Len(); n != c.says {
+				t.Errorf("said %d times", n)
+			}
+		})
+	}
+}
+
+// TestHandoffThreadLocked: a coroutine may lock its thread while it is left
+// behind, if it unlocks it before it comes back; else the program ends, having
+// said which one it was.
+func TestHandoffThreadLocked(t *testing.T) {
+	a := leave(t, scheduler.Options{}, func() {
+		runtime.LockOSThread()
+		time.Sleep(time.Millisecond)
+		runtime.UnlockOSThread()
+	})
+	a.ends(t)
+	out, status := child(t, "rejoin locked")
+	if status != 2 || !strings.Contains(out, `"culprit"`) || !strings.Contains(out, "comes back to netco while it holds runtime.LockOSThread") {
+		t.Errorf("status %d:\n%.2000s", status, out)
+	}
+}
+
+// TestNoHandoffLocked: one that is locked to its thread is not left behind, since
+// it could not come back.
+func TestNoHandoffLocked(t *testing.T) {
+	within(t, 5*time.Minute)
+	s := start(t, scheduler.Options{Processors: 1})
+	h, err := s.Go(spawn(func() {
+		runtime.LockOSThread()
+		time.Sleep(50 * time.Millisecond) // many looks of the monitor
+		coroutine.Current()
+		runtime.UnlockOSThread()
+		coroutine.Yield()
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Join()
+	if n := handoffs(s); n != 0 {
+		t.Errorf("%d handoffs", n)
+	}
+	shutdown(t, s)
+}
+
+func init() {
+	children["rejoin locked"] = func() {
+		s, _ := scheduler.New(scheduler.Options{Processors: 1})
+		s.Start()
+		c := make(chan int)
+		sp := spawn(func() {
+			<-c
+			runtime.LockOSThread()
+			coroutine.Current()
+		})
+		sp.Name = "culprit"
+		h, _ := s.Go(sp)
+		for handoffs(s) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		close(c)
+		h.Join()
+		fmt.Println("it goes on")
+	}
+}
