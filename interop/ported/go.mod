@@ -1,0 +1,3 @@
+module github.com/netco-go/netco/interop/ported
+
+go 1.25.0
