@@ -52,7 +52,7 @@ func runSleepers(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	fs.IntVar(&c.N, "n", 1_000_000, "how many coroutines")
 	fs.DurationVar(&c.Sleep, "sleep", 15*time.Second, "how long each sleeps")
 	fs.StringVar(&c.Wake, "wake", wakeEach, "each: that time after each began; together: all at one instant; spread: the i-th after (1+i/n) times that time")
-	fs.IntVar(&c.Processors, "processors", 0, "threads that run coroutines; 0 for GOMAXPROCS")
+	fs.IntVar(&c.Processors, "processors", 0, "Processors, which run coroutines; 0 for GOMAXPROCS")
 	jsonFile := fs.String("json", "", "write the figures to `file`")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:7000", "`address` to listen on")
-	processors := flag.Int("processors", 0, "threads that run coroutines; 0: one for each CPU")
+	processors := flag.Int("processors", 0, "Processors, which run coroutines; 0: one for each CPU")
 	metrics := flag.String("metrics", "", "`address` to serve /metrics on; empty: none")
 	grace := flag.Duration("grace", 5*time.Second, "how long connections get to end by themselves")
 	flag.Parse()

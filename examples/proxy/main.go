@@ -26,7 +26,7 @@ func main() {
 	flag.DurationVar(&p.idle, "idle", 0, "close connections on which nothing has moved for this `duration`; 0: never")
 	flag.DurationVar(&p.dialTimeout, "dial-timeout", 10*time.Second, "how long connecting to the target may take")
 	conns := flag.Int("max-conns", 4096, "connections open at a time, at most; fewer if the limit of open files has no room for them")
-	processors := flag.Int("processors", 0, "threads that run coroutines; 0: one for each CPU")
+	processors := flag.Int("processors", 0, "Processors, which run coroutines; 0: one for each CPU")
 	grace := flag.Duration("grace", 5*time.Second, "how long connections get to end by themselves")
 	flag.Parse()
 	if err := run(p, *addr, *conns, *processors, *grace); err != nil {

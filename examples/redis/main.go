@@ -24,7 +24,7 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:6379", "`address` to listen on")
-	processors := flag.Int("processors", 0, "threads that run coroutines; 0: one for each CPU")
+	processors := flag.Int("processors", 0, "Processors, which run coroutines; 0: one for each CPU")
 	grace := flag.Duration("grace", time.Second, "how long connections get to end by themselves")
 	flag.Parse()
 	if err := run(*addr, *processors, *grace); err != nil {

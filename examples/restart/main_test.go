@@ -149,12 +149,13 @@ func TestRestart(t *testing.T) {
 		n, _ := served.LoadOrStore(pid, new(atomic.Int64))
 		return n.(*atomic.Int64)
 	}
+	address := d.address
 	for range 4 {
 		clients.Add(1)
 		go func() {
 			defer clients.Done()
 			for !stop.Load() {
-				c, answers, err := dial(d.address)
+				c, answers, err := dial(address)
 				if err != nil {
 					t.Errorf("refused: %v", err)
 					return
@@ -183,7 +184,6 @@ func TestRestart(t *testing.T) {
 		}
 	}
 	serves(first)
-	address := d.address
 	for range 2 {
 		before := d.last
 		d.signal(t, syscall.SIGHUP)

@@ -20,7 +20,7 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:7000", "`address` to listen on")
-	processors := flag.Int("processors", 0, "threads that run coroutines, and sockets; 0: one for each CPU")
+	processors := flag.Int("processors", 0, "Processors, which run coroutines, and sockets; 0: one for each CPU")
 	size := flag.Int("size", 2048, "`bytes` of the largest datagram; what is larger is cut off")
 	gro := flag.Bool("gro", false, "let the kernel join datagrams; sets -size to 64 KiB")
 	flag.Parse()
@@ -44,12 +44,14 @@ func run(addr string, processors, size int, gro bool) error {
 	if err != nil {
 		return err
 	}
+	if gro {
+		size = 64 << 10
+	}
 	for i, c := range conns {
 		if gro {
 			if err := c.SetGRO(true); err != nil {
 				return err
 			}
-			size = 64 << 10
 		}
 		if _, err := netco.GoOn(i, func() { serve(c, size) }); err != nil {
 			return err

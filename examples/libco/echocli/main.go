@@ -25,7 +25,7 @@ var (
 	size     = flag.Int("size", 8, "`bytes` of a message")
 	duration = flag.Duration("duration", 0, "how long to go on; 0: until it is told to end")
 	every    = flag.Duration("every", time.Second, "how often to print")
-	threads  = flag.Int("processors", 0, "threads that run coroutines; 0: one for each CPU")
+	threads  = flag.Int("processors", 0, "Processors, which run coroutines; 0: one for each CPU")
 	timeout  = flag.Duration("timeout", time.Second, "how long a connect or an answer may take")
 )
 
