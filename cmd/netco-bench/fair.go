@@ -17,6 +17,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/cpulist"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/hist"
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -225,11 +226,8 @@ func (f *fairServer) take(data []byte, now int64) {
 	f.firehose += uint64(len(data))
 }
 
-func monotonic() int64 {
-	var ts unix.Timespec
-	unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return ts.Nano()
-}
+// monotonic makes no system call, in which a coroutine might be left behind.
+func monotonic() int64 { return clock.Now() }
 
 // fairClients sends pings for the time of one round, beside a firehose if there is to be one.
 func fairClients(ctx context.Context, cfg *fairConfig, to *net.TCPAddr, firehose bool, serve func(net.Conn)) error {
