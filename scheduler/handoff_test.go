@@ -77,17 +77,17 @@ var blockers = []blocker{
 	{"Mutex", func(*testing.T) (wait, release func()) {
 		var mu sync.Mutex
 		mu.Lock()
-		return func() { mu.Lock(); mu.Unlock() }, mu.Unlock
+		return func() { through(&mu) }, mu.Unlock
 	}},
 	{"RWMutex for reading", func(*testing.T) (wait, release func()) {
 		var mu sync.RWMutex
 		mu.Lock()
-		return func() { mu.RLock(); mu.RUnlock() }, mu.Unlock
+		return func() { through(mu.RLocker()) }, mu.Unlock
 	}},
 	{"RWMutex for writing", func(*testing.T) (wait, release func()) {
 		var mu sync.RWMutex
 		mu.RLock()
-		return func() { mu.Lock(); mu.Unlock() }, mu.RUnlock
+		return func() { through(&mu) }, mu.RUnlock
 	}},
 	{"Cond", func(*testing.T) (wait, release func()) {
 		var mu sync.Mutex
@@ -243,7 +243,11 @@ func usesAll(name string) error {
 	if err := mu.LockTimeout(time.Minute); err != nil {
 		return err
 	}
-	wg.Go(func() { c.Send(*inherited.Get()); mu.RLock(); mu.RUnlock() })
+	wg.Go(func() {
+		c.Send(*inherited.Get())
+		mu.RLock()
+		defer mu.RUnlock()
+	})
 	got, _ = c.Recv()
 	mu.Unlock()
 	wg.Wait()
@@ -680,4 +684,10 @@ func init() {
 		h.Join()
 		fmt.Println("it goes on")
 	}
+}
+
+// through waits for a lock.
+func through(mu sync.Locker) {
+	mu.Lock()
+	defer mu.Unlock()
 }
