@@ -2,26 +2,33 @@ package processor
 
 import (
 	"iter"
+	"slices"
 	"time"
 )
 
 // Elastic Processors: work is packed on as few Processors as it needs. A thread
 // that wakes for one event costs more than the event; one that is busy finds
 // many each time it looks. So at partial load a few busy Processors take less
-// CPU and are quicker than many that are mostly asleep.
+// CPU and answer sooner than many that are mostly asleep.
 //
 // An active Processor is given new work. The monitor measures how busy each is,
 // every balanceEvery, and then
 //
-//	an active one is busier than busyAbove, twice in a row,  activates another and has half of its connections
-//	and not all are active                                   moved there
-//	an active one is busier than busyAbove, twice in a row,  has the difference evened out
+//	an active one is busier than busyAbove, spreadAfter     spreads: each that is so busy has half of its
+//	times in a row, and not all are active                  connections moved to another, which is then active
+//	a spread did not raise the work done per second         takes it back, and waits before the next
+//	an active one is busier than busyAbove, twice in a row, has the difference evened out
 //	and another less by unevenAbove
-//	the active ones together, packAfter times in a row,      the last one gives all away and is no longer active
-//	would keep one fewer busy for packBelow
+//	the active ones together, packAfter times in a row,     packs: the least busy gives all away and is no
+//	would keep one fewer busy for packBelow                 longer active
+//	one that is not active was busy                         has it give all away, in its next turn
 //
-// A burst of starts activates Processors at once: where burstStarts are waiting to
-// start, the next go to others (Place), and those that sleep take some (share).
+// A spread is a trial because only the outcome tells whether there is a core for
+// another thread. Where the peers are on this machine, or other programs, a second
+// thread may take from them what the first one needs.
+//
+// A burst of starts goes to all: where burstStarts are waiting to start, the next
+// go to others (Place), and those that sleep take some (share).
 const (
 	balanceEvery = 20 * time.Millisecond
 	busyAbove    = 0.9
@@ -29,15 +36,37 @@ const (
 	packBelow    = 0.6
 	packAfter    = 15 // times balanceEvery
 	burstStarts  = 64
+
+	spreadAfter   = 4   // times balanceEvery
+	trialSettles  = 2   // looks until the connections have moved
+	trialLooks    = 5   // looks after these
+	trialGain     = 1.1 // what a spread has to bring
+	trialGone     = 0.3 // less work than this is no verdict: the load has gone
+	trialPauseMin = 4 * time.Second
+	trialPauseMax = 64 * time.Second
 )
 
-// balancer is the monitor's.
+// balancer is what the monitor knows of a group. All fields: the monitor's.
 type balancer struct {
-	at     time.Time
-	busyNs []int64   // of each member, at that time
-	busy   []float64 // since the time before
-	high   int       // how often in a row one was busier than busyAbove
-	low    int       // how often in a row one fewer would have done
+	at      time.Time // of the last look
+	busyNs  []int64   // of each member, at that time
+	busy    []float64 // of each member, between the last two looks
+	resumes uint64    // of all members, at that time
+	rate    float64   // resumes per second, between the last two looks
+	high    int       // how often in a row one was busier than busyAbove
+	work    float64   // sum of the rates at these looks
+	low     int       // how often in a row one fewer would have done
+	trial   trial
+}
+
+// trial is a spread until it is known what it has brought.
+type trial struct {
+	added  []*Processor // that were activated; nil if there is no trial
+	before float64      // resumes per second before it
+	work   float64      // sum of the rates since the connections have moved
+	looks  int          // since it began
+	after  time.Time    // no trial until then
+	pause  time.Duration
 }
 
 // actives are the Processors that are given new work.
@@ -63,13 +92,6 @@ func (g *Group) SetMinActive(n int) {
 
 func (p *Processor) isActive() bool { return p.active.Load() }
 
-// activate makes p active: it has taken work by itself.
-func (p *Processor) activate() {
-	if !p.active.Load() {
-		p.active.Store(true)
-	}
-}
-
 // balance looks how busy the members are, and moves work. The monitor calls it.
 func (g *Group) balance(b *balancer, now time.Time) {
 	span := now.Sub(b.at)
@@ -81,13 +103,18 @@ func (g *Group) balance(b *balancer, now time.Time) {
 		b.busyNs, b.busy = make([]int64, len(g.members)), make([]float64, len(g.members))
 	}
 	b.at = now
+	resumes := uint64(0)
 	for i, p := range g.members {
 		ns := p.BusyNs()
 		b.busy[i] = float64(ns-b.busyNs[i]) / float64(span)
 		b.busyNs[i] = ns
+		resumes += p.ex.Stats.Resumes.Load()
 	}
+	b.rate = float64(resumes-b.resumes) / span.Seconds()
+	b.resumes = resumes
 	if stale {
-		b.high, b.low = 0, 0
+
+		b.high, b.low, b.work = 0, 0, 0
 		return
 	}
 	g.decide(b)
@@ -118,30 +145,104 @@ func (g *Group) decide(b *balancer) {
 	most := b.busy[hot.cfg.Index]
 	if most > busyAbove {
 		b.high++
+		b.work += b.rate
 	} else {
-		b.high = 0
+		b.high, b.work = 0, 0
 	}
 	if active > g.minActive && sum < packBelow*float64(active-1) {
 		b.low++
 	} else {
 		b.low = 0
 	}
+	if b.trial.added != nil {
+		g.judge(b)
+	}
 	switch {
-	case b.high >= 2 && spare != nil && hot.ep.Registered() > 1:
-		spare.active.Store(true)
-		hot.ask(spare, hot.ep.Registered()/2)
-		b.high = 0
+	case b.trial.added != nil:
+	case b.high >= spreadAfter && spare != nil && b.at.After(b.trial.after) && hot.ep.Registered() > 1:
+		g.spread(b)
 	case b.high >= 2 && most-b.busy[cold.cfg.Index] > unevenAbove && hot != cold:
 		hot.ask(cold, int(float64(hot.ep.Registered())*(most-b.busy[cold.cfg.Index])/(2*most)))
-		b.high = 0
+		b.high, b.work = 0, 0
 	case b.low >= packAfter && cold != hot:
-		if cold.cfg.Index < g.minActive {
-			cold, hot = hot, cold
-		}
-		cold.active.Store(false)
-		cold.ask(hot, cold.ep.Registered())
+		last := g.leastBusy(b, func(p *Processor) bool { return p.cfg.Index >= g.minActive })
+		last.active.Store(false)
+		cold = g.leastBusy(b, (*Processor).isActive)
+		last.ask(cold, everything)
 		b.low = 0
+		return
 	}
+	for i, p := range g.members {
+		if !p.active.Load() && b.busy[i] > 0 && p.gift.Load() == nil && p.ep.Registered() > 0 {
+			p.gift.Store(&gift{cold, everything}) // without a ring, which would keep it busy
+		}
+	}
+}
+
+// spread has every active Processor that is busy give half to another.
+func (g *Group) spread(b *balancer) {
+	t := &b.trial
+	t.before, t.work, t.looks = b.work/float64(b.high), 0, 0
+	spare := slices.DeleteFunc(slices.Clone(g.members), (*Processor).isActive)
+	for i, p := range g.members {
+		if len(spare) > 0 && p.isActive() && b.busy[i] > busyAbove && p.ep.Registered() > 1 {
+			t.added = append(t.added, spare[0])
+			p.ask(spare[0], p.ep.Registered()/2)
+			spare = spare[1:]
+		}
+	}
+	for _, p := range t.added {
+		p.active.Store(true)
+	}
+	b.high, b.work = 0, 0
+}
+
+// judge ends a trial that has lasted long enough, and takes it back if it has
+// failed.
+func (g *Group) judge(b *balancer) {
+	t := &b.trial
+	over, failed := t.look(b.rate, b.at)
+	if failed {
+		for _, p := range t.added {
+			p.active.Store(false)
+		}
+		for _, p := range t.added {
+			p.ask(g.leastBusy(b, (*Processor).isActive), everything)
+		}
+	}
+	if over {
+		t.added = nil
+	}
+}
+
+// look counts the work between two looks, and reports whether the trial is over
+// and has failed.
+func (t *trial) look(rate float64, now time.Time) (over, failed bool) {
+	if t.looks++; t.looks > trialSettles {
+		t.work += rate
+	}
+	if t.looks < trialSettles+trialLooks {
+		return false, false
+	}
+	switch gain := t.work / trialLooks / t.before; {
+	case gain >= trialGain:
+		t.pause = 0
+	case gain > trialGone:
+		t.pause = min(max(2*t.pause, trialPauseMin), trialPauseMax)
+		t.after = now.Add(t.pause)
+		return true, true
+	}
+	return true, false
+}
+
+// leastBusy returns the least busy of the active ones that will do. There is one.
+func (g *Group) leastBusy(b *balancer, will func(*Processor) bool) (least *Processor) {
+	for i, p := range g.members {
+		if p.active.Load() && will(p) && (least == nil || b.busy[i] <= b.busy[least.cfg.Index]) {
+			least = p
+		}
+	}
+	return least
 }
 
 // ask asks p to give n connections away. Any thread.

@@ -1,9 +1,6 @@
 package processor
 
-import (
-	"github.com/netco-go/netco/internal/clock"
-	"github.com/netco-go/netco/internal/sysx"
-)
+import "github.com/netco-go/netco/internal/clock"
 
 // idle waits for something to do, or finds it elsewhere.
 func (p *Processor) idle(now int64) {
@@ -22,33 +19,12 @@ func (p *Processor) idle(now int64) {
 		}
 	}
 	now = clock.Now()
-	if !p.spin.heldOff(now) {
-		found := false
-		if now, found = p.lookAgain(now); found {
-			return
-		}
-	}
 	if timed && deadline-now < armCostNs {
 		// Arming the timerfd costs more than the wait.
 		p.dispatch(p.ep.Poll())
 		return
 	}
 	p.sleep(now, deadline, timed)
-}
-
-// lookAgain lets another thread that waits for this core run first, and looks
-// once more. Where clients share the machine, what they have been kept from
-// sending is then there, and neither side pays for a sleep and a wake.
-func (p *Processor) lookAgain(now int64) (after int64, found bool) {
-	sysx.Yield()
-	after = clock.Now()
-	p.spin.preempted(after-now, after)
-	if p.hasWork() {
-		return after, true
-	}
-	n := p.ep.Poll()
-	p.dispatch(n)
-	return after, n > 0
 }
 
 // armCostNs is about what timerfd_settime costs when the time set is near: the kernel reprograms the hardware timer.
@@ -87,7 +63,7 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 	p.Stats.TurnStart.Set(uint64(woke)) // before what follows: the sleep was no stall
 	p.time.awake(woke)
 	p.group.rouse() // after Awake
-	p.spin.slept(woke - now)
+	p.spin.slept(woke-now, p.first(n))
 	p.ex.SetClock(woke)
 	p.dispatch(n)
 }
@@ -102,12 +78,12 @@ func (p *Processor) spinUntil(now, deadline int64, timed bool) (found bool) {
 	start, last := now, now
 	for {
 		if p.hasWork() {
-			p.spin.paid()
+			p.spin.paid(nil)
 			return true
 		}
 		if n := p.ep.Poll(); n > 0 {
+			p.spin.paid(p.first(n))
 			p.dispatch(n)
-			p.spin.paid()
 			return true
 		}
 		now = clock.Now()
@@ -125,4 +101,13 @@ func (p *Processor) spinUntil(now, deadline int64, timed bool) (found bool) {
 			return false
 		}
 	}
+}
+
+// first returns what the first of n events is for; nil if that is no fd's.
+func (p *Processor) first(n int) *PollDesc {
+	if n == 0 {
+		return nil
+	}
+	pd, _ := p.ep.Event(0)
+	return pd
 }

@@ -1,6 +1,10 @@
 package processor
 
-import "github.com/netco-go/netco/coroutine"
+import (
+	"math"
+
+	"github.com/netco-go/netco/coroutine"
+)
 
 // Connections move from one Processor to another with what waits for them: a
 // coroutine, which moves itself when it comes out of its wait (PollDesc.follow),
@@ -98,6 +102,14 @@ func (transit) Woken() {}
 
 func init() { inTransit.SetHook(transit{}) }
 
+// follow has a Watch that has just been armed at p go where its fd is to move.
+// Owner of p.
+func (x *Watch) follow(p, to *Processor) {
+	if x.pd.to.CompareAndSwap(to, nil) && to != p && to.active.Load() {
+		x.moveTo(p, to)
+	}
+}
+
 // moveTo moves an armed Watch from p to another Processor, and reports whether it
 // has. Owner of p.
 func (x *Watch) moveTo(p, to *Processor) bool {
@@ -142,16 +154,25 @@ type gift struct {
 	n  int // connections at most
 }
 
+// everything is a gift's n for all that can move: also what is at work, when it
+// next has waited.
+const everything = math.MaxInt
+
 // give moves connections as asked. Owner.
 func (p *Processor) give() {
 	g := p.gift.Swap(nil)
-	if p.phase != Running || g.n <= 0 {
+	if p.phase != Running || !g.to.active.Load() {
 		return
 	}
 	left := g.n
 	p.ep.Each(func(pd *PollDesc) {
-		if left > 0 && !pd.Listener && p.giveOne(pd, g.to) {
+		if left == 0 || pd.Listener || pd.home.Load() != p {
+			return
+		}
+		if p.giveOne(pd, g.to) {
 			left--
+		} else if g.n == everything {
+			pd.to.Store(g.to)
 		}
 	})
 }
@@ -160,7 +181,7 @@ func (p *Processor) give() {
 // false if there is nothing that could.
 func (p *Processor) giveOne(pd *PollDesc, to *Processor) bool {
 	w := pd.read.w.Load()
-	if w == nil || w == readyW || pd.home.Load() != p {
+	if w == nil || w == readyW {
 		return false
 	}
 	if x, ok := w.Hook().(*Watch); ok {

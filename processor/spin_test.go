@@ -17,16 +17,16 @@ func TestSpinnerScore(t *testing.T) {
 		t.Error("spins before any wait was short")
 	}
 	for range spinScoreMin {
-		s.slept(sleptShortNs - 1)
+		s.slept(sleptShortNs-1, nil)
 	}
 	if !worth() {
 		t.Error("does not spin after short waits")
 	}
 	for range 100 {
-		s.slept(0)
+		s.slept(0, nil)
 	}
 	for range 2 {
-		s.slept(sleptShortNs)
+		s.slept(sleptShortNs, nil)
 	}
 	if worth() {
 		t.Error("spins after two long waits, however many short ones came before")
@@ -45,7 +45,7 @@ func TestSpinnerSkips(t *testing.T) {
 	s := &spinner{}
 	waits := func() (n int) { // until the next spin
 		for ; !s.worth(g); n++ {
-			s.slept(0)
+			s.slept(0, nil)
 		}
 		s.leave(g)
 		return n
@@ -61,9 +61,36 @@ func TestSpinnerSkips(t *testing.T) {
 	if s.wasted(); waits() < skipMax || s.until != 0 {
 		t.Errorf("skips fewer than %d waits, or holds off until %d", skipMax, s.until)
 	}
-	s.paid()
+	s.paid(nil)
 	if n := waits(); n != 0 {
 		t.Errorf("skips %d waits after a spin that paid", n)
+	}
+}
+
+// TestSpinnerFewPeers: short waits make a Processor spin if what ends them is for
+// few connections in turn, not if it is for many.
+func TestSpinnerFewPeers(t *testing.T) {
+	for _, c := range []struct {
+		peers int
+		spins bool
+	}{{1, true}, {2, true}, {4, true}, {5, false}, {64, false}} {
+		g := &Group{members: make([]*Processor, 2)}
+		s := &spinner{}
+		fds := make([]PollDesc, c.peers)
+		spins := 0
+		for i := range 1000 {
+			pd := &fds[i%c.peers]
+			if s.worth(g) {
+				s.leave(g)
+				s.paid(pd)
+				spins++
+			} else {
+				s.slept(0, pd)
+			}
+		}
+		if (spins > 900) != c.spins || (spins > 0) != c.spins {
+			t.Errorf("%d of 1000 waits for %d peers were spun through", spins, c.peers)
+		}
 	}
 }
 

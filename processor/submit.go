@@ -45,9 +45,7 @@ func (p *Processor) load() int {
 func (g *Group) Place(self *Processor) *Processor {
 	best := g.least(self, (*Processor).isActive)
 	if best == nil || best.sub.waiting.Load() >= burstStarts {
-		if best = g.least(self, func(*Processor) bool { return true }); !best.isActive() {
-			best.activate()
-		}
+		best = g.least(self, func(*Processor) bool { return true })
 	}
 	return best
 }
@@ -259,7 +257,6 @@ func (p *Processor) stealFrom(q *Processor, n int) bool {
 		return false
 	}
 	p.Stats.Stolen.Add(uint64(k))
-	p.activate()
 	return true
 }
 

@@ -62,7 +62,13 @@ func (x *Watch) Arm(fd int) (bool, error) {
 		return false, err
 	}
 	x.home, x.fd = p, fd
-	return x.publish(p, nil), nil
+	if !x.publish(p, nil) {
+		return false, nil
+	}
+	if to := pd.to.Load(); to != nil {
+		x.follow(p, to)
+	}
+	return true, nil
 }
 
 // publish makes the Watch armed at p, its fd's home, if the reading direction's
@@ -215,7 +221,6 @@ func Fewest() (*Processor, error) {
 				best = p
 			}
 		}
-		best.activate()
 	}
 	return best, nil
 }

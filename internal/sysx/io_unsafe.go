@@ -148,9 +148,6 @@ func WaitFor(epfd int, events []unix.EpollEvent, ms int) (int, syscall.Errno) {
 	return int(r), 0
 }
 
-// Yield lets other threads that wait for this core run first. It returns at once if there are none.
-func Yield() { syscall.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }
-
 // Ring adds one to an eventfd. It cannot block: the counter would have to be near 2^64.
 func Ring(fd int) {
 	one := uint64(1)
