@@ -67,11 +67,12 @@ func rowsLive(tr *tree, t *table) (wrong []string) {
 // requirements are the modules that go.mod may name: what users of netco get into their dependency graph.
 var requirements = []string{
 	"golang.org/x/sys", "go.uber.org/zap", "go.uber.org/zap/exp", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
+	"github.com/prometheus/common",
 
 	// What those bring.
 	"go.uber.org/multierr", "github.com/stretchr/testify",
 	"github.com/beorn7/perks", "github.com/cespare/xxhash/v2", "github.com/kylelemons/godebug", "github.com/munnerz/goautoneg",
-	"github.com/prometheus/common", "github.com/prometheus/procfs", "google.golang.org/protobuf",
+	"github.com/prometheus/procfs", "google.golang.org/protobuf",
 }
 
 // requires: go.mod names no others.

@@ -70,7 +70,7 @@ func TestMetrics(t *testing.T) {
 	if w := strings.Join(after.fallen(before), "\n"); strings.Count(w, "\n") != 2 || !strings.Contains(w, `p="0"`) || !strings.Contains(w, `p="1"`) || !strings.Contains(w, "h_count") {
 		t.Errorf("fallen:\n%s", w)
 	}
-	for _, bad := range []string{"a", "a b", "a 1\na 2"} {
+	for _, bad := range []string{"a", "a b\n", "a 1\na 2\n"} {
 		if _, err := parseMetrics([]byte(bad)); err == nil {
 			t.Errorf("%q is a metric", bad)
 		}

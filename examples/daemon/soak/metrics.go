@@ -1,17 +1,25 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
-// metrics is one scrape: a value for each name with its labels, as they stand in the text.
+// metrics is one scrape, by series: a name with its labels.
 type metrics struct {
-	values   map[string]float64
-	counters map[string]bool // those that must not fall
+	series map[string]series
+}
+
+// series is one value.
+type series struct {
+	metric model.Metric
+	value  float64
+	rises  bool // it must not fall: a counter, or a part of a histogram
 }
 
 func (d *daemon) scrape() (*metrics, error) {
@@ -22,67 +30,57 @@ func (d *daemon) scrape() (*metrics, error) {
 	return parseMetrics(text)
 }
 
-// parseMetrics reads Prometheus' text format as far as client_golang writes it.
+// parseMetrics reads Prometheus' text format.
 func parseMetrics(text []byte) (*metrics, error) {
-	m := &metrics{values: map[string]float64{}, counters: map[string]bool{}}
-	types := map[string]string{}
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		line := lines.Text()
-		if line == "" {
-			continue
-		}
-		if rest, ok := strings.CutPrefix(line, "# TYPE "); ok {
-			name, kind, _ := strings.Cut(rest, " ")
-			types[name] = kind
-		}
-		if line[0] == '#' {
-			continue
-		}
-		at := strings.LastIndexByte(line, ' ')
-		if at < 0 {
-			return nil, fmt.Errorf("a metric without value: %q", line)
-		}
-		value, err := strconv.ParseFloat(line[at+1:], 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", line, err)
-		}
-		key := line[:at]
-		if _, twice := m.values[key]; twice {
-			return nil, fmt.Errorf("%s is there twice", key)
-		}
-		m.values[key] = value
-		name, _, _ := strings.Cut(key, "{")
-		m.counters[key] = types[name] == "counter" || ofHistogram(name, types)
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
 	}
-	return m, lines.Err()
+	m := &metrics{series: map[string]series{}}
+	for _, f := range families {
+		samples, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, f)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range samples {
+			key := s.Metric.String()
+			if _, twice := m.series[key]; twice {
+				return nil, fmt.Errorf("%s is there twice", key)
+			}
+			m.series[key] = series{s.Metric, float64(s.Value), rises(f, s)}
+		}
+	}
+	return m, nil
 }
 
-// ofHistogram reports whether name is one of the growing parts of a histogram or summary.
-func ofHistogram(name string, types map[string]string) bool {
-	for _, suffix := range []string{"_bucket", "_count", "_sum"} {
-		if base, ok := strings.CutSuffix(name, suffix); ok && (types[base] == "histogram" || types[base] == "summary") {
-			return true
-		}
+// rises reports whether a sample of a family is one that must not fall.
+func rises(f *dto.MetricFamily, s *model.Sample) bool {
+	switch f.GetType() {
+	case dto.MetricType_COUNTER, dto.MetricType_HISTOGRAM:
+		return true
+	case dto.MetricType_SUMMARY:
+		_, quantile := s.Metric[model.QuantileLabel]
+		return !quantile
 	}
 	return false
 }
 
-// sum adds up all values of a name, whatever their labels, of which some may be asked for, as `direction="in"`.
+// sum adds up all values of a name, whatever their labels, of which some may be
+// asked for, as `direction="in"`.
 func (m *metrics) sum(name string, labels ...string) (sum float64, found bool) {
 next:
-	for key, value := range m.values {
-		base, rest, _ := strings.Cut(key, "{")
-		if base != name {
+	for _, s := range m.series {
+		if string(s.metric[model.MetricNameLabel]) != name {
 			continue
 		}
 		for _, l := range labels {
-			if !strings.Contains(rest, l) {
+			label, value, _ := strings.Cut(l, "=")
+			if fmt.Sprintf("%q", s.metric[model.LabelName(label)]) != value {
 				continue next
 			}
 		}
-		sum += value
+		sum += s.value
 		found = true
 	}
 	return sum, found
@@ -90,12 +88,12 @@ next:
 
 // fallen returns the counters that are lower than they were, or gone.
 func (m *metrics) fallen(before *metrics) (wrong []string) {
-	for key, was := range before.values {
-		if !before.counters[key] {
+	for key, was := range before.series {
+		if !was.rises {
 			continue
 		}
-		if is, ok := m.values[key]; !ok || is < was {
-			wrong = append(wrong, fmt.Sprintf("%s was %v and is %v", key, was, is))
+		if is, ok := m.series[key]; !ok || is.value < was.value {
+			wrong = append(wrong, fmt.Sprintf("%s was %v and is %v", key, was.value, is.value))
 		}
 	}
 	return wrong
