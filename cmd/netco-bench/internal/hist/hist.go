@@ -4,6 +4,10 @@
 // Each power of two is cut into 64 equal buckets, as in HdrHistogram. A bucket
 // is at most 1/64 of its value wide, so its middle is off by less than 0.8 %.
 // Values below 128 are exact.
+//
+// It is not a library's, because netco-bench is part of netco's module, so that
+// it can be run from the root of a clone: what it required, each user of netco
+// would have among their requirements.
 package hist
 
 import "math/bits"
