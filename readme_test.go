@@ -1,0 +1,81 @@
+package netco_test
+
+import (
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+var readmeProgram = regexp.MustCompile("(?s)```go\n(package main\n.*?)```")
+
+// TestReadmeProgram: the program in README.md can be built, and echoes.
+func TestReadmeProgram(t *testing.T) {
+	testenv.Long(t) // it builds a program
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := readmeProgram.FindStringSubmatch(string(text))
+	if m == nil {
+		t.Fatal("README.md has no program")
+	}
+	addr := freeAddr(t)
+	source := strings.Replace(m[1], "127.0.0.1:7000", addr, 1)
+	dir := t.TempDir()
+	file, bin := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("go", "build", "-o", bin, file).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	program := exec.Command(bin)
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer program.Wait()
+	defer program.Process.Kill()
+	c := dialUntil(t, addr, time.Minute)
+	defer c.Close()
+	const hello = "hello"
+	if _, err := io.WriteString(c, hello); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, len(hello))
+	if _, err := io.ReadFull(c, answer); err != nil || string(answer) != hello {
+		t.Errorf("%q, %v", answer, err)
+	}
+}
+
+// freeAddr returns an address that was free a moment ago.
+func freeAddr(t *testing.T) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// dialUntil connects to a program that may not listen yet.
+func dialUntil(t *testing.T, addr string, patience time.Duration) net.Conn {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			c.SetDeadline(deadline)
+			return c
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
