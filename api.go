@@ -52,12 +52,6 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// Coroutine is a coroutine as [Self] gives it; it is valid until that coroutine ends.
-type Coroutine = coroutine.Coroutine
-
-// Handle identifies a coroutine from its start on, also after its end. The zero Handle is of one that has ended.
-type Handle = coroutine.Handle
-
 // Options are the settings of a Scheduler.
 type Options = scheduler.Options
 
@@ -274,9 +268,6 @@ func Yield() { coroutine.Yield() }
 // Sleep parks the calling coroutine for d; on an ordinary goroutine it is time.Sleep. With d <= 0 it yields. When the
 // Scheduler ends by force the coroutine ends there, running its deferred calls. It does not allocate.
 func Sleep(d time.Duration) { processor.Sleep(d) }
-
-// Self returns the calling coroutine, or nil on an ordinary goroutine. It takes a few nanoseconds.
-func Self() *Coroutine { return coroutine.Current() }
 
 // Join waits for a coroutine to end. It returns ErrJoinSelf for the caller's own Handle, or ErrShutdown when the wait was ended by
 // force. Parks a coroutine, blocks a goroutine.

@@ -313,7 +313,7 @@ func free(try func() bool, unlock func()) func() error {
 // outcome is how one who waited ended.
 type outcome struct {
 	h   netco.Handle
-	co  atomic.Pointer[netco.Coroutine]
+	co  atomic.Pointer[coroutine.Coroutine]
 	err error // valid if returned
 	// How it went. Read after its end.
 	returned, deferred bool
@@ -339,7 +339,7 @@ func TestStopEndsEveryWait(t *testing.T) {
 					o := new(outcome)
 					all[i] = o
 					o.h, _ = netco.GoOn(i%2, func() {
-						o.co.Store(netco.Self())
+						o.co.Store(coroutine.Current())
 						defer func() { o.deferred = true }()
 						o.err = s.wait()
 						o.returned = true

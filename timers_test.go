@@ -16,6 +16,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/coroutine"
 )
 
 // everywhere runs f as a coroutine and as an ordinary goroutine.
@@ -47,7 +48,7 @@ func comes(t *testing.T, c *channel.Chan[time.Time]) time.Time {
 
 // processorOf returns what tells the caller's Processor from others.
 func processorOf() any {
-	if co := netco.Self(); co != nil {
+	if co := coroutine.Current(); co != nil {
 		return co.Executor()
 	}
 	return nil

@@ -3,6 +3,11 @@
 // transfer, cache prefetch, the spin pause, a caller's program counter without
 // a stack walk, and a view of what the runtime notes of goroutines and threads.
 //
+// Engine: the API follows netco's needs from one release to the next, and is
+// public only by its folder. A curious reader learns here how Go code can call
+// assembly without the wrapper, and where the runtime keeps what netco asks
+// about goroutines and threads.
+//
 // # Calling convention
 //
 // A call from Go into an assembly function normally goes through a generated

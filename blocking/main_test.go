@@ -111,7 +111,7 @@ var (
 // task is a function that runs in a place.
 type task struct {
 	started, done chan struct{}
-	co            *netco.Coroutine // nil on a goroutine
+	co            *coroutine.Coroutine // nil on a goroutine
 }
 
 // task runs f there.
@@ -119,7 +119,7 @@ func (p place) task(f func()) *task {
 	k := &task{started: make(chan struct{}), done: make(chan struct{})}
 	p.run(func() {
 		defer close(k.done)
-		k.co = netco.Self()
+		k.co = coroutine.Current()
 		close(k.started)
 		f()
 	})

@@ -2,6 +2,11 @@
 // switch between it and the code that runs it. It is for the engine: package
 // coroutine builds coroutines of it.
 //
+// Engine: the API follows netco's needs from one release to the next, and is
+// public only by its folder. A curious reader learns here how a switch between
+// goroutines that the Go scheduler does not see is made of the runtime's own
+// coroutine transfer.
+//
 // # Model
 //
 // A [Context] is a goroutine that runs only while it is resumed. It has one

@@ -2,13 +2,9 @@
 // for, and how it parks, is made ready and is reused. Where its loop runs,
 // timers and I/O are its host's (package processor).
 //
-// # By hand
-//
-// A program may drive coroutines itself, with a Scheduler or without: [New]
-// makes a [Fiber], [Fiber.Resume] runs it to its next [Yielder.Yield],
-// [Fiber.All] ranges over what it yields, [Yielder.Transfer] passes control on
-// to another. [Local] and [Hooks] are for these and for a Scheduler's. All else
-// here is for packages that netco is made of.
+// Engine: the API follows netco's needs from one release to the next, and is
+// public only by its folder. A curious reader learns here the life of a
+// coroutine, and how a loop goes on without one that blocks.
 //
 // # Model
 //

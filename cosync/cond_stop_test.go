@@ -35,7 +35,7 @@ func TestCondStopped(t *testing.T) {
 				start(t)
 				c := cosync.NewCond(kind.l)
 				var held, inside, refused atomic.Bool
-				var co atomic.Pointer[netco.Coroutine]
+				var co atomic.Pointer[coroutine.Coroutine]
 				victim, _ := netco.GoOn(0, func() {
 					kind.l.Lock()
 					defer kind.l.Unlock()
@@ -45,7 +45,7 @@ func TestCondStopped(t *testing.T) {
 						}
 						inside.Store(true)
 					}()
-					co.Store(netco.Self())
+					co.Store(coroutine.Current())
 					if bounded {
 						refused.Store(errors.Is(c.WaitTimeout(time.Hour), netco.ErrShutdown))
 					} else {

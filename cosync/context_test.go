@@ -34,7 +34,7 @@ func TestWait(t *testing.T) {
 		var waiter *coroutine.Coroutine
 		result := cosync.NewFuture[error]()
 		h, err := netco.GoLocal(func() {
-			waiter = netco.Self()
+			waiter = coroutine.Current()
 			result.Set(cosync.Wait(ctx))
 		})
 		if err != nil {
@@ -86,8 +86,8 @@ func TestWaitShutdown(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 2)
 	for i, ctx := range []context.Context{ctx, context.Background()} {
-		parked := make(chan *netco.Coroutine, 1)
-		if _, err := netco.GoOn(i, func() { parked <- netco.Self(); ended <- cosync.Wait(ctx) }); err != nil {
+		parked := make(chan *coroutine.Coroutine, 1)
+		if _, err := netco.GoOn(i, func() { parked <- coroutine.Current(); ended <- cosync.Wait(ctx) }); err != nil {
 			t.Fatal(err)
 		}
 		for co := <-parked; co.Reason() != coroutine.ReasonContext; {

@@ -1,6 +1,11 @@
 // Package epoller is an edge-triggered epoll instance with a slab of registrations and a bell that wakes it.
 // It knows no coroutine: it delivers, for each event, the object that was registered and what happened.
 //
+// Engine: the API follows netco's needs from one release to the next, and is
+// public only by its folder. A curious reader learns here how an edge-
+// triggered epoll instance is used so that no edge is lost, and no event of an
+// old fd is taken for a new one.
+//
 // # Registrations
 //
 // Each fd is registered once, for everything (IN|OUT|RDHUP, edge-triggered), and stays so until it is closed; no call

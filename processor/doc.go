@@ -3,6 +3,10 @@
 // coroutines run one at a time, on one thread at a time; which thread may
 // change, unless the loop is locked to one.
 //
+// Engine: the API follows netco's needs from one release to the next, and is
+// public only by its folder. A curious reader learns here the turn of an event
+// loop, and how fds and coroutines change loops.
+//
 // # The loop
 //
 // A turn does, in this order: expired timers, coroutines woken or submitted by other threads, I/O that has become

@@ -257,20 +257,20 @@ func TestStopConnect(t *testing.T) {
 func TestStopServed(t *testing.T) {
 	startAlone(t, 2)
 	l := listen(t)
-	handler := make(chan *netco.Coroutine, 1)
+	handler := make(chan *coroutine.Coroutine, 1)
 	closed := make(chan error, 1)
-	var reader atomic.Pointer[netco.Coroutine]
+	var reader atomic.Pointer[coroutine.Coroutine]
 	s := &socket.Server{
 		Handle: func(c *socket.ServerConn) error {
 			c.Read(make([]byte, 1))
 			netco.Go(func() {
-				reader.Store(netco.Self())
+				reader.Store(coroutine.Current())
 				c.Read(make([]byte, 1))
 			})
 			for co := reader.Load(); co == nil || co.Reason() != coroutine.ReasonRead; co = reader.Load() {
 				netco.Yield()
 			}
-			handler <- netco.Self()
+			handler <- coroutine.Current()
 			return nil
 		},
 		Closed: func(_ *socket.ServerConn, err error) { closed <- err },

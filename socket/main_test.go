@@ -88,8 +88,8 @@ var (
 // task is a function that runs in a place.
 type task struct {
 	started, done chan struct{}
-	co            *netco.Coroutine // nil on a goroutine
-	id            string           // of the goroutine
+	co            *coroutine.Coroutine // nil on a goroutine
+	id            string               // of the goroutine
 }
 
 // task runs f there.
@@ -97,7 +97,7 @@ func (p place) task(f func()) *task {
 	k := &task{started: make(chan struct{}), done: make(chan struct{})}
 	p.run(func() {
 		defer close(k.done)
-		if k.co = netco.Self(); k.co == nil {
+		if k.co = coroutine.Current(); k.co == nil {
 			var head [64]byte
 			k.id, _, _ = strings.Cut(string(head[:runtime.Stack(head[:], false)]), "[")
 		}

@@ -164,7 +164,7 @@ func TestServePlaces(t *testing.T) {
 	start(t, 2)
 	var on [2]atomic.Int32
 	address, _ := serving(t, &socket.Server{Handle: func(c *socket.ServerConn) error {
-		i := netco.Self().Executor().Host().(interface{ Index() int }).Index()
+		i := coroutine.Current().Executor().Host().(interface{ Index() int }).Index()
 		if c.Value == nil {
 			c.Value = i
 			on[i].Add(1)

@@ -1,6 +1,10 @@
 // Package timer keeps deadlines: Heap is a 4-ary min-heap of Timers, and FD a Linux timerfd that wakes an epoll loop at the
 // earliest of them. It knows nothing of coroutines.
 //
+// Engine: the API follows netco's needs from one release to the next, and is
+// public only by its folder. A curious reader learns here how a heap of
+// deadlines and a timerfd drive an epoll loop.
+//
 // # Model
 //
 // A deadline is a time of CLOCK_MONOTONIC in nanoseconds (what runtime.nanotime and unix.ClockGettime(CLOCK_MONOTONIC) read),

@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/netco-go/netco/coroutine"
 )
 
 // TestCommands: each command, on both kinds of socket.
@@ -449,7 +447,7 @@ func TestStall(t *testing.T) {
 // TestBlocked: while a request blocks outside netco its Processor serves the
 // others, and the end does not wait for it.
 func TestBlocked(t *testing.T) {
-	if err := coroutine.CanLeave(); err != nil {
+	if err := netco.CanHandOn(); err != nil {
 		t.Skip(err)
 	}
 	t.Parallel()

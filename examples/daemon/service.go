@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/socket"
 	"go.uber.org/zap"
@@ -110,7 +110,7 @@ func closeAll(all []net.Listener) {
 // accept is a coroutine for each listener.
 func (s *service) accept(l net.Listener) {
 	switch err := s.server.Serve(l); {
-	case errors.Is(err, coroutine.ErrShutdown), errors.Is(err, socket.ErrServerClosed):
+	case errors.Is(err, netco.ErrShutdown), errors.Is(err, socket.ErrServerClosed):
 		s.log.Info("accepts no more", zap.Stringer("address", l.Addr()))
 	default:
 		s.log.Error("cannot accept", zap.Stringer("address", l.Addr()), zap.Error(err))
@@ -192,7 +192,7 @@ func ended(err error) string {
 		return "timeout"
 	case errors.Is(err, errTooLong):
 		return "bad"
-	case errors.Is(err, coroutine.ErrShutdown), errors.Is(err, socket.ErrServerClosed), errors.Is(err, context.Canceled):
+	case errors.Is(err, netco.ErrShutdown), errors.Is(err, socket.ErrServerClosed), errors.Is(err, context.Canceled):
 		return "shutdown"
 	case err == nil:
 		return "panic"

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/net/nettest"
 
-	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/interop/internal/certs"
 	"github.com/netco-go/netco/interop/internal/place"
 )
@@ -24,7 +23,7 @@ const tlsChild = "INTEROP_TLS_CHILD"
 // TestTLS runs these parts over netco, in a process of their own: nettest cannot be told to leave parts out, but -test.run can.
 func TestTLS(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestTLSParts$/^.*$/^("+tlsParts+")$", "-test.v", "-test.timeout", "4m")
-	cmd.Env = append(os.Environ(), tlsChild+"=1", context.EnvVar+"="+context.Backend())
+	cmd.Env = append(os.Environ(), tlsChild+"=1")
 	out, err := cmd.CombinedOutput()
 	want := len(callers) * (1 + strings.Count(tlsParts, "|"))
 	if passed := strings.Count(string(out), "        --- PASS"); err != nil || passed != want {

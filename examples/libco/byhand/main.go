@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/fiber"
 )
 
 func main() {
@@ -20,8 +20,8 @@ func main() {
 }
 
 // counter returns a coroutine that counts five numbers, from start on, one each time it is resumed.
-func counter(start int) coroutine.Fiber[struct{}, int] {
-	return coroutine.New(func(y *coroutine.Yielder[struct{}, int], _ struct{}) int {
+func counter(start int) fiber.Fiber[struct{}, int] {
+	return fiber.New(func(y *fiber.Yielder[struct{}, int], _ struct{}) int {
 		for i := range 4 {
 			y.Yield(start + i)
 		}
@@ -33,8 +33,8 @@ func counter(start int) coroutine.Fiber[struct{}, int] {
 func inTurn(w io.Writer) error {
 	fmt.Fprintln(w, "main start")
 	one, two := counter(0), counter(100)
-	for one.Status() != coroutine.StatusDead || two.Status() != coroutine.StatusDead {
-		for i, co := range []coroutine.Fiber[struct{}, int]{one, two} {
+	for one.Status() != fiber.Dead || two.Status() != fiber.Dead {
+		for i, co := range []fiber.Fiber[struct{}, int]{one, two} {
 			n, err := co.Resume(struct{}{})
 			if err != nil {
 				return err
@@ -49,9 +49,9 @@ func inTurn(w io.Writer) error {
 // inARing has three coroutines each of which passes control, and a number one higher, to the next. The one that gets 10 returns it,
 // to the main program; the other two stay suspended, and are ended.
 func inARing(w io.Writer) error {
-	var ring [3]coroutine.Fiber[int, int]
+	var ring [3]fiber.Fiber[int, int]
 	for i := range ring {
-		ring[i] = coroutine.New(func(y *coroutine.Yielder[int, int], n int) int {
+		ring[i] = fiber.New(func(y *fiber.Yielder[int, int], n int) int {
 			defer fmt.Fprintf(w, "coroutine %d ends\n", i)
 			for n < 10 {
 				fmt.Fprintf(w, "coroutine %d has %d\n", i, n)

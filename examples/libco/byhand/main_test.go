@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/fiber"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -43,61 +43,61 @@ func TestInARing(t *testing.T) {
 
 // TestMisuse does what is undefined, or an assertion, in the libraries that this is for. Each is an error here, and harmless.
 func TestMisuse(t *testing.T) {
-	type fiber = coroutine.Fiber[int, int]
-	type yielder = coroutine.Yielder[int, int]
+	type intFiber = fiber.Fiber[int, int]
+	type yielder = fiber.Yielder[int, int]
 	want := func(what string, got, want error) {
 		t.Helper()
 		if got != want {
 			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
-	resume := func(f fiber) error { _, err := f.Resume(0); return err }
+	resume := func(f intFiber) error { _, err := f.Resume(0); return err }
 
-	ended := coroutine.New(func(*yielder, int) int { return 1 })
+	ended := fiber.New(func(*yielder, int) int { return 1 })
 	want("its only resume", resume(ended), nil)
-	want("resume of one that has ended", resume(ended), coroutine.ErrDead)
+	want("resume of one that has ended", resume(ended), fiber.ErrDead)
 	want("cancel of one that has ended", ended.Cancel(), nil)
 
-	var outer, inner fiber
+	var outer, inner intFiber
 	var seen *yielder
 	var ids []uint64
-	inner = coroutine.New(func(y *yielder, _ int) int {
-		ids = append(ids, coroutine.RunningID())
-		want("resume of who has resumed it", resume(outer), coroutine.ErrRunning)
-		want("resume of itself", resume(inner), coroutine.ErrRunning)
-		if s := [2]coroutine.Status{outer.Status(), inner.Status()}; s != [2]coroutine.Status{coroutine.StatusNormal, coroutine.StatusRunning} {
+	inner = fiber.New(func(y *yielder, _ int) int {
+		ids = append(ids, fiber.RunningID())
+		want("resume of who has resumed it", resume(outer), fiber.ErrRunning)
+		want("resume of itself", resume(inner), fiber.ErrRunning)
+		if s := [2]fiber.Status{outer.Status(), inner.Status()}; s != [2]fiber.Status{fiber.Normal, fiber.Running} {
 			t.Errorf("inside: %v", s)
 		}
 		_, err := y.Transfer(inner, 0)
-		want("transfer to itself", err, coroutine.ErrTransferSelf)
+		want("transfer to itself", err, fiber.ErrTransferSelf)
 		_, err = y.Transfer(ended, 0)
-		want("transfer to one that has ended", err, coroutine.ErrDead)
+		want("transfer to one that has ended", err, fiber.ErrDead)
 		_, err = seen.Yield(0)
-		want("yield of another", err, coroutine.ErrOutside)
+		want("yield of another", err, fiber.ErrOutside)
 		y.Yield(2)
 		return 0
 	})
-	outer = coroutine.New(func(y *yielder, _ int) int {
+	outer = fiber.New(func(y *yielder, _ int) int {
 		seen = y
-		ids = append(ids, coroutine.RunningID())
+		ids = append(ids, fiber.RunningID())
 		want("resume from within", resume(inner), nil)
 		return 0
 	})
-	if s := outer.Status(); s != coroutine.StatusReady {
+	if s := outer.Status(); s != fiber.Ready {
 		t.Errorf("before: %v", s)
 	}
 	want("resume", resume(outer), nil)
-	if s := [2]coroutine.Status{outer.Status(), inner.Status()}; s != [2]coroutine.Status{coroutine.StatusDead, coroutine.StatusSuspended} {
+	if s := [2]fiber.Status{outer.Status(), inner.Status()}; s != [2]fiber.Status{fiber.Dead, fiber.Suspended} {
 		t.Errorf("outside: %v", s)
 	}
-	if len(ids) != 2 || ids[0] != outer.ID() || ids[1] != inner.ID() || coroutine.RunningID() != 0 {
-		t.Errorf("running: %v, then %d; IDs %d, %d", ids, coroutine.RunningID(), outer.ID(), inner.ID())
+	if len(ids) != 2 || ids[0] != outer.ID() || ids[1] != inner.ID() || fiber.RunningID() != 0 {
+		t.Errorf("running: %v, then %d; IDs %d, %d", ids, fiber.RunningID(), outer.ID(), inner.ID())
 	}
 	other := make(chan error)
 	go func() { other <- resume(inner) }()
-	want("resume on another goroutine", <-other, coroutine.ErrWrongThread)
+	want("resume on another goroutine", <-other, fiber.ErrWrongThread)
 	want("cancel", inner.Cancel(), nil)
-	if s := inner.Status(); s != coroutine.StatusDead {
+	if s := inner.Status(); s != fiber.Dead {
 		t.Errorf("after its end: %v", s)
 	}
 }
@@ -105,9 +105,9 @@ func TestMisuse(t *testing.T) {
 // TestDeep nests deeper than the 128 that libco's stack of callers holds.
 func TestDeep(t *testing.T) {
 	const deep = 1000
-	var level func(n int) coroutine.Fiber[int, int]
-	level = func(n int) coroutine.Fiber[int, int] {
-		return coroutine.New(func(_ *coroutine.Yielder[int, int], sum int) int {
+	var level func(n int) fiber.Fiber[int, int]
+	level = func(n int) fiber.Fiber[int, int] {
+		return fiber.New(func(_ *fiber.Yielder[int, int], sum int) int {
 			if n == 0 {
 				return sum
 			}

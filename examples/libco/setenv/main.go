@@ -14,11 +14,10 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/coroutine"
 )
 
 // settings are the calling coroutine's.
-var settings = coroutine.NewLocal(coroutine.LocalOptions[map[string]string]{
+var settings = netco.NewLocal(netco.LocalOptions[map[string]string]{
 	Make:    func() map[string]string { return map[string]string{} },
 	Inherit: func(parent *map[string]string) map[string]string { return maps.Clone(*parent) },
 })

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/coroutine"
 )
 
 // routine is what each coroutine has for itself.
@@ -27,7 +26,7 @@ type routine struct {
 }
 
 // own is made for a coroutine when it first asks, and dropped at its end.
-var own = coroutine.NewLocal(coroutine.LocalOptions[routine]{
+var own = netco.NewLocal(netco.LocalOptions[routine]{
 	Drop: func(r *routine) { fmt.Fprintln(r.w, "routine specific data idx", r.idx, "is dropped") },
 })
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/fiber"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -37,9 +37,9 @@ func onThreads(f func(n, turns int) (ran int64, err error)) func(threads, n, tur
 
 // byHand resumes each coroutine once in each turn. With its last one it ends.
 func byHand(n, turns int) (ran int64, err error) {
-	var all []coroutine.Fiber[int, int64]
+	var all []fiber.Fiber[int, int64]
 	for range n {
-		all = append(all, coroutine.New(func(y *coroutine.Yielder[int, int64], turn int) int64 {
+		all = append(all, fiber.New(func(y *fiber.Yielder[int, int64], turn int) int64 {
 			for ; turn < turns-1; turn, _ = y.Yield(1) {
 			}
 			return 1

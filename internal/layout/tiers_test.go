@@ -1,0 +1,258 @@
+package layout
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/doc"
+	"go/parser"
+	"go/printer"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Two tiers: users write against the packages of the first; those of the engine
+// are public only because their folders stand at the top level.
+var (
+	usersPackages = []string{
+		".", "blocking", "channel", "cosync", "fiber", "introspect", "logging", "metrics", "net",
+		"profile", "rwmutex", "scheduler", "socket",
+	}
+	enginePackages = []string{
+		"asm", "context", "coroutine", "epoller", "objpool", "processor", "timer",
+	}
+)
+
+// isEngine reports whether a package, by its import path, is the engine's.
+func (tr *tree) isEngine(pkg string) bool {
+	folder, ok := tr.local(pkg)
+	return ok && slices.Contains(enginePackages, folder)
+}
+
+// usersOnly: examples, and the tests against other people's code, which show how
+// netco is used, import nothing of the engine.
+func usersOnly(tr *tree, files []*goFile) (wrong []string) {
+	for _, f := range files {
+		if !strings.HasPrefix(f.path, "examples/") && !strings.HasPrefix(f.path, "interop/") {
+			continue
+		}
+		for _, pkg := range f.imports {
+			if tr.isEngine(pkg) {
+				wrong = append(wrong, fmt.Sprintf("%s imports %q, which is the engine's", f.path, pkg))
+			}
+		}
+	}
+	return wrong
+}
+
+// engineName is a name of an engine's package. Of context and timer it could be
+// another package's.
+var engineName = regexp.MustCompile(`\b(asm|coroutine|epoller|objpool|processor)\.[A-Z]\w*`)
+
+// snippetsUsersOnly: no Go snippet on a page for users names the engine.
+func snippetsUsersOnly(tr *tree) (wrong []string) {
+	for p, text := range tr.texts {
+		if path.Ext(p) != ".md" || path.Dir(p) != "." && path.Dir(p) != "docs" {
+			continue
+		}
+		for i, block := range strings.Split(text, "```") {
+			if code, isGo := strings.CutPrefix(block, "go\n"); i%2 == 1 && isGo {
+				if name := engineName.FindString(code); name != "" {
+					wrong = append(wrong, fmt.Sprintf("%s has a snippet with %s, which is the engine's", p, name))
+				}
+			}
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+// engineSays: the comment of an engine's package says so in its second paragraph,
+// for a reader who takes it for the users'.
+func engineSays(tr *tree) (wrong []string) {
+	for _, dir := range enginePackages {
+		if !slices.ContainsFunc(tr.files, func(f *goFile) bool {
+			_, second, _ := strings.Cut(f.doc, "\n\n")
+			return f.dir == dir && strings.HasPrefix(second, "Engine: ")
+		}) {
+			wrong = append(wrong, dir+`: the package comment's second paragraph does not begin with "Engine:"`)
+		}
+	}
+	return wrong
+}
+
+// nested returns the Go files of the modules below folder, which load leaves out.
+func nested(t *testing.T, fsys fs.FS, folder string) (files []*goFile) {
+	t.Helper()
+	err := fs.WalkDir(fsys, folder, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if d != nil && d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			return err
+		}
+		if path.Ext(p) == ".go" {
+			text, err := fs.ReadFile(fsys, p)
+			if err != nil {
+				return err
+			}
+			files = append(files, parse(t, p, text))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestTiers(t *testing.T) {
+	fsys, tr, _ := read(t)
+	report(t, usersOnly(tr, append(tr.files, nested(t, fsys, "interop")...)))
+	report(t, snippetsUsersOnly(tr))
+	report(t, engineSays(tr))
+}
+
+var update = flag.Bool("update", false, "write testdata/api.txt anew")
+
+// TestUsersAPI holds the users' packages against testdata/api.txt, so that a
+// change to what users write against is seen in review. go test -update writes it
+// anew.
+func TestUsersAPI(t *testing.T) {
+	var got strings.Builder
+	for _, dir := range usersPackages {
+		fmt.Fprintf(&got, "%s\n", path.Join("netco", dir))
+		for _, line := range exported(t, dir) {
+			fmt.Fprintf(&got, "\t%s\n", line)
+		}
+	}
+	const golden = "testdata/api.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.String() != string(want) {
+		t.Error("the users' API is not what testdata/api.txt says (go test -update writes it anew):\n" +
+			difference(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")))
+	}
+}
+
+// difference returns the lines that only one of two lists has.
+func difference(was, is []string) string {
+	var b strings.Builder
+	for _, l := range was {
+		if !slices.Contains(is, l) {
+			b.WriteString("- " + l + "\n")
+		}
+	}
+	for _, l := range is {
+		if !slices.Contains(was, l) {
+			b.WriteString("+ " + l + "\n")
+		}
+	}
+	return b.String()
+}
+
+// exported returns a line for each exported name of a package of this module, as
+// it is built for Linux on amd64.
+func exported(t *testing.T, dir string) (lines []string) {
+	t.Helper()
+	ctx := build.Default
+	ctx.GOOS, ctx.GOARCH, ctx.CgoEnabled = "linux", "amd64", false
+	fset := token.NewFileSet()
+	var files []*ast.File
+	names, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if ok, err := ctx.MatchFile(filepath.Split(name)); err != nil || !ok || strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	p, err := doc.NewFromFiles(fset, files, path.Join("netco", dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := func(all []*doc.Value, kind string) {
+		for _, v := range all {
+			for _, name := range v.Names {
+				if ast.IsExported(name) {
+					lines = append(lines, kind+" "+name)
+				}
+			}
+		}
+	}
+	funcs := func(all []*doc.Func) {
+		for _, f := range all {
+			f.Decl.Doc, f.Decl.Body = nil, nil
+			lines = append(lines, oneLine(fset, f.Decl))
+		}
+	}
+	values(p.Consts, "const")
+	values(p.Vars, "var")
+	funcs(p.Funcs)
+	for _, typ := range p.Types {
+		lines = append(lines, "type "+typ.Name)
+		values(typ.Consts, "const")
+		values(typ.Vars, "var")
+		funcs(typ.Funcs)
+		funcs(typ.Methods)
+		lines = append(lines, fields(fset, typ)...)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// fields returns a line for each exported field of a struct, or method of an
+// interface.
+func fields(fset *token.FileSet, typ *doc.Type) (lines []string) {
+	for _, spec := range typ.Decl.Specs {
+		s := spec.(*ast.TypeSpec)
+		var list *ast.FieldList
+		switch x := s.Type.(type) {
+		case *ast.StructType:
+			list = x.Fields
+		case *ast.InterfaceType:
+			list = x.Methods
+		default:
+			continue
+		}
+		for _, f := range list.List {
+			for _, name := range f.Names {
+				if name.IsExported() {
+					lines = append(lines, fmt.Sprintf("type %s, %s %s", s.Name.Name, name.Name, oneLine(fset, f.Type)))
+				}
+			}
+		}
+	}
+	return lines
+}
+
+// oneLine prints a declaration without comments.
+func oneLine(fset *token.FileSet, node any) string {
+	var b bytes.Buffer
+	if err := printer.Fprint(&b, fset, node); err != nil {
+		return err.Error()
+	}
+	return strings.Join(strings.Fields(b.String()), " ")
+}
