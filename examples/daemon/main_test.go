@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco"
 )
 
 // TestCommands: each command, on both kinds of socket.
