@@ -25,6 +25,10 @@ type Host interface {
 type Config struct {
 	Host Host
 	Idle int // how many idle goroutines, with their stacks, are kept for reuse
+
+	// Ended, if it is not nil, is called at each coroutine's end, before a Handle
+	// shows it. It must not park.
+	Ended func()
 }
 
 // Executor runs the coroutines of one Processor: its loop, a goroutine, resumes
@@ -46,6 +50,7 @@ type Executor struct {
 	regions  bool   // runs are regions of the execution trace, see runs.go
 
 	host    Host
+	ended   func() // Config.Ended
 	keep    int
 	idle    []*worker // LIFO: the stack used last is the warmest
 	workers []*worker // all, so that the contexts stay reachable
@@ -80,7 +85,7 @@ type Stats struct {
 
 // Init prepares the executor. To be followed by Enter on the thread that will run it.
 func (ex *Executor) Init(c Config) {
-	ex.host, ex.keep = c.Host, c.Idle
+	ex.host, ex.keep, ex.ended = c.Host, c.Idle, c.Ended
 	ex.pool = objpool.New(objpool.Options[Coroutine]{Cap: max(c.Idle, -1), Chunk: int(poolChunk)})
 }
 

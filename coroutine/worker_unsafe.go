@@ -194,8 +194,11 @@ func (w *worker) end() {
 	kin := co.kin
 	w.co.Set(nil)
 	co.w.Set(nil)
-	ex.Stats.Ended.Inc() // before others know: who waits for its end may want its place
-	co.id.Publish(0)     // before the look at joiners: one who comes after that look sees that it is over
+	ex.Stats.Ended.Inc()
+	if ex.ended != nil {
+		ex.ended() // before others know: what waits for its end may want its permit
+	}
+	co.id.Publish(0) // before the look at joiners: one who comes after that look sees that it is over
 	co.status.SetOrdered(uint64(Dead))
 	co.fn, w.hooked = nil, false
 	co.name.SetOrdered(nil)

@@ -34,9 +34,6 @@ const armCostNs = 15_000
 func (p *Processor) sleep(now, deadline int64, timed bool) {
 	p.ex.Rest()
 	p.ep.Asleep()
-	if p.group.limit.max != 0 {
-		p.tellEnds()
-	}
 	if p.hasWork() {
 		p.ep.Awake()
 		return

@@ -7,29 +7,26 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// ErrTooManyCoroutines is returned where a coroutine was to be started and as many live as may.
+// ErrTooManyCoroutines is returned by what starts a coroutine while as many live
+// as may.
 var ErrTooManyCoroutines = errors.New("netco: too many coroutines, see Options.MaxCoroutines")
 
-// limit bounds how many coroutines of a group live or are on their way.
+// limit bounds the live coroutines of a group. A coroutine has a permit from
+// before it is made until its end, see coroutine.Config.Ended.
 //
-// Who starts one takes a place first, by adding 1 to started; it is given back by the coroutine's end, which its Processor counts
-// anyway (coroutine.Stats.Ended). So one lives, or is on its way, for each of started - Ended, and nothing is added to a coroutine's end.
-// To add up all that have ended is left for when the last sum, ended, does not do: that was not too large, and can only have risen.
-//
-// The bound is never passed by those that it holds for: the last to have taken a place counted all others, and of those that have ended
-// none that had not been counted. One that is refused gives its place back, and may meanwhile have another refused that
-// would have had room.
-//
-// What the library starts by itself takes a place and is never refused; only Watches that are woken wait (wokenWatches).
+// What a program starts is refused where no permit is left. What the library
+// starts by itself takes one in any case, but for the coroutines of woken
+// Watches: those wait for a permit, and their Processor is starved meanwhile
+// (acquirePermit). One permit is kept from the program for each that is.
 type limit struct {
-	max     int64         // constant; 0 is none, and then nothing is counted
-	started atomic.Int64  // places that were taken and not given back unused
-	ended   atomic.Int64  // coroutines that have ended, added up some time ago
-	short   atomic.Int32  // Processors on which woken Watches wait for room: who starts coroutines leaves a place for each
+	max     int64         // constant; 0: no limit, and nothing is counted
+	live    atomic.Int64  // permits that are taken
+	starved atomic.Int32  // Processors whose woken Watches wait for a permit
 	refused atomic.Uint64 // starts
 }
 
-// SetMaxCoroutines sets how many coroutines may live or be on their way, 0 for any number. To be called before the group has members.
+// SetMaxCoroutines sets how many coroutines may live or be on their way, 0 for
+// any number. To be called before the group has members.
 func (g *Group) SetMaxCoroutines(n int) { g.limit.max = int64(n) }
 
 // MaxCoroutines returns what SetMaxCoroutines has set.
@@ -38,65 +35,63 @@ func (g *Group) MaxCoroutines() int { return int(g.limit.max) }
 // Refused returns how many starts of coroutines were refused. Any thread.
 func (g *Group) Refused() uint64 { return g.limit.refused.Load() }
 
-// take takes a place without asking whether there is one.
-func (g *Group) take() {
+// takePermit takes a permit whether one is left or not.
+func (g *Group) takePermit() {
 	if g.limit.max != 0 {
-		g.limit.started.Add(1)
+		g.limit.live.Add(1)
 	}
 }
 
-// untake gives back the place of a coroutine that will not be.
-func (g *Group) untake() {
-	if l := &g.limit; l.max != 0 {
-		l.started.Add(-1)
-		if l.short.Load() != 0 {
-			g.tellShort(nil) // a Watch may have wanted it meanwhile, and no end will tell it
+// tryPermit takes a permit if fewer than most are taken.
+func (g *Group) tryPermit(most int64) bool {
+	for {
+		live := g.limit.live.Load()
+		if live >= most {
+			return false
+		}
+		if g.limit.live.CompareAndSwap(live, live+1) {
+			return true
 		}
 	}
 }
 
-// untakeWithout is untake if no coroutine has been made, as making it has
-// panicked.
-func (g *Group) untakeWithout(co **coroutine.Coroutine) {
-	if *co == nil {
-		g.untake()
-	}
-}
-
-// admit takes a place if there is one.
+// admit takes a permit for what a program starts, if one is left for it.
 func (g *Group) admit() bool {
 	l := &g.limit
-	if l.max == 0 {
-		return true
-	}
-	if started := l.started.Add(1); g.fits(started, l.max-int64(l.short.Load())) {
+	if l.max == 0 || g.tryPermit(l.max-int64(l.starved.Load())) {
 		return true
 	}
 	l.refused.Add(1)
-	g.untake()
 	return false
 }
 
-// fits reports whether no more than most live or are on their way, of started that have taken a place, the caller among them.
-func (g *Group) fits(started, most int64) bool {
-	return started-g.limit.ended.Load() <= most || started-g.sumEnded() <= most
-}
-
-// sumEnded adds up how many coroutines have ended.
-func (g *Group) sumEnded() int64 {
-	n := int64(0)
-	for _, p := range g.members {
-		n += int64(p.ex.Stats.Ended.Load())
+// releasePermit gives a permit back and wakes the Processors that are starved.
+// Any thread.
+func (g *Group) releasePermit() {
+	l := &g.limit
+	if l.max == 0 {
+		return
 	}
-	for {
-		before := g.limit.ended.Load()
-		if n <= before || g.limit.ended.CompareAndSwap(before, n) {
-			return n
+	l.live.Add(-1)
+	if l.starved.Load() == 0 {
+		return
+	}
+	for _, p := range g.members {
+		if p.woken.starved.Load() {
+			p.Wake()
 		}
 	}
 }
 
-// SpawnLimited is Spawn for what the limit holds for. Owner only.
+// releaseUnmade gives the permit back if no coroutine was made for it, as making
+// it has panicked.
+func (g *Group) releaseUnmade(co **coroutine.Coroutine) {
+	if *co == nil {
+		g.releasePermit()
+	}
+}
+
+// SpawnLimited is Spawn for what may be refused. Owner only.
 func (p *Processor) SpawnLimited(fn func(), name string, site uintptr) (h coroutine.Handle, err error) {
 	if !p.group.admit() {
 		return h, ErrTooManyCoroutines
@@ -104,7 +99,8 @@ func (p *Processor) SpawnLimited(fn func(), name string, site uintptr) (h corout
 	return p.spawn(fn, name, site), nil
 }
 
-// SubmitLimited is Submit for what the limit holds for. It returns ErrShutdown if the Processor has ended.
+// SubmitLimited is Submit for what may be refused. It returns ErrShutdown if the
+// Processor has ended.
 func (p *Processor) SubmitLimited(self *Processor, fn func(), name string, site uintptr, pinned bool) (h coroutine.Handle, err error) {
 	if !p.group.admit() {
 		return h, ErrTooManyCoroutines
@@ -118,4 +114,41 @@ func (p *Processor) SubmitLimited(self *Processor, fn func(), name string, site 
 // StartHere implements coroutine.Starter.
 func (p *Processor) StartHere(fn func(), name string, site uintptr) (coroutine.Handle, error) {
 	return p.SpawnLimited(fn, name, site)
+}
+
+// acquirePermit takes a permit for a coroutine of the woken Watches, or leaves
+// the Processor starved: it then takes a turn when a permit has been released,
+// and asks again.
+//
+// One coroutine of the Watches may live on each Processor whatever the limit, so
+// that Watches cannot wait for coroutines that wait for them; and any number
+// while the group ends, since all are about to end.
+//
+// No release is missed: it tries once more when it has set starved, and
+// releasePermit looks at starved afterwards.
+func (q *wokenWatches) acquirePermit(p *Processor) bool {
+	g := p.group
+	ok := q.tryPermit(g)
+	if !ok && !q.starved.Load() {
+		q.starved.Store(true)
+		g.limit.starved.Add(1)
+		ok = q.tryPermit(g)
+	}
+	if !ok {
+		return false
+	}
+	if q.starved.Load() {
+		q.starved.Store(false)
+		g.limit.starved.Add(-1)
+	}
+	q.alive.Add(1)
+	return true
+}
+
+func (q *wokenWatches) tryPermit(g *Group) bool {
+	if q.alive.Load() == 0 || g.Phase() >= Draining {
+		g.takePermit()
+		return true
+	}
+	return g.tryPermit(g.limit.max)
 }

@@ -15,8 +15,9 @@ import (
 // limited makes n running Processors whose group has a limit.
 func limited(t testing.TB, n, most int) *Group {
 	t.Helper()
-	g := newGroup(t, n)
+	g := NewGroup(nil)
 	g.SetMaxCoroutines(most)
+	addMembers(t, g, n)
 	for _, p := range g.members {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
@@ -26,7 +27,8 @@ func limited(t testing.TB, n, most int) *Group {
 	return g
 }
 
-// TestLimitExact: any number of threads that take places at the same time get as many as there are, and refusals leave none behind.
+// TestLimitExact: any number of threads that take permits at the same time get as
+// many as there are, and no more.
 func TestLimitExact(t *testing.T) {
 	g := newGroup(t, 2)
 	defer g.Discard()
@@ -49,22 +51,20 @@ func TestLimitExact(t *testing.T) {
 		}
 		begin.Store(true)
 		wg.Wait()
-		for g.admit() { // what was refused too early
-			admitted.Add(1)
-		}
 		if n := admitted.Load(); n != most {
-			t.Fatalf("round %d: %d places taken, want %d", round, n, most)
+			t.Fatalf("round %d: %d permits taken, want %d", round, n, most)
 		}
-		if n := g.limit.started.Load(); n != most {
-			t.Fatalf("round %d: %d places are taken after refusals, want %d", round, n, most)
+		if n := g.limit.live.Load(); n != most {
+			t.Fatalf("round %d: %d permits are taken after refusals, want %d", round, n, most)
 		}
 		for range most {
-			g.untake()
+			g.releasePermit()
 		}
 	}
 }
 
-// TestSubmitTooLate: a submission to a Processor that has ended gives its place back.
+// TestSubmitTooLate: a submission to a Processor that has ended gives its permit
+// back.
 func TestSubmitTooLate(t *testing.T) {
 	g := newGroup(t, 1)
 	g.SetMaxCoroutines(2)
@@ -139,9 +139,11 @@ func newWatched(t testing.TB, hear func(*watched)) *watched {
 	return w
 }
 
-// TestWokenWatchesWaitForRoom: at the limit Watches that are woken, by events or from other threads, and new ones wait; one runs on each
-// Processor whatever the limit; and all get their turn as others end, on their own Processor or on another.
-func TestWokenWatchesWaitForRoom(t *testing.T) {
+// TestWokenWatchesWaitForPermits: at the limit Watches that are woken, by events
+// or from other threads, and new ones wait; one runs on each Processor whatever
+// the limit; and all get their turn as others end, on their own Processor or on
+// another.
+func TestWokenWatchesWaitForPermits(t *testing.T) {
 	within(t, 60*time.Second)
 	const most, watches = 3, 20
 	for _, where := range []string{"event", "other thread", "new"} {
@@ -201,17 +203,17 @@ func TestWokenWatchesWaitForRoom(t *testing.T) {
 				if _, err := p.SubmitLimited(nil, func() {}, "", 0, true); !errors.Is(err, ErrTooManyCoroutines) {
 					t.Errorf("a start at the limit: %v", err)
 				}
-				hold.lift() // now there is room
+				hold.lift() // permits are released
 				for _, h := range full {
 					h.Join()
 				}
-				eventually(t, "the room to be used", func() bool { return running.Load() == most })
+				eventually(t, "the permits to be used", func() bool { return running.Load() == most })
 				release.lift()
 				eventually(t, "all to be served", func() bool { return served.Load() == watches })
 				if peak.Load() > most {
 					t.Errorf("%d at a time, want %d at most", peak.Load(), most)
 				}
-				eventually(t, "nobody to be short of room", func() bool { return g.limit.short.Load() == 0 })
+				eventually(t, "no Processor to be starved", func() bool { return g.limit.starved.Load() == 0 })
 				on(t, p, func() {})
 
 				hold = new(latch) // once more: one may run whatever the limit
@@ -227,7 +229,8 @@ func TestWokenWatchesWaitForRoom(t *testing.T) {
 	}
 }
 
-// TestWokenWatchesWhileDraining: when the group ends, Watches that wait for room get it.
+// TestWokenWatchesWhileDraining: when the group ends, Watches that wait for a
+// permit get one.
 func TestWokenWatchesWhileDraining(t *testing.T) {
 	within(t, 60*time.Second)
 	g := limited(t, 1, 1)
@@ -250,4 +253,32 @@ func TestWokenWatchesWhileDraining(t *testing.T) {
 	eventually(t, "all to begin", func() bool { return served.Load() == 10 })
 	hold.lift()
 	<-g.Quiet()
+}
+
+// BenchmarkStartUnderLimit is the start and the end of a coroutine, without a
+// limit and with one; at is how many Processors do that at the same time.
+func BenchmarkStartUnderLimit(b *testing.B) {
+	for _, c := range []struct {
+		name     string
+		at, most int
+	}{{"none", 1, 0}, {"limit", 1, 1 << 20}, {"none, two", 2, 0}, {"limit, two", 2, 1 << 20}} {
+		b.Run(c.name, func(b *testing.B) {
+			g := limited(b, c.at, c.most)
+			var all []coroutine.Handle
+			b.ResetTimer()
+			for _, p := range g.members {
+				all = append(all, p.Submit(nil, func() {
+					for range b.N / 64 {
+						for range 64 {
+							p.SpawnLimited(func() {}, "", 0)
+						}
+						coroutine.Yield()
+					}
+				}, "", 0, true))
+			}
+			for _, h := range all {
+				h.Join()
+			}
+		})
+	}
 }

@@ -53,8 +53,8 @@ func (p *Processor) loop() {
 		if p.gift.Load() != nil {
 			p.give()
 		}
-		if p.group.limit.max != 0 {
-			p.makeRoom()
+		if p.woken.starved.Load() {
+			p.woken.want(p)
 		}
 		if !p.buffers.queue.empty() {
 			p.lendMore()

@@ -31,13 +31,18 @@ func within(t testing.TB, d time.Duration) {
 func newGroup(t testing.TB, n int) *Group {
 	t.Helper()
 	g := NewGroup(nil)
+	addMembers(t, g, n)
+	return g
+}
+
+func addMembers(t testing.TB, g *Group, n int) {
+	t.Helper()
 	for i := range n {
 		_, err := New(Config{Group: g, Index: i, CPU: -1, LockThread: true, Idle: 8192, BufferSize: 4096, Logger: zap.NewNop()})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return g
 }
 
 // started makes n running Processors, which end with the test; their coroutines must have ended by then.

@@ -113,7 +113,11 @@ func New(cfg Config) (*Processor, error) {
 	p.spin.init(cfg.Spin)
 	p.timers.Late = &p.Stats.LateNs
 	p.buffers.size, p.buffers.max = cfg.BufferSize, cfg.MaxBuffers
-	p.ex.Init(coroutine.Config{Host: p, Idle: cfg.Idle})
+	ex := coroutine.Config{Host: p, Idle: cfg.Idle}
+	if cfg.Group.limit.max != 0 {
+		ex.Ended = cfg.Group.releasePermit
+	}
+	p.ex.Init(ex)
 	cfg.Group.members = append(cfg.Group.members, p)
 	return p, nil
 }

@@ -72,15 +72,15 @@ func (g *Group) least(self *Processor, may func(*Processor) bool) (best *Process
 
 // Spawn makes a coroutine that runs on this Processor. Owner only.
 func (p *Processor) Spawn(fn func(), name string, site uintptr) coroutine.Handle {
-	p.group.take()
+	p.group.takePermit()
 	return p.spawn(fn, name, site)
 }
 
-// spawn is Spawn of a coroutine that has its place in the limit.
+// spawn is Spawn of a coroutine that has its permit.
 func (p *Processor) spawn(fn func(), name string, site uintptr) coroutine.Handle {
 	var co *coroutine.Coroutine
 	if coroutine.MakingMayPanic() {
-		defer p.group.untakeWithout(&co)
+		defer p.group.releaseUnmade(&co)
 	}
 	co = p.ex.Spawn(fn, name, site) // the caller lives here, so the token is held
 	co.Pin()
@@ -90,15 +90,15 @@ func (p *Processor) spawn(fn func(), name string, site uintptr) coroutine.Handle
 // Submit gives a new coroutine to this Processor, from any thread; self is the caller's Processor or nil, pinned says that
 // the coroutine may not be stolen. It returns the zero Handle if the Processor has ended.
 func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr, pinned bool) coroutine.Handle {
-	p.group.take()
+	p.group.takePermit()
 	return p.submit(self, fn, name, site, pinned)
 }
 
-// submit is Submit of a coroutine that has its place in the limit.
+// submit is Submit of a coroutine that has its permit.
 func (p *Processor) submit(self *Processor, fn func(), name string, site uintptr, pinned bool) coroutine.Handle {
 	s := submission{}
 	if coroutine.MakingMayPanic() {
-		defer p.group.untakeWithout(&s.co)
+		defer p.group.releaseUnmade(&s.co)
 	}
 	if self == p {
 		s.co = p.ex.Make(fn, name, site)
@@ -112,7 +112,7 @@ func (p *Processor) submit(self *Processor, fn func(), name string, site uintptr
 	if p.sub.closed {
 		p.sub.mu.Unlock()
 		p.group.giveToken() // a caller who lives elsewhere has taken one
-		p.group.untake()
+		p.group.releasePermit()
 		s.co.DropInherited()
 		return coroutine.Handle{}
 	}

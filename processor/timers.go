@@ -129,7 +129,7 @@ func (p *Processor) begin(f *Func) {
 		p.holding = true
 		p.group.takeToken()
 	}
-	p.group.take() // at the limit too: what it is for may be what others wait for
+	p.group.takePermit() // at the limit too: what it is for may be what others wait for
 	p.ex.Spawn(f.fn, "", f.site)
 }
 

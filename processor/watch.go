@@ -119,16 +119,15 @@ const maxStarters = 64
 //
 //	starters ≤ min(n, maxStarters)
 //
-// At the group's limit they wait for room, see awaitRoom.
+// At the group's limit they wait for a permit, see acquirePermit.
 type wokenWatches struct {
 	first, last *coroutine.Waiter // through Waiter.Link
 	n           int
 	starters    int // coroutines that have been made to take one and have not begun
 	start       func()
 
-	alive atomic.Int32 // under a limit: coroutines that have begun with one and not ended, and starters; any thread lowers it
-	short atomic.Bool  // they wait for room; one writer
-	told  uint64       // Ended when those of other Processors were last told that there may be room
+	alive   atomic.Int32 // under a limit: coroutines that have begun with one and not ended, and starters; any thread lowers it
+	starved atomic.Bool  // they wait for a permit; any thread reads it
 }
 
 func (q *wokenWatches) add(p *Processor, x *Watch) {
@@ -145,7 +144,7 @@ func (q *wokenWatches) add(p *Processor, x *Watch) {
 
 // want makes a coroutine if there are too few.
 func (q *wokenWatches) want(p *Processor) {
-	if q.starters < min(q.n, maxStarters) && (p.group.limit.max == 0 || q.awaitRoom(p)) {
+	if q.starters < min(q.n, maxStarters) && (p.group.limit.max == 0 || q.acquirePermit(p)) {
 		q.starters++
 		p.ex.Spawn(q.start, "", 0) // without a name: that would be an allocation for each request
 	}
@@ -155,7 +154,7 @@ func (q *wokenWatches) want(p *Processor) {
 func (p *Processor) startWoken() {
 	q := &p.woken
 	if p.group.limit.max != 0 {
-		defer q.ended()
+		defer q.alive.Add(-1) // before the permit is released, at the coroutine's end
 	}
 	w := q.first
 	if q.first = w.Link; q.first == nil {
