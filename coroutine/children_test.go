@@ -23,7 +23,7 @@ func TestStartChild(t *testing.T) {
 			if _, err := StartChild(func() (Handle, error) { return Handle{}, nil }); err != nil {
 				t.Error(err)
 			}
-			if k := Current().kin; k.parent() {
+			if Current().children.any() {
 				t.Error("a child that is not there")
 			}
 			child, _ = StartChild(func() (Handle, error) {
@@ -31,7 +31,7 @@ func TestStartChild(t *testing.T) {
 				loose = ex.Spawn(forever, "", 0).Handle()
 				return h, nil
 			})
-			if k := Current().kin; !k.parent() {
+			if !Current().children.any() {
 				t.Error("no child")
 			}
 		}, "", 0).Handle()

@@ -89,9 +89,9 @@ type Coroutine struct {
 	site counter.Counter         // owner: writes; where it was made
 	id   counter.Counter         // 0 when dead; set last and cleared first, see Look
 
-	locals localValues // owner: those of this life
-	notice notice      // any thread: the life that is to end by force
-	kin    *kin        // owner: nil if it is nobody's child and has none
+	locals   localValues // owner: those of this life
+	notice   notice      // any thread: the life that is to end by force
+	children *children   // owner: nil if it is nobody's child and has none
 
 	remote atomic.Uint64 // the latest wake from another thread, as ticket<<8|Wake
 	node   mpsc.Node[Coroutine]
@@ -169,9 +169,9 @@ func (co *Coroutine) init() {
 // Unadopted makes a coroutine that some executor will adopt, from any thread. It allocates unless one is at hand for reuse.
 func Unadopted(fn func(), name string, site uintptr) *Coroutine {
 	co := bare.Get().(*Coroutine)
-	kin := expected()
+	parent := takeParent() // before what is inherited is made, which may make others
 	co.born(fn, name, site, lastID.Add(1))
-	co.bind(kin)
+	co.bind(parent)
 	return co
 }
 

@@ -126,9 +126,9 @@ func (ex *Executor) reuse(fn func(), name string, site uintptr) *Coroutine {
 	if co.node.Value == nil {
 		co.init()
 	}
-	kin := expected() // before what is inherited is made, which may make others
+	parent := takeParent() // before what is inherited is made, which may make others
 	co.born(fn, name, site, ex.newID())
-	co.bind(kin)
+	co.bind(parent)
 	return co
 }
 

@@ -224,9 +224,12 @@ func inheritLocals(to *localValues) {
 	inherited = true
 }
 
-// DropInherited drops what a coroutine that was made, and will not be adopted,
-// has inherited.
-func (co *Coroutine) DropInherited() { co.locals.drop() }
+// Discard drops what a coroutine that was made, and will not be adopted, has
+// inherited; it is nobody's child any more.
+func (co *Coroutine) Discard() {
+	co.children.leave()
+	co.locals.drop()
+}
 
 // MakingMayPanic reports whether making a coroutine may panic, or not return:
 // then it calls a Local's Inherit, which is a user's.

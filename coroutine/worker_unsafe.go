@@ -28,8 +28,8 @@ type worker struct {
 	index int32                      // in ex.workers, or ex.fibers
 	gone  bool                       // its goroutine has ended, or is about to: another will have its identity
 
-	hooked bool // owner: its coroutine has started with hooks
-	unborn *kin // the goroutine's: what binds the coroutine that it makes next, see StartChild
+	hooked bool      // owner: its coroutine has started with hooks
+	parent *children // the goroutine's: of the coroutine that it makes next, see StartChild
 }
 
 // workerOf returns the worker that a context is the first field of.
@@ -182,16 +182,16 @@ func (w *worker) end() {
 	co := w.co.Own()
 	w.rejoin()
 	co.checkLocks(w.ex, "ends")
-	for co.locals.any() || co.kin.parent() {
-		if co.kin.parent() { // first, since they may use what the locals hold
-			co.kin.end()
+	for co.locals.any() || co.children.any() {
+		if co.children.any() { // first, since they may use what the locals hold
+			co.children.end()
 		}
 		w.dropLocals()
 		w.rejoin()
 	}
 	w.open.Close()
 	ex := w.ex // now: the coroutine may have moved
-	kin := co.kin
+	children := co.children
 	w.co.Set(nil)
 	co.w.Set(nil)
 	ex.Stats.Ended.Inc()
@@ -203,7 +203,7 @@ func (w *worker) end() {
 	co.fn, w.hooked = nil, false
 	co.name.SetOrdered(nil)
 	co.site.SetOrdered(0)
-	co.woken, co.halted, co.pinned, co.moved, co.kin = false, false, false, false, nil
+	co.woken, co.halted, co.pinned, co.moved, co.children = false, false, false, false, nil
 	co.waiter.Link = nil
 	co.ticket++ // a wake that is still under way is for the old one
 	if co.here != nil {
@@ -213,9 +213,7 @@ func (w *worker) end() {
 		co.wakeJoiners()
 	}
 	ex.Stats.Live.Set(ex.Stats.Live.Own() - 1)
-	if kin != nil {
-		kin.leave()
-	}
+	children.leave()
 	ex.pool.Put(co)
 }
 

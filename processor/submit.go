@@ -113,7 +113,7 @@ func (p *Processor) submit(self *Processor, fn func(), name string, site uintptr
 		p.sub.mu.Unlock()
 		p.group.giveToken() // a caller who lives elsewhere has taken one
 		p.group.releasePermit()
-		s.co.DropInherited()
+		s.co.Discard()
 		return coroutine.Handle{}
 	}
 	if pinned {
