@@ -19,12 +19,12 @@ const LockedInitVar = "NETCO_TEST_LOCKED_INIT"
 // in others.
 var LockedInInit func()
 
-// Orphaned reports whether a coroutine waits for a goroutine that is locked to
-// its thread as its maker was.
-func Orphaned() bool {
-	orphans.mu.Lock()
-	defer orphans.mu.Unlock()
-	return len(orphans.list) > 0
+// Retired reports whether a fiber waits for a goroutine that is locked to its
+// thread as its maker was.
+func Retired() bool {
+	retiredMu.Lock()
+	defer retiredMu.Unlock()
+	return len(retired) > 0
 }
 
 // TestLockedInInit: a coroutine made in an init that has called LockOSThread,

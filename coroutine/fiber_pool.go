@@ -50,7 +50,7 @@ func conceive() (*shell, maker) {
 	} else if m.locks == 0 {
 		s, _ = idleFibers.Get().(*shell)
 	} else {
-		reapOrphans(m.locks)
+		endRetired(m.locks)
 	}
 	if s == nil {
 		t := new(fiber)

@@ -7,19 +7,30 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// abandoned is told that nobody can resume t any more. It runs on a goroutine of the runtime's that must not be held up.
+// Reaping ends fibers that nothing can resume any more. The garbage collector
+// does not: a goroutine that is parked in a coro stays for ever. Only code at the
+// fiber's home may switch to it:
+//
+//	home                               ended by
+//	a Processor                        a coroutine of its own, see Reaper; at its end by ReapAll
+//	a goroutine                        any other, which becomes its home
+//	a goroutine locked to its thread   the next New under the same locks, see retired
+//	a goroutine in a bubble            nothing: the bubble reports it
+
+// abandoned is the cleanup of t's shell. It runs on a goroutine of the runtime's
+// that must not be held up.
 func abandoned(t *fiber) {
 	switch ex := t.w.ex; {
-	case ex != nil: // if it is not a Reaper, ReapAll finds t
+	case ex != nil: // if its host is not a Reaper, ReapAll finds t
 		if r, ok := ex.host.(Reaper); ok {
 			r.Reap(t.reap) // each on its own: its deferred calls may park, or panic
 		}
-	case t.bubble: // only its bubble could resume it, which ends by saying that t is left
+	case t.bubble:
 	case t.made == 0:
 		go t.reap()
 	case asm.LocksKnown():
-		orphans.add(t)
-	} // else it stays: nobody can tell that he is locked as its maker was
+		t.retire()
+	} // else it stays: a goroutine under the same locks cannot be told
 }
 
 // Reaper is a Host that can start coroutines from any thread.
@@ -28,15 +39,16 @@ type Reaper interface {
 	Reap(fn func())
 }
 
-// ReapAll cancels all coroutines driven by hand that are suspended here: the thread is about to end. To be run as a coroutine of the
-// executor, after Stop.
+// ReapAll cancels all coroutines driven by hand that are suspended here: the
+// thread is about to end. To be run as a coroutine of the executor, after Stop.
 func (ex *Executor) ReapAll() {
 	for t := ex.suspended(); t != nil; t = ex.suspended() {
 		t.reapLocked()
 	}
 }
 
-// Suspended reports whether there are coroutines driven by hand that are suspended. Owner only.
+// Suspended reports whether there are coroutines driven by hand that are
+// suspended. Owner only.
 func (ex *Executor) Suspended() bool { return ex.suspended() != nil }
 
 func (ex *Executor) suspended() *fiber {
@@ -48,26 +60,26 @@ func (ex *Executor) suspended() *fiber {
 	return nil
 }
 
-// reapLocked is reap for a fiber that may have been made under more thread locks than the loop's: they are taken again meanwhile,
-// since after Stop nothing parks under them. One made under fewer is given up.
+// mostLocks is how many thread locks reapLocked takes for one fiber.
+const mostLocks = 64
+
+// reapLocked is reap for a fiber that may have been made under more thread locks
+// than the loop's: it takes them meanwhile, which it may since after Stop nothing
+// parks. One made under fewer, or on another thread, is given up.
 func (t *fiber) reapLocked() {
-	want := t.of.locks
-	const most = 64
-	for n := range most {
-		if _, locks := asm.Where(); locks == want {
+	for range mostLocks {
+		if _, locks := asm.Where(); locks == t.of.locks {
 			t.reap()
-			return
-		}
-		if n == most-1 {
-			t.lost = true
 			return
 		}
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 	}
+	t.lost = true
 }
 
-// reap ends t, which nobody can resume: its life, if it has one, or its idle goroutine.
+// reap ends t, which nothing can resume: its life, if it has one, or its idle
+// goroutine.
 func (t *fiber) reap() {
 	switch h := t.of; {
 	case t.w.gone || !t.started:
@@ -93,29 +105,25 @@ func (ex *Executor) trimFibers(keep int) {
 	}
 }
 
-// orphans are abandoned fibers of goroutines that were locked to their threads, by those locks: nobody else can end them.
-var orphans orphanage
+// retired are the abandoned fibers of goroutines that are locked to their
+// threads, by those locks.
+var (
+	retiredMu sync.Mutex
+	retired   = map[uintptr][]*fiber{} // under retiredMu
+)
 
-type orphanage struct {
-	mu   sync.Mutex
-	list map[uintptr][]*fiber // under mu
+func (t *fiber) retire() {
+	retiredMu.Lock()
+	retired[t.made] = append(retired[t.made], t)
+	retiredMu.Unlock()
 }
 
-func (o *orphanage) add(t *fiber) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.list == nil {
-		o.list = map[uintptr][]*fiber{}
-	}
-	o.list[t.made] = append(o.list[t.made], t)
-}
-
-// reapOrphans ends those made under the caller's thread locks.
-func reapOrphans(locks uintptr) {
-	orphans.mu.Lock()
-	list := orphans.list[locks]
-	delete(orphans.list, locks)
-	orphans.mu.Unlock()
+// endRetired ends those made under the caller's thread locks.
+func endRetired(locks uintptr) {
+	retiredMu.Lock()
+	list := retired[locks]
+	delete(retired, locks)
+	retiredMu.Unlock()
 	for _, t := range list {
 		t.reap()
 	}
