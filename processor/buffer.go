@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -8,12 +9,13 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// Buffer is a piece of memory lent for as long as it is needed. Those given back last are lent first: they are still in
-// the processor's cache, and a thousand idle connections need none.
+// Buffer is a piece of memory lent for as long as it is needed. Those released
+// last are lent first: they are still in the processor's cache, and a thousand
+// idle connections need none.
 type Buffer struct {
-	data []byte
-	home *Processor // whose pool it came from, nil for none
-	loan *loan      // nil if home has no limit
+	data  []byte
+	home  *Processor      // whose pool it came from; nil if it is unowned
+	lease runtime.Cleanup // counts it as released when it is lost; zero if home has no limit
 }
 
 // Bytes returns the memory, at its full size.
@@ -21,7 +23,7 @@ func (b *Buffer) Bytes() []byte { return b.data }
 
 // bufferPool is a Processor's LIFO of buffers. Owner, but for what it says.
 //
-//	in use    lent - back - abroad
+//	in use    lent - back - freedRemotely
 //	in use + kept <= max, where there is a limit; while any coroutine waits, none is kept
 type bufferPool struct {
 	size int // constant
@@ -30,12 +32,12 @@ type bufferPool struct {
 
 	kept  counter.Counter // in free
 	lent  counter.Counter // ever
-	back  counter.Counter // ever given back here
+	back  counter.Counter // ever released here
 	waits counter.Counter // times that none was to be had
 	queue bufferQueue
 
-	abroad atomic.Uint64 // ever given back on other threads, or found by the garbage collector: their memory is not used again
-	wanted atomic.Bool   // queue is not empty
+	freedRemotely atomic.Uint64 // ever released on other threads, or found by the garbage collector: their memory is not used again
+	wanted        atomic.Bool   // queue is not empty
 }
 
 const (
@@ -44,21 +46,25 @@ const (
 	smallBufferSize   = 2 << 10
 )
 
-// Buffers of no Processor: those of ordinary goroutines, and what goes on without one of the limited.
+// Buffers of no Processor: those of ordinary goroutines, and what goes on without
+// one of the limited.
 var (
-	strayBuffers = sync.Pool{New: func() any { return &Buffer{data: make([]byte, defaultBufferSize)} }}
-	smallBuffers = sync.Pool{New: func() any { return &Buffer{data: make([]byte, smallBufferSize)} }}
+	unownedBuffers = sync.Pool{New: func() any { return &Buffer{data: make([]byte, defaultBufferSize)} }}
+	smallBuffers   = sync.Pool{New: func() any { return &Buffer{data: make([]byte, smallBufferSize)} }}
 )
 
-// AcquireBuffer returns a buffer of the calling coroutine's Processor; an ordinary goroutine gets one from a common pool.
+// AcquireBuffer returns a buffer of the calling coroutine's Processor; an
+// ordinary goroutine gets one from a common pool.
 //
-// Where the memory for them is limited (Config.MaxBuffers) and all is in use, it parks until one is given back, those who wait in the
-// order in which they came. It unwinds ([coroutine.Unwind]) when the scheduler ends by force. Who has a buffer and waits for another may
-// wait for himself: take one, or the second by [TryAcquireBuffer].
+// Where the memory for them is limited (Config.MaxBuffers) and all is in use, it
+// parks until one is released, first come, first served. It unwinds
+// ([coroutine.Unwind]) when the scheduler ends by force. A coroutine that has a
+// buffer and waits for another may wait for itself: take one, or the second by
+// [TryAcquireBuffer].
 func AcquireBuffer() *Buffer {
 	p := Here()
 	if p == nil {
-		return strayBuffers.Get().(*Buffer)
+		return unownedBuffers.Get().(*Buffer)
 	}
 	if b := p.buffers.take(p); b != nil {
 		return b
@@ -70,17 +76,19 @@ func AcquireBuffer() *Buffer {
 func TryAcquireBuffer() *Buffer {
 	p := Here()
 	if p == nil {
-		return strayBuffers.Get().(*Buffer)
+		return unownedBuffers.Get().(*Buffer)
 	}
 	return p.buffers.take(p)
 }
 
-// AcquireAnyBuffer is AcquireBuffer that does not park: at the limit it returns a small buffer, which counts for nothing. It is for who
-// holds what those need who have the buffers, a lock or the peer's end of a connection: that one goes on by small pieces.
+// AcquireAnyBuffer is AcquireBuffer that does not park: at the limit it returns a
+// small buffer, which does not count. It is for a caller that holds what the
+// holders of buffers may need, a lock or the peer's end of a connection: it goes
+// on by small pieces.
 func AcquireAnyBuffer() *Buffer {
 	p := Here()
 	if p == nil {
-		return strayBuffers.Get().(*Buffer)
+		return unownedBuffers.Get().(*Buffer)
 	}
 	if b := p.buffers.take(p); b != nil {
 		return b
@@ -98,79 +106,86 @@ func (q *bufferPool) take(p *Processor) *Buffer {
 		q.free[n-1] = nil // so that it is found when it is lost
 		q.free = q.free[:n-1]
 		q.kept.Set(uint64(n - 1))
-		return q.lend(b)
+		q.lent.Inc()
+		return b
 	}
 	if q.max != 0 && (!q.queue.empty() || q.inUse() >= q.max) {
 		return nil
 	}
-	return q.lend(p.newBuffer())
-}
-
-func (q *bufferPool) lend(b *Buffer) *Buffer {
-	q.lent.Inc()
-	if b.loan != nil {
-		b.loan.out.Store(true)
-	}
-	return b
+	return p.lendNew()
 }
 
 // inUse returns how many are lent.
-func (q *bufferPool) inUse() int { return int(q.lent.Own() - q.back.Own() - q.abroad.Load()) }
+func (q *bufferPool) inUse() int {
+	return int(q.lent.Own() - q.back.Own() - q.freedRemotely.Load())
+}
 
-func (p *Processor) newBuffer() *Buffer {
+// lendNew makes a buffer and lends it.
+func (p *Processor) lendNew() *Buffer {
 	b := &Buffer{data: make([]byte, p.buffers.size), home: p}
 	if p.buffers.max != 0 {
-		b.watchOver()
+		b.lease = runtime.AddCleanup(b, (*Processor).freedRemotely, p) // runs in no case while p.buffers.free has b
 	}
+	p.buffers.lent.Inc()
 	return b
 }
 
-// Release gives the buffer back. It must not be used after that. It may be released where it was not acquired.
+// Release ends the loan. The buffer must not be used after that. It may be
+// released where it was not acquired.
 func (b *Buffer) Release() {
 	switch p := Here(); {
 	case b.home != nil && p == b.home:
-		p.buffers.giveBack(p, b)
+		p.buffers.release(p, b)
 	case b.home != nil:
-		b.loan.end()
-		b.home.givenBackAbroad()
+		b.drop()
+		b.home.freedRemotely()
 	case cap(b.data) == smallBufferSize:
 		smallBuffers.Put(b)
 	default:
-		strayBuffers.Put(b)
+		unownedBuffers.Put(b)
 	}
 }
 
-func (q *bufferPool) giveBack(p *Processor, b *Buffer) {
+func (q *bufferPool) release(p *Processor, b *Buffer) {
 	q.back.Inc()
 	switch n := len(q.free); {
 	case !q.queue.empty():
-		q.handOver(p, q.lend(b))
+		q.lent.Inc()
+		q.handOver(p, b)
 	case n < maxFreeBuffers:
-		b.loan.end()
 		q.free = append(q.free, b)
 		q.kept.Set(uint64(n + 1))
 	default:
-		b.loan.end()
+		b.drop()
 	}
 }
 
-// givenBackAbroad counts a buffer that another thread has given back, or the garbage collector has found. Any thread.
-func (p *Processor) givenBackAbroad() {
-	p.buffers.abroad.Add(1)
+// drop is for a released buffer that is left to the garbage collector.
+func (b *Buffer) drop() {
+	b.lease.Stop()
+	runtime.KeepAlive(b) // until here, or it might be taken for lost
+}
+
+// freedRemotely counts a buffer that another thread has released, or that the
+// garbage collector has found. Any thread.
+func (p *Processor) freedRemotely() {
+	p.buffers.freedRemotely.Add(1)
 	if p.buffers.wanted.Load() {
 		p.Wake()
 	}
 }
 
-// BufferBytes returns how many bytes of the Processor's buffers are in use, and how many are kept for use. Any thread; the two may be of
-// slightly different moments.
+// BufferBytes returns how many bytes of the Processor's buffers are in use, and
+// how many are kept for use. Any thread; the two may be of slightly different
+// moments.
 func (p *Processor) BufferBytes() (inUse, kept uint64) {
 	q := &p.buffers
-	gone := q.back.Load() + q.abroad.Load() // first: what is lent only rises meanwhile
+	gone := q.back.Load() + q.freedRemotely.Load() // first: what is lent only rises meanwhile
 	return (q.lent.Load() - gone) * uint64(q.size), q.kept.Load() * uint64(q.size)
 }
 
-// BufferWaits returns how often no buffer was to be had, and AcquireBuffer waited or AcquireAnyBuffer returned a small one. Any thread.
+// BufferWaits returns how often no buffer was to be had, and AcquireBuffer waited
+// or AcquireAnyBuffer returned a small one. Any thread.
 func (p *Processor) BufferWaits() uint64 { return p.buffers.waits.Load() }
 
 // bufferWait is a coroutine that waits for a buffer.

@@ -8,7 +8,7 @@ import (
 
 func TestBuffers(t *testing.T) {
 	g := started(t, 2)
-	var abroad *Buffer
+	var remote *Buffer
 	on(t, g.members[0], func() {
 		a, b := AcquireBuffer(), AcquireBuffer()
 		if a == b || len(a.Bytes()) != 4096 || len(b.Bytes()) != 4096 {
@@ -19,15 +19,15 @@ func TestBuffers(t *testing.T) {
 		if c := AcquireBuffer(); c != b {
 			t.Error("not the buffer given back last")
 		}
-		abroad = AcquireBuffer()
-		if abroad != a {
+		remote = AcquireBuffer()
+		if remote != a {
 			t.Error("not the buffer given back before")
 		}
 		b.Release()
 	})
 	on(t, g.members[1], func() {
-		abroad.Release() // is nobody's from now on
-		if AcquireBuffer() == abroad {
+		remote.Release() // which leaves it to the garbage collector
+		if AcquireBuffer() == remote {
 			t.Error("one Processor's buffer is in another's pool")
 		}
 	})
@@ -46,9 +46,9 @@ func TestBuffers(t *testing.T) {
 			t.Errorf("%v allocations for a buffer of the pool", n)
 		}
 	})
-	stray := AcquireBuffer() // of an ordinary goroutine
-	if len(stray.Bytes()) != defaultBufferSize || stray.home != nil {
-		t.Errorf("a goroutine's buffer has %d bytes", len(stray.Bytes()))
+	unowned := AcquireBuffer() // of an ordinary goroutine
+	if len(unowned.Bytes()) != defaultBufferSize || unowned.home != nil {
+		t.Errorf("a goroutine's buffer has %d bytes", len(unowned.Bytes()))
 	}
-	stray.Release()
+	unowned.Release()
 }

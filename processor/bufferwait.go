@@ -2,15 +2,14 @@ package processor
 
 import (
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// bufferQueue are the coroutines of a Processor that wait for a buffer, FIFO. Who gives one back hands it to the first, so nobody
-// overtakes them. Owner.
+// bufferQueue are the coroutines of a Processor that wait for a buffer, FIFO. A
+// released buffer is handed to the first, so none is overtaken. Owner.
 type bufferQueue struct {
 	first, last *bufferWait
 	searched    time.Duration // how long the one in front waited for the last collection
@@ -59,11 +58,11 @@ func (p *Processor) awaitBuffer() *Buffer {
 	q := &p.buffers
 	q.waits.Inc()
 	if coroutine.Current() == nil {
-		return q.lend(p.newBuffer()) // the loop itself cannot wait
+		return p.lendNew() // the loop itself cannot wait
 	}
 	x := &bufferWait{w: coroutine.AcquireWaiter()}
 	q.queue.push(x)
-	q.wanted.Store(true) // before the look at what others have given back
+	q.wanted.Store(true) // before the look at what was freed remotely
 	p.lendMore()
 	for x.b == nil {
 		why := x.w.ParkUntil(coroutine.ReasonBuffer, clock.Now()+int64(max(q.queue.searched, minSearch)))
@@ -83,42 +82,19 @@ func (p *Processor) awaitBuffer() *Buffer {
 	return x.b
 }
 
-// lendMore serves those who wait after buffers have been given back on other threads. Called in each turn while somebody waits.
+// lendMore serves those that wait after buffers have been freed remotely. Called
+// in each turn while any coroutine waits.
 func (p *Processor) lendMore() {
 	for q := &p.buffers; !q.queue.empty() && q.inUse() < q.max; {
-		q.handOver(p, q.lend(p.newBuffer()))
+		q.handOver(p, p.lendNew())
 	}
 }
 
-// A buffer that nobody has given back and nobody refers to, of a Buffered that was closed with something unread, say, is in use until the
-// garbage collector finds it. If the first in the queue waits for longer than this it asks for a collection: after minSearch, then after
-// twice as long each time.
+// A buffer that was lost, as by a Buffered that was closed with something unread,
+// is in use until the garbage collector finds it, and where all memory is in use
+// there is little to make the collector run. So the first in the queue asks for a
+// collection when it has waited for minSearch, then after twice as long each time.
 const (
 	minSearch = time.Second
 	maxSearch = time.Minute
 )
-
-// loan tells whether a buffer is lent, for when the garbage collector finds it.
-type loan struct {
-	home *Processor
-	out  atomic.Bool
-}
-
-// watchOver sees to it that b is counted as given back when it is lost.
-func (b *Buffer) watchOver() {
-	b.loan = &loan{home: b.home}
-	runtime.AddCleanup(b, (*loan).lost, b.loan)
-}
-
-func (l *loan) lost() {
-	if l.out.Load() {
-		l.home.givenBackAbroad()
-	}
-}
-
-// end is called when the buffer is given back.
-func (l *loan) end() {
-	if l != nil {
-		l.out.Store(false)
-	}
-}

@@ -169,8 +169,8 @@ func TestBuffers(t *testing.T) {
 		}
 		far = a
 	}).wait(t)
-	stray := socket.AcquireBuffer()
-	onFirst.task(stray.Release).wait(t)
+	unowned := socket.AcquireBuffer()
+	onFirst.task(unowned.Release).wait(t)
 	far.Release()
 }
 
