@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"go.uber.org/zap"
 
@@ -134,6 +135,19 @@ func collect(t *testing.T) {
 		runtime.AddCleanup(new([64]byte), func(ran *atomic.Bool) { ran.Store(true) }, &ran)
 		eventually(t, "a collection", func() bool { runtime.GC(); return ran.Load() })
 	}
+}
+
+// TestLimitedProcessorIsCollected: nothing is left of a Processor that kept
+// buffers under a limit.
+func TestLimitedProcessorIsCollected(t *testing.T) {
+	within(t, 60*time.Second)
+	var last weak.Pointer[Processor]
+	t.Run("life", func(t *testing.T) {
+		p := scarce(t, 2).members[0]
+		on(t, p, func() { AcquireBuffer().Release() })
+		last = weak.Make(p)
+	})
+	eventually(t, "the Processor to be collected", func() bool { runtime.GC(); return last.Value() == nil })
 }
 
 // TestBufferLimitEnds: a wait for a buffer that is ended by force unwinds and takes

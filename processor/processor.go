@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -251,12 +252,7 @@ func addRunning(p *Processor) {
 
 func removeRunning(p *Processor) {
 	running.mu.Lock()
-	for i, q := range running.list {
-		if q == p {
-			running.list = append(running.list[:i], running.list[i+1:]...)
-			break
-		}
-	}
+	running.list = slices.DeleteFunc(running.list, func(q *Processor) bool { return q == p })
 	running.mu.Unlock()
 }
 

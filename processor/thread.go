@@ -92,6 +92,7 @@ func (p *Processor) run() {
 	p.time.ended.Publish(uint64(clock.Now()))
 	removeRunning(p)
 	p.ex.Leave()
+	p.buffers.free = nil // their leases refer to p, so neither would be collected
 	p.ep.Each(func(pd *PollDesc) { pd.Orphan() })
 	p.Discard()
 }
