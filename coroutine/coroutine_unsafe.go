@@ -81,7 +81,7 @@ type Coroutine struct {
 	pinned bool                      // owner: it stays with its executor, see Pin
 	moved  bool                      // owner: it began on another executor
 	queued atomic.Bool               // node is in the host's inbox
-	waiter Waiter                    // beside what a wake touches: the fewer cache lines of a cold coroutine, the better; for nobody in an errand, see Arrive
+	waiter Waiter                    // beside what a wake touches: the fewer cache lines of a cold coroutine, the better; nobody's in an inbox function, see Arrive
 
 	fn   func()                  // owner: what to run; dropped at the end
 	tags unsafe.Pointer          // owner: its maker's profiler labels, until it starts

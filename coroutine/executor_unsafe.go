@@ -11,13 +11,17 @@ import (
 	"github.com/netco-go/netco/objpool"
 )
 
-// Host is what an executor needs from the Processor around it. None of it is called per event.
+// Host is what an executor needs from the Processor around it. None of it is
+// called per event.
 type Host interface {
-	// Post queues a coroutine that another thread has woken, so that Arrive is called for it on the owning thread.
+	// Post queues a coroutine that another thread has woken, so that Arrive is
+	// called for it on the owning thread.
 	Post(co *Coroutine)
-	// ParkUntil parks co, the calling coroutine, until it is made ready or the deadline (CLOCK_MONOTONIC, ns) passes.
+	// ParkUntil parks co, the calling coroutine, until it is made ready or the
+	// deadline (CLOCK_MONOTONIC, ns) passes.
 	ParkUntil(co *Coroutine, reason Reason, deadline int64) Wake
-	// Panicked reports whether it has dealt with a panic of co; if not, the program crashes.
+	// Panicked reports whether it has dealt with a panic of co; if not, the
+	// program crashes.
 	Panicked(co *Coroutine, value any, stack []byte) bool
 }
 
@@ -26,8 +30,8 @@ type Config struct {
 	Host Host
 	Idle int // how many idle goroutines, with their stacks, are kept for reuse
 
-	// Ended, if it is not nil, is called at each coroutine's end, before a Handle
-	// shows it. It must not park.
+	// Ended, if it is not nil, is called at each coroutine's end, before a
+	// Handle shows it. It must not park.
 	Ended func()
 }
 
@@ -36,18 +40,18 @@ type Config struct {
 // for it at a time, the loop or the current coroutine, is its owner: one thread
 // at a time. All fields: owner, unless they say otherwise.
 type Executor struct {
-	budget   int // resumes left in this turn
-	runq     runQueue
-	loop     context.Context            // identity only: it is not resumed
-	current  counter.Pointer[Coroutine] // read by any thread
-	left     *worker                    // that the loop runs on without, see wentOn
-	moving   *Coroutine                 // has suspended itself to go to movingTo, see MoveTo
-	movingTo *Executor
-	stamp    uint64 // the time that a changed status gets, see status.go and SetClock
-	deadline int64  // CLOCK_MONOTONIC, when the turn ends whatever the budget
-	express  int    // how many that other threads woke may still go in front, see Arrive
-	stopping bool   // by force: parks return at once
-	regions  bool   // runs are regions of the execution trace, see runs.go
+	budget      int // resumes left in this turn
+	runq        runQueue
+	loop        context.Context            // identity only: it is not resumed
+	current     counter.Pointer[Coroutine] // read by any thread
+	left        *worker                    // that the loop runs on without, see wentOn
+	moving      *Coroutine                 // has suspended itself to go to movingTo, see MoveTo
+	movingTo    *Executor
+	stamp       uint64 // the time that a changed status gets, see status.go and SetClock
+	deadline    int64  // CLOCK_MONOTONIC, when the turn ends whatever the budget
+	remoteBoost int    // how many that other threads woke may still go in front, see Arrive
+	stopping    bool   // by force: parks return at once
+	regions     bool   // runs are regions of the execution trace, see runs.go
 
 	host    Host
 	ended   func() // Config.Ended
@@ -64,9 +68,9 @@ type Executor struct {
 
 	Stats Stats
 
-	_         [64]byte    // what follows is written by other threads, what precedes at every switch
-	attention atomic.Bool // something has come for the loop: end the turn, see Notice
-	_         [63]byte
+	_       [64]byte    // what follows is written by other threads, what precedes at every switch
+	preempt atomic.Bool // the turn is to end, see RequestPreempt
+	_       [63]byte
 }
 
 // Stats are an executor's counters; any thread may read them.
@@ -83,13 +87,15 @@ type Stats struct {
 	Handoffs counter.Counter // times the loop went on without a coroutine that was blocked outside netco
 }
 
-// Init prepares the executor. To be followed by Enter on the thread that will run it.
+// Init prepares the executor. To be followed by Enter on the thread that will
+// run it.
 func (ex *Executor) Init(c Config) {
 	ex.host, ex.keep, ex.ended = c.Host, c.Idle, c.Ended
 	ex.pool = objpool.New(objpool.Options[Coroutine]{Cap: max(c.Idle, -1), Chunk: int(poolChunk)})
 }
 
-// poolChunk is how many coroutines are allocated at once: as many as fill one of the allocator's 8 KiB blocks.
+// poolChunk is how many coroutines are allocated at once: as many as fill one
+// of the allocator's 8 KiB blocks.
 const poolChunk = (8<<10 - 8) / unsafe.Sizeof(Coroutine{})
 
 // Enter makes the calling goroutine the loop. It stays so until Leave.
@@ -101,7 +107,8 @@ func (ex *Executor) Enter() {
 	_, ex.locks = asm.Where()
 }
 
-// Leave ends the idle goroutines and what Enter began. Precondition: no coroutine lives.
+// Leave ends the idle goroutines and what Enter began. Precondition: no
+// coroutine lives.
 func (ex *Executor) Leave() {
 	ex.Trim(0)
 	expel(ex.loopIs)
@@ -114,10 +121,11 @@ func (ex *Executor) Spawn(fn func(), name string, site uintptr) *Coroutine {
 	return co
 }
 
-// Make makes a coroutine that some executor will adopt, this one or another. Owner only.
+// Make makes a coroutine that some executor will adopt, this one or another.
+// Owner only.
 func (ex *Executor) Make(fn func(), name string, site uintptr) *Coroutine {
 	co := ex.reuse(fn, name, site)
-	co.ex.Set(nil) // until it is adopted: who still wakes a former life must not take it for this thread's
+	co.ex.Set(nil) // until it is adopted: a wake for a former life must not take it for this thread's
 	return co
 }
 
@@ -132,8 +140,10 @@ func (ex *Executor) reuse(fn func(), name string, site uintptr) *Coroutine {
 	return co
 }
 
-// Adopt queues a coroutine from Make or Unadopted to run here. Owner only. Before the next Run the caller must give back the lock
-// under which it was found: so that either Handle.Stop sees its executor or it sees the notice, see call.
+// Adopt queues a coroutine from Make or Unadopted to run here. Owner only.
+// Before the next Run the caller must give back the lock under which it was
+// found: so that either Handle.Stop sees its executor or it sees the notice,
+// see call.
 func (ex *Executor) Adopt(co *Coroutine) {
 	if co.ex.Own() != ex {
 		co.ex.Set(ex)
@@ -151,24 +161,27 @@ func (ex *Executor) Queued() int { return ex.runq.len() }
 // coroutines that have run have left behind. Owner only.
 func (ex *Executor) Rest() { ex.runq.rest() }
 
-// Current returns the coroutine that has the thread, or nil; from any thread, it may be over by then.
+// Current returns the coroutine that has the thread, or nil; from any thread,
+// it may be over by then.
 func (ex *Executor) Current() *Coroutine { return ex.current.Load() }
 
-// clockEvery is how many resumes may pass before the turn's deadline is looked at. A power of two.
+// clockEvery is how many resumes may pass before the turn's deadline is looked
+// at. A power of two.
 const clockEvery = 64
 
-// Notice ends the turn at the next switch, from any thread: the host's inbox has
-// something in it.
-func (ex *Executor) Notice() {
-	if !ex.attention.Load() {
-		ex.attention.Store(true)
+// RequestPreempt ends the turn at the next switch, from any thread: the host's
+// inbox has something in it.
+func (ex *Executor) RequestPreempt() {
+	if !ex.preempt.Load() {
+		ex.preempt.Store(true)
 	}
 }
 
-// Noticed takes Notice back. The loop calls it before it looks into the inbox.
-func (ex *Executor) Noticed() {
-	if ex.attention.Load() {
-		ex.attention.Store(false)
+// ClearPreempt takes RequestPreempt back. The loop calls it before it looks
+// into the inbox.
+func (ex *Executor) ClearPreempt() {
+	if ex.preempt.Load() {
+		ex.preempt.Store(false)
 	}
 }
 
@@ -179,8 +192,8 @@ func (ex *Executor) checkClock() {
 	}
 }
 
-// maxExpress bounds what quiet times save up for coroutines that other threads wake.
-const maxExpress = 64
+// maxRemoteBoost bounds what quiet times save up for remote wakes.
+const maxRemoteBoost = 64
 
 // Run resumes ready coroutines, at most budget of them and until about deadline
 // (CLOCK_MONOTONIC, ns), and returns how many. Owner only, on the loop.
@@ -188,7 +201,7 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.budget, ex.deadline = budget, deadline
 	ex.regions = wantsRegions()
 	before := ex.runq.taken()
-	for first := true; ex.budget > 0 && ex.runq.len() > 0 && (first || !ex.attention.Load()); first = false { // one, or notices could starve them all
+	for first := true; ex.budget > 0 && ex.runq.len() > 0 && (first || !ex.preempt.Load()); first = false { // one, or requests could starve them all
 		if ex.budget--; ex.budget&(clockEvery-1) == 0 {
 			ex.checkClock()
 		}
@@ -218,7 +231,7 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.current.Set(nil)
 	ex.budget = 0
 	resumed := ex.runq.taken()
-	ex.express = min(ex.express+int(resumed-before), maxExpress)
+	ex.remoteBoost = min(ex.remoteBoost+int(resumed-before), maxRemoteBoost)
 	ex.Stats.Resumes.Set(resumed)
 	return int(resumed - before)
 }
@@ -252,7 +265,8 @@ func (ex *Executor) upcoming(w *worker) *worker {
 	return w
 }
 
-// Stop makes every park of this executor end at once with WakeShutdown, those under way included. Owner only.
+// Stop makes every park of this executor end at once with WakeShutdown, those
+// under way included. Owner only.
 func (ex *Executor) Stop() {
 	ex.stopping = true
 	for _, w := range ex.workers {
@@ -275,14 +289,15 @@ func (ex *Executor) Wake(w *Waiter) {
 	}
 }
 
-// OnThread reports whether the caller runs on the executor's thread: its loop or
-// one of its coroutines, unless that was left behind.
+// OnThread reports whether the caller runs on the executor's thread: its loop
+// or one of its coroutines, unless that was left behind.
 func (ex *Executor) OnThread() bool {
 	w := driven()
 	return w != nil && w.ex == ex
 }
 
-// Here returns the executor on whose thread the caller runs, as coroutine or loop, or nil.
+// Here returns the executor on whose thread the caller runs, as coroutine or
+// loop, or nil.
 func Here() *Executor {
 	if w := self(); w != nil {
 		return w.ex

@@ -70,19 +70,21 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 	}
 }
 
-// Arrive acts on a wake that another thread has posted. Owner only; the host calls it for what its inbox holds.
+// Arrive acts on a wake that another thread has posted. Owner only; the host calls
+// it for what its inbox holds.
 //
-// Its waker waits on another thread, and has interrupted this one to be heard: so the woken coroutine goes in front of the
-// queue, as long as those have not been given the thread more often than the others.
+// Remote wakes go to the front of the run queue: the waker is probably blocked on
+// the result. remoteBoost bounds the preference: no more of them than of others.
 //
-// What looks like a wake may be an errand: a function that another thread wants called here, on the loop, see peek.
+// What looks like a wake may be an inbox function, which another thread wants
+// called here, on the loop, see peek.
 func (ex *Executor) Arrive(co *Coroutine) {
 	co.queued.Store(false) // before the load: a later wake posts again
 	if home := co.ex.Load(); home == nil {
-		if co.waiter.co == nil { // constant: an errand
+		if co.waiter.co == nil { // constant: an inbox function
 			co.fn()
 		}
-		return // the wake was for an earlier life; nobody has woken the one to come
+		return // the wake was for an earlier life; the one to come has not been woken
 	} else if home != ex {
 		// The wake was for an earlier life of the struct, which has moved since; a wake for the present life
 		// may have relied on this node being on its way.
@@ -95,9 +97,9 @@ func (ex *Executor) Arrive(co *Coroutine) {
 	queued := ex.runq.tail
 	ex.Ready(co, word>>8, Wake(word&0xff))
 	ex.heed(co)
-	if ex.runq.tail != queued && ex.express > 0 {
-		ex.express--
-		ex.runq.lastFirst()
+	if ex.runq.tail != queued && ex.remoteBoost > 0 {
+		ex.remoteBoost--
+		ex.runq.moveTailToFront()
 	}
 }
 
@@ -128,7 +130,7 @@ func Yield() {
 	if w.halting(co) {
 		Unwind()
 	}
-	if ex.budget > 0 && ex.runq.len() == 0 && !ex.attention.Load() {
+	if ex.budget > 0 && ex.runq.len() == 0 && !ex.preempt.Load() {
 		ex.budget--
 		return
 	}

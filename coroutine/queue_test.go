@@ -99,7 +99,7 @@ func TestRunQueueRests(t *testing.T) {
 		for range n {
 			q.push(new(Coroutine))
 			if n%3 == 0 {
-				q.lastFirst()
+				q.moveTailToFront()
 			}
 		}
 		for q.len() > 0 {

@@ -1,8 +1,8 @@
 package coroutine
 
-// runQueue is the FIFO of ready coroutines: a ring that grows by doubling. A ring, not a list through the
-// coroutines, so that looking ahead (to prefetch) touches no coroutine.
-// Owner: the executor's thread.
+// runQueue is the FIFO of ready coroutines: a ring that grows by doubling. A
+// ring, not a list through the coroutines, so that looking ahead (to prefetch)
+// touches no coroutine. Owner: the executor's thread.
 type runQueue struct {
 	buf   []*Coroutine // length a power of two
 	mask  uint64       // len(buf)-1, or 0 when nothing was pushed yet
@@ -36,8 +36,8 @@ func (q *runQueue) pop() *Coroutine {
 	return co
 }
 
-// lastFirst moves the newest to the front. Precondition: len() > 0.
-func (q *runQueue) lastFirst() {
+// moveTailToFront moves the newest to the front. Precondition: len() > 0.
+func (q *runQueue) moveTailToFront() {
 	q.tail--
 	q.head--
 	q.moved++
@@ -81,7 +81,8 @@ func (q *runQueue) rest() {
 	}
 }
 
-// release drops what popped entries still refer to, and the space of a burst long gone. Precondition: len() == 0.
+// release drops what popped entries still refer to, and the space of a burst
+// long gone. Precondition: len() == 0.
 func (q *runQueue) release() {
 	if len(q.buf) > 16*minRunQueue {
 		q.buf, q.mask = nil, 0

@@ -159,7 +159,7 @@ func (h *simHost) Post(co *Coroutine) {
 		}
 	}
 	h.inbox = append(h.inbox, co)
-	h.ex.Notice()
+	h.ex.RequestPreempt()
 }
 
 // ParkUntil implements Host.
@@ -344,7 +344,7 @@ func (w *world) run() {
 
 // turn is what a Processor does in one.
 func (w *world) turn(h *simHost) {
-	h.ex.Noticed()
+	h.ex.ClearPreempt()
 	w.rnd.Shuffle(len(h.inbox), func(i, j int) { h.inbox[i], h.inbox[j] = h.inbox[j], h.inbox[i] })
 	for range w.rnd.IntN(len(h.inbox) + 1) {
 		co := h.inbox[0]
@@ -379,7 +379,7 @@ func (w *world) settle() {
 	for busy := true; busy; {
 		busy = false
 		for _, h := range w.hosts {
-			h.ex.Noticed()
+			h.ex.ClearPreempt()
 			w.deliver(h)
 			h.settleSome(len(h.moved))
 			if h.ex.Queued() > 0 {
@@ -419,12 +419,12 @@ func TestNoticeDoesNotStarve(t *testing.T) {
 			ex.Spawn(func() { ran++ }, "", 0)
 		}
 		for i := 1; i <= 3; i++ {
-			ex.Notice()
+			ex.RequestPreempt()
 			if n := ex.Run(256, math.MaxInt64); n != 1 || ran != i {
 				t.Errorf("turn %d: %d resumed, %d ran, want 1 more", i, n, ran)
 			}
 		}
-		ex.Noticed()
+		ex.ClearPreempt()
 		ex.Leave()
 	}()
 	<-done

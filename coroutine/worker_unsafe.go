@@ -12,8 +12,8 @@ import (
 )
 
 // worker is a goroutine of an executor's pool: a context and the coroutine that
-// runs on it. A fiber has one, too; that of a fiber which is at home on ordinary
-// goroutines has no ex and no co.
+// runs on it. A fiber has one, too; that of a fiber which is at home on
+// ordinary goroutines has no ex and no co.
 //
 // Owner: the executor's owner; co, ex and fiber are also read by self on the
 // goroutine itself. See handoff_unsafe.go for away and open.
@@ -82,7 +82,8 @@ func (ex *Executor) unlist(w *worker) {
 	ex.Stats.Workers.Set(uint64(last))
 }
 
-// workerMain is what a worker's context runs. Not a method value, which would be one more allocation for each.
+// workerMain is what a worker's context runs. Not a method value, which would
+// be one more allocation for each.
 func workerMain(c *context.Context) { workerOf(c).main() }
 
 // main runs one coroutine after the other until the worker is not needed.
@@ -119,12 +120,12 @@ func (w *worker) finish() {
 	w.retire()
 }
 
-// chain takes on the next coroutine of the run queue if it has not started: it then runs right here, on this warm stack,
-// without a switch.
+// chain takes on the next coroutine of the run queue if it has not started: it
+// then runs right here, on this warm stack, without a switch.
 func (w *worker) chain() bool {
 	ex := w.ex
 	co := ex.runq.front()
-	if co == nil || co.w.Own() != nil || ex.regions || ex.budget <= 0 || ex.attention.Load() {
+	if co == nil || co.w.Own() != nil || ex.regions || ex.budget <= 0 || ex.preempt.Load() {
 		return false
 	}
 	ex.runq.pop()
@@ -138,8 +139,9 @@ func (w *worker) chain() bool {
 	return true
 }
 
-// call runs the coroutine's function and deals with a panic. It does not return if a Goexit ended the coroutine, nor if
-// a deferred call then panicked: when that panic has been recovered, the runtime goes on with the Goexit.
+// call runs the coroutine's function and deals with a panic. It does not return
+// if a Goexit ended the coroutine, nor if a deferred call then panicked: when
+// that panic has been recovered, the runtime goes on with the Goexit.
 func (w *worker) call() {
 	co := w.co.Own()
 	clean(co.tags)
@@ -177,7 +179,8 @@ func clean(labels unsafe.Pointer) {
 	debug.SetPanicOnFault(false)
 }
 
-// end marks the coroutine as ended, wakes who joined it, and gives its struct back.
+// end marks the coroutine as ended, wakes its joiners, and gives its struct
+// back.
 func (w *worker) end() {
 	co := w.co.Own()
 	w.rejoin()
@@ -198,7 +201,7 @@ func (w *worker) end() {
 	if ex.ended != nil {
 		ex.ended() // before others know: what waits for its end may want its permit
 	}
-	co.id.Publish(0) // before the look at joiners: one who comes after that look sees that it is over
+	co.id.Publish(0) // before the look at joiners: one that comes after that look sees that it is over
 	co.status.SetOrdered(uint64(Dead))
 	co.fn, w.hooked = nil, false
 	co.name.SetOrdered(nil)
@@ -217,7 +220,8 @@ func (w *worker) end() {
 	ex.pool.Put(co)
 }
 
-// dropLocals drops the coroutine's locals while it still lives, up to one whose Drop panics.
+// dropLocals drops the coroutine's locals while it still lives, up to one whose
+// Drop panics.
 func (w *worker) dropLocals() {
 	dropped := false
 	defer func() {
@@ -233,8 +237,8 @@ func (w *worker) dropLocals() {
 	dropped = true
 }
 
-// retire takes the worker out of the table and the list. Its context is kept reachable by its own goroutine, and after
-// that nothing switches to it.
+// retire takes the worker out of the table and the list. Its context is kept
+// reachable by its own goroutine, and after that nothing switches to it.
 func (w *worker) retire() {
 	expel(w)
 	w.gone = true

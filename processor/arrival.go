@@ -63,7 +63,7 @@ func (p *Processor) sendWatch(a arrival) bool {
 	p.sub.watches = append(p.sub.watches, a)
 	p.sub.waiting.Add(1)
 	p.sub.mu.Unlock()
-	p.ex.Notice()
+	p.ex.RequestPreempt()
 	p.ep.Ring()
 	return true
 }

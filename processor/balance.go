@@ -248,6 +248,6 @@ func (g *Group) leastBusy(b *balancer, will func(*Processor) bool) (least *Proce
 // ask asks p to give n connections away. Any thread.
 func (p *Processor) ask(to *Processor, n int) {
 	p.gift.Store(&gift{to, n})
-	p.ex.Notice()
+	p.ex.RequestPreempt()
 	p.ep.Ring()
 }

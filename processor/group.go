@@ -65,7 +65,7 @@ func (g *Group) Advance(ph Phase) {
 		}
 	}
 	for _, p := range g.members {
-		p.ex.Notice()
+		p.ex.RequestPreempt()
 		p.ep.Ring()
 	}
 	g.advanceOutside(g.Phase())

@@ -40,7 +40,7 @@ func (p *Processor) loop() {
 		if p.timers.Len() > 0 {
 			p.expire(now)
 		}
-		p.ex.Noticed() // before the inboxes are looked into
+		p.ex.ClearPreempt() // before the inboxes are looked into
 		if !p.wakes.Empty() {
 			p.arrivals()
 		}
@@ -156,6 +156,6 @@ func (p *Processor) holdingOn() bool {
 func (p *Processor) Post(co *coroutine.Coroutine) {
 	p.posted.Add(1)
 	p.wakes.Push(co.Node())
-	p.ex.Notice()
+	p.ex.RequestPreempt()
 	p.ep.Ring()
 }

@@ -42,7 +42,7 @@ func (p *Processor) Send(co *coroutine.Coroutine) {
 	p.sub.moved = append(p.sub.moved, co)
 	p.sub.waiting.Add(1)
 	p.sub.mu.Unlock()
-	p.ex.Notice()
+	p.ex.RequestPreempt()
 	p.ep.Ring()
 }
 
@@ -133,7 +133,7 @@ func (x *Watch) moveTo(p, to *Processor) bool {
 	to.sub.watches = append(to.sub.watches, arrival{x: x, moved: true})
 	to.sub.waiting.Add(1)
 	to.sub.mu.Unlock()
-	to.ex.Notice()
+	to.ex.RequestPreempt()
 	to.ep.Ring()
 	return true
 }

@@ -127,7 +127,7 @@ func (p *Processor) submit(self *Processor, fn func(), name string, site uintptr
 	p.sub.waiting.Add(1)
 	p.sub.mu.Unlock()
 	if self != p {
-		p.ex.Notice()
+		p.ex.RequestPreempt()
 	}
 	if !p.ep.Ring() && (open > 1 || open == 1 && self != p && p.heldUp(clock.Now())) {
 		p.callThief() // it is busy and has more than it can start at once, or is held up

@@ -83,7 +83,7 @@ func (f *Func) follow(soon bool) {
 	case p.alive.Load():
 		p.retimed.push(f)
 		if soon {
-			p.ex.Notice()
+			p.ex.RequestPreempt()
 			p.ep.Ring()
 		} else if p.retimed.stopped.Add(1)%stoppedRing == 0 {
 			p.ep.Ring()
