@@ -52,6 +52,9 @@ var CallerPC = func() uintptr {
 // Load returns the word at addr. It is never used here.
 func Load(addr uintptr) uintptr { panic("netco/asm: no view of the runtime on " + runtime.GOARCH) }
 
+// RaceAcquireAll is never used here.
+func RaceAcquireAll(racecall, ctx uintptr) {}
+
 // GoidOffset fails here.
 func GoidOffset() (uintptr, error) {
 	return 0, errors.New("netco/asm: no view of the runtime on " + runtime.GOARCH)

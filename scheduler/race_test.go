@@ -117,3 +117,46 @@ func TestHandingOverIsOrdered(t *testing.T) {
 	}
 	shutdown(t, s)
 }
+
+// TestHandoffIsOrdered: what a coroutine did before it blocked outside netco, to
+// its Processor and to a variable, comes before what the Processor's others do
+// after the handoff. Under -race any wait in which the detector is told of less
+// is a failure.
+func TestHandoffIsOrdered(t *testing.T) {
+	needHandoff(t)
+	for _, b := range blockers {
+		t.Run(b.name, func(t *testing.T) {
+			within(t, 5*time.Minute)
+			wait, release := b.make(t)
+			s := start(t, scheduler.Options{Processors: 1})
+			shared, children := 0, 0
+			startChild := func() { s.GoLocal(spawn(func() { children++ })) }
+			s.Go(spawn(func() {
+				for handoffs(s) == 0 {
+					coroutine.Yield()
+				}
+				shared++
+				startChild()
+				release()
+			}))
+			h, err := s.Go(spawn(func() {
+				inherited.Set("") // of the coroutine's own, for the next one that gets its struct
+				startChild()      // of the Processor's
+				shared++
+				wait()
+				coroutine.Yield()
+				shared++
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := h.Join(); err != nil {
+				t.Error("Join:", err)
+			}
+			shutdown(t, s)
+			if shared != 3 || children != 2 {
+				t.Errorf("%d additions and %d children", shared, children)
+			}
+		})
+	}
+}

@@ -22,10 +22,13 @@ const (
 )
 
 // What of a goroutine's struct tells that, from its number on: runtime.g has
-// atomicstatus, stackLock, goid, schedlink, waitsince, waitreason.
+// atomicstatus, stackLock, goid, schedlink, waitsince, waitreason, eleven bytes,
+// raceignore; and later on racectx, waiting.
 const (
 	statusBeforeGoid = 8
 	reasonAfterGoid  = 24
+	ignoreAfterGoid  = 36
+	waitingAfterCtx  = 8
 
 	statusRunning = 2
 	statusSyscall = 3
@@ -42,21 +45,28 @@ type waitReasons struct {
 	user                []uint8
 	chanReceive, choice uint8
 	coroutine           uint8
+	racectxAfterGoid    uintptr
 }
 
 var knownReasons = []waitReasons{
 	// IO wait; nil channels; select; select without cases; channels; sleep; sync.Cond, Mutex, RWMutex twice, WaitGroup
-	{"go1.25", []uint8{2, 3, 4, 9, 10, 14, 15, 20, 21, 22, 23, 24, 25}, 14, 9, 38},
-	{"go1.26", []uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25}, 19, 18, 38},
-	{"go1.27", []uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25}, 19, 18, 38},
+	{"go1.25", []uint8{2, 3, 4, 9, 10, 14, 15, 20, 21, 22, 23, 24, 25}, 14, 9, 38, 152},
+	{"go1.26", []uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25}, 19, 18, 38, 160},
+	{"go1.27", []uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25}, 19, 18, 38, 160},
 }
 
 var errStandings = errors.New("how this Go release marks a goroutine that waits was not found")
 
+// sudogGoroutine is where what g.waiting refers to, a runtime.sudog, has its
+// goroutine.
+const sudogGoroutine = 0
+
 // standings is what StandingOf goes by. Written once, by FindStandings.
 var standings struct {
-	goid   uintptr
-	reason [256]Standing
+	goid    uintptr
+	racectx uintptr
+	waiting uintptr
+	reason  [256]Standing
 }
 
 // FindStandings prepares StandingOf. The error says that this Go release is not
@@ -82,6 +92,8 @@ func findStandings() error {
 		standings.reason[reason] = Blocked
 	}
 	standings.reason[known.coroutine] = Switched
+	standings.racectx = goid + known.racectxAfterGoid
+	standings.waiting = standings.racectx + waitingAfterCtx
 	return known.probe()
 }
 
@@ -99,7 +111,7 @@ func (k *waitReasons) probe() error {
 		}
 	}()
 	is := func(g uintptr, status uint32, reason uint8) bool {
-		return g != 0 && statusOf(g) == status && (status != statusWaiting || reasonOf(g) == reason)
+		return g != 0 && statusOf(g) == status && (status != statusWaiting || reasonOf(g) == reason && waitsInSudog(g))
 	}
 	for end := time.Now().Add(time.Second); ; runtime.Gosched() {
 		if is(asm.Getg(), statusRunning, 0) && is(receiving.Load(), statusWaiting, k.chanReceive) &&
@@ -123,6 +135,13 @@ func StandingOf(g uintptr) Standing {
 		return standings.reason[reasonOf(g)]
 	}
 	return Unblocked
+}
+
+// waitsInSudog reports whether g.waiting refers to a waiter of g's. g waits in a
+// channel.
+func waitsInSudog(g uintptr) bool {
+	waiter := asm.Load(g + standings.waiting)
+	return waiter != 0 && asm.Load(waiter+sudogGoroutine) == g
 }
 
 func statusOf(g uintptr) uint32 {

@@ -20,36 +20,64 @@ func RaceRelease(addr unsafe.Pointer) { runtime.RaceReleaseMerge(addr) }
 // RaceAcquire is the other half of RaceRelease.
 func RaceAcquire(addr unsafe.Pointer) { runtime.RaceAcquire(addr) }
 
-// releaseOf is the runtime's racereleasemergeg. Written once, by FindRace.
-var releaseOf func(g uintptr, addr unsafe.Pointer)
+// What RaceReleaseOf goes by. Written once, by FindRace.
+var (
+	releaseOf func(g uintptr, addr unsafe.Pointer) // the runtime's racereleasemergeg
+	callRace  uintptr                              // its racecall, which is for assembly
+)
 
-// FindRace prepares RaceReleaseOf. The error says that the runtime's function
-// was not found. The first call takes some milliseconds.
+// FindRace prepares RaceReleaseOf. The error says what of the runtime was not
+// found. The first call takes some milliseconds.
 var FindRace = sync.OnceValue(findRace)
 
 func findRace() error {
 	if !asm.Supported {
 		return errors.New("no assembly for " + runtime.GOARCH)
 	}
-	if err := Verified(); err != nil {
+	if err := FindStandings(); err != nil {
 		return err
 	}
-	// Linked in without our doing: the runtime calls it where it starts a goroutine.
-	found := findFuncs("runtime.racereleasemergeg")
+	// Linked in without our doing: the runtime calls both where it starts a goroutine.
+	found := findFuncs("runtime.racereleasemergeg", "runtime.racecall")
 	if found == nil {
-		return errors.New("the runtime's function that releases on behalf of a goroutine was not found")
+		return errors.New("the runtime's functions that release on behalf of a goroutine were not found")
 	}
 	releaseOf = asm.At[func(uintptr, unsafe.Pointer)](found[0])
+	callRace = found[1]
+	before := ignores(asm.Getg())
+	runtime.RaceDisable()
+	after := ignores(asm.Getg())
+	runtime.RaceEnable()
+	if before || !after {
+		return errors.New("where this Go release counts the calls of RaceDisable was not found")
+	}
 	return nil
+}
+
+// ignores reports whether the detector ignores what g does to order others.
+func ignores(g uintptr) bool {
+	at := g + standings.goid + ignoreAfterGoid
+	return byte(asm.Load(at&^7)>>(at%8*8)) != 0
 }
 
 // RaceReleaseOf is RaceRelease on behalf of the goroutine of which asm.Getg gave
 // g: what that one did so far happens before a later RaceAcquire of addr, which
 // is of Go's memory.
 //
+// Under RaceDisable, as in the waits of sync.WaitGroup and RWMutex, nothing can
+// be released on its behalf. Then what all goroutines did so far happens before
+// that RaceAcquire, which may hide a race.
+//
 // Preconditions: FindRace has succeeded; that goroutine lives and does not run
 // until this has returned.
-func RaceReleaseOf(g uintptr, addr unsafe.Pointer) { releaseOf(g, addr) }
+func RaceReleaseOf(g uintptr, addr unsafe.Pointer) {
+	if !ignores(g) {
+		releaseOf(g, addr)
+		return
+	}
+	asm.RaceAcquireAll(callRace, asm.Load(asm.Getg()+standings.racectx))
+	RaceRelease(addr)
+}
 
 // RaceReadRange tells the detector of a read by the kernel.
 func RaceReadRange(addr unsafe.Pointer, n int) { runtime.RaceReadRange(addr, n) }

@@ -3,9 +3,11 @@
 package goruntime_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
@@ -20,7 +22,7 @@ const racyVar = "NETCO_TEST_RACE"
 
 // handOver lets a goroutine write x and block, and reads x here, which is a race
 // unless the writer is released on its behalf.
-func handOver(t *testing.T, release bool) {
+func handOver(t *testing.T, block, free func(), release bool) {
 	if err := goruntime.FindRace(); err != nil {
 		t.Fatal(err)
 	}
@@ -30,13 +32,12 @@ func handOver(t *testing.T, release bool) {
 	var x int
 	var mark byte
 	g := make(chan uintptr, 1)
-	over := make(chan struct{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		g <- asm.Getg()
 		x = 1 // after the send, so that the channel orders nothing
-		<-over
+		block()
 	}()
 	writer := <-g
 	for end := time.Now().Add(time.Minute); goruntime.StandingOf(writer) != goruntime.Blocked; {
@@ -52,27 +53,46 @@ func handOver(t *testing.T, release bool) {
 	if x != 1 {
 		t.Error("the writer has not written")
 	}
-	close(over)
+	free()
 	<-done
+}
+
+// handOvers are the writer's waits: for the detector they are of two kinds.
+func handOvers() map[string]wait {
+	c := make(chan int)
+	var group sync.WaitGroup
+	group.Add(1)
+	var reads, writes sync.RWMutex
+	reads.Lock()
+	writes.RLock()
+	return map[string]wait{
+		"channel":   {block: func() { <-c }, free: func() { close(c) }},
+		"WaitGroup": {block: group.Wait, free: group.Done},
+		"RLock":     {block: reads.RLock, free: reads.Unlock},
+		"Lock":      {block: writes.Lock, free: writes.RUnlock},
+	}
 }
 
 // TestRaceReleaseOf: what a blocked goroutine did is ordered before what follows
 // a release on its behalf, and is a race without that.
 func TestRaceReleaseOf(t *testing.T) {
-	if how := os.Getenv(racyVar); how != "" {
-		handOver(t, how == "released")
+	if in, racy, ok := strings.Cut(os.Getenv(racyVar), " "); ok {
+		w := handOvers()[in]
+		handOver(t, w.block, w.free, racy == "false")
 		return
 	}
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for how, racy := range map[string]bool{"released": false, "unreleased": true} {
-		cmd := exec.Command(exe, "-test.run=^TestRaceReleaseOf$")
-		cmd.Env = append(os.Environ(), racyVar+"="+how, "GORACE=atexit_sleep_ms=0")
-		out, err := cmd.CombinedOutput()
-		if got := strings.Contains(string(out), "DATA RACE"); got != racy || (err != nil) != racy {
-			t.Errorf("%s: race %v, want %v; %v\n%.2000s", how, got, racy, err, out)
+	for in := range handOvers() {
+		for _, racy := range []bool{false, true} {
+			cmd := exec.Command(exe, "-test.run=^TestRaceReleaseOf$")
+			cmd.Env = append(os.Environ(), fmt.Sprint(racyVar, "=", in, " ", racy), "GORACE=atexit_sleep_ms=0")
+			out, err := cmd.CombinedOutput()
+			if got := strings.Contains(string(out), "DATA RACE"); got != racy || (err != nil) != racy {
+				t.Errorf("%s: race %v, want %v; %v\n%.2000s", in, got, racy, err, out)
+			}
 		}
 	}
 }
