@@ -100,7 +100,7 @@ func (b *Batch) Recv(fd int) (got int, emptied bool, failed syscall.Errno) {
 		r, errno := several(unix.SYS_RECVMMSG, fd, &b.headers[0], n, unix.MSG_DONTWAIT, b.bytes > MaxIO)
 		if errno == 0 {
 			if goruntime.RaceEnabled {
-				b.raceReceived(r)
+				b.raceReceived(fd, r)
 			}
 			return r, r < n, 0
 		}
@@ -156,8 +156,8 @@ func several(call uintptr, fd int, first *mmsghdr, n, flags int, long bool) (int
 	return int(r), errno
 }
 
-func (b *Batch) raceReceived(n int) {
-	goruntime.RaceAcquire(unsafe.Pointer(&ioSync))
+func (b *Batch) raceReceived(fd, n int) {
+	raceReceived(fd)
 	for i := range n {
 		h := &b.headers[i]
 		goruntime.RaceWriteRange(pointed(b.vectors[i].Base), int(h.moved))
@@ -171,7 +171,7 @@ func (b *Batch) raceSent(first int) {
 		goruntime.RaceReadRange(pointed(b.vectors[i].Base), int(b.vectors[i].Len))
 		goruntime.RaceReadRange(pointed(h.Control), int(h.Controllen))
 	}
-	goruntime.RaceRelease(unsafe.Pointer(&ioSync))
+	raceSending()
 }
 
 // pointed is p, or the memory that stands for nothing.

@@ -13,9 +13,6 @@ import (
 // MaxIO is the most bytes that one call moves: some 20 µs of copying.
 const MaxIO = 128 << 10
 
-// ioSync orders a write before the read that it enables in the eyes of the race detector, as package syscall does.
-var ioSync byte
-
 // empty is what an empty slice points the kernel at.
 var empty byte
 
@@ -45,7 +42,7 @@ func TryRecv(fd int, p []byte) (got int, emptied bool, failed syscall.Errno) {
 		r, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)), uintptr(n), unix.MSG_DONTWAIT, 0, 0)
 		if errno == 0 {
 			if goruntime.RaceEnabled {
-				goruntime.RaceAcquire(unsafe.Pointer(&ioSync))
+				raceReceived(fd)
 				goruntime.RaceWriteRange(base(p), int(r))
 			}
 			return int(r), int(r) < n, 0
@@ -62,7 +59,7 @@ func TrySend(fd int, p []byte) (int, syscall.Errno) {
 	n := min(len(p), MaxIO)
 	if goruntime.RaceEnabled {
 		goruntime.RaceReadRange(base(p), n)
-		goruntime.RaceRelease(unsafe.Pointer(&ioSync))
+		raceSending()
 	}
 	for {
 		if injector.Load() != nil {

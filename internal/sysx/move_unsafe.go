@@ -31,7 +31,7 @@ func TrySendv(fd int, v []unix.Iovec) (int, syscall.Errno) {
 		for i := range v {
 			goruntime.RaceReadRange(unsafe.Pointer(v[i].Base), int(v[i].Len))
 		}
-		goruntime.RaceRelease(unsafe.Pointer(&ioSync))
+		raceSending()
 	}
 	for {
 		if injector.Load() != nil {
@@ -89,7 +89,7 @@ func TrySpliceOut(fd, pipe, n int) (int, syscall.Errno) { return splice(SpliceOu
 func splice(op Op, socket, from, to, n int) (int, syscall.Errno) {
 	n = min(n, MaxSplice)
 	if goruntime.RaceEnabled && op == SpliceOut {
-		goruntime.RaceRelease(unsafe.Pointer(&ioSync))
+		raceSending()
 	}
 	for {
 		if injector.Load() != nil {
@@ -106,7 +106,7 @@ func splice(op Op, socket, from, to, n int) (int, syscall.Errno) {
 			unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
 		if errno == 0 {
 			if goruntime.RaceEnabled && op == SpliceIn {
-				goruntime.RaceAcquire(unsafe.Pointer(&ioSync))
+				raceReceived(socket)
 			}
 			return int(r), 0
 		}
@@ -122,7 +122,7 @@ func splice(op Op, socket, from, to, n int) (int, syscall.Errno) {
 func TrySendfile(fd, file, n int) (int, syscall.Errno) {
 	n = min(n, MaxIO)
 	if goruntime.RaceEnabled {
-		goruntime.RaceRelease(unsafe.Pointer(&ioSync))
+		raceSending()
 	}
 	for {
 		if injector.Load() != nil {

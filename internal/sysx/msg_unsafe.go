@@ -26,7 +26,7 @@ func TryRecvPacket(fd int, p []byte) (int, syscall.Errno) {
 		}
 		r, errno := transfer(unix.SYS_RECVFROM, fd, base(p), len(p), unix.MSG_DONTWAIT)
 		if errno == 0 {
-			received(p, r)
+			received(fd, p, r)
 			return r, 0
 		}
 		if errno != unix.EINTR {
@@ -84,7 +84,7 @@ func TryRecvMsg(fd int, p, oob []byte, from *UnixName) (n, oobn, flags int, fail
 		r, errno := exchange(unix.SYS_RECVMSG, fd, &msg, len(p), unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 		if errno == 0 {
 			from.size = msg.Namelen
-			received(p, min(r, len(p)))
+			received(fd, p, min(r, len(p)))
 			return r, int(msg.Controllen), int(msg.Flags), 0
 		}
 		if errno != unix.EINTR {
@@ -179,9 +179,9 @@ func exchange(call uintptr, fd int, msg *unix.Msghdr, n, flags int) (int, syscal
 	return int(r), errno
 }
 
-func received(p []byte, n int) {
+func received(fd int, p []byte, n int) {
 	if goruntime.RaceEnabled {
-		goruntime.RaceAcquire(unsafe.Pointer(&ioSync))
+		raceReceived(fd)
 		goruntime.RaceWriteRange(base(p), n)
 	}
 }
@@ -189,7 +189,7 @@ func received(p []byte, n int) {
 func sending(p []byte) {
 	if goruntime.RaceEnabled {
 		goruntime.RaceReadRange(base(p), len(p))
-		goruntime.RaceRelease(unsafe.Pointer(&ioSync))
+		raceSending()
 	}
 }
 
@@ -206,10 +206,11 @@ func Recvmsg(fd int, p, oob []byte, flags int) (n, oobn, got int, from unix.Sock
 		}
 		n, oobn, got, from, err := unix.Recvmsg(fd, p, oob, flags|unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 		switch {
-		case err == nil:
+		case err == nil || n >= 0 && err == unix.EAFNOSUPPORT: // which means that it was received
+			if goruntime.RaceEnabled {
+				raceReceived(fd)
+			}
 			return n, oobn, got, from, 0
-		case n >= 0 && err == unix.EAFNOSUPPORT: // it was received
-			return n, oobn, got, nil, 0
 		case err != unix.EINTR:
 			return 0, 0, 0, nil, errnoOf(err)
 		}
@@ -218,6 +219,7 @@ func Recvmsg(fd int, p, oob []byte, flags int) (n, oobn, got int, from unix.Sock
 
 // Sendmsg is sendmsg(2) for sockets of any family, without blocking and without SIGPIPE.
 func Sendmsg(fd int, p, oob []byte, to unix.Sockaddr, flags int) (int, syscall.Errno) {
+	sending(p)
 	for {
 		if injector.Load() != nil {
 			if _, errno := injected(Send, fd, len(p)); errno == unix.EINTR {

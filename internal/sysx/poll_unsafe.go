@@ -72,57 +72,36 @@ func Watch(epfd, op, fd int, events uint32) syscall.Errno {
 
 // Read reads once from a file, repeating an interrupted call. The Go scheduler is told of it: whether it blocks is up to a
 // flag that others may share and change.
-func Read(fd int, p []byte) (int, syscall.Errno) {
-	n := len(p)
-	for {
-		if injector.Load() != nil && n > 0 {
-			limit, errno := injected(FileRead, fd, n)
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, errno
-			}
-			n = limit
-		}
-		r, _, errno := syscall.Syscall(unix.SYS_READ, uintptr(fd), uintptr(base(p)), uintptr(n))
-		if errno == 0 {
-			if goruntime.RaceEnabled {
-				goruntime.RaceAcquire(unsafe.Pointer(&ioSync))
-				goruntime.RaceWriteRange(base(p), int(r))
-			}
-			return int(r), 0
-		}
-		if errno != unix.EINTR {
-			return 0, errno
-		}
-	}
-}
+func Read(fd int, p []byte) (int, syscall.Errno) { return fileIO(FileRead, fd, p) }
 
 // Write writes once to a file; else as Read.
-func Write(fd int, p []byte) (int, syscall.Errno) {
-	n := len(p)
-	if goruntime.RaceEnabled {
-		goruntime.RaceReadRange(base(p), n)
-		goruntime.RaceRelease(unsafe.Pointer(&ioSync))
-	}
+func Write(fd int, p []byte) (int, syscall.Errno) { return fileIO(FileWrite, fd, p) }
+
+// fileIO calls package syscall's functions, which tell the race detector what
+// they do.
+func fileIO(op Op, fd int, p []byte) (n int, failed syscall.Errno) {
 	for {
-		if injector.Load() != nil && n > 0 {
-			limit, errno := injected(FileWrite, fd, n)
+		if injector.Load() != nil && len(p) > 0 {
+			limit, errno := injected(op, fd, len(p))
 			if errno == unix.EINTR {
 				continue
 			}
 			if errno != 0 {
 				return 0, errno
 			}
-			n = limit
+			p = p[:limit]
 		}
-		r, _, errno := syscall.Syscall(unix.SYS_WRITE, uintptr(fd), uintptr(base(p)), uintptr(n))
-		if errno == 0 {
-			return int(r), 0
+		var err error
+		if op == FileRead {
+			n, err = syscall.Read(fd, p)
+		} else {
+			n, err = syscall.Write(fd, p)
 		}
-		if errno != unix.EINTR {
-			return 0, errno
+		if err == nil {
+			return n, 0
+		}
+		if err != unix.EINTR {
+			return 0, errnoOf(err)
 		}
 	}
 }

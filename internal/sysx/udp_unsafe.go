@@ -22,7 +22,7 @@ func TryRecvFrom(fd int, p []byte, from *RawAddr) (int, syscall.Errno) {
 		r, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)), uintptr(len(p)), unix.MSG_DONTWAIT,
 			uintptr(unsafe.Pointer(from)), uintptr(unsafe.Pointer(&size)))
 		if errno == 0 {
-			received(p, int(r))
+			received(fd, p, int(r))
 			return int(r), 0
 		}
 		if errno != unix.EINTR {
@@ -61,8 +61,8 @@ func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int, 
 		header.Iov = &vector
 		r, _, errno := syscall.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&header)), unix.MSG_DONTWAIT)
 		if errno == 0 {
-			received(p, int(r))
-			received(oob, int(header.Controllen))
+			received(fd, p, int(r))
+			received(fd, oob, int(header.Controllen))
 			return int(r), int(header.Controllen), int(header.Flags), 0
 		}
 		if errno != unix.EINTR {
