@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"runtime/pprof"
 	"sync"
@@ -62,6 +63,8 @@ type mill struct {
 	addr string
 	echo io.Closer
 
+	pipe, pipeIn *os.File // that all read and write who block
+
 	tokens   *channel.Chan[*int] // each is one worker's at a time
 	turns    atomic.Int64        // that were taken
 	mu       sync.Mutex
@@ -83,6 +86,11 @@ const tokens = 5
 func newMill(t *testing.T) *mill {
 	w := &mill{t: t, seed: rand.Uint64(), tokens: channel.Make[*int](tokens)}
 	t.Logf("seed %d", w.seed)
+	var err error
+	if w.pipe, w.pipeIn, err = os.Pipe(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { w.pipe.Close(); w.pipeIn.Close() })
 	w.s = start(t, scheduler.Options{Processors: 2, PoolCap: 8, OnPanic: func(processor.PanicInfo) {
 		time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
 		w.panicked.Add(1)
@@ -108,15 +116,19 @@ func newMill(t *testing.T) *mill {
 }
 
 // block blocks outside of netco for up to 3 ms.
-func block(rnd *rand.Rand) {
+func (w *mill) block(rnd *rand.Rand) {
 	d := time.Duration(rnd.IntN(3000)) * time.Microsecond
-	if rnd.IntN(2) == 0 {
+	switch rnd.IntN(3) {
+	case 0:
 		time.Sleep(d)
-		return
+	case 1:
+		c := make(chan int)
+		time.AfterFunc(d, func() { close(c) })
+		<-c
+	case 2: // all but one of its readers wait for a semaphore
+		time.AfterFunc(d, func() { w.pipeIn.Write([]byte{1}) })
+		w.pipe.Read(make([]byte, 1))
 	}
-	c := make(chan int)
-	time.AfterFunc(d, func() { close(c) })
-	<-c
 }
 
 // work does operations at random for as long as it is to go on.
@@ -131,7 +143,7 @@ func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 	defer c.Close()
 	for goesOn() {
 		if rnd.IntN(3) == 0 {
-			block(rnd)
+			w.block(rnd)
 		}
 		op := rnd.IntN(len(w.ops))
 		w.ops[op].Add(1)
@@ -146,7 +158,7 @@ func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 			x, _ := w.tokens.Recv()
 			*x++
 			if rnd.IntN(4) == 0 {
-				block(rnd)
+				w.block(rnd)
 			}
 			w.turns.Add(1)
 			w.tokens.Send(x)
@@ -154,7 +166,7 @@ func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 			w.mu.Lock()
 			w.held++
 			if rnd.IntN(4) == 0 {
-				block(rnd)
+				w.block(rnd)
 			}
 			if rnd.IntN(4) == 0 {
 				coroutine.Yield()
@@ -165,14 +177,14 @@ func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 			w.rw.Lock()
 			w.written++
 			if rnd.IntN(4) == 0 {
-				block(rnd)
+				w.block(rnd)
 			}
 			w.rw.Unlock()
 			w.writes.Add(1)
 		case 7:
 			w.rw.RLock()
 			if rnd.IntN(8) == 0 {
-				block(rnd)
+				w.block(rnd)
 			}
 			w.rw.RUnlock()
 		case 8:
@@ -187,7 +199,7 @@ func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 				w.turns.Add(1)
 				w.tokens.Send(x)
 			}
-			coroutine.Firmly(func() { block(rnd); coroutine.Yield() })
+			coroutine.Firmly(func() { w.block(rnd); coroutine.Yield() })
 		}
 		if *number.Get() != mine {
 			w.t.Errorf("a coroutine has another's Local")
@@ -216,7 +228,7 @@ func (w *mill) echoes(rnd *rand.Rand, c io.ReadWriter) {
 		return
 	}
 	if rnd.IntN(4) == 0 {
-		block(rnd)
+		w.block(rnd)
 	}
 	if _, err := io.ReadFull(c, in[:len(out)]); err != nil || string(in[:len(out)]) != string(out) {
 		w.t.Error("another echo, or", err)
@@ -230,7 +242,7 @@ func (w *mill) fiber(rnd *rand.Rand) {
 		for in < 4 {
 			switch rnd.IntN(3) {
 			case 0:
-				block(rnd)
+				w.block(rnd)
 			case 1:
 				processor.Sleep(time.Duration(rnd.IntN(500)) * time.Microsecond)
 			}
@@ -286,7 +298,7 @@ func (w *mill) child(rnd *rand.Rand) {
 		if rnd.IntN(2) == 0 {
 			coroutine.Yield()
 		}
-		block(rnd)
+		w.block(rnd)
 		switch how {
 		case 1:
 			panic("child")
@@ -312,15 +324,15 @@ func (w *mill) victim(rnd *rand.Rand) {
 			case 0:
 				processor.Sleep(time.Hour)
 			case 1:
-				coroutine.Firmly(func() { block(rnd) })
+				coroutine.Firmly(func() { w.block(rnd) })
 			default:
-				block(rnd)
+				w.block(rnd)
 			}
 			coroutine.Yield()
 		}
 	})
 	if rnd.IntN(2) == 0 {
-		block(rnd)
+		w.block(rnd)
 	}
 	h.Stop()
 	if err := h.Join(); err != nil {

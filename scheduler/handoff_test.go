@@ -12,16 +12,19 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/channel"
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/rwmutex"
@@ -131,6 +134,35 @@ var blockers = []blocker{
 		}
 		t.Cleanup(func() { r.Close(); w.Close() })
 		return func() { r.Read(make([]byte, 1)) }, func() { w.Write([]byte{1}) }
+	}},
+	{"file that another reads", func(t *testing.T) (wait, release func()) {
+		if strings.HasPrefix(runtime.Version(), "go1.25") {
+			t.Skip("Go 1.25 does not tell for which semaphore a goroutine waits; later releases do")
+		}
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close(); w.Close() })
+		var first atomic.Uintptr
+		go func() {
+			first.Store(asm.Getg())
+			r.Read(make([]byte, 1))
+		}()
+		testenv.Until(t, "the first reader", func() bool {
+			return first.Load() != 0 && goruntime.StandingOf(first.Load()) == goruntime.Blocked
+		})
+		return func() { r.Read(make([]byte, 1)) }, func() { w.Write([]byte{1, 1}) }
+	}},
+	{"bubble", func(t *testing.T) (wait, release func()) {
+		var over atomic.Bool
+		return func() {
+			synctest.Test(t, func(*testing.T) {
+				for !over.Load() {
+					unix.Nanosleep(&unix.Timespec{Nsec: 1e6}, nil) // not by the bubble's clock
+				}
+			})
+		}, func() { over.Store(true) }
 	}},
 	{"iterator that blocks", func(*testing.T) (wait, release func()) {
 		c := make(chan int)

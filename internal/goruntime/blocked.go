@@ -2,6 +2,7 @@ package goruntime
 
 import (
 	"errors"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -37,36 +38,42 @@ const (
 )
 
 // waitReasons are the values of runtime.waitReason that a release has for waits
-// of user code, and for a goroutine that is parked in a coro. A wait of the
-// collector's, or for a semaphore, which the collector uses too, is not among
-// them: such a goroutine may be in the middle of anything.
+// of user code, for a goroutine that waits for a semaphore, and for one that is
+// parked in a coro. A wait that an allocation may lead to, for the collector, is
+// not among the first: such a goroutine may be in the middle of anything.
 type waitReasons struct {
 	release             string // a prefix of runtime.Version
 	user                []uint8
 	chanReceive, choice uint8
+	semaphore           uint8
 	coroutine           uint8
 	racectxAfterGoid    uintptr
+	tellsSemaphores     bool // g.waiting is set for them, too
 }
 
 var knownReasons = []waitReasons{
-	// IO wait; nil channels; select; select without cases; channels; sleep; sync.Cond, Mutex, RWMutex twice, WaitGroup
-	{"go1.25", []uint8{2, 3, 4, 9, 10, 14, 15, 20, 21, 22, 23, 24, 25}, 14, 9, 38, 152},
-	{"go1.26", []uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25}, 19, 18, 38, 160},
-	{"go1.27", []uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25}, 19, 18, 38, 160},
+	// IO wait; nil channels; select; select without cases; channels; sleep; sync.Cond, Mutex, RWMutex twice, WaitGroup;
+	// runtime.GC; synctest.Run
+	{"go1.25", []uint8{2, 3, 4, 9, 10, 14, 15, 20, 21, 22, 23, 24, 25, 27, 40}, 14, 9, 19, 38, 152, false},
+	{"go1.26", []uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 40}, 19, 18, 13, 38, 160, true},
+	{"go1.27", []uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 40}, 19, 18, 13, 38, 160, true},
 }
+
+// What of a semaphore's waiter, runtime.sudog, tells for what it waits.
+const (
+	sudogGoroutine = 0
+	sudogAddress   = 32
+)
 
 var errStandings = errors.New("how this Go release marks a goroutine that waits was not found")
 
-// sudogGoroutine is where what g.waiting refers to, a runtime.sudog, has its
-// goroutine.
-const sudogGoroutine = 0
-
 // standings is what StandingOf goes by. Written once, by FindStandings.
 var standings struct {
-	goid    uintptr
-	racectx uintptr
-	waiting uintptr
-	reason  [256]Standing
+	goid      uintptr
+	racectx   uintptr
+	waiting   uintptr
+	semaphore int // the reason, or -1 if for which one cannot be told
+	reason    [256]Standing
 }
 
 // FindStandings prepares StandingOf. The error says that this Go release is not
@@ -94,6 +101,10 @@ func findStandings() error {
 	standings.reason[known.coroutine] = Switched
 	standings.racectx = goid + known.racectxAfterGoid
 	standings.waiting = standings.racectx + waitingAfterCtx
+	standings.semaphore = -1
+	if known.tellsSemaphores {
+		standings.semaphore = int(known.semaphore)
+	}
 	return known.probe()
 }
 
@@ -132,9 +143,36 @@ func StandingOf(g uintptr) Standing {
 	case statusSyscall:
 		return Blocked
 	case statusWaiting:
-		return standings.reason[reasonOf(g)]
+		reason := reasonOf(g)
+		if int(reason) == standings.semaphore && waitsForUserSemaphore(g) {
+			return Blocked
+		}
+		return standings.reason[reason]
 	}
 	return Unblocked
+}
+
+// waitsForUserSemaphore reports whether g, which waits for a semaphore, does so
+// in user code: for one of internal/poll's, as the second reader of a file does,
+// or its Close. Those are on the heap. The runtime's own are variables of its,
+// and so less than 4 GiB from this package's: what reaches both has 32 bits for
+// that.
+//
+// A waiter's struct is used again, for other goroutines, so whose it is is read
+// before and after, twice.
+func waitsForUserSemaphore(g uintptr) bool {
+	waiter := asm.Load(g + standings.waiting)
+	if waiter == 0 {
+		return false
+	}
+	at := asm.Load(waiter + sudogAddress)
+	for range 2 {
+		if asm.Load(waiter+sudogGoroutine) != g || asm.Load(g+standings.waiting) != waiter || asm.Load(waiter+sudogAddress) != at {
+			return false
+		}
+	}
+	here := reflect.ValueOf(&standings).Pointer()
+	return (max(at, here)-min(at, here))>>32 != 0
 }
 
 // waitsInSudog reports whether g.waiting refers to a waiter of g's. g waits in a

@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/trace"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unsafe"
 
@@ -153,6 +155,7 @@ func waits(t *testing.T) []wait {
 		{"Once", "sync.Mutex.Lock", inOnce2, func() { close(inOnce); onceOver() }},
 		{"system call", "syscall", func() { syscall.Read(fds[0], in) }, func() { syscall.Write(fds[1], one) }},
 		{"file", "IO wait", func() { r.Read(out) }, func() { w.Write(one) }},
+		{"bubble", "synctest.Run", func() { synctest.Test(t, func(*testing.T) { syscall.Read(fds[0], in) }) }, func() { syscall.Write(fds[1], one) }},
 	}
 }
 
@@ -225,27 +228,86 @@ func TestBlockedForever(t *testing.T) {
 	os.Exit(0)
 }
 
-// TestUnblocked: one that runs, one that waits as the collector does too, and
-// one that has ended.
+// semaphores says whether it can be told which semaphore a goroutine waits for.
+var semaphores = !strings.HasPrefix(runtime.Version(), "go1.25")
+
+// TestSemaphores: a goroutine that waits for the file that another reads or
+// writes is Blocked; one that waits for a semaphore of the runtime's own, of
+// which an allocation may have to wait for some, is not.
+func TestSemaphores(t *testing.T) {
+	findStandings(t)
+	ofFile := goruntime.Unblocked
+	if semaphores {
+		ofFile = goruntime.Blocked
+	}
+	t.Run("second reader", func(t *testing.T) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		defer w.Close()
+		read := func() { r.Read(make([]byte, 1)) }
+		first, firstEnds := started(read)
+		awaitStanding(t, first, "IO wait", goruntime.Blocked)
+		second, secondEnds := started(read)
+		awaitStanding(t, second, "semacquire", ofFile)
+		w.Write([]byte("ab"))
+		firstEnds()
+		secondEnds()
+		awaitStanding(t, second, "", goruntime.Unblocked)
+	})
+	t.Run("runtime", func(t *testing.T) {
+		began, goOn := make(chan struct{}), make(chan struct{})
+		if err := trace.Start(&stuckWriter{began, goOn}); err != nil {
+			t.Fatal(err)
+		}
+		<-began
+		stopper, stopped := started(trace.Stop) // waits until what was traced has been read
+		awaitStanding(t, stopper, "semacquire", goruntime.Unblocked)
+		close(goOn)
+		stopped()
+	})
+}
+
+// stuckWriter blocks in Write until goOn is closed.
+type stuckWriter struct{ began, goOn chan struct{} }
+
+func (w *stuckWriter) Write(p []byte) (int, error) {
+	select {
+	case w.began <- struct{}{}:
+	case <-w.goOn:
+	}
+	<-w.goOn
+	return len(p), nil
+}
+
+// TestCollecting: a goroutine that calls runtime.GC is Blocked while it waits for
+// the cycle; what else it waits for there are semaphores of the runtime's.
+func TestCollecting(t *testing.T) {
+	findStandings(t)
+	var stop atomic.Bool
+	g, ends := started(func() {
+		for !stop.Load() {
+			runtime.GC()
+		}
+	})
+	for end := time.Now().Add(20 * time.Second); goruntime.StandingOf(g) != goruntime.Blocked; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal("it was never found waiting for a cycle")
+		}
+	}
+	stop.Store(true)
+	ends()
+}
+
+// TestUnblocked: one that runs, and one that has ended.
 func TestUnblocked(t *testing.T) {
 	findStandings(t)
 	awaitStanding(t, asm.Getg(), "running", goruntime.Unblocked)
-
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	read := func() { r.Read(make([]byte, 1)) }
-	first, firstEnds := started(read)
-	awaitStanding(t, first, "IO wait", goruntime.Blocked)
-	second, secondEnds := started(read) // waits for the first's turn
-	awaitStanding(t, second, "semacquire", goruntime.Unblocked)
-	w.Write([]byte("ab"))
-	firstEnds()
-	secondEnds()
-	awaitStanding(t, second, "", goruntime.Unblocked)
+	over, ends := started(func() {})
+	ends()
+	awaitStanding(t, over, "", goruntime.Unblocked)
 }
 
 // TestSwitched: whichever side of a coro does not run is Switched.
