@@ -74,6 +74,7 @@ var standings struct {
 	waiting   uintptr
 	semaphore int // the reason, or -1 if for which one cannot be told
 	reason    [256]Standing
+	stacks    bool // whether StackOf works
 }
 
 // FindStandings prepares StandingOf. The error says that this Go release is not
@@ -113,7 +114,8 @@ func (k *waitReasons) probe() error {
 	var receiving, choosing atomic.Uintptr
 	over := make(chan struct{})
 	defer close(over)
-	go func() { receiving.Store(asm.Getg()); <-over }()
+	receive := func() { receiving.Store(asm.Getg()); <-over }
+	go receive()
 	go func() {
 		choosing.Store(asm.Getg())
 		select {
@@ -127,6 +129,7 @@ func (k *waitReasons) probe() error {
 	for end := time.Now().Add(time.Second); ; runtime.Gosched() {
 		if is(asm.Getg(), statusRunning, 0) && is(receiving.Load(), statusWaiting, k.chanReceive) &&
 			is(choosing.Load(), statusWaiting, k.choice) {
+			probeStack(receiving.Load(), runtime.FuncForPC(reflect.ValueOf(receive).Pointer()).Name())
 			return nil
 		}
 		if time.Now().After(end) {
