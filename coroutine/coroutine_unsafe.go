@@ -22,9 +22,14 @@ const (
 	Ready
 	Running
 	Waiting
+	Outside
+
+	States // how many there are
 )
 
-func (s State) String() string { return [...]string{"dead", "ready", "running", "waiting"}[s] }
+func (s State) String() string {
+	return [States]string{"dead", "ready", "running", "waiting", "outside"}[s]
+}
 
 // Reason is what a waiting coroutine waits for.
 type Reason uint8
@@ -125,7 +130,11 @@ func (co *Coroutine) State() State {
 
 func (co *Coroutine) stateOf(status uint64) State {
 	s := State(status & 0xff)
-	if ex := co.ex.Load(); s == Ready && ex != nil && (ex.Current() == co || co.leftBehind()) {
+	switch ex := co.ex.Load(); {
+	case s != Ready || ex == nil:
+	case co.leftBehind():
+		s = Outside
+	case ex.Current() == co:
 		s = Running // a switch writes this once, not in every coroutine
 	}
 	return s

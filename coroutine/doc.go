@@ -22,6 +22,9 @@
 //	Running   has the thread                   the executor's Run, which stores        the executor
 //	                                           it as Executor.current; the
 //	                                           coroutine's own word stays Ready
+//	Outside   left behind, see below: its      the loop that goes on without it,       the executor
+//	          goroutine is blocked outside     which notes it in worker.away; the
+//	          netco, or runs beside the loop   own word stays Ready
 //	Waiting   parked, with a reason            Park                                    the coroutine
 //	Dead      ended; the struct may be reused  its function returned or unwound        its worker
 //
@@ -29,8 +32,8 @@
 //
 // While the current coroutine is blocked outside netco, in a Go channel or a
 // system call, another goroutine may let the loop run on in its place
-// ([Left.Leave]): the coroutine is left behind. It is Running, beside the loop,
-// and comes back to the run queue at its next operation of netco. The states of
+// ([Left.Leave]): the coroutine is left behind. It is Outside, and comes back to
+// the run queue at its next operation of netco. The states of
 // that, and why it is sound, stand in handoff_unsafe.go. It takes the assembly
 // backend and a loop that is not locked to its thread, see [CanLeave].
 //

@@ -85,6 +85,7 @@ type Stats struct {
 	Reused  counter.Counter // coroutines started on a goroutine that was there
 
 	Handoffs counter.Counter // times the loop went on without a coroutine that was blocked outside netco
+	Outside  counter.Counter // coroutines in that state: left behind and not back
 }
 
 // Init prepares the executor. To be followed by Enter on the thread that will

@@ -205,6 +205,7 @@ func (w *worker) post() {
 	e := new(Coroutine)
 	e.fn = func() {
 		w.away.Store(attached)
+		w.ex.Stats.Outside.Set(w.ex.Stats.Outside.Own() - 1)
 		w.ex.runq.push(w.co.Own())
 	}
 	e.node.Value = e // its waiter is no coroutine's, by which Arrive knows it
@@ -217,6 +218,7 @@ func (ex *Executor) wentOn() {
 	w := ex.left
 	ex.left = nil
 	ex.Stats.Handoffs.Inc()
+	ex.Stats.Outside.Inc()
 	w.away.Store(outside)
 }
 

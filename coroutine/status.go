@@ -3,7 +3,7 @@ package coroutine
 // A coroutine's status word, written by its owner and read by any thread:
 //
 //	bits    hold
-//	0-7     State; Ready also while it runs
+//	0-7     State; Ready also while it is Running or Outside
 //	8-15    Reason, while it waits
 //	16-63   since when: CLOCK_MONOTONIC in units of 1,024 ns, as of the turn in which the state was stored; 0 if unknown.
 //	        It wraps nine years after the machine's start

@@ -145,7 +145,7 @@ func TestStopEndsParks(t *testing.T) {
 
 func TestStrings(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{Dead.String(), "dead"}, {Ready.String(), "ready"}, {Running.String(), "running"}, {Waiting.String(), "waiting"},
+		{Dead.String(), "dead"}, {Ready.String(), "ready"}, {Running.String(), "running"}, {Waiting.String(), "waiting"}, {Outside.String(), "outside"},
 		{ReasonNone.String(), ""}, {ReasonSleep.String(), "sleep"}, {ReasonJoin.String(), "join"}, {ReasonUser.String(), "user"},
 	} {
 		if c.got != c.want {

@@ -19,7 +19,7 @@ type coroutineFilter struct {
 }
 
 var (
-	stateNames  = []string{"", coroutine.Ready.String(), coroutine.Running.String(), coroutine.Waiting.String()}
+	stateNames  = []string{"", coroutine.Ready.String(), coroutine.Running.String(), coroutine.Waiting.String(), coroutine.Outside.String()}
 	reasonNames = reasons()
 )
 

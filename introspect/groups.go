@@ -30,7 +30,7 @@ type tally struct {
 
 type group struct {
 	count   uint64 // less what missing says
-	states  [4]uint64
+	states  [coroutine.States]uint64
 	reasons [coroutine.Reasons]uint64
 	oldest  int64 // the least Since
 }
@@ -47,7 +47,7 @@ func (t *tally) add(k string, c *seen) {
 		t.groups[k] = g
 	}
 	g.count++
-	g.states[c.State&3]++
+	g.states[c.State]++
 	if c.State == coroutine.Waiting && int(c.Reason) < len(g.reasons) {
 		g.reasons[c.Reason]++
 	}
@@ -118,7 +118,7 @@ func (t *tally) largest(now int64) []Group {
 		g := t.groups[name]
 		list[i] = Group{
 			Key: name, Count: g.count, Ready: g.states[coroutine.Ready], Running: g.states[coroutine.Running],
-			Waiting: g.states[coroutine.Waiting], Reasons: map[string]uint64{}, OldestNs: max(now-g.oldest, 0),
+			Waiting: g.states[coroutine.Waiting], Outside: g.states[coroutine.Outside], Reasons: map[string]uint64{}, OldestNs: max(now-g.oldest, 0),
 		}
 		for reason, n := range g.reasons {
 			if n > 0 {

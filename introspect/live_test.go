@@ -197,7 +197,7 @@ func TestLeftBehind(t *testing.T) {
 	if p.Current != 0 {
 		t.Errorf("%+v", p)
 	}
-	if one := getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", left.ID())); one.State != "running" || !strings.Contains(one.StackError, "outside netco") {
+	if one := getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", left.ID())); one.State != "outside" || !strings.Contains(one.StackError, "outside netco") {
 		t.Errorf("%+v", one)
 	}
 }

@@ -65,7 +65,7 @@ func (h *handler) processors(stalls []Stall) []Processor {
 // census is what one walk over the coroutines has counted.
 type census struct {
 	all     uint64
-	states  [4]uint64
+	states  [coroutine.States]uint64
 	reasons [coroutine.Reasons]uint64
 	stuck   uint64           // of them, those that only another coroutine or goroutine can wake
 	lowest  *selection[seen] // some of those
@@ -79,7 +79,7 @@ func (h *handler) census(ctx context.Context) (c *census, err error) {
 	c = &census{lowest: &selection[seen]{size: exampleStuck}}
 	c.cut, err = h.coroutines.walk(ctx, func(s *seen) {
 		c.all++
-		c.states[s.State&3]++
+		c.states[s.State]++
 		if s.State != coroutine.Waiting || int(s.Reason) >= len(c.reasons) {
 			return
 		}
@@ -97,6 +97,7 @@ func (h *handler) census(ctx context.Context) (c *census, err error) {
 func (c *census) into(n *Counts) {
 	n.Live = c.all
 	n.Ready, n.Running, n.Waiting = c.states[coroutine.Ready], c.states[coroutine.Running], c.states[coroutine.Waiting]
+	n.Outside = c.states[coroutine.Outside]
 	n.Reasons = map[string]uint64{}
 	for r, k := range c.reasons {
 		if k > 0 {

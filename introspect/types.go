@@ -31,6 +31,7 @@ type Counts struct {
 	Ready     uint64            `json:"ready"`
 	Running   uint64            `json:"running"`
 	Waiting   uint64            `json:"waiting"`
+	Outside   uint64            `json:"outside"` // left behind while blocked outside netco
 	Reasons   map[string]uint64 `json:"reasons"` // the waiting ones, by what they wait for
 	Partial   bool              `json:"partial"` // there was no time to look at all of them
 }
@@ -90,7 +91,7 @@ type Deadlock struct {
 type Coroutine struct {
 	ID        uint64 `json:"id"`
 	Name      string `json:"name"`   // cut to 1 KiB
-	State     string `json:"state"`  // "ready", "running", "waiting"
+	State     string `json:"state"`  // "ready", "running", "waiting", "outside"
 	Reason    string `json:"reason"` // what kind of thing it waits for: "read", "lock", "channel"; "" if it does not wait
 	WaitsFor  string `json:"waits_for"`
 	SinceNs   int64  `json:"since_ns"` // for how long it has been in this state; -1: not known
@@ -136,6 +137,7 @@ type Group struct {
 	Ready    uint64            `json:"ready"`
 	Running  uint64            `json:"running"`
 	Waiting  uint64            `json:"waiting"`
+	Outside  uint64            `json:"outside"`
 	Reasons  map[string]uint64 `json:"reasons"`
 	OldestNs int64             `json:"oldest_ns"` // the longest that one of them has been in its state
 }

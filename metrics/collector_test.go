@@ -300,7 +300,7 @@ func TestCPUSeconds(t *testing.T) {
 }
 
 // TestLeftBehind: a Processor that goes on without a blocked coroutine counts
-// that, and the coroutine as one that waits.
+// that, and the coroutine as one that is outside.
 func TestLeftBehind(t *testing.T) {
 	if err := coroutine.CanLeave(); err != nil {
 		t.Skip(err)
@@ -317,14 +317,15 @@ func TestLeftBehind(t *testing.T) {
 		"netco_turn_age_seconds{processor=0}":            0,
 		"netco_coroutines{processor=0,state=ready}":      0,
 		"netco_coroutines{processor=0,state=running}":    0,
-		"netco_coroutines{processor=0,state=waiting}":    1,
+		"netco_coroutines{processor=0,state=waiting}":    0,
+		"netco_coroutines{processor=0,state=outside}":    1,
 		"netco_turn_duration_seconds_count{processor=0}": 1,
 	})
 	close(release)
 	if err := h.Join(); err != nil {
 		t.Fatal(err)
 	}
-	eventuallyAre(t, r, map[string]float64{"netco_coroutines_ended_total{processor=0}": 1, "netco_coroutines{processor=0,state=waiting}": 0})
+	eventuallyAre(t, r, map[string]float64{"netco_coroutines_ended_total{processor=0}": 1, "netco_coroutines{processor=0,state=outside}": 0})
 }
 
 // TestEndedByForce: what a Processor's last turn has left behind is not told as if it were there still.

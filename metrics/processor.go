@@ -15,7 +15,7 @@ var (
 var ofProcessor = described([]family[*view]{
 	// Coroutines.
 	{name: "netco_coroutines", kind: gauge, label: "state", values: states,
-		help: "Coroutines that live: in the run queue, running, or waiting, outside netco too. Counted, not walked, so good to a turn's length.",
+		help: "Coroutines that live: in the run queue, running, waiting, or left behind outside netco. Counted, not walked, so good to a turn's length.",
 		read: func(v *view, i int) float64 { return float64(v.states[i]) }},
 	{name: "netco_coroutines_not_started", kind: gauge,
 		help: "Coroutines given to a Processor by other threads that are not in its run queue yet.",

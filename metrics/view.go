@@ -16,7 +16,7 @@ type view struct {
 	ep *epoller.Stats
 	io processor.IOSnapshot
 
-	states [3]uint64 // coroutines: see states
+	states [4]uint64 // coroutines: see states
 	over   bool      // the Processor has ended: nothing lives, waits or is queued there
 
 	buffers [2]uint64 // bytes in use and kept
@@ -28,7 +28,7 @@ type view struct {
 }
 
 // What the states of coroutines are called, in the order of view.states.
-var states = []string{"ready", "running", "waiting"}
+var states = []string{"ready", "running", "waiting", "outside"}
 
 func (m *member) view(s *scheduler.Scheduler, p *processor.Processor) *view {
 	v := &view{s: s, p: p, co: p.Coroutines(), ep: p.Events(), io: p.IO().Snapshot(), cpuNs: -1}
@@ -47,8 +47,9 @@ func (m *member) view(s *scheduler.Scheduler, p *processor.Processor) *view {
 	return v
 }
 
-// count tells the coroutines' states from three figures. The run queue's length is that of the beginning of the turn, so that all of it may
-// have come to wait, or have ended: the states add up to those that live. One that was left behind, blocked outside netco, waits.
+// count tells the coroutines' states from four figures. The run queue's length
+// is that of the beginning of the turn, so that all of it may have come to wait,
+// or have ended: the states add up to those that live.
 func (v *view) count() {
 	live := v.co.Live.Load()
 	if v.p.Executor().Current() != nil && live > 0 {
@@ -56,6 +57,8 @@ func (v *view) count() {
 		live--
 		v.turnAgeNs = max(clock.Now()-int64(v.p.Stats.TurnStart.Load()), 0)
 	}
+	v.states[3] = min(v.co.Outside.Load(), live)
+	live -= v.states[3]
 	v.states[0] = min(v.p.Stats.Queued.Load(), live)
 	v.states[2] = live - v.states[0]
 }

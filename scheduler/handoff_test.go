@@ -562,7 +562,7 @@ func TestHandoffLooks(t *testing.T) {
 		}
 	})
 	info, ok := coroutine.LookUp(a.h.ID())
-	if !ok || info.State != coroutine.Running || info.Name != "aside" {
+	if !ok || info.State != coroutine.Outside || info.Name != "aside" {
 		t.Errorf("LookUp: %+v, %v", info, ok)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
