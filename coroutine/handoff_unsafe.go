@@ -117,10 +117,14 @@ func (w *worker) rejoin() {
 	}
 }
 
-// Left is a coroutine that Blocked has found.
+// Left is a run of a coroutine that Blocked has found blocked: two are equal if
+// it was not suspended in between. That it has woken and blocked again they do not
+// say: a run of many short waits holds up its Processor as one long wait does. One
+// that gives up the thread between its waits does not, the others run then.
 type Left struct {
-	w  *worker
-	ex *Executor
+	w   *worker
+	ex  *Executor
+	run uint64
 }
 
 // Blocked returns the running coroutine if its goroutine is blocked outside of
@@ -132,10 +136,14 @@ func (ex *Executor) Blocked() Left {
 		return Left{}
 	}
 	w := co.w.Load()
-	if w == nil || co.ex.Load() != ex || !w.blocked() {
+	if w == nil {
 		return Left{}
 	}
-	return Left{w, ex}
+	l := Left{w, ex, w.open.Run()}
+	if co.ex.Load() != ex || !w.blocked() || w.open.Run() != l.run {
+		return Left{}
+	}
+	return l
 }
 
 // blocked reports whether the goroutine that runs for w was blocked outside of
@@ -187,7 +195,8 @@ func (l Left) Leave(barrier, before func()) bool {
 	barrier()
 	ex := l.ex
 	// Whether it is still ex's comes last: it may have moved, and be blocked elsewhere.
-	if co := w.co.Load(); co == nil || ex.current.Load() != co || !w.blocked() || co.ex.Load() != ex {
+	co := w.co.Load()
+	if co == nil || ex.current.Load() != co || !w.blocked() || w.open.Run() != l.run || co.ex.Load() != ex {
 		w.away.Store(attached)
 		return false
 	}

@@ -151,7 +151,7 @@ func (w *worker) call() {
 			return
 		}
 	}
-	w.open.Open()
+	w.open.Begin()
 	returned := false
 	defer func() {
 		if returned {

@@ -9,9 +9,9 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// monitor hands Processors on: where it finds one whose coroutine has been
-// blocked outside netco at two looks, it runs that Processor's loop on in its own
-// place (coroutine.Left). So each monitor goroutine that does that is followed by
+// monitor hands Processors on: where it finds one whose coroutine was blocked
+// outside netco at two looks, in one run, it runs that Processor's loop on in its
+// own place (coroutine.Left). So each monitor goroutine that does that is followed by
 // another, and ends when the coroutine has rejoined.
 //
 // It looks every lookEvery, every lookOften for a while after it has handed one

@@ -22,8 +22,13 @@ import (
 // is odd. It only rises, so who has read the same odd number twice knows that it
 // was so in between. The zero value says no.
 //
+// Its upper half, from nextRun on, is the number of the goroutine's run, from one
+// switch to it to the next. 2^31 pins in one run count as a new one.
+//
 // Owner: the goroutine. Any thread reads it.
 type Openness struct{ n counter.Counter }
+
+const nextRun = 1 << 32
 
 // Open makes it odd.
 func (o *Openness) Open() { o.n.Set(o.n.Own() | 1) }
@@ -34,8 +39,15 @@ func (o *Openness) Close() { o.n.Set((o.n.Own() + 1) &^ 1) }
 // Own returns it for the owner, and Restore makes it as odd or even as that was.
 func (o *Openness) Own() uint64 { return o.n.Own() }
 
-// Restore is for after Close. was is what Own returned before.
-func (o *Openness) Restore(was uint64) { o.n.Set(was + was&1*2) }
+// Restore is for after Close and a switch. was is what Own returned before.
+func (o *Openness) Restore(was uint64) { o.n.Set(was + was&1*nextRun) }
+
+// Begin is Open for what runs on the goroutine from now on, another coroutine
+// than before.
+func (o *Openness) Begin() { o.n.Set((o.n.Own() + nextRun) | 1) }
+
+// Run returns the number of the run, for any thread.
+func (o *Openness) Run() uint64 { return o.n.Load() / nextRun }
 
 // Load returns it, for any thread, and whether it is odd.
 func (o *Openness) Load() (n uint64, open bool) {
