@@ -186,8 +186,8 @@ func (co *Coroutine) leftBehind() bool {
 // the coroutine has rejoined; with false at once otherwise. To be called by an
 // ordinary goroutine that is not locked to its thread. barrier is to make every
 // thread of the process execute a memory barrier; before is called just before
-// the loop runs on.
-func (l Left) Leave(barrier, before func()) bool {
+// the loop runs on, which waits for it.
+func (l Left) Leave(barrier func(), before func(*LeftBehind)) bool {
 	w := l.w
 	if !w.away.CompareAndSwap(attached, claimed) {
 		return false
@@ -201,7 +201,7 @@ func (l Left) Leave(barrier, before func()) bool {
 		return false
 	}
 	w.away.Store(leaving)
-	before()
+	before(w.noteLeft(co))
 	goruntime.RaceReleaseOf(w.innermost().ctx.G(), unsafe.Pointer(&w.ctx)) // the loop acquires it after its switch
 	ex.left = w                                                            // the loop is parked, and what it drives is blocked: no owner but this
 	w.ctx.Switch(&w.ctx)

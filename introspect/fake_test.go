@@ -55,6 +55,7 @@ func newFake(n int) *fake {
 		},
 		stalls:     func() []scheduler.Stall { return madeUpStalls },
 		stallCount: func(i int) uint64 { return uint64(2 * i) },
+		handoffs:   func() []scheduler.Handoff { return madeUpHandoffs },
 		lateness: func(int) latencies {
 			var h counter.Histogram
 			for i := range int64(1000) {
@@ -145,6 +146,12 @@ func lengthOf(ns uint64) (n int) {
 		n++
 	}
 	return n
+}
+
+var madeUpHandoffs = []scheduler.Handoff{
+	{Cause: "syscall", BlockedAt: "daemon/log.go:34 main.(*journal).write", Count: 12_345, Detail: "syscall.write", Coroutine: 7, Name: "<i>journal</i>"},
+	{Cause: "channel", BlockedAt: "daemon/serve.go:20 main.serve", Count: 3, Detail: "runtime.chanrecv", Coroutine: 1 << 40},
+	{Cause: "unknown", Count: 1, Coroutine: 12},
 }
 
 var madeUpStalls = []scheduler.Stall{

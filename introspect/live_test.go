@@ -200,6 +200,20 @@ func TestLeftBehind(t *testing.T) {
 	if one := getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", left.ID())); one.State != "outside" || !strings.Contains(one.StackError, "outside netco") {
 		t.Errorf("%+v", one)
 	}
+	if o := getJSON[Overview](t, h, "/overview.json"); o.Coroutines.Outside != 1 || o.Coroutines.Running != 0 {
+		t.Errorf("%+v", o.Coroutines)
+	}
+	if list := getJSON[Coroutines](t, h, "/coroutines.json?state=outside"); len(list.Coroutines) != 1 {
+		t.Errorf("%+v", list)
+	}
+	if list := getJSON[Groups](t, h, "/coroutines.json?group=name"); len(list.Groups) != 1 || list.Groups[0].Outside != 1 {
+		t.Errorf("%+v", list)
+	}
+	eventually(t, "its line", func() bool {
+		list := getJSON[Stalls](t, h, "/stalls.json").Handoffs
+		return len(list) == 1 && list[0].Cause == "channel" && list[0].Name == "blocked" && list[0].Coroutine == left.ID() &&
+			strings.Contains(list[0].BlockedAt, "live_test.go:")
+	})
 }
 
 // TestOwnThreads: a Processor's thread and its CPU time are told if it has one of

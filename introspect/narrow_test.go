@@ -38,7 +38,7 @@ func TestNarrowRows(t *testing.T) {
 			}
 		}
 	}
-	if seen != 6 {
+	if seen != 8 {
 		t.Errorf("%d tables", seen)
 	}
 	_, narrow, _ := strings.Cut(style, "@media (max-width: 40rem)")

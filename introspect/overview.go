@@ -12,7 +12,8 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// lastStalls is how many stalls the overview tells of.
+// lastStalls is how many stalls the overview tells of, and how many places of
+// handoffs.
 const lastStalls = 5
 
 // overview is the page "overview".
@@ -37,6 +38,8 @@ func (h *handler) overview(ctx context.Context, q *query) (*Overview, error) {
 	o.Stalls = h.stalls()
 	o.Processors = h.processors(o.Stalls)
 	o.Stalls = o.Stalls[:min(len(o.Stalls), lastStalls)]
+	o.Handoffs = h.handoffs()
+	o.Handoffs = o.Handoffs[:min(len(o.Handoffs), lastStalls)]
 	for i := range o.Processors {
 		o.UptimeNs = max(o.UptimeNs, o.Processors[i].SinceNs)
 		o.Coroutines.Submitted += o.Processors[i].Submitted

@@ -57,8 +57,8 @@ func TestPages(t *testing.T) {
 		"coroutine?id=4&stack=1": {"main.serve(0x1)", "/src/daemon/serve.go:13", `action="stop"`},
 		"sockets":                {"127.0.0.1:7000", "listener", "10.0.0.5:1029", `href="coroutine?id=1"`},
 		"timers":                 {"1\u202f000", "p99.9"},
-		"stalls":                 {"chan receive", "312 ms", "goes on", "&lt;b&gt;bold"},
-		"stalls?cause=channel":   {"chan receive"},
+		"stalls":                 {"chan receive", "312 ms", "goes on", "&lt;b&gt;bold", "daemon/log.go:34", "12\u202f345", "&lt;i&gt;journal", "unknown: it had woken"},
+		"stalls?cause=channel":   {"chan receive", "daemon/serve.go:20"},
 	} {
 		text, header := get(t, h, "/debug/netco/"+page, 200)
 		wellFormed(t, page, text)
@@ -73,7 +73,7 @@ func TestPages(t *testing.T) {
 		fetchesNothing(t, page, text)
 		sealed(t, page, text, header)
 	}
-	if text, _ := get(t, h, "/stalls?cause=channel", 200); strings.Contains(text, "bold") {
+	if text, _ := get(t, h, "/stalls?cause=channel", 200); strings.Contains(text, "bold") || strings.Contains(text, "journal") {
 		t.Error("stalls of one cause show another's")
 	}
 }
@@ -151,7 +151,7 @@ func TestJSON(t *testing.T) {
 	h := newFake(1000).handler(Options{})
 	o := getJSON[Overview](t, h, "/debug/netco/?format=json")
 	if o.Phase != "running" || o.Coroutines.Live != 1000 || o.Coroutines.Ready != 59 || len(o.Processors) != 2 || o.Processors[1].State != "stalled" ||
-		len(o.Processors[0].History) != 48 || o.Refused != 3 || len(o.Stalls) != 2 || o.Stalls[0].Cause != "syscall" || o.Deadlock != nil {
+		len(o.Processors[0].History) != 48 || o.Refused != 3 || len(o.Stalls) != 2 || o.Stalls[0].Cause != "syscall" || len(o.Handoffs) != 3 || o.Deadlock != nil {
 		t.Errorf("overview: %+v", o)
 	}
 	c := getJSON[Coroutines](t, h, "/debug/netco/coroutines.json?rows=3")
@@ -175,12 +175,14 @@ func TestJSON(t *testing.T) {
 	if len(timers.Processors) != 2 || timers.Processors[0].Fired != 1000 || timers.Processors[0].Pending != 210 {
 		t.Errorf("timers: %+v", timers)
 	}
-	if got := getJSON[Stalls](t, h, "/debug/netco/stalls.json?processor=1"); len(got.Stalls) != 2 || got.Stalls[0].Over {
+	if got := getJSON[Stalls](t, h, "/debug/netco/stalls.json?processor=1"); len(got.Stalls) != 2 || got.Stalls[0].Over ||
+		len(got.Handoffs) != 3 || got.Handoffs[0].BlockedAt != "daemon/log.go:34 main.(*journal).write" || got.Handoffs[0].Count != 12_345 {
 		t.Errorf("stalls: %+v", got)
 	}
 	// What an empty Scheduler tells are empty lists and not null.
 	empty := newFake(0)
 	empty.stalls = func() []scheduler.Stall { return nil }
+	empty.handoffs = func() []scheduler.Handoff { return nil }
 	for _, page := range allPages[2:4] {
 		if text, _ := get(t, empty.handler(Options{}), "/"+strings.Replace(page, "?", ".json?", 1), 200); strings.Contains(text, "null") {
 			t.Errorf("%s: %s", page, text)

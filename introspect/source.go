@@ -21,6 +21,7 @@ type source struct {
 	sockets    func(f func(*socket.Info) bool)
 	stalls     func() []scheduler.Stall
 	stallCount func(processor int) uint64
+	handoffs   func() []scheduler.Handoff
 	lateness   func(processor int) latencies
 	refused    func() uint64
 	progress   func() progress
@@ -38,6 +39,7 @@ func of(s *scheduler.Scheduler) *source {
 	src := &source{
 		stalls:     s.Stalls,
 		stallCount: s.StallCount,
+		handoffs:   s.Handoffs,
 		refused:    s.Refused,
 		stack:      func(ctx context.Context, c *seen) (string, error) { return c.Stack(ctx) },
 	}

@@ -25,11 +25,29 @@ func (h *handler) listStalls(_ context.Context, q *query) (*Stalls, error) {
 	if q.err != nil {
 		return nil, q.err
 	}
-	list := &Stalls{Stalls: []Stall{}}
+	list := &Stalls{Stalls: []Stall{}, Handoffs: []Handoff{}}
 	for _, s := range h.stalls() {
 		if (processor < 0 || s.Processor == processor) && (cause == "" || s.Cause == cause) {
 			list.Stalls = append(list.Stalls, s)
 		}
 	}
+	for _, one := range h.handoffs() {
+		if cause == "" || one.Cause == cause {
+			list.Handoffs = append(list.Handoffs, one)
+		}
+	}
 	return list, nil
+}
+
+// handoffs returns the places at which coroutines were left behind, the most
+// frequent first.
+func (h *handler) handoffs() []Handoff {
+	list := []Handoff{}
+	for _, one := range h.src.handoffs() {
+		list = append(list, Handoff{
+			Cause: one.Cause, BlockedAt: cut(one.BlockedAt, maxText), Count: one.Count,
+			Detail: cut(one.Detail, maxText), Coroutine: one.Coroutine, Name: cut(one.Name, maxText),
+		})
+	}
+	return list
 }

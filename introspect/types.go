@@ -18,8 +18,9 @@ type Overview struct {
 
 	Processors []Processor `json:"processors"`
 	Coroutines Counts      `json:"coroutines"`
-	Refused    uint64      `json:"refused"` // coroutines not started because of Options.MaxCoroutines
-	Stalls     []Stall     `json:"stalls"`  // the last few, the latest first
+	Refused    uint64      `json:"refused"`  // coroutines not started because of Options.MaxCoroutines
+	Stalls     []Stall     `json:"stalls"`   // the last few, the latest first
+	Handoffs   []Handoff   `json:"handoffs"` // the most frequent few
 
 	Deadlock *Deadlock `json:"deadlock"` // null: there is none
 }
@@ -180,7 +181,19 @@ type ProcessorTimers struct {
 
 // Stalls is what the page "stalls" tells, as JSON.
 type Stalls struct {
-	Stalls []Stall `json:"stalls"` // the latest first
+	Stalls   []Stall   `json:"stalls"`   // the latest first
+	Handoffs []Handoff `json:"handoffs"` // the most frequent first; of all Processors
+}
+
+// Handoff tells how often Processors went on without a coroutine that was
+// blocked outside netco at one place.
+type Handoff struct {
+	Cause     string `json:"cause"`      // see scheduler.Handoff
+	BlockedAt string `json:"blocked_at"` // "" if unknown
+	Count     uint64 `json:"count"`
+	Detail    string `json:"detail"` // this and what follows is of the last one
+	Coroutine uint64 `json:"coroutine"`
+	Name      string `json:"name"`
 }
 
 // Stall tells of a Processor that was held up.

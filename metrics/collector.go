@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +23,12 @@ type member struct {
 	series []series[*view] // constant
 }
 
+// handoffsBySite is beside the tables, as its label values come by and by. Scheduler.Handoffs bounds their number.
+var handoffsBySite = prometheus.NewDesc("netco_handoffs_by_site_total",
+	"Handoffs by what the coroutine was blocked by, and where: by one of 64 places, or \"elsewhere\".", bySite, nil)
+
+var bySite = []string{"cause", "site"}
+
 // NewCollector returns a collector of what s does, which may be started later. A registry takes one of them; see the package's
 // documentation for more. Collect may be called by several threads; it allocates some 6 KiB for each Processor.
 func NewCollector(s *scheduler.Scheduler) prometheus.Collector {
@@ -32,12 +39,17 @@ func NewCollector(s *scheduler.Scheduler) prometheus.Collector {
 func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 	describe(ch, ofScheduler)
 	describe(ch, ofProcessor)
+	ch <- handoffsBySite
 }
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	collect(ch, c.own, c.s)
 	collect(ch, c.outside, outside())
+	for _, h := range c.s.Handoffs() {
+		labels := prometheus.MakeLabelPairs(handoffsBySite, []string{h.Cause, strings.ToValidUTF8(h.BlockedAt, "\uFFFD")})
+		ch <- &sample{desc: handoffsBySite, labels: labels, kind: count, value: float64(h.Count)}
+	}
 	processors := c.s.Processors()
 	if len(processors) == 0 {
 		return

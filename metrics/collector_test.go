@@ -321,6 +321,9 @@ func TestLeftBehind(t *testing.T) {
 		"netco_coroutines{processor=0,state=outside}":    1,
 		"netco_turn_duration_seconds_count{processor=0}": 1,
 	})
+	eventually(t, "where it is blocked", func() bool {
+		return gather(t, r).sum("netco_handoffs_by_site_total", "cause=channel", "/metrics/collector_test.go:", "metrics.TestLeftBehind") == 1
+	})
 	close(release)
 	if err := h.Join(); err != nil {
 		t.Fatal(err)

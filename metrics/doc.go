@@ -9,7 +9,8 @@
 //
 // "processor" is a Processor's number, or "outside" for what ordinary goroutines did on netco's sockets. Beside it a metric has at most
 // one label more ("state", "op", "kind", "phase") with a few fixed values. No label comes from a coroutine, a connection or an address, so
-// the number of series is fixed once the Scheduler has started: some eighty for each Processor, as text.
+// the number of series is fixed once the Scheduler has started: some eighty for each Processor, as text. Only
+// netco_handoffs_by_site_total has labels ("cause", "site") that come from the program's code, and at most some 75 series.
 //
 // # Model
 //

@@ -104,6 +104,7 @@ type documentedFamily struct {
 // documented returns all families of both collectors.
 func documented() (all []documentedFamily) {
 	all = append(all, documentedFamily{name: "netco_info", kind: gauge, labels: infoLabels})
+	all = append(all, documentedFamily{name: "netco_handoffs_by_site_total", kind: count, labels: bySite})
 	all = append(all, documentedOf(ofScheduler)...)
 	all = append(all, documentedOf(ofProcessor)...)
 	return append(all, documentedOf(ofProcess)...)

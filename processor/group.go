@@ -3,6 +3,7 @@ package processor
 import (
 	"sync/atomic"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/inside"
 )
 
@@ -24,7 +25,8 @@ const (
 // what it stands for is visible and given back after it is gone, so active is 0 only when nothing lives and nothing is
 // under way.
 type Group struct {
-	Owner any // constant: the scheduler
+	Owner     any                         // constant: the scheduler
+	OnHandoff func(*coroutine.LeftBehind) // constant once the first member has started; called on an ordinary goroutine, may be nil
 
 	members  []*Processor // constant once the first has started
 	phase    atomic.Int32

@@ -51,11 +51,16 @@ func (g *Group) StartMonitor(log *zap.Logger) {
 		close(m.ended)
 		return
 	}
-	go m.run()
+	go m.run(nil)
 }
 
 // run looks until the group has stopped, or until it has handed a Processor on.
-func (m *monitor) run() {
+// First it tells of the coroutine that the monitor goroutine before it has left
+// behind, if any: here neither that one's loop nor the coroutine waits for it.
+func (m *monitor) run(left *coroutine.LeftBehind) {
+	if left != nil && m.group.OnHandoff != nil {
+		m.group.OnHandoff(left)
+	}
 	m.awake = time.Now()
 	timer := time.NewTimer(m.pause(m.awake))
 	defer timer.Stop()
@@ -101,7 +106,7 @@ func (m *monitor) pause(now time.Time) time.Duration {
 
 // succeed starts the next monitor goroutine, as this one is about to run a
 // Processor's loop.
-func (m *monitor) succeed() { go m.run() }
+func (m *monitor) succeed(left *coroutine.LeftBehind) { go m.run(left) }
 
 // doze sleeps until a Processor wakes; false means that the group has stopped.
 func (m *monitor) doze() bool {

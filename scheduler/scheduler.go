@@ -29,6 +29,7 @@ var (
 type Scheduler struct {
 	opt      Options
 	refusals refusals
+	handoffs handoffs
 
 	mu     sync.Mutex
 	state  state  // under mu; procs is constant once it is running
@@ -96,6 +97,7 @@ func (s *Scheduler) Start() error {
 // makeLocked makes a group of n Processors, of which none runs yet.
 func (s *Scheduler) makeLocked(n int) (*processor.Group, error) {
 	group := processor.NewGroup(s)
+	group.OnHandoff = s.handoffs.add
 	group.SetMaxCoroutines(s.opt.MaxCoroutines)
 	s.procs = nil
 	for i := range n {

@@ -26,7 +26,7 @@ type Stall struct {
 	Stack     string // of who has the thread, as a traceback prints it, innermost call first; "" if it was not taken: Detail then says why
 }
 
-// The causes of a Stall. The first seven are of coroutines that block outside
+// The causes of a Stall and of a Handoff. The first seven are of coroutines that block outside
 // netco, without which a Processor goes on by default: they are stalls where it
 // cannot, with Options.LockThreads, in an EventLoop and with the portable
 // backend.

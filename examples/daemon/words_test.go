@@ -79,6 +79,7 @@ func TestSamples(t *testing.T) {
 	for _, s := range []struct{ sample, file, has string }{
 		{`"stack":"time\.Sleep.*?/faults\.go:(\d+)`, "faults.go", "time.Sleep(long)"},
 		{`"stack":"time\.Sleep.*?/commands\.go:(\d+)`, "commands.go", "s.fault("},
+		{`"blocked_at": "…/faults\.go:(\d+)`, "faults.go", "time.Sleep(long)"},
 		{`"name": "deadlock b then a"[^}]*"line": (\d+)`, "faults.go", `"deadlock b then a"`},
 		{`"name": "deadlock a then b"[^}]*"line": (\d+)`, "faults.go", `"deadlock a then b"`},
 		{`main\.deadlock\.deadlock\.func1\.func3\(\.\.\.\)\s+…/faults\.go:(\d+)`, "faults.go", "second.Lock()"},

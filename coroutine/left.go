@@ -1,0 +1,102 @@
+package coroutine
+
+import (
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// LeftBehind tells of a coroutine that a loop goes on without.
+type LeftBehind struct {
+	ID   uint64
+	Name string // may be ""
+
+	Stack Stack
+}
+
+// Stack is what was found of the calls that a coroutine was blocked in; the zero
+// value if it had woken when it was looked at. Stacks of the same calls are equal.
+type Stack struct {
+	pcs [goruntime.MaxStack]uintptr // as goruntime.StackOf writes them down
+	n   int
+}
+
+// noteLeft returns what is to be told of w's coroutine, which is about to be left
+// behind: it is claimed and has been seen blocked. It may have woken since.
+func (w *worker) noteLeft(co *Coroutine) *LeftBehind {
+	l := &LeftBehind{ID: co.ID(), Name: co.Name()}
+	l.Stack.n = goruntime.StackOf(w.innermost().ctx.G(), &l.Stack.pcs)
+	clear(l.Stack.pcs[l.Stack.n:])
+	return l
+}
+
+// Frames returns the calls, innermost first, as far as they are not netco's own
+// that run coroutines. Some 30 µs.
+func (s *Stack) Frames() []runtime.Frame {
+	frames := goruntime.Frames(s.pcs[:s.n])
+	for len(frames) > 0 && runs(frames[len(frames)-1]) {
+		frames = frames[:len(frames)-1]
+	}
+	return frames
+}
+
+// BlockedAt returns which of these frames is the user's call: the innermost that
+// is neither the standard library's nor netco's; else the innermost of netco's;
+// else the outermost.
+func BlockedAt(frames []runtime.Frame) (at runtime.Frame) {
+	var own runtime.Frame
+	for _, at = range frames {
+		switch {
+		case standard(at.Function), strings.Contains(at.Function, "._Cfunc_"): // which cgo has made
+		case !belongs(at, ""):
+			return at
+		case own.Function == "":
+			own = at
+		}
+	}
+	if own.Function != "" {
+		return own
+	}
+	return at
+}
+
+// standard reports whether a function is of the standard library or of
+// golang.org/x/sys, which is a part of it in all but name. Its packages' paths
+// have no dot in their first element, which a module's path may lack as well.
+func standard(function string) bool {
+	function, _, _ = strings.Cut(function, "[") // type arguments have paths of their own
+	dir := strings.LastIndexByte(function, '/') + 1
+	name, _, _ := strings.Cut(function[dir:], ".")
+	path := function[:dir] + name
+	first, _, _ := strings.Cut(path, "/")
+	switch {
+	case path == "main":
+		return false
+	case strings.Contains(first, "."):
+		return strings.HasPrefix(path, "golang.org/x/sys/")
+	}
+	for _, module := range dotless() {
+		if path == module || strings.HasPrefix(path, module+"/") {
+			return false
+		}
+	}
+	return true
+}
+
+// dotless are the paths of the program's modules that have no dot in their first
+// element.
+var dotless = sync.OnceValue(func() (paths []string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return nil
+	}
+	for _, m := range append(info.Deps, &info.Main) {
+		if first, _, _ := strings.Cut(m.Path, "/"); first != "" && !strings.Contains(first, ".") {
+			paths = append(paths, m.Path)
+		}
+	}
+	return paths
+})

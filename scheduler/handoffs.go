@@ -1,0 +1,105 @@
+package scheduler
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/stacks"
+)
+
+// Handoff tells how often Processors went on without a coroutine that was
+// blocked outside netco at one place.
+type Handoff struct {
+	Cause     string // see the Causes
+	BlockedAt string // the user's call in which it was, as Stall.Site; BlockedElsewhere; "" if unknown, as it had woken
+	Count     uint64
+
+	// Of the last one.
+	Detail    string // what tells the cause: the system call, or the runtime's function
+	Coroutine uint64
+	Name      string // may be ""
+}
+
+// BlockedElsewhere stands for all places but the first 64.
+const BlockedElsewhere = "elsewhere"
+
+const maxHandoffs = 64
+
+// handoffs counts by cause and place. Its mutex is held for some 30 µs at most,
+// by monitors and by those who ask.
+type handoffs struct {
+	mu    sync.Mutex
+	list  map[handoffKey]*Handoff
+	known map[coroutine.Stack]Handoff // causes and places: to make words of a stack takes longer than a handoff
+}
+
+// maxKnown bounds known, some 40 KiB.
+const maxKnown = 64
+
+type handoffKey struct{ cause, blockedAt string }
+
+// add counts one. On a monitor's goroutine.
+func (h *handoffs) add(left *coroutine.LeftBehind) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	one, ok := h.known[left.Stack]
+	if !ok {
+		one.Cause, one.Detail, one.BlockedAt = causeOfHandoff(left.Stack.Frames())
+		if h.known == nil || len(h.known) >= maxKnown {
+			h.known = map[coroutine.Stack]Handoff{}
+		}
+		h.known[left.Stack] = one
+	}
+	one.Coroutine, one.Name = left.ID, left.Name
+	h.countLocked(one)
+}
+
+func (h *handoffs) countLocked(last Handoff) {
+	if h.list == nil {
+		h.list = map[handoffKey]*Handoff{}
+	}
+	key := handoffKey{last.Cause, last.BlockedAt}
+	if h.list[key] == nil && len(h.list) >= maxHandoffs {
+		key.blockedAt = BlockedElsewhere
+	}
+	last.BlockedAt, last.Count = key.blockedAt, 1
+	if before := h.list[key]; before != nil {
+		last.Count += before.Count
+	}
+	h.list[key] = &last
+}
+
+// causeOfHandoff tells what a coroutine was blocked by, and where, from the calls
+// it was in.
+func causeOfHandoff(frames []runtime.Frame) (cause, detail, at string) {
+	var s stacks.Stack
+	for _, f := range frames {
+		s.Funcs = append(s.Funcs, f.Function)
+	}
+	cause, detail = fromStack(s)
+	if cause == "" || cause == CauseComputation {
+		cause = CauseUnknown
+	}
+	f := coroutine.BlockedAt(frames)
+	return cause, detail, site(f.File, f.Line, f.Function)
+}
+
+// Handoffs returns how often Processors went on without blocked coroutines, by
+// cause and by where these were blocked, the most frequent first. There are at
+// most 64, and then one more for each cause. From any thread.
+func (s *Scheduler) Handoffs() []Handoff {
+	h := &s.handoffs
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := make([]Handoff, 0, len(h.list))
+	for _, one := range h.list {
+		all = append(all, *one)
+	}
+	slices.SortFunc(all, func(a, b Handoff) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.BlockedAt, b.BlockedAt))
+	})
+	return all
+}

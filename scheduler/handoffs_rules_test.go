@@ -1,0 +1,33 @@
+package scheduler
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestHandoffsBounded: beyond so many places only causes are told apart.
+func TestHandoffsBounded(t *testing.T) {
+	s := new(Scheduler)
+	causes := []string{CauseChannel, CauseMutex}
+	const places = 100
+	for i := range places {
+		for _, cause := range causes {
+			s.handoffs.countLocked(Handoff{Cause: cause, BlockedAt: fmt.Sprint("file.go:", i), Coroutine: uint64(i)})
+		}
+	}
+	s.handoffs.countLocked(Handoff{Cause: CauseChannel, BlockedAt: "file.go:0", Coroutine: 1000})
+	all := s.Handoffs()
+	n, elsewhere := uint64(0), uint64(0)
+	for _, one := range all {
+		n += one.Count
+		if one.BlockedAt == BlockedElsewhere {
+			elsewhere += one.Count
+		}
+	}
+	if len(all) != maxHandoffs+len(causes) || n != places*2+1 || elsewhere != places*2-maxHandoffs {
+		t.Errorf("%d lines with %d handoffs, %d of them elsewhere", len(all), n, elsewhere)
+	}
+	if last := all[len(causes)]; last != (Handoff{Cause: CauseChannel, BlockedAt: "file.go:0", Count: 2, Coroutine: 1000}) {
+		t.Errorf("%+v", last)
+	}
+}

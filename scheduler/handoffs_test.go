@@ -1,0 +1,134 @@
+package scheduler_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// causes are what the blockers are counted as; "unknown" those that are parked in
+// an iterator of Go's, in which another goroutine blocks.
+var causes = map[string]string{
+	"channel receive": scheduler.CauseChannel, "channel send": scheduler.CauseChannel, "nested select": scheduler.CauseChannel,
+	"context": scheduler.CauseChannel, "Sleep": scheduler.CauseSleep, "Mutex": scheduler.CauseMutex,
+	"RWMutex for reading": scheduler.CauseMutex, "RWMutex for writing": scheduler.CauseMutex,
+	"Cond": scheduler.CauseWait, "WaitGroup": scheduler.CauseWait, "system call": scheduler.CauseSyscall, "file": scheduler.CauseIO,
+	"iterator that blocks": scheduler.CauseUnknown, "iterator that waits in netco": scheduler.CauseUnknown,
+	"fiber that blocks": scheduler.CauseChannel, "fiber in a fiber": scheduler.CauseChannel,
+}
+
+// TestHandoffs: handoffs are counted by what the coroutine was blocked by and by
+// the user's call; one that had woken meanwhile by neither.
+func TestHandoffs(t *testing.T) {
+	needHandoff(t)
+	for _, b := range blockers {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			within(t, 5*time.Minute)
+			s := start(t, scheduler.Options{Processors: 1})
+			defer shutdown(t, s)
+			var last scheduler.Handoff
+			for last.BlockedAt == "" { // a sleep may be over when it is looked at
+				before := counted(s)
+				h, release := blocks(t, s, b)
+				testenv.Until(t, "a handoff", func() bool { return counted(s) > before })
+				for _, one := range s.Handoffs() {
+					if one.Coroutine == h.ID() {
+						last = one
+					}
+				}
+				release()
+				h.Join()
+			}
+			if last.Cause != causes[b.name] || !strings.Contains(last.BlockedAt, "/scheduler/handoff") ||
+				last.Name != "blocks" || last.Count != 1 || last.Detail == "" && last.Cause != scheduler.CauseUnknown {
+				t.Errorf("%+v", last)
+			}
+		})
+	}
+}
+
+// blocks starts a coroutine that blocks until it is released.
+func blocks(t *testing.T, s *scheduler.Scheduler, b blocker) (coroutine.Handle, func()) {
+	t.Helper()
+	wait, release := b.make(t)
+	sp := spawn(func() { wait() })
+	sp.Name = "blocks"
+	h, err := s.Go(sp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, release
+}
+
+func counted(s *scheduler.Scheduler) (n uint64) {
+	for _, one := range s.Handoffs() {
+		n += one.Count
+	}
+	return n
+}
+
+// TestHandoffsByPlace: two places in one function are two, with their lines, and
+// the more frequent comes first.
+func TestHandoffsByPlace(t *testing.T) {
+	needHandoff(t)
+	within(t, 5*time.Minute)
+	s := start(t, scheduler.Options{Processors: 1})
+	defer shutdown(t, s)
+	for i := range 3 {
+		c := make(chan int)
+		h, err := s.Go(spawn(func() {
+			if i == 0 {
+				<-c
+			} else {
+				<-c // another line
+			}
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		testenv.Until(t, "a handoff", func() bool { return counted(s) == uint64(i+1) })
+		close(c)
+		h.Join()
+	}
+	all := s.Handoffs()
+	if len(all) != 2 || all[0].Count != 2 || all[1].Count != 1 {
+		t.Fatalf("%+v", all)
+	}
+	var lines [2]int
+	for i, one := range all {
+		_, rest, _ := strings.Cut(one.BlockedAt, "/handoffs_test.go:")
+		fmt.Sscan(rest, &lines[i])
+	}
+	if lines[0] != lines[1]+2 {
+		t.Errorf("in lines %v", lines)
+	}
+}
+
+// TestHandoffShortWaits: a coroutine that waits again and again, each time for
+// less than a look of the monitor's takes to come, holds up its Processor as one
+// that waits once, and is left behind.
+func TestHandoffShortWaits(t *testing.T) {
+	needHandoff(t)
+	within(t, 5*time.Minute)
+	s := start(t, scheduler.Options{Processors: 1})
+	defer shutdown(t, s)
+	var over atomic.Bool
+	h, err := s.Go(spawn(func() {
+		for !over.Load() {
+			time.Sleep(time.Millisecond)
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testenv.Until(t, "a handoff", func() bool { return handoffs(s) > 0 })
+	over.Store(true)
+	h.Join()
+}
