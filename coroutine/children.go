@@ -20,7 +20,7 @@ var ErrNotCoroutine = errors.New("netco: called from an ordinary goroutine, not 
 // that is on; so a long life does not gather what is over.
 type children struct {
 	of     Handle    // constant: the coroutine whose children these are
-	parent *children // constant: which lists it; nil if it is nobody's child
+	parent *children // constant: which lists it; nil if it is no child
 	index  int       // in parent.list; under parent.mu
 
 	mu     inside.Mutex // held for some instructions, never across a park

@@ -30,7 +30,7 @@ func abandoned(t *fiber) {
 		go t.reap()
 	case asm.LocksKnown():
 		t.retire()
-	} // else it stays: a goroutine under the same locks cannot be told
+	} // else it stays: one goroutine's locks cannot be told from another's
 }
 
 // Reaper is a Host that can start coroutines from any thread.

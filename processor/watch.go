@@ -7,19 +7,22 @@ import (
 	"github.com/netco-go/netco/timer"
 )
 
-// Watch waits for an fd to become readable and then starts a coroutine, so that the wait itself holds none: no stack, no
-// goroutine. It is how thousands of connections are idle in a few hundred bytes each.
+// Watch waits for an fd to become readable and then starts a coroutine, so that
+// the wait itself holds none: no stack, no goroutine. It is how thousands of
+// connections are idle in a few hundred bytes each.
 //
-//	idle    nobody waits; its owner may Arm it
-//	armed   its waiter is in the PollDesc, and its Processor counts as one on which something lives
-//	woken   somebody took the waiter out, for whatever ends a wait; it is queued for a coroutine of the home
+//	idle    nothing waits; its owner may Arm it
+//	armed   its waiter is in the PollDesc, and keeps its Processor's token
+//	woken   its waiter was taken out, by whatever ends a wait; it is queued for a
+//	        coroutine of the home
 //
 //	idle → armed    Arm, by a coroutine of the home
 //	armed → woken   an event, the deadline, SetDeadline, Evict, the beginning of draining: any thread
 //	woken → idle    on the home, before the Watcher is called
 //	armed → armed   at another home, see moveTo
 //
-// As with other waits a wake means "look again": the Watcher checks what it waits for, and arms the Watch again if need be.
+// As with other waits a wake means "look again": the Watcher checks what it
+// waits for, and arms the Watch again if need be.
 type Watch struct {
 	w     coroutine.Waiter // published while armed
 	pd    *PollDesc        // constant
@@ -28,10 +31,10 @@ type Watch struct {
 	fd    int              // owner: home; as Arm was given it
 	t     *timer.Timer     // owner: home; while armed under a deadline
 
-	placed bool // by who calls Begin, then owner: home: home.placed counts it
+	placed bool // by Begin's caller, then owner: home; home.placed counts it
 }
 
-// Watcher is told of the end of a wait.
+// Watcher is called at the end of a wait.
 type Watcher interface {
 	// Readable is called by a coroutine of the home. It may park.
 	Readable()
@@ -43,9 +46,11 @@ func (x *Watch) Init(pd *PollDesc, owner Watcher) {
 	x.w.SetHook(x)
 }
 
-// Arm begins to wait for fd, at the caller's Processor, with which it is registered if it is with none or with
-// another. It returns false if there is something to look at first: an edge, or what Check tells. From then on the Watcher
-// may be called, though not before the caller parks or ends. The error is that of registering.
+// Arm begins to wait for fd, at the caller's Processor, with which it is
+// registered if it is with none or with another. It returns false if there is
+// something to look at first: an edge, or what Check tells. From then on the
+// Watcher may be called, though not before the caller parks or ends. The error
+// is that of registering.
 //
 // Preconditions: the caller is a coroutine, and owns the reading direction.
 func (x *Watch) Arm(fd int) (bool, error) {
@@ -112,10 +117,12 @@ func (x *Watch) Woken() {
 // maxStarters is how many coroutines may be on their way to begin with a Watch.
 const maxStarters = 64
 
-// wokenWatches are the Watches of a Processor that wait for a coroutine, FIFO. Owner.
+// wokenWatches are the Watches of a Processor that wait for a coroutine, FIFO.
+// Owner.
 //
-// Each that is woken wants a coroutine, but thousands may be woken at once: only as many are made as others are to be kept waiting
-// by in one round of the run queue. Each takes the oldest, and makes its successor before it begins.
+// Each that is woken wants a coroutine, but thousands may be woken at once:
+// only as many are made as others are to be kept waiting by in one round of the
+// run queue. Each takes the oldest, and makes its successor before it begins.
 //
 //	starters ≤ min(n, maxStarters)
 //
@@ -202,7 +209,8 @@ func (pd *PollDesc) Home() *Processor { return pd.home.Load() }
 // fds is how many fds it has, with those that are on their way.
 func (p *Processor) fds() int { return p.ep.Registered() + int(p.placed.Load()) }
 
-// Fewest returns the Processor with the fewest fds: of the caller's group, or of all that run if the caller is on none.
+// Fewest returns the Processor with the fewest fds: of the caller's group, or
+// of all that run if the caller is on none.
 func Fewest() (*Processor, error) {
 	here := Here()
 	if here == nil {
