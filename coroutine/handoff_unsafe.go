@@ -51,7 +51,7 @@ import (
 //	netco's locks, waited for     executor's table, joiners, children; PollDesc, submissions, group, running;
 //	                              epoller's slab and life: inside.Mutex, inside.RWMutex
 //	short sleeps and spins        waitq.Relax
-//	system calls that take long   sysx.StartConnect, CloseStream: nothing would be gained
+//	system calls that take long   sysx.StartConnect, CloseStream, large packets: nothing would be gained
 //	a turn of I/O by a coroutine  processor.YieldTurn: its events must not be overwritten by the loop's
 //	the end of a coroutine        from its last look in worker.end on
 //	the switch                    suspend, a fiber's exit to its next resume: what is parked in a switch looks blocked

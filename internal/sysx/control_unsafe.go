@@ -46,15 +46,14 @@ func NewSocket(family, kind, proto int) (int, error) {
 // long, and is pinned, as is CloseStream: nothing is gained by leaving a
 // coroutine behind there.
 func StartConnect(fd int, to unix.Sockaddr) error {
+	pinned := inside.Pin()
+	defer pinned.Unpin()
 	if injector.Load() != nil {
 		if _, errno := injected(Connect, fd, 1); errno != 0 {
 			return errno
 		}
 	}
-	pinned := inside.Pin()
-	err := unix.Connect(fd, to)
-	pinned.Unpin()
-	return err
+	return unix.Connect(fd, to)
 }
 
 // CloseFD closes fd. An interrupted close has closed it (Linux), so it is not repeated.
@@ -66,6 +65,8 @@ func CloseFD(fd int) { syscall.Close(fd) }
 // all that the time does on Linux, the rest is sent in the background with it
 // or without, so the option is turned off first.
 func CloseStream(fd int) {
+	pinned := inside.Pin()
+	defer pinned.Unpin()
 	var l unix.Linger
 	size := uint32(unsafe.Sizeof(l))
 	_, _, errno := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_LINGER,
@@ -73,7 +74,5 @@ func CloseStream(fd int) {
 	if errno == 0 && l.Onoff != 0 && l.Linger != 0 {
 		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{})
 	}
-	pinned := inside.Pin()
 	CloseFD(fd)
-	pinned.Unpin()
 }

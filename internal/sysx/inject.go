@@ -49,3 +49,13 @@ func injected(op Op, fd, asked int) (limit int, errno syscall.Errno) {
 	limit, errno = (*f)(op, fd, asked)
 	return max(1, min(limit, asked)), errno
 }
+
+// refused asks the Injector about a call that does all that it is asked or
+// nothing.
+func refused(op Op, fd, asked int) syscall.Errno {
+	if injector.Load() == nil {
+		return 0
+	}
+	_, errno := injected(op, fd, asked)
+	return errno
+}

@@ -7,24 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // The calls here are for packets and for messages with ancillary data. A packet goes as a whole or not at all, so they move as
-// much as they are asked to, and an Injector's limit is not heeded; of one that is larger than MaxIO the Go scheduler is told.
+// much as they are asked to, and an Injector's limit is not heeded; one that is larger than MaxIO enters the Go scheduler, pinned.
 
 // TryRecvPacket is TryRecv for one packet, of which it drops what does not fit.
 func TryRecvPacket(fd int, p []byte) (int, syscall.Errno) {
 	for {
-		if injector.Load() != nil {
-			_, errno := injected(Recv, fd, len(p))
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, errno
-			}
-		}
-		r, errno := transfer(unix.SYS_RECVFROM, fd, base(p), len(p), unix.MSG_DONTWAIT)
+		r, errno := transfer(Recv, unix.SYS_RECVFROM, fd, base(p), len(p), unix.MSG_DONTWAIT)
 		if errno == 0 {
 			received(fd, p, r)
 			return r, 0
@@ -39,16 +31,7 @@ func TryRecvPacket(fd int, p []byte) (int, syscall.Errno) {
 func TrySendPacket(fd int, p []byte) (int, syscall.Errno) {
 	sending(p)
 	for {
-		if injector.Load() != nil {
-			_, errno := injected(Send, fd, len(p))
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, errno
-			}
-		}
-		r, errno := transfer(unix.SYS_SENDTO, fd, base(p), len(p), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		r, errno := transfer(Send, unix.SYS_SENDTO, fd, base(p), len(p), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		if errno == 0 {
 			return r, 0
 		}
@@ -72,16 +55,7 @@ func TryRecvMsg(fd int, p, oob []byte, from *UnixName) (n, oobn, flags int, fail
 		*from = UnixName{}
 		msg.Name = (*byte)(unsafe.Pointer(&from.raw))
 		msg.Namelen = uint32(unsafe.Sizeof(from.raw))
-		if injector.Load() != nil {
-			_, errno := injected(Recv, fd, len(p))
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, 0, 0, errno
-			}
-		}
-		r, errno := exchange(unix.SYS_RECVMSG, fd, &msg, len(p), unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		r, errno := exchange(Recv, unix.SYS_RECVMSG, fd, &msg, len(p), unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 		if errno == 0 {
 			from.size = msg.Namelen
 			received(fd, p, min(r, len(p)))
@@ -108,16 +82,7 @@ func TrySendMsg(fd int, p, oob []byte, to *UnixName) (int, syscall.Errno) {
 	}
 	sending(p)
 	for {
-		if injector.Load() != nil {
-			_, errno := injected(Send, fd, len(p))
-			if errno == unix.EINTR {
-				continue
-			}
-			if errno != 0 {
-				return 0, errno
-			}
-		}
-		r, errno := exchange(unix.SYS_SENDMSG, fd, &msg, len(p), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		r, errno := exchange(Send, unix.SYS_SENDMSG, fd, &msg, len(p), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		if errno == 0 {
 			return min(r, len(p)), 0
 		}
@@ -156,27 +121,43 @@ func header(iov *unix.Iovec, oob []byte) (msg unix.Msghdr) {
 }
 
 // transfer is recvfrom or sendto without an address.
-func transfer(call uintptr, fd int, p unsafe.Pointer, n, flags int) (int, syscall.Errno) {
-	var r uintptr
-	var errno syscall.Errno
-	if n <= MaxIO {
+func transfer(op Op, call uintptr, fd int, p unsafe.Pointer, n, flags int) (int, syscall.Errno) {
+	pinned := pinLong(n)
+	r, errno := uintptr(0), refused(op, fd, n)
+	switch {
+	case errno != 0:
+	case n <= MaxIO:
 		r, _, errno = syscall.RawSyscall6(call, uintptr(fd), uintptr(p), uintptr(n), uintptr(flags), 0, 0)
-	} else {
+	default:
 		r, _, errno = syscall.Syscall6(call, uintptr(fd), uintptr(p), uintptr(n), uintptr(flags), 0, 0)
 	}
+	pinned.Unpin()
 	return int(r), errno
 }
 
 // exchange is recvmsg or sendmsg; n is how many bytes it is about.
-func exchange(call uintptr, fd int, msg *unix.Msghdr, n, flags int) (int, syscall.Errno) {
-	var r uintptr
-	var errno syscall.Errno
-	if n <= MaxIO {
+func exchange(op Op, call uintptr, fd int, msg *unix.Msghdr, n, flags int) (int, syscall.Errno) {
+	pinned := pinLong(n)
+	r, errno := uintptr(0), refused(op, fd, n)
+	switch {
+	case errno != 0:
+	case n <= MaxIO:
 		r, _, errno = syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(msg)), uintptr(flags))
-	} else {
+	default:
 		r, _, errno = syscall.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(msg)), uintptr(flags))
 	}
+	pinned.Unpin()
 	return int(r), errno
+}
+
+// pinLong pins the caller for a call that moves so many bytes that it enters the
+// Go scheduler: it copies and waits for nothing, and the caller is about to
+// count it for its Processor.
+func pinLong(n int) inside.Pinned {
+	if n <= MaxIO {
+		return inside.Pinned{}
+	}
+	return inside.Pin()
 }
 
 func received(fd int, p []byte, n int) {

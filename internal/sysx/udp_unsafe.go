@@ -13,7 +13,7 @@ import (
 // is none. What does not fit into p is lost. It leaves the sender's address in from.
 func TryRecvFrom(fd int, p []byte, from *RawAddr) (int, syscall.Errno) {
 	for {
-		if errno := injectedOne(Recv, fd); errno == unix.EINTR {
+		if errno := refused(Recv, fd, 1); errno == unix.EINTR {
 			continue
 		} else if errno != 0 {
 			return 0, errno
@@ -36,7 +36,7 @@ func TryRecvFrom(fd int, p []byte, from *RawAddr) (int, syscall.Errno) {
 func TrySendTo(fd int, p []byte, to *RawAddr) syscall.Errno {
 	sending(p)
 	for {
-		if errno := injectedOne(Send, fd); errno == unix.EINTR {
+		if errno := refused(Send, fd, 1); errno == unix.EINTR {
 			continue
 		} else if errno != 0 {
 			return errno
@@ -52,7 +52,7 @@ func TrySendTo(fd int, p []byte, to *RawAddr) syscall.Errno {
 // TryRecvDatagram is TryRecvFrom with control messages, which it leaves in oob, and the flags of recvmsg.
 func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int, failed syscall.Errno) {
 	for {
-		if errno := injectedOne(Recv, fd); errno == unix.EINTR {
+		if errno := refused(Recv, fd, 1); errno == unix.EINTR {
 			continue
 		} else if errno != 0 {
 			return 0, 0, 0, errno
@@ -76,7 +76,7 @@ func TrySendDatagram(fd int, p, oob []byte, to *RawAddr) (int, syscall.Errno) {
 	sending(p)
 	sending(oob)
 	for {
-		if errno := injectedOne(Send, fd); errno == unix.EINTR {
+		if errno := refused(Send, fd, 1); errno == unix.EINTR {
 			continue
 		} else if errno != 0 {
 			return 0, errno
@@ -112,15 +112,6 @@ func describe(p, oob []byte, addr *RawAddr) (h unix.Msghdr, v unix.Iovec) {
 	return h, v
 }
 
-// injectedOne asks the Injector about one datagram.
-func injectedOne(op Op, fd int) syscall.Errno {
-	if injector.Load() == nil {
-		return 0
-	}
-	_, errno := injected(op, fd, 1)
-	return errno
-}
-
 // BindTo binds a socket to an address.
 func BindTo(fd int, a *RawAddr) syscall.Errno {
 	_, _, errno := syscall.RawSyscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(a)), unsafe.Sizeof(*a))
@@ -129,7 +120,7 @@ func BindTo(fd int, a *RawAddr) syscall.Errno {
 
 // ConnectTo gives a datagram socket its peer, which cannot block.
 func ConnectTo(fd int, a *RawAddr) syscall.Errno {
-	if errno := injectedOne(Connect, fd); errno != 0 {
+	if errno := refused(Connect, fd, 1); errno != 0 {
 		return errno
 	}
 	_, _, errno := syscall.RawSyscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(a)), unsafe.Sizeof(*a))

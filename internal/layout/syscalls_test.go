@@ -1,0 +1,204 @@
+package layout
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// TestSystemCallsAreListed: a coroutine may be left behind in a system call that
+// enters the Go scheduler. So each place that makes one says why nothing of its
+// Processor's owner is in hand there; see coroutine/handoff_unsafe.go, the rule.
+func TestSystemCallsAreListed(t *testing.T) {
+	_, tr, _ := read(t)
+	report(t, callsListed(t, tr, entries))
+}
+
+// TestSystemCallsRule: the rule finds what it is for.
+func TestSystemCallsRule(t *testing.T) {
+	const code = "package a\n\nfunc (x *T[K]) listed() { unix.Fstat(1, nil) }\n\nvar v = syscall.Close(1)\n\n" +
+		"func f() error {\n\tunix.Socket(1, 2, 3)\n\treturn sysx.CloseFD(unix.CmsgSpace(1))\n}\n"
+	tr := load(t, fstest.MapFS{
+		"go.mod":          {Data: []byte("module m\n")},
+		"a/a.go":          {Data: []byte(code)},
+		"a/a_test.go":     {Data: []byte(code)},
+		"cmd/a/main.go":   {Data: []byte(code)},
+		"a/testdata/b.go": {Data: []byte(code)},
+	})
+	got := strings.Join(callsListed(t, tr, map[string]string{"why": "a.T.listed a.gone", "too": "a.T.listed"}), "\n")
+	for _, want := range []string{"a/a.go:5: a.v calls syscall.Close", "a/a.go:9: a.f calls sysx.CloseFD", "a.T.listed is listed twice", "a.gone makes none"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant %s in it", got, want)
+		}
+	}
+	if n := strings.Count(got, "\n") + 1; n != 4 {
+		t.Errorf("%d lines:\n%s", n, got)
+	}
+}
+
+// entries are the functions that make such calls, as folder.Receiver.Function, by
+// the reason why they may.
+var entries = map[string]string{
+	"the caller is pinned": `
+		internal/sysx.CloseStream internal/sysx.StartConnect internal/sysx.exchange internal/sysx.transfer
+		internal/sysx.raceReceived internal/sysx.raceSending
+	`,
+	"it touches nothing of the owner's, and those who call it are on this list themselves": `
+		internal/sysx.BindUnix internal/sysx.CloseFD internal/sysx.ConnectUnix internal/sysx.EnableBarriers
+		internal/sysx.Look internal/sysx.Recvmsg internal/sysx.Sendmsg internal/sysx.TrySendfile
+		internal/sysx.WaitFor internal/sysx.fileIO
+	`,
+	"its callers look again before they count the call and go on": `
+		internal/sysx.payload internal/sysx.several
+		socket.File.Read socket.File.writePollable socket.writeAll socket.Socket.Recvmsg socket.Socket.Sendmsg
+		socket.socket.sendFileLocked socket.makeNonblocking socket.socket.awaitConnected socket.socket.connectLocked
+	`,
+	"of few fds: then the call is raw": `
+		socket.socket.falseEnd socket.socket.pollReadable
+	`,
+	"the caller has only an fd in hand, or what no Processor owns": `
+		socket.AdoptSocket socket.Dialer.connectTCP socket.Dialer.dialTCP socket.ListenConfig.borrowListener
+		socket.NewFile socket.Socket.Accept socket.Socket.Bind socket.Socket.Getpeername socket.Socket.Getsockname
+		socket.Socket.GetsockoptInt socket.Socket.Listen socket.Socket.SetsockoptInt socket.Socket.Shutdown
+		socket.TCPConn.MultipathTCP socket.TCPConn.SetLinger socket.UDPConn.maySegment socket.activate socket.adopt
+		socket.adoptFile socket.borrow socket.conn.shutdown socket.connectUDP socket.connected
+		socket.descriptor.close socket.dialUnix socket.isRegular socket.joinUDP socket.kernelNetwork
+		socket.listens socket.look socket.pipeFDs.close socket.pollWait.close socket.pollable
+		socket.removeFile socket.reusePort socket.setDefaults socket.setKeepAlive socket.setSeconds
+		socket.socket.file socket.socket.setInt socket.takeFDs socket.zoneIndex
+	`,
+	"no coroutine comes there: a loop, or a goroutine of the library's": `
+		channel.enableBarriers epoller.Epoller.Wait epoller.Epoller.WaitFor epoller.Epoller.closeLocked epoller.Open
+		processor.Group.StartMonitor processor.PollDesc.waitAlone processor.ThreadCPUNs processor.aloneWait.poll
+		processor.ensureNetpoll timer.FD.Close
+	`,
+	"no look stands before it: it writes one eventfd and returns": `
+		processor.aloneWait.Woken
+	`,
+	"at the start of the process, or in a bubble, where no coroutines are": `
+		internal/clock.kernelNow
+	`,
+	"in test processes only, some times at their start": `
+		context.record
+	`,
+}
+
+// unlisted are functions of packages unix and syscall that do not enter the
+// scheduler: raw calls, and what makes no call at all.
+var unlisted = map[string]bool{
+	"CmsgLen": true, "CmsgSpace": true, "EpollCreate1": true, "EpollCtl": true, "Errno": true,
+	"Gettid": true, "NewIfreq": true, "NsecToTimespec": true,
+	"RawSyscall": true, "RawSyscall6": true, "SchedGetaffinity": true, "SchedSetaffinity": true, "Socket": true,
+	"TimerfdCreate": true, "TimerfdSettime": true,
+}
+
+// entering are functions of internal/sysx that do enter it and are not pinned.
+var entering = map[string]bool{
+	"BindUnix": true, "CloseFD": true, "ConnectUnix": true, "EnableBarriers": true, "Look": true, "Read": true,
+	"Recvmsg": true, "Sendmsg": true, "TrySendfile": true, "Wait": true, "WaitFor": true, "Write": true,
+}
+
+// callsListed: the functions of the library that make those calls are listed,
+// once, and the others not.
+func callsListed(t *testing.T, tr *tree, listed map[string]string) (wrong []string) {
+	makes := map[string]bool{}
+	for _, names := range listed {
+		for _, name := range strings.Fields(names) {
+			if _, twice := makes[name]; twice {
+				wrong = append(wrong, name+" is listed twice")
+			}
+			makes[name] = false
+		}
+	}
+	for _, f := range tr.files {
+		if top, _, _ := strings.Cut(f.dir, "/"); f.isTest() || top == "cmd" || top == "examples" || path.Base(f.dir) == "testenv" {
+			continue
+		}
+		files := token.NewFileSet()
+		parsed, err := parser.ParseFile(files, f.path, tr.texts[f.path], parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range parsed.Decls {
+			name := f.dir + "." + nameOf(decl)
+			ast.Inspect(decl, func(n ast.Node) bool {
+				call := entryOf(n)
+				if call == "" {
+					return true
+				}
+				if _, ok := makes[name]; !ok {
+					wrong = append(wrong, fmt.Sprintf("%s:%d: %s calls %s, which enters the Go scheduler, and is not on the list of those that may",
+						f.path, files.Position(n.Pos()).Line, name, call))
+				} else {
+					makes[name] = true
+				}
+				return true
+			})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(makes)) {
+		if !makes[name] {
+			wrong = append(wrong, name+" makes none of the calls that enter the Go scheduler; take it off the list")
+		}
+	}
+	return wrong
+}
+
+// entryOf returns package.Function if n is a call that enters the scheduler.
+func entryOf(n ast.Node) string {
+	call, ok := n.(*ast.CallExpr)
+	if !ok {
+		return ""
+	}
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	of, ok := f.X.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	switch of.Name {
+	case "unix", "syscall":
+		if unlisted[f.Sel.Name] {
+			return ""
+		}
+	case "sysx":
+		if !entering[f.Sel.Name] {
+			return ""
+		}
+	default:
+		return ""
+	}
+	return of.Name + "." + f.Sel.Name
+}
+
+// nameOf names a declaration: Receiver.Function, Function, or its first variable.
+func nameOf(decl ast.Decl) string {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			return d.Name.Name
+		}
+		var of string
+		ast.Inspect(d.Recv.List[0].Type, func(n ast.Node) bool {
+			if name, ok := n.(*ast.Ident); ok && of == "" {
+				of = name.Name // in front of any type parameters
+			}
+			return true
+		})
+		return of + "." + d.Name.Name
+	case *ast.GenDecl:
+		if v, ok := d.Specs[0].(*ast.ValueSpec); ok {
+			return v.Names[0].Name
+		}
+	}
+	return "?"
+}

@@ -1,0 +1,213 @@
+package scheduler_test
+
+import (
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
+)
+
+// longCall is an operation of netco's whose system call enters the Go scheduler.
+type longCall struct {
+	name   string
+	op     sysx.Op
+	asked  int  // of the call, at least
+	pinned bool // the Processor waits for it
+	make   func(t *testing.T) (do func() error)
+}
+
+// noFDs is what Poll is asked about by a call that is not raw: more fds than
+// that has, and the last is ready.
+const noFDs = 200
+
+var longCalls = []longCall{
+	{"connect", sysx.Connect, 1, true, func(t *testing.T) func() error {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { l.Close() })
+		return func() error {
+			c, err := socket.Dial("tcp", l.Addr().String())
+			if err == nil {
+				c.Close()
+			}
+			return err
+		}
+	}},
+	{"receive a large packet", sysx.Recv, sysx.MaxIO + 1, true, func(t *testing.T) func() error {
+		a, b := packetPair(t)
+		b.Write([]byte{1})
+		return func() error { _, err := a.Read(make([]byte, 2*sysx.MaxIO)); return err }
+	}},
+	{"send a large packet", sysx.Send, sysx.MaxIO + 1, true, func(t *testing.T) func() error {
+		a, _ := packetPair(t)
+		return func() error { _, err := a.Write(make([]byte, sysx.MaxIO+1)); return err }
+	}},
+	{"receive a large message", sysx.Recv, sysx.MaxIO + 1, true, func(t *testing.T) func() error {
+		c, peer := connPair(t, "unix", filepath.Join(t.TempDir(), "s"))
+		peer.Write([]byte{1})
+		return func() error {
+			_, _, _, _, err := c.(*socket.UnixConn).ReadMsgUnix(make([]byte, 2*sysx.MaxIO), nil)
+			return err
+		}
+	}},
+	{"receive a batch", sysx.Recv, 32, false, func(t *testing.T) func() error {
+		c, err := socket.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		c.WriteTo([]byte{1}, c.LocalAddr())
+		all := make([]socket.Message, 32)
+		for i := range all {
+			all[i].Buf = make([]byte, 8<<10)
+		}
+		return func() error { _, err := c.(*socket.UDPConn).ReadBatch(all); return err }
+	}},
+	{"poll many", sysx.PollFDs, noFDs, false, func(t *testing.T) func() error {
+		r, w := filePair(t)
+		w.Write([]byte{1})
+		all := make([]socket.PollFd, noFDs)
+		for i := range all {
+			all[i].Fd = -1
+		}
+		all[noFDs-1] = socket.PollFd{Fd: int32(r.Fd()), Events: unix.POLLIN}
+		return func() error { _, err := socket.Poll(all, -1); return err }
+	}},
+	{"read a file", sysx.FileRead, 1, false, func(t *testing.T) func() error {
+		r, w := filePair(t)
+		w.Write([]byte{1})
+		return func() error { _, err := r.Read(make([]byte, 1)); return err }
+	}},
+	{"write a file", sysx.FileWrite, 1, false, func(t *testing.T) func() error {
+		_, w := filePair(t)
+		return func() error { _, err := w.Write([]byte{1}); return err }
+	}},
+	{"sendfile", sysx.Sendfile, 1, false, func(t *testing.T) func() error {
+		c, _ := connPair(t, "tcp", "127.0.0.1:0")
+		f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { f.Close() })
+		f.WriteString("x")
+		f.Seek(0, io.SeekStart)
+		return func() error { _, err := io.Copy(c, f); return err }
+	}},
+}
+
+// packetPair returns the two ends of a connection of packets.
+func packetPair(t *testing.T) (a, b *socket.Socket) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range []**socket.Socket{&a, &b} {
+		if *s, err = socket.AdoptSocket(fds[i]); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { (*s).Close() })
+	}
+	return a, b
+}
+
+// connPair returns a connection of netco's, and its other end of package net's.
+func connPair(t *testing.T, network, address string) (c, peer net.Conn) {
+	l, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if c, err = socket.Dial(network, l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if peer, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { peer.Close() })
+	return c, peer
+}
+
+// filePair returns the two ends of a pipe.
+func filePair(t *testing.T) (r, w *socket.File) {
+	from, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	defer to.Close()
+	if r, err = socket.NewFile(from); err == nil {
+		w, err = socket.NewFile(to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	return r, w
+}
+
+// TestHandoffInSystemCalls: a coroutine whose system call inside of netco takes
+// long is left behind where what follows looks again, and else holds up its
+// Processor; and the operation goes on as if nothing had been.
+func TestHandoffInSystemCalls(t *testing.T) {
+	needHandoff(t)
+	for _, c := range longCalls {
+		t.Run(c.name, func(t *testing.T) {
+			within(t, 5*time.Minute)
+			do := c.make(t)
+			s := start(t, scheduler.Options{Processors: 1})
+			var begun atomic.Bool
+			goOn := make(chan struct{})
+			release := sync.OnceFunc(func() { close(goOn) })
+			defer sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
+				if op == c.op && asked >= c.asked && !begun.Swap(true) {
+					<-goOn
+				}
+				return asked, 0
+			})()
+			var p pulse
+			s.Go(spawn(p.run))
+			h, err := s.Go(spawn(func() {
+				if err := do(); err != nil {
+					t.Error(err)
+				}
+				if err := usesAll(""); err != nil {
+					t.Error("afterwards:", err)
+				}
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			testenv.Until(t, "the call", begun.Load)
+			if c.pinned {
+				time.Sleep(50 * time.Millisecond) // many looks of the monitor
+			} else {
+				p.goes(t)
+			}
+			if n := handoffs(s); c.pinned != (n == 0) {
+				t.Errorf("%d handoffs", n)
+			}
+			release()
+			if err := h.Join(); err != nil {
+				t.Error("Join:", err)
+			}
+			p.goes(t)
+			p.stop.Store(true)
+			shutdown(t, s)
+		})
+	}
+}
