@@ -12,8 +12,11 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestCgoStall: a call of C that blocks. It is a program of its own, as tests cannot have C and the package must not need it.
-func TestCgoStall(t *testing.T) {
+// runC builds a program of testdata that has C in it, and returns what it
+// prints. It is a program of its own, as tests cannot have C and the package must
+// not need it.
+func runC(t *testing.T, name string) string {
+	t.Helper()
 	t.Parallel()
 	testenv.Long(t) // it builds a program
 	within(t, 5*time.Minute)
@@ -22,8 +25,8 @@ func TestCgoStall(t *testing.T) {
 	if out, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED").Output(); err != nil || strings.TrimSpace(string(out)) != "1" {
 		t.Skipf("cgo is not enabled, or there is no go command: %q, %v", out, err)
 	}
-	exe := filepath.Join(t.TempDir(), "cgostall")
-	build := exec.CommandContext(ctx, "go", "build", "-o", exe, "./testdata/cgostall")
+	exe := filepath.Join(t.TempDir(), name)
+	build := exec.CommandContext(ctx, "go", "build", "-o", exe, "./testdata/"+name)
 	if out, err := build.CombinedOutput(); strings.Contains(string(out), "C compiler") {
 		t.Skipf("%s", out)
 	} else if err != nil {
@@ -33,9 +36,24 @@ func TestCgoStall(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	cause, rest, _ := strings.Cut(string(out), "\n")
+	return string(out)
+}
+
+// TestCgoStall: a call of C that blocks.
+func TestCgoStall(t *testing.T) {
+	out := runC(t, "cgostall")
+	cause, rest, _ := strings.Cut(out, "\n")
 	detail, stack, _ := strings.Cut(rest, "\n")
 	if cause != scheduler.CauseCgo || !strings.Contains(detail, "_Cfunc_block") || !strings.Contains(stack, "main.callsC") {
+		t.Errorf("%s", out)
+	}
+}
+
+// TestCgoHandoff: while a coroutine is blocked in C its Processor goes on, and
+// afterwards it is a coroutine as any other, several times over.
+func TestCgoHandoff(t *testing.T) {
+	needHandoff(t)
+	if out := runC(t, "cgohandoff"); out != "handed on\n" {
 		t.Errorf("%s", out)
 	}
 }
