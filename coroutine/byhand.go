@@ -4,6 +4,8 @@ import (
 	"errors"
 	"iter"
 	"runtime"
+
+	"github.com/netco-go/netco/context"
 )
 
 // Errors of coroutines driven by hand.
@@ -115,7 +117,12 @@ func (f Fiber[In, Out]) Resume(in In) (out Out, err error) {
 	}
 	y.in = in
 	t := y.t
-	t.resume()
+	if context.Direct() { // as resume, for one return less after the switch
+		t.w.ctx.Switch(&t.w.ctx)
+		t.resumed()
+	} else {
+		t.resume()
+	}
 	if t.event == eventYield {
 		return y.out, nil
 	}
@@ -143,8 +150,20 @@ func (f Fiber[In, Out]) after(t *fiber) (out Out, err error) {
 // not allocate.
 func (y *Yielder[In, Out]) Yield(out Out) (In, error) {
 	y.out = out
-	y.pause()
-	return y.in, refusals[y.refused]
+	if refused := y.leave(); refused != 0 {
+		return y.in, refusals[refused]
+	}
+	w := &y.t.w
+	if context.Direct() { // as Suspend, for one return less after the switch; a suspended fiber has no visits
+		w.ctx.Switch(&w.ctx)
+	} else {
+		w.ctx.Suspend()
+	}
+	w.open.Open()
+	if y.t.cancelled {
+		runtime.Goexit()
+	}
+	return y.in, nil
 }
 
 // Transfer suspends the coroutine, as Yield does, and runs another in its place: who has resumed this one gets what the other
@@ -182,10 +201,7 @@ func (y *Yielder[In, Out]) Transfer(to Fiber[In, Out], in In) (back In, err erro
 // result; a coroutine that has ended, or cannot be resumed here, gives an empty one. Left early, the coroutine stays suspended.
 func (f Fiber[In, Out]) All(in In) iter.Seq[Out] {
 	return func(yield func(Out) bool) {
-		for {
-			if f.y == nil || f.y.id.Load() != f.id {
-				return
-			}
+		for f.y != nil && f.y.id.Load() == f.id {
 			out, err := f.Resume(in)
 			if err != nil || f.y.id.Load() != f.id || !yield(out) {
 				return

@@ -1,7 +1,6 @@
 package coroutine
 
 import (
-	"runtime"
 	"unsafe"
 
 	"github.com/netco-go/netco/asm"
@@ -52,8 +51,6 @@ type hand struct {
 	root  counter.Counter // the ordinary goroutine that is its home, if it is no executor's; constant in a life; read by any thread
 	locks uintptr         // how its maker was locked to its thread; constant in a life
 	begun bool            // it has been resumed
-
-	refused uint8 // what the last Yield returns, as an index of refusals
 }
 
 // life is a Yielder, of any types.
@@ -170,7 +167,7 @@ func (t *fiber) exit() {
 	}
 }
 
-// refusals are Yield's errors, by hand.refused. As long as that can count, so that no index is checked.
+// refusals are Yield's errors, by what leave returns. As long as that can count, so that no index is checked.
 var refusals = [256]error{1: ErrOutside, 2: ErrCancelled, 3: ErrThreadLocked}
 
 // leave is exit for Yield, unless it returns what to refuse with. h may be of a
@@ -194,44 +191,30 @@ func (h *hand) leave() (refused uint8) {
 	return 0
 }
 
-// pause is Yielder.Yield but for the values.
-func (h *hand) pause() {
-	if h.refused = h.leave(); h.refused != 0 {
-		return
-	}
-	t := h.t
-	if context.Direct() { // in place of Suspend, for one return less after the switch; a suspended fiber has no visits
-		t.w.ctx.Switch(&t.w.ctx)
-	} else {
-		t.w.ctx.Suspend()
-	}
-	t.w.open.Open()
-	h.refused = 0 // others may have tried
-	if t.cancelled {
-		runtime.Goexit()
-	}
-}
-
 // inside reports whether the caller is the coroutine itself.
 func (h *hand) inside() bool { return h.t != nil && h.t.w.ctx.G() == asm.Getg() && h.t.of == h }
 
 // resume runs the fiber until it yields or ends. With the portable backend, when
 // the fiber waits for something, so must its resumer.
 func (t *fiber) resume() {
-	by := t.by
 	if context.Direct() {
 		t.w.ctx.Switch(&t.w.ctx)
-		if t.w.ctx.Visited() {
-			t.w.ctx.ServeVisit()
-		}
 	} else {
 		for t.w.ctx.Resume(nil); t.event == eventPark; t.w.ctx.Resume(nil) {
-			by.pause()
+			t.by.pause()
 			t.event = eventYield
 		}
 	}
-	if by != nil {
-		by.inner.Set(nil) // here, so that what is parked in the switch is never the innermost
+	t.resumed()
+}
+
+// resumed is the resumer's part when it runs on.
+func (t *fiber) resumed() {
+	if t.w.ctx.Visited() {
+		t.w.ctx.ServeVisit()
+	}
+	if t.by != nil {
+		t.by.inner.Set(nil) // here, so that what is parked in the switch is never the innermost
 	}
 }
 
