@@ -69,10 +69,16 @@ func self() *worker {
 		return t.probe(asm.Getg()).attached()
 	}
 	p, g := asm.Find(t.first, t.shift)
-	if w := (*worker)(p); w.ctx.G() == g && w.away.Load() == attached {
-		return w
+	w := (*worker)(p)
+	if w.ctx.G() != g {
+		if w = t.probe(g); w == nil {
+			return nil
+		}
 	}
-	return t.probe(g).attached()
+	if w.away.Load() != attached {
+		return w.attached()
+	}
+	return w
 }
 
 // driven is self without a wait: of a coroutine that is left behind, or about to
