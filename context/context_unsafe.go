@@ -12,10 +12,12 @@ import (
 //
 // All fields but frame.G: owned by whichever side has the thread.
 type Context struct {
-	frame asm.Frame
-	visit func() // what the next Resume is for, if not to run on; see Visit
-	pull  *pull  // portable backend; else nil
+	frame asm.Frame // with the portable backend Coro is its *pull
+	visit func()    // what the next Resume is for, if not to run on; see Visit
 }
+
+// pull is what the portable backend has in place of a coro.
+func (c *Context) pull() *pull { return (*pull)(c.frame.Coro) }
 
 // Init makes c a context that will run entry, with c as its argument, when
 // first resumed. It must be called under the thread locks under which c will be
@@ -23,7 +25,7 @@ type Context struct {
 func (c *Context) Init(entry func(*Context)) {
 	Recorded()
 	if !direct {
-		c.pull = newPull(c, entry)
+		c.frame.Coro = unsafe.Pointer(newPull(c, entry))
 		return
 	}
 	c.frame.Coro = goruntime.NewCoro(func(goruntime.Coro) {
@@ -53,7 +55,7 @@ func (c *Context) Resume(warm *Context) {
 	if direct {
 		c.Switch(warm)
 	} else {
-		c.pull.resume()
+		c.pull().resume()
 	}
 }
 
@@ -109,6 +111,6 @@ func (c *Context) leave() {
 	if direct {
 		c.Switch(c)
 	} else {
-		c.pull.yield(struct{}{})
+		c.pull().yield(struct{}{})
 	}
 }

@@ -87,16 +87,17 @@ func (w *Waiter) parkDuring(reason Reason, b Bound) Wake {
 
 // blockDuring is parkDuring for an ordinary goroutine.
 func (w *Waiter) blockDuring(b Bound) Wake {
+	s := w.sema()
 	if b.deadline != 0 {
-		w.sema.arm(b.deadline)
+		s.arm(b.deadline)
 	}
 	wake := WakeCancelled
 	select {
-	case wake = <-w.sema.c:
+	case wake = <-s.c:
 	case <-b.ctx.Done():
 	}
 	if b.deadline != 0 && wake != WakeTimeout {
-		w.sema.disarm()
+		s.disarm()
 	}
 	return wake
 }

@@ -186,7 +186,7 @@ func TestGoroutineCancelAgainstWake(t *testing.T) {
 		} else if why != WakeReady {
 			t.Errorf("ended by %v", why)
 		}
-		if len(w.sema.c) != 0 {
+		if len(w.sema().c) != 0 {
 			t.Fatal("a wake is left")
 		}
 		w.Release()

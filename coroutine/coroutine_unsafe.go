@@ -9,7 +9,6 @@ import (
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/goruntime"
-	"github.com/netco-go/netco/internal/inside"
 	"github.com/netco-go/netco/internal/mpsc"
 )
 
@@ -74,6 +73,10 @@ const (
 )
 
 // Coroutine is one coroutine. Its struct is reused after its end; a [Handle] tells one use from the next.
+//
+// What a park and a wake touch comes first, up to the waiter's ticket: 56 bytes,
+// which are one cache line's as long as the size is a multiple of 64, since the
+// structs of a chunk begin 8 bytes behind the beginning of a line.
 type Coroutine struct {
 	ex     counter.Pointer[Executor] // owner: writes; its home, nil while it is on its way to the first
 	w      counter.Pointer[worker]   // owner: writes; nil until it starts, then constant until its end
@@ -82,11 +85,9 @@ type Coroutine struct {
 	wake   Wake                      // owner: why the last park ended
 	woken  bool                      // owner: a wake came for ticket before the park
 	halted bool                      // owner: by Handle.Stop: every wait ends at once, unless it is firm
-	firm   bool                      // owner: no wait is ended by force, see Firmly
 	pinned bool                      // owner: it stays with its executor, see Pin
-	moved  bool                      // owner: it began on another executor
 	queued atomic.Bool               // node is in the host's inbox
-	waiter Waiter                    // beside what a wake touches: the fewer cache lines of a cold coroutine, the better; nobody's in an inbox function, see Arrive
+	waiter Waiter                    // nobody's in an inbox function, see Arrive
 
 	fn   func()                  // owner: what to run; dropped at the end
 	tags unsafe.Pointer          // owner: its maker's profiler labels, until it starts
@@ -101,9 +102,7 @@ type Coroutine struct {
 	remote atomic.Uint64 // the latest wake from another thread, as ticket<<8|Wake
 	node   mpsc.Node[Coroutine]
 
-	joinMu  inside.Mutex           // held while a waker walks the joiners, too
-	here    *Waiter                // owner: those of this thread who join it, a stack through Waiter.Link
-	joiners atomic.Pointer[Waiter] // a stack of waiters through Waiter.Link; stores under joinMu
+	joins atomic.Pointer[joins] // nil until it is joined for the first time, then constant
 }
 
 // ID returns a number that no other coroutine of this process has or had; 0 once it has ended.

@@ -72,7 +72,7 @@ func (ex *Executor) heed(co *Coroutine) {
 // halt acts on Stop.
 func (ex *Executor) halt(co *Coroutine) {
 	co.halted = true
-	if co.firm {
+	if co.isFirm() {
 		return
 	}
 	if State(co.status.Own()&0xff) == Waiting {
@@ -84,7 +84,7 @@ func (ex *Executor) halt(co *Coroutine) {
 // parkWoken is Park when a wake has come already, or when there is to be no wait any more.
 func (co *Coroutine) parkWoken() Wake {
 	co.ticket++
-	if co.halted && !co.firm {
+	if co.halted && !co.isFirm() {
 		co.wake = WakeShutdown // and woken stays
 		return WakeShutdown
 	}
@@ -93,7 +93,13 @@ func (co *Coroutine) parkWoken() Wake {
 }
 
 // halting reports whether the coroutine on w is to end by force. Owner only.
-func (w *worker) halting(co *Coroutine) bool { return (w.ex.stopping || co.halted) && !co.firm }
+func (w *worker) halting(co *Coroutine) bool { return (w.ex.stopping || co.halted) && !co.isFirm() }
+
+// isFirm reports whether no wait of co's is ended by force, see Firmly. Owner only.
+func (co *Coroutine) isFirm() bool {
+	w := co.w.Own()
+	return w != nil && w.firm
+}
 
 // Stopping reports whether every wait of the caller, a coroutine, ends at once because it is to end by force: by its Handle's Stop, or
 // with its Scheduler. On an ordinary goroutine it is false.
@@ -113,17 +119,17 @@ func Stopping() bool {
 // Precondition: no Waiter is prepared for a Park.
 func Firmly(f func()) {
 	co := Current()
-	if co == nil || co.firm {
+	if co == nil || co.isFirm() {
 		f()
 		return
 	}
-	co.firm = true
+	co.w.Own().firm = true
 	if co.halted {
 		co.woken = false
 	}
 	defer func() {
 		Rejoin()
-		co.firm = false
+		co.w.Own().firm = false
 		if co.halted {
 			co.woken = true
 		}

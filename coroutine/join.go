@@ -3,6 +3,8 @@ package coroutine
 import (
 	"errors"
 	"sync/atomic"
+
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // ErrShutdown is returned by waits that were ended by force, because the scheduler is shutting down or by the coroutine's
@@ -16,6 +18,22 @@ var ErrJoinSelf = errors.New("netco: a coroutine cannot join itself")
 type Handle struct {
 	co *Coroutine
 	id uint64
+}
+
+// joins are those who join a coroutine, in this life of its struct or another.
+type joins struct {
+	mu      inside.Mutex           // held while a waker walks the joiners, too
+	here    *Waiter                // owner: those of this thread, a stack through Waiter.Link
+	joiners atomic.Pointer[Waiter] // the others, a stack through Waiter.Link; stores under mu
+}
+
+// joined returns co's joins, making them if it was never joined before. Any
+// thread.
+func (co *Coroutine) joined() *joins {
+	if co.joins.Load() == nil {
+		co.joins.CompareAndSwap(nil, new(joins))
+	}
+	return co.joins.Load()
 }
 
 // ID returns the coroutine's id, also after its end; 0 for the zero Handle.
@@ -43,14 +61,15 @@ func (h Handle) Join() error {
 	if w.InBubble() {
 		return ErrBubble
 	}
+	j := h.co.joined()
 	for !h.Done() {
 		w.Prepare()
-		h.co.addJoiner(w)
+		j.add(w)
 		if h.Done() {
-			h.co.wakeJoiners() // the coroutine may have looked before w was there; w wakes itself
+			j.wake() // the coroutine may have looked before w was there; w wakes itself
 		}
 		why := w.Park(ReasonJoin)
-		h.co.dropJoiner(w)
+		j.drop(w)
 		if why == WakeShutdown && !h.Done() {
 			return ErrShutdown
 		}
@@ -61,16 +80,16 @@ func (h Handle) Join() error {
 // join is Join where both live on this thread, so that nothing of it needs an atomic.
 func (w *worker) join(h Handle) error {
 	co := w.co.Own()
-	me := &co.waiter
+	me, j := &co.waiter, h.co.joined()
 	for !h.Done() {
 		me.ticket.Set(co.ticket)
-		me.Link = h.co.here
-		h.co.here = me
+		me.Link = j.here
+		j.here = me
 		why := co.Park(ReasonJoin)
 		if h.Done() {
 			break
 		}
-		p := &h.co.here // the park ended early or by force: take me out
+		p := &j.here // the park ended early or by force: take me out
 		for *p != nil && *p != me {
 			p = &(*p).Link
 		}
@@ -87,9 +106,9 @@ func (w *worker) join(h Handle) error {
 }
 
 // wakeHere wakes those who queued in join. Owner only.
-func (ex *Executor) wakeHere(co *Coroutine) {
-	w := co.here
-	co.here = nil
+func (ex *Executor) wakeHere(j *joins) {
+	w := j.here
+	j.here = nil
 	for w != nil {
 		next := w.Link
 		ex.Ready(w.co, w.ticket.Own(), WakeReady)
@@ -103,19 +122,19 @@ const (
 	joinQueued        // in the list, or taken out by a waker that has not done with it
 )
 
-func (co *Coroutine) addJoiner(w *Waiter) {
+func (j *joins) add(w *Waiter) {
 	atomic.StoreUintptr(&w.Tag, joinQueued)
-	co.joinMu.Lock()
-	w.Link = co.joiners.Load()
-	co.joiners.Store(w)
-	co.joinMu.Unlock()
+	j.mu.Lock()
+	w.Link = j.joiners.Load()
+	j.joiners.Store(w)
+	j.mu.Unlock()
 }
 
-// wakeJoiners wakes everyone queued. Joiners of a later life, and those who were early, queue again.
-func (co *Coroutine) wakeJoiners() {
-	co.joinMu.Lock()
-	defer co.joinMu.Unlock()
-	for w := co.joiners.Swap(nil); w != nil; {
+// wake wakes everyone queued. Joiners of a later life, and those who were early, queue again.
+func (j *joins) wake() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for w := j.joiners.Swap(nil); w != nil; {
 		next := w.Link
 		w.Wake()
 		atomic.StoreUintptr(&w.Tag, joinLoose) // from here on w is its owner's
@@ -123,10 +142,10 @@ func (co *Coroutine) wakeJoiners() {
 	}
 }
 
-// dropJoiner makes sure that w is in no list, and in no waker's hands, after its park. If nobody has taken it out, the park
+// drop makes sure that w is in no list, and in no waker's hands, after its park. If nobody has taken it out, the park
 // ended early or by force: then all are woken, and the others queue again.
-func (co *Coroutine) dropJoiner(w *Waiter) {
+func (j *joins) drop(w *Waiter) {
 	if atomic.LoadUintptr(&w.Tag) != joinLoose {
-		co.wakeJoiners()
+		j.wake()
 	}
 }

@@ -108,7 +108,7 @@ func TestJoinEndedByForce(t *testing.T) {
 		})
 		last := make(chan error)
 		go func() { last <- h.Join() }()
-		for h.co.joiners.Load() == nil {
+		for h.co.joined().joiners.Load() == nil {
 			Yield() // the goroutine is the list's first, so its last
 		}
 		queued := make(chan struct{})

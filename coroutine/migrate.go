@@ -37,11 +37,12 @@ func (co *Coroutine) Pin() { co.pinned = true }
 
 // Movable reports whether the coroutine could move now. Owner only.
 func (co *Coroutine) Movable() bool {
-	return context.Direct() && !co.pinned && co.here == nil && co.ex.Own().locks == 0
+	j := co.joins.Load()
+	return context.Direct() && !co.pinned && (j == nil || j.here == nil) && co.ex.Own().locks == 0
 }
 
 // Moved reports whether the coroutine has moved in this life. Owner only.
-func (co *Coroutine) Moved() bool { return co.moved }
+func (co *Coroutine) Moved() bool { return co.w.Own().moved }
 
 // MoveTo moves the calling coroutine to another executor, whose Host is a
 // Traveller, and reports whether it has: not if it must stay, or is to end by
@@ -87,7 +88,7 @@ func (ex *Executor) depart() {
 func (ex *Executor) Settle(co *Coroutine) {
 	ex.list(co.w.Own())
 	ex.Stats.Live.Inc()
-	co.moved = true
+	co.w.Own().moved = true
 	co.setState(Ready, ReasonNone, ex.stamp)
 	ex.runq.push(co)
 }

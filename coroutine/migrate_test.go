@@ -131,7 +131,7 @@ func TestStays(t *testing.T) {
 			for !h.Done() {
 				Yield()
 			}
-			if f.Resume(0); co.here != nil {
+			if f.Resume(0); co.joined().here != nil {
 				t.Error("joined")
 			}
 		}},
@@ -344,7 +344,7 @@ func TestStackAfterMove(t *testing.T) {
 	h := threads[0].spawn(func() {
 		co := Current()
 		q := newPeek(co, co.ID())
-		q.waiter = &Waiter{sema: newSemaphore()}
+		q.waiter = &Waiter{hook: newSemaphore()}
 		q.carrier.fn = func() {
 			asked = append(asked, [2]*Executor{Here(), co.Executor()})
 			q.arrive()

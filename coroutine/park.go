@@ -23,7 +23,7 @@ func (co *Coroutine) Park(reason Reason) Wake {
 	if co.woken {
 		return co.parkWoken()
 	}
-	if ex.stopping && !co.firm {
+	if ex.stopping && !co.isFirm() {
 		co.ticket++
 		return WakeShutdown
 	}

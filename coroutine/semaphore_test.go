@@ -74,7 +74,7 @@ func TestSemaphoreReused(t *testing.T) {
 			}
 		}
 	}
-	w := &Waiter{sema: s}
+	w := &Waiter{hook: s}
 	for range 100 {
 		if why := w.ParkUntil(ReasonUser, past); why != WakeTimeout {
 			t.Fatalf("the deadline has passed, but the park ended by %v", why)

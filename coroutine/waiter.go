@@ -19,12 +19,12 @@ type Waiter struct {
 	// ticket is the park it is prepared for. Its owner writes it; who took the waiter out as its park ended otherwise may
 	// read it late, and so wake a later park early.
 	ticket counter.Counter
-	sema   *semaphore // goroutines only; constant
-	hook   Hook       // in place of both; constant
 
 	// Link, Prev and Tag are for the place in which it is queued.
 	Link, Prev *Waiter
 	Tag        uintptr
+
+	hook Hook // constant: of a goroutine its *semaphore; nil for a coroutine
 }
 
 // Hook is told of the wake of a Waiter behind which nobody is parked.
@@ -36,8 +36,14 @@ type Hook interface {
 // SetHook makes a zero Waiter one that stands for no coroutine or goroutine: Wake calls h. It is not to be parked on.
 func (w *Waiter) SetHook(h Hook) { w.hook = h }
 
-// Hook returns what SetHook was given, or nil.
+// Hook returns what SetHook was given. If that was not called it means nothing.
 func (w *Waiter) Hook() Hook { return w.hook }
+
+// sema returns what a goroutine parks on, or nil if w is no goroutine's.
+func (w *Waiter) sema() *semaphore {
+	s, _ := w.hook.(*semaphore)
+	return s
+}
 
 // semaphore is what an ordinary goroutine parks on. It stands apart from the
 // Waiter, of which each coroutine and each Watch has one.
@@ -47,6 +53,9 @@ type semaphore struct {
 
 	bubble bool // it belongs to a bubble of testing/synctest; constant
 }
+
+// Woken implements Hook.
+func (s *semaphore) Woken() { s.c <- WakeReady }
 
 func newSemaphore() *semaphore { return &semaphore{c: make(chan Wake, 2)} }
 
@@ -70,7 +79,7 @@ func (s *semaphore) disarm() {
 	}
 }
 
-var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{sema: newSemaphore()} }}
+var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{hook: newSemaphore()} }}
 
 // AcquireWaiter returns the caller's waiter, prepared for its next Park. A coroutine has one, so it can wait in
 // one place at a time; an ordinary goroutine gets one from a pool. It does not allocate for a coroutine.
@@ -86,8 +95,8 @@ func AcquireWaiter() *Waiter {
 		}
 	}
 	if clock.InBubble() {
-		w := &Waiter{sema: newSemaphore()}
-		w.sema.bubble = true
+		w := &Waiter{hook: newSemaphore()}
+		w.sema().bubble = true
 		return w
 	}
 	return goroutineWaiters.Get().(*Waiter)
@@ -96,7 +105,7 @@ func AcquireWaiter() *Waiter {
 // Release gives the waiter back after its Park.
 func (w *Waiter) Release() {
 	w.Link, w.Prev, w.Tag = nil, nil, 0
-	if w.co == nil && !w.sema.bubble {
+	if w.co == nil && !w.sema().bubble {
 		goroutineWaiters.Put(w)
 	}
 }
@@ -113,14 +122,17 @@ func (w *Waiter) Coroutine() *Coroutine { return w.co }
 
 // InBubble reports whether it is a goroutine's in a bubble of testing/synctest.
 // Only goroutines of that bubble may wake it.
-func (w *Waiter) InBubble() bool { return w.sema != nil && w.sema.bubble }
+func (w *Waiter) InBubble() bool {
+	s := w.sema()
+	return s != nil && s.bubble
+}
 
 // Park blocks the caller, coroutine or goroutine, until Wake. Parks; for a coroutine it may also end by shutdown.
 func (w *Waiter) Park(reason Reason) Wake {
 	if w.co != nil {
 		return w.co.Park(reason)
 	}
-	<-w.sema.c
+	<-w.sema().c
 	return WakeReady
 }
 
@@ -131,10 +143,11 @@ func (w *Waiter) ParkUntil(reason Reason, deadline int64) Wake {
 		w.co.w.Own().attached()
 		return w.co.ex.Own().host.ParkUntil(w.co, reason, deadline)
 	}
-	w.sema.arm(deadline)
-	wake := <-w.sema.c
+	s := w.sema()
+	s.arm(deadline)
+	wake := <-s.c
 	if wake == WakeReady {
-		w.sema.disarm()
+		s.disarm()
 	}
 	return wake
 }
@@ -143,7 +156,7 @@ func (w *Waiter) ParkUntil(reason Reason, deadline int64) Wake {
 // the waiter out.
 func (w *Waiter) Drain() {
 	if w.co == nil {
-		<-w.sema.c
+		<-w.sema().c
 	}
 }
 
@@ -153,9 +166,5 @@ func (w *Waiter) Wake() {
 		w.co.Ready(w.ticket.Load(), WakeReady)
 		return
 	}
-	if w.hook != nil {
-		w.hook.Woken()
-		return
-	}
-	w.sema.c <- WakeReady
+	w.hook.Woken()
 }

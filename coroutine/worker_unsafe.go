@@ -17,19 +17,23 @@ import (
 //
 // Owner: the executor's owner; co, ex and fiber are also read by self on the
 // goroutine itself. See handoff_unsafe.go for away and open.
+//
+// What a switch and a look-up touch comes first, and is a cache line's worth.
 type worker struct {
 	ctx   context.Context
 	ex    *Executor
 	co    counter.Pointer[Coroutine] // nil while idle; for the loop's entry in the table always; read by any thread, see Look
-	fiber *fiber                     // that it belongs to, if it runs coroutines driven by hand
-	inner counter.Pointer[fiber]     // the fiber that it, or the coroutine on it, has resumed; read by any thread
-	away  atomic.Uint32              // whether the loop drives the coroutine
 	open  inside.Openness            // while its goroutine runs what may be left behind, or move
+	away  atomic.Uint32              // whether the loop drives the coroutine
 	index int32                      // in ex.workers, or ex.fibers
-	gone  bool                       // its goroutine has ended, or is about to: another will have its identity
 
-	hooked bool      // owner: its coroutine has started with hooks
-	parent *children // the goroutine's: of the coroutine that it makes next, see StartChild
+	fiber  *fiber                 // that it belongs to, if it runs coroutines driven by hand
+	inner  counter.Pointer[fiber] // the fiber that it, or the coroutine on it, has resumed; read by any thread
+	parent *children              // the goroutine's: of the coroutine that it makes next, see StartChild
+	gone   bool                   // its goroutine has ended, or is about to: another will have its identity
+	hooked bool                   // owner: its coroutine has started with hooks
+	firm   bool                   // owner: no wait of its coroutine is ended by force, see Firmly
+	moved  bool                   // owner: its coroutine began on another executor
 }
 
 // workerOf returns the worker that a context is the first field of.
@@ -183,7 +187,9 @@ func clean(labels unsafe.Pointer) {
 // back.
 func (w *worker) end() {
 	co := w.co.Own()
-	w.rejoin()
+	if w.away.Load() != attached {
+		w.rejoin()
+	}
 	co.checkLocks(w.ex, "ends")
 	for co.locals.any() || co.children.any() {
 		if co.children.any() { // first, since they may use what the locals hold
@@ -203,17 +209,17 @@ func (w *worker) end() {
 	}
 	co.id.Publish(0) // before the look at joiners: one that comes after that look sees that it is over
 	co.status.SetOrdered(uint64(Dead))
-	co.fn, w.hooked = nil, false
+	co.fn, w.hooked, w.moved = nil, false, false
 	co.name.SetOrdered(nil)
 	co.site.SetOrdered(0)
-	co.woken, co.halted, co.pinned, co.moved, co.children = false, false, false, false, nil
+	co.woken, co.halted, co.pinned, co.children = false, false, false, nil
 	co.waiter.Link = nil
 	co.ticket++ // a wake that is still under way is for the old one
-	if co.here != nil {
-		ex.wakeHere(co)
-	}
-	if co.joiners.Load() != nil {
-		co.wakeJoiners()
+	if j := co.joins.Load(); j != nil {
+		ex.wakeHere(j)
+		if j.joiners.Load() != nil {
+			j.wake()
+		}
 	}
 	ex.Stats.Live.Set(ex.Stats.Live.Own() - 1)
 	children.leave()

@@ -1,0 +1,29 @@
+package coroutine
+
+import (
+	"testing"
+	"unsafe"
+)
+
+// TestLayout: what each switch, park and wake touches shares a cache line.
+func TestLayout(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("the lines are laid out for 64-bit words")
+	}
+	const line, header = 64, 8 // the allocator's header is in front of a chunk
+	if size := unsafe.Sizeof(Coroutine{}); size%line != 0 {
+		t.Errorf("a Coroutine has %d bytes, which are no whole lines", size)
+	}
+	for _, c := range []struct {
+		what string
+		end  uintptr
+		most uintptr
+	}{
+		{"a Coroutine, to its waiter's ticket", unsafe.Offsetof(Coroutine{}.waiter) + unsafe.Offsetof(Waiter{}.ticket) + 8, line - header},
+		{"a worker, to its index", unsafe.Offsetof(worker{}.index) + 4, line},
+	} {
+		if c.end > c.most {
+			t.Errorf("%s: %d bytes, want at most %d", c.what, c.end, c.most)
+		}
+	}
+}
