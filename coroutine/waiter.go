@@ -102,6 +102,17 @@ func AcquireWaiter() *Waiter {
 	return goroutineWaiters.Get().(*Waiter)
 }
 
+// AcquireWaiter is the function AcquireWaiter for the coroutine that ex runs,
+// which is the caller's; nil on the loop. Owner only.
+func (ex *Executor) AcquireWaiter() *Waiter {
+	co := ex.current.Own()
+	if co == nil {
+		return nil
+	}
+	co.waiter.ticket.Set(co.ticket)
+	return &co.waiter
+}
+
 // Release gives the waiter back after its Park.
 func (w *Waiter) Release() {
 	w.Link, w.Prev, w.Tag = nil, nil, 0

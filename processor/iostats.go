@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/counter"
 )
 
@@ -102,14 +101,7 @@ func OutsideIO() IOSnapshot {
 
 // HereIO returns the counters of the caller's Processor, for an operation that counts more than once; nil for an ordinary goroutine, whose calls
 // the methods below count in OutsideIO. It is good until the caller waits, which may move it.
-func HereIO() *IOStats {
-	if ex := coroutine.Here(); ex != nil {
-		if p := of(ex); p != nil {
-			return &p.io
-		}
-	}
-	return nil
-}
+func HereIO() *IOStats { return Here().IO() }
 
 // CountRead counts one call, by the caller, that reads from a socket: n bytes, or errno.
 func CountRead(n int, errno syscall.Errno) { HereIO().CountRead(n, errno) }
@@ -191,5 +183,10 @@ func CountAccept(errno syscall.Errno) {
 	}
 }
 
-// IO returns the counters of what its coroutines do on sockets.
-func (p *Processor) IO() *IOStats { return &p.io }
+// IO returns the counters of what its coroutines do on sockets; nil for no Processor.
+func (p *Processor) IO() *IOStats {
+	if p == nil {
+		return nil
+	}
+	return &p.io
+}

@@ -184,7 +184,7 @@ func (g *Group) advanceOutside(to Phase) {
 		defaultGroup.CompareAndSwap(g, nil)
 	case to >= Draining:
 		eachOutside(g, func(pd *PollDesc) {
-			if pd.Listener {
+			if pd.Listener() {
 				pd.kick()
 			}
 		})

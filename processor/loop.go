@@ -126,7 +126,7 @@ func (p *Processor) advance() (over bool) {
 	to := p.group.Phase()
 	if p.phase < Draining && to >= Draining {
 		p.ep.Each(func(pd *PollDesc) {
-			if pd.Listener || pd.watched() {
+			if pd.Listener() || pd.watched() {
 				pd.kick()
 			}
 		})

@@ -166,7 +166,7 @@ func (p *Processor) give() {
 	}
 	left := g.n
 	p.ep.Each(func(pd *PollDesc) {
-		if left == 0 || pd.Listener || pd.home.Load() != p {
+		if left == 0 || pd.Listener() || pd.home.Load() != p {
 			return
 		}
 		if p.giveOne(pd, g.to) {

@@ -34,7 +34,6 @@ import (
 type PollDesc struct {
 	read, write gate
 	flags       atomic.Uint32
-	Listener    bool                         // constant: waits for connections, which end when draining begins
 	Mark        uint8                        // constant: for whoever embeds it, to know it by; 0 by default
 	home        atomic.Pointer[Processor]    // set by bind and move, under mu: watches it for coroutines
 	to          atomic.Pointer[Processor]    // where its reader is to take it, see migrate.go; nil for nowhere
@@ -54,9 +53,11 @@ var readyW = new(coroutine.Waiter)
 
 // flags
 const (
-	flagReadOn  = 1 << iota // a short read says nothing any more, see epoller.Events.ReadOn: only EAGAIN does
-	flagClosing             // Evict was called
-	flagOrphan              // its Processor has ended
+	flagReadOn   = 1 << iota // a short read says nothing any more, see epoller.Events.ReadOn: only EAGAIN does
+	flagClosing              // Evict was called
+	flagOrphan               // its Processor has ended
+	flagListener             // constant: it waits for connections, which end when draining begins
+	flagTimed                // a deadline has been set at some time
 )
 
 // Mode is a direction.
@@ -86,8 +87,16 @@ func (pd *PollDesc) gate(m Mode) *gate {
 	return &pd.write
 }
 
-// Check reports whether an operation in direction m may be tried now. Any thread.
+// Check reports whether an operation in direction m may be tried now. Any
+// thread. It is inlined, but for what takes a closer look.
 func (pd *PollDesc) Check(m Mode) Verdict {
+	if pd.flags.Load()&^flagReadOn != 0 {
+		return pd.checkSlow(m)
+	}
+	return Ready
+}
+
+func (pd *PollDesc) checkSlow(m Mode) Verdict {
 	if pd.flags.Load()&(flagClosing|flagOrphan) != 0 {
 		if pd.flags.Load()&flagClosing != 0 {
 			return Closing
@@ -97,13 +106,19 @@ func (pd *PollDesc) Check(m Mode) Verdict {
 	if d := pd.gate(m).deadline.Load(); d != 0 && d <= clock.Real() {
 		return Timeout
 	}
-	if pd.Listener {
+	if pd.Listener() {
 		if g := pd.group(); g != nil && g.Phase() >= Draining {
 			return Shutdown
 		}
 	}
 	return Ready
 }
+
+// SetListener says that the fd waits for connections. Before its first use.
+func (pd *PollDesc) SetListener() { pd.flags.Or(flagListener) }
+
+// Listener reports whether SetListener was called.
+func (pd *PollDesc) Listener() bool { return pd.flags.Load()&flagListener != 0 }
 
 // group is the one whose end is the fd's too, or nil.
 func (pd *PollDesc) group() *Group {
@@ -140,6 +155,9 @@ func (pd *PollDesc) Bound() bool { return pd.home.Load() != nil || pd.outer.Load
 func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {
 	g := pd.gate(m)
 	g.deadline.Store(deadline)
+	if deadline != 0 && pd.flags.Load()&flagTimed == 0 {
+		pd.flags.Or(flagTimed)
+	}
 	g.kick()
 }
 
@@ -247,8 +265,20 @@ func (g *gate) open(p *Processor) {
 // answer at until (CLOCK_MONOTONIC ns), if that is not 0. An error is that of
 // registering.
 func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
+	return pd.WaitFrom(Here(), fd, m, reason, until)
+}
+
+// WaitFrom is Wait for a caller to which Here has returned p, and which may not
+// have been left behind since.
+func (pd *PollDesc) WaitFrom(p *Processor, fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
 	g := pd.gate(m)
-	w := coroutine.AcquireWaiter()
+	var w *coroutine.Waiter
+	if p != nil {
+		w = p.ex.AcquireWaiter()
+	}
+	if w == nil {
+		w = coroutine.AcquireWaiter()
+	}
 	var err error
 	if w.Coroutine() == nil {
 		if !w.InBubble() && pd.outer.Load() == nil {
@@ -260,17 +290,17 @@ func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (
 		}
 	} else if home := pd.home.Load(); home == nil {
 		err = pd.bind(fd)
-	} else if m == Read && w.Coroutine().Moved() {
+	} else if home != p && m == Read && w.Coroutine().Moved() {
 		pd.fetch(fd, home)
 	}
 	if err != nil {
-		w.Release()
+		releaseWaiter(w)
 		return Ready, err
 	}
 	for !g.w.CompareAndSwap(nil, w) {
 		switch g.w.Load() {
 		case readyW:
-			w.Release()
+			releaseWaiter(w)
 			return Ready, nil // the mark stays until Clear
 		case nil:
 		default:
@@ -294,7 +324,7 @@ func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (
 	} else if wake != coroutine.WakeReady {
 		w.Drain()
 	}
-	w.Release()
+	releaseWaiter(w)
 	if to := pd.to.Load(); to != nil && m == Read {
 		pd.follow(fd, to)
 	}
@@ -302,6 +332,14 @@ func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (
 		return Shutdown, nil
 	}
 	return pd.Check(m), nil
+}
+
+// releaseWaiter gives a waiter back of which only the address was used: of a
+// coroutine's there is nothing to clear.
+func releaseWaiter(w *coroutine.Waiter) {
+	if w.Coroutine() == nil {
+		w.Release()
+	}
 }
 
 // bind registers fd with the Processor of the caller, a coroutine.

@@ -58,7 +58,13 @@ const tooMany = "netco/socket: too many concurrent operations on one socket (at 
 func (m *fdMutex) open() { m.state.Store(mutexOpen) }
 
 // lock takes the lock of one direction, and with it a use; false means that the fd is closed. Parks while another has it.
+//
+// It is inlined, for when there are no other users, and so is unlock.
 func (m *fdMutex) lock(s side) bool {
+	return m.state.CompareAndSwap(mutexOpen, mutexOpen|mutexUser|2<<s) || m.lockSlow(s)
+}
+
+func (m *fdMutex) lockSlow(s side) bool {
 	for {
 		old := m.state.Load()
 		if old&mutexOpen == 0 {
@@ -155,6 +161,10 @@ func (m *fdMutex) leave(s side, w *coroutine.Waiter) bool {
 
 // unlock gives the lock and the use back; true means that the fd is closed and the caller was its last user.
 func (m *fdMutex) unlock(s side) (last bool) {
+	return !m.state.CompareAndSwap(mutexOpen|mutexUser|2<<s, mutexOpen) && m.unlockSlow(s)
+}
+
+func (m *fdMutex) unlockSlow(s side) (last bool) {
 	for {
 		old := m.state.Load()
 		if old&s.lockBit() == 0 || old&mutexUsers == 0 {

@@ -28,7 +28,7 @@ type listener struct {
 func (l *listener) init(fd int, n network) {
 	l.at.network = n
 	l.s.init(new(descriptor), fd, n.kind(), n, markListener)
-	l.s.pd.Listener = true
+	l.s.pd.SetListener()
 }
 
 // accept waits for the next connection. It leaves the peer's address in from, as far as that has room for it. The connection's

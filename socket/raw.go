@@ -47,7 +47,9 @@ func AdoptSocket(fd int) (*Socket, error) {
 	unix.CloseOnExec(fd)
 	x := newSocket(fd, kindOf(typ))
 	x.s.shared.Store(true)
-	x.s.pd.Listener = listens(fd)
+	if listens(fd) {
+		x.s.pd.SetListener()
+	}
 	return x, nil
 }
 
@@ -94,7 +96,7 @@ func (x *Socket) Bind(to unix.Sockaddr) error {
 // scheduler is draining, Accept returns coroutine.ErrShutdown.
 func (x *Socket) Listen(backlog int) error {
 	return x.call("listen", "listen", func(fd int) error {
-		x.s.pd.Listener = true
+		x.s.pd.SetListener()
 		return unix.Listen(fd, backlog)
 	})
 }

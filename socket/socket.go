@@ -175,10 +175,10 @@ func (s *socket) readLocked(p []byte, wait bool) (int, error) {
 		return s.takeUnread(p), nil
 	}
 	for {
-		counts := processor.HereIO() // each time: a wait may have moved the caller
+		here := processor.Here() // each time: a wait may have moved the caller
 		if s.queue == unknown || s.pd.Edge(processor.Read) {
 			s.pd.Clear(processor.Read)
-			n, short, errno := s.tryRecv(counts, p)
+			n, short, errno := s.tryRecv(here.IO(), p)
 			s.queue = emptinessAfter(short && n > 0, errno)
 			switch {
 			case n > 0 || errno == 0 && s.kind == packets:
@@ -193,8 +193,8 @@ func (s *socket) readLocked(p []byte, wait bool) (int, error) {
 		if !wait {
 			return 0, errWouldPark
 		}
-		s.beforeWait(counts)
-		v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0)
+		s.beforeWait(here.IO())
+		v, err := s.pd.WaitFrom(here, s.fd, processor.Read, coroutine.ReasonRead, 0)
 		if err != nil {
 			s.queue = unknown // it is in no epoll, so no edge will tell
 		}
@@ -252,6 +252,14 @@ func (s *socket) trySend(p []byte) (n int, errno syscall.Errno) {
 // two operations may take much longer than these. The first operation after a
 // park does not look at the clock.
 func (s *socket) pace(count *uint8, bytes int) {
+	if *count == 0 && bytes < burstBytes {
+		*count = 1
+		return
+	}
+	s.paceOn(count, bytes)
+}
+
+func (s *socket) paceOn(count *uint8, bytes int) {
 	first := *count == 0
 	if *count += uint8(1 + min(bytes, sysx.MaxIO)/burstBytes); *count >= burst || !first && processor.TurnOver() {
 		*count = 1 // no park: the next operation looks at the clock
@@ -266,12 +274,13 @@ func (s *socket) waitReadable() error {
 		return net.ErrClosed
 	}
 	err := verdictError(s.pd.Check(processor.Read))
-	if err == nil {
+	if err == nil && (s.queue == unknown || s.pd.Edge(processor.Read)) {
 		s.updateQueue()
 	}
 	for err == nil && s.queue != unknown && s.unread == nil && !s.pd.Edge(processor.Read) {
-		s.beforeWait(processor.HereIO())
-		v, werr := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0)
+		here := processor.Here()
+		s.beforeWait(here.IO())
+		v, werr := s.pd.WaitFrom(here, s.fd, processor.Read, coroutine.ReasonRead, 0)
 		if werr != nil {
 			s.queue = unknown // it is in no epoll, so no edge will tell
 		}

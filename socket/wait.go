@@ -52,8 +52,9 @@ func (s *socket) readWithLocked(call string, try func(fd int) (n int, errno sysc
 
 // awaitReadableLocked waits for an edge, or until the wait is to end.
 func (s *socket) awaitReadableLocked() error {
-	s.beforeWait(processor.HereIO())
-	v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonRead, 0)
+	here := processor.Here()
+	s.beforeWait(here.IO())
+	v, err := s.pd.WaitFrom(here, s.fd, processor.Read, coroutine.ReasonRead, 0)
 	if err != nil {
 		s.queue = unknown // it is in no epoll, so no edge will tell
 	}

@@ -3,6 +3,8 @@ package sysx
 import (
 	"sync/atomic"
 	"syscall"
+
+	"github.com/netco-go/netco/internal/inside"
 )
 
 // Op names a system call.
@@ -46,6 +48,7 @@ func injected(op Op, fd, asked int) (limit int, errno syscall.Errno) {
 	if f == nil {
 		return asked, 0
 	}
+	defer inside.Pin().Unpin() // no more than in most calls themselves may the caller be left behind
 	limit, errno = (*f)(op, fd, asked)
 	return max(1, min(limit, asked)), errno
 }
