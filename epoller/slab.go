@@ -27,7 +27,7 @@ type slab[T any] struct {
 
 func (s *slab[T]) entry(slot int32) *entry[T] {
 	chunks := *s.chunks.Load()
-	return &chunks[slot/chunkSize][slot%chunkSize]
+	return &chunks[uint32(slot)/chunkSize][uint32(slot)%chunkSize]
 }
 
 func (s *slab[T]) take(v *T) Registration {

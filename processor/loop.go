@@ -16,6 +16,7 @@ const (
 
 // loop runs turns until the group has stopped and nothing lives here.
 func (p *Processor) loop() {
+	looked := false // idle has just found what is to run
 	for {
 		now := clock.Now()
 		if p.ran {
@@ -67,11 +68,13 @@ func (p *Processor) loop() {
 		if p.ex.Queued() == 0 {
 			p.settleToken()
 			p.idle(now)
+			looked = p.ex.Queued() > 0
 			continue
 		}
-		if p.ep.Registered() > 0 {
+		if !looked && p.ep.Registered() > 0 {
 			p.dispatch(p.ep.Poll())
 		}
+		looked = false
 		p.ran = true
 		p.ex.Run(turnResumes, now+turnNs)
 	}
@@ -106,12 +109,14 @@ func (p *Processor) expire(now int64) {
 // dispatch tells the waiters of n events. With many connections their descriptors and coroutines are cold: it prefetches
 // the descriptor four events ahead and who waits there two ahead.
 func (p *Processor) dispatch(n int) {
+	var ahead [4]*PollDesc // of the events i+1 to i+4, by index modulo 4
 	for i := range n {
 		if i+4 < n {
 			if pd := p.ep.Ahead(i + 4); pd != nil {
 				pd.prefetch()
+				ahead[i%4] = pd
 			}
-			if pd := p.ep.Ahead(i + 2); pd != nil {
+			if pd := ahead[(i+2)%4]; pd != nil {
 				pd.prefetchWaiter()
 			}
 		}
