@@ -16,7 +16,6 @@ const (
 
 // loop runs turns until the group has stopped and nothing lives here.
 func (p *Processor) loop() {
-	looked := false // idle has just found what is to run
 	for {
 		now := clock.Now()
 		if p.ran {
@@ -68,13 +67,11 @@ func (p *Processor) loop() {
 		if p.ex.Queued() == 0 {
 			p.settleToken()
 			p.idle(now)
-			looked = p.ex.Queued() > 0
 			continue
 		}
-		if !looked && p.ep.Registered() > 0 {
+		if p.ep.Registered() > 0 {
 			p.dispatch(p.ep.Poll())
 		}
-		looked = false
 		p.ran = true
 		p.ex.Run(turnResumes, now+turnNs)
 	}
