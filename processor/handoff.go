@@ -34,7 +34,7 @@ const (
 )
 
 // StartMonitor makes the group's Processors, which are not locked to threads, go
-// on when a coroutine blocks outside netco. Where that cannot be had it logs why.
+// on when a coroutine blocks outside netco. Where that cannot be had it warns and says why.
 // To be called once, when the members have started.
 func (g *Group) StartMonitor(log *zap.Logger) {
 	m := &monitor{group: g, quit: make(chan struct{}), ended: make(chan struct{}), last: make([]coroutine.Left, len(g.members))}
@@ -44,7 +44,7 @@ func (g *Group) StartMonitor(log *zap.Logger) {
 		why = sysx.EnableBarriers()
 	}
 	if why != nil {
-		log.Info("a coroutine that blocks outside netco holds up its processor", zap.Error(why))
+		log.Warn("a coroutine that blocks outside netco holds up its processor", zap.Error(why))
 		for _, p := range g.members {
 			p.active.Store(true)
 		}

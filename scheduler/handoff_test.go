@@ -588,8 +588,8 @@ func TestHandoffLooks(t *testing.T) {
 }
 
 // TestNoHandoff: with threads of its own, and in an event loop, a Processor waits
-// for a coroutine that is blocked. Where it is the backend's fault, the log says
-// so, once.
+// for a coroutine that is blocked, and the watchdog tells. Where it is the
+// backend's fault, the log warns of it, once, at the start.
 func TestNoHandoff(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -642,15 +642,19 @@ func TestNoHandoff(t *testing.T) {
 				t.Skip("the backend can; NETCO_CONTEXT=portable cannot")
 			}
 			within(t, 5*time.Minute)
-			core, lines := observer.New(zap.InfoLevel)
-			in, c1 := make(chan struct{}), make(chan struct{})
-			s := c.run(t, scheduler.Options{Processors: 1, Logger: zap.New(core)}, func() { close(in); <-c1 })
-			<-in
-			time.Sleep(50 * time.Millisecond) // many looks of a monitor, if there were one
+			core, lines := observer.New(zap.WarnLevel)
+			release := make(chan struct{})
+			var held, stalled atomic.Bool
+			s := c.run(t, scheduler.Options{
+				Processors: 1, Logger: zap.New(core),
+				Watchdog: 50 * time.Millisecond, // many looks of a monitor, if there were one
+				OnStall:  func(stall scheduler.Stall) { stalled.Store(!stall.Over) },
+			}, func() { held.Store(true); <-release })
+			testenv.Until(t, "the watchdog", func() bool { return held.Load() && stalled.Load() })
 			if n := handoffs(s); n != 0 {
 				t.Errorf("%d handoffs", n)
 			}
-			close(c1)
+			close(release)
 			shutdown(t, s)
 			if n := lines.FilterMessage("a coroutine that blocks outside netco holds up its processor").Len(); n != c.says {
 				t.Errorf("said %d times", n)
