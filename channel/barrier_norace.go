@@ -10,20 +10,21 @@ import (
 )
 
 var (
-	barriers atomic.Bool // the kernel lets us have them
-	register sync.Once
+	hasBarriers atomic.Bool // the process is registered for membarrier(2)
+	register    sync.Once
 )
 
-// canBias reports whether barrier works. The first call begins to find out, on a
-// thread of its own: the registration takes the kernel some milliseconds.
+// canBias reports whether barrier works. The first call starts the registration
+// on another thread, because it takes the kernel some milliseconds.
 func canBias() bool {
-	if !barriers.Load() {
+	if !hasBarriers.Load() {
 		register.Do(func() { go enableBarriers() })
 	}
-	return barriers.Load()
+	return hasBarriers.Load()
 }
 
-func enableBarriers() { barriers.Store(sysx.EnableBarriers() == nil) }
+func enableBarriers() { hasBarriers.Store(sysx.EnableBarriers() == nil) }
 
-// barrier makes every thread of the process execute a memory barrier. Precondition: canBias has returned true.
+// barrier has every thread of the process execute a memory barrier.
+// Precondition: canBias has returned true.
 func barrier() { sysx.Barrier() }

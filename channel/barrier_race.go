@@ -2,7 +2,8 @@
 
 package channel
 
-// canBias reports false: the race detector knows of no barriers, and no other kernel has them.
+// canBias reports false: the race detector does not know barriers, and other
+// kernels do not have them.
 func canBias() bool { return false }
 
 func barrier() {}

@@ -7,59 +7,65 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// bias lets the one thread that uses a channel do without the guard. Two atomic instructions are 10 ns, and a round trip over two
-// channels would have eight.
+// bias is a biased lock: the thread that alone uses a channel does without the
+// guard. Two atomic instructions take 10 ns, and a round trip over two channels
+// would have eight.
 //
-//	owner       means                                    becomes
-//	nil         every user has the guard; it is counted  an Executor, when only coroutines of that one have come so far, often enough,
-//	            how often `first` came in a row          and the kernel has membarrier; shared, when anybody else comes
-//	an          its thread sets inside, looks at owner   shared, by the first who comes from elsewhere; that one has the guard
-//	Executor    once more, and needs no guard then
-//	shared      every user has the guard                 nothing
+//	owner     meaning                             next
+//	nil       every user locks the guard, and     an Executor, after biasAfter uses
+//	          uses by one Executor are counted    by its coroutines alone, if the
+//	                                              kernel has membarrier(2); shared, by
+//	                                              a use from elsewhere
+//	an        its thread sets inside, loads       shared, by the first user from
+//	Executor  owner again, and needs no guard     elsewhere, under the guard
+//	shared    every user locks the guard          shared
 //
-// inside and owner are Dekker's protocol without its fences. The owner's thread stores inside and loads owner, with plain
-// instructions; who revokes stores owner and loads inside, and between the two makes every thread of the process execute a memory
-// barrier (membarrier(2)). So if the owner did not see the revocation, who revokes sees inside, and waits for the end of the few
-// instructions that it stands for. A second barrier, after that, makes sure that what they wrote is seen.
+// inside and owner are Dekker's protocol with the fences on one side. The
+// owner's thread stores inside and loads owner, both by plain instructions. The
+// revoker stores owner and loads inside, and in between has every thread of the
+// process execute a memory barrier. So if the owner has not seen the revocation,
+// the revoker sees inside, and waits until the owner has left, a few
+// instructions later. A second barrier makes the owner's writes visible.
 type bias struct {
 	owner  atomic.Pointer[coroutine.Executor]
-	inside uint32              // owner's thread: writes; atomic: reads
-	plain  bool                // whoever has the channel has it without the guard
-	streak int                 // under guard: how often first came in a row
+	inside uint32              // 0 or 1; the owner's thread stores, the revoker loads (atomic)
+	plain  bool                // the user that has locked the channel is inside, without the guard
+	streak int                 // under guard: uses by first in a row
 	first  *coroutine.Executor // under guard
 }
 
-// shared is the owner of a channel that is nobody's.
+// shared is the owner of a channel that is biased to no Executor any more.
 var shared = new(coroutine.Executor)
 
-// biasAfter is how many operations of one executor make a channel its own: a channel that is made for one question and its answer, from another
-// thread, should not pay for a revocation, some microseconds.
+// biasAfter is the number of uses by one Executor that bias a channel to it. A
+// channel for one question and its answer from another thread should not pay for
+// a revocation, some microseconds.
 const biasAfter = 32
 
-// hasOwner reports whether the channel is some thread's own.
+// hasOwner reports whether the channel is biased.
 func (b *bias) hasOwner() bool {
 	owner := b.owner.Load()
 	return owner != nil && owner != shared
 }
 
-// enter takes the channel for the calling thread, whose executor is ex, if it is that thread's own. A caller's executor can be nil,
-// and so can the owner.
+// enter locks the channel for the calling thread, whose executor is ex, if it is
+// biased to ex. Either may be nil.
 func (b *bias) enter(ex *coroutine.Executor) bool {
 	if b.owner.Load() != ex || ex == nil {
 		return false
 	}
 	b.inside = 1
-	if b.owner.Load() != ex { // atomic: the compiler moves neither the store nor what follows across it
+	if b.owner.Load() != ex { // atomic, so the compiler moves no access across it
 		b.inside = 0
 		return false
 	}
 	return true
 }
 
-// leave ends what enter began.
-func (b *bias) leave() { b.inside = 0 }
+// exit undoes enter.
+func (b *bias) exit() { b.inside = 0 }
 
-// lock takes the channel for the caller.
+// lock locks the channel, by the bias or by the guard.
 func (c *Chan[T]) lock() {
 	if c.hasOwner() {
 		if me := coroutine.Me(); me != nil && c.enter(me.Executor()) {
@@ -69,26 +75,27 @@ func (c *Chan[T]) lock() {
 	}
 	c.guard.Lock()
 	if c.owner.Load() != shared {
-		c.came()
+		c.countUseLocked()
 	}
 }
 
-// unlock gives the channel back.
+// unlock undoes lock.
 func (c *Chan[T]) unlock() {
 	if c.plain {
 		c.plain = false
-		c.leave()
+		c.exit()
 		return
 	}
 	c.guard.Unlock()
 }
 
-// came deals with a user that has the guard of a channel that is not shared yet.
-func (b *bias) came() {
-	ex := coroutine.DrivenBy() // not Me, which may wait for others that want the guard
+// countUseLocked counts a use of a channel that is not shared, and updates
+// owner.
+func (b *bias) countUseLocked() {
+	ex := coroutine.DrivenBy() // unlike Me it does not wait, under the guard
 	switch {
 	case b.owner.Load() != nil:
-		b.revoke()
+		b.revokeLocked()
 	case ex == nil || b.first != nil && b.first != ex:
 		b.owner.Store(shared)
 	default:
@@ -101,8 +108,9 @@ func (b *bias) came() {
 	b.first = nil
 }
 
-// revoke makes the channel shared and waits until its owner's thread is not inside. Under the guard.
-func (b *bias) revoke() {
+// revokeLocked makes the channel shared and waits until its owner's thread is
+// not inside.
+func (b *bias) revokeLocked() {
 	b.owner.Store(shared)
 	barrier()
 	for i := 0; atomic.LoadUint32(&b.inside) != 0; i++ {

@@ -6,32 +6,36 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// ErrClosed is returned for a channel that is closed, and for a receive one that is also empty.
+// ErrClosed is returned for a closed channel, by a receive if the channel is
+// also empty.
 var ErrClosed = errors.New("netco/channel: closed")
 
-// Chan is a channel of T, for coroutines and goroutines alike. Make makes one; a nil *Chan is, as in Go, one on which nothing
-// ever happens. Not to be copied.
+// Chan is a channel of T, made by Make. On a nil *Chan nothing ever happens, as
+// in Go. It must not be copied.
 type Chan[T any] struct {
 	guard waitq.Guard
-	bias  // who needs no guard
+	bias
 
-	closed bool // under the guard, or without if the bias allows, as is all that follows but buf's length
+	// Under the guard, or without it if the bias allows; len(buf) is constant.
+	closed bool
 
-	// The buffer: a ring of the channel's capacity, of which count values from head on are in use.
+	// The buffer is a ring of which count values from head on are in use.
 	buf         []T
 	head, count int
 
-	// Who waits. There are waiting receivers only while nothing is buffered, and waiting senders only while the buffer is full;
-	// of a closed channel there are none.
+	// Receivers wait only while the buffer is empty, senders only while it is
+	// full. A closed channel has no waiters.
 	recvq, sendq queue[T]
 
-	free *slot[T]  // spare slots, a stack through next
-	tick *ticks[T] // constant: time sends, see tick.go; nil for other channels
+	free *waiter[T] // a stack, through Link
+	tick *ticks[T]  // constant; not nil if time sends, see tick.go
 }
 
-// Make returns an open channel. With capacity 0 it is unbuffered: a send and a receive meet. It panics if capacity is negative.
+// Make returns an open channel. With capacity 0 it is unbuffered. Make panics if
+// capacity is negative.
 //
-// It is not inlined, so that no channel can lie on a stack: Select takes locks in the order of addresses.
+// It is not inlined, so that no channel is on a stack, where its address could
+// change: Select locks channels in the order of their addresses.
 //
 //go:noinline
 func Make[T any](capacity int) *Chan[T] {
@@ -45,7 +49,7 @@ func Make[T any](capacity int) *Chan[T] {
 	return c
 }
 
-// Len returns how many values are buffered at some moment just now; 0 for nil.
+// Len returns the number of buffered values; 0 for nil.
 func (c *Chan[T]) Len() int {
 	if c == nil {
 		return 0
@@ -64,8 +68,9 @@ func (c *Chan[T]) Cap() int {
 	return len(c.buf)
 }
 
-// Close closes the channel: receivers get what is buffered and then the zero value, senders panic, also those that wait. It wakes
-// all who wait. It panics if the channel is nil or closed. Does not park.
+// Close closes the channel and wakes all waiters: receivers get the buffered
+// values and then zero values, senders panic. It panics if the channel is nil or
+// closed. It does not park.
 func (c *Chan[T]) Close() {
 	if c == nil {
 		panic("netco/channel: close of nil channel")
@@ -75,7 +80,7 @@ func (c *Chan[T]) Close() {
 	}
 }
 
-// closeOnce closes the channel unless it is closed.
+// closeOnce closes the channel and reports true, unless it is closed.
 func (c *Chan[T]) closeOnce() bool {
 	c.lock()
 	if c.closed {
@@ -83,22 +88,16 @@ func (c *Chan[T]) closeOnce() bool {
 		return false
 	}
 	c.closed = true
-	var b batch
-	for s := c.recvq.take(); s != nil; s = c.recvq.take() {
-		s.ok = false
-		b.add(s.w)
-	}
-	for s := c.sendq.take(); s != nil; s = c.sendq.take() {
-		s.ok = false
-		b.add(s.w)
-	}
+	var b waitq.Batch
+	c.recvq.claimAll(&b)
+	c.sendq.claimAll(&b)
 	c.unlock()
-	b.wake()
+	b.Wake()
 	return true
 }
 
-// push adds v to the buffer. Precondition: there is room. Under the guard.
-func (c *Chan[T]) push(v T) {
+// pushLocked adds v to the buffer. Precondition: the buffer is not full.
+func (c *Chan[T]) pushLocked(v T) {
 	i := c.head + c.count
 	if i >= len(c.buf) {
 		i -= len(c.buf)
@@ -107,8 +106,9 @@ func (c *Chan[T]) push(v T) {
 	c.count++
 }
 
-// pop takes the oldest value out of the buffer, which keeps no copy. Precondition: there is one. Under the guard.
-func (c *Chan[T]) pop() T {
+// popLocked removes the oldest value from the buffer, which keeps no copy.
+// Precondition: the buffer is not empty.
+func (c *Chan[T]) popLocked() T {
 	var none T
 	v := c.buf[c.head]
 	c.buf[c.head] = none

@@ -12,11 +12,11 @@ import (
 
 // model is two channels, their slots, and what has gone through.
 type model struct {
-	w     *explore.World
-	c     [2]*Chan[int]
-	slots [2][]*slot[int]
-	sent  [10]int // by value, which is by thread
-	got   [10]int
+	w       *explore.World
+	c       [2]*Chan[int]
+	waiters [2][]*waiter[int]
+	sent    [10]int // by value, which is by thread
+	got     [10]int
 }
 
 func newModel(w *explore.World, capacity, threads int) *model {
@@ -27,9 +27,9 @@ func newModel(w *explore.World, capacity, threads int) *model {
 		c.buf = make([]int, capacity)
 		c.owner.Store(shared) // no thread is an executor's
 		for range threads * 2 {
-			s := &slot[int]{c: c}
-			m.slots[i] = append(m.slots[i], s)
-			c.giveBack(s)
+			s := &waiter[int]{c: c}
+			m.waiters[i] = append(m.waiters[i], s)
+			c.recycleLocked(s)
 		}
 		m.c[i] = c
 	}
@@ -42,9 +42,9 @@ func (m *model) state(b []byte) []byte {
 		for _, v := range c.buf {
 			b = append(b, byte(v))
 		}
-		b = append(b, m.number(i, c.free), m.number(i, c.sendq.head), m.number(i, c.recvq.head))
-		for _, s := range m.slots[i] {
-			b = append(b, byte(m.w.Who(s.w)), byte(s.value), flag(s.ok)|flag(s.queued)<<1|flag(s.send)<<2|flag(s.many)<<3|flag(s.chosen)<<4, m.number(i, s.next))
+		b = append(b, m.number(i, c.free), m.number(i, c.sendq.front()), m.number(i, c.recvq.front()))
+		for _, s := range m.waiters[i] {
+			b = append(b, byte(m.w.Who(s.w)), byte(s.value), flag(s.ok)|flag(s.queued)<<1|flag(s.send)<<2|flag(s.inSelect)<<3|flag(s.chosen)<<4, m.number(i, s.Link))
 		}
 	}
 	for i := range m.sent {
@@ -60,8 +60,8 @@ func flag(v bool) byte {
 	return 0
 }
 
-func (m *model) number(c int, s *slot[int]) byte {
-	for i, x := range m.slots[c] {
+func (m *model) number(c int, s *waiter[int]) byte {
+	for i, x := range m.waiters[c] {
 		if x == s {
 			return byte(i)
 		}
@@ -73,24 +73,24 @@ func (m *model) number(c int, s *slot[int]) byte {
 func (m *model) end() string {
 	for i, c := range m.c {
 		senders, receivers, spare := 0, 0, 0
-		for s := c.sendq.head; s != nil; s = s.next {
+		for s := c.sendq.front(); s != nil; s = s.Link {
 			senders++
 		}
-		for s := c.recvq.head; s != nil; s = s.next {
+		for s := c.recvq.front(); s != nil; s = s.Link {
 			receivers++
 		}
-		for s := c.free; s != nil; s = s.next {
+		for s := c.free; s != nil; s = s.Link {
 			spare++
 		}
 		switch {
-		case senders > 0 && receivers > 0 && c.sendq.head.w != c.recvq.head.w:
+		case senders > 0 && receivers > 0 && c.sendq.front().w != c.recvq.front().w:
 			return fmt.Sprintf("channel %d: %d send and %d receive, and all wait", i, senders, receivers)
 		case receivers > 0 && c.count > 0, senders > 0 && c.count < len(c.buf):
 			return fmt.Sprintf("channel %d: %d senders and %d receivers wait, %d values", i, senders, receivers, c.count)
 		case c.closed && senders+receivers > 0:
 			return fmt.Sprintf("channel %d: closed, and %d wait", i, senders+receivers)
-		case spare+senders+receivers != len(m.slots[i]):
-			return fmt.Sprintf("channel %d: %d of %d slots left", i, spare+senders+receivers, len(m.slots[i]))
+		case spare+senders+receivers != len(m.waiters[i]):
+			return fmt.Sprintf("channel %d: %d of %d slots left", i, spare+senders+receivers, len(m.waiters[i]))
 		}
 	}
 	return m.counts(true)
@@ -191,7 +191,7 @@ func TestEveryOrder(t *testing.T) {
 	for start := time.Now(); runtime.NumGoroutine() > 2 && time.Since(start) < 5*time.Second; {
 		time.Sleep(time.Millisecond) // what other tests have started must not meet the tracer on its last steps
 	}
-	defer func(d func(int) int) { die = d }(die)
+	defer func(r func(int) int) { randn = r }(randn)
 	for _, p := range []struct {
 		capacity int
 		threads  string
@@ -222,7 +222,7 @@ func TestEveryOrder(t *testing.T) {
 			explore.Run(t, func(w *explore.World) explore.Program {
 				words := strings.Fields(p.threads)
 				m := newModel(w, p.capacity, len(words))
-				die = w.Choose
+				randn = w.Choose
 				prog := explore.Program{
 					State: m.state,
 					Check: func(*explore.Thread) string { return m.counts(false) },

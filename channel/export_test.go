@@ -10,10 +10,10 @@ func CanBias() bool { return canBias() }
 func (c *Chan[T]) Waiting() (senders, receivers int) {
 	c.lock()
 	defer c.unlock()
-	for s := c.sendq.head; s != nil; s = s.next {
+	for s := c.sendq.front(); s != nil; s = s.Link {
 		senders++
 	}
-	for s := c.recvq.head; s != nil; s = s.next {
+	for s := c.recvq.front(); s != nil; s = s.Link {
 		receivers++
 	}
 	return senders, receivers
@@ -26,7 +26,7 @@ func (c *Chan[T]) ReadyToReceive() bool { return c.isReady(kindRecv) }
 func (c *Chan[T]) isReady(k kind) bool {
 	c.lock()
 	defer c.unlock()
-	return c.readyLocked(k)
+	return c.isReadyLocked(k)
 }
 
 // Stock gives c spare slots, which it has otherwise only when somebody has waited in it before.
@@ -34,6 +34,6 @@ func (c *Chan[T]) Stock(n int) {
 	c.lock()
 	defer c.unlock()
 	for range n {
-		c.giveBack(&slot[T]{c: c})
+		c.recycleLocked(&waiter[T]{c: c})
 	}
 }

@@ -1,96 +1,99 @@
 package channel
 
-import "github.com/netco-go/netco/coroutine"
+import (
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/waitq"
+)
 
-// recvOwned is Recv of a channel that is biased to the caller's Processor, in the
-// simple cases: it does without the guard. If not done, it has done nothing.
+// recvOwned is Recv of a channel that is biased to the caller's Processor, in
+// the simple cases, without the guard. If not done, it has changed nothing.
 func (c *Chan[T]) recvOwned() (v T, ok, done bool) {
 	me := coroutine.Me()
 	if me == nil || !c.enter(me.Executor()) {
 		return v, false, false
 	}
-	switch s := c.sendq.head; {
-	case s != nil && !s.many && c.count == 0:
-		c.sendq.pop(s)
+	switch s := c.sendq.front(); {
+	case s != nil && !s.inSelect && c.count == 0:
+		c.sendq.pop()
 		v = s.value
 		c.pass(s, me)
 		return v, true, true
 	case s == nil && c.count > 0:
-		v = c.pop()
-		c.leave()
+		v = c.popLocked()
+		c.exit()
 		return v, true, true
 	case s == nil && !c.closed:
-		if s = c.take(me); s == nil {
+		if s = c.takeFree(me, false); s == nil {
 			break
 		}
 		c.recvq.push(s)
-		c.leave()
+		c.exit()
 		why := me.Park(coroutine.ReasonChannel)
-		if s.w.Tag == loose && c.enter(me.Executor()) {
+		if s.w.Tag == waitq.Released && c.enter(me.Executor()) {
 			v, ok = s.value, s.ok
-			c.putBack(s)
-			c.leave()
+			c.putFree(s)
+			c.exit()
 			return v, ok, true
 		}
-		v, ok = c.recvWoken(s, why)
+		v, ok = c.recvFrom(why, s)
 		return v, ok, true
 	}
-	c.leave()
+	c.exit()
 	return v, false, false
 }
 
-// sendOwned is Send, as recvOwned is Recv.
+// sendOwned is for Send what recvOwned is for Recv.
 func (c *Chan[T]) sendOwned(v T) (done bool) {
 	me := coroutine.Me()
 	if me == nil || !c.enter(me.Executor()) {
 		return false
 	}
-	switch s := c.recvq.head; {
-	case s != nil && !s.many:
-		c.recvq.pop(s)
+	switch s := c.recvq.front(); {
+	case s != nil && !s.inSelect:
+		c.recvq.pop()
 		s.value = v
 		c.pass(s, me)
 		return true
 	case s == nil && c.closed:
 	case s == nil && c.count < len(c.buf):
-		c.push(v)
-		c.leave()
+		c.pushLocked(v)
+		c.exit()
 		return true
 	case s == nil:
-		if s = c.take(me); s == nil {
+		if s = c.takeFree(me, true); s == nil {
 			break
 		}
 		s.value = v
 		c.sendq.push(s)
-		c.leave()
+		c.exit()
 		why := me.Park(coroutine.ReasonChannel)
-		if s.w.Tag == loose && s.ok && c.enter(me.Executor()) {
-			c.putBack(s)
-			c.leave()
+		if s.w.Tag == waitq.Released && s.ok && c.enter(me.Executor()) {
+			c.putFree(s)
+			c.exit()
 			return true
 		}
-		c.sendWoken(s, why)
+		c.sendFrom(why, s)
 		return true
 	}
-	c.leave()
+	c.exit()
 	return false
 }
 
-// pass completes the operation of s, which is out of its queue, leaves the
-// channel, and wakes its coroutine, which is of the caller's Processor.
-func (c *Chan[T]) pass(s *slot[T], me *coroutine.Caller) {
+// pass completes the operation of s, which is out of its queue, exits the
+// channel, and readies the coroutine of s, which is of the caller's Processor.
+func (c *Chan[T]) pass(s *waiter[T], me *coroutine.Caller) {
 	w := s.w
-	s.ok, w.Tag, c.inside = true, loose, 0
+	s.ok, w.Tag, c.inside = true, waitq.Released, 0
 	me.Ready(w)
 }
 
-// take returns a slot for the caller to wait in, or nil if there is none to spare
-// or the caller cannot park.
-func (c *Chan[T]) take(me *coroutine.Caller) *slot[T] {
+// takeFree returns a waiter for the caller, or nil if the free stack is empty or
+// the caller cannot park.
+func (c *Chan[T]) takeFree(me *coroutine.Caller, send bool) *waiter[T] {
 	w, s := me.Waiter(), c.free
 	if s != nil && w != nil {
-		c.free, s.next, w.Tag = s.next, nil, waiting
-		if s.w != w { // mostly it is the one that used it last: no write barrier then
+		c.free, s.Link, s.send, w.Tag = s.Link, nil, send, waitq.AnyKind
+		if s.w != w { // mostly its last user: no write barrier then
 			s.w = w
 		}
 		return s
@@ -98,10 +101,10 @@ func (c *Chan[T]) take(me *coroutine.Caller) *slot[T] {
 	return nil
 }
 
-// putBack is giveBack of a slot that these functions took. It leaves in it what
-// the next use is likely to need.
-func (c *Chan[T]) putBack(s *slot[T]) {
+// putFree is recycleLocked for a waiter from takeFree. It keeps what the next
+// use is likely to need.
+func (c *Chan[T]) putFree(s *waiter[T]) {
 	var none T
 	s.value, s.ok, s.w.Tag = none, false, 0
-	s.next, c.free = c.free, s
+	c.free, s.Link = s, c.free
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Recv waits for a value. ok is false, and v the zero value, if the channel is closed and nothing is left in it. Parks a coroutine,
-// blocks a goroutine; on a nil channel for ever. When the scheduler ends by force it does not return.
+// Recv waits for a value. If the channel is closed and empty, ok is false and v
+// the zero value. A coroutine parks, a goroutine blocks; on a nil channel for
+// ever. At a forced shutdown it does not return.
 func (c *Chan[T]) Recv() (v T, ok bool) {
 	if c != nil && c.owner.Load() != shared && c.tick == nil {
 		if v, ok, done := c.recvOwned(); done {
@@ -21,8 +22,8 @@ func (c *Chan[T]) Recv() (v T, ok bool) {
 	return v, mustRecv(err)
 }
 
-// TryRecv is Recv that does not wait. done reports whether there was anything to receive: a value, then ok is true, or the end of a
-// closed channel, then ok is false. Never parks.
+// TryRecv is Recv if that takes no wait, which done reports: it has received a
+// value, then ok is true, or the end of a closed channel. It does not park.
 func (c *Chan[T]) TryRecv() (v T, ok, done bool) {
 	if c == nil {
 		return v, false, false
@@ -30,24 +31,27 @@ func (c *Chan[T]) TryRecv() (v T, ok, done bool) {
 	return c.tryRecv()
 }
 
-// RecvTimeout is Recv for no longer than d. It returns ErrClosed for the end of a closed channel, os.ErrDeadlineExceeded, or netco's
-// ErrShutdown; then it has taken nothing.
+// RecvTimeout is Recv for at most d. It returns ErrClosed at the end of a closed
+// channel, os.ErrDeadlineExceeded, or netco's ErrShutdown; then it has received
+// nothing.
 func (c *Chan[T]) RecvTimeout(d time.Duration) (T, error) {
 	if c != nil {
 		if v, ok, done := c.tryRecv(); done {
-			return v, errOfClosed(ok)
+			return v, closedError(ok)
 		}
 	}
 	return c.recv(coroutine.Within(d), true)
 }
 
-// RecvContext is Recv for no longer than ctx lives. It returns ErrClosed for the end of a closed channel, the context's error, or netco's
-// ErrShutdown; then it has taken nothing. It allocates when it waits.
+// RecvContext is Recv until ctx is done. It returns ErrClosed at the end of a
+// closed channel, the context's error, or netco's ErrShutdown; then it has
+// received nothing. It allocates when it waits.
 func (c *Chan[T]) RecvContext(ctx context.Context) (T, error) {
 	return c.recv(coroutine.During(ctx), true)
 }
 
-// All returns an iterator over what is received until the channel is closed and empty. Parks as Recv does.
+// All returns an iterator over the values that are received until the channel is
+// closed and empty. It waits as Recv does.
 func (c *Chan[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for {
@@ -59,13 +63,14 @@ func (c *Chan[T]) All() iter.Seq[T] {
 	}
 }
 
-// recv is Recv within b. A bounded one looks whether b is over only when it would have to wait.
+// recv is Recv within b. If it is bounded and must wait, it first checks whether
+// b is over.
 func (c *Chan[T]) recv(b coroutine.Bound, bounded bool) (v T, err error) {
 	if c == nil {
-		return v, forever(b)
+		return v, block(b)
 	}
 	if v, ok, done := c.tryRecv(); done {
-		return v, errOfClosed(ok)
+		return v, closedError(ok)
 	}
 	if bounded {
 		if why := b.Over(); why != coroutine.WakeReady {
@@ -78,73 +83,75 @@ func (c *Chan[T]) recv(b coroutine.Bound, bounded bool) (v T, err error) {
 	return c.recvSlow(b)
 }
 
-// tryRecv receives if that needs no wait.
+// tryRecv receives if that takes no wait.
 func (c *Chan[T]) tryRecv() (v T, ok, done bool) {
 	c.lock()
-	v, from, ok, done := c.accept()
+	v, from, ok, done := c.tryRecvLocked()
 	c.unlock()
 	if from != nil {
-		wake(from)
+		waitq.Wake(from)
 	}
 	return v, ok, done
 }
 
-// accept takes the oldest value, from the buffer or from a waiting sender, who is to be woken. A waiting sender's value goes into
-// the room that is made. done is false if there is nothing to receive, not even the end. Under the guard.
-func (c *Chan[T]) accept() (v T, from *coroutine.Waiter, ok, done bool) {
+// tryRecvLocked takes the oldest value, from the buffer or from a waiting
+// sender, which the caller must wake. If the buffer was full, the value of a
+// waiting sender goes into the buffer. done is false if there is nothing to
+// receive, not even the end.
+func (c *Chan[T]) tryRecvLocked() (v T, from *coroutine.Waiter, ok, done bool) {
 	if c.tick != nil {
 		if v, ok := c.tick.take(); ok {
 			return v, nil, true, true
 		}
 	}
 	if c.count > 0 {
-		v = c.pop()
-		if s := c.sendq.take(); s != nil {
-			c.push(s.value)
+		v = c.popLocked()
+		if s := c.sendq.claimFront(); s != nil {
+			c.pushLocked(s.value)
 			s.ok = true
 			from = s.w
 		}
 		return v, from, true, true
 	}
-	if s := c.sendq.take(); s != nil {
+	if s := c.sendq.claimFront(); s != nil {
 		s.ok = true
 		return s.value, s.w, true, true
 	}
 	return v, nil, false, c.closed
 }
 
-// recvSlow looks once more, and waits.
+// recvSlow is recv once more under the guard, or a wait.
 func (c *Chan[T]) recvSlow(b coroutine.Bound) (v T, err error) {
-	s := c.newSlot()
+	s := c.newWaiter(false)
 	c.lock()
-	if v, from, ok, done := c.accept(); done {
-		c.drop(s)
+	if v, from, ok, done := c.tryRecvLocked(); done {
+		c.discardLocked(s)
 		if from != nil {
-			wake(from)
+			waitq.Wake(from)
 		}
-		return v, errOfClosed(ok)
+		return v, closedError(ok)
 	}
-	c.queue(&c.recvq, s)
+	c.queueLocked(s)
 	c.unlock()
-	return c.received(s, c.await(s, &c.recvq, b), b)
+	return c.received(s, c.await(s, b), b)
 }
 
 // received finishes the wait of s, which ended with why.
-func (c *Chan[T]) received(s *slot[T], why coroutine.Wake, b coroutine.Bound) (v T, err error) {
+func (c *Chan[T]) received(s *waiter[T], why coroutine.Wake, b coroutine.Bound) (v T, err error) {
 	v, ok := c.finish(s)
 	if why != coroutine.WakeReady {
 		return v, b.Err(why)
 	}
-	return v, errOfClosed(ok)
+	return v, closedError(ok)
 }
 
-// recvWoken is what follows the park of a Recv, which ended with why.
-func (c *Chan[T]) recvWoken(s *slot[T], why coroutine.Wake) (T, bool) {
-	v, err := c.received(s, c.awaitWoken(s, &c.recvq, coroutine.Bound{}, why), coroutine.Bound{})
+// recvFrom continues a Recv that has parked in s; the park ended with why.
+func (c *Chan[T]) recvFrom(why coroutine.Wake, s *waiter[T]) (T, bool) {
+	v, err := c.received(s, c.awaitFrom(why, s), coroutine.Bound{})
 	return v, mustRecv(err)
 }
 
-// mustRecv is what Recv does about an error.
+// mustRecv handles the error of a Recv, which returns none.
 func mustRecv(err error) (ok bool) {
 	if err == coroutine.ErrShutdown {
 		waitq.Unwind()
@@ -152,7 +159,7 @@ func mustRecv(err error) (ok bool) {
 	return err == nil
 }
 
-func errOfClosed(ok bool) error {
+func closedError(ok bool) error {
 	if ok {
 		return nil
 	}

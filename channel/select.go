@@ -4,19 +4,21 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Select does one of the cases, and returns its index: of those that are ready one at random, each with the same chance; if none
-// is, that of Default; without a Default it waits. err is nil, or ErrClosed if the case is a receive that met the end of a closed channel. It
-// panics if the case is a send and the channel is closed. Parks a coroutine, blocks a goroutine; without cases for ever. When
-// the scheduler ends by force it does not return.
+// Select does one of the cases and returns its index. It chooses among the ready
+// cases at random, with equal chances; if there is none it chooses Default, and
+// without a Default it waits. err is nil, or ErrClosed if a receive met the end
+// of a closed channel. Select panics if it chooses a send on a closed channel. A
+// coroutine parks, a goroutine blocks; without cases for ever. At a forced
+// shutdown it does not return.
 //
-// It does not allocate for up to eight cases, unless it waits in a channel in which more wait than ever before.
+// Up to eight cases allocate nothing, unless it waits on a channel that has more
+// waiters than ever before.
 func Select(cases ...Case) (index int, err error) {
 	index, err = choose(hidden(cases), coroutine.Bound{}, false)
 	if err == coroutine.ErrShutdown {
@@ -25,43 +27,46 @@ func Select(cases ...Case) (index int, err error) {
 	return index, err
 }
 
-// SelectTimeout is Select for no longer than d: after that it returns -1 and os.ErrDeadlineExceeded, and at a forced end of the scheduler
-// -1 and netco's ErrShutdown. Then no case has been done.
+// SelectTimeout is Select for at most d. After that it returns -1 and
+// os.ErrDeadlineExceeded, and at a forced shutdown -1 and netco's ErrShutdown;
+// then it has done no case.
 func SelectTimeout(d time.Duration, cases ...Case) (index int, err error) {
 	return choose(hidden(cases), coroutine.Within(d), true)
 }
 
-// SelectContext is Select for no longer than ctx lives: after that it returns -1 and the context's error, and at a forced end of the
-// scheduler -1 and netco's ErrShutdown. Then no case has been done. It allocates when it waits.
+// SelectContext is Select until ctx is done. After that it returns -1 and the
+// context's error, and at a forced shutdown -1 and netco's ErrShutdown; then it
+// has done no case. It allocates when it waits.
 func SelectContext(ctx context.Context, cases ...Case) (index int, err error) {
 	return choose(hidden(cases), coroutine.During(ctx), true)
 }
 
-// die returns a number below n, each with the same chance.
-var die = rand.IntN
+// randn returns a random number below n. A variable for tests.
+var randn = rand.IntN
 
-// fewCases is for how many cases there is room on the stack.
+// fewCases is the number of cases that need no allocation.
 const fewCases = 8
 
 // choose is Select within b.
 func choose(cases []Case, b coroutine.Bound, bounded bool) (int, error) {
 	for over := false; ; {
 		index, err := chooseOnce(cases, b, bounded)
-		if err == nil || over || !ticked(cases, index, err) {
+		if err == nil || over || !mayRetry(cases, index, err) {
 			return index, err
 		}
-		over = b.Over() != coroutine.WakeReady // then a last look, which does not wait
+		over = b.Over() != coroutine.WakeReady // then once more, without a wait
 	}
 }
 
-// chooseOnce is choose, but for what it does not know of channels on which time sends: see ticked.
+// chooseOnce is choose, except that the wait for a channel on which time sends
+// may end before that channel has a value: see mayRetry.
 func chooseOnce(cases []Case, b coroutine.Bound, bounded bool) (int, error) {
-	var room [fewCases]int32
-	order := inOrder(cases, room[:0])
+	var space [fewCases]int32
+	order := lockOrder(cases, space[:0])
 	otherwise := slices.IndexFunc(cases, func(c Case) bool { return c.kind == kindDefault })
 
 	lockAll(cases, order)
-	done := tryCases(cases, order)
+	done := tryCasesLocked(cases, order)
 	unlockAll(cases, order)
 	switch {
 	case done.index >= 0:
@@ -75,13 +80,14 @@ func chooseOnce(cases []Case, b coroutine.Bound, bounded bool) (int, error) {
 		}
 	}
 	if len(order) == 0 {
-		return -1, forever(b)
+		return -1, block(b)
 	}
 	return wait(cases, order, b)
 }
 
-// inOrder returns the indices of the cases that have a channel, in the order in which guards are taken.
-func inOrder(cases []Case, order []int32) []int32 {
+// lockOrder returns the indices of the cases that have a channel, in the order
+// in which channels are locked.
+func lockOrder(cases []Case, order []int32) []int32 {
 	for i := range cases {
 		if cases[i].on == nil {
 			continue
@@ -97,7 +103,7 @@ func inOrder(cases []Case, order []int32) []int32 {
 
 func lockAll(cases []Case, order []int32) {
 	if len(order) > 1 {
-		coroutine.Rejoin() // not under one of the guards: see package inside
+		coroutine.Rejoin() // not while a guard is held: see package inside
 	}
 	for k, i := range order {
 		if k == 0 || cases[order[k-1]].on != cases[i].on {
@@ -114,17 +120,18 @@ func unlockAll(cases []Case, order []int32) {
 	}
 }
 
-// outcome is the case that was done; its index is -1 if none was.
+// outcome is the case that was done; the index is -1 if none was.
 type outcome struct {
 	index int
-	ok    bool              // false if it met a closed channel
+	ok    bool              // false if the channel was closed
 	to    *coroutine.Waiter // to be woken
 }
 
-// conclude does what is left without the guards, and returns what Select does.
+// conclude does the rest of the case after the channels are unlocked, and
+// returns the error of Select.
 func (o outcome) conclude(cases []Case) error {
 	if o.to != nil {
-		wake(o.to)
+		waitq.Wake(o.to)
 	}
 	switch {
 	case o.ok:
@@ -135,12 +142,13 @@ func (o outcome) conclude(cases []Case) error {
 	return ErrClosed
 }
 
-// tryCases does one of the ready cases, if there is any. Under all guards.
-func tryCases(cases []Case, order []int32) outcome {
+// tryCasesLocked does one of the ready cases, if there is one. All channels are
+// locked.
+func tryCasesLocked(cases []Case, order []int32) outcome {
 	for {
 		ready := 0
 		for _, i := range order {
-			if cases[i].on.readyLocked(cases[i].kind) {
+			if cases[i].on.isReadyLocked(cases[i].kind) {
 				ready++
 			}
 		}
@@ -149,93 +157,82 @@ func tryCases(cases []Case, order []int32) outcome {
 		}
 		skip := 0
 		if ready > 1 {
-			skip = die(ready)
+			skip = randn(ready)
 		}
 		for _, i := range order {
-			if !cases[i].on.readyLocked(cases[i].kind) {
+			if !cases[i].on.isReadyLocked(cases[i].kind) {
 				continue
 			}
 			if skip > 0 {
 				skip--
 				continue
 			}
-			if to, ok, done := cases[i].on.tryLocked(cases[i].kind, cases[i].at); done {
+			to, ok, done := cases[i].on.tryLocked(cases[i].kind, cases[i].at)
+			if done {
 				return outcome{int(i), ok, to}
 			}
-			break // those who waited there were claimed elsewhere, and are out of the queue now
+			break // its waiters were claimed elsewhere, and have left the queue
 		}
 	}
 }
 
-// wait looks once more, and waits in all channels at once.
+// selection is a Select that waits: in the order of locking, a waiter per case.
+type selection struct {
+	cases   []Case
+	order   []int32
+	waiters []selectWaiter
+}
+
+// Lock locks all channels, Unlock unlocks them.
+func (s *selection) Lock()   { lockAll(s.cases, s.order) }
+func (s *selection) Unlock() { unlockAll(s.cases, s.order) }
+
+// leaveLocked implements waitq.Leave.
+func (s *selection) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+	s.cancelLocked()
+	w.Tag = 0
+	return none
+}
+
+func (s *selection) cancelLocked() {
+	for _, x := range s.waiters {
+		x.cancelLocked()
+	}
+}
+
+// wait tries the cases once more, or waits on all channels.
 func wait(cases []Case, order []int32, b coroutine.Bound) (int, error) {
-	var room [fewCases]seat
-	seats := room[:0]
+	var space [fewCases]selectWaiter
+	s := selection{cases, order, space[:0]}
 	w := waitq.Acquire()
 	for _, i := range order {
-		s := cases[i].on.newSeat()
-		s.fill(w)
-		seats = append(seats, s)
+		s.waiters = append(s.waiters, cases[i].on.newSelectWaiter(cases[i].kind, w))
 	}
-	lockAll(cases, order)
-	if done := tryCases(cases, order); done.index >= 0 {
-		for _, s := range seats {
-			s.leaveLocked()
-		}
-		unlockAll(cases, order)
+	s.Lock()
+	if done := tryCasesLocked(cases, order); done.index >= 0 {
+		s.cancelLocked()
+		s.Unlock()
 		waitq.Release(w)
 		return done.index, done.conclude(cases)
 	}
-	w.Tag = waiting
+	w.Tag = waitq.AnyKind
 	for k, i := range order {
-		cases[i].on.queueLocked(cases[i].kind, cases[i].at, seats[k])
+		s.waiters[k].queueLocked(cases[i].at)
 	}
-	b = soonest(cases, b)
-	unlockAll(cases, order)
+	b = untilTick(cases, b)
+	s.Unlock()
 
-	why := awaitAny(w, b)
-	if why == coroutine.WakeReady {
-		awaitLoose(w)
+	why := waitq.Wait(w, coroutine.ReasonChannel, b, hiddenLocker(&s), s.leaveLocked)
+	if why != coroutine.WakeReady {
+		waitq.Release(w)
+		return -1, b.Err(why)
 	}
 	done := outcome{index: -1}
 	for k, i := range order {
-		if chosen, ok := seats[k].leave(cases[i].at); chosen {
+		if chosen, ok := s.waiters[k].finish(cases[i].at); chosen {
 			done.index, done.ok = int(i), ok
 		}
 	}
-	w.Tag = 0
 	waitq.Release(w)
-	if why != coroutine.WakeReady {
-		return -1, b.Err(why)
-	}
 	return done.index, done.conclude(cases)
-}
-
-// awaitAny parks until w has been claimed (WakeReady) or b is over (the other wakes): then nobody can claim it any more.
-func awaitAny(w *coroutine.Waiter, b coroutine.Bound) coroutine.Wake {
-	for {
-		why := waitq.Park(w, coroutine.ReasonChannel, b)
-		if why == coroutine.WakeReady {
-			if !isWaiting(w) {
-				return why
-			}
-			waitq.Prepare(w)
-			// A locked instruction, so that who claims w after this sees what Prepare wrote, and wakes the next park.
-			if !changeTag(w, waiting) {
-				return why
-			}
-			continue
-		}
-		if changeTag(w, left) {
-			return why
-		}
-		waitq.Drain(w)
-		return coroutine.WakeReady
-	}
-}
-
-// changeTag sets the tag unless w has been claimed.
-func changeTag(w *coroutine.Waiter, to uintptr) bool {
-	waitq.Step(opClaim)
-	return atomic.CompareAndSwapUintptr(&w.Tag, waiting, to)
 }

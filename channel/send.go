@@ -10,8 +10,10 @@ import (
 
 const sendOnClosed = "netco/channel: send on closed channel"
 
-// Send sends v: it waits until a receiver has taken it or the buffer has room. It panics if the channel is closed, also while it
-// waits. Parks a coroutine, blocks a goroutine; on a nil channel for ever. When the scheduler ends by force it does not return.
+// Send sends v: it waits until a receiver takes it or the buffer has space. It
+// panics if the channel is closed, also while it waits. A coroutine parks, a
+// goroutine blocks; on a nil channel for ever. At a forced shutdown it does not
+// return.
 func (c *Chan[T]) Send(v T) {
 	if c != nil && c.owner.Load() != shared && c.sendOwned(v) {
 		return
@@ -19,7 +21,8 @@ func (c *Chan[T]) Send(v T) {
 	mustSend(c.send(v, coroutine.Bound{}, false))
 }
 
-// TrySend is Send that does not wait: it reports whether v was sent. Never parks.
+// TrySend is Send if that takes no wait, and reports whether it has sent v. It
+// does not park.
 func (c *Chan[T]) TrySend(v T) bool {
 	if c == nil {
 		return false
@@ -31,8 +34,8 @@ func (c *Chan[T]) TrySend(v T) bool {
 	return sent
 }
 
-// SendTimeout is Send for no longer than d. It returns nil when v has been sent; else v has not been, and it returns ErrClosed,
-// os.ErrDeadlineExceeded or netco's ErrShutdown.
+// SendTimeout is Send for at most d. It returns nil if it has sent v, else
+// ErrClosed, os.ErrDeadlineExceeded or netco's ErrShutdown.
 func (c *Chan[T]) SendTimeout(v T, d time.Duration) error {
 	if c != nil {
 		if sent, closed := c.trySend(v); sent {
@@ -44,16 +47,18 @@ func (c *Chan[T]) SendTimeout(v T, d time.Duration) error {
 	return c.send(v, coroutine.Within(d), true)
 }
 
-// SendContext is Send for no longer than ctx lives. It returns nil when v has been sent; else v has not been, and it returns ErrClosed,
-// the context's error or netco's ErrShutdown. It allocates when it waits.
+// SendContext is Send until ctx is done. It returns nil if it has sent v, else
+// ErrClosed, the context's error or netco's ErrShutdown. It allocates when it
+// waits.
 func (c *Chan[T]) SendContext(ctx context.Context, v T) error {
 	return c.send(v, coroutine.During(ctx), true)
 }
 
-// send is Send within b. A bounded one looks whether b is over only when it would have to wait.
+// send is Send within b. If it is bounded and must wait, it first checks whether
+// b is over.
 func (c *Chan[T]) send(v T, b coroutine.Bound, bounded bool) error {
 	if c == nil {
-		return forever(b)
+		return block(b)
 	}
 	if sent, closed := c.trySend(v); sent {
 		return nil
@@ -68,70 +73,71 @@ func (c *Chan[T]) send(v T, b coroutine.Bound, bounded bool) error {
 	return c.sendSlow(v, b)
 }
 
-// trySend sends v if that needs no wait.
+// trySend sends v if that takes no wait.
 func (c *Chan[T]) trySend(v T) (sent, closed bool) {
 	c.lock()
 	if c.closed {
 		c.unlock()
 		return false, true
 	}
-	to, sent := c.offer(v)
+	to, sent := c.trySendLocked(v)
 	c.unlock()
 	if to != nil {
-		wake(to)
+		waitq.Wake(to)
 	}
 	return sent, false
 }
 
-// offer gives v to a waiting receiver, who is to be woken, or to the buffer. Under the guard; the channel is open.
-func (c *Chan[T]) offer(v T) (to *coroutine.Waiter, sent bool) {
-	if s := c.recvq.take(); s != nil {
+// trySendLocked gives v to a waiting receiver, which the caller must wake, or
+// adds it to the buffer. Precondition: the channel is open.
+func (c *Chan[T]) trySendLocked(v T) (to *coroutine.Waiter, sent bool) {
+	if s := c.recvq.claimFront(); s != nil {
 		s.value, s.ok = v, true
 		return s.w, true
 	}
 	if c.count < len(c.buf) {
-		c.push(v)
+		c.pushLocked(v)
 		return nil, true
 	}
 	return nil, false
 }
 
-// sendSlow looks once more, and waits.
+// sendSlow is send once more under the guard, or a wait.
 func (c *Chan[T]) sendSlow(v T, b coroutine.Bound) error {
-	s := c.newSlot()
+	s := c.newWaiter(true)
 	c.lock()
 	if c.closed {
-		c.drop(s)
+		c.discardLocked(s)
 		return ErrClosed
 	}
-	if to, sent := c.offer(v); sent {
-		c.drop(s)
+	if to, sent := c.trySendLocked(v); sent {
+		c.discardLocked(s)
 		if to != nil {
-			wake(to)
+			waitq.Wake(to)
 		}
 		return nil
 	}
 	s.value = v
-	c.queue(&c.sendq, s)
+	c.queueLocked(s)
 	c.unlock()
-	return c.sent(s, c.await(s, &c.sendq, b), b)
+	return c.sent(s, c.await(s, b), b)
 }
 
 // sent finishes the wait of s, which ended with why.
-func (c *Chan[T]) sent(s *slot[T], why coroutine.Wake, b coroutine.Bound) error {
+func (c *Chan[T]) sent(s *waiter[T], why coroutine.Wake, b coroutine.Bound) error {
 	_, ok := c.finish(s)
 	if why != coroutine.WakeReady {
 		return b.Err(why)
 	}
-	return errOfClosed(ok)
+	return closedError(ok)
 }
 
-// sendWoken is what follows the park of a Send, which ended with why.
-func (c *Chan[T]) sendWoken(s *slot[T], why coroutine.Wake) {
-	mustSend(c.sent(s, c.awaitWoken(s, &c.sendq, coroutine.Bound{}, why), coroutine.Bound{}))
+// sendFrom continues a Send that has parked in s; the park ended with why.
+func (c *Chan[T]) sendFrom(why coroutine.Wake, s *waiter[T]) {
+	mustSend(c.sent(s, c.awaitFrom(why, s), coroutine.Bound{}))
 }
 
-// mustSend is what Send does about an error.
+// mustSend handles the error of a Send, which returns none.
 func mustSend(err error) {
 	switch err {
 	case ErrClosed:

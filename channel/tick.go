@@ -8,35 +8,39 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Timed is a channel on which time sends: what netco.Timer and netco.Ticker are made of, which are what to use. Init makes one. Not to be
-// copied.
+// Timed is a channel on which time sends. It is the base of netco.Timer and
+// netco.Ticker, which users should use. Init makes one. It must not be copied.
 //
-// Nothing is ever buffered in it. A value comes into being when a receiver looks and its time has come, so what has been stopped or
-// set anew leaves nothing behind, and one that nobody looks at is in no list of timers and needs no Stop. Who waits in it waits until
-// the next value is due at the longest; who sets an earlier time sends all of them back to look again.
+// It buffers nothing: a receiver makes a value if it is due. So a stopped or
+// reset Timed leaves no value behind, and one without receivers is in no list of
+// timers and needs no Stop. A waiter waits until the next value is due at most;
+// setting an earlier time wakes all waiters to look again.
 type Timed struct {
 	c Chan[time.Time]
 	t ticks[time.Time]
 }
 
-// ticks is time as a sender. All of it: under the channel's guard.
+// ticks is time as a sender. All fields are under the channel's guard.
 //
-//	when    means                    becomes
-//	0       nothing will be sent     a time, by set
-//	a time  a value is due then, in  0, by set or when the value is taken; another time, by set, or when the value is taken and
-//	        ns of CLOCK_MONOTONIC    there is a period: the next that is not over, so that a receiver who is late misses some
+//	when    meaning               next
+//	0       no value will be due  a time, by set
+//	a time  a value is due then,  0, by set, or when the value is taken; another
+//	        in CLOCK_MONOTONIC    time, by set, or with a period when the value is
+//	        ns                    taken: the first that is not past, so that a late
+//	                              receiver misses some
 type ticks[T any] struct {
 	when   int64
-	period int64                              // 0: one value only
-	value  func(when int64) (v T, late int64) // constant: makes the value that was due then, and tells how long ago that was
+	period int64                              // 0 for one value only
+	value  func(when int64) (v T, late int64) // constant: the value due at when, and its delay
 }
 
-// due reports whether there is a value.
+// due reports whether a value is due.
 func (t *ticks[T]) due() bool { return t.when != 0 && clock.Now() >= t.when }
 
-// take takes a value, if one is due.
+// take takes a value if one is due.
 func (t *ticks[T]) take() (v T, ok bool) {
 	if !t.due() {
 		return v, false
@@ -50,7 +54,8 @@ func (t *ticks[T]) take() (v T, ok bool) {
 	return v, true
 }
 
-// sum is a+b, or what never comes. Neither is negative.
+// sum returns a+b, or the largest time if that overflows. Neither is negative,
+// but for an overflow in b.
 func sum(a, b int64) int64 {
 	if b < 0 || a+b < a {
 		return math.MaxInt64
@@ -58,14 +63,16 @@ func sum(a, b int64) int64 {
 	return a + b
 }
 
-// Init makes x a channel that gives the time once, after d; with a period, which is then the same as d, for ever again.
+// Init makes x a channel that sends the time once, after d; or with a period,
+// which then equals d, again and again.
 func (x *Timed) Init(d, period time.Duration) {
 	x.c.owner.Store(shared)
 	x.t.when, x.t.period, x.t.value = sum(clock.Now(), int64(max(d, 0))), int64(period), timeOf
 	x.c.tick = &x.t
 }
 
-// timeOf returns when, a time that has passed, as a time.Time, and how long ago it was. It reads the clock once, so that the two agree.
+// timeOf returns when, which is past, as a time.Time, and how long ago it was.
+// It reads the clock once, so that the two agree.
 func timeOf(when int64) (t time.Time, late int64) {
 	now := time.Now()
 	late = clock.Of(now) - when
@@ -75,105 +82,109 @@ func timeOf(when int64) (t time.Time, late int64) {
 // Chan returns the channel.
 func (x *Timed) Chan() *Chan[time.Time] { return &x.c }
 
-// Stop keeps it from giving any value from now on, and reports whether it was to: then a value that was due has not been received. Any
-// thread. Does not park.
+// Stop cancels all further values, and reports whether there was to be one: then
+// a value that was due has not been received. Any thread. It does not park.
 func (x *Timed) Stop() bool { return x.set(0, 0) }
 
-// Reset makes it give one value, after d, and nothing of what it was to give before; it reports whether it was to give any. Any thread.
-// Does not park.
+// Reset cancels all further values and sends one after d. It reports whether
+// there was to be one. Any thread. It does not park.
 func (x *Timed) Reset(d time.Duration) bool { return x.set(sum(clock.Now(), int64(max(d, 0))), 0) }
 
 // Repeat is Reset with a period, which must be positive.
-func (x *Timed) Repeat(period time.Duration) { x.set(sum(clock.Now(), int64(period)), int64(period)) }
+func (x *Timed) Repeat(period time.Duration) {
+	x.set(sum(clock.Now(), int64(period)), int64(period))
+}
 
-// set does the work. Whoever waits for a time that is now too late looks again.
+// set sets the next time and the period. Waiters whose bound is now too late
+// wake to look again.
 func (x *Timed) set(when, period int64) (pending bool) {
 	c, t := &x.c, &x.t
-	var b batch
+	var b waitq.Batch
 	c.lock()
 	was := t.when
 	t.when, t.period = when, period
 	if when != 0 && (was == 0 || when < was) {
-		for s := c.recvq.take(); s != nil; s = c.recvq.take() {
-			s.ok = false
-			b.add(s.w)
-		}
+		c.recvq.claimAll(&b)
 	}
 	c.unlock()
-	b.wake()
+	b.Wake()
 	return was != 0
 }
 
-// recvTimed is recvSlow where time sends. A wait that ends because a value may be due, or as that of a closed channel does although this
-// one is open, which is what set does, begins anew.
+// recvTimed is recvSlow if time sends. It waits again if the wait has ended
+// because a value may be due, or as if by Close but with the channel open, which
+// is how set wakes.
 func (c *Chan[T]) recvTimed(b coroutine.Bound) (v T, err error) {
 	for again := false; ; again = true {
-		s := c.newSlot()
+		s := c.newWaiter(false)
 		c.lock()
-		if v, from, ok, done := c.accept(); done {
-			c.drop(s)
+		if v, from, ok, done := c.tryRecvLocked(); done {
+			c.discardLocked(s)
 			if from != nil {
-				wake(from)
+				waitq.Wake(from)
 			}
-			return v, errOfClosed(ok)
+			return v, closedError(ok)
 		}
 		if again {
 			if why := b.Over(); why != coroutine.WakeReady {
-				c.drop(s)
+				c.discardLocked(s)
 				return v, b.Err(why)
 			}
 		}
-		c.queue(&c.recvq, s)
-		until := bound(b, c.tick.when)
+		c.queueLocked(s)
+		until := sooner(b, c.tick.when)
 		c.unlock()
-		why := c.await(s, &c.recvq, until)
+		why := c.await(s, until)
 		v, ok := c.finish(s)
 		switch {
-		case why == coroutine.WakeReady && (ok || c.over()):
-			return v, errOfClosed(ok)
+		case why == coroutine.WakeReady && (ok || c.isClosed()):
+			return v, closedError(ok)
 		case why == coroutine.WakeCancelled || why == coroutine.WakeShutdown:
 			return v, b.Err(why)
 		}
 	}
 }
 
-// over reports whether the channel is closed.
-func (c *Chan[T]) over() bool {
+func (c *Chan[T]) isClosed() bool {
 	c.lock()
 	defer c.unlock()
 	return c.closed
 }
 
-// nextLocked returns when time sends next; 0 for never.
-func (c *Chan[T]) nextLocked() int64 {
+// nextTickLocked returns when time sends next; 0 for never.
+func (c *Chan[T]) nextTickLocked() int64 {
 	if c.tick == nil {
 		return 0
 	}
 	return c.tick.when
 }
 
-// soonest is b that also ends when time sends next on one of the cases' channels. Under their guards.
-func soonest(cases []Case, b coroutine.Bound) coroutine.Bound {
+// untilTick returns b, or the next time at which time sends on a channel of
+// cases, if that is earlier. The channels are locked.
+func untilTick(cases []Case, b coroutine.Bound) coroutine.Bound {
 	for i := range cases {
 		if cases[i].timed {
-			b = bound(b, cases[i].on.nextLocked())
+			b = sooner(b, cases[i].on.nextTickLocked())
 		}
 	}
 	return b
 }
 
-// bound is b that also ends at when, unless that is never.
-func bound(b coroutine.Bound, when int64) coroutine.Bound {
+// sooner returns b, or when if that is earlier; 0 and the largest time are
+// never.
+func sooner(b coroutine.Bound, when int64) coroutine.Bound {
 	if when == 0 || when == math.MaxInt64 {
 		return b
 	}
 	return b.Sooner(when)
 }
 
-// ticked reports whether a Select that ended so may have to begin anew: as in recvTimed.
-func ticked(cases []Case, index int, err error) bool {
+// mayRetry reports whether a Select with this result may have ended as a
+// recvTimed that waits again.
+func mayRetry(cases []Case, index int, err error) bool {
 	if index >= 0 {
-		return cases[index].timed && !cases[index].on.over()
+		return cases[index].timed && !cases[index].on.isClosed()
 	}
-	return err == os.ErrDeadlineExceeded && slices.ContainsFunc(cases, func(c Case) bool { return c.timed })
+	return err == os.ErrDeadlineExceeded &&
+		slices.ContainsFunc(cases, func(c Case) bool { return c.timed })
 }

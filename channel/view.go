@@ -35,8 +35,8 @@ var (
 	_ Receiver[int] = (*Chan[int])(nil)
 )
 
-// SendCase is the function SendCase as a method, for a Sender.
+// SendCase is the function SendCase as a method of Sender.
 func (c *Chan[T]) SendCase(v T) Case { return SendCase(c, v) }
 
-// RecvCase is the function RecvCase as a method, for a Receiver.
+// RecvCase is the function RecvCase as a method of Receiver.
 func (c *Chan[T]) RecvCase(v *T) Case { return RecvCase(c, v) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/ilist"
 )
 
 // Waiter is one parked coroutine or goroutine as a lock or a socket queues it, or a Hook in place of one: it makes them look
@@ -20,9 +21,9 @@ type Waiter struct {
 	// read it late, and so wake a later park early.
 	ticket counter.Counter
 
-	// Link, Prev and Tag are for the place in which it is queued.
-	Link, Prev *Waiter
-	Tag        uintptr
+	// Links, behind the first two words, and Tag are for the queue that holds it.
+	ilist.Links[Waiter]
+	Tag uintptr
 
 	hook Hook // constant: of a goroutine its *semaphore; nil for a coroutine
 }

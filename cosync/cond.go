@@ -2,6 +2,7 @@ package cosync
 
 import (
 	"context"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -11,43 +12,47 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Cond is a condition variable: a place where those wait who have found, under L, that a condition does not hold, and where those
-// wake them who have changed it. It must not be copied after first use.
+// Cond is a condition variable, as sync.Cond. It must not be copied after first
+// use.
 //
 //	c.L.Lock()
 //	for !condition() {
 //		c.Wait()
 //	}
-//	... // it holds, and L is locked
+//	... // the condition holds, and L is locked
 //	c.L.Unlock()
 //
-// They are woken in the order in which they came. A waiter is taken out of the queue by a Signal or gives up by itself, never
-// both: so no Signal is lost to one that gives up.
+// Waiters are woken in the order of arrival. A waiter is taken out of the queue
+// by one Signal or gives up, never both, so a Signal is not lost to a waiter
+// that gives up.
 //
-// In a coroutine a contended L should park, not block: a [Mutex], or an rwmutex.RWMutex or its RLocker. Its Unlock must not park.
+// In a coroutine a contended L should park, not block: use a [Mutex], or an
+// rwmutex.RWMutex or its RLocker. L.Unlock must not park.
 type Cond struct {
-	// L is held while the condition is looked at or changed.
+	// L is held while the condition is read or changed.
 	L sync.Locker
 
-	some  atomic.Bool // atomic, written under guard: the queue is not empty
-	guard waitq.Guard
-	queue waitq.Queue // under guard
+	hasWaiters atomic.Bool // atomic, written under guard: the queue is not empty
+	guard      waitq.Guard
+	queue      waitq.Queue // under guard
 }
 
 // NewCond returns a Cond with the given L.
 func NewCond(l sync.Locker) *Cond { return &Cond{L: l} }
 
-// Wait unlocks L, waits for a Signal or Broadcast, and locks L again. A coroutine parks, a goroutine blocks. When the scheduler ends
-// by force it locks L and ends the coroutine ([coroutine.Unwind]), so that deferred calls find L as they expect it. It does not allocate.
+// Wait unlocks L, waits for a Signal or Broadcast, and locks L again. A
+// coroutine parks, a goroutine blocks. At a forced shutdown it locks L and then
+// ends the coroutine ([coroutine.Unwind]), so that deferred calls find L as they
+// expect it. It does not allocate.
 func (c *Cond) Wait() {
 	if c.wait(coroutine.Bound{}) != coroutine.WakeReady {
 		waitq.Unwind()
 	}
 }
 
-// WaitTimeout is Wait for no longer than d, not counting the time for which L is held by others. It returns nil if it was signalled;
-// else os.ErrDeadlineExceeded, or coroutine.ErrShutdown when the scheduler ends by force. L is locked in any case; with d <= 0 it
-// was not unlocked.
+// WaitTimeout is Wait for at most d, not counting the wait for L. It returns nil
+// if it was signalled, else os.ErrDeadlineExceeded, or coroutine.ErrShutdown at
+// a forced shutdown. L is locked in any case; with d <= 0 it was not unlocked.
 func (c *Cond) WaitTimeout(d time.Duration) error {
 	if d <= 0 {
 		return os.ErrDeadlineExceeded
@@ -56,8 +61,9 @@ func (c *Cond) WaitTimeout(d time.Duration) error {
 	return b.Err(c.wait(b))
 }
 
-// WaitContext is Wait for no longer than ctx lives. It returns nil if it was signalled; else ctx.Err(), or coroutine.ErrShutdown when
-// the scheduler ends by force. L is locked in any case; if ctx was over at once it was not unlocked. It allocates.
+// WaitContext is Wait until ctx is done. It returns nil if it was signalled,
+// else ctx.Err(), or coroutine.ErrShutdown at a forced shutdown. L is locked in
+// any case; if ctx was done to begin with, it was not unlocked. It allocates.
 func (c *Cond) WaitContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -66,9 +72,10 @@ func (c *Cond) WaitContext(ctx context.Context) error {
 	return b.Err(c.wait(b))
 }
 
-// Signal wakes the one that has waited longest, if any. The caller may hold L but need not. Does not park.
+// Signal wakes the waiter that has waited longest, if there is one. The caller
+// may hold L but need not. It does not park.
 func (c *Cond) Signal() {
-	if !c.some.Load() {
+	if !c.hasWaiters.Load() {
 		return
 	}
 	var b waitq.Batch
@@ -76,20 +83,132 @@ func (c *Cond) Signal() {
 	if w := c.queue.Front(); w != nil {
 		b.Take(&c.queue, w)
 	}
-	c.some.Store(!c.queue.Empty())
+	c.hasWaiters.Store(!c.queue.Empty())
 	c.guard.Unlock()
 	b.Wake()
 }
 
-// Broadcast wakes all that wait. The caller may hold L but need not. Does not park.
+// Broadcast wakes all waiters. The caller may hold L but need not. It does not
+// park.
 func (c *Cond) Broadcast() {
-	if !c.some.Load() {
+	if !c.hasWaiters.Load() {
 		return
 	}
 	var b waitq.Batch
 	c.guard.Lock()
 	b.TakeAll(&c.queue)
-	c.some.Store(false)
+	c.hasWaiters.Store(false)
 	c.guard.Unlock()
 	b.Wake()
+}
+
+// wait is Wait within b. It returns with L locked.
+func (c *Cond) wait(b coroutine.Bound) coroutine.Wake {
+	w := waitq.Acquire()
+	c.guard.Lock()
+	c.queue.Push(w, waitq.AnyKind)
+	c.hasWaiters.Store(true)
+	c.guard.Unlock()
+	c.unlock(w)
+	why := waitq.Wait(w, coroutine.ReasonCond, b, &c.guard, c.leaveLocked)
+	waitq.Release(w)
+	if why == coroutine.WakeReady { // two branches, which tests tell apart by their call stacks
+		c.relock()
+		return coroutine.WakeReady
+	}
+	c.relock()
+	return why
+}
+
+// unlock unlocks L. If that panics, it takes w out of the queue and passes on a
+// Signal that w has got.
+func (c *Cond) unlock(w *coroutine.Waiter) {
+	done := false
+	defer func() {
+		if done {
+			return
+		}
+		why := waitq.Wait(w, coroutine.ReasonCond, coroutine.Within(0), &c.guard, c.leaveLocked)
+		waitq.Release(w)
+		if why == coroutine.WakeReady {
+			c.Signal()
+		}
+	}()
+	c.L.Unlock()
+	done = true
+}
+
+// leaveLocked implements waitq.Leave.
+func (c *Cond) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+	c.queue.Remove(w)
+	c.hasWaiters.Store(!c.queue.Empty())
+	return none
+}
+
+// Wait returns or unwinds with L locked, because deferred calls unlock it. In a
+// coroutine that a forced shutdown ends, L.Lock would end the coroutine instead
+// of waiting. So the wait for L is shielded from the shutdown
+// ([coroutine.Firmly]); the holder of L unlocks it sooner or later.
+//
+// An L of another package may have a shutdown of its own and end the coroutine,
+// or fail, nevertheless. Then relock tries again and lets others run in between.
+
+// tryLocker is an L that can report that it was not locked.
+type tryLocker interface {
+	TryLock() bool
+	LockTimeout(time.Duration) error
+}
+
+// opRelock is a further attempt to lock L.
+const opRelock waitq.Op = "relock L"
+
+// relock locks L in any case.
+func (c *Cond) relock() {
+	if l, ok := c.L.(tryLocker); !ok || !l.TryLock() {
+		coroutine.Firmly(c.relockSlow)
+	}
+}
+
+// relockSlow is relock if that may wait.
+func (c *Cond) relockSlow() {
+	l, ok := c.L.(tryLocker)
+	if !ok {
+		c.relockDeferred(0)
+		return
+	}
+	if l.LockTimeout(math.MaxInt64) == nil {
+		return
+	}
+	for i := 0; ; i++ {
+		waitq.Step(opRelock)
+		if l.TryLock() {
+			return
+		}
+		backOff(i)
+	}
+}
+
+// relockDeferred is attempt i for an L whose Lock may end the coroutine. The
+// next attempt is a deferred call, and the coroutine ends once L is locked.
+func (c *Cond) relockDeferred(i int) {
+	held := false
+	defer func() {
+		if held {
+			return
+		}
+		if r := coroutine.Recovered(recover()); r != nil {
+			panic(r)
+		}
+		backOff(i)
+		c.relockDeferred(i + 1)
+	}()
+	c.L.Lock()
+	held = true
+}
+
+// backOff lets other coroutines of this thread run after attempt i, then those
+// of others for up to 10 ms.
+func backOff(i int) {
+	coroutine.Pass()
+	time.Sleep(time.Duration(min(i*i, 10_000)) * time.Microsecond)
 }

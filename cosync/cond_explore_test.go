@@ -47,8 +47,8 @@ func (m *steppedMutex) Unlock() {
 		return
 	}
 	waitq.Step("L unlocked")
-	if m.line.Load()&lookedAfter != 0 {
-		m.unlocked()
+	if m.waiters.Load()&unlockServes != 0 {
+		m.serve()
 	}
 }
 
@@ -71,7 +71,7 @@ func (l *simpleLock) Unlock() {
 func condProgram(w *explore.World, threads string) explore.Program {
 	starved = func(int64) bool { return false }
 	sameThread = func(*coroutine.Waiter) bool { return false }
-	spinning = false
+	canSpin = false
 	var m steppedMutex
 	var s simpleLock
 	var l sync.Locker = &m
@@ -83,8 +83,8 @@ func condProgram(w *explore.World, threads string) explore.Program {
 	tokens, inside := 0, 0
 	p := explore.Program{
 		State: func(b []byte) []byte {
-			b = append(b, byte(m.state.Load()), byte(m.line.Load()), byte(tokens), byte(inside), byte(s))
-			if c.some.Load() {
+			b = append(b, byte(m.state.Load()), byte(m.waiters.Load()), byte(tokens), byte(inside), byte(s))
+			if c.hasWaiters.Load() {
 				b = append(b, 1)
 			}
 			return w.AppendQueue(w.AppendQueue(b, &m.queue), &c.queue)
@@ -99,7 +99,7 @@ func condProgram(w *explore.World, threads string) explore.Program {
 			switch n := len(w.Queue(&c.queue)); {
 			case tokens > 0 && n > 0:
 				return fmt.Sprintf("%d tokens are left, and %d wait", tokens, n)
-			case s != 0 || m.state.Load() != free || !m.queue.Empty() || c.some.Load() != (n > 0):
+			case s != 0 || m.state.Load() != free || !m.queue.Empty() || c.hasWaiters.Load() != (n > 0):
 				return "not as new"
 			}
 			return ""

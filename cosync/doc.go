@@ -1,36 +1,53 @@
-// Package cosync is package sync for coroutines: locks, conditions and the other ways to wait for one another, for coroutines and
-// ordinary goroutines alike, on any number of threads.
-//
-// # What there is
+// Package cosync is package sync for coroutines: locks, conditions, semaphores,
+// groups and futures, on which coroutines and ordinary goroutines may wait
+// alike, on any number of threads.
 //
 //	[Mutex]      sync.Mutex, also with a bounded wait
 //	[Cond]       sync.Cond, also with a bounded wait
 //	[WaitGroup]  sync.WaitGroup, also with a bounded wait; Go starts a coroutine
-//	[Once]       sync.Once; [OnceFunc], [OnceValue] and [OnceValues] as well
-//	[Semaphore]  a number of permits, taken several at a time
-//	[Group]      coroutines that work at one task: the first error, a limit, a context
-//	[Future]     a value that is not there yet
+//	[Once]       sync.Once; also [OnceFunc], [OnceValue] and [OnceValues]
+//	[Semaphore]  a number of units, acquired several at a time
+//	[Group]      x/sync's errgroup.Group
+//	[Future]     a value that is set once
 //	[Wait]       waits for the end of a context
 //
 // The reader/writer lock is in package rwmutex.
 //
+// # Use
+//
+//	var mu cosync.Mutex
+//	mu.Lock()
+//	defer mu.Unlock()
+//
 // # Contract
 //
-//   - A coroutine that must wait parks, and its Processor runs others meanwhile; what package sync has would block them all.
-//     An ordinary goroutine that must wait blocks. One value may be used by coroutines of any Processors and by goroutines.
-//   - Those who wait are served in the order in which they came. How far a newcomer may pass them stands at each type.
-//   - The zero value is ready for use where package sync's is. Nothing may be copied after first use.
-//   - XxxTimeout and XxxContext bound the wait. They return nil if they got what they waited for, else os.ErrDeadlineExceeded,
-//     the context's error, or coroutine.ErrShutdown when the scheduler ends by force. Exactly one of the two happens: nobody
-//     is given what he returns an error for. With a time of 0 or less, or a context that has ended, they get what can be had
-//     without a wait.
-//   - Waits without an error unwind the coroutine when the scheduler ends by force ([coroutine.Unwind]): its deferred calls run.
-//   - What package sync says of the memory model holds here: an Unlock happens before the Lock that follows, and so on. The race
-//     detector knows.
-//   - Misuse panics with this package's name, and leaves things as they are.
+//   - A coroutine that must wait parks, and its Processor runs others meanwhile;
+//     the types of package sync would block them all. An ordinary goroutine
+//     blocks. Coroutines of any Processor and goroutines may share a value.
+//   - Waiters are served in the order of arrival. Each type says how far a
+//     newcomer may pass them.
+//   - The zero value is ready for use where package sync's is. Values must not
+//     be copied after first use.
+//   - XxxTimeout and XxxContext bound the wait. They return nil if the caller has
+//     what it waited for, else os.ErrDeadlineExceeded, the context's error, or
+//     coroutine.ErrShutdown at a forced shutdown, and then it has nothing. With
+//     a time of 0 or less, or a context that is done, they succeed if that takes
+//     no wait.
+//   - At a forced shutdown, waits without an error unwind the coroutine
+//     ([coroutine.Unwind]): its deferred calls run.
+//   - The memory model is that of package sync: an Unlock synchronizes before
+//     the Lock that follows, and so on. The race detector knows.
+//   - Misuse panics with the name of this package and changes nothing.
 //
 // # Cost
 //
-// Without contention each call is one atomic operation: no allocation, no park. A coroutine does not allocate when it waits,
-// either, but for XxxContext, which tells the context whom to wake.
+// Uncontended, each call is one atomic operation, with no allocation and no
+// park. A coroutine that waits does not allocate either, except in XxxContext,
+// which registers with the context.
+//
+// # How it works
+//
+// Package internal/waitq has the queues and the wait loop. Each type's file has
+// its state table, and TestXxxEveryOrder runs its slow paths in every order of
+// their shared accesses.
 package cosync

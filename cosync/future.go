@@ -2,34 +2,67 @@ package cosync
 
 import (
 	"context"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
+	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Future is a value that is not there yet, or the error in its place. It is completed once; any number of coroutines and goroutines
-// wait for that. The zero Future is ready for use. It must not be copied.
+// ErrGoexit is the error of a Future whose function has called runtime.Goexit.
+var ErrGoexit = coroutine.ErrGoexit
+
+// PanicError is the error that stands for a function's result if it has
+// panicked.
+type PanicError = coroutine.PanicError
+
+// Future is a value, or an error in its place, that is set once. Any number of
+// coroutines and goroutines wait for it. The zero Future is ready for use. It
+// must not be copied.
 //
-// Get of a completed Future is one atomic load. The value is copied under a spin lock when it is set, so T should not be very large:
-// use a pointer then.
+// Get of a completed Future is one atomic load. Set copies the value under a
+// spin lock, so a large T should be a pointer.
 type Future[T any] struct {
-	done  atomic.Bool // false, then true for ever, by who completes it, under guard
+	done  atomic.Bool // false, then true for good, set under guard
 	guard waitq.Guard
-	queue waitq.Queue // under guard
-	value T           // written once, before done; constant after it
+	queue waitq.Queue // under guard; empty once done
+	value T           // written once, before done; constant afterwards
 	err   error       // as value
 }
 
-// NewFuture returns a Future that is yet to be completed.
+// NewFuture returns a Future to be completed.
 func NewFuture[T any]() *Future[T] { return new(Future[T]) }
 
-// Set completes f with a value and wakes all who wait for it. It reports false, and changes nothing, if f is complete. Does not park.
+// Async starts f as a coroutine, where netco.Go would, and returns the Future of
+// its result. The Future fails with the error of f; with a [*PanicError] if f
+// panics, which does not reach Options.OnPanic; with coroutine.ErrShutdown if a
+// forced shutdown ended f or the scheduler does not start it any more; or with
+// ErrGoexit. Async does not park.
+//
+//go:noinline
+func Async[T any](f func() (T, error)) *Future[T] {
+	return async(f, asm.CallerPC())
+}
+
+func async[T any](f func() (T, error), site uintptr) *Future[T] {
+	if f == nil {
+		panic("cosync: Async of a nil func")
+	}
+	future := NewFuture[T]()
+	if _, err := coroutine.Start(func() { future.run(f) }, "", site); err != nil {
+		future.Fail(err)
+	}
+	return future
+}
+
+// Set completes f with a value and wakes all waiters. It reports false, and
+// changes nothing, if f is complete. It does not park.
 func (f *Future[T]) Set(v T) bool { return f.complete(v, nil) }
 
-// Fail completes f with an error and wakes all who wait for it. It reports false, and changes nothing, if f is complete. Does not park.
-// It panics if err is nil, which would look like success.
+// Fail completes f with an error and wakes all waiters. It reports false, and
+// changes nothing, if f is complete. It does not park. It panics if err is nil.
 func (f *Future[T]) Fail(err error) bool {
 	if err == nil {
 		panic("cosync: Future.Fail with a nil error")
@@ -38,11 +71,12 @@ func (f *Future[T]) Fail(err error) bool {
 	return f.complete(none, err)
 }
 
-// Done reports whether f is complete, so that Get will not wait.
+// Done reports whether f is complete; then Get does not wait.
 func (f *Future[T]) Done() bool { return f.done.Load() }
 
-// Get returns what f was completed with, and waits until it is: a coroutine parks, a goroutine blocks. When the scheduler ends by force
-// before that, it returns coroutine.ErrShutdown.
+// Get waits until f is complete and returns its value or error. A coroutine
+// parks, a goroutine blocks. At a forced shutdown it returns
+// coroutine.ErrShutdown.
 func (f *Future[T]) Get() (T, error) {
 	if f.done.Load() {
 		return f.value, f.err
@@ -50,7 +84,8 @@ func (f *Future[T]) Get() (T, error) {
 	return f.getSlow(coroutine.Bound{})
 }
 
-// GetTimeout is Get for d at most. It returns os.ErrDeadlineExceeded if f is not complete by then.
+// GetTimeout is Get for at most d. It returns os.ErrDeadlineExceeded if f is not
+// complete by then.
 func (f *Future[T]) GetTimeout(d time.Duration) (T, error) {
 	if f.done.Load() {
 		return f.value, f.err
@@ -58,7 +93,8 @@ func (f *Future[T]) GetTimeout(d time.Duration) (T, error) {
 	return f.getSlow(coroutine.Within(d))
 }
 
-// GetContext is Get until ctx ends. It returns ctx.Err() if f is not complete by then. A coroutine allocates when it parks.
+// GetContext is Get until ctx is done. It returns ctx.Err() if f is not complete
+// by then. A coroutine allocates when it parks.
 func (f *Future[T]) GetContext(ctx context.Context) (T, error) {
 	if f.done.Load() {
 		return f.value, f.err
@@ -66,17 +102,17 @@ func (f *Future[T]) GetContext(ctx context.Context) (T, error) {
 	return f.getSlow(coroutine.During(ctx))
 }
 
-// opDone is the access of this type, for tests that take them apart.
-const opDone waitq.Op = "look whether complete"
+// opDone is an access to done, for waitq.Step.
+const opDone waitq.Op = "future done"
 
-func (f *Future[T]) isDone() bool {
+func (f *Future[T]) loadDone() bool {
 	waitq.Step(opDone)
 	return f.done.Load()
 }
 
 func (f *Future[T]) complete(v T, err error) bool {
 	f.guard.Lock()
-	if f.isDone() {
+	if f.loadDone() {
 		f.guard.Unlock()
 		return false
 	}
@@ -98,28 +134,55 @@ func (f *Future[T]) getSlow(b coroutine.Bound) (T, error) {
 	return f.value, f.err
 }
 
-// wait waits until f is complete, then it returns WakeReady, or b is over.
+// wait waits within b until f is complete. It returns WakeReady if f is.
 func (f *Future[T]) wait(b coroutine.Bound) coroutine.Wake {
-	why := b.Over()
+	why := b.Over() // not under the guard: a context has a lock of its own
 	w := waitq.Acquire()
 	f.guard.Lock()
-	done := f.isDone()
+	done := f.loadDone()
 	if done {
 		why = coroutine.WakeReady
 	}
 	if done || why != coroutine.WakeReady {
 		f.guard.Unlock()
 	} else {
-		f.queue.Push(w, 1)
+		f.queue.Push(w, waitq.AnyKind)
 		f.guard.Unlock()
-		why = waitq.Wait(w, coroutine.ReasonFuture, b, &f.guard, (*futurePlace[T])(f))
+		why = waitq.Wait(w, coroutine.ReasonFuture, b, &f.guard, f.leaveLocked)
 	}
 	waitq.Release(w)
 	return why
 }
 
-// futurePlace is a Future as the place in which its waiters wait.
-type futurePlace[T any] Future[T]
+// leaveLocked implements waitq.Leave.
+func (f *Future[T]) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+	f.queue.Remove(w)
+	return none
+}
 
-// Leave: nobody is held back by another who waits.
-func (p *futurePlace[T]) Leave(w *coroutine.Waiter, _ *waitq.Batch) { p.queue.Remove(w) }
+// run completes f with the result of fn, or with how fn ended otherwise.
+func (f *Future[T]) run(fn func() (T, error)) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if v := coroutine.Recovered(recover()); v != nil {
+			f.Fail(&PanicError{Value: v, Stack: debug.Stack()})
+			return
+		}
+		f.Fail(goexit(ErrGoexit))
+	}()
+	v, err := fn()
+	returned = true
+	f.complete(v, err)
+}
+
+// goexit returns the error of a coroutine that ends by runtime.Goexit:
+// ErrShutdown if it or its scheduler is being stopped by force, else otherwise.
+func goexit(otherwise error) error {
+	if coroutine.Stopping() {
+		return coroutine.ErrShutdown
+	}
+	return otherwise
+}

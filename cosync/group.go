@@ -11,40 +11,46 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Group is a number of functions that work at one task, each in a coroutine of its own: x/sync's errgroup.Group. The first error is the
-// group's. The zero Group has no limit and no context. It must not be copied.
+// Group runs functions that are parts of one task, each in a coroutine of its
+// own, as x/sync's errgroup.Group does. The first error is that of the Group.
+// The zero Group has no limit and no context. It must not be copied.
 //
-// A panic is not taken from its coroutine to the one that waits, any more than by errgroup: it goes to Options.OnPanic, or
-// crashes the program with the stack of where it happened. If OnPanic lets the program go on, the function's error is a [*PanicError].
-// A function that calls runtime.Goexit has ended without an error; one that is ended by force, with coroutine.ErrShutdown.
+// As with errgroup, Wait does not panic if a function has panicked: the panic
+// goes to Options.OnPanic, or crashes the program with the stack that shows its
+// origin. If OnPanic lets the program continue, the function's error is a
+// [*PanicError]. A function that calls runtime.Goexit has no error; one that a
+// forced shutdown ends has coroutine.ErrShutdown.
 //
-// It may be used from coroutines and goroutines. Go and SetLimit before Wait.
+// Coroutines and goroutines may use a Group. Call Go and SetLimit before Wait.
 type Group struct {
 	cancel func(error) // constant; nil for none
 
 	guard   waitq.Guard
-	limited bool        // under guard, as all that follows
+	limited bool        // under guard, as all below
 	limit   int         // if limited
-	active  int         // functions that have not ended, with those about to be started
+	active  int         // functions that have not ended, and those about to start
 	err     error       // the first
-	room    waitq.Queue // of Go at the limit: each is given the place of one that has ended
-	idle    waitq.Queue // of Wait, until active is 0
+	starts  waitq.Queue // callers of Go at the limit; each gets the place of an ended function
+	idle    waitq.Queue // callers of Wait, until active is 0
 }
 
 // The kinds of waiters.
 const (
-	forRoom uintptr = 1 + iota
-	forIdle
+	kindStart uintptr = 1 + iota
+	kindIdle
 )
 
-// WithContext returns a Group and a context that ends with the first error, which is its cause, or when Wait has returned, or with ctx.
-// In a coroutine use [Wait] or an XxxContext to wait for its end; a receive from its Done channel would hold up the Processor.
+// WithContext returns a Group and a context that is done with the first error,
+// which is its cause, when Wait returns, or with ctx. In a coroutine use [Wait]
+// or an XxxContext to wait for its end; a receive from its Done channel would
+// hold up the Processor.
 func WithContext(ctx context.Context) (*Group, context.Context) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	return &Group{cancel: cancel}, ctx
 }
 
-// SetLimit lets at most n functions run at a time; without a limit if n is negative. It panics while any are running.
+// SetLimit lets at most n functions run at a time, any number if n is negative.
+// It panics while functions are running.
 func (g *Group) SetLimit(n int) {
 	g.guard.Lock()
 	if active := g.active; active != 0 {
@@ -53,17 +59,18 @@ func (g *Group) SetLimit(n int) {
 	}
 	g.limited, g.limit = n >= 0, n
 	var b waitq.Batch
-	for !g.room.Empty() && g.roomLocked() { // those who came with a limit of 0
+	for !g.starts.Empty() && g.belowLimitLocked() { // queued at a limit of 0
 		g.active++
-		b.Take(&g.room, g.room.Front())
+		b.Take(&g.starts, g.starts.Front())
 	}
 	g.guard.Unlock()
 	b.Wake()
 }
 
-// Go starts f as a coroutine where netco.Go would. At the limit it waits until another has ended, those who wait in the order in
-// which they came: a coroutine parks, and unwinds ([coroutine.Unwind]) when the scheduler ends by force; a goroutine blocks. If f cannot be
-// started, the error of that counts as f's.
+// Go starts f as a coroutine where netco.Go would. At the limit it waits until
+// another function has ended, in the order of the calls: a coroutine parks, and
+// unwinds ([coroutine.Unwind]) at a forced shutdown; a goroutine blocks. If f
+// cannot be started, that error counts as the error of f.
 //
 //go:noinline
 func (g *Group) Go(f func() error) {
@@ -73,7 +80,8 @@ func (g *Group) Go(f func() error) {
 	g.start(f, site)
 }
 
-// TryGo is Go if that need not wait, and reports whether it was. Does not park.
+// TryGo is Go if that takes no wait, and reports whether it was called. It does
+// not park.
 //
 //go:noinline
 func (g *Group) TryGo(f func() error) bool {
@@ -86,16 +94,19 @@ func (g *Group) TryGo(f func() error) bool {
 	return true
 }
 
-// Wait waits until all functions have ended, ends the Group's context, and returns the first error. A coroutine parks, a goroutine
-// blocks. When the scheduler ends by force before that, it returns coroutine.ErrShutdown.
+// Wait waits until all functions have ended, cancels the Group's context, and
+// returns the first error. A coroutine parks, a goroutine blocks. At a forced
+// shutdown it returns coroutine.ErrShutdown.
 func (g *Group) Wait() error { return g.wait(coroutine.Bound{}) }
 
-// WaitTimeout is Wait for d at most. If some are still running then it returns os.ErrDeadlineExceeded, and they go on.
+// WaitTimeout is Wait for at most d. If functions are still running it returns
+// os.ErrDeadlineExceeded, and they continue.
 func (g *Group) WaitTimeout(d time.Duration) error { return g.wait(coroutine.Within(d)) }
 
-// WaitContext is Wait until ctx ends. If some are still running then it returns ctx.Err(), and they go on. With a context
-// that the functions do not have it tells whether they have ended; with the Group's own it does not wait for those that are still running
-// after the first error. A coroutine allocates when it parks.
+// WaitContext is Wait until ctx is done. If functions are still running it
+// returns ctx.Err(), and they continue. With the Group's own context it does not
+// wait for functions that still run after the first error. A coroutine allocates
+// when it parks.
 func (g *Group) WaitContext(ctx context.Context) error { return g.wait(coroutine.During(ctx)) }
 
 func mustBeFunc(f func() error) {
@@ -106,11 +117,11 @@ func mustBeFunc(f func() error) {
 
 func (g *Group) start(f func() error, site uintptr) {
 	if _, err := coroutine.Start(func() { g.run(f) }, "", site); err != nil {
-		g.leave(err)
+		g.exit(err)
 	}
 }
 
-// run calls f and makes its end known, however it ends.
+// run calls f and records its end, however f ends.
 func (g *Group) run(f func() error) {
 	returned := false
 	defer func() {
@@ -118,12 +129,126 @@ func (g *Group) run(f func() error) {
 			return
 		}
 		if v := coroutine.Recovered(recover()); v != nil {
-			g.leave(&PanicError{Value: v, Stack: debug.Stack()})
-			panic(v) // what it was about to do; the frames of f are below this one still
+			g.exit(&PanicError{Value: v, Stack: debug.Stack()})
+			panic(v) // the stack still has the frames of f
 		}
-		g.leave(goexit(nil))
+		g.exit(goexit(nil))
 	}()
 	err := f()
 	returned = true
-	g.leave(err)
+	g.exit(err)
+}
+
+// belowLimitLocked reports whether one more function may run.
+func (g *Group) belowLimitLocked() bool { return !g.limited || g.active < g.limit }
+
+// tryEnter counts one more function as active, unless it would have to wait.
+func (g *Group) tryEnter() bool {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	if !g.starts.Empty() || !g.belowLimitLocked() {
+		return false
+	}
+	g.active++
+	return true
+}
+
+// enter counts one more function as active, and waits at the limit.
+func (g *Group) enter() {
+	w := waitq.Acquire()
+	why := coroutine.WakeReady
+	if g.enqueueStart(w) {
+		why = waitq.Wait(w, coroutine.ReasonGroup, coroutine.Bound{}, &g.guard, g.leaveLocked)
+	}
+	waitq.Release(w)
+	if why != coroutine.WakeReady {
+		waitq.Unwind()
+	}
+}
+
+// enqueueStart counts one more function as active, or queues w at the limit and
+// reports true.
+func (g *Group) enqueueStart(w *coroutine.Waiter) bool {
+	g.guard.Lock()
+	defer g.guard.Unlock()
+	if g.starts.Empty() && g.belowLimitLocked() {
+		g.active++
+		return false
+	}
+	g.starts.Push(w, kindStart)
+	return true
+}
+
+// exit ends a function: its place goes to the next start.
+func (g *Group) exit(err error) {
+	if err != nil {
+		g.fail(err)
+	}
+	var b waitq.Batch
+	g.guard.Lock()
+	if !g.starts.Empty() {
+		b.Take(&g.starts, g.starts.Front())
+	} else if g.active--; g.active == 0 {
+		b.TakeAll(&g.idle)
+	}
+	g.guard.Unlock()
+	b.Wake()
+}
+
+// fail records err if it is the first, and cancels the context. That happens
+// before the function counts as ended, so before Wait returns.
+func (g *Group) fail(err error) {
+	g.guard.Lock()
+	first := g.err == nil
+	if first {
+		g.err = err
+	}
+	g.guard.Unlock()
+	if first && g.cancel != nil {
+		g.cancel(err)
+	}
+}
+
+func (g *Group) wait(b coroutine.Bound) error {
+	if why := g.waitIdle(b); why != coroutine.WakeReady {
+		return b.Err(why)
+	}
+	g.guard.Lock()
+	err := g.err
+	g.guard.Unlock()
+	if g.cancel != nil {
+		g.cancel(err)
+	}
+	return err
+}
+
+// waitIdle waits within b until no function runs. It returns WakeReady if none
+// does.
+func (g *Group) waitIdle(b coroutine.Bound) coroutine.Wake {
+	why := b.Over() // not under the guard: a context has a lock of its own
+	w := waitq.Acquire()
+	g.guard.Lock()
+	switch {
+	case g.active == 0:
+		g.guard.Unlock()
+		why = coroutine.WakeReady
+	case why != coroutine.WakeReady:
+		g.guard.Unlock()
+	default:
+		g.idle.Push(w, kindIdle)
+		g.guard.Unlock()
+		why = waitq.Wait(w, coroutine.ReasonGroup, b, &g.guard, g.leaveLocked)
+	}
+	waitq.Release(w)
+	return why
+}
+
+// leaveLocked implements waitq.Leave.
+func (g *Group) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+	if waitq.Kind(w) == kindStart {
+		g.starts.Remove(w)
+	} else {
+		g.idle.Remove(w)
+	}
+	return none
 }

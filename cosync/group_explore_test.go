@@ -25,16 +25,16 @@ func groupProgram(limit int, threads string) func(*explore.World) explore.Progra
 				if g.err != nil {
 					b = append(b, 'e')
 				}
-				return w.AppendQueue(w.AppendQueue(b, &g.room), &g.idle)
+				return w.AppendQueue(w.AppendQueue(b, &g.starts), &g.idle)
 			},
 			Check: func(*explore.Thread) string {
-				room, idle := w.Queue(&g.room), w.Queue(&g.idle)
+				starts, idle := w.Queue(&g.starts), w.Queue(&g.idle)
 				switch {
 				case inside > limit:
 					return fmt.Sprintf("%d run, the limit is %d", inside, limit)
 				case g.guard.Held():
-				case g.active < limit && len(room) != 0:
-					return fmt.Sprintf("%d run and %v wait for room", g.active, room)
+				case g.active < limit && len(starts) != 0:
+					return fmt.Sprintf("%d run and %v wait to start", g.active, starts)
 				case g.active == 0 && len(idle) != 0:
 					return fmt.Sprintf("none runs and %v wait for that", idle)
 				}
@@ -62,9 +62,9 @@ func groupProgram(limit int, threads string) func(*explore.World) explore.Progra
 				th.Step("inside")
 				inside--
 				if strings.Contains(kind, "f") {
-					g.leave(failed)
+					g.exit(failed)
 				} else {
-					g.leave(nil)
+					g.exit(nil)
 				}
 			})
 		}

@@ -10,47 +10,104 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Mutex is a mutual exclusion lock. The zero value is unlocked. It must not be copied after first use.
+// Mutex is a mutual exclusion lock. The zero value is unlocked. It must not be
+// copied after first use.
 //
-// Fairness: those who wait are served in the order in which they came. But whoever runs may lock a mutex that is free while the first
-// of them is on its way: to wake another thread takes microseconds, in which a short critical section runs a hundred
-// times. A waiter that has been on the way in vain and has waited for more than a millisecond, or has found the mutex held by its own
-// thread, is handed it by the next Unlock, and so are those behind it until one has waited for less. The algorithm is that of Go's
-// internal/sync/mutex.go, with a line of its own for those who wait: mutex_state.go.
+// Waiters are served in the order of arrival. A running caller may lock a free
+// mutex past them, though: waking another thread takes microseconds, in which a
+// short critical section runs a hundred times. A waiter that wakes to a locked
+// mutex, and has waited for more than a millisecond or runs on the thread that
+// woke it, gets the mutex from the next Unlock. So do the waiters behind it,
+// until one has waited for less. The algorithm is that of sync.Mutex, with a
+// queue of its own.
 //
 // A coroutine may park while it holds the mutex, and another may unlock it.
 type Mutex struct {
-	state  atomic.Uint32 // atomic: free, locked, owed
-	line   atomic.Uint32 // atomic, written under guard: empty, calling, coming, near
-	passes atomic.Uint32 // atomic: since the line became near
-	skip   atomic.Int32  // atomic: see spin
-	guard  waitq.Guard   // held for a few instructions, never across a park or a wake
-	queue  waitq.Queue   // under guard
+	state   atomic.Uint32 // atomic: free, locked, handoff
+	waiters atomic.Uint32 // atomic, written under guard: noWaiters, needsWake, woken, wokenLocal
+	barges  atomic.Uint32 // atomic: Unlocks since waiters became wokenLocal
+	skip    atomic.Int32  // atomic: waits to go without spinning
+	guard   waitq.Guard
+	queue   waitq.Queue // under guard
 }
 
-// Lock locks m. If it is held, a coroutine parks and a goroutine blocks until it is not. When the scheduler ends by force, it ends
-// the waiting coroutine ([coroutine.Unwind]). It does not allocate.
+// state says whether the mutex is locked:
+//
+//	state    meaning                          next
+//	free     not locked                       locked, by any caller
+//	locked   locked                           free, by Unlock; handoff, by the woken
+//	                                          waiter
+//	handoff  locked; Unlock passes it on to   handoff or, with no waiter left, locked,
+//	         the front of the queue, which    by Unlock on behalf of the front; locked,
+//	         is not empty                     by a waiter that got it and was not
+//	                                          starved, or if the last waiter gives up
+//
+// waiters says which call is to wake the next waiter. All waiters are in the
+// queue, but for the woken one: it is out of the queue and about to try for the
+// mutex. It changes under the guard only:
+//
+//	waiters     meaning                       next
+//	noWaiters   no waiter, none woken         needsWake, by a waiter that queues
+//	needsWake   waiters, none woken: Unlock   woken or wokenLocal, by an Unlock that
+//	            wakes the front               finds the mutex free; noWaiters, if the
+//	                                          last waiter gives up or gets the mutex
+//	woken       a waiter was woken            noWaiters or needsWake, by that waiter:
+//	                                          it has locked or is in front again
+//	wokenLocal  woken, and it runs on the     as woken; or by the Unlock after
+//	            thread of its waker, so not   maxBarges others, which gives the woken
+//	            before that one parks         waiter the mutex
+//
+// While a waiter on another thread is woken, Lock and Unlock cost running
+// callers what they cost uncontended.
+//
+// No waiter is left with a free mutex: a waiter sets needsWake and then loads
+// the state once more; Unlock sets the state to free and then loads waiters. One
+// of the two sees the other's store. While a waiter is woken, that one will load
+// the state.
+//
+// A waiter that wakes up to woken or wokenLocal must try for the mutex. One that
+// wakes up otherwise has got it. Only one of either kind is under way: handoff
+// is set by the woken waiter, and no waiter is woken while the mutex is locked.
+const (
+	free uint32 = iota
+	locked
+	handoff
+)
+
+const (
+	noWaiters  uint32 = 0
+	needsWake  uint32 = 1
+	woken      uint32 = 2
+	wokenLocal uint32 = 3
+
+	unlockServes uint32 = 1 // the bit of needsWake and wokenLocal: Unlock has work to do
+)
+
+// Lock locks m. If m is locked, a coroutine parks and a goroutine blocks until
+// it is free. A forced shutdown ends the waiting coroutine
+// ([coroutine.Unwind]). Lock does not allocate.
 func (m *Mutex) Lock() {
 	if !m.state.CompareAndSwap(free, locked) {
 		m.lockSlow()
 	}
 }
 
-// Unlock unlocks m. It need not be called by whoever locked it. Does not park. It panics, and changes nothing, if m is not
-// locked.
+// Unlock unlocks m, on any thread. It panics, and changes nothing, if m is not
+// locked. It does not park.
 func (m *Mutex) Unlock() {
 	if !m.state.CompareAndSwap(locked, free) {
 		m.unlockSlow()
-	} else if m.line.Load()&lookedAfter != 0 {
-		m.unlocked()
+	} else if m.waiters.Load()&unlockServes != 0 {
+		m.serve()
 	}
 }
 
-// TryLock locks m if it is free, and reports whether it did. Does not park.
+// TryLock locks m if it is free, and reports whether it did. It does not park.
 func (m *Mutex) TryLock() bool { return m.state.CompareAndSwap(free, locked) }
 
-// LockTimeout is Lock for no longer than d. It returns nil with m locked; else os.ErrDeadlineExceeded, or coroutine.ErrShutdown when
-// the scheduler ends by force. In a coroutine it does not allocate.
+// LockTimeout is Lock for at most d. It returns nil if it has locked m, else
+// os.ErrDeadlineExceeded, or coroutine.ErrShutdown at a forced shutdown. In a
+// coroutine it does not allocate.
 func (m *Mutex) LockTimeout(d time.Duration) error {
 	if m.TryLock() {
 		return nil
@@ -59,11 +116,12 @@ func (m *Mutex) LockTimeout(d time.Duration) error {
 		return os.ErrDeadlineExceeded
 	}
 	b := coroutine.Within(d)
-	return b.Err(m.lockWithin(b))
+	return b.Err(m.lockBound(b))
 }
 
-// LockContext is Lock for no longer than ctx lives. It returns nil with m locked; else ctx.Err(), or coroutine.ErrShutdown when the
-// scheduler ends by force. It allocates when it waits.
+// LockContext is Lock until ctx is done. It returns nil if it has locked m, else
+// ctx.Err(), or coroutine.ErrShutdown at a forced shutdown. It allocates when it
+// waits.
 func (m *Mutex) LockContext(ctx context.Context) error {
 	if m.TryLock() {
 		return nil
@@ -72,5 +130,5 @@ func (m *Mutex) LockContext(ctx context.Context) error {
 		return err
 	}
 	b := coroutine.During(ctx)
-	return b.Err(m.lockWithin(b))
+	return b.Err(m.lockBound(b))
 }

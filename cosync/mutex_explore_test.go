@@ -43,7 +43,7 @@ func mutexProgram(w *explore.World, threads string) explore.Program {
 	var came []int // who has queued, in order, and neither locked m nor given up
 	p := explore.Program{
 		State: func(b []byte) []byte {
-			b = append(b, byte(m.state.Load()), byte(m.line.Load()), byte(m.passes.Load()), byte(inside), byte(len(came)))
+			b = append(b, byte(m.state.Load()), byte(m.waiters.Load()), byte(m.barges.Load()), byte(inside), byte(len(came)))
 			for _, id := range came {
 				b = append(b, byte(id))
 			}
@@ -57,7 +57,7 @@ func mutexProgram(w *explore.World, threads string) explore.Program {
 				}
 			}
 			for _, id := range queue {
-				if !slices.Contains(now, id) && !waitq.Granted(w.Thread(id).Waiter()) { // it has given up
+				if !slices.Contains(now, id) && !waitq.IsClaimed(w.Thread(id).Waiter()) { // it has given up
 					came = slices.DeleteFunc(slices.Clone(came), func(other int) bool { return other == id })
 				}
 			}
@@ -68,7 +68,7 @@ func mutexProgram(w *explore.World, threads string) explore.Program {
 			return passed
 		},
 		End: func() string {
-			if m.state.Load() != free || m.line.Load() != empty || !m.queue.Empty() {
+			if m.state.Load() != free || m.waiters.Load() != noWaiters || !m.queue.Empty() {
 				return "not as new"
 			}
 			return ""
@@ -107,13 +107,13 @@ func mutexProgram(w *explore.World, threads string) explore.Program {
 func seams(w *explore.World) {
 	starved = func(int64) bool { return w.Choose(2) == 1 }
 	sameThread = func(*coroutine.Waiter) bool { return w.Choose(2) == 1 }
-	maxPasses, spinning = 1, false
+	maxBarges, canSpin = 1, false
 }
 
 // restoreSeams undoes seams at the end of the test.
 func restoreSeams(t *testing.T) {
-	wasStarved, wasSame, wasPasses, wasSpinning := starved, sameThread, maxPasses, spinning
-	t.Cleanup(func() { starved, sameThread, maxPasses, spinning = wasStarved, wasSame, wasPasses, wasSpinning })
+	wasStarved, wasSame, wasBarges, couldSpin := starved, sameThread, maxBarges, canSpin
+	t.Cleanup(func() { starved, sameThread, maxBarges, canSpin = wasStarved, wasSame, wasBarges, couldSpin })
 }
 
 // lockAs locks m in the way of the kind and reports whether it did.
@@ -130,7 +130,7 @@ func lockAs(kind string, m *Mutex, th *explore.Thread) bool {
 		m.Lock()
 		return true
 	}
-	return m.TryLock() || m.lockWithin(b) == coroutine.WakeReady
+	return m.TryLock() || m.lockBound(b) == coroutine.WakeReady
 }
 
 // unlock is Unlock, with a step between its two accesses.
@@ -140,7 +140,7 @@ func unlock(th *explore.Thread, m *Mutex) {
 		return
 	}
 	th.Step("unlocked")
-	if m.line.Load()&lookedAfter != 0 {
-		m.unlocked()
+	if m.waiters.Load()&unlockServes != 0 {
+		m.serve()
 	}
 }

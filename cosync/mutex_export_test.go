@@ -23,12 +23,12 @@ func (o *Once) Waiting() int       { return o.m.Waiting() }
 
 // AsNew reports whether nobody holds or waits for it.
 func (m *Mutex) AsNew() bool {
-	return m.state.Load() == free && m.line.Load() == empty && m.Waiting() == 0
+	return m.state.Load() == free && m.waiters.Load() == noWaiters && m.Waiting() == 0
 }
 
-// Owed reports whether the next Unlock hands it over.
-func (m *Mutex) Owed() bool       { return m.state.Load() == owed }
-func (c *Cond) AsNew() bool       { return !c.some.Load() && c.Waiting() == 0 }
+// Handoff reports whether the next Unlock passes m to a waiter.
+func (m *Mutex) Handoff() bool    { return m.state.Load() == handoff }
+func (c *Cond) AsNew() bool       { return !c.hasWaiters.Load() && c.Waiting() == 0 }
 func (wg *WaitGroup) AsNew() bool { return wg.state.Load() == 0 && wg.Waiting() == 0 }
 
 // Await returns when n wait. Blocks.

@@ -100,7 +100,7 @@ func TestMutexStarved(t *testing.T) {
 	within(t, limit)
 	start(t)
 	var m cosync.Mutex
-	for owed := false; !owed; {
+	for handedOff := false; !handedOff; {
 		m.Lock()
 		turn := make(chan struct{}, 1)
 		netco.GoOn(1, func() {
@@ -114,8 +114,8 @@ func TestMutexStarved(t *testing.T) {
 			m.Lock()
 			for m.Waiting() == 0 && len(turn) == 0 { // until it has come in vain
 			}
-			if m.Owed() {
-				owed = true
+			if m.Handoff() {
+				handedOff = true
 				m.Unlock()
 				m.Lock()
 				if len(turn) == 0 {

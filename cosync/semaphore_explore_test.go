@@ -88,7 +88,7 @@ func semaphoreProgram(size int64, threads string) func(*explore.World) explore.P
 // checkSemaphore says what must always be, and what must be while nobody holds the guard.
 func checkSemaphore(w *explore.World, s *Semaphore, held int64) string {
 	state := s.state.Load()
-	free := state &^ waiting
+	free := state &^ hasWaiters
 	if held < 0 || free+held > s.size {
 		return fmt.Sprintf("%d are held and %d free of %d", held, free, s.size)
 	}

@@ -10,7 +10,7 @@ import (
 // Free returns how many units are free, and whether somebody waits.
 func (s *Semaphore) Free() (int64, bool) {
 	state := s.state.Load()
-	return state &^ waiting, state < 0
+	return state &^ hasWaiters, state < 0
 }
 
 // AwaitWaiting returns when n wait.
@@ -20,13 +20,13 @@ func (s *Semaphore) AwaitWaiting(n int) { awaitWaiting(&s.guard, n, &s.queue) }
 func (f *Future[T]) AwaitWaiting(n int) { awaitWaiting(&f.guard, n, &f.queue) }
 
 // AwaitRoom returns when n wait in Go.
-func (g *Group) AwaitRoom(n int) { awaitWaiting(&g.guard, n, &g.room) }
+func (g *Group) AwaitRoom(n int) { awaitWaiting(&g.guard, n, &g.starts) }
 
 // AwaitIdle returns when n wait in Wait.
 func (g *Group) AwaitIdle(n int) { awaitWaiting(&g.guard, n, &g.idle) }
 
 // Room returns how many wait in Go.
-func (g *Group) Room() int { return count(&g.guard, &g.room) }
+func (g *Group) Room() int { return count(&g.guard, &g.starts) }
 
 // Err returns the first error so far.
 func (g *Group) Err() error {

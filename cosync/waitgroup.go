@@ -12,44 +12,39 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// WaitGroup waits for a number of coroutines or goroutines to be done. The zero value is ready for use. It must not be copied after
-// first use.
+// WaitGroup waits for a number of coroutines or goroutines to end. The zero
+// value is ready for use. It must not be copied after first use.
 //
-// As with [sync.WaitGroup], an Add that starts from zero must happen before Wait, and when a WaitGroup is used again, after all Waits
-// of the time before have returned.
-//
-// The state is the count, in the upper half, and a flag:
-//
-//	state       becomes
-//	0           count, by Add
-//	count       count or 0, by Add and Done; count+flag, by the first one that waits, under guard
-//	count+flag  count+flag or 0+flag, by Add and Done; count, by the last waiter that gives up, under guard
-//	0+flag      0, under guard: by the Done that has brought it there, which takes all waiters out and then wakes them, or by the
-//	            last waiter that gives up. An Add panics.
+// As with [sync.WaitGroup], an Add from zero must happen before Wait, and, if
+// the WaitGroup is used again, after all earlier Waits have returned.
 type WaitGroup struct {
 	_     noCopy
-	state atomic.Int64
+	state atomic.Int64 // atomic: the count in the upper half, and waitFlag
 	guard waitq.Guard
 	queue waitq.Queue // under guard
 }
 
-// waitFlag is set while the queue is not empty.
+// waitFlag of a WaitGroup's state is set while the queue is not empty:
+//
+//	state       next
+//	0           count, by Add
+//	count       count or 0, by Add and Done; count+flag, by the first waiter, under
+//	            the guard
+//	count+flag  count+flag or 0+flag, by Add and Done; count, by the last waiter to
+//	            give up, under the guard
+//	0+flag      0, under the guard: by the Done that led here, which then wakes the
+//	            whole queue, or by the last waiter to give up; Add panics
 const waitFlag = 1
 
-// noCopy makes go vet find copies.
-type noCopy struct{}
-
-func (*noCopy) Lock()   {}
-func (*noCopy) Unlock() {}
-
-// Add adds delta, which may be negative, to the count. When that becomes 0 all that wait go on. Does not park. It panics, and changes
-// nothing, if the count would become negative, or if it was 0 and those who wait for that have not gone on yet.
+// Add adds delta, which may be negative, to the count. At 0 all waiters
+// continue. It does not park. It panics, and changes nothing, if the count would
+// be negative, or if it was 0 and there still are waiters.
 func (wg *WaitGroup) Add(delta int) {
 	for {
 		s := wg.state.Load()
 		n := s>>32 + int64(delta)
 		if uint64(n) > math.MaxInt32 || s == waitFlag && delta > 0 {
-			misused(n)
+			panic(misuse(n))
 		}
 		if wg.state.CompareAndSwap(s, n<<32|s&waitFlag) {
 			if n == 0 && s&waitFlag != 0 {
@@ -60,22 +55,24 @@ func (wg *WaitGroup) Add(delta int) {
 	}
 }
 
-// misused panics: n is what the count would have become.
-func misused(n int64) {
+// misuse returns the message for an Add that would have made the count n.
+func misuse(n int64) string {
 	switch {
 	case n < 0:
-		panic("cosync: negative WaitGroup counter")
+		return "cosync: negative WaitGroup counter"
 	case n > math.MaxInt32:
-		panic("cosync: WaitGroup counter too large")
+		return "cosync: WaitGroup counter too large"
 	}
-	panic("cosync: WaitGroup misuse: Add called concurrently with Wait")
+	return "cosync: WaitGroup misuse: Add called concurrently with Wait"
 }
 
 // Done is Add(-1).
 func (wg *WaitGroup) Done() { wg.Add(-1) }
 
-// Go adds 1 to the count and starts f as a coroutine, on the least loaded Processor, at whose end the count goes down again,
-// however it ends. If no coroutine can be started it returns the error, coroutine.ErrShutdown for one, and the count is as it was.
+// Go adds 1 to the count and starts f as a coroutine, on the least loaded
+// Processor. When f ends, in whatever way, the count falls again. If the
+// coroutine cannot be started it returns the error, such as
+// coroutine.ErrShutdown, and the count is as before.
 //
 //go:noinline
 func (wg *WaitGroup) Go(f func()) error {
@@ -90,16 +87,17 @@ func (wg *WaitGroup) Go(f func()) error {
 	return err
 }
 
-// Wait waits until the count is 0. A coroutine parks, a goroutine blocks. When the scheduler ends by force, it ends the waiting
-// coroutine ([coroutine.Unwind]). It does not allocate.
+// Wait waits until the count is 0. A coroutine parks, a goroutine blocks. A
+// forced shutdown ends the waiting coroutine ([coroutine.Unwind]). It does not
+// allocate.
 func (wg *WaitGroup) Wait() {
 	if wg.state.Load()>>32 != 0 && wg.wait(coroutine.Bound{}) != coroutine.WakeReady {
 		waitq.Unwind()
 	}
 }
 
-// WaitTimeout is Wait for no longer than d. It returns nil if the count was 0; else os.ErrDeadlineExceeded, or coroutine.ErrShutdown
-// when the scheduler ends by force.
+// WaitTimeout is Wait for at most d. It returns nil if the count was 0, else
+// os.ErrDeadlineExceeded, or coroutine.ErrShutdown at a forced shutdown.
 func (wg *WaitGroup) WaitTimeout(d time.Duration) error {
 	if wg.state.Load()>>32 == 0 {
 		return nil
@@ -111,8 +109,9 @@ func (wg *WaitGroup) WaitTimeout(d time.Duration) error {
 	return b.Err(wg.wait(b))
 }
 
-// WaitContext is Wait for no longer than ctx lives. It returns nil if the count was 0; else ctx.Err(), or coroutine.ErrShutdown when
-// the scheduler ends by force. It allocates when it waits.
+// WaitContext is Wait until ctx is done. It returns nil if the count was 0, else
+// ctx.Err(), or coroutine.ErrShutdown at a forced shutdown. It allocates when it
+// waits.
 func (wg *WaitGroup) WaitContext(ctx context.Context) error {
 	if wg.state.Load()>>32 == 0 {
 		return nil
@@ -122,4 +121,58 @@ func (wg *WaitGroup) WaitContext(ctx context.Context) error {
 	}
 	b := coroutine.During(ctx)
 	return b.Err(wg.wait(b))
+}
+
+// opCount is an access to a WaitGroup's state, for waitq.Step.
+const opCount waitq.Op = "count"
+
+// wait waits within b until the count is 0. It returns WakeReady if it was.
+func (wg *WaitGroup) wait(b coroutine.Bound) coroutine.Wake {
+	w := waitq.Acquire()
+	why := coroutine.WakeReady
+	if wg.enqueue(w) {
+		why = waitq.Wait(w, coroutine.ReasonGroup, b, &wg.guard, wg.leaveLocked)
+	}
+	waitq.Release(w)
+	return why
+}
+
+// enqueue queues w and reports true, unless the count is 0 by now.
+func (wg *WaitGroup) enqueue(w *coroutine.Waiter) bool {
+	wg.guard.Lock()
+	defer wg.guard.Unlock()
+	for {
+		waitq.Step(opCount)
+		s := wg.state.Load()
+		if s>>32 == 0 {
+			return false
+		}
+		if s&waitFlag != 0 || wg.state.CompareAndSwap(s, s|waitFlag) {
+			wg.queue.Push(w, waitq.AnyKind)
+			return true
+		}
+	}
+}
+
+// release wakes all waiters, unless the count has risen again: the last waiter
+// had given up, and others may have queued since.
+func (wg *WaitGroup) release() {
+	var b waitq.Batch
+	wg.guard.Lock()
+	waitq.Step(opCount)
+	if wg.state.CompareAndSwap(waitFlag, 0) {
+		b.TakeAll(&wg.queue)
+	}
+	wg.guard.Unlock()
+	b.Wake()
+}
+
+// leaveLocked implements waitq.Leave.
+func (wg *WaitGroup) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+	wg.queue.Remove(w)
+	if wg.queue.Empty() {
+		waitq.Step(opCount)
+		wg.state.And(^waitFlag)
+	}
+	return none
 }

@@ -154,7 +154,7 @@ func TestGiveUpLetsOthersIn(t *testing.T) {
 		}
 	})
 	m.awaitWaiting(1)
-	m.close()
+	m.startHandoff()
 	for range 3 {
 		wg.Go(func() { m.RLock(); m.RUnlock() })
 	}

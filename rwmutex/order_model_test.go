@@ -34,11 +34,11 @@ func newOrder(w *explore.World, programs []string) *order {
 
 // choose answers the lock's questions: in every way, or always no.
 func (o *order) choose(q question, spin, calm bool) bool {
-	if q == isOverdue && calm || q == doesSpin && !spin {
+	if q == isStarved && calm || q == doesSpin && !spin {
 		return false
 	}
 	yes := o.w.Choose(2) == 1
-	if q == isOverdue && o.w.Running().ID() == o.contender {
+	if q == isStarved && o.w.Running().ID() == o.contender {
 		o.late = yes
 	}
 	return yes
@@ -138,8 +138,8 @@ func (o *order) enter(th *explore.Thread) {
 		o.served[id] = false
 	case slices.Contains(o.waiting, id):
 		o.fail("thread %d entered, which has not been served", id)
-	case o.state&starving != 0:
-		o.fail("thread %d passed %v of a starving lock", id, o.waiting)
+	case o.state&handoff != 0:
+		o.fail("thread %d passed %v of a handoff lock", id, o.waiting)
 	}
 }
 
@@ -159,7 +159,7 @@ func (o *order) fail(format string, args ...any) {
 func (o *order) check(th *explore.Thread) string {
 	before, after, s := o.queue, o.w.Queue(&o.m.queue), o.m.state.Load()
 	wasWoken := o.state&woken != 0
-	wasStarving := o.state&starving != 0
+	wasStarving := o.state&handoff != 0
 	o.queue, o.state = after, s
 	switch {
 	case th.ID() == o.contender && wasWoken && s&woken == 0 && !slices.Contains(after, th.ID()):
@@ -187,8 +187,8 @@ func (o *order) pushed(id int, before, after []int) {
 		if !slices.Equal(after, append([]int{id}, before...)) {
 			o.fail("contender %d went back: %v became %v", id, before, after)
 		}
-		if o.late && o.state&starving == 0 {
-			o.fail("contender %d went back overdue, and the lock is not starving", id)
+		if o.late && o.state&handoff == 0 {
+			o.fail("contender %d went back overdue, and the lock is not handoff", id)
 		}
 		return
 	}
@@ -221,7 +221,7 @@ func (o *order) taken(th *explore.Thread, before, after []int, wasStarving bool)
 	}
 	switch {
 	case kinds == "W" && o.state&writer == 0 && wasStarving:
-		o.fail("thread %d was not handed the starving lock, but woken to try", out[0])
+		o.fail("thread %d was not handed the handoff lock, but woken to try", out[0])
 	case kinds == "W" && o.state&writer == 0:
 		if o.contender >= 0 {
 			o.fail("contenders %d and %d", o.contender, out[0])
@@ -265,8 +265,8 @@ func (o *order) checkFlags(s int64) {
 		o.fail("queue %v and flags %#x", o.queue, s&flagMask)
 	case (s&woken != 0) != (o.contender >= 0):
 		o.fail("contender %d and flags %#x", o.contender, s&flagMask)
-	case s != settled(s):
-		o.fail("flags %#x, want %#x", s&flagMask, settled(s)&flagMask)
+	case s != normal(s):
+		o.fail("flags %#x, want %#x", s&flagMask, normal(s)&flagMask)
 	}
 }
 

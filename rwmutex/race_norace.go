@@ -2,16 +2,11 @@
 
 package rwmutex
 
-// look reads the state.
-func (m *RWMutex) look() int64 { return m.state.Load() }
+func (m *RWMutex) load() int64                 { return m.state.Load() }
+func (m *RWMutex) swap(old, next int64) bool   { return m.state.CompareAndSwap(old, next) }
+func (m *RWMutex) add(delta int64) (sum int64) { return m.state.Add(delta) }
 
-// swap changes the state from old to next and reports whether it was old.
-func (m *RWMutex) swap(old, next int64) bool { return m.state.CompareAndSwap(old, next) }
-
-// change adds to the state and returns the sum.
-func (m *RWMutex) change(delta int64) int64 { return m.state.Add(delta) }
-
-// What follows is for race builds.
+// The methods below do their work in race builds.
 
 func (m *RWMutex) raceLock()    {}
 func (m *RWMutex) raceUnlock()  {}

@@ -9,18 +9,19 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// The detector takes every atomic operation on one word as ordered with the next, so the state word would order
-// the critical sections of readers one after another and hide races between them. Therefore it does not see the
-// state, and is told instead, as by sync.RWMutex, which critical sections the lock does order:
+// The race detector orders all atomic operations on one word, so the state word
+// would order the critical sections of readers and hide races between them.
+// Therefore the detector does not see the state. As in sync.RWMutex, calls say
+// instead which critical sections the lock orders:
 //
-//	a writer's Unlock before every later Lock and RLock
-//	a reader's RUnlock before every later Lock
+//	a writer's Unlock before each later Lock and RLock
+//	a reader's RUnlock before each later Lock
 //
-// The addresses serve as names for the two. What nobody reads or writes through them is of no concern here.
+// The two addresses identify the two orders; nothing is accessed through them.
 func (m *RWMutex) byWriters() unsafe.Pointer { return unsafe.Pointer(&m.queue) }
 func (m *RWMutex) byReaders() unsafe.Pointer { return unsafe.Add(unsafe.Pointer(&m.queue), 8) }
 
-func (m *RWMutex) look() int64 {
+func (m *RWMutex) load() int64 {
 	runtime.RaceDisable()
 	s := m.state.Load()
 	runtime.RaceEnable()
@@ -34,16 +35,16 @@ func (m *RWMutex) swap(old, next int64) bool {
 	return ok
 }
 
-func (m *RWMutex) change(delta int64) int64 {
+func (m *RWMutex) add(delta int64) (sum int64) {
 	runtime.RaceDisable()
-	s := m.state.Add(delta)
+	sum = m.state.Add(delta)
 	runtime.RaceEnable()
-	return s
+	return sum
 }
 
 func (m *RWMutex) raceLock() {
 	if !m.swap(0, writer) {
-		m.lockForever()
+		m.lockUnbounded()
 	}
 	m.raceLocked()
 }
@@ -56,15 +57,15 @@ func (m *RWMutex) raceUnlock() {
 }
 
 func (m *RWMutex) raceRLock() {
-	if (m.change(one)-one)&mustLook != 0 {
-		m.rlockForever()
+	if (m.add(one)-one)&rlockSlowBits != 0 {
+		m.rlockUnbounded()
 	}
 	m.raceRLocked()
 }
 
 func (m *RWMutex) raceRUnlock() {
 	goruntime.RaceRelease(m.byReaders())
-	if s := m.change(-one); s&mustAct != 0 {
+	if s := m.add(-one); s&runlockSlowBits != 0 {
 		m.runlockSlow(s)
 	}
 }

@@ -154,7 +154,7 @@ func TestTry(t *testing.T) {
 
 // always answers what depends on the time until the test ends.
 func always(t *testing.T, overdue bool) {
-	choose = func(q question) bool { return q == isOverdue && overdue }
+	choose = func(q question) bool { return q == isStarved && overdue }
 	t.Cleanup(func() { choose = nil })
 }
 
@@ -190,7 +190,7 @@ func TestOrder(t *testing.T) {
 				}()
 				m.awaitWaiting(i + 1)
 				if c.starving {
-					m.close()
+					m.startHandoff()
 				}
 			}
 			unlock(&m, c.holder[0])
@@ -393,7 +393,7 @@ func TestUnwind(t *testing.T) {
 		close(done)
 	}()
 	m.awaitWaiting(3)
-	m.close() // or the reader would pass
+	m.startHandoff() // or the reader would pass
 	var wg sync.WaitGroup
 	wg.Go(func() { m.RLock(); m.RUnlock() }) // behind the writers
 	m.awaitWaiting(4)

@@ -40,7 +40,7 @@ func (l *toy) waitLocked(b coroutine.Bound) error {
 	w := waitq.Acquire()
 	l.queue.Push(w, 1)
 	l.guard.Unlock()
-	why := waitq.Wait(w, coroutine.ReasonLock, b, &l.guard, l)
+	why := waitq.Wait(w, coroutine.ReasonLock, b, &l.guard, l.leave)
 	waitq.Release(w)
 	if why == coroutine.WakeShutdown && b == (coroutine.Bound{}) {
 		waitq.Unwind()
@@ -51,10 +51,11 @@ func (l *toy) waitLocked(b coroutine.Bound) error {
 	return coroutine.ErrShutdown
 }
 
-func (l *toy) Leave(w *coroutine.Waiter, _ *waitq.Batch) {
+func (l *toy) leave(w *coroutine.Waiter) (none waitq.Batch) {
 	if l.bug != "stays in the queue" {
 		l.queue.Remove(w)
 	}
+	return none
 }
 
 func (l *toy) unlock() {

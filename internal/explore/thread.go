@@ -44,7 +44,7 @@ type Thread struct {
 	prepared int  // the ticket that a wake would be for
 	woken    bool // for the present ticket; of a goroutine: there is a token
 	why      coroutine.Wake
-	waking   *coroutine.Waiter // whom it has woken and is to mark loose
+	waking   *coroutine.Waiter // woken by it and not yet released
 }
 
 // at is where a thread stands: before which access.
@@ -124,8 +124,8 @@ func (t *Thread) moves(all []move) []move {
 		if !t.at.guard.Held() {
 			add(onward)
 		}
-	case waitq.OpLooseLook:
-		if waitq.Loose(&t.waiter) {
+	case waitq.OpReleased:
+		if waitq.IsReleased(&t.waiter) {
 			add(onward)
 		}
 	case opDrain:

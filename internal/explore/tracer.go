@@ -12,8 +12,8 @@ import (
 func (w *World) Step(op Op) {
 	w.pause(at{op: op})
 	switch op {
-	case waitq.OpTag, waitq.OpLooseLook:
-	case waitq.OpLoose:
+	case waitq.OpTag, waitq.OpReleased:
+	case waitq.OpRelease:
 		w.running.waking = nil
 	default:
 		w.see(op)
@@ -39,7 +39,7 @@ func (w *World) Release(wt *coroutine.Waiter) {
 	switch {
 	case wt != &t.waiter || !t.waiting:
 		w.fail("thread %d released a waiter that is not its own", t.id)
-	case wt.Tag != 0 && !waitq.Loose(wt):
+	case wt.Tag != 0 && !waitq.IsReleased(wt):
 		w.fail("thread %d released its waiter with tag %d", t.id, wt.Tag)
 	case t.Goroutine && t.woken:
 		w.fail("thread %d released its waiter with a wake in it", t.id)
@@ -110,7 +110,7 @@ func (w *World) Wake(wt *coroutine.Waiter) {
 	}
 	t := w.threads[id]
 	switch {
-	case !t.waiting || !waitq.Granted(wt):
+	case !t.waiting || !waitq.IsClaimed(wt):
 		w.fail("thread %d woke thread %d, which does not wait", w.running.id, id)
 	case t.Goroutine && t.woken:
 		w.fail("thread %d woke thread %d, a goroutine, a second time", w.running.id, id)

@@ -1,28 +1,32 @@
-// Package waitq is what locks, conditions and semaphores are built from: a first-in-first-out queue of waiters under a spin lock, and
-// the meeting of a waiter with its waker.
+// Package waitq is the waiting half of netco's locks, conditions, semaphores
+// and channels: first-in-first-out queues of waiters under a guard, and the one
+// loop that parks a waiter until a waker has claimed it or its time is up.
 //
-// # Use
+// It is for the engine. Users have packages cosync, rwmutex and channel.
 //
-// A primitive has a [Guard], and under it a [Queue] and state of its own. Who must wait does, in one guarded step, look that it
-// must, and Push itself; then it calls [Wait]. Who lets others go takes them out in a guarded step, into a [Batch], lets the
-// guard go, and wakes the batch. A waiter is taken out once: what it waited for is its own before it is woken, so a wake that
-// comes for another reason lets nobody in.
+// # Model
 //
-// # A waiter's Tag
+// A primitive has a [Guard], and under it a [Queue] and state of its own.
 //
-//	tag      means                              set by                      under guard
-//	1..max/2 queued; the primitive's own kind   itself (Push)               yes
-//	granted  taken out; it has what it waited   who let it go (Batch.Take)  yes
-//	         for, but the waker may still be
-//	         touching it
-//	loose    the waker has done with it         that waker (Batch.Wake),    no
-//	                                            its last access
-//	0        it is in no queue                  itself (Queue.Remove)       yes
+//   - A caller that must block checks that it must and queues its waiter, in
+//     one step under the guard. Then it calls [Wait].
+//   - A waker claims waiters under the guard, which moves them to a [Batch],
+//     releases the guard, and wakes the batch.
 //
-// A wait that ends by time, by a context or by shutdown takes itself out, under the guard, or finds that it has been granted
-// meanwhile and then has what it waited for. So exactly one of the two happens, and no wake is lost between them.
+// # Contract
+//
+// A waiter is claimed once, and has what it waited for from then on. A park
+// that ends for another reason, be it early, by time, by a context or by
+// shutdown, lets no waiter in: the waiter takes itself out of its queue under
+// the guard, or finds that it was claimed meanwhile. Exactly one of the two
+// happens, so no wake is lost in between.
+//
+// Any thread may wait and wake. A Guard is held for tens of instructions, never
+// across a park or a wake. Waiting allocates nothing in a coroutine, but for a
+// bound by a context.
 //
 // # Tests
 //
-// All that threads share here goes through trace.go, so that a test can run the code in every order of its shared accesses.
+// All accesses to what threads share go through trace.go, so that package
+// explore can run a primitive in every order of them.
 package waitq

@@ -10,13 +10,14 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// Guard is a spin lock for a few tens of instructions, without a call that could wait. Its holder can be preempted by Go or by the
-// operating system, so who waits for it spins for a short while only.
+// Guard is a spin lock for some tens of instructions without a blocking call.
+// Go or the operating system can preempt its holder, so a locker spins only
+// briefly before it lets others run. The zero value is unlocked.
 type Guard struct {
-	held atomic.Uint32 // 0 free, 1 held; free to held by whoever wants it, back by that one
+	held atomic.Uint32 // 0 or 1
 }
 
-// Lock takes the guard.
+// Lock locks g.
 func (g *Guard) Lock() {
 	atGuard(g)
 	if g.held.CompareAndSwap(0, 1) {
@@ -35,24 +36,25 @@ func (g *Guard) lockSlow() {
 	}
 }
 
-// Unlock gives the guard back.
+// Unlock unlocks g.
 func (g *Guard) Unlock() { g.held.Store(0) }
 
-// How long Relax spins, then lets others run, before it sleeps.
+// Relax spins in the first rounds, yields the thread in the next, then sleeps.
 const (
-	spinPauses = 8 // in each of the spins; a pause instruction takes some 10 ns, on older cores 3
+	spinPauses = 8 // per round; a pause instruction takes 3 to 10 ns
 	spinRounds = 30
 	schedRound = spinRounds + 20
 	sleepFor   = 20 * time.Microsecond
 )
 
-// canSpin says whether whoever is waited for can be running at the same time.
+// canSpin says whether another thread can run while this one spins.
 var canSpin = runtime.NumCPU() > 1
 
-// Relax passes a moment in the i-th round of waiting for something that is due
-// in a few instructions. The other may have been preempted by Go, then Gosched
-// lets it run, or by the operating system, then a sleep does. In a bubble of
-// testing/synctest a sleep would say that the caller waits for time to pass.
+// Relax delays the caller in round i of a wait for something that another
+// thread brings about within a few instructions. If Go has preempted that
+// thread, Gosched lets it run; if the operating system has, a sleep does. In a
+// bubble of testing/synctest there is no sleep: it would let the bubble's clock
+// advance.
 func Relax(i int) {
 	switch {
 	case i < spinRounds && canSpin:

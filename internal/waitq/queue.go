@@ -4,113 +4,113 @@ import (
 	"sync/atomic"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/ilist"
 )
 
-// The tags above the kinds; the package documentation has the transitions.
+// Queue holds waiters, oldest first. The zero value is empty. All methods need
+// the guard.
+//
+// The Tag of a waiter says how far its wait is:
+//
+//	tag       meaning                            set by                     guard
+//	0         in no queue                        owner (Queue.Remove)       held
+//	1..max/2  queued; a kind of the primitive    owner (Queue.Push)         held
+//	Claimed   out of its queue; it has what it   waker (Batch.Take, Claim,  held
+//	          waited for, and the waker may      TryClaim)
+//	          still access it
+//	Released  the waker accesses it no more      that waker (Batch.Wake,    free
+//	                                             Wake), its last access
+type Queue struct{ waiters ilist.List[coroutine.Waiter] }
+
+// The tags above the kinds.
 const (
-	granted = ^uintptr(1)
-	loose   = ^uintptr(0)
+	Claimed  = ^uintptr(1)
+	Released = ^uintptr(0)
 )
 
-// Queue is waiters, oldest first, linked through Waiter.Link and Prev. The zero value is empty. All of it: under the guard.
-type Queue struct {
-	head, tail *coroutine.Waiter
-}
+// AnyKind is the kind of the waiters of a primitive that has only one.
+const AnyKind uintptr = 1
 
-// Empty reports whether nobody waits.
-func (q *Queue) Empty() bool { return q.head == nil }
+// Empty reports whether no waiter is queued.
+func (q *Queue) Empty() bool { return q.waiters.Empty() }
 
-// Front returns who waits longest, or nil.
-func (q *Queue) Front() *coroutine.Waiter { return q.head }
+// Front returns the waiter that has waited longest, or nil.
+func (q *Queue) Front() *coroutine.Waiter { return q.waiters.Front() }
 
-// Push adds w at the end. The kind is the primitive's own: any number from 1 to half of what a uintptr holds.
+// Push adds w at the end. The primitive chooses the kind, from 1 to half the
+// range of a uintptr.
 func (q *Queue) Push(w *coroutine.Waiter, kind uintptr) {
-	w.Link, w.Prev = nil, q.tail
+	q.waiters.PushBack(w)
 	atomic.StoreUintptr(&w.Tag, kind)
-	if q.head == nil {
-		q.head = w
-	} else {
-		q.tail.Link = w
-	}
-	q.tail = w
 }
 
-// PushFront adds w in front of all others: for one that was woken and has to wait on.
+// PushFront adds w before all others: a waiter that was woken in vain.
 func (q *Queue) PushFront(w *coroutine.Waiter, kind uintptr) {
-	w.Link, w.Prev = q.head, nil
+	q.waiters.PushFront(w)
 	atomic.StoreUintptr(&w.Tag, kind)
-	if q.head == nil {
-		q.tail = w
-	} else {
-		q.head.Prev = w
-	}
-	q.head = w
 }
 
-// Remove takes w out wherever it is. Precondition: it is in this queue.
+// Remove takes w out, wherever it is. Precondition: w is in q.
 func (q *Queue) Remove(w *coroutine.Waiter) {
-	q.cut(w)
+	q.waiters.Remove(w)
 	atomic.StoreUintptr(&w.Tag, 0)
 }
 
-func (q *Queue) cut(w *coroutine.Waiter) {
-	if w.Prev == nil {
-		q.head = w.Link
-	} else {
-		w.Prev.Link = w.Link
-	}
-	if w.Link == nil {
-		q.tail = w.Prev
-	} else {
-		w.Link.Prev = w.Prev
-	}
-	w.Link, w.Prev = nil, nil
-}
-
-// Kind returns the kind that a queued waiter was pushed with. Under the guard.
+// Kind returns the kind of a queued waiter. Under the guard.
 func Kind(w *coroutine.Waiter) uintptr { return atomic.LoadUintptr(&w.Tag) }
 
-// Queued reports whether w has not been granted what it waits for. Without the guard a true may be over at once; a false stays.
+// Queued reports whether w has not been claimed. Without the guard, true may be
+// outdated; false is final.
 func Queued(w *coroutine.Waiter) bool {
 	Step(OpTag)
-	return atomic.LoadUintptr(&w.Tag) < granted
+	return atomic.LoadUintptr(&w.Tag) < Claimed
 }
 
-// Batch is waiters that have been let go and are to be woken once the guard is free. The zero value is empty.
-type Batch struct {
-	head, tail *coroutine.Waiter
+// Claim claims w, which the caller has taken out of its only queue. Under the
+// guard.
+func Claim(w *coroutine.Waiter) { atomic.StoreUintptr(&w.Tag, Claimed) }
+
+// TryClaim claims w if it is queued as kind, and reports whether it did. It is
+// for a waiter in several queues, each under another guard: one of several
+// wakers claims it.
+func TryClaim(w *coroutine.Waiter, kind uintptr) bool {
+	Step(OpClaim)
+	return atomic.CompareAndSwapUintptr(&w.Tag, kind, Claimed)
 }
 
-// Take takes w out of q and grants it what it waits for. Under the guard.
+// Wake wakes w, which the caller has claimed, and must not access afterwards.
+// Without the guard. Does not park.
+func Wake(w *coroutine.Waiter) {
+	wake(w)
+	Step(OpRelease)
+	atomic.StoreUintptr(&w.Tag, Released)
+}
+
+// Batch holds claimed waiters that are to be woken after the guard is released.
+// The zero value is empty.
+type Batch struct{ waiters ilist.List[coroutine.Waiter] }
+
+// Take moves w from q to b and claims it. Under the guard.
 func (b *Batch) Take(q *Queue, w *coroutine.Waiter) {
-	q.cut(w)
-	atomic.StoreUintptr(&w.Tag, granted)
-	if b.head == nil {
-		b.head = w
-	} else {
-		b.tail.Link = w
-	}
-	b.tail = w
+	q.waiters.Remove(w)
+	Claim(w)
+	b.Add(w)
 }
 
-// TakeAll takes all of q. Under the guard.
+// TakeAll moves all waiters of q to b. Under the guard.
 func (b *Batch) TakeAll(q *Queue) {
-	for w := q.head; w != nil; w = q.head {
+	for w := q.Front(); w != nil; w = q.Front() {
 		b.Take(q, w)
 	}
 }
 
-// Empty reports whether nobody is to be woken.
-func (b *Batch) Empty() bool { return b.head == nil }
+// Add adds a waiter that has been claimed and is in no queue.
+func (b *Batch) Add(w *coroutine.Waiter) { b.waiters.PushBack(w) }
 
-// Wake wakes them, in the order in which they were taken. Without the guard. Does not park.
+// Wake wakes the waiters in the order in which they were added. Without the
+// guard. Does not park.
 func (b *Batch) Wake() {
-	for w := b.head; w != nil; {
-		next := w.Link
-		wake(w)
-		Step(OpLoose)
-		atomic.StoreUintptr(&w.Tag, loose)
-		w = next
+	for w := b.waiters.PopFront(); w != nil; w = b.waiters.PopFront() {
+		Wake(w)
 	}
-	b.head, b.tail = nil, nil
 }

@@ -6,11 +6,12 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// Tracer stands between the slow paths and everything they share with others, so that a test can run several of them in every
-// possible order. Fast paths need none: each is one atomic operation, after which a failure leads to a slow path.
+// Tracer intercepts the shared accesses of slow paths, so that a test can run
+// several threads in every order of them. Fast paths need no steps: each is one
+// atomic operation, which a failure follows by a slow path.
 type Tracer interface {
 	Step(op Op)     // before each shared access
-	Guard(g *Guard) // before each attempt to take g, in place of Step(OpGuard)
+	Guard(g *Guard) // before each attempt to lock g, in place of Step(OpGuard)
 	Acquire() *coroutine.Waiter
 	Release(*coroutine.Waiter)
 	Prepare(*coroutine.Waiter)
@@ -20,24 +21,25 @@ type Tracer interface {
 	Unwind()
 }
 
-// trace is nil but in tests.
+// trace is nil except in tests.
 var trace Tracer
 
-// SetTracer installs t, or with nil none. For tests, while no primitive is in use.
+// SetTracer installs t; nil removes it. For tests, while no primitive is in use.
 func SetTracer(t Tracer) { trace = t }
 
-// Op is a kind of shared access.
+// Op names a kind of shared access.
 type Op string
 
-// The accesses of this package; primitives have their own besides.
+// The accesses of this package. Primitives define their own.
 const (
-	OpGuard     Op = "lock guard"
-	OpTag       Op = "look whether granted"
-	OpLoose     Op = "mark loose"
-	OpLooseLook Op = "look whether loose"
+	OpGuard    Op = "lock guard"
+	OpTag      Op = "load tag"
+	OpClaim    Op = "claim waiter"
+	OpRelease  Op = "release waiter"
+	OpReleased Op = "load tag until released"
 )
 
-// Step tells a test that the caller is about to touch what others touch.
+// Step precedes an access to what other threads access too.
 func Step(op Op) {
 	if trace != nil {
 		trace.Step(op)
@@ -50,16 +52,14 @@ func atGuard(g *Guard) {
 	}
 }
 
-// What a Tracer may ask.
-
-// Held reports whether somebody has g.
+// Held reports whether g is locked. For a Tracer, as the next two.
 func (g *Guard) Held() bool { return g.held.Load() != 0 }
 
-// Granted reports whether w has been taken out and its waker has not done with it.
-func Granted(w *coroutine.Waiter) bool { return atomic.LoadUintptr(&w.Tag) == granted }
+// IsClaimed reports whether w is claimed and its waker may still access it.
+func IsClaimed(w *coroutine.Waiter) bool { return atomic.LoadUintptr(&w.Tag) == Claimed }
 
-// Loose reports whether w has been taken out and its waker has done with it.
-func Loose(w *coroutine.Waiter) bool { return atomic.LoadUintptr(&w.Tag) == loose }
+// IsReleased reports whether w is claimed and its waker accesses it no more.
+func IsReleased(w *coroutine.Waiter) bool { return atomic.LoadUintptr(&w.Tag) == Released }
 
 func prepare(w *coroutine.Waiter) {
 	if trace != nil {
@@ -76,7 +76,7 @@ func park(w *coroutine.Waiter, reason coroutine.Reason, b coroutine.Bound) corou
 	return w.ParkBound(reason, b)
 }
 
-// drain takes back the wake of a park that ended otherwise.
+// drain consumes the wake of a claimed waiter whose park ended otherwise.
 func drain(w *coroutine.Waiter) {
 	if trace != nil {
 		trace.Drain(w)
@@ -93,7 +93,7 @@ func wake(w *coroutine.Waiter) {
 	w.Wake()
 }
 
-// Unwind ends the calling coroutine, for waits that have no error to return.
+// Unwind ends the calling coroutine, in waits that have no error to return.
 func Unwind() {
 	if trace != nil {
 		trace.Unwind()

@@ -7,14 +7,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// Place is where a waiter waits.
-type Place interface {
-	// Leave takes w, which has waited long enough, out of its queue, and lets go in b whoever may go because of that. Under the
-	// guard, which the caller holds.
-	Leave(w *coroutine.Waiter, b *Batch)
-}
-
-// Acquire returns the caller's waiter, to be pushed and given to Wait. Release gives it back.
+// Acquire returns the caller's waiter, to be queued and passed to Wait.
 func Acquire() *coroutine.Waiter {
 	if trace != nil {
 		return trace.Acquire()
@@ -22,7 +15,7 @@ func Acquire() *coroutine.Waiter {
 	return coroutine.AcquireWaiter()
 }
 
-// Release gives back what Acquire returned. Precondition: it is in no queue.
+// Release gives back the result of Acquire. Precondition: it is in no queue.
 func Release(w *coroutine.Waiter) {
 	if trace != nil {
 		trace.Release(w)
@@ -31,72 +24,88 @@ func Release(w *coroutine.Waiter) {
 	w.Release()
 }
 
-// Wait parks until w is granted what it waits for (WakeReady) or b is over (the other wakes); then w is out of its queue.
-// It does not release w.
+// Leave takes w, whose wait is over before it was claimed, out of its queue,
+// and returns the waiters that this unblocks. The guard is held.
+type Leave func(w *coroutine.Waiter) (unblocked Batch)
+
+// Wait parks until w is claimed, and then returns WakeReady, or until b ends the
+// wait, and then returns how. In either case w is in no queue afterwards and no
+// waker accesses it, and the caller releases it or queues it again.
 //
-// Precondition: w is the caller's and was pushed, under g, to a queue of at.
-func Wait(w *coroutine.Waiter, reason coroutine.Reason, b coroutine.Bound, g *Guard, at Place) coroutine.Wake {
-	for {
-		why := park(w, reason, b)
-		if !Queued(w) {
-			if why != coroutine.WakeReady {
-				drain(w)
-			}
-			break
-		}
-		if why == coroutine.WakeReady { // early
-			if rearm(w, g) {
-				continue
-			}
-			break
-		}
-		if giveUp(w, g, at) {
+// g is the guard; a channel has one of its own kind. leave takes w out.
+//
+// Precondition: w is the caller's, and was queued under g.
+func Wait(
+	w *coroutine.Waiter, reason coroutine.Reason, b coroutine.Bound, g sync.Locker, leave Leave,
+) coroutine.Wake {
+	return WaitFrom(park(w, reason, b), w, reason, b, g, leave)
+}
+
+// WaitFrom is Wait for a caller that has parked once already; why is how that
+// park ended.
+func WaitFrom(
+	why coroutine.Wake,
+	w *coroutine.Waiter, reason coroutine.Reason, b coroutine.Bound, g sync.Locker, leave Leave,
+) coroutine.Wake {
+	for Queued(w) && settle(w, why, g, leave) {
+		if why != coroutine.WakeReady {
 			return why
 		}
-		drain(w)
-		break
+		why = park(w, reason, b)
 	}
-	awaitLoose(w)
+	if why != coroutine.WakeReady {
+		drain(w)
+	}
+	awaitReleased(w)
 	return coroutine.WakeReady
 }
 
-// rearm readies w for another park after one that ended early, or reports false if w has been granted meanwhile. Under guard,
-// because whoever wakes w reads what this writes: one that has taken w out already means the old park.
-func rearm(w *coroutine.Waiter, g *Guard) bool {
+// settle handles a park that ended before w was claimed. After an early wake it
+// prepares w for another park, else it takes w out of its queue. It reports
+// false, and does neither, if w has been claimed meanwhile.
+//
+// An early waiter prepares under the guard because a waker reads what Prepare
+// writes: one that claims w later must wake the next park.
+func settle(w *coroutine.Waiter, why coroutine.Wake, g sync.Locker, leave Leave) bool {
+	var b Batch
 	g.Lock()
-	waiting := Queued(w)
-	if waiting {
+	queued := Queued(w)
+	switch {
+	case !queued:
+	case why == coroutine.WakeReady:
 		prepare(w)
-	}
-	g.Unlock()
-	return waiting
-}
-
-// giveUp takes w out of its queue. It reports false if w has been granted meanwhile.
-func giveUp(w *coroutine.Waiter, g *Guard, at Place) bool {
-	b := batches.Get().(*Batch)
-	g.Lock()
-	out := Queued(w)
-	if out {
-		at.Leave(w, b)
+	default:
+		b = leave(w)
 	}
 	g.Unlock()
 	b.Wake()
-	batches.Put(b)
-	return out
+	return queued
 }
 
-// batches are empty ones for giveUp: through an interface call they go to the heap.
-var batches = sync.Pool{New: func() any { return new(Batch) }}
-
-// awaitLoose waits until the waker has done with w, which is a matter of instructions: w's next park, or next life, must
-// not meet this waker. By the time a wake has brought w here it has nearly always happened.
-func awaitLoose(w *coroutine.Waiter) {
+// awaitReleased waits until the waker accesses w no more, a few instructions
+// after the wake; w can then be queued anew. By the time the woken caller runs
+// it has nearly always happened.
+func awaitReleased(w *coroutine.Waiter) {
 	for i := 0; ; i++ {
-		Step(OpLooseLook)
-		if atomic.LoadUintptr(&w.Tag) == loose {
+		Step(OpReleased)
+		if atomic.LoadUintptr(&w.Tag) == Released {
 			return
 		}
 		Relax(i)
+	}
+}
+
+// Block parks the caller until b ends the wait, and returns how. Nothing wakes
+// it: without a bound it waits for shutdown.
+func Block(reason coroutine.Reason, b coroutine.Bound) coroutine.Wake {
+	w := Acquire()
+	defer Release(w)
+	for {
+		if why := b.Over(); why != coroutine.WakeReady {
+			return why
+		}
+		if why := park(w, reason, b); why != coroutine.WakeReady {
+			return why
+		}
 	}
 }

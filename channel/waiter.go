@@ -1,0 +1,175 @@
+package channel
+
+import (
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/ilist"
+	"github.com/netco-go/netco/internal/waitq"
+)
+
+// A waiter queues one blocked operation on one channel; a Select has one per
+// case. It belongs to the channel, which keeps released ones for the next wait.
+// From newWaiter to recycleLocked it belongs to its operation, but for the
+// fields that the waker writes before it claims w.
+//
+// Each coroutine.Waiter has a Tag with the values of waitq.Queue; a queued one
+// is of AnyKind. As the waiters of a Select share one in several queues, under
+// different guards, a waker claims it by compare-and-swap.
+type waiter[T any] struct {
+	w *coroutine.Waiter
+	c *Chan[T] // constant
+
+	// Links, behind the first two words, are under the guard: in a queue, or in
+	// the free stack.
+	ilist.Links[waiter[T]]
+
+	value    T    // to send, or received
+	ok       bool // set by the waker: the channel was not closed
+	queued   bool // under the guard
+	send     bool // it is for sendq, not for recvq
+	inSelect bool // other waiters share w
+	chosen   bool // under the guard: w was claimed through this one of a Select
+}
+
+// claim claims s.w for the caller, which has taken s out of its queue, to wake it.
+// It reports false if w was claimed through another channel of a Select. Under
+// the guard.
+func (s *waiter[T]) claim() bool {
+	if s.inSelect {
+		s.chosen = waitq.TryClaim(s.w, waitq.AnyKind)
+		return s.chosen
+	}
+	waitq.Claim(s.w)
+	return true
+}
+
+// leaveLocked implements waitq.Leave.
+func (s *waiter[T]) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+	s.c.queueOf(s).remove(s)
+	w.Tag = 0
+	return none
+}
+
+// queue holds waiters, oldest first. All methods need the guard.
+type queue[T any] struct{ waiters ilist.List[waiter[T]] }
+
+// front returns the waiter that has waited longest, or nil.
+func (q *queue[T]) front() *waiter[T] { return q.waiters.Front() }
+
+func (q *queue[T]) push(s *waiter[T]) {
+	s.queued = true
+	q.waiters.PushBack(s)
+}
+
+// remove takes s out, wherever it is. Precondition: s is in q.
+func (q *queue[T]) remove(s *waiter[T]) {
+	s.queued = false
+	q.waiters.Remove(s)
+}
+
+// pop takes out the front, without a claim. Precondition: q is not empty.
+func (q *queue[T]) pop() *waiter[T] {
+	s := q.waiters.PopFront()
+	s.queued = false
+	return s
+}
+
+// claimFront takes out and claims the waiter that has waited longest; nil if
+// there is none. It drops the waiters of a Select that was claimed elsewhere;
+// their Select finds them out of the queue.
+func (q *queue[T]) claimFront() *waiter[T] {
+	for q.front() != nil {
+		if s := q.pop(); s.claim() {
+			return s
+		}
+	}
+	return nil
+}
+
+// claimAll adds all waiters to b, to be woken as by a closed channel.
+func (q *queue[T]) claimAll(b *waitq.Batch) {
+	for s := q.claimFront(); s != nil; s = q.claimFront() {
+		s.ok = false
+		b.Add(s.w)
+	}
+}
+
+func (c *Chan[T]) queueOf(s *waiter[T]) *queue[T] {
+	if s.send {
+		return &c.sendq
+	}
+	return &c.recvq
+}
+
+// newWaiter returns a waiter for the calling coroutine or goroutine.
+func (c *Chan[T]) newWaiter(send bool) *waiter[T] {
+	s := c.unused()
+	s.w, s.send = waitq.Acquire(), send
+	return s
+}
+
+// unused returns a waiter of the free stack, or a new one.
+func (c *Chan[T]) unused() *waiter[T] {
+	c.lock()
+	s := c.free
+	if s != nil {
+		c.free, s.Link = s.Link, nil
+	}
+	c.unlock()
+	if s == nil {
+		s = &waiter[T]{c: c}
+	}
+	return s
+}
+
+// recycleLocked puts s, which is in no queue and no waker accesses, on the free
+// stack.
+func (c *Chan[T]) recycleLocked(s *waiter[T]) {
+	var none T
+	s.value, s.w, s.ok, s.inSelect, s.send, s.chosen = none, nil, false, false, false, false
+	c.free, s.Link = s, c.free
+}
+
+// queueLocked queues s.
+func (c *Chan[T]) queueLocked(s *waiter[T]) {
+	s.w.Tag = waitq.AnyKind
+	c.queueOf(s).push(s)
+}
+
+// discardLocked gives back s, which was not needed, and unlocks.
+func (c *Chan[T]) discardLocked(s *waiter[T]) {
+	w := s.w
+	c.recycleLocked(s)
+	c.unlock()
+	waitq.Release(w)
+}
+
+// finish gives back s after its wait, and returns its value and ok.
+func (c *Chan[T]) finish(s *waiter[T]) (v T, ok bool) {
+	v, ok = s.value, s.ok
+	c.lock()
+	c.discardLocked(s)
+	return v, ok
+}
+
+// await waits within b until s, which is queued, is claimed; then it returns
+// WakeReady. In any case s is in no queue afterwards.
+func (c *Chan[T]) await(s *waiter[T], b coroutine.Bound) coroutine.Wake {
+	return waitq.Wait(s.w, coroutine.ReasonChannel, b, (*locker[T])(c), s.leaveLocked)
+}
+
+// awaitFrom is await without a bound, after a park that ended with why.
+func (c *Chan[T]) awaitFrom(why coroutine.Wake, s *waiter[T]) coroutine.Wake {
+	return waitq.WaitFrom(why, s.w, coroutine.ReasonChannel, coroutine.Bound{},
+		(*locker[T])(c), s.leaveLocked)
+}
+
+// block is the wait on a nil channel, within b.
+func block(b coroutine.Bound) error {
+	return b.Err(waitq.Block(coroutine.ReasonChannel, b))
+}
+
+// locker is a channel as the guard of its waiters.
+type locker[T any] Chan[T]
+
+func (l *locker[T]) Lock()   { (*Chan[T])(l).lock() }
+func (l *locker[T]) Unlock() { (*Chan[T])(l).unlock() }

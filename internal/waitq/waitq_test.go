@@ -1,0 +1,70 @@
+package waitq_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/ilist"
+	"github.com/netco-go/netco/internal/waitq"
+)
+
+// latch is a primitive: its waiters wait until it opens.
+type latch struct {
+	guard waitq.Guard
+	open  bool        // under guard
+	queue waitq.Queue // under guard
+}
+
+func (l *latch) wait(b coroutine.Bound) error {
+	w := waitq.Acquire()
+	defer waitq.Release(w)
+	l.guard.Lock()
+	if l.open {
+		l.guard.Unlock()
+		return nil
+	}
+	l.queue.Push(w, waitq.AnyKind) // in one step with the check
+	l.guard.Unlock()
+	return b.Err(waitq.Wait(w, coroutine.ReasonUser, b, &l.guard, l.leaveLocked))
+}
+
+func (l *latch) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
+	l.queue.Remove(w)
+	return none
+}
+
+func (l *latch) setOpen() {
+	var b waitq.Batch
+	l.guard.Lock()
+	l.open = true
+	b.TakeAll(&l.queue)
+	l.guard.Unlock()
+	b.Wake()
+}
+
+func Example() {
+	var l latch
+	fmt.Println("closed:", l.wait(coroutine.Within(1)))
+	go l.setOpen()
+	fmt.Println("opened:", l.wait(coroutine.Bound{}))
+	// Output:
+	// closed: i/o timeout
+	// opened: <nil>
+}
+
+// TestLinksOffset: package ilist depends on it.
+func TestLinksOffset(t *testing.T) {
+	f, ok := reflect.TypeFor[coroutine.Waiter]().FieldByName("Links")
+	if !ok || f.Offset != ilist.Offset {
+		t.Errorf("Links: %t, at %d, want %d", ok, f.Offset, ilist.Offset)
+	}
+}
+
+// TestBlock: without a waker it ends with its bound.
+func TestBlock(t *testing.T) {
+	if why := waitq.Block(coroutine.ReasonUser, coroutine.Within(1)); why != coroutine.WakeTimeout {
+		t.Error("ended with", why)
+	}
+}
