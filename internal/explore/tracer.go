@@ -12,7 +12,7 @@ import (
 func (w *World) Step(op Op) {
 	w.pause(at{op: op})
 	switch op {
-	case waitq.OpTag, waitq.OpReleased:
+	case waitq.OpTag, waitq.OpSettle, waitq.OpReleased:
 	case waitq.OpRelease:
 		w.running.waking = nil
 	default:

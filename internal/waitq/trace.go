@@ -34,6 +34,7 @@ type Op string
 const (
 	OpGuard    Op = "lock guard"
 	OpTag      Op = "load tag"
+	OpSettle   Op = "settle" // of a wait, with the guard held
 	OpClaim    Op = "claim waiter"
 	OpRelease  Op = "release waiter"
 	OpReleased Op = "load tag until released"

@@ -70,6 +70,7 @@ func settle(w *coroutine.Waiter, why coroutine.Wake, g sync.Locker, leave Leave)
 	var b Batch
 	g.Lock()
 	queued := Queued(w)
+	Step(OpSettle)
 	switch {
 	case !queued:
 	case why == coroutine.WakeReady:
