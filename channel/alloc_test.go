@@ -11,7 +11,8 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// TestAllocs: nothing allocates, in a channel that is its thread's own and in one that is not, but for contexts.
+// TestAllocs: nothing allocates, in a channel that is its thread's own and in
+// one that is not, but for contexts.
 func TestAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("the race detector allocates")
@@ -70,7 +71,8 @@ func goroutine(f func()) {
 	<-done
 }
 
-// TestNothingIsKept: a channel keeps no value that has been received or not been sent, and nothing keeps a channel.
+// TestNothingIsKept: a channel keeps no value that has been received or not
+// been sent, and nothing keeps a channel.
 func TestNothingIsKept(t *testing.T) {
 	with(t, 1, func() {
 		const n = 8
@@ -92,7 +94,7 @@ func TestNothingIsKept(t *testing.T) {
 			for range n {
 				c.Send(value()) // through the buffer
 				c.Recv()
-				d.SendTimeout(value(), time.Microsecond) // in vain
+				d.SendTimeout(value(), time.Microsecond) // times out
 				netco.GoLocal(func() { d.Recv() })
 				d.Send(value()) // from hand to hand
 			}

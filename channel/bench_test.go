@@ -8,8 +8,10 @@ import (
 	"github.com/netco-go/netco/channel"
 )
 
-// BenchmarkPingPong is a round trip over two unbuffered channels. What is compared: goroutines with Go's channels, coroutines of
-// one Processor; and across threads, goroutines locked to theirs with Go's channels, coroutines of two Processors.
+// BenchmarkPingPong is a round trip over two unbuffered channels. What is
+// compared: goroutines with Go's channels, coroutines of one Processor; and
+// across threads, goroutines locked to theirs with Go's channels, coroutines of
+// two Processors.
 func BenchmarkPingPong(b *testing.B) {
 	b.Run("go", func(b *testing.B) { goPingPong(b, false) })
 	b.Run("netco", func(b *testing.B) { pingPong(b, 1) })
@@ -39,7 +41,8 @@ func goPingPong(b *testing.B, locked bool) {
 	close(ping)
 }
 
-// Not inlined: into a closure that is copied elsewhere the compiler inlines Send and Recv no more.
+// Not inlined: into a closure that is copied elsewhere the compiler inlines
+// Send and Recv no more.
 //
 //go:noinline
 func pingPong(b *testing.B, processors int) {
@@ -65,7 +68,8 @@ func pingPong(b *testing.B, processors int) {
 	})
 }
 
-// BenchmarkBuffered is a send and a receive that need not wait: in a channel that is the thread's own, and in one that is not.
+// BenchmarkBuffered is a send and a receive that need not wait: in a channel
+// that is the thread's own, and in one that is not.
 func BenchmarkBuffered(b *testing.B) {
 	b.Run("go", func(b *testing.B) {
 		c := make(chan int, 4)

@@ -7,7 +7,8 @@ import (
 	"github.com/netco-go/netco/channel"
 )
 
-// TestBridges: values go through from Go's channels to ours and back, in order; closing goes through too.
+// TestBridges: values go through from Go's channels to ours and back, in order;
+// closing goes through too.
 func TestBridges(t *testing.T) {
 	with(t, 1, func() {
 		in := make(chan int, 3)
@@ -36,13 +37,14 @@ func TestBridges(t *testing.T) {
 	})
 }
 
-// TestBridgesEnd: the goroutine of a bridge ends with its context, or when nobody wants more. That it has ended is what the look for
-// leaks after all tests finds.
+// TestBridgesEnd: the goroutine of a bridge ends with its context, or once the
+// other side is closed. The check for leaks after all tests finds one that has
+// not.
 func TestBridgesEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	in := make(chan int) // nobody closes it
+	in := make(chan int) // never closed
 	c := channel.FromGo(ctx, in)
-	quiet := channel.Make[int](0) // nor this
+	quiet := channel.Make[int](0) // never closed
 	out := channel.ToGo(ctx, quiet)
 	full := channel.ToGo(ctx, c)
 	in <- 1 // waits in full or on its way there

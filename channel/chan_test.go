@@ -18,8 +18,9 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// everywhere runs f as a coroutine among others of its thread, as one whose peers are on another thread, and as an ordinary goroutine.
-// f starts its peers by spawn. Channels made in f are used often enough first, by make, to be their thread's own where that can be.
+// everywhere runs f as a coroutine whose peers are of the same thread, as one
+// whose peers are on another thread, and as an ordinary goroutine. f starts its
+// peers by spawn.
 func everywhere(t *testing.T, f func(t *testing.T, spawn func(func()))) {
 	t.Run("one thread", func(t *testing.T) {
 		with(t, 1, func() { f(t, func(g func()) { netco.GoLocal(g) }) })
@@ -44,7 +45,9 @@ func until(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// bias makes the calling coroutine's thread the owner of c, if it can be, and lets coroutines wait in it without the guard.
+// bias makes the calling coroutine's thread the owner of c, if the build and
+// the kernel allow it, and gives c free waiters, so that its fast path can
+// park.
 func bias(c *channel.Chan[int]) {
 	awaitBarriers()
 	c.Stock(10)
@@ -53,7 +56,8 @@ func bias(c *channel.Chan[int]) {
 	}
 }
 
-// hasBarriers asks the kernel, and not the code under test, whether channels can have an owner in this build.
+// hasBarriers asks the kernel, and not the code under test, whether channels
+// can have an owner in this build.
 func hasBarriers() bool {
 	const query, needed = 0, 1<<3 | 1<<4 // private expedited, and the registration for it
 	if goruntime.RaceEnabled {
@@ -85,7 +89,8 @@ func panicOf(f func()) (text string) {
 	return ""
 }
 
-// TestOrder: what is sent is received, in order, for every capacity, and then the end.
+// TestOrder: what is sent is received, in order, for every capacity, and then
+// the end.
 func TestOrder(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		for _, capacity := range []int{0, 1, 2, 7} {
@@ -116,7 +121,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestRendezvous: on an unbuffered channel Send returns only when its value has been taken.
+// TestRendezvous: on an unbuffered channel Send returns only when its value has
+// been taken.
 func TestRendezvous(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		c, sent := channel.Make[int](0), channel.Make[int](1)
@@ -139,7 +145,7 @@ func TestRendezvous(t *testing.T) {
 	})
 }
 
-// TestFIFO: who waits first is served first, receivers as senders.
+// TestFIFO: receivers and senders are served in the order of arrival.
 func TestFIFO(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		const n = 5
@@ -172,7 +178,8 @@ func TestFIFO(t *testing.T) {
 	})
 }
 
-// TestTry: TrySend and TryRecv never wait, and do what Go's select with a default does.
+// TestTry: TrySend and TryRecv never wait, and do what Go's select with a
+// default does.
 func TestTry(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		c := channel.Make[int](2)
@@ -196,7 +203,8 @@ func TestTry(t *testing.T) {
 	})
 }
 
-// TestClose wakes all: receivers with the end, senders with a panic or ErrClosed; what is buffered is still received.
+// TestClose wakes all: receivers with the end, senders with a panic or
+// ErrClosed; what is buffered is still received.
 func TestClose(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		c, ends := channel.Make[int](0), channel.Make[string](10)
@@ -308,7 +316,8 @@ func TestNil(t *testing.T) {
 	})
 }
 
-// TestBounds: a bounded operation does what it can at once, and nothing when it has returned an error.
+// TestBounds: a bounded operation does what it can at once, and nothing when it
+// has returned an error.
 func TestBounds(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		over, cancel := context.WithCancel(context.Background())

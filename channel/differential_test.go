@@ -15,9 +15,11 @@ import (
 	"github.com/netco-go/netco/channel"
 )
 
-// TestAsGo does the same random operations to channels of this package and to Go's, one after the other, each on a coroutine or
-// goroutine of its own: after each the same of them must have ended, with the same results, and the same must still wait. A
-// Select is given no more than one case that is ready, since both choose at random. NETCO_SEED repeats a run.
+// TestAsGo does the same random operations to channels of this package and to
+// Go's, one after the other, each on a coroutine or goroutine of its own: after
+// each the same of them must have ended, with the same results, and the same
+// must still wait. A Select is given no more than one case that is ready, since
+// both choose at random. NETCO_SEED repeats a run.
 func TestAsGo(t *testing.T) {
 	seeds := make([]uint64, scaled(400))
 	for i := range seeds {
@@ -61,7 +63,8 @@ func TestAsGo(t *testing.T) {
 	}
 }
 
-// action is one operation. The Make at the beginning of a program has the capacities of its channels in cases.
+// action is one operation. The Make at the beginning of a program has the
+// capacities of its channels in cases.
 type action struct {
 	op    string
 	c, v  int
@@ -74,7 +77,8 @@ type part struct {
 	c, v int
 }
 
-// drive makes up a program, runs it with this package's channels, and returns what had ended after each step.
+// drive makes up a program, runs it with this package's channels, and returns
+// what had ended after each step.
 func drive(seed uint64) (program []action, results []string) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var c []*channel.Chan[int]
@@ -92,7 +96,7 @@ func drive(seed uint64) (program []action, results []string) {
 	for n := 1; n < 60; n++ {
 		a := action{op: []string{"send", "send", "recv", "recv", "select", "select", "trysend", "tryrecv", "default"}[rnd.IntN(9)], c: rnd.IntN(3), v: n}
 		switch {
-		case n > 56: // lets all who wait go
+		case n > 56: // at the end, so that all waits end
 			a.op, a.c = "close", n-57
 		case rnd.IntN(60) == 0:
 			a.op = "close"
@@ -101,7 +105,7 @@ func drive(seed uint64) (program []action, results []string) {
 			p := part{rnd.IntN(2) == 0, rnd.IntN(3), n}
 			ready := func(p part) bool { return p.send && c[p.c].ReadyToSend() || !p.send && c[p.c].ReadyToReceive() }
 			if slices.Contains(a.cases, p) || ready(p) && slices.ContainsFunc(a.cases, ready) {
-				continue // the same twice: which of them is in front, when they wait, is not told
+				continue // the same twice: their order in the queue is not defined
 			}
 			a.cases = append(a.cases, p)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/netco-go/netco/internal/explore"
 )
 
-// model is two channels, their slots, and what has gone through.
+// model is two channels, their waiters, and the values sent and received.
 type model struct {
 	w       *explore.World
 	c       [2]*Chan[int]
@@ -69,7 +69,7 @@ func (m *model) number(c int, s *waiter[int]) byte {
 	return 255
 }
 
-// end says what must not be when nobody moves any more.
+// end returns what is wrong when no thread can move any more.
 func (m *model) end() string {
 	for i, c := range m.c {
 		senders, receivers, spare := 0, 0, 0
@@ -96,8 +96,9 @@ func (m *model) end() string {
 	return m.counts(true)
 }
 
-// counts checks that no value was received that was not sent, and at the end that all that were are somewhere. While a sender is
-// still being told, its value may have been received.
+// counts checks that no value was received that was not sent and, once over,
+// that all values are accounted for. Before that, a value may have been
+// received and its sender not have returned.
 func (m *model) counts(over bool) string {
 	for v := range m.sent {
 		buffered := 0
@@ -115,8 +116,10 @@ func (m *model) counts(over bool) string {
 	return ""
 }
 
-// thread does what a word tells: s, r, x (select) or k (close), then which channels, and how: t (bounded), c (by a context), ! (doomed),
-// g (a goroutine). A select sends to the first and receives from the second.
+// thread runs the operation of a word: s, r, x (select) or k (close), then the
+// digits of its channels, then t (bounded), c (by a context), ! (doomed) or g
+// (a goroutine). A select sends to the first channel and receives from the
+// second.
 func (m *model) thread(v int, word string) func(*explore.Thread) {
 	return func(th *explore.Thread) {
 		th.MayWait = true

@@ -3,7 +3,8 @@ package channel
 // Biased reports whether one thread does without the guard.
 func (c *Chan[T]) Biased() bool { return c.hasOwner() }
 
-// CanBias reports whether the kernel and the build let channels have an owner; it may take a moment to become true.
+// CanBias reports whether the kernel and the build let channels have an owner.
+// It takes a moment to become true.
 func CanBias() bool { return canBias() }
 
 // Waiting returns how many senders and receivers are queued.
@@ -29,7 +30,7 @@ func (c *Chan[T]) isReady(k kind) bool {
 	return c.isReadyLocked(k)
 }
 
-// Stock gives c spare slots, which it has otherwise only when somebody has waited in it before.
+// Stock gives c free waiters; otherwise it has as many as ever waited at once.
 func (c *Chan[T]) Stock(n int) {
 	c.lock()
 	defer c.unlock()

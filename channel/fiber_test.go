@@ -7,7 +7,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// TestByHand: in a coroutine driven by hand the channel's wait is that of whoever has resumed it, a coroutine or a goroutine.
+// TestByHand: in a coroutine driven by hand, the caller of Resume waits,
+// coroutine or goroutine.
 func TestByHand(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		for _, own := range []bool{false, true} {

@@ -13,13 +13,14 @@ import (
 	"github.com/netco-go/netco/channel"
 )
 
-// tally counts who got which value, and each sender's last, by receiver.
+// tally counts the receipts of each value.
 type tally struct {
 	got  []atomic.Int32
 	sent []atomic.Bool // whether the sender says so
 }
 
-// token is a value that says where it comes from; the pointer gives the collector something to follow.
+// token is a value that names its sender; the pointer gives the garbage
+// collector something to follow.
 type token struct {
 	sender, n int
 	id        *int
@@ -47,7 +48,8 @@ func sendOne(c *channel.Chan[token], other *channel.Chan[token], v token, how in
 	return true
 }
 
-// recvOne receives in some way. over tells that both channels are at their ends.
+// recvOne receives in some way. over reports that both channels are closed and
+// empty.
 func recvOne(c, other *channel.Chan[token], how int) (v token, ok, over bool) {
 	short := time.Duration(rand.IntN(60)) * time.Microsecond
 	switch how % 5 {
@@ -74,8 +76,9 @@ func recvOne(c, other *channel.Chan[token], how int) (v token, ok, over bool) {
 	return v, ok, false
 }
 
-// TestHammer: senders and receivers of all kinds, on two threads and as goroutines, over two channels; every wait may end by time. Each
-// value whose sender says it was sent is received, once; no other is.
+// TestHammer runs senders and receivers of all kinds, on two threads and as
+// goroutines, over two channels; each wait may time out. A value is received
+// once if its sender reports it as sent, else never.
 func TestHammer(t *testing.T) {
 	for _, capacity := range []int{0, 1, 5} {
 		start(t, 2)
@@ -116,7 +119,7 @@ func TestHammer(t *testing.T) {
 						a, b = b, a
 					}
 					if how%5 == 0 && rand.IntN(4) > 0 {
-						how++ // not too many without a bound: nobody may be sending to the one they wait in
+						how++ // few without a bound: there may be no sender on the channel they wait in
 					}
 					v, ok, over := recvOne(a, b, how)
 					switch {
@@ -134,7 +137,7 @@ func TestHammer(t *testing.T) {
 			})
 		}
 		stop := make(chan struct{})
-		go func() { // what the collector finds on the stacks of those who wait must be right
+		go func() { // the garbage collector scans the stacks of waiters
 			for {
 				select {
 				case <-stop:
@@ -159,8 +162,9 @@ func TestHammer(t *testing.T) {
 	}
 }
 
-// TestOwnThreadHammer: the same among coroutines of one thread, which does without the guard until, now and then, a goroutine comes.
-// So there are waiters of both kinds in a channel, and revocations under way at any moment.
+// TestOwnThreadHammer is TestHammer among coroutines of one thread, without the
+// guard until, in some rounds, a goroutine uses the channel. So a channel has
+// waiters of both kinds, and revocations happen at any moment.
 func TestOwnThreadHammer(t *testing.T) {
 	with(t, 1, func() {
 		rounds := scaled(300)
@@ -175,7 +179,7 @@ func TestOwnThreadHammer(t *testing.T) {
 					for k := range n {
 						c.Send(i*n + k)
 						if k == n/2 && i == round%people {
-							go func() { // from now on it is nobody's
+							go func() { // shared from now on
 								c.Len()
 								back.Len()
 							}()
@@ -203,8 +207,8 @@ func TestOwnThreadHammer(t *testing.T) {
 	})
 }
 
-// TestRevocationHammer: somebody comes from elsewhere in the middle of what the owner's thread does without the guard. Nothing is lost
-// or doubled.
+// TestRevocationHammer: a goroutine revokes the bias while the owner's thread
+// uses the channel without the guard. No value is lost or doubled.
 func TestRevocationHammer(t *testing.T) {
 	with(t, 1, func() {
 		for round := range scaled(4000) {
@@ -243,7 +247,8 @@ func TestRevocationHammer(t *testing.T) {
 	})
 }
 
-// TestBias: a channel becomes its thread's own, and is nobody's once somebody else has come, also while its thread's coroutines wait in it.
+// TestBias: a channel becomes its thread's own, and shared once another thread
+// uses it, also while coroutines of its thread wait in it.
 func TestBias(t *testing.T) {
 	if !hasBarriers() {
 		t.Skip("this kernel has no membarrier(2), or this is a race build, in which no channel has an owner")
@@ -284,7 +289,7 @@ func TestBias(t *testing.T) {
 	})
 }
 
-// TestBusyOwner: a revocation does not wait for the owner's thread to come by.
+// TestBusyOwner: a revocation does not wait until the owner's thread is idle.
 func TestBusyOwner(t *testing.T) {
 	start(t, 1)
 	c := channel.Make[int](1)
@@ -318,7 +323,8 @@ func TestOrphan(t *testing.T) {
 	}
 }
 
-// TestShutdown: at a forced end of the scheduler bounded waits return ErrShutdown and the others unwind; the channel forgets them.
+// TestShutdown: at a forced shutdown bounded waits return ErrShutdown and the
+// others unwind; none stays queued.
 func TestShutdown(t *testing.T) {
 	for _, own := range []bool{false, true} {
 		if err := netco.Start(netco.Options{Processors: 1}); err != nil {
@@ -361,7 +367,7 @@ func TestShutdown(t *testing.T) {
 			s2, r2 := full.Waiting()
 			return s+r+s2+r2 == 7
 		}
-		if own { // a look from here would make them shared
+		if own { // a use from here would make them shared
 			h, _ := netco.GoOn(0, func() { until(t, "all wait", waiting) })
 			h.Join()
 		} else {

@@ -20,10 +20,11 @@ func TestMain(m *testing.M) {
 // scaled is how often a hammer strikes: n times at full length.
 func scaled(n int) int { return testenv.Rounds(n) }
 
-// long is for what should come at once: who waits so long has been forgotten.
+// long is more than any event takes that these tests wait for.
 const long = time.Minute
 
-// start starts the default Scheduler, which the test's end shuts down, within long.
+// start starts the default Scheduler, which the test's end shuts down, within
+// long.
 func start(t testing.TB, processors int) {
 	t.Helper()
 	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
@@ -41,7 +42,8 @@ func shutdown(t testing.TB) {
 	}
 }
 
-// with runs fn as a coroutine of Processor 0 of so many, and waits for its end and for that of all others.
+// with runs fn as a coroutine of Processor 0 of so many, and waits for its end
+// and for that of all others.
 func with(t testing.TB, processors int, fn func()) {
 	t.Helper()
 	start(t, processors)

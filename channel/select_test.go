@@ -7,7 +7,8 @@ import (
 	"github.com/netco-go/netco/channel"
 )
 
-// TestSelectFair: of the ready cases each is chosen as often as any other, wherever it stands.
+// TestSelectFair: of the ready cases each is chosen as often as any other,
+// wherever it stands.
 func TestSelectFair(t *testing.T) {
 	const cases, rounds = 5, 20_000
 	var c [cases]*channel.Chan[int]
@@ -94,7 +95,7 @@ func TestSelect(t *testing.T) {
 		if got := panicOf(func() { channel.Select(channel.SendCase(b, 1)) }); got != "netco/channel: send on closed channel" {
 			t.Error("send on closed:", got)
 		}
-		if !a.TrySend(1) { // both guards are free after the panic, and nobody is left in a
+		if !a.TrySend(1) { // both guards are free after the panic, and a has no waiter
 			if s, r := a.Waiting(); s != 0 || r != 0 {
 				t.Error("left behind:", s, r)
 			}
@@ -126,7 +127,8 @@ func TestSelectMany(t *testing.T) {
 	})
 }
 
-// TestBothLock: selects over the same channels in opposite orders do not block one another.
+// TestBothLock: selects over the same channels in opposite orders do not block
+// one another.
 func TestBothLock(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		a, b := channel.Make[int](0), channel.Make[int](0)
@@ -145,7 +147,8 @@ func TestBothLock(t *testing.T) {
 	})
 }
 
-// TestSelectOnAnyStack: what Select is told to write to is on its caller's stack, which may move at any point of it.
+// TestSelectOnAnyStack: Select writes to variables on its caller's stack, which
+// may move at any point.
 func TestSelectOnAnyStack(t *testing.T) {
 	c, d := channel.Make[*int](0), channel.Make[*int](1)
 	for depth := range 400 {

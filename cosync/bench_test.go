@@ -19,7 +19,8 @@ func work(x uint64) uint64 {
 
 var worked uint64
 
-// The uncontended benchmarks call the methods directly, so that those that can be inlined are.
+// The uncontended benchmarks call the methods directly, so that those that can
+// be inlined are.
 
 func BenchmarkMutex(b *testing.B) {
 	b.Run("netco", func(b *testing.B) {
@@ -38,8 +39,9 @@ func BenchmarkMutex(b *testing.B) {
 	})
 }
 
-// BenchmarkMutexContended has some hold and let go of a mutex all the time, the given number of waiters and one more: coroutines, half
-// of them on each of two Processors, and for comparison goroutines.
+// BenchmarkMutexContended has the given number of waiters and one more lock and
+// unlock a mutex all the time: coroutines, half of them on each of two
+// Processors, and for comparison goroutines.
 func BenchmarkMutexContended(b *testing.B) {
 	for _, waiters := range []int{1, 8, 64} {
 		for _, section := range []string{"empty", "100ns"} {

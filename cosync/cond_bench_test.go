@@ -7,7 +7,8 @@ import (
 	"github.com/netco-go/netco/cosync"
 )
 
-// BenchmarkCond has two take turns: coroutines of one Processor, of two, and goroutines with package sync.
+// BenchmarkCond has two take turns: coroutines of one Processor, of two, and
+// goroutines with package sync.
 func BenchmarkCond(b *testing.B) {
 	turns := func(l sync.Locker, wait, signal func(), n int) func(int) {
 		turn := 0

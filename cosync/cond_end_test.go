@@ -11,8 +11,9 @@ import (
 	"github.com/netco-go/netco/cosync"
 )
 
-// TestCondShutdown: a forced end unwinds those who wait with L locked, so their deferred Unlock is in order, also when another of the
-// same thread has parked while it held L.
+// TestCondShutdown: a forced shutdown unwinds waiters with L locked, so that
+// their deferred Unlock is in order, also when another coroutine of the same
+// thread has parked while it held L.
 func TestCondShutdown(t *testing.T) {
 	for _, kind := range lockKinds[:3] {
 		for _, held := range []bool{false, true} {
@@ -72,7 +73,8 @@ func TestCondShutdown(t *testing.T) {
 	}
 }
 
-// TestCondMisuse: Wait with an L that is not locked panics as L does, and leaves nothing behind.
+// TestCondMisuse: Wait with an L that is not locked panics as L does, and
+// leaves nothing behind.
 func TestCondMisuse(t *testing.T) {
 	within(t, limit)
 	start(t)
@@ -103,7 +105,8 @@ func (l *badLock) Unlock() {
 	panic("bad")
 }
 
-// TestCondPassesOn: a Signal for one whose Wait panics goes to the next.
+// TestCondPassesOn: a Signal for a waiter whose Wait panics goes to the next
+// one.
 func TestCondPassesOn(t *testing.T) {
 	within(t, limit)
 	start(t)

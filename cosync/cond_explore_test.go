@@ -13,8 +13,9 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// TestCondEveryOrder runs a Cond in every order of its shared accesses: each token is given with one Signal, without L, or all with a
-// Broadcast. None is left while somebody waits. With two threads L is a Mutex, with more something simple.
+// TestCondEveryOrder runs a Cond in every order of its shared accesses: each
+// token comes with one Signal, without L, or all with a Broadcast. None is left
+// while a thread waits. With two threads L is a Mutex, with more a simple lock.
 func TestCondEveryOrder(t *testing.T) {
 	for _, threads := range []string{"w s", "t s", "! s", "g s", "w w b", "t w s", "gt w s", "! t s", "t t b", "w s s", "t w s s"} {
 		t.Run(threads, func(t *testing.T) {
@@ -66,8 +67,9 @@ func (l *simpleLock) Unlock() {
 	*l = 0
 }
 
-// condProgram has a thread for each field: "s" gives a token and signals, "b" gives one for each other thread and broadcasts; the
-// others wait for a token: "w", "g" a goroutine, "t" bounded in time, "!" doomed.
+// condProgram has a thread for each field: "s" gives a token and signals, "b"
+// gives one for each other thread and broadcasts; the others wait for a token:
+// "w", "g" a goroutine, "t" bounded in time, "!" doomed.
 func condProgram(w *explore.World, threads string) explore.Program {
 	starved = func(int64) bool { return false }
 	sameThread = func(*coroutine.Waiter) bool { return false }
@@ -130,7 +132,8 @@ func condProgram(w *explore.World, threads string) explore.Program {
 	return p
 }
 
-// takeToken waits for a token and takes it. It has L, also when it is unwound, and unlocks it.
+// takeToken waits for a token and takes it. It has L, also when it is unwound,
+// and unlocks it.
 func takeToken(th *explore.Thread, c *Cond, tokens, inside *int, bounded bool) {
 	defer func() {
 		*inside++

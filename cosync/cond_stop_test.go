@@ -15,15 +15,16 @@ import (
 	"github.com/netco-go/netco/rwmutex"
 )
 
-// TestCondStopped: who is stopped in Wait locks L first. While somebody else has it, who knows of no end and parks, that takes one wait, in
-// which the thread does other things or nothing.
+// TestCondStopped: a coroutine that is stopped in Wait locks L first. While the
+// holder of L, which is not stopped, parks, that takes one wait, in which the
+// thread does other things or nothing.
 func TestCondStopped(t *testing.T) {
 	var m cosync.Mutex
 	var rw, ro rwmutex.RWMutex
 	for _, kind := range []struct {
 		name   string
 		l      sync.Locker // of the Cond
-		holder sync.Locker // of who is in the way
+		holder sync.Locker // of the coroutine that holds L
 	}{
 		{"Mutex", &m, &m},
 		{"RWMutex", &rw, &rw},
@@ -94,7 +95,8 @@ func TestCondStopped(t *testing.T) {
 	}
 }
 
-// TestStoppedErrors: how a function ends that is stopped, as its Future and its Group tell it.
+// TestStoppedErrors: the results of a stopped function, in its Future and its
+// Group.
 func TestStoppedErrors(t *testing.T) {
 	within(t, time.Minute)
 	start(t)

@@ -27,7 +27,8 @@ var lockKinds = []struct {
 	{"sync.Mutex", func() sync.Locker { return new(sync.Mutex) }},
 }
 
-// TestCondSignal: as many as are signalled go on, in the order in which they came, and with L locked.
+// TestCondSignal: as many waiters as are signalled continue, in the order of
+// arrival, with L locked.
 func TestCondSignal(t *testing.T) {
 	for _, kind := range lockKinds {
 		t.Run(kind.name, func(t *testing.T) {
@@ -49,7 +50,7 @@ func TestCondSignal(t *testing.T) {
 				}
 				cosync.Await(c, i+1)
 			}
-			c.L.Lock() // nobody is in between
+			c.L.Lock() // no other holder is in between
 			c.L.Unlock()
 			for i := range 8 {
 				c.Signal()
@@ -69,7 +70,7 @@ func TestCondSignal(t *testing.T) {
 			if !slices.Equal(rest, []int{8, 9, 10, 11}) {
 				t.Error(rest)
 			}
-			c.Signal() // nobody: it is not kept for later
+			c.Signal() // without a waiter: it is not kept
 			c.Broadcast()
 			if !c.AsNew() {
 				t.Error("not as new")
@@ -78,7 +79,8 @@ func TestCondSignal(t *testing.T) {
 	}
 }
 
-// TestCondBounds: what ends a wait is what its error says, and L is locked whatever it is.
+// TestCondBounds: what ends a wait is what its error says, and L is locked
+// whatever it is.
 func TestCondBounds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -127,8 +129,9 @@ func TestCondBounds(t *testing.T) {
 	}
 }
 
-// TestCondSignalNotLost: a Signal that meets the end of the front's wait goes to that one, whose wait then has no error, or to the one
-// behind. If it went to nobody, that one would wait for ever.
+// TestCondSignalNotLost: a Signal that meets the end of the front's wait goes
+// to that waiter, whose wait then has no error, or to the one behind it, which
+// would wait for ever otherwise.
 func TestCondSignalNotLost(t *testing.T) {
 	within(t, limit)
 	start(t)
@@ -170,11 +173,12 @@ func TestCondSignalNotLost(t *testing.T) {
 	t.Logf("%d of %d were signalled in time", signalled, scaled(1000))
 }
 
-// TestCondQueue: a bounded queue between producers and consumers, with one Cond for either end.
+// TestCondQueue: a bounded queue between producers and consumers, with one Cond
+// for either end.
 func TestCondQueue(t *testing.T) {
 	for _, kind := range lockKinds {
 		if kind.name == "RLocker" || kind.name == "sync.Mutex" {
-			continue // the first excludes nobody; the second blocks Processors
+			continue // the first excludes no other; the second blocks Processors
 		}
 		t.Run(kind.name, func(t *testing.T) {
 			within(t, limit)

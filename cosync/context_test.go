@@ -11,7 +11,8 @@ import (
 	"github.com/netco-go/netco/cosync"
 )
 
-// TestWait: it returns the context's error, parks the coroutine and not its Processor, and takes no wake but the right one.
+// TestWait: it returns the context's error, parks the coroutine and not its
+// Processor, and takes no wake but the right one.
 func TestWait(t *testing.T) {
 	start(t)
 	within(t, 20*time.Second)
@@ -58,7 +59,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestWaitMany has many coroutines wait for one context, which ends while some are about to.
+// TestWaitMany has many coroutines wait for one context, which ends while some
+// are about to.
 func TestWaitMany(t *testing.T) {
 	start(t)
 	within(t, 60*time.Second)
@@ -76,7 +78,8 @@ func TestWaitMany(t *testing.T) {
 	}
 }
 
-// TestWaitShutdown: a forced end ends the wait, for a context that would never end too.
+// TestWaitShutdown: a forced shutdown ends the wait, also for a context that is
+// never done.
 func TestWaitShutdown(t *testing.T) {
 	within(t, 20*time.Second)
 	if err := netco.Start(netco.Options{Processors: 2}); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// futureProgram has a thread for each field of threads: "S" sets its own number, and others wait as boundOf says, "-" without a bound.
+// futureProgram has a thread for each field of threads: "S" sets its own
+// number, and others wait as boundOf says, "-" without a bound.
 func futureProgram(threads string) func(*explore.World) explore.Program {
 	return func(w *explore.World) explore.Program {
 		f := NewFuture[int]()

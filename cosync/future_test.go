@@ -18,7 +18,8 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// TestFutureOnce: a Future is completed once, by a value or by an error, and stays as it is.
+// TestFutureOnce: a Future is completed once, by a value or by an error, and
+// stays as it is.
 func TestFutureOnce(t *testing.T) {
 	failed := errors.New("failed")
 	var f cosync.Future[string]
@@ -46,7 +47,8 @@ func TestFutureOnce(t *testing.T) {
 	new(cosync.Future[int]).Fail(nil)
 }
 
-// TestFutureBounds: a bounded Get ends with the bound's error, but has what is there.
+// TestFutureBounds: a bounded Get ends with the bound's error, but has what is
+// there.
 func TestFutureBounds(t *testing.T) {
 	start(t)
 	within(t, 20*time.Second)
@@ -79,8 +81,9 @@ func TestFutureBounds(t *testing.T) {
 	inCoroutine(t, 0, check)
 }
 
-// TestFutureHammer: many set and fail, many wait, with and without bounds. One wins, and all get what that one has set. The value is
-// behind a pointer for the race detector to see.
+// TestFutureHammer: many set and fail, many wait, with and without bounds. One
+// wins, and all get what that one has set. The value is behind a pointer for
+// the race detector to see.
 func TestFutureHammer(t *testing.T) {
 	start(t)
 	within(t, 60*time.Second)
@@ -116,7 +119,7 @@ func TestFutureHammer(t *testing.T) {
 			case err != nil:
 				t.Error(err)
 			default:
-				for won[k].Load() == 0 { // the winner tells a moment later
+				for won[k].Load() == 0 { // the winner records it a moment later
 					netco.Yield()
 				}
 				if int32(*v)+1 != won[k].Load() {
@@ -133,7 +136,8 @@ func TestFutureHammer(t *testing.T) {
 	}
 }
 
-// TestFutureShutdown: a forced end takes coroutines out of the queue, and the others get their value.
+// TestFutureShutdown: a forced shutdown takes coroutines out of the queue, and
+// the others get their value.
 func TestFutureShutdown(t *testing.T) {
 	within(t, 20*time.Second)
 	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
@@ -228,17 +232,18 @@ func TestAsync(t *testing.T) {
 //go:noinline
 func panicsInvalid() (int, error) { panic(os.ErrInvalid) }
 
-// parkForever returns when the scheduler ends by force.
+// parkForever returns at a forced shutdown.
 func parkForever() error { return cosync.Wait(context.Background()) }
 
-// waitAndUnwind waits until the scheduler ends by force, and ends the calling coroutine.
+// waitAndUnwind waits for a forced shutdown and ends the calling coroutine.
 func waitAndUnwind() {
 	s := cosync.NewSemaphore(1)
 	s.Acquire(1)
 	s.Acquire(1)
 }
 
-// TestFutureAllocs: a wait of a coroutine's does not allocate, and Get of a completed Future never does.
+// TestFutureAllocs: a wait of a coroutine's does not allocate, and Get of a
+// completed Future never does.
 func TestFutureAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("race builds allocate")

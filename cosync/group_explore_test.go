@@ -11,8 +11,9 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// groupProgram has a thread for each field of threads: "f" is a caller of Go whose function fails, "-" one whose function does not,
-// with what boundOf says besides; "w" is a Wait.
+// groupProgram has a thread for each field of threads: "f" calls Go with a
+// function that fails, "-" with one that does not, and with the letters of
+// boundOf; "w" is a Wait.
 func groupProgram(limit int, threads string) func(*explore.World) explore.Program {
 	return func(w *explore.World) explore.Program {
 		var g Group
@@ -72,7 +73,8 @@ func groupProgram(limit int, threads string) func(*explore.World) explore.Progra
 	}
 }
 
-// TestGroupEveryOrder runs what a Group does around its functions in every order of its shared accesses.
+// TestGroupEveryOrder runs what a Group does around its functions in every
+// order of its shared accesses.
 func TestGroupEveryOrder(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("one thread at a time, for long")

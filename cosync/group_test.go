@@ -15,7 +15,8 @@ import (
 	"github.com/netco-go/netco/cosync"
 )
 
-// TestGroup: all run, in coroutines, and Wait returns the first error, after all have ended.
+// TestGroup: all run, in coroutines, and Wait returns the first error, after
+// all have ended.
 func TestGroup(t *testing.T) {
 	start(t)
 	within(t, 20*time.Second)
@@ -58,7 +59,8 @@ func TestGroup(t *testing.T) {
 	inCoroutine(t, 0, check)
 }
 
-// TestGroupContext: the first error ends the context, and is its cause; so does Wait.
+// TestGroupContext: the first error ends the context, and is its cause; so does
+// Wait.
 func TestGroupContext(t *testing.T) {
 	start(t)
 	within(t, 20*time.Second)
@@ -87,7 +89,8 @@ func TestGroupContext(t *testing.T) {
 	inCoroutine(t, 0, check)
 }
 
-// TestGroupBounds: a bounded Wait ends, the functions go on, and a later Wait still has their error.
+// TestGroupBounds: a bounded Wait ends, the functions go on, and a later Wait
+// still has their error.
 func TestGroupBounds(t *testing.T) {
 	start(t)
 	within(t, 20*time.Second)
@@ -124,7 +127,8 @@ func TestGroupBounds(t *testing.T) {
 	inCoroutine(t, 0, check)
 }
 
-// TestGroupLimit: never more than the limit run, whoever starts them; TryGo does not wait.
+// TestGroupLimit: never more functions than the limit run, on whatever threads
+// they are started; TryGo does not wait.
 func TestGroupLimit(t *testing.T) {
 	start(t)
 	within(t, 60*time.Second)
@@ -160,8 +164,9 @@ func TestGroupLimit(t *testing.T) {
 	}
 }
 
-// TestGroupRoom: those who wait for room in Go get it in order, and TryGo does not pass them; SetLimit is refused meanwhile.
-func TestGroupRoom(t *testing.T) {
+// TestGroupStarts: callers that wait in Go are served in order, and TryGo does
+// not pass them; SetLimit panics meanwhile.
+func TestGroupStarts(t *testing.T) {
 	start(t)
 	within(t, 20*time.Second)
 	var g cosync.Group
@@ -183,7 +188,7 @@ func TestGroupRoom(t *testing.T) {
 		} else if _, err := netco.GoOn(i%2, enter); err != nil {
 			t.Fatal(err)
 		}
-		g.AwaitRoom(i)
+		g.AwaitStarts(i)
 	}
 	if g.TryGo(f(0)) {
 		t.Error("TryGo passed those who wait")
@@ -205,7 +210,7 @@ func TestGroupRoom(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Error(err)
 	}
-	// A limit of 0 lets nobody in until another is set.
+	// A limit of 0 blocks all starts until another is set.
 	g.SetLimit(0)
 	if g.TryGo(func() error { return nil }) {
 		t.Error("TryGo at a limit of 0")
@@ -214,7 +219,7 @@ func TestGroupRoom(t *testing.T) {
 	for i := range 2 {
 		go g.Go(func() error { ran <- i; return nil })
 	}
-	g.AwaitRoom(2)
+	g.AwaitStarts(2)
 	g.SetLimit(-1)
 	<-ran
 	<-ran
@@ -223,7 +228,8 @@ func TestGroupRoom(t *testing.T) {
 	}
 }
 
-// TestGroupEnds: a panic goes to OnPanic, from where it happened, and counts as an error; Goexit as an end without one.
+// TestGroupEnds: a panic goes to OnPanic, from where it happened, and counts as
+// an error; Goexit as an end without one.
 func TestGroupEnds(t *testing.T) {
 	within(t, 20*time.Second)
 	told := make(chan netco.PanicInfo, 10)
@@ -278,14 +284,15 @@ func TestGroupEnds(t *testing.T) {
 		}
 	}
 
-	// By force: one that keeps its place until one of those in Go at the limit has been ended, on the other Processor; a Wait in a
-	// coroutine; and one outside, which goes on until all have ended.
+	// By force: one that keeps its place until one of those in Go at the limit
+	// has been ended, on the other Processor; a Wait in a coroutine; and one
+	// outside, which goes on until all have ended.
 	var g cosync.Group
 	g.SetLimit(1)
 	var entered atomic.Int32
 	g.Go(func() error {
 		defer func() {
-			for g.Room() == 2 {
+			for g.Starting() == 2 {
 				runtime.Gosched()
 			}
 		}()
@@ -307,7 +314,7 @@ func TestGroupEnds(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	g.AwaitRoom(2)
+	g.AwaitStarts(2)
 	outside := make(chan error)
 	go func() { outside <- g.Wait() }()
 	g.AwaitIdle(2)

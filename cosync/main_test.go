@@ -20,8 +20,8 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // scaled is how often a hammer strikes: n times at full length.
 func scaled(n int) int { return testenv.Rounds(n) }
 
-// within fails the whole run with all stacks when a test that could hang has not ended in five times d, which is ample on a machine of
-// one's own.
+// within fails the whole run with all stacks when a test that could hang has
+// not ended in five times d, which is ample on a machine of one's own.
 func within(t testing.TB, d time.Duration) {
 	d *= 5
 	timer := time.AfterFunc(d, func() {
@@ -31,7 +31,8 @@ func within(t testing.TB, d time.Duration) {
 	t.Cleanup(func() { timer.Stop() })
 }
 
-// start starts the default Scheduler with two Processors for the test, and ends it in good order afterwards.
+// start starts the default Scheduler with two Processors for the test, and ends
+// it in good order afterwards.
 func start(t testing.TB) {
 	t.Helper()
 	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
@@ -46,7 +47,8 @@ func start(t testing.TB) {
 	})
 }
 
-// endByForce ends the default Scheduler by force, and returns when no coroutine is left: Shutdown itself does not wait for slow threads.
+// endByForce shuts the default Scheduler down by force and returns when no
+// coroutine is left: Shutdown itself does not wait for slow threads.
 func endByForce(t testing.TB) {
 	t.Helper()
 	now, cancel := context.WithCancel(context.Background())
@@ -67,8 +69,8 @@ func awaitEnds(t testing.TB) {
 	})
 }
 
-// crowd runs f(i) for i from 0 to n-1, each in a coroutine of Processor 0 or 1 or, every third, in a goroutine, and returns when all
-// have ended.
+// crowd runs f(i) for i from 0 to n-1, each in a coroutine of Processor 0 or 1
+// or, every third, in a goroutine, and returns when all have ended.
 func crowd(t testing.TB, n int, f func(i int)) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -88,7 +90,8 @@ func crowd(t testing.TB, n int, f func(i int)) {
 	wg.Wait()
 }
 
-// inCoroutine runs f in a coroutine of Processor i and returns when it has ended.
+// inCoroutine runs f in a coroutine of Processor i and returns when it has
+// ended.
 func inCoroutine(t testing.TB, i int, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -98,5 +101,6 @@ func inCoroutine(t testing.TB, i int, f func()) {
 	<-done
 }
 
-// raceEnabled is whether the race detector runs, which allocates here and there.
+// raceEnabled is whether the race detector runs, which allocates here and
+// there.
 const raceEnabled = goruntime.RaceEnabled

@@ -13,8 +13,9 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// TestMutexEveryOrder runs threads that lock and unlock a Mutex in every order of their shared accesses: whoever is on the way may be
-// near or not, and may have waited for too long or not. Nobody passes another who queued before.
+// TestMutexEveryOrder runs threads that lock and unlock a Mutex in every order
+// of their shared accesses. A woken waiter may be local or not, starved or not.
+// No waiter passes another that queued before it.
 func TestMutexEveryOrder(t *testing.T) {
 	for _, threads := range []string{"- -", "- - -", "g g", "- g -", "! !", "t t", "c gt", "! t -", "t t !", "-2 -2", "-2 t", "try -2", "-2 - -"} {
 		t.Run(threads, func(t *testing.T) {
@@ -31,16 +32,16 @@ func TestMutexEveryOrder(t *testing.T) {
 	}
 }
 
-// mutexProgram has a thread for each field: "-" a coroutine, "g" a goroutine, "!" doomed, "t" bounded in time, "c" by a context,
-// "2" locks twice,
-// "try" by TryLock.
+// mutexProgram has a thread for each field: "-" a coroutine, "g" a goroutine,
+// "!" doomed, "t" bounded in time, "c" by a context, "2" locks twice, "try" by
+// TryLock.
 func mutexProgram(w *explore.World, threads string) explore.Program {
 	seams(w)
 	var m Mutex
 	inside := 0
 	passed := ""
 	var queue []int
-	var came []int // who has queued, in order, and neither locked m nor given up
+	var came []int // threads that have queued, in order, and neither locked m nor given up
 	p := explore.Program{
 		State: func(b []byte) []byte {
 			b = append(b, byte(m.state.Load()), byte(m.waiters.Load()), byte(m.barges.Load()), byte(inside), byte(len(came)))
@@ -103,7 +104,7 @@ func mutexProgram(w *explore.World, threads string) explore.Program {
 	return p
 }
 
-// seams puts all outcomes in the place of what Mutex looks up elsewhere.
+// seams explores all outcomes of what Mutex asks the clock and the waiter.
 func seams(w *explore.World) {
 	starved = func(int64) bool { return w.Choose(2) == 1 }
 	sameThread = func(*coroutine.Waiter) bool { return w.Choose(2) == 1 }

@@ -21,7 +21,7 @@ func (c *Cond) Waiting() int       { return queued(&c.guard, &c.queue) }
 func (wg *WaitGroup) Waiting() int { return queued(&wg.guard, &wg.queue) }
 func (o *Once) Waiting() int       { return o.m.Waiting() }
 
-// AsNew reports whether nobody holds or waits for it.
+// AsNew reports whether m is free and has no waiters.
 func (m *Mutex) AsNew() bool {
 	return m.state.Load() == free && m.waiters.Load() == noWaiters && m.Waiting() == 0
 }

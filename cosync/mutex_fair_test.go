@@ -13,7 +13,8 @@ import (
 	"github.com/netco-go/netco/cosync"
 )
 
-// TestMutexFIFO: coroutines and goroutines are served in the order in which they came, and those who have given up are left out.
+// TestMutexFIFO: coroutines and goroutines are served in the order of arrival,
+// without those that have given up.
 func TestMutexFIFO(t *testing.T) {
 	within(t, limit)
 	start(t)
@@ -63,8 +64,9 @@ func TestMutexFIFO(t *testing.T) {
 	}
 }
 
-// TestMutexWaitIsBounded: one that locks and unlocks all the time, and never gives up its thread, cannot keep out for ever one on another
-// thread, nor one on another thread behind one on its own.
+// TestMutexWaitIsBounded: one that locks and unlocks all the time, and never
+// gives up its thread, cannot keep out for ever one on another thread, nor one
+// on another thread behind one on its own.
 func TestMutexWaitIsBounded(t *testing.T) {
 	for _, behind := range []bool{false, true} {
 		t.Run(fmt.Sprintf("behind=%t", behind), func(t *testing.T) {
@@ -95,7 +97,8 @@ func TestMutexWaitIsBounded(t *testing.T) {
 	}
 }
 
-// TestMutexStarved: one that is woken again and again when m is held once more is handed it after a while, past who takes it so.
+// TestMutexStarved: a waiter that wakes to a locked mutex again and again is
+// handed it after a while, past running callers.
 func TestMutexStarved(t *testing.T) {
 	within(t, limit)
 	start(t)
@@ -112,7 +115,7 @@ func TestMutexStarved(t *testing.T) {
 		for len(turn) == 0 {
 			m.Unlock()
 			m.Lock()
-			for m.Waiting() == 0 && len(turn) == 0 { // until it has come in vain
+			for m.Waiting() == 0 && len(turn) == 0 { // until it has woken to the locked mutex
 			}
 			if m.Handoff() {
 				handedOff = true
@@ -127,7 +130,8 @@ func TestMutexStarved(t *testing.T) {
 	}
 }
 
-// TestMutexHeldOverYield: of the coroutines of one Processor that hold the mutex while they yield none is passed again and again.
+// TestMutexHeldOverYield: of the coroutines of one Processor that hold the
+// mutex while they yield none is passed again and again.
 func TestMutexHeldOverYield(t *testing.T) {
 	within(t, limit)
 	start(t)

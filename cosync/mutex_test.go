@@ -91,7 +91,8 @@ var lockers = []struct {
 	{"mixed", nil},
 }
 
-// TestMutexHammer: nobody is let in beside another, nobody is forgotten, and who returns with an error does not hold it.
+// TestMutexHammer: there is one holder at a time, no waiter is left behind, and
+// a call that returns an error does not hold the mutex.
 func TestMutexHammer(t *testing.T) {
 	for _, l := range lockers {
 		t.Run(l.name, func(t *testing.T) {
@@ -135,7 +136,8 @@ func TestMutexHammer(t *testing.T) {
 	}
 }
 
-// TestMutexUnlockedByAnother: the holder parks while it holds m, and a coroutine of another Processor unlocks it.
+// TestMutexUnlockedByAnother: the holder parks while it holds m, and a
+// coroutine of another Processor unlocks it.
 func TestMutexUnlockedByAnother(t *testing.T) {
 	within(t, limit)
 	start(t)
@@ -156,7 +158,8 @@ func TestMutexUnlockedByAnother(t *testing.T) {
 	}
 }
 
-// TestMutexShutdown: a forced end takes waiters out, runs their deferred calls, and leaves the mutex to the others.
+// TestMutexShutdown: a forced shutdown takes waiters out, runs their deferred
+// calls, and leaves the mutex to the others.
 func TestMutexShutdown(t *testing.T) {
 	within(t, limit)
 	start(t)

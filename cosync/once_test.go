@@ -13,7 +13,8 @@ import (
 	"github.com/netco-go/netco/cosync"
 )
 
-// TestOnce: f is called once, all wait for it without blocking the Processor on which it parks, and see what it did.
+// TestOnce: f is called once, all wait for it without blocking the Processor on
+// which it parks, and see what it did.
 func TestOnce(t *testing.T) {
 	within(t, limit)
 	start(t)
@@ -51,7 +52,8 @@ func TestOnceFails(t *testing.T) {
 	}
 }
 
-// TestOnceFuncs: what OnceFunc, OnceValue and OnceValues return does once what it was given, and gives everybody the result.
+// TestOnceFuncs: what OnceFunc, OnceValue and OnceValues return does once what
+// it was given, and gives everybody the result.
 func TestOnceFuncs(t *testing.T) {
 	within(t, limit)
 	start(t)
@@ -74,7 +76,8 @@ func TestOnceFuncs(t *testing.T) {
 	}
 }
 
-// TestOnceFuncPanics: every call panics with the value of the first, as with package sync.
+// TestOnceFuncPanics: every call panics with the value of the first, as with
+// package sync.
 func TestOnceFuncPanics(t *testing.T) {
 	within(t, limit)
 	start(t)
@@ -96,7 +99,8 @@ func TestOnceFuncPanics(t *testing.T) {
 	}
 }
 
-// TestOnceFuncGoexit: if the first call ends its coroutine every call does; none returns a value there is not.
+// TestOnceFuncGoexit: if the first call ends its coroutine every call does;
+// none returns a value there is not.
 func TestOnceFuncGoexit(t *testing.T) {
 	within(t, limit)
 	start(t)
@@ -111,7 +115,7 @@ func TestOnceFuncGoexit(t *testing.T) {
 	}
 }
 
-// TestOnceShutdown: a forced end unwinds f and those who wait for it.
+// TestOnceShutdown: a forced shutdown unwinds f and its waiters.
 func TestOnceShutdown(t *testing.T) {
 	within(t, limit)
 	start(t)

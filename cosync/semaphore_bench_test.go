@@ -46,7 +46,8 @@ func BenchmarkSemaphore(b *testing.B) {
 	})
 }
 
-// BenchmarkSemaphoreContended runs ordinary goroutines that do nothing but take one of four units and give it back.
+// BenchmarkSemaphoreContended runs ordinary goroutines that do nothing but take
+// one of four units and give it back.
 func BenchmarkSemaphoreContended(b *testing.B) {
 	for _, n := range []int{2, 8, 64} {
 		for _, peer := range []struct {
@@ -73,7 +74,8 @@ func BenchmarkSemaphoreContended(b *testing.B) {
 	}
 }
 
-// BenchmarkSemaphoreHandover has coroutines of one Processor that each hold the only unit over a Yield, so that every Acquire parks.
+// BenchmarkSemaphoreHandover has coroutines of one Processor that each hold the
+// only unit over a Yield, so that every Acquire parks.
 func BenchmarkSemaphoreHandover(b *testing.B) {
 	start(b)
 	for _, n := range []int{2, 64} {

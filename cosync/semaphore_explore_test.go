@@ -15,8 +15,9 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// boundOf returns the bound that the letters of a thread's description stand for, and sets what else they say: "!" ended by force at any
-// time, "g" an ordinary goroutine, "t" bounded by a time, "c" by a context.
+// boundOf returns the bound that the letters of a thread's description stand
+// for, and sets the other properties: "!" may be ended by force at any time,
+// "g" an ordinary goroutine, "t" bounded by a time, "c" by a context.
 func boundOf(th *explore.Thread, kind string) coroutine.Bound {
 	th.Doomed = strings.Contains(kind, "!")
 	th.Goroutine = strings.Contains(kind, "g")
@@ -29,8 +30,9 @@ func boundOf(th *explore.Thread, kind string) coroutine.Bound {
 	return coroutine.Bound{}
 }
 
-// semaphoreProgram has a thread for each field of threads, which takes as many units as its number says, and gives them back. With "y" it
-// only tries; with "z" too, and there must be enough for it.
+// semaphoreProgram has a thread for each field of threads, which takes as many
+// units as its number says, and gives them back. With "y" it only tries; with
+// "z" too, and there must be enough for it.
 func semaphoreProgram(size int64, threads string) func(*explore.World) explore.Program {
 	return func(w *explore.World) explore.Program {
 		s := NewSemaphore(size)
@@ -85,7 +87,8 @@ func semaphoreProgram(size int64, threads string) func(*explore.World) explore.P
 	}
 }
 
-// checkSemaphore says what must always be, and what must be while nobody holds the guard.
+// checkSemaphore returns which invariant is broken: of all states, or of those
+// in which the guard is free.
 func checkSemaphore(w *explore.World, s *Semaphore, held int64) string {
 	state := s.state.Load()
 	free := state &^ hasWaiters
@@ -105,7 +108,8 @@ func checkSemaphore(w *explore.World, s *Semaphore, held int64) string {
 	return ""
 }
 
-// TestSemaphoreEveryOrder runs the Semaphore in every order of its shared accesses.
+// TestSemaphoreEveryOrder runs the Semaphore in every order of its shared
+// accesses.
 func TestSemaphoreEveryOrder(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("one thread at a time, for long")
@@ -118,7 +122,7 @@ func TestSemaphoreEveryOrder(t *testing.T) {
 		{2, "2 1 1"},
 		{3, "2 3 1"},
 		{2, "2 g1 g2"},
-		{2, "1 t2 1"}, // who is in front gives up
+		{2, "1 t2 1"}, // the front gives up
 		{2, "1 gt2 g1"},
 		{2, "t1 c2 1"},
 		{2, "!2 !1 1"},

@@ -7,7 +7,7 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Free returns how many units are free, and whether somebody waits.
+// Free returns the number of free units, and whether there are waiters.
 func (s *Semaphore) Free() (int64, bool) {
 	state := s.state.Load()
 	return state &^ hasWaiters, state < 0
@@ -19,14 +19,14 @@ func (s *Semaphore) AwaitWaiting(n int) { awaitWaiting(&s.guard, n, &s.queue) }
 // AwaitWaiting returns when n wait.
 func (f *Future[T]) AwaitWaiting(n int) { awaitWaiting(&f.guard, n, &f.queue) }
 
-// AwaitRoom returns when n wait in Go.
-func (g *Group) AwaitRoom(n int) { awaitWaiting(&g.guard, n, &g.starts) }
+// AwaitStarts returns when n wait in Go.
+func (g *Group) AwaitStarts(n int) { awaitWaiting(&g.guard, n, &g.starts) }
 
 // AwaitIdle returns when n wait in Wait.
 func (g *Group) AwaitIdle(n int) { awaitWaiting(&g.guard, n, &g.idle) }
 
 // Room returns how many wait in Go.
-func (g *Group) Room() int { return count(&g.guard, &g.starts) }
+func (g *Group) Starting() int { return count(&g.guard, &g.starts) }
 
 // Err returns the first error so far.
 func (g *Group) Err() error {

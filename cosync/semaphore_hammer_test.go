@@ -15,8 +15,9 @@ import (
 	"github.com/netco-go/netco/cosync"
 )
 
-// TestSemaphoreHammer has coroutines on two Processors and goroutines take and give back, in all ways, with bounds that end as
-// often as not. Never more are held than there are, and nothing is lost.
+// TestSemaphoreHammer has coroutines on two Processors and goroutines take and
+// give back, in all ways, with bounds that end as often as not. Never more are
+// held than there are, and nothing is lost.
 func TestSemaphoreHammer(t *testing.T) {
 	start(t)
 	within(t, 60*time.Second)
@@ -75,8 +76,8 @@ func TestSemaphoreHammer(t *testing.T) {
 	}
 }
 
-// TestSemaphoreCount counts in a plain variable under a Semaphore of one unit: the race detector must see that one holder comes after
-// the other.
+// TestSemaphoreCount counts in a plain variable under a Semaphore of one unit:
+// the race detector must see that one holder comes after the other.
 func TestSemaphoreCount(t *testing.T) {
 	start(t)
 	within(t, 60*time.Second)
@@ -106,8 +107,9 @@ func TestSemaphoreCount(t *testing.T) {
 	checkFree(t, s)
 }
 
-// TestSemaphoreShutdown: a forced end takes those who wait out of the queue, ends them or returns the error, and lets those behind them
-// go on; none of what they waited for is lost.
+// TestSemaphoreShutdown: a forced shutdown takes waiters out of the queue,
+// unwinds them or returns the error, and the waiters behind them continue; no
+// unit is lost.
 func TestSemaphoreShutdown(t *testing.T) {
 	within(t, 60*time.Second)
 	for range scaled(100) {
@@ -144,7 +146,8 @@ func TestSemaphoreShutdown(t *testing.T) {
 	}
 }
 
-// TestSemaphoreShutdownHammer ends, by force, coroutines that take and give back, while goroutines do the same.
+// TestSemaphoreShutdownHammer ends, by a forced shutdown, coroutines that
+// acquire and release, while goroutines do the same.
 func TestSemaphoreShutdownHammer(t *testing.T) {
 	within(t, 60*time.Second)
 	for range scaled(100) {

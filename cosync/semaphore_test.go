@@ -14,7 +14,7 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// checkFree fails unless all units are free and nobody waits.
+// checkFree fails unless all units are free and there are no waiters.
 func checkFree(t *testing.T, s *cosync.Semaphore) {
 	t.Helper()
 	if free, waiting := s.Free(); free != s.Size() || waiting {
@@ -82,7 +82,8 @@ func TestSemaphoreMisuse(t *testing.T) {
 	}
 }
 
-// TestSemaphoreBounds: what can be had without a wait is had, whatever the bound; the rest ends with the bound's error.
+// TestSemaphoreBounds: what can be had without a wait is had, whatever the
+// bound; the rest ends with the bound's error.
 func TestSemaphoreBounds(t *testing.T) {
 	start(t)
 	within(t, 20*time.Second)
@@ -121,8 +122,8 @@ func TestSemaphoreBounds(t *testing.T) {
 	inCoroutine(t, 0, check)
 }
 
-// TestSemaphoreOrder: who waits is served in the order of arrival, as soon as there is enough for him, and nobody passes
-// him who waits for less.
+// TestSemaphoreOrder: waiters are served in the order of arrival, as soon as
+// there are enough units, and none passes another by wanting fewer.
 func TestSemaphoreOrder(t *testing.T) {
 	start(t)
 	within(t, 20*time.Second)
@@ -160,7 +161,8 @@ func TestSemaphoreOrder(t *testing.T) {
 	checkFree(t, s)
 }
 
-// TestSemaphoreGiveUp: when who is in front gives up, those behind who want less go at once.
+// TestSemaphoreGiveUp: when the waiter in front gives up, those behind it that
+// want fewer units continue at once.
 func TestSemaphoreGiveUp(t *testing.T) {
 	start(t)
 	within(t, 20*time.Second)
@@ -183,7 +185,7 @@ func TestSemaphoreGiveUp(t *testing.T) {
 	if err := <-gaveUp; err != context.Canceled {
 		t.Errorf("gave up with %v", err)
 	}
-	if a, b := <-in, <-in; a+b != 3 || a == b { // they were let go together
+	if a, b := <-in, <-in; a+b != 3 || a == b { // woken together
 		t.Errorf("%d and %d went, want 1 and 2", a, b)
 	}
 	s.AwaitWaiting(1) // the last finds none left
@@ -193,7 +195,8 @@ func TestSemaphoreGiveUp(t *testing.T) {
 	checkFree(t, s)
 }
 
-// TestSemaphoreAllocs: no allocation, uncontended anywhere, and for coroutines contended either.
+// TestSemaphoreAllocs: no allocation, uncontended anywhere, and for coroutines
+// contended either.
 func TestSemaphoreAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("race builds allocate")

@@ -8,7 +8,8 @@ import (
 	"github.com/netco-go/netco/internal/explore"
 )
 
-// TestWaitGroupEveryOrder runs a WaitGroup in every order of its shared accesses: all that wait go on, none before all is done.
+// TestWaitGroupEveryOrder runs a WaitGroup in every order of its shared
+// accesses: all that wait go on, none before all is done.
 func TestWaitGroupEveryOrder(t *testing.T) {
 	for _, threads := range []string{"d w", "d d w", "d w w", "d w t", "d t t", "d d ! g", "d d gt w", "d r"} {
 		t.Run(threads, func(t *testing.T) {
@@ -17,8 +18,9 @@ func TestWaitGroupEveryOrder(t *testing.T) {
 	}
 }
 
-// waitGroupProgram has a thread for each field: "d" is one of those that are waited for; the others wait: "w", "g" a goroutine, "t"
-// bounded in time, "!" doomed, "r" too, and in a second round in which nothing is done in time.
+// waitGroupProgram has a thread for each field: "d" is one of those that are
+// waited for; the others wait: "w", "g" a goroutine, "t" bounded in time, "!"
+// doomed, "r" too, and in a second round in which nothing is done in time.
 func waitGroupProgram(w *explore.World, threads string) explore.Program {
 	var wg WaitGroup
 	left := strings.Count(threads, "d")

@@ -72,7 +72,8 @@ func TestWaitGroupWithoutWait(t *testing.T) {
 	}
 }
 
-// TestWaitGroupGo: Wait returns when all that Go has started have ended, however they end, and what they did can be seen.
+// TestWaitGroupGo: Wait returns when all that Go has started have ended,
+// however they end, and what they did can be seen.
 func TestWaitGroupGo(t *testing.T) {
 	within(t, limit)
 	start(t)
@@ -104,7 +105,8 @@ func TestWaitGroupGo(t *testing.T) {
 	})
 }
 
-// TestWaitGroupGoRefused: if nothing can be started there is an error, and nothing to wait for.
+// TestWaitGroupGoRefused: if nothing can be started there is an error, and
+// nothing to wait for.
 func TestWaitGroupGoRefused(t *testing.T) {
 	within(t, limit)
 	start(t)
@@ -130,7 +132,8 @@ func TestWaitGroupGoRefused(t *testing.T) {
 	}
 }
 
-// TestWaitGroupManyWait: all who wait go on, bounded or not; those whose time ends meanwhile do so with an error.
+// TestWaitGroupManyWait: all waiters continue, bounded or not; those whose time
+// ends meanwhile return an error.
 func TestWaitGroupManyWait(t *testing.T) {
 	within(t, limit)
 	start(t)

@@ -18,7 +18,8 @@ type lock interface {
 	RUnlock()
 }
 
-// The uncontended benchmarks call the methods directly, so that those that can be inlined are.
+// The uncontended benchmarks call the methods directly, so that those that can
+// be inlined are.
 
 func BenchmarkLock(b *testing.B) {
 	b.Run("netco", func(b *testing.B) {
@@ -54,8 +55,10 @@ func BenchmarkRLock(b *testing.B) {
 	})
 }
 
-// BenchmarkContended has the given number of waiters and one more do nothing but lock and unlock, share of a hundred times for
-// reading, with some or no work under the lock: coroutines on two Processors, and goroutines with package sync's lock.
+// BenchmarkContended has the given number of waiters and one more do nothing
+// but lock and unlock, share of a hundred times for reading, with some or no
+// work under the lock: coroutines on two Processors, and goroutines with
+// package sync's lock.
 func BenchmarkContended(b *testing.B) {
 	for _, work := range []int{0, 40} {
 		for _, share := range []int{0, 90, 100} {
@@ -74,7 +77,8 @@ func BenchmarkContended(b *testing.B) {
 	}
 }
 
-// BenchmarkHandover has coroutines that each hold the lock over a Yield, so that every Lock parks, on one Processor and on two.
+// BenchmarkHandover has coroutines that each hold the lock over a Yield, so
+// that every Lock parks, on one Processor and on two.
 func BenchmarkHandover(b *testing.B) {
 	for _, processors := range []int{1, 2} {
 		for _, n := range []int{2, 64} {
@@ -120,7 +124,8 @@ func toil(n int) {
 	}
 }
 
-// onProcessors has n coroutines on so many Processors call f with their parts of b.N.
+// onProcessors has n coroutines on so many Processors call f with their parts
+// of b.N.
 func onProcessors(b *testing.B, processors, n int, f func(int)) {
 	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
 		b.Fatal(err)

@@ -16,7 +16,8 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// bounded are the bounded ways to lock, each with a bound that will not end by itself, one that soon does, and one that has.
+// bounded are the bounded ways to lock, each with a bound that will not end by
+// itself, one that soon does, and one that has.
 var bounded = []struct {
 	name   string
 	unlock func(*RWMutex)
@@ -89,8 +90,9 @@ func start(t *testing.T) {
 	})
 }
 
-// TestBounded: a bounded lock is had where it can be without a wait, even if the bound is over; else the error is the bound's, and the lock
-// and its queue are as before.
+// TestBounded: a bounded call locks if that takes no wait, even if the bound is
+// over; else it returns the bound's error, with the lock and its queue as
+// before.
 func TestBounded(t *testing.T) {
 	for _, c := range bounded {
 		t.Run(c.name, func(t *testing.T) {
@@ -119,7 +121,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestBoundedGranted: a bounded wait ends with the lock when that comes in time.
+// TestBoundedGranted: a bounded wait returns with the lock if it is unlocked in
+// time.
 func TestBoundedGranted(t *testing.T) {
 	for _, c := range bounded {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,8 +144,9 @@ func TestBoundedGranted(t *testing.T) {
 	}
 }
 
-// TestGiveUpLetsOthersIn: readers behind a writer that gives up beside readers go in.
-func TestGiveUpLetsOthersIn(t *testing.T) {
+// TestGiveUpServesOthers: readers behind a writer that gives up beside readers
+// get the lock.
+func TestGiveUpServesOthers(t *testing.T) {
 	always(t, true)
 	var m RWMutex
 	m.RLock()
@@ -165,7 +169,8 @@ func TestGiveUpLetsOthersIn(t *testing.T) {
 	m.checkFree(t)
 }
 
-// TestForcedShutdown: bounded waits return ErrShutdown, unbounded ones end their coroutine, none stays in the queue.
+// TestForcedShutdown: bounded waits return ErrShutdown, unbounded ones end
+// their coroutine, and none stays queued.
 func TestForcedShutdown(t *testing.T) {
 	var m RWMutex
 	m.Lock()
@@ -202,8 +207,9 @@ func TestForcedShutdown(t *testing.T) {
 	m.checkFree(t)
 }
 
-// TestBoundedHammer: grants and bounds race on two Processors and goroutines, as time goes and as chance has it: what is granted is not lost,
-// what is given up not kept.
+// TestBoundedHammer: unlocks and bounds race on two Processors and goroutines,
+// by the clock and by chance: a lock that was got is not lost, and one that was
+// given up is not held.
 func TestBoundedHammer(t *testing.T) {
 	for _, chance := range []bool{false, true} {
 		seed := rand.Uint64()
@@ -287,7 +293,8 @@ func lockBounded(m *RWMutex, write bool, d time.Duration, byContext bool) error 
 	return m.RLockTimeout(d)
 }
 
-// TestBoundedAllocs: a coroutine's wait with a timeout does not allocate, had or missed.
+// TestBoundedAllocs: a coroutine's wait with a timeout does not allocate, had
+// or missed.
 func TestBoundedAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("race builds allocate")

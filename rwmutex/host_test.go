@@ -10,7 +10,8 @@ import (
 	"github.com/netco-go/netco/internal/mpsc"
 )
 
-// host drives an executor on a thread of its own: the least that a Processor is.
+// host drives an executor on a thread of its own: the least that a Processor
+// is.
 type host struct {
 	ex    coroutine.Executor
 	first []func() // coroutines to begin with
@@ -66,7 +67,7 @@ func (h *host) loop() {
 	}
 }
 
-// stop ends the host's coroutines by force, from any thread.
+// stop ends the host's coroutines by force. Any thread.
 func (h *host) stop() {
 	h.end.Store(true)
 	h.ring()

@@ -18,10 +18,10 @@ type order struct {
 	programs []string
 
 	pos       []int  // in the programs
-	waiting   []int  // who wait or contend, by when they came
-	contender int    // who has been woken to try, or -1
-	late      bool   // whether the contender has been told that it is overdue
-	served    []bool // who have got the lock from the queue, and not entered
+	waiting   []int  // threads that wait or are woken, by arrival
+	contender int    // the thread that is woken to try, or -1
+	late      bool   // the woken writer is starved
+	served    []bool // threads that have got the lock from the queue, and not entered
 	queue     []int  // as it was after the last step
 	state     int64  // as it was after the last step
 	inside    struct{ readers, writers int }
@@ -131,7 +131,8 @@ func (o *order) read(th *explore.Thread) {
 	o.m.RUnlock()
 }
 
-// enter is called when the thread has the lock: by what it has just done, or because it has been served.
+// enter is called when the thread has the lock: by what it has just done, or
+// because it has been served.
 func (o *order) enter(th *explore.Thread) {
 	switch id := th.ID(); {
 	case o.served[id]:
@@ -238,7 +239,7 @@ func (o *order) taken(th *explore.Thread, before, after []int, wasStarving bool)
 	}
 }
 
-// serve marks those who have got the lock: they must have waited longest.
+// serve marks threads that have got the lock: they must have waited longest.
 func (o *order) serve(ids []int) {
 	if n := len(ids); n > len(o.waiting) || !slices.Equal(o.waiting[:n], ids) {
 		o.fail("%v were served, of %v", ids, o.waiting)
@@ -258,7 +259,7 @@ func (o *order) kind(id int) string {
 	return "W"
 }
 
-// checkFlags checks what is true of the state while nobody has the guard.
+// checkFlags checks the invariants of the states in which the guard is free.
 func (o *order) checkFlags(s int64) {
 	switch {
 	case (s&queued != 0) != (len(o.queue) > 0):

@@ -8,16 +8,17 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// TestEveryOrder runs small programs in every order in which their shared accesses can happen, and checks: mutual exclusion, that
-// waiters are served in the order in which they came, that nobody passes while the lock is starving, that one contender at most is on
-// its way, that nobody is left waiting, that from everywhere the end can be reached, that misuse panics, and that the lock is free in
-// the end.
+// TestEveryOrder runs small programs in every order of their shared accesses,
+// and checks: mutual exclusion; service in the order of arrival; that no caller
+// passes a handoff; that one writer at most is woken; that no thread is left
+// waiting and the end can be reached from every state; that misuse panics; and
+// that the lock is free in the end.
 func TestEveryOrder(t *testing.T) {
 	for _, c := range []struct {
 		programs string // see order.run
 		early    int    // how many parks may end early
-		spin     bool   // waiters may try once more before they queue
-		calm     bool   // nobody is ever overdue
+		spin     bool   // callers may spin before they queue
+		calm     bool   // no waiter is ever starved
 		long     bool   // takes seconds, in race builds minutes
 	}{
 		{programs: "W W", early: 2, spin: true},

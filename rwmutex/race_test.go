@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestRacesAreFound runs programs with a race of their own under the detector. That it finds nothing where there is no
-// race, every other test shows.
+// TestRacesAreFound runs programs with a race of their own under the detector.
+// That it finds nothing where there is no race, every other test shows.
 func TestRacesAreFound(t *testing.T) {
 	const which = "RWMUTEX_TEST_RACE"
 	shared := 0

@@ -114,7 +114,7 @@ func TestTry(t *testing.T) {
 		{"W", false, false},
 		{"R", false, true},
 		{"RR", false, true},
-		{"Rw", false, false}, // a waiting writer holds back new readers
+		{"Rw", false, false}, // a waiting writer keeps TryRLock out
 	} {
 		var m RWMutex
 		var wg sync.WaitGroup
@@ -152,14 +152,15 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// always answers what depends on the time until the test ends.
+// always decides what depends on time until the test ends.
 func always(t *testing.T, overdue bool) {
 	choose = func(q question) bool { return q == isStarved && overdue }
 	t.Cleanup(func() { choose = nil })
 }
 
-// TestOrder queues writers and readers behind a holder and sees who is in together, and in what order: "a writer starves
-// behind overlapping readers" (C++ netco).
+// TestOrder queues writers and readers behind a holder, and checks which of
+// them hold the lock together, and in what order: "a writer starves behind
+// overlapping readers" (C++ netco).
 func TestOrder(t *testing.T) {
 	for _, c := range []struct {
 		holder, queue, want string
@@ -233,8 +234,9 @@ func unlock(m *RWMutex, kind byte) {
 	}
 }
 
-// TestPatience: readers pass a writer that waits, until that has been for long; then they wait for it.
-func TestPatience(t *testing.T) {
+// TestHandoffStopsReaders: readers pass a waiting writer until it is starved;
+// then they wait for it.
+func TestHandoffStopsReaders(t *testing.T) {
 	always(t, false)
 	var m RWMutex
 	var order []string
@@ -268,10 +270,12 @@ func TestPatience(t *testing.T) {
 	m.checkFree(t)
 }
 
-// pair is guarded by a lock: a writer leaves both halves equal. The race detector watches it too.
+// pair is guarded by a lock: a writer leaves both halves equal. The race
+// detector watches it too.
 type pair struct{ a, b int }
 
-// use locks m once, in a way that r chooses, and returns by how much it has raised p. Under the lock it calls pass.
+// use locks m once, in a way that r chooses, and returns by how much it has
+// raised p. Under the lock it calls pass.
 func (p *pair) use(t *testing.T, m *RWMutex, r *rand.Rand, pass func()) int {
 	try := r.IntN(8) == 0
 	if r.IntN(3) > 0 {
@@ -306,8 +310,9 @@ func (p *pair) use(t *testing.T, m *RWMutex, r *rand.Rand, pass func()) int {
 
 func rounds() int { return testenv.Rounds(20_000) }
 
-// TestHammer uses one lock from ordinary goroutines and from coroutines on two threads; once as time goes, and once with chance in the
-// place of time, so that the lock is starving every now and then.
+// TestHammer uses one lock from ordinary goroutines and from coroutines on two
+// threads; by the clock, and with chance in the place of the clock, so that
+// there is a handoff every now and then.
 func TestHammer(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -343,7 +348,8 @@ func hammer(t *testing.T, seed uint64) {
 	m.checkFree(t)
 }
 
-// TestShutdown ends, again and again, a host whose coroutines hold and wait for a lock that others use too.
+// TestShutdown stops, again and again, a host whose coroutines hold and wait
+// for a lock that others use too.
 func TestShutdown(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -373,7 +379,8 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestUnwind: a waiting coroutine that is ended by force leaves the queue, and those behind it go on.
+// TestUnwind: a waiting coroutine that is stopped by force leaves the queue,
+// and those behind it continue.
 func TestUnwind(t *testing.T) {
 	always(t, true)
 	var m RWMutex
@@ -407,7 +414,8 @@ func TestUnwind(t *testing.T) {
 	m.checkFree(t)
 }
 
-// TestEarlyWake: a wake that is not the lock's does not let a coroutine in, and the lock's own still comes.
+// TestEarlyWake: a wake that is not the lock's does not let a coroutine in, and
+// the lock's own still comes.
 func TestEarlyWake(t *testing.T) {
 	var m RWMutex
 	m.Lock()
@@ -437,7 +445,8 @@ func TestEarlyWake(t *testing.T) {
 	m.checkFree(t)
 }
 
-// TestAllocs: no allocation, uncontended anywhere, and for coroutines contended either.
+// TestAllocs: no allocation, uncontended anywhere, and for coroutines contended
+// either.
 func TestAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("race builds allocate")
