@@ -9,6 +9,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestAllocs: nothing allocates, in a channel that is its thread's own and in
@@ -18,7 +19,7 @@ func TestAllocs(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	for _, own := range []bool{true, false} {
-		with(t, 1, func() {
+		testrun.With(t, 1, func() {
 			buffered, ping, pong := channel.Make[int](4), channel.Make[int](0), channel.Make[int](0)
 			for _, c := range []*channel.Chan[int]{buffered, ping, pong} {
 				if own {
@@ -60,7 +61,7 @@ func TestAllocs(t *testing.T) {
 				}
 			}
 		})
-		shutdown(t)
+		testrun.Shutdown(t)
 	}
 }
 
@@ -74,7 +75,7 @@ func goroutine(f func()) {
 // TestNothingIsKept: a channel keeps no value that has been received or not
 // been sent, and nothing keeps a channel.
 func TestNothingIsKept(t *testing.T) {
-	with(t, 1, func() {
+	testrun.With(t, 1, func() {
 		const n = 8
 		gone := make(chan struct{}, 3*n)
 		value := func() *[100]int {

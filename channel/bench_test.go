@@ -6,6 +6,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // BenchmarkPingPong is a round trip over two unbuffered channels. What is
@@ -46,7 +47,7 @@ func goPingPong(b *testing.B, locked bool) {
 //
 //go:noinline
 func pingPong(b *testing.B, processors int) {
-	with(b, processors, func() {
+	testrun.With(b, processors, func() {
 		ping, pong := channel.Make[int](0), channel.Make[int](0)
 		netco.GoOn(processors-1, func() {
 			for v, ok := ping.Recv(); ok; v, ok = ping.Recv() {
@@ -85,7 +86,7 @@ func BenchmarkBuffered(b *testing.B) {
 
 //go:noinline
 func buffered(b *testing.B, own bool) {
-	with(b, 1, func() {
+	testrun.With(b, 1, func() {
 		c := channel.Make[int](4)
 		if own {
 			bias(c)
@@ -120,7 +121,7 @@ func BenchmarkSelect(b *testing.B) {
 
 //go:noinline
 func selects(b *testing.B, own bool) {
-	with(b, 1, func() {
+	testrun.With(b, 1, func() {
 		c, d := channel.Make[int](4), channel.Make[int](0)
 		if own {
 			bias(c)

@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestBridges: values go through from Go's channels to ours and back, in order;
 // closing goes through too.
 func TestBridges(t *testing.T) {
-	with(t, 1, func() {
+	testrun.With(t, 1, func() {
 		in := make(chan int, 3)
 		go func() {
 			for i := range 1000 {

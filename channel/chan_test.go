@@ -16,6 +16,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // everywhere runs f as a coroutine whose peers are of the same thread, as one
@@ -23,14 +24,14 @@ import (
 // peers by spawn.
 func everywhere(t *testing.T, f func(t *testing.T, spawn func(func()))) {
 	t.Run("one thread", func(t *testing.T) {
-		with(t, 1, func() { f(t, func(g func()) { netco.GoLocal(g) }) })
+		testrun.With(t, 1, func() { f(t, func(g func()) { netco.GoLocal(g) }) })
 	})
 	t.Run("two threads", func(t *testing.T) {
-		with(t, 2, func() { f(t, func(g func()) { netco.GoOn(1, g) }) })
+		testrun.With(t, 2, func() { f(t, func(g func()) { netco.GoOn(1, g) }) })
 	})
 	t.Run("goroutines", func(t *testing.T) { f(t, func(g func()) { go g() }) })
 	t.Run("mixed", func(t *testing.T) {
-		with(t, 1, func() { f(t, func(g func()) { go g() }) })
+		testrun.With(t, 1, func() { f(t, func(g func()) { go g() }) })
 	})
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestAsGo does the same random operations to channels of this package and to
@@ -21,7 +23,7 @@ import (
 // must still wait. A Select is given no more than one case that is ready, since
 // both choose at random. NETCO_SEED repeats a run.
 func TestAsGo(t *testing.T) {
-	seeds := make([]uint64, scaled(400))
+	seeds := make([]uint64, testenv.Rounds(400))
 	for i := range seeds {
 		seeds[i] = rand.Uint64()
 	}
@@ -34,7 +36,7 @@ func TestAsGo(t *testing.T) {
 	}
 	var programs [][]action
 	var ours [][]string
-	with(t, 1, func() {
+	testrun.With(t, 1, func() {
 		for _, seed := range seeds {
 			p, results := drive(seed)
 			programs, ours = append(programs, p), append(ours, results)

@@ -11,6 +11,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // tally counts the receipts of each value.
@@ -81,9 +83,9 @@ func recvOne(c, other *channel.Chan[token], how int) (v token, ok, over bool) {
 // once if its sender reports it as sent, else never.
 func TestHammer(t *testing.T) {
 	for _, capacity := range []int{0, 1, 5} {
-		start(t, 2)
+		testrun.Start(t, 2)
 		const people = 9
-		n := scaled(3000)
+		n := testenv.Rounds(3000)
 		c, other := channel.Make[token](capacity), channel.Make[token](capacity)
 		var count tally
 		count.got, count.sent = make([]atomic.Int32, people*n), make([]atomic.Bool, people*n)
@@ -158,7 +160,7 @@ func TestHammer(t *testing.T) {
 				t.Fatalf("capacity %d: value %d, sent: %v, was received %d times", capacity, id, sent, got)
 			}
 		}
-		shutdown(t)
+		testrun.Shutdown(t)
 	}
 }
 
@@ -166,8 +168,8 @@ func TestHammer(t *testing.T) {
 // guard until, in some rounds, a goroutine uses the channel. So a channel has
 // waiters of both kinds, and revocations happen at any moment.
 func TestOwnThreadHammer(t *testing.T) {
-	with(t, 1, func() {
-		rounds := scaled(300)
+	testrun.With(t, 1, func() {
+		rounds := testenv.Rounds(300)
 		for round := range rounds {
 			c, back := channel.Make[int](round%3), channel.Make[int](0)
 			bias(c)
@@ -210,8 +212,8 @@ func TestOwnThreadHammer(t *testing.T) {
 // TestRevocationHammer: a goroutine revokes the bias while the owner's thread
 // uses the channel without the guard. No value is lost or doubled.
 func TestRevocationHammer(t *testing.T) {
-	with(t, 1, func() {
-		for round := range scaled(4000) {
+	testrun.With(t, 1, func() {
+		for round := range testenv.Rounds(4000) {
 			c := channel.Make[int](8)
 			bias(c)
 			begin, theirs := make(chan struct{}), make(chan int)
@@ -253,7 +255,7 @@ func TestBias(t *testing.T) {
 	if !hasBarriers() {
 		t.Skip("this kernel has no membarrier(2), or this is a race build, in which no channel has an owner")
 	}
-	with(t, 1, func() {
+	testrun.With(t, 1, func() {
 		c := channel.Make[int](0)
 		bias(c)
 		if !c.Biased() {
@@ -291,7 +293,7 @@ func TestBias(t *testing.T) {
 
 // TestBusyOwner: a revocation does not wait until the owner's thread is idle.
 func TestBusyOwner(t *testing.T) {
-	start(t, 1)
+	testrun.Start(t, 1)
 	c := channel.Make[int](1)
 	busy, over := make(chan struct{}), make(chan struct{})
 	h, _ := netco.GoOn(0, func() {
@@ -312,7 +314,7 @@ func TestBusyOwner(t *testing.T) {
 func TestOrphan(t *testing.T) {
 	var c *channel.Chan[int]
 	t.Run("owner", func(t *testing.T) {
-		with(t, 1, func() {
+		testrun.With(t, 1, func() {
 			c = channel.Make[int](1)
 			bias(c)
 			c.Send(1)
@@ -376,7 +378,7 @@ func TestShutdown(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		netco.Shutdown(ctx)
-		awaitEnds(t) // for which Shutdown does not wait if the thread is slow
+		testrun.AwaitEnds(t) // for which Shutdown does not wait if the thread is slow
 		if unwound.Load() != 9 || returned.Load() != 3 {
 			t.Errorf("%d ended, %d of them with ErrShutdown; want 9, 3", unwound.Load(), returned.Load())
 		}

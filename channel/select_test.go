@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestSelectFair: of the ready cases each is chosen as often as any other,
@@ -133,7 +134,7 @@ func TestBothLock(t *testing.T) {
 	everywhere(t, func(t *testing.T, spawn func(func())) {
 		a, b := channel.Make[int](0), channel.Make[int](0)
 		done := channel.Make[int](0)
-		n := scaled(5000)
+		n := testenv.Rounds(5000)
 		spawn(func() {
 			for k := range n {
 				channel.Select(channel.SendCase(a, k), channel.SendCase(b, k))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // work passes some 100 ns.
@@ -48,7 +49,7 @@ func BenchmarkMutexContended(b *testing.B) {
 			name := fmt.Sprintf("waiters=%d/section=%s", waiters, section)
 			b.Run(name+"/netco", func(b *testing.B) {
 				var m cosync.Mutex
-				start(b)
+				testrun.Start(b, 2)
 				contend(b, &m, waiters+1, section == "empty", coroutines)
 			})
 			b.Run(name+"/goroutines", func(b *testing.B) {
@@ -68,7 +69,7 @@ func BenchmarkMutexHeld(b *testing.B) {
 	for _, processors := range []int{1, 2} {
 		for _, waiters := range []int{1, 64} {
 			b.Run(fmt.Sprintf("processors=%d/waiters=%d", processors, waiters), func(b *testing.B) {
-				start(b)
+				testrun.Start(b, 2)
 				var m cosync.Mutex
 				b.ResetTimer()
 				coroutines(waiters+1, func(i int) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // BenchmarkCond has two take turns: coroutines of one Processor, of two, and
@@ -26,7 +27,7 @@ func BenchmarkCond(b *testing.B) {
 	}
 	for processors := 1; processors <= 2; processors++ {
 		b.Run([]string{"", "oneProcessor", "twoProcessors"}[processors], func(b *testing.B) {
-			start(b)
+			testrun.Start(b, 2)
 			c := cosync.NewCond(new(cosync.Mutex))
 			b.ResetTimer()
 			coroutines(2, turns(c.L, c.Wait, c.Signal, b.N/2+1), processors)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestCondShutdown: a forced shutdown unwinds waiters with L locked, so that
@@ -18,8 +19,7 @@ func TestCondShutdown(t *testing.T) {
 	for _, kind := range lockKinds[:3] {
 		for _, held := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/held=%t", kind.name, held), func(t *testing.T) {
-				within(t, limit)
-				start(t)
+				testrun.Start(t, 2)
 				l := kind.make()
 				c := cosync.NewCond(l)
 				var unwound, refused, inside atomic.Int32
@@ -56,7 +56,7 @@ func TestCondShutdown(t *testing.T) {
 					})
 					<-has
 				}
-				endByForce(t)
+				testrun.ShutdownByForce(t)
 				if _, can := l.(interface{ LockTimeout(time.Duration) error }); can && refused.Load() != 4 {
 					t.Errorf("%d refused", refused.Load())
 				}
@@ -76,8 +76,7 @@ func TestCondShutdown(t *testing.T) {
 // TestCondMisuse: Wait with an L that is not locked panics as L does, and
 // leaves nothing behind.
 func TestCondMisuse(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	crowd(t, 3, func(int) {
 		var m cosync.Mutex
 		c := cosync.NewCond(&m)
@@ -108,8 +107,7 @@ func (l *badLock) Unlock() {
 // TestCondPassesOn: a Signal for a waiter whose Wait panics goes to the next
 // one.
 func TestCondPassesOn(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	crowd(t, 3, func(int) {
 		c := cosync.NewCond(nil)
 		woken := make(chan struct{})

@@ -12,6 +12,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/rwmutex"
 )
 
@@ -32,8 +33,7 @@ func TestCondStopped(t *testing.T) {
 	} {
 		for _, bounded := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/bounded=%t", kind.name, bounded), func(t *testing.T) {
-				within(t, time.Minute)
-				start(t)
+				testrun.Start(t, 2)
 				c := cosync.NewCond(kind.l)
 				var held, inside, refused atomic.Bool
 				var co atomic.Pointer[coroutine.Coroutine]
@@ -98,8 +98,7 @@ func TestCondStopped(t *testing.T) {
 // TestStoppedErrors: the results of a stopped function, in its Future and its
 // Group.
 func TestStoppedErrors(t *testing.T) {
-	within(t, time.Minute)
-	start(t)
+	testrun.Start(t, 2)
 	f := cosync.Async(func() (int, error) {
 		netco.Self().Handle().Stop()
 		netco.Sleep(time.Hour)

@@ -13,6 +13,9 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/rwmutex"
 )
 
@@ -32,8 +35,7 @@ var lockKinds = []struct {
 func TestCondSignal(t *testing.T) {
 	for _, kind := range lockKinds {
 		t.Run(kind.name, func(t *testing.T) {
-			within(t, limit)
-			start(t)
+			testrun.Start(t, 2)
 			c := cosync.NewCond(kind.make())
 			served := make(chan int, 12)
 			for i := range 12 {
@@ -108,8 +110,7 @@ func TestCondBounds(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(w.name, func(t *testing.T) {
-			within(t, limit)
-			start(t)
+			testrun.Start(t, 2)
 			crowd(t, 3, func(int) {
 				m := new(cosync.Mutex)
 				c := cosync.NewCond(m)
@@ -133,12 +134,11 @@ func TestCondBounds(t *testing.T) {
 // to that waiter, whose wait then has no error, or to the one behind it, which
 // would wait for ever otherwise.
 func TestCondSignalNotLost(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var m cosync.Mutex
 	c := cosync.NewCond(&m)
 	signalled := 0
-	for i := range scaled(1000) {
+	for i := range testenv.Rounds(1000) {
 		front, behind := make(chan error, 1), make(chan error, 1)
 		waits := make(chan struct{})
 		m.Lock()
@@ -170,7 +170,7 @@ func TestCondSignalNotLost(t *testing.T) {
 			t.Fatal("not as new")
 		}
 	}
-	t.Logf("%d of %d were signalled in time", signalled, scaled(1000))
+	t.Logf("%d of %d were signalled in time", signalled, testenv.Rounds(1000))
 }
 
 // TestCondQueue: a bounded queue between producers and consumers, with one Cond
@@ -181,13 +181,12 @@ func TestCondQueue(t *testing.T) {
 			continue // the first excludes no other; the second blocks Processors
 		}
 		t.Run(kind.name, func(t *testing.T) {
-			within(t, limit)
-			start(t)
+			testrun.Start(t, 2)
 			l := kind.make()
 			notEmpty, notFull := cosync.NewCond(l), cosync.NewCond(l)
 			var items []int
 			var sum atomic.Int64
-			each := scaled(3000)
+			each := testenv.Rounds(3000)
 			crowd(t, 12, func(who int) {
 				for i := range each {
 					l.Lock()
@@ -224,8 +223,7 @@ func TestCondQueue(t *testing.T) {
 }
 
 func TestCondAllocs(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	c := cosync.NewCond(new(cosync.Mutex))
 	allocs(t, func() { c.Signal(); c.Broadcast() })
 	stop := false
@@ -235,7 +233,7 @@ func TestCondAllocs(t *testing.T) {
 			netco.Yield()
 		}
 	})
-	inCoroutine(t, 0, func() {
+	testrun.In(t, 0, func() {
 		c.L.Lock()
 		n := testing.AllocsPerRun(1000, func() {
 			c.Wait()
@@ -243,7 +241,7 @@ func TestCondAllocs(t *testing.T) {
 		})
 		stop = true
 		c.L.Unlock()
-		if n != 0 && !raceEnabled {
+		if n != 0 && !goruntime.RaceEnabled {
 			t.Errorf("Wait allocates %v times", n)
 		}
 	})

@@ -9,13 +9,14 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestWait: it returns the context's error, parks the coroutine and not its
 // Processor, and takes no wake but the right one.
 func TestWait(t *testing.T) {
-	start(t)
-	within(t, 20*time.Second)
+	testrun.Start(t, 2)
 	over, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("why"))
 	check := func() {
@@ -29,8 +30,8 @@ func TestWait(t *testing.T) {
 		}
 	}
 	check()
-	inCoroutine(t, 0, check)
-	inCoroutine(t, 0, func() {
+	testrun.In(t, 0, check)
+	testrun.In(t, 0, func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		var waiter *coroutine.Coroutine
 		result := cosync.NewFuture[error]()
@@ -62,9 +63,8 @@ func TestWait(t *testing.T) {
 // TestWaitMany has many coroutines wait for one context, which ends while some
 // are about to.
 func TestWaitMany(t *testing.T) {
-	start(t)
-	within(t, 60*time.Second)
-	for range scaled(200) {
+	testrun.Start(t, 2)
+	for range testenv.Rounds(200) {
 		ctx, cancel := context.WithCancel(context.Background())
 		crowd(t, 12, func(i int) {
 			if i == 7 {
@@ -81,7 +81,6 @@ func TestWaitMany(t *testing.T) {
 // TestWaitShutdown: a forced shutdown ends the wait, also for a context that is
 // never done.
 func TestWaitShutdown(t *testing.T) {
-	within(t, 20*time.Second)
 	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +96,7 @@ func TestWaitShutdown(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	endByForce(t)
+	testrun.ShutdownByForce(t)
 	for range 2 {
 		if err := <-ended; err != coroutine.ErrShutdown {
 			t.Errorf("ended with %v", err)

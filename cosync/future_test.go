@@ -16,6 +16,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestFutureOnce: a Future is completed once, by a value or by an error, and
@@ -50,8 +52,7 @@ func TestFutureOnce(t *testing.T) {
 // TestFutureBounds: a bounded Get ends with the bound's error, but has what is
 // there.
 func TestFutureBounds(t *testing.T) {
-	start(t)
-	within(t, 20*time.Second)
+	testrun.Start(t, 2)
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	check := func() {
@@ -78,18 +79,17 @@ func TestFutureBounds(t *testing.T) {
 		want("a context that is over, done", v, err, 7, nil)
 	}
 	check()
-	inCoroutine(t, 0, check)
+	testrun.In(t, 0, check)
 }
 
 // TestFutureHammer: many set and fail, many wait, with and without bounds. One
 // wins, and all get what that one has set. The value is behind a pointer for
 // the race detector to see.
 func TestFutureHammer(t *testing.T) {
-	start(t)
-	within(t, 60*time.Second)
+	testrun.Start(t, 2)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	futures := make([]cosync.Future[*int], scaled(10_000))
+	futures := make([]cosync.Future[*int], testenv.Rounds(10_000))
 	won := make([]atomic.Int32, len(futures))
 	crowd(t, 9, func(i int) {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -139,7 +139,6 @@ func TestFutureHammer(t *testing.T) {
 // TestFutureShutdown: a forced shutdown takes coroutines out of the queue, and
 // the others get their value.
 func TestFutureShutdown(t *testing.T) {
-	within(t, 20*time.Second)
 	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +161,7 @@ func TestFutureShutdown(t *testing.T) {
 		}
 	})
 	f.AwaitWaiting(5)
-	endByForce(t)
+	testrun.ShutdownByForce(t)
 	f.AwaitWaiting(1)
 	f.Set(1)
 	wg.Wait()
@@ -177,7 +176,6 @@ func TestAsync(t *testing.T) {
 	if err := netco.Start(netco.Options{Processors: 2, OnPanic: func(netco.PanicInfo) { unhandled.Add(1) }}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, 20*time.Second)
 	failed := errors.New("failed")
 	check := func() {
 		if v, err := cosync.Async(func() (int, error) { return 1, nil }).Get(); v != 1 || err != nil {
@@ -202,7 +200,7 @@ func TestAsync(t *testing.T) {
 		}
 	}
 	check()
-	inCoroutine(t, 1, check)
+	testrun.In(t, 1, check)
 	if n := unhandled.Load(); n != 0 {
 		t.Errorf("%d panics reached OnPanic", n)
 	}
@@ -221,7 +219,7 @@ func TestAsync(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	endByForce(t)
+	testrun.ShutdownByForce(t)
 	for _, f := range []*cosync.Future[int]{waits, unwinds, <-late} {
 		if _, err := f.Get(); err != coroutine.ErrShutdown {
 			t.Errorf("ended by force: %v", err)
@@ -248,8 +246,7 @@ func TestFutureAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("race builds allocate")
 	}
-	start(t)
-	within(t, 20*time.Second)
+	testrun.Start(t, 2)
 	var done cosync.Future[int]
 	done.Set(1)
 	check := func(what string, f func()) {
@@ -264,10 +261,10 @@ func TestFutureAllocs(t *testing.T) {
 		check("Set", func() { done.Set(2) })
 	}
 	completed()
-	inCoroutine(t, 0, completed)
+	testrun.In(t, 0, completed)
 	futures := make([]cosync.Future[int], 2*1001)
 	next := 0
-	inCoroutine(t, 0, func() {
+	testrun.In(t, 0, func() {
 		netco.GoLocal(func() {
 			for i := range futures {
 				futures[i].AwaitWaiting(1)

@@ -13,13 +13,14 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestGroup: all run, in coroutines, and Wait returns the first error, after
 // all have ended.
 func TestGroup(t *testing.T) {
-	start(t)
-	within(t, 20*time.Second)
+	testrun.Start(t, 2)
 	check := func() {
 		var g cosync.Group
 		if err := g.Wait(); err != nil {
@@ -56,14 +57,13 @@ func TestGroup(t *testing.T) {
 		}
 	}
 	check()
-	inCoroutine(t, 0, check)
+	testrun.In(t, 0, check)
 }
 
 // TestGroupContext: the first error ends the context, and is its cause; so does
 // Wait.
 func TestGroupContext(t *testing.T) {
-	start(t)
-	within(t, 20*time.Second)
+	testrun.Start(t, 2)
 	failed := errors.New("failed")
 	check := func() {
 		g, ctx := cosync.WithContext(context.Background())
@@ -86,14 +86,13 @@ func TestGroupContext(t *testing.T) {
 		}
 	}
 	check()
-	inCoroutine(t, 0, check)
+	testrun.In(t, 0, check)
 }
 
 // TestGroupBounds: a bounded Wait ends, the functions go on, and a later Wait
 // still has their error.
 func TestGroupBounds(t *testing.T) {
-	start(t)
-	within(t, 20*time.Second)
+	testrun.Start(t, 2)
 	failed := errors.New("failed")
 	check := func() {
 		g, ctx := cosync.WithContext(context.Background())
@@ -124,14 +123,13 @@ func TestGroupBounds(t *testing.T) {
 		}
 	}
 	check()
-	inCoroutine(t, 0, check)
+	testrun.In(t, 0, check)
 }
 
 // TestGroupLimit: never more functions than the limit run, on whatever threads
 // they are started; TryGo does not wait.
 func TestGroupLimit(t *testing.T) {
-	start(t)
-	within(t, 60*time.Second)
+	testrun.Start(t, 2)
 	for _, limit := range []int{1, 3} {
 		var g cosync.Group
 		g.SetLimit(limit)
@@ -147,7 +145,7 @@ func TestGroupLimit(t *testing.T) {
 		}
 		var started atomic.Int32
 		crowd(t, 6, func(i int) {
-			for k := range scaled(2_000) {
+			for k := range testenv.Rounds(2_000) {
 				if k%4 == 0 {
 					if !g.TryGo(one) {
 						continue
@@ -167,8 +165,7 @@ func TestGroupLimit(t *testing.T) {
 // TestGroupStarts: callers that wait in Go are served in order, and TryGo does
 // not pass them; SetLimit panics meanwhile.
 func TestGroupStarts(t *testing.T) {
-	start(t)
-	within(t, 20*time.Second)
+	testrun.Start(t, 2)
 	var g cosync.Group
 	g.SetLimit(1)
 	gates := make([]cosync.Future[int], 4)
@@ -231,7 +228,6 @@ func TestGroupStarts(t *testing.T) {
 // TestGroupEnds: a panic goes to OnPanic, from where it happened, and counts as
 // an error; Goexit as an end without one.
 func TestGroupEnds(t *testing.T) {
-	within(t, 20*time.Second)
 	told := make(chan netco.PanicInfo, 10)
 	if err := netco.Start(netco.Options{Processors: 2, OnPanic: func(p netco.PanicInfo) { told <- p }}); err != nil {
 		t.Fatal(err)
@@ -253,7 +249,7 @@ func TestGroupEnds(t *testing.T) {
 		}
 	}
 	check()
-	inCoroutine(t, 0, check)
+	testrun.In(t, 0, check)
 	for range 2 {
 		p := <-told
 		if p.Value != any(os.ErrInvalid) || !strings.Contains(string(p.Stack), "cosync_test.panicsInvalid") {
@@ -318,7 +314,7 @@ func TestGroupEnds(t *testing.T) {
 	outside := make(chan error)
 	go func() { outside <- g.Wait() }()
 	g.AwaitIdle(2)
-	endByForce(t)
+	testrun.ShutdownByForce(t)
 	if err := <-outside; err != coroutine.ErrShutdown {
 		t.Errorf("Wait outside: %v", err)
 	}

@@ -11,13 +11,13 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestMutexFIFO: coroutines and goroutines are served in the order of arrival,
 // without those that have given up.
 func TestMutexFIFO(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var m cosync.Mutex
 	var order, want []int
 	var wg sync.WaitGroup
@@ -70,8 +70,7 @@ func TestMutexFIFO(t *testing.T) {
 func TestMutexWaitIsBounded(t *testing.T) {
 	for _, behind := range []bool{false, true} {
 		t.Run(fmt.Sprintf("behind=%t", behind), func(t *testing.T) {
-			within(t, limit)
-			start(t)
+			testrun.Start(t, 2)
 			var m cosync.Mutex
 			var got atomic.Bool
 			m.Lock()
@@ -86,7 +85,7 @@ func TestMutexWaitIsBounded(t *testing.T) {
 				m.Unlock()
 			})
 			cosync.Await(&m, ahead+1)
-			inCoroutine(t, 0, func() {
+			testrun.In(t, 0, func() {
 				m.Unlock()
 				for !got.Load() {
 					m.Lock()
@@ -100,8 +99,7 @@ func TestMutexWaitIsBounded(t *testing.T) {
 // TestMutexStarved: a waiter that wakes to a locked mutex again and again is
 // handed it after a while, past running callers.
 func TestMutexStarved(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var m cosync.Mutex
 	for handedOff := false; !handedOff; {
 		m.Lock()
@@ -133,8 +131,7 @@ func TestMutexStarved(t *testing.T) {
 // TestMutexHeldOverYield: of the coroutines of one Processor that hold the
 // mutex while they yield none is passed again and again.
 func TestMutexHeldOverYield(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var m cosync.Mutex
 	var order []int
 	netco.Run(func() {

@@ -12,11 +12,10 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
-
-// limit is when a test gives up waiting. No test passes by waiting that long.
-const limit = 20 * time.Second
 
 // panics returns what f panics with, or nil.
 func panics(f func()) (value any) {
@@ -96,13 +95,12 @@ var lockers = []struct {
 func TestMutexHammer(t *testing.T) {
 	for _, l := range lockers {
 		t.Run(l.name, func(t *testing.T) {
-			within(t, limit)
-			start(t)
+			testrun.Start(t, 2)
 			var m cosync.Mutex
 			var inside atomic.Int32
 			plain, got := 0, new(atomic.Int64)
 			crowd(t, 12, func(who int) {
-				for i := range scaled(4000) {
+				for i := range testenv.Rounds(4000) {
 					lock := l.lock
 					if lock == nil {
 						lock = lockers[(who+i)%4].lock
@@ -139,21 +137,20 @@ func TestMutexHammer(t *testing.T) {
 // TestMutexUnlockedByAnother: the holder parks while it holds m, and a
 // coroutine of another Processor unlocks it.
 func TestMutexUnlockedByAnother(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var m cosync.Mutex
 	ready := 0
-	for range scaled(1000) {
+	for range testenv.Rounds(1000) {
 		m.Lock()
 		netco.GoOn(0, func() { netco.Sleep(time.Microsecond); ready++; m.Unlock() })
-		inCoroutine(t, 1, func() {
+		testrun.In(t, 1, func() {
 			m.Lock()
 			ready++
 			netco.Yield()
 			m.Unlock()
 		})
 	}
-	if ready != 2*scaled(1000) || !m.AsNew() {
+	if ready != 2*testenv.Rounds(1000) || !m.AsNew() {
 		t.Error(ready)
 	}
 }
@@ -161,8 +158,7 @@ func TestMutexUnlockedByAnother(t *testing.T) {
 // TestMutexShutdown: a forced shutdown takes waiters out, runs their deferred
 // calls, and leaves the mutex to the others.
 func TestMutexShutdown(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var m cosync.Mutex
 	var unwound, refused atomic.Int32
 	m.Lock()
@@ -181,7 +177,7 @@ func TestMutexShutdown(t *testing.T) {
 		})
 	}
 	cosync.Await(&m, 20)
-	endByForce(t)
+	testrun.ShutdownByForce(t)
 	if unwound.Load() != 20 || refused.Load() != 10 {
 		t.Errorf("%d unwound, %d refused", unwound.Load(), refused.Load())
 	}
@@ -194,7 +190,7 @@ func TestMutexShutdown(t *testing.T) {
 // allocs fails if f allocates in a coroutine or a goroutine.
 func allocs(t *testing.T, f func()) {
 	t.Helper()
-	inCoroutine(t, 0, func() {
+	testrun.In(t, 0, func() {
 		if n := testenv.Allocs(1000, f); n != 0 {
 			t.Errorf("in a coroutine: %v allocations", n)
 		}
@@ -205,8 +201,7 @@ func allocs(t *testing.T, f func()) {
 }
 
 func TestMutexAllocs(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var m cosync.Mutex
 	allocs(t, func() {
 		m.Lock()
@@ -228,7 +223,7 @@ func TestMutexAllocs(t *testing.T) {
 			netco.Yield()
 		}
 	})
-	inCoroutine(t, 0, func() {
+	testrun.In(t, 0, func() {
 		n := testing.AllocsPerRun(1000, func() {
 			m.Lock()
 			netco.Yield()
@@ -239,7 +234,7 @@ func TestMutexAllocs(t *testing.T) {
 			}
 		})
 		stop = true
-		if n != 0 && !raceEnabled {
+		if n != 0 && !goruntime.RaceEnabled {
 			t.Errorf("who waits allocates %v times", n)
 		}
 	})

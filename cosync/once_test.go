@@ -11,14 +11,15 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestOnce: f is called once, all wait for it without blocking the Processor on
 // which it parks, and see what it did.
 func TestOnce(t *testing.T) {
-	within(t, limit)
-	start(t)
-	for range scaled(300) {
+	testrun.Start(t, 2)
+	for range testenv.Rounds(300) {
 		var o cosync.Once
 		calls := 0
 		crowd(t, 9, func(int) {
@@ -35,8 +36,7 @@ func TestOnce(t *testing.T) {
 
 // TestOnceFails: an f that panics or ends its coroutine has been done.
 func TestOnceFails(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	for name, f := range map[string]func(){"panic": func() { panic("ouch") }, "Goexit": runtime.Goexit} {
 		var o cosync.Once
 		crowd(t, 6, func(int) {
@@ -55,8 +55,7 @@ func TestOnceFails(t *testing.T) {
 // TestOnceFuncs: what OnceFunc, OnceValue and OnceValues return does once what
 // it was given, and gives everybody the result.
 func TestOnceFuncs(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	calls := 0
 	f := func() (int, string) { netco.Yield(); calls++; return calls, "one" }
 	call := cosync.OnceFunc(func() { f() })
@@ -79,8 +78,7 @@ func TestOnceFuncs(t *testing.T) {
 // TestOnceFuncPanics: every call panics with the value of the first, as with
 // package sync.
 func TestOnceFuncPanics(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	for _, value := range []any{"ouch", errors.New("ouch"), nil} {
 		calls := new(atomic.Int32)
 		f := func() int { calls.Add(1); panic(value) }
@@ -102,8 +100,7 @@ func TestOnceFuncPanics(t *testing.T) {
 // TestOnceFuncGoexit: if the first call ends its coroutine every call does;
 // none returns a value there is not.
 func TestOnceFuncGoexit(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	value := cosync.OnceValue(func() int { runtime.Goexit(); return 1 })
 	var ended atomic.Int32
 	crowd(t, 6, func(int) {
@@ -117,8 +114,7 @@ func TestOnceFuncGoexit(t *testing.T) {
 
 // TestOnceShutdown: a forced shutdown unwinds f and its waiters.
 func TestOnceShutdown(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var o cosync.Once
 	var unwound atomic.Int32
 	for i := range 6 {
@@ -128,7 +124,7 @@ func TestOnceShutdown(t *testing.T) {
 		})
 	}
 	cosync.Await(&o, 5)
-	endByForce(t)
+	testrun.ShutdownByForce(t)
 	if unwound.Load() != 6 {
 		t.Errorf("%d unwound", unwound.Load())
 	}
@@ -136,8 +132,7 @@ func TestOnceShutdown(t *testing.T) {
 }
 
 func TestOnceAllocs(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var o cosync.Once
 	f := func() {}
 	o.Do(f)

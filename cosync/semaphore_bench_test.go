@@ -8,6 +8,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // permits is what the benchmarks compare.
@@ -77,7 +78,7 @@ func BenchmarkSemaphoreContended(b *testing.B) {
 // BenchmarkSemaphoreHandover has coroutines of one Processor that each hold the
 // only unit over a Yield, so that every Acquire parks.
 func BenchmarkSemaphoreHandover(b *testing.B) {
-	start(b)
+	testrun.Start(b, 2)
 	for _, n := range []int{2, 64} {
 		for _, timeout := range []bool{false, true} {
 			b.Run(fmt.Sprintf("coroutines=%d/timeout=%t", n, timeout), func(b *testing.B) {
@@ -112,9 +113,9 @@ func BenchmarkFuture(b *testing.B) {
 			f.Get()
 		}
 	})
-	start(b)
+	testrun.Start(b, 2)
 	on := func(name string, body func(b *testing.B)) {
-		b.Run(name, func(b *testing.B) { inCoroutine(b, 0, func() { body(b) }) })
+		b.Run(name, func(b *testing.B) { testrun.In(b, 0, func() { body(b) }) })
 	}
 	on("Async,Get", func(b *testing.B) {
 		for range b.N {

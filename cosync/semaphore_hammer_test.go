@@ -13,14 +13,15 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestSemaphoreHammer has coroutines on two Processors and goroutines take and
 // give back, in all ways, with bounds that end as often as not. Never more are
 // held than there are, and nothing is lost.
 func TestSemaphoreHammer(t *testing.T) {
-	start(t)
-	within(t, 60*time.Second)
+	testrun.Start(t, 2)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	const size = 300 // weights above what a byte holds, too
@@ -28,7 +29,7 @@ func TestSemaphoreHammer(t *testing.T) {
 	var held, gaveUp atomic.Int64
 	crowd(t, 9, func(i int) {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
-		for range scaled(20_000) {
+		for range testenv.Rounds(20_000) {
 			n := r.Int64N(10)
 			if r.IntN(20) == 0 {
 				n = size - n
@@ -79,12 +80,11 @@ func TestSemaphoreHammer(t *testing.T) {
 // TestSemaphoreCount counts in a plain variable under a Semaphore of one unit:
 // the race detector must see that one holder comes after the other.
 func TestSemaphoreCount(t *testing.T) {
-	start(t)
-	within(t, 60*time.Second)
+	testrun.Start(t, 2)
 	s := cosync.NewSemaphore(1)
 	n, want := 0, atomic.Int64{}
 	crowd(t, 6, func(i int) {
-		for k := range scaled(10_000) {
+		for k := range testenv.Rounds(10_000) {
 			switch {
 			case k%3 == 0:
 				s.Acquire(1)
@@ -111,8 +111,7 @@ func TestSemaphoreCount(t *testing.T) {
 // unwinds them or returns the error, and the waiters behind them continue; no
 // unit is lost.
 func TestSemaphoreShutdown(t *testing.T) {
-	within(t, 60*time.Second)
-	for range scaled(100) {
+	for range testenv.Rounds(100) {
 		if err := netco.Start(netco.Options{Processors: 2}); err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +135,7 @@ func TestSemaphoreShutdown(t *testing.T) {
 		var wg sync.WaitGroup
 		wg.Go(func() { s.Acquire(2); s.Release(2) }) // behind them all, and there is enough for it
 		s.AwaitWaiting(5)
-		endByForce(t)
+		testrun.ShutdownByForce(t)
 		wg.Wait()
 		if n := ended.Load(); n != 4 {
 			t.Errorf("%d of 4 ended", n)
@@ -149,8 +148,7 @@ func TestSemaphoreShutdown(t *testing.T) {
 // TestSemaphoreShutdownHammer ends, by a forced shutdown, coroutines that
 // acquire and release, while goroutines do the same.
 func TestSemaphoreShutdownHammer(t *testing.T) {
-	within(t, 60*time.Second)
-	for range scaled(100) {
+	for range testenv.Rounds(100) {
 		if err := netco.Start(netco.Options{Processors: 2}); err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +182,7 @@ func TestSemaphoreShutdownHammer(t *testing.T) {
 		cancel()
 		stop.Store(true)
 		wg.Wait()
-		awaitEnds(t)
+		testrun.AwaitEnds(t)
 		checkFree(t, s)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // checkFree fails unless all units are free and there are no waiters.
@@ -85,8 +86,7 @@ func TestSemaphoreMisuse(t *testing.T) {
 // TestSemaphoreBounds: what can be had without a wait is had, whatever the
 // bound; the rest ends with the bound's error.
 func TestSemaphoreBounds(t *testing.T) {
-	start(t)
-	within(t, 20*time.Second)
+	testrun.Start(t, 2)
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	check := func() {
@@ -119,14 +119,13 @@ func TestSemaphoreBounds(t *testing.T) {
 		checkFree(t, s)
 	}
 	check()
-	inCoroutine(t, 0, check)
+	testrun.In(t, 0, check)
 }
 
 // TestSemaphoreOrder: waiters are served in the order of arrival, as soon as
 // there are enough units, and none passes another by wanting fewer.
 func TestSemaphoreOrder(t *testing.T) {
-	start(t)
-	within(t, 20*time.Second)
+	testrun.Start(t, 2)
 	s := cosync.NewSemaphore(1000)
 	s.Acquire(1000)
 	weights := []int64{3, 1, 8, 2, 1, 600, 5, 300}
@@ -164,8 +163,7 @@ func TestSemaphoreOrder(t *testing.T) {
 // TestSemaphoreGiveUp: when the waiter in front gives up, those behind it that
 // want fewer units continue at once.
 func TestSemaphoreGiveUp(t *testing.T) {
-	start(t)
-	within(t, 20*time.Second)
+	testrun.Start(t, 2)
 	s := cosync.NewSemaphore(10)
 	s.Acquire(7)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -201,8 +199,7 @@ func TestSemaphoreAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("race builds allocate")
 	}
-	start(t)
-	within(t, 20*time.Second)
+	testrun.Start(t, 2)
 	s := cosync.NewSemaphore(3)
 	check := func(what string, f func()) {
 		if n := testenv.Allocs(100, f); n != 0 {
@@ -218,7 +215,7 @@ func TestSemaphoreAllocs(t *testing.T) {
 		check("AcquireTimeout, in vain", func() { s.Acquire(3); s.AcquireTimeout(1, 0); s.Release(3) })
 	}
 	uncontended()
-	inCoroutine(t, 0, uncontended)
+	testrun.In(t, 0, uncontended)
 	stop, parks := false, 0
 	h, err := netco.GoOn(0, func() {
 		for !stop {
@@ -233,7 +230,7 @@ func TestSemaphoreAllocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inCoroutine(t, 0, func() {
+	testrun.In(t, 0, func() {
 		contended := func(acquire func()) func() {
 			return func() {
 				acquire()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 func BenchmarkWaitGroup(b *testing.B) {
@@ -46,8 +47,8 @@ func BenchmarkOnce(b *testing.B) {
 func BenchmarkWaitGroupGo(b *testing.B) {
 	f := func() {}
 	b.Run("netco", func(b *testing.B) {
-		start(b)
-		inCoroutine(b, 0, func() {
+		testrun.Start(b, 2)
+		testrun.In(b, 0, func() {
 			var wg cosync.WaitGroup
 			for b.Loop() {
 				for range 16 {

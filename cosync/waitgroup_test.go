@@ -14,6 +14,9 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 func TestWaitGroupMisuse(t *testing.T) {
@@ -75,11 +78,10 @@ func TestWaitGroupWithoutWait(t *testing.T) {
 // TestWaitGroupGo: Wait returns when all that Go has started have ended,
 // however they end, and what they did can be seen.
 func TestWaitGroupGo(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	crowd(t, 6, func(int) {
 		var wg cosync.WaitGroup
-		for range scaled(100) { // it is used again and again
+		for range testenv.Rounds(100) { // it is used again and again
 			done := [20]int{}
 			for i := range done {
 				if err := wg.Go(func() {
@@ -108,8 +110,7 @@ func TestWaitGroupGo(t *testing.T) {
 // TestWaitGroupGoRefused: if nothing can be started there is an error, and
 // nothing to wait for.
 func TestWaitGroupGoRefused(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var wg cosync.WaitGroup
 	var end cosync.Mutex
 	end.Lock()
@@ -135,10 +136,9 @@ func TestWaitGroupGoRefused(t *testing.T) {
 // TestWaitGroupManyWait: all waiters continue, bounded or not; those whose time
 // ends meanwhile return an error.
 func TestWaitGroupManyWait(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var over, inTime atomic.Int64
-	for range scaled(500) {
+	for range testenv.Rounds(500) {
 		var wg cosync.WaitGroup
 		var gone atomic.Bool
 		wg.Add(3)
@@ -177,8 +177,7 @@ func TestWaitGroupManyWait(t *testing.T) {
 }
 
 func TestWaitGroupShutdown(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var wg cosync.WaitGroup
 	var unwound, refused atomic.Int32
 	wg.Add(1)
@@ -197,7 +196,7 @@ func TestWaitGroupShutdown(t *testing.T) {
 		})
 	}
 	cosync.Await(&wg, 10)
-	endByForce(t)
+	testrun.ShutdownByForce(t)
 	if unwound.Load() != 10 || refused.Load() != 4 {
 		t.Errorf("%d unwound, %d refused", unwound.Load(), refused.Load())
 	}
@@ -209,8 +208,7 @@ func TestWaitGroupShutdown(t *testing.T) {
 }
 
 func TestWaitGroupAllocs(t *testing.T) {
-	within(t, limit)
-	start(t)
+	testrun.Start(t, 2)
 	var wg cosync.WaitGroup
 	allocs(t, func() {
 		wg.Add(2)
@@ -231,7 +229,7 @@ func TestWaitGroupAllocs(t *testing.T) {
 			netco.Yield()
 		}
 	})
-	inCoroutine(t, 0, func() {
+	testrun.In(t, 0, func() {
 		n := testing.AllocsPerRun(1000, func() {
 			round.Wait()
 			round.Add(1)
@@ -239,7 +237,7 @@ func TestWaitGroupAllocs(t *testing.T) {
 			round.Add(1)
 		})
 		stop = true
-		if n != 0 && !raceEnabled {
+		if n != 0 && !goruntime.RaceEnabled {
 			t.Errorf("Wait allocates %v times", n)
 		}
 	})

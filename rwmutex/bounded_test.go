@@ -14,6 +14,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // bounded are the bounded ways to lock, each with a bound that will not end by
@@ -68,25 +69,12 @@ func within(lock func(*RWMutex, context.Context) error, m *RWMutex, d time.Durat
 func everywhere(t *testing.T, f func(t *testing.T)) {
 	t.Run("goroutine", f)
 	t.Run("coroutine", func(t *testing.T) {
-		start(t)
+		testrun.Start(t, 2)
 		done := make(chan struct{})
 		if _, err := netco.Go(func() { defer close(done); f(t) }); err != nil {
 			t.Fatal(err)
 		}
 		<-done
-	})
-}
-
-// start starts two Processors for the time of the test.
-func start(t *testing.T) {
-	t.Helper()
-	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := netco.Shutdown(context.Background()); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -174,9 +162,7 @@ func TestGiveUpServesOthers(t *testing.T) {
 func TestForcedShutdown(t *testing.T) {
 	var m RWMutex
 	m.Lock()
-	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
-		t.Fatal(err)
-	}
+	testrun.Start(t, 2)
 	var told, unwound atomic.Int32
 	for i, c := range bounded {
 		netco.GoOn(i%2, func() {
@@ -223,9 +209,7 @@ func TestBoundedHammer(t *testing.T) {
 }
 
 func hammerBounded(t *testing.T, seed uint64) {
-	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
-		t.Fatal(err)
-	}
+	testrun.Start(t, 2)
 	var m RWMutex
 	var p pair
 	var raised, had, missed atomic.Int64
@@ -269,9 +253,7 @@ func hammerBounded(t *testing.T, seed uint64) {
 		}
 	}
 	wg.Wait()
-	if err := netco.Shutdown(context.Background()); err != nil {
-		t.Error(err)
-	}
+	testrun.Shutdown(t)
 	if int64(p.a) != raised.Load() || p.a != p.b {
 		t.Errorf("raised %d times to %d and %d", raised.Load(), p.a, p.b)
 	}
@@ -299,9 +281,7 @@ func TestBoundedAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("race builds allocate")
 	}
-	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-		t.Fatal(err)
-	}
+	testrun.Start(t, 1)
 	var m RWMutex
 	stop, wrong, waits := false, 0, 0
 	other := func() {
@@ -330,9 +310,7 @@ func TestBoundedAllocs(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	if err := netco.Shutdown(context.Background()); err != nil {
-		t.Error(err)
-	}
+	testrun.Shutdown(t)
 	if wrong > 0 || waits == 0 {
 		t.Errorf("%d wrong results, %d waits", wrong, waits)
 	}
