@@ -204,55 +204,70 @@ func TestTry(t *testing.T) {
 	})
 }
 
-// TestClose wakes all: receivers with the end, senders with a panic or
-// ErrClosed; what is buffered is still received.
+// TestClose: waiting receivers get the end, waiting senders a panic or
+// ErrClosed, and the buffer stays as it is.
 func TestClose(t *testing.T) {
-	everywhere(t, func(t *testing.T, spawn func(func())) {
-		c, ends := channel.Make[int](0), channel.Make[string](10)
-		bias(c)
-		spawn(func() {
-			v, ok := c.Recv()
-			ends.Send(fmt.Sprint(v, ok))
+	const closed, sendOnClosed = "netco/channel: closed", "netco/channel: send on closed channel"
+	for _, c := range []struct {
+		name     string
+		capacity int // and so many values in the buffer
+		waiters  []func(*channel.Chan[int]) string
+		want     []string
+	}{
+		{"receivers", 0, []func(*channel.Chan[int]) string{
+			func(c *channel.Chan[int]) string { return fmt.Sprint(c.Recv()) },
+			func(c *channel.Chan[int]) string { return fmt.Sprint(c.RecvTimeout(time.Hour)) },
+			func(c *channel.Chan[int]) string {
+				v := 3
+				i, err := channel.Select(channel.RecvCase(c, &v))
+				return fmt.Sprint(i, v, err)
+			},
+		}, []string{"0 " + closed, "0 0 " + closed, "0 false"}},
+		{"senders", 1, []func(*channel.Chan[int]) string{
+			func(c *channel.Chan[int]) string { return panicOf(func() { c.Send(2) }) },
+			func(c *channel.Chan[int]) string { return fmt.Sprint(c.SendTimeout(3, time.Hour)) },
+			func(c *channel.Chan[int]) string {
+				return panicOf(func() { channel.Select(channel.SendCase(c, 4)) })
+			},
+		}, []string{closed, sendOnClosed, sendOnClosed}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, spawn func(func())) {
+				ch, ends := channel.Make[int](c.capacity), channel.Make[string](10)
+				bias(ch)
+				for range c.capacity {
+					ch.Send(1)
+				}
+				for i, wait := range c.waiters {
+					spawn(func() { ends.Send(wait(ch)) })
+					until(t, "it waits", func() bool { s, r := ch.Waiting(); return s+r == i+1 })
+				}
+				ch.Close()
+				var got []string
+				for range c.waiters {
+					s, _ := ends.Recv()
+					got = append(got, s)
+				}
+				slices.Sort(got)
+				if want := slices.Sorted(slices.Values(c.want)); !slices.Equal(got, want) {
+					t.Errorf("got %q, want %q", got, want)
+				}
+				if ch.Len() != c.capacity {
+					t.Errorf("%d values are buffered, want %d", ch.Len(), c.capacity)
+				}
+			})
 		})
-		spawn(func() {
-			v, err := c.RecvTimeout(time.Hour)
-			ends.Send(fmt.Sprint(v, err))
-		})
-		spawn(func() {
-			v := 3
-			i, err := channel.Select(channel.RecvCase(c, &v))
-			ends.Send(fmt.Sprint(i, v, err))
-		})
-		until(t, "receivers wait", func() bool { _, r := c.Waiting(); return r == 3 })
-		c.Close()
-		var got []string
-		for range 3 {
-			s, _ := ends.Recv()
-			got = append(got, s)
-		}
-		slices.Sort(got)
-		if want := []string{"0 0 netco/channel: closed", "0 false", "0 netco/channel: closed"}; !slices.Equal(got, want) {
-			t.Errorf("receivers: %q, want %q", got, want)
-		}
+	}
+}
 
-		c = channel.Make[int](1)
+// TestClosed: buffered values are received after Close; then receives and sends
+// return ErrClosed.
+func TestClosed(t *testing.T) {
+	everywhere(t, func(t *testing.T, _ func(func())) {
+		c := channel.Make[int](1)
 		bias(c)
 		c.Send(1)
-		spawn(func() { ends.Send(panicOf(func() { c.Send(2) })) })
-		spawn(func() { ends.Send(fmt.Sprint(c.SendTimeout(3, time.Hour))) })
-		spawn(func() { ends.Send(panicOf(func() { channel.Select(channel.SendCase(c, 4)) })) })
-		until(t, "senders wait", func() bool { s, _ := c.Waiting(); return s == 3 })
 		c.Close()
-		got = got[:0]
-		for range 3 {
-			s, _ := ends.Recv()
-			got = append(got, s)
-		}
-		slices.Sort(got)
-		const on = "netco/channel: send on closed channel"
-		if want := []string{"netco/channel: closed", on, on}; !slices.Equal(got, want) {
-			t.Errorf("senders: %q, want %q", got, want)
-		}
 		if v, ok := c.Recv(); v != 1 || !ok {
 			t.Error("what was buffered:", v, ok)
 		}
@@ -278,9 +293,11 @@ func TestMisuse(t *testing.T) {
 		"close of closed channel": func() { closed.Close() },
 		"send on closed channel":  func() { closed.Send(1) },
 	} {
-		if got := panicOf(f); got != "netco/channel: "+what {
-			t.Errorf("%s: panicked with %q", what, got)
-		}
+		t.Run(what, func(t *testing.T) {
+			if got := panicOf(f); got != "netco/channel: "+what {
+				t.Errorf("panicked with %q", got)
+			}
+		})
 	}
 }
 

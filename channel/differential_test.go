@@ -134,7 +134,7 @@ func protected(f func() string) (result string) {
 	return f()
 }
 
-func told(v int, ok bool) string {
+func received(v int, ok bool) string {
 	if !ok {
 		return "end"
 	}
@@ -147,7 +147,7 @@ func act(c []*channel.Chan[int], a action) string {
 		c[a.c].Send(a.v)
 		return "sent"
 	case "recv":
-		return told(c[a.c].Recv())
+		return received(c[a.c].Recv())
 	case "trysend":
 		if !c[a.c].TrySend(a.v) {
 			return "full"
@@ -158,7 +158,7 @@ func act(c []*channel.Chan[int], a action) string {
 		if !done {
 			return "empty"
 		}
-		return told(v, ok)
+		return received(v, ok)
 	case "close":
 		c[a.c].Close()
 		return "closed"
@@ -182,7 +182,7 @@ func act(c []*channel.Chan[int], a action) string {
 	case a.cases[i].send:
 		return fmt.Sprint("case", i, ":")
 	}
-	return fmt.Sprint("case", i, ":", told(v, err == nil))
+	return fmt.Sprint("case", i, ":", received(v, err == nil))
 }
 
 // replay runs a program with Go's channels.
@@ -215,7 +215,7 @@ func goAct(c []chan int, a action) string {
 		return "sent"
 	case "recv":
 		v, ok := <-c[a.c]
-		return told(v, ok)
+		return received(v, ok)
 	case "trysend":
 		select {
 		case c[a.c] <- a.v:
@@ -226,7 +226,7 @@ func goAct(c []chan int, a action) string {
 	case "tryrecv":
 		select {
 		case v, ok := <-c[a.c]:
-			return told(v, ok)
+			return received(v, ok)
 		default:
 			return "empty"
 		}
@@ -252,5 +252,5 @@ func goAct(c []chan int, a action) string {
 	case a.cases[i].send:
 		return fmt.Sprint("case", i, ":")
 	}
-	return fmt.Sprint("case", i, ":", told(int(v.Int()), ok))
+	return fmt.Sprint("case", i, ":", received(int(v.Int()), ok))
 }

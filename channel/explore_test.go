@@ -131,61 +131,71 @@ func (m *model) thread(v int, word string) func(*explore.Thread) {
 			}
 		}()
 		c := m.c[word[1]-'0']
-		sent := func(err error) {
-			if err == nil {
-				m.sent[v]++
-			}
-		}
-		got := func(v int, err error) {
-			if err == nil {
-				m.got[v]++
-			}
-		}
 		th.Step("begin")
-		bounded := strings.Contains(word, "t")
-		ctx := strings.Contains(word, "c")
 		switch word[0] {
 		case 's':
-			switch {
-			case bounded:
-				sent(c.SendTimeout(v, time.Hour))
-			case ctx:
-				sent(c.SendContext(th.Context(), v))
-			default:
-				c.Send(v)
-				sent(nil)
-			}
+			m.send(th, word, c, v)
 		case 'r':
-			switch {
-			case bounded:
-				got(c.RecvTimeout(time.Hour))
-			case ctx:
-				got(c.RecvContext(th.Context()))
-			default:
-				if v, ok := c.Recv(); ok {
-					got(v, nil)
-				}
-			}
+			m.recv(th, word, c)
 		case 'x':
-			d := m.c[word[2]-'0']
-			x, i, err := 0, 0, error(nil)
-			cases := []Case{SendCase(c, v), RecvCase(d, &x)}
-			switch {
-			case bounded:
-				i, err = SelectTimeout(time.Hour, cases...)
-			case ctx:
-				i, err = SelectContext(th.Context(), cases...)
-			default:
-				i, err = Select(cases...)
-			}
-			if i == 0 {
-				sent(err)
-			} else if i == 1 {
-				got(x, err)
-			}
+			m.sel(th, word, c, m.c[word[2]-'0'], v)
 		case 'k':
 			c.Close()
 		}
+	}
+}
+
+func (m *model) send(th *explore.Thread, word string, c *Chan[int], v int) {
+	var err error
+	switch {
+	case strings.Contains(word, "t"):
+		err = c.SendTimeout(v, time.Hour)
+	case strings.Contains(word, "c"):
+		err = c.SendContext(th.Context(), v)
+	default:
+		c.Send(v)
+	}
+	if err == nil {
+		m.sent[v]++
+	}
+}
+
+func (m *model) recv(th *explore.Thread, word string, c *Chan[int]) {
+	var v int
+	var err error
+	switch {
+	case strings.Contains(word, "t"):
+		v, err = c.RecvTimeout(time.Hour)
+	case strings.Contains(word, "c"):
+		v, err = c.RecvContext(th.Context())
+	default:
+		var ok bool
+		v, ok = c.Recv()
+		err = closedError(ok)
+	}
+	if err == nil {
+		m.got[v]++
+	}
+}
+
+// sel selects between a send of v to c and a receive from d.
+func (m *model) sel(th *explore.Thread, word string, c, d *Chan[int], v int) {
+	x, i, err := 0, 0, error(nil)
+	cases := []Case{SendCase(c, v), RecvCase(d, &x)}
+	switch {
+	case strings.Contains(word, "t"):
+		i, err = SelectTimeout(time.Hour, cases...)
+	case strings.Contains(word, "c"):
+		i, err = SelectContext(th.Context(), cases...)
+	default:
+		i, err = Select(cases...)
+	}
+	switch {
+	case err != nil:
+	case i == 0:
+		m.sent[v]++
+	default:
+		m.got[x]++
 	}
 }
 

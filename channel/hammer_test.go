@@ -2,6 +2,7 @@ package channel_test
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -14,12 +15,6 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 )
-
-// tally counts the receipts of each value.
-type tally struct {
-	got  []atomic.Int32
-	sent []atomic.Bool // whether the sender says so
-}
 
 // token is a value that names its sender; the pointer gives the garbage
 // collector something to follow.
@@ -83,84 +78,113 @@ func recvOne(c, other *channel.Chan[token], how int) (v token, ok, over bool) {
 // once if its sender reports it as sent, else never.
 func TestHammer(t *testing.T) {
 	for _, capacity := range []int{0, 1, 5} {
-		testrun.Start(t, 2)
-		const people = 9
-		n := testenv.Rounds(3000)
-		c, other := channel.Make[token](capacity), channel.Make[token](capacity)
-		var count tally
-		count.got, count.sent = make([]atomic.Int32, people*n), make([]atomic.Bool, people*n)
-		var senders, receivers sync.WaitGroup
-		run := func(i int, wg *sync.WaitGroup, f func()) {
-			wg.Add(1)
-			g := func() { defer wg.Done(); f() }
-			if i%3 == 2 {
-				go g()
-			} else {
-				netco.GoOn(i%3, g)
-			}
-		}
-		for i := range people {
-			run(i, &senders, func() {
-				for k := range n {
-					id := i*n + k
-					a, b := c, other
-					if rand.IntN(2) == 0 {
-						a, b = b, a
-					}
-					how := rand.IntN(6)
-					count.sent[id].Store(sendOne(a, b, token{i, k, &id}, how))
-					if how == 4 {
-						netco.Yield()
-					}
-				}
-			})
-			run(i, &receivers, func() {
-				for how := rand.Int(); ; how = rand.Int() {
-					a, b := c, other
-					if rand.IntN(2) == 0 {
-						a, b = b, a
-					}
-					if how%5 == 0 && rand.IntN(4) > 0 {
-						how++ // few without a bound: there may be no sender on the channel they wait in
-					}
-					v, ok, over := recvOne(a, b, how)
-					switch {
-					case ok:
-						if *v.id != v.sender*n+v.n {
-							t.Errorf("a value is not what was sent: %+v, %d", v, *v.id)
-						}
-						count.got[*v.id].Add(1)
-					case over:
+		t.Run(fmt.Sprint("capacity=", capacity), func(t *testing.T) {
+			testrun.Start(t, 2)
+			h := newHammer(capacity, testenv.Rounds(3000))
+			stop := make(chan struct{})
+			go func() { // the garbage collector scans the stacks of waiters
+				for {
+					select {
+					case <-stop:
 						return
-					case how%5 == 4:
-						netco.Yield()
+					default:
+						runtime.GC()
 					}
 				}
-			})
+			}()
+			h.run(t)
+			close(stop)
+			h.check(t)
+		})
+	}
+}
+
+const hammerSenders = 9 // and as many receivers
+
+type hammer struct {
+	c, d *channel.Chan[token]
+	n    int            // values of each sender
+	got  []atomic.Int32 // by value: receipts
+	sent []atomic.Bool  // by value: what its sender reports
+}
+
+func newHammer(capacity, n int) *hammer {
+	return &hammer{
+		c: channel.Make[token](capacity), d: channel.Make[token](capacity), n: n,
+		got: make([]atomic.Int32, hammerSenders*n), sent: make([]atomic.Bool, hammerSenders*n),
+	}
+}
+
+// run runs all senders, closes the channels, and returns when the receivers
+// have ended.
+func (h *hammer) run(t *testing.T) {
+	var senders, receivers sync.WaitGroup
+	start := func(i int, wg *sync.WaitGroup, f func()) {
+		wg.Add(1)
+		g := func() { defer wg.Done(); f() }
+		if i%3 == 2 {
+			go g()
+		} else {
+			netco.GoOn(i%3, g)
 		}
-		stop := make(chan struct{})
-		go func() { // the garbage collector scans the stacks of waiters
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-					runtime.GC()
-				}
-			}
-		}()
-		senders.Wait()
-		c.Close()
-		other.Close()
-		receivers.Wait()
-		close(stop)
-		for id := range count.got {
-			got, sent := count.got[id].Load(), count.sent[id].Load()
-			if sent && got != 1 || !sent && got != 0 {
-				t.Fatalf("capacity %d: value %d, sent: %v, was received %d times", capacity, id, sent, got)
-			}
+	}
+	for i := range hammerSenders {
+		start(i, &senders, func() { h.send(i) })
+		start(i, &receivers, func() { h.receive(t) })
+	}
+	senders.Wait()
+	h.c.Close()
+	h.d.Close()
+	receivers.Wait()
+}
+
+// either returns the channels in random order.
+func (h *hammer) either() (a, b *channel.Chan[token]) {
+	if rand.IntN(2) == 0 {
+		return h.d, h.c
+	}
+	return h.c, h.d
+}
+
+func (h *hammer) send(sender int) {
+	for k := range h.n {
+		id := sender*h.n + k
+		a, b := h.either()
+		how := rand.IntN(6)
+		h.sent[id].Store(sendOne(a, b, token{sender, k, &id}, how))
+		if how == 4 {
+			netco.Yield()
 		}
-		testrun.Shutdown(t)
+	}
+}
+
+func (h *hammer) receive(t *testing.T) {
+	for how := rand.Int(); ; how = rand.Int() {
+		a, b := h.either()
+		if how%5 == 0 && rand.IntN(4) > 0 {
+			how++ // few without a bound: there may be no sender on the channel they wait in
+		}
+		v, ok, over := recvOne(a, b, how)
+		switch {
+		case ok:
+			if *v.id != v.sender*h.n+v.n {
+				t.Errorf("a value is not what was sent: %+v, %d", v, *v.id)
+			}
+			h.got[*v.id].Add(1)
+		case over:
+			return
+		case how%5 == 4:
+			netco.Yield()
+		}
+	}
+}
+
+func (h *hammer) check(t *testing.T) {
+	for id := range h.got {
+		got, sent := h.got[id].Load(), h.sent[id].Load()
+		if sent && got != 1 || !sent && got != 0 {
+			t.Fatalf("value %d, sent: %v, was received %d times", id, sent, got)
+		}
 	}
 }
 
@@ -329,63 +353,69 @@ func TestOrphan(t *testing.T) {
 // others unwind; none stays queued.
 func TestShutdown(t *testing.T) {
 	for _, own := range []bool{false, true} {
-		if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-			t.Fatal(err)
-		}
-		empty, full := channel.Make[int](0), channel.Make[int](1)
-		var unwound, returned atomic.Int32
-		wait := func(f func() error) {
-			netco.GoOn(0, func() {
-				defer unwound.Add(1)
-				if f() == netco.ErrShutdown {
-					returned.Add(1)
+		t.Run(fmt.Sprint("own=", own), func(t *testing.T) {
+			testrun.Start(t, 1)
+			empty, full := channel.Make[int](0), channel.Make[int](1)
+			testrun.In(t, 0, func() {
+				if own {
+					bias(empty)
+					bias(full)
 				}
+				full.Send(1)
 			})
-		}
-		h, _ := netco.GoOn(0, func() {
-			if own {
-				bias(empty)
-				bias(full)
+			var unwound, returned atomic.Int32
+			for i, wait := range waits(empty, full) {
+				netco.GoOn(0, func() {
+					defer unwound.Add(1)
+					err := wait()
+					if err == netco.ErrShutdown {
+						returned.Add(1)
+					} else {
+						t.Errorf("wait %d returned %v", i, err)
+					}
+				})
 			}
-			full.Send(1)
+			waiting := func() int {
+				s, r := empty.Waiting()
+				s2, r2 := full.Waiting()
+				return s + r + s2 + r2
+			}
+			allWait := func() { until(t, "all wait", func() bool { return waiting() == 7 }) }
+			if own { // a use from here would make them shared
+				testrun.In(t, 0, allWait)
+			} else {
+				allWait()
+			}
+			testrun.ShutdownByForce(t)
+			if unwound.Load() != 9 || returned.Load() != 3 {
+				t.Errorf("%d ended, %d of them with ErrShutdown; want 9, 3", unwound.Load(), returned.Load())
+			}
+			if waiting() != 0 || full.Len() != 1 {
+				t.Error("left behind:", waiting(), full.Len())
+			}
 		})
-		h.Join()
-		var none *channel.Chan[int]
-		wait(func() error { empty.Recv(); t.Error("returned"); return nil })
-		wait(func() error { full.Send(2); t.Error("returned"); return nil })
-		wait(func() error { none.Recv(); t.Error("returned"); return nil })
-		wait(func() error { none.Send(1); t.Error("returned"); return nil })
-		wait(func() error {
-			channel.Select(channel.RecvCase(empty, nil), channel.SendCase(full, 3))
-			t.Error("returned")
-			return nil
-		})
-		wait(func() error { channel.Select(); t.Error("returned"); return nil })
-		wait(func() error { _, err := empty.RecvTimeout(time.Hour); return err })
-		wait(func() error { return full.SendContext(context.Background(), 4) })
-		wait(func() error { _, err := channel.SelectTimeout(time.Hour, channel.RecvCase(empty, nil)); return err })
-		waiting := func() bool {
-			s, r := empty.Waiting()
-			s2, r2 := full.Waiting()
-			return s+r+s2+r2 == 7
-		}
-		if own { // a use from here would make them shared
-			h, _ := netco.GoOn(0, func() { until(t, "all wait", waiting) })
-			h.Join()
-		} else {
-			until(t, "all wait", waiting)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		netco.Shutdown(ctx)
-		testrun.AwaitEnds(t) // for which Shutdown does not wait if the thread is slow
-		if unwound.Load() != 9 || returned.Load() != 3 {
-			t.Errorf("%d ended, %d of them with ErrShutdown; want 9, 3", unwound.Load(), returned.Load())
-		}
-		s, r := empty.Waiting()
-		s2, r2 := full.Waiting()
-		if s+r+s2+r2 != 0 || full.Len() != 1 {
-			t.Error("left behind:", s, r, s2, r2, full.Len())
-		}
+	}
+}
+
+// waits returns all ways to wait. The first six do not return, the last three
+// return an error.
+func waits(empty, full *channel.Chan[int]) []func() error {
+	var none *channel.Chan[int]
+	return []func() error{
+		func() error { empty.Recv(); return nil },
+		func() error { full.Send(2); return nil },
+		func() error { none.Recv(); return nil },
+		func() error { none.Send(1); return nil },
+		func() error {
+			_, err := channel.Select(channel.RecvCase(empty, nil), channel.SendCase(full, 3))
+			return err
+		},
+		func() error { _, err := channel.Select(); return err },
+		func() error { _, err := empty.RecvTimeout(time.Hour); return err },
+		func() error { return full.SendContext(context.Background(), 4) },
+		func() error {
+			_, err := channel.SelectTimeout(time.Hour, channel.RecvCase(empty, nil))
+			return err
+		},
 	}
 }

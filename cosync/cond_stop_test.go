@@ -12,6 +12,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/rwmutex"
 )
@@ -22,11 +23,7 @@ import (
 func TestCondStopped(t *testing.T) {
 	var m cosync.Mutex
 	var rw, ro rwmutex.RWMutex
-	for _, kind := range []struct {
-		name   string
-		l      sync.Locker // of the Cond
-		holder sync.Locker // of the coroutine that holds L
-	}{
+	for _, kind := range []stopKind{
 		{"Mutex", &m, &m},
 		{"RWMutex", &rw, &rw},
 		{"RLocker", ro.RLocker(), &ro},
@@ -34,65 +31,84 @@ func TestCondStopped(t *testing.T) {
 		for _, bounded := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/bounded=%t", kind.name, bounded), func(t *testing.T) {
 				testrun.Start(t, 2)
-				c := cosync.NewCond(kind.l)
-				var held, inside, refused atomic.Bool
-				var co atomic.Pointer[coroutine.Coroutine]
-				victim, _ := netco.GoOn(0, func() {
-					kind.l.Lock()
-					defer kind.l.Unlock()
-					defer func() {
-						if held.Load() {
-							t.Error("L is not locked")
-						}
-						inside.Store(true)
-					}()
-					co.Store(coroutine.Current())
-					if bounded {
-						refused.Store(errors.Is(c.WaitTimeout(time.Hour), netco.ErrShutdown))
-					} else {
-						c.Wait()
-						t.Error("Wait returned")
-					}
-				})
-				cosync.Await(c, 1)
-				has, release := make(chan struct{}), channel.Make[int](0)
-				holder, _ := netco.GoOn(0, func() {
-					kind.holder.Lock()
-					defer kind.holder.Unlock()
-					held.Store(true)
-					defer held.Store(false)
-					close(has)
-					release.Recv()
-				})
-				<-has
-				victim.Stop()
-				for v := co.Load(); v.State() != coroutine.Waiting || v.Reason() != coroutine.ReasonLock; {
-					time.Sleep(time.Millisecond)
-				}
-				victim.Stop() // that makes no difference
-				netco.GoOn(0, func() {})
-				for range 20 {
-					h, _ := netco.GoOn(0, func() {
-						if v := co.Load(); v.State() != coroutine.Waiting || v.Reason() != coroutine.ReasonLock {
-							t.Errorf("it does not just wait: %v, %v", v.State(), v.Reason())
-						}
-					})
-					h.Join()
-				}
-				if victim.Done() {
-					t.Error("it went past who held L")
-				}
-				release.Close()
-				victim.Join()
-				holder.Join()
-				if !inside.Load() || refused.Load() != bounded {
-					t.Errorf("inside: %t, refused: %t", inside.Load(), refused.Load())
-				}
-				kind.holder.Lock() // it is free
-				kind.holder.Unlock()
+				kind.run(t, bounded)
 			})
 		}
 	}
+}
+
+// stopKind is a kind of L.
+type stopKind struct {
+	name   string
+	l      sync.Locker // of the Cond
+	holder sync.Locker // the same lock, to hold it
+}
+
+func (k *stopKind) run(t *testing.T, bounded bool) {
+	c := cosync.NewCond(k.l)
+	var held, inside, refused atomic.Bool
+	var co atomic.Pointer[coroutine.Coroutine]
+	victim, _ := netco.GoOn(0, func() {
+		k.l.Lock()
+		defer k.l.Unlock()
+		defer func() {
+			if held.Load() {
+				t.Error("L is not locked")
+			}
+			inside.Store(true)
+		}()
+		co.Store(coroutine.Current())
+		if bounded {
+			refused.Store(errors.Is(c.WaitTimeout(time.Hour), netco.ErrShutdown))
+		} else {
+			c.Wait()
+			t.Error("Wait returned")
+		}
+	})
+	cosync.Await(c, 1)
+	release := k.hold(&held)
+	victim.Stop()
+	testenv.Until(t, "the victim to wait for L", func() bool { return waitsForLock(co.Load()) })
+	victim.Stop() // without effect
+	for range 20 {
+		testrun.In(t, 0, func() {
+			if !waitsForLock(co.Load()) {
+				t.Errorf("the victim does not just wait: %v", co.Load().State())
+			}
+		})
+	}
+	if victim.Done() {
+		t.Error("the victim passed the holder of L")
+	}
+	release()
+	victim.Join()
+	if !inside.Load() || refused.Load() != bounded {
+		t.Errorf("inside: %t, refused: %t", inside.Load(), refused.Load())
+	}
+	k.holder.Lock() // it is free
+	k.holder.Unlock()
+}
+
+// hold has a coroutine hold L, which held reports, until the caller releases it.
+func (k *stopKind) hold(held *atomic.Bool) (release func()) {
+	has, over := make(chan struct{}), channel.Make[int](0)
+	h, _ := netco.GoOn(0, func() {
+		k.holder.Lock()
+		defer k.holder.Unlock()
+		held.Store(true)
+		defer held.Store(false)
+		close(has)
+		over.Recv()
+	})
+	<-has
+	return func() {
+		over.Close()
+		h.Join()
+	}
+}
+
+func waitsForLock(co *coroutine.Coroutine) bool {
+	return co.State() == coroutine.Waiting && co.Reason() == coroutine.ReasonLock
 }
 
 // TestStoppedErrors: the results of a stopped function, in its Future and its

@@ -207,7 +207,12 @@ func TestGroupStarts(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Error(err)
 	}
-	// A limit of 0 blocks all starts until another is set.
+}
+
+// TestGroupNoStarts: a limit of 0 blocks all starts until another is set.
+func TestGroupNoStarts(t *testing.T) {
+	testrun.Start(t, 2)
+	var g cosync.Group
 	g.SetLimit(0)
 	if g.TryGo(func() error { return nil }) {
 		t.Error("TryGo at a limit of 0")
@@ -228,10 +233,10 @@ func TestGroupStarts(t *testing.T) {
 // TestGroupEnds: a panic goes to OnPanic, from where it happened, and counts as
 // an error; Goexit as an end without one.
 func TestGroupEnds(t *testing.T) {
-	told := make(chan netco.PanicInfo, 10)
-	if err := netco.Start(netco.Options{Processors: 2, OnPanic: func(p netco.PanicInfo) { told <- p }}); err != nil {
-		t.Fatal(err)
-	}
+	panics := make(chan netco.PanicInfo, 10)
+	testrun.StartWith(t, netco.Options{
+		Processors: 2, OnPanic: func(p netco.PanicInfo) { panics <- p },
+	})
 	check := func() {
 		var limited cosync.Group
 		limited.SetLimit(1)
@@ -251,20 +256,26 @@ func TestGroupEnds(t *testing.T) {
 	check()
 	testrun.In(t, 0, check)
 	for range 2 {
-		p := <-told
+		p := <-panics
 		if p.Value != any(os.ErrInvalid) || !strings.Contains(string(p.Stack), "cosync_test.panicsInvalid") {
-			t.Errorf("OnPanic was told %v\n%s", p.Value, p.Stack)
+			t.Errorf("OnPanic got %v\n%s", p.Value, p.Stack)
 		}
 	}
-	func() {
-		defer func() {
-			if r := recover(); r != "cosync: a Group's Go of a nil func" {
-				t.Errorf("Go(nil): %v", r)
-			}
-		}()
-		new(cosync.Group).Go(nil)
-	}()
+}
 
+func TestGroupGoNil(t *testing.T) {
+	defer func() {
+		if r := recover(); r != "cosync: a Group's Go of a nil func" {
+			t.Errorf("Go(nil): %v", r)
+		}
+	}()
+	new(cosync.Group).Go(nil)
+}
+
+// TestGroupSite: the coroutine of a function names the caller of Go as its
+// creator.
+func TestGroupSite(t *testing.T) {
+	testrun.Start(t, 2)
 	site := make(chan string, 2)
 	where := func() error {
 		file, _ := netco.Self().Site()
@@ -279,10 +290,13 @@ func TestGroupEnds(t *testing.T) {
 			t.Errorf("created in %q", file)
 		}
 	}
+}
 
-	// By force: one that keeps its place until one of those in Go at the limit
-	// has been ended, on the other Processor; a Wait in a coroutine; and one
-	// outside, which goes on until all have ended.
+// TestGroupShutdown: at a forced shutdown one function keeps its place until a
+// caller of Go at the limit, on the other Processor, has ended; Wait in a
+// coroutine returns, and Wait outside returns when all have ended.
+func TestGroupShutdown(t *testing.T) {
+	testrun.Start(t, 2)
 	var g cosync.Group
 	g.SetLimit(1)
 	var entered atomic.Int32

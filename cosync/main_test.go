@@ -17,13 +17,13 @@ func crowd(t testing.TB, n int, f func(i int)) {
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Add(1)
-		who := func() {
+		run := func() {
 			defer wg.Done()
 			f(i)
 		}
 		if i%3 == 2 {
-			go who()
-		} else if _, err := netco.GoOn(i%3, who); err != nil {
+			go run()
+		} else if _, err := netco.GoOn(i%3, run); err != nil {
 			t.Error(err)
 			wg.Done()
 		}

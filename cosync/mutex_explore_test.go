@@ -37,44 +37,8 @@ func TestMutexEveryOrder(t *testing.T) {
 // TryLock.
 func mutexProgram(w *explore.World, threads string) explore.Program {
 	seams(w)
-	var m Mutex
-	inside := 0
-	passed := ""
-	var queue []int
-	var came []int // threads that have queued, in order, and neither locked m nor given up
-	p := explore.Program{
-		State: func(b []byte) []byte {
-			b = append(b, byte(m.state.Load()), byte(m.waiters.Load()), byte(m.barges.Load()), byte(inside), byte(len(came)))
-			for _, id := range came {
-				b = append(b, byte(id))
-			}
-			return w.AppendQueue(b, &m.queue)
-		},
-		Check: func(*explore.Thread) string {
-			now := w.Queue(&m.queue)
-			for _, id := range now {
-				if !slices.Contains(came, id) {
-					came = append(came, id)
-				}
-			}
-			for _, id := range queue {
-				if !slices.Contains(now, id) && !waitq.IsClaimed(w.Thread(id).Waiter()) { // it has given up
-					came = slices.DeleteFunc(slices.Clone(came), func(other int) bool { return other == id })
-				}
-			}
-			queue = now
-			if inside > 1 {
-				return "two are inside"
-			}
-			return passed
-		},
-		End: func() string {
-			if m.state.Load() != free || m.waiters.Load() != noWaiters || !m.queue.Empty() {
-				return "not as new"
-			}
-			return ""
-		},
-	}
+	x := &mutexModel{w: w}
+	p := explore.Program{State: x.appendState, Check: x.check, End: x.end}
 	for _, kind := range strings.Fields(threads) {
 		p.Threads = append(p.Threads, func(th *explore.Thread) {
 			th.Doomed = strings.Contains(kind, "!")
@@ -85,23 +49,72 @@ func mutexProgram(w *explore.World, threads string) explore.Program {
 			}
 			for range rounds {
 				th.Step("lock")
-				got := lockAs(kind, &m, th)
-				if !got {
-					continue
+				if lockAs(kind, &x.m, th) {
+					x.hold(th)
+					unlock(th, &x.m)
 				}
-				if place := slices.Index(came, th.ID()); place > 0 {
-					passed = fmt.Sprintf("thread %d has passed %v", th.ID(), came[:place])
-				} else if place == 0 {
-					came = slices.Clone(came[1:])
-				}
-				inside++
-				th.Step("inside")
-				inside--
-				unlock(th, &m)
 			}
 		})
 	}
 	return p
+}
+
+// mutexModel is a Mutex, and what must be true of its users.
+type mutexModel struct {
+	w      *explore.World
+	m      Mutex
+	inside int
+	queue  []int  // as of the last step
+	order  []int  // threads that have queued, in order, and neither locked m nor given up
+	failed string // what is wrong
+}
+
+// hold is a critical section.
+func (x *mutexModel) hold(th *explore.Thread) {
+	if i := slices.Index(x.order, th.ID()); i > 0 {
+		x.failed = fmt.Sprintf("thread %d has passed %v", th.ID(), x.order[:i])
+	} else if i == 0 {
+		x.order = slices.Clone(x.order[1:])
+	}
+	x.inside++
+	th.Step("inside")
+	x.inside--
+}
+
+func (x *mutexModel) check(*explore.Thread) string {
+	queue := x.w.Queue(&x.m.queue)
+	for _, id := range queue {
+		if !slices.Contains(x.order, id) {
+			x.order = append(x.order, id)
+		}
+	}
+	for _, id := range x.queue {
+		if !slices.Contains(queue, id) && !waitq.IsClaimed(x.w.Thread(id).Waiter()) { // it has given up
+			x.order = slices.DeleteFunc(slices.Clone(x.order), func(other int) bool { return other == id })
+		}
+	}
+	x.queue = queue
+	if x.inside > 1 {
+		return "two are inside"
+	}
+	return x.failed
+}
+
+func (x *mutexModel) end() string {
+	if x.m.state.Load() != free || x.m.waiters.Load() != noWaiters || !x.m.queue.Empty() {
+		return "not as new"
+	}
+	return ""
+}
+
+func (x *mutexModel) appendState(b []byte) []byte {
+	m := &x.m
+	b = append(b, byte(m.state.Load()), byte(m.waiters.Load()), byte(m.barges.Load()))
+	b = append(b, byte(x.inside), byte(len(x.order)))
+	for _, id := range x.order {
+		b = append(b, byte(id))
+	}
+	return x.w.AppendQueue(b, &m.queue)
 }
 
 // seams explores all outcomes of what Mutex asks the clock and the waiter.

@@ -27,7 +27,7 @@ func TestMutexFIFO(t *testing.T) {
 	m.Lock()
 	for i := range 30 {
 		wg.Add(1)
-		who := func() {
+		run := func() {
 			defer wg.Done()
 			if i%5 == 4 {
 				if err := m.LockContext(ctx); !errors.Is(err, context.Canceled) {
@@ -41,9 +41,9 @@ func TestMutexFIFO(t *testing.T) {
 			m.Unlock()
 		}
 		if i%3 == 2 {
-			go who()
+			go run()
 		} else {
-			netco.GoOn(i%3, who)
+			netco.GoOn(i%3, run)
 		}
 		if i%5 != 4 {
 			want = append(want, i)

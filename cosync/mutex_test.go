@@ -60,17 +60,18 @@ func TestMutexWithoutWait(t *testing.T) {
 		{"LockTimeout(1ms)", func() error { return m.LockTimeout(time.Millisecond) }, os.ErrDeadlineExceeded},
 		{"LockContext(over)", func() error { return m.LockContext(ctx) }, context.Canceled},
 	} {
-		if err := c.lock(); err != nil {
-			t.Errorf("%s of a free mutex: %v", c.name, err)
-			continue
-		}
-		if err := c.lock(); !errors.Is(err, c.held) {
-			t.Errorf("%s of a held mutex: %v, want %v", c.name, err, c.held)
-		}
-		m.Unlock()
-		if !m.AsNew() {
-			t.Errorf("%s: not as new", c.name)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.lock(); err != nil {
+				t.Fatalf("of a free mutex: %v", err)
+			}
+			if err := c.lock(); !errors.Is(err, c.held) {
+				t.Errorf("of a held mutex: %v, want %v", err, c.held)
+			}
+			m.Unlock()
+			if !m.AsNew() {
+				t.Error("not as new")
+			}
+		})
 	}
 }
 

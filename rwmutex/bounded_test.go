@@ -163,11 +163,11 @@ func TestForcedShutdown(t *testing.T) {
 	var m RWMutex
 	m.Lock()
 	testrun.Start(t, 2)
-	var told, unwound atomic.Int32
+	var refused, unwound atomic.Int32
 	for i, c := range bounded {
 		netco.GoOn(i%2, func() {
 			if err := c.long(&m); errors.Is(err, coroutine.ErrShutdown) {
-				told.Add(1)
+				refused.Add(1)
 			}
 		})
 		netco.GoOn(i%2, func() {
@@ -180,11 +180,11 @@ func TestForcedShutdown(t *testing.T) {
 	if err := netco.Shutdown(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("Shutdown: %v", err)
 	}
-	for begun := time.Now(); told.Load()+unwound.Load() < int32(2*len(bounded)) && time.Since(begun) < 20*time.Second; {
+	for begun := time.Now(); refused.Load()+unwound.Load() < int32(2*len(bounded)) && time.Since(begun) < 20*time.Second; {
 		time.Sleep(time.Millisecond) // Shutdown does not wait for slow threads
 	}
-	if told.Load() != int32(len(bounded)) || unwound.Load() != int32(len(bounded)) {
-		t.Errorf("%d were told, %d unwound", told.Load(), unwound.Load())
+	if refused.Load() != int32(len(bounded)) || unwound.Load() != int32(len(bounded)) {
+		t.Errorf("%d refused, %d unwound", refused.Load(), unwound.Load())
 	}
 	if s := m.state.Load(); s != writer {
 		t.Errorf("state %#x", s)

@@ -8,65 +8,68 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
+// orders are the programs of TestEveryOrder.
+var orders = []struct {
+	programs string // see order.run
+	early    int    // how many parks may end early
+	spin     bool   // callers may spin before they queue
+	calm     bool   // no waiter is ever starved
+	long     bool   // takes seconds, in race builds minutes
+}{
+	{programs: "W W", early: 2, spin: true},
+	{programs: "R W", early: 1, spin: true},
+	{programs: "WW WW", early: 1, spin: true},
+	{programs: "RR WW", early: 1, spin: true},
+	{programs: "WR WR", early: 1, spin: true},
+	{programs: "W! W!", early: 1},
+	{programs: "W W R"},
+	{programs: "W W R", spin: true, long: true},
+	{programs: "R R W", spin: true, long: true},
+	{programs: "W W W", spin: true, long: true},
+	{programs: "R W! R"},
+	{programs: "R W! R!"},
+	{programs: "W R R!", long: true},
+	{programs: "T W", early: 1, spin: true},
+	{programs: "U W", early: 1, spin: true},
+	{programs: "T T W", long: true},
+	{programs: "T W W"},
+	{programs: "U W R", long: true},
+	{programs: "T R R"},
+	{programs: "U U W", long: true},
+	{programs: "C W W!", long: true},
+	{programs: "W& T& R&"},
+	{programs: "W& W R&"},
+	{programs: "O W W"},
+	{programs: "P W W"},
+	{programs: "P R W"},
+	{programs: "w W R"},
+	{programs: "r W R"},
+	{programs: "rw WR"},
+	{programs: "x W W"},
+	{programs: "x x W"},
+	{programs: "x R W", spin: true},
+	{programs: "xx R W", long: true},
+	{programs: "x R W!"},
+	{programs: "y R R"},
+	{programs: "WW W W", long: true},
+	{programs: "W W W W", calm: true, long: true},
+	{programs: "R W R W", calm: true, long: true},
+	{programs: "W R! W!", long: true},
+	{programs: "W W R", early: 1, spin: true, long: true},
+	{programs: "R R W", early: 1, spin: true, long: true},
+	{programs: "W! W! W!", long: true},
+	{programs: "WR RW R", long: true},
+	{programs: "T! W! U!", long: true},
+	{programs: "R T R W", long: true},
+}
+
 // TestEveryOrder runs small programs in every order of their shared accesses,
 // and checks: mutual exclusion; service in the order of arrival; that no caller
 // passes a handoff; that one writer at most is woken; that no thread is left
 // waiting and the end can be reached from every state; that misuse panics; and
 // that the lock is free in the end.
 func TestEveryOrder(t *testing.T) {
-	for _, c := range []struct {
-		programs string // see order.run
-		early    int    // how many parks may end early
-		spin     bool   // callers may spin before they queue
-		calm     bool   // no waiter is ever starved
-		long     bool   // takes seconds, in race builds minutes
-	}{
-		{programs: "W W", early: 2, spin: true},
-		{programs: "R W", early: 1, spin: true},
-		{programs: "WW WW", early: 1, spin: true},
-		{programs: "RR WW", early: 1, spin: true},
-		{programs: "WR WR", early: 1, spin: true},
-		{programs: "W! W!", early: 1},
-		{programs: "W W R"},
-		{programs: "W W R", spin: true, long: true},
-		{programs: "R R W", spin: true, long: true},
-		{programs: "W W W", spin: true, long: true},
-		{programs: "R W! R"},
-		{programs: "R W! R!"},
-		{programs: "W R R!", long: true},
-		{programs: "T W", early: 1, spin: true},
-		{programs: "U W", early: 1, spin: true},
-		{programs: "T T W", long: true},
-		{programs: "T W W"},
-		{programs: "U W R", long: true},
-		{programs: "T R R"},
-		{programs: "U U W", long: true},
-		{programs: "C W W!", long: true},
-		{programs: "W& T& R&"},
-		{programs: "W& W R&"},
-		{programs: "O W W"},
-		{programs: "P W W"},
-		{programs: "P R W"},
-		{programs: "w W R"},
-		{programs: "r W R"},
-		{programs: "rw WR"},
-		{programs: "x W W"},
-		{programs: "x x W"},
-		{programs: "x R W", spin: true},
-		{programs: "xx R W", long: true},
-		{programs: "x R W!"},
-		{programs: "y R R"},
-		{programs: "WW W W", long: true},
-		{programs: "W W W W", calm: true, long: true},
-		{programs: "R W R W", calm: true, long: true},
-		{programs: "W R! W!", long: true},
-		{programs: "W W R", early: 1, spin: true, long: true},
-		{programs: "R R W", early: 1, spin: true, long: true},
-		{programs: "W! W! W!", long: true},
-		{programs: "WR RW R", long: true},
-		{programs: "T! W! U!", long: true},
-		{programs: "R T R W", long: true},
-	} {
+	for _, c := range orders {
 		t.Run(strings.ReplaceAll(c.programs, " ", ","), func(t *testing.T) {
 			if c.long {
 				testenv.Long(t)

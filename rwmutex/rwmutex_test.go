@@ -41,28 +41,31 @@ func (m *RWMutex) checkFree(t *testing.T) {
 	}
 }
 
+const (
+	misusedRUnlock = "rwmutex: RUnlock of unlocked RWMutex: it is "
+	misusedUnlock  = "rwmutex: Unlock of unlocked RWMutex: it is "
+)
+
+var misuses = []struct {
+	before string // W, R: locked; then w, r: such a one waits
+	op     func(*RWMutex)
+	want   string
+}{
+	{"", (*RWMutex).Unlock, misusedUnlock + "free"},
+	{"", (*RWMutex).RUnlock, misusedRUnlock + "free"},
+	{"", func(m *RWMutex) { m.RLocker().Unlock() }, misusedRUnlock + "free"},
+	{"R", (*RWMutex).Unlock, misusedUnlock + "locked for reading, 1 times"},
+	{"RRR", (*RWMutex).Unlock, misusedUnlock + "locked for reading, 3 times"},
+	{"Rw", (*RWMutex).Unlock, misusedUnlock + "locked for reading, 1 times, others wait"},
+	{"RRww", (*RWMutex).Unlock, misusedUnlock + "locked for reading, 2 times, others wait"},
+	{"W", (*RWMutex).RUnlock, misusedRUnlock + "locked for writing"},
+	{"Wr", (*RWMutex).RUnlock, misusedRUnlock + "locked for writing, others wait"},
+	{"Wrwr", (*RWMutex).RUnlock, misusedRUnlock + "locked for writing, others wait"},
+}
+
 // TestMisuse: "misused unlock lets a writer in beside a reader" (C++ netco).
 func TestMisuse(t *testing.T) {
-	const (
-		runlock = "rwmutex: RUnlock of unlocked RWMutex: it is "
-		unlock  = "rwmutex: Unlock of unlocked RWMutex: it is "
-	)
-	for _, c := range []struct {
-		before string // W, R: locked; then w, r: such a one waits
-		op     func(*RWMutex)
-		want   string
-	}{
-		{"", (*RWMutex).Unlock, unlock + "free"},
-		{"", (*RWMutex).RUnlock, runlock + "free"},
-		{"", func(m *RWMutex) { m.RLocker().Unlock() }, runlock + "free"},
-		{"R", (*RWMutex).Unlock, unlock + "locked for reading, 1 times"},
-		{"RRR", (*RWMutex).Unlock, unlock + "locked for reading, 3 times"},
-		{"Rw", (*RWMutex).Unlock, unlock + "locked for reading, 1 times, others wait"},
-		{"RRww", (*RWMutex).Unlock, unlock + "locked for reading, 2 times, others wait"},
-		{"W", (*RWMutex).RUnlock, runlock + "locked for writing"},
-		{"Wr", (*RWMutex).RUnlock, runlock + "locked for writing, others wait"},
-		{"Wrwr", (*RWMutex).RUnlock, runlock + "locked for writing, others wait"},
-	} {
+	for _, c := range misuses {
 		t.Run(fmt.Sprintf("%q,%s", c.before, strings.Fields(c.want)[1]), func(t *testing.T) {
 			var m RWMutex
 			var wg sync.WaitGroup
@@ -116,39 +119,41 @@ func TestTry(t *testing.T) {
 		{"RR", false, true},
 		{"Rw", false, false}, // a waiting writer keeps TryRLock out
 	} {
-		var m RWMutex
-		var wg sync.WaitGroup
-		for _, r := range c.before {
-			switch r {
-			case 'W':
-				m.Lock()
-			case 'R':
-				m.RLock()
-			case 'w':
-				wg.Go(func() { m.Lock(); m.Unlock() })
-				m.awaitWaiting(1)
+		t.Run(fmt.Sprintf("%q", c.before), func(t *testing.T) {
+			var m RWMutex
+			var wg sync.WaitGroup
+			for _, r := range c.before {
+				switch r {
+				case 'W':
+					m.Lock()
+				case 'R':
+					m.RLock()
+				case 'w':
+					wg.Go(func() { m.Lock(); m.Unlock() })
+					m.awaitWaiting(1)
+				}
 			}
-		}
-		if got := m.TryLock(); got != c.write {
-			t.Errorf("%q: TryLock %t", c.before, got)
-		} else if got {
-			m.Unlock()
-		}
-		if got := m.TryRLock(); got != c.read {
-			t.Errorf("%q: TryRLock %t", c.before, got)
-		} else if got {
-			m.RUnlock()
-		}
-		for _, r := range c.before {
-			switch r {
-			case 'W':
+			if got := m.TryLock(); got != c.write {
+				t.Errorf("TryLock %t", got)
+			} else if got {
 				m.Unlock()
-			case 'R':
+			}
+			if got := m.TryRLock(); got != c.read {
+				t.Errorf("TryRLock %t", got)
+			} else if got {
 				m.RUnlock()
 			}
-		}
-		wg.Wait()
-		m.checkFree(t)
+			for _, r := range c.before {
+				switch r {
+				case 'W':
+					m.Unlock()
+				case 'R':
+					m.RUnlock()
+				}
+			}
+			wg.Wait()
+			m.checkFree(t)
+		})
 	}
 }
 
