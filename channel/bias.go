@@ -11,21 +11,22 @@ import (
 // guard. Two atomic instructions take 10 ns, and a round trip over two channels
 // would have eight.
 //
-//	owner     meaning                             next
-//	nil       every user locks the guard, and     an Executor, after biasAfter uses
-//	          uses by one Executor are counted    by its coroutines alone, if the
-//	                                              kernel has membarrier(2); shared, by
-//	                                              a use from elsewhere
-//	an        its thread sets inside, loads       shared, by the first user from
-//	Executor  owner again, and needs no guard     elsewhere, under the guard
-//	shared    every user locks the guard          shared
+//	owner     meaning                         next
+//	nil       every user locks the guard,     an Executor, after biasAfter
+//	          and uses by one Executor are    uses by its coroutines alone, if
+//	          counted                         the kernel has membarrier(2);
+//	                                          shared, by a use from elsewhere
+//	an        its thread sets inside, loads   shared, by the first user from
+//	Executor  owner again, and needs no       elsewhere, under the guard
+//	          guard
+//	shared    every user locks the guard      shared
 //
 // inside and owner are Dekker's protocol with the fences on one side. The
 // owner's thread stores inside and loads owner, both by plain instructions. The
 // revoker stores owner and loads inside, and in between has every thread of the
-// process execute a memory barrier. So if the owner has not seen the revocation,
-// the revoker sees inside, and waits until the owner has left, a few
-// instructions later. A second barrier makes the owner's writes visible.
+// process execute a memory barrier. So if the owner has not seen the
+// revocation, the revoker sees inside, and waits until the owner has left, a
+// few instructions later. A second barrier makes the owner's writes visible.
 type bias struct {
 	owner  atomic.Pointer[coroutine.Executor]
 	inside uint32              // 0 or 1; the owner's thread stores, the revoker loads (atomic)
@@ -38,8 +39,8 @@ type bias struct {
 var shared = new(coroutine.Executor)
 
 // biasAfter is the number of uses by one Executor that bias a channel to it. A
-// channel for one question and its answer from another thread should not pay for
-// a revocation, some microseconds.
+// channel for one question and its answer from another thread should not pay
+// for a revocation, some microseconds.
 const biasAfter = 32
 
 // hasOwner reports whether the channel is biased.
@@ -48,8 +49,8 @@ func (b *bias) hasOwner() bool {
 	return owner != nil && owner != shared
 }
 
-// enter locks the channel for the calling thread, whose executor is ex, if it is
-// biased to ex. Either may be nil.
+// enter locks the channel for the calling thread, whose executor is ex, if it
+// is biased to ex. Either may be nil.
 func (b *bias) enter(ex *coroutine.Executor) bool {
 	if b.owner.Load() != ex || ex == nil {
 		return false

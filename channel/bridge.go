@@ -28,9 +28,9 @@ func FromGo[T any](ctx context.Context, in <-chan T) *Chan[T] {
 
 // ToGo returns a Go channel that receives what is sent on c, and is closed when
 // c is. A goroutine forwards the values. It ends when c is closed and drained,
-// or when ctx is done; then it closes the Go channel, and one value taken from c
-// may be lost. The Go channel has the capacity of c. A coroutine must not wait
-// on it.
+// or when ctx is done; then it closes the Go channel, and one value taken from
+// c may be lost. The Go channel has the capacity of c. A coroutine must not
+// wait on it.
 func ToGo[T any](ctx context.Context, c *Chan[T]) <-chan T {
 	out := make(chan T, c.Cap())
 	go func() {

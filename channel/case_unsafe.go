@@ -35,8 +35,8 @@ func RecvCase[T any](c *Chan[T], v *T) Case {
 	return Case{on: c, at: unsafe.Pointer(v), kind: kindRecv, timed: c.tick != nil}
 }
 
-// SendCase sends v to c. If the channel is closed and the case is chosen, Select
-// panics. With a nil channel the case is never ready.
+// SendCase sends v to c. If the channel is closed and the case is chosen,
+// Select panics. With a nil channel the case is never ready.
 func SendCase[T any](c *Chan[T], v T) Case {
 	if c == nil {
 		return Case{}
@@ -79,8 +79,8 @@ func (c *Chan[T]) isReadyLocked(k kind) bool {
 	return c.closed || c.count > 0 || c.sendq.front() != nil || c.tick != nil && c.tick.due()
 }
 
-// tryLocked does the operation if that takes no wait. ok is false if the channel
-// is closed.
+// tryLocked does the operation if that takes no wait. ok is false if the
+// channel is closed.
 func (c *Chan[T]) tryLocked(k kind, at unsafe.Pointer) (to *coroutine.Waiter, ok, done bool) {
 	if k == kindSend {
 		if c.closed {
@@ -143,9 +143,9 @@ func hidden(cases []Case) []Case {
 // hiddenLocker returns s as the guard of a wait, such that s does not escape.
 func hiddenLocker(s *selection) *selection { return (*selection)(noescape(unsafe.Pointer(s))) }
 
-// noescape hides p from escape analysis. While the address is a number the stack
-// must not move, so there is no call here, and this is not inlined to where
-// there are some.
+// noescape hides p from escape analysis. While the address is a number the
+// stack must not move, so there is no call here, and this is not inlined to
+// where there are some.
 //
 //go:noinline
 //go:nosplit

@@ -31,8 +31,8 @@ type Chan[T any] struct {
 	tick *ticks[T]  // constant; not nil if time sends, see tick.go
 }
 
-// Make returns an open channel. With capacity 0 it is unbuffered. Make panics if
-// capacity is negative.
+// Make returns an open channel. With capacity 0 it is unbuffered. Make panics
+// if capacity is negative.
 //
 // It is not inlined, so that no channel is on a stack, where its address could
 // change: Select locks channels in the order of their addresses.
@@ -69,8 +69,8 @@ func (c *Chan[T]) Cap() int {
 }
 
 // Close closes the channel and wakes all waiters: receivers get the buffered
-// values and then zero values, senders panic. It panics if the channel is nil or
-// closed. It does not park.
+// values and then zero values, senders panic. It panics if the channel is nil
+// or closed. It does not park.
 func (c *Chan[T]) Close() {
 	if c == nil {
 		panic("netco/channel: close of nil channel")

@@ -11,34 +11,34 @@
 //	jobs.Close()
 //
 //	var job Job
-//	switch i, err := channel.Select(
-//		channel.RecvCase(jobs, &job), channel.SendCase(results, r), channel.Default()); i {
-//	case 0: ... // err is ErrClosed if jobs is closed
-//	}
+//	i, err := channel.Select(
+//		channel.RecvCase(jobs, &job), // if i is 0; ErrClosed if jobs is closed
+//		channel.SendCase(results, r),
+//		channel.Default())
 //
 // A coroutine that must wait parks, and its Processor runs others meanwhile; a
-// Go channel would hold up all of them. An ordinary goroutine blocks. FromGo and
-// ToGo connect these channels with Go's.
+// Go channel would hold up all of them. An ordinary goroutine blocks. FromGo
+// and ToGo connect these channels with Go's.
 //
 // # Contract
 //
 //   - Synchronization, closed and nil channels, and panics are as with Go's
-//     channels. Waiters are served in the order of arrival. Select chooses among
-//     the ready cases at random, with equal chances.
-//   - XxxTimeout and XxxContext end with os.ErrDeadlineExceeded or the context's
-//     error. Then the operation has not happened; with nil it has. With no time
-//     left they still do what takes no wait.
-//   - At a forced shutdown they return netco's ErrShutdown. Send, Recv and Select
-//     unwind the coroutine.
-//   - A receive from a closed channel returns ErrClosed where it returns an error,
-//     and so does a bounded send. Other sends panic.
-//   - A channel keeps no value that has been received. An unreferenced channel is
-//     garbage, together with its values.
+//     channels. Waiters are served in the order of arrival. Select chooses
+//     among the ready cases at random, with equal chances.
+//   - XxxTimeout and XxxContext end with os.ErrDeadlineExceeded or the
+//     context's error. Then the operation has not happened; with nil it has.
+//     With no time left they still do what takes no wait.
+//   - At a forced shutdown they return netco's ErrShutdown. Send, Recv and
+//     Select unwind the coroutine.
+//   - A receive from a closed channel returns ErrClosed where it returns an
+//     error, and so does a bounded send. Other sends panic.
+//   - A channel keeps no value that has been received. An unreferenced channel
+//     is garbage, together with its values.
 //
 // # Cost
 //
-// These allocate: Make, a wait bounded by a context, a Select of more than eight
-// cases, and a wait on a channel that has more waiters than ever before.
+// These allocate: Make, a wait bounded by a context, a Select of more than
+// eight cases, and a wait on a channel that has more waiters than ever before.
 //
 // Between coroutines of one Processor an operation takes no atomic instruction;
 // from elsewhere it takes a guard, some 10 ns. The first operation from

@@ -87,8 +87,8 @@ func (c *Chan[T]) pass(s *waiter[T], me *coroutine.Caller) {
 	me.Ready(w)
 }
 
-// takeFree returns a waiter for the caller, or nil if the free stack is empty or
-// the caller cannot park.
+// takeFree returns a waiter for the caller, or nil if the free stack is empty
+// or the caller cannot park.
 func (c *Chan[T]) takeFree(me *coroutine.Caller, send bool) *waiter[T] {
 	w, s := me.Waiter(), c.free
 	if s != nil && w != nil {

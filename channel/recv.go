@@ -31,9 +31,9 @@ func (c *Chan[T]) TryRecv() (v T, ok, done bool) {
 	return c.tryRecv()
 }
 
-// RecvTimeout is Recv for at most d. It returns ErrClosed at the end of a closed
-// channel, os.ErrDeadlineExceeded, or netco's ErrShutdown; then it has received
-// nothing.
+// RecvTimeout is Recv for at most d. It returns ErrClosed at the end of a
+// closed channel, os.ErrDeadlineExceeded, or netco's ErrShutdown; then it has
+// received nothing.
 func (c *Chan[T]) RecvTimeout(d time.Duration) (T, error) {
 	if c != nil {
 		if v, ok, done := c.tryRecv(); done {
@@ -50,8 +50,8 @@ func (c *Chan[T]) RecvContext(ctx context.Context) (T, error) {
 	return c.recv(coroutine.During(ctx), true)
 }
 
-// All returns an iterator over the values that are received until the channel is
-// closed and empty. It waits as Recv does.
+// All returns an iterator over the values that are received until the channel
+// is closed and empty. It waits as Recv does.
 func (c *Chan[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for {
@@ -63,8 +63,8 @@ func (c *Chan[T]) All() iter.Seq[T] {
 	}
 }
 
-// recv is Recv within b. If it is bounded and must wait, it first checks whether
-// b is over.
+// recv is Recv within b. If it is bounded and must wait, it first checks
+// whether b is over.
 func (c *Chan[T]) recv(b coroutine.Bound, bounded bool) (v T, err error) {
 	if c == nil {
 		return v, block(b)

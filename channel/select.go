@@ -10,15 +10,15 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Select does one of the cases and returns its index. It chooses among the ready
-// cases at random, with equal chances; if there is none it chooses Default, and
-// without a Default it waits. err is nil, or ErrClosed if a receive met the end
-// of a closed channel. Select panics if it chooses a send on a closed channel. A
-// coroutine parks, a goroutine blocks; without cases for ever. At a forced
-// shutdown it does not return.
+// Select does one of the cases and returns its index. It chooses among the
+// ready cases at random, with equal chances; if there is none it chooses
+// Default, and without a Default it waits. err is nil, or ErrClosed if a
+// receive met the end of a closed channel. Select panics if it chooses a send
+// on a closed channel. A coroutine parks, a goroutine blocks; without cases for
+// ever. At a forced shutdown it does not return.
 //
-// Up to eight cases allocate nothing, unless it waits on a channel that has more
-// waiters than ever before.
+// Up to eight cases allocate nothing, unless it waits on a channel that has
+// more waiters than ever before.
 func Select(cases ...Case) (index int, err error) {
 	index, err = choose(hidden(cases), coroutine.Bound{}, false)
 	if err == coroutine.ErrShutdown {

@@ -54,8 +54,8 @@ func (c *Chan[T]) SendContext(ctx context.Context, v T) error {
 	return c.send(v, coroutine.During(ctx), true)
 }
 
-// send is Send within b. If it is bounded and must wait, it first checks whether
-// b is over.
+// send is Send within b. If it is bounded and must wait, it first checks
+// whether b is over.
 func (c *Chan[T]) send(v T, b coroutine.Bound, bounded bool) error {
 	if c == nil {
 		return block(b)

@@ -15,9 +15,9 @@ import (
 // netco.Ticker, which users should use. Init makes one. It must not be copied.
 //
 // It buffers nothing: a receiver makes a value if it is due. So a stopped or
-// reset Timed leaves no value behind, and one without receivers is in no list of
-// timers and needs no Stop. A waiter waits until the next value is due at most;
-// setting an earlier time wakes all waiters to look again.
+// reset Timed leaves no value behind, and one without receivers is in no list
+// of timers and needs no Stop. A waiter waits until the next value is due at
+// most; setting an earlier time wakes all waiters to look again.
 type Timed struct {
 	c Chan[time.Time]
 	t ticks[time.Time]
@@ -25,12 +25,13 @@ type Timed struct {
 
 // ticks is time as a sender. All fields are under the channel's guard.
 //
-//	when    meaning               next
-//	0       no value will be due  a time, by set
-//	a time  a value is due then,  0, by set, or when the value is taken; another
-//	        in CLOCK_MONOTONIC    time, by set, or with a period when the value is
-//	        ns                    taken: the first that is not past, so that a late
-//	                              receiver misses some
+//	when    meaning                   next
+//	0       no value will be due      a time, by set
+//	a time  a value is due then, in   0, by set, or when the value is taken;
+//	        CLOCK_MONOTONIC ns        another time, by set, or with a period
+//	                                  when the value is taken: the first that
+//	                                  is not past, so that a late receiver
+//	                                  misses some
 type ticks[T any] struct {
 	when   int64
 	period int64                              // 0 for one value only
@@ -82,8 +83,9 @@ func timeOf(when int64) (t time.Time, late int64) {
 // Chan returns the channel.
 func (x *Timed) Chan() *Chan[time.Time] { return &x.c }
 
-// Stop cancels all further values, and reports whether there was to be one: then
-// a value that was due has not been received. Any thread. It does not park.
+// Stop cancels all further values, and reports whether there was to be one:
+// then a value that was due has not been received. Any thread. It does not
+// park.
 func (x *Timed) Stop() bool { return x.set(0, 0) }
 
 // Reset cancels all further values and sends one after d. It reports whether
@@ -112,8 +114,8 @@ func (x *Timed) set(when, period int64) (pending bool) {
 }
 
 // recvTimed is recvSlow if time sends. It waits again if the wait has ended
-// because a value may be due, or as if by Close but with the channel open, which
-// is how set wakes.
+// because a value may be due, or as if by Close but with the channel open,
+// which is how set wakes.
 func (c *Chan[T]) recvTimed(b coroutine.Bound) (v T, err error) {
 	for again := false; ; again = true {
 		s := c.newWaiter(false)

@@ -30,9 +30,9 @@ type waiter[T any] struct {
 	chosen   bool // under the guard: w was claimed through this one of a Select
 }
 
-// claim claims s.w for the caller, which has taken s out of its queue, to wake it.
-// It reports false if w was claimed through another channel of a Select. Under
-// the guard.
+// claim claims s.w for the caller, which has taken s out of its queue, to wake
+// it. It reports false if w was claimed through another channel of a Select.
+// Under the guard.
 func (s *waiter[T]) claim() bool {
 	if s.inSelect {
 		s.chosen = waitq.TryClaim(s.w, waitq.AnyKind)

@@ -42,17 +42,18 @@ func NewCond(l sync.Locker) *Cond { return &Cond{L: l} }
 
 // Wait unlocks L, waits for a Signal or Broadcast, and locks L again. A
 // coroutine parks, a goroutine blocks. At a forced shutdown it locks L and then
-// ends the coroutine ([coroutine.Unwind]), so that deferred calls find L as they
-// expect it. It does not allocate.
+// ends the coroutine ([coroutine.Unwind]), so that deferred calls find L as
+// they expect it. It does not allocate.
 func (c *Cond) Wait() {
 	if c.wait(coroutine.Bound{}) != coroutine.WakeReady {
 		waitq.Unwind()
 	}
 }
 
-// WaitTimeout is Wait for at most d, not counting the wait for L. It returns nil
-// if it was signalled, else os.ErrDeadlineExceeded, or coroutine.ErrShutdown at
-// a forced shutdown. L is locked in any case; with d <= 0 it was not unlocked.
+// WaitTimeout is Wait for at most d, not counting the wait for L. It returns
+// nil if it was signalled, else os.ErrDeadlineExceeded, or
+// coroutine.ErrShutdown at a forced shutdown. L is locked in any case; with d
+// <= 0 it was not unlocked.
 func (c *Cond) WaitTimeout(d time.Duration) error {
 	if d <= 0 {
 		return os.ErrDeadlineExceeded
@@ -151,7 +152,8 @@ func (c *Cond) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
 // ([coroutine.Firmly]); the holder of L unlocks it sooner or later.
 //
 // An L of another package may have a shutdown of its own and end the coroutine,
-// or fail, nevertheless. Then relock tries again and lets others run in between.
+// or fail, nevertheless. Then relock tries again and lets others run in
+// between.
 
 // tryLocker is an L that can report that it was not locked.
 type tryLocker interface {

@@ -89,7 +89,8 @@ func (k *stopKind) run(t *testing.T, bounded bool) {
 	k.holder.Unlock()
 }
 
-// hold has a coroutine hold L, which held reports, until the caller releases it.
+// hold has a coroutine hold L, which held reports, until the caller releases
+// it.
 func (k *stopKind) hold(held *atomic.Bool) (release func()) {
 	has, over := make(chan struct{}), channel.Make[int](0)
 	h, _ := netco.GoOn(0, func() {

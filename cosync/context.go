@@ -8,9 +8,9 @@ import (
 )
 
 // Wait waits until ctx is done and returns ctx.Err(), like a receive from
-// ctx.Done() that does not hold up the Processor. A coroutine parks, a goroutine
-// blocks. At a forced shutdown it returns coroutine.ErrShutdown, also for a
-// context that is never done. It allocates when it parks.
+// ctx.Done() that does not hold up the Processor. A coroutine parks, a
+// goroutine blocks. At a forced shutdown it returns coroutine.ErrShutdown, also
+// for a context that is never done. It allocates when it parks.
 func Wait(ctx context.Context) error {
 	b := coroutine.During(ctx)
 	return b.Err(waitq.Block(coroutine.ReasonContext, b))

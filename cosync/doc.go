@@ -4,7 +4,7 @@
 //
 //	[Mutex]      sync.Mutex, also with a bounded wait
 //	[Cond]       sync.Cond, also with a bounded wait
-//	[WaitGroup]  sync.WaitGroup, also with a bounded wait; Go starts a coroutine
+//	[WaitGroup]  sync.WaitGroup, also bounded; Go starts a coroutine
 //	[Once]       sync.Once; also [OnceFunc], [OnceValue] and [OnceValues]
 //	[Semaphore]  a number of units, acquired several at a time
 //	[Group]      x/sync's errgroup.Group
@@ -21,18 +21,19 @@
 //
 // # Contract
 //
-//   - A coroutine that must wait parks, and its Processor runs others meanwhile;
-//     the types of package sync would block them all. An ordinary goroutine
-//     blocks. Coroutines of any Processor and goroutines may share a value.
+//   - A coroutine that must wait parks, and its Processor runs others
+//     meanwhile; the types of package sync would block them all. An ordinary
+//     goroutine blocks. Coroutines of any Processor and goroutines may share a
+//     value.
 //   - Waiters are served in the order of arrival. Each type says how far a
 //     newcomer may pass them.
 //   - The zero value is ready for use where package sync's is. Values must not
 //     be copied after first use.
-//   - XxxTimeout and XxxContext bound the wait. They return nil if the caller has
-//     what it waited for, else os.ErrDeadlineExceeded, the context's error, or
-//     coroutine.ErrShutdown at a forced shutdown, and then it has nothing. With
-//     a time of 0 or less, or a context that is done, they succeed if that takes
-//     no wait.
+//   - XxxTimeout and XxxContext bound the wait. They return nil if the caller
+//     has what it waited for, else os.ErrDeadlineExceeded, the context's error,
+//     or coroutine.ErrShutdown at a forced shutdown, and then it has nothing.
+//     With a time of 0 or less, or a context that is done, they succeed if that
+//     takes no wait.
 //   - At a forced shutdown, waits without an error unwind the coroutine
 //     ([coroutine.Unwind]): its deferred calls run.
 //   - The memory model is that of package sync: an Unlock synchronizes before

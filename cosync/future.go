@@ -35,11 +35,11 @@ type Future[T any] struct {
 // NewFuture returns a Future to be completed.
 func NewFuture[T any]() *Future[T] { return new(Future[T]) }
 
-// Async starts f as a coroutine, where netco.Go would, and returns the Future of
-// its result. The Future fails with the error of f; with a [*PanicError] if f
-// panics, which does not reach Options.OnPanic; with coroutine.ErrShutdown if a
-// forced shutdown ended f or the scheduler does not start it any more; or with
-// ErrGoexit. Async does not park.
+// Async starts f as a coroutine, where netco.Go would, and returns the Future
+// of its result. The Future fails with the error of f; with a [*PanicError] if
+// f panics, which does not reach Options.OnPanic; with coroutine.ErrShutdown if
+// a forced shutdown ended f or the scheduler does not start it any more; or
+// with ErrGoexit. Async does not park.
 //
 //go:noinline
 func Async[T any](f func() (T, error)) *Future[T] {
@@ -84,8 +84,8 @@ func (f *Future[T]) Get() (T, error) {
 	return f.getSlow(coroutine.Bound{})
 }
 
-// GetTimeout is Get for at most d. It returns os.ErrDeadlineExceeded if f is not
-// complete by then.
+// GetTimeout is Get for at most d. It returns os.ErrDeadlineExceeded if f is
+// not complete by then.
 func (f *Future[T]) GetTimeout(d time.Duration) (T, error) {
 	if f.done.Load() {
 		return f.value, f.err
@@ -93,8 +93,8 @@ func (f *Future[T]) GetTimeout(d time.Duration) (T, error) {
 	return f.getSlow(coroutine.Within(d))
 }
 
-// GetContext is Get until ctx is done. It returns ctx.Err() if f is not complete
-// by then. A coroutine allocates when it parks.
+// GetContext is Get until ctx is done. It returns ctx.Err() if f is not
+// complete by then. A coroutine allocates when it parks.
 func (f *Future[T]) GetContext(ctx context.Context) (T, error) {
 	if f.done.Load() {
 		return f.value, f.err

@@ -104,9 +104,9 @@ func (g *Group) Wait() error { return g.wait(coroutine.Bound{}) }
 func (g *Group) WaitTimeout(d time.Duration) error { return g.wait(coroutine.Within(d)) }
 
 // WaitContext is Wait until ctx is done. If functions are still running it
-// returns ctx.Err(), and they continue. With the Group's own context it does not
-// wait for functions that still run after the first error. A coroutine allocates
-// when it parks.
+// returns ctx.Err(), and they continue. With the Group's own context it does
+// not wait for functions that still run after the first error. A coroutine
+// allocates when it parks.
 func (g *Group) WaitContext(ctx context.Context) error { return g.wait(coroutine.During(ctx)) }
 
 func mustBeFunc(f func() error) {

@@ -33,41 +33,45 @@ type Mutex struct {
 
 // state says whether the mutex is locked:
 //
-//	state    meaning                          next
-//	free     not locked                       locked, by any caller
-//	locked   locked                           free, by Unlock; handoff, by the woken
-//	                                          waiter
-//	handoff  locked; Unlock passes it on to   handoff or, with no waiter left, locked,
-//	         the front of the queue, which    by Unlock on behalf of the front; locked,
-//	         is not empty                     by a waiter that got it and was not
-//	                                          starved, or if the last waiter gives up
+//	state    meaning                      next
+//	free     not locked                   locked, by any caller
+//	locked   locked                       free, by Unlock; handoff, by the
+//	                                      woken waiter
+//	handoff  locked; Unlock passes it on  handoff or, with no waiter left,
+//	         to the front of the queue,   locked, by Unlock on behalf of the
+//	         which is not empty           front; locked, by a waiter that got
+//	                                      it and was not starved, or if the
+//	                                      last waiter gives up
 //
 // waiters says which call is to wake the next waiter. All waiters are in the
 // queue, but for the woken one: it is out of the queue and about to try for the
 // mutex. It changes under the guard only:
 //
-//	waiters     meaning                       next
-//	noWaiters   no waiter, none woken         needsWake, by a waiter that queues
-//	needsWake   waiters, none woken: Unlock   woken or wokenLocal, by an Unlock that
-//	            wakes the front               finds the mutex free; noWaiters, if the
-//	                                          last waiter gives up or gets the mutex
-//	woken       a waiter was woken            noWaiters or needsWake, by that waiter:
-//	                                          it has locked or is in front again
-//	wokenLocal  woken, and it runs on the     as woken; or by the Unlock after
-//	            thread of its waker, so not   maxBarges others, which gives the woken
-//	            before that one parks         waiter the mutex
+//	waiters     meaning                     next
+//	noWaiters   no waiter, none woken       needsWake, by a waiter that queues
+//	needsWake   waiters, none woken:        woken or wokenLocal, by an Unlock
+//	            Unlock wakes the front      that finds the mutex free;
+//	                                        noWaiters, if the last waiter
+//	                                        gives up or gets the mutex
+//	woken       a waiter was woken          noWaiters or needsWake, by that
+//	                                        waiter: it has locked or is in
+//	                                        front again
+//	wokenLocal  woken, and it runs on the   as woken; or by the Unlock after
+//	            thread of its waker, so     maxBarges others, which gives the
+//	            not before that one parks   woken waiter the mutex
 //
 // While a waiter on another thread is woken, Lock and Unlock cost running
 // callers what they cost uncontended.
 //
 // No waiter is left with a free mutex: a waiter sets needsWake and then loads
-// the state once more; Unlock sets the state to free and then loads waiters. One
-// of the two sees the other's store. While a waiter is woken, that one will load
-// the state.
+// the state once more; Unlock sets the state to free and then loads waiters.
+// One of the two sees the other's store. While a waiter is woken, that one will
+// load the state.
 //
-// A waiter that wakes up to woken or wokenLocal must try for the mutex. One that
-// wakes up otherwise has got it. Only one of either kind is under way: handoff
-// is set by the woken waiter, and no waiter is woken while the mutex is locked.
+// A waiter that wakes up to woken or wokenLocal must try for the mutex. One
+// that wakes up otherwise has got it. Only one of either kind is under way:
+// handoff is set by the woken waiter, and no waiter is woken while the mutex is
+// locked.
 const (
 	free uint32 = iota
 	locked
@@ -119,9 +123,9 @@ func (m *Mutex) LockTimeout(d time.Duration) error {
 	return b.Err(m.lockBound(b))
 }
 
-// LockContext is Lock until ctx is done. It returns nil if it has locked m, else
-// ctx.Err(), or coroutine.ErrShutdown at a forced shutdown. It allocates when it
-// waits.
+// LockContext is Lock until ctx is done. It returns nil if it has locked m,
+// else ctx.Err(), or coroutine.ErrShutdown at a forced shutdown. It allocates
+// when it waits.
 func (m *Mutex) LockContext(ctx context.Context) error {
 	if m.TryLock() {
 		return nil

@@ -75,8 +75,8 @@ func (m *Mutex) enqueue(w *coroutine.Waiter) bool {
 	return true
 }
 
-// afterWake continues a waiter that was woken: it has got m, or tries for it. It
-// reports whether it has queued w again.
+// afterWake continues a waiter that was woken: it has got m, or tries for it.
+// It reports whether it has queued w again.
 func (m *Mutex) afterWake(w *coroutine.Waiter, late bool) bool {
 	m.guard.Lock()
 	defer m.guard.Unlock()
@@ -92,11 +92,11 @@ func (m *Mutex) afterWake(w *coroutine.Waiter, late bool) bool {
 	return false
 }
 
-// retryLocked is the attempt of the woken waiter: it locks m, or queues w before
-// all others and reports true. With pass the next Unlock hands m off. That is
-// for a starved waiter, and for one of its waker's thread: m was unlocked on
-// this thread and is locked while this waiter runs on it, so its holder probably
-// parks while it holds m.
+// retryLocked is the attempt of the woken waiter: it locks m, or queues w
+// before all others and reports true. With pass the next Unlock hands m off.
+// That is for a starved waiter, and for one of its waker's thread: m was
+// unlocked on this thread and is locked while this waiter runs on it, so its
+// holder probably parks while it holds m.
 func (m *Mutex) retryLocked(w *coroutine.Waiter, pass bool) bool {
 	m.storeWaiters(needsWake) // before the state is loaded
 	for {

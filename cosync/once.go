@@ -16,9 +16,9 @@ type Once struct {
 }
 
 // Do calls f if this is the first call of Do, else it waits until the f of the
-// first call has returned: a coroutine parks, a goroutine blocks. f may park. As
-// with [sync.Once], an f that panics or ends its coroutine counts as called, and
-// an f that calls Do deadlocks. A forced shutdown ends a waiting coroutine
+// first call has returned: a coroutine parks, a goroutine blocks. f may park.
+// As with [sync.Once], an f that panics or ends its coroutine counts as called,
+// and an f that calls Do deadlocks. A forced shutdown ends a waiting coroutine
 // ([coroutine.Unwind]).
 func (o *Once) Do(f func()) {
 	if !o.done.Load() {

@@ -21,8 +21,8 @@ var ErrTooLarge = errors.New("cosync: more units than the Semaphore has")
 // of a memory limit. NewSemaphore returns one.
 //
 // Waiters are served strictly in the order of arrival: one that waits for many
-// units holds back those behind it, and so does not starve. Units have no owner;
-// a coroutine may release what another has acquired.
+// units holds back those behind it, and so does not starve. Units have no
+// owner; a coroutine may release what another has acquired.
 //
 // Uncontended, each call is a load and a compare-and-swap.
 type Semaphore struct {
@@ -37,14 +37,14 @@ type Semaphore struct {
 //	63          62 ... 0
 //	hasWaiters  free units
 //
-//	from             to               by                                     guard
-//	free             free - n         Acquire of n units                     free
-//	free             free + n         Release of n units                     free
-//	free             hasWaiters|free  the first waiter, as it queues         held
-//	hasWaiters|free  what is left     Release, or a waiter that gives up     held
-//	                 after the front
-//	                 of the queue
-//	                 was served
+//	from             to                by                                guard
+//	free             free - n          Acquire of n units                free
+//	free             free + n          Release of n units                free
+//	free             hasWaiters|free   the first waiter, as it queues    held
+//	hasWaiters|free  what is left      Release, or a waiter that gives   held
+//	                 after the front   up
+//	                 of the queue was
+//	                 served
 //
 // hasWaiters is set while the queue is not empty, and then the state changes
 // under the guard only. It makes the state negative, so that the fast path of
@@ -66,11 +66,11 @@ func NewSemaphore(n int64) *Semaphore {
 // Size returns the number of units, free or not.
 func (s *Semaphore) Size() int64 { return s.size }
 
-// Acquire acquires n units. It waits until they are free and all earlier waiters
-// are served: a coroutine parks, a goroutine blocks. A forced shutdown ends the
-// waiting coroutine ([coroutine.Unwind]). It panics if n is negative or more
-// than Size; for an n that is not under the program's control, the other methods
-// return an error.
+// Acquire acquires n units. It waits until they are free and all earlier
+// waiters are served: a coroutine parks, a goroutine blocks. A forced shutdown
+// ends the waiting coroutine ([coroutine.Unwind]). It panics if n is negative
+// or more than Size; for an n that is not under the program's control, the
+// other methods return an error.
 func (s *Semaphore) Acquire(n int64) {
 	if !s.take(n) {
 		s.acquireSlow(n)
@@ -92,8 +92,8 @@ func (s *Semaphore) AcquireTimeout(n int64, d time.Duration) error {
 }
 
 // AcquireContext is Acquire until ctx is done. It returns nil, ctx.Err(),
-// coroutine.ErrShutdown, or at once ErrTooLarge if n is more than Size. After an
-// error it has acquired nothing. A coroutine allocates when it parks.
+// coroutine.ErrShutdown, or at once ErrTooLarge if n is more than Size. After
+// an error it has acquired nothing. A coroutine allocates when it parks.
 func (s *Semaphore) AcquireContext(ctx context.Context, n int64) error {
 	if s.take(n) {
 		return nil
@@ -217,8 +217,9 @@ func (s *Semaphore) releaseSlow(n int64) {
 	}
 }
 
-// serveLocked gives the front of the queue its units while there are enough, and
-// stores how many of the free units are left. Precondition: hasWaiters is set.
+// serveLocked gives the front of the queue its units while there are enough,
+// and stores how many of the free units are left. Precondition: hasWaiters is
+// set.
 func (s *Semaphore) serveLocked(free int64) (served waitq.Batch) {
 	for w := s.queue.Front(); w != nil; w = s.queue.Front() {
 		n := int64(waitq.Kind(w) - 1)

@@ -28,17 +28,18 @@ type WaitGroup struct {
 //
 //	state       next
 //	0           count, by Add
-//	count       count or 0, by Add and Done; count+flag, by the first waiter, under
-//	            the guard
-//	count+flag  count+flag or 0+flag, by Add and Done; count, by the last waiter to
-//	            give up, under the guard
-//	0+flag      0, under the guard: by the Done that led here, which then wakes the
-//	            whole queue, or by the last waiter to give up; Add panics
+//	count       count or 0, by Add and Done; count+flag, by the first waiter,
+//	            under the guard
+//	count+flag  count+flag or 0+flag, by Add and Done; count, by the last
+//	            waiter to give up, under the guard
+//	0+flag      0, under the guard: by the Done that led here, which then
+//	            wakes the whole queue, or by the last waiter to give up; Add
+//	            panics
 const waitFlag = 1
 
 // Add adds delta, which may be negative, to the count. At 0 all waiters
-// continue. It does not park. It panics, and changes nothing, if the count would
-// be negative, or if it was 0 and there still are waiters.
+// continue. It does not park. It panics, and changes nothing, if the count
+// would be negative, or if it was 0 and there still are waiters.
 func (wg *WaitGroup) Add(delta int) {
 	for {
 		s := wg.state.Load()
@@ -109,9 +110,9 @@ func (wg *WaitGroup) WaitTimeout(d time.Duration) error {
 	return b.Err(wg.wait(b))
 }
 
-// WaitContext is Wait until ctx is done. It returns nil if the count was 0, else
-// ctx.Err(), or coroutine.ErrShutdown at a forced shutdown. It allocates when it
-// waits.
+// WaitContext is Wait until ctx is done. It returns nil if the count was 0,
+// else ctx.Err(), or coroutine.ErrShutdown at a forced shutdown. It allocates
+// when it waits.
 func (wg *WaitGroup) WaitContext(ctx context.Context) error {
 	if wg.state.Load()>>32 == 0 {
 		return nil

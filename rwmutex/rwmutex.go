@@ -11,8 +11,8 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// RWMutex is a reader/writer lock: any number of readers or one writer holds it.
-// The zero value is unlocked. It must not be copied after first use.
+// RWMutex is a reader/writer lock: any number of readers or one writer holds
+// it. The zero value is unlocked. It must not be copied after first use.
 type RWMutex struct {
 	state  atomic.Int64 // atomic: flags and count
 	guard  waitq.Guard
@@ -29,55 +29,58 @@ type RWMutex struct {
 //	count      readers that hold the lock, and pending readers
 //	writer     a writer holds it
 //	queued     the queue is not empty
-//	woken      a writer was taken out of the queue and woken to try for the lock;
-//	           there is one at most
+//	woken      a writer was taken out of the queue and woken to try for the
+//	           lock; there is one at most
 //	handoff    only waiters get the lock; queued or woken is set too
 //	needsWake  queued and not woken: an unlock must serve the queue
 //
-// A pending reader has added its 1, which RLock does first, and then has found a
-// writer or handoff. It gets the lock as soon as both are gone. It does not park
-// before it has taken its 1 back, so it is never pending for long.
+// A pending reader has added its 1, which RLock does first, and then has found
+// a writer or handoff. It gets the lock as soon as both are gone. It does not
+// park before it has taken its 1 back, so it is never pending for long.
 //
 // The lock is free with count 0 and no writer. There are two ways to get it. By
 // barging, a running caller takes it past the queue, if it is free or, for a
-// reader, has no writer. By service, it goes to the front of the queue: a writer
-// is woken to try for it or, with handoff, gets it at once; all readers before
-// the next writer are added to the count.
+// reader, has no writer. By service, it goes to the front of the queue: a
+// writer is woken to try for it or, with handoff, gets it at once; all readers
+// before the next writer are added to the count.
 //
 // The transitions are below. Pending readers come at any time and go under the
 // guard; needsWake follows from queued and woken.
 //
-//	from                     to                      by                          guard
-//	free, no handoff         writer                  Lock; from 0 TryLock        free
-//	no writer, no handoff    count+1                 RLock; without any flag     free
-//	                                                 TryRLock
-//	writer                   no writer               Unlock, which serves if     free
-//	                                                 needsWake
-//	count                    count-1                 RUnlock, which serves if    free
-//	                                                 needsWake and count 0
-//	not free, or handoff     queued                  a caller that must wait     held
-//	needsWake, no writer     count+n, maybe queued   service of readers          held
-//	needsWake, free,         woken, maybe queued     service of a writer         held
-//	no handoff
-//	needsWake, free,         writer, maybe queued    service of a writer         held
+//	from                 to                   by                         guard
+//	free, no handoff     writer               Lock; from 0 TryLock       free
+//	no writer, no        count+1              RLock; without any flag    free
+//	handoff                                   TryRLock
+//	writer               no writer            Unlock, which serves if    free
+//	                                          needsWake
+//	count                count-1              RUnlock, which serves if   free
+//	                                          needsWake and count 0
+//	not free, or         queued               a caller that must wait    held
 //	handoff
-//	woken, free              writer, not woken       the woken writer            free
-//	woken, not free          queued, not woken       the woken writer, which     held
-//	                                                 queues in front
-//	queued or woken          handoff                 the same, if starved        held
-//	needsWake, count         handoff                 RUnlock beside other        held
-//	                                                 readers, if the front is
-//	                                                 starved
-//	handoff                  no handoff              a waiter that got the lock  free
-//	                                                 and was not starved
-//	queued                   not queued              the last waiter, giving up  held
+//	needsWake, no        count+n, maybe       service of readers         held
+//	writer               queued
+//	needsWake, free, no  woken, maybe queued  service of a writer        held
+//	handoff
+//	needsWake, free,     writer, maybe        service of a writer        held
+//	handoff              queued
+//	woken, free          writer, not woken    the woken writer           free
+//	woken, not free      queued, not woken    the woken writer, which    held
+//	                                          queues in front
+//	queued or woken      handoff              the same, if starved       held
+//	needsWake, count     handoff              RUnlock beside other       held
+//	                                          readers, if the front is
+//	                                          starved
+//	handoff              no handoff           a waiter that got the      free
+//	                                          lock and was not starved
+//	queued               not queued           the last waiter, giving    held
+//	                                          up
 //
 // When neither queued nor woken is left, handoff ends.
 //
 // Why no waiter is left with a free lock: a waiter that queues has found a
-// holder, a pending reader, or a woken writer. The last holder or pending reader
-// to leave finds needsWake and serves, unless a writer is woken; and that one
-// gets the lock, or finds it taken and leaves needsWake to the holder.
+// holder, a pending reader, or a woken writer. The last holder or pending
+// reader to leave finds needsWake and serves, unless a writer is woken; and
+// that one gets the lock, or finds it taken and leaves needsWake to the holder.
 //
 // Why there is no starvation: the woken writer is the waiter that has waited
 // longest, and goes back to the front whenever it fails. Once it is starved it
@@ -86,12 +89,12 @@ type RWMutex struct {
 // leaves other readers checks how long the front has waited.
 //
 // An RUnlock too many takes 1 off the count all the same. If it then finds a
-// writer or a negative count, it puts the 1 back and panics. Service that adds a
-// reader, under the guard, first makes a negative count 0, and then the 1 is
+// writer or a negative count, it puts the 1 back and panics. Service that adds
+// a reader, under the guard, first makes a negative count 0, and then the 1 is
 // back already. If there is a 1 to take, of a reader or a pending reader, the
 // misuse is not noticed and the other loses its lock, as with any lock that
-// counts. A pending reader that finds no 1 to take back takes none: whatever the
-// misuse, the count ends at 0.
+// counts. A pending reader that finds no 1 to take back takes none: whatever
+// the misuse, the count ends at 0.
 const (
 	writer int64 = 1 << iota
 	queued

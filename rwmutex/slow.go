@@ -101,11 +101,13 @@ func (m *RWMutex) tryWoken() attempt {
 	return failed
 }
 
-// lockedByWoken returns the state after the woken writer locks m in the state s.
+// lockedByWoken returns the state after the woken writer locks m in the state
+// s.
 func lockedByWoken(s int64) int64 { return normal(s&^woken | writer) }
 
-// enqueueWriter queues w and reports isQueued. Or it locks m for writing if m is
-// free by now, or finds that the wait is over before it begins, and returns why.
+// enqueueWriter queues w and reports isQueued. Or it locks m for writing if m
+// is free by now, or finds that the wait is over before it begins, and returns
+// why.
 func (m *RWMutex) enqueueWriter(
 	w *coroutine.Waiter, since int64, over coroutine.Wake,
 ) (why coroutine.Wake, isQueued bool) {
@@ -127,8 +129,8 @@ func (m *RWMutex) enqueueWriter(
 	}
 }
 
-// requeueWriter queues the woken writer before all others, with handoff if it is
-// starved, and reports true; or it locks m for it.
+// requeueWriter queues the woken writer before all others, with handoff if it
+// is starved, and reports true; or it locks m for it.
 func (m *RWMutex) requeueWriter(w *coroutine.Waiter, since int64, starved bool) bool {
 	m.guard.Lock()
 	defer m.guard.Unlock()
@@ -208,8 +210,9 @@ func (m *RWMutex) tryPending() attempt {
 	return done
 }
 
-// enqueueReader ends a pending reader: it has got m by now, or it takes back its
-// 1 and queues w, which isQueued reports, or the wait is over before it begins.
+// enqueueReader ends a pending reader: it has got m by now, or it takes back
+// its 1 and queues w, which isQueued reports, or the wait is over before it
+// begins.
 func (m *RWMutex) enqueueReader(
 	w *coroutine.Waiter, since int64, over coroutine.Wake,
 ) (why coroutine.Wake, isQueued bool) {
@@ -352,8 +355,8 @@ func (m *RWMutex) nextLocked(s int64) (n int, next int64) {
 	return n, normal(next)
 }
 
-// readersInFrontLocked returns the number of readers before the next writer, and
-// the last of them.
+// readersInFrontLocked returns the number of readers before the next writer,
+// and the last of them.
 func (m *RWMutex) readersInFrontLocked() (n int, last *coroutine.Waiter) {
 	for w := m.queue.Front(); w != nil && waitq.Kind(w) == kindReader; w = w.Link {
 		n, last = n+1, w
@@ -425,8 +428,8 @@ const (
 )
 
 // Spinning is attempts with pauses in between, of some 10 ns, that double: each
-// attempt takes the state's cache line from the holder. Together they last about
-// as long as a wake from another thread.
+// attempt takes the state's cache line from the holder. Together they last
+// about as long as a wake from another thread.
 const (
 	spinAttempts = 8
 	firstPauses  = 10

@@ -12,14 +12,15 @@ import (
 //
 // The Tag of a waiter says how far its wait is:
 //
-//	tag       meaning                            set by                     guard
-//	0         in no queue                        owner (Queue.Remove)       held
-//	1..max/2  queued; a kind of the primitive    owner (Queue.Push)         held
-//	Claimed   out of its queue; it has what it   waker (Batch.Take, Claim,  held
-//	          waited for, and the waker may      TryClaim)
-//	          still access it
-//	Released  the waker accesses it no more      that waker (Batch.Wake,    free
-//	                                             Wake), its last access
+//	tag       meaning                         set by                   guard
+//	0         in no queue                     owner (Queue.Remove)     held
+//	1..max/2  queued; a kind of the           owner (Queue.Push)       held
+//	          primitive
+//	Claimed   out of its queue; it has what   waker (Batch.Take,       held
+//	          it waited for, and the waker    Claim, TryClaim)
+//	          may still access it
+//	Released  the waker accesses it no more   that waker (Batch.Wake,  free
+//	                                          Wake), its last access
 type Queue struct{ waiters ilist.List[coroutine.Waiter] }
 
 // The tags above the kinds.

@@ -24,7 +24,8 @@ type Tracer interface {
 // trace is nil except in tests.
 var trace Tracer
 
-// SetTracer installs t; nil removes it. For tests, while no primitive is in use.
+// SetTracer installs t; nil removes it. For tests, while no primitive is in
+// use.
 func SetTracer(t Tracer) { trace = t }
 
 // Op names a kind of shared access.

@@ -28,9 +28,9 @@ func Release(w *coroutine.Waiter) {
 // and returns the waiters that this unblocks. The guard is held.
 type Leave func(w *coroutine.Waiter) (unblocked Batch)
 
-// Wait parks until w is claimed, and then returns WakeReady, or until b ends the
-// wait, and then returns how. In either case w is in no queue afterwards and no
-// waker accesses it, and the caller releases it or queues it again.
+// Wait parks until w is claimed, and then returns WakeReady, or until b ends
+// the wait, and then returns how. In either case w is in no queue afterwards
+// and no waker accesses it, and the caller releases it or queues it again.
 //
 // g is the guard; a channel has one of its own kind. leave takes w out.
 //
