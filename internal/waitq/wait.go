@@ -38,7 +38,12 @@ type Leave func(w *coroutine.Waiter) (unblocked Batch)
 func Wait(
 	w *coroutine.Waiter, reason coroutine.Reason, b coroutine.Bound, g sync.Locker, leave Leave,
 ) coroutine.Wake {
-	return WaitFrom(park(w, reason, b), w, reason, b, g, leave)
+	why := park(w, reason, b)
+	if why == coroutine.WakeReady && !Queued(w) { // nearly always
+		awaitReleased(w)
+		return why
+	}
+	return WaitFrom(why, w, reason, b, g, leave)
 }
 
 // WaitFrom is Wait for a caller that has parked once already; why is how that
