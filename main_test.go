@@ -56,9 +56,9 @@ func playMain(scene string) int {
 		o.Grace = map[string]time.Duration{"sleeper": 50 * time.Millisecond, "hasty": -1}[scene]
 		serve = func(context.Context) error {
 			defer fmt.Println("unwound")
-			fmt.Println("ready")
+			_, err := netco.GoLocal(func() { fmt.Println("ready") }) // runs once this one sleeps
 			netco.Sleep(time.Hour)
-			return nil
+			return err
 		}
 	case "stubborn":
 		o.Grace = 50 * time.Millisecond
