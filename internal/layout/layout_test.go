@@ -34,7 +34,8 @@ func report(t *testing.T, wrong []string) {
 	}
 }
 
-// TestImports holds the imports of the code against the table in docs/ARCHITECTURE.md.
+// TestImports holds the imports of the code against the table in
+// docs/ARCHITECTURE.md.
 func TestImports(t *testing.T) {
 	_, tr, tab := read(t)
 	report(t, importsFollow(tr, tab))
@@ -87,7 +88,18 @@ var sample = fstest.MapFS{
 	"bench/bench.go":          {Data: []byte("package bench\n\nimport _ \"example.com/anything\"\n")},
 	"docs/MORE.md":            {Data: []byte("[table](ARCHITECTURE.md#m), [gone](../GONE.md), [out](https://example.com/x), `low.ExampleX`, `low.TestGone`, `low/low.go`, `low/gone.s`\n")},
 	"low/testdata/ignored.go": {Data: []byte("no Go at all")},
+	"cmd/wordy/deep/main.go":  {Data: []byte(sampleWords)},
+	"cmd/wordy/wordy.s":       {Data: []byte("\tNOP\n// NOP tells somebody\n")},
 }
+
+// sampleWords breaks the rules of wording: in a comment that is too wide, one
+// after code, an identifier, and a "who" that is a noun. The rest is allowed.
+const sampleWords = "// Command deep has a comment that is wider than it may be, if only by one column.\npackage main\n\n" +
+	"//go:generate a-directive cannot be wrapped and so may be as wide as it is without any limit\n" +
+	"var nobodyWaits = \"a string may say told\" // wider than a comment alone\n" +
+	"var x = 1                                                                  // but not as wide as this\n" +
+	"// X is for the caller, who waits. Who wakes it knows. See\n" +
+	"// https://example.com/a/page/whose/address/is/so/long/that/it/does/not/fit\n"
 
 const samplePage = "# M\n" + tableBegin + `
 | folder | holds | may import |
@@ -122,6 +134,14 @@ func TestRules(t *testing.T) {
 		{"finished", finished(tr), []string{"high/high.go:1"}},
 		{"documented", documented(tr), []string{"high: package high has no package comment", "high: public package high has no func Example"}},
 		{"mentionsExist", mentionsExist(sample, tr), []string{"docs/MORE.md links to ../GONE.md", "docs/MORE.md names low.TestGone", "docs/MORE.md names low/gone.s"}},
+		{"plain", plain(tr, []string{"cmd/wordy/..."}), []string{
+			"cmd/wordy/deep/main.go:1: 82 columns, want 80",
+			`cmd/wordy/deep/main.go:5: "nobody"`,
+			"cmd/wordy/deep/main.go:6: 101 columns, want 100",
+			`cmd/wordy/deep/main.go:7: ". Who "`,
+			`cmd/wordy/wordy.s:2: "somebody"`,
+			`cmd/wordy/wordy.s:2: "tells"`,
+		}},
 		{"releasesFenced", releasesFenced(tr), []string{"low/new_go127.go is named", "low/tag.go is built by Go release (go1.26)", "low/tag.go has a go:linkname"}},
 	} {
 		if !slices.EqualFunc(c.got, c.want, strings.Contains) {

@@ -26,8 +26,9 @@ func isStd(pkg string) bool {
 	return !strings.Contains(first, ".")
 }
 
-// importsFollow: code imports what the row of its folder allows. Tests may import any folder, because they are
-// built into nothing, but no other modules than their folder.
+// importsFollow: code imports what the row of its folder allows. Tests may
+// import any folder, because they are built into nothing, but no other modules
+// than their folder.
 func importsFollow(tr *tree, t *table) (wrong []string) {
 	for _, f := range tr.files {
 		r, ok := t.rowOf(f.dir)
@@ -64,7 +65,8 @@ func rowsLive(tr *tree, t *table) (wrong []string) {
 	return wrong
 }
 
-// requirements are the modules that go.mod may name: what users of netco get into their dependency graph.
+// requirements are the modules that go.mod may name: what users of netco get
+// into their dependency graph.
 var requirements = []string{
 	"golang.org/x/sys", "go.uber.org/zap", "go.uber.org/zap/exp", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 	"github.com/prometheus/common",
@@ -89,8 +91,9 @@ func requires(goMod []string) (wrong []string) {
 	return wrong
 }
 
-// unsafeNamed: a file that imports unsafe says so in its name. In race builds the detector's functions want
-// unsafe.Pointer, hence the pair _race.go and _norace.go.
+// unsafeNamed: a file that imports unsafe says so in its name. In race builds
+// the detector's functions want unsafe.Pointer, hence the pair _race.go and
+// _norace.go.
 func unsafeNamed(tr *tree) (wrong []string) {
 	for _, f := range tr.files {
 		if slices.Contains(f.imports, "unsafe") && !endsIn(f.path, "_unsafe.go", "_race.go", "_norace.go", "_test.go") {
@@ -121,7 +124,8 @@ func finished(tr *tree) (wrong []string) {
 	return wrong
 }
 
-// documented: every package has a comment that begins as go doc wants it, and every public one an example.
+// documented: every package has a comment that begins as go doc wants it, and
+// every public one an example.
 func documented(tr *tree) (wrong []string) {
 	type facts struct {
 		doc, example, code bool
@@ -172,8 +176,8 @@ var (
 	link        = regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)]*)?\)`)
 )
 
-// mentionsExist: a test or benchmark that a page names as `package.Name` exists, and so do the files that it names as
-// `folder/file.go` or links to.
+// mentionsExist: a test or benchmark that a page names as `package.Name`
+// exists, and so do the files that it names as `folder/file.go` or links to.
 func mentionsExist(fsys fs.FS, tr *tree) (wrong []string) {
 	for p, text := range tr.texts {
 		if path.Ext(p) != ".md" {
@@ -209,7 +213,8 @@ var (
 	releaseFile = regexp.MustCompile(`_go1?\d+(_[a-z0-9]+)*\.(go|s)$`)
 )
 
-// releasesFenced: build tags and file names for Go releases, and go:linkname, stand in goVersionDir only.
+// releasesFenced: build tags and file names for Go releases, and go:linkname,
+// stand in goVersionDir only.
 func releasesFenced(tr *tree) (wrong []string) {
 	for _, f := range tr.files {
 		if f.dir == goVersionDir {

@@ -13,7 +13,7 @@ import (
 	"testing/fstest"
 )
 
-// TestStartsAreChecked: what people copy heeds the error of starting a
+// TestStartsAreChecked: code that people copy checks the error of starting a
 // coroutine. Where it was ignored, a connection whose coroutine could not be
 // started (Options.MaxCoroutines) stayed open for good.
 func TestStartsAreChecked(t *testing.T) {

@@ -7,9 +7,11 @@ import (
 	"strings"
 )
 
-// table is who may import whom: the table of docs/ARCHITECTURE.md between the two marks. Its first column names a folder in
-// backquotes ("." is the root package; "cmd/..." is everything below cmd), its last one what that folder may import: folders of
-// rows above it, or modules.
+// table says which folder may import which: it is the table of
+// docs/ARCHITECTURE.md between the two marks. Its first column names a folder
+// in backquotes ("." is the root package; "cmd/..." is everything below cmd),
+// its last one what that folder may import: folders of rows above it, or
+// modules.
 type table struct {
 	rows  []row
 	index map[string]int // by folder
@@ -28,7 +30,8 @@ const (
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// parseTable reads the table out of the page and holds it against itself: it must run one way.
+// parseTable reads the table out of the page and holds it against itself: it
+// must run one way.
 func parseTable(page string) (*table, error) {
 	_, rest, begun := strings.Cut(page, tableBegin)
 	body, _, ended := strings.Cut(rest, tableEnd)
@@ -93,7 +96,8 @@ func (r row) allows(t *table, folder string) bool {
 	return ok && (slices.Contains(r.may, to.folder) || to.folder == r.folder)
 }
 
-// allowsModule reports whether the row lets its folder import a package of another module.
+// allowsModule reports whether the row lets its folder import a package of
+// another module.
 func (r row) allowsModule(pkg string) bool {
 	return slices.ContainsFunc(r.may, func(m string) bool {
 		return isModule(m) && (pkg == m || strings.HasPrefix(pkg, m+"/"))

@@ -38,8 +38,8 @@ func (tr *tree) isEngine(pkg string) bool {
 	return ok && slices.Contains(enginePackages, folder)
 }
 
-// usersOnly: examples, and the tests against other people's code, which show how
-// netco is used, import nothing of the engine.
+// usersOnly: examples, and the tests against other people's code, which show
+// how netco is used, import nothing of the engine.
 func usersOnly(tr *tree, files []*goFile) (wrong []string) {
 	for _, f := range files {
 		if !strings.HasPrefix(f.path, "examples/") && !strings.HasPrefix(f.path, "interop/") {
@@ -76,8 +76,8 @@ func snippetsUsersOnly(tr *tree) (wrong []string) {
 	return wrong
 }
 
-// engineSays: the comment of an engine's package says so in its second paragraph,
-// for a reader who takes it for the users'.
+// engineSays: the comment of an engine's package says so in its second
+// paragraph, for a reader who takes it for the users'.
 func engineSays(tr *tree) (wrong []string) {
 	for _, dir := range enginePackages {
 		if !slices.ContainsFunc(tr.files, func(f *goFile) bool {
@@ -90,7 +90,8 @@ func engineSays(tr *tree) (wrong []string) {
 	return wrong
 }
 
-// nested returns the Go files of the modules below folder, which load leaves out.
+// nested returns the Go files of the modules below folder, which load leaves
+// out.
 func nested(t *testing.T, fsys fs.FS, folder string) (files []*goFile) {
 	t.Helper()
 	err := fs.WalkDir(fsys, folder, func(p string, d fs.DirEntry, err error) error {
@@ -125,8 +126,8 @@ func TestTiers(t *testing.T) {
 var update = flag.Bool("update", false, "write testdata/api.txt anew")
 
 // TestUsersAPI holds the users' packages against testdata/api.txt, so that a
-// change to what users write against is seen in review. go test -update writes it
-// anew.
+// change to what users write against is seen in review. go test -update writes
+// it anew.
 func TestUsersAPI(t *testing.T) {
 	var got strings.Builder
 	for _, dir := range usersPackages {
@@ -167,8 +168,8 @@ func difference(was, is []string) string {
 	return b.String()
 }
 
-// exported returns a line for each exported name of a package of this module, as
-// it is built for Linux on amd64.
+// exported returns a line for each exported name of a package of this module,
+// as it is built for Linux on amd64.
 func exported(t *testing.T, dir string) (lines []string) {
 	t.Helper()
 	ctx := build.Default

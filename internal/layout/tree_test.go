@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// tree is a module's source, parsed. Paths are relative to the module's root and slash-separated.
+// tree is a module's source, parsed. Paths are relative to the module's root
+// and slash-separated.
 type tree struct {
 	module string
 	files  []*goFile
@@ -38,8 +39,8 @@ func (f *goFile) hasExample() bool {
 
 func (f *goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-// load reads the module in fsys. Directories that hold a module of their own, test data, and what the go command ignores
-// are left out.
+// load reads the module in fsys. Directories that hold a module of their own,
+// test data, and what the go command ignores are left out.
 func load(t *testing.T, fsys fs.FS) *tree {
 	t.Helper()
 	tr := &tree{module: moduleOf(t, fsys), texts: map[string]string{}}
@@ -131,7 +132,8 @@ func moduleOf(t *testing.T, fsys fs.FS) string {
 	return ""
 }
 
-// goMod returns the lines of go.mod without comments, in the form they have outside of blocks.
+// goMod returns the lines of go.mod without comments, in the form they have
+// outside of blocks.
 func goMod(t *testing.T, fsys fs.FS) []string {
 	t.Helper()
 	text, err := fs.ReadFile(fsys, "go.mod")

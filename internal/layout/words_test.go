@@ -1,0 +1,171 @@
+package layout
+
+import (
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// plainFolders are the folders whose comments are held to the rules of wording:
+// a folder with "/..." stands for those below it too. The list grows until it
+// is the whole tree.
+var plainFolders = []string{
+	"internal/layout",
+}
+
+const (
+	commentColumns = 80
+	codeColumns    = 100 // also for a comment at the end of a line of code
+	tabColumns     = 4
+)
+
+// privateWords are words of this project's own, and pronouns that hide what is
+// meant, with what to write in their place. They are looked for in comments and
+// as parts of identifiers.
+var privateWords = map[string]string{
+	"told": "reported, notified, passed", "tell": "report, return, distinguish",
+	"tells": "reports, returns, distinguishes", "telling": "reporting",
+	"somebody": "the caller, the waiter, a goroutine", "someone": "the caller, the waiter, a goroutine",
+	"nobody": "no caller, no waiter, nothing", "anybody": "any caller, any thread",
+	"errand": "remote call", "kin": "children", "unborn": "starting",
+	"heed": "check", "heeds": "checks", "heeded": "checked",
+	"conceive": "new", "doomed": "retired", "bury": "endRetired", "orphanage": "retired",
+	"lookout": "goroutine poller", "roomer": "permit waiter", "abroad": "freed remotely",
+	"thief": "stealer", "doze": "pause", "rouse": "resume", "excuse": "rebaseline",
+}
+
+// plain: comments wrap, and use the field's words.
+func plain(tr *tree, folders []string) (wrong []string) {
+	for p, text := range tr.texts {
+		if ext := path.Ext(p); ext != ".go" && ext != ".s" || !within(folders, path.Dir(p)) {
+			continue
+		}
+		lines := strings.Split(text, "\n")
+		for _, w := range wordsOf(p, text) {
+			place := fmt.Sprintf("%s:%d", p, w.line)
+			wrong = append(wrong, private(place, w.text)...)
+			if w.comment {
+				wrong = append(wrong, tooWide(place, lines[w.line-1])...)
+			}
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+// words is an identifier, or one line of a comment.
+type words struct {
+	line    int
+	text    string
+	comment bool
+}
+
+// wordsOf returns what a file says beside its code: the comments, and in Go the
+// identifiers.
+func wordsOf(p, text string) (all []words) {
+	if path.Ext(p) == ".s" {
+		for n, line := range strings.Split(text, "\n") {
+			if _, comment, ok := strings.Cut(line, "//"); ok {
+				all = append(all, words{n + 1, comment, true})
+			}
+		}
+		return all
+	}
+	file := token.NewFileSet().AddFile(p, -1, len(text))
+	var s scanner.Scanner
+	s.Init(file, []byte(text), nil, scanner.ScanComments)
+	for {
+		pos, tok, lit := s.Scan()
+		switch tok {
+		case token.EOF:
+			return all
+		case token.COMMENT, token.IDENT:
+			for i, l := range strings.Split(lit, "\n") {
+				all = append(all, words{file.Line(pos) + i, l, tok == token.COMMENT})
+			}
+		}
+	}
+}
+
+func within(folders []string, dir string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool {
+		above, deep := strings.CutSuffix(f, "/...")
+		return dir == above || deep && strings.HasPrefix(dir, above+"/")
+	})
+}
+
+// longWord is the length of a word that wrapping does not bring inside of the
+// limits, such as an address.
+const longWord = 50
+
+// tooWide checks the width of a line with a comment. A directive cannot be
+// wrapped.
+func tooWide(place, line string) (wrong []string) {
+	code, comment, _ := strings.Cut(strings.TrimSpace(line), "//")
+	long := func(w string) bool { return len(w) > longWord }
+	if strings.HasPrefix(comment, "go:") || slices.ContainsFunc(strings.Fields(comment), long) {
+		return nil
+	}
+	limit := commentColumns
+	if code != "" {
+		limit = codeColumns
+	}
+	if wide := columns(line); wide > limit {
+		wrong = append(wrong, fmt.Sprintf("%s: %d columns, want %d at most", place, wide, limit))
+	}
+	return wrong
+}
+
+func columns(line string) (n int) {
+	for _, r := range strings.TrimRight(line, "\r\n") {
+		if n++; r == '\t' {
+			n += tabColumns - 1
+		}
+	}
+	return n
+}
+
+var letters = regexp.MustCompile(`\pL+`)
+
+// private checks the words of an identifier or a comment.
+func private(place, text string) (wrong []string) {
+	for _, word := range letters.FindAllString(text, -1) {
+		for _, part := range humps(word) {
+			if better, ok := privateWords[strings.ToLower(part)]; ok {
+				wrong = append(wrong, fmt.Sprintf("%s: %q: better %s", place, part, better))
+			}
+		}
+	}
+	if m := bareWho.FindString(text); m != "" {
+		wrong = append(wrong, fmt.Sprintf("%s: %q: better the waker, the caller, whoever", place, m))
+	}
+	return wrong
+}
+
+// bareWho is "who" as a noun, where a noun should stand.
+var bareWho = regexp.MustCompile(`(^|// |[.;:(] )Who |\b(of|to|by|from|with|for|than|and) who\b`)
+
+// humps splits an identifier in mixed case into its words.
+func humps(word string) (parts []string) {
+	start := 0
+	runes := []rune(word)
+	for i := 1; i < len(runes); i++ {
+		if unicode.IsUpper(runes[i]) && unicode.IsLower(runes[i-1]) {
+			parts = append(parts, string(runes[start:i]))
+			start = i
+		}
+	}
+	return append(parts, string(runes[start:]))
+}
+
+// TestCommentsArePlain holds the folders of plainFolders to the rules.
+func TestCommentsArePlain(t *testing.T) {
+	_, tr, _ := read(t)
+	report(t, plain(tr, plainFolders))
+}
