@@ -11,7 +11,7 @@ TEXT ·Getg(SB), NOSPLIT, $0-8
 
 // func Pause(cycles uint32)
 //
-// AX counts down; PAUSE tells the core that this is a spin.
+// AX counts down; PAUSE marks the loop as a spin for the core.
 TEXT ·Pause(SB), NOSPLIT, $0-4
 	MOVL cycles+0(FP), AX
 	TESTL AX, AX
@@ -23,15 +23,13 @@ again:
 done:
 	RET
 
-// Register entry, behind the func value swap: func(c, warm *Frame)
+// Register entry, behind the func value swap: func(c, next *Frame)
 //
-// In:   AX = c, BX = warm, R14 = g, X15 = 0 (Go's register ABI).
-// Uses: SI, DI.
-// Which lines of a goroutine and a stack are worth fetching was found by
-// measuring; fetching others would do no harm. The stack slot that the caller
-// has reserved for c is where coroswitch spills its argument.
-// No frame: the return address on the stack is that of the Go caller, to which
-// coroswitch(AX = coro) returns.
+// In:   AX = c, BX = next, R14 = g, X15 = 0 (Go's register ABI). Uses: SI, DI.
+// The lines of the goroutine and the stack to fetch were chosen by measurement;
+// fetching others would do no harm. coroswitch spills its argument to the stack
+// slot that the caller has reserved for c. No frame: the return address on the
+// stack is that of the Go caller, to which coroswitch(AX = coro) returns.
 TEXT ·switchEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ SP, Frame_SP(AX)
 	CMPQ BX, AX
@@ -54,10 +52,12 @@ go:
 	MOVQ ·coroswitchPC(SB), SI
 	JMP  SI
 
-// Register entry, behind the func value find: func(slots unsafe.Pointer, shift uint64) (entry unsafe.Pointer, g uintptr)
+// Register entry, behind the func value Find:
 //
-// In:   AX = slots, BX = shift, R14 = g.
-// Out:  AX = slots[g * 2^64/phi >> shift], BX = g.
+//	func(table unsafe.Pointer, shift uint64) (entry unsafe.Pointer, g uintptr)
+//
+// In:   AX = table, BX = shift, R14 = g.
+// Out:  AX = table[g * 2^64/phi >> shift], BX = g.
 // Uses: CX, DX.
 TEXT ·findEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ BX, CX
@@ -68,11 +68,12 @@ TEXT ·findEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ R14, BX
 	RET
 
-// Register entry, behind the func value where: func() (g, locks uintptr)
+// Register entry, behind the func value Where: func() (g, locks uintptr)
 //
 // In:   R14 = g.
-// Out:  AX = g, BX = 0 if it is not locked to its thread, else that thread's address plus, times 2^64/phi, its two counts of locks as
-//       one word: no two states of one thread have the same sum.
+// Out:  AX = g, BX = 0 if g is not locked to its thread, else that thread's
+//       address plus, times 2^64/phi, its two counts of locks as one word: no
+//       two states of one thread have the same sum.
 // Uses: CX, DX.
 TEXT ·whereEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ ·lockedmOffset(SB), CX
@@ -98,9 +99,10 @@ TEXT ·prefetchEntry(SB), NOSPLIT|NOFRAME, $0-0
 	PREFETCHT0 (AX)
 	RET
 
-// Register entry, behind the func value callerPC.
+// Register entry, behind the func value CallerPC: func() uintptr
 //
-// In:  BP = the Go caller's frame pointer. Out: AX = the return address of that caller's frame.
+// In:   BP = the Go caller's frame pointer.
+// Out:  AX = the return address of that caller's frame.
 TEXT ·callerPCEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVQ 8(BP), AX
 	RET

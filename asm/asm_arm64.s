@@ -11,7 +11,7 @@ TEXT ·Getg(SB), NOSPLIT, $0-8
 
 // func Pause(cycles uint32)
 //
-// R0 counts down; YIELD tells the core that this is a spin.
+// R0 counts down; YIELD marks the loop as a spin for the core.
 TEXT ·Pause(SB), NOSPLIT, $0-4
 	MOVWU cycles+0(FP), R0
 	CBZ   R0, done
@@ -22,15 +22,14 @@ again:
 done:
 	RET
 
-// Register entry, behind the func value swap: func(c, warm *Frame)
+// Register entry, behind the func value swap: func(c, next *Frame)
 //
-// In:   R0 = c, R1 = warm, R28 = g, R30 = the return address in the Go caller
+// In:   R0 = c, R1 = next, R28 = g, R30 = the return address in the Go caller
 //       (Go's register ABI).
-// Uses: R4, R5.
-// Which lines of a goroutine and a stack are worth fetching was found by
-// measuring; fetching others would do no harm. The stack slot that the caller
-// has reserved for c is where coroswitch spills its argument.
-// No frame: coroswitch(R0 = coro) returns to R30.
+// Uses: R4, R5. The lines of the goroutine and the stack to fetch were chosen
+// by measurement; fetching others would do no harm. coroswitch spills its
+// argument to the stack slot that the caller has reserved for c. No frame:
+// coroswitch(R0 = coro) returns to R30.
 TEXT ·switchEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD RSP, R4
 	MOVD R4, Frame_SP(R0)
@@ -54,10 +53,12 @@ go:
 	MOVD ·coroswitchPC(SB), R4
 	B    (R4)
 
-// Register entry, behind the func value find: func(slots unsafe.Pointer, shift uint64) (entry unsafe.Pointer, g uintptr)
+// Register entry, behind the func value Find:
 //
-// In:   R0 = slots, R1 = shift, R28 = g.
-// Out:  R0 = slots[g * 2^64/phi >> shift], R1 = g.
+//	func(table unsafe.Pointer, shift uint64) (entry unsafe.Pointer, g uintptr)
+//
+// In:   R0 = table, R1 = shift, R28 = g.
+// Out:  R0 = table[g * 2^64/phi >> shift], R1 = g.
 // Uses: R2, R3.
 TEXT ·findEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD $0x9e3779b97f4a7c15, R2
@@ -67,11 +68,12 @@ TEXT ·findEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD g, R1
 	RET
 
-// Register entry, behind the func value where: func() (g, locks uintptr)
+// Register entry, behind the func value Where: func() (g, locks uintptr)
 //
 // In:   R28 = g.
-// Out:  R0 = g, R1 = 0 if it is not locked to its thread, else that thread's address plus, times 2^64/phi, its two counts of locks as
-//       one word: no two states of one thread have the same sum.
+// Out:  R0 = g, R1 = 0 if g is not locked to its thread, else that thread's
+//       address plus, times 2^64/phi, its two counts of locks as one word: no
+//       two states of one thread have the same sum.
 // Uses: R2, R3.
 TEXT ·whereEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD ·lockedmOffset(SB), R2
@@ -96,9 +98,10 @@ TEXT ·prefetchEntry(SB), NOSPLIT|NOFRAME, $0-0
 	PRFM (R0), PLDL1KEEP
 	RET
 
-// Register entry, behind the func value callerPC.
+// Register entry, behind the func value CallerPC: func() uintptr
 //
-// In:  R29 = the Go caller's frame pointer. Out: R0 = the return address of that caller's frame.
+// In:   R29 = the Go caller's frame pointer.
+// Out:  R0 = the return address of that caller's frame.
 TEXT ·callerPCEntry(SB), NOSPLIT|NOFRAME, $0-0
 	MOVD 8(R29), R0
 	RET

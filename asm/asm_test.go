@@ -13,7 +13,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// TestGetg: a goroutine keeps its identity, over stack growth, blocking and calls, and no two have the same at a time.
+// TestGetg: a goroutine keeps its identity over stack growth, blocking and
+// calls, and no two have the same at one time.
 func TestGetg(t *testing.T) {
 	const n = 200
 	var mu sync.Mutex
@@ -50,7 +51,8 @@ func deeper(n int) uintptr {
 	return deeper(n-1) + uintptr(frame[(n+1)%64])
 }
 
-// TestFind: what it returns is the entry at the hash of the goroutine, and that goroutine.
+// TestFind: it returns the entry at the hash of the goroutine, and that
+// goroutine.
 func TestFind(t *testing.T) {
 	for _, bits := range []uint64{1, 8, 12} {
 		table := make([]unsafe.Pointer, 1<<bits)
@@ -71,7 +73,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestHash spreads identities that are as close together as the runtime's are.
+// TestHash: identities as close together as the runtime's are spread.
 func TestHash(t *testing.T) {
 	const bits, n = 10, 512
 	var load [1 << bits]int
@@ -87,7 +89,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// TestPause takes no count for endless.
+// TestPause: it returns for every count.
 func TestPause(t *testing.T) {
 	for _, n := range []uint32{0, 1, 2, 1000, 100_000} {
 		asm.Pause(n)
@@ -97,12 +99,15 @@ func TestPause(t *testing.T) {
 // TestPrefetch: no address faults.
 func TestPrefetch(t *testing.T) {
 	x := 0
-	for _, a := range []uintptr{0, 1, 4095, ^uintptr(0), ^uintptr(63), 1 << 47, 1 << 63, 0xdeadbeefdeadbeef, uintptr(unsafe.Pointer(&x))} {
+	for _, a := range []uintptr{
+		0, 1, 4095, ^uintptr(0), ^uintptr(63), 1 << 47, 1 << 63, 0xdeadbeefdeadbeef,
+		uintptr(unsafe.Pointer(&x)),
+	} {
 		asm.Prefetch(a)
 	}
 }
 
-// TestLoad: the word at any address that is aligned to words.
+// TestLoad: it returns the word at any aligned address.
 func TestLoad(t *testing.T) {
 	if !asm.Supported {
 		t.Skip("no assembly on " + runtime.GOARCH)
@@ -117,7 +122,7 @@ func TestLoad(t *testing.T) {
 }
 
 //go:noinline
-func whoCalledMe() uintptr { return asm.CallerPC() }
+func returnAddress() uintptr { return asm.CallerPC() }
 
 //go:noinline
 func withFrame(n int) (uintptr, int) { // a frame large enough to be checked for growth
@@ -149,7 +154,7 @@ func line(t *testing.T) (string, int) {
 	return file, n
 }
 
-// TestCallerPC agrees with the runtime's own unwinder on who called.
+// TestCallerPC: it names the line that the runtime's own unwinder names.
 func TestCallerPC(t *testing.T) {
 	check := func(name string, pc uintptr, file string, n int) {
 		t.Helper()
@@ -158,7 +163,7 @@ func TestCallerPC(t *testing.T) {
 		}
 	}
 	file, n := line(t)
-	pc := whoCalledMe()
+	pc := returnAddress()
 	check("function", pc, file, n+1)
 	pc, _ = withFrame(3)
 	check("function with a large frame", pc, file, n+3)
@@ -167,12 +172,12 @@ func TestCallerPC(t *testing.T) {
 	check("method", x.pc, file, n+6)
 	f := x.method
 	f()
-	// A method value is called by way of a wrapper, which has the line of the method: not that of the call.
+	// The caller of a method value is a wrapper, at the line of the method.
 	pc = variadic(1, "two", 3.0)
 	check("variadic", pc, file, n+11)
 	func() {
 		file, n := line(t)
-		pc := whoCalledMe()
+		pc := returnAddress()
 		check("closure", pc, file, n+1)
 	}()
 	done := make(chan uintptr)
@@ -185,7 +190,7 @@ func TestCallerPC(t *testing.T) {
 	check("on a fresh stack", pc, file, n+1)
 }
 
-// TestAllocs: these are for paths that must not allocate.
+// TestAllocs: functions for the hot path do not allocate.
 func TestAllocs(t *testing.T) {
 	if !asm.Supported {
 		t.Skip("no assembly on " + runtime.GOARCH)
@@ -193,7 +198,7 @@ func TestAllocs(t *testing.T) {
 	for name, f := range map[string]func(){
 		"Getg":     func() { asm.Getg() },
 		"Prefetch": func() { asm.Prefetch(0) },
-		"CallerPC": func() { whoCalledMe() },
+		"CallerPC": func() { returnAddress() },
 		"Pause":    func() { asm.Pause(1) },
 		"Where":    func() { asm.Where() },
 		"ThreadOf": func() { asm.ThreadOf(asm.Getg()) },
@@ -206,7 +211,7 @@ func TestAllocs(t *testing.T) {
 
 func ExampleCallerPC() {
 	// In a function that must not be inlined:
-	pc := whoCalledMe()
+	pc := returnAddress()
 	f, _ := runtime.CallersFrames([]uintptr{pc}).Next()
 	fmt.Println(f.Function)
 	// Output: github.com/netco-go/netco/asm_test.ExampleCallerPC

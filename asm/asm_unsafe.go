@@ -10,14 +10,17 @@ import (
 // Supported reports whether this architecture has the assembly.
 const Supported = true
 
-// Getg returns the running goroutine's identity: its address in the runtime, unique while the goroutine lives and
-// used again by a later one. It is never dereferenced. About a nanosecond.
+// Getg returns the running goroutine's identity: its address in the runtime,
+// unique while the goroutine exists and reused by a later one. It is never
+// dereferenced. It costs about a nanosecond.
 func Getg() uintptr
 
-// Pause spins for about the given number of pause instructions without leaving the core.
+// Pause spins for about the given number of pause instructions without leaving
+// the core.
 func Pause(cycles uint32)
 
-// The bodies stand in the .s files; they are entered through the func values below.
+// The bodies are in the .s files; they are entered through the func values
+// below.
 func switchEntry()
 func findEntry()
 func prefetchEntry()
@@ -34,57 +37,68 @@ var (
 	whereEntryPC uintptr
 	peekEntryPC  uintptr
 
-	lockedmOffset, lockedExtOffset uintptr // written once by FindLocks, before Where reads them; behind the latter is the other count
+	// Where a goroutine's struct points to the thread it is locked to, and
+	// where that thread's struct counts LockOSThread; the count of the
+	// runtime's own locks follows. Written once by findLocks, before Where
+	// reads them.
+	lockedmOffset, lockedExtOffset uintptr
 
 	coroswitchPC uintptr // written once by SetSwitch, before the first Switch
 )
 
-// code is what a Go func value points at: a code pointer and, for closures, the captured variables.
+// code is what a Go func value points at: a code pointer and, for closures, the
+// captured variables.
 type code struct{ pc uintptr }
 
-// entry makes a func value of type F whose code is at pc. The code pointer lives on the heap like a closure's.
+// entry makes a func value of type F whose code is at pc. The code pointer
+// lives on the heap like a closure's.
 func entry[F any](pc uintptr) F {
 	c := &code{pc}
 	return *(*F)(unsafe.Pointer(&c))
 }
 
 var (
-	swap func(c, warm *Frame)
+	swap func(c, next *Frame)
 
-	// Find returns the entry of a table of pointers at which the running goroutine hashes to, and that goroutine as
-	// Getg gives it: slots[Hash(g)>>shift]. The table has 2^(64-shift) entries, which other threads change only by
-	// atomic stores.
-	Find = entry[func(slots unsafe.Pointer, shift uint64) (unsafe.Pointer, uintptr)](findEntryPC)
+	// Find returns the entry of a table of pointers that the running goroutine
+	// hashes to, table[Hash(g)>>shift], and the goroutine's identity g. The
+	// table has 2^(64-shift) entries, which other threads change only by atomic
+	// stores.
+	Find = entry[func(table unsafe.Pointer, shift uint64) (unsafe.Pointer, uintptr)](findEntryPC)
 
-	// Prefetch brings the cache line at addr closer. It is a hint and cannot fault, whatever addr is.
+	// Prefetch asks the core to load the cache line at addr. It cannot fault,
+	// whatever addr is.
 	Prefetch = entry[func(addr uintptr)](prefetchEntryPC)
 )
 
-// SetSwitch sets the entry point of the runtime's coroutine switch. To be called
+// SetSwitch sets the entry point of the runtime's coroutine switch. Call it
 // once, before the first Switch.
 func SetSwitch(pc uintptr) {
 	coroswitchPC = pc
-	swap = entry[func(c, warm *Frame)](switchEntryPC)
+	swap = entry[func(c, next *Frame)](switchEntryPC)
 }
 
 // Switch parks the calling goroutine in c's coro and runs the one that was
-// parked there; it returns when something switches through c again. Meanwhile
-// it prefetches the goroutine and the top of the stack of warm, which is to run
-// soon; c itself stands for none.
+// parked there; it returns when something switches through c again. On the way
+// it prefetches the goroutine and the top of the stack of next, which is to run
+// soon; next == c prefetches nothing.
 //
-// Preconditions: SetSwitch was called; c's coro came from the runtime's newcoro,
-// and the caller is locked to its thread as newcoro's caller was.
-func Switch(c, warm *Frame) { swap(c, warm) }
+// Preconditions: SetSwitch was called; c's coro came from the runtime's
+// newcoro, and the caller is locked to its thread as newcoro's caller was.
+func Switch(c, next *Frame) { swap(c, next) }
 
-// At makes a func value of type F of the code at pc. The caller answers for pc being the register-ABI entry of a
-// Go function of that type.
+// At returns a func value of type F whose code is at pc.
+//
+// Precondition: pc is the register-ABI entry of a Go function of type F.
 func At[F any](pc uintptr) F { return entry[F](pc) }
 
-// CallerPC returns the program counter to which the function that calls it will return: "who called me",
-// for two nanoseconds instead of a stack walk. The function that calls it must not be inlined.
+// CallerPC returns the return address of the function that calls it, which
+// identifies the line of that function's caller, in two nanoseconds instead of
+// a stack walk. The function that calls it must not be inlined.
 //
-// It is a variable because it must be entered straight from that function: it reads the frame pointer. Where that
-// gives another answer than the runtime's own unwinder, the unwinder is used.
+// It is a variable because it must be entered straight from that function: it
+// reads the frame pointer. If at init the frame pointer and the runtime's own
+// unwinder disagree, the unwinder is used.
 var CallerPC = chooseCallerPC()
 
 func chooseCallerPC() func() uintptr {

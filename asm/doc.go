@@ -1,12 +1,12 @@
 // Package asm holds the few instructions netco needs that Go has no words for:
 // the current goroutine's identity, the switch into the runtime's coroutine
 // transfer, cache prefetch, the spin pause, a caller's program counter without
-// a stack walk, and a view of what the runtime notes of goroutines and threads.
+// a stack walk, and reading the runtime's structs of goroutines and threads.
 //
 // Engine: the API follows netco's needs from one release to the next, and is
-// public only by its folder. A curious reader learns here how Go code can call
-// assembly without the wrapper, and where the runtime keeps what netco asks
-// about goroutines and threads.
+// public only by its folder. It shows how Go code can call assembly without the
+// wrapper, and how to find fields of the runtime's structs without assuming
+// their layout.
 //
 // # Calling convention
 //
@@ -23,27 +23,27 @@
 // # The switch
 //
 // [Switch] parks the caller in the coro of a [Frame] and runs the goroutine
-// that was parked there. It notes the caller's stack pointer in the Frame,
+// that was parked there. It records the caller's stack pointer in the Frame,
 // prefetches the goroutine and the top of the stack of another Frame, and jumps
-// into runtime.coroswitch. The noted stack pointer is only ever prefetched: the
-// runtime may move the stack meanwhile.
+// into runtime.coroswitch. The recorded stack pointer is only ever prefetched:
+// the runtime may have moved the stack.
 //
 // # The view of the runtime
 //
 // [Where], [Goid], [ThreadOf] and [Load] read words of the runtime's structs of
-// a goroutine and a thread. No layout is assumed: where a word stands is found
-// once, by bringing goroutines into known states and looking which one word
-// follows. If not exactly one does, the function returns an error or takes a
-// slower way. Such a struct is never unmapped, so that a stale identity gives a
-// stale answer and no fault. Which states of a goroutine mean what is known to
-// internal/goruntime alone.
+// a goroutine and a thread. No layout is assumed: the offset of a word is found
+// once, by bringing goroutines into known states and searching for the one word
+// that follows them. Unless exactly one does, the function returns an error or
+// takes a slower way. The runtime never unmaps these structs, so a stale
+// identity gives a stale answer and no fault. What the states of a goroutine
+// mean is in internal/goruntime alone.
 //
 // # Why it is sound
 //
 // No routine here changes a stack pointer, a goroutine or a thread, and none
 // writes to the runtime's memory. Switch ends in a jump into runtime.coroswitch
-// with an argument that function takes, so that the runtime sees an ordinary
-// call from Go code and keeps its own books. [Prefetch] cannot fault.
+// with an argument that function takes, so the runtime sees an ordinary call
+// from Go code and does its own accounting. [Prefetch] cannot fault.
 // docs/RATIONALE.md, "The context switch", has the rest.
 //
 // On architectures without assembly the same names exist: Supported is false,

@@ -4,7 +4,7 @@ package asm
 
 import "testing"
 
-// TestFindGoid: one place that fits all goroutines is taken, and nothing else.
+// TestFindGoid: an offset is found if it alone fits all goroutines.
 func TestFindGoid(t *testing.T) {
 	sample := func(fill func(i int, s *numbered)) func(int) []numbered {
 		return func(n int) []numbered {

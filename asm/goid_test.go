@@ -10,7 +10,8 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// TestGoid: the number of many goroutines, from within and from outside, is that of their stack traces.
+// TestGoid: the numbers of many goroutines, read by themselves and by another,
+// are those of their stack traces.
 func TestGoid(t *testing.T) {
 	var group, alive sync.WaitGroup
 	gs, ids := make([]uintptr, 100), make([]uint64, 100)
@@ -19,7 +20,8 @@ func TestGoid(t *testing.T) {
 	for i := range gs {
 		group.Go(func() {
 			var buf [64]byte
-			if _, err := fmt.Fscanf(bytes.NewReader(buf[:runtime.Stack(buf[:], false)]), "goroutine %d ", &ids[i]); err != nil {
+			trace := bytes.NewReader(buf[:runtime.Stack(buf[:], false)])
+			if _, err := fmt.Fscanf(trace, "goroutine %d ", &ids[i]); err != nil {
 				t.Error(err)
 			}
 			gs[i] = asm.Getg()
@@ -43,7 +45,7 @@ func TestGoid(t *testing.T) {
 	group.Wait()
 }
 
-// TestGoidOffset: that is where Load finds a goroutine's number.
+// TestGoidOffset: Load finds a goroutine's number there.
 func TestGoidOffset(t *testing.T) {
 	offset, err := asm.GoidOffset()
 	if (err == nil) != asm.Supported {
@@ -57,7 +59,8 @@ func TestGoidOffset(t *testing.T) {
 		go func() { got <- uint64(asm.Load(asm.Getg() + offset)) }()
 		other := <-got
 		id, err := asm.Goid(asm.Getg())
-		if own := uint64(asm.Load(asm.Getg() + offset)); err != nil || own != id || other == own || other == 0 {
+		own := uint64(asm.Load(asm.Getg() + offset))
+		if err != nil || own != id || other == own || other == 0 {
 			t.Errorf("numbers %d and, of another goroutine, %d; want %d, %v", own, other, id, err)
 		}
 	}

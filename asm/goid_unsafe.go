@@ -7,17 +7,22 @@ import (
 	"sync"
 )
 
-// goidOffset is where a goroutine's struct has its number, the one that stack traces show.
+// goidOffset returns the offset in a goroutine's struct of its number, which
+// stack traces show.
 var goidOffset = sync.OnceValues(func() (uintptr, error) { return findGoid(9, goroutineNumbers) })
 
-var errGoid = errors.New("netco/asm: where this Go release keeps a goroutine's number was not found")
+var errGoid = errors.New(
+	"netco/asm: where this Go release keeps a goroutine's number was not found")
 
-// GoidOffset returns where a goroutine's struct has its number. The error says
-// that this Go release is not understood. The first call takes some 50 µs.
+// GoidOffset returns the offset in a goroutine's struct of its number. An error
+// means that this Go release is not understood. The first call takes some 50
+// µs.
 func GoidOffset() (uintptr, error) { return goidOffset() }
 
-// Goid returns the number of a goroutine, as stack traces show it, of which Getg gave g at some time: that is never freed, but may be
-// another goroutine's by now. From any thread. The error says that this Go release is not understood. The first call takes some 50 µs.
+// Goid returns the number, as stack traces show it, of the goroutine g, an
+// identity that Getg returned once: its struct is never freed, but may belong
+// to a later goroutine. From any thread. An error means that this Go release is
+// not understood. The first call takes some 50 µs.
 func Goid(g uintptr) (uint64, error) {
 	offset, err := goidOffset()
 	if err != nil {
@@ -26,13 +31,15 @@ func Goid(g uintptr) (uint64, error) {
 	return uint64(peek(g + offset)), nil
 }
 
-// numbered is what of a goroutine's struct is searched, as words, and its number as a stack trace shows it.
+// numbered is the searched part of a goroutine's struct, as words, and the
+// goroutine's number as a stack trace shows it.
 type numbered struct {
 	words [searchG / 8]uintptr
 	id    uint64
 }
 
-// goroutineNumbers returns n goroutines, all alive at once, so that no two have one struct or one number.
+// goroutineNumbers returns n goroutines, all alive at once, so that no two have
+// one struct or one number.
 func goroutineNumbers(n int) []numbered {
 	all := make([]numbered, n)
 	var group, alive sync.WaitGroup
@@ -52,8 +59,9 @@ func goroutineNumbers(n int) []numbered {
 	return all
 }
 
-// findGoid returns the one place at which the word is its number in every goroutine's struct. Other words may be equal to the number
-// of one, by chance; if there are two places for all, or none, nothing is found.
+// findGoid returns the one offset at which every goroutine's struct has that
+// goroutine's number. Other words may be equal to the number of one by chance;
+// unless exactly one offset fits all, nothing is found.
 func findGoid(n int, sample func(int) []numbered) (uintptr, error) {
 	var found []uintptr
 	all := sample(n)

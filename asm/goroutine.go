@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// whereSlow is Where as stack traces tell it.
+// whereSlow is Where, read from the goroutine's stack trace.
 func whereSlow() (g, locks uintptr) {
 	var buf [80]byte
 	header, _, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte(":"))
@@ -16,7 +16,8 @@ func whereSlow() (g, locks uintptr) {
 	return Getg(), locks
 }
 
-// ownGoid returns the calling goroutine's number as its stack trace shows it. About a microsecond.
+// ownGoid returns the calling goroutine's number as its stack trace shows it.
+// It costs about a microsecond.
 func ownGoid() uint64 {
 	var buf [40]byte
 	text := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
@@ -27,3 +28,7 @@ func ownGoid() uint64 {
 	}
 	return id
 }
+
+// Hash spreads a goroutine's identity over 64 bits, the high ones best:
+// Fibonacci hashing (Knuth, The Art of Computer Programming, vol. 3, 6.4).
+func Hash(g uintptr) uint64 { return uint64(g) * 0x9e3779b97f4a7c15 }

@@ -7,7 +7,8 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// TestWhere: the second result tells locked from unlocked, one depth from another and one thread from another.
+// TestWhere: the second result differs between locked and unlocked, between
+// depths and between threads.
 func TestWhere(t *testing.T) {
 	if !asm.LocksKnown() {
 		if asm.Supported {

@@ -5,48 +5,56 @@ package asm
 import "runtime"
 
 // Where returns the running goroutine's identity, as Getg, and how it is locked
-// to its thread: 0 if it is not, else a number that tells the thread, how many
-// runtime.LockOSThread calls are in force, and how many locks of the runtime's
-// own: a callback from C is one, package initialisation another. About a
-// nanosecond. Where not LocksKnown, the number is 1 for any locks, and Where
-// takes a microsecond.
+// to its thread: 0 if it is not, else a number made of the thread, the count of
+// runtime.LockOSThread calls in force, and the count of the runtime's own
+// locks: a callback from C is one, package initialisation another. It costs
+// about a nanosecond. Unless LocksKnown, the number is 1 for any locks, and
+// Where takes a microsecond.
 //
-// The runtime throws when a coroutine is switched to under other locks than those it was made under. Who knows them first
-// can return an error instead.
+// The runtime throws when a coroutine is switched to under other locks than
+// those it was created under. A caller that compares them first can return an
+// error instead.
 var Where = whereSlow
 
-// LocksKnown reports whether Where tells one state of locks from another.
+// LocksKnown reports whether Where distinguishes states of locks.
 func LocksKnown() bool { return lockedExtOffset != 0 }
 
-// peek reads a word of the runtime's. It is assembly because no Go pointer may be made of such an address.
+// peek returns the word at addr, in one of the runtime's structs. It is
+// assembly because no Go pointer may be made of such an address.
 var peek = entry[func(addr uintptr) uintptr](peekEntryPC)
 
-// Locked reports whether a goroutine of which Getg gave g at some time is locked
-// to its thread. From any thread; where not LocksKnown it says no.
+// Locked reports whether the goroutine g, an identity that Getg returned once,
+// is locked to its thread. From any thread. Unless LocksKnown, it returns
+// false.
 func Locked(g uintptr) bool { return lockedExtOffset != 0 && peek(g+lockedmOffset) != 0 }
 
-// Load returns the word at addr, which is to be one of the runtime's that is
-// never unmapped, such as a goroutine's struct.
+// Load returns the word at addr.
+//
+// Precondition: addr is in memory of the runtime's that is never unmapped, such
+// as a goroutine's struct.
 func Load(addr uintptr) uintptr { return peek(addr) }
 
-// What of a goroutine's and a thread's struct is searched: less than they have, so that nothing behind them is read.
+// How many bytes of a goroutine's and a thread's struct are searched: fewer
+// than they have, so that nothing behind them is read.
 const (
 	searchG = 400
 	searchM = 1200
 )
 
-func init() { FindLocks() }
+func init() { findLocks() }
 
-// FindLocks finds where the runtime notes LockOSThread, by calling it and looking which words follow: the thread in the
-// goroutine's struct, and the count in the thread's. No layout is assumed beyond the sizes; if not exactly one word follows, nothing is found.
+// findLocks finds where the runtime records LockOSThread, by calling it and
+// searching for the words that follow: the thread in the goroutine's struct,
+// and the count in the thread's. No layout is assumed beyond the sizes; unless
+// exactly one word follows, nothing is found.
 //
-// The count of the runtime's own locks is taken to stand behind that of
-// LockOSThread, and nothing is found unless that is seen: packages are
+// The count of the runtime's own locks is assumed to follow that of
+// LockOSThread, and nothing is found unless that holds here: packages are
 // initialised under one such lock, and a new goroutine has none.
-func FindLocks() {
+func findLocks() {
 	done := make(chan struct{})
 	var lockedm, ext, internal uintptr
-	go func() { // a new goroutine, which nobody has locked
+	go func() { // a new goroutine, which is not locked
 		defer close(done)
 		lockedm, ext, internal = searchLocks()
 	}()
@@ -61,8 +69,8 @@ func FindLocks() {
 	Where = entry[func() (g, locks uintptr)](whereEntryPC)
 }
 
-// searchLocks returns where the thread stands in a goroutine's struct and the
-// count in a thread's, or zeros, and what stands behind that.
+// searchLocks returns the offset of the thread in a goroutine's struct and of
+// the count in a thread's, or zeros, and the value that follows the count.
 func searchLocks() (lockedm, ext, internal uintptr) {
 	g := Getg()
 	var free [searchG / 8]uintptr
@@ -73,7 +81,8 @@ func searchLocks() (lockedm, ext, internal uintptr) {
 	defer runtime.UnlockOSThread()
 	var m uintptr
 	for i := range free {
-		// The word that was empty is a thread now, and the one that the goroutine was on all the time.
+		// The word that was empty is a thread now, and the one that the
+		// goroutine was on all the time.
 		word := peek(g + uintptr(i)*8)
 		if free[i] != 0 || word == 0 || !contains(free[:], word) {
 			continue
@@ -90,25 +99,26 @@ func searchLocks() (lockedm, ext, internal uintptr) {
 	return lockedm, ext, uintptr(count(m, ext+4))
 }
 
-// searchCount returns where in m's struct the 32-bit number stands that goes 1, 2, 3, 2, 1 with the calls.
+// searchCount returns the offset in m's struct of the 32-bit number that goes
+// 1, 2, 3, 2, 1 with the calls, or 0.
 func searchCount(m uintptr) (found uintptr) {
 	var follows [searchM / 4]int
-	look := func(want uint32) {
+	match := func(want uint32) {
 		for i := range follows {
 			if count(m, uintptr(i)*4) == want {
 				follows[i]++
 			}
 		}
 	}
-	look(1)
+	match(1)
 	runtime.LockOSThread()
-	look(2)
+	match(2)
 	runtime.LockOSThread()
-	look(3)
+	match(3)
 	runtime.UnlockOSThread()
-	look(2)
+	match(2)
 	runtime.UnlockOSThread()
-	look(1)
+	match(1)
 	for i, n := range follows {
 		if n != 5 {
 			continue

@@ -2,8 +2,8 @@
 
 package asm
 
-// RaceAcquireAll has the race detector take what all goroutines did so far for
-// what happened before the caller goes on. It calls the function that the
-// runtime calls for the goroutine that runs finalizers. racecall is where the
-// runtime's function of that name begins, ctx the caller's racectx.
+// RaceAcquireAll makes everything that all goroutines did so far happen before
+// what the caller does next, for the race detector. It calls the function that
+// the runtime calls for the goroutine that runs finalizers. racecall is the
+// entry of the runtime's function of that name, ctx the caller's racectx.
 func RaceAcquireAll(racecall, ctx uintptr)

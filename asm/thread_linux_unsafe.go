@@ -9,18 +9,19 @@ import (
 	"syscall"
 )
 
-// threadOffsets are where a goroutine's struct has the thread it runs on, and
-// where a thread's has the number that the operating system gave it.
+// threadOffsets returns the offset in a goroutine's struct of the thread that
+// it runs on, and in a thread's struct of its number in the operating system.
 var threadOffsets = sync.OnceValues(findThread)
 
 type threadPlace struct{ m, id uintptr }
 
-var errThread = errors.New("netco/asm: where this Go release keeps a goroutine's thread was not found")
+var errThread = errors.New(
+	"netco/asm: where this Go release keeps a goroutine's thread was not found")
 
-// ThreadOf returns the operating system's number of the thread that runs a
-// goroutine, of which Getg gave g at some time; 0 if none does. From any thread;
-// it may be over by then. The error says that this Go release is not understood.
-// The first call takes some 100 µs.
+// ThreadOf returns the operating system's number of the thread that runs the
+// goroutine g, an identity that Getg returned once; 0 if none does. From any
+// thread; the answer may be out of date when it arrives. An error means that
+// this Go release is not understood. The first call takes some 100 µs.
 func ThreadOf(g uintptr) (tid int, err error) {
 	at, err := threadOffsets()
 	if err != nil {
@@ -33,10 +34,11 @@ func ThreadOf(g uintptr) (tid int, err error) {
 	return int(peek(m + at.id)), nil
 }
 
-// findThread looks at several goroutines, each locked to a thread of its own:
-// what each is locked to is known, the thread it runs on is the same, and in
-// that thread's struct stands its number. No layout is assumed beyond the sizes;
-// if not exactly one place fits, nothing is found.
+// findThread searches the structs of several goroutines, each locked to a
+// thread of its own. The thread it is locked to is known and is the one it runs
+// on, so another word of the goroutine's struct is equal, and a word of the
+// thread's struct is the thread's number. No layout is assumed beyond the
+// sizes; unless exactly one pair of offsets fits, nothing is found.
 func findThread() (threadPlace, error) {
 	const n = 4
 	if !LocksKnown() {

@@ -7,7 +7,7 @@ import (
 	"runtime"
 )
 
-// ThreadOf fails here.
+// ThreadOf returns an error.
 func ThreadOf(g uintptr) (tid int, err error) {
 	return 0, errors.New("netco/asm: threads are not known on " + runtime.GOOS + "/" + runtime.GOARCH)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// threadOf is asm.ThreadOf for tests: where it is not known, they have no more to see.
+// threadOf is asm.ThreadOf; it skips the test where ThreadOf is not supported.
 func threadOf(t *testing.T, g uintptr) int {
 	t.Helper()
 	tid, err := asm.ThreadOf(g)
@@ -35,7 +35,7 @@ func awaitThread(t *testing.T, g uintptr, want int) {
 	}
 }
 
-// TestThreadOfRunning: a goroutine that runs is on the thread that the system says.
+// TestThreadOfRunning: a running goroutine is on the thread that gettid names.
 func TestThreadOfRunning(t *testing.T) {
 	threadOf(t, asm.Getg())
 	const n = 8
@@ -55,7 +55,8 @@ func TestThreadOfRunning(t *testing.T) {
 	over.Wait()
 }
 
-// TestThreadOfWaiting: a goroutine that waits is on no thread, one in a system call on that which makes it.
+// TestThreadOfWaiting: a goroutine that waits is on no thread, one in a system
+// call on the thread that makes the call.
 func TestThreadOfWaiting(t *testing.T) {
 	threadOf(t, asm.Getg())
 	var pipe [2]int
