@@ -63,8 +63,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestEnds: a context ends by return or by Goexit, at once or after a while, and
-// its resumer alone runs on, having seen its deferred calls.
+// TestEnds: a context ends by return or by Goexit, at once or after a while,
+// and its resumer alone runs on, having seen its deferred calls.
 func TestEnds(t *testing.T) {
 	before := runtime.NumGoroutine()
 	for _, locked := range []bool{false, true} {
@@ -110,9 +110,9 @@ func TestEnds(t *testing.T) {
 	waitGoroutines(t, before)
 }
 
-// chains drives contexts that resume one another and checks at every switch what
-// runs. A chain is a context and those that run inside of it, each resumed by
-// the one before; the last one's goroutine is that which runs or is parked.
+// chains drives contexts that resume one another and checks at every switch
+// what runs. A chain is a context and those that run inside of it, each resumed
+// by the one before; the last one's goroutine is that which runs or is parked.
 //
 // running is the chain that runs, from the driver, -1, on; parked are the
 // others, each by its first.
@@ -146,7 +146,7 @@ func (x *chains) resumeSome(i int) {
 	last := x.parked[first][len(x.parked[first])-1]
 	if g := x.c[last].G(); x.rnd.IntN(4) == 0 && g != 0 {
 		for range x.rnd.IntN(3) {
-			x.visit(first, last)
+			x.runOn(first, last)
 		}
 	}
 	x.running = append(x.running, x.parked[first]...)
@@ -155,7 +155,8 @@ func (x *chains) resumeSome(i int) {
 	x.check(i)
 }
 
-// suspendSome lets i suspend one of those that run: with the portable backend itself.
+// suspendSome lets i suspend one of those that run: with the portable backend
+// itself.
 func (x *chains) suspendSome(i int) {
 	k := len(x.running) - 1
 	if Direct() {
@@ -181,8 +182,8 @@ func (x *chains) entry(i int) {
 }
 
 // TestRandomChains walks at random among many contexts that resume one another,
-// suspends any of those that run, with what it has resumed, and visits parked
-// ones; at last all end.
+// suspends any of those that run, with what it has resumed, and runs functions
+// on parked ones; at last all end.
 func TestRandomChains(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -204,11 +205,11 @@ func TestRandomChains(t *testing.T) {
 	waitGoroutines(t, before)
 }
 
-// TestAllocs: neither a switch nor a visit allocates.
+// TestAllocs: neither a switch nor RunOn allocates.
 func TestAllocs(t *testing.T) {
 	onLockedThread(t, func() {
 		var c Context
-		stop, visits := false, 0
+		stop, calls := false, 0
 		c.Init(func(*Context) {
 			for !stop {
 				c.Suspend()
@@ -218,14 +219,14 @@ func TestAllocs(t *testing.T) {
 		if n := testing.AllocsPerRun(100, func() { c.Resume(&c) }); n != 0 {
 			t.Errorf("Resume and Suspend: %v allocations", n)
 		}
-		visit := func() { visits++ }
-		if n := testing.AllocsPerRun(100, func() { c.Visit(visit) }); n != 0 {
-			t.Errorf("Visit: %v allocations", n)
+		call := func() { calls++ }
+		if n := testing.AllocsPerRun(100, func() { c.RunOn(call) }); n != 0 {
+			t.Errorf("RunOn: %v allocations", n)
 		}
 		stop = true
 		c.Resume(&c)
-		if visits == 0 {
-			t.Error("no visit has run")
+		if calls == 0 {
+			t.Error("no call has run")
 		}
 	})
 }
@@ -247,7 +248,8 @@ func BenchmarkResumeSuspend(b *testing.B) {
 	})
 }
 
-// BenchmarkSwitch is BenchmarkResumeSuspend without a call between the switch and its user on either side.
+// BenchmarkSwitch is BenchmarkResumeSuspend without a call between the switch
+// and its user on either side.
 func BenchmarkSwitch(b *testing.B) {
 	needDirect(b)
 	onLockedThread(b, func() {
@@ -266,7 +268,8 @@ func BenchmarkSwitch(b *testing.B) {
 	})
 }
 
-// BenchmarkNext resumes many contexts in turn, each with the next one prefetched.
+// BenchmarkNext resumes many contexts in turn, each with the next one
+// prefetched.
 func BenchmarkNext(b *testing.B) {
 	onLockedThread(b, func() {
 		c := make([]Context, 1000)

@@ -8,19 +8,21 @@ import (
 )
 
 // Context is one execution context: a goroutine that runs only while it is
-// resumed. Made by Init. Not to be copied.
+// resumed. Init makes it; it must not be copied.
 //
-// All fields but frame.G: owned by whichever side has the thread.
+// Fields without a note are owned by whichever side has the thread.
 type Context struct {
 	frame asm.Frame // with the portable backend Coro is its *pull
-	visit func()    // what the next Resume is for, if not to run on; see Visit
+	call  func()    // what the next Resume runs in place of the context, or nil; see RunOn
 }
 
 // pull is what the portable backend has in place of a coro.
 func (c *Context) pull() *pull { return (*pull)(c.frame.Coro) }
 
 // Init makes c a context that will run entry, with c as its argument, when
-// first resumed. It must be called under the thread locks under which c will be
+// first resumed.
+//
+// Precondition: the caller holds the thread locks under which c will be
 // resumed.
 func (c *Context) Init(entry func(*Context)) {
 	Recorded()
@@ -38,8 +40,8 @@ func (c *Context) Init(entry func(*Context)) {
 	})
 }
 
-// Identify makes the calling goroutine the one that G tells of c, which has no
-// Init: for a loop, which has an identity and is not resumed.
+// Identify makes the calling goroutine the one that c.G returns. It is for a
+// loop, which has an identity but no Init, since it is never resumed.
 func (c *Context) Identify() {
 	Recorded()
 	c.frame.G = asm.Getg()
@@ -49,11 +51,11 @@ func (c *Context) Identify() {
 // before its first run.
 func (c *Context) G() uintptr { return c.frame.G }
 
-// Resume runs c until it suspends or ends. Meanwhile the context warm, which is
-// to be resumed soon, is prefetched; c itself stands for none.
-func (c *Context) Resume(warm *Context) {
+// Resume runs c until it suspends or ends. On the way it prefetches next, the
+// context to be resumed soon; next == c prefetches nothing.
+func (c *Context) Resume(next *Context) {
 	if direct {
-		c.Switch(warm)
+		c.Switch(next)
 	} else {
 		c.pull().resume()
 	}
@@ -61,53 +63,56 @@ func (c *Context) Resume(warm *Context) {
 
 // Suspend gives control back to whatever has resumed c, and returns when c is
 // resumed again. It is called by c's own goroutine or, if Direct, by any
-// goroutine that c's has called into, which is then the one that runs on.
+// goroutine that c's has called into, which is then the one that continues.
 func (c *Context) Suspend() {
-	c.leave()
-	if c.visit != nil {
-		c.ServeVisit()
+	c.park()
+	if c.call != nil {
+		c.ServeCalls()
 	}
 }
 
-// Switch is Resume and Suspend of the assembly backend for hot paths: it is
-// inlined. After a Suspend by Switch the caller must do what Suspend does.
+// Switch is both Resume and Suspend of the assembly backend, for hot paths: it
+// is inlined. After suspending by Switch the caller must serve calls as Suspend
+// does.
 //
-// The processor predicts where a return goes from the calls that it saw, which
+// The CPU predicts the target of a return from the calls that it saw, which
 // were another stack's: each return between the switch and the code that waited
-// for it is mispredicted, some 5 ns. So one function fewer is worth having.
-func (c *Context) Switch(warm *Context) {
+// for it is mispredicted and costs some 5 ns. So one function fewer is worth
+// having.
+func (c *Context) Switch(next *Context) {
 	if goruntime.RaceEnabled {
-		c.switchRace(warm)
+		c.switchRace(next)
 	} else {
-		asm.Switch(&c.frame, &warm.frame)
+		asm.Switch(&c.frame, &next.frame)
 	}
 }
 
-// Visit runs f on the goroutine that is parked in c, below the function in
-// which it parked, and leaves it parked there as before. To be called in place
-// of Resume; f must not switch, panic or call runtime.Goexit.
+// RunOn runs f on the goroutine that is parked in c, on top of its stack, and
+// leaves it parked. It is called in place of Resume; f must not switch, panic
+// or call runtime.Goexit.
 //
-// Precondition: what is parked in c suspended itself by Suspend, or serves
-// visits after its Switch.
-func (c *Context) Visit(f func()) {
-	c.visit = f
+// Precondition: the goroutine parked in c suspended itself by Suspend, or
+// serves calls after its Switch.
+func (c *Context) RunOn(f func()) {
+	c.call = f
 	c.Resume(c)
 }
 
-// Visited reports whether c was resumed only for a Visit.
-func (c *Context) Visited() bool { return c.visit != nil }
+// HasCall reports whether c was resumed by RunOn.
+func (c *Context) HasCall() bool { return c.call != nil }
 
-// ServeVisit calls what Visit was given and suspends c again, until c is resumed to run on.
-func (c *Context) ServeVisit() {
-	for c.visit != nil {
-		f := c.visit
-		c.visit = nil
+// ServeCalls runs the function that RunOn was given and suspends c again, until
+// c is resumed by Resume.
+func (c *Context) ServeCalls() {
+	for c.call != nil {
+		f := c.call
+		c.call = nil
 		f()
-		c.leave()
+		c.park()
 	}
 }
 
-func (c *Context) leave() {
+func (c *Context) park() {
 	if direct {
 		c.Switch(c)
 	} else {

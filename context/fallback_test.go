@@ -38,7 +38,8 @@ func TestFallbackSaysSo(t *testing.T) {
 	}
 }
 
-// TestSelectBackend: the portable one is taken where it is asked for, and a wrong setting is named.
+// TestSelectBackend: the portable backend is selected where it is asked for,
+// and a wrong setting is named.
 func TestSelectBackend(t *testing.T) {
 	was := direct
 	defer func() { direct = was }()
@@ -54,7 +55,8 @@ func TestSelectBackend(t *testing.T) {
 	}
 }
 
-// TestSelfTest: it passes wherever the assembly backend is used, again and again.
+// TestSelfTest: it passes wherever the assembly backend is used, again and
+// again.
 func TestSelfTest(t *testing.T) {
 	needDirect(t)
 	for range 20 {

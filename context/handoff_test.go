@@ -35,11 +35,11 @@ func disturb() (end func()) {
 	return func() { stop.Store(true); <-done }
 }
 
-// A guest is a context that drivers resume in turn, whichever comes first. Now
-// and then it blocks in a Go channel. A rescuer then switches through its coro,
-// so that its driver runs on, in its place, on the rescuer's thread, and the
-// rescuer is parked there. Once the driver wakes the guest, it runs beside all
-// others until it suspends itself or ends, which lets the rescuer run on.
+// A guest is a context that drivers resume in any order. Now and then it blocks
+// in a Go channel. A rescuer then switches through its coro, so that its driver
+// continues on the rescuer's thread, and the rescuer is parked there. Once the
+// driver wakes the guest, it runs in parallel until it suspends itself or ends,
+// and the rescuer continues.
 //
 // All fields but wake: owned by the guest, its driver or its rescuer, whichever
 // runs or was released last.
@@ -58,15 +58,15 @@ type guest struct {
 	problem string
 }
 
-// party is guests and those that serve them.
-type party struct {
+// exchange connects guests, drivers and rescuers.
+type exchange struct {
 	ready chan *guest // to be resumed
 	calls chan *guest // about to block
 	alive atomic.Int64
 }
 
 // run is what a guest does.
-func (p *party) run(g *guest) {
+func (p *exchange) run(g *guest) {
 	defer func() { g.ended = true }()
 	rnd := rand.New(rand.NewPCG(g.seed, 5))
 	mine := walk(1, 6)
@@ -78,11 +78,11 @@ func (p *party) run(g *guest) {
 		}
 		if g.blocky > 0 && rnd.IntN(g.blocky) == 0 {
 			g.blocks++
-			p.calls <- g // has room
+			p.calls <- g // does not block
 			g.note = g.blocks
 			down(levels, func() { g.sum += <-g.wake })
 			if g.rounds == 1 {
-				break // and ends beside its driver
+				break // and ends in parallel with its driver
 			}
 		}
 		down(levels, g.Suspend)
@@ -97,7 +97,7 @@ func (p *party) run(g *guest) {
 }
 
 // returned puts g where it belongs after it has suspended itself or ended.
-func (p *party) returned(g *guest) {
+func (p *exchange) returned(g *guest) {
 	switch {
 	case !g.ended:
 		p.ready <- g
@@ -107,9 +107,9 @@ func (p *party) returned(g *guest) {
 	}
 }
 
-// drive resumes guests until all have ended. It wakes those whose place it has
-// taken, sooner or later.
-func (p *party) drive(t *testing.T, seed uint64) {
+// drive resumes guests until all have ended. It wakes the blocked ones at
+// random times.
+func (p *exchange) drive(t *testing.T, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 6))
 	var away []*guest
 	for {
@@ -144,8 +144,8 @@ func (p *party) drive(t *testing.T, seed uint64) {
 	}
 }
 
-// rescue takes the drivers' place while guests block.
-func (p *party) rescue() {
+// rescue replaces drivers while guests block.
+func (p *exchange) rescue() {
 	for g := range p.calls {
 		for goruntime.StandingOf(g.G()) != goruntime.Blocked {
 			runtime.Gosched()
@@ -159,8 +159,8 @@ func (p *party) rescue() {
 	}
 }
 
-// TestHandoff: contexts block and are overtaken, and migrate among goroutines,
-// each alone and both at once, while the runtime looks at all of them.
+// TestHandoff: contexts block and are rescued, and migrate among goroutines,
+// each alone and both at once, while the runtime inspects all of them.
 func TestHandoff(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -186,7 +186,7 @@ func TestHandoff(t *testing.T) {
 			before := runtime.NumGoroutine()
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
-			p := &party{ready: make(chan *guest, c.guests), calls: make(chan *guest, c.guests)}
+			p := &exchange{ready: make(chan *guest, c.guests), calls: make(chan *guest, c.guests)}
 			p.alive.Store(int64(c.guests))
 			guests := make([]guest, c.guests)
 			for i := range guests {

@@ -17,8 +17,8 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// childVar makes a child process of the tests print its backend, or switch under
-// the locks that it names, see lockedSwitch.
+// childVar makes a child process of the tests print its backend, or switch
+// under the locks that it names, see lockedSwitch.
 const childVar = "NETCO_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// TestForcingABackend starts processes under each setting: what is chosen, and what a wrong setting says.
+// TestForcingABackend starts processes under each setting, and checks the
+// choice and the report of a wrong setting.
 func TestForcingABackend(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -69,19 +70,22 @@ func TestForcingABackend(t *testing.T) {
 		if len(got) != 3 {
 			t.Fatalf("%q: output %q", c.env, stdout.String())
 		}
-		if got[0] != c.backend || got[1] != fmt.Sprint(c.backend == context.BackendAsm) || got[2] == "" || c.reason != "" && got[2] != c.reason {
-			t.Errorf("%s=%q: backend %s, direct %s, %q; want %s, %q", context.EnvVar, c.env, got[0], got[1], got[2], c.backend, c.reason)
+		if got[0] != c.backend || got[1] != fmt.Sprint(c.backend == context.BackendAsm) ||
+			got[2] == "" || c.reason != "" && got[2] != c.reason {
+			t.Errorf("%s=%q: backend %s, direct %s, %q; want %s, %q",
+				context.EnvVar, c.env, got[0], got[1], got[2], c.backend, c.reason)
 		}
-		fellBack := c.env != "portable" && c.backend != context.BackendAsm // and says so, see TestFallbackSaysSo
+		// A process that falls back says so, see TestFallbackSaysSo.
+		fellBack := c.env != "portable" && c.backend != context.BackendAsm
 		if stderr.String() != c.stderr && !fellBack {
 			t.Errorf("%s=%q: stderr %q, want %q", context.EnvVar, c.env, stderr.String(), c.stderr)
 		}
 	}
 }
 
-// lockedSwitch makes a context under the first of two counts of thread locks, as
-// in "1,2", and switches to it under the second; on another thread if a third
-// says so.
+// lockedSwitch makes a context under the first of two counts of thread locks,
+// as in "1,2", and switches to it under the second; on another thread if a
+// third says so.
 func lockedSwitch(locks string) {
 	var made, switched, threads int
 	fmt.Sscanf(locks, "%d,%d,%d", &made, &switched, &threads)

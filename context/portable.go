@@ -6,15 +6,15 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// pull is a context on iter.Pull: its resumer calls next, the context calls
-// yield.
+// pull is a context on iter.Pull: its resumer calls next, the context yield.
 type pull struct {
 	next  func() (struct{}, bool)
 	yield func(struct{}) bool
 }
 
-// goexited travels from a context that ends by runtime.Goexit to its resumer.
-// iter.Pull would otherwise repeat the Goexit in the resumer and end that too.
+// goexited is the panic value by which a context that ends by runtime.Goexit
+// returns to its resumer. Otherwise iter.Pull would repeat the Goexit in the
+// resumer and end that too.
 type goexited struct{}
 
 func newPull(c *Context, entry func(*Context)) *pull {

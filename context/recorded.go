@@ -11,16 +11,16 @@ import (
 // test process has read by package os while its log was on, which is from the
 // beginning of testing.M.Run. The backend is chosen before that. So a process
 // that keeps such a log reads the variable again whenever the backend matters,
-// until that is in the log: else a result under one backend would be taken for
-// one under the other.
+// until the log has it. Otherwise a result under one backend would be reused
+// under the other.
 
-// testLog is the file in which go test wants to find what was read; "" for
-// none.
+// testLog is the file in which go test expects the names of the variables read;
+// "" for none.
 var testLog = testLogOf(os.Args)
 
-// unrecorded says that EnvVar is yet to be read for testLog, and emptied that
-// testLog has been seen without content, as package testing makes it: it may
-// have some of another process before.
+// unrecorded means that EnvVar is still to be read for testLog; emptied, that
+// testLog was seen empty, as package testing creates it: before, it may hold
+// another process's content.
 var unrecorded, emptied atomic.Bool
 
 // records counts calls of record.
@@ -37,19 +37,19 @@ func testLogOf(args []string) string {
 	return ""
 }
 
-// Recorded is to be called where what follows depends on the backend in use: it
-// lets go test know that. Any thread. It does nothing but in a test process,
-// and there no more than read a variable until the log has some hundred lines.
+// Recorded is called where the result depends on the backend in use, to record
+// that for go test. Any thread. Outside of test processes it does nothing; in
+// them it reads a variable until the log has some hundred lines.
 func Recorded() {
 	if unrecorded.Load() {
 		record()
 	}
 }
 
-// record reads EnvVar. If something has been written to the log's file before,
-// the log was on by then, and that was the last time. Package testing buffers
-// 4 KiB, so it may take some 200 reads to get there; only each 64th looks, as
-// that allocates.
+// record reads EnvVar. If the log's file was empty once and has content before
+// this read, the log was on by then, and no more reads are needed. Package
+// testing buffers 4 KiB, so this may take some 200 reads; only each 64th checks
+// the file, since that allocates.
 func record() {
 	var st syscall.Stat_t
 	look, size := records.Add(1)%64 == 1, int64(0)

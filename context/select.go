@@ -20,7 +20,7 @@ const EnvVar = "NETCO_CONTEXT"
 // direct is true with the assembly backend. Written once, at init.
 var direct bool
 
-// reason says why the backend is the one it is.
+// reason is the line that BackendReason returns.
 var reason = selectBackend(os.Getenv(EnvVar), os.Stderr, tryAsm)
 
 // Backend returns the backend in use: "asm" or "portable".
@@ -39,8 +39,8 @@ func BackendReason() string {
 }
 
 // Direct reports whether a context can be suspended by any goroutine that its
-// own has called into, and its resumer be replaced by another goroutine: so with
-// the assembly backend.
+// own has called into, and its resumer be replaced by another goroutine. The
+// assembly backend can.
 func Direct() bool { return direct }
 
 // selectBackend sets direct, by try, and returns the reason. A wrong

@@ -7,7 +7,7 @@ import (
 
 // selfTest drives contexts through every kind of switch and compares what ran
 // with what should have: resume, suspend, a suspend by a goroutine that the
-// context has resumed in turn, a visit, and ends.
+// context has resumed in turn, RunOn, and ends.
 func selfTest() (err error) {
 	done := make(chan struct{})
 	go func() {
@@ -44,7 +44,7 @@ func nest() error {
 	})
 	outer.Resume(&outer)
 	got = append(got, 5)
-	outer.Visit(func() { got = append(got, 6) })
+	outer.RunOn(func() { got = append(got, 6) })
 	outer.Resume(&inner)
 	got = append(got, 9)
 	outer.Resume(&outer)

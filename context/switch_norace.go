@@ -2,4 +2,4 @@
 
 package context
 
-func (c *Context) switchRace(warm *Context) {}
+func (c *Context) switchRace(next *Context) {}

@@ -9,16 +9,17 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// switchRace tells the race detector that what this side of c did happens before
-// what the other side does next. It says nothing of other contexts, so that
-// races among threads are found as among goroutines.
+// switchRace is Switch, reporting to the race detector that what this side of c
+// did happens before what the other side does next. It orders nothing between
+// contexts, so that races between threads are found like those between
+// goroutines.
 //
-// It is not instrumented: between the release and the switch it touches what
-// belongs to the other side already.
+// It is not instrumented: between the release and the switch it accesses memory
+// that belongs to the other side already.
 //
 //go:norace
-func (c *Context) switchRace(warm *Context) {
+func (c *Context) switchRace(next *Context) {
 	goruntime.RaceRelease(unsafe.Pointer(c))
-	asm.Switch(&c.frame, &warm.frame)
+	asm.Switch(&c.frame, &next.frame)
 	goruntime.RaceAcquire(unsafe.Pointer(c))
 }

@@ -36,7 +36,8 @@ func (w *walked) ok(i, n int) bool {
 	return n == 0
 }
 
-// down recurses before it calls f, so that the stack must grow, or has much to be moved.
+// down recurses before it calls f, so that the stack must grow, or has much to
+// be moved.
 //
 //go:noinline
 func down(levels int, f func()) int {
@@ -53,8 +54,9 @@ func down(levels int, f func()) int {
 // package.
 var Rounds func(n int) int
 
-// TestContextTorture resumes and suspends contexts, deep in their stacks or not, and ends them in random order by return or by
-// Goexit, while the collector runs all the time and goroutine profiles are taken.
+// TestContextTorture resumes and suspends contexts, deep in their stacks or
+// not, and ends them in random order by return or by Goexit, while the
+// collector runs all the time and goroutine profiles are taken.
 func TestContextTorture(t *testing.T) {
 	before := runtime.NumGoroutine()
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
@@ -124,7 +126,8 @@ func TestContextTorture(t *testing.T) {
 	waitGoroutines(t, before)
 }
 
-// TestIdentity: a context's G is that of the goroutine it runs on, 0 before; a loop's, that which identified itself.
+// TestIdentity: a context's G is the goroutine it runs on, or 0 before it runs;
+// a loop's, the one that identified itself.
 func TestIdentity(t *testing.T) {
 	onLockedThread(t, func() {
 		var loop, c Context

@@ -210,8 +210,8 @@ func (t *fiber) resume() {
 
 // resumed is the resumer's part when it runs on.
 func (t *fiber) resumed() {
-	if t.w.ctx.Visited() {
-		t.w.ctx.ServeVisit()
+	if t.w.ctx.HasCall() {
+		t.w.ctx.ServeCalls()
 	}
 	if t.by != nil {
 		t.by.inner.Set(nil) // here, so that what is parked in the switch is never the innermost
@@ -226,8 +226,8 @@ func (w *worker) suspend() {
 	w.open.Close()
 	if context.Direct() {
 		w.ctx.Switch(&w.ctx)
-		if w.ctx.Visited() {
-			w.ctx.ServeVisit()
+		if w.ctx.HasCall() {
+			w.ctx.ServeCalls()
 		}
 	} else {
 		w.innermost().pause()

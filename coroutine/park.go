@@ -37,8 +37,8 @@ func (co *Coroutine) Park(reason Reason) Wake {
 	open := w.open.Own()
 	w.open.Close()
 	w.ctx.Switch(&w.ctx)
-	if w.ctx.Visited() {
-		w.ctx.ServeVisit()
+	if w.ctx.HasCall() {
+		w.ctx.ServeCalls()
 	}
 	w.open.Restore(open)
 	return co.wake
@@ -145,8 +145,8 @@ func Yield() {
 	open := w.open.Own()
 	w.open.Close()
 	w.ctx.Switch(&w.ctx)
-	if w.ctx.Visited() {
-		w.ctx.ServeVisit()
+	if w.ctx.HasCall() {
+		w.ctx.ServeCalls()
 	}
 	w.open.Restore(open)
 }

@@ -172,13 +172,13 @@ func (p *peek) look(co *Coroutine) {
 	own := co.w.Own()
 	take := p.take
 	if context.Direct() {
-		own.ctx.Visit(take)
+		own.ctx.RunOn(take)
 	}
 	for w := own.innermost(); w.fiber != nil; w = w.fiber.by {
-		w.ctx.Visit(take)
+		w.ctx.RunOn(take)
 	}
 	if !context.Direct() {
-		own.ctx.Visit(take)
+		own.ctx.RunOn(take)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // is the whole tree.
 var plainFolders = []string{
 	"asm",
+	"context",
 	"internal/layout",
 }
 

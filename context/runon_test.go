@@ -6,20 +6,22 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// visit visits the chain that is parked in first, and sees the goroutine of last.
-func (x *chains) visit(first, last int) {
+// runOn runs a function on the chain that is parked in first, and checks that
+// it runs on the goroutine of last.
+func (x *chains) runOn(first, last int) {
 	var on uintptr
-	x.c[first].Visit(func() { on = asm.Getg() })
+	x.c[first].RunOn(func() { on = asm.Getg() })
 	if want := x.c[last].G(); on != want {
-		x.t.Errorf("the visit ran on %#x, not on %#x", on, want)
+		x.t.Errorf("the function ran on %#x, not on %#x", on, want)
 	}
-	if x.c[first].Visited() {
-		x.t.Error("the visit is still to come")
+	if x.c[first].HasCall() {
+		x.t.Error("the call is still pending")
 	}
 }
 
-// TestVisit: a visit runs on the visited one's goroutine, once, and leaves everything as it was.
-func TestVisit(t *testing.T) {
+// TestRunOn: the function runs on the parked goroutine, once, and leaves
+// everything as it was.
+func TestRunOn(t *testing.T) {
 	onLockedThread(t, func() {
 		var c [3]Context
 		resumed := [3]int{}
@@ -28,8 +30,8 @@ func TestVisit(t *testing.T) {
 				for range 4 {
 					if i > 0 || !Direct() {
 						c[i].Suspend()
-					} else if c[i].Switch(&c[i]); c[i].Visited() {
-						c[i].ServeVisit()
+					} else if c[i].Switch(&c[i]); c[i].HasCall() {
+						c[i].ServeCalls()
 					}
 					resumed[i]++
 				}
@@ -40,12 +42,12 @@ func TestVisit(t *testing.T) {
 			for i := range c {
 				for range 3 {
 					var on []uintptr
-					c[i].Visit(func() { on = append(on, asm.Getg()) })
+					c[i].RunOn(func() { on = append(on, asm.Getg()) })
 					if len(on) != 1 || on[0] != c[i].G() {
-						t.Errorf("the visit ran on %#x, not on %#x", on, c[i].G())
+						t.Errorf("the function ran on %#x, not on %#x", on, c[i].G())
 					}
 					if resumed[i] != round {
-						t.Errorf("a visit has resumed it: %d times, want %d", resumed[i], round)
+						t.Errorf("RunOn has resumed it: %d times, want %d", resumed[i], round)
 					}
 				}
 			}
@@ -59,8 +61,9 @@ func TestVisit(t *testing.T) {
 	})
 }
 
-// TestVisitInner: where another goroutine has parked in a context, that one is visited.
-func TestVisitInner(t *testing.T) {
+// TestRunOnInner: where another goroutine has parked in a context, the function
+// runs on that one.
+func TestRunOnInner(t *testing.T) {
 	needDirect(t)
 	onLockedThread(t, func() {
 		var outer, inner Context
@@ -76,9 +79,9 @@ func TestVisitInner(t *testing.T) {
 		for round := range 3 {
 			for range 2 {
 				var on uintptr
-				outer.Visit(func() { on = asm.Getg() })
+				outer.RunOn(func() { on = asm.Getg() })
 				if on != inner.G() || ran != round {
-					t.Errorf("the visit ran on %#x, not on %#x; resumed %d times, want %d", on, inner.G(), ran, round)
+					t.Errorf("the function ran on %#x, not on %#x; resumed %d times, want %d", on, inner.G(), ran, round)
 				}
 			}
 			outer.Resume(&outer)
