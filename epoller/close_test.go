@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestRingDuringClose: a bell that is about to be written is not closed. It
-// was, when the owner woke by itself and ended, and the eight bytes went to
-// whatever file had got its number.
+// TestRingDuringClose: Close waits while the bell is about to be written.
+// Regression: an owner that woke by itself closed the bell, and the eight bytes
+// went to another file with the same number.
 func TestRingDuringClose(t *testing.T) {
 	e, err := Open[int]()
 	if err != nil {
@@ -23,12 +23,12 @@ func TestRingDuringClose(t *testing.T) {
 			e.Awake()
 			e.Close()
 		}()
-		for { // until Close waits for this ringer, or is over
-			if !e.life.TryRLock() {
+		for { // until Close waits for this ringer, or has returned
+			if !e.mu.TryRLock() {
 				break
 			}
 			over := e.closed
-			e.life.RUnlock()
+			e.mu.RUnlock()
 			if over {
 				break
 			}
@@ -44,7 +44,7 @@ func TestRingDuringClose(t *testing.T) {
 	}
 	<-closed
 	betweenRing = func() { t.Error("rang after Close") }
-	e.Asleep() // as one who has looked before Close
+	e.Asleep() // as an owner that checked for work before Close
 	if e.Ring() {
 		t.Error("rang after Close")
 	}

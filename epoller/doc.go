@@ -1,17 +1,19 @@
-// Package epoller is an edge-triggered epoll instance with a slab of registrations and a bell that wakes it.
-// It knows no coroutine: it delivers, for each event, the object that was registered and what happened.
+// Package epoller is an edge-triggered epoll instance with a slab of
+// registrations and an eventfd, the bell, that wakes it. It knows nothing of
+// coroutines: for each event it returns the registered object and the epoll
+// bits.
 //
 // Engine: the API follows netco's needs from one release to the next, and is
-// public only by its folder. A curious reader learns here how an edge-
-// triggered epoll instance is used so that no edge is lost, and no event of an
-// old fd is taken for a new one.
+// public only by its folder. It shows how to use edge-triggered epoll so that
+// no edge is lost, and no event of an old fd is delivered to a new one.
 //
 // # Registrations
 //
-// Each fd is registered once, for everything (IN|OUT|RDHUP, edge-triggered), and stays so until it is closed; no call
-// to epoll_ctl is made per operation. What epoll carries for an fd is a slot number and a generation, never a
-// pointer: an event that was under way when its fd was closed carries an old generation and is dropped, whatever
-// the fd's number or the slot is used for by then.
+// Each fd is registered once, for everything (IN|OUT|RDHUP, edge-triggered),
+// until it is closed; no operation calls epoll_ctl. The user data that epoll
+// carries for an fd is a slot number and a generation, never a pointer: an
+// event in flight when its fd was closed carries an old generation and is
+// dropped, even if the fd's number or the slot has been reused.
 //
 //	slot       free → Register → used → Release → free, generation one higher
 //	event      delivered if its generation is the slot's, else dropped
@@ -19,17 +21,19 @@
 // # Asleep and awake
 //
 //	word       means                              set by
-//	awake      the owner looks by itself          owner: Awake; a ringer (asleep → awake, then it rings)
-//	asleep     the owner is, or is about to be,   owner: Asleep; it must then look for work once more
-//	           blocked in Wait                    before Wait
+//	awake      the owner checks for work itself   owner: Awake; a ringer, if it
+//	                                              was asleep, before it rings
+//	asleep     the owner is blocked in Wait, or   owner: Asleep; it must check
+//	           about to be                        for work again before Wait
 //
 // So the eventfd is written at most once between two sleeps, and never while
 // the owner is awake. It is registered edge-triggered and never read: each
 // write is a new edge. Close waits for a ringer that has found the owner
-// asleep: else the write could go to whatever file has the bell's number by
-// then.
+// asleep; otherwise the write could go to another file that has the bell's
+// number by then.
 //
 // # Threads
 //
-// Poll, Wait, Event, Asleep and Awake: the owner's. Register, Release and Ring: any.
+// Poll, Wait, WaitFor, Event, PrefetchTarget, Asleep, Awake and Close are the
+// owner's. The other methods may be called from any thread.
 package epoller

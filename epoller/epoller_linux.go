@@ -15,7 +15,7 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// Events are what happened to an fd, as epoll tells it.
+// Events are the bits that epoll reports for an fd.
 type Events uint32
 
 // Readable reports whether a read would not block.
@@ -26,36 +26,37 @@ func (e Events) Readable() bool {
 // Writable reports whether a write would not block.
 func (e Events) Writable() bool { return e&(unix.EPOLLOUT|unix.EPOLLHUP|unix.EPOLLERR) != 0 }
 
-// Hangup reports whether the peer will send no more, or the fd has failed.
-func (e Events) Hangup() bool {
+// hangup reports whether the peer will send no more, or the fd has failed.
+func (e Events) hangup() bool {
 	return e&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
 }
 
-// ReadOn reports whether a short read no longer means that the fd is empty:
-// after a hang-up, because the end of the stream comes without an edge of its
-// own, and after urgent data, in front of which a read stops. It does not mean
-// that there is something to read: urgent data alone is no reason to wake a
-// reader.
-func (e Events) ReadOn() bool { return e.Hangup() || e&unix.EPOLLPRI != 0 }
+// ReadOn reports whether a reader must read on after a short read: after a
+// hang-up, since the end of the stream has no edge of its own, and after urgent
+// data, since a read stops before it. It does not mean that there is something
+// to read: urgent data alone does not wake a reader.
+func (e Events) ReadOn() bool { return e.hangup() || e&unix.EPOLLPRI != 0 }
 
-// maxEvents is how many events one call takes from the kernel.
+// maxEvents is how many events one epoll_pwait may return.
 const maxEvents = 128
 
-// Slots that are not in the slab.
+// Slot numbers of the two fds that have no entry in the slab.
 const (
 	slotBell = math.MaxInt32 - iota
 	slotTimer
 )
 
-// Epoller is one epoll instance; T is what fds are registered with.
+// Epoller is one epoll instance; an fd is registered with a *T.
 type Epoller[T any] struct {
 	fd, bell int
 	events   [maxEvents]unix.EpollEvent // owner
 	asleep   atomic.Bool
 	slab     slab[T]
 
-	life   inside.RWMutex // held for reading while an fd is registered or the bell is written, for writing by Close
-	closed bool           // under life
+	// mu is held for reading while the epoll fd or the bell is used by a thread
+	// other than the owner's, and for writing by Close.
+	mu     inside.RWMutex
+	closed bool // under mu
 
 	Stats Stats
 }
@@ -88,7 +89,8 @@ func Open[T any]() (*Epoller[T], error) {
 	return e, nil
 }
 
-// AddTimer registers a timerfd. Its expiry ends a Wait and is not delivered as an event.
+// AddTimer registers a timerfd. Its expiry ends a Wait and is not delivered as
+// an event.
 func (e *Epoller[T]) AddTimer(fd int) error { return e.addSpecial(fd, slotTimer) }
 
 func (e *Epoller[T]) addSpecial(fd int, slot int32) error {
@@ -102,20 +104,20 @@ func (e *Epoller[T]) addSpecial(fd int, slot int32) error {
 // ErrClosed is returned by Register after Close.
 var ErrClosed = errors.New("netco/epoller: closed")
 
-// Close closes the epoll fd and the bell. The owner uses the Epoller no more;
-// others may still try to register or to ring. It waits for those that are
-// about to write one of the two.
+// Close closes the epoll fd and the bell. The owner must not use the Epoller
+// afterwards; other threads may still try to register or to ring. Close waits
+// for those that are using one of the two fds.
 func (e *Epoller[T]) Close() {
-	e.life.Lock()
-	defer e.life.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.closeLocked()
 }
 
-// CloseUnused is Close if nothing is registered, and reports whether that is
-// so.
+// CloseUnused closes the Epoller if nothing is registered, and reports whether
+// it did.
 func (e *Epoller[T]) CloseUnused() bool {
-	e.life.Lock()
-	defer e.life.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.Registered() > 0 {
 		return false
 	}
@@ -129,21 +131,23 @@ func (e *Epoller[T]) closeLocked() {
 	sysx.CloseFD(e.bell)
 }
 
-// Registration is what Release takes. The zero Registration is none.
+// Registration identifies one Register to Release. The zero Registration is
+// none.
 type Registration struct {
 	slot int32
 	gen  uint32
 }
 
-// Register adds fd for life; events for it deliver v. From any thread. The error is epoll_ctl's: EPERM for a file that
-// cannot be polled, ENOSPC or ENOMEM; or it is ErrClosed.
+// Register adds fd until it is closed; its events return v. From any thread.
+// The error is epoll_ctl's: EPERM for a file that cannot be polled, ENOSPC or
+// ENOMEM; or it is ErrClosed.
 func (e *Epoller[T]) Register(fd int, v *T) (Registration, error) {
-	e.life.RLock()
-	defer e.life.RUnlock()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
 	if e.closed {
-		return Registration{}, ErrClosed // its fd's number may be another's by now
+		return Registration{}, ErrClosed // e.fd may be another file's number by now
 	}
-	r := e.slab.take(v)
+	r := e.slab.alloc(v)
 	if err := sysx.Add(e.fd, fd, r.slot, int32(r.gen)); err != nil {
 		e.slab.release(r)
 		return Registration{}, err
@@ -151,24 +155,39 @@ func (e *Epoller[T]) Register(fd int, v *T) (Registration, error) {
 	return r, nil
 }
 
-// Release forgets a registration, from any thread: no event is delivered for it from now on, except one being
-// delivered right now. To be called before the fd is closed; closing it takes it out of the kernel's list.
+// Release ends a registration, from any thread: Event returns no further event
+// for it. Call it before closing the fd; closing removes the fd from epoll.
 func (e *Epoller[T]) Release(r Registration) { e.slab.release(r) }
+
+// Remove removes fd from epoll, before Release and from any thread. It is for
+// an fd that has duplicates: epoll keeps an open file until the last of its fds
+// is closed, and until then goes on reporting its events and refuses to
+// register it anew under the same number.
+func (e *Epoller[T]) Remove(fd int) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if !e.closed {
+		unix.EpollCtl(e.fd, unix.EPOLL_CTL_DEL, fd, nil) // fails only if it is not there
+	}
+}
 
 // Registered returns how many fds are registered.
 func (e *Epoller[T]) Registered() int { return int(e.slab.used.Load()) }
 
-// Each calls f for every registered object, from any thread. It may miss those that come or go meanwhile.
+// Each calls f for every registered object, from any thread. It may miss
+// objects registered or released during the call.
 func (e *Epoller[T]) Each(f func(*T)) { e.slab.each(f) }
 
-// Poll looks for events without waiting and returns how many there are for Event.
+// Poll collects events without waiting and returns how many there are for
+// Event.
 func (e *Epoller[T]) Poll() int {
 	e.Stats.Polls.Inc()
 	n, errno := sysx.Poll(e.fd, e.events[:])
 	return e.check(n, errno)
 }
 
-// Wait waits until there is an event, the timer's expiry or a ring. It may also return 0 for no reason.
+// Wait waits until there is an event, the timer's expiry or a ring. It may also
+// return 0 without any of them.
 func (e *Epoller[T]) Wait() int {
 	e.Stats.Waits.Inc()
 	n, errno := sysx.Wait(e.fd, e.events[:])
@@ -189,8 +208,8 @@ func (e *Epoller[T]) check(n int, errno syscall.Errno) int {
 	return n
 }
 
-// Event returns the object and what happened to it for the i-th event of the last Poll or Wait; nil for one that is not
-// to be delivered.
+// Event returns the object and the bits of the i-th event of the last Poll or
+// Wait; nil for the timer, the bell and stale events.
 func (e *Epoller[T]) Event(i int) (*T, Events) {
 	ev := &e.events[i]
 	if ev.Fd >= slotTimer {
@@ -205,35 +224,36 @@ func (e *Epoller[T]) Event(i int) (*T, Events) {
 	return v, Events(ev.Events)
 }
 
-// Ahead returns the object of the i-th event without looking at it, for a prefetch: nil if there is none, and perhaps one
-// that will not be delivered.
-func (e *Epoller[T]) Ahead(i int) *T {
+// PrefetchTarget returns the object of the i-th event without checking its
+// generation, for a prefetch only: the event may be stale.
+func (e *Epoller[T]) PrefetchTarget(i int) *T {
 	if slot := e.events[i].Fd; slot < slotTimer {
 		return e.slab.entry(slot).v.Load()
 	}
 	return nil
 }
 
-// Asleep announces that the owner is about to Wait. It must look for work once more before it does.
+// Asleep announces that the owner is about to Wait. The owner must check for
+// work once more between Asleep and Wait.
 func (e *Epoller[T]) Asleep() { e.asleep.Store(true) }
 
-// Awake takes the announcement back.
+// Awake withdraws the announcement of Asleep.
 func (e *Epoller[T]) Awake() { e.asleep.Store(false) }
 
 // Sleeping reports whether the owner is blocked in Wait, or about to be.
 func (e *Epoller[T]) Sleeping() bool { return e.asleep.Load() }
 
-// Ring wakes the owner if it is asleep and has not been woken yet; it reports whether it did. From any thread, after
-// the work that it is to find has been published.
+// Ring wakes the owner if it is asleep and has not been woken yet; it reports
+// whether it did. From any thread, after publishing the work for the owner.
 func (e *Epoller[T]) Ring() bool {
 	return e.asleep.Load() && e.ring()
 }
 
-// ring is Ring for an owner that sleeps, or did just now: it may wake by itself
+// ring is Ring for an owner that was asleep a moment ago: it may wake by itself
 // and Close before the bell is written.
 func (e *Epoller[T]) ring() bool {
-	e.life.RLock()
-	defer e.life.RUnlock()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
 	if e.closed || !e.asleep.CompareAndSwap(true, false) {
 		return false
 	}
@@ -245,5 +265,6 @@ func (e *Epoller[T]) ring() bool {
 	return true
 }
 
-// betweenRing is called where a ringer may be held up; for tests.
+// betweenRing, if set by a test, is called between the decision to ring and the
+// write.
 var betweenRing func()

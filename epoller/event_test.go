@@ -12,12 +12,13 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// TestEdges: an fd is registered once; each thing that happens is told once, without anything being done in between.
+// TestEdges: an fd is registered once; each event is reported once, with no
+// call in between.
 func TestEdges(t *testing.T) {
 	e := open(t)
 	a, b := socketpair(t)
 	_, v := register(t, e, a, "a")
-	if got := poll(e); len(got) != 1 || !got[v].Writable() || got[v].Readable() || got[v].Hangup() {
+	if got := poll(e); len(got) != 1 || !got[v].Writable() || got[v].Readable() || hungUp(got[v]) {
 		t.Errorf("after the registration: %v", got)
 	}
 	for range 3 {
@@ -25,21 +26,21 @@ func TestEdges(t *testing.T) {
 			t.Errorf("with nothing new: %v", got)
 		}
 		send(t, b)
-		if got := poll(e); len(got) != 1 || !got[v].Readable() || got[v].Hangup() {
+		if got := poll(e); len(got) != 1 || !got[v].Readable() || hungUp(got[v]) {
 			t.Errorf("after data: %v", got)
 		}
 	}
 	if err := unix.Shutdown(b, unix.SHUT_WR); err != nil {
 		t.Fatal(err)
 	}
-	if got := poll(e); !got[v].Readable() || !got[v].Hangup() {
+	if got := poll(e); !got[v].Readable() || !hungUp(got[v]) {
 		t.Errorf("after the end: %v", got)
 	}
 	if got := poll(e); len(got) != 0 {
 		t.Errorf("with nothing new: %v", got)
 	}
 	unix.Shutdown(b, unix.SHUT_RDWR)
-	if got := poll(e); !got[v].Writable() || !got[v].Hangup() {
+	if got := poll(e); !got[v].Writable() || !hungUp(got[v]) {
 		t.Errorf("after the hang-up: %v", got)
 	}
 	if n := e.Stats.Events.Load(); n != 6 {
@@ -47,30 +48,34 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// TestEventsMeaning: what each of epoll's bits is taken for.
+func hungUp(e epoller.Events) bool { return e&unix.EPOLLRDHUP != 0 }
+
+// TestEventsMeaning: how each of epoll's bits is interpreted.
 func TestEventsMeaning(t *testing.T) {
 	for _, c := range []struct {
-		bits                         epoller.Events
-		read, write, hanging, readOn bool
+		bits                epoller.Events
+		read, write, readOn bool
 	}{
-		{unix.EPOLLIN, true, false, false, false},
-		{unix.EPOLLOUT, false, true, false, false},
-		{unix.EPOLLPRI, false, false, false, true}, // urgent data wakes no reader and is no hang-up
-		{unix.EPOLLRDHUP, true, false, true, true},
-		{unix.EPOLLHUP, true, true, true, true},
-		{unix.EPOLLERR, true, true, true, true},
-		{unix.EPOLLIN | unix.EPOLLOUT, true, true, false, false},
-		{0, false, false, false, false},
+		{unix.EPOLLIN, true, false, false},
+		{unix.EPOLLOUT, false, true, false},
+		{unix.EPOLLPRI, false, false, true}, // urgent data wakes no reader
+		{unix.EPOLLRDHUP, true, false, true},
+		{unix.EPOLLHUP, true, true, true},
+		{unix.EPOLLERR, true, true, true},
+		{unix.EPOLLIN | unix.EPOLLOUT, true, true, false},
+		{0, false, false, false},
 	} {
-		if c.bits.Readable() != c.read || c.bits.Writable() != c.write || c.bits.Hangup() != c.hanging || c.bits.ReadOn() != c.readOn {
-			t.Errorf("%#x: readable %v, writable %v, hang-up %v, read on %v", uint32(c.bits), c.bits.Readable(), c.bits.Writable(),
-				c.bits.Hangup(), c.bits.ReadOn())
+		read, write, readOn := c.bits.Readable(), c.bits.Writable(), c.bits.ReadOn()
+		if read != c.read || write != c.write || readOn != c.readOn {
+			t.Errorf("%#x: readable %v, writable %v, read on %v", uint32(c.bits), read, write, readOn)
 		}
 	}
 }
 
-// TestStaleEvents: an event is collected, then its fd is released before it is looked at, and the slot goes to another object, even
-// under the same fd number. It must reach neither. C++ netco let such events hit whoever had the slot by then.
+// TestStaleEvents: an event is collected, then its fd is released before Event
+// is called, and the slot is reused for another object, even under the same fd
+// number. The event must reach neither. In C++ netco such events reached the
+// new owner of the slot.
 func TestStaleEvents(t *testing.T) {
 	e := open(t)
 	for _, reuse := range []string{"released", "slot reused", "slot and fd reused"} {
@@ -169,7 +174,8 @@ func TestReleaseTwice(t *testing.T) {
 	e.Release(r)
 }
 
-// TestEach: it visits what is registered, over more than one chunk of the slab, and nothing that was released.
+// TestEach: it calls f for each registered object, over more than one chunk of
+// the slab, and for none that was released.
 func TestEach(t *testing.T) {
 	e := open(t)
 	e.Each(func(*object) { t.Error("visited something in an empty Epoller") })
@@ -207,7 +213,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestManyEvents: more fds are ready than one call tells of; the others come with the next ones.
+// TestManyEvents: more fds are ready than one call reports; the next calls
+// report the others.
 func TestManyEvents(t *testing.T) {
 	e := open(t)
 	const n = 300
@@ -230,7 +237,8 @@ func TestManyEvents(t *testing.T) {
 	}
 }
 
-// TestTimer: a timerfd's expiry ends a Wait each time, although nobody reads it, and is no event.
+// TestTimer: a timerfd's expiry ends a Wait each time, although it is never
+// read, and is no event.
 func TestTimer(t *testing.T) {
 	e := open(t)
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)

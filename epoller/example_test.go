@@ -36,7 +36,7 @@ func Example() {
 	e.Awake()
 	for i := range n {
 		if c, events := e.Event(i); c != nil {
-			fmt.Println(c.name, events.Readable(), events.Hangup())
+			fmt.Println(c.name, events.Readable(), events.Writable())
 		}
 	}
 
@@ -46,5 +46,5 @@ func Example() {
 	// Output:
 	// 1
 	// true false
-	// left true false
+	// left true true
 }

@@ -55,7 +55,7 @@ func send(t testing.TB, fd int) {
 	}
 }
 
-// poll returns what happened to whom since the last time.
+// poll returns the events of each object since the last call.
 func poll(e *epoller.Epoller[object]) map[*object]epoller.Events {
 	found := map[*object]epoller.Events{}
 	for i := range e.Poll() {

@@ -11,7 +11,8 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// TestRing: the bell is rung only when the owner is asleep, and once; it wakes it, and is no event.
+// TestRing: Ring writes the bell only when the owner is asleep, and once; it
+// wakes the owner, and is no event.
 func TestRing(t *testing.T) {
 	e := open(t)
 	if e.Ring() || e.Stats.Rings.Load() != 0 {
@@ -52,8 +53,9 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// TestRingHammer: work is published from many threads, the owner sleeps whenever it finds none. It must find all of it, and
-// nobody rings more than once for one sleep.
+// TestRingHammer: work is published from many threads, the owner sleeps
+// whenever it finds none. It must find all of it, and there is at most one ring
+// for each sleep.
 func TestRingHammer(t *testing.T) {
 	e := open(t)
 	senders, each := 4, 20_000
@@ -94,8 +96,9 @@ func TestRingHammer(t *testing.T) {
 	t.Logf("%d rings, %d sleeps", rung.Load(), sleeps)
 }
 
-// TestRegisterHammer: fds are registered, made ready, released and closed from several threads while the owner looks
-// for events. What it is told was registered then or a moment before, and belongs to its own fd.
+// TestRegisterHammer: fds are registered, made ready, released and closed from
+// several threads while the owner polls. The object of each event was
+// registered then or a moment before, and belongs to the event's fd.
 func TestRegisterHammer(t *testing.T) {
 	e := open(t)
 	seed := rand.Uint64()

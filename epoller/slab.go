@@ -8,9 +8,9 @@ import (
 
 const chunkSize = 256
 
-// entry is one slot. Its generation rises when it is released; v is stored before the fd is added to epoll and
-// cleared after the generation has risen. So a lookup that loads v first and then finds its generation has the v
-// of that generation.
+// entry is one slot. Releasing it increments its generation; v is stored before
+// the fd is added to epoll and cleared after the increment. So a lookup that
+// loads v first and then finds its generation has the v of that generation.
 type entry[T any] struct {
 	v   atomic.Pointer[T]
 	gen atomic.Uint32
@@ -30,7 +30,7 @@ func (s *slab[T]) entry(slot int32) *entry[T] {
 	return &chunks[uint32(slot)/chunkSize][uint32(slot)%chunkSize]
 }
 
-func (s *slab[T]) take(v *T) Registration {
+func (s *slab[T]) alloc(v *T) Registration {
 	s.mu.Lock()
 	if len(s.free) == 0 {
 		s.growLocked()

@@ -60,7 +60,8 @@ func BenchmarkSyncPool(b *testing.B) {
 	})
 }
 
-// BenchmarkChunk shows what a chunk saves over single allocations when nothing is ever reused.
+// BenchmarkChunk shows what a chunk saves over single allocations when nothing
+// is ever reused.
 func BenchmarkChunk(b *testing.B) {
 	for _, chunk := range []int{1, 16} {
 		b.Run(map[int]string{1: "1", 16: "16"}[chunk], func(b *testing.B) {

@@ -1,26 +1,33 @@
-// Package objpool holds Pool, a free list of objects that one thread gets, uses and puts back.
+// Package objpool has Pool, a free list of objects with a single owner thread.
 //
 // Engine: the API follows netco's needs from one release to the next, and is
-// public only by its folder. A curious reader learns here what a pool costs
-// when only one thread uses it.
+// public only by its folder. It shows what a pool costs when only one thread
+// uses it.
 //
 // # Model
 //
-// Free objects lie on a stack: Get takes the one put last, whose cache lines are the warmest. A Get that finds the stack
-// empty takes the next object of the current chunk, and allocates a new chunk of Options.Chunk objects once that one is
-// used up, so that objects born together lie side by side and growth costs one allocation per chunk. At most Options.Cap
-// free objects are kept; beyond that Put lets go of the object and the garbage collector has it.
+// Free objects lie on a stack: Get returns the one put last, which is most
+// likely in the cache. If the stack is empty, Get returns the next object of
+// the current chunk, and allocates a new chunk of Options.Chunk objects once
+// that one is used up, so that objects allocated together lie side by side and
+// growth costs one allocation per chunk. At most Options.Cap free objects are
+// kept; beyond that Put leaves the object to the garbage collector.
 //
 // # Contract
 //
-//   - Single owner: all methods of a Pool are called from one thread or goroutine, or under one lock. There are no locks and
-//     no atomics inside. An object may be used anywhere between its Get and its Put.
-//   - An object comes back as its user and Options.Reset left it. Only an object that was never used is sure to be zero.
-//   - An object is put once per Get, and not touched after. A second Put would hand it out twice. Builds with -race or the tag
-//     netco_invariants panic on it, as long as the object is still free.
-//   - A chunk is one allocation: the collector frees it when all its objects are unreachable, so one object in use keeps its
-//     Chunk-1 neighbours' memory (not what they pointed to, if Reset cleared it). A Chunk of 1 avoids that.
+//   - Single owner: all methods of a Pool are called from one thread or
+//     goroutine, or under one lock. There are no locks and no atomics inside.
+//     An object may be used anywhere between its Get and its Put.
+//   - Get returns an object as its last user and Options.Reset left it. Only an
+//     object that was never used is zero for certain.
+//   - An object is put once per Get, and not touched after. A second Put would
+//     hand it out twice. Builds with -race or the tag netco_invariants panic on
+//     it, as long as the object is still free.
+//   - A chunk is one allocation: the collector frees it when all its objects
+//     are unreachable, so one object in use keeps its Chunk-1 neighbours'
+//     memory (not what they pointed to, if Reset cleared it). A Chunk of 1
+//     avoids that.
 //
-// Unlike sync.Pool, a Pool is never emptied behind its owner's back, costs no per-P bookkeeping, and can say how many
-// objects are in use.
+// Unlike sync.Pool, a Pool is never emptied by the garbage collector, has no
+// per-P bookkeeping, and counts the objects in use.
 package objpool

@@ -7,8 +7,8 @@ import (
 	"reflect"
 )
 
-// checkDoublePut turns the double-put check on, under the same tags as internal/invariant. It costs a map operation per Get
-// and Put.
+// checkDoublePut turns the double-put check on, under the same tags as
+// internal/invariant. It costs a map operation per Get and Put.
 const checkDoublePut = true
 
 // ledger knows which objects are free.

@@ -123,7 +123,8 @@ func TestResetRunsOnEveryPut(t *testing.T) {
 	}
 }
 
-// A Reset that panics, or that puts other objects of the same Pool, must leave a sound Pool.
+// A Reset that panics, or that puts other objects of the same Pool, must leave
+// a sound Pool.
 func TestResetReentersAndPanics(t *testing.T) {
 	type node struct {
 		child *node
@@ -378,7 +379,8 @@ func TestMemoryIsReleased(t *testing.T) {
 		{"trimmed to a new list", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) { p.Trim(1) }, 7},
 		{"trimmed to nothing", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) { p.Trim(0) }, 8},
 		{"taken and forgotten", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) { p.Get(); p.Get() }, 2},
-		// A chunk goes when its last object does; only its first object carries a cleanup here.
+		// A chunk goes when its last object does; only its first object carries
+		// a cleanup here.
 		{"whole chunks", Options[thing]{Chunk: 4, Cap: -1}, func(*Pool[thing]) {}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -109,7 +109,7 @@ func (p *Processor) dispatch(n int) {
 	var ahead [4]*PollDesc // of the events i+1 to i+4, by index modulo 4
 	for i := range n {
 		if i+4 < n {
-			if pd := p.ep.Ahead(i + 4); pd != nil {
+			if pd := p.ep.PrefetchTarget(i + 4); pd != nil {
 				pd.prefetch()
 				ahead[i%4] = pd
 			}

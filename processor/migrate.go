@@ -86,7 +86,7 @@ func (pd *PollDesc) move(fd int, to *Processor) error {
 	old := pd.reg
 	pd.reg = reg
 	pd.home.Store(to)
-	from.ep.Withdraw(fd)
+	from.ep.Remove(fd)
 	from.ep.Release(old)
 	return nil
 }

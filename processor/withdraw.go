@@ -5,9 +5,9 @@ func (pd *PollDesc) Withdraw(fd int) {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	if p := pd.home.Load(); p != nil {
-		p.ep.Withdraw(fd)
+		p.ep.Remove(fd)
 	}
 	if o := pd.outer.Load(); o != nil {
-		o.at.ep.Withdraw(fd)
+		o.at.ep.Remove(fd)
 	}
 }

@@ -11,10 +11,12 @@ import (
 
 func nop(any, int64) {}
 
-// delays is what a server sets: a few kinds of timeout, each from a clock that moves on a little with every call.
+// delays is what a server sets: a few kinds of timeout, each from a clock that
+// moves on a little with every call.
 var delays = []int64{100e6, 1e9, 5e9, 30e9, 60e9}
 
-// standing returns a heap of n timers as a server's clock would have set them one after the other, and the time at the end.
+// standing returns a heap of n timers as a server's clock would have set them
+// one after the other, and the time at the end.
 func standing(n int) (*timer.Heap, []timer.Timer, int64) {
 	h := new(timer.Heap)
 	ts := make([]timer.Timer, n)
@@ -28,7 +30,8 @@ func standing(n int) (*timer.Heap, []timer.Timer, int64) {
 	return h, ts, now
 }
 
-// BenchmarkSetCancel sets a timeout and cancels it among n others, as each request does.
+// BenchmarkSetCancel sets a timeout and cancels it among n others, as each
+// request does.
 func BenchmarkSetCancel(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -46,7 +49,8 @@ func BenchmarkSetCancel(b *testing.B) {
 	}
 }
 
-// BenchmarkReset moves the timeouts of n connections on, in random order, as traffic on them does.
+// BenchmarkReset moves the timeouts of n connections on, in random order, as
+// traffic on them does.
 func BenchmarkReset(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -65,7 +69,8 @@ func BenchmarkReset(b *testing.B) {
 	}
 }
 
-// BenchmarkResetPaid is Reset at its worst: each move to a later deadline has its sorting paid right after, in Next.
+// BenchmarkResetPaid is Reset at its worst: each move to a later deadline has
+// its sorting paid right after, in Next.
 func BenchmarkResetPaid(b *testing.B) {
 	const n = 10_000
 	h, ts, now := standing(n)
@@ -82,7 +87,8 @@ func BenchmarkResetPaid(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/timer")
 }
 
-// BenchmarkExpire is the whole way of a timer: Set among n, and run at its time.
+// BenchmarkExpire is the whole way of a timer: Set among n, and run at its
+// time.
 func BenchmarkExpire(b *testing.B) {
 	for _, tt := range []struct {
 		name string

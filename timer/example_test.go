@@ -6,7 +6,8 @@ import (
 	"github.com/netco-go/netco/timer"
 )
 
-// A connection with a timeout in it: nothing is allocated when the timeout is set or cancelled.
+// A connection with a timeout in it: nothing is allocated when the timeout is
+// set or cancelled.
 type conn struct {
 	name    string
 	timeout timer.Timer

@@ -8,10 +8,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FD is a timerfd on CLOCK_MONOTONIC, armed with absolute times. It turns readable when an armed deadline comes.
+// FD is a timerfd on CLOCK_MONOTONIC, armed with absolute times. It turns
+// readable when an armed deadline comes.
 //
-// Its user registers Fd once in epoll with EPOLLIN|EPOLLET and never reads from it: each expiry is an edge of its own,
-// whether or not the count of earlier ones was read.
+// Its user registers Fd once in epoll with EPOLLIN|EPOLLET and never reads from
+// it: each expiry is an edge of its own, whether or not the count of earlier
+// ones was read.
 type FD struct {
 	// All fields are the owner's.
 
@@ -20,7 +22,8 @@ type FD struct {
 	settimes uint64 // timerfd_settime calls
 }
 
-// Open returns a new FD with nothing armed. It is non-blocking and close-on-exec. Errors are *os.SyscallError.
+// Open returns a new FD with nothing armed. It is non-blocking and
+// close-on-exec. Errors are *os.SyscallError.
 func Open() (*FD, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -35,15 +38,19 @@ func (f *FD) Fd() int { return f.fd }
 // Settimes returns the number of timerfd_settime calls made so far.
 func (f *FD) Settimes() uint64 { return f.settimes }
 
-// Arm sees to it that the FD fires at deadline or earlier. A deadline up to now fires at once.
+// Arm ensures that the FD fires at deadline or earlier. A deadline up to now
+// fires at once.
 //
-// It makes a syscall only if nothing is armed, if the armed time is later than deadline, or if it has passed (armed <= now).
-// Otherwise the armed time stays: should its timer be cancelled, the loop wakes once for nothing and arms the next
-// one, which is cheaper than arming anew whenever the earliest timer changes. With timeouts that are set and cancelled per
-// request, that is one syscall per timeout period and not per request.
+// It makes a syscall only if nothing is armed, if the armed time is later than
+// deadline, or if it has passed (armed <= now). Otherwise the armed time stays:
+// if its timer is cancelled, the loop has one spurious wake-up and arms the
+// next one, which is cheaper than arming anew whenever the earliest timer
+// changes. With timeouts that are set and cancelled per request, that is one
+// syscall per timeout period and not per request.
 //
-// Preconditions: now is not older than the last epoll_wait, or that one's edge was reported with Fired. With a staler now
-// Arm would take an armed time whose edge is consumed for one still to come.
+// Precondition: now is not older than the last epoll_wait, or fired was called
+// for its edge. With an older now Arm would treat an armed time whose edge is
+// consumed as one still to come.
 //
 // Errors are *os.SyscallError, or os.ErrClosed after Close.
 func (f *FD) Arm(deadline, now int64) error {
@@ -53,22 +60,26 @@ func (f *FD) Arm(deadline, now int64) error {
 	if deadline <= now {
 		deadline = 1
 	}
-	// Zero would disarm, and a negative time is refused. Time 1 lies in the past, so it fires at once.
+	// Zero would disarm, and a negative time is refused. Time 1 lies in the
+	// past, so it fires at once.
 	return f.settime(max(deadline, 1))
 }
 
-// Fired says that the edge of the FD was seen, so that the next Arm makes a syscall whatever its now.
-func (f *FD) Fired() { f.armed = 0 }
+// fired records that the edge of the FD was seen, so that the next Arm makes a
+// syscall whatever its now.
+func (f *FD) fired() { f.armed = 0 }
 
-// Disarm takes the armed time back. An expiry that epoll has not reported yet is dropped. Without anything armed it does nothing.
-func (f *FD) Disarm() error {
+// disarm cancels the armed time. An expiry that epoll has not reported yet is
+// dropped. Without anything armed it has no effect.
+func (f *FD) disarm() error {
 	if f.armed == 0 {
 		return nil
 	}
 	return f.settime(0)
 }
 
-// Close closes the file descriptor, which thereby leaves every epoll. A second Close returns os.ErrClosed.
+// Close closes the file descriptor, which removes it from every epoll. A second
+// Close returns os.ErrClosed.
 func (f *FD) Close() error {
 	if f.fd < 0 {
 		return os.ErrClosed
@@ -78,8 +89,9 @@ func (f *FD) Close() error {
 	return os.NewSyscallError("close", err)
 }
 
-// settime arms the absolute time when, or disarms if it is 0. The kernel never blocks here and x/sys makes a raw
-// syscall, so this costs the syscall and nothing in the Go scheduler.
+// settime arms the absolute time when, or disarms if it is 0. The kernel never
+// blocks here and x/sys makes a raw syscall, so this costs the syscall and
+// nothing in the Go scheduler.
 func (f *FD) settime(when int64) error {
 	if f.fd < 0 {
 		return os.ErrClosed
@@ -94,8 +106,10 @@ func (f *FD) settime(when int64) error {
 	return nil
 }
 
-// timespec converts ns, clamped where a Timespec has 32-bit seconds: an FD asked to fire after 68 years of uptime fires
-// then, early, which is allowed. With 64 bits math.MaxInt64 (292 years) fits, and the kernel takes it as never.
+// timespec converts ns, clamped where a Timespec has 32-bit seconds: an FD
+// asked to fire after 68 years of uptime fires then, early, which is allowed.
+// With 64 bits math.MaxInt64 (292 years) fits, and the kernel takes it as
+// never.
 func timespec(ns int64) unix.Timespec {
 	if strconv.IntSize == 32 {
 		ns = min(ns, math.MaxInt32*1e9)

@@ -94,7 +94,8 @@ func (p *poller) wait(ms int) (edge bool, now int64) {
 	}
 }
 
-// remaining returns the time until f fires by the kernel's account, 0 if it is not armed.
+// remaining returns the time until f fires by the kernel's account, 0 if it is
+// not armed.
 func remaining(t testing.TB, f *FD) int64 {
 	t.Helper()
 	var spec unix.ItimerSpec
@@ -109,7 +110,8 @@ const (
 	ms       = int64(1e6)
 )
 
-// Every arming that expires is a new edge, though nothing is ever read from the FD.
+// Every arming that expires is a new edge, though nothing is ever read from the
+// FD.
 func TestEachExpiryIsAnEdge(t *testing.T) {
 	f := open(t)
 	p := newPoller(t, f)
@@ -183,43 +185,44 @@ func TestFired(t *testing.T) {
 	if edge, _ := p.wait(patience); !edge {
 		t.Fatal("no edge")
 	}
-	f.Fired()
+	f.fired()
 	if err := f.Arm(stale+2*ms, stale); err != nil { // a now from before the edge
 		t.Fatal(err)
 	}
 	if edge, _ := p.wait(patience); !edge || f.Settimes() != 2 {
-		t.Errorf("after Fired, Arm with a stale now: edge %v, %d settimes", edge, f.Settimes())
+		t.Errorf("after fired, Arm with a stale now: edge %v, %d settimes", edge, f.Settimes())
 	}
 }
 
 func TestDisarm(t *testing.T) {
 	f := open(t)
 	p := newPoller(t, f)
-	if err := f.Disarm(); err != nil || f.Settimes() != 0 {
-		t.Errorf("Disarm with nothing armed: %v, %d settimes", err, f.Settimes())
+	if err := f.disarm(); err != nil || f.Settimes() != 0 {
+		t.Errorf("disarm with nothing armed: %v, %d settimes", err, f.Settimes())
 	}
 	now := monotonic(t)
-	if err := errors.Join(f.Arm(now+3600*second, now), f.Disarm()); err != nil {
+	if err := errors.Join(f.Arm(now+3600*second, now), f.disarm()); err != nil {
 		t.Fatal(err)
 	}
 	if left := remaining(t, f); left != 0 {
-		t.Errorf("%d ns remain after Disarm", left)
+		t.Errorf("%d ns remain after disarm", left)
 	}
-	if err := errors.Join(f.Arm(now, now), f.Disarm()); err != nil { // expired, not reported
+	if err := errors.Join(f.Arm(now, now), f.disarm()); err != nil { // expired, not reported
 		t.Fatal(err)
 	}
 	if edge, _ := p.wait(10); edge {
-		t.Error("an edge after Disarm")
+		t.Error("an edge after disarm")
 	}
 	if err := f.Arm(now, now); err != nil {
 		t.Fatal(err)
 	}
 	if edge, _ := p.wait(patience); !edge {
-		t.Error("no edge when armed after Disarm")
+		t.Error("no edge when armed after disarm")
 	}
 }
 
-// With a clock of the caller's own, a deadline up to its now fires at once, and no deadline is zero or negative to the kernel.
+// With a clock of the caller's own, a deadline up to its now fires at once, and
+// no deadline is zero or negative to the kernel.
 func TestForeignClock(t *testing.T) {
 	clock := monotonic(t)
 	for _, tt := range []struct{ deadline, now int64 }{
@@ -237,13 +240,14 @@ func TestForeignClock(t *testing.T) {
 	}
 }
 
-// Regression test against libco (timers over 40-60 s are cut short) and libgo (sleeps over 7 s broke, later they spun): the
-// kernel holds the whole of a long deadline, and nothing fires before it.
+// Regression test against libco (timers over 40-60 s are cut short) and libgo
+// (sleeps over 7 s broke, later they spun): the kernel holds the whole of a
+// long deadline, and nothing fires before it.
 func TestLongDeadlines(t *testing.T) {
 	f := open(t)
 	p := newPoller(t, f)
 	for _, d := range []int64{8 * second, 41 * second, 61 * second, 30 * day, 30 * year, 100 * year} {
-		f.Fired() // so that a longer one is armed
+		f.fired() // so that a longer one is armed
 		now := monotonic(t)
 		if err := f.Arm(now+d, now); err != nil {
 			t.Fatal(err)
@@ -259,7 +263,7 @@ func TestLongDeadlines(t *testing.T) {
 			t.Errorf("an edge long before %d s", d/second)
 		}
 	}
-	f.Fired()
+	f.fired()
 	now := monotonic(t)
 	if err := f.Arm(math.MaxInt64, now); err != nil {
 		t.Fatal(err)
@@ -278,7 +282,8 @@ func TestLongDeadlines(t *testing.T) {
 	}
 }
 
-// Regression test against C++ netco, whose timers followed the wall clock: setting the date fired them, or held them back.
+// Regression test against C++ netco, whose timers followed the wall clock:
+// setting the date fired them, or held them back.
 func TestNetcoCppWallClock(t *testing.T) {
 	f := open(t)
 	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
@@ -318,8 +323,8 @@ func TestClose(t *testing.T) {
 	if err := f.Arm(now+2*second, now); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("Arm after Close: %v", err)
 	}
-	if err := f.Disarm(); err != nil {
-		t.Errorf("Disarm after Close, with nothing armed: %v", err)
+	if err := f.disarm(); err != nil {
+		t.Errorf("disarm after Close, with nothing armed: %v", err)
 	}
 }
 
@@ -341,7 +346,8 @@ func TestArmFails(t *testing.T) {
 	}
 }
 
-// TestLoop drives a Heap and an FD together: ten thousand timers within 50 ms, none early, few wake-ups for nothing.
+// TestLoop drives a Heap and an FD together: ten thousand timers within 50 ms,
+// none early, few wake-ups for nothing.
 func TestLoop(t *testing.T) {
 	const n = 10000
 	var h Heap

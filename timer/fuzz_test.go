@@ -47,7 +47,8 @@ func (m *model) cancel(id int) bool {
 	return i >= 0
 }
 
-// run takes off the Timer that the Heap chose to run at now, and says what is wrong with the choice.
+// run removes the Timer that the Heap chose to run at now, and reports what is
+// wrong with the choice.
 func (m *model) run(id int, now int64) error {
 	i := m.find(id)
 	if i < 0 {
@@ -66,10 +67,12 @@ func (m *model) run(id int, now int64) error {
 	return nil
 }
 
-// fuzzTimers is the number of Timers; what the F of one does depends on its number modulo 8.
+// fuzzTimers is the number of Timers; what the F of one does depends on its
+// number modulo 8.
 const fuzzTimers = 64
 
-// whenFor makes a deadline of a byte: mostly near now, some at the ends of the range.
+// whenFor makes a deadline of a byte: mostly near now, some at the ends of the
+// range.
 func whenFor(b byte, now int64) int64 {
 	switch b {
 	case 255:
@@ -162,7 +165,7 @@ func FuzzHeap(f *testing.F) {
 				t.Fatalf("Len %d, want %d", h.Len(), len(m.list))
 			}
 			at := m.find(id)
-			if when, ok := h.Deadline(&timers[id]); ok != (at >= 0) || ok && when != m.list[at].when || ok != h.Pending(&timers[id]) {
+			if when, ok := h.deadline(&timers[id]); ok != (at >= 0) || ok && when != m.list[at].when || ok != h.pending(&timers[id]) {
 				t.Fatalf("Deadline(%d) = %d, %v, want %v", id, when, ok, m.list)
 			}
 			if b%4 == 0 {

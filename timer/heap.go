@@ -8,12 +8,14 @@ import (
 	"github.com/netco-go/netco/internal/invariant"
 )
 
-// Timer is a function to be called at a deadline. The zero value with F set is ready for Heap.Set. It is meant to be a field
-// of what it wakes, with Arg pointing back at that, so that setting it allocates nothing.
+// Timer is a function to be called at a deadline. The zero value with F set is
+// ready for Heap.Set. It is meant to be a field of the object that it wakes,
+// with Arg pointing to that object, so that setting it allocates nothing.
 type Timer struct {
 	_ noCopy
 
-	// F is called by Heap.Expire on its thread, with Arg and the time that Expire was given. It must be set before Set.
+	// F is called by Heap.Expire on its thread, with Arg and the time that
+	// Expire was given. It must be set before Set.
 	F func(arg any, now int64)
 
 	// Arg is passed to F. The Timer keeps it alive, queued or not.
@@ -24,39 +26,46 @@ type Timer struct {
 	seq  uint32 // owner: Heap; Heap.seq when it was last given its place, orders equal deadlines
 }
 
-// noCopy makes go vet report copies: the copy of a queued Timer is not queued, but looks so.
+// noCopy makes go vet report copies: the copy of a queued Timer is not queued,
+// but looks so.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// item keeps the deadline beside the pointer so that comparing does not chase it.
+// item keeps the deadline beside the pointer so that comparing does not chase
+// it.
 //
-// when <= t.when. They differ in a Timer that was moved to a later deadline: Set leaves such an item where it is, and it
-// gets its right place when it comes to the root (settleRoot). A connection's timeout, moved on with every request, is
-// thus sorted once per timeout period.
+// when <= t.when. They differ in a Timer that was moved to a later deadline:
+// Set leaves such an item where it is, and it gets its right place when it
+// comes to the root (settleRoot). A connection's timeout, moved on with every
+// request, is thus sorted once per timeout period.
 type item struct {
 	when int64
 	t    *Timer
 }
 
-// root is the index of the first item: not 0, which means "not queued" in Timer.pos. (Starting at 3, so that four children lie
-// in one cache line, was measured and made no difference.)
+// root is the index of the first item: not 0, which means "not queued" in
+// Timer.pos. (Starting at 3, so that four children lie in one cache line, was
+// measured and made no difference.)
 const root = 1
 
 func parent(i int) int     { return (i + 2) >> 2 }
 func firstChild(i int) int { return 4*i - 2 }
 
-// minCap is the capacity in items (16 bytes each) below which the array does not shrink.
+// minCap is the capacity in items (16 bytes each) below which the array does
+// not shrink.
 const minCap = 1024
 
-// Heap is a 4-ary min-heap of Timers. The zero value is empty and ready. See the package documentation for its contract.
+// Heap is a 4-ary min-heap of Timers. The zero value is empty and ready. See
+// the package documentation for its contract.
 //
-// The array grows by doubling (by append, a million timers would leave five times their 16 MB as garbage), and is halved when three
-// quarters of it are empty, so that a rush of a million does not stay in memory; below 16 KiB it is kept. A count that moves up and down
-// by less than half never reallocates.
+// The array grows by doubling (by append, a million timers would leave five
+// times their 16 MB as garbage), and is halved when three quarters of it are
+// empty, so that a rush of a million does not stay in memory; below 16 KiB it
+// is kept. A count that moves up and down by less than half never reallocates.
 type Heap struct {
-	// Late, if it is not nil, is told how late each F is called.
+	// Late, if it is not nil, observes how late each F is called.
 	Late *counter.Histogram
 
 	// All other fields are the owner's.
@@ -70,8 +79,9 @@ type Heap struct {
 // Len returns the number of queued Timers.
 func (h *Heap) Len() int { return max(len(h.items)-root, 0) }
 
-// Next returns the earliest deadline; ok is false if no Timer is queued. Like Expire it pays for earlier moves to a later
-// deadline, O(log n) once for each.
+// Next returns the earliest deadline; ok is false if no Timer is queued. Like
+// Expire it sorts Timers that were moved to a later deadline, O(log n) once for
+// each move.
 func (h *Heap) Next() (when int64, ok bool) {
 	if len(h.items) <= root {
 		return 0, false
@@ -81,7 +91,8 @@ func (h *Heap) Next() (when int64, ok bool) {
 	return h.items[root].when, true
 }
 
-// settleRoot reports whether the item at the root is where it belongs. If it was moved to a later deadline it gets its place.
+// settleRoot reports whether the item at the root is where it belongs. If it
+// was moved to a later deadline it gets its place.
 func (h *Heap) settleRoot() bool {
 	it := h.items[root]
 	if it.when == it.t.when {
@@ -98,11 +109,11 @@ func (h *Heap) place(t *Timer) {
 	t.seq = h.seq
 }
 
-// Pending reports whether t is queued in h.
-func (h *Heap) Pending(t *Timer) bool { return t.pos != 0 && h.index(t) != 0 }
+// pending reports whether t is queued in h.
+func (h *Heap) pending(t *Timer) bool { return t.pos != 0 && h.index(t) != 0 }
 
-// Deadline returns the time t is queued for; ok is false if t is not queued.
-func (h *Heap) Deadline(t *Timer) (when int64, ok bool) {
+// deadline returns the time t is queued for; ok is false if t is not queued.
+func (h *Heap) deadline(t *Timer) (when int64, ok bool) {
 	if t.pos == 0 {
 		return 0, false
 	}
@@ -118,12 +129,15 @@ func (h *Heap) index(t *Timer) int {
 	return i
 }
 
-// Set queues t for when, or moves it there if it is queued. A deadline in the past, also a negative one, is due at the next
-// Expire. It costs O(log n), or O(1) if t is queued and moves to a later deadline, and no allocation unless the array grows. It
-// panics if t.F is nil. A t that is queued in another Heap is a mistake that costs a panic, or in the O(1) case is only
-// seen by builds with internal/invariant enabled.
+// Set queues t for when, or moves it there if it is queued. A deadline in the
+// past, also a negative one, is due at the next Expire. It costs O(log n), or
+// O(1) if t is queued and moves to a later deadline, and no allocation unless
+// the array grows. It panics if t.F is nil. A t that is queued in another Heap
+// is a mistake that costs a panic, or in the O(1) case is only seen by builds
+// with internal/invariant enabled.
 //
-// Inside an F, a deadline up to the time that Expire was given counts as one nanosecond after it: see Expire.
+// Inside an F, a deadline up to the time that Expire was given counts as one
+// nanosecond after it: see Expire.
 func (h *Heap) Set(t *Timer, when int64) {
 	if t.F == nil {
 		panic("timer: Set of a Timer whose F is nil")
@@ -150,8 +164,8 @@ func (h *Heap) Set(t *Timer, when int64) {
 	}
 }
 
-// Cancel takes t off the heap in O(log n) and reports whether it was queued: false means that it was not set, that F has run, or
-// that F is running.
+// Cancel removes t from the heap in O(log n) and reports whether it was queued:
+// false means that it was not set, that F has run, or that F is running.
 func (h *Heap) Cancel(t *Timer) bool {
 	if t.pos == 0 {
 		return false
@@ -160,12 +174,15 @@ func (h *Heap) Cancel(t *Timer) bool {
 	return true
 }
 
-// Expire calls F of the Timers with a deadline of now or earlier, at most max of them if max > 0, and returns how many it
-// called. If that is max, more may be due: Next tells.
+// Expire calls F of the Timers with a deadline of now or earlier, at most max
+// of them if max > 0, and returns how many it called. If that is max, more may
+// be due, see Next.
 //
-// Each Timer leaves the heap before its F is called. A Timer that an F sets does not run in this call, whatever its
-// deadline, so Expire ends even if every F sets its Timer anew: a deadline up to now is taken as now+1. A deadline of math.MaxInt64
-// never comes. An F may call Expire; if an F panics, its Timer is spent and the Heap is in order.
+// Each Timer leaves the heap before its F is called. A Timer that an F sets
+// does not run in this call, whatever its deadline, so Expire ends even if
+// every F sets its Timer anew: a deadline up to now counts as now+1. A deadline
+// of math.MaxInt64 never comes. An F may call Expire; if an F panics, its Timer
+// is spent and the Heap is in order.
 func (h *Heap) Expire(now int64, max int) int {
 	if now == math.MaxInt64 {
 		now-- // so that now+1 exists
@@ -212,7 +229,8 @@ func (h *Heap) push(t *Timer, when int64) {
 	h.up(i, item{when, t})
 }
 
-// remove takes the item at i off the heap and fills the hole with the last one.
+// remove removes the item at i from the heap and fills the hole with the last
+// one.
 func (h *Heap) remove(i int) {
 	last := len(h.items) - 1
 	h.items[i].t.pos = 0
@@ -231,8 +249,9 @@ func (h *Heap) remove(i int) {
 	}
 }
 
-// less orders by deadline, then by placement. The difference keeps its sign when seq wraps, as long as fewer than 2³¹
-// placements lie between two Timers with one deadline; beyond that only their order is lost.
+// less orders by deadline, then by placement. The difference keeps its sign
+// when seq wraps, as long as fewer than 2³¹ placements lie between two Timers
+// with one deadline; beyond that only their order is lost.
 func less(a, b item) bool {
 	return a.when < b.when || a.when == b.when && int32(a.t.seq-b.t.seq) < 0
 }

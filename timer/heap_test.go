@@ -80,10 +80,10 @@ func TestZeroHeap(t *testing.T) {
 	var h Heap
 	var r recorder
 	x := r.timer(1)
-	if _, ok := h.Next(); ok || h.Len() != 0 || h.Pending(x) || h.Cancel(x) || h.Expire(math.MaxInt64, 0) != 0 {
+	if _, ok := h.Next(); ok || h.Len() != 0 || h.pending(x) || h.Cancel(x) || h.Expire(math.MaxInt64, 0) != 0 {
 		t.Error("the zero Heap is not empty")
 	}
-	if _, ok := h.Deadline(x); ok {
+	if _, ok := h.deadline(x); ok {
 		t.Error("a Timer never set has a deadline")
 	}
 }
@@ -102,8 +102,8 @@ func TestMisuse(t *testing.T) {
 	}
 	mustPanic(t, want, func() { other.Cancel(x) })
 	mustPanic(t, want, func() { new(Heap).Cancel(x) })
-	mustPanic(t, want, func() { other.Pending(x) })
-	mustPanic(t, want, func() { other.Deadline(x) })
+	mustPanic(t, want, func() { other.pending(x) })
+	mustPanic(t, want, func() { other.deadline(x) })
 	copied := &Timer{F: x.F, Arg: x.Arg, when: x.when, pos: x.pos}
 	mustPanic(t, want, func() { h.Cancel(copied) })
 	check(t, &h)
@@ -181,7 +181,7 @@ func TestSetMoves(t *testing.T) {
 			for _, when := range tt.set {
 				h.Set(x, when)
 				check(t, &h)
-				if got, ok := h.Deadline(x); !ok || got != when || !h.Pending(x) || h.Len() != 5 {
+				if got, ok := h.deadline(x); !ok || got != when || !h.pending(x) || h.Len() != 5 {
 					t.Fatalf("after Set to %d: deadline %d, %v, %d queued", when, got, ok, h.Len())
 				}
 			}
@@ -207,7 +207,8 @@ func TestSetMoves(t *testing.T) {
 	}
 }
 
-// A move to a later deadline leaves the heap as it is, and costs one placement however often it was made.
+// A move to a later deadline leaves the heap as it is, and costs one placement
+// however often it was made.
 func TestMovesToLaterAreDeferred(t *testing.T) {
 	var h Heap
 	timers := make([]Timer, 100)
@@ -243,7 +244,7 @@ func TestCancel(t *testing.T) {
 			h.Set(timers[i], int64(i*37%n))
 		}
 		x := timers[victim]
-		if !h.Cancel(x) || h.Pending(x) || h.Cancel(x) || h.Len() != n-1 {
+		if !h.Cancel(x) || h.pending(x) || h.Cancel(x) || h.Len() != n-1 {
 			t.Fatalf("Timer %d: Cancel did not take it off once", victim)
 		}
 		check(t, &h)
@@ -257,7 +258,8 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// A million connections' timeouts at one deadline, as set by one turn of a loop, run in the order they were set.
+// A million connections' timeouts at one deadline, as set by one turn of a
+// loop, run in the order they were set.
 func TestThousandsAtOnce(t *testing.T) {
 	const n = 20000
 	var h Heap
@@ -305,7 +307,7 @@ func TestInsideF(t *testing.T) {
 		left int
 	}{
 		{"off the heap before F", func(int64) {
-			if h.Pending(&a) || h.Cancel(&a) || h.Len() != 2 {
+			if h.pending(&a) || h.Cancel(&a) || h.Len() != 2 {
 				note("still queued")
 			}
 		}, "a b c", 0},
@@ -338,7 +340,7 @@ func TestInsideF(t *testing.T) {
 				t.Errorf("left for %d, which this Expire should have run", when)
 			}
 			h.Set(&a, 1)
-			if when, _ := h.Deadline(&a); when != 1 {
+			if when, _ := h.deadline(&a); when != 1 {
 				t.Error("the floor of Expire outlives it")
 			}
 			check(t, &h)
@@ -346,7 +348,8 @@ func TestInsideF(t *testing.T) {
 	}
 }
 
-// Timers that set themselves to a due time, without a bound: Expire ends and runs each once.
+// Timers that set themselves to a due time, without a bound: Expire ends and
+// runs each once.
 func TestExpireEnds(t *testing.T) {
 	var h Heap
 	ran := 0
@@ -371,7 +374,7 @@ func TestPanicInF(t *testing.T) {
 	mustPanic(t, "bad timer", func() { h.Expire(10, 0) })
 	check(t, &h)
 	late := r.timer(2)
-	if h.Set(late, 1); h.Pending(bad) || h.Len() != 2 {
+	if h.Set(late, 1); h.pending(bad) || h.Len() != 2 {
 		t.Fatal("the Timer that panicked is not spent")
 	}
 	if h.Expire(10, 0); !slices.Equal(r.ran, []int{2, 1}) {
@@ -399,7 +402,8 @@ const (
 	year   = 365 * day
 )
 
-// wakes runs h in virtual time from start, as an epoll loop would, until the deadline end, and returns the times it woke.
+// wakes runs h in virtual time from start, as an epoll loop would, until the
+// deadline end, and returns the times it woke.
 func wakes(h *Heap, end int64) (at []int64) {
 	for {
 		when, ok := h.Next()
@@ -411,7 +415,8 @@ func wakes(h *Heap, end int64) (at []int64) {
 	}
 }
 
-// Regression test against libco, whose timing wheel holds 60 s: longer timeouts are cut short (to 40-60 s).
+// Regression test against libco, whose timing wheel holds 60 s: longer timeouts
+// are cut short (to 40-60 s).
 func TestLibcoTimersBeyondSixtySeconds(t *testing.T) {
 	for _, d := range []int64{41 * second, 59 * second, 61 * second, 3600 * second, 30 * day, 100 * year} {
 		var h Heap
@@ -427,8 +432,9 @@ func TestLibcoTimersBeyondSixtySeconds(t *testing.T) {
 	}
 }
 
-// Regression test against libgo, where sleeps of more than 7 s broke and, after days of uptime, waiting became a spin: one
-// wake-up per timer, at its time, after any uptime.
+// Regression test against libgo, where sleeps of more than 7 s broke and, after
+// days of uptime, waiting became a spin: one wake-up per timer, at its time,
+// after any uptime.
 func TestLibgoLongSleepsDoNotSpin(t *testing.T) {
 	for _, uptime := range []int64{0, 25 * day, 50 * day, 10 * year, 200 * year} {
 		var h Heap
@@ -561,7 +567,8 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
-// TestHammer makes random calls on a big heap and checks its invariants all along.
+// TestHammer makes random calls on a big heap and checks its invariants all
+// along.
 func TestHammer(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed(t), 0))
 	var h Heap

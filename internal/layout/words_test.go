@@ -17,7 +17,7 @@ import (
 // is the whole tree.
 var plainFolders = []string{
 	"asm",
-	"context",
+	"context", "epoller", "objpool", "timer",
 	"internal/layout",
 }
 
@@ -124,10 +124,11 @@ func tooWide(place, line string) (wrong []string) {
 	return wrong
 }
 
+// columns is how wide a line is shown.
 func columns(line string) (n int) {
 	for _, r := range strings.TrimRight(line, "\r\n") {
 		if n++; r == '\t' {
-			n += tabColumns - 1
+			n += -n & (tabColumns - 1) // to the next tab stop
 		}
 	}
 	return n
