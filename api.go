@@ -31,8 +31,8 @@
 //
 // A coroutine that blocks otherwise, in a Go channel, a sync.Mutex, time.Sleep,
 // a file or C, makes the others of its Processor late: up to some 10 ms the
-// first time, under about a millisecond soon after it; then the Processor goes
-// on without it. What netco has for each costs nobody anything, and package
+// first time, some 0.1 ms where it does so again and again; then the Processor
+// goes on without it. What netco has for each costs nobody anything, and package
 // blocking has a limit. With Options.LockThreads, in [EventLoop] and with the
 // portable backend the Processor waits for it. One that computes makes the
 // others wait everywhere. A coroutine must not use netco while it holds

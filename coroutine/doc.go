@@ -35,7 +35,8 @@
 // ([Left.Leave]): the coroutine is left behind. It is Outside, and comes back to
 // the run queue at its next operation of netco. The states of
 // that, and why it is sound, stand in handoff_unsafe.go. It takes the assembly
-// backend and a loop that is not locked to its thread, see [CanLeave].
+// backend and a loop that is not locked to its thread, see [CanLeave]. Where code
+// runs that has blocked before, that goroutine is there in advance (standby.go).
 //
 // # Park and ready
 //

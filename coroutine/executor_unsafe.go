@@ -52,6 +52,8 @@ type Executor struct {
 	remoteBoost int    // how many that other threads woke may still go in front, see Arrive
 	stopping    bool   // by force: parks return at once
 	regions     bool   // runs are regions of the execution trace, see runs.go
+	careful     bool   // this turn: regions, or credit is looked at, see standby.go
+	wary        uint8  // how many starts are to have a standby in any case
 
 	host    Host
 	ended   func() // Config.Ended
@@ -65,6 +67,8 @@ type Executor struct {
 
 	fibers []*fiber // all that have a goroutine, so that the contexts stay reachable
 	hands  []*shell // idle ones, LIFO
+
+	standby atomic.Pointer[Standby] // nil for none; any thread
 
 	Stats Stats
 
@@ -86,12 +90,13 @@ type Stats struct {
 
 	Handoffs counter.Counter // times the loop went on without a coroutine that was blocked outside netco
 	Outside  counter.Counter // coroutines in that state: left behind and not back
+	Standbys counter.Counter // runs that began with a standby, see standby.go
 }
 
 // Init prepares the executor. To be followed by Enter on the thread that will
 // run it.
 func (ex *Executor) Init(c Config) {
-	ex.host, ex.keep, ex.ended = c.Host, c.Idle, c.Ended
+	ex.host, ex.keep, ex.ended, ex.wary = c.Host, c.Idle, c.Ended, waryAtFirst
 	ex.pool = objpool.New(objpool.Options[Coroutine]{Cap: max(c.Idle, -1), Chunk: int(poolChunk)})
 }
 
@@ -201,6 +206,7 @@ const maxRemoteBoost = 64
 func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.budget, ex.deadline = budget, deadline
 	ex.regions = wantsRegions()
+	ex.careful = ex.regions || ex.hasHabits()
 	before := ex.runq.taken()
 	for first := true; ex.budget > 0 && ex.runq.len() > 0 && (first || !ex.preempt.Load()); first = false { // one, or requests could starve them all
 		if ex.budget--; ex.budget&(clockEvery-1) == 0 {
@@ -212,6 +218,9 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 			w = ex.attach(co)
 		}
 		ex.current.Set(co)
+		if ex.careful {
+			ex.takeCare(w)
+		}
 		switch {
 		case ex.regions:
 			region := ex.region()

@@ -8,9 +8,9 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// The model of handoff: a coroutine's goroutine, the loop, and two rescuers,
-// step by step, in every order. It is of its own, not the code itself, because
-// of what the code rests on: the goroutine's stores are plain, so others see them
+// The model of handoff: a coroutine's goroutine, the loop, and two rescuers, step
+// by step, in every order. It is of its own, not the code itself, because of what
+// the code rests on: the goroutine's stores are plain, so others see them
 // later, from a buffer, in their order (x86-TSO). Its status, which is the
 // runtime's, is taken for such a store as well: nothing promises that the runtime
 // changes it with a fence. What rescuer and loop store is atomic, and they load

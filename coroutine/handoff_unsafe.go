@@ -7,6 +7,7 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
@@ -128,22 +129,22 @@ type Left struct {
 }
 
 // Blocked returns the running coroutine if its goroutine is blocked outside of
-// netco and it may be left behind; nothing otherwise. From any thread; it may be
-// over by then. Precondition: goruntime.FindStandings has succeeded.
-func (ex *Executor) Blocked() Left {
+// netco and it may be left behind; nil otherwise. From any thread; it may be over
+// by then. Precondition: goruntime.FindStandings has succeeded.
+func (ex *Executor) Blocked() (Left, *Coroutine) {
 	co := ex.current.Load()
 	if co == nil {
-		return Left{}
+		return Left{}, nil
 	}
 	w := co.w.Load()
 	if w == nil {
-		return Left{}
+		return Left{}, nil
 	}
 	l := Left{w, ex, w.open.Run()}
 	if co.ex.Load() != ex || !w.blocked() || w.open.Run() != l.run {
-		return Left{}
+		return Left{}, nil
 	}
-	return l
+	return l, co
 }
 
 // blocked reports whether the goroutine that runs for w was blocked outside of
@@ -204,17 +205,20 @@ func (l Left) Leave(barrier func(), before func(*LeftBehind)) bool {
 	before(w.noteLeft(co))
 	goruntime.RaceReleaseOf(w.innermost().ctx.G(), unsafe.Pointer(&w.ctx)) // the loop acquires it after its switch
 	ex.left = w                                                            // the loop is parked, and what it drives is blocked: no owner but this
+	begin := clock.Now()
 	w.ctx.Switch(&w.ctx)
-	w.post()
+	w.post(clock.Now()-begin >= worthNs)
 	return true
 }
 
-// post sends w, whose coroutine has rejoined, to the executor's loop.
-func (w *worker) post() {
+// post sends w, whose coroutine has rejoined, to the executor's loop. worth says
+// that it was away for worthNs.
+func (w *worker) post(worth bool) {
 	e := new(Coroutine)
 	e.fn = func() {
 		w.away.Store(attached)
 		w.ex.Stats.Outside.Set(w.ex.Stats.Outside.Own() - 1)
+		w.cameBack(worth)
 		w.ex.runq.push(w.co.Own())
 	}
 	e.node.Value = e // its waiter is no coroutine's, by which Arrive knows it
@@ -228,6 +232,7 @@ func (ex *Executor) wentOn() {
 	ex.left = nil
 	ex.Stats.Handoffs.Inc()
 	ex.Stats.Outside.Inc()
+	w.leftWith()
 	w.away.Store(outside)
 }
 

@@ -35,7 +35,7 @@ func TestBlockedRun(t *testing.T) {
 		var left Left
 		for left == (Left{}) || i > 0 && len(waits[i-1]) > 0 {
 			runtime.Gosched()
-			left = th.ex.Blocked()
+			left, _ = th.ex.Blocked()
 		}
 		seen = append(seen, left)
 		c <- true

@@ -16,7 +16,10 @@ const (
 
 // SetClock tells the time (CLOCK_MONOTONIC, ns) from which states that change now on are dated. Owner only; to be called at the
 // beginning of each turn.
-func (ex *Executor) SetClock(now int64) { ex.stamp = uint64(now) >> stampUnit << stampShift }
+func (ex *Executor) SetClock(now int64) { ex.stamp = stampOf(now) }
+
+// stampOf returns the time (CLOCK_MONOTONIC, ns) as it stands in a status word.
+func stampOf(now int64) uint64 { return uint64(now) >> stampUnit << stampShift }
 
 // since returns the time in a status word.
 func since(status uint64) int64 { return int64(status >> stampShift << stampUnit) }

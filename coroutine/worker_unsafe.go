@@ -34,6 +34,7 @@ type worker struct {
 	hooked bool                   // owner: its coroutine has started with hooks
 	firm   bool                   // owner: no wait of its coroutine is ended by force, see Firmly
 	moved  bool                   // owner: its coroutine began on another executor
+	credit uint8                  // owner: runs of its coroutine that are to have a standby
 }
 
 // workerOf returns the worker that a context is the first field of.
@@ -52,6 +53,9 @@ func (ex *Executor) attach(co *Coroutine) *worker {
 	}
 	w.co.Set(co)
 	co.w.Set(w)
+	if ex.careful {
+		w.credit = ex.takeCredit(co)
+	}
 	return w
 }
 
@@ -129,7 +133,10 @@ func (w *worker) finish() {
 func (w *worker) chain() bool {
 	ex := w.ex
 	co := ex.runq.front()
-	if co == nil || co.w.Own() != nil || ex.regions || ex.budget <= 0 || ex.preempt.Load() {
+	if co == nil || co.w.Own() != nil || ex.budget <= 0 || ex.preempt.Load() {
+		return false
+	}
+	if ex.careful && !w.mayChain(co) {
 		return false
 	}
 	ex.runq.pop()
@@ -141,6 +148,13 @@ func (w *worker) chain() bool {
 	co.w.Set(w)
 	ex.Stats.Reused.Inc()
 	return true
+}
+
+// mayChain reports whether w may take on co right here, where the loop is
+// careful.
+func (w *worker) mayChain(co *Coroutine) bool {
+	w.credit = 0
+	return !w.ex.regions && !w.ex.suspect(co)
 }
 
 // call runs the coroutine's function and deals with a panic. It does not return

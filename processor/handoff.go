@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -9,25 +10,26 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// monitor hands Processors on: where it finds one whose coroutine was blocked
-// outside netco at two looks, in one run, it runs that Processor's loop on in its
-// own place (coroutine.Left). So each monitor goroutine that does that is followed by
-// another, and ends when the coroutine has rejoined.
+// monitor hands Processors on: where it finds one whose coroutine is blocked
+// outside netco it has another goroutine run that Processor's loop on in its own
+// place, if the coroutine stays blocked (coroutine.Executor.Rescue).
 //
-// It looks every lookEvery, every lookOften for a while after it has handed one
-// on, and not at all while all Processors have been asleep for monitorFor.
+// It looks every lookEvery, every lookOften for a while after a Processor was
+// handed on by that, and not at all while all Processors have been asleep for
+// monitorFor. Code that is known to block does not wait for it, see
+// coroutine.Executor.SetStandby.
 type monitor struct {
 	group *Group
 	quit  chan struct{} // closed when the members have ended
-	ended chan struct{} // closed by the last monitor goroutine
-	last  []coroutine.Left
+	ended chan struct{} // closed by the monitor
 	balancer
-	often time.Time // until when to look often
-	awake time.Time // when a Processor was last seen awake
+	handed atomic.Bool // one was handed on since the last look; any thread
+	often  time.Time   // until when to look often
+	awake  time.Time   // when a Processor was last seen awake
 }
 
 const (
-	lookEvery  = 4 * time.Millisecond
+	lookEvery  = 8 * time.Millisecond
 	lookOften  = 400 * time.Microsecond
 	oftenFor   = 100 * time.Millisecond
 	monitorFor = 50 * time.Millisecond // how long it looks on while all are asleep
@@ -37,7 +39,7 @@ const (
 // on when a coroutine blocks outside netco. Where that cannot be had it warns and says why.
 // To be called once, when the members have started.
 func (g *Group) StartMonitor(log *zap.Logger) {
-	m := &monitor{group: g, quit: make(chan struct{}), ended: make(chan struct{}), last: make([]coroutine.Left, len(g.members))}
+	m := &monitor{group: g, quit: make(chan struct{}), ended: make(chan struct{})}
 	g.monitor = m
 	why := coroutine.CanLeave()
 	if why == nil {
@@ -51,45 +53,36 @@ func (g *Group) StartMonitor(log *zap.Logger) {
 		close(m.ended)
 		return
 	}
-	go m.run(nil)
+	for _, p := range g.members {
+		p.ex.SetStandby(coroutine.Standby{Barrier: sysx.Barrier, OnLeft: g.OnHandoff})
+	}
+	go m.run()
 }
 
-// run looks until the group has stopped, or until it has handed a Processor on.
-// First it tells of the coroutine that the monitor goroutine before it has left
-// behind, if any: here neither that one's loop nor the coroutine waits for it.
-func (m *monitor) run(left *coroutine.LeftBehind) {
-	if left != nil && m.group.OnHandoff != nil {
-		m.group.OnHandoff(left)
-	}
+// run looks until the group has stopped.
+func (m *monitor) run() {
+	defer close(m.ended)
 	m.awake = time.Now()
 	timer := time.NewTimer(m.pause(m.awake))
 	defer timer.Stop()
+	handedOn := func() { m.handed.Store(true) }
 	for {
 		select {
 		case <-timer.C:
 		case <-m.quit:
-			close(m.ended)
 			return
 		}
 		now := time.Now()
-		for i, p := range m.group.members {
-			left := p.ex.Blocked()
-			before := m.last[i]
-			m.last[i] = left
-			if left == (coroutine.Left{}) || left != before {
-				continue
-			}
-			m.last[i] = coroutine.Left{}
+		if m.handed.Swap(false) {
 			m.often = now.Add(oftenFor)
-			if left.Leave(sysx.Barrier, m.succeed) {
-				return // another has taken over
-			}
+		}
+		for _, p := range m.group.members {
+			p.ex.Rescue(handedOn)
 		}
 		m.group.balance(&m.balancer, now)
 		if !m.group.idle() {
 			m.awake = now
 		} else if now.Sub(m.awake) > monitorFor && !m.doze() {
-			close(m.ended)
 			return
 		}
 		timer.Reset(m.pause(now))
@@ -103,10 +96,6 @@ func (m *monitor) pause(now time.Time) time.Duration {
 	}
 	return lookEvery
 }
-
-// succeed starts the next monitor goroutine, as this one is about to run a
-// Processor's loop.
-func (m *monitor) succeed(left *coroutine.LeftBehind) { go m.run(left) }
 
 // doze sleeps until a Processor wakes; false means that the group has stopped.
 func (m *monitor) doze() bool {

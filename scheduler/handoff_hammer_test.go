@@ -380,10 +380,11 @@ func (w *mill) check(workers int64) {
 		}
 		sum += *x
 	}
-	var live, spawned, ended, handoffs uint64
+	var live, spawned, ended, handoffs, standbys uint64
 	for _, p := range w.s.Processors() {
 		c := p.Coroutines()
 		live, spawned, ended, handoffs = live+c.Live.Load(), spawned+c.Spawned.Load(), ended+c.Ended.Load(), handoffs+c.Handoffs.Load()
+		standbys += c.Standbys.Load()
 	}
 	for _, c := range []struct {
 		what      string
@@ -402,10 +403,10 @@ func (w *mill) check(workers int64) {
 			t.Errorf("%s: %d, not %d", c.what, c.got, c.want)
 		}
 	}
-	if handoffs == 0 {
-		t.Error("no handoffs")
+	if handoffs == 0 || standbys == 0 {
+		t.Error("no handoffs, or no standbys")
 	}
-	t.Logf("%d handoffs, %d coroutines", handoffs, spawned)
+	t.Logf("%d handoffs, %d standbys, %d coroutines", handoffs, standbys, spawned)
 }
 
 // TestNoHandoffInside: a coroutine that waits inside of netco is not taken for

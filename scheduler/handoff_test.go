@@ -654,6 +654,9 @@ func TestNoHandoff(t *testing.T) {
 			if n := handoffs(s); n != 0 {
 				t.Errorf("%d handoffs", n)
 			}
+			if n := s.Processors()[0].Coroutines().Standbys.Load(); n != 0 {
+				t.Errorf("%d standbys", n)
+			}
 			close(release)
 			shutdown(t, s)
 			if n := lines.FilterMessage("a coroutine that blocks outside netco holds up its processor").Len(); n != c.says {

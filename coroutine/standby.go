@@ -1,0 +1,201 @@
+package coroutine
+
+import (
+	"reflect"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// Standby: a rescuer that is there when a coroutine blocks.
+//
+// The monitor of the host looks now and then, so a coroutine that blocks outside
+// netco holds up its loop until the next look. Code that has blocked does so
+// again. Where it is about to run, the loop first starts a standby: an ordinary
+// goroutine that looks for itself. The Go scheduler runs it on the loop's thread
+// as soon as the coroutine blocks, or on another thread that is idle. It leaves
+// the coroutine behind when that has been blocked for standbyAfterNs, and gives
+// up when the coroutine has run for standbyForNs. The monitor, too, starts one
+// where it finds a coroutine blocked (Executor.Rescue).
+//
+// A standby is a rescuer (handoff_unsafe.go), and the coroutine runs as any other
+// until it blocks. So this needs no rule of its own, and whether there is a
+// standby, and whether it is in time, is a matter of speed alone.
+//
+// Credit says which runs begin with one. A coroutine has some (worker.credit),
+// and so has each function that coroutines are started with (habit):
+//
+//	a start, of a function with credit   takes 1 from the function; the coroutine has maxCredit
+//	a start, of another                  the coroutine has 1 if the executor is wary, else none
+//	a run with a standby                 takes 1 from the coroutine
+//	it is left behind                    gives 1 to both
+//	it rejoins after less than worthNs   halves both
+//	it rejoins after longer              fills both
+//
+// So code that has blocked once has standbys for some runs, code that keeps
+// blocking has them for good, and a wait that is shorter than the work of a
+// handoff is soon sat out again. An executor is wary at its first starts, and at
+// the first after each handoff: what is started together often blocks together.
+//
+// Where nothing was left behind for habitNs none of this is looked at, but for
+// Executor.careful in each resume.
+const (
+	maxCredit      = 8
+	standbyAfterNs = 50_000
+	standbyForNs   = 100_000 // unless Standby says otherwise
+	worthNs        = 100_000 // about what a handoff and the way back take, on both sides
+	habitNs        = 10_000_000_000
+
+	waryAtFirst = 16 // starts
+	waryAfter   = 8  // starts
+)
+
+// habits are the credit of functions, as code pointer<<8 | credit. Of two that
+// share an entry the one that blocked last has it. Updates may be lost, which
+// does no harm.
+var habits [256]atomic.Uint64
+
+// habitsUntil is the time, as a stamp of the status word, until which executors
+// are to look at credit.
+var habitsUntil atomic.Uint64
+
+// habit is the credit of one function.
+type habit struct {
+	entry *atomic.Uint64
+	code  uint64
+}
+
+// habitOf returns fn's, which all closures of the same function have in common.
+func habitOf(fn func()) habit {
+	code := uint64(reflect.ValueOf(fn).Pointer()) << 8
+	return habit{&habits[code*0x9e3779b97f4a7c15>>56], code}
+}
+
+func (h habit) credit() uint8 {
+	if word := h.entry.Load(); word&^0xff == h.code {
+		return uint8(word)
+	}
+	return 0
+}
+
+func (h habit) set(credit uint8) { h.entry.Store(h.code | uint64(credit)) }
+
+// Standby is what SetStandby is called with.
+type Standby struct {
+	Barrier func()            // Leave's
+	OnLeft  func(*LeftBehind) // called on a goroutine of its own for each coroutine left behind; may be nil
+	forNs   int64             // how long a coroutine may run before its standby gives up
+}
+
+// SetStandby has standbys started from now on. Any thread. Precondition: CanLeave.
+func (ex *Executor) SetStandby(s Standby) {
+	if s.forNs == 0 {
+		s.forNs = standbyForNs
+	}
+	ex.standby.Store(&s)
+	expectHabits()
+}
+
+// expectHabits has executors look at credit for habitNs.
+func expectHabits() { habitsUntil.Store(stampOf(clock.Now() + habitNs)) }
+
+// hasHabits reports whether credit is to be looked at in this turn. Owner only.
+func (ex *Executor) hasHabits() bool {
+	return ex.stamp < habitsUntil.Load() && ex.standby.Load() != nil
+}
+
+// suspect reports whether co, which is about to start, is to have a standby.
+// Owner only.
+func (ex *Executor) suspect(co *Coroutine) bool { return ex.wary > 0 || habitOf(co.fn).credit() > 0 }
+
+// takeCredit returns the credit that co starts with. Owner only.
+func (ex *Executor) takeCredit(co *Coroutine) uint8 {
+	h := habitOf(co.fn)
+	switch c := h.credit(); {
+	case c > 0:
+		h.set(c - 1)
+		return maxCredit
+	case ex.wary > 0:
+		ex.wary--
+		return 1
+	}
+	return 0
+}
+
+// takeCare starts a standby for the current coroutine, which the loop is about
+// to resume, if that has credit. Owner only, on the loop.
+func (ex *Executor) takeCare(w *worker) {
+	if w.credit == 0 {
+		return
+	}
+	w.credit--
+	if s := ex.standby.Load(); s != nil {
+		ex.Stats.Standbys.Inc()
+		go s.run(Left{w: w, ex: ex}, ex.current.Own(), func() {})
+	}
+}
+
+// Rescue starts a standby for the running coroutine if that is blocked outside of
+// netco. From any thread; left is called if the loop goes on by that, just before
+// it does. Precondition: SetStandby was called.
+func (ex *Executor) Rescue(left func()) {
+	if l, co := ex.Blocked(); co != nil {
+		go ex.standby.Load().run(l, co, left)
+	}
+}
+
+// run leaves co behind if it blocks soon: in one run for standbyAfterNs. Waits
+// between which it gives up the thread are not one.
+func (s *Standby) run(l Left, co *Coroutine, left func()) {
+	before := func(b *LeftBehind) {
+		if s.OnLeft != nil {
+			go s.OnLeft(b) // here the loop would wait for it
+		}
+		left()
+	}
+	begin, since := clock.Now(), int64(0)
+	for l.ex.current.Load() == co {
+		now := clock.Now()
+		switch run := l.w.open.Run(); {
+		case l.w.blocked():
+			if since == 0 || run != l.run {
+				since, l.run = now, run
+			} else if now-since >= standbyAfterNs {
+				l.Leave(s.Barrier, before)
+				return
+			}
+		case now-begin >= s.forNs:
+			return
+		default:
+			since = 0
+		}
+		runtime.Gosched()
+	}
+}
+
+// leftWith is for a coroutine that has been left behind. Owner only.
+func (w *worker) leftWith() {
+	expectHabits()
+	w.ex.wary = max(w.ex.wary, waryAfter)
+	w.giveCredit(1)
+}
+
+// giveCredit is for both, the coroutine and its function. Owner only.
+func (w *worker) giveCredit(more uint8) {
+	w.credit = min(w.credit+more, maxCredit)
+	h := habitOf(w.co.Own().fn)
+	h.set(min(h.credit()+more, maxCredit))
+}
+
+// cameBack is for a coroutine that has rejoined: worth says whether it was away
+// for worthNs. Owner only.
+func (w *worker) cameBack(worth bool) {
+	if worth {
+		w.giveCredit(maxCredit)
+		return
+	}
+	w.credit /= 2
+	h := habitOf(w.co.Own().fn)
+	h.set(h.credit() / 2)
+}

@@ -1,0 +1,174 @@
+package coroutine
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+// newGuarded starts a thread whose coroutines are left behind by standbys alone:
+// it has no monitor. No function has credit.
+func newGuarded(t *testing.T) *thread {
+	t.Helper()
+	if err := CanLeave(); err != nil {
+		t.Skip("NETCO_CONTEXT=asm has standbys; here: ", err)
+	}
+	if err := sysx.EnableBarriers(); err != nil {
+		t.Skip("a kernel without membarrier has no handoff: ", err)
+	}
+	within(t, time.Minute)
+	for i := range habits {
+		habits[i].Store(0)
+	}
+	th := newRoamer(Config{Idle: 4})
+	th.ex.SetStandby(Standby{Barrier: sysx.Barrier, forNs: 1 << 60})
+	return th
+}
+
+// calm has the executor start no standby for a start as such.
+func (th *thread) calm() {
+	th.spawn(func() { th.ex.wary = 0 }).Join()
+}
+
+// monitored has the current coroutine left behind, as a monitor does.
+func (th *thread) monitored() {
+	for n := th.ex.Stats.Handoffs.Load(); th.ex.Stats.Handoffs.Load() == n; {
+		th.ex.Rescue(func() {})
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// block blocks until the thread goes on without the caller, and then for a while
+// that is worth it.
+func (th *thread) block() {
+	for n := th.ex.Stats.Handoffs.Load(); th.ex.Stats.Handoffs.Load() == n; {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(2 * worthNs)
+}
+
+// TestStandbyFirst: the first that a thread runs do not hold it up, however many
+// of them block at their start.
+func TestStandbyFirst(t *testing.T) {
+	th := newGuarded(t)
+	defer th.stop()
+	c := make(chan int)
+	var begun atomic.Int32
+	for range 2 * waryAtFirst { // each handoff has the next ones guarded in turn
+		th.spawn(func() { begun.Add(1); <-c })
+	}
+	testenv.Until(t, "all to begin", func() bool { return begun.Load() == 2*waryAtFirst })
+	if n := th.ex.Stats.Handoffs.Load(); n < 2*waryAtFirst-1 {
+		t.Errorf("%d handoffs", n)
+	}
+	close(c)
+}
+
+// TestStandbyHabit: what has once been left behind by the monitor needs none
+// when it blocks again.
+func TestStandbyHabit(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		run  func(th *thread, block func())
+	}{
+		{"function", func(th *thread, block func()) {
+			h := th.spawn(block)
+			th.monitored()
+			h.Join()
+			th.calm()
+			for range 3 * maxCredit {
+				th.spawn(block).Join()
+				th.calm()
+			}
+		}},
+		{"coroutine", func(th *thread, block func()) {
+			h := th.spawn(func() {
+				for range 3*maxCredit + 1 {
+					Yield()
+					th.ex.wary = 0
+					block()
+				}
+			})
+			th.monitored()
+			h.Join()
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			th := newGuarded(t)
+			defer th.stop()
+			th.calm()
+			c.run(th, th.block)
+			if n := th.ex.Stats.Handoffs.Load(); n != 3*maxCredit+1 {
+				t.Errorf("%d handoffs", n)
+			}
+		})
+	}
+}
+
+// TestStandbyEnds: code that has blocked once does not have standbys for ever,
+// and what has never blocked has none.
+func TestStandbyEnds(t *testing.T) {
+	th := newGuarded(t)
+	defer th.stop()
+	th.calm()
+	var before uint64
+	h := th.spawn(func() {
+		before = th.ex.Stats.Standbys.Load()
+		th.block()
+		for range 100 {
+			th.spawn(func() {})
+			th.ex.wary = 0
+			th.ex.budget = 0 // Yield switches
+			Yield()
+		}
+	})
+	th.monitored()
+	h.Join()
+	if n := th.ex.Stats.Standbys.Load() - before; n != maxCredit {
+		t.Errorf("%d standbys", n)
+	}
+}
+
+// TestCredit: how the credit of a coroutine and of its function changes.
+func TestCredit(t *testing.T) {
+	type step func(w *worker)
+	start := func(w *worker) { w.credit = w.ex.takeCredit(w.co.Own()) }
+	runs := func(w *worker) { w.ex.takeCare(w) }
+	left := func(w *worker) { w.leftWith() }
+	short := func(w *worker) { w.cameBack(false) }
+	long := func(w *worker) { w.cameBack(true) }
+	for _, c := range []struct {
+		name        string
+		steps       []step
+		own, common uint8
+	}{
+		{"never blocked", []step{start, runs, runs}, 0, 0},
+		{"left", []step{start, left}, 1, 1},
+		{"then short", []step{start, left, short}, 0, 0},
+		{"then long", []step{start, left, long}, maxCredit, maxCredit},
+		{"then short again", []step{start, left, long, short}, maxCredit / 2, maxCredit / 2},
+		{"runs", []step{start, left, long, runs, runs}, maxCredit - 2, maxCredit},
+		{"another starts", []step{left, start}, maxCredit, 0},
+		{"and runs", []step{left, start, runs, runs}, maxCredit - 2, 0},
+		{"and is left", []step{left, start, runs, left}, maxCredit, 1},
+		{"and starts again", []step{left, start, runs, left, start, runs, left}, maxCredit, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := &worker{ex: newExecutor()}
+			w.ex.wary = 0
+			w.co.Set(&Coroutine{fn: func() { t.Error("called") }})
+			h := habitOf(w.co.Own().fn)
+			h.set(0)
+			for _, step := range c.steps {
+				step(w)
+				w.ex.wary = 0
+			}
+			if w.credit != c.own || h.credit() != c.common {
+				t.Errorf("%d and %d, not %d and %d", w.credit, h.credit(), c.own, c.common)
+			}
+		})
+	}
+}
