@@ -314,6 +314,7 @@ func TestLeftBehind(t *testing.T) {
 	}
 	eventuallyAre(t, r, map[string]float64{
 		"netco_handoffs_total{processor=0}":              1,
+		"netco_standbys_total{processor=0}":              1,
 		"netco_turn_age_seconds{processor=0}":            0,
 		"netco_coroutines{processor=0,state=ready}":      0,
 		"netco_coroutines{processor=0,state=running}":    0,
