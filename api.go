@@ -210,8 +210,8 @@ func Run(fn func()) error {
 }
 
 // Go starts fn as a coroutine on the least loaded of the active Processors (see
-// Options.MinActive). Where it waits for a connection it may move to another
-// Processor, with the connection. It does not wait.
+// Options.MinActive). Where it waits it may move to another Processor, with the
+// connection that it waits for. It does not wait.
 // From an ordinary goroutine it starts the default Scheduler if it has not been
 // started yet. The error is ErrShutdown, also after Shutdown until Start or Run
 // is called, ErrTooManyCoroutines, or that of starting.

@@ -33,6 +33,7 @@ func (c *Chan[T]) recvOwned() (v T, ok, done bool) {
 			v, ok = s.value, s.ok
 			c.putFree(s)
 			c.exit()
+			me.MoveOn()
 			return v, ok, true
 		}
 		v, ok = c.recvFrom(why, s)
@@ -70,6 +71,7 @@ func (c *Chan[T]) sendOwned(v T) (done bool) {
 		if s.w.Tag == waitq.Released && s.ok && c.enter(me.Executor()) {
 			c.putFree(s)
 			c.exit()
+			me.MoveOn()
 			return true
 		}
 		c.sendFrom(why, s)

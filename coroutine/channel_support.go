@@ -36,6 +36,13 @@ func (w *worker) Waiter() *Waiter {
 // Park is Coroutine.Park of the caller.
 func (w *worker) Park(reason Reason) Wake { return w.co.Own().Park(reason) }
 
+// MoveOn is Coroutine.MoveOn of the caller.
+func (w *worker) MoveOn() {
+	if w.ex.lend.Load() != nil {
+		w.co.Own().moveOn()
+	}
+}
+
 // Ready is Wake of a waiter that stands for a coroutine of the same executor.
 func (w *worker) Ready(to *Waiter) {
 	co, q := to.co, &w.ex.runq

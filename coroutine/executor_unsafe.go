@@ -55,6 +55,8 @@ type Executor struct {
 	careful     bool   // this turn: regions, or credit is looked at, see standby.go
 	wary        uint8  // how many starts are to have a standby in any case
 
+	lend atomic.Pointer[func() *Executor] // owner: writes; see Lend
+
 	host    Host
 	ended   func() // Config.Ended
 	keep    int
@@ -162,6 +164,10 @@ func (ex *Executor) Adopt(co *Coroutine) {
 
 // Queued returns how many coroutines are ready to run. Owner only.
 func (ex *Executor) Queued() int { return ex.runq.len() }
+
+// Taken returns how often a coroutine was taken from the run queue, ever. Owner
+// only.
+func (ex *Executor) Taken() uint64 { return ex.runq.taken() }
 
 // Rest is to be called before the thread sleeps: it lets go of what the
 // coroutines that have run have left behind. Owner only.

@@ -52,10 +52,21 @@ func (h Handle) Join() error {
 		if w.co.Own() == h.co {
 			return ErrJoinSelf
 		}
-		if h.co.ex.Load() == w.ex {
-			return w.join(h)
+		near := h.co.ex.Load() == w.ex
+		var err error
+		if near {
+			err = w.join(h)
+		} else {
+			err = h.joinFar()
 		}
+		w.co.Own().MoveOn()
+		return err
 	}
+	return h.joinFar()
+}
+
+// joinFar is Join where they need not live on one thread.
+func (h Handle) joinFar() error {
 	w := AcquireWaiter()
 	defer w.Release()
 	if w.InBubble() {

@@ -20,8 +20,15 @@ import "github.com/netco-go/netco/context"
 //
 // So an executor other than the caller's own that is read from a coroutine says
 // nothing about the next moment. The caller's own does, until the caller waits
-// for an fd or is left behind: whatever has compared the two must have called
-// self before it read the other.
+// for an fd, calls MoveOn or what calls it, or is left behind: whatever has
+// compared the two must have called self before it read the other.
+//
+// MoveTo is called at the end of a wait for an fd, see package processor, and by
+// MoveOn, which stands where other waits end that hold nothing of the executor's:
+//
+//	Yield, not YieldTurn; Sleep        processor.YieldTurn, amid I/O
+//	waits of channel, cosync, rwmutex  when they have released their Waiter
+//	Join
 
 // Traveller is a Host that can take over a coroutine from another.
 type Traveller interface {
@@ -69,6 +76,38 @@ func (co *Coroutine) MoveTo(to *Executor) bool {
 	}
 	w.open.Restore(open)
 	return ok
+}
+
+// Lend has the coroutines that come to MoveOn move: to says each time where to,
+// or nil for to stay. It is called on the owner's thread. A nil one ends it.
+// Owner only.
+func (ex *Executor) Lend(to func() *Executor) {
+	if to == nil {
+		ex.lend.Store(nil)
+	} else {
+		ex.lend.Store(&to)
+	}
+}
+
+// MoveOn moves the calling coroutine, if its executor gives coroutines away and
+// it is one that can move. To be called at the end of what has waited.
+//
+// Preconditions: co is the calling coroutine, and no Waiter of it is queued.
+func (co *Coroutine) MoveOn() {
+	if co.ex.Load().lend.Load() != nil {
+		co.moveOn()
+	}
+}
+
+func (co *Coroutine) moveOn() {
+	ex := self().ex
+	lend := ex.lend.Load()
+	if lend == nil || !co.Movable() {
+		return
+	}
+	if to := (*lend)(); to != nil {
+		co.MoveTo(to)
+	}
 }
 
 // depart is the loop's part of MoveTo.

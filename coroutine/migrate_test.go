@@ -192,6 +192,48 @@ func TestStays(t *testing.T) {
 	})
 }
 
+// TestLend: an executor's coroutines move as they come to MoveOn, as long as it
+// says where to.
+func TestLend(t *testing.T) {
+	needMoves(t)
+	for _, c := range []struct {
+		name  string
+		op    func(ex *Executor) // with another that is ready
+		times int                // how often it says where to
+		moves bool
+	}{
+		{"Yield", func(*Executor) { Yield() }, 1, true},
+		{"MoveOn", func(*Executor) { Current().MoveOn() }, 1, true},
+		{"Join", func(ex *Executor) { ex.Spawn(func() {}, "", 0).Handle().Join() }, 1, true},
+		{"YieldTurn", func(*Executor) { YieldTurn() }, 1, false},
+		{"pinned", func(*Executor) { Current().Pin(); Yield() }, 1, false},
+		{"to nowhere", func(*Executor) { Yield() }, 0, false},
+		{"not any more", func(ex *Executor) { ex.Lend(nil); Yield() }, 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			within(t, time.Minute)
+			threads := newRoamers(2)
+			from, to := &threads[0].ex, &threads[1].ex
+			threads[0].spawn(func() {
+				left := c.times
+				from.Lend(func() *Executor {
+					if left == 0 {
+						return nil
+					}
+					left--
+					return to
+				})
+				from.Spawn(func() {}, "", 0)
+				c.op(from)
+				if moved := Here() == to; moved != c.moves {
+					t.Errorf("moved: %v", moved)
+				}
+			}).Join()
+			stopAll(threads)
+		})
+	}
+}
+
 // TestFiberAfterMove: a fiber remembers the goroutine that has resumed it, which
 // may run another coroutine by now, on another executor.
 func TestFiberAfterMove(t *testing.T) {

@@ -119,7 +119,7 @@ func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
 }
 
 // Yield lets the other ready coroutines of this Processor run first. With none ready it returns at once, or lets the
-// loop look for I/O when it has not for a while. On an ordinary goroutine it is runtime.Gosched.
+// loop look for I/O when it has not for a while. On an ordinary goroutine it is runtime.Gosched. The caller may move, see MoveOn.
 func Yield() {
 	w := self()
 	if w == nil || w.co.Own() == nil {
@@ -149,6 +149,9 @@ func Yield() {
 		w.ctx.ServeCalls()
 	}
 	w.open.Restore(open)
+	if w.ex.lend.Load() != nil {
+		co.moveOn()
+	}
 }
 
 // YieldTurn is Yield that also ends the turn: the loop looks for I/O, timers and what other threads sent before anything
@@ -163,7 +166,8 @@ func YieldTurn() (stopping bool) {
 	co := w.co.Own()
 	if !w.halting(co) {
 		w.ex.budget = 0
-		Yield()
+		co.checkLocks(w.ex, "yields")
+		w.pass()
 	}
 	return w.halting(co)
 }

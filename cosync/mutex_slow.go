@@ -50,8 +50,7 @@ func (m *Mutex) lockBound(b coroutine.Bound) coroutine.Wake {
 		if m.waiters.Load() == woken {
 			m.awaitFree() // before the attempt, which queues again if m is locked
 		}
-		waitq.Release(w)
-		w = waitq.Acquire() // prepared for another park
+		w = waitq.Renew(w) // prepared for another park
 		queued = m.afterWake(w, late)
 	}
 	waitq.Release(w)

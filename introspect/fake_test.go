@@ -111,7 +111,7 @@ func madeUpProcessor(index int) Processor {
 	random := rand.New(rand.NewPCG(1, uint64(index)))
 	now := clock.Now()
 	p := Processor{
-		Index: index, Tid: 4000 + index, State: []string{"asleep", "busy"}[index], Current: uint64(index * 12),
+		Index: index, Tid: 4000 + index, State: []string{"asleep", "busy"}[index], Active: index == 1, Moved: 12_345, Current: uint64(index * 12),
 		Live: 51234, Queued: 3, Inbox: 1, FDs: 51300, Timers: 210, Spawned: 9_912_345, Turns: 1_234_567, Sleeps: 99_123,
 		BytesIn: 12_345_678_901, BytesOut: 2_345_678,
 		SinceNs: int64(50 * time.Hour), BusyNs: int64(11 * time.Hour), IdleNs: int64(38 * time.Hour), SpinNs: int64(time.Hour), CPUNs: int64(10 * time.Hour),

@@ -53,6 +53,10 @@ func TestNotStarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	all("running")
+	text, _ := get(t, h, "/", 200)
+	if p := getJSON[Overview](t, h, "/overview.json").Processors; !p[0].Active || p[1].Active == strings.Contains(text, ">not active<") {
+		t.Errorf("active are %v and %v, which the page does not tell", p[0].Active, p[1].Active)
+	}
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}

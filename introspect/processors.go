@@ -31,10 +31,11 @@ func phaseOf(s *scheduler.Scheduler) string {
 func figuresOf(p *processor.Processor) Processor {
 	io := p.IO().Snapshot()
 	f := Processor{
-		Index: p.Index(), Tid: p.Tid(), State: "busy",
+		Index: p.Index(), Tid: p.Tid(), State: "busy", Active: p.IsActive(),
 		Live: p.Coroutines().Live.Load(), Spawned: p.Coroutines().Spawned.Load(),
 		Queued: p.Stats.Queued.Load(), Inbox: max(p.InboxDepth(), 0), Submitted: p.Submitted(),
 		FDs: p.Registered(), Timers: p.Stats.Timers.Load(),
+		Moved: p.Stats.Moved.Load() + p.Stats.MovedWatches.Load(),
 		Turns: p.Stats.Turns.Load(), Sleeps: p.Stats.Sleeps.Load(),
 		BytesIn: io.BytesIn, BytesOut: io.BytesOut,
 		IdleNs: p.IdleNs(), SpinNs: int64(p.Stats.SpinNs.Load()), CPUNs: -1,

@@ -43,6 +43,7 @@ type Processor struct {
 	Tid     int    `json:"tid"`   // of its own thread; 0 without Options.LockThreads
 	State   string `json:"state"` // "asleep", "busy", "stalled", "not started"
 	Current uint64 `json:"current"`
+	Active  bool   `json:"active"` // it is given new work, see scheduler.Options.MinActive
 
 	Live      uint64 `json:"live"`      // coroutines
 	Queued    uint64 `json:"queued"`    // of them, ready when the last turn began
@@ -51,6 +52,7 @@ type Processor struct {
 	FDs       int    `json:"fds"`
 	Timers    uint64 `json:"timers"`
 	Spawned   uint64 `json:"spawned"`
+	Moved     uint64 `json:"moved"` // coroutines and idle connections that have come from other Processors after their start
 	Turns     uint64 `json:"turns"`
 	Sleeps    uint64 `json:"sleeps"`
 	BytesIn   uint64 `json:"bytes_in"`

@@ -332,6 +332,38 @@ func TestLeftBehind(t *testing.T) {
 	eventuallyAre(t, r, map[string]float64{"netco_coroutines_ended_total{processor=0}": 1, "netco_coroutines{processor=0,state=outside}": 0})
 }
 
+// TestMoved: what moves is counted where it arrives, and active Processors are
+// told.
+func TestMoved(t *testing.T) {
+	s := started(t, scheduler.Options{Processors: 3, MinActive: 2})
+	r := registered(t, s)
+	h, err := s.Go(scheduler.NewSpawn(func() {
+		for _, p := range s.Processors() {
+			if p != processor.Here() {
+				coroutine.Current().MoveTo(p.Executor())
+				break
+			}
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Join(); err != nil {
+		t.Error(err)
+	}
+	active, coroutines := 2.0, 1.0
+	if !cocontext.Direct() {
+		active, coroutines = 3, 0
+	}
+	got := gather(t, r)
+	if n := got.of("netco_processors_active{}"); n != active {
+		t.Errorf("%v are active, want %v", n, active)
+	}
+	if n := got.sum("netco_moved_total"); n != coroutines {
+		t.Errorf("%v have moved, want %v", n, coroutines)
+	}
+}
+
 // TestEndedByForce: what a Processor's last turn has left behind is not told as if it were there still.
 func TestEndedByForce(t *testing.T) {
 	s := fresh(t)

@@ -32,6 +32,11 @@ var ofProcessor = described([]family[*view]{
 	{name: "netco_coroutines_stolen_total", kind: count,
 		help: "Coroutines that a Processor with nothing to do took from another, which had not started them.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Stolen.Load()) }},
+	{name: "netco_moved_total", kind: count, label: "kind", values: []string{"coroutine", "idle_connection"},
+		help: "What has come from another Processor after its start: coroutines, and connections of a socket.Server that wait without one.",
+		read: func(v *view, i int) float64 {
+			return float64([...]uint64{v.p.Stats.Moved.Load(), v.p.Stats.MovedWatches.Load()}[i])
+		}},
 	{name: "netco_coroutine_panics_total", kind: count,
 		help: "Panics of coroutines, dealt with by Options.OnPanic.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Panics.Load()) }},

@@ -76,6 +76,7 @@ func (p *Processor) arrive(a arrival) {
 		p.takeOver()
 	case a.moved:
 		p.takeOver()
+		p.Stats.MovedWatches.Inc()
 		a.x.arrived(p)
 		return
 	}

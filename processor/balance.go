@@ -15,7 +15,8 @@ import (
 // every balanceEvery, and then
 //
 //	an active one is busier than busyAbove, spreadAfter     spreads: each that is so busy has half of its
-//	times in a row, and not all are active                  connections moved to another, which is then active
+//	times in a row, and not all are active                  connections and of its ready coroutines moved to
+//	                                                        another, which is then active
 //	a spread did not raise the work done per second         takes it back, and waits before the next
 //	an active one is busier than busyAbove, twice in a row, has the difference evened out
 //	and another less by unevenAbove
@@ -90,7 +91,8 @@ func (g *Group) SetMinActive(n int) {
 	}
 }
 
-func (p *Processor) isActive() bool { return p.active.Load() }
+// IsActive reports whether p is given new work. Any thread.
+func (p *Processor) IsActive() bool { return p.active.Load() }
 
 // balance looks how busy the members are, and moves work. The monitor calls it.
 func (g *Group) balance(b *balancer, now time.Time) {
@@ -159,22 +161,31 @@ func (g *Group) decide(b *balancer) {
 	}
 	switch {
 	case b.trial.added != nil:
-	case b.high >= spreadAfter && spare != nil && b.at.After(b.trial.after) && hot.ep.Registered() > 1:
+	case b.high >= spreadAfter && spare != nil && b.at.After(b.trial.after) && hot.movable() > 1:
 		g.spread(b)
 	case b.high >= 2 && most-b.busy[cold.cfg.Index] > unevenAbove && hot != cold:
-		hot.ask(cold, int(float64(hot.ep.Registered())*(most-b.busy[cold.cfg.Index])/(2*most)))
+		hot.ask(cold, int(float64(hot.movable())*(most-b.busy[cold.cfg.Index])/(2*most)))
 		b.high, b.work = 0, 0
 	case b.low >= packAfter && cold != hot:
-		last := g.leastBusy(b, func(p *Processor) bool { return p.cfg.Index >= g.minActive })
-		last.active.Store(false)
-		cold = g.leastBusy(b, (*Processor).isActive)
-		last.ask(cold, everything)
+		g.pack(b)
 		b.low = 0
-		return
 	}
+	g.packAgain(b)
+}
+
+// pack has the least busy Processor give all away to the next.
+func (g *Group) pack(b *balancer) {
+	p := g.leastBusy(b, g.minActive)
+	p.active.Store(false)
+	p.ask(g.leastBusy(b, 0), everything)
+}
+
+// packAgain asks those that are not active for what they have come by since, and
+// for what was at work. It does not ring: one that can sleep is to sleep.
+func (g *Group) packAgain(b *balancer) {
 	for i, p := range g.members {
-		if !p.active.Load() && b.busy[i] > 0 && p.gift.Load() == nil && p.ep.Registered() > 0 {
-			p.gift.Store(&gift{cold, everything}) // without a ring, which would keep it busy
+		if !p.active.Load() && b.busy[i] > 0 && (p.ep.Registered() > 0 || p.ex.Stats.Live.Load() > 0) {
+			p.gift.CompareAndSwap(nil, &gift{g.leastBusy(b, 0), everything})
 		}
 	}
 }
@@ -183,11 +194,11 @@ func (g *Group) decide(b *balancer) {
 func (g *Group) spread(b *balancer) {
 	t := &b.trial
 	t.before, t.work, t.looks = b.work/float64(b.high), 0, 0
-	spare := slices.DeleteFunc(slices.Clone(g.members), (*Processor).isActive)
+	spare := slices.DeleteFunc(slices.Clone(g.members), (*Processor).IsActive)
 	for i, p := range g.members {
-		if len(spare) > 0 && p.isActive() && b.busy[i] > busyAbove && p.ep.Registered() > 1 {
+		if len(spare) > 0 && p.IsActive() && b.busy[i] > busyAbove && p.movable() > 1 {
 			t.added = append(t.added, spare[0])
-			p.ask(spare[0], p.ep.Registered()/2)
+			p.ask(spare[0], p.movable()/2)
 			spare = spare[1:]
 		}
 	}
@@ -207,7 +218,7 @@ func (g *Group) judge(b *balancer) {
 			p.active.Store(false)
 		}
 		for _, p := range t.added {
-			p.ask(g.leastBusy(b, (*Processor).isActive), everything)
+			p.ask(g.leastBusy(b, 0), everything)
 		}
 	}
 	if over {
@@ -235,17 +246,25 @@ func (t *trial) look(rate float64, now time.Time) (over, failed bool) {
 	return true, false
 }
 
-// leastBusy returns the least busy of the active ones that will do. There is one.
-func (g *Group) leastBusy(b *balancer, will func(*Processor) bool) (least *Processor) {
-	for i, p := range g.members {
-		if p.active.Load() && will(p) && (least == nil || b.busy[i] <= b.busy[least.cfg.Index]) {
+// leastBusy returns the least busy of the active ones from an index on, the first
+// of equals. Precondition: there is one.
+func (g *Group) leastBusy(b *balancer, from int) (least *Processor) {
+	for _, p := range g.members[from:] {
+		if p.active.Load() && (least == nil || b.busy[p.cfg.Index] < b.busy[least.cfg.Index]) {
 			least = p
 		}
 	}
 	return least
 }
 
-// ask asks p to give n connections away. Any thread.
+// movable is how much p could share: its connections, or its ready coroutines if
+// those are more. Any thread.
+func (p *Processor) movable() int {
+	return max(p.ep.Registered(), int(p.Stats.Queued.Load()))
+}
+
+// ask asks p to give n connections away, and as many of its ready coroutines. Any
+// thread.
 func (p *Processor) ask(to *Processor, n int) {
 	p.gift.Store(&gift{to, n})
 	p.ex.RequestPreempt()

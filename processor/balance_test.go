@@ -1,9 +1,120 @@
 package processor
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// gifts are what members are asked to give away, as "0>1:5".
+func gifts(g *Group) (asked []string) {
+	for i, p := range g.members {
+		switch x := p.gift.Load(); {
+		case x == nil:
+		case x.n == everything:
+			asked = append(asked, fmt.Sprintf("%d>%d:all", i, x.to.cfg.Index))
+		default:
+			asked = append(asked, fmt.Sprintf("%d>%d:%d", i, x.to.cfg.Index, x.n))
+		}
+	}
+	return asked
+}
+
+// registerFds registers n fds with p until the test ends.
+func registerFds(t testing.TB, p *Processor, n int) {
+	t.Helper()
+	for range n {
+		fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { unix.Close(fd) })
+		if _, err := p.ep.Register(fd, new(PollDesc)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// marks are the active ones of members, as "+" among "-".
+func marks(g *Group) string {
+	var s strings.Builder
+	for _, p := range g.members {
+		if p.active.Load() {
+			s.WriteByte('+')
+		} else {
+			s.WriteByte('-')
+		}
+	}
+	return s.String()
+}
+
+// TestDecide: each rule of the balancer, beside what it must not do.
+func TestDecide(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		min       int
+		active    string
+		busy      []float64
+		fds       []int
+		ready     []uint64
+		high, low int // how often it was so before
+
+		asked    []string
+		becomes  string
+		lastHigh int
+		lastLow  int
+	}{
+		{"busy once", 1, "+-", []float64{1, 0}, []int{8, 0}, []uint64{0, 0}, 0, 0, nil, "+-", 1, 0},
+		{"busy for long", 1, "+-", []float64{1, 0}, []int{8, 0}, []uint64{0, 0}, spreadAfter - 1, 0, []string{"0>1:4"}, "++", 0, 0},
+		{"busy, not enough", 1, "+-", []float64{0.9, 0}, []int{8, 0}, []uint64{0, 0}, 1, 0, nil, "+-", 0, 0},
+		{"busy with one fd", 1, "+-", []float64{1, 0}, []int{1, 0}, []uint64{0, 0}, 1, 0, nil, "+-", 2, 0},
+		{"busy with what is ready", 1, "+-", []float64{1, 0}, []int{1, 0}, []uint64{7, 0}, spreadAfter - 1, 0, []string{"0>1:3"}, "++", 0, 0},
+		{"the busiest of three", 1, "++-", []float64{0.4, 1, 0}, []int{8, 6, 0}, []uint64{0, 0, 0}, spreadAfter - 1, 0, []string{"1>2:3"}, "+++", 0, 0},
+		{"two of four", 1, "++--", []float64{0.95, 1, 0, 0}, []int{8, 6, 0, 0}, []uint64{0, 0, 0, 0}, spreadAfter - 1, 0, []string{"0>2:4", "1>3:3"}, "++++", 0, 0},
+		{"all active, uneven", 1, "++", []float64{1, 0.5}, []int{8, 2}, []uint64{0, 0}, 1, 0, []string{"0>1:2"}, "++", 0, 0},
+		{"all active, nearly even", 1, "++", []float64{1, 0.8}, []int{8, 2}, []uint64{0, 0}, 1, 0, nil, "++", 2, 0},
+		{"idle, not for long", 1, "++", []float64{0.2, 0.1}, []int{2, 2}, []uint64{0, 0}, 0, 3, nil, "++", 0, 4},
+		{"idle for long", 1, "++", []float64{0.2, 0.1}, []int{2, 2}, []uint64{0, 0}, 0, packAfter - 1, []string{"1>0:all"}, "+-", 0, 0},
+		{"idle, the first is the least busy", 1, "++", []float64{0.1, 0.2}, []int{2, 2}, []uint64{0, 0}, 0, packAfter - 1, []string{"1>0:all"}, "+-", 0, 0},
+		{"idle, of three", 1, "+++", []float64{0.3, 0.05, 0.2}, []int{2, 2, 2}, []uint64{0, 0, 0}, 0, packAfter - 1, []string{"1>2:all"}, "+-+", 0, 0},
+		{"all idle alike", 1, "+++", []float64{0, 0, 0}, []int{2, 2, 2}, []uint64{0, 0, 0}, 0, packAfter - 1, []string{"1>0:all"}, "+-+", 0, 0},
+		{"one fewer would be too busy", 1, "++", []float64{0.4, 0.3}, []int{2, 2}, []uint64{0, 0}, 0, packAfter - 1, nil, "++", 0, 0},
+		{"no fewer than the least", 2, "++-", []float64{0, 0, 0}, []int{2, 2, 0}, []uint64{0, 0, 0}, 0, packAfter, nil, "++-", 0, 0},
+		{"one that is not active was busy", 1, "+-", []float64{0.3, 0.01}, []int{2, 2}, []uint64{0, 0}, 0, 0, []string{"1>0:all"}, "+-", 0, 0},
+		{"to the least busy", 1, "++-", []float64{0.8, 0.7, 0.01}, []int{2, 2, 2}, []uint64{0, 0, 0}, 0, 0, []string{"2>1:all"}, "++-", 0, 0},
+		{"it was asleep", 1, "+-", []float64{0.3, 0}, []int{2, 2}, []uint64{0, 0}, 0, 0, nil, "+-", 0, 0},
+		{"it has nothing", 1, "+-", []float64{0.3, 0.01}, []int{2, 0}, []uint64{0, 0}, 0, 0, nil, "+-", 0, 0},
+		{"it has a coroutine", 1, "+-", []float64{0.3, 0.01}, []int{2, 0}, []uint64{0, 1}, 0, 0, []string{"1>0:all"}, "+-", 0, 0},
+		{"none is active", 0, "--", []float64{0.3, 0.01}, []int{2, 2}, []uint64{0, 0}, 1, 1, nil, "--", 1, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGroup(t, len(c.active))
+			defer g.Discard()
+			g.minActive = c.min
+			for i, p := range g.members {
+				p.active.Store(c.active[i] == '+')
+				registerFds(t, p, c.fds[i])
+				p.Stats.Queued.Set(c.ready[i])
+				p.ex.Stats.Live.Set(c.ready[i])
+			}
+			b := &balancer{at: time.Now(), busy: c.busy, high: c.high, low: c.low}
+			g.decide(b)
+			if asked := gifts(g); !slices.Equal(asked, c.asked) {
+				t.Errorf("asked for %q, want %q", asked, c.asked)
+			}
+			if m := marks(g); m != c.becomes {
+				t.Errorf("active are %s, want %s", m, c.becomes)
+			}
+			if b.high != c.lastHigh || b.low != c.lastLow {
+				t.Errorf("high %d and low %d, want %d and %d", b.high, b.low, c.lastHigh, c.lastLow)
+			}
+		})
+	}
+}
 
 // TestTrial: a spread stays if it brings enough work, and is taken back if not,
 // with ever longer pauses; less work because the load has gone is no verdict.

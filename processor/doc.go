@@ -22,6 +22,7 @@
 //	thread.go     the goroutine that the loop runs on, and its thread if it has one of its own
 //	handoff.go    the monitor, by which the loop goes on without a blocked coroutine
 //	idle.go       what to do when there is nothing to run; spin.go decides whether to spin
+//	balance.go    how many Processors there is work for; migrate.go: how it moves
 //	submit.go     work from other threads, placement, stealing
 //	park.go       parking with a deadline, Sleep
 //	timers.go     Func: a function that is called in a coroutine when its time has come

@@ -6,7 +6,13 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// Connections move from one Processor to another with what waits for them: a
+// Two kinds of work move from one Processor to another.
+//
+// Coroutines that are ready move as they come out of a wait, see
+// coroutine.MoveOn: up to half of those in the run queue, or for a Processor that
+// is not active any more all that come (lending).
+//
+// Connections move with what waits for them: a
 // coroutine, which moves itself when it comes out of its wait (PollDesc.follow),
 // or a Watch (Watch.moveTo). The fd is registered with the new Processor before
 // it is taken out of the old one's epoll, so no event is lost: adding an fd
@@ -53,9 +59,7 @@ func (pd *PollDesc) follow(fd int, to *Processor) {
 	if !pd.to.CompareAndSwap(to, nil) || co == nil || !to.active.Load() {
 		return
 	}
-	if co.MoveTo(&to.ex) {
-		to.Stats.Moved.Inc()
-	} else if Here() != to {
+	if !co.MoveTo(&to.ex) && Here() != to {
 		return
 	}
 	pd.move(fd, to)
@@ -66,6 +70,15 @@ func (pd *PollDesc) follow(fd int, to *Processor) {
 func (pd *PollDesc) fetch(fd int, home *Processor) {
 	if p := Here(); p != home && p.group == home.group {
 		pd.move(fd, p)
+	}
+}
+
+// TakeAlong moves fd to the caller's Processor, if the caller is a coroutine that
+// has moved. It is for the owner of the reading direction, where it does not wait.
+func (pd *PollDesc) TakeAlong(fd int) {
+	home, co := pd.home.Load(), coroutine.Current()
+	if home != nil && co != nil && co.Moved() {
+		pd.fetch(fd, home)
 	}
 }
 
@@ -154,24 +167,60 @@ type gift struct {
 	n  int // connections at most
 }
 
-// everything is a gift's n for all that can move: also what is at work, when it
-// next has waited.
+// everything is a gift's n for all that can move; what is at work moves when it
+// comes out of its next wait.
 const everything = math.MaxInt
 
-// give moves connections as asked. Owner.
+// lending says which coroutines move as they come to MoveOn. Owner.
+type lending struct {
+	to   *Processor
+	left int
+	last uint64 // the one that was at the end of the run queue, as Executor.Taken counts
+}
+
+// lend has coroutines move: up to n of those in the run queue. Owner.
+func (p *Processor) lend(to *Processor, n int) {
+	queued := p.ex.Queued()
+	if n != everything {
+		n = min(n, queued/2)
+	}
+	if n > 0 {
+		p.lending = lending{to, n, p.ex.Taken() + uint64(queued)}
+		p.ex.Lend(p.lendOne)
+	}
+}
+
+// lendOne returns where a coroutine is to move, or nil. Owner.
+func (p *Processor) lendOne() *coroutine.Executor {
+	l := &p.lending
+	over := p.ex.Taken() > l.last
+	if l.left == everything {
+		over = p.active.Load()
+	}
+	if over || l.left == 0 || p.phase != Running || !l.to.active.Load() {
+		p.ex.Lend(nil)
+		return nil
+	}
+	if l.left != everything {
+		l.left--
+	}
+	return &l.to.ex
+}
+
+// give moves work as asked. Owner.
 func (p *Processor) give() {
 	g := p.gift.Swap(nil)
 	if p.phase != Running || !g.to.active.Load() {
 		return
 	}
+	p.lend(g.to, g.n)
 	left := g.n
 	p.ep.Each(func(pd *PollDesc) {
-		if left == 0 || pd.Listener() || pd.home.Load() != p {
-			return
-		}
-		if p.giveOne(pd, g.to) {
+		switch {
+		case left <= 0 || pd.Listener() || pd.home.Load() != p:
+		case p.giveOne(pd, g.to):
 			left--
-		} else if g.n == everything {
+		case g.n == everything:
 			pd.to.Store(g.to)
 		}
 	})

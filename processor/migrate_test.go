@@ -416,6 +416,9 @@ func TestWatchMoves(t *testing.T) {
 						t.Error("it is not on its way")
 					}
 				}
+				if when == "after" && to.Stats.MovedWatches.Load() != 1 {
+					t.Errorf("%d moves were counted", to.Stats.MovedWatches.Load())
+				}
 				c.do(a, g)
 				release()
 				if c.goesOn {
@@ -431,6 +434,43 @@ func TestWatchMoves(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestEverythingFollows: what nothing waits for when all is given away goes when
+// it has waited next, or when its Watch is armed.
+func TestEverythingFollows(t *testing.T) {
+	within(t, time.Minute)
+	g := roaming(t, 2)
+	from, to := g.members[0], g.members[1]
+	l, a := newLine(t), armed(t, from, 0)
+	on(t, from, func() { // which makes it the home of the line
+		l.pd.SetDeadline(Read, 1)
+		l.read()
+		l.pd.SetDeadline(Read, 0)
+	})
+	from.ask(to, everything)
+	eventually(t, "the line is to follow", func() bool { return l.pd.to.Load() == to })
+	eventually(t, "the Watch has moved", func() bool { return a.pd.Home() == to && a.waits() })
+	if l.pd.Home() != from {
+		t.Error("an fd has moved for which nothing waits")
+	}
+	a.pd.to.Store(from)
+	a.send(1)
+	eventually(t, "the Watch has followed", func() bool { return a.pd.Home() == from && a.waits() })
+	if context.Direct() {
+		h := from.Submit(nil, func() { l.read() }, "", 0, false)
+		eventually(t, "it waits", l.waits)
+		l.send(1)
+		h.Join()
+		if l.pd.Home() != to || to.Stats.Moved.Load() != 1 {
+			t.Errorf("the line has not followed; %d moves", to.Stats.Moved.Load())
+		}
+	}
+	a.pd.Evict()
+	<-a.ended
+	a.close()
+	l.close()
+	quiet(t, g)
 }
 
 // TestIdleWatchesStayIdle: a move starts no coroutine where nothing has come.

@@ -48,6 +48,7 @@ func Sleep(d time.Duration) {
 		case coroutine.WakeShutdown:
 			coroutine.Unwind()
 		case coroutine.WakeTimeout:
+			co.MoveOn()
 			return
 		}
 	}

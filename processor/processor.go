@@ -61,6 +61,7 @@ type Processor struct {
 	turn     func() bool // to be called in each turn; nil for none
 	ran      bool        // the last turn ran something
 	history  history     // owner: writes
+	lending  lending     // owner
 	cfg      Config
 	group    *Group
 

@@ -14,18 +14,19 @@ import (
 // Stats are a Processor's own counters: its thread writes them, any thread reads them. They cost the Processor an
 // ordinary add.
 type Stats struct {
-	Turns       counter.Counter
-	TurnStart   counter.Counter // CLOCK_MONOTONIC, ns
-	Sleeps      counter.Counter // times blocked in epoll
-	SpinNs      counter.Counter // time spent looking for events instead
-	RemoteWakes counter.Counter // coroutines woken by other threads
-	Stolen      counter.Counter // coroutines taken from other Processors
-	Moved       counter.Counter // coroutines that have moved here after they had started
-	TimersFired counter.Counter
-	Queued      counter.Counter   // ready coroutines when the last turn began
-	Timers      counter.Counter   // in the heap when the last turn began
-	TurnNs      counter.Histogram // length of the turns that ran something
-	LateNs      counter.Histogram // how late timers fired
+	Turns        counter.Counter
+	TurnStart    counter.Counter // CLOCK_MONOTONIC, ns
+	Sleeps       counter.Counter // times blocked in epoll
+	SpinNs       counter.Counter // time spent looking for events instead
+	RemoteWakes  counter.Counter // coroutines woken by other threads
+	Stolen       counter.Counter // coroutines taken from other Processors
+	Moved        counter.Counter // coroutines that have moved here after they had started
+	MovedWatches counter.Counter // armed Watches that have moved here
+	TimersFired  counter.Counter
+	Queued       counter.Counter   // ready coroutines when the last turn began
+	Timers       counter.Counter   // in the heap when the last turn began
+	TurnNs       counter.Histogram // length of the turns that ran something
+	LateNs       counter.Histogram // how late timers fired
 }
 
 // Executor returns what runs the coroutines. Most of its methods are the owner's.

@@ -43,7 +43,7 @@ func (p *Processor) load() int {
 // has at least two coroutines fewer. Among more than 16 members, four that rotate
 // are compared.
 func (g *Group) Place(self *Processor) *Processor {
-	best := g.least(self, (*Processor).isActive)
+	best := g.least(self, (*Processor).IsActive)
 	if best == nil || best.sub.waiting.Load() >= burstStarts {
 		best = g.least(self, func(*Processor) bool { return true })
 	}
@@ -169,6 +169,7 @@ func (p *Processor) adopt(n int) {
 	for _, co := range moved {
 		p.takeOver()
 		p.ex.Settle(co)
+		p.Stats.Moved.Inc()
 	}
 	p.sub.waiting.Add(int32(-k - len(arrived) - len(moved)))
 	p.sub.mu.Unlock()

@@ -26,12 +26,18 @@ func TurnOver() bool { return TurnAge() >= TurnLimit }
 // YieldTurn is coroutine.YieldTurn that looks for I/O first, so that whom it
 // wakes runs before the caller does again. Left to the next turn it would queue
 // behind the caller, who may keep the thread for half a millisecond more, or
-// for as long as one of its operations is apart from the next.
+// for as long as one of its operations is apart from the next. It may move the
+// caller, as a wait for an fd does.
 func YieldTurn() (stopping bool) {
-	if p := Here(); p != nil && coroutine.Current() != nil && p.ep.Registered() > 0 {
+	co := coroutine.Current()
+	if p := Here(); p != nil && co != nil && p.ep.Registered() > 0 {
 		pinned := inside.Pin() // the loop must not look for I/O in the middle of it
 		p.dispatch(p.ep.Poll())
 		pinned.Unpin()
 	}
-	return coroutine.YieldTurn()
+	stopping = coroutine.YieldTurn()
+	if co != nil {
+		co.MoveOn()
+	}
+	return stopping
 }

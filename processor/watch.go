@@ -48,9 +48,10 @@ func (x *Watch) Init(pd *PollDesc, owner Watcher) {
 
 // Arm begins to wait for fd, at the caller's Processor, with which it is
 // registered if it is with none or with another. It returns false if there is
-// something to look at first: an edge, or what Check tells. From then on the
-// Watcher may be called, though not before the caller parks or ends. The error
-// is that of registering.
+// something to look at first: an edge, or what Check tells. After true the
+// Watcher may be called at any time, on another Processor if the Watch moves: the
+// caller leaves to it what is not for any thread. The error is that of
+// registering.
 //
 // Preconditions: the caller is a coroutine, and owns the reading direction.
 func (x *Watch) Arm(fd int) (bool, error) {

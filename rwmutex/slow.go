@@ -63,19 +63,18 @@ func (m *RWMutex) lockSlow(b coroutine.Bound) coroutine.Wake {
 	}
 	for {
 		why := waitq.Wait(w, coroutine.ReasonLock, b, &m.guard, m.leaveLocked)
-		waitq.Release(w)
 		if why != coroutine.WakeReady {
+			waitq.Release(w)
 			return why
 		}
 		if m.loadSlow()&woken == 0 || m.spin(m.tryWoken) { // handed off, or locked
 			break
 		}
-		w = waitq.Acquire()
-		if !m.requeueWriter(w, since, starved(since)) {
-			waitq.Release(w)
+		if w = waitq.Renew(w); !m.requeueWriter(w, since, starved(since)) {
 			break
 		}
 	}
+	waitq.Release(w)
 	m.served(since)
 	return coroutine.WakeReady
 }

@@ -250,7 +250,8 @@ func (s *socket) trySend(p []byte) (n int, errno syscall.Errno) {
 // pace lets others run, and their I/O be looked for, after a burst of
 // operations that did not park, or when the turn is over: what is done between
 // two operations may take much longer than these. The first operation after a
-// park does not look at the clock.
+// park does not look at the clock. A coroutine may move meanwhile; with the lock
+// for reading, which goes with readBurst, it takes the fd along.
 func (s *socket) pace(count *uint8, bytes int) {
 	if *count == 0 && bytes < burstBytes {
 		*count = 1
@@ -265,6 +266,9 @@ func (s *socket) paceOn(count *uint8, bytes int) {
 		*count = 1 // no park: the next operation looks at the clock
 		if processor.YieldTurn() {
 			*count = burst // the next operation is told, see check
+		}
+		if count == &s.readBurst {
+			s.pd.TakeAlong(s.fd)
 		}
 	}
 }

@@ -13,9 +13,10 @@ import (
 	"testing/fstest"
 )
 
-// TestSystemCallsAreListed: a coroutine may be left behind in a system call that
-// enters the Go scheduler. So each place that makes one says why nothing of its
-// Processor's owner is in hand there; see coroutine/handoff_unsafe.go, the rule.
+// TestSystemCallsAreListed: a coroutine may be left behind in a system call
+// that enters the Go scheduler. So each place that makes one says why nothing
+// of its Processor's owner is in hand there; see coroutine/handoff_unsafe.go,
+// the rule.
 func TestSystemCallsAreListed(t *testing.T) {
 	_, tr, _ := read(t)
 	report(t, callsListed(t, tr, entries))
@@ -43,8 +44,8 @@ func TestSystemCallsRule(t *testing.T) {
 	}
 }
 
-// entries are the functions that make such calls, as folder.Receiver.Function, by
-// the reason why they may.
+// entries are the functions that make such calls, as folder.Receiver.Function,
+// by the reason why they may.
 var entries = map[string]string{
 	"the caller is pinned": `
 		internal/sysx.CloseStream internal/sysx.StartConnect internal/sysx.exchange internal/sysx.transfer
@@ -180,7 +181,8 @@ func entryOf(n ast.Node) string {
 	return of.Name + "." + f.Sel.Name
 }
 
-// nameOf names a declaration: Receiver.Function, Function, or its first variable.
+// nameOf names a declaration: Receiver.Function, Function, or its first
+// variable.
 func nameOf(decl ast.Decl) string {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:

@@ -15,13 +15,30 @@ func Acquire() *coroutine.Waiter {
 	return coroutine.AcquireWaiter()
 }
 
-// Release gives back the result of Acquire. Precondition: it is in no queue.
+// Release gives back the result of Acquire. The caller, if it is a coroutine, may
+// move, see coroutine.MoveOn. Preconditions: it is in no queue, and the caller
+// holds no guard.
 func Release(w *coroutine.Waiter) {
 	if trace != nil {
 		trace.Release(w)
 		return
 	}
+	co := w.Coroutine()
 	w.Release()
+	if co != nil {
+		co.MoveOn()
+	}
+}
+
+// Renew gives back w for another Waiter, for a wait more of the same operation:
+// the caller does not move in the middle of it.
+func Renew(w *coroutine.Waiter) *coroutine.Waiter {
+	if trace != nil {
+		trace.Release(w)
+	} else {
+		w.Release()
+	}
+	return Acquire()
 }
 
 // Leave takes w, whose wait is over before it was claimed, out of its queue,

@@ -1,0 +1,12 @@
+package processor
+
+// Give asks p to give away n connections, and as many ready coroutines. Any
+// thread.
+func (p *Processor) Give(to *Processor, n int) { p.ask(to, n) }
+
+// GiveAll makes p one that is not active and asks it to give all away. Any
+// thread.
+func (p *Processor) GiveAll(to *Processor) {
+	p.active.Store(false)
+	p.ask(to, everything)
+}

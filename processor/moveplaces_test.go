@@ -1,0 +1,274 @@
+package processor_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/rwmutex"
+	"github.com/netco-go/netco/socket"
+)
+
+// partner runs f again and again on a Processor, where it stays, until the
+// function it returns is called.
+func partner(p *processor.Processor, f func()) (end func()) {
+	var over atomic.Bool
+	h := p.Submit(processor.Here(), func() {
+		for !over.Load() {
+			f()
+		}
+	}, "", 0, true)
+	return func() {
+		over.Store(true)
+		h.Join()
+	}
+}
+
+// TestReadyCoroutinesMove: a coroutine of a Processor that gives all away moves
+// where it comes out of a wait, unless it must stay.
+func TestReadyCoroutinesMove(t *testing.T) {
+	needMoves(t)
+	for _, c := range []struct {
+		name  string
+		op    func(p *processor.Processor) // which waits, mostly
+		stays bool
+	}{
+		{"Yield", func(*processor.Processor) { netco.Yield() }, false},
+		{"Sleep", func(*processor.Processor) { netco.Sleep(time.Microsecond) }, false},
+		{"Join of one here", func(p *processor.Processor) { p.Submit(processor.Here(), netco.Yield, "", 0, true).Join() }, false},
+		{"Join of one elsewhere", func(p *processor.Processor) { elsewhere(p).Submit(processor.Here(), netco.Yield, "", 0, true).Join() }, false},
+		{"a channel", func(p *processor.Processor) {
+			c := channel.Make[int](0)
+			go func() { c.Send(1) }()
+			c.Recv()
+		}, false},
+		{"Select", func(p *processor.Processor) {
+			a, b := channel.Make[int](0), channel.Make[int](0)
+			go func() { b.Send(1) }()
+			var v int
+			channel.Select(a.RecvCase(&v), b.RecvCase(&v))
+		}, false},
+		{"Mutex", func(p *processor.Processor) {
+			var mu cosync.Mutex
+			mu.Lock()
+			p.Submit(processor.Here(), mu.Unlock, "", 0, true)
+			mu.Lock()
+		}, false},
+		{"RWMutex", func(p *processor.Processor) {
+			var mu rwmutex.RWMutex
+			mu.Lock()
+			p.Submit(processor.Here(), mu.Unlock, "", 0, true)
+			mu.RLock()
+		}, false},
+		{"WaitGroup", func(p *processor.Processor) {
+			var wg cosync.WaitGroup
+			wg.Add(1)
+			p.Submit(processor.Here(), wg.Done, "", 0, true)
+			wg.Wait()
+		}, false},
+		{"amid I/O", func(*processor.Processor) { processor.YieldTurn() }, false},
+		{"in the middle of something", func(*processor.Processor) { coroutine.YieldTurn() }, true},
+		{"pinned", func(*processor.Processor) { netco.GoLocal(func() {}); netco.Yield() }, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			procs := begin(t, netco.Options{Processors: 2, MinActive: 2})
+			defer netco.Shutdown(context.Background())
+			end := partner(procs[0], netco.Yield)
+			moved := false
+			procs[0].Submit(nil, func() {
+				procs[0].GiveAll(procs[1])
+				for i := 0; i < 1000 && !moved; i++ {
+					c.op(procs[0])
+					moved = processor.Here() == procs[1]
+				}
+			}, "", 0, false).Join()
+			if moved == c.stays {
+				t.Errorf("it has moved: %v", moved)
+			}
+			if n := procs[1].Stats.Moved.Load(); (n == 1) != moved {
+				t.Errorf("%d moves were counted", n)
+			}
+			end()
+		})
+	}
+}
+
+// TestMoveFromOwnedChannel: a coroutine moves after a wait in a channel that is its
+// Processor's own, and the channel goes on.
+func TestMoveFromOwnedChannel(t *testing.T) {
+	needMoves(t)
+	for _, name := range []string{"Recv", "Send"} {
+		t.Run(name, func(t *testing.T) {
+			procs := begin(t, netco.Options{Processors: 2, MinActive: 2})
+			defer netco.Shutdown(context.Background())
+			c := channel.Make[int](0)
+			next, other := func() { c.Recv() }, func() { c.Send(1) }
+			if name == "Send" {
+				next, other = other, next
+			}
+			const n = 1000 // by the half of which the channel is the Processor's own
+			procs[0].Submit(nil, func() {
+				for range n {
+					other()
+				}
+			}, "", 0, true)
+			moved := false
+			procs[0].Submit(nil, func() {
+				for i := range n {
+					if i == n/2 {
+						procs[0].GiveAll(procs[1])
+					}
+					next()
+					moved = moved || processor.Here() == procs[1]
+				}
+			}, "", 0, false).Join()
+			if !moved {
+				t.Error("it has not moved")
+			}
+		})
+	}
+}
+
+// TestFdFollowsAmidReads: a connection that always has something to read moves
+// with its coroutine, although that never waits.
+func TestFdFollowsAmidReads(t *testing.T) {
+	needMoves(t)
+	for _, kind := range []string{"coroutine", "Server"} {
+		t.Run(kind, func(t *testing.T) {
+			begin(t, netco.Options{Processors: 2, MinActive: 2})
+			defer netco.Shutdown(context.Background())
+			l, err := socket.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			client, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			waits, moved := make(chan *processor.Processor, 1), make(chan bool, 1)
+			reads := 0
+			read := func(c net.Conn) error {
+				if reads++; reads == 1 {
+					waits <- processor.Here()
+				}
+				_, err := c.Read(make([]byte, 1))
+				if reads == 1 {
+					processor.Here().GiveAll(elsewhere(processor.Here()))
+					return err
+				}
+				if kind == "Server" {
+					compute(600 * time.Microsecond) // more than a turn is to last
+				}
+				if reads == 1000 {
+					moved <- elsewhere(processor.Here()).Stats.Moved.Load() == 0 && processor.Here().Registered() == 1
+					return io.EOF
+				}
+				return err
+			}
+			serveReads(l, kind, read)
+			if kind == "coroutine" { // which is with a Processor once it has waited; a Server's is from the beginning
+				from := <-waits
+				testenv.Until(t, "it waits", from.Idle)
+			}
+			client.Write(make([]byte, 1000))
+			if !<-moved {
+				t.Error("the fd has not followed")
+			}
+		})
+	}
+}
+
+// serveReads accepts one connection and calls read for it until that fails.
+func serveReads(l net.Listener, kind string, read func(net.Conn) error) {
+	if kind == "Server" {
+		server := &socket.Server{Handle: func(c *socket.ServerConn) error { return read(c) }}
+		go server.Serve(l)
+		return
+	}
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		netco.Go(func() {
+			defer c.Close()
+			for read(c) == nil {
+			}
+		})
+	}()
+}
+
+// elsewhere is another Processor than p.
+func elsewhere(p *processor.Processor) *processor.Processor {
+	for _, q := range p.Group().Members() {
+		if q != p {
+			return q
+		}
+	}
+	return nil
+}
+
+// TestComputingSpreadsAndPacks: coroutines that compute and never wait for an fd
+// are spread when they keep a Processor busy, but for those that must stay, and
+// are together again when they do not.
+func TestComputingSpreadsAndPacks(t *testing.T) {
+	needMoves(t)
+	procs := begin(t, netco.Options{Processors: 2})
+	defer netco.Shutdown(context.Background())
+	var light, over, strayed atomic.Bool
+	var mu cosync.Mutex
+	for _, pause := range []func(){
+		netco.Yield,
+		func() { netco.Sleep(time.Microsecond) },
+		func() { mu.Lock(); netco.Yield(); mu.Unlock() },
+	} {
+		work := func() {
+			if light.Load() {
+				netco.Sleep(20 * time.Millisecond)
+			} else {
+				compute(200 * time.Microsecond)
+			}
+			pause()
+		}
+		for range 4 {
+			procs[0].Submit(nil, func() {
+				for !over.Load() {
+					work()
+				}
+			}, "", 0, false)
+		}
+		procs[0].Submit(nil, func() {
+			for !over.Load() {
+				work()
+				if processor.Here() != procs[0] {
+					strayed.Store(true)
+				}
+			}
+		}, "", 0, true)
+	}
+	for range 2 {
+		light.Store(false)
+		testenv.Until(t, "coroutines on both", func() bool {
+			return procs[1].IsActive() && procs[1].Coroutines().Live.Load() > 0 && procs[0].Coroutines().Live.Load() > 3
+		})
+		light.Store(true)
+		testenv.Until(t, "all coroutines on one", func() bool {
+			return !procs[1].IsActive() && procs[1].Coroutines().Live.Load() == 0
+		})
+	}
+	over.Store(true)
+	if strayed.Load() {
+		t.Error("one has moved that must stay")
+	}
+}

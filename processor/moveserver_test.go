@@ -1,0 +1,421 @@
+package processor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime/pprof"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	cocontext "github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/processor"
+	"github.com/netco-go/netco/scheduler"
+	"github.com/netco-go/netco/socket"
+)
+
+// limit is when a test gives up waiting. No test passes by waiting that long.
+const limit = 2 * time.Minute
+
+// begin starts the default Scheduler and returns its Processors.
+func begin(t *testing.T, o netco.Options) []*processor.Processor {
+	t.Helper()
+	timer := time.AfterFunc(limit, func() {
+		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
+		panic(t.Name() + ": not over in time")
+	})
+	t.Cleanup(func() { timer.Stop() })
+	if err := netco.Start(o); err != nil {
+		t.Fatal(err)
+	}
+	found := make(chan *processor.Processor, 1)
+	if _, err := netco.Go(func() { found <- processor.Here() }); err != nil {
+		t.Fatal(err)
+	}
+	return scheduler.Of(<-found).Processors()
+}
+
+// shuffle moves connections at random until it is stopped.
+func shuffle(procs []*processor.Processor) (stop func()) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(200 * time.Microsecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-over:
+				return
+			}
+			if from, to := procs[rand.IntN(len(procs))], procs[rand.IntN(len(procs))]; from != to {
+				from.Give(to, 1+rand.IntN(8))
+			}
+		}
+	}()
+	return func() {
+		close(over)
+		<-ended
+	}
+}
+
+// shared is what coroutines of echo wait for now and then.
+var shared cosync.Mutex
+
+// echo answers what it reads, under deadlines that pass now and then, sleeps,
+// and blocks its thread outside netco.
+func echo(c net.Conn) error {
+	var buf [8 << 10]byte
+	for {
+		if rand.IntN(8) == 0 {
+			c.SetReadDeadline(time.Now().Add(time.Duration(rand.IntN(500)) * time.Microsecond))
+		}
+		n, err := c.Read(buf[:])
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			c.SetReadDeadline(time.Time{})
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		switch rand.IntN(64) {
+		case 0:
+			netco.Sleep(time.Duration(rand.IntN(200)) * time.Microsecond)
+		case 1:
+			time.Sleep(time.Duration(rand.IntN(200)) * time.Microsecond)
+		case 2:
+			func() {
+				shared.Lock()
+				defer shared.Unlock() // Yield may end the coroutine
+				netco.Yield()
+			}()
+		}
+		if _, err := c.Write(buf[:n]); err != nil {
+			return err
+		}
+	}
+}
+
+// oneConn talks to an echo server over one connection, while goesOn says so, and
+// checks each byte.
+func oneConn(address string, goesOn func() bool) error {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(limit))
+	for range rand.IntN(40) {
+		if !goesOn() {
+			break
+		}
+		if err := exchange(c); err != nil {
+			return err
+		}
+		if rand.IntN(4) == 0 {
+			time.Sleep(time.Duration(rand.IntN(1000)) * time.Microsecond)
+		}
+	}
+	if rand.IntN(2) == 0 { // else it just closes
+		c.(*net.TCPConn).CloseWrite()
+		if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+			return fmt.Errorf("%d bytes and %v at the end", n, err)
+		}
+	}
+	return nil
+}
+
+var errOther = errors.New("what came back is something else")
+
+// exchange sends some bytes, mostly few, and reads them back meanwhile.
+func exchange(c net.Conn) error {
+	size := 1 + rand.IntN(64)
+	if rand.IntN(8) == 0 {
+		size = rand.IntN(200 << 10)
+	}
+	sent, got := make([]byte, size), make([]byte, size)
+	for i := range sent {
+		sent[i] = byte(rand.Uint32())
+	}
+	wrote := make(chan error, 1)
+	go func() {
+		_, err := c.Write(sent)
+		wrote <- err
+	}()
+	_, err := io.ReadFull(c, got)
+	if err == nil && !bytes.Equal(sent, got) {
+		err = errOther
+	}
+	if err != nil {
+		c.Close()
+	}
+	return errors.Join(err, <-wrote)
+}
+
+// echoServers are the ways to serve. Each serves until the listener is closed.
+var echoServers = []struct {
+	name  string
+	stops bool // it ends connections in the middle
+	serve func(l net.Listener)
+}{
+	{"coroutines", false, func(l net.Listener) { serveEach(l, false) }},
+	{"coroutines that are stopped", true, func(l net.Listener) { serveEach(l, true) }},
+	{"Server", false, func(l net.Listener) {
+		s := &socket.Server{Handle: func(c *socket.ServerConn) error {
+			if rand.IntN(8) == 0 {
+				return echo(c) // to its end
+			}
+			return echoOnce(c)
+		}}
+		s.Serve(l)
+	}},
+	{"Server with timeouts", false, func(l net.Listener) {
+		s := &socket.Server{IdleTimeout: time.Hour, Handle: func(c *socket.ServerConn) error { return echoOnce(c) }}
+		s.Serve(l)
+	}},
+}
+
+// serveEach has a coroutine for each connection, and stops some of them.
+func serveEach(l net.Listener, stops bool) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		if _, err := netco.Go(func() {
+			defer c.Close()
+			if stops && rand.IntN(2) == 0 { // from here on: one that has not started would not close c
+				time.AfterFunc(time.Duration(rand.IntN(5_000))*time.Microsecond, netco.Self().Handle().Stop)
+			}
+			echo(c)
+		}); err != nil {
+			c.Close()
+		}
+	}
+}
+
+func echoOnce(c net.Conn) error {
+	var buf [4 << 10]byte
+	n, err := c.Read(buf[:])
+	if err != nil {
+		return err
+	}
+	if rand.IntN(32) == 0 {
+		netco.Sleep(time.Duration(rand.IntN(200)) * time.Microsecond)
+	}
+	_, err = c.Write(buf[:n])
+	return err
+}
+
+// talk has clients talk to an echo server until over is set, and returns how to
+// wait for their end and count their connections.
+func talk(t *testing.T, address string, over *atomic.Bool, excused func(error) bool) (end func() int64) {
+	var conns atomic.Int64
+	var clients sync.WaitGroup
+	for range 16 {
+		clients.Go(func() {
+			for !over.Load() {
+				conns.Add(1)
+				if err := oneConn(address, func() bool { return !over.Load() }); err != nil && (errors.Is(err, errOther) || !excused(err)) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	return func() int64 {
+		clients.Wait()
+		return conns.Load()
+	}
+}
+
+// TestServersWhoseConnectionsMove is a hammer: connections come, talk and go
+// while they are moved all the time, and not one byte is lost. At the end the
+// Scheduler ends by itself, or by force amid the talk.
+func TestServersWhoseConnectionsMove(t *testing.T) {
+	span := time.Duration(testenv.Rounds(1_000)) * time.Millisecond
+	for _, server := range echoServers {
+		for n := 2; n <= 4; n++ {
+			for _, forced := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%d/forced %v", server.name, n, forced), func(t *testing.T) {
+					files := testenv.Files()
+					procs := begin(t, netco.Options{Processors: n, MinActive: n})
+					defer netco.Shutdown(context.Background())
+					l, err := socket.Listen("tcp", "127.0.0.1:0")
+					if err != nil {
+						t.Fatal(err)
+					}
+					netco.Go(func() { server.serve(l) })
+					stop := shuffle(procs)
+					var over, ending atomic.Bool
+					end := talk(t, l.Addr().String(), &over, func(error) bool { return server.stops || ending.Load() })
+					time.Sleep(span)
+					ctx, cancel := context.WithTimeout(context.Background(), limit)
+					defer cancel()
+					over.Store(!forced)
+					if forced {
+						ending.Store(true)
+						cancel()
+					} else {
+						end()
+					}
+					l.Close()
+					if err := netco.Shutdown(ctx); err != nil && !forced {
+						t.Errorf("Shutdown: %v", err)
+					}
+					over.Store(true)
+					conns := end()
+					stop()
+					nothingLeft(t, procs)
+					testenv.Until(t, "the files to be closed", func() bool { return testenv.Files() <= files })
+					t.Logf("%d connections", conns)
+				})
+			}
+		}
+	}
+}
+
+// nothingLeft fails if something lives on Processors that have ended.
+func nothingLeft(t *testing.T, procs []*processor.Processor) {
+	moved := uint64(0)
+	for i, p := range procs {
+		moved += p.Stats.Moved.Load()
+		if p.Coroutines().Live.Load() != 0 || p.Registered() != 0 || p.Watches() != 0 {
+			t.Errorf("Processor %d: %d coroutines, %d fds, %d Watches", i, p.Coroutines().Live.Load(), p.Registered(), p.Watches())
+		}
+	}
+	if socket.Open() != 0 {
+		t.Errorf("%d sockets are open", socket.Open())
+	}
+	t.Logf("%d moves of coroutines", moved)
+}
+
+// TestSpreadsAndPacks: connections that all came to one Processor are spread
+// when they keep it busy, and are together again when they do not.
+func TestSpreadsAndPacks(t *testing.T) {
+	needMoves(t)
+	for _, kind := range []string{"coroutines", "Server"} {
+		t.Run(kind, func(t *testing.T) {
+			procs := begin(t, netco.Options{Processors: 2})
+			defer netco.Shutdown(context.Background())
+			if !procs[0].IsActive() || procs[1].IsActive() {
+				t.Error("not just the first is active")
+			}
+			var light, over atomic.Bool
+			address, end := serveWork(t, kind, &light)
+			const n = 24 // so that there is always work for the Processors
+			wait := pester(t, address, n, &light, &over)
+			for round := range 2 {
+				light.Store(false)
+				testenv.Until(t, "connections on both", func() bool {
+					return procs[1].IsActive() && procs[1].Registered() >= 2 && procs[0].Registered() >= 2
+				})
+				light.Store(true)
+				testenv.Until(t, "all connections on one", func() bool {
+					return !procs[1].IsActive() && procs[1].Registered() == 0 && procs[1].Coroutines().Live.Load() == 0
+				})
+				if got := procs[0].Registered(); got != n+1 {
+					t.Errorf("round %d: %d fds on the first, want %d", round, got, n+1)
+				}
+			}
+			over.Store(true)
+			wait()
+			end()
+		})
+	}
+}
+
+// needMoves skips a test of what moves by itself.
+func needMoves(t *testing.T) {
+	t.Helper()
+	if !cocontext.Direct() {
+		t.Skip("with the portable backend all Processors are active and coroutines do not move; NETCO_CONTEXT=asm has those that do")
+	}
+}
+
+// serveWork serves on the first Processor: what answers a byte takes 2 ms,
+// unless light is set.
+func serveWork(t *testing.T, kind string, light *atomic.Bool) (address string, end func()) {
+	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := func(c net.Conn) error {
+		var b [1]byte
+		if _, err := c.Read(b[:]); err != nil {
+			return err
+		}
+		if !light.Load() {
+			compute(2 * time.Millisecond)
+		}
+		_, err := c.Write(b[:])
+		return err
+	}
+	server := &socket.Server{Handle: func(c *socket.ServerConn) error { return answer(c) }}
+	netco.GoOn(0, func() {
+		if kind == "Server" {
+			server.Serve(l)
+			return
+		}
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			netco.Go(func() {
+				defer c.Close()
+				for answer(c) == nil {
+				}
+			})
+		}
+	})
+	return l.Addr().String(), func() {
+		l.Close()
+		server.Close()
+	}
+}
+
+func compute(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+	}
+}
+
+// pester has n clients ask for answers over a connection each, one after the
+// other, and seldom while light is set.
+func pester(t *testing.T, address string, n int, light, over *atomic.Bool) (wait func()) {
+	var clients sync.WaitGroup
+	for i := range n {
+		clients.Go(func() {
+			c, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			var b [1]byte
+			for !over.Load() {
+				b[0]++
+				want := b[0]
+				c.Write(b[:])
+				if _, err := c.Read(b[:]); err != nil || b[0] != want {
+					t.Errorf("read %d, %v, want %d", b[0], err, want)
+					return
+				}
+				if light.Load() {
+					time.Sleep(time.Duration(40+i) * time.Millisecond)
+				}
+			}
+		})
+	}
+	return clients.Wait
+}
