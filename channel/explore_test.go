@@ -44,7 +44,7 @@ func (m *model) state(b []byte) []byte {
 		}
 		b = append(b, m.number(i, c.free), m.number(i, c.sendq.front()), m.number(i, c.recvq.front()))
 		for _, s := range m.waiters[i] {
-			b = append(b, byte(m.w.Who(s.w)), byte(s.value), flag(s.ok)|flag(s.queued)<<1|flag(s.send)<<2|flag(s.inSelect)<<3|flag(s.chosen)<<4, m.number(i, s.Link))
+			b = append(b, byte(m.w.Owner(s.w)), byte(s.value), flag(s.ok)|flag(s.queued)<<1|flag(s.send)<<2|flag(s.inSelect)<<3|flag(s.chosen)<<4, m.number(i, s.Link))
 		}
 	}
 	for i := range m.sent {
@@ -123,7 +123,7 @@ func (m *model) counts(over bool) string {
 func (m *model) thread(v int, word string) func(*explore.Thread) {
 	return func(th *explore.Thread) {
 		th.MayWait = true
-		th.Doomed = strings.Contains(word, "!")
+		th.Stoppable = strings.Contains(word, "!")
 		th.Goroutine = strings.Contains(word, "g")
 		defer func() {
 			if p := recover(); p != nil && p != any(sendOnClosed) {

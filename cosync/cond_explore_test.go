@@ -109,7 +109,7 @@ func condProgram(w *explore.World, threads string) explore.Program {
 	}
 	for _, kind := range fields {
 		p.Threads = append(p.Threads, func(th *explore.Thread) {
-			th.Doomed = kind == "!"
+			th.Stoppable = kind == "!"
 			th.Goroutine = strings.Contains(kind, "g")
 			th.MayWait = kind != "s" && kind != "b"
 			l.Lock()

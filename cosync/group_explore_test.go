@@ -53,7 +53,7 @@ func groupProgram(limit int, threads string) func(*explore.World) explore.Progra
 				b := boundOf(th, kind)
 				th.Step("begin")
 				if strings.Contains(kind, "w") {
-					if err := g.wait(b); err != nil && err != failed && b == (coroutine.Bound{}) && !th.Doomed {
+					if err := g.wait(b); err != nil && err != failed && b == (coroutine.Bound{}) && !th.Stoppable {
 						panic(err)
 					}
 					return

@@ -41,7 +41,7 @@ func mutexProgram(w *explore.World, threads string) explore.Program {
 	p := explore.Program{State: x.appendState, Check: x.check, End: x.end}
 	for _, kind := range strings.Fields(threads) {
 		p.Threads = append(p.Threads, func(th *explore.Thread) {
-			th.Doomed = strings.Contains(kind, "!")
+			th.Stoppable = strings.Contains(kind, "!")
 			th.Goroutine = strings.Contains(kind, "g")
 			rounds := 1
 			if strings.Contains(kind, "2") {

@@ -19,7 +19,7 @@ import (
 // for, and sets the other properties: "!" may be ended by force at any time,
 // "g" an ordinary goroutine, "t" bounded by a time, "c" by a context.
 func boundOf(th *explore.Thread, kind string) coroutine.Bound {
-	th.Doomed = strings.Contains(kind, "!")
+	th.Stoppable = strings.Contains(kind, "!")
 	th.Goroutine = strings.Contains(kind, "g")
 	switch {
 	case strings.Contains(kind, "t"):

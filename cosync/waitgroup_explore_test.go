@@ -39,7 +39,7 @@ func waitGroupProgram(w *explore.World, threads string) explore.Program {
 	}
 	for _, kind := range strings.Fields(threads) {
 		p.Threads = append(p.Threads, func(th *explore.Thread) {
-			th.Doomed = kind == "!"
+			th.Stoppable = kind == "!"
 			th.Goroutine = strings.Contains(kind, "g")
 			th.Step("begin")
 			switch {

@@ -63,7 +63,7 @@ func (o *order) program() explore.Program {
 //	!, &     behind them: the thread's parks may be ended by shutdown; it is a goroutine
 func (o *order) run(th *explore.Thread) {
 	program := o.programs[th.ID()]
-	th.Doomed = strings.Contains(program, "!")
+	th.Stoppable = strings.Contains(program, "!")
 	th.Goroutine = strings.Contains(program, "&")
 	for i, letter := range strings.TrimRight(program, "!&") {
 		o.pos[th.ID()] = i

@@ -57,7 +57,7 @@ func (s *socket) updateQueue() {
 // Unlike a recv with MSG_PEEK it leaves an error to the read that returns it.
 func (s *socket) pollReadable() bool {
 	fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN | unix.POLLRDHUP}}
-	n, errno := sysx.Look(fds[:])
+	n, errno := sysx.TryPoll(fds[:])
 	return n > 0 || errno != 0 && errno != unix.EAGAIN // which is an Injector's: nothing
 }
 

@@ -93,7 +93,7 @@ func pollable(fd int) (bool, error) {
 		return false, os.NewSyscallError("epoll_create1", err)
 	}
 	defer sysx.CloseFD(epfd)
-	switch errno := sysx.Watch(epfd, unix.EPOLL_CTL_ADD, fd, 0); errno {
+	switch errno := sysx.ControlEpoll(epfd, unix.EPOLL_CTL_ADD, fd, 0); errno {
 	case 0:
 		return true, nil
 	case unix.EPERM:

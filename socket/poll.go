@@ -84,7 +84,7 @@ func after(d time.Duration) int64 {
 
 // look asks poll(2), without waiting.
 func look(fds []PollFd) (int, error) {
-	n, errno := sysx.Look(fds)
+	n, errno := sysx.TryPoll(fds)
 	if errno != 0 {
 		return 0, sysError("poll", errno)
 	}
@@ -199,12 +199,12 @@ func (w *pollWait) setUp() error {
 		if i%addTurn == addTurn-1 && coroutine.YieldTurn() {
 			return coroutine.ErrShutdown
 		}
-		errno := sysx.Watch(fd, unix.EPOLL_CTL_ADD, int(f.Fd), pollEvents(f))
+		errno := sysx.ControlEpoll(fd, unix.EPOLL_CTL_ADD, int(f.Fd), pollEvents(f))
 		if errno == unix.EEXIST {
 			if merged == nil {
 				merged = w.merge()
 			}
-			errno = sysx.Watch(fd, unix.EPOLL_CTL_MOD, int(f.Fd), merged[f.Fd])
+			errno = sysx.ControlEpoll(fd, unix.EPOLL_CTL_MOD, int(f.Fd), merged[f.Fd])
 		}
 		if errno != 0 && errno != unix.EPERM { // EPERM: a file whose events never change, and there were none
 			return errno

@@ -233,7 +233,7 @@ func (s *socket) falseEnd() bool {
 		return false
 	}
 	fds := [1]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLRDHUP}}
-	n, errno := sysx.Look(fds[:])
+	n, errno := sysx.TryPoll(fds[:])
 	return n > 0 && errno == 0
 }
 

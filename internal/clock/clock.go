@@ -1,5 +1,6 @@
-// Package clock reads CLOCK_MONOTONIC, the clock that the timerfd counts in, through the vDSO and Go's own
-// monotonic time, in about 25 ns and without a system call.
+// Package clock reads CLOCK_MONOTONIC, the clock that the timerfd counts in,
+// through the vDSO and Go's own monotonic time, in about 25 ns and without a
+// system call.
 package clock
 
 import (
@@ -10,10 +11,12 @@ import (
 
 var epoch, base = start()
 
-// start pairs a Go time with a CLOCK_MONOTONIC reading. The kernel's clock is read second, so that Now runs ahead
-// of the kernel by the few nanoseconds between the two and never behind: when a timerfd fires for a deadline,
-// Now has reached that deadline. By what Now is ahead all timers are late, so of several pairs it takes the closest: the thread may have stood
-// still in the middle of one.
+// start pairs a Go time with a CLOCK_MONOTONIC reading. The kernel's clock is
+// read second, so that Now runs ahead of the kernel by the few nanoseconds
+// between the two and never behind: when a timerfd fires for a deadline, Now
+// has reached that deadline. All timers are late by as much as Now is ahead, so
+// start is the closest of several pairs: the thread may have been preempted in
+// the middle of one.
 func start() (epoch time.Time, base int64) {
 	closest := time.Duration(1<<63 - 1)
 	for range 5 {

@@ -16,7 +16,8 @@ func kernel(t *testing.T) int64 {
 	return ts.Nano()
 }
 
-// TestNowIsTheKernelsClock: never behind it, and hardly ahead; a timerfd that has fired is due by Now.
+// TestNowIsTheKernelsClock: never behind it, and hardly ahead; a timerfd that
+// has fired is due by Now.
 func TestNowIsTheKernelsClock(t *testing.T) {
 	last := Now()
 	for range 10_000 {
@@ -36,7 +37,8 @@ func TestNowIsTheKernelsClock(t *testing.T) {
 	}
 }
 
-// TestStartedLate: a thread that stands still while the two clocks are read does not put Now ahead.
+// TestStartedLate: a thread that stands still while the two clocks are read
+// does not put Now ahead.
 func TestStartedLate(t *testing.T) {
 	real := kernelNow
 	defer func() { kernelNow = real }()

@@ -46,8 +46,9 @@ func TestPointer(t *testing.T) {
 	}
 }
 
-// TestReadersSeeWholeValues: any thread may read while the owner writes; counts only rise, pointers are whole. Under -race
-// this shows that neither is taken for a race.
+// TestReadersSeeWholeValues: any thread may read while the owner writes; counts
+// only rise, pointers are whole. Under -race this shows that neither is taken
+// for a race.
 func TestReadersSeeWholeValues(t *testing.T) {
 	type pair struct{ a, b int }
 	var c Counter

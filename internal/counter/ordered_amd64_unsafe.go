@@ -4,7 +4,7 @@ package counter
 
 import "unsafe"
 
-// The processor keeps stores in order by itself.
+// On amd64 other threads see stores in program order (TSO).
 
 func storeOrdered(p *uint64, v uint64) { store(p, v) }
 

@@ -5,13 +5,20 @@ import (
 	"unsafe"
 )
 
-// Pointer is a pointer that one thread writes and any thread reads, as Counter is a count. The owner's store is
-// an ordinary one; a reader may see an old value but never a torn one.
+// Pointer is a pointer that one thread writes and any thread reads, as Counter
+// is a count. The owner's store is an ordinary one; a reader may see an old
+// value but never a torn one.
 type Pointer[T any] struct{ p *T }
 
 // Set replaces the pointer. Owner only.
 func (p *Pointer[T]) Set(v *T) {
 	storePointer((*unsafe.Pointer)(unsafe.Pointer(&p.p)), unsafe.Pointer(v))
+}
+
+// SetOrdered is Counter.SetOrdered. A thread that loads v sees what the owner
+// wrote to *v before.
+func (p *Pointer[T]) SetOrdered(v *T) {
+	storePointerOrdered((*unsafe.Pointer)(unsafe.Pointer(&p.p)), unsafe.Pointer(v))
 }
 
 // Own returns the pointer without an atomic load. Owner only.

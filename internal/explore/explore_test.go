@@ -73,7 +73,8 @@ func (l *toy) unlock() {
 	b.Wake()
 }
 
-// program has a thread for each field of threads: "!" doomed, "g" a goroutine, "t" bounded, "c" bounded by a context.
+// program has a thread for each field of threads: "!" stoppable, "g" a
+// goroutine, "t" bounded, "c" bounded by a context.
 func program(bug, threads string) func(*World) Program {
 	return func(w *World) Program {
 		l := &toy{bug: bug}
@@ -101,7 +102,7 @@ func program(bug, threads string) func(*World) Program {
 		}
 		for _, kind := range strings.Fields(threads) {
 			p.Threads = append(p.Threads, func(th *Thread) {
-				th.Doomed = strings.Contains(kind, "!")
+				th.Stoppable = strings.Contains(kind, "!")
 				th.Goroutine = strings.Contains(kind, "g")
 				var b coroutine.Bound
 				switch {
@@ -158,8 +159,8 @@ func TestBugsAreFound(t *testing.T) {
 	}
 }
 
-// TestStates: two threads of three places each make nine states; a Choose makes its outcomes, and a spin without an end is
-// found.
+// TestStates: two threads of three places each make nine states; a Choose makes
+// its outcomes, and a spin without an end is found.
 func TestStates(t *testing.T) {
 	run := func(body func(*World, *Thread)) (*search, string) {
 		s := &search{seed: maphash.MakeSeed(), ids: map[uint64]int{}, program: func(w *World) Program {
@@ -193,7 +194,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestGoroutineTokens: a goroutine's wake that nobody drains is found.
+// TestGoroutineTokens: a goroutine's wake that is never drained is found.
 func TestGoroutineTokens(t *testing.T) {
 	s := &search{seed: maphash.MakeSeed(), ids: map[uint64]int{}, program: func(w *World) Program {
 		var g waitq.Guard

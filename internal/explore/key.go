@@ -19,7 +19,7 @@ func (w *World) appendKey(b []byte) []byte {
 func (t *Thread) appendKey(b []byte) []byte {
 	put := func(v uint64) { b = binary.LittleEndian.AppendUint64(b, v) }
 	who := func(wt *coroutine.Waiter) {
-		switch id := t.w.Who(wt); {
+		switch id := t.w.Owner(wt); {
 		case wt == nil:
 			b = append(b, 255)
 		case id < 0:

@@ -13,26 +13,31 @@ type Program struct {
 
 	// State appends what the primitive's code and Check read. Required.
 	State func(b []byte) []byte
-	// Seen returns what a thread that is about to make the access op reads into its local variables. Nil: State.
+	// Seen returns what a thread that is about to make the access op reads into
+	// its local variables. Nil: State.
 	Seen func(op Op) uint64
-	// Check is called after each step of th, and returns what is wrong, or "". May be nil.
+	// Check is called after each step of th, and returns what is wrong, or "".
+	// May be nil.
 	Check func(th *Thread) string
-	// End is called when no thread can move any more and none is stuck. As Check. May be nil.
+	// End is called when no thread can move any more and none is stuck. As
+	// Check. May be nil.
 	End func() string
-	// Describe tells the state in failures. Nil: State in hexadecimal.
+	// Describe formats the state for failures. Nil: State in hexadecimal.
 	Describe func() string
 }
 
-// Limits are how much beside the program's own steps happens.
+// Limits bound what happens besides the program's own steps.
 type Limits struct {
-	Early int // parks that end for no reason, in all
+	Early int // parks that end without a wake, in all
 }
 
-// tooMany states are a State that appends what only grows, or a program that nobody can wait for.
+// tooMany states mean a State that appends what only grows, or a program too
+// large to explore.
 const tooMany = 20_000_000
 
-// Run visits every state that the program can reach. For each it runs the program anew along a path of moves that leads there. It
-// ends the test if anything is wrong.
+// Run visits every state that the program can reach. For each it runs the
+// program anew along a path of moves that leads there. It ends the test if
+// anything is wrong.
 func Run(t testing.TB, program func(*World) Program, limits Limits) {
 	t.Helper()
 	s := search{program: program, limits: limits, seed: maphash.MakeSeed(), ids: map[uint64]int{}}
@@ -70,8 +75,9 @@ func (s *search) run() (failure string) {
 	return s.endsEverywhere()
 }
 
-// follow makes the moves of path, the last of which has not been made before, and then the first of those that are possible until it
-// comes to a known state or an end. It returns the paths to the other moves.
+// follow makes the moves of path, the last of which has not been made before,
+// and then the first of those that are possible until it comes to a known state
+// or an end. It returns the paths to the other moves.
 func (s *search) follow(path []move) (more [][]move, failure string) {
 	w := newWorld(s.program, s.limits)
 	defer w.end()
@@ -81,12 +87,12 @@ func (s *search) follow(path []move) (more [][]move, failure string) {
 			w.do(&path[i-1])
 		}
 		if i < len(path)-1 {
-			continue // been there
+			continue // known
 		}
 		if w.failure != "" {
 			return nil, s.replay(w.failure, path)
 		}
-		id, known := s.visit(w)
+		id, known := s.number(w)
 		if i < len(path) {
 			prev = id
 			continue
@@ -113,8 +119,8 @@ func (s *search) follow(path []move) (more [][]move, failure string) {
 	}
 }
 
-// visit returns the number of the world's state, and whether it had one.
-func (s *search) visit(w *World) (id int, known bool) {
+// number returns the number of the world's state, and whether it was known.
+func (s *search) number(w *World) (id int, known bool) {
 	s.key = w.appendKey(s.key[:0])
 	h := maphash.Bytes(s.seed, s.key)
 	if id, known = s.ids[h]; !known {
@@ -145,7 +151,7 @@ func (s *search) endsEverywhere() (failure string) {
 	return ""
 }
 
-// replay runs the path once more and tells it.
+// replay runs the path once more and describes it.
 func (s *search) replay(failure string, path []move) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\nafter", failure)
@@ -153,7 +159,7 @@ func (s *search) replay(failure string, path []move) string {
 	defer w.end()
 	for _, mv := range path {
 		th := w.threads[mv.thread]
-		fmt.Fprintf(&b, "\n  thread %d, step %d: %s%s", th.id, th.steps, th.at.op, mv.told())
+		fmt.Fprintf(&b, "\n  thread %d, step %d: %s%s", th.id, th.steps, th.at.op, mv.outcome())
 		w.do(&mv)
 		fmt.Fprintf(&b, "\t-> %s", w.describe())
 	}

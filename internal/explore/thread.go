@@ -18,9 +18,10 @@ const (
 	opChoose Op = "choose"
 )
 
-// Thread is one thread of a program. A body may set the exported fields before its first Step, and then must not.
+// Thread is one thread of a program. A body may set the exported fields before
+// its first Step, and then must not.
 type Thread struct {
-	Doomed    bool // its parks may end by shutdown
+	Stoppable bool // its parks may end by shutdown
 	Goroutine bool // it is an ordinary goroutine; else a coroutine
 	MayWait   bool // it may wait for ever
 
@@ -34,7 +35,7 @@ type Thread struct {
 	ended   bool
 	steps   int    // how many Steps it has come to
 	noted   uint64 // what it noted
-	seen    uint64 // what it saw last: its local variables are a function of this and of where it stands
+	seen    uint64 // what it read last: with its place it determines its local variables
 	chosen  int    // what Choose gave last
 	endless ctx
 
@@ -47,17 +48,17 @@ type Thread struct {
 	waking   *coroutine.Waiter // woken by it and not yet released
 }
 
-// at is where a thread stands: before which access.
+// at is the access before which a thread is stopped.
 type at struct {
 	op    Op
 	pc    uint64            // hash of its call stack
-	wake  *coroutine.Waiter // opWake: whom
+	wake  *coroutine.Waiter // opWake: the waiter
 	guard *waitq.Guard      // OpGuard: which
 	bound coroutine.Wake    // opPark: what else may end it; WakeReady: nothing
 	n     int               // opChoose: among how many
 }
 
-type abandoned struct{} // panic value: the world is over
+type abandoned struct{} // panic value: the world has ended
 type unwound struct{}   // panic value: in place of Goexit
 
 func newThread(w *World, id int, body func(*Thread)) *Thread {
@@ -91,13 +92,15 @@ func (t *Thread) Parked() bool { return !t.ended && t.at.op == opPark && !t.woke
 // Waiter returns the thread's waiter.
 func (t *Thread) Waiter() *coroutine.Waiter { return &t.waiter }
 
-// Step lets other threads move before this one goes on. The name is for failures.
+// Step lets other threads move before this one goes on. The name is for
+// failures.
 func (t *Thread) Step(name Op) {
 	t.steps++
 	t.w.pause(at{op: name})
 }
 
-// Note adds v to what tells this state from others: what the thread has received, say.
+// Note adds v to the key of the state, for instance what the thread has
+// received.
 func (t *Thread) Note(v uint64) { t.noted = mix(t.noted, v) }
 
 // Panics calls f and returns what it panics with, or nil.
@@ -158,7 +161,7 @@ func (t *Thread) parkEnds(add func(how)) {
 	if t.Goroutine {
 		return
 	}
-	if t.Doomed {
+	if t.Stoppable {
 		add(shutdown)
 	}
 	if t.w.early > 0 {
@@ -166,7 +169,7 @@ func (t *Thread) parkEnds(add func(how)) {
 	}
 }
 
-// pause is called on a thread: it stands before an access until it is resumed.
+// pause is called on a thread: it stops before an access until it is resumed.
 func (w *World) pause(a at) {
 	t := w.running
 	if a.pc = t.move.pc; a.pc == 0 {

@@ -99,7 +99,7 @@ func (w *World) Drain(*coroutine.Waiter) {
 func (w *World) Wake(wt *coroutine.Waiter) {
 	w.pause(at{op: opWake, wake: wt})
 	w.running.waking = wt
-	id := w.Who(wt)
+	id := w.Owner(wt)
 	if id < 0 && wt.Hook() == nil {
 		w.fail("thread %d woke a waiter that is no thread's", w.running.id)
 		return
@@ -125,7 +125,8 @@ func (w *World) Unwind() { panic(unwound{}) }
 // ctx is a context that ends when the search says so.
 type ctx struct{ over bool }
 
-// Context returns the thread's own context, which ends during a park under it, at any time, or never.
+// Context returns the thread's own context, which ends during a park under it,
+// at any time, or never.
 func (t *Thread) Context() context.Context { return &t.endless }
 
 func (*ctx) Deadline() (time.Time, bool) { return time.Time{}, false }

@@ -7,12 +7,13 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// World is one run of a program, of whose threads one at a time goes one step, as the search says. It is waitq's Tracer.
+// World is one run of a program, in which one thread at a time makes one step,
+// chosen by the search. It is waitq's Tracer.
 type World struct {
 	program Program
 	threads []*Thread
 	running *Thread
-	early   int // how many more parks may end for no reason
+	early   int // how many more parks may end without a wake
 	failure string
 	buf     []byte
 }
@@ -63,10 +64,10 @@ type move struct {
 	thread int
 	how    how
 	choice int    // of several outcomes
-	pc     uint64 // where it led, if it has been made before: finding that out takes most of the time
+	pc     uint64 // where it led, if it was made before, since computing that is slow
 }
 
-// how is in which way a park ends.
+// how is the way in which a park ends.
 type how string
 
 const (
@@ -76,7 +77,7 @@ const (
 	overdue  how = " (ends by its bound)"
 )
 
-func (mv move) told() string {
+func (mv move) outcome() string {
 	if mv.choice != 0 {
 		return fmt.Sprintf(" %d", mv.choice)
 	}
@@ -107,7 +108,7 @@ func (w *World) do(mv *move) {
 	}
 }
 
-// over says what is wrong when no move is left, or returns "".
+// over returns what is wrong when no move is left, or "".
 func (w *World) over() string {
 	for _, t := range w.threads {
 		if !t.ended && !(t.MayWait && t.at.op == opPark) {
@@ -135,7 +136,8 @@ func (w *World) Thread(i int) *Thread { return w.threads[i] }
 // Running returns the thread that is making a step.
 func (w *World) Running() *Thread { return w.running }
 
-// Choose returns a number below n, each in some runs. It is called by the primitive, on a thread, through a seam of its own.
+// Choose returns a number below n, each in some runs. It is called by the
+// primitive, on a thread, through a seam of its own.
 func (w *World) Choose(n int) int {
 	w.pause(at{op: opChoose, n: n})
 	t := w.running
@@ -143,8 +145,8 @@ func (w *World) Choose(n int) int {
 	return t.chosen
 }
 
-// Who returns which thread's waiter wt is, or -1 if it is nobody's.
-func (w *World) Who(wt *coroutine.Waiter) int {
+// Owner returns the number of the thread whose waiter wt is, or -1.
+func (w *World) Owner(wt *coroutine.Waiter) int {
 	for _, t := range w.threads {
 		if &t.waiter == wt {
 			return t.id
@@ -158,7 +160,7 @@ func (w *World) Queue(q *waitq.Queue) []int {
 	ids := []int{}
 	var prev *coroutine.Waiter
 	for wt := q.Front(); wt != nil; wt = wt.Link {
-		ids = append(ids, w.Who(wt))
+		ids = append(ids, w.Owner(wt))
 		if wt.Prev != prev {
 			w.fail("queue %v: Prev is not who was before", ids)
 		}
@@ -170,11 +172,12 @@ func (w *World) Queue(q *waitq.Queue) []int {
 	return ids
 }
 
-// AppendQueue appends q to a State. Of waiters that are a thread's it is enough; the key has the rest of them.
+// AppendQueue appends q to a State. Of waiters that are a thread's it is
+// enough; the key has the rest of them.
 func (w *World) AppendQueue(b []byte, q *waitq.Queue) []byte {
 	n := 0
 	for wt := q.Front(); wt != nil && n < 100; wt = wt.Link {
-		b = append(b, byte(w.Who(wt)))
+		b = append(b, byte(w.Owner(wt)))
 		n++
 	}
 	return append(b, byte(n))

@@ -10,18 +10,22 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// Coro is the runtime's coro: a place in which exactly one goroutine is parked. It is garbage collected.
+// Coro is the runtime's coro: it holds exactly one parked goroutine. It is
+// garbage collected.
 type Coro = unsafe.Pointer
 
-// NewCoro makes a coro holding a new goroutine that will run f once switched to. Set by LinkCoro.
-// When f returns (or unwinds by Goexit), that goroutine ends and whoever is parked in the coro runs on.
-// A panic that leaves f is lost in the runtime's exit path, so f must not let one out.
+// NewCoro makes a coro holding a new goroutine that will run f once switched
+// to. Set by LinkCoro. When f returns (or unwinds by Goexit), that goroutine
+// ends and the goroutine parked in the coro continues. A panic that leaves f is
+// lost in the runtime's exit path, so f must not panic.
 var NewCoro func(f func(Coro)) Coro
 
-// LinkCoro finds the runtime's newcoro and coroswitch and prepares NewCoro and asm.Switch.
+// LinkCoro finds the runtime's newcoro and coroswitch and prepares NewCoro and
+// asm.Switch.
 //
-// The linker forbids naming the two, so they are looked up by name through runtime.FuncForPC, walking the text of
-// the runtime from a known function: about 1.5 ms, once. They are linked in because iter.Pull refers to them.
+// The linker forbids naming the two, so they are looked up by name through
+// runtime.FuncForPC, walking the text of the runtime from a known function:
+// about 1.5 ms, once. They are linked in because iter.Pull refers to them.
 func LinkCoro() error {
 	if !asm.Supported {
 		return errors.New("no assembly for " + runtime.GOARCH)
@@ -42,7 +46,8 @@ func keepLinked() {
 	stop()
 }
 
-// findFuncs returns the entry points of the named functions of package runtime, or nil if one is missing.
+// findFuncs returns the entry points of the named functions of package runtime,
+// or nil if one is missing.
 func findFuncs(names ...string) []uintptr {
 	const step = 16 // functions start at multiples of 16 or 32
 	entries := make([]uintptr, len(names))
@@ -53,8 +58,8 @@ func findFuncs(names ...string) []uintptr {
 			return false
 		}
 		for i, name := range names {
-			// Elsewhere than at its entry, a function is named where it is inlined
-			// too, with the entry of the one that it is inlined in.
+			// Other addresses may name a function that is inlined there, with
+			// the entry of the function that it is inlined in.
 			if entries[i] == 0 && f.Entry() == pc && f.Name() == name {
 				entries[i] = pc
 				missing--

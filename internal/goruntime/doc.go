@@ -1,10 +1,10 @@
-// Package goruntime is the one place that knows what differs between Go
-// releases: where the runtime's coroutine functions are, which releases they
-// have been verified on, how a goroutine is marked that is blocked, and how the
-// race detector is told about a switch.
+// Package goruntime has everything that depends on the Go release: where the
+// runtime's coroutine functions are, which releases they have been verified on,
+// how the runtime marks a blocked goroutine, and how to report a switch to the
+// race detector.
 //
-// Nothing here is guessed. A release that is not in the list, a symbol that is
-// not found or a name that does not fit is an error. Package context then uses
+// It never guesses. A release that is not in the list, a symbol that is not
+// found or a name that does not match is an error. Package context then uses
 // the portable backend; and without the marks of a blocked goroutine no
 // coroutine is left behind.
 package goruntime

@@ -13,7 +13,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// TestVerified: the release that runs the tests is one of those verified, or the refusal names it.
+// TestVerified: the release that runs the tests is one of those verified, or
+// the refusal names it.
 func TestVerified(t *testing.T) {
 	err := goruntime.Verified()
 	known := false
@@ -38,7 +39,8 @@ func TestLinkCoro(t *testing.T) {
 	if !asm.Supported {
 		return
 	}
-	// A coro runs when it is switched to, and its end resumes whatever switched.
+	// A coro runs when it is switched to, and its end resumes whatever
+	// switched.
 	ran := 0
 	var c asm.Frame
 	c.Coro = goruntime.NewCoro(func(goruntime.Coro) {

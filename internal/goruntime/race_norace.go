@@ -4,10 +4,11 @@ package goruntime
 
 import "unsafe"
 
-// RaceEnabled says whether the race detector watches this program.
+// RaceEnabled reports whether this is a race build.
 const RaceEnabled = false
 
-// RaceRelease tells the detector that what the caller did so far happens before a later RaceAcquire of addr.
+// RaceRelease orders, for the detector, what the caller did so far before a
+// later RaceAcquire of addr.
 func RaceRelease(addr unsafe.Pointer) {}
 
 // RaceAcquire is the other half of RaceRelease.
@@ -19,8 +20,8 @@ func FindRace() error { return nil }
 // RaceReleaseOf is RaceRelease on behalf of another goroutine.
 func RaceReleaseOf(g uintptr, addr unsafe.Pointer) {}
 
-// RaceReadRange tells the detector of a read by the kernel.
+// RaceReadRange reports a read by the kernel to the detector.
 func RaceReadRange(addr unsafe.Pointer, n int) {}
 
-// RaceWriteRange tells the detector of a write by the kernel.
+// RaceWriteRange reports a write by the kernel to the detector.
 func RaceWriteRange(addr unsafe.Pointer, n int) {}

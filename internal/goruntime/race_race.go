@@ -11,23 +11,24 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// RaceEnabled says whether the race detector watches this program.
+// RaceEnabled reports whether this is a race build.
 const RaceEnabled = true
 
-// RaceRelease tells the detector that what the caller did so far happens before a later RaceAcquire of addr.
+// RaceRelease orders, for the detector, what the caller did so far before a
+// later RaceAcquire of addr.
 func RaceRelease(addr unsafe.Pointer) { runtime.RaceReleaseMerge(addr) }
 
 // RaceAcquire is the other half of RaceRelease.
 func RaceAcquire(addr unsafe.Pointer) { runtime.RaceAcquire(addr) }
 
-// What RaceReleaseOf goes by. Written once, by FindRace.
+// Functions for RaceReleaseOf. Written once, by FindRace.
 var (
 	releaseOf func(g uintptr, addr unsafe.Pointer) // the runtime's racereleasemergeg
 	callRace  uintptr                              // its racecall, which is for assembly
 )
 
-// FindRace prepares RaceReleaseOf. The error says what of the runtime was not
-// found. The first call takes some milliseconds.
+// FindRace prepares RaceReleaseOf. The error names the part of the runtime that
+// was not found. The first call takes some milliseconds.
 var FindRace = sync.OnceValue(findRace)
 
 func findRace() error {
@@ -37,7 +38,8 @@ func findRace() error {
 	if err := FindStandings(); err != nil {
 		return err
 	}
-	// Linked in without our doing: the runtime calls both where it starts a goroutine.
+	// The linker keeps both: the runtime calls them where it starts a
+	// goroutine.
 	found := findFuncs("runtime.racereleasemergeg", "runtime.racecall")
 	if found == nil {
 		return errors.New("the runtime's functions that release on behalf of a goroutine were not found")
@@ -60,16 +62,16 @@ func ignores(g uintptr) bool {
 	return byte(asm.Load(at&^7)>>(at%8*8)) != 0
 }
 
-// RaceReleaseOf is RaceRelease on behalf of the goroutine of which asm.Getg gave
-// g: what that one did so far happens before a later RaceAcquire of addr, which
-// is of Go's memory.
+// RaceReleaseOf is RaceRelease on behalf of the goroutine of which asm.Getg
+// gave g: what that one did so far happens before a later RaceAcquire of addr,
+// which is of Go's memory.
 //
 // Under RaceDisable, as in the waits of sync.WaitGroup and RWMutex, nothing can
 // be released on its behalf. Then what all goroutines did so far happens before
 // that RaceAcquire, which may hide a race.
 //
-// Preconditions: FindRace has succeeded; that goroutine lives and does not run
-// until this has returned.
+// Preconditions: FindRace has succeeded; that goroutine has not ended and does
+// not run until RaceReleaseOf has returned.
 func RaceReleaseOf(g uintptr, addr unsafe.Pointer) {
 	if !ignores(g) {
 		releaseOf(g, addr)
@@ -79,8 +81,8 @@ func RaceReleaseOf(g uintptr, addr unsafe.Pointer) {
 	RaceRelease(addr)
 }
 
-// RaceReadRange tells the detector of a read by the kernel.
+// RaceReadRange reports a read by the kernel to the detector.
 func RaceReadRange(addr unsafe.Pointer, n int) { runtime.RaceReadRange(addr, n) }
 
-// RaceWriteRange tells the detector of a write by the kernel.
+// RaceWriteRange reports a write by the kernel to the detector.
 func RaceWriteRange(addr unsafe.Pointer, n int) { runtime.RaceWriteRange(addr, n) }

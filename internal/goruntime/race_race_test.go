@@ -20,8 +20,8 @@ import (
 // release that would make it none.
 const racyVar = "NETCO_TEST_RACE"
 
-// handOver lets a goroutine write x and block, and reads x here, which is a race
-// unless the writer is released on its behalf.
+// handOver lets a goroutine write x and block, and reads x here, which is a
+// race unless the writer is released on its behalf.
 func handOver(t *testing.T, block, free func(), release bool) {
 	if err := goruntime.FindRace(); err != nil {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func handOvers() map[string]wait {
 	}
 }
 
-// TestRaceReleaseOf: what a blocked goroutine did is ordered before what follows
-// a release on its behalf, and is a race without that.
+// TestRaceReleaseOf: what a blocked goroutine did is ordered before what
+// follows a release on its behalf, and is a race without that.
 func TestRaceReleaseOf(t *testing.T) {
 	if in, racy, ok := strings.Cut(os.Getenv(racyVar), " "); ok {
 		w := handOvers()[in]

@@ -25,7 +25,8 @@ func names(calls []runtime.Frame) (names []string) {
 	return names
 }
 
-// blocksHere calls what blocks in a call of its own, and returns that one's line.
+// blocksHere calls what blocks in a call of its own, and returns that one's
+// line.
 //
 //go:noinline
 func blocksHere(line *atomic.Int64, block func()) {
@@ -45,7 +46,8 @@ func TestStackOf(t *testing.T) {
 			awaitStanding(t, g, c.state, goruntime.Blocked)
 			var calls []runtime.Frame
 			var i int
-			for end := time.Now().Add(20 * time.Second); ; runtime.Gosched() { // a sleep may be between two
+			// A goroutine that sleeps may be between two.
+			for end := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
 				calls = callsOf(g)
 				i = slices.IndexFunc(calls, func(f runtime.Frame) bool { return strings.HasSuffix(f.Function, ".blocksHere") })
 				if i > 0 || time.Now().After(end) {

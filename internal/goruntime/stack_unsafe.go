@@ -8,7 +8,7 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// What of a goroutine's struct says where it is blocked: its stack's bounds come
+// Fields of a goroutine's struct that locate its stack: the stack's bounds come
 // first; before its number runtime.g has sched (sp, pc, g, ctxt, lr, bp),
 // syscallsp, syscallpc, syscallbp, stktopsp, param, atomicstatus and stackLock.
 const (
@@ -21,23 +21,23 @@ const (
 	maxStackSize = 1 << 30
 )
 
-// MaxStack is how many calls StackOf looks at.
+// MaxStack is how many calls StackOf follows.
 const MaxStack = 64
 
-// StackOf writes down in pcs, and returns how many there are, the return
-// addresses of the innermost calls of a blocked goroutine of which asm.Getg gave
-// g at some time, one for each frame on its stack: Frames tells the calls. It
+// StackOf stores in pcs, and counts, the return addresses of the innermost
+// calls of the blocked goroutine g, an identity that asm.Getg returned once:
+// one for each frame on its stack, of which Frames returns the calls. It
 // returns 0 if the goroutine is not blocked, or has run meanwhile. From any
-// thread; it takes 0.5 to 3 µs and stops nothing.
-// Precondition: FindStandings has succeeded.
+// thread; it takes 0.5 to 3 µs and stops nothing. Precondition: FindStandings
+// has succeeded.
 //
 // It follows the frame pointers, as the runtime's execution tracer does
-// (runtime/tracestack.go), though the goroutine may wake at any moment. What is
-// read then may be of another stack or of none, so what counts is what two looks
-// in a row agree on. The memory itself is there: a stack is of Go's heap, which is
-// never unmapped, and nothing outside of the bounds that the goroutine's struct
-// had is read. These are two words; a pair that is half written is no power of two
-// apart, as every stack's are.
+// (runtime/tracestack.go), though the goroutine may wake at any moment. A walk
+// may then read another stack or none, so a result counts only if two walks in
+// a row agree. The memory itself stays mapped: stacks are in Go's heap, which
+// is never unmapped, and nothing outside of the bounds in the goroutine's
+// struct is read. These are two words; a pair that is half written is no power
+// of two apart, as every stack's are.
 func StackOf(g uintptr, pcs *[MaxStack]uintptr) int {
 	if !standings.stacks {
 		return 0
@@ -53,8 +53,8 @@ func StackOf(g uintptr, pcs *[MaxStack]uintptr) int {
 	return 0
 }
 
-// walk is one look. A chain of frames that breaks off counts as none: the
-// collector is moving the stack.
+// walk follows the frames once. A chain of frames that breaks off counts as
+// none: the collector is moving the stack.
 func walk(g uintptr, pcs *[MaxStack]uintptr) (n int) {
 	field := func(beforeGoid uintptr) uintptr { return asm.Load(g + standings.goid - beforeGoid) }
 	if StandingOf(g) == Unblocked {

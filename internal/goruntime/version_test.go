@@ -2,7 +2,8 @@ package goruntime
 
 import "testing"
 
-// TestVerifiedReleases: patch releases, candidates and vendors' builds of a verified release are taken, others are not.
+// TestVerifiedReleases: patch releases, candidates and vendors' builds of a
+// verified release are taken, others are not.
 func TestVerifiedReleases(t *testing.T) {
 	for version, want := range map[string]bool{
 		"go1.25": true, "go1.25.0": true, "go1.25.11": true, "go1.26": true, "go1.26.8": true, "go1.26rc1": true, "go1.26beta1": true,

@@ -18,7 +18,8 @@ import (
 var plainFolders = []string{
 	"asm",
 	"context", "epoller", "objpool", "timer",
-	"internal/layout",
+	"internal/clock", "internal/counter", "internal/explore", "internal/invariant",
+	"internal/layout", "internal/mpsc", "internal/stacks", "internal/sysx", "internal/testenv",
 }
 
 const (

@@ -1,8 +1,9 @@
-// Package mpsc is an intrusive queue that many threads push to and one takes from.
+// Package mpsc is an intrusive queue with many producers and one consumer.
 //
-// It is a stack that the consumer takes whole and reverses (Treiber, "Systems programming: coping with
-// parallelism", 1986): a push is one compare-and-swap, a take one swap whatever the number of nodes. Nodes of one
-// producer come out in the order in which they went in.
+// It is a stack that the consumer takes whole and reverses (Treiber, "Systems
+// programming: coping with parallelism", 1986): Push is one compare-and-swap,
+// Take one swap whatever the number of nodes. Nodes of one producer come out in
+// the order in which they went in.
 package mpsc
 
 import "sync/atomic"
@@ -32,7 +33,8 @@ func (q *Queue[T]) Push(n *Node[T]) {
 // Empty reports whether nothing is queued, from any thread.
 func (q *Queue[T]) Empty() bool { return q.head.Load() == nil }
 
-// Take removes everything and returns it, oldest first; follow it with Next. Consumer only.
+// Take removes everything and returns it, oldest first; follow it with Next.
+// Consumer only.
 func (q *Queue[T]) Take() *Node[T] {
 	if q.head.Load() == nil {
 		return nil
@@ -47,7 +49,8 @@ func (q *Queue[T]) Take() *Node[T] {
 	return oldest
 }
 
-// Next unlinks n from what Take returned and gives the node after it. From then on n may be pushed again.
+// Next unlinks n from the list that Take returned and returns the node after
+// it. From then on n may be pushed again.
 func (n *Node[T]) Next() *Node[T] {
 	next := n.next
 	n.next = nil

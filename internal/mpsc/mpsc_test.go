@@ -11,8 +11,8 @@ type item struct {
 	seq      int
 }
 
-// TestHammer pushes from many goroutines while one takes: nothing is lost, nothing comes twice, and each producer's
-// items keep their order.
+// TestHammer pushes from many goroutines while one takes: nothing is lost,
+// nothing comes twice, and each producer's items keep their order.
 func TestHammer(t *testing.T) {
 	const producers, each = 8, 20_000
 	var q Queue[item]
@@ -71,8 +71,9 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestPushAgainWhileTaking: a node may be queued again as soon as Next has unlinked it, while the rest of its batch is
-// still being followed: neither it nor the rest is lost or comes twice.
+// TestPushAgainWhileTaking: a node may be queued again as soon as Next has
+// unlinked it, while the rest of its batch is still being followed: neither it
+// nor the rest is lost or comes twice.
 func TestPushAgainWhileTaking(t *testing.T) {
 	const nodes, rounds = 64, 2000
 	var q Queue[item]

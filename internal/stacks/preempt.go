@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// Preemptive reports whether a goroutine that computes without a call can be stopped: GODEBUG can forbid it.
+// Preemptive reports whether a goroutine that computes without a call can be
+// stopped: GODEBUG can forbid it.
 var Preemptive = sync.OnceValue(func() bool {
 	settings := ""
 	if info, ok := debug.ReadBuildInfo(); ok {

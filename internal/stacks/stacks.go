@@ -1,16 +1,21 @@
-// Package stacks takes the stack of another goroutine that does not answer: one that blocks its thread or computes.
+// Package stacks captures the stack of another goroutine that does not answer:
+// one that blocks its thread or computes.
 //
-// Go has no call for that. It has two for all goroutines at once, and this package picks what is wanted out of what they tell:
+// Go has no call for that. It has two for all goroutines at once, from whose
+// results this package selects:
 //
-//	         what it costs                                        what it tells
-//	ByID     stops the world: 4 to 10 µs for each goroutine, 40   the goroutine's number and state, and all calls
-//	         for one that is in 50 calls
-//	ByRoot   stops the world twice, shortly; 2 to 5 µs for each   the innermost 32 calls, of goroutines without number or state
-//	         goroutine while others run, 400 bytes meanwhile
+//	ByID     stops the world: 4 to 10 µs for each goroutine, 40 for one that is
+//	         in 50 calls. It knows the goroutines' numbers and states, and
+//	         returns all calls.
+//	ByRoot   stops the world twice, shortly; 2 to 5 µs for each goroutine while
+//	         others run, and 400 bytes. It returns the innermost 32 calls,
+//	         without number or state.
 //
-// Both wait until every thread that runs Go code has reached a point at which it can be stopped. One that is in the kernel on account
-// of a page fault, or of a system call that the runtime was not told of, does not reach it before that is over, and all others wait with it;
-// nor does one that computes, if GODEBUG has asyncpreemptoff=1. So who calls makes sure first that it is not so.
+// Both wait until every thread that runs Go code has reached a point at which
+// it can be stopped. A thread in a page fault, or in a system call made without
+// the Go scheduler, does not reach it before that ends, and all others wait
+// with it; nor does one that computes, if GODEBUG has asyncpreemptoff=1. The
+// caller must exclude both first.
 package stacks
 
 import (
@@ -23,7 +28,7 @@ import (
 
 // Limits: of goroutines, for either way.
 const (
-	MaxByID   = 512     // the world stands still for 5 ms, or 20 if all are in 50 calls
+	MaxByID   = 512     // stops the world for 5 ms, or 20 if all are in 50 calls
 	MaxByRoot = 1 << 16 // 25 MB, for a fraction of a second
 )
 
@@ -35,16 +40,18 @@ var (
 
 // Stack is the stack of one goroutine.
 type Stack struct {
-	State string   // the runtime's word, such as "chan receive", "syscall" or "runnable"; "" if it is not known
+	State string   // the runtime's word, such as "chan receive" or "runnable"; "" if unknown
 	Funcs []string // the functions' names, innermost first
 	Text  string   // as a traceback prints it, without the line that names the goroutine
 }
 
-// Switching is the state of a goroutine that is parked in the switch from one coroutine to another.
+// Switching is the state of a goroutine that is parked in the switch from one
+// coroutine to another.
 const Switching = "coroutine"
 
-// ByID returns the stack of the one of these goroutines, by their numbers, that is not Switching. The errors are ErrTooMany, if there
-// are more than MaxByID goroutines, and ErrGone.
+// ByID returns the stack of the one of these goroutines, by their numbers, that
+// is not Switching. The errors are ErrTooMany, if there are more than MaxByID
+// goroutines, and ErrGone.
 func ByID(ids []uint64) (Stack, error) {
 	n := runtime.NumGoroutine()
 	if n > MaxByID {
@@ -92,8 +99,9 @@ func parse(text string) (s Stack, ok bool) {
 	return s, true
 }
 
-// called returns the function's name of a line of a traceback: "pkg.(*T).Method(0xc000012345, 0x2)". Other lines name a file, begin with
-// "created by" or tell of calls left out.
+// called returns the function's name of a line of a traceback:
+// "pkg.(*T).Method(0xc000012345, 0x2)". Other lines name a file, begin with
+// "created by" or count calls left out.
 func called(line string) (name string, ok bool) {
 	end := strings.LastIndexByte(line, '(')
 	if end <= 0 || line[0] == '\t' || !strings.HasSuffix(line, ")") || strings.HasPrefix(line, "created by ") {
@@ -102,9 +110,12 @@ func called(line string) (name string, ok bool) {
 	return line[:end], true
 }
 
-// ByRoot returns the stacks of the goroutines that have called one of these functions and are neither in the switch between coroutines nor
-// new: of those that run now, or block their threads. It cannot tell whether one in more than 32 calls is among them; such ones are returned
-// if there are no others. The error is ErrTooMany, if there are more than MaxByRoot goroutines, or ErrGone.
+// ByRoot returns the stacks of the goroutines that have called one of these
+// functions and are neither in the switch between coroutines nor new: those
+// that run now, or block their threads. It does not see the root of a goroutine
+// in more than 32 calls; such goroutines are returned if there are no others.
+// The error is ErrTooMany, if there are more than MaxByRoot goroutines, or
+// ErrGone.
 func ByRoot(roots ...string) ([]Stack, error) {
 	n := runtime.NumGoroutine()
 	if n > MaxByRoot {
@@ -113,7 +124,7 @@ func ByRoot(roots ...string) ([]Stack, error) {
 	records := make([]runtime.StackRecord, n+n/8+16)
 	n, ok := runtime.GoroutineProfile(records)
 	if !ok {
-		return nil, ErrTooMany // so many have come meanwhile
+		return nil, ErrTooMany // so many were started meanwhile
 	}
 	var found, deep []Stack
 	for i := range records[:n] {
@@ -139,13 +150,15 @@ func ByRoot(roots ...string) ([]Stack, error) {
 	return nil, ErrGone
 }
 
-// parked is a quick answer for most of many goroutines, without the cost of names for all calls.
+// parked is a fast path for most goroutines, without resolving the names of all
+// calls.
 func parked(pc uintptr) bool {
 	f := runtime.FuncForPC(pc - 1)
 	return f != nil && switchFunc(f.Name())
 }
 
-// switchFunc reports whether this is the runtime's function in which a coroutine is parked, or one that has not begun.
+// switchFunc reports whether this is the runtime's function in which a
+// coroutine is parked, or one that has not begun.
 func switchFunc(name string) bool {
 	return strings.HasPrefix(name, "runtime.coro")
 }

@@ -58,7 +58,8 @@ func until(t *testing.T, take func() (Stack, error), state string) Stack {
 	}
 }
 
-// TestOthersStacks takes the stacks of goroutines in several states, by both ways.
+// TestOthersStacks takes the stacks of goroutines in several states, by both
+// ways.
 func TestOthersStacks(t *testing.T) {
 	hold := make(chan struct{})
 	var mu sync.Mutex
@@ -119,7 +120,7 @@ func gone(t *testing.T, take func() error) {
 	}
 }
 
-// TestTooMany: nobody stops the world for ten thousand goroutines.
+// TestTooMany: the world is not stopped for ten thousand goroutines.
 func TestTooMany(t *testing.T) {
 	end := make(chan struct{})
 	var others sync.WaitGroup
@@ -191,7 +192,8 @@ func TestPreemptive(t *testing.T) {
 	}
 }
 
-// TestOfThread: a thread that blocks in a system call, one that computes, and one that is not there.
+// TestOfThread: a thread that blocks in a system call, one that computes, and
+// one that is not there.
 func TestOfThread(t *testing.T) {
 	var pipe [2]int
 	if err := syscall.Pipe2(pipe[:], syscall.O_CLOEXEC); err != nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Thread is what the kernel tells of a thread of this process.
+// Thread is what the kernel reports of a thread of this process.
 type Thread struct {
-	State byte   // 'R': runs or could, 'S': sleeps, 'D': sleeps and cannot be interrupted; 0 if unknown
+	State byte   // 'R': runs or could, 'S': sleeps, 'D': sleeps uninterruptibly; 0 if unknown
 	In    string // the kernel's function in which it sleeps; "" if unknown or none
 	Fault bool   // it sleeps, and not in a system call: a page is being fetched
 }
@@ -34,7 +34,8 @@ func OfThread(tid int) (t Thread) {
 	return t
 }
 
-// stateOf reads the state from a stat file: it follows the name, which stands in parentheses and may have some itself.
+// stateOf reads the state from a stat file: it follows the name, which stands
+// in parentheses and may have some itself.
 func stateOf(stat []byte) byte {
 	if i := bytes.LastIndexByte(stat, ')'); i >= 0 && i+2 < len(stat) {
 		return stat[i+2]

@@ -9,8 +9,10 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// Batch is what the kernel is shown of several datagrams: headers, vectors, addresses, and control messages of its own. It has
-// one user at a time, grows to what is asked of it, and is used again, so that it costs an allocation only while it grows.
+// Batch is the memory that describes several datagrams to the kernel: headers,
+// vectors, addresses, and control messages of its own. It has one user at a
+// time, grows as needed and is reused, so that it allocates only while it
+// grows.
 //
 //	Reset, Set for each, Recv or Send, Result for each, Forget
 type Batch struct {
@@ -22,13 +24,15 @@ type Batch struct {
 	held    int // so many of the first may point at what Forget is to drop
 }
 
-// mmsghdr is struct mmsghdr. Go pads it as C does: to the alignment of the pointers in it.
+// mmsghdr is struct mmsghdr. Go pads it as C does: to the alignment of the
+// pointers in it.
 type mmsghdr struct {
 	unix.Msghdr
 	moved uint32
 }
 
-// Reset makes room for n datagrams and some bytes of control messages, of which it returns the memory.
+// Reset prepares n datagrams and some bytes of control messages, whose memory
+// it returns.
 func (b *Batch) Reset(n, control int) []byte {
 	if n > cap(b.headers) {
 		b.held = 0
@@ -44,8 +48,9 @@ func (b *Batch) Reset(n, control int) []byte {
 	return b.control[:control]
 }
 
-// Set describes datagram i by its payload and control messages. It has an address, which is to be set or comes out of Recv, unless
-// it goes to the peer of a connected socket.
+// Set describes datagram i by its payload and control messages. It has an
+// address, which is to be set or comes out of Recv, unless it goes to the peer
+// of a connected socket.
 func (b *Batch) Set(i int, p, oob []byte, named bool) {
 	b.bytes += len(p)
 	h := &b.headers[i]
@@ -60,19 +65,22 @@ func (b *Batch) Set(i int, p, oob []byte, named bool) {
 // Addr is the address of datagram i.
 func (b *Batch) Addr(i int) *RawAddr { return &b.addrs[i] }
 
-// Result tells how many bytes of payload and control messages datagram i came to, and the flags of recvmsg.
+// Result returns how many bytes of payload and control messages datagram i has,
+// and the flags of recvmsg.
 func (b *Batch) Result(i int) (n, oobn, flags int) {
 	h := &b.headers[i]
 	return int(h.moved), int(h.Controllen), int(h.Flags)
 }
 
-// Control is the memory with the control messages of datagram i that Recv left there.
+// Control is the memory with the control messages of datagram i that Recv left
+// there.
 func (b *Batch) Control(i int) []byte {
 	h := &b.headers[i]
 	return unsafe.Slice(h.Control, h.Controllen)
 }
 
-// Forget drops the pointers to payload and control messages, so that the collector may have them.
+// Forget drops the pointers to payload and control messages, so that the
+// collector may have them.
 func (b *Batch) Forget() {
 	headers := b.headers[:b.held]
 	for i := range headers {
@@ -82,9 +90,11 @@ func (b *Batch) Forget() {
 	b.held = 0
 }
 
-// Recv takes datagrams from a socket, at most as many as were Set, without blocking, repeating an interrupted call. It returns
-// EAGAIN if there is none. emptied tells that there were fewer than it could take: the socket had no more at that moment.
-func (b *Batch) Recv(fd int) (got int, emptied bool, failed syscall.Errno) {
+// Recv takes datagrams from a socket, at most as many as were Set, without
+// blocking, repeating an interrupted call. It returns EAGAIN if there is none.
+// short reports that there were fewer than it could take: the socket had no
+// more at that moment.
+func (b *Batch) Recv(fd int) (got int, short bool, failed syscall.Errno) {
 	n := len(b.headers)
 	for {
 		if injector.Load() != nil {
@@ -110,9 +120,10 @@ func (b *Batch) Recv(fd int) (got int, emptied bool, failed syscall.Errno) {
 	}
 }
 
-// Send sends the datagrams that were Set, from the one with number first on, without blocking, repeating an interrupted
-// call, and returns how many the socket took. An error is that of the first of them: if it took any, the error of
-// the next is not known yet.
+// Send sends the datagrams that were Set, from the one with number first on,
+// without blocking, repeating an interrupted call, and returns how many the
+// socket took. An error is that of the first of them: if it took any, the error
+// of the next is not known yet.
 func (b *Batch) Send(fd, first int) (int, syscall.Errno) {
 	n := len(b.headers) - first
 	if goruntime.RaceEnabled {
@@ -140,11 +151,13 @@ func (b *Batch) Send(fd, first int) (int, syscall.Errno) {
 	}
 }
 
-// fewDatagrams is how many are sent in some 10 µs: each goes through all of the network's layers, on loopback down to the receiver's
-// queue, while one that is received need only be copied.
+// fewDatagrams is how many are sent in some 10 µs: each goes through all of the
+// network's layers, on loopback down to the receiver's queue, while one that is
+// received need only be copied.
 const fewDatagrams = 8
 
-// several is recvmmsg or sendmmsg. If it may take long, the Go scheduler is told.
+// several is recvmmsg or sendmmsg. If it may take long, it goes through the Go
+// scheduler.
 func several(call uintptr, fd int, first *mmsghdr, n, flags int, long bool) (int, syscall.Errno) {
 	var r uintptr
 	var errno syscall.Errno
@@ -174,7 +187,7 @@ func (b *Batch) raceSent(first int) {
 	raceSending()
 }
 
-// pointed is p, or the memory that stands for nothing.
+// pointed returns p, or the address of empty.
 func pointed(p *byte) unsafe.Pointer {
 	if p == nil {
 		return unsafe.Pointer(&empty)

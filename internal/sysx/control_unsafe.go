@@ -9,9 +9,9 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// Add registers fd with epoll for all events, edge-triggered. Urgent data is among them because a read stops short
-// in front of it.
-// slot and generation come back with each event.
+// Add registers fd with epoll for all events, edge-triggered. Urgent data is
+// among them because a read stops short in front of it. slot and generation
+// come back with each event.
 func Add(epfd, fd int, slot, generation int32) error {
 	if injector.Load() != nil {
 		if _, errno := injected(EpollCtl, fd, 1); errno != 0 {
@@ -23,8 +23,9 @@ func Add(epfd, fd int, slot, generation int32) error {
 		Fd:     slot,
 		Pad:    generation,
 	}
-	// Raw, for the stack more than for the time: this is the deepest that a coroutine which waits for a connection gets, and
-	// a few hundred bytes more would double its stack.
+	// Raw, for the stack more than for the time: this is the deepest call of a
+	// coroutine that waits for a connection, and a few hundred bytes more would
+	// double its stack.
 	_, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(epfd), unix.EPOLL_CTL_ADD, uintptr(fd), uintptr(unsafe.Pointer(&ev)), 0, 0)
 	if errno != 0 {
 		return errno
@@ -42,8 +43,8 @@ func NewSocket(family, kind, proto int) (int, error) {
 	return unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, proto)
 }
 
-// StartConnect begins or asks after a connection. It does not wait, but may take
-// long, and is pinned, as is CloseStream: nothing is gained by leaving a
+// StartConnect begins or asks after a connection. It does not wait, but may
+// take long, and is pinned, as is CloseStream: nothing is gained by leaving a
 // coroutine behind there.
 func StartConnect(fd int, to unix.Sockaddr) error {
 	pinned := inside.Pin()
@@ -56,14 +57,15 @@ func StartConnect(fd int, to unix.Sockaddr) error {
 	return unix.Connect(fd, to)
 }
 
-// CloseFD closes fd. An interrupted close has closed it (Linux), so it is not repeated.
+// CloseFD closes fd. An interrupted close has closed it (Linux), so it is not
+// repeated.
 func CloseFD(fd int) { syscall.Close(fd) }
 
 // CloseStream is CloseFD for a socket that may have SO_LINGER with a time, set
-// here, by others or inherited from its listener. close(2) would wait for so
-// long until all is sent, O_NONBLOCK or not, and hold up the thread. That is
-// all that the time does on Linux, the rest is sent in the background with it
-// or without, so the option is turned off first.
+// here, by others or inherited from its listener. close(2) would block the
+// thread for up to that time until all is sent, O_NONBLOCK or not. On Linux the
+// option does no more than that, the rest is sent in the background with it or
+// without, so it is turned off first.
 func CloseStream(fd int) {
 	pinned := inside.Pin()
 	defer pinned.Unpin()

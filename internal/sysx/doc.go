@@ -1,10 +1,12 @@
-// Package sysx is the one door through which netco makes the system calls of its data path. Every call can be made to
-// fail, or to do less than asked, by an [Injector], which is how tests meet EINTR, EAGAIN, EMFILE, short reads and
-// resets at will.
+// Package sysx makes all system calls of netco's data path. An [Injector] can
+// make every call fail, or do less than asked: so tests produce EINTR, EAGAIN,
+// EMFILE, short reads and resets.
 //
-// Calls that cannot block are made by RawSyscall: the Go scheduler is not told, which saves some 40 ns. So that a
-// stop-the-world never waits long for one of them, they move at most [MaxIO] bytes. Waiting in epoll goes the ordinary
-// way, which gives the Go scheduler its P back.
+// Calls that cannot block are made by RawSyscall, without the Go scheduler,
+// which saves some 40 ns. So that a stop-the-world never waits long for one of
+// them, they move at most [MaxIO] bytes. Waiting in epoll goes through the Go
+// scheduler, which gets its P back.
 //
-// Errors are syscall.Errno values, 0 for none: an error interface would cost an allocation or a comparison more.
+// Errors are syscall.Errno values, 0 for none: an error interface would cost an
+// allocation or another comparison.
 package sysx

@@ -30,19 +30,22 @@ const (
 	Pipe
 )
 
-// Injector decides what happens to a call before it is made: an errno other than 0 is returned in its place; otherwise
-// at most limit bytes are moved (limit is what was asked for, and may be lowered, not below 1).
+// Injector decides what happens to a call before it is made: an errno other
+// than 0 is returned in its place; otherwise at most limit bytes are moved
+// (limit is what was asked for, and may be lowered, not below 1).
 type Injector func(op Op, fd int, asked int) (limit int, errno syscall.Errno)
 
 var injector atomic.Pointer[Injector]
 
-// Inject installs an Injector and returns a function that takes it out. For tests.
+// Inject installs an Injector and returns a function that removes it. For
+// tests.
 func Inject(f Injector) (remove func()) {
 	injector.Store(&f)
 	return func() { injector.Store(nil) }
 }
 
-// injected asks the Injector. It is kept out of line: the caller's path without one is a load and a branch.
+// injected asks the Injector. It is kept out of line: the caller's path without
+// one is a load and a branch.
 func injected(op Op, fd, asked int) (limit int, errno syscall.Errno) {
 	f := injector.Load()
 	if f == nil {

@@ -13,7 +13,7 @@ import (
 // MaxIO is the most bytes that one call moves: some 20 µs of copying.
 const MaxIO = 128 << 10
 
-// empty is what an empty slice points the kernel at.
+// empty is the memory that the kernel gets for an empty slice.
 var empty byte
 
 func base(p []byte) unsafe.Pointer {
@@ -23,10 +23,11 @@ func base(p []byte) unsafe.Pointer {
 	return unsafe.Pointer(&p[0])
 }
 
-// TryRecv reads from a socket what is there, without blocking, repeating an interrupted call. It returns EAGAIN if
-// nothing is there, and 0 bytes at the end of the stream. emptied tells that it got less than it asked for: the socket
-// had no more at that moment.
-func TryRecv(fd int, p []byte) (got int, emptied bool, failed syscall.Errno) {
+// TryRecv reads from a socket without blocking, repeating an interrupted call.
+// It returns EAGAIN if there is nothing, and 0 bytes at the end of the stream.
+// short reports that it got less than it asked for: the socket had no more at
+// that moment.
+func TryRecv(fd int, p []byte) (got int, short bool, failed syscall.Errno) {
 	n := min(len(p), MaxIO)
 	for {
 		if injector.Load() != nil {
@@ -53,8 +54,8 @@ func TryRecv(fd int, p []byte) (got int, emptied bool, failed syscall.Errno) {
 	}
 }
 
-// TrySend writes what the socket takes, without blocking and without SIGPIPE, repeating an interrupted call. It returns
-// EAGAIN if it takes nothing.
+// TrySend writes what the socket takes, without blocking and without SIGPIPE,
+// repeating an interrupted call. It returns EAGAIN if it takes nothing.
 func TrySend(fd int, p []byte) (int, syscall.Errno) {
 	n := min(len(p), MaxIO)
 	if goruntime.RaceEnabled {
@@ -83,8 +84,8 @@ func TrySend(fd int, p []byte) (int, syscall.Errno) {
 	}
 }
 
-// TryAccept accepts a connection if one is waiting; the new fd is non-blocking and closed on exec. It leaves the
-// peer's address in from.
+// TryAccept accepts a connection if one is waiting; the new fd is non-blocking
+// and closed on exec. It leaves the peer's address in from.
 func TryAccept(fd int, from *RawAddr) (int, syscall.Errno) {
 	for {
 		if injector.Load() != nil {
@@ -125,7 +126,8 @@ func Poll(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
 	return int(r), 0
 }
 
-// Wait waits in epoll until there is an event. The Go scheduler knows that the thread is blocked.
+// Wait waits in epoll until there is an event. The Go scheduler knows that the
+// thread is blocked.
 func Wait(epfd int, events []unix.EpollEvent) (int, syscall.Errno) { return WaitFor(epfd, events, -1) }
 
 // WaitFor is Wait that gives up after so many milliseconds; -1 is never.
@@ -145,7 +147,8 @@ func WaitFor(epfd int, events []unix.EpollEvent, ms int) (int, syscall.Errno) {
 	return int(r), 0
 }
 
-// Ring adds one to an eventfd. It cannot block: the counter would have to be near 2^64.
+// Ring adds one to an eventfd. It cannot block: the counter would have to be
+// near 2^64.
 func Ring(fd int) {
 	one := uint64(1)
 	syscall.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&one)), 8)
@@ -168,8 +171,9 @@ func (a *RawAddr) RemoteAddr(fd int) syscall.Errno {
 	return errno
 }
 
-// AddrPort returns the address and port, and the number of the IPv6 zone (an interface) or 0. An IPv4 address stays
-// one. The result is invalid if the address was never filled in or is of another family.
+// AddrPort returns the address and port, and the number of the IPv6 zone (an
+// interface) or 0. An IPv4 address stays one. The result is invalid if the
+// address was never filled in or is of another family.
 func (a *RawAddr) AddrPort() (ap netip.AddrPort, zone uint32) {
 	port := func(p *uint16) uint16 { // kept in network byte order
 		b := (*[2]byte)(unsafe.Pointer(p))

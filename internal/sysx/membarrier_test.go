@@ -8,7 +8,8 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// TestBarriers: where the kernel has them, they can be had, any number of times.
+// TestBarriers: where the kernel has them, they can be had, any number of
+// times.
 func TestBarriers(t *testing.T) {
 	const query, needed = 0, 1<<3 | 1<<4
 	commands, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, query, 0, 0)

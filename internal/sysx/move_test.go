@@ -20,7 +20,8 @@ func vec(pieces ...string) (v []unix.Iovec) {
 	return v
 }
 
-// TestSendv: pieces go as one, a limit cuts them at any place, and a peer that has gone is an error and no signal.
+// TestSendv: pieces go as one, a limit cuts them at any place, and a peer that
+// has gone is an error and no signal.
 func TestSendv(t *testing.T) {
 	a, b := socketpair(t)
 	got := make([]byte, 100)
@@ -58,8 +59,9 @@ func TestSendv(t *testing.T) {
 	}
 }
 
-// TestSplice: bytes go from a socket through a pipe into another socket; nothing there, no room, the end and a peer that has gone
-// look as with TryRecv and TrySend.
+// TestSplice: bytes go from a socket through a pipe into another socket;
+// nothing there, no room, the end and a peer that has gone look as with TryRecv
+// and TrySend.
 func TestSplice(t *testing.T) {
 	a, in := socketpair(t)
 	out, b := socketpair(t)
@@ -113,7 +115,8 @@ func TestSplice(t *testing.T) {
 	}
 }
 
-// TestSendfile: the position moves with what was sent, and no further than the end.
+// TestSendfile: the position moves with what was sent, and no further than the
+// end.
 func TestSendfile(t *testing.T) {
 	a, b := socketpair(t)
 	name := filepath.Join(t.TempDir(), "file")
@@ -141,7 +144,8 @@ func TestSendfile(t *testing.T) {
 	}
 }
 
-// TestMoveInjected: each of the calls that move asks the Injector, repeats what was interrupted and returns what it is told to.
+// TestMoveInjected: each of the calls that move asks the Injector, repeats what
+// was interrupted and returns the injected result.
 func TestMoveInjected(t *testing.T) {
 	a, b := socketpair(t)
 	r, w, errno := sysx.NewPipe(64 << 10)

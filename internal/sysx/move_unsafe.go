@@ -9,11 +9,13 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// MaxVec is the most pieces that one call of TrySendv takes: the kernel's UIO_MAXIOV.
+// MaxVec is the most pieces that one call of TrySendv takes: the kernel's
+// UIO_MAXIOV.
 const MaxVec = 1024
 
-// MaxSplice is the most bytes that one splice is asked to move. It moves references to pages and copies nothing, so this is
-// more than MaxIO in about the same time.
+// MaxSplice is the most bytes that one splice is asked to move. It moves
+// references to pages and copies nothing, so this is more than MaxIO in about
+// the same time.
 const MaxSplice = 256 << 10
 
 // AppendVec appends p, which is not empty, to a vector for TrySendv.
@@ -23,9 +25,12 @@ func AppendVec(v []unix.Iovec, p []byte) []unix.Iovec {
 	return append(v, iov)
 }
 
-// TrySendv writes what the socket takes of the pieces in v, without blocking and without SIGPIPE, repeating an interrupted
-// call. It returns EAGAIN if it takes nothing. The caller sees to it that v has 1 to MaxVec pieces and, on a stream, not
-// much more than MaxIO bytes. An Injector's limit shortens v.
+// TrySendv writes what the socket takes of the pieces in v, without blocking
+// and without SIGPIPE, repeating an interrupted call. It returns EAGAIN if it
+// takes nothing. An Injector's limit shortens v.
+//
+// Precondition: v has 1 to MaxVec pieces and, on a stream, not much more than
+// MaxIO bytes.
 func TrySendv(fd int, v []unix.Iovec) (int, syscall.Errno) {
 	if goruntime.RaceEnabled {
 		for i := range v {
@@ -76,14 +81,17 @@ func shorten(v []unix.Iovec, n int) []unix.Iovec {
 	return v
 }
 
-// TrySpliceIn moves up to n bytes from a non-blocking socket into a non-blocking pipe, repeating an interrupted call. It
-// returns EAGAIN if nothing is there or the pipe is full, and 0 bytes at the end of the stream. That it moved less than n says
-// nothing: the pipe may have no more slots.
+// TrySpliceIn moves up to n bytes from a non-blocking socket into a
+// non-blocking pipe, repeating an interrupted call. It returns EAGAIN if
+// nothing is there or the pipe is full, and 0 bytes at the end of the stream.
+// That it moved less than n says nothing: the pipe may have no more slots.
 func TrySpliceIn(pipe, fd, n int) (int, syscall.Errno) { return splice(SpliceIn, fd, fd, pipe, n) }
 
-// TrySpliceOut moves up to n bytes from a non-blocking pipe into a non-blocking socket, repeating an interrupted call. It returns
-// EAGAIN if the socket takes nothing or the pipe is empty. The kernel has no MSG_NOSIGNAL for it: the thread is sent
-// a SIGPIPE when the peer has gone, which the Go runtime ignores.
+// TrySpliceOut moves up to n bytes from a non-blocking pipe into a non-blocking
+// socket, repeating an interrupted call. It returns EAGAIN if the socket takes
+// nothing or the pipe is empty. The kernel has no MSG_NOSIGNAL for it: the
+// thread is sent a SIGPIPE when the peer has gone, which the Go runtime
+// ignores.
 func TrySpliceOut(fd, pipe, n int) (int, syscall.Errno) { return splice(SpliceOut, fd, pipe, fd, n) }
 
 func splice(op Op, socket, from, to, n int) (int, syscall.Errno) {
@@ -116,9 +124,11 @@ func splice(op Op, socket, from, to, n int) (int, syscall.Errno) {
 	}
 }
 
-// TrySendfile moves up to n bytes from a file, at its position, into a non-blocking socket, repeating an interrupted call, and
-// moves the position by what it sent. It returns EAGAIN if the socket takes nothing, and 0 bytes at the end of the file. It
-// blocks while the disk is read, so the Go scheduler is told of it.
+// TrySendfile moves up to n bytes from a file, at its position, into a
+// non-blocking socket, repeating an interrupted call, and moves the position by
+// what it sent. It returns EAGAIN if the socket takes nothing, and 0 bytes at
+// the end of the file. It blocks while the disk is read, so it goes through the
+// Go scheduler.
 func TrySendfile(fd, file, n int) (int, syscall.Errno) {
 	n = min(n, MaxIO)
 	if goruntime.RaceEnabled {
@@ -145,7 +155,8 @@ func TrySendfile(fd, file, n int) (int, syscall.Errno) {
 	}
 }
 
-// NewPipe makes a pipe, non-blocking and closed on exec, with room for size bytes if the kernel grants that.
+// NewPipe makes a pipe, non-blocking and closed on exec, with a capacity of
+// size bytes if the kernel allows that.
 func NewPipe(size int) (r, w int, failed syscall.Errno) {
 	if injector.Load() != nil {
 		if _, errno := injected(Pipe, -1, 1); errno != 0 {
@@ -157,12 +168,14 @@ func NewPipe(size int) (r, w int, failed syscall.Errno) {
 	if errno != 0 {
 		return -1, -1, errno
 	}
-	// Refused to a user who has many pipes. A smaller one does as well, in more calls.
+	// Refused to a user who has many pipes. A smaller one works too, with more
+	// calls.
 	syscall.RawSyscall(unix.SYS_FCNTL, uintptr(fds[0]), unix.F_SETPIPE_SZ, uintptr(size))
 	return int(fds[0]), int(fds[1]), 0
 }
 
-// EmptyPipe reads what is in a pipe into p, and returns how much that was. It does not block if the pipe is non-blocking.
+// EmptyPipe reads what is in a pipe into p, and returns how much that was. It
+// does not block if the pipe is non-blocking.
 func EmptyPipe(fd int, p []byte) int {
 	n := 0
 	for n < len(p) {

@@ -11,8 +11,9 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// TestPackets: a packet larger than MaxIO goes and comes as a whole, whatever an Injector's limit; one that the kernel does not take
-// is an error and not cut off.
+// TestPackets: a packet larger than MaxIO goes and comes as a whole, whatever
+// an Injector's limit; one that the kernel does not take is an error and not
+// cut off.
 func TestPackets(t *testing.T) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -76,7 +77,8 @@ func TestPackets(t *testing.T) {
 	}
 }
 
-// TestUnixName: a name goes into the kernel and comes back as package net would write it.
+// TestUnixName: a name goes into the kernel and comes back as package net would
+// write it.
 func TestUnixName(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

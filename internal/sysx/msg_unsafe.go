@@ -10,8 +10,10 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// The calls here are for packets and for messages with ancillary data. A packet goes as a whole or not at all, so they move as
-// much as they are asked to, and an Injector's limit is not heeded; one that is larger than MaxIO enters the Go scheduler, pinned.
+// The calls here are for packets and for messages with ancillary data. A packet
+// goes as a whole or not at all, so they move as much as they are asked to, and
+// ignore an Injector's limit; one larger than MaxIO goes through the Go
+// scheduler, pinned.
 
 // TryRecvPacket is TryRecv for one packet, of which it drops what does not fit.
 func TryRecvPacket(fd int, p []byte) (int, syscall.Errno) {
@@ -41,9 +43,11 @@ func TrySendPacket(fd int, p []byte) (int, syscall.Errno) {
 	}
 }
 
-// TryRecvMsg receives one message, or what a stream has, with what comes beside it: n bytes go into p, oobn into oob, the
-// sender's name, if it has one, into from. Fds among them are closed on exec. With an empty p and an oob it takes one byte of
-// a stream and drops it, as package syscall does; flags are recvmsg's.
+// TryRecvMsg receives one message, or what a stream has, with its ancillary
+// data: n bytes go into p, oobn into oob, the sender's name, if it has one,
+// into from. Fds among them are closed on exec. With an empty p and an oob it
+// takes one byte of a stream and drops it, as package syscall does; flags are
+// recvmsg's.
 func TryRecvMsg(fd int, p, oob []byte, from *UnixName) (n, oobn, flags int, failed syscall.Errno) {
 	var dummy byte
 	iov, failed := payload(fd, p, oob, &dummy)
@@ -67,8 +71,9 @@ func TryRecvMsg(fd int, p, oob []byte, from *UnixName) (n, oobn, flags int, fail
 	}
 }
 
-// TrySendMsg sends one message, or as much as a stream takes, and oob beside it, to where a nil or empty to means the peer. It
-// returns how many bytes of p went. With an empty p and an oob it sends one byte to a stream, and returns 0.
+// TrySendMsg sends one message, or as much as a stream takes, with ancillary
+// data oob. A nil or empty to is the peer. It returns how many bytes of p went.
+// With an empty p and an oob it sends one byte to a stream, and returns 0.
 func TrySendMsg(fd int, p, oob []byte, to *UnixName) (int, syscall.Errno) {
 	var dummy byte
 	iov, failed := payload(fd, p, oob, &dummy)
@@ -92,7 +97,8 @@ func TrySendMsg(fd int, p, oob []byte, to *UnixName) (int, syscall.Errno) {
 	}
 }
 
-// payload is what the iovec of a message points at. Ancillary data of anything but datagrams needs a byte to go with.
+// payload returns the memory for the iovec of a message. Except on datagrams,
+// ancillary data needs at least one byte to go with.
 func payload(fd int, p, oob []byte, dummy *byte) (iov unix.Iovec, failed syscall.Errno) {
 	iov.Base = (*byte)(base(p))
 	iov.SetLen(len(p))
@@ -109,7 +115,8 @@ func payload(fd int, p, oob []byte, dummy *byte) (iov unix.Iovec, failed syscall
 	return iov, 0
 }
 
-// header is the header of a message. It is a value, and what it points at is not stored elsewhere, so that all of it may be on the stack.
+// header is the header of a message. It is a value, and what it points at is
+// not stored elsewhere, so that all of it may be on the stack.
 func header(iov *unix.Iovec, oob []byte) (msg unix.Msghdr) {
 	if len(oob) > 0 {
 		msg.Control = &oob[0]
@@ -174,8 +181,8 @@ func sending(p []byte) {
 	}
 }
 
-// Recvmsg is recvmsg(2) for sockets of any family, without blocking. A sender's address of a family that package unix does not
-// know is nil.
+// Recvmsg is recvmsg(2) for sockets of any family, without blocking. A sender's
+// address of a family that package unix does not know is nil.
 func Recvmsg(fd int, p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr, failed syscall.Errno) {
 	for {
 		if injector.Load() != nil {
@@ -198,7 +205,8 @@ func Recvmsg(fd int, p, oob []byte, flags int) (n, oobn, got int, from unix.Sock
 	}
 }
 
-// Sendmsg is sendmsg(2) for sockets of any family, without blocking and without SIGPIPE.
+// Sendmsg is sendmsg(2) for sockets of any family, without blocking and without
+// SIGPIPE.
 func Sendmsg(fd int, p, oob []byte, to unix.Sockaddr, flags int) (int, syscall.Errno) {
 	sending(p)
 	for {
@@ -227,13 +235,15 @@ func errnoOf(err error) syscall.Errno {
 	return unix.EINVAL
 }
 
-// UnixName is the address of a Unix socket as the kernel writes it. The zero UnixName is none.
+// UnixName is the address of a Unix socket as the kernel writes it. The zero
+// UnixName is none.
 type UnixName struct {
 	raw  unix.RawSockaddrUnix
 	size uint32
 }
 
-// Set makes a the address of that name. A leading @ or NUL means an abstract one. The error is EINVAL for a name that is too long.
+// Set makes a the address of that name. A leading @ or NUL means an abstract
+// one. The error is EINVAL for a name that is too long.
 func (a *UnixName) Set(name string) syscall.Errno {
 	*a = UnixName{}
 	abstract := name != "" && (name[0] == '@' || name[0] == 0)
@@ -254,8 +264,9 @@ func (a *UnixName) Set(name string) syscall.Errno {
 	return 0
 }
 
-// Name returns the name as package net writes it: of an abstract one up to the next NUL, with @ in place of the first; @ for a
-// socket without a name; "" if there is no address.
+// Name returns the name as package net writes it: of an abstract one up to the
+// next NUL, with @ in place of the first; @ for a socket without a name; "" if
+// there is no address.
 func (a *UnixName) Name() string {
 	if a.raw.Family != unix.AF_UNIX {
 		return ""
@@ -287,7 +298,8 @@ func (a *UnixName) ask(call uintptr, fd int) syscall.Errno {
 	return errno
 }
 
-// BindUnix gives a socket its name. It may have to make a file, and the Go scheduler is told of it.
+// BindUnix gives a socket its name. It may have to create a file, so it goes
+// through the Go scheduler.
 func BindUnix(fd int, to *UnixName) syscall.Errno {
 	_, _, errno := syscall.Syscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(&to.raw)), uintptr(to.size))
 	return errno
@@ -304,5 +316,6 @@ func ConnectUnix(fd int, to *UnixName) syscall.Errno {
 	return errno
 }
 
-// Unnamed reports whether a is the address of a Unix socket that has no name, as far as can be seen here.
+// Unnamed reports whether a is the address of a Unix socket that has no name,
+// as far as can be seen here.
 func (a *RawAddr) Unnamed() bool { return a.raw.Family == unix.AF_UNIX && a.raw.Port == 0 }

@@ -9,8 +9,9 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// TestLook: it tells what poll(2) tells, of few fds and of many, and does not wait.
-func TestLook(t *testing.T) {
+// TestTryPoll: it returns what poll(2) returns, for few fds and for many, and
+// does not wait.
+func TestTryPoll(t *testing.T) {
 	a, b := socketpair(t)
 	unix.Write(b, []byte("x"))
 	for _, n := range []int{0, 1, 300} {
@@ -19,7 +20,7 @@ func TestLook(t *testing.T) {
 			fds[i] = unix.PollFd{Fd: int32(a), Events: unix.POLLIN, Revents: -1}
 		}
 		fds = append(fds, unix.PollFd{Fd: int32(b), Events: unix.POLLIN, Revents: -1})
-		if got, errno := sysx.Look(fds); got != n || errno != 0 {
+		if got, errno := sysx.TryPoll(fds); got != n || errno != 0 {
 			t.Errorf("%d, %v, want %d", got, errno, n)
 		}
 		for i, f := range fds {
@@ -28,7 +29,7 @@ func TestLook(t *testing.T) {
 			}
 		}
 	}
-	if got, errno := sysx.Look(nil); got != 0 || errno != 0 {
+	if got, errno := sysx.TryPoll(nil); got != 0 || errno != 0 {
 		t.Errorf("of none: %d, %v", got, errno)
 	}
 }
@@ -83,10 +84,10 @@ func TestFileCalls(t *testing.T) {
 	if _, err := sysx.NewEpoll(); err != unix.EMFILE {
 		t.Errorf("NewEpoll: %v", err)
 	}
-	if errno := sysx.Watch(-1, unix.EPOLL_CTL_ADD, -1, 0); errno != unix.ENOMEM {
+	if errno := sysx.ControlEpoll(-1, unix.EPOLL_CTL_ADD, -1, 0); errno != unix.ENOMEM {
 		t.Errorf("Watch: %v", errno)
 	}
-	if _, errno := sysx.Look(nil); errno != unix.EFAULT {
+	if _, errno := sysx.TryPoll(nil); errno != unix.EFAULT {
 		t.Errorf("Look: %v", errno)
 	}
 }

@@ -9,11 +9,13 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// fewFDs is how many fds are looked at in some 10 µs: for more, the Go scheduler is told of the call.
+// fewFDs is how many fds poll(2) checks in some 10 µs: with more, the call goes
+// through the Go scheduler.
 const fewFDs = 128
 
-// Look asks poll(2) about fds without waiting, repeating an interrupted call, and returns how many have something to tell.
-func Look(fds []unix.PollFd) (int, syscall.Errno) {
+// TryPoll calls poll(2) for fds without waiting, repeating an interrupted call,
+// and returns how many have events.
+func TryPoll(fds []unix.PollFd) (int, syscall.Errno) {
 	at := unsafe.Pointer(&empty)
 	if len(fds) > 0 {
 		at = unsafe.Pointer(&fds[0])
@@ -58,8 +60,9 @@ func NewEpoll() (int, error) {
 	return unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 }
 
-// Watch adds fd to epoll for some events, level-triggered, or changes for which, if op is EPOLL_CTL_MOD.
-func Watch(epfd, op, fd int, events uint32) syscall.Errno {
+// ControlEpoll adds fd to epoll for some events, level-triggered, or changes
+// the events, if op is EPOLL_CTL_MOD.
+func ControlEpoll(epfd, op, fd int, events uint32) syscall.Errno {
 	if injector.Load() != nil {
 		if _, errno := injected(EpollCtl, fd, 1); errno != 0 {
 			return errno
@@ -70,15 +73,15 @@ func Watch(epfd, op, fd int, events uint32) syscall.Errno {
 	return errno
 }
 
-// Read reads once from a file, repeating an interrupted call. The Go scheduler is told of it: whether it blocks is up to a
-// flag that others may share and change.
+// Read reads once from a file, repeating an interrupted call. It goes through
+// the Go scheduler: whether it blocks depends on a flag that other processes
+// may share and change.
 func Read(fd int, p []byte) (int, syscall.Errno) { return fileIO(FileRead, fd, p) }
 
-// Write writes once to a file; else as Read.
+// Write writes once to a file, otherwise like Read.
 func Write(fd int, p []byte) (int, syscall.Errno) { return fileIO(FileWrite, fd, p) }
 
-// fileIO calls package syscall's functions, which tell the race detector what
-// they do.
+// fileIO calls package syscall's functions, which report to the race detector.
 func fileIO(op Op, fd int, p []byte) (n int, failed syscall.Errno) {
 	for {
 		if injector.Load() != nil && len(p) > 0 {

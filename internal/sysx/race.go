@@ -7,11 +7,11 @@ import (
 )
 
 // For the race detector a write happens before the read that it enables,
-// whichever of the two is netco's and whichever package net's or os's. Those
-// have a variable in package syscall for that, which its Write releases and its
-// Read acquires. So a Write to no fd and a Read of nothing do the same for what
-// goes by other system calls. Both are for race builds, where time is no matter,
-// and pinned, as they enter the Go scheduler and their callers may have looked.
+// whichever of the two is netco's and whichever package net's or os's. Package
+// syscall has a variable for that, which its Write releases and its Read
+// acquires. So a Write to no fd and a Read of nothing do the same for other
+// system calls. Both are for race builds, where time does not matter, and
+// pinned, since they enter the Go scheduler.
 
 // raceSending is to be called before bytes are given to the kernel.
 func raceSending() {

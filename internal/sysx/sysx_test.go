@@ -29,7 +29,8 @@ func socketpair(t testing.TB) (a, b int) {
 	return fds[0], fds[1]
 }
 
-// arrive waits until a connection has come to a listener, or n datagrams to a socket: loopback delivers when the kernel comes to it.
+// arrive waits until a connection has come to a listener, or n datagrams to a
+// socket: loopback delivers when the kernel comes to it.
 func arrive(t testing.TB, fd, n int) {
 	t.Helper()
 	end := time.Now().Add(time.Minute)
@@ -45,10 +46,12 @@ func arrive(t testing.TB, fd, n int) {
 	t.Fatalf("%d have not arrived", n)
 }
 
-// queued counts the datagrams that can be read, none of them empty, and leaves them there.
+// queued counts the datagrams that can be read, none of them empty, and leaves
+// them there.
 func queued(t testing.TB, fd int) (n int) {
 	t.Helper()
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEEK_OFF, 0); err != nil { // each peek goes on where the last ended
+	// Each read with MSG_PEEK starts where the last ended.
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEEK_OFF, 0); err != nil {
 		t.Fatal(err)
 	}
 	defer unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEEK_OFF, -1)
@@ -64,11 +67,11 @@ func queued(t testing.TB, fd int) (n int) {
 func TestRecv(t *testing.T) {
 	a, b := socketpair(t)
 	buf := make([]byte, 4)
-	check := func(what string, p []byte, got int, emptied bool, errno syscall.Errno) {
+	check := func(what string, p []byte, got int, short bool, errno syscall.Errno) {
 		t.Helper()
 		n, e, en := sysx.TryRecv(a, p)
-		if n != got || e != emptied || en != errno {
-			t.Errorf("%s: %d, %v, %v, want %d, %v, %v", what, n, e, en, got, emptied, errno)
+		if n != got || e != short || en != errno {
+			t.Errorf("%s: %d, %v, %v, want %d, %v, %v", what, n, e, en, got, short, errno)
 		}
 	}
 	check("nothing there", buf, 0, false, unix.EAGAIN)
@@ -87,7 +90,8 @@ func TestRecv(t *testing.T) {
 	}
 }
 
-// TestSend: the same of a write; one to a peer that has gone is EPIPE and no signal.
+// TestSend: the same of a write; one to a peer that has gone is EPIPE and no
+// signal.
 func TestSend(t *testing.T) {
 	a, b := socketpair(t)
 	if n, errno := sysx.TrySend(a, []byte("hello")); n != 5 || errno != 0 {
@@ -123,7 +127,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestMaxIO: one call moves no more than MaxIO, and a read cut off there is not taken for one that emptied the socket.
+// TestMaxIO: one call moves no more than MaxIO, and a read cut off there is not
+// taken for one that short the socket.
 func TestMaxIO(t *testing.T) {
 	a, b := socketpair(t)
 	for _, fd := range []int{a, b} {
@@ -144,12 +149,13 @@ func TestMaxIO(t *testing.T) {
 		}
 		sent += n
 	}
-	if n, emptied, errno := sysx.TryRecv(b, big); n != sysx.MaxIO || emptied || errno != 0 {
-		t.Errorf("one call read %d, %v, %v, want %d, false", n, emptied, errno, sysx.MaxIO)
+	if n, short, errno := sysx.TryRecv(b, big); n != sysx.MaxIO || short || errno != 0 {
+		t.Errorf("one call read %d, %v, %v, want %d, false", n, short, errno, sysx.MaxIO)
 	}
 }
 
-// TestAccept: the new fd is non-blocking, closed on exec, and the peer's address is filled in, for both families.
+// TestAccept: the new fd is non-blocking, closed on exec, and the peer's
+// address is filled in, for both families.
 func TestAccept(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		ip := netip.MustParseAddr(host)
@@ -175,7 +181,7 @@ func TestAccept(t *testing.T) {
 			t.Error("an address that was never filled in is valid")
 		}
 		if fd, errno := sysx.TryAccept(l, &from); fd >= 0 || errno != unix.EAGAIN {
-			t.Errorf("with nobody there: %d, %v", fd, errno)
+			t.Errorf("with no connection: %d, %v", fd, errno)
 		}
 		if errno := local.LocalAddr(l); errno != 0 {
 			t.Error(errno)
@@ -207,8 +213,8 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestInject: an error comes in place of the call, EINTR makes it be repeated, a limit shortens it but not below 1, and after the
-// removal all is as before.
+// TestInject: an error comes in place of the call, EINTR makes it be repeated,
+// a limit shortens it but not below 1, and after the removal all is as before.
 func TestInject(t *testing.T) {
 	a, b := socketpair(t)
 	buf := make([]byte, 10)
@@ -251,9 +257,9 @@ func TestInject(t *testing.T) {
 		unix.Read(b, make([]byte, 100))
 		unix.Write(b, bytes.Repeat([]byte("x"), 10))
 		calls, limit, fail = 0, c.limit, c.fail
-		n, emptied, errno := sysx.TryRecv(a, buf)
-		if n != c.want || errno != c.errno || calls != c.calls || emptied {
-			t.Errorf("%s: read %d, %v, %v in %d calls, want %d, %v in %d", c.name, n, emptied, errno, calls, c.want, c.errno, c.calls)
+		n, short, errno := sysx.TryRecv(a, buf)
+		if n != c.want || errno != c.errno || calls != c.calls || short {
+			t.Errorf("%s: read %d, %v, %v in %d calls, want %d, %v in %d", c.name, n, short, errno, calls, c.want, c.errno, c.calls)
 		}
 		unix.Read(a, make([]byte, 100))
 	}
@@ -282,7 +288,8 @@ func TestInject(t *testing.T) {
 	}
 }
 
-// TestEvents: an fd is added for everything at once, edge-triggered, and its slot and generation come back with each event.
+// TestEvents: an fd is added for everything at once, edge-triggered, and its
+// slot and generation come back with each event.
 func TestEvents(t *testing.T) {
 	epfd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {

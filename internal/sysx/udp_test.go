@@ -87,7 +87,7 @@ func TestDatagrams(t *testing.T) {
 		t.Errorf("too large: %v", errno)
 	}
 	if _, errno := sysx.TrySendDatagram(a, nil, nil, nil); errno != unix.EDESTADDRREQ {
-		t.Errorf("to nobody: %v", errno)
+		t.Errorf("without a peer: %v", errno)
 	}
 	if errno := sysx.ConnectTo(a, &to); errno != 0 {
 		t.Error(errno)
@@ -121,9 +121,9 @@ func TestBatchCalls(t *testing.T) {
 			in.Set(i, bufs[i][:], nil, true)
 		}
 		arrive(t, b, n-half)
-		got, emptied, errno := in.Recv(b)
-		if got != n-half || emptied != (half > 0) || errno != 0 {
-			t.Errorf("%d of %d, %v, %v", got, n-half, emptied, errno)
+		got, short, errno := in.Recv(b)
+		if got != n-half || short != (half > 0) || errno != 0 {
+			t.Errorf("%d of %d, %v, %v", got, n-half, short, errno)
 		}
 		for i := range got {
 			size, oobn, flags := in.Result(i)
@@ -144,7 +144,8 @@ func TestBatchCalls(t *testing.T) {
 	}
 }
 
-// TestDatagramInjection: interrupted calls are repeated, other errors returned, and a batch can be made smaller.
+// TestDatagramInjection: interrupted calls are repeated, other errors returned,
+// and a batch can be made smaller.
 func TestDatagramInjection(t *testing.T) {
 	a, _ := datagramSocket(t)
 	b, to := datagramSocket(t)
@@ -190,7 +191,7 @@ func TestDatagramInjection(t *testing.T) {
 	}
 	set()
 	arrive(t, b, 4)
-	if n, emptied, errno := batch.Recv(b); n != 2 || emptied || errno != 0 {
-		t.Errorf("two of four, which are there: %d, %v, %v", n, emptied, errno)
+	if n, short, errno := batch.Recv(b); n != 2 || short || errno != 0 {
+		t.Errorf("two of four, which are there: %d, %v, %v", n, short, errno)
 	}
 }

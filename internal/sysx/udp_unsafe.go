@@ -7,10 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Datagrams of IPv4 and IPv6. An Injector is asked for so many datagrams, not bytes: none is ever cut or split.
+// Datagrams of IPv4 and IPv6. An Injector is asked for so many datagrams, not
+// bytes: none is ever cut or split.
 
-// TryRecvFrom takes one datagram from a socket, without blocking, repeating an interrupted call. It returns EAGAIN if there
-// is none. What does not fit into p is lost. It leaves the sender's address in from.
+// TryRecvFrom takes one datagram from a socket, without blocking, repeating an
+// interrupted call. It returns EAGAIN if there is none. What does not fit into
+// p is lost. It leaves the sender's address in from.
 func TryRecvFrom(fd int, p []byte, from *RawAddr) (int, syscall.Errno) {
 	for {
 		if errno := refused(Recv, fd, 1); errno == unix.EINTR {
@@ -31,8 +33,8 @@ func TryRecvFrom(fd int, p []byte, from *RawAddr) (int, syscall.Errno) {
 	}
 }
 
-// TrySendTo sends p as one datagram to an address, without blocking, repeating an interrupted call. It returns EAGAIN if
-// there is no room for it.
+// TrySendTo sends p as one datagram to an address, without blocking, repeating
+// an interrupted call. It returns EAGAIN if the socket cannot take it.
 func TrySendTo(fd int, p []byte, to *RawAddr) syscall.Errno {
 	sending(p)
 	for {
@@ -49,7 +51,8 @@ func TrySendTo(fd int, p []byte, to *RawAddr) syscall.Errno {
 	}
 }
 
-// TryRecvDatagram is TryRecvFrom with control messages, which it leaves in oob, and the flags of recvmsg.
+// TryRecvDatagram is TryRecvFrom with control messages, which it leaves in oob,
+// and the flags of recvmsg.
 func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int, failed syscall.Errno) {
 	for {
 		if errno := refused(Recv, fd, 1); errno == unix.EINTR {
@@ -71,7 +74,8 @@ func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int, 
 	}
 }
 
-// TrySendDatagram is TrySendTo with control messages; to is nil for the peer of a connected socket.
+// TrySendDatagram is TrySendTo with control messages; to is nil for the peer of
+// a connected socket.
 func TrySendDatagram(fd int, p, oob []byte, to *RawAddr) (int, syscall.Errno) {
 	sending(p)
 	sending(oob)
@@ -94,8 +98,9 @@ func TrySendDatagram(fd int, p, oob []byte, to *RawAddr) (int, syscall.Errno) {
 	}
 }
 
-// describe returns the vector and, but for the pointer to that, the header of one datagram. It returns them, rather than fill
-// them in, so that what they point at may stay on the caller's stack.
+// describe returns the vector and, but for the pointer to that, the header of
+// one datagram. It returns them, rather than fill them in, so that what they
+// point at may stay on the caller's stack.
 func describe(p, oob []byte, addr *RawAddr) (h unix.Msghdr, v unix.Iovec) {
 	if len(p) > 0 {
 		v.Base = &p[0]
@@ -135,7 +140,8 @@ func (a *RawAddr) Set4(ip [4]byte, port uint16) {
 	setPort(&v4.Port, port)
 }
 
-// Set6 makes a an IPv6 address and port; zone is the number of an interface, or 0.
+// Set6 makes a an IPv6 address and port; zone is the number of an interface, or
+// 0.
 func (a *RawAddr) Set6(ip [16]byte, port uint16, zone uint32) {
 	a.raw = unix.RawSockaddrInet6{Family: unix.AF_INET6, Addr: ip, Scope_id: zone}
 	setPort(&a.raw.Port, port)
@@ -147,5 +153,6 @@ func setPort(p *uint16, port uint16) {
 	b[0], b[1] = byte(port>>8), byte(port)
 }
 
-// Is6 reports whether a is of the family of IPv6, which includes IPv4 addresses mapped into it.
+// Is6 reports whether a is of the family of IPv6, which includes IPv4 addresses
+// mapped into it.
 func (a *RawAddr) Is6() bool { return a.raw.Family == unix.AF_INET6 }

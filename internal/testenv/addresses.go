@@ -8,8 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ClosedPort returns an address on which nothing listens until the test's end. The port is kept by a socket that is bound and does not listen, of
-// either family if there are two: one that is merely free may be another process's a moment later.
+// ClosedPort returns an address on which nothing listens until the test's end.
+// The port is kept by a socket that is bound and does not listen, of either
+// family if there are two: one that is merely free may be another process's a
+// moment later.
 func ClosedPort(t testing.TB) string {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -27,7 +29,8 @@ func ClosedPort(t testing.TB) string {
 	return fmt.Sprint("127.0.0.1:", portOf(t, fd))
 }
 
-// Deaf returns the address of a listener whose queue is full until the test's end, and its fd: the kernel drops what else would connect.
+// Deaf returns the address of a listener whose queue is full until the test's
+// end, and its fd: the kernel drops what else would connect.
 func Deaf(t testing.TB) (address string, fd int) {
 	t.Helper()
 	fd = bound(t, [4]byte{127, 0, 0, 1})
@@ -39,8 +42,10 @@ func Deaf(t testing.TB) (address string, fd int) {
 	return address, fd
 }
 
-// FillQueue makes the one connection that a listener with a backlog of 0 has room for. The one who dials is connected before the listener has it in its
-// queue, so that is waited for: until then the next would be let in too.
+// FillQueue makes the one connection that a listener with a backlog of 0 can
+// queue. The dialer is connected before the listener has queued it, so
+// FillQueue waits for that: until then the next connection would be accepted
+// too.
 func FillQueue(t testing.TB, fd int, address string) {
 	t.Helper()
 	c, err := net.Dial("tcp", address)

@@ -18,9 +18,9 @@ const ScaleVar = "NETCO_TEST_SCALE"
 const usualScale = 0.1
 
 // Scale returns what ScaleVar says. In race builds, where everything takes ten
-// times as long, it is a tenth of that, but no less than by default. It is to
-// be called while tests run, and looks each time: go test's cache takes notice
-// of the variable only so.
+// times as long, it is a tenth of that, but no less than by default. It must be
+// called while tests run, and reads the variable each time: only so go test's
+// cache depends on it.
 func Scale() float64 {
 	return scale(os.Getenv(ScaleVar), goruntime.RaceEnabled)
 }

@@ -1,5 +1,5 @@
-// Package testenv runs a package's tests the way netco's are run: with a look
-// at what they left behind, and as long as the environment says.
+// Package testenv runs a package's tests: it checks that they leak nothing, and
+// scales their length by the environment.
 package testenv
 
 import (
@@ -45,7 +45,8 @@ func Parallel() {
 	}
 }
 
-// special reports whether this run is of a kind that says nothing of leaks.
+// special reports whether this run is of a kind in which leaks cannot be
+// judged.
 func special() bool {
 	for _, name := range []string{"test.bench", "test.fuzz", "test.list", "test.coverprofile"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
@@ -71,15 +72,18 @@ func entries(dir string) int {
 	return len(list)
 }
 
-// Threads come with the Go runtime's own needs and stay: one for each system call that ever blocked beside the others, so many on a slow machine. A thread
+// Threads come with the Go runtime's own needs and stay: one for each system
+// call that ever blocked beside the others, so many on a slow machine. A thread
 // that netco leaks has a goroutine locked to it, which is counted above.
 const threadSlack = 40
 
-// patience is how long what a test leaves behind may take to end: longer than a worker of package blocking that has nothing to do, and than a machine
-// that others use keeps a thread waiting.
+// patience is how long what a test leaves behind may take to end: longer than a
+// worker of package blocking that has nothing to do, and than a machine that
+// others use keeps a thread waiting.
 const patience = 30 * time.Second
 
-// Leaks waits for the process to hold no more than it did, and tells what it holds on to.
+// Leaks waits for the process to hold no more than it did, and returns what it
+// still holds.
 func (before Counts) Leaks() error {
 	var now Counts
 	for end := time.Now().Add(patience); time.Now().Before(end); {
@@ -93,10 +97,11 @@ func (before Counts) Leaks() error {
 	return fmt.Errorf("testenv: leaked: had %+v, has %+v", before, now)
 }
 
-// runtimeFDs are those of Go's own poller, which it makes when it first needs them and keeps: an epoll fd and an eventfd.
+// runtimeFDs are those of Go's own poller, which it makes when it first needs
+// them and keeps: an epoll fd and an eventfd.
 const runtimeFDs = 2
 
-// Until waits up to a minute for a condition that nobody announces.
+// Until polls for up to a minute until a condition holds.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
@@ -106,7 +111,8 @@ func Until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// Allocs is testing.AllocsPerRun, which counts what all goroutines allocate, without what others do meanwhile: the least of up to five tries.
+// Allocs is testing.AllocsPerRun, which counts what all goroutines allocate,
+// without what others do meanwhile: the least of up to five tries.
 func Allocs(runs int, f func()) float64 {
 	least := testing.AllocsPerRun(runs, f)
 	for try := 1; try < 5 && least > 0; try++ {
