@@ -8,7 +8,8 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// TestAllocation: what a call allocates once there is a worker is what its documentation says.
+// TestAllocation: what a call allocates once there is a worker is what its
+// documentation says.
 func TestAllocation(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("the race detector allocates")

@@ -8,8 +8,10 @@ import (
 	"github.com/netco-go/netco/blocking"
 )
 
-// BenchmarkDo is one call after the other, each with nothing to do: what the way there and back costs. Beside it, what a goroutine
-// pays that starts another for each call and waits on a channel, and one that hands the call to a goroutine that is there.
+// BenchmarkDo is one call after the other, each with nothing to do: what the
+// way there and back costs. Beside it, what a goroutine pays that starts
+// another for each call and waits on a channel, and one that hands the call to
+// a goroutine that is there.
 func BenchmarkDo(b *testing.B) {
 	inCoroutine := func(b *testing.B, call func()) {
 		start(b, 1)

@@ -9,20 +9,26 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// reason is what a coroutine shows to wait for.
+// reason is the wait that a parked caller shows.
 const reason = coroutine.ReasonBlocking
 
-// call is one function on its way through a pool, and the coroutine that waits for it.
+// call is one function to be run by a pool, and the coroutine that waits for
+// it.
 //
-// One word says all that its parties decide between them: the state, whether the context is done, and the ticket of the
-// caller's park, which whoever sets the word so that the caller must look takes out, and wakes.
+// One word holds all that the caller, the worker and the context decide between
+// them: the state, whether the context is done, and the ticket of the caller's
+// park. Whoever changes the word so that the caller must check it again removes
+// the ticket, and wakes the caller by it.
 //
-//	state    means                                  becomes, by
-//	waiting  in the queue, or with a worker          running, by the worker; left, by the caller
-//	running  the function runs                       done, by the worker; left, by the caller
-//	done     the outcome is there                    nothing: the caller takes the outcome and the call's struct
-//	left     the caller has gone, and with it the    nothing: the struct is garbage when the worker has done with it
-//	         call's purpose
+//	state      means                          becomes, by
+//	waiting    in the queue, or with a        running, by the worker; abandoned,
+//	           worker                         by the caller
+//	running    the function runs              done, by the worker; abandoned, by
+//	                                          the caller
+//	done       the outcome is there           nothing: the caller reads the
+//	                                          outcome and reuses the struct
+//	abandoned  the caller waits no longer     nothing: the struct is garbage
+//	                                          when the worker is done with it
 type call struct {
 	word atomic.Uint64
 
@@ -48,7 +54,7 @@ const (
 	waiting = iota
 	running
 	done
-	left
+	abandoned
 
 	states      = 3
 	contextDone = 1 << 2 // with waiting and running only
@@ -76,7 +82,7 @@ var afterFunc = context.AfterFunc // a test has its own
 // offload runs t on a worker while co, the caller, is parked. ctx may be nil.
 func (p *Pool) offload(co *coroutine.Coroutine, ctx context.Context, t task) error {
 	if coroutine.Stopping() {
-		return coroutine.ErrShutdown // it could not wait, and nobody would know what becomes of t
+		return coroutine.ErrShutdown // it could not wait for t
 	}
 	c := calls.Get().(*call)
 	c.word.Store(waiting)
@@ -110,7 +116,8 @@ func (c *call) release() {
 	calls.Put(c)
 }
 
-// await parks the caller until the call is done. An error says why the caller has left it.
+// await parks the caller until the call is done. An error is the reason why the
+// caller has abandoned it.
 func (c *call) await() error {
 	for {
 		old := c.word.Load()
@@ -118,7 +125,7 @@ func (c *call) await() error {
 			return nil
 		}
 		if old&contextDone != 0 {
-			if c.leave() {
+			if c.abandon() {
 				return c.ctx.Err()
 			}
 			continue
@@ -126,32 +133,34 @@ func (c *call) await() error {
 		if !c.word.CompareAndSwap(old, old&states|c.co.Ticket()<<ticketShift) {
 			continue
 		}
-		// Whoever took the ticket out wakes this park and no other, however late.
-		if c.co.Park(reason) == coroutine.WakeShutdown && c.leave() {
+		// The waker that removed the ticket wakes this park and no other,
+		// however late.
+		if c.co.Park(reason) == coroutine.WakeShutdown && c.abandon() {
 			return coroutine.ErrShutdown
 		}
 	}
 }
 
-// leave gives the call up for its caller, unless it is done.
-func (c *call) leave() bool {
+// abandon makes the call abandoned, unless it is done.
+func (c *call) abandon() bool {
 	for {
 		old := c.word.Load()
 		if old&states == done {
 			return false
 		}
-		if c.word.CompareAndSwap(old, left) {
+		if c.word.CompareAndSwap(old, abandoned) {
 			c.pool.forget(c, old&states == running)
 			return true
 		}
 	}
 }
 
-// cancel tells the caller that the context is done. It runs on a goroutine of its own.
+// cancel notifies the caller that the context is done. It runs on a goroutine
+// of its own.
 func (c *call) cancel() {
 	for {
 		old := c.word.Load()
-		if s := old & states; s == done || s == left {
+		if s := old & states; s == done || s == abandoned {
 			return
 		}
 		if c.word.CompareAndSwap(old, old&states|contextDone) {
@@ -168,11 +177,12 @@ func wake(co *coroutine.Coroutine, word uint64) {
 	}
 }
 
-// begin makes a waiting call a running one; it reports whether its caller is still there.
+// begin makes a waiting call a running one; it reports whether its caller still
+// waits.
 func (c *call) begin() bool {
 	for {
 		old := c.word.Load()
-		if old&states == left {
+		if old&states == abandoned {
 			return false
 		}
 		if c.word.CompareAndSwap(old, old|running) {
@@ -181,7 +191,8 @@ func (c *call) begin() bool {
 	}
 }
 
-// invoke runs the function and notes how it ended; it reports whether it was started. It does not return from a Goexit.
+// invoke runs the function and records how it ended; it reports whether it was
+// started. It does not return from a Goexit.
 func (c *call) invoke() (started bool) {
 	defer func() {
 		if c.outcome != unwound {
@@ -204,13 +215,14 @@ func (c *call) invoke() (started bool) {
 	return started
 }
 
-// finish tells the caller that the function has ended. The call is not the worker's any more after it.
+// finish notifies the caller that the function has ended. The worker must not
+// use the call afterwards.
 func (c *call) finish() {
 	for {
 		old := c.word.Load()
-		if old&states == left {
+		if old&states == abandoned {
 			if c.failure != nil {
-				panic(c.failure) // nobody else will
+				panic(c.failure) // no caller does
 			}
 			return
 		}

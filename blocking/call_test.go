@@ -5,56 +5,57 @@ import (
 	"testing"
 )
 
-// TestCallTransitions: what each party may do to a call, from each state, and what it is told.
+// TestCallTransitions: the transitions of a call by the caller, the worker and
+// the context, from each state, and what each method returns.
 func TestCallTransitions(t *testing.T) {
 	failed := &PanicError{Value: "text"}
 	for _, c := range []struct {
-		from uint64
-		by   string
-		to   uint64
-		told bool
+		from     uint64
+		by       string
+		to       uint64
+		accepted bool
 	}{
 		{waiting, "begin", running, true},
 		{waiting | contextDone, "begin", running | contextDone, true},
-		{left, "begin", left, false},
+		{abandoned, "begin", abandoned, false},
 
 		{running, "finish", done, true},
 		{running | contextDone, "finish", done, true},
-		{left, "finish", left, true},
+		{abandoned, "finish", abandoned, true},
 
 		{running, "finish panicked", done, true},
-		{left, "finish panicked", left, false}, // panics
+		{abandoned, "finish panicked", abandoned, false}, // panics
 
-		{waiting, "leave", left, true},
-		{running, "leave", left, true},
-		{waiting | contextDone, "leave", left, true},
-		{running | contextDone, "leave", left, true},
-		{done, "leave", done, false},
+		{waiting, "abandon", abandoned, true},
+		{running, "abandon", abandoned, true},
+		{waiting | contextDone, "abandon", abandoned, true},
+		{running | contextDone, "abandon", abandoned, true},
+		{done, "abandon", done, false},
 
 		{waiting, "cancel", waiting | contextDone, true},
 		{running, "cancel", running | contextDone, true},
 		{done, "cancel", done, true},
-		{left, "cancel", left, true},
+		{abandoned, "cancel", abandoned, true},
 	} {
 		t.Run(fmt.Sprint(c.by, " from ", c.from), func(t *testing.T) {
 			one := &call{pool: new(Pool)}
 			one.word.Store(c.from)
-			told := true
+			accepted := true
 			switch c.by {
 			case "begin":
-				told = one.begin()
+				accepted = one.begin()
 			case "finish":
 				one.finish()
 			case "finish panicked":
 				one.failure = failed
-				told = returns(one.finish)
-			case "leave":
-				told = one.leave()
+				accepted = returns(one.finish)
+			case "abandon":
+				accepted = one.abandon()
 			case "cancel":
 				one.cancel()
 			}
-			if to := one.word.Load(); to != c.to || told != c.told {
-				t.Errorf("became %d, told %v, want %d, %v", to, told, c.to, c.told)
+			if to := one.word.Load(); to != c.to || accepted != c.accepted {
+				t.Errorf("became %d, accepted %v, want %d, %v", to, accepted, c.to, c.accepted)
 			}
 		})
 	}

@@ -32,8 +32,8 @@ func TestContextDoneBefore(t *testing.T) {
 	}
 }
 
-// TestContextDoneQueued: calls whose context is done leave the queue, from the middle too, and are never started. Others keep
-// their order.
+// TestContextDoneQueued: calls whose context is done leave the queue, from the
+// middle too, and are never started. Others keep their order.
 func TestContextDoneQueued(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 1)
@@ -76,7 +76,7 @@ func TestContextDoneQueued(t *testing.T) {
 	}
 }
 
-// held is a context whose end nobody is told of: only Err shows it.
+// held is a context that notifies no one of its end: only Err shows it.
 type held struct {
 	context.Context
 	err atomic.Pointer[error]
@@ -89,8 +89,8 @@ func (h *held) Err() error {
 	return nil
 }
 
-// TestContextDoneUntold: a call whose context was done while it was queued is not started, even if its caller has not heard of it
-// when its turn comes.
+// TestContextDoneUntold: a call whose context was done while it was queued is
+// not started, even if its caller has not heard of it when its turn comes.
 func TestContextDoneUntold(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 1)
@@ -112,7 +112,8 @@ func TestContextDoneUntold(t *testing.T) {
 	}
 }
 
-// TestContextDoneRunning: the caller returns, with no results, and the function goes on; what it returns is dropped.
+// TestContextDoneRunning: the caller returns, with no results, and the function
+// goes on; what it returns is dropped.
 func TestContextDoneRunning(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 2)
@@ -129,12 +130,12 @@ func TestContextDoneRunning(t *testing.T) {
 		} {
 			before := p.Stats()
 			ctx, cancel := how.make()
-			entered, told, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			entered, notified, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			k := where.task(func() {
 				n, err := blocking.CallContextOn(ctx, p, func(ctx context.Context) (int, error) {
 					close(entered)
 					<-ctx.Done()
-					close(told)
+					close(notified)
 					<-end
 					return 1, errOwn
 				})
@@ -155,7 +156,7 @@ func TestContextDoneRunning(t *testing.T) {
 			k.wait(t)
 			select {
 			case <-entered: // with the deadline it may have passed before the start
-				await(t, told, "the function to hear of it")
+				await(t, notified, "the function to hear of it")
 				if s := p.Stats(); s.Abandoned != before.Abandoned+1 || s.Running != 1 {
 					t.Errorf("%s: %+v", how.name, s)
 				}
@@ -168,7 +169,8 @@ func TestContextDoneRunning(t *testing.T) {
 	}
 }
 
-// TestContextInPlace: on a goroutine there is nobody to leave the function to.
+// TestContextInPlace: on a goroutine the function is called in place, and
+// cannot be abandoned.
 func TestContextInPlace(t *testing.T) {
 	p := pool(t, 1)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -181,7 +183,8 @@ func TestContextInPlace(t *testing.T) {
 	}
 }
 
-// TestContextDoneAtEnd: context and function end at the same moment; whichever it is that the caller sees, it is whole.
+// TestContextDoneAtEnd: context and function end at the same moment; whichever
+// it is that the caller sees, it is whole.
 func TestContextDoneAtEnd(t *testing.T) {
 	rounds := testenv.Rounds(2000)
 	start(t, 2)
@@ -207,8 +210,8 @@ func TestContextDoneAtEnd(t *testing.T) {
 	}
 }
 
-// TestContextDoneLate: the context's call comes when the function has ended and its caller is in another call. That one is none of
-// its business.
+// TestContextDoneLate: the context's call comes when the function has ended and
+// its caller is in another call. That one is none of its business.
 func TestContextDoneLate(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 1)

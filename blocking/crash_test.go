@@ -13,7 +13,8 @@ import (
 	"github.com/netco-go/netco/blocking"
 )
 
-// childEnv names the program that this test binary is to be instead of running tests.
+// childEnv names the program that this test binary is to be instead of running
+// tests.
 const childEnv = "NETCO_BLOCKING_TEST_CHILD"
 
 var children = map[string]func(){
@@ -22,7 +23,8 @@ var children = map[string]func(){
 	"not recovered":    notRecovered,
 }
 
-// TestCrash: a panic that has nobody left to go to ends the program as any does, and shows where it happened.
+// TestCrash: a panic in an abandoned call ends the program as any does, and
+// shows where it happened.
 func TestCrash(t *testing.T) {
 	for name := range children {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +85,7 @@ func leftByShutdown() {
 	fmt.Println("goes on")
 }
 
-// notRecovered panics for a caller who is there, who passes it on.
+// notRecovered panics for a caller that still waits, which panics in turn.
 func notRecovered() {
 	netco.Go(func() { blocking.Do(func() { whereItHappens("text") }) })
 	time.Sleep(limit)

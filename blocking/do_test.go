@@ -16,7 +16,8 @@ var errOwn = errors.New("own")
 
 type keyType struct{}
 
-// TestResults: every function of the package brings back what its argument returns, in every place.
+// TestResults: every function of the package brings back what its argument
+// returns, in every place.
 func TestResults(t *testing.T) {
 	start(t, 2)
 	t.Cleanup(func() { rest(t, blocking.Default()) })
@@ -54,8 +55,9 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestWhere: for a coroutine the function runs on another goroutine, which is an ordinary one, while the Processor runs others; for
-// a goroutine it runs in place.
+// TestWhere: for a coroutine the function runs on another goroutine, which is
+// an ordinary one, while the Processor runs others; for a goroutine it runs in
+// place.
 func TestWhere(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 2)
@@ -81,7 +83,8 @@ func TestWhere(t *testing.T) {
 	k.wait(t)
 }
 
-// TestNested: a function that is run calls the pool it runs on, which is at its limit.
+// TestNested: a function that is run calls the pool it runs on, which is at its
+// limit.
 func TestNested(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 1)
@@ -109,8 +112,8 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// TestLockOSThread: a function may lock its thread and has it to the end, whatever it waits for; its coroutine parks and is
-// woken as ever.
+// TestLockOSThread: a function may lock its thread and has it to the end,
+// whatever it waits for; its coroutine parks and is woken as ever.
 func TestLockOSThread(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 2)

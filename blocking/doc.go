@@ -4,45 +4,55 @@
 //
 // # Model
 //
-// A coroutine that blocks makes everything else on its Processor late, for some
-// milliseconds, or as long as it blocks where the Processor cannot go on
-// without it (Options.LockThreads, an EventLoop, the portable backend); and
-// nothing bounds how many block at a time. [Do] hands the function to a worker,
-// an ordinary goroutine out of a [Pool], and parks until it has ended. Workers
-// are started when they are needed, up to the pool's limit, and used again, the
-// one used last first; those that nobody has needed for five to ten seconds
-// end. Calls beyond the limit wait in a queue, first come, first served.
+// A coroutine that blocks delays everything else on its Processor, for some
+// milliseconds, or as long as it blocks where the Processor cannot be handed on
+// (Options.LockThreads, an EventLoop, the portable backend); and nothing bounds
+// how many block at a time. [Do] hands the function to a worker, an ordinary
+// goroutine out of a [Pool], and parks until it has ended. Workers are started
+// when they are needed, up to the pool's limit, and reused, the one used last
+// first; those that were idle for five to ten seconds end. Calls beyond the
+// limit wait in a queue, first come, first served.
 //
 //	rows, err := blocking.Call(func() (*sql.Rows, error) { return db.Query(q) })
 //
-// An ordinary goroutine may block, so there every function of this package runs its argument in place, as a plain call, and no
-// limit holds. That goes for workers too: a function that is being run may itself use this package, at any depth, also
-// when the pool is at its limit.
+// An ordinary goroutine may block, so there every function of this package runs
+// its argument in place, as a plain call, and no limit holds. That goes for
+// workers too: a function that is being run may itself use this package, at any
+// depth, also when the pool is at its limit.
 //
-// # What comes back
+// # Results
 //
-// A call is as if the function had been called in place: a panic in it comes up in the coroutine, as a [*PanicError] that
-// carries the value and the stack where it happened; a runtime.Goexit in it ends the coroutine, deferred calls and all.
+// A call behaves as if the function had been called in place: a panic in it
+// continues in the coroutine, as a [*PanicError] with the value and the stack
+// of the panic; a runtime.Goexit in it ends the coroutine, deferred calls and
+// all.
 //
-// # Calls that are left
+// # Abandoned calls
 //
-// A function that runs cannot be stopped. [DoContext] and [CallContext] return when their context is done, and all return
-// coroutine.ErrShutdown when the scheduler ends by force; if the function was still in the queue it is then never
-// started, else it is left to itself. Then
-//   - what it writes is its own until it ends: do not touch it after such an error. [Call] and [CallContext] keep the results
-//     apart, so these can be used safely: they are zero.
+// A function that runs cannot be stopped. [DoContext] and [CallContext] return
+// when their context is done, and all return coroutine.ErrShutdown when the
+// scheduler ends by force; if the function was still in the queue it is never
+// started, otherwise it runs on, abandoned. Then
+//   - what it writes belongs to it until it ends: do not touch that after such
+//     an error. The results of [Call] and [CallContext] are zero then, and safe
+//     to use.
 //   - it still counts against the limit.
-//   - a panic in it has nobody left to go to, and ends the program, as in any goroutine. A Goexit ends its worker only.
+//   - a panic in it has no caller to continue in, and ends the program, as in
+//     any goroutine. A Goexit ends its worker only.
 //
-// The error does not tell whether the function was started; where that matters, let the function say so, with an atomic.
+// The error does not say whether the function was started; where that matters,
+// let the function record it in an atomic.
 //
 // # Contract
 //
-// All functions and methods may be called from any thread, by coroutines and goroutines. A call costs a wake of another
-// thread each way, tens of microseconds where nothing else is going on, so what is surely shorter is better called in place.
+// All functions and methods may be called from any thread, by coroutines and
+// goroutines. A call costs a wake of another thread each way, tens of
+// microseconds where nothing else is going on, so a function that is certainly
+// shorter is better called in place.
 //
-// A function must leave its goroutine as it found it: what it locks with runtime.LockOSThread it unlocks, and what it
-// changes of the thread it changes back. One that cannot starts a goroutine of its own, which takes its thread along when
-// it ends locked. A function that waits for a coroutine which itself waits for the same pool may wait for ever when the
-// pool is at its limit.
+// A function must leave its goroutine as it found it: what it locks with
+// runtime.LockOSThread it unlocks, and what it changes of the thread it changes
+// back. One that cannot starts a goroutine of its own, whose thread ends with
+// it if it is locked. A function that waits for a coroutine which itself waits
+// for the same pool may wait for ever when the pool is at its limit.
 package blocking

@@ -15,15 +15,16 @@ func ExampleDo() {
 	defer netco.Shutdown(context.Background())
 	defer blocking.Default().CloseIdle()
 	netco.Run(func() {
-		told := make(chan struct{})
+		notified := make(chan struct{})
 		if _, err := netco.GoLocal(func() {
 			fmt.Println("others run meanwhile")
-			close(told)
+			close(notified)
 		}); err != nil {
 			fmt.Println(err)
 			return
 		}
-		err := blocking.Do(func() { <-told }) // it blocks its goroutine, and no thread of netco's
+		// It blocks its goroutine, and no thread of netco's.
+		err := blocking.Do(func() { <-notified })
 		fmt.Println("done,", err)
 	})
 	// Output:
@@ -57,7 +58,8 @@ func ExampleCallContext() {
 	// Output: context deadline exceeded
 }
 
-// A library that does not bear more than two calls at once gets a pool of its own.
+// A library that does not bear more than two calls at once gets a pool of its
+// own.
 func ExamplePool() {
 	defer netco.Shutdown(context.Background())
 	library, err := blocking.New(2)

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// SetAfterFunc puts another function in the place of context.AfterFunc until restore is called.
+// SetAfterFunc puts another function in the place of context.AfterFunc until
+// restore is called.
 func SetAfterFunc(f func(context.Context, func()) func() bool) (restore func()) {
 	old := afterFunc
 	afterFunc = f
@@ -15,7 +16,8 @@ func SetAfterFunc(f func(context.Context, func()) func() bool) (restore func()) 
 // Tick is what the pool's timer calls.
 func (p *Pool) Tick() { p.tick() }
 
-// OnlyTick makes Tick the only one that ticks, however long the test takes. The pool must be new.
+// OnlyTick makes Tick the only one that ticks, however long the test takes. The
+// pool must be new.
 func (p *Pool) OnlyTick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -24,8 +24,10 @@ type hammer struct {
 
 const hammerLimit = 4 // the highest that is set
 
-// TestHammer: calls of every kind and with every end, from everywhere, on a pool whose limit and idle workers change all the time.
-// Every function runs once, or, if its caller left it, at most once; what a caller gets is its own function's.
+// TestHammer: calls of every kind and with every end, from everywhere, on a
+// pool whose limit and idle workers change all the time. Every function runs
+// once, or, if its caller abandoned it, at most once; what a caller gets is its
+// own function's.
 func TestHammer(t *testing.T) {
 	tasks, ops := 24, 400
 	if goruntime.RaceEnabled {
@@ -155,7 +157,8 @@ func (h *hammer) op(rnd *rand.Rand) {
 	}
 }
 
-// inChild runs f in a coroutine or goroutine of its own, as the caller is, and waits for its end.
+// inChild runs f in a coroutine or goroutine of its own, as the caller is, and
+// waits for its end.
 func (h *hammer) inChild(f func()) {
 	if netco.Self() == nil {
 		done := make(chan struct{})

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 // limit is when a test gives up waiting. No test passes by waiting that long.
 const limit = time.Minute
 
-// start starts the default Scheduler with n Processors. The test's end shuts it down, which must find nothing left over.
+// start starts the default Scheduler with n Processors. The test's end shuts it
+// down, which must find nothing left over.
 func start(t testing.TB, n int) {
 	t.Helper()
 	if err := netco.Start(netco.Options{Processors: n}); err != nil {
@@ -42,7 +43,8 @@ func start(t testing.TB, n int) {
 	})
 }
 
-// force ends the default Scheduler without any patience, and waits for its coroutines, for which Shutdown itself waits some seconds only.
+// force ends the default Scheduler without any patience, and waits for its
+// coroutines, for which Shutdown itself waits some seconds only.
 func force(t testing.TB) {
 	t.Helper()
 	s, err := netco.Default()
@@ -51,7 +53,8 @@ func force(t testing.TB) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := netco.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) { // nil if draining was enough
+	// Nil if draining was enough.
+	if err := netco.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("Shutdown: %v", err)
 	}
 	until(t, "the coroutines to end", func() bool { return s.Live() == 0 })
@@ -132,7 +135,8 @@ func (k *task) wait(t testing.TB) {
 	await(t, k.done, "the task to end")
 }
 
-// untilParked waits until the task, a coroutine, is parked in a call of this package.
+// untilParked waits until the task, a coroutine, is parked in a call of this
+// package.
 func (k *task) untilParked(t testing.TB) {
 	t.Helper()
 	await(t, k.started, "the task to start")
@@ -152,7 +156,7 @@ func await[T any](t testing.TB, c <-chan T, what string) (v T) {
 	return v
 }
 
-// until waits for a condition that nobody announces.
+// until polls until a condition holds.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	end := time.Now().Add(limit)
@@ -190,7 +194,8 @@ func (g *gate) pass() {
 	<-g.opened
 }
 
-// occupy starts a coroutine that holds a worker of the pool until the gate that it returns is opened.
+// occupy starts a coroutine that holds a worker of the pool until the gate that
+// it returns is opened.
 func occupy(t testing.TB, p *blocking.Pool) (*gate, *task) {
 	t.Helper()
 	g := newGate()

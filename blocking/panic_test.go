@@ -22,7 +22,8 @@ func caught(f func()) (v any) {
 	return nil
 }
 
-// TestPanic: a coroutine panics with the function's panic and its stack, and the worker lives on.
+// TestPanic: a coroutine panics with the function's panic and its stack, and
+// the worker lives on.
 func TestPanic(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 1)
@@ -37,7 +38,8 @@ func TestPanic(t *testing.T) {
 			{"nil", nil, func() { p.Do(func() { whereItHappens(nil) }) }},
 			{"the runtime's", nil, func() {
 				p.Do(func() {
-					defer func() { whereItHappens(recover()) }() // a panic in a deferred call is as good
+					// A panic in a deferred call is as good.
+					defer func() { whereItHappens(recover()) }()
 					var none []int
 					none[p.Stats().Queued]++
 				})
@@ -83,16 +85,17 @@ func TestPanicInPlace(t *testing.T) {
 	}
 }
 
-// TestPanicReachesOnPanic: a panic that the coroutine does not recover either is reported with both stacks.
+// TestPanicReachesOnPanic: a panic that the coroutine does not recover either
+// is reported with both stacks.
 func TestPanicReachesOnPanic(t *testing.T) {
 	p := pool(t, 1)
-	told := make(chan netco.PanicInfo, 1)
-	if err := netco.Start(netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) { told <- i }}); err != nil {
+	infos := make(chan netco.PanicInfo, 1)
+	if err := netco.Start(netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) { infos <- i }}); err != nil {
 		t.Fatal(err)
 	}
 	defer force(t)
 	onFirst.task(func() { callsTheFunction(p) }).wait(t)
-	info := await(t, told, "OnPanic")
+	info := await(t, infos, "OnPanic")
 	e, ok := info.Value.(*blocking.PanicError)
 	if !ok || e.Value != "text" || !strings.Contains(string(e.Stack), "whereItHappens") {
 		t.Errorf("value %v", info.Value)
@@ -105,8 +108,8 @@ func TestPanicReachesOnPanic(t *testing.T) {
 //go:noinline
 func callsTheFunction(p *blocking.Pool) { p.Do(func() { whereItHappens("text") }) }
 
-// TestGoexit: a Goexit in the function ends its caller, deferred calls and all, and the worker, which is replaced if there is
-// more to do.
+// TestGoexit: a Goexit in the function ends its caller, deferred calls and all,
+// and the worker, which is replaced if there is more to do.
 func TestGoexit(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 1)

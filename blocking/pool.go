@@ -8,15 +8,17 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// DefaultLimit is how many functions a pool runs at once if nothing else was said. A function that blocks in the kernel or in C
-// holds a thread, of which a Go program may have 10,000 unless debug.SetMaxThreads says otherwise; and what they wait for
-// has limits of its own, the usual database servers' of 100 to 150 connections among them. 256 is above
-// those, and far from the other.
+// DefaultLimit is how many functions a pool runs at once if nothing else was
+// said. A function that blocks in the kernel or in C holds a thread, of which a
+// Go program may have 10,000 unless debug.SetMaxThreads says otherwise; and
+// what they wait for has limits of its own, the usual database servers' of 100
+// to 150 connections among them. 256 is above those, and far from the other.
 const DefaultLimit = 256
 
-// Pool is a set of ordinary goroutines, its workers, that run functions for coroutines, no more than its limit at once. The zero
-// Pool is ready for use and has DefaultLimit. It has nothing to close: its workers end when they have been idle for a while.
-// A Pool must not be copied.
+// Pool is a set of ordinary goroutines, its workers, that run functions for
+// coroutines, no more than its limit at once. The zero Pool is ready for use
+// and has DefaultLimit. It has nothing to close: its workers end when they have
+// been idle for a while. A Pool must not be copied.
 type Pool struct {
 	mu      sync.Mutex // held for a few instructions, never across a park
 	limit   int        // 0 is DefaultLimit
@@ -32,13 +34,14 @@ type Pool struct {
 	done      uint64
 	abandoned uint64
 
-	shown shown // what the above was when mu was last given back
+	shown shown // the figures when mu was last unlocked
 }
 
-// shown is a pool's figures for readers that take no lock. Written under mu, each with an ordinary store; read by any thread.
+// shown is a pool's figures for readers that take no lock. Written under mu,
+// each with an ordinary store; read by any thread.
 type shown struct{ limit, workers, idle, queued, done, abandoned counter.Counter }
 
-// unlock gives mu back and shows what has become of what it guards.
+// unlock unlocks mu and publishes the figures that it guards.
 func (p *Pool) unlock() {
 	p.shown.limit.Set(uint64(p.limit))
 	p.shown.workers.Set(uint64(p.workers))
@@ -49,7 +52,8 @@ func (p *Pool) unlock() {
 	p.mu.Unlock()
 }
 
-// New returns a pool that runs up to limit functions at once. A limit below 1 is an error.
+// New returns a pool that runs up to limit functions at once. A limit below 1
+// is an error.
 func New(limit int) (*Pool, error) {
 	p := new(Pool)
 	if err := p.SetLimit(limit); err != nil {
@@ -58,8 +62,8 @@ func New(limit int) (*Pool, error) {
 	return p, nil
 }
 
-// SetLimit sets how many functions the pool runs at once. A limit below 1 is an error. More than the new limit may
-// already be running: they run to their end.
+// SetLimit sets how many functions the pool runs at once. A limit below 1 is an
+// error. More than the new limit may already be running: they run to their end.
 func (p *Pool) SetLimit(n int) error {
 	if n < 1 {
 		return fmt.Errorf("blocking: limit %d: must be at least 1", n)
@@ -104,7 +108,8 @@ func (p *Pool) submit(c *call) {
 	p.unlock()
 }
 
-// next tells a worker what to do after a call: the oldest of the queue, or wait (nil, true), or end (nil, false).
+// next returns what a worker does after a call: the oldest call of the queue,
+// or wait (nil, true), or end (nil, false).
 func (p *Pool) next(w *worker, started bool) (c *call, stay bool) {
 	p.mu.Lock()
 	defer p.unlock()
@@ -123,7 +128,7 @@ func (p *Pool) next(w *worker, started bool) (c *call, stay bool) {
 	return nil, true
 }
 
-// lost counts a worker out that was ended by the function it ran.
+// lost removes a worker that was ended by the function it ran.
 func (p *Pool) lost() {
 	p.mu.Lock()
 	defer p.unlock()
@@ -132,7 +137,7 @@ func (p *Pool) lost() {
 	p.startLocked()
 }
 
-// forget takes a call that its caller has left out of the queue, if it is there.
+// forget removes an abandoned call from the queue, if it is there.
 func (p *Pool) forget(c *call, runs bool) {
 	p.mu.Lock()
 	defer p.unlock()
@@ -142,7 +147,8 @@ func (p *Pool) forget(c *call, runs bool) {
 	}
 }
 
-// Stats is what a pool is doing at some moment, and has done. Functions that were run in place are not in it.
+// Stats is what a pool is doing at some moment, and has done. Functions that
+// were run in place are not in it.
 type Stats struct {
 	Limit     int
 	Workers   int    // goroutines: Idle and Running
@@ -150,7 +156,7 @@ type Stats struct {
 	Running   int    // of them, those with a function, whether or not its caller still waits
 	Queued    int    // calls that wait for a worker
 	Done      uint64 // functions that have ended, in whatever way
-	Abandoned uint64 // calls that were left while their function ran
+	Abandoned uint64 // calls that were abandoned while their function ran
 }
 
 // Stats returns the pool's figures, all of the same moment.
@@ -163,8 +169,9 @@ func (p *Pool) Stats() Stats {
 	}
 }
 
-// Snapshot is Stats for who only watches: it takes no lock, so that looking at a pool never makes a call wait. The figures may be of
-// slightly different moments. From any thread; it does not allocate.
+// Snapshot is Stats for monitoring: it takes no lock, so that reading a pool
+// never makes a call wait. The figures may be of slightly different moments.
+// From any thread; it does not allocate.
 func (p *Pool) Snapshot() Stats {
 	s := Stats{
 		Limit: int(p.shown.limit.Load()), Idle: int(p.shown.idle.Load()), Workers: int(p.shown.workers.Load()),

@@ -28,7 +28,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestLimit: of many calls from both Processors as many run at once as the limit says, and never more.
+// TestLimit: of many calls from both Processors as many run at once as the
+// limit says, and never more.
 func TestLimit(t *testing.T) {
 	const most, n = 3, 30
 	start(t, 2)
@@ -62,7 +63,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// queue parks n coroutines, alternately on two Processors, in calls that note their turn.
+// queue parks n coroutines, alternately on two Processors, in calls that note
+// their turn.
 func queue(t *testing.T, p *blocking.Pool, n int, turns *[]int) (tasks []*task) {
 	for i := range n {
 		k := coroutines[i%2].task(func() {
@@ -76,7 +78,7 @@ func queue(t *testing.T, p *blocking.Pool, n int, turns *[]int) (tasks []*task) 
 	return tasks
 }
 
-// TestFIFO: who waits for the worker gets it in the order of coming.
+// TestFIFO: calls get the worker in the order in which they came.
 func TestFIFO(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 1)
@@ -142,7 +144,8 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// TestOneAfterTheOther: when a call returns, the pool has done with it: the next finds its worker idle.
+// TestOneAfterTheOther: when a call returns, the pool has done with it: the
+// next finds its worker idle.
 func TestOneAfterTheOther(t *testing.T) {
 	start(t, 1)
 	p := pool(t, 8)
@@ -157,7 +160,8 @@ func TestOneAfterTheOther(t *testing.T) {
 	}).wait(t)
 }
 
-// TestSetLimit: a higher limit starts who waits, a lower one lets who runs end and then holds.
+// TestSetLimit: a higher limit starts waiting calls, a lower one lets running
+// ones end and then holds.
 func TestSetLimit(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 1)

@@ -1,6 +1,7 @@
 package blocking
 
-// queue is a list of calls, the oldest first, out of which any can be taken. Guarded by the pool's mu.
+// queue is a list of calls, the oldest first, out of which any can be taken.
+// Guarded by the pool's mu.
 type queue struct {
 	head, tail *call
 	length     int

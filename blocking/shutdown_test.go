@@ -24,8 +24,9 @@ func startAlone(t testing.TB, n int) {
 	})
 }
 
-// TestForcedShutdown: whoever waits returns ErrShutdown. A function that runs goes on, one in the queue is never started, and
-// neither is one that is called for afterwards.
+// TestForcedShutdown: whoever waits returns ErrShutdown. A function that runs
+// goes on, one in the queue is never started, and neither is one that is called
+// for afterwards.
 func TestForcedShutdown(t *testing.T) {
 	for _, where := range coroutines {
 		t.Run(where.name, func(t *testing.T) {
@@ -75,7 +76,8 @@ func TestForcedShutdown(t *testing.T) {
 	}
 }
 
-// TestPatientShutdown waits for the functions, and lets coroutines make new calls.
+// TestPatientShutdown waits for the functions, and lets coroutines make new
+// calls.
 func TestPatientShutdown(t *testing.T) {
 	startAlone(t, 2)
 	p := pool(t, 1)
@@ -102,7 +104,8 @@ func TestPatientShutdown(t *testing.T) {
 	}
 }
 
-// TestGoexitOfLeft: a function that was left ends by Goexit, and costs its worker and nothing else.
+// TestGoexitOfLeft: an abandoned function ends by Goexit, and costs its worker
+// and nothing else.
 func TestGoexitOfLeft(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 1)
@@ -122,7 +125,7 @@ func TestGoexitOfLeft(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	next.untilParked(t) // behind the one that was left
+	next.untilParked(t) // behind the abandoned one
 	close(g.opened)
 	next.wait(t)
 	if s := p.Stats(); s.Workers != 1 || s.Done != 2 {
@@ -130,8 +133,9 @@ func TestGoexitOfLeft(t *testing.T) {
 	}
 }
 
-// TestHammerShutdown: the scheduler ends by force in the middle of calls of all kinds, from both Processors. Each returns its result or
-// ErrShutdown, and the pool is in order afterwards.
+// TestHammerShutdown: the scheduler ends by force in the middle of calls of all
+// kinds, from both Processors. Each returns its result or ErrShutdown, and the
+// pool is in order afterwards.
 func TestHammerShutdown(t *testing.T) {
 	for range testenv.Rounds(30) {
 		p := pool(t, 3)

@@ -8,7 +8,8 @@ import (
 	"github.com/netco-go/netco/blocking"
 )
 
-// TestSnapshot: when nothing moves it says what Stats says; and it is not kept by who holds the pool's lock.
+// TestSnapshot: when nothing moves it says what Stats says; and it is not kept
+// by the holder of the pool's lock.
 func TestSnapshot(t *testing.T) {
 	start(t, 2)
 	same := func(what string, p *blocking.Pool) {
@@ -19,7 +20,8 @@ func TestSnapshot(t *testing.T) {
 				t.Logf("%s: %+v, want %+v", what, a, b)
 			}
 		}()
-		// Who has changed something is about to tell: a worker may run already that its caller has not shown yet.
+		// A change is published after it: a worker may run before its caller
+		// has published that.
 		until(t, what, func() bool {
 			a, b = p.Snapshot(), p.Stats()
 			return a == b
@@ -59,7 +61,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestSnapshotWhileItWorks: the figures are possible ones, and counts only rise.
+// TestSnapshotWhileItWorks: the figures are possible ones, and counts only
+// rise.
 func TestSnapshotWhileItWorks(t *testing.T) {
 	start(t, 2)
 	p := pool(t, 3)

@@ -3,7 +3,8 @@ package blocking
 // worker is an ordinary goroutine that runs one function after the other.
 type worker struct {
 	pool *Pool
-	// calls has room for one: who takes the worker out of the pool's idle list sends once, without waiting. nil is the end.
+	// calls has a capacity of one: whoever removes the worker from the pool's
+	// idle list sends once, without waiting. nil is the end.
 	calls chan *call
 	call  *call // its own: what it runs, nil between two
 }
@@ -24,7 +25,8 @@ func (w *worker) main(c *call) {
 	for c != nil {
 		w.call = c
 		started := c.begin() && c.invoke()
-		// First the books, then the caller: its next call finds this worker idle.
+		// First the books, then the caller: its next call finds this worker
+		// idle.
 		next, stay := w.pool.next(w, started)
 		w.call = nil
 		c.finish()
@@ -40,7 +42,7 @@ func (w *worker) main(c *call) {
 func (w *worker) unwound() {
 	c := w.call
 	if c == nil {
-		return // a panic that nobody waits for is ending the program
+		return // a panic without a caller is ending the program
 	}
 	w.pool.lost()
 	c.finish()

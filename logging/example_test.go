@@ -27,7 +27,8 @@ func ExampleHere() {
 	log := logging.Here(zap.NewExample()) // to stdout
 	netco.Run(func() {
 		if _, err := netco.GoNamed("teller", func() {
-			log.Named("bank").Check(zapcore.InfoLevel, "paid") // and Write: with processor, coroutine and name
+			// And Write: with processor, coroutine and name.
+			log.Named("bank").Check(zapcore.InfoLevel, "paid")
 		}); err != nil {
 			fmt.Println(err)
 		}

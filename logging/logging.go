@@ -1,4 +1,5 @@
-// Package logging makes loggers for daemons on netco: go.uber.org/zap's, whose lines say which coroutine wrote them.
+// Package logging makes loggers for daemons on netco: go.uber.org/zap's, whose
+// lines say which coroutine wrote them.
 //
 //	level := zap.NewAtomicLevelAt(zap.InfoLevel)
 //	log, err := logging.New(level)
@@ -6,15 +7,15 @@
 //	netco.Start(netco.Options{Logger: log})
 //	http.Handle("/log/level", level) // GET and PUT, by zap itself
 //
-// The library is silent unless Options.Logger is set. What it then tells, each line with the fields processor, coroutine and name where
-// there are such:
+// The library is silent unless Options.Logger is set. Then it logs, each line
+// with the fields processor, coroutine and name where they apply:
 //
-//	Info   scheduler started, scheduler ended, a stall is over, accepting goes on
+//	Info   scheduler started, scheduler ended, a stall ended, accepting resumes
 //	Warn   a Processor stalls, accepting pauses, a limit is reached
 //	Error  a coroutine panicked, with its stack
 //
-// A line is written by the coroutine that has something to tell, in a system
-// call in which it blocks: stderr should be a file, or a pipe that is read.
+// A line is written by the coroutine that logs it, in a system call that can
+// block: stderr should be a file, or a pipe that is read.
 package logging
 
 import (
@@ -27,15 +28,18 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Of lines with one level and message, each second's first sampleFirst are written and then one of sampleThen: what repeats must not
-// fill the disk or hold up who has it to tell.
+// Of lines with one level and message, each second's first sampleFirst are
+// written and then one of sampleThen: repeated lines must not fill the disk or
+// delay their writer.
 const (
 	sampleFirst = 100
 	sampleThen  = 100
 )
 
-// New returns a logger that writes JSON lines to stderr, those of level and above, which may be changed at any time. In each second it
-// writes the first 100 lines of one level and message, and then every 100th. Its lines say who wrote them, as those of [Here].
+// New returns a logger that writes JSON lines to stderr, those of level and
+// above, which may be changed at any time. In each second it writes the first
+// 100 lines of one level and message, and then every 100th. Its lines say who
+// wrote them, as those of [Here].
 func New(level zap.AtomicLevel) (*zap.Logger, error) {
 	c := zap.NewProductionConfig()
 	c.Level = level
@@ -50,11 +54,14 @@ func New(level zap.AtomicLevel) (*zap.Logger, error) {
 	return Here(l), nil
 }
 
-// Here returns a logger that writes what l would, with fields more on lines written in coroutines: processor, its number; coroutine, its
-// ID; name, if it has one. Those of ordinary goroutines stay as they are. Options.Logger need not be treated so: a Scheduler does it.
+// Here returns a logger that writes what l would, with fields more on lines
+// written in coroutines: processor, its number; coroutine, its ID; name, if it
+// has one. Those of ordinary goroutines stay as they are. Options.Logger does
+// not need it: a Scheduler does the same.
 func Here(l *zap.Logger) *zap.Logger { return l.WithOptions(zap.WrapCore(processor.LogCore)) }
 
-// Slog returns an slog.Logger whose lines go where l's go, by zap's own bridge (go.uber.org/zap/exp/zapslog), and say who wrote them.
+// Slog returns an slog.Logger whose lines go where l's go, by zap's own bridge
+// (go.uber.org/zap/exp/zapslog), and say who wrote them.
 func Slog(l *zap.Logger) *slog.Logger {
 	return slog.New(zapslog.NewHandler(Here(l).Core(), zapslog.WithName(l.Name())))
 }

@@ -108,7 +108,8 @@ func TestWhoWrote(t *testing.T) {
 	}
 }
 
-// TestLibrarysLines: what the library logs says who it is about, once, whether or not the logger was treated before.
+// TestLibrarysLines: what the library logs names its coroutine, once, whether
+// or not the logger was treated before.
 func TestLibrarysLines(t *testing.T) {
 	for _, treat := range []func(*zap.Logger) *zap.Logger{logging.Here, func(l *zap.Logger) *zap.Logger { return l }} {
 		var w bytes.Buffer

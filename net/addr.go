@@ -5,7 +5,8 @@ import (
 	"net/netip"
 )
 
-// Functions of the standard library that do no I/O, and those that ask the kernel for its interfaces. None parks.
+// Functions of the standard library that do no I/O, and those that ask the
+// kernel for its interfaces. None parks.
 
 // IPv4 returns the address a.b.c.d in its form of 16 bytes.
 func IPv4(a, b, c, d byte) IP { return stdnet.IPv4(a, b, c, d) }
@@ -19,13 +20,15 @@ func CIDRMask(ones, bits int) IPMask { return stdnet.CIDRMask(ones, bits) }
 // IPv4Mask returns the mask a.b.c.d in its form of 4 bytes.
 func IPv4Mask(a, b, c, d byte) IPMask { return stdnet.IPv4Mask(a, b, c, d) }
 
-// ParseCIDR returns the address and the network of an address with the length of its prefix, "192.0.2.1/24".
+// ParseCIDR returns the address and the network of an address with the length
+// of its prefix, "192.0.2.1/24".
 func ParseCIDR(s string) (IP, *IPNet, error) { return stdnet.ParseCIDR(s) }
 
 // ParseMAC returns the hardware address that s is.
 func ParseMAC(s string) (hw HardwareAddr, err error) { return stdnet.ParseMAC(s) }
 
-// JoinHostPort puts host and port together: "host:port", or "[host]:port" if the host has a colon.
+// JoinHostPort puts host and port together: "host:port", or "[host]:port" if
+// the host has a colon.
 func JoinHostPort(host, port string) string { return stdnet.JoinHostPort(host, port) }
 
 // SplitHostPort takes "host:port", "[host]:port" or "[host%zone]:port" apart.
@@ -39,7 +42,8 @@ func TCPAddrFromAddrPort(addr netip.AddrPort) *TCPAddr { return stdnet.TCPAddrFr
 // UDPAddrFromAddrPort converts an address of package netip.
 func UDPAddrFromAddrPort(addr netip.AddrPort) *UDPAddr { return stdnet.UDPAddrFromAddrPort(addr) }
 
-// ResolveUnixAddr returns the address of a Unix socket for network unix, unixgram or unixpacket.
+// ResolveUnixAddr returns the address of a Unix socket for network unix,
+// unixgram or unixpacket.
 func ResolveUnixAddr(network, address string) (*UnixAddr, error) {
 	return stdnet.ResolveUnixAddr(network, address)
 }

@@ -6,11 +6,14 @@ import (
 	"os"
 	"syscall"
 
-	_ "github.com/netco-go/netco" // it starts the default Scheduler when something first waits, also for a program of goroutines
+	// Package netco starts the default Scheduler at the first wait, also in a
+	// program that has only goroutines.
+	_ "github.com/netco-go/netco"
 	"github.com/netco-go/netco/socket"
 )
 
-// Types of package socket. Their methods park coroutines and block ordinary goroutines.
+// Types of package socket. Their methods park coroutines and block ordinary
+// goroutines.
 type (
 	Buffers      = socket.Buffers
 	Dialer       = socket.Dialer
@@ -26,10 +29,12 @@ type (
 // IPConn is the standard's: a coroutine that waits on one blocks its Processor.
 type IPConn = stdnet.IPConn
 
-// Pipe returns the two ends of a synchronous connection in memory. Their methods park.
+// Pipe returns the two ends of a synchronous connection in memory. Their
+// methods park.
 func Pipe() (Conn, Conn) { return socket.Pipe() }
 
-// FileConn returns a connection of a duplicate of f's fd. Both are to be closed.
+// FileConn returns a connection of a duplicate of f's fd. Both are to be
+// closed.
 func FileConn(f *os.File) (c Conn, err error) {
 	c, err = socket.FileConn(f)
 	if raw := rawFile(f, err); raw != nil {
@@ -38,10 +43,12 @@ func FileConn(f *os.File) (c Conn, err error) {
 	return c, err
 }
 
-// FileListener returns a listener of a duplicate of f's fd. Both are to be closed.
+// FileListener returns a listener of a duplicate of f's fd. Both are to be
+// closed.
 func FileListener(f *os.File) (ln Listener, err error) { return socket.FileListener(f) }
 
-// FilePacketConn returns a packet connection of a duplicate of f's fd. Both are to be closed.
+// FilePacketConn returns a packet connection of a duplicate of f's fd. Both are
+// to be closed.
 func FilePacketConn(f *os.File) (c PacketConn, err error) {
 	c, err = socket.FilePacketConn(f)
 	if raw := rawFile(f, err); raw != nil {
@@ -50,7 +57,8 @@ func FilePacketConn(f *os.File) (c PacketConn, err error) {
 	return c, err
 }
 
-// rawFile returns what package socket does not have: an IPConn of f's fd, if it is one; else nil.
+// rawFile returns what package socket does not have: an IPConn of f's fd, if it
+// is one; else nil.
 func rawFile(f *os.File, err error) *IPConn {
 	if !errors.Is(err, syscall.EPROTONOSUPPORT) {
 		return nil

@@ -14,7 +14,8 @@ func isRaw(network string) bool {
 	return name == "ip" || name == "ip4" || name == "ip6"
 }
 
-// Dial connects to an address: the result is a *TCPConn, *UDPConn, *UnixConn or *IPConn. Parks, except for an IPConn's networks.
+// Dial connects to an address: the result is a *TCPConn, *UDPConn, *UnixConn or
+// *IPConn. Parks, except for an IPConn's networks.
 func Dial(network, address string) (Conn, error) {
 	if isRaw(network) {
 		return stdnet.Dial(network, address)

@@ -1,5 +1,6 @@
-// Package net is the standard library's package net for coroutines. It has all of that package's names and no others, so a daemon
-// is ported by changing one line:
+// Package net is the standard library's package net for coroutines. It has all
+// of that package's names and no others, so a daemon is ported by changing one
+// line:
 //
 //	import "net"                              // before
 //	import "github.com/netco-go/netco/net"    // after
@@ -12,38 +13,51 @@
 //
 // # What is netco's
 //
-// Aliases of package socket's types: TCPConn, TCPListener, UDPConn, UnixConn, UnixListener, Dialer, ListenConfig, Resolver and
-// Buffers. Functions of socket's: Dial, Listen, ListenPacket, their variants for one network, FileConn and its like, Lookup and
-// Resolve functions, and Pipe, whose ends may be used by two coroutines of one Processor.
+// Aliases of package socket's types: TCPConn, TCPListener, UDPConn, UnixConn,
+// UnixListener, Dialer, ListenConfig, Resolver and Buffers. Functions of
+// socket's: Dial, Listen, ListenPacket, their variants for one network,
+// FileConn and its like, Lookup and Resolve functions, and Pipe, whose ends may
+// be used by two coroutines of one Processor.
 //
 // # What is the standard's
 //
-// Aliases of the standard's types: the interfaces Conn, PacketConn, Listener, Addr and Error, all addresses, all errors, and IP,
-// IPMask, IPNet, HardwareAddr, Interface, KeepAliveConfig, MX, NS, SRV. A connection from here is thus a net.Conn to any library, and
-// errors.As finds the standard's *net.OpError. Functions on addresses and interfaces only pass on; those on interfaces ask
-// the kernel, which takes microseconds and does not park.
+// Aliases of the standard's types: the interfaces Conn, PacketConn, Listener,
+// Addr and Error, all addresses, all errors, and IP, IPMask, IPNet,
+// HardwareAddr, Interface, KeepAliveConfig, MX, NS, SRV. A connection from here
+// is thus a net.Conn to any library, and errors.As finds the standard's
+// *net.OpError. Functions on addresses and interfaces only pass on; those on
+// interfaces ask the kernel, which takes microseconds and does not park.
 //
 // # What differs
 //
-//	IPConn, ListenIP, DialIP           the standard's: a coroutine that waits on one blocks its Processor
-//	Dialer, ListenConfig               networks ip, ip4 and ip6 are unknown to Dial and ListenPacket; DialIP, and the functions Dial,
-//	                                   DialTimeout and ListenPacket, know them
-//	SetMultipathTCP                    has no effect; connections are plain TCP
-//	Resolver                           has fields of its own besides: Net and Limit. Look-ups run on ordinary goroutines, so
-//	                                   Dial is called there
-//	functions of other packages that   do not take those of this package, and do not compile: crypto/tls's Dialer.NetDialer and
-//	take the standard's *net.Dialer,   DialWithDialer (use tls.Client on a connection dialled here). Where another package asserts that
-//	*net.TCPConn or *net.Resolver      a connection is the standard's *net.TCPConn, it is not
-//	packages that call net themselves  http.ListenAndServe, http.DefaultTransport, sql drivers: they use the standard's. Give them a
-//	                                   listener, or a Dialer's DialContext, of this package
-//	errors                             there is one more, coroutine.ErrShutdown, in what the scheduler's end by force interrupts
-//	Close of what others are using     closes the fd at once if they wait; if they are in the middle of a system call, the last of them
-//	                                   does, and a goroutine that calls Close waits for that no longer than 0.1 s, a coroutine not
-//	File().Fd()                        leaves the file, and with it the socket, non-blocking; the standard's makes both blocking. Who hands
-//	                                   the fd to code that expects to block calls syscall.SetNonblock(fd, false) first, when nothing
-//	                                   here uses the socket any more
-//	deadlines on Pipe                  also end a write that waits for another write
-//	bubbles of testing/synctest        work as with the standard's, but the first look-up of a process is refused there
+//   - IPConn, ListenIP, DialIP: the standard's; a coroutine that waits on one
+//     blocks its Processor.
+//   - Dialer, ListenConfig: networks ip, ip4 and ip6 are unknown to their Dial
+//     and ListenPacket; DialIP and the functions Dial, DialTimeout and
+//     ListenPacket know them.
+//   - SetMultipathTCP has no effect; connections are plain TCP.
+//   - Resolver has fields of its own besides: Net and Limit. Look-ups run on
+//     ordinary goroutines, so its Dial is called there.
+//   - Functions of other packages that take the standard's *net.Dialer,
+//     *net.TCPConn or *net.Resolver do not take those of this package, and do
+//     not compile: crypto/tls's Dialer.NetDialer and DialWithDialer (use
+//     tls.Client on a connection dialled here). A type assertion to the
+//     standard's *net.TCPConn fails.
+//   - Packages that call net themselves, such as http.ListenAndServe,
+//     http.DefaultTransport and SQL drivers, use the standard's. Give them a
+//     listener, or a Dialer's DialContext, of this package.
+//   - Errors: there is one more, coroutine.ErrShutdown, from what the forced
+//     end of the scheduler interrupts.
+//   - Close of a connection that others use closes the fd at once if they wait.
+//     If they are in a system call, the last of them closes it; a goroutine
+//     that calls Close waits up to 0.1 s for that, a coroutine does not.
+//   - File().Fd() leaves the file, and with it the socket, non-blocking; the
+//     standard's makes both blocking. Before passing the fd to code that
+//     expects to block, call syscall.SetNonblock(fd, false), once nothing here
+//     uses the socket any more.
+//   - Deadlines on Pipe also end a write that waits for another write.
+//   - Bubbles of testing/synctest work as with the standard's, but the first
+//     look-up of a process is refused there.
 //
-// What the methods promise besides is said in package socket.
+// Package socket documents the methods.
 package net

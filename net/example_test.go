@@ -10,7 +10,8 @@ import (
 	"github.com/netco-go/netco/net"
 )
 
-// An echo server and a client of it. Only the import and the go statements are not as in a program for the standard library.
+// An echo server and a client of it. Only the import and the go statements are
+// not as in a program for the standard library.
 func Example() {
 	defer netco.Shutdown(context.Background())
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -51,7 +52,8 @@ func Example() {
 	// Output: "hello\n" <nil>
 }
 
-// Two coroutines of one Processor at the ends of a pipe: with the standard library's neither would ever get on.
+// Two coroutines of one Processor at the ends of a pipe: with the standard
+// library's neither would ever get on.
 func ExamplePipe() {
 	defer netco.Shutdown(context.Background())
 	netco.Run(func() {

@@ -6,20 +6,22 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// Listen announces on a local address: the result is a *TCPListener or a *UnixListener. A name in the address is looked up, which
-// parks.
+// Listen announces on a local address: the result is a *TCPListener or a
+// *UnixListener. A name in the address is looked up, which parks.
 func Listen(network, address string) (Listener, error) { return socket.Listen(network, address) }
 
 // ListenIP makes a raw IP socket, the standard's.
 func ListenIP(network string, laddr *IPAddr) (*IPConn, error) { return stdnet.ListenIP(network, laddr) }
 
-// ListenMulticastUDP listens for a group on an interface, or on one that the system chooses if ifi is nil.
+// ListenMulticastUDP listens for a group on an interface, or on one that the
+// system chooses if ifi is nil.
 func ListenMulticastUDP(network string, ifi *Interface, gaddr *UDPAddr) (*UDPConn, error) {
 	return socket.ListenMulticastUDP(network, ifi, gaddr)
 }
 
-// ListenPacket announces on a local address: the result is a *UDPConn, *UnixConn or *IPConn. A name in the address is looked up, which
-// parks, except for an IPConn's networks.
+// ListenPacket announces on a local address: the result is a *UDPConn,
+// *UnixConn or *IPConn. A name in the address is looked up, which parks, except
+// for an IPConn's networks.
 func ListenPacket(network, address string) (PacketConn, error) {
 	if isRaw(network) {
 		return stdnet.ListenPacket(network, address)

@@ -2,8 +2,9 @@ package net
 
 import "github.com/netco-go/netco/socket"
 
-// DefaultResolver is used by this package's functions, and by Dialers without a Resolver of their own. It may be replaced before
-// it is used for the first time, as the standard's may.
+// DefaultResolver is used by this package's functions, and by Dialers without a
+// Resolver of their own. It may be replaced before it is used for the first
+// time, as the standard's may.
 var DefaultResolver = socket.DefaultResolver
 
 func init() { socket.ShareDefaultResolver(&DefaultResolver) }
@@ -17,7 +18,8 @@ func LookupCNAME(host string) (cname string, err error) { return socket.LookupCN
 // LookupHost returns the addresses of a host. Parks, unless it is an address.
 func LookupHost(host string) (addrs []string, err error) { return socket.LookupHost(host) }
 
-// LookupIP returns the IPv4 and IPv6 addresses of a host. Parks, unless it is an address.
+// LookupIP returns the IPv4 and IPv6 addresses of a host. Parks, unless it is
+// an address.
 func LookupIP(host string) ([]IP, error) { return socket.LookupIP(host) }
 
 // LookupMX returns the mail servers of a domain, sorted by preference. Parks.
@@ -26,12 +28,14 @@ func LookupMX(name string) ([]*MX, error) { return socket.LookupMX(name) }
 // LookupNS returns the name servers of a domain. Parks.
 func LookupNS(name string) ([]*NS, error) { return socket.LookupNS(name) }
 
-// LookupPort returns the port number of a service. Parks, unless it is a number.
+// LookupPort returns the port number of a service. Parks, unless it is a
+// number.
 func LookupPort(network, service string) (port int, err error) {
 	return socket.LookupPort(network, service)
 }
 
-// LookupSRV returns the servers of a service, sorted by priority and in random order of weight. Parks.
+// LookupSRV returns the servers of a service, sorted by priority and in random
+// order of weight. Parks.
 func LookupSRV(service, proto, name string) (cname string, addrs []*SRV, err error) {
 	return socket.LookupSRV(service, proto, name)
 }
@@ -39,17 +43,20 @@ func LookupSRV(service, proto, name string) (cname string, addrs []*SRV, err err
 // LookupTXT returns the text records of a name. Parks.
 func LookupTXT(name string) ([]string, error) { return socket.LookupTXT(name) }
 
-// ResolveIPAddr returns the address of a host for network ip, ip4 or ip6. Parks if there is a name in it.
+// ResolveIPAddr returns the address of a host for network ip, ip4 or ip6. Parks
+// if there is a name in it.
 func ResolveIPAddr(network, address string) (*IPAddr, error) {
 	return socket.ResolveIPAddr(network, address)
 }
 
-// ResolveTCPAddr returns the address of host:port for network tcp, tcp4 or tcp6. Parks if there is a name in it.
+// ResolveTCPAddr returns the address of host:port for network tcp, tcp4 or
+// tcp6. Parks if there is a name in it.
 func ResolveTCPAddr(network, address string) (*TCPAddr, error) {
 	return socket.ResolveTCPAddr(network, address)
 }
 
-// ResolveUDPAddr returns the address of host:port for network udp, udp4 or udp6. Parks if there is a name in it.
+// ResolveUDPAddr returns the address of host:port for network udp, udp4 or
+// udp6. Parks if there is a name in it.
 func ResolveUDPAddr(network, address string) (*UDPAddr, error) {
 	return socket.ResolveUDPAddr(network, address)
 }

@@ -14,7 +14,8 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // limit is when a test gives up waiting. No test passes by waiting that long.
 const limit = time.Minute
 
-// start starts the default Scheduler with n Processors until the end of the test.
+// start starts the default Scheduler with n Processors until the end of the
+// test.
 func start(t testing.TB, n int) {
 	t.Helper()
 	if err := netco.Start(netco.Options{Processors: n}); err != nil {

@@ -31,8 +31,8 @@ func TestStandardInterfaces(t *testing.T) {
 	})
 }
 
-// TestRawNetworks: the networks of IPConn are the standard's business, errors included, and those of a name that only begins
-// like them are nobody's.
+// TestRawNetworks: the networks of IPConn are the standard's business, errors
+// included, and those of a name that only begins like them are not listed.
 func TestRawNetworks(t *testing.T) {
 	for _, network := range []string{"ip", "ip4:icmp", "ip6:58", "ip4:no such protocol", "ipx", "ip4x:1"} {
 		gotConn, got := net.Dial(network, "127.0.0.1")
@@ -61,7 +61,8 @@ func sameRaw[C interface{ Close() error }](t *testing.T, what string, got C, got
 	}
 }
 
-// TestFilesOfRawSockets: FileConn knows them too, and what it does not know is the same error as ever.
+// TestFilesOfRawSockets: FileConn knows them too, and what it does not know is
+// the same error as ever.
 func TestFilesOfRawSockets(t *testing.T) {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, syscall.IPPROTO_ICMP)
 	if errors.Is(err, syscall.EPERM) {
@@ -88,7 +89,8 @@ func TestFilesOfRawSockets(t *testing.T) {
 	}
 }
 
-// TestFilesOfOtherSockets: what neither package knows is an error, and no connection.
+// TestFilesOfOtherSockets: what neither package knows is an error, and no
+// connection.
 func TestFilesOfOtherSockets(t *testing.T) {
 	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

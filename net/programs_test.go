@@ -36,11 +36,12 @@ var variants = []variant{
 	{"go statements changed", coroutines},
 }
 
-// goroutinesOnly are the programs that wait on channels for code that is not their own.
+// goroutinesOnly are the programs that wait on channels for code that is not
+// their own.
 var goroutinesOnly = map[string]bool{"http": true}
 
-// TestPrograms: programs for package net do what they did after that one line was changed, on goroutines and on coroutines of one
-// Processor.
+// TestPrograms: programs for package net do what they did after that one line
+// was changed, on goroutines and on coroutines of one Processor.
 func TestPrograms(t *testing.T) {
 	testenv.Long(t) // it builds programs
 	files, err := filepath.Glob("testdata/programs/*.go")
@@ -57,7 +58,8 @@ func TestPrograms(t *testing.T) {
 	}
 	want := map[string]string{}
 	for i, v := range variants {
-		// One binary for each variant: what one of them links must not help another.
+		// One binary for each variant: what one of them links must not help
+		// another.
 		binary := build(t, sources, variants[i:i+1])
 		for name := range sources {
 			if v.name == "go statements changed" && goroutinesOnly[name] {

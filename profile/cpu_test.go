@@ -50,7 +50,8 @@ func fields(t *testing.T, b []byte) (all []field) {
 	return all
 }
 
-// samples adds up the samples of a CPU profile by the value of each label, as "key=value".
+// samples adds up the samples of a CPU profile by the value of each label, as
+// "key=value".
 func samples(t *testing.T, profile []byte) map[string]int {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(profile))
@@ -77,7 +78,8 @@ func samples(t *testing.T, profile []byte) map[string]int {
 		const value, label, key, str = 2, 3, 1, 2
 		n := -1
 		for _, g := range fields(t, f.bytes) {
-			if g.number == value && n < 0 { // the first of two: how many; alone, or packed with the other
+			// The first of two: how many; alone, or packed with the other.
+			if g.number == value && n < 0 {
 				v := g.value
 				if g.bytes != nil {
 					v, _ = binary.Uvarint(g.bytes)
@@ -111,7 +113,8 @@ func compute() {
 	sink.Store(x)
 }
 
-// TestCPUProfile: a profile can be cut by the names of coroutines that share a thread, with labels of the user's as well.
+// TestCPUProfile: a profile can be cut by the names of coroutines that share a
+// thread, with labels of the user's as well.
 func TestCPUProfile(t *testing.T) {
 	start(t, 1)
 	defer profile.Labels()()
@@ -132,7 +135,8 @@ func TestCPUProfile(t *testing.T) {
 	for at.Load() < 2 { // both have all their labels
 		time.Sleep(time.Millisecond)
 	}
-	for giveUp := time.Now().Add(time.Minute); ; { // there may be no sample, if others take the processor
+	// There may be no sample, if others take the processor.
+	for giveUp := time.Now().Add(time.Minute); ; {
 		var b bytes.Buffer
 		if err := pprof.StartCPUProfile(&b); err != nil {
 			t.Fatal(err)

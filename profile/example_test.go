@@ -12,7 +12,8 @@ import (
 	"github.com/netco-go/netco/profile"
 )
 
-// A daemon that can be profiled at any time labels its coroutines from the start.
+// A daemon that can be profiled at any time labels its coroutines from the
+// start.
 func ExampleLabels() {
 	defer profile.Labels()()
 	netco.Run(func() {
@@ -47,7 +48,8 @@ func ExampleContext() {
 	// tenant acme
 }
 
-// A trace of some time in which each run of a coroutine is a region: go tool trace shows them by name.
+// A trace of some time in which each run of a coroutine is a region: go tool
+// trace shows them by name.
 func ExampleRegions() {
 	defer profile.Regions()()
 	var b bytes.Buffer

@@ -9,7 +9,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// Key is the label that a coroutine's name is given under.
+// Key is the label whose value is a coroutine's name.
 const Key = "coroutine"
 
 // Labels gives each named coroutine that starts from now on the profiler label
@@ -19,16 +19,19 @@ const Key = "coroutine"
 // coroutine starts, and coroutines without a name, begin with its labels, as
 // always with labels; one with a name has that label in their place.
 //
-// What a coroutine sets with pprof.Do is its own, through all its waits. But pprof.Do sets the labels of the context that
-// it is given, and after it those again, instead of adding to what the goroutine has: give it [Context], and the name stays.
+// Labels that a coroutine sets with pprof.Do stay with it through all its
+// waits. But pprof.Do sets the labels of the context that it is given, and
+// after it those again, instead of adding to what the goroutine has: give it
+// [Context], and the name stays.
 //
-// At a coroutine's end its goroutine has no labels. A coroutine driven by hand has the label of
-// that of a Scheduler which has first resumed it.
+// At a coroutine's end its goroutine has no labels. A coroutine driven by hand
+// has the label of that of a Scheduler which has first resumed it.
 func Labels() (stop func()) {
 	return coroutine.AddHooks(coroutine.Hooks{Start: label, End: unlabel, Described: relabel})
 }
 
-// Context returns ctx with the calling coroutine's label, for pprof.Do; ctx itself if it has no name, or on an ordinary goroutine.
+// Context returns ctx with the calling coroutine's label, for pprof.Do; ctx
+// itself if it has no name, or on an ordinary goroutine.
 func Context(ctx context.Context) context.Context {
 	co := coroutine.Current()
 	if co == nil || co.Name() == "" {
@@ -53,8 +56,8 @@ func relabel() {
 
 func unlabel() { pprof.SetGoroutineLabels(context.Background()) }
 
-// known holds the labels of names used lately, each in the place its hash says: bounded, whatever names there are, and read without a
-// lock at every start.
+// known holds the labels of names used lately, each in the place its hash says:
+// bounded, whatever names there are, and read without a lock at every start.
 var known [256]atomic.Pointer[named]
 
 type named struct {

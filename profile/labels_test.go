@@ -20,7 +20,8 @@ import (
 
 var labelLine = regexp.MustCompile(`(?m)^([0-9]+) @.*\n(?:# labels: (\{.*\})\n)?`)
 
-// labels returns the labels of all goroutines that have any, each as often as it is there.
+// labels returns the labels of all goroutines that have any, each as often as
+// it is there.
 func labels(t *testing.T) (all []string) {
 	var b bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&b, 1); err != nil {
@@ -39,8 +40,9 @@ func labels(t *testing.T) (all []string) {
 	return all
 }
 
-// TestLabels: each named coroutine has its label and no other, on whatever goroutine it runs and through its waits; labels of the user's
-// survive, with it; the goroutines are without any when it has ended.
+// TestLabels: each named coroutine has its label and no other, on whatever
+// goroutine it runs and through its waits; labels of the user's survive, with
+// it; the goroutines are without any when it has ended.
 func TestLabels(t *testing.T) {
 	start(t, 2)
 	end := channel.Make[int](0)
@@ -128,7 +130,8 @@ func TestLabelsOfMany(t *testing.T) {
 	}
 }
 
-// TestLabelsOfOthers: a panic and a Goexit leave no label; a coroutine driven by hand has its driver's; a goroutine has what it had.
+// TestLabelsOfOthers: a panic and a Goexit leave no label; a coroutine driven
+// by hand has its driver's; a goroutine has what it had.
 func TestLabelsOfOthers(t *testing.T) {
 	if err := netco.Start(netco.Options{Processors: 1, OnPanic: func(netco.PanicInfo) {}}); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// start starts the default Scheduler, which the test's end shuts down, and fails the whole run if the test hangs.
+// start starts the default Scheduler, which the test's end shuts down, and
+// fails the whole run if the test hangs.
 func start(t testing.TB, processors int) {
 	t.Helper()
 	hang := time.AfterFunc(5*time.Minute, func() { // go tool trace may first have to be built

@@ -20,7 +20,8 @@ import (
 
 var regionLine = regexp.MustCompile(`Region(Begin|End) .* Type="([^"\n]*)"`)
 
-// traced returns what f is seen to do in a trace: how many regions of each type began, and how many ended.
+// traced returns what f is seen to do in a trace: how many regions of each type
+// began, and how many ended.
 func traced(t *testing.T, f func()) (begun, ended map[string]int) {
 	t.Helper()
 	testenv.Long(t) // go tool trace is a program that the go command builds first
@@ -65,7 +66,8 @@ func resumes() (n uint64) {
 	return n
 }
 
-// crossing has coroutines that switch in all ways, with regions of their own that last over switches.
+// crossing has coroutines that switch in all ways, with regions of their own
+// that last over switches.
 func crossing() {
 	for i := range 3 {
 		c := channel.Make[int](0)
@@ -94,8 +96,9 @@ func crossing() {
 	netco.Run(func() {})
 }
 
-// TestRegions: each run of a coroutine is one region with its name, no more and no fewer; and the trace can be read, although others began
-// regions in coroutines that switch before these end.
+// TestRegions: each run of a coroutine is one region with its name, no more and
+// no fewer; and the trace can be read, although others began regions in
+// coroutines that switch before these end.
 func TestRegions(t *testing.T) {
 	start(t, 2)
 	netco.Run(func() {}) // both have begun
@@ -127,11 +130,12 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-// TestRegionsOff: without Regions there are none, nor after its stop, and runs that were under way are none the worse.
+// TestRegionsOff: without Regions there are none, nor after its stop, and runs
+// that were under way are none the worse.
 func TestRegionsOff(t *testing.T) {
 	start(t, 2)
 	if begun, _ := traced(t, crossing); begun["sender"] != 0 {
-		t.Error("regions that nobody wanted")
+		t.Error("regions without a call of Regions")
 	}
 	stop := profile.Regions()
 	begun, _ := traced(t, func() {

@@ -1,4 +1,5 @@
-// A TCP proxy that passes half-closes on, the server behind it, and a client in front of it.
+// A TCP proxy that passes half-closes on, the server behind it, and a client in
+// front of it.
 package main
 
 import (
