@@ -30,8 +30,9 @@ type connsConfig struct {
 	Settle  time.Duration `json:"settle_ns"`
 }
 
-// runConns measures what an idle connection costs an echo server: resident memory, in a fresh process for each server and round,
-// after each connection has had some requests.
+// runConns measures what an idle connection costs an echo server: resident
+// memory, in a fresh process for each server and round, after each connection
+// has had some requests.
 func runConns(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var cfg connsConfig
 	fs := flag.NewFlagSet("conns", flag.ContinueOnError)

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestConns holds a few connections on each server and wants a line for each; what makes no sense is refused.
+// TestConns holds a few connections on each server and wants a line for each;
+// what makes no sense is refused.
 func TestConns(t *testing.T) {
 	var out bytes.Buffer
 	args := []string{"conns", "-conns", "200", "-rounds", "1", "-load", "50ms", "-settle", "0s"}
@@ -30,7 +31,8 @@ func TestConns(t *testing.T) {
 	}
 }
 
-// TestFair: pings are read in both ways of serving, and beside a firehose that flows.
+// TestFair: pings are read in both ways of serving, and beside a firehose that
+// flows.
 func TestFair(t *testing.T) {
 	var out bytes.Buffer
 	longEnough(t, func(duration string) error {
@@ -53,7 +55,8 @@ func TestFair(t *testing.T) {
 	}
 }
 
-// TestPingsTogether: those that were kept waiting are all counted, each with its own delay, and the firehose is told from them.
+// TestPingsTogether: those that were kept waiting are all counted, each with
+// its own delay, and the firehose is distinguished from them.
 func TestPingsTogether(t *testing.T) {
 	var f fairServer
 	var pings []byte

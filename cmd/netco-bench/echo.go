@@ -17,27 +17,29 @@ import (
 
 // echoRound is one measurement of one server.
 type echoRound struct {
-	Conns      int     `json:"conns"`
-	Offered    int     `json:"offered_per_s,omitempty"` // rate of an open loop
-	Server     string  `json:"server"`
-	Pair       int     `json:"pair"` // rounds of the same pair ran side by side
-	Backend    string  `json:"backend,omitempty"`
-	GOMAXPROCS int     `json:"gomaxprocs"`
-	Intended   uint64  `json:"intended,omitempty"` // requests of an open loop within the window, all answered in the end
-	Requests   uint64  `json:"requests"`           // answered within the window
-	ElapsedNs  int64   `json:"elapsed_ns"`
-	Rate       float64 `json:"req_per_s"`
-	P50Us      float64 `json:"p50_us"`
-	P99Us      float64 `json:"p99_us"`
-	P999Us     float64 `json:"p999_us"`
-	MaxUs      float64 `json:"max_us"`
-	CPUUs      float64 `json:"cpu_us_per_req"`    // over the window, exact
-	UserUs     float64 `json:"user_us_per_req"`   // the kernel's split of it, sampled
-	SystemUs   float64 `json:"system_us_per_req"` // likewise
-	RSS        int64   `json:"rss_bytes"`
-	Switches   float64 `json:"ctx_switches_per_req"`
-	Voluntary  float64 `json:"voluntary_switches_per_req"`
-	LateP50Us  float64 `json:"late_p50_us,omitempty"` // how late the generator sent, in an open loop
+	Conns      int    `json:"conns"`
+	Offered    int    `json:"offered_per_s,omitempty"` // rate of an open loop
+	Server     string `json:"server"`
+	Pair       int    `json:"pair"` // rounds of the same pair ran side by side
+	Backend    string `json:"backend,omitempty"`
+	GOMAXPROCS int    `json:"gomaxprocs"`
+	// Requests of an open loop within the window, all answered in the end.
+	Intended  uint64  `json:"intended,omitempty"`
+	Requests  uint64  `json:"requests"` // answered within the window
+	ElapsedNs int64   `json:"elapsed_ns"`
+	Rate      float64 `json:"req_per_s"`
+	P50Us     float64 `json:"p50_us"`
+	P99Us     float64 `json:"p99_us"`
+	P999Us    float64 `json:"p999_us"`
+	MaxUs     float64 `json:"max_us"`
+	CPUUs     float64 `json:"cpu_us_per_req"`    // over the window, exact
+	UserUs    float64 `json:"user_us_per_req"`   // the kernel's split of it, sampled
+	SystemUs  float64 `json:"system_us_per_req"` // likewise
+	RSS       int64   `json:"rss_bytes"`
+	Switches  float64 `json:"ctx_switches_per_req"`
+	Voluntary float64 `json:"voluntary_switches_per_req"`
+	// How late the generator sent, in an open loop.
+	LateP50Us  float64 `json:"late_p50_us,omitempty"`
 	LateP99Us  float64 `json:"late_p99_us,omitempty"`
 	LateMaxUs  float64 `json:"late_max_us,omitempty"`
 	ClientBusy float64 `json:"client_busy"`
@@ -90,7 +92,7 @@ func measureEcho(ctx context.Context, cfg *echoConfig, stdout io.Writer, p *prog
 }
 
 // turnOrder turns the order round in every other round (a b, b a, a b), so that
-// a steady drift of the machine favours nobody.
+// a steady drift of the machine favours none of them.
 func turnOrder(servers []string, round int) []string {
 	order := append([]string(nil), servers...)
 	if round%2 == 1 {

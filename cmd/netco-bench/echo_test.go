@@ -100,7 +100,8 @@ func firstCPU(t *testing.T) string {
 	return strconv.Itoa(allowed[0])
 }
 
-// TestWatched: the server that serves its metrics beside is scraped, and measured as the others.
+// TestWatched: the server that serves its metrics beside is scraped, and
+// measured as the others.
 func TestWatched(t *testing.T) {
 	warmedUp(t)
 	noChildren(t)
@@ -167,7 +168,8 @@ func TestEchoServerFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg.Servers, cfg.Stall = []string{c.server}, time.Minute // than which no machine answers later
+			// No machine answers later than that.
+			cfg.Servers, cfg.Stall = []string{c.server}, time.Minute
 			if c.server == "mute" || c.server == "drops" {
 				cfg.Stall = 300 * time.Millisecond
 			}
@@ -243,6 +245,6 @@ func TestEchoNoOrphan(t *testing.T) {
 	if err := parent.Process.Signal(unix.SIGKILL); err != nil {
 		t.Error(err)
 	}
-	_ = parent.Wait() // killed, as told
+	_ = parent.Wait() // killed, as intended
 	awaitEnd(t, pid)
 }

@@ -21,8 +21,10 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// fair measures how long connections wait behind one that is always ready, on one Processor. Each ping carries the time at which it was
-// sent, and the coroutine that reads it takes the difference, so that the client's own turn on a core is not in it.
+// fair measures how long connections wait behind one that is always ready, on
+// one Processor. Each ping carries the time at which it was sent, and the
+// coroutine that reads it takes the difference, so that the client's own turn
+// on a core is not in it.
 
 // fairConfig is the checked command line of fair.
 type fairConfig struct {
@@ -92,7 +94,8 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		}
 		options.CPUs, cfg.clientCPUs = cpus[:1], cpus[1:]
 	}
-	// The clients are goroutines of this process that sit in system calls. None is to wait for a P, least of all the Processor.
+	// The clients are goroutines of this process that sit in system calls. None
+	// is to wait for a P, least of all the Processor.
 	runtime.GOMAXPROCS(max(4, runtime.GOMAXPROCS(0)))
 	if err := netco.Start(options); err != nil {
 		return err
@@ -138,7 +141,8 @@ func printFair(w io.Writer, cfg *fairConfig, all []fairRound) {
 	}
 }
 
-// fairServer is the serving side of one measurement. Its fields belong to the one Processor, until all has ended.
+// fairServer is the serving side of one measurement. Its fields belong to the
+// one Processor, until all has ended.
 type fairServer struct {
 	delays   hist.Histogram
 	firehose uint64 // bytes
@@ -229,7 +233,8 @@ func (f *fairServer) take(data []byte, now int64) {
 // monotonic makes no system call, in which a coroutine might be left behind.
 func monotonic() int64 { return clock.Now() }
 
-// fairClients sends pings for the time of one round, beside a firehose if there is to be one.
+// fairClients sends pings for the time of one round, beside a firehose if there
+// is to be one.
 func fairClients(ctx context.Context, cfg *fairConfig, to *net.TCPAddr, firehose bool, serve func(net.Conn)) error {
 	var fds []int
 	defer func() {
@@ -284,7 +289,8 @@ func fairClients(ctx context.Context, cfg *fairConfig, to *net.TCPAddr, firehose
 	return err
 }
 
-// lockThread gives the caller a thread of its own, on the clients' CPUs if there are such.
+// lockThread gives the caller a thread of its own, on the clients' CPUs if
+// there are such.
 func (cfg *fairConfig) lockThread() (release func(), err error) {
 	if cfg.Pin {
 		return cpulist.Bind(cfg.clientCPUs)

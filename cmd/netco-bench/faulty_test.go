@@ -117,8 +117,8 @@ func newFIFO(t *testing.T) string {
 	return fifo
 }
 
-// awaitEnd waits until the process is gone, or a zombie somebody else has to
-// bury.
+// awaitEnd waits until the process is gone, or a zombie that another process
+// has to reap.
 func awaitEnd(t *testing.T, pid int) {
 	t.Helper()
 	fd, err := unix.PidfdOpen(pid, 0)
@@ -167,7 +167,7 @@ func sameFiles(t *testing.T) {
 	t.Cleanup(func() {
 		after := count()
 		for end := time.Now().Add(10 * time.Second); after > before && time.Now().Before(end); after = count() {
-			time.Sleep(10 * time.Millisecond) // somebody may be about to close one
+			time.Sleep(10 * time.Millisecond) // another goroutine may be about to close one
 		}
 		if after > before {
 			t.Errorf("%d open files, %d at the start", after, before)

@@ -17,7 +17,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// hold measures what something costs that only waits: resident memory, in a fresh process for each kind and round.
+// hold measures what something costs that only waits: resident memory, in a
+// fresh process for each kind and round.
 
 // holdKinds are what can be held; each starts one.
 var holdKinds = []struct {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestHold holds a few of each kind and wants a line for each with a plausible figure.
+// TestHold holds a few of each kind and wants a line for each with a plausible
+// figure.
 func TestHold(t *testing.T) {
 	var out bytes.Buffer
 	if code := run(context.Background(), []string{"hold", "-n", "2000", "-rounds", "1"}, &out, os.Stderr); code != exitOK {

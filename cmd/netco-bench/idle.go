@@ -22,7 +22,8 @@ type idleCounts struct {
 	CPU      time.Duration `json:"cpu_ns"`
 }
 
-// runIdle counts what an echo server does while its connections are open and nothing comes.
+// runIdle counts what an echo server does while its connections are open and
+// nothing comes.
 func runIdle(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flag.NewFlagSet("idle", flag.ContinueOnError)
 	conns := fs.Int("conns", 1000, "open connections")

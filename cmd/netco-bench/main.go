@@ -7,9 +7,9 @@
 //	netco-bench switch    the primitives: start, switch, timers, locks, wake-ups
 //	netco-bench hold      memory of what waits
 //	netco-bench conns     memory of connections that are idle
-//	netco-bench fair      how long connections wait behind one that is always ready
+//	netco-bench fair      how long connections wait behind a busy one
 //	netco-bench sleepers  memory and lateness of a million coroutines that sleep
-//	netco-bench idle      context switches and CPU time of a server with nothing to do
+//	netco-bench idle      context switches and CPU time of an idle server
 //
 // Servers run as child processes; the load comes from this one, by raw epoll.
 // What is compared runs in alternating rounds, so that a drift of the machine

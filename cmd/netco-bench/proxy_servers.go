@@ -15,7 +15,7 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// proxyServerConfig is what a proxy is told.
+// proxyServerConfig configures a proxy.
 type proxyServerConfig struct {
 	serveConfig
 	Target string

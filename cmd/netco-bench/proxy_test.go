@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestProxyEndToEnd measures all proxies with every byte compared, and reads the table and the report.
+// TestProxyEndToEnd measures all proxies with every byte compared, and reads
+// the table and the report.
 func TestProxyEndToEnd(t *testing.T) {
 	warmedUp(t)
 	noChildren(t)
@@ -90,7 +91,8 @@ func TestProxyFlags(t *testing.T) {
 	}
 }
 
-// TestProxyServerFails: a proxy that does not start is told of, and leaves no process.
+// TestProxyServerFails: a proxy that does not start is reported, and leaves no
+// process.
 func TestProxyServerFails(t *testing.T) {
 	noChildren(t)
 	cfg, err := parseProxy(strings.Fields("-duration 1s -conns 1"), io.Discard)

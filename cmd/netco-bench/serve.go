@@ -11,7 +11,7 @@ import (
 	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
 )
 
-// serveConfig is what an echo server is told.
+// serveConfig configures an echo server.
 type serveConfig struct {
 	Host       string // address to listen on, port chosen by the kernel
 	Procs      int    // GOMAXPROCS, already in force; 0 for Go's default
@@ -22,7 +22,8 @@ type serveConfig struct {
 }
 
 // An echoServer starts listening and serves in the background until the process
-// ends. What it says hello with has its address and, if there is such, what its inner workings are and where its metrics.
+// ends. What it says hello with has its address and, if there is such, what its
+// inner workings are and where its metrics.
 type echoServer func(cfg serveConfig) (child.Hello, error)
 
 // echoServers are the servers by the name -servers knows them by.

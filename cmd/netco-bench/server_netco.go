@@ -48,7 +48,8 @@ func serveNetcoOne(cfg serveConfig) (child.Hello, error) {
 	return serveNetco(cfg)
 }
 
-// serveNetcoIdle is the echo server with no coroutine for a connection that is idle.
+// serveNetcoIdle is the echo server with no coroutine for a connection that is
+// idle.
 func serveNetcoIdle(cfg serveConfig) (child.Hello, error) {
 	ln, err := listenNetco(cfg)
 	if err != nil {

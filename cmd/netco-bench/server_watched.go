@@ -17,10 +17,12 @@ import (
 	"github.com/netco-go/netco/metrics"
 )
 
-// scrapeEvery is how often the generator's process fetches the metrics of a server that offers them.
+// scrapeEvery is how often the generator's process fetches the metrics of a
+// server that offers them.
 const scrapeEvery = time.Second
 
-// serveNetcoWatched is serveNetco as it runs in production: watchdog on, metrics served.
+// serveNetcoWatched is serveNetco as it runs in production: watchdog on,
+// metrics served.
 func serveNetcoWatched(cfg serveConfig) (child.Hello, error) {
 	hello, err := serveNetco(cfg)
 	if err != nil {

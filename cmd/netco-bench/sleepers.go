@@ -17,11 +17,14 @@ import (
 	"github.com/netco-go/netco"
 )
 
-// sleepers measures what a program of coroutines that only sleep needs and how late they wake, all of it in this process.
+// sleepers measures what a program of coroutines that only sleep needs and how
+// late they wake, all of it in this process.
 
 // When sleepers wake.
 const (
-	wakeEach     = "each"     // its time after each began to sleep: the wakes come as the starts did
+	// Each wakes its time after it began to sleep: the wakes come as the starts
+	// did.
+	wakeEach     = "each"
 	wakeTogether = "together" // all at one instant
 	wakeSpread   = "spread"   // the i-th of n after (1 + i/n) times the time
 )
@@ -42,8 +45,9 @@ type sleepersResult struct {
 	LastWake time.Duration            `json:"last_wake_ns"` // when the last was due
 	RSS      int64                    `json:"rss_bytes"`    // the process before
 	PeakRSS  int64                    `json:"peak_rss_bytes"`
-	Late     map[string]time.Duration `json:"late_ns"`         // by percentile
-	Over     int                      `json:"late_over_tenth"` // how many woke later than a tenth of their time
+	Late     map[string]time.Duration `json:"late_ns"` // by percentile
+	// How many woke later than a tenth of their time.
+	Over int `json:"late_over_tenth"`
 }
 
 func runSleepers(ctx context.Context, args []string, stdout, stderr io.Writer) error {

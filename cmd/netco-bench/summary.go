@@ -42,13 +42,16 @@ func echoMetrics(open bool) []metric {
 }
 
 const (
-	// busyLimit is where a closed loop's generator begins to hold the servers back.
+	// busyLimit is where a closed loop's generator begins to hold the servers
+	// back.
 	busyLimit = 0.95
 	// openBusyLimit is where an open loop's begins to add to the latencies.
 	openBusyLimit = 0.8
-	// lateLimit is the part of p99 from which on the generator's own lateness rules it.
+	// lateLimit is the part of p99 from which on the generator's own lateness
+	// rules it.
 	lateLimit = 0.5
-	// keptUp is the part of an open loop's rate below which a server is too slow for it.
+	// keptUp is the part of an open loop's rate below which a server is too
+	// slow for it.
 	keptUp = 0.98
 )
 

@@ -98,8 +98,8 @@ func goPingPong(n int) time.Duration {
 	return elapsed
 }
 
-// goYield runs two goroutines on one P: on several they would yield to nobody.
-// An operation is one Gosched of either.
+// goYield runs two goroutines on one P: on several they would not yield to each
+// other. An operation is one Gosched of either.
 func goYield(n int) time.Duration {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	half := n/2 + 1

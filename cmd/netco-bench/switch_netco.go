@@ -33,7 +33,8 @@ func netcoMicros() []micro {
 	}
 }
 
-// onScheduler runs f as a coroutine of a Scheduler of its own and returns when all is over.
+// onScheduler runs f as a coroutine of a Scheduler of its own and returns when
+// all is over.
 func onScheduler(o scheduler.Options, f func(s *scheduler.Scheduler)) {
 	s, err := scheduler.New(o)
 	if err == nil {
@@ -216,8 +217,9 @@ func netcoRLock(n int) (elapsed time.Duration) {
 	return elapsed
 }
 
-// netcoWake wakes a parked coroutine from a goroutine of another thread. Its Processor is asleep by then, or works through
-// 1 µs items of as many other coroutines as busy says, which yield after each.
+// netcoWake wakes a parked coroutine from a goroutine of another thread. Its
+// Processor is asleep by then, or works through 1 µs items of as many other
+// coroutines as busy says, which yield after each.
 func netcoWake(n int, pause time.Duration, busy int) (elapsed time.Duration) {
 	onScheduler(scheduler.Options{Processors: 1, Spin: processor.SpinOff}, func(s *scheduler.Scheduler) {
 		var (

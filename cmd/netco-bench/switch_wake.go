@@ -20,14 +20,15 @@ import (
 
 const (
 	// asleepAfter is how long a target must have been blocked to count as
-	// asleep: by then its thread has stopped looking for work and its CPU idles.
+	// asleep: by then its thread has stopped looking for work and its CPU
+	// idles.
 	asleepAfter = 250 * time.Microsecond
 	// busyItem is one piece of a busy target's work.
 	busyItem = time.Microsecond
 	// busyItems is how many such pieces are queued at any time.
 	busyItems = 4
-	// busyGap between two wakes is no multiple of busyItem, so that they fall on
-	// any point of an item.
+	// busyGap between two wakes is no multiple of busyItem, so that they fall
+	// on any point of an item.
 	busyGap = 20*time.Microsecond + 370*time.Nanosecond
 )
 
@@ -60,8 +61,8 @@ func (w *waker) wake() time.Duration {
 	}
 }
 
-// wakeRepeatedly makes n wakes with a spun pause before each and returns n times
-// the median latency.
+// wakeRepeatedly makes n wakes with a spun pause before each and returns n
+// times the median latency.
 func wakeRepeatedly(n int, pause time.Duration, wake func() time.Duration) time.Duration {
 	latencies := new(hist.Histogram)
 	for range n {
@@ -131,9 +132,9 @@ func goWakeAmongBusy(n int) time.Duration {
 	return elapsed
 }
 
-// goWakeBusyLoop is the event loop one writes by hand: a goroutine locked to its
-// thread works through 1 µs items and looks into its channel between two. Ideal
-// is half an item.
+// goWakeBusyLoop is the event loop one writes by hand: a goroutine locked to
+// its thread works through 1 µs items and looks into its channel between two.
+// Ideal is half an item.
 func goWakeBusyLoop(n int) time.Duration {
 	w := &waker{sent: make(chan time.Time, 1)}
 	var wg sync.WaitGroup

@@ -14,8 +14,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// admin is what one looks at the daemon through. It is net/http on package net, so on goroutines: it answers also while every
-// Processor stands, which is when it is needed most.
+// admin is what one looks at the daemon through. It is net/http on package net,
+// so on goroutines: it answers also while every Processor stands, which is when
+// it is needed most.
 type admin struct {
 	server   http.Server
 	listener net.Listener
@@ -27,13 +28,15 @@ func newAdmin(l net.Listener, h *health, r prometheus.Gatherer, level zap.Atomic
 	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
 		log.Warn("whoever can reach the admin address can read and profile this process", zap.Stringer("address", a))
 	}
-	complaints, _ := zap.NewStdLogAt(log, zap.WarnLevel) // of the packages that serve; that level is one
+	// Complaints of the packages that serve; their level is always this one.
+	complaints, _ := zap.NewStdLogAt(log, zap.WarnLevel)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", page(h.alive))
 	mux.HandleFunc("/readyz", page(h.ready))
 	mux.Handle("/metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorLog: complaints, EnableOpenMetrics: true}))
 	mux.Handle("/debug/netco/", introspect.New(h.sched, introspect.Options{}))
-	mux.Handle("/debug/loglevel", level) // GET; PUT of {"level":"debug"}, or of the form level=debug
+	// GET, or PUT of {"level":"debug"}, or of the form level=debug.
+	mux.Handle("/debug/loglevel", level)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
@@ -41,7 +44,8 @@ func newAdmin(l net.Listener, h *health, r prometheus.Gatherer, level zap.Atomic
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	return &admin{
 		server: http.Server{
-			Handler:           introspect.CheckHost(mux, hosts...), // all of it: one name is enough to read a profile
+			// All pages: one name is enough to read a profile.
+			Handler:           introspect.CheckHost(mux, hosts...),
 			ReadHeaderTimeout: 10 * time.Second,
 			IdleTimeout:       time.Minute,
 			ErrorLog:          complaints,
@@ -57,7 +61,8 @@ func (a *admin) serve() {
 	}
 }
 
-// end lets a scrape that is under way finish, and no more: it is called last, so that a drain can be watched.
+// end lets a scrape that is under way finish, and no more: it is called last,
+// so that a drain can be watched.
 func (a *admin) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

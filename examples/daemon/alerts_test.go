@@ -31,8 +31,10 @@ var (
 	heading       = regexp.MustCompile(`(?m)^##+ (.*)$`)
 )
 
-// TestAlertsNameWhatExists: the alerts and docs/OPERATING.md speak of metrics that the daemon has and docs/METRICS.md explains, and what the alerts
-// say to see is there. Only a Processor with a thread of its own has them all, but for one that begins with the first handoff.
+// TestAlertsNameWhatExists: the alerts and docs/OPERATING.md speak of metrics
+// that the daemon has and docs/METRICS.md explains, and what the alerts say to
+// see is there. Only a Processor with a thread of its own has them all, but for
+// one that begins with the first handoff.
 func TestAlertsNameWhatExists(t *testing.T) {
 	_, served := start(t, "-lock-threads").get("/metrics")
 	explained, operating, alerts := read(t, metricsFile), read(t, operatingFile), read(t, alertsFile)

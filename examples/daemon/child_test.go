@@ -56,7 +56,8 @@ func daemonCommand(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// start starts the daemon on ports that are free, and waits until it says that it is ready.
+// start starts the daemon on ports that are free, and waits until it says that
+// it is ready.
 func start(t *testing.T, args ...string) *child {
 	t.Helper()
 	return startCommand(t, daemonCommand(append([]string{"-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0"}, args...)...))

@@ -93,7 +93,8 @@ func step(x uint64) uint64 {
 	return x
 }
 
-// computeBurst is how many rounds are made between two Yields: some 10 µs, which others may be made to wait.
+// computeBurst is how many rounds are made between two Yields: some 10 µs,
+// which others may be made to wait.
 const computeBurst = 8192
 
 // compute makes that many steps from the seed.
@@ -112,8 +113,9 @@ func compute(rounds uint32, seed uint64) uint64 {
 	return x
 }
 
-// hash stands for whatever blocks: it occupies one of the bounded number of goroutines of package blocking, while the coroutine is
-// parked. What was answered before is sent first: it need not wait too.
+// hash stands for whatever blocks: it occupies one of the bounded number of
+// goroutines of package blocking, while the coroutine is parked. What was
+// answered before is sent first: it need not wait too.
 func (s *service) hash(b *socket.Buffered, pause time.Duration, p []byte) ([]byte, error) {
 	if err := b.Flush(); err != nil {
 		return nil, err
@@ -167,7 +169,8 @@ func (s *service) stream(b *socket.Buffered, number, frames, size uint32, pause 
 	return nil
 }
 
-// fill writes the steps that follow seed, eight bytes each, and returns the last.
+// fill writes the steps that follow seed, eight bytes each, and returns the
+// last.
 func fill(p []byte, seed uint64) uint64 {
 	for len(p) >= 8 {
 		seed = step(seed)
@@ -181,8 +184,9 @@ func fill(p []byte, seed uint64) uint64 {
 	return seed
 }
 
-// fanOut has the parts computed by children, on any Processor, and waits for them. Should this coroutine end before, by force or by a
-// panic, they end with it.
+// fanOut has the parts computed by children, on any Processor, and waits for
+// them. Should this coroutine end before, by force or by a panic, they end with
+// it.
 func fanOut(children, rounds uint32, seed uint64) (sum uint64, err error) {
 	parts := make([]uint64, children)
 	handles := make([]netco.Handle, children)
@@ -206,7 +210,8 @@ func fanOut(children, rounds uint32, seed uint64) (sum uint64, err error) {
 
 func u64(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// arguments are taken from the front. If there are too few, p is nil from then on.
+// arguments are taken from the front. If there are too few, p is nil from then
+// on.
 type arguments struct{ p []byte }
 
 func (a *arguments) take(n int) []byte {

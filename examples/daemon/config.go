@@ -40,7 +40,8 @@ const (
 	maxMaxes = 1 << 24
 )
 
-// parse reads the flags. Errors have been told on out, flag.ErrHelp among them.
+// parse reads the flags. Errors have been printed to out, flag.ErrHelp among
+// them.
 func parse(args []string, out io.Writer) (*config, error) {
 	c := &config{}
 	f := flag.NewFlagSet("daemon", flag.ContinueOnError)

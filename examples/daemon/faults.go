@@ -10,18 +10,22 @@ import (
 	"github.com/netco-go/netco/cosync"
 )
 
-// What a client may provoke with -faults, so that one knows what it looks like before it comes by itself. docs/OPERATING.md shows it.
+// What a client may provoke with -faults, so that one knows what it looks like
+// before it comes by itself. docs/OPERATING.md shows it.
 const (
 	faultComputation byte = iota // a computation without a Yield
-	faultSleep                   // time.Sleep where netco.Sleep belongs; what blocks so stalls a Processor with -lock-threads
-	faultChannel                 // a receive from a channel of Go's
-	faultMutex                   // a sync.Mutex that a goroutine holds
-	faultSyscall                 // a system call that waits
-	faultPanic                   // a panic
-	faultLeak                    // a mebibyte for each millisecond that was asked for, never given back
-	faultFiles                   // as many open files
-	faultDeadlock                // two coroutines that wait for one another's locks for good
-	faultHold                    // a wait of that length, which a drain has to wait for
+	// time.Sleep where netco.Sleep belongs; with -lock-threads it stalls a
+	// Processor.
+	faultSleep
+	faultChannel // a receive from a channel of Go's
+	faultMutex   // a sync.Mutex that a goroutine holds
+	faultSyscall // a system call that waits
+	faultPanic   // a panic
+	// A mebibyte for each millisecond that was asked for, never freed.
+	faultLeak
+	faultFiles    // as many open files
+	faultDeadlock // two coroutines that wait for one another's locks for good
+	faultHold     // a wait of that length, which a drain has to wait for
 )
 
 // leak is what is never given back.
@@ -93,7 +97,8 @@ func (l *leak) open(n int) error {
 	return nil
 }
 
-// deadlock has two coroutines take two locks, each the other's first, and is joined by neither.
+// deadlock has two coroutines take two locks, each the other's first, and is
+// joined by neither.
 func deadlock() error {
 	var a, b cosync.Mutex
 	var both cosync.WaitGroup

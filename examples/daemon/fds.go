@@ -8,12 +8,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// reservedFDs are for everything but connections: epoll, listeners, logs, and above all the admin address, which nobody could reach
-// any more when connections have taken the last fd.
+// reservedFDs are for everything but connections: epoll, listeners, logs, and
+// above all the admin address, which could not be reached any more when
+// connections have taken the last fd.
 const reservedFDs = 128
 
-// fitFDs lowers -max-conns, or sets it if it is 0, to what the limit of open files leaves room for. The Go runtime has raised the soft limit to
-// the hard one by now.
+// fitFDs lowers -max-conns, or sets it if it is 0, to what the limit of open
+// files leaves room for. The Go runtime has raised the soft limit to the hard
+// one by now.
 func (c *config) fitFDs(log *zap.Logger) error {
 	var l syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {

@@ -10,20 +10,29 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// The protocol. A frame is a length of 4 bytes, big-endian like all numbers here, and that many bytes. A request's are the command,
-// a number of 4 bytes that the client chooses, and arguments; an answer's the status, that number again, and the result. Requests of
-// one connection are served one after another, so they may be sent without waiting for answers.
+// The protocol. A frame is a length of 4 bytes, big-endian like all numbers
+// here, and that many bytes. A request's are the command, a number of 4 bytes
+// that the client chooses, and arguments; an answer's the status, that number
+// again, and the result. Requests of one connection are served one after
+// another, so they may be sent without waiting for answers.
 //
-//	request: length, command, number, arguments      answer: length, status, number, result
+//	request: length, command, number, arguments
+//	answer:  length, status, number, result
 type command byte
 
 const (
 	cmdEcho    command = 1 // any bytes → CRC-32C (4), the bytes
 	cmdCompute command = 2 // rounds (4), seed (8) → result (8); see [compute]
-	cmdHash    command = 3 // milliseconds (4), any bytes → their SHA-256 (32), by a job that blocks for so long, 1000 at most
-	cmdStream  command = 4 // frames (4), bytes in each (4), milliseconds between (4), seed (8) → so many frames, see [fill]
-	cmdFanOut  command = 5 // children (4), rounds (4), seed (8) → the sum of what the children compute (8)
-	cmdFault   command = 6 // kind (1), milliseconds (4) → nothing; only with -faults, see faults.go
+	// Milliseconds (4), any bytes → their SHA-256 (32), by a job that blocks
+	// for so long, 1000 at most.
+	cmdHash command = 3
+	// Frames (4), bytes in each (4), milliseconds between (4), seed (8) → so
+	// many frames, see [fill].
+	cmdStream command = 4
+	// Children (4), rounds (4), seed (8) → the sum of what the children compute
+	// (8).
+	cmdFanOut command = 5
+	cmdFault  command = 6 // kind (1), milliseconds (4) → nothing; only with -faults, see faults.go
 )
 
 type status byte
@@ -45,7 +54,8 @@ type request struct {
 	args    []byte
 }
 
-// errTooLong means a length that is not to be believed: what follows cannot be understood.
+// errTooLong means a length that is not to be believed: what follows cannot be
+// understood.
 var errTooLong = errors.New("a frame's length is out of bounds")
 
 // readRequest reads one frame. io.EOF is an end between two.
@@ -65,8 +75,8 @@ func readRequest(b *socket.Buffered, maxFrame int) (request, error) {
 	return request{command(head[4]), binary.BigEndian.Uint32(head[5:]), args}, noEOF(err)
 }
 
-// believed is how much memory a length alone is good for. The rest is had as the bytes come, so that a peer that only promises much
-// costs little.
+// believed is how much memory a length alone is good for. The rest is had as
+// the bytes come, so that a peer that only promises much costs little.
 const believed = 64 << 10
 
 func readBytes(r io.Reader, n int) ([]byte, error) {
@@ -88,7 +98,8 @@ func noEOF(err error) error {
 	return err
 }
 
-// answer writes one frame, whose result comes in pieces so that a checksum need not be copied together with what it is of.
+// answer writes one frame, whose result comes in pieces so that a checksum need
+// not be copied together with what it is of.
 func answer(b *socket.Buffered, s status, number uint32, result ...[]byte) error {
 	n := 0
 	for _, p := range result {

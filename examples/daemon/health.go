@@ -19,7 +19,8 @@ const (
 	draining
 )
 
-// health answers two questions. Is it alive: would starting it anew help? Is it ready: should it get more connections?
+// health answers two questions. Is it alive: would starting it anew help? Is it
+// ready: should it get more connections?
 type health struct {
 	sched *scheduler.Scheduler
 	s     *service
@@ -30,8 +31,9 @@ func (h *health) enter(p phase) { h.phase.Store(int32(p)) }
 
 func (h *health) is(p phase) bool { return phase(h.phase.Load()) == p }
 
-// alive returns an error if a Processor has made no turn for too long. That is what the watchdog sees; without one there is no telling, and
-// no error. A daemon that drains, or that is at a limit, is alive.
+// alive returns an error if a Processor has made no turn for too long. That is
+// what the watchdog sees; without one it is unknown, and no error. A daemon
+// that drains, or that is at a limit, is alive.
 func (h *health) alive() error {
 	for _, st := range h.sched.Stalls() {
 		if long := time.Since(st.Began); !st.Over && long > h.s.deadAfter {

@@ -1,13 +1,18 @@
-// Command daemon is a service with all that it takes to run it: metrics, health, pages to look into it, logs, a watchdog, limits, an
-// orderly end, a systemd unit. It is there to be copied. What it serves is small: see frame.go for the protocol.
+// Command daemon is a service with all that it takes to run it: metrics,
+// health, pages to look into it, logs, a watchdog, limits, an orderly end, a
+// systemd unit. It is there to be copied. What it serves is small: see frame.go
+// for the protocol.
 //
 //	service.go   connections and requests; frame.go, commands.go
-//	admin.go     the pages: /metrics, /healthz, /readyz, /debug/netco/, /debug/pprof/, /debug/loglevel; health.go, meters.go
-//	systemd.go   what systemd is told; netco-daemon.service is the unit
+//	admin.go     the pages: /metrics, /healthz, /readyz, /debug/netco/,
+//	             /debug/pprof/, /debug/loglevel; health.go, meters.go
+//	systemd.go   the messages to systemd; netco-daemon.service is the unit
 //	faults.go    what goes wrong on demand, with -faults
 //
-// SIGTERM or SIGINT makes it drain: it becomes unready, takes no more connections, closes those that are idle, and gives the others
-// -grace to end. A second one ends it at once. SIGUSR1 turns debug lines on, and off again. SIGHUP is ignored. It exits with
+// SIGTERM or SIGINT makes it drain: it becomes unready, takes no more
+// connections, closes those that are idle, and gives the others -grace to end.
+// A second one ends it at once. SIGUSR1 turns debug lines on, and off again.
+// SIGHUP is ignored. It exits with
 //
 //	0        everything has ended by itself
 //	1        it could not start
@@ -74,7 +79,9 @@ type daemon struct {
 
 	listener net.Listener // of admin; nil: there is none
 	admin    *admin
-	alive    context.Context // until all is over; the context that netco.Main gives ends when the drain begins
+	// Until everything has ended; the context of netco.Main ends when the drain
+	// begins.
+	alive context.Context
 }
 
 // run returns netco.Main's exit code, or why it did not come so far.
@@ -132,7 +139,8 @@ func (c *config) graceOption() time.Duration {
 	return c.grace
 }
 
-// serve sets everything up, on a coroutine. When it has returned, the accepting coroutines keep the daemon going.
+// serve sets everything up, on a coroutine. When it has returned, the accepting
+// coroutines keep the daemon going.
 func (d *daemon) serve(context.Context) error {
 	sched, err := netco.Default()
 	if err != nil {
@@ -163,7 +171,7 @@ func (d *daemon) serve(context.Context) error {
 		}
 	}
 	d.health.enter(serving)
-	if err := d.notifier.tell("READY=1", "STATUS=serving"); err != nil {
+	if err := d.notifier.send("READY=1", "STATUS=serving"); err != nil {
 		d.log.Warn("cannot tell systemd", zap.Error(err))
 	}
 	go d.notifier.feed(d.alive, d.health.alive)
@@ -171,22 +179,24 @@ func (d *daemon) serve(context.Context) error {
 	return nil
 }
 
-// drain is called when the end begins, before anybody is refused.
+// drain is called when the end begins, before any client is refused.
 func (d *daemon) drain(why error) {
 	if d.health.is(starting) && why != nil && !errors.As(why, new(*netco.SignalError)) {
 		return // it could not start: there is nothing to drain
 	}
 	d.health.enter(draining)
-	d.notifier.tell("STOPPING=1", "STATUS=draining")
+	d.notifier.send("STOPPING=1", "STATUS=draining")
 	d.log.Info("draining", zap.NamedError("why", why), zap.Int64("connections", d.service.open.Load()), zap.Duration("grace", d.grace))
 	time.Sleep(d.drainDelay)
 }
 
-// panicked keeps the daemon going: the request that has panicked is lost, and its connection is closed. netco has logged it.
+// panicked keeps the daemon going: the request that has panicked is lost, and
+// its connection is closed. netco has logged it.
 func (d *daemon) panicked(netco.PanicInfo) { d.service.meters.panics.Inc() }
 
-// toggleLevel has SIGUSR1 turn debug lines on and off, for daemons without an admin address, until ctx ends. From its return on the signal, which
-// would end the process, does no harm, and the level may be changed by others.
+// toggleLevel has SIGUSR1 turn debug lines on and off, for daemons without an
+// admin address, until ctx ends. From its return on the signal, which would end
+// the process, does no harm, and the level may be changed by others.
 func toggleLevel(ctx context.Context, level zap.AtomicLevel, log *zap.Logger) {
 	usual := level.Level()
 	signals := make(chan os.Signal, 1)

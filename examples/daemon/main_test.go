@@ -64,7 +64,8 @@ func TestPipelined(t *testing.T) {
 	}
 }
 
-// TestBadInput: what cannot be served is refused, and what cannot be understood ends its connection.
+// TestBadInput: what cannot be served is refused, and what cannot be understood
+// ends its connection.
 func TestBadInput(t *testing.T) {
 	d := start(t, "-max-frame", "1000")
 	c := d.dial("tcp")
@@ -133,7 +134,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestLogLevel: it can be changed while the daemon runs, by PUT and by SIGUSR1. SIGHUP does nothing.
+// TestLogLevel: it can be changed while the daemon runs, by PUT and by SIGUSR1.
+// SIGHUP does nothing.
 func TestLogLevel(t *testing.T) {
 	d := start(t)
 	d.dial("tcp").Close()
@@ -163,13 +165,15 @@ func TestLogLevel(t *testing.T) {
 	})
 }
 
-// TestDrain: after SIGTERM the daemon is not ready, takes no connections and closes those that are idle; what is under way is finished, and
-// then it ends with 0.
+// TestDrain: after SIGTERM the daemon is not ready, takes no connections and
+// closes those that are idle; what is under way is finished, and then it ends
+// with 0.
 func TestDrain(t *testing.T) {
 	d := start(t, "-unix", filepath.Join(t.TempDir(), "socket"), "-grace", "1h", "-write-timeout", "1h")
 	idle, busy := d.dial("tcp"), d.dial("unix")
 	idle.echoes("hello")
-	// It is under way for as long as nobody reads: a unix socket holds much less than a frame.
+	// It is under way until the client reads: a unix socket holds much less
+	// than a frame.
 	const frames, size = 6, 1 << 20
 	frame := make([]byte, size)
 	x := fill(frame, 1)
@@ -242,7 +246,8 @@ func TestExitCodes(t *testing.T) {
 				d := start(t, "-faults", "-grace", grace)
 				hold(d, faultHold)
 				d.signal(syscall.SIGTERM)
-				// What is ended by force has a second for it. A thread that did not get to run in that is left over, as it should be: 4.
+				// What is ended by force has a second for it. A thread that did
+				// not get to run in that is left over, as it should be: 4.
 				if try == 5 || d.code() != 4 {
 					d.ends(3)
 					return
@@ -252,7 +257,8 @@ func TestExitCodes(t *testing.T) {
 	}
 	t.Run("a thread that cannot be ended", func(t *testing.T) {
 		t.Parallel()
-		d := start(t, "-faults", "-lock-threads", "-grace", "100ms", "-watchdog", "2s") // which the machine alone does not make a thread stand
+		// No machine alone makes a thread stall for 2 s.
+		d := start(t, "-faults", "-lock-threads", "-grace", "100ms", "-watchdog", "2s")
 		hold(d, faultSleep)
 		d.eventually("the thread stands", func() bool { return d.said(`"cause"`) })
 		d.signal(syscall.SIGTERM)
@@ -291,7 +297,8 @@ func exits(t *testing.T, code int, why string, args ...string) {
 	}
 }
 
-// outputOf runs a daemon that is expected to end by itself, and kills one that does not.
+// outputOf runs a daemon that is expected to end by itself, and kills one that
+// does not.
 func outputOf(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -304,7 +311,8 @@ func outputOf(t *testing.T, cmd *exec.Cmd) string {
 	return out.String()
 }
 
-// TestStaleSocket: the socket that a daemon has left which was killed is no hindrance.
+// TestStaleSocket: the socket that a daemon has left which was killed is no
+// hindrance.
 func TestStaleSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	l, err := net.Listen("unix", path)
@@ -326,13 +334,14 @@ func TestPanic(t *testing.T) {
 	c.ends()
 	other.echoes("after")
 	d.eventually("the log tells of it", func() bool { return d.said("panicked", "a fault that a client asked for", "faults.go") })
-	d.eventually("the panic is counted", func() bool { // after it has been told
+	d.eventually("the panic is counted", func() bool { // after it has been logged
 		_, body := d.get("/metrics")
 		return strings.Contains(body, "\ndaemon_panics_total 1\n")
 	})
 }
 
-// TestConnectionLimit: at the limit the daemon is alive and not ready, and who comes waits.
+// TestConnectionLimit: at the limit the daemon is alive and not ready, and a
+// client that comes waits.
 func TestConnectionLimit(t *testing.T) {
 	d := start(t, "-max-conns", "2")
 	a, b := d.dial("tcp"), d.dial("tcp")
@@ -360,7 +369,8 @@ func TestConnectionLimit(t *testing.T) {
 	})
 }
 
-// TestCoroutineLimit: at this limit it is not ready either, and what a request cannot start it is refused.
+// TestCoroutineLimit: at this limit it is not ready either, and what a request
+// cannot start it is refused.
 func TestCoroutineLimit(t *testing.T) {
 	d := start(t, "-max-conns", "3", "-max-coroutines", "3")
 	a, b := d.dial("tcp"), d.dial("tcp") // the third is the one that accepts
@@ -380,15 +390,16 @@ func TestCoroutineLimit(t *testing.T) {
 
 	d = start(t, "-max-conns", "3", "-max-coroutines", "3")
 	c := d.dial("tcp")
-	n := c.send(cmdFanOut, u32s(maxChildren, maxRounds), u64(1)) // too many to be started so slowly that one always ends before the next
+	// Too many to be started so slowly that one always ends before the next.
+	n := c.send(cmdFanOut, u32s(maxChildren, maxRounds), u64(1))
 	if s, number, body, err := c.receive(); s != statusError || number != n || err != nil || !strings.Contains(string(body), "coroutines") {
 		t.Errorf("many children where one coroutine is left: status %d, number %d, %q, %v", s, number, body, err)
 	}
 	c.echoes("hello")
 }
 
-// TestFewFDs: -max-conns leaves fds for all else, so that the admin address can still be had when there are as many connections as
-// there may be.
+// TestFewFDs: -max-conns leaves fds for all else, so that the admin address can
+// still be had when there are as many connections as there may be.
 func TestFewFDs(t *testing.T) {
 	limited := func(n int, args ...string) *exec.Cmd { // the shell's limit is the child's hard one
 		cmd := daemonCommand(args...)
@@ -418,7 +429,8 @@ func TestFewFDs(t *testing.T) {
 	}
 }
 
-// TestStall: while a Processor stands the daemon says that it is not alive, why and for how long, and afterwards that it is.
+// TestStall: while a Processor stands the daemon says that it is not alive, why
+// and for how long, and afterwards that it is.
 func TestStall(t *testing.T) {
 	t.Parallel()
 	d := start(t, "-faults", "-lock-threads", "-processors", "1", "-dead-after", "200ms", "-watchdog", "100ms")
@@ -428,7 +440,9 @@ func TestStall(t *testing.T) {
 		return status == http.StatusServiceUnavailable && strings.Contains(body, "processor 0") && strings.Contains(body, "sleep")
 	}
 	noticed := false
-	for long := 1500 * time.Millisecond; !noticed; long *= 2 { // who looks, the watchdog for one, may have to wait for a CPU himself
+	// The observers, the watchdog for one, may have to wait for a CPU
+	// themselves.
+	for long := 1500 * time.Millisecond; !noticed; long *= 2 {
 		if long > limit {
 			t.Fatal("never: it is not alive")
 		}
@@ -495,7 +509,7 @@ func TestActivation(t *testing.T) {
 	d.dial("tcp").echoes("hello")
 }
 
-// TestFlags: what is out of bounds is told, all of it at once.
+// TestFlags: all values that are out of bounds are reported at once.
 func TestFlags(t *testing.T) {
 	for _, c := range []struct {
 		args string

@@ -4,7 +4,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// meters are the daemon's own metrics. What netco itself counts comes from package metrics.
+// meters are the daemon's own metrics. What netco itself counts comes from
+// package metrics.
 type meters struct {
 	opened   prometheus.Counter
 	ends     map[string]prometheus.Counter

@@ -17,8 +17,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// service serves requests. One socket.Server has the connections of all listeners, so that one limit holds for them together and
-// idle ones cost no coroutine.
+// service serves requests. One socket.Server has the connections of all
+// listeners, so that one limit holds for them together and idle ones cost no
+// coroutine.
 type service struct {
 	*config
 	log    *zap.Logger
@@ -45,7 +46,8 @@ func newService(c *config, log *zap.Logger, m *meters) *service {
 	return s
 }
 
-// listen returns what to accept from: the sockets that systemd hands over, or else those of the flags.
+// listen returns what to accept from: the sockets that systemd hands over, or
+// else those of the flags.
 func (c *config) listen() (all []net.Listener, err error) {
 	defer func() {
 		if err != nil {
@@ -86,8 +88,9 @@ func (c *config) listen() (all []net.Listener, err error) {
 	return all, nil
 }
 
-// removeStale removes the socket that a daemon which was killed has left behind: the kernel refuses who connects to it. Any other stays, also one whose
-// owner only has no time, and is an error of listening.
+// removeStale removes the socket that a daemon which was killed has left
+// behind: the kernel refuses who connects to it. Any other stays, also one
+// whose owner only has no time, and is an error of listening.
 func removeStale(path string) {
 	if info, err := os.Lstat(path); err != nil || info.Mode()&os.ModeSocket == 0 {
 		return
@@ -130,7 +133,8 @@ func (s *service) closed(c *socket.ServerConn, why error) {
 	s.log.Debug("closed", zap.Stringer("peer", c.RemoteAddr()), zap.NamedError("why", why))
 }
 
-// handle serves what has come in. It leaves nothing in the buffers, so that the connection can be idle without any.
+// handle serves what has come in. It leaves nothing in the buffers, so that the
+// connection can be idle without any.
 func (s *service) handle(c *socket.ServerConn) error {
 	b := c.Value.(*socket.Buffered)
 	for {
@@ -157,7 +161,8 @@ func (s *service) handle(c *socket.ServerConn) error {
 	}
 }
 
-// serve answers one request. What is wrong with the request goes to the client; an error ends the connection.
+// serve answers one request. What is wrong with the request goes to the client;
+// an error ends the connection.
 func (s *service) serve(b *socket.Buffered, r request) error {
 	m := s.meters.of(r.command)
 	start := time.Now()
@@ -176,12 +181,13 @@ func (s *service) serve(b *socket.Buffered, r request) error {
 	return nil
 }
 
-// refusal is what a client is told of a request that cannot be served.
+// refusal is the answer to a request that cannot be served.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// ended says why a connection ended, for a metric's label: a few words, not whatever an error has to say.
+// ended says why a connection ended, for a metric's label: a few words, not
+// whatever an error has to say.
 func ended(err error) string {
 	switch {
 	case err == io.EOF:

@@ -10,13 +10,15 @@ import (
 	"time"
 )
 
-// notifier tells systemd how the service is, as sd_notify(3) does: a datagram of lines to a unix socket. A nil one tells nobody.
+// notifier reports the state of the service to systemd, as sd_notify(3) does: a
+// datagram of lines to a unix socket. A nil one does nothing.
 type notifier struct {
 	addr     *net.UnixAddr
 	watchdog time.Duration // how often systemd wants to hear of us; 0: it does not
 }
 
-// newNotifier takes the variables out of the environment, since they are not for children.
+// newNotifier takes the variables out of the environment, since they are not
+// for children.
 func newNotifier() (*notifier, error) {
 	name, usec, pid := os.Getenv("NOTIFY_SOCKET"), os.Getenv("WATCHDOG_USEC"), os.Getenv("WATCHDOG_PID")
 	for _, v := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
@@ -41,8 +43,8 @@ func newNotifier() (*notifier, error) {
 	return n, nil
 }
 
-// tell sends lines such as READY=1.
-func (n *notifier) tell(lines ...string) error {
+// send sends lines such as READY=1.
+func (n *notifier) send(lines ...string) error {
 	if n == nil {
 		return nil
 	}
@@ -56,8 +58,10 @@ func (n *notifier) tell(lines ...string) error {
 	return err
 }
 
-// feed tells systemd's watchdog that all is well, as long as it is, until ctx ends. Without a word for WatchdogSec= systemd kills
-// the service and starts it anew. It is for an ordinary goroutine: one on a Processor could not tell that this Processor stands.
+// feed reports to systemd's watchdog that all is well, as long as it is, until
+// ctx ends. Without a word for WatchdogSec= systemd kills the service and
+// starts it anew. It is for an ordinary goroutine: one on a Processor could not
+// report that this Processor stands.
 func (n *notifier) feed(ctx context.Context, well func() error) {
 	if n == nil || n.watchdog == 0 {
 		return
@@ -66,9 +70,9 @@ func (n *notifier) feed(ctx context.Context, well func() error) {
 	defer tick.Stop()
 	for {
 		if err := well(); err == nil {
-			n.tell("WATCHDOG=1")
+			n.send("WATCHDOG=1")
 		} else {
-			n.tell("STATUS=" + err.Error())
+			n.send("STATUS=" + err.Error())
 		}
 		select {
 		case <-tick.C:

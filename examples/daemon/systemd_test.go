@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// systemd listens as systemd does and returns what it is told, one line at a time.
+// systemd listens as systemd does and returns what it receives, one line at a
+// time.
 func systemd(t *testing.T) (address string, next func() string) {
 	t.Helper()
 	address = filepath.Join(t.TempDir(), "notify")
@@ -54,7 +55,8 @@ func until(t *testing.T, next func() string, line string) (before []string) {
 	}
 }
 
-// TestNotify: systemd is told when the daemon is ready, that it is well as long as it is, and that it stops.
+// TestNotify: systemd is notified when the daemon is ready, that it is well as
+// long as it is, and that it stops.
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	address, next := systemd(t)
@@ -68,7 +70,8 @@ func TestNotify(t *testing.T) {
 		until(t, next, "WATCHDOG=1")
 	}
 	c := d.dial("tcp")
-	for long := 3 * time.Second; stalled(t, c, next, long) < 3; long *= 2 { // the watchdog may have to wait for a CPU itself
+	// The watchdog may have to wait for a CPU itself.
+	for long := 3 * time.Second; stalled(t, c, next, long) < 3; long *= 2 {
 		if long > limit {
 			t.Fatal("it says nothing while its Processor stands")
 		}
@@ -78,9 +81,10 @@ func TestNotify(t *testing.T) {
 	d.ends(0)
 }
 
-// stalled has the daemon's Processor stand for that long and returns how often the daemon says so. Once it has, nothing may tell systemd that all is
+// stalled has the daemon's Processor stand for that long and returns how often
+// the daemon says so. Once it has, nothing may report to systemd that all is
 // well before the time is over.
-func stalled(t *testing.T, c *client, next func() string, long time.Duration) (told int) {
+func stalled(t *testing.T, c *client, next func() string, long time.Duration) (fed int) {
 	t.Helper()
 	begin := time.Now() // not later than the stall
 	c.SetDeadline(begin.Add(limit + long))
@@ -90,22 +94,24 @@ func stalled(t *testing.T, c *client, next func() string, long time.Duration) (t
 		over := time.Since(begin) >= long
 		switch {
 		case strings.HasPrefix(line, "STATUS=processor 0 has made no turn for") && strings.HasSuffix(line, "cause: sleep"):
-			told++
+			fed++
 		case line == "WATCHDOG=1" && over:
 			c.wants(statusDone, n, nil)
-			for { // what was said of this stall and not read yet is no line that has to be waited for
+			// Lines of this stall that are not read yet need not be waited for.
+			for {
 				asked := time.Now()
 				if next() == "WATCHDOG=1" && time.Since(asked) > 10*time.Millisecond {
-					return told
+					return fed
 				}
 			}
-		case line == "WATCHDOG=1" && told > 0:
+		case line == "WATCHDOG=1" && fed > 0:
 			t.Errorf("%v into a stall of %v it says that all is well", time.Since(begin), long)
 		}
 	}
 }
 
-// TestNotifier: what is in the environment is for this process alone, and may be wrong.
+// TestNotifier: what is in the environment is for this process alone, and may
+// be wrong.
 func TestNotifier(t *testing.T) {
 	address, next := systemd(t)
 	for _, c := range []struct {
@@ -138,14 +144,14 @@ func TestNotifier(t *testing.T) {
 				t.Errorf("%s=%s is left for children", v, value)
 			}
 		}
-		if err := n.tell("STATUS=a test"); err != nil {
+		if err := n.send("STATUS=a test"); err != nil {
 			t.Error(err)
 		}
 		if n != nil && next() != "STATUS=a test" {
 			t.Error("it says something else")
 		}
 	}
-	if err := (&notifier{addr: &net.UnixAddr{Name: address + "gone", Net: "unixgram"}}).tell("READY=1"); err == nil {
+	if err := (&notifier{addr: &net.UnixAddr{Name: address + "gone", Net: "unixgram"}}).send("READY=1"); err == nil {
 		t.Error("nobody listens, and that is no error")
 	}
 }
@@ -180,7 +186,8 @@ func TestFeed(t *testing.T) {
 	<-ended
 }
 
-// unit returns the settings of a unit file; of those that are there several times, the last.
+// unit returns the settings of a unit file; of those that are there several
+// times, the last.
 func unit(t *testing.T, path string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -196,7 +203,8 @@ func unit(t *testing.T, path string) map[string]string {
 	return settings
 }
 
-// TestUnitFits: the unit's figures fit the flags that it starts the daemon with.
+// TestUnitFits: the unit's figures fit the flags that it starts the daemon
+// with.
 func TestUnitFits(t *testing.T) {
 	u := unit(t, "netco-daemon.service")
 	args := strings.Fields(u["ExecStart"])[1:]
@@ -211,11 +219,13 @@ func TestUnitFits(t *testing.T) {
 		}
 		return d
 	}
-	// After the grace come five seconds for coroutines that are ended by force, and one for the last scrape.
+	// After the grace come five seconds for coroutines that are ended by force,
+	// and one for the last scrape.
 	if stop, want := duration("TimeoutStopSec"), c.drainDelay+c.grace+10*time.Second; stop < want {
 		t.Errorf("TimeoutStopSec=%v would cut a drain short that may take %v", stop, want)
 	}
-	// It reports three times in each WatchdogSec, until a Processor has stood for -dead-after.
+	// It reports three times in each WatchdogSec, until a Processor has stood
+	// for -dead-after.
 	if w := duration("WatchdogSec"); w/3 > c.deadAfter {
 		t.Errorf("WatchdogSec=%v is much longer than -dead-after %v", w, c.deadAfter)
 	}
@@ -253,7 +263,8 @@ func TestUnitVerify(t *testing.T) {
 		t.Skipf("systemd-analyze can verify nothing here: %v\n%s", err, out)
 	}
 	out, err := exec.Command(program, "verify", filepath.Join(dir, "netco-daemon.service"), filepath.Join(dir, "netco-daemon.socket")).CombinedOutput()
-	// Unknown settings are no error to it, but it tells of them, as of those in the machine's own units.
+	// Unknown settings are no error to it, but it reports them, as of those in
+	// the machine's own units.
 	if err != nil || strings.Contains(string(out), "netco-daemon") {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}

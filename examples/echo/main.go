@@ -1,6 +1,7 @@
-// Command echo is an echo daemon written for speed: a coroutine per connection, which holds a buffer only while it has
-// something in it. SIGINT or SIGTERM ends it: it stops accepting, gives connections five seconds, and exits with 0.
-// With -metrics it serves Prometheus' metrics until then.
+// Command echo is an echo daemon written for speed: a coroutine per connection,
+// which holds a buffer only while it has something in it. SIGINT or SIGTERM
+// ends it: it stops accepting, gives connections five seconds, and exits with
+// 0. With -metrics it serves Prometheus' metrics until then.
 package main
 
 import (
@@ -37,7 +38,8 @@ func run(addr string, processors int, metrics string, grace time.Duration) error
 		return err
 	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before anyone is told that there is something to end
+	// Before any client is answered, so that a signal ends it in order.
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	fmt.Println("listening on", ln.Addr())
 	if metrics != "" {
 		m, err := serveMetrics(metrics)
@@ -76,7 +78,8 @@ func accept(ln *socket.TCPListener) {
 	}
 }
 
-// echo waits without a buffer, so that an idle connection costs none, and works in one that is warm.
+// echo waits without a buffer, so that an idle connection costs none, and works
+// in one that is warm.
 func echo(c *socket.TCPConn) {
 	defer c.Close()
 	for c.WaitReadable() == nil {

@@ -29,7 +29,8 @@ type daemon struct {
 	addr, metrics string
 }
 
-// start starts the daemon on free ports, and ends it with the test if the test does not.
+// start starts the daemon on free ports, and ends it with the test if the test
+// does not.
 func start(t *testing.T, args ...string) *daemon {
 	t.Helper()
 	d := &daemon{Cmd: exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0", "-metrics", "127.0.0.1:0"}, args...)...)}
@@ -105,7 +106,8 @@ func (d *daemon) scrape(t *testing.T, accept string) string {
 	return string(text)
 }
 
-// TestEchoAndStop talks to the daemon, ends it by each signal with a connection still open, and wants exit code 0.
+// TestEchoAndStop talks to the daemon, ends it by each signal with a connection
+// still open, and wants exit code 0.
 func TestEchoAndStop(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
@@ -125,7 +127,8 @@ func TestEchoAndStop(t *testing.T) {
 	}
 }
 
-// TestMetrics wants what the daemon has done in its metrics, as text and as OpenMetrics, until its end.
+// TestMetrics wants what the daemon has done in its metrics, as text and as
+// OpenMetrics, until its end.
 func TestMetrics(t *testing.T) {
 	d := start(t, "-processors", "1", "-grace", "100ms")
 	c := d.dial(t)
@@ -143,7 +146,8 @@ func TestMetrics(t *testing.T) {
 		}
 		var text string
 		lacks := func(want string) bool { return !strings.Contains(text, "\n"+want) }
-		for limit := time.Now().Add(time.Minute); ; { // an answer is here before the thread that sent it has counted it
+		// An answer arrives before the thread that sent it has counted it.
+		for limit := time.Now().Add(time.Minute); ; {
 			text = d.scrape(t, accept)
 			if !slices.ContainsFunc(wanted, lacks) || time.Now().After(limit) {
 				break
@@ -168,7 +172,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestMetricsAddressInUse: what cannot be served is told, and the exit code says so.
+// TestMetricsAddressInUse: what cannot be served is reported, and the exit code
+// says so.
 func TestMetricsAddressInUse(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/netco-go/netco/metrics"
 )
 
-// metricsServer serves /metrics by net/http, on ordinary goroutines: it answers also when every Processor is held up.
+// metricsServer serves /metrics by net/http, on ordinary goroutines: it answers
+// also when every Processor is held up.
 type metricsServer struct {
 	http.Server
 	ended chan error

@@ -22,8 +22,9 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// TestPrometheus lets Prometheus itself scrape the daemon, and wants there what the daemon says of itself: every counter, the native
-// histograms, and an answer to every query of the dashboard.
+// TestPrometheus lets Prometheus itself scrape the daemon, and wants there what
+// the daemon says of itself: every counter, the native histograms, and an
+// answer to every query of the dashboard.
 func TestPrometheus(t *testing.T) {
 	testenv.Long(t)
 	bin, err := exec.LookPath("prometheus")
@@ -33,7 +34,8 @@ func TestPrometheus(t *testing.T) {
 	d := start(t, "-processors", "2")
 	p := startPrometheus(t, bin, strings.TrimSuffix(strings.TrimPrefix(d.metrics, "http://"), "/metrics"))
 	c := d.dial(t)
-	p.await(t, "rate(netco_turns_total[10s])", func(v []value) bool { // two scrapes at least, with something done in between
+	// Two scrapes at least, with work in between.
+	p.await(t, "rate(netco_turns_total[10s])", func(v []value) bool {
 		echoed(t, c, "hello")
 		return len(v) == 2
 	}, "two Processors")
@@ -44,7 +46,8 @@ func TestPrometheus(t *testing.T) {
 	var own map[string]float64
 	var differ []string
 	p.await(t, `{__name__=~"netco_.*_total"}`, func(v []value) bool {
-		own = samples(d.scrape(t, "text/plain")) // again and again: some is counted when a turn ends
+		// In each round: some is counted only when a turn ends.
+		own = samples(d.scrape(t, "text/plain"))
 		differ = differences(t, own, v)
 		return len(differ) == 0
 	}, &differ)
@@ -67,7 +70,8 @@ func TestPrometheus(t *testing.T) {
 // monitor is a Prometheus server.
 type monitor struct{ url string }
 
-// startPrometheus starts a server that scrapes target each second, and ends it with the test. Prometheus does not tell which port it has been given, so it
+// startPrometheus starts a server that scrapes target each second, and ends it
+// with the test. Prometheus does not report which port it has been given, so it
 // gets one that was free; another if that has been taken meanwhile.
 func startPrometheus(t *testing.T, bin, target string) *monitor {
 	t.Helper()
@@ -80,7 +84,8 @@ func startPrometheus(t *testing.T, bin, target string) *monitor {
 	return nil
 }
 
-// tryPrometheus returns nil if the server has ended before it could be talked to.
+// tryPrometheus returns nil if the server has ended before it could be talked
+// to.
 func tryPrometheus(t *testing.T, bin, target string) *monitor {
 	t.Helper()
 	dir := t.TempDir()
@@ -102,7 +107,8 @@ func tryPrometheus(t *testing.T, bin, target string) *monitor {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
-		// The death of the parent is that of the thread which started the child: it must live as long as the child.
+		// The death of the parent is that of the thread which started the
+		// child: it must live as long as the child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
@@ -204,8 +210,9 @@ func (p *monitor) query(t *testing.T, query string) []value {
 	return v
 }
 
-// await asks until the answer is what is waited for. The server need not be up yet.
-func (p *monitor) await(t *testing.T, query string, ok func([]value) bool, tell any) {
+// await asks until the answer is what is waited for. The server need not be up
+// yet.
+func (p *monitor) await(t *testing.T, query string, ok func([]value) bool, what any) {
 	t.Helper()
 	for deadline := time.Now().Add(gaveUp); ; time.Sleep(50 * time.Millisecond) {
 		v, err := p.try(query)
@@ -213,12 +220,13 @@ func (p *monitor) await(t *testing.T, query string, ok func([]value) bool, tell 
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("gave up waiting for %s: %v; %v", query, tell, err)
+			t.Fatalf("gave up waiting for %s: %v; %v", query, what, err)
 		}
 	}
 }
 
-// differences compares the counters of an idle daemon with Prometheus', all but those of time, which goes on.
+// differences compares the counters of an idle daemon with Prometheus', all but
+// those of time, which goes on.
 func differences(t *testing.T, own map[string]float64, v []value) (differ []string) {
 	t.Helper()
 	missing := map[string]bool{}
@@ -256,7 +264,8 @@ func samples(text string) map[string]float64 {
 	return own
 }
 
-// histogram wants the native histograms of both Processors to hold what the daemon's classic ones do, and returns where they do not.
+// histogram wants the native histograms of both Processors to hold what the
+// daemon's classic ones do, and returns where they do not.
 func (p *monitor) histogram(t *testing.T, own map[string]float64, name string) (wrong []string) {
 	t.Helper()
 	differ := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
@@ -290,7 +299,8 @@ func (p *monitor) histogram(t *testing.T, own map[string]float64, name string) (
 	return wrong
 }
 
-// dashboard asks every query of the dashboard. Only classic buckets have no answer, as the histograms are native here.
+// dashboard asks every query of the dashboard. Only classic buckets have no
+// answer, as the histograms are native here.
 func (p *monitor) dashboard(t *testing.T) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/grafana/netco.json")
@@ -311,8 +321,10 @@ func (p *monitor) dashboard(t *testing.T) {
 		for _, target := range panel.Targets {
 			query := variables.Replace(target.Expr)
 			classic := strings.HasPrefix(query, "sum by (le) ")
-			locked := strings.Contains(query, "netco_processor_cpu_seconds_total")                          // which there is with locked threads only
-			p.await(t, query, func(v []value) bool { return len(v) > 0 || classic || locked }, panel.Title) // a scrape that takes too long leaves a hole
+			// This metric exists with locked threads only.
+			locked := strings.Contains(query, "netco_processor_cpu_seconds_total")
+			// A scrape that takes too long leaves a hole.
+			p.await(t, query, func(v []value) bool { return len(v) > 0 || classic || locked }, panel.Title)
 		}
 	}
 }

@@ -1,5 +1,7 @@
-// Command http serves HTTP/1.1 on netco's connections in two ways: with valyala/fasthttp, whose ServeConn runs in a coroutine for
-// each connection, and with net/http, which starts goroutines of its own and needs nothing but netco's listener.
+// Command http serves HTTP/1.1 on netco's connections in two ways: with
+// valyala/fasthttp, whose ServeConn runs in a coroutine for each connection,
+// and with net/http, which starts goroutines of its own and needs nothing but
+// netco's listener.
 //
 //	go run . -engine fasthttp -addr 127.0.0.1:8080
 //	curl http://127.0.0.1:8080/hello
@@ -44,7 +46,8 @@ func main() {
 	}
 }
 
-// An engine serves a listener until end is called, which closes it and lets the requests under way finish until ctx is over.
+// An engine serves a listener until end is called, which closes it and lets the
+// requests under way finish until ctx is over.
 type engine struct {
 	serve func(net.Listener) error
 	end   func(ctx context.Context) error
@@ -93,7 +96,8 @@ func run(c config) error {
 	return errors.Join(inTime(e.end(ctx)), inTime(netco.Shutdown(ctx)))
 }
 
-// inTime is err, unless it says that connections had to be cut when the time was over.
+// inTime is err, unless it says that connections had to be cut when the time
+// was over.
 func inTime(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil
@@ -101,7 +105,8 @@ func inTime(err error) error {
 	return err
 }
 
-// netHTTP is net/http, whose goroutines block in netco's connections as they do in net's.
+// netHTTP is net/http, whose goroutines block in netco's connections as they do
+// in net's.
 func netHTTP() engine {
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -119,8 +124,8 @@ func newFast() *fasthttp.Server {
 	}}
 }
 
-// fastCoroutines is fasthttp with a coroutine for each connection. At the end netco.Shutdown makes those that wait for their
-// next request return.
+// fastCoroutines is fasthttp with a coroutine for each connection. At the end
+// netco.Shutdown makes those that wait for their next request return.
 func fastCoroutines() engine {
 	s := newFast()
 	var mine net.Listener

@@ -46,7 +46,8 @@ func startChild(t *testing.T, args ...string) (*exec.Cmd, string) {
 	return cmd, strings.TrimPrefix(strings.TrimSpace(line), "listening on ")
 }
 
-// TestServe asks each engine on each transport from several clients that keep their connections, and ends it.
+// TestServe asks each engine on each transport from several clients that keep
+// their connections, and ends it.
 func TestServe(t *testing.T) {
 	for _, engine := range []string{"fasthttp", "net/http"} {
 		for _, transport := range []string{"netco", "net"} {
@@ -84,7 +85,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestEndWhileIdle: connections that wait for a request do not keep the daemon from ending.
+// TestEndWhileIdle: connections that wait for a request do not keep the daemon
+// from ending.
 func TestEndWhileIdle(t *testing.T) {
 	cmd, addr := startChild(t, "-grace", "100ms")
 	r, err := http.Get("http://" + addr + "/")

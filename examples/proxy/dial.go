@@ -46,7 +46,7 @@ func (p *proxy) dial(client *socket.TCPConn) (*socket.TCPConn, error) {
 
 // left reports whether a client has gone: whether it has reset its connection,
 // or ended its stream before it has sent anything. One that has sent something
-// may have ended its stream and wait for an answer; there is no telling.
+// may have ended its stream and wait for an answer; the proxy cannot know.
 func left(client *socket.TCPConn) bool {
 	raw, err := client.SyscallConn()
 	if err != nil {

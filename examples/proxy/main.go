@@ -49,7 +49,8 @@ func run(p *proxy, addr string, conns, processors int, grace time.Duration) erro
 	}
 	ln = socket.LimitListener(ln, conns) // those beyond wait in the kernel's backlog
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before anyone is told that there is something to end
+	// Before any client is answered, so that a signal ends it in order.
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	fmt.Println("listening on", ln.Addr())
 	accepting, err := netco.GoNamed("accept", func() { p.accept(ln.(*socket.TCPListener)) })
 	if err != nil {

@@ -49,7 +49,8 @@ func (p *proxy) serve(client *socket.TCPConn) {
 	}
 	defer server.Close()
 	l := &link{idle: p.idle, active: time.Now()}
-	// On the same Processor, so that both see l without a lock, and one ends before the other goes on.
+	// On the same Processor, so that both see l without a lock, and one ends
+	// before the other goes on.
 	answers, err := netco.GoLocal(func() { l.forward(client, server) })
 	if err != nil {
 		p.refuse(client, err)
@@ -65,8 +66,9 @@ type link struct {
 	active time.Time // when something is last known to have moved
 }
 
-// forward copies until src ends, and tells dst. When copying fails, both connections are reset: each peer then sees what
-// the other has seen. When they have been idle, they are just closed.
+// forward copies until src ends, and closes dst for writing. When copying
+// fails, both connections are reset: each peer then sees what the other has
+// seen. When they have been idle, they are just closed.
 func (l *link) forward(dst, src *socket.TCPConn) {
 	err := l.copy(dst, src)
 	if err == nil && dst.CloseWrite() == nil {
@@ -83,8 +85,9 @@ func (l *link) forward(dst, src *socket.TCPConn) {
 	}
 }
 
-// copy copies until src ends. With an idle time it looks, a few times in that time, whether anything has moved either way. A copy that was
-// ended by its deadline has lost nothing, so the next one continues it.
+// copy copies until src ends. With an idle time it looks, a few times in that
+// time, whether anything has moved either way. A copy that was ended by its
+// deadline has lost nothing, so the next one continues it.
 func (l *link) copy(dst, src *socket.TCPConn) error {
 	for {
 		if l.idle > 0 {

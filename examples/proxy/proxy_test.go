@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 // limit is when a test gives up waiting.
 const limit = time.Minute
 
-// startProxy runs the proxy as a child. The test's end stops it, and wants exit code 0.
+// startProxy runs the proxy as a child. The test's end stops it, and wants exit
+// code 0.
 func startProxy(t *testing.T, target string, args ...string) (addr string) {
 	t.Helper()
 	addr, _ = startProcess(t, target, args...)
@@ -167,7 +168,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestReset: a reset of either side, idle or in the middle of bulk, is a reset for the other.
+// TestReset: a reset of either side, idle or in the middle of bulk, is a reset
+// for the other.
 func TestReset(t *testing.T) {
 	proxy, target := setup(t)
 	for _, byClient := range []bool{true, false} {
@@ -198,7 +200,8 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
-// TestTargetDown: without a target the client sees a reset, and the proxy goes on.
+// TestTargetDown: without a target the client sees a reset, and the proxy goes
+// on.
 func TestTargetDown(t *testing.T) {
 	proxy := startProxy(t, testenv.ClosedPort(t))
 	for range 3 {
@@ -214,9 +217,11 @@ func TestTargetDown(t *testing.T) {
 	}
 }
 
-// TestIdle: a connection on which nothing moves is closed; one is not on which something moves now and then, if only one way.
+// TestIdle: a connection on which nothing moves is closed; one is not on which
+// something moves now and then, if only one way.
 func TestIdle(t *testing.T) {
-	for idle := 200 * time.Millisecond; ; idle *= 4 { // in which a busy machine may be kept from using the connection
+	// On a busy machine the connection may be idle for that long by chance.
+	for idle := 200 * time.Millisecond; ; idle *= 4 {
 		ok := false
 		t.Run(idle.String(), func(t *testing.T) { ok = keepsBusy(t, idle) })
 		if ok {

@@ -26,7 +26,8 @@ func newClient(s *server, c *socket.TCPConn) *client {
 	return &client{s: s, b: b, id: s.ids.Add(1)}
 }
 
-// serve answers requests until the client leaves. Peek sends the answers before it waits; Close sends the last ones.
+// serve answers requests until the client leaves. Peek sends the answers before
+// it waits; Close sends the last ones.
 func (c *client) serve() {
 	defer c.b.Close()
 	for need := 1; !c.quit && c.err == nil; {
@@ -44,10 +45,12 @@ func (c *client) serve() {
 	}
 }
 
-// minStep is how far a request may be ahead of what has come of it, in the memory it is given.
+// minStep is how far a request may be ahead of what has come of it, in the
+// memory it is given.
 const minStep = 64 << 10
 
-// batch answers all requests in p that are complete. It returns how long they are, and how much must be there of the next.
+// batch answers all requests in p that are complete. It returns how long they
+// are, and how much must be there of the next.
 func (c *client) batch(p []byte) (used, need int) {
 	for used < len(p) && !c.quit && c.err == nil {
 		args, n, more, err := c.parser.next(p[used:])
@@ -81,8 +84,8 @@ func (c *client) commit() {
 // minRoom is enough for any answer but values.
 const minRoom = 512
 
-// room sees to room for n bytes in out, if a buffer has as much, sending what is there if need be. Parks; what was taken from the
-// store before may be gone.
+// room sees to room for n bytes in out, if a buffer has as much, sending what
+// is there if need be. Parks; what was taken from the store before may be gone.
 func (c *client) room(n int) {
 	if cap(c.out)-len(c.out) >= n {
 		return
@@ -135,10 +138,12 @@ func (c *client) appendNumber(kind byte, n int64) {
 	c.out = append(strconv.AppendInt(append(c.out, kind), n, 10), '\r', '\n')
 }
 
-// large is from which size on a value is written by itself, so that b can send it from where it is.
+// large is from which size on a value is written by itself, so that b can send
+// it from where it is.
 const large = 8 << 10
 
-// appendBulk answers with v, which must not change. nil is no value. Parks if there is no room.
+// appendBulk answers with v, which must not change. nil is no value. Parks if
+// there is no room.
 func (c *client) appendBulk(v []byte) {
 	switch {
 	case v == nil:

@@ -73,7 +73,8 @@ func (c *client) do(args [][]byte) {
 	}
 }
 
-// lower appends name in lower case; of one that is too long for a command, nothing.
+// lower appends name in lower case; of one that is too long for a command,
+// nothing.
 func lower(to, name []byte) []byte {
 	if len(name) > longestName {
 		return to
@@ -122,7 +123,8 @@ func (c *client) badExpire(args [][]byte) {
 	c.appendError("ERR invalid expire time in '" + strings.ToLower(string(args[0])) + "' command")
 }
 
-// integer reads a number as redis does: no sign but a minus, no leading zeros, 64 bits.
+// integer reads a number as redis does: no sign but a minus, no leading zeros,
+// 64 bits.
 func integer(p []byte) (int64, bool) {
 	if len(p) == 0 || len(p) > 20 || p[0] == '+' || p[0] == '0' && len(p) > 1 || p[0] == '-' && (len(p) == 1 || p[1] == '0') {
 		return 0, false

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// conversation is what commands answer, in order, to a server with no keys. The words are separated by spaces.
+// conversation is what commands answer, in order, to a server with no keys. The
+// words are separated by spaces.
 var conversation = []struct{ ask, want string }{
 	{"PING", "+PONG\r\n"},
 	{"ping hello", bulk("hello")},
@@ -99,7 +100,8 @@ var conversation = []struct{ ask, want string }{
 	{"DBSIZE", zero},
 }
 
-// same reports whether an answer is the one that is wanted, or the rest of a lifetime of which some has gone by since it was set.
+// same reports whether an answer is the one that is wanted, or the rest of a
+// lifetime of which some has gone by since it was set.
 func same(got, want string) bool {
 	const patience = 60 // s; the lifetimes are 100 and more
 	full, err1 := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(want), ":"))
@@ -140,7 +142,8 @@ func start2(t *testing.T, processors int) (addr string) {
 	return addr
 }
 
-// TestSplits sends the conversation in one go, cut in random places, the same for the same seed, and byte by byte.
+// TestSplits sends the conversation in one go, cut in random places, the same
+// for the same seed, and byte by byte.
 func TestSplits(t *testing.T) {
 	addr := start(t, 2)
 	var all strings.Builder

@@ -1,7 +1,8 @@
 package main
 
-// Keys that have expired are found out when somebody asks for them, and otherwise by looking at some at random, as redis does it: in
-// each round some of every shard, and again while more than a quarter of them had expired.
+// Keys that have expired are found when a client asks for them, and otherwise
+// by looking at some at random, as redis does it: in each round some of every
+// shard, and again while more than a quarter of them had expired.
 const (
 	sample    = 20
 	maxRounds = 64
@@ -19,7 +20,8 @@ func (db *store) expire(pause func()) {
 	}
 }
 
-// expireSome looks at some keys with a deadline. A map's order is random, and so are they.
+// expireSome looks at some keys with a deadline. A map's order is random, and
+// so are they.
 func (s *shard) expireSome() (looked, gone int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

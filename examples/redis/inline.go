@@ -27,7 +27,8 @@ func (r *parser) inline(p []byte) (args [][]byte, used, need int, err error) {
 
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' || c == 0 }
 
-// words splits a line by redis's rules: "..." with escapes and '...' without, each of which must be followed by a space.
+// words splits a line by redis's rules: "..." with escapes and '...' without,
+// each of which must be followed by a space.
 func words(line []byte, args [][]byte) ([][]byte, bool) {
 	for i := 0; ; {
 		for i < len(line) && isSpace(line[i]) {
@@ -57,7 +58,8 @@ func words(line []byte, args [][]byte) ([][]byte, bool) {
 	}
 }
 
-// quoted appends to word what stands between quotes, from i on, and returns where the line goes on.
+// quoted appends to word what stands between quotes, from i on, and returns
+// where the line goes on.
 func quoted(line []byte, i int, quote byte, word []byte) (_ []byte, next int, ok bool) {
 	for ; i < len(line); i++ {
 		switch c := line[i]; {

@@ -1,6 +1,7 @@
 package main
 
-// count locks the keys' shards, calls f with each that exists, and answers how many there were.
+// count locks the keys' shards, calls f with each that exists, and answers how
+// many there were.
 func (c *client) count(keys [][]byte, f func(s *shard, e *entry)) {
 	db := c.s.db
 	n := int64(0)
@@ -28,7 +29,8 @@ func flush(c *client, args [][]byte) {
 	c.appendOK()
 }
 
-// expire is EXPIRE and PEXPIRE. A time that is not in the future deletes the key.
+// expire is EXPIRE and PEXPIRE. A time that is not in the future deletes the
+// key.
 func expire(c *client, args [][]byte) {
 	n, ok := integer(args[2])
 	if !ok {

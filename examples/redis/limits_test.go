@@ -12,7 +12,8 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// malformed is input after which the connection is closed, with what it is told.
+// malformed is input after which the connection is closed, with the answer to
+// it.
 var malformed = []struct{ input, want string }{
 	{"*x\r\n", "invalid multibulk length"},
 	{"*1048577\r\n", "invalid multibulk length"},
@@ -31,13 +32,15 @@ var malformed = []struct{ input, want string }{
 	{"set 'a'b\r\n", "unbalanced quotes in request"},
 }
 
-// TestMalformed: each gets the answers to what came before, an error, and no more.
+// TestMalformed: each gets the answers to what came before, an error, and no
+// more.
 func TestMalformed(t *testing.T) {
 	addr := start(t, 2)
 	for _, m := range malformed {
 		p := connect(t, addr)
 		p.send("PING\r\n*0\r\n*-1\r\n\r\n" + request("PING"))
-		io.WriteString(p, m.input) // of which the server reads no more than it takes to see what is wrong
+		// The server reads no more of it than it takes to see what is wrong.
+		io.WriteString(p, m.input)
 		p.Conn.(*net.TCPConn).CloseWrite()
 		got, _ := io.ReadAll(p.in) // a reset if the server has not read it all
 		want := "+PONG\r\n+PONG\r\n"
@@ -51,7 +54,8 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestClaims: who says that much will come, and sends little, gets little memory.
+// TestClaims: who says that much will come, and sends little, gets little
+// memory.
 func TestClaims(t *testing.T) {
 	addr := start(t, 1)
 	var before, after runtime.MemStats

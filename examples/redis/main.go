@@ -1,9 +1,12 @@
-// Command redis is a small server that speaks redis's protocol, RESP2: strings with a time to live, in memory. It shows
-// socket.Buffered at work: requests are parsed where they were read, answers are built where they are sent from, and a batch
-// of pipelined requests costs one read and one write. SIGINT or SIGTERM ends it: it stops accepting, gives connections -grace
-// to end, and exits with 0.
+// Command redis is a small server that speaks redis's protocol, RESP2: strings
+// with a time to live, in memory. It shows socket.Buffered at work: requests
+// are parsed where they were read, answers are built where they are sent from,
+// and a batch of pipelined requests costs one read and one write. SIGINT or
+// SIGTERM ends it: it stops accepting, gives connections -grace to end, and
+// exits with 0.
 //
-//	request.go   a request's parts, found in place; inline.go the same of what a person types
+//	request.go   a request's parts, found in place; inline.go the same for
+//	             typed lines
 //	client.go    one connection: batches in, answers out
 //	commands.go  what can be asked; strings.go and keys.go do it
 //	store.go     keys and values, and expire.go their end
@@ -35,7 +38,8 @@ func main() {
 
 func run(addr string, processors int, grace time.Duration) error {
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before anyone is told that there is something to end
+	// Before any client is answered, so that a signal ends it in order.
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
 		return err
 	}

@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 // limit is when a test gives up waiting. No test passes by waiting that long.
 const limit = time.Minute
 
-// start starts a server in this process and returns its address. It ends with the test.
+// start starts a server in this process and returns its address. It ends with
+// the test.
 func start(t testing.TB, processors int) (addr string) {
 	t.Helper()
 	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
@@ -132,7 +133,7 @@ func (p *peer) expect(want string, args ...string) {
 	}
 }
 
-// until waits for a condition that nobody announces.
+// until polls until a condition holds.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(limit); !ok(); runtime.Gosched() {
@@ -163,7 +164,8 @@ func daemon(t *testing.T, args ...string) (addr string, cmd *exec.Cmd) {
 	return strings.TrimPrefix(strings.TrimSpace(line), "listening on "), cmd
 }
 
-// TestStop ends the daemon by each signal with a connection open, and wants exit code 0.
+// TestStop ends the daemon by each signal with a connection open, and wants
+// exit code 0.
 func TestStop(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		addr, cmd := daemon(t, "-processors", "2")
@@ -179,7 +181,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestClients has the programs that come with redis talk to the daemon, if they are installed.
+// TestClients has the programs that come with redis talk to the daemon, if they
+// are installed.
 func TestClients(t *testing.T) {
 	addr, _ := daemon(t, "-processors", "1")
 	_, port, _ := net.SplitHostPort(addr)

@@ -60,7 +60,7 @@ func TestBigValues(t *testing.T) {
 	p.Close()
 }
 
-// TestExpiry: keys end when they are asked for, and when nobody does.
+// TestExpiry: keys end when they are asked for, and when they are not.
 func TestExpiry(t *testing.T) {
 	addr := start(t, 2)
 	p := connect(t, addr)
@@ -106,7 +106,8 @@ func TestIncr(t *testing.T) {
 	p.Close()
 }
 
-// TestMSetIsOneStep: who asks for several keys at once never sees half of an MSET.
+// TestMSetIsOneStep: who asks for several keys at once never sees half of an
+// MSET.
 func TestMSetIsOneStep(t *testing.T) {
 	addr := start(t, 2)
 	var wg sync.WaitGroup

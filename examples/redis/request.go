@@ -2,7 +2,8 @@ package main
 
 import "bytes"
 
-// Limits against hostile input. What a request claims to hold is not believed: memory grows with what has come.
+// Limits against hostile input. What a request claims to hold is not believed:
+// memory grows with what has come.
 const (
 	maxArgs    = 1 << 20
 	maxBulk    = 64 << 20  // redis: 512 MiB
@@ -10,7 +11,7 @@ const (
 	maxInline  = 64 << 10
 )
 
-// protocolError is what a client is told before the connection is closed.
+// protocolError is the answer to a client before the connection is closed.
 type protocolError string
 
 const (
@@ -33,7 +34,9 @@ type parser struct {
 	// Of the request under way, counted from its first byte:
 	parts []span // those found
 	left  int    // parts still to come
-	at    int    // where the next one begins; of a line, how far there is no end of it; 0: nothing is known yet
+	// Where the next one begins; in an incomplete line, how far there is no end
+	// of it; 0: nothing is known yet.
+	at int
 }
 
 // span is where a part lies. maxRequest fits.
@@ -46,8 +49,9 @@ type span struct{ start, end uint32 }
 // more if that is no more than there are. A request may be empty: it is not to
 // be answered. After an error the parser is of no more use.
 //
-// need makes the tries few even of a request of a million parts that comes in a byte at a time: it knows where the part under
-// way ends, and that each of those outstanding takes six bytes at least.
+// need makes the tries few even of a request of a million parts that comes in a
+// byte at a time: it knows where the part under way ends, and that each of
+// those outstanding takes six bytes at least.
 func (r *parser) next(p []byte) (args [][]byte, used, need int, err error) {
 	if p[0] != '*' {
 		return r.inline(p)
@@ -115,7 +119,8 @@ func (r *parser) forget() {
 // maxDigits is how long a number may be.
 const maxDigits = 32
 
-// number reads the number at p[at:] and its end of line; next is what follows that, 0 if it is not all there.
+// number reads the number at p[at:] and its end of line; next is what follows
+// that, 0 if it is not all there.
 func number(p []byte, at int) (n, next int, err error) {
 	i := at
 	for limit := min(len(p), at+maxDigits+1); i < limit; i++ {

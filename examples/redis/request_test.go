@@ -39,7 +39,8 @@ func TestInline(t *testing.T) {
 	}
 }
 
-// TestFewTries: a request of many parts that comes in byte by byte is not parsed again from the start for each of them.
+// TestFewTries: a request of many parts that comes in byte by byte is not
+// parsed again from the start for each of them.
 func TestFewTries(t *testing.T) {
 	parts := make([]string, 50_000)
 	for i := range parts {
@@ -70,8 +71,10 @@ func TestFewTries(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever the input, the parser takes no more than there is, and what it finds, written as clients do, it finds again; of
-// that it finds nothing wrong with any part of it, and never asks for more than there is to come.
+// FuzzParse: whatever the input, the parser takes no more than there is, and
+// what it finds, written as clients do, it finds again; of that it finds
+// nothing wrong with any part of it, and never asks for more than there is to
+// come.
 func FuzzParse(f *testing.F) {
 	for _, m := range malformed {
 		if len(m.input) < 1000 {

@@ -37,7 +37,7 @@ func (s *server) accept(ln *socket.TCPListener) {
 	}
 }
 
-// expirePeriod is how often keys that nobody asks for are looked through.
+// expirePeriod is how often keys that are not asked for are checked.
 const expirePeriod = 100 * time.Millisecond
 
 // expire is the coroutine that does so until the server ends.

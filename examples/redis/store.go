@@ -24,8 +24,9 @@ type shard struct {
 	_        [64]byte          // no two in a cache line
 }
 
-// entry is a key with its value. Under its shard's mu, but for the bytes of value, which never change: so an answer may be
-// sent from them after mu is free.
+// entry is a key with its value. Under its shard's mu, but for the bytes of
+// value, which never change: so an answer may be sent from them after mu is
+// free.
 type entry struct {
 	key      string
 	value    []byte
@@ -63,8 +64,9 @@ func (db *store) lock(key []byte) *shard {
 	return s
 }
 
-// lockAll locks the shards of all keys, one in every step of args: in order, so that no two wait for each other. What is then done is
-// one step for everybody else.
+// lockAll locks the shards of all keys, one in every step of args: in order, so
+// that no two wait for each other. What is then done is one step for everybody
+// else.
 func (db *store) lockAll(args [][]byte, step int) (set uint64) {
 	for i := 0; i < len(args); i += step {
 		set |= 1 << db.index(args[i])
@@ -84,7 +86,8 @@ func (db *store) unlockAll(set uint64) {
 // shard returns a key's shard, which the caller has locked.
 func (db *store) shard(key []byte) *shard { return &db.shards[db.index(key)] }
 
-// size returns how many keys there are, with those that have expired and were not found out.
+// size returns how many keys there are, with those that have expired and were
+// not found out.
 func (db *store) size() (n int) {
 	for i := range db.shards {
 		s := &db.shards[i]
@@ -118,7 +121,8 @@ func (s *shard) findLocked(key []byte) *entry {
 	return e
 }
 
-// setLocked gives a key, whose entry is e if it has one, a value, which becomes the store's.
+// setLocked gives a key, whose entry is e if it has one, a value, which becomes
+// the store's.
 func (s *shard) setLocked(e *entry, key, value []byte) *entry {
 	if e == nil {
 		e = &entry{key: string(key)}

@@ -16,7 +16,8 @@ func get(c *client, args [][]byte) {
 	c.appendBulk(value)
 }
 
-// keep copies a value out of the request. It is not nil, which would be no value.
+// keep copies a value out of the request. It is not nil, which would be no
+// value.
 func keep(p []byte) []byte {
 	value := make([]byte, len(p))
 	copy(value, p)
@@ -83,7 +84,8 @@ func (c *client) setOptions(args [][]byte) (o setOptions, ok bool) {
 	return o, true
 }
 
-// deadline reads a time to live that must be positive; false means that it has answered with what is wrong.
+// deadline reads a time to live that must be positive; false means that it has
+// answered with what is wrong.
 func (c *client) deadline(args [][]byte, arg []byte, seconds bool) (int64, bool) {
 	n, ok := integer(arg)
 	if !ok {
@@ -98,7 +100,8 @@ func (c *client) deadline(args [][]byte, arg []byte, seconds bool) (int64, bool)
 	return at, true
 }
 
-// after returns the time n seconds or milliseconds from now, in ms, unless there is no such time.
+// after returns the time n seconds or milliseconds from now, in ms, unless
+// there is no such time.
 func after(n int64, seconds bool) (int64, bool) {
 	if seconds {
 		if n > math.MaxInt64/1000 || n < math.MinInt64/1000 {
@@ -196,7 +199,8 @@ func incr(c *client, args [][]byte) {
 	c.appendInt(n)
 }
 
-// add adds to the number that a key holds, 0 if it holds nothing. A deadline stays.
+// add adds to the number that a key holds, 0 if it holds nothing. A deadline
+// stays.
 func (db *store) add(key []byte, by int64) (n int64, fault string) {
 	s := db.lock(key)
 	defer s.mu.Unlock()

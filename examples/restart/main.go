@@ -1,10 +1,13 @@
-// Command restart is a daemon that replaces itself without losing a connection. It answers each line with its process's number and
-// the line.
+// Command restart is a daemon that replaces itself without losing a connection.
+// It answers each line with its process's number and the line.
 //
-// SIGHUP makes it start its program anew, a new version perhaps, with the listener and a pipe as inherited fds, in the way of
-// systemd's socket activation. When the new process has said through the pipe that it is ready, the old one stops accepting and
-// ends once its connections have. Both have the same socket, so what connects in between waits in one queue and is accepted by
-// either. If the new process does not get ready, the old one goes on as if nothing had been asked.
+// SIGHUP makes it start its program anew, a new version perhaps, with the
+// listener and a pipe as inherited fds, in the way of systemd's socket
+// activation. When the new process has said through the pipe that it is ready,
+// the old one stops accepting and ends once its connections have. Both have the
+// same socket, so what connects in between waits in one queue and is accepted
+// by either. If the new process does not get ready, the old one goes on as if
+// nothing had been asked.
 //
 // SIGINT or SIGTERM ends it: connections get some time to end by themselves.
 package main
@@ -86,7 +89,8 @@ const (
 	readyName    = "ready"
 )
 
-// listen returns the listener that was handed over, or a new one. ready, if it is not nil, wants a byte when all is set up.
+// listen returns the listener that was handed over, or a new one. ready, if it
+// is not nil, wants a byte when all is set up.
 func listen(addr string) (ln *socket.TCPListener, ready *os.File, err error) {
 	inherited, err := socket.Activation()
 	if err != nil {
@@ -116,7 +120,8 @@ func listen(addr string) (ln *socket.TCPListener, ready *os.File, err error) {
 // startTime is how long a new process has to get ready.
 const startTime = 10 * time.Second
 
-// handOver starts a new process with the listener and returns when that is ready. It blocks, so it is for an ordinary goroutine.
+// handOver starts a new process with the listener and returns when that is
+// ready. It blocks, so it is for an ordinary goroutine.
 func handOver(ln *socket.TCPListener) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -135,7 +140,8 @@ func handOver(ln *socket.TCPListener) error {
 	cmd := exec.Command(program, os.Args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.ExtraFiles = []*os.File{file, theirs}
-	// Without LISTEN_PID: nobody knows the number of a process that is not there yet.
+	// Without LISTEN_PID: the parent cannot know the number of a process that
+	// is not there yet.
 	cmd.Env = append(os.Environ(), "LISTEN_FDS=2", "LISTEN_FDNAMES="+listenerName+":"+readyName)
 	err = cmd.Start()
 	theirs.Close()

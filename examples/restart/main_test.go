@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// TestMain runs the daemon itself when a test, or the daemon, starts it as a child.
+// TestMain runs the daemon itself when a test, or the daemon, starts it as a
+// child.
 func TestMain(m *testing.M) {
 	if os.Getenv("RESTART_CHILD") != "" {
 		if os.Getenv("RESTART_FAILS") != "" && os.Getenv("LISTEN_FDS") != "" {
@@ -90,7 +91,8 @@ func (d *daemon) signal(t *testing.T, sig syscall.Signal) {
 	}
 }
 
-// gone waits until all processes have ended and wants them to have had nothing more to say.
+// gone waits until all processes have ended and wants them to have had nothing
+// more to say.
 func (d *daemon) gone(t *testing.T) {
 	t.Helper()
 	if rest, err := io.ReadAll(d.out); len(rest) > 0 || err != nil {
@@ -126,8 +128,9 @@ func ask(c net.Conn, answers *bufio.Reader) (pid int, err error) {
 	return strconv.Atoi(number)
 }
 
-// TestRestart: clients connect without a pause while the daemon replaces itself twice. None is refused, none is cut, and
-// connections from before go on with the process that accepted them.
+// TestRestart: clients connect without a pause while the daemon replaces itself
+// twice. None is refused, none is cut, and connections from before go on with
+// the process that accepted them.
 func TestRestart(t *testing.T) {
 	d := startDaemon(t)
 	first := d.last
@@ -201,7 +204,8 @@ func TestRestart(t *testing.T) {
 	clients.Wait()
 	d.signal(t, syscall.SIGTERM)
 	d.gone(t)
-	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) { // whoever is given the port next may listen for a while
+	// Another process that gets the port next may listen for a while.
+	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
 		c, _, err := dial(address)
 		if err != nil {
 			break

@@ -1,9 +1,12 @@
-// Command tls-echo sends back over TLS what it is sent: crypto/tls on netco's connections, with a coroutine for each.
+// Command tls-echo sends back over TLS what it is sent: crypto/tls on netco's
+// connections, with a coroutine for each.
 //
-//	go run ./examples/tls-echo -addr 127.0.0.1:7443 -cert server.pem -key server.key
+//	go run ./examples/tls-echo -addr 127.0.0.1:7443 \
+//		-cert server.pem -key server.key
 //	openssl s_client -quiet -connect 127.0.0.1:7443
 //
-// Without -cert it makes a certificate for localhost that is good for a day, and writes it to the file that -ca names.
+// Without -cert it makes a certificate for localhost that is good for a day,
+// and writes it to the file that -ca names.
 //
 // crypto/tls holds a lock of its own while it writes, and a sync.Mutex holds up
 // a Processor. So one coroutine both reads and writes each connection, as here;
@@ -61,7 +64,8 @@ func run(c config) error {
 		return err
 	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before anyone is told that there is something to end
+	// Before any client is answered, so that a signal ends it in order.
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	fmt.Println("listening on", ln.Addr())
 	tc := &tls.Config{Certificates: []tls.Certificate{cert}}
 	accepting, err := netco.GoNamed("accept", func() {
@@ -92,9 +96,10 @@ func run(c config) error {
 	return nil
 }
 
-// echo serves one connection. A handshake costs a Processor about a millisecond of computing.
+// echo serves one connection. A handshake costs a Processor about a millisecond
+// of computing.
 func (c config) echo(raw net.Conn, t *tls.Conn) {
-	defer raw.Close() // not t: its Close may wait to tell the peer
+	defer raw.Close() // not t: its Close may wait to notify the peer
 	raw.SetDeadline(time.Now().Add(c.handshake))
 	if err := t.Handshake(); err != nil {
 		return

@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// start runs the daemon and returns it, its address, and the settings of a client that trusts it.
+// start runs the daemon and returns it, its address, and the settings of a
+// client that trusts it.
 func start(t *testing.T, args ...string) (*exec.Cmd, string, *tls.Config) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
@@ -57,8 +58,9 @@ func start(t *testing.T, args ...string) (*exec.Cmd, string, *tls.Config) {
 	return cmd, strings.TrimPrefix(strings.TrimSpace(line), "listening on "), &tls.Config{RootCAs: roots, ServerName: "localhost"}
 }
 
-// TestEcho: several clients at once get back what they send, in pieces of all sizes, and the end of the stream after their own; a
-// connection that is open does not keep the daemon from ending.
+// TestEcho: several clients at once get back what they send, in pieces of all
+// sizes, and the end of the stream after their own; a connection that is open
+// does not keep the daemon from ending.
 func TestEcho(t *testing.T) {
 	cmd, addr, trust := start(t)
 	var all sync.WaitGroup
@@ -102,7 +104,8 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// TestStrangers: who does not speak TLS, or says nothing, is cut off and holds nobody up.
+// TestStrangers: a client that does not speak TLS, or sends nothing, is
+// disconnected and delays no other.
 func TestStrangers(t *testing.T) {
 	_, addr, trust := start(t, "-handshake", "1s", "-processors", "1")
 	for _, says := range []string{"GET / HTTP/1.0\r\n\r\n", ""} {
@@ -117,7 +120,8 @@ func TestStrangers(t *testing.T) {
 			t.Errorf("%q: %v", says, err)
 		}
 	}
-	for end := time.Now().Add(time.Minute); ; { // a friend on a slow machine may take too long for once, too
+	// On a slow machine a good client may take too long once, too.
+	for end := time.Now().Add(time.Minute); ; {
 		c, err := tls.Dial("tcp", addr, trust)
 		if err == nil {
 			c.Close()

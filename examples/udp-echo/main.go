@@ -1,5 +1,7 @@
-// Command udp-echo is a UDP echo daemon written for speed: a socket for each Processor on one port (SO_REUSEPORT), read and answered
-// in batches by one coroutine there, so that no datagram changes threads. SIGINT or SIGTERM ends it with exit code 0.
+// Command udp-echo is a UDP echo daemon written for speed: a socket for each
+// Processor on one port (SO_REUSEPORT), read and answered in batches by one
+// coroutine there, so that no datagram changes threads. SIGINT or SIGTERM ends
+// it with exit code 0.
 package main
 
 import (
@@ -58,7 +60,8 @@ func run(addr string, processors, size int, gro bool) error {
 		}
 	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before anyone is told that there is something to end
+	// Before any client is answered, so that a signal ends it in order.
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	fmt.Println("listening on", conns[0].LocalAddr())
 	<-signals
 	signal.Stop(signals) // the next one ends the process at once
@@ -76,7 +79,8 @@ var said = reports{program: "udp-echo"}
 // batch is how many datagrams a call takes at most.
 const batch = 32
 
-// serve sends back what it reads until the socket is closed. The batch's memory is made once.
+// serve sends back what it reads until the socket is closed. The batch's memory
+// is made once.
 func serve(c *socket.UDPConn, size int) {
 	in, out := make([]socket.Message, batch), make([]socket.Message, batch)
 	for i := range in {

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestEchoAndStop talks to the daemon from several sockets, ends it by each signal, and wants exit code 0.
+// TestEchoAndStop talks to the daemon from several sockets, ends it by each
+// signal, and wants exit code 0.
 func TestEchoAndStop(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		for _, gro := range []bool{false, true} {
@@ -55,7 +56,8 @@ func TestEchoAndStop(t *testing.T) {
 	}
 }
 
-// talk sends datagrams of several sizes, some of them before the first answer is read.
+// talk sends datagrams of several sizes, some of them before the first answer
+// is read.
 func talk(t *testing.T, address string, client int) {
 	c, err := net.Dial("udp", address)
 	if err != nil {

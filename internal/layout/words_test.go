@@ -18,6 +18,7 @@ import (
 var plainFolders = []string{
 	"asm",
 	"context", "epoller", "objpool", "timer",
+	"cmd/...", "examples/...",
 	"blocking", "logging", "net", "profile",
 	"internal/clock", "internal/counter", "internal/explore", "internal/invariant",
 	"internal/layout", "internal/mpsc", "internal/stacks", "internal/sysx", "internal/testenv",

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// settled wants all that the load has made to be gone: connections, coroutines, fds, goroutines.
+// settled wants all that the load has made to be gone: connections, coroutines,
+// fds, goroutines.
 func (s *soak) settled() {
 	err := s.eventually(func() error {
 		m, err := s.d.scrape()
@@ -36,13 +37,15 @@ func (s *soak) settled() {
 	}
 }
 
-// acceptors are the coroutines of a daemon that nobody talks to: one for each listener.
+// acceptors are the coroutines of a daemon without clients: one for each
+// listener.
 const acceptors = 2
 
 // slackGoroutines are net/http's, of the very scrape that counts them.
 const slackGoroutines = 2
 
-// exact has some calls made while nothing else goes on, for which every byte must have been counted, and none twice.
+// exact has some calls made while nothing else goes on, for which every byte
+// must have been counted, and none twice.
 func (s *soak) exact() {
 	if err := s.exactly(); err != nil {
 		s.r.fail("bytes of one connection alone: %v", err)
@@ -95,8 +98,9 @@ func (s *soak) exactly() error {
 	return nil
 }
 
-// bytesMeet holds what the daemon has counted against what the clients have. The clients are gone, but the daemon may be about to count the last of
-// what it did for them.
+// bytesMeet holds what the daemon has counted against what the clients have.
+// The clients are gone, but the daemon may be about to count the last of what
+// it did for them.
 func (s *soak) bytesMeet() {
 	err := s.eventually(func() error {
 		m, err := s.d.scrape()
@@ -118,8 +122,9 @@ func (s *soak) bytesMeet() {
 	}
 }
 
-// compare compares one scrape with the clients' figures. Each is exact but for the connections that were broken off, for which the clients know bounds
-// only; see tally.
+// compare compares one scrape with the clients' figures. Each is exact but for
+// the connections that were broken off, for which the clients know bounds only;
+// see tally.
 func (s *soak) compare(m *metrics) (all []comparison, err error) {
 	t := s.t
 	within := func(what string, least, most int64, metric string, labels ...string) {
@@ -161,11 +166,12 @@ func (s *soak) flatness() {
 	}
 }
 
-// slackThreads are what Go makes when system calls happen to coincide, and keeps: more on a machine that others use, too. A thread lost with each connection,
-// or with each disturbance of a long run, is more than that.
+// slackThreads are what Go makes when system calls happen to coincide, and
+// keeps: more on a machine that others use, too. A thread lost with each
+// connection, or with each disturbance of a long run, is more than that.
 const slackThreads = 15
 
-// quiet wants the log to tell of nothing but what was provoked.
+// quiet checks that the log has nothing but what was provoked.
 func (s *soak) quiet() {
 	s.d.mu.Lock()
 	defer s.d.mu.Unlock()
@@ -173,8 +179,8 @@ func (s *soak) quiet() {
 		s.r.fail("a line of the log is no JSON: %s", line)
 	}
 	s.r.lines = s.d.lines
-	for told, n := range s.d.told {
-		if level, msg := cutLevel(told); level == "error" && msg != panicLine {
+	for logged, n := range s.d.logged {
+		if level, msg := cutLevel(logged); level == "error" && msg != panicLine {
 			s.r.fail("the log has %d times the error %q", n, msg)
 		}
 	}
@@ -183,7 +189,7 @@ func (s *soak) quiet() {
 // panicLine is the one error that the soak provokes.
 const panicLine = "coroutine panicked"
 
-func cutLevel(told string) (level, msg string) {
-	level, msg, _ = strings.Cut(told, " ")
+func cutLevel(logged string) (level, msg string) {
+	level, msg, _ = strings.Cut(logged, " ")
 	return level, msg
 }

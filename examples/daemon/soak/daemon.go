@@ -28,20 +28,21 @@ type daemon struct {
 
 	locked bool // its Processors have threads of their own
 
-	mu      sync.Mutex // guards what the log has told
+	mu      sync.Mutex // guards the figures of the log
 	context string     // the context backend
 	lines   int
 	tail    []string       // the last lines
 	odd     []string       // lines that are no JSON: a crash, most likely
-	told    map[string]int // by level and message
+	logged  map[string]int // by level and message
 	stalls  map[string]int // watchdog's lines by cause
 }
 
 const startTime = time.Minute
 
-// startDaemon starts it under torture by the collector, with all faults allowed, and waits until it is ready.
+// startDaemon starts it under torture by the collector, with all faults
+// allowed, and waits until it is ready.
 func startDaemon(path, dir string, locked bool, log io.Writer) (*daemon, error) {
-	d := &daemon{locked: locked, exited: make(chan struct{}), told: map[string]int{}, stalls: map[string]int{}}
+	d := &daemon{locked: locked, exited: make(chan struct{}), logged: map[string]int{}, stalls: map[string]int{}}
 	d.unix = target{"unix", dir + "/socket"}
 	d.cmd = exec.Command(path, "-addr", "127.0.0.1:0", "-unix", d.unix.address, "-admin", "127.0.0.1:0", fmt.Sprint("-lock-threads=", locked),
 		"-faults", "-grace", "1m", "-write-timeout", "1m", "-dead-after", "10s", "-profile-labels")
@@ -111,7 +112,7 @@ func (d *daemon) line(line []byte, ready chan struct{}) {
 		}
 		return
 	}
-	d.told[said.Level+" "+said.Msg]++
+	d.logged[said.Level+" "+said.Msg]++
 	switch {
 	case said.Msg == "listening" && said.Network == "tcp":
 		d.tcp = target{"tcp", said.Address}
@@ -140,8 +141,8 @@ func (d *daemon) lastLines() string {
 	return strings.Join(d.tail, "\n")
 }
 
-// stallsTold returns how many lines there were about stalls of these causes.
-func (d *daemon) stallsTold(causes []string) (n int) {
+// stallsLogged returns how many lines were logged about stalls of these causes.
+func (d *daemon) stallsLogged(causes []string) (n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, c := range causes {

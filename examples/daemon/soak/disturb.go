@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// A disturbance is something that is done to the daemon while it is under load, and that must not disturb it.
+// A disturbance is something that is done to the daemon while it is under load,
+// and that must not disturb it.
 type disturbance struct {
 	name string
 	do   func(s *soak, ctx context.Context) error
@@ -40,10 +41,11 @@ var disturbances = []disturbance{
 	{"sockets and stalls", pages("/debug/netco/sockets", "/debug/netco/timers", "/debug/netco/stalls")},
 }
 
-// stallTime is how long a forced fault lasts: several times the watchdog's limit, also for a watchdog that the machine keeps waiting.
+// stallTime is how long a forced fault lasts: several times the watchdog's
+// limit, also for a watchdog that the machine keeps waiting.
 const stallTime = 500 * time.Millisecond
 
-// apart is a connection for disturbances, whose calls nobody counts.
+// apart is a connection for disturbances, whose calls are not counted.
 func (s *soak) apart() (*conn, error) {
 	c, err := dial(s.t, s.d.tcp, rand.New(rand.NewPCG(1, 2)))
 	if err == nil {
@@ -53,7 +55,7 @@ func (s *soak) apart() (*conn, error) {
 }
 
 // stalls holds up a Processor, which the watchdog must count. That its line
-// names the cause is wanted at the end, see watchdogTells.
+// names the cause is wanted at the end, see watchdogReports.
 func stalls(kind byte) func(*soak, context.Context) error {
 	return func(s *soak, _ context.Context) error {
 		s.forced[kind]++
@@ -110,23 +112,26 @@ func (s *soak) force(kind byte, long time.Duration) error {
 	return c.do(faultCall(c.number(), kind, uint32(long/time.Millisecond)))
 }
 
-// stallCauses are the causes that the log may name, by the kind of fault. A computation on a machine that is busy with something else may be told as
+// stallCauses are the causes that the log may name, by the kind of fault. A
+// computation on a machine that is busy with something else may be logged as
 // the want of a CPU that it is.
 var stallCauses = [...][]string{{"computation", "not scheduled"}, {"sleep"}, {"channel"}, {"mutex"}, {"syscall"}}
 
-// watchdogTells wants a line for at least half of the stalls of each kind, and one for each if they were few: the watchdog's budget is
-// ten lines at once and then one in six seconds, and the machine's own stalls use it as well. So where some are missing it gets more chances now that
-// there is no load any more.
-func (s *soak) watchdogTells() {
+// watchdogReports wants a line for at least half of the stalls of each kind,
+// and one for each if they were few: the watchdog's budget is ten lines at once
+// and then one in six seconds, and the machine's own stalls use it as well. So
+// where some are missing it gets more chances now that there is no load any
+// more.
+func (s *soak) watchdogReports() {
 	end := time.Now().Add(2 * time.Minute)
 	for kind, causes := range stallCauses {
 		for {
-			told, forced := s.d.stallsTold(causes), s.forced[kind]
-			if told >= (forced+1)/2 {
+			logged, forced := s.d.stallsLogged(causes), s.forced[kind]
+			if logged >= (forced+1)/2 {
 				break
 			}
 			if time.Now().After(end) {
-				s.r.fail("the log tells of %d stalls with the cause %q, of %d that were forced", told, causes, forced)
+				s.r.fail("the log has %d stalls with the cause %q, of %d that were forced", logged, causes, forced)
 				break
 			}
 			if err := s.force(byte(kind), 2*stallTime); err != nil {
@@ -134,7 +139,7 @@ func (s *soak) watchdogTells() {
 				return
 			}
 			within(budgetEvery, func() error {
-				if s.d.stallsTold(causes) == told {
+				if s.d.stallsLogged(causes) == logged {
 					return errors.New("no line yet")
 				}
 				return nil
@@ -143,7 +148,7 @@ func (s *soak) watchdogTells() {
 	}
 }
 
-// budgetEvery is how often the watchdog tells of a stall at least.
+// budgetEvery is how often the watchdog reports a stall at least.
 const budgetEvery = 6 * time.Second
 
 // panicked wants a panic to cost its own connection and nothing else.
@@ -184,7 +189,8 @@ func pages(paths ...string) func(*soak, context.Context) error {
 	}
 }
 
-// stacks asks for the stacks of coroutines that wait and of some that may be gone by then.
+// stacks asks for the stacks of coroutines that wait and of some that may be
+// gone by then.
 func (s *soak) stacks(context.Context) error {
 	body, err := s.d.page("/debug/netco/coroutines.json?rows=20")
 	if err != nil {
@@ -199,7 +205,7 @@ func (s *soak) stacks(context.Context) error {
 	if err := json.Unmarshal(body, &list); err != nil {
 		return err
 	}
-	told := 0
+	logged := 0
 	for _, c := range list.Coroutines {
 		status, body, err := s.d.get(fmt.Sprintf("/debug/netco/coroutine.json?stack=1&id=%d", c.ID))
 		if err != nil {
@@ -208,10 +214,10 @@ func (s *soak) stacks(context.Context) error {
 		var one struct{ Stack string }
 		json.Unmarshal(body, &one)
 		if status == http.StatusOK && strings.Contains(one.Stack, "main.") {
-			told++
+			logged++
 		}
 	}
-	if told == 0 { // the accepting ones are always there
+	if logged == 0 { // the accepting ones are always there
 		return fmt.Errorf("of %d coroutines none has a stack", len(list.Coroutines))
 	}
 	_, err = s.d.page("/debug/pprof/goroutine?debug=1")
@@ -242,7 +248,8 @@ func (s *soak) stopped(ctx context.Context) error {
 	return nil
 }
 
-// debugLines turns the log's level down for a moment and wants it told back.
+// debugLines lowers the log's level for a moment and checks that it is
+// reported.
 func (s *soak) debugLines(ctx context.Context) (err error) {
 	if err := s.d.setLevel("debug"); err != nil {
 		return err
@@ -254,13 +261,14 @@ func (s *soak) debugLines(ctx context.Context) (err error) {
 	}
 	var level struct{ Level string }
 	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&level); err != nil || level.Level != "debug" {
-		return fmt.Errorf("the log level is told as %q, %v", level.Level, err)
+		return fmt.Errorf("the log level is reported as %q, %v", level.Level, err)
 	}
 	sleep(ctx, 300*time.Millisecond)
 	return nil
 }
 
-// settleTime is longer than the goroutines of package blocking wait for work, which is ten seconds.
+// settleTime is longer than the goroutines of package blocking wait for work,
+// which is ten seconds.
 const settleTime = time.Minute
 
 // eventually repeats ask until it is content.

@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// drained ends the daemon by SIGTERM while one connection is busy and others are idle. The busy one must get all that it asked for, the idle
-// ones their end; the daemon must say meanwhile that it is not ready, and exit with 0.
+// drained ends the daemon by SIGTERM while one connection is busy and others
+// are idle. The busy one must get all that it asked for, the idle ones their
+// end; the daemon must say meanwhile that it is not ready, and exit with 0.
 func (s *soak) drained() {
 	if err := s.drain(); err != nil {
 		s.r.fail("drain: %v", err)
@@ -25,8 +26,10 @@ const (
 	idleAtEnd  = 10
 	endTime    = 40 * time.Second // less than the daemon's grace
 	lastFrames = 16
-	lastSize   = 256 << 10 // more than a unix socket holds: the connection is busy until its client reads
-	lastPause  = 10        // ms
+	// More than a unix socket holds: the connection is busy until its client
+	// reads.
+	lastSize  = 256 << 10
+	lastPause = 10 // ms
 )
 
 func (s *soak) drain() error {

@@ -6,11 +6,14 @@ import (
 	"time"
 )
 
-// Memory is flat if it does not grow between two windows. The first minute is left out, or the first third of a run that is shorter
-// than three minutes: pools and the heap find their sizes. What is left is cut in three, and the median of the last part is held
-// against that of the first. Medians, because a profile, a trace or a page of stacks makes a hump of a second or two; the middle part is left out
-// so that a slow growth has time to show. In a short run a third is a few seconds, in which the collector's rhythm alone makes more than
-// 5 %, so it is allowed more.
+// Memory is flat if it does not grow between two windows. The first minute is
+// left out, or the first third of a run that is shorter than three minutes:
+// pools and the heap find their sizes. What is left is cut in three, and the
+// median of the last part is held against that of the first. Medians, because a
+// profile, a trace or a page of stacks makes a hump of a second or two; the
+// middle part is left out so that a slow growth has time to show. In a short
+// run a third is a few seconds, in which the collector's rhythm alone makes
+// more than 5 %, so it is allowed more.
 const (
 	warmUp     = time.Minute
 	flatLong   = 0.05

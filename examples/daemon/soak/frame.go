@@ -9,7 +9,8 @@ import (
 	"io"
 )
 
-// The protocol from the other side, written anew so that a mistake of the daemon's is not made here as well.
+// The protocol from the other side, written anew so that a mistake of the
+// daemon's is not made here as well.
 const (
 	echo    = 1
 	compute = 2
@@ -32,7 +33,8 @@ type call struct {
 	number uint32
 	bodies int // frames that the answer has
 
-	// check looks at the body of the i-th one. It may be given nil when there is nothing to check but the status.
+	// check looks at the body of the i-th one. It may be given nil when there
+	// is nothing to check but the status.
 	check func(i int, body []byte) error
 
 	status byte // of the last frame
@@ -172,7 +174,8 @@ func (c *call) read(r io.Reader) error {
 	return nil
 }
 
-// corrupt is an answer that is not what it must be, other than one that did not come.
+// corrupt is an answer that is not what it must be, other than one that did not
+// come.
 type corrupt struct{ error }
 
 func wrong(format string, args ...any) error { return corrupt{fmt.Errorf(format, args...)} }

@@ -46,7 +46,8 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// TestMetrics: what is read is summed up by labels, and what has fallen or gone is noticed.
+// TestMetrics: what is read is summed up by labels, and what has fallen or gone
+// is noticed.
 func TestMetrics(t *testing.T) {
 	parse := func(text string) *metrics {
 		m, err := parseMetrics([]byte(text))

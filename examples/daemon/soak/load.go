@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// load is the clients. Each kind goes on in rounds until ctx ends; a round that fails is a failure of the soak.
+// load is the clients. Each kind goes on in rounds until ctx ends; a round that
+// fails is a failure of the soak.
 type load struct {
 	t     *tally
 	tcp   target
@@ -21,7 +22,8 @@ type load struct {
 	wg    sync.WaitGroup
 }
 
-// kind is one way of using, or misusing, the daemon. A round gets a target of its own choosing and ends what it opens.
+// kind is one way of using, or misusing, the daemon. A round gets a target of
+// its own choosing and ends what it opens.
 type kind struct {
 	name    string
 	clients int
@@ -170,7 +172,8 @@ func (l *load) slowReader(ctx context.Context, to target, r *rand.Rand) error {
 	c.throttle = func(n int) {
 		if quiet += n; quiet > 8<<10 {
 			quiet = 0
-			sleep(ctx, time.Duration(r.IntN(20))*time.Millisecond) // at the end of the soak it reads fast
+			// At the end of the soak it reads fast.
+			sleep(ctx, time.Duration(r.IntN(20))*time.Millisecond)
 		}
 	}
 	return c.do(streamCall(c.number(), 20, 16<<10, 0, r.Uint64()))
@@ -279,7 +282,8 @@ func (l *load) idle(ctx context.Context, to target, r *rand.Rand) error {
 	return nil
 }
 
-// badInput sends what must be refused, and wants a refusal and not an end where the daemon can go on.
+// badInput sends what must be refused, and wants a refusal and not an end where
+// the daemon can go on.
 func (l *load) badInput(_ context.Context, to target, r *rand.Rand) error {
 	c, err := dial(l.t, to, r)
 	if err != nil {

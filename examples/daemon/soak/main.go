@@ -1,16 +1,20 @@
-// Command soak runs examples/daemon for a while under a mixed load that checks every byte, disturbs it in every way that it must bear,
-// and ends it. It passes if nothing was lost or wrong, nothing has grown, and the daemon's metrics say what the clients
-// know to be true.
+// Command soak runs examples/daemon for a while under a mixed load that checks
+// every byte, disturbs it in every way that it must bear, and ends it. It
+// passes if nothing was lost or wrong, nothing has grown, and the daemon's
+// metrics say what the clients know to be true.
 //
 //	go run ./examples/daemon/soak -length 10m
 //
-// It builds the daemon, starts it with a collector that never rests (GOGC=10), and uses the loopback interface only.
+// It builds the daemon, starts it with a collector that never rests (GOGC=10),
+// and uses the loopback interface only.
 //
-//	load.go     the clients, on package net: steady, pipelined, churning, slow, half-closing, resetting, idle, big, bad
+//	load.go     the clients, on package net: steady, pipelined, churning, slow,
+//	            half-closing, resetting, idle, big, bad
 //	disturb.go  stalls, panics, signals, profiles, traces, pages, log levels
-//	frame.go    the protocol from the clients' side; tally.go counts what they have done
+//	frame.go    the protocol from the clients' side; tally.go counts requests
 //	flat.go     what it means that memory is flat
-//	soak.go     the run; checks.go holds the end against the beginning, ending.go is the drain
+//	soak.go     the run; checks.go compares the end with the beginning,
+//	            ending.go is the drain
 package main
 
 import (
@@ -52,7 +56,8 @@ func main() {
 		defer f.Close()
 		o.log = f
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM) // ends the load early, and in order
+	// A signal ends the load early, and in order.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	r, err := run(ctx, o)
 	if err != nil {
@@ -64,7 +69,8 @@ func main() {
 	}
 }
 
-// build makes the daemon's binary, which need not know of its commit: git may refuse to tell.
+// build makes the daemon's binary, which need not know of its commit: git may
+// refuse to report.
 func build(dir string) (path string, err error) {
 	path = dir + "/daemon"
 	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "github.com/netco-go/netco/examples/daemon").CombinedOutput(); err != nil {

@@ -19,7 +19,8 @@ type options struct {
 	out    io.Writer // gets a line now and then
 }
 
-// soak is one run. What is not said to be otherwise belongs to the goroutine that runs it.
+// soak is one run. What is not said to be otherwise belongs to the goroutine
+// that runs it.
 type soak struct {
 	options
 	d *daemon
@@ -33,7 +34,8 @@ type soak struct {
 	before  *metrics // the last scrape
 }
 
-// run makes one soak. The error says that it could not be made; what has failed in it is in the report.
+// run makes one soak. The error says that it could not be made; what has failed
+// in it is in the report.
 func run(ctx context.Context, o options) (*report, error) {
 	dir, err := os.MkdirTemp("", "soak")
 	if err != nil {
@@ -60,7 +62,7 @@ func run(ctx context.Context, o options) (*report, error) {
 		return nil, err
 	}
 	s.loaded(ctx)
-	s.watchdogTells()
+	s.watchdogReports()
 	s.settled()
 	s.exact()
 	s.bytesMeet()
@@ -70,7 +72,8 @@ func run(ctx context.Context, o options) (*report, error) {
 	return &s.r, nil
 }
 
-// baseline has everything made that is made when it is first needed, and remembers how much there is of it.
+// baseline has everything made that is made when it is first needed, and
+// remembers how much there is of it.
 func (s *soak) baseline() error {
 	c, err := s.apart()
 	if err != nil {
@@ -102,14 +105,15 @@ func (s *soak) idleNow() error {
 	})
 }
 
-// between is the pause between two disturbances: short enough for all of them to have their turn in a run of 20 s, and in a long one so long that
-// the watchdog's budget is enough for most stalls.
+// between is the pause between two disturbances: short enough for all of them
+// to have their turn in a run of 20 s, and in a long one so long that the
+// watchdog's budget is enough for most stalls.
 func (o *options) between() time.Duration {
 	return max(500*time.Millisecond, min(1500*time.Millisecond, o.length/100))
 }
 
-// loaded is the load, with somebody watching and somebody disturbing, until the time is over, and on a machine on which a look takes long until there were
-// enough of them.
+// loaded is the load, observed and disturbed, until the time is over, and on a
+// machine on which a look takes long until there were enough of them.
 func (s *soak) loaded(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -142,10 +146,11 @@ func (s *soak) loaded(ctx context.Context) {
 	s.r.count(s.t)
 }
 
-// enoughSamples are as many as make thirds that tell something, see flat.
+// enoughSamples are as many as make meaningful thirds, see flat.
 const enoughSamples = 24
 
-// watch looks at the process and at the metrics each second, in a short run more often. It returns when that is enough.
+// watch looks at the process and at the metrics each second, in a short run
+// more often. It returns when that is enough.
 func (s *soak) watch(ctx context.Context, begin time.Time) {
 	over := func() bool {
 		took := time.Since(begin)
@@ -181,7 +186,9 @@ func (s *soak) sample(at time.Duration) (sample, error) {
 	one.at = at
 	goroutines, _ := m.sum("go_goroutines")
 	kept, _ := m.sum("netco_goroutines")
-	if s.length < shortest { // whose end does not wait until the goroutines of package blocking have waited for work
+	// Its end does not wait until idle goroutines of package blocking have
+	// ended.
+	if s.length < shortest {
 		blocking, _ := m.sum("netco_blocking_goroutines")
 		kept += blocking
 	}

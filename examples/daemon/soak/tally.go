@@ -10,13 +10,16 @@ import (
 	"time"
 )
 
-// tally is what all clients together have done. The bytes of connections that ran to their end are exact: the daemon must have
-// counted the same. Those of connections that a client broke off, or the daemon for bad input, are bounds: of what was sent
-// the daemon may have read any part, and it may have sent more than arrived.
+// tally is what all clients together have done. The bytes of connections that
+// ran to their end are exact: the daemon must have counted the same. Those of
+// connections that a client broke off, or the daemon for bad input, are bounds:
+// of what was sent the daemon may have read any part, and it may have sent more
+// than arrived.
 type tally struct {
 	sent, received           atomic.Int64 // exact
 	looseSent, looseReceived atomic.Int64
-	looseExpected            atomic.Int64 // what would have arrived, had those connections not ended
+	// What would have arrived, had those connections not ended.
+	looseExpected atomic.Int64
 
 	opened, refusedDials atomic.Int64
 	calls                [8]atomic.Int64 // by command, with an answer; of exact connections
@@ -59,8 +62,8 @@ func (t *tally) round(kind string) {
 // target is where the daemon listens.
 type target struct{ network, address string }
 
-// patience is how long any one read or write may take before the daemon counts as hanging. Slow machines and forced stalls are
-// far below that.
+// patience is how long any one read or write may take before the daemon counts
+// as hanging. Slow machines and forced stalls are far below that.
 const patience = 60 * time.Second
 
 // conn is a client's connection.
@@ -113,7 +116,8 @@ func (c *conn) number() uint32 {
 	return c.seq
 }
 
-// do makes the calls, all of them sent before the first answer is read. There must be room for them in the sockets' buffers.
+// do makes the calls, all of them sent before the first answer is read. There
+// must be room for them in the sockets' buffers.
 func (c *conn) do(calls ...*call) error {
 	if err := c.send(calls...); err != nil {
 		return err

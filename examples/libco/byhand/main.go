@@ -1,5 +1,7 @@
-// Command byhand is cloudwu/coroutine's example, and one for those who know higan's libco: coroutines that run when they are
-// resumed and until they yield, and coroutines that pass control among themselves. No scheduler takes part.
+// Command byhand is cloudwu/coroutine's example, and one for those who know
+// higan's libco: coroutines that run when they are resumed and until they
+// yield, and coroutines that pass control among themselves. No scheduler takes
+// part.
 package main
 
 import (
@@ -19,7 +21,8 @@ func main() {
 	}
 }
 
-// counter returns a coroutine that counts five numbers, from start on, one each time it is resumed.
+// counter returns a coroutine that counts five numbers, from start on, one each
+// time it is resumed.
 func counter(start int) fiber.Fiber[struct{}, int] {
 	return fiber.New(func(y *fiber.Yielder[struct{}, int], _ struct{}) int {
 		for i := range 4 {
@@ -46,8 +49,9 @@ func inTurn(w io.Writer) error {
 	return nil
 }
 
-// inARing has three coroutines each of which passes control, and a number one higher, to the next. The one that gets 10 returns it,
-// to the main program; the other two stay suspended, and are ended.
+// inARing has three coroutines each of which passes control, and a number one
+// higher, to the next. The one that gets 10 returns it, to the main program;
+// the other two stay suspended, and are ended.
 func inARing(w io.Writer) error {
 	var ring [3]fiber.Fiber[int, int]
 	for i := range ring {

@@ -26,7 +26,8 @@ func TestInTurn(t *testing.T) {
 	}
 }
 
-// TestInARing: control goes round without the main program, which gets what the one that ends returns.
+// TestInARing: control goes round without the main program, which gets what the
+// one that ends returns.
 func TestInARing(t *testing.T) {
 	var out strings.Builder
 	if err := inARing(&out); err != nil {
@@ -41,7 +42,8 @@ func TestInARing(t *testing.T) {
 	}
 }
 
-// TestMisuse does what is undefined, or an assertion, in the libraries that this is for. Each is an error here, and harmless.
+// TestMisuse does what is undefined, or an assertion, in the libraries that
+// this is for. Each is an error here, and harmless.
 func TestMisuse(t *testing.T) {
 	type intFiber = fiber.Fiber[int, int]
 	type yielder = fiber.Yielder[int, int]

@@ -1,5 +1,7 @@
-// Command closure is libco's example of that name: functions with variables of their own and of those around them, run side by
-// side and awaited. libco has macros for it; here it is what the language does, and cosync has what one waits with.
+// Command closure is libco's example of that name: functions with variables of
+// their own and of those around them, run side by side and awaited. libco has
+// macros for it; here it is what the language does, and cosync has what one
+// waits with.
 package main
 
 import (
@@ -54,7 +56,8 @@ func run(w io.Writer) error {
 	})
 }
 
-// batch runs the functions side by side, each on a coroutine, and returns when all have ended.
+// batch runs the functions side by side, each on a coroutine, and returns when
+// all have ended.
 func batch(all []func()) {
 	var wg cosync.WaitGroup
 	for _, f := range all {

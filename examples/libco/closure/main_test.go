@@ -10,7 +10,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// TestClosures: each function has run once, with its own variables, before the batch was over.
+// TestClosures: each function has run once, with its own variables, before the
+// batch was over.
 func TestClosures(t *testing.T) {
 	var out strings.Builder
 	if err := run(&out); err != nil {

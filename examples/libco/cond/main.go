@@ -1,9 +1,12 @@
-// Command cond is libco's example of that name: a producer that makes a task every -every and signals, and a consumer that waits
-// for tasks at a condition. The consumer says so when none has come for -patience: its wait is bounded, and its result
-// tells which it was. SIGINT or SIGTERM ends it; so do -n tasks.
+// Command cond is libco's example of that name: a producer that makes a task
+// every -every and signals, and a consumer that waits for tasks at a condition.
+// The consumer says so when none has come for -patience: its wait is bounded,
+// and its result says which it was. SIGINT or SIGTERM ends it; so do -n tasks.
 //
-// A cosync.Cond has a lock, as sync.Cond has. libco's has none, because only coroutines of one thread can meet there. Here these may be on
-// different threads, with goroutines among them. That they are on one, as in libco, is GoLocal's doing: so what they print comes in order.
+// A cosync.Cond has a lock, as sync.Cond has. libco's has none, because only
+// coroutines of one thread can meet there. Here these may be on different
+// threads, with goroutines among them. That they are on one, as in libco, is
+// GoLocal's doing: so what they print comes in order.
 package main
 
 import (
@@ -41,7 +44,8 @@ func run(ctx context.Context, w io.Writer, n int, every, patience time.Duration)
 		return err
 	}
 	defer netco.Shutdown(context.Background())
-	defer context.AfterFunc(ctx, func() { netco.Shutdown(ctx) })() // which is over then: waits end at once
+	// The context has ended by then, so waits end at once.
+	defer context.AfterFunc(ctx, func() { netco.Shutdown(ctx) })()
 	q := newQueue()
 	var failed error
 	err := netco.Run(func() {

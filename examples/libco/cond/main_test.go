@@ -23,25 +23,26 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// told ends a run when something has been printed.
-type told struct {
+// reported ends a run when something has been printed.
+type reported struct {
 	strings.Builder
-	what string
-	tell func()
+	what   string
+	report func()
 }
 
-func (w *told) Write(p []byte) (int, error) {
+func (w *reported) Write(p []byte) (int, error) {
 	if strings.Contains(string(p), w.what) {
-		w.tell()
+		w.report()
 	}
 	return w.Builder.Write(p)
 }
 
-// TestPatience: the bounded wait says that nothing came, and the signal's context ends both where they wait.
+// TestPatience: the bounded wait says that nothing came, and the signal's
+// context ends both where they wait.
 func TestPatience(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	out := &told{what: "no task for", tell: cancel}
+	out := &reported{what: "no task for", report: cancel}
 	if err := run(ctx, out, 0, time.Hour, time.Millisecond); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,8 @@ func (q *queue) close() {
 	q.more.Broadcast()
 }
 
-// take returns the next task; io.EOF if there will be none; or the error of a wait that was too long.
+// take returns the next task; io.EOF if there will be none; or the error of a
+// wait that was too long.
 func (q *queue) take(patience time.Duration) (id int, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

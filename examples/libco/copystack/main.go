@@ -1,10 +1,14 @@
-// Command copystack is what libco's example of that name is about: very many coroutines at a time. libco lets coroutines take turns on
-// one stack and copies what each has there out and in again, because a stack of their own would be 128 KiB. Here each has its own,
-// which begins small and grows when it must, and is not copied at a switch. So nothing is to be set, and pointers to variables on it stay good.
+// Command copystack is what libco's example of that name is about: very many
+// coroutines at a time. libco lets coroutines take turns on one stack and
+// copies what each has there out and in again, because a stack of their own
+// would be 128 KiB. Here each has its own, which begins small and grows when it
+// must, and is not copied at a switch. So nothing is to be set, and pointers to
+// variables on it stay good.
 //
 //	go run . -n 1000000
 //
-// prints what a million of them take while they wait, some 3 GiB, and what is left after their end.
+// prints what a million of them take while they wait, some 3 GiB, and what is
+// left after their end.
 package main
 
 import (

@@ -10,7 +10,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// TestMany: all of them wait at a time, each with a stack, and take less than libco's stacks by far.
+// TestMany: all of them wait at a time, each with a stack, and take less than
+// libco's stacks by far.
 func TestMany(t *testing.T) {
 	const n = 10_000
 	var out strings.Builder

@@ -1,6 +1,9 @@
-// Command echocli is libco's example of that name: a client that loads an echo server. Each of -conns coroutines connects, sends
-// a message, reads the answer, and so on; after an error, or an answer that takes too long, it connects anew. What was answered and
-// what failed is printed every second. It ends after -duration, or on SIGINT or SIGTERM; with exit code 1 if nothing was answered.
+// Command echocli is libco's example of that name: a client that loads an echo
+// server. Each of -conns coroutines connects, sends a message, reads the
+// answer, and so on; after an error, or an answer that takes too long, it
+// connects anew. What was answered and what failed is printed every second. It
+// ends after -duration, or on SIGINT or SIGTERM; with exit code 1 if nothing
+// was answered.
 package main
 
 import (
@@ -67,7 +70,8 @@ func run() error {
 	return nil
 }
 
-// watch prints until the end. It runs on the main goroutine, so it may use channels and select.
+// watch prints until the end. It runs on the main goroutine, so it may use
+// channels and select.
 func watch(ctx context.Context) {
 	tick := time.Tick(*every)
 	for a, f := int64(0), int64(0); ; {

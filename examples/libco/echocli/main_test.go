@@ -30,8 +30,8 @@ func child(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// echo is a server that closes every connection after some bytes, so that clients have to connect anew. It tells when it has
-// accepted some.
+// echo is a server that closes every connection after some bytes, so that
+// clients have to connect anew. It reports when it has accepted some.
 func echo(t *testing.T, some, bytes int) (addr string, accepted <-chan struct{}) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,8 +60,9 @@ var (
 	sum  = regexp.MustCompile(`(?m)^all: 0 connected, [1-9]\d* answered, [1-9]\d* failed, [1-9]\d* requests/s$`)
 )
 
-// TestLoad ends the client by its duration and by a signal; both times it counts what was answered and the connections that it
-// lost, and leaves none behind. Those that it ends itself are no failures.
+// TestLoad ends the client by its duration and by a signal; both times it
+// counts what was answered and the connections that it lost, and leaves none
+// behind. Those that it ends itself are no failures.
 func TestLoad(t *testing.T) {
 	addr, _ := echo(t, 1, 5*8)
 	longEnough(t, func(duration string) (string, bool) {
@@ -96,22 +97,23 @@ func TestLoad(t *testing.T) {
 
 // longEnough tries for so short a time that a busy machine may have done
 // nothing in it, and then for longer and longer.
-func longEnough(t *testing.T, try func(duration string) (told string, ok bool)) {
+func longEnough(t *testing.T, try func(duration string) (problem string, ok bool)) {
 	t.Helper()
 	for d := 200 * time.Millisecond; ; d *= 4 {
-		told, ok := try(d.String())
+		problem, ok := try(d.String())
 		if ok {
 			return
 		}
 		if d > 10*time.Second {
-			t.Error(told)
+			t.Error(problem)
 			return
 		}
 	}
 }
 
-// TestNobodyThere wants an exit code when there is no server, and one that listens and does not answer.
-func TestNobodyThere(t *testing.T) {
+// TestNoServer wants an exit code when there is no server, and one that
+// listens and does not answer.
+func TestNoServer(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,9 +1,11 @@
-// Command echosvr is libco's example of that name: an echo server with a fixed number of coroutines. Each accepts a connection,
-// echoes until it ends, and accepts the next one. So nobody hands connections over and no list says which coroutine is free, and
-// clients beyond -tasks wait in the kernel's queue until one is. SIGINT or SIGTERM ends it with exit code 0.
+// Command echosvr is libco's example of that name: an echo server with a fixed
+// number of coroutines. Each accepts a connection, echoes until it ends, and
+// accepts the next one. So no connection is handed over and no list says which
+// coroutine is free, and clients beyond -tasks wait in the kernel's queue until
+// one is. SIGINT or SIGTERM ends it with exit code 0.
 //
-// Where libco starts processes, this has Processors: threads, with memory in common. Without a limit a server is shorter still:
-// examples/echo.
+// Where libco starts processes, this has Processors: threads, with memory in
+// common. Without a limit a server is shorter still: examples/echo.
 package main
 
 import (
@@ -50,7 +52,8 @@ func run(addr string, tasks, processors int, grace time.Duration) error {
 		}
 	}
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before anyone is told that there is something to end
+	// Before any client is answered, so that a signal ends it in order.
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	fmt.Println("listening on", ln.Addr())
 	<-signals
 	signal.Stop(signals) // the next one ends the process at once
@@ -63,7 +66,8 @@ func run(addr string, tasks, processors int, grace time.Duration) error {
 	return nil
 }
 
-// serve is one of the coroutines: it has one connection at a time, and a buffer only while there is something in it.
+// serve is one of the coroutines: it has one connection at a time, and a buffer
+// only while there is something in it.
 func serve(ln net.Listener) {
 	for {
 		c, err := ln.Accept()

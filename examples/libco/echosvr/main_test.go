@@ -23,8 +23,9 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// TestLimitAndStop fills every coroutine with a connection. One more client waits until one of them ends, and then is served. The
-// server then ends in order, with connections open.
+// TestLimitAndStop fills every coroutine with a connection. One more client
+// waits until one of them ends, and then is served. The server then ends in
+// order, with connections open.
 func TestLimitAndStop(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-tasks", "2", "-processors", "2", "-grace", "100ms")
 	cmd.Env = append(os.Environ(), "ECHOSVR_CHILD=1")

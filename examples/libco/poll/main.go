@@ -1,10 +1,13 @@
-// Command poll is libco's example of that name: it connects to many addresses at once and waits for all of the fds in one
-// call, socket.Poll, until each has connected, has been refused, or -timeout has gone by without news. It does so once on the
-// main goroutine, where Poll blocks, and then in -coroutines coroutines side by side, where it parks.
+// Command poll is libco's example of that name: it connects to many addresses
+// at once and waits for all of the fds in one call, socket.Poll, until each has
+// connected, has been refused, or -timeout has gone by without news. It does so
+// once on the main goroutine, where Poll blocks, and then in -coroutines
+// coroutines side by side, where it parks.
 //
 //	go run . 127.0.0.1:7000 127.0.0.1:7001 '[::1]:7000'
 //
-// For a connection or two netco.Dial is the way; Poll is for code that has fds, as that of C libraries does.
+// For a connection or two netco.Dial is the way; Poll is for code that has fds,
+// as that of C libraries does.
 package main
 
 import (
@@ -67,7 +70,8 @@ func run(w io.Writer, args []string, timeout time.Duration, coroutines int) erro
 	return err
 }
 
-// connectAll connects to all, waits until nothing is left to wait for, and says what became of them.
+// connectAll connects to all, waits until nothing is left to wait for, and says
+// what became of them.
 func connectAll(to []netip.AddrPort, timeout time.Duration) string {
 	var fds []socket.PollFd
 	defer func() {
@@ -107,7 +111,8 @@ func connectAll(to []netip.AddrPort, timeout time.Duration) string {
 	return fmt.Sprintf("%d connected, %d refused, %d silent", open, refused, len(fds)-open-refused)
 }
 
-// connect begins to connect. Whether that succeeds, or has failed at once, is for Poll to tell.
+// connect begins to connect. Whether that succeeds, or has failed at once, is
+// for Poll to report.
 func connect(to netip.AddrPort) (fd int, err error) {
 	domain, at := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: to.Addr().As16(), Port: int(to.Port())})
 	if to.Addr().Is4() {

@@ -13,7 +13,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// TestPoll polls two listeners, a port where nobody listens, and one that does not answer.
+// TestPoll polls two listeners, a port without a listener, and one that does
+// not answer.
 func TestPoll(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -26,7 +27,8 @@ func TestPoll(t *testing.T) {
 	for _, who := range []string{"main", "coroutine 0", "coroutine 1", "coroutine 2"} {
 		want += who + ": 2 connected, 1 refused, 1 silent\n"
 	}
-	for timeout := 200 * time.Millisecond; ; timeout *= 4 { // which a busy machine lets pass before all have connected
+	// On a busy machine it may pass before all have connected.
+	for timeout := 200 * time.Millisecond; ; timeout *= 4 {
 		var out strings.Builder
 		if err := run(&out, args, timeout, 3); err != nil {
 			t.Fatal(err)
@@ -40,7 +42,8 @@ func TestPoll(t *testing.T) {
 	}
 }
 
-// TestLate: what is refused at once does not end the wait for what is accepted a second later, when the kernel asks again.
+// TestLate: what is refused at once does not end the wait for what is accepted
+// a second later, when the kernel asks again.
 func TestLate(t *testing.T) {
 	late, fd := testenv.Deaf(t)
 	done := make(chan struct{})

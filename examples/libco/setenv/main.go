@@ -1,7 +1,9 @@
-// Command setenv is libco's example of that name: coroutines that each set a variable of the environment and later find in it what
-// they have set, whatever the others have set meanwhile. libco hooks setenv and getenv to that end, for the names in a list. Go's
-// environment is the process's; here settings of a coroutine are a Local, in front of the environment. The coroutines that it starts inherit
-// its settings, and change a copy.
+// Command setenv is libco's example of that name: coroutines that each set a
+// variable of the environment and later find in it what they have set, whatever
+// the others have set meanwhile. libco hooks setenv and getenv to that end, for
+// the names in a list. Go's environment is the process's; here settings of a
+// coroutine are a Local, in front of the environment. The coroutines that it
+// starts inherit its settings, and change a copy.
 package main
 
 import (
@@ -48,7 +50,8 @@ func run(w io.Writer, n int, pause time.Duration) error {
 	var failed error
 	err := netco.Run(func() {
 		for i := range n {
-			if _, failed = netco.GoLocal(func() { routine(w, i, pause) }); failed != nil { // on one thread, so that w needs no lock
+			// On one thread, so that w needs no lock.
+			if _, failed = netco.GoLocal(func() { routine(w, i, pause) }); failed != nil {
 				return
 			}
 		}

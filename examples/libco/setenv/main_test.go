@@ -11,8 +11,9 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// TestSettings: each coroutine has what it has set, its child has it too and changes it for itself only, and the process's environment
-// is what those without a setting see.
+// TestSettings: each coroutine has what it has set, its child has it too and
+// changes it for itself only, and the process's environment is what those
+// without a setting see.
 func TestSettings(t *testing.T) {
 	t.Setenv("CGINAME", "of the process")
 	var out strings.Builder

@@ -1,8 +1,11 @@
-// Command specific is libco's example of that name: ten coroutines, each with data of its own, which a function finds without being
-// handed it. Each says several times, every -every, what its own is; the last line of each is said by whoever drops the data at its
-// end. SIGINT or SIGTERM ends it; so do -turns turns.
+// Command specific is libco's example of that name: ten coroutines, each with
+// data of its own, which a function finds without being handed it. Each says
+// several times, every -every, what its own is; the last line of each is said
+// by whoever drops the data at its end. SIGINT or SIGTERM ends it; so do -turns
+// turns.
 //
-// libco has a macro for it, over pthread's keys; here it is a typed variable of the program.
+// libco has a macro for it, over pthread's keys; here it is a typed variable of
+// the program.
 package main
 
 import (
@@ -51,7 +54,8 @@ func run(ctx context.Context, w io.Writer, n, turns int, every time.Duration) er
 		return err
 	}
 	defer netco.Shutdown(context.Background())
-	defer context.AfterFunc(ctx, func() { netco.Shutdown(ctx) })() // which is over then: waits end at once
+	// The context has ended by then, so waits end at once.
+	defer context.AfterFunc(ctx, func() { netco.Shutdown(ctx) })()
 	var failed error
 	err := netco.Run(func() {
 		if ctx.Err() != nil {
@@ -73,7 +77,7 @@ func run(ctx context.Context, w io.Writer, n, turns int, every time.Duration) er
 	return errors.Join(err, failed)
 }
 
-// say knows whose data it is by who calls it.
+// say finds its data by the coroutine that calls it.
 func say() {
 	r := own.Get()
 	fmt.Fprintln(r.w, "routine specific data idx", r.idx)

@@ -14,7 +14,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// TestOwn: each coroutine finds its own data in each turn, though they take turns, and it is dropped once, at its end.
+// TestOwn: each coroutine finds its own data in each turn, though they take
+// turns, and it is dropped once, at its end.
 func TestOwn(t *testing.T) {
 	var out strings.Builder
 	if err := run(context.Background(), &out, 10, 3, time.Millisecond); err != nil {
@@ -48,7 +49,8 @@ func (w *third) Write(p []byte) (int, error) {
 	return w.Builder.Write(p)
 }
 
-// TestStop: those that a signal ends where they wait drop theirs too. If it came before they began, there is nothing to drop.
+// TestStop: those that a signal ends where they wait drop theirs too. If it
+// came before they began, there is nothing to drop.
 func TestStop(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -1,9 +1,12 @@
-// Command thread is libco's example of that name: several threads, each with coroutines of its own. It shows the three ways to have
-// that, one after the other:
+// Command thread is libco's example of that name: several threads, each with
+// coroutines of its own. It shows the three ways to have that, one after the
+// other:
 //
-//   - by hand: each thread resumes its coroutines in turn. Nothing else decides when they run.
-//   - a loop: each thread turns an event loop, as libco's do in co_eventloop. Coroutines wait for time and I/O; a function that is
-//     called in each turn ends the loop. With one such thread netco.EventLoop does it.
+//   - by hand: each thread resumes its coroutines in turn. Nothing else decides
+//     when they run.
+//   - a loop: each thread turns an event loop, as libco's do in co_eventloop.
+//     Coroutines wait for time and I/O; a function that is called in each turn
+//     ends the loop. With one such thread netco.EventLoop does it.
 //   - scheduled: netco has the threads, and places coroutines on them.
 package main
 

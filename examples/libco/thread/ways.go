@@ -83,7 +83,8 @@ func loop(n, turns int) (ran int64, err error) {
 	return ran, err
 }
 
-// scheduled lets netco have the threads. What all coroutines change is then shared among these.
+// scheduled lets netco have the threads. What all coroutines change is then
+// shared among these.
 func scheduled(threads, n, turns int) (int64, error) {
 	if err := netco.Start(netco.Options{Processors: threads}); err != nil {
 		return 0, err

@@ -148,7 +148,8 @@ func (p *Process) reply(v any) error {
 
 // Explain adds to err how the child ended and what it had to say, if it ended.
 func (p *Process) Explain(err error) error {
-	// A process that ends closes its files, stdout before its sockets, and can be waited for some time after that.
+	// A process that ends closes its files, stdout before its sockets, and can
+	// be waited for some time after that.
 	p.stdout.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 	if _, end := p.lines.Peek(1); end == nil || errors.Is(end, os.ErrDeadlineExceeded) {
 		return err

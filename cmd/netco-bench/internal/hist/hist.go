@@ -79,8 +79,9 @@ func (h *Histogram) Max() int64 { return h.Quantile(1) }
 
 // index returns the bucket of v, which is 0 to maxValue.
 //
-// The top subBits+1 bits of v pick it: v>>shift is in [subBuckets, 2*subBuckets)
-// for all but the smallest values, so consecutive shifts fill consecutive rows.
+// The top subBits+1 bits of v pick it: v>>shift is in [subBuckets,
+// 2*subBuckets) for all but the smallest values, so consecutive shifts fill
+// consecutive rows.
 func index(v int64) int {
 	shift := bits.Len64(uint64(v)|(subBuckets-1)) - subBits - 1
 	if shift < 0 {

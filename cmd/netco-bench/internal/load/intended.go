@@ -20,11 +20,11 @@ func Intended(rate int, d time.Duration) int {
 
 // arrivals returns the intended times of connections first to last, in order.
 //
-// The warm-up and the window each get exactly rate times length requests, spread
-// evenly over the connections. A connection's requests are equally spaced, from
-// a random phase on, or with Config.Poisson at random points, which is what a
-// Poisson process looks like, given how many points it has. Equal seeds give
-// equal times.
+// The warm-up and the window each get exactly rate times length requests,
+// spread evenly over the connections. A connection's requests are equally
+// spaced, from a random phase on, or with Config.Poisson at random points,
+// which is what a Poisson process looks like, given how many points it has.
+// Equal seeds give equal times.
 func arrivals(cfg *Config, first, last int) []arrival {
 	var all []arrival
 	for i := first; i < last; i++ {

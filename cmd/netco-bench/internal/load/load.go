@@ -1,20 +1,21 @@
 // Package load is an echo client on raw epoll.
 //
 // As a closed loop it keeps a fixed number of requests in flight on each
-// connection and sends the next one when the full echo of a former one is there.
-// A server that stalls is then asked less, and its stall is one slow request.
+// connection and sends the next one when the full echo of a former one is
+// there. A server that stalls is then asked less, and its stall is one slow
+// request.
 //
 // As an open loop (Config.Rate) it intends each request for a time fixed before
 // the run and sends it then, whether or not former answers have come. Latency
-// counts from the intended time, so a stall shows in all requests that it delays,
-// and so does the generator's own lateness, which Result.Late reports. A request
-// that the socket has no space for is sent when there is.
+// counts from the intended time, so a stall shows in all requests that it
+// delays, and so does the generator's own lateness, which Result.Late reports.
+// A request that the socket has no space for is sent when there is.
 //
 // It is the meter, so it must stay lighter than what it measures: no net
-// package, one thread per worker, edge-triggered epoll with one registration per
-// connection, no read after a short one, one clock reading per read or write,
-// nothing allocated while it runs but space for backlogs. Result.Busy says how
-// near to its limit it came.
+// package, one thread per worker, edge-triggered epoll with one registration
+// per connection, no read after a short one, one clock reading per read or
+// write, nothing allocated while it runs but space for backlogs. Result.Busy
+// says how near to its limit it came.
 //
 // Every connection sends its own stretch of one fixed random stream, so an
 // answer can be checked byte by byte without keeping what was sent, and bytes

@@ -77,7 +77,8 @@ func TestRunWithSplitEchoes(t *testing.T) {
 }
 
 func TestDialRefused(t *testing.T) {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0) // is bound and does not listen, so nobody does
+	// It is bound and does not listen, and neither does another socket.
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

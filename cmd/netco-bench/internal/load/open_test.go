@@ -76,8 +76,9 @@ func TestOpenShowsAPause(t *testing.T) {
 		time.Sleep(pause)
 		_, _ = io.Copy(c, c)
 	})
-	// A request each millisecond: the server pauses at or after the intended time
-	// of request 200 and answers none of those behind it until the pause is over.
+	// A request each millisecond: the server pauses at or after the intended
+	// time of request 200 and answers none of those behind it until the pause
+	// is over.
 	r := runOpen(t, Config{Addr: addr, Conns: 1, Size: size, Rate: 1000, Duration: time.Second})
 	for _, c := range []struct {
 		latency time.Duration
@@ -111,8 +112,8 @@ func TestOpenWithFullSocket(t *testing.T) {
 		time.Sleep(pause)
 		_, _ = io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c})
 	})
-	// A request each 5 ms: during the pause 60 are intended, 15 MiB. The first one
-	// takes 300 ms or more, the one behind it 295.
+	// A request each 5 ms: during the pause 60 are intended, 15 MiB. The first
+	// one takes 300 ms or more, the one behind it 295.
 	r := runOpen(t, Config{Addr: addr, Conns: 1, Size: size, Rate: 200, Duration: 400 * time.Millisecond})
 	if got := atLeast(r, 100*time.Millisecond); got < 40 {
 		t.Errorf("%d requests took 100 ms or more, want 40", got)
@@ -146,7 +147,8 @@ func TestOpenLateGenerator(t *testing.T) {
 	}
 	defer l.Close()
 	w := l.workers[0]
-	if err := w.run(time.Now().Add(-time.Second)); err != nil { // 0.9 s after the last intended time
+	// 0.9 s after the last intended time.
+	if err := w.run(time.Now().Add(-time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if w.latency.Count() != 100 || w.late.Count() != 100 {

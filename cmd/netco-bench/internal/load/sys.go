@@ -37,7 +37,8 @@ func socketAddr(addr netip.AddrPort) (family int, sa unix.Sockaddr) {
 	return unix.AF_INET6, &unix.SockaddrInet6{Port: int(addr.Port()), Addr: addr.Addr().As16()}
 }
 
-// awaitConnect waits until a connect under way has come out one way or the other.
+// awaitConnect waits until a connect under way has come out one way or the
+// other.
 func awaitConnect(fd int) error {
 	deadline := time.Now().Add(connectTimeout)
 	for {
@@ -75,8 +76,9 @@ func wait(epfd int, events []unix.EpollEvent, millis int) (int, error) {
 	return n, nil
 }
 
-// preciseTimers lets the calling thread's timed waits end when they are due: the
-// kernel's default is up to 50 µs later. restore undoes that, on the same thread.
+// preciseTimers lets the calling thread's timed waits end when they are due:
+// the kernel's default is up to 50 µs later. restore undoes that, on the same
+// thread.
 func preciseTimers() (restore func(), err error) {
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("prctl(PR_SET_TIMERSLACK): %w", err)

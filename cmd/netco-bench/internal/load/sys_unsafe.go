@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// read and write go by RawSyscall: the sockets are non-blocking, so there is
-// nothing to tell the scheduler about, and telling it costs 40 ns.
+// read and write go by RawSyscall: the sockets are non-blocking, so there is no
+// reason to involve the Go scheduler, which costs 40 ns.
 //
-// Passing the buffers is sound: the conversion to uintptr stands in the argument
-// list of a call to assembly, which keeps the memory alive and where it is (rule 4
-// of package unsafe).
+// Passing the buffers is sound: the conversion to uintptr stands in the
+// argument list of a call to assembly, which keeps the memory alive and where
+// it is (rule 4 of package unsafe).
 
 // Preconditions: len(b) > 0.
 func read(fd int, b []byte) (int, unix.Errno) {

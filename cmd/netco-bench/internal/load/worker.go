@@ -35,8 +35,8 @@ var errStopped = errors.New("stopped")
 //
 //	warm-up -> window -> drain -> done
 //
-// In the drain a closed loop sends nothing, an open loop only what is overdue; it
-// ends when nothing is in flight. Fields are the worker's own unless marked.
+// In the drain a closed loop sends nothing, an open loop only what is overdue;
+// it ends when nothing is in flight. Fields are the worker's own unless marked.
 type worker struct {
 	load   *Load
 	epfd   int
@@ -157,7 +157,8 @@ func (w *worker) run(start time.Time) error {
 		return err
 	}
 	if !w.open {
-		// What the drain adds to a closed loop's histogram would weigh in too late.
+		// What the drain adds to a closed loop's histogram would weigh in too
+		// late.
 		w.latency = kept
 	}
 	return nil
@@ -180,8 +181,8 @@ func (w *worker) fill() error {
 	return nil
 }
 
-// loop handles events until the clock reads until or, in the drain, until nothing
-// is in flight. It checks once per batch.
+// loop handles events until the clock reads until or, in the drain, until
+// nothing is in flight. It checks once per batch.
 func (w *worker) loop(until int64) error {
 	var events [eventBatch]unix.EpollEvent
 	nextScan := w.now() + stallScan
