@@ -6,6 +6,7 @@ import (
 
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestAllocation: what a call allocates once there is a worker is what its
@@ -14,7 +15,7 @@ func TestAllocation(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	start(t, 1)
+	testrun.Start(t, 1)
 	p := pool(t, 2)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -28,10 +29,10 @@ func TestAllocation(t *testing.T) {
 		{"DoContext of Background", func() { p.DoContext(context.Background(), func(context.Context) {}) }, 0},
 		{"DoContext", func() { p.DoContext(ctx, func(context.Context) {}) }, 2},
 	} {
-		onFirst.task(func() {
+		testrun.First.Do(t, func() {
 			if n := testing.AllocsPerRun(300, c.call); n != c.want {
 				t.Errorf("%s: %v allocations, want %v", c.name, n, c.want)
 			}
-		}).wait(t)
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // BenchmarkDo is one call after the other, each with nothing to do: what the
@@ -14,15 +15,15 @@ import (
 // a goroutine that is there.
 func BenchmarkDo(b *testing.B) {
 	inCoroutine := func(b *testing.B, call func()) {
-		start(b, 1)
+		testrun.Start(b, 1)
 		p := blocking.Default()
 		defer p.CloseIdle()
 		b.ReportAllocs()
-		onFirst.task(func() {
+		<-testrun.First.Go(func() {
 			for b.Loop() {
 				call()
 			}
-		}).waitLong()
+		}).Done
 	}
 	b.Run("Do", func(b *testing.B) {
 		inCoroutine(b, func() { blocking.Do(func() {}) })
@@ -73,22 +74,19 @@ func BenchmarkDo(b *testing.B) {
 // BenchmarkDoMany has many coroutines of one Processor call at once.
 func BenchmarkDoMany(b *testing.B) {
 	const n = 64
-	start(b, 1)
+	testrun.Start(b, 1)
 	defer blocking.Default().CloseIdle()
 	b.ReportAllocs()
 	b.ResetTimer()
-	var all []*task
+	var all []*testrun.Task
 	for range n {
-		all = append(all, onFirst.task(func() {
+		all = append(all, testrun.First.Go(func() {
 			for range b.N/n + 1 {
 				blocking.Do(func() {})
 			}
 		}))
 	}
 	for _, k := range all {
-		k.waitLong()
+		<-k.Done
 	}
 }
-
-// waitLong waits without a limit.
-func (k *task) waitLong() { <-k.done }

@@ -9,57 +9,59 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestContextDoneBefore: the function is not started, wherever.
 func TestContextDoneBefore(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 1)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errOwn)
-	for _, where := range places {
-		where.task(func() {
+	for _, where := range testrun.Places {
+		where.Do(t, func() {
 			ran := false
 			if err := p.DoContext(ctx, func(context.Context) { ran = true }); err != context.Canceled || ran {
-				t.Errorf("DoContext on a %s: %v, ran: %v", where.name, err, ran)
+				t.Errorf("DoContext on a %s: %v, ran: %v", where.Name, err, ran)
 			}
 			n, err := blocking.CallContextOn(ctx, p, func(context.Context) (int, error) { ran = true; return 1, nil })
 			if n != 0 || err != context.Canceled || ran {
-				t.Errorf("CallContextOn on a %s: %d, %v, ran: %v", where.name, n, err, ran)
+				t.Errorf("CallContextOn on a %s: %d, %v, ran: %v", where.Name, n, err, ran)
 			}
-		}).wait(t)
+		})
 	}
 }
 
 // TestContextDoneQueued: calls whose context is done leave the queue, from the
 // middle too, and are never started. Others keep their order.
 func TestContextDoneQueued(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 1)
 	g, k := occupy(t, p)
 	var turns []int
 	const n = 7
-	var tasks []*task
+	var tasks []*testrun.Task
 	var cancels []context.CancelFunc
 	leaves := func(i int) bool { return i == 0 || i == 3 || i == 4 || i == n-1 }
 	for i := range n {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		k := coroutines[i%2].task(func() {
+		k := testrun.Coroutines[i%2].Go(func() {
 			err := p.DoContext(ctx, func(context.Context) { turns = append(turns, i) })
 			if want := leaves(i); errors.Is(err, context.Canceled) != want || err == nil == want {
 				t.Errorf("call %d: %v", i, err)
 			}
 		})
-		k.untilParked(t)
+		k.UntilParked(t, coroutine.ReasonBlocking)
 		tasks, cancels = append(tasks, k), append(cancels, cancel)
 	}
 	left := 0
 	for i := range n {
 		if leaves(i) {
 			cancels[i]()
-			tasks[i].wait(t)
+			tasks[i].Wait(t)
 			left++
 			if s := p.Stats(); s.Queued != n-left || s.Abandoned != 0 || !p.Check() {
 				t.Errorf("after %d have left: %+v", left, s)
@@ -67,9 +69,9 @@ func TestContextDoneQueued(t *testing.T) {
 		}
 	}
 	close(g.opened)
-	k.wait(t)
+	k.Wait(t)
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	if !slices.Equal(turns, []int{1, 2, 5}) || p.Stats().Done != 4 {
 		t.Errorf("turns %v, %+v", turns, p.Stats())
@@ -92,21 +94,21 @@ func (h *held) Err() error {
 // TestContextDoneUntold: a call whose context was done while it was queued is
 // not started, even if its caller has not heard of it when its turn comes.
 func TestContextDoneUntold(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 1)
 	g, k := occupy(t, p)
 	ctx := &held{Context: context.Background()}
 	ran := false
-	queued := onSecond.task(func() {
+	queued := testrun.Second.Go(func() {
 		if err := p.DoContext(ctx, func(context.Context) { ran = true }); err != errOwn {
 			t.Errorf("DoContext: %v", err)
 		}
 	})
-	queued.untilParked(t)
+	queued.UntilParked(t, coroutine.ReasonBlocking)
 	ctx.err.Store(&errOwn)
 	close(g.opened)
-	k.wait(t)
-	queued.wait(t)
+	k.Wait(t)
+	queued.Wait(t)
 	if s := p.Stats(); ran || s.Done != 1 {
 		t.Errorf("ran: %v, %+v", ran, s)
 	}
@@ -115,9 +117,9 @@ func TestContextDoneUntold(t *testing.T) {
 // TestContextDoneRunning: the caller returns, with no results, and the function
 // goes on; what it returns is dropped.
 func TestContextDoneRunning(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 2)
-	for _, where := range coroutines {
+	for _, where := range testrun.Coroutines {
 		for _, how := range []struct {
 			name string
 			make func() (context.Context, context.CancelFunc)
@@ -131,7 +133,7 @@ func TestContextDoneRunning(t *testing.T) {
 			before := p.Stats()
 			ctx, cancel := how.make()
 			entered, notified, end := make(chan struct{}), make(chan struct{}), make(chan struct{})
-			k := where.task(func() {
+			k := where.Go(func() {
 				n, err := blocking.CallContextOn(ctx, p, func(ctx context.Context) (int, error) {
 					close(entered)
 					<-ctx.Done()
@@ -150,20 +152,20 @@ func TestContextDoneRunning(t *testing.T) {
 				}
 			})
 			if how.want == context.Canceled {
-				await(t, entered, "the function")
+				testenv.Await(t, entered, "the function")
 				cancel()
 			}
-			k.wait(t)
+			k.Wait(t)
 			select {
 			case <-entered: // with the deadline it may have passed before the start
-				await(t, notified, "the function to hear of it")
+				testenv.Await(t, notified, "the function to hear of it")
 				if s := p.Stats(); s.Abandoned != before.Abandoned+1 || s.Running != 1 {
 					t.Errorf("%s: %+v", how.name, s)
 				}
 			default:
 			}
 			close(end)
-			until(t, "the function's end", func() bool { return p.Stats().Running == 0 })
+			testenv.Until(t, "the function's end", func() bool { return p.Stats().Running == 0 })
 			cancel()
 		}
 	}
@@ -187,11 +189,11 @@ func TestContextInPlace(t *testing.T) {
 // it is that the caller sees, it is whole.
 func TestContextDoneAtEnd(t *testing.T) {
 	rounds := testenv.Rounds(2000)
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 4)
-	var tasks []*task
-	for _, where := range coroutines {
-		tasks = append(tasks, where.task(func() {
+	var tasks []*testrun.Task
+	for _, where := range testrun.Coroutines {
+		tasks = append(tasks, where.Go(func() {
 			for range rounds {
 				ctx, cancel := context.WithCancel(context.Background())
 				n, err := blocking.CallContextOn(ctx, p, func(context.Context) (int, error) {
@@ -206,14 +208,14 @@ func TestContextDoneAtEnd(t *testing.T) {
 		}))
 	}
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 
 // TestContextDoneLate: the context's call comes when the function has ended and
 // its caller is in another call. That one is none of its business.
 func TestContextDoneLate(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 1)
 	var late func()
 	restore := blocking.SetAfterFunc(func(_ context.Context, f func()) func() bool {
@@ -224,7 +226,7 @@ func TestContextDoneLate(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	g := newGate()
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		if err := p.DoContext(ctx, func(context.Context) {}); err != nil {
 			t.Errorf("DoContext: %v", err)
 		}
@@ -233,9 +235,9 @@ func TestContextDoneLate(t *testing.T) {
 			t.Errorf("the call after it: %d, %v", n, err)
 		}
 	})
-	await(t, g.entered, "the function")
-	k.untilParked(t)
+	testenv.Await(t, g.entered, "the function")
+	k.UntilParked(t, coroutine.ReasonBlocking)
 	late()
 	close(g.opened)
-	k.wait(t)
+	k.Wait(t)
 }

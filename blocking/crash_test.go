@@ -3,21 +3,16 @@ package blocking_test
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
-// childEnv names the program that this test binary is to be instead of running
-// tests.
-const childEnv = "NETCO_BLOCKING_TEST_CHILD"
-
-var children = map[string]func(){
+var children = testenv.Children{
 	"left by context":  leftByContext,
 	"left by shutdown": leftByShutdown,
 	"not recovered":    notRecovered,
@@ -28,10 +23,7 @@ var children = map[string]func(){
 func TestCrash(t *testing.T) {
 	for name := range children {
 		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), limit)
-			defer cancel()
-			cmd := exec.CommandContext(ctx, os.Args[0])
-			cmd.Env = append(os.Environ(), childEnv+"="+name)
+			cmd := children.Command(t, name)
 			out, err := cmd.CombinedOutput()
 			if cmd.ProcessState.ExitCode() != 2 {
 				t.Errorf("ended with %v", err)

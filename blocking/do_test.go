@@ -10,6 +10,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 var errOwn = errors.New("own")
@@ -19,7 +20,7 @@ type keyType struct{}
 // TestResults: every function of the package brings back what its argument
 // returns, in every place.
 func TestResults(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	t.Cleanup(func() { rest(t, blocking.Default()) })
 	p := pool(t, 2)
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), keyType{}, 42))
@@ -43,14 +44,14 @@ func TestResults(t *testing.T) {
 		{"DoContext", func() (int, error) { n := 0; err := blocking.DoContext(ctx, set(&n)); return n, err }, nil},
 		{"Pool.DoContext", func() (int, error) { n := 0; err := p.DoContext(ctx, set(&n)); return n, err }, nil},
 	} {
-		for _, where := range places {
-			where.task(func() {
+		for _, where := range testrun.Places {
+			where.Do(t, func() {
 				for range 3 {
 					if n, err := c.call(); n != 42 || err != c.want {
-						t.Errorf("%s on a %s: %d, %v, want 42, %v", c.name, where.name, n, err, c.want)
+						t.Errorf("%s on a %s: %d, %v, want 42, %v", c.name, where.Name, n, err, c.want)
 					}
 				}
-			}).wait(t)
+			})
 		}
 	}
 }
@@ -59,44 +60,44 @@ func TestResults(t *testing.T) {
 // an ordinary one, while the Processor runs others; for a goroutine it runs in
 // place.
 func TestWhere(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 2)
-	for _, where := range places {
-		where.task(func() {
+	for _, where := range testrun.Places {
+		where.Do(t, func() {
 			mine, its := goroutine(), ""
 			if err := p.Do(func() {
 				its = goroutine()
 				if netco.Self() != nil {
-					t.Errorf("%s: the function runs on a coroutine", where.name)
+					t.Errorf("%s: the function runs on a coroutine", where.Name)
 				}
 			}); err != nil {
 				t.Error(err)
 			}
-			if inPlace := mine == its; inPlace != (where.name == ordinary.name) {
-				t.Errorf("%s: in place is %v", where.name, inPlace)
+			if inPlace := mine == its; inPlace != (where.Name == testrun.Goroutine.Name) {
+				t.Errorf("%s: in place is %v", where.Name, inPlace)
 			}
-		}).wait(t)
+		})
 	}
 	g, k := occupy(t, p)
-	onFirst.task(func() {}).wait(t) // the Processor is free
+	testrun.First.Go(func() {}).Wait(t) // the Processor is free
 	close(g.opened)
-	k.wait(t)
+	k.Wait(t)
 }
 
 // TestNested: a function that is run calls the pool it runs on, which is at its
 // limit.
 func TestNested(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 1)
-	for _, where := range places {
-		where.task(func() {
+	for _, where := range testrun.Places {
+		where.Do(t, func() {
 			n, err := blocking.CallOn(p, func() (n int, err error) {
 				outer := goroutine()
 				err = p.DoContext(context.Background(), func(context.Context) {
 					err := p.Do(func() {
 						n = 3
 						if goroutine() != outer {
-							t.Errorf("%s: a nested call left its goroutine", where.name)
+							t.Errorf("%s: a nested call left its goroutine", where.Name)
 						}
 					})
 					if err != nil {
@@ -106,19 +107,19 @@ func TestNested(t *testing.T) {
 				return n, err
 			})
 			if n != 3 || err != nil {
-				t.Errorf("%s: %d, %v", where.name, n, err)
+				t.Errorf("%s: %d, %v", where.Name, n, err)
 			}
-		}).wait(t)
+		})
 	}
 }
 
 // TestLockOSThread: a function may lock its thread and has it to the end,
 // whatever it waits for; its coroutine parks and is woken as ever.
 func TestLockOSThread(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 2)
-	for _, where := range coroutines {
-		where.task(func() {
+	for _, where := range testrun.Coroutines {
+		where.Do(t, func() {
 			for range 50 {
 				if err := p.Do(func() {
 					runtime.LockOSThread()
@@ -137,27 +138,27 @@ func TestLockOSThread(t *testing.T) {
 					t.Error(err)
 				}
 			}
-		}).wait(t)
+		})
 	}
 }
 
 // TestFiles: what the package is for.
 func TestFiles(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	t.Cleanup(func() { rest(t, blocking.Default()) })
 	name := t.TempDir() + "/file"
-	for _, where := range places {
-		where.task(func() {
-			if _, err := blocking.Call(func() ([]byte, error) { return os.ReadFile(name + where.name) }); !os.IsNotExist(err) {
+	for _, where := range testrun.Places {
+		where.Do(t, func() {
+			if _, err := blocking.Call(func() ([]byte, error) { return os.ReadFile(name + where.Name) }); !os.IsNotExist(err) {
 				t.Errorf("ReadFile of nothing: %v", err)
 			}
-			if err := blocking.Do(func() { os.WriteFile(name+where.name, []byte("text"), 0o600) }); err != nil {
+			if err := blocking.Do(func() { os.WriteFile(name+where.Name, []byte("text"), 0o600) }); err != nil {
 				t.Error(err)
 			}
-			text, err := blocking.Call(func() ([]byte, error) { return os.ReadFile(name + where.name) })
+			text, err := blocking.Call(func() ([]byte, error) { return os.ReadFile(name + where.Name) })
 			if string(text) != "text" || err != nil {
 				t.Errorf("ReadFile: %q, %v", text, err)
 			}
-		}).wait(t)
+		})
 	}
 }

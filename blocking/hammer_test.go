@@ -12,6 +12,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // hammer is what the tasks of TestHammer share.
@@ -39,19 +40,19 @@ func TestHammer(t *testing.T) {
 			t.Logf("seed %d", seed)
 		}
 	}()
-	start(t, 2)
+	testrun.Start(t, 2)
 	h := &hammer{t: t, p: pool(t, hammerLimit)}
-	var all []*task
+	var all []*testrun.Task
 	for i := range tasks {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-		all = append(all, places[i%len(places)].task(func() {
+		all = append(all, testrun.Places[i%len(testrun.Places)].Go(func() {
 			for range ops {
 				h.op(rnd)
 			}
 		}))
 	}
 	end := make(chan struct{})
-	disturber := ordinary.task(func() {
+	disturber := testrun.Goroutine.Go(func() {
 		rnd := rand.New(rand.NewPCG(seed, 1<<32))
 		for {
 			select {
@@ -75,10 +76,10 @@ func TestHammer(t *testing.T) {
 		}
 	})
 	for _, k := range all {
-		k.wait(t)
+		k.Wait(t)
 	}
 	close(end)
-	disturber.wait(t)
+	disturber.Wait(t)
 	rest(t, h.p)
 	if s := h.p.Stats(); s.Done != h.started.Load() {
 		t.Errorf("%d functions ran, %+v", h.started.Load(), s)

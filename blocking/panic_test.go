@@ -8,6 +8,9 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // whereItHappens panics; its name is looked for in the stack.
@@ -25,9 +28,9 @@ func caught(f func()) (v any) {
 // TestPanic: a coroutine panics with the function's panic and its stack, and
 // the worker lives on.
 func TestPanic(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 1)
-	for _, where := range coroutines {
+	for _, where := range testrun.Coroutines {
 		for _, c := range []struct {
 			name  string
 			value any // nil: whatever it is, but an error
@@ -51,7 +54,7 @@ func TestPanic(t *testing.T) {
 				})
 			}},
 		} {
-			where.task(func() {
+			where.Do(t, func() {
 				v := caught(c.call)
 				e, ok := v.(*blocking.PanicError)
 				if !ok {
@@ -72,7 +75,7 @@ func TestPanic(t *testing.T) {
 				if n, err := blocking.CallOn(p, func() (int, error) { return 1, nil }); n != 1 || err != nil {
 					t.Errorf("after %s: %d, %v", c.name, n, err)
 				}
-			}).wait(t)
+			})
 		}
 	}
 }
@@ -94,8 +97,8 @@ func TestPanicReachesOnPanic(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer force(t)
-	onFirst.task(func() { callsTheFunction(p) }).wait(t)
-	info := await(t, infos, "OnPanic")
+	testrun.First.Go(func() { callsTheFunction(p) }).Wait(t)
+	info := testenv.Await(t, infos, "OnPanic")
 	e, ok := info.Value.(*blocking.PanicError)
 	if !ok || e.Value != "text" || !strings.Contains(string(e.Stack), "whereItHappens") {
 		t.Errorf("value %v", info.Value)
@@ -111,17 +114,17 @@ func callsTheFunction(p *blocking.Pool) { p.Do(func() { whereItHappens("text") }
 // TestGoexit: a Goexit in the function ends its caller, deferred calls and all,
 // and the worker, which is replaced if there is more to do.
 func TestGoexit(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 1)
-	for _, where := range places {
+	for _, where := range testrun.Places {
 		deferred, after := false, false
-		where.task(func() {
+		where.Do(t, func() {
 			defer func() { deferred = recover() == nil }()
 			p.Do(runtime.Goexit)
 			after = true
-		}).wait(t)
+		})
 		if !deferred || after {
-			t.Errorf("%s: deferred calls ran: %v, what follows ran: %v", where.name, deferred, after)
+			t.Errorf("%s: deferred calls ran: %v, what follows ran: %v", where.Name, deferred, after)
 		}
 	}
 	if s := p.Stats(); s.Workers != 0 || s.Done != 2 {
@@ -130,21 +133,21 @@ func TestGoexit(t *testing.T) {
 
 	// Others wait for the only worker.
 	g := newGate()
-	first := onFirst.task(func() { p.Do(func() { g.pass(); runtime.Goexit() }) })
-	await(t, g.entered, "the worker")
-	var rest []*task
+	first := testrun.First.Go(func() { p.Do(func() { g.pass(); runtime.Goexit() }) })
+	testenv.Await(t, g.entered, "the worker")
+	var rest []*testrun.Task
 	for i := range 4 {
-		rest = append(rest, coroutines[i%2].task(func() {
+		rest = append(rest, testrun.Coroutines[i%2].Go(func() {
 			if err := p.Do(func() {}); err != nil {
 				t.Error(err)
 			}
 		}))
-		rest[i].untilParked(t)
+		rest[i].UntilParked(t, coroutine.ReasonBlocking)
 	}
 	close(g.opened)
-	first.wait(t)
+	first.Wait(t)
 	for _, k := range rest {
-		k.wait(t)
+		k.Wait(t)
 	}
 	if s := p.Stats(); s.Workers != 1 || s.Done != 7 {
 		t.Errorf("after all: %+v", s)

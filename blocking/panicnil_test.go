@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestPanicNil: under GODEBUG=panicnil=1 a panic(nil) is delivered as a panic.
 // It was taken for a Goexit, and ended the caller.
 func TestPanicNil(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
-	start(t, 1)
+	testrun.Start(t, 1)
 	p := pool(t, 1)
 	netco.Run(func() {
 		defer func() {

@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 func TestLimits(t *testing.T) {
@@ -32,13 +35,13 @@ func TestLimits(t *testing.T) {
 // limit says, and never more.
 func TestLimit(t *testing.T) {
 	const most, n = 3, 30
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, most)
 	var running, seen atomic.Int32
 	full := make(chan struct{})
-	var tasks []*task
+	var tasks []*testrun.Task
 	for i := range n {
-		tasks = append(tasks, coroutines[i%2].task(func() {
+		tasks = append(tasks, testrun.Coroutines[i%2].Go(func() {
 			err := p.Do(func() {
 				now := running.Add(1)
 				defer running.Add(-1)
@@ -56,7 +59,7 @@ func TestLimit(t *testing.T) {
 		}))
 	}
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	if s := p.Stats(); s.Workers > most || s.Done != n {
 		t.Errorf("%+v", s)
@@ -65,14 +68,14 @@ func TestLimit(t *testing.T) {
 
 // queue parks n coroutines, alternately on two Processors, in calls that note
 // their turn.
-func queue(t *testing.T, p *blocking.Pool, n int, turns *[]int) (tasks []*task) {
+func queue(t *testing.T, p *blocking.Pool, n int, turns *[]int) (tasks []*testrun.Task) {
 	for i := range n {
-		k := coroutines[i%2].task(func() {
+		k := testrun.Coroutines[i%2].Go(func() {
 			if err := p.Do(func() { *turns = append(*turns, i) }); err != nil {
 				t.Error(err)
 			}
 		})
-		k.untilParked(t)
+		k.UntilParked(t, coroutine.ReasonBlocking)
 		tasks = append(tasks, k)
 	}
 	return tasks
@@ -80,7 +83,7 @@ func queue(t *testing.T, p *blocking.Pool, n int, turns *[]int) (tasks []*task) 
 
 // TestFIFO: calls get the worker in the order in which they came.
 func TestFIFO(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 1)
 	g, k := occupy(t, p)
 	var turns []int // of one worker
@@ -89,9 +92,9 @@ func TestFIFO(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	close(g.opened)
-	k.wait(t)
+	k.Wait(t)
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	if !slices.Equal(turns, []int{0, 1, 2, 3, 4, 5, 6, 7}) {
 		t.Errorf("turns %v", turns)
@@ -100,32 +103,32 @@ func TestFIFO(t *testing.T) {
 
 // TestReuse: a call goes to the worker that was used last; no other is started.
 func TestReuse(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 8)
 	p.OnlyTick()
 	var gates []*gate
-	var tasks []*task
+	var tasks []*testrun.Task
 	for range 3 {
 		g, k := occupy(t, p)
 		gates, tasks = append(gates, g), append(tasks, k)
 	}
 	for i, g := range gates { // one after the other
 		close(g.opened)
-		tasks[i].wait(t)
+		tasks[i].Wait(t)
 	}
 	if s := p.Stats(); s.Workers != 3 || s.Idle != 3 {
 		t.Fatalf("%+v", s)
 	}
 	used := map[string]bool{}
 	for i := range 50 {
-		coroutines[i%2].task(func() { p.Do(func() { used[goroutine()] = true }) }).wait(t)
+		testrun.Coroutines[i%2].Go(func() { p.Do(func() { used[goroutine()] = true }) }).Wait(t)
 	}
 	if s := p.Stats(); len(used) != 1 || s.Workers != 3 || s.Done != 53 {
 		t.Errorf("used %v, %+v", used, s)
 	}
 	// The two others have not been touched since the first tick; the third has.
 	p.Tick()
-	onFirst.task(func() { p.Do(func() { used[goroutine()] = true }) }).wait(t)
+	testrun.First.Go(func() { p.Do(func() { used[goroutine()] = true }) }).Wait(t)
 	if s := p.Stats(); s.Workers != 3 {
 		t.Errorf("after one tick: %+v", s)
 	}
@@ -133,7 +136,7 @@ func TestReuse(t *testing.T) {
 	if s := p.Stats(); s.Workers != 1 || s.Idle != 1 || !p.Ticking() {
 		t.Errorf("after two ticks: %+v", s)
 	}
-	onFirst.task(func() { p.Do(func() { used[goroutine()] = true }) }).wait(t)
+	testrun.First.Go(func() { p.Do(func() { used[goroutine()] = true }) }).Wait(t)
 	if len(used) != 1 {
 		t.Errorf("the worker that was in use has ended: %v", used)
 	}
@@ -147,9 +150,9 @@ func TestReuse(t *testing.T) {
 // TestOneAfterTheOther: when a call returns, the pool has done with it: the
 // next finds its worker idle.
 func TestOneAfterTheOther(t *testing.T) {
-	start(t, 1)
+	testrun.Start(t, 1)
 	p := pool(t, 8)
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		for range 1500 {
 			p.Do(func() {})
 			if s := p.Stats(); s.Running != 0 || s.Workers != 1 {
@@ -157,36 +160,36 @@ func TestOneAfterTheOther(t *testing.T) {
 				return
 			}
 		}
-	}).wait(t)
+	})
 }
 
 // TestSetLimit: a higher limit starts waiting calls, a lower one lets running
 // ones end and then holds.
 func TestSetLimit(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 1)
 	const n = 4
 	var gates []*gate
-	var tasks []*task
+	var tasks []*testrun.Task
 	for i := range n {
 		g := newGate()
-		k := coroutines[i%2].task(func() {
+		k := testrun.Coroutines[i%2].Go(func() {
 			if err := p.Do(g.pass); err != nil {
 				t.Error(err)
 			}
 		})
-		k.untilParked(t)
+		k.UntilParked(t, coroutine.ReasonBlocking)
 		gates, tasks = append(gates, g), append(tasks, k)
 	}
-	await(t, gates[0].entered, "the first")
+	testenv.Await(t, gates[0].entered, "the first")
 	if s := p.Stats(); s.Running != 1 || s.Queued != 3 {
 		t.Fatalf("%+v", s)
 	}
 	if err := p.SetLimit(3); err != nil {
 		t.Fatal(err)
 	}
-	await(t, gates[1].entered, "the second")
-	await(t, gates[2].entered, "the third")
+	testenv.Await(t, gates[1].entered, "the second")
+	testenv.Await(t, gates[2].entered, "the third")
 	if s := p.Stats(); s.Running != 3 || s.Queued != 1 {
 		t.Fatalf("%+v", s)
 	}
@@ -195,16 +198,16 @@ func TestSetLimit(t *testing.T) {
 	}
 	for i := range 2 {
 		close(gates[i].opened)
-		tasks[i].wait(t)
+		tasks[i].Wait(t)
 		if s := p.Stats(); s.Running != 2-i || s.Queued != 1 || s.Workers != 2-i {
 			t.Errorf("after %d ended: %+v", i+1, s)
 		}
 	}
 	close(gates[2].opened)
-	await(t, gates[3].entered, "the fourth")
+	testenv.Await(t, gates[3].entered, "the fourth")
 	close(gates[3].opened)
-	tasks[2].wait(t)
-	tasks[3].wait(t)
+	tasks[2].Wait(t)
+	tasks[3].Wait(t)
 
 	// Idle ones beyond a lower limit end at once.
 	p.SetLimit(3)
@@ -213,7 +216,7 @@ func TestSetLimit(t *testing.T) {
 	}
 	for i, g := range gates[:3] {
 		close(g.opened)
-		tasks[i].wait(t)
+		tasks[i].Wait(t)
 	}
 	p.SetLimit(2)
 	if s := p.Stats(); s.Workers != 2 || s.Idle != 2 {

@@ -8,7 +8,9 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // startAlone starts the default Scheduler for a test that ends it itself.
@@ -28,8 +30,8 @@ func startAlone(t testing.TB, n int) {
 // goes on, one in the queue is never started, and neither is one that is called
 // for afterwards.
 func TestForcedShutdown(t *testing.T) {
-	for _, where := range coroutines {
-		t.Run(where.name, func(t *testing.T) {
+	for _, where := range testrun.Coroutines {
+		t.Run(where.Name, func(t *testing.T) {
 			startAlone(t, 2)
 			p, free := pool(t, 1), pool(t, 1)
 			g := newGate()
@@ -37,7 +39,7 @@ func TestForcedShutdown(t *testing.T) {
 			defer cancel()
 			started := false
 			starts := func() { started = true }
-			first := where.task(func() {
+			first := where.Go(func() {
 				n, err := blocking.CallOn(p, func() (int, error) { g.pass(); return 1, errOwn })
 				if n != 0 || !errors.Is(err, netco.ErrShutdown) {
 					t.Errorf("of the one that runs: %d, %v", n, err)
@@ -46,29 +48,29 @@ func TestForcedShutdown(t *testing.T) {
 					t.Errorf("of a later one: %v, %+v", err, free.Stats())
 				}
 			})
-			await(t, g.entered, "the function")
-			queued := where.task(func() {
+			testenv.Await(t, g.entered, "the function")
+			queued := where.Go(func() {
 				if err := p.Do(starts); !errors.Is(err, netco.ErrShutdown) {
 					t.Errorf("of the one in the queue: %v", err)
 				}
 			})
-			queued.untilParked(t)
-			queuedToo := where.task(func() {
+			queued.UntilParked(t, coroutine.ReasonBlocking)
+			queuedToo := where.Go(func() {
 				err := p.DoContext(ctx, func(context.Context) { starts() })
 				if !errors.Is(err, netco.ErrShutdown) {
 					t.Errorf("of the one with a context in the queue: %v", err)
 				}
 			})
-			queuedToo.untilParked(t)
+			queuedToo.UntilParked(t, coroutine.ReasonBlocking)
 			force(t)
-			first.wait(t)
-			queued.wait(t)
-			queuedToo.wait(t)
+			first.Wait(t)
+			queued.Wait(t)
+			queuedToo.Wait(t)
 			if s := p.Stats(); s.Queued != 0 || s.Running != 1 || s.Abandoned != 1 {
 				t.Errorf("after the shutdown: %+v", s)
 			}
 			close(g.opened)
-			until(t, "the function's end", func() bool { return p.Stats().Running == 0 })
+			testenv.Until(t, "the function's end", func() bool { return p.Stats().Running == 0 })
 			if s := p.Stats(); started || s.Done != 1 {
 				t.Errorf("started: %v, %+v", started, s)
 			}
@@ -82,7 +84,7 @@ func TestPatientShutdown(t *testing.T) {
 	startAlone(t, 2)
 	p := pool(t, 1)
 	g := newGate()
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		if err := p.Do(g.pass); err != nil {
 			t.Errorf("Do: %v", err)
 		}
@@ -90,16 +92,16 @@ func TestPatientShutdown(t *testing.T) {
 			t.Errorf("Do while the scheduler drains: %v", err)
 		}
 	})
-	await(t, g.entered, "the function")
+	testenv.Await(t, g.entered, "the function")
 	shut := make(chan error, 1)
 	go func() { shut <- netco.Shutdown(context.Background()) }()
-	until(t, "the shutdown to begin", func() bool {
+	testenv.Until(t, "the shutdown to begin", func() bool {
 		_, err := netco.Go(func() {})
 		return err != nil
 	})
 	close(g.opened)
-	k.wait(t)
-	if err := await(t, shut, "the shutdown"); err != nil {
+	k.Wait(t)
+	if err := testenv.Await(t, shut, "the shutdown"); err != nil {
 		t.Error(err)
 	}
 }
@@ -107,27 +109,27 @@ func TestPatientShutdown(t *testing.T) {
 // TestGoexitOfLeft: an abandoned function ends by Goexit, and costs its worker
 // and nothing else.
 func TestGoexitOfLeft(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 1)
 	g := newGate()
 	ctx, cancel := context.WithCancel(context.Background())
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		err := p.DoContext(ctx, func(context.Context) { g.pass(); runtime.Goexit() })
 		if err != context.Canceled {
 			t.Errorf("DoContext: %v", err)
 		}
 	})
-	await(t, g.entered, "the function")
+	testenv.Await(t, g.entered, "the function")
 	cancel()
-	k.wait(t)
-	next := onSecond.task(func() {
+	k.Wait(t)
+	next := testrun.Second.Go(func() {
 		if err := p.Do(func() {}); err != nil {
 			t.Error(err)
 		}
 	})
-	next.untilParked(t) // behind the abandoned one
+	next.UntilParked(t, coroutine.ReasonBlocking) // behind the one that was left
 	close(g.opened)
-	next.wait(t)
+	next.Wait(t)
 	if s := p.Stats(); s.Workers != 1 || s.Done != 2 {
 		t.Errorf("%+v", s)
 	}
@@ -144,9 +146,9 @@ func TestHammerShutdown(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		calls := make(chan struct{}, 1)
-		var tasks []*task
+		var tasks []*testrun.Task
 		for i := range 12 {
-			tasks = append(tasks, coroutines[i%2].task(func() {
+			tasks = append(tasks, testrun.Coroutines[i%2].Go(func() {
 				for n := 0; ; n++ {
 					got, err := 0, error(nil)
 					if i%3 == 0 {
@@ -170,10 +172,10 @@ func TestHammerShutdown(t *testing.T) {
 				}
 			}))
 		}
-		await(t, calls, "calls")
+		testenv.Await(t, calls, "calls")
 		force(t)
 		for _, k := range tasks {
-			k.wait(t)
+			k.Wait(t)
 		}
 		cancel()
 		rest(t, p)

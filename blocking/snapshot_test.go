@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestSnapshot: when nothing moves it says what Stats says; and it is not kept
 // by the holder of the pool's lock.
 func TestSnapshot(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	same := func(what string, p *blocking.Pool) {
 		t.Helper()
 		var a, b blocking.Stats
@@ -20,9 +22,9 @@ func TestSnapshot(t *testing.T) {
 				t.Logf("%s: %+v, want %+v", what, a, b)
 			}
 		}()
-		// A change is published after it: a worker may run before its caller
-		// has published that.
-		until(t, what, func() bool {
+		// A change is shown a moment later: a worker may run already that its
+		// caller has not shown yet.
+		testenv.Until(t, what, func() bool {
 			a, b = p.Snapshot(), p.Stats()
 			return a == b
 		})
@@ -44,11 +46,11 @@ func TestSnapshot(t *testing.T) {
 	}
 	release()
 	close(g.opened)
-	k.wait(t)
+	k.Wait(t)
 	for _, k := range waiting {
-		k.wait(t)
+		k.Wait(t)
 	}
-	until(t, "the worker to be idle", func() bool { return p.Stats().Idle == 1 })
+	testenv.Until(t, "the worker to be idle", func() bool { return p.Stats().Idle == 1 })
 	same("idle", p)
 	if err := p.SetLimit(5); err != nil {
 		t.Fatal(err)
@@ -64,7 +66,7 @@ func TestSnapshot(t *testing.T) {
 // TestSnapshotWhileItWorks: the figures are possible ones, and counts only
 // rise.
 func TestSnapshotWhileItWorks(t *testing.T) {
-	start(t, 2)
+	testrun.Start(t, 2)
 	p := pool(t, 3)
 	var looking sync.WaitGroup
 	stop := make(chan struct{})
@@ -85,9 +87,9 @@ func TestSnapshotWhileItWorks(t *testing.T) {
 			runtime.Gosched()
 		}
 	})
-	var tasks []*task
+	var tasks []*testrun.Task
 	for i := range 20 {
-		tasks = append(tasks, coroutines[i%2].task(func() {
+		tasks = append(tasks, testrun.Coroutines[i%2].Go(func() {
 			for range 200 {
 				if err := p.Do(func() {}); err != nil {
 					t.Error(err)
@@ -96,7 +98,7 @@ func TestSnapshotWhileItWorks(t *testing.T) {
 		}))
 	}
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	close(stop)
 	looking.Wait()

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/net"
 )
 
@@ -15,7 +16,7 @@ import (
 // Fd method is called, and with it the socket; the standard's makes both
 // blocking.
 func TestFileFd(t *testing.T) {
-	start(t, 1)
+	testrun.Start(t, 1)
 	type filer interface {
 		Close() error
 		File() (*os.File, error)

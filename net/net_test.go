@@ -7,13 +7,14 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/net"
 )
 
 // TestStandardInterfaces: what is made here is what other packages take.
 func TestStandardInterfaces(t *testing.T) {
-	start(t, 1)
-	run(t, func() {
+	testrun.Start(t, 1)
+	testrun.In(t, 0, func() {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Error(err)

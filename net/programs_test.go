@@ -152,7 +152,7 @@ func write(t *testing.T, file, text string) {
 // output runs a program and returns what it writes.
 func output(t *testing.T, binary, name string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 6*limit)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*testenv.Limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, name)
 	cmd.WaitDelay = time.Second

@@ -14,12 +14,9 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// childVar names what a child process of the tests is to do.
-const childVar = "NETCO_TEST_CHILD"
-
 func TestMain(m *testing.M) {
-	if name := os.Getenv(childVar); name != "" {
-		children[name]()
+	if child := children.Chosen(); child != nil {
+		child()
 		os.Exit(0)
 	}
 	threads()
@@ -40,20 +37,13 @@ func threads() {
 	}
 }
 
-// child runs this test binary as a child that does what children has under name, and returns its output and exit status.
+// child runs a child to its end and returns its output and exit status.
 func child(t *testing.T, name string) (output string, status int) {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, exe)
-	cmd.Env = append(os.Environ(), childVar+"="+name, "GORACE=atexit_sleep_ms=0")
+	cmd := children.Command(t, name)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	err = cmd.Run()
+	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -52,7 +53,7 @@ func crashing(o scheduler.Options, fn func()) func() {
 var two = scheduler.Options{Processors: 2}
 
 // children are what child processes do.
-var children = map[string]func(){
+var children = testenv.Children{
 	"string": crashing(two, func() { explosive("boom") }),
 	"error":  crashing(two, func() { explosive(errors.New("an error value")) }),
 	"after switches": crashing(two, func() {

@@ -95,15 +95,9 @@ type process struct {
 // launch starts a child and waits until it is ready.
 func launch(t *testing.T, name string) *process {
 	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	t.Cleanup(cancel)
-	p := &process{cmd: exec.CommandContext(ctx, exe), out: make(chan string, 1000)}
-	p.cmd.Env = append(os.Environ(), childVar+"="+name, "GORACE=atexit_sleep_ms=0")
+	p := &process{cmd: children.Command(t, name), out: make(chan string, 1000)}
 	p.cmd.Stderr = os.Stderr
+	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}

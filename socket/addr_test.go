@@ -9,6 +9,7 @@ import (
 
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -93,7 +94,7 @@ func TestAddrsStay(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			onFirst.task(func() { seen[ask()] = true }).wait(t)
+			testrun.First.Go(func() { seen[ask()] = true }).Wait(t)
 			if len(seen) != 1 {
 				t.Errorf("%s, address %d: %d different ones of %v", name, i, len(seen), first)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -43,18 +44,18 @@ func TestFileListenerOptions(t *testing.T) {
 		}
 		want := acceptedOptions(t, theirs)
 		theirs.Close()
-		for _, p := range places {
-			p.task(func() {
+		for _, p := range testrun.Places {
+			p.Do(t, func() {
 				ours, err := socket.FileListener(f)
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				if got := acceptedOptions(t, ours); got != want {
-					t.Errorf("%s, %s: %v, want %v", name, p.name, got, want)
+					t.Errorf("%s, %s: %v, want %v", name, p.Name, got, want)
 				}
 				ours.Close()
-			}).wait(t)
+			})
 		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -62,21 +64,21 @@ func TestNoAllocation(t *testing.T) {
 	for _, k := range []struct {
 		name     string
 		messages int
-		place    place
+		place    testrun.Place
 		serve    func(c *socket.TCPConn) error
 	}{
-		{"coroutine", 4000, onFirst, plain},
-		{"goroutine", 1000, ordinary, plain},
-		{"deadlines", 1000, onFirst, underDeadlines},
-		{"deadlines, goroutine", 1000, ordinary, underDeadlines},
-		{"borrowed buffer", 1000, onFirst, func(c *socket.TCPConn) error {
+		{"coroutine", 4000, testrun.First, plain},
+		{"goroutine", 1000, testrun.Goroutine, plain},
+		{"deadlines", 1000, testrun.First, underDeadlines},
+		{"deadlines, goroutine", 1000, testrun.Goroutine, underDeadlines},
+		{"borrowed buffer", 1000, testrun.First, func(c *socket.TCPConn) error {
 			for {
 				if err := answerBorrowed(c); err != nil {
 					return err
 				}
 			}
 		}},
-		{"watched elsewhere", 1000, onSecond, plain},
+		{"watched elsewhere", 1000, testrun.Second, plain},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			start(t, 2)
@@ -88,7 +90,7 @@ func TestNoAllocation(t *testing.T) {
 			}
 			defer c.Close()
 			if k.name == "watched elsewhere" { // the first to wait decides which Processor watches
-				reader := onFirst.task(func() {
+				reader := testrun.First.Go(func() {
 					var b [64]byte
 					n, err := c.Read(b[:])
 					if err == nil {
@@ -96,9 +98,9 @@ func TestNoAllocation(t *testing.T) {
 					}
 				})
 				trips(t, fd, 1)
-				reader.wait(t)
+				reader.Wait(t)
 			}
-			server := k.place.task(func() {
+			server := k.place.Go(func() {
 				if err := k.serve(c); err != io.EOF {
 					t.Error(err)
 				}
@@ -112,7 +114,7 @@ func TestNoAllocation(t *testing.T) {
 				t.Errorf("%d allocations for %d messages", n, k.messages)
 			}
 			unix.Shutdown(fd, unix.SHUT_WR)
-			server.wait(t)
+			server.Wait(t)
 		})
 	}
 }
@@ -166,7 +168,7 @@ func TestNoBufferPerIdleConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		onFirst.task(func() {
+		testrun.First.Go(func() {
 			defer c.Close()
 			for c.WaitReadable() == nil {
 				b := socket.AcquireBuffer()
@@ -187,13 +189,13 @@ func TestNoBufferPerIdleConnection(t *testing.T) {
 			trips(t, fd, 1)
 		}
 	}
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		if len(seen) != 1 {
 			t.Errorf("%d buffers for %d connections of which one was busy at a time", len(seen), conns)
 		}
-	}).wait(t)
+	})
 	for _, fd := range fds {
 		unix.Shutdown(fd, unix.SHUT_RDWR)
 	}
-	until(t, "the connections to end", func() bool { return socket.Open() == 1 })
+	testenv.Until(t, "the connections to end", func() bool { return socket.Open() == 1 })
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -94,11 +95,11 @@ func TestBadInputOwn(t *testing.T) {
 			return err
 		}},
 	}
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for _, c := range cases {
-			fdsAround(t, p.name+", "+c.name, func() {
+			fdsAround(t, p.Name+", "+c.name, func() {
 				if err := c.do(); err == nil || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("%s, %s: %v, want %s", p.name, c.name, err, c.want)
+					t.Errorf("%s, %s: %v, want %s", p.Name, c.name, err, c.want)
 				}
 			})
 		}

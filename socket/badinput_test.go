@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -74,12 +75,12 @@ func bothErrors(t *testing.T, what, path string, ours, theirs func() (closer, er
 // badInputPlaces spreads a table over the places: what is refused is refused before it matters where.
 func badInputPlaces(t *testing.T, n int, f func(i int)) {
 	t.Helper()
-	for j, p := range places {
-		p.task(func() {
-			for i := j; i < n; i += len(places) {
+	for j, p := range testrun.Places {
+		p.Do(t, func() {
+			for i := j; i < n; i += len(testrun.Places) {
 				f(i)
 			}
-		}).wait(t)
+		})
 	}
 }
 
@@ -238,7 +239,7 @@ func TestBadInputInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unixTaken.Close()
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for _, l := range []struct{ network, address string }{
 			{"tcp", byOurs.Addr().String()}, {"tcp4", byTheirs.Addr().String()}, {"unix", unixTaken.Addr().String()}, {"unixpacket", unixTaken.Addr().String()},
 		} {

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -72,13 +74,13 @@ func receive(c *socket.UDPConn, in []socket.Message, first, n int, from netip.Ad
 // TestBatch: batches of all sizes arrive whole, in order, with their addresses, on either family and from every place.
 func TestBatch(t *testing.T) {
 	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
-		for _, p := range places {
-			t.Run(at.IP.String()+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(at.IP.String()+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				a, b := listenUDP(t, at), listenUDP(t, at)
 				b.SetReadBuffer(4 << 20)
 				sent := 0
-				reader := onSecond.task(func() {
+				reader := testrun.Second.Go(func() {
 					want := 0
 					for _, n := range []int{1, 2, 31, 32, 33, 100} {
 						if err := receive(b, room(n, 300, 0), want, n, portOf(a)); err != nil {
@@ -88,7 +90,7 @@ func TestBatch(t *testing.T) {
 						want += n
 					}
 				})
-				p.task(func() {
+				p.Do(t, func() {
 					for _, n := range []int{1, 2, 31, 32, 33, 100} {
 						ms := numbered(sent, n, portOf(b))
 						if k, err := a.WriteBatch(ms); k != n || err != nil {
@@ -104,8 +106,8 @@ func TestBatch(t *testing.T) {
 					if k, err := a.WriteBatch(nil); k != 0 || err != nil {
 						t.Errorf("WriteBatch(nil): %d, %v", k, err)
 					}
-				}).wait(t)
-				reader.wait(t)
+				})
+				reader.Wait(t)
 			})
 		}
 	}
@@ -191,8 +193,8 @@ func TestBatchFaults(t *testing.T) {
 		{"denied reads", ops{sysx.Recv: unix.EAGAIN}, nil},
 		{"interrupted and some", ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, limits{sysx.Recv: 2, sysx.Send: 3}},
 	} {
-		for _, p := range places {
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
 				b.SetReadBuffer(4 << 20)
@@ -202,20 +204,20 @@ func TestBatchFaults(t *testing.T) {
 				if n, err := a.WriteBatch(numbered(0, 100, portOf(b))); n != 100 || err != nil {
 					t.Fatal(n, err)
 				}
-				k := p.task(func() {
+				k := p.Go(func() {
 					if err := receive(b, room(16, 300, 0), 0, 100, portOf(a)); err != nil {
 						t.Error(err)
 					}
 				})
 				if c.every[sysx.Recv] == unix.EAGAIN { // it waits for an edge that is over
-					until(t, "a denied read", func() bool { return s.called[sysx.Recv].Load() > 0 })
-					for !k.over() { // one edge for each
+					testenv.Until(t, "a denied read", func() bool { return s.called[sysx.Recv].Load() > 0 })
+					for !k.Over() { // one edge for each
 						tried := s.called[sysx.Recv].Load()
 						a.WriteToUDPAddrPort(nil, portOf(b))
-						until(t, "a read", func() bool { return k.over() || s.called[sysx.Recv].Load() > tried })
+						testenv.Until(t, "a read", func() bool { return k.Over() || s.called[sysx.Recv].Load() > tried })
 					}
 				}
-				k.wait(t)
+				k.Wait(t)
 			})
 		}
 	}
@@ -225,11 +227,11 @@ func TestBatchFaults(t *testing.T) {
 // comes back is waited for.
 func TestBatchSendFaults(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.EPERM, unix.ECONNREFUSED, unix.ENETUNREACH, unix.EIO} {
-		for _, p := range places {
-			t.Run(unix.ErrnoName(errno)+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(unix.ErrnoName(errno)+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-				p.task(func() {
+				p.Do(t, func() {
 					ms := numbered(0, 40, portOf(b))
 					for _, before := range []int{0, 10, 32} {
 						calls := 0
@@ -254,7 +256,7 @@ func TestBatchSendFaults(t *testing.T) {
 							t.Error(err)
 						}
 					}
-				}).wait(t)
+				})
 			})
 		}
 	}
@@ -262,8 +264,8 @@ func TestBatchSendFaults(t *testing.T) {
 
 // TestBatchRoomComesBack: EAGAIN in the middle of a batch is waited out, and the batch goes on where it was.
 func TestBatchRoomComesBack(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
 			calls := 0 // of the only writer
@@ -280,11 +282,11 @@ func TestBatchRoomComesBack(t *testing.T) {
 				b.WriteToUDPAddrPort([]byte("edge"), portOf(a))
 				return 0, unix.EAGAIN
 			}))
-			p.task(func() {
+			p.Do(t, func() {
 				if n, err := a.WriteBatch(numbered(0, 50, portOf(b))); n != 50 || err != nil {
 					t.Errorf("%d, %v", n, err)
 				}
-			}).wait(t)
+			})
 			if calls < 2*50/7 {
 				t.Errorf("%d calls", calls)
 			}
@@ -333,7 +335,7 @@ func TestBatchFew(t *testing.T) {
 	}
 	// What has been sent need not have arrived.
 	large, small := room(40, 64<<10, 0), room(40, 300, 0)
-	until(t, "full calls", func() bool {
+	testenv.Until(t, "full calls", func() bool {
 		n, err := b.ReadBatch(large)
 		if n > 4 || err != nil {
 			t.Fatalf("into buffers of 64 KiB: %d, %v", n, err)

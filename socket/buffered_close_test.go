@@ -15,17 +15,19 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // TestBufferedWriteError: the read that had to send returns the error, as do all later writes; reads go on.
 func TestBufferedWriteError(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			sent := make(chan struct{})
-			k := p.task(func() {
+			k := p.Go(func() {
 				b := socket.NewBuffered(c)
 				defer b.Close()
 				b.WriteString("lost")
@@ -55,9 +57,9 @@ func TestBufferedWriteError(t *testing.T) {
 					t.Error("holds a buffer")
 				}
 			})
-			await(t, sent, "the error")
+			testenv.Await(t, sent, "the error")
 			peer.Write([]byte("hello\n"))
-			k.wait(t)
+			k.Wait(t)
 			if got, err := io.ReadAll(peer); len(got) != 0 || err != nil {
 				t.Errorf("the peer read %q, %v", got, err)
 			}
@@ -69,12 +71,12 @@ func second[T any](_ T, err error) error { return err }
 
 // TestBufferedWriteDeadline: a read that has to send waits for room no longer than the write deadline allows.
 func TestBufferedWriteDeadline(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, _ := withPeer(t)
 			fillSocket(t, c)
-			p.task(func() {
+			p.Do(t, func() {
 				b := socket.NewBuffered(c)
 				defer b.Close()
 				b.WriteString("answer")
@@ -87,7 +89,7 @@ func TestBufferedWriteDeadline(t *testing.T) {
 				if err := b.Flush(); !errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Errorf("after that: %v", err)
 				}
-			}).wait(t)
+			})
 		})
 	}
 }
@@ -96,7 +98,7 @@ func TestBufferedWriteDeadline(t *testing.T) {
 func fillSocket(t testing.TB, c *socket.TCPConn) {
 	t.Helper()
 	buf := make([]byte, 64<<10)
-	until(t, "a socket that is full", func() bool {
+	testenv.Until(t, "a socket that is full", func() bool {
 		info, err := unix.GetsockoptTCPInfo(c.FD(), unix.IPPROTO_TCP, unix.TCP_INFO)
 		if err != nil {
 			t.Fatal(err)
@@ -111,11 +113,11 @@ func fillSocket(t testing.TB, c *socket.TCPConn) {
 
 // TestBufferedClose: Close sends what there is room for, never waits, and says if that was not all.
 func TestBufferedClose(t *testing.T) {
-	for _, p := range places {
-		t.Run("sends/"+p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run("sends/"+p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
-			p.task(func() {
+			p.Do(t, func() {
 				b := socket.NewBuffered(c)
 				b.Write(pattern(10_000))
 				if err := b.Close(); err != nil {
@@ -136,16 +138,16 @@ func TestBufferedClose(t *testing.T) {
 				if r, w := b.Holds(); r || w {
 					t.Errorf("holds buffers: %v, %v", r, w)
 				}
-			}).wait(t)
+			})
 			if got, err := io.ReadAll(peer); err != nil || len(got) != 10_000 || differs(got, 0) != "" {
 				t.Errorf("the peer read %d, %v", len(got), err)
 			}
 		})
-		t.Run("no room/"+p.name, func(t *testing.T) {
+		t.Run("no room/"+p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, _ := withPeer(t)
 			fillSocket(t, c)
-			p.task(func() {
+			p.Do(t, func() {
 				b := socket.NewBuffered(c)
 				b.Write(pattern(10_000))
 				var op *net.OpError
@@ -158,28 +160,28 @@ func TestBufferedClose(t *testing.T) {
 				if n := socket.Open(); n != 0 {
 					t.Errorf("%d sockets open", n)
 				}
-			}).wait(t)
+			})
 		})
-		t.Run("ends others/"+p.name, func(t *testing.T) {
+		t.Run("ends others/"+p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, _ := withPeer(t)
 			b := socket.NewBuffered(c)
-			closed := func(what string, f func() error) *task {
-				return p.task(func() {
+			closed := func(what string, f func() error) *testrun.Task {
+				return p.Go(func() {
 					if err := f(); !errors.Is(err, net.ErrClosed) {
 						t.Errorf("%s: %v", what, err)
 					}
 				})
 			}
 			reader := closed("the reader", func() error { return second(b.ReadByte()) })
-			reader.untilParked(t, coroutine.ReasonRead)
+			reader.UntilParked(t, coroutine.ReasonRead)
 			writer := closed("the writer", func() error { return second(b.Write(tooMuch)) })
-			writer.untilParked(t, coroutine.ReasonWrite)
+			writer.UntilParked(t, coroutine.ReasonWrite)
 			if err := b.Close(); err != nil {
 				t.Error(err)
 			}
-			reader.wait(t)
-			writer.wait(t)
+			reader.Wait(t)
+			writer.Wait(t)
 		})
 	}
 }
@@ -192,7 +194,7 @@ func TestBufferedShutdown(t *testing.T) {
 		if full {
 			fillSocket(t, c)
 		}
-		k := onFirst.task(func() {
+		k := testrun.First.Go(func() {
 			b := socket.NewBuffered(c)
 			defer b.Close()
 			b.WriteString("x")
@@ -204,9 +206,9 @@ func TestBufferedShutdown(t *testing.T) {
 		if full {
 			reason = coroutine.ReasonWrite
 		}
-		k.untilParked(t, reason)
+		k.UntilParked(t, reason)
 		force(t)
-		k.wait(t)
+		k.Wait(t)
 		noneOpen(t)
 		netco.Shutdown(context.Background())
 	}

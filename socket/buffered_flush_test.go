@@ -12,6 +12,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -39,13 +40,13 @@ func expect(t testing.TB, c net.Conn, want string) {
 
 // TestBufferedOneWritePerBatch: requests that come together are answered together, with one system call.
 func TestBufferedOneWritePerBatch(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			s := &script{}
 			defer s.install(t)()
-			server := p.task(func() {
+			server := p.Go(func() {
 				b := socket.NewBuffered(c)
 				defer b.Close()
 				if err := answerLines(b); err != io.EOF {
@@ -54,7 +55,7 @@ func TestBufferedOneWritePerBatch(t *testing.T) {
 			})
 			requests := strings.Repeat("request\r\n", 200)
 			for batch := 1; batch <= 5; batch++ {
-				server.untilParked(t, coroutine.ReasonRead)
+				server.UntilParked(t, coroutine.ReasonRead)
 				peer.Write([]byte(requests))
 				expect(t, peer, strings.ReplaceAll(requests, "\r", ""))
 				if n := s.called[sysx.Send].Load(); n != int64(batch) {
@@ -62,7 +63,7 @@ func TestBufferedOneWritePerBatch(t *testing.T) {
 				}
 			}
 			peer.CloseWrite()
-			server.wait(t)
+			server.Wait(t)
 			// The first is tried before anything is there, and the last is the end. The kernel may tell a goroutine's lookout of one thing twice.
 			if n := s.called[sysx.Recv].Load(); n > 5+2+2 {
 				t.Errorf("%d reads for 5 batches", n)
@@ -101,12 +102,12 @@ func (stopper) Write(p []byte) (int, error) { return len(p), errStop }
 func TestBufferedSendsBeforeItWaits(t *testing.T) {
 	input := bytes.Repeat(append(bytes.Repeat([]byte("x"), 99), '\n'), 200)
 	for _, r := range reads {
-		for _, p := range places {
+		for _, p := range testrun.Places {
 			for _, deadline := range []time.Duration{0, time.Minute} {
-				t.Run(r.name+"/"+p.name+"/"+deadline.String(), func(t *testing.T) {
+				t.Run(r.name+"/"+p.Name+"/"+deadline.String(), func(t *testing.T) {
 					start(t, 2)
 					c, peer := withPeer(t)
-					k := p.task(func() {
+					k := p.Go(func() {
 						b := socket.NewBuffered(c)
 						defer b.Close()
 						if deadline != 0 {
@@ -119,15 +120,15 @@ func TestBufferedSendsBeforeItWaits(t *testing.T) {
 					})
 					expect(t, peer, "answer")
 					peer.Write(input)
-					k.wait(t)
+					k.Wait(t)
 				})
 			}
-			t.Run(r.name+"/"+p.name+"/manual", func(t *testing.T) {
+			t.Run(r.name+"/"+p.Name+"/manual", func(t *testing.T) {
 				start(t, 2)
 				c, peer := withPeer(t)
 				s := &script{}
 				defer s.install(t)()
-				k := p.task(func() {
+				k := p.Go(func() {
 					b := socket.NewBuffered(c)
 					defer b.Close()
 					b.SetAutoFlush(false)
@@ -136,12 +137,12 @@ func TestBufferedSendsBeforeItWaits(t *testing.T) {
 						t.Errorf("%s: %v", r.name, err)
 					}
 				})
-				k.untilParked(t, coroutine.ReasonRead)
+				k.UntilParked(t, coroutine.ReasonRead)
 				if n := s.called[sysx.Send].Load(); n != 0 {
 					t.Errorf("%d writes", n)
 				}
 				peer.Write(input)
-				k.wait(t)
+				k.Wait(t)
 				expect(t, peer, "answer") // Close
 			})
 		}
@@ -151,12 +152,12 @@ func TestBufferedSendsBeforeItWaits(t *testing.T) {
 // TestBufferedSendsWithoutData: a read that returns without data has sent what was written, too.
 func TestBufferedSendsWithoutData(t *testing.T) {
 	for _, r := range reads[:9] {
-		for _, p := range places {
-			t.Run(r.name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(r.name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				c, peer := withPeer(t)
 				release := make(chan struct{})
-				k := p.task(func() {
+				k := p.Go(func() {
 					b := socket.NewBuffered(c)
 					b.WriteString("one")
 					b.SetReadDeadline(time.Unix(1, 0))
@@ -178,7 +179,7 @@ func TestBufferedSendsWithoutData(t *testing.T) {
 				peer.CloseWrite()
 				expect(t, peer, "two")
 				close(release)
-				k.wait(t)
+				k.Wait(t)
 			})
 		}
 	}
@@ -192,7 +193,7 @@ func TestBufferedSteadyInput(t *testing.T) {
 	s := &script{limit: map[sysx.Op]int{sysx.Recv: len(msg)}}
 	defer s.install(t)()
 	peer.Write([]byte(strings.Repeat(msg, 20)))
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		b := socket.NewBuffered(c)
 		defer b.Close()
 		for range 19 { // none of which has to wait
@@ -206,34 +207,34 @@ func TestBufferedSteadyInput(t *testing.T) {
 		if n := s.called[sysx.Send].Load(); n != 2 {
 			t.Errorf("sent %d times in 19 reads that did not wait, want one in 8", n)
 		}
-	}).wait(t)
+	})
 	expect(t, peer, strings.Repeat(msg, 19))
 }
 
 // TestBufferedOwed: a reader does not wait for another's write, and what that one leaves in the buffer is sent all the same.
 func TestBufferedOwed(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			b := socket.NewBuffered(c)
 			msg := string(pattern(8<<20 + 10)) // ten bytes stay in the buffer
-			writer := p.task(func() {
+			writer := p.Go(func() {
 				if _, err := b.WriteString(msg); err != nil {
 					t.Error(err)
 				}
 			})
-			writer.untilParked(t, coroutine.ReasonWrite)
-			reader := p.task(func() {
+			writer.UntilParked(t, coroutine.ReasonWrite)
+			reader := p.Go(func() {
 				if got, err := b.ReadByte(); got != 'x' || err != nil {
 					t.Errorf("%q, %v", got, err)
 				}
 			})
-			reader.untilParked(t, coroutine.ReasonRead)
+			reader.UntilParked(t, coroutine.ReasonRead)
 			expect(t, peer, msg)
 			peer.Write([]byte("x"))
-			reader.wait(t)
-			writer.wait(t)
+			reader.Wait(t)
+			writer.Wait(t)
 			b.Close()
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -69,7 +70,7 @@ func FuzzBuffered(f *testing.F) {
 		b.Close()
 		model.Flush()
 		<-sent
-		if got := await(t, received, "the peer"); !bytes.Equal(got, wrote.Bytes()) {
+		if got := testenv.Await(t, received, "the peer"); !bytes.Equal(got, wrote.Bytes()) {
 			t.Errorf("the peer got %d bytes, want %d", len(got), wrote.Len())
 		}
 	})

@@ -15,6 +15,8 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -39,15 +41,15 @@ func TestBufferedUnderFaults(t *testing.T) {
 		{littleRoom, 200, map[sysx.Op]syscall.Errno{sysx.EpollWait: unix.EINTR}, map[sysx.Op]int{sysx.EpollWait: 1}},
 	} {
 		for how, serve := range serve {
-			for _, p := range places {
-				t.Run(c.name+"/"+how+"/"+p.name, func(t *testing.T) {
+			for _, p := range testrun.Places {
+				t.Run(c.name+"/"+how+"/"+p.Name, func(t *testing.T) {
 					start(t, 2)
 					conn, peer := withPeer(t)
 					if c.name == littleRoom {
 						conn.SetWriteBuffer(1) // the least there is
 					}
 					defer (&script{every: c.every, limit: c.limit}).install(t)()
-					k := p.task(func() {
+					k := p.Go(func() {
 						b := socket.NewBuffered(conn)
 						defer b.Close()
 						if err := serve(b); err != nil && err != io.EOF {
@@ -73,7 +75,7 @@ func TestBufferedUnderFaults(t *testing.T) {
 					if err != nil || !bytes.Equal(got, want) {
 						t.Errorf("%d bytes came back of %d, %v", len(got), len(want), err)
 					}
-					k.wait(t)
+					k.Wait(t)
 				})
 			}
 		}
@@ -83,15 +85,15 @@ func TestBufferedUnderFaults(t *testing.T) {
 // TestBufferedFalseAlarms: reads that find nothing although they were told that there is something. Each goes back to waiting,
 // without a buffer.
 func TestBufferedFalseAlarms(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			s := &script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: repeat(5, unix.EAGAIN)}}
 			defer s.install(t)()
 			const count = 50
 			var got atomic.Int64
-			k := p.task(func() {
+			k := p.Go(func() {
 				b := socket.NewBuffered(c)
 				defer b.Close()
 				for i := range count {
@@ -103,13 +105,13 @@ func TestBufferedFalseAlarms(t *testing.T) {
 					got.Add(1)
 				}
 			})
-			k.untilParked(t, coroutine.ReasonRead)
+			k.UntilParked(t, coroutine.ReasonRead)
 			for i := range count { // a byte that is denied is found with the next
 				tried := s.called[sysx.Recv].Load()
 				peer.Write([]byte{byte(i)})
-				until(t, "a read", func() bool { return s.called[sysx.Recv].Load() > tried || got.Load() > int64(i) })
+				testenv.Until(t, "a read", func() bool { return s.called[sysx.Recv].Load() > tried || got.Load() > int64(i) })
 			}
-			k.wait(t)
+			k.Wait(t)
 			for i := range count {
 				expect(t, peer, string([]byte{byte(i)}))
 			}
@@ -129,11 +131,11 @@ func letters(n int) []byte {
 // TestBufferedGrows: lines and peeks longer than the buffer, up to the limit and no further; what is too long stays where it is.
 func TestBufferedGrows(t *testing.T) {
 	const limit = 100_000
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
-			k := p.task(func() {
+			k := p.Go(func() {
 				b := socket.NewBuffered(c)
 				defer b.Close()
 				b.SetLimit(limit)
@@ -169,7 +171,7 @@ func TestBufferedGrows(t *testing.T) {
 			})
 			fmt.Fprintf(peer, "%s\n%safter\ncut", letters(limit-1), letters(limit+10))
 			peer.Close()
-			k.wait(t)
+			k.Wait(t)
 		})
 	}
 }
@@ -182,7 +184,7 @@ func TestBufferedIdleHoldsNothing(t *testing.T) {
 	const conns = 100
 	var fds []int
 	var all []*socket.Buffered
-	var tasks []*task
+	var tasks []*testrun.Task
 	for range conns {
 		fds = append(fds, rawClient(t, l))
 		c, err := l.AcceptTCP()
@@ -191,7 +193,7 @@ func TestBufferedIdleHoldsNothing(t *testing.T) {
 		}
 		b := socket.NewBuffered(c)
 		all = append(all, b)
-		tasks = append(tasks, onFirst.task(func() {
+		tasks = append(tasks, testrun.First.Go(func() {
 			defer b.Close()
 			answerLines(b)
 		}))
@@ -208,25 +210,25 @@ func TestBufferedIdleHoldsNothing(t *testing.T) {
 		}
 	}
 	unix.Write(fds[7], []byte("half"))
-	until(t, "the half", func() bool {
+	testenv.Until(t, "the half", func() bool {
 		half := make(chan bool, 1)
-		onFirst.run(func() { half <- all[7].Buffered() == 4 })
-		return await(t, half, "a look")
+		testrun.First.Run(func() { half <- all[7].Buffered() == 4 })
+		return testenv.Await(t, half, "a look")
 	})
 	for _, k := range tasks {
-		k.untilParked(t, coroutine.ReasonRead)
+		k.UntilParked(t, coroutine.ReasonRead)
 	}
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		for i, b := range all {
 			if r, w := b.Holds(); r != (i == 7) || w {
 				t.Errorf("connection %d holds buffers: %v, %v", i, r, w)
 			}
 		}
-	}).wait(t)
+	})
 	for _, fd := range fds {
 		unix.Shutdown(fd, unix.SHUT_RDWR)
 	}
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 }

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // TestBufferedUnix: a Buffered on a Unix stream; one on packets is a mistake.
 func TestBufferedUnix(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			path := filepath.Join(t.TempDir(), "s")
 			l, err := socket.Listen("unix", path)
@@ -29,7 +30,7 @@ func TestBufferedUnix(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			k := p.task(func() {
+			k := p.Go(func() {
 				b := socket.NewBuffered(c.(*socket.UnixConn))
 				defer b.Close()
 				answerLines(b)
@@ -40,7 +41,7 @@ func TestBufferedUnix(t *testing.T) {
 				expect(t, peer, lines)
 			}
 			peer.Close()
-			k.wait(t)
+			k.Wait(t)
 
 			packets, err := socket.ListenUnixgram("unixgram", &net.UnixAddr{Name: path + "g", Net: "unixgram"})
 			if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -27,7 +28,7 @@ func TestBufferedWriters(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			b := socket.NewBuffered(c)
-			reader := onFirst.task(func() { // finds one byte at a time
+			reader := testrun.First.Go(func() { // finds one byte at a time
 				for {
 					if _, err := b.ReadByte(); err != nil {
 						return
@@ -38,9 +39,9 @@ func TestBufferedWriters(t *testing.T) {
 			if how != "Write" {
 				n = 1
 			}
-			var tasks []*task
+			var tasks []*testrun.Task
 			for i := range n {
-				tasks = append(tasks, places[i%len(places)].task(func() {
+				tasks = append(tasks, testrun.Places[i%len(testrun.Places)].Go(func() {
 					r := rand.New(rand.NewPCG(uint64(i), 1))
 					for seq := range frames {
 						size := r.IntN(100) << (r.IntN(5) * 2)
@@ -83,10 +84,10 @@ func TestBufferedWriters(t *testing.T) {
 				next[who]++
 			}
 			for _, k := range tasks { // the reader may have sent a writer's last frame before that one's Flush
-				k.wait(t)
+				k.Wait(t)
 			}
 			peer.Close()
-			reader.wait(t)
+			reader.Wait(t)
 			b.Close()
 		})
 	}
@@ -100,11 +101,11 @@ func yieldSome(r *rand.Rand) {
 
 // TestBufferedAvailableBuffer: answers built in place, also when they outgrow the room, and when the buffer has been sent between.
 func TestBufferedAvailableBuffer(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
-			k := p.task(func() {
+			k := p.Go(func() {
 				b := socket.NewBuffered(c)
 				defer b.Close()
 				for off := 0; off < 200_000; {
@@ -142,7 +143,7 @@ func TestBufferedAvailableBuffer(t *testing.T) {
 			if d := differs(got, 0); err != nil || len(got) < 200_000 || d != "" {
 				t.Errorf("the peer read %d, %v %s", len(got), err, d)
 			}
-			k.wait(t)
+			k.Wait(t)
 		})
 	}
 }
@@ -150,14 +151,14 @@ func TestBufferedAvailableBuffer(t *testing.T) {
 // TestBufferedLargeWrite: a large piece goes out with what was written before it in one system call, without a copy to allocate, and
 // what the socket does not take at once follows.
 func TestBufferedLargeWrite(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			all := pattern(4 << 20)
 			s := &script{}
 			defer s.install(t)()
-			k := p.task(func() {
+			k := p.Go(func() {
 				b := socket.NewBuffered(c)
 				defer b.Close()
 				b.Write(all[:100])
@@ -177,7 +178,7 @@ func TestBufferedLargeWrite(t *testing.T) {
 			if n, err := io.ReadFull(peer, got); err != nil || differs(got, 0) != "" {
 				t.Errorf("the peer read %d, %v %s", n, err, differs(got[:n], 0))
 			}
-			k.wait(t)
+			k.Wait(t)
 		})
 	}
 }
@@ -187,8 +188,8 @@ func TestBufferedNoAllocation(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	for _, p := range []place{onFirst, ordinary} {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			l := listen(t)
 			fd := rawClient(t, l)
@@ -196,7 +197,7 @@ func TestBufferedNoAllocation(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			k := p.task(func() {
+			k := p.Go(func() {
 				b := socket.NewBuffered(c)
 				defer b.Close()
 				for {
@@ -216,7 +217,7 @@ func TestBufferedNoAllocation(t *testing.T) {
 				t.Errorf("%d allocations for 2000 batches", n)
 			}
 			unix.Shutdown(fd, unix.SHUT_WR)
-			k.wait(t)
+			k.Wait(t)
 		})
 	}
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -51,14 +53,14 @@ func TestBuffersArrive(t *testing.T) {
 		}},
 	} {
 		for _, network := range []string{"tcp", "unix"} {
-			for i, p := range places {
-				t.Run(c.name+"/"+network+"/"+p.name, func(t *testing.T) {
+			for i, p := range testrun.Places {
+				t.Run(c.name+"/"+network+"/"+p.Name, func(t *testing.T) {
 					start(t, 2)
 					conn, down := withPeerOf(t, network)
 					pieces := cut(rand.New(rand.NewPCG(9, uint64(c.most))), c.total, c.most)
 					drained := swallow(t, down, c.total)
 					defer c.faults().install(t)()
-					p.task(func() {
+					p.Do(t, func() {
 						defer conn.Close()
 						v := socket.Buffers(pieces)
 						var n int64
@@ -73,8 +75,8 @@ func TestBuffersArrive(t *testing.T) {
 						if n != int64(c.total) || err != nil || len(v) != 0 {
 							t.Errorf("%d, %v, %d pieces left", n, err, len(v))
 						}
-					}).wait(t)
-					await(t, drained, "reads")
+					})
+					testenv.Await(t, drained, "reads")
 				})
 			}
 		}
@@ -89,7 +91,7 @@ func TestBuffersCalls(t *testing.T) {
 	defer s.install(t)()
 	drained := swallow(t, down, 2500)
 	offset := 0
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		for _, k := range []struct{ pieces, calls int }{{0, 0}, {1, 1}, {1024, 1}, {1025, 2}} {
 			before := s.called[sysx.Sendv].Load()
 			var v socket.Buffers
@@ -113,25 +115,25 @@ func TestBuffersCalls(t *testing.T) {
 		}
 		c.Write(pattern(2500)[offset:])
 		c.Close()
-	}).wait(t)
-	await(t, drained, "reads")
+	})
+	testenv.Await(t, drained, "reads")
 }
 
 // TestBuffersEnd: a deadline, Close and a failure in the middle: n is what the peer gets, and the vector has the rest, which can then be
 // sent if the connection still is.
 func TestBuffersEnd(t *testing.T) {
 	const total = 4 << 20
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		for _, end := range []string{"deadline", "close", "failure"} {
-			t.Run(p.name+"/"+end, func(t *testing.T) {
+			t.Run(p.Name+"/"+end, func(t *testing.T) {
 				start(t, 2)
 				c, down := unixWithPeer(t)
 				v := socket.Buffers(cut(rand.New(rand.NewPCG(10, 10)), total, 10_000))
 				var n int64
 				var err error
-				k := p.task(func() { n, err = v.WriteTo(c) })
+				k := p.Go(func() { n, err = v.WriteTo(c) })
 				var want error
-				k.untilParked(t, coroutine.ReasonWrite)
+				k.UntilParked(t, coroutine.ReasonWrite)
 				switch end {
 				case "failure":
 					want = unix.EPIPE
@@ -143,7 +145,7 @@ func TestBuffersEnd(t *testing.T) {
 					want = net.ErrClosed
 					c.Close()
 				}
-				k.wait(t)
+				k.Wait(t)
 				var op *net.OpError
 				if !errors.Is(err, want) || !errors.As(err, &op) || op.Op != "writev" {
 					t.Fatalf("%d, %v, want writev and %v", n, err, want)
@@ -158,16 +160,16 @@ func TestBuffersEnd(t *testing.T) {
 				switch end {
 				case "deadline":
 					drained := swallow(t, down, total)
-					p.task(func() {
+					p.Do(t, func() {
 						defer c.Close()
 						c.SetWriteDeadline(time.Time{})
 						if m, err := v.WriteTo(c); int(m) != left || err != nil {
 							t.Errorf("the rest: %d, %v", m, err)
 						}
-					}).wait(t)
-					await(t, drained, "reads")
+					})
+					testenv.Await(t, drained, "reads")
 				case "close":
-					await(t, swallow(t, down, int(n)), "reads")
+					testenv.Await(t, swallow(t, down, int(n)), "reads")
 				}
 			})
 		}
@@ -223,12 +225,12 @@ func TestBuffersPacket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		v := socket.Buffers{[]byte("hello"), nil, []byte(", world")}
 		if n, err := v.WriteTo(c); n != 12 || err != nil || len(v) != 0 {
 			t.Error(n, err, v)
 		}
-	}).wait(t)
+	})
 	got := make([]byte, 100)
 	if n, err := l.Read(got); string(got[:n]) != "hello, world" || err != nil {
 		t.Errorf("%q, %v", got[:n], err)
@@ -245,7 +247,7 @@ func TestBuffersNoAllocation(t *testing.T) {
 		c, down := withPeer(t)
 		go io.Copy(io.Discard, down)
 		var allocs float64
-		onFirst.task(func() {
+		testrun.First.Do(t, func() {
 			all := make([][]byte, pieces)
 			v := new(socket.Buffers)
 			allocs = testing.AllocsPerRun(200, func() {
@@ -257,7 +259,7 @@ func TestBuffersNoAllocation(t *testing.T) {
 					t.Error(err)
 				}
 			})
-		}).wait(t)
+		})
 		if allocs >= 1 {
 			t.Errorf("%d pieces: %v allocations", pieces, allocs)
 		}
@@ -269,9 +271,9 @@ func TestBuffersWhole(t *testing.T) {
 	start(t, 2)
 	c, down := withPeer(t)
 	const rounds, pieces, size = 30, 200, 700
-	var tasks []*task
+	var tasks []*testrun.Task
 	for i := range 4 {
-		tasks = append(tasks, places[i%3].task(func() {
+		tasks = append(tasks, testrun.Places[i%3].Go(func() {
 			for range rounds {
 				var v socket.Buffers
 				for range pieces {
@@ -293,6 +295,6 @@ func TestBuffersWhole(t *testing.T) {
 		}
 	}
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 }

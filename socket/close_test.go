@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -87,22 +89,22 @@ func checkClosed(t *testing.T, op string, err error) {
 // TestCloseEndsWaits closes from every kind of place what is waited for in every kind of place.
 func TestCloseEndsWaits(t *testing.T) {
 	for i, b := range blockers {
-		for _, waiter := range places {
-			for _, closer := range places {
-				t.Run(fmt.Sprintf("%d %s/%s/closed by %s", i, b.op, waiter.name, closer.name), func(t *testing.T) {
+		for _, waiter := range testrun.Places {
+			for _, closer := range testrun.Places {
+				t.Run(fmt.Sprintf("%d %s/%s/closed by %s", i, b.op, waiter.Name, closer.Name), func(t *testing.T) {
 					start(t, 2)
 					wait, close := b.make(t)
 					before := socket.Open()
-					w := waiter.task(func() { checkClosed(t, b.op, wait()) })
-					w.untilParked(t, b.reason)
-					k := closer.task(func() {
+					w := waiter.Go(func() { checkClosed(t, b.op, wait()) })
+					w.UntilParked(t, b.reason)
+					k := closer.Go(func() {
 						if err := close(); err != nil {
 							t.Errorf("Close: %v", err)
 						}
 						checkClosed(t, "close", close())
 					})
-					k.wait(t)
-					w.wait(t)
+					k.Wait(t)
+					w.Wait(t)
 					checkClosed(t, b.op, wait()) // and the next one too
 					if n := socket.Open(); n != before-1 {
 						t.Errorf("%d sockets open after the close, want %d", n, before-1)
@@ -129,7 +131,7 @@ func fdOf(t *testing.T, c *net.TCPConn) (fd int) {
 func TestCloseParked(t *testing.T) {
 	startLocked(t, 1)
 	c, _ := withPeer(t)
-	reader := onFirst.task(func() {
+	reader := testrun.First.Go(func() {
 		for range 3 {
 			n, err := c.Read(make([]byte, 10))
 			checkClosed(t, "read", err)
@@ -138,7 +140,7 @@ func TestCloseParked(t *testing.T) {
 			}
 		}
 	})
-	reader.untilParked(t, coroutine.ReasonRead)
+	reader.UntilParked(t, coroutine.ReasonRead)
 	release := hog(t, 0) // so that the reader cannot return
 	fd, before := c.FD(), socket.Open()
 	c.Close()
@@ -157,7 +159,7 @@ func TestCloseParked(t *testing.T) {
 		t.Error("the fd's number was not given away, so this shows nothing")
 	}
 	release()
-	reader.wait(t)
+	reader.Wait(t)
 	if n := socket.Open(); n != before-1 {
 		t.Errorf("%d sockets open in the end, want %d", n, before-1)
 	}
@@ -165,12 +167,12 @@ func TestCloseParked(t *testing.T) {
 
 // TestCloseFreesFDLast: while somebody is in the middle of using the fd, its number is not given to anybody else.
 func TestCloseFreesFDLast(t *testing.T) {
-	for _, closer := range places {
-		t.Run(closer.name, func(t *testing.T) {
+	for _, closer := range testrun.Places {
+		t.Run(closer.Name, func(t *testing.T) {
 			start(t, 2)
 			c, _ := withPeer(t)
 			inside, leave := make(chan struct{}), make(chan struct{})
-			user := ordinary.task(func() {
+			user := testrun.Goroutine.Go(func() {
 				raw, err := c.SyscallConn()
 				if err != nil {
 					t.Error(err)
@@ -181,12 +183,12 @@ func TestCloseFreesFDLast(t *testing.T) {
 					<-leave
 				})
 			})
-			reader := onFirst.task(func() { c.Read(make([]byte, 1)) }) // who is parked does not hide who is not
-			reader.untilParked(t, coroutine.ReasonRead)
-			await(t, inside, "the user")
+			reader := testrun.First.Go(func() { c.Read(make([]byte, 1)) }) // who is parked does not hide who is not
+			reader.UntilParked(t, coroutine.ReasonRead)
+			testenv.Await(t, inside, "the user")
 			fd, before := c.FD(), socket.Open()
-			closer.task(func() { c.Close() }).wait(t) // a goroutine's waits a while
-			reader.wait(t)
+			closer.Go(func() { c.Close() }).Wait(t) // a goroutine's waits a while
+			reader.Wait(t)
 			for range 10 {
 				a, b := netPair(t)
 				if fdOf(t, a) == fd || fdOf(t, b) == fd {
@@ -197,7 +199,7 @@ func TestCloseFreesFDLast(t *testing.T) {
 				t.Errorf("%d sockets open, want %d", n, before)
 			}
 			close(leave)
-			user.wait(t)
+			user.Wait(t)
 			if n := socket.Open(); n != before-1 {
 				t.Errorf("%d sockets open after the last user has gone, want %d", n, before-1)
 			}
@@ -209,9 +211,9 @@ func TestCloseFreesFDLast(t *testing.T) {
 func TestCloseEndsQueued(t *testing.T) {
 	start(t, 2)
 	c, _ := withPeer(t)
-	var tasks []*task
+	var tasks []*testrun.Task
 	for i := range 5 {
-		k := places[i%len(places)].task(func() {
+		k := testrun.Places[i%len(testrun.Places)].Go(func() {
 			_, err := c.Read(make([]byte, 1))
 			checkClosed(t, "read", err)
 		})
@@ -219,12 +221,12 @@ func TestCloseEndsQueued(t *testing.T) {
 		if i == 0 {
 			reason = coroutine.ReasonRead
 		}
-		k.untilParked(t, reason)
+		k.UntilParked(t, reason)
 		tasks = append(tasks, k)
 	}
 	c.Close()
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 
@@ -294,20 +296,20 @@ func TestUseAfterClose(t *testing.T) {
 // TestCloseWaits: when Close returns the fd is closed, also when a coroutine of any Processor, the caller's own among them, was using it:
 // its port is free.
 func TestCloseWaits(t *testing.T) {
-	for _, user := range places {
-		for _, closer := range places {
-			t.Run(user.name+"/"+closer.name, func(t *testing.T) {
+	for _, user := range testrun.Places {
+		for _, closer := range testrun.Places {
+			t.Run(user.Name+"/"+closer.Name, func(t *testing.T) {
 				start(t, 2)
 				taken := 0 // by somebody else, at the very moment
 				for range 20 {
 					l := listen(t)
-					k := user.task(func() {
+					k := user.Go(func() {
 						if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
 							t.Errorf("Accept: %v", err)
 						}
 					})
-					k.untilParked(t, coroutine.ReasonAccept)
-					closer.task(func() {
+					k.UntilParked(t, coroutine.ReasonAccept)
+					closer.Do(t, func() {
 						l.Close()
 						if n := socket.Open(); n != 0 {
 							t.Errorf("%d sockets are open", n)
@@ -322,8 +324,8 @@ func TestCloseWaits(t *testing.T) {
 							return
 						}
 						again.Close()
-					}).wait(t)
-					k.wait(t)
+					})
+					k.Wait(t)
 				}
 			})
 		}
@@ -334,15 +336,15 @@ func TestCloseWaits(t *testing.T) {
 func TestCloseDoesNotHang(t *testing.T) {
 	start(t, 1)
 	a, _ := withPeer(t)
-	k := onFirst.task(func() { a.Read(make([]byte, 1)) })
-	k.untilParked(t, coroutine.ReasonRead)
-	onFirst.task(func() {
+	k := testrun.First.Go(func() { a.Read(make([]byte, 1)) })
+	k.UntilParked(t, coroutine.ReasonRead)
+	testrun.First.Do(t, func() {
 		done := make(chan struct{})
 		go func() {
 			a.Close()
 			close(done)
 		}()
 		<-done
-	}).wait(t)
-	k.wait(t)
+	})
+	k.Wait(t)
 }

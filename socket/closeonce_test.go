@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestCloseInOnce: both ends of a connection's life may close it by one sync.Once, or with one mutex held, also on one Processor: Close
@@ -12,7 +13,7 @@ import (
 func TestCloseInOnce(t *testing.T) {
 	address := echoNet(t)
 	start(t, 1)
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		c, err := netco.Dial("tcp", address)
 		if err != nil {
 			t.Error(err)
@@ -31,5 +32,5 @@ func TestCloseInOnce(t *testing.T) {
 		netco.Yield() // the reader parks
 		closeIt()
 		netco.Join(reader)
-	}).wait(t)
+	})
 }

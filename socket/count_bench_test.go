@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -51,7 +52,7 @@ func BenchmarkPair(b *testing.B) {
 // BenchmarkCount is what counting adds to a read that waited and a write.
 func BenchmarkCount(b *testing.B) {
 	start(b, 1)
-	onFirst.task(func() {
+	testrun.First.Do(b, func() {
 		b.ReportAllocs()
 		b.ResetTimer()
 		for range b.N {
@@ -61,5 +62,5 @@ func BenchmarkCount(b *testing.B) {
 			processor.HereIO().CountWrite(1, 0)
 		}
 		b.StopTimer()
-	}).wait(b)
+	})
 }

@@ -23,6 +23,8 @@ import (
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -113,26 +115,26 @@ func writeAll(t *testing.T, w io.Writer, p []byte) {
 // traffic is one way of moving bytes. move does so in a place and returns how many went in and out.
 type traffic struct {
 	name string
-	move func(t *testing.T, p place) (in, out int)
+	move func(t *testing.T, p testrun.Place) (in, out int)
 	sure []sysx.Op // which calls it is about
 	file bool      // what blocks does so elsewhere
 }
 
 // inAndOut runs both sides.
-func inAndOut(t *testing.T, p place, write, read func()) {
-	w, r := p.task(write), p.task(read)
-	w.wait(t)
-	r.wait(t)
+func inAndOut(t *testing.T, p testrun.Place, write, read func()) {
+	w, r := p.Go(write), p.Go(read)
+	w.Wait(t)
+	r.Wait(t)
 }
 
 var traffics = []traffic{
-	{name: "tcp", sure: []sysx.Op{sysx.Recv, sysx.Send}, move: func(t *testing.T, p place) (int, int) {
+	{name: "tcp", sure: []sysx.Op{sysx.Recv, sysx.Send}, move: func(t *testing.T, p testrun.Place) (int, int) {
 		const n = 3 << 20
 		a, b := pair(t)
 		inAndOut(t, p, func() { writeAll(t, a, pattern(n)) }, func() { readN(t, b, n) })
 		return n, n
 	}},
-	{name: "end of stream", move: func(t *testing.T, p place) (int, int) {
+	{name: "end of stream", move: func(t *testing.T, p testrun.Place) (int, int) {
 		a, b := pair(t)
 		inAndOut(t, p, func() { a.Write([]byte("last")); a.Close() }, func() {
 			if got, err := io.ReadAll(b); string(got) != "last" || err != nil {
@@ -141,13 +143,13 @@ var traffics = []traffic{
 		})
 		return 4, 4
 	}},
-	{name: "unix", move: func(t *testing.T, p place) (int, int) {
+	{name: "unix", move: func(t *testing.T, p testrun.Place) (int, int) {
 		const n = 1 << 20
 		a, b := unixPair(t, "unix")
 		inAndOut(t, p, func() { writeAll(t, a, pattern(n)) }, func() { readN(t, b, n) })
 		return n, n
 	}},
-	{name: "unix with fds", move: func(t *testing.T, p place) (int, int) {
+	{name: "unix with fds", move: func(t *testing.T, p testrun.Place) (int, int) {
 		a, b := unixPair(t, "unix")
 		inAndOut(t, p, func() {
 			if _, _, err := a.WriteMsgUnix([]byte("fd"), syscall.UnixRights(1), nil); err != nil {
@@ -169,7 +171,7 @@ var traffics = []traffic{
 		})
 		return 2, 2
 	}},
-	{name: "unixpacket", move: func(t *testing.T, p place) (int, int) {
+	{name: "unixpacket", move: func(t *testing.T, p testrun.Place) (int, int) {
 		a, b := unixPair(t, "unixpacket")
 		inAndOut(t, p, func() {
 			for i := range 300 {
@@ -191,7 +193,7 @@ var traffics = []traffic{
 		})
 		return 300 * 301 / 2, 300 * 301 / 2
 	}},
-	{name: "tcp Buffered", move: func(t *testing.T, p place) (int, int) {
+	{name: "tcp Buffered", move: func(t *testing.T, p testrun.Place) (int, int) {
 		const lines = 500
 		x, y := pair(t)
 		a, b := socket.NewBuffered(x), socket.NewBuffered(y)
@@ -216,7 +218,7 @@ var traffics = []traffic{
 		n := lines * len("question\nanswer\n")
 		return n, n
 	}},
-	{name: "wait, then read", move: func(t *testing.T, p place) (int, int) {
+	{name: "wait, then read", move: func(t *testing.T, p testrun.Place) (int, int) {
 		const rounds = 300
 		a, b := pair(t)
 		serve := func(c *socket.TCPConn, first bool) {
@@ -238,7 +240,7 @@ var traffics = []traffic{
 		inAndOut(t, p, func() { serve(a, true) }, func() { serve(b, false) })
 		return 2*rounds - 1, 2 * rounds
 	}},
-	{name: "pieces", sure: []sysx.Op{sysx.Sendv}, move: func(t *testing.T, p place) (int, int) {
+	{name: "pieces", sure: []sysx.Op{sysx.Sendv}, move: func(t *testing.T, p testrun.Place) (int, int) {
 		a, b := pair(t)
 		var v socket.Buffers
 		n := 0
@@ -253,10 +255,10 @@ var traffics = []traffic{
 		}, func() { readN(t, b, n) })
 		return n, n
 	}},
-	{name: "udp", move: func(t *testing.T, p place) (int, int) {
+	{name: "udp", move: func(t *testing.T, p testrun.Place) (int, int) {
 		l, c := udpTo(t)
 		buf := make([]byte, 100)
-		k := p.task(func() {
+		k := p.Go(func() {
 			for i := range 100 { // one at a time: none may be dropped
 				writeAll(t, c, pattern(i))
 				if n, from, err := l.ReadFromUDPAddrPort(buf); n != i || err != nil {
@@ -275,13 +277,13 @@ var traffics = []traffic{
 				}
 			}
 		})
-		k.wait(t)
+		k.Wait(t)
 		return 3 * 99 * 100 / 2, 3 * 99 * 100 / 2
 	}},
-	{name: "batches", sure: []sysx.Op{sysx.Recv, sysx.Send}, move: func(t *testing.T, p place) (int, int) {
+	{name: "batches", sure: []sysx.Op{sysx.Recv, sysx.Send}, move: func(t *testing.T, p testrun.Place) (int, int) {
 		l, c := udpTo(t)
 		n := 0
-		p.task(func() {
+		p.Do(t, func() {
 			in := room(40, 100, 0)
 			for range 10 {
 				out := numbered(0, 20, netip.AddrPort{})
@@ -300,24 +302,24 @@ var traffics = []traffic{
 					got += some
 				}
 			}
-		}).wait(t)
+		})
 		return n, n
 	}},
-	{name: "copy", sure: []sysx.Op{sysx.SpliceIn, sysx.SpliceOut}, move: func(t *testing.T, p place) (int, int) {
+	{name: "copy", sure: []sysx.Op{sysx.SpliceIn, sysx.SpliceOut}, move: func(t *testing.T, p testrun.Place) (int, int) {
 		const n = 24 << 20
 		a, b := pair(t)
 		c, d := pair(t)
-		through := p.task(func() {
+		through := p.Go(func() {
 			if done, err := io.Copy(c, b); done != n || err != nil {
 				t.Errorf("%d, %v", done, err)
 			}
 			c.CloseWrite()
 		})
 		inAndOut(t, p, func() { writeAll(t, a, pattern(n)); a.CloseWrite() }, func() { readN(t, d, n) })
-		through.wait(t)
+		through.Wait(t)
 		return 2 * n, 2 * n
 	}},
-	{name: "a file sent", sure: []sysx.Op{sysx.Sendfile}, move: func(t *testing.T, p place) (int, int) {
+	{name: "a file sent", sure: []sysx.Op{sysx.Sendfile}, move: func(t *testing.T, p testrun.Place) (int, int) {
 		const n = 1<<20 + 7
 		name := filepath.Join(t.TempDir(), "f")
 		if err := os.WriteFile(name, pattern(n), 0o600); err != nil {
@@ -336,13 +338,13 @@ var traffics = []traffic{
 		}, func() { readN(t, b, n) })
 		return n, n
 	}},
-	{name: "pipe", sure: []sysx.Op{sysx.FileRead, sysx.FileWrite}, move: func(t *testing.T, p place) (int, int) {
+	{name: "pipe", sure: []sysx.Op{sysx.FileRead, sysx.FileWrite}, move: func(t *testing.T, p testrun.Place) (int, int) {
 		const n = 1 << 20
 		r, w := pipeFiles(t)
 		inAndOut(t, p, func() { writeAll(t, w, pattern(n)) }, func() { readN(t, r, n) })
 		return n, n
 	}},
-	{name: "regular file", file: true, move: func(t *testing.T, p place) (int, int) {
+	{name: "regular file", file: true, move: func(t *testing.T, p testrun.Place) (int, int) {
 		const n = 100_000
 		t.Cleanup(blocking.Default().CloseIdle)
 		theirs, err := os.Create(filepath.Join(t.TempDir(), "f"))
@@ -355,16 +357,16 @@ var traffics = []traffic{
 			t.Fatal(err)
 		}
 		defer f.Close()
-		p.task(func() {
+		p.Do(t, func() {
 			writeAll(t, f, pattern(n))
 			theirs.Seek(0, io.SeekStart)
 			readN(t, f, n)
-		}).wait(t)
+		})
 		return n, n
 	}},
-	{name: "any family", move: func(t *testing.T, p place) (int, int) {
+	{name: "any family", move: func(t *testing.T, p testrun.Place) (int, int) {
 		a, b := socketPair(t, unix.SOCK_SEQPACKET)
-		p.task(func() {
+		p.Do(t, func() {
 			if n, err := a.Sendmsg([]byte("hello"), nil, nil, 0); n != 5 || err != nil {
 				t.Errorf("%d, %v", n, err)
 			}
@@ -377,7 +379,7 @@ var traffics = []traffic{
 			if _, _, _, _, err := b.Recvmsg(buf, nil, unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) {
 				t.Error(err)
 			}
-		}).wait(t)
+		})
 		return 5, 5
 	}},
 }
@@ -440,8 +442,8 @@ func socketPair(t *testing.T, typ int) (a, b *socket.Socket) {
 // as one.
 func TestCounts(t *testing.T) {
 	for _, c := range traffics {
-		for at, p := range places {
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+		for at, p := range testrun.Places {
+			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				before := counted(t)
 				var calls callCounts
@@ -470,8 +472,8 @@ func TestCounts(t *testing.T) {
 
 // TestCountsAgain: calls that find nothing are counted as such, interrupted ones once.
 func TestCountsAgain(t *testing.T) {
-	for at, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for at, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			const n = 64 << 10
 			a, b := socketPair(t, unix.SOCK_STREAM) // not registered yet: that makes the edges which end the waits for nothing
@@ -506,12 +508,12 @@ func TestCountsErrors(t *testing.T) {
 	before := counted(t)
 	s := script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: {unix.ECONNRESET}, sysx.Send: {unix.EPIPE}, sysx.Sendv: {unix.ENOBUFS}}}
 	remove := s.install(t)
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		a.Write([]byte("lost"))
 		v := socket.Buffers{[]byte("lost"), []byte("too")}
 		v.WriteTo(a)
 		b.Read(make([]byte, 10))
-	}).wait(t)
+	})
 	remove()
 	_, g := before.since(t)
 	if want := (processor.IOSnapshot{Reads: 1, Writes: 2}); g != want {
@@ -558,7 +560,7 @@ func TestSavedReads(t *testing.T) {
 			b := socket.NewBuffered(a)
 			before := counted(t)
 			var begun atomic.Int32
-			k := onSecond.task(func() {
+			k := testrun.Second.Go(func() {
 				for range rounds {
 					begun.Add(1)
 					if err := c.read(a, b); err != nil {
@@ -567,10 +569,10 @@ func TestSavedReads(t *testing.T) {
 				}
 			})
 			for i := range rounds {
-				until(t, "the reader to wait", func() bool { return int(begun.Load()) == i+1 && k.parked(coroutine.ReasonRead) })
+				testenv.Until(t, "the reader to wait", func() bool { return int(begun.Load()) == i+1 && k.Parked(coroutine.ReasonRead) })
 				writeAll(t, peer, []byte("x"))
 			}
-			k.wait(t)
+			k.Wait(t)
 			got, _ := before.since(t)
 			g := got[1]
 			if g.Reads-g.ReadAgain != rounds || g.BytesIn != rounds {
@@ -617,7 +619,7 @@ func idleAfter(t *testing.T, before tally, out int) (g processor.IOSnapshot) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "idleness", func() bool {
+	testenv.Until(t, "idleness", func() bool {
 		_, g = before.since(t)
 		return g.BytesOut >= uint64(out) && s.Processors()[0].Watches() == 1
 	})
@@ -665,15 +667,15 @@ func startLogged(t *testing.T, n int) *observer.ObservedLogs {
 // TestCountsAccepts: accepts are counted by how they end, and the log tells, once for each longer pause, that accepting pauses, and that
 // it goes on.
 func TestCountsAccepts(t *testing.T) {
-	for at, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for at, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			logs := startLogged(t, 2)
 			l := listen(t)
 			before := counted(t)
 			s := script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: {unix.EINTR, unix.EAGAIN, unix.ECONNABORTED, unix.EMFILE, unix.EPROTO, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM}}}
 			remove := s.install(t)
 			defer remove()
-			k := p.task(func() {
+			k := p.Go(func() {
 				for range 3 {
 					c, err := l.Accept()
 					if err != nil {
@@ -686,7 +688,7 @@ func TestCountsAccepts(t *testing.T) {
 			for range 3 {
 				dialNet(t, l.Addr().String())
 			}
-			k.wait(t)
+			k.Wait(t)
 			got, _ := before.since(t)
 			g := got[at]
 			if g.Accepts != uint64(s.called[sysx.Accept].Load())-1 || g.Accepted != 3 || g.AcceptAgain < 1 {
@@ -700,7 +702,7 @@ func TestCountsAccepts(t *testing.T) {
 			for _, e := range logs.Filter(func(e observer.LoggedEntry) bool { return strings.HasPrefix(e.Message, "accepting") }).All() {
 				told = append(told, e.Message)
 				m := e.ContextMap()
-				if m["listener"] != l.Addr().String() || (p.name == ordinary.name) != (m["processor"] == nil) {
+				if m["listener"] != l.Addr().String() || (p.Name == testrun.Goroutine.Name) != (m["processor"] == nil) {
 					t.Errorf("%s: of which listener and Processor? %v", e.Message, m)
 				}
 			}
@@ -719,7 +721,7 @@ func TestAcceptLogStaysShort(t *testing.T) {
 	errs := repeat(12, unix.EMFILE)
 	s := script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: errs}}
 	defer s.install(t)()
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		for range 20 {
 			c, err := l.Accept()
 			if err != nil {
@@ -732,7 +734,7 @@ func TestAcceptLogStaysShort(t *testing.T) {
 	for range 20 { // each ends a pause
 		dialNet(t, l.Addr().String())
 	}
-	k.wait(t)
+	k.Wait(t)
 	lengths := map[any]int{}
 	for _, e := range logs.FilterMessage("accepting pauses").All() {
 		lengths[e.ContextMap()["pause"]]++
@@ -746,7 +748,7 @@ func TestAcceptLogStaysShort(t *testing.T) {
 func TestCountsDoNotAllocate(t *testing.T) {
 	start(t, 1)
 	a, b := socketPair(t, unix.SOCK_STREAM)
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		p := make([]byte, 1)
 		if n := testing.AllocsPerRun(1000, func() {
 			a.Write(p)
@@ -754,7 +756,7 @@ func TestCountsDoNotAllocate(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("%v allocations", n)
 		}
-	}).wait(t)
+	})
 }
 
 // TestSavedOnce: a short read saves one read, however often one waits after it.
@@ -762,19 +764,19 @@ func TestSavedOnce(t *testing.T) {
 	start(t, 1)
 	a, b := pair(t)
 	before := counted(t)
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		a.Write([]byte("x"))
 		b.Read(make([]byte, 10))
-	}).wait(t)
+	})
 	for range 3 {
-		k := onFirst.task(func() {
+		k := testrun.First.Go(func() {
 			if _, err := b.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Error(err)
 			}
 		})
-		k.untilParked(t, coroutine.ReasonRead)
+		k.UntilParked(t, coroutine.ReasonRead)
 		b.SetReadDeadline(past)
-		k.wait(t)
+		k.Wait(t)
 		b.SetReadDeadline(time.Time{})
 	}
 	if _, g := before.since(t); g.SavedReads != 1 || g.Reads-g.ReadAgain != 1 {

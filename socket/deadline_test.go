@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -109,10 +111,10 @@ func empty(t *testing.T, c *socket.TCPConn, peer net.Conn) {
 	}
 }
 
-func forTimed(t *testing.T, f func(t *testing.T, p place, op string, reason coroutine.Reason, x timedOp)) {
+func forTimed(t *testing.T, f func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x timedOp)) {
 	for i, b := range timed {
-		for _, p := range places {
-			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.name), func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.Name), func(t *testing.T) {
 				start(t, 2)
 				f(t, p, b.op, b.reason, b.make(t))
 			})
@@ -123,12 +125,12 @@ func forTimed(t *testing.T, f func(t *testing.T, p place, op string, reason coro
 // TestDeadlinePast: an operation does not even begin, also when what it wants is there, as with net. After the deadline is
 // taken back it goes on.
 func TestDeadlinePast(t *testing.T) {
-	forTimed(t, func(t *testing.T, p place, op string, _ coroutine.Reason, x timedOp) {
+	forTimed(t, func(t *testing.T, p testrun.Place, op string, _ coroutine.Reason, x timedOp) {
 		x.release()
 		if err := x.set(past); err != nil {
 			t.Fatal(err)
 		}
-		p.task(func() {
+		p.Do(t, func() {
 			for range 3 {
 				checkTimeout(t, op, x.wait())
 			}
@@ -136,14 +138,14 @@ func TestDeadlinePast(t *testing.T) {
 			if err := x.wait(); err != nil {
 				t.Errorf("%s after its deadline was taken back: %v", op, err)
 			}
-		}).wait(t)
+		})
 	})
 }
 
 // TestDeadlineFuture: the operation ends at its deadline, not before.
 func TestDeadlineFuture(t *testing.T) {
-	forTimed(t, func(t *testing.T, p place, op string, _ coroutine.Reason, x timedOp) {
-		p.task(func() {
+	forTimed(t, func(t *testing.T, p testrun.Place, op string, _ coroutine.Reason, x timedOp) {
+		p.Do(t, func() {
 			for range 2 {
 				at := time.Now().Add(5 * time.Millisecond)
 				x.set(at)
@@ -152,23 +154,23 @@ func TestDeadlineFuture(t *testing.T) {
 					t.Errorf("%s ended %v before its deadline", op, early)
 				}
 			}
-		}).wait(t)
+		})
 	})
 }
 
 // TestDeadlineMovedEarlier: from another thread, while the operation is blocked under a far one, and under none.
 func TestDeadlineMovedEarlier(t *testing.T) {
-	forTimed(t, func(t *testing.T, p place, op string, reason coroutine.Reason, x timedOp) {
+	forTimed(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x timedOp) {
 		for _, first := range []time.Time{{}, future} {
 			for _, then := range []func() time.Time{
 				func() time.Time { return past },
 				func() time.Time { return time.Now().Add(time.Millisecond) },
 			} {
 				x.set(first)
-				k := p.task(func() { checkTimeout(t, op, x.wait()) })
-				k.untilParked(t, reason)
+				k := p.Go(func() { checkTimeout(t, op, x.wait()) })
+				k.UntilParked(t, reason)
 				x.set(then())
-				k.wait(t)
+				k.Wait(t)
 			}
 		}
 	})
@@ -177,18 +179,18 @@ func TestDeadlineMovedEarlier(t *testing.T) {
 // TestDeadlineMovedLater: far away and never, while the operation is blocked. What it was to be before passes, which a second
 // operation with a deadline just behind it shows, and ends nothing.
 func TestDeadlineMovedLater(t *testing.T) {
-	forTimed(t, func(t *testing.T, p place, op string, reason coroutine.Reason, x timedOp) {
+	forTimed(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x timedOp) {
 		for _, then := range []time.Time{future, {}} {
 			var (
-				k    *task
+				k    *testrun.Task
 				err  error
 				near time.Time
 			)
 			for d := 10 * time.Millisecond; ; d *= 2 { // until this machine is fast enough to move it in time
 				near = time.Now().Add(d)
 				x.set(near)
-				k = p.task(func() { err = x.wait() })
-				until(t, "the task to park", func() bool { return k.parked(reason) || k.over() })
+				k = p.Go(func() { err = x.wait() })
+				testenv.Until(t, "the task to park", func() bool { return k.Parked(reason) || k.Over() })
 				x.set(then)
 				if time.Now().Before(near) {
 					break
@@ -197,19 +199,19 @@ func TestDeadlineMovedLater(t *testing.T) {
 					t.Fatal("a deadline was never moved before it had passed")
 				}
 				x.set(past)
-				k.wait(t)
+				k.Wait(t)
 			}
 
 			witness, _ := withPeer(t)
 			witness.SetReadDeadline(near.Add(time.Microsecond))
-			p.task(func() {
+			p.Do(t, func() {
 				_, err := witness.Read(make([]byte, 1))
 				checkTimeout(t, "read", err)
-			}).wait(t)
+			})
 			witness.Close()
 
 			x.release()
-			k.wait(t)
+			k.Wait(t)
 			if err != nil {
 				t.Fatalf("%s whose deadline was moved: %v", op, err)
 			}
@@ -249,11 +251,11 @@ func TestDeadlineOfOneDirection(t *testing.T) {
 // TestDeadlineStays: a deadline holds for all operations until it is set anew, and one that passed while nobody waited
 // counts.
 func TestDeadlineStays(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
-			p.task(func() {
+			p.Do(t, func() {
 				at := time.Now().Add(20 * time.Millisecond)
 				c.SetReadDeadline(at)
 				var reads int
@@ -276,7 +278,7 @@ func TestDeadlineStays(t *testing.T) {
 				if n, err := c.Read(make([]byte, 10)); n != 1 || err != nil {
 					t.Errorf("after %d reads and the deadline: %d, %v", reads, n, err)
 				}
-			}).wait(t)
+			})
 		})
 	}
 }
@@ -284,12 +286,12 @@ func TestDeadlineStays(t *testing.T) {
 // TestDeadlineAgainstTimer moves a deadline back and forth from another thread while the timer of the one before fires, so that the two
 // wakers meet. Under the race detector this also checks that a late waker does not touch the waiter's next park.
 func TestDeadlineAgainstTimer(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, _ := withPeer(t)
 			stop := make(chan struct{})
-			mover := ordinary.task(func() {
+			mover := testrun.Goroutine.Go(func() {
 				for i := 0; ; i++ {
 					select {
 					case <-stop:
@@ -299,14 +301,14 @@ func TestDeadlineAgainstTimer(t *testing.T) {
 					}
 				}
 			})
-			p.task(func() {
+			p.Do(t, func() {
 				for range 2000 {
 					_, err := c.Read(make([]byte, 1))
 					checkTimeout(t, "read", err)
 				}
-			}).wait(t)
+			})
 			close(stop)
-			mover.wait(t)
+			mover.Wait(t)
 		})
 	}
 }

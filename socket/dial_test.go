@@ -15,16 +15,17 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // TestDialClosedPort: the connect returns, with ECONNREFUSED. C++ netco's never returned.
 func TestDialClosedPort(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			address := testenv.ClosedPort(t)
-			p.task(func() {
+			p.Do(t, func() {
 				for range 10 {
 					c, err := dialTCP("tcp", address)
 					var op *net.OpError
@@ -32,7 +33,7 @@ func TestDialClosedPort(t *testing.T) {
 						t.Errorf("Dial: %v, %v", c, err)
 					}
 				}
-			}).wait(t)
+			})
 		})
 	}
 }
@@ -159,8 +160,8 @@ func TestDialErrors(t *testing.T) {
 		{"tcp6", "[::ffff:127.0.0.1]:" + port},
 		{"tcp", "255.255.255.255:80"},
 	}...)
-	for _, p := range places {
-		p.task(func() {
+	for _, p := range testrun.Places {
+		p.Do(t, func() {
 			for _, c := range cases {
 				conn, err := dialTCP(c.network, c.address)
 				if conn != nil {
@@ -171,9 +172,9 @@ func TestDialErrors(t *testing.T) {
 				if nc != nil {
 					nc.Close()
 				}
-				same(t, fmt.Sprintf("%s: Dial(%q, %q)", p.name, c.network, c.address), err, want)
+				same(t, fmt.Sprintf("%s: Dial(%q, %q)", p.Name, c.network, c.address), err, want)
 			}
-		}).wait(t)
+		})
 	}
 }
 
@@ -192,8 +193,8 @@ func TestListenErrors(t *testing.T) {
 		{"tcp", "192.0.2.1:0"}, // not an address of this host
 		{"tcp", "127.0.0.1:99999"},
 	}...)
-	for _, p := range places {
-		p.task(func() {
+	for _, p := range testrun.Places {
+		p.Do(t, func() {
 			for _, c := range cases {
 				l, err := listenTCP(c.network, c.address)
 				if l != nil {
@@ -204,12 +205,12 @@ func TestListenErrors(t *testing.T) {
 				if nl != nil {
 					nl.Close()
 				}
-				same(t, fmt.Sprintf("%s: Listen(%q, %q)", p.name, c.network, c.address), err, want)
+				same(t, fmt.Sprintf("%s: Listen(%q, %q)", p.Name, c.network, c.address), err, want)
 			}
 			if !errors.Is(listenError(taken.Addr().String()), unix.EADDRINUSE) {
 				t.Error("an address in use is not EADDRINUSE")
 			}
-		}).wait(t)
+		})
 	}
 }
 
@@ -227,8 +228,8 @@ func TestDialByName(t *testing.T) {
 	}
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	for _, p := range places {
-		p.task(func() {
+	for _, p := range testrun.Places {
+		p.Do(t, func() {
 			for _, c := range []struct{ network, host string }{
 				{"tcp", "127.0.0.1"}, {"tcp4", "127.0.0.1"}, {"tcp", "localhost"}, {"tcp4", "localhost"}, {"tcp", ""},
 				{"tcp", "0.0.0.0"}, {"tcp", "[::1]"}, {"tcp6", "[::1]"}, {"tcp", "[::]"}, {"tcp", "[::ffff:127.0.0.1]"},
@@ -252,7 +253,7 @@ func TestDialByName(t *testing.T) {
 				a.Close()
 				b.Close()
 			}
-		}).wait(t)
+		})
 	}
 }
 
@@ -262,29 +263,29 @@ func TestDialTimeout(t *testing.T) {
 	address, _ := testenv.Deaf(t)
 	for _, d := range []time.Duration{20 * time.Millisecond, time.Nanosecond, -time.Second} {
 		_, want := net.DialTimeout("tcp", address, d)
-		for _, p := range places {
-			p.task(func() {
+		for _, p := range testrun.Places {
+			p.Do(t, func() {
 				began := time.Now()
 				c, err := socket.DialTimeout("tcp", address, d)
 				if c != nil || !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("%s, %v: %v, %v", p.name, d, c, err)
+					t.Errorf("%s, %v: %v, %v", p.Name, d, c, err)
 				}
 				if took := time.Since(began); took < d {
-					t.Errorf("%s, %v: gave up after %v", p.name, d, took)
+					t.Errorf("%s, %v: gave up after %v", p.Name, d, took)
 				}
-				same(t, fmt.Sprintf("%s, %v", p.name, d), err, want)
-			}).wait(t)
+				same(t, fmt.Sprintf("%s, %v", p.Name, d), err, want)
+			})
 		}
 	}
 }
 
 // TestDialTimeoutEnds: the time is for connecting, not for what comes after.
 func TestDialTimeoutEnds(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			l := listen(t)
-			p.task(func() {
+			p.Do(t, func() {
 				a, err := socket.DialTimeout("tcp", l.Addr().String(), time.Hour)
 				if err != nil {
 					t.Error(err)
@@ -300,7 +301,7 @@ func TestDialTimeoutEnds(t *testing.T) {
 				if _, err := a.Write([]byte("x")); err != nil {
 					t.Error(err)
 				}
-			}).wait(t)
+			})
 		})
 	}
 }
@@ -311,16 +312,16 @@ func TestDialParks(t *testing.T) {
 	address, _ := testenv.Deaf(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	dial := onFirst.task(func() {
+	dial := testrun.First.Go(func() {
 		if _, err := socket.DialContext(ctx, "tcp", address); err == nil {
 			t.Error("connected")
 		}
 	})
-	dial.untilParked(t, coroutine.ReasonConnect)
-	onFirst.task(func() {}).wait(t)
-	if dial.over() {
+	dial.UntilParked(t, coroutine.ReasonConnect)
+	testrun.First.Go(func() {}).Wait(t)
+	if dial.Over() {
 		t.Error("the connect was over before the other coroutine ran")
 	}
 	cancel()
-	dial.wait(t)
+	dial.Wait(t)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -38,10 +39,10 @@ func theirs(d *socket.Dialer) *net.Dialer {
 }
 
 // everywhere runs f in all places, one after the other.
-func everywhere(t *testing.T, f func(p place)) {
+func everywhere(t *testing.T, f func(p testrun.Place)) {
 	t.Helper()
-	for _, p := range places {
-		p.task(func() { f(p) }).wait(t)
+	for _, p := range testrun.Places {
+		p.Go(func() { f(p) }).Wait(t)
 	}
 }
 
@@ -103,12 +104,12 @@ func TestDialerErrors(t *testing.T) {
 			targets = append(targets, struct{ network, address string }{network, a})
 		}
 	}
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for name, d := range dialers {
 			d := *d
 			d.Resolver = r
 			if name == "from Unix" {
-				d.LocalAddr = &net.UnixAddr{Name: fmt.Sprintf("@netco-nobody-%d-%s", os.Getpid(), p.name), Net: "unix"}
+				d.LocalAddr = &net.UnixAddr{Name: fmt.Sprintf("@netco-nobody-%d-%s", os.Getpid(), p.Name), Net: "unix"}
 			}
 			for _, to := range targets {
 				if name == "from nil TCP" && !strings.HasPrefix(to.network, "tcp") {
@@ -117,7 +118,7 @@ func TestDialerErrors(t *testing.T) {
 				if name == "passed" && !strings.HasPrefix(to.network, "unix") && named(to.address) {
 					continue // net tosses a coin between the answer and the time
 				}
-				sameDial(t, p.name+", "+name, &d, context.Background(), to.network, to.address)
+				sameDial(t, p.Name+", "+name, &d, context.Background(), to.network, to.address)
 			}
 		}
 	})
@@ -134,7 +135,7 @@ func named(address string) bool {
 // TestDialRawIP: raw IP is not offered.
 func TestDialRawIP(t *testing.T) {
 	start(t, 2)
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for _, network := range []string{"ip", "ip4:icmp", "ip6:58", "tcp:http"} {
 			_, err := socket.Dial(network, "127.0.0.1")
 			var op *net.OpError
@@ -153,7 +154,7 @@ func TestDialTCPErrors(t *testing.T) {
 		{IP: net.IPv4zero, Port: int(closed.Port())}, {IP: net.IPv6zero, Port: int(closed.Port())}, {IP: net.IP{1, 2, 3}, Port: 80}, {Port: 70000},
 		{IP: net.IP{1, 2, 3, 4, 5}, Port: 80}}
 	locals := []*net.TCPAddr{nil, {}, {IP: net.IPv4(127, 0, 0, 1)}, {IP: net.IPv6loopback}, {IP: net.IPv4(192, 0, 2, 77)}, {IP: net.IPv6zero}}
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "bogus"} {
 			for _, to := range addrs {
 				for _, from := range locals {
@@ -235,7 +236,7 @@ func TestDialContext(t *testing.T) {
 	r := s.resolver()
 	address, _ := testenv.Deaf(t)
 	before := socket.Open()
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for how, make := range ended {
 			for _, to := range []string{"one.test.:80", address} {
 				d := &socket.Dialer{Resolver: r, LocalAddr: &net.TCPAddr{}}
@@ -247,12 +248,12 @@ func TestDialContext(t *testing.T) {
 					want = context.DeadlineExceeded
 				}
 				if !errors.Is(err, want) {
-					t.Errorf("%s, %s, %s: %v", p.name, how, to, err)
+					t.Errorf("%s, %s, %s: %v", p.Name, how, to, err)
 				}
 				ctx, cancel = make()
 				_, want = theirs(d).DialContext(ctx, "tcp", to)
 				cancel()
-				same(t, p.name+", "+how+", "+to, err, want)
+				same(t, p.Name+", "+how+", "+to, err, want)
 			}
 		}
 	})
@@ -264,40 +265,40 @@ func TestDialContext(t *testing.T) {
 
 // TestDialCancelled: a coroutine that is parked in a connect, and a goroutine that blocks in one, are woken by cancel.
 func TestDialCancelled(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			address, _ := testenv.Deaf(t)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			k := p.task(func() {
+			k := p.Go(func() {
 				if _, err := socket.DialContext(ctx, "tcp", address); !errors.Is(err, context.Canceled) {
 					t.Errorf("Dial: %v", err)
 				}
 			})
-			k.untilParked(t, coroutine.ReasonConnect)
+			k.UntilParked(t, coroutine.ReasonConnect)
 			cancel()
-			k.wait(t)
+			k.Wait(t)
 		})
 	}
 }
 
 // TestDialCancelChannel: so does the old way to cancel.
 func TestDialCancelChannel(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			address, _ := testenv.Deaf(t)
 			cancel := make(chan struct{})
-			k := p.task(func() {
+			k := p.Go(func() {
 				d := socket.Dialer{Cancel: cancel}
 				if _, err := d.Dial("tcp", address); !errors.Is(err, context.Canceled) {
 					t.Errorf("Dial: %v", err)
 				}
 			})
-			k.untilParked(t, coroutine.ReasonConnect)
+			k.UntilParked(t, coroutine.ReasonConnect)
 			close(cancel)
-			k.wait(t)
+			k.Wait(t)
 		})
 	}
 }
@@ -306,7 +307,7 @@ func TestDialCancelChannel(t *testing.T) {
 func TestDialContextAfter(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		d := socket.Dialer{Timeout: time.Hour}
 		a, err := d.DialContext(ctx, "tcp", l.Addr().String())
@@ -339,7 +340,7 @@ func TestDialContextAfter(t *testing.T) {
 func TestDialTimeoutPasses(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		const timeout = 100 * time.Millisecond
 		var c net.Conn
 		for c == nil {
@@ -354,7 +355,7 @@ func TestDialTimeoutPasses(t *testing.T) {
 		c.SetReadDeadline(time.Now().Add(timeout)) // nothing comes: it waits
 		c.Read(make([]byte, 1))
 		if _, err := c.Write([]byte("x")); err != nil {
-			t.Errorf("%s: %v", p.name, err)
+			t.Errorf("%s: %v", p.Name, err)
 		}
 	})
 }
@@ -367,7 +368,7 @@ func TestDialCancelledLate(t *testing.T) {
 	const each = 300
 	var mu sync.Mutex
 	var cancel context.CancelFunc // under mu: of the dial under way
-	server := ordinary.task(func() {
+	server := testrun.Goroutine.Go(func() {
 		var open []*socket.TCPConn
 		for {
 			c, err := l.AcceptTCP()
@@ -384,7 +385,7 @@ func TestDialCancelledLate(t *testing.T) {
 		}
 	})
 	var made atomic.Int32
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for range each {
 			mu.Lock()
 			var ctx context.Context
@@ -393,14 +394,14 @@ func TestDialCancelledLate(t *testing.T) {
 			c, err := socket.DialContext(ctx, "tcp", l.Addr().String())
 			if err != nil {
 				if !errors.Is(err, context.Canceled) {
-					t.Errorf("%s: %v", p.name, err)
+					t.Errorf("%s: %v", p.Name, err)
 				}
 				continue
 			}
 			made.Add(1)
 			for range 3 {
 				if _, err := c.Write([]byte("x")); err != nil {
-					t.Errorf("%s: %v", p.name, err)
+					t.Errorf("%s: %v", p.Name, err)
 					break
 				}
 				yield()
@@ -409,8 +410,8 @@ func TestDialCancelledLate(t *testing.T) {
 		}
 	})
 	l.Close()
-	server.wait(t)
-	t.Logf("%d of %d connected", made.Load(), each*len(places))
+	server.Wait(t)
+	t.Logf("%d of %d connected", made.Load(), each*len(testrun.Places))
 }
 
 // TestDialUnwound: a hook that panics, or ends its goroutine, leaves no fd, with one family or two.
@@ -419,11 +420,11 @@ func TestDialUnwound(t *testing.T) {
 	port := twoFaced(t, accepts, accepts)
 	s := serveNames(t, both)
 	before, fds := socket.Open(), testenv.Files()
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		for network, address := range map[string]string{"tcp4": "127.0.0.1:" + port, "tcp": "both.test.:" + port, "udp": "127.0.0.1:" + port, "unix": "@nobody"} {
 			for _, panics := range []bool{false, true} {
 				done := make(chan struct{})
-				p.run(func() {
+				p.Run(func() {
 					defer close(done)
 					defer func() { recover() }()
 					d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Hour, Control: func(string, string, syscall.RawConn) error {
@@ -434,13 +435,13 @@ func TestDialUnwound(t *testing.T) {
 						return nil
 					}}
 					d.Dial(network, address)
-					t.Errorf("%s: Dial of %s returned", p.name, network)
+					t.Errorf("%s: Dial of %s returned", p.Name, network)
 				})
-				await(t, done, "the task to end")
+				testenv.Await(t, done, "the task to end")
 			}
 		}
 	}
-	until(t, "the sockets to be closed", func() bool { return socket.Open() == before && testenv.Files() <= fds+2 }) // a look-up's may stay a while
+	testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == before && testenv.Files() <= fds+2 }) // a look-up's may stay a while
 }
 
 // TestDialShares: several addresses share the time that is left, as with net.
@@ -487,14 +488,14 @@ func TestDialFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ul.Close()
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for _, c := range []struct {
 			from net.Addr
 			to   net.Addr
 		}{
 			{&net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}, l.Addr()},
 			{&net.UDPAddr{IP: net.IPv4(127, 0, 0, 9)}, u.LocalAddr()},
-			{&net.UnixAddr{Name: filepath.Join(dir, p.name), Net: "unix"}, ul.Addr()},
+			{&net.UnixAddr{Name: filepath.Join(dir, p.Name), Net: "unix"}, ul.Addr()},
 		} {
 			d := socket.Dialer{LocalAddr: c.from}
 			conn, err := d.Dial(c.to.Network(), c.to.String())
@@ -564,7 +565,7 @@ func TestDialUnspecified(t *testing.T) {
 	}
 	defer l.Close()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for _, network := range []string{"tcp", "tcp4", "tcp6"} {
 			for _, host := range []string{"", "0.0.0.0", "[::]"} {
 				if network == "tcp4" && host == "[::]" || network == "tcp6" && host == "0.0.0.0" || network == "tcp6" && !haveIPv6() {
@@ -606,7 +607,7 @@ func TestDialControl(t *testing.T) {
 	type key struct{}
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), key{}, "value"), time.Hour)
 	defer cancel()
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for _, c := range []struct{ network, address string }{
 			{"tcp", "127.0.0.1:" + port}, {"tcp", ":" + port}, {"tcp6", "[::1]:" + port}, {"tcp", "[::1]:" + port}, {"tcp4", "127.0.0.1:" + port},
 			{"tcp", "here.test.:" + port}, {"udp", "127.0.0.1:9"}, {"udp", ":9"}, {"udp6", "[::1]:9"}, {"udp", "[::1]:9"}, {"unix", ul.Addr().String()},
@@ -666,7 +667,7 @@ func TestDialControl(t *testing.T) {
 // TestDialToItself: a connection that the kernel made of a socket with itself is not taken for one, until it insists.
 func TestDialToItself(t *testing.T) {
 	start(t, 2)
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for again, times := 0, 1; times <= 3; times++ {
 			address := freePort(t).String()
 			to := netip.MustParseAddrPort(address)
@@ -688,10 +689,10 @@ func TestDialToItself(t *testing.T) {
 				continue
 			}
 			if times < 3 && (c != nil || !errors.Is(err, unix.ECONNREFUSED)) || times == 3 && err != nil {
-				t.Errorf("%s, %d times: %v, %v", p.name, times, c, err)
+				t.Errorf("%s, %d times: %v, %v", p.Name, times, c, err)
 			}
 			if want := min(times+1, 3); tries != want {
-				t.Errorf("%s, %d times: %d tries, want %d", p.name, times, tries, want)
+				t.Errorf("%s, %d times: %d tries, want %d", p.Name, times, tries, want)
 			}
 			if c != nil {
 				c.(*socket.TCPConn).SetLinger(0)
@@ -705,7 +706,7 @@ func TestDialToItself(t *testing.T) {
 func TestDialNotAvailable(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for _, c := range []struct {
 			times int
 			from  net.Addr
@@ -722,7 +723,7 @@ func TestDialNotAvailable(t *testing.T) {
 			conn, err := d.Dial("tcp", l.Addr().String())
 			remove()
 			if !errors.Is(err, c.want) {
-				t.Errorf("%s, %v: %v", p.name, c, err)
+				t.Errorf("%s, %v: %v", p.Name, c, err)
 			}
 			if conn != nil {
 				conn.Close()
@@ -750,7 +751,7 @@ func TestDialKeepAlive(t *testing.T) {
 		})
 		return text
 	}
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for _, d := range []*socket.Dialer{
 			{}, {KeepAlive: -1}, {KeepAlive: 7 * time.Second}, {KeepAlive: 1500 * time.Millisecond},
 			{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: 4 * time.Second, Count: 5}},
@@ -797,7 +798,7 @@ func TestDialNetworks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ul.Close()
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for _, c := range []struct {
 			network, address string
 			want             any

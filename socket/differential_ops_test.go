@@ -45,7 +45,7 @@ func (d *diffRun) operate(o diffOp) { diffOps[int(o.code)%len(diffOps)](d, o, o.
 
 // name describes an operation for the trace.
 func (o diffOp) name(what string, args ...any) string {
-	return fmt.Sprintf("end %d, %s: ", o.end(), o.place().name) + fmt.Sprintf(what, args...)
+	return fmt.Sprintf("end %d, %s: ", o.end(), o.place().Name) + fmt.Sprintf(what, args...)
 }
 
 // diffWriters are ways to write p.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -52,8 +53,8 @@ const (
 // diffOp is one operation, as three bytes of a sequence give it.
 type diffOp struct{ code, arg, how byte }
 
-func (o diffOp) end() int     { return int(o.how & 1) }
-func (o diffOp) place() place { return places[int(o.how>>1)%len(places)] }
+func (o diffOp) end() int             { return int(o.how & 1) }
+func (o diffOp) place() testrun.Place { return testrun.Places[int(o.how>>1)%len(testrun.Places)] }
 
 // variant is one of n.
 func (o diffOp) variant(n int) int { return int(o.how>>3) % n }

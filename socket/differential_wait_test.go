@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // How a wait is ended from outside.
@@ -63,15 +65,15 @@ func (d *diffRun) waitThen(o diffOp, e int) {
 			c.SetReadDeadline(time.Now().Add(2 * time.Millisecond))
 		}
 		texts := make([]string, readers)
-		var tasks []*task
+		var tasks []*testrun.Task
 		for i := range texts {
-			k := w.begin(places[(int(o.how>>1)+i)%len(places)], func() { _, texts[i] = w.read(e, size, wait.do) })
+			k := w.begin(testrun.Places[(int(o.how>>1)+i)%len(testrun.Places)], func() { _, texts[i] = w.read(e, size, wait.do) })
 			w.settleIn(k)
 			tasks = append(tasks, k)
 		}
 		text := d.endWait(w, ending, e, size, wait.pieces, tasks[0])
 		for _, k := range tasks {
-			k.wait(w.t)
+			k.Wait(w.t)
 		}
 		if ending == byDeadline || ending == byMovedDeadline || ending == byTimer {
 			text += w.tellError(c.SetReadDeadline(time.Time{}))
@@ -116,7 +118,7 @@ func (d *diffRun) possible(ending, e, pieces int) int {
 }
 
 // endWait ends the wait of end e.
-func (d *diffRun) endWait(w *diffWorld, ending, e, size, pieces int, reader *task) (text string) {
+func (d *diffRun) endWait(w *diffWorld, ending, e, size, pieces int, reader *testrun.Task) (text string) {
 	c, peer := w.ends[e], w.ends[1-e]
 	switch ending {
 	case byData:
@@ -178,13 +180,13 @@ func (d *diffRun) bulk(o diffOp, e int) {
 			do = diffWriters[how].do
 		}
 		var read string
-		reader := w.begin(places[int(o.arg)%len(places)], func() { _, read = w.read(1-e, size, diffReaders[3].do) })
+		reader := w.begin(testrun.Places[int(o.arg)%len(testrun.Places)], func() { _, read = w.read(1-e, size, diffReaders[3].do) })
 		var written string
 		w.do(o.place(), func() {
 			n, err := w.write(e, size, do)
 			written = fmt.Sprintf("%d, %s", n, w.tellError(err))
 		})
-		reader.wait(w.t)
+		reader.Wait(w.t)
 		return written + "; " + read
 	})
 }
@@ -267,9 +269,9 @@ func (w *diffWorld) fillUp(o diffOp, e, how, ending int) (text string) {
 	var err error
 	writer := w.begin(o.place(), func() { n, err = w.write(e, bulkSize, diffWriters[how].do) })
 	if ending != fullDrained {
-		await(w.t, writer.started, "the writer to start")
+		testenv.Await(w.t, writer.Started, "the writer to start")
 		// The writer must be stuck in both worlds: then there is no more room.
-		until(w.t, "full buffers", func() bool { return stuckWriting(w, e, writer) })
+		testenv.Until(w.t, "full buffers", func() bool { return stuckWriting(w, e, writer) })
 	}
 	switch ending {
 	case fullDeadline:
@@ -287,10 +289,10 @@ func (w *diffWorld) fillUp(o diffOp, e, how, ending int) (text string) {
 		text = w.tellError(peer.Close())
 	case fullDrained:
 		var read string
-		w.do(onSecond, func() { _, read = w.read(1-e, bulkSize, diffReaders[3].do) })
+		w.do(testrun.Second, func() { _, read = w.read(1-e, bulkSize, diffReaders[3].do) })
 		text = read
 	}
-	writer.wait(w.t)
+	writer.Wait(w.t)
 	if ending == fullDeadline || ending == fullTimer {
 		text += w.tellError(c.SetWriteDeadline(time.Time{}))
 	}
@@ -304,15 +306,15 @@ func (w *diffWorld) fillUp(o diffOp, e, how, ending int) (text string) {
 }
 
 // stuckWriting reports whether the task has ended or waits for room, which there is none of.
-func stuckWriting(w *diffWorld, e int, k *task) bool {
-	if k.over() {
+func stuckWriting(w *diffWorld, e int, k *testrun.Task) bool {
+	if k.Over() {
 		return true
 	}
 	if w.ask(e).events&unix.POLLOUT != 0 || w.ask(1-e).queued == 0 {
 		return false // the room may be gone before the first byte has left the writer
 	}
-	if k.co != nil {
-		return k.co.State() == coroutine.Waiting
+	if k.Co != nil {
+		return k.Co.State() == coroutine.Waiting
 	}
 	return true
 }
@@ -327,9 +329,9 @@ func (d *diffRun) twoWriters(o diffOp, e int) {
 	how := o.variant(2)
 	d.step(o.name("two by %s", diffWriters[how].name), func(w *diffWorld) string {
 		var texts [2]string
-		var tasks []*task
+		var tasks []*testrun.Task
 		for i := range texts {
-			tasks = append(tasks, w.begin(places[(int(o.arg)+i)%len(places)], func() {
+			tasks = append(tasks, w.begin(testrun.Places[(int(o.arg)+i)%len(testrun.Places)], func() {
 				n, err := diffWriters[how].do(w.ends[e], bytes.Repeat([]byte{byte(i)}, size))
 				texts[i] = fmt.Sprintf("%d, %s; ", n, w.tellError(err))
 			}))
@@ -339,7 +341,7 @@ func (d *diffRun) twoWriters(o diffOp, e int) {
 		var err error
 		w.do(o.place(), func() { n, err = io.ReadFull(w.ends[1-e], p) })
 		for _, k := range tasks {
-			k.wait(w.t)
+			k.Wait(w.t)
 		}
 		first := bytes.Repeat(p[:1], size)
 		whole := bytes.Equal(p[:size], first) && bytes.Equal(p[size:], bytes.Repeat([]byte{1 - p[0]&1}, size))

@@ -16,6 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -136,31 +138,31 @@ func diffFD(c diffEnd) (fd int) {
 }
 
 // begin runs f in a place; that of net's is an ordinary goroutine.
-func (w *diffWorld) begin(p place, f func()) *task {
+func (w *diffWorld) begin(p testrun.Place, f func()) *testrun.Task {
 	if !w.ours {
-		p = ordinary
+		p = testrun.Goroutine
 	}
-	return p.task(f)
+	return p.Go(f)
 }
 
 // do runs f in a place to its end.
-func (w *diffWorld) do(p place, f func()) {
+func (w *diffWorld) do(p testrun.Place, f func()) {
 	w.t.Helper()
-	w.begin(p, f).wait(w.t)
+	w.begin(p, f).Wait(w.t)
 }
 
 // settleIn lets a task get to where it waits. A coroutine is watched; no outcome depends on whether a goroutine got there.
-func (w *diffWorld) settleIn(k *task) {
+func (w *diffWorld) settleIn(k *testrun.Task) {
 	w.t.Helper()
-	await(w.t, k.started, "the task to start")
-	if k.co == nil {
+	testenv.Await(w.t, k.Started, "the task to start")
+	if k.Co == nil {
 		for range 10 {
 			runtime.Gosched()
 		}
 		return
 	}
-	until(w.t, "the task to wait or end", func() bool {
-		return k.over() || k.co.State() == coroutine.Waiting
+	testenv.Until(w.t, "the task to wait or end", func() bool {
+		return k.Over() || k.Co.State() == coroutine.Waiting
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -81,7 +82,7 @@ func serveNames(t testing.TB, zone map[string][]record) *nameServer {
 		}
 		s.mu.Unlock()
 		// Go's resolver goes on with questions whose answers nobody wants any more, and would wait for seconds for one that comes to nobody.
-		until(t, "all answers to be read", func() bool { return s.askers.Load() == 0 })
+		testenv.Until(t, "all answers to be read", func() bool { return s.askers.Load() == 0 })
 		c.SetReadDeadline(time.Unix(1, 0))
 		<-ended
 		answers.Wait()

@@ -9,6 +9,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/socket"
+
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // BenchmarkEcho is one message to a coroutine of its own for each connection and
@@ -26,30 +28,30 @@ import (
 func BenchmarkEcho(b *testing.B) {
 	for _, conns := range []int{1, 64, 1000} {
 		b.Run(fmt.Sprint(conns), func(b *testing.B) {
-			start(b, 1)
+			testrun.Start(b, 1)
 			l := listen(b)
 			var fds []int
-			var servers []*task
+			var servers []*testrun.Task
 			for range conns {
 				fds = append(fds, rawClient(b, l))
 				c, err := l.AcceptTCP()
 				if err != nil {
 					b.Fatal(err)
 				}
-				servers = append(servers, onFirst.task(func() { echoBorrowed(c) }))
+				servers = append(servers, testrun.First.Go(func() { echoBorrowed(c) }))
 			}
-			onFirst.task(func() {
+			testrun.First.Go(func() {
 				b.ResetTimer()
 				for n := b.N; n > 0; n -= len(fds) {
 					exchangeRaw(b, fds[:min(n, len(fds))])
 				}
 				b.StopTimer()
-			}).wait(b)
+			}).Wait(b)
 			for _, fd := range fds {
 				unix.Shutdown(fd, unix.SHUT_WR)
 			}
 			for _, s := range servers {
-				s.wait(b)
+				s.Wait(b)
 			}
 		})
 	}

@@ -6,18 +6,19 @@ import (
 	"io"
 	"testing"
 
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // TestEcho sends messages of all sizes from every kind of place to every other and compares what comes back.
 func TestEcho(t *testing.T) {
-	for _, server := range places {
-		for _, client := range places {
-			t.Run(client.name+" to "+server.name, func(t *testing.T) {
+	for _, server := range testrun.Places {
+		for _, client := range testrun.Places {
+			t.Run(client.Name+" to "+server.Name, func(t *testing.T) {
 				start(t, 2)
 				a, b := pair(t)
-				s := server.task(func() { echo(b) })
-				c := client.task(func() {
+				s := server.Go(func() { echo(b) })
+				c := client.Go(func() {
 					defer a.Close()
 					for _, size := range []int{0, 1, 64, 128<<10 + 1, 1 << 20} {
 						if err := roundTrip(client, a, size); err != nil {
@@ -26,17 +27,17 @@ func TestEcho(t *testing.T) {
 						}
 					}
 				})
-				c.wait(t)
-				s.wait(t)
+				c.Wait(t)
+				s.Wait(t)
 			})
 		}
 	}
 }
 
 // roundTrip sends size bytes, a writer beside the reader, and reads them back.
-func roundTrip(p place, c *socket.TCPConn, size int) error {
+func roundTrip(p testrun.Place, c *socket.TCPConn, size int) error {
 	wrote := make(chan error, 1)
-	p.run(func() {
+	p.Run(func() {
 		n, err := c.Write(pattern(size))
 		if err == nil && n != size {
 			err = fmt.Errorf("Write returned %d without an error", n)
@@ -63,12 +64,12 @@ func roundTrip(p place, c *socket.TCPConn, size int) error {
 // TestEchoPipelined writes a thousand messages before it reads the first answer.
 func TestEchoPipelined(t *testing.T) {
 	const messages, size = 1000, 64
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			a, b := pair(t)
-			s := p.task(func() { echo(b) })
-			c := p.task(func() {
+			s := p.Go(func() { echo(b) })
+			c := p.Go(func() {
 				defer a.Close()
 				for i := range messages {
 					if _, err := a.Write(bytes.Repeat([]byte{byte(i)}, size)); err != nil {
@@ -88,19 +89,19 @@ func TestEchoPipelined(t *testing.T) {
 					}
 				}
 			})
-			c.wait(t)
-			s.wait(t)
+			c.Wait(t)
+			s.Wait(t)
 		})
 	}
 }
 
 // TestEmptyReadAndWrite: neither takes nor sends anything, nor waits.
 func TestEmptyReadAndWrite(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
-			p.task(func() {
+			p.Do(t, func() {
 				for range 100 {
 					if n, err := c.Read(nil); n != 0 || err != nil {
 						t.Errorf("Read(nil) with nothing to read: %d, %v", n, err)
@@ -109,11 +110,11 @@ func TestEmptyReadAndWrite(t *testing.T) {
 						t.Errorf("Write(nil): %d, %v", n, err)
 					}
 				}
-			}).wait(t)
+			})
 			if _, err := peer.Write([]byte("x")); err != nil {
 				t.Fatal(err)
 			}
-			p.task(func() {
+			p.Do(t, func() {
 				if err := c.WaitReadable(); err != nil {
 					t.Error(err)
 				}
@@ -124,7 +125,7 @@ func TestEmptyReadAndWrite(t *testing.T) {
 				if n, err := c.Read(b[:]); n != 1 || err != nil || b[0] != 'x' {
 					t.Errorf("Read: %d, %v, %q", n, err, b[:n])
 				}
-			}).wait(t)
+			})
 			c.Close()
 			if rest, err := io.ReadAll(peer); err != nil || len(rest) != 0 {
 				t.Errorf("the peer read %q, %v, want nothing", rest, err)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -19,38 +18,18 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
-// Some tests are about a whole process: they run a child, which is this binary with childEnv naming what it is to do.
-const childEnv = "NETCO_SOCKET_TEST_CHILD"
-
-var children map[string]func()
+// children are programs that this test binary can be: some tests are about a
+// whole process.
+var children = testenv.Children{}
 
 func init() {
-	children = map[string]func(){
-		"start without fds": startWithoutFDs,
-		"late netpoll":      lateNetpoll,
-		"few fds":           serveWithFewFDs,
-		"idle":              serveIdle,
-	}
-}
-
-// childCmd prepares a child; arg is for it.
-func childCmd(t *testing.T, name, arg string) *exec.Cmd {
-	t.Helper()
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(exe, arg)
-	cmd.Env = append(os.Environ(), childEnv+"="+name, "GORACE=atexit_sleep_ms=0")
-	return cmd
-}
-
-// fatal ends a child.
-func fatal(args ...any) {
-	fmt.Fprintln(os.Stderr, args...)
-	os.Exit(1)
+	children["start without fds"] = startWithoutFDs
+	children["late netpoll"] = lateNetpoll
+	children["few fds"] = serveWithFewFDs
+	children["idle"] = serveIdle
 }
 
 // fillFDs opens fds until there are no more, then closes spare of them. It uses nothing that would use Go's poller.
@@ -63,7 +42,7 @@ func fillFDs(limit, spare int) (close func()) {
 			break
 		}
 		if err != nil {
-			fatal(err)
+			testenv.Fatal(err)
 		}
 		all = append(all, fd)
 	}
@@ -82,11 +61,11 @@ func fillFDs(limit, spare int) (close func()) {
 func setLimit(n int) {
 	var lim unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	lim.Cur = uint64(n)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 }
 
@@ -96,15 +75,12 @@ func TestStartWithoutFDs(t *testing.T) {
 	t.Parallel()
 	results := map[string]int{}
 	for spare := range 12 {
-		out, err := childCmd(t, "start without fds", strconv.Itoa(spare)).CombinedOutput()
+		out, err := testenv.Output(children.Command(t, "start without fds", strconv.Itoa(spare)))
 		if err != nil {
-			if len(out) > 500 {
-				out = out[:500]
-			}
 			t.Errorf("with %d fds to spare: %v\n%s", spare, err, out)
 			continue
 		}
-		results[string(out)]++
+		results[out]++
 	}
 	if len(results) != 2 && !t.Failed() {
 		t.Errorf("with 0 to 11 fds to spare the outcomes are %v, want some successes and some refusals", results)
@@ -118,20 +94,20 @@ func startWithoutFDs() {
 	switch {
 	case err == nil:
 		if err := netco.Run(func() { netco.Sleep(time.Millisecond) }); err != nil {
-			fatal(err)
+			testenv.Fatal(err)
 		}
 		fmt.Print("started")
 	case strings.Contains(err.Error(), unix.EMFILE.Error()):
 		free()
 		if err := netco.Start(netco.Options{Processors: 2}); err != nil {
-			fatal("a second start, with fds:", err)
+			testenv.Fatal("a second start, with fds:", err)
 		}
 		if err := netco.Run(func() { netco.Sleep(time.Millisecond) }); err != nil {
-			fatal(err)
+			testenv.Fatal(err)
 		}
 		fmt.Print("refused")
 	default:
-		fatal(err)
+		testenv.Fatal(err)
 	}
 }
 
@@ -139,15 +115,15 @@ func startWithoutFDs() {
 // does, the process must not die.
 func TestNetpollBeforeEMFILE(t *testing.T) {
 	t.Parallel()
-	out, err := childCmd(t, "late netpoll", "").CombinedOutput()
-	if err != nil || string(out) != "alive" {
+	out, err := testenv.Output(children.Command(t, "late netpoll"))
+	if err != nil || out != "alive" {
 		t.Errorf("%v\n%.500s", err, out)
 	}
 }
 
 func lateNetpoll() {
 	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	fillFDs(64, 0)
 	time.Sleep(time.Millisecond)
@@ -155,13 +131,13 @@ func lateNetpoll() {
 	time.AfterFunc(time.Millisecond, func() { close(timer) })
 	<-timer
 	if _, err := listenTCP("tcp", "127.0.0.1:0"); err == nil {
-		fatal("listening without an fd succeeded")
+		testenv.Fatal("listening without an fd succeeded")
 	}
 	if _, err := dialTCP("tcp", "127.0.0.1:1"); err == nil {
-		fatal("dialling without an fd succeeded")
+		testenv.Fatal("dialling without an fd succeeded")
 	}
 	if err := netco.Run(func() { netco.Sleep(time.Millisecond) }); err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	fmt.Print("alive")
 }
@@ -174,7 +150,7 @@ func TestAcceptWithoutFDs(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"coroutine", "goroutine"} {
 		t.Run(where, func(t *testing.T) {
-			cmd := childCmd(t, "few fds", where)
+			cmd := children.Command(t, "few fds", where)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			stdin, err := cmd.StdinPipe()
@@ -281,11 +257,11 @@ func serveWithFewFDs() {
 		return asked, 0
 	})
 	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	l, err := listenTCP("tcp", "127.0.0.1:0")
 	if err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	run := func(f func()) { netco.Go(f) }
 	if os.Args[1] == "goroutine" {
@@ -296,7 +272,7 @@ func serveWithFewFDs() {
 		for {
 			c, err := l.AcceptTCP()
 			if err != nil {
-				fatal("accept:", err)
+				testenv.Fatal("accept:", err)
 			}
 			run(func() {
 				defer c.Close()

@@ -11,15 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // TestFINInTheEdgeOfItsData: data and FIN arrive before the Processor looks, so epoll tells of both in one event. Who skips
 // the read after a short one, since the socket was emptied, then waits for an edge that has been already: a trap
 // that prototypes fell into. The reader must get the data and then io.EOF.
 func TestFINInTheEdgeOfItsData(t *testing.T) {
-	for _, p := range []place{onFirst, ordinary} {
+	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
 		for _, parked := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/parked=%v", p.name, parked), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/parked=%v", p.Name, parked), func(t *testing.T) {
 				startLocked(t, 1)
 				c, peer := withPeer(t)
 				read := func() {
@@ -28,11 +30,11 @@ func TestFINInTheEdgeOfItsData(t *testing.T) {
 						t.Errorf("read %q, %v", got, err)
 					}
 				}
-				var reader *task
+				var reader *testrun.Task
 				release := func() {}
 				if parked {
-					reader = p.task(read)
-					reader.untilParked(t, coroutine.ReasonRead)
+					reader = p.Go(read)
+					reader.UntilParked(t, coroutine.ReasonRead)
 					release = hog(t, 0)
 				}
 				if _, err := peer.Write([]byte("last words")); err != nil {
@@ -41,12 +43,12 @@ func TestFINInTheEdgeOfItsData(t *testing.T) {
 				if err := peer.CloseWrite(); err != nil {
 					t.Fatal(err)
 				}
-				until(t, "the FIN", func() bool { return tcpState(t, c.FD()) == tcpCloseWait })
+				testenv.Until(t, "the FIN", func() bool { return tcpState(t, c.FD()) == tcpCloseWait })
 				release()
 				if !parked {
-					reader = p.task(read)
+					reader = p.Go(read)
 				}
-				reader.wait(t)
+				reader.Wait(t)
 			})
 		}
 	}
@@ -54,14 +56,14 @@ func TestFINInTheEdgeOfItsData(t *testing.T) {
 
 // TestFINAfterShortRead is the same trap the other way round: the short read comes first, the FIN alone after it.
 func TestFINAfterShortRead(t *testing.T) {
-	for _, p := range []place{onFirst, ordinary} {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 1)
 			c, peer := withPeer(t)
 			if _, err := peer.Write([]byte("data")); err != nil {
 				t.Fatal(err)
 			}
-			reader := p.task(func() {
+			reader := p.Go(func() {
 				var buf [64]byte
 				if n, err := c.Read(buf[:]); n != 4 || err != nil {
 					t.Errorf("first read: %d, %v", n, err)
@@ -73,11 +75,11 @@ func TestFINAfterShortRead(t *testing.T) {
 					t.Errorf("third read: %d, %v, want 0, EOF again", n, err)
 				}
 			})
-			reader.untilParked(t, coroutine.ReasonRead)
+			reader.UntilParked(t, coroutine.ReasonRead)
 			if err := peer.CloseWrite(); err != nil {
 				t.Fatal(err)
 			}
-			reader.wait(t)
+			reader.Wait(t)
 		})
 	}
 }
@@ -111,9 +113,9 @@ func TestResetLikeNet(t *testing.T) {
 				raw.Control(func(fd uintptr) { state = tcpState(t, int(fd)) })
 				return state
 			}, peer
-		}, place{"net", ordinary.run})
-		for _, p := range places {
-			t.Run(fmt.Sprintf("%s/%d unread", p.name, unread), func(t *testing.T) {
+		}, testrun.Place{Name: "net", Run: testrun.Goroutine.Run})
+		for _, p := range testrun.Places {
+			t.Run(fmt.Sprintf("%s/%d unread", p.Name, unread), func(t *testing.T) {
 				start(t, 2)
 				got := reset(t, unread, func(t *testing.T) (net.Conn, func() int, *net.TCPConn) {
 					c, peer := withPeer(t)
@@ -127,15 +129,15 @@ func TestResetLikeNet(t *testing.T) {
 	}
 }
 
-func reset(t *testing.T, unread int, connect func(*testing.T) (net.Conn, func() int, *net.TCPConn), p place) (got []string) {
+func reset(t *testing.T, unread int, connect func(*testing.T) (net.Conn, func() int, *net.TCPConn), p testrun.Place) (got []string) {
 	c, state, peer := connect(t)
 	if _, err := peer.Write(pattern(unread)); err != nil {
 		t.Fatal(err)
 	}
 	peer.SetLinger(0)
 	peer.Close()
-	until(t, "the reset", func() bool { return state() == tcpClose })
-	p.task(func() {
+	testenv.Until(t, "the reset", func() bool { return state() == tcpClose })
+	p.Do(t, func() {
 		buf := make([]byte, 4096)
 		for range 3 {
 			got = append(got, outcome(c.Read(buf)))
@@ -143,32 +145,32 @@ func reset(t *testing.T, unread int, connect func(*testing.T) (net.Conn, func() 
 		for range 2 {
 			got = append(got, outcome(c.Write(buf)))
 		}
-	}).wait(t)
+	})
 	return got
 }
 
 // TestResetWakes: reader and writer that are parked when the reset comes get ECONNRESET, or what the other of the two left of it.
 func TestResetWakes(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			errs := make(chan error, 2)
-			reader := p.task(func() {
+			reader := p.Go(func() {
 				_, err := c.Read(make([]byte, 1))
 				errs <- err
 			})
-			writer := p.task(func() {
+			writer := p.Go(func() {
 				_, err := c.Write(tooMuch)
 				errs <- err
 			})
-			reader.untilParked(t, coroutine.ReasonRead)
-			writer.untilParked(t, coroutine.ReasonWrite)
+			reader.UntilParked(t, coroutine.ReasonRead)
+			writer.UntilParked(t, coroutine.ReasonWrite)
 			peer.SetLinger(0)
 			peer.Close()
 			reset := 0
 			for range 2 {
-				switch err := await(t, errs, "the reset"); {
+				switch err := testenv.Await(t, errs, "the reset"); {
 				case errors.Is(err, unix.ECONNRESET):
 					reset++
 				case err == io.EOF || errors.Is(err, unix.EPIPE):
@@ -187,14 +189,14 @@ func TestResetWakes(t *testing.T) {
 // lose data here.
 func TestHalfClose(t *testing.T) {
 	const total = 8 << 20
-	for _, p := range places {
-		t.Run("theirs first/"+p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run("theirs first/"+p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			if err := peer.CloseWrite(); err != nil {
 				t.Fatal(err)
 			}
-			k := p.task(func() {
+			k := p.Go(func() {
 				defer c.Close()
 				if n, err := c.Read(make([]byte, 10)); n != 0 || err != io.EOF {
 					t.Errorf("read %d, %v, want 0, EOF", n, err)
@@ -207,12 +209,12 @@ func TestHalfClose(t *testing.T) {
 			if d := differs(got, 0); len(got) != total || err != nil || d != "" {
 				t.Errorf("the peer read %d of %d, %v %s", len(got), total, err, d)
 			}
-			k.wait(t)
+			k.Wait(t)
 		})
-		t.Run("ours first/"+p.name, func(t *testing.T) {
+		t.Run("ours first/"+p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
-			k := p.task(func() {
+			k := p.Go(func() {
 				if _, err := c.Write([]byte("question")); err != nil {
 					t.Error(err)
 				}
@@ -234,35 +236,35 @@ func TestHalfClose(t *testing.T) {
 				t.Error(err)
 			}
 			peer.Close()
-			k.wait(t)
+			k.Wait(t)
 		})
 	}
 }
 
 // TestCloseRead: a reader that waits gets io.EOF, and so do later ones; writing goes on.
 func TestCloseRead(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
-			reader := p.task(func() {
+			reader := p.Go(func() {
 				for range 2 {
 					if n, err := c.Read(make([]byte, 10)); n != 0 || err != io.EOF {
 						t.Errorf("read %d, %v, want 0, EOF", n, err)
 					}
 				}
 			})
-			reader.untilParked(t, coroutine.ReasonRead)
+			reader.UntilParked(t, coroutine.ReasonRead)
 			if err := c.CloseRead(); err != nil {
 				t.Fatal(err)
 			}
-			reader.wait(t)
-			p.task(func() {
+			reader.Wait(t)
+			p.Do(t, func() {
 				if _, err := c.Write([]byte("still here")); err != nil {
 					t.Error(err)
 				}
 				c.Close()
-			}).wait(t)
+			})
 			if got, err := io.ReadAll(peer); string(got) != "still here" || err != nil {
 				t.Errorf("the peer read %q, %v", got, err)
 			}

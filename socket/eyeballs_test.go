@@ -20,6 +20,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -116,31 +117,31 @@ func TestRace(t *testing.T) {
 			port := twoFaced(t, c.v6, c.v4)
 			s := serveNames(t, both)
 			before := socket.Open()
-			everywhere(t, func(p place) {
+			everywhere(t, func(p testrun.Place) {
 				d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: c.delay}
 				began := time.Now()
 				conn, err := d.Dial("tcp", "both.test.:"+port)
 				if err != nil {
-					t.Errorf("%s: %v", p.name, err)
+					t.Errorf("%s: %v", p.Name, err)
 					return
 				}
 				late := c.delay == 0 && time.Since(began) >= 300*time.Millisecond // so the other family may have won
 				if v4 := conn.RemoteAddr().(*net.TCPAddr).IP.To4() != nil; v4 != c.v4wins && !late {
-					t.Errorf("%s: connected to %v", p.name, conn.RemoteAddr())
+					t.Errorf("%s: connected to %v", p.Name, conn.RemoteAddr())
 				}
 				if home := conn.(*socket.TCPConn).Home(); home != processor.Here() && processor.Here() != nil {
-					t.Errorf("%s: registered with another Processor", p.name)
+					t.Errorf("%s: registered with another Processor", p.Name)
 				}
 				conn.SetReadDeadline(time.Unix(1, 0))
 				if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, context.DeadlineExceeded) && !isTimeout(err) {
-					t.Errorf("%s: Read: %v", p.name, err)
+					t.Errorf("%s: Read: %v", p.Name, err)
 				}
 				if _, err := conn.Write([]byte("x")); err != nil {
-					t.Errorf("%s: Write: %v", p.name, err)
+					t.Errorf("%s: Write: %v", p.Name, err)
 				}
 				conn.Close()
 			})
-			until(t, "the losers to be closed", func() bool { return socket.Open() == before })
+			testenv.Until(t, "the losers to be closed", func() bool { return socket.Open() == before })
 		})
 	}
 }
@@ -170,13 +171,13 @@ func TestRaceErrors(t *testing.T) {
 			port := twoFaced(t, c.v6, c.v4)
 			s := serveNames(t, both)
 			before := socket.Open()
-			everywhere(t, func(p place) {
+			everywhere(t, func(p testrun.Place) {
 				d := &socket.Dialer{Resolver: s.resolver(), FallbackDelay: c.delay, Timeout: c.timeout}
 				for _, network := range []string{"tcp", "tcp4", "tcp6"} {
-					sameDialInTime(t, p.name, *d, network, "both.test.:"+port)
+					sameDialInTime(t, p.Name, *d, network, "both.test.:"+port)
 				}
 			})
-			until(t, "the sockets to be closed", func() bool { return socket.Open() == before })
+			testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == before })
 		})
 	}
 }
@@ -200,24 +201,24 @@ func sameDialInTime(t *testing.T, what string, d socket.Dialer, network, address
 
 // TestRaceCancelled: both racers end when the context does.
 func TestRaceCancelled(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			port := twoFaced(t, ignores, ignores)
 			s := serveNames(t, both)
 			before := socket.Open()
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			k := p.task(func() {
+			k := p.Go(func() {
 				d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Nanosecond}
 				if _, err := d.DialContext(ctx, "tcp", "both.test.:"+port); !errors.Is(err, context.Canceled) {
 					t.Errorf("Dial: %v", err)
 				}
 			})
-			until(t, "two sockets", func() bool { return socket.Open() == before+2 })
+			testenv.Until(t, "two sockets", func() bool { return socket.Open() == before+2 })
 			cancel()
-			k.wait(t)
-			until(t, "the sockets to be closed", func() bool { return socket.Open() == before })
+			k.Wait(t)
+			testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == before })
 		})
 	}
 }
@@ -228,25 +229,25 @@ func TestRaceShutdown(t *testing.T) {
 		port := twoFaced(t, ignores, ignores)
 		s := serveNames(t, both)
 		start(t, 1)
-		k := onFirst.task(func() {
+		k := testrun.First.Go(func() {
 			d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: delay}
 			if _, err := d.Dial("tcp", "both.test.:"+port); !errors.Is(err, coroutine.ErrShutdown) {
 				t.Errorf("Dial: %v", err)
 			}
 		})
-		until(t, "the sockets", func() bool { return socket.Open() == map[time.Duration]int{1: 2, time.Hour: 1}[delay] })
+		testenv.Until(t, "the sockets", func() bool { return socket.Open() == map[time.Duration]int{1: 2, time.Hour: 1}[delay] })
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
 		netco.Shutdown(over)
-		k.wait(t)
-		until(t, "the sockets to be closed", func() bool { return socket.Open() == 0 })
+		k.Wait(t)
+		testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == 0 })
 	}
 }
 
 // TestNoRace: to one family there is nothing but the caller: no coroutine and no goroutine helps.
 func TestNoRace(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			address, _ := testenv.Deaf(t)
 			_, port, _ := net.SplitHostPort(address)
@@ -265,23 +266,23 @@ func TestNoRace(t *testing.T) {
 				}
 				return n
 			}
-			idleHere := p.task(func() { yield() })
-			idleHere.wait(t) // so that there is a goroutine for a coroutine to run on
+			idleHere := p.Go(func() { yield() })
+			idleHere.Wait(t) // so that there is a goroutine for a coroutine to run on
 			before, open := settled(), socket.Open()
-			k := p.task(func() {
+			k := p.Go(func() {
 				if _, err := d.DialContext(ctx, "tcp", "four.test.:"+port); !errors.Is(err, context.Canceled) {
 					t.Errorf("Dial: %v", err)
 				}
 			})
-			until(t, "the connect", func() bool { return socket.Open() == open+1 })
-			k.untilParked(t, coroutine.ReasonConnect)
+			testenv.Until(t, "the connect", func() bool { return socket.Open() == open+1 })
+			k.UntilParked(t, coroutine.ReasonConnect)
 			more := 0
-			if p.name == ordinary.name {
+			if p.Name == testrun.Goroutine.Name {
 				more = 2 // the task itself, and the lookout, which begins with a goroutine's first wait
 			}
-			until(t, "the look-up's goroutines to end, and no others to stay", func() bool { return settled() <= before+more })
+			testenv.Until(t, "the look-up's goroutines to end, and no others to stay", func() bool { return settled() <= before+more })
 			cancel()
-			k.wait(t)
+			k.Wait(t)
 		})
 	}
 }
@@ -295,7 +296,7 @@ func TestRaceBoth(t *testing.T) {
 	r := s.resolver()
 	before := socket.Open()
 	var families [2]int
-	ordinary.task(func() {
+	testrun.Goroutine.Do(t, func() {
 		for range rounds {
 			var met atomic.Int32
 			d := socket.Dialer{Resolver: r, FallbackDelay: 1, Control: func(string, string, syscall.RawConn) error {
@@ -316,9 +317,9 @@ func TestRaceBoth(t *testing.T) {
 			families[len(c.RemoteAddr().(*net.TCPAddr).IP)/16]++
 			c.Close()
 		}
-	}).wait(t)
+	})
 	t.Log("connected by family: ", families)
-	until(t, "the losers to be closed", func() bool { return socket.Open() == before })
+	testenv.Until(t, "the losers to be closed", func() bool { return socket.Open() == before })
 }
 
 // TestRaceHammer: both families accept, at about the same time, and many dials are cancelled at random. Each gives one connection
@@ -334,20 +335,20 @@ func TestRaceHammer(t *testing.T) {
 	r := s.resolver()
 	seed := rand.Uint64()
 	before := socket.Open()
-	var tasks []*task
+	var tasks []*testrun.Task
 	const each = 10
 	for i := range dials / each {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-		tasks = append(tasks, places[i%len(places)].task(func() {
+		tasks = append(tasks, testrun.Places[i%len(testrun.Places)].Go(func() {
 			for range each {
 				dialAtRandom(t, rnd, r, port)
 			}
 		}))
 	}
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
-	until(t, "the losers to be closed", func() bool { return socket.Open() == before })
+	testenv.Until(t, "the losers to be closed", func() bool { return socket.Open() == before })
 	idle(t, r)
 	if t.Failed() {
 		t.Logf("seed %d", seed)

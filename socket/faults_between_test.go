@@ -14,6 +14,7 @@ import (
 
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -35,10 +36,10 @@ func between(t *testing.T, op sysx.Op, fd int, do func(asked int) (int, syscall.
 }
 
 // everyPair runs a test for TCP and Unix connections in all places. peer is the other end's fd.
-func everyPair(t *testing.T, f func(t *testing.T, p place, c diffEnd, fd, peer int)) {
+func everyPair(t *testing.T, f func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int)) {
 	for _, network := range []string{"tcp", "unix"} {
-		for _, p := range places {
-			t.Run(network+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(network+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				c, peer := netcoPair(t, network)
 				f(t, p, c, socket.FDOf(c.(socket.Stream)), socket.FDOf(peer.(socket.Stream)))
@@ -60,7 +61,7 @@ func netcoPair(t *testing.T, network string) (a, b diffEnd) {
 // TestDataAfterEAGAIN: each byte comes right behind an EAGAIN.
 func TestDataAfterEAGAIN(t *testing.T) {
 	const total = 300
-	everyPair(t, func(t *testing.T, p place, c diffEnd, fd, peer int) {
+	everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
 		sent, msg := 0, pattern(total)
 		defer between(t, sysx.Recv, fd, func(asked int) (int, syscall.Errno) {
 			if k := queuedOr0(fd); k > 0 || sent == total {
@@ -72,13 +73,13 @@ func TestDataAfterEAGAIN(t *testing.T) {
 			}
 			return asked, unix.EAGAIN
 		})()
-		p.task(func() {
+		p.Do(t, func() {
 			// A read that is filled does not tell that there is no more, so the next one asks.
 			got, err := io.ReadAll(iotest.OneByteReader(c))
 			if len(got) != total || err != nil || differs(got, 0) != "" {
 				t.Errorf("%d bytes, %v, %s", len(got), err, differs(got, 0))
 			}
-		}).wait(t)
+		})
 	})
 }
 
@@ -90,7 +91,7 @@ func queuedOr0(fd int) int {
 // TestRoomAfterEAGAIN: the peer takes everything right behind each EAGAIN of a write.
 func TestRoomAfterEAGAIN(t *testing.T) {
 	total := 3 << 20
-	everyPair(t, func(t *testing.T, p place, c diffEnd, fd, peer int) {
+	everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
 		var got []byte
 		buf := make([]byte, 256<<10)
 		take := func() {
@@ -112,14 +113,14 @@ func TestRoomAfterEAGAIN(t *testing.T) {
 			take()
 			return asked, unix.EAGAIN
 		})
-		p.task(func() {
+		p.Do(t, func() {
 			if n, err := c.Write(pattern(total)); n != total || err != nil {
 				t.Errorf("%d, %v", n, err)
 			}
 			c.CloseWrite()
-		}).wait(t)
+		})
 		remove()
-		until(t, "all bytes", func() bool { take(); return len(got) >= total })
+		testenv.Until(t, "all bytes", func() bool { take(); return len(got) >= total })
 		if d := differs(got, 0); len(got) != total || d != "" || full == 0 {
 			t.Errorf("%d bytes of %d, %d times full: %s", len(got), total, full, d)
 		}
@@ -128,8 +129,8 @@ func TestRoomAfterEAGAIN(t *testing.T) {
 
 // TestConnectionAfterEAGAIN: each connection comes right behind an EAGAIN of accept.
 func TestConnectionAfterEAGAIN(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			l := listen(t)
 			to := netip.MustParseAddrPort(l.Addr().String())
@@ -155,7 +156,7 @@ func TestConnectionAfterEAGAIN(t *testing.T) {
 				waiting = true
 				return asked, unix.EAGAIN
 			})()
-			p.task(func() {
+			p.Do(t, func() {
 				for range conns {
 					c, err := l.Accept()
 					if err != nil {
@@ -164,7 +165,7 @@ func TestConnectionAfterEAGAIN(t *testing.T) {
 					}
 					c.Close()
 				}
-			}).wait(t)
+			})
 			if len(clients) != conns {
 				t.Errorf("%d clients", len(clients))
 			}
@@ -203,12 +204,12 @@ func TestRequestAfterEAGAIN(t *testing.T) {
 				},
 				Closed: func(_ *socket.ServerConn, err error) { ended <- err },
 			}
-			onFirst.task(func() {
+			testrun.First.Do(t, func() {
 				if err := s.ServeConn(a.(socket.Stream)); err != nil {
 					t.Error(err)
 				}
-			}).wait(t)
-			if err := await(t, ended, "the connection's end"); err != io.EOF || len(got) != total || differs(got, 0) != "" {
+			})
+			if err := testenv.Await(t, ended, "the connection's end"); err != io.EOF || len(got) != total || differs(got, 0) != "" {
 				t.Errorf("%v after %d bytes, %s", err, len(got), differs(got, 0))
 			}
 		})
@@ -220,8 +221,8 @@ func TestRequestAfterEAGAIN(t *testing.T) {
 func TestConnectedBeforeItWaits(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.EINPROGRESS, unix.EINTR, unix.EALREADY} {
 		for _, good := range []bool{true, false} {
-			for _, p := range places {
-				t.Run(fmt.Sprint(unix.ErrnoName(errno), good, p.name), func(t *testing.T) {
+			for _, p := range testrun.Places {
+				t.Run(fmt.Sprint(unix.ErrnoName(errno), good, p.Name), func(t *testing.T) {
 					start(t, 2)
 					l := listen(t)
 					to := netip.MustParseAddrPort(l.Addr().String())
@@ -236,7 +237,7 @@ func TestConnectedBeforeItWaits(t *testing.T) {
 						unix.Connect(fd, &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())})
 						return asked, errno
 					})()
-					p.task(func() {
+					p.Do(t, func() {
 						c, err := dialTCP("tcp", to.String())
 						if !good {
 							_, want := net.Dial("tcp", to.String())
@@ -251,7 +252,7 @@ func TestConnectedBeforeItWaits(t *testing.T) {
 							t.Errorf("%v, %v", c.RemoteAddr(), err)
 						}
 						c.Close()
-					}).wait(t)
+					})
 					testenv.Until(t, "its fds to be closed", func() bool { return testenv.Files() <= fds })
 				})
 			}
@@ -262,7 +263,7 @@ func TestConnectedBeforeItWaits(t *testing.T) {
 // TestFalseFull: a write is told over and over that there is no room when there is, which the kernel does not do. Any event of the fd
 // makes up for it: here bytes that the peer sends.
 func TestFalseFull(t *testing.T) {
-	everyPair(t, func(t *testing.T, p place, c diffEnd, fd, peer int) {
+	everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
 		const lies = 20
 		var told atomic.Int32
 		defer between(t, sysx.Send, fd, func(asked int) (int, syscall.Errno) {
@@ -271,17 +272,17 @@ func TestFalseFull(t *testing.T) {
 			}
 			return asked, 0
 		})()
-		k := p.task(func() {
+		k := p.Go(func() {
 			if n, err := c.Write([]byte("hello")); n != 5 || err != nil {
 				t.Errorf("Write: %d, %v", n, err)
 			}
 		})
-		for !k.over() {
+		for !k.Over() {
 			before := told.Load()
 			if _, err := unix.Write(peer, []byte{0}); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "another try", func() bool { return told.Load() > before || k.over() })
+			testenv.Until(t, "another try", func() bool { return told.Load() > before || k.Over() })
 		}
 		if n := told.Load(); n > 2*lies {
 			t.Errorf("%d tries for %d lies", n, lies)
@@ -296,17 +297,17 @@ func TestFirstWaitEdges(t *testing.T) {
 		"the end": func(peer int) { unix.Shutdown(peer, unix.SHUT_WR) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			everyPair(t, func(t *testing.T, p place, c diffEnd, fd, peer int) {
+			everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
 				defer between(t, sysx.EpollCtl, fd, func(asked int) (int, syscall.Errno) {
 					come(peer)
 					return asked, 0
 				})()
-				p.task(func() {
+				p.Do(t, func() {
 					n, err := c.Read(make([]byte, 10))
 					if name == "data" && (n != 4 || err != nil) || name != "data" && err != io.EOF {
 						t.Errorf("Read: %d, %v", n, err)
 					}
-				}).wait(t)
+				})
 			})
 		})
 	}

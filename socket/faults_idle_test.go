@@ -15,6 +15,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -48,15 +49,15 @@ func (c *callCounts) sum() (n int64) {
 func TestWaitsMakeNoCalls(t *testing.T) {
 	start(t, 2)
 	remove := (&storm{seed: diffSeed(t)}).install(t)
-	var tasks []*task
-	waitFor := func(p place, reason coroutine.Reason, f func()) {
-		k := p.task(f)
+	var tasks []*testrun.Task
+	waitFor := func(p testrun.Place, reason coroutine.Reason, f func()) {
+		k := p.Go(f)
 		tasks = append(tasks, k)
-		k.untilParked(t, reason)
+		k.UntilParked(t, reason)
 	}
 	var ends []diffEnd
 	for i := range 12 {
-		p := places[i%len(places)]
+		p := testrun.Places[i%len(testrun.Places)]
 		c, peer := netcoPair(t, []string{"tcp", "unix"}[i/3%2])
 		ends = append(ends, c, peer)
 		switch {
@@ -74,13 +75,13 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 		}
 	}
 	l := listen(t)
-	waitFor(onFirst, coroutine.ReasonAccept, func() { l.Accept() })
+	waitFor(testrun.First, coroutine.ReasonAccept, func() { l.Accept() })
 	u := listenAny(t, "unix")
-	waitFor(onSecond, coroutine.ReasonAccept, func() { u.Accept() })
+	waitFor(testrun.Second, coroutine.ReasonAccept, func() { u.Accept() })
 	nobody, _ := testenv.Deaf(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	waitFor(onSecond, coroutine.ReasonConnect, func() { socket.DialContext(ctx, "tcp", nobody) })
+	waitFor(testrun.Second, coroutine.ReasonConnect, func() { socket.DialContext(ctx, "tcp", nobody) })
 	address, _ := serving(t, &socket.Server{Handle: echoOnce, IdleTimeout: time.Hour})
 	for range 20 {
 		c := dialNet(t, address)
@@ -89,7 +90,7 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	remove()
 	// Now one connection is busy while the others wait.
 	busy, peer := netcoPair(t, "tcp")
-	echoed := onFirst.task(func() { io.Copy(busy, busy) })
+	echoed := testrun.First.Go(func() { io.Copy(busy, busy) })
 	fd := socket.FDOf(busy.(socket.Stream))
 	var others callCounts
 	removeOthers := sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
@@ -98,7 +99,7 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 		}
 		return asked, 0
 	})
-	w := onSecond.task(func() {
+	w := testrun.Second.Go(func() {
 		for range 200 {
 			if _, err := peer.Write([]byte("x")); err != nil {
 				t.Error(err)
@@ -108,7 +109,7 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 			}
 		}
 	})
-	w.wait(t)
+	w.Wait(t)
 	removeOthers()
 	if n := others.sum(); n > 200*5 { // peer's own are some
 		t.Errorf("200 round trips of one connection: others made %s", others.String())
@@ -116,7 +117,7 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	var counts callCounts
 	defer sysx.Inject(counts.inject)()
 	settled := counts.sum()
-	until(t, "rest", func() bool { // until a while passes without a call
+	testenv.Until(t, "rest", func() bool { // until a while passes without a call
 		time.Sleep(50 * time.Millisecond)
 		before := settled
 		settled = counts.sum()
@@ -138,10 +139,10 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	l.Close()
 	u.Close()
 	peer.Close()
-	echoed.wait(t)
+	echoed.Wait(t)
 	busy.Close()
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 
@@ -184,7 +185,7 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 		}},
 	}
 	for _, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ENOSPC, unix.EACCES, unix.EPERM} {
-		everywhere(t, func(p place) {
+		everywhere(t, func(p testrun.Place) {
 			for _, c := range calls {
 				fds, open := testenv.Files(), socket.Open()
 				inject, _ := nth(c.op, 0, 1, errno)
@@ -192,15 +193,15 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 				err := c.do()
 				remove()
 				if want := fmt.Sprintf(c.want, errno); err == nil || err.Error() != want {
-					t.Errorf("%s, %s: %v, want %s", p.name, c.name, err, want)
+					t.Errorf("%s, %s: %v, want %s", p.Name, c.name, err, want)
 				}
 				if f, n := testenv.Files(), socket.Open(); f > fds || n != open {
-					t.Errorf("%s, %s, %v: %d fds and %d sockets, before %d and %d", p.name, c.name, errno, f, n, fds, open)
+					t.Errorf("%s, %s, %v: %d fds and %d sockets, before %d and %d", p.Name, c.name, errno, f, n, fds, open)
 				}
 				for range 2 { // the next connects; the fault was returned once
 					if c.op != sysx.Socket || c.name != "NewSocket" {
 						if err := c.do(); err != nil {
-							t.Errorf("%s, %s, the next: %v", p.name, c.name, err)
+							t.Errorf("%s, %s, the next: %v", p.Name, c.name, err)
 						}
 					}
 				}

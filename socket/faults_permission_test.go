@@ -13,6 +13,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -51,11 +52,11 @@ func TestPermissionDenied(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Chmod(dir, 0o700)
-	out, err := childCmd(t, "no permission", dir).CombinedOutput()
-	if why, no := strings.CutPrefix(string(out), "still root: "); no && err == nil {
+	out, err := testenv.Output(children.Command(t, "no permission", dir))
+	if why, no := strings.CutPrefix(out, "still root: "); no && err == nil {
 		t.Skip("root cannot be given up here: ", why)
 	}
-	if err != nil || string(out) != "refused" {
+	if err != nil || out != "refused" {
 		t.Errorf("%v\n%.3000s", err, out)
 	}
 }
@@ -72,7 +73,7 @@ func withoutPermission() {
 		}
 	}
 	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	dir := os.Args[1]
 	refused := 0
@@ -96,10 +97,10 @@ func withoutPermission() {
 		want := closeIt(theirs())
 		fds := testenv.Files()
 		if got := closeIt(ours()); got != want {
-			fatal(what, "\ngot ", got, "\nwant", want)
+			testenv.Fatal(what, "\ngot ", got, "\nwant", want)
 		}
 		if n := testenv.Files(); n > fds {
-			fatal(what, "fds", n, "before", fds)
+			testenv.Fatal(what, "fds", n, "before", fds)
 		}
 		if strings.Contains(want, "denied") || strings.Contains(want, "not permitted") {
 			refused++
@@ -134,19 +135,19 @@ func withoutPermission() {
 			func() (closer, error) { return opened(net.Dial("udp", "255.255.255.255:9")) })
 		if _, err := socket.NewSocket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP); err == nil ||
 			err.Error() != "socket socket: socket: operation not permitted" {
-			fatal("NewSocket:", err)
+			testenv.Fatal("NewSocket:", err)
 		}
 	}
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		done := make(chan struct{})
-		p.run(func() {
+		p.Run(func() {
 			defer close(done)
 			everything()
 		})
 		<-done
 	}
-	if refused < 10*len(places) {
-		fatal("only", refused, "were refused")
+	if refused < 10*len(testrun.Places) {
+		testenv.Fatal("only", refused, "were refused")
 	}
 	fmt.Print("refused")
 }

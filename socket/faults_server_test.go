@@ -16,6 +16,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -39,7 +40,7 @@ func untilRest(t *testing.T, conns int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "rest", func() bool {
+	testenv.Until(t, "rest", func() bool {
 		listeners, idle := 0, 0
 		for _, p := range s.Processors() {
 			socket.Inspect(p, func(i socket.Info) bool {
@@ -73,7 +74,7 @@ func TestServerReadFault(t *testing.T) {
 			remove := sysx.Inject(inject)
 			defer remove()
 			victim.Write([]byte("x"))
-			err := await(t, ends, "the end")
+			err := testenv.Await(t, ends, "the end")
 			remove()
 			want := fmt.Sprintf("read tcp %s->%s: read: %v", address, local, errno)
 			var op *net.OpError
@@ -85,7 +86,7 @@ func TestServerReadFault(t *testing.T) {
 			}
 			victim.Close()
 			exchange(t, other, "after")
-			until(t, "the victim's fds to be closed", func() bool { return testenv.Files() <= fds })
+			testenv.Until(t, "the victim's fds to be closed", func() bool { return testenv.Files() <= fds })
 			select {
 			case err := <-ends:
 				t.Errorf("told of once more: %v", err)
@@ -112,7 +113,7 @@ func TestServerRegisterFault(t *testing.T) {
 				defer remove()
 				for range 3 {
 					victim := dialNet(t, address)
-					if err := await(t, ends, "the end"); !errors.Is(err, errno) || err.Error() != "epoll_ctl: "+errno.Error() {
+					if err := testenv.Await(t, ends, "the end"); !errors.Is(err, errno) || err.Error() != "epoll_ctl: "+errno.Error() {
 						t.Errorf("ended by %v", err)
 					}
 					if _, err := victim.Read(make([]byte, 1)); err != io.EOF {
@@ -122,7 +123,7 @@ func TestServerRegisterFault(t *testing.T) {
 				}
 				exchange(t, dialNet(t, address), "the next")
 				exchange(t, other, "after")
-				until(t, "the victims' fds to be closed", func() bool { return testenv.Files() <= fds+2 })
+				testenv.Until(t, "the victims' fds to be closed", func() bool { return testenv.Files() <= fds+2 })
 				if n := len(ends); n != 0 {
 					t.Errorf("%d ends too many", n)
 				}
@@ -141,14 +142,14 @@ func TestListenerRegisterFault(t *testing.T) {
 				l := listenAny(t, network)
 				inject, _ := nth(sysx.EpollCtl, 0, 1, errno)
 				defer sysx.Inject(inject)()
-				onFirst.task(func() {
+				testrun.First.Do(t, func() {
 					err := (&socket.Server{Handle: echoOnce}).Serve(l)
 					want := fmt.Sprintf("accept %s %s: epoll_ctl: %v", network, l.Addr(), errno)
 					var op *net.OpError
 					if err == nil || err.Error() != want || !errors.Is(err, errno) || !errors.As(err, &op) {
 						t.Errorf("%v, want %s", err, want)
 					}
-				}).wait(t)
+				})
 				if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
 					t.Errorf("the listener is not closed: %v", err)
 				}
@@ -204,7 +205,7 @@ func TestHangupWithData(t *testing.T) {
 						startLocked(t, 1)
 						c, peer := netcoPair(t, network)
 						fd := socket.FDOf(c.(socket.Stream))
-						reader := onFirst.task(func() {
+						reader := testrun.First.Go(func() {
 							got := make([]byte, 0, 2*total)
 							buf := make([]byte, size)
 							for {
@@ -224,7 +225,7 @@ func TestHangupWithData(t *testing.T) {
 								t.Errorf("after the end: %v", err)
 							}
 						})
-						reader.untilParked(t, coroutine.ReasonRead)
+						reader.UntilParked(t, coroutine.ReasonRead)
 						defer sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
 							if op == sysx.Recv && at == fd {
 								return min(asked, most), 0
@@ -235,7 +236,7 @@ func TestHangupWithData(t *testing.T) {
 						if _, err := unix.Write(socket.FDOf(peer.(socket.Stream)), pattern(total)); err != nil {
 							t.Fatal(err)
 						}
-						until(t, "the data", func() bool { return queuedOr0(fd) == total })
+						testenv.Until(t, "the data", func() bool { return queuedOr0(fd) == total })
 						switch {
 						case reset && network == "tcp":
 							peer.(diffTCP).SetLinger(0)
@@ -243,9 +244,9 @@ func TestHangupWithData(t *testing.T) {
 							unix.Write(fd, []byte("unread"))
 						}
 						peer.Close()
-						until(t, "the end", func() bool { return hungUp(fd) })
+						testenv.Until(t, "the end", func() bool { return hungUp(fd) })
 						release()
-						reader.wait(t)
+						reader.Wait(t)
 					})
 				}
 			}

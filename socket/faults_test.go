@@ -15,6 +15,7 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -74,21 +75,21 @@ func TestStorm(t *testing.T) {
 				} else {
 					stop = echoAny(t, l)
 				}
-				var clients []*task
+				var clients []*testrun.Task
 				for i := range 9 {
 					rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-					clients = append(clients, places[i%len(places)].task(func() {
+					clients = append(clients, testrun.Places[i%len(testrun.Places)].Go(func() {
 						if err := stormClient(network, l.Addr().String(), rnd, total); err != nil {
 							t.Errorf("client %d: %v", i, err)
 						}
 					}))
 				}
 				for _, k := range clients {
-					k.wait(t)
+					k.Wait(t)
 				}
 				remove()
 				stop()
-				until(t, "all fds to be closed", func() bool { return testenv.Files() <= before })
+				testenv.Until(t, "all fds to be closed", func() bool { return testenv.Files() <= before })
 			})
 		}
 	}
@@ -122,17 +123,17 @@ func serveAny(t *testing.T, l net.Listener, handle func(*socket.ServerConn) erro
 			}
 		},
 	}
-	k := onFirst.task(func() { s.Serve(l) })
+	k := testrun.First.Go(func() { s.Serve(l) })
 	return func() {
 		s.Close()
-		k.wait(t)
-		until(t, "all connections to be closed", func() bool { return opened.Load() == closed.Load() })
+		k.Wait(t)
+		testenv.Until(t, "all connections to be closed", func() bool { return opened.Load() == closed.Load() })
 	}
 }
 
 // echoAny echoes on connections of l, each in another place.
 func echoAny(t *testing.T, l net.Listener) (stop func()) {
-	k := onSecond.task(func() {
+	k := testrun.Second.Go(func() {
 		for i := 0; ; i++ {
 			c, err := l.Accept()
 			if err != nil {
@@ -141,7 +142,7 @@ func echoAny(t *testing.T, l net.Listener) (stop func()) {
 				}
 				return
 			}
-			places[i%len(places)].run(func() {
+			testrun.Places[i%len(testrun.Places)].Run(func() {
 				defer c.Close()
 				buf := make([]byte, 4<<10)
 				for {
@@ -164,7 +165,7 @@ func echoAny(t *testing.T, l net.Listener) (stop func()) {
 	})
 	return func() {
 		l.Close()
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -67,10 +68,10 @@ func TestFDMutexFIFO(t *testing.T) {
 	var (
 		mu    sync.Mutex
 		order []int
-		tasks []*task
+		tasks []*testrun.Task
 	)
 	for i := range 9 {
-		k := places[i%len(places)].task(func() {
+		k := testrun.Places[i%len(testrun.Places)].Go(func() {
 			if !m.Lock(socket.Reading) {
 				t.Error("closed")
 			}
@@ -79,14 +80,14 @@ func TestFDMutexFIFO(t *testing.T) {
 			mu.Unlock()
 			m.Unlock(socket.Reading)
 		})
-		k.untilParked(t, coroutine.ReasonLock)
+		k.UntilParked(t, coroutine.ReasonLock)
 		tasks = append(tasks, k)
 	}
 	m.Lock(socket.Writing) // in nobody's way
 	m.Unlock(socket.Writing)
 	m.Unlock(socket.Reading)
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	for i, n := range order {
 		if i != n {
@@ -117,7 +118,7 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 		m       socket.FDMutex
 		holders [2]atomic.Int32
 		last    atomic.Int32
-		running []*task
+		running []*testrun.Task
 	)
 	told := func(l bool) {
 		if l {
@@ -127,7 +128,7 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 	closer := rand.New(rand.NewPCG(seed, 0)).IntN(tasks)
 	for i := range tasks {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-		running = append(running, places[i%len(places)].task(func() {
+		running = append(running, testrun.Places[i%len(testrun.Places)].Go(func() {
 			for round := range rounds {
 				if i == closer && round == rounds/2 {
 					if !m.Close() {
@@ -164,7 +165,7 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 		}))
 	}
 	for _, k := range running {
-		k.wait(t)
+		k.Wait(t)
 	}
 	if n := last.Load(); n != 1 {
 		t.Errorf("%d were told that they were the last", n)
@@ -182,14 +183,14 @@ func TestFDMutexForcedShutdown(t *testing.T) {
 		startAlone(t, 2)
 		var m socket.FDMutex
 		m.Lock(socket.Reading)
-		var tasks []*task
+		var tasks []*testrun.Task
 		for i := range 12 {
-			k := places[i%len(places)].task(func() {
+			k := testrun.Places[i%len(testrun.Places)].Go(func() {
 				if m.Lock(socket.Reading) {
 					m.Unlock(socket.Reading)
 				}
 			})
-			k.untilParked(t, coroutine.ReasonLock)
+			k.UntilParked(t, coroutine.ReasonLock)
 			tasks = append(tasks, k)
 		}
 		unlocked := make(chan struct{})
@@ -200,7 +201,7 @@ func TestFDMutexForcedShutdown(t *testing.T) {
 		force(t)
 		<-unlocked
 		for _, k := range tasks {
-			k.wait(t)
+			k.Wait(t)
 		}
 		if !m.Idle() {
 			t.Fatal("not idle at the end")

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -77,10 +78,10 @@ func TestFileConns(t *testing.T) {
 	files["a closed file"] = closed
 	open, fds := socket.Open(), testenv.Files()
 	for name, f := range files {
-		for _, p := range places {
-			p.task(func() {
+		for _, p := range testrun.Places {
+			p.Do(t, func() {
 				compare := func(what string, ours, theirs any, err, want error) {
-					what = fmt.Sprintf("%s: %s of %s", p.name, what, name)
+					what = fmt.Sprintf("%s: %s of %s", p.Name, what, name)
 					if name == "raw ip" { // is net's IPConn
 						want = &net.OpError{Op: "file", Net: "file+net", Addr: fileName(f.Name()), Err: syscall.EPROTONOSUPPORT}
 						if what := strings.Contains(what, "Listener"); what {
@@ -108,7 +109,7 @@ func TestFileConns(t *testing.T) {
 				nc, want := net.FileConn(f)
 				if err == nil && want == nil {
 					if o, n := fmt.Sprint(c.LocalAddr(), c.RemoteAddr()), fmt.Sprint(nc.LocalAddr(), nc.RemoteAddr()); o != n {
-						t.Errorf("%s: %s has the addresses %s, want %s", p.name, name, o, n)
+						t.Errorf("%s: %s has the addresses %s, want %s", p.Name, name, o, n)
 					}
 				}
 				compare("FileConn", c, nc, err, want)
@@ -118,7 +119,7 @@ func TestFileConns(t *testing.T) {
 				pc, err := socket.FilePacketConn(f)
 				npc, want := net.FilePacketConn(f)
 				compare("FilePacketConn", pc, npc, err, want)
-			}).wait(t)
+			})
 		}
 	}
 	if n, f := socket.Open(), testenv.Files(); n != open || f > fds { // the collector may have closed some
@@ -140,8 +141,8 @@ func errnoOf(err error) error {
 
 // TestFileConnWorks: a connection that was a file's echoes, a listener that was a file's accepts.
 func TestFileConnWorks(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			nl, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
@@ -158,7 +159,7 @@ func TestFileConnWorks(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			server := p.task(func() {
+			server := p.Go(func() {
 				c, err := l.Accept()
 				if err != nil {
 					t.Error(err)
@@ -190,7 +191,7 @@ func TestFileConnWorks(t *testing.T) {
 			if got, err := io.ReadAll(c); string(got) != "hello" || err != nil {
 				t.Errorf("%q, %v", got, err)
 			}
-			server.wait(t)
+			server.Wait(t)
 		})
 	}
 }
@@ -270,7 +271,7 @@ func TestActivation(t *testing.T) {
 		{"too few names", []string{"LISTEN_FDS=2", "LISTEN_PID=self", "LISTEN_FDNAMES=a"}, 2, `LISTEN_FDNAMES is "a", 1 names for LISTEN_FDS=2`},
 		{"too many names", []string{"LISTEN_FDS=1", "LISTEN_PID=self", "LISTEN_FDNAMES=a:b"}, 1, "2 names for LISTEN_FDS=1"},
 	} {
-		cmd := childCmd(t, "activated", "")
+		cmd := children.Command(t, "activated")
 		cmd.Env = append(cmd.Env, c.env...)
 		cmd.ExtraFiles = files[:c.files]
 		if strings.Contains(strings.Join(c.env, " "), "LISTEN_PID=self") {
@@ -306,10 +307,10 @@ func activated() {
 	if err != nil {
 		fmt.Print(err)
 		if n := testenv.Files(); n > before {
-			fatal("it opened ", n-before)
+			testenv.Fatal("it opened ", n-before)
 		}
 		if socket.Open() != 0 {
-			fatal("sockets are open")
+			testenv.Fatal("sockets are open")
 		}
 		return
 	}
@@ -317,7 +318,7 @@ func activated() {
 		a := &all[i]
 		fd := uintptr(3 + i)
 		if flags, err := unix.FcntlInt(fd, unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
-			fatal("fd", fd, "is not closed on exec", err)
+			testenv.Fatal("fd", fd, "is not closed on exec", err)
 		}
 		fmt.Print(a.Name, " ")
 		switch {
@@ -336,19 +337,19 @@ func activated() {
 		}
 		fmt.Print("; ")
 		if err := a.Close(); err != nil {
-			fatal(err)
+			testenv.Fatal(err)
 		}
 	}
 	for _, e := range os.Environ() {
 		if strings.HasPrefix(e, "LISTEN_") {
-			fatal("the environment still has", e)
+			testenv.Fatal("the environment still has", e)
 		}
 	}
 	if again, err := socket.Activation(); len(again) != 0 || err != nil {
-		fatal("a second call:", again, err)
+		testenv.Fatal("a second call:", again, err)
 	}
 	if socket.Open() != 0 {
-		fatal("sockets are open after Close")
+		testenv.Fatal("sockets are open after Close")
 	}
 }
 
@@ -357,17 +358,17 @@ func activated() {
 func netsOptions(l *socket.TCPListener) {
 	peer, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	defer peer.Close()
 	c, err := l.AcceptTCP()
 	if err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	defer c.Close()
 	for _, o := range [][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE}} {
 		if on, err := unix.GetsockoptInt(c.FD(), o[0], o[1]); on != 1 || err != nil {
-			fatal("option", o, "of a connection is", on, err)
+			testenv.Fatal("option", o, "of a connection is", on, err)
 		}
 	}
 }

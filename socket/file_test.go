@@ -19,6 +19,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -167,13 +169,13 @@ func TestFileAgainstOS(t *testing.T) {
 			t.Cleanup(func() { f.Close() })
 			return f
 		}))
-		for _, p := range places {
+		for _, p := range testrun.Places {
 			var mine []string
 			w := c.make(func(fd int, name string) anyFile { return ours(t, fd, name) })
-			p.task(func() { mine = c.do(w) }).wait(t)
+			p.Go(func() { mine = c.do(w) }).Wait(t)
 			for i := range theirs {
 				if mine[i] != theirs[i] {
-					t.Errorf("%s, %s, step %d:\n%s\nos.File:\n%s", c.name, p.name, i, mine[i], theirs[i])
+					t.Errorf("%s, %s, step %d:\n%s\nos.File:\n%s", c.name, p.Name, i, mine[i], theirs[i])
 				}
 			}
 		}
@@ -183,26 +185,26 @@ func TestFileAgainstOS(t *testing.T) {
 // TestFileParks: reads and writes of a pollable file wait for the other end, and what goes through is neither lost nor changed.
 func TestFileParks(t *testing.T) {
 	start(t, 2)
-	for _, from := range places {
-		for _, to := range places {
-			t.Run(from.name+" to "+to.name, func(t *testing.T) {
+	for _, from := range testrun.Places {
+		for _, to := range testrun.Places {
+			t.Run(from.Name+" to "+to.Name, func(t *testing.T) {
 				r, w := filePipe(t)
 				const size = 1 << 20 // many times what a pipe holds
-				reader := to.task(func() {
+				reader := to.Go(func() {
 					got, err := io.ReadAll(r)
 					if d := differs(got, 0); d != "" || len(got) != size || err != nil {
 						t.Errorf("read %d, %v %s", len(got), err, d)
 					}
 				})
-				reader.untilParked(t, coroutine.ReasonRead)
-				writer := from.task(func() {
+				reader.UntilParked(t, coroutine.ReasonRead)
+				writer := from.Go(func() {
 					if n, err := w.Write(pattern(size)); n != size || err != nil {
 						t.Errorf("Write: %d, %v", n, err)
 					}
 					w.Close()
 				})
-				writer.wait(t)
-				reader.wait(t)
+				writer.Wait(t)
+				reader.Wait(t)
 			})
 		}
 	}
@@ -247,19 +249,19 @@ func TestFileKinds(t *testing.T) {
 			return fd, func() { unix.Write(fd, []byte("x")) }
 		}, 1},
 	} {
-		for _, p := range places {
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
 				fd, happen := c.make(t)
 				f := ours(t, fd, c.name)
-				k := p.task(func() {
+				k := p.Go(func() {
 					b := make([]byte, 100)
 					if n, err := f.Read(b); n != c.size || err != nil {
 						t.Errorf("%d, %v, want %d bytes", n, err, c.size)
 					}
 				})
-				k.untilParked(t, coroutine.ReasonRead)
+				k.UntilParked(t, coroutine.ReasonRead)
 				happen()
-				k.wait(t)
+				k.Wait(t)
 				f.Close()
 			})
 		}
@@ -268,7 +270,7 @@ func TestFileKinds(t *testing.T) {
 
 // TestFileEnds: what ends a wait: Close, a deadline, the forced end of the scheduler.
 func TestFileEnds(t *testing.T) {
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		for _, c := range []struct {
 			name string
 			do   func(t *testing.T, f *socket.File)
@@ -279,14 +281,14 @@ func TestFileEnds(t *testing.T) {
 			{"shutdown", func(t *testing.T, f *socket.File) { force(t) }, netco.ErrShutdown},
 		} {
 			for _, op := range []string{"read", "write"} {
-				t.Run(c.name+"/"+op+"/"+p.name, func(t *testing.T) {
+				t.Run(c.name+"/"+op+"/"+p.Name, func(t *testing.T) {
 					startAlone(t, 2)
 					r, w := filePipe(t)
 					f, reason := r, coroutine.ReasonRead
 					if op == "write" {
 						f, reason = w, coroutine.ReasonWrite
 					}
-					k := p.task(func() {
+					k := p.Go(func() {
 						var err error
 						if op == "read" {
 							_, err = f.Read(make([]byte, 1))
@@ -298,9 +300,9 @@ func TestFileEnds(t *testing.T) {
 							t.Errorf("%v, want %v", err, c.want)
 						}
 					})
-					k.untilParked(t, reason)
+					k.UntilParked(t, reason)
 					c.do(t, f)
-					k.wait(t)
+					k.Wait(t)
 					r.Close()
 					w.Close()
 					noneOpen(t)
@@ -327,12 +329,12 @@ func TestNewFile(t *testing.T) {
 		t.Errorf("the name is %q, want %q", f.Name(), w.Name())
 	}
 	w.Close()
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		if n, err := f.Write([]byte("hello")); n != 5 || err != nil {
 			t.Errorf("Write: %d, %v", n, err)
 		}
 		f.Close()
-	}).wait(t)
+	})
 	if got, err := io.ReadAll(r); string(got) != "hello" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -350,8 +352,8 @@ func TestNewFile(t *testing.T) {
 // TestFileAgain: a file that has duplicates can be waited for under the same number again, after a File of it was closed.
 func TestFileAgain(t *testing.T) {
 	start(t, 2)
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			r, w, err := os.Pipe()
 			if err != nil {
 				t.Fatal(err)
@@ -367,16 +369,16 @@ func TestFileAgain(t *testing.T) {
 				}
 				again = again || seen[f.Fd()]
 				seen[f.Fd()] = true
-				k := p.task(func() {
+				k := p.Go(func() {
 					b := make([]byte, 10)
 					if n, err := f.Read(b); string(b[:n]) != "x" || err != nil {
 						t.Errorf("%q, %v", b[:n], err)
 					}
 					f.Close()
 				})
-				k.untilParked(t, coroutine.ReasonRead)
+				k.UntilParked(t, coroutine.ReasonRead)
 				w.Write([]byte("x"))
-				k.wait(t)
+				k.Wait(t)
 			}
 			if !again {
 				t.Error("no number came twice")
@@ -388,13 +390,13 @@ func TestFileAgain(t *testing.T) {
 // TestFileRegular: a regular file's bytes go through a thread of their own, so the Processor goes on meanwhile.
 func TestFileRegular(t *testing.T) {
 	startFiles(t)
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		f, err := os.CreateTemp(t.TempDir(), "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		p.task(func() {
+		p.Do(t, func() {
 			mine, err := socket.NewFile(f)
 			if err != nil {
 				t.Error(err)
@@ -409,7 +411,7 @@ func TestFileRegular(t *testing.T) {
 			if got, err := io.ReadAll(mine); !bytes.Equal(got, msg) || err != nil {
 				t.Errorf("read %d, %v", len(got), err)
 			}
-		}).wait(t)
+		})
 	}
 }
 
@@ -426,16 +428,16 @@ func TestFileOffloadedShutdown(t *testing.T) {
 	remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: {unix.EPERM}}}).install(t)
 	f := ours(t, fd, "tty")
 	remove()
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		if n, err := f.Read(make([]byte, 10)); n != 0 || !errors.Is(err, netco.ErrShutdown) {
 			t.Errorf("%d, %v, want ErrShutdown", n, err)
 		}
 	})
-	<-k.started
-	until(t, "the coroutine to wait", func() bool { return k.co.State() == coroutine.Waiting })
-	until(t, "the read to begin", func() bool { return bytes.Contains(stacks(), []byte("sysx.Read(")) })
+	<-k.Started
+	testenv.Until(t, "the coroutine to wait", func() bool { return k.Co.State() == coroutine.Waiting })
+	testenv.Until(t, "the read to begin", func() bool { return bytes.Contains(testenv.Stacks(), []byte("sysx.Read(")) })
 	force(t)
-	k.wait(t)
+	k.Wait(t)
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
@@ -443,21 +445,21 @@ func TestFileOffloadedShutdown(t *testing.T) {
 		t.Errorf("%d files open, want the one that is being read", n)
 	}
 	unix.Write(master, []byte("line\n"))
-	until(t, "the read to end and close the fd", func() bool { return socket.Open() == 0 })
+	testenv.Until(t, "the read to end and close the fd", func() bool { return socket.Open() == 0 })
 }
 
 // TestFileFaults: interruptions and short writes do not show; errors come as os.File's.
 func TestFileFaults(t *testing.T) {
 	start(t, 2)
 	type first = map[sysx.Op][]syscall.Errno
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		r, w := filePipe(t)
 		s := &script{
 			first: first{sysx.FileRead: {unix.EINTR, unix.EIO, unix.EINTR}, sysx.FileWrite: {unix.EINTR, unix.ENOSPC, unix.EINTR}},
 			limit: map[sysx.Op]int{sysx.FileRead: 3, sysx.FileWrite: 2},
 		}
 		remove := s.install(t)
-		p.task(func() {
+		p.Do(t, func() {
 			if n, err := w.Write([]byte("hello")); n != 0 || err == nil || err.Error() != "write w: no space left on device" {
 				t.Errorf("Write: %d, %v", n, err)
 			}
@@ -471,7 +473,7 @@ func TestFileFaults(t *testing.T) {
 			if n, err := io.ReadFull(r, b[:5]); string(b[:n]) != "hello" || err != nil {
 				t.Errorf("Read: %q, %v", b[:n], err)
 			}
-		}).wait(t)
+		})
 		remove()
 		r.Close()
 		w.Close()
@@ -491,14 +493,14 @@ func TestFileFaults(t *testing.T) {
 			t.Errorf("the fd is not the caller's any more: %v", err)
 		}
 	}
-	until(t, "the fds to be closed", func() bool { return countFDs(t) <= before }) // the lookout's linger
+	testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before }) // the lookout's linger
 }
 
 // TestFileSyscallConn: raw access waits as Read does, and is at an end when the file is closed.
 func TestFileSyscallConn(t *testing.T) {
 	start(t, 2)
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			r, w := filePipe(t)
 			raw, err := r.SyscallConn()
 			if err != nil {
@@ -510,7 +512,7 @@ func TestFileSyscallConn(t *testing.T) {
 			}
 			r.SetReadDeadline(time.Time{})
 			calls := 0
-			k := p.task(func() {
+			k := p.Go(func() {
 				err := raw.Read(func(fd uintptr) bool {
 					calls++
 					n, err := unix.Read(int(fd), make([]byte, 1))
@@ -520,9 +522,9 @@ func TestFileSyscallConn(t *testing.T) {
 					t.Errorf("%v, %d calls", err, calls)
 				}
 			})
-			k.untilParked(t, coroutine.ReasonRead)
+			k.UntilParked(t, coroutine.ReasonRead)
 			w.Write([]byte("x"))
-			k.wait(t)
+			k.Wait(t)
 			raw.Control(func(fd uintptr) {
 				if fd != r.Fd() {
 					t.Errorf("fd %d, want %d", fd, r.Fd())
@@ -549,7 +551,7 @@ func TestFileNoAllocation(t *testing.T) {
 	}
 	start(t, 1)
 	r, w := filePipe(t)
-	reader := onFirst.task(func() {
+	reader := testrun.First.Go(func() {
 		b := make([]byte, 10)
 		for {
 			if _, err := r.Read(b); err != nil {
@@ -557,12 +559,12 @@ func TestFileNoAllocation(t *testing.T) {
 			}
 		}
 	})
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		msg := []byte("hello")
 		if n := testing.AllocsPerRun(1000, func() { w.Write(msg); netco.Yield() }); n != 0 {
 			t.Errorf("%v allocations", n)
 		}
 		w.Close()
-	}).wait(t)
-	reader.wait(t)
+	})
+	reader.Wait(t)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -18,11 +20,11 @@ import (
 // not touched, and the socket is closed as ever.
 func TestStopEndsOneWait(t *testing.T) {
 	for i, b := range blockers {
-		for _, p := range []place{onFirst, onSecond} {
-			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.name), func(t *testing.T) {
+		for _, p := range []testrun.Place{testrun.First, testrun.Second} {
+			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.Name), func(t *testing.T) {
 				startAlone(t, 2)
 				wait, close := b.make(t)
-				k := p.task(func() {
+				k := p.Go(func() {
 					for range 2 {
 						err := wait()
 						for err == nil { // it had to wait for what it sends itself, was refused that, and has found it now
@@ -33,21 +35,21 @@ func TestStopEndsOneWait(t *testing.T) {
 						}
 					}
 				})
-				k.untilParked(t, b.reason)
-				k.co.Handle().Stop()
-				k.wait(t)
-				next := onFirst.task(func() {
+				k.UntilParked(t, b.reason)
+				k.Co.Handle().Stop()
+				k.Wait(t)
+				next := testrun.First.Go(func() {
 					err := wait()
 					for err == nil { // for the same reason
 						err = wait()
 					}
 					checkClosed(t, b.op, err)
 				})
-				next.untilParked(t, b.reason)
+				next.UntilParked(t, b.reason)
 				if err := close(); err != nil {
 					t.Error(err)
 				}
-				next.wait(t)
+				next.Wait(t)
 				noneOpen(t)
 			})
 		}
@@ -59,10 +61,10 @@ func TestStopEndsOneWait(t *testing.T) {
 func TestStopQueued(t *testing.T) {
 	startAlone(t, 2)
 	c, peer := withPeer(t)
-	var tasks []*task
+	var tasks []*testrun.Task
 	var got atomic.Int32
 	for i := range 7 {
-		k := places[i%2].task(func() {
+		k := testrun.Places[i%2].Go(func() {
 			if n, err := c.Read(make([]byte, 1)); n == 1 && err == nil {
 				got.Add(1)
 			}
@@ -71,21 +73,21 @@ func TestStopQueued(t *testing.T) {
 		if i == 0 {
 			reason = coroutine.ReasonRead
 		}
-		k.untilParked(t, reason)
+		k.UntilParked(t, reason)
 		tasks = append(tasks, k)
 	}
 	for _, i := range []int{1, 2, 4, 6} {
-		tasks[i].co.Handle().Stop()
-		tasks[i].wait(t)
+		tasks[i].Co.Handle().Stop()
+		tasks[i].Wait(t)
 	}
 	for _, i := range []int{0, 3, 5} {
-		if tasks[i].over() {
+		if tasks[i].Over() {
 			t.Error("it has ended, too")
 		}
 	}
 	peer.Write([]byte("abc"))
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	if got.Load() != 3 {
 		t.Errorf("%d have read", got.Load())
@@ -162,7 +164,7 @@ func TestStopOfBusy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			startAlone(t, 2)
 			once, after := make(t)
-			k := onFirst.task(func() {
+			k := testrun.First.Go(func() {
 				netco.Self().Handle().Stop()
 				n := 0
 				for once() == nil {
@@ -175,15 +177,15 @@ func TestStopOfBusy(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			k.wait(t)
-			for _, p := range places {
-				p.task(func() {
+			k.Wait(t)
+			for _, p := range testrun.Places {
+				p.Do(t, func() {
 					for range 3 {
 						if err := after(); err != nil {
-							t.Errorf("%s, afterwards: %v", p.name, err)
+							t.Errorf("%s, afterwards: %v", p.Name, err)
 						}
 					}
-				}).wait(t)
+				})
 			}
 		})
 	}
@@ -193,14 +195,14 @@ func TestStopOfBusy(t *testing.T) {
 func TestStopOfBusyPipe(t *testing.T) {
 	startAlone(t, 2)
 	a, b := socket.Pipe()
-	reader := onSecond.task(func() {
+	reader := testrun.Second.Go(func() {
 		for {
 			if _, err := b.Read(make([]byte, 1)); err != nil {
 				return
 			}
 		}
 	})
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		for i := 0; ; i++ {
 			if i == 1000 {
 				netco.Self().Handle().Stop()
@@ -213,21 +215,21 @@ func TestStopOfBusyPipe(t *testing.T) {
 			}
 		}
 	})
-	k.wait(t)
-	onSecond.task(func() {
+	k.Wait(t)
+	testrun.Second.Do(t, func() {
 		if _, err := a.Write([]byte{1}); err != nil {
 			t.Error(err)
 		}
 		a.Close()
-	}).wait(t)
-	reader.wait(t)
+	})
+	reader.Wait(t)
 }
 
 // TestStopConnect: a connect that is not answered ends, one to a single family and a race of two; nothing stays open.
 func TestStopConnect(t *testing.T) {
 	startAlone(t, 2)
 	free := 0
-	until(t, "a port that nobody else takes", func() bool {
+	testenv.Until(t, "a port that nobody else takes", func() bool {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -240,16 +242,16 @@ func TestStopConnect(t *testing.T) {
 	s := serveNames(t, both)
 	for _, address := range []string{fmt.Sprintf("127.0.0.1:%d", free), "both.test.:" + deaf} {
 		before := socket.Open()
-		k := onFirst.task(func() {
+		k := testrun.First.Go(func() {
 			d := socket.Dialer{Resolver: s.resolver()}
 			if _, err := d.Dial("tcp", address); !errors.Is(err, netco.ErrShutdown) {
 				t.Errorf("%s: %v", address, err)
 			}
 		})
-		k.untilParked(t, coroutine.ReasonConnect)
-		k.co.Handle().Stop()
-		k.wait(t)
-		until(t, "the fallback to give up", func() bool { return socket.Open() <= before })
+		k.UntilParked(t, coroutine.ReasonConnect)
+		k.Co.Handle().Stop()
+		k.Wait(t)
+		testenv.Until(t, "the fallback to give up", func() bool { return socket.Open() <= before })
 	}
 }
 
@@ -275,20 +277,20 @@ func TestStopServed(t *testing.T) {
 		},
 		Closed: func(_ *socket.ServerConn, err error) { closed <- err },
 	}
-	served := onFirst.task(func() { s.Serve(l) })
+	served := testrun.First.Go(func() { s.Serve(l) })
 	peer, err := net.Dial("tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer peer.Close()
 	peer.Write([]byte("x"))
-	co := await(t, handler, "the handler")
-	until(t, "it to wait", func() bool { return co.State() == coroutine.Waiting && co.Reason() == coroutine.ReasonLock })
+	co := testenv.Await(t, handler, "the handler")
+	testenv.Until(t, "it to wait", func() bool { return co.State() == coroutine.Waiting && co.Reason() == coroutine.ReasonLock })
 	co.Handle().Stop()
-	if err := await(t, closed, "Closed"); !errors.Is(err, netco.ErrShutdown) {
+	if err := testenv.Await(t, closed, "Closed"); !errors.Is(err, netco.ErrShutdown) {
 		t.Error(err)
 	}
 	s.Close()
-	served.wait(t)
+	served.Wait(t)
 	noneOpen(t)
 }

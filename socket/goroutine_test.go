@@ -14,6 +14,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -84,23 +85,23 @@ func TestHTTP(t *testing.T) {
 	if err := server.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
-	if err := await(t, served, "Serve to return"); err != http.ErrServerClosed {
+	if err := testenv.Await(t, served, "Serve to return"); err != http.ErrServerClosed {
 		t.Error(err)
 	}
-	until(t, "all connections to close", func() bool { return socket.Open() == 0 })
+	testenv.Until(t, "all connections to close", func() bool { return socket.Open() == 0 })
 }
 
 // TestGoroutinesOnly: with no Scheduler running, ordinary goroutines wait all
 // the same, and start none.
 func TestGoroutinesOnly(t *testing.T) {
 	a, b := pair(t)
-	server := ordinary.task(func() { echo(b) })
-	server.untilParked(t, coroutine.ReasonRead) // or all might be there whenever somebody looks
-	if err := roundTrip(ordinary, a, 100<<10); err != nil {
+	server := testrun.Goroutine.Go(func() { echo(b) })
+	server.UntilParked(t, coroutine.ReasonRead) // or all might be there whenever somebody looks
+	if err := roundTrip(testrun.Goroutine, a, 100<<10); err != nil {
 		t.Error(err)
 	}
 	a.Close()
-	server.wait(t)
+	server.Wait(t)
 	if err := netco.Start(netco.Options{}); err != nil {
 		t.Errorf("Start: %v", err)
 	}
@@ -110,11 +111,11 @@ func TestGoroutinesOnly(t *testing.T) {
 // TestHandedOver: a connection goes back and forth between coroutines of two Processors and goroutines; each writes and reads in
 // its turn. The first to wait decides which Processor watches the fd.
 func TestHandedOver(t *testing.T) {
-	for _, first := range places {
-		t.Run("first "+first.name, func(t *testing.T) {
+	for _, first := range testrun.Places {
+		t.Run("first "+first.Name, func(t *testing.T) {
 			start(t, 2)
 			a, b := pair(t)
-			server := onFirst.task(func() { echo(b) })
+			server := testrun.First.Go(func() { echo(b) })
 			turn := func(i int) func() {
 				return func() {
 					msg := fmt.Appendf(nil, "message %d", i)
@@ -127,18 +128,18 @@ func TestHandedOver(t *testing.T) {
 					}
 				}
 			}
-			first.task(turn(0)).wait(t)
+			first.Go(turn(0)).Wait(t)
 			for i := range 30 {
-				p := places[i%len(places)]
-				p.task(func() {
-					if here := processor.Here(); here != nil && here.Index() != i%len(places) {
+				p := testrun.Places[i%len(testrun.Places)]
+				p.Do(t, func() {
+					if here := processor.Here(); here != nil && here.Index() != i%len(testrun.Places) {
 						t.Errorf("turn %d on Processor %d", i, here.Index())
 					}
 					turn(i + 1)()
-				}).wait(t)
+				})
 			}
 			a.Close()
-			server.wait(t)
+			server.Wait(t)
 		})
 	}
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -32,7 +34,7 @@ func TestHammerStreams(t *testing.T) {
 		}
 	}()
 	start(t, 2)
-	var tasks []*task
+	var tasks []*testrun.Task
 	for i := range conns {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
 		a, b := pair(t)
@@ -46,7 +48,7 @@ func TestHammerStreams(t *testing.T) {
 			}
 			run := func(f func(*rand.Rand)) {
 				own := rand.New(rand.NewPCG(rnd.Uint64(), 0))
-				tasks = append(tasks, places[rnd.IntN(len(places))].task(func() { f(own) }))
+				tasks = append(tasks, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() { f(own) }))
 			}
 			run(func(rnd *rand.Rand) {
 				defer finish()
@@ -73,7 +75,7 @@ func TestHammerStreams(t *testing.T) {
 		}
 	}
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 
@@ -146,7 +148,7 @@ func TestHammerWild(t *testing.T) {
 	}()
 	start(t, 2)
 	l := listen(t)
-	var tasks []*task
+	var tasks []*testrun.Task
 	for i := range conns {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
 		a, err := dialTCP("tcp", l.Addr().String())
@@ -160,7 +162,7 @@ func TestHammerWild(t *testing.T) {
 		for _, c := range []*socket.TCPConn{a, b} {
 			for j := range 3 {
 				own := rand.New(rand.NewPCG(rnd.Uint64(), 0))
-				tasks = append(tasks, places[rnd.IntN(len(places))].task(func() {
+				tasks = append(tasks, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() {
 					if j == 0 { // without it the others might wait for ever
 						defer c.Close()
 					}
@@ -170,7 +172,7 @@ func TestHammerWild(t *testing.T) {
 		}
 	}
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	l.Close()
 	noneOpen(t)
@@ -228,21 +230,21 @@ func TestHammerConnect(t *testing.T) {
 	if goruntime.RaceEnabled {
 		each = 40
 	}
-	var servers, clients []*task
-	for _, p := range places {
-		servers = append(servers, p.task(func() {
+	var servers, clients []*testrun.Task
+	for _, p := range testrun.Places {
+		servers = append(servers, p.Go(func() {
 			for {
 				c, err := l.AcceptTCP()
 				if err != nil {
 					checkClosed(t, "accept", err)
 					return
 				}
-				p.run(func() { echo(c) })
+				p.Run(func() { echo(c) })
 			}
 		}))
 	}
 	for i := range 6 {
-		clients = append(clients, places[i%len(places)].task(func() {
+		clients = append(clients, testrun.Places[i%len(testrun.Places)].Go(func() {
 			for n := range each {
 				c, err := dialTCP("tcp", l.Addr().String())
 				if err != nil {
@@ -269,11 +271,11 @@ func TestHammerConnect(t *testing.T) {
 		}))
 	}
 	for _, k := range clients {
-		k.wait(t)
+		k.Wait(t)
 	}
 	l.Close()
 	for _, k := range servers {
-		k.wait(t)
+		k.Wait(t)
 	}
-	until(t, "all connections to close", func() bool { return socket.Open() == 0 })
+	testenv.Until(t, "all connections to close", func() bool { return socket.Open() == 0 })
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -30,7 +31,7 @@ const (
 // included: in two seconds no thread of the process is given a core. libco wakes a thousand times a second.
 func TestIdle(t *testing.T) {
 	t.Parallel()
-	cmd := childCmd(t, "idle", "")
+	cmd := children.Command(t, "idle")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	stdin, err := cmd.StdinPipe()
@@ -137,17 +138,17 @@ func activity(t *testing.T, pid int) map[string]string {
 // serveIdle echoes single bytes until its standard input ends. Half of the connections wait in WaitReadable, half in Read.
 func serveIdle() {
 	if err := netco.Start(netco.Options{Processors: max(2, runtime.GOMAXPROCS(0))}); err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	l, err := listenTCP("tcp", "127.0.0.1:0")
 	if err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	netco.Go(func() {
 		for i := 0; ; i++ {
 			c, err := l.AcceptTCP()
 			if err != nil {
-				fatal("accept:", err)
+				testenv.Fatal("accept:", err)
 			}
 			netco.Go(func() {
 				defer c.Close()

@@ -12,6 +12,8 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -72,20 +74,20 @@ func TestEchoUnderFaults(t *testing.T) {
 			ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR, sysx.EpollWait: unix.EINTR, sysx.Accept: unix.ECONNABORTED},
 			limits{sysx.Recv: 1, sysx.Send: 3, sysx.EpollWait: 1}},
 	} {
-		for _, p := range places {
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				remove := (&script{every: c.every, limit: c.limit}).install(t)
 				defer remove()
 				a, b := pair(t)
-				s := p.task(func() { echo(b) })
-				p.task(func() {
+				s := p.Go(func() { echo(b) })
+				p.Do(t, func() {
 					if err := roundTrip(p, a, c.size); err != nil {
 						t.Error(err)
 					}
 					a.Close()
-				}).wait(t)
-				s.wait(t)
+				})
+				s.Wait(t)
 			})
 		}
 	}
@@ -94,7 +96,7 @@ func TestEchoUnderFaults(t *testing.T) {
 // untilReadable waits until there is something to read or to accept.
 func untilReadable(t testing.TB, fd int) {
 	t.Helper()
-	until(t, "something to read", func() bool {
+	testenv.Until(t, "something to read", func() bool {
 		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
 		return n == 1
 	})
@@ -107,8 +109,8 @@ func TestAcceptFaults(t *testing.T) {
 		unix.ECONNABORTED, unix.EPROTO, unix.EPERM, unix.ENETDOWN, unix.EHOSTUNREACH,
 		unix.ENOBUFS, unix.ENOMEM, unix.EMFILE, unix.ENFILE,
 	} {
-		for _, p := range places {
-			t.Run(unix.ErrnoName(errno)+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(unix.ErrnoName(errno)+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				l := listen(t)
 				peer, err := net.Dial("tcp", l.Addr().String())
@@ -119,7 +121,7 @@ func TestAcceptFaults(t *testing.T) {
 				untilReadable(t, rawFD(l)) // so that each try is answered at once
 				s := &script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: repeat(3, errno)}}
 				defer s.install(t)()
-				p.task(func() {
+				p.Do(t, func() {
 					c, err := l.AcceptTCP()
 					if err != nil {
 						t.Error(err)
@@ -129,7 +131,7 @@ func TestAcceptFaults(t *testing.T) {
 						t.Errorf("accepted %v", c.RemoteAddr())
 					}
 					c.Close()
-				}).wait(t)
+				})
 				if n := s.called[sysx.Accept].Load(); n != 4 {
 					t.Errorf("%d tries to accept, want 4", n)
 				}
@@ -151,12 +153,12 @@ func TestAcceptFaults(t *testing.T) {
 // TestIOFaults: errors of reads and writes are returned as net returns them, and the connection can still be used and closed.
 func TestIOFaults(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.EHOSTUNREACH, unix.ENOBUFS, unix.EPIPE} {
-		for _, p := range places {
-			t.Run(unix.ErrnoName(errno)+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(unix.ErrnoName(errno)+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				c, peer := withPeer(t)
 				peer.Write([]byte("later"))
-				p.task(func() {
+				p.Do(t, func() {
 					defer c.Close()
 					defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: {errno}, sysx.Send: {errno}}}).install(t)()
 					var op *net.OpError
@@ -174,7 +176,7 @@ func TestIOFaults(t *testing.T) {
 					if n, err = c.Write([]byte("x")); n != 1 || err != nil {
 						t.Errorf("the next Write: %d, %v", n, err)
 					}
-				}).wait(t)
+				})
 			})
 		}
 	}
@@ -183,13 +185,13 @@ func TestIOFaults(t *testing.T) {
 // TestEpollFull: the fd cannot be registered (fs.epoll.max_user_watches). The operation that would wait returns that; one that
 // need not wait succeeds; and once there is room again all is well.
 func TestEpollFull(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			l := listen(t)
 			remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: repeat(1000, unix.ENOSPC)}}).install(t)
-			p.task(func() {
+			p.Do(t, func() {
 				var op *net.OpError
 				n, err := c.Read(make([]byte, 10))
 				if n != 0 || !errors.Is(err, unix.ENOSPC) || !errors.As(err, &op) || op.Op != "read" {
@@ -204,17 +206,17 @@ func TestEpollFull(t *testing.T) {
 				if n, err := c.Write([]byte("x")); n != 1 || err != nil {
 					t.Errorf("Write: %d, %v", n, err)
 				}
-			}).wait(t)
+			})
 			remove()
-			reader := p.task(func() {
+			reader := p.Go(func() {
 				b := make([]byte, 10)
 				if n, err := c.Read(b); string(b[:n]) != "hello" || err != nil {
 					t.Errorf("Read: %q, %v", b[:n], err)
 				}
 			})
-			reader.untilParked(t, coroutine.ReasonRead)
+			reader.UntilParked(t, coroutine.ReasonRead)
 			peer.Write([]byte("hello"))
-			reader.wait(t)
+			reader.Wait(t)
 		})
 	}
 }
@@ -233,18 +235,18 @@ func TestDialFaults(t *testing.T) {
 		{sysx.Connect, unix.EADDRNOTAVAIL, "connect"},
 		{sysx.Connect, unix.ENETUNREACH, "connect"},
 	} {
-		for _, p := range places {
-			p.task(func() {
+		for _, p := range testrun.Places {
+			p.Do(t, func() {
 				defer (&script{first: map[sysx.Op][]syscall.Errno{c.op: repeat(3, c.errno)}}).install(t)() // EADDRNOTAVAIL is tried three times
 				before := socket.Open()
 				conn, err := dialTCP("tcp", l.Addr().String())
 				if want := "dial tcp " + l.Addr().String() + ": " + c.call + ": " + c.errno.Error(); conn != nil || err == nil || err.Error() != want {
-					t.Errorf("%s: %v, want %s", p.name, err, want)
+					t.Errorf("%s: %v, want %s", p.Name, err, want)
 				}
 				if n := socket.Open(); n != before {
 					t.Errorf("%d sockets open, before %d", n, before)
 				}
-			}).wait(t)
+			})
 		}
 	}
 }
@@ -252,8 +254,8 @@ func TestDialFaults(t *testing.T) {
 // TestFalseAlarms: reads and accepts that find nothing although they were told that there is something, over and over. Each goes back
 // to waiting and misses nothing of what comes later.
 func TestFalseAlarms(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			s := &script{every: map[sysx.Op]syscall.Errno{sysx.Recv: unix.EAGAIN}}
@@ -261,7 +263,7 @@ func TestFalseAlarms(t *testing.T) {
 			defer remove()
 			const bytes = 100
 			var got atomic.Int64
-			reader := p.task(func() {
+			reader := p.Go(func() {
 				var b [16]byte
 				for {
 					n, err := c.Read(b[:])
@@ -279,7 +281,7 @@ func TestFalseAlarms(t *testing.T) {
 				}
 			})
 			msg := pattern(bytes)
-			reader.untilParked(t, coroutine.ReasonRead)
+			reader.UntilParked(t, coroutine.ReasonRead)
 			for i := range bytes {
 				if i == bytes-1 {
 					remove() // the last must not be denied: nothing comes after the FIN
@@ -288,29 +290,29 @@ func TestFalseAlarms(t *testing.T) {
 				if _, err := peer.Write(msg[i : i+1]); err != nil {
 					t.Fatal(err)
 				}
-				until(t, "a read", func() bool {
+				testenv.Until(t, "a read", func() bool {
 					return i == bytes-1 || got.Load() > int64(i) || s.called[sysx.Recv].Load() > tried
 				})
 			}
 			peer.CloseWrite()
-			reader.wait(t)
+			reader.Wait(t)
 		})
 	}
 }
 
 // TestFirstWriteWouldBlock: EAGAIN for a socket that has not been registered yet. Registering tells that it is writable.
 func TestFirstWriteWouldBlock(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.Send: {unix.EAGAIN}}}).install(t)()
-			p.task(func() {
+			p.Do(t, func() {
 				if n, err := c.Write([]byte("hello")); n != 5 || err != nil {
 					t.Errorf("Write: %d, %v", n, err)
 				}
 				c.Close()
-			}).wait(t)
+			})
 			if got, err := io.ReadAll(peer); string(got) != "hello" || err != nil {
 				t.Errorf("the peer read %q, %v", got, err)
 			}

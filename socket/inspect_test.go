@@ -17,6 +17,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -84,17 +85,17 @@ func rawFD(c syscall.Conn) (fd int) {
 // TestInspect: whatever somebody waits for is listed once, with who waits and where, under its addresses; and nothing else is.
 func TestInspect(t *testing.T) {
 	start(t, 2)
-	var tasks []*task
+	var tasks []*testrun.Task
 	var closers []io.Closer
-	parked := func(p place, reason coroutine.Reason, f func()) uint64 {
+	parked := func(p testrun.Place, reason coroutine.Reason, f func()) uint64 {
 		t.Helper()
-		k := p.task(f)
-		k.untilParked(t, reason)
+		k := p.Go(f)
+		k.UntilParked(t, reason)
 		tasks = append(tasks, k)
-		if k.co == nil {
+		if k.Co == nil {
 			return 0
 		}
-		return k.co.ID()
+		return k.Co.ID()
 	}
 	begin := func(c io.Closer) { closers = append(closers, c) }
 	var wants []socket.Info
@@ -123,26 +124,26 @@ func TestInspect(t *testing.T) {
 			return x, y
 		}
 		a, b := make2()
-		expect(a, socket.Info{Processor: 0, ReadWaiter: parked(onFirst, coroutine.ReasonRead, func() { a.Read(one) })})
-		expect(b, socket.Info{Processor: 1, ReadWaiter: parked(onSecond, coroutine.ReasonRead, func() { b.Read(one) })})
+		expect(a, socket.Info{Processor: 0, ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { a.Read(one) })})
+		expect(b, socket.Info{Processor: 1, ReadWaiter: parked(testrun.Second, coroutine.ReasonRead, func() { b.Read(one) })})
 		a, b = make2()
 		expect(a, socket.Info{
 			Processor: 1,
-			WriteWaiter: parked(onSecond, coroutine.ReasonWrite, func() {
+			WriteWaiter: parked(testrun.Second, coroutine.ReasonWrite, func() {
 				for {
 					if _, err := a.Write(much[:100_000]); err != nil {
 						return
 					}
 				}
 			}),
-			ReadWaiter: parked(onFirst, coroutine.ReasonRead, func() { a.Read(one) }), // across threads
+			ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { a.Read(one) }), // across threads
 		})
 		begin(b) // nobody has waited for it
 		a, b = make2()
-		parked(ordinary, 0, func() { a.Read(one) })
+		parked(testrun.Goroutine, 0, func() { a.Read(one) })
 		expect(a, socket.Info{Processor: -1})
-		parked(ordinary, 0, func() { b.Read(one) })
-		expect(b, socket.Info{Processor: 0, WriteWaiter: parked(onFirst, coroutine.ReasonWrite, func() {
+		parked(testrun.Goroutine, 0, func() { b.Read(one) })
+		expect(b, socket.Info{Processor: 0, WriteWaiter: parked(testrun.First, coroutine.ReasonWrite, func() {
 			for {
 				if _, err := b.Write(much[:100_000]); err != nil {
 					return
@@ -154,21 +155,21 @@ func TestInspect(t *testing.T) {
 		l := listenAny(t, network)
 		w := socket.Info{FD: rawFD(l.(syscall.Conn)), Network: network, Local: l.Addr(), Listener: true, Processor: -1}
 		if i == 0 {
-			w.Processor, w.ReadWaiter = 1, parked(onSecond, coroutine.ReasonAccept, func() { l.Accept() })
+			w.Processor, w.ReadWaiter = 1, parked(testrun.Second, coroutine.ReasonAccept, func() { l.Accept() })
 		} else {
-			parked(ordinary, 0, func() { l.Accept() })
+			parked(testrun.Goroutine, 0, func() { l.Accept() })
 		}
 		wants = append(wants, w)
 		begin(l)
 	}
 	u, c := udpTo(t)
-	expect(c, socket.Info{Network: "udp4", ReadWaiter: parked(onFirst, coroutine.ReasonRead, func() { c.Read(one) })})
-	expect(u, socket.Info{Network: "udp4", ReadWaiter: parked(onFirst, coroutine.ReasonRead, func() { u.ReadFrom(one) })})
+	expect(c, socket.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { c.Read(one) })})
+	expect(u, socket.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { u.ReadFrom(one) })})
 
 	r, w := pipeFiles(t)
 	begin(r)
 	begin(w)
-	id := parked(onSecond, coroutine.ReasonRead, func() { r.Read(one) })
+	id := parked(testrun.Second, coroutine.ReasonRead, func() { r.Read(one) })
 	wants = append(wants, socket.Info{FD: int(r.Fd()), Network: "file", Local: printed("a pipe"), Processor: 1, ReadWaiter: id})
 
 	raw, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0)
@@ -181,7 +182,7 @@ func TestInspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	at, _ := raw.Getsockname()
-	id = parked(onFirst, coroutine.ReasonRead, func() { raw.Accept() })
+	id = parked(testrun.First, coroutine.ReasonRead, func() { raw.Accept() })
 	wants = append(wants, socket.Info{FD: rawFD(raw), Network: "socket", Listener: true, ReadWaiter: id,
 		Local: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: at.(*unix.SockaddrInet4).Port}})
 	netlink, err := socket.NewSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
@@ -189,13 +190,13 @@ func TestInspect(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin(netlink)
-	id = parked(onFirst, coroutine.ReasonRead, func() { netlink.Read(one) })
+	id = parked(testrun.First, coroutine.ReasonRead, func() { netlink.Read(one) })
 	wants = append(wants, socket.Info{FD: rawFD(netlink), Network: "socket", ReadWaiter: id})
 
 	// A Poll has an fd of its own registered, which is no socket.
 	r2, w2 := pipeFiles(t)
 	begin(r2)
-	parked(onFirst, coroutine.ReasonRead, func() { socket.Poll([]socket.PollFd{{Fd: int32(r2.Fd()), Events: unix.POLLIN}}, -1) })
+	parked(testrun.First, coroutine.ReasonRead, func() { socket.Poll([]socket.PollFd{{Fd: int32(r2.Fd()), Events: unix.POLLIN}}, -1) })
 
 	for i := range wants {
 		if f, ok := wants[i].Local.(printed); ok {
@@ -204,7 +205,7 @@ func TestInspect(t *testing.T) {
 	}
 	// A peer's kernel that takes something late wakes a writer once more.
 	var all map[int]socket.Info
-	until(t, "the writers to be stuck", func() bool {
+	testenv.Until(t, "the writers to be stuck", func() bool {
 		all = inspectAll(t)
 		for _, w := range wants {
 			if w.WriteWaiter != 0 && all[w.FD].WriteWaiter == 0 {
@@ -222,12 +223,12 @@ func TestInspect(t *testing.T) {
 	}
 
 	w2.Close()
-	tasks[len(tasks)-1].wait(t) // the Poll, whose fd must not be closed before
+	tasks[len(tasks)-1].Wait(t) // the Poll, whose fd must not be closed before
 	for _, c := range closers {
 		c.Close()
 	}
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	if all := inspectAll(t); len(all) != 0 {
 		t.Errorf("closed ones are listed: %+v", all)
@@ -239,19 +240,19 @@ func TestInspectConnecting(t *testing.T) {
 	start(t, 1)
 	nobody, _ := testenv.Deaf(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	k := onFirst.task(func() { socket.DialContext(ctx, "tcp", nobody) })
-	k.untilParked(t, coroutine.ReasonConnect)
+	k := testrun.First.Go(func() { socket.DialContext(ctx, "tcp", nobody) })
+	k.UntilParked(t, coroutine.ReasonConnect)
 	all := inspectAll(t)
 	if len(all) != 1 {
 		t.Errorf("%+v", all)
 	}
 	for _, i := range all {
-		if i.WriteWaiter != k.co.ID() || i.ReadWaiter != 0 || i.Remote != nil || i.Local == nil || i.Listener || i.Network != "tcp" {
+		if i.WriteWaiter != k.Co.ID() || i.ReadWaiter != 0 || i.Remote != nil || i.Local == nil || i.Listener || i.Network != "tcp" {
 			t.Errorf("%+v", i)
 		}
 	}
 	cancel()
-	k.wait(t)
+	k.Wait(t)
 }
 
 // TestInspectServer: a Server's connection is idle while it holds no coroutine, and only then.
@@ -270,7 +271,7 @@ func TestInspectServer(t *testing.T) {
 	c := dialNet(t, address)
 	find := func(what string, is func(socket.Info) bool) {
 		t.Helper()
-		until(t, what, func() bool {
+		testenv.Until(t, what, func() bool {
 			for _, i := range inspectAll(t) {
 				if !i.Listener && is(i) {
 					if fmt.Sprint(i.Remote) != c.LocalAddr().String() || fmt.Sprint(i.Local) != address || i.Processor != 0 {
@@ -285,7 +286,7 @@ func TestInspectServer(t *testing.T) {
 	idle := func(i socket.Info) bool { return i.Idle && i.ReadWaiter == 0 && i.WriteWaiter == 0 }
 	find("idleness", idle)
 	writeAll(t, c, one)
-	id := await(t, handling, "the Handle")
+	id := testenv.Await(t, handling, "the Handle")
 	find("the Handle to wait", func(i socket.Info) bool { return i.ReadWaiter == id && !i.Idle })
 	writeAll(t, c, one)
 	find("idleness again", idle)
@@ -295,22 +296,22 @@ var one = []byte("1")
 
 // TestInspectEnds: f ends it, and may close what it is told of.
 func TestInspectEnds(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			waiting := map[int]*socket.TCPConn{}
-			var tasks []*task
+			var tasks []*testrun.Task
 			for i := range 10 {
 				a, b := pair(t)
 				for _, c := range []*socket.TCPConn{a, b} {
-					k := places[i%3].task(func() { c.Read(make([]byte, 1)) })
-					k.untilParked(t, coroutine.ReasonRead)
+					k := testrun.Places[i%3].Go(func() { c.Read(make([]byte, 1)) })
+					k.UntilParked(t, coroutine.ReasonRead)
 					tasks = append(tasks, k)
 					waiting[c.FD()] = c
 				}
 			}
 			first := processors(t)[0]
-			p.task(func() {
+			p.Do(t, func() {
 				for n := range 3 {
 					calls := 0
 					socket.Inspect(first, func(socket.Info) bool {
@@ -329,9 +330,9 @@ func TestInspectEnds(t *testing.T) {
 						return true
 					})
 				}
-			}).wait(t)
+			})
 			for _, k := range tasks {
-				k.wait(t)
+				k.Wait(t)
 			}
 		})
 	}
@@ -343,25 +344,25 @@ func TestInspectLetsOthersRun(t *testing.T) {
 	start(t, 1)
 	const sockets = 300
 	var conns []*socket.UDPConn
-	var tasks []*task
+	var tasks []*testrun.Task
 	for range sockets {
 		c, err := socket.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := onFirst.task(func() { c.Read(make([]byte, 1)) })
-		k.untilParked(t, coroutine.ReasonRead)
+		k := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
+		k.UntilParked(t, coroutine.ReasonRead)
 		conns, tasks = append(conns, c), append(tasks, k)
 	}
 	var turns atomic.Int64
 	var over atomic.Bool
-	other := onFirst.task(func() {
+	other := testrun.First.Go(func() {
 		for !over.Load() {
 			turns.Add(1)
 			netco.Yield()
 		}
 	})
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		listed, runs := 0, int64(0)
 		last := turns.Load()
 		socket.Inspect(processors(t)[0], func(socket.Info) bool {
@@ -374,12 +375,12 @@ func TestInspectLetsOthersRun(t *testing.T) {
 		if listed != sockets || runs < 2 {
 			t.Errorf("%d of %d sockets listed; the other ran %d times meanwhile", listed, sockets, runs)
 		}
-	}).wait(t)
+	})
 	over.Store(true)
-	other.wait(t)
+	other.Wait(t)
 	for i, c := range conns {
 		c.Close()
-		tasks[i].wait(t)
+		tasks[i].Wait(t)
 	}
 }
 
@@ -400,7 +401,7 @@ func TestInspectHammer(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	var tasks []*task
+	var tasks []*testrun.Task
 	serve := func(l net.Listener) func() {
 		return func() {
 			for {
@@ -427,7 +428,7 @@ func TestInspectHammer(t *testing.T) {
 		}
 	}
 	for i, l := range []net.Listener{l, ul} {
-		tasks = append(tasks, places[i].task(serve(l)))
+		tasks = append(tasks, testrun.Places[i].Go(serve(l)))
 	}
 	client := func(network, address string, seed uint64) func() {
 		return func() {
@@ -461,7 +462,7 @@ func TestInspectHammer(t *testing.T) {
 	for i := range 12 {
 		network := []string{"tcp", "udp4", "unix"}[i/3%3]
 		address := map[string]string{"tcp": l.Addr().String(), "udp4": u.LocalAddr().String(), "unix": name}[network]
-		tasks = append(tasks, places[i%3].task(client(network, address, uint64(i))))
+		tasks = append(tasks, testrun.Places[i%3].Go(client(network, address, uint64(i))))
 	}
 	var listed, told atomic.Int64
 	look := func() {
@@ -484,8 +485,8 @@ func TestInspectHammer(t *testing.T) {
 			}
 		}
 	}
-	for _, p := range places {
-		tasks = append(tasks, p.task(look))
+	for _, p := range testrun.Places {
+		tasks = append(tasks, p.Go(look))
 	}
 	time.Sleep(duration)
 	over.Store(true)
@@ -493,10 +494,10 @@ func TestInspectHammer(t *testing.T) {
 	ul.Close()
 	u.Close()
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	t.Logf("%d lists of %d sockets", listed.Load(), told.Load())
-	until(t, "the connections to end", func() bool { return socket.Open() == 0 })
+	testenv.Until(t, "the connections to end", func() bool { return socket.Open() == 0 })
 }
 
 // untrue says what of i cannot be.

@@ -16,6 +16,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -52,8 +53,8 @@ func dialLimited(t *testing.T, l net.Listener) net.Conn {
 // TestLimitListener: accepting stops at the limit and goes on when a connection is closed, for coroutines and goroutines.
 func TestLimitListener(t *testing.T) {
 	for _, network := range []string{"tcp", "unix", "unixpacket"} {
-		for _, p := range places {
-			t.Run(network+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(network+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				l := limitedOn(t, network, 2)
 				pauses := socket.AcceptPauses()
@@ -61,7 +62,7 @@ func TestLimitListener(t *testing.T) {
 					dialLimited(t, l)
 				}
 				accepted := make(chan net.Conn, 6)
-				k := p.task(func() {
+				k := p.Go(func() {
 					for range 6 {
 						c, err := l.Accept()
 						if err != nil {
@@ -71,17 +72,17 @@ func TestLimitListener(t *testing.T) {
 						accepted <- c
 					}
 				})
-				open := []net.Conn{await(t, accepted, "the first"), await(t, accepted, "the second")}
+				open := []net.Conn{testenv.Await(t, accepted, "the first"), testenv.Await(t, accepted, "the second")}
 				for range 4 {
-					until(t, "the Accept to wait", func() bool { return socket.WaitForRoom(l) == 1 && k.parked(coroutine.ReasonAccept) })
+					testenv.Until(t, "the Accept to wait", func() bool { return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept) })
 					if socket.Places(l) != 2 || len(accepted) != 0 {
 						t.Fatalf("%d places taken, %d more accepted", socket.Places(l), len(accepted))
 					}
 					open[0].Close()
 					open[0].Close() // gives nothing back
-					open = append(open[1:], await(t, accepted, "one more"))
+					open = append(open[1:], testenv.Await(t, accepted, "one more"))
 				}
-				k.wait(t)
+				k.Wait(t)
 				if n := socket.AcceptPauses() - pauses; n != 4 {
 					t.Errorf("%d pauses, want 4", n)
 				}
@@ -98,7 +99,7 @@ func TestLimitListener(t *testing.T) {
 					defer f.Close() // the duplicate does not count
 					c.Close()
 				}
-				until(t, "the places", func() bool { return socket.Places(l) == 0 })
+				testenv.Until(t, "the places", func() bool { return socket.Places(l) == 0 })
 			})
 		}
 	}
@@ -108,7 +109,7 @@ func TestLimitListener(t *testing.T) {
 func TestLimitListenerEnds(t *testing.T) {
 	type deadliner interface{ SetDeadline(time.Time) error }
 	for _, network := range []string{"tcp", "unix"} {
-		for _, p := range places {
+		for _, p := range testrun.Places {
 			for _, c := range []struct {
 				name string
 				end  func(l net.Listener)
@@ -120,13 +121,13 @@ func TestLimitListenerEnds(t *testing.T) {
 				{"draining", func(l net.Listener) { netco.Shutdown(context.Background()) }, netco.ErrShutdown, true},
 				{"force", func(l net.Listener) { force(t) }, netco.ErrShutdown, true},
 			} {
-				t.Run(network+"/"+p.name+"/"+c.name, func(t *testing.T) {
+				t.Run(network+"/"+p.Name+"/"+c.name, func(t *testing.T) {
 					startAlone(t, 2)
 					l := limitedOn(t, network, 1)
 					dialLimited(t, l)
 					dialLimited(t, l)
 					first := make(chan net.Conn, 1)
-					k := p.task(func() {
+					k := p.Go(func() {
 						c1, err := l.Accept()
 						if err != nil {
 							t.Error(err)
@@ -139,24 +140,24 @@ func TestLimitListenerEnds(t *testing.T) {
 							t.Errorf("%v, want %v as Accept's", err, c.want)
 						}
 					})
-					one := await(t, first, "the first")
-					until(t, "the Accept to wait", func() bool { return socket.WaitForRoom(l) == 1 && k.parked(coroutine.ReasonAccept) })
+					one := testenv.Await(t, first, "the first")
+					testenv.Until(t, "the Accept to wait", func() bool { return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept) })
 					c.end(l)
-					k.wait(t)
+					k.Wait(t)
 					if socket.WaitForRoom(l) != 0 {
 						t.Error("it still waits for room")
 					}
 					one.Close()
 					if !c.stop && c.want != net.ErrClosed {
 						l.(deadliner).SetDeadline(time.Time{})
-						again := p.task(func() { // there is room again
+						again := p.Go(func() { // there is room again
 							if c2, err := l.Accept(); err != nil {
 								t.Error(err)
 							} else {
 								c2.Close()
 							}
 						})
-						again.wait(t)
+						again.Wait(t)
 					}
 					if n := socket.Places(l); n != 0 {
 						t.Errorf("%d places are taken", n)
@@ -183,8 +184,8 @@ func TestLimitListenerOnce(t *testing.T) {
 				t.Errorf("%d places taken", n)
 			}
 			for i := range 3 {
-				places[i].run(func() { c.Read(make([]byte, 1)) })
-				places[2-i].run(func() { c.Close() })
+				testrun.Places[i].Run(func() { c.Read(make([]byte, 1)) })
+				testrun.Places[2-i].Run(func() { c.Close() })
 			}
 		}
 	})
@@ -196,7 +197,7 @@ func TestLimitListenerOnce(t *testing.T) {
 		c.Close()
 	}
 	wg.Wait()
-	until(t, "all places", func() bool { return socket.Places(l) == 0 })
+	testenv.Until(t, "all places", func() bool { return socket.Places(l) == 0 })
 }
 
 // TestLimitTwice: the narrower of two limits holds, and a place under one that finds none under the other is given back.
@@ -232,8 +233,8 @@ type otherListener struct{ net.Listener }
 
 // TestLimitForeign: a listener of another package is limited too, and a wait for room ends by Close.
 func TestLimitForeign(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			theirs, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
@@ -243,7 +244,7 @@ func TestLimitForeign(t *testing.T) {
 			dialLimited(t, l)
 			dialLimited(t, l)
 			accepted := make(chan net.Conn, 2)
-			k := p.task(func() {
+			k := p.Go(func() {
 				for range 2 {
 					c, err := l.Accept()
 					if err != nil {
@@ -256,14 +257,14 @@ func TestLimitForeign(t *testing.T) {
 					t.Errorf("%v, want net.ErrClosed", err)
 				}
 			})
-			c := await(t, accepted, "the first")
-			until(t, "the Accept to wait", func() bool { return k.parked(coroutine.ReasonAccept) })
+			c := testenv.Await(t, accepted, "the first")
+			testenv.Until(t, "the Accept to wait", func() bool { return k.Parked(coroutine.ReasonAccept) })
 			c.Close()
 			c.Close()
-			c = await(t, accepted, "the second")
-			until(t, "the Accept to wait", func() bool { return k.parked(coroutine.ReasonAccept) })
+			c = testenv.Await(t, accepted, "the second")
+			testenv.Until(t, "the Accept to wait", func() bool { return k.Parked(coroutine.ReasonAccept) })
 			l.Close()
-			k.wait(t)
+			k.Wait(t)
 			c.Close()
 			if n := socket.Places(l); n != 0 {
 				t.Errorf("%d places are taken", n)
@@ -307,9 +308,9 @@ func TestServeMaxConns(t *testing.T) {
 		return nil
 	}}
 	listeners := []net.Listener{listen(t), otherListener{listen(t)}, listen(t)}
-	var tasks []*task
+	var tasks []*testrun.Task
 	for i, l := range listeners {
-		tasks = append(tasks, places[i].task(func() {
+		tasks = append(tasks, testrun.Places[i].Go(func() {
 			if err := s.Serve(l); !errors.Is(err, socket.ErrServerClosed) {
 				t.Errorf("Serve: %v", err)
 			}
@@ -331,14 +332,14 @@ func TestServeMaxConns(t *testing.T) {
 	}
 	var open []int
 	for range most {
-		open = append(open, await(t, served, "a client to be served"))
+		open = append(open, testenv.Await(t, served, "a client to be served"))
 	}
-	until(t, "accepting to pause", func() bool { return socket.WaitForRoom(listeners[0]) > 0 && socket.WaitForRoom(listeners[2]) > 0 })
+	testenv.Until(t, "accepting to pause", func() bool { return socket.WaitForRoom(listeners[0]) > 0 && socket.WaitForRoom(listeners[2]) > 0 })
 	if socket.Places(listeners[0]) != most || len(served) != 0 {
 		t.Errorf("%d places taken, %d more served at the limit", socket.Places(listeners[0]), len(served))
 	}
 	var first socket.Stream
-	until(t, "one to be detached", func() bool {
+	testenv.Until(t, "one to be detached", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		first = detached
@@ -349,19 +350,19 @@ func TestServeMaxConns(t *testing.T) {
 		for _, i := range open {
 			conns[i].Close()
 		}
-		open = append(open[:0], await(t, served, "a client to be served"))
+		open = append(open[:0], testenv.Await(t, served, "a client to be served"))
 	}
 	s.Close()
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 
 // TestLimitWake: a place that becomes free while an Accept is about to wait for it is not missed. All clients are there before, so that none
 // wakes it by coming.
 func TestLimitWake(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			const clients = 100
 			for range testenv.Rounds(8) {
@@ -380,7 +381,7 @@ func TestLimitWake(t *testing.T) {
 						next.Swap(nil).Close()
 					}
 				})
-				k := p.task(func() {
+				k := p.Go(func() {
 					for range clients {
 						c, err := l.(*socket.UnixListener).AcceptUnix()
 						if err != nil {
@@ -390,7 +391,7 @@ func TestLimitWake(t *testing.T) {
 						next.Store(c)
 					}
 				})
-				k.wait(t)
+				k.Wait(t)
 				closing.Wait()
 				for _, c := range conns {
 					c.Close()

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -35,15 +36,15 @@ const (
 func serveWithinLimits() {
 	err := netco.Start(netco.Options{Processors: 2, MaxCoroutines: 9, BufferMemory: 16 << 10, BufferSize: 16 << 10, OnPanic: netco.KeepServing})
 	if err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	served, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	started, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	fillFDs(64, 12)
 	server := &socket.Server{MaxConns: stressConns, Handle: slowEcho}
@@ -83,7 +84,7 @@ func serveWithinLimits() {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if err := netco.Shutdown(ctx); err != nil {
-		fatal("Shutdown:", err)
+		testenv.Fatal("Shutdown:", err)
 	}
 	fmt.Printf("pauses %d refused %d away %d waits %d files %d open %d\n", socket.AcceptPauses(), s.Refused(), turnedAway.Load(), waits, files, socket.Open())
 }
@@ -132,7 +133,7 @@ func echoLines(c *socket.TCPConn) {
 // TestAllLimits: more clients than connections, coroutines, buffers and fds allow, all at once. Every client of the Server is served
 // in the end; those of the other listener are served or told that it is busy; and nothing is left over.
 func TestAllLimits(t *testing.T) {
-	cmd := childCmd(t, "all limits", "")
+	cmd := children.Command(t, "all limits")
 	var out, problems bytes.Buffer
 	in, err := cmd.StdinPipe()
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -150,7 +152,7 @@ func TestCloseDoesNotLinger(t *testing.T) {
 			start(t, 1)
 			c, peer := made(t)
 			n := unsent(t, c)
-			onFirst.task(func() { c.Close() }).wait(t)
+			testrun.First.Go(func() { c.Close() }).Wait(t)
 			readsRest(t, peer, n)
 		})
 	}
@@ -176,7 +178,7 @@ func TestCloseDoesNotLinger(t *testing.T) {
 		n := unsent(t, c)
 		f.Close()
 		c.Close()
-		onFirst.task(func() { x.Close() }).wait(t)
+		testrun.First.Go(func() { x.Close() }).Wait(t)
 		readsRest(t, peer, n)
 	})
 	t.Run("Server", func(t *testing.T) {
@@ -196,7 +198,7 @@ func TestCloseDoesNotLinger(t *testing.T) {
 		if err := s.ServeConn(c); err != nil {
 			t.Fatal(err)
 		}
-		await(t, closed, "the connection to be closed")
+		testenv.Await(t, closed, "the connection to be closed")
 		polled(t)
 		readsRest(t, peer, n)
 	})
@@ -208,15 +210,15 @@ func TestCloseDoesNotLinger(t *testing.T) {
 		c.SetLinger(forHours)
 		n := unsent(t, c)
 		c.SetDeadline(time.Time{})
-		k := onFirst.task(func() {
+		k := testrun.First.Go(func() {
 			defer c.Close()
 			c.Read(make([]byte, 1))
 		})
-		k.untilParked(t, coroutine.ReasonRead)
+		k.UntilParked(t, coroutine.ReasonRead)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		netco.Shutdown(ctx)
-		k.wait(t)
+		k.Wait(t)
 		readsRest(t, peer, n)
 	})
 }
@@ -226,7 +228,7 @@ func TestLingerZero(t *testing.T) {
 	start(t, 1)
 	c, peer := withPeer(t)
 	c.SetLinger(0)
-	onFirst.task(func() { c.Close() }).wait(t)
+	testrun.First.Go(func() { c.Close() }).Wait(t)
 	if _, err := peer.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
 		t.Errorf("the peer's read: %v, want a reset", err)
 	}

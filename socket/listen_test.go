@@ -16,6 +16,7 @@ import (
 
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -29,7 +30,7 @@ func TestListenNetworks(t *testing.T) {
 	net.DefaultResolver = s.net()
 	defer func() { net.DefaultResolver = before }()
 	dir := t.TempDir()
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix", "unixpacket", "bogus", ""} {
 			for _, address := range []string{"127.0.0.1:0", "", ":", ":0", "[::1]:0", "[::]:0", "0.0.0.0:0", "192.0.2.77:0", "here.test.:0", "elsewhere.test.:0", "six.test.:0", "none.test.:0",
 				"127.0.0.1", "127.0.0.1:nosuchservice", "[::ffff:127.0.0.1]:0", filepath.Join(dir, "a", "b"), "[fe80::1%nosuch]:0"} {
@@ -38,7 +39,7 @@ func TestListenNetworks(t *testing.T) {
 				}
 				l, err := socket.Listen(network, address)
 				n, want := net.Listen(network, address)
-				same(t, fmt.Sprintf("%s: Listen(%q, %q)", p.name, network, address), err, want)
+				same(t, fmt.Sprintf("%s: Listen(%q, %q)", p.Name, network, address), err, want)
 				if l != nil && n != nil && (l.Addr().(*net.TCPAddr).IP.String() != n.Addr().(*net.TCPAddr).IP.String()) {
 					t.Errorf("Listen(%q, %q): %v, want %v", network, address, l.Addr(), n.Addr())
 				}
@@ -82,11 +83,11 @@ func TestListenContext(t *testing.T) {
 	before := net.DefaultResolver
 	net.DefaultResolver = s.net()
 	defer func() { net.DefaultResolver = before }()
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			ctx, cancel := context.WithCancel(context.Background())
-			k := p.task(func() {
+			k := p.Go(func() {
 				_, err := new(socket.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
 				if !errors.Is(err, context.Canceled) {
 					t.Errorf("Listen: %v", err)
@@ -100,9 +101,9 @@ func TestListenContext(t *testing.T) {
 				}
 				l.Close()
 			})
-			k.untilParked(t, coroutine.ReasonConnect)
+			k.UntilParked(t, coroutine.ReasonConnect)
 			cancel()
-			k.wait(t)
+			k.Wait(t)
 		})
 	}
 }

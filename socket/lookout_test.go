@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -54,9 +56,9 @@ func TestCoroutineWaitsForGoroutine(t *testing.T) {
 	for _, n := range []int{1, 2} {
 		t.Run(fmt.Sprint(n, " Processors"), func(t *testing.T) {
 			start(t, n)
-			var tasks []*task
+			var tasks []*testrun.Task
 			for i := range n { // all of them are held up
-				tasks = append(tasks, place{run: on(i)}.task(func() {
+				tasks = append(tasks, testrun.On(i).Go(func() {
 					done := make(chan error)
 					go func() {
 						c, err := netco.Dial("tcp", address)
@@ -72,7 +74,7 @@ func TestCoroutineWaitsForGoroutine(t *testing.T) {
 				}))
 			}
 			for _, k := range tasks {
-				k.wait(t)
+				k.Wait(t)
 			}
 		})
 	}
@@ -82,7 +84,7 @@ func TestCoroutineWaitsForGoroutine(t *testing.T) {
 func TestGoroutineTakesOver(t *testing.T) {
 	address := echoNet(t)
 	start(t, 1)
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		c, err := netco.Dial("tcp", address)
 		if err != nil {
 			t.Error(err)
@@ -99,14 +101,14 @@ func TestGoroutineTakesOver(t *testing.T) {
 				t.Error(err)
 			}
 		}
-	}).wait(t)
+	})
 }
 
 // TestGoroutineAccepts: goroutines serve while every Processor is held up.
 func TestGoroutineAccepts(t *testing.T) {
 	startLocked(t, 2)
 	l := listen(t)
-	k := ordinary.task(func() {
+	k := testrun.Goroutine.Go(func() {
 		for {
 			c, err := l.AcceptTCP()
 			if err != nil {
@@ -115,7 +117,7 @@ func TestGoroutineAccepts(t *testing.T) {
 			go echo(c)
 		}
 	})
-	k.untilParked(t, 0)
+	k.UntilParked(t, 0)
 	let, letOther := hog(t, 0), hog(t, 1)
 	for range 3 {
 		c, err := net.Dial("tcp", l.Addr().String())
@@ -130,6 +132,6 @@ func TestGoroutineAccepts(t *testing.T) {
 	let()
 	letOther()
 	l.Close()
-	k.wait(t)
-	until(t, "all to be closed", func() bool { return socket.Open() == 0 })
+	k.Wait(t)
+	testenv.Until(t, "all to be closed", func() bool { return socket.Open() == 0 })
 }

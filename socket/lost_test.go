@@ -15,13 +15,14 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // collected collects garbage until a condition holds.
 func collected(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	until(t, what, func() bool {
+	testenv.Until(t, what, func() bool {
 		runtime.GC()
 		return ok()
 	})
@@ -144,19 +145,19 @@ func await1(t *testing.T, x any) {
 func TestLost(t *testing.T) {
 	const each = 4
 	for _, k := range lostKinds {
-		for _, p := range places {
-			t.Run(k.name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(k.name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				var keep []any
 				before := socket.Open()
 				lose := func(registered bool) {
-					p.task(func() {
+					p.Do(t, func() {
 						x, kept := k.make(t)
 						keep = append(keep, kept)
 						if registered {
 							await1(t, x)
 						}
-					}).wait(t)
+					})
 				}
 				for i := range each {
 					lose(i%2 == 0)
@@ -223,8 +224,8 @@ func TestLostPeer(t *testing.T) {
 // TestWaitedForIsNotLost: whoever waits keeps what it waits for, although
 // nothing else refers to that.
 func TestWaitedForIsNotLost(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			type wait struct {
 				make   func() (wait func() error)
@@ -301,14 +302,14 @@ func TestWaitedForIsNotLost(t *testing.T) {
 				onWake(func() { w.Write([]byte("x")); w.Close() })
 				return func() error { _, err := f.Read(make([]byte, 1)); return err }
 			}, coroutine.ReasonRead}
-			var tasks []*task
+			var tasks []*testrun.Task
 			for name, w := range waits {
-				k := p.task(func() {
+				k := p.Go(func() {
 					if err := w.make()(); err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
 				})
-				k.untilParked(t, w.reason)
+				k.UntilParked(t, w.reason)
 				tasks = append(tasks, k)
 			}
 			for range 3 {
@@ -320,7 +321,7 @@ func TestWaitedForIsNotLost(t *testing.T) {
 			}
 			mu.Unlock()
 			for _, k := range tasks {
-				k.wait(t)
+				k.Wait(t)
 			}
 			collected(t, "all to be closed", func() bool { return socket.Open() == 0 })
 		})
@@ -334,7 +335,7 @@ func TestServedIsNotLost(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
 	ended := make(chan error, 10)
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		s := &socket.Server{Handle: echoOnce, Closed: func(_ *socket.ServerConn, err error) { ended <- err }}
 		s.Serve(l)
 	})
@@ -345,15 +346,15 @@ func TestServedIsNotLost(t *testing.T) {
 		peers = append(peers, c)
 	}
 	l.Close()
-	k.wait(t)
-	until(t, "all to be idle", func() bool { return live(t) == 0 })
+	k.Wait(t)
+	testenv.Until(t, "all to be idle", func() bool { return live(t) == 0 })
 	for range 3 {
 		runtime.GC()
 	}
 	for _, c := range peers {
 		exchange(t, c, "again")
 		c.Close()
-		if err := await(t, ended, "its end"); err != io.EOF {
+		if err := testenv.Await(t, ended, "its end"); err != io.EOF {
 			t.Error(err)
 		}
 	}
@@ -385,13 +386,13 @@ func TestLostAndInspected(t *testing.T) {
 	s, err := netco.Default()
 	fatalIf(t, err)
 	for range 20 {
-		onFirst.task(func() {
+		testrun.First.Do(t, func() {
 			for range 10 {
 				c, err := socket.ListenPacket("udp", "127.0.0.1:0")
 				fatalIf(t, err)
 				await1(t, c)
 			}
-		}).wait(t)
+		})
 		collecting := make(chan struct{})
 		go func() {
 			runtime.GC()
@@ -412,5 +413,5 @@ func TestLostAndInspected(t *testing.T) {
 		}
 	}
 	collected(t, "all to be closed", func() bool { return socket.Open() == 0 })
-	until(t, "the fds", func() bool { return testenv.Files() <= fds })
+	testenv.Until(t, "the fds", func() bool { return testenv.Files() <= fds })
 }

@@ -2,34 +2,29 @@ package socket_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net"
-	"os"
-	"runtime"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 func TestMain(m *testing.M) {
-	if name := os.Getenv(childEnv); name != "" {
-		children[name]() // before the testing package has used a timer, see emfile_test.go
+	if child := children.Chosen(); child != nil { // before the testing package has used a timer, see emfile_test.go
+		child()
 		return
 	}
 	testenv.Halves(m)
 }
 
 // limit is when a test gives up waiting. No test passes by waiting that long.
-const limit = time.Minute
+const limit = testenv.Limit
 
 // start starts the default Scheduler with n Processors. The test's end shuts it down, which must find nothing left over.
 func start(t testing.TB, n int) {
@@ -46,144 +41,13 @@ func startLocked(t testing.TB, n int) {
 // startWith is start with further options.
 func startWith(t testing.TB, o netco.Options) {
 	t.Helper()
-	if err := netco.Start(o); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
-		defer cancel()
-		if err := netco.Shutdown(ctx); err != nil {
-			t.Errorf("Shutdown: %v", err)
-		}
+	t.Cleanup(func() { // runs after the Scheduler is shut down
 		socket.CloseIdleWorkers()
 		if !t.Failed() {
 			noneOpen(t)
 		}
 	})
-}
-
-// place is where code can run.
-type place struct {
-	name string
-	run  func(func())
-}
-
-func on(i int) func(func()) {
-	return func(f func()) {
-		if _, err := netco.GoOn(i, f); err != nil {
-			panic(err)
-		}
-	}
-}
-
-var (
-	onFirst  = place{"coroutine", on(0)}
-	onSecond = place{"coroutine elsewhere", on(1)}
-	ordinary = place{"goroutine", func(f func()) { go f() }}
-
-	// places are all kinds. They need two Processors.
-	places = []place{onFirst, onSecond, ordinary}
-)
-
-// task is a function that runs in a place.
-type task struct {
-	started, done chan struct{}
-	co            *coroutine.Coroutine // nil on a goroutine
-	id            string               // of the goroutine
-}
-
-// task runs f there.
-func (p place) task(f func()) *task {
-	k := &task{started: make(chan struct{}), done: make(chan struct{})}
-	p.run(func() {
-		defer close(k.done)
-		if k.co = coroutine.Current(); k.co == nil {
-			var head [64]byte
-			k.id, _, _ = strings.Cut(string(head[:runtime.Stack(head[:], false)]), "[")
-		}
-		close(k.started)
-		f()
-	})
-	return k
-}
-
-// wait waits for the task to end.
-func (k *task) wait(t testing.TB) {
-	t.Helper()
-	await(t, k.done, "the task to end")
-}
-
-// await waits until c is closed or has something.
-func await[T any](t testing.TB, c <-chan T, what string) (v T) {
-	t.Helper()
-	select {
-	case v = <-c:
-	case <-time.After(limit):
-		t.Fatalf("waited for %s in vain\n%s", what, stacks())
-	}
-	return v
-}
-
-func stacks() []byte {
-	buf := make([]byte, 1<<20)
-	return buf[:runtime.Stack(buf, true)]
-}
-
-// untilParked waits until the task is parked for the given reason, on a goroutine for any.
-func (k *task) untilParked(t testing.TB, reason coroutine.Reason) {
-	t.Helper()
-	await(t, k.started, "the task to start")
-	until(t, "the task to park", func() bool {
-		if k.over() {
-			t.Fatalf("the task has ended instead of waiting for %v", reason)
-		}
-		return k.parked(reason)
-	})
-}
-
-// parked reports whether the task waits for the given reason, on a goroutine for any.
-func (k *task) parked(reason coroutine.Reason) bool {
-	<-k.started
-	if k.co != nil {
-		return k.co.State() == coroutine.Waiting && k.co.Reason() == reason
-	}
-	lookAt.Lock()
-	defer lookAt.Unlock()
-	_, mine, _ := bytes.Cut(allStacks[:runtime.Stack(allStacks, true)], []byte(k.id))
-	return bytes.HasPrefix(mine, []byte("[chan receive")) || bytes.HasPrefix(mine, []byte("[select"))
-}
-
-// allStacks is used again and again: it is looked at often. It is guarded by
-// lookAt.
-var (
-	lookAt    sync.Mutex
-	allStacks = make([]byte, 1<<20)
-)
-
-// over reports whether the task has ended.
-func (k *task) over() bool {
-	select {
-	case <-k.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// until waits for a condition that nobody announces.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	end := time.Now().Add(limit)
-	for tries := 0; !ok(); tries++ {
-		if tries < 50 {
-			runtime.Gosched()
-			continue
-		}
-		if time.Now().After(end) {
-			t.Fatalf("waited for %s in vain\n%s", what, stacks())
-		}
-		unix.Nanosleep(&unix.Timespec{Nsec: 20_000}, nil) // time.Sleep takes a millisecond
-	}
+	testrun.StartWith(t, o)
 }
 
 func listen(t testing.TB) *socket.TCPListener {
@@ -262,14 +126,14 @@ func hog(t testing.TB, i int) (release func()) {
 		t.Fatal("its Processor would go on without hog")
 	}
 	held, let := make(chan struct{}), make(chan struct{})
-	k := place{"hog", on(i)}.task(func() {
+	k := testrun.On(i).Go(func() {
 		close(held)
 		<-let
 	})
-	await(t, held, "the Processor")
+	testenv.Await(t, held, "the Processor")
 	return func() {
 		close(let)
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -43,10 +45,10 @@ func failAfter(t *testing.T, fd int, bytes int, errno syscall.Errno, ops ...sysx
 // whoever reads it: Read, WaitReadable, a copy to a stream, a copy to anything.
 func TestMovePutBack(t *testing.T) {
 	const total = 1 << 20
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		for _, nets := range []string{"tcp", "unix"} {
 			for i, after := range []int{0, 1, 5000, 100_000, 262_145, 700_001} {
-				t.Run(fmt.Sprintf("%s/%s/%d", p.name, nets, after), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/%d", p.Name, nets, after), func(t *testing.T) {
 					start(t, 2)
 					src, up := withPeerOf(t, nets)
 					dst, down := withPeer(t)
@@ -61,20 +63,20 @@ func TestMovePutBack(t *testing.T) {
 					remove := failAfter(t, dst.FD(), after, unix.EPIPE, sysx.Send, sysx.SpliceOut)
 					var n int64
 					var err error
-					p.task(func() {
+					p.Do(t, func() {
 						n, err = copyStream(dst, src)
 						dst.Close()
-					}).wait(t)
+					})
 					remove()
 					if !errors.Is(err, unix.EPIPE) || n > int64(after) {
 						t.Errorf("%d, %v", n, err)
 					}
-					got := await(t, arrived, "what was sent")
+					got := testenv.Await(t, arrived, "what was sent")
 					if int64(len(got)) != n || differs(got, 0) != "" {
 						t.Errorf("%d bytes reached the sink, n is %d %s", len(got), n, differs(got, 0))
 					}
 					after := swallowFrom(t, nextDown, int(n)+10, total)
-					p.task(func() {
+					p.Do(t, func() {
 						if err := src.(socket.Stream).WaitReadable(); err != nil {
 							t.Error(err)
 						}
@@ -93,12 +95,12 @@ func TestMovePutBack(t *testing.T) {
 							t.Errorf("copied %d, %v, want %d", m, err, total-n-10)
 						}
 						next.Close()
-					}).wait(t)
+					})
 					if d := differs(rest.Bytes(), int(n)); d != "" {
 						t.Error(d)
 					}
-					await(t, fed, "writes")
-					await(t, after, "reads")
+					testenv.Await(t, fed, "writes")
+					testenv.Await(t, after, "reads")
 				})
 			}
 		}
@@ -107,7 +109,7 @@ func TestMovePutBack(t *testing.T) {
 
 // TestMovePutBackAlone: when nothing else is there to read, no edge tells of what was put back, and still every way to read finds it.
 func TestMovePutBackAlone(t *testing.T) {
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		for name, read := range map[string]func(c *socket.TCPConn, b []byte) (int, error){
 			"Read":         func(c *socket.TCPConn, b []byte) (int, error) { return c.Read(b) },
 			"WaitReadable": func(c *socket.TCPConn, b []byte) (int, error) { return 0, c.WaitReadable() },
@@ -117,11 +119,11 @@ func TestMovePutBackAlone(t *testing.T) {
 				return int(n), err
 			},
 		} {
-			t.Run(p.name+"/"+name, func(t *testing.T) {
+			t.Run(p.Name+"/"+name, func(t *testing.T) {
 				start(t, 2)
 				src, up := withPeer(t)
 				dst, _ := withPeer(t)
-				k := p.task(func() {
+				k := p.Go(func() {
 					remove := failAfter(t, dst.FD(), 2, unix.EPIPE, sysx.Send)
 					n, err := io.Copy(dst, src)
 					remove()
@@ -144,9 +146,9 @@ func TestMovePutBackAlone(t *testing.T) {
 						t.Errorf("%q, %v", b[:m], err)
 					}
 				})
-				k.untilParked(t, coroutine.ReasonRead)
+				k.UntilParked(t, coroutine.ReasonRead)
 				up.Write([]byte("hello"))
-				k.wait(t)
+				k.Wait(t)
 			})
 		}
 	}
@@ -168,15 +170,15 @@ func swallowFrom(t *testing.T, r io.Reader, first, total int) (done chan struct{
 // TestMoveResumes: copies that are ended again and again by deadlines of either side, each continued by another, lose nothing.
 func TestMoveResumes(t *testing.T) {
 	const total = 4 << 20
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			src, up := withPeer(t)
 			dst, down := unixWithPeer(t)
 			dst.SetWriteBuffer(64 << 10)
 			fed := supply(t, up, rand.New(rand.NewPCG(7, 7)), total)
 			drained := swallow(t, &slowly{Reader: down}, total)
-			p.task(func() {
+			p.Do(t, func() {
 				r := rand.New(rand.NewPCG(8, 8))
 				var sum int64
 				ended := 0
@@ -201,9 +203,9 @@ func TestMoveResumes(t *testing.T) {
 					t.Error("no deadline has ended a copy")
 				}
 				dst.Close()
-			}).wait(t)
-			await(t, fed, "writes")
-			await(t, drained, "reads")
+			})
+			testenv.Await(t, fed, "writes")
+			testenv.Await(t, drained, "reads")
 		})
 	}
 }
@@ -222,13 +224,13 @@ func (s *slowly) Read(p []byte) (int, error) {
 }
 
 // stuck starts a copy that waits for its sink, with bytes on the way, and returns what it returns.
-func stuck(t *testing.T, p place) (k *task, n *int64, err *error, src, dst *socket.TCPConn, up, down *net.TCPConn) {
+func stuck(t *testing.T, p testrun.Place) (k *testrun.Task, n *int64, err *error, src, dst *socket.TCPConn, up, down *net.TCPConn) {
 	t.Helper()
 	src, up = withPeer(t)
 	dst, down = withPeer(t)
 	dst.SetWriteBuffer(4096)
 	n, err = new(int64), new(error)
-	k = p.task(func() { *n, *err = io.Copy(dst, src) })
+	k = p.Go(func() { *n, *err = io.Copy(dst, src) })
 	go func() {
 		for at := 0; ; {
 			b := make([]byte, 50_000)
@@ -239,10 +241,10 @@ func stuck(t *testing.T, p place) (k *task, n *int64, err *error, src, dst *sock
 			}
 		}
 	}()
-	if p.name == ordinary.name { // which cannot be asked what it waits for
+	if p.Name == testrun.Goroutine.Name { // which cannot be asked what it waits for
 		settled(t, down)
 	}
-	k.untilParked(t, coroutine.ReasonWrite)
+	k.UntilParked(t, coroutine.ReasonWrite)
 	return k, n, err, src, dst, up, down
 }
 
@@ -250,7 +252,7 @@ func stuck(t *testing.T, p place) (k *task, n *int64, err *error, src, dst *sock
 func settled(t *testing.T, c *net.TCPConn) {
 	raw, _ := c.SyscallConn()
 	last, same := -1, 0
-	until(t, "the receive queue to fill", func() bool {
+	testenv.Until(t, "the receive queue to fill", func() bool {
 		var n int
 		raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) })
 		if n != last || n == 0 {
@@ -264,9 +266,9 @@ func settled(t *testing.T, c *net.TCPConn) {
 // TestMoveCloseSource: a copy that waits for its sink does not hold up the end of the source: its peer learns of it at once. Then the
 // sink goes on, or is closed as well; then what was on the way is gone, and in nobody's way.
 func TestMoveCloseSource(t *testing.T) {
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		for _, both := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/%v", p.name, both), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%v", p.Name, both), func(t *testing.T) {
 				start(t, 2)
 				k, n, err, src, dst, up, down := stuck(t, p)
 				src.Close()
@@ -275,19 +277,19 @@ func TestMoveCloseSource(t *testing.T) {
 				}
 				if both {
 					dst.Close()
-					k.wait(t)
+					k.Wait(t)
 				}
 				arrived := make(chan int64, 1)
 				go func() {
 					m, _ := io.Copy(io.Discard, down)
 					arrived <- m
 				}()
-				k.wait(t)
+				k.Wait(t)
 				dst.Close()
 				if !errors.Is(*err, net.ErrClosed) {
 					t.Errorf("%v", *err)
 				}
-				if m := await(t, arrived, "the end of the sink"); m != *n {
+				if m := testenv.Await(t, arrived, "the end of the sink"); m != *n {
 					t.Errorf("%d bytes arrived, n is %d", m, *n)
 				}
 
@@ -295,12 +297,12 @@ func TestMoveCloseSource(t *testing.T) {
 				dst, down = withPeer(t)
 				fed := supply(t, up, rand.New(rand.NewPCG(16, 16)), 1<<20)
 				drained := swallow(t, down, 1<<20)
-				p.task(func() {
+				p.Do(t, func() {
 					io.Copy(dst, src)
 					dst.Close()
-				}).wait(t)
-				await(t, fed, "writes")
-				await(t, drained, "reads")
+				})
+				testenv.Await(t, fed, "writes")
+				testenv.Await(t, drained, "reads")
 			})
 		}
 	}
@@ -308,12 +310,12 @@ func TestMoveCloseSource(t *testing.T) {
 
 // TestMoveCloseSink: closing the sink ends the copy, and n is what its peer gets.
 func TestMoveCloseSink(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			k, n, err, src, dst, up, down := stuck(t, p)
 			dst.Close()
-			k.wait(t)
+			k.Wait(t)
 			if !errors.Is(*err, net.ErrClosed) {
 				t.Errorf("%v", *err)
 			}
@@ -321,12 +323,12 @@ func TestMoveCloseSink(t *testing.T) {
 			if rerr != nil || int64(len(got)) != *n || differs(got, 0) != "" {
 				t.Errorf("%d bytes arrived, %v, n is %d %s", len(got), rerr, *n, differs(got, 0))
 			}
-			p.task(func() {
+			p.Do(t, func() {
 				b := make([]byte, 400_000)
 				if _, err := io.ReadFull(src, b); err != nil || differs(b, int(*n)) != "" {
 					t.Errorf("the source goes on with %v %s", err, differs(b, int(*n)))
 				}
-			}).wait(t)
+			})
 			up.Close()
 		})
 	}
@@ -390,7 +392,7 @@ func shape(err error) string {
 // untilReset waits until a connection has had its peer's reset.
 func untilReset(t *testing.T, c any) {
 	t.Helper()
-	until(t, "the reset", func() (over bool) {
+	testenv.Until(t, "the reset", func() (over bool) {
 		rawOf(t, c).Control(func(fd uintptr) { over = tcpState(t, int(fd)) == tcpClose })
 		return over
 	})
@@ -469,8 +471,8 @@ func TestMoveLikeNet(t *testing.T) {
 		}
 	}
 	for name, run := range others {
-		for _, p := range places {
-			t.Run(name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				var want, got scene
 				src, up := netPair(t)
@@ -483,7 +485,7 @@ func TestMoveLikeNet(t *testing.T) {
 				got = scene{dst2, src2, up2, down2}
 				var gotN int64
 				var gotErr error
-				p.task(func() { gotN, gotErr = run(got) }).wait(t)
+				p.Go(func() { gotN, gotErr = run(got) }).Wait(t)
 				if gotN != wantN || shape(gotErr) != shape(wantErr) {
 					t.Errorf("%d, %s\n%v\nnet: %d, %s\n%v", gotN, shape(gotErr), gotErr, wantN, shape(wantErr), wantErr)
 				}
@@ -499,7 +501,7 @@ func TestMoveEmbeds(t *testing.T) {
 	dst, down := withPeer(t)
 	up.Write([]byte("hello"))
 	up.CloseWrite()
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		if n, err := src.WriteTo(louder{dst}); n != 5 || err != nil {
 			t.Error(n, err)
 		}
@@ -507,7 +509,7 @@ func TestMoveEmbeds(t *testing.T) {
 			t.Error(n, err)
 		}
 		dst.Close()
-	}).wait(t)
+	})
 	if got, _ := io.ReadAll(down); string(got) != "HELLO[x]" {
 		t.Errorf("%q", got)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -127,8 +129,8 @@ func TestMove(t *testing.T) {
 		{"no pipe", 1 << 20, firsts{sysx.Pipe: repeat(1000, unix.EMFILE)}, nil, nil},
 	} {
 		for _, nets := range [][2]string{{"tcp", "tcp"}, {"tcp", "unix"}, {"unix", "tcp"}, {"unix", "unix"}} {
-			for _, p := range places {
-				t.Run(fmt.Sprintf("%s/%s to %s/%s", f.name, nets[0], nets[1], p.name), func(t *testing.T) {
+			for _, p := range testrun.Places {
+				t.Run(fmt.Sprintf("%s/%s to %s/%s", f.name, nets[0], nets[1], p.Name), func(t *testing.T) {
 					start(t, 2)
 					src, up := withPeerOf(t, nets[0])
 					dst, down := withPeerOf(t, nets[1])
@@ -137,15 +139,15 @@ func TestMove(t *testing.T) {
 					defer remove()
 					fed := supply(t, up, rand.New(rand.NewPCG(1, uint64(f.total))), f.total)
 					drained := swallow(t, down, f.total)
-					p.task(func() {
+					p.Do(t, func() {
 						n, err := copyStream(dst, src)
 						if n != int64(f.total) || err != nil {
 							t.Errorf("%d, %v, want %d", n, err, f.total)
 						}
 						dst.Close()
-					}).wait(t)
-					await(t, fed, "the peer to write")
-					await(t, drained, "the peer to read")
+					})
+					testenv.Await(t, fed, "the peer to write")
+					testenv.Await(t, drained, "the peer to read")
 				})
 			}
 		}
@@ -178,7 +180,7 @@ func TestMoveAdapts(t *testing.T) {
 	for range 20 {
 		src, up := withPeer(t)
 		dst, down := withPeer(t)
-		k := onFirst.task(func() { io.Copy(dst, src) })
+		k := testrun.First.Go(func() { io.Copy(dst, src) })
 		for range 20 {
 			message(up, down, 1000)
 		}
@@ -199,13 +201,13 @@ func TestMoveAdapts(t *testing.T) {
 			t.Errorf("%d splices for messages", n)
 		}
 		message(up, down, 1<<20)
-		k.untilParked(t, coroutine.ReasonRead)
+		k.UntilParked(t, coroutine.ReasonRead)
 		ends = append(ends, up)
 	}
 	if s.called[sysx.SpliceIn].Load() == 0 {
 		t.Error("nothing was spliced")
 	}
-	until(t, "all but a few pipes to be closed", func() bool {
+	testenv.Until(t, "all but a few pipes to be closed", func() bool {
 		runtime.GC() // which may have taken pipes out of the pool that are still to be closed
 		return socket.OpenPipes()-before <= 10
 	})
@@ -220,7 +222,7 @@ func TestMoveSmallFirst(t *testing.T) {
 	var s moveOps
 	defer s.install(t)()
 	c, peer := withPeer(t)
-	k := onFirst.task(func() { io.Copy(c, c) })
+	k := testrun.First.Go(func() { io.Copy(c, c) })
 	buf := make([]byte, 1000)
 	for range 100 {
 		peer.Write(buf)
@@ -229,7 +231,7 @@ func TestMoveSmallFirst(t *testing.T) {
 		}
 	}
 	peer.CloseWrite()
-	k.wait(t)
+	k.Wait(t)
 	if n := s.called[sysx.SpliceIn].Load() + s.called[sysx.Pipe].Load(); n != 0 {
 		t.Errorf("%d calls that splice", n)
 	}
@@ -237,12 +239,12 @@ func TestMoveSmallFirst(t *testing.T) {
 
 // TestMoveEchoItself: io.Copy of a connection to itself echoes, messages and bulk, and returns at the end.
 func TestMoveEchoItself(t *testing.T) {
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		for _, size := range []int{1, 5000, 3 << 20} {
-			t.Run(fmt.Sprintf("%s/%d", p.name, size), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%d", p.Name, size), func(t *testing.T) {
 				start(t, 2)
 				c, peer := withPeer(t)
-				k := p.task(func() {
+				k := p.Go(func() {
 					if n, err := io.Copy(c, c); n != int64(size) || err != nil {
 						t.Errorf("%d, %v", n, err)
 					}
@@ -250,9 +252,9 @@ func TestMoveEchoItself(t *testing.T) {
 				})
 				fed := supply(t, peer, rand.New(rand.NewPCG(2, 2)), size)
 				drained := swallow(t, peer, size)
-				await(t, fed, "writes")
-				await(t, drained, "reads")
-				k.wait(t)
+				testenv.Await(t, fed, "writes")
+				testenv.Await(t, drained, "reads")
+				k.Wait(t)
 			})
 		}
 	}
@@ -261,14 +263,14 @@ func TestMoveEchoItself(t *testing.T) {
 // TestMoveLimited: a LimitedReader's N goes down by what was moved, the rest stays in the source, and the next copy goes on there.
 func TestMoveLimited(t *testing.T) {
 	const total = 3 << 20
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			src, up := withPeer(t)
 			dst, down := withPeer(t)
 			fed := supply(t, up, rand.New(rand.NewPCG(3, 3)), total)
 			drained := swallow(t, down, total)
-			p.task(func() {
+			p.Do(t, func() {
 				r := rand.New(rand.NewPCG(4, 4))
 				for left := int64(total); left > 0; {
 					want := min(left, 1+r.Int64N(1<<r.IntN(21)))
@@ -289,9 +291,9 @@ func TestMoveLimited(t *testing.T) {
 					t.Errorf("of nothing: %d, %v", n, err)
 				}
 				dst.Close()
-			}).wait(t)
-			await(t, fed, "writes")
-			await(t, drained, "reads")
+			})
+			testenv.Await(t, fed, "writes")
+			testenv.Await(t, drained, "reads")
 		})
 	}
 }
@@ -309,7 +311,7 @@ func TestMoveUrgent(t *testing.T) {
 	dst, down := withPeer(t)
 	var s moveOps
 	defer s.install(t)()
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		io.Copy(dst, src)
 		dst.Close()
 	})
@@ -342,10 +344,10 @@ func TestMoveUrgent(t *testing.T) {
 			}
 		}()
 		arrives(piece[1000:])
-		await(t, done, "writes")
+		testenv.Await(t, done, "writes")
 	}
 	unix.Shutdown(fd, unix.SHUT_WR)
-	k.wait(t)
+	k.Wait(t)
 	if s.splices() == 0 {
 		t.Error("nothing was spliced")
 	}
@@ -358,7 +360,7 @@ func TestMoveNoAllocation(t *testing.T) {
 	}
 	start(t, 1)
 	c, peer := withPeer(t)
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		for {
 			if n, err := io.CopyN(c, c, 5000); n == 0 || err != nil {
 				return
@@ -382,22 +384,22 @@ func TestMoveNoAllocation(t *testing.T) {
 		t.Errorf("%v allocations for a message", n)
 	}
 	peer.Close()
-	k.wait(t)
+	k.Wait(t)
 }
 
 // TestMoveConcurrent: both ways at once between two connections, by coroutines of the same Processor, of two, and by goroutines.
 func TestMoveConcurrent(t *testing.T) {
 	const total = 4 << 20
-	for _, there := range places {
-		for _, back := range places {
-			t.Run(there.name+", "+back.name, func(t *testing.T) {
+	for _, there := range testrun.Places {
+		for _, back := range testrun.Places {
+			t.Run(there.Name+", "+back.Name, func(t *testing.T) {
 				start(t, 2)
 				a, left := withPeer(t)
 				b, right := withPeer(t)
-				var tasks []*task
+				var tasks []*testrun.Task
 				var done []chan struct{}
 				for i, d := range [][2]*socket.TCPConn{{a, b}, {b, a}} {
-					tasks = append(tasks, []place{there, back}[i].task(func() {
+					tasks = append(tasks, []testrun.Place{there, back}[i].Go(func() {
 						if n, err := io.Copy(d[1], d[0]); n != total || err != nil {
 							t.Errorf("%d, %v", n, err)
 						}
@@ -408,10 +410,10 @@ func TestMoveConcurrent(t *testing.T) {
 					done = append(done, supply(t, p, rand.New(rand.NewPCG(5, 5)), total), swallow(t, p, total))
 				}
 				for _, k := range tasks {
-					k.wait(t)
+					k.Wait(t)
 				}
 				for _, d := range done {
-					await(t, d, "the peers")
+					testenv.Await(t, d, "the peers")
 				}
 			})
 		}
@@ -429,12 +431,12 @@ func TestMoveShutdown(t *testing.T) {
 		}
 		return asked, 0
 	}))
-	for i, p := range []place{onFirst, onSecond} {
+	for i, p := range []testrun.Place{testrun.First, testrun.Second} {
 		src, up := withPeer(t)
 		dst, _ := withPeer(t)
 		full[i].Store(int64(dst.FD()))
 		idle, _ := withPeer(t)
-		sink := p.task(func() {
+		sink := p.Go(func() {
 			defer dst.Close()
 			defer src.Close()
 			n, err := io.Copy(dst, src)
@@ -449,21 +451,21 @@ func TestMoveShutdown(t *testing.T) {
 				}
 			}
 		}()
-		sink.untilParked(t, coroutine.ReasonWrite)
+		sink.UntilParked(t, coroutine.ReasonWrite)
 		other, otherUp := withPeer(t)
-		lock := p.task(func() {
+		lock := p.Go(func() {
 			defer other.Close()
 			io.Copy(dst, other) // unwound, or told, by who of those that are woken comes first
 		})
 		otherUp.Write(make([]byte, 1000))
-		lock.untilParked(t, coroutine.ReasonLock)
-		source := p.task(func() {
+		lock.UntilParked(t, coroutine.ReasonLock)
+		source := p.Go(func() {
 			defer idle.Close()
 			if n, err := io.Copy(idle, idle); n != 0 || !errors.Is(err, coroutine.ErrShutdown) {
 				t.Errorf("waiting for the source: %d, %v", n, err)
 			}
 		})
-		source.untilParked(t, coroutine.ReasonRead)
+		source.UntilParked(t, coroutine.ReasonRead)
 	}
 	force(t)
 	noneOpen(t)

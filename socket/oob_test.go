@@ -7,17 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // TestUrgentData: a read stops in front of a byte sent with MSG_OOB, so it is short although there is more behind. Who takes that
 // for a socket read empty waits for an edge that does not come.
 func TestUrgentData(t *testing.T) {
-	for _, p := range []place{onFirst, ordinary} {
+	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
 		for _, parked := range []bool{true, false} {
-			name := p.name + "/fresh"
+			name := p.Name + "/fresh"
 			if parked {
-				name = p.name + "/parked"
+				name = p.Name + "/parked"
 			}
 			t.Run(name, func(t *testing.T) {
 				startLocked(t, 1)
@@ -28,11 +30,11 @@ func TestUrgentData(t *testing.T) {
 						t.Errorf("read %q, %v", got[:n], err)
 					}
 				}
-				var reader *task
+				var reader *testrun.Task
 				release := func() {}
 				if parked {
-					reader = p.task(read)
-					reader.untilParked(t, coroutine.ReasonRead)
+					reader = p.Go(read)
+					reader.UntilParked(t, coroutine.ReasonRead)
 					release = hog(t, 0)
 				}
 				raw, err := peer.SyscallConn()
@@ -50,12 +52,12 @@ func TestUrgentData(t *testing.T) {
 					}
 				})
 				// How much is counted in front of the urgent byte differs; that all has come shows in the window.
-				until(t, "the data", func() bool { return received(t, c) >= len("before!after") })
+				testenv.Until(t, "the data", func() bool { return received(t, c) >= len("before!after") })
 				release()
 				if !parked {
-					reader = p.task(read)
+					reader = p.Go(read)
 				}
-				reader.wait(t)
+				reader.Wait(t)
 			})
 		}
 	}

@@ -53,7 +53,7 @@ func TestGoroutinesLeaveNothing(t *testing.T) {
 		if err := answered(c, "hello"); err != nil {
 			t.Error(err)
 		}
-		all := string(stacks())
+		all := string(testenv.Stacks())
 		if n := strings.Count(all, "processor.(*lookout).loop"); n != 1 {
 			t.Errorf("%d goroutines look for events, want 1", n)
 		}
@@ -64,7 +64,7 @@ func TestGoroutinesLeaveNothing(t *testing.T) {
 		}
 		c.Close()
 		ln.Close()
-		testenv.Until(t, "the goroutines' end", func() bool { return !strings.Contains(string(stacks()), "netco/processor.") })
+		testenv.Until(t, "the goroutines' end", func() bool { return !strings.Contains(string(testenv.Stacks()), "netco/processor.") })
 		if now := testenv.Snapshot(); now.Goroutines > before.Goroutines || now.FDs > before.FDs {
 			if err := before.Leaks(); err != nil { // the end of the server's, say
 				t.Fatal(err)
@@ -87,7 +87,7 @@ func TestGoroutinesOneByOne(t *testing.T) {
 		}
 		c.Close()
 	}
-	testenv.Until(t, "its end", func() bool { return !strings.Contains(string(stacks()), "netco/processor.") })
+	testenv.Until(t, "its end", func() bool { return !strings.Contains(string(testenv.Stacks()), "netco/processor.") })
 }
 
 // TestAcceptBeforeStart: an Accept that a goroutine began before the default
@@ -105,7 +105,7 @@ func TestAcceptBeforeStart(t *testing.T) {
 			_, err := ln.Accept()
 			ended <- err
 		}()
-		testenv.Until(t, "the Accept", func() bool { return strings.Contains(string(stacks()), "processor.(*lookout).loop") })
+		testenv.Until(t, "the Accept", func() bool { return strings.Contains(string(testenv.Stacks()), "processor.(*lookout).loop") })
 		c, err := socket.Dial("tcp", echoNet(t))
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
@@ -18,19 +20,19 @@ import (
 type others struct {
 	turns int // owner: the first Processor
 	stop  bool
-	t     *task
+	t     *testrun.Task
 }
 
 func startOthers(t *testing.T) *others {
 	x := new(others)
 	begun := make(chan struct{})
-	x.t = onFirst.task(func() {
+	x.t = testrun.First.Go(func() {
 		close(begun)
 		for ; !x.stop; x.turns++ {
 			netco.Yield()
 		}
 	})
-	await(t, begun, "the other coroutine")
+	testenv.Await(t, begun, "the other coroutine")
 	return x
 }
 
@@ -49,7 +51,7 @@ func TestTurnOverAtOperation(t *testing.T) {
 		"Read": func(t *testing.T) func() error {
 			c, peer := withPeer(t)
 			peer.Write(make([]byte, 1000))
-			until(t, "the data", func() bool { return queued(t, c.FD()) == 1000 })
+			testenv.Until(t, "the data", func() bool { return queued(t, c.FD()) == 1000 })
 			return func() error { _, err := c.Read(make([]byte, 10)); return err }
 		},
 		"Write": func(t *testing.T) func() error {
@@ -99,7 +101,7 @@ func TestTurnOverAtOperation(t *testing.T) {
 			start(t, 1)
 			op := prepare(t)
 			x := startOthers(t)
-			onFirst.task(func() {
+			testrun.First.Do(t, func() {
 				defer func() { x.stop = true }()
 				for i := range 5 {
 					overtime(1)
@@ -119,8 +121,8 @@ func TestTurnOverAtOperation(t *testing.T) {
 						}
 					}
 				}
-			}).wait(t)
-			x.t.wait(t)
+			})
+			x.t.Wait(t)
 		})
 	}
 }
@@ -146,7 +148,7 @@ func TestTurnOverInBuffer(t *testing.T) {
 			peer.Write(bytes.Repeat([]byte("\n"), size))
 			b := socket.NewBuffered(conn)
 			x := startOthers(t)
-			onFirst.task(func() {
+			testrun.First.Do(t, func() {
 				defer func() { x.stop = true }()
 				if _, err := b.Peek(size); err != nil {
 					t.Error(err)
@@ -169,8 +171,8 @@ func TestTurnOverInBuffer(t *testing.T) {
 					overtime(2)
 					calls(8)
 				}
-			}).wait(t)
-			x.t.wait(t)
+			})
+			x.t.Wait(t)
 		})
 	}
 }
@@ -202,6 +204,6 @@ func TestTurnOverBetweenHandles(t *testing.T) {
 	if err := s.ServeConn(c); err != nil {
 		t.Fatal(err)
 	}
-	await(t, ended, "the connection to end")
-	x.t.wait(t)
+	testenv.Await(t, ended, "the connection to end")
+	x.t.Wait(t)
 }

@@ -15,13 +15,14 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // eachPipe runs a test in each place, with two Processors.
-func eachPipe(t *testing.T, body func(t *testing.T, p place, a, b net.Conn)) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+func eachPipe(t *testing.T, body func(t *testing.T, p testrun.Place, a, b net.Conn)) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			a, b := socket.Pipe()
 			t.Cleanup(func() { a.Close(); b.Close() })
@@ -35,13 +36,13 @@ func TestPipeOneProcessor(t *testing.T) {
 	start(t, 1)
 	a, b := socket.Pipe()
 	want := pattern(300_000)
-	echoer := onFirst.task(func() { io.Copy(b, b); b.Close() })
-	writer := onFirst.task(func() {
+	echoer := testrun.First.Go(func() { io.Copy(b, b); b.Close() })
+	writer := testrun.First.Go(func() {
 		if n, err := a.Write(want); n != len(want) || err != nil {
 			t.Errorf("Write: %d, %v", n, err)
 		}
 	})
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		got := make([]byte, len(want))
 		if n, err := io.ReadFull(a, got); err != nil {
 			t.Errorf("ReadFull: %d, %v", n, err)
@@ -50,22 +51,22 @@ func TestPipeOneProcessor(t *testing.T) {
 			t.Error(wrong)
 		}
 		a.Close()
-	}).wait(t)
-	writer.wait(t)
-	echoer.wait(t)
+	})
+	writer.Wait(t)
+	echoer.Wait(t)
 }
 
 // TestPipeUnbuffered: a write is done when reads have taken all of it, and a write of nothing when one has met it.
 func TestPipeUnbuffered(t *testing.T) {
-	eachPipe(t, func(t *testing.T, p place, a, b net.Conn) {
+	eachPipe(t, func(t *testing.T, p testrun.Place, a, b net.Conn) {
 		for _, data := range []string{"", "a", "abc"} {
-			k := p.task(func() {
+			k := p.Go(func() {
 				if n, err := a.Write([]byte(data)); n != len(data) || err != nil {
 					t.Errorf("Write %q: %d, %v", data, n, err)
 				}
 			})
 			for rest := data; ; rest = rest[1:] {
-				k.untilParked(t, coroutine.ReasonWrite)
+				k.UntilParked(t, coroutine.ReasonWrite)
 				one := make([]byte, 1)
 				n, err := b.Read(one)
 				if want := rest[:min(1, len(rest))]; string(one[:n]) != want || err != nil {
@@ -75,7 +76,7 @@ func TestPipeUnbuffered(t *testing.T) {
 					break
 				}
 			}
-			k.wait(t)
+			k.Wait(t)
 		}
 	})
 }
@@ -85,9 +86,9 @@ func TestPipeWritesStayTogether(t *testing.T) {
 	start(t, 2)
 	a, b := socket.Pipe()
 	const size, each = 1000, 50
-	var writers []*task
+	var writers []*testrun.Task
 	for i := range 6 {
-		writers = append(writers, places[i%len(places)].task(func() {
+		writers = append(writers, testrun.Places[i%len(testrun.Places)].Go(func() {
 			for range each {
 				if _, err := a.Write(bytes.Repeat([]byte{byte('A' + i)}, size)); err != nil {
 					t.Error(err)
@@ -107,7 +108,7 @@ func TestPipeWritesStayTogether(t *testing.T) {
 		}
 	}
 	for _, k := range writers {
-		k.wait(t)
+		k.Wait(t)
 	}
 	a.Close()
 	if n, err := b.Read(got); n != 0 || err != io.EOF {
@@ -126,10 +127,10 @@ var pipeOps = []struct {
 	{"write", coroutine.ReasonWrite, func(c net.Conn) (int, error) { return c.Write(make([]byte, 10)) }, net.Conn.SetWriteDeadline},
 }
 
-func eachPipeOp(t *testing.T, body func(t *testing.T, p place, a, b net.Conn, i int)) {
+func eachPipeOp(t *testing.T, body func(t *testing.T, p testrun.Place, a, b net.Conn, i int)) {
 	for i := range pipeOps {
 		t.Run(pipeOps[i].op, func(t *testing.T) {
-			eachPipe(t, func(t *testing.T, p place, a, b net.Conn) { body(t, p, a, b, i) })
+			eachPipe(t, func(t *testing.T, p testrun.Place, a, b net.Conn) { body(t, p, a, b, i) })
 		})
 	}
 }
@@ -145,11 +146,11 @@ func pipeTimeout(t *testing.T, op string, err error) {
 
 // TestPipeDeadlines: one that has passed, one that comes, and one that is moved here while the operation waits without one.
 func TestPipeDeadlines(t *testing.T) {
-	eachPipeOp(t, func(t *testing.T, p place, a, b net.Conn, i int) {
+	eachPipeOp(t, func(t *testing.T, p testrun.Place, a, b net.Conn, i int) {
 		x := pipeOps[i]
 		for range 3 {
 			for _, wait := range []time.Duration{-time.Hour, 3 * time.Millisecond} {
-				p.task(func() {
+				p.Do(t, func() {
 					at := time.Now().Add(wait)
 					x.set(a, at)
 					_, err := x.do(a)
@@ -157,49 +158,49 @@ func TestPipeDeadlines(t *testing.T) {
 					if time.Now().Before(at) {
 						t.Error("too early")
 					}
-				}).wait(t)
+				})
 			}
 			for _, first := range []time.Time{{}, future} {
 				x.set(a, first)
-				k := p.task(func() {
+				k := p.Go(func() {
 					_, err := x.do(a)
 					pipeTimeout(t, x.op, err)
 				})
-				k.untilParked(t, x.reason)
+				k.UntilParked(t, x.reason)
 				x.set(a, past)
-				k.wait(t)
+				k.Wait(t)
 			}
 		}
 		// The deadline of the other direction does not matter, and one taken back neither.
 		pipeOps[1-i].set(a, past)
 		x.set(a, time.Time{})
-		k := p.task(func() {
+		k := p.Go(func() {
 			if _, err := x.do(a); err != nil {
 				t.Error(err)
 			}
 		})
-		k.untilParked(t, x.reason)
-		ordinary.task(func() { pipeOps[1-i].do(b) }).wait(t)
-		k.wait(t)
+		k.UntilParked(t, x.reason)
+		testrun.Goroutine.Go(func() { pipeOps[1-i].do(b) }).Wait(t)
+		k.Wait(t)
 	})
 }
 
 // TestPipePartialWrite: a deadline in the middle of a write tells how much went, and the rest is not there for later reads.
 func TestPipePartialWrite(t *testing.T) {
-	eachPipe(t, func(t *testing.T, p place, a, b net.Conn) {
-		k := p.task(func() {
+	eachPipe(t, func(t *testing.T, p testrun.Place, a, b net.Conn) {
+		k := p.Go(func() {
 			n, err := a.Write([]byte("abcdef"))
 			if n != 2 {
 				t.Errorf("wrote %d", n)
 			}
 			pipeTimeout(t, "write", err)
 		})
-		k.untilParked(t, coroutine.ReasonWrite)
+		k.UntilParked(t, coroutine.ReasonWrite)
 		if n, err := b.Read(make([]byte, 2)); n != 2 || err != nil {
 			t.Fatal(n, err)
 		}
 		a.SetWriteDeadline(past)
-		k.wait(t)
+		k.Wait(t)
 		b.SetReadDeadline(time.Now().Add(time.Millisecond))
 		_, err := b.Read(make([]byte, 10))
 		pipeTimeout(t, "read", err)
@@ -209,7 +210,7 @@ func TestPipePartialWrite(t *testing.T) {
 // TestPipeClose: closing either end ends what waits on either end, with net.Pipe's errors, and so all that comes later.
 func TestPipeClose(t *testing.T) {
 	for _, local := range []bool{true, false} {
-		eachPipeOp(t, func(t *testing.T, p place, a, b net.Conn, i int) {
+		eachPipeOp(t, func(t *testing.T, p testrun.Place, a, b net.Conn, i int) {
 			x := pipeOps[i]
 			want := io.ErrClosedPipe
 			if x.op == "read" && !local {
@@ -220,10 +221,10 @@ func TestPipeClose(t *testing.T) {
 					t.Errorf("%d, %v, want %v", n, err, want)
 				}
 			}
-			var waiting []*task
+			var waiting []*testrun.Task
 			for range 3 { // of writes, two wait for their turn
-				k := p.task(check)
-				k.untilParked(t, x.reason)
+				k := p.Go(check)
+				k.UntilParked(t, x.reason)
 				waiting = append(waiting, k)
 			}
 			closing := b
@@ -236,9 +237,9 @@ func TestPipeClose(t *testing.T) {
 				}
 			}
 			for _, k := range waiting {
-				k.wait(t)
+				k.Wait(t)
 			}
-			p.task(check).wait(t)
+			p.Go(check).Wait(t)
 			for _, c := range []net.Conn{a, b} {
 				if err := c.SetDeadline(time.Now()); err != io.ErrClosedPipe {
 					t.Errorf("SetDeadline: %v", err)
@@ -250,24 +251,24 @@ func TestPipeClose(t *testing.T) {
 
 // TestPipeWakesTheNext: a reader who leaves something wakes another.
 func TestPipeWakesTheNext(t *testing.T) {
-	eachPipe(t, func(t *testing.T, p place, a, b net.Conn) {
-		var readers []*task
+	eachPipe(t, func(t *testing.T, p testrun.Place, a, b net.Conn) {
+		var readers []*testrun.Task
 		for range 3 {
-			k := p.task(func() {
+			k := p.Go(func() {
 				if n, err := b.Read(make([]byte, 1)); n != 1 || err != nil {
 					t.Errorf("Read: %d, %v", n, err)
 				}
 			})
-			k.untilParked(t, coroutine.ReasonRead)
+			k.UntilParked(t, coroutine.ReasonRead)
 			readers = append(readers, k)
 		}
-		p.task(func() {
+		p.Do(t, func() {
 			if n, err := a.Write([]byte("xyz")); n != 3 || err != nil {
 				t.Errorf("Write: %d, %v", n, err)
 			}
-		}).wait(t)
+		})
 		for _, k := range readers {
-			k.wait(t)
+			k.Wait(t)
 		}
 	})
 }
@@ -282,17 +283,17 @@ func TestPipeShutdown(t *testing.T) {
 			a, b := socket.Pipe()
 			defer b.Close()
 			var errs []error
-			k := onFirst.task(func() {
+			k := testrun.First.Go(func() {
 				for range 2 {
 					_, err := pipeOps[i].do(a)
 					errs = append(errs, err)
 				}
 			})
-			k.untilParked(t, x.reason)
+			k.UntilParked(t, x.reason)
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
 			netco.Shutdown(ctx)
-			k.wait(t)
+			k.Wait(t)
 			for _, err := range errs {
 				if !errors.Is(err, coroutine.ErrShutdown) {
 					t.Error(err)
@@ -307,7 +308,7 @@ func TestPipeShutdown(t *testing.T) {
 func TestPipeYields(t *testing.T) {
 	start(t, 1)
 	a, b := socket.Pipe()
-	peer := ordinary.task(func() {
+	peer := testrun.Goroutine.Go(func() {
 		for {
 			if _, err := a.Write([]byte("x")); err != nil {
 				return
@@ -315,7 +316,7 @@ func TestPipeYields(t *testing.T) {
 		}
 	})
 	var stop atomic.Bool
-	busy := onFirst.task(func() {
+	busy := testrun.First.Go(func() {
 		for !stop.Load() {
 			if socket.PipeOffered(b) { // so it never parks
 				b.Read(make([]byte, 1))
@@ -324,18 +325,18 @@ func TestPipeYields(t *testing.T) {
 			}
 		}
 	})
-	<-busy.started
-	other := onFirst.task(func() {})
+	<-busy.Started
+	other := testrun.First.Go(func() {})
 	select {
-	case <-other.done:
+	case <-other.Done:
 	case <-time.After(limit):
 		t.Error("it never got the thread")
 	}
 	stop.Store(true)
-	busy.wait(t)
-	other.wait(t)
+	busy.Wait(t)
+	other.Wait(t)
 	a.Close()
-	peer.wait(t)
+	peer.Wait(t)
 }
 
 // TestPipeLikeNet: a script of operations has on net.Pipe's ends, on goroutines, the results that it has here.
@@ -389,7 +390,7 @@ func TestPipeLikeNet(t *testing.T) {
 func TestPipeDoesNotAllocate(t *testing.T) {
 	start(t, 1)
 	a, b := socket.Pipe()
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		netco.GoLocal(func() { io.Copy(struct{ io.Writer }{b}, struct{ io.Reader }{b}) })
 		p := make([]byte, 100)
 		if n := testing.AllocsPerRun(200, func() {
@@ -401,5 +402,5 @@ func TestPipeDoesNotAllocate(t *testing.T) {
 			t.Errorf("%v allocations", n)
 		}
 		a.Close()
-	}).wait(t)
+	})
 }

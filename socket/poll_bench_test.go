@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -21,22 +22,22 @@ func BenchmarkPoll(b *testing.B) {
 		b.Run(fmt.Sprintf("ready/%d", n), func(b *testing.B) {
 			start(b, 1)
 			ring(bell)
-			onFirst.task(func() {
+			testrun.First.Do(b, func() {
 				for range b.N {
 					socket.Poll(set, -1)
 				}
-			}).wait(b)
+			})
 			drain(bell)
 		})
 		b.Run(fmt.Sprintf("waits/%d", n), func(b *testing.B) {
 			start(b, 1)
-			onFirst.task(func() {
+			testrun.First.Do(b, func() {
 				for range b.N {
 					netco.GoLocal(func() { ring(bell) })
 					socket.Poll(set, time.Minute)
 					drain(bell)
 				}
-			}).wait(b)
+			})
 		})
 	}
 }

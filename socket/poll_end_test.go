@@ -16,31 +16,33 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // TestPollContext: the end of the context ends the wait with its error, before it has begun and during it, and leaves nothing.
 func TestPollContext(t *testing.T) {
 	start(t, 2)
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			fd := eventfd(t, 0)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			k := p.task(func() {
+			k := p.Go(func() {
 				if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
 					t.Errorf("%d, %v", n, err)
 				}
 			})
-			k.untilParked(t, coroutine.ReasonRead)
+			k.UntilParked(t, coroutine.ReasonRead)
 			cancel()
-			k.wait(t)
+			k.Wait(t)
 			early, cancelEarly := context.WithTimeout(context.Background(), time.Hour)
 			defer cancelEarly()
 			late, cancelLate := context.WithTimeout(context.Background(), 2*time.Millisecond)
 			defer cancelLate()
 			ring(fd)
-			p.task(func() {
+			p.Do(t, func() {
 				if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
 					t.Errorf("cancelled, and ready: %d, %v", n, err)
 				}
@@ -51,15 +53,15 @@ func TestPollContext(t *testing.T) {
 				if n, err := socket.PollContext(late, in(fd)); n != 0 || err != context.DeadlineExceeded {
 					t.Errorf("deadline: %d, %v", n, err)
 				}
-			}).wait(t)
-			k = p.task(func() {
+			})
+			k = p.Go(func() {
 				if n, err := socket.PollContext(context.Background(), in(fd)); n != 1 || err != nil {
 					t.Errorf("without an end: %d, %v", n, err)
 				}
 			})
-			k.untilParked(t, coroutine.ReasonRead)
+			k.UntilParked(t, coroutine.ReasonRead)
 			ring(fd)
-			k.wait(t)
+			k.Wait(t)
 		})
 	}
 }
@@ -77,7 +79,7 @@ func countFDs(t testing.TB) int {
 func TestPollLeaksNothing(t *testing.T) {
 	start(t, 2)
 	fd := eventfd(t, 0)
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		rounds := func() {
 			cancelled, cancel := context.WithCancel(context.Background())
 			for i := range 20 {
@@ -96,10 +98,10 @@ func TestPollLeaksNothing(t *testing.T) {
 			}
 			cancel()
 		}
-		p.task(rounds).wait(t)
+		p.Go(rounds).Wait(t)
 		before := countFDs(t)
-		p.task(rounds).wait(t)
-		until(t, "the fds to be closed", func() bool { return countFDs(t) <= before }) // the lookout's linger
+		p.Go(rounds).Wait(t)
+		testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before }) // the lookout's linger
 	}
 }
 
@@ -108,11 +110,11 @@ func TestPollLeaksNothing(t *testing.T) {
 func TestPollShutdown(t *testing.T) {
 	fd := eventfd(t, 0)
 	for _, refused := range []bool{false, true} {
-		for _, p := range places {
-			if refused && p.name == ordinary.name {
+		for _, p := range testrun.Places {
+			if refused && p.Name == testrun.Goroutine.Name {
 				continue // has nothing to do with a scheduler
 			}
-			t.Run(fmt.Sprintf("%s/%v", p.name, refused), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%v", p.Name, refused), func(t *testing.T) {
 				before := countFDs(t)
 				startAlone(t, 2)
 				reason := coroutine.ReasonRead
@@ -126,23 +128,23 @@ func TestPollShutdown(t *testing.T) {
 						t.Errorf("%d, %v, want ErrShutdown", n, err)
 					}
 				}
-				k := p.task(func() {
+				k := p.Go(func() {
 					poll()
-					if p.name != ordinary.name {
+					if p.Name != testrun.Goroutine.Name {
 						poll() // is not begun any more
 					}
 				})
-				k.untilParked(t, reason)
-				if p.name == ordinary.name {
+				k.UntilParked(t, reason)
+				if p.Name == testrun.Goroutine.Name {
 					if err := netco.Shutdown(context.Background()); err != nil {
 						t.Error(err)
 					}
 				} else {
 					force(t)
 				}
-				k.wait(t)
+				k.Wait(t)
 				// Go's poller may be new. What the end by force did not wait for is closed a little later.
-				until(t, "the fds to be closed", func() bool { return countFDs(t) <= before+2 })
+				testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before+2 })
 			})
 		}
 	}
@@ -166,28 +168,28 @@ func TestPollFaults(t *testing.T) {
 		{"too deep", first{sysx.EpollCtl: {0, 0, unix.ELOOP}}},
 		{"never", first{sysx.EpollCreate: repeat(10000, unix.EMFILE)}},
 	} {
-		for _, p := range places {
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				a, b := eventfd(t, 0), eventfd(t, 0)
-				p.task(func() { socket.Poll(in(a), time.Microsecond) }).wait(t) // whatever is made once
+				p.Go(func() { socket.Poll(in(a), time.Microsecond) }).Wait(t) // whatever is made once
 				before := countFDs(t)
 				defer (&script{first: c.first}).install(t)()
-				p.task(func() {
+				p.Do(t, func() {
 					if n, err := socket.Poll(in(a, b), 2*time.Millisecond); n != 0 || err != nil {
 						t.Errorf("%d, %v", n, err)
 					}
-				}).wait(t)
+				})
 				s := &script{first: c.first}
 				remove := s.install(t)
 				defer remove()
-				k := p.task(func() {
+				k := p.Go(func() {
 					if n, err := socket.Poll(in(a, b), -1); n != 1 || err != nil {
 						t.Errorf("%d, %v", n, err)
 					}
 				})
-				<-k.started
-				until(t, "the faults to be met", func() bool {
+				<-k.Started
+				testenv.Until(t, "the faults to be met", func() bool {
 					for op, errs := range c.first {
 						if int(s.called[op].Load()) < min(len(errs), 3) {
 							return false
@@ -195,24 +197,24 @@ func TestPollFaults(t *testing.T) {
 					}
 					return true
 				})
-				if c.name != "never" && p.name != ordinary.name {
-					k.untilParked(t, coroutine.ReasonRead) // it has what it was refused
+				if c.name != "never" && p.Name != testrun.Goroutine.Name {
+					k.UntilParked(t, coroutine.ReasonRead) // it has what it was refused
 				}
 				ring(b)
-				k.wait(t)
+				k.Wait(t)
 				ctx, cancel := context.WithCancel(context.Background())
 				drain(b)
 				s.called[sysx.EpollCreate].Store(0)
 				s.called[sysx.EpollCtl].Store(0)
-				k = p.task(func() {
+				k = p.Go(func() {
 					if n, err := socket.PollContext(ctx, in(a, b)); n != 0 || err != context.Canceled {
 						t.Errorf("%d, %v", n, err)
 					}
 				})
 				cancel()
-				k.wait(t)
+				k.Wait(t)
 				remove()
-				until(t, "the fds to be closed", func() bool { return countFDs(t) <= before })
+				testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before })
 			})
 		}
 	}
@@ -220,7 +222,7 @@ func TestPollFaults(t *testing.T) {
 		start(t, 1)
 		defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.PollFDs: {unix.ENOMEM, 0, unix.EINVAL}}}).install(t)()
 		fd := eventfd(t, 0)
-		onFirst.task(func() {
+		testrun.First.Do(t, func() {
 			for _, want := range []syscall.Errno{unix.ENOMEM, unix.EINVAL} {
 				n, err := socket.Poll(in(fd), time.Millisecond)
 				var call *os.SyscallError
@@ -228,7 +230,7 @@ func TestPollFaults(t *testing.T) {
 					t.Errorf("%d, %v, want %v", n, err, want)
 				}
 			}
-		}).wait(t)
+		})
 	})
 }
 
@@ -238,7 +240,7 @@ func TestPollLetsOthersRun(t *testing.T) {
 	startAlone(t, 1)
 	fd := eventfd(t, 1)
 	other := make(chan struct{})
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		netco.GoLocal(func() { close(other) })
 		for {
 			n, err := socket.Poll(in(fd), 0)
@@ -253,9 +255,9 @@ func TestPollLetsOthersRun(t *testing.T) {
 			}
 		}
 	})
-	await(t, other, "the other coroutine")
+	testenv.Await(t, other, "the other coroutine")
 	force(t)
-	k.wait(t)
+	k.Wait(t)
 }
 
 // TestPollNoAllocation: a Poll that need not wait allocates nothing; one that waits does little.
@@ -265,13 +267,13 @@ func TestPollNoAllocation(t *testing.T) {
 	}
 	start(t, 1)
 	set := in(eventfd(t, 1), eventfd(t, 0))
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		if n := testing.AllocsPerRun(1000, func() { socket.Poll(set, -1) }); n != 0 {
 			t.Errorf("ready: %v allocations", n)
 		}
 		if n := testing.AllocsPerRun(100, func() { socket.Poll(set[1:], time.Microsecond) }); n > 1 {
 			t.Errorf("waiting: %v allocations", n)
 		}
-	}).wait(t)
+	})
 	runtime.KeepAlive(set)
 }

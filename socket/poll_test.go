@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -202,8 +203,8 @@ func TestPollAgainstKernel(t *testing.T) {
 	}
 	events := []int16{0, unix.POLLIN, unix.POLLOUT, unix.POLLPRI, unix.POLLRDHUP, unix.POLLIN | unix.POLLOUT, unix.POLLNVAL, -1,
 		unix.EPOLLRDNORM, unix.EPOLLWRNORM}
-	for _, p := range places {
-		p.task(func() {
+	for _, p := range testrun.Places {
+		p.Do(t, func() {
 			for i := range 400 {
 				want := make([]socket.PollFd, random.IntN(8))
 				for j := range want {
@@ -227,11 +228,11 @@ func TestPollAgainstKernel(t *testing.T) {
 					timeout = 2 * time.Millisecond
 				}
 				if n, err := socket.Poll(got, timeout); n != wantN || err != nil || !slices.Equal(got, want) {
-					t.Errorf("%s, %d: %d, %v\n%v, want %d\n%v", p.name, i, n, err, got, wantN, want)
+					t.Errorf("%s, %d: %d, %v\n%v, want %d\n%v", p.Name, i, n, err, got, wantN, want)
 					return
 				}
 			}
-		}).wait(t)
+		})
 	}
 }
 
@@ -320,8 +321,8 @@ func TestPollWakes(t *testing.T) {
 			}
 		}, unix.POLLIN},
 	} {
-		for _, p := range places {
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
 				fd, events, happen := c.make(t)
 				file, err := unix.Open(t.TempDir(), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 				if err != nil {
@@ -331,15 +332,15 @@ func TestPollWakes(t *testing.T) {
 				set := in(eventfd(t, 0), fd, -1, file)
 				set[1].Events = events
 				set[3].Events = 0 // an fd that epoll refuses, and that is never ready for nothing
-				k := p.task(func() {
+				k := p.Go(func() {
 					n, err := socket.Poll(set, -1)
 					if n != 1 || err != nil || set[1].Revents != c.want || set[0].Revents != 0 || set[2].Revents != 0 || set[3].Revents != 0 {
 						t.Errorf("%d, %v, %v", n, err, set)
 					}
 				})
-				k.untilParked(t, coroutine.ReasonRead)
+				k.UntilParked(t, coroutine.ReasonRead)
 				happen()
-				k.wait(t)
+				k.Wait(t)
 			})
 		}
 	}

@@ -12,22 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // TestPollTimeout: a timeout ends a wait and is no error, with fds and without; it is not over early.
 func TestPollTimeout(t *testing.T) {
 	start(t, 2)
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		for _, set := range [][]socket.PollFd{nil, in(-1), in(eventfd(t, 0))} {
-			p.task(func() {
+			p.Do(t, func() {
 				const d = 3 * time.Millisecond
 				began := time.Now()
 				n, err := socket.Poll(set, d)
 				if took := time.Since(began); n != 0 || err != nil || took < d {
-					t.Errorf("%s, %v: %d, %v after %v", p.name, set, n, err, took)
+					t.Errorf("%s, %v: %d, %v after %v", p.Name, set, n, err, took)
 				}
-			}).wait(t)
+			})
 		}
 	}
 }
@@ -35,8 +37,8 @@ func TestPollTimeout(t *testing.T) {
 // TestPollSameFd: an fd that occurs several times, with different events, waits for all of them and is told of in each entry.
 func TestPollSameFd(t *testing.T) {
 	start(t, 2)
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 			if err != nil {
 				t.Fatal(err)
@@ -61,16 +63,16 @@ func TestPollSameFd(t *testing.T) {
 					{Fd: fd, Events: unix.POLLIN | unix.POLLOUT},
 					{Fd: fd, Events: unix.POLLPRI},
 				}
-				k := p.task(func() {
+				k := p.Go(func() {
 					n, err := socket.Poll(set, -1)
 					got := []int16{set[0].Revents, set[1].Revents, set[2].Revents, set[3].Revents}
 					if n != 2 || err != nil || !slices.Equal(got, happen.want) {
 						t.Errorf("%d, %v, %v, want %v", n, err, got, happen.want)
 					}
 				})
-				k.untilParked(t, coroutine.ReasonRead)
+				k.UntilParked(t, coroutine.ReasonRead)
 				happen.do()
-				k.wait(t)
+				k.Wait(t)
 			}
 		})
 	}
@@ -80,12 +82,12 @@ func TestPollSameFd(t *testing.T) {
 // comes later, no matter how often.
 func TestPollStolen(t *testing.T) {
 	start(t, 2)
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			a, b, quit := eventfd(t, 0), eventfd(t, 0), eventfd(t, 0)
 			set := in(a, b, quit)
 			var polls atomic.Int32
-			k := p.task(func() {
+			k := p.Go(func() {
 				for set[2].Revents == 0 {
 					if n, err := socket.Poll(set, -1); n < 1 || err != nil {
 						t.Errorf("%d, %v, %v", n, err, set)
@@ -97,16 +99,16 @@ func TestPollStolen(t *testing.T) {
 				}
 			})
 			for i := range 50 {
-				k.untilParked(t, coroutine.ReasonRead)
+				k.UntilParked(t, coroutine.ReasonRead)
 				before := polls.Load()
-				if p.name == onFirst.name {
+				if p.Name == testrun.First.Name {
 					// In the turn between, the poller is told of the event and queued behind the thief.
-					onFirst.task(func() {
+					testrun.First.Do(t, func() {
 						ring(a)
 						coroutine.YieldTurn()
 						drain(a)
-					}).wait(t)
-					k.untilParked(t, coroutine.ReasonRead)
+					})
+					k.UntilParked(t, coroutine.ReasonRead)
 					if polls.Load() != before {
 						t.Fatal("a poll has ended with nothing to tell")
 					}
@@ -115,10 +117,10 @@ func TestPollStolen(t *testing.T) {
 					drain(a) // whoever is first
 				}
 				ring([]int{a, b}[i%2])
-				until(t, "the poll to end", func() bool { return polls.Load() > before })
+				testenv.Until(t, "the poll to end", func() bool { return polls.Load() > before })
 			}
 			ring(quit)
-			k.wait(t)
+			k.Wait(t)
 		})
 	}
 }
@@ -135,9 +137,9 @@ func TestPollHammer(t *testing.T) {
 		r, w := pipe(t)
 		rs, ws = append(rs, r), append(ws, w)
 	}
-	var tasks []*task
-	for _, p := range slices.Repeat(places, 3) {
-		tasks = append(tasks, p.task(func() {
+	var tasks []*testrun.Task
+	for _, p := range slices.Repeat(testrun.Places, 3) {
+		tasks = append(tasks, p.Go(func() {
 			set := in(append([]int{quit}, rs...)...)
 			for {
 				if _, err := socket.Poll(set, -1); err != nil {
@@ -161,13 +163,13 @@ func TestPollHammer(t *testing.T) {
 	for i := range tokens {
 		unix.Write(ws[i%len(ws)], []byte("x"))
 		if i%64 == 0 {
-			until(t, "the tokens to be taken", func() bool { return taken.Load() == int64(i+1) })
+			testenv.Until(t, "the tokens to be taken", func() bool { return taken.Load() == int64(i+1) })
 		}
 	}
-	until(t, "the last tokens to be taken", func() bool { return taken.Load() == tokens })
+	testenv.Until(t, "the last tokens to be taken", func() bool { return taken.Load() == tokens })
 	ring(quit)
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 
@@ -183,18 +185,18 @@ func TestPollMany(t *testing.T) {
 	for range n {
 		fds = append(fds, eventfd(t, 0))
 	}
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		set := in(fds...)
 		for _, i := range []int{0, 1000, n - 1} {
-			k := p.task(func() {
+			k := p.Go(func() {
 				got, err := socket.Poll(set, -1)
 				if got != 1 || err != nil || set[i].Revents != unix.POLLIN {
-					t.Errorf("%s: %d, %v", p.name, got, err)
+					t.Errorf("%s: %d, %v", p.Name, got, err)
 				}
 			})
-			k.untilParked(t, coroutine.ReasonRead)
+			k.UntilParked(t, coroutine.ReasonRead)
 			ring(fds[i])
-			k.wait(t)
+			k.Wait(t)
 			drain(fds[i])
 		}
 	}
@@ -210,9 +212,9 @@ func TestPollCrowd(t *testing.T) {
 	}
 	start(t, 2)
 	quit := eventfd(t, 0)
-	var tasks []*task
+	var tasks []*testrun.Task
 	for range n {
-		tasks = append(tasks, onFirst.task(func() {
+		tasks = append(tasks, testrun.First.Go(func() {
 			if n, err := socket.Poll(in(quit), -1); n != 1 || err != nil {
 				t.Errorf("%d, %v", n, err)
 			}
@@ -220,22 +222,22 @@ func TestPollCrowd(t *testing.T) {
 	}
 	resting := 0
 	for _, k := range tasks {
-		until(t, "all to wait", func() bool { return k.parked(coroutine.ReasonRead) || k.parked(coroutine.ReasonSleep) })
-		if k.parked(coroutine.ReasonSleep) {
+		testenv.Until(t, "all to wait", func() bool { return k.Parked(coroutine.ReasonRead) || k.Parked(coroutine.ReasonSleep) })
+		if k.Parked(coroutine.ReasonSleep) {
 			resting++
 		}
 	}
 	t.Logf("%d of %d look now and then", resting, n)
 	ring(quit)
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 
 // TestPollTooDeep: epoll fds nested deeper than the kernel lets them be watched through two more are looked at now and then.
 func TestPollTooDeep(t *testing.T) {
 	start(t, 2)
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		fd := eventfd(t, 0)
 		at := fd
 		for range 4 {
@@ -249,16 +251,16 @@ func TestPollTooDeep(t *testing.T) {
 			}
 			at = ep
 		}
-		k := p.task(func() {
+		k := p.Go(func() {
 			if n, err := socket.Poll(in(at), -1); n != 1 || err != nil {
 				t.Errorf("%d, %v", n, err)
 			}
 		})
-		if p.name != ordinary.name {
-			k.untilParked(t, coroutine.ReasonSleep)
+		if p.Name != testrun.Goroutine.Name {
+			k.UntilParked(t, coroutine.ReasonSleep)
 		}
 		ring(fd)
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 
@@ -286,28 +288,28 @@ func TestPollForeign(t *testing.T) {
 		fd     int
 		reader io.Reader
 		writer io.Writer
-		owner  place
+		owner  testrun.Place
 	}{
-		{"netco", c.FD(), c, peer, onFirst},
-		{"net", fd(theirs), theirs, theirPeer, ordinary},
-		{"os", fd(r), r, w, ordinary},
+		{"netco", c.FD(), c, peer, testrun.First},
+		{"net", fd(theirs), theirs, theirPeer, testrun.Goroutine},
+		{"os", fd(r), r, w, testrun.Goroutine},
 	} {
-		for _, p := range places {
-			t.Run(x.name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(x.name+"/"+p.Name, func(t *testing.T) {
 				for range 20 {
-					reader := x.owner.task(func() {
+					reader := x.owner.Go(func() {
 						b := make([]byte, 10)
 						if n, err := x.reader.Read(b); string(b[:n]) != "y" || err != nil {
 							t.Errorf("Read: %q, %v", b[:n], err)
 						}
 					})
-					if x.owner.name == onFirst.name {
-						reader.untilParked(t, coroutine.ReasonRead)
+					if x.owner.Name == testrun.First.Name {
+						reader.UntilParked(t, coroutine.ReasonRead)
 					}
 					set := in(x.fd)
 					set[0].Events |= unix.POLLHUP
 					done := make(chan struct{})
-					poller := p.task(func() {
+					poller := p.Go(func() {
 						for {
 							select {
 							case <-done:
@@ -322,9 +324,9 @@ func TestPollForeign(t *testing.T) {
 						}
 					})
 					x.writer.Write([]byte("y"))
-					reader.wait(t)
+					reader.Wait(t)
 					close(done)
-					poller.wait(t)
+					poller.Wait(t)
 				}
 			})
 		}

@@ -7,14 +7,16 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // TestTwoAcceptors: two accept on one listener, the second queued behind the first. C++ netco lost one of them.
 func TestTwoAcceptors(t *testing.T) {
-	for _, first := range places {
-		for _, second := range places {
-			t.Run(first.name+" and "+second.name, func(t *testing.T) {
+	for _, first := range testrun.Places {
+		for _, second := range testrun.Places {
+			t.Run(first.Name+" and "+second.Name, func(t *testing.T) {
 				start(t, 2)
 				l := listen(t)
 				conns := make(chan *socket.TCPConn, 2)
@@ -25,17 +27,17 @@ func TestTwoAcceptors(t *testing.T) {
 					}
 					conns <- c
 				}
-				a := first.task(accept)
-				a.untilParked(t, coroutine.ReasonAccept)
-				b := second.task(accept)
-				b.untilParked(t, coroutine.ReasonLock)
+				a := first.Go(accept)
+				a.UntilParked(t, coroutine.ReasonAccept)
+				b := second.Go(accept)
+				b.UntilParked(t, coroutine.ReasonLock)
 				for range 2 {
 					peer, err := net.Dial("tcp", l.Addr().String())
 					if err != nil {
 						t.Fatal(err)
 					}
 					defer peer.Close()
-					c := await(t, conns, "an accept")
+					c := testenv.Await(t, conns, "an accept")
 					if c == nil {
 						return
 					}
@@ -44,8 +46,8 @@ func TestTwoAcceptors(t *testing.T) {
 						t.Errorf("accepted %v, want %v", c.RemoteAddr(), peer.LocalAddr())
 					}
 				}
-				a.wait(t)
-				b.wait(t)
+				a.Wait(t)
+				b.Wait(t)
 			})
 		}
 	}
@@ -57,9 +59,9 @@ func TestManyAcceptors(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
 	accepted := make(chan string, conns)
-	var tasks []*task
-	for _, p := range places {
-		tasks = append(tasks, p.task(func() {
+	var tasks []*testrun.Task
+	for _, p := range testrun.Places {
+		tasks = append(tasks, p.Go(func() {
 			for {
 				c, err := l.AcceptTCP()
 				if err != nil {
@@ -81,7 +83,7 @@ func TestManyAcceptors(t *testing.T) {
 		want[peer.LocalAddr().String()] = true
 	}
 	for range conns {
-		a := await(t, accepted, "an accept")
+		a := testenv.Await(t, accepted, "an accept")
 		if !want[a] {
 			t.Errorf("accepted %s twice, or from nowhere", a)
 		}
@@ -89,15 +91,15 @@ func TestManyAcceptors(t *testing.T) {
 	}
 	l.Close()
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 
 // TestTwoReaders: two read from one connection, the second queued behind the first; each gets one of two bytes.
 func TestTwoReaders(t *testing.T) {
-	for _, first := range places {
-		for _, second := range places {
-			t.Run(first.name+" and "+second.name, func(t *testing.T) {
+	for _, first := range testrun.Places {
+		for _, second := range testrun.Places {
+			t.Run(first.Name+" and "+second.Name, func(t *testing.T) {
 				start(t, 2)
 				c, peer := withPeer(t)
 				bytes := make(chan byte, 2)
@@ -108,20 +110,20 @@ func TestTwoReaders(t *testing.T) {
 					}
 					bytes <- b[0]
 				}
-				a := first.task(read)
-				a.untilParked(t, coroutine.ReasonRead)
-				b := second.task(read)
-				b.untilParked(t, coroutine.ReasonLock)
+				a := first.Go(read)
+				a.UntilParked(t, coroutine.ReasonRead)
+				b := second.Go(read)
+				b.UntilParked(t, coroutine.ReasonLock)
 				for _, want := range []byte("ab") {
 					if _, err := peer.Write([]byte{want}); err != nil {
 						t.Fatal(err)
 					}
-					if got := await(t, bytes, "a byte"); got != want {
+					if got := testenv.Await(t, bytes, "a byte"); got != want {
 						t.Errorf("read %q, want %q", got, want)
 					}
 				}
-				a.wait(t)
-				b.wait(t)
+				a.Wait(t)
+				b.Wait(t)
 			})
 		}
 	}
@@ -132,9 +134,9 @@ func TestTwoWriters(t *testing.T) {
 	const size, writes = 200 << 10, 4
 	start(t, 2)
 	c, peer := withPeer(t)
-	var tasks []*task
-	for i, p := range places {
-		tasks = append(tasks, p.task(func() {
+	var tasks []*testrun.Task
+	for i, p := range testrun.Places {
+		tasks = append(tasks, p.Go(func() {
 			msg := make([]byte, size)
 			for j := range msg {
 				msg[j] = byte(i)
@@ -147,7 +149,7 @@ func TestTwoWriters(t *testing.T) {
 		}))
 	}
 	msg := make([]byte, size)
-	for range writes * len(places) {
+	for range writes * len(testrun.Places) {
 		if _, err := io.ReadFull(peer, msg); err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +160,7 @@ func TestTwoWriters(t *testing.T) {
 		}
 	}
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 
@@ -166,40 +168,40 @@ func TestTwoWriters(t *testing.T) {
 // the other. C++ netco lost one.
 func TestReaderBesideWriter(t *testing.T) {
 	const total = 4 << 20
-	for _, r := range places {
-		for _, w := range places {
+	for _, r := range testrun.Places {
+		for _, w := range testrun.Places {
 			for _, readerFirst := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s and %s/reader first=%v", r.name, w.name, readerFirst), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s and %s/reader first=%v", r.Name, w.Name, readerFirst), func(t *testing.T) {
 					start(t, 2)
 					c, peer := withPeer(t)
 					c.SetWriteBuffer(256 << 10)
 					peer.SetReadBuffer(256 << 10)
-					reader := r.task(func() {
+					reader := r.Go(func() {
 						var b [2]byte
 						if n, err := c.Read(b[:]); n != 1 || err != nil || b[0] != 'x' {
 							t.Errorf("read %d, %v", n, err)
 						}
 					})
-					writer := w.task(func() {
+					writer := w.Go(func() {
 						if n, err := c.Write(pattern(total)); n != total || err != nil {
 							t.Errorf("wrote %d, %v", n, err)
 						}
 					})
-					reader.untilParked(t, coroutine.ReasonRead)
-					writer.untilParked(t, coroutine.ReasonWrite)
+					reader.UntilParked(t, coroutine.ReasonRead)
+					writer.UntilParked(t, coroutine.ReasonWrite)
 					drain := func() {
 						got := make([]byte, total)
 						n, err := io.ReadFull(peer, got)
 						if d := differs(got, 0); err != nil || d != "" {
 							t.Errorf("the peer read %d, %v %s", n, err, d)
 						}
-						writer.wait(t)
+						writer.Wait(t)
 					}
 					feed := func() {
 						if _, err := peer.Write([]byte("x")); err != nil {
 							t.Error(err)
 						}
-						reader.wait(t)
+						reader.Wait(t)
 					}
 					if readerFirst {
 						feed()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -119,13 +120,13 @@ func bytewise(c io.ReadWriter) (take, put func() error) {
 // detector is not told of that is a failure.
 func TestMixedIsOrdered(t *testing.T) {
 	for _, c := range mixed {
-		for _, p := range places {
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
-				start(t, 2)
+		for _, p := range testrun.Places {
+			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
+				testrun.Start(t, 2)
 				theirs, take, put := c.open(t)
 				takeTheirs, putTheirs := bytewise(theirs)
 				steps := 0
-				k := p.task(func() {
+				k := p.Go(func() {
 					if err := take(); err != nil {
 						t.Error(err)
 					}
@@ -142,7 +143,7 @@ func TestMixedIsOrdered(t *testing.T) {
 					t.Error(err)
 				}
 				steps++
-				k.wait(t)
+				k.Wait(t)
 				if steps != 3 {
 					t.Errorf("%d steps", steps)
 				}

@@ -15,6 +15,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -30,8 +31,8 @@ func rawSocket(t testing.TB, domain, typ, proto int) *socket.Socket {
 
 // TestSocketTCP: all the calls of a server and a client, with addresses, options and the end.
 func TestSocketTCP(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			l := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
 			if err := errors.Join(l.SetsockoptInt(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
@@ -42,7 +43,7 @@ func TestSocketTCP(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			server := p.task(func() {
+			server := p.Go(func() {
 				c, peer, err := l.Accept()
 				if err != nil {
 					t.Error(err)
@@ -61,9 +62,9 @@ func TestSocketTCP(t *testing.T) {
 				}
 				c.Write([]byte("done"))
 			})
-			server.untilParked(t, coroutine.ReasonRead)
+			server.UntilParked(t, coroutine.ReasonRead)
 			c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
-			p.task(func() {
+			p.Do(t, func() {
 				if err := c.Connect(at); err != nil {
 					t.Error(err)
 				}
@@ -86,16 +87,16 @@ func TestSocketTCP(t *testing.T) {
 				if v, err := c.GetsockoptInt(unix.SOL_SOCKET, unix.SO_TYPE); v != unix.SOCK_STREAM || err != nil {
 					t.Error(v, err)
 				}
-			}).wait(t)
-			server.wait(t)
+			})
+			server.Wait(t)
 		})
 	}
 }
 
 // TestSocketNetlink asks the kernel for its interfaces, which package net cannot.
 func TestSocketNetlink(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			s, err := socket.NewSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
 			if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
@@ -107,7 +108,7 @@ func TestSocketNetlink(t *testing.T) {
 			if err := s.Bind(&unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 				t.Fatal(err)
 			}
-			reader := p.task(func() {
+			reader := p.Go(func() {
 				found := false
 				for {
 					b := make([]byte, 1<<20)
@@ -135,13 +136,13 @@ func TestSocketNetlink(t *testing.T) {
 					}
 				}
 			})
-			reader.untilParked(t, coroutine.ReasonRead)
+			reader.UntilParked(t, coroutine.ReasonRead)
 			request := make([]byte, 17+3) // nlmsghdr and rtgenmsg
 			request[0], request[4], request[5], request[6], request[7] = byte(len(request)), unix.RTM_GETLINK, 0, unix.NLM_F_REQUEST, unix.NLM_F_DUMP>>8
 			if n, err := s.Sendmsg(request, nil, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}, 0); n != len(request) || err != nil {
 				t.Error(n, err)
 			}
-			reader.wait(t)
+			reader.Wait(t)
 		})
 	}
 }
@@ -149,8 +150,8 @@ func TestSocketNetlink(t *testing.T) {
 // TestSocketFlags: with MSG_DONTWAIT a call says EAGAIN, MSG_PEEK takes nothing, and to find an error queue empty does not make
 // a later Read wait for what is there already.
 func TestSocketFlags(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			a, b := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0), rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0)
 			if err := a.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
@@ -168,7 +169,7 @@ func TestSocketFlags(t *testing.T) {
 			if _, _, _, _, err := a.Recvmsg(buf, nil, unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) || !errors.As(err, &op) || op.Op != "read" {
 				t.Errorf("MSG_DONTWAIT: %v", err)
 			}
-			reader := p.task(func() {
+			reader := p.Go(func() {
 				a.SetReadDeadline(time.Now().Add(limit))
 				if err := a.WaitReadable(); err != nil {
 					t.Error(err)
@@ -188,13 +189,13 @@ func TestSocketFlags(t *testing.T) {
 					t.Errorf("a short buffer: flags %#x, %v", got, err)
 				}
 			})
-			reader.untilParked(t, coroutine.ReasonRead)
+			reader.UntilParked(t, coroutine.ReasonRead)
 			for _, msg := range []string{"one", "", "two", "three"} {
 				if n, err := b.Write([]byte(msg)); n != len(msg) || err != nil {
 					t.Error(n, err)
 				}
 			}
-			reader.wait(t)
+			reader.Wait(t)
 		})
 	}
 }
@@ -231,7 +232,7 @@ func TestSocketErrors(t *testing.T) {
 	}
 	r.Close()
 	w.Close()
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		x := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0)
 		if err := x.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 			t.Fatal(err)
@@ -243,21 +244,21 @@ func TestSocketErrors(t *testing.T) {
 		}
 		for name, call := range calls {
 			x.SetReadDeadline(time.Now().Add(time.Millisecond))
-			p.task(func() {
+			p.Do(t, func() {
 				if err := call(); !errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Errorf("%s under a deadline: %v", name, err)
 				}
-			}).wait(t)
+			})
 		}
 		x.SetDeadline(time.Time{})
-		reader := p.task(func() {
+		reader := p.Go(func() {
 			if err := calls["Recvmsg"](); !errors.Is(err, net.ErrClosed) {
 				t.Errorf("Recvmsg during Close: %v", err)
 			}
 		})
-		reader.untilParked(t, coroutine.ReasonRead)
+		reader.UntilParked(t, coroutine.ReasonRead)
 		x.Close()
-		reader.wait(t)
+		reader.Wait(t)
 		_, _, aerr := x.Accept()
 		_, werr := x.Sendmsg(nil, nil, nil, 0)
 		_, gerr := x.GetsockoptInt(0, 0)
@@ -267,13 +268,13 @@ func TestSocketErrors(t *testing.T) {
 				t.Errorf("after Close, %d: %v", i, err)
 			}
 		}
-		p.task(func() {
+		p.Do(t, func() {
 			c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
 			if err := c.Connect(&unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); !errors.Is(err, unix.ECONNREFUSED) {
 				t.Errorf("Connect to a closed port: %v", err)
 			}
 			c.Close()
-		}).wait(t)
+		})
 	}
 	c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
 	c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
@@ -300,15 +301,15 @@ func TestAdoptSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := onFirst.task(func() {
+	reader := testrun.First.Go(func() {
 		b := make([]byte, 10)
 		if n, err := x.Read(b); string(b[:n]) != "hello" || err != nil {
 			t.Errorf("%q, %v", b[:n], err)
 		}
 	})
-	reader.untilParked(t, coroutine.ReasonRead)
+	reader.UntilParked(t, coroutine.ReasonRead)
 	unix.Write(fds[1], []byte("hello"))
-	reader.wait(t)
+	reader.Wait(t)
 	rawOf(t, x).Control(func(fd uintptr) {
 		flags, _ := unix.FcntlInt(fd, unix.F_GETFL, 0)
 		cloexec, _ := unix.FcntlInt(fd, unix.F_GETFD, 0)

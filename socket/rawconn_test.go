@@ -15,6 +15,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -51,14 +52,14 @@ func recv(into *[]byte) func(uintptr) bool {
 // afterwards misses nothing.
 func TestRawConn(t *testing.T) {
 	for name, pair := range rawPairs {
-		for _, p := range places {
-			t.Run(name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				c, peer := pair(t)
 				raw := rawOf(t, c)
 				var got []byte
 				var reads atomic.Int64
-				reader := p.task(func() {
+				reader := p.Go(func() {
 					for range 2 {
 						if err := raw.Read(recv(&got)); err != nil {
 							t.Error(err)
@@ -67,23 +68,23 @@ func TestRawConn(t *testing.T) {
 					}
 				})
 				for i, msg := range []string{"one", "two"} {
-					reader.untilParked(t, coroutine.ReasonRead)
+					reader.UntilParked(t, coroutine.ReasonRead)
 					peer.Write([]byte(msg))
-					until(t, "the message", func() bool { return reads.Load() > int64(i) })
+					testenv.Until(t, "the message", func() bool { return reads.Load() > int64(i) })
 				}
-				reader.wait(t)
+				reader.Wait(t)
 				if string(got) != "onetwo" {
 					t.Errorf("read %q", got)
 				}
-				reader = p.task(func() {
+				reader = p.Go(func() {
 					b := make([]byte, 10)
 					if n, err := c.Read(b); string(b[:n]) != "three" || err != nil {
 						t.Errorf("%q, %v", b[:n], err)
 					}
 				})
-				reader.untilParked(t, coroutine.ReasonRead)
+				reader.UntilParked(t, coroutine.ReasonRead)
 				peer.Write([]byte("three"))
-				reader.wait(t)
+				reader.Wait(t)
 
 				c.SetReadDeadline(time.Now().Add(time.Millisecond))
 				var op *net.OpError
@@ -99,14 +100,14 @@ func TestRawConn(t *testing.T) {
 				if err := rawOf(t, peer).Write(func(uintptr) bool { return false }); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "raw-write" {
 					t.Errorf("Write under a deadline: %v", err)
 				}
-				reader = p.task(func() {
+				reader = p.Go(func() {
 					if err := raw.Read(recv(&got)); !errors.Is(err, net.ErrClosed) {
 						t.Errorf("Read during Close: %v", err)
 					}
 				})
-				reader.untilParked(t, coroutine.ReasonRead)
+				reader.UntilParked(t, coroutine.ReasonRead)
 				c.Close()
-				reader.wait(t)
+				reader.Wait(t)
 				if err := raw.Control(func(uintptr) { t.Error("called after Close") }); !errors.Is(err, net.ErrClosed) || !errors.As(err, &op) || op.Op != "raw-control" {
 					t.Errorf("Control after Close: %v", err)
 				}
@@ -208,7 +209,7 @@ func TestSharedListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	accepting := onFirst.task(func() {
+	accepting := testrun.First.Go(func() {
 		for range 3 {
 			c, err := l.Accept()
 			if err != nil {
@@ -219,7 +220,7 @@ func TestSharedListener(t *testing.T) {
 		}
 	})
 	for range 3 {
-		accepting.untilParked(t, coroutine.ReasonAccept)
+		accepting.UntilParked(t, coroutine.ReasonAccept)
 		unix.SetNonblock(int(f.Fd()), false)
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
@@ -229,9 +230,9 @@ func TestSharedListener(t *testing.T) {
 			t.Error(err)
 		}
 		c.Close()
-		onFirst.task(func() {}).wait(t) // its Processor runs
+		testrun.First.Go(func() {}).Wait(t) // its Processor runs
 	}
-	accepting.wait(t)
+	accepting.Wait(t)
 }
 
 // TestSharedFDLeavesEpoll: a socket of which there are duplicates is gone from epoll once it is closed: it can be adopted under the
@@ -251,15 +252,15 @@ func TestSharedFDLeavesEpoll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		reader := onFirst.task(func() {
+		reader := testrun.First.Go(func() {
 			b := make([]byte, 10)
 			if n, err := again.Read(b); string(b[:n]) != "x" || err != nil {
 				t.Errorf("%q, %v", b[:n], err)
 			}
 		})
-		reader.untilParked(t, coroutine.ReasonRead)
+		reader.UntilParked(t, coroutine.ReasonRead)
 		peer.Write([]byte("x"))
-		reader.wait(t)
+		reader.Wait(t)
 		again.Close()
 	}
 	if n := testenv.Files(); n > before {

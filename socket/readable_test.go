@@ -7,19 +7,20 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // TestWaitReadableWaits: on a connection that was just made, and on one that has been read empty, it returns when data, the end
 // of the stream or a reset comes and not before. It takes nothing. Close, deadlines and shutdown have tests of their own.
 func TestWaitReadableWaits(t *testing.T) {
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		for _, used := range []bool{false, true} {
 			for _, then := range []string{"data", "FIN", "reset"} {
-				t.Run(fmt.Sprintf("%s/used=%v/%s", p.name, used, then), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/used=%v/%s", p.Name, used, then), func(t *testing.T) {
 					start(t, 2)
 					c, peer := withPeer(t)
-					k := p.task(func() {
+					k := p.Go(func() {
 						if used {
 							peer.Write([]byte("x"))
 							untilReadable(t, c.FD()) // so that it is WaitReadable that waits
@@ -31,7 +32,7 @@ func TestWaitReadableWaits(t *testing.T) {
 							t.Errorf("WaitReadable: %v", err)
 						}
 					})
-					k.untilParked(t, coroutine.ReasonRead)
+					k.UntilParked(t, coroutine.ReasonRead)
 					switch then {
 					case "data":
 						peer.Write([]byte("hello"))
@@ -41,13 +42,13 @@ func TestWaitReadableWaits(t *testing.T) {
 						peer.SetLinger(0)
 						peer.Close()
 					}
-					k.wait(t)
+					k.Wait(t)
 					if then == "data" {
 						if n := queued(t, c.FD()); n != 5 {
 							t.Errorf("%d bytes left to read, want 5", n)
 						}
 					}
-					p.task(func() {
+					p.Do(t, func() {
 						b := make([]byte, 10)
 						n, err := c.Read(b)
 						if got := outcome(n, err); got != map[string]string{
@@ -55,7 +56,7 @@ func TestWaitReadableWaits(t *testing.T) {
 						}[then] {
 							t.Errorf("the read after it: %s", got)
 						}
-					}).wait(t)
+					})
 				})
 			}
 		}
@@ -64,13 +65,13 @@ func TestWaitReadableWaits(t *testing.T) {
 
 // TestWaitReadableAtOnce: with data or the end of the stream there, it returns without waiting, as often as it is asked.
 func TestWaitReadableAtOnce(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			peer.Write([]byte("hello"))
 			peer.CloseWrite()
-			p.task(func() {
+			p.Do(t, func() {
 				b := make([]byte, 2)
 				for _, want := range []string{"he", "ll", "o"} {
 					for range 3 {
@@ -90,7 +91,7 @@ func TestWaitReadableAtOnce(t *testing.T) {
 						t.Errorf("read: %v", err)
 					}
 				}
-			}).wait(t)
+			})
 		})
 	}
 }
@@ -103,7 +104,7 @@ func TestCallsPerRequest(t *testing.T) {
 		t.Run(fmt.Sprintf("WaitReadable=%v", borrow), func(t *testing.T) {
 			start(t, 1)
 			c, peer := withPeer(t)
-			server := onFirst.task(func() {
+			server := testrun.First.Go(func() {
 				if !borrow {
 					echo(c)
 					return
@@ -111,10 +112,10 @@ func TestCallsPerRequest(t *testing.T) {
 				for answerBorrowed(c) == nil {
 				}
 			})
-			server.untilParked(t, coroutine.ReasonRead)
+			server.UntilParked(t, coroutine.ReasonRead)
 			reads, b := count(t, sysx.Recv), make([]byte, 64)
 			for range requests {
-				server.untilParked(t, coroutine.ReasonRead)
+				server.UntilParked(t, coroutine.ReasonRead)
 				if _, err := peer.Write(b); err != nil {
 					t.Fatal(err)
 				}
@@ -126,7 +127,7 @@ func TestCallsPerRequest(t *testing.T) {
 				t.Errorf("%d reads for %d requests", n, requests)
 			}
 			peer.Close()
-			server.wait(t)
+			server.Wait(t)
 		})
 	}
 }
@@ -136,7 +137,7 @@ func TestCallsPerRequest(t *testing.T) {
 func TestBuffers(t *testing.T) {
 	start(t, 2)
 	var far *socket.Buffer
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		a, b := socket.AcquireBuffer(), socket.AcquireBuffer()
 		if len(a.Bytes()) != 16<<10 || len(b.Bytes()) != 16<<10 {
 			t.Errorf("buffers of %d and %d bytes", len(a.Bytes()), len(b.Bytes()))
@@ -151,8 +152,8 @@ func TestBuffers(t *testing.T) {
 			t.Error("the buffer given back last is not the one lent next")
 		}
 		far = c
-	}).wait(t)
-	onSecond.task(func() {
+	})
+	testrun.Second.Do(t, func() {
 		own := socket.AcquireBuffer()
 		own.Release()
 		far.Release()
@@ -161,16 +162,16 @@ func TestBuffers(t *testing.T) {
 		} else {
 			next.Release()
 		}
-	}).wait(t)
-	onFirst.task(func() {
+	})
+	testrun.First.Do(t, func() {
 		a, b, c := socket.AcquireBuffer(), socket.AcquireBuffer(), socket.AcquireBuffer()
 		if a == b || b == c || a == c {
 			t.Error("one buffer was lent twice")
 		}
 		far = a
-	}).wait(t)
-	unowned := socket.AcquireBuffer()
-	onFirst.task(unowned.Release).wait(t)
+	})
+	stray := socket.AcquireBuffer()
+	testrun.First.Go(stray.Release).Wait(t)
 	far.Release()
 }
 
@@ -178,7 +179,7 @@ func TestBuffers(t *testing.T) {
 func TestBufferOutlivesProcessor(t *testing.T) {
 	startAlone(t, 1)
 	var b *socket.Buffer
-	onFirst.task(func() { b = socket.AcquireBuffer() }).wait(t)
+	testrun.First.Go(func() { b = socket.AcquireBuffer() }).Wait(t)
 	force(t)
 	b.Bytes()[0] = 1
 	b.Release()

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -47,7 +49,7 @@ func TestServeRefuses(t *testing.T) {
 			bad := l(t)
 			ended := make(chan error, 1)
 			go func() { ended <- (&socket.Server{Handle: echoOnce}).Serve(bad) }()
-			err := await(t, ended, "the refusal") // nobody connects
+			err := testenv.Await(t, ended, "the refusal") // nobody connects
 			if err == nil || !strings.Contains(err.Error(), "listener") && !strings.Contains(err.Error(), "Listener") {
 				t.Errorf("%v; want an error that names the listener", err)
 			}
@@ -61,7 +63,7 @@ func TestServeRefuses(t *testing.T) {
 		start(t, 1)
 		address, ends := serveWrapped(t, func(c *socket.TCPConn) net.Conn { return loudConn{c} })
 		c := dialNet(t, address)
-		if err := await(t, ends, "the refusal"); err == nil || !strings.Contains(err.Error(), "loudConn") {
+		if err := testenv.Await(t, ends, "the refusal"); err == nil || !strings.Contains(err.Error(), "loudConn") {
 			t.Errorf("%v; want an error that names the type", err)
 		}
 		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
@@ -116,7 +118,7 @@ func serveWrapped(t *testing.T, wrap func(*socket.TCPConn) net.Conn) (address st
 	l := listen(t)
 	s := &socket.Server{Handle: echoOnce}
 	ends = make(chan error, 1)
-	onFirst.task(func() { ends <- s.Serve(&wrappedListener{l, wrap}) })
+	testrun.First.Go(func() { ends <- s.Serve(&wrappedListener{l, wrap}) })
 	t.Cleanup(func() { s.Close() })
 	return l.Addr().String(), ends
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -42,7 +43,7 @@ var zone = map[string][]record{
 // waiters waits until so many wait for look-ups.
 func waiters(t testing.TB, r *socket.Resolver, n int) {
 	t.Helper()
-	until(t, fmt.Sprint(n, " waiters"), func() bool {
+	testenv.Until(t, fmt.Sprint(n, " waiters"), func() bool {
 		_, _, now := r.Flights()
 		return now == n
 	})
@@ -51,7 +52,7 @@ func waiters(t testing.TB, r *socket.Resolver, n int) {
 // idle waits until a Resolver does nothing.
 func idle(t testing.TB, r *socket.Resolver) {
 	t.Helper()
-	until(t, "the look-ups to end", func() bool {
+	testenv.Until(t, "the look-ups to end", func() bool {
 		running, queued, waiters := r.Flights()
 		return running == 0 && queued == 0 && waiters == 0
 	})
@@ -64,13 +65,13 @@ func TestResolverShares(t *testing.T) {
 	release := s.hold("one.test.")
 	r := s.resolver()
 	const each = 20
-	var tasks []*task
-	for _, p := range places {
+	var tasks []*testrun.Task
+	for _, p := range testrun.Places {
 		for range each {
-			tasks = append(tasks, p.task(func() {
+			tasks = append(tasks, p.Go(func() {
 				ips, err := r.LookupIP(context.Background(), "ip4", "one.test.")
 				if err != nil || len(ips) != 1 || !ips[0].Equal(net.IPv4(192, 0, 2, 1)) {
-					t.Errorf("%s: %v, %v", p.name, ips, err)
+					t.Errorf("%s: %v, %v", p.Name, ips, err)
 					return
 				}
 				clear(ips[0]) // the race detector, or another who has it too, would tell
@@ -78,10 +79,10 @@ func TestResolverShares(t *testing.T) {
 			}))
 		}
 	}
-	waiters(t, r, each*len(places))
+	waiters(t, r, each*len(testrun.Places))
 	release()
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	if n := s.questions("one.test."); n != 1 {
 		t.Errorf("the server was asked %d times", n)
@@ -96,9 +97,9 @@ func TestResolverOwnAnswers(t *testing.T) {
 	r := s.resolver()
 	for _, name := range []string{"mail.test.", "ns.test.", "_web._tcp.test."} {
 		release := s.hold(name)
-		var tasks []*task
-		for _, p := range places {
-			tasks = append(tasks, p.task(func() {
+		var tasks []*testrun.Task
+		for _, p := range testrun.Places {
+			tasks = append(tasks, p.Go(func() {
 				switch name {
 				case "mail.test.":
 					mx, _ := r.LookupMX(context.Background(), name)
@@ -124,10 +125,10 @@ func TestResolverOwnAnswers(t *testing.T) {
 				}
 			}))
 		}
-		waiters(t, r, len(places))
+		waiters(t, r, len(testrun.Places))
 		release()
 		for _, k := range tasks {
-			k.wait(t)
+			k.Wait(t)
 		}
 	}
 	idle(t, r)
@@ -136,13 +137,13 @@ func TestResolverOwnAnswers(t *testing.T) {
 // TestResolverOneLeaves: a waiter's cancellation or deadline is its own; its error is net's.
 func TestResolverOneLeaves(t *testing.T) {
 	for _, timeout := range []bool{false, true} {
-		for _, p := range places {
-			t.Run(fmt.Sprintf("%s/timeout=%v", p.name, timeout), func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(fmt.Sprintf("%s/timeout=%v", p.Name, timeout), func(t *testing.T) {
 				start(t, 2)
 				s := serveNames(t, zone)
 				release := s.hold("one.test.")
 				r := s.resolver()
-				stays := onSecond.task(func() {
+				stays := testrun.Second.Go(func() {
 					if all, err := r.LookupHost(context.Background(), "one.test."); err != nil || len(all) != 1 {
 						t.Errorf("the other's look-up: %v, %v", all, err)
 					}
@@ -153,7 +154,7 @@ func TestResolverOneLeaves(t *testing.T) {
 					ctx, cancel = context.WithTimeout(context.Background(), 20*time.Millisecond)
 				}
 				defer cancel()
-				leaves := p.task(func() {
+				leaves := p.Go(func() {
 					_, err := r.LookupHost(ctx, "one.test.")
 					if want := context.Cause(ctx); want == nil || !errors.Is(err, want) {
 						t.Errorf("LookupHost: %v", err)
@@ -165,13 +166,13 @@ func TestResolverOneLeaves(t *testing.T) {
 					waiters(t, r, 2)
 					cancel()
 				}
-				leaves.wait(t)
+				leaves.Wait(t)
 				waiters(t, r, 1)
-				if stays.over() {
+				if stays.Over() {
 					t.Error("the other's look-up was cancelled too")
 				}
 				release()
-				stays.wait(t)
+				stays.Wait(t)
 				idle(t, r)
 			})
 		}
@@ -186,19 +187,19 @@ func TestResolverAllLeave(t *testing.T) {
 	r := s.resolver()
 	for round := 1; round <= 3; round++ {
 		ctx, cancel := context.WithCancel(context.Background())
-		var tasks []*task
-		for _, p := range places {
-			tasks = append(tasks, p.task(func() {
+		var tasks []*testrun.Task
+		for _, p := range testrun.Places {
+			tasks = append(tasks, p.Go(func() {
 				if _, err := r.LookupIP(ctx, "ip4", "one.test."); !errors.Is(err, context.Canceled) {
 					t.Errorf("LookupIP: %v", err)
 				}
 			}))
 		}
-		waiters(t, r, len(places))
-		until(t, "the question", func() bool { return s.questions("one.test.") == round })
+		waiters(t, r, len(testrun.Places))
+		testenv.Until(t, "the question", func() bool { return s.questions("one.test.") == round })
 		cancel()
 		for _, k := range tasks {
-			k.wait(t)
+			k.Wait(t)
 		}
 		idle(t, r) // well before Go's resolver would give up by itself, after ten seconds
 	}
@@ -212,7 +213,7 @@ func TestResolverLimit(t *testing.T) {
 	r.Limit = 2
 	names := []string{"one.test.", "two.test.", "three.test.", "four.test."}
 	var releases []func()
-	var tasks []*task
+	var tasks []*testrun.Task
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for i, name := range names {
@@ -221,7 +222,7 @@ func TestResolverLimit(t *testing.T) {
 		if i == 2 {
 			own = ctx
 		}
-		tasks = append(tasks, places[i%len(places)].task(func() {
+		tasks = append(tasks, testrun.Places[i%len(testrun.Places)].Go(func() {
 			if _, err := r.LookupIP(own, "ip4", name); (err != nil) != (i == 2) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -232,16 +233,16 @@ func TestResolverLimit(t *testing.T) {
 		t.Errorf("%d look-ups and %d in the queue", running, queued)
 	}
 	cancel()
-	tasks[2].wait(t)
+	tasks[2].Wait(t)
 	if running, queued, _ := r.Flights(); running != 2 || queued != 1 {
 		t.Errorf("after one has left: %d look-ups and %d in the queue", running, queued)
 	}
 	releases[1]()
-	until(t, "the fourth question", func() bool { return s.questions("four.test.") == 1 })
+	testenv.Until(t, "the fourth question", func() bool { return s.questions("four.test.") == 1 })
 	releases[0]()
 	releases[3]()
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	if n := s.questions("three.test."); n != 0 {
 		t.Errorf("a name that nobody wanted any more was asked for %d times", n)
@@ -255,16 +256,16 @@ func TestResolverShutdown(t *testing.T) {
 	release := s.hold("one.test.")
 	r := s.resolver()
 	start(t, 1)
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		if _, err := r.LookupHost(context.Background(), "one.test."); !errors.Is(err, coroutine.ErrShutdown) {
 			t.Errorf("LookupHost: %v", err)
 		}
 	})
-	k.untilParked(t, coroutine.ReasonConnect)
+	k.UntilParked(t, coroutine.ReasonConnect)
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	netco.Shutdown(over)
-	k.wait(t)
+	k.Wait(t)
 	release() // else Go's resolver waits for as long as the host's configuration says
 	idle(t, r)
 }
@@ -276,12 +277,12 @@ func TestResolverGoexit(t *testing.T) {
 		runtime.Goexit()
 		return nil, nil
 	}}}
-	for _, p := range places {
-		p.task(func() {
+	for _, p := range testrun.Places {
+		p.Do(t, func() {
 			if _, err := r.LookupMX(context.Background(), "mail.test."); err == nil {
 				t.Error("LookupMX succeeded")
 			}
-		}).wait(t)
+		})
 	}
 	idle(t, r)
 }
@@ -343,8 +344,8 @@ func TestResolverIsNets(t *testing.T) {
 			same(t, what, err, wantErr)
 		}
 	}
-	onFirst.task(check).wait(t)
-	ordinary.task(check).wait(t)
+	testrun.First.Go(check).Wait(t)
+	testrun.Goroutine.Go(check).Wait(t)
 	idle(t, ours)
 }
 
@@ -356,7 +357,7 @@ func TestResolverAtOnce(t *testing.T) {
 		return nil, errors.New("none")
 	}}}
 	other := 0
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		netco.GoLocal(func() { other++ })
 		ctx := context.Background()
 		r.LookupHost(ctx, "192.0.2.1")
@@ -371,7 +372,7 @@ func TestResolverAtOnce(t *testing.T) {
 		if other != 0 {
 			t.Error("another coroutine ran meanwhile")
 		}
-	}).wait(t)
+	})
 }
 
 // TestResolveAddr holds the functions that resolve to one address against net's.
@@ -413,8 +414,8 @@ func TestResolveAddr(t *testing.T) {
 			same(t, "ip", err, wantErr)
 		}
 	}
-	onSecond.task(check).wait(t)
-	ordinary.task(check).wait(t)
+	testrun.Second.Go(check).Wait(t)
+	testrun.Goroutine.Go(check).Wait(t)
 	idle(t, nil)
 }
 
@@ -425,9 +426,9 @@ func TestResolverUnderUse(t *testing.T) {
 	r := s.resolver()
 	r.Limit = 3
 	names := []string{"one.test.", "two.test.", "three.test.", "four.test.", "none.test.", "both.test."}
-	var tasks []*task
+	var tasks []*testrun.Task
 	for i := range 60 {
-		tasks = append(tasks, places[i%len(places)].task(func() {
+		tasks = append(tasks, testrun.Places[i%len(testrun.Places)].Go(func() {
 			for j := range 5 {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration((i*7+j*13)%23)*100*time.Microsecond)
 				_, err := r.LookupHost(ctx, names[(i+j)%len(names)])
@@ -440,7 +441,7 @@ func TestResolverUnderUse(t *testing.T) {
 		}))
 	}
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	idle(t, r)
 }
@@ -449,7 +450,7 @@ func TestResolverUnderUse(t *testing.T) {
 func TestBell(t *testing.T) {
 	start(t, 2)
 	rounds := testenv.Rounds(5000)
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		var b socket.Bell
 		var rings sync.WaitGroup
 		for i := range rounds {
@@ -465,7 +466,7 @@ func TestBell(t *testing.T) {
 				b.Wait(clock.Now()+int64(i%50)*1000, ready.Load)
 			}
 			if err := b.Wait(0, ready.Load); err != nil {
-				t.Errorf("%s: %v", p.name, err)
+				t.Errorf("%s: %v", p.Name, err)
 			}
 		}
 		over := make(chan struct{})
@@ -473,7 +474,7 @@ func TestBell(t *testing.T) {
 			rings.Wait()
 			close(over)
 		}()
-		until(t, "the rings to be heard", func() bool {
+		testenv.Until(t, "the rings to be heard", func() bool {
 			yield()
 			select {
 			case <-over:
@@ -483,7 +484,7 @@ func TestBell(t *testing.T) {
 			}
 		})
 		if err := b.Wait(clock.Now()+1000, func() bool { return false }); err != nil {
-			t.Errorf("%s: %v", p.name, err)
+			t.Errorf("%s: %v", p.Name, err)
 		}
 	})
 }
@@ -491,7 +492,7 @@ func TestBell(t *testing.T) {
 // TestBellAtOnce: a ring just before the waiter can be found is not lost, and one just after is not left over.
 func TestBellAtOnce(t *testing.T) {
 	start(t, 2)
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for _, at := range []int{1, 2} {
 			for range 100 {
 				var b socket.Bell
@@ -505,7 +506,7 @@ func TestBellAtOnce(t *testing.T) {
 					}
 					return was
 				}); err != nil {
-					t.Errorf("%s: %v", p.name, err)
+					t.Errorf("%s: %v", p.Name, err)
 				}
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -24,9 +25,9 @@ func TestListenReusePort(t *testing.T) {
 		t.Fatalf("listeners on %v", all)
 	}
 	var served [2]atomic.Int32
-	var tasks []*task
+	var tasks []*testrun.Task
 	for i, l := range all {
-		tasks = append(tasks, places[i].task(func() {
+		tasks = append(tasks, testrun.Places[i].Go(func() {
 			for {
 				c, err := l.AcceptTCP()
 				if err != nil {
@@ -34,7 +35,7 @@ func TestListenReusePort(t *testing.T) {
 					return
 				}
 				served[i].Add(1)
-				places[i].run(func() { echo(c) })
+				testrun.Places[i].Run(func() { echo(c) })
 			}
 		}))
 	}
@@ -61,7 +62,7 @@ func TestListenReusePort(t *testing.T) {
 		t.Errorf("the listeners served %d and %d of %d", a, b, calls)
 	}
 	all[1].Close()
-	tasks[1].wait(t)
+	tasks[1].Wait(t)
 	for range 10 {
 		call()
 	}
@@ -69,7 +70,7 @@ func TestListenReusePort(t *testing.T) {
 		t.Errorf("the one left served %d of 10", n-a)
 	}
 	all[0].Close()
-	tasks[0].wait(t)
+	tasks[0].Wait(t)
 }
 
 func TestListenReusePortErrors(t *testing.T) {

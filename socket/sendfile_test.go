@@ -15,6 +15,8 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // fileOf makes a file of the pattern.
@@ -78,8 +80,8 @@ func TestSendfile(t *testing.T) {
 			return &script{first: map[sysx.Op][]syscall.Errno{sysx.Sendfile: {unix.EINVAL}}}
 		}, true},
 	} {
-		for _, p := range places {
-			t.Run(c.name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				dst, down := withPeer(t)
 				f := fileOf(t, size)
@@ -90,14 +92,14 @@ func TestSendfile(t *testing.T) {
 				}
 				defer s.install(t)()
 				drained := swallowFrom(t, down, c.first, c.last)
-				p.task(func() {
+				p.Do(t, func() {
 					n, err := c.send(dst, f)
 					if int(n) != c.last-c.first || err != nil {
 						t.Errorf("%d, %v, want %d", n, err, c.last-c.first)
 					}
 					dst.Close()
-				}).wait(t)
-				await(t, drained, "reads")
+				})
+				testenv.Await(t, drained, "reads")
 				if at := position(t, f); int(at) != c.last {
 					t.Errorf("the position is %d, want %d", at, c.last)
 				}
@@ -111,9 +113,9 @@ func TestSendfile(t *testing.T) {
 
 // TestSendfileGrows: what is added while the file is sent is sent, and a file that is cut off ends there.
 func TestSendfileGrows(t *testing.T) {
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		for _, grow := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/%v", p.name, grow), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%v", p.Name, grow), func(t *testing.T) {
 				start(t, 2)
 				const size = 1 << 20
 				dst, down := withPeer(t)
@@ -136,14 +138,14 @@ func TestSendfileGrows(t *testing.T) {
 					b, _ := io.ReadAll(down)
 					got <- b
 				}()
-				p.task(func() {
+				p.Do(t, func() {
 					n, err := io.Copy(dst, f)
 					if int(n) != want || err != nil {
 						t.Errorf("%d, %v, want %d", n, err, want)
 					}
 					dst.Close()
-				}).wait(t)
-				if b := await(t, got, "reads"); len(b) != want || differs(b, 0) != "" {
+				})
+				if b := testenv.Await(t, got, "reads"); len(b) != want || differs(b, 0) != "" {
 					t.Errorf("%d bytes arrived of %d %s", len(b), want, differs(b, 0))
 				}
 			})
@@ -154,17 +156,17 @@ func TestSendfileGrows(t *testing.T) {
 // TestSendfileEnd: after a deadline, a Close or a failure the position is where the peer's data ends, and another copy can go on there.
 func TestSendfileEnd(t *testing.T) {
 	const size = 12 << 20
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		for _, end := range []string{"deadline", "close"} {
-			t.Run(p.name+"/"+end, func(t *testing.T) {
+			t.Run(p.Name+"/"+end, func(t *testing.T) {
 				start(t, 2)
 				dst, down := withPeer(t)
 				dst.SetWriteBuffer(64 << 10)
 				f := fileOf(t, size)
 				var n int64
 				var err error
-				k := p.task(func() { n, err = io.Copy(dst, f) })
-				k.untilParked(t, coroutine.ReasonWrite)
+				k := p.Go(func() { n, err = io.Copy(dst, f) })
+				k.UntilParked(t, coroutine.ReasonWrite)
 				want := os.ErrDeadlineExceeded
 				if end == "deadline" {
 					dst.SetWriteDeadline(time.Unix(1, 0))
@@ -172,7 +174,7 @@ func TestSendfileEnd(t *testing.T) {
 					want = net.ErrClosed
 					dst.Close()
 				}
-				k.wait(t)
+				k.Wait(t)
 				var op *net.OpError
 				if !errors.Is(err, want) || !errors.As(err, &op) || op.Op != "readfrom" {
 					t.Errorf("%v, want %v", err, want)
@@ -181,18 +183,18 @@ func TestSendfileEnd(t *testing.T) {
 					t.Errorf("the position is %d, n is %d", at, n)
 				}
 				if end == "close" {
-					await(t, swallow(t, down, int(n)), "reads")
+					testenv.Await(t, swallow(t, down, int(n)), "reads")
 					return
 				}
 				drained := swallow(t, down, size)
-				p.task(func() {
+				p.Do(t, func() {
 					dst.SetWriteDeadline(time.Time{})
 					if m, err := io.Copy(dst, f); n+m != size || err != nil {
 						t.Errorf("%d and %d, %v", n, m, err)
 					}
 					dst.Close()
-				}).wait(t)
-				await(t, drained, "reads")
+				})
+				testenv.Await(t, drained, "reads")
 			})
 		}
 	}
@@ -236,13 +238,13 @@ func TestSendfileOthers(t *testing.T) {
 			n, _ := io.Copy(io.Discard, down)
 			got <- n
 		}()
-		ordinary.task(func() {
+		testrun.Goroutine.Do(t, func() {
 			n, err := dst.ReadFrom(c.from)
 			dst.Close()
 			if arrived := <-got; arrived != n || (err != nil) != c.fail || (n > 0) == c.fail {
 				t.Errorf("%s: %d, %v; %d arrived", c.name, n, err, arrived)
 			}
-		}).wait(t)
+		})
 	}
 }
 
@@ -251,7 +253,7 @@ func TestSendfileEmbedded(t *testing.T) {
 	start(t, 1)
 	dst, down := withPeer(t)
 	f := fileOf(t, 1000)
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		if n, err := dst.ReadFrom(struct{ io.Reader }{upside{f}}); n != 1000 || err != nil {
 			t.Error(n, err)
 		}
@@ -263,7 +265,7 @@ func TestSendfileEmbedded(t *testing.T) {
 			t.Error(n, err)
 		}
 		dst.Close()
-	}).wait(t)
+	})
 	got, _ := io.ReadAll(down)
 	for i := range got {
 		got[i] ^= 0xff

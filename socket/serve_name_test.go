@@ -12,6 +12,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/profile"
 	"github.com/netco-go/netco/socket"
 )
@@ -44,7 +46,7 @@ func TestServerNames(t *testing.T) {
 		}
 		want := c.want + " at serve_name_test.go, label true"
 		for range 4 {
-			if got := await(t, seen, "a call"); got != want {
+			if got := testenv.Await(t, seen, "a call"); got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
 		}
@@ -52,7 +54,7 @@ func TestServerNames(t *testing.T) {
 	}
 	plain := make(chan string, 1)
 	netco.Go(func() { plain <- coroutine.Current().Name() })
-	if got := await(t, plain, "a coroutine"); got != "" {
+	if got := testenv.Await(t, plain, "a coroutine"); got != "" {
 		t.Errorf("a coroutine without a name is called %q", got)
 	}
 }
@@ -70,9 +72,9 @@ func TestServerSpreads(t *testing.T) {
 	const n = 100
 	before := a + b
 	conns := make([]net.Conn, n)
-	var dialled []*task
+	var dialled []*testrun.Task
 	for i := range conns {
-		dialled = append(dialled, ordinary.task(func() {
+		dialled = append(dialled, testrun.Goroutine.Go(func() {
 			c, err := net.DialTimeout("tcp", address, 10*time.Second)
 			if err != nil {
 				t.Error(err)
@@ -82,9 +84,9 @@ func TestServerSpreads(t *testing.T) {
 		}))
 	}
 	for _, k := range dialled {
-		k.wait(t)
+		k.Wait(t)
 	}
-	until(t, "all to be registered", func() bool { a, b := count(); return a+b >= before+n })
+	testenv.Until(t, "all to be registered", func() bool { a, b := count(); return a+b >= before+n })
 	if a, b = count(); a-b > n/5 || b-a > n/5 {
 		t.Errorf("%d and %d fds", a, b)
 	}

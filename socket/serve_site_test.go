@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -24,7 +25,7 @@ func TestServerOfAMethod(t *testing.T) {
 	h := &handler{make(chan string, 8)}
 	address, _ := serving(t, &socket.Server{Handle: h.handle})
 	exchange(t, dialNet(t, address), "hello")
-	if got := await(t, h.seen, "a call"); got != "serve_test.go" { // serving's
+	if got := testenv.Await(t, h.seen, "a call"); got != "serve_test.go" { // serving's
 		t.Errorf("made at %q", got)
 	}
 }

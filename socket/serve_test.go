@@ -18,6 +18,8 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -29,14 +31,14 @@ func serving(t *testing.T, s *socket.Server) (address string, ends chan error) {
 		s.Closed = func(_ *socket.ServerConn, err error) { ends <- err }
 	}
 	l := listen(t)
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		if err := s.Serve(l); !errors.Is(err, net.ErrClosed) && !errors.Is(err, socket.ErrServerClosed) && !errors.Is(err, netco.ErrShutdown) {
 			t.Errorf("Serve: %v", err)
 		}
 	})
 	t.Cleanup(func() {
 		s.Close()
-		k.wait(t)
+		k.Wait(t)
 	})
 	return l.Addr().String(), ends
 }
@@ -97,13 +99,13 @@ func TestServeIdle(t *testing.T) {
 		for i, c := range conns {
 			exchange(t, c, fmt.Sprint("round ", round, " connection ", i))
 		}
-		until(t, "all connections to be idle", func() bool { return live(t) == 1 }) // the one that accepts
+		testenv.Until(t, "all connections to be idle", func() bool { return live(t) == 1 }) // the one that accepts
 	}
 	for _, c := range conns {
 		c.Close()
 	}
 	for range conns {
-		if err := await(t, ends, "a connection's end"); err != io.EOF {
+		if err := testenv.Await(t, ends, "a connection's end"); err != io.EOF {
 			t.Errorf("ended by %v", err)
 		}
 	}
@@ -128,12 +130,12 @@ func TestServeExactRead(t *testing.T) {
 		},
 	})
 	c := dialNet(t, address)
-	await(t, opened, "the connection") // data that comes while it is registered may make two events
-	until(t, "idle", func() bool { return live(t) == 1 })
+	testenv.Await(t, opened, "the connection") // data that comes while it is registered may make two events
+	testenv.Until(t, "idle", func() bool { return live(t) == 1 })
 	exchange(t, c, "one.")
-	until(t, "idle", func() bool { return live(t) == 1 })
+	testenv.Until(t, "idle", func() bool { return live(t) == 1 })
 	exchange(t, c, "two.six.ten.")
-	until(t, "idle", func() bool { return live(t) == 1 })
+	testenv.Until(t, "idle", func() bool { return live(t) == 1 })
 	if n := calls.Load(); n != 4 {
 		t.Errorf("%d calls for 4 requests", n)
 	}
@@ -153,7 +155,7 @@ func TestServeDataWithFIN(t *testing.T) {
 		if got, err := io.ReadAll(c); string(got) != "last" || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
-		if err := await(t, ends, "the end"); err != io.EOF {
+		if err := testenv.Await(t, ends, "the end"); err != io.EOF {
 			t.Errorf("ended by %v", err)
 		}
 	}
@@ -205,12 +207,12 @@ func TestServeIdleTimeout(t *testing.T) {
 			}
 			a, c := withPeer(t)
 			io.WriteString(c, "onetwo") // before it is served: a client cannot be sure to come within the timeout
-			onFirst.task(func() {
+			testrun.First.Do(t, func() {
 				if err := s.ServeConn(a); err != nil {
 					t.Error(err)
 				}
-			}).wait(t)
-			if err := await(t, ends, "the timeout"); !errors.Is(err, os.ErrDeadlineExceeded) {
+			})
+			if err := testenv.Await(t, ends, "the timeout"); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("ended by %v", err)
 			}
 			if got, err := io.ReadAll(c); string(got) != "onetwo" || err != nil {
@@ -234,13 +236,13 @@ func TestServeDeadline(t *testing.T) {
 	})
 	c := dialNet(t, address)
 	exchange(t, c, "x")
-	sc := await(t, conns, "the connection")
-	until(t, "idle", func() bool { return live(t) == 1 })
+	sc := testenv.Await(t, conns, "the connection")
+	testenv.Until(t, "idle", func() bool { return live(t) == 1 })
 	sc.SetReadDeadline(time.Now().Add(2 * time.Hour))
-	until(t, "idle again", func() bool { return live(t) == 1 })
+	testenv.Until(t, "idle again", func() bool { return live(t) == 1 })
 	exchange(t, c, "y")
 	sc.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-	err := await(t, ends, "the deadline")
+	err := testenv.Await(t, ends, "the deadline")
 	var op *net.OpError
 	if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "read" {
 		t.Errorf("ended by %v", err)
@@ -249,8 +251,8 @@ func TestServeDeadline(t *testing.T) {
 
 // TestServeClose: somebody closes an idle connection, on a Processor or not.
 func TestServeClose(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			conns := make(chan *socket.ServerConn, 2)
 			address, ends := serving(t, &socket.Server{
@@ -260,14 +262,14 @@ func TestServeClose(t *testing.T) {
 			for range 2 { // one on each Processor
 				c := dialNet(t, address)
 				exchange(t, c, "x")
-				sc := await(t, conns, "the connection")
-				until(t, "idle", func() bool { return live(t) == 1 })
-				p.task(func() {
+				sc := testenv.Await(t, conns, "the connection")
+				testenv.Until(t, "idle", func() bool { return live(t) == 1 })
+				p.Do(t, func() {
 					if err := sc.Close(); err != nil {
 						t.Error(err)
 					}
-				}).wait(t)
-				if err := await(t, ends, "the end"); !errors.Is(err, net.ErrClosed) {
+				})
+				if err := testenv.Await(t, ends, "the end"); !errors.Is(err, net.ErrClosed) {
 					t.Errorf("ended by %v", err)
 				}
 				if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
@@ -295,9 +297,9 @@ func TestServeReadElsewhere(t *testing.T) {
 		},
 	})
 	c := dialNet(t, address)
-	sc := await(t, conns, "the connection")
-	until(t, "idle", func() bool { return live(t) == 1 })
-	k := ordinary.task(func() {
+	sc := testenv.Await(t, conns, "the connection")
+	testenv.Until(t, "idle", func() bool { return live(t) == 1 })
+	k := testrun.Goroutine.Go(func() {
 		buf := make([]byte, 8)
 		if n, err := sc.Read(buf); string(buf[:n]) != "hello" || err != nil {
 			t.Errorf("%q, %v", buf[:n], err)
@@ -305,14 +307,14 @@ func TestServeReadElsewhere(t *testing.T) {
 		sc.Close()
 	})
 	io.WriteString(c, "hello")
-	await(t, called, "Handle")
-	k.wait(t)
+	testenv.Await(t, called, "Handle")
+	k.Wait(t)
 }
 
 // TestServeShutdown: Shutdown closes what is idle, waits for what is busy, and leaves the scheduler alone.
 func TestServeShutdown(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			busy, let := make(chan struct{}), make(chan struct{})
 			s := &socket.Server{Handle: func(c *socket.ServerConn) error {
@@ -337,25 +339,25 @@ func TestServeShutdown(t *testing.T) {
 			idle, working := dialNet(t, address), dialNet(t, address)
 			exchange(t, idle, "ping")
 			io.WriteString(working, "wait")
-			await(t, busy, "the busy one")
+			testenv.Await(t, busy, "the busy one")
 
 			short, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 			defer cancel()
-			p.task(func() {
+			p.Do(t, func() {
 				if err := s.Shutdown(short); err != context.DeadlineExceeded {
 					t.Errorf("Shutdown: %v", err)
 				}
-			}).wait(t)
-			if err := await(t, ends, "the idle one's end"); err != socket.ErrServerClosed {
+			})
+			if err := testenv.Await(t, ends, "the idle one's end"); err != socket.ErrServerClosed {
 				t.Errorf("ended by %v", err)
 			}
-			k := p.task(func() {
+			k := p.Go(func() {
 				if err := s.Shutdown(context.Background()); err != nil {
 					t.Errorf("Shutdown: %v", err)
 				}
 			})
 			close(let)
-			k.wait(t)
+			k.Wait(t)
 			if got, err := io.ReadAll(working); string(got) != "wait" || err != nil {
 				t.Errorf("%q, %v", got, err)
 			}
@@ -369,8 +371,8 @@ func TestServeShutdown(t *testing.T) {
 // TestServeSchedulerShutdown: the scheduler's end closes idle connections, in order and by force, and waits for nothing.
 func TestServeSchedulerShutdown(t *testing.T) {
 	for _, forced := range []bool{false, true} {
-		for _, from := range []place{onFirst, ordinary} {
-			t.Run(fmt.Sprint(forced, "/", from.name), func(t *testing.T) {
+		for _, from := range []testrun.Place{testrun.First, testrun.Goroutine} {
+			t.Run(fmt.Sprint(forced, "/", from.Name), func(t *testing.T) {
 				startAlone(t, 2)
 				var ends atomic.Int32
 				s := &socket.Server{Handle: echoOnce, Closed: func(_ *socket.ServerConn, err error) {
@@ -380,7 +382,7 @@ func TestServeSchedulerShutdown(t *testing.T) {
 					ends.Add(1)
 				}}
 				l := listen(t)
-				k := from.task(func() {
+				k := from.Go(func() {
 					if err := s.Serve(l); !errors.Is(err, netco.ErrShutdown) {
 						t.Errorf("Serve: %v", err)
 					}
@@ -393,8 +395,8 @@ func TestServeSchedulerShutdown(t *testing.T) {
 				} else if err := netco.Shutdown(context.Background()); err != nil {
 					t.Error(err)
 				}
-				k.wait(t)
-				until(t, "all to be closed", func() bool { return ends.Load() >= 20 }) // the end by force waits for some seconds only
+				k.Wait(t)
+				testenv.Until(t, "all to be closed", func() bool { return ends.Load() >= 20 }) // the end by force waits for some seconds only
 				if n := ends.Load(); n != 20 {
 					t.Errorf("%d of 20 were closed", n)
 				}
@@ -421,8 +423,8 @@ func TestServeHoldsRun(t *testing.T) {
 		}
 	}
 	b.Close()
-	await(t, ends, "the end")
-	if err := await(t, ran, "Run"); err != nil {
+	testenv.Await(t, ends, "the end")
+	if err := testenv.Await(t, ran, "Run"); err != nil {
 		t.Error(err)
 	}
 }
@@ -441,17 +443,17 @@ func TestServeDetach(t *testing.T) {
 	address, ends := serving(t, s)
 	c := dialNet(t, address)
 	exchange(t, c, "x")
-	stream := await(t, mine, "the connection")
+	stream := testenv.Await(t, mine, "the connection")
 	if err := s.Shutdown(context.Background()); err != nil { // does not wait for it
 		t.Error(err)
 	}
-	k := onSecond.task(func() {
+	k := testrun.Second.Go(func() {
 		defer stream.Close()
 		io.Copy(stream, stream)
 	})
 	exchange(t, c, "y")
 	c.CloseWrite()
-	k.wait(t)
+	k.Wait(t)
 	select {
 	case err := <-ends:
 		t.Errorf("Closed was called: %v", err)
@@ -488,12 +490,12 @@ func TestServePanic(t *testing.T) {
 		if got, err := io.ReadAll(c); len(got) > 0 || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
-		if err := await(t, ends, "the end"); err != nil {
+		if err := testenv.Await(t, ends, "the end"); err != nil {
 			t.Errorf("ended by %v", err)
 		}
 	}
 	exchange(t, good, "y")
-	until(t, "the panic to be told of", func() bool { return panics.Load() > 0 }) // after Closed
+	testenv.Until(t, "the panic to be told of", func() bool { return panics.Load() > 0 }) // after Closed
 	if panics.Load() != 1 {
 		t.Errorf("%d panics", panics.Load())
 	}
@@ -508,7 +510,7 @@ func TestServeOpened(t *testing.T) {
 	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		t.Errorf("%d, %v", n, err)
 	}
-	if err := await(t, ends, "the end"); err != refused {
+	if err := testenv.Await(t, ends, "the end"); err != refused {
 		t.Errorf("ended by %v", err)
 	}
 }
@@ -567,7 +569,7 @@ func TestServeHammer(t *testing.T) {
 	}
 	address, _ := serving(t, s)
 	stop := make(chan struct{})
-	meddler := ordinary.task(func() {
+	meddler := testrun.Goroutine.Go(func() {
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		for {
 			select {
@@ -602,7 +604,7 @@ func TestServeHammer(t *testing.T) {
 	}
 	clients.Wait()
 	close(stop)
-	meddler.wait(t)
+	meddler.Wait(t)
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -629,7 +631,7 @@ func TestServeShutdownWaitsForClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	until(t, "the connection to be served", func() bool { return opened.Load() == 1 })
+	testenv.Until(t, "the connection to be served", func() bool { return opened.Load() == 1 })
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -680,7 +682,7 @@ func TestServeAllocs(t *testing.T) {
 	start(t, 1)
 	l := listen(t)
 	s := &socket.Server{Handle: echoOnce}
-	k := onFirst.task(func() { s.Serve(l) })
+	k := testrun.First.Go(func() { s.Serve(l) })
 	fd := rawClient(t, l)
 	buf := make([]byte, 64)
 	once := func() {
@@ -694,7 +696,7 @@ func TestServeAllocs(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 	s.Close()
-	k.wait(t)
+	k.Wait(t)
 }
 
 // TestServeManyAtOnce: far more connections turn readable at once than coroutines begin at a time. Each is served once, and the
@@ -714,7 +716,7 @@ func TestServeManyAtOnce(t *testing.T) {
 		conns = append(conns, dialNet(t, address))
 	}
 	exchange(t, conns[n-1], "accepted") // and so all before it
-	until(t, "all to be idle", func() bool { return live(t) == 1 })
+	testenv.Until(t, "all to be idle", func() bool { return live(t) == 1 })
 	served.Store(0)
 	s, err := netco.Default()
 	if err != nil {

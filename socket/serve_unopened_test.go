@@ -10,6 +10,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -47,12 +49,12 @@ func TestServeClosedIsOfOpened(t *testing.T) {
 				if home == 1 {
 					release = hog(t, 1)
 				}
-				onFirst.task(func() {
+				testrun.First.Do(t, func() {
 					if err := s.ServeConn(a); err != nil {
 						t.Error(err)
 					}
 					c.early(s, a)
-				}).wait(t)
+				})
 				release()
 				emptied(t, s)
 				if opened.Load() != c.opened || closed.Load() != c.opened {
@@ -67,10 +69,10 @@ func TestServeClosedIsOfOpened(t *testing.T) {
 // once.
 func registerOn(t *testing.T, c *socket.TCPConn, home int) {
 	t.Helper()
-	k := place{"", on(home)}.task(func() { c.WaitReadable() })
-	k.untilParked(t, coroutine.ReasonRead)
+	k := testrun.On(home).Go(func() { c.WaitReadable() })
+	k.UntilParked(t, coroutine.ReasonRead)
 	c.SetReadDeadline(time.Unix(1, 0))
-	k.wait(t)
+	k.Wait(t)
 	c.SetReadDeadline(time.Time{})
 }
 
@@ -97,14 +99,14 @@ func TestServeStoppedBeforeOpened(t *testing.T) {
 		Closed: func(*socket.ServerConn, error) { closed.Add(1) },
 	}
 	a, _ := withPeer(t)
-	reader := onFirst.task(func() { a.Read(make([]byte, 1)) })
-	reader.untilParked(t, coroutine.ReasonRead)
-	onFirst.task(func() {
+	reader := testrun.First.Go(func() { a.Read(make([]byte, 1)) })
+	reader.UntilParked(t, coroutine.ReasonRead)
+	testrun.First.Do(t, func() {
 		if err := s.ServeConn(a); err != nil {
 			t.Error(err)
 		}
-	}).wait(t)
-	until(t, "the first coroutine to be stopped", func() (stopped bool) {
+	})
+	testenv.Until(t, "the first coroutine to be stopped", func() (stopped bool) {
 		coroutine.Look(func(info coroutine.Info) bool {
 			if info.Name == s.Name && info.State == coroutine.Waiting && info.Reason == coroutine.ReasonLock {
 				info.Coroutine.Handle().Stop()
@@ -115,7 +117,7 @@ func TestServeStoppedBeforeOpened(t *testing.T) {
 		return stopped
 	})
 	emptied(t, s)
-	reader.wait(t)
+	reader.Wait(t)
 	if opened.Load() != 0 || closed.Load() != 0 {
 		t.Errorf("Opened was called %d times and Closed %d", opened.Load(), closed.Load())
 	}
@@ -137,13 +139,13 @@ func TestServeDetachOpened(t *testing.T) {
 		if err := s.ServeConn(a); err != nil {
 			t.Fatal(err)
 		}
-		own := await(t, taken, "the connection")
+		own := testenv.Await(t, taken, "the connection")
 		emptied(t, s)
 		s.Close()
-		k := onFirst.task(func() { echo(own) })
+		k := testrun.First.Go(func() { echo(own) })
 		exchange(t, peer, "hello")
 		peer.Close()
-		k.wait(t)
+		k.Wait(t)
 		if calls.Load() != 0 {
 			t.Errorf("%d calls for a connection that was taken", calls.Load())
 		}
@@ -194,7 +196,7 @@ func TestServeWrapped(t *testing.T) {
 					limits = limits || socket.Limited(l)
 				}
 				s := &socket.Server{Handle: echoOnce, MaxConns: max}
-				k := onFirst.task(func() {
+				k := testrun.First.Go(func() {
 					if err := s.Serve(l); !errors.Is(err, socket.ErrServerClosed) {
 						t.Errorf("Serve: %v", err)
 					}
@@ -220,12 +222,12 @@ func TestServeWrapped(t *testing.T) {
 					first.Close()
 					second.Close()
 				}
-				onFirst.task(func() { s.Close() }).wait(t)
-				k.wait(t)
+				testrun.First.Go(func() { s.Close() }).Wait(t)
+				k.Wait(t)
 				emptied(t, s)
 				for _, l := range all {
 					if socket.Limited(l) {
-						until(t, "the places", func() bool { return socket.Places(l) == 0 })
+						testenv.Until(t, "the places", func() bool { return socket.Places(l) == 0 })
 					}
 				}
 			})

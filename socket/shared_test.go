@@ -11,6 +11,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -52,18 +53,18 @@ func TestSharedMadeBlocking(t *testing.T) {
 		other := sharing(t, src)
 		var s moveOps
 		defer s.install(t)()
-		k := onFirst.task(func() { io.Copy(dst, src) })
+		k := testrun.First.Go(func() { io.Copy(dst, src) })
 		go io.Copy(io.Discard, down)
 		peer.Write(make([]byte, 1<<20))
-		until(t, "the copy to splice all", func() bool { return s.splices() > 0 && queued(t, src.FD()) == 0 })
-		k.untilParked(t, coroutine.ReasonRead)
+		testenv.Until(t, "the copy to splice all", func() bool { return s.splices() > 0 && queued(t, src.FD()) == 0 })
+		k.UntilParked(t, coroutine.ReasonRead)
 		block(t, other)
 		peer.Write(make([]byte, 64<<10))
-		until(t, "the data to be taken", func() bool { return queued(t, src.FD()) == 0 })
+		testenv.Until(t, "the data to be taken", func() bool { return queued(t, src.FD()) == 0 })
 		polled(t)
-		k.untilParked(t, coroutine.ReasonRead)
+		k.UntilParked(t, coroutine.ReasonRead)
 		peer.Close()
-		k.wait(t)
+		k.Wait(t)
 	})
 	t.Run("splice out", func(t *testing.T) {
 		start(t, 1)
@@ -72,19 +73,19 @@ func TestSharedMadeBlocking(t *testing.T) {
 		other := sharing(t, dst)
 		var s moveOps
 		defer s.install(t)()
-		k := onFirst.task(func() { io.Copy(dst, src) })
-		k.untilParked(t, coroutine.ReasonRead)
+		k := testrun.First.Go(func() { io.Copy(dst, src) })
+		k.UntilParked(t, coroutine.ReasonRead)
 		block(t, other)
 		go func() {
 			peer.Write(make([]byte, 16<<20))
 			peer.Close()
 		}()
-		k.untilParked(t, coroutine.ReasonWrite)
+		k.UntilParked(t, coroutine.ReasonWrite)
 		if s.splices() == 0 {
 			t.Error("nothing was spliced")
 		}
 		go io.Copy(io.Discard, down)
-		k.wait(t)
+		k.Wait(t)
 	})
 	t.Run("sendfile", func(t *testing.T) {
 		start(t, 1)
@@ -99,10 +100,10 @@ func TestSharedMadeBlocking(t *testing.T) {
 			t.Fatal(err)
 		}
 		block(t, other)
-		k := onFirst.task(func() { c.ReadFrom(f) })
-		k.untilParked(t, coroutine.ReasonWrite)
+		k := testrun.First.Go(func() { c.ReadFrom(f) })
+		k.UntilParked(t, coroutine.ReasonWrite)
 		go io.Copy(io.Discard, peer)
-		k.wait(t)
+		k.Wait(t)
 	})
 	t.Run("File", func(t *testing.T) {
 		start(t, 1)
@@ -123,26 +124,26 @@ func TestSharedMadeBlocking(t *testing.T) {
 		}
 		defer out.Close()
 		block(t, r)
-		k := onFirst.task(func() { in.Read(make([]byte, 1)) })
-		k.untilParked(t, coroutine.ReasonRead)
+		k := testrun.First.Go(func() { in.Read(make([]byte, 1)) })
+		k.UntilParked(t, coroutine.ReasonRead)
 		raw, _ := in.SyscallConn()
 		out.Write([]byte("x"))
-		k.wait(t)
+		k.Wait(t)
 
 		block(t, r)
-		k = onFirst.task(func() {
+		k = testrun.First.Go(func() {
 			raw.Read(func(fd uintptr) bool {
 				_, err := unix.Read(int(fd), make([]byte, 1))
 				return err != unix.EAGAIN
 			})
 		})
-		k.untilParked(t, coroutine.ReasonRead)
+		k.UntilParked(t, coroutine.ReasonRead)
 		out.Write([]byte("x"))
-		k.wait(t)
+		k.Wait(t)
 
 		block(t, w)
-		k = onFirst.task(func() { out.Write(make([]byte, 1<<20)) })
-		k.untilParked(t, coroutine.ReasonWrite)
+		k = testrun.First.Go(func() { out.Write(make([]byte, 1<<20)) })
+		k.UntilParked(t, coroutine.ReasonWrite)
 		go func() {
 			for b := make([]byte, 64<<10); ; {
 				if _, err := in.Read(b); err != nil {
@@ -150,7 +151,7 @@ func TestSharedMadeBlocking(t *testing.T) {
 				}
 			}
 		}()
-		k.wait(t)
+		k.Wait(t)
 	})
 	t.Run("SyscallConn", func(t *testing.T) {
 		start(t, 1)
@@ -161,26 +162,26 @@ func TestSharedMadeBlocking(t *testing.T) {
 			t.Fatal(err)
 		}
 		block(t, other)
-		k := onFirst.task(func() {
+		k := testrun.First.Go(func() {
 			raw.Read(func(fd uintptr) bool {
 				_, err := unix.Read(int(fd), make([]byte, 1))
 				return err != unix.EAGAIN
 			})
 		})
-		k.untilParked(t, coroutine.ReasonRead)
+		k.UntilParked(t, coroutine.ReasonRead)
 		peer.Write([]byte("x"))
-		k.wait(t)
+		k.Wait(t)
 		block(t, other)
-		k = onFirst.task(func() {
+		k = testrun.First.Go(func() {
 			raw.Write(func(fd uintptr) bool {
 				_, err := unix.Write(int(fd), make([]byte, 64<<10))
 				return err != nil && err != unix.EAGAIN
 			})
 		})
-		k.untilParked(t, coroutine.ReasonWrite)
+		k.UntilParked(t, coroutine.ReasonWrite)
 		peer.SetLinger(0)
 		peer.Close()
-		k.wait(t)
+		k.Wait(t)
 	})
 	t.Run("connect", func(t *testing.T) {
 		start(t, 1)
@@ -204,9 +205,9 @@ func TestSharedMadeBlocking(t *testing.T) {
 			t.Fatal(err)
 		}
 		block(t, other)
-		k := onFirst.task(func() { x.Connect(&unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}) })
-		k.untilParked(t, coroutine.ReasonConnect)
+		k := testrun.First.Go(func() { x.Connect(&unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}) })
+		k.UntilParked(t, coroutine.ReasonConnect)
 		x.Close()
-		k.wait(t)
+		k.Wait(t)
 	})
 }

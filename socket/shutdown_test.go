@@ -10,6 +10,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -57,24 +59,24 @@ func noneOpen(t testing.TB) {
 // can be closed.
 func TestForcedShutdownEndsWaits(t *testing.T) {
 	for i, b := range blockers {
-		for _, p := range places {
-			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.name), func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.Name), func(t *testing.T) {
 				startAlone(t, 2)
 				wait, close := b.make(t)
-				k := p.task(func() {
+				k := p.Go(func() {
 					if err := wait(); !errors.Is(err, netco.ErrShutdown) {
 						t.Errorf("%s: %v, want ErrShutdown", b.op, err)
 					}
 				})
-				k.untilParked(t, b.reason)
-				if p.name == ordinary.name { // the Scheduler has no coroutine, so it ends in order
+				k.UntilParked(t, b.reason)
+				if p.Name == testrun.Goroutine.Name { // the Scheduler has no coroutine, so it ends in order
 					if err := netco.Shutdown(context.Background()); err != nil {
 						t.Error(err)
 					}
 				} else {
 					force(t)
 				}
-				k.wait(t)
+				k.Wait(t)
 				if err := wait(); !errors.Is(err, netco.ErrShutdown) {
 					t.Errorf("%s afterwards: %v, want ErrShutdown", b.op, err)
 				}
@@ -93,9 +95,9 @@ func TestForcedShutdownEndsWaits(t *testing.T) {
 func TestForcedShutdownEndsQueued(t *testing.T) {
 	startAlone(t, 2)
 	c, _ := withPeer(t)
-	var tasks []*task
+	var tasks []*testrun.Task
 	for i := range 6 {
-		k := places[i%2].task(func() {
+		k := testrun.Places[i%2].Go(func() {
 			defer c.Close()
 			c.Read(make([]byte, 1))
 		})
@@ -103,12 +105,12 @@ func TestForcedShutdownEndsQueued(t *testing.T) {
 		if i == 0 {
 			reason = coroutine.ReasonRead
 		}
-		k.untilParked(t, reason)
+		k.UntilParked(t, reason)
 		tasks = append(tasks, k)
 	}
 	force(t)
 	for _, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 	}
 	noneOpen(t)
 }
@@ -118,18 +120,18 @@ func TestForcedShutdownEndsQueued(t *testing.T) {
 func TestForcedShutdownOfBusy(t *testing.T) {
 	t.Run("read and write", func(t *testing.T) {
 		startAlone(t, 1)
-		var tasks []*task
+		var tasks []*testrun.Task
 		busy := make(chan struct{}, 4)
 		for range 2 {
 			a, b := pair(t)
-			tasks = append(tasks, onFirst.task(func() {
+			tasks = append(tasks, testrun.First.Go(func() {
 				defer a.Close()
 				for buf := make([]byte, 4096); ; {
 					if _, err := a.Write(buf); err != nil {
 						return
 					}
 				}
-			}), onFirst.task(func() {
+			}), testrun.First.Go(func() {
 				defer b.Close()
 				for i, buf := 0, make([]byte, 100); ; i++ {
 					if _, err := b.Read(buf); err != nil {
@@ -142,11 +144,11 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 			}))
 		}
 		for range 2 {
-			await(t, busy, "traffic")
+			testenv.Await(t, busy, "traffic")
 		}
 		force(t)
 		for _, k := range tasks {
-			k.wait(t)
+			k.Wait(t)
 		}
 		noneOpen(t)
 	})
@@ -162,7 +164,7 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 			defer peer.Close()
 		}
 		burst := make(chan struct{})
-		k := onFirst.task(func() {
+		k := testrun.First.Go(func() {
 			defer l.Close()
 			for n := 0; ; n++ {
 				c, err := l.AcceptTCP()
@@ -176,27 +178,27 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 			}
 		})
 		// Another that is always ready makes every yield a real one.
-		other := onFirst.task(func() {
+		other := testrun.First.Go(func() {
 			for {
 				netco.Yield()
 			}
 		})
 		release()
-		await(t, k.started, "the acceptor")
+		testenv.Await(t, k.Started, "the acceptor")
 		shut := make(chan struct{})
 		go func() {
 			defer close(shut)
 			force(t)
 		}()
-		until(t, "the shutdown to begin", func() bool {
+		testenv.Until(t, "the shutdown to begin", func() bool {
 			time.Sleep(time.Millisecond) // each that is taken is one more to end
 			_, err := netco.Go(func() {})
 			return err != nil
 		})
 		close(burst)
-		k.wait(t)
-		other.wait(t)
-		await(t, shut, "the shutdown")
+		k.Wait(t)
+		other.Wait(t)
+		testenv.Await(t, shut, "the shutdown")
 		noneOpen(t)
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 )
 
 // count counts the calls of one kind until the test ends.
@@ -30,8 +32,8 @@ func count(t *testing.T, of sysx.Op) *atomic.Int64 {
 // during the pauses and does not try over and over, and nobody buffers what it cannot send.
 func TestSlowReader(t *testing.T) {
 	const total, bite = 8 << 20, 64 << 10
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			c.SetWriteBuffer(256 << 10)
@@ -40,23 +42,23 @@ func TestSlowReader(t *testing.T) {
 			sends := count(t, sysx.Send)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			writer := p.task(func() {
+			writer := p.Go(func() {
 				if n, err := c.Write(msg); n != total || err != nil {
 					t.Errorf("wrote %d, %v", n, err)
 				}
 			})
-			writer.untilParked(t, coroutine.ReasonWrite)
+			writer.UntilParked(t, coroutine.ReasonWrite)
 			runtime.ReadMemStats(&after)
-			if grown := int64(after.TotalAlloc - before.TotalAlloc); p.name != "goroutine" && grown > 1<<20 {
+			if grown := int64(after.TotalAlloc - before.TotalAlloc); p.Name != "goroutine" && grown > 1<<20 {
 				t.Errorf("%d bytes allocated for a write of %d that is under way", grown, total)
 			}
 			got := make([]byte, bite)
 			for at := 0; at < total; at += bite {
 				if at%(16*bite) == 0 && at < total/2 { // a pause: what was read makes the writer go on until it is stuck again
-					writer.untilParked(t, coroutine.ReasonWrite)
+					writer.UntilParked(t, coroutine.ReasonWrite)
 					tried := sends.Load()
 					for range 100 {
-						place{"bystander", on(0)}.task(netco.Yield).wait(t)
+						testrun.First.Do(t, netco.Yield)
 					}
 					// The kernel may still move something to the peer's side, but not once for every turn.
 					if again := sends.Load(); again > tried+50 {
@@ -70,7 +72,7 @@ func TestSlowReader(t *testing.T) {
 					t.Fatal(d)
 				}
 			}
-			writer.wait(t)
+			writer.Wait(t)
 			if n := sends.Load(); n > 2*total/4096 {
 				t.Errorf("%d calls to send %d bytes", n, total)
 			}
@@ -81,12 +83,12 @@ func TestSlowReader(t *testing.T) {
 // TestPeerNeverReads: the write ends at its deadline and tells how much the kernel took, which is what the peer finds.
 func TestPeerNeverReads(t *testing.T) {
 	const total = 64 << 20
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			wrote := 0
-			p.task(func() {
+			p.Do(t, func() {
 				defer c.Close()
 				msg := pattern(total)
 				var err error
@@ -98,7 +100,7 @@ func TestPeerNeverReads(t *testing.T) {
 				if wrote <= 0 || wrote >= total {
 					t.Errorf("wrote %d", wrote)
 				}
-			}).wait(t)
+			})
 			got, err := io.ReadAll(peer)
 			if d := differs(got, 0); err != nil || len(got) != wrote || d != "" {
 				t.Errorf("the peer read %d, %v %s, Write returned %d", len(got), err, d, wrote)
@@ -119,9 +121,9 @@ func TestNobodyStarves(t *testing.T) {
 			start(t, 1)
 			hose, source := withPeer(t)
 			ping, pong := unixPair(t, "unix")
-			onFirst.task(func() { echo(pong) })
+			testrun.First.Go(func() { echo(pong) })
 			trips, stop := 0, false
-			pinger := onFirst.task(func() {
+			pinger := testrun.First.Go(func() {
 				defer ping.Close()
 				for b := make([]byte, 1); !stop; trips++ {
 					ping.Write(b)
@@ -131,8 +133,8 @@ func TestNobodyStarves(t *testing.T) {
 					}
 				}
 			})
-			pinger.untilParked(t, coroutine.ReasonRead)
-			feeder := ordinary.task(func() {
+			pinger.UntilParked(t, coroutine.ReasonRead)
+			feeder := testrun.Goroutine.Go(func() {
 				for left, chunk := c.total, make([]byte, 256<<10); left > 0; {
 					n, err := source.Write(chunk[:min(left, len(chunk))])
 					if err != nil {
@@ -141,8 +143,8 @@ func TestNobodyStarves(t *testing.T) {
 					left -= n
 				}
 			})
-			until(t, "a stock to read", func() bool { return queued(t, hose.FD()) >= min(c.total, 64<<10) })
-			onFirst.task(func() {
+			testenv.Until(t, "a stock to read", func() bool { return queued(t, hose.FD()) >= min(c.total, 64<<10) })
+			testrun.First.Do(t, func() {
 				defer func() { stop = true }()
 				began := trips
 				for left, buf := c.total, make([]byte, c.size); left > 0; {
@@ -158,9 +160,9 @@ func TestNobodyStarves(t *testing.T) {
 				} else {
 					t.Logf("%d round trips", n)
 				}
-			}).wait(t)
-			feeder.wait(t)
-			pinger.wait(t)
+			})
+			feeder.Wait(t)
+			pinger.Wait(t)
 		})
 	}
 }
@@ -171,11 +173,11 @@ func TestWriterLetsOthersRun(t *testing.T) {
 	start(t, 1)
 	hose, sink := withPeer(t)
 	hose.SetWriteBuffer(4 << 20)
-	drain := ordinary.task(func() { io.Copy(io.Discard, sink) })
+	drain := testrun.Goroutine.Go(func() { io.Copy(io.Discard, sink) })
 	ping, pong := unixPair(t, "unix")
-	onFirst.task(func() { echo(pong) })
+	testrun.First.Go(func() { echo(pong) })
 	trips, stop := 0, false
-	pinger := onFirst.task(func() {
+	pinger := testrun.First.Go(func() {
 		defer ping.Close()
 		for b := make([]byte, 1); !stop; trips++ {
 			ping.Write(b)
@@ -185,8 +187,8 @@ func TestWriterLetsOthersRun(t *testing.T) {
 			}
 		}
 	})
-	pinger.untilParked(t, coroutine.ReasonRead)
-	onFirst.task(func() {
+	pinger.UntilParked(t, coroutine.ReasonRead)
+	testrun.First.Do(t, func() {
 		defer func() { stop = true }()
 		msg := make([]byte, size)
 		for range writes {
@@ -198,8 +200,8 @@ func TestWriterLetsOthersRun(t *testing.T) {
 		if trips < least {
 			t.Errorf("%d round trips beside %d writes, want at least %d", trips, writes, least)
 		}
-	}).wait(t)
-	pinger.wait(t)
+	})
+	pinger.Wait(t)
 	hose.Close()
-	drain.wait(t)
+	drain.Wait(t)
 }

@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -28,14 +30,14 @@ func TestPipesBounded(t *testing.T) {
 	const total = 2 << 20
 	fed := supply(t, up, rand.New(rand.NewPCG(12, 12)), total)
 	drained := swallow(t, down, total)
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		if n, err := io.Copy(dst, src); n != total || err != nil {
 			t.Error(n, err)
 		}
 		dst.Close()
-	}).wait(t)
-	await(t, fed, "writes")
-	await(t, drained, "reads")
+	})
+	testenv.Await(t, fed, "writes")
+	testenv.Await(t, drained, "reads")
 	remove()
 	if n := s.called[sysx.SpliceIn].Load() + s.called[sysx.Pipe].Load(); n != 0 {
 		t.Errorf("%d calls that splice", n)
@@ -47,7 +49,7 @@ func TestPipesBounded(t *testing.T) {
 // noPipes waits until all pipes are closed.
 func noPipes(t *testing.T) {
 	t.Helper()
-	until(t, "the pipes to be closed", func() bool {
+	testenv.Until(t, "the pipes to be closed", func() bool {
 		runtime.GC()
 		return socket.OpenPipes() == 0
 	})
@@ -63,24 +65,24 @@ func TestPipesComeBackEmpty(t *testing.T) {
 		fed := supply(t, up, rand.New(rand.NewPCG(13, uint64(i))), total)
 		go io.Copy(io.Discard, down)
 		remove := failAfter(t, dst.FD(), 40_000+20_000*i, unix.ECONNRESET, sysx.SpliceOut)
-		onFirst.task(func() {
+		testrun.First.Do(t, func() {
 			io.Copy(dst, src)
 			remove()
 			io.Copy(dst, src)
 			dst.Close()
-		}).wait(t)
-		await(t, fed, "writes")
+		})
+		testenv.Await(t, fed, "writes")
 
 		src, up = withPeer(t)
 		dst, down = withPeer(t)
 		fed = supply(t, up, rand.New(rand.NewPCG(14, uint64(i))), total)
 		drained := swallow(t, down, total)
-		onFirst.task(func() {
+		testrun.First.Do(t, func() {
 			io.Copy(dst, src)
 			dst.Close()
-		}).wait(t)
-		await(t, fed, "writes")
-		await(t, drained, "reads")
+		})
+		testenv.Await(t, fed, "writes")
+		testenv.Await(t, drained, "reads")
 	}
 }
 
@@ -95,14 +97,14 @@ func TestPipeFaults(t *testing.T) {
 		const total = 3 << 20
 		fed := supply(t, up, rand.New(rand.NewPCG(15, 15)), total)
 		drained := swallow(t, down, total)
-		onFirst.task(func() {
+		testrun.First.Do(t, func() {
 			if n, err := io.Copy(dst, src); n != total || err != nil {
 				t.Error(n, err)
 			}
 			dst.Close()
-		}).wait(t)
-		await(t, fed, "writes")
-		await(t, drained, "reads")
+		})
+		testenv.Await(t, fed, "writes")
+		testenv.Await(t, drained, "reads")
 		remove()
 		if n := socket.OpenPipes(); n != 0 {
 			t.Errorf("%v: %d pipes", errno, n)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -96,20 +97,20 @@ func TestResolverLikeNet(t *testing.T) {
 		asked++
 		return nil, refused
 	}
-	for _, p := range []place{onFirst, ordinary} {
-		p.task(func() {
+	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
+		p.Do(t, func() {
 			asked = 0
 			r := &socket.Resolver{PreferGo: true, StrictErrors: true, Dial: dial}
 			if _, err := r.LookupTXT(context.Background(), "name.example."); err == nil || asked == 0 {
-				t.Errorf("%s: Dial was called %d times: %v", p.name, asked, err)
+				t.Errorf("%s: Dial was called %d times: %v", p.Name, asked, err)
 			}
 			asked = 0
 			elsewhere := 0
 			r = &socket.Resolver{PreferGo: true, Dial: dial, Net: &net.Resolver{PreferGo: true,
 				Dial: func(context.Context, string, string) (net.Conn, error) { elsewhere++; return nil, os.ErrPermission }}}
 			if _, err := r.LookupTXT(context.Background(), "name.example."); err == nil || asked != 0 || elsewhere == 0 {
-				t.Errorf("%s: with Net, Dial was called %d times, Net's %d times: %v", p.name, asked, elsewhere, err)
+				t.Errorf("%s: with Net, Dial was called %d times, Net's %d times: %v", p.Name, asked, elsewhere, err)
 			}
-		}).wait(t)
+		})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -49,7 +50,7 @@ func (r *traced) context(ctx context.Context) context.Context {
 // late.
 func (r *traced) text(t *testing.T) string {
 	t.Helper()
-	until(t, "the hooks to be called", func() bool {
+	testenv.Until(t, "the hooks to be called", func() bool {
 		yield()
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -116,7 +117,7 @@ func TestTraceDial(t *testing.T) {
 			dial{"no race", "tcp", "both.test.:" + twoFaced(t, refuses, accepts), socket.Dialer{FallbackDelay: -1}, nil},
 		)
 	}
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for i := range dials {
 			c := &dials[i]
 			c.d.Resolver = s.resolver()
@@ -131,7 +132,7 @@ func TestTraceDial(t *testing.T) {
 				conn.Close()
 			}
 			if got, want := ours.text(t), nets.text(t); got != want {
-				t.Errorf("%s, %s:\ngot\n%s\nwant\n%s", p.name, c.name, got, want)
+				t.Errorf("%s, %s:\ngot\n%s\nwant\n%s", p.Name, c.name, got, want)
 			}
 		}
 	})
@@ -160,13 +161,13 @@ func TestTraceLookup(t *testing.T) {
 			lookups["netip "+network+" "+name] = func(ctx context.Context, r resolver) { r.LookupNetIP(ctx, network, name) }
 		}
 	}
-	everywhere(t, func(p place) {
+	everywhere(t, func(p testrun.Place) {
 		for name, lookup := range lookups {
 			var a, b traced
 			lookup(a.context(context.Background()), ours)
 			lookup(b.context(context.Background()), nets)
 			if got, want := connectsLast(a.text(t)), connectsLast(b.text(t)); got != want {
-				t.Errorf("%s, %s:\ngot\n%s\nwant\n%s", p.name, name, got, want)
+				t.Errorf("%s, %s:\ngot\n%s\nwant\n%s", p.Name, name, got, want)
 			}
 		}
 	})
@@ -195,21 +196,21 @@ func TestTraceShared(t *testing.T) {
 	s := serveNames(t, zone)
 	release := s.hold("four.test.")
 	r := s.resolver()
-	all := make([]traced, len(places))
-	var tasks []*task
-	for i, p := range places {
-		tasks = append(tasks, p.task(func() {
+	all := make([]traced, len(testrun.Places))
+	var tasks []*testrun.Task
+	for i, p := range testrun.Places {
+		tasks = append(tasks, p.Go(func() {
 			r.LookupIP(all[i].context(context.Background()), "ip4", "four.test.")
 		}))
 	}
 	waiters(t, r, len(all))
 	release()
 	for i, k := range tasks {
-		k.wait(t)
+		k.Wait(t)
 		lines := strings.Split(connectsLast(all[i].text(t)), "\n")
 		if len(lines) < 2 || lines[0] != "DNSStart four.test." ||
 			!strings.HasPrefix(lines[1], "DNSDone []net.IPAddr{net.IPAddr{") || !strings.HasSuffix(lines[1], " true no error") {
-			t.Errorf("%s: %q", places[i].name, lines)
+			t.Errorf("%s: %q", testrun.Places[i].Name, lines)
 		}
 	}
 }
@@ -232,11 +233,11 @@ func TestTraceValues(t *testing.T) {
 	d := socket.Dialer{Resolver: r}
 	var hooks traced
 	ctx := hooks.context(context.WithValue(context.Background(), key{}, "value"))
-	ordinary.task(func() {
+	testrun.Goroutine.Do(t, func() {
 		if c, err := d.DialContext(ctx, "udp4", "one.test.:9"); err == nil {
 			c.Close()
 		}
-	}).wait(t)
+	})
 	if len(values) == 0 || values[0] != "value" {
 		t.Errorf("Dial saw %v", values)
 	}

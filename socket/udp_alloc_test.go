@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -28,12 +29,12 @@ func TestUDPNoAllocation(t *testing.T) {
 				if name == "UDPAddr" {
 					want = 1 // the address' bytes, as with net
 				}
-				onFirst.task(func() {
+				testrun.First.Do(t, func() {
 					defer debug.SetGCPercent(debug.SetGCPercent(-1))
 					if n := testing.AllocsPerRun(200, f); n > want || x.failed != nil {
 						t.Errorf("%v allocations, %v", n, x.failed)
 					}
-				}).wait(t)
+				})
 			})
 		}
 	}
@@ -155,7 +156,7 @@ func TestUDPNoAllocationWaiting(t *testing.T) {
 	}
 	start(t, 2)
 	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-	server := onFirst.task(func() {
+	server := testrun.First.Go(func() {
 		ms := make([]socket.Message, 8)
 		for i := range ms {
 			ms[i].Buf = make([]byte, 64)
@@ -172,7 +173,7 @@ func TestUDPNoAllocationWaiting(t *testing.T) {
 	})
 	to := portOf(b)
 	client := func(trips int) {
-		onSecond.task(func() {
+		testrun.Second.Do(t, func() {
 			buf := make([]byte, 64)
 			for range trips {
 				if _, err := a.WriteToUDPAddrPort(buf, to); err != nil {
@@ -182,7 +183,7 @@ func TestUDPNoAllocationWaiting(t *testing.T) {
 					t.Error(err)
 				}
 			}
-		}).wait(t)
+		})
 	}
 	client(200)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
@@ -196,5 +197,5 @@ func TestUDPNoAllocationWaiting(t *testing.T) {
 		t.Errorf("%d allocations for 2000 round trips", n)
 	}
 	b.Close()
-	server.wait(t)
+	server.Wait(t)
 }

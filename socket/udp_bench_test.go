@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -53,8 +54,8 @@ func BenchmarkUDPEcho(b *testing.B) {
 	b.Run("netco", func(b *testing.B) {
 		start(b, 1)
 		x, y := pair(b, ourUDP)
-		onFirst.task(func() { answer(y) })
-		onFirst.task(func() { trips(b, x, portOf(y)) }).wait(b)
+		testrun.First.Go(func() { answer(y) })
+		testrun.First.Go(func() { trips(b, x, portOf(y)) }).Wait(b)
 	})
 	b.Run("net", func(b *testing.B) {
 		x, y := pair(b, netUDP)
@@ -74,7 +75,7 @@ func BenchmarkUDPSend(b *testing.B) {
 			defer c.Close()
 			b.SetBytes(size)
 			b.ReportAllocs()
-			onFirst.task(func() { send(b, c, portOf(sink)) }).wait(b)
+			testrun.First.Go(func() { send(b, c, portOf(sink)) }).Wait(b)
 		})
 	}
 	run("single", func(b *testing.B, c *socket.UDPConn, to netip.AddrPort) {

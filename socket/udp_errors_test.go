@@ -17,6 +17,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -227,26 +228,26 @@ func TestUDPMakingAsNet(t *testing.T) {
 		defer c.Close()
 		return fmt.Sprintf("%T made %v", c.LocalAddr(), udpAddr(c).IP)
 	}
-	for _, p := range places {
-		p.task(func() {
+	for _, p := range testrun.Places {
+		p.Do(t, func() {
 			for _, c := range badAddresses {
 				if c.network == "ip4:1" {
 					continue
 				}
 				for _, network := range []string{c.network, strings.Replace(c.network, "tcp", "udp", 1)} {
 					if got, want := packet(ourUDP, network, c.address), packet(netUDP, network, c.address); got != want && network != "udp5" {
-						t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.name, network, c.address, got, want)
+						t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.Name, network, c.address, got, want)
 					}
 				}
 			}
 			for _, address := range []string{"", ":0", "127.0.0.1:0", "[::1]:0", "0.0.0.0:0", "[::]:0", "localhost:0", taken.LocalAddr().String(), "192.0.2.77:0", "224.0.0.251:0"} {
 				for _, network := range []string{"udp", "udp4", "udp6"} {
 					if got, want := packet(ourUDP, network, address), packet(netUDP, network, address); got != want {
-						t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.name, network, address, got, want)
+						t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.Name, network, address, got, want)
 					}
 				}
 			}
-		}).wait(t)
+		})
 	}
 }
 
@@ -332,9 +333,9 @@ func TestListenUDPReusePort(t *testing.T) {
 	if len(all) != 2 || portOf(all[0]) != portOf(all[1]) {
 		t.Fatal(all)
 	}
-	var tasks []*task
+	var tasks []*testrun.Task
 	for i, c := range all {
-		tasks = append(tasks, places[i].task(func() {
+		tasks = append(tasks, testrun.Places[i].Go(func() {
 			buf := make([]byte, 10)
 			for {
 				_, from, err := c.ReadFromUDPAddrPort(buf)
@@ -369,7 +370,7 @@ func TestListenUDPReusePort(t *testing.T) {
 	}
 	for i, c := range all {
 		c.Close()
-		tasks[i].wait(t)
+		tasks[i].Wait(t)
 	}
 	if l, err := socket.ListenUDPReusePort("tcp", "127.0.0.1:0", 1); l != nil || err == nil {
 		t.Errorf("network tcp: %v, %v", l, err)

@@ -18,6 +18,8 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -30,11 +32,11 @@ func TestUDPFaults(t *testing.T) {
 		"WriteTo": "sendto", "WriteToUDP": "sendto", "WriteToUDPAddrPort": "sendto",
 		"WriteMsgUDP": "sendmsg", "WriteMsgUDPAddrPort": "sendmsg", "WriteBatch": "sendmmsg",
 	}
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-			p.task(func() {
+			p.Do(t, func() {
 				buf := make([]byte, 10)
 				for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.EPERM} {
 					check := func(name, op string, n int, err error) {
@@ -68,7 +70,7 @@ func TestUDPFaults(t *testing.T) {
 						}
 					}
 				}
-			}).wait(t)
+			})
 		})
 	}
 }
@@ -77,8 +79,8 @@ func TestUDPFaults(t *testing.T) {
 // miss nothing.
 func TestUDPFalseAlarms(t *testing.T) {
 	for _, r := range udpReads {
-		for _, p := range places {
-			t.Run(r.name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(r.name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				c, peer := listenUDP(t, loopback4), netPeer(t, loopback4)
 				s := &script{every: map[sysx.Op]syscall.Errno{sysx.Recv: unix.EAGAIN}}
@@ -86,7 +88,7 @@ func TestUDPFalseAlarms(t *testing.T) {
 				defer remove()
 				const datagrams = 40
 				var got atomic.Int64
-				reader := p.task(func() {
+				reader := p.Go(func() {
 					buf := make([]byte, 300)
 					for i := range datagrams {
 						n, _, err := r.read(c, buf)
@@ -100,18 +102,18 @@ func TestUDPFalseAlarms(t *testing.T) {
 						got.Add(1)
 					}
 				})
-				reader.untilParked(t, coroutine.ReasonRead)
+				reader.UntilParked(t, coroutine.ReasonRead)
 				for i := range datagrams {
 					if i == datagrams-1 {
 						remove() // nothing comes after the last
 					}
 					tried := s.called[sysx.Recv].Load()
 					peer.WriteToUDP(numberedPayload(i), udpAddr(c))
-					until(t, "a read", func() bool {
+					testenv.Until(t, "a read", func() bool {
 						return i == datagrams-1 || got.Load() > int64(i) || s.called[sysx.Recv].Load() > tried
 					})
 				}
-				reader.wait(t)
+				reader.Wait(t)
 			})
 		}
 	}
@@ -176,14 +178,14 @@ func openFDCount() int {
 // TestUDPEpollFull: an operation that would wait returns that it cannot; a batch that need not wait is read; and once there is room all
 // is well.
 func TestUDPEpollFull(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			peer := netPeer(t, loopback4)
 			for _, r := range udpReads {
 				c := listenUDP(t, loopback4)
 				remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: repeat(1000, unix.ENOSPC)}}).install(t)
-				p.task(func() {
+				p.Do(t, func() {
 					if _, _, err := r.read(c, make([]byte, 10)); !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "epoll_ctl") {
 						t.Errorf("%s: %v", r.name, err)
 					}
@@ -195,17 +197,17 @@ func TestUDPEpollFull(t *testing.T) {
 						}
 						peer.WriteToUDP([]byte("x"), udpAddr(c))
 					}
-				}).wait(t)
+				})
 				remove()
-				p.task(func() {
+				p.Do(t, func() {
 					if n, _, err := r.read(c, make([]byte, 10)); n != 1 || err != nil {
 						t.Errorf("%s with room: %d, %v", r.name, n, err)
 					}
-				}).wait(t)
-				k := p.task(func() { r.read(c, make([]byte, 10)) })
-				k.untilParked(t, coroutine.ReasonRead)
+				})
+				k := p.Go(func() { r.read(c, make([]byte, 10)) })
+				k.UntilParked(t, coroutine.ReasonRead)
 				peer.WriteToUDP([]byte("x"), udpAddr(c))
-				k.wait(t)
+				k.Wait(t)
 			}
 		})
 	}
@@ -216,7 +218,7 @@ func init() { children["udp without fds"] = udpWithoutFDs }
 // TestUDPWithoutFDs: with so many fds to spare a socket is made or refused with EMFILE, and a refusal leaves none open.
 func TestUDPWithoutFDs(t *testing.T) {
 	t.Parallel()
-	out, err := childCmd(t, "udp without fds", "").CombinedOutput()
+	out, err := testenv.Output(children.Command(t, "udp without fds"))
 	if err != nil || !strings.HasPrefix(string(out), "ok") {
 		t.Errorf("%v\n%.500s", err, out)
 	}
@@ -224,11 +226,11 @@ func TestUDPWithoutFDs(t *testing.T) {
 
 func udpWithoutFDs() {
 	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	first, err := socket.ListenUDP("udp", loopback4) // Go's poller has its fds now
 	if err != nil {
-		fatal(err)
+		testenv.Fatal(err)
 	}
 	debug.SetGCPercent(-1) // which would close what package net has lost
 	for spare := range 4 {
@@ -254,7 +256,7 @@ func udpWithoutFDs() {
 			if err == nil {
 				made = append(made, c)
 			} else if !errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENODEV) { // there may be no multicast
-				fatal(spare, what, err)
+				testenv.Fatal(spare, what, err)
 			}
 			for _, c := range made {
 				c.Close()
@@ -263,10 +265,10 @@ func udpWithoutFDs() {
 		}
 		free()
 		if n := socket.Open(); n != 1 {
-			fatal(n, "sockets open")
+			testenv.Fatal(n, "sockets open")
 		}
 		if n := openFDCount(); n != before {
-			fatal(n, "fds open, before", before)
+			testenv.Fatal(n, "fds open, before", before)
 		}
 	}
 	fmt.Print("ok")

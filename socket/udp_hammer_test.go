@@ -16,6 +16,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -60,7 +62,7 @@ func TestHammerUDP(t *testing.T) {
 	}()
 	start(t, 2)
 	h := &udpHammer{t: t, seen: map[uint64]bool{}, from: make([]netip.AddrPort, senders)}
-	var readers, writers []*task
+	var readers, writers []*testrun.Task
 	for i := range sockets {
 		at := []*net.UDPAddr{loopback4, loopback6}[i%2]
 		c := listenUDP(t, at)
@@ -73,24 +75,24 @@ func TestHammerUDP(t *testing.T) {
 		h.in = append(h.in, c)
 		for j := range 2 {
 			rnd := rand.New(rand.NewPCG(seed, uint64(100*i+j)))
-			readers = append(readers, places[rnd.IntN(len(places))].task(func() { h.read(c, rnd, i >= 2) }))
+			readers = append(readers, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() { h.read(c, rnd, i >= 2) }))
 		}
 	}
 	for i := range senders {
 		rnd := rand.New(rand.NewPCG(seed, uint64(10000+i)))
 		c := listenUDP(t, []*net.UDPAddr{loopback4, loopback6}[i%2])
 		h.from[i] = portOf(c)
-		writers = append(writers, places[rnd.IntN(len(places))].task(func() { h.write(c, rnd, uint32(i), each) }))
+		writers = append(writers, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() { h.write(c, rnd, uint32(i), each) }))
 	}
 	for _, k := range writers {
-		k.wait(t)
+		k.Wait(t)
 	}
-	until(t, "most to arrive", func() bool { return h.received.Load() >= h.sent.Load()/2 })
+	testenv.Until(t, "most to arrive", func() bool { return h.received.Load() >= h.sent.Load()/2 })
 	for _, c := range h.in {
 		c.Close()
 	}
 	for _, k := range readers {
-		k.wait(t)
+		k.Wait(t)
 	}
 }
 

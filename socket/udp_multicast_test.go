@@ -8,14 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // TestUDPMulticast: two sockets join a group on one port; both get what is sent to it.
 func TestUDPMulticast(t *testing.T) {
 	for _, group := range []net.IP{net.IPv4(224, 0, 0, 254), net.ParseIP("ff02::114")} {
-		for _, p := range places {
-			t.Run(group.String()+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(group.String()+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				ifi := multicastInterface(t)
 				a, err := socket.ListenMulticastUDP("udp", ifi, &net.UDPAddr{IP: group})
@@ -33,9 +34,9 @@ func TestUDPMulticast(t *testing.T) {
 				}
 				defer b.Close()
 				sender := multicastSender(t, ifi, group)
-				var readers []*task
+				var readers []*testrun.Task
 				for _, c := range []*socket.UDPConn{a, b} {
-					readers = append(readers, p.task(func() {
+					readers = append(readers, p.Go(func() {
 						buf := make([]byte, 10)
 						n, from, err := c.ReadFromUDPAddrPort(buf)
 						if string(buf[:n]) != "to all" || err != nil || from.Port() != portOf(sender).Port() {
@@ -44,7 +45,7 @@ func TestUDPMulticast(t *testing.T) {
 					}))
 				}
 				for _, k := range readers {
-					k.untilParked(t, coroutine.ReasonRead)
+					k.UntilParked(t, coroutine.ReasonRead)
 				}
 				if group.To4() == nil {
 					to.Zone = ifi.Name
@@ -53,7 +54,7 @@ func TestUDPMulticast(t *testing.T) {
 					t.Skipf("%s does not carry %v: %v", ifi.Name, group, err)
 				}
 				for _, k := range readers {
-					k.wait(t)
+					k.Wait(t)
 				}
 			})
 		}

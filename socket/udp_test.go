@@ -15,6 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -188,13 +190,13 @@ var udpWrites = []struct {
 
 // TestUDPEcho sends datagrams of all sizes by every pair of a write and a read, between all kinds of place.
 func TestUDPEcho(t *testing.T) {
-	for _, server := range places {
-		for _, client := range places {
-			t.Run(client.name+" to "+server.name, func(t *testing.T) {
+	for _, server := range testrun.Places {
+		for _, client := range testrun.Places {
+			t.Run(client.Name+" to "+server.Name, func(t *testing.T) {
 				start(t, 2)
 				a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
 				trips := len(udpReads) * len(udpWrites) * len(sizes)
-				s := server.task(func() {
+				s := server.Go(func() {
 					buf := make([]byte, 65536)
 					for range trips {
 						n, from, err := b.ReadFromUDPAddrPort(buf)
@@ -207,7 +209,7 @@ func TestUDPEcho(t *testing.T) {
 						}
 					}
 				})
-				c := client.task(func() {
+				c := client.Go(func() {
 					buf := make([]byte, 65536)
 					for _, r := range udpReads {
 						for _, w := range udpWrites {
@@ -226,8 +228,8 @@ func TestUDPEcho(t *testing.T) {
 						}
 					}
 				})
-				c.wait(t)
-				s.wait(t)
+				c.Wait(t)
+				s.Wait(t)
 			})
 		}
 	}
@@ -236,15 +238,15 @@ func TestUDPEcho(t *testing.T) {
 // TestUDPConnected: both ends know each other; Read and Write, and the message methods without an address, work.
 func TestUDPConnected(t *testing.T) {
 	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
-		for _, p := range places {
-			t.Run(at.IP.String()+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(at.IP.String()+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				peer := netPeer(t, at)
 				c := dialTo(t, peer)
 				if c.RemoteAddr().String() != peer.LocalAddr().String() {
 					t.Errorf("connected to %v, want %v", c.RemoteAddr(), peer.LocalAddr())
 				}
-				p.task(func() {
+				p.Do(t, func() {
 					buf := make([]byte, 65536)
 					for _, size := range sizes {
 						for name, write := range map[string]func(b []byte) (int, error){
@@ -275,7 +277,7 @@ func TestUDPConnected(t *testing.T) {
 							t.Errorf("Read: %d, %v, want %d", n, err, size)
 						}
 					}
-				}).wait(t)
+				})
 			})
 		}
 	}
@@ -413,11 +415,11 @@ func linkLocal(t *testing.T) *net.UDPAddr {
 
 // TestUDPTruncated: what does not fit is lost, told by the flags where there are any, and the next datagram is whole.
 func TestUDPTruncated(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := listenUDP(t, loopback4), netPeer(t, loopback4)
-			p.task(func() {
+			p.Do(t, func() {
 				for _, r := range udpReads {
 					for range 2 {
 						peer.WriteToUDP(pattern(100), udpAddr(c))
@@ -442,7 +444,7 @@ func TestUDPTruncated(t *testing.T) {
 						t.Errorf("ReadBatch into %d: %+v, %v", size, ms, err)
 					}
 				}
-			}).wait(t)
+			})
 		})
 	}
 }
@@ -472,8 +474,8 @@ func TestUDPEmptyRead(t *testing.T) {
 
 // TestUDPControl: control messages go with datagrams both ways, in single messages and in batches.
 func TestUDPControl(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
 			if err := unix.SetsockoptInt(b.FD(), unix.IPPROTO_IP, unix.IP_RECVTOS, 1); err != nil {
@@ -488,7 +490,7 @@ func TestUDPControl(t *testing.T) {
 					t.Errorf("%s: %+v, %v", what, list, err)
 				}
 			}
-			p.task(func() {
+			p.Do(t, func() {
 				buf, room := make([]byte, 10), make([]byte, 100)
 				if n, oobn, err := a.WriteMsgUDPAddrPort([]byte("x"), oob, portOf(b)); n != 1 || oobn != len(oob) || err != nil {
 					t.Error(n, oobn, err)
@@ -514,7 +516,7 @@ func TestUDPControl(t *testing.T) {
 				if n, err := b.ReadBatch(in); n != 1 || err != nil || in[0].Flags&unix.MSG_CTRUNC == 0 {
 					t.Errorf("without room: %d, %v, flags %#x", n, err, in[0].Flags)
 				}
-			}).wait(t)
+			})
 		})
 	}
 }
@@ -528,8 +530,8 @@ func controlMessage(level, kind int, data []byte) []byte {
 
 // TestUDPRefused: a connected socket is told that nobody listens, as net's is, and can be used on.
 func TestUDPRefused(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			peer := netPeer(t, loopback4)
 			at := udpAddr(peer)
@@ -542,13 +544,13 @@ func TestUDPRefused(t *testing.T) {
 					t.Errorf("%s: %v", call, err)
 				}
 			}
-			reader := p.task(func() { _, err := c.Read(make([]byte, 1)); refused("read", "read", err) })
-			reader.untilParked(t, coroutine.ReasonRead)
+			reader := p.Go(func() { _, err := c.Read(make([]byte, 1)); refused("read", "read", err) })
+			reader.UntilParked(t, coroutine.ReasonRead)
 			if _, err := c.Write([]byte("x")); err != nil {
 				t.Error(err)
 			}
-			reader.wait(t)
-			p.task(func() {
+			reader.Wait(t)
+			p.Do(t, func() {
 				ms := []socket.Message{{Buf: make([]byte, 10)}}
 				write := func() { // and wait for the answer
 					c.Write([]byte("x"))
@@ -577,12 +579,12 @@ func TestUDPRefused(t *testing.T) {
 				if n, err := c.Read(buf); string(buf[:n]) != "back" || err != nil {
 					t.Errorf("after that: %q, %v", buf[:n], err)
 				}
-			}).wait(t)
+			})
 			// Nothing is there now, and that it has failed before must not make a read spin.
-			reader = p.task(func() { c.Read(make([]byte, 1)) })
-			reader.untilParked(t, coroutine.ReasonRead)
+			reader = p.Go(func() { c.Read(make([]byte, 1)) })
+			reader.UntilParked(t, coroutine.ReasonRead)
 			c.Close()
-			reader.wait(t)
+			reader.Wait(t)
 		})
 	}
 }
@@ -598,10 +600,10 @@ func TestUDPConcurrent(t *testing.T) {
 	var (
 		mu   sync.Mutex
 		seen = map[string]int{}
-		all  []*task
+		all  []*testrun.Task
 	)
 	for i := range 6 {
-		all = append(all, places[i%len(places)].task(func() {
+		all = append(all, testrun.Places[i%len(testrun.Places)].Go(func() {
 			buf := make([]byte, 1000)
 			for {
 				n, err := b.Read(buf)
@@ -619,22 +621,22 @@ func TestUDPConcurrent(t *testing.T) {
 		}))
 	}
 	for i := range writers {
-		places[i%len(places)].task(func() {
+		testrun.Places[i%len(testrun.Places)].Do(t, func() {
 			for j := range each {
 				if n, err := a.WriteTo(bytes.Repeat([]byte{byte(i), byte(j)}, size/2), b.LocalAddr()); n != size || err != nil {
 					t.Error(n, err)
 				}
 			}
-		}).wait(t)
+		})
 	}
-	until(t, "all to arrive", func() bool {
+	testenv.Until(t, "all to arrive", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(seen) == writers*each
 	})
 	b.Close()
 	for _, k := range all {
-		k.wait(t)
+		k.Wait(t)
 	}
 	for k, n := range seen {
 		if n != 1 {

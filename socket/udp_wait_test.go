@@ -15,6 +15,8 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -112,10 +114,10 @@ func udpWriter(write func(c *socket.UDPConn) error) func(t *testing.T) udpWait {
 	}
 }
 
-func forUDPWaits(t *testing.T, f func(t *testing.T, p place, op string, reason coroutine.Reason, x udpWait)) {
+func forUDPWaits(t *testing.T, f func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait)) {
 	for _, b := range udpWaits {
-		for _, p := range places {
-			t.Run(b.name+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(b.name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				f(t, p, b.op, b.reason, b.make(t))
 			})
@@ -125,16 +127,16 @@ func forUDPWaits(t *testing.T, f func(t *testing.T, p place, op string, reason c
 
 // TestUDPWaits: what is awaited comes, over and over.
 func TestUDPWaits(t *testing.T) {
-	forUDPWaits(t, func(t *testing.T, p place, op string, reason coroutine.Reason, x udpWait) {
+	forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait) {
 		for range 3 {
-			k := p.task(func() {
+			k := p.Go(func() {
 				if err := x.wait(); err != nil {
 					t.Error(err)
 				}
 			})
-			k.untilParked(t, reason)
+			k.UntilParked(t, reason)
 			x.release()
-			k.wait(t)
+			k.Wait(t)
 			if op == "write" {
 				return // it has room now
 			}
@@ -145,8 +147,8 @@ func TestUDPWaits(t *testing.T) {
 // TestUDPDeadlines: one that is over ends an operation before it begins, one to come ends it then, and one that is moved while it is
 // blocked counts; after it is taken back all is well.
 func TestUDPDeadlines(t *testing.T) {
-	forUDPWaits(t, func(t *testing.T, p place, op string, reason coroutine.Reason, x udpWait) {
-		p.task(func() {
+	forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait) {
+		p.Do(t, func() {
 			x.set(past)
 			checkUDPTimeout(t, op, x.wait())
 			at := time.Now().Add(3 * time.Millisecond)
@@ -155,43 +157,43 @@ func TestUDPDeadlines(t *testing.T) {
 			if time.Now().Before(at) {
 				t.Error("too early")
 			}
-		}).wait(t)
+		})
 		for _, first := range []time.Time{{}, future} {
 			x.set(first)
-			k := p.task(func() { checkUDPTimeout(t, op, x.wait()) })
-			k.untilParked(t, reason)
+			k := p.Go(func() { checkUDPTimeout(t, op, x.wait()) })
+			k.UntilParked(t, reason)
 			x.set(future)
-			k.untilParked(t, reason)
+			k.UntilParked(t, reason)
 			x.set(past)
-			k.wait(t)
+			k.Wait(t)
 		}
 		x.release()
-		p.task(func() {
+		p.Do(t, func() {
 			checkUDPTimeout(t, op, x.wait()) // also when it need not wait
 			x.set(time.Time{})
 			if err := x.wait(); err != nil {
 				t.Errorf("after the deadline was taken back: %v", err)
 			}
-		}).wait(t)
+		})
 	})
 }
 
 // TestUDPCloseEndsWaits: from every kind of place, and what is queued behind the one that waits too.
 func TestUDPCloseEndsWaits(t *testing.T) {
-	for _, closer := range places {
-		forUDPWaits(t, func(t *testing.T, p place, op string, reason coroutine.Reason, x udpWait) {
+	for _, closer := range testrun.Places {
+		forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait) {
 			before := socket.Open()
-			w := p.task(func() { checkUDPClosed(t, op, x.wait()) })
-			w.untilParked(t, reason)
-			queued := p.task(func() { checkUDPClosed(t, op, x.wait()) })
-			queued.untilParked(t, coroutine.ReasonLock)
-			closer.task(func() {
+			w := p.Go(func() { checkUDPClosed(t, op, x.wait()) })
+			w.UntilParked(t, reason)
+			queued := p.Go(func() { checkUDPClosed(t, op, x.wait()) })
+			queued.UntilParked(t, coroutine.ReasonLock)
+			closer.Do(t, func() {
 				if err := x.c.Close(); err != nil {
 					t.Error(err)
 				}
-			}).wait(t)
-			w.wait(t)
-			queued.wait(t)
+			})
+			w.Wait(t)
+			queued.Wait(t)
 			checkUDPClosed(t, op, x.wait())
 			checkUDPClosed(t, "close", x.c.Close())
 			if n := socket.Open(); n != before-1 {
@@ -253,7 +255,7 @@ func TestUDPFlood(t *testing.T) {
 			for i := range ms {
 				ms[i].Addr = portOf(c)
 			}
-			flood := onFirst.task(func() {
+			flood := testrun.First.Go(func() {
 				for {
 					if err := round(c, ms); err != nil {
 						checkUDPClosed(t, strings.Fields(name)[0], err)
@@ -261,12 +263,12 @@ func TestUDPFlood(t *testing.T) {
 					}
 				}
 			})
-			await(t, flood.started, "the flood")
+			testenv.Await(t, flood.Started, "the flood")
 			for range 10 {
-				onFirst.task(func() {}).wait(t)
+				testrun.First.Go(func() {}).Wait(t)
 			}
 			c.Close()
-			flood.wait(t)
+			flood.Wait(t)
 		})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -22,14 +24,14 @@ func TestUnixBesideBlocking(t *testing.T) {
 	}
 	defer blocking.SetLimit(blocking.DefaultLimit)
 	begun, let := make(chan struct{}), make(chan struct{})
-	user := onSecond.task(func() {
+	user := testrun.Second.Go(func() {
 		blocking.Do(func() {
 			close(begun)
 			<-let
 		})
 	})
-	await(t, begun, "the user's call")
-	onFirst.task(func() {
+	testenv.Await(t, begun, "the user's call")
+	testrun.First.Do(t, func() {
 		for _, network := range []string{"unix", "unixpacket"} {
 			path := unixName(t, "s")
 			l, err := socket.Listen(network, path)
@@ -50,9 +52,9 @@ func TestUnixBesideBlocking(t *testing.T) {
 			return
 		}
 		c.Close()
-	}).wait(t)
+	})
 	close(let)
-	user.wait(t)
+	user.Wait(t)
 }
 
 // TestUnixCloseStopped: a coroutine that is ended by force and closes its
@@ -65,15 +67,15 @@ func TestUnixCloseStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		defer l.Close()
 		if _, err := l.Accept(); !errors.Is(err, netco.ErrShutdown) {
 			t.Errorf("Accept: %v", err)
 		}
 	})
-	k.untilParked(t, coroutine.ReasonAccept)
-	k.co.Handle().Stop()
-	k.wait(t)
+	k.UntilParked(t, coroutine.ReasonAccept)
+	k.Co.Handle().Stop()
+	k.Wait(t)
 	if exists(path) {
 		t.Error("the file is still there")
 	}

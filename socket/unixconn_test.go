@@ -16,6 +16,7 @@ import (
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -72,12 +73,12 @@ func unixPair(t testing.TB, network string) (a, b *socket.UnixConn) {
 // TestUnixStream: a large message comes and goes as over TCP, from every place to every place, and io.EOF comes at its end.
 func TestUnixStream(t *testing.T) {
 	const size = 3 << 20
-	for _, from := range places {
-		for _, to := range places {
-			t.Run(from.name+" to "+to.name, func(t *testing.T) {
+	for _, from := range testrun.Places {
+		for _, to := range testrun.Places {
+			t.Run(from.Name+" to "+to.Name, func(t *testing.T) {
 				start(t, 2)
 				a, b := unixPair(t, "unix")
-				writer := from.task(func() {
+				writer := from.Go(func() {
 					if n, err := a.Write(pattern(size)); n != size || err != nil {
 						t.Errorf("Write: %d, %v", n, err)
 					}
@@ -88,14 +89,14 @@ func TestUnixStream(t *testing.T) {
 						t.Errorf("the answer: %d, %v", n, err)
 					}
 				})
-				to.task(func() {
+				to.Do(t, func() {
 					got, err := io.ReadAll(b)
 					if d := differs(got, 0); len(got) != size || d != "" || err != nil {
 						t.Errorf("%d bytes, %v, %s", len(got), err, d)
 					}
 					b.Write([]byte("ok"))
-				}).wait(t)
-				writer.wait(t)
+				})
+				writer.Wait(t)
 			})
 		}
 	}
@@ -105,15 +106,15 @@ func TestUnixStream(t *testing.T) {
 // One that is too large is refused and sends nothing. What does not fit the reader's buffer is dropped.
 func TestUnixPackets(t *testing.T) {
 	for _, network := range []string{"unixgram", "unixpacket"} {
-		for _, p := range places {
-			t.Run(network+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(network+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				a, b := unixPair(t, network)
 				sizes := []int{1, 2, 1000, sysx.MaxIO - 1, sysx.MaxIO, sysx.MaxIO + 1, 180_000, 3}
 				if network == "unixgram" {
 					sizes = append(sizes, 0, 1, 0)
 				}
-				sender := p.task(func() {
+				sender := p.Go(func() {
 					for _, n := range sizes {
 						if w, err := b.Write(pattern(n)); w != n || err != nil {
 							t.Errorf("Write of %d: %d, %v", n, w, err)
@@ -140,7 +141,7 @@ func TestUnixPackets(t *testing.T) {
 				if n, err := a.Read(buf[:10]); n != 10 || err != nil {
 					t.Errorf("a short Read: %d, %v", n, err)
 				}
-				sender.wait(t)
+				sender.Wait(t)
 				if network == "unixgram" {
 					a.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 				}
@@ -201,8 +202,8 @@ func TestUnixFalseEnd(t *testing.T) {
 // TestUnixDeadlineAndClose: reads that wait, and writes that find no room, end by deadline and by Close, with net's errors.
 func TestUnixDeadlineAndClose(t *testing.T) {
 	for _, network := range []string{"unix", "unixgram", "unixpacket"} {
-		for _, p := range places {
-			t.Run(network+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(network+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				a, b := unixPair(t, network)
 				oob := make([]byte, 100)
@@ -213,7 +214,7 @@ func TestUnixDeadlineAndClose(t *testing.T) {
 				} {
 					a.SetReadDeadline(time.Now().Add(time.Millisecond))
 					var err error
-					p.task(func() { err = read() }).wait(t)
+					p.Go(func() { err = read() }).Wait(t)
 					var op *net.OpError
 					if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "read" || !op.Timeout() {
 						t.Errorf("%s: %v", name, err)
@@ -222,7 +223,7 @@ func TestUnixDeadlineAndClose(t *testing.T) {
 				a.SetReadDeadline(time.Time{})
 
 				b.SetWriteDeadline(time.Now().Add(5 * time.Millisecond))
-				p.task(func() {
+				p.Do(t, func() {
 					for {
 						_, err := b.Write(make([]byte, 10_000))
 						if err == nil {
@@ -236,19 +237,19 @@ func TestUnixDeadlineAndClose(t *testing.T) {
 					if _, _, err := b.WriteMsgUnix([]byte("x"), nil, nil); network != "unixgram" && !errors.Is(err, os.ErrDeadlineExceeded) {
 						t.Errorf("WriteMsgUnix: %v", err)
 					}
-				}).wait(t)
+				})
 
 				c, _ := unixPair(t, network)
-				reader := p.task(func() {
+				reader := p.Go(func() {
 					if _, _, err := c.ReadFrom(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
 						t.Errorf("ReadFrom during Close: %v", err)
 					}
 				})
-				reader.untilParked(t, coroutine.ReasonRead)
+				reader.UntilParked(t, coroutine.ReasonRead)
 				if err := c.Close(); err != nil {
 					t.Error(err)
 				}
-				reader.wait(t)
+				reader.Wait(t)
 				if err := c.Close(); !errors.Is(err, net.ErrClosed) {
 					t.Errorf("a second Close: %v", err)
 				}
@@ -266,9 +267,9 @@ func TestUnixDeadlineAndClose(t *testing.T) {
 // TestUnixWritesWait: a writer that finds the queue full goes on when it is read, whether its peer is fixed or named with each
 // packet. For the latter the kernel makes no event if the queue is full of others' packets.
 func TestUnixWritesWait(t *testing.T) {
-	for _, p := range places {
+	for _, p := range testrun.Places {
 		for _, named := range []bool{false, true} {
-			t.Run(map[bool]string{false: "peer", true: "named"}[named]+"/"+p.name, func(t *testing.T) {
+			t.Run(map[bool]string{false: "peer", true: "named"}[named]+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				at := unixAt("unixgram", unixName(t, "to"))
 				to, err := socket.ListenUnixgram("unixgram", at)
@@ -300,7 +301,7 @@ func TestUnixWritesWait(t *testing.T) {
 				s := new(script)
 				defer s.install(t)()
 				c.Read(make([]byte, 1)) // it is registered from now on, so that no more edge comes of that
-				writer := p.task(func() {
+				writer := p.Go(func() {
 					if named {
 						_, err = c.WriteToUnix([]byte("late"), at)
 					} else {
@@ -310,7 +311,7 @@ func TestUnixWritesWait(t *testing.T) {
 						t.Errorf("the write: %v", err)
 					}
 				})
-				writer.untilParked(t, coroutine.ReasonWrite)
+				writer.UntilParked(t, coroutine.ReasonWrite)
 				tries, began := s.called[sysx.Send].Load(), time.Now()
 				time.Sleep(50 * time.Millisecond) // no more than it takes to see one that does not wait at all
 				n := s.called[sysx.Send].Load() - tries
@@ -325,7 +326,7 @@ func TestUnixWritesWait(t *testing.T) {
 						t.Fatalf("packet %d of %d: %q, %v", i, filled, buf[:n], err)
 					}
 				}
-				writer.wait(t)
+				writer.Wait(t)
 			})
 		}
 	}
@@ -334,8 +335,8 @@ func TestUnixWritesWait(t *testing.T) {
 // TestUnixFDs: an open file goes over each kind of socket, with and without a payload, and arrives closed on exec.
 func TestUnixFDs(t *testing.T) {
 	for _, network := range []string{"unix", "unixgram", "unixpacket"} {
-		for _, p := range places {
-			t.Run(network+"/"+p.name, func(t *testing.T) {
+		for _, p := range testrun.Places {
+			t.Run(network+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				a, b := unixPair(t, network)
 				r, w, err := os.Pipe()
@@ -348,7 +349,7 @@ func TestUnixFDs(t *testing.T) {
 				raw, _ := a.SyscallConn()
 				raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
 				for _, payload := range []string{"take this", ""} {
-					reader := p.task(func() {
+					reader := p.Go(func() {
 						buf := make([]byte, 100)
 						n, oobn, flags, _, err := a.ReadMsgUnix(buf[:len(payload)], oob)
 						if payload == "" && network != "unixgram" {
@@ -372,7 +373,7 @@ func TestUnixFDs(t *testing.T) {
 						f.Write([]byte("through"))
 						f.Close()
 					})
-					reader.untilParked(t, coroutine.ReasonRead)
+					reader.UntilParked(t, coroutine.ReasonRead)
 					rights := unix.UnixRights(int(w.Fd()))
 					var n, oobn int
 					if network == "unixgram" {
@@ -388,7 +389,7 @@ func TestUnixFDs(t *testing.T) {
 					if n != len(payload) || oobn != len(rights) || err != nil {
 						t.Errorf("WriteMsgUnix: %d, %d, %v", n, oobn, err)
 					}
-					reader.wait(t)
+					reader.Wait(t)
 					got := make([]byte, 7)
 					if _, err := io.ReadFull(r, got); string(got) != "through" || err != nil {
 						t.Errorf("through the passed fd came %q, %v", got, err)
@@ -423,12 +424,12 @@ func takeRights(t *testing.T, oob []byte) (fd, uid int) {
 // TestUnixReadStopsAtFDs: a read that was not filled does not mean that a Unix stream is empty: it stops at data that came with an
 // fd. The next must not wait for an event that has come already.
 func TestUnixReadStopsAtFDs(t *testing.T) {
-	for _, p := range places {
-		t.Run(p.name, func(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
 			startLocked(t, 2)
 			a, b := unixPair(t, "unix")
 			reads := 0
-			reader := p.task(func() {
+			reader := p.Go(func() {
 				a.SetReadDeadline(time.Now().Add(limit))
 				var got []byte
 				buf := make([]byte, 100)
@@ -441,9 +442,9 @@ func TestUnixReadStopsAtFDs(t *testing.T) {
 					got = append(got, buf[:n]...)
 				}
 			})
-			reader.untilParked(t, coroutine.ReasonRead)
+			reader.UntilParked(t, coroutine.ReasonRead)
 			release := func() {}
-			if p.name == onFirst.name {
+			if p.Name == testrun.First.Name {
 				release = hog(t, 0) // the three arrive under one event
 			}
 			rights := unix.UnixRights(2)
@@ -453,7 +454,7 @@ func TestUnixReadStopsAtFDs(t *testing.T) {
 				}
 			}
 			release()
-			reader.wait(t)
+			reader.Wait(t)
 			if reads != 3 {
 				t.Errorf("%d reads: the kernel does not stop at fds, and this tests nothing", reads)
 			}
@@ -589,7 +590,7 @@ func TestUnixBurst(t *testing.T) {
 	start(t, 1)
 	a, b := unixPair(t, "unixgram")
 	stop := false // of Processor 0's coroutines
-	busy := onFirst.task(func() {
+	busy := testrun.First.Go(func() {
 		buf := make([]byte, 64)
 		for !stop {
 			if _, err := b.Write(buf[:8]); err != nil {
@@ -602,8 +603,8 @@ func TestUnixBurst(t *testing.T) {
 			}
 		}
 	})
-	onFirst.task(func() { stop = true }).wait(t)
-	busy.wait(t)
+	testrun.First.Go(func() { stop = true }).Wait(t)
+	busy.Wait(t)
 }
 
 // TestUnixNoAllocation: a datagram that has no sender's name allocates nothing.

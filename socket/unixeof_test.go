@@ -7,6 +7,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -52,13 +53,13 @@ func TestUnixEOFAsNet(t *testing.T) {
 		ours := ended(func() (unixIO, error) { return socket.DialUnix(network, nil, at) })
 		for _, r := range reads {
 			want := r.read(theirs)
-			for _, p := range places {
-				p.task(func() {
+			for _, p := range testrun.Places {
+				p.Do(t, func() {
 					got := r.read(ours)
 					if !errors.Is(got, io.EOF) || (got == io.EOF) != (want == io.EOF) || fmt.Sprintf("%T", got) != fmt.Sprintf("%T", want) {
-						t.Errorf("%s of %s in a %s: %T %v, want %T %v", r.name, network, p.name, got, got, want, want)
+						t.Errorf("%s of %s in a %s: %T %v, want %T %v", r.name, network, p.Name, got, got, want, want)
 					}
-				}).wait(t)
+				})
 			}
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -78,8 +79,8 @@ func TestUnixErrors(t *testing.T) {
 		"@" + strings.Repeat("x", 107), "@" + strings.Repeat("x", 108), "with\x00nul", "/proc/netco-test",
 	}
 	t.Chdir(dir) // for the relative ones
-	for _, p := range places {
-		p.task(func() {
+	for _, p := range testrun.Places {
+		p.Do(t, func() {
 			for _, network := range []string{"unix", "unixpacket", "unixgram", "unixx", "tcp", ""} {
 				for _, name := range names {
 					at, from := unixAt(network, name), unixAt(network, filepath.Join(dir, "from"))
@@ -87,7 +88,7 @@ func TestUnixErrors(t *testing.T) {
 					if mine[name] {
 						path = ""
 					}
-					what := func(f string) string { return fmt.Sprintf("%s: %s(%s, %.120q)", p.name, f, network, name) }
+					what := func(f string) string { return fmt.Sprintf("%s: %s(%s, %.120q)", p.Name, f, network, name) }
 					withNet(t, what("ListenUnix"), path,
 						func() (closer, error) { return opened(socket.ListenUnix(network, at)) },
 						func() (closer, error) { return opened(net.ListenUnix(network, at)) })
@@ -120,17 +121,17 @@ func TestUnixErrors(t *testing.T) {
 							func() (closer, error) { return opened(net.ListenPacket(network, name)) })
 					}
 				}
-				withNet(t, p.name+": nil addresses of "+network, "",
+				withNet(t, p.Name+": nil addresses of "+network, "",
 					func() (closer, error) { return opened(socket.ListenUnix(network, nil)) },
 					func() (closer, error) { return opened(net.ListenUnix(network, nil)) })
-				withNet(t, p.name+": nil addresses of "+network, "",
+				withNet(t, p.Name+": nil addresses of "+network, "",
 					func() (closer, error) { return opened(socket.ListenUnixgram(network, nil)) },
 					func() (closer, error) { return opened(net.ListenUnixgram(network, nil)) })
-				withNet(t, p.name+": nil addresses of "+network, "",
+				withNet(t, p.Name+": nil addresses of "+network, "",
 					func() (closer, error) { return opened(socket.DialUnix(network, nil, nil)) },
 					func() (closer, error) { return opened(net.DialUnix(network, nil, nil)) })
 			}
-		}).wait(t)
+		})
 	}
 }
 
@@ -287,13 +288,13 @@ func TestUnixIOErrors(t *testing.T) {
 	for _, network := range []string{"unix", "unixpacket", "unixgram"} {
 		want := probe(network, theirs(network))
 		os.Remove("s")
-		for _, p := range places {
-			p.task(func() {
+		for _, p := range testrun.Places {
+			p.Do(t, func() {
 				got := probe(network, ours(network))
 				for i := range want {
-					same(t, fmt.Sprintf("%s, %s, %d", p.name, network, i), got[i], want[i])
+					same(t, fmt.Sprintf("%s, %s, %d", p.Name, network, i), got[i], want[i])
 				}
-			}).wait(t)
+			})
 			os.Remove("s")
 		}
 	}
@@ -347,11 +348,11 @@ func TestUnixBacklog(t *testing.T) {
 				defer c.Close()
 				continue
 			}
-			for _, p := range places {
-				p.task(func() {
+			for _, p := range testrun.Places {
+				p.Do(t, func() {
 					_, err := socket.Dial(kind.network, name)
-					same(t, p.name, err, want)
-				}).wait(t)
+					same(t, p.Name, err, want)
+				})
 			}
 			break
 		}
@@ -374,19 +375,19 @@ func TestUnixFaults(t *testing.T) {
 			{sysx.Connect, unix.ECONNREFUSED, "connect"},
 			{sysx.Connect, unix.EAGAIN, "connect"},
 		} {
-			for _, p := range places {
-				p.task(func() {
+			for _, p := range testrun.Places {
+				p.Do(t, func() {
 					defer (&script{first: map[sysx.Op][]syscall.Errno{c.op: {c.errno}}}).install(t)()
 					open, fds := socket.Open(), testenv.Files()
 					_, err := socket.DialUnix(network, nil, unixAt(network, "/none"))
 					want := "dial " + network + " /none: " + c.call + ": " + c.errno.Error()
 					if err == nil || err.Error() != want {
-						t.Errorf("%s: %v, want %s", p.name, err, want)
+						t.Errorf("%s: %v, want %s", p.Name, err, want)
 					}
 					if n, f := socket.Open(), testenv.Files(); n != open || f > fds {
 						t.Errorf("%d sockets and %d fds open, before %d and %d", n, f, open, fds)
 					}
-				}).wait(t)
+				})
 			}
 		}
 	}

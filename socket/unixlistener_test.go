@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -22,8 +23,8 @@ func exists(path string) bool {
 // TestUnixUnlink: the file is removed when net would remove it, once, and whoever made another there in the meantime keeps that.
 func TestUnixUnlink(t *testing.T) {
 	start(t, 2)
-	for _, p := range places {
-		p.task(func() {
+	for _, p := range testrun.Places {
+		p.Do(t, func() {
 			path := unixName(t, "s")
 			l, err := socket.Listen("unix", path)
 			if err != nil {
@@ -90,7 +91,7 @@ func TestUnixUnlink(t *testing.T) {
 			if !exists(path) {
 				t.Error("a datagram socket removed its file, unlike net's")
 			}
-		}).wait(t)
+		})
 	}
 }
 
@@ -124,9 +125,9 @@ func testUnixAccept(t *testing.T, network string, abstract bool) {
 			t.Errorf("Accept under a deadline: %v", err)
 		}
 		l.SetDeadline(time.Time{})
-		var tasks []*task
-		for _, p := range places {
-			tasks = append(tasks, p.task(func() {
+		var tasks []*testrun.Task
+		for _, p := range testrun.Places {
+			tasks = append(tasks, p.Go(func() {
 				for {
 					c, err := l.Accept()
 					if err != nil {
@@ -154,7 +155,7 @@ func testUnixAccept(t *testing.T, network string, abstract bool) {
 		}
 		l.Close()
 		for _, k := range tasks {
-			k.wait(t)
+			k.Wait(t)
 		}
 	})
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -30,48 +32,48 @@ func sendUrgent(t *testing.T, c *socket.TCPConn, peer *net.TCPConn) {
 			t.Error(err)
 		}
 	})
-	until(t, "the urgent byte", func() bool { return received(t, c) >= want })
+	testenv.Until(t, "the urgent byte", func() bool { return received(t, c) >= want })
 }
 
 // polled returns when the first Processor has looked for events and acted on
 // them.
-func polled(t testing.TB) { onFirst.task(func() { coroutine.YieldTurn() }).wait(t) }
+func polled(t testing.TB) { testrun.First.Go(func() { coroutine.YieldTurn() }).Wait(t) }
 
 // TestUrgentWakesNobody: urgent data marked the connection as hung up, for
 // good, and every wait for something to read returned at once: loops of
 // WaitReadable and Read, and Buffered's, spun without ever letting the
 // Processor go.
 func TestUrgentWakesNobody(t *testing.T) {
-	for _, p := range []place{onFirst, ordinary} {
+	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
 		for name, wait := range map[string]func(c *socket.TCPConn, b *socket.Buffered){
 			"WaitReadable":          func(c *socket.TCPConn, _ *socket.Buffered) { c.WaitReadable() },
 			"Buffered.ReadByte":     func(_ *socket.TCPConn, b *socket.Buffered) { b.ReadByte() },
 			"Buffered.WaitReadable": func(_ *socket.TCPConn, b *socket.Buffered) { b.WaitReadable() },
 			"Buffered.Read, direct": func(_ *socket.TCPConn, b *socket.Buffered) { b.Read(make([]byte, 64<<10)) },
 		} {
-			t.Run(p.name+"/"+name, func(t *testing.T) {
+			t.Run(p.Name+"/"+name, func(t *testing.T) {
 				start(t, 1)
 				c, peer := withPeer(t)
 				b := socket.NewBuffered(c)
-				k := p.task(func() { b.ReadByte() })
-				k.untilParked(t, coroutine.ReasonRead) // it is registered
+				k := p.Go(func() { b.ReadByte() })
+				k.UntilParked(t, coroutine.ReasonRead) // it is registered
 				sendUrgent(t, c, peer)
 				polled(t)
-				if !k.parked(coroutine.ReasonRead) {
+				if !k.Parked(coroutine.ReasonRead) {
 					t.Fatal("urgent data has woken the reader")
 				}
 				peer.Write([]byte("x"))
-				k.wait(t)
+				k.Wait(t)
 
-				k = p.task(func() { wait(c, b) })
-				k.untilParked(t, coroutine.ReasonRead)
+				k = p.Go(func() { wait(c, b) })
+				k.UntilParked(t, coroutine.ReasonRead)
 				sendUrgent(t, c, peer)
 				polled(t)
-				if !k.parked(coroutine.ReasonRead) {
+				if !k.Parked(coroutine.ReasonRead) {
 					t.Error("urgent data has woken the reader")
 				}
 				peer.Write([]byte("y"))
-				k.wait(t)
+				k.Wait(t)
 			})
 		}
 	}
@@ -107,7 +109,7 @@ func TestUrgentIsIdle(t *testing.T) {
 			if s.Opened == nil {
 				sendUrgent(t, c, peer)
 			}
-			if err := await(t, ended, "IdleTimeout"); !errors.Is(err, os.ErrDeadlineExceeded) {
+			if err := testenv.Await(t, ended, "IdleTimeout"); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("it was closed with %v, want IdleTimeout's error", err)
 			}
 		})
@@ -120,7 +122,7 @@ func TestUrgentIsIdle(t *testing.T) {
 func TestUrgentAndBuffers(t *testing.T) {
 	startWith(t, netco.Options{Processors: 1, BufferMemory: 16 << 10, BufferSize: 16 << 10})
 	c, peer := withPeer(t)
-	reader := onFirst.task(func() {
+	reader := testrun.First.Go(func() {
 		for c.WaitReadable() == nil {
 			b := socket.AcquireBuffer()
 			_, err := c.Read(b.Bytes())
@@ -130,18 +132,18 @@ func TestUrgentAndBuffers(t *testing.T) {
 			}
 		}
 	})
-	reader.untilParked(t, coroutine.ReasonRead)
+	reader.UntilParked(t, coroutine.ReasonRead)
 	sendUrgent(t, c, peer)
 	peer.Write([]byte("x")) // wakes it with the mark set
-	until(t, "the byte to be read", func() bool { return queued(t, c.FD()) == 0 })
+	testenv.Until(t, "the byte to be read", func() bool { return queued(t, c.FD()) == 0 })
 	polled(t)
-	other := onFirst.task(func() { socket.AcquireBuffer().Release() })
-	other.wait(t)
-	if reader.over() {
+	other := testrun.First.Go(func() { socket.AcquireBuffer().Release() })
+	other.Wait(t)
+	if reader.Over() {
 		t.Error("the reader has ended")
 	}
 	peer.Close()
-	reader.wait(t)
+	reader.Wait(t)
 }
 
 // TestErrorIsNoLastingMark: an error that a read has taken, here of a closed
@@ -159,19 +161,19 @@ func TestErrorIsNoLastingMark(t *testing.T) {
 	}
 	defer conn.Close()
 	c := conn.(*socket.UDPConn)
-	k := onFirst.task(func() { c.Read(make([]byte, 1)) })
-	k.untilParked(t, coroutine.ReasonRead)
+	k := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
+	k.UntilParked(t, coroutine.ReasonRead)
 	gone.Close()
 	c.Write([]byte("x"))
-	k.wait(t) // connection refused
-	k = onFirst.task(func() { c.WaitReadable() })
-	k.untilParked(t, coroutine.ReasonRead)
+	k.Wait(t) // connection refused
+	k = testrun.First.Go(func() { c.WaitReadable() })
+	k.UntilParked(t, coroutine.ReasonRead)
 	polled(t)
-	if !k.parked(coroutine.ReasonRead) {
+	if !k.Parked(coroutine.ReasonRead) {
 		t.Error("the wait has ended")
 	}
 	c.Close()
-	k.wait(t)
+	k.Wait(t)
 }
 
 // TestHangupBeforeConnect: a TCP socket that is waited for before it is
@@ -186,7 +188,7 @@ func TestHangupBeforeConnect(t *testing.T) {
 	}
 	defer x.Close()
 	at := l.Addr().(*net.TCPAddr)
-	onFirst.task(func() {
+	testrun.First.Do(t, func() {
 		x.WaitReadable() // the hang-up
 		if err := x.Connect(&unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}); err != nil {
 			t.Error(err)
@@ -196,15 +198,15 @@ func TestHangupBeforeConnect(t *testing.T) {
 			_, err = x.Read(make([]byte, 1)) // EAGAIN, and what edges there are
 		}
 		x.SetReadDeadline(time.Time{})
-	}).wait(t)
-	k := onFirst.task(func() { x.WaitReadable() })
-	k.untilParked(t, coroutine.ReasonRead)
+	})
+	k := testrun.First.Go(func() { x.WaitReadable() })
+	k.UntilParked(t, coroutine.ReasonRead)
 	polled(t)
-	if !k.parked(coroutine.ReasonRead) {
+	if !k.Parked(coroutine.ReasonRead) {
 		t.Error("the wait has ended")
 	}
 	x.Close()
-	k.wait(t)
+	k.Wait(t)
 }
 
 // TestMoveUrgentAtEnd: a splice in front of urgent data behind which the peer
@@ -216,11 +218,11 @@ func TestMoveUrgentAtEnd(t *testing.T) {
 	dst, down := withPeer(t)
 	var s moveOps
 	defer s.install(t)()
-	k := onFirst.task(func() {
+	k := testrun.First.Go(func() {
 		io.Copy(dst, src)
 		dst.Close()
 	})
-	k.untilParked(t, coroutine.ReasonRead)
+	k.UntilParked(t, coroutine.ReasonRead)
 	got := make(chan []byte, 1)
 	go func() {
 		p, err := io.ReadAll(down)
@@ -232,7 +234,7 @@ func TestMoveUrgentAtEnd(t *testing.T) {
 	// First the copy is made to splice, then all comes at once.
 	bulk := pattern(1 << 20)
 	peer.Write(bulk)
-	until(t, "the copy to splice", func() bool { return s.splices() > 0 && queued(t, src.FD()) == 0 })
+	testenv.Until(t, "the copy to splice", func() bool { return s.splices() > 0 && queued(t, src.FD()) == 0 })
 	release := hog(t, 0)
 	already := received(t, src)
 	want := append(bulk, pattern(64<<10)...)
@@ -241,12 +243,12 @@ func TestMoveUrgentAtEnd(t *testing.T) {
 	peer.Write([]byte("after"))
 	peer.CloseWrite()
 	want = append(want, "after"...)
-	until(t, "the end", func() bool {
+	testenv.Until(t, "the end", func() bool {
 		return received(t, src) >= already+64<<10+len("!after") && tcpState(t, src.FD()) == tcpCloseWait
 	})
 	release()
-	k.wait(t)
-	if p := await(t, got, "the end"); !bytes.Equal(p, want) {
+	k.Wait(t)
+	if p := testenv.Await(t, got, "the end"); !bytes.Equal(p, want) {
 		t.Errorf("%d bytes arrived of %d", len(p), len(want))
 	}
 }

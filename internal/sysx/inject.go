@@ -51,7 +51,7 @@ func injected(op Op, fd, asked int) (limit int, errno syscall.Errno) {
 	if f == nil {
 		return asked, 0
 	}
-	defer inside.Pin().Unpin() // no more than in most calls themselves may the caller be left behind
+	defer inside.Pin().Unpin() // as in most calls themselves, the caller must not be left behind
 	limit, errno = (*f)(op, fd, asked)
 	return max(1, min(limit, asked)), errno
 }

@@ -157,8 +157,8 @@ func exchange(op Op, call uintptr, fd int, msg *unix.Msghdr, n, flags int) (int,
 	return int(r), errno
 }
 
-// pinLong pins the caller for a call that moves so many bytes that it enters the
-// Go scheduler: it copies and waits for nothing, and the caller is about to
+// pinLong pins the caller for a call that moves so many bytes that it enters
+// the Go scheduler: it copies and waits for nothing, and the caller is about to
 // count it for its Processor.
 func pinLong(n int) inside.Pinned {
 	if n <= MaxIO {

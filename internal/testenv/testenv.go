@@ -101,16 +101,6 @@ func (before Counts) Leaks() error {
 // them and keeps: an epoll fd and an eventfd.
 const runtimeFDs = 2
 
-// Until polls for up to a minute until a condition holds.
-func Until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited for %s in vain", what)
-		}
-	}
-}
-
 // Allocs is testing.AllocsPerRun, which counts what all goroutines allocate,
 // without what others do meanwhile: the least of up to five tries.
 func Allocs(runs int, f func()) float64 {

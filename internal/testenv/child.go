@@ -1,0 +1,57 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// childVar names the child that a process is.
+const childVar = "NETCO_TEST_CHILD"
+
+// Children are programs that a test binary can be instead of running its
+// tests, for tests about a whole process. A TestMain asks Chosen before
+// anything else; a test starts one with Command.
+type Children map[string]func()
+
+// Chosen returns the child that this process is to be, or nil.
+func (c Children) Chosen() func() { return c[os.Getenv(childVar)] }
+
+// Command prepares a child, which finds the arguments in os.Args. It is killed
+// if it has not ended in 3*Limit or by the end of the test.
+func (c Children) Command(t testing.TB, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	if c[name] == nil {
+		t.Fatalf("no child %q", name)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*Limit)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, exe, args...)
+	cmd.Env = append(os.Environ(), childVar+"="+name, "GORACE=atexit_sleep_ms=0")
+	return cmd
+}
+
+// Output runs a child to its end and returns what it writes to stdout. The
+// error shows its stderr, to which a child also writes that it cannot save what
+// it covered.
+func Output(cmd *exec.Cmd) (string, error) {
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%w\n%.3000s", err, exit.Stderr)
+	}
+	return string(out), err
+}
+
+// Fatal ends a child that has failed.
+func Fatal(args ...any) {
+	fmt.Fprintln(os.Stderr, args...)
+	os.Exit(1)
+}

@@ -1,0 +1,126 @@
+package testrun
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+// Place is where code can run.
+type Place struct {
+	Name string
+	Run  func(func()) // starts the function there, and does not wait for it
+}
+
+var (
+	First     = Place{"coroutine", On(0).Run}
+	Second    = Place{"coroutine elsewhere", On(1).Run}
+	Goroutine = Place{"goroutine", func(f func()) { go f() }}
+
+	// Places are all kinds, and Coroutines those with one. They need two
+	// Processors.
+	Places     = []Place{First, Second, Goroutine}
+	Coroutines = Places[:2]
+)
+
+// On is a coroutine on Processor i.
+func On(i int) Place {
+	return Place{fmt.Sprint("coroutine on ", i), func(f func()) {
+		if _, err := netco.GoOn(i, f); err != nil {
+			panic(err)
+		}
+	}}
+}
+
+// Each runs f as a subtest for each place.
+func Each(t *testing.T, f func(t *testing.T, p Place)) {
+	t.Helper()
+	for _, p := range Places {
+		t.Run(p.Name, func(t *testing.T) { f(t, p) })
+	}
+}
+
+// Task is a function that runs in a place.
+type Task struct {
+	Started, Done chan struct{}
+	Co            *coroutine.Coroutine // nil on a goroutine
+
+	id string // of the goroutine
+}
+
+// Go starts f in p.
+func (p Place) Go(f func()) *Task {
+	k := &Task{Started: make(chan struct{}), Done: make(chan struct{})}
+	p.Run(func() {
+		defer close(k.Done)
+		if k.Co = coroutine.Current(); k.Co == nil {
+			var head [64]byte
+			k.id, _, _ = strings.Cut(string(head[:runtime.Stack(head[:], false)]), "[")
+		}
+		close(k.Started)
+		f()
+	})
+	return k
+}
+
+// Do runs f in p and returns when it has ended.
+func (p Place) Do(t testing.TB, f func()) {
+	t.Helper()
+	p.Go(f).Wait(t)
+}
+
+// Wait waits for the task to end.
+func (k *Task) Wait(t testing.TB) {
+	t.Helper()
+	testenv.Await(t, k.Done, "the task to end")
+}
+
+// Over reports whether the task has ended.
+func (k *Task) Over() bool {
+	select {
+	case <-k.Done:
+		return true
+	default:
+		return false
+	}
+}
+
+// UntilParked waits until the task is parked for the given reason, on a
+// goroutine for any.
+func (k *Task) UntilParked(t testing.TB, reason coroutine.Reason) {
+	t.Helper()
+	testenv.Await(t, k.Started, "the task to start")
+	testenv.Until(t, "the task to park", func() bool {
+		if k.Over() {
+			t.Fatalf("the task has ended instead of waiting for %v", reason)
+		}
+		return k.Parked(reason)
+	})
+}
+
+// Parked reports whether the task is parked for the given reason, on a
+// goroutine for any.
+func (k *Task) Parked(reason coroutine.Reason) bool {
+	<-k.Started
+	if k.Co != nil {
+		return k.Co.State() == coroutine.Waiting && k.Co.Reason() == reason
+	}
+	stacks.mu.Lock()
+	defer stacks.mu.Unlock()
+	all := stacks.text[:runtime.Stack(stacks.text, true)]
+	_, mine, _ := bytes.Cut(all, []byte(k.id))
+	return bytes.HasPrefix(mine, []byte("[chan receive")) || bytes.HasPrefix(mine, []byte("[select"))
+}
+
+// stacks is where all goroutines' stacks are written: Parked is called often.
+var stacks = struct {
+	mu   sync.Mutex
+	text []byte // under mu
+}{text: make([]byte, 1<<20)}
