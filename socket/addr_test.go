@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
@@ -35,10 +34,7 @@ func addressed(t *testing.T) map[string][]func() net.Addr {
 		}
 		t.Cleanup(func() { l.Close() })
 		all[name+" listener"] = []func() net.Addr{l.Addr}
-		c, err := socket.Dial(at[0], l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(socket.Dial(at[0], l.Addr().String()))
 		conn(name+" dialled", c)
 		if c, err = l.Accept(); err != nil {
 			t.Fatal(err)
@@ -50,21 +46,11 @@ func addressed(t *testing.T) map[string][]func() net.Addr {
 		t.Fatal(err)
 	}
 	conn("udp", pc.(*socket.UDPConn))
-	c, err := socket.Dial("udp", pc.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testenv.Must(socket.Dial("udp", pc.LocalAddr().String()))
 	conn("udp dialled", c)
-	u, err := socket.ListenPacket("unixgram", filepath.Join(t.TempDir(), "g"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := testenv.Must(socket.ListenPacket("unixgram", filepath.Join(t.TempDir(), "g")))
 	conn("unixgram", u.(*socket.UnixConn))
-	f, err := c.(*socket.UDPConn).File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := testenv.Closing(t, testenv.Must(c.(*socket.UDPConn).File()))
 	if c, err = socket.FileConn(f); err != nil {
 		t.Fatal(err)
 	}
@@ -104,9 +90,7 @@ func TestAddrsStay(t *testing.T) {
 
 // TestAddrsNoAllocation: asking again allocates nothing.
 func TestAddrsNoAllocation(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	start(t, 1)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	for name, asked := range addressed(t) {
@@ -121,16 +105,10 @@ func TestAddrsNoAllocation(t *testing.T) {
 // TestAddrsOnceAllocation: both addresses of a connection are one allocation,
 // so that a server that logs its peers pays for one.
 func TestAddrsOnceAllocation(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	start(t, 1)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	l, err := socket.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
 	const runs = 5
 	var fresh []net.Conn
 	for range 2 * 5 * (runs + 1) {

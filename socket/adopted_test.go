@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
@@ -21,27 +22,15 @@ func TestFileListenerOptions(t *testing.T) {
 		"others": {{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1}, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 77},
 			{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 78}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3}},
 	} {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fd := testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 		f := os.NewFile(uintptr(fd), "a listener")
 		defer f.Close()
 		for _, o := range options {
-			if err := unix.SetsockoptInt(fd, o[0], o[1], o[2]); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, unix.SetsockoptInt(fd, o[0], o[1], o[2]))
 		}
-		if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.Listen(fd, 10); err != nil {
-			t.Fatal(err)
-		}
-		theirs, err := net.FileListener(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+		testenv.OK(t, unix.Listen(fd, 10))
+		theirs := testenv.Must(net.FileListener(f))
 		want := acceptedOptions(t, theirs)
 		theirs.Close()
 		for _, p := range testrun.Places {

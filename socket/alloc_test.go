@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
@@ -19,23 +18,16 @@ import (
 // rawClient is a client that makes system calls and nothing else, so that what is allocated is the server's.
 func rawClient(t testing.TB, l *socket.TCPListener) (fd int) {
 	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd = testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 	t.Cleanup(func() { unix.Close(fd) })
 	port := l.Addr().(*net.TCPAddr).Port
-	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}))
 	return fd
 }
 
 // TestNoAllocation: a message that comes and goes allocates nothing, in any of the ways to serve it.
 func TestNoAllocation(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	plain := func(c *socket.TCPConn) error {
 		var b [64]byte
 		for {
@@ -84,11 +76,7 @@ func TestNoAllocation(t *testing.T) {
 			start(t, 2)
 			l := listen(t)
 			fd := rawClient(t, l)
-			c, err := l.AcceptTCP()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
+			c := testenv.Closing(t, testenv.Must(l.AcceptTCP()))
 			if k.name == "watched elsewhere" { // the first to wait decides which Processor watches
 				reader := testrun.First.Go(func() {
 					var b [64]byte
@@ -139,9 +127,7 @@ func fewestMallocs(enough uint64, f func()) uint64 {
 func trips(t *testing.T, fd, n int) {
 	var b [64]byte
 	for range n {
-		if _, err := unix.Write(fd, b[:]); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(unix.Write(fd, b[:]))
 		for got := 0; got < len(b); {
 			m, err := unix.Read(fd, b[got:])
 			if err == unix.EINTR {
@@ -164,10 +150,7 @@ func TestNoBufferPerIdleConnection(t *testing.T) {
 	var fds []int
 	for range conns {
 		fds = append(fds, rawClient(t, l))
-		c, err := l.AcceptTCP()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(l.AcceptTCP())
 		testrun.First.Go(func() {
 			defer c.Close()
 			for c.WaitReadable() == nil {

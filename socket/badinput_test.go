@@ -224,21 +224,9 @@ func TestBadInputInUse(t *testing.T) {
 	start(t, 2)
 	dir := filepath.Dir(unixName(t, "x"))
 	byOurs := listen(t)
-	byTheirs, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer byTheirs.Close()
-	udpTaken, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer udpTaken.Close()
-	unixTaken, err := socket.Listen("unix", filepath.Join(dir, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unixTaken.Close()
+	byTheirs := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
+	udpTaken := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
+	unixTaken := testenv.Closing(t, testenv.Must(socket.Listen("unix", filepath.Join(dir, "s"))))
 	everywhere(t, func(p testrun.Place) {
 		for _, l := range []struct{ network, address string }{
 			{"tcp", byOurs.Addr().String()}, {"tcp4", byTheirs.Addr().String()}, {"unix", unixTaken.Addr().String()}, {"unixpacket", unixTaken.Addr().String()},

@@ -344,9 +344,7 @@ func TestBatchFew(t *testing.T) {
 		if m > 32 || err != nil {
 			t.Fatalf("into small ones: %d, %v", m, err)
 		}
-		if err := receive(b, small, n+m, 70-n-m, portOf(a)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, receive(b, small, n+m, 70-n-m, portOf(a)))
 		if n == 4 && m == 32 {
 			return true
 		}
@@ -371,9 +369,7 @@ func TestBatchSegments(t *testing.T) {
 			if at == loopback6 {
 				level, kind, want = unix.IPPROTO_IPV6, unix.IPV6_TCLASS, unix.IPV6_RECVTCLASS
 			}
-			if err := unix.SetsockoptInt(b.FD(), level, want, 1); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, unix.SetsockoptInt(b.FD(), level, want, 1))
 			const size, total = 100, 1050
 			ms := []socket.Message{
 				{Buf: pattern(total), Addr: portOf(b), SegmentSize: size},
@@ -390,10 +386,7 @@ func TestBatchSegments(t *testing.T) {
 			in := room(32, 2000, 100)
 			got := 0
 			for got < 23 {
-				n, err := b.ReadBatch(in)
-				if err != nil {
-					t.Fatal(err)
-				}
+				n := testenv.Must(b.ReadBatch(in))
 				for i := range n {
 					m, at := &in[i], (got+i)%11
 					if m.N != min(size, total-at*size) || differs(m.Buf[:m.N], at*size) != "" || m.SegmentSize != 0 {
@@ -421,9 +414,7 @@ func TestBatchJoined(t *testing.T) {
 	} else if err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.SetsockoptInt(b.FD(), unix.IPPROTO_IP, unix.IP_RECVTOS, 1); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.SetsockoptInt(b.FD(), unix.IPPROTO_IP, unix.IP_RECVTOS, 1))
 	tos := controlMessage(unix.IPPROTO_IP, unix.IP_TOS, []byte{0x48, 0, 0, 0})
 	for _, roomOOB := range []int{0, unix.CmsgSpace(1), 200} {
 		ms := []socket.Message{
@@ -436,10 +427,7 @@ func TestBatchJoined(t *testing.T) {
 		total, joined := 0, false
 		for total < 1100 {
 			in := room(8, 64<<10, roomOOB)
-			n, err := b.ReadBatch(in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			n := testenv.Must(b.ReadBatch(in))
 			for i := range n {
 				m := &in[i]
 				if m.SegmentSize != 0 && m.SegmentSize != 100 || m.SegmentSize == 0 && m.N > 100 {
@@ -524,10 +512,7 @@ func TestBatchClosed(t *testing.T) {
 // needUDPOption skips the test if the kernel has not got an option of UDP sockets, and fails it if it has: then ours should have worked.
 func needUDPOption(t *testing.T, option int) {
 	t.Helper()
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
 	defer unix.Close(fd)
 	if err := unix.SetsockoptInt(fd, unix.IPPROTO_UDP, option, 1); err != nil {
 		t.Skipf("this kernel has no UDP option %d: %v", option, err)

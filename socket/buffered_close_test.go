@@ -22,76 +22,70 @@ import (
 
 // TestBufferedWriteError: the read that had to send returns the error, as do all later writes; reads go on.
 func TestBufferedWriteError(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			sent := make(chan struct{})
-			k := p.Go(func() {
-				b := socket.NewBuffered(c)
-				defer b.Close()
-				b.WriteString("lost")
-				remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Send: {unix.EPIPE}}}).install(t)
-				_, err := b.ReadLine()
-				var op *net.OpError
-				if !errors.Is(err, unix.EPIPE) || !errors.As(err, &op) || op.Op != "write" {
-					t.Errorf("the read: %v", err)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		sent := make(chan struct{})
+		k := p.Go(func() {
+			b := socket.NewBuffered(c)
+			defer b.Close()
+			b.WriteString("lost")
+			remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Send: {unix.EPIPE}}}).install(t)
+			_, err := b.ReadLine()
+			var op *net.OpError
+			if !errors.Is(err, unix.EPIPE) || !errors.As(err, &op) || op.Op != "write" {
+				t.Errorf("the read: %v", err)
+			}
+			remove()
+			close(sent)
+			if line, err := b.ReadLine(); string(line) != "hello" || err != nil {
+				t.Errorf("the next read: %q, %v", line, err)
+			}
+			for what, err2 := range map[string]error{
+				"Write": second(b.Write([]byte("x"))), "WriteString": second(b.WriteString("x")),
+				"WriteByte": b.WriteByte('x'), "Flush": b.Flush(), "CloseWrite": b.CloseWrite(),
+			} {
+				if err2 != err {
+					t.Errorf("%s: %v, want the same error again", what, err2)
 				}
-				remove()
-				close(sent)
-				if line, err := b.ReadLine(); string(line) != "hello" || err != nil {
-					t.Errorf("the next read: %q, %v", line, err)
-				}
-				for what, err2 := range map[string]error{
-					"Write": second(b.Write([]byte("x"))), "WriteString": second(b.WriteString("x")),
-					"WriteByte": b.WriteByte('x'), "Flush": b.Flush(), "CloseWrite": b.CloseWrite(),
-				} {
-					if err2 != err {
-						t.Errorf("%s: %v, want the same error again", what, err2)
-					}
-				}
-				if n := cap(b.AvailableBuffer()); n != 0 {
-					t.Errorf("AvailableBuffer has room for %d", n)
-				}
-				if _, w := b.Holds(); w {
-					t.Error("holds a buffer")
-				}
-			})
-			testenv.Await(t, sent, "the error")
-			peer.Write([]byte("hello\n"))
-			k.Wait(t)
-			if got, err := io.ReadAll(peer); len(got) != 0 || err != nil {
-				t.Errorf("the peer read %q, %v", got, err)
+			}
+			if n := cap(b.AvailableBuffer()); n != 0 {
+				t.Errorf("AvailableBuffer has room for %d", n)
+			}
+			if _, w := b.Holds(); w {
+				t.Error("holds a buffer")
 			}
 		})
-	}
+		testenv.Await(t, sent, "the error")
+		peer.Write([]byte("hello\n"))
+		k.Wait(t)
+		if got, err := io.ReadAll(peer); len(got) != 0 || err != nil {
+			t.Errorf("the peer read %q, %v", got, err)
+		}
+	})
 }
 
 func second[T any](_ T, err error) error { return err }
 
 // TestBufferedWriteDeadline: a read that has to send waits for room no longer than the write deadline allows.
 func TestBufferedWriteDeadline(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, _ := withPeer(t)
-			fillSocket(t, c)
-			p.Do(t, func() {
-				b := socket.NewBuffered(c)
-				defer b.Close()
-				b.WriteString("answer")
-				b.SetWriteDeadline(time.Now().Add(time.Millisecond))
-				var op *net.OpError
-				if _, err := b.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "write" {
-					t.Errorf("the read: %v", err)
-				}
-				b.SetWriteDeadline(time.Time{})
-				if err := b.Flush(); !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("after that: %v", err)
-				}
-			})
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, _ := withPeer(t)
+		fillSocket(t, c)
+		p.Do(t, func() {
+			b := socket.NewBuffered(c)
+			defer b.Close()
+			b.WriteString("answer")
+			b.SetWriteDeadline(time.Now().Add(time.Millisecond))
+			var op *net.OpError
+			if _, err := b.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "write" {
+				t.Errorf("the read: %v", err)
+			}
+			b.SetWriteDeadline(time.Time{})
+			if err := b.Flush(); !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("after that: %v", err)
+			}
 		})
-	}
+	})
 }
 
 // fillSocket writes until the socket takes no more, and will not: what is on its way to the peer makes room when it has arrived.
@@ -99,10 +93,7 @@ func fillSocket(t testing.TB, c *socket.TCPConn) {
 	t.Helper()
 	buf := make([]byte, 64<<10)
 	testenv.Until(t, "a socket that is full", func() bool {
-		info, err := unix.GetsockoptTCPInfo(c.FD(), unix.IPPROTO_TCP, unix.TCP_INFO)
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := testenv.Must(unix.GetsockoptTCPInfo(c.FD(), unix.IPPROTO_TCP, unix.TCP_INFO))
 		_, errno := sysx.TrySend(c.FD(), buf)
 		if errno != 0 && errno != unix.EAGAIN {
 			t.Fatal(errno)

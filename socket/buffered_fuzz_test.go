@@ -61,9 +61,7 @@ func FuzzBuffered(f *testing.F) {
 		if err != nil || !bytes.Equal(rest, want) {
 			t.Fatalf("%d bytes were left, %v, want %d", len(rest), err, len(want))
 		}
-		if err := b.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, b.Flush())
 		if r, w := b.Holds(); r || w {
 			t.Errorf("holds buffers at the end: %v, %v", r, w)
 		}

@@ -131,49 +131,46 @@ func letters(n int) []byte {
 // TestBufferedGrows: lines and peeks longer than the buffer, up to the limit and no further; what is too long stays where it is.
 func TestBufferedGrows(t *testing.T) {
 	const limit = 100_000
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			k := p.Go(func() {
-				b := socket.NewBuffered(c)
-				defer b.Close()
-				b.SetLimit(limit)
-				line, err := b.ReadLine()
-				if err != nil || len(line) != limit-1 || !bytes.Equal(line, letters(limit-1)) {
-					t.Errorf("a line of the limit: %d, %v", len(line), err)
-				}
-				head, err := b.Peek(limit)
-				if err != nil || len(head) != limit || !bytes.Equal(head, letters(limit)) {
-					t.Errorf("a peek of the limit: %d, %v", len(head), err)
-				}
-				if _, err := b.Peek(limit + 1); err != socket.ErrTooLong || !errors.Is(err, bufio.ErrBufferFull) {
-					t.Errorf("a longer peek: %v", err)
-				}
-				if line, err := b.ReadLine(); err != socket.ErrTooLong || line != nil {
-					t.Errorf("a longer line: %d, %v", len(line), err)
-				}
-				if n := b.Buffered(); n != limit {
-					t.Errorf("%d bytes are buffered", n)
-				}
-				if n, err := b.Discard(limit + 10); n != limit+10 || err != nil {
-					t.Errorf("Discard: %d, %v", n, err)
-				}
-				if line, err := b.ReadLine(); string(line) != "after" || err != nil {
-					t.Errorf("what follows: %q, %v", line, err)
-				}
-				if line, err := b.ReadLine(); line != nil || err != io.ErrUnexpectedEOF {
-					t.Errorf("a line without an end: %q, %v", line, err)
-				}
-				if line, err := b.ReadLine(); line != nil || err != io.EOF {
-					t.Errorf("the end: %q, %v", line, err)
-				}
-			})
-			fmt.Fprintf(peer, "%s\n%safter\ncut", letters(limit-1), letters(limit+10))
-			peer.Close()
-			k.Wait(t)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		k := p.Go(func() {
+			b := socket.NewBuffered(c)
+			defer b.Close()
+			b.SetLimit(limit)
+			line, err := b.ReadLine()
+			if err != nil || len(line) != limit-1 || !bytes.Equal(line, letters(limit-1)) {
+				t.Errorf("a line of the limit: %d, %v", len(line), err)
+			}
+			head, err := b.Peek(limit)
+			if err != nil || len(head) != limit || !bytes.Equal(head, letters(limit)) {
+				t.Errorf("a peek of the limit: %d, %v", len(head), err)
+			}
+			if _, err := b.Peek(limit + 1); err != socket.ErrTooLong || !errors.Is(err, bufio.ErrBufferFull) {
+				t.Errorf("a longer peek: %v", err)
+			}
+			if line, err := b.ReadLine(); err != socket.ErrTooLong || line != nil {
+				t.Errorf("a longer line: %d, %v", len(line), err)
+			}
+			if n := b.Buffered(); n != limit {
+				t.Errorf("%d bytes are buffered", n)
+			}
+			if n, err := b.Discard(limit + 10); n != limit+10 || err != nil {
+				t.Errorf("Discard: %d, %v", n, err)
+			}
+			if line, err := b.ReadLine(); string(line) != "after" || err != nil {
+				t.Errorf("what follows: %q, %v", line, err)
+			}
+			if line, err := b.ReadLine(); line != nil || err != io.ErrUnexpectedEOF {
+				t.Errorf("a line without an end: %q, %v", line, err)
+			}
+			if line, err := b.ReadLine(); line != nil || err != io.EOF {
+				t.Errorf("the end: %q, %v", line, err)
+			}
 		})
-	}
+		fmt.Fprintf(peer, "%s\n%safter\ncut", letters(limit-1), letters(limit+10))
+		peer.Close()
+		k.Wait(t)
+	})
 }
 
 // TestBufferedIdleHoldsNothing: a hundred connections with requests behind them wait without a buffer; one with half a
@@ -187,10 +184,7 @@ func TestBufferedIdleHoldsNothing(t *testing.T) {
 	var tasks []*testrun.Task
 	for range conns {
 		fds = append(fds, rawClient(t, l))
-		c, err := l.AcceptTCP()
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(l.AcceptTCP())
 		b := socket.NewBuffered(c)
 		all = append(all, b)
 		tasks = append(tasks, testrun.First.Go(func() {
@@ -202,10 +196,7 @@ func TestBufferedIdleHoldsNothing(t *testing.T) {
 		unix.Write(fd, []byte("one\ntwo\n"))
 		var got [8]byte
 		for n := 0; n < len(got); {
-			m, err := unix.Read(fd, got[n:])
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := testenv.Must(unix.Read(fd, got[n:]))
 			n += m
 		}
 	}
@@ -228,7 +219,5 @@ func TestBufferedIdleHoldsNothing(t *testing.T) {
 	for _, fd := range fds {
 		unix.Shutdown(fd, unix.SHUT_RDWR)
 	}
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 }

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
@@ -70,13 +70,9 @@ func TestBufferedWriters(t *testing.T) {
 					peer.Write([]byte("x"))
 				}
 				var head [6]byte
-				if _, err := io.ReadFull(in, head[:]); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(io.ReadFull(in, head[:]))
 				body := make([]byte, binary.BigEndian.Uint32(head[:]))
-				if _, err := io.ReadFull(in, body); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(io.ReadFull(in, body))
 				who, seq := head[4], head[5]
 				if seq != next[who] || bytes.Count(body, []byte{byte(int(who)*frames + int(seq))}) != len(body) {
 					t.Fatalf("frame %d of %d, want %d, is torn", seq, who, next[who])
@@ -151,52 +147,44 @@ func TestBufferedAvailableBuffer(t *testing.T) {
 // TestBufferedLargeWrite: a large piece goes out with what was written before it in one system call, without a copy to allocate, and
 // what the socket does not take at once follows.
 func TestBufferedLargeWrite(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			all := pattern(4 << 20)
-			s := &script{}
-			defer s.install(t)()
-			k := p.Go(func() {
-				b := socket.NewBuffered(c)
-				defer b.Close()
-				b.Write(all[:100])
-				if n, err := b.Write(all[100:40_000]); n != 39_900 || err != nil {
-					t.Errorf("%d, %v", n, err)
-				}
-				if n, v := s.called[sysx.Send].Load(), s.called[sysx.Sendv].Load(); n != 0 || v != 1 {
-					t.Errorf("%d and %d writes", n, v)
-				}
-				b.Write(all[40_000:40_001])
-				if n, err := b.Write(all[40_001:]); n != len(all)-40_001 || err != nil {
-					t.Errorf("%d, %v", n, err)
-				}
-				b.Flush()
-			})
-			got := make([]byte, len(all))
-			if n, err := io.ReadFull(peer, got); err != nil || differs(got, 0) != "" {
-				t.Errorf("the peer read %d, %v %s", n, err, differs(got[:n], 0))
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		all := pattern(4 << 20)
+		s := &script{}
+		defer s.install(t)()
+		k := p.Go(func() {
+			b := socket.NewBuffered(c)
+			defer b.Close()
+			b.Write(all[:100])
+			if n, err := b.Write(all[100:40_000]); n != 39_900 || err != nil {
+				t.Errorf("%d, %v", n, err)
 			}
-			k.Wait(t)
+			if n, v := s.called[sysx.Send].Load(), s.called[sysx.Sendv].Load(); n != 0 || v != 1 {
+				t.Errorf("%d and %d writes", n, v)
+			}
+			b.Write(all[40_000:40_001])
+			if n, err := b.Write(all[40_001:]); n != len(all)-40_001 || err != nil {
+				t.Errorf("%d, %v", n, err)
+			}
+			b.Flush()
 		})
-	}
+		got := make([]byte, len(all))
+		if n, err := io.ReadFull(peer, got); err != nil || differs(got, 0) != "" {
+			t.Errorf("the peer read %d, %v %s", n, err, differs(got[:n], 0))
+		}
+		k.Wait(t)
+	})
 }
 
 // TestBufferedNoAllocation: requests and answers in batches allocate nothing.
 func TestBufferedNoAllocation(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
 		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			l := listen(t)
 			fd := rawClient(t, l)
-			c, err := l.AcceptTCP()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := testenv.Must(l.AcceptTCP())
 			k := p.Go(func() {
 				b := socket.NewBuffered(c)
 				defer b.Close()

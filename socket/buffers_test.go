@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -215,16 +214,8 @@ func TestBuffersPacket(t *testing.T) {
 	start(t, 1)
 	name := filepath.Join(t.TempDir(), "s")
 	at := &net.UnixAddr{Name: name, Net: "unixgram"}
-	l, err := net.ListenUnixgram("unixgram", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := socket.Dial("unixgram", name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	l := testenv.Closing(t, testenv.Must(net.ListenUnixgram("unixgram", at)))
+	c := testenv.Closing(t, testenv.Must(socket.Dial("unixgram", name)))
 	testrun.First.Do(t, func() {
 		v := socket.Buffers{[]byte("hello"), nil, []byte(", world")}
 		if n, err := v.WriteTo(c); n != 12 || err != nil || len(v) != 0 {
@@ -239,9 +230,7 @@ func TestBuffersPacket(t *testing.T) {
 
 // TestBuffersNoAllocation: vectors go without allocation, long ones too, once there has been one.
 func TestBuffersNoAllocation(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	start(t, 1)
 	for _, pieces := range []int{2, 100, 2000} {
 		c, down := withPeer(t)
@@ -287,14 +276,10 @@ func TestBuffersWhole(t *testing.T) {
 	}
 	b := make([]byte, pieces*size)
 	for i := range 4 * rounds {
-		if _, err := io.ReadFull(down, b); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(io.ReadFull(down, b))
 		if bytes.Count(b, b[:1]) != len(b) {
 			t.Fatal(fmt.Sprint("vector ", i, " is mixed with another"))
 		}
 	}
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 }

@@ -118,10 +118,7 @@ func TestCloseEndsWaits(t *testing.T) {
 // fdOf is the fd of one of net's connections.
 func fdOf(t *testing.T, c *net.TCPConn) (fd int) {
 	t.Helper()
-	raw, err := c.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testenv.Must(c.SyscallConn())
 	raw.Control(func(p uintptr) { fd = int(p) })
 	return fd
 }
@@ -225,9 +222,7 @@ func TestCloseEndsQueued(t *testing.T) {
 		tasks = append(tasks, k)
 	}
 	c.Close()
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 }
 
 // TestUseAfterClose runs every method on a closed connection beside net's and compares the errors, and closed listeners too.
@@ -276,10 +271,7 @@ func TestUseAfterClose(t *testing.T) {
 
 	l := listen(t)
 	l.Close()
-	nl, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	nl := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
 	nl.Close()
 	checkClosed(t, "set", l.SetDeadline(soon)) // net's is bare
 	for name, call := range map[string]func(l net.Listener) error{

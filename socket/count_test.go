@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -34,10 +35,7 @@ type tally []processor.IOSnapshot
 
 func counted(t testing.TB) (all tally) {
 	t.Helper()
-	s, err := netco.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(netco.Default())
 	for _, p := range s.Processors() {
 		all = append(all, p.IO().Snapshot())
 	}
@@ -322,14 +320,8 @@ var traffics = []traffic{
 	{name: "a file sent", sure: []sysx.Op{sysx.Sendfile}, move: func(t *testing.T, p testrun.Place) (int, int) {
 		const n = 1<<20 + 7
 		name := filepath.Join(t.TempDir(), "f")
-		if err := os.WriteFile(name, pattern(n), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
+		testenv.OK(t, os.WriteFile(name, pattern(n), 0o600))
+		f := testenv.Closing(t, testenv.Must(os.Open(name)))
 		a, b := pair(t)
 		inAndOut(t, p, func() {
 			if done, err := io.Copy(a, f); done != n || err != nil {
@@ -347,16 +339,8 @@ var traffics = []traffic{
 	{name: "regular file", file: true, move: func(t *testing.T, p testrun.Place) (int, int) {
 		const n = 100_000
 		t.Cleanup(blocking.Default().CloseIdle)
-		theirs, err := os.Create(filepath.Join(t.TempDir(), "f"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer theirs.Close()
-		f, err := socket.NewFile(theirs)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
+		theirs := testenv.Closing(t, testenv.Must(os.Create(filepath.Join(t.TempDir(), "f"))))
+		f := testenv.Closing(t, testenv.Must(socket.NewFile(theirs)))
 		p.Do(t, func() {
 			writeAll(t, f, pattern(n))
 			theirs.Seek(0, io.SeekStart)
@@ -387,16 +371,8 @@ var traffics = []traffic{
 // udpTo returns a UDP socket and one that is connected to it.
 func udpTo(t *testing.T) (l, c *socket.UDPConn) {
 	t.Helper()
-	l, err := socket.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	c, err = socket.DialUDP("udp4", nil, l.LocalAddr().(*net.UDPAddr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
+	l = testenv.Closing(t, testenv.Must(socket.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})))
+	c = testenv.Closing(t, testenv.Must(socket.DialUDP("udp4", nil, l.LocalAddr().(*net.UDPAddr))))
 	return l, c
 }
 
@@ -404,16 +380,10 @@ func udpTo(t *testing.T) (l, c *socket.UDPConn) {
 func pipeFiles(t *testing.T) (r, w *socket.File) {
 	t.Helper()
 	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.Pipe2(fds[:], unix.O_CLOEXEC))
 	var ends [2]*socket.File
 	for i, fd := range fds {
-		f, err := socket.FileFromFD(uintptr(fd), "a pipe")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { f.Close() })
+		f := testenv.Closing(t, testenv.Must(socket.FileFromFD(uintptr(fd), "a pipe")))
 		ends[i] = f
 	}
 	return ends[0], ends[1]
@@ -422,17 +392,10 @@ func pipeFiles(t *testing.T) (r, w *socket.File) {
 // socketPair returns two connected Sockets of the Unix family.
 func socketPair(t *testing.T, typ int) (a, b *socket.Socket) {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, typ|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, typ|unix.SOCK_CLOEXEC, 0))
 	var ends [2]*socket.Socket
 	for i, fd := range fds {
-		s, err := socket.AdoptSocket(fd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close() })
+		s := testenv.Closing(t, testenv.Must(socket.AdoptSocket(fd)))
 		ends[i] = s
 	}
 	return ends[0], ends[1]
@@ -470,35 +433,38 @@ func TestCounts(t *testing.T) {
 	}
 }
 
+// counts is the index of what counts a place: of its Processor, or of those for
+// goroutines.
+func counts(p testrun.Place) int {
+	return slices.IndexFunc(testrun.Places, func(q testrun.Place) bool { return p.Name == q.Name })
+}
+
 // TestCountsAgain: calls that find nothing are counted as such, interrupted ones once.
 func TestCountsAgain(t *testing.T) {
-	for at, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			const n = 64 << 10
-			a, b := socketPair(t, unix.SOCK_STREAM) // not registered yet: that makes the edges which end the waits for nothing
-			before := counted(t)
-			s := script{first: map[sysx.Op][]syscall.Errno{
-				sysx.Recv: {unix.EINTR, unix.EAGAIN, unix.EINTR, unix.EINTR},
-				sysx.Send: {unix.EINTR, unix.EAGAIN},
-			}}
-			remove := s.install(t)
-			inAndOut(t, p, func() { writeAll(t, a, pattern(n)); a.Close() }, func() { readN(t, b, n); b.Read(make([]byte, 1)) })
-			remove()
-			got, _ := before.since(t)
-			g := got[at]
-			if g.Reads != uint64(s.called[sysx.Recv].Load()-3) || g.Writes != uint64(s.called[sysx.Send].Load()-1) {
-				t.Errorf("%d reads and %d writes counted; asked for were %d, 3 of them interrupted, and %d, 1 of them", g.Reads, g.Writes,
-					s.called[sysx.Recv].Load(), s.called[sysx.Send].Load())
-			}
-			if g.ReadAgain < 1 || g.WriteAgain < 1 {
-				t.Errorf("%d reads and %d writes in vain counted, of at least 1 and 1", g.ReadAgain, g.WriteAgain)
-			}
-			if g.BytesIn != n || g.BytesOut != n {
-				t.Errorf("%d bytes in, %d out, of %d", g.BytesIn, g.BytesOut, n)
-			}
-		})
-	}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		const n = 64 << 10
+		a, b := socketPair(t, unix.SOCK_STREAM) // not registered yet: that makes the edges which end the waits for nothing
+		before := counted(t)
+		s := script{first: map[sysx.Op][]syscall.Errno{
+			sysx.Recv: {unix.EINTR, unix.EAGAIN, unix.EINTR, unix.EINTR},
+			sysx.Send: {unix.EINTR, unix.EAGAIN},
+		}}
+		remove := s.install(t)
+		inAndOut(t, p, func() { writeAll(t, a, pattern(n)); a.Close() }, func() { readN(t, b, n); b.Read(make([]byte, 1)) })
+		remove()
+		got, _ := before.since(t)
+		g := got[counts(p)]
+		if g.Reads != uint64(s.called[sysx.Recv].Load()-3) || g.Writes != uint64(s.called[sysx.Send].Load()-1) {
+			t.Errorf("%d reads and %d writes counted; asked for were %d, 3 of them interrupted, and %d, 1 of them", g.Reads, g.Writes,
+				s.called[sysx.Recv].Load(), s.called[sysx.Send].Load())
+		}
+		if g.ReadAgain < 1 || g.WriteAgain < 1 {
+			t.Errorf("%d reads and %d writes in vain counted, of at least 1 and 1", g.ReadAgain, g.WriteAgain)
+		}
+		if g.BytesIn != n || g.BytesOut != n {
+			t.Errorf("%d bytes in, %d out, of %d", g.BytesIn, g.BytesOut, n)
+		}
+	})
 }
 
 // TestCountsErrors: a call that fails is counted, without bytes.
@@ -615,10 +581,7 @@ func TestSavedReadsOfServers(t *testing.T) {
 // idleAfter waits until the one connection that the only Processor has is idle, after so many bytes out, and returns what was counted.
 func idleAfter(t *testing.T, before tally, out int) (g processor.IOSnapshot) {
 	t.Helper()
-	s, err := netco.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(netco.Default())
 	testenv.Until(t, "idleness", func() bool {
 		_, g = before.since(t)
 		return g.BytesOut >= uint64(out) && s.Processors()[0].Watches() == 1
@@ -667,51 +630,49 @@ func startLogged(t *testing.T, n int) *observer.ObservedLogs {
 // TestCountsAccepts: accepts are counted by how they end, and the log tells, once for each longer pause, that accepting pauses, and that
 // it goes on.
 func TestCountsAccepts(t *testing.T) {
-	for at, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			logs := startLogged(t, 2)
-			l := listen(t)
-			before := counted(t)
-			s := script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: {unix.EINTR, unix.EAGAIN, unix.ECONNABORTED, unix.EMFILE, unix.EPROTO, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM}}}
-			remove := s.install(t)
-			defer remove()
-			k := p.Go(func() {
-				for range 3 {
-					c, err := l.Accept()
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					c.Close()
-				}
-			})
+	testrun.Each(t, func(t *testing.T, p testrun.Place) {
+		logs := startLogged(t, 2)
+		l := listen(t)
+		before := counted(t)
+		s := script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: {unix.EINTR, unix.EAGAIN, unix.ECONNABORTED, unix.EMFILE, unix.EPROTO, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM}}}
+		remove := s.install(t)
+		defer remove()
+		k := p.Go(func() {
 			for range 3 {
-				dialNet(t, l.Addr().String())
-			}
-			k.Wait(t)
-			got, _ := before.since(t)
-			g := got[at]
-			if g.Accepts != uint64(s.called[sysx.Accept].Load())-1 || g.Accepted != 3 || g.AcceptAgain < 1 {
-				t.Errorf("%d accepts counted of %d, %d accepted, %d in vain", g.Accepts, s.called[sysx.Accept].Load(), g.Accepted, g.AcceptAgain)
-			}
-			want := [processor.AcceptErrorKinds]uint64{processor.AcceptConnection: 2, processor.AcceptFiles: 2, processor.AcceptMemory: 2}
-			if g.AcceptErrors != want {
-				t.Errorf("errors %v, want %v", g.AcceptErrors, want)
-			}
-			var told []string
-			for _, e := range logs.Filter(func(e observer.LoggedEntry) bool { return strings.HasPrefix(e.Message, "accepting") }).All() {
-				told = append(told, e.Message)
-				m := e.ContextMap()
-				if m["listener"] != l.Addr().String() || (p.Name == testrun.Goroutine.Name) != (m["processor"] == nil) {
-					t.Errorf("%s: of which listener and Processor? %v", e.Message, m)
+				c, err := l.Accept()
+				if err != nil {
+					t.Error(err)
+					return
 				}
-			}
-			pauses := strings.Repeat("accepting pauses, ", 4) + "accepting goes on"
-			if all := strings.Join(told, ", "); all != pauses {
-				t.Errorf("logged: %s\nwant: %s", all, pauses)
+				c.Close()
 			}
 		})
-	}
+		for range 3 {
+			dialNet(t, l.Addr().String())
+		}
+		k.Wait(t)
+		got, _ := before.since(t)
+		g := got[counts(p)]
+		if g.Accepts != uint64(s.called[sysx.Accept].Load())-1 || g.Accepted != 3 || g.AcceptAgain < 1 {
+			t.Errorf("%d accepts counted of %d, %d accepted, %d in vain", g.Accepts, s.called[sysx.Accept].Load(), g.Accepted, g.AcceptAgain)
+		}
+		want := [processor.AcceptErrorKinds]uint64{processor.AcceptConnection: 2, processor.AcceptFiles: 2, processor.AcceptMemory: 2}
+		if g.AcceptErrors != want {
+			t.Errorf("errors %v, want %v", g.AcceptErrors, want)
+		}
+		var told []string
+		for _, e := range logs.Filter(func(e observer.LoggedEntry) bool { return strings.HasPrefix(e.Message, "accepting") }).All() {
+			told = append(told, e.Message)
+			m := e.ContextMap()
+			if m["listener"] != l.Addr().String() || (p.Name == testrun.Goroutine.Name) != (m["processor"] == nil) {
+				t.Errorf("%s: of which listener and Processor? %v", e.Message, m)
+			}
+		}
+		pauses := strings.Repeat("accepting pauses, ", 4) + "accepting goes on"
+		if all := strings.Join(told, ", "); all != pauses {
+			t.Errorf("logged: %s\nwant: %s", all, pauses)
+		}
+	})
 }
 
 // TestAcceptLogStaysShort: however many connections come while there is no fd, pauses of one length are logged once.

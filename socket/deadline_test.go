@@ -103,9 +103,7 @@ type timedOp struct {
 // empty brings c to where it knows that there is nothing to read.
 func empty(t *testing.T, c *socket.TCPConn, peer net.Conn) {
 	t.Helper()
-	if _, err := peer.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(peer.Write([]byte("x")))
 	if n, err := c.Read(make([]byte, 10)); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
@@ -127,9 +125,7 @@ func forTimed(t *testing.T, f func(t *testing.T, p testrun.Place, op string, rea
 func TestDeadlinePast(t *testing.T) {
 	forTimed(t, func(t *testing.T, p testrun.Place, op string, _ coroutine.Reason, x timedOp) {
 		x.release()
-		if err := x.set(past); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, x.set(past))
 		p.Do(t, func() {
 			for range 3 {
 				checkTimeout(t, op, x.wait())
@@ -227,15 +223,11 @@ func TestDeadlineMovedLater(t *testing.T) {
 func TestDeadlineOfOneDirection(t *testing.T) {
 	start(t, 1)
 	c, peer := withPeer(t)
-	if err := c.SetReadDeadline(past); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, c.SetReadDeadline(past))
 	if _, err := c.Write([]byte("x")); err != nil {
 		t.Errorf("write under a read deadline: %v", err)
 	}
-	if err := c.SetWriteDeadline(past); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, c.SetWriteDeadline(past))
 	c.SetReadDeadline(future)
 	peer.Write([]byte("y"))
 	if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
@@ -286,29 +278,26 @@ func TestDeadlineStays(t *testing.T) {
 // TestDeadlineAgainstTimer moves a deadline back and forth from another thread while the timer of the one before fires, so that the two
 // wakers meet. Under the race detector this also checks that a late waker does not touch the waiter's next park.
 func TestDeadlineAgainstTimer(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, _ := withPeer(t)
-			stop := make(chan struct{})
-			mover := testrun.Goroutine.Go(func() {
-				for i := 0; ; i++ {
-					select {
-					case <-stop:
-						return
-					default:
-						c.SetReadDeadline(time.Now().Add(time.Duration(i%50) * time.Microsecond))
-					}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, _ := withPeer(t)
+		stop := make(chan struct{})
+		mover := testrun.Goroutine.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					c.SetReadDeadline(time.Now().Add(time.Duration(i%50) * time.Microsecond))
 				}
-			})
-			p.Do(t, func() {
-				for range 2000 {
-					_, err := c.Read(make([]byte, 1))
-					checkTimeout(t, "read", err)
-				}
-			})
-			close(stop)
-			mover.Wait(t)
+			}
 		})
-	}
+		p.Do(t, func() {
+			for range 2000 {
+				_, err := c.Read(make([]byte, 1))
+				checkTimeout(t, "read", err)
+			}
+		})
+		close(stop)
+		mover.Wait(t)
+	})
 }

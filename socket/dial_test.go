@@ -21,29 +21,23 @@ import (
 
 // TestDialClosedPort: the connect returns, with ECONNREFUSED. C++ netco's never returned.
 func TestDialClosedPort(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			address := testenv.ClosedPort(t)
-			p.Do(t, func() {
-				for range 10 {
-					c, err := dialTCP("tcp", address)
-					var op *net.OpError
-					if c != nil || !errors.Is(err, unix.ECONNREFUSED) || !errors.As(err, &op) || op.Op != "dial" || op.Timeout() {
-						t.Errorf("Dial: %v, %v", c, err)
-					}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		address := testenv.ClosedPort(t)
+		p.Do(t, func() {
+			for range 10 {
+				c, err := dialTCP("tcp", address)
+				var op *net.OpError
+				if c != nil || !errors.Is(err, unix.ECONNREFUSED) || !errors.As(err, &op) || op.Op != "dial" || op.Timeout() {
+					t.Errorf("Dial: %v, %v", c, err)
 				}
-			})
+			}
 		})
-	}
+	})
 }
 
 // noSuchHost makes Go's resolver, which netco's Dial uses too, ask a server on loopback that knows no name.
 func noSuchHost(t *testing.T) {
-	server, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))
 	go func() {
 		buf := make([]byte, 1500)
 		for {
@@ -182,11 +176,7 @@ func TestDialErrors(t *testing.T) {
 func TestListenErrors(t *testing.T) {
 	noSuchHost(t)
 	start(t, 2)
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
+	taken := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
 	cases := append(badAddresses[:len(badAddresses):len(badAddresses)], []struct{ network, address string }{
 		{"tcp", taken.Addr().String()},
 		{"tcp4", taken.Addr().String()},
@@ -222,11 +212,7 @@ func listenError(address string) error {
 // TestDialByName: names, empty hosts and both families reach a listener.
 func TestDialByName(t *testing.T) {
 	start(t, 2)
-	l, err := listenTCP("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := testenv.Closing(t, testenv.Must(listenTCP("tcp", ":0")))
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	for _, p := range testrun.Places {
 		p.Do(t, func() {
@@ -281,29 +267,26 @@ func TestDialTimeout(t *testing.T) {
 
 // TestDialTimeoutEnds: the time is for connecting, not for what comes after.
 func TestDialTimeoutEnds(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			l := listen(t)
-			p.Do(t, func() {
-				a, err := socket.DialTimeout("tcp", l.Addr().String(), time.Hour)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer a.Close()
-				b, err := l.AcceptTCP()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer b.Close()
-				if _, err := a.Write([]byte("x")); err != nil {
-					t.Error(err)
-				}
-			})
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		l := listen(t)
+		p.Do(t, func() {
+			a, err := socket.DialTimeout("tcp", l.Addr().String(), time.Hour)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer a.Close()
+			b, err := l.AcceptTCP()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer b.Close()
+			if _, err := a.Write([]byte("x")); err != nil {
+				t.Error(err)
+			}
 		})
-	}
+	})
 }
 
 // TestDialParks: while one coroutine connects to a peer that does not answer, others of its Processor run.

@@ -265,42 +265,36 @@ func TestDialContext(t *testing.T) {
 
 // TestDialCancelled: a coroutine that is parked in a connect, and a goroutine that blocks in one, are woken by cancel.
 func TestDialCancelled(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			address, _ := testenv.Deaf(t)
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			k := p.Go(func() {
-				if _, err := socket.DialContext(ctx, "tcp", address); !errors.Is(err, context.Canceled) {
-					t.Errorf("Dial: %v", err)
-				}
-			})
-			k.UntilParked(t, coroutine.ReasonConnect)
-			cancel()
-			k.Wait(t)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		address, _ := testenv.Deaf(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		k := p.Go(func() {
+			if _, err := socket.DialContext(ctx, "tcp", address); !errors.Is(err, context.Canceled) {
+				t.Errorf("Dial: %v", err)
+			}
 		})
-	}
+		k.UntilParked(t, coroutine.ReasonConnect)
+		cancel()
+		k.Wait(t)
+	})
 }
 
 // TestDialCancelChannel: so does the old way to cancel.
 func TestDialCancelChannel(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			address, _ := testenv.Deaf(t)
-			cancel := make(chan struct{})
-			k := p.Go(func() {
-				d := socket.Dialer{Cancel: cancel}
-				if _, err := d.Dial("tcp", address); !errors.Is(err, context.Canceled) {
-					t.Errorf("Dial: %v", err)
-				}
-			})
-			k.UntilParked(t, coroutine.ReasonConnect)
-			close(cancel)
-			k.Wait(t)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		address, _ := testenv.Deaf(t)
+		cancel := make(chan struct{})
+		k := p.Go(func() {
+			d := socket.Dialer{Cancel: cancel}
+			if _, err := d.Dial("tcp", address); !errors.Is(err, context.Canceled) {
+				t.Errorf("Dial: %v", err)
+			}
 		})
-	}
+		k.UntilParked(t, coroutine.ReasonConnect)
+		close(cancel)
+		k.Wait(t)
+	})
 }
 
 // TestDialContextAfter: once there is a connection, the context's end, its deadline or the timeout do nothing to it.
@@ -477,17 +471,9 @@ func TestDialShares(t *testing.T) {
 func TestDialFrom(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
-	u, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer u.Close()
+	u := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
 	dir := t.TempDir()
-	ul, err := net.Listen("unix", filepath.Join(dir, "l"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ul.Close()
+	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", filepath.Join(dir, "l"))))
 	everywhere(t, func(p testrun.Place) {
 		for _, c := range []struct {
 			from net.Addr
@@ -559,11 +545,7 @@ func haveIPv6() bool {
 // TestDialUnspecified: an address without a host is this one, on every network.
 func TestDialUnspecified(t *testing.T) {
 	start(t, 2)
-	l, err := listenTCP("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := testenv.Closing(t, testenv.Must(listenTCP("tcp", ":0")))
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	everywhere(t, func(p testrun.Place) {
 		for _, network := range []string{"tcp", "tcp4", "tcp6"} {
@@ -591,18 +573,10 @@ func TestDialUnspecified(t *testing.T) {
 // TestDialControl: the hooks see what net's see, and can set options; what they return ends the dial; they cannot keep the fd.
 func TestDialControl(t *testing.T) {
 	start(t, 2)
-	l, err := listenTCP("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := testenv.Closing(t, testenv.Must(listenTCP("tcp", ":0")))
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	dir := t.TempDir()
-	ul, err := net.Listen("unix", filepath.Join(dir, "l"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ul.Close()
+	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", filepath.Join(dir, "l"))))
 	s := serveNames(t, map[string][]record{"here.test.": addresses("127.0.0.1"), "both.test.": addresses("127.0.0.1", "::1")})
 	type key struct{}
 	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), key{}, "value"), time.Hour)
@@ -793,11 +767,7 @@ func TestDialMultipath(t *testing.T) {
 func TestDialNetworks(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
-	ul, err := net.Listen("unix", filepath.Join(t.TempDir(), "l"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ul.Close()
+	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", filepath.Join(t.TempDir(), "l"))))
 	everywhere(t, func(p testrun.Place) {
 		for _, c := range []struct {
 			network, address string

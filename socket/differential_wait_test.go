@@ -72,9 +72,7 @@ func (d *diffRun) waitThen(o diffOp, e int) {
 			tasks = append(tasks, k)
 		}
 		text := d.endWait(w, ending, e, size, wait.pieces, tasks[0])
-		for _, k := range tasks {
-			k.Wait(w.t)
-		}
+		testrun.WaitAll(w.t, tasks...)
 		if ending == byDeadline || ending == byMovedDeadline || ending == byTimer {
 			text += w.tellError(c.SetReadDeadline(time.Time{}))
 		}
@@ -340,9 +338,7 @@ func (d *diffRun) twoWriters(o diffOp, e int) {
 		var n int
 		var err error
 		w.do(o.place(), func() { n, err = io.ReadFull(w.ends[1-e], p) })
-		for _, k := range tasks {
-			k.Wait(w.t)
-		}
+		testrun.WaitAll(w.t, tasks...)
 		first := bytes.Repeat(p[:1], size)
 		whole := bytes.Equal(p[:size], first) && bytes.Equal(p[size:], bytes.Repeat([]byte{1 - p[0]&1}, size))
 		return fmt.Sprint(texts, n, w.tellError(err), " whole: ", whole)

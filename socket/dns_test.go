@@ -48,10 +48,7 @@ type nameServer struct {
 // serveNames starts a server, which ends with the test.
 func serveNames(t testing.TB, zone map[string][]record) *nameServer {
 	t.Helper()
-	c, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))
 	s := &nameServer{address: c.LocalAddr().String(), zone: zone,
 		gates: map[string]chan struct{}{}, asked: map[string]int{}}
 	ended := make(chan struct{})

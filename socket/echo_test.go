@@ -6,6 +6,7 @@ import (
 	"io"
 	"testing"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
@@ -64,72 +65,64 @@ func roundTrip(p testrun.Place, c *socket.TCPConn, size int) error {
 // TestEchoPipelined writes a thousand messages before it reads the first answer.
 func TestEchoPipelined(t *testing.T) {
 	const messages, size = 1000, 64
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			a, b := pair(t)
-			s := p.Go(func() { echo(b) })
-			c := p.Go(func() {
-				defer a.Close()
-				for i := range messages {
-					if _, err := a.Write(bytes.Repeat([]byte{byte(i)}, size)); err != nil {
-						t.Errorf("message %d: %v", i, err)
-						return
-					}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		a, b := pair(t)
+		s := p.Go(func() { echo(b) })
+		c := p.Go(func() {
+			defer a.Close()
+			for i := range messages {
+				if _, err := a.Write(bytes.Repeat([]byte{byte(i)}, size)); err != nil {
+					t.Errorf("message %d: %v", i, err)
+					return
 				}
-				got := make([]byte, size)
-				for i := range messages {
-					if _, err := io.ReadFull(a, got); err != nil {
-						t.Errorf("answer %d: %v", i, err)
-						return
-					}
-					if !bytes.Equal(got, bytes.Repeat([]byte{byte(i)}, size)) {
-						t.Errorf("answer %d is %x", i, got)
-						return
-					}
+			}
+			got := make([]byte, size)
+			for i := range messages {
+				if _, err := io.ReadFull(a, got); err != nil {
+					t.Errorf("answer %d: %v", i, err)
+					return
 				}
-			})
-			c.Wait(t)
-			s.Wait(t)
+				if !bytes.Equal(got, bytes.Repeat([]byte{byte(i)}, size)) {
+					t.Errorf("answer %d is %x", i, got)
+					return
+				}
+			}
 		})
-	}
+		c.Wait(t)
+		s.Wait(t)
+	})
 }
 
 // TestEmptyReadAndWrite: neither takes nor sends anything, nor waits.
 func TestEmptyReadAndWrite(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			p.Do(t, func() {
-				for range 100 {
-					if n, err := c.Read(nil); n != 0 || err != nil {
-						t.Errorf("Read(nil) with nothing to read: %d, %v", n, err)
-					}
-					if n, err := c.Write(nil); n != 0 || err != nil {
-						t.Errorf("Write(nil): %d, %v", n, err)
-					}
-				}
-			})
-			if _, err := peer.Write([]byte("x")); err != nil {
-				t.Fatal(err)
-			}
-			p.Do(t, func() {
-				if err := c.WaitReadable(); err != nil {
-					t.Error(err)
-				}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		p.Do(t, func() {
+			for range 100 {
 				if n, err := c.Read(nil); n != 0 || err != nil {
-					t.Errorf("Read(nil) with a byte to read: %d, %v", n, err)
+					t.Errorf("Read(nil) with nothing to read: %d, %v", n, err)
 				}
-				var b [8]byte
-				if n, err := c.Read(b[:]); n != 1 || err != nil || b[0] != 'x' {
-					t.Errorf("Read: %d, %v, %q", n, err, b[:n])
+				if n, err := c.Write(nil); n != 0 || err != nil {
+					t.Errorf("Write(nil): %d, %v", n, err)
 				}
-			})
-			c.Close()
-			if rest, err := io.ReadAll(peer); err != nil || len(rest) != 0 {
-				t.Errorf("the peer read %q, %v, want nothing", rest, err)
 			}
 		})
-	}
+		testenv.Must(peer.Write([]byte("x")))
+		p.Do(t, func() {
+			if err := c.WaitReadable(); err != nil {
+				t.Error(err)
+			}
+			if n, err := c.Read(nil); n != 0 || err != nil {
+				t.Errorf("Read(nil) with a byte to read: %d, %v", n, err)
+			}
+			var b [8]byte
+			if n, err := c.Read(b[:]); n != 1 || err != nil || b[0] != 'x' {
+				t.Errorf("Read: %d, %v, %q", n, err, b[:n])
+			}
+		})
+		c.Close()
+		if rest, err := io.ReadAll(peer); err != nil || len(rest) != 0 {
+			t.Errorf("the peer read %q, %v, want nothing", rest, err)
+		}
+	})
 }

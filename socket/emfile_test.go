@@ -60,13 +60,9 @@ func fillFDs(limit, spare int) (close func()) {
 // setLimit sets how many fds the process may have.
 func setLimit(n int) {
 	var lim unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
-		testenv.Fatal(err)
-	}
+	testenv.MustOK(unix.Getrlimit(unix.RLIMIT_NOFILE, &lim))
 	lim.Cur = uint64(n)
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
-		testenv.Fatal(err)
-	}
+	testenv.MustOK(unix.Setrlimit(unix.RLIMIT_NOFILE, &lim))
 }
 
 // TestStartWithoutFDs: the first thing that a process meets is that it has no fds left, or only so many. Start succeeds or returns EMFILE;
@@ -93,18 +89,14 @@ func startWithoutFDs() {
 	err := netco.Start(netco.Options{Processors: 2})
 	switch {
 	case err == nil:
-		if err := netco.Run(func() { netco.Sleep(time.Millisecond) }); err != nil {
-			testenv.Fatal(err)
-		}
+		testenv.MustOK(netco.Run(func() { netco.Sleep(time.Millisecond) }))
 		fmt.Print("started")
 	case strings.Contains(err.Error(), unix.EMFILE.Error()):
 		free()
 		if err := netco.Start(netco.Options{Processors: 2}); err != nil {
 			testenv.Fatal("a second start, with fds:", err)
 		}
-		if err := netco.Run(func() { netco.Sleep(time.Millisecond) }); err != nil {
-			testenv.Fatal(err)
-		}
+		testenv.MustOK(netco.Run(func() { netco.Sleep(time.Millisecond) }))
 		fmt.Print("refused")
 	default:
 		testenv.Fatal(err)
@@ -122,9 +114,7 @@ func TestNetpollBeforeEMFILE(t *testing.T) {
 }
 
 func lateNetpoll() {
-	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-		testenv.Fatal(err)
-	}
+	testenv.MustOK(netco.Start(netco.Options{Processors: 1}))
 	fillFDs(64, 0)
 	time.Sleep(time.Millisecond)
 	timer := make(chan struct{})
@@ -136,9 +126,7 @@ func lateNetpoll() {
 	if _, err := dialTCP("tcp", "127.0.0.1:1"); err == nil {
 		testenv.Fatal("dialling without an fd succeeded")
 	}
-	if err := netco.Run(func() { netco.Sleep(time.Millisecond) }); err != nil {
-		testenv.Fatal(err)
-	}
+	testenv.MustOK(netco.Run(func() { netco.Sleep(time.Millisecond) }))
 	fmt.Print("alive")
 }
 
@@ -157,13 +145,8 @@ func TestAcceptWithoutFDs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stdout, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			stdout := testenv.Must(cmd.StdoutPipe())
+			testenv.OK(t, cmd.Start())
 			defer func() {
 				stdin.Close()
 				if err := cmd.Wait(); err != nil {
@@ -184,20 +167,14 @@ func exhaust(t *testing.T, address string) {
 	const clients = 2 * fewFDs
 	var conns []net.Conn
 	for range clients {
-		c, err := net.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := testenv.Closing(t, testenv.Must(net.Dial("tcp", address)))
 		c.SetDeadline(time.Now().Add(limit))
 		conns = append(conns, c)
 	}
 	ask := func(c net.Conn) uint64 { // its answer is how often the server has tried to accept
 		var b [8]byte
 		c.SetDeadline(time.Now().Add(limit))
-		if _, err := c.Write(b[:1]); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(c.Write(b[:1]))
 		if _, err := io.ReadFull(c, b[:]); err != nil {
 			t.Fatalf("no answer: %v", err)
 		}
@@ -213,9 +190,7 @@ func exhaust(t *testing.T, address string) {
 		}
 	}
 	late := conns[clients-1]
-	if _, err := late.Write([]byte{0}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(late.Write([]byte{0}))
 	began, tries := time.Now(), ask(conns[0])
 	for range 2000 {
 		ask(conns[0])
@@ -256,13 +231,8 @@ func serveWithFewFDs() {
 		}
 		return asked, 0
 	})
-	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-		testenv.Fatal(err)
-	}
-	l, err := listenTCP("tcp", "127.0.0.1:0")
-	if err != nil {
-		testenv.Fatal(err)
-	}
+	testenv.MustOK(netco.Start(netco.Options{Processors: 1}))
+	l := testenv.Must(listenTCP("tcp", "127.0.0.1:0"))
 	run := func(f func()) { netco.Go(f) }
 	if os.Args[1] == "goroutine" {
 		run = func(f func()) { go f() }

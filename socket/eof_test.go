@@ -37,12 +37,8 @@ func TestFINInTheEdgeOfItsData(t *testing.T) {
 					reader.UntilParked(t, coroutine.ReasonRead)
 					release = hog(t, 0)
 				}
-				if _, err := peer.Write([]byte("last words")); err != nil {
-					t.Fatal(err)
-				}
-				if err := peer.CloseWrite(); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(peer.Write([]byte("last words")))
+				testenv.OK(t, peer.CloseWrite())
 				testenv.Until(t, "the FIN", func() bool { return tcpState(t, c.FD()) == tcpCloseWait })
 				release()
 				if !parked {
@@ -60,9 +56,7 @@ func TestFINAfterShortRead(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			start(t, 1)
 			c, peer := withPeer(t)
-			if _, err := peer.Write([]byte("data")); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(peer.Write([]byte("data")))
 			reader := p.Go(func() {
 				var buf [64]byte
 				if n, err := c.Read(buf[:]); n != 4 || err != nil {
@@ -76,9 +70,7 @@ func TestFINAfterShortRead(t *testing.T) {
 				}
 			})
 			reader.UntilParked(t, coroutine.ReasonRead)
-			if err := peer.CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, peer.CloseWrite())
 			reader.Wait(t)
 		})
 	}
@@ -105,10 +97,7 @@ func TestResetLikeNet(t *testing.T) {
 	for _, unread := range []int{0, 1000} {
 		want := reset(t, unread, func(t *testing.T) (net.Conn, func() int, *net.TCPConn) {
 			c, peer := netPair(t)
-			raw, err := c.SyscallConn()
-			if err != nil {
-				t.Fatal(err)
-			}
+			raw := testenv.Must(c.SyscallConn())
 			return c, func() (state int) {
 				raw.Control(func(fd uintptr) { state = tcpState(t, int(fd)) })
 				return state
@@ -131,9 +120,7 @@ func TestResetLikeNet(t *testing.T) {
 
 func reset(t *testing.T, unread int, connect func(*testing.T) (net.Conn, func() int, *net.TCPConn), p testrun.Place) (got []string) {
 	c, state, peer := connect(t)
-	if _, err := peer.Write(pattern(unread)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(peer.Write(pattern(unread)))
 	peer.SetLinger(0)
 	peer.Close()
 	testenv.Until(t, "the reset", func() bool { return state() == tcpClose })
@@ -151,38 +138,35 @@ func reset(t *testing.T, unread int, connect func(*testing.T) (net.Conn, func() 
 
 // TestResetWakes: reader and writer that are parked when the reset comes get ECONNRESET, or what the other of the two left of it.
 func TestResetWakes(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			errs := make(chan error, 2)
-			reader := p.Go(func() {
-				_, err := c.Read(make([]byte, 1))
-				errs <- err
-			})
-			writer := p.Go(func() {
-				_, err := c.Write(tooMuch)
-				errs <- err
-			})
-			reader.UntilParked(t, coroutine.ReasonRead)
-			writer.UntilParked(t, coroutine.ReasonWrite)
-			peer.SetLinger(0)
-			peer.Close()
-			reset := 0
-			for range 2 {
-				switch err := testenv.Await(t, errs, "the reset"); {
-				case errors.Is(err, unix.ECONNRESET):
-					reset++
-				case err == io.EOF || errors.Is(err, unix.EPIPE):
-				default:
-					t.Errorf("got %v", err)
-				}
-			}
-			if reset == 0 {
-				t.Error("neither was told of the reset")
-			}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		errs := make(chan error, 2)
+		reader := p.Go(func() {
+			_, err := c.Read(make([]byte, 1))
+			errs <- err
 		})
-	}
+		writer := p.Go(func() {
+			_, err := c.Write(tooMuch)
+			errs <- err
+		})
+		reader.UntilParked(t, coroutine.ReasonRead)
+		writer.UntilParked(t, coroutine.ReasonWrite)
+		peer.SetLinger(0)
+		peer.Close()
+		reset := 0
+		for range 2 {
+			switch err := testenv.Await(t, errs, "the reset"); {
+			case errors.Is(err, unix.ECONNRESET):
+				reset++
+			case err == io.EOF || errors.Is(err, unix.EPIPE):
+			default:
+				t.Errorf("got %v", err)
+			}
+		}
+		if reset == 0 {
+			t.Error("neither was told of the reset")
+		}
+	})
 }
 
 // TestHalfClose: 8 MiB after a FIN in the other direction, both ways, and a Close right behind 8 MiB. gnet, netpoll and nbio
@@ -193,9 +177,7 @@ func TestHalfClose(t *testing.T) {
 		t.Run("theirs first/"+p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
-			if err := peer.CloseWrite(); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, peer.CloseWrite())
 			k := p.Go(func() {
 				defer c.Close()
 				if n, err := c.Read(make([]byte, 10)); n != 0 || err != io.EOF {
@@ -243,31 +225,26 @@ func TestHalfClose(t *testing.T) {
 
 // TestCloseRead: a reader that waits gets io.EOF, and so do later ones; writing goes on.
 func TestCloseRead(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			reader := p.Go(func() {
-				for range 2 {
-					if n, err := c.Read(make([]byte, 10)); n != 0 || err != io.EOF {
-						t.Errorf("read %d, %v, want 0, EOF", n, err)
-					}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		reader := p.Go(func() {
+			for range 2 {
+				if n, err := c.Read(make([]byte, 10)); n != 0 || err != io.EOF {
+					t.Errorf("read %d, %v, want 0, EOF", n, err)
 				}
-			})
-			reader.UntilParked(t, coroutine.ReasonRead)
-			if err := c.CloseRead(); err != nil {
-				t.Fatal(err)
-			}
-			reader.Wait(t)
-			p.Do(t, func() {
-				if _, err := c.Write([]byte("still here")); err != nil {
-					t.Error(err)
-				}
-				c.Close()
-			})
-			if got, err := io.ReadAll(peer); string(got) != "still here" || err != nil {
-				t.Errorf("the peer read %q, %v", got, err)
 			}
 		})
-	}
+		reader.UntilParked(t, coroutine.ReasonRead)
+		testenv.OK(t, c.CloseRead())
+		reader.Wait(t)
+		p.Do(t, func() {
+			if _, err := c.Write([]byte("still here")); err != nil {
+				t.Error(err)
+			}
+			c.Close()
+		})
+		if got, err := io.ReadAll(peer); string(got) != "still here" || err != nil {
+			t.Errorf("the peer read %q, %v", got, err)
+		}
+	})
 }

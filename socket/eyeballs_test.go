@@ -58,10 +58,7 @@ func twoFaced(t testing.TB, v6, v4 manner) (port string) {
 // the port is taken.
 func behave(t testing.TB, family, port int, m manner) bool {
 	t.Helper()
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := testenv.Must(unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 	t.Cleanup(func() { unix.Close(fd) })
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	var sa unix.Sockaddr = &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}
@@ -201,26 +198,23 @@ func sameDialInTime(t *testing.T, what string, d socket.Dialer, network, address
 
 // TestRaceCancelled: both racers end when the context does.
 func TestRaceCancelled(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			port := twoFaced(t, ignores, ignores)
-			s := serveNames(t, both)
-			before := socket.Open()
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			k := p.Go(func() {
-				d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Nanosecond}
-				if _, err := d.DialContext(ctx, "tcp", "both.test.:"+port); !errors.Is(err, context.Canceled) {
-					t.Errorf("Dial: %v", err)
-				}
-			})
-			testenv.Until(t, "two sockets", func() bool { return socket.Open() == before+2 })
-			cancel()
-			k.Wait(t)
-			testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == before })
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		port := twoFaced(t, ignores, ignores)
+		s := serveNames(t, both)
+		before := socket.Open()
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		k := p.Go(func() {
+			d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Nanosecond}
+			if _, err := d.DialContext(ctx, "tcp", "both.test.:"+port); !errors.Is(err, context.Canceled) {
+				t.Errorf("Dial: %v", err)
+			}
 		})
-	}
+		testenv.Until(t, "two sockets", func() bool { return socket.Open() == before+2 })
+		cancel()
+		k.Wait(t)
+		testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == before })
+	})
 }
 
 // TestRaceShutdown: neither holds up the end of the scheduler, whatever stage they are in.
@@ -345,9 +339,7 @@ func TestRaceHammer(t *testing.T) {
 			}
 		}))
 	}
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	testenv.Until(t, "the losers to be closed", func() bool { return socket.Open() == before })
 	idle(t, r)
 	if t.Failed() {

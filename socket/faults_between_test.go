@@ -52,9 +52,7 @@ func everyPair(t *testing.T, f func(t *testing.T, p testrun.Place, c diffEnd, fd
 func netcoPair(t *testing.T, network string) (a, b diffEnd) {
 	w := &diffWorld{t: t, name: "netco", ours: true}
 	t.Cleanup(w.close)
-	if err := w.connect(network); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, w.connect(network))
 	return w.ends[1], w.ends[0]
 }
 
@@ -129,48 +127,45 @@ func TestRoomAfterEAGAIN(t *testing.T) {
 
 // TestConnectionAfterEAGAIN: each connection comes right behind an EAGAIN of accept.
 func TestConnectionAfterEAGAIN(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			l := listen(t)
-			to := netip.MustParseAddrPort(l.Addr().String())
-			var clients []int
-			defer func() {
-				for _, fd := range clients {
-					unix.Close(fd)
-				}
-			}()
-			const conns = 50
-			waiting := false
-			defer between(t, sysx.Accept, -1, func(asked int) (int, syscall.Errno) {
-				if waiting {
-					waiting = false
-					return asked, 0
-				}
-				fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		l := listen(t)
+		to := netip.MustParseAddrPort(l.Addr().String())
+		var clients []int
+		defer func() {
+			for _, fd := range clients {
+				unix.Close(fd)
+			}
+		}()
+		const conns = 50
+		waiting := false
+		defer between(t, sysx.Accept, -1, func(asked int) (int, syscall.Errno) {
+			if waiting {
+				waiting = false
+				return asked, 0
+			}
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return asked, 0
+			}
+			clients = append(clients, fd)
+			unix.Connect(fd, &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())})
+			waiting = true
+			return asked, unix.EAGAIN
+		})()
+		p.Do(t, func() {
+			for range conns {
+				c, err := l.Accept()
 				if err != nil {
-					return asked, 0
+					t.Error(err)
+					return
 				}
-				clients = append(clients, fd)
-				unix.Connect(fd, &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())})
-				waiting = true
-				return asked, unix.EAGAIN
-			})()
-			p.Do(t, func() {
-				for range conns {
-					c, err := l.Accept()
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					c.Close()
-				}
-			})
-			if len(clients) != conns {
-				t.Errorf("%d clients", len(clients))
+				c.Close()
 			}
 		})
-	}
+		if len(clients) != conns {
+			t.Errorf("%d clients", len(clients))
+		}
+	})
 }
 
 // TestRequestAfterEAGAIN: a request comes just when a Server has found its connection idle.
@@ -279,9 +274,7 @@ func TestFalseFull(t *testing.T) {
 		})
 		for !k.Over() {
 			before := told.Load()
-			if _, err := unix.Write(peer, []byte{0}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(unix.Write(peer, []byte{0}))
 			testenv.Until(t, "another try", func() bool { return told.Load() > before || k.Over() })
 		}
 		if n := told.Load(); n > 2*lies {

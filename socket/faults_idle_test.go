@@ -141,9 +141,7 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	peer.Close()
 	echoed.Wait(t)
 	busy.Close()
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 }
 
 // TestErrorPathsLeaveNoFD: each call that can fail while something is opened, in each way, returns net's error and leaves as many fds

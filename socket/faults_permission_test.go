@@ -29,28 +29,18 @@ func TestPermissionDenied(t *testing.T) {
 	defer os.RemoveAll(dir)
 	// The child must be able to come to dir, but neither make anything there nor use what is.
 	locked := filepath.Join(dir, "locked")
-	if err := os.Mkdir(locked, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.Mkdir(locked, 0o700))
 	for _, name := range []string{filepath.Join(locked, "s"), filepath.Join(dir, "s")} {
-		l, err := net.Listen("unix", name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
+		testenv.Closing(t, testenv.Must(net.Listen("unix", name)))
 	}
-	if err := os.Chmod(filepath.Join(dir, "s"), 0); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.Chmod(filepath.Join(dir, "s"), 0))
 	mode := os.FileMode(0o755)
 	if os.Geteuid() != 0 {
 		mode = 0o500 // the child will own it
 		os.Chmod(locked, 0)
 		defer os.Chmod(locked, 0o700)
 	}
-	if err := os.Chmod(dir, mode); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.Chmod(dir, mode))
 	defer os.Chmod(dir, 0o700)
 	out, err := testenv.Output(children.Command(t, "no permission", dir))
 	if why, no := strings.CutPrefix(out, "still root: "); no && err == nil {
@@ -72,9 +62,7 @@ func withoutPermission() {
 			}
 		}
 	}
-	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
-		testenv.Fatal(err)
-	}
+	testenv.MustOK(netco.Start(netco.Options{Processors: 2}))
 	dir := os.Args[1]
 	refused := 0
 	both := func(what string, ours, theirs func() (closer, error)) {

@@ -36,10 +36,7 @@ func nth(op sysx.Op, pass, failures int, errno syscall.Errno) (inject sysx.Injec
 // untilRest waits until the one listener is waited for, and so many connections of a Server are idle: all are registered, and none is about to be read.
 func untilRest(t *testing.T, conns int) {
 	t.Helper()
-	s, err := netco.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(netco.Default())
 	testenv.Until(t, "rest", func() bool {
 		listeners, idle := 0, 0
 		for _, p := range s.Processors() {
@@ -233,9 +230,7 @@ func TestHangupWithData(t *testing.T) {
 							return asked, 0
 						})()
 						release := hog(t, 0)
-						if _, err := unix.Write(socket.FDOf(peer.(socket.Stream)), pattern(total)); err != nil {
-							t.Fatal(err)
-						}
+						testenv.Must(unix.Write(socket.FDOf(peer.(socket.Stream)), pattern(total)))
 						testenv.Until(t, "the data", func() bool { return queuedOr0(fd) == total })
 						switch {
 						case reset && network == "tcp":

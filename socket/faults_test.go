@@ -84,9 +84,7 @@ func TestStorm(t *testing.T) {
 						}
 					}))
 				}
-				for _, k := range clients {
-					k.Wait(t)
-				}
+				testrun.WaitAll(t, clients...)
 				remove()
 				stop()
 				testenv.Until(t, "all fds to be closed", func() bool { return testenv.Files() <= before })
@@ -102,11 +100,7 @@ func listenAny(t *testing.T, network string) net.Listener {
 	if network == "unix" {
 		address = unixName(t, "s")
 	}
-	l, err := socket.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
+	l := testenv.Closing(t, testenv.Must(socket.Listen(network, address)))
 	return l
 }
 

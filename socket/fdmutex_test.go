@@ -86,9 +86,7 @@ func TestFDMutexFIFO(t *testing.T) {
 	m.Lock(socket.Writing) // in nobody's way
 	m.Unlock(socket.Writing)
 	m.Unlock(socket.Reading)
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	for i, n := range order {
 		if i != n {
 			t.Errorf("order %v", order)
@@ -164,9 +162,7 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 			}
 		}))
 	}
-	for _, k := range running {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, running...)
 	if n := last.Load(); n != 1 {
 		t.Errorf("%d were told that they were the last", n)
 	}
@@ -200,9 +196,7 @@ func TestFDMutexForcedShutdown(t *testing.T) {
 		}()
 		force(t)
 		<-unlocked
-		for _, k := range tasks {
-			k.Wait(t)
-		}
+		testrun.WaitAll(t, tasks...)
 		if !m.Idle() {
 			t.Fatal("not idle at the end")
 		}

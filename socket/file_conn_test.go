@@ -32,16 +32,8 @@ func TestFileConns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer udpTo.Close()
-	udp, err := net.Dial("udp", udpTo.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer udp.Close()
-	tcpL, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tcpL.Close()
+	udp := testenv.Closing(t, testenv.Must(net.Dial("udp", udpTo.LocalAddr().String())))
+	tcpL := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
 	unixL := listenUnix(t, "unix")
 	stream, _ := unixPair(t, "unix")
 	packet, _ := unixPair(t, "unixpacket")
@@ -56,11 +48,7 @@ func TestFileConns(t *testing.T) {
 		"tcp": tcp, "udp with a peer": udp.(*net.UDPConn), "udp": udpTo.(*net.UDPConn), "tcp listener": tcpL.(*net.TCPListener),
 		"unix listener": unixL, "unix": stream, "unixpacket": packet, "unixgram": gram,
 	} {
-		f, err := c.File()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
+		f := testenv.Closing(t, testenv.Must(c.File()))
 		files[name] = f
 	}
 	for name, kind := range map[string][2]int{"netlink": {unix.AF_NETLINK, unix.SOCK_RAW}, "raw ip": {unix.AF_INET, unix.SOCK_RAW}} {
@@ -70,10 +58,7 @@ func TestFileConns(t *testing.T) {
 			defer files[name].Close()
 		}
 	}
-	closed, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	closed := testenv.Must(os.CreateTemp(t.TempDir(), ""))
 	closed.Close()
 	files["a closed file"] = closed
 	open, fds := socket.Open(), testenv.Files()
@@ -141,59 +126,40 @@ func errnoOf(err error) error {
 
 // TestFileConnWorks: a connection that was a file's echoes, a listener that was a file's accepts.
 func TestFileConnWorks(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			nl, err := net.Listen("tcp", "127.0.0.1:0")
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		nl := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
+		f := testenv.Closing(t, testenv.Must(nl.(*net.TCPListener).File()))
+		l := testenv.Closing(t, testenv.Must(socket.FileListener(f)))
+		server := p.Go(func() {
+			c, err := l.Accept()
 			if err != nil {
-				t.Fatal(err)
-			}
-			defer nl.Close()
-			f, err := nl.(*net.TCPListener).File()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			l, err := socket.FileListener(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			server := p.Go(func() {
-				c, err := l.Accept()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer c.Close()
-				fc, err := c.(*socket.TCPConn).File()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				again, err := socket.FileConn(fc)
-				fc.Close()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				c.Close()
-				echo(again.(*socket.TCPConn))
-			})
-			c, err := net.Dial("tcp", nl.Addr().String())
-			if err != nil {
-				t.Fatal(err)
+				t.Error(err)
+				return
 			}
 			defer c.Close()
-			c.SetDeadline(time.Now().Add(limit))
-			c.Write([]byte("hello"))
-			c.(*net.TCPConn).CloseWrite()
-			if got, err := io.ReadAll(c); string(got) != "hello" || err != nil {
-				t.Errorf("%q, %v", got, err)
+			fc, err := c.(*socket.TCPConn).File()
+			if err != nil {
+				t.Error(err)
+				return
 			}
-			server.Wait(t)
+			again, err := socket.FileConn(fc)
+			fc.Close()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			c.Close()
+			echo(again.(*socket.TCPConn))
 		})
-	}
+		c := testenv.Closing(t, testenv.Must(net.Dial("tcp", nl.Addr().String())))
+		c.SetDeadline(time.Now().Add(limit))
+		c.Write([]byte("hello"))
+		c.(*net.TCPConn).CloseWrite()
+		if got, err := io.ReadAll(c); string(got) != "hello" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		server.Wait(t)
+	})
 }
 
 // TestActivation runs a child that is started as systemd starts a service, well or badly.
@@ -203,22 +169,10 @@ func TestActivation(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tcp.Close()
-	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer udp.Close()
+	udp := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
 	conn, _ := netPair(t)
-	ul, err := net.Listen("unix", unixName(t, "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ul.Close()
-	gram, err := net.ListenPacket("unixgram", "@netco-test-"+fmt.Sprint(os.Getpid()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer gram.Close()
+	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", unixName(t, "s"))))
+	gram := testenv.Closing(t, testenv.Must(net.ListenPacket("unixgram", "@netco-test-"+fmt.Sprint(os.Getpid()))))
 	pipe, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -227,11 +181,7 @@ func TestActivation(t *testing.T) {
 	defer w.Close()
 	var files []*os.File
 	for _, c := range []interface{ File() (*os.File, error) }{tcp.(*net.TCPListener), udp.(*net.UDPConn), conn, ul.(*net.UnixListener), gram.(*net.UnixConn)} {
-		f, err := c.File()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
+		f := testenv.Closing(t, testenv.Must(c.File()))
 		files = append(files, f)
 	}
 	files = append(files, w)
@@ -336,9 +286,7 @@ func activated() {
 			a.File.WriteString("from " + a.Name)
 		}
 		fmt.Print("; ")
-		if err := a.Close(); err != nil {
-			testenv.Fatal(err)
-		}
+		testenv.MustOK(a.Close())
 	}
 	for _, e := range os.Environ() {
 		if strings.HasPrefix(e, "LISTEN_") {
@@ -356,15 +304,9 @@ func activated() {
 // netsOptions sees that connections of an activated listener have net's
 // options, of which they had none.
 func netsOptions(l *socket.TCPListener) {
-	peer, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		testenv.Fatal(err)
-	}
+	peer := testenv.Must(net.Dial("tcp", l.Addr().String()))
 	defer peer.Close()
-	c, err := l.AcceptTCP()
-	if err != nil {
-		testenv.Fatal(err)
-	}
+	c := testenv.Must(l.AcceptTCP())
 	defer c.Close()
 	for _, o := range [][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE}} {
 		if on, err := unix.GetsockoptInt(c.FD(), o[0], o[1]); on != 1 || err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -44,11 +43,7 @@ func startFiles(t *testing.T) {
 // ours makes a File of an fd.
 func ours(t testing.TB, fd int, name string) *socket.File {
 	t.Helper()
-	f, err := socket.FileFromFD(uintptr(fd), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
+	f := testenv.Closing(t, testenv.Must(socket.FileFromFD(uintptr(fd), name)))
 	return f
 }
 
@@ -56,9 +51,7 @@ func ours(t testing.TB, fd int, name string) *socket.File {
 func rawPipe(t testing.TB) (r, w int) {
 	t.Helper()
 	var p [2]int
-	if err := unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK))
 	return p[0], p[1]
 }
 
@@ -96,10 +89,7 @@ func TestFileAgainstOS(t *testing.T) {
 			if path == "" {
 				path = filepath.Join(t.TempDir(), "f")
 			}
-			fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o600)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fd := testenv.Must(unix.Open(path, flags|unix.O_CLOEXEC, 0o600))
 			return world{a: open(fd, "a")}
 		}
 	}
@@ -239,13 +229,8 @@ func TestFileKinds(t *testing.T) {
 		}, 5},
 		{"FIFO", func(t *testing.T) (int, func()) {
 			name := filepath.Join(t.TempDir(), "fifo")
-			if err := unix.Mkfifo(name, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			fd, err := unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, unix.Mkfifo(name, 0o600))
+			fd := testenv.Must(unix.Open(name, unix.O_RDWR|unix.O_CLOEXEC, 0))
 			return fd, func() { unix.Write(fd, []byte("x")) }
 		}, 1},
 	} {
@@ -320,11 +305,7 @@ func TestNewFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	f, err := socket.NewFile(w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := testenv.Closing(t, testenv.Must(socket.NewFile(w)))
 	if f.Name() != w.Name() {
 		t.Errorf("the name is %q, want %q", f.Name(), w.Name())
 	}
@@ -352,50 +333,41 @@ func TestNewFile(t *testing.T) {
 // TestFileAgain: a file that has duplicates can be waited for under the same number again, after a File of it was closed.
 func TestFileAgain(t *testing.T) {
 	start(t, 2)
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			defer w.Close()
-			seen := map[uintptr]bool{}
-			again := false
-			for range 10 {
-				f, err := socket.NewFile(r)
-				if err != nil {
-					t.Fatal(err)
+	testrun.Each(t, func(t *testing.T, p testrun.Place) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		defer w.Close()
+		seen := map[uintptr]bool{}
+		again := false
+		for range 10 {
+			f := testenv.Must(socket.NewFile(r))
+			again = again || seen[f.Fd()]
+			seen[f.Fd()] = true
+			k := p.Go(func() {
+				b := make([]byte, 10)
+				if n, err := f.Read(b); string(b[:n]) != "x" || err != nil {
+					t.Errorf("%q, %v", b[:n], err)
 				}
-				again = again || seen[f.Fd()]
-				seen[f.Fd()] = true
-				k := p.Go(func() {
-					b := make([]byte, 10)
-					if n, err := f.Read(b); string(b[:n]) != "x" || err != nil {
-						t.Errorf("%q, %v", b[:n], err)
-					}
-					f.Close()
-				})
-				k.UntilParked(t, coroutine.ReasonRead)
-				w.Write([]byte("x"))
-				k.Wait(t)
-			}
-			if !again {
-				t.Error("no number came twice")
-			}
-		})
-	}
+				f.Close()
+			})
+			k.UntilParked(t, coroutine.ReasonRead)
+			w.Write([]byte("x"))
+			k.Wait(t)
+		}
+		if !again {
+			t.Error("no number came twice")
+		}
+	})
 }
 
 // TestFileRegular: a regular file's bytes go through a thread of their own, so the Processor goes on meanwhile.
 func TestFileRegular(t *testing.T) {
 	startFiles(t)
 	for _, p := range testrun.Places {
-		f, err := os.CreateTemp(t.TempDir(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
+		f := testenv.Closing(t, testenv.Must(os.CreateTemp(t.TempDir(), "")))
 		p.Do(t, func() {
 			mine, err := socket.NewFile(f)
 			if err != nil {
@@ -421,10 +393,7 @@ func TestFileOffloadedShutdown(t *testing.T) {
 	t.Cleanup(blocking.Default().CloseIdle)
 	startAlone(t, 1)
 	master, slave := pty(t)
-	fd, err := unix.Dup(slave)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := testenv.Must(unix.Dup(slave))
 	remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: {unix.EPERM}}}).install(t)
 	f := ours(t, fd, "tty")
 	remove()
@@ -499,56 +468,49 @@ func TestFileFaults(t *testing.T) {
 // TestFileSyscallConn: raw access waits as Read does, and is at an end when the file is closed.
 func TestFileSyscallConn(t *testing.T) {
 	start(t, 2)
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			r, w := filePipe(t)
-			raw, err := r.SyscallConn()
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.SetReadDeadline(time.Now().Add(time.Millisecond))
-			if _, err := r.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("Read: %v", err)
-			}
-			r.SetReadDeadline(time.Time{})
-			calls := 0
-			k := p.Go(func() {
-				err := raw.Read(func(fd uintptr) bool {
-					calls++
-					n, err := unix.Read(int(fd), make([]byte, 1))
-					return n == 1 || err != unix.EAGAIN
-				})
-				if err != nil || calls < 2 {
-					t.Errorf("%v, %d calls", err, calls)
-				}
+	testrun.Each(t, func(t *testing.T, p testrun.Place) {
+		r, w := filePipe(t)
+		raw := testenv.Must(r.SyscallConn())
+		r.SetReadDeadline(time.Now().Add(time.Millisecond))
+		if _, err := r.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("Read: %v", err)
+		}
+		r.SetReadDeadline(time.Time{})
+		calls := 0
+		k := p.Go(func() {
+			err := raw.Read(func(fd uintptr) bool {
+				calls++
+				n, err := unix.Read(int(fd), make([]byte, 1))
+				return n == 1 || err != unix.EAGAIN
 			})
-			k.UntilParked(t, coroutine.ReasonRead)
-			w.Write([]byte("x"))
-			k.Wait(t)
-			raw.Control(func(fd uintptr) {
-				if fd != r.Fd() {
-					t.Errorf("fd %d, want %d", fd, r.Fd())
-				}
-			})
-			r.Close()
-			for _, err := range []error{
-				raw.Control(func(uintptr) { t.Error("called") }),
-				raw.Read(func(uintptr) bool { t.Error("called"); return true }),
-				raw.Write(func(uintptr) bool { t.Error("called"); return true }),
-			} {
-				if !errors.Is(err, os.ErrClosed) {
-					t.Errorf("after Close: %v", err)
-				}
+			if err != nil || calls < 2 {
+				t.Errorf("%v, %d calls", err, calls)
 			}
 		})
-	}
+		k.UntilParked(t, coroutine.ReasonRead)
+		w.Write([]byte("x"))
+		k.Wait(t)
+		raw.Control(func(fd uintptr) {
+			if fd != r.Fd() {
+				t.Errorf("fd %d, want %d", fd, r.Fd())
+			}
+		})
+		r.Close()
+		for _, err := range []error{
+			raw.Control(func(uintptr) { t.Error("called") }),
+			raw.Read(func(uintptr) bool { t.Error("called"); return true }),
+			raw.Write(func(uintptr) bool { t.Error("called"); return true }),
+		} {
+			if !errors.Is(err, os.ErrClosed) {
+				t.Errorf("after Close: %v", err)
+			}
+		}
+	})
 }
 
 // TestFileNoAllocation: bytes through a pipe allocate nothing, also when the reader waits for them.
 func TestFileNoAllocation(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	start(t, 1)
 	r, w := filePipe(t)
 	reader := testrun.First.Go(func() {

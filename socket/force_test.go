@@ -86,9 +86,7 @@ func TestStopQueued(t *testing.T) {
 		}
 	}
 	peer.Write([]byte("abc"))
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	if got.Load() != 3 {
 		t.Errorf("%d have read", got.Load())
 	}
@@ -99,9 +97,7 @@ func TestStopQueued(t *testing.T) {
 // TestStopOfBusy: a coroutine whose operations never wait is told all the same, after a burst of them. What it used is as it was for others.
 func TestStopOfBusy(t *testing.T) {
 	fill := func(t *testing.T, w net.Conn, n int) {
-		if _, err := w.Write(make([]byte, n)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(w.Write(make([]byte, n)))
 	}
 	for name, make := range map[string]func(t *testing.T) (once func() error, after func() error){
 		"read": func(t *testing.T) (once, after func() error) {
@@ -125,22 +121,14 @@ func TestStopOfBusy(t *testing.T) {
 			return once, once
 		},
 		"write packets": func(t *testing.T) (once, after func() error) {
-			c, err := socket.ListenPacket("udp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { c.Close() })
+			c := testenv.Closing(t, testenv.Must(socket.ListenPacket("udp", "127.0.0.1:0")))
 			once = func() error { _, err := c.WriteTo([]byte{1}, c.LocalAddr()); return err }
 			return once, once
 		},
 		"accept": func(t *testing.T) (once, after func() error) {
 			l := listen(t)
 			for range 100 {
-				peer, err := net.Dial("tcp", l.Addr().String())
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { peer.Close() })
+				testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
 			}
 			once = func() error {
 				c, err := l.Accept()
@@ -153,10 +141,7 @@ func TestStopOfBusy(t *testing.T) {
 		},
 		"raw": func(t *testing.T) (once, after func() error) {
 			c, _ := withPeer(t)
-			rc, err := c.SyscallConn()
-			if err != nil {
-				t.Fatal(err)
-			}
+			rc := testenv.Must(c.SyscallConn())
 			once = func() error { return rc.Write(func(uintptr) bool { return true }) }
 			return once, once
 		},
@@ -230,10 +215,7 @@ func TestStopConnect(t *testing.T) {
 	startAlone(t, 2)
 	free := 0
 	testenv.Until(t, "a port that nobody else takes", func() bool {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
 		free = l.Addr().(*net.TCPAddr).Port
 		l.Close()
 		return behave(t, unix.AF_INET, free, ignores)
@@ -278,11 +260,7 @@ func TestStopServed(t *testing.T) {
 		Closed: func(_ *socket.ServerConn, err error) { closed <- err },
 	}
 	served := testrun.First.Go(func() { s.Serve(l) })
-	peer, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer peer.Close()
+	peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
 	peer.Write([]byte("x"))
 	co := testenv.Await(t, handler, "the handler")
 	testenv.Until(t, "it to wait", func() bool { return co.State() == coroutine.Waiting && co.Reason() == coroutine.ReasonLock })

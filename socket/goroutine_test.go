@@ -70,10 +70,7 @@ func TestHTTP(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	resp, err := client.Get("http://" + l.Addr().String() + "/hijack")
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := testenv.Must(client.Get("http://" + l.Addr().String() + "/hijack"))
 	got, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	if string(got) != "mine now" || err != nil {

@@ -74,9 +74,7 @@ func TestHammerStreams(t *testing.T) {
 			})
 		}
 	}
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 }
 
 // someTime is a deadline that is over, near, far or none.
@@ -151,14 +149,8 @@ func TestHammerWild(t *testing.T) {
 	var tasks []*testrun.Task
 	for i := range conns {
 		rnd := rand.New(rand.NewPCG(seed, uint64(i)))
-		a, err := dialTCP("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := l.AcceptTCP()
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := testenv.Must(dialTCP("tcp", l.Addr().String()))
+		b := testenv.Must(l.AcceptTCP())
 		for _, c := range []*socket.TCPConn{a, b} {
 			for j := range 3 {
 				own := rand.New(rand.NewPCG(rnd.Uint64(), 0))
@@ -171,9 +163,7 @@ func TestHammerWild(t *testing.T) {
 			}
 		}
 	}
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	l.Close()
 	noneOpen(t)
 }
@@ -270,12 +260,8 @@ func TestHammerConnect(t *testing.T) {
 			}
 		}))
 	}
-	for _, k := range clients {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, clients...)
 	l.Close()
-	for _, k := range servers {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, servers...)
 	testenv.Until(t, "all connections to close", func() bool { return socket.Open() == 0 })
 }

@@ -38,13 +38,8 @@ func TestIdle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	stdout := testenv.Must(cmd.StdoutPipe())
+	testenv.OK(t, cmd.Start())
 	defer func() {
 		stdin.Close()
 		if err := cmd.Wait(); err != nil {
@@ -137,13 +132,8 @@ func activity(t *testing.T, pid int) map[string]string {
 
 // serveIdle echoes single bytes until its standard input ends. Half of the connections wait in WaitReadable, half in Read.
 func serveIdle() {
-	if err := netco.Start(netco.Options{Processors: max(2, runtime.GOMAXPROCS(0))}); err != nil {
-		testenv.Fatal(err)
-	}
-	l, err := listenTCP("tcp", "127.0.0.1:0")
-	if err != nil {
-		testenv.Fatal(err)
-	}
+	testenv.MustOK(netco.Start(netco.Options{Processors: max(2, runtime.GOMAXPROCS(0))}))
+	l := testenv.Must(listenTCP("tcp", "127.0.0.1:0"))
 	netco.Go(func() {
 		for i := 0; ; i++ {
 			c, err := l.AcceptTCP()

@@ -113,11 +113,7 @@ func TestAcceptFaults(t *testing.T) {
 			t.Run(unix.ErrnoName(errno)+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				l := listen(t)
-				peer, err := net.Dial("tcp", l.Addr().String())
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer peer.Close()
+				peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
 				untilReadable(t, rawFD(l)) // so that each try is answered at once
 				s := &script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: repeat(3, errno)}}
 				defer s.install(t)()
@@ -185,40 +181,37 @@ func TestIOFaults(t *testing.T) {
 // TestEpollFull: the fd cannot be registered (fs.epoll.max_user_watches). The operation that would wait returns that; one that
 // need not wait succeeds; and once there is room again all is well.
 func TestEpollFull(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			l := listen(t)
-			remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: repeat(1000, unix.ENOSPC)}}).install(t)
-			p.Do(t, func() {
-				var op *net.OpError
-				n, err := c.Read(make([]byte, 10))
-				if n != 0 || !errors.Is(err, unix.ENOSPC) || !errors.As(err, &op) || op.Op != "read" {
-					t.Errorf("Read: %d, %v", n, err)
-				}
-				if _, err := l.Accept(); !errors.Is(err, unix.ENOSPC) {
-					t.Errorf("Accept: %v", err)
-				}
-				if a, err := dialTCP("tcp", l.Addr().String()); !errors.Is(err, unix.ENOSPC) {
-					t.Errorf("Dial: %v, %v", a, err)
-				}
-				if n, err := c.Write([]byte("x")); n != 1 || err != nil {
-					t.Errorf("Write: %d, %v", n, err)
-				}
-			})
-			remove()
-			reader := p.Go(func() {
-				b := make([]byte, 10)
-				if n, err := c.Read(b); string(b[:n]) != "hello" || err != nil {
-					t.Errorf("Read: %q, %v", b[:n], err)
-				}
-			})
-			reader.UntilParked(t, coroutine.ReasonRead)
-			peer.Write([]byte("hello"))
-			reader.Wait(t)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		l := listen(t)
+		remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: repeat(1000, unix.ENOSPC)}}).install(t)
+		p.Do(t, func() {
+			var op *net.OpError
+			n, err := c.Read(make([]byte, 10))
+			if n != 0 || !errors.Is(err, unix.ENOSPC) || !errors.As(err, &op) || op.Op != "read" {
+				t.Errorf("Read: %d, %v", n, err)
+			}
+			if _, err := l.Accept(); !errors.Is(err, unix.ENOSPC) {
+				t.Errorf("Accept: %v", err)
+			}
+			if a, err := dialTCP("tcp", l.Addr().String()); !errors.Is(err, unix.ENOSPC) {
+				t.Errorf("Dial: %v, %v", a, err)
+			}
+			if n, err := c.Write([]byte("x")); n != 1 || err != nil {
+				t.Errorf("Write: %d, %v", n, err)
+			}
 		})
-	}
+		remove()
+		reader := p.Go(func() {
+			b := make([]byte, 10)
+			if n, err := c.Read(b); string(b[:n]) != "hello" || err != nil {
+				t.Errorf("Read: %q, %v", b[:n], err)
+			}
+		})
+		reader.UntilParked(t, coroutine.ReasonRead)
+		peer.Write([]byte("hello"))
+		reader.Wait(t)
+	})
 }
 
 // TestDialFaults: what keeps a socket from being made or connected is returned as by net, and leaves no fd.
@@ -287,9 +280,7 @@ func TestFalseAlarms(t *testing.T) {
 					remove() // the last must not be denied: nothing comes after the FIN
 				}
 				tried := s.called[sysx.Recv].Load()
-				if _, err := peer.Write(msg[i : i+1]); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(peer.Write(msg[i : i+1]))
 				testenv.Until(t, "a read", func() bool {
 					return i == bytes-1 || got.Load() > int64(i) || s.called[sysx.Recv].Load() > tried
 				})
@@ -302,20 +293,17 @@ func TestFalseAlarms(t *testing.T) {
 
 // TestFirstWriteWouldBlock: EAGAIN for a socket that has not been registered yet. Registering tells that it is writable.
 func TestFirstWriteWouldBlock(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.Send: {unix.EAGAIN}}}).install(t)()
-			p.Do(t, func() {
-				if n, err := c.Write([]byte("hello")); n != 5 || err != nil {
-					t.Errorf("Write: %d, %v", n, err)
-				}
-				c.Close()
-			})
-			if got, err := io.ReadAll(peer); string(got) != "hello" || err != nil {
-				t.Errorf("the peer read %q, %v", got, err)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.Send: {unix.EAGAIN}}}).install(t)()
+		p.Do(t, func() {
+			if n, err := c.Write([]byte("hello")); n != 5 || err != nil {
+				t.Errorf("Write: %d, %v", n, err)
 			}
+			c.Close()
 		})
-	}
+		if got, err := io.ReadAll(peer); string(got) != "hello" || err != nil {
+			t.Errorf("the peer read %q, %v", got, err)
+		}
+	})
 }

@@ -25,10 +25,7 @@ import (
 // processors returns those of the default Scheduler.
 func processors(t testing.TB) []*processor.Processor {
 	t.Helper()
-	s, err := netco.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(netco.Default())
 	return s.Processors()
 }
 
@@ -172,23 +169,15 @@ func TestInspect(t *testing.T) {
 	id := parked(testrun.Second, coroutine.ReasonRead, func() { r.Read(one) })
 	wants = append(wants, socket.Info{FD: int(r.Fd()), Network: "file", Local: printed("a pipe"), Processor: 1, ReadWaiter: id})
 
-	raw, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testenv.Must(socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0))
 	begin(raw)
 	raw.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
-	if err := raw.Listen(1); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, raw.Listen(1))
 	at, _ := raw.Getsockname()
 	id = parked(testrun.First, coroutine.ReasonRead, func() { raw.Accept() })
 	wants = append(wants, socket.Info{FD: rawFD(raw), Network: "socket", Listener: true, ReadWaiter: id,
 		Local: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: at.(*unix.SockaddrInet4).Port}})
-	netlink, err := socket.NewSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
-	if err != nil {
-		t.Fatal(err)
-	}
+	netlink := testenv.Must(socket.NewSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE))
 	begin(netlink)
 	id = parked(testrun.First, coroutine.ReasonRead, func() { netlink.Read(one) })
 	wants = append(wants, socket.Info{FD: rawFD(netlink), Network: "socket", ReadWaiter: id})
@@ -227,9 +216,7 @@ func TestInspect(t *testing.T) {
 	for _, c := range closers {
 		c.Close()
 	}
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	if all := inspectAll(t); len(all) != 0 {
 		t.Errorf("closed ones are listed: %+v", all)
 	}
@@ -296,46 +283,41 @@ var one = []byte("1")
 
 // TestInspectEnds: f ends it, and may close what it is told of.
 func TestInspectEnds(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			waiting := map[int]*socket.TCPConn{}
-			var tasks []*testrun.Task
-			for i := range 10 {
-				a, b := pair(t)
-				for _, c := range []*socket.TCPConn{a, b} {
-					k := testrun.Places[i%3].Go(func() { c.Read(make([]byte, 1)) })
-					k.UntilParked(t, coroutine.ReasonRead)
-					tasks = append(tasks, k)
-					waiting[c.FD()] = c
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		waiting := map[int]*socket.TCPConn{}
+		var tasks []*testrun.Task
+		for i := range 10 {
+			a, b := pair(t)
+			for _, c := range []*socket.TCPConn{a, b} {
+				k := testrun.Places[i%3].Go(func() { c.Read(make([]byte, 1)) })
+				k.UntilParked(t, coroutine.ReasonRead)
+				tasks = append(tasks, k)
+				waiting[c.FD()] = c
+			}
+		}
+		first := processors(t)[0]
+		p.Do(t, func() {
+			for n := range 3 {
+				calls := 0
+				socket.Inspect(first, func(socket.Info) bool {
+					calls++
+					return calls <= n
+				})
+				if calls != n+1 {
+					t.Errorf("f said no at call %d, and was called %d times", n+1, calls)
 				}
 			}
-			first := processors(t)[0]
-			p.Do(t, func() {
-				for n := range 3 {
-					calls := 0
-					socket.Inspect(first, func(socket.Info) bool {
-						calls++
-						return calls <= n
-					})
-					if calls != n+1 {
-						t.Errorf("f said no at call %d, and was called %d times", n+1, calls)
+			for _, p := range processors(t) {
+				socket.Inspect(p, func(i socket.Info) bool {
+					if err := waiting[i.FD].Close(); err != nil {
+						t.Error(err)
 					}
-				}
-				for _, p := range processors(t) {
-					socket.Inspect(p, func(i socket.Info) bool {
-						if err := waiting[i.FD].Close(); err != nil {
-							t.Error(err)
-						}
-						return true
-					})
-				}
-			})
-			for _, k := range tasks {
-				k.Wait(t)
+					return true
+				})
 			}
 		})
-	}
+		testrun.WaitAll(t, tasks...)
+	})
 }
 
 // TestInspectLetsOthersRun: a coroutine that lists many sockets does not keep its Processor for itself, and ends when the Scheduler does so by
@@ -346,10 +328,7 @@ func TestInspectLetsOthersRun(t *testing.T) {
 	var conns []*socket.UDPConn
 	var tasks []*testrun.Task
 	for range sockets {
-		c, err := socket.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(socket.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}))
 		k := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
 		k.UntilParked(t, coroutine.ReasonRead)
 		conns, tasks = append(conns, c), append(tasks, k)
@@ -396,10 +375,7 @@ func TestInspectHammer(t *testing.T) {
 	unused.Close()
 	udpPort := u.LocalAddr().(*net.UDPAddr).Port
 	name := unixName(t, "hammer")
-	ul, err := socket.Listen("unix", name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ul := testenv.Must(socket.Listen("unix", name))
 
 	var tasks []*testrun.Task
 	serve := func(l net.Listener) func() {
@@ -493,9 +469,7 @@ func TestInspectHammer(t *testing.T) {
 	l.Close()
 	ul.Close()
 	u.Close()
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	t.Logf("%d lists of %d sockets", listed.Load(), told.Load())
 	testenv.Until(t, "the connections to end", func() bool { return socket.Open() == 0 })
 }

@@ -27,11 +27,7 @@ func limitedOn(t *testing.T, network string, n int) net.Listener {
 	if network != "tcp" {
 		address = filepath.Join(t.TempDir(), "s")
 	}
-	l, err := socket.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
+	l := testenv.Closing(t, testenv.Must(socket.Listen(network, address)))
 	limited := socket.LimitListener(l, n)
 	if limited != l {
 		t.Fatalf("a %T came back as a %T", l, limited)
@@ -41,11 +37,7 @@ func limitedOn(t *testing.T, network string, n int) net.Listener {
 
 func dialLimited(t *testing.T, l net.Listener) net.Conn {
 	t.Helper()
-	c, err := net.Dial(l.Addr().Network(), l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
+	c := testenv.Closing(t, testenv.Must(net.Dial(l.Addr().Network(), l.Addr().String())))
 	c.SetDeadline(time.Now().Add(limit))
 	return c
 }
@@ -190,10 +182,7 @@ func TestLimitListenerOnce(t *testing.T) {
 		}
 	})
 	for range 600 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(net.Dial("tcp", l.Addr().String()))
 		c.Close()
 	}
 	wg.Wait()
@@ -233,44 +222,38 @@ type otherListener struct{ net.Listener }
 
 // TestLimitForeign: a listener of another package is limited too, and a wait for room ends by Close.
 func TestLimitForeign(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			theirs, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		theirs := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
+		l := socket.LimitListener(otherListener{theirs}, 1)
+		dialLimited(t, l)
+		dialLimited(t, l)
+		accepted := make(chan net.Conn, 2)
+		k := p.Go(func() {
+			for range 2 {
+				c, err := l.Accept()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				accepted <- c
 			}
-			l := socket.LimitListener(otherListener{theirs}, 1)
-			dialLimited(t, l)
-			dialLimited(t, l)
-			accepted := make(chan net.Conn, 2)
-			k := p.Go(func() {
-				for range 2 {
-					c, err := l.Accept()
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					accepted <- c
-				}
-				if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-					t.Errorf("%v, want net.ErrClosed", err)
-				}
-			})
-			c := testenv.Await(t, accepted, "the first")
-			testenv.Until(t, "the Accept to wait", func() bool { return k.Parked(coroutine.ReasonAccept) })
-			c.Close()
-			c.Close()
-			c = testenv.Await(t, accepted, "the second")
-			testenv.Until(t, "the Accept to wait", func() bool { return k.Parked(coroutine.ReasonAccept) })
-			l.Close()
-			k.Wait(t)
-			c.Close()
-			if n := socket.Places(l); n != 0 {
-				t.Errorf("%d places are taken", n)
+			if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("%v, want net.ErrClosed", err)
 			}
 		})
-	}
+		c := testenv.Await(t, accepted, "the first")
+		testenv.Until(t, "the Accept to wait", func() bool { return k.Parked(coroutine.ReasonAccept) })
+		c.Close()
+		c.Close()
+		c = testenv.Await(t, accepted, "the second")
+		testenv.Until(t, "the Accept to wait", func() bool { return k.Parked(coroutine.ReasonAccept) })
+		l.Close()
+		k.Wait(t)
+		c.Close()
+		if n := socket.Places(l); n != 0 {
+			t.Errorf("%d places are taken", n)
+		}
+	})
 }
 
 func TestLimitNone(t *testing.T) {
@@ -353,51 +336,46 @@ func TestServeMaxConns(t *testing.T) {
 		open = append(open[:0], testenv.Await(t, served, "a client to be served"))
 	}
 	s.Close()
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 }
 
 // TestLimitWake: a place that becomes free while an Accept is about to wait for it is not missed. All clients are there before, so that none
 // wakes it by coming.
 func TestLimitWake(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			const clients = 100
-			for range testenv.Rounds(8) {
-				l := limitedOn(t, "unix", 1)
-				var conns []net.Conn
-				for range clients {
-					conns = append(conns, dialLimited(t, l))
-				}
-				var next atomic.Pointer[socket.UnixConn]
-				var closing sync.WaitGroup
-				closing.Go(func() {
-					for range clients {
-						for next.Load() == nil {
-							runtime.Gosched()
-						}
-						next.Swap(nil).Close()
-					}
-				})
-				k := p.Go(func() {
-					for range clients {
-						c, err := l.(*socket.UnixListener).AcceptUnix()
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						next.Store(c)
-					}
-				})
-				k.Wait(t)
-				closing.Wait()
-				for _, c := range conns {
-					c.Close()
-				}
-				l.Close()
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		const clients = 100
+		for range testenv.Rounds(8) {
+			l := limitedOn(t, "unix", 1)
+			var conns []net.Conn
+			for range clients {
+				conns = append(conns, dialLimited(t, l))
 			}
-		})
-	}
+			var next atomic.Pointer[socket.UnixConn]
+			var closing sync.WaitGroup
+			closing.Go(func() {
+				for range clients {
+					for next.Load() == nil {
+						runtime.Gosched()
+					}
+					next.Swap(nil).Close()
+				}
+			})
+			k := p.Go(func() {
+				for range clients {
+					c, err := l.(*socket.UnixListener).AcceptUnix()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					next.Store(c)
+				}
+			})
+			k.Wait(t)
+			closing.Wait()
+			for _, c := range conns {
+				c.Close()
+			}
+			l.Close()
+		}
+	})
 }

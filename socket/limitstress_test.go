@@ -34,18 +34,9 @@ const (
 // serveWithinLimits is a child that has all limits at once: connections, coroutines, buffers and fds. It serves a Server at
 // one address; at the other, coroutines that it starts by Go, and whoever finds no room for one is told so.
 func serveWithinLimits() {
-	err := netco.Start(netco.Options{Processors: 2, MaxCoroutines: 9, BufferMemory: 16 << 10, BufferSize: 16 << 10, OnPanic: netco.KeepServing})
-	if err != nil {
-		testenv.Fatal(err)
-	}
-	served, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		testenv.Fatal(err)
-	}
-	started, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		testenv.Fatal(err)
-	}
+	testenv.MustOK(netco.Start(netco.Options{Processors: 2, MaxCoroutines: 9, BufferMemory: 16 << 10, BufferSize: 16 << 10, OnPanic: netco.KeepServing}))
+	served := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
+	started := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
 	fillFDs(64, 12)
 	server := &socket.Server{MaxConns: stressConns, Handle: slowEcho}
 	netco.Go(func() { server.Serve(served) })
@@ -135,18 +126,10 @@ func echoLines(c *socket.TCPConn) {
 func TestAllLimits(t *testing.T) {
 	cmd := children.Command(t, "all limits")
 	var out, problems bytes.Buffer
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := testenv.Must(cmd.StdinPipe())
+	stdout := testenv.Must(cmd.StdoutPipe())
 	cmd.Stderr = &problems
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, cmd.Start())
 	giveUp := time.AfterFunc(6*limit, func() { cmd.Process.Kill() })
 	defer giveUp.Stop()
 	t.Cleanup(func() { // if the test has ended early

@@ -61,22 +61,13 @@ func readsRest(t *testing.T, peer *net.TCPConn, want int) {
 // Processor.
 func TestCloseDoesNotLinger(t *testing.T) {
 	listen := func(t *testing.T, lc socket.ListenConfig) net.Listener {
-		l, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := testenv.Must(lc.Listen(context.Background(), "tcp", "127.0.0.1:0"))
 		return l
 	}
 	accept := func(t *testing.T, l net.Listener) (*socket.TCPConn, *net.TCPConn) {
 		defer l.Close()
-		peer, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := l.Accept()
-		if err != nil {
-			t.Fatal(err)
-		}
+		peer := testenv.Must(net.Dial("tcp", l.Addr().String()))
+		c := testenv.Must(l.Accept())
 		t.Cleanup(func() { c.Close(); peer.Close() })
 		return c.(*socket.TCPConn), peer.(*net.TCPConn)
 	}
@@ -84,9 +75,7 @@ func TestCloseDoesNotLinger(t *testing.T) {
 	for name, made := range map[string]func(t *testing.T) (net.Conn, *net.TCPConn){
 		"SetLinger": func(t *testing.T) (net.Conn, *net.TCPConn) {
 			c, peer := withPeer(t)
-			if err := c.SetLinger(forHours); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, c.SetLinger(forHours))
 			return c, peer
 		},
 		"SyscallConn": func(t *testing.T) (net.Conn, *net.TCPConn) {
@@ -115,33 +104,17 @@ func TestCloseDoesNotLinger(t *testing.T) {
 			return accept(t, l)
 		},
 		"Dialer.Control": func(t *testing.T) (net.Conn, *net.TCPConn) {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer l.Close()
-			c, err := (&socket.Dialer{Control: byHand}).Dial("tcp", l.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			peer, err := l.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
+			c := testenv.Must((&socket.Dialer{Control: byHand}).Dial("tcp", l.Addr().String()))
+			peer := testenv.Must(l.Accept())
 			t.Cleanup(func() { c.Close(); peer.Close() })
 			return c, peer.(*net.TCPConn)
 		},
 		"FileConn": func(t *testing.T) (net.Conn, *net.TCPConn) {
 			theirs, peer := netPair(t)
 			theirs.SetLinger(forHours)
-			f, err := theirs.File()
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := socket.FileConn(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := testenv.Must(theirs.File())
+			c := testenv.Must(socket.FileConn(f))
 			f.Close()
 			theirs.Close()
 			t.Cleanup(func() { c.Close() })
@@ -160,19 +133,9 @@ func TestCloseDoesNotLinger(t *testing.T) {
 	t.Run("Socket", func(t *testing.T) {
 		start(t, 1)
 		c, peer := withPeer(t)
-		f, err := c.File()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := socket.AdoptSocket(fd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := testenv.Closing(t, testenv.Must(c.File()))
+		fd := testenv.Must(unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0))
+		x := testenv.Must(socket.AdoptSocket(fd))
 		raw, _ := x.SyscallConn()
 		lingerFor(raw, forHours)
 		n := unsent(t, c)
@@ -195,17 +158,13 @@ func TestCloseDoesNotLinger(t *testing.T) {
 			Closed: func(*socket.ServerConn, error) { close(closed) },
 		}
 		peer.Write([]byte("x"))
-		if err := s.ServeConn(c); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.ServeConn(c))
 		testenv.Await(t, closed, "the connection to be closed")
 		polled(t)
 		readsRest(t, peer, n)
 	})
 	t.Run("the end by force", func(t *testing.T) {
-		if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
 		c, peer := withPeer(t)
 		c.SetLinger(forHours)
 		n := unsent(t, c)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
@@ -83,29 +84,26 @@ func TestListenContext(t *testing.T) {
 	before := net.DefaultResolver
 	net.DefaultResolver = s.net()
 	defer func() { net.DefaultResolver = before }()
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			ctx, cancel := context.WithCancel(context.Background())
-			k := p.Go(func() {
-				_, err := new(socket.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
-				if !errors.Is(err, context.Canceled) {
-					t.Errorf("Listen: %v", err)
-				}
-				_, want := new(net.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
-				same(t, "Listen", err, want)
-				l, err := new(socket.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				l.Close()
-			})
-			k.UntilParked(t, coroutine.ReasonConnect)
-			cancel()
-			k.Wait(t)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		ctx, cancel := context.WithCancel(context.Background())
+		k := p.Go(func() {
+			_, err := new(socket.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("Listen: %v", err)
+			}
+			_, want := new(net.ListenConfig).Listen(ctx, "tcp", "here.test.:0")
+			same(t, "Listen", err, want)
+			l, err := new(socket.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			l.Close()
 		})
-	}
+		k.UntilParked(t, coroutine.ReasonConnect)
+		cancel()
+		k.Wait(t)
+	})
 }
 
 // TestListenControl: the hook sees what net's sees, and its error ends the Listen.
@@ -154,15 +152,9 @@ func TestListenKeepAlive(t *testing.T) {
 		{KeepAliveConfig: net.KeepAliveConfig{Idle: 3 * time.Second}},
 	} {
 		lc.SetMultipathTCP(false)
-		n, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := testenv.Must(lc.Listen(context.Background(), "tcp", "127.0.0.1:0"))
 		ours := socket.ListenConfig{KeepAlive: lc.KeepAlive, KeepAliveConfig: lc.KeepAliveConfig}
-		l, err := ours.Listen(context.Background(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := testenv.Must(ours.Listen(context.Background(), "tcp", "127.0.0.1:0"))
 		if got, want := acceptedOptions(t, l), acceptedOptions(t, n); got != want {
 			t.Errorf("%v, %v: %v, want %v", lc.KeepAlive, lc.KeepAliveConfig, got, want)
 		}
@@ -174,20 +166,9 @@ func TestListenKeepAlive(t *testing.T) {
 // acceptedOptions tells the options of a connection that l accepts.
 func acceptedOptions(t *testing.T, l net.Listener) (values [5]int) {
 	t.Helper()
-	peer, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer peer.Close()
-	c, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	raw, err := c.(syscall.Conn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+	c := testenv.Closing(t, testenv.Must(l.Accept()))
+	raw := testenv.Must(c.(syscall.Conn).SyscallConn())
 	raw.Control(func(fd uintptr) {
 		for i, o := range [...][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE},
 			{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT}} {

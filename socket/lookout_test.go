@@ -18,11 +18,7 @@ import (
 // echoNet is an echo server of package net's.
 func echoNet(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
+	l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
 	go func() {
 		for {
 			c, err := l.Accept()
@@ -73,9 +69,7 @@ func TestCoroutineWaitsForGoroutine(t *testing.T) {
 					}
 				}))
 			}
-			for _, k := range tasks {
-				k.Wait(t)
-			}
+			testrun.WaitAll(t, tasks...)
 		})
 	}
 }
@@ -120,10 +114,7 @@ func TestGoroutineAccepts(t *testing.T) {
 	k.UntilParked(t, 0)
 	let, letOther := hog(t, 0), hog(t, 1)
 	for range 3 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(net.Dial("tcp", l.Addr().String()))
 		if err := answered(c, "hello"); err != nil {
 			t.Error(err)
 		}

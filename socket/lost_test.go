@@ -320,9 +320,7 @@ func TestWaitedForIsNotLost(t *testing.T) {
 				f()
 			}
 			mu.Unlock()
-			for _, k := range tasks {
-				k.Wait(t)
-			}
+			testrun.WaitAll(t, tasks...)
 			collected(t, "all to be closed", func() bool { return socket.Open() == 0 })
 		})
 	}

@@ -50,13 +50,18 @@ func startWith(t testing.TB, o netco.Options) {
 	testrun.StartWith(t, o)
 }
 
+// inPlaces runs f as a subtest in each place, with two Processors.
+func inPlaces(t *testing.T, f func(t *testing.T, p testrun.Place)) {
+	t.Helper()
+	testrun.Each(t, func(t *testing.T, p testrun.Place) {
+		start(t, 2)
+		f(t, p)
+	})
+}
+
 func listen(t testing.TB) *socket.TCPListener {
 	t.Helper()
-	l, err := listenTCP("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
+	l := testenv.Closing(t, testenv.Must(listenTCP("tcp", "127.0.0.1:0")))
 	return l
 }
 
@@ -65,16 +70,8 @@ func pair(t testing.TB) (a, b *socket.TCPConn) {
 	t.Helper()
 	l := listen(t)
 	defer l.Close()
-	a, err := dialTCP("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { a.Close() })
-	b, err = l.AcceptTCP()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
+	a = testenv.Closing(t, testenv.Must(dialTCP("tcp", l.Addr().String())))
+	b = testenv.Closing(t, testenv.Must(l.AcceptTCP()))
 	return a, b
 }
 
@@ -83,38 +80,18 @@ func withPeer(t testing.TB) (*socket.TCPConn, *net.TCPConn) {
 	t.Helper()
 	l := listen(t)
 	defer l.Close()
-	peer, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { peer.Close() })
+	peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
 	peer.SetDeadline(time.Now().Add(limit))
-	c, err := l.AcceptTCP()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
+	c := testenv.Closing(t, testenv.Must(l.AcceptTCP()))
 	return c, peer.(*net.TCPConn)
 }
 
 // netPair is withPeer with both ends the standard library's, to hold ours against.
 func netPair(t testing.TB) (c, peer *net.TCPConn) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	p, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
-	a, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { a.Close() })
+	l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
+	p := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+	a := testenv.Closing(t, testenv.Must(l.Accept()))
 	return a.(*net.TCPConn), p.(*net.TCPConn)
 }
 
@@ -145,20 +122,14 @@ const (
 
 func tcpState(t testing.TB, fd int) int {
 	t.Helper()
-	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testenv.Must(unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO))
 	return int(info.State)
 }
 
 // queued returns how many bytes wait to be read.
 func queued(t testing.TB, fd int) int {
 	t.Helper()
-	n, err := unix.IoctlGetInt(fd, unix.TIOCINQ)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := testenv.Must(unix.IoctlGetInt(fd, unix.TIOCINQ))
 	return n
 }
 

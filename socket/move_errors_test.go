@@ -170,44 +170,41 @@ func swallowFrom(t *testing.T, r io.Reader, first, total int) (done chan struct{
 // TestMoveResumes: copies that are ended again and again by deadlines of either side, each continued by another, lose nothing.
 func TestMoveResumes(t *testing.T) {
 	const total = 4 << 20
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			src, up := withPeer(t)
-			dst, down := unixWithPeer(t)
-			dst.SetWriteBuffer(64 << 10)
-			fed := supply(t, up, rand.New(rand.NewPCG(7, 7)), total)
-			drained := swallow(t, &slowly{Reader: down}, total)
-			p.Do(t, func() {
-				r := rand.New(rand.NewPCG(8, 8))
-				var sum int64
-				ended := 0
-				for {
-					src.SetReadDeadline(time.Now().Add(time.Duration(r.IntN(2_000_000))))
-					dst.SetWriteDeadline(time.Now().Add(time.Duration(r.IntN(2_000_000))))
-					n, err := io.Copy(dst, src)
-					sum += n
-					if err == nil {
-						break
-					}
-					if !errors.Is(err, os.ErrDeadlineExceeded) {
-						t.Error(err)
-						break
-					}
-					ended++
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		src, up := withPeer(t)
+		dst, down := unixWithPeer(t)
+		dst.SetWriteBuffer(64 << 10)
+		fed := supply(t, up, rand.New(rand.NewPCG(7, 7)), total)
+		drained := swallow(t, &slowly{Reader: down}, total)
+		p.Do(t, func() {
+			r := rand.New(rand.NewPCG(8, 8))
+			var sum int64
+			ended := 0
+			for {
+				src.SetReadDeadline(time.Now().Add(time.Duration(r.IntN(2_000_000))))
+				dst.SetWriteDeadline(time.Now().Add(time.Duration(r.IntN(2_000_000))))
+				n, err := io.Copy(dst, src)
+				sum += n
+				if err == nil {
+					break
 				}
-				if sum != total {
-					t.Errorf("copied %d of %d", sum, total)
+				if !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Error(err)
+					break
 				}
-				if ended == 0 {
-					t.Error("no deadline has ended a copy")
-				}
-				dst.Close()
-			})
-			testenv.Await(t, fed, "writes")
-			testenv.Await(t, drained, "reads")
+				ended++
+			}
+			if sum != total {
+				t.Errorf("copied %d of %d", sum, total)
+			}
+			if ended == 0 {
+				t.Error("no deadline has ended a copy")
+			}
+			dst.Close()
 		})
-	}
+		testenv.Await(t, fed, "writes")
+		testenv.Await(t, drained, "reads")
+	})
 }
 
 // slowly is a reader that lets others run.
@@ -310,28 +307,25 @@ func TestMoveCloseSource(t *testing.T) {
 
 // TestMoveCloseSink: closing the sink ends the copy, and n is what its peer gets.
 func TestMoveCloseSink(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			k, n, err, src, dst, up, down := stuck(t, p)
-			dst.Close()
-			k.Wait(t)
-			if !errors.Is(*err, net.ErrClosed) {
-				t.Errorf("%v", *err)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		k, n, err, src, dst, up, down := stuck(t, p)
+		dst.Close()
+		k.Wait(t)
+		if !errors.Is(*err, net.ErrClosed) {
+			t.Errorf("%v", *err)
+		}
+		got, rerr := io.ReadAll(down)
+		if rerr != nil || int64(len(got)) != *n || differs(got, 0) != "" {
+			t.Errorf("%d bytes arrived, %v, n is %d %s", len(got), rerr, *n, differs(got, 0))
+		}
+		p.Do(t, func() {
+			b := make([]byte, 400_000)
+			if _, err := io.ReadFull(src, b); err != nil || differs(b, int(*n)) != "" {
+				t.Errorf("the source goes on with %v %s", err, differs(b, int(*n)))
 			}
-			got, rerr := io.ReadAll(down)
-			if rerr != nil || int64(len(got)) != *n || differs(got, 0) != "" {
-				t.Errorf("%d bytes arrived, %v, n is %d %s", len(got), rerr, *n, differs(got, 0))
-			}
-			p.Do(t, func() {
-				b := make([]byte, 400_000)
-				if _, err := io.ReadFull(src, b); err != nil || differs(b, int(*n)) != "" {
-					t.Errorf("the source goes on with %v %s", err, differs(b, int(*n)))
-				}
-			})
-			up.Close()
 		})
-	}
+		up.Close()
+	})
 }
 
 // copier is what connections of both libraries are here.

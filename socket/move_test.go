@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -35,21 +34,9 @@ type streamPeer interface {
 func unixWithPeer(t testing.TB) (*socket.UnixConn, streamPeer) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := socket.Dial("unix", name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	p, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
+	l := testenv.Closing(t, testenv.Must(net.Listen("unix", name)))
+	c := testenv.Closing(t, testenv.Must(socket.Dial("unix", name)))
+	p := testenv.Closing(t, testenv.Must(l.Accept()))
 	p.SetDeadline(time.Now().Add(limit))
 	return c.(*socket.UnixConn), p.(*net.UnixConn)
 }
@@ -167,9 +154,7 @@ func TestMoveAdapts(t *testing.T) {
 	defer s.install(t)()
 	message := func(up, down streamPeer, size int) {
 		t.Helper()
-		if _, err := up.Write(pattern(size)); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(up.Write(pattern(size)))
 		got := make([]byte, size)
 		if _, err := io.ReadFull(down, got); err != nil || differs(got, 0) != "" {
 			t.Fatal(err, differs(got, 0))
@@ -226,9 +211,7 @@ func TestMoveSmallFirst(t *testing.T) {
 	buf := make([]byte, 1000)
 	for range 100 {
 		peer.Write(buf)
-		if _, err := io.ReadFull(peer, buf); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(io.ReadFull(peer, buf))
 	}
 	peer.CloseWrite()
 	k.Wait(t)
@@ -263,39 +246,36 @@ func TestMoveEchoItself(t *testing.T) {
 // TestMoveLimited: a LimitedReader's N goes down by what was moved, the rest stays in the source, and the next copy goes on there.
 func TestMoveLimited(t *testing.T) {
 	const total = 3 << 20
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			src, up := withPeer(t)
-			dst, down := withPeer(t)
-			fed := supply(t, up, rand.New(rand.NewPCG(3, 3)), total)
-			drained := swallow(t, down, total)
-			p.Do(t, func() {
-				r := rand.New(rand.NewPCG(4, 4))
-				for left := int64(total); left > 0; {
-					want := min(left, 1+r.Int64N(1<<r.IntN(21)))
-					l := &io.LimitedReader{R: src, N: want}
-					n, err := dst.ReadFrom(l)
-					if n != want || l.N != 0 || err != nil {
-						t.Errorf("%d, %v, N %d, want %d", n, err, l.N, want)
-						break
-					}
-					left -= n
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		src, up := withPeer(t)
+		dst, down := withPeer(t)
+		fed := supply(t, up, rand.New(rand.NewPCG(3, 3)), total)
+		drained := swallow(t, down, total)
+		p.Do(t, func() {
+			r := rand.New(rand.NewPCG(4, 4))
+			for left := int64(total); left > 0; {
+				want := min(left, 1+r.Int64N(1<<r.IntN(21)))
+				l := &io.LimitedReader{R: src, N: want}
+				n, err := dst.ReadFrom(l)
+				if n != want || l.N != 0 || err != nil {
+					t.Errorf("%d, %v, N %d, want %d", n, err, l.N, want)
+					break
 				}
-				l := &io.LimitedReader{R: src, N: 5}
-				if n, err := dst.ReadFrom(l); n != 0 || err != nil || l.N != 5 {
-					t.Errorf("at the end: %d, %v, N %d", n, err, l.N)
-				}
-				l.N = 0
-				if n, err := dst.ReadFrom(l); n != 0 || err != nil {
-					t.Errorf("of nothing: %d, %v", n, err)
-				}
-				dst.Close()
-			})
-			testenv.Await(t, fed, "writes")
-			testenv.Await(t, drained, "reads")
+				left -= n
+			}
+			l := &io.LimitedReader{R: src, N: 5}
+			if n, err := dst.ReadFrom(l); n != 0 || err != nil || l.N != 5 {
+				t.Errorf("at the end: %d, %v, N %d", n, err, l.N)
+			}
+			l.N = 0
+			if n, err := dst.ReadFrom(l); n != 0 || err != nil {
+				t.Errorf("of nothing: %d, %v", n, err)
+			}
+			dst.Close()
 		})
-	}
+		testenv.Await(t, fed, "writes")
+		testenv.Await(t, drained, "reads")
+	})
 }
 
 // TestMoveUrgent: bytes of urgent data, between which a splice finds nothing, do not stop a copy.
@@ -303,11 +283,7 @@ func TestMoveUrgent(t *testing.T) {
 	start(t, 1)
 	l := listen(t)
 	fd := rawClient(t, l)
-	src, err := l.AcceptTCP()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer src.Close()
+	src := testenv.Closing(t, testenv.Must(l.AcceptTCP()))
 	dst, down := withPeer(t)
 	var s moveOps
 	defer s.install(t)()
@@ -355,9 +331,7 @@ func TestMoveUrgent(t *testing.T) {
 
 // TestMoveNoAllocation: messages through a copy, bulk through a copy, and starting one, allocate nothing.
 func TestMoveNoAllocation(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	start(t, 1)
 	c, peer := withPeer(t)
 	k := testrun.First.Go(func() {
@@ -372,12 +346,8 @@ func TestMoveNoAllocation(t *testing.T) {
 		buf[i] = byte(i)
 	}
 	trip := func() {
-		if _, err := peer.Write(buf[:1000]); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadFull(peer, buf[:1000]); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(peer.Write(buf[:1000]))
+		testenv.Must(io.ReadFull(peer, buf[:1000]))
 	}
 	// CopyN itself allocates its LimitedReader, every fifth message.
 	if n := testing.AllocsPerRun(2000, trip); n >= 1 {
@@ -409,9 +379,7 @@ func TestMoveConcurrent(t *testing.T) {
 				for _, p := range []streamPeer{left, right} {
 					done = append(done, supply(t, p, rand.New(rand.NewPCG(5, 5)), total), swallow(t, p, total))
 				}
-				for _, k := range tasks {
-					k.Wait(t)
-				}
+				testrun.WaitAll(t, tasks...)
 				for _, d := range done {
 					testenv.Await(t, d, "the peers")
 				}

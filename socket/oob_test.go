@@ -37,10 +37,7 @@ func TestUrgentData(t *testing.T) {
 					reader.UntilParked(t, coroutine.ReasonRead)
 					release = hog(t, 0)
 				}
-				raw, err := peer.SyscallConn()
-				if err != nil {
-					t.Fatal(err)
-				}
+				raw := testenv.Must(peer.SyscallConn())
 				raw.Control(func(fd uintptr) {
 					for _, m := range []struct {
 						text  string
@@ -66,9 +63,6 @@ func TestUrgentData(t *testing.T) {
 // received returns how many bytes the kernel has had from the peer.
 func received(t *testing.T, c *socket.TCPConn) int {
 	t.Helper()
-	info, err := unix.GetsockoptTCPInfo(c.FD(), unix.IPPROTO_TCP, unix.TCP_INFO)
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testenv.Must(unix.GetsockoptTCPInfo(c.FD(), unix.IPPROTO_TCP, unix.TCP_INFO))
 	return int(info.Bytes_received)
 }

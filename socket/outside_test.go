@@ -16,10 +16,7 @@ import (
 // echoGoroutine is an echo server of this package's on ordinary goroutines.
 func echoGoroutine(t *testing.T) net.Listener {
 	t.Helper()
-	ln, err := socket.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
 	go func() {
 		for {
 			c, err := ln.Accept()
@@ -46,10 +43,7 @@ func TestGoroutinesLeaveNothing(t *testing.T) {
 	before := testenv.Snapshot()
 	for range 3 { // it starts anew each time
 		ln := echoGoroutine(t)
-		c, err := socket.Dial("tcp", ln.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(socket.Dial("tcp", ln.Addr().String()))
 		if err := answered(c, "hello"); err != nil {
 			t.Error(err)
 		}
@@ -78,13 +72,8 @@ func TestGoroutinesLeaveNothing(t *testing.T) {
 func TestGoroutinesOneByOne(t *testing.T) {
 	address := echoNet(t)
 	for range 200 {
-		c, err := socket.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := answered(c, "hello"); err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(socket.Dial("tcp", address))
+		testenv.OK(t, answered(c, "hello"))
 		c.Close()
 	}
 	testenv.Until(t, "its end", func() bool { return !strings.Contains(string(testenv.Stacks()), "netco/processor.") })
@@ -95,31 +84,19 @@ func TestGoroutinesOneByOne(t *testing.T) {
 // that does not.
 func TestAcceptBeforeStart(t *testing.T) {
 	for range 2 {
-		ln, err := socket.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer ln.Close()
+		ln := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
 		ended := make(chan error)
 		go func() {
 			_, err := ln.Accept()
 			ended <- err
 		}()
 		testenv.Until(t, "the Accept", func() bool { return strings.Contains(string(testenv.Stacks()), "processor.(*lookout).loop") })
-		c, err := socket.Dial("tcp", echoNet(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := testenv.Closing(t, testenv.Must(socket.Dial("tcp", echoNet(t))))
 		if err := answered(c, "hello"); err != nil {
 			t.Error(err)
 		}
-		if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-			t.Fatal(err)
-		}
-		if err := netco.Shutdown(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
+		testenv.OK(t, netco.Shutdown(context.Background()))
 		if err := <-ended; !errors.Is(err, netco.ErrShutdown) {
 			t.Errorf("Accept: %v, want ErrShutdown", err)
 		}

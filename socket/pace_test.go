@@ -70,22 +70,12 @@ func TestTurnOverAtOperation(t *testing.T) {
 			defer r.Close()
 			defer w.Close()
 			w.Write(make([]byte, 1000))
-			f, err := socket.NewFile(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { f.Close() })
+			f := testenv.Closing(t, testenv.Must(socket.NewFile(r)))
 			return func() error { _, err := f.Read(make([]byte, 10)); return err }
 		},
 		"datagrams": func(t *testing.T) func() error {
-			l, err := net.ListenPacket("udp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			c, err := socket.Dial("udp", l.LocalAddr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))
+			c := testenv.Must(socket.Dial("udp", l.LocalAddr().String()))
 			t.Cleanup(func() { c.Close(); l.Close() })
 			return func() error { _, err := c.Write(make([]byte, 10)); return err }
 		},
@@ -201,9 +191,7 @@ func TestTurnOverBetweenHandles(t *testing.T) {
 		Closed: func(*socket.ServerConn, error) { x.stop = true; close(ended) },
 	}
 	peer.Write([]byte("x"))
-	if err := s.ServeConn(c); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, s.ServeConn(c))
 	testenv.Await(t, ended, "the connection to end")
 	x.t.Wait(t)
 }

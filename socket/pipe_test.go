@@ -15,20 +15,18 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // eachPipe runs a test in each place, with two Processors.
 func eachPipe(t *testing.T, body func(t *testing.T, p testrun.Place, a, b net.Conn)) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			a, b := socket.Pipe()
-			t.Cleanup(func() { a.Close(); b.Close() })
-			body(t, p, a, b)
-		})
-	}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		a, b := socket.Pipe()
+		t.Cleanup(func() { a.Close(); b.Close() })
+		body(t, p, a, b)
+	})
 }
 
 // TestPipeOneProcessor: both ends on one Processor, both directions at once.
@@ -99,17 +97,13 @@ func TestPipeWritesStayTogether(t *testing.T) {
 	got := make([]byte, size)
 	for range len(writers) * each {
 		for n := 0; n < size; n += 77 {
-			if _, err := io.ReadFull(b, got[n:min(size, n+77)]); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(io.ReadFull(b, got[n:min(size, n+77)]))
 		}
 		if !bytes.Equal(got, bytes.Repeat(got[:1], size)) {
 			t.Fatalf("mixed: %q", got)
 		}
 	}
-	for _, k := range writers {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, writers...)
 	a.Close()
 	if n, err := b.Read(got); n != 0 || err != io.EOF {
 		t.Errorf("at the end: %d, %v", n, err)
@@ -236,9 +230,7 @@ func TestPipeClose(t *testing.T) {
 					t.Errorf("Close: %v", err)
 				}
 			}
-			for _, k := range waiting {
-				k.Wait(t)
-			}
+			testrun.WaitAll(t, waiting...)
 			p.Go(check).Wait(t)
 			for _, c := range []net.Conn{a, b} {
 				if err := c.SetDeadline(time.Now()); err != io.ErrClosedPipe {
@@ -267,9 +259,7 @@ func TestPipeWakesTheNext(t *testing.T) {
 				t.Errorf("Write: %d, %v", n, err)
 			}
 		})
-		for _, k := range readers {
-			k.Wait(t)
-		}
+		testrun.WaitAll(t, readers...)
 	})
 }
 
@@ -277,9 +267,7 @@ func TestPipeWakesTheNext(t *testing.T) {
 func TestPipeShutdown(t *testing.T) {
 	for i, x := range pipeOps {
 		t.Run(x.op, func(t *testing.T) {
-			if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
 			a, b := socket.Pipe()
 			defer b.Close()
 			var errs []error

@@ -14,7 +14,6 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -24,54 +23,49 @@ import (
 // TestPollContext: the end of the context ends the wait with its error, before it has begun and during it, and leaves nothing.
 func TestPollContext(t *testing.T) {
 	start(t, 2)
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			fd := eventfd(t, 0)
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			k := p.Go(func() {
-				if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
-					t.Errorf("%d, %v", n, err)
-				}
-			})
-			k.UntilParked(t, coroutine.ReasonRead)
-			cancel()
-			k.Wait(t)
-			early, cancelEarly := context.WithTimeout(context.Background(), time.Hour)
-			defer cancelEarly()
-			late, cancelLate := context.WithTimeout(context.Background(), 2*time.Millisecond)
-			defer cancelLate()
-			ring(fd)
-			p.Do(t, func() {
-				if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
-					t.Errorf("cancelled, and ready: %d, %v", n, err)
-				}
-				if n, err := socket.PollContext(early, in(fd)); n != 1 || err != nil {
-					t.Errorf("ready: %d, %v", n, err)
-				}
-				drain(fd)
-				if n, err := socket.PollContext(late, in(fd)); n != 0 || err != context.DeadlineExceeded {
-					t.Errorf("deadline: %d, %v", n, err)
-				}
-			})
-			k = p.Go(func() {
-				if n, err := socket.PollContext(context.Background(), in(fd)); n != 1 || err != nil {
-					t.Errorf("without an end: %d, %v", n, err)
-				}
-			})
-			k.UntilParked(t, coroutine.ReasonRead)
-			ring(fd)
-			k.Wait(t)
+	testrun.Each(t, func(t *testing.T, p testrun.Place) {
+		fd := eventfd(t, 0)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		k := p.Go(func() {
+			if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
+				t.Errorf("%d, %v", n, err)
+			}
 		})
-	}
+		k.UntilParked(t, coroutine.ReasonRead)
+		cancel()
+		k.Wait(t)
+		early, cancelEarly := context.WithTimeout(context.Background(), time.Hour)
+		defer cancelEarly()
+		late, cancelLate := context.WithTimeout(context.Background(), 2*time.Millisecond)
+		defer cancelLate()
+		ring(fd)
+		p.Do(t, func() {
+			if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
+				t.Errorf("cancelled, and ready: %d, %v", n, err)
+			}
+			if n, err := socket.PollContext(early, in(fd)); n != 1 || err != nil {
+				t.Errorf("ready: %d, %v", n, err)
+			}
+			drain(fd)
+			if n, err := socket.PollContext(late, in(fd)); n != 0 || err != context.DeadlineExceeded {
+				t.Errorf("deadline: %d, %v", n, err)
+			}
+		})
+		k = p.Go(func() {
+			if n, err := socket.PollContext(context.Background(), in(fd)); n != 1 || err != nil {
+				t.Errorf("without an end: %d, %v", n, err)
+			}
+		})
+		k.UntilParked(t, coroutine.ReasonRead)
+		ring(fd)
+		k.Wait(t)
+	})
 }
 
 func countFDs(t testing.TB) int {
 	t.Helper()
-	list, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	list := testenv.Must(os.ReadDir("/proc/self/fd"))
 	return len(list)
 }
 
@@ -262,9 +256,7 @@ func TestPollLetsOthersRun(t *testing.T) {
 
 // TestPollNoAllocation: a Poll that need not wait allocates nothing; one that waits does little.
 func TestPollNoAllocation(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	start(t, 1)
 	set := in(eventfd(t, 1), eventfd(t, 0))
 	testrun.First.Do(t, func() {

@@ -13,16 +13,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 func eventfd(t testing.TB, value uint) int {
 	t.Helper()
-	fd, err := unix.Eventfd(value, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fd := testenv.Must(unix.Eventfd(value, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK))
 	t.Cleanup(func() { unix.Close(fd) })
 	return fd
 }
@@ -52,9 +50,7 @@ func closeAll(t testing.TB, fds ...int) {
 func pipe(t testing.TB) (r, w int) {
 	t.Helper()
 	var p [2]int
-	if err := unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK))
 	closeAll(t, p[0], p[1])
 	return p[0], p[1]
 }
@@ -66,9 +62,7 @@ var kinds = []struct {
 }{
 	{"pipe", func(t *testing.T, random *rand.Rand) []int {
 		var p [2]int
-		if err := unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, unix.Pipe2(p[:], unix.O_CLOEXEC|unix.O_NONBLOCK))
 		switch random.IntN(4) {
 		case 0:
 			unix.Write(p[1], make([]byte, 1<<20)) // full
@@ -88,10 +82,7 @@ var kinds = []struct {
 		return open
 	}},
 	{"socketpair", func(t *testing.T, random *rand.Rand) []int {
-		p, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
 		closeAll(t, p[0], p[1])
 		switch random.IntN(4) {
 		case 0:
@@ -118,10 +109,7 @@ var kinds = []struct {
 		return []int{fd}
 	}},
 	{"timerfd", func(t *testing.T, random *rand.Rand) []int {
-		fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fd := testenv.Must(unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK))
 		closeAll(t, fd)
 		if random.IntN(2) == 0 {
 			unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil)
@@ -130,11 +118,7 @@ var kinds = []struct {
 		return []int{fd}
 	}},
 	{"regular file", func(t *testing.T, _ *rand.Rand) []int {
-		f, err := os.Create(filepath.Join(t.TempDir(), "f"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { f.Close() })
+		f := testenv.Closing(t, testenv.Must(os.Create(filepath.Join(t.TempDir(), "f"))))
 		fd := -1
 		raw, _ := f.SyscallConn()
 		raw.Control(func(n uintptr) { fd = int(n) })
@@ -143,38 +127,24 @@ var kinds = []struct {
 	{"directory, /dev/null", func(t *testing.T, _ *rand.Rand) []int {
 		var fds []int
 		for _, name := range []string{"/", "/dev/null"} {
-			fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fd := testenv.Must(unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0))
 			closeAll(t, fd)
 			fds = append(fds, fd)
 		}
 		return fds
 	}},
 	{"epoll", func(t *testing.T, random *rand.Rand) []int {
-		ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ep := testenv.Must(unix.EpollCreate1(unix.EPOLL_CLOEXEC))
 		closeAll(t, ep)
 		unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, eventfd(t, uint(random.IntN(2))), &unix.EpollEvent{Events: unix.EPOLLIN})
 		return []int{ep}
 	}},
 	{"signalfd, inotify, pidfd", func(t *testing.T, random *rand.Rand) []int {
-		sig, err := unix.Signalfd(-1, &unix.Sigset_t{}, unix.SFD_CLOEXEC|unix.SFD_NONBLOCK)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ino, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sig := testenv.Must(unix.Signalfd(-1, &unix.Sigset_t{}, unix.SFD_CLOEXEC|unix.SFD_NONBLOCK))
+		ino := testenv.Must(unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK))
 		closeAll(t, sig, ino)
 		dir := t.TempDir()
-		if _, err := unix.InotifyAddWatch(ino, dir, unix.IN_CREATE); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(unix.InotifyAddWatch(ino, dir, unix.IN_CREATE))
 		if random.IntN(2) == 0 {
 			os.WriteFile(filepath.Join(dir, "f"), nil, 0o600)
 		}
@@ -306,10 +276,7 @@ func TestPollWakes(t *testing.T) {
 			return slave, unix.POLLIN, func() { unix.Write(master, []byte("line\n")) }
 		}, unix.POLLIN},
 		{"netco's listener", func(t *testing.T) (int, int16, func()) {
-			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			fd := testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 			closeAll(t, fd)
 			unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
 			unix.Listen(fd, 1)
@@ -324,10 +291,7 @@ func TestPollWakes(t *testing.T) {
 		for _, p := range testrun.Places {
 			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
 				fd, events, happen := c.make(t)
-				file, err := unix.Open(t.TempDir(), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				file := testenv.Must(unix.Open(t.TempDir(), unix.O_RDONLY|unix.O_CLOEXEC, 0))
 				closeAll(t, file)
 				set := in(eventfd(t, 0), fd, -1, file)
 				set[1].Events = events

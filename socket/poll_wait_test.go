@@ -37,45 +37,40 @@ func TestPollTimeout(t *testing.T) {
 // TestPollSameFd: an fd that occurs several times, with different events, waits for all of them and is told of in each entry.
 func TestPollSameFd(t *testing.T) {
 	start(t, 2)
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				t.Fatal(err)
+	testrun.Each(t, func(t *testing.T, p testrun.Place) {
+		fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
+		closeAll(t, fds[0], fds[1])
+		for n := 1; n > 0; n, _ = unix.Write(fds[0], make([]byte, 64<<10)) {
+		}
+		fd := int32(fds[0])
+		for _, happen := range []struct {
+			do   func()
+			want []int16
+		}{
+			{func() { unix.Write(fds[1], []byte("x")) }, []int16{0, unix.POLLIN, unix.POLLIN, 0}},
+			{func() { unix.Read(fds[1], make([]byte, 4<<20)) }, []int16{unix.POLLOUT, 0, unix.POLLOUT, 0}},
+		} {
+			if happen.want[0] != 0 {
+				unix.Read(fds[0], make([]byte, 1))
 			}
-			closeAll(t, fds[0], fds[1])
-			for n := 1; n > 0; n, _ = unix.Write(fds[0], make([]byte, 64<<10)) {
+			set := []socket.PollFd{
+				{Fd: fd, Events: unix.POLLOUT},
+				{Fd: fd, Events: unix.POLLIN},
+				{Fd: fd, Events: unix.POLLIN | unix.POLLOUT},
+				{Fd: fd, Events: unix.POLLPRI},
 			}
-			fd := int32(fds[0])
-			for _, happen := range []struct {
-				do   func()
-				want []int16
-			}{
-				{func() { unix.Write(fds[1], []byte("x")) }, []int16{0, unix.POLLIN, unix.POLLIN, 0}},
-				{func() { unix.Read(fds[1], make([]byte, 4<<20)) }, []int16{unix.POLLOUT, 0, unix.POLLOUT, 0}},
-			} {
-				if happen.want[0] != 0 {
-					unix.Read(fds[0], make([]byte, 1))
+			k := p.Go(func() {
+				n, err := socket.Poll(set, -1)
+				got := []int16{set[0].Revents, set[1].Revents, set[2].Revents, set[3].Revents}
+				if n != 2 || err != nil || !slices.Equal(got, happen.want) {
+					t.Errorf("%d, %v, %v, want %v", n, err, got, happen.want)
 				}
-				set := []socket.PollFd{
-					{Fd: fd, Events: unix.POLLOUT},
-					{Fd: fd, Events: unix.POLLIN},
-					{Fd: fd, Events: unix.POLLIN | unix.POLLOUT},
-					{Fd: fd, Events: unix.POLLPRI},
-				}
-				k := p.Go(func() {
-					n, err := socket.Poll(set, -1)
-					got := []int16{set[0].Revents, set[1].Revents, set[2].Revents, set[3].Revents}
-					if n != 2 || err != nil || !slices.Equal(got, happen.want) {
-						t.Errorf("%d, %v, %v, want %v", n, err, got, happen.want)
-					}
-				})
-				k.UntilParked(t, coroutine.ReasonRead)
-				happen.do()
-				k.Wait(t)
-			}
-		})
-	}
+			})
+			k.UntilParked(t, coroutine.ReasonRead)
+			happen.do()
+			k.Wait(t)
+		}
+	})
 }
 
 // TestPollStolen: readiness that another takes away before the poller looks does not end its wait, and does not make it miss what
@@ -168,9 +163,7 @@ func TestPollHammer(t *testing.T) {
 	}
 	testenv.Until(t, "the last tokens to be taken", func() bool { return taken.Load() == tokens })
 	ring(quit)
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 }
 
 // TestPollMany: two thousand fds, each of which ends the wait.
@@ -229,9 +222,7 @@ func TestPollCrowd(t *testing.T) {
 	}
 	t.Logf("%d of %d look now and then", resting, n)
 	ring(quit)
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 }
 
 // TestPollTooDeep: epoll fds nested deeper than the kernel lets them be watched through two more are looked at now and then.
@@ -241,14 +232,9 @@ func TestPollTooDeep(t *testing.T) {
 		fd := eventfd(t, 0)
 		at := fd
 		for range 4 {
-			ep, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ep := testenv.Must(unix.EpollCreate1(unix.EPOLL_CLOEXEC))
 			closeAll(t, ep)
-			if err := unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, at, &unix.EpollEvent{Events: unix.EPOLLIN}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, at, &unix.EpollEvent{Events: unix.EPOLLIN}))
 			at = ep
 		}
 		k := p.Go(func() {
@@ -276,10 +262,7 @@ func TestPollForeign(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	fd := func(x syscall.Conn) (n int) {
-		raw, err := x.SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testenv.Must(x.SyscallConn())
 		raw.Control(func(fd uintptr) { n = int(fd) })
 		return n
 	}

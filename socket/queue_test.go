@@ -32,11 +32,7 @@ func TestTwoAcceptors(t *testing.T) {
 				b := second.Go(accept)
 				b.UntilParked(t, coroutine.ReasonLock)
 				for range 2 {
-					peer, err := net.Dial("tcp", l.Addr().String())
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer peer.Close()
+					peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
 					c := testenv.Await(t, conns, "an accept")
 					if c == nil {
 						return
@@ -75,11 +71,7 @@ func TestManyAcceptors(t *testing.T) {
 	}
 	want := map[string]bool{}
 	for range conns {
-		peer, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer peer.Close()
+		peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
 		want[peer.LocalAddr().String()] = true
 	}
 	for range conns {
@@ -90,9 +82,7 @@ func TestManyAcceptors(t *testing.T) {
 		delete(want, a)
 	}
 	l.Close()
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 }
 
 // TestTwoReaders: two read from one connection, the second queued behind the first; each gets one of two bytes.
@@ -115,9 +105,7 @@ func TestTwoReaders(t *testing.T) {
 				b := second.Go(read)
 				b.UntilParked(t, coroutine.ReasonLock)
 				for _, want := range []byte("ab") {
-					if _, err := peer.Write([]byte{want}); err != nil {
-						t.Fatal(err)
-					}
+					testenv.Must(peer.Write([]byte{want}))
 					if got := testenv.Await(t, bytes, "a byte"); got != want {
 						t.Errorf("read %q, want %q", got, want)
 					}
@@ -150,18 +138,14 @@ func TestTwoWriters(t *testing.T) {
 	}
 	msg := make([]byte, size)
 	for range writes * len(testrun.Places) {
-		if _, err := io.ReadFull(peer, msg); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(io.ReadFull(peer, msg))
 		for j := range msg {
 			if msg[j] != msg[0] {
 				t.Fatalf("a message of writer %d has a byte of writer %d at %d", msg[0], msg[j], j)
 			}
 		}
 	}
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 }
 
 // TestReaderBesideWriter: both are parked on one connection; what the peer then does wakes the one it concerns, first one, then

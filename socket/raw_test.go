@@ -21,76 +21,66 @@ import (
 
 func rawSocket(t testing.TB, domain, typ, proto int) *socket.Socket {
 	t.Helper()
-	s, err := socket.NewSocket(domain, typ, proto)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { s.Close() })
+	s := testenv.Closing(t, testenv.Must(socket.NewSocket(domain, typ, proto)))
 	return s
 }
 
 // TestSocketTCP: all the calls of a server and a client, with addresses, options and the end.
 func TestSocketTCP(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			l := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
-			if err := errors.Join(l.SetsockoptInt(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
-				l.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), l.Listen(10)); err != nil {
-				t.Fatal(err)
-			}
-			at, err := l.Getsockname()
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		l := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err := errors.Join(l.SetsockoptInt(unix.SOL_SOCKET, unix.SO_REUSEADDR, 1),
+			l.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), l.Listen(10)); err != nil {
+			t.Fatal(err)
+		}
+		at := testenv.Must(l.Getsockname())
+		server := p.Go(func() {
+			c, peer, err := l.Accept()
 			if err != nil {
-				t.Fatal(err)
+				t.Error(err)
+				return
 			}
-			server := p.Go(func() {
-				c, peer, err := l.Accept()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer c.Close()
-				if peer.(*unix.SockaddrInet4).Addr != [4]byte{127, 0, 0, 1} {
-					t.Errorf("the peer is %v", peer)
-				}
-				if err := c.WaitReadable(); err != nil {
-					t.Error(err)
-				}
-				got, err := io.ReadAll(c)
-				if d := differs(got, 0); len(got) != 1<<20 || d != "" || err != nil {
-					t.Errorf("%d bytes, %v, %s", len(got), err, d)
-				}
-				c.Write([]byte("done"))
-			})
-			server.UntilParked(t, coroutine.ReasonRead)
-			c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
-			p.Do(t, func() {
-				if err := c.Connect(at); err != nil {
-					t.Error(err)
-				}
-				if peer, err := c.Getpeername(); err != nil || peer.(*unix.SockaddrInet4).Port != at.(*unix.SockaddrInet4).Port {
-					t.Error(peer, err)
-				}
-				if n, err := c.Write(pattern(1 << 20)); n != 1<<20 || err != nil {
-					t.Error(n, err)
-				}
-				if err := c.Shutdown(unix.SHUT_WR); err != nil {
-					t.Error(err)
-				}
-				b := make([]byte, 10)
-				if n, _, _, _, err := c.Recvmsg(b, nil, 0); string(b[:n]) != "done" || err != nil {
-					t.Errorf("%q, %v", b[:n], err)
-				}
-				if n, err := c.Read(b); n != 0 || err != io.EOF {
-					t.Errorf("at the end: %d, %v", n, err)
-				}
-				if v, err := c.GetsockoptInt(unix.SOL_SOCKET, unix.SO_TYPE); v != unix.SOCK_STREAM || err != nil {
-					t.Error(v, err)
-				}
-			})
-			server.Wait(t)
+			defer c.Close()
+			if peer.(*unix.SockaddrInet4).Addr != [4]byte{127, 0, 0, 1} {
+				t.Errorf("the peer is %v", peer)
+			}
+			if err := c.WaitReadable(); err != nil {
+				t.Error(err)
+			}
+			got, err := io.ReadAll(c)
+			if d := differs(got, 0); len(got) != 1<<20 || d != "" || err != nil {
+				t.Errorf("%d bytes, %v, %s", len(got), err, d)
+			}
+			c.Write([]byte("done"))
 		})
-	}
+		server.UntilParked(t, coroutine.ReasonRead)
+		c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+		p.Do(t, func() {
+			if err := c.Connect(at); err != nil {
+				t.Error(err)
+			}
+			if peer, err := c.Getpeername(); err != nil || peer.(*unix.SockaddrInet4).Port != at.(*unix.SockaddrInet4).Port {
+				t.Error(peer, err)
+			}
+			if n, err := c.Write(pattern(1 << 20)); n != 1<<20 || err != nil {
+				t.Error(n, err)
+			}
+			if err := c.Shutdown(unix.SHUT_WR); err != nil {
+				t.Error(err)
+			}
+			b := make([]byte, 10)
+			if n, _, _, _, err := c.Recvmsg(b, nil, 0); string(b[:n]) != "done" || err != nil {
+				t.Errorf("%q, %v", b[:n], err)
+			}
+			if n, err := c.Read(b); n != 0 || err != io.EOF {
+				t.Errorf("at the end: %d, %v", n, err)
+			}
+			if v, err := c.GetsockoptInt(unix.SOL_SOCKET, unix.SO_TYPE); v != unix.SOCK_STREAM || err != nil {
+				t.Error(v, err)
+			}
+		})
+		server.Wait(t)
+	})
 }
 
 // TestSocketNetlink asks the kernel for its interfaces, which package net cannot.
@@ -105,9 +95,7 @@ func TestSocketNetlink(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if err := s.Bind(&unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, s.Bind(&unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
 			reader := p.Go(func() {
 				found := false
 				for {
@@ -150,54 +138,44 @@ func TestSocketNetlink(t *testing.T) {
 // TestSocketFlags: with MSG_DONTWAIT a call says EAGAIN, MSG_PEEK takes nothing, and to find an error queue empty does not make
 // a later Read wait for what is there already.
 func TestSocketFlags(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			a, b := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0), rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0)
-			if err := a.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-				t.Fatal(err)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		a, b := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0), rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0)
+		testenv.OK(t, a.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+		at := testenv.Must(a.Getsockname())
+		testenv.OK(t, b.Connect(at))
+		buf := make([]byte, 100)
+		var op *net.OpError
+		if _, _, _, _, err := a.Recvmsg(buf, nil, unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) || !errors.As(err, &op) || op.Op != "read" {
+			t.Errorf("MSG_DONTWAIT: %v", err)
+		}
+		reader := p.Go(func() {
+			a.SetReadDeadline(time.Now().Add(limit))
+			if err := a.WaitReadable(); err != nil {
+				t.Error(err)
 			}
-			at, err := a.Getsockname()
-			if err != nil {
-				t.Fatal(err)
+			if _, _, _, _, err := a.Recvmsg(buf, nil, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) {
+				t.Errorf("MSG_ERRQUEUE: %v", err)
 			}
-			if err := b.Connect(at); err != nil {
-				t.Fatal(err)
+			if n, _, _, from, err := a.Recvmsg(buf, nil, unix.MSG_PEEK); string(buf[:n]) != "one" || from == nil || err != nil {
+				t.Errorf("MSG_PEEK: %q, %v, %v", buf[:n], from, err)
 			}
-			buf := make([]byte, 100)
-			var op *net.OpError
-			if _, _, _, _, err := a.Recvmsg(buf, nil, unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) || !errors.As(err, &op) || op.Op != "read" {
-				t.Errorf("MSG_DONTWAIT: %v", err)
-			}
-			reader := p.Go(func() {
-				a.SetReadDeadline(time.Now().Add(limit))
-				if err := a.WaitReadable(); err != nil {
-					t.Error(err)
-				}
-				if _, _, _, _, err := a.Recvmsg(buf, nil, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) {
-					t.Errorf("MSG_ERRQUEUE: %v", err)
-				}
-				if n, _, _, from, err := a.Recvmsg(buf, nil, unix.MSG_PEEK); string(buf[:n]) != "one" || from == nil || err != nil {
-					t.Errorf("MSG_PEEK: %q, %v, %v", buf[:n], from, err)
-				}
-				for _, want := range []string{"one", "", "two"} {
-					if n, err := a.Read(buf); string(buf[:n]) != want || err != nil {
-						t.Errorf("Read: %q, %v, want %q", buf[:n], err, want)
-					}
-				}
-				if _, _, got, _, err := a.Recvmsg(buf[:1], nil, 0); got&unix.MSG_TRUNC == 0 || err != nil {
-					t.Errorf("a short buffer: flags %#x, %v", got, err)
-				}
-			})
-			reader.UntilParked(t, coroutine.ReasonRead)
-			for _, msg := range []string{"one", "", "two", "three"} {
-				if n, err := b.Write([]byte(msg)); n != len(msg) || err != nil {
-					t.Error(n, err)
+			for _, want := range []string{"one", "", "two"} {
+				if n, err := a.Read(buf); string(buf[:n]) != want || err != nil {
+					t.Errorf("Read: %q, %v, want %q", buf[:n], err, want)
 				}
 			}
-			reader.Wait(t)
+			if _, _, got, _, err := a.Recvmsg(buf[:1], nil, 0); got&unix.MSG_TRUNC == 0 || err != nil {
+				t.Errorf("a short buffer: flags %#x, %v", got, err)
+			}
 		})
-	}
+		reader.UntilParked(t, coroutine.ReasonRead)
+		for _, msg := range []string{"one", "", "two", "three"} {
+			if n, err := b.Write([]byte(msg)); n != len(msg) || err != nil {
+				t.Error(n, err)
+			}
+		}
+		reader.Wait(t)
+	})
 }
 
 // TestSocketErrors: deadline and Close end what waits; what the kernel says is returned; nothing stays open.
@@ -234,9 +212,7 @@ func TestSocketErrors(t *testing.T) {
 	w.Close()
 	for _, p := range testrun.Places {
 		x := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0)
-		if err := x.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, x.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 		calls := map[string]func() error{
 			"Read":         func() error { _, err := x.Read(make([]byte, 1)); return err },
 			"Recvmsg":      func() error { _, _, _, _, err := x.Recvmsg(make([]byte, 1), nil, 0); return err },
@@ -292,15 +268,9 @@ func TestSocketErrors(t *testing.T) {
 // accepts.
 func TestAdoptSocket(t *testing.T) {
 	start(t, 1)
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0))
 	defer unix.Close(fds[1])
-	x, err := socket.AdoptSocket(fds[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := testenv.Must(socket.AdoptSocket(fds[0]))
 	reader := testrun.First.Go(func() {
 		b := make([]byte, 10)
 		if n, err := x.Read(b); string(b[:n]) != "hello" || err != nil {

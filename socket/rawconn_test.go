@@ -28,10 +28,7 @@ var rawPairs = map[string]func(testing.TB) (c, peer net.Conn){
 }
 
 func rawOf(t testing.TB, c any) syscall.RawConn {
-	raw, err := c.(syscall.Conn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testenv.Must(c.(syscall.Conn).SyscallConn())
 	return raw
 }
 
@@ -156,11 +153,7 @@ func TestFile(t *testing.T) {
 	start(t, 1)
 	for name, pair := range rawPairs {
 		c, peer := pair(t)
-		f, err := c.(interface{ File() (*os.File, error) }).File()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
+		f := testenv.Closing(t, testenv.Must(c.(interface{ File() (*os.File, error) }).File()))
 		want := name + ":" + c.LocalAddr().String() + "->"
 		if c.RemoteAddr() != nil {
 			want += c.RemoteAddr().String()
@@ -204,11 +197,7 @@ func TestFile(t *testing.T) {
 func TestSharedListener(t *testing.T) {
 	start(t, 1)
 	l := listen(t)
-	f, err := l.File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := testenv.Closing(t, testenv.Must(l.File()))
 	accepting := testrun.First.Go(func() {
 		for range 3 {
 			c, err := l.Accept()
@@ -222,10 +211,7 @@ func TestSharedListener(t *testing.T) {
 	for range 3 {
 		accepting.UntilParked(t, coroutine.ReasonAccept)
 		unix.SetNonblock(int(f.Fd()), false)
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := testenv.Must(net.Dial("tcp", l.Addr().String()))
 		if _, err := c.Read(make([]byte, 1)); err != io.EOF {
 			t.Error(err)
 		}
@@ -240,18 +226,11 @@ func TestSharedListener(t *testing.T) {
 func TestSharedFDLeavesEpoll(t *testing.T) {
 	start(t, 1)
 	c, peer := unixPair(t, "unix")
-	f, err := c.File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+	f := testenv.Closing(t, testenv.Must(c.File()))
 	c.Close()
 	before := testenv.Files()
 	for range 20 {
-		again, err := socket.FileConn(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		again := testenv.Must(socket.FileConn(f))
 		reader := testrun.First.Go(func() {
 			b := make([]byte, 10)
 			if n, err := again.Read(b); string(b[:n]) != "x" || err != nil {

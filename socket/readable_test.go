@@ -7,6 +7,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
@@ -65,35 +66,32 @@ func TestWaitReadableWaits(t *testing.T) {
 
 // TestWaitReadableAtOnce: with data or the end of the stream there, it returns without waiting, as often as it is asked.
 func TestWaitReadableAtOnce(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			peer.Write([]byte("hello"))
-			peer.CloseWrite()
-			p.Do(t, func() {
-				b := make([]byte, 2)
-				for _, want := range []string{"he", "ll", "o"} {
-					for range 3 {
-						if err := c.WaitReadable(); err != nil {
-							t.Error(err)
-						}
-					}
-					if n, err := c.Read(b); string(b[:n]) != want || err != nil {
-						t.Errorf("read %q, %v, want %q", b[:n], err, want)
-					}
-				}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		peer.Write([]byte("hello"))
+		peer.CloseWrite()
+		p.Do(t, func() {
+			b := make([]byte, 2)
+			for _, want := range []string{"he", "ll", "o"} {
 				for range 3 {
 					if err := c.WaitReadable(); err != nil {
 						t.Error(err)
 					}
-					if _, err := c.Read(b); err != io.EOF {
-						t.Errorf("read: %v", err)
-					}
 				}
-			})
+				if n, err := c.Read(b); string(b[:n]) != want || err != nil {
+					t.Errorf("read %q, %v, want %q", b[:n], err, want)
+				}
+			}
+			for range 3 {
+				if err := c.WaitReadable(); err != nil {
+					t.Error(err)
+				}
+				if _, err := c.Read(b); err != io.EOF {
+					t.Errorf("read: %v", err)
+				}
+			}
 		})
-	}
+	})
 }
 
 // TestCallsPerRequest: a request that comes whole costs one read and one write. Reading on until EAGAIN, or reading to find out
@@ -116,12 +114,8 @@ func TestCallsPerRequest(t *testing.T) {
 			reads, b := count(t, sysx.Recv), make([]byte, 64)
 			for range requests {
 				server.UntilParked(t, coroutine.ReasonRead)
-				if _, err := peer.Write(b); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := io.ReadFull(peer, b); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(peer.Write(b))
+				testenv.Must(io.ReadFull(peer, b))
 			}
 			if n := reads.Load(); n > requests+requests/20 {
 				t.Errorf("%d reads for %d requests", n, requests)

@@ -104,11 +104,7 @@ func TestServeRefuses(t *testing.T) {
 
 func netListen(t *testing.T) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
+	l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
 	return l
 }
 

@@ -81,9 +81,7 @@ func TestResolverShares(t *testing.T) {
 	}
 	waiters(t, r, each*len(testrun.Places))
 	release()
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	if n := s.questions("one.test."); n != 1 {
 		t.Errorf("the server was asked %d times", n)
 	}
@@ -127,9 +125,7 @@ func TestResolverOwnAnswers(t *testing.T) {
 		}
 		waiters(t, r, len(testrun.Places))
 		release()
-		for _, k := range tasks {
-			k.Wait(t)
-		}
+		testrun.WaitAll(t, tasks...)
 	}
 	idle(t, r)
 }
@@ -198,9 +194,7 @@ func TestResolverAllLeave(t *testing.T) {
 		waiters(t, r, len(testrun.Places))
 		testenv.Until(t, "the question", func() bool { return s.questions("one.test.") == round })
 		cancel()
-		for _, k := range tasks {
-			k.Wait(t)
-		}
+		testrun.WaitAll(t, tasks...)
 		idle(t, r) // well before Go's resolver would give up by itself, after ten seconds
 	}
 }
@@ -241,9 +235,7 @@ func TestResolverLimit(t *testing.T) {
 	testenv.Until(t, "the fourth question", func() bool { return s.questions("four.test.") == 1 })
 	releases[0]()
 	releases[3]()
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	if n := s.questions("three.test."); n != 0 {
 		t.Errorf("a name that nobody wanted any more was asked for %d times", n)
 	}
@@ -440,9 +432,7 @@ func TestResolverUnderUse(t *testing.T) {
 			}
 		}))
 	}
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	idle(t, r)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
@@ -17,10 +18,7 @@ import (
 // closed the others go on.
 func TestListenReusePort(t *testing.T) {
 	start(t, 2)
-	all, err := socket.ListenReusePort("tcp", "127.0.0.1:0", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testenv.Must(socket.ListenReusePort("tcp", "127.0.0.1:0", 2))
 	if len(all) != 2 || all[0].Addr().String() != all[1].Addr().String() {
 		t.Fatalf("listeners on %v", all)
 	}
@@ -40,11 +38,7 @@ func TestListenReusePort(t *testing.T) {
 		}))
 	}
 	call := func() {
-		c, err := net.Dial("tcp", all[0].Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		c := testenv.Closing(t, testenv.Must(net.Dial("tcp", all[0].Addr().String())))
 		b := []byte("x")
 		if _, err := c.Write(b); err != nil {
 			t.Error(err)

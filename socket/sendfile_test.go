@@ -23,23 +23,14 @@ import (
 func fileOf(t testing.TB, size int) *os.File {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(name, pattern(size), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.OpenFile(name, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
+	testenv.OK(t, os.WriteFile(name, pattern(size), 0o600))
+	f := testenv.Closing(t, testenv.Must(os.OpenFile(name, os.O_RDWR, 0)))
 	return f
 }
 
 func position(t testing.TB, f *os.File) int64 {
 	t.Helper()
-	at, err := f.Seek(0, io.SeekCurrent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := testenv.Must(f.Seek(0, io.SeekCurrent))
 	return at
 }
 
@@ -210,16 +201,8 @@ func TestSendfileOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer writeOnly.Close()
-	dir, err := os.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
-	proc, err := os.Open("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer proc.Close()
+	dir := testenv.Closing(t, testenv.Must(os.Open(t.TempDir())))
+	proc := testenv.Closing(t, testenv.Must(os.Open("/proc/self/status")))
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

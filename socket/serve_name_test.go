@@ -63,10 +63,7 @@ func TestServerNames(t *testing.T) {
 func TestServerSpreads(t *testing.T) {
 	start(t, 2)
 	address, _ := serving(t, &socket.Server{Handle: echoOnce})
-	s, err := netco.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(netco.Default())
 	count := func() (a, b int) { return s.Processors()[0].Registered(), s.Processors()[1].Registered() }
 	a, b := count()
 	const n = 100
@@ -83,9 +80,7 @@ func TestServerSpreads(t *testing.T) {
 			conns[i] = c
 		}))
 	}
-	for _, k := range dialled {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, dialled...)
 	testenv.Until(t, "all to be registered", func() bool { a, b := count(); return a+b >= before+n })
 	if a, b = count(); a-b > n/5 || b-a > n/5 {
 		t.Errorf("%d and %d fds", a, b)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
@@ -57,20 +56,14 @@ func echoOnce(c *socket.ServerConn) error {
 
 func dialNet(t *testing.T, address string) *net.TCPConn {
 	t.Helper()
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
+	c := testenv.Closing(t, testenv.Must(net.Dial("tcp", address)))
 	c.SetDeadline(time.Now().Add(limit))
 	return c.(*net.TCPConn)
 }
 
 func exchange(t *testing.T, c net.Conn, text string) {
 	t.Helper()
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(io.WriteString(c, text))
 	got := make([]byte, len(text))
 	if _, err := io.ReadFull(c, got); err != nil || string(got) != text {
 		t.Fatalf("%q, %v; want %q", got, err, text)
@@ -80,10 +73,7 @@ func exchange(t *testing.T, c net.Conn, text string) {
 // live returns how many coroutines live.
 func live(t *testing.T) int {
 	t.Helper()
-	s, err := netco.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(netco.Default())
 	return s.Live()
 }
 
@@ -313,59 +303,56 @@ func TestServeReadElsewhere(t *testing.T) {
 
 // TestServeShutdown: Shutdown closes what is idle, waits for what is busy, and leaves the scheduler alone.
 func TestServeShutdown(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			busy, let := make(chan struct{}), make(chan struct{})
-			s := &socket.Server{Handle: func(c *socket.ServerConn) error {
-				var b [4]byte
-				if _, err := io.ReadFull(c, b[:]); err != nil {
-					return err
-				}
-				if string(b[:]) == "wait" {
-					close(busy)
-					for open := true; open; netco.Yield() {
-						select {
-						case <-let:
-							open = false
-						default:
-						}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		busy, let := make(chan struct{}), make(chan struct{})
+		s := &socket.Server{Handle: func(c *socket.ServerConn) error {
+			var b [4]byte
+			if _, err := io.ReadFull(c, b[:]); err != nil {
+				return err
+			}
+			if string(b[:]) == "wait" {
+				close(busy)
+				for open := true; open; netco.Yield() {
+					select {
+					case <-let:
+						open = false
+					default:
 					}
 				}
-				_, err := c.Write(b[:])
-				return err
-			}}
-			address, ends := serving(t, s)
-			idle, working := dialNet(t, address), dialNet(t, address)
-			exchange(t, idle, "ping")
-			io.WriteString(working, "wait")
-			testenv.Await(t, busy, "the busy one")
+			}
+			_, err := c.Write(b[:])
+			return err
+		}}
+		address, ends := serving(t, s)
+		idle, working := dialNet(t, address), dialNet(t, address)
+		exchange(t, idle, "ping")
+		io.WriteString(working, "wait")
+		testenv.Await(t, busy, "the busy one")
 
-			short, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
-			defer cancel()
-			p.Do(t, func() {
-				if err := s.Shutdown(short); err != context.DeadlineExceeded {
-					t.Errorf("Shutdown: %v", err)
-				}
-			})
-			if err := testenv.Await(t, ends, "the idle one's end"); err != socket.ErrServerClosed {
-				t.Errorf("ended by %v", err)
-			}
-			k := p.Go(func() {
-				if err := s.Shutdown(context.Background()); err != nil {
-					t.Errorf("Shutdown: %v", err)
-				}
-			})
-			close(let)
-			k.Wait(t)
-			if got, err := io.ReadAll(working); string(got) != "wait" || err != nil {
-				t.Errorf("%q, %v", got, err)
-			}
-			if err := s.ServeConn(func() socket.Stream { a, _ := pair(t); return a }()); err != socket.ErrServerClosed {
-				t.Errorf("ServeConn: %v", err)
+		short, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+		defer cancel()
+		p.Do(t, func() {
+			if err := s.Shutdown(short); err != context.DeadlineExceeded {
+				t.Errorf("Shutdown: %v", err)
 			}
 		})
-	}
+		if err := testenv.Await(t, ends, "the idle one's end"); err != socket.ErrServerClosed {
+			t.Errorf("ended by %v", err)
+		}
+		k := p.Go(func() {
+			if err := s.Shutdown(context.Background()); err != nil {
+				t.Errorf("Shutdown: %v", err)
+			}
+		})
+		close(let)
+		k.Wait(t)
+		if got, err := io.ReadAll(working); string(got) != "wait" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		if err := s.ServeConn(func() socket.Stream { a, _ := pair(t); return a }()); err != socket.ErrServerClosed {
+			t.Errorf("ServeConn: %v", err)
+		}
+	})
 }
 
 // TestServeSchedulerShutdown: the scheduler's end closes idle connections, in order and by force, and waits for nothing.
@@ -464,9 +451,7 @@ func TestServeDetach(t *testing.T) {
 // TestServePanic: a handler that panics or ends its coroutine loses its connection and nothing else.
 func TestServePanic(t *testing.T) {
 	var panics atomic.Int32
-	if err := netco.Start(netco.Options{Processors: 2, OnPanic: func(netco.PanicInfo) { panics.Add(1) }}); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(netco.Options{Processors: 2, OnPanic: func(netco.PanicInfo) { panics.Add(1) }}))
 	t.Cleanup(func() { netco.Shutdown(context.Background()) })
 	address, ends := serving(t, &socket.Server{Handle: func(c *socket.ServerConn) error {
 		var b [1]byte
@@ -518,10 +503,7 @@ func TestServeOpened(t *testing.T) {
 // TestServeBadListener: a listener of another package's connections is refused, with its connection closed.
 func TestServeBadListener(t *testing.T) {
 	start(t, 1)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
 	c := dialNet(t, l.Addr().String())
 	if err := (&socket.Server{Handle: echoOnce}).Serve(l); err == nil {
 		t.Error("no error")
@@ -626,11 +608,7 @@ func TestServeShutdownWaitsForClosed(t *testing.T) {
 		},
 	}
 	address, _ := serving(t, s)
-	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	testenv.Closing(t, testenv.Must(net.Dial("tcp", address)))
 	testenv.Until(t, "the connection to be served", func() bool { return opened.Load() == 1 })
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Error(err)
@@ -676,9 +654,7 @@ func serveClient(t *testing.T, rnd *rand.Rand, address string) {
 
 // TestServeAllocs: a request on an idle connection allocates nothing.
 func TestServeAllocs(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	start(t, 1)
 	l := listen(t)
 	s := &socket.Server{Handle: echoOnce}
@@ -718,10 +694,7 @@ func TestServeManyAtOnce(t *testing.T) {
 	exchange(t, conns[n-1], "accepted") // and so all before it
 	testenv.Until(t, "all to be idle", func() bool { return live(t) == 1 })
 	served.Store(0)
-	s, err := netco.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(netco.Default())
 	p := s.Processors()[0]
 	for range 3 {
 		release := hog(t, 0)

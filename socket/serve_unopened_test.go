@@ -136,9 +136,7 @@ func TestServeDetachOpened(t *testing.T) {
 			Closed: func(*socket.ServerConn, error) { calls.Add(1) },
 		}
 		a, peer := withPeer(t)
-		if err := s.ServeConn(a); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, s.ServeConn(a))
 		own := testenv.Await(t, taken, "the connection")
 		emptied(t, s)
 		s.Close()

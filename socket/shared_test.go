@@ -19,10 +19,7 @@ import (
 // co-owner may, a child process perhaps.
 func block(t *testing.T, other *os.File) {
 	t.Helper()
-	raw, err := other.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testenv.Must(other.SyscallConn())
 	raw.Control(func(fd uintptr) {
 		if err := unix.SetNonblock(int(fd), false); err != nil {
 			t.Error(err)
@@ -33,11 +30,7 @@ func block(t *testing.T, other *os.File) {
 // sharing returns another fd of c's socket.
 func sharing(t *testing.T, c interface{ File() (*os.File, error) }) *os.File {
 	t.Helper()
-	f, err := c.File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
+	f := testenv.Closing(t, testenv.Must(c.File()))
 	return f
 }
 
@@ -91,14 +84,8 @@ func TestSharedMadeBlocking(t *testing.T) {
 		start(t, 1)
 		c, peer := withPeer(t)
 		other := sharing(t, c)
-		f, err := os.Create(filepath.Join(t.TempDir(), "big"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		if err := f.Truncate(16 << 20); err != nil {
-			t.Fatal(err)
-		}
+		f := testenv.Closing(t, testenv.Must(os.Create(filepath.Join(t.TempDir(), "big"))))
+		testenv.OK(t, f.Truncate(16<<20))
 		block(t, other)
 		k := testrun.First.Go(func() { c.ReadFrom(f) })
 		k.UntilParked(t, coroutine.ReasonWrite)
@@ -113,16 +100,8 @@ func TestSharedMadeBlocking(t *testing.T) {
 		}
 		defer r.Close()
 		defer w.Close()
-		in, err := socket.NewFile(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer in.Close()
-		out, err := socket.NewFile(w)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer out.Close()
+		in := testenv.Closing(t, testenv.Must(socket.NewFile(r)))
+		out := testenv.Closing(t, testenv.Must(socket.NewFile(w)))
 		block(t, r)
 		k := testrun.First.Go(func() { in.Read(make([]byte, 1)) })
 		k.UntilParked(t, coroutine.ReasonRead)
@@ -157,10 +136,7 @@ func TestSharedMadeBlocking(t *testing.T) {
 		start(t, 1)
 		c, peer := withPeer(t)
 		other := sharing(t, c)
-		raw, err := c.SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := testenv.Must(c.SyscallConn())
 		block(t, other)
 		k := testrun.First.Go(func() {
 			raw.Read(func(fd uintptr) bool {
@@ -185,25 +161,13 @@ func TestSharedMadeBlocking(t *testing.T) {
 	})
 	t.Run("connect", func(t *testing.T) {
 		start(t, 1)
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x, err := socket.AdoptSocket(fd)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dup, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fd := testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		x := testenv.Must(socket.AdoptSocket(fd))
+		dup := testenv.Must(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0))
 		other := os.NewFile(uintptr(dup), "other")
 		defer other.Close()
 		address, _ := testenv.Deaf(t)
-		at, err := net.ResolveTCPAddr("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := testenv.Must(net.ResolveTCPAddr("tcp", address))
 		block(t, other)
 		k := testrun.First.Go(func() { x.Connect(&unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}) })
 		k.UntilParked(t, coroutine.ReasonConnect)

@@ -34,9 +34,7 @@ func startAlone(t *testing.T, n int) {
 // startAloneWith is startAlone with further options.
 func startAloneWith(t *testing.T, o netco.Options) {
 	t.Helper()
-	if err := netco.Start(o); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, netco.Start(o))
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
@@ -109,9 +107,7 @@ func TestForcedShutdownEndsQueued(t *testing.T) {
 		tasks = append(tasks, k)
 	}
 	force(t)
-	for _, k := range tasks {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, tasks...)
 	noneOpen(t)
 }
 
@@ -147,9 +143,7 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 			testenv.Await(t, busy, "traffic")
 		}
 		force(t)
-		for _, k := range tasks {
-			k.Wait(t)
-		}
+		testrun.WaitAll(t, tasks...)
 		noneOpen(t)
 	})
 	t.Run("accept", func(t *testing.T) {
@@ -157,11 +151,7 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 		l := listen(t)
 		release := hog(t, 0)
 		for range 100 { // more than a burst
-			peer, err := net.Dial("tcp", l.Addr().String())
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer peer.Close()
+			testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
 		}
 		burst := make(chan struct{})
 		k := testrun.First.Go(func() {

@@ -65,9 +65,7 @@ func TestSlowReader(t *testing.T) {
 						t.Errorf("%d tries to send in 100 turns while the peer read nothing", again-tried)
 					}
 				}
-				if _, err := io.ReadFull(peer, got); err != nil {
-					t.Fatal(err)
-				}
+				testenv.Must(io.ReadFull(peer, got))
 				if d := differs(got, at); d != "" {
 					t.Fatal(d)
 				}

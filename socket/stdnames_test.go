@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
@@ -28,32 +29,13 @@ func TestMultipathTCP(t *testing.T) {
 
 	lc := net.ListenConfig{}
 	lc.SetMultipathTCP(true)
-	ln, err := lc.Listen(context.Background(), "tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
+	ln := testenv.Closing(t, testenv.Must(lc.Listen(context.Background(), "tcp4", "127.0.0.1:0")))
 	d := net.Dialer{}
 	d.SetMultipathTCP(true)
-	theirs, err := d.Dial("tcp4", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer theirs.Close()
-	want, err := theirs.(*net.TCPConn).MultipathTCP()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := theirs.(*net.TCPConn).File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	ours, err := socket.FileConn(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ours.Close()
+	theirs := testenv.Closing(t, testenv.Must(d.Dial("tcp4", ln.Addr().String())))
+	want := testenv.Must(theirs.(*net.TCPConn).MultipathTCP())
+	f := testenv.Closing(t, testenv.Must(theirs.(*net.TCPConn).File()))
+	ours := testenv.Closing(t, testenv.Must(socket.FileConn(f)))
 	if got, err := ours.(*socket.TCPConn).MultipathTCP(); got != want || err != nil {
 		t.Errorf("one made by net for it: %t, %v, want %t", got, err, want)
 	}

@@ -72,11 +72,7 @@ func TestPipeInBubble(t *testing.T) {
 
 // socketsInBubble uses sockets of the kernel's in a bubble.
 func socketsInBubble(t *testing.T) {
-	ln, err := socket.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
+	ln := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -88,10 +84,7 @@ func socketsInBubble(t *testing.T) {
 		defer c.Close()
 		io.Copy(c, c)
 	}()
-	c, err := socket.DialTimeout("tcp", fmt.Sprintf("localhost:%d", ln.Addr().(*net.TCPAddr).Port), time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testenv.Must(socket.DialTimeout("tcp", fmt.Sprintf("localhost:%d", ln.Addr().(*net.TCPAddr).Port), time.Minute))
 	if err := answered(c, "hello"); err != nil {
 		t.Error(err)
 	}
@@ -168,27 +161,13 @@ func TestServerInBubble(t *testing.T) {
 	}}
 	var opened atomic.Bool
 	serving.Opened = func(*socket.ServerConn) error { opened.Store(true); return nil }
-	ln, err := socket.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
 	go serving.Serve(ln)
-	c, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	testenv.Closing(t, testenv.Must(net.Dial("tcp", ln.Addr().String())))
 	testenv.Until(t, "the connection", opened.Load) // and not only its fd
 	synctest.Test(t, func(t *testing.T) {
-		inside, err := socket.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer inside.Close()
-		c, err := socket.Dial("tcp", inside.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		inside := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
+		c := testenv.Must(socket.Dial("tcp", inside.Addr().String()))
 		if err := new(socket.Server).ServeConn(c.(*socket.TCPConn)); !errors.Is(err, netco.ErrBubble) {
 			t.Errorf("ServeConn: %v", err)
 		}

@@ -74,11 +74,7 @@ func TestTraceDial(t *testing.T) {
 	_, open, _ := net.SplitHostPort(l.Addr().String())
 	_, closed, _ := net.SplitHostPort(testenv.ClosedPort(t))
 	dir := t.TempDir()
-	ul, err := net.Listen("unix", filepath.Join(dir, "l"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ul.Close()
+	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", filepath.Join(dir, "l"))))
 	unix4 := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -9,16 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
 // TestUDPNoAllocation: none of the methods that promise it allocates, whether it waits or not.
 func TestUDPNoAllocation(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	for _, at := range []string{"127.0.0.1:0", "[::1]:0", ":0"} {
 		for name, make := range allocFree {
 			t.Run(at+" "+name, func(t *testing.T) {
@@ -151,9 +149,7 @@ var allocFree = map[string]func(x *allocSockets) func(){
 
 // TestUDPNoAllocationWaiting: a datagram that is waited for, answered and waited for again allocates nothing.
 func TestUDPNoAllocationWaiting(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	start(t, 2)
 	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
 	server := testrun.First.Go(func() {

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/socket"
 )
@@ -26,9 +25,7 @@ var (
 // ReadFrom, ReadFromUDP and ReadMsgUDP allocated an address that was kept and,
 // apart from it, its bytes.
 func TestDatagramAllocationsBesideNet(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	start(t, 1)
 	buf, oob := make([]byte, 64), make([]byte, 64)
 	failed := func(err error) {
@@ -40,17 +37,9 @@ func TestDatagramAllocationsBesideNet(t *testing.T) {
 		if at == "[::1]:0" && !haveIPv6() {
 			continue
 		}
-		a, err := socket.ListenPacket("udp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer a.Close()
+		a := testenv.Closing(t, testenv.Must(socket.ListenPacket("udp", at)))
 		ours := a.(*socket.UDPConn)
-		b, err := net.ListenPacket("udp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
+		b := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", at)))
 		theirs := b.(*net.UDPConn)
 		to := func(c net.PacketConn) *net.UDPAddr {
 			u := udpAddr(c)
@@ -157,9 +146,7 @@ func TestDatagramAllocationsBesideNet(t *testing.T) {
 // TestUnixgramAllocationsBesideNet is TestDatagramAllocationsBesideNet for
 // unixgram.
 func TestUnixgramAllocationsBesideNet(t *testing.T) {
-	if goruntime.RaceEnabled {
-		t.Skip("the race detector allocates")
-	}
+	testenv.NoRace(t)
 	start(t, 1)
 	buf, oob := make([]byte, 64), make([]byte, 64)
 	failed := func(err error) {
@@ -169,16 +156,8 @@ func TestUnixgramAllocationsBesideNet(t *testing.T) {
 	}
 	ourName := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "o"), Net: "unixgram"}
 	theirName := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "t"), Net: "unixgram"}
-	ours, err := socket.ListenUnixgram("unixgram", ourName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ours.Close()
-	theirs, err := net.ListenUnixgram("unixgram", theirName)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer theirs.Close()
+	ours := testenv.Closing(t, testenv.Must(socket.ListenUnixgram("unixgram", ourName)))
+	theirs := testenv.Closing(t, testenv.Must(net.ListenUnixgram("unixgram", theirName)))
 	for _, r := range []struct {
 		name         string
 		most         float64

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
@@ -40,14 +41,8 @@ func BenchmarkUDPEcho(b *testing.B) {
 		}
 	}
 	pair := func(b *testing.B, m udpMaker) (x, y udpConn) {
-		x, err := m.listen("udp", loopback4)
-		if err != nil {
-			b.Fatal(err)
-		}
-		y, err = m.listen("udp", loopback4)
-		if err != nil {
-			b.Fatal(err)
-		}
+		x = testenv.Must(m.listen("udp", loopback4))
+		y = testenv.Must(m.listen("udp", loopback4))
 		b.Cleanup(func() { x.Close(); y.Close() })
 		return x, y
 	}
@@ -95,18 +90,12 @@ func BenchmarkUDPSend(b *testing.B) {
 	})
 	b.Run("net", func(b *testing.B) {
 		sink := netPeer(b, loopback4)
-		c, err := net.ListenUDP("udp", loopback4)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer c.Close()
+		c := testenv.Closing(b, testenv.Must(net.ListenUDP("udp", loopback4)))
 		p, to := make([]byte, size), portOf(sink)
 		b.SetBytes(size)
 		b.ReportAllocs()
 		for range b.N {
-			if _, err := c.WriteToUDPAddrPort(p, to); err != nil {
-				b.Fatal(err)
-			}
+			testenv.Must(c.WriteToUDPAddrPort(p, to))
 		}
 	})
 }

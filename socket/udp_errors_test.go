@@ -17,6 +17,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
@@ -269,11 +270,7 @@ func TestListenPacketControl(t *testing.T) {
 		calls = append(calls, network+" "+address)
 		return c.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 12345) })
 	}}
-	c, err := lc.ListenPacket(context.Background(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := testenv.Closing(t, testenv.Must(lc.ListenPacket(context.Background(), "udp", "127.0.0.1:0")))
 	if n, _ := unix.GetsockoptInt(c.(*socket.UDPConn).FD(), unix.SOL_SOCKET, unix.SO_RCVBUF); n != 2*12345 || len(calls) != 1 || calls[0] != "udp4 127.0.0.1:0" {
 		t.Errorf("called %q, buffer %d", calls, n)
 	}
@@ -326,10 +323,7 @@ func TestConnectUDP(t *testing.T) {
 // TestListenUDPReusePort: sockets on one port, each of which gets all datagrams of a peer or none.
 func TestListenUDPReusePort(t *testing.T) {
 	start(t, 2)
-	all, err := socket.ListenUDPReusePort("udp", "127.0.0.1:0", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testenv.Must(socket.ListenUDPReusePort("udp", "127.0.0.1:0", 2))
 	if len(all) != 2 || portOf(all[0]) != portOf(all[1]) {
 		t.Fatal(all)
 	}
@@ -353,9 +347,7 @@ func TestListenUDPReusePort(t *testing.T) {
 		buf := make([]byte, 10)
 		for range 3 {
 			peer.WriteToUDP([]byte("x"), udpAddr(all[0]))
-			if _, err := peer.Read(buf[1:]); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(peer.Read(buf[1:]))
 			if buf[0] == 0 {
 				buf[0] = 10 + buf[1]
 				served[buf[1]]++

@@ -32,47 +32,44 @@ func TestUDPFaults(t *testing.T) {
 		"WriteTo": "sendto", "WriteToUDP": "sendto", "WriteToUDPAddrPort": "sendto",
 		"WriteMsgUDP": "sendmsg", "WriteMsgUDPAddrPort": "sendmsg", "WriteBatch": "sendmmsg",
 	}
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-			p.Do(t, func() {
-				buf := make([]byte, 10)
-				for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.EPERM} {
-					check := func(name, op string, n int, err error) {
-						var e *net.OpError
-						if n != 0 || !errors.Is(err, errno) || !errors.As(err, &e) || e.Op != op || !strings.Contains(err.Error(), ": "+calls[name]+": ") {
-							t.Errorf("%s: %d, %v", name, n, err)
-						}
-					}
-					for _, w := range udpWrites {
-						remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Send: {unix.EINTR, unix.EINTR, errno}}}).install(t)
-						n, err := w.write(a, []byte("x"), udpAddr(b))
-						check(w.name, "write", n, err)
-						n, err = w.write(a, []byte("y"), udpAddr(b))
-						remove()
-						if n != 1 || err != nil {
-							t.Errorf("%s after the error: %d, %v", w.name, n, err)
-						}
-						if n, err := b.Read(buf); string(buf[:n]) != "y" {
-							t.Errorf("%s: %q arrived, %v", w.name, buf[:n], err)
-						}
-					}
-					for _, r := range udpReads {
-						a.WriteToUDP([]byte("z"), udpAddr(b))
-						remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: {unix.EINTR, unix.EINTR, errno}}}).install(t)
-						n, _, err := r.read(b, buf)
-						check(r.name, "read", n, err)
-						n, from, err := r.read(b, buf)
-						remove()
-						if string(buf[:n]) != "z" || err != nil || from != a.LocalAddr().String() {
-							t.Errorf("%s after the error: %q from %s, %v", r.name, buf[:n], from, err)
-						}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+		p.Do(t, func() {
+			buf := make([]byte, 10)
+			for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.EPERM} {
+				check := func(name, op string, n int, err error) {
+					var e *net.OpError
+					if n != 0 || !errors.Is(err, errno) || !errors.As(err, &e) || e.Op != op || !strings.Contains(err.Error(), ": "+calls[name]+": ") {
+						t.Errorf("%s: %d, %v", name, n, err)
 					}
 				}
-			})
+				for _, w := range udpWrites {
+					remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Send: {unix.EINTR, unix.EINTR, errno}}}).install(t)
+					n, err := w.write(a, []byte("x"), udpAddr(b))
+					check(w.name, "write", n, err)
+					n, err = w.write(a, []byte("y"), udpAddr(b))
+					remove()
+					if n != 1 || err != nil {
+						t.Errorf("%s after the error: %d, %v", w.name, n, err)
+					}
+					if n, err := b.Read(buf); string(buf[:n]) != "y" {
+						t.Errorf("%s: %q arrived, %v", w.name, buf[:n], err)
+					}
+				}
+				for _, r := range udpReads {
+					a.WriteToUDP([]byte("z"), udpAddr(b))
+					remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: {unix.EINTR, unix.EINTR, errno}}}).install(t)
+					n, _, err := r.read(b, buf)
+					check(r.name, "read", n, err)
+					n, from, err := r.read(b, buf)
+					remove()
+					if string(buf[:n]) != "z" || err != nil || from != a.LocalAddr().String() {
+						t.Errorf("%s after the error: %q from %s, %v", r.name, buf[:n], from, err)
+					}
+				}
+			}
 		})
-	}
+	})
 }
 
 // TestUDPFalseAlarms: reads that find nothing although they were told that there is something, over and over, go back to waiting and
@@ -178,39 +175,36 @@ func openFDCount() int {
 // TestUDPEpollFull: an operation that would wait returns that it cannot; a batch that need not wait is read; and once there is room all
 // is well.
 func TestUDPEpollFull(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			peer := netPeer(t, loopback4)
-			for _, r := range udpReads {
-				c := listenUDP(t, loopback4)
-				remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: repeat(1000, unix.ENOSPC)}}).install(t)
-				p.Do(t, func() {
-					if _, _, err := r.read(c, make([]byte, 10)); !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "epoll_ctl") {
-						t.Errorf("%s: %v", r.name, err)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		peer := netPeer(t, loopback4)
+		for _, r := range udpReads {
+			c := listenUDP(t, loopback4)
+			remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: repeat(1000, unix.ENOSPC)}}).install(t)
+			p.Do(t, func() {
+				if _, _, err := r.read(c, make([]byte, 10)); !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "epoll_ctl") {
+					t.Errorf("%s: %v", r.name, err)
+				}
+				peer.WriteToUDP([]byte("x"), udpAddr(c))
+				if r.name == "ReadBatch" {
+					untilReadable(t, c.FD())
+					if n, _, err := r.read(c, make([]byte, 10)); n != 1 || err != nil {
+						t.Errorf("%s of what is there: %d, %v", r.name, n, err)
 					}
 					peer.WriteToUDP([]byte("x"), udpAddr(c))
-					if r.name == "ReadBatch" {
-						untilReadable(t, c.FD())
-						if n, _, err := r.read(c, make([]byte, 10)); n != 1 || err != nil {
-							t.Errorf("%s of what is there: %d, %v", r.name, n, err)
-						}
-						peer.WriteToUDP([]byte("x"), udpAddr(c))
-					}
-				})
-				remove()
-				p.Do(t, func() {
-					if n, _, err := r.read(c, make([]byte, 10)); n != 1 || err != nil {
-						t.Errorf("%s with room: %d, %v", r.name, n, err)
-					}
-				})
-				k := p.Go(func() { r.read(c, make([]byte, 10)) })
-				k.UntilParked(t, coroutine.ReasonRead)
-				peer.WriteToUDP([]byte("x"), udpAddr(c))
-				k.Wait(t)
-			}
-		})
-	}
+				}
+			})
+			remove()
+			p.Do(t, func() {
+				if n, _, err := r.read(c, make([]byte, 10)); n != 1 || err != nil {
+					t.Errorf("%s with room: %d, %v", r.name, n, err)
+				}
+			})
+			k := p.Go(func() { r.read(c, make([]byte, 10)) })
+			k.UntilParked(t, coroutine.ReasonRead)
+			peer.WriteToUDP([]byte("x"), udpAddr(c))
+			k.Wait(t)
+		}
+	})
 }
 
 func init() { children["udp without fds"] = udpWithoutFDs }
@@ -225,9 +219,7 @@ func TestUDPWithoutFDs(t *testing.T) {
 }
 
 func udpWithoutFDs() {
-	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
-		testenv.Fatal(err)
-	}
+	testenv.MustOK(netco.Start(netco.Options{Processors: 1}))
 	first, err := socket.ListenUDP("udp", loopback4) // Go's poller has its fds now
 	if err != nil {
 		testenv.Fatal(err)

@@ -84,16 +84,12 @@ func TestHammerUDP(t *testing.T) {
 		h.from[i] = portOf(c)
 		writers = append(writers, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() { h.write(c, rnd, uint32(i), each) }))
 	}
-	for _, k := range writers {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, writers...)
 	testenv.Until(t, "most to arrive", func() bool { return h.received.Load() >= h.sent.Load()/2 })
 	for _, c := range h.in {
 		c.Close()
 	}
-	for _, k := range readers {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, readers...)
 }
 
 type udpHammer struct {

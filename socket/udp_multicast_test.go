@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
@@ -28,11 +29,7 @@ func TestUDPMulticast(t *testing.T) {
 				}
 				defer a.Close()
 				to := &net.UDPAddr{IP: group, Port: udpAddr(a).Port}
-				b, err := socket.ListenMulticastUDP("udp", ifi, to)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer b.Close()
+				b := testenv.Closing(t, testenv.Must(socket.ListenMulticastUDP("udp", ifi, to)))
 				sender := multicastSender(t, ifi, group)
 				var readers []*testrun.Task
 				for _, c := range []*socket.UDPConn{a, b} {
@@ -53,9 +50,7 @@ func TestUDPMulticast(t *testing.T) {
 				if _, err := sender.WriteToUDP([]byte("to all"), to); err != nil {
 					t.Skipf("%s does not carry %v: %v", ifi.Name, group, err)
 				}
-				for _, k := range readers {
-					k.Wait(t)
-				}
+				testrun.WaitAll(t, readers...)
 			})
 		}
 	}
@@ -63,10 +58,7 @@ func TestUDPMulticast(t *testing.T) {
 
 // multicastInterface finds one that is up; what is sent to a group there comes back to this host.
 func multicastInterface(t *testing.T) *net.Interface {
-	all, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testenv.Must(net.Interfaces())
 	for _, ifi := range all {
 		if ifi.Flags&net.FlagUp != 0 && ifi.Flags&net.FlagMulticast != 0 {
 			return &ifi

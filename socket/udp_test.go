@@ -84,22 +84,14 @@ var (
 
 func listenUDP(t testing.TB, at *net.UDPAddr) *socket.UDPConn {
 	t.Helper()
-	c, err := socket.ListenUDP("udp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
+	c := testenv.Closing(t, testenv.Must(socket.ListenUDP("udp", at)))
 	return c
 }
 
 // netPeer is a socket of net's that gives up after a while.
 func netPeer(t testing.TB, at *net.UDPAddr) *net.UDPConn {
 	t.Helper()
-	c, err := net.ListenUDP("udp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
+	c := testenv.Closing(t, testenv.Must(net.ListenUDP("udp", at)))
 	c.SetDeadline(time.Now().Add(limit))
 	return c
 }
@@ -115,11 +107,7 @@ func portOf(c interface{ LocalAddr() net.Addr }) netip.AddrPort { return udpAddr
 // dialTo returns a connected socket to a peer.
 func dialTo(t testing.TB, to interface{ LocalAddr() net.Addr }) *socket.UDPConn {
 	t.Helper()
-	c, err := socket.DialUDP("udp", nil, udpAddr(to))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
+	c := testenv.Closing(t, testenv.Must(socket.DialUDP("udp", nil, udpAddr(to))))
 	return c
 }
 
@@ -300,10 +288,7 @@ func TestUDPFamilies(t *testing.T) {
 	} {
 		for _, from := range k.froms {
 			see := func(m udpMaker) string {
-				c, err := m.listen(k.network, k.at)
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := testenv.Must(m.listen(k.network, k.at))
 				defer c.Close()
 				c.SetDeadline(time.Now().Add(limit))
 				peer := netPeer(t, from)
@@ -317,9 +302,7 @@ func TestUDPFamilies(t *testing.T) {
 				to := &net.UDPAddr{IP: from.IP, Port: udpAddr(c).Port}
 				buf := make([]byte, 10)
 				for _, r := range udpReads {
-					if _, err := peer.WriteToUDP([]byte("x"), to); err != nil {
-						t.Fatal(err)
-					}
+					testenv.Must(peer.WriteToUDP([]byte("x"), to))
 					n, who, err := r.read(c, buf)
 					fmt.Fprintln(&b, r.name, n, hide(who), err)
 				}
@@ -358,30 +341,19 @@ func TestUDPZone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	b, err := socket.DialUDP("udp6", nil, udpAddr(a))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	b := testenv.Closing(t, testenv.Must(socket.DialUDP("udp6", nil, udpAddr(a))))
 	if got := udpAddr(b); got.Zone != at.Zone {
 		t.Errorf("connected from %v, want zone %s", got, at.Zone)
 	}
 	buf := make([]byte, 10)
 	for range 2 {
-		if _, err := b.Write([]byte("hello")); err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(b.Write([]byte("hello")))
 		n, from, err := a.ReadFromUDPAddrPort(buf)
 		if n != 5 || err != nil || from.String() != b.LocalAddr().String() || from.Addr().Zone() != at.Zone {
 			t.Fatalf("%d from %v, %v, want %v", n, from, err, b.LocalAddr())
 		}
-		if _, err := a.WriteToUDPAddrPort([]byte("hello"), from); err != nil {
-			t.Fatal(err)
-		}
-		ifi, err := net.InterfaceByName(at.Zone)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.Must(a.WriteToUDPAddrPort([]byte("hello"), from))
+		ifi := testenv.Must(net.InterfaceByName(at.Zone))
 		number := udpAddr(b)
 		number.Zone = fmt.Sprint(ifi.Index)
 		if _, err := a.WriteToUDP([]byte("by number"), number); err != nil {
@@ -397,10 +369,7 @@ func TestUDPZone(t *testing.T) {
 
 // linkLocal finds a link-local address of this host.
 func linkLocal(t *testing.T) *net.UDPAddr {
-	all, err := net.Interfaces()
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := testenv.Must(net.Interfaces())
 	for _, ifi := range all {
 		addrs, _ := ifi.Addrs()
 		for _, a := range addrs {
@@ -415,38 +384,35 @@ func linkLocal(t *testing.T) *net.UDPAddr {
 
 // TestUDPTruncated: what does not fit is lost, told by the flags where there are any, and the next datagram is whole.
 func TestUDPTruncated(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := listenUDP(t, loopback4), netPeer(t, loopback4)
-			p.Do(t, func() {
-				for _, r := range udpReads {
-					for range 2 {
-						peer.WriteToUDP(pattern(100), udpAddr(c))
-					}
-					short, long := make([]byte, 60), make([]byte, 200)
-					n, _, err := r.read(c, short)
-					if n != 60 || err != nil || differs(short, 0) != "" {
-						t.Errorf("%s of 100 bytes into 60: %d, %v", r.name, n, err)
-					}
-					if n, _, err = r.read(c, long); n != 100 || err != nil {
-						t.Errorf("%s, the next: %d, %v", r.name, n, err)
-					}
-				}
-				for size, want := range map[int]int{100: 0, 99: unix.MSG_TRUNC, 0: unix.MSG_TRUNC} {
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := listenUDP(t, loopback4), netPeer(t, loopback4)
+		p.Do(t, func() {
+			for _, r := range udpReads {
+				for range 2 {
 					peer.WriteToUDP(pattern(100), udpAddr(c))
-					if n, _, flags, _, err := c.ReadMsgUDPAddrPort(make([]byte, size), nil); n != size || flags != want || err != nil {
-						t.Errorf("ReadMsgUDP into %d: %d, flags %#x, %v", size, n, flags, err)
-					}
-					peer.WriteToUDP(pattern(100), udpAddr(c))
-					ms := []socket.Message{{Buf: make([]byte, size)}}
-					if n, err := c.ReadBatch(ms); n != 1 || ms[0].N != size || ms[0].Flags != want || err != nil {
-						t.Errorf("ReadBatch into %d: %+v, %v", size, ms, err)
-					}
 				}
-			})
+				short, long := make([]byte, 60), make([]byte, 200)
+				n, _, err := r.read(c, short)
+				if n != 60 || err != nil || differs(short, 0) != "" {
+					t.Errorf("%s of 100 bytes into 60: %d, %v", r.name, n, err)
+				}
+				if n, _, err = r.read(c, long); n != 100 || err != nil {
+					t.Errorf("%s, the next: %d, %v", r.name, n, err)
+				}
+			}
+			for size, want := range map[int]int{100: 0, 99: unix.MSG_TRUNC, 0: unix.MSG_TRUNC} {
+				peer.WriteToUDP(pattern(100), udpAddr(c))
+				if n, _, flags, _, err := c.ReadMsgUDPAddrPort(make([]byte, size), nil); n != size || flags != want || err != nil {
+					t.Errorf("ReadMsgUDP into %d: %d, flags %#x, %v", size, n, flags, err)
+				}
+				peer.WriteToUDP(pattern(100), udpAddr(c))
+				ms := []socket.Message{{Buf: make([]byte, size)}}
+				if n, err := c.ReadBatch(ms); n != 1 || ms[0].N != size || ms[0].Flags != want || err != nil {
+					t.Errorf("ReadBatch into %d: %+v, %v", size, ms, err)
+				}
+			}
 		})
-	}
+	})
 }
 
 // TestUDPEmptyRead: Read of nothing takes no datagram and does not wait, as net's; ReadFrom does.
@@ -474,51 +440,46 @@ func TestUDPEmptyRead(t *testing.T) {
 
 // TestUDPControl: control messages go with datagrams both ways, in single messages and in batches.
 func TestUDPControl(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-			if err := unix.SetsockoptInt(b.FD(), unix.IPPROTO_IP, unix.IP_RECVTOS, 1); err != nil {
-				t.Fatal(err)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+		testenv.OK(t, unix.SetsockoptInt(b.FD(), unix.IPPROTO_IP, unix.IP_RECVTOS, 1))
+		const tos = 0x48
+		oob := controlMessage(unix.IPPROTO_IP, unix.IP_TOS, []byte{tos, 0, 0, 0})
+		check := func(what string, got []byte) {
+			t.Helper()
+			list, err := unix.ParseSocketControlMessage(got)
+			if err != nil || len(list) != 1 || list[0].Header.Type != unix.IP_TOS || list[0].Data[0] != tos {
+				t.Errorf("%s: %+v, %v", what, list, err)
 			}
-			const tos = 0x48
-			oob := controlMessage(unix.IPPROTO_IP, unix.IP_TOS, []byte{tos, 0, 0, 0})
-			check := func(what string, got []byte) {
-				t.Helper()
-				list, err := unix.ParseSocketControlMessage(got)
-				if err != nil || len(list) != 1 || list[0].Header.Type != unix.IP_TOS || list[0].Data[0] != tos {
-					t.Errorf("%s: %+v, %v", what, list, err)
-				}
+		}
+		p.Do(t, func() {
+			buf, room := make([]byte, 10), make([]byte, 100)
+			if n, oobn, err := a.WriteMsgUDPAddrPort([]byte("x"), oob, portOf(b)); n != 1 || oobn != len(oob) || err != nil {
+				t.Error(n, oobn, err)
 			}
-			p.Do(t, func() {
-				buf, room := make([]byte, 10), make([]byte, 100)
-				if n, oobn, err := a.WriteMsgUDPAddrPort([]byte("x"), oob, portOf(b)); n != 1 || oobn != len(oob) || err != nil {
-					t.Error(n, oobn, err)
-				}
-				n, oobn, flags, from, err := b.ReadMsgUDP(buf, room)
-				if n != 1 || flags != 0 || from.String() != a.LocalAddr().String() || err != nil {
-					t.Error(n, oobn, flags, from, err)
-				}
-				check("ReadMsgUDP", room[:oobn])
+			n, oobn, flags, from, err := b.ReadMsgUDP(buf, room)
+			if n != 1 || flags != 0 || from.String() != a.LocalAddr().String() || err != nil {
+				t.Error(n, oobn, flags, from, err)
+			}
+			check("ReadMsgUDP", room[:oobn])
 
-				ms := []socket.Message{{Buf: []byte("y"), OOB: oob, Addr: portOf(b)}}
-				if n, err := a.WriteBatch(ms); n != 1 || err != nil || ms[0].NN != len(oob) {
-					t.Error(n, err, ms)
-				}
-				in := []socket.Message{{Buf: buf, OOB: room}}
-				if n, err := b.ReadBatch(in); n != 1 || err != nil {
-					t.Error(n, err)
-				}
-				check("ReadBatch", room[:in[0].NN])
+			ms := []socket.Message{{Buf: []byte("y"), OOB: oob, Addr: portOf(b)}}
+			if n, err := a.WriteBatch(ms); n != 1 || err != nil || ms[0].NN != len(oob) {
+				t.Error(n, err, ms)
+			}
+			in := []socket.Message{{Buf: buf, OOB: room}}
+			if n, err := b.ReadBatch(in); n != 1 || err != nil {
+				t.Error(n, err)
+			}
+			check("ReadBatch", room[:in[0].NN])
 
-				a.WriteBatch(ms)
-				in[0].OOB = room[:8]
-				if n, err := b.ReadBatch(in); n != 1 || err != nil || in[0].Flags&unix.MSG_CTRUNC == 0 {
-					t.Errorf("without room: %d, %v, flags %#x", n, err, in[0].Flags)
-				}
-			})
+			a.WriteBatch(ms)
+			in[0].OOB = room[:8]
+			if n, err := b.ReadBatch(in); n != 1 || err != nil || in[0].Flags&unix.MSG_CTRUNC == 0 {
+				t.Errorf("without room: %d, %v, flags %#x", n, err, in[0].Flags)
+			}
 		})
-	}
+	})
 }
 
 func controlMessage(level, kind int, data []byte) []byte {
@@ -593,9 +554,7 @@ func TestUDPRefused(t *testing.T) {
 func TestUDPConcurrent(t *testing.T) {
 	start(t, 2)
 	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-	if err := b.SetReadBuffer(4 << 20); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, b.SetReadBuffer(4<<20))
 	const writers, each, size = 6, 50, 300
 	var (
 		mu   sync.Mutex
@@ -635,9 +594,7 @@ func TestUDPConcurrent(t *testing.T) {
 		return len(seen) == writers*each
 	})
 	b.Close()
-	for _, k := range all {
-		k.Wait(t)
-	}
+	testrun.WaitAll(t, all...)
 	for k, n := range seen {
 		if n != 1 {
 			t.Errorf("%x came %d times", k, n)

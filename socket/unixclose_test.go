@@ -19,9 +19,7 @@ import (
 // returned.
 func TestUnixBesideBlocking(t *testing.T) {
 	start(t, 2)
-	if err := blocking.SetLimit(1); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, blocking.SetLimit(1))
 	defer blocking.SetLimit(blocking.DefaultLimit)
 	begun, let := make(chan struct{}), make(chan struct{})
 	user := testrun.Second.Go(func() {
@@ -63,10 +61,7 @@ func TestUnixBesideBlocking(t *testing.T) {
 func TestUnixCloseStopped(t *testing.T) {
 	start(t, 1)
 	path := unixName(t, "s")
-	l, err := socket.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := testenv.Must(socket.Listen("unix", path))
 	k := testrun.First.Go(func() {
 		defer l.Close()
 		if _, err := l.Accept(); !errors.Is(err, netco.ErrShutdown) {

@@ -16,6 +16,7 @@ import (
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
@@ -23,10 +24,7 @@ import (
 // unixName returns a path for a Unix socket, short enough for one.
 func unixName(t testing.TB, name string) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "netco")
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testenv.Must(os.MkdirTemp("", "netco"))
 	t.Cleanup(func() {
 		os.RemoveAll(dir)
 		blocking.Default().CloseIdle() // it makes files on coroutines' behalf
@@ -39,11 +37,7 @@ func unixAt(network, name string) *net.UnixAddr { return &net.UnixAddr{Name: nam
 // listenUnix is ListenUnix on a new path.
 func listenUnix(t testing.TB, network string) *socket.UnixListener {
 	t.Helper()
-	l, err := socket.ListenUnix(network, unixAt(network, unixName(t, "s")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
+	l := testenv.Closing(t, testenv.Must(socket.ListenUnix(network, unixAt(network, unixName(t, "s")))))
 	return l
 }
 
@@ -277,11 +271,7 @@ func TestUnixWritesWait(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer to.Close()
-				filler, err := net.DialUnix("unixgram", nil, at)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer filler.Close()
+				filler := testenv.Closing(t, testenv.Must(net.DialUnix("unixgram", nil, at)))
 				filled := 0
 				rawOf(t, filler).Control(func(fd uintptr) {
 					for ; unix.Sendto(int(fd), []byte("fill"), unix.MSG_DONTWAIT, nil) == nil; filled++ {
@@ -402,10 +392,7 @@ func TestUnixFDs(t *testing.T) {
 
 // takeRights takes an fd and the sender's user out of ancillary data.
 func takeRights(t *testing.T, oob []byte) (fd, uid int) {
-	msgs, err := unix.ParseSocketControlMessage(oob)
-	if err != nil {
-		t.Fatal(err)
-	}
+	msgs := testenv.Must(unix.ParseSocketControlMessage(oob))
 	fd, uid = -1, -1
 	for _, m := range msgs {
 		if fds, err := unix.ParseUnixRights(&m); err == nil && len(fds) == 1 {
@@ -490,40 +477,22 @@ func TestUnixAddresses(t *testing.T) {
 		for _, name := range []string{path, "@netco-test-" + filepath.Base(filepath.Dir(path))} {
 			for _, laddr := range []*net.UnixAddr{nil, unixAt(network, from), unixAt(network, name+"-c"), unixAt(network, "")} {
 				ours := func() []ends {
-					l, err := socket.ListenUnix(network, unixAt(network, name))
-					if err != nil {
-						t.Fatal(err)
-					}
+					l := testenv.Must(socket.ListenUnix(network, unixAt(network, name)))
 					defer l.Close()
-					c, err := socket.DialUnix(network, laddr, l.Addr().(*net.UnixAddr))
-					if err != nil {
-						t.Fatal(err)
-					}
+					c := testenv.Must(socket.DialUnix(network, laddr, l.Addr().(*net.UnixAddr)))
 					defer c.Close()
-					s, err := l.Accept()
-					if err != nil {
-						t.Fatal(err)
-					}
+					s := testenv.Must(l.Accept())
 					defer s.Close()
 					return []ends{{l.Addr(), nil, nil}, {c.LocalAddr(), c.RemoteAddr(), nil},
 						{s.LocalAddr(), s.RemoteAddr(), packet(c.Write, s.(*socket.UnixConn).ReadFrom)}}
 				}()
 				removeSocket(laddr)
 				theirs := func() []ends {
-					l, err := net.ListenUnix(network, unixAt(network, name))
-					if err != nil {
-						t.Fatal(err)
-					}
+					l := testenv.Must(net.ListenUnix(network, unixAt(network, name)))
 					defer l.Close()
-					c, err := net.DialUnix(network, laddr, l.Addr().(*net.UnixAddr))
-					if err != nil {
-						t.Fatal(err)
-					}
+					c := testenv.Must(net.DialUnix(network, laddr, l.Addr().(*net.UnixAddr)))
 					defer c.Close()
-					s, err := l.Accept()
-					if err != nil {
-						t.Fatal(err)
-					}
+					s := testenv.Must(l.Accept())
 					defer s.Close()
 					return []ends{{l.Addr(), nil, nil}, {c.LocalAddr(), c.RemoteAddr(), nil},
 						{s.LocalAddr(), s.RemoteAddr(), packet(c.Write, s.(*net.UnixConn).ReadFrom)}}
@@ -541,15 +510,9 @@ func TestUnixAddresses(t *testing.T) {
 	}
 	for _, laddr := range []*net.UnixAddr{nil, unixAt("unixgram", from)} {
 		ours := func() ends {
-			to, err := socket.ListenUnixgram("unixgram", unixAt("unixgram", path))
-			if err != nil {
-				t.Fatal(err)
-			}
+			to := testenv.Must(socket.ListenUnixgram("unixgram", unixAt("unixgram", path)))
 			defer to.Close()
-			c, err := socket.DialUnix("unixgram", laddr, to.LocalAddr().(*net.UnixAddr))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := testenv.Must(socket.DialUnix("unixgram", laddr, to.LocalAddr().(*net.UnixAddr)))
 			defer c.Close()
 			if to.RemoteAddr() != nil {
 				t.Errorf("a datagram socket without a peer has %v", to.RemoteAddr())
@@ -559,15 +522,9 @@ func TestUnixAddresses(t *testing.T) {
 		os.Remove(path)
 		removeSocket(laddr)
 		theirs := func() ends {
-			to, err := net.ListenUnixgram("unixgram", unixAt("unixgram", path))
-			if err != nil {
-				t.Fatal(err)
-			}
+			to := testenv.Must(net.ListenUnixgram("unixgram", unixAt("unixgram", path)))
 			defer to.Close()
-			c, err := net.DialUnix("unixgram", laddr, to.LocalAddr().(*net.UnixAddr))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := testenv.Must(net.DialUnix("unixgram", laddr, to.LocalAddr().(*net.UnixAddr)))
 			defer c.Close()
 			return ends{c.LocalAddr(), c.RemoteAddr(), packet(c.Write, to.ReadFrom)}
 		}()
@@ -610,16 +567,8 @@ func TestUnixBurst(t *testing.T) {
 // TestUnixNoAllocation: a datagram that has no sender's name allocates nothing.
 func TestUnixNoAllocation(t *testing.T) {
 	start(t, 1)
-	a, err := socket.ListenUnixgram("unixgram", unixAt("unixgram", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
-	b, err := socket.DialUnix("unixgram", nil, a.LocalAddr().(*net.UnixAddr))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
+	a := testenv.Closing(t, testenv.Must(socket.ListenUnixgram("unixgram", unixAt("unixgram", ""))))
+	b := testenv.Closing(t, testenv.Must(socket.DialUnix("unixgram", nil, a.LocalAddr().(*net.UnixAddr))))
 	msg, buf := bytes.Repeat([]byte("x"), 100), make([]byte, 200)
 	if n := testing.AllocsPerRun(100, func() {
 		b.Write(msg)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
@@ -31,21 +32,10 @@ func TestUnixEOFAsNet(t *testing.T) {
 	}
 	for _, network := range []string{"unix", "unixpacket"} {
 		at := unixAt(network, unixName(t, "s"))
-		nl, err := net.ListenUnix(network, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer nl.Close()
+		nl := testenv.Closing(t, testenv.Must(net.ListenUnix(network, at)))
 		ended := func(dial func() (unixIO, error)) unixIO { // a connection whose peer has closed
-			c, err := dial()
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { c.Close() })
-			peer, err := nl.Accept()
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := testenv.Closing(t, testenv.Must(dial()))
+			peer := testenv.Must(nl.Accept())
 			peer.Close()
 			return c
 		}

@@ -49,28 +49,15 @@ func opened[T closer](c T, err error) (closer, error) {
 func TestUnixErrors(t *testing.T) {
 	start(t, 2)
 	taken := unixName(t, "taken")
-	keep, err := net.Listen("unix", taken)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer keep.Close()
+	testenv.Closing(t, testenv.Must(net.Listen("unix", taken)))
 	dir := filepath.Dir(taken)
-	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 	stale := filepath.Join(dir, "stale") // a socket nobody listens on any more
-	old, err := net.ListenUnix("unix", unixAt("unix", stale))
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := testenv.Must(net.ListenUnix("unix", unixAt("unix", stale)))
 	old.SetUnlinkOnClose(false)
 	old.Close()
 	gram := filepath.Join(dir, "gram")
-	packets, err := net.ListenPacket("unixgram", gram)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer packets.Close()
+	testenv.Closing(t, testenv.Must(net.ListenPacket("unixgram", gram)))
 	mine := map[string]bool{taken: true, stale: true, gram: true, filepath.Join(dir, "file"): true}
 	names := []string{
 		"", "@", "@\x00", "\x00netco-test", "@netco-no-such-name", taken, stale, gram, dir, filepath.Join(dir, "file"),
@@ -330,18 +317,11 @@ func TestUnixBacklog(t *testing.T) {
 		network string
 		typ     int
 	}{{"unix", unix.SOCK_STREAM}, {"unixpacket", unix.SOCK_SEQPACKET}} {
-		fd, err := unix.Socket(unix.AF_UNIX, kind.typ|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		fd := testenv.Must(unix.Socket(unix.AF_UNIX, kind.typ|unix.SOCK_CLOEXEC, 0))
 		defer unix.Close(fd)
 		name := unixName(t, "s")
-		if err := unix.Bind(fd, &unix.SockaddrUnix{Name: name}); err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.Listen(fd, 0); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, unix.Bind(fd, &unix.SockaddrUnix{Name: name}))
+		testenv.OK(t, unix.Listen(fd, 0))
 		for {
 			c, want := net.Dial(kind.network, name)
 			if want == nil {

@@ -112,10 +112,7 @@ func testUnixAccept(t *testing.T, network string, abstract bool) {
 		if abstract {
 			name = "@" + name
 		}
-		l, err := socket.ListenUnix(network, unixAt(network, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := testenv.Must(socket.ListenUnix(network, unixAt(network, name)))
 		if l.Addr().String() != name || l.Addr().Network() != network || exists(name) == abstract {
 			t.Errorf("it listens on %v", l.Addr())
 		}
@@ -142,10 +139,7 @@ func testUnixAccept(t *testing.T, network string, abstract bool) {
 			}))
 		}
 		for range 100 {
-			c, err := socket.Dial(network, name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := testenv.Must(socket.Dial(network, name))
 			c.SetDeadline(time.Now().Add(limit))
 			b := make([]byte, 10)
 			if n, err := c.Read(b); string(b[:n]) != "hello" || err != nil {
@@ -154,9 +148,7 @@ func testUnixAccept(t *testing.T, network string, abstract bool) {
 			c.Close()
 		}
 		l.Close()
-		for _, k := range tasks {
-			k.Wait(t)
-		}
+		testrun.WaitAll(t, tasks...)
 	})
 }
 
@@ -169,9 +161,7 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 		l.Close()
 	}
 	var lim unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &lim); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &lim))
 	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &lim)
 	before := testenv.Files()
 	refused := 0
@@ -180,10 +170,7 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 			var holes []int // free numbers below the highest fd count as spare too
 			limited := lim
 			for limited.Cur = 0; ; {
-				fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-				if err != nil {
-					t.Fatal(err)
-				}
+				fd := testenv.Must(unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0))
 				holes = append(holes, fd)
 				if fd >= before {
 					limited.Cur = uint64(fd + 1)

@@ -23,10 +23,7 @@ import (
 func sendUrgent(t *testing.T, c *socket.TCPConn, peer *net.TCPConn) {
 	t.Helper()
 	want := received(t, c) + 1
-	raw, err := peer.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := testenv.Must(peer.SyscallConn())
 	raw.Control(func(fd uintptr) {
 		if err := unix.Sendto(int(fd), []byte("!"), unix.MSG_OOB, nil); err != nil {
 			t.Error(err)
@@ -103,9 +100,7 @@ func TestUrgentIsIdle(t *testing.T) {
 					return nil
 				}
 			}
-			if err := s.ServeConn(c); err != nil {
-				t.Fatal(err)
-			}
+			testenv.OK(t, s.ServeConn(c))
 			if s.Opened == nil {
 				sendUrgent(t, c, peer)
 			}
@@ -151,15 +146,8 @@ func TestUrgentAndBuffers(t *testing.T) {
 // returned at once.
 func TestErrorIsNoLastingMark(t *testing.T) {
 	start(t, 1)
-	gone, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := socket.Dial("udp", gone.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	gone := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))
+	conn := testenv.Closing(t, testenv.Must(socket.Dial("udp", gone.LocalAddr().String())))
 	c := conn.(*socket.UDPConn)
 	k := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
 	k.UntilParked(t, coroutine.ReasonRead)
@@ -182,11 +170,7 @@ func TestErrorIsNoLastingMark(t *testing.T) {
 func TestHangupBeforeConnect(t *testing.T) {
 	start(t, 1)
 	l := listen(t)
-	x, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
+	x := testenv.Closing(t, testenv.Must(socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0)))
 	at := l.Addr().(*net.TCPAddr)
 	testrun.First.Do(t, func() {
 		x.WaitReadable() // the hang-up

@@ -82,6 +82,14 @@ func (k *Task) Wait(t testing.TB) {
 	testenv.Await(t, k.Done, "the task to end")
 }
 
+// WaitAll waits for the tasks to end.
+func WaitAll(t testing.TB, tasks ...*Task) {
+	t.Helper()
+	for _, k := range tasks {
+		k.Wait(t)
+	}
+}
+
 // Over reports whether the task has ended.
 func (k *Task) Over() bool {
 	select {
