@@ -15,7 +15,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// rawClient is a client that makes system calls and nothing else, so that what is allocated is the server's.
+// rawClient is a client that makes system calls and nothing else, so that what
+// is allocated is the server's.
 func rawClient(t testing.TB, l *socket.TCPListener) (fd int) {
 	t.Helper()
 	fd = testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
@@ -25,7 +26,8 @@ func rawClient(t testing.TB, l *socket.TCPListener) (fd int) {
 	return fd
 }
 
-// TestNoAllocation: a message that comes and goes allocates nothing, in any of the ways to serve it.
+// TestNoAllocation: a message that comes and goes allocates nothing, in any of
+// the ways to serve it.
 func TestNoAllocation(t *testing.T) {
 	testenv.NoRace(t)
 	plain := func(c *socket.TCPConn) error {
@@ -97,7 +99,8 @@ func TestNoAllocation(t *testing.T) {
 			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would empty sync.Pools
 			runtime.GC()
 			trips(t, fd, 200)
-			// A new thread of the Go runtime is some seven, and the client's system calls may want one or two.
+			// A new thread of the Go runtime is some seven, and the client's
+			// system calls may want one or two.
 			if n := fewestMallocs(40, func() { trips(t, fd, k.messages) }); n > 40 {
 				t.Errorf("%d allocations for %d messages", n, k.messages)
 			}
@@ -107,8 +110,9 @@ func TestNoAllocation(t *testing.T) {
 	}
 }
 
-// fewestMallocs returns how often the process allocates while f runs, the fewest of some runs if it is more than enough: a machine that has no time for its threads makes the Go
-// runtime start more of them, once.
+// fewestMallocs returns how often the process allocates while f runs, the
+// fewest of some runs if it is more than enough: a machine that has no time for
+// its threads makes the Go runtime start more of them, once.
 func fewestMallocs(enough uint64, f func()) uint64 {
 	fewest := ^uint64(0)
 	var before, after runtime.MemStats
@@ -141,7 +145,8 @@ func trips(t *testing.T, fd, n int) {
 	}
 }
 
-// TestNoBufferPerIdleConnection: a hundred connections that wait in WaitReadable share one buffer.
+// TestNoBufferPerIdleConnection: a hundred connections that wait in
+// WaitReadable share one buffer.
 func TestNoBufferPerIdleConnection(t *testing.T) {
 	start(t, 1)
 	l := listen(t)

@@ -6,7 +6,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestNilSockaddr: Bind and Connect of a nil address return an error; they panic in x/sys/unix.
+// TestNilSockaddr: Bind and Connect of a nil address return an error; they
+// panic in x/sys/unix.
 func TestNilSockaddr(t *testing.T) {
 	start(t, 1)
 	for name, f := range map[string]func(x *socket.Socket) error{

@@ -15,7 +15,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestBadInputOwn: what has no counterpart in package net. Each error says what is wrong; nothing panics and no fd is left.
+// TestBadInputOwn: what has no counterpart in package net. Each error says what
+// is wrong; nothing panics and no fd is left.
 func TestBadInputOwn(t *testing.T) {
 	startFiles(t)
 	r, w := rawPipe(t)

@@ -20,7 +20,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// badNetworks are names of networks, good ones for some functions and bad for others, or for all.
+// badNetworks are names of networks, good ones for some functions and bad for
+// others, or for all.
 var badNetworks = []string{
 	"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix", "unixgram", "unixpacket",
 	"", "TCP", "tcp ", " tcp", "tcp:", "tcp5", "ip", "ip4", "ip4:1", "ip4:icmp", "ip:nosuchprotocol", "ip6:", "unixx", "http", "tcp\x00", "💥",
@@ -41,7 +42,8 @@ var badPorts = []string{
 	"-1", "65536", "99999", "4294967296", "99999999999999999999", "+80", "8 0", " 80", "0x50", "1e3", "80:", "nosuchservice", "-", "\x00", "٣",
 }
 
-// badTargets are addresses of every bad sort, and a few that are good for some networks.
+// badTargets are addresses of every bad sort, and a few that are good for some
+// networks.
 func badTargets() (all []string) {
 	all = []string{"", ":", "::", "127.0.0.1", "localhost", "[::1]", "[::1]80", "127.0.0.1:80:80", "@", "\x00", strings.Repeat("x", 200)}
 	for _, h := range badHosts {
@@ -53,7 +55,8 @@ func badTargets() (all []string) {
 	return all
 }
 
-// fdsAround compares how many fds there are before and after. Net's resolver may close some of its own late.
+// fdsAround compares how many fds there are before and after. Net's resolver
+// may close some of its own late.
 func fdsAround(t *testing.T, what string, f func()) {
 	t.Helper()
 	before := testenv.Files()
@@ -66,13 +69,15 @@ func fdsAround(t *testing.T, what string, f func()) {
 	}
 }
 
-// bothErrors compares the errors of two calls and closes what they opened, and removes path after each. Neither may leave an fd.
+// bothErrors compares the errors of two calls and closes what they opened, and
+// removes path after each. Neither may leave an fd.
 func bothErrors(t *testing.T, what, path string, ours, theirs func() (closer, error)) {
 	t.Helper()
 	fdsAround(t, what, func() { withNet(t, what, path, ours, theirs) })
 }
 
-// badInputPlaces spreads a table over the places: what is refused is refused before it matters where.
+// badInputPlaces spreads a table over the places: what is refused is refused
+// before it matters where.
 func badInputPlaces(t *testing.T, n int, f func(i int)) {
 	t.Helper()
 	for j, p := range testrun.Places {
@@ -84,7 +89,8 @@ func badInputPlaces(t *testing.T, n int, f func(i int)) {
 	}
 }
 
-// TestBadInputOpening: every network with every address, to all that listens and dials: the errors are net's and no fd is left.
+// TestBadInputOpening: every network with every address, to all that listens
+// and dials: the errors are net's and no fd is left.
 func TestBadInputOpening(t *testing.T) {
 	noSuchHost(t)
 	start(t, 2)
@@ -133,7 +139,8 @@ func TestBadInputOpening(t *testing.T) {
 	})
 }
 
-// TestBadInputAddresses: addresses of package net that are none, to all that takes them.
+// TestBadInputAddresses: addresses of package net that are none, to all that
+// takes them.
 func TestBadInputAddresses(t *testing.T) {
 	start(t, 2)
 	ips := []net.IP{nil, {}, {1, 2, 3}, make(net.IP, 15), make(net.IP, 17), net.IPv4(192, 0, 2, 1), net.ParseIP("2001:db8::1"), net.IPv4bcast}
@@ -162,7 +169,8 @@ func TestBadInputAddresses(t *testing.T) {
 	})
 }
 
-// TestBadInputFiles: files that are no sockets, or none of the right kind, or closed.
+// TestBadInputFiles: files that are no sockets, or none of the right kind, or
+// closed.
 func TestBadInputFiles(t *testing.T) {
 	startFiles(t)
 	r, w, err := os.Pipe()
@@ -262,7 +270,8 @@ func TestBadInputInUse(t *testing.T) {
 
 func refuse(string, string, syscall.RawConn) error { return syscall.EXDEV }
 
-// TestBadInputZeroValues: what was made by nobody is not closed. It used to be fd 0 that was.
+// TestBadInputZeroValues: what was made by nobody is not closed. It used to be
+// fd 0 that was.
 func TestBadInputZeroValues(t *testing.T) {
 	start(t, 1)
 	open := socket.Open()

@@ -26,7 +26,8 @@ func room(n, size, oob int) []socket.Message {
 	return ms
 }
 
-// numbered makes messages to send, each of which tells its number in every byte pair and has a length of its own.
+// numbered makes messages to send, each of which tells its number in every byte
+// pair and has a length of its own.
 func numbered(first, n int, to netip.AddrPort) []socket.Message {
 	ms := make([]socket.Message, n)
 	for i := range ms {
@@ -51,7 +52,8 @@ func checkNumbered(p []byte, i int) error {
 	return nil
 }
 
-// receive reads batches until n datagrams have come, which must be numbered from first on.
+// receive reads batches until n datagrams have come, which must be numbered
+// from first on.
 func receive(c *socket.UDPConn, in []socket.Message, first, n int, from netip.AddrPort) error {
 	for got := 0; got < n; {
 		k, err := c.ReadBatch(in[:min(len(in), n-got)])
@@ -71,7 +73,8 @@ func receive(c *socket.UDPConn, in []socket.Message, first, n int, from netip.Ad
 	return nil
 }
 
-// TestBatch: batches of all sizes arrive whole, in order, with their addresses, on either family and from every place.
+// TestBatch: batches of all sizes arrive whole, in order, with their addresses,
+// on either family and from every place.
 func TestBatch(t *testing.T) {
 	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
 		for _, p := range testrun.Places {
@@ -113,7 +116,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchConnected: messages without an address go to the peer; with one they are refused.
+// TestBatchConnected: messages without an address go to the peer; with one they
+// are refused.
 func TestBatchConnected(t *testing.T) {
 	start(t, 1)
 	b := listenUDP(t, loopback4)
@@ -131,8 +135,8 @@ func TestBatchConnected(t *testing.T) {
 	}
 }
 
-// TestBatchError: an error of one message, wherever it is found, ends the batch there: those before have gone, n tells which it is, and
-// the rest can be sent.
+// TestBatchError: an error of one message, wherever it is found, ends the batch
+// there: those before have gone, n tells which it is, and the rest can be sent.
 func TestBatchError(t *testing.T) {
 	start(t, 1)
 	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
@@ -176,7 +180,8 @@ func TestBatchError(t *testing.T) {
 	}
 }
 
-// TestBatchFaults: whatever the kernel does to a call for many, nothing is lost or sent twice.
+// TestBatchFaults: whatever the kernel does to a call for many, nothing is lost
+// or sent twice.
 func TestBatchFaults(t *testing.T) {
 	type (
 		ops    = map[sysx.Op]syscall.Errno
@@ -223,8 +228,8 @@ func TestBatchFaults(t *testing.T) {
 	}
 }
 
-// TestBatchSendFaults: errors of sendmmsg, before the first and between, are returned with the right n, and room that
-// comes back is waited for.
+// TestBatchSendFaults: errors of sendmmsg, before the first and between, are
+// returned with the right n, and room that comes back is waited for.
 func TestBatchSendFaults(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.EPERM, unix.ECONNREFUSED, unix.ENETUNREACH, unix.EIO} {
 		for _, p := range testrun.Places {
@@ -262,7 +267,8 @@ func TestBatchSendFaults(t *testing.T) {
 	}
 }
 
-// TestBatchRoomComesBack: EAGAIN in the middle of a batch is waited out, and the batch goes on where it was.
+// TestBatchRoomComesBack: EAGAIN in the middle of a batch is waited out, and
+// the batch goes on where it was.
 func TestBatchRoomComesBack(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
@@ -297,7 +303,8 @@ func TestBatchRoomComesBack(t *testing.T) {
 	}
 }
 
-// TestBatchReadFaults: an error of recvmmsg is returned alone, and the next call goes on.
+// TestBatchReadFaults: an error of recvmmsg is returned alone, and the next
+// call goes on.
 func TestBatchReadFaults(t *testing.T) {
 	start(t, 1)
 	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
@@ -316,7 +323,8 @@ func TestBatchReadFaults(t *testing.T) {
 	}
 }
 
-// TestBatchFew: a batch larger than a call may move is moved in several, and large buffers limit how many one call takes.
+// TestBatchFew: a batch larger than a call may move is moved in several, and
+// large buffers limit how many one call takes.
 func TestBatchFew(t *testing.T) {
 	start(t, 1)
 	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
@@ -355,7 +363,8 @@ func TestBatchFew(t *testing.T) {
 	})
 }
 
-// TestBatchSegments: one message is cut into datagrams; other control messages go along.
+// TestBatchSegments: one message is cut into datagrams; other control messages
+// go along.
 func TestBatchSegments(t *testing.T) {
 	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
 		start := func() { start(t, 1) }
@@ -403,8 +412,8 @@ func TestBatchSegments(t *testing.T) {
 	}
 }
 
-// TestBatchJoined: datagrams that the kernel has joined come with their size, beside other control messages, and nothing of ours is
-// among those.
+// TestBatchJoined: datagrams that the kernel has joined come with their size,
+// beside other control messages, and nothing of ours is among those.
 func TestBatchJoined(t *testing.T) {
 	start(t, 1)
 	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
@@ -468,7 +477,8 @@ func TestBatchJoined(t *testing.T) {
 	}
 }
 
-// TestBatchSegmentsMissing: a kernel that would ignore the segment size is not given one.
+// TestBatchSegmentsMissing: a kernel that would ignore the segment size is not
+// given one.
 func TestBatchSegmentsMissing(t *testing.T) {
 	start(t, 1)
 	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
@@ -509,7 +519,8 @@ func TestBatchClosed(t *testing.T) {
 	checkUDPClosed(t, "set", c.SetGRO(true))
 }
 
-// needUDPOption skips the test if the kernel has not got an option of UDP sockets, and fails it if it has: then ours should have worked.
+// needUDPOption skips the test if the kernel has not got an option of UDP
+// sockets, and fails it if it has: then ours should have worked.
 func needUDPOption(t *testing.T, option int) {
 	t.Helper()
 	fd := testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))

@@ -20,7 +20,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestBufferedWriteError: the read that had to send returns the error, as do all later writes; reads go on.
+// TestBufferedWriteError: the read that had to send returns the error, as do
+// all later writes; reads go on.
 func TestBufferedWriteError(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
@@ -66,7 +67,8 @@ func TestBufferedWriteError(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestBufferedWriteDeadline: a read that has to send waits for room no longer than the write deadline allows.
+// TestBufferedWriteDeadline: a read that has to send waits for room no longer
+// than the write deadline allows.
 func TestBufferedWriteDeadline(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, _ := withPeer(t)
@@ -88,7 +90,8 @@ func TestBufferedWriteDeadline(t *testing.T) {
 	})
 }
 
-// fillSocket writes until the socket takes no more, and will not: what is on its way to the peer makes room when it has arrived.
+// fillSocket writes until the socket takes no more, and will not: what is on
+// its way to the peer makes room when it has arrived.
 func fillSocket(t testing.TB, c *socket.TCPConn) {
 	t.Helper()
 	buf := make([]byte, 64<<10)
@@ -102,7 +105,8 @@ func fillSocket(t testing.TB, c *socket.TCPConn) {
 	})
 }
 
-// TestBufferedClose: Close sends what there is room for, never waits, and says if that was not all.
+// TestBufferedClose: Close sends what there is room for, never waits, and says
+// if that was not all.
 func TestBufferedClose(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run("sends/"+p.Name, func(t *testing.T) {
@@ -177,7 +181,8 @@ func TestBufferedClose(t *testing.T) {
 	}
 }
 
-// TestBufferedShutdown: a forced end wakes a reader that waits, and one that waits to send.
+// TestBufferedShutdown: a forced end wakes a reader that waits, and one that
+// waits to send.
 func TestBufferedShutdown(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		startAlone(t, 2)

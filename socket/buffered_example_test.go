@@ -10,8 +10,9 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// A server that adds numbers. A client that sends several lines at once gets their answers in one piece: they are sent when
-// the server finds no further line and is about to wait.
+// A server that adds numbers. A client that sends several lines at once gets
+// their answers in one piece: they are sent when the server finds no further
+// line and is about to wait.
 func ExampleBuffered() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())

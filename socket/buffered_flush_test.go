@@ -16,7 +16,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// answerLines answers each line with itself until the end of the stream. It never calls Flush.
+// answerLines answers each line with itself until the end of the stream. It
+// never calls Flush.
 func answerLines(b *socket.Buffered) error {
 	for {
 		line, err := b.ReadLine()
@@ -38,7 +39,8 @@ func expect(t testing.TB, c net.Conn, want string) {
 	}
 }
 
-// TestBufferedOneWritePerBatch: requests that come together are answered together, with one system call.
+// TestBufferedOneWritePerBatch: requests that come together are answered
+// together, with one system call.
 func TestBufferedOneWritePerBatch(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
@@ -64,7 +66,9 @@ func TestBufferedOneWritePerBatch(t *testing.T) {
 			}
 			peer.CloseWrite()
 			server.Wait(t)
-			// The first is tried before anything is there, and the last is the end. The kernel may tell a goroutine's lookout of one thing twice.
+			// The first is tried before anything is there, and the last is the
+			// end. The kernel may tell a goroutine's lookout of one thing
+			// twice.
 			if n := s.called[sysx.Recv].Load(); n > 5+2+2 {
 				t.Errorf("%d reads for 5 batches", n)
 			}
@@ -72,7 +76,8 @@ func TestBufferedOneWritePerBatch(t *testing.T) {
 	}
 }
 
-// reads are the ways to read. Each is satisfied by 20,000 bytes with a newline every hundred.
+// reads are the ways to read. Each is satisfied by 20,000 bytes with a newline
+// every hundred.
 var reads = []struct {
 	name string
 	read func(b *socket.Buffered) error
@@ -97,8 +102,9 @@ type stopper struct{}
 
 func (stopper) Write(p []byte) (int, error) { return len(p), errStop }
 
-// TestBufferedSendsBeforeItWaits: whatever the read, and with a deadline or without, what was written has gone when it waits. What
-// SetAutoFlush holds back has not.
+// TestBufferedSendsBeforeItWaits: whatever the read, and with a deadline or
+// without, what was written has gone when it waits. What SetAutoFlush holds
+// back has not.
 func TestBufferedSendsBeforeItWaits(t *testing.T) {
 	input := bytes.Repeat(append(bytes.Repeat([]byte("x"), 99), '\n'), 200)
 	for _, r := range reads {
@@ -149,7 +155,8 @@ func TestBufferedSendsBeforeItWaits(t *testing.T) {
 	}
 }
 
-// TestBufferedSendsWithoutData: a read that returns without data has sent what was written, too.
+// TestBufferedSendsWithoutData: a read that returns without data has sent what
+// was written, too.
 func TestBufferedSendsWithoutData(t *testing.T) {
 	for _, r := range reads[:9] {
 		for _, p := range testrun.Places {
@@ -185,7 +192,8 @@ func TestBufferedSendsWithoutData(t *testing.T) {
 	}
 }
 
-// TestBufferedSteadyInput: a peer that always has another request gets answers before a buffer is full of them.
+// TestBufferedSteadyInput: a peer that always has another request gets answers
+// before a buffer is full of them.
 func TestBufferedSteadyInput(t *testing.T) {
 	start(t, 2)
 	c, peer := withPeer(t)
@@ -211,7 +219,8 @@ func TestBufferedSteadyInput(t *testing.T) {
 	expect(t, peer, strings.Repeat(msg, 19))
 }
 
-// TestBufferedOwed: a reader does not wait for another's write, and what that one leaves in the buffer is sent all the same.
+// TestBufferedOwed: a reader does not wait for another's write, and what that
+// one leaves in the buffer is sent all the same.
 func TestBufferedOwed(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {

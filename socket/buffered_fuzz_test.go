@@ -13,8 +13,9 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// FuzzBuffered runs a random program of reads and writes on a Buffered whose peer sends random pieces, and the same program on bufio's
-// Reader and Writer. Both must read the same, and the peer must get what bufio wrote.
+// FuzzBuffered runs a random program of reads and writes on a Buffered whose
+// peer sends random pieces, and the same program on bufio's Reader and Writer.
+// Both must read the same, and the peer must get what bufio wrote.
 func FuzzBuffered(f *testing.F) {
 	f.Add([]byte("one\r\ntwo\n\nthree"), []byte("\x00\x05\x05\x05\x05\x05\x0a\x40\x06\x20\x0b\x00"), uint16(3))
 	f.Add(bytes.Repeat([]byte("0123456789abcde\n"), 5000), []byte("\x12\xff\x02\x90\x03\xf0\x06\xff\x07\xff\x04\x0a\x01\x00\x0a\xff\x08\x01"), uint16(9000))

@@ -20,8 +20,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestBufferedUnderFaults: lines of all lengths come back whole and in order whatever the kernel does, and a copy to itself is
-// an echo.
+// TestBufferedUnderFaults: lines of all lengths come back whole and in order
+// whatever the kernel does, and a copy to itself is an echo.
 func TestBufferedUnderFaults(t *testing.T) {
 	serve := map[string]func(b *socket.Buffered) error{
 		"lines": answerLines,
@@ -82,8 +82,8 @@ func TestBufferedUnderFaults(t *testing.T) {
 	}
 }
 
-// TestBufferedFalseAlarms: reads that find nothing although they were told that there is something. Each goes back to waiting,
-// without a buffer.
+// TestBufferedFalseAlarms: reads that find nothing although they were told that
+// there is something. Each goes back to waiting, without a buffer.
 func TestBufferedFalseAlarms(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
@@ -128,7 +128,8 @@ func letters(n int) []byte {
 	return p
 }
 
-// TestBufferedGrows: lines and peeks longer than the buffer, up to the limit and no further; what is too long stays where it is.
+// TestBufferedGrows: lines and peeks longer than the buffer, up to the limit
+// and no further; what is too long stays where it is.
 func TestBufferedGrows(t *testing.T) {
 	const limit = 100_000
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
@@ -173,8 +174,8 @@ func TestBufferedGrows(t *testing.T) {
 	})
 }
 
-// TestBufferedIdleHoldsNothing: a hundred connections with requests behind them wait without a buffer; one with half a
-// request holds that one.
+// TestBufferedIdleHoldsNothing: a hundred connections with requests behind them
+// wait without a buffer; one with half a request holds that one.
 func TestBufferedIdleHoldsNothing(t *testing.T) {
 	start(t, 1)
 	l := listen(t)

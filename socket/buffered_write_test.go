@@ -20,7 +20,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestBufferedWriters: several write frames of all sizes while the reader keeps parking and sending for them. No frame is torn.
+// TestBufferedWriters: several write frames of all sizes while the reader keeps
+// parking and sending for them. No frame is torn.
 func TestBufferedWriters(t *testing.T) {
 	const writers, frames = 6, 150
 	for _, how := range []string{"Write", "AvailableBuffer"} {
@@ -79,7 +80,9 @@ func TestBufferedWriters(t *testing.T) {
 				}
 				next[who]++
 			}
-			for _, k := range tasks { // the reader may have sent a writer's last frame before that one's Flush
+			// the reader may have sent a writer's last frame before that one's
+			// Flush
+			for _, k := range tasks {
 				k.Wait(t)
 			}
 			peer.Close()
@@ -95,7 +98,8 @@ func yieldSome(r *rand.Rand) {
 	}
 }
 
-// TestBufferedAvailableBuffer: answers built in place, also when they outgrow the room, and when the buffer has been sent between.
+// TestBufferedAvailableBuffer: answers built in place, also when they outgrow
+// the room, and when the buffer has been sent between.
 func TestBufferedAvailableBuffer(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
@@ -144,8 +148,9 @@ func TestBufferedAvailableBuffer(t *testing.T) {
 	}
 }
 
-// TestBufferedLargeWrite: a large piece goes out with what was written before it in one system call, without a copy to allocate, and
-// what the socket does not take at once follows.
+// TestBufferedLargeWrite: a large piece goes out with what was written before
+// it in one system call, without a copy to allocate, and what the socket does
+// not take at once follows.
 func TestBufferedLargeWrite(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)

@@ -32,8 +32,9 @@ func cut(r *rand.Rand, total, most int) (pieces [][]byte) {
 	return append(pieces, nil)
 }
 
-// TestBuffersArrive: vectors of many shapes arrive whole and are consumed, whatever the kernel takes at a time, by either way to write
-// them, over TCP and Unix.
+// TestBuffersArrive: vectors of many shapes arrive whole and are consumed,
+// whatever the kernel takes at a time, by either way to write them, over TCP
+// and Unix.
 func TestBuffersArrive(t *testing.T) {
 	type limits = map[sysx.Op]int
 	for _, c := range []struct {
@@ -118,8 +119,9 @@ func TestBuffersCalls(t *testing.T) {
 	testenv.Await(t, drained, "reads")
 }
 
-// TestBuffersEnd: a deadline, Close and a failure in the middle: n is what the peer gets, and the vector has the rest, which can then be
-// sent if the connection still is.
+// TestBuffersEnd: a deadline, Close and a failure in the middle: n is what the
+// peer gets, and the vector has the rest, which can then be sent if the
+// connection still is.
 func TestBuffersEnd(t *testing.T) {
 	const total = 4 << 20
 	for _, p := range testrun.Places {
@@ -175,7 +177,8 @@ func TestBuffersEnd(t *testing.T) {
 	}
 }
 
-// TestBuffersLikeNet: what does not depend on the writer is what net.Buffers does, and so are the errors of a connection.
+// TestBuffersLikeNet: what does not depend on the writer is what net.Buffers
+// does, and so are the errors of a connection.
 func TestBuffersLikeNet(t *testing.T) {
 	start(t, 1)
 	mine, _ := withPeer(t)
@@ -228,7 +231,8 @@ func TestBuffersPacket(t *testing.T) {
 	}
 }
 
-// TestBuffersNoAllocation: vectors go without allocation, long ones too, once there has been one.
+// TestBuffersNoAllocation: vectors go without allocation, long ones too, once
+// there has been one.
 func TestBuffersNoAllocation(t *testing.T) {
 	testenv.NoRace(t)
 	start(t, 1)
@@ -255,7 +259,8 @@ func TestBuffersNoAllocation(t *testing.T) {
 	}
 }
 
-// TestBuffersWhole: writers that share a connection do not get between one another's pieces.
+// TestBuffersWhole: writers that share a connection do not get between one
+// another's pieces.
 func TestBuffersWhole(t *testing.T) {
 	start(t, 2)
 	c, down := withPeer(t)

@@ -72,7 +72,8 @@ var blockers = []struct {
 	}},
 }
 
-// checkClosed checks that err is what net returns for an operation that Close has ended.
+// checkClosed checks that err is what net returns for an operation that Close
+// has ended.
 func checkClosed(t *testing.T, op string, err error) {
 	t.Helper()
 	var e *net.OpError
@@ -86,7 +87,8 @@ func checkClosed(t *testing.T, op string, err error) {
 	}
 }
 
-// TestCloseEndsWaits closes from every kind of place what is waited for in every kind of place.
+// TestCloseEndsWaits closes from every kind of place what is waited for in
+// every kind of place.
 func TestCloseEndsWaits(t *testing.T) {
 	for i, b := range blockers {
 		for _, waiter := range testrun.Places {
@@ -123,8 +125,9 @@ func fdOf(t *testing.T, c *net.TCPConn) (fd int) {
 	return fd
 }
 
-// TestCloseParked: an fd that is only waited for is closed at once, and its number may be given away before the one that waits
-// has run. That one touches it no more.
+// TestCloseParked: an fd that is only waited for is closed at once, and its
+// number may be given away before the one that waits has run. That one touches
+// it no more.
 func TestCloseParked(t *testing.T) {
 	startLocked(t, 1)
 	c, _ := withPeer(t)
@@ -162,7 +165,8 @@ func TestCloseParked(t *testing.T) {
 	}
 }
 
-// TestCloseFreesFDLast: while somebody is in the middle of using the fd, its number is not given to anybody else.
+// TestCloseFreesFDLast: while somebody is in the middle of using the fd, its
+// number is not given to anybody else.
 func TestCloseFreesFDLast(t *testing.T) {
 	for _, closer := range testrun.Places {
 		t.Run(closer.Name, func(t *testing.T) {
@@ -180,7 +184,8 @@ func TestCloseFreesFDLast(t *testing.T) {
 					<-leave
 				})
 			})
-			reader := testrun.First.Go(func() { c.Read(make([]byte, 1)) }) // who is parked does not hide who is not
+			// who is parked does not hide who is not
+			reader := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
 			reader.UntilParked(t, coroutine.ReasonRead)
 			testenv.Await(t, inside, "the user")
 			fd, before := c.FD(), socket.Open()
@@ -204,7 +209,8 @@ func TestCloseFreesFDLast(t *testing.T) {
 	}
 }
 
-// TestCloseEndsQueued: of five readers one waits for the socket and four for their turn; all are told.
+// TestCloseEndsQueued: of five readers one waits for the socket and four for
+// their turn; all are told.
 func TestCloseEndsQueued(t *testing.T) {
 	start(t, 2)
 	c, _ := withPeer(t)
@@ -225,7 +231,8 @@ func TestCloseEndsQueued(t *testing.T) {
 	testrun.WaitAll(t, tasks...)
 }
 
-// TestUseAfterClose runs every method on a closed connection beside net's and compares the errors, and closed listeners too.
+// TestUseAfterClose runs every method on a closed connection beside net's and
+// compares the errors, and closed listeners too.
 func TestUseAfterClose(t *testing.T) {
 	start(t, 1)
 	ours, _ := withPeer(t)
@@ -285,8 +292,8 @@ func TestUseAfterClose(t *testing.T) {
 	}
 }
 
-// TestCloseWaits: when Close returns the fd is closed, also when a coroutine of any Processor, the caller's own among them, was using it:
-// its port is free.
+// TestCloseWaits: when Close returns the fd is closed, also when a coroutine of
+// any Processor, the caller's own among them, was using it: its port is free.
 func TestCloseWaits(t *testing.T) {
 	for _, user := range testrun.Places {
 		for _, closer := range testrun.Places {
@@ -324,7 +331,8 @@ func TestCloseWaits(t *testing.T) {
 	}
 }
 
-// TestCloseDoesNotHang: a coroutine that cannot return, because its thread waits for whoever closes, is not waited for.
+// TestCloseDoesNotHang: a coroutine that cannot return, because its thread
+// waits for whoever closes, is not waited for.
 func TestCloseDoesNotHang(t *testing.T) {
 	start(t, 1)
 	a, _ := withPeer(t)

@@ -8,8 +8,9 @@ import (
 	"github.com/netco-go/netco/internal/testrun"
 )
 
-// TestCloseInOnce: both ends of a connection's life may close it by one sync.Once, or with one mutex held, also on one Processor: Close
-// must not park for an operation of a coroutine whose next step is that Once.
+// TestCloseInOnce: both ends of a connection's life may close it by one
+// sync.Once, or with one mutex held, also on one Processor: Close must not park
+// for an operation of a coroutine whose next step is that Once.
 func TestCloseInOnce(t *testing.T) {
 	address := echoNet(t)
 	start(t, 1)

@@ -11,8 +11,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// BenchmarkPair is a write and a read of one byte that do not wait: two system calls, and what is done besides. It shows what counting
-// them costs.
+// BenchmarkPair is a write and a read of one byte that do not wait: two system
+// calls, and what is done besides. It shows what counting them costs.
 func BenchmarkPair(b *testing.B) {
 	start(b, 1)
 	done := make(chan struct{})

@@ -79,7 +79,8 @@ func (c *callCounts) writes() uint64 {
 	return uint64(c[sysx.Send].Load() + c[sysx.Sendv].Load() + c[sysx.FileWrite].Load() + c[sysx.SpliceOut].Load() + c[sysx.Sendfile].Load())
 }
 
-// check holds what was counted against the calls that were made and the bytes that were moved.
+// check holds what was counted against the calls that were made and the bytes
+// that were moved.
 func check(t *testing.T, got processor.IOSnapshot, calls *callCounts, in, out int) {
 	t.Helper()
 	if got.Reads != calls.reads() || got.Writes != calls.writes() || got.Accepts != uint64(calls[sysx.Accept].Load()) {
@@ -110,7 +111,8 @@ func writeAll(t *testing.T, w io.Writer, p []byte) {
 	}
 }
 
-// traffic is one way of moving bytes. move does so in a place and returns how many went in and out.
+// traffic is one way of moving bytes. move does so in a place and returns how
+// many went in and out.
 type traffic struct {
 	name string
 	move func(t *testing.T, p testrun.Place) (in, out int)
@@ -401,8 +403,8 @@ func socketPair(t *testing.T, typ int) (a, b *socket.Socket) {
 	return ends[0], ends[1]
 }
 
-// TestCounts: for each way of moving bytes, each call is counted once, by who made it, and each byte. A call that an interrupt repeats counts
-// as one.
+// TestCounts: for each way of moving bytes, each call is counted once, by who
+// made it, and each byte. A call that an interrupt repeats counts as one.
 func TestCounts(t *testing.T) {
 	for _, c := range traffics {
 		for at, p := range testrun.Places {
@@ -439,11 +441,14 @@ func counts(p testrun.Place) int {
 	return slices.IndexFunc(testrun.Places, func(q testrun.Place) bool { return p.Name == q.Name })
 }
 
-// TestCountsAgain: calls that find nothing are counted as such, interrupted ones once.
+// TestCountsAgain: calls that find nothing are counted as such, interrupted
+// ones once.
 func TestCountsAgain(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		const n = 64 << 10
-		a, b := socketPair(t, unix.SOCK_STREAM) // not registered yet: that makes the edges which end the waits for nothing
+		// not registered yet: that makes the edges which end the waits for
+		// nothing
+		a, b := socketPair(t, unix.SOCK_STREAM)
 		before := counted(t)
 		s := script{first: map[sysx.Op][]syscall.Errno{
 			sysx.Recv: {unix.EINTR, unix.EAGAIN, unix.EINTR, unix.EINTR},
@@ -487,8 +492,9 @@ func TestCountsErrors(t *testing.T) {
 	}
 }
 
-// TestSavedReads: of a reader who waits for each request, all reads but the first are made once; what would have told him that there is no
-// more is saved, and counted as such, whichever way he waits.
+// TestSavedReads: of a reader who waits for each request, all reads but the
+// first are made once; what would have told him that there is no more is saved,
+// and counted as such, whichever way he waits.
 func TestSavedReads(t *testing.T) {
 	const rounds = 200
 	for _, c := range []struct {
@@ -555,7 +561,8 @@ func TestSavedReads(t *testing.T) {
 	}
 }
 
-// TestSavedReadsOfServers: an idle connection of a Server waits without a read in vain, too.
+// TestSavedReadsOfServers: an idle connection of a Server waits without a read
+// in vain, too.
 func TestSavedReadsOfServers(t *testing.T) {
 	start(t, 1)
 	address, _ := serving(t, &socket.Server{Handle: echoOnce})
@@ -578,7 +585,8 @@ func TestSavedReadsOfServers(t *testing.T) {
 	}
 }
 
-// idleAfter waits until the one connection that the only Processor has is idle, after so many bytes out, and returns what was counted.
+// idleAfter waits until the one connection that the only Processor has is idle,
+// after so many bytes out, and returns what was counted.
 func idleAfter(t *testing.T, before tally, out int) (g processor.IOSnapshot) {
 	t.Helper()
 	s := testenv.Must(netco.Default())
@@ -627,8 +635,8 @@ func startLogged(t *testing.T, n int) *observer.ObservedLogs {
 	return logs
 }
 
-// TestCountsAccepts: accepts are counted by how they end, and the log tells, once for each longer pause, that accepting pauses, and that
-// it goes on.
+// TestCountsAccepts: accepts are counted by how they end, and the log tells,
+// once for each longer pause, that accepting pauses, and that it goes on.
 func TestCountsAccepts(t *testing.T) {
 	testrun.Each(t, func(t *testing.T, p testrun.Place) {
 		logs := startLogged(t, 2)
@@ -675,7 +683,8 @@ func TestCountsAccepts(t *testing.T) {
 	})
 }
 
-// TestAcceptLogStaysShort: however many connections come while there is no fd, pauses of one length are logged once.
+// TestAcceptLogStaysShort: however many connections come while there is no fd,
+// pauses of one length are logged once.
 func TestAcceptLogStaysShort(t *testing.T) {
 	logs := startLogged(t, 1)
 	l := listen(t)
@@ -705,7 +714,8 @@ func TestAcceptLogStaysShort(t *testing.T) {
 	}
 }
 
-// TestCountsDoNotAllocate: counting adds nothing to what reads and writes allocate, which is nothing.
+// TestCountsDoNotAllocate: counting adds nothing to what reads and writes
+// allocate, which is nothing.
 func TestCountsDoNotAllocate(t *testing.T) {
 	start(t, 1)
 	a, b := socketPair(t, unix.SOCK_STREAM)

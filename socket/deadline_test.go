@@ -15,7 +15,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// checkTimeout checks that err is what net returns for an operation that a deadline has ended.
+// checkTimeout checks that err is what net returns for an operation that a
+// deadline has ended.
 func checkTimeout(t *testing.T, op string, err error) {
 	t.Helper()
 	var (
@@ -39,7 +40,8 @@ var (
 	future = time.Now().Add(100 * time.Hour)
 )
 
-// timed are the operations that a deadline ends, each one not possible until release is called.
+// timed are the operations that a deadline ends, each one not possible until
+// release is called.
 var timed = []struct {
 	op     string
 	reason coroutine.Reason
@@ -120,8 +122,8 @@ func forTimed(t *testing.T, f func(t *testing.T, p testrun.Place, op string, rea
 	}
 }
 
-// TestDeadlinePast: an operation does not even begin, also when what it wants is there, as with net. After the deadline is
-// taken back it goes on.
+// TestDeadlinePast: an operation does not even begin, also when what it wants
+// is there, as with net. After the deadline is taken back it goes on.
 func TestDeadlinePast(t *testing.T) {
 	forTimed(t, func(t *testing.T, p testrun.Place, op string, _ coroutine.Reason, x timedOp) {
 		x.release()
@@ -154,7 +156,8 @@ func TestDeadlineFuture(t *testing.T) {
 	})
 }
 
-// TestDeadlineMovedEarlier: from another thread, while the operation is blocked under a far one, and under none.
+// TestDeadlineMovedEarlier: from another thread, while the operation is blocked
+// under a far one, and under none.
 func TestDeadlineMovedEarlier(t *testing.T) {
 	forTimed(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x timedOp) {
 		for _, first := range []time.Time{{}, future} {
@@ -172,8 +175,9 @@ func TestDeadlineMovedEarlier(t *testing.T) {
 	})
 }
 
-// TestDeadlineMovedLater: far away and never, while the operation is blocked. What it was to be before passes, which a second
-// operation with a deadline just behind it shows, and ends nothing.
+// TestDeadlineMovedLater: far away and never, while the operation is blocked.
+// What it was to be before passes, which a second operation with a deadline
+// just behind it shows, and ends nothing.
 func TestDeadlineMovedLater(t *testing.T) {
 	forTimed(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x timedOp) {
 		for _, then := range []time.Time{future, {}} {
@@ -182,7 +186,8 @@ func TestDeadlineMovedLater(t *testing.T) {
 				err  error
 				near time.Time
 			)
-			for d := 10 * time.Millisecond; ; d *= 2 { // until this machine is fast enough to move it in time
+			// until this machine is fast enough to move it in time
+			for d := 10 * time.Millisecond; ; d *= 2 {
 				near = time.Now().Add(d)
 				x.set(near)
 				k = p.Go(func() { err = x.wait() })
@@ -219,7 +224,8 @@ func TestDeadlineMovedLater(t *testing.T) {
 	})
 }
 
-// TestDeadlineOfOneDirection: a deadline for reads leaves writes alone, and the reverse.
+// TestDeadlineOfOneDirection: a deadline for reads leaves writes alone, and the
+// reverse.
 func TestDeadlineOfOneDirection(t *testing.T) {
 	start(t, 1)
 	c, peer := withPeer(t)
@@ -240,8 +246,8 @@ func TestDeadlineOfOneDirection(t *testing.T) {
 	checkTimeout(t, "read", err)
 }
 
-// TestDeadlineStays: a deadline holds for all operations until it is set anew, and one that passed while nobody waited
-// counts.
+// TestDeadlineStays: a deadline holds for all operations until it is set anew,
+// and one that passed while nobody waited counts.
 func TestDeadlineStays(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
@@ -275,8 +281,10 @@ func TestDeadlineStays(t *testing.T) {
 	}
 }
 
-// TestDeadlineAgainstTimer moves a deadline back and forth from another thread while the timer of the one before fires, so that the two
-// wakers meet. Under the race detector this also checks that a late waker does not touch the waiter's next park.
+// TestDeadlineAgainstTimer moves a deadline back and forth from another thread
+// while the timer of the one before fires, so that the two wakers meet. Under
+// the race detector this also checks that a late waker does not touch the
+// waiter's next park.
 func TestDeadlineAgainstTimer(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, _ := withPeer(t)

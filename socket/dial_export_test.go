@@ -11,7 +11,8 @@ import (
 // Home returns the Processor that watches the connection's fd, or nil.
 func (c *TCPConn) Home() *processor.Processor { return c.s.pd.Home() }
 
-// Flights tells what a Resolver is doing: look-ups under way, those that wait for their turn, and all who wait for one.
+// Flights tells what a Resolver is doing: look-ups under way, those that wait
+// for their turn, and all who wait for one.
 func (r *Resolver) Flights() (running, queued, waiters int) {
 	g := &r.orDefault().flights
 	g.mu.Lock()
@@ -22,7 +23,8 @@ func (r *Resolver) Flights() (running, queued, waiters int) {
 	return g.running, len(g.queue), waiters
 }
 
-// ForAddress is how long the next of so many addresses is given when so much is left for all.
+// ForAddress is how long the next of so many addresses is given when so much is
+// left for all.
 func ForAddress(left time.Duration, addresses int) (time.Duration, error) {
 	l, err := limits{context.Background(), time.Now().Add(left)}.forAddress(addresses)
 	return time.Until(l.until), err

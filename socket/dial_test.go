@@ -19,7 +19,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestDialClosedPort: the connect returns, with ECONNREFUSED. C++ netco's never returned.
+// TestDialClosedPort: the connect returns, with ECONNREFUSED. C++ netco's never
+// returned.
 func TestDialClosedPort(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		address := testenv.ClosedPort(t)
@@ -35,7 +36,8 @@ func TestDialClosedPort(t *testing.T) {
 	})
 }
 
-// noSuchHost makes Go's resolver, which netco's Dial uses too, ask a server on loopback that knows no name.
+// noSuchHost makes Go's resolver, which netco's Dial uses too, ask a server on
+// loopback that knows no name.
 func noSuchHost(t *testing.T) {
 	server := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))
 	go func() {
@@ -66,7 +68,8 @@ func noSuchHost(t *testing.T) {
 	})
 }
 
-// same compares an error with net's: its text, and what errors.Is, errors.As and Timeout tell of it.
+// same compares an error with net's: its text, and what errors.Is, errors.As
+// and Timeout tell of it.
 func same(t *testing.T, what string, got, want error) {
 	t.Helper()
 	if g, w := describeError(got), describeError(want); g != w {
@@ -172,7 +175,8 @@ func TestDialErrors(t *testing.T) {
 	}
 }
 
-// TestListenErrors holds Listen's errors against net's, address in use among them.
+// TestListenErrors holds Listen's errors against net's, address in use among
+// them.
 func TestListenErrors(t *testing.T) {
 	noSuchHost(t)
 	start(t, 2)
@@ -243,7 +247,8 @@ func TestDialByName(t *testing.T) {
 	}
 }
 
-// TestDialTimeout: like net's, for a peer that does not answer and for a time that has passed.
+// TestDialTimeout: like net's, for a peer that does not answer and for a time
+// that has passed.
 func TestDialTimeout(t *testing.T) {
 	start(t, 2)
 	address, _ := testenv.Deaf(t)
@@ -289,7 +294,8 @@ func TestDialTimeoutEnds(t *testing.T) {
 	})
 }
 
-// TestDialParks: while one coroutine connects to a peer that does not answer, others of its Processor run.
+// TestDialParks: while one coroutine connects to a peer that does not answer,
+// others of its Processor run.
 func TestDialParks(t *testing.T) {
 	start(t, 1)
 	address, _ := testenv.Deaf(t)

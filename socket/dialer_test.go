@@ -146,7 +146,8 @@ func TestDialRawIP(t *testing.T) {
 	})
 }
 
-// TestDialTCPErrors holds the functions that take addresses of package net against net's.
+// TestDialTCPErrors holds the functions that take addresses of package net
+// against net's.
 func TestDialTCPErrors(t *testing.T) {
 	start(t, 2)
 	closed := netip.MustParseAddrPort(testenv.ClosedPort(t))
@@ -199,7 +200,8 @@ func TestDialTCPErrors(t *testing.T) {
 	})
 }
 
-// netDialTCP is what net.Dialer.DialTCP does, which the oldest Go that netco builds with does not have.
+// netDialTCP is what net.Dialer.DialTCP does, which the oldest Go that netco
+// builds with does not have.
 func netDialTCP(_ context.Context, network string, from, to netip.AddrPort) (*net.TCPConn, error) {
 	return net.DialTCP(network, net.TCPAddrFromAddrPort(from), net.TCPAddrFromAddrPort(to))
 }
@@ -208,7 +210,8 @@ func netDialUDP(_ context.Context, network string, from, to netip.AddrPort) (*ne
 	return net.DialUDP(network, net.UDPAddrFromAddrPort(from), net.UDPAddrFromAddrPort(to))
 }
 
-// ended makes contexts that end in the ways there are, at once or while the dial is under way.
+// ended makes contexts that end in the ways there are, at once or while the
+// dial is under way.
 var ended = map[string]func() (context.Context, context.CancelFunc){
 	"cancelled before": func() (context.Context, context.CancelFunc) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -263,7 +266,8 @@ func TestDialContext(t *testing.T) {
 	idle(t, r)
 }
 
-// TestDialCancelled: a coroutine that is parked in a connect, and a goroutine that blocks in one, are woken by cancel.
+// TestDialCancelled: a coroutine that is parked in a connect, and a goroutine
+// that blocks in one, are woken by cancel.
 func TestDialCancelled(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		address, _ := testenv.Deaf(t)
@@ -297,7 +301,8 @@ func TestDialCancelChannel(t *testing.T) {
 	})
 }
 
-// TestDialContextAfter: once there is a connection, the context's end, its deadline or the timeout do nothing to it.
+// TestDialContextAfter: once there is a connection, the context's end, its
+// deadline or the timeout do nothing to it.
 func TestDialContextAfter(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
@@ -330,7 +335,8 @@ func TestDialContextAfter(t *testing.T) {
 	})
 }
 
-// TestDialTimeoutPasses: the time for connecting may pass afterwards without effect.
+// TestDialTimeoutPasses: the time for connecting may pass afterwards without
+// effect.
 func TestDialTimeoutPasses(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
@@ -354,8 +360,8 @@ func TestDialTimeoutPasses(t *testing.T) {
 	})
 }
 
-// TestDialCancelledLate: a context that ends at the moment when the connection is made either ends the dial or leaves the connection
-// alone.
+// TestDialCancelledLate: a context that ends at the moment when the connection
+// is made either ends the dial or leaves the connection alone.
 func TestDialCancelledLate(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
@@ -408,7 +414,8 @@ func TestDialCancelledLate(t *testing.T) {
 	t.Logf("%d of %d connected", made.Load(), each*len(testrun.Places))
 }
 
-// TestDialUnwound: a hook that panics, or ends its goroutine, leaves no fd, with one family or two.
+// TestDialUnwound: a hook that panics, or ends its goroutine, leaves no fd,
+// with one family or two.
 func TestDialUnwound(t *testing.T) {
 	start(t, 2)
 	port := twoFaced(t, accepts, accepts)
@@ -435,7 +442,8 @@ func TestDialUnwound(t *testing.T) {
 			}
 		}
 	}
-	testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == before && testenv.Files() <= fds+2 }) // a look-up's may stay a while
+	// a look-up's may stay a while
+	testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == before && testenv.Files() <= fds+2 })
 }
 
 // TestDialShares: several addresses share the time that is left, as with net.
@@ -498,7 +506,8 @@ func TestDialFrom(t *testing.T) {
 			}
 			conn.Close()
 		}
-		// A port of one's own, which a connection that was closed by the peer first leaves free.
+		// A port of one's own, which a connection that was closed by the peer
+		// first leaves free.
 		from := freePort(t)
 		c, err := socket.DialTCP("tcp", from, l.Addr().(*net.TCPAddr))
 		for range 10 {
@@ -570,7 +579,8 @@ func TestDialUnspecified(t *testing.T) {
 	})
 }
 
-// TestDialControl: the hooks see what net's see, and can set options; what they return ends the dial; they cannot keep the fd.
+// TestDialControl: the hooks see what net's see, and can set options; what they
+// return ends the dial; they cannot keep the fd.
 func TestDialControl(t *testing.T) {
 	start(t, 2)
 	l := testenv.Closing(t, testenv.Must(listenTCP("tcp", ":0")))
@@ -638,7 +648,8 @@ func TestDialControl(t *testing.T) {
 	})
 }
 
-// TestDialToItself: a connection that the kernel made of a socket with itself is not taken for one, until it insists.
+// TestDialToItself: a connection that the kernel made of a socket with itself
+// is not taken for one, until it insists.
 func TestDialToItself(t *testing.T) {
 	start(t, 2)
 	everywhere(t, func(p testrun.Place) {
@@ -657,7 +668,8 @@ func TestDialToItself(t *testing.T) {
 				return err
 			}}
 			c, err := d.Dial("tcp", address)
-			if again < 10 && errors.Is(err, unix.EADDRINUSE) { // somebody else has got the port meanwhile
+			// somebody else has got the port meanwhile
+			if again < 10 && errors.Is(err, unix.EADDRINUSE) {
 				again++
 				times--
 				continue
@@ -676,7 +688,8 @@ func TestDialToItself(t *testing.T) {
 	})
 }
 
-// TestDialNotAvailable: a local port that the kernel chose and then refuses is chosen again, twice.
+// TestDialNotAvailable: a local port that the kernel chose and then refuses is
+// chosen again, twice.
 func TestDialNotAvailable(t *testing.T) {
 	start(t, 2)
 	l := listen(t)

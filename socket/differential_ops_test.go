@@ -12,7 +12,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// diffOps are the operations, each as often as it is to be met in a random sequence.
+// diffOps are the operations, each as often as it is to be met in a random
+// sequence.
 var diffOps = func() (ops []func(d *diffRun, o diffOp, e int)) {
 	for _, x := range []struct {
 		often int
@@ -163,7 +164,8 @@ var diffReaders = []struct {
 	{"ReadFull", func(c diffEnd, p []byte) (int, error) { return io.ReadFull(c, p) }},
 }
 
-// readSome reads once, or a part that is there, or fails. One that would have to wait waits for something.
+// readSome reads once, or a part that is there, or fails. One that would have
+// to wait waits for something.
 func (d *diffRun) readSome(o diffOp, e int) {
 	m := &d.ends[e]
 	size := o.size()
@@ -208,7 +210,8 @@ func (d *diffRun) readAll(o diffOp, e int) {
 	m.unread -= done
 }
 
-// waitsAfter reports whether a read would wait after all that is there was read.
+// waitsAfter reports whether a read would wait after all that is there was
+// read.
 func (d *diffRun) waitsAfter(e int) bool {
 	m, peer := d.ends[e], d.ends[1-e]
 	return !(m.closed || m.dead || m.noReads || m.readLimit == limitPast || peer.closed || peer.noWrites)

@@ -26,7 +26,8 @@ func (d *diffRun) setOption(o diffOp, e int) {
 	})
 }
 
-// setDiffOption sets one of 14 things. It leaves Nagle's algorithm off: that makes waiting for what is under way slow.
+// setDiffOption sets one of 14 things. It leaves Nagle's algorithm off: that
+// makes waiting for what is under way slow.
 func setDiffOption(c diffEnd, which int) error {
 	switch which {
 	case 0:
@@ -60,7 +61,8 @@ func setDiffOption(c diffEnd, which int) error {
 	case 11:
 		return t.SetKeepAliveConfig(net.KeepAliveConfig{})
 	case 12:
-		return t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 40000 * time.Second}) // more than the kernel takes
+		// more than the kernel takes
+		return t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 40000 * time.Second})
 	}
 	if err := t.SetLinger(3); err != nil {
 		return err

@@ -16,10 +16,13 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// diffRun is one sequence of operations. Nothing in it depends on luck: before each step all that the last one set in motion has
-// arrived, at both ends of both connections, and a step is chosen by that state so that what it returns is determined. Where one end
-// waits while another acts, what comes of it is the same whether the wait had begun or not; what the kernel alone decides, how
-// much fits into its buffers, is not compared but read back by the peer to the byte.
+// diffRun is one sequence of operations. Nothing in it depends on luck: before
+// each step all that the last one set in motion has arrived, at both ends of
+// both connections, and a step is chosen by that state so that what it returns
+// is determined. Where one end waits while another acts, what comes of it is
+// the same whether the wait had begun or not; what the kernel alone decides,
+// how much fits into its buffers, is not compared but read back by the peer to
+// the byte.
 type diffRun struct {
 	t            testing.TB
 	unix         bool
@@ -59,7 +62,8 @@ func (o diffOp) place() testrun.Place { return testrun.Places[int(o.how>>1)%len(
 // variant is one of n.
 func (o diffOp) variant(n int) int { return int(o.how>>3) % n }
 
-// size is a small number of bytes: what a few of them wait unread always has room.
+// size is a small number of bytes: what a few of them wait unread always has
+// room.
 func (o diffOp) size() int {
 	if o.arg < 128 {
 		return int(o.arg) % 24
@@ -70,7 +74,8 @@ func (o diffOp) size() int {
 // maxUnread is how many bytes an end lets wait.
 const maxUnread = 8 << 10
 
-// runDiff runs a sequence: a byte for the network, then three for each operation.
+// runDiff runs a sequence: a byte for the network, then three for each
+// operation.
 func runDiff(t testing.TB, data []byte) {
 	t.Helper()
 	if len(data) == 0 {
@@ -128,7 +133,8 @@ func (d *diffRun) step(what string, do func(w *diffWorld) string) {
 	}
 }
 
-// settle waits until what is under way between the ends has arrived, then compares what the kernel says of them.
+// settle waits until what is under way between the ends has arrived, then
+// compares what the kernel says of them.
 func (d *diffRun) settle() {
 	d.t.Helper()
 	if d.failed {
@@ -241,7 +247,8 @@ func diffSeed(t testing.TB) uint64 {
 	return n
 }
 
-// TestDifferential: random sequences of operations come out as package net's do, over TCP and Unix sockets, from all places.
+// TestDifferential: random sequences of operations come out as package net's
+// do, over TCP and Unix sockets, from all places.
 func TestDifferential(t *testing.T) {
 	sequences, most := testenv.Rounds(600), 5*time.Second
 	seed := diffSeed(t)

@@ -28,7 +28,8 @@ const (
 	endings
 )
 
-// diffWaits are reads that wait, each with what can end it. p is as long as what the peer writes, if it does.
+// diffWaits are reads that wait, each with what can end it. p is as long as
+// what the peer writes, if it does.
 var diffWaits = []struct {
 	name   string
 	pieces int // in how many the peer writes
@@ -46,7 +47,8 @@ var diffWaits = []struct {
 	}},
 }
 
-// waitThen reads what is not there, and then something happens. With two readers the same happens to both.
+// waitThen reads what is not there, and then something happens. With two
+// readers the same happens to both.
 func (d *diffRun) waitThen(o diffOp, e int) {
 	m := &d.ends[e]
 	if !d.waits(e) {
@@ -55,7 +57,8 @@ func (d *diffRun) waitThen(o diffOp, e int) {
 	wait := diffWaits[int(o.arg)%len(diffWaits)]
 	ending := d.possible(int(o.arg/8)%endings, e, wait.pieces)
 	readers := 1
-	if o.variant(4) == 3 && ending != byData && ending != byPeerClose && ending != byPeerReset { // of whom one has the error
+	// of whom one has the error
+	if o.variant(4) == 3 && ending != byData && ending != byPeerClose && ending != byPeerReset {
 		readers = 2
 	}
 	size := 1 + o.size()
@@ -95,7 +98,8 @@ func (d *diffRun) waitThen(o diffOp, e int) {
 	}
 }
 
-// possible returns an ending that end e's wait can have: the one wished for, or a deadline.
+// possible returns an ending that end e's wait can have: the one wished for, or
+// a deadline.
 func (d *diffRun) possible(ending, e, pieces int) int {
 	peer := d.ends[1-e]
 	switch ending {
@@ -155,12 +159,14 @@ func (l diffLimit) time() time.Time { return []time.Time{{}, future, past}[l] }
 // bulkSize is more than the kernel's buffers hold.
 const bulkSize = 800 << 10
 
-// clear reports whether end e can write and the peer read, with nothing under way that way.
+// clear reports whether end e can write and the peer read, with nothing under
+// way that way.
 func (d *diffRun) clear(e int) bool {
 	return d.writes(e) && d.ends[1-e].unread == 0 && d.ends[1-e].readLimit != limitPast
 }
 
-// bulk moves more than fits into the buffers, by any way to write, while the peer reads.
+// bulk moves more than fits into the buffers, by any way to write, while the
+// peer reads.
 func (d *diffRun) bulk(o diffOp, e int) {
 	if !d.clear(e) {
 		d.writeSome(o, e)
@@ -226,8 +232,8 @@ const (
 	fullEndings
 )
 
-// fillUp writes until there is no room and then something happens. How much was written only the kernel knows; the peer
-// reads as much.
+// fillUp writes until there is no room and then something happens. How much was
+// written only the kernel knows; the peer reads as much.
 func (d *diffRun) fillUp(o diffOp, e int) {
 	m, peer := &d.ends[e], &d.ends[1-e]
 	if !d.clear(e) || peer.noWrites {
@@ -303,7 +309,8 @@ func (w *diffWorld) fillUp(o diffOp, e, how, ending int) (text string) {
 	return text
 }
 
-// stuckWriting reports whether the task has ended or waits for room, which there is none of.
+// stuckWriting reports whether the task has ended or waits for room, which
+// there is none of.
 func stuckWriting(w *diffWorld, e int, k *testrun.Task) bool {
 	if k.Over() {
 		return true
@@ -317,7 +324,8 @@ func stuckWriting(w *diffWorld, e int, k *testrun.Task) bool {
 	return true
 }
 
-// twoWriters writes from two places at once. What one writes is not torn by the other.
+// twoWriters writes from two places at once. What one writes is not torn by the
+// other.
 func (d *diffRun) twoWriters(o diffOp, e int) {
 	if !d.clear(e) {
 		d.writeSome(o, e)

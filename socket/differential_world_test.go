@@ -21,8 +21,9 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// A differential run does the same operations to two connections, one of package net and one of this package, and compares what
-// each operation returned and what the kernel then says of the connection.
+// A differential run does the same operations to two connections, one of
+// package net and one of this package, and compares what each operation
+// returned and what the kernel then says of the connection.
 
 // diffEnd is what the stream connections of both packages have.
 type diffEnd interface {
@@ -57,7 +58,8 @@ type diffWorld struct {
 	got  [2]atomic.Int64 // where its reader is
 }
 
-// diffBuffer is the size of the kernel's buffers, so that filling them takes little.
+// diffBuffer is the size of the kernel's buffers, so that filling them takes
+// little.
 const diffBuffer = 64 << 10
 
 // newDiffWorlds makes a connection of each package.
@@ -151,7 +153,8 @@ func (w *diffWorld) do(p testrun.Place, f func()) {
 	w.begin(p, f).Wait(w.t)
 }
 
-// settleIn lets a task get to where it waits. A coroutine is watched; no outcome depends on whether a goroutine got there.
+// settleIn lets a task get to where it waits. A coroutine is watched; no
+// outcome depends on whether a goroutine got there.
 func (w *diffWorld) settleIn(k *testrun.Task) {
 	w.t.Helper()
 	testenv.Await(w.t, k.Started, "the task to start")
@@ -207,7 +210,8 @@ func (w *diffWorld) received(e int, p []byte) string {
 	return differs(p, int(w.got[e].Add(int64(len(p))))-len(p))
 }
 
-// tellError describes an error in full: its text, each type in its chain, and what callers ask of it.
+// tellError describes an error in full: its text, each type in its chain, and
+// what callers ask of it.
 func (w *diffWorld) tellError(err error) string {
 	if err == nil {
 		return "nil"

@@ -33,7 +33,8 @@ type record struct {
 	data []byte
 }
 
-// nameServer is a DNS server on loopback. It says what its zone says, or that there is no such name.
+// nameServer is a DNS server on loopback. It says what its zone says, or that
+// there is no such name.
 type nameServer struct {
 	address string
 	zone    map[string][]record // by names that end in a dot; not changed once it serves
@@ -78,7 +79,8 @@ func serveNames(t testing.TB, zone map[string][]record) *nameServer {
 			}
 		}
 		s.mu.Unlock()
-		// Go's resolver goes on with questions whose answers nobody wants any more, and would wait for seconds for one that comes to nobody.
+		// Go's resolver goes on with questions whose answers nobody wants any
+		// more, and would wait for seconds for one that comes to nobody.
 		testenv.Until(t, "all answers to be read", func() bool { return s.askers.Load() == 0 })
 		c.SetReadDeadline(time.Unix(1, 0))
 		<-ended
@@ -90,7 +92,8 @@ func serveNames(t testing.TB, zone map[string][]record) *nameServer {
 
 // net returns a resolver of package net that asks this server.
 func (s *nameServer) net() *net.Resolver {
-	d := net.Dialer{Resolver: new(net.Resolver)} // so that it does not look at net.DefaultResolver, which tests replace
+	// so that it does not look at net.DefaultResolver, which tests replace
+	d := net.Dialer{Resolver: new(net.Resolver)}
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		c, err := d.DialContext(ctx, "udp", s.address)
 		if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestEcho sends messages of all sizes from every kind of place to every other and compares what comes back.
+// TestEcho sends messages of all sizes from every kind of place to every other
+// and compares what comes back.
 func TestEcho(t *testing.T) {
 	for _, server := range testrun.Places {
 		for _, client := range testrun.Places {
@@ -62,7 +63,8 @@ func roundTrip(p testrun.Place, c *socket.TCPConn, size int) error {
 	}
 }
 
-// TestEchoPipelined writes a thousand messages before it reads the first answer.
+// TestEchoPipelined writes a thousand messages before it reads the first
+// answer.
 func TestEchoPipelined(t *testing.T) {
 	const messages, size = 1000, 64
 	inPlaces(t, func(t *testing.T, p testrun.Place) {

@@ -32,7 +32,8 @@ func init() {
 	children["idle"] = serveIdle
 }
 
-// fillFDs opens fds until there are no more, then closes spare of them. It uses nothing that would use Go's poller.
+// fillFDs opens fds until there are no more, then closes spare of them. It uses
+// nothing that would use Go's poller.
 func fillFDs(limit, spare int) (close func()) {
 	setLimit(limit)
 	var all []int
@@ -65,8 +66,10 @@ func setLimit(n int) {
 	testenv.MustOK(unix.Setrlimit(unix.RLIMIT_NOFILE, &lim))
 }
 
-// TestStartWithoutFDs: the first thing that a process meets is that it has no fds left, or only so many. Start succeeds or returns EMFILE;
-// the Go runtime, whose own poller may come too late, does not take the process down with "netpollinit failed".
+// TestStartWithoutFDs: the first thing that a process meets is that it has no
+// fds left, or only so many. Start succeeds or returns EMFILE; the Go runtime,
+// whose own poller may come too late, does not take the process down with
+// "netpollinit failed".
 func TestStartWithoutFDs(t *testing.T) {
 	t.Parallel()
 	results := map[string]int{}
@@ -103,8 +106,9 @@ func startWithoutFDs() {
 	}
 }
 
-// TestNetpollBeforeEMFILE: a server uses up the fds before anything else in the process has needed Go's poller. When something then
-// does, the process must not die.
+// TestNetpollBeforeEMFILE: a server uses up the fds before anything else in the
+// process has needed Go's poller. When something then does, the process must
+// not die.
 func TestNetpollBeforeEMFILE(t *testing.T) {
 	t.Parallel()
 	out, err := testenv.Output(children.Command(t, "late netpoll"))
@@ -132,8 +136,9 @@ func lateNetpoll() {
 
 const fewFDs = 20
 
-// TestAcceptWithoutFDs: a server runs out of fds. Connections it has are served as before, it does not spin, and when some are
-// closed it goes on accepting without being told. evio, gnet and gain end here; C++ netco recurses.
+// TestAcceptWithoutFDs: a server runs out of fds. Connections it has are served
+// as before, it does not spin, and when some are closed it goes on accepting
+// without being told. evio, gnet and gain end here; C++ netco recurses.
 func TestAcceptWithoutFDs(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"coroutine", "goroutine"} {
@@ -196,7 +201,8 @@ func exhaust(t *testing.T, address string) {
 		ask(conns[0])
 	}
 	spent, took := ask(conns[0])-tries, time.Since(began)
-	if most := 200 + uint64(took/(50*time.Millisecond)); spent > most { // a pause is 100 ms in the end
+	// a pause is 100 ms in the end
+	if most := 200 + uint64(took/(50*time.Millisecond)); spent > most {
 		t.Errorf("%d tries to accept during 2000 requests, in %v, of a server that has no fd", spent, took)
 	}
 	late.SetReadDeadline(time.Unix(1, 0)) // so that a read does not wait
@@ -222,7 +228,8 @@ func exhaust(t *testing.T, address string) {
 	}
 }
 
-// serveWithFewFDs answers each byte with the count of accepts tried, until its standard input ends.
+// serveWithFewFDs answers each byte with the count of accepts tried, until its
+// standard input ends.
 func serveWithFewFDs() {
 	var tries atomic.Uint64
 	sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {

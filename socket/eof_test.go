@@ -15,8 +15,9 @@ import (
 	"github.com/netco-go/netco/internal/testrun"
 )
 
-// TestFINInTheEdgeOfItsData: data and FIN arrive before the Processor looks, so epoll tells of both in one event. Who skips
-// the read after a short one, since the socket was emptied, then waits for an edge that has been already: a trap
+// TestFINInTheEdgeOfItsData: data and FIN arrive before the Processor looks, so
+// epoll tells of both in one event. Who skips the read after a short one, since
+// the socket was emptied, then waits for an edge that has been already: a trap
 // that prototypes fell into. The reader must get the data and then io.EOF.
 func TestFINInTheEdgeOfItsData(t *testing.T) {
 	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
@@ -50,7 +51,8 @@ func TestFINInTheEdgeOfItsData(t *testing.T) {
 	}
 }
 
-// TestFINAfterShortRead is the same trap the other way round: the short read comes first, the FIN alone after it.
+// TestFINAfterShortRead is the same trap the other way round: the short read
+// comes first, the FIN alone after it.
 func TestFINAfterShortRead(t *testing.T) {
 	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
 		t.Run(p.Name, func(t *testing.T) {
@@ -76,7 +78,8 @@ func TestFINAfterShortRead(t *testing.T) {
 	}
 }
 
-// outcome is what a sequence of operations on a connection gave, in a form in which two can be compared.
+// outcome is what a sequence of operations on a connection gave, in a form in
+// which two can be compared.
 func outcome(n int, err error) string {
 	var op *net.OpError
 	var sys *os.SyscallError
@@ -91,8 +94,9 @@ func outcome(n int, err error) string {
 	return fmt.Sprintf("%d %v", n, err)
 }
 
-// TestResetLikeNet: a peer sends data, then resets. Reads and writes return what they return on net's connections, in the same
-// order. C++ netco reported success.
+// TestResetLikeNet: a peer sends data, then resets. Reads and writes return
+// what they return on net's connections, in the same order. C++ netco reported
+// success.
 func TestResetLikeNet(t *testing.T) {
 	for _, unread := range []int{0, 1000} {
 		want := reset(t, unread, func(t *testing.T) (net.Conn, func() int, *net.TCPConn) {
@@ -136,7 +140,8 @@ func reset(t *testing.T, unread int, connect func(*testing.T) (net.Conn, func() 
 	return got
 }
 
-// TestResetWakes: reader and writer that are parked when the reset comes get ECONNRESET, or what the other of the two left of it.
+// TestResetWakes: reader and writer that are parked when the reset comes get
+// ECONNRESET, or what the other of the two left of it.
 func TestResetWakes(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
@@ -169,8 +174,8 @@ func TestResetWakes(t *testing.T) {
 	})
 }
 
-// TestHalfClose: 8 MiB after a FIN in the other direction, both ways, and a Close right behind 8 MiB. gnet, netpoll and nbio
-// lose data here.
+// TestHalfClose: 8 MiB after a FIN in the other direction, both ways, and a
+// Close right behind 8 MiB. gnet, netpoll and nbio lose data here.
 func TestHalfClose(t *testing.T) {
 	const total = 8 << 20
 	for _, p := range testrun.Places {
@@ -223,7 +228,8 @@ func TestHalfClose(t *testing.T) {
 	}
 }
 
-// TestCloseRead: a reader that waits gets io.EOF, and so do later ones; writing goes on.
+// TestCloseRead: a reader that waits gets io.EOF, and so do later ones; writing
+// goes on.
 func TestCloseRead(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)

@@ -14,7 +14,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// A dial with a time limit, an option of its own for the socket, and a context that can end it.
+// A dial with a time limit, an option of its own for the socket, and a context
+// that can end it.
 func ExampleDialer() {
 	defer netco.Shutdown(context.Background())
 	l, err := socket.Listen("tcp", "127.0.0.1:0")
@@ -57,7 +58,8 @@ func ExampleDialer() {
 	// true
 }
 
-// Several coroutines ask for one name at once; there is one look-up, and no thread of theirs waits for it.
+// Several coroutines ask for one name at once; there is one look-up, and no
+// thread of theirs waits for it.
 func ExampleResolver() {
 	defer netco.Shutdown(context.Background())
 	r := &socket.Resolver{Net: &net.Resolver{PreferGo: true}, Limit: 8}

@@ -11,7 +11,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// A Server's connections hold no coroutine while they wait for their next request.
+// A Server's connections hold no coroutine while they wait for their next
+// request.
 func ExampleServer() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())

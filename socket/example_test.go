@@ -83,7 +83,8 @@ func ExampleDial() {
 	// Output: from a goroutine
 }
 
-// A server for many connections that are mostly idle waits without a buffer and borrows one for each request.
+// A server for many connections that are mostly idle waits without a buffer and
+// borrows one for each request.
 func ExampleTCPConn_WaitReadable() {
 	defer netco.Shutdown(context.Background())
 	l, err := socket.Listen("tcp", "127.0.0.1:0")

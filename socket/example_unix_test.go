@@ -96,7 +96,8 @@ func ExampleListenUnixgram() {
 	// "two" <nil>
 }
 
-// A daemon that systemd, or the daemon's own predecessor, may have started with its listener.
+// A daemon that systemd, or the daemon's own predecessor, may have started with
+// its listener.
 func ExampleActivation() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())

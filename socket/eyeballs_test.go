@@ -35,8 +35,8 @@ const (
 	serves  // sends one byte to all who connect
 )
 
-// twoFaced makes a host, both.test., that has an address of either family, and returns a port on which they behave so. ::1 comes
-// first: RFC 6724.
+// twoFaced makes a host, both.test., that has an address of either family, and
+// returns a port on which they behave so. ::1 comes first: RFC 6724.
 func twoFaced(t testing.TB, v6, v4 manner) (port string) {
 	t.Helper()
 	for range 100 {
@@ -54,8 +54,9 @@ func twoFaced(t testing.TB, v6, v4 manner) (port string) {
 	return ""
 }
 
-// behave sees to it that a port of ::1 or 127.0.0.1 behaves so until the test's end, also one that refuses: nobody else can have it. It returns false if
-// the port is taken.
+// behave sees to it that a port of ::1 or 127.0.0.1 behaves so until the test's
+// end, also one that refuses: nobody else can have it. It returns false if the
+// port is taken.
 func behave(t testing.TB, family, port int, m manner) bool {
 	t.Helper()
 	fd := testenv.Must(unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
@@ -92,7 +93,8 @@ func behave(t testing.TB, family, port int, m manner) bool {
 
 var both = map[string][]record{"both.test.": addresses("::1", "127.0.0.1"), "four.test.": addresses("127.0.0.1"), "six.test.": addresses("::1")}
 
-// TestRace: with two families, whichever can be reached is; the other costs no more time than it must.
+// TestRace: with two families, whichever can be reached is; the other costs no
+// more time than it must.
 func TestRace(t *testing.T) {
 	const never = time.Hour
 	for _, c := range []struct {
@@ -122,7 +124,8 @@ func TestRace(t *testing.T) {
 					t.Errorf("%s: %v", p.Name, err)
 					return
 				}
-				late := c.delay == 0 && time.Since(began) >= 300*time.Millisecond // so the other family may have won
+				// so the other family may have won
+				late := c.delay == 0 && time.Since(began) >= 300*time.Millisecond
 				if v4 := conn.RemoteAddr().(*net.TCPAddr).IP.To4() != nil; v4 != c.v4wins && !late {
 					t.Errorf("%s: connected to %v", p.Name, conn.RemoteAddr())
 				}
@@ -148,7 +151,8 @@ func isTimeout(err error) bool {
 	return errors.As(err, &ne) && ne.Timeout()
 }
 
-// TestRaceErrors: if no address can be reached, the error is that of the first family's first, as net's is.
+// TestRaceErrors: if no address can be reached, the error is that of the first
+// family's first, as net's is.
 func TestRaceErrors(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -179,8 +183,9 @@ func TestRaceErrors(t *testing.T) {
 	}
 }
 
-// sameDialInTime is sameDial for a Dialer whose timeout may be over before this machine has come as far as the connect, in which case the two have no
-// reason to agree: it tries again with twice the time.
+// sameDialInTime is sameDial for a Dialer whose timeout may be over before this
+// machine has come as far as the connect, in which case the two have no reason
+// to agree: it tries again with twice the time.
 func sameDialInTime(t *testing.T, what string, d socket.Dialer, network, address string) {
 	t.Helper()
 	for ; ; d.Timeout *= 2 {
@@ -217,7 +222,8 @@ func TestRaceCancelled(t *testing.T) {
 	})
 }
 
-// TestRaceShutdown: neither holds up the end of the scheduler, whatever stage they are in.
+// TestRaceShutdown: neither holds up the end of the scheduler, whatever stage
+// they are in.
 func TestRaceShutdown(t *testing.T) {
 	for _, delay := range []time.Duration{time.Nanosecond, time.Hour} {
 		port := twoFaced(t, ignores, ignores)
@@ -238,7 +244,8 @@ func TestRaceShutdown(t *testing.T) {
 	}
 }
 
-// TestNoRace: to one family there is nothing but the caller: no coroutine and no goroutine helps.
+// TestNoRace: to one family there is nothing but the caller: no coroutine and
+// no goroutine helps.
 func TestNoRace(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
@@ -272,7 +279,9 @@ func TestNoRace(t *testing.T) {
 			k.UntilParked(t, coroutine.ReasonConnect)
 			more := 0
 			if p.Name == testrun.Goroutine.Name {
-				more = 2 // the task itself, and the lookout, which begins with a goroutine's first wait
+				// the task itself, and the lookout, which begins with a
+				// goroutine's first wait
+				more = 2
 			}
 			testenv.Until(t, "the look-up's goroutines to end, and no others to stay", func() bool { return settled() <= before+more })
 			cancel()
@@ -281,7 +290,8 @@ func TestNoRace(t *testing.T) {
 	}
 }
 
-// TestRaceBoth: two connections made at the same moment are one too many, which is closed.
+// TestRaceBoth: two connections made at the same moment are one too many, which
+// is closed.
 func TestRaceBoth(t *testing.T) {
 	rounds := testenv.Rounds(5000)
 	start(t, 2)
@@ -316,8 +326,9 @@ func TestRaceBoth(t *testing.T) {
 	testenv.Until(t, "the losers to be closed", func() bool { return socket.Open() == before })
 }
 
-// TestRaceHammer: both families accept, at about the same time, and many dials are cancelled at random. Each gives one connection
-// that works or an error, and nothing is left over.
+// TestRaceHammer: both families accept, at about the same time, and many dials
+// are cancelled at random. Each gives one connection that works or an error,
+// and nothing is left over.
 func TestRaceHammer(t *testing.T) {
 	dials := 600
 	if goruntime.RaceEnabled {

@@ -18,9 +18,11 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// What is asked of the edge-triggered scheme, and can be tested: EAGAIN that was true when it was given is followed by an edge when it
-// ceases to be, and that is never missed, however soon it comes. So these Injectors give EAGAIN and, before the caller
-// has it, make it untrue. An EAGAIN that was never true is something the kernel does not do; a later edge makes up for it
+// What is asked of the edge-triggered scheme, and can be tested: EAGAIN that
+// was true when it was given is followed by an edge when it ceases to be, and
+// that is never missed, however soon it comes. So these Injectors give EAGAIN
+// and, before the caller has it, make it untrue. An EAGAIN that was never true
+// is something the kernel does not do; a later edge makes up for it
 // (TestFalseAlarms, TestFalseFull).
 
 // between installs an Injector for one kind of call on one fd; fd -1 is any.
@@ -35,7 +37,8 @@ func between(t *testing.T, op sysx.Op, fd int, do func(asked int) (int, syscall.
 	return remove
 }
 
-// everyPair runs a test for TCP and Unix connections in all places. peer is the other end's fd.
+// everyPair runs a test for TCP and Unix connections in all places. peer is the
+// other end's fd.
 func everyPair(t *testing.T, f func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int)) {
 	for _, network := range []string{"tcp", "unix"} {
 		for _, p := range testrun.Places {
@@ -48,7 +51,8 @@ func everyPair(t *testing.T, f func(t *testing.T, p testrun.Place, c diffEnd, fd
 	}
 }
 
-// netcoPair returns the ends of a connection, the accepted one first, which is not registered with epoll yet.
+// netcoPair returns the ends of a connection, the accepted one first, which is
+// not registered with epoll yet.
 func netcoPair(t *testing.T, network string) (a, b diffEnd) {
 	w := &diffWorld{t: t, name: "netco", ours: true}
 	t.Cleanup(w.close)
@@ -72,7 +76,8 @@ func TestDataAfterEAGAIN(t *testing.T) {
 			return asked, unix.EAGAIN
 		})()
 		p.Do(t, func() {
-			// A read that is filled does not tell that there is no more, so the next one asks.
+			// A read that is filled does not tell that there is no more, so the
+			// next one asks.
 			got, err := io.ReadAll(iotest.OneByteReader(c))
 			if len(got) != total || err != nil || differs(got, 0) != "" {
 				t.Errorf("%d bytes, %v, %s", len(got), err, differs(got, 0))
@@ -86,7 +91,8 @@ func queuedOr0(fd int) int {
 	return n
 }
 
-// TestRoomAfterEAGAIN: the peer takes everything right behind each EAGAIN of a write.
+// TestRoomAfterEAGAIN: the peer takes everything right behind each EAGAIN of a
+// write.
 func TestRoomAfterEAGAIN(t *testing.T) {
 	total := 3 << 20
 	everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
@@ -103,7 +109,8 @@ func TestRoomAfterEAGAIN(t *testing.T) {
 		}
 		full := 0
 		remove := between(t, sysx.Send, fd, func(asked int) (int, syscall.Errno) {
-			ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}} // that also has the kernel note that somebody waits
+			// that also has the kernel note that somebody waits
+			ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 			if n, _ := unix.Poll(ready, 0); n > 0 {
 				return asked, 0
 			}
@@ -125,7 +132,8 @@ func TestRoomAfterEAGAIN(t *testing.T) {
 	})
 }
 
-// TestConnectionAfterEAGAIN: each connection comes right behind an EAGAIN of accept.
+// TestConnectionAfterEAGAIN: each connection comes right behind an EAGAIN of
+// accept.
 func TestConnectionAfterEAGAIN(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		l := listen(t)
@@ -168,7 +176,8 @@ func TestConnectionAfterEAGAIN(t *testing.T) {
 	})
 }
 
-// TestRequestAfterEAGAIN: a request comes just when a Server has found its connection idle.
+// TestRequestAfterEAGAIN: a request comes just when a Server has found its
+// connection idle.
 func TestRequestAfterEAGAIN(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		t.Run(network, func(t *testing.T) {
@@ -211,8 +220,8 @@ func TestRequestAfterEAGAIN(t *testing.T) {
 	}
 }
 
-// TestConnectedBeforeItWaits: connect says that it goes on, or was interrupted, and before the caller waits it has come to its end,
-// good or bad.
+// TestConnectedBeforeItWaits: connect says that it goes on, or was interrupted,
+// and before the caller waits it has come to its end, good or bad.
 func TestConnectedBeforeItWaits(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.EINPROGRESS, unix.EINTR, unix.EALREADY} {
 		for _, good := range []bool{true, false} {
@@ -255,8 +264,9 @@ func TestConnectedBeforeItWaits(t *testing.T) {
 	}
 }
 
-// TestFalseFull: a write is told over and over that there is no room when there is, which the kernel does not do. Any event of the fd
-// makes up for it: here bytes that the peer sends.
+// TestFalseFull: a write is told over and over that there is no room when there
+// is, which the kernel does not do. Any event of the fd makes up for it: here
+// bytes that the peer sends.
 func TestFalseFull(t *testing.T) {
 	everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
 		const lies = 20
@@ -283,7 +293,8 @@ func TestFalseFull(t *testing.T) {
 	})
 }
 
-// TestFirstWaitEdges: what an fd waits for comes just before it is registered with epoll.
+// TestFirstWaitEdges: what an fd waits for comes just before it is registered
+// with epoll.
 func TestFirstWaitEdges(t *testing.T) {
 	for name, come := range map[string]func(peer int){
 		"data":    func(peer int) { unix.Write(peer, []byte("data")) },

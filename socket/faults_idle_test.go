@@ -43,9 +43,11 @@ func (c *callCounts) sum() (n int64) {
 	return n
 }
 
-// TestWaitsMakeNoCalls: whatever waits, after a storm and after errors, makes no system calls: readers of open, half closed and hung up
-// connections (the kernel tells of a hang-up only once), writers without room, acceptors, connections that are being made, those
-// of a Server. Wakes of one do not make the others look.
+// TestWaitsMakeNoCalls: whatever waits, after a storm and after errors, makes
+// no system calls: readers of open, half closed and hung up connections (the
+// kernel tells of a hang-up only once), writers without room, acceptors,
+// connections that are being made, those of a Server. Wakes of one do not make
+// the others look.
 func TestWaitsMakeNoCalls(t *testing.T) {
 	start(t, 2)
 	remove := (&storm{seed: diffSeed(t)}).install(t)
@@ -144,8 +146,8 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	testrun.WaitAll(t, tasks...)
 }
 
-// TestErrorPathsLeaveNoFD: each call that can fail while something is opened, in each way, returns net's error and leaves as many fds
-// as there were.
+// TestErrorPathsLeaveNoFD: each call that can fail while something is opened,
+// in each way, returns net's error and leaves as many fds as there were.
 func TestErrorPathsLeaveNoFD(t *testing.T) {
 	start(t, 2)
 	l, u := listen(t), listenAny(t, "unix")

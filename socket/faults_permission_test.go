@@ -19,15 +19,16 @@ import (
 
 func init() { children["no permission"] = withoutPermission }
 
-// TestPermissionDenied: what a user may not do is refused as net refuses it. Root may do everything, so a child does it that
-// has given that up.
+// TestPermissionDenied: what a user may not do is refused as net refuses it.
+// Root may do everything, so a child does it that has given that up.
 func TestPermissionDenied(t *testing.T) {
 	dir, err := os.MkdirTemp("", "netco")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	// The child must be able to come to dir, but neither make anything there nor use what is.
+	// The child must be able to come to dir, but neither make anything there
+	// nor use what is.
 	locked := filepath.Join(dir, "locked")
 	testenv.OK(t, os.Mkdir(locked, 0o700))
 	for _, name := range []string{filepath.Join(locked, "s"), filepath.Join(dir, "s")} {
@@ -110,7 +111,8 @@ func withoutPermission() {
 				func() (closer, error) { return opened(socket.ListenPacket("unixgram", name)) },
 				func() (closer, error) { return opened(net.ListenPacket("unixgram", name)) })
 		}
-		for _, address := range []string{"127.0.0.1:1", "[::1]:1"} { // refused where such ports are privileged
+		// refused where such ports are privileged
+		for _, address := range []string{"127.0.0.1:1", "[::1]:1"} {
 			both("Listen "+address,
 				func() (closer, error) { return opened(socket.Listen("tcp", address)) },
 				func() (closer, error) { return opened(net.Listen("tcp", address)) })

@@ -20,7 +20,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// nth returns an Injector for one kind of call that lets some pass and then fails so many.
+// nth returns an Injector for one kind of call that lets some pass and then
+// fails so many.
 func nth(op sysx.Op, pass, failures int, errno syscall.Errno) (inject sysx.Injector, asked *atomic.Int32) {
 	asked = new(atomic.Int32)
 	return func(o sysx.Op, _, n int) (int, syscall.Errno) {
@@ -33,7 +34,8 @@ func nth(op sysx.Op, pass, failures int, errno syscall.Errno) (inject sysx.Injec
 	}, asked
 }
 
-// untilRest waits until the one listener is waited for, and so many connections of a Server are idle: all are registered, and none is about to be read.
+// untilRest waits until the one listener is waited for, and so many connections
+// of a Server are idle: all are registered, and none is about to be read.
 func untilRest(t *testing.T, conns int) {
 	t.Helper()
 	s := testenv.Must(netco.Default())
@@ -54,8 +56,9 @@ func untilRest(t *testing.T, conns int) {
 	})
 }
 
-// TestServerReadFault: an error of one connection ends that one, is told of once, by Handle's Read and by Closed, in net's form, and
-// leaves no fd. Others go on.
+// TestServerReadFault: an error of one connection ends that one, is told of
+// once, by Handle's Read and by Closed, in net's form, and leaves no fd. Others
+// go on.
 func TestServerReadFault(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.ENOBUFS, unix.EHOSTUNREACH} {
 		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
@@ -78,7 +81,8 @@ func TestServerReadFault(t *testing.T) {
 			if err == nil || err.Error() != want || !errors.Is(err, errno) || !errors.As(err, &op) {
 				t.Errorf("%v, want %s", err, want)
 			}
-			if _, err := io.ReadAll(victim); err != nil && !errors.Is(err, unix.ECONNRESET) { // it had not been read
+			// it had not been read
+			if _, err := io.ReadAll(victim); err != nil && !errors.Is(err, unix.ECONNRESET) {
 				t.Errorf("the victim: %v", err)
 			}
 			victim.Close()
@@ -93,8 +97,8 @@ func TestServerReadFault(t *testing.T) {
 	}
 }
 
-// TestServerRegisterFault: a connection cannot be registered with epoll. It is closed, Closed has the reason, once; the others and the
-// listener go on.
+// TestServerRegisterFault: a connection cannot be registered with epoll. It is
+// closed, Closed has the reason, once; the others and the listener go on.
 func TestServerRegisterFault(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ENOSPC, unix.ENOMEM} {
 		for _, timeout := range []time.Duration{0, time.Hour} {
@@ -129,7 +133,8 @@ func TestServerRegisterFault(t *testing.T) {
 	}
 }
 
-// TestListenerRegisterFault: the listener itself cannot be registered. Serve returns that, in net's form, and has closed it.
+// TestListenerRegisterFault: the listener itself cannot be registered. Serve
+// returns that, in net's form, and has closed it.
 func TestListenerRegisterFault(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ENOSPC, unix.ENOMEM} {
 		for _, network := range []string{"tcp", "unix"} {
@@ -158,8 +163,9 @@ func TestListenerRegisterFault(t *testing.T) {
 	}
 }
 
-// TestAcceptBacksOff: for want of an fd or of memory accept is tried after 1 ms, 2, 4 and so on up to 100, counted anew after a
-// success; it does not spin, and the connections that are there are served meanwhile.
+// TestAcceptBacksOff: for want of an fd or of memory accept is tried after 1
+// ms, 2, 4 and so on up to 100, counted anew after a success; it does not spin,
+// and the connections that are there are served meanwhile.
 func TestAcceptBacksOff(t *testing.T) {
 	for k, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM} {
 		tries, least := 9, (1+2+4+8+16+32+64+100+100)*time.Millisecond
@@ -190,8 +196,10 @@ func TestAcceptBacksOff(t *testing.T) {
 	}
 }
 
-// TestHangupWithData: the end of the connection, or its reset, comes in the same event as the last data, because the Processor was
-// busy. All of the data is read first, in whatever pieces, then the end is told of, once for what is not EOF.
+// TestHangupWithData: the end of the connection, or its reset, comes in the
+// same event as the last data, because the Processor was busy. All of the data
+// is read first, in whatever pieces, then the end is told of, once for what is
+// not EOF.
 func TestHangupWithData(t *testing.T) {
 	const total = 5000
 	for _, network := range []string{"tcp", "unix"} {

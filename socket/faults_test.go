@@ -19,8 +19,10 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// storm is an Injector that does at random what the kernel may do at any time: it interrupts, moves less than it was asked to, tells
-// of fewer events than there are, and refuses connections that have ended and those for which there is no fd.
+// storm is an Injector that does at random what the kernel may do at any time:
+// it interrupts, moves less than it was asked to, tells of fewer events than
+// there are, and refuses connections that have ended and those for which there
+// is no fd.
 type storm struct {
 	seed  uint64
 	calls [64]atomic.Uint64 // by Op
@@ -54,8 +56,9 @@ func (s *storm) inject(op sysx.Op, _, asked int) (int, syscall.Errno) {
 	return asked, 0
 }
 
-// TestStorm: in a storm nothing is lost, doubled or swapped: by connections that have a coroutine or goroutine each, and by those
-// of a Server, over TCP and Unix sockets.
+// TestStorm: in a storm nothing is lost, doubled or swapped: by connections
+// that have a coroutine or goroutine each, and by those of a Server, over TCP
+// and Unix sockets.
 func TestStorm(t *testing.T) {
 	total := 60 << 10
 	if goruntime.RaceEnabled {
@@ -104,7 +107,8 @@ func listenAny(t *testing.T, network string) net.Listener {
 	return l
 }
 
-// serveAny serves l with a Server until stop is called, by when each connection has been closed once.
+// serveAny serves l with a Server until stop is called, by when each connection
+// has been closed once.
 func serveAny(t *testing.T, l net.Listener, handle func(*socket.ServerConn) error) (stop func()) {
 	var opened, closed atomic.Int32
 	s := &socket.Server{

@@ -60,7 +60,8 @@ func TestFDMutexUnlockUnlocked(t *testing.T) {
 	}
 }
 
-// TestFDMutexFIFO: those queued get the lock in the order in which they came, coroutines and goroutines alike.
+// TestFDMutexFIFO: those queued get the lock in the order in which they came,
+// coroutines and goroutines alike.
 func TestFDMutexFIFO(t *testing.T) {
 	start(t, 2)
 	var m socket.FDMutex
@@ -98,8 +99,9 @@ func TestFDMutexFIFO(t *testing.T) {
 	}
 }
 
-// TestFDMutexHammer: locks, uses and a close from everywhere at random. At no time do two hold one lock; after the close all
-// return, and exactly one is told that it was the last.
+// TestFDMutexHammer: locks, uses and a close from everywhere at random. At no
+// time do two hold one lock; after the close all return, and exactly one is
+// told that it was the last.
 func TestFDMutexHammer(t *testing.T) {
 	start(t, 2)
 	for range 20 {
@@ -172,8 +174,8 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 	return !t.Failed()
 }
 
-// TestFDMutexForcedShutdown: coroutines that are made to leave the queue while others unlock and close. Goroutines in the same queue
-// still get their turn.
+// TestFDMutexForcedShutdown: coroutines that are made to leave the queue while
+// others unlock and close. Goroutines in the same queue still get their turn.
 func TestFDMutexForcedShutdown(t *testing.T) {
 	for range 10 {
 		startAlone(t, 2)

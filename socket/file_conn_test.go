@@ -23,7 +23,8 @@ func init() { // after the one in emfile_test.go
 	children["activated"] = activated
 }
 
-// TestFileConns: what is adopted is of net's type and has its addresses, for every family and type that net has, and works.
+// TestFileConns: what is adopted is of net's type and has its addresses, for
+// every family and type that net has, and works.
 func TestFileConns(t *testing.T) {
 	start(t, 2)
 	tcp, _ := netPair(t)
@@ -107,7 +108,8 @@ func TestFileConns(t *testing.T) {
 			})
 		}
 	}
-	if n, f := socket.Open(), testenv.Files(); n != open || f > fds { // the collector may have closed some
+	// the collector may have closed some
+	if n, f := socket.Open(), testenv.Files(); n != open || f > fds {
 		t.Errorf("%d sockets and %d fds open, before %d and %d", n, f, open, fds)
 	}
 }
@@ -124,7 +126,8 @@ func errnoOf(err error) error {
 	return errno
 }
 
-// TestFileConnWorks: a connection that was a file's echoes, a listener that was a file's accepts.
+// TestFileConnWorks: a connection that was a file's echoes, a listener that was
+// a file's accepts.
 func TestFileConnWorks(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		nl := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
@@ -162,7 +165,8 @@ func TestFileConnWorks(t *testing.T) {
 	})
 }
 
-// TestActivation runs a child that is started as systemd starts a service, well or badly.
+// TestActivation runs a child that is started as systemd starts a service, well
+// or badly.
 func TestActivation(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -61,7 +61,8 @@ func filePipe(t testing.TB) (r, w *socket.File) {
 	return ours(t, rfd, "r"), ours(t, wfd, "w")
 }
 
-// fileOutcome is what an operation came to, as text, so that two can be held against each other.
+// fileOutcome is what an operation came to, as text, so that two can be held
+// against each other.
 func fileOutcome(n int, data []byte, err error) string {
 	is := ""
 	for _, e := range []error{os.ErrClosed, os.ErrDeadlineExceeded, os.ErrNoDeadline, io.EOF, unix.EPIPE, unix.EISDIR, unix.EBADF, unix.EINVAL} {
@@ -73,7 +74,8 @@ func fileOutcome(n int, data []byte, err error) string {
 	return fmt.Sprintf("%d %q %v (%v)%s", n, data[:max(0, min(n, len(data)))], err, errors.As(err, &p), is)
 }
 
-// TestFileAgainstOS: the same operations on our File and on os's come to the same, errors included.
+// TestFileAgainstOS: the same operations on our File and on os's come to the
+// same, errors included.
 func TestFileAgainstOS(t *testing.T) {
 	startFiles(t)
 	type world struct {
@@ -172,7 +174,8 @@ func TestFileAgainstOS(t *testing.T) {
 	}
 }
 
-// TestFileParks: reads and writes of a pollable file wait for the other end, and what goes through is neither lost nor changed.
+// TestFileParks: reads and writes of a pollable file wait for the other end,
+// and what goes through is neither lost nor changed.
 func TestFileParks(t *testing.T) {
 	start(t, 2)
 	for _, from := range testrun.Places {
@@ -200,7 +203,8 @@ func TestFileParks(t *testing.T) {
 	}
 }
 
-// TestFileKinds: what is waited for arrives, for one file of each pollable kind.
+// TestFileKinds: what is waited for arrives, for one file of each pollable
+// kind.
 func TestFileKinds(t *testing.T) {
 	start(t, 2)
 	for _, c := range []struct {
@@ -253,7 +257,8 @@ func TestFileKinds(t *testing.T) {
 	}
 }
 
-// TestFileEnds: what ends a wait: Close, a deadline, the forced end of the scheduler.
+// TestFileEnds: what ends a wait: Close, a deadline, the forced end of the
+// scheduler.
 func TestFileEnds(t *testing.T) {
 	for _, p := range testrun.Places {
 		for _, c := range []struct {
@@ -330,7 +335,8 @@ func TestNewFile(t *testing.T) {
 	}
 }
 
-// TestFileAgain: a file that has duplicates can be waited for under the same number again, after a File of it was closed.
+// TestFileAgain: a file that has duplicates can be waited for under the same
+// number again, after a File of it was closed.
 func TestFileAgain(t *testing.T) {
 	start(t, 2)
 	testrun.Each(t, func(t *testing.T, p testrun.Place) {
@@ -363,7 +369,8 @@ func TestFileAgain(t *testing.T) {
 	})
 }
 
-// TestFileRegular: a regular file's bytes go through a thread of their own, so the Processor goes on meanwhile.
+// TestFileRegular: a regular file's bytes go through a thread of their own, so
+// the Processor goes on meanwhile.
 func TestFileRegular(t *testing.T) {
 	startFiles(t)
 	for _, p := range testrun.Places {
@@ -387,8 +394,9 @@ func TestFileRegular(t *testing.T) {
 	}
 }
 
-// TestFileOffloadedShutdown: a read that blocks a thread is left to itself when the scheduler is ended by force. The fd stays open until
-// it has ended. (The file passes for one that is not pollable because epoll is made to say so.)
+// TestFileOffloadedShutdown: a read that blocks a thread is left to itself when
+// the scheduler is ended by force. The fd stays open until it has ended. (The
+// file passes for one that is not pollable because epoll is made to say so.)
 func TestFileOffloadedShutdown(t *testing.T) {
 	t.Cleanup(blocking.Default().CloseIdle)
 	startAlone(t, 1)
@@ -417,7 +425,8 @@ func TestFileOffloadedShutdown(t *testing.T) {
 	testenv.Until(t, "the read to end and close the fd", func() bool { return socket.Open() == 0 })
 }
 
-// TestFileFaults: interruptions and short writes do not show; errors come as os.File's.
+// TestFileFaults: interruptions and short writes do not show; errors come as
+// os.File's.
 func TestFileFaults(t *testing.T) {
 	start(t, 2)
 	type first = map[sysx.Op][]syscall.Errno
@@ -462,10 +471,12 @@ func TestFileFaults(t *testing.T) {
 			t.Errorf("the fd is not the caller's any more: %v", err)
 		}
 	}
-	testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before }) // the lookout's linger
+	// the lookout's linger
+	testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before })
 }
 
-// TestFileSyscallConn: raw access waits as Read does, and is at an end when the file is closed.
+// TestFileSyscallConn: raw access waits as Read does, and is at an end when the
+// file is closed.
 func TestFileSyscallConn(t *testing.T) {
 	start(t, 2)
 	testrun.Each(t, func(t *testing.T, p testrun.Place) {
@@ -508,7 +519,8 @@ func TestFileSyscallConn(t *testing.T) {
 	})
 }
 
-// TestFileNoAllocation: bytes through a pipe allocate nothing, also when the reader waits for them.
+// TestFileNoAllocation: bytes through a pipe allocate nothing, also when the
+// reader waits for them.
 func TestFileNoAllocation(t *testing.T) {
 	testenv.NoRace(t)
 	start(t, 1)

@@ -16,8 +16,9 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestStopEndsOneWait: one who waits for a socket and is stopped gets ErrShutdown, then and later; the next who waits for the same is
-// not touched, and the socket is closed as ever.
+// TestStopEndsOneWait: one who waits for a socket and is stopped gets
+// ErrShutdown, then and later; the next who waits for the same is not touched,
+// and the socket is closed as ever.
 func TestStopEndsOneWait(t *testing.T) {
 	for i, b := range blockers {
 		for _, p := range []testrun.Place{testrun.First, testrun.Second} {
@@ -27,7 +28,9 @@ func TestStopEndsOneWait(t *testing.T) {
 				k := p.Go(func() {
 					for range 2 {
 						err := wait()
-						for err == nil { // it had to wait for what it sends itself, was refused that, and has found it now
+						// it had to wait for what it sends itself, was refused
+						// that, and has found it now
+						for err == nil {
 							err = wait()
 						}
 						if !errors.Is(err, netco.ErrShutdown) {
@@ -56,8 +59,8 @@ func TestStopEndsOneWait(t *testing.T) {
 	}
 }
 
-// TestStopQueued: those queued for a connection's read lock leave the queue in order when they are stopped, and the others get
-// what comes.
+// TestStopQueued: those queued for a connection's read lock leave the queue in
+// order when they are stopped, and the others get what comes.
 func TestStopQueued(t *testing.T) {
 	startAlone(t, 2)
 	c, peer := withPeer(t)
@@ -94,7 +97,8 @@ func TestStopQueued(t *testing.T) {
 	noneOpen(t)
 }
 
-// TestStopOfBusy: a coroutine whose operations never wait is told all the same, after a burst of them. What it used is as it was for others.
+// TestStopOfBusy: a coroutine whose operations never wait is told all the same,
+// after a burst of them. What it used is as it was for others.
 func TestStopOfBusy(t *testing.T) {
 	fill := func(t *testing.T, w net.Conn, n int) {
 		testenv.Must(w.Write(make([]byte, n)))
@@ -210,7 +214,8 @@ func TestStopOfBusyPipe(t *testing.T) {
 	reader.Wait(t)
 }
 
-// TestStopConnect: a connect that is not answered ends, one to a single family and a race of two; nothing stays open.
+// TestStopConnect: a connect that is not answered ends, one to a single family
+// and a race of two; nothing stays open.
 func TestStopConnect(t *testing.T) {
 	startAlone(t, 2)
 	free := 0
@@ -237,7 +242,8 @@ func TestStopConnect(t *testing.T) {
 	}
 }
 
-// TestStopServed: a connection whose coroutine is stopped while it waits for somebody else's Read is closed: nobody would serve it.
+// TestStopServed: a connection whose coroutine is stopped while it waits for
+// somebody else's Read is closed: nobody would serve it.
 func TestStopServed(t *testing.T) {
 	startAlone(t, 2)
 	l := listen(t)

@@ -19,8 +19,10 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestHTTP runs net/http, server and client, on netco's listener and connections. It knows nothing of coroutines, starts goroutines of its
-// own, reads and writes one connection from several, and ends reads by deadlines in the past.
+// TestHTTP runs net/http, server and client, on netco's listener and
+// connections. It knows nothing of coroutines, starts goroutines of its own,
+// reads and writes one connection from several, and ends reads by deadlines in
+// the past.
 func TestHTTP(t *testing.T) {
 	start(t, 2)
 	l, err := netco.Listen("tcp", "127.0.0.1:0")
@@ -37,8 +39,9 @@ func TestHTTP(t *testing.T) {
 				}
 				return
 			}
-			// Without it the server takes the body away when the answer begins, which with a connection that has ReadFrom,
-			// net's or ours, is after 512 bytes.
+			// Without it the server takes the body away when the answer begins,
+			// which with a connection that has ReadFrom, net's or ours, is
+			// after 512 bytes.
 			http.NewResponseController(w).EnableFullDuplex()
 			io.Copy(w, r.Body)
 		}),
@@ -105,8 +108,9 @@ func TestGoroutinesOnly(t *testing.T) {
 	netco.Shutdown(context.Background())
 }
 
-// TestHandedOver: a connection goes back and forth between coroutines of two Processors and goroutines; each writes and reads in
-// its turn. The first to wait decides which Processor watches the fd.
+// TestHandedOver: a connection goes back and forth between coroutines of two
+// Processors and goroutines; each writes and reads in its turn. The first to
+// wait decides which Processor watches the fd.
 func TestHandedOver(t *testing.T) {
 	for _, first := range testrun.Places {
 		t.Run("first "+first.Name, func(t *testing.T) {
@@ -141,7 +145,8 @@ func TestHandedOver(t *testing.T) {
 	}
 }
 
-// TestFacadeNil: the facade's errors come with a nil interface, not with a nil pointer in one.
+// TestFacadeNil: the facade's errors come with a nil interface, not with a nil
+// pointer in one.
 func TestFacadeNil(t *testing.T) {
 	start(t, 1)
 	if l, err := netco.Listen("tcp", "127.0.0.1:99999"); l != nil || err == nil {

@@ -20,8 +20,9 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestHammerStreams: on many connections at once, both directions carry a stream in pieces of random size, while others set random
-// deadlines and look at the connection. Nothing is lost, doubled or swapped.
+// TestHammerStreams: on many connections at once, both directions carry a
+// stream in pieces of random size, while others set random deadlines and look
+// at the connection. Nothing is lost, doubled or swapped.
 func TestHammerStreams(t *testing.T) {
 	conns, total := 24, 200<<10
 	if goruntime.RaceEnabled {
@@ -131,8 +132,9 @@ func readStream(c *socket.TCPConn, rnd *rand.Rand, total int) error {
 	}
 }
 
-// TestHammerWild: everything at once from everywhere, closes and resets included. Any error that the operation can have is fine;
-// a hang, a crash or an fd left open is not.
+// TestHammerWild: everything at once from everywhere, closes and resets
+// included. Any error that the operation can have is fine; a hang, a crash or
+// an fd left open is not.
 func TestHammerWild(t *testing.T) {
 	conns, ops := 60, 120
 	if goruntime.RaceEnabled {
@@ -168,7 +170,8 @@ func TestHammerWild(t *testing.T) {
 	noneOpen(t)
 }
 
-// wild does random operations; the owner does none that waits, and closes at the end or before.
+// wild does random operations; the owner does none that waits, and closes at
+// the end or before.
 func wild(t *testing.T, c *socket.TCPConn, rnd *rand.Rand, ops int, owner bool) {
 	buf := make([]byte, 32<<10)
 	for range ops {
@@ -211,8 +214,9 @@ func wild(t *testing.T, c *socket.TCPConn, rnd *rand.Rand, ops int, owner bool) 
 	}
 }
 
-// TestHammerConnect: connections are made, used once and closed from everywhere, so that fds and slots are reused at once by
-// others and a stale event would meet a stranger.
+// TestHammerConnect: connections are made, used once and closed from
+// everywhere, so that fds and slots are reused at once by others and a stale
+// event would meet a stranger.
 func TestHammerConnect(t *testing.T) {
 	start(t, 2)
 	l := listen(t)

@@ -27,8 +27,10 @@ const (
 	idleTime  = time.Second
 )
 
-// TestIdle: a server with a thousand open connections on which nothing happens is asleep, all its threads, the Go runtime's monitor
-// included: in two seconds no thread of the process is given a core. libco wakes a thousand times a second.
+// TestIdle: a server with a thousand open connections on which nothing happens
+// is asleep, all its threads, the Go runtime's monitor included: in two seconds
+// no thread of the process is given a core. libco wakes a thousand times a
+// second.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	cmd := children.Command(t, "idle")
@@ -71,8 +73,10 @@ func TestIdle(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// The runtime has collections to finish and memory to give back first. How long that takes it, and with which pauses, is the machine's
-	// affair: it is over when nothing ran for all of idleTime. What wakes now and then never lets that be.
+	// The runtime has collections to finish and memory to give back first. How
+	// long that takes it, and with which pauses, is the machine's affair: it is
+	// over when nothing ran for all of idleTime. What wakes now and then never
+	// lets that be.
 	before := activity(t, cmd.Process.Pid)
 	since := time.Now()
 	for end := since.Add(4 * limit); time.Since(since) < idleTime; {
@@ -102,7 +106,8 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// activity tells, for each thread, how often it has left its core and for how long it has had one.
+// activity tells, for each thread, how often it has left its core and for how
+// long it has had one.
 func activity(t *testing.T, pid int) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -130,7 +135,8 @@ func activity(t *testing.T, pid int) map[string]string {
 	return found
 }
 
-// serveIdle echoes single bytes until its standard input ends. Half of the connections wait in WaitReadable, half in Read.
+// serveIdle echoes single bytes until its standard input ends. Half of the
+// connections wait in WaitReadable, half in Read.
 func serveIdle() {
 	testenv.MustOK(netco.Start(netco.Options{Processors: max(2, runtime.GOMAXPROCS(0))}))
 	l := testenv.Must(listenTCP("tcp", "127.0.0.1:0"))
@@ -163,7 +169,8 @@ func serveIdle() {
 	unix.Read(0, b) // not through os: nothing but netco is to be seen
 }
 
-// answerBorrowed answers one request with a buffer that it holds no longer than that.
+// answerBorrowed answers one request with a buffer that it holds no longer than
+// that.
 func answerBorrowed(c *socket.TCPConn) error {
 	if err := c.WaitReadable(); err != nil {
 		return err

@@ -51,8 +51,8 @@ func repeat(n int, errno syscall.Errno) []syscall.Errno {
 	return all
 }
 
-// TestEchoUnderFaults: under each fault the kernel might show, and some that it shows rarely, connections are made and no byte
-// is lost, doubled or swapped.
+// TestEchoUnderFaults: under each fault the kernel might show, and some that it
+// shows rarely, connections are made and no byte is lost, doubled or swapped.
 func TestEchoUnderFaults(t *testing.T) {
 	type (
 		ops    = map[sysx.Op]syscall.Errno
@@ -102,8 +102,9 @@ func untilReadable(t testing.TB, fd int) {
 	})
 }
 
-// TestAcceptFaults: errors of one connection are skipped, a want of memory or fds is waited out, and the listener stays. What is
-// an error of the listener is returned.
+// TestAcceptFaults: errors of one connection are skipped, a want of memory or
+// fds is waited out, and the listener stays. What is an error of the listener
+// is returned.
 func TestAcceptFaults(t *testing.T) {
 	for _, errno := range []syscall.Errno{
 		unix.ECONNABORTED, unix.EPROTO, unix.EPERM, unix.ENETDOWN, unix.EHOSTUNREACH,
@@ -146,7 +147,8 @@ func TestAcceptFaults(t *testing.T) {
 	})
 }
 
-// TestIOFaults: errors of reads and writes are returned as net returns them, and the connection can still be used and closed.
+// TestIOFaults: errors of reads and writes are returned as net returns them,
+// and the connection can still be used and closed.
 func TestIOFaults(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.EHOSTUNREACH, unix.ENOBUFS, unix.EPIPE} {
 		for _, p := range testrun.Places {
@@ -178,8 +180,9 @@ func TestIOFaults(t *testing.T) {
 	}
 }
 
-// TestEpollFull: the fd cannot be registered (fs.epoll.max_user_watches). The operation that would wait returns that; one that
-// need not wait succeeds; and once there is room again all is well.
+// TestEpollFull: the fd cannot be registered (fs.epoll.max_user_watches). The
+// operation that would wait returns that; one that need not wait succeeds; and
+// once there is room again all is well.
 func TestEpollFull(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
@@ -214,7 +217,8 @@ func TestEpollFull(t *testing.T) {
 	})
 }
 
-// TestDialFaults: what keeps a socket from being made or connected is returned as by net, and leaves no fd.
+// TestDialFaults: what keeps a socket from being made or connected is returned
+// as by net, and leaves no fd.
 func TestDialFaults(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
@@ -230,7 +234,8 @@ func TestDialFaults(t *testing.T) {
 	} {
 		for _, p := range testrun.Places {
 			p.Do(t, func() {
-				defer (&script{first: map[sysx.Op][]syscall.Errno{c.op: repeat(3, c.errno)}}).install(t)() // EADDRNOTAVAIL is tried three times
+				// EADDRNOTAVAIL is tried three times
+				defer (&script{first: map[sysx.Op][]syscall.Errno{c.op: repeat(3, c.errno)}}).install(t)()
 				before := socket.Open()
 				conn, err := dialTCP("tcp", l.Addr().String())
 				if want := "dial tcp " + l.Addr().String() + ": " + c.call + ": " + c.errno.Error(); conn != nil || err == nil || err.Error() != want {
@@ -244,8 +249,9 @@ func TestDialFaults(t *testing.T) {
 	}
 }
 
-// TestFalseAlarms: reads and accepts that find nothing although they were told that there is something, over and over. Each goes back
-// to waiting and misses nothing of what comes later.
+// TestFalseAlarms: reads and accepts that find nothing although they were told
+// that there is something, over and over. Each goes back to waiting and misses
+// nothing of what comes later.
 func TestFalseAlarms(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
@@ -291,7 +297,8 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestFirstWriteWouldBlock: EAGAIN for a socket that has not been registered yet. Registering tells that it is writable.
+// TestFirstWriteWouldBlock: EAGAIN for a socket that has not been registered
+// yet. Registering tells that it is writable.
 func TestFirstWriteWouldBlock(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)

@@ -45,7 +45,8 @@ func inspectAll(t testing.TB) map[int]socket.Info {
 	return all
 }
 
-// want holds what is told of an fd against what it should be; addresses are compared by what they print.
+// want holds what is told of an fd against what it should be; addresses are
+// compared by what they print.
 func want(t *testing.T, all map[int]socket.Info, w socket.Info) {
 	t.Helper()
 	got, listed := all[w.FD]
@@ -79,7 +80,8 @@ func rawFD(c syscall.Conn) (fd int) {
 	return fd
 }
 
-// TestInspect: whatever somebody waits for is listed once, with who waits and where, under its addresses; and nothing else is.
+// TestInspect: whatever somebody waits for is listed once, with who waits and
+// where, under its addresses; and nothing else is.
 func TestInspect(t *testing.T) {
 	start(t, 2)
 	var tasks []*testrun.Task
@@ -133,7 +135,8 @@ func TestInspect(t *testing.T) {
 					}
 				}
 			}),
-			ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { a.Read(one) }), // across threads
+			// across threads
+			ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { a.Read(one) }),
 		})
 		begin(b) // nobody has waited for it
 		a, b = make2()
@@ -222,7 +225,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestInspectConnecting: a connection that is being made is listed, with who makes it.
+// TestInspectConnecting: a connection that is being made is listed, with who
+// makes it.
 func TestInspectConnecting(t *testing.T) {
 	start(t, 1)
 	nobody, _ := testenv.Deaf(t)
@@ -242,7 +246,8 @@ func TestInspectConnecting(t *testing.T) {
 	k.Wait(t)
 }
 
-// TestInspectServer: a Server's connection is idle while it holds no coroutine, and only then.
+// TestInspectServer: a Server's connection is idle while it holds no coroutine,
+// and only then.
 func TestInspectServer(t *testing.T) {
 	start(t, 1)
 	handling := make(chan uint64, 8)
@@ -320,8 +325,8 @@ func TestInspectEnds(t *testing.T) {
 	})
 }
 
-// TestInspectLetsOthersRun: a coroutine that lists many sockets does not keep its Processor for itself, and ends when the Scheduler does so by
-// force.
+// TestInspectLetsOthersRun: a coroutine that lists many sockets does not keep
+// its Processor for itself, and ends when the Scheduler does so by force.
 func TestInspectLetsOthersRun(t *testing.T) {
 	start(t, 1)
 	const sockets = 300
@@ -363,8 +368,10 @@ func TestInspectLetsOthersRun(t *testing.T) {
 	}
 }
 
-// TestInspectHammer: sockets of all kinds come and go, read and write, in coroutines and goroutines, their fds being used again and again,
-// while others list them. What is told of a socket is true of it, whatever becomes of it; and listing loses no fd and leaves none open.
+// TestInspectHammer: sockets of all kinds come and go, read and write, in
+// coroutines and goroutines, their fds being used again and again, while others
+// list them. What is told of a socket is true of it, whatever becomes of it;
+// and listing loses no fd and leaves none open.
 func TestInspectHammer(t *testing.T) {
 	start(t, 2)
 	duration := time.Duration(float64(2*time.Second) * testenv.Scale())

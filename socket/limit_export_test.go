@@ -14,7 +14,8 @@ func WaitForRoom(l net.Listener) (waiting int) {
 	return waiting
 }
 
-// underFirstLimit counts nothing for a listener that has no limit yet: a Server's has one when Serve has begun.
+// underFirstLimit counts nothing for a listener that has no limit yet: a
+// Server's has one when Serve has begun.
 func underFirstLimit(l net.Listener) (open, waiting int) {
 	var r *room
 	if own, ok := l.(limitable); ok {

@@ -42,7 +42,8 @@ func dialLimited(t *testing.T, l net.Listener) net.Conn {
 	return c
 }
 
-// TestLimitListener: accepting stops at the limit and goes on when a connection is closed, for coroutines and goroutines.
+// TestLimitListener: accepting stops at the limit and goes on when a connection
+// is closed, for coroutines and goroutines.
 func TestLimitListener(t *testing.T) {
 	for _, network := range []string{"tcp", "unix", "unixpacket"} {
 		for _, p := range testrun.Places {
@@ -97,7 +98,8 @@ func TestLimitListener(t *testing.T) {
 	}
 }
 
-// TestLimitListenerEnds: a wait for room ends as a wait for a connection does, and leaves nothing behind.
+// TestLimitListenerEnds: a wait for room ends as a wait for a connection does,
+// and leaves nothing behind.
 func TestLimitListenerEnds(t *testing.T) {
 	type deadliner interface{ SetDeadline(time.Time) error }
 	for _, network := range []string{"tcp", "unix"} {
@@ -160,7 +162,8 @@ func TestLimitListenerEnds(t *testing.T) {
 	}
 }
 
-// TestLimitListenerOnce: however many close a connection, and whoever uses it meanwhile, its place is given back once.
+// TestLimitListenerOnce: however many close a connection, and whoever uses it
+// meanwhile, its place is given back once.
 func TestLimitListenerOnce(t *testing.T) {
 	start(t, 2)
 	l := limitedOn(t, "tcp", 3)
@@ -189,7 +192,8 @@ func TestLimitListenerOnce(t *testing.T) {
 	testenv.Until(t, "all places", func() bool { return socket.Places(l) == 0 })
 }
 
-// TestLimitTwice: the narrower of two limits holds, and a place under one that finds none under the other is given back.
+// TestLimitTwice: the narrower of two limits holds, and a place under one that
+// finds none under the other is given back.
 func TestLimitTwice(t *testing.T) {
 	start(t, 2)
 	for _, n := range [][2]int{{1, 2}, {2, 1}} {
@@ -220,7 +224,8 @@ func TestLimitTwice(t *testing.T) {
 // otherListener is a listener of another package.
 type otherListener struct{ net.Listener }
 
-// TestLimitForeign: a listener of another package is limited too, and a wait for room ends by Close.
+// TestLimitForeign: a listener of another package is limited too, and a wait
+// for room ends by Close.
 func TestLimitForeign(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		theirs := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
@@ -272,8 +277,9 @@ func TestLimitNone(t *testing.T) {
 	}
 }
 
-// TestServeMaxConns: over two listeners together, no more than MaxConns are open, and all are served in the end; what is handed
-// away counts until it is closed.
+// TestServeMaxConns: over two listeners together, no more than MaxConns are
+// open, and all are served in the end; what is handed away counts until it is
+// closed.
 func TestServeMaxConns(t *testing.T) {
 	start(t, 2)
 	const most, clients = 3, 12
@@ -339,8 +345,9 @@ func TestServeMaxConns(t *testing.T) {
 	testrun.WaitAll(t, tasks...)
 }
 
-// TestLimitWake: a place that becomes free while an Accept is about to wait for it is not missed. All clients are there before, so that none
-// wakes it by coming.
+// TestLimitWake: a place that becomes free while an Accept is about to wait for
+// it is not missed. All clients are there before, so that none wakes it by
+// coming.
 func TestLimitWake(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		const clients = 100

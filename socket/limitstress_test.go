@@ -31,8 +31,10 @@ const (
 	busy          = "busy\n"
 )
 
-// serveWithinLimits is a child that has all limits at once: connections, coroutines, buffers and fds. It serves a Server at
-// one address; at the other, coroutines that it starts by Go, and whoever finds no room for one is told so.
+// serveWithinLimits is a child that has all limits at once: connections,
+// coroutines, buffers and fds. It serves a Server at one address; at the other,
+// coroutines that it starts by Go, and whoever finds no room for one is told
+// so.
 func serveWithinLimits() {
 	testenv.MustOK(netco.Start(netco.Options{Processors: 2, MaxCoroutines: 9, BufferMemory: 16 << 10, BufferSize: 16 << 10, OnPanic: netco.KeepServing}))
 	served := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
@@ -89,7 +91,8 @@ func bufferWaits() (n uint64) {
 	return n
 }
 
-// slowEcho keeps a buffer for a while; if it is asked to keep it, until another wants one.
+// slowEcho keeps a buffer for a while; if it is asked to keep it, until another
+// wants one.
 func slowEcho(c *socket.ServerConn) error {
 	b := socket.AcquireBuffer()
 	defer b.Release()
@@ -121,8 +124,10 @@ func echoLines(c *socket.TCPConn) {
 	}
 }
 
-// TestAllLimits: more clients than connections, coroutines, buffers and fds allow, all at once. Every client of the Server is served
-// in the end; those of the other listener are served or told that it is busy; and nothing is left over.
+// TestAllLimits: more clients than connections, coroutines, buffers and fds
+// allow, all at once. Every client of the Server is served in the end; those of
+// the other listener are served or told that it is busy; and nothing is left
+// over.
 func TestAllLimits(t *testing.T) {
 	cmd := children.Command(t, "all limits")
 	var out, problems bytes.Buffer
@@ -185,8 +190,9 @@ func TestAllLimits(t *testing.T) {
 	}
 }
 
-// runOutOfFiles holds all connections that the Server may have, which are all fds that there are, until another is wanted. It returns how many
-// were turned away.
+// runOutOfFiles holds all connections that the Server may have, which are all
+// fds that there are, until another is wanted. It returns how many were turned
+// away.
 func runOutOfFiles(t *testing.T, addresses [2]string, child *bufio.Reader) int64 {
 	t.Helper()
 	var held []net.Conn
@@ -220,7 +226,8 @@ func runOutOfFiles(t *testing.T, addresses [2]string, child *bufio.Reader) int64
 	return 1
 }
 
-// runOutOfCoroutines holds connections that have a coroutine each until one is turned away, and returns how many were.
+// runOutOfCoroutines holds connections that have a coroutine each until one is
+// turned away, and returns how many were.
 func runOutOfCoroutines(t *testing.T, address string) int64 {
 	t.Helper()
 	for {
@@ -235,8 +242,9 @@ func runOutOfCoroutines(t *testing.T, address string) int64 {
 	}
 }
 
-// stressClient exchanges a line of some kB and returns what came back. A bomb is what makes the Server's handler panic: who sends one
-// is content with the end of its connection.
+// stressClient exchanges a line of some kB and returns what came back. A bomb
+// is what makes the Server's handler panic: who sends one is content with the
+// end of its connection.
 func stressClient(address string, i, round int, bomb bool) (string, error) {
 	c, err := net.Dial("tcp", address)
 	if err != nil {

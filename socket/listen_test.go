@@ -21,8 +21,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestListenNetworks holds wrong networks and addresses against net's errors. It leaves out unixgram, of which net makes a listener
-// that cannot accept.
+// TestListenNetworks holds wrong networks and addresses against net's errors.
+// It leaves out unixgram, of which net makes a listener that cannot accept.
 func TestListenNetworks(t *testing.T) {
 	t.Cleanup(blocking.Default().CloseIdle) // it made listeners that have files
 	start(t, 2)
@@ -106,7 +106,8 @@ func TestListenContext(t *testing.T) {
 	})
 }
 
-// TestListenControl: the hook sees what net's sees, and its error ends the Listen.
+// TestListenControl: the hook sees what net's sees, and its error ends the
+// Listen.
 func TestListenControl(t *testing.T) {
 	start(t, 1)
 	for _, address := range []string{"127.0.0.1:0", ":0", "[::1]:0", "localhost:0"} {

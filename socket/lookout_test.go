@@ -12,8 +12,9 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// Libraries connect, read and write on goroutines of their own, and make who called them wait for these in a Go channel. If that is a
-// coroutine, its Processor stands still meanwhile. The goroutine must get on all the same.
+// Libraries connect, read and write on goroutines of their own, and make who
+// called them wait for these in a Go channel. If that is a coroutine, its
+// Processor stands still meanwhile. The goroutine must get on all the same.
 
 // echoNet is an echo server of package net's.
 func echoNet(t *testing.T) string {
@@ -45,8 +46,9 @@ func answered(c net.Conn, text string) error {
 	return nil
 }
 
-// TestCoroutineWaitsForGoroutine: a coroutine that blocks its Processor until a goroutine has dialled and been answered is not waited
-// for by that goroutine in turn.
+// TestCoroutineWaitsForGoroutine: a coroutine that blocks its Processor until a
+// goroutine has dialled and been answered is not waited for by that goroutine
+// in turn.
 func TestCoroutineWaitsForGoroutine(t *testing.T) {
 	address := echoNet(t)
 	for _, n := range []int{1, 2} {
@@ -74,7 +76,8 @@ func TestCoroutineWaitsForGoroutine(t *testing.T) {
 	}
 }
 
-// TestGoroutineTakesOver: the same with a connection that the coroutine has used, and uses again.
+// TestGoroutineTakesOver: the same with a connection that the coroutine has
+// used, and uses again.
 func TestGoroutineTakesOver(t *testing.T) {
 	address := echoNet(t)
 	start(t, 1)

@@ -372,7 +372,8 @@ func TestLostDetached(t *testing.T) {
 		gone <- err
 	}()
 	collected(t, "the peer's end of the stream", func() bool { return len(gone) > 0 })
-	if err := <-gone; err != nil && !errors.Is(err, unix.ECONNRESET) { // it has not read what was sent
+	// it has not read what was sent
+	if err := <-gone; err != nil && !errors.Is(err, unix.ECONNRESET) {
 		t.Error(err)
 	}
 }

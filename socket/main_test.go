@@ -16,7 +16,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if child := children.Chosen(); child != nil { // before the testing package has used a timer, see emfile_test.go
+	// before the testing package has used a timer, see emfile_test.go
+	if child := children.Chosen(); child != nil {
 		child()
 		return
 	}
@@ -26,7 +27,8 @@ func TestMain(m *testing.M) {
 // limit is when a test gives up waiting. No test passes by waiting that long.
 const limit = testenv.Limit
 
-// start starts the default Scheduler with n Processors. The test's end shuts it down, which must find nothing left over.
+// start starts the default Scheduler with n Processors. The test's end shuts it
+// down, which must find nothing left over.
 func start(t testing.TB, n int) {
 	t.Helper()
 	startWith(t, netco.Options{Processors: n, MinActive: n})
@@ -86,7 +88,8 @@ func withPeer(t testing.TB) (*socket.TCPConn, *net.TCPConn) {
 	return c, peer.(*net.TCPConn)
 }
 
-// netPair is withPeer with both ends the standard library's, to hold ours against.
+// netPair is withPeer with both ends the standard library's, to hold ours
+// against.
 func netPair(t testing.TB) (c, peer *net.TCPConn) {
 	t.Helper()
 	l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
@@ -95,8 +98,9 @@ func netPair(t testing.TB) (c, peer *net.TCPConn) {
 	return a.(*net.TCPConn), p.(*net.TCPConn)
 }
 
-// hog holds a Processor, which has a thread of its own, until the function it returns is called: meanwhile nothing runs there, and nothing
-// looks for events.
+// hog holds a Processor, which has a thread of its own, until the function it
+// returns is called: meanwhile nothing runs there, and nothing looks for
+// events.
 func hog(t testing.TB, i int) (release func()) {
 	t.Helper()
 	if s, err := netco.Default(); err != nil || s.Processors()[i].Tid() == 0 {
@@ -142,7 +146,8 @@ var tile = func() []byte {
 	return p
 }()
 
-// pattern returns n bytes that tell where in the stream they are, so that what is lost, doubled or swapped shows.
+// pattern returns n bytes that tell where in the stream they are, so that what
+// is lost, doubled or swapped shows.
 func pattern(n int) []byte {
 	p := make([]byte, n)
 	fill(p, 0)

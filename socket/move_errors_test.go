@@ -41,8 +41,9 @@ func failAfter(t *testing.T, fd int, bytes int, errno syscall.Errno, ops ...sysx
 	return remove
 }
 
-// TestMovePutBack: the sink fails, by messages and by bulk. n tells what reached it, and the source goes on right behind that, for
-// whoever reads it: Read, WaitReadable, a copy to a stream, a copy to anything.
+// TestMovePutBack: the sink fails, by messages and by bulk. n tells what
+// reached it, and the source goes on right behind that, for whoever reads it:
+// Read, WaitReadable, a copy to a stream, a copy to anything.
 func TestMovePutBack(t *testing.T) {
 	const total = 1 << 20
 	for _, p := range testrun.Places {
@@ -107,7 +108,8 @@ func TestMovePutBack(t *testing.T) {
 	}
 }
 
-// TestMovePutBackAlone: when nothing else is there to read, no edge tells of what was put back, and still every way to read finds it.
+// TestMovePutBackAlone: when nothing else is there to read, no edge tells of
+// what was put back, and still every way to read finds it.
 func TestMovePutBackAlone(t *testing.T) {
 	for _, p := range testrun.Places {
 		for name, read := range map[string]func(c *socket.TCPConn, b []byte) (int, error){
@@ -167,7 +169,8 @@ func swallowFrom(t *testing.T, r io.Reader, first, total int) (done chan struct{
 	return done
 }
 
-// TestMoveResumes: copies that are ended again and again by deadlines of either side, each continued by another, lose nothing.
+// TestMoveResumes: copies that are ended again and again by deadlines of either
+// side, each continued by another, lose nothing.
 func TestMoveResumes(t *testing.T) {
 	const total = 4 << 20
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
@@ -220,7 +223,8 @@ func (s *slowly) Read(p []byte) (int, error) {
 	return s.Reader.Read(p[:min(len(p), 3000)])
 }
 
-// stuck starts a copy that waits for its sink, with bytes on the way, and returns what it returns.
+// stuck starts a copy that waits for its sink, with bytes on the way, and
+// returns what it returns.
 func stuck(t *testing.T, p testrun.Place) (k *testrun.Task, n *int64, err *error, src, dst *socket.TCPConn, up, down *net.TCPConn) {
 	t.Helper()
 	src, up = withPeer(t)
@@ -260,8 +264,9 @@ func settled(t *testing.T, c *net.TCPConn) {
 	})
 }
 
-// TestMoveCloseSource: a copy that waits for its sink does not hold up the end of the source: its peer learns of it at once. Then the
-// sink goes on, or is closed as well; then what was on the way is gone, and in nobody's way.
+// TestMoveCloseSource: a copy that waits for its sink does not hold up the end
+// of the source: its peer learns of it at once. Then the sink goes on, or is
+// closed as well; then what was on the way is gone, and in nobody's way.
 func TestMoveCloseSource(t *testing.T) {
 	for _, p := range testrun.Places {
 		for _, both := range []bool{false, true} {
@@ -305,7 +310,8 @@ func TestMoveCloseSource(t *testing.T) {
 	}
 }
 
-// TestMoveCloseSink: closing the sink ends the copy, and n is what its peer gets.
+// TestMoveCloseSink: closing the sink ends the copy, and n is what its peer
+// gets.
 func TestMoveCloseSink(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		k, n, err, src, dst, up, down := stuck(t, p)
@@ -365,7 +371,8 @@ type shortWriter struct{}
 
 func (shortWriter) Write(p []byte) (int, error) { return len(p) - 1, nil }
 
-// shape is an error without what may differ: the names of system calls, and addresses.
+// shape is an error without what may differ: the names of system calls, and
+// addresses.
 func shape(err error) string {
 	var s []string
 	for err != nil {
@@ -392,7 +399,8 @@ func untilReset(t *testing.T, c any) {
 	})
 }
 
-// TestMoveLikeNet: results and errors are net's, for all that can happen to either side.
+// TestMoveLikeNet: results and errors are net's, for all that can happen to
+// either side.
 func TestMoveLikeNet(t *testing.T) {
 	past := time.Unix(1, 0)
 	data := []byte("hello")
@@ -488,7 +496,8 @@ func TestMoveLikeNet(t *testing.T) {
 	}
 }
 
-// TestMoveEmbeds: types that embed a connection and read or write in their own way are not gone round.
+// TestMoveEmbeds: types that embed a connection and read or write in their own
+// way are not gone round.
 func TestMoveEmbeds(t *testing.T) {
 	start(t, 1)
 	src, up := withPeer(t)

@@ -71,7 +71,8 @@ func ExampleTCPConn_ReadFrom() {
 	// Output: hello
 }
 
-// A head and a file: one call for the pieces of the head, sendfile for the file.
+// A head and a file: one call for the pieces of the head, sendfile for the
+// file.
 func ExampleBuffers() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())
@@ -96,7 +97,8 @@ func ExampleBuffers() {
 	// the file
 }
 
-// Who has net.Buffers writes them so, because net.Buffers.WriteTo would write them one by one.
+// Who has net.Buffers writes them so, because net.Buffers.WriteTo would write
+// them one by one.
 func ExampleTCPConn_WriteBuffers() {
 	netco.Start(netco.Options{})
 	defer netco.Shutdown(context.Background())

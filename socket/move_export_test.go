@@ -8,7 +8,8 @@ func OpenPipes() int { return int(openPipes.Load()) }
 // MaxPipes is the most that may.
 const MaxPipes = maxPipes
 
-// TakePipes takes so many pipes, as transfers do, and returns a function that gives them back.
+// TakePipes takes so many pipes, as transfers do, and returns a function that
+// gives them back.
 func TakePipes(n int) (giveBack func()) {
 	var all []*pipe
 	for range n {
@@ -23,5 +24,6 @@ func TakePipes(n int) (giveBack func()) {
 	}
 }
 
-// ReadFromStream copies from r to a Unix stream, whose own ReadFrom is for packets.
+// ReadFromStream copies from r to a Unix stream, whose own ReadFrom is for
+// packets.
 func (c *UnixConn) ReadFromStream(r io.Reader) (int64, error) { return c.readFrom(r) }

@@ -91,7 +91,8 @@ func swallow(t *testing.T, r io.Reader, total int) (done chan struct{}) {
 	return done
 }
 
-// TestMove copies pieces of random sizes from each kind of stream to each, in every place, under faults.
+// TestMove copies pieces of random sizes from each kind of stream to each, in
+// every place, under faults.
 func TestMove(t *testing.T) {
 	type (
 		firsts = map[sysx.Op][]syscall.Errno
@@ -146,8 +147,9 @@ type moveOps struct{ script }
 
 func (s *moveOps) splices() int64 { return s.called[sysx.SpliceIn].Load() }
 
-// TestMoveAdapts: bulk is spliced, messages are not, and a copy can go from one to the other and back. What waits holds no pipe:
-// many copies that have had bulk and are idle share a few.
+// TestMoveAdapts: bulk is spliced, messages are not, and a copy can go from one
+// to the other and back. What waits holds no pipe: many copies that have had
+// bulk and are idle share a few.
 func TestMoveAdapts(t *testing.T) {
 	start(t, 1)
 	var s moveOps
@@ -201,7 +203,8 @@ func TestMoveAdapts(t *testing.T) {
 	}
 }
 
-// TestMoveSmallFirst: before there was bulk there is no pipe, and nothing but recv and send.
+// TestMoveSmallFirst: before there was bulk there is no pipe, and nothing but
+// recv and send.
 func TestMoveSmallFirst(t *testing.T) {
 	start(t, 1)
 	var s moveOps
@@ -220,7 +223,8 @@ func TestMoveSmallFirst(t *testing.T) {
 	}
 }
 
-// TestMoveEchoItself: io.Copy of a connection to itself echoes, messages and bulk, and returns at the end.
+// TestMoveEchoItself: io.Copy of a connection to itself echoes, messages and
+// bulk, and returns at the end.
 func TestMoveEchoItself(t *testing.T) {
 	for _, p := range testrun.Places {
 		for _, size := range []int{1, 5000, 3 << 20} {
@@ -243,7 +247,8 @@ func TestMoveEchoItself(t *testing.T) {
 	}
 }
 
-// TestMoveLimited: a LimitedReader's N goes down by what was moved, the rest stays in the source, and the next copy goes on there.
+// TestMoveLimited: a LimitedReader's N goes down by what was moved, the rest
+// stays in the source, and the next copy goes on there.
 func TestMoveLimited(t *testing.T) {
 	const total = 3 << 20
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
@@ -278,7 +283,8 @@ func TestMoveLimited(t *testing.T) {
 	})
 }
 
-// TestMoveUrgent: bytes of urgent data, between which a splice finds nothing, do not stop a copy.
+// TestMoveUrgent: bytes of urgent data, between which a splice finds nothing,
+// do not stop a copy.
 func TestMoveUrgent(t *testing.T) {
 	start(t, 1)
 	l := listen(t)
@@ -309,7 +315,9 @@ func TestMoveUrgent(t *testing.T) {
 	}
 	piece := pattern(300 << 10)
 	for i := range 20 {
-		send(piece[:1000]) // from behind the last mark: a mark that a new one overtakes becomes plain data
+		// from behind the last mark: a mark that a new one overtakes becomes
+		// plain data
+		send(piece[:1000])
 		arrives(piece[:1000])
 		done := make(chan struct{})
 		go func() {
@@ -329,7 +337,8 @@ func TestMoveUrgent(t *testing.T) {
 	}
 }
 
-// TestMoveNoAllocation: messages through a copy, bulk through a copy, and starting one, allocate nothing.
+// TestMoveNoAllocation: messages through a copy, bulk through a copy, and
+// starting one, allocate nothing.
 func TestMoveNoAllocation(t *testing.T) {
 	testenv.NoRace(t)
 	start(t, 1)
@@ -357,7 +366,8 @@ func TestMoveNoAllocation(t *testing.T) {
 	k.Wait(t)
 }
 
-// TestMoveConcurrent: both ways at once between two connections, by coroutines of the same Processor, of two, and by goroutines.
+// TestMoveConcurrent: both ways at once between two connections, by coroutines
+// of the same Processor, of two, and by goroutines.
 func TestMoveConcurrent(t *testing.T) {
 	const total = 4 << 20
 	for _, there := range testrun.Places {
@@ -388,11 +398,14 @@ func TestMoveConcurrent(t *testing.T) {
 	}
 }
 
-// TestMoveShutdown: the end by force ends copies wherever they wait, for the source, for the sink, for a lock, and they leave
-// nothing behind: noneOpen and TestMain look.
+// TestMoveShutdown: the end by force ends copies wherever they wait, for the
+// source, for the sink, for a lock, and they leave nothing behind: noneOpen and
+// TestMain look.
 func TestMoveShutdown(t *testing.T) {
 	startAlone(t, 2)
-	var full [2]atomic.Int64 // the sinks' fds. That they take nothing is made up: the kernel takes some more later, and the lock would be free then
+	// the sinks' fds. That they take nothing is made up: the kernel takes some
+	// more later, and the lock would be free then
+	var full [2]atomic.Int64
 	t.Cleanup(sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
 		if (op == sysx.Send || op == sysx.SpliceOut) && (int64(fd) == full[0].Load() || int64(fd) == full[1].Load()) {
 			return 0, unix.EAGAIN

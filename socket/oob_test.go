@@ -12,8 +12,9 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestUrgentData: a read stops in front of a byte sent with MSG_OOB, so it is short although there is more behind. Who takes that
-// for a socket read empty waits for an edge that does not come.
+// TestUrgentData: a read stops in front of a byte sent with MSG_OOB, so it is
+// short although there is more behind. Who takes that for a socket read empty
+// waits for an edge that does not come.
 func TestUrgentData(t *testing.T) {
 	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
 		for _, parked := range []bool{true, false} {
@@ -48,7 +49,8 @@ func TestUrgentData(t *testing.T) {
 						}
 					}
 				})
-				// How much is counted in front of the urgent byte differs; that all has come shows in the window.
+				// How much is counted in front of the urgent byte differs; that
+				// all has come shows in the window.
 				testenv.Until(t, "the data", func() bool { return received(t, c) >= len("before!after") })
 				release()
 				if !parked {

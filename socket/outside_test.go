@@ -37,7 +37,8 @@ func echoGoroutine(t *testing.T) net.Listener {
 // and no fd of it is left. All Processors and a watchdog were started, for
 // good.
 func TestGoroutinesLeaveNothing(t *testing.T) {
-	if c, err := net.Dial("tcp", echoNet(t)); err == nil { // what package net and the runtime make once
+	// what package net and the runtime make once
+	if c, err := net.Dial("tcp", echoNet(t)); err == nil {
 		c.Close()
 	}
 	before := testenv.Snapshot()

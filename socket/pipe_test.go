@@ -54,7 +54,8 @@ func TestPipeOneProcessor(t *testing.T) {
 	echoer.Wait(t)
 }
 
-// TestPipeUnbuffered: a write is done when reads have taken all of it, and a write of nothing when one has met it.
+// TestPipeUnbuffered: a write is done when reads have taken all of it, and a
+// write of nothing when one has met it.
 func TestPipeUnbuffered(t *testing.T) {
 	eachPipe(t, func(t *testing.T, p testrun.Place, a, b net.Conn) {
 		for _, data := range []string{"", "a", "abc"} {
@@ -79,7 +80,8 @@ func TestPipeUnbuffered(t *testing.T) {
 	})
 }
 
-// TestPipeWritesStayTogether: what one write has is not mixed with another's, though it takes many reads.
+// TestPipeWritesStayTogether: what one write has is not mixed with another's,
+// though it takes many reads.
 func TestPipeWritesStayTogether(t *testing.T) {
 	start(t, 2)
 	a, b := socket.Pipe()
@@ -138,7 +140,8 @@ func pipeTimeout(t *testing.T, op string, err error) {
 	}
 }
 
-// TestPipeDeadlines: one that has passed, one that comes, and one that is moved here while the operation waits without one.
+// TestPipeDeadlines: one that has passed, one that comes, and one that is moved
+// here while the operation waits without one.
 func TestPipeDeadlines(t *testing.T) {
 	eachPipeOp(t, func(t *testing.T, p testrun.Place, a, b net.Conn, i int) {
 		x := pipeOps[i]
@@ -165,7 +168,8 @@ func TestPipeDeadlines(t *testing.T) {
 				k.Wait(t)
 			}
 		}
-		// The deadline of the other direction does not matter, and one taken back neither.
+		// The deadline of the other direction does not matter, and one taken
+		// back neither.
 		pipeOps[1-i].set(a, past)
 		x.set(a, time.Time{})
 		k := p.Go(func() {
@@ -179,7 +183,8 @@ func TestPipeDeadlines(t *testing.T) {
 	})
 }
 
-// TestPipePartialWrite: a deadline in the middle of a write tells how much went, and the rest is not there for later reads.
+// TestPipePartialWrite: a deadline in the middle of a write tells how much
+// went, and the rest is not there for later reads.
 func TestPipePartialWrite(t *testing.T) {
 	eachPipe(t, func(t *testing.T, p testrun.Place, a, b net.Conn) {
 		k := p.Go(func() {
@@ -201,7 +206,8 @@ func TestPipePartialWrite(t *testing.T) {
 	})
 }
 
-// TestPipeClose: closing either end ends what waits on either end, with net.Pipe's errors, and so all that comes later.
+// TestPipeClose: closing either end ends what waits on either end, with
+// net.Pipe's errors, and so all that comes later.
 func TestPipeClose(t *testing.T) {
 	for _, local := range []bool{true, false} {
 		eachPipeOp(t, func(t *testing.T, p testrun.Place, a, b net.Conn, i int) {
@@ -263,7 +269,8 @@ func TestPipeWakesTheNext(t *testing.T) {
 	})
 }
 
-// TestPipeShutdown: the end of the scheduler by force ends what waits, as on a socket.
+// TestPipeShutdown: the end of the scheduler by force ends what waits, as on a
+// socket.
 func TestPipeShutdown(t *testing.T) {
 	for i, x := range pipeOps {
 		t.Run(x.op, func(t *testing.T) {
@@ -291,8 +298,9 @@ func TestPipeShutdown(t *testing.T) {
 	}
 }
 
-// TestPipeYields: a coroutine that never finds itself without something to read, as its peer on another thread is quick, lets the
-// others of its Processor run.
+// TestPipeYields: a coroutine that never finds itself without something to
+// read, as its peer on another thread is quick, lets the others of its
+// Processor run.
 func TestPipeYields(t *testing.T) {
 	start(t, 1)
 	a, b := socket.Pipe()
@@ -327,7 +335,8 @@ func TestPipeYields(t *testing.T) {
 	peer.Wait(t)
 }
 
-// TestPipeLikeNet: a script of operations has on net.Pipe's ends, on goroutines, the results that it has here.
+// TestPipeLikeNet: a script of operations has on net.Pipe's ends, on
+// goroutines, the results that it has here.
 func TestPipeLikeNet(t *testing.T) {
 	script := func(a, b net.Conn) (log []string) {
 		say := func(v ...any) { log = append(log, fmt.Sprint(v...)) }

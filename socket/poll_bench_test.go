@@ -10,7 +10,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// BenchmarkPoll: one that finds something at once, and one that waits until another coroutine of the same Processor rings.
+// BenchmarkPoll: one that finds something at once, and one that waits until
+// another coroutine of the same Processor rings.
 func BenchmarkPoll(b *testing.B) {
 	for _, n := range []int{1, 2, 8, 64, 1000} {
 		var fds []int

@@ -20,7 +20,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestPollContext: the end of the context ends the wait with its error, before it has begun and during it, and leaves nothing.
+// TestPollContext: the end of the context ends the wait with its error, before
+// it has begun and during it, and leaves nothing.
 func TestPollContext(t *testing.T) {
 	start(t, 2)
 	testrun.Each(t, func(t *testing.T, p testrun.Place) {
@@ -95,12 +96,14 @@ func TestPollLeaksNothing(t *testing.T) {
 		p.Go(rounds).Wait(t)
 		before := countFDs(t)
 		p.Go(rounds).Wait(t)
-		testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before }) // the lookout's linger
+		// the lookout's linger
+		testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before })
 	}
 }
 
-// TestPollShutdown: a forced end of the scheduler ends a wait with ErrShutdown, one that waits for an event and one that the kernel
-// has refused, and leaves no fd.
+// TestPollShutdown: a forced end of the scheduler ends a wait with ErrShutdown,
+// one that waits for an event and one that the kernel has refused, and leaves
+// no fd.
 func TestPollShutdown(t *testing.T) {
 	fd := eventfd(t, 0)
 	for _, refused := range []bool{false, true} {
@@ -137,15 +140,17 @@ func TestPollShutdown(t *testing.T) {
 					force(t)
 				}
 				k.Wait(t)
-				// Go's poller may be new. What the end by force did not wait for is closed a little later.
+				// Go's poller may be new. What the end by force did not wait
+				// for is closed a little later.
 				testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before+2 })
 			})
 		}
 	}
 }
 
-// TestPollFaults: interruptions do not show; what the kernel refuses is asked for again and again while the fds are looked at all
-// the same; an error of poll(2) itself is returned.
+// TestPollFaults: interruptions do not show; what the kernel refuses is asked
+// for again and again while the fds are looked at all the same; an error of
+// poll(2) itself is returned.
 func TestPollFaults(t *testing.T) {
 	type first = map[sysx.Op][]syscall.Errno
 	for _, c := range []struct {
@@ -166,7 +171,8 @@ func TestPollFaults(t *testing.T) {
 			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				a, b := eventfd(t, 0), eventfd(t, 0)
-				p.Go(func() { socket.Poll(in(a), time.Microsecond) }).Wait(t) // whatever is made once
+				// whatever is made once
+				p.Go(func() { socket.Poll(in(a), time.Microsecond) }).Wait(t)
 				before := countFDs(t)
 				defer (&script{first: c.first}).install(t)()
 				p.Do(t, func() {
@@ -228,8 +234,9 @@ func TestPollFaults(t *testing.T) {
 	})
 }
 
-// TestPollLetsOthersRun: a coroutine that polls what is always ready, or only looks, does not keep its Processor to itself, and ends
-// when the scheduler is ended by force.
+// TestPollLetsOthersRun: a coroutine that polls what is always ready, or only
+// looks, does not keep its Processor to itself, and ends when the scheduler is
+// ended by force.
 func TestPollLetsOthersRun(t *testing.T) {
 	startAlone(t, 1)
 	fd := eventfd(t, 1)
@@ -254,7 +261,8 @@ func TestPollLetsOthersRun(t *testing.T) {
 	k.Wait(t)
 }
 
-// TestPollNoAllocation: a Poll that need not wait allocates nothing; one that waits does little.
+// TestPollNoAllocation: a Poll that need not wait allocates nothing; one that
+// waits does little.
 func TestPollNoAllocation(t *testing.T) {
 	testenv.NoRace(t)
 	start(t, 1)

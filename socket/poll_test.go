@@ -158,8 +158,9 @@ var kinds = []struct {
 	{"no fd", func(*testing.T, *rand.Rand) []int { return []int{-1, -7, 1 << 30} }},
 }
 
-// TestPollAgainstKernel: for random sets of fds in random states Poll tells what poll(2) tells, with no timeout to wait for and with
-// one, and leaves the states as they are.
+// TestPollAgainstKernel: for random sets of fds in random states Poll tells
+// what poll(2) tells, with no timeout to wait for and with one, and leaves the
+// states as they are.
 func TestPollAgainstKernel(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -206,7 +207,8 @@ func TestPollAgainstKernel(t *testing.T) {
 	}
 }
 
-// TestPollWakes: what happens to an fd of each kind ends a wait that has begun, and is told as poll(2) tells it.
+// TestPollWakes: what happens to an fd of each kind ends a wait that has begun,
+// and is told as poll(2) tells it.
 func TestPollWakes(t *testing.T) {
 	start(t, 2)
 	for _, c := range []struct {

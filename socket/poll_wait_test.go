@@ -17,7 +17,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestPollTimeout: a timeout ends a wait and is no error, with fds and without; it is not over early.
+// TestPollTimeout: a timeout ends a wait and is no error, with fds and without;
+// it is not over early.
 func TestPollTimeout(t *testing.T) {
 	start(t, 2)
 	for _, p := range testrun.Places {
@@ -34,7 +35,8 @@ func TestPollTimeout(t *testing.T) {
 	}
 }
 
-// TestPollSameFd: an fd that occurs several times, with different events, waits for all of them and is told of in each entry.
+// TestPollSameFd: an fd that occurs several times, with different events, waits
+// for all of them and is told of in each entry.
 func TestPollSameFd(t *testing.T) {
 	start(t, 2)
 	testrun.Each(t, func(t *testing.T, p testrun.Place) {
@@ -73,8 +75,9 @@ func TestPollSameFd(t *testing.T) {
 	})
 }
 
-// TestPollStolen: readiness that another takes away before the poller looks does not end its wait, and does not make it miss what
-// comes later, no matter how often.
+// TestPollStolen: readiness that another takes away before the poller looks
+// does not end its wait, and does not make it miss what comes later, no matter
+// how often.
 func TestPollStolen(t *testing.T) {
 	start(t, 2)
 	for _, p := range testrun.Places {
@@ -97,7 +100,8 @@ func TestPollStolen(t *testing.T) {
 				k.UntilParked(t, coroutine.ReasonRead)
 				before := polls.Load()
 				if p.Name == testrun.First.Name {
-					// In the turn between, the poller is told of the event and queued behind the thief.
+					// In the turn between, the poller is told of the event and
+					// queued behind the thief.
 					testrun.First.Do(t, func() {
 						ring(a)
 						coroutine.YieldTurn()
@@ -120,8 +124,9 @@ func TestPollStolen(t *testing.T) {
 	}
 }
 
-// TestPollHammer: pollers in all places wait for the same fds while all of what they wait for comes and is taken by whoever is first.
-// Nothing is lost: each token is taken.
+// TestPollHammer: pollers in all places wait for the same fds while all of what
+// they wait for comes and is taken by whoever is first. Nothing is lost: each
+// token is taken.
 func TestPollHammer(t *testing.T) {
 	start(t, 2)
 	const tokens = 2000
@@ -195,8 +200,8 @@ func TestPollMany(t *testing.T) {
 	}
 }
 
-// TestPollCrowd: more waits on one fd than the kernel lets watch it through nested epoll. Those beyond the limit look now and then;
-// all are told.
+// TestPollCrowd: more waits on one fd than the kernel lets watch it through
+// nested epoll. Those beyond the limit look now and then; all are told.
 func TestPollCrowd(t *testing.T) {
 	const n = 600
 	var l unix.Rlimit
@@ -225,7 +230,8 @@ func TestPollCrowd(t *testing.T) {
 	testrun.WaitAll(t, tasks...)
 }
 
-// TestPollTooDeep: epoll fds nested deeper than the kernel lets them be watched through two more are looked at now and then.
+// TestPollTooDeep: epoll fds nested deeper than the kernel lets them be watched
+// through two more are looked at now and then.
 func TestPollTooDeep(t *testing.T) {
 	start(t, 2)
 	for _, p := range testrun.Places {
@@ -250,7 +256,8 @@ func TestPollTooDeep(t *testing.T) {
 	}
 }
 
-// TestPollForeign: fds that Go's net and os and netco itself watch. Polling them takes nothing away from their owners.
+// TestPollForeign: fds that Go's net and os and netco itself watch. Polling
+// them takes nothing away from their owners.
 func TestPollForeign(t *testing.T) {
 	start(t, 2)
 	c, peer := withPeer(t)

@@ -12,7 +12,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestTwoAcceptors: two accept on one listener, the second queued behind the first. C++ netco lost one of them.
+// TestTwoAcceptors: two accept on one listener, the second queued behind the
+// first. C++ netco lost one of them.
 func TestTwoAcceptors(t *testing.T) {
 	for _, first := range testrun.Places {
 		for _, second := range testrun.Places {
@@ -49,7 +50,8 @@ func TestTwoAcceptors(t *testing.T) {
 	}
 }
 
-// TestManyAcceptors: three accept as fast as they can, and each connection goes to exactly one.
+// TestManyAcceptors: three accept as fast as they can, and each connection goes
+// to exactly one.
 func TestManyAcceptors(t *testing.T) {
 	const conns = 200
 	start(t, 2)
@@ -85,7 +87,8 @@ func TestManyAcceptors(t *testing.T) {
 	testrun.WaitAll(t, tasks...)
 }
 
-// TestTwoReaders: two read from one connection, the second queued behind the first; each gets one of two bytes.
+// TestTwoReaders: two read from one connection, the second queued behind the
+// first; each gets one of two bytes.
 func TestTwoReaders(t *testing.T) {
 	for _, first := range testrun.Places {
 		for _, second := range testrun.Places {
@@ -148,8 +151,9 @@ func TestTwoWriters(t *testing.T) {
 	testrun.WaitAll(t, tasks...)
 }
 
-// TestReaderBesideWriter: both are parked on one connection; what the peer then does wakes the one it concerns, first one, then
-// the other. C++ netco lost one.
+// TestReaderBesideWriter: both are parked on one connection; what the peer then
+// does wakes the one it concerns, first one, then the other. C++ netco lost
+// one.
 func TestReaderBesideWriter(t *testing.T) {
 	const total = 4 << 20
 	for _, r := range testrun.Places {

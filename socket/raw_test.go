@@ -25,7 +25,8 @@ func rawSocket(t testing.TB, domain, typ, proto int) *socket.Socket {
 	return s
 }
 
-// TestSocketTCP: all the calls of a server and a client, with addresses, options and the end.
+// TestSocketTCP: all the calls of a server and a client, with addresses,
+// options and the end.
 func TestSocketTCP(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		l := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
@@ -83,7 +84,8 @@ func TestSocketTCP(t *testing.T) {
 	})
 }
 
-// TestSocketNetlink asks the kernel for its interfaces, which package net cannot.
+// TestSocketNetlink asks the kernel for its interfaces, which package net
+// cannot.
 func TestSocketNetlink(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
@@ -135,8 +137,9 @@ func TestSocketNetlink(t *testing.T) {
 	}
 }
 
-// TestSocketFlags: with MSG_DONTWAIT a call says EAGAIN, MSG_PEEK takes nothing, and to find an error queue empty does not make
-// a later Read wait for what is there already.
+// TestSocketFlags: with MSG_DONTWAIT a call says EAGAIN, MSG_PEEK takes
+// nothing, and to find an error queue empty does not make a later Read wait for
+// what is there already.
 func TestSocketFlags(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		a, b := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0), rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0)
@@ -178,7 +181,8 @@ func TestSocketFlags(t *testing.T) {
 	})
 }
 
-// TestSocketErrors: deadline and Close end what waits; what the kernel says is returned; nothing stays open.
+// TestSocketErrors: deadline and Close end what waits; what the kernel says is
+// returned; nothing stays open.
 func TestSocketErrors(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
@@ -258,14 +262,15 @@ func TestSocketErrors(t *testing.T) {
 		t.Errorf("Connect to a deaf listener: %v", err)
 	}
 	c.Close()
-	if n := testenv.Files(); n > before { // fewer, if a collection has closed what an earlier test lost
+	// fewer, if a collection has closed what an earlier test lost
+	if n := testenv.Files(); n > before {
 		t.Errorf("%d fds, before %d", n, before)
 	}
 	l.Close()
 }
 
-// TestAdoptSocket: the Socket owns the fd, which is non-blocking and closed on exec from then on, and one that listens
-// accepts.
+// TestAdoptSocket: the Socket owns the fd, which is non-blocking and closed on
+// exec from then on, and one that listens accepts.
 func TestAdoptSocket(t *testing.T) {
 	start(t, 1)
 	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0))

@@ -45,8 +45,9 @@ func recv(into *[]byte) func(uintptr) bool {
 	}
 }
 
-// TestRawConn: Read calls its function until it returns true and parks in between; deadline and Close end it; an ordinary read
-// afterwards misses nothing.
+// TestRawConn: Read calls its function until it returns true and parks in
+// between; deadline and Close end it; an ordinary read afterwards misses
+// nothing.
 func TestRawConn(t *testing.T) {
 	for name, pair := range rawPairs {
 		for _, p := range testrun.Places {
@@ -113,7 +114,8 @@ func TestRawConn(t *testing.T) {
 	}
 }
 
-// TestRawConnPanics: a function that panics leaves the connection usable, and one that closes the connection does not lose the fd.
+// TestRawConnPanics: a function that panics leaves the connection usable, and
+// one that closes the connection does not lose the fd.
 func TestRawConnPanics(t *testing.T) {
 	start(t, 1)
 	c, peer := unixPair(t, "unix")
@@ -147,8 +149,9 @@ func TestRawConnPanics(t *testing.T) {
 	}
 }
 
-// TestFile: the duplicate lives on when the connection is closed, is closed on exec, is named as net names it, and stays
-// non-blocking whatever is done to it.
+// TestFile: the duplicate lives on when the connection is closed, is closed on
+// exec, is named as net names it, and stays non-blocking whatever is done to
+// it.
 func TestFile(t *testing.T) {
 	start(t, 1)
 	for name, pair := range rawPairs {
@@ -192,8 +195,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestSharedListener: a listener whose socket somebody else has too, and has made blocking, neither blocks its thread nor loses
-// connections.
+// TestSharedListener: a listener whose socket somebody else has too, and has
+// made blocking, neither blocks its thread nor loses connections.
 func TestSharedListener(t *testing.T) {
 	start(t, 1)
 	l := listen(t)
@@ -221,8 +224,9 @@ func TestSharedListener(t *testing.T) {
 	accepting.Wait(t)
 }
 
-// TestSharedFDLeavesEpoll: a socket of which there are duplicates is gone from epoll once it is closed: it can be adopted under the
-// same fd number again and again, and what comes for the duplicate wakes nobody.
+// TestSharedFDLeavesEpoll: a socket of which there are duplicates is gone from
+// epoll once it is closed: it can be adopted under the same fd number again and
+// again, and what comes for the duplicate wakes nobody.
 func TestSharedFDLeavesEpoll(t *testing.T) {
 	start(t, 1)
 	c, peer := unixPair(t, "unix")

@@ -12,8 +12,10 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestWaitReadableWaits: on a connection that was just made, and on one that has been read empty, it returns when data, the end
-// of the stream or a reset comes and not before. It takes nothing. Close, deadlines and shutdown have tests of their own.
+// TestWaitReadableWaits: on a connection that was just made, and on one that
+// has been read empty, it returns when data, the end of the stream or a reset
+// comes and not before. It takes nothing. Close, deadlines and shutdown have
+// tests of their own.
 func TestWaitReadableWaits(t *testing.T) {
 	for _, p := range testrun.Places {
 		for _, used := range []bool{false, true} {
@@ -64,7 +66,8 @@ func TestWaitReadableWaits(t *testing.T) {
 	}
 }
 
-// TestWaitReadableAtOnce: with data or the end of the stream there, it returns without waiting, as often as it is asked.
+// TestWaitReadableAtOnce: with data or the end of the stream there, it returns
+// without waiting, as often as it is asked.
 func TestWaitReadableAtOnce(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
@@ -94,8 +97,9 @@ func TestWaitReadableAtOnce(t *testing.T) {
 	})
 }
 
-// TestCallsPerRequest: a request that comes whole costs one read and one write. Reading on until EAGAIN, or reading to find out
-// whether there is anything, would make it two reads.
+// TestCallsPerRequest: a request that comes whole costs one read and one write.
+// Reading on until EAGAIN, or reading to find out whether there is anything,
+// would make it two reads.
 func TestCallsPerRequest(t *testing.T) {
 	const requests = 500
 	for _, borrow := range []bool{false, true} {
@@ -126,8 +130,8 @@ func TestCallsPerRequest(t *testing.T) {
 	}
 }
 
-// TestBuffers: the one given back last is lent first; two lent at once are two; one released on another Processor, or after its
-// own has ended, does no harm.
+// TestBuffers: the one given back last is lent first; two lent at once are two;
+// one released on another Processor, or after its own has ended, does no harm.
 func TestBuffers(t *testing.T) {
 	start(t, 2)
 	var far *socket.Buffer
@@ -169,7 +173,8 @@ func TestBuffers(t *testing.T) {
 	far.Release()
 }
 
-// TestBufferOutlivesProcessor: a buffer may be used and released after the Scheduler it came from has ended.
+// TestBufferOutlivesProcessor: a buffer may be used and released after the
+// Scheduler it came from has ended.
 func TestBufferOutlivesProcessor(t *testing.T) {
 	startAlone(t, 1)
 	var b *socket.Buffer

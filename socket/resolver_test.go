@@ -58,7 +58,8 @@ func idle(t testing.TB, r *socket.Resolver) {
 	})
 }
 
-// TestResolverShares: those who ask the same at the same time cause one look-up, and each gets an answer that is its own.
+// TestResolverShares: those who ask the same at the same time cause one
+// look-up, and each gets an answer that is its own.
 func TestResolverShares(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
@@ -130,7 +131,8 @@ func TestResolverOwnAnswers(t *testing.T) {
 	idle(t, r)
 }
 
-// TestResolverOneLeaves: a waiter's cancellation or deadline is its own; its error is net's.
+// TestResolverOneLeaves: a waiter's cancellation or deadline is its own; its
+// error is net's.
 func TestResolverOneLeaves(t *testing.T) {
 	for _, timeout := range []bool{false, true} {
 		for _, p := range testrun.Places {
@@ -175,7 +177,8 @@ func TestResolverOneLeaves(t *testing.T) {
 	}
 }
 
-// TestResolverAllLeave: when nobody waits any more the look-up ends, and who asks then does not join it.
+// TestResolverAllLeave: when nobody waits any more the look-up ends, and who
+// asks then does not join it.
 func TestResolverAllLeave(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
@@ -199,7 +202,8 @@ func TestResolverAllLeave(t *testing.T) {
 	}
 }
 
-// TestResolverLimit: no more look-ups than the limit are under way, others follow in order, and who leaves the queue is not asked for.
+// TestResolverLimit: no more look-ups than the limit are under way, others
+// follow in order, and who leaves the queue is not asked for.
 func TestResolverLimit(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
@@ -262,7 +266,8 @@ func TestResolverShutdown(t *testing.T) {
 	idle(t, r)
 }
 
-// TestResolverGoexit: a Dial function that ends its goroutine does not hang who waits.
+// TestResolverGoexit: a Dial function that ends its goroutine does not hang who
+// waits.
 func TestResolverGoexit(t *testing.T) {
 	start(t, 2)
 	r := &socket.Resolver{Net: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
@@ -367,7 +372,8 @@ func TestResolverAtOnce(t *testing.T) {
 	})
 }
 
-// TestResolveAddr holds the functions that resolve to one address against net's.
+// TestResolveAddr holds the functions that resolve to one address against
+// net's.
 func TestResolveAddr(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
@@ -411,7 +417,8 @@ func TestResolveAddr(t *testing.T) {
 	idle(t, nil)
 }
 
-// TestResolverUnderUse: many look-ups of few names with random ends, from everywhere. All return, and nothing is left.
+// TestResolverUnderUse: many look-ups of few names with random ends, from
+// everywhere. All return, and nothing is left.
 func TestResolverUnderUse(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
@@ -479,7 +486,8 @@ func TestBell(t *testing.T) {
 	})
 }
 
-// TestBellAtOnce: a ring just before the waiter can be found is not lost, and one just after is not left over.
+// TestBellAtOnce: a ring just before the waiter can be found is not lost, and
+// one just after is not left over.
 func TestBellAtOnce(t *testing.T) {
 	start(t, 2)
 	everywhere(t, func(p testrun.Place) {

@@ -14,8 +14,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestListenReusePort: several listeners on one port, one for each Processor, serve all connections between them; when one is
-// closed the others go on.
+// TestListenReusePort: several listeners on one port, one for each Processor,
+// serve all connections between them; when one is closed the others go on.
 func TestListenReusePort(t *testing.T) {
 	start(t, 2)
 	all := testenv.Must(socket.ListenReusePort("tcp", "127.0.0.1:0", 2))

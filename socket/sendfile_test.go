@@ -34,8 +34,9 @@ func position(t testing.TB, f *os.File) int64 {
 	return at
 }
 
-// TestSendfile: files and parts of files, by each way to ask for them, under faults; the position moves with what was sent. That
-// sendfile did it is counted, and where it cannot, it is not.
+// TestSendfile: files and parts of files, by each way to ask for them, under
+// faults; the position moves with what was sent. That sendfile did it is
+// counted, and where it cannot, it is not.
 func TestSendfile(t *testing.T) {
 	const size = 3<<20 + 17
 	type limits = map[sysx.Op]int
@@ -102,7 +103,8 @@ func TestSendfile(t *testing.T) {
 	}
 }
 
-// TestSendfileGrows: what is added while the file is sent is sent, and a file that is cut off ends there.
+// TestSendfileGrows: what is added while the file is sent is sent, and a file
+// that is cut off ends there.
 func TestSendfileGrows(t *testing.T) {
 	for _, p := range testrun.Places {
 		for _, grow := range []bool{true, false} {
@@ -144,7 +146,8 @@ func TestSendfileGrows(t *testing.T) {
 	}
 }
 
-// TestSendfileEnd: after a deadline, a Close or a failure the position is where the peer's data ends, and another copy can go on there.
+// TestSendfileEnd: after a deadline, a Close or a failure the position is where
+// the peer's data ends, and another copy can go on there.
 func TestSendfileEnd(t *testing.T) {
 	const size = 12 << 20
 	for _, p := range testrun.Places {
@@ -191,7 +194,8 @@ func TestSendfileEnd(t *testing.T) {
 	}
 }
 
-// TestSendfileOthers: files that are not regular, that the kernel cannot send, that are closed or not open for reading.
+// TestSendfileOthers: files that are not regular, that the kernel cannot send,
+// that are closed or not open for reading.
 func TestSendfileOthers(t *testing.T) {
 	start(t, 2)
 	closed := fileOf(t, 10)
@@ -231,7 +235,8 @@ func TestSendfileOthers(t *testing.T) {
 	}
 }
 
-// TestSendfileEmbedded: a type that embeds a file and reads in its own way is not gone round.
+// TestSendfileEmbedded: a type that embeds a file and reads in its own way is
+// not gone round.
 func TestSendfileEmbedded(t *testing.T) {
 	start(t, 1)
 	dst, down := withPeer(t)

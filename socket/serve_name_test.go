@@ -18,8 +18,9 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestServerNames: who looks at a Server's coroutines sees what they are: a name, where Handle stands, a profiler label; and what
-// else runs on their goroutines has none of it.
+// TestServerNames: who looks at a Server's coroutines sees what they are: a
+// name, where Handle stands, a profiler label; and what else runs on their
+// goroutines has none of it.
 func TestServerNames(t *testing.T) {
 	start(t, 1)
 	defer profile.Labels()()
@@ -59,7 +60,8 @@ func TestServerNames(t *testing.T) {
 	}
 }
 
-// TestServerSpreads: connections that come at once are spread evenly, although none is registered when the next is placed.
+// TestServerSpreads: connections that come at once are spread evenly, although
+// none is registered when the next is placed.
 func TestServerSpreads(t *testing.T) {
 	start(t, 2)
 	address, _ := serving(t, &socket.Server{Handle: echoOnce})

@@ -22,7 +22,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// serving runs s on a listener of its own until the test ends; its connections' ends are sent to ends.
+// serving runs s on a listener of its own until the test ends; its connections'
+// ends are sent to ends.
 func serving(t *testing.T, s *socket.Server) (address string, ends chan error) {
 	t.Helper()
 	ends = make(chan error, 1<<12)
@@ -89,7 +90,8 @@ func TestServeIdle(t *testing.T) {
 		for i, c := range conns {
 			exchange(t, c, fmt.Sprint("round ", round, " connection ", i))
 		}
-		testenv.Until(t, "all connections to be idle", func() bool { return live(t) == 1 }) // the one that accepts
+		// the one that accepts
+		testenv.Until(t, "all connections to be idle", func() bool { return live(t) == 1 })
 	}
 	for _, c := range conns {
 		c.Close()
@@ -101,8 +103,9 @@ func TestServeIdle(t *testing.T) {
 	}
 }
 
-// TestServeExactRead: a handler that reads just what it needs, and so never finds the socket empty, still leaves the connection idle,
-// and is called again for what is there.
+// TestServeExactRead: a handler that reads just what it needs, and so never
+// finds the socket empty, still leaves the connection idle, and is called again
+// for what is there.
 func TestServeExactRead(t *testing.T) {
 	start(t, 1)
 	var calls atomic.Int32
@@ -120,7 +123,8 @@ func TestServeExactRead(t *testing.T) {
 		},
 	})
 	c := dialNet(t, address)
-	testenv.Await(t, opened, "the connection") // data that comes while it is registered may make two events
+	// data that comes while it is registered may make two events
+	testenv.Await(t, opened, "the connection")
 	testenv.Until(t, "idle", func() bool { return live(t) == 1 })
 	exchange(t, c, "one.")
 	testenv.Until(t, "idle", func() bool { return live(t) == 1 })
@@ -131,7 +135,8 @@ func TestServeExactRead(t *testing.T) {
 	}
 }
 
-// TestServeDataWithFIN: the end of the stream that comes in the same edge as data is seen.
+// TestServeDataWithFIN: the end of the stream that comes in the same edge as
+// data is seen.
 func TestServeDataWithFIN(t *testing.T) {
 	startLocked(t, 1)
 	address, ends := serving(t, &socket.Server{Handle: echoOnce})
@@ -151,7 +156,8 @@ func TestServeDataWithFIN(t *testing.T) {
 	}
 }
 
-// TestServePlaces: requests of one connection run on one Processor, and both Processors get connections.
+// TestServePlaces: requests of one connection run on one Processor, and both
+// Processors get connections.
 func TestServePlaces(t *testing.T) {
 	start(t, 2)
 	var on [2]atomic.Int32
@@ -175,8 +181,8 @@ func TestServePlaces(t *testing.T) {
 	}
 }
 
-// TestServeIdleTimeout: an idle connection is closed in time, one that is served or has something to read is not, however late
-// its Processor is.
+// TestServeIdleTimeout: an idle connection is closed in time, one that is
+// served or has something to read is not, however late its Processor is.
 func TestServeIdleTimeout(t *testing.T) {
 	for _, timeout := range []time.Duration{50 * time.Millisecond, time.Nanosecond} {
 		t.Run(timeout.String(), func(t *testing.T) {
@@ -196,7 +202,9 @@ func TestServeIdleTimeout(t *testing.T) {
 				Closed: func(_ *socket.ServerConn, err error) { ends <- err },
 			}
 			a, c := withPeer(t)
-			io.WriteString(c, "onetwo") // before it is served: a client cannot be sure to come within the timeout
+			// before it is served: a client cannot be sure to come within the
+			// timeout
+			io.WriteString(c, "onetwo")
 			testrun.First.Do(t, func() {
 				if err := s.ServeConn(a); err != nil {
 					t.Error(err)
@@ -212,8 +220,8 @@ func TestServeIdleTimeout(t *testing.T) {
 	}
 }
 
-// TestServeDeadline: a read deadline that the handler has set calls it, its Read tells; moved by another thread while idle it
-// counts from then on.
+// TestServeDeadline: a read deadline that the handler has set calls it, its
+// Read tells; moved by another thread while idle it counts from then on.
 func TestServeDeadline(t *testing.T) {
 	start(t, 2)
 	conns := make(chan *socket.ServerConn, 1)
@@ -270,7 +278,8 @@ func TestServeClose(t *testing.T) {
 	}
 }
 
-// TestServeReadElsewhere: a Read outside of Handle waits for its turn and sees what Handle leaves.
+// TestServeReadElsewhere: a Read outside of Handle waits for its turn and sees
+// what Handle leaves.
 func TestServeReadElsewhere(t *testing.T) {
 	start(t, 2)
 	conns := make(chan *socket.ServerConn, 1)
@@ -301,7 +310,8 @@ func TestServeReadElsewhere(t *testing.T) {
 	k.Wait(t)
 }
 
-// TestServeShutdown: Shutdown closes what is idle, waits for what is busy, and leaves the scheduler alone.
+// TestServeShutdown: Shutdown closes what is idle, waits for what is busy, and
+// leaves the scheduler alone.
 func TestServeShutdown(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		busy, let := make(chan struct{}), make(chan struct{})
@@ -355,7 +365,8 @@ func TestServeShutdown(t *testing.T) {
 	})
 }
 
-// TestServeSchedulerShutdown: the scheduler's end closes idle connections, in order and by force, and waits for nothing.
+// TestServeSchedulerShutdown: the scheduler's end closes idle connections, in
+// order and by force, and waits for nothing.
 func TestServeSchedulerShutdown(t *testing.T) {
 	for _, forced := range []bool{false, true} {
 		for _, from := range []testrun.Place{testrun.First, testrun.Goroutine} {
@@ -383,7 +394,8 @@ func TestServeSchedulerShutdown(t *testing.T) {
 					t.Error(err)
 				}
 				k.Wait(t)
-				testenv.Until(t, "all to be closed", func() bool { return ends.Load() >= 20 }) // the end by force waits for some seconds only
+				// the end by force waits for some seconds only
+				testenv.Until(t, "all to be closed", func() bool { return ends.Load() >= 20 })
 				if n := ends.Load(); n != 20 {
 					t.Errorf("%d of 20 were closed", n)
 				}
@@ -393,7 +405,8 @@ func TestServeSchedulerShutdown(t *testing.T) {
 	}
 }
 
-// TestServeHoldsRun: Run does not return while a connection is open that nobody but the Server knows.
+// TestServeHoldsRun: Run does not return while a connection is open that nobody
+// but the Server knows.
 func TestServeHoldsRun(t *testing.T) {
 	start(t, 2)
 	ends := make(chan error, 1)
@@ -448,7 +461,8 @@ func TestServeDetach(t *testing.T) {
 	}
 }
 
-// TestServePanic: a handler that panics or ends its coroutine loses its connection and nothing else.
+// TestServePanic: a handler that panics or ends its coroutine loses its
+// connection and nothing else.
 func TestServePanic(t *testing.T) {
 	var panics atomic.Int32
 	testenv.OK(t, netco.Start(netco.Options{Processors: 2, OnPanic: func(netco.PanicInfo) { panics.Add(1) }}))
@@ -480,7 +494,8 @@ func TestServePanic(t *testing.T) {
 		}
 	}
 	exchange(t, good, "y")
-	testenv.Until(t, "the panic to be told of", func() bool { return panics.Load() > 0 }) // after Closed
+	// after Closed
+	testenv.Until(t, "the panic to be told of", func() bool { return panics.Load() > 0 })
 	if panics.Load() != 1 {
 		t.Errorf("%d panics", panics.Load())
 	}
@@ -500,7 +515,8 @@ func TestServeOpened(t *testing.T) {
 	}
 }
 
-// TestServeBadListener: a listener of another package's connections is refused, with its connection closed.
+// TestServeBadListener: a listener of another package's connections is refused,
+// with its connection closed.
 func TestServeBadListener(t *testing.T) {
 	start(t, 1)
 	l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
@@ -513,8 +529,10 @@ func TestServeBadListener(t *testing.T) {
 	}
 }
 
-// TestServeHammer: clients that speak in random pieces, close and reset at random, while others move deadlines and close connections from
-// elsewhere. Every byte comes back in order, every connection is closed once, none is left.
+// TestServeHammer: clients that speak in random pieces, close and reset at
+// random, while others move deadlines and close connections from elsewhere.
+// Every byte comes back in order, every connection is closed once, none is
+// left.
 func TestServeHammer(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -595,7 +613,8 @@ func TestServeHammer(t *testing.T) {
 	}
 }
 
-// TestServeShutdownWaitsForClosed: Shutdown returns when Closed has, however long that takes.
+// TestServeShutdownWaitsForClosed: Shutdown returns when Closed has, however
+// long that takes.
 func TestServeShutdownWaitsForClosed(t *testing.T) {
 	start(t, 2)
 	var opened, closed atomic.Int32
@@ -618,7 +637,8 @@ func TestServeShutdownWaitsForClosed(t *testing.T) {
 	}
 }
 
-// serveClient is one connection of the hammer: it may be cut by the other side at any time.
+// serveClient is one connection of the hammer: it may be cut by the other side
+// at any time.
 func serveClient(t *testing.T, rnd *rand.Rand, address string) {
 	c, err := net.Dial("tcp", address)
 	if err != nil {
@@ -675,8 +695,9 @@ func TestServeAllocs(t *testing.T) {
 	k.Wait(t)
 }
 
-// TestServeManyAtOnce: far more connections turn readable at once than coroutines begin at a time. Each is served once, and the
-// Processor does not make a coroutine for each of those that wait.
+// TestServeManyAtOnce: far more connections turn readable at once than
+// coroutines begin at a time. Each is served once, and the Processor does not
+// make a coroutine for each of those that wait.
 func TestServeManyAtOnce(t *testing.T) {
 	startLocked(t, 1)
 	const n = 500

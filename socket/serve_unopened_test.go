@@ -24,7 +24,8 @@ func TestServeClosedIsOfOpened(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		opened int32
-		early  func(s *socket.Server, c *socket.TCPConn) // in the coroutine that has just called ServeConn
+		// in the coroutine that has just called ServeConn
+		early func(s *socket.Server, c *socket.TCPConn)
 	}{
 		{"the Server is closed", 0, func(s *socket.Server, _ *socket.TCPConn) { s.Close() }},
 		{"the connection is closed", 0, func(_ *socket.Server, c *socket.TCPConn) { c.Close() }},

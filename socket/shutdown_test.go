@@ -20,7 +20,8 @@ func force(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := netco.Shutdown(ctx); err != nil && err != context.Canceled { // nil if draining was enough
+	// nil if draining was enough
+	if err := netco.Shutdown(ctx); err != nil && err != context.Canceled {
 		t.Errorf("Shutdown: %v", err)
 	}
 }
@@ -42,7 +43,8 @@ func startAloneWith(t *testing.T, o netco.Options) {
 	})
 }
 
-// noneOpen waits until no socket is open. The last to use one closes it, which may be a coroutine that the end by force did not wait for.
+// noneOpen waits until no socket is open. The last to use one closes it, which
+// may be a coroutine that the end by force did not wait for.
 func noneOpen(t testing.TB) {
 	t.Helper()
 	for end := time.Now().Add(limit); socket.Open() != 0; time.Sleep(time.Millisecond) {
@@ -53,8 +55,8 @@ func noneOpen(t testing.TB) {
 	}
 }
 
-// TestForcedShutdownEndsWaits: whatever waits for a socket returns ErrShutdown, on coroutines and goroutines, and its socket
-// can be closed.
+// TestForcedShutdownEndsWaits: whatever waits for a socket returns ErrShutdown,
+// on coroutines and goroutines, and its socket can be closed.
 func TestForcedShutdownEndsWaits(t *testing.T) {
 	for i, b := range blockers {
 		for _, p := range testrun.Places {
@@ -67,7 +69,8 @@ func TestForcedShutdownEndsWaits(t *testing.T) {
 					}
 				})
 				k.UntilParked(t, b.reason)
-				if p.Name == testrun.Goroutine.Name { // the Scheduler has no coroutine, so it ends in order
+				// the Scheduler has no coroutine, so it ends in order
+				if p.Name == testrun.Goroutine.Name {
 					if err := netco.Shutdown(context.Background()); err != nil {
 						t.Error(err)
 					}
@@ -88,8 +91,9 @@ func TestForcedShutdownEndsWaits(t *testing.T) {
 	}
 }
 
-// TestForcedShutdownEndsQueued: those queued for a connection's read lock cannot be given an error by it, so they unwind, with
-// their deferred calls, and leave the queue in order.
+// TestForcedShutdownEndsQueued: those queued for a connection's read lock
+// cannot be given an error by it, so they unwind, with their deferred calls,
+// and leave the queue in order.
 func TestForcedShutdownEndsQueued(t *testing.T) {
 	startAlone(t, 2)
 	c, _ := withPeer(t)
@@ -111,8 +115,9 @@ func TestForcedShutdownEndsQueued(t *testing.T) {
 	noneOpen(t)
 }
 
-// TestForcedShutdownOfBusy: coroutines whose operations always succeed at once are told at the yield after a burst. They
-// must not take the connection's lock, or a connection just accepted, with them.
+// TestForcedShutdownOfBusy: coroutines whose operations always succeed at once
+// are told at the yield after a burst. They must not take the connection's
+// lock, or a connection just accepted, with them.
 func TestForcedShutdownOfBusy(t *testing.T) {
 	t.Run("read and write", func(t *testing.T) {
 		startAlone(t, 1)

@@ -28,8 +28,9 @@ func count(t *testing.T, of sysx.Op) *atomic.Int64 {
 	return &n
 }
 
-// TestSlowReader: 8 MiB for a peer that takes a little at a time and makes pauses. All of it arrives, the writer is parked
-// during the pauses and does not try over and over, and nobody buffers what it cannot send.
+// TestSlowReader: 8 MiB for a peer that takes a little at a time and makes
+// pauses. All of it arrives, the writer is parked during the pauses and does
+// not try over and over, and nobody buffers what it cannot send.
 func TestSlowReader(t *testing.T) {
 	const total, bite = 8 << 20, 64 << 10
 	for _, p := range testrun.Places {
@@ -54,13 +55,16 @@ func TestSlowReader(t *testing.T) {
 			}
 			got := make([]byte, bite)
 			for at := 0; at < total; at += bite {
-				if at%(16*bite) == 0 && at < total/2 { // a pause: what was read makes the writer go on until it is stuck again
+				// a pause: what was read makes the writer go on until it is
+				// stuck again
+				if at%(16*bite) == 0 && at < total/2 {
 					writer.UntilParked(t, coroutine.ReasonWrite)
 					tried := sends.Load()
 					for range 100 {
 						testrun.First.Do(t, netco.Yield)
 					}
-					// The kernel may still move something to the peer's side, but not once for every turn.
+					// The kernel may still move something to the peer's side,
+					// but not once for every turn.
 					if again := sends.Load(); again > tried+50 {
 						t.Errorf("%d tries to send in 100 turns while the peer read nothing", again-tried)
 					}
@@ -78,7 +82,8 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestPeerNeverReads: the write ends at its deadline and tells how much the kernel took, which is what the peer finds.
+// TestPeerNeverReads: the write ends at its deadline and tells how much the
+// kernel took, which is what the peer finds.
 func TestPeerNeverReads(t *testing.T) {
 	const total = 64 << 20
 	for _, p := range testrun.Places {
@@ -90,7 +95,8 @@ func TestPeerNeverReads(t *testing.T) {
 				defer c.Close()
 				msg := pattern(total)
 				var err error
-				for d := 20 * time.Millisecond; wrote == 0 && d < limit; d *= 4 { // one that has passed before the write begins tells nothing
+				// one that has passed before the write begins tells nothing
+				for d := 20 * time.Millisecond; wrote == 0 && d < limit; d *= 4 {
 					c.SetWriteDeadline(time.Now().Add(d))
 					wrote, err = c.Write(msg)
 					checkTimeout(t, "write", err)
@@ -107,9 +113,11 @@ func TestPeerNeverReads(t *testing.T) {
 	}
 }
 
-// TestNobodyStarves: beside a coroutine whose socket always has something to read, two others of the same Processor play ping
-// pong through the kernel, over a Unix stream, where what is sent is there at once. Everything that happens is in one thread, so the count of round trips says how often the
-// busy one let the others run and the Processor looked for events.
+// TestNobodyStarves: beside a coroutine whose socket always has something to
+// read, two others of the same Processor play ping pong through the kernel,
+// over a Unix stream, where what is sent is there at once. Everything that
+// happens is in one thread, so the count of round trips says how often the busy
+// one let the others run and the Processor looked for events.
 func TestNobodyStarves(t *testing.T) {
 	for _, c := range []struct{ size, total, least int }{
 		{1, 100 << 10, 200}, // many small reads

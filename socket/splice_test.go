@@ -15,7 +15,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestPipesBounded: no more than MaxPipes exist, who gets none copies without, and those that nobody needs are closed.
+// TestPipesBounded: no more than MaxPipes exist, who gets none copies without,
+// and those that nobody needs are closed.
 func TestPipesBounded(t *testing.T) {
 	start(t, 1)
 	noPipes(t) // one that is closed meanwhile makes room for another
@@ -55,7 +56,8 @@ func noPipes(t *testing.T) {
 	})
 }
 
-// TestPipesComeBackEmpty: a pipe that was in use when its copy failed has nothing of it for the next.
+// TestPipesComeBackEmpty: a pipe that was in use when its copy failed has
+// nothing of it for the next.
 func TestPipesComeBackEmpty(t *testing.T) {
 	start(t, 1)
 	const total = 1 << 20
@@ -86,7 +88,8 @@ func TestPipesComeBackEmpty(t *testing.T) {
 	}
 }
 
-// TestPipeFaults: whatever keeps a pipe from being made, a copy does without, and leaves no fd.
+// TestPipeFaults: whatever keeps a pipe from being made, a copy does without,
+// and leaves no fd.
 func TestPipeFaults(t *testing.T) {
 	start(t, 1)
 	noPipes(t)

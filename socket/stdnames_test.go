@@ -15,7 +15,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestMultipathTCP: plain connections do not use it; one that was made so and has a peer that can is told from it.
+// TestMultipathTCP: plain connections do not use it; one that was made so and
+// has a peer that can is told from it.
 func TestMultipathTCP(t *testing.T) {
 	start(t, 1)
 	c, _ := withPeer(t)
@@ -70,7 +71,8 @@ func TestDialerIP(t *testing.T) {
 	}
 }
 
-// TestResolverLikeNet: the fields that net.Resolver has are those of the one that is asked, and Net goes before them.
+// TestResolverLikeNet: the fields that net.Resolver has are those of the one
+// that is asked, and Net goes before them.
 func TestResolverLikeNet(t *testing.T) {
 	start(t, 1)
 	refused := errors.New("this one is not to be asked")

@@ -14,7 +14,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestUDPNoAllocation: none of the methods that promise it allocates, whether it waits or not.
+// TestUDPNoAllocation: none of the methods that promise it allocates, whether
+// it waits or not.
 func TestUDPNoAllocation(t *testing.T) {
 	testenv.NoRace(t)
 	for _, at := range []string{"127.0.0.1:0", "[::1]:0", ":0"} {
@@ -147,7 +148,8 @@ var allocFree = map[string]func(x *allocSockets) func(){
 	},
 }
 
-// TestUDPNoAllocationWaiting: a datagram that is waited for, answered and waited for again allocates nothing.
+// TestUDPNoAllocationWaiting: a datagram that is waited for, answered and
+// waited for again allocates nothing.
 func TestUDPNoAllocationWaiting(t *testing.T) {
 	testenv.NoRace(t)
 	start(t, 2)

@@ -12,7 +12,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// BenchmarkUDPEcho: a datagram of 64 bytes goes to another coroutine, or goroutine, and comes back.
+// BenchmarkUDPEcho: a datagram of 64 bytes goes to another coroutine, or
+// goroutine, and comes back.
 func BenchmarkUDPEcho(b *testing.B) {
 	trips := func(b *testing.B, c udpConn, to netip.AddrPort) {
 		buf := make([]byte, 64)
@@ -59,7 +60,8 @@ func BenchmarkUDPEcho(b *testing.B) {
 	})
 }
 
-// BenchmarkUDPSend: datagrams of 1200 bytes, one for each iteration, to a socket that nobody reads.
+// BenchmarkUDPSend: datagrams of 1200 bytes, one for each iteration, to a
+// socket that nobody reads.
 func BenchmarkUDPSend(b *testing.B) {
 	const size, batch, segments = 1200, 32, 50
 	run := func(name string, send func(b *testing.B, c *socket.UDPConn, to netip.AddrPort)) {
@@ -100,7 +102,8 @@ func BenchmarkUDPSend(b *testing.B) {
 	})
 }
 
-// sendMessages sends batches of the same message, which is several datagrams, until b.N have gone.
+// sendMessages sends batches of the same message, which is several datagrams,
+// until b.N have gone.
 func sendMessages(b *testing.B, c *socket.UDPConn, m socket.Message, batch, datagrams int) {
 	ms := make([]socket.Message, batch)
 	for i := range ms {

@@ -22,7 +22,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// tell describes an error, and what errors.Is tells of it. What differs from one socket to the next is replaced.
+// tell describes an error, and what errors.Is tells of it. What differs from
+// one socket to the next is replaced.
 func tell(err error, hide *strings.Replacer) string {
 	s := strings.ReplaceAll(describeError(err), "socket.addrPortUDPAddr", "net.addrPortUDPAddr")
 	s += fmt.Sprint(" ", errors.Is(err, net.ErrClosed), errors.Is(err, net.ErrWriteToConnected), errors.Is(err, os.ErrDeadlineExceeded))
@@ -51,7 +52,8 @@ var udpTargets = []*net.UDPAddr{
 	{IP: net.IPv4zero, Port: 0},
 }
 
-// udpOps are operations that fail in some state; they are given a socket and a target.
+// udpOps are operations that fail in some state; they are given a socket and a
+// target.
 var udpOps = map[string]func(c udpConn, to *net.UDPAddr) error{
 	"Write":       func(c udpConn, _ *net.UDPAddr) error { _, err := c.Write([]byte("x")); return err },
 	"Write large": func(c udpConn, _ *net.UDPAddr) error { _, err := c.Write(make([]byte, 65536)); return err },
@@ -116,7 +118,8 @@ var udpOps = map[string]func(c udpConn, to *net.UDPAddr) error{
 	"SetReadBuffer": func(c udpConn, _ *net.UDPAddr) error { return c.SetReadBuffer(10000) },
 }
 
-// udpAfterClose are those that are only tried on a closed socket, where they do not wait.
+// udpAfterClose are those that are only tried on a closed socket, where they do
+// not wait.
 var udpAfterClose = map[string]func(c udpConn, to *net.UDPAddr) error{
 	"Read":                func(c udpConn, _ *net.UDPAddr) error { _, err := c.Read(make([]byte, 1)); return err },
 	"Read nothing":        func(c udpConn, _ *net.UDPAddr) error { _, err := c.Read(nil); return err },
@@ -132,7 +135,8 @@ var udpAfterClose = map[string]func(c udpConn, to *net.UDPAddr) error{
 	"SetWriteBuffer":      func(c udpConn, _ *net.UDPAddr) error { return c.SetWriteBuffer(10000) },
 }
 
-// TestUDPErrorsAsNet runs operations that fail on sockets of net's and ours, connected and not, open and closed, and compares.
+// TestUDPErrorsAsNet runs operations that fail on sockets of net's and ours,
+// connected and not, open and closed, and compares.
 func TestUDPErrorsAsNet(t *testing.T) {
 	start(t, 1)
 	sink := netPeer(t, loopback4)
@@ -180,7 +184,8 @@ func TestUDPErrorsAsNet(t *testing.T) {
 	}
 }
 
-// TestUDPMakingAsNet holds what DialUDP, ListenUDP, ListenMulticastUDP and ListenPacket refuse against net.
+// TestUDPMakingAsNet holds what DialUDP, ListenUDP, ListenMulticastUDP and
+// ListenPacket refuse against net.
 func TestUDPMakingAsNet(t *testing.T) {
 	noSuchHost(t)
 	start(t, 2)
@@ -252,7 +257,8 @@ func TestUDPMakingAsNet(t *testing.T) {
 	}
 }
 
-// TestListenPacketNil: an error comes with a nil interface, not with a nil pointer in one.
+// TestListenPacketNil: an error comes with a nil interface, not with a nil
+// pointer in one.
 func TestListenPacketNil(t *testing.T) {
 	start(t, 1)
 	for _, network := range []string{"udp", "tcp", "unix", "bogus"} {
@@ -262,7 +268,8 @@ func TestListenPacketNil(t *testing.T) {
 	}
 }
 
-// TestListenPacketControl: Control is called with net's arguments before the bind, and its error is the result.
+// TestListenPacketControl: Control is called with net's arguments before the
+// bind, and its error is the result.
 func TestListenPacketControl(t *testing.T) {
 	start(t, 1)
 	var calls []string
@@ -290,7 +297,8 @@ func TestListenPacketControl(t *testing.T) {
 	}
 }
 
-// TestConnectUDP: what DialUDP and the Dialer call: with and without a local address, and with a control that may refuse.
+// TestConnectUDP: what DialUDP and the Dialer call: with and without a local
+// address, and with a control that may refuse.
 func TestConnectUDP(t *testing.T) {
 	start(t, 1)
 	peer := netPeer(t, loopback4)
@@ -320,7 +328,8 @@ func TestConnectUDP(t *testing.T) {
 	}
 }
 
-// TestListenUDPReusePort: sockets on one port, each of which gets all datagrams of a peer or none.
+// TestListenUDPReusePort: sockets on one port, each of which gets all datagrams
+// of a peer or none.
 func TestListenUDPReusePort(t *testing.T) {
 	start(t, 2)
 	all := testenv.Must(socket.ListenUDPReusePort("udp", "127.0.0.1:0", 2))

@@ -6,7 +6,8 @@ func (c *UDPConn) FD() int { return c.s.fd }
 // PutControl writes the header of a control message.
 var PutControl = putControl
 
-// ForgetGSO sets what is known of the kernel's UDP_SEGMENT: nothing, or that it is missing. It returns what was known.
+// ForgetGSO sets what is known of the kernel's UDP_SEGMENT: nothing, or that it
+// is missing. It returns what was known.
 func ForgetGSO(missing bool) (restore func()) {
 	known := gso.Load()
 	gso.Store(gsoUnknown)

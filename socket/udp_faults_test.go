@@ -23,8 +23,9 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestUDPFaults: errors of every read and write are returned as net returns them, with the name of the call, interrupted calls
-// are repeated, and the socket can be used on.
+// TestUDPFaults: errors of every read and write are returned as net returns
+// them, with the name of the call, interrupted calls are repeated, and the
+// socket can be used on.
 func TestUDPFaults(t *testing.T) {
 	calls := map[string]string{
 		"ReadFrom": "recvfrom", "ReadFromUDP": "recvfrom", "ReadFromUDPAddrPort": "recvfrom",
@@ -72,8 +73,8 @@ func TestUDPFaults(t *testing.T) {
 	})
 }
 
-// TestUDPFalseAlarms: reads that find nothing although they were told that there is something, over and over, go back to waiting and
-// miss nothing.
+// TestUDPFalseAlarms: reads that find nothing although they were told that
+// there is something, over and over, go back to waiting and miss nothing.
 func TestUDPFalseAlarms(t *testing.T) {
 	for _, r := range udpReads {
 		for _, p := range testrun.Places {
@@ -116,7 +117,8 @@ func TestUDPFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestUDPDialFaults: what keeps a socket from being made or connected is returned as by net, and leaves no fd.
+// TestUDPDialFaults: what keeps a socket from being made or connected is
+// returned as by net, and leaves no fd.
 func TestUDPDialFaults(t *testing.T) {
 	start(t, 1)
 	peer := netPeer(t, loopback4)
@@ -139,7 +141,8 @@ func TestUDPDialFaults(t *testing.T) {
 		if want := "dial udp " + peer.LocalAddr().String() + ": " + c.call + ": " + c.errno.Error(); conn != nil || err == nil || err.Error() != want {
 			t.Errorf("%v, %v, want %s", conn, err, want)
 		}
-		if n := openFDCount(); n > fds || socket.Open() != 0 { // fewer, if a collection has closed what an earlier test lost
+		// fewer, if a collection has closed what an earlier test lost
+		if n := openFDCount(); n > fds || socket.Open() != 0 {
 			t.Errorf("%d fds open, before %d", n, fds)
 		}
 	}
@@ -172,8 +175,8 @@ func openFDCount() int {
 	return len(list)
 }
 
-// TestUDPEpollFull: an operation that would wait returns that it cannot; a batch that need not wait is read; and once there is room all
-// is well.
+// TestUDPEpollFull: an operation that would wait returns that it cannot; a
+// batch that need not wait is read; and once there is room all is well.
 func TestUDPEpollFull(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		peer := netPeer(t, loopback4)
@@ -209,7 +212,8 @@ func TestUDPEpollFull(t *testing.T) {
 
 func init() { children["udp without fds"] = udpWithoutFDs }
 
-// TestUDPWithoutFDs: with so many fds to spare a socket is made or refused with EMFILE, and a refusal leaves none open.
+// TestUDPWithoutFDs: with so many fds to spare a socket is made or refused with
+// EMFILE, and a refusal leaves none open.
 func TestUDPWithoutFDs(t *testing.T) {
 	t.Parallel()
 	out, err := testenv.Output(children.Command(t, "udp without fds"))

@@ -21,7 +21,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// hammerDatagram is a datagram that can be checked by itself: sender, number, sum over all, and bytes that follow from them.
+// hammerDatagram is a datagram that can be checked by itself: sender, number,
+// sum over all, and bytes that follow from them.
 func hammerDatagram(sender, number uint32, size int) []byte {
 	p := make([]byte, 16+size)
 	binary.BigEndian.PutUint32(p[4:], sender)
@@ -43,12 +44,14 @@ func checkHammerDatagram(p []byte) (sender, number uint32, err error) {
 	return sender, number, nil
 }
 
-// hammerSize is mostly small, at times large, and below what a datagram may have.
+// hammerSize is mostly small, at times large, and below what a datagram may
+// have.
 func hammerSize(rnd *rand.Rand) int { return rnd.IntN(1 << (1 + rnd.IntN(15))) }
 
-// TestHammerUDP: from every place, datagrams of random size go to random sockets in every way there is, batches, segments and all,
-// while others set random deadlines. UDP may lose some; none is damaged, cut, joined without saying so, doubled, or said to
-// be from somebody else, and most come.
+// TestHammerUDP: from every place, datagrams of random size go to random
+// sockets in every way there is, batches, segments and all, while others set
+// random deadlines. UDP may lose some; none is damaged, cut, joined without
+// saying so, doubled, or said to be from somebody else, and most come.
 func TestHammerUDP(t *testing.T) {
 	sockets, senders, each := 4, 8, 400
 	if goruntime.RaceEnabled {
@@ -170,8 +173,8 @@ func (h *udpHammer) take(m *socket.Message) {
 	}
 }
 
-// keepPace waits until the readers, which may be held up, have most of what was sent: else the kernel drops it. What does not come within a
-// second is lost.
+// keepPace waits until the readers, which may be held up, have most of what was
+// sent: else the kernel drops it. What does not come within a second is lost.
 func (h *udpHammer) keepPace() {
 	for end := time.Now().Add(time.Second); h.sent.Load()-h.received.Load()-h.lost.Load() > 32; {
 		if time.Now().After(end) {

@@ -13,7 +13,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestUDPMulticast: two sockets join a group on one port; both get what is sent to it.
+// TestUDPMulticast: two sockets join a group on one port; both get what is sent
+// to it.
 func TestUDPMulticast(t *testing.T) {
 	for _, group := range []net.IP{net.IPv4(224, 0, 0, 254), net.ParseIP("ff02::114")} {
 		for _, p := range testrun.Places {
@@ -56,7 +57,8 @@ func TestUDPMulticast(t *testing.T) {
 	}
 }
 
-// multicastInterface finds one that is up; what is sent to a group there comes back to this host.
+// multicastInterface finds one that is up; what is sent to a group there comes
+// back to this host.
 func multicastInterface(t *testing.T) *net.Interface {
 	all := testenv.Must(net.Interfaces())
 	for _, ifi := range all {
@@ -68,7 +70,8 @@ func multicastInterface(t *testing.T) *net.Interface {
 	return nil
 }
 
-// multicastSender is a socket whose datagrams to a group leave by an interface and are looped back.
+// multicastSender is a socket whose datagrams to a group leave by an interface
+// and are looped back.
 func multicastSender(t *testing.T, ifi *net.Interface, group net.IP) *socket.UDPConn {
 	t.Helper()
 	network := "udp4"

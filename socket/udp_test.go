@@ -176,7 +176,8 @@ var udpWrites = []struct {
 	}},
 }
 
-// TestUDPEcho sends datagrams of all sizes by every pair of a write and a read, between all kinds of place.
+// TestUDPEcho sends datagrams of all sizes by every pair of a write and a read,
+// between all kinds of place.
 func TestUDPEcho(t *testing.T) {
 	for _, server := range testrun.Places {
 		for _, client := range testrun.Places {
@@ -223,7 +224,8 @@ func TestUDPEcho(t *testing.T) {
 	}
 }
 
-// TestUDPConnected: both ends know each other; Read and Write, and the message methods without an address, work.
+// TestUDPConnected: both ends know each other; Read and Write, and the message
+// methods without an address, work.
 func TestUDPConnected(t *testing.T) {
 	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
 		for _, p := range testrun.Places {
@@ -271,7 +273,8 @@ func TestUDPConnected(t *testing.T) {
 	}
 }
 
-// TestUDPFamilies: on sockets of either family and of both, addresses look as net shows them, mapped ones too.
+// TestUDPFamilies: on sockets of either family and of both, addresses look as
+// net shows them, mapped ones too.
 func TestUDPFamilies(t *testing.T) {
 	start(t, 2)
 	for _, k := range []struct {
@@ -382,7 +385,8 @@ func linkLocal(t *testing.T) *net.UDPAddr {
 	return nil
 }
 
-// TestUDPTruncated: what does not fit is lost, told by the flags where there are any, and the next datagram is whole.
+// TestUDPTruncated: what does not fit is lost, told by the flags where there
+// are any, and the next datagram is whole.
 func TestUDPTruncated(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := listenUDP(t, loopback4), netPeer(t, loopback4)
@@ -415,7 +419,8 @@ func TestUDPTruncated(t *testing.T) {
 	})
 }
 
-// TestUDPEmptyRead: Read of nothing takes no datagram and does not wait, as net's; ReadFrom does.
+// TestUDPEmptyRead: Read of nothing takes no datagram and does not wait, as
+// net's; ReadFrom does.
 func TestUDPEmptyRead(t *testing.T) {
 	start(t, 1)
 	c, peer := listenUDP(t, loopback4), netPeer(t, loopback4)
@@ -438,7 +443,8 @@ func TestUDPEmptyRead(t *testing.T) {
 	}
 }
 
-// TestUDPControl: control messages go with datagrams both ways, in single messages and in batches.
+// TestUDPControl: control messages go with datagrams both ways, in single
+// messages and in batches.
 func TestUDPControl(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
@@ -489,7 +495,8 @@ func controlMessage(level, kind int, data []byte) []byte {
 	return p
 }
 
-// TestUDPRefused: a connected socket is told that nobody listens, as net's is, and can be used on.
+// TestUDPRefused: a connected socket is told that nobody listens, as net's is,
+// and can be used on.
 func TestUDPRefused(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
@@ -541,7 +548,8 @@ func TestUDPRefused(t *testing.T) {
 					t.Errorf("after that: %q, %v", buf[:n], err)
 				}
 			})
-			// Nothing is there now, and that it has failed before must not make a read spin.
+			// Nothing is there now, and that it has failed before must not make
+			// a read spin.
 			reader = p.Go(func() { c.Read(make([]byte, 1)) })
 			reader.UntilParked(t, coroutine.ReasonRead)
 			c.Close()
@@ -550,7 +558,8 @@ func TestUDPRefused(t *testing.T) {
 	}
 }
 
-// TestUDPConcurrent: several readers and writers on one socket each get and send whole datagrams.
+// TestUDPConcurrent: several readers and writers on one socket each get and
+// send whole datagrams.
 func TestUDPConcurrent(t *testing.T) {
 	start(t, 2)
 	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
@@ -602,7 +611,8 @@ func TestUDPConcurrent(t *testing.T) {
 	}
 }
 
-// checkUDPClosed checks that err is what net returns for an operation that Close has ended.
+// checkUDPClosed checks that err is what net returns for an operation that
+// Close has ended.
 func checkUDPClosed(t *testing.T, op string, err error) {
 	t.Helper()
 	var e *net.OpError

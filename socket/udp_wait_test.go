@@ -20,7 +20,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// udpWaits are the operations of a UDP socket that wait, each not possible until release is called.
+// udpWaits are the operations of a UDP socket that wait, each not possible
+// until release is called.
 var udpWaits = []struct {
 	name   string
 	op     string
@@ -75,7 +76,8 @@ func udpReader(read func(c *socket.UDPConn, p []byte) error) func(t *testing.T) 
 	return func(t *testing.T) udpWait {
 		peer := netPeer(t, loopback4)
 		c := dialTo(t, peer)
-		peer.WriteToUDP([]byte("x"), udpAddr(c)) // a socket that has been read waits without another look
+		// a socket that has been read waits without another look
+		peer.WriteToUDP([]byte("x"), udpAddr(c))
 		if n, err := c.Read(make([]byte, 10)); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
@@ -88,8 +90,10 @@ func udpReader(read func(c *socket.UDPConn, p []byte) error) func(t *testing.T) 
 	}
 }
 
-// udpWriter needs a socket without room. There is none on loopback, where a datagram leaves the sender's buffer at once, so it is
-// made up; the edge when there is room again is that of a datagram that comes in, as epoll tells everything at once.
+// udpWriter needs a socket without room. There is none on loopback, where a
+// datagram leaves the sender's buffer at once, so it is made up; the edge when
+// there is room again is that of a datagram that comes in, as epoll tells
+// everything at once.
 func udpWriter(write func(c *socket.UDPConn) error) func(t *testing.T) udpWait {
 	return func(t *testing.T) udpWait {
 		peer := netPeer(t, loopback4)
@@ -144,8 +148,9 @@ func TestUDPWaits(t *testing.T) {
 	})
 }
 
-// TestUDPDeadlines: one that is over ends an operation before it begins, one to come ends it then, and one that is moved while it is
-// blocked counts; after it is taken back all is well.
+// TestUDPDeadlines: one that is over ends an operation before it begins, one to
+// come ends it then, and one that is moved while it is blocked counts; after it
+// is taken back all is well.
 func TestUDPDeadlines(t *testing.T) {
 	forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait) {
 		p.Do(t, func() {
@@ -178,7 +183,8 @@ func TestUDPDeadlines(t *testing.T) {
 	})
 }
 
-// TestUDPCloseEndsWaits: from every kind of place, and what is queued behind the one that waits too.
+// TestUDPCloseEndsWaits: from every kind of place, and what is queued behind
+// the one that waits too.
 func TestUDPCloseEndsWaits(t *testing.T) {
 	for _, closer := range testrun.Places {
 		forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait) {
@@ -203,8 +209,9 @@ func TestUDPCloseEndsWaits(t *testing.T) {
 	}
 }
 
-// TestUDPFlood: a socket that always has something to read, or room to write, does not keep its Processor from others, one datagram at a
-// time or in batches. The other end is system calls that netco knows nothing of.
+// TestUDPFlood: a socket that always has something to read, or room to write,
+// does not keep its Processor from others, one datagram at a time or in
+// batches. The other end is system calls that netco knows nothing of.
 func TestUDPFlood(t *testing.T) {
 	const batch = 32
 	fill := func(c *socket.UDPConn) {
@@ -273,7 +280,8 @@ func TestUDPFlood(t *testing.T) {
 	}
 }
 
-// checkUDPTimeout checks that err is what net returns for an operation that a deadline has ended.
+// checkUDPTimeout checks that err is what net returns for an operation that a
+// deadline has ended.
 func checkUDPTimeout(t *testing.T, op string, err error) {
 	t.Helper()
 	var e *net.OpError

@@ -41,7 +41,8 @@ func listenUnix(t testing.TB, network string) *socket.UnixListener {
 	return l
 }
 
-// unixPair returns the two ends of a connection; of unixgram the second one has dialled the first.
+// unixPair returns the two ends of a connection; of unixgram the second one has
+// dialled the first.
 func unixPair(t testing.TB, network string) (a, b *socket.UnixConn) {
 	t.Helper()
 	var err error
@@ -64,7 +65,8 @@ func unixPair(t testing.TB, network string) (a, b *socket.UnixConn) {
 	return a, b
 }
 
-// TestUnixStream: a large message comes and goes as over TCP, from every place to every place, and io.EOF comes at its end.
+// TestUnixStream: a large message comes and goes as over TCP, from every place
+// to every place, and io.EOF comes at its end.
 func TestUnixStream(t *testing.T) {
 	const size = 3 << 20
 	for _, from := range testrun.Places {
@@ -96,8 +98,9 @@ func TestUnixStream(t *testing.T) {
 	}
 }
 
-// TestUnixPackets: what is written as one is read as one, an empty packet and one of nearly the size of the send buffer included.
-// One that is too large is refused and sends nothing. What does not fit the reader's buffer is dropped.
+// TestUnixPackets: what is written as one is read as one, an empty packet and
+// one of nearly the size of the send buffer included. One that is too large is
+// refused and sends nothing. What does not fit the reader's buffer is dropped.
 func TestUnixPackets(t *testing.T) {
 	for _, network := range []string{"unixgram", "unixpacket"} {
 		for _, p := range testrun.Places {
@@ -155,7 +158,8 @@ func TestUnixPackets(t *testing.T) {
 	}
 }
 
-// TestUnixEmptySeqpacket: an empty packet and the end look the same to Read, as they do to net's.
+// TestUnixEmptySeqpacket: an empty packet and the end look the same to Read, as
+// they do to net's.
 func TestUnixEmptySeqpacket(t *testing.T) {
 	start(t, 1)
 	a, b := unixPair(t, "unixpacket")
@@ -167,8 +171,10 @@ func TestUnixEmptySeqpacket(t *testing.T) {
 	}
 }
 
-// TestUnixFalseEnd: what a peer sent before it closed is read, though a read said that the end is there. The kernel does that when the
-// peer writes and closes within the read; an empty packet in front has the same result every time.
+// TestUnixFalseEnd: what a peer sent before it closed is read, though a read
+// said that the end is there. The kernel does that when the peer writes and
+// closes within the read; an empty packet in front has the same result every
+// time.
 func TestUnixFalseEnd(t *testing.T) {
 	start(t, 1)
 	reads := map[string]func(c *socket.UnixConn, p []byte) (int, error){
@@ -193,7 +199,8 @@ func TestUnixFalseEnd(t *testing.T) {
 	}
 }
 
-// TestUnixDeadlineAndClose: reads that wait, and writes that find no room, end by deadline and by Close, with net's errors.
+// TestUnixDeadlineAndClose: reads that wait, and writes that find no room, end
+// by deadline and by Close, with net's errors.
 func TestUnixDeadlineAndClose(t *testing.T) {
 	for _, network := range []string{"unix", "unixgram", "unixpacket"} {
 		for _, p := range testrun.Places {
@@ -258,8 +265,9 @@ func TestUnixDeadlineAndClose(t *testing.T) {
 	}
 }
 
-// TestUnixWritesWait: a writer that finds the queue full goes on when it is read, whether its peer is fixed or named with each
-// packet. For the latter the kernel makes no event if the queue is full of others' packets.
+// TestUnixWritesWait: a writer that finds the queue full goes on when it is
+// read, whether its peer is fixed or named with each packet. For the latter the
+// kernel makes no event if the queue is full of others' packets.
 func TestUnixWritesWait(t *testing.T) {
 	for _, p := range testrun.Places {
 		for _, named := range []bool{false, true} {
@@ -290,7 +298,9 @@ func TestUnixWritesWait(t *testing.T) {
 				c.SetReadDeadline(time.Now().Add(time.Millisecond))
 				s := new(script)
 				defer s.install(t)()
-				c.Read(make([]byte, 1)) // it is registered from now on, so that no more edge comes of that
+				// it is registered from now on, so that no more edge comes of
+				// that
+				c.Read(make([]byte, 1))
 				writer := p.Go(func() {
 					if named {
 						_, err = c.WriteToUnix([]byte("late"), at)
@@ -303,7 +313,8 @@ func TestUnixWritesWait(t *testing.T) {
 				})
 				writer.UntilParked(t, coroutine.ReasonWrite)
 				tries, began := s.called[sysx.Send].Load(), time.Now()
-				time.Sleep(50 * time.Millisecond) // no more than it takes to see one that does not wait at all
+				// no more than it takes to see one that does not wait at all
+				time.Sleep(50 * time.Millisecond)
 				n := s.called[sysx.Send].Load() - tries
 				if took := time.Since(began); n > 2*took.Milliseconds() {
 					t.Errorf("%d attempts in %v", n, took)
@@ -322,7 +333,8 @@ func TestUnixWritesWait(t *testing.T) {
 	}
 }
 
-// TestUnixFDs: an open file goes over each kind of socket, with and without a payload, and arrives closed on exec.
+// TestUnixFDs: an open file goes over each kind of socket, with and without a
+// payload, and arrives closed on exec.
 func TestUnixFDs(t *testing.T) {
 	for _, network := range []string{"unix", "unixgram", "unixpacket"} {
 		for _, p := range testrun.Places {
@@ -408,8 +420,9 @@ func takeRights(t *testing.T, oob []byte) (fd, uid int) {
 	return fd, uid
 }
 
-// TestUnixReadStopsAtFDs: a read that was not filled does not mean that a Unix stream is empty: it stops at data that came with an
-// fd. The next must not wait for an event that has come already.
+// TestUnixReadStopsAtFDs: a read that was not filled does not mean that a Unix
+// stream is empty: it stops at data that came with an fd. The next must not
+// wait for an event that has come already.
 func TestUnixReadStopsAtFDs(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
@@ -542,7 +555,8 @@ func removeSocket(a *net.UnixAddr) {
 	}
 }
 
-// TestUnixBurst: a coroutine whose packets come and go at once lets others of its Processor run.
+// TestUnixBurst: a coroutine whose packets come and go at once lets others of
+// its Processor run.
 func TestUnixBurst(t *testing.T) {
 	start(t, 1)
 	a, b := unixPair(t, "unixgram")

@@ -21,7 +21,8 @@ import (
 // closer is what a call under test may have opened.
 type closer interface{ Close() error }
 
-// withNet calls ours and net's and compares their errors. What they opened is closed, and path removed after each.
+// withNet calls ours and net's and compares their errors. What they opened is
+// closed, and path removed after each.
 func withNet(t *testing.T, what, path string, ours, theirs func() (closer, error)) {
 	t.Helper()
 	try := func(f func() (closer, error)) error {
@@ -96,7 +97,9 @@ func TestUnixErrors(t *testing.T) {
 							func() (closer, error) { return opened(socket.Dial(network, name)) },
 							func() (closer, error) { return opened(net.Dial(network, name)) })
 					}
-					// What net makes of a stream that is to be a net.PacketConn, or of packets that are to be a net.Listener, is of no use.
+					// What net makes of a stream that is to be a
+					// net.PacketConn, or of packets that are to be a
+					// net.Listener, is of no use.
 					switch network {
 					case "unix", "unixpacket":
 						withNet(t, what("Listen"), path,
@@ -138,8 +141,9 @@ type unixIO interface {
 	SetWriteBuffer(int) error
 }
 
-// TestUnixIOErrors holds the errors of reads and writes against net's: on both ends of each kind of connection, on a
-// socket without a peer, after the peer has gone, and after Close.
+// TestUnixIOErrors holds the errors of reads and writes against net's: on both
+// ends of each kind of connection, on a socket without a peer, after the peer
+// has gone, and after Close.
 func TestUnixIOErrors(t *testing.T) {
 	start(t, 2)
 	dir := filepath.Dir(unixName(t, "x"))
@@ -339,7 +343,8 @@ func TestUnixBacklog(t *testing.T) {
 	}
 }
 
-// TestUnixFaults: what keeps a socket from being made or connected is returned as by net and leaves nothing open.
+// TestUnixFaults: what keeps a socket from being made or connected is returned
+// as by net and leaves nothing open.
 func TestUnixFaults(t *testing.T) {
 	start(t, 2)
 	for _, network := range []string{"unix", "unixpacket", "unixgram"} {

@@ -20,7 +20,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// TestUnixUnlink: the file is removed when net would remove it, once, and whoever made another there in the meantime keeps that.
+// TestUnixUnlink: the file is removed when net would remove it, once, and
+// whoever made another there in the meantime keeps that.
 func TestUnixUnlink(t *testing.T) {
 	start(t, 2)
 	for _, p := range testrun.Places {
@@ -95,8 +96,8 @@ func TestUnixUnlink(t *testing.T) {
 	}
 }
 
-// TestUnixAccept: several coroutines and goroutines accept from one listener, by path and by abstract name; deadline and Close end
-// them.
+// TestUnixAccept: several coroutines and goroutines accept from one listener,
+// by path and by abstract name; deadline and Close end them.
 func TestUnixAccept(t *testing.T) {
 	for _, network := range []string{"unix", "unixpacket"} {
 		for _, abstract := range []bool{false, true} {
@@ -152,8 +153,8 @@ func testUnixAccept(t *testing.T, network string, abstract bool) {
 	})
 }
 
-// TestUnixListenWithoutFDs: every fd that listening takes may be the one that is not there any more. Nothing stays open, and no
-// file is left.
+// TestUnixListenWithoutFDs: every fd that listening takes may be the one that
+// is not there any more. Nothing stays open, and no file is left.
 func TestUnixListenWithoutFDs(t *testing.T) {
 	path := unixName(t, "s")
 	start(t, 1)
@@ -205,7 +206,8 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 			for _, fd := range holes {
 				unix.Close(fd)
 			}
-			if n := testenv.Files(); n > before { // fewer, if a collection has closed what an earlier test lost
+			// fewer, if a collection has closed what an earlier test lost
+			if n := testenv.Files(); n > before {
 				t.Errorf("%s with %d to spare: %d fds, before %d", network, spare, n, before)
 			}
 		}
