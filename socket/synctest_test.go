@@ -155,16 +155,18 @@ func TestSocketsInBubble(t *testing.T) {
 // in a bubble that it does not work there.
 func TestServerInBubble(t *testing.T) {
 	start(t, 1)
+	var busy atomic.Bool
 	serving := &socket.Server{Handle: func(c *socket.ServerConn) error {
-		_, err := c.Read(make([]byte, 1))
+		c.Read(make([]byte, 1))
+		busy.Store(true)
+		_, err := c.Read(make([]byte, 1)) // Shutdown has to wait for it
 		return err
 	}}
-	var opened atomic.Bool
-	serving.Opened = func(*socket.ServerConn) error { opened.Store(true); return nil }
 	ln := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
 	go serving.Serve(ln)
-	testenv.Closing(t, testenv.Must(net.Dial("tcp", ln.Addr().String())))
-	testenv.Until(t, "the connection", opened.Load) // and not only its fd
+	peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", ln.Addr().String())))
+	testenv.Must(peer.Write([]byte{1}))
+	testenv.Until(t, "the connection", busy.Load) // and not only its fd
 	synctest.Test(t, func(t *testing.T) {
 		inside := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
 		c := testenv.Must(socket.Dial("tcp", inside.Addr().String()))
