@@ -1,8 +1,11 @@
 package socket_test
 
 import (
+	"errors"
 	"io"
 	"net"
+	"net/netip"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -186,4 +189,402 @@ func TestNoBufferPerIdleConnection(t *testing.T) {
 		unix.Shutdown(fd, unix.SHUT_RDWR)
 	}
 	testenv.Until(t, "the connections to end", func() bool { return socket.Open() == 1 })
+}
+
+// TestUDPNoAllocation: none of the methods that promise it allocates, whether
+// it waits or not.
+func TestUDPNoAllocation(t *testing.T) {
+	testenv.NoRace(t)
+	for _, at := range []string{"127.0.0.1:0", "[::1]:0", ":0"} {
+		for name, make := range allocFree {
+			t.Run(at+" "+name, func(t *testing.T) {
+				start(t, 1)
+				x := newAllocSockets(t, at)
+				f := make(x)
+				want := 0.0
+				if name == "UDPAddr" {
+					want = 1 // the address' bytes, as with net
+				}
+				testrun.First.Do(t, func() {
+					defer debug.SetGCPercent(debug.SetGCPercent(-1))
+					if n := testing.AllocsPerRun(200, f); n > want || x.failed != nil {
+						t.Errorf("%v allocations, %v", n, x.failed)
+					}
+				})
+			})
+		}
+	}
+}
+
+// allocSockets are two sockets, d connected to c, and what they send.
+type allocSockets struct {
+	c, d     *socket.UDPConn
+	self     *net.UDPAddr   // where c is
+	to, peer netip.AddrPort // where c and d are
+	buf, oob []byte
+	failed   error
+}
+
+func newAllocSockets(t *testing.T, at string) *allocSockets {
+	pc, err := socket.ListenPacket("udp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &allocSockets{c: pc.(*socket.UDPConn), buf: make([]byte, 100), oob: make([]byte, 100)}
+	t.Cleanup(func() { x.c.Close() })
+	x.self = udpAddr(x.c)
+	if x.self.IP.IsUnspecified() {
+		x.self.IP = loopback4.IP
+	}
+	if x.d, err = socket.DialUDP("udp", nil, x.self); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.d.Close() })
+	x.to, x.peer = x.self.AddrPort(), portOf(x.d)
+	return x
+}
+
+func (x *allocSockets) must(err error) {
+	if err != nil {
+		x.failed = err
+	}
+}
+
+// allocFree make functions that send and receive one way or another.
+var allocFree = map[string]func(x *allocSockets) func(){
+	"AddrPort": func(x *allocSockets) func() {
+		return func() {
+			_, err := x.c.WriteToUDPAddrPort(x.buf, x.to)
+			x.must(err)
+			_, _, err = x.c.ReadFromUDPAddrPort(x.buf)
+			x.must(err)
+		}
+	},
+	"UDPAddr": func(x *allocSockets) func() {
+		return func() {
+			_, err := x.c.WriteToUDP(x.buf, x.self)
+			x.must(err)
+			_, from, err := x.c.ReadFromUDP(x.buf)
+			x.must(err)
+			if from != nil && from.Port != x.self.Port {
+				x.must(errors.New("another's"))
+			}
+		}
+	},
+	"connected": func(x *allocSockets) func() {
+		return func() {
+			_, err := x.d.Write(x.buf)
+			x.must(err)
+			_, err = x.c.Read(x.buf)
+			x.must(err)
+		}
+	},
+	"msg": func(x *allocSockets) func() {
+		return func() {
+			_, _, err := x.c.WriteMsgUDPAddrPort(x.buf, nil, x.to)
+			x.must(err)
+			_, _, _, _, err = x.c.ReadMsgUDPAddrPort(x.buf, x.oob)
+			x.must(err)
+		}
+	},
+	"msg connected": func(x *allocSockets) func() {
+		return func() {
+			_, _, err := x.d.WriteMsgUDP(x.buf, nil, nil)
+			x.must(err)
+			_, _, _, _, err = x.c.ReadMsgUDPAddrPort(x.buf, x.oob)
+			x.must(err)
+		}
+	},
+	"under a deadline": func(x *allocSockets) func() {
+		return func() {
+			x.d.SetReadDeadline(time.Now().Add(time.Minute))
+			_, err := x.c.WriteToUDPAddrPort(x.buf, x.peer)
+			x.must(err)
+			_, err = x.d.Read(x.buf)
+			x.must(err)
+		}
+	},
+	"batch": func(x *allocSockets) func() {
+		x.c.SetGRO(true)
+		var out, in [4]socket.Message
+		for i := range out {
+			out[i] = socket.Message{Buf: make([]byte, 60), SegmentSize: 30 * (i % 2), Addr: x.to}
+			in[i] = socket.Message{Buf: make([]byte, 2000), OOB: make([]byte, 40)}
+		}
+		return func() {
+			_, err := x.c.WriteBatch(out[:])
+			x.must(err)
+			for got := 0; got < 4*60 && x.failed == nil; {
+				n, err := x.c.ReadBatch(in[:])
+				x.must(err)
+				for i := range n {
+					got += in[i].N
+				}
+			}
+		}
+	},
+}
+
+// TestUDPNoAllocationWaiting: a datagram that is waited for, answered and
+// waited for again allocates nothing.
+func TestUDPNoAllocationWaiting(t *testing.T) {
+	testenv.NoRace(t)
+	start(t, 2)
+	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+	server := testrun.First.Go(func() {
+		ms := make([]socket.Message, 8)
+		for i := range ms {
+			ms[i].Buf = make([]byte, 64)
+		}
+		for {
+			n, err := b.ReadBatch(ms)
+			if err != nil {
+				return
+			}
+			if _, err := b.WriteBatch(ms[:n]); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	to := portOf(b)
+	client := func(trips int) {
+		testrun.Second.Do(t, func() {
+			buf := make([]byte, 64)
+			for range trips {
+				if _, err := a.WriteToUDPAddrPort(buf, to); err != nil {
+					t.Error(err)
+				}
+				if _, _, err := a.ReadFromUDPAddrPort(buf); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	client(200)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	runtime.GC()
+	client(200)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	client(2000)
+	runtime.ReadMemStats(&after)
+	if n := after.Mallocs - before.Mallocs; n > 60 {
+		t.Errorf("%d allocations for 2000 round trips", n)
+	}
+	b.Close()
+	server.Wait(t)
+}
+
+// What datagrams leave behind; package variables, so that addresses escape.
+var (
+	keptAddr net.Addr
+	keptUDP  *net.UDPAddr
+	keptUnix *net.UnixAddr
+	lastPort int
+	lastName string
+)
+
+// TestDatagramAllocationsBesideNet: no method that moves a datagram allocates
+// more often than net's does, nor than the most that stands beside it.
+// ReadFrom, ReadFromUDP and ReadMsgUDP allocated an address that was kept and,
+// apart from it, its bytes.
+func TestDatagramAllocationsBesideNet(t *testing.T) {
+	testenv.NoRace(t)
+	start(t, 1)
+	buf, oob := make([]byte, 64), make([]byte, 64)
+	failed := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for _, at := range []string{"127.0.0.1:0", "[::1]:0", ":0"} {
+		if at == "[::1]:0" && !haveIPv6() {
+			continue
+		}
+		a := testenv.Closing(t, testenv.Must(socket.ListenPacket("udp", at)))
+		ours := a.(*socket.UDPConn)
+		b := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", at)))
+		theirs := b.(*net.UDPConn)
+		to := func(c net.PacketConn) *net.UDPAddr {
+			u := udpAddr(c)
+			if u.IP.IsUnspecified() {
+				u.IP = loopback4.IP
+			}
+			return u
+		}
+		ourUDP, theirUDP := to(ours), to(theirs)
+		ourPort, theirPort := netip.MustParseAddrPort(ourUDP.String()), netip.MustParseAddrPort(theirUDP.String())
+		// Each is spelt out for both: through an interface net's methods are
+		// not inlined, and allocate more.
+		rows := []struct {
+			name         string
+			most         float64
+			ours, theirs func()
+		}{
+			{"WriteTo, ReadFrom", 1, func() {
+				_, err := ours.WriteTo(buf, ourUDP)
+				failed(err)
+				_, keptAddr, err = ours.ReadFrom(buf)
+				failed(err)
+			}, func() {
+				_, err := theirs.WriteTo(buf, theirUDP)
+				failed(err)
+				_, keptAddr, err = theirs.ReadFrom(buf)
+				failed(err)
+			}},
+			{"WriteToUDP, ReadFromUDP", 1, func() {
+				_, err := ours.WriteToUDP(buf, ourUDP)
+				failed(err)
+				_, from, err := ours.ReadFromUDP(buf)
+				failed(err)
+				lastPort = from.Port
+			}, func() {
+				_, err := theirs.WriteToUDP(buf, theirUDP)
+				failed(err)
+				_, from, err := theirs.ReadFromUDP(buf)
+				failed(err)
+				lastPort = from.Port
+			}},
+			{"WriteToUDP, ReadFromUDP, kept", 1, func() {
+				_, err := ours.WriteToUDP(buf, ourUDP)
+				failed(err)
+				_, keptUDP, err = ours.ReadFromUDP(buf)
+				failed(err)
+			}, func() {
+				_, err := theirs.WriteToUDP(buf, theirUDP)
+				failed(err)
+				_, keptUDP, err = theirs.ReadFromUDP(buf)
+				failed(err)
+			}},
+			{"WriteToUDPAddrPort, ReadFromUDPAddrPort", 0, func() {
+				_, err := ours.WriteToUDPAddrPort(buf, ourPort)
+				failed(err)
+				_, _, err = ours.ReadFromUDPAddrPort(buf)
+				failed(err)
+			}, func() {
+				_, err := theirs.WriteToUDPAddrPort(buf, theirPort)
+				failed(err)
+				_, _, err = theirs.ReadFromUDPAddrPort(buf)
+				failed(err)
+			}},
+			{"WriteMsgUDP, ReadMsgUDP", 1, func() {
+				_, _, err := ours.WriteMsgUDP(buf, nil, ourUDP)
+				failed(err)
+				_, _, _, keptUDP, err = ours.ReadMsgUDP(buf, oob)
+				failed(err)
+			}, func() {
+				_, _, err := theirs.WriteMsgUDP(buf, nil, theirUDP)
+				failed(err)
+				_, _, _, keptUDP, err = theirs.ReadMsgUDP(buf, oob)
+				failed(err)
+			}},
+			{"WriteMsgUDPAddrPort, ReadMsgUDPAddrPort", 0, func() {
+				_, _, err := ours.WriteMsgUDPAddrPort(buf, nil, ourPort)
+				failed(err)
+				_, _, _, _, err = ours.ReadMsgUDPAddrPort(buf, oob)
+				failed(err)
+			}, func() {
+				_, _, err := theirs.WriteMsgUDPAddrPort(buf, nil, theirPort)
+				failed(err)
+				_, _, _, _, err = theirs.ReadMsgUDPAddrPort(buf, oob)
+				failed(err)
+			}},
+			{"WriteToUDP, Read", 0, func() {
+				_, err := ours.WriteToUDP(buf, ourUDP)
+				failed(err)
+				_, err = ours.Read(buf)
+				failed(err)
+			}, func() {
+				_, err := theirs.WriteToUDP(buf, theirUDP)
+				failed(err)
+				_, err = theirs.Read(buf)
+				failed(err)
+			}},
+		}
+		for _, r := range rows {
+			compareAllocs(t, at+" "+r.name, r.most, r.ours, r.theirs)
+		}
+	}
+}
+
+// TestUnixgramAllocationsBesideNet is TestDatagramAllocationsBesideNet for
+// unixgram.
+func TestUnixgramAllocationsBesideNet(t *testing.T) {
+	testenv.NoRace(t)
+	start(t, 1)
+	buf, oob := make([]byte, 64), make([]byte, 64)
+	failed := func(err error) {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	ourName := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "o"), Net: "unixgram"}
+	theirName := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "t"), Net: "unixgram"}
+	ours := testenv.Closing(t, testenv.Must(socket.ListenUnixgram("unixgram", ourName)))
+	theirs := testenv.Closing(t, testenv.Must(net.ListenUnixgram("unixgram", theirName)))
+	for _, r := range []struct {
+		name         string
+		most         float64
+		ours, theirs func()
+	}{
+		{"WriteTo, ReadFrom", 2, func() {
+			_, err := ours.WriteTo(buf, ourName)
+			failed(err)
+			_, keptAddr, err = ours.ReadFrom(buf)
+			failed(err)
+		}, func() {
+			_, err := theirs.WriteTo(buf, theirName)
+			failed(err)
+			_, keptAddr, err = theirs.ReadFrom(buf)
+			failed(err)
+		}},
+		{"WriteToUnix, ReadFromUnix", 2, func() {
+			_, err := ours.WriteToUnix(buf, ourName)
+			failed(err)
+			_, from, err := ours.ReadFromUnix(buf)
+			failed(err)
+			lastName = from.Name
+		}, func() {
+			_, err := theirs.WriteToUnix(buf, theirName)
+			failed(err)
+			_, from, err := theirs.ReadFromUnix(buf)
+			failed(err)
+			lastName = from.Name
+		}},
+		{"WriteMsgUnix, ReadMsgUnix", 2, func() {
+			_, _, err := ours.WriteMsgUnix(buf, nil, ourName)
+			failed(err)
+			_, _, _, keptUnix, err = ours.ReadMsgUnix(buf, oob)
+			failed(err)
+		}, func() {
+			_, _, err := theirs.WriteMsgUnix(buf, nil, theirName)
+			failed(err)
+			_, _, _, keptUnix, err = theirs.ReadMsgUnix(buf, oob)
+			failed(err)
+		}},
+		{"WriteToUnix, Read", 0, func() {
+			_, err := ours.WriteToUnix(buf, ourName)
+			failed(err)
+			_, err = ours.Read(buf)
+			failed(err)
+		}, func() {
+			_, err := theirs.WriteToUnix(buf, theirName)
+			failed(err)
+			_, err = theirs.Read(buf)
+			failed(err)
+		}},
+	} {
+		compareAllocs(t, r.name, r.most, r.ours, r.theirs)
+	}
+}
+
+// compareAllocs fails if ours allocates more often than net's function, or
+// than most.
+func compareAllocs(t *testing.T, name string, most float64, ours, theirs func()) {
+	t.Helper()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	got, want := testenv.Allocs(50, ours), testing.AllocsPerRun(50, theirs)
+	if got > most || got > want {
+		t.Errorf("%s: %v allocations, at most %v, net's %v", name, got, most, want)
+	}
 }

@@ -5,8 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
+	"path/filepath"
+	"reflect"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -14,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
@@ -313,4 +320,796 @@ func TestDialParks(t *testing.T) {
 	}
 	cancel()
 	dial.Wait(t)
+}
+
+// theirs is a net.Dialer with the settings of ours.
+func theirs(d *socket.Dialer) *net.Dialer {
+	n := &net.Dialer{
+		Timeout: d.Timeout, Deadline: d.Deadline, LocalAddr: d.LocalAddr, FallbackDelay: d.FallbackDelay,
+		KeepAlive: d.KeepAlive, KeepAliveConfig: d.KeepAliveConfig, Control: d.Control, ControlContext: d.ControlContext, Cancel: d.Cancel,
+	}
+	if d.Resolver != nil {
+		n.Resolver = d.Resolver.Net
+	}
+	return n
+}
+
+// everywhere runs f in all places, one after the other.
+func everywhere(t *testing.T, f func(p testrun.Place)) {
+	t.Helper()
+	for _, p := range testrun.Places {
+		p.Go(func() { f(p) }).Wait(t)
+	}
+}
+
+// sameDial dials with both and compares errors; what succeeds is closed.
+func sameDial(t *testing.T, what string, d *socket.Dialer, ctx context.Context, network, address string) {
+	t.Helper()
+	err, want := dialBoth(d, ctx, network, address)
+	same(t, fmt.Sprintf("%s: Dial(%q, %q)", what, network, address), err, want)
+}
+
+// dialBoth returns the errors of both.
+func dialBoth(d *socket.Dialer, ctx context.Context, network, address string) (ours, nets error) {
+	c, ours := d.DialContext(ctx, network, address)
+	if c != nil {
+		c.Close()
+	}
+	n, nets := theirs(d).DialContext(ctx, network, address)
+	if n != nil {
+		n.Close()
+	}
+	return ours, nets
+}
+
+// TestDialerErrors holds errors against net's: their text, types, addresses.
+func TestDialerErrors(t *testing.T) {
+	start(t, 2)
+	s := serveNames(t, zone)
+	r := s.resolver()
+	_, port, _ := net.SplitHostPort(testenv.ClosedPort(t))
+	path := filepath.Join(t.TempDir(), "nobody")
+	tcpAt := func(a string) net.Addr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(a)) }
+	udpAt := func(a string) net.Addr { return net.UDPAddrFromAddrPort(netip.MustParseAddrPort(a)) }
+	dialers := map[string]*socket.Dialer{
+		"zero":               {},
+		"timeout":            {Timeout: time.Hour},
+		"passed":             {Deadline: time.Unix(1, 0)},
+		"no fallback":        {FallbackDelay: -1},
+		"from TCP4":          {LocalAddr: tcpAt("127.0.0.1:0")},
+		"from TCP6":          {LocalAddr: tcpAt("[::1]:0")},
+		"from any TCP":       {LocalAddr: &net.TCPAddr{}},
+		"from TCP elsewhere": {LocalAddr: tcpAt("192.0.2.77:0")},
+		"from UDP":           {LocalAddr: udpAt("127.0.0.1:0")},
+		"from Unix":          {LocalAddr: &net.UnixAddr{Name: "@netco-nobody", Net: "unix"}},
+		"from IP":            {LocalAddr: &net.IPAddr{IP: net.IPv4(127, 0, 0, 1)}},
+		"from nil TCP":       {LocalAddr: (*net.TCPAddr)(nil)},
+		"control refuses":    {Control: func(string, string, syscall.RawConn) error { return errors.New("refused by control") }},
+	}
+	var targets []struct{ network, address string }
+	for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "bogus", ""} {
+		for _, host := range []string{"127.0.0.1", "", "0.0.0.0", "[::]", "[::1]", "[::ffff:127.0.0.1]", "localhost", "none.test.", "empty.test."} {
+			targets = append(targets, struct{ network, address string }{network, host + ":" + port})
+		}
+		for _, a := range []string{"", "127.0.0.1", ":", "127.0.0.1:nosuchservice", "127.0.0.1:65536"} {
+			targets = append(targets, struct{ network, address string }{network, a})
+		}
+	}
+	for _, network := range []string{"unix", "unixgram", "unixpacket"} {
+		for _, a := range []string{"", path, "@netco-nobody-listens", strings.Repeat("x", 200)} {
+			targets = append(targets, struct{ network, address string }{network, a})
+		}
+	}
+	everywhere(t, func(p testrun.Place) {
+		for name, d := range dialers {
+			d := *d
+			d.Resolver = r
+			if name == "from Unix" {
+				d.LocalAddr = &net.UnixAddr{Name: fmt.Sprintf("@netco-nobody-%d-%s", os.Getpid(), p.Name), Net: "unix"}
+			}
+			for _, to := range targets {
+				if name == "from nil TCP" && !strings.HasPrefix(to.network, "tcp") {
+					continue // net panics
+				}
+				if name == "passed" && !strings.HasPrefix(to.network, "unix") && named(to.address) {
+					continue // net tosses a coin between the answer and the time
+				}
+				sameDial(t, p.Name+", "+name, &d, context.Background(), to.network, to.address)
+			}
+		}
+	})
+	idle(t, r)
+}
+
+// named reports whether there is a name to look up in host:port.
+func named(address string) bool {
+	host, port, _ := net.SplitHostPort(address)
+	_, err := netip.ParseAddr(host)
+	return err != nil && host != "" || strings.ContainsAny(port, "aeiou")
+}
+
+// TestDialRawIP: raw IP is not offered.
+func TestDialRawIP(t *testing.T) {
+	start(t, 2)
+	everywhere(t, func(p testrun.Place) {
+		for _, network := range []string{"ip", "ip4:icmp", "ip6:58", "tcp:http"} {
+			_, err := socket.Dial(network, "127.0.0.1")
+			var op *net.OpError
+			if !errors.As(err, &op) || op.Op != "dial" || op.Net != network || op.Err != net.UnknownNetworkError(network) {
+				t.Errorf("%s: %v", network, err)
+			}
+		}
+	})
+}
+
+// TestDialTCPErrors holds the functions that take addresses of package net
+// against net's.
+func TestDialTCPErrors(t *testing.T) {
+	start(t, 2)
+	closed := netip.MustParseAddrPort(testenv.ClosedPort(t))
+	addrs := []*net.TCPAddr{nil, {}, net.TCPAddrFromAddrPort(closed), {Port: int(closed.Port())}, {IP: net.IPv6loopback, Port: int(closed.Port())},
+		{IP: net.IPv4zero, Port: int(closed.Port())}, {IP: net.IPv6zero, Port: int(closed.Port())}, {IP: net.IP{1, 2, 3}, Port: 80}, {Port: 70000},
+		{IP: net.IP{1, 2, 3, 4, 5}, Port: 80}}
+	locals := []*net.TCPAddr{nil, {}, {IP: net.IPv4(127, 0, 0, 1)}, {IP: net.IPv6loopback}, {IP: net.IPv4(192, 0, 2, 77)}, {IP: net.IPv6zero}}
+	everywhere(t, func(p testrun.Place) {
+		for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "bogus"} {
+			for _, to := range addrs {
+				for _, from := range locals {
+					_, err := socket.DialTCP(network, from, to)
+					_, want := net.DialTCP(network, from, to)
+					same(t, fmt.Sprintf("DialTCP(%s, %v, %v)", network, from, to), err, want)
+				}
+			}
+		}
+		for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "unix", "unixgram", "bogus"} {
+			for _, to := range []netip.AddrPort{{}, closed, netip.AddrPortFrom(netip.IPv6Loopback(), closed.Port())} {
+				for _, from := range []netip.AddrPort{{}, netip.MustParseAddrPort("127.0.0.1:0"), netip.MustParseAddrPort("[::1]:0")} {
+					ctx := context.Background()
+					what := fmt.Sprintf("%s, %v, %v", network, from, to)
+					d := new(socket.Dialer)
+					a, err := d.DialTCP(ctx, network, from, to)
+					b, want := netDialTCP(ctx, network, from, to)
+					same(t, "DialTCP "+what, err, want)
+					if a != nil {
+						a.Close()
+					}
+					if b != nil {
+						b.Close()
+					}
+					c, err := d.DialUDP(ctx, network, from, to)
+					e, want := netDialUDP(ctx, network, from, to)
+					same(t, "DialUDP "+what, err, want)
+					if c != nil {
+						c.Close()
+					}
+					if e != nil {
+						e.Close()
+					}
+				}
+			}
+			for _, to := range []*net.UnixAddr{nil, {}, {Name: "@netco-nobody", Net: "unix"}} {
+				_, err := new(socket.Dialer).DialUnix(context.Background(), network, nil, to)
+				_, want := net.DialUnix(network, nil, to)
+				same(t, "DialUnix "+network, err, want)
+			}
+		}
+	})
+}
+
+// netDialTCP is what net.Dialer.DialTCP does, which the oldest Go that netco
+// builds with does not have.
+func netDialTCP(_ context.Context, network string, from, to netip.AddrPort) (*net.TCPConn, error) {
+	return net.DialTCP(network, net.TCPAddrFromAddrPort(from), net.TCPAddrFromAddrPort(to))
+}
+
+func netDialUDP(_ context.Context, network string, from, to netip.AddrPort) (*net.UDPConn, error) {
+	return net.DialUDP(network, net.UDPAddrFromAddrPort(from), net.UDPAddrFromAddrPort(to))
+}
+
+// ended makes contexts that end in the ways there are, at once or while the
+// dial is under way.
+var ended = map[string]func() (context.Context, context.CancelFunc){
+	"cancelled before": func() (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		return ctx, cancel
+	},
+	"too late before": func() (context.Context, context.CancelFunc) {
+		return context.WithDeadline(context.Background(), time.Unix(1, 0))
+	},
+	"cancelled": func() (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(10*time.Millisecond, cancel)
+		return ctx, cancel
+	},
+	"too late": func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(context.Background(), 10*time.Millisecond)
+	},
+}
+
+// TestDialContext: a context ends a look-up and a connect, with net's error.
+func TestDialContext(t *testing.T) {
+	start(t, 2)
+	s := serveNames(t, zone)
+	s.hold("one.test.")
+	r := s.resolver()
+	address, _ := testenv.Deaf(t)
+	before := socket.Open()
+	everywhere(t, func(p testrun.Place) {
+		for how, make := range ended {
+			for _, to := range []string{"one.test.:80", address} {
+				d := &socket.Dialer{Resolver: r, LocalAddr: &net.TCPAddr{}}
+				ctx, cancel := make()
+				_, err := d.DialContext(ctx, "tcp", to)
+				cancel()
+				want := context.Canceled
+				if strings.HasPrefix(how, "too late") {
+					want = context.DeadlineExceeded
+				}
+				if !errors.Is(err, want) {
+					t.Errorf("%s, %s, %s: %v", p.Name, how, to, err)
+				}
+				ctx, cancel = make()
+				_, want = theirs(d).DialContext(ctx, "tcp", to)
+				cancel()
+				same(t, p.Name+", "+how+", "+to, err, want)
+			}
+		}
+	})
+	if n := socket.Open(); n != before {
+		t.Errorf("%d sockets open, before %d", n, before)
+	}
+	idle(t, r)
+}
+
+// TestDialCancelled: a coroutine that is parked in a connect, and a goroutine
+// that blocks in one, are woken by cancel.
+func TestDialCancelled(t *testing.T) {
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		address, _ := testenv.Deaf(t)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		k := p.Go(func() {
+			if _, err := socket.DialContext(ctx, "tcp", address); !errors.Is(err, context.Canceled) {
+				t.Errorf("Dial: %v", err)
+			}
+		})
+		k.UntilParked(t, coroutine.ReasonConnect)
+		cancel()
+		k.Wait(t)
+	})
+}
+
+// TestDialCancelChannel: so does the old way to cancel.
+func TestDialCancelChannel(t *testing.T) {
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		address, _ := testenv.Deaf(t)
+		cancel := make(chan struct{})
+		k := p.Go(func() {
+			d := socket.Dialer{Cancel: cancel}
+			if _, err := d.Dial("tcp", address); !errors.Is(err, context.Canceled) {
+				t.Errorf("Dial: %v", err)
+			}
+		})
+		k.UntilParked(t, coroutine.ReasonConnect)
+		close(cancel)
+		k.Wait(t)
+	})
+}
+
+// TestDialContextAfter: once there is a connection, the context's end, its
+// deadline or the timeout do nothing to it.
+func TestDialContextAfter(t *testing.T) {
+	start(t, 2)
+	l := listen(t)
+	everywhere(t, func(p testrun.Place) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		d := socket.Dialer{Timeout: time.Hour}
+		a, err := d.DialContext(ctx, "tcp", l.Addr().String())
+		cancel()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer a.Close()
+		b, err := l.AcceptTCP()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer b.Close()
+		for range 3 {
+			if _, err := a.Write([]byte("x")); err != nil {
+				t.Error(err)
+			}
+			var p [1]byte
+			if _, err := b.Read(p[:]); err != nil {
+				t.Error(err)
+			}
+			yield()
+		}
+	})
+}
+
+// TestDialTimeoutPasses: the time for connecting may pass afterwards without
+// effect.
+func TestDialTimeoutPasses(t *testing.T) {
+	start(t, 2)
+	l := listen(t)
+	everywhere(t, func(p testrun.Place) {
+		const timeout = 100 * time.Millisecond
+		var c net.Conn
+		for c == nil {
+			began := time.Now()
+			var err error
+			if c, err = socket.DialTimeout("tcp", l.Addr().String(), timeout); err != nil && time.Since(began) < timeout {
+				t.Error(err)
+				return
+			}
+		}
+		defer c.Close()
+		c.SetReadDeadline(time.Now().Add(timeout)) // nothing comes: it waits
+		c.Read(make([]byte, 1))
+		if _, err := c.Write([]byte("x")); err != nil {
+			t.Errorf("%s: %v", p.Name, err)
+		}
+	})
+}
+
+// TestDialCancelledLate: a context that ends at the moment when the connection
+// is made either ends the dial or leaves the connection alone.
+func TestDialCancelledLate(t *testing.T) {
+	start(t, 2)
+	l := listen(t)
+	const each = 300
+	var mu sync.Mutex
+	var cancel context.CancelFunc // under mu: of the dial under way
+	server := testrun.Goroutine.Go(func() {
+		var open []*socket.TCPConn
+		for {
+			c, err := l.AcceptTCP()
+			if err != nil {
+				break
+			}
+			mu.Lock()
+			cancel()
+			mu.Unlock()
+			open = append(open, c)
+		}
+		for _, c := range open {
+			c.Close()
+		}
+	})
+	var made atomic.Int32
+	everywhere(t, func(p testrun.Place) {
+		for range each {
+			mu.Lock()
+			var ctx context.Context
+			ctx, cancel = context.WithCancel(context.Background())
+			mu.Unlock()
+			c, err := socket.DialContext(ctx, "tcp", l.Addr().String())
+			if err != nil {
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("%s: %v", p.Name, err)
+				}
+				continue
+			}
+			made.Add(1)
+			for range 3 {
+				if _, err := c.Write([]byte("x")); err != nil {
+					t.Errorf("%s: %v", p.Name, err)
+					break
+				}
+				yield()
+			}
+			c.Close()
+		}
+	})
+	l.Close()
+	server.Wait(t)
+	t.Logf("%d of %d connected", made.Load(), each*len(testrun.Places))
+}
+
+// TestDialUnwound: a hook that panics, or ends its goroutine, leaves no fd,
+// with one family or two.
+func TestDialUnwound(t *testing.T) {
+	start(t, 2)
+	port := twoFaced(t, accepts, accepts)
+	s := serveNames(t, both)
+	before, fds := socket.Open(), testenv.Files()
+	for _, p := range testrun.Places {
+		for network, address := range map[string]string{"tcp4": "127.0.0.1:" + port, "tcp": "both.test.:" + port, "udp": "127.0.0.1:" + port, "unix": "@nobody"} {
+			for _, panics := range []bool{false, true} {
+				done := make(chan struct{})
+				p.Run(func() {
+					defer close(done)
+					defer func() { recover() }()
+					d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Hour, Control: func(string, string, syscall.RawConn) error {
+						if panics {
+							panic("by the hook")
+						}
+						runtime.Goexit()
+						return nil
+					}}
+					d.Dial(network, address)
+					t.Errorf("%s: Dial of %s returned", p.Name, network)
+				})
+				testenv.Await(t, done, "the task to end")
+			}
+		}
+	}
+	// a look-up's may stay a while
+	testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == before && testenv.Files() <= fds+2 })
+}
+
+// TestDialShares: several addresses share the time that is left, as with net.
+func TestDialShares(t *testing.T) {
+	for _, c := range []struct {
+		left      time.Duration
+		addresses int
+		want      time.Duration
+	}{
+		{12 * time.Second, 1, 12 * time.Second},
+		{12 * time.Second, 3, 4 * time.Second},
+		{12 * time.Second, 100, 2 * time.Second},
+		{3 * time.Second, 2, 2 * time.Second},
+		{time.Second, 2, time.Second},
+		{-time.Second, 2, 0},
+	} {
+		began := time.Now()
+		got, err := socket.ForAddress(c.left, c.addresses)
+		passed := time.Since(began) // between its two looks at the clock, or less
+		if c.left < 0 {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%v: %v", c, err)
+			}
+			continue
+		}
+		if err != nil || got > c.want || got < c.want-passed {
+			t.Errorf("%v: %v, %v", c, got, err)
+		}
+	}
+}
+
+// TestDialFrom: the local address is what was asked for, on every network.
+func TestDialFrom(t *testing.T) {
+	start(t, 2)
+	l := listen(t)
+	u := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
+	dir := t.TempDir()
+	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", filepath.Join(dir, "l"))))
+	everywhere(t, func(p testrun.Place) {
+		for _, c := range []struct {
+			from net.Addr
+			to   net.Addr
+		}{
+			{&net.TCPAddr{IP: net.IPv4(127, 0, 0, 9)}, l.Addr()},
+			{&net.UDPAddr{IP: net.IPv4(127, 0, 0, 9)}, u.LocalAddr()},
+			{&net.UnixAddr{Name: filepath.Join(dir, p.Name), Net: "unix"}, ul.Addr()},
+		} {
+			d := socket.Dialer{LocalAddr: c.from}
+			conn, err := d.Dial(c.to.Network(), c.to.String())
+			if err != nil {
+				t.Errorf("%v: %v", c, err)
+				continue
+			}
+			want, _, _ := strings.Cut(c.from.String(), ":0")
+			if got := conn.LocalAddr().String(); !strings.HasPrefix(got, want) {
+				t.Errorf("%v: local address %s", c, got)
+			}
+			if got := conn.RemoteAddr().String(); got != c.to.String() {
+				t.Errorf("%v: remote address %s", c, got)
+			}
+			conn.Close()
+		}
+		// A port of one's own, which a connection that was closed by the peer
+		// first leaves free.
+		from := freePort(t)
+		c, err := socket.DialTCP("tcp", from, l.Addr().(*net.TCPAddr))
+		for range 10 {
+			if !errors.Is(err, unix.EADDRINUSE) { // by somebody else, meanwhile
+				break
+			}
+			from = freePort(t)
+			c, err = socket.DialTCP("tcp", from, l.Addr().(*net.TCPAddr))
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if c.LocalAddr().String() != from.String() {
+			t.Errorf("from %v: local address %v", from, c.LocalAddr())
+		}
+		c.SetLinger(0)
+		c.Close()
+	})
+}
+
+// freePort returns an address of this host whose port nobody has at the moment.
+func freePort(t *testing.T) *net.TCPAddr {
+	t.Helper()
+	probe, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	defer probe.Close()
+	return probe.Addr().(*net.TCPAddr)
+}
+
+// haveIPv6 reports whether this host has ::1.
+func haveIPv6() bool {
+	l, err := net.Listen("tcp6", "[::1]:0")
+	if err != nil {
+		return false
+	}
+	l.Close()
+	return true
+}
+
+// TestDialUnspecified: an address without a host is this one, on every network.
+func TestDialUnspecified(t *testing.T) {
+	start(t, 2)
+	l := testenv.Closing(t, testenv.Must(listenTCP("tcp", ":0")))
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	everywhere(t, func(p testrun.Place) {
+		for _, network := range []string{"tcp", "tcp4", "tcp6"} {
+			for _, host := range []string{"", "0.0.0.0", "[::]"} {
+				if network == "tcp4" && host == "[::]" || network == "tcp6" && host == "0.0.0.0" || network == "tcp6" && !haveIPv6() {
+					continue
+				}
+				c, err := socket.Dial(network, host+":"+port)
+				n, want := net.Dial(network, host+":"+port)
+				if err != nil || want != nil {
+					t.Errorf("%s, %s: %v, %v", network, host, err, want)
+					continue
+				}
+				// Not the ports, of course.
+				if got, want := c.RemoteAddr().String(), n.RemoteAddr().String(); got != want {
+					t.Errorf("%s, %s: %s, want %s", network, host, got, want)
+				}
+				c.Close()
+				n.Close()
+			}
+		}
+	})
+}
+
+// TestDialControl: the hooks see what net's see, and can set options; what they
+// return ends the dial; they cannot keep the fd.
+func TestDialControl(t *testing.T) {
+	start(t, 2)
+	l := testenv.Closing(t, testenv.Must(listenTCP("tcp", ":0")))
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	dir := t.TempDir()
+	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", filepath.Join(dir, "l"))))
+	s := serveNames(t, map[string][]record{"here.test.": addresses("127.0.0.1"), "both.test.": addresses("127.0.0.1", "::1")})
+	type key struct{}
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), key{}, "value"), time.Hour)
+	defer cancel()
+	everywhere(t, func(p testrun.Place) {
+		for _, c := range []struct{ network, address string }{
+			{"tcp", "127.0.0.1:" + port}, {"tcp", ":" + port}, {"tcp6", "[::1]:" + port}, {"tcp", "[::1]:" + port}, {"tcp4", "127.0.0.1:" + port},
+			{"tcp", "here.test.:" + port}, {"udp", "127.0.0.1:9"}, {"udp", ":9"}, {"udp6", "[::1]:9"}, {"udp", "[::1]:9"}, {"unix", ul.Addr().String()},
+			{"tcp", "[::ffff:127.0.0.1]:" + port},
+		} {
+			if (c.network[len(c.network)-1] == '6' || strings.HasPrefix(c.address, "[::1]")) && !haveIPv6() {
+				continue
+			}
+			for _, withContext := range []bool{false, true} {
+				var seen []string
+				var kept syscall.RawConn
+				hook := func(network, address string, c syscall.RawConn) error {
+					seen = append(seen, network+" "+address)
+					kept = c
+					var typ int
+					var err error
+					if cerr := c.Control(func(fd uintptr) { typ, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TYPE) }); cerr != nil {
+						return cerr
+					}
+					seen = append(seen, fmt.Sprint(typ, err))
+					return c.Write(func(uintptr) bool { return true })
+				}
+				d := &socket.Dialer{Resolver: s.resolver(), Control: hook}
+				if withContext {
+					d.Control = func(string, string, syscall.RawConn) error { return errors.New("not this one") }
+					d.ControlContext = func(ctx context.Context, network, address string, c syscall.RawConn) error {
+						until, ok := ctx.Deadline()
+						seen = append(seen, fmt.Sprint(ctx.Value(key{}), ok && time.Until(until) > 0))
+						return hook(network, address, c)
+					}
+				}
+				conn, err := d.DialContext(ctx, c.network, c.address)
+				if err != nil {
+					t.Errorf("%v: %v", c, err)
+					continue
+				}
+				conn.Close()
+				if err := kept.Control(func(uintptr) { t.Error("the fd was kept") }); !errors.Is(err, net.ErrClosed) {
+					t.Errorf("Control afterwards: %v", err)
+				}
+				got := seen
+				seen = nil
+				conn, err = theirs(d).DialContext(ctx, c.network, c.address)
+				if err != nil {
+					t.Errorf("net, %v: %v", c, err)
+					continue
+				}
+				conn.Close()
+				if !reflect.DeepEqual(got, seen) {
+					t.Errorf("%v: %v, want %v", c, got, seen)
+				}
+			}
+		}
+	})
+}
+
+// TestDialToItself: a connection that the kernel made of a socket with itself
+// is not taken for one, until it insists.
+func TestDialToItself(t *testing.T) {
+	start(t, 2)
+	everywhere(t, func(p testrun.Place) {
+		for again, times := 0, 1; times <= 3; times++ {
+			address := freePort(t).String()
+			to := netip.MustParseAddrPort(address)
+			tries := 0
+			d := socket.Dialer{Control: func(_, _ string, c syscall.RawConn) (err error) {
+				// What a kernel does by chance now and then.
+				if tries++; tries <= times {
+					c.Control(func(fd uintptr) {
+						unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+						err = unix.Bind(int(fd), &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()})
+					})
+				}
+				return err
+			}}
+			c, err := d.Dial("tcp", address)
+			// somebody else has got the port meanwhile
+			if again < 10 && errors.Is(err, unix.EADDRINUSE) {
+				again++
+				times--
+				continue
+			}
+			if times < 3 && (c != nil || !errors.Is(err, unix.ECONNREFUSED)) || times == 3 && err != nil {
+				t.Errorf("%s, %d times: %v, %v", p.Name, times, c, err)
+			}
+			if want := min(times+1, 3); tries != want {
+				t.Errorf("%s, %d times: %d tries, want %d", p.Name, times, tries, want)
+			}
+			if c != nil {
+				c.(*socket.TCPConn).SetLinger(0)
+				c.Close()
+			}
+		}
+	})
+}
+
+// TestDialNotAvailable: a local port that the kernel chose and then refuses is
+// chosen again, twice.
+func TestDialNotAvailable(t *testing.T) {
+	start(t, 2)
+	l := listen(t)
+	everywhere(t, func(p testrun.Place) {
+		for _, c := range []struct {
+			times int
+			from  net.Addr
+			want  error
+		}{
+			{1, nil, nil}, {2, nil, nil}, {3, nil, unix.EADDRNOTAVAIL}, {2, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil},
+			{1, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, unix.EADDRNOTAVAIL},
+		} {
+			remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Connect: repeat(c.times, unix.EADDRNOTAVAIL)}}).install(t)
+			if a, _ := c.from.(*net.TCPAddr); a != nil && a.Port != 0 {
+				c.from = freePort(t)
+			}
+			d := socket.Dialer{LocalAddr: c.from}
+			conn, err := d.Dial("tcp", l.Addr().String())
+			remove()
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s, %v: %v", p.Name, c, err)
+			}
+			if conn != nil {
+				conn.Close()
+			}
+		}
+	})
+}
+
+// TestDialKeepAlive: options are those of net's connections.
+func TestDialKeepAlive(t *testing.T) {
+	start(t, 2)
+	l := listen(t)
+	options := func(c syscall.Conn) string {
+		raw, err := c.SyscallConn()
+		if err != nil {
+			return err.Error()
+		}
+		var text string
+		raw.Control(func(fd uintptr) {
+			for _, o := range [][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE},
+				{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT}} {
+				v, _ := unix.GetsockoptInt(int(fd), o[0], o[1])
+				text += fmt.Sprint(v, " ")
+			}
+		})
+		return text
+	}
+	everywhere(t, func(p testrun.Place) {
+		for _, d := range []*socket.Dialer{
+			{}, {KeepAlive: -1}, {KeepAlive: 7 * time.Second}, {KeepAlive: 1500 * time.Millisecond},
+			{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: 4 * time.Second, Count: 5}},
+			{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: -1, Interval: -1, Count: -1}},
+			{KeepAlive: -1, KeepAliveConfig: net.KeepAliveConfig{Enable: true}},
+			{KeepAliveConfig: net.KeepAliveConfig{Idle: 3 * time.Second}},
+		} {
+			ours, err := d.Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			n, err := theirs(d).Dial("tcp", l.Addr().String())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if got, want := options(ours.(*socket.TCPConn)), options(n.(*net.TCPConn)); got != want {
+				t.Errorf("%v, %v: %s, want %s", d.KeepAlive, d.KeepAliveConfig, got, want)
+			}
+			ours.Close()
+			n.Close()
+		}
+	})
+}
+
+// TestDialMultipath: it may be asked for, and is not used.
+func TestDialMultipath(t *testing.T) {
+	var d socket.Dialer
+	var lc socket.ListenConfig
+	d.SetMultipathTCP(true)
+	lc.SetMultipathTCP(true)
+	if d.MultipathTCP() || lc.MultipathTCP() {
+		t.Error("Multipath TCP is used")
+	}
+}
+
+// TestDialNetworks: each gives its own type.
+func TestDialNetworks(t *testing.T) {
+	start(t, 2)
+	l := listen(t)
+	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", filepath.Join(t.TempDir(), "l"))))
+	everywhere(t, func(p testrun.Place) {
+		for _, c := range []struct {
+			network, address string
+			want             any
+		}{
+			{"tcp", l.Addr().String(), (*socket.TCPConn)(nil)},
+			{"udp", "127.0.0.1:9", (*socket.UDPConn)(nil)},
+			{"unix", ul.Addr().String(), (*socket.UnixConn)(nil)},
+		} {
+			conn, err := socket.DialContext(context.Background(), c.network, c.address)
+			if err != nil || reflect.TypeOf(conn) != reflect.TypeOf(c.want) {
+				t.Errorf("%s: %T, %v", c.network, conn, err)
+				continue
+			}
+			conn.Close()
+		}
+		ctx := context.Background()
+		d := new(socket.Dialer)
+		to := netip.MustParseAddrPort(l.Addr().String())
+		if c, err := d.DialTCP(ctx, "tcp", netip.AddrPort{}, to); err != nil || c.RemoteAddr().String() != to.String() {
+			t.Errorf("DialTCP: %v", err)
+		} else {
+			c.Close()
+		}
+		if c, err := d.DialUDP(ctx, "udp", netip.AddrPort{}, to); err != nil || c.RemoteAddr().String() != to.String() {
+			t.Errorf("DialUDP: %v", err)
+		} else {
+			c.Close()
+		}
+		if c, err := d.DialUnix(ctx, "unix", nil, ul.Addr().(*net.UnixAddr)); err != nil || c.RemoteAddr().String() != ul.Addr().String() {
+			t.Errorf("DialUnix: %v", err)
+		} else {
+			c.Close()
+		}
+	})
 }

@@ -1,14 +1,20 @@
 package socket_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/socket"
@@ -231,4 +237,476 @@ func ExampleListenReusePort() {
 	}
 	fmt.Println("10 served")
 	// Output: 10 served
+}
+
+// A dial with a time limit, an option of its own for the socket, and a context
+// that can end it.
+func ExampleDialer() {
+	defer netco.Shutdown(context.Background())
+	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Close()
+	d := socket.Dialer{
+		Timeout:   5 * time.Second,
+		KeepAlive: time.Minute,
+		Control: func(network, address string, c syscall.RawConn) error {
+			fmt.Println(network, address == l.Addr().String())
+			var err error
+			if cerr := c.Control(func(fd uintptr) {
+				err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 30_000)
+			}); cerr != nil {
+				return cerr
+			}
+			return err
+		},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	netco.Run(func() {
+		c, err := d.DialContext(ctx, "tcp", l.Addr().String())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("connected to", c.RemoteAddr().String() == l.Addr().String())
+		c.Close()
+
+		cancel()
+		_, err = d.DialContext(ctx, "tcp", l.Addr().String())
+		fmt.Println(errors.Is(err, context.Canceled))
+	})
+	// Output:
+	// tcp4 true
+	// connected to true
+	// true
+}
+
+// Several coroutines ask for one name at once; there is one look-up, and no
+// thread of theirs waits for it.
+func ExampleResolver() {
+	defer netco.Shutdown(context.Background())
+	r := &socket.Resolver{Net: &net.Resolver{PreferGo: true}, Limit: 8}
+	found := make([]string, 3)
+	netco.Run(func() {
+		for i := range found {
+			if _, err := netco.Go(func() {
+				ips, err := r.LookupNetIP(context.Background(), "ip4", "localhost")
+				if err != nil {
+					fmt.Println(err)
+					return
+				}
+				found[i] = ips[0].Unmap().String()
+			}); err != nil {
+				fmt.Println(err)
+			}
+		}
+	})
+	fmt.Println(found)
+	// Output: [127.0.0.1 127.0.0.1 127.0.0.1]
+}
+
+// A coroutine that waits for two pipes at once.
+func ExamplePoll() {
+	defer netco.Shutdown(context.Background())
+	var a, b [2]int
+	unix.Pipe2(a[:], unix.O_CLOEXEC)
+	unix.Pipe2(b[:], unix.O_CLOEXEC)
+	defer func() {
+		for _, fd := range append(a[:], b[:]...) {
+			unix.Close(fd)
+		}
+	}()
+	netco.Run(func() {
+		if _, err := netco.GoLocal(func() { unix.Write(b[1], []byte("hello")) }); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fds := []socket.PollFd{
+			{Fd: int32(a[0]), Events: unix.POLLIN},
+			{Fd: int32(b[0]), Events: unix.POLLIN},
+		}
+		n, err := socket.Poll(fds, time.Minute)
+		fmt.Println(n, err)
+		for i, f := range fds {
+			if f.Revents&unix.POLLIN != 0 {
+				fmt.Println("the pipe number", i)
+			}
+		}
+	})
+	// Output:
+	// 1 <nil>
+	// the pipe number 1
+}
+
+// A wait that somebody else may call off.
+func ExamplePollContext() {
+	defer netco.Shutdown(context.Background())
+	timer, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC) // never set
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer unix.Close(timer)
+	ctx, cancel := context.WithCancel(context.Background())
+	netco.Run(func() {
+		if _, err := netco.GoLocal(cancel); err != nil {
+			fmt.Println(err)
+			return
+		}
+		_, err := socket.PollContext(ctx, []socket.PollFd{{Fd: int32(timer), Events: unix.POLLIN}})
+		fmt.Println(err)
+	})
+	// Output: context canceled
+}
+
+// A pipe with os's end and a coroutine's end.
+func ExampleNewFile() {
+	defer netco.Shutdown(context.Background())
+	r, w, err := os.Pipe()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer r.Close()
+	defer w.Close()
+	f, err := socket.NewFile(r)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	netco.Run(func() {
+		defer f.Close()
+		f.SetReadDeadline(time.Now().Add(time.Millisecond))
+		buf := make([]byte, 16)
+		_, err := f.Read(buf) // parks
+		fmt.Println(errors.Is(err, os.ErrDeadlineExceeded))
+
+		f.SetReadDeadline(time.Time{})
+		if _, err := netco.GoLocal(func() { fmt.Fprint(w, "hello") }); err != nil {
+			fmt.Println(err)
+			return
+		}
+		n, err := f.Read(buf)
+		fmt.Printf("%s %v\n", buf[:n], err)
+	})
+	// Output:
+	// true
+	// hello <nil>
+}
+
+// A Server's connections hold no coroutine while they wait for their next
+// request.
+func ExampleServer() {
+	netco.Start(netco.Options{})
+	defer netco.Shutdown(context.Background())
+	l, err := socket.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	server := &socket.Server{
+		Handle: func(c *socket.ServerConn) error {
+			b := socket.AcquireBuffer()
+			defer b.Release()
+			n, err := c.Read(b.Bytes())
+			if err != nil {
+				return err // also io.EOF: the connection is closed
+			}
+			_, err = fmt.Fprintf(c, "you said %s", b.Bytes()[:n])
+			return err // nil: idle again
+		},
+	}
+	if _, err := netco.Go(func() {
+		if err := server.Serve(l); !errors.Is(err, socket.ErrServerClosed) {
+			fmt.Println(err)
+		}
+	}); err != nil {
+		panic(err)
+	}
+
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	answers := bufio.NewReader(c)
+	for _, request := range []string{"one", "two"} {
+		fmt.Fprintln(c, request)
+		answer, _ := answers.ReadString('\n')
+		fmt.Print(answer)
+	}
+	server.Shutdown(context.Background())
+	// Output:
+	// you said one
+	// you said two
+}
+
+// A server hands out an open file over a Unix socket.
+func ExampleUnixConn_WriteMsgUnix() {
+	netco.Start(netco.Options{})
+	defer netco.Shutdown(context.Background())
+	dir, _ := os.MkdirTemp("", "example")
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "socket")
+	l, err := socket.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Close()
+	go func() {
+		c, err := l.AcceptUnix()
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		file, err := os.Create(filepath.Join(dir, "file"))
+		if err != nil {
+			return
+		}
+		defer file.Close()
+		c.WriteMsgUnix([]byte("here"), syscall.UnixRights(int(file.Fd())), nil)
+		io.Copy(io.Discard, c)
+	}()
+
+	c, err := socket.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+	buf, oob := make([]byte, 10), make([]byte, syscall.CmsgSpace(4))
+	n, oobn, _, _, err := c.ReadMsgUnix(buf, oob)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	msgs, _ := syscall.ParseSocketControlMessage(oob[:oobn])
+	fds, _ := syscall.ParseUnixRights(&msgs[0])
+	file := os.NewFile(uintptr(fds[0]), "passed")
+	fmt.Fprint(file, "written by another")
+	file.Close()
+	text, _ := os.ReadFile(filepath.Join(dir, "file"))
+	fmt.Printf("%s: %s\n", buf[:n], text)
+	// Output: here: written by another
+}
+
+// An abstract name is no file, so there is nothing to remove.
+func ExampleListenUnixgram() {
+	netco.Start(netco.Options{})
+	defer netco.Shutdown(context.Background())
+	name := &net.UnixAddr{Name: fmt.Sprint("@netco-example-", os.Getpid()), Net: "unixgram"}
+	server, err := socket.ListenUnixgram("unixgram", name)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer server.Close()
+	client, err := socket.DialUnix("unixgram", nil, name)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	client.Write([]byte("one"))
+	client.Write(nil)
+	client.Write([]byte("two"))
+	buf := make([]byte, 100)
+	for range 3 {
+		n, err := server.Read(buf)
+		fmt.Printf("%q %v\n", buf[:n], err)
+	}
+	// Output:
+	// "one" <nil>
+	// "" <nil>
+	// "two" <nil>
+}
+
+// A daemon that systemd, or the daemon's own predecessor, may have started with
+// its listener.
+func ExampleActivation() {
+	netco.Start(netco.Options{})
+	defer netco.Shutdown(context.Background())
+	inherited, err := socket.Activation()
+	if err != nil {
+		fmt.Println(err) // what came is not what was agreed on
+		return
+	}
+	var l net.Listener
+	for _, a := range inherited {
+		if a.Name == "http" && a.Listener != nil {
+			l = a.Listener
+			continue
+		}
+		a.Close()
+	}
+	if l == nil {
+		if l, err = socket.Listen("tcp", "127.0.0.1:0"); err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	defer l.Close()
+	fmt.Println("inherited", len(inherited))
+	// Output: inherited 0
+}
+
+func ExampleNewSocket() {
+	netco.Start(netco.Options{})
+	defer netco.Shutdown(context.Background())
+	s, err := socket.NewSocket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer s.Close()
+	s.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	self, _ := s.Getsockname()
+	s.Sendmsg([]byte("to myself"), nil, self, 0)
+	buf := make([]byte, 100)
+	n, _, _, from, err := s.Recvmsg(buf, nil, 0)
+	fmt.Printf("%s, from the same port: %v, %v\n", buf[:n], from.(*unix.SockaddrInet4).Port == self.(*unix.SockaddrInet4).Port, err)
+	// Output: to myself, from the same port: true, <nil>
+}
+
+func ExampleFileListener() {
+	netco.Start(netco.Options{})
+	defer netco.Shutdown(context.Background())
+	theirs, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	file, err := theirs.(*net.TCPListener).File()
+	theirs.Close()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	l, err := socket.FileListener(file)
+	file.Close()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer l.Close()
+	fmt.Println("still listening:", l.Addr().String() == theirs.Addr().String())
+	// Output: still listening: true
+}
+
+// A server answers whoever asks; a client has a socket that is connected to it.
+func ExampleListenPacket() {
+	defer netco.Shutdown(context.Background())
+	server, err := socket.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer server.Close()
+	netco.Run(func() {
+		if _, err := netco.Go(func() {
+			buf := make([]byte, 1500)
+			n, from, err := server.ReadFrom(buf)
+			if err == nil {
+				server.WriteTo(append([]byte("echo of "), buf[:n]...), from)
+			}
+		}); err != nil {
+			fmt.Println(err)
+			return
+		}
+		c, err := socket.Dial("udp", server.LocalAddr().String())
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		defer c.Close()
+		c.Write([]byte("hello"))
+		buf := make([]byte, 1500)
+		n, _ := c.Read(buf)
+		fmt.Printf("%s\n", buf[:n])
+	})
+	// Output: echo of hello
+}
+
+// Many datagrams in one system call, sent and received.
+func ExampleUDPConn_WriteBatch() {
+	defer netco.Shutdown(context.Background())
+	a, err := socket.ListenUDP("udp", loopback4)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer a.Close()
+	b, err := socket.ListenUDP("udp", loopback4)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer b.Close()
+	netco.Run(func() {
+		to := b.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort()
+		out := []socket.Message{
+			{Buf: []byte("one"), Addr: to},
+			{Buf: []byte("two"), Addr: to},
+			{Buf: []byte("three"), Addr: to},
+		}
+		sent, err := a.WriteBatch(out)
+		fmt.Println(sent, err)
+
+		in := make([]socket.Message, 16) // to be used again and again
+		for i := range in {
+			in[i].Buf = make([]byte, 1500)
+		}
+		for sent > 0 {
+			n, err := b.ReadBatch(in)
+			if err != nil {
+				fmt.Println(err)
+				return
+			}
+			for _, m := range in[:n] {
+				fmt.Printf("%s\n", m.Buf[:m.N])
+			}
+			sent -= n
+		}
+	})
+	// Output:
+	// 3 <nil>
+	// one
+	// two
+	// three
+}
+
+// One Buf, several datagrams: the kernel cuts them apart.
+func ExampleMessage_segmentSize() {
+	netco.Start(netco.Options{})
+	defer netco.Shutdown(context.Background())
+	b, err := socket.ListenUDP("udp", loopback4)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer b.Close()
+	a, err := socket.DialUDP("udp", nil, udpAddr(b))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer a.Close()
+	m := socket.Message{Buf: []byte("firstsecndlast"), SegmentSize: 5}
+	if _, err := a.WriteBatch([]socket.Message{m}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	buf := make([]byte, 1500)
+	for range 3 {
+		n, _ := b.Read(buf)
+		fmt.Printf("%s\n", buf[:n])
+	}
+	// Output:
+	// first
+	// secnd
+	// last
 }

@@ -1,8 +1,15 @@
 package socket
 
 import (
+	"context"
+	"io"
 	"net"
 	"sync"
+	"time"
+
+	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
 )
 
 // FD returns the fd, for tests that ask the kernel about it.
@@ -38,3 +45,146 @@ func (x *FDMutex) Idle() bool {
 
 // FileName is what Inspect tells of a File in place of an address.
 func FileName(name string) net.Addr { return fileName(name) }
+
+// Holds reports which buffers b has. For a b that nobody uses at the moment.
+func (b *Buffered) Holds() (reading, writing bool) { return b.in != nil, b.out != nil }
+
+// FDOf returns the fd of a stream, for tests that ask the kernel about it. It
+// stays shared with nobody, as SyscallConn would have it.
+func FDOf(c Stream) int { return c.base().s.fd }
+
+// Home returns the Processor that watches the connection's fd, or nil.
+func (c *TCPConn) Home() *processor.Processor { return c.s.pd.Home() }
+
+// Flights tells what a Resolver is doing: look-ups under way, those that wait
+// for their turn, and all who wait for one.
+func (r *Resolver) Flights() (running, queued, waiters int) {
+	g := &r.orDefault().flights
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, f := range g.flying {
+		waiters += len(f.waiters)
+	}
+	return g.running, len(g.queue), waiters
+}
+
+// ForAddress is how long the next of so many addresses is given when so much is
+// left for all.
+func ForAddress(left time.Duration, addresses int) (time.Duration, error) {
+	l, err := limits{context.Background(), time.Now().Add(left)}.forAddress(addresses)
+	return time.Until(l.until), err
+}
+
+// Bell is a bell whose methods tests may call.
+type Bell struct{ b bell }
+
+func (x *Bell) Ring() { x.b.ring() }
+func (x *Bell) Wait(until int64, ready func() bool) error {
+	return x.b.wait(coroutine.ReasonUser, until, ready)
+}
+
+// Places returns how many places are taken under the first limit of l.
+func Places(l net.Listener) (open int) {
+	open, _ = underFirstLimit(l)
+	return open
+}
+
+// WaitForRoom returns how many wait under the first limit of l.
+func WaitForRoom(l net.Listener) (waiting int) {
+	_, waiting = underFirstLimit(l)
+	return waiting
+}
+
+// underFirstLimit counts nothing for a listener that has no limit yet: a
+// Server's has one when Serve has begun.
+func underFirstLimit(l net.Listener) (open, waiting int) {
+	var r *room
+	if own, ok := l.(limitable); ok {
+		r = own.lis().room.Load()
+	} else {
+		r = l.(*limitedListener).room
+	}
+	if r == nil {
+		return 0, 0
+	}
+	limit := r.limits[0]
+	limit.mu.Lock()
+	defer limit.mu.Unlock()
+	return limit.open, len(limit.waiting)
+}
+
+// Limited reports whether l has a limit itself.
+func Limited(l net.Listener) bool {
+	if own, ok := l.(limitable); ok {
+		return own.lis().room.Load() != nil
+	}
+	_, ok := l.(*limitedListener)
+	return ok
+}
+
+// OpenPipes returns how many pipes exist for splicing.
+func OpenPipes() int { return int(openPipes.Load()) }
+
+// MaxPipes is the most that may.
+const MaxPipes = maxPipes
+
+// TakePipes takes so many pipes, as transfers do, and returns a function that
+// gives them back.
+func TakePipes(n int) (giveBack func()) {
+	var all []*pipe
+	for range n {
+		if p := acquirePipe(); p != nil {
+			all = append(all, p)
+		}
+	}
+	return func() {
+		for _, p := range all {
+			p.release()
+		}
+	}
+}
+
+// ReadFromStream copies from r to a Unix stream, whose own ReadFrom is for
+// packets.
+func (c *UnixConn) ReadFromStream(r io.Reader) (int64, error) { return c.readFrom(r) }
+
+// PipeOffered reports whether a Read of an end of a Pipe would find something.
+func PipeOffered(c net.Conn) bool {
+	w := c.(*pipeEnd).in
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.offered
+}
+
+// FD returns the fd, for tests that ask the kernel about it.
+func (c *UDPConn) FD() int { return c.s.fd }
+
+// PutControl writes the header of a control message.
+var PutControl = putControl
+
+// ForgetGSO sets what is known of the kernel's UDP_SEGMENT: nothing, or that it
+// is missing. It returns what was known.
+func ForgetGSO(missing bool) (restore func()) {
+	known := gso.Load()
+	gso.Store(gsoUnknown)
+	if missing {
+		gso.Store(gsoMissing)
+	}
+	return func() { gso.Store(known) }
+}
+
+// ConnectUDP is connectUDP.
+var ConnectUDP = connectUDP
+
+// The networks of UDP.
+const (
+	UDP  = udp
+	UDP4 = udp4
+)
+
+// CloseIdleWorkers ends goroutines of pools that are idle, which would end by
+// themselves some seconds later: a run of tests waits for that.
+func CloseIdleWorkers() {
+	files.CloseIdle()
+	blocking.Default().CloseIdle()
+}

@@ -1,23 +1,326 @@
 package socket_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
+
+// script is an Injector.
+type script struct {
+	first  map[sysx.Op][]syscall.Errno // what the first calls fail with
+	every  map[sysx.Op]syscall.Errno   // each second call fails so
+	limit  map[sysx.Op]int             // most bytes or events per call
+	called [16]atomic.Int64
+}
+
+func (s *script) install(t *testing.T) (remove func()) {
+	remove = sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
+		n := int(s.called[op].Add(1)) - 1
+		if errs := s.first[op]; n < len(errs) {
+			return asked, errs[n]
+		}
+		if errno := s.every[op]; errno != 0 && n%2 == 0 {
+			return asked, errno
+		}
+		if l := s.limit[op]; l > 0 && asked > l {
+			asked = l
+		}
+		return asked, 0
+	})
+	t.Cleanup(remove)
+	return remove
+}
+
+func repeat(n int, errno syscall.Errno) []syscall.Errno {
+	all := make([]syscall.Errno, n)
+	for i := range all {
+		all[i] = errno
+	}
+	return all
+}
+
+// TestEchoUnderFaults: under each fault the kernel might show, and some that it
+// shows rarely, connections are made and no byte is lost, doubled or swapped.
+func TestEchoUnderFaults(t *testing.T) {
+	type (
+		ops    = map[sysx.Op]syscall.Errno
+		limits = map[sysx.Op]int
+	)
+	for _, c := range []struct {
+		name  string
+		size  int
+		every ops
+		limit limits
+	}{
+		{"one byte per call", 4 << 10, nil, limits{sysx.Recv: 1, sysx.Send: 1}},
+		{"short reads", 128 << 10, nil, limits{sysx.Recv: 777}},
+		{"short writes", 128 << 10, nil, limits{sysx.Send: 777}},
+		{"one event per wait", 128 << 10, nil, limits{sysx.EpollWait: 1}},
+		{"interrupted reads and writes", 128 << 10, ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, nil},
+		{"interrupted accept and epoll_wait", 128 << 10, ops{sysx.Accept: unix.EINTR, sysx.EpollWait: unix.EINTR}, nil},
+		{"all at once", 4 << 10,
+			ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR, sysx.EpollWait: unix.EINTR, sysx.Accept: unix.ECONNABORTED},
+			limits{sysx.Recv: 1, sysx.Send: 3, sysx.EpollWait: 1}},
+	} {
+		for _, p := range testrun.Places {
+			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
+				start(t, 2)
+				remove := (&script{every: c.every, limit: c.limit}).install(t)
+				defer remove()
+				a, b := pair(t)
+				s := p.Go(func() { echo(b) })
+				p.Do(t, func() {
+					if err := roundTrip(p, a, c.size); err != nil {
+						t.Error(err)
+					}
+					a.Close()
+				})
+				s.Wait(t)
+			})
+		}
+	}
+}
+
+// untilReadable waits until there is something to read or to accept.
+func untilReadable(t testing.TB, fd int) {
+	t.Helper()
+	testenv.Until(t, "something to read", func() bool {
+		n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 100)
+		return n == 1
+	})
+}
+
+// TestAcceptFaults: errors of one connection are skipped, a want of memory or
+// fds is waited out, and the listener stays. What is an error of the listener
+// is returned.
+func TestAcceptFaults(t *testing.T) {
+	for _, errno := range []syscall.Errno{
+		unix.ECONNABORTED, unix.EPROTO, unix.EPERM, unix.ENETDOWN, unix.EHOSTUNREACH,
+		unix.ENOBUFS, unix.ENOMEM, unix.EMFILE, unix.ENFILE,
+	} {
+		for _, p := range testrun.Places {
+			t.Run(unix.ErrnoName(errno)+"/"+p.Name, func(t *testing.T) {
+				start(t, 2)
+				l := listen(t)
+				peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+				untilReadable(t, rawFD(l)) // so that each try is answered at once
+				s := &script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: repeat(3, errno)}}
+				defer s.install(t)()
+				p.Do(t, func() {
+					c, err := l.AcceptTCP()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					if c.RemoteAddr().String() != peer.LocalAddr().String() {
+						t.Errorf("accepted %v", c.RemoteAddr())
+					}
+					c.Close()
+				})
+				if n := s.called[sysx.Accept].Load(); n != 4 {
+					t.Errorf("%d tries to accept, want 4", n)
+				}
+			})
+		}
+	}
+	t.Run("EINVAL", func(t *testing.T) {
+		start(t, 1)
+		l := listen(t)
+		defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: {unix.EINVAL}}}).install(t)()
+		_, err := l.Accept()
+		var op *net.OpError
+		if !errors.Is(err, unix.EINVAL) || !errors.As(err, &op) || op.Op != "accept" {
+			t.Errorf("Accept: %v", err)
+		}
+	})
+}
+
+// TestIOFaults: errors of reads and writes are returned as net returns them,
+// and the connection can still be used and closed.
+func TestIOFaults(t *testing.T) {
+	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.EHOSTUNREACH, unix.ENOBUFS, unix.EPIPE} {
+		for _, p := range testrun.Places {
+			t.Run(unix.ErrnoName(errno)+"/"+p.Name, func(t *testing.T) {
+				start(t, 2)
+				c, peer := withPeer(t)
+				peer.Write([]byte("later"))
+				p.Do(t, func() {
+					defer c.Close()
+					defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: {errno}, sysx.Send: {errno}}}).install(t)()
+					var op *net.OpError
+					n, err := c.Read(make([]byte, 10))
+					if n != 0 || !errors.Is(err, errno) || !errors.As(err, &op) || op.Op != "read" || op.Timeout() != (errno == unix.ETIMEDOUT) {
+						t.Errorf("Read: %d, %v", n, err)
+					}
+					n, err = c.Write(make([]byte, 10))
+					if n != 0 || !errors.Is(err, errno) || !errors.As(err, &op) || op.Op != "write" {
+						t.Errorf("Write: %d, %v", n, err)
+					}
+					if n, err = c.Read(make([]byte, 10)); n != 5 || err != nil {
+						t.Errorf("the next Read: %d, %v", n, err)
+					}
+					if n, err = c.Write([]byte("x")); n != 1 || err != nil {
+						t.Errorf("the next Write: %d, %v", n, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestEpollFull: the fd cannot be registered (fs.epoll.max_user_watches). The
+// operation that would wait returns that; one that need not wait succeeds; and
+// once there is room again all is well.
+func TestEpollFull(t *testing.T) {
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		l := listen(t)
+		remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: repeat(1000, unix.ENOSPC)}}).install(t)
+		p.Do(t, func() {
+			var op *net.OpError
+			n, err := c.Read(make([]byte, 10))
+			if n != 0 || !errors.Is(err, unix.ENOSPC) || !errors.As(err, &op) || op.Op != "read" {
+				t.Errorf("Read: %d, %v", n, err)
+			}
+			if _, err := l.Accept(); !errors.Is(err, unix.ENOSPC) {
+				t.Errorf("Accept: %v", err)
+			}
+			if a, err := dialTCP("tcp", l.Addr().String()); !errors.Is(err, unix.ENOSPC) {
+				t.Errorf("Dial: %v, %v", a, err)
+			}
+			if n, err := c.Write([]byte("x")); n != 1 || err != nil {
+				t.Errorf("Write: %d, %v", n, err)
+			}
+		})
+		remove()
+		reader := p.Go(func() {
+			b := make([]byte, 10)
+			if n, err := c.Read(b); string(b[:n]) != "hello" || err != nil {
+				t.Errorf("Read: %q, %v", b[:n], err)
+			}
+		})
+		reader.UntilParked(t, coroutine.ReasonRead)
+		peer.Write([]byte("hello"))
+		reader.Wait(t)
+	})
+}
+
+// TestDialFaults: what keeps a socket from being made or connected is returned
+// as by net, and leaves no fd.
+func TestDialFaults(t *testing.T) {
+	start(t, 2)
+	l := listen(t)
+	for _, c := range []struct {
+		op    sysx.Op
+		errno syscall.Errno
+		call  string
+	}{
+		{sysx.Socket, unix.EMFILE, "socket"},
+		{sysx.Socket, unix.ENOBUFS, "socket"},
+		{sysx.Connect, unix.EADDRNOTAVAIL, "connect"},
+		{sysx.Connect, unix.ENETUNREACH, "connect"},
+	} {
+		for _, p := range testrun.Places {
+			p.Do(t, func() {
+				// EADDRNOTAVAIL is tried three times
+				defer (&script{first: map[sysx.Op][]syscall.Errno{c.op: repeat(3, c.errno)}}).install(t)()
+				before := socket.Open()
+				conn, err := dialTCP("tcp", l.Addr().String())
+				if want := "dial tcp " + l.Addr().String() + ": " + c.call + ": " + c.errno.Error(); conn != nil || err == nil || err.Error() != want {
+					t.Errorf("%s: %v, want %s", p.Name, err, want)
+				}
+				if n := socket.Open(); n != before {
+					t.Errorf("%d sockets open, before %d", n, before)
+				}
+			})
+		}
+	}
+}
+
+// TestFalseAlarms: reads and accepts that find nothing although they were told
+// that there is something, over and over. Each goes back to waiting and misses
+// nothing of what comes later.
+func TestFalseAlarms(t *testing.T) {
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
+			start(t, 2)
+			c, peer := withPeer(t)
+			s := &script{every: map[sysx.Op]syscall.Errno{sysx.Recv: unix.EAGAIN}}
+			remove := s.install(t)
+			defer remove()
+			const bytes = 100
+			var got atomic.Int64
+			reader := p.Go(func() {
+				var b [16]byte
+				for {
+					n, err := c.Read(b[:])
+					if d := differs(b[:n], int(got.Load())); d != "" {
+						t.Error(d)
+						return
+					}
+					got.Add(int64(n))
+					if err != nil {
+						if err != io.EOF || got.Load() != bytes {
+							t.Errorf("after %d of %d: %v", got.Load(), bytes, err)
+						}
+						return
+					}
+				}
+			})
+			msg := pattern(bytes)
+			reader.UntilParked(t, coroutine.ReasonRead)
+			for i := range bytes {
+				if i == bytes-1 {
+					remove() // the last must not be denied: nothing comes after the FIN
+				}
+				tried := s.called[sysx.Recv].Load()
+				testenv.Must(peer.Write(msg[i : i+1]))
+				testenv.Until(t, "a read", func() bool {
+					return i == bytes-1 || got.Load() > int64(i) || s.called[sysx.Recv].Load() > tried
+				})
+			}
+			peer.CloseWrite()
+			reader.Wait(t)
+		})
+	}
+}
+
+// TestFirstWriteWouldBlock: EAGAIN for a socket that has not been registered
+// yet. Registering tells that it is writable.
+func TestFirstWriteWouldBlock(t *testing.T) {
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.Send: {unix.EAGAIN}}}).install(t)()
+		p.Do(t, func() {
+			if n, err := c.Write([]byte("hello")); n != 5 || err != nil {
+				t.Errorf("Write: %d, %v", n, err)
+			}
+			c.Close()
+		})
+		if got, err := io.ReadAll(peer); string(got) != "hello" || err != nil {
+			t.Errorf("the peer read %q, %v", got, err)
+		}
+	})
+}
 
 // storm is an Injector that does at random what the kernel may do at any time:
 // it interrupts, moves less than it was asked to, tells of fewer events than
@@ -206,4 +509,511 @@ func stormClient(network, address string, rnd *rand.Rand, total int) error {
 		return fmt.Errorf("at the end: %d, %w", n, err)
 	}
 	return nil
+}
+
+// What is asked of the edge-triggered scheme, and can be tested: EAGAIN that
+// was true when it was given is followed by an edge when it ceases to be, and
+// that is never missed, however soon it comes. So these Injectors give EAGAIN
+// and, before the caller has it, make it untrue. An EAGAIN that was never true
+// is something the kernel does not do; a later edge makes up for it
+// (TestFalseAlarms, TestFalseFull).
+
+// between installs an Injector for one kind of call on one fd; fd -1 is any.
+func between(t *testing.T, op sysx.Op, fd int, do func(asked int) (int, syscall.Errno)) (remove func()) {
+	remove = sysx.Inject(func(o sysx.Op, at, asked int) (int, syscall.Errno) {
+		if o != op || fd >= 0 && at != fd {
+			return asked, 0
+		}
+		return do(asked)
+	})
+	t.Cleanup(remove)
+	return remove
+}
+
+// everyPair runs a test for TCP and Unix connections in all places. peer is the
+// other end's fd.
+func everyPair(t *testing.T, f func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int)) {
+	for _, network := range []string{"tcp", "unix"} {
+		for _, p := range testrun.Places {
+			t.Run(network+"/"+p.Name, func(t *testing.T) {
+				start(t, 2)
+				c, peer := netcoPair(t, network)
+				f(t, p, c, socket.FDOf(c.(socket.Stream)), socket.FDOf(peer.(socket.Stream)))
+			})
+		}
+	}
+}
+
+// netcoPair returns the ends of a connection, the accepted one first, which is
+// not registered with epoll yet.
+func netcoPair(t *testing.T, network string) (a, b diffEnd) {
+	w := &diffWorld{t: t, name: "netco", ours: true}
+	t.Cleanup(w.close)
+	testenv.OK(t, w.connect(network))
+	return w.ends[1], w.ends[0]
+}
+
+// TestDataAfterEAGAIN: each byte comes right behind an EAGAIN.
+func TestDataAfterEAGAIN(t *testing.T) {
+	const total = 300
+	everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
+		sent, msg := 0, pattern(total)
+		defer between(t, sysx.Recv, fd, func(asked int) (int, syscall.Errno) {
+			if k := queuedOr0(fd); k > 0 || sent == total {
+				return asked, 0
+			}
+			unix.Write(peer, msg[sent:sent+1])
+			if sent++; sent == total {
+				unix.Shutdown(peer, unix.SHUT_WR)
+			}
+			return asked, unix.EAGAIN
+		})()
+		p.Do(t, func() {
+			// A read that is filled does not tell that there is no more, so the
+			// next one asks.
+			got, err := io.ReadAll(iotest.OneByteReader(c))
+			if len(got) != total || err != nil || differs(got, 0) != "" {
+				t.Errorf("%d bytes, %v, %s", len(got), err, differs(got, 0))
+			}
+		})
+	})
+}
+
+func queuedOr0(fd int) int {
+	n, _ := unix.IoctlGetInt(fd, unix.TIOCINQ)
+	return n
+}
+
+// TestRoomAfterEAGAIN: the peer takes everything right behind each EAGAIN of a
+// write.
+func TestRoomAfterEAGAIN(t *testing.T) {
+	total := 3 << 20
+	everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
+		var got []byte
+		buf := make([]byte, 256<<10)
+		take := func() {
+			for {
+				n, _, err := unix.Recvfrom(peer, buf, unix.MSG_DONTWAIT)
+				if n <= 0 || err != nil {
+					return
+				}
+				got = append(got, buf[:n]...)
+			}
+		}
+		full := 0
+		remove := between(t, sysx.Send, fd, func(asked int) (int, syscall.Errno) {
+			// that also has the kernel note that somebody waits
+			ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+			if n, _ := unix.Poll(ready, 0); n > 0 {
+				return asked, 0
+			}
+			full++
+			take()
+			return asked, unix.EAGAIN
+		})
+		p.Do(t, func() {
+			if n, err := c.Write(pattern(total)); n != total || err != nil {
+				t.Errorf("%d, %v", n, err)
+			}
+			c.CloseWrite()
+		})
+		remove()
+		testenv.Until(t, "all bytes", func() bool { take(); return len(got) >= total })
+		if d := differs(got, 0); len(got) != total || d != "" || full == 0 {
+			t.Errorf("%d bytes of %d, %d times full: %s", len(got), total, full, d)
+		}
+	})
+}
+
+// TestConnectionAfterEAGAIN: each connection comes right behind an EAGAIN of
+// accept.
+func TestConnectionAfterEAGAIN(t *testing.T) {
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		l := listen(t)
+		to := netip.MustParseAddrPort(l.Addr().String())
+		var clients []int
+		defer func() {
+			for _, fd := range clients {
+				unix.Close(fd)
+			}
+		}()
+		const conns = 50
+		waiting := false
+		defer between(t, sysx.Accept, -1, func(asked int) (int, syscall.Errno) {
+			if waiting {
+				waiting = false
+				return asked, 0
+			}
+			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+			if err != nil {
+				return asked, 0
+			}
+			clients = append(clients, fd)
+			unix.Connect(fd, &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())})
+			waiting = true
+			return asked, unix.EAGAIN
+		})()
+		p.Do(t, func() {
+			for range conns {
+				c, err := l.Accept()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c.Close()
+			}
+		})
+		if len(clients) != conns {
+			t.Errorf("%d clients", len(clients))
+		}
+	})
+}
+
+// TestRequestAfterEAGAIN: a request comes just when a Server has found its
+// connection idle.
+func TestRequestAfterEAGAIN(t *testing.T) {
+	for _, network := range []string{"tcp", "unix"} {
+		t.Run(network, func(t *testing.T) {
+			start(t, 2)
+			a, b := netcoPair(t, network)
+			fd, peer := socket.FDOf(a.(socket.Stream)), socket.FDOf(b.(socket.Stream))
+			const total = 300
+			sent, msg := 1, pattern(total)
+			unix.Write(peer, msg[:1])
+			defer between(t, sysx.PollFDs, -1, func(asked int) (int, syscall.Errno) {
+				if queuedOr0(fd) > 0 || sent == total {
+					return asked, 0
+				}
+				unix.Write(peer, msg[sent:sent+1])
+				if sent++; sent == total {
+					unix.Shutdown(peer, unix.SHUT_WR)
+				}
+				return asked, unix.EAGAIN
+			})()
+			var got []byte // by one Handle at a time
+			ended := make(chan error, 2)
+			s := &socket.Server{
+				Handle: func(c *socket.ServerConn) error {
+					var one [1]byte // so it never finds the socket empty itself
+					n, err := c.Read(one[:])
+					got = append(got, one[:n]...)
+					return err
+				},
+				Closed: func(_ *socket.ServerConn, err error) { ended <- err },
+			}
+			testrun.First.Do(t, func() {
+				if err := s.ServeConn(a.(socket.Stream)); err != nil {
+					t.Error(err)
+				}
+			})
+			if err := testenv.Await(t, ended, "the connection's end"); err != io.EOF || len(got) != total || differs(got, 0) != "" {
+				t.Errorf("%v after %d bytes, %s", err, len(got), differs(got, 0))
+			}
+		})
+	}
+}
+
+// TestConnectedBeforeItWaits: connect says that it goes on, or was interrupted,
+// and before the caller waits it has come to its end, good or bad.
+func TestConnectedBeforeItWaits(t *testing.T) {
+	for _, errno := range []syscall.Errno{unix.EINPROGRESS, unix.EINTR, unix.EALREADY} {
+		for _, good := range []bool{true, false} {
+			for _, p := range testrun.Places {
+				t.Run(fmt.Sprint(unix.ErrnoName(errno), good, p.Name), func(t *testing.T) {
+					start(t, 2)
+					l := listen(t)
+					to := netip.MustParseAddrPort(l.Addr().String())
+					if !good {
+						to = netip.MustParseAddrPort(testenv.ClosedPort(t))
+					}
+					fds := testenv.Files()
+					defer sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
+						if op != sysx.Connect {
+							return asked, 0
+						}
+						unix.Connect(fd, &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())})
+						return asked, errno
+					})()
+					p.Do(t, func() {
+						c, err := dialTCP("tcp", to.String())
+						if !good {
+							_, want := net.Dial("tcp", to.String())
+							same(t, "Dial", err, want)
+							return
+						}
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						if _, err := c.Write([]byte("x")); err != nil || c.RemoteAddr().String() != to.String() {
+							t.Errorf("%v, %v", c.RemoteAddr(), err)
+						}
+						c.Close()
+					})
+					testenv.Until(t, "its fds to be closed", func() bool { return testenv.Files() <= fds })
+				})
+			}
+		}
+	}
+}
+
+// TestFalseFull: a write is told over and over that there is no room when there
+// is, which the kernel does not do. Any event of the fd makes up for it: here
+// bytes that the peer sends.
+func TestFalseFull(t *testing.T) {
+	everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
+		const lies = 20
+		var told atomic.Int32
+		defer between(t, sysx.Send, fd, func(asked int) (int, syscall.Errno) {
+			if told.Add(1) <= lies {
+				return asked, unix.EAGAIN
+			}
+			return asked, 0
+		})()
+		k := p.Go(func() {
+			if n, err := c.Write([]byte("hello")); n != 5 || err != nil {
+				t.Errorf("Write: %d, %v", n, err)
+			}
+		})
+		for !k.Over() {
+			before := told.Load()
+			testenv.Must(unix.Write(peer, []byte{0}))
+			testenv.Until(t, "another try", func() bool { return told.Load() > before || k.Over() })
+		}
+		if n := told.Load(); n > 2*lies {
+			t.Errorf("%d tries for %d lies", n, lies)
+		}
+	})
+}
+
+// TestFirstWaitEdges: what an fd waits for comes just before it is registered
+// with epoll.
+func TestFirstWaitEdges(t *testing.T) {
+	for name, come := range map[string]func(peer int){
+		"data":    func(peer int) { unix.Write(peer, []byte("data")) },
+		"the end": func(peer int) { unix.Shutdown(peer, unix.SHUT_WR) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
+				defer between(t, sysx.EpollCtl, fd, func(asked int) (int, syscall.Errno) {
+					come(peer)
+					return asked, 0
+				})()
+				p.Do(t, func() {
+					n, err := c.Read(make([]byte, 10))
+					if name == "data" && (n != 4 || err != nil) || name != "data" && err != io.EOF {
+						t.Errorf("Read: %d, %v", n, err)
+					}
+				})
+			})
+		})
+	}
+}
+
+// callCounts counts system calls by kind.
+type callCounts [64]atomic.Int64
+
+func (c *callCounts) inject(op sysx.Op, _, asked int) (int, syscall.Errno) {
+	c[op].Add(1)
+	return asked, 0
+}
+
+func (c *callCounts) String() (s string) {
+	for op := range c {
+		if n := c[op].Load(); n > 0 {
+			s += fmt.Sprintf("call %d: %d; ", op, n)
+		}
+	}
+	return s
+}
+
+func (c *callCounts) sum() (n int64) {
+	for op := range c {
+		n += c[op].Load()
+	}
+	return n
+}
+
+// TestWaitsMakeNoCalls: whatever waits, after a storm and after errors, makes
+// no system calls: readers of open, half closed and hung up connections (the
+// kernel tells of a hang-up only once), writers without room, acceptors,
+// connections that are being made, those of a Server. Wakes of one do not make
+// the others look.
+func TestWaitsMakeNoCalls(t *testing.T) {
+	start(t, 2)
+	remove := (&storm{seed: diffSeed(t)}).install(t)
+	var tasks []*testrun.Task
+	waitFor := func(p testrun.Place, reason coroutine.Reason, f func()) {
+		k := p.Go(f)
+		tasks = append(tasks, k)
+		k.UntilParked(t, reason)
+	}
+	var ends []diffEnd
+	for i := range 12 {
+		p := testrun.Places[i%len(testrun.Places)]
+		c, peer := netcoPair(t, []string{"tcp", "unix"}[i/3%2])
+		ends = append(ends, c, peer)
+		switch {
+		case i < 3:
+			waitFor(p, coroutine.ReasonRead, func() { c.Read(make([]byte, 10)) })
+		case i < 6:
+			waitFor(p, coroutine.ReasonRead, func() { c.(socket.Stream).WaitReadable() })
+		case i < 9: // what there is to be read is no matter to a writer, nor is a peer that has ended its side
+			peer.Write([]byte("unread"))
+			peer.CloseWrite()
+			waitFor(p, coroutine.ReasonWrite, func() { c.Write(make([]byte, 8<<20)) })
+		default:
+			c.SetReadDeadline(future)
+			waitFor(p, coroutine.ReasonRead, func() { io.Copy(io.Discard, c) })
+		}
+	}
+	l := listen(t)
+	waitFor(testrun.First, coroutine.ReasonAccept, func() { l.Accept() })
+	u := listenAny(t, "unix")
+	waitFor(testrun.Second, coroutine.ReasonAccept, func() { u.Accept() })
+	nobody, _ := testenv.Deaf(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	waitFor(testrun.Second, coroutine.ReasonConnect, func() { socket.DialContext(ctx, "tcp", nobody) })
+	address, _ := serving(t, &socket.Server{Handle: echoOnce, IdleTimeout: time.Hour})
+	for range 20 {
+		c := dialNet(t, address)
+		exchange(t, c, "hello")
+	}
+	remove()
+	// Now one connection is busy while the others wait.
+	busy, peer := netcoPair(t, "tcp")
+	echoed := testrun.First.Go(func() { io.Copy(busy, busy) })
+	fd := socket.FDOf(busy.(socket.Stream))
+	var others callCounts
+	removeOthers := sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
+		if at != fd && op != sysx.EpollWait && op != sysx.EpollCtl {
+			others.inject(op, at, asked)
+		}
+		return asked, 0
+	})
+	w := testrun.Second.Go(func() {
+		for range 200 {
+			if _, err := peer.Write([]byte("x")); err != nil {
+				t.Error(err)
+			}
+			if _, err := io.ReadFull(peer, make([]byte, 1)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	w.Wait(t)
+	removeOthers()
+	if n := others.sum(); n > 200*5 { // peer's own are some
+		t.Errorf("200 round trips of one connection: others made %s", others.String())
+	}
+	var counts callCounts
+	defer sysx.Inject(counts.inject)()
+	settled := counts.sum()
+	testenv.Until(t, "rest", func() bool { // until a while passes without a call
+		time.Sleep(50 * time.Millisecond)
+		before := settled
+		settled = counts.sum()
+		return settled == before
+	})
+	polls := counts[sysx.EpollWait].Load()
+	time.Sleep(300 * time.Millisecond) // what is looked at
+	// The kernel may find a little room for the writers yet, and a Processor
+	// that an event has woken polls for up to 50 µs before it sleeps again. One
+	// that never sleeps would poll a million times.
+	polls = counts[sysx.EpollWait].Load() - polls
+	if n := counts.sum() - settled - polls; n > 50 || polls > 10_000 {
+		t.Errorf("%d calls and %d polls while all wait: %s", n, polls, counts.String())
+	}
+	cancel()
+	for _, c := range ends {
+		c.Close()
+	}
+	l.Close()
+	u.Close()
+	peer.Close()
+	echoed.Wait(t)
+	busy.Close()
+	testrun.WaitAll(t, tasks...)
+}
+
+// TestErrorPathsLeaveNoFD: each call that can fail while something is opened,
+// in each way, returns net's error and leaves as many fds as there were.
+func TestErrorPathsLeaveNoFD(t *testing.T) {
+	start(t, 2)
+	l, u := listen(t), listenAny(t, "unix")
+	netL, err := net.Listen("unix", unixName(t, "theirs")) // and with it Go's poller
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer netL.Close()
+	dial := func(network, address string) func() error {
+		return func() error {
+			c, err := socket.Dial(network, address)
+			if err == nil {
+				c.Close()
+			}
+			return err
+		}
+	}
+	type call struct {
+		name, want string // %v is the errno
+		op         sysx.Op
+		do         func() error
+	}
+	tcpAt, unixAt := l.Addr().String(), u.Addr().String()
+	calls := []call{
+		{"TCP socket", "dial tcp " + tcpAt + ": socket: %v", sysx.Socket, dial("tcp", tcpAt)},
+		{"TCP connect", "dial tcp " + tcpAt + ": connect: %v", sysx.Connect, dial("tcp", tcpAt)},
+		{"TCP register", "dial tcp " + tcpAt + ": epoll_ctl: %v", sysx.EpollCtl, dial("tcp", tcpAt)},
+		{"UDP socket", "dial udp 127.0.0.1:9: socket: %v", sysx.Socket, dial("udp", "127.0.0.1:9")},
+		{"UDP connect", "dial udp 127.0.0.1:9: connect: %v", sysx.Connect, dial("udp", "127.0.0.1:9")},
+		{"Unix socket", "dial unix " + unixAt + ": socket: %v", sysx.Socket, dial("unix", unixAt)},
+		{"Unix connect", "dial unix " + unixAt + ": connect: %v", sysx.Connect, dial("unix", unixAt)},
+		{"NewSocket", "socket socket: socket: %v", sysx.Socket, func() error {
+			_, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0)
+			return err
+		}},
+	}
+	for _, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ENOSPC, unix.EACCES, unix.EPERM} {
+		everywhere(t, func(p testrun.Place) {
+			for _, c := range calls {
+				fds, open := testenv.Files(), socket.Open()
+				inject, _ := nth(c.op, 0, 1, errno)
+				remove := sysx.Inject(inject)
+				err := c.do()
+				remove()
+				if want := fmt.Sprintf(c.want, errno); err == nil || err.Error() != want {
+					t.Errorf("%s, %s: %v, want %s", p.Name, c.name, err, want)
+				}
+				if f, n := testenv.Files(), socket.Open(); f > fds || n != open {
+					t.Errorf("%s, %s, %v: %d fds and %d sockets, before %d and %d", p.Name, c.name, errno, f, n, fds, open)
+				}
+				for range 2 { // the next connects; the fault was returned once
+					if c.op != sysx.Socket || c.name != "NewSocket" {
+						if err := c.do(); err != nil {
+							t.Errorf("%s, %s, the next: %v", p.Name, c.name, err)
+						}
+					}
+				}
+				drainAccepts(l, u)
+			}
+		})
+	}
+}
+
+// drainAccepts closes what is in the listeners' queues.
+func drainAccepts(all ...net.Listener) {
+	for _, l := range all {
+		raw, _ := l.(syscall.Conn).SyscallConn()
+		raw.Control(func(fd uintptr) {
+			for {
+				c, _, err := unix.Accept4(int(fd), unix.SOCK_CLOEXEC)
+				if err != nil {
+					return
+				}
+				unix.Close(c)
+			}
+		})
+	}
 }

@@ -3,10 +3,12 @@ package socket_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -160,4 +162,216 @@ func TestFacadeNil(t *testing.T) {
 	if c, err := net.Listener(l).Accept(); c != nil || err == nil {
 		t.Errorf("Accept: %v, %v", c, err)
 	}
+}
+
+// echoGoroutine is an echo server of this package's on ordinary goroutines.
+func echoGoroutine(t *testing.T) net.Listener {
+	t.Helper()
+	ln := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				io.Copy(c, c)
+			}()
+		}
+	}()
+	return ln
+}
+
+// TestGoroutinesLeaveNothing: ordinary goroutines that use sockets start what
+// watches these and nothing else, and once the sockets are closed no goroutine
+// and no fd of it is left. All Processors and a watchdog were started, for
+// good.
+func TestGoroutinesLeaveNothing(t *testing.T) {
+	// what package net and the runtime make once
+	if c, err := net.Dial("tcp", echoNet(t)); err == nil {
+		c.Close()
+	}
+	before := testenv.Snapshot()
+	for range 3 { // it starts anew each time
+		ln := echoGoroutine(t)
+		c := testenv.Must(socket.Dial("tcp", ln.Addr().String()))
+		if err := answered(c, "hello"); err != nil {
+			t.Error(err)
+		}
+		all := string(testenv.Stacks())
+		if n := strings.Count(all, "processor.(*lookout).loop"); n != 1 {
+			t.Errorf("%d goroutines look for events, want 1", n)
+		}
+		for _, more := range []string{"processor.(*Processor)", "scheduler."} {
+			if strings.Contains(all, more) {
+				t.Errorf("started as well: %s\n%s", more, all)
+			}
+		}
+		c.Close()
+		ln.Close()
+		testenv.Until(t, "the goroutines' end", func() bool { return !strings.Contains(string(testenv.Stacks()), "netco/processor.") })
+		if now := testenv.Snapshot(); now.Goroutines > before.Goroutines || now.FDs > before.FDs {
+			if err := before.Leaks(); err != nil { // the end of the server's, say
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestGoroutinesOneByOne: connections that follow one another at once have one
+// lookout, which is neither woken nor made for each.
+func TestGoroutinesOneByOne(t *testing.T) {
+	address := echoNet(t)
+	for range 200 {
+		c := testenv.Must(socket.Dial("tcp", address))
+		testenv.OK(t, answered(c, "hello"))
+		c.Close()
+	}
+	testenv.Until(t, "its end", func() bool { return !strings.Contains(string(testenv.Stacks()), "netco/processor.") })
+}
+
+// TestAcceptBeforeStart: an Accept that a goroutine began before the default
+// Scheduler was started ends with it all the same, and one that begins after
+// that does not.
+func TestAcceptBeforeStart(t *testing.T) {
+	for range 2 {
+		ln := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
+		ended := make(chan error)
+		go func() {
+			_, err := ln.Accept()
+			ended <- err
+		}()
+		testenv.Until(t, "the Accept", func() bool { return strings.Contains(string(testenv.Stacks()), "processor.(*lookout).loop") })
+		c := testenv.Closing(t, testenv.Must(socket.Dial("tcp", echoNet(t))))
+		if err := answered(c, "hello"); err != nil {
+			t.Error(err)
+		}
+		testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
+		testenv.OK(t, netco.Shutdown(context.Background()))
+		if err := <-ended; !errors.Is(err, netco.ErrShutdown) {
+			t.Errorf("Accept: %v, want ErrShutdown", err)
+		}
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, netco.ErrShutdown) {
+			t.Errorf("Read: %v, want ErrShutdown", err)
+		}
+	}
+}
+
+// Libraries connect, read and write on goroutines of their own, and make who
+// called them wait for these in a Go channel. If that is a coroutine, its
+// Processor stands still meanwhile. The goroutine must get on all the same.
+
+// echoNet is an echo server of package net's.
+func echoNet(t *testing.T) string {
+	t.Helper()
+	l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				io.Copy(c, c)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+func answered(c net.Conn, text string) error {
+	if _, err := io.WriteString(c, text); err != nil {
+		return err
+	}
+	got := make([]byte, len(text))
+	if _, err := io.ReadFull(c, got); err != nil || string(got) != text {
+		return fmt.Errorf("%q came back, %w", got, err)
+	}
+	return nil
+}
+
+// TestCoroutineWaitsForGoroutine: a coroutine that blocks its Processor until a
+// goroutine has dialled and been answered is not waited for by that goroutine
+// in turn.
+func TestCoroutineWaitsForGoroutine(t *testing.T) {
+	address := echoNet(t)
+	for _, n := range []int{1, 2} {
+		t.Run(fmt.Sprint(n, " Processors"), func(t *testing.T) {
+			start(t, n)
+			var tasks []*testrun.Task
+			for i := range n { // all of them are held up
+				tasks = append(tasks, testrun.On(i).Go(func() {
+					done := make(chan error)
+					go func() {
+						c, err := netco.Dial("tcp", address)
+						if err == nil {
+							err = answered(c, "hello")
+							c.Close()
+						}
+						done <- err
+					}()
+					if err := <-done; err != nil {
+						t.Error(err)
+					}
+				}))
+			}
+			testrun.WaitAll(t, tasks...)
+		})
+	}
+}
+
+// TestGoroutineTakesOver: the same with a connection that the coroutine has
+// used, and uses again.
+func TestGoroutineTakesOver(t *testing.T) {
+	address := echoNet(t)
+	start(t, 1)
+	testrun.First.Do(t, func() {
+		c, err := netco.Dial("tcp", address)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		for i := range 20 {
+			if err := answered(c, fmt.Sprint("coroutine ", i)); err != nil {
+				t.Error(err)
+			}
+			done := make(chan error)
+			go func() { done <- answered(c, fmt.Sprint("goroutine ", i)) }()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestGoroutineAccepts: goroutines serve while every Processor is held up.
+func TestGoroutineAccepts(t *testing.T) {
+	startLocked(t, 2)
+	l := listen(t)
+	k := testrun.Goroutine.Go(func() {
+		for {
+			c, err := l.AcceptTCP()
+			if err != nil {
+				return
+			}
+			go echo(c)
+		}
+	})
+	k.UntilParked(t, 0)
+	let, letOther := hog(t, 0), hog(t, 1)
+	for range 3 {
+		c := testenv.Must(net.Dial("tcp", l.Addr().String()))
+		if err := answered(c, "hello"); err != nil {
+			t.Error(err)
+		}
+		c.Close()
+	}
+	let()
+	letOther()
+	l.Close()
+	k.Wait(t)
+	testenv.Until(t, "all to be closed", func() bool { return socket.Open() == 0 })
 }

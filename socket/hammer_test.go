@@ -1,12 +1,16 @@
 package socket_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/netip"
 	"os"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -268,4 +272,221 @@ func TestHammerConnect(t *testing.T) {
 	l.Close()
 	testrun.WaitAll(t, servers...)
 	testenv.Until(t, "all connections to close", func() bool { return socket.Open() == 0 })
+}
+
+// hammerDatagram is a datagram that can be checked by itself: sender, number,
+// sum over all, and bytes that follow from them.
+func hammerDatagram(sender, number uint32, size int) []byte {
+	p := make([]byte, 16+size)
+	binary.BigEndian.PutUint32(p[4:], sender)
+	binary.BigEndian.PutUint32(p[8:], number)
+	binary.BigEndian.PutUint32(p[12:], uint32(size))
+	fill(p[16:], int(sender+number))
+	binary.BigEndian.PutUint32(p, crc32.ChecksumIEEE(p[4:]))
+	return p
+}
+
+func checkHammerDatagram(p []byte) (sender, number uint32, err error) {
+	if len(p) < 16 || int(binary.BigEndian.Uint32(p[12:])) != len(p)-16 {
+		return 0, 0, fmt.Errorf("a datagram of %d bytes has lost its bounds: % x", len(p), p[:min(len(p), 16)])
+	}
+	sender, number = binary.BigEndian.Uint32(p[4:]), binary.BigEndian.Uint32(p[8:])
+	if binary.BigEndian.Uint32(p) != crc32.ChecksumIEEE(p[4:]) {
+		return 0, 0, fmt.Errorf("datagram %d of %d is damaged", number, sender)
+	}
+	return sender, number, nil
+}
+
+// hammerSize is mostly small, at times large, and below what a datagram may
+// have.
+func hammerSize(rnd *rand.Rand) int { return rnd.IntN(1 << (1 + rnd.IntN(15))) }
+
+// TestHammerUDP: from every place, datagrams of random size go to random
+// sockets in every way there is, batches, segments and all, while others set
+// random deadlines. UDP may lose some; none is damaged, cut, joined without
+// saying so, doubled, or said to be from somebody else, and most come.
+func TestHammerUDP(t *testing.T) {
+	sockets, senders, each := 4, 8, 400
+	if goruntime.RaceEnabled {
+		senders, each = 6, 150
+	}
+	seed := rand.Uint64()
+	defer func() {
+		if t.Failed() {
+			t.Logf("seed %d", seed)
+		}
+	}()
+	start(t, 2)
+	h := &udpHammer{t: t, seen: map[uint64]bool{}, from: make([]netip.AddrPort, senders)}
+	var readers, writers []*testrun.Task
+	for i := range sockets {
+		at := []*net.UDPAddr{loopback4, loopback6}[i%2]
+		c := listenUDP(t, at)
+		c.SetReadBuffer(4 << 20)
+		if i >= 2 {
+			if err := c.SetGRO(true); err != nil {
+				t.Log(err)
+			}
+		}
+		h.in = append(h.in, c)
+		for j := range 2 {
+			rnd := rand.New(rand.NewPCG(seed, uint64(100*i+j)))
+			readers = append(readers, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() { h.read(c, rnd, i >= 2) }))
+		}
+	}
+	for i := range senders {
+		rnd := rand.New(rand.NewPCG(seed, uint64(10000+i)))
+		c := listenUDP(t, []*net.UDPAddr{loopback4, loopback6}[i%2])
+		h.from[i] = portOf(c)
+		writers = append(writers, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() { h.write(c, rnd, uint32(i), each) }))
+	}
+	testrun.WaitAll(t, writers...)
+	testenv.Until(t, "most to arrive", func() bool { return h.received.Load() >= h.sent.Load()/2 })
+	for _, c := range h.in {
+		c.Close()
+	}
+	testrun.WaitAll(t, readers...)
+}
+
+type udpHammer struct {
+	t              *testing.T
+	in             []*socket.UDPConn
+	from           []netip.AddrPort // of the senders
+	sent, received atomic.Int64
+	lost           atomic.Int64 // so many at most
+
+	mu   sync.Mutex // held for a moment
+	seen map[uint64]bool
+}
+
+func (h *udpHammer) read(c *socket.UDPConn, rnd *rand.Rand, gro bool) {
+	ms := room(9, 1<<16, 32)
+	for {
+		if rnd.IntN(8) == 0 {
+			c.SetReadDeadline(someTime(rnd))
+		}
+		n, err := 1, error(nil)
+		way := rnd.IntN(4)
+		if gro {
+			way = 3 // the only one that tells what was joined
+		}
+		m := &ms[0]
+		m.SegmentSize = 0
+		switch way {
+		case 0:
+			m.N, m.Addr, err = c.ReadFromUDPAddrPort(m.Buf)
+		case 1:
+			var from *net.UDPAddr
+			m.N, from, err = c.ReadFromUDP(m.Buf)
+			m.Addr = from.AddrPort()
+			if from != nil && from.IP.To4() != nil {
+				m.Addr = netip.AddrPortFrom(m.Addr.Addr().Unmap(), m.Addr.Port())
+			}
+		case 2:
+			m.N, _, m.Flags, m.Addr, err = c.ReadMsgUDPAddrPort(m.Buf, m.OOB)
+		case 3:
+			n, err = c.ReadBatch(ms[:1+rnd.IntN(len(ms))])
+		}
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			netco.Yield()
+		case err != nil:
+			checkUDPClosed(h.t, "read", err)
+			return
+		default:
+			for i := range n {
+				h.take(&ms[i])
+			}
+		}
+	}
+}
+
+func (h *udpHammer) take(m *socket.Message) {
+	for p := m.Buf[:m.N]; len(p) > 0; {
+		one := p
+		if m.SegmentSize != 0 {
+			one = p[:min(m.SegmentSize, len(p))]
+		}
+		p = p[len(one):]
+		sender, number, err := checkHammerDatagram(one)
+		if err == nil && (int(sender) >= len(h.from) || h.from[sender] != m.Addr) {
+			err = fmt.Errorf("a datagram of %d from %v", sender, m.Addr)
+		}
+		h.mu.Lock()
+		key := uint64(sender)<<32 | uint64(number)
+		if err == nil && h.seen[key] {
+			err = fmt.Errorf("datagram %d of %d came twice", number, sender)
+		}
+		h.seen[key] = true
+		h.mu.Unlock()
+		if err != nil {
+			h.t.Errorf("%v (%d bytes, segment size %d, flags %#x)", err, m.N, m.SegmentSize, m.Flags)
+		}
+		h.received.Add(1)
+	}
+}
+
+// keepPace waits until the readers, which may be held up, have most of what was
+// sent: else the kernel drops it. What does not come within a second is lost.
+func (h *udpHammer) keepPace() {
+	for end := time.Now().Add(time.Second); h.sent.Load()-h.received.Load()-h.lost.Load() > 32; {
+		if time.Now().After(end) {
+			h.lost.Store(h.sent.Load() - h.received.Load())
+			return
+		}
+		netco.Sleep(100 * time.Microsecond)
+	}
+}
+
+func (h *udpHammer) write(c *socket.UDPConn, rnd *rand.Rand, sender uint32, total int) {
+	is4 := portOf(c).Addr().Is4()
+	number := uint32(0)
+	next := func(size int) []byte {
+		number++
+		h.sent.Add(1)
+		return hammerDatagram(sender, number, size)
+	}
+	for int(number) < total {
+		h.keepPace()
+		to := portOf(h.in[rnd.IntN(len(h.in))])
+		if to.Addr().Is4() != is4 {
+			continue
+		}
+		if rnd.IntN(8) == 0 {
+			c.SetWriteDeadline(someTime(rnd))
+		}
+		var ms []socket.Message
+		var err error
+		for range 1 + rnd.IntN(40)*rnd.IntN(2) {
+			m := socket.Message{Addr: to, Buf: next(hammerSize(rnd))}
+			if rnd.IntN(4) == 0 && len(m.Buf) < 1400 {
+				m.SegmentSize = len(m.Buf)
+				for range rnd.IntN(10) {
+					m.Buf = append(m.Buf, next(m.SegmentSize-16)...)
+				}
+			}
+			ms = append(ms, m)
+		}
+		for len(ms) > 0 {
+			n := 1
+			switch m := &ms[0]; {
+			case rnd.IntN(2) == 0 || m.SegmentSize != 0:
+				n, err = c.WriteBatch(ms)
+			case rnd.IntN(2) == 0:
+				_, err = c.WriteToUDPAddrPort(m.Buf, to)
+			default:
+				_, _, err = c.WriteMsgUDPAddrPort(m.Buf, nil, to)
+			}
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				c.SetWriteDeadline(time.Time{})
+				continue // it did not begin, as there is room always
+			}
+			if err != nil {
+				h.t.Errorf("sender %d: %v", sender, err)
+				return
+			}
+			ms = ms[n:]
+		}
+		netco.Yield()
+	}
 }

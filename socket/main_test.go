@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// before the testing package has used a timer, see emfile_test.go
+	// before the testing package has used a timer, see process_test.go
 	if child := children.Chosen(); child != nil {
 		child()
 		return

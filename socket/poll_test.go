@@ -1,18 +1,26 @@
 package socket_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
@@ -331,4 +339,568 @@ func pty(t testing.TB) (master, slave int) {
 	}
 	closeAll(t, slave)
 	return master, slave
+}
+
+// TestPollTimeout: a timeout ends a wait and is no error, with fds and without;
+// it is not over early.
+func TestPollTimeout(t *testing.T) {
+	start(t, 2)
+	for _, p := range testrun.Places {
+		for _, set := range [][]socket.PollFd{nil, in(-1), in(eventfd(t, 0))} {
+			p.Do(t, func() {
+				const d = 3 * time.Millisecond
+				began := time.Now()
+				n, err := socket.Poll(set, d)
+				if took := time.Since(began); n != 0 || err != nil || took < d {
+					t.Errorf("%s, %v: %d, %v after %v", p.Name, set, n, err, took)
+				}
+			})
+		}
+	}
+}
+
+// TestPollSameFd: an fd that occurs several times, with different events, waits
+// for all of them and is told of in each entry.
+func TestPollSameFd(t *testing.T) {
+	start(t, 2)
+	testrun.Each(t, func(t *testing.T, p testrun.Place) {
+		fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
+		closeAll(t, fds[0], fds[1])
+		for n := 1; n > 0; n, _ = unix.Write(fds[0], make([]byte, 64<<10)) {
+		}
+		fd := int32(fds[0])
+		for _, happen := range []struct {
+			do   func()
+			want []int16
+		}{
+			{func() { unix.Write(fds[1], []byte("x")) }, []int16{0, unix.POLLIN, unix.POLLIN, 0}},
+			{func() { unix.Read(fds[1], make([]byte, 4<<20)) }, []int16{unix.POLLOUT, 0, unix.POLLOUT, 0}},
+		} {
+			if happen.want[0] != 0 {
+				unix.Read(fds[0], make([]byte, 1))
+			}
+			set := []socket.PollFd{
+				{Fd: fd, Events: unix.POLLOUT},
+				{Fd: fd, Events: unix.POLLIN},
+				{Fd: fd, Events: unix.POLLIN | unix.POLLOUT},
+				{Fd: fd, Events: unix.POLLPRI},
+			}
+			k := p.Go(func() {
+				n, err := socket.Poll(set, -1)
+				got := []int16{set[0].Revents, set[1].Revents, set[2].Revents, set[3].Revents}
+				if n != 2 || err != nil || !slices.Equal(got, happen.want) {
+					t.Errorf("%d, %v, %v, want %v", n, err, got, happen.want)
+				}
+			})
+			k.UntilParked(t, coroutine.ReasonRead)
+			happen.do()
+			k.Wait(t)
+		}
+	})
+}
+
+// TestPollStolen: readiness that another takes away before the poller looks
+// does not end its wait, and does not make it miss what comes later, no matter
+// how often.
+func TestPollStolen(t *testing.T) {
+	start(t, 2)
+	for _, p := range testrun.Places {
+		t.Run(p.Name, func(t *testing.T) {
+			a, b, quit := eventfd(t, 0), eventfd(t, 0), eventfd(t, 0)
+			set := in(a, b, quit)
+			var polls atomic.Int32
+			k := p.Go(func() {
+				for set[2].Revents == 0 {
+					if n, err := socket.Poll(set, -1); n < 1 || err != nil {
+						t.Errorf("%d, %v, %v", n, err, set)
+						return
+					}
+					drain(a)
+					drain(b)
+					polls.Add(1)
+				}
+			})
+			for i := range 50 {
+				k.UntilParked(t, coroutine.ReasonRead)
+				before := polls.Load()
+				if p.Name == testrun.First.Name {
+					// In the turn between, the poller is told of the event and
+					// queued behind the thief.
+					testrun.First.Do(t, func() {
+						ring(a)
+						coroutine.YieldTurn()
+						drain(a)
+					})
+					k.UntilParked(t, coroutine.ReasonRead)
+					if polls.Load() != before {
+						t.Fatal("a poll has ended with nothing to tell")
+					}
+				} else {
+					ring(a)
+					drain(a) // whoever is first
+				}
+				ring([]int{a, b}[i%2])
+				testenv.Until(t, "the poll to end", func() bool { return polls.Load() > before })
+			}
+			ring(quit)
+			k.Wait(t)
+		})
+	}
+}
+
+// TestPollHammer: pollers in all places wait for the same fds while all of what
+// they wait for comes and is taken by whoever is first. Nothing is lost: each
+// token is taken.
+func TestPollHammer(t *testing.T) {
+	start(t, 2)
+	const tokens = 2000
+	var taken atomic.Int64
+	quit := eventfd(t, 0)
+	var rs, ws []int
+	for range 8 {
+		r, w := pipe(t)
+		rs, ws = append(rs, r), append(ws, w)
+	}
+	var tasks []*testrun.Task
+	for _, p := range slices.Repeat(testrun.Places, 3) {
+		tasks = append(tasks, p.Go(func() {
+			set := in(append([]int{quit}, rs...)...)
+			for {
+				if _, err := socket.Poll(set, -1); err != nil {
+					t.Error(err)
+					return
+				}
+				var b [1]byte
+				for _, f := range set[1:] {
+					if f.Revents&unix.POLLIN != 0 {
+						if n, _ := unix.Read(int(f.Fd), b[:]); n == 1 {
+							taken.Add(1)
+						}
+					}
+				}
+				if set[0].Revents != 0 {
+					return
+				}
+			}
+		}))
+	}
+	for i := range tokens {
+		unix.Write(ws[i%len(ws)], []byte("x"))
+		if i%64 == 0 {
+			testenv.Until(t, "the tokens to be taken", func() bool { return taken.Load() == int64(i+1) })
+		}
+	}
+	testenv.Until(t, "the last tokens to be taken", func() bool { return taken.Load() == tokens })
+	ring(quit)
+	testrun.WaitAll(t, tasks...)
+}
+
+// TestPollMany: two thousand fds, each of which ends the wait.
+func TestPollMany(t *testing.T) {
+	const n = 2000
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l); l.Cur < n+200 {
+		t.Skipf("no more than %d fds are allowed", l.Cur)
+	}
+	start(t, 2)
+	var fds []int
+	for range n {
+		fds = append(fds, eventfd(t, 0))
+	}
+	for _, p := range testrun.Places {
+		set := in(fds...)
+		for _, i := range []int{0, 1000, n - 1} {
+			k := p.Go(func() {
+				got, err := socket.Poll(set, -1)
+				if got != 1 || err != nil || set[i].Revents != unix.POLLIN {
+					t.Errorf("%s: %d, %v", p.Name, got, err)
+				}
+			})
+			k.UntilParked(t, coroutine.ReasonRead)
+			ring(fds[i])
+			k.Wait(t)
+			drain(fds[i])
+		}
+	}
+}
+
+// TestPollCrowd: more waits on one fd than the kernel lets watch it through
+// nested epoll. Those beyond the limit look now and then; all are told.
+func TestPollCrowd(t *testing.T) {
+	const n = 600
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l); l.Cur < n+200 {
+		t.Skipf("no more than %d fds are allowed", l.Cur)
+	}
+	start(t, 2)
+	quit := eventfd(t, 0)
+	var tasks []*testrun.Task
+	for range n {
+		tasks = append(tasks, testrun.First.Go(func() {
+			if n, err := socket.Poll(in(quit), -1); n != 1 || err != nil {
+				t.Errorf("%d, %v", n, err)
+			}
+		}))
+	}
+	resting := 0
+	for _, k := range tasks {
+		testenv.Until(t, "all to wait", func() bool { return k.Parked(coroutine.ReasonRead) || k.Parked(coroutine.ReasonSleep) })
+		if k.Parked(coroutine.ReasonSleep) {
+			resting++
+		}
+	}
+	t.Logf("%d of %d look now and then", resting, n)
+	ring(quit)
+	testrun.WaitAll(t, tasks...)
+}
+
+// TestPollTooDeep: epoll fds nested deeper than the kernel lets them be watched
+// through two more are looked at now and then.
+func TestPollTooDeep(t *testing.T) {
+	start(t, 2)
+	for _, p := range testrun.Places {
+		fd := eventfd(t, 0)
+		at := fd
+		for range 4 {
+			ep := testenv.Must(unix.EpollCreate1(unix.EPOLL_CLOEXEC))
+			closeAll(t, ep)
+			testenv.OK(t, unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, at, &unix.EpollEvent{Events: unix.EPOLLIN}))
+			at = ep
+		}
+		k := p.Go(func() {
+			if n, err := socket.Poll(in(at), -1); n != 1 || err != nil {
+				t.Errorf("%d, %v", n, err)
+			}
+		})
+		if p.Name != testrun.Goroutine.Name {
+			k.UntilParked(t, coroutine.ReasonSleep)
+		}
+		ring(fd)
+		k.Wait(t)
+	}
+}
+
+// TestPollForeign: fds that Go's net and os and netco itself watch. Polling
+// them takes nothing away from their owners.
+func TestPollForeign(t *testing.T) {
+	start(t, 2)
+	c, peer := withPeer(t)
+	theirs, theirPeer := netPair(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	fd := func(x syscall.Conn) (n int) {
+		raw := testenv.Must(x.SyscallConn())
+		raw.Control(func(fd uintptr) { n = int(fd) })
+		return n
+	}
+	for _, x := range []struct {
+		name   string
+		fd     int
+		reader io.Reader
+		writer io.Writer
+		owner  testrun.Place
+	}{
+		{"netco", c.FD(), c, peer, testrun.First},
+		{"net", fd(theirs), theirs, theirPeer, testrun.Goroutine},
+		{"os", fd(r), r, w, testrun.Goroutine},
+	} {
+		for _, p := range testrun.Places {
+			t.Run(x.name+"/"+p.Name, func(t *testing.T) {
+				for range 20 {
+					reader := x.owner.Go(func() {
+						b := make([]byte, 10)
+						if n, err := x.reader.Read(b); string(b[:n]) != "y" || err != nil {
+							t.Errorf("Read: %q, %v", b[:n], err)
+						}
+					})
+					if x.owner.Name == testrun.First.Name {
+						reader.UntilParked(t, coroutine.ReasonRead)
+					}
+					set := in(x.fd)
+					set[0].Events |= unix.POLLHUP
+					done := make(chan struct{})
+					poller := p.Go(func() {
+						for {
+							select {
+							case <-done:
+								return
+							default:
+							}
+							// What it is told of may be gone by now.
+							if _, err := socket.Poll(set, time.Millisecond); err != nil {
+								t.Error(err)
+								return
+							}
+						}
+					})
+					x.writer.Write([]byte("y"))
+					reader.Wait(t)
+					close(done)
+					poller.Wait(t)
+				}
+			})
+		}
+	}
+}
+
+// TestPollContext: the end of the context ends the wait with its error, before
+// it has begun and during it, and leaves nothing.
+func TestPollContext(t *testing.T) {
+	start(t, 2)
+	testrun.Each(t, func(t *testing.T, p testrun.Place) {
+		fd := eventfd(t, 0)
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		k := p.Go(func() {
+			if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
+				t.Errorf("%d, %v", n, err)
+			}
+		})
+		k.UntilParked(t, coroutine.ReasonRead)
+		cancel()
+		k.Wait(t)
+		early, cancelEarly := context.WithTimeout(context.Background(), time.Hour)
+		defer cancelEarly()
+		late, cancelLate := context.WithTimeout(context.Background(), 2*time.Millisecond)
+		defer cancelLate()
+		ring(fd)
+		p.Do(t, func() {
+			if n, err := socket.PollContext(ctx, in(fd)); n != 0 || err != context.Canceled {
+				t.Errorf("cancelled, and ready: %d, %v", n, err)
+			}
+			if n, err := socket.PollContext(early, in(fd)); n != 1 || err != nil {
+				t.Errorf("ready: %d, %v", n, err)
+			}
+			drain(fd)
+			if n, err := socket.PollContext(late, in(fd)); n != 0 || err != context.DeadlineExceeded {
+				t.Errorf("deadline: %d, %v", n, err)
+			}
+		})
+		k = p.Go(func() {
+			if n, err := socket.PollContext(context.Background(), in(fd)); n != 1 || err != nil {
+				t.Errorf("without an end: %d, %v", n, err)
+			}
+		})
+		k.UntilParked(t, coroutine.ReasonRead)
+		ring(fd)
+		k.Wait(t)
+	})
+}
+
+func countFDs(t testing.TB) int {
+	t.Helper()
+	list := testenv.Must(os.ReadDir("/proc/self/fd"))
+	return len(list)
+}
+
+// TestPollLeaksNothing: whatever way a wait ends, its fd is closed.
+func TestPollLeaksNothing(t *testing.T) {
+	start(t, 2)
+	fd := eventfd(t, 0)
+	for _, p := range testrun.Places {
+		rounds := func() {
+			cancelled, cancel := context.WithCancel(context.Background())
+			for i := range 20 {
+				socket.Poll(in(fd), time.Microsecond)
+				time.AfterFunc(time.Millisecond, func() { ring(fd) })
+				if n, err := socket.Poll(in(fd, -1, fd), -1); n != 2 || err != nil {
+					t.Errorf("%d, %v", n, err)
+				}
+				drain(fd)
+				if i == 10 {
+					time.AfterFunc(time.Millisecond, cancel)
+				}
+				if i >= 10 {
+					socket.PollContext(cancelled, in(fd))
+				}
+			}
+			cancel()
+		}
+		p.Go(rounds).Wait(t)
+		before := countFDs(t)
+		p.Go(rounds).Wait(t)
+		// the lookout's linger
+		testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before })
+	}
+}
+
+// TestPollShutdown: a forced end of the scheduler ends a wait with ErrShutdown,
+// one that waits for an event and one that the kernel has refused, and leaves
+// no fd.
+func TestPollShutdown(t *testing.T) {
+	fd := eventfd(t, 0)
+	for _, refused := range []bool{false, true} {
+		for _, p := range testrun.Places {
+			if refused && p.Name == testrun.Goroutine.Name {
+				continue // has nothing to do with a scheduler
+			}
+			t.Run(fmt.Sprintf("%s/%v", p.Name, refused), func(t *testing.T) {
+				before := countFDs(t)
+				startAlone(t, 2)
+				reason := coroutine.ReasonRead
+				if refused {
+					reason = coroutine.ReasonSleep
+					defer (&script{every: map[sysx.Op]syscall.Errno{sysx.EpollCreate: unix.EMFILE},
+						first: map[sysx.Op][]syscall.Errno{sysx.EpollCreate: repeat(10000, unix.EMFILE)}}).install(t)()
+				}
+				poll := func() {
+					if n, err := socket.Poll(in(fd, fd), -1); n != 0 || !errors.Is(err, netco.ErrShutdown) {
+						t.Errorf("%d, %v, want ErrShutdown", n, err)
+					}
+				}
+				k := p.Go(func() {
+					poll()
+					if p.Name != testrun.Goroutine.Name {
+						poll() // is not begun any more
+					}
+				})
+				k.UntilParked(t, reason)
+				if p.Name == testrun.Goroutine.Name {
+					if err := netco.Shutdown(context.Background()); err != nil {
+						t.Error(err)
+					}
+				} else {
+					force(t)
+				}
+				k.Wait(t)
+				// Go's poller may be new. What the end by force did not wait
+				// for is closed a little later.
+				testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before+2 })
+			})
+		}
+	}
+}
+
+// TestPollFaults: interruptions do not show; what the kernel refuses is asked
+// for again and again while the fds are looked at all the same; an error of
+// poll(2) itself is returned.
+func TestPollFaults(t *testing.T) {
+	type first = map[sysx.Op][]syscall.Errno
+	for _, c := range []struct {
+		name  string
+		first first
+	}{
+		{"interrupted", first{sysx.PollFDs: repeat(5, unix.EINTR)}},
+		{"no fds", first{sysx.EpollCreate: repeat(2, unix.EMFILE)}},
+		{"no fds in the system", first{sysx.EpollCreate: {unix.ENFILE}}},
+		{"no memory", first{sysx.EpollCreate: {unix.ENOMEM}, sysx.EpollCtl: {unix.ENOMEM}}},
+		{"no watches: the second fd", first{sysx.EpollCtl: {0, unix.ENOSPC}}},
+		{"no watches: the instance", first{sysx.EpollCtl: {0, 0, unix.ENOSPC}}},
+		{"too many paths", first{sysx.EpollCtl: {0, 0, unix.EINVAL}}},
+		{"too deep", first{sysx.EpollCtl: {0, 0, unix.ELOOP}}},
+		{"never", first{sysx.EpollCreate: repeat(10000, unix.EMFILE)}},
+	} {
+		for _, p := range testrun.Places {
+			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
+				start(t, 2)
+				a, b := eventfd(t, 0), eventfd(t, 0)
+				// whatever is made once
+				p.Go(func() { socket.Poll(in(a), time.Microsecond) }).Wait(t)
+				before := countFDs(t)
+				defer (&script{first: c.first}).install(t)()
+				p.Do(t, func() {
+					if n, err := socket.Poll(in(a, b), 2*time.Millisecond); n != 0 || err != nil {
+						t.Errorf("%d, %v", n, err)
+					}
+				})
+				s := &script{first: c.first}
+				remove := s.install(t)
+				defer remove()
+				k := p.Go(func() {
+					if n, err := socket.Poll(in(a, b), -1); n != 1 || err != nil {
+						t.Errorf("%d, %v", n, err)
+					}
+				})
+				<-k.Started
+				testenv.Until(t, "the faults to be met", func() bool {
+					for op, errs := range c.first {
+						if int(s.called[op].Load()) < min(len(errs), 3) {
+							return false
+						}
+					}
+					return true
+				})
+				if c.name != "never" && p.Name != testrun.Goroutine.Name {
+					k.UntilParked(t, coroutine.ReasonRead) // it has what it was refused
+				}
+				ring(b)
+				k.Wait(t)
+				ctx, cancel := context.WithCancel(context.Background())
+				drain(b)
+				s.called[sysx.EpollCreate].Store(0)
+				s.called[sysx.EpollCtl].Store(0)
+				k = p.Go(func() {
+					if n, err := socket.PollContext(ctx, in(a, b)); n != 0 || err != context.Canceled {
+						t.Errorf("%d, %v", n, err)
+					}
+				})
+				cancel()
+				k.Wait(t)
+				remove()
+				testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before })
+			})
+		}
+	}
+	t.Run("poll fails", func(t *testing.T) {
+		start(t, 1)
+		defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.PollFDs: {unix.ENOMEM, 0, unix.EINVAL}}}).install(t)()
+		fd := eventfd(t, 0)
+		testrun.First.Do(t, func() {
+			for _, want := range []syscall.Errno{unix.ENOMEM, unix.EINVAL} {
+				n, err := socket.Poll(in(fd), time.Millisecond)
+				var call *os.SyscallError
+				if n != 0 || !errors.Is(err, want) || !errors.As(err, &call) || call.Syscall != "poll" {
+					t.Errorf("%d, %v, want %v", n, err, want)
+				}
+			}
+		})
+	})
+}
+
+// TestPollLetsOthersRun: a coroutine that polls what is always ready, or only
+// looks, does not keep its Processor to itself, and ends when the scheduler is
+// ended by force.
+func TestPollLetsOthersRun(t *testing.T) {
+	startAlone(t, 1)
+	fd := eventfd(t, 1)
+	other := make(chan struct{})
+	k := testrun.First.Go(func() {
+		netco.GoLocal(func() { close(other) })
+		for {
+			n, err := socket.Poll(in(fd), 0)
+			if err != nil {
+				if !errors.Is(err, netco.ErrShutdown) {
+					t.Error(err)
+				}
+				return
+			}
+			if n != 1 {
+				t.Errorf("%d are ready", n)
+			}
+		}
+	})
+	testenv.Await(t, other, "the other coroutine")
+	force(t)
+	k.Wait(t)
+}
+
+// TestPollNoAllocation: a Poll that need not wait allocates nothing; one that
+// waits does little.
+func TestPollNoAllocation(t *testing.T) {
+	testenv.NoRace(t)
+	start(t, 1)
+	set := in(eventfd(t, 1), eventfd(t, 0))
+	testrun.First.Do(t, func() {
+		if n := testing.AllocsPerRun(1000, func() { socket.Poll(set, -1) }); n != 0 {
+			t.Errorf("ready: %v allocations", n)
+		}
+		if n := testing.AllocsPerRun(100, func() { socket.Poll(set[1:], time.Microsecond) }); n > 1 {
+			t.Errorf("waiting: %v allocations", n)
+		}
+	})
+	runtime.KeepAlive(set)
 }

@@ -6,6 +6,9 @@ import (
 	"io"
 	"net"
 	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -296,4 +299,397 @@ func TestAdoptSocket(t *testing.T) {
 	if _, err := unix.Write(fds[1], []byte("x")); err != unix.EPIPE {
 		t.Errorf("a write to the other end after Close: %v", err)
 	}
+}
+
+// rawPair returns connections of each network to look at, and the peer of each.
+var rawPairs = map[string]func(testing.TB) (c, peer net.Conn){
+	"tcp":        func(t testing.TB) (net.Conn, net.Conn) { return pair(t) },
+	"unix":       func(t testing.TB) (net.Conn, net.Conn) { return unixPair(t, "unix") },
+	"unixpacket": func(t testing.TB) (net.Conn, net.Conn) { return unixPair(t, "unixpacket") },
+	"unixgram":   func(t testing.TB) (net.Conn, net.Conn) { return unixPair(t, "unixgram") },
+}
+
+func rawOf(t testing.TB, c any) syscall.RawConn {
+	raw := testenv.Must(c.(syscall.Conn).SyscallConn())
+	return raw
+}
+
+// recv is a function for RawConn.Read.
+func recv(into *[]byte) func(uintptr) bool {
+	return func(fd uintptr) bool {
+		b := make([]byte, 100)
+		n, _, err := unix.Recvfrom(int(fd), b, unix.MSG_DONTWAIT)
+		if err == unix.EAGAIN {
+			return false
+		}
+		*into = append(*into, b[:max(n, 0)]...)
+		return true
+	}
+}
+
+// TestRawConn: Read calls its function until it returns true and parks in
+// between; deadline and Close end it; an ordinary read afterwards misses
+// nothing.
+func TestRawConn(t *testing.T) {
+	for name, pair := range rawPairs {
+		for _, p := range testrun.Places {
+			t.Run(name+"/"+p.Name, func(t *testing.T) {
+				start(t, 2)
+				c, peer := pair(t)
+				raw := rawOf(t, c)
+				var got []byte
+				var reads atomic.Int64
+				reader := p.Go(func() {
+					for range 2 {
+						if err := raw.Read(recv(&got)); err != nil {
+							t.Error(err)
+						}
+						reads.Add(1)
+					}
+				})
+				for i, msg := range []string{"one", "two"} {
+					reader.UntilParked(t, coroutine.ReasonRead)
+					peer.Write([]byte(msg))
+					testenv.Until(t, "the message", func() bool { return reads.Load() > int64(i) })
+				}
+				reader.Wait(t)
+				if string(got) != "onetwo" {
+					t.Errorf("read %q", got)
+				}
+				reader = p.Go(func() {
+					b := make([]byte, 10)
+					if n, err := c.Read(b); string(b[:n]) != "three" || err != nil {
+						t.Errorf("%q, %v", b[:n], err)
+					}
+				})
+				reader.UntilParked(t, coroutine.ReasonRead)
+				peer.Write([]byte("three"))
+				reader.Wait(t)
+
+				c.SetReadDeadline(time.Now().Add(time.Millisecond))
+				var op *net.OpError
+				if err := raw.Read(recv(&got)); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "raw-read" {
+					t.Errorf("Read under a deadline: %v", err)
+				}
+				c.SetReadDeadline(time.Time{})
+				calls := 0
+				if err := rawOf(t, peer).Write(func(fd uintptr) bool { calls++; return calls > 1 }); err != nil || calls != 2 {
+					t.Errorf("Write: %v after %d calls", err, calls)
+				}
+				peer.SetWriteDeadline(time.Now().Add(time.Millisecond))
+				if err := rawOf(t, peer).Write(func(uintptr) bool { return false }); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "raw-write" {
+					t.Errorf("Write under a deadline: %v", err)
+				}
+				reader = p.Go(func() {
+					if err := raw.Read(recv(&got)); !errors.Is(err, net.ErrClosed) {
+						t.Errorf("Read during Close: %v", err)
+					}
+				})
+				reader.UntilParked(t, coroutine.ReasonRead)
+				c.Close()
+				reader.Wait(t)
+				if err := raw.Control(func(uintptr) { t.Error("called after Close") }); !errors.Is(err, net.ErrClosed) || !errors.As(err, &op) || op.Op != "raw-control" {
+					t.Errorf("Control after Close: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestRawConnPanics: a function that panics leaves the connection usable, and
+// one that closes the connection does not lose the fd.
+func TestRawConnPanics(t *testing.T) {
+	start(t, 1)
+	c, peer := unixPair(t, "unix")
+	for _, use := range []func(syscall.RawConn) error{
+		func(r syscall.RawConn) error { return r.Read(func(uintptr) bool { panic("as asked") }) },
+		func(r syscall.RawConn) error { return r.Write(func(uintptr) bool { panic("as asked") }) },
+		func(r syscall.RawConn) error { return r.Control(func(uintptr) { panic("as asked") }) },
+	} {
+		func() {
+			defer func() {
+				if recover() != "as asked" {
+					t.Error("no panic came through")
+				}
+			}()
+			use(rawOf(t, c))
+		}()
+	}
+	peer.Write([]byte("x"))
+	if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
+		t.Errorf("a Read afterwards: %d, %v", n, err)
+	}
+	if err := rawOf(t, c).Read(func(fd uintptr) bool {
+		c.Close()
+		_, err := unix.FcntlInt(fd, unix.F_GETFD, 0)
+		if err != nil {
+			t.Errorf("the fd was closed under the function: %v", err)
+		}
+		return true
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFile: the duplicate lives on when the connection is closed, is closed on
+// exec, is named as net names it, and stays non-blocking whatever is done to
+// it.
+func TestFile(t *testing.T) {
+	start(t, 1)
+	for name, pair := range rawPairs {
+		c, peer := pair(t)
+		f := testenv.Closing(t, testenv.Must(c.(interface{ File() (*os.File, error) }).File()))
+		want := name + ":" + c.LocalAddr().String() + "->"
+		if c.RemoteAddr() != nil {
+			want += c.RemoteAddr().String()
+		}
+		if f.Name() != want {
+			t.Errorf("it is named %q, want %q", f.Name(), want)
+		}
+		fd := f.Fd()
+		if flags, _ := unix.FcntlInt(fd, unix.F_GETFD, 0); flags&unix.FD_CLOEXEC == 0 {
+			t.Error("it is not closed on exec")
+		}
+		if flags, _ := unix.FcntlInt(fd, unix.F_GETFL, 0); flags&unix.O_NONBLOCK == 0 {
+			t.Error("Fd made it blocking")
+		}
+		c.Close()
+		peer.Write([]byte("hello"))
+		b := make([]byte, 10)
+		f.SetReadDeadline(time.Now().Add(limit))
+		if n, err := f.Read(b); string(b[:n]) != "hello" || err != nil {
+			t.Errorf("%s: %q, %v", name, b[:n], err)
+		}
+		if _, err := c.(interface{ File() (*os.File, error) }).File(); !errors.Is(err, net.ErrClosed) || !strings.HasPrefix(err.Error(), "file "+name) {
+			t.Errorf("File after Close: %v", err)
+		}
+	}
+	l := listen(t)
+	if err := rawOf(t, l).Read(func(uintptr) bool { return true }); err != syscall.EINVAL {
+		t.Errorf("a listener's raw Read: %v", err)
+	}
+	if err := rawOf(t, l).Control(func(fd uintptr) {
+		if v, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ACCEPTCONN); v != 1 || err != nil {
+			t.Error(v, err)
+		}
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSharedListener: a listener whose socket somebody else has too, and has
+// made blocking, neither blocks its thread nor loses connections.
+func TestSharedListener(t *testing.T) {
+	start(t, 1)
+	l := listen(t)
+	f := testenv.Closing(t, testenv.Must(l.File()))
+	accepting := testrun.First.Go(func() {
+		for range 3 {
+			c, err := l.Accept()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			c.Close()
+		}
+	})
+	for range 3 {
+		accepting.UntilParked(t, coroutine.ReasonAccept)
+		unix.SetNonblock(int(f.Fd()), false)
+		c := testenv.Must(net.Dial("tcp", l.Addr().String()))
+		if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+			t.Error(err)
+		}
+		c.Close()
+		testrun.First.Go(func() {}).Wait(t) // its Processor runs
+	}
+	accepting.Wait(t)
+}
+
+// TestSharedFDLeavesEpoll: a socket of which there are duplicates is gone from
+// epoll once it is closed: it can be adopted under the same fd number again and
+// again, and what comes for the duplicate wakes nobody.
+func TestSharedFDLeavesEpoll(t *testing.T) {
+	start(t, 1)
+	c, peer := unixPair(t, "unix")
+	f := testenv.Closing(t, testenv.Must(c.File()))
+	c.Close()
+	before := testenv.Files()
+	for range 20 {
+		again := testenv.Must(socket.FileConn(f))
+		reader := testrun.First.Go(func() {
+			b := make([]byte, 10)
+			if n, err := again.Read(b); string(b[:n]) != "x" || err != nil {
+				t.Errorf("%q, %v", b[:n], err)
+			}
+		})
+		reader.UntilParked(t, coroutine.ReasonRead)
+		peer.Write([]byte("x"))
+		reader.Wait(t)
+		again.Close()
+	}
+	if n := testenv.Files(); n > before {
+		t.Errorf("%d fds, before %d", n, before)
+	}
+}
+
+// block makes an open file description blocking by another fd of it, as a
+// co-owner may, a child process perhaps.
+func block(t *testing.T, other *os.File) {
+	t.Helper()
+	raw := testenv.Must(other.SyscallConn())
+	raw.Control(func(fd uintptr) {
+		if err := unix.SetNonblock(int(fd), false); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// sharing returns another fd of c's socket.
+func sharing(t *testing.T, c interface{ File() (*os.File, error) }) *os.File {
+	t.Helper()
+	f := testenv.Closing(t, testenv.Must(c.File()))
+	return f
+}
+
+// TestSharedMadeBlocking: splice and sendfile go by O_NONBLOCK of the
+// description. Who shared it and took the flag away stopped the whole process:
+// the thread stood in a system call that Go knew nothing of. So did other calls
+// that have no flag of their own, for a Processor at least.
+func TestSharedMadeBlocking(t *testing.T) {
+	t.Run("splice in", func(t *testing.T) {
+		start(t, 1)
+		src, peer := withPeer(t)
+		dst, down := withPeer(t)
+		other := sharing(t, src)
+		var s moveOps
+		defer s.install(t)()
+		k := testrun.First.Go(func() { io.Copy(dst, src) })
+		go io.Copy(io.Discard, down)
+		peer.Write(make([]byte, 1<<20))
+		testenv.Until(t, "the copy to splice all", func() bool { return s.splices() > 0 && queued(t, src.FD()) == 0 })
+		k.UntilParked(t, coroutine.ReasonRead)
+		block(t, other)
+		peer.Write(make([]byte, 64<<10))
+		testenv.Until(t, "the data to be taken", func() bool { return queued(t, src.FD()) == 0 })
+		polled(t)
+		k.UntilParked(t, coroutine.ReasonRead)
+		peer.Close()
+		k.Wait(t)
+	})
+	t.Run("splice out", func(t *testing.T) {
+		start(t, 1)
+		src, peer := withPeer(t)
+		dst, down := withPeer(t)
+		other := sharing(t, dst)
+		var s moveOps
+		defer s.install(t)()
+		k := testrun.First.Go(func() { io.Copy(dst, src) })
+		k.UntilParked(t, coroutine.ReasonRead)
+		block(t, other)
+		go func() {
+			peer.Write(make([]byte, 16<<20))
+			peer.Close()
+		}()
+		k.UntilParked(t, coroutine.ReasonWrite)
+		if s.splices() == 0 {
+			t.Error("nothing was spliced")
+		}
+		go io.Copy(io.Discard, down)
+		k.Wait(t)
+	})
+	t.Run("sendfile", func(t *testing.T) {
+		start(t, 1)
+		c, peer := withPeer(t)
+		other := sharing(t, c)
+		f := testenv.Closing(t, testenv.Must(os.Create(filepath.Join(t.TempDir(), "big"))))
+		testenv.OK(t, f.Truncate(16<<20))
+		block(t, other)
+		k := testrun.First.Go(func() { c.ReadFrom(f) })
+		k.UntilParked(t, coroutine.ReasonWrite)
+		go io.Copy(io.Discard, peer)
+		k.Wait(t)
+	})
+	t.Run("File", func(t *testing.T) {
+		start(t, 1)
+		r, w, err := os.Pipe() // as a standard input that a child has, too
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		defer w.Close()
+		in := testenv.Closing(t, testenv.Must(socket.NewFile(r)))
+		out := testenv.Closing(t, testenv.Must(socket.NewFile(w)))
+		block(t, r)
+		k := testrun.First.Go(func() { in.Read(make([]byte, 1)) })
+		k.UntilParked(t, coroutine.ReasonRead)
+		raw, _ := in.SyscallConn()
+		out.Write([]byte("x"))
+		k.Wait(t)
+
+		block(t, r)
+		k = testrun.First.Go(func() {
+			raw.Read(func(fd uintptr) bool {
+				_, err := unix.Read(int(fd), make([]byte, 1))
+				return err != unix.EAGAIN
+			})
+		})
+		k.UntilParked(t, coroutine.ReasonRead)
+		out.Write([]byte("x"))
+		k.Wait(t)
+
+		block(t, w)
+		k = testrun.First.Go(func() { out.Write(make([]byte, 1<<20)) })
+		k.UntilParked(t, coroutine.ReasonWrite)
+		go func() {
+			for b := make([]byte, 64<<10); ; {
+				if _, err := in.Read(b); err != nil {
+					return
+				}
+			}
+		}()
+		k.Wait(t)
+	})
+	t.Run("SyscallConn", func(t *testing.T) {
+		start(t, 1)
+		c, peer := withPeer(t)
+		other := sharing(t, c)
+		raw := testenv.Must(c.SyscallConn())
+		block(t, other)
+		k := testrun.First.Go(func() {
+			raw.Read(func(fd uintptr) bool {
+				_, err := unix.Read(int(fd), make([]byte, 1))
+				return err != unix.EAGAIN
+			})
+		})
+		k.UntilParked(t, coroutine.ReasonRead)
+		peer.Write([]byte("x"))
+		k.Wait(t)
+		block(t, other)
+		k = testrun.First.Go(func() {
+			raw.Write(func(fd uintptr) bool {
+				_, err := unix.Write(int(fd), make([]byte, 64<<10))
+				return err != nil && err != unix.EAGAIN
+			})
+		})
+		k.UntilParked(t, coroutine.ReasonWrite)
+		peer.SetLinger(0)
+		peer.Close()
+		k.Wait(t)
+	})
+	t.Run("connect", func(t *testing.T) {
+		start(t, 1)
+		fd := testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		x := testenv.Must(socket.AdoptSocket(fd))
+		dup := testenv.Must(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0))
+		other := os.NewFile(uintptr(dup), "other")
+		defer other.Close()
+		address, _ := testenv.Deaf(t)
+		at := testenv.Must(net.ResolveTCPAddr("tcp", address))
+		block(t, other)
+		k := testrun.First.Go(func() { x.Connect(&unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}) })
+		k.UntilParked(t, coroutine.ReasonConnect)
+		x.Close()
+		k.Wait(t)
+	})
 }

@@ -1,15 +1,21 @@
 package socket_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,8 +23,10 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/profile"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -738,4 +746,651 @@ func TestServeManyAtOnce(t *testing.T) {
 	if got := served.Load(); got != 3*n {
 		t.Errorf("%d served of %d", got, 3*n)
 	}
+}
+
+// TestServerNames: who looks at a Server's coroutines sees what they are: a
+// name, where Handle stands, a profiler label; and what else runs on their
+// goroutines has none of it.
+func TestServerNames(t *testing.T) {
+	start(t, 1)
+	defer profile.Labels()()
+	for _, c := range []struct{ name, want string }{{"", "serve"}, {"answers", "answers"}} {
+		seen := make(chan string, 8)
+		see := func(*socket.ServerConn) error {
+			co := coroutine.Current()
+			file, _ := co.Site()
+			var b bytes.Buffer
+			pprof.Lookup("goroutine").WriteTo(&b, 1)
+			label := strings.Contains(b.String(), fmt.Sprintf("{%q:%q}", "coroutine", c.want))
+			seen <- fmt.Sprintf("%s at %s, label %v", co.Name(), filepath.Base(file), label)
+			return nil
+		}
+		s := &socket.Server{Name: c.name, Opened: see}
+		s.Handle = func(sc *socket.ServerConn) error {
+			see(sc)
+			return echoOnce(sc)
+		}
+		address, _ := serving(t, s)
+		conn := dialNet(t, address)
+		for range 3 {
+			exchange(t, conn, "hello")
+		}
+		want := c.want + " at serve_test.go, label true"
+		for range 4 {
+			if got := testenv.Await(t, seen, "a call"); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+		conn.Close()
+	}
+	plain := make(chan string, 1)
+	netco.Go(func() { plain <- coroutine.Current().Name() })
+	if got := testenv.Await(t, plain, "a coroutine"); got != "" {
+		t.Errorf("a coroutine without a name is called %q", got)
+	}
+}
+
+// TestServerSpreads: connections that come at once are spread evenly, although
+// none is registered when the next is placed.
+func TestServerSpreads(t *testing.T) {
+	start(t, 2)
+	address, _ := serving(t, &socket.Server{Handle: echoOnce})
+	s := testenv.Must(netco.Default())
+	count := func() (a, b int) { return s.Processors()[0].Registered(), s.Processors()[1].Registered() }
+	a, b := count()
+	const n = 100
+	before := a + b
+	conns := make([]net.Conn, n)
+	var dialled []*testrun.Task
+	for i := range conns {
+		dialled = append(dialled, testrun.Goroutine.Go(func() {
+			c, err := net.DialTimeout("tcp", address, 10*time.Second)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			conns[i] = c
+		}))
+	}
+	testrun.WaitAll(t, dialled...)
+	testenv.Until(t, "all to be registered", func() bool { a, b := count(); return a+b >= before+n })
+	if a, b = count(); a-b > n/5 || b-a > n/5 {
+		t.Errorf("%d and %d fds", a, b)
+	}
+	for _, c := range conns {
+		if c != nil {
+			exchange(t, c, "hello")
+			c.Close()
+		}
+	}
+}
+
+// TestServeClosedIsOfOpened: Closed is called once for each connection that
+// Opened was called for, and for no other, however a connection ends before its
+// first coroutine has run. One that Close met so early had Closed without
+// Opened, so that a program that counts its connections by the two counted
+// below zero.
+func TestServeClosedIsOfOpened(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		opened int32
+		// in the coroutine that has just called ServeConn
+		early func(s *socket.Server, c *socket.TCPConn)
+	}{
+		{"the Server is closed", 0, func(s *socket.Server, _ *socket.TCPConn) { s.Close() }},
+		{"the connection is closed", 0, func(_ *socket.Server, c *socket.TCPConn) { c.Close() }},
+		{"Shutdown of the Server", 1, func(s *socket.Server, _ *socket.TCPConn) {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			s.Shutdown(ctx)
+		}},
+	} {
+		for home := range 2 { // where the connection is registered and gets its coroutine
+			t.Run(c.name, func(t *testing.T) {
+				startLocked(t, 2)
+				var opened, closed atomic.Int32
+				s := &socket.Server{
+					Opened: func(*socket.ServerConn) error { opened.Add(1); return nil },
+					Handle: echoOnce,
+					Closed: func(*socket.ServerConn, error) { closed.Add(1) },
+				}
+				a, _ := withPeer(t)
+				registerOn(t, a, home)
+				release := func() {}
+				if home == 1 {
+					release = hog(t, 1)
+				}
+				testrun.First.Do(t, func() {
+					if err := s.ServeConn(a); err != nil {
+						t.Error(err)
+					}
+					c.early(s, a)
+				})
+				release()
+				emptied(t, s)
+				if opened.Load() != c.opened || closed.Load() != c.opened {
+					t.Errorf("Opened was called %d times and Closed %d, want %d", opened.Load(), closed.Load(), c.opened)
+				}
+			})
+		}
+	}
+}
+
+// registerOn registers a connection with a Processor, by a wait that ends at
+// once.
+func registerOn(t *testing.T, c *socket.TCPConn, home int) {
+	t.Helper()
+	k := testrun.On(home).Go(func() { c.WaitReadable() })
+	k.UntilParked(t, coroutine.ReasonRead)
+	c.SetReadDeadline(time.Unix(1, 0))
+	k.Wait(t)
+	c.SetReadDeadline(time.Time{})
+}
+
+// emptied waits until a Server has no connections.
+func emptied(t *testing.T, s *socket.Server) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		t.Errorf("connections are left: %v", err)
+	}
+}
+
+// TestServeStoppedBeforeOpened: a connection's first coroutine is ended by
+// force while it waits for another's Read of that connection. The connection
+// ends with it and leaves the Server, whose Shutdown waited for it for ever.
+func TestServeStoppedBeforeOpened(t *testing.T) {
+	start(t, 2)
+	var opened, closed atomic.Int32
+	s := &socket.Server{
+		Name:   "first of its connection",
+		Opened: func(*socket.ServerConn) error { opened.Add(1); return nil },
+		Handle: echoOnce,
+		Closed: func(*socket.ServerConn, error) { closed.Add(1) },
+	}
+	a, _ := withPeer(t)
+	reader := testrun.First.Go(func() { a.Read(make([]byte, 1)) })
+	reader.UntilParked(t, coroutine.ReasonRead)
+	testrun.First.Do(t, func() {
+		if err := s.ServeConn(a); err != nil {
+			t.Error(err)
+		}
+	})
+	testenv.Until(t, "the first coroutine to be stopped", func() (stopped bool) {
+		coroutine.Look(func(info coroutine.Info) bool {
+			if info.Name == s.Name && info.State == coroutine.Waiting && info.Reason == coroutine.ReasonLock {
+				info.Coroutine.Handle().Stop()
+				stopped = true
+			}
+			return !stopped
+		})
+		return stopped
+	})
+	emptied(t, s)
+	reader.Wait(t)
+	if opened.Load() != 0 || closed.Load() != 0 {
+		t.Errorf("Opened was called %d times and Closed %d", opened.Load(), closed.Load())
+	}
+}
+
+// TestServeDetachOpened: Opened may take the connection from the Server, which
+// went on to serve it, and closed it at its own end.
+func TestServeDetachOpened(t *testing.T) {
+	for _, refusal := range []error{nil, errors.New("refused")} {
+		start(t, 1)
+		taken := make(chan socket.Stream, 1)
+		var calls atomic.Int32
+		s := &socket.Server{
+			Opened: func(c *socket.ServerConn) error { taken <- c.Detach(); return refusal },
+			Handle: func(*socket.ServerConn) error { calls.Add(1); return nil },
+			Closed: func(*socket.ServerConn, error) { calls.Add(1) },
+		}
+		a, peer := withPeer(t)
+		testenv.OK(t, s.ServeConn(a))
+		own := testenv.Await(t, taken, "the connection")
+		emptied(t, s)
+		s.Close()
+		k := testrun.First.Go(func() { echo(own) })
+		exchange(t, peer, "hello")
+		peer.Close()
+		k.Wait(t)
+		if calls.Load() != 0 {
+			t.Errorf("%d calls for a connection that was taken", calls.Load())
+		}
+		netco.Shutdown(context.Background())
+	}
+}
+
+// outer is a listener around another, as programs have them for counting,
+// logging or the PROXY protocol. Its type is not comparable.
+type outer struct {
+	net.Listener
+	_ []string
+}
+
+// TestServeWrapped: however limited listeners are wrapped, Serve serves their
+// connections, and each of them has one place under each limit. With a second
+// limit around a first that wrapped no listener of this package, a connection
+// came hidden in another type, and the first of them ended Serve.
+func TestServeWrapped(t *testing.T) {
+	limited := func(l net.Listener) net.Listener { return socket.LimitListener(l, 2) }
+	wrapped := func(l net.Listener) net.Listener { return outer{Listener: l} }
+	embedded := func(l net.Listener) net.Listener { return struct{ *socket.TCPListener }{l.(*socket.TCPListener)} }
+	type layers []func(net.Listener) net.Listener
+	for _, c := range []struct {
+		name   string
+		layers layers
+	}{
+		{"wrapped", layers{wrapped}},
+		{"limited", layers{limited}},
+		{"limited twice", layers{limited, limited}},
+		{"limited, wrapped", layers{limited, wrapped}},
+		{"wrapped, limited", layers{wrapped, limited}},
+		{"limited, wrapped, limited", layers{limited, wrapped, limited}},
+		{"wrapped, limited twice", layers{wrapped, limited, limited}},
+		{"wrapped, limited, wrapped, limited, wrapped", layers{wrapped, limited, wrapped, limited, wrapped}},
+		{"embedded, limited", layers{embedded, limited}},
+		{"limited, embedded, wrapped, limited", layers{limited, embedded, wrapped, limited}},
+	} {
+		for _, max := range []int{0, 2} {
+			t.Run(c.name, func(t *testing.T) {
+				start(t, 2)
+				var l net.Listener = listen(t)
+				limits := max > 0
+				var all []net.Listener
+				for _, layer := range c.layers {
+					l = layer(l)
+					all = append(all, l)
+					limits = limits || socket.Limited(l)
+				}
+				s := &socket.Server{Handle: echoOnce, MaxConns: max}
+				k := testrun.First.Go(func() {
+					if err := s.Serve(l); !errors.Is(err, socket.ErrServerClosed) {
+						t.Errorf("Serve: %v", err)
+					}
+				})
+				for range 3 {
+					first, second := dialNet(t, l.Addr().String()), dialNet(t, l.Addr().String())
+					exchange(t, first, "hello")
+					exchange(t, second, "hello")
+					if limits {
+						third := dialNet(t, l.Addr().String())
+						third.Write([]byte("x"))
+						third.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+						if n, err := third.Read(make([]byte, 1)); err == nil {
+							t.Errorf("%d bytes from one more than the limit", n)
+						}
+						third.SetReadDeadline(time.Now().Add(limit))
+						first.Close()
+						if _, err := third.Read(make([]byte, 1)); err != nil {
+							t.Errorf("it gets no place when another is closed: %v", err)
+						}
+						third.Close()
+					}
+					first.Close()
+					second.Close()
+				}
+				testrun.First.Go(func() { s.Close() }).Wait(t)
+				k.Wait(t)
+				emptied(t, s)
+				for _, l := range all {
+					if socket.Limited(l) {
+						testenv.Until(t, "the places", func() bool { return socket.Places(l) == 0 })
+					}
+				}
+			})
+		}
+	}
+}
+
+// loudConn has a Read of its own, as a TLS connection that embeds its socket
+// would.
+type loudConn struct{ *socket.TCPConn }
+
+func (c loudConn) Read(p []byte) (int, error) { return c.TCPConn.Read(p) }
+
+// wrappedListener is a listener of the user's around one of ours.
+type wrappedListener struct {
+	net.Listener
+	wrap func(*socket.TCPConn) net.Conn
+}
+
+func (l wrappedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return l.wrap(c.(*socket.TCPConn)), nil
+}
+
+// TestServeRefuses: a Server that was given a listener whose connections it
+// cannot serve, for TLS or of package net, waited for a connection and ended
+// with the first one; and it served a type around a connection past that type's
+// own Read.
+func TestServeRefuses(t *testing.T) {
+	for name, l := range map[string]func(t *testing.T) net.Listener{
+		"tls": func(t *testing.T) net.Listener { return tls.NewListener(listen(t), new(tls.Config)) },
+		"limited tls": func(t *testing.T) net.Listener {
+			return socket.LimitListener(tls.NewListener(listen(t), new(tls.Config)), 1)
+		},
+		"net":          func(t *testing.T) net.Listener { return netListen(t) },
+		"tls over net": func(t *testing.T) net.Listener { return tls.NewListener(netListen(t), new(tls.Config)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			start(t, 1)
+			bad := l(t)
+			ended := make(chan error, 1)
+			go func() { ended <- (&socket.Server{Handle: echoOnce}).Serve(bad) }()
+			err := testenv.Await(t, ended, "the refusal") // nobody connects
+			if err == nil || !strings.Contains(err.Error(), "listener") && !strings.Contains(err.Error(), "Listener") {
+				t.Errorf("%v; want an error that names the listener", err)
+			}
+			if c, err := bad.Accept(); err == nil {
+				c.Close()
+				t.Error("the listener is open")
+			}
+		})
+	}
+	t.Run("a listener of such", func(t *testing.T) {
+		start(t, 1)
+		address, ends := serveWrapped(t, func(c *socket.TCPConn) net.Conn { return loudConn{c} })
+		c := dialNet(t, address)
+		if err := testenv.Await(t, ends, "the refusal"); err == nil || !strings.Contains(err.Error(), "loudConn") {
+			t.Errorf("%v; want an error that names the type", err)
+		}
+		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("%d, %v: the connection is open", n, err)
+		}
+	})
+	t.Run("ServeConn", func(t *testing.T) {
+		start(t, 1)
+		c, peer := withPeer(t)
+		if err := (&socket.Server{Handle: echoOnce}).ServeConn(loudConn{c}); err == nil || !strings.Contains(err.Error(), "loudConn") {
+			t.Errorf("%v; want an error that names the type", err)
+		}
+		if n, err := peer.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("%d, %v: the connection is open", n, err)
+		}
+	})
+	t.Run("NewBuffered", func(t *testing.T) {
+		start(t, 1)
+		c, _ := withPeer(t)
+		for _, bad := range []socket.Stream{loudConn{c}, &loudConn{c}, nil} {
+			func() {
+				defer func() {
+					if p, ok := recover().(string); !ok || !strings.Contains(p, "NewBuffered") {
+						t.Errorf("NewBuffered(%T): %v", bad, p)
+					}
+				}()
+				socket.NewBuffered(bad)
+			}()
+		}
+	})
+	t.Run("not what it can serve", func(t *testing.T) {
+		start(t, 1)
+		address, _ := serveWrapped(t, func(c *socket.TCPConn) net.Conn { return c })
+		c := dialNet(t, address)
+		exchange(t, c, "served")
+	})
+}
+
+func netListen(t *testing.T) net.Listener {
+	t.Helper()
+	l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
+	return l
+}
+
+// serveWrapped serves connections of a wrappedListener.
+func serveWrapped(t *testing.T, wrap func(*socket.TCPConn) net.Conn) (address string, ends chan error) {
+	t.Helper()
+	l := listen(t)
+	s := &socket.Server{Handle: echoOnce}
+	ends = make(chan error, 1)
+	testrun.First.Go(func() { ends <- s.Serve(&wrappedListener{l, wrap}) })
+	t.Cleanup(func() { s.Close() })
+	return l.Addr().String(), ends
+}
+
+// nth returns an Injector for one kind of call that lets some pass and then
+// fails so many.
+func nth(op sysx.Op, pass, failures int, errno syscall.Errno) (inject sysx.Injector, asked *atomic.Int32) {
+	asked = new(atomic.Int32)
+	return func(o sysx.Op, _, n int) (int, syscall.Errno) {
+		if o == op {
+			if i := int(asked.Add(1)) - 1; i >= pass && i < pass+failures {
+				return n, errno
+			}
+		}
+		return n, 0
+	}, asked
+}
+
+// untilRest waits until the one listener is waited for, and so many connections
+// of a Server are idle: all are registered, and none is about to be read.
+func untilRest(t *testing.T, conns int) {
+	t.Helper()
+	s := testenv.Must(netco.Default())
+	testenv.Until(t, "rest", func() bool {
+		listeners, idle := 0, 0
+		for _, p := range s.Processors() {
+			socket.Inspect(p, func(i socket.Info) bool {
+				if i.Listener && i.ReadWaiter != 0 {
+					listeners++
+				}
+				if i.Idle {
+					idle++
+				}
+				return true
+			})
+		}
+		return listeners == 1 && idle == conns
+	})
+}
+
+// TestServerReadFault: an error of one connection ends that one, is told of
+// once, by Handle's Read and by Closed, in net's form, and leaves no fd. Others
+// go on.
+func TestServerReadFault(t *testing.T) {
+	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.ENOBUFS, unix.EHOSTUNREACH} {
+		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
+			start(t, 2)
+			address, ends := serving(t, &socket.Server{Handle: echoOnce})
+			other := dialNet(t, address)
+			exchange(t, other, "before")
+			untilRest(t, 1)
+			fds := testenv.Files()
+			victim := dialNet(t, address)
+			local := victim.LocalAddr().String()
+			inject, _ := nth(sysx.Recv, 0, 1, errno)
+			remove := sysx.Inject(inject)
+			defer remove()
+			victim.Write([]byte("x"))
+			err := testenv.Await(t, ends, "the end")
+			remove()
+			want := fmt.Sprintf("read tcp %s->%s: read: %v", address, local, errno)
+			var op *net.OpError
+			if err == nil || err.Error() != want || !errors.Is(err, errno) || !errors.As(err, &op) {
+				t.Errorf("%v, want %s", err, want)
+			}
+			// it had not been read
+			if _, err := io.ReadAll(victim); err != nil && !errors.Is(err, unix.ECONNRESET) {
+				t.Errorf("the victim: %v", err)
+			}
+			victim.Close()
+			exchange(t, other, "after")
+			testenv.Until(t, "the victim's fds to be closed", func() bool { return testenv.Files() <= fds })
+			select {
+			case err := <-ends:
+				t.Errorf("told of once more: %v", err)
+			default:
+			}
+		})
+	}
+}
+
+// TestServerRegisterFault: a connection cannot be registered with epoll. It is
+// closed, Closed has the reason, once; the others and the listener go on.
+func TestServerRegisterFault(t *testing.T) {
+	for _, errno := range []syscall.Errno{unix.ENOSPC, unix.ENOMEM} {
+		for _, timeout := range []time.Duration{0, time.Hour} {
+			t.Run(fmt.Sprint(unix.ErrnoName(errno), timeout), func(t *testing.T) {
+				start(t, 2)
+				address, ends := serving(t, &socket.Server{Handle: echoOnce, IdleTimeout: timeout})
+				other := dialNet(t, address)
+				exchange(t, other, "before")
+				untilRest(t, 1)
+				fds := testenv.Files()
+				inject, _ := nth(sysx.EpollCtl, 0, 3, errno)
+				remove := sysx.Inject(inject)
+				defer remove()
+				for range 3 {
+					victim := dialNet(t, address)
+					if err := testenv.Await(t, ends, "the end"); !errors.Is(err, errno) || err.Error() != "epoll_ctl: "+errno.Error() {
+						t.Errorf("ended by %v", err)
+					}
+					if _, err := victim.Read(make([]byte, 1)); err != io.EOF {
+						t.Errorf("the victim: %v", err)
+					}
+					victim.Close()
+				}
+				exchange(t, dialNet(t, address), "the next")
+				exchange(t, other, "after")
+				testenv.Until(t, "the victims' fds to be closed", func() bool { return testenv.Files() <= fds+2 })
+				if n := len(ends); n != 0 {
+					t.Errorf("%d ends too many", n)
+				}
+			})
+		}
+	}
+}
+
+// TestListenerRegisterFault: the listener itself cannot be registered. Serve
+// returns that, in net's form, and has closed it.
+func TestListenerRegisterFault(t *testing.T) {
+	for _, errno := range []syscall.Errno{unix.ENOSPC, unix.ENOMEM} {
+		for _, network := range []string{"tcp", "unix"} {
+			t.Run(unix.ErrnoName(errno)+"/"+network, func(t *testing.T) {
+				start(t, 2)
+				fds := testenv.Files()
+				l := listenAny(t, network)
+				inject, _ := nth(sysx.EpollCtl, 0, 1, errno)
+				defer sysx.Inject(inject)()
+				testrun.First.Do(t, func() {
+					err := (&socket.Server{Handle: echoOnce}).Serve(l)
+					want := fmt.Sprintf("accept %s %s: epoll_ctl: %v", network, l.Addr(), errno)
+					var op *net.OpError
+					if err == nil || err.Error() != want || !errors.Is(err, errno) || !errors.As(err, &op) {
+						t.Errorf("%v, want %s", err, want)
+					}
+				})
+				if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+					t.Errorf("the listener is not closed: %v", err)
+				}
+				if n := testenv.Files(); n > fds {
+					t.Errorf("%d fds, before %d", n, fds)
+				}
+			})
+		}
+	}
+}
+
+// TestAcceptBacksOff: for want of an fd or of memory accept is tried after 1
+// ms, 2, 4 and so on up to 100, counted anew after a success; it does not spin,
+// and the connections that are there are served meanwhile.
+func TestAcceptBacksOff(t *testing.T) {
+	for k, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM} {
+		tries, least := 9, (1+2+4+8+16+32+64+100+100)*time.Millisecond
+		if k > 0 { // they are treated alike
+			tries, least = 5, (1+2+4+8+16)*time.Millisecond
+		}
+		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
+			start(t, 1)
+			address, _ := serving(t, &socket.Server{Handle: echoOnce})
+			first := dialNet(t, address)
+			exchange(t, first, "before")
+			for round := range 2 {
+				inject, tried := nth(sysx.Accept, 0, tries, errno)
+				remove := sysx.Inject(inject)
+				began := time.Now()
+				next := dialNet(t, address)
+				for int(tried.Load()) < tries {
+					exchange(t, first, "meanwhile")
+				}
+				exchange(t, next, "at last")
+				took := time.Since(began)
+				remove()
+				if took < least {
+					t.Errorf("round %d: %d tries in %v, want them to take %v", round, tries+1, took, least)
+				}
+			}
+		})
+	}
+}
+
+// TestHangupWithData: the end of the connection, or its reset, comes in the
+// same event as the last data, because the Processor was busy. All of the data
+// is read first, in whatever pieces, then the end is told of, once for what is
+// not EOF.
+func TestHangupWithData(t *testing.T) {
+	const total = 5000
+	for _, network := range []string{"tcp", "unix"} {
+		for _, reset := range []bool{false, true} {
+			for _, most := range []int{1 << 20, 7} { // by one call
+				for _, size := range []int{1 << 20, 100, 1} { // of the reader's buffer
+					t.Run(fmt.Sprint(network, " reset ", reset, " ", most, " ", size), func(t *testing.T) {
+						startLocked(t, 1)
+						c, peer := netcoPair(t, network)
+						fd := socket.FDOf(c.(socket.Stream))
+						reader := testrun.First.Go(func() {
+							got := make([]byte, 0, 2*total)
+							buf := make([]byte, size)
+							for {
+								n, err := c.Read(buf)
+								got = append(got, buf[:n]...)
+								if err != nil {
+									if end := errors.Is(err, unix.ECONNRESET); end != reset || !end && err != io.EOF {
+										t.Errorf("the end is %v", err)
+									}
+									break
+								}
+							}
+							if d := differs(got, 0); len(got) != total || d != "" {
+								t.Errorf("%d bytes of %d %s", len(got), total, d)
+							}
+							if _, err := c.Read(buf); err != io.EOF {
+								t.Errorf("after the end: %v", err)
+							}
+						})
+						reader.UntilParked(t, coroutine.ReasonRead)
+						defer sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
+							if op == sysx.Recv && at == fd {
+								return min(asked, most), 0
+							}
+							return asked, 0
+						})()
+						release := hog(t, 0)
+						testenv.Must(unix.Write(socket.FDOf(peer.(socket.Stream)), pattern(total)))
+						testenv.Until(t, "the data", func() bool { return queuedOr0(fd) == total })
+						switch {
+						case reset && network == "tcp":
+							peer.(diffTCP).SetLinger(0)
+						case reset: // so it is one that has not read everything
+							unix.Write(fd, []byte("unread"))
+						}
+						peer.Close()
+						testenv.Until(t, "the end", func() bool { return hungUp(fd) })
+						release()
+						reader.Wait(t)
+					})
+				}
+			}
+		}
+	}
+}
+
+func hungUp(fd int) bool {
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+	n, _ := unix.Poll(p, 0)
+	return n > 0
 }
