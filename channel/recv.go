@@ -18,7 +18,7 @@ func (c *Chan[T]) Recv() (v T, ok bool) {
 			return v, ok
 		}
 	}
-	v, err := c.recv(coroutine.Bound{}, false)
+	v, err := c.recv(coroutine.Limit{}, false)
 	return v, mustRecv(err)
 }
 
@@ -40,14 +40,14 @@ func (c *Chan[T]) RecvTimeout(d time.Duration) (T, error) {
 			return v, closedError(ok)
 		}
 	}
-	return c.recv(coroutine.Within(d), true)
+	return c.recv(coroutine.Timeout(d), true)
 }
 
 // RecvContext is Recv until ctx is done. It returns ErrClosed at the end of a
 // closed channel, the context's error, or netco's ErrShutdown; then it has
 // received nothing. It allocates when it waits.
 func (c *Chan[T]) RecvContext(ctx context.Context) (T, error) {
-	return c.recv(coroutine.During(ctx), true)
+	return c.recv(coroutine.Context(ctx), true)
 }
 
 // All returns an iterator over the values that are received until the channel
@@ -63,24 +63,24 @@ func (c *Chan[T]) All() iter.Seq[T] {
 	}
 }
 
-// recv is Recv within b. If it is bounded and must wait, it first checks
-// whether b is over.
-func (c *Chan[T]) recv(b coroutine.Bound, bounded bool) (v T, err error) {
+// recv is Recv within limit. If it is bounded and must wait, it first checks
+// whether limit has expired.
+func (c *Chan[T]) recv(limit coroutine.Limit, bounded bool) (v T, err error) {
 	if c == nil {
-		return v, block(b)
+		return v, block(limit)
 	}
 	if v, ok, done := c.tryRecv(); done {
 		return v, closedError(ok)
 	}
 	if bounded {
-		if why := b.Over(); why != coroutine.WakeReady {
-			return v, b.Err(why)
+		if why := limit.Expired(); why != coroutine.WakeReady {
+			return v, limit.Err(why)
 		}
 	}
 	if c.tick != nil {
-		return c.recvTimed(b)
+		return c.recvTimed(limit)
 	}
-	return c.recvSlow(b)
+	return c.recvSlow(limit)
 }
 
 // tryRecv receives if that takes no wait.
@@ -121,7 +121,7 @@ func (c *Chan[T]) tryRecvLocked() (v T, from *coroutine.Waiter, ok, done bool) {
 }
 
 // recvSlow is recv once more under the guard, or a wait.
-func (c *Chan[T]) recvSlow(b coroutine.Bound) (v T, err error) {
+func (c *Chan[T]) recvSlow(limit coroutine.Limit) (v T, err error) {
 	s := c.newWaiter(false)
 	c.lock()
 	if v, from, ok, done := c.tryRecvLocked(); done {
@@ -133,21 +133,23 @@ func (c *Chan[T]) recvSlow(b coroutine.Bound) (v T, err error) {
 	}
 	c.queueLocked(s)
 	c.unlock()
-	return c.received(s, c.await(s, b), b)
+	return c.received(s, c.await(s, limit), limit)
 }
 
 // received finishes the wait of s, which ended with why.
-func (c *Chan[T]) received(s *waiter[T], why coroutine.Wake, b coroutine.Bound) (v T, err error) {
+func (c *Chan[T]) received(
+	s *waiter[T], why coroutine.Wake, limit coroutine.Limit,
+) (v T, err error) {
 	v, ok := c.finish(s)
 	if why != coroutine.WakeReady {
-		return v, b.Err(why)
+		return v, limit.Err(why)
 	}
 	return v, closedError(ok)
 }
 
 // recvFrom continues a Recv that has parked in s; the park ended with why.
 func (c *Chan[T]) recvFrom(why coroutine.Wake, s *waiter[T]) (T, bool) {
-	v, err := c.received(s, c.awaitFrom(why, s), coroutine.Bound{})
+	v, err := c.received(s, c.awaitFrom(why, s), coroutine.Limit{})
 	return v, mustRecv(err)
 }
 

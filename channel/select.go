@@ -20,7 +20,7 @@ import (
 // Up to eight cases allocate nothing, unless it waits on a channel that has
 // more waiters than ever before.
 func Select(cases ...Case) (index int, err error) {
-	index, err = choose(hidden(cases), coroutine.Bound{}, false)
+	index, err = choose(hidden(cases), coroutine.Limit{}, false)
 	if err == coroutine.ErrShutdown {
 		waitq.Unwind()
 	}
@@ -31,14 +31,14 @@ func Select(cases ...Case) (index int, err error) {
 // os.ErrDeadlineExceeded, and at a forced shutdown -1 and netco's ErrShutdown;
 // then it has done no case.
 func SelectTimeout(d time.Duration, cases ...Case) (index int, err error) {
-	return choose(hidden(cases), coroutine.Within(d), true)
+	return choose(hidden(cases), coroutine.Timeout(d), true)
 }
 
 // SelectContext is Select until ctx is done. After that it returns -1 and the
 // context's error, and at a forced shutdown -1 and netco's ErrShutdown; then it
 // has done no case. It allocates when it waits.
 func SelectContext(ctx context.Context, cases ...Case) (index int, err error) {
-	return choose(hidden(cases), coroutine.During(ctx), true)
+	return choose(hidden(cases), coroutine.Context(ctx), true)
 }
 
 // randn returns a random number below n. A variable for tests.
@@ -47,20 +47,20 @@ var randn = rand.IntN
 // fewCases is the number of cases that need no allocation.
 const fewCases = 8
 
-// choose is Select within b.
-func choose(cases []Case, b coroutine.Bound, bounded bool) (int, error) {
+// choose is Select within limit.
+func choose(cases []Case, limit coroutine.Limit, bounded bool) (int, error) {
 	for over := false; ; {
-		index, err := chooseOnce(cases, b, bounded)
+		index, err := chooseOnce(cases, limit, bounded)
 		if err == nil || over || !mayRetry(cases, index, err) {
 			return index, err
 		}
-		over = b.Over() != coroutine.WakeReady // then once more, without a wait
+		over = limit.Expired() != coroutine.WakeReady // then once more, without a wait
 	}
 }
 
 // chooseOnce is choose, except that the wait for a channel on which time sends
 // may end before that channel has a value: see mayRetry.
-func chooseOnce(cases []Case, b coroutine.Bound, bounded bool) (int, error) {
+func chooseOnce(cases []Case, limit coroutine.Limit, bounded bool) (int, error) {
 	var space [fewCases]int32
 	order := lockOrder(cases, space[:0])
 	otherwise := slices.IndexFunc(cases, func(c Case) bool { return c.kind == kindDefault })
@@ -75,14 +75,14 @@ func chooseOnce(cases []Case, b coroutine.Bound, bounded bool) (int, error) {
 		return otherwise, nil
 	}
 	if bounded {
-		if why := b.Over(); why != coroutine.WakeReady {
-			return -1, b.Err(why)
+		if why := limit.Expired(); why != coroutine.WakeReady {
+			return -1, limit.Err(why)
 		}
 	}
 	if len(order) == 0 {
-		return -1, block(b)
+		return -1, block(limit)
 	}
-	return wait(cases, order, b)
+	return wait(cases, order, limit)
 }
 
 // lockOrder returns the indices of the cases that have a channel, in the order
@@ -201,7 +201,7 @@ func (s *selection) cancelLocked() {
 }
 
 // wait tries the cases once more, or waits on all channels.
-func wait(cases []Case, order []int32, b coroutine.Bound) (int, error) {
+func wait(cases []Case, order []int32, limit coroutine.Limit) (int, error) {
 	var space [fewCases]selectWaiter
 	s := selection{cases, order, space[:0]}
 	w := waitq.Acquire()
@@ -219,13 +219,13 @@ func wait(cases []Case, order []int32, b coroutine.Bound) (int, error) {
 	for k, i := range order {
 		s.waiters[k].queueLocked(cases[i].at)
 	}
-	b = untilTick(cases, b)
+	limit = untilTick(cases, limit)
 	s.Unlock()
 
-	why := waitq.Wait(w, coroutine.ReasonChannel, b, hiddenLocker(&s), s.leaveLocked)
+	why := waitq.Wait(w, coroutine.ReasonChannel, limit, hiddenLocker(&s), s.leaveLocked)
 	if why != coroutine.WakeReady {
 		waitq.Release(w)
-		return -1, b.Err(why)
+		return -1, limit.Err(why)
 	}
 	done := outcome{index: -1}
 	for k, i := range order {

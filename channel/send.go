@@ -18,7 +18,7 @@ func (c *Chan[T]) Send(v T) {
 	if c != nil && c.owner.Load() != shared && c.sendOwned(v) {
 		return
 	}
-	mustSend(c.send(v, coroutine.Bound{}, false))
+	mustSend(c.send(v, coroutine.Limit{}, false))
 }
 
 // TrySend is Send if that takes no wait, and reports whether it has sent v. It
@@ -44,21 +44,21 @@ func (c *Chan[T]) SendTimeout(v T, d time.Duration) error {
 			return ErrClosed
 		}
 	}
-	return c.send(v, coroutine.Within(d), true)
+	return c.send(v, coroutine.Timeout(d), true)
 }
 
 // SendContext is Send until ctx is done. It returns nil if it has sent v, else
 // ErrClosed, the context's error or netco's ErrShutdown. It allocates when it
 // waits.
 func (c *Chan[T]) SendContext(ctx context.Context, v T) error {
-	return c.send(v, coroutine.During(ctx), true)
+	return c.send(v, coroutine.Context(ctx), true)
 }
 
-// send is Send within b. If it is bounded and must wait, it first checks
-// whether b is over.
-func (c *Chan[T]) send(v T, b coroutine.Bound, bounded bool) error {
+// send is Send within limit. If it is bounded and must wait, it first checks
+// whether limit has expired.
+func (c *Chan[T]) send(v T, limit coroutine.Limit, bounded bool) error {
 	if c == nil {
-		return block(b)
+		return block(limit)
 	}
 	if sent, closed := c.trySend(v); sent {
 		return nil
@@ -66,11 +66,11 @@ func (c *Chan[T]) send(v T, b coroutine.Bound, bounded bool) error {
 		return ErrClosed
 	}
 	if bounded {
-		if why := b.Over(); why != coroutine.WakeReady {
-			return b.Err(why)
+		if why := limit.Expired(); why != coroutine.WakeReady {
+			return limit.Err(why)
 		}
 	}
-	return c.sendSlow(v, b)
+	return c.sendSlow(v, limit)
 }
 
 // trySend sends v if that takes no wait.
@@ -103,7 +103,7 @@ func (c *Chan[T]) trySendLocked(v T) (to *coroutine.Waiter, sent bool) {
 }
 
 // sendSlow is send once more under the guard, or a wait.
-func (c *Chan[T]) sendSlow(v T, b coroutine.Bound) error {
+func (c *Chan[T]) sendSlow(v T, limit coroutine.Limit) error {
 	s := c.newWaiter(true)
 	c.lock()
 	if c.closed {
@@ -120,21 +120,21 @@ func (c *Chan[T]) sendSlow(v T, b coroutine.Bound) error {
 	s.value = v
 	c.queueLocked(s)
 	c.unlock()
-	return c.sent(s, c.await(s, b), b)
+	return c.sent(s, c.await(s, limit), limit)
 }
 
 // sent finishes the wait of s, which ended with why.
-func (c *Chan[T]) sent(s *waiter[T], why coroutine.Wake, b coroutine.Bound) error {
+func (c *Chan[T]) sent(s *waiter[T], why coroutine.Wake, limit coroutine.Limit) error {
 	_, ok := c.finish(s)
 	if why != coroutine.WakeReady {
-		return b.Err(why)
+		return limit.Err(why)
 	}
 	return closedError(ok)
 }
 
 // sendFrom continues a Send that has parked in s; the park ended with why.
 func (c *Chan[T]) sendFrom(why coroutine.Wake, s *waiter[T]) {
-	mustSend(c.sent(s, c.awaitFrom(why, s), coroutine.Bound{}))
+	mustSend(c.sent(s, c.awaitFrom(why, s), coroutine.Limit{}))
 }
 
 // mustSend handles the error of a Send, which returns none.

@@ -116,7 +116,7 @@ func (x *Timed) set(when, period int64) (pending bool) {
 // recvTimed is recvSlow if time sends. It waits again if the wait has ended
 // because a value may be due, or as if by Close but with the channel open,
 // which is how set wakes.
-func (c *Chan[T]) recvTimed(b coroutine.Bound) (v T, err error) {
+func (c *Chan[T]) recvTimed(limit coroutine.Limit) (v T, err error) {
 	for again := false; ; again = true {
 		s := c.newWaiter(false)
 		c.lock()
@@ -128,13 +128,13 @@ func (c *Chan[T]) recvTimed(b coroutine.Bound) (v T, err error) {
 			return v, closedError(ok)
 		}
 		if again {
-			if why := b.Over(); why != coroutine.WakeReady {
+			if why := limit.Expired(); why != coroutine.WakeReady {
 				c.discardLocked(s)
-				return v, b.Err(why)
+				return v, limit.Err(why)
 			}
 		}
 		c.queueLocked(s)
-		until := sooner(b, c.tick.when)
+		until := sooner(limit, c.tick.when)
 		c.unlock()
 		why := c.await(s, until)
 		v, ok := c.finish(s)
@@ -142,7 +142,7 @@ func (c *Chan[T]) recvTimed(b coroutine.Bound) (v T, err error) {
 		case why == coroutine.WakeReady && (ok || c.isClosed()):
 			return v, closedError(ok)
 		case why == coroutine.WakeCancelled || why == coroutine.WakeShutdown:
-			return v, b.Err(why)
+			return v, limit.Err(why)
 		}
 	}
 }
@@ -161,24 +161,24 @@ func (c *Chan[T]) nextTickLocked() int64 {
 	return c.tick.when
 }
 
-// untilTick returns b, or the next time at which time sends on a channel of
+// untilTick returns limit, or the next time at which time sends on a channel of
 // cases, if that is earlier. The channels are locked.
-func untilTick(cases []Case, b coroutine.Bound) coroutine.Bound {
+func untilTick(cases []Case, limit coroutine.Limit) coroutine.Limit {
 	for i := range cases {
 		if cases[i].timed {
-			b = sooner(b, cases[i].on.nextTickLocked())
+			limit = sooner(limit, cases[i].on.nextTickLocked())
 		}
 	}
-	return b
+	return limit
 }
 
-// sooner returns b, or when if that is earlier; 0 and the largest time are
+// sooner returns limit, or when if that is earlier; 0 and the largest time are
 // never.
-func sooner(b coroutine.Bound, when int64) coroutine.Bound {
+func sooner(limit coroutine.Limit, when int64) coroutine.Limit {
 	if when == 0 || when == math.MaxInt64 {
-		return b
+		return limit
 	}
-	return b.Sooner(when)
+	return limit.Earlier(when)
 }
 
 // mayRetry reports whether a Select with this result may have ended as a

@@ -151,21 +151,21 @@ func (c *Chan[T]) finish(s *waiter[T]) (v T, ok bool) {
 	return v, ok
 }
 
-// await waits within b until s, which is queued, is claimed; then it returns
+// await waits within limit until s, which is queued, is claimed; then it returns
 // WakeReady. In any case s is in no queue afterwards.
-func (c *Chan[T]) await(s *waiter[T], b coroutine.Bound) coroutine.Wake {
-	return waitq.Wait(s.w, coroutine.ReasonChannel, b, (*locker[T])(c), s.leaveLocked)
+func (c *Chan[T]) await(s *waiter[T], limit coroutine.Limit) coroutine.Wake {
+	return waitq.Wait(s.w, coroutine.ReasonChannel, limit, (*locker[T])(c), s.leaveLocked)
 }
 
 // awaitFrom is await without a bound, after a park that ended with why.
 func (c *Chan[T]) awaitFrom(why coroutine.Wake, s *waiter[T]) coroutine.Wake {
-	return waitq.WaitFrom(why, s.w, coroutine.ReasonChannel, coroutine.Bound{},
+	return waitq.WaitFrom(why, s.w, coroutine.ReasonChannel, coroutine.Limit{},
 		(*locker[T])(c), s.leaveLocked)
 }
 
-// block is the wait on a nil channel, within b.
-func block(b coroutine.Bound) error {
-	return b.Err(waitq.Block(coroutine.ReasonChannel, b))
+// block is the wait on a nil channel, within limit.
+func block(limit coroutine.Limit) error {
+	return limit.Err(waitq.Block(coroutine.ReasonChannel, limit))
 }
 
 // locker is a channel as the guard of its waiters.

@@ -436,8 +436,8 @@ func TestStopErrors(t *testing.T) {
 			Current().Handle().Stop()
 			w := AcquireWaiter()
 			defer w.Release()
-			b := Within(time.Hour)
-			if err := b.Err(w.ParkBound(ReasonUser, b)); !errors.Is(err, ErrShutdown) {
+			limit := Timeout(time.Hour)
+			if err := limit.Err(w.ParkLimit(ReasonUser, limit)); !errors.Is(err, ErrShutdown) {
 				t.Error(err)
 			}
 		}, "", 0).Handle().Join()

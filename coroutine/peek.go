@@ -102,15 +102,15 @@ func (p *peek) ask(ctx gocontext.Context) error {
 		return ErrBubble
 	}
 	ex.host.Post(&p.carrier)
-	bound := During(ctx)
+	limit := Context(ctx)
 	for {
-		why := p.waiter.ParkBound(ReasonUser, bound.Sooner(clock.Now()+peekPatience))
+		why := p.waiter.ParkLimit(ReasonUser, limit.Earlier(clock.Now()+peekPatience))
 		if why == WakeTimeout && p.missed.Swap(false) {
 			ex.host.Post(&p.carrier) // which sends it on if need be
 		}
 		over := why != WakeReady && (why != WakeTimeout || p.of.Done())
 		if over && p.state.CompareAndSwap(peekAsked, peekLeft) {
-			return p.unanswered(bound.Err(why))
+			return p.unanswered(limit.Err(why))
 		}
 		p.waiter.Prepare()                                 // a coroutine may have been woken early
 		if !p.state.CompareAndSwap(peekAsked, peekAsked) { // in one order with Prepare: who answers later wakes the new park

@@ -21,9 +21,9 @@ func TestGoroutineDeadlineNoAllocation(t *testing.T) {
 	defer cancel()
 	for name, park := range map[string]func(w *Waiter) Wake{
 		"ParkUntil": func(w *Waiter) Wake { return w.ParkUntil(ReasonUser, far) },
-		"ParkBound": func(w *Waiter) Wake { return w.ParkBound(ReasonUser, Within(time.Hour)) },
-		"ParkBound, context": func(w *Waiter) Wake {
-			return w.ParkBound(ReasonUser, During(ctx).Sooner(far))
+		"ParkLimit": func(w *Waiter) Wake { return w.ParkLimit(ReasonUser, Timeout(time.Hour)) },
+		"ParkLimit, context": func(w *Waiter) Wake {
+			return w.ParkLimit(ReasonUser, Context(ctx).Earlier(far))
 		},
 	} {
 		if n := testenv.Allocs(100, func() {

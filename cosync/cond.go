@@ -45,7 +45,7 @@ func NewCond(l sync.Locker) *Cond { return &Cond{L: l} }
 // ends the coroutine ([coroutine.Unwind]), so that deferred calls find L as
 // they expect it. It does not allocate.
 func (c *Cond) Wait() {
-	if c.wait(coroutine.Bound{}) != coroutine.WakeReady {
+	if c.wait(coroutine.Limit{}) != coroutine.WakeReady {
 		waitq.Unwind()
 	}
 }
@@ -58,8 +58,8 @@ func (c *Cond) WaitTimeout(d time.Duration) error {
 	if d <= 0 {
 		return os.ErrDeadlineExceeded
 	}
-	b := coroutine.Within(d)
-	return b.Err(c.wait(b))
+	limit := coroutine.Timeout(d)
+	return limit.Err(c.wait(limit))
 }
 
 // WaitContext is Wait until ctx is done. It returns nil if it was signalled,
@@ -69,8 +69,8 @@ func (c *Cond) WaitContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b := coroutine.During(ctx)
-	return b.Err(c.wait(b))
+	limit := coroutine.Context(ctx)
+	return limit.Err(c.wait(limit))
 }
 
 // Signal wakes the waiter that has waited longest, if there is one. The caller
@@ -104,14 +104,14 @@ func (c *Cond) Broadcast() {
 }
 
 // wait is Wait within b. It returns with L locked.
-func (c *Cond) wait(b coroutine.Bound) coroutine.Wake {
+func (c *Cond) wait(limit coroutine.Limit) coroutine.Wake {
 	w := waitq.Acquire()
 	c.guard.Lock()
 	c.queue.Push(w, waitq.AnyKind)
 	c.hasWaiters.Store(true)
 	c.guard.Unlock()
 	c.unlock(w)
-	why := waitq.Wait(w, coroutine.ReasonCond, b, &c.guard, c.leaveLocked)
+	why := waitq.Wait(w, coroutine.ReasonCond, limit, &c.guard, c.leaveLocked)
 	waitq.Release(w)
 	if why == coroutine.WakeReady { // two branches, which tests tell apart by their call stacks
 		c.relock()
@@ -129,7 +129,7 @@ func (c *Cond) unlock(w *coroutine.Waiter) {
 		if done {
 			return
 		}
-		why := waitq.Wait(w, coroutine.ReasonCond, coroutine.Within(0), &c.guard, c.leaveLocked)
+		why := waitq.Wait(w, coroutine.ReasonCond, coroutine.Timeout(0), &c.guard, c.leaveLocked)
 		waitq.Release(w)
 		if why == coroutine.WakeReady {
 			c.Signal()

@@ -12,6 +12,6 @@ import (
 // goroutine blocks. At a forced shutdown it returns coroutine.ErrShutdown, also
 // for a context that is never done. It allocates when it parks.
 func Wait(ctx context.Context) error {
-	b := coroutine.During(ctx)
-	return b.Err(waitq.Block(coroutine.ReasonContext, b))
+	limit := coroutine.Context(ctx)
+	return limit.Err(waitq.Block(coroutine.ReasonContext, limit))
 }

@@ -81,7 +81,7 @@ func (f *Future[T]) Get() (T, error) {
 	if f.done.Load() {
 		return f.value, f.err
 	}
-	return f.getSlow(coroutine.Bound{})
+	return f.getSlow(coroutine.Limit{})
 }
 
 // GetTimeout is Get for at most d. It returns os.ErrDeadlineExceeded if f is
@@ -90,7 +90,7 @@ func (f *Future[T]) GetTimeout(d time.Duration) (T, error) {
 	if f.done.Load() {
 		return f.value, f.err
 	}
-	return f.getSlow(coroutine.Within(d))
+	return f.getSlow(coroutine.Timeout(d))
 }
 
 // GetContext is Get until ctx is done. It returns ctx.Err() if f is not
@@ -99,7 +99,7 @@ func (f *Future[T]) GetContext(ctx context.Context) (T, error) {
 	if f.done.Load() {
 		return f.value, f.err
 	}
-	return f.getSlow(coroutine.During(ctx))
+	return f.getSlow(coroutine.Context(ctx))
 }
 
 // opDone is an access to done, for waitq.Step.
@@ -126,17 +126,17 @@ func (f *Future[T]) complete(v T, err error) bool {
 	return true
 }
 
-func (f *Future[T]) getSlow(b coroutine.Bound) (T, error) {
-	if why := f.wait(b); why != coroutine.WakeReady {
+func (f *Future[T]) getSlow(limit coroutine.Limit) (T, error) {
+	if why := f.wait(limit); why != coroutine.WakeReady {
 		var none T
-		return none, b.Err(why)
+		return none, limit.Err(why)
 	}
 	return f.value, f.err
 }
 
 // wait waits within b until f is complete. It returns WakeReady if f is.
-func (f *Future[T]) wait(b coroutine.Bound) coroutine.Wake {
-	why := b.Over() // not under the guard: a context has a lock of its own
+func (f *Future[T]) wait(limit coroutine.Limit) coroutine.Wake {
+	why := limit.Expired() // not under the guard: a context has a lock of its own
 	w := waitq.Acquire()
 	f.guard.Lock()
 	done := f.loadDone()
@@ -148,7 +148,7 @@ func (f *Future[T]) wait(b coroutine.Bound) coroutine.Wake {
 	} else {
 		f.queue.Push(w, waitq.AnyKind)
 		f.guard.Unlock()
-		why = waitq.Wait(w, coroutine.ReasonFuture, b, &f.guard, f.leaveLocked)
+		why = waitq.Wait(w, coroutine.ReasonFuture, limit, &f.guard, f.leaveLocked)
 	}
 	waitq.Release(w)
 	return why

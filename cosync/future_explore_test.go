@@ -11,7 +11,7 @@ import (
 )
 
 // futureProgram has a thread for each field of threads: "S" sets its own
-// number, and others wait as boundOf says, "-" without a bound.
+// number, and others wait as limitOf says, "-" without a bound.
 func futureProgram(threads string) func(*explore.World) explore.Program {
 	return func(w *explore.World) explore.Program {
 		f := NewFuture[int]()
@@ -39,7 +39,7 @@ func futureProgram(threads string) func(*explore.World) explore.Program {
 		}
 		for i, kind := range strings.Fields(threads) {
 			p.Threads = append(p.Threads, func(th *explore.Thread) {
-				b := boundOf(th, kind)
+				limit := limitOf(th, kind)
 				th.Step("begin")
 				if kind == "S" {
 					if f.Set(i) {
@@ -50,11 +50,11 @@ func futureProgram(threads string) func(*explore.World) explore.Program {
 					}
 					return
 				}
-				v, err := f.getSlow(b)
+				v, err := f.getSlow(limit)
 				if err == nil && (!f.Done() || v != f.value) || err != nil && v != 0 {
 					panic(fmt.Sprintf("Get: %d, %v of %d", v, err, f.value))
 				}
-				if err != nil && b == (coroutine.Bound{}) && err != coroutine.ErrShutdown {
+				if err != nil && limit == (coroutine.Limit{}) && err != coroutine.ErrShutdown {
 					panic(err)
 				}
 			})

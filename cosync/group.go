@@ -97,17 +97,17 @@ func (g *Group) TryGo(f func() error) bool {
 // Wait waits until all functions have ended, cancels the Group's context, and
 // returns the first error. A coroutine parks, a goroutine blocks. At a forced
 // shutdown it returns coroutine.ErrShutdown.
-func (g *Group) Wait() error { return g.wait(coroutine.Bound{}) }
+func (g *Group) Wait() error { return g.wait(coroutine.Limit{}) }
 
 // WaitTimeout is Wait for at most d. If functions are still running it returns
 // os.ErrDeadlineExceeded, and they continue.
-func (g *Group) WaitTimeout(d time.Duration) error { return g.wait(coroutine.Within(d)) }
+func (g *Group) WaitTimeout(d time.Duration) error { return g.wait(coroutine.Timeout(d)) }
 
 // WaitContext is Wait until ctx is done. If functions are still running it
 // returns ctx.Err(), and they continue. With the Group's own context it does
 // not wait for functions that still run after the first error. A coroutine
 // allocates when it parks.
-func (g *Group) WaitContext(ctx context.Context) error { return g.wait(coroutine.During(ctx)) }
+func (g *Group) WaitContext(ctx context.Context) error { return g.wait(coroutine.Context(ctx)) }
 
 func mustBeFunc(f func() error) {
 	if f == nil {
@@ -158,7 +158,7 @@ func (g *Group) enter() {
 	w := waitq.Acquire()
 	why := coroutine.WakeReady
 	if g.enqueueStart(w) {
-		why = waitq.Wait(w, coroutine.ReasonGroup, coroutine.Bound{}, &g.guard, g.leaveLocked)
+		why = waitq.Wait(w, coroutine.ReasonGroup, coroutine.Limit{}, &g.guard, g.leaveLocked)
 	}
 	waitq.Release(w)
 	if why != coroutine.WakeReady {
@@ -209,9 +209,9 @@ func (g *Group) fail(err error) {
 	}
 }
 
-func (g *Group) wait(b coroutine.Bound) error {
-	if why := g.waitIdle(b); why != coroutine.WakeReady {
-		return b.Err(why)
+func (g *Group) wait(limit coroutine.Limit) error {
+	if why := g.waitIdle(limit); why != coroutine.WakeReady {
+		return limit.Err(why)
 	}
 	g.guard.Lock()
 	err := g.err
@@ -224,8 +224,8 @@ func (g *Group) wait(b coroutine.Bound) error {
 
 // waitIdle waits within b until no function runs. It returns WakeReady if none
 // does.
-func (g *Group) waitIdle(b coroutine.Bound) coroutine.Wake {
-	why := b.Over() // not under the guard: a context has a lock of its own
+func (g *Group) waitIdle(limit coroutine.Limit) coroutine.Wake {
+	why := limit.Expired() // not under the guard: a context has a lock of its own
 	w := waitq.Acquire()
 	g.guard.Lock()
 	switch {
@@ -237,7 +237,7 @@ func (g *Group) waitIdle(b coroutine.Bound) coroutine.Wake {
 	default:
 		g.idle.Push(w, kindIdle)
 		g.guard.Unlock()
-		why = waitq.Wait(w, coroutine.ReasonGroup, b, &g.guard, g.leaveLocked)
+		why = waitq.Wait(w, coroutine.ReasonGroup, limit, &g.guard, g.leaveLocked)
 	}
 	waitq.Release(w)
 	return why

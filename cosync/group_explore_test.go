@@ -13,7 +13,7 @@ import (
 
 // groupProgram has a thread for each field of threads: "f" calls Go with a
 // function that fails, "-" with one that does not, and with the letters of
-// boundOf; "w" is a Wait.
+// limitOf; "w" is a Wait.
 func groupProgram(limit int, threads string) func(*explore.World) explore.Program {
 	return func(w *explore.World) explore.Program {
 		var g Group
@@ -50,10 +50,12 @@ func groupProgram(limit int, threads string) func(*explore.World) explore.Progra
 		}
 		for _, kind := range strings.Fields(threads) {
 			p.Threads = append(p.Threads, func(th *explore.Thread) {
-				b := boundOf(th, kind)
+				limit := limitOf(th, kind)
 				th.Step("begin")
 				if strings.Contains(kind, "w") {
-					if err := g.wait(b); err != nil && err != failed && b == (coroutine.Bound{}) && !th.Stoppable {
+					err := g.wait(limit)
+					unlimited := limit == coroutine.Limit{}
+					if err != nil && err != failed && unlimited && !th.Stoppable {
 						panic(err)
 					}
 					return

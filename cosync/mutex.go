@@ -119,8 +119,8 @@ func (m *Mutex) LockTimeout(d time.Duration) error {
 	if d <= 0 {
 		return os.ErrDeadlineExceeded
 	}
-	b := coroutine.Within(d)
-	return b.Err(m.lockBound(b))
+	limit := coroutine.Timeout(d)
+	return limit.Err(m.lockLimit(limit))
 }
 
 // LockContext is Lock until ctx is done. It returns nil if it has locked m,
@@ -133,6 +133,6 @@ func (m *Mutex) LockContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b := coroutine.During(ctx)
-	return b.Err(m.lockBound(b))
+	limit := coroutine.Context(ctx)
+	return limit.Err(m.lockLimit(limit))
 }

@@ -132,19 +132,19 @@ func restoreSeams(t *testing.T) {
 
 // lockAs locks m in the way of the kind and reports whether it did.
 func lockAs(kind string, m *Mutex, th *explore.Thread) bool {
-	var b coroutine.Bound
+	var limit coroutine.Limit
 	switch {
 	case strings.Contains(kind, "try"):
 		return m.TryLock()
 	case strings.Contains(kind, "t"):
-		b = coroutine.Within(time.Hour)
+		limit = coroutine.Timeout(time.Hour)
 	case strings.Contains(kind, "c"):
-		b = coroutine.During(th.Context())
+		limit = coroutine.Context(th.Context())
 	default:
 		m.Lock()
 		return true
 	}
-	return m.TryLock() || m.lockBound(b) == coroutine.WakeReady
+	return m.TryLock() || m.lockLimit(limit) == coroutine.WakeReady
 }
 
 // unlock is Unlock, with a step between its two accesses.

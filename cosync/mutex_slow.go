@@ -28,20 +28,20 @@ var sameThread = func(w *coroutine.Waiter) bool {
 }
 
 func (m *Mutex) lockSlow() {
-	if m.lockBound(coroutine.Bound{}) != coroutine.WakeReady {
+	if m.lockLimit(coroutine.Limit{}) != coroutine.WakeReady {
 		waitq.Unwind()
 	}
 }
 
-// lockBound waits for m within b. It returns WakeReady if it has locked m.
-func (m *Mutex) lockBound(b coroutine.Bound) coroutine.Wake {
+// lockLimit waits for m within b. It returns WakeReady if it has locked m.
+func (m *Mutex) lockLimit(limit coroutine.Limit) coroutine.Wake {
 	if m.spin() {
 		return coroutine.WakeReady
 	}
 	w := waitq.Acquire()
 	queued := m.enqueue(w)
 	for since := clock.Now(); queued; {
-		why := waitq.Wait(w, coroutine.ReasonLock, b, &m.guard, m.leaveLocked)
+		why := waitq.Wait(w, coroutine.ReasonLock, limit, &m.guard, m.leaveLocked)
 		if why != coroutine.WakeReady {
 			waitq.Release(w)
 			return why

@@ -88,7 +88,7 @@ func (s *Semaphore) AcquireTimeout(n int64, d time.Duration) error {
 	if s.take(n) {
 		return nil
 	}
-	return s.acquireBound(n, coroutine.Within(d))
+	return s.acquireLimit(n, coroutine.Timeout(d))
 }
 
 // AcquireContext is Acquire until ctx is done. It returns nil, ctx.Err(),
@@ -98,7 +98,7 @@ func (s *Semaphore) AcquireContext(ctx context.Context, n int64) error {
 	if s.take(n) {
 		return nil
 	}
-	return s.acquireBound(n, coroutine.During(ctx))
+	return s.acquireLimit(n, coroutine.Context(ctx))
 }
 
 // Release releases n units and wakes the waiters that now get theirs. It does
@@ -142,33 +142,33 @@ func (s *Semaphore) acquireSlow(n int64) {
 	if n < 0 || n > s.size {
 		panic(fmt.Sprintf("cosync: Acquire of %d units of a Semaphore that has %d", n, s.size))
 	}
-	if s.acquire(n, coroutine.Bound{}) != coroutine.WakeReady {
+	if s.acquire(n, coroutine.Limit{}) != coroutine.WakeReady {
 		waitq.Unwind()
 	}
 }
 
-func (s *Semaphore) acquireBound(n int64, b coroutine.Bound) error {
+func (s *Semaphore) acquireLimit(n int64, limit coroutine.Limit) error {
 	switch {
 	case n < 0:
 		panic(fmt.Sprintf("cosync: Acquire of %d units", n))
 	case n > s.size:
 		return ErrTooLarge
 	}
-	why := b.Over()
+	why := limit.Expired()
 	if why == coroutine.WakeReady {
-		why = s.acquire(n, b)
+		why = s.acquire(n, limit)
 	} else if s.tryAcquireSlow(n) {
 		why = coroutine.WakeReady
 	}
-	return b.Err(why)
+	return limit.Err(why)
 }
 
 // acquire acquires n units within b. It returns WakeReady if it has.
-func (s *Semaphore) acquire(n int64, b coroutine.Bound) coroutine.Wake {
+func (s *Semaphore) acquire(n int64, limit coroutine.Limit) coroutine.Wake {
 	w := waitq.Acquire()
 	why := coroutine.WakeReady
 	if s.enqueue(w, n) {
-		why = waitq.Wait(w, coroutine.ReasonSemaphore, b, &s.guard, s.leaveLocked)
+		why = waitq.Wait(w, coroutine.ReasonSemaphore, limit, &s.guard, s.leaveLocked)
 	}
 	waitq.Release(w)
 	return why

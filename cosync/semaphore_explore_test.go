@@ -15,19 +15,19 @@ import (
 	"github.com/netco-go/netco/internal/waitq"
 )
 
-// boundOf returns the bound that the letters of a thread's description stand
+// limitOf returns the bound that the letters of a thread's description stand
 // for, and sets the other properties: "!" may be ended by force at any time,
 // "g" an ordinary goroutine, "t" bounded by a time, "c" by a context.
-func boundOf(th *explore.Thread, kind string) coroutine.Bound {
+func limitOf(th *explore.Thread, kind string) coroutine.Limit {
 	th.Stoppable = strings.Contains(kind, "!")
 	th.Goroutine = strings.Contains(kind, "g")
 	switch {
 	case strings.Contains(kind, "t"):
-		return coroutine.Within(time.Hour)
+		return coroutine.Timeout(time.Hour)
 	case strings.Contains(kind, "c"):
-		return coroutine.During(th.Context())
+		return coroutine.Context(th.Context())
 	}
-	return coroutine.Bound{}
+	return coroutine.Limit{}
 }
 
 // semaphoreProgram has a thread for each field of threads, which takes as many
@@ -59,7 +59,7 @@ func semaphoreProgram(size int64, threads string) func(*explore.World) explore.P
 				panic(err)
 			}
 			p.Threads = append(p.Threads, func(th *explore.Thread) {
-				b := boundOf(th, kind)
+				limit := limitOf(th, kind)
 				th.Step("acquire")
 				switch {
 				case strings.Contains(kind, "y"):
@@ -67,11 +67,11 @@ func semaphoreProgram(size int64, threads string) func(*explore.World) explore.P
 						return
 					}
 				case strings.Contains(kind, "z"):
-					if err := s.acquireBound(n, coroutine.Within(0)); err != nil {
+					if err := s.acquireLimit(n, coroutine.Timeout(0)); err != nil {
 						panic(err)
 					}
-				case b != coroutine.Bound{}:
-					if !s.take(n) && s.acquireBound(n, b) != nil {
+				case limit != coroutine.Limit{}:
+					if !s.take(n) && s.acquireLimit(n, limit) != nil {
 						return
 					}
 				default:

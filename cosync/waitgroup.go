@@ -92,7 +92,7 @@ func (wg *WaitGroup) Go(f func()) error {
 // forced shutdown ends the waiting coroutine ([coroutine.Unwind]). It does not
 // allocate.
 func (wg *WaitGroup) Wait() {
-	if wg.state.Load()>>32 != 0 && wg.wait(coroutine.Bound{}) != coroutine.WakeReady {
+	if wg.state.Load()>>32 != 0 && wg.wait(coroutine.Limit{}) != coroutine.WakeReady {
 		waitq.Unwind()
 	}
 }
@@ -106,8 +106,8 @@ func (wg *WaitGroup) WaitTimeout(d time.Duration) error {
 	if d <= 0 {
 		return os.ErrDeadlineExceeded
 	}
-	b := coroutine.Within(d)
-	return b.Err(wg.wait(b))
+	limit := coroutine.Timeout(d)
+	return limit.Err(wg.wait(limit))
 }
 
 // WaitContext is Wait until ctx is done. It returns nil if the count was 0,
@@ -120,19 +120,19 @@ func (wg *WaitGroup) WaitContext(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	b := coroutine.During(ctx)
-	return b.Err(wg.wait(b))
+	limit := coroutine.Context(ctx)
+	return limit.Err(wg.wait(limit))
 }
 
 // opCount is an access to a WaitGroup's state, for waitq.Step.
 const opCount waitq.Op = "count"
 
 // wait waits within b until the count is 0. It returns WakeReady if it was.
-func (wg *WaitGroup) wait(b coroutine.Bound) coroutine.Wake {
+func (wg *WaitGroup) wait(limit coroutine.Limit) coroutine.Wake {
 	w := waitq.Acquire()
 	why := coroutine.WakeReady
 	if wg.enqueue(w) {
-		why = waitq.Wait(w, coroutine.ReasonGroup, b, &wg.guard, wg.leaveLocked)
+		why = waitq.Wait(w, coroutine.ReasonGroup, limit, &wg.guard, wg.leaveLocked)
 	}
 	waitq.Release(w)
 	return why

@@ -203,7 +203,7 @@ func (m *RWMutex) LockTimeout(d time.Duration) error {
 	if m.TryLock() {
 		return nil
 	}
-	return m.lockBound(coroutine.Within(d))
+	return m.lockLimit(coroutine.Timeout(d))
 }
 
 // LockContext is [RWMutex.Lock] until ctx is done. It returns nil if it has
@@ -213,7 +213,7 @@ func (m *RWMutex) LockContext(ctx context.Context) error {
 	if m.TryLock() {
 		return nil
 	}
-	return m.lockBound(coroutine.During(ctx))
+	return m.lockLimit(coroutine.Context(ctx))
 }
 
 // RLockTimeout is [RWMutex.RLock] for at most d. It returns as
@@ -223,7 +223,7 @@ func (m *RWMutex) RLockTimeout(d time.Duration) error {
 		m.raceRLocked()
 		return nil
 	}
-	return m.rlockBound(coroutine.Within(d))
+	return m.rlockLimit(coroutine.Timeout(d))
 }
 
 // RLockContext is [RWMutex.RLock] until ctx is done. It returns as
@@ -233,5 +233,5 @@ func (m *RWMutex) RLockContext(ctx context.Context) error {
 		m.raceRLocked()
 		return nil
 	}
-	return m.rlockBound(coroutine.During(ctx))
+	return m.rlockLimit(coroutine.Context(ctx))
 }

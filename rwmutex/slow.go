@@ -18,40 +18,40 @@ const (
 )
 
 func (m *RWMutex) lockUnbounded() {
-	if m.lockSlow(coroutine.Bound{}) != coroutine.WakeReady {
+	if m.lockSlow(coroutine.Limit{}) != coroutine.WakeReady {
 		waitq.Unwind()
 	}
 }
 
-// rlockUnbounded has the precondition of rlockSlow, as has rlockBound.
+// rlockUnbounded has the precondition of rlockSlow, as has rlockLimit.
 func (m *RWMutex) rlockUnbounded() {
-	if m.rlockSlow(coroutine.Bound{}) != coroutine.WakeReady {
+	if m.rlockSlow(coroutine.Limit{}) != coroutine.WakeReady {
 		waitq.Unwind()
 	}
 }
 
-func (m *RWMutex) lockBound(b coroutine.Bound) error {
-	if why := m.lockSlow(b); why != coroutine.WakeReady {
-		return b.Err(why)
+func (m *RWMutex) lockLimit(limit coroutine.Limit) error {
+	if why := m.lockSlow(limit); why != coroutine.WakeReady {
+		return limit.Err(why)
 	}
 	m.raceLocked()
 	return nil
 }
 
-func (m *RWMutex) rlockBound(b coroutine.Bound) error {
-	if why := m.rlockSlow(b); why != coroutine.WakeReady {
-		return b.Err(why)
+func (m *RWMutex) rlockLimit(limit coroutine.Limit) error {
+	if why := m.rlockSlow(limit); why != coroutine.WakeReady {
+		return limit.Err(why)
 	}
 	m.raceRLocked()
 	return nil
 }
 
 // lockSlow locks m for writing within b. It returns WakeReady if it has.
-func (m *RWMutex) lockSlow(b coroutine.Bound) coroutine.Wake {
+func (m *RWMutex) lockSlow(limit coroutine.Limit) coroutine.Wake {
 	if m.tryBarge() == done {
 		return coroutine.WakeReady
 	}
-	over := b.Over()
+	over := limit.Expired()
 	if over == coroutine.WakeReady && m.spin(m.tryBarge) {
 		return coroutine.WakeReady
 	}
@@ -62,7 +62,7 @@ func (m *RWMutex) lockSlow(b coroutine.Bound) coroutine.Wake {
 		return why
 	}
 	for {
-		why := waitq.Wait(w, coroutine.ReasonLock, b, &m.guard, m.leaveLocked)
+		why := waitq.Wait(w, coroutine.ReasonLock, limit, &m.guard, m.leaveLocked)
 		if why != coroutine.WakeReady {
 			waitq.Release(w)
 			return why
@@ -176,11 +176,11 @@ func (m *RWMutex) served(since int64) {
 // rlockSlow locks m for reading within b. It returns WakeReady if it has.
 //
 // Precondition: the caller is a pending reader.
-func (m *RWMutex) rlockSlow(b coroutine.Bound) coroutine.Wake {
+func (m *RWMutex) rlockSlow(limit coroutine.Limit) coroutine.Wake {
 	if m.tryPending() == done {
 		return coroutine.WakeReady
 	}
-	over := b.Over()
+	over := limit.Expired()
 	if over == coroutine.WakeReady && m.spin(m.tryPending) {
 		return coroutine.WakeReady
 	}
@@ -188,7 +188,7 @@ func (m *RWMutex) rlockSlow(b coroutine.Bound) coroutine.Wake {
 	w := waitq.Acquire()
 	why, queued := m.enqueueReader(w, since, over)
 	if queued {
-		why = waitq.Wait(w, coroutine.ReasonLock, b, &m.guard, m.leaveLocked)
+		why = waitq.Wait(w, coroutine.ReasonLock, limit, &m.guard, m.leaveLocked)
 		if why == coroutine.WakeReady {
 			m.served(since)
 		}

@@ -50,8 +50,8 @@
 //	Limits.Early      so many parks of coroutines, in all, end with WakeReady
 //	                  without a wake
 //	Thread.Stoppable  its parks may end by shutdown, at any time
-//	a bound           a park under coroutine.Within may end with WakeTimeout at
-//	                  any time, one under coroutine.During(th.Context()) with
+//	a limit           a park under coroutine.Timeout may end with WakeTimeout at
+//	                  any time, one under coroutine.Context(th.Context()) with
 //	                  WakeCancelled; no clock is read, so any long duration
 //	                  will do
 //	World.Choose      all outcomes of what the primitive gets from a clock or a

@@ -22,7 +22,7 @@ type toy struct {
 	inside int
 }
 
-func (l *toy) lock(b coroutine.Bound) error {
+func (l *toy) lock(limit coroutine.Limit) error {
 	l.guard.Lock()
 	if !l.held {
 		l.held = true
@@ -33,16 +33,16 @@ func (l *toy) lock(b coroutine.Bound) error {
 		l.guard.Unlock()
 		l.guard.Lock()
 	}
-	return l.waitLocked(b)
+	return l.waitLocked(limit)
 }
 
-func (l *toy) waitLocked(b coroutine.Bound) error {
+func (l *toy) waitLocked(limit coroutine.Limit) error {
 	w := waitq.Acquire()
 	l.queue.Push(w, 1)
 	l.guard.Unlock()
-	why := waitq.Wait(w, coroutine.ReasonLock, b, &l.guard, l.leave)
+	why := waitq.Wait(w, coroutine.ReasonLock, limit, &l.guard, l.leave)
 	waitq.Release(w)
-	if why == coroutine.WakeShutdown && b == (coroutine.Bound{}) {
+	if why == coroutine.WakeShutdown && limit == (coroutine.Limit{}) {
 		waitq.Unwind()
 	}
 	if why == coroutine.WakeReady {
@@ -104,18 +104,18 @@ func program(bug, threads string) func(*World) Program {
 			p.Threads = append(p.Threads, func(th *Thread) {
 				th.Stoppable = strings.Contains(kind, "!")
 				th.Goroutine = strings.Contains(kind, "g")
-				var b coroutine.Bound
+				var limit coroutine.Limit
 				switch {
 				case strings.Contains(kind, "t"):
-					b = coroutine.Within(time.Hour)
+					limit = coroutine.Timeout(time.Hour)
 				case strings.Contains(kind, "c"):
-					b = coroutine.During(th.Context())
+					limit = coroutine.Context(th.Context())
 				}
 				th.Step("lock")
 				if bug == "panics" {
 					panic("ouch")
 				}
-				if err := l.lock(b); err != nil {
+				if err := l.lock(limit); err != nil {
 					return
 				}
 				l.inside++
@@ -208,7 +208,7 @@ func TestGoroutineTokens(t *testing.T) {
 					g.Lock()
 					q.Push(wt, 1)
 					g.Unlock()
-					w.Park(wt, coroutine.Within(time.Hour)) // and no look at what came of it
+					w.Park(wt, coroutine.Timeout(time.Hour)) // and no look at what came of it
 					g.Lock()
 					if waitq.Queued(wt) {
 						q.Remove(wt)

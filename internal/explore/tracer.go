@@ -52,12 +52,12 @@ func (w *World) Release(wt *coroutine.Waiter) {
 func (w *World) Prepare(*coroutine.Waiter) { w.running.prepared = w.running.ticket }
 
 // Park stops until the search ends it.
-func (w *World) Park(wt *coroutine.Waiter, b coroutine.Bound) coroutine.Wake {
+func (w *World) Park(wt *coroutine.Waiter, limit coroutine.Limit) coroutine.Wake {
 	t := w.running
 	if wt != &t.waiter || !t.waiting {
 		w.fail("thread %d parked with a waiter that is not its own", t.id)
 	}
-	w.pause(at{op: opPark, bound: t.endOf(b)})
+	w.pause(at{op: opPark, bound: t.endOf(limit)})
 	t.ticket++
 	switch t.move.how {
 	case shutdown:
@@ -76,12 +76,12 @@ func (w *World) Park(wt *coroutine.Waiter, b coroutine.Bound) coroutine.Wake {
 	return t.why
 }
 
-// endOf returns how a park under b may end besides.
-func (t *Thread) endOf(b coroutine.Bound) coroutine.Wake {
-	switch b {
-	case coroutine.Bound{}:
+// endOf returns what else may end a park under limit.
+func (t *Thread) endOf(limit coroutine.Limit) coroutine.Wake {
+	switch limit {
+	case coroutine.Limit{}:
 		return coroutine.WakeReady
-	case coroutine.During(&t.endless):
+	case coroutine.Context(&t.endless):
 		return coroutine.WakeCancelled
 	}
 	return coroutine.WakeTimeout

@@ -15,7 +15,7 @@ type Tracer interface {
 	Acquire() *coroutine.Waiter
 	Release(*coroutine.Waiter)
 	Prepare(*coroutine.Waiter)
-	Park(*coroutine.Waiter, coroutine.Bound) coroutine.Wake
+	Park(*coroutine.Waiter, coroutine.Limit) coroutine.Wake
 	Drain(*coroutine.Waiter)
 	Wake(*coroutine.Waiter)
 	Unwind()
@@ -71,11 +71,11 @@ func prepare(w *coroutine.Waiter) {
 	w.Prepare()
 }
 
-func park(w *coroutine.Waiter, reason coroutine.Reason, b coroutine.Bound) coroutine.Wake {
+func park(w *coroutine.Waiter, reason coroutine.Reason, limit coroutine.Limit) coroutine.Wake {
 	if trace != nil {
-		return trace.Park(w, b)
+		return trace.Park(w, limit)
 	}
-	return w.ParkBound(reason, b)
+	return w.ParkLimit(reason, limit)
 }
 
 // drain consumes the wake of a claimed waiter whose park ended otherwise.

@@ -53,27 +53,27 @@ type Leave func(w *coroutine.Waiter) (unblocked Batch)
 //
 // Precondition: w is the caller's, and was queued under g.
 func Wait(
-	w *coroutine.Waiter, reason coroutine.Reason, b coroutine.Bound, g sync.Locker, leave Leave,
+	w *coroutine.Waiter, reason coroutine.Reason, limit coroutine.Limit, g sync.Locker, leave Leave,
 ) coroutine.Wake {
-	why := park(w, reason, b)
+	why := park(w, reason, limit)
 	if why == coroutine.WakeReady && !Queued(w) { // nearly always
 		awaitReleased(w)
 		return why
 	}
-	return WaitFrom(why, w, reason, b, g, leave)
+	return WaitFrom(why, w, reason, limit, g, leave)
 }
 
 // WaitFrom is Wait for a caller that has parked once already; why is how that
 // park ended.
 func WaitFrom(
 	why coroutine.Wake,
-	w *coroutine.Waiter, reason coroutine.Reason, b coroutine.Bound, g sync.Locker, leave Leave,
+	w *coroutine.Waiter, reason coroutine.Reason, limit coroutine.Limit, g sync.Locker, leave Leave,
 ) coroutine.Wake {
 	for Queued(w) && settle(w, why, g, leave) {
 		if why != coroutine.WakeReady {
 			return why
 		}
-		why = park(w, reason, b)
+		why = park(w, reason, limit)
 	}
 	if why != coroutine.WakeReady {
 		drain(w)
@@ -120,14 +120,14 @@ func awaitReleased(w *coroutine.Waiter) {
 
 // Block parks the caller until b ends the wait, and returns how. Nothing wakes
 // it: without a bound it waits for shutdown.
-func Block(reason coroutine.Reason, b coroutine.Bound) coroutine.Wake {
+func Block(reason coroutine.Reason, limit coroutine.Limit) coroutine.Wake {
 	w := Acquire()
 	defer Release(w)
 	for {
-		if why := b.Over(); why != coroutine.WakeReady {
+		if why := limit.Expired(); why != coroutine.WakeReady {
 			return why
 		}
-		if why := park(w, reason, b); why != coroutine.WakeReady {
+		if why := park(w, reason, limit); why != coroutine.WakeReady {
 			return why
 		}
 	}

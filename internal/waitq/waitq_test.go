@@ -17,7 +17,7 @@ type latch struct {
 	queue waitq.Queue // under guard
 }
 
-func (l *latch) wait(b coroutine.Bound) error {
+func (l *latch) wait(limit coroutine.Limit) error {
 	w := waitq.Acquire()
 	defer waitq.Release(w)
 	l.guard.Lock()
@@ -27,7 +27,7 @@ func (l *latch) wait(b coroutine.Bound) error {
 	}
 	l.queue.Push(w, waitq.AnyKind) // in one step with the check
 	l.guard.Unlock()
-	return b.Err(waitq.Wait(w, coroutine.ReasonUser, b, &l.guard, l.leaveLocked))
+	return limit.Err(waitq.Wait(w, coroutine.ReasonUser, limit, &l.guard, l.leaveLocked))
 }
 
 func (l *latch) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
@@ -46,9 +46,9 @@ func (l *latch) setOpen() {
 
 func Example() {
 	var l latch
-	fmt.Println("closed:", l.wait(coroutine.Within(1)))
+	fmt.Println("closed:", l.wait(coroutine.Timeout(1)))
 	go l.setOpen()
-	fmt.Println("opened:", l.wait(coroutine.Bound{}))
+	fmt.Println("opened:", l.wait(coroutine.Limit{}))
 	// Output:
 	// closed: i/o timeout
 	// opened: <nil>
@@ -64,7 +64,7 @@ func TestLinksOffset(t *testing.T) {
 
 // TestBlock: without a waker it ends with its bound.
 func TestBlock(t *testing.T) {
-	if why := waitq.Block(coroutine.ReasonUser, coroutine.Within(1)); why != coroutine.WakeTimeout {
+	if why := waitq.Block(coroutine.ReasonUser, coroutine.Timeout(1)); why != coroutine.WakeTimeout {
 		t.Error("ended with", why)
 	}
 }

@@ -13,52 +13,52 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-func TestBoundOver(t *testing.T) {
+func TestLimitExpired(t *testing.T) {
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	late, stop := context.WithDeadline(context.Background(), time.Unix(1, 0))
 	defer stop()
 	for _, c := range []struct {
-		name string
-		b    Bound
-		want Wake
-		err  error
+		name  string
+		limit Limit
+		want  Wake
+		err   error
 	}{
-		{"none", Bound{}, WakeReady, nil},
-		{"a background context", During(context.Background()), WakeReady, nil},
-		{"0", Within(0), WakeTimeout, os.ErrDeadlineExceeded},
-		{"negative", Within(-1), WakeTimeout, os.ErrDeadlineExceeded},
-		{"the most negative", Within(math.MinInt64), WakeTimeout, os.ErrDeadlineExceeded},
-		{"an hour", Within(time.Hour), WakeReady, nil},
-		{"for ever", Within(math.MaxInt64), WakeReady, nil},
-		{"cancelled", During(cancelled), WakeCancelled, context.Canceled},
-		{"a context's deadline", During(late), WakeCancelled, context.DeadlineExceeded},
-		{"the sooner of two", Within(time.Hour).Sooner(1), WakeTimeout, os.ErrDeadlineExceeded},
-		{"the other one", Within(-1).Sooner(math.MaxInt64), WakeTimeout, os.ErrDeadlineExceeded},
-		{"of none", Bound{}.Sooner(1), WakeTimeout, os.ErrDeadlineExceeded},
-		{"both", During(cancelled).Sooner(1), WakeCancelled, context.Canceled},
+		{"none", Limit{}, WakeReady, nil},
+		{"a background context", Context(context.Background()), WakeReady, nil},
+		{"0", Timeout(0), WakeTimeout, os.ErrDeadlineExceeded},
+		{"negative", Timeout(-1), WakeTimeout, os.ErrDeadlineExceeded},
+		{"the most negative", Timeout(math.MinInt64), WakeTimeout, os.ErrDeadlineExceeded},
+		{"an hour", Timeout(time.Hour), WakeReady, nil},
+		{"for ever", Timeout(math.MaxInt64), WakeReady, nil},
+		{"cancelled", Context(cancelled), WakeCancelled, context.Canceled},
+		{"a context's deadline", Context(late), WakeCancelled, context.DeadlineExceeded},
+		{"the earlier of two", Timeout(time.Hour).Earlier(1), WakeTimeout, os.ErrDeadlineExceeded},
+		{"the other one", Timeout(-1).Earlier(math.MaxInt64), WakeTimeout, os.ErrDeadlineExceeded},
+		{"of none", Limit{}.Earlier(1), WakeTimeout, os.ErrDeadlineExceeded},
+		{"both", Context(cancelled).Earlier(1), WakeCancelled, context.Canceled},
 	} {
-		why := c.b.Over()
-		if err := c.b.Err(why); why != c.want || err != c.err {
+		why := c.limit.Expired()
+		if err := c.limit.Err(why); why != c.want || err != c.err {
 			t.Errorf("%s: %v, %v, want %v, %v", c.name, why, err, c.want, c.err)
 		}
 	}
-	if err := (Bound{}).Err(WakeShutdown); err != ErrShutdown {
+	if err := (Limit{}).Err(WakeShutdown); err != ErrShutdown {
 		t.Errorf("shutdown: %v", err)
 	}
-	if Within(math.MaxInt64) != (Bound{}) || Within(math.MaxInt64-1).Over() != WakeReady {
-		t.Error("a bound of centuries overflows")
+	if Timeout(math.MaxInt64) != (Limit{}) || Timeout(math.MaxInt64-1).Expired() != WakeReady {
+		t.Error("a limit of centuries overflows")
 	}
 }
 
-// TestParkBound: how a wait ends, of coroutines and of goroutines.
-func TestParkBound(t *testing.T) {
-	wait := func(b Bound, wake bool) Wake {
+// TestParkLimit: how a wait ends, of coroutines and of goroutines.
+func TestParkLimit(t *testing.T) {
+	wait := func(limit Limit, wake bool) Wake {
 		w := AcquireWaiter()
 		if wake {
 			w.Wake()
 		}
-		why := w.ParkBound(ReasonUser, b)
+		why := w.ParkLimit(ReasonUser, limit)
 		w.Release()
 		return why
 	}
@@ -71,27 +71,27 @@ func TestParkBound(t *testing.T) {
 		cancelled, cancel := context.WithCancel(context.Background())
 		cancel()
 		for _, c := range []struct {
-			name string
-			b    Bound
-			wake bool
-			want Wake
+			name  string
+			limit Limit
+			wake  bool
+			want  Wake
 		}{
-			{"woken", Bound{}, true, WakeReady},
-			{"woken within an hour", Within(time.Hour), true, WakeReady},
-			{"woken during a context", During(context.Background()), true, WakeReady},
-			{"woken under both", During(context.Background()).Sooner(math.MaxInt64), true, WakeReady},
-			{"time", Within(time.Millisecond), false, WakeTimeout},
-			{"no time", Within(0), false, WakeTimeout},
-			{"cancelled before", During(cancelled), false, WakeCancelled},
-			{"cancelled meanwhile", During(soon()), false, WakeCancelled},
-			{"cancelled before the time", During(soon()).Sooner(clock.Now() + int64(time.Hour)), false, WakeCancelled},
-			{"the time before the context", During(context.Background()).Sooner(clock.Now() + int64(time.Millisecond)), false, WakeTimeout},
+			{"woken", Limit{}, true, WakeReady},
+			{"woken within an hour", Timeout(time.Hour), true, WakeReady},
+			{"woken during a context", Context(context.Background()), true, WakeReady},
+			{"woken under both", Context(context.Background()).Earlier(math.MaxInt64), true, WakeReady},
+			{"time", Timeout(time.Millisecond), false, WakeTimeout},
+			{"no time", Timeout(0), false, WakeTimeout},
+			{"cancelled before", Context(cancelled), false, WakeCancelled},
+			{"cancelled meanwhile", Context(soon()), false, WakeCancelled},
+			{"cancelled before the time", Context(soon()).Earlier(clock.Now() + int64(time.Hour)), false, WakeCancelled},
+			{"the time before the context", Context(context.Background()).Earlier(clock.Now() + int64(time.Millisecond)), false, WakeTimeout},
 		} {
 			before := clock.Now()
-			if why := wait(c.b, c.wake); why != c.want {
+			if why := wait(c.limit, c.wake); why != c.want {
 				t.Errorf("%s: %v, want %v", c.name, why, c.want)
 			}
-			if c.want == WakeTimeout && clock.Now() < c.b.deadline {
+			if c.want == WakeTimeout && clock.Now() < c.limit.deadline {
 				t.Errorf("%s: over after %v", c.name, time.Duration(clock.Now()-before))
 			}
 		}
@@ -103,7 +103,8 @@ func TestParkBound(t *testing.T) {
 	})
 }
 
-// TestCancelAgainstReady: a context's end and a wake race for a park. One of them ends it, and neither ends a later one.
+// TestCancelAgainstReady: a context's end and a wake race for a park. One of them
+// ends it, and neither ends a later one.
 func TestCancelAgainstReady(t *testing.T) {
 	within(t, time.Minute)
 	rounds := scaled(20_000)
@@ -134,11 +135,11 @@ func TestCancelAgainstReady(t *testing.T) {
 			w := AcquireWaiter()
 			cancels <- func() { cancel(errPlanned) }
 			wakes <- target{co, co.Ticket()}
-			b := During(ctx)
-			switch why := w.ParkBound(ReasonUser, b); {
-			case why == WakeReady && b.Err(why) == nil:
+			limit := Context(ctx)
+			switch why := w.ParkLimit(ReasonUser, limit); {
+			case why == WakeReady && limit.Err(why) == nil:
 				ready.Add(1)
-			case why == WakeCancelled && b.Err(why) == context.Canceled:
+			case why == WakeCancelled && limit.Err(why) == context.Canceled:
 				cancelled.Add(1)
 			default:
 				wrong.Add(1)
@@ -163,7 +164,8 @@ func TestCancelAgainstReady(t *testing.T) {
 	t.Logf("%d ready, %d cancelled", ready.Load(), cancelled.Load())
 }
 
-// TestGoroutineCancelAgainstWake: the same for an ordinary goroutine, which takes a late wake back.
+// TestGoroutineCancelAgainstWake: the same for an ordinary goroutine, which takes
+// a late wake back.
 func TestGoroutineCancelAgainstWake(t *testing.T) {
 	within(t, time.Minute)
 	var cancelled int
@@ -178,7 +180,7 @@ func TestGoroutineCancelAgainstWake(t *testing.T) {
 				w.Wake()
 			}
 		})
-		if why := w.ParkBound(ReasonUser, During(ctx)); why == WakeCancelled {
+		if why := w.ParkLimit(ReasonUser, Context(ctx)); why == WakeCancelled {
 			cancelled++
 			if !taken.CompareAndSwap(false, true) {
 				w.Drain()
@@ -195,16 +197,16 @@ func TestGoroutineCancelAgainstWake(t *testing.T) {
 	t.Logf("%d cancelled", cancelled)
 }
 
-// TestBoundAtShutdown: a bounded wait ends by shutdown.
-func TestBoundAtShutdown(t *testing.T) {
+// TestLimitAtShutdown: a limited wait ends by shutdown.
+func TestLimitAtShutdown(t *testing.T) {
 	th := newThread(plain)
 	parked := make(chan struct{}, 3)
 	var got [3]Wake
-	for i, b := range []Bound{{}, Within(time.Hour), During(context.Background())} {
+	for i, limit := range []Limit{{}, Timeout(time.Hour), Context(context.Background())} {
 		th.spawn(func() {
 			w := AcquireWaiter()
 			parked <- struct{}{}
-			got[i] = w.ParkBound(ReasonUser, b)
+			got[i] = w.ParkLimit(ReasonUser, limit)
 			w.Release()
 		})
 	}
