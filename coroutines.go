@@ -45,7 +45,7 @@ type PanicError = coroutine.PanicError
 
 // SetName gives the calling coroutine another name. On an ordinary goroutine it
 // does nothing. It does not park.
-func SetName(name string) { coroutine.Describe(&name, 0) }
+func SetName(name string) { coroutine.SetName(&name, 0) }
 
 // Stopping reports whether every wait of the calling coroutine returns at once
 // because it is to end by force: by its Handle's Stop, or with the Scheduler. On
@@ -130,13 +130,13 @@ func (i Info) Stack(ctx context.Context) (string, error) { return i.info.Stack(c
 // allocate; a million take about 0.3 s. A coroutine that starts or ends meanwhile
 // may be left out; all others are given to f once.
 func Range(f func(Info) bool) {
-	coroutine.Look(func(i coroutine.Info) bool { return f(infoOf(i)) })
+	coroutine.Range(func(i coroutine.Info) bool { return f(infoOf(i)) })
 }
 
 // Find returns the Info of the coroutine with that id; false if it has not
 // started, or has ended. It takes as long as a Range, and does not park.
 func Find(id uint64) (Info, bool) {
-	i, ok := coroutine.LookUp(id)
+	i, ok := coroutine.Find(id)
 	if !ok {
 		return Info{}, false
 	}

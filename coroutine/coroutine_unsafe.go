@@ -93,7 +93,7 @@ type Coroutine struct {
 	tags unsafe.Pointer          // owner: its maker's profiler labels, until it starts
 	name counter.Pointer[string] // owner: writes; nil for none
 	site counter.Counter         // owner: writes; where it was made
-	id   counter.Counter         // 0 when dead; set last and cleared first, see Look
+	id   counter.Counter         // 0 when dead; set last and cleared first, see Range
 
 	locals   localValues // owner: those of this life
 	notice   notice      // any thread: the life that is to end by force

@@ -12,8 +12,9 @@ type Hooks struct {
 	Start func() // before its function
 	End   func() // after its function has returned, panicked or been unwound; not if Start was not called
 
-	// Described, if it is not nil, is called when Describe has been, in a coroutine that has started with hooks, these or others.
-	Described func()
+	// Renamed, if it is not nil, is called after SetName, in a coroutine that
+	// started with hooks, these or others.
+	Renamed func()
 }
 
 // hooks are those in force, nil for none.
@@ -59,10 +60,11 @@ func hooked(f func()) {
 	nest(*list, f)
 }
 
-// Describe gives the calling coroutine another name, nil for none, and another place where it is said to have been made, a program counter
-// or 0: for who starts coroutines for functions of others. name must not be changed. It does not allocate; an ordinary
-// goroutine has no name.
-func Describe(name *string, site uintptr) {
+// SetName gives the calling coroutine another name, nil for none, and another
+// site, a program counter or 0: for a package that starts coroutines to run its
+// users' functions. name must not be changed. It does not allocate. On an ordinary
+// goroutine it does nothing.
+func SetName(name *string, site uintptr) {
 	w := self()
 	if w == nil || w.co.Own() == nil {
 		return
@@ -75,8 +77,8 @@ func Describe(name *string, site uintptr) {
 		return
 	}
 	for _, h := range *list {
-		if h.Described != nil {
-			h.Described()
+		if h.Renamed != nil {
+			h.Renamed()
 		}
 	}
 }

@@ -27,9 +27,9 @@ var (
 //
 // It returns ErrNotFound for a coroutine that has ended or has not started, and an error that wraps ErrBusy and ctx's if the answer
 // has not come when ctx ends: the thread is kept busy, or the coroutine computes without a pause. Parks a coroutine, blocks a
-// goroutine; a coroutine may also get ErrShutdown. It takes as long as a Look, and allocates; Info.Stack saves the Look.
+// goroutine; a coroutine may also get ErrShutdown. It takes as long as a Range, and allocates; Info.Stack saves the Range.
 func StackOf(ctx gocontext.Context, id uint64) (string, error) {
-	info, ok := LookUp(id)
+	info, ok := Find(id)
 	if !ok {
 		return "", ErrNotFound
 	}

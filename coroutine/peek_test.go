@@ -43,7 +43,7 @@ func TestStackOf(t *testing.T) {
 	woken := make(chan Wake, 1)
 	h := th.submit(Unadopted(func() { woken <- parksWithin() }, "sleeper", asm.CallerPC()))
 	until(t, "it parks", func() bool { return waits(h) })
-	before, _ := looked(h)
+	before, _ := rangedOver(h)
 	ticket := before.Coroutine.ticket
 	for range 20 {
 		s, err := StackOf(patient(t), h.ID())
@@ -63,7 +63,7 @@ func TestStackOf(t *testing.T) {
 			t.Errorf("what runs coroutines is told of in\n%s", s)
 		}
 	}
-	if after, _ := looked(h); after != before || before.Coroutine.ticket != ticket {
+	if after, _ := rangedOver(h); after != before || before.Coroutine.ticket != ticket {
 		t.Errorf("asked, it is %+v, was %+v", after, before)
 	}
 	select {
@@ -128,7 +128,7 @@ func TestStackOfNobody(t *testing.T) {
 	th := newThread(plain)
 	h := th.spawn(func() { parksHere() })
 	until(t, "it parks", func() bool { return waits(h) })
-	info, _ := LookUp(h.ID())
+	info, _ := Find(h.ID())
 	th.stopByForce()
 	unborn := Unadopted(func() {}, "", 0)
 	for what, id := range map[string]uint64{"0": 0, "one that has ended": h.ID(), "one that has not started": unborn.ID(), "one to come": 1 << 60} {
@@ -156,7 +156,7 @@ func TestStackOfBusy(t *testing.T) {
 			runtime.Gosched()
 		}
 	})
-	until(t, "it runs", func() bool { i, _ := LookUp(computes.ID()); return i.State == Running })
+	until(t, "it runs", func() bool { i, _ := Find(computes.ID()); return i.State == Running })
 	for what, h := range map[string]Handle{"the one that computes": computes, "another": sleeper} {
 		s, err := StackOf(brief(t), h.ID())
 		if !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) || s != "" {
@@ -200,7 +200,7 @@ func TestStackOfReady(t *testing.T) {
 				Yield()
 			}
 		})
-		until(t, "it has started", func() bool { _, ok := LookUp(h.ID()); return ok })
+		until(t, "it has started", func() bool { _, ok := Find(h.ID()); return ok })
 		for range 5 {
 			s, err := StackOf(patient(t), h.ID())
 			if err != nil || !strings.Contains(s, "[ready]:\n") || !strings.Contains(s, "coroutine.Yield(...)\n") ||
@@ -308,7 +308,7 @@ func TestStackOfHammer(t *testing.T) {
 				rnd := rand.New(rand.NewPCG(uint64(a), 9))
 				for !over.Load() {
 					var some []Info
-					Look(func(i Info) bool {
+					Range(func(i Info) bool {
 						if rnd.IntN(4) == 0 {
 							some = append(some, i)
 						}
@@ -432,7 +432,7 @@ func BenchmarkStackOf(b *testing.B) {
 	th := newThread(plain)
 	h := th.spawn(func() { parksWithin() })
 	until(b, "it parks", func() bool { return waits(h) })
-	info, _ := LookUp(h.ID())
+	info, _ := Find(h.ID())
 	for b.Loop() {
 		if _, err := info.Stack(context.Background()); err != nil {
 			b.Fatal(err)

@@ -25,7 +25,7 @@ import (
 func waiting(t testing.TB, h coroutine.Handle, reason coroutine.Reason) {
 	t.Helper()
 	for range 200_000 {
-		if i, ok := coroutine.LookUp(h.ID()); ok && i.State == coroutine.Waiting && i.Reason == reason {
+		if i, ok := coroutine.Find(h.ID()); ok && i.State == coroutine.Waiting && i.Reason == reason {
 			return
 		}
 		time.Sleep(100 * time.Microsecond)
@@ -161,7 +161,7 @@ func TestStackOfChannel(t *testing.T) {
 	for _, h := range []coroutine.Handle{serves, calls} {
 		end := time.Now().Add(5 * time.Second) // with one core an answer takes a time slice of the system's
 		for n := 0; n < many(500) && (n == 0 || time.Now().Before(end)); n++ {
-			if i, ok := coroutine.LookUp(h.ID()); !ok || time.Duration(clock.Now()-i.Since) > time.Hour {
+			if i, ok := coroutine.Find(h.ID()); !ok || time.Duration(clock.Now()-i.Since) > time.Hour {
 				t.Errorf("it has been %v for %v", i.State, time.Duration(clock.Now()-i.Since))
 			}
 			if s := asks(t, h); !strings.Contains(s, "TestStackOfChannel.func") {
@@ -199,7 +199,7 @@ func TestStackOfChurn(t *testing.T) {
 			askers.Go(func() {
 				for !over.Load() {
 					var all []coroutine.Info
-					coroutine.Look(func(i coroutine.Info) bool { all = append(all, i); return len(all) < 100 })
+					coroutine.Range(func(i coroutine.Info) bool { all = append(all, i); return len(all) < 100 })
 					for _, i := range all {
 						switch text, err := i.Stack(context.Background()); {
 						case err == nil && strings.HasPrefix(text, "coroutine "):

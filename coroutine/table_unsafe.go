@@ -180,7 +180,7 @@ func (t *gTable) rebuilt() *gTable {
 	return n
 }
 
-// prefetch brings closer what Look reads some slots after i: with a million coroutines all of it is cold.
+// prefetch brings closer what Range reads some slots after i: with a million coroutines all of it is cold.
 func (t *gTable) prefetch(i int) {
 	if i+16 < len(t.slots) {
 		w := uintptr(unsafe.Pointer(t.slots[i+16].Load()))

@@ -22,7 +22,7 @@ import (
 type worker struct {
 	ctx   context.Context
 	ex    *Executor
-	co    counter.Pointer[Coroutine] // nil while idle; for the loop's entry in the table always; read by any thread, see Look
+	co    counter.Pointer[Coroutine] // nil while idle; for the loop's entry in the table always; read by any thread, see Range
 	open  inside.Openness            // while its goroutine runs what may be left behind, or move
 	away  atomic.Uint32              // whether the loop drives the coroutine
 	index int32                      // in ex.workers, or ex.fibers

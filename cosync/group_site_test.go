@@ -17,7 +17,7 @@ func TestGoAsAMethodValue(t *testing.T) {
 	method := g.Go
 	method(func() error {
 		self := coroutine.Current().ID()
-		coroutine.Look(func(i coroutine.Info) bool {
+		coroutine.Range(func(i coroutine.Info) bool {
 			if i.ID != self {
 				return true
 			}

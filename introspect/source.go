@@ -60,7 +60,7 @@ func of(s *scheduler.Scheduler) *source {
 	src.phase = func() string { return phaseOf(s) }
 	src.coroutines = func(f func(*seen) bool) {
 		var item seen // one for all: what f wants to keep it copies
-		coroutine.Look(func(i coroutine.Info) bool {
+		coroutine.Range(func(i coroutine.Info) bool {
 			item.Info = i
 			if item.processor = mine(&i); item.processor < 0 {
 				return true

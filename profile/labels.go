@@ -27,7 +27,7 @@ const Key = "coroutine"
 // At a coroutine's end its goroutine has no labels. A coroutine driven by hand
 // has the label of that of a Scheduler which has first resumed it.
 func Labels() (stop func()) {
-	return coroutine.AddHooks(coroutine.Hooks{Start: label, End: unlabel, Described: relabel})
+	return coroutine.AddHooks(coroutine.Hooks{Start: label, End: unlabel, Renamed: relabel})
 }
 
 // Context returns ctx with the calling coroutine's label, for pprof.Do; ctx

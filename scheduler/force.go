@@ -45,7 +45,7 @@ func (s *Scheduler) noteForced() {
 
 // alive describes coroutines that have started and live, shownForced at most.
 func (s *Scheduler) alive() (list []string) {
-	coroutine.Look(func(i coroutine.Info) bool {
+	coroutine.Range(func(i coroutine.Info) bool {
 		if p, ok := i.Host.(*processor.Processor); !ok || Of(p) != s {
 			return true
 		}

@@ -42,7 +42,7 @@ func TestEndedByForce(t *testing.T) {
 		}
 		testenv.Until(t, "all to sleep", func() bool {
 			n := 0
-			coroutine.Look(func(i coroutine.Info) bool {
+			coroutine.Range(func(i coroutine.Info) bool {
 				if p, ok := i.Host.(*processor.Processor); ok && scheduler.Of(p) == s && i.State == coroutine.Waiting {
 					n++
 				}

@@ -357,7 +357,7 @@ func (w *mill) disturb() (end func()) {
 	again(func() { pprof.Lookup("goroutine").WriteTo(io.Discard, 1) })
 	again(func() {
 		var ids []uint64
-		coroutine.Look(func(i coroutine.Info) bool { ids = append(ids, i.ID); return true })
+		coroutine.Range(func(i coroutine.Info) bool { ids = append(ids, i.ID); return true })
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		for _, id := range ids {

@@ -561,7 +561,7 @@ func TestHandoffLooks(t *testing.T) {
 			}
 		}
 	})
-	info, ok := coroutine.LookUp(a.h.ID())
+	info, ok := coroutine.Find(a.h.ID())
 	if !ok || info.State != coroutine.Outside || info.Name != "aside" {
 		t.Errorf("LookUp: %+v, %v", info, ok)
 	}

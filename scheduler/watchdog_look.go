@@ -161,7 +161,7 @@ func (d *watchdog) stalled(w *watch, t processor.Turn, began, now int64) {
 		Began:     time.Now().Add(-age), // after age: where others have the CPUs in between it is late, and never before it began
 		Coroutine: idOf(t.Coroutine),
 	}}
-	if info, ok := coroutine.LookUp(st.Coroutine); ok {
+	if info, ok := coroutine.Find(st.Coroutine); ok {
 		info.Resolve()
 		st.Name, st.Site = info.Name, site(info.File, info.Line, info.Func)
 	}

@@ -918,7 +918,7 @@ func TestServeStoppedBeforeOpened(t *testing.T) {
 		}
 	})
 	testenv.Until(t, "the first coroutine to be stopped", func() (stopped bool) {
-		coroutine.Look(func(info coroutine.Info) bool {
+		coroutine.Range(func(info coroutine.Info) bool {
 			if info.Name == s.Name && info.State == coroutine.Waiting && info.Reason == coroutine.ReasonLock {
 				info.Coroutine.Handle().Stop()
 				stopped = true

@@ -91,7 +91,7 @@ type served ServerConn
 // Readable implements processor.Watcher.
 func (c *served) Readable() {
 	sc := (*ServerConn)(c)
-	coroutine.Describe(sc.server.label, sc.server.site)
+	coroutine.SetName(sc.server.label, sc.server.site)
 	if sc.begun {
 		sc.woken()
 	} else {

@@ -68,7 +68,7 @@ func AwaitEnds(t testing.TB) {
 	t.Helper()
 	testenv.Until(t, "all coroutines to end", func() bool {
 		none := true
-		coroutine.Look(func(coroutine.Info) bool { none = false; return false })
+		coroutine.Range(func(coroutine.Info) bool { none = false; return false })
 		return none
 	})
 }

@@ -26,13 +26,15 @@ type Info struct {
 	WaitsFor string
 }
 
-// Look calls f for every coroutine of the process that has started and not ended, of all schedulers and threads, until f returns
-// false. Coroutines that have not started, and those driven by hand, are not among them.
+// Range calls f for every coroutine of the process that has started and not
+// ended, of all schedulers and threads, until f returns false. Fibers are not
+// among them.
 //
-// It may be called on any thread, by coroutines too. It takes no lock, holds nobody up and does not allocate; a million take about 0.3 s
-// of the calling thread. Who starts or ends meanwhile may be seen or not; all others are seen, and nobody is seen twice. What an Info says
-// was all true of that coroutine, though not at the same instant.
-func Look(f func(Info) bool) {
+// Any thread, coroutines too. It takes no lock, holds nothing up and does not
+// allocate; a million take about 0.3 s of the calling thread. A coroutine that
+// starts or ends meanwhile may be left out; all others are given to f once. Each
+// field of an Info was true of that coroutine, though not all at one instant.
+func Range(f func(Info) bool) {
 	t := table.Load() // one that grows or shrinks meanwhile does so by another table
 	for i := range t.slots {
 		t.prefetch(i)
@@ -43,9 +45,10 @@ func Look(f func(Info) bool) {
 	}
 }
 
-// LookUp returns the Info of the coroutine with that id; false if it has not started, or has ended. It takes as long as a Look.
-func LookUp(id uint64) (found Info, ok bool) {
-	Look(func(info Info) bool {
+// Find returns the Info of the coroutine with that id; false if it has not
+// started, or has ended. It takes as long as a Range.
+func Find(id uint64) (found Info, ok bool) {
+	Range(func(info Info) bool {
 		if ok = id != 0 && info.ID == id; ok {
 			found = info
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// looked returns what Look says of h's coroutine, and how often it says it.
-func looked(h Handle) (found Info, times int) {
-	Look(func(i Info) bool {
+// rangedOver returns what Range says of h's coroutine, and how often it says it.
+func rangedOver(h Handle) (found Info, times int) {
+	Range(func(i Info) bool {
 		if i.ID == h.ID() {
 			found = i
 			times++
@@ -39,12 +39,12 @@ func until(t testing.TB, what string, cond func() bool) {
 
 // waits reports whether h's coroutine is parked.
 func waits(h Handle) bool {
-	i, ok := LookUp(h.ID())
+	i, ok := Find(h.ID())
 	return ok && i.State == Waiting
 }
 
-// TestLookTells: what Look says of coroutines that are ready, run, wait, have ended and have not started.
-func TestLookTells(t *testing.T) {
+// TestRange: what Range says of coroutines that are ready, run, wait, have ended and have not started.
+func TestRange(t *testing.T) {
 	const turn = 7_000_000_000
 	on(plain, func(ex *Executor) {
 		ex.SetClock(turn)
@@ -56,11 +56,11 @@ func TestLookTells(t *testing.T) {
 			}
 		}, "", 0).Handle()
 		ended := ex.Spawn(func() {}, "ended", 0).Handle()
-		if _, n := looked(sleeper); n != 0 {
+		if _, n := rangedOver(sleeper); n != 0 {
 			t.Error("one that has not started is seen")
 		}
 		Yield()
-		i, n := looked(sleeper)
+		i, n := rangedOver(sleeper)
 		if n != 1 || i.Name != "sleeper" || i.State != Waiting || i.Reason != ReasonRead || i.WaitsFor != "data to read" ||
 			i.Host != ex.Host() || i.Site != site || i.Coroutine.Handle() != sleeper {
 			t.Errorf("seen %d times: %+v", n, i)
@@ -74,40 +74,40 @@ func TestLookTells(t *testing.T) {
 		if i.Resolve(); !strings.HasSuffix(i.File, ".go") || i.Line == 0 || i.Func == "" {
 			t.Errorf("made at %s:%d in %s", i.File, i.Line, i.Func)
 		}
-		if i, n := looked(yielder); n != 1 || i.State != Ready || i.Reason != ReasonNone || i.WaitsFor != "" || i.Name != "" {
+		if i, n := rangedOver(yielder); n != 1 || i.State != Ready || i.Reason != ReasonNone || i.WaitsFor != "" || i.Name != "" {
 			t.Errorf("the one that yields is seen %d times: %+v", n, i)
 		}
-		if i, n := looked(Current().Handle()); n != 1 || i.State != Running {
+		if i, n := rangedOver(Current().Handle()); n != 1 || i.State != Running {
 			t.Errorf("the one that runs is seen %d times: %+v", n, i)
 		}
-		if i, n := looked(ended); n != 0 {
+		if i, n := rangedOver(ended); n != 0 {
 			t.Errorf("one that has ended is seen: %+v", i)
 		}
-		if _, ok := LookUp(ended.ID()); ok {
-			t.Error("LookUp finds one that has ended")
+		if _, ok := Find(ended.ID()); ok {
+			t.Error("Find finds one that has ended")
 		}
-		if _, ok := LookUp(0); ok {
-			t.Error("LookUp finds 0")
+		if _, ok := Find(0); ok {
+			t.Error("Find finds 0")
 		}
 		seen := 0
-		Look(func(Info) bool { seen++; return false })
+		Range(func(Info) bool { seen++; return false })
 		if seen != 1 {
-			t.Errorf("Look went on to %d after false", seen)
+			t.Errorf("Range went on to %d after false", seen)
 		}
 		ex.SetClock(turn + 5_000_000_000)
 		ex.Ready(i.Coroutine, i.Coroutine.Ticket(), WakeReady)
-		if i, _ := looked(sleeper); i.State != Ready || i.Since-turn < 4_999_000_000 {
+		if i, _ := rangedOver(sleeper); i.State != Ready || i.Since-turn < 4_999_000_000 {
 			t.Errorf("made ready, it is %+v", i)
 		}
 		ex.Stop()
 	})
 }
 
-// TestLookInFiber: a coroutine that runs coroutines by hand, within one another, is seen once, whether it waits there or not.
-func TestLookInFiber(t *testing.T) {
+// TestRangeInFiber: a coroutine that runs coroutines by hand, within one another, is seen once, whether it waits there or not.
+func TestRangeInFiber(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		inner := func() {
-			if i, n := looked(Current().Handle()); n != 1 || i.State != Running || i.Name != "deep" {
+			if i, n := rangedOver(Current().Handle()); n != 1 || i.State != Running || i.Name != "deep" {
 				t.Errorf("within, it is seen %d times: %+v", n, i)
 			}
 			Current().Park(ReasonUser)
@@ -128,7 +128,7 @@ func TestLookInFiber(t *testing.T) {
 		h := co.Handle()
 		for range 2 {
 			Yield()
-			if i, n := looked(h); n != 1 || i.State != Waiting {
+			if i, n := rangedOver(h); n != 1 || i.State != Waiting {
 				t.Errorf("from outside, it is seen %d times: %+v", n, i)
 			}
 			ex.Ready(co, co.Ticket(), WakeReady)
@@ -136,8 +136,8 @@ func TestLookInFiber(t *testing.T) {
 	})
 }
 
-// TestLookAllocs: a Look allocates nothing for those it sees.
-func TestLookAllocs(t *testing.T) {
+// TestRangeAllocs: a Range allocates nothing for those it sees.
+func TestRangeAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
@@ -147,7 +147,7 @@ func TestLookAllocs(t *testing.T) {
 		}
 		Yield()
 		n := 0
-		if got := testenv.Allocs(100, func() { Look(func(Info) bool { n++; return true }) }); got != 0 {
+		if got := testenv.Allocs(100, func() { Range(func(Info) bool { n++; return true }) }); got != 0 {
 			t.Errorf("%v allocations", got)
 		}
 		if n < 100 {
@@ -157,9 +157,9 @@ func TestLookAllocs(t *testing.T) {
 	})
 }
 
-// TestLookHammer: while coroutines start, park, run fibers and end on two threads, goroutines look. Those that stay are seen exactly once each
+// TestRangeHammer: while coroutines start, park, run fibers and end on two threads, goroutines range. Those that stay are seen exactly once each
 // time; of the others nobody is seen twice, and whoever is seen had that id, name and site.
-func TestLookHammer(t *testing.T) {
+func TestRangeHammer(t *testing.T) {
 	within(t, 2*time.Minute)
 	threads := []*thread{newThread(Config{Idle: 8}), newThread(Config{Idle: 0})}
 	const stay = 40
@@ -181,7 +181,7 @@ func TestLookHammer(t *testing.T) {
 			for !over.Load() {
 				now := map[uint64]bool{}
 				found := 0
-				Look(func(i Info) bool {
+				Range(func(i Info) bool {
 					if now[i.ID] {
 						t.Errorf("%d is seen twice", i.ID)
 					}
@@ -258,9 +258,9 @@ func TestLookHammer(t *testing.T) {
 	}
 }
 
-// TestLookReuse: one struct and one worker live one short life after the other, faster than others can look. Whoever is seen is seen with what
+// TestRangeReuse: one struct and one worker live one short life after the other, faster than others can look. Whoever is seen is seen with what
 // is its own.
-func TestLookReuse(t *testing.T) {
+func TestRangeReuse(t *testing.T) {
 	within(t, time.Minute)
 	th := newThread(plain)
 	var over atomic.Bool
@@ -280,7 +280,7 @@ func TestLookReuse(t *testing.T) {
 	})
 	seen := map[uint64]Info{}
 	for !over.Load() {
-		Look(func(i Info) bool {
+		Range(func(i Info) bool {
 			if i.Site != 0 || i.ID != h.ID() {
 				seen[i.ID] = i
 			}
@@ -297,8 +297,8 @@ func TestLookReuse(t *testing.T) {
 	th.stop()
 }
 
-// BenchmarkLook is for each coroutine, of a hundred thousand that are parked.
-func BenchmarkLook(b *testing.B) {
+// BenchmarkRange is for each coroutine, of a hundred thousand that are parked.
+func BenchmarkRange(b *testing.B) {
 	const n = 100_000
 	ex := newExecutor()
 	runAll(ex, func() {
@@ -311,7 +311,7 @@ func BenchmarkLook(b *testing.B) {
 		Yield()
 		for b.Loop() {
 			seen := 0
-			Look(func(Info) bool { seen++; return true })
+			Range(func(Info) bool { seen++; return true })
 			if seen < n {
 				b.Fatal(seen)
 			}
