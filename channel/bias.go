@@ -69,7 +69,7 @@ func (b *bias) exit() { b.inside = 0 }
 // lock locks the channel, by the bias or by the guard.
 func (c *Chan[T]) lock() {
 	if c.hasOwner() {
-		if me := coroutine.Me(); me != nil && c.enter(me.Executor()) {
+		if me := coroutine.CurrentWorker(); me != nil && c.enter(me.Executor()) {
 			c.plain = true
 			return
 		}

@@ -8,7 +8,7 @@ import (
 // recvOwned is Recv of a channel that is biased to the caller's Processor, in
 // the simple cases, without the guard. If not done, it has changed nothing.
 func (c *Chan[T]) recvOwned() (v T, ok, done bool) {
-	me := coroutine.Me()
+	me := coroutine.CurrentWorker()
 	if me == nil || !c.enter(me.Executor()) {
 		return v, false, false
 	}
@@ -45,7 +45,7 @@ func (c *Chan[T]) recvOwned() (v T, ok, done bool) {
 
 // sendOwned is for Send what recvOwned is for Recv.
 func (c *Chan[T]) sendOwned(v T) (done bool) {
-	me := coroutine.Me()
+	me := coroutine.CurrentWorker()
 	if me == nil || !c.enter(me.Executor()) {
 		return false
 	}
@@ -83,7 +83,7 @@ func (c *Chan[T]) sendOwned(v T) (done bool) {
 
 // pass completes the operation of s, which is out of its queue, exits the
 // channel, and readies the coroutine of s, which is of the caller's Processor.
-func (c *Chan[T]) pass(s *waiter[T], me *coroutine.Caller) {
+func (c *Chan[T]) pass(s *waiter[T], me *coroutine.Worker) {
 	w := s.w
 	s.ok, w.Tag, c.inside = true, waitq.Released, 0
 	me.Ready(w)
@@ -91,7 +91,7 @@ func (c *Chan[T]) pass(s *waiter[T], me *coroutine.Caller) {
 
 // takeFree returns a waiter for the caller, or nil if the free stack is empty
 // or the caller cannot park.
-func (c *Chan[T]) takeFree(me *coroutine.Caller, send bool) *waiter[T] {
+func (c *Chan[T]) takeFree(me *coroutine.Worker, send bool) *waiter[T] {
 	w, s := me.Waiter(), c.free
 	if s != nil && w != nil {
 		c.free, s.Link, s.send, w.Tag = s.Link, nil, send, waitq.AnyKind

@@ -236,7 +236,7 @@ func (y *Yielder[In, Out]) ID() uint64 { return y.id.Load() }
 
 // RunningID returns the ID of the coroutine driven by hand that calls it, the innermost; 0 outside.
 func RunningID() uint64 {
-	if w := self(); w != nil && w.fiber != nil && w.fiber.of != nil {
+	if w := CurrentWorker(); w != nil && w.fiber != nil && w.fiber.of != nil {
 		return w.fiber.of.id.Own()
 	}
 	return 0

@@ -241,11 +241,11 @@ func TestHandsDropped(t *testing.T) {
 	netco.Run(func() {
 		for p := range 2 {
 			netco.GoOn(p, func() {
-				here := coroutine.Here()
+				here := coroutine.CurrentExecutor()
 				for i := range n {
 					coroutine.New(func(y *yielder, in int) int {
 						defer func() {
-							if coroutine.Here() != here || netco.Self() == nil {
+							if coroutine.CurrentExecutor() != here || netco.Self() == nil {
 								wrong.Add(1)
 							}
 							switch i % 50 {

@@ -3,16 +3,13 @@ package coroutine
 // What package channel needs for operations among coroutines of one Processor,
 // where each nanosecond counts.
 
-// Caller is what runs for an executor, a coroutine or the loop, as Me returns
-// it. Its methods are for the owner.
-type Caller = worker
-
-// Me returns the caller, or nil on an ordinary goroutine. It is Here and Current
-// in one.
-func Me() *Caller { return self() }
+// Worker is the goroutine of a coroutine or of a loop, see [CurrentWorker]. Its
+// methods are for the owner.
+type Worker = worker
 
 // DrivenBy returns the executor whose loop drives the caller; nil for an ordinary
-// goroutine, and for a coroutine that was left behind. Unlike Me it does not wait.
+// goroutine, and for a coroutine that was left behind. Unlike CurrentWorker it
+// does not wait.
 func DrivenBy() *Executor {
 	if w := driven(); w != nil {
 		return w.ex

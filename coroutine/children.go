@@ -38,7 +38,7 @@ type children struct {
 // a coroutine driven by hand the parent is the coroutine that drives it. It
 // allocates some 100 bytes for the bond.
 func StartChild(start func() (Handle, error)) (Handle, error) {
-	w := self()
+	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil {
 		return Handle{}, ErrNotCoroutine
 	}
@@ -136,7 +136,7 @@ func (c *children) end() {
 				return
 			case stopping > 0:
 				c.mu.Unlock()
-				self().pass()
+				CurrentWorker().pass()
 			default:
 				w.Prepare()
 				c.waiter = w

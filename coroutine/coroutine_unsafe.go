@@ -152,7 +152,7 @@ func (co *Coroutine) Executor() *Executor { return co.ex.Load() }
 
 // Current returns the calling coroutine, or nil on an ordinary goroutine. A few nanoseconds.
 func Current() *Coroutine {
-	if w := self(); w != nil {
+	if w := CurrentWorker(); w != nil {
 		return w.co.Own()
 	}
 	return nil

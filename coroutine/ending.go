@@ -104,7 +104,7 @@ func (co *Coroutine) isFirm() bool {
 // Stopping reports whether every wait of the caller, a coroutine, ends at once because it is to end by force: by its Handle's Stop, or
 // with its Scheduler. On an ordinary goroutine it is false.
 func Stopping() bool {
-	w := self()
+	w := CurrentWorker()
 	if w == nil {
 		return false
 	}

@@ -312,10 +312,10 @@ func (ex *Executor) OnThread() bool {
 	return w != nil && w.ex == ex
 }
 
-// Here returns the executor on whose thread the caller runs, as coroutine or
+// CurrentExecutor returns the executor on whose thread the caller runs, as coroutine or
 // loop, or nil.
-func Here() *Executor {
-	if w := self(); w != nil {
+func CurrentExecutor() *Executor {
+	if w := CurrentWorker(); w != nil {
 		return w.ex
 	}
 	return nil

@@ -33,7 +33,7 @@ type maker struct {
 
 // conceive finds a fiber for a new life, or makes one.
 func conceive() (*shell, maker) {
-	m := maker{w: self()}
+	m := maker{w: CurrentWorker()}
 	m.g, m.locks = asm.Where()
 	var ex *Executor
 	var s *shell

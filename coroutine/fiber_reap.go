@@ -85,7 +85,7 @@ func (t *fiber) reap() {
 	case t.w.gone || !t.started:
 	case h != nil:
 		if t.w.ex == nil {
-			h.root.Set(rootOf(self(), asm.Getg()))
+			h.root.Set(rootOf(CurrentWorker(), asm.Getg()))
 		}
 		h.cancel(nil)
 	case t.w.ex == nil:

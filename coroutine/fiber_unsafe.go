@@ -117,7 +117,7 @@ func (h *hand) status() Status {
 
 // caller returns the worker of the calling goroutine, nil for an ordinary one, if that is at h's home.
 func (h *hand) caller(g, locks uintptr) (*worker, error) {
-	w := self()
+	w := CurrentWorker()
 	switch {
 	case h.t.w.ex != nil:
 		if w == nil || w.ex != h.t.w.ex {

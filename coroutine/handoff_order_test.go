@@ -16,7 +16,7 @@ import (
 // changes it with a fence. What rescuer and loop store is atomic, and they load
 // afterwards.
 //
-// A step is one access to what is shared. The steps are those of self, suspend,
+// A step is one access to what is shared. The steps are those of CurrentWorker, suspend,
 // worker.end, Left.Leave, worker.blocked, Executor.wentOn and worker.post.
 
 // rules are what the model can do without, to show what each is for.

@@ -33,9 +33,9 @@ import (
 //	             word counts
 //
 // Soundness. What is the executor's owner's is touched only by code that has
-// looked at away (self, Park), and the goroutine is not found blocked between that
-// look and the end of what it guards. The goroutine stores open and loads away,
-// with plain instructions; the rescuer stores away, has every thread execute a
+// looked at away (CurrentWorker, Park), and the goroutine is not found blocked
+// between that look and the end of what it guards. The goroutine stores open and
+// loads away, with plain instructions; the rescuer stores away, has every thread execute a
 // memory barrier (membarrier(2)), and then looks whether the goroutine is blocked
 // while open is odd. If so, then whatever it does after it has woken comes after
 // the barrier, and its next look finds the word claimed. If not, the rescuer has
@@ -100,7 +100,7 @@ func (w *worker) isAttached() bool {
 // driven by its executor's loop again. To be called in the middle of an
 // operation after what may have blocked, a user's function for instance, before
 // what is the owner's is touched. It may park.
-func Rejoin() { self() }
+func Rejoin() { CurrentWorker() }
 
 // rejoin returns when the coroutine is driven by its executor's loop. w is the
 // coroutine's own.

@@ -65,7 +65,7 @@ func hooked(f func()) {
 // users' functions. name must not be changed. It does not allocate. On an ordinary
 // goroutine it does nothing.
 func SetName(name *string, site uintptr) {
-	w := self()
+	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil {
 		return
 	}

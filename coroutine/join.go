@@ -48,7 +48,7 @@ func (h Handle) Join() error {
 	if h.Done() {
 		return nil
 	}
-	if w := self(); w != nil && w.co.Own() != nil {
+	if w := CurrentWorker(); w != nil && w.co.Own() != nil {
 		if w.co.Own() == h.co {
 			return ErrJoinSelf
 		}

@@ -131,7 +131,7 @@ const fewLocals = 8
 
 // currentLocals returns the caller's place for values; nil for ordinary goroutines.
 func currentLocals() *localValues {
-	switch w := self(); {
+	switch w := CurrentWorker(); {
 	case w == nil:
 	case w.fiber != nil:
 		if w.fiber.of != nil {

@@ -288,7 +288,7 @@ func TestLocalInherit(t *testing.T) {
 			h := other.spawn(func() { want(t, "another thread's", 6); depth.Set(0) })
 			if Current() != nil {
 				h.Join()
-				Here().Spawn(func() { want(t, "spawned", 6) }, "", 0).Handle().Join()
+				CurrentExecutor().Spawn(func() { want(t, "spawned", 6) }, "", 0).Handle().Join()
 			} else {
 				elsewhere(func() { h.Join() })
 			}

@@ -21,7 +21,7 @@ import "github.com/netco-go/netco/context"
 // So an executor other than the caller's own that is read from a coroutine says
 // nothing about the next moment. The caller's own does, until the caller waits
 // for an fd, calls MoveOn or what calls it, or is left behind: whatever has
-// compared the two must have called self before it read the other.
+// compared the two must have called CurrentWorker before it read the other.
 //
 // MoveTo is called at the end of a wait for an fd, see package processor, and by
 // MoveOn, which stands where other waits end that hold nothing of the executor's:
@@ -58,7 +58,7 @@ func (co *Coroutine) Moved() bool { return co.w.Own().moved }
 // Preconditions: co is the calling coroutine, no Waiter of it is queued, and
 // Enter of the other executor has returned.
 func (co *Coroutine) MoveTo(to *Executor) bool {
-	w := self()
+	w := CurrentWorker()
 	ex := co.ex.Own()
 	if !co.Movable() || ex == to || to.locks != 0 || co.woken || w.fiber != nil || w.halting(co) {
 		return false
@@ -100,7 +100,7 @@ func (co *Coroutine) MoveOn() {
 }
 
 func (co *Coroutine) moveOn() {
-	ex := self().ex
+	ex := CurrentWorker().ex
 	lend := ex.lend.Load()
 	if lend == nil || !co.Movable() {
 		return

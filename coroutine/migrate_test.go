@@ -74,7 +74,7 @@ func TestMoves(t *testing.T) {
 			switch {
 			case Current() != co || co.ID() != id || co.State() != Running || !co.Moved():
 				t.Errorf("move %d: it is another", i)
-			case co.Executor() != &th.ex || Here() != &th.ex || !th.ex.OnThread():
+			case co.Executor() != &th.ex || CurrentExecutor() != &th.ex || !th.ex.OnThread():
 				t.Errorf("move %d: it is elsewhere", i)
 			case th.ex.Stats.Live.Load() != 1 || th.ex.Stats.Workers.Load() != 1 || th.ex.Current() != co:
 				t.Errorf("move %d: %d live, %d workers", i, th.ex.Stats.Live.Load(), th.ex.Stats.Workers.Load())
@@ -154,7 +154,7 @@ func TestStays(t *testing.T) {
 		}},
 		{"while it is made another", func(_, to *thread, _ *Coroutine) {
 			stays.Set(to)
-			Here().Spawn(func() {}, "", 0)
+			CurrentExecutor().Spawn(func() {}, "", 0)
 			Current().Pin() // that was it
 		}},
 	} {
@@ -225,7 +225,7 @@ func TestLend(t *testing.T) {
 				})
 				from.Spawn(func() {}, "", 0)
 				c.op(from)
-				if moved := Here() == to; moved != c.moves {
+				if moved := CurrentExecutor() == to; moved != c.moves {
 					t.Errorf("moved: %v", moved)
 				}
 			}).Join()
@@ -367,7 +367,7 @@ func joinBeside(h Handle, _ uint64) {
 			panic(err)
 		}
 	}
-	if ex := Here(); ex != nil {
+	if ex := CurrentExecutor(); ex != nil {
 		ex.Spawn(join, "", 0)
 		Yield()
 	} else {
@@ -388,7 +388,7 @@ func TestStackAfterMove(t *testing.T) {
 		q := newPeek(co, co.ID())
 		q.waiter = &Waiter{hook: newSemaphore()}
 		q.carrier.fn = func() {
-			asked = append(asked, [2]*Executor{Here(), co.Executor()})
+			asked = append(asked, [2]*Executor{CurrentExecutor(), co.Executor()})
 			q.arrive()
 		}
 		threads[0].Post(&q.carrier) // which is not looked at before the coroutine waits

@@ -121,7 +121,7 @@ func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
 // Yield lets the other ready coroutines of this Processor run first. With none ready it returns at once, or lets the
 // loop look for I/O when it has not for a while. On an ordinary goroutine it is runtime.Gosched. The caller may move, see MoveOn.
 func Yield() {
-	w := self()
+	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil {
 		runtime.Gosched()
 		return
@@ -158,7 +158,7 @@ func Yield() {
 // else runs. For operations that can succeed for ever without waiting, which may hold locks: it does not unwind the coroutine
 // but reports whether its waits end by force.
 func YieldTurn() (stopping bool) {
-	w := self()
+	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil {
 		runtime.Gosched()
 		return false

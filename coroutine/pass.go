@@ -4,7 +4,7 @@ package coroutine
 // the scheduler or alone: for one that on its way out needs what another, on its
 // own way out, is about to let go of.
 func Pass() {
-	w := self()
+	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil || !w.halting(w.co.Own()) {
 		Yield()
 		return

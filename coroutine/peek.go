@@ -150,7 +150,7 @@ func (p *peek) arrive() {
 		return
 	case p.of.Done():
 		p.gone = true
-	case home != Here(): // it has moved
+	case home != CurrentExecutor(): // it has moved
 		home.host.Post(&p.carrier)
 		return
 	case co.leftBehind():

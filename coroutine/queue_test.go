@@ -85,7 +85,7 @@ func TestOrderIsFIFO(t *testing.T) {
 // TestYieldOutside: on an ordinary goroutine Yield is Gosched and Current is nil.
 func TestYieldOutside(t *testing.T) {
 	Yield()
-	if Current() != nil || Here() != nil {
+	if Current() != nil || CurrentExecutor() != nil {
 		t.Error("an ordinary goroutine is a coroutine")
 	}
 }

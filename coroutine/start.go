@@ -24,7 +24,7 @@ func Start(fn func(), name string, site uintptr) (Handle, error) {
 	if starter != nil {
 		return starter(fn, name, site)
 	}
-	if w := self(); w != nil && w.ex != nil {
+	if w := CurrentWorker(); w != nil && w.ex != nil {
 		if s, ok := w.ex.host.(Starter); ok {
 			return s.StartHere(fn, name, site)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// look finds g as self finds the calling goroutine.
+// look finds g as CurrentWorker finds the calling goroutine.
 func look(g uintptr) *worker { return table.Load().probe(g) }
 
 // TestTableModel enrolls and expels invented goroutines in random order and holds the table against a map: through
@@ -92,7 +92,7 @@ func TestTableAnswersWhileItChanges(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for !stop.Load() {
-			if Current() != nil || Here() != nil {
+			if Current() != nil || CurrentExecutor() != nil {
 				t.Error("an ordinary goroutine is taken for a coroutine")
 				return
 			}
@@ -106,7 +106,7 @@ func TestTableAnswersWhileItChanges(t *testing.T) {
 				t.Error("a coroutine is not known")
 			}
 			for !stop.Load() {
-				if Current() != co || Here() != &th.ex {
+				if Current() != co || CurrentExecutor() != &th.ex {
 					t.Error("a coroutine is taken for another")
 					return
 				}
@@ -164,7 +164,7 @@ func TestReusedGoroutineIdentities(t *testing.T) {
 		var mu sync.Mutex
 		for range 50 {
 			wg.Go(func() {
-				co, here, g := Current(), Here(), asm.Getg()
+				co, here, g := Current(), CurrentExecutor(), asm.Getg()
 				mu.Lock()
 				defer mu.Unlock()
 				if co != nil || here != nil {

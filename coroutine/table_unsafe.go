@@ -60,10 +60,10 @@ func newGTable(bits uint64) *gTable {
 
 func (t *gTable) hash(g uintptr) uint64 { return asm.Hash(g) >> t.shift }
 
-// self returns the worker that the calling goroutine is, or nil for an ordinary
-// goroutine. A coroutine that was left behind rejoins first, so its caller may
-// touch what is its executor's owner's. A few nanoseconds.
-func self() *worker {
+// CurrentWorker returns the worker that the calling goroutine is, or nil for an
+// ordinary goroutine. A coroutine that was left behind rejoins first, so the
+// caller may touch what belongs to its executor's owner. A few nanoseconds.
+func CurrentWorker() *Worker {
 	t := table.Load()
 	if goruntime.RaceEnabled { // the detector does not see the assembly's load, by which others' entries are published
 		return t.probe(asm.Getg()).attached()
@@ -81,8 +81,8 @@ func self() *worker {
 	return w
 }
 
-// driven is self without a wait: of a coroutine that is left behind, or about to
-// be, it returns nil.
+// driven is CurrentWorker without a wait: of a coroutine that is left behind, or
+// about to be, it returns nil.
 func driven() *worker {
 	w := found()
 	if w != nil && !w.isAttached() {
@@ -105,7 +105,7 @@ func found() *worker {
 	return t.probe(g)
 }
 
-// probe is self where the goroutine is not in the first slot of its chain.
+// probe is found where the goroutine is not in the first slot of its chain.
 func (t *gTable) probe(g uintptr) *worker {
 	mask := uint64(len(t.slots) - 1)
 	for i := t.hash(g); ; i = (i + 1) & mask {

@@ -89,7 +89,7 @@ var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{hook: newSemap
 // its channel be used, and only a channel made there lets the bubble's clock go
 // on while its goroutines wait.
 func AcquireWaiter() *Waiter {
-	if w := self(); w != nil {
+	if w := CurrentWorker(); w != nil {
 		if co := w.co.Own(); co != nil {
 			co.waiter.ticket.Set(co.ticket)
 			return &co.waiter

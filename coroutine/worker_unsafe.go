@@ -15,7 +15,7 @@ import (
 // runs on it. A fiber has one, too; that of a fiber which is at home on
 // ordinary goroutines has no ex and no co.
 //
-// Owner: the executor's owner; co, ex and fiber are also read by self on the
+// Owner: the executor's owner; co, ex and fiber are also read by CurrentWorker on the
 // goroutine itself. See handoff_unsafe.go for away and open.
 //
 // What a switch and a look-up touch comes first, and is a cache line's worth.

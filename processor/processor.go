@@ -223,7 +223,7 @@ var silent = zap.NewNop()
 
 // Here returns the Processor on whose thread the caller runs, or nil.
 func Here() *Processor {
-	if ex := coroutine.Here(); ex != nil {
+	if ex := coroutine.CurrentExecutor(); ex != nil {
 		return of(ex)
 	}
 	return nil

@@ -179,7 +179,7 @@ func BenchmarkStart(b *testing.B) {
 				defer profile.Labels()()
 			}
 			h, _ := netco.Go(func() {
-				ex := coroutine.Here()
+				ex := coroutine.CurrentExecutor()
 				for b.Loop() {
 					ex.Spawn(nop, c.coroutine, 0).Handle().Join()
 				}

@@ -72,7 +72,7 @@ func TestEventLoop(t *testing.T) {
 	if err != nil || elsewhere != 0 || turns < 2 || !unwound || !errors.Is(join, coroutine.ErrShutdown) {
 		t.Errorf("%v, %d turns, unwound %v, the join %v, %d elsewhere", err, turns, unwound, join, elsewhere)
 	}
-	if processor.Here() != nil || coroutine.Here() != nil {
+	if processor.Here() != nil || coroutine.CurrentExecutor() != nil {
 		t.Error("the goroutine is still a loop")
 	}
 	if _, err := s.Go(spawn(func() {})); !errors.Is(err, coroutine.ErrShutdown) {
@@ -273,7 +273,7 @@ func TestEventLoopHands(t *testing.T) {
 		expect := func(in int) {
 			sum += in
 			got, err := f.Resume(in)
-			unwound := err == coroutine.ErrGoexit && coroutine.Here().Stopping()
+			unwound := err == coroutine.ErrGoexit && coroutine.CurrentExecutor().Stopping()
 			if got != sum && !unwound || err != nil && !unwound {
 				t.Errorf("Resume: %d, %v, want %d", got, err, sum)
 			}
