@@ -56,7 +56,7 @@ func Stopping() bool { return coroutine.Stopping() }
 // neither by Stop nor with the Scheduler. It is for what must not be left half
 // done, and holds up the Scheduler's end: what f waits for must come even so. On
 // an ordinary goroutine it just calls f.
-func Shield(f func()) { coroutine.Firmly(f) }
+func Shield(f func()) { coroutine.Shield(f) }
 
 // CanHandOn reports whether this process can run a Processor on without a
 // coroutine that is blocked outside netco: the error says why not. A Scheduler

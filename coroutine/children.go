@@ -120,7 +120,7 @@ const stopsAtOnce = 128
 // have been stopped. One that leave has moved may be stopped twice, which changes
 // nothing.
 func (c *children) end() {
-	Firmly(func() {
+	Shield(func() {
 		w := AcquireWaiter()
 		defer w.Release()
 		for stopping := math.MaxInt; ; {

@@ -84,7 +84,7 @@ type Coroutine struct {
 	status counter.Counter           // see status.go
 	wake   Wake                      // owner: why the last park ended
 	woken  bool                      // owner: a wake came for ticket before the park
-	halted bool                      // owner: by Handle.Stop: every wait ends at once, unless it is firm
+	halted bool                      // owner: by Handle.Stop: every wait ends at once, unless it is shielded
 	pinned bool                      // owner: it stays with its executor, see Pin
 	queued atomic.Bool               // node is in the host's inbox
 	waiter Waiter                    // nobody's in an inbox function, see Arrive

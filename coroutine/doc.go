@@ -54,7 +54,7 @@
 // [Executor.Stop] ends all coroutines of an executor, [Handle.Stop] ends one:
 // every wait of theirs ends with WakeShutdown, at once. What cannot return an
 // error then calls [Unwind]. A wait that must be waited out is done in
-// [Firmly]. A coroutine may have children, which end with it: [StartChild].
+// [Shield]. A coroutine may have children, which end with it: [StartChild].
 //
 // # Contract
 //

@@ -72,7 +72,7 @@ func (ex *Executor) heed(co *Coroutine) {
 // halt acts on Stop.
 func (ex *Executor) halt(co *Coroutine) {
 	co.halted = true
-	if co.isFirm() {
+	if co.isShielded() {
 		return
 	}
 	if State(co.status.Own()&0xff) == Waiting {
@@ -84,7 +84,7 @@ func (ex *Executor) halt(co *Coroutine) {
 // parkWoken is Park when a wake has come already, or when there is to be no wait any more.
 func (co *Coroutine) parkWoken() Wake {
 	co.ticket++
-	if co.halted && !co.isFirm() {
+	if co.halted && !co.isShielded() {
 		co.wake = WakeShutdown // and woken stays
 		return WakeShutdown
 	}
@@ -93,12 +93,12 @@ func (co *Coroutine) parkWoken() Wake {
 }
 
 // halting reports whether the coroutine on w is to end by force. Owner only.
-func (w *worker) halting(co *Coroutine) bool { return (w.ex.stopping || co.halted) && !co.isFirm() }
+func (w *worker) halting(co *Coroutine) bool { return (w.ex.stopping || co.halted) && !co.isShielded() }
 
-// isFirm reports whether no wait of co's is ended by force, see Firmly. Owner only.
-func (co *Coroutine) isFirm() bool {
+// isShielded reports whether no wait of co's is ended by force, see Shield. Owner only.
+func (co *Coroutine) isShielded() bool {
 	w := co.w.Own()
-	return w != nil && w.firm
+	return w != nil && w.shielded
 }
 
 // Stopping reports whether every wait of the caller, a coroutine, ends at once because it is to end by force: by its Handle's Stop, or
@@ -112,24 +112,24 @@ func Stopping() bool {
 	return co != nil && w.halting(co)
 }
 
-// Firmly calls f, in which no wait of the calling coroutine is ended by force, neither by Stop nor with the Scheduler: they wait for what they
+// Shield calls f, in which no wait of the calling coroutine is ended by force, neither by Stop nor with the Scheduler: they wait for what they
 // wait for. It is for what must not be left half done, such as waiting for what would outlive the coroutine otherwise, and holds up
 // the Scheduler's end. What f waits for must come even so. An ordinary goroutine just calls f.
 //
 // Precondition: no Waiter is prepared for a Park.
-func Firmly(f func()) {
+func Shield(f func()) {
 	co := Current()
-	if co == nil || co.isFirm() {
+	if co == nil || co.isShielded() {
 		f()
 		return
 	}
-	co.w.Own().firm = true
+	co.w.Own().shielded = true
 	if co.halted {
 		co.woken = false
 	}
 	defer func() {
 		Rejoin()
-		co.w.Own().firm = false
+		co.w.Own().shielded = false
 		if co.halted {
 			co.woken = true
 		}

@@ -272,7 +272,7 @@ func TestFirmly(t *testing.T) {
 					co.Handle().Stop()
 				}
 				defer begun.Store(true)
-				Firmly(func() {
+				Shield(func() {
 					for range 3 {
 						Yield()
 					}
@@ -282,7 +282,7 @@ func TestFirmly(t *testing.T) {
 							YieldTurn()
 						}
 					}
-					Firmly(func() {})
+					Shield(func() {})
 					if Stopping() {
 						t.Error("stopping in it")
 					}
@@ -325,7 +325,7 @@ func TestFirmly(t *testing.T) {
 		})
 	}
 	calls := 0
-	Firmly(func() { calls++ }) // an ordinary goroutine
+	Shield(func() { calls++ }) // an ordinary goroutine
 	if calls != 1 {
 		t.Error("not called")
 	}

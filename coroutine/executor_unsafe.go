@@ -286,7 +286,7 @@ func (ex *Executor) upcoming(w *worker) *worker {
 func (ex *Executor) Stop() {
 	ex.stopping = true
 	for _, w := range ex.workers {
-		if co := w.co.Own(); co != nil && State(co.status.Own()&0xff) == Waiting && !co.isFirm() {
+		if co := w.co.Own(); co != nil && State(co.status.Own()&0xff) == Waiting && !co.isShielded() {
 			ex.Ready(co, co.ticket, WakeShutdown)
 		}
 	}

@@ -23,7 +23,7 @@ func (co *Coroutine) Park(reason Reason) Wake {
 	if co.woken {
 		return co.parkWoken()
 	}
-	if ex.stopping && !co.isFirm() {
+	if ex.stopping && !co.isShielded() {
 		co.ticket++
 		return WakeShutdown
 	}

@@ -27,14 +27,14 @@ type worker struct {
 	away  atomic.Uint32              // whether the loop drives the coroutine
 	index int32                      // in ex.workers, or ex.fibers
 
-	fiber  *fiber                 // that it belongs to, if it runs coroutines driven by hand
-	inner  counter.Pointer[fiber] // the fiber that it, or the coroutine on it, has resumed; read by any thread
-	parent *children              // the goroutine's: of the coroutine that it makes next, see StartChild
-	gone   bool                   // its goroutine has ended, or is about to: another will have its identity
-	hooked bool                   // owner: its coroutine has started with hooks
-	firm   bool                   // owner: no wait of its coroutine is ended by force, see Firmly
-	moved  bool                   // owner: its coroutine began on another executor
-	credit uint8                  // owner: runs of its coroutine that are to have a standby
+	fiber    *fiber                 // that it belongs to, if it runs coroutines driven by hand
+	inner    counter.Pointer[fiber] // the fiber that it, or the coroutine on it, has resumed; read by any thread
+	parent   *children              // the goroutine's: of the coroutine that it makes next, see StartChild
+	gone     bool                   // its goroutine has ended, or is about to: another will have its identity
+	hooked   bool                   // owner: its coroutine has started with hooks
+	shielded bool                   // owner: no wait of its coroutine is ended by force, see Shield
+	moved    bool                   // owner: its coroutine began on another executor
+	credit   uint8                  // owner: runs of its coroutine that are to have a standby
 }
 
 // workerOf returns the worker that a context is the first field of.

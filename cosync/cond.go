@@ -149,7 +149,7 @@ func (c *Cond) leaveLocked(w *coroutine.Waiter) (none waitq.Batch) {
 // Wait returns or unwinds with L locked, because deferred calls unlock it. In a
 // coroutine that a forced shutdown ends, L.Lock would end the coroutine instead
 // of waiting. So the wait for L is shielded from the shutdown
-// ([coroutine.Firmly]); the holder of L unlocks it sooner or later.
+// ([coroutine.Shield]); the holder of L unlocks it sooner or later.
 //
 // An L of another package may have a shutdown of its own and end the coroutine,
 // or fail, nevertheless. Then relock tries again and lets others run in
@@ -167,7 +167,7 @@ const opRelock waitq.Op = "relock L"
 // relock locks L in any case.
 func (c *Cond) relock() {
 	if l, ok := c.L.(tryLocker); !ok || !l.TryLock() {
-		coroutine.Firmly(c.relockSlow)
+		coroutine.Shield(c.relockSlow)
 	}
 }
 

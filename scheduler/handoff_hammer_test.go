@@ -199,7 +199,7 @@ func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 				w.turns.Add(1)
 				w.tokens.Send(x)
 			}
-			coroutine.Firmly(func() { w.block(rnd); coroutine.Yield() })
+			coroutine.Shield(func() { w.block(rnd); coroutine.Yield() })
 		}
 		if *number.Get() != mine {
 			w.t.Errorf("a coroutine has another's Local")
@@ -324,7 +324,7 @@ func (w *mill) victim(rnd *rand.Rand) {
 			case 0:
 				processor.Sleep(time.Hour)
 			case 1:
-				coroutine.Firmly(func() { w.block(rnd) })
+				coroutine.Shield(func() { w.block(rnd) })
 			default:
 				w.block(rnd)
 			}
