@@ -72,32 +72,33 @@ const (
 	WakeCancelled             // the context given has ended
 )
 
-// Coroutine is one coroutine. Its struct is reused after its end; a [Handle] tells one use from the next.
+// Coroutine is one coroutine. Its struct is reused after its end: each use is an
+// incarnation, with an id of its own, which a [Handle] names.
 //
 // What a park and a wake touch comes first, up to the waiter's ticket: 56 bytes,
 // which are one cache line's as long as the size is a multiple of 64, since the
 // structs of a chunk begin 8 bytes behind the beginning of a line.
 type Coroutine struct {
-	ex     counter.Pointer[Executor] // owner: writes; its home, nil while it is on its way to the first
-	w      counter.Pointer[worker]   // owner: writes; nil until it starts, then constant until its end
-	ticket uint64                    // owner: of the next or present park; never reset
-	status counter.Counter           // see status.go
-	wake   Wake                      // owner: why the last park ended
-	woken  bool                      // owner: a wake came for ticket before the park
-	halted bool                      // owner: by Handle.Stop: every wait ends at once, unless it is shielded
-	pinned bool                      // owner: it stays with its executor, see Pin
-	queued atomic.Bool               // node is in the host's inbox
-	waiter Waiter                    // nobody's in an inbox function, see Arrive
+	ex        counter.Pointer[Executor] // owner: writes; its home, nil while it is on its way to the first
+	w         counter.Pointer[worker]   // owner: writes; nil until it starts, then constant until its end
+	ticket    uint64                    // owner: of the next or present park; never reset
+	status    counter.Counter           // see stampUnit
+	wake      Wake                      // owner: why the last park ended
+	woken     bool                      // owner: a wake came for ticket before the park
+	cancelled bool                      // owner: by Handle.Stop: every wait ends at once, unless it is shielded
+	pinned    bool                      // owner: it stays with its executor, see Pin
+	queued    atomic.Bool               // node is in the host's inbox
+	waiter    Waiter                    // of no coroutine in an inbox function, see Arrive
 
 	fn   func()                  // owner: what to run; dropped at the end
-	tags unsafe.Pointer          // owner: its maker's profiler labels, until it starts
+	tags unsafe.Pointer          // owner: its creator's profiler labels, until it starts
 	name counter.Pointer[string] // owner: writes; nil for none
 	site counter.Counter         // owner: writes; where it was made
-	id   counter.Counter         // 0 when dead; set last and cleared first, see Range
+	id   counter.Counter         // 0 when dead; set last and cleared first, see Info.of
 
-	locals   localValues // owner: those of this life
-	notice   notice      // any thread: the life that is to end by force
-	children *children   // owner: nil if it is nobody's child and has none
+	locals        localValues   // owner: those of this incarnation
+	cancelRequest cancelRequest // any thread
+	children      *children     // owner: nil if it is no child and has none
 
 	remote atomic.Uint64 // the latest wake from another thread, as ticket<<8|Wake
 	node   mpsc.Node[Coroutine]
@@ -105,7 +106,8 @@ type Coroutine struct {
 	joins atomic.Pointer[joins] // nil until it is joined for the first time, then constant
 }
 
-// ID returns a number that no other coroutine of this process has or had; 0 once it has ended.
+// ID returns a number that no other coroutine of this process has or had; 0 once
+// it has ended.
 func (co *Coroutine) ID() uint64 { return co.id.Load() }
 
 // Name returns the name given at its creation, or "".
@@ -142,7 +144,31 @@ func (co *Coroutine) stateOf(status uint64) State {
 // Reason returns what it waits for, from any thread.
 func (co *Coroutine) Reason() Reason { return Reason(co.status.Load() >> 8) }
 
-// setState takes the executor's stamp for the time.
+// A coroutine's status word, written by its owner and read by any thread:
+//
+//	bits    hold
+//	0-7     State; Ready also while it is Running or Outside
+//	8-15    Reason, while it waits
+//	16-63   since when: CLOCK_MONOTONIC in units of 1,024 ns, as of the turn in which the state was stored; 0 if unknown.
+//	        It wraps nine years after the machine's start
+//
+// The executor keeps the time in place, as stamp, so that storing it costs an OR.
+const (
+	stampUnit  = 10 // log2 of the unit in ns
+	stampShift = 16
+)
+
+// SetClock sets the time (CLOCK_MONOTONIC, ns) of the states that change from now
+// on. Owner only; to be called at the beginning of each turn.
+func (ex *Executor) SetClock(now int64) { ex.stamp = stampOf(now) }
+
+// stampOf returns the time (CLOCK_MONOTONIC, ns) as it stands in a status word.
+func stampOf(now int64) uint64 { return uint64(now) >> stampUnit << stampShift }
+
+// since returns the time in a status word.
+func since(status uint64) int64 { return int64(status >> stampShift << stampUnit) }
+
+// setState stores a status with the executor's stamp for the time.
 func (co *Coroutine) setState(s State, r Reason, stamp uint64) {
 	co.status.Set(uint64(s) | uint64(r)<<8 | stamp)
 }
@@ -150,7 +176,8 @@ func (co *Coroutine) setState(s State, r Reason, stamp uint64) {
 // Executor returns the executor it runs on, or will run on.
 func (co *Coroutine) Executor() *Executor { return co.ex.Load() }
 
-// Current returns the calling coroutine, or nil on an ordinary goroutine. A few nanoseconds.
+// Current returns the calling coroutine, or nil on an ordinary goroutine. A few
+// nanoseconds.
 func Current() *Coroutine {
 	if w := CurrentWorker(); w != nil {
 		return w.co.Own()
@@ -158,10 +185,11 @@ func Current() *Coroutine {
 	return nil
 }
 
-// bare holds coroutines that were made for another thread's executor, which keeps them after their end.
+// bare holds coroutines for Unadopted. The executor that adopts one keeps it after
+// its end.
 var bare = sync.Pool{New: func() any { return newCoroutine() }}
 
-// newCoroutine returns a dead coroutine with what stays the same over its lives.
+// newCoroutine returns a dead coroutine, with what all incarnations share.
 func newCoroutine() *Coroutine {
 	co := new(Coroutine)
 	co.init()
@@ -169,21 +197,23 @@ func newCoroutine() *Coroutine {
 }
 
 func (co *Coroutine) init() {
-	co.ticket = 1 // so that no wake's word is 0
+	co.ticket = 1 // so that Coroutine.remote is 0 only without a wake
 	co.waiter.co = co
 	co.node.Value = co
 }
 
-// Unadopted makes a coroutine that some executor will adopt, from any thread. It allocates unless one is at hand for reuse.
+// Unadopted makes a coroutine that some executor will adopt, from any thread. It
+// allocates unless there is one to reuse.
 func Unadopted(fn func(), name string, site uintptr) *Coroutine {
 	co := bare.Get().(*Coroutine)
 	parent := takeParent() // before what is inherited is made, which may make others
-	co.born(fn, name, site, lastID.Add(1))
+	co.renew(fn, name, site, lastID.Add(1))
 	co.bind(parent)
 	return co
 }
 
-func (co *Coroutine) born(fn func(), name string, site uintptr, id uint64) {
+// renew begins an incarnation of a dead coroutine.
+func (co *Coroutine) renew(fn func(), name string, site uintptr, id uint64) {
 	context.Recorded()
 	co.fn = fn
 	co.tags = goruntime.Labels()
@@ -209,12 +239,13 @@ const idBlock = 1024
 // Node returns the node by which a host's inbox queues it.
 func (co *Coroutine) Node() *mpsc.Node[Coroutine] { return &co.node }
 
-// Prefetch brings closer what a resume of the coroutine will touch beyond the coroutine itself. Owner only.
+// Prefetch loads into the cache what a resume touches beyond the Coroutine itself.
+// Owner only.
 func (co *Coroutine) Prefetch() {
 	if w := co.w.Own(); w != nil {
 		asm.Prefetch(uintptr(unsafe.Pointer(w)))
 	}
 }
 
-// Handle returns what identifies this life of the coroutine, see Join.
+// Handle returns what identifies this incarnation, see Join.
 func (co *Coroutine) Handle() Handle { return Handle{co, co.id.Load()} }

@@ -47,7 +47,7 @@ type Executor struct {
 	left        *worker                    // that the loop runs on without, see wentOn
 	moving      *Coroutine                 // has suspended itself to go to movingTo, see MoveTo
 	movingTo    *Executor
-	stamp       uint64 // the time that a changed status gets, see status.go and SetClock
+	stamp       uint64 // the time that a changed status gets, see stampUnit and SetClock
 	deadline    int64  // CLOCK_MONOTONIC, when the turn ends whatever the budget
 	remoteBoost int    // how many that other threads woke may still go in front, see Arrive
 	stopping    bool   // by force: parks return at once
@@ -143,14 +143,14 @@ func (ex *Executor) reuse(fn func(), name string, site uintptr) *Coroutine {
 		co.init()
 	}
 	parent := takeParent() // before what is inherited is made, which may make others
-	co.born(fn, name, site, ex.newID())
+	co.renew(fn, name, site, ex.newID())
 	co.bind(parent)
 	return co
 }
 
 // Adopt queues a coroutine from Make or Unadopted to run here. Owner only.
 // Before the next Run the caller must give back the lock under which it was
-// found: so that either Handle.Stop sees its executor or it sees the notice,
+// found: so that either Handle.Stop sees its executor or it sees the request,
 // see call.
 func (ex *Executor) Adopt(co *Coroutine) {
 	if co.ex.Own() != ex {

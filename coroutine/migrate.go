@@ -60,7 +60,7 @@ func (co *Coroutine) Moved() bool { return co.w.Own().moved }
 func (co *Coroutine) MoveTo(to *Executor) bool {
 	w := CurrentWorker()
 	ex := co.ex.Own()
-	if !co.Movable() || ex == to || to.locks != 0 || co.woken || w.fiber != nil || w.halting(co) {
+	if !co.Movable() || ex == to || to.locks != 0 || co.woken || w.fiber != nil || w.cancelling(co) {
 		return false
 	}
 	open := w.open.Own()

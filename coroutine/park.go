@@ -9,9 +9,10 @@ import (
 // Ticket returns the number of the next park, for Ready.
 func (co *Coroutine) Ticket() uint64 { return co.ticket }
 
-// Park gives up the thread until Ready is called for the present ticket, and returns why it was woken. If that call
-// has come already, it returns at once. When the scheduler is ending by force it returns WakeShutdown without
-// waiting, and so it does once the coroutine's Handle was stopped. A wake can be early: check what was waited for.
+// Park gives up the thread until Ready is called for the present ticket, and
+// returns why it was woken. If Ready was called before, it returns at once. When
+// the scheduler ends by force it returns WakeShutdown without waiting, as it does
+// after Handle.Stop. A wake can be early: check what was waited for.
 //
 // Precondition: co is the calling coroutine.
 func (co *Coroutine) Park(reason Reason) Wake {
@@ -44,12 +45,13 @@ func (co *Coroutine) Park(reason Reason) Wake {
 	return co.wake
 }
 
-// Ready wakes co from the park with the given ticket, from any thread. For a ticket that is over it does nothing.
+// Ready wakes co from the park with the given ticket, from any thread. For an old
+// ticket it does nothing.
 func (co *Coroutine) Ready(ticket uint64, why Wake) {
 	w := driven() // first: co may move before the other is read
 	ex := co.ex.Load()
 	if ex == nil {
-		return // the ticket is of a former life, the present one has not started
+		return // the ticket is of an earlier incarnation, the present one has not started
 	}
 	if w != nil && w.ex == ex {
 		ex.Ready(co, ticket, why)
@@ -70,24 +72,24 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 	}
 }
 
-// Arrive acts on a wake that another thread has posted. Owner only; the host calls
-// it for what its inbox holds.
+// Arrive delivers a wake that another thread has posted. Owner only; the host
+// calls it for what its inbox holds.
 //
 // Remote wakes go to the front of the run queue: the waker is probably blocked on
 // the result. remoteBoost bounds the preference: no more of them than of others.
 //
-// What looks like a wake may be an inbox function, which another thread wants
-// called here, on the loop, see peek.
+// A Coroutine whose waiter has no coroutine is an inbox function: another thread
+// has it called here, on the loop, see stackRequest.
 func (ex *Executor) Arrive(co *Coroutine) {
 	co.queued.Store(false) // before the load: a later wake posts again
 	if home := co.ex.Load(); home == nil {
 		if co.waiter.co == nil { // constant: an inbox function
 			co.fn()
 		}
-		return // the wake was for an earlier life; the one to come has not been woken
+		return // the wake was for an earlier incarnation; the next has not been woken
 	} else if home != ex {
-		// The wake was for an earlier life of the struct, which has moved since; a wake for the present life
-		// may have relied on this node being on its way.
+		// The wake was for an earlier incarnation, on this executor; a wake for the
+		// present one may have relied on this node being on its way.
 		if !co.queued.Swap(true) {
 			home.host.Post(co)
 		}
@@ -96,7 +98,7 @@ func (ex *Executor) Arrive(co *Coroutine) {
 	word := co.remote.Load()
 	queued := ex.runq.tail
 	ex.Ready(co, word>>8, Wake(word&0xff))
-	ex.heed(co)
+	ex.checkCancel(co)
 	if ex.runq.tail != queued && ex.remoteBoost > 0 {
 		ex.remoteBoost--
 		ex.runq.moveTailToFront()
@@ -118,8 +120,10 @@ func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
 	ex.runq.push(co)
 }
 
-// Yield lets the other ready coroutines of this Processor run first. With none ready it returns at once, or lets the
-// loop look for I/O when it has not for a while. On an ordinary goroutine it is runtime.Gosched. The caller may move, see MoveOn.
+// Yield lets the other ready coroutines of this Processor run first. With none
+// ready it returns at once, or lets the loop poll for I/O if it has not for a
+// while. On an ordinary goroutine it is runtime.Gosched. The caller may move,
+// see MoveOn.
 func Yield() {
 	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil {
@@ -127,7 +131,7 @@ func Yield() {
 		return
 	}
 	ex, co := w.ex, w.co.Own()
-	if w.halting(co) {
+	if w.cancelling(co) {
 		Unwind()
 	}
 	if ex.budget > 0 && ex.runq.len() == 0 && !ex.preempt.Load() {
@@ -154,8 +158,9 @@ func Yield() {
 	}
 }
 
-// YieldTurn is Yield that also ends the turn: the loop looks for I/O, timers and what other threads sent before anything
-// else runs. For operations that can succeed for ever without waiting, which may hold locks: it does not unwind the coroutine
+// YieldTurn is Yield that also ends the turn: the loop polls for I/O, timers and
+// other threads' wakes before anything else runs. For operations that can succeed
+// for ever without waiting, which may hold locks: it does not unwind the coroutine
 // but reports whether its waits end by force.
 func YieldTurn() (stopping bool) {
 	w := CurrentWorker()
@@ -164,14 +169,33 @@ func YieldTurn() (stopping bool) {
 		return false
 	}
 	co := w.co.Own()
-	if !w.halting(co) {
+	if !w.cancelling(co) {
 		w.ex.budget = 0
 		co.checkLocks(w.ex, "yields")
 		w.pass()
 	}
-	return w.halting(co)
+	return w.cancelling(co)
 }
 
-// Unwind ends the calling coroutine by runtime.Goexit, running its deferred calls: what a wait that cannot return an
-// error does when it is woken by shutdown.
+// Pass is Yield, but does not unwind a coroutine that is to end by force, with
+// the scheduler or alone: for one that, on its way out, needs what another is
+// about to release on its own.
+func Pass() {
+	w := CurrentWorker()
+	if w == nil || w.co.Own() == nil || !w.cancelling(w.co.Own()) {
+		Yield()
+		return
+	}
+	w.pass()
+}
+
+// pass queues the coroutine up and gives control to the loop.
+func (w *worker) pass() {
+	co := w.co.Own()
+	w.ex.runq.push(co)
+	co.w.Own().suspend()
+}
+
+// Unwind ends the calling coroutine by runtime.Goexit, running its deferred calls.
+// A wait that cannot return an error does so when it is woken by shutdown.
 func Unwind() { runtime.Goexit() }

@@ -164,8 +164,8 @@ func (w *worker) call() {
 	co := w.co.Own()
 	clean(co.tags)
 	co.tags = nil
-	if co.notice.Load() != 0 { // Stop was called for this life or an earlier one
-		if w.ex.heed(co); co.halted {
+	if co.cancelRequest.Load() != 0 { // Stop was called for this life or an earlier one
+		if w.ex.checkCancel(co); co.cancelled {
 			return
 		}
 	}
@@ -226,7 +226,7 @@ func (w *worker) end() {
 	co.fn, w.hooked, w.moved = nil, false, false
 	co.name.SetOrdered(nil)
 	co.site.SetOrdered(0)
-	co.woken, co.halted, co.pinned, co.children = false, false, false, nil
+	co.woken, co.cancelled, co.pinned, co.children = false, false, false, nil
 	co.waiter.Link = nil
 	co.ticket++ // a wake that is still under way is for the old one
 	if j := co.joins.Load(); j != nil {

@@ -1,0 +1,154 @@
+package coroutine
+
+import "sync/atomic"
+
+// Cancelling one coroutine.
+//
+// Handle.Stop stores the coroutine's id in its cancelRequest and sends it to its
+// own thread as a wake does; if it is on its way to a thread, the store is enough.
+// The rest is done there (Executor.cancel):
+//
+//	Handle.Stop finds it     then
+//	dead, or reused          nothing: the request names an incarnation, and an id is never used twice
+//	not adopted, or ready    its function is not called: worker.call reads the request. Otherwise it ends as all do: its joiners wake,
+//	for the first time       inherited locals are dropped, it leaves its parent's list
+//	waiting                  that wait ends with WakeShutdown, and all later ones at once
+//	ready, running           the wake that made it ready stands; all later waits end at once
+//	waiting or running,      after the Shield: its later waits end at once
+//	shielded
+//
+// Later waits end at no cost to other coroutines: cancel leaves this one as if a
+// wake had come before the park (Coroutine.woken), for good. Park checks that
+// first in any case, and a later wake has no effect. Yield checks
+// Coroutine.cancelled.
+
+// cancelRequest is the incarnation that Stop was called for: a coroutine's id; 0
+// for none. Any thread; it is never taken back.
+type cancelRequest = atomic.Uint64
+
+// Stop ends one coroutine by force: its present wait and all later ones end as
+// they do when the Scheduler ends by force. Waits that return an error return
+// ErrShutdown; Sleep, Yield and locks unwind the coroutine by runtime.Goexit, so
+// that deferred calls run, which cannot wait either; a wait on a Cond locks L
+// first. Stop returns at once; Join waits for the end.
+//
+// It is a request that the coroutine meets at its next wait: one that computes
+// goes on, and so does one that ignores ErrShutdown. An operation of a socket that
+// need not wait succeeds; of those that never wait, one in 32 fails. No other
+// coroutine is touched: what this one has locked stays locked until its deferred
+// calls unlock it, and its sockets stay as they were.
+//
+// A coroutine that has not started ends without its function being called. For one
+// that has ended, or was stopped before, Stop does nothing. A coroutine may stop
+// itself. Any thread, coroutine or goroutine. Does not park or allocate.
+func (h Handle) Stop() {
+	for {
+		if h.Done() {
+			return
+		}
+		old := h.co.cancelRequest.Load()
+		if old == h.id {
+			return
+		}
+		// Between Done and the exchange this incarnation may end and the next be
+		// stopped; then the request is not old any more.
+		if h.co.id.Load() == h.id && h.co.cancelRequest.CompareAndSwap(old, h.id) {
+			break
+		}
+	}
+	co := h.co
+	w := driven() // first, as in Coroutine.Ready
+	ex := co.ex.Load()
+	if ex == nil {
+		return // the executor that adopts it finds the request: see Adopt
+	}
+	if w != nil && w.ex == ex {
+		ex.checkCancel(co)
+		return
+	}
+	if !co.queued.Swap(true) {
+		ex.host.Post(co)
+	}
+}
+
+// checkCancel cancels co if Stop named its current incarnation. Owner only.
+func (ex *Executor) checkCancel(co *Coroutine) {
+	if id := co.id.Own(); id != 0 && co.cancelRequest.Load() == id && !co.cancelled {
+		ex.cancel(co)
+	}
+}
+
+// cancel ends co's present wait, unless it is shielded, and all later ones.
+func (ex *Executor) cancel(co *Coroutine) {
+	co.cancelled = true
+	if co.isShielded() {
+		return
+	}
+	if State(co.status.Own()&0xff) == Waiting {
+		ex.Ready(co, co.ticket, WakeShutdown)
+	}
+	co.woken = true
+}
+
+// parkWoken is Park when a wake has come before it, or when the coroutine is
+// cancelled.
+func (co *Coroutine) parkWoken() Wake {
+	co.ticket++
+	if co.cancelled && !co.isShielded() {
+		co.wake = WakeShutdown // and woken stays
+		return WakeShutdown
+	}
+	co.woken = false
+	return co.wake
+}
+
+// cancelling reports whether the waits of co, which runs on w, end at once. Owner
+// only.
+func (w *worker) cancelling(co *Coroutine) bool {
+	return (w.ex.stopping || co.cancelled) && !co.isShielded()
+}
+
+// isShielded reports whether co is in Shield. Owner only.
+func (co *Coroutine) isShielded() bool {
+	w := co.w.Own()
+	return w != nil && w.shielded
+}
+
+// Stopping reports whether every wait of the calling coroutine ends at once
+// because it is to end by force: by its Handle's Stop, or with its Scheduler. On
+// an ordinary goroutine it is false.
+func Stopping() bool {
+	w := CurrentWorker()
+	if w == nil {
+		return false
+	}
+	co := w.co.Own()
+	return co != nil && w.cancelling(co)
+}
+
+// Shield calls f, in which no wait of the calling coroutine is ended by force,
+// neither by Stop nor with the Scheduler. It is for what must not be left half
+// done, such as waiting for what would outlive the coroutine otherwise, and holds
+// up the Scheduler's end: what f waits for must come even so. An ordinary
+// goroutine just calls f.
+//
+// Precondition: no Waiter is prepared for a Park.
+func Shield(f func()) {
+	co := Current()
+	if co == nil || co.isShielded() {
+		f()
+		return
+	}
+	co.w.Own().shielded = true
+	if co.cancelled {
+		co.woken = false
+	}
+	defer func() {
+		Rejoin()
+		co.w.Own().shielded = false
+		if co.cancelled {
+			co.woken = true
+		}
+	}()
+	f()
+}
