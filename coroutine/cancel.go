@@ -8,14 +8,15 @@ import "sync/atomic"
 // own thread as a wake does; if it is on its way to a thread, the store is enough.
 // The rest is done there (Executor.cancel):
 //
-//	Handle.Stop finds it     then
-//	dead, or reused          nothing: the request names an incarnation, and an id is never used twice
-//	not adopted, or ready    its function is not called: worker.call reads the request. Otherwise it ends as all do: its joiners wake,
-//	for the first time       inherited locals are dropped, it leaves its parent's list
-//	waiting                  that wait ends with WakeShutdown, and all later ones at once
-//	ready, running           the wake that made it ready stands; all later waits end at once
-//	waiting or running,      after the Shield: its later waits end at once
-//	shielded
+//	Handle.Stop finds it   then
+//	dead, or reused        nothing: an id is never used twice
+//	not started            worker.call reads the request and does not call its
+//	                       function; otherwise it ends as others do: joiners
+//	                       wake, inherited locals are dropped
+//	waiting                that wait ends with WakeShutdown, later ones at once
+//	ready, running         the wake that made it ready stands; later waits end
+//	                       at once
+//	in Shield              after that, later waits end at once
 //
 // Later waits end at no cost to other coroutines: cancel leaves this one as if a
 // wake had come before the park (Coroutine.woken), for good. Park checks that

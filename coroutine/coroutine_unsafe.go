@@ -149,8 +149,9 @@ func (co *Coroutine) Reason() Reason { return Reason(co.status.Load() >> 8) }
 //	bits    hold
 //	0-7     State; Ready also while it is Running or Outside
 //	8-15    Reason, while it waits
-//	16-63   since when: CLOCK_MONOTONIC in units of 1,024 ns, as of the turn in which the state was stored; 0 if unknown.
-//	        It wraps nine years after the machine's start
+//	16-63   since when: CLOCK_MONOTONIC in units of 1,024 ns, as of the turn
+//	        in which the state was stored; 0 if unknown. It wraps nine years
+//	        after the machine's start
 //
 // The executor keeps the time in place, as stamp, so that storing it costs an OR.
 const (

@@ -80,8 +80,10 @@ func (w *Waiter) parkContext(reason Reason, limit Limit) Wake {
 		return w.blockContext(limit)
 	}
 	co, ticket := w.co, w.co.ticket
-	stop := context.AfterFunc(limit.ctx, func() { co.Ready(ticket, WakeCancelled) }) // late, it finds another ticket
-	defer Rejoin()                                                                   // stop may be a user's, which blocks
+	stop := context.AfterFunc(limit.ctx, func() {
+		co.Ready(ticket, WakeCancelled) // late, it finds another ticket
+	})
+	defer Rejoin() // the context may be a user's, whose stop blocks
 	defer stop()
 	if limit.deadline != 0 {
 		return w.ParkUntil(reason, limit.deadline)

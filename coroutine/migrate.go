@@ -11,7 +11,7 @@ import "github.com/netco-go/netco/context"
 //	                   new one its home, and sends it there
 //	a waker meanwhile  posts it to either; the old one sends it on (Arrive), and
 //	                   what comes is for a park that is over
-//	a question         meanwhile is sent on as well, see peek
+//	a question         meanwhile is sent on as well, see stackRequest
 //	the new loop       Settle puts it on the new executor's lists and queues it
 //
 // What other coroutines of the old executor hold of it must not be theirs alone:

@@ -381,17 +381,17 @@ func TestStackAfterMove(t *testing.T) {
 	needMoves(t)
 	within(t, time.Minute)
 	threads := newRoamers(3)
-	p := make(chan *peek, 1)
+	p := make(chan *stackRequest, 1)
 	var asked [][2]*Executor // by whom it was found, and where its coroutine was
 	h := threads[0].spawn(func() {
 		co := Current()
-		q := newPeek(co, co.ID())
+		q := newStackRequest(co, co.ID())
 		q.waiter = &Waiter{hook: newSemaphore()}
-		q.carrier.fn = func() {
+		q.inbox.fn = func() {
 			asked = append(asked, [2]*Executor{CurrentExecutor(), co.Executor()})
 			q.arrive()
 		}
-		threads[0].Post(&q.carrier) // which is not looked at before the coroutine waits
+		threads[0].Post(&q.inbox) // which is not looked at before the coroutine waits
 		co.MoveTo(&threads[1].ex)
 		co.MoveTo(&threads[2].ex)
 		p <- q
@@ -399,7 +399,7 @@ func TestStackAfterMove(t *testing.T) {
 	})
 	q := <-p
 	q.waiter.Park(ReasonUser)
-	if q.gone || q.state.Load() != peekAnswered {
+	if q.gone || q.state.Load() != stackAnswered {
 		t.Error("it was not found")
 	}
 	if last := asked[len(asked)-1]; len(asked) < 2 || asked[0][0] != &threads[0].ex || last[0] != last[1] {

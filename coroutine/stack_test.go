@@ -287,7 +287,7 @@ func TestStackOfDeep(t *testing.T) {
 	h := th.spawn(func() { down(2000) })
 	until(t, "it parks", func() bool { return waits(h) })
 	s, err := StackOf(patient(t), h.ID())
-	if err != nil || !strings.Contains(s, "parksHere") || !strings.Contains(s, "left out") || strings.Count(s, "\n") > 3*mostFrames {
+	if err != nil || !strings.Contains(s, "parksHere") || !strings.Contains(s, "left out") || strings.Count(s, "\n") > 3*maxFrames {
 		t.Errorf("%v\n%s", err, s)
 	}
 	th.stopByForce()
