@@ -99,7 +99,7 @@ func TestValues(t *testing.T) {
 			f.expect(t, 1, 0, ErrDead)
 			g.expect(t, -2, -2, nil)
 			g.expect(t, 1, 0, ErrDead)
-			if f == g || f != (Fiber[int, int]{f.shell, f.y, f.id}) {
+			if f == g || f != (Fiber[int, int]{f.handle, f.y, f.id}) {
 				t.Error("Fibers do not compare")
 			}
 			// Of other types, and with nothing yielded.
@@ -488,8 +488,8 @@ func TestHomes(t *testing.T) {
 	b.stop()
 }
 
-// TestHandsAreReused: goroutines serve one coroutine after the other, in the same types without allocation, and stale Fibers stay dead.
-func TestHandsAreReused(t *testing.T) {
+// TestFibersAreReused: goroutines serve one coroutine after the other, in the same types without allocation, and stale Fibers stay dead.
+func TestFibersAreReused(t *testing.T) {
 	homes(t, func(t *testing.T) {
 		var stale []Fiber[int, int]
 		for i := range 100 {

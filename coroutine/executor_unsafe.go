@@ -67,8 +67,8 @@ type Executor struct {
 	locks   uintptr // the loop's thread locks, see asm.Where
 	ids     struct{ next, end uint64 }
 
-	fibers []*fiber // all that have a goroutine, so that the contexts stay reachable
-	hands  []*shell // idle ones, LIFO
+	fibers     []*fiber       // all that have a goroutine, so that the contexts stay reachable
+	idleFibers []*fiberHandle // LIFO
 
 	standby atomic.Pointer[Standby] // nil for none; any thread
 

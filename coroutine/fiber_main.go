@@ -8,7 +8,8 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// start makes the goroutine. On the thread and under the locks under which it will run.
+// start makes the goroutine, on the thread and under the locks under which it
+// will run.
 func (t *fiber) start() {
 	t.started = true
 	_, t.made = asm.Where()
@@ -21,7 +22,7 @@ func (t *fiber) start() {
 
 func fiberMain(c *context.Context) { fiberOf(c).main() }
 
-// main runs one life after the other.
+// main runs one incarnation after the other.
 func (t *fiber) main() {
 	enroll(&t.w)
 	defer t.finish()
@@ -35,7 +36,7 @@ func (t *fiber) main() {
 	}
 }
 
-// finish ends the goroutine, and first the life if a Goexit has ended its body.
+// finish ends the goroutine, and first the incarnation if a Goexit has ended it.
 // The runtime then resumes the resumer, which is parked in the fiber's context.
 func (t *fiber) finish() {
 	if t.of != nil {
@@ -56,8 +57,8 @@ func (t *fiber) finish() {
 	ex.fibers = ex.fibers[:last]
 }
 
-// fit reports whether the goroutine may run further lives: those made under the
-// same thread locks, and outside bubbles.
+// fit reports whether the goroutine may run further incarnations: those made
+// under the same thread locks, and outside bubbles.
 func (t *fiber) fit() bool {
 	if ex := t.w.ex; ex != nil {
 		return !t.started || t.made == ex.locks && (t.made == 0 || asm.LocksKnown())
@@ -65,7 +66,7 @@ func (t *fiber) fit() bool {
 	return t.made == 0 && !t.bubble
 }
 
-// call runs the life's body, with the hooks around it, and catches a panic.
+// call runs the incarnation's body between the hooks, and catches a panic.
 func (t *fiber) call() {
 	clean(t.tags)
 	t.tags = nil
@@ -87,9 +88,9 @@ func (t *fiber) call() {
 	returned = true
 }
 
-// end ends the life.
+// end ends the incarnation.
 func (t *fiber) end(why event) {
-	h := t.of
+	c := t.of
 	t.w.attached()
 	for t.locals.any() {
 		t.dropLocals()
@@ -99,11 +100,12 @@ func (t *fiber) end(why event) {
 	goruntime.SetLabels(nil) // or what they hold is kept
 	t.event = why
 	t.of = nil
-	h.id.Set(0)
+	c.id.Set(0)
 	t.cancelled = false
 }
 
-// dropLocals drops the locals while Self and the like still work. A Drop that panics ends the life by that panic, but not the others.
+// dropLocals drops the locals while Current and the like still work. A Drop that
+// panics ends the incarnation by that panic, but the other locals are dropped.
 func (t *fiber) dropLocals() {
 	dropped := false
 	defer func() {

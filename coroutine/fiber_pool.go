@@ -10,85 +10,87 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// shell is what Fiber values hold of a fiber. A suspended goroutine's stack is never collected; the shell is, and then its cleanup
-// ends the goroutine. So nothing on that side may hold the shell; while the fiber runs,
-// its resumer's Resume does.
-type shell struct{ t *fiber }
+// fiberHandle is the pointer to a fiber that Fiber values share. The stack of a
+// suspended goroutine is never collected; the handle is, and then its cleanup
+// ends the goroutine. So nothing on that stack may hold the handle; while the
+// fiber runs, its resumer's Resume does.
+type fiberHandle struct{ t *fiber }
 
-func newShell(t *fiber) *shell {
-	s := &shell{t}
+func newFiberHandle(t *fiber) *fiberHandle {
+	s := &fiberHandle{t}
 	runtime.AddCleanup(s, abandoned, t)
 	return s
 }
 
-// idleFibers are the idle ones of ordinary goroutines that are not locked to a thread. What a sync.Pool drops is collected, which
-// ends the goroutine.
+// idleFibers are those of ordinary goroutines that are not locked to a thread.
+// What a sync.Pool drops is collected, which ends the goroutine.
 var idleFibers sync.Pool
 
-// maker is who makes a coroutine.
-type maker struct {
+// creator is the goroutine that makes a Fiber.
+type creator struct {
 	w        *worker // nil for an ordinary goroutine
 	g, locks uintptr
 }
 
-// conceive finds a fiber for a new life, or makes one.
-func conceive() (*shell, maker) {
-	m := maker{w: CurrentWorker()}
-	m.g, m.locks = asm.Where()
+// acquireFiber returns an idle fiber for a new incarnation, or a new one.
+func acquireFiber() (*fiberHandle, creator) {
+	by := creator{w: CurrentWorker()}
+	by.g, by.locks = asm.Where()
 	var ex *Executor
-	var s *shell
+	var s *fiberHandle
 	bubble := false
-	if m.w != nil && m.w.ex != nil {
-		ex = m.w.ex
-		if co := m.w.co.Own(); co != nil {
+	if by.w != nil && by.w.ex != nil {
+		ex = by.w.ex
+		if co := by.w.co.Own(); co != nil {
 			co.pinned = true // what it makes belongs to its executor
 		}
-		s = ex.idleFiber(m.locks)
+		s = ex.idleFiber(by.locks)
 	} else if bubble = clock.InBubble(); bubble {
 		// A goroutine of its own, which is the bubble's too: it has the
 		// bubble's clock, and the bubble ends when it has.
-	} else if m.locks == 0 {
-		s, _ = idleFibers.Get().(*shell)
+	} else if by.locks == 0 {
+		s, _ = idleFibers.Get().(*fiberHandle)
 	} else {
-		endRetired(m.locks)
+		endRetired(by.locks)
 	}
 	if s == nil {
 		t := new(fiber)
 		t.w.ex, t.w.fiber = ex, t
 		t.w.away.Store(nested)
 		t.bubble = bubble
-		s = newShell(t)
+		s = newFiberHandle(t)
 	}
-	return s, m
+	return s, by
 }
 
-// born begins a life, and returns its id.
-func (h *hand) born(m maker) uint64 {
+// renew begins an incarnation, and returns its id.
+func (c *core) renew(by creator) uint64 {
 	context.Recorded()
-	t := h.t
-	h.locks, h.begun = m.locks, false
-	t.of = h
+	t := c.t
+	c.locks, c.begun = by.locks, false
+	t.of = c
 	t.tags = goruntime.Labels()
-	t.by, t.byG = m.w, m.g
+	t.by, t.byG = by.w, by.g
 	if inheriting.Load() != 0 {
 		inheritLocals(&t.locals)
 		Rejoin()
 	}
 	if ex := t.w.ex; ex != nil {
-		h.id.Set(ex.newID())
-		return h.id.Own()
+		c.id.Set(ex.newID())
+		return c.id.Own()
 	}
-	h.root.Set(rootOf(m.w, m.g))
+	c.root.Set(rootOf(by.w, by.g))
 	if t.ids.next == t.ids.end {
 		t.ids.end = lastID.Add(idBlock) + 1
 		t.ids.next = t.ids.end - idBlock
 	}
 	t.ids.next++
-	h.id.Set(t.ids.next - 1)
-	return h.id.Own()
+	c.id.Set(t.ids.next - 1)
+	return c.id.Own()
 }
 
-// rootOf returns the ordinary goroutine that g is, or that drives the fiber that g runs.
+// rootOf returns the ordinary goroutine that g is, or that drives the fiber that
+// g runs.
 func rootOf(w *worker, g uintptr) uint64 {
 	if w != nil && w.fiber != nil && w.fiber.of != nil {
 		return w.fiber.of.root.Own()
@@ -106,24 +108,25 @@ func (ex *Executor) newID() uint64 {
 	return ex.ids.next - 1
 }
 
-// idleFiber takes the one used last, or nil.
-func (ex *Executor) idleFiber(locks uintptr) *shell {
-	n := len(ex.hands) - 1
+// idleFiber returns the idle fiber used last, or nil.
+func (ex *Executor) idleFiber(locks uintptr) *fiberHandle {
+	n := len(ex.idleFibers) - 1
 	if n < 0 || locks != ex.locks {
 		return nil
 	}
-	s := ex.hands[n]
-	ex.hands[n] = nil
-	ex.hands = ex.hands[:n]
+	s := ex.idleFibers[n]
+	ex.idleFibers[n] = nil
+	ex.idleFibers = ex.idleFibers[:n]
 	return s
 }
 
-// poolable reports whether an idle t would be kept.
-func poolable(t *fiber) bool { return t.w.ex == nil || len(t.w.ex.hands) < t.w.ex.keep }
+// poolable reports whether t, once idle, would be kept.
+func poolable(t *fiber) bool { return t.w.ex == nil || len(t.w.ex.idleFibers) < t.w.ex.keep }
 
-// settle is the resumer's part of a life's end: it gives the fiber back and passes on how the life ended. s is nil for one that was
-// abandoned.
-func (t *fiber) settle(s *shell) error {
+// conclude is the resumer's part of an incarnation's end: it gives the fiber
+// back, and returns or raises what the incarnation ended with. s is nil for one
+// that was abandoned.
+func (t *fiber) conclude(s *fiberHandle) error {
 	failure, why := t.failure, t.event
 	t.failure, t.event = nil, eventYield
 	t.recycle(s)
@@ -136,18 +139,18 @@ func (t *fiber) settle(s *shell) error {
 	return nil
 }
 
-// recycle puts a fiber without a life where the next is found.
-func (t *fiber) recycle(s *shell) {
+// recycle puts an idle fiber where acquireFiber finds it.
+func (t *fiber) recycle(s *fiberHandle) {
 	switch ex := t.w.ex; {
 	case t.w.gone:
 	case !t.fit() || !poolable(t):
-		if t.started { // it was idle, and its new life was cancelled before it began
+		if t.started { // it was reused, and cancelled before its first Resume
 			t.endIdle(t.by)
 		}
 	case s == nil:
-		t.recycle(newShell(t))
+		t.recycle(newFiberHandle(t))
 	case ex != nil:
-		ex.hands = append(ex.hands, s)
+		ex.idleFibers = append(ex.idleFibers, s)
 	case t.started:
 		idleFibers.Put(s)
 	}
@@ -160,31 +163,31 @@ func (t *fiber) endIdle(by *worker) {
 	if by != nil {
 		by.inner.Set(t)
 	}
-	t.resume() // finds no life, and ends
+	t.resume() // finds no incarnation, and ends
 }
 
-// cancel is Fiber.Cancel. With a nil shell nobody can say any more that it is dead.
-func (h *hand) cancel(s *shell) error {
-	err := h.check()
-	t := h.t
-	if err == nil && !h.begun {
+// cancel is Fiber.Cancel; the handle is nil once no Fiber value is left.
+func (c *core) cancel(s *fiberHandle) error {
+	err := c.check()
+	t := c.t
+	if err == nil && !c.begun {
 		t.locals = localValues{}
 		t.of = nil
-		h.id.Set(0)
-		t.last.over()
+		c.id.Set(0)
+		t.last.clear()
 		t.recycle(s)
 		return nil
 	}
 	if err == nil {
-		err = h.enter()
+		err = c.enter()
 	}
 	if err != nil {
 		return err
 	}
 	t.cancelled = true
 	t.resume()
-	t.last.over()
-	if err := t.settle(s); err != ErrGoexit {
+	t.last.clear()
+	if err := t.conclude(s); err != ErrGoexit {
 		return err
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 //	a goroutine locked to its thread   the next New under the same locks, see retired
 //	a goroutine in a bubble            nothing: the bubble reports it
 
-// abandoned is the cleanup of t's shell. It runs on a goroutine of the runtime's
+// abandoned is the cleanup of t's handle. It runs on a goroutine of the runtime's
 // that must not be held up.
 func abandoned(t *fiber) {
 	switch ex := t.w.ex; {
@@ -30,7 +30,7 @@ func abandoned(t *fiber) {
 		go t.reap()
 	case asm.LocksKnown():
 		t.retire()
-	} // else it stays: one goroutine's locks cannot be told from another's
+	} // else it stays: one goroutine's locks cannot be distinguished from another's
 }
 
 // Reaper is a Host that can start coroutines from any thread.
@@ -60,14 +60,14 @@ func (ex *Executor) suspended() *fiber {
 	return nil
 }
 
-// mostLocks is how many thread locks reapLocked takes for one fiber.
-const mostLocks = 64
+// maxLocks is how many thread locks reapLocked takes for one fiber.
+const maxLocks = 64
 
 // reapLocked is reap for a fiber that may have been made under more thread locks
 // than the loop's: it takes them meanwhile, which it may since after Stop nothing
 // parks. One made under fewer, or on another thread, is given up.
 func (t *fiber) reapLocked() {
-	for range mostLocks {
+	for range maxLocks {
 		if _, locks := asm.Where(); locks == t.of.locks {
 			t.reap()
 			return
@@ -78,16 +78,16 @@ func (t *fiber) reapLocked() {
 	t.lost = true
 }
 
-// reap ends t, which nothing can resume: its life, if it has one, or its idle
-// goroutine.
+// reap ends t, which nothing can resume: its incarnation, if it has one, or its
+// idle goroutine.
 func (t *fiber) reap() {
-	switch h := t.of; {
+	switch c := t.of; {
 	case t.w.gone || !t.started:
-	case h != nil:
+	case c != nil:
 		if t.w.ex == nil {
-			h.root.Set(rootOf(CurrentWorker(), asm.Getg()))
+			c.root.Set(rootOf(CurrentWorker(), asm.Getg()))
 		}
-		h.cancel(nil)
+		c.cancel(nil)
 	case t.w.ex == nil:
 		t.endIdle(nil)
 	}
@@ -95,10 +95,10 @@ func (t *fiber) reap() {
 
 // trimFibers ends idle ones until keep are left. Owner only, on the loop.
 func (ex *Executor) trimFibers(keep int) {
-	for len(ex.hands) > keep {
-		t := ex.hands[0].t
-		ex.hands[0] = nil
-		ex.hands = ex.hands[1:]
+	for len(ex.idleFibers) > keep {
+		t := ex.idleFibers[0].t
+		ex.idleFibers[0] = nil
+		ex.idleFibers = ex.idleFibers[1:]
 		if t.started {
 			t.endIdle(nil)
 		}

@@ -9,57 +9,64 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// fiber is what runs coroutines driven by hand, one after the other: a goroutine with its context, and who has resumed it.
+// fiber runs coroutines driven by hand, one after the other: a goroutine with its
+// context, and its present resumer.
 //
-// Its homes. A fiber made on a Processor's thread belongs to that thread's Executor: any coroutine there may resume it. Made
-// elsewhere it belongs to one ordinary goroutine, its root, and to the fibers that this one drives. At home one thing runs at a
-// time, so all fields are the home's, and only what says whose home it is (hand) is read by others.
+// A fiber made on a Processor's thread has that thread's Executor as its home:
+// any coroutine there may resume it. Made elsewhere, its home is one ordinary
+// goroutine, its root, with the fibers that this one drives. At home one thing
+// runs at a time, so the home owns all fields; only those of core that identify
+// the home are read by others.
 //
-// Its goroutine, between lives:
+// Its goroutine:
 //
-//	state   means                                   where the fiber is          becomes
-//	none    it has not been resumed yet             with its shell              running, by enter
-//	running or suspended, in a life                 of is not nil               idle or gone, at the life's end
-//	idle    parked in main                          a pool, through its shell   running, by New and enter; gone
-//	gone    it has ended                            nowhere
+//	state       means                            becomes
+//	none        not made: before the first       running, by enter
+//	            Resume
+//	running,    of is not nil                    idle or gone, at the
+//	suspended                                    incarnation's end
+//	idle        parked in main; a pool holds     running, by New and enter;
+//	            the handle                       gone
+//	gone        ended; in no pool                nothing
 type fiber struct {
 	w  worker // first: workerOf
-	of *hand  // the life it runs, or is to run; nil while idle
+	of *core  // the incarnation that it runs, or is to run; nil while idle
 
-	last life // of's Yielder, or that of the last one
+	last incarnation // of's Yielder, or the previous one
 
 	by  *worker // its resumer; nil for an ordinary goroutine
 	byG uintptr // by's goroutine
 
 	event     event
-	running   bool // between enter and exit; its resumer's Resume keeps the shell meanwhile
+	running   bool // between enter and exit; its resumer's Resume keeps the handle meanwhile
 	started   bool
 	lost      bool // it cannot be reaped
 	cancelled bool
 	bubble    bool    // its home is a goroutine in a bubble of testing/synctest; constant
 	made      uintptr // the thread locks under which its goroutine was made
 	failure   *PanicError
-	tags      unsafe.Pointer // its maker's profiler labels, until it starts
+	tags      unsafe.Pointer // its creator's profiler labels, until it starts
 	locals    localValues
-	ids       struct{ next, end uint64 } // numbers to give out, when there is no executor to ask
+	ids       struct{ next, end uint64 } // of ordinary goroutines' fibers: to give out
 }
 
-// hand is what of a Yielder does not depend on its types. It stays with its fiber, for lives of those types.
-type hand struct {
+// core is the part of a Yielder that does not depend on its types. It stays with
+// its fiber, for incarnations of those types.
+type core struct {
 	t     *fiber          // constant
-	id    counter.Counter // of the life; 0 between lives; read by any thread
-	root  counter.Counter // the ordinary goroutine that is its home, if it is no executor's; constant in a life; read by any thread
-	locks uintptr         // how its maker was locked to its thread; constant in a life
+	id    counter.Counter // of the incarnation; 0 between two; read by any thread
+	root  counter.Counter // the goroutine that is its home, if no executor is; constant as locks is; read by any thread
+	locks uintptr         // how its creator was locked to its thread; constant in an incarnation
 	begun bool            // it has been resumed
 }
 
-// life is a Yielder, of any types.
-type life interface {
+// incarnation is a Yielder, of any types.
+type incarnation interface {
 	run()
-	over()
+	clear()
 }
 
-// event says why control came back to who resumed a fiber.
+// event says why control came back to the resumer of a fiber.
 type event uint8
 
 const (
@@ -72,17 +79,18 @@ const (
 
 func fiberOf(c *context.Context) *fiber { return (*fiber)(unsafe.Pointer(c)) }
 
-// check reports whether the life can be resumed by the caller, and remembers the
+// check reports whether the caller may resume the incarnation, and notes the
 // caller if so.
-func (h *hand) check() error {
+func (c *core) check() error {
 	g, locks := asm.Where()
-	if goruntime.RaceEnabled { // what is cached below may be another thread's just now, which is no matter but looks like one
-		if _, err := h.caller(g, locks); err != nil {
+	if goruntime.RaceEnabled { // the detector would report the harmless race on by and byG below
+		if _, err := c.caller(g, locks); err != nil {
 			return err
 		}
 	}
-	t := h.t
-	if g == t.byG && locks == h.locks && (t.by == nil || !t.by.gone && t.by.ex == t.w.ex) { // by may run another coroutine by now, elsewhere
+	t := c.t
+	// by may run another coroutine by now, on another executor.
+	if g == t.byG && locks == c.locks && (t.by == nil || !t.by.gone && t.by.ex == t.w.ex) {
 		if by := t.by; by != nil && by.away.Load() != attached {
 			by.attached()
 		}
@@ -91,7 +99,7 @@ func (h *hand) check() error {
 		}
 		return nil
 	}
-	w, err := h.caller(g, locks)
+	w, err := c.caller(g, locks)
 	if err == nil && t.running {
 		err = ErrRunning // and its resumer stays the one
 	}
@@ -101,51 +109,52 @@ func (h *hand) check() error {
 	return err
 }
 
-// status is Fiber.Status while it lives.
-func (h *hand) status() Status {
-	t := h.t
+// status is Fiber.Status before the end.
+func (c *core) status() Status {
+	t := c.t
 	switch {
-	case !t.running && !h.begun:
+	case !t.running && !c.begun:
 		return StatusReady
 	case !t.running:
 		return StatusSuspended
-	case RunningID() == h.id.Load():
+	case RunningID() == c.id.Load():
 		return StatusRunning
 	}
 	return StatusNormal
 }
 
-// caller returns the worker of the calling goroutine, nil for an ordinary one, if that is at h's home.
-func (h *hand) caller(g, locks uintptr) (*worker, error) {
+// caller returns the worker of the calling goroutine, nil for an ordinary one, if
+// that is at c's home.
+func (c *core) caller(g, locks uintptr) (*worker, error) {
 	w := CurrentWorker()
 	switch {
-	case h.t.w.ex != nil:
-		if w == nil || w.ex != h.t.w.ex {
+	case c.t.w.ex != nil:
+		if w == nil || w.ex != c.t.w.ex {
 			return nil, ErrWrongThread
 		}
 	case w == nil:
-		if g != uintptr(h.root.Load()) {
+		if g != uintptr(c.root.Load()) {
 			return nil, ErrWrongThread
 		}
-	case w.fiber == nil || w.fiber.of == nil || w.fiber.of.root.Own() != h.root.Load():
+	case w.fiber == nil || w.fiber.of == nil || w.fiber.of.root.Own() != c.root.Load():
 		return nil, ErrWrongThread
 	}
-	if locks != h.locks {
+	if locks != c.locks {
 		return nil, ErrThreadLocked
 	}
 	return w, nil
 }
 
 // enter makes the fiber the running one; the caller then resumes it.
-func (h *hand) enter() error {
-	if err := h.check(); err != nil {
+func (c *core) enter() error {
+	if err := c.check(); err != nil {
 		return err
 	}
-	t := h.t
+	t := c.t
 	if !t.started {
 		t.start()
 	}
-	h.begun = true
+	c.begun = true
 	t.running, t.event = true, eventYield
 	if by := t.by; by != nil {
 		if co := by.co.Own(); co != nil {
@@ -167,15 +176,16 @@ func (t *fiber) exit() {
 	}
 }
 
-// refusals are Yield's errors, by what leave returns. As long as that can count, so that no index is checked.
+// refusals are Yield's errors, by leave's result. An entry for each value of
+// that, so that no index is checked.
 var refusals = [256]error{1: ErrOutside, 2: ErrCancelled, 3: ErrThreadLocked}
 
-// leave is exit for Yield, unless it returns what to refuse with. h may be of a
-// life that is over, and the caller anything.
-func (h *hand) leave() (refused uint8) {
-	t := h.t
+// leave is exit for Yield, unless it returns an index of refusals. c may be of an
+// incarnation that has ended, and the caller anything.
+func (c *core) leave() (refused uint8) {
+	t := c.t
 	g, locks := asm.Where()
-	if t == nil || t.w.ctx.G() != g || t.of != h {
+	if t == nil || t.w.ctx.G() != g || t.of != c {
 		return 1
 	}
 	if t.w.co.Own() != nil {
@@ -184,7 +194,7 @@ func (h *hand) leave() (refused uint8) {
 	switch {
 	case t.cancelled:
 		return 2
-	case locks != h.locks:
+	case locks != c.locks:
 		return 3
 	}
 	t.exit()
@@ -192,7 +202,7 @@ func (h *hand) leave() (refused uint8) {
 }
 
 // inside reports whether the caller is the coroutine itself.
-func (h *hand) inside() bool { return h.t != nil && h.t.w.ctx.G() == asm.Getg() && h.t.of == h }
+func (c *core) inside() bool { return c.t != nil && c.t.w.ctx.G() == asm.Getg() && c.t.of == c }
 
 // resume runs the fiber until it yields or ends. With the portable backend, when
 // the fiber waits for something, so must its resumer.

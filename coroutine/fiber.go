@@ -1,0 +1,269 @@
+package coroutine
+
+import (
+	"errors"
+	"iter"
+	"runtime"
+
+	"github.com/netco-go/netco/context"
+)
+
+// Errors of coroutines driven by hand.
+var (
+	// ErrDead is returned by Resume and Transfer of a coroutine that has ended,
+	// and of the zero Fiber.
+	ErrDead = errors.New("netco: the coroutine has ended")
+	// ErrRunning is returned by Resume, Transfer and Cancel of a coroutine that
+	// runs, or that waits for one it has resumed.
+	ErrRunning = errors.New("netco: the coroutine is running")
+	// ErrWrongThread is returned on another Processor, or ordinary goroutine,
+	// than the one on which the coroutine was made.
+	ErrWrongThread = errors.New("netco: the coroutine belongs to another thread or goroutine")
+	// ErrThreadLocked is returned when runtime.LockOSThread has been called, or
+	// undone, since the coroutine was made: Go cannot switch to it then. A
+	// callback from C and the initialisation of packages count as such a call.
+	ErrThreadLocked = errors.New("netco: runtime.LockOSThread was called or undone since the coroutine was made")
+	// ErrOutside is returned by Yield and Transfer unless the caller is the
+	// coroutine whose Yielder it is. To call them from another thread while the
+	// coroutine runs is a data race besides.
+	ErrOutside = errors.New("netco: called from outside the coroutine")
+	// ErrTransferSelf is returned by Transfer to the calling coroutine.
+	ErrTransferSelf = errors.New("netco: a coroutine cannot transfer to itself")
+	// ErrCancelled is returned by Yield and Transfer in deferred calls of a
+	// coroutine that is being cancelled.
+	ErrCancelled = errors.New("netco: the coroutine is being cancelled")
+	// ErrGoexit is returned by Resume when the coroutine has ended by
+	// runtime.Goexit.
+	ErrGoexit = errors.New("netco: the coroutine ended by runtime.Goexit")
+)
+
+// Status is what a coroutine driven by hand is doing.
+type Status uint8
+
+// The statuses.
+const (
+	StatusDead      Status = iota
+	StatusReady            // made, not resumed yet
+	StatusSuspended        // in Yield or Transfer
+	StatusRunning          // it calls Status
+	StatusNormal           // it waits: for one that it has resumed, for I/O, a timer or a lock
+)
+
+func (s Status) String() string {
+	return [...]string{"dead", "ready", "suspended", "running", "normal"}[s]
+}
+
+// Fiber is a coroutine driven by hand: it runs when it is resumed, until it
+// yields. It needs no Scheduler, but may be used in a Scheduler's coroutines: a
+// Fiber that waits for I/O parks the coroutine that has resumed it.
+//
+// It belongs to the place where it was made: in a coroutine to its Processor, so
+// that any coroutine there may resume it; on an ordinary goroutine to that one.
+// Fibers resume one another to any depth. A Fiber is a value, which may be copied
+// and compared; the zero Fiber has ended.
+//
+// A suspended coroutine is cancelled some time after a garbage collection that
+// finds no copy of its Fiber. A body that refers to its own Fiber keeps it
+// alive; Cancel ends such a one.
+//
+// In the words of Moura and Ierusalimschy, "Revisiting coroutines" (2009),
+// these are full asymmetric coroutines; Transfer makes them symmetric ones.
+type Fiber[In, Out any] struct {
+	handle *fiberHandle
+	y      *Yielder[In, Out]
+	id     uint64 // y's, while this is y's incarnation
+}
+
+// Yielder is a Fiber seen from inside: the argument of its body.
+type Yielder[In, Out any] struct {
+	core
+	in   In
+	out  Out
+	fn   func(y *Yielder[In, Out], in In) Out
+	next Fiber[In, Out] // with eventTransfer, and in is for it
+}
+
+func (y *Yielder[In, Out]) run() { y.out = y.fn(y, y.in) }
+
+// clear drops all references to users' values. The Yielder stays with its
+// goroutine for another incarnation of its types.
+func (y *Yielder[In, Out]) clear() {
+	var in In
+	var out Out
+	y.in, y.out, y.fn = in, out, nil
+}
+
+// New makes a coroutine that will run body. The first Resume's value is body's
+// argument, the later ones' are Yield's results; Yield's arguments and
+// body's result are Resume's results. It does not run yet. It panics if body is
+// nil.
+//
+// It does not allocate if an idle goroutine ran a coroutine of the same types
+// last. Goroutines are reused; those of ordinary goroutines until two garbage
+// collections find them idle.
+func New[In, Out any](body func(y *Yielder[In, Out], in In) Out) Fiber[In, Out] {
+	if body == nil {
+		panic("netco/coroutine: New with a nil body")
+	}
+	s, by := acquireFiber()
+	t := s.t
+	y, ok := t.last.(*Yielder[In, Out])
+	if !ok {
+		y = new(Yielder[In, Out])
+		y.t = t
+		t.last = y
+	}
+	y.fn = body
+	return Fiber[In, Out]{s, y, y.renew(by)}
+}
+
+// Resume runs the coroutine until it yields or ends, and returns the yielded
+// value or, at its end, its body's result; Status distinguishes the two. The
+// errors are ErrDead, ErrRunning, ErrWrongThread, ErrThreadLocked, and
+// ErrGoexit. If the body panics, Resume panics with a *PanicError. It parks if
+// the coroutine does. It does not allocate.
+func (f Fiber[In, Out]) Resume(in In) (out Out, err error) {
+	y := f.y
+	if y == nil || y.id.Load() != f.id {
+		return out, ErrDead
+	}
+	if err = y.enter(); err != nil {
+		return out, err
+	}
+	y.in = in
+	t := y.t
+	if context.Direct() { // as resume, for one return less after the switch
+		t.w.ctx.Switch(&t.w.ctx)
+		t.resumed()
+	} else {
+		t.resume()
+	}
+	if t.event == eventYield {
+		return y.out, nil
+	}
+	return f.after(t)
+}
+
+// after is the rest of Resume for a coroutine that has not yielded: it
+// transferred control to another, or has ended.
+func (f Fiber[In, Out]) after(t *fiber) (out Out, err error) {
+	y := f.y
+	if t.event == eventTransfer {
+		t.event = eventYield
+		next, in := y.next, y.in
+		y.next = Fiber[In, Out]{}
+		return next.Resume(in)
+	}
+	if t.event == eventReturn {
+		out = y.out
+	}
+	y.clear()
+	return out, t.conclude(f.handle)
+}
+
+// Yield gives out to the resumer, and returns the next Resume's argument. The
+// errors are ErrOutside, ErrCancelled and ErrThreadLocked; then it has not
+// yielded. When the coroutine is cancelled Yield does not return: deferred
+// calls run and it ends. It does not allocate.
+func (y *Yielder[In, Out]) Yield(out Out) (In, error) {
+	y.out = out
+	if refused := y.leave(); refused != 0 {
+		return y.in, refusals[refused]
+	}
+	w := &y.t.w
+	// As Suspend, for one return less after the switch. A suspended fiber has no visits.
+	if context.Direct() {
+		w.ctx.Switch(&w.ctx)
+	} else {
+		w.ctx.Suspend()
+	}
+	w.open.Open()
+	if y.t.cancelled {
+		runtime.Goexit()
+	}
+	return y.in, nil
+}
+
+// Transfer suspends the coroutine, as Yield does, and runs another in its
+// place: the resumer gets what the other yields or returns. It returns the
+// argument of the next Resume of this one, or Transfer to it. Besides Yield's
+// errors there are ErrTransferSelf, and for the other one Resume's.
+func (y *Yielder[In, Out]) Transfer(to Fiber[In, Out], in In) (back In, err error) {
+	switch {
+	case !y.inside():
+		return back, ErrOutside
+	case y.t.cancelled:
+		return back, ErrCancelled
+	case to.y == nil || to.y.id.Load() != to.id:
+		return back, ErrDead
+	case to.y == y:
+		return back, ErrTransferSelf
+	}
+	if err = to.y.check(); err != nil {
+		return back, err
+	}
+	if refused := y.leave(); refused != 0 {
+		return back, refusals[refused]
+	}
+	t := y.t
+	y.next, y.in = to, in
+	t.event = eventTransfer
+	t.w.ctx.Suspend()
+	t.w.open.Open()
+	if t.cancelled {
+		runtime.Goexit()
+	}
+	return y.in, nil
+}
+
+// All returns a sequence of the values that the coroutine yields, each by a
+// Resume(in). It ends when the coroutine does, without the body's result; a
+// coroutine that has ended, or cannot be resumed here, gives an empty one.
+// After a break the coroutine stays suspended.
+func (f Fiber[In, Out]) All(in In) iter.Seq[Out] {
+	return func(yield func(Out) bool) {
+		for f.y != nil && f.y.id.Load() == f.id {
+			out, err := f.Resume(in)
+			if err != nil || f.y.id.Load() != f.id || !yield(out) {
+				return
+			}
+		}
+	}
+}
+
+// Cancel ends the coroutine: it runs its deferred calls, as by runtime.Goexit
+// in its Yield, and is dead when Cancel returns. For one that has ended, or was
+// never resumed, there is nothing to run. The errors are ErrRunning,
+// ErrWrongThread and ErrThreadLocked. If a deferred call panics, so does
+// Cancel, with a *PanicError.
+func (f Fiber[In, Out]) Cancel() error {
+	if f.y == nil || f.y.id.Load() != f.id {
+		return nil
+	}
+	return f.y.cancel(f.handle)
+}
+
+// Status returns what the coroutine is doing. To be called where it may be
+// resumed.
+func (f Fiber[In, Out]) Status() Status {
+	if f.y == nil || f.y.id.Load() != f.id {
+		return StatusDead
+	}
+	return f.y.status()
+}
+
+// ID returns a number that no other coroutine of this process, by hand or not,
+// has or had; 0 for the zero Fiber.
+func (f Fiber[In, Out]) ID() uint64 { return f.id }
+
+// ID returns the coroutine's id, as Fiber.ID; 0 once it has ended.
+func (y *Yielder[In, Out]) ID() uint64 { return y.id.Load() }
+
+// RunningID returns the ID of the coroutine driven by hand that calls it, the
+// innermost; 0 outside.
+func RunningID() uint64 {
+	if w := CurrentWorker(); w != nil && w.fiber != nil && w.fiber.of != nil {
+		return w.fiber.of.id.Own()
+	}
+	return 0
+}
