@@ -20,7 +20,8 @@ func DrivenBy() *Executor {
 // Executor returns the executor.
 func (w *worker) Executor() *Executor { return w.ex }
 
-// Waiter returns the coroutine's waiter, prepared for its next Park, or nil for the loop.
+// Waiter returns the coroutine's waiter, prepared for its next Park, or nil for
+// the loop.
 func (w *worker) Waiter() *Waiter {
 	co := w.co.Own()
 	if co == nil {

@@ -6,8 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// Hooks are called by every coroutine, a Scheduler's or driven by hand, at its start and at its end: for who keeps something for
-// each. They run as part of the coroutine: Current and Locals are its own, they may park, and a panic is its panic.
+// Hooks are called by every coroutine, a Scheduler's or a Fiber, at its start and
+// at its end: for packages that keep something for each. They run as part of the
+// coroutine: Current and Locals are its own, they may park, and a panic is its
+// panic.
 type Hooks struct {
 	Start func() // before its function
 	End   func() // after its function has returned, panicked or been unwound; not if Start was not called
@@ -22,8 +24,9 @@ var hooks atomic.Pointer[[]*Hooks]
 
 var hooksMu sync.Mutex // changes of hooks
 
-// AddHooks adds hooks for coroutines that start from now on, and returns a function that takes them out for those that start after
-// it. Start functions are called in the order in which they were added, End functions in the opposite one.
+// AddHooks adds hooks for coroutines that start from now on, and returns a
+// function that removes them for those that start after it. Start functions are
+// called in the order in which they were added, End functions in the opposite one.
 func AddHooks(h Hooks) (remove func()) {
 	change := func(f func(list []*Hooks) []*Hooks) {
 		hooksMu.Lock()

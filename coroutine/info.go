@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Info is what one coroutine was doing when somebody looked.
+// Info is what one coroutine was doing when Range or Find read it.
 type Info struct {
 	Coroutine *Coroutine
 	ID        uint64
@@ -18,8 +18,10 @@ type Info struct {
 	Func   string
 	State  State
 	Reason Reason
-	// Since is when it began to wait; for one that is ready or runs, when it was last made ready, since a Yield leaves no mark. It is
-	// CLOCK_MONOTONIC in nanoseconds, as of the beginning of that turn of its thread, and 0 if its host does not tell the time.
+	// Since is when it began to wait; for one that is ready or runs, when it was
+	// last made ready, not counting Yield. It is CLOCK_MONOTONIC in nanoseconds,
+	// as of the beginning of that turn of its thread, and 0 if its host does not
+	// call SetClock.
 	Since int64
 	Host  Host
 	// WaitsFor says in words what Reason does; "" unless it waits.
@@ -59,10 +61,12 @@ func Find(id uint64) (found Info, ok bool) {
 
 // of fills in what w's coroutine is doing, and reports whether w has one.
 //
-// A coroutine that runs a fiber is with that fiber's worker, too, but with its own from its start to its end: so each is found once, there.
+// The worker of a fiber that a coroutine has resumed names that coroutine, too; its
+// own names it from its start to its end. So each is found once, by its own.
 //
-// Its struct may end and be used again at any moment. born sets the id last and end clears it first, in that order for all threads; so
-// what was read between two readings of the same id belongs to that life.
+// The coroutine may end and its struct be reused at any moment. renew sets the id
+// last and end clears it first, in that order for all threads; so what was read
+// between two reads of the same id belongs to that incarnation.
 func (i *Info) of(w *worker) bool {
 	co := w.co.Load()
 	if co == nil {
@@ -83,7 +87,7 @@ func (i *Info) of(w *worker) bool {
 	i.Site = uintptr(co.site.Load())
 	ex := co.ex.Load()
 	if ex == nil {
-		return false // it has ended, and is on its way to another life
+		return false // it has ended, and its next incarnation is not adopted yet
 	}
 	i.Coroutine, i.Host = co, ex.host
 	return co.id.Load() == i.ID
@@ -114,4 +118,23 @@ func (r Reason) waitsFor() string {
 	return [Reasons]string{"", "a time", "data to read", "room to write", "a connection to accept", "a connection to be made", "a lock",
 		"the end of a coroutine", "something outside netco", "a blocking call", "a channel", "a condition", "a semaphore",
 		"the others of its group", "a future", "the end of a context", "memory for a buffer"}[r]
+}
+
+// Goroutines returns the goroutines, as asm.Getg gives them, one of which has the
+// executor's thread: those that co runs on, or the loop's if co is nil. There is
+// more than one if co has resumed Fibers; all but one then wait in the switch. From
+// any thread; by then they may belong to other coroutines. It reads the whole table
+// of goroutines: some milliseconds for a million.
+func (ex *Executor) Goroutines(co *Coroutine) []uintptr {
+	if co == nil {
+		return []uintptr{ex.loopIs.ctx.G()}
+	}
+	var found []uintptr
+	t := table.Load()
+	for i := range t.slots {
+		if w := t.slots[i].Load(); w.co.Load() == co {
+			found = append(found, w.ctx.G())
+		}
+	}
+	return found
 }

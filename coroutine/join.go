@@ -7,22 +7,23 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// ErrShutdown is returned by waits that were ended by force, because the scheduler is shutting down or by the coroutine's
-// Handle.Stop, and by calls that came after it.
+// ErrShutdown is returned by waits that were ended by force, because the scheduler
+// is shutting down or by the coroutine's Handle.Stop, and by later calls.
 var ErrShutdown = errors.New("netco: scheduler is shutting down")
 
 // ErrJoinSelf is returned by a coroutine's Join of itself, which would never end.
 var ErrJoinSelf = errors.New("netco: a coroutine cannot join itself")
 
-// Handle identifies one life of a coroutine. The zero Handle is of a coroutine that has ended. Handles may be compared.
+// Handle identifies one incarnation of a coroutine. The zero Handle is of a
+// coroutine that has ended. Handles may be compared.
 type Handle struct {
 	co *Coroutine
 	id uint64
 }
 
-// joins are those who join a coroutine, in this life of its struct or another.
+// joins are the waiters for a coroutine's end, in this incarnation or another.
 type joins struct {
-	mu      inside.Mutex           // held while a waker walks the joiners, too
+	mu      inside.Mutex           // also held while a waker walks the joiners
 	here    *Waiter                // owner: those of this thread, a stack through Waiter.Link
 	joiners atomic.Pointer[Waiter] // the others, a stack through Waiter.Link; stores under mu
 }
@@ -42,8 +43,9 @@ func (h Handle) ID() uint64 { return h.id }
 // Done reports whether the coroutine has ended.
 func (h Handle) Done() bool { return h.co == nil || h.co.id.Load() != h.id }
 
-// Join waits for the coroutine to end; for one that has ended it returns at once. Parks a coroutine, blocks a goroutine.
-// It returns ErrJoinSelf, ErrShutdown when the wait was ended by force, or ErrBubble.
+// Join waits for the coroutine to end; for one that has ended it returns at once.
+// Parks a coroutine, blocks a goroutine. It returns ErrJoinSelf, ErrShutdown when
+// the wait was ended by force, or ErrBubble.
 func (h Handle) Join() error {
 	if h.Done() {
 		return nil
@@ -77,7 +79,7 @@ func (h Handle) joinFar() error {
 		w.Prepare()
 		j.add(w)
 		if h.Done() {
-			j.wake() // the coroutine may have looked before w was there; w wakes itself
+			j.wake() // the coroutine may have ended before w was added; w wakes itself
 		}
 		why := w.Park(ReasonJoin)
 		j.drop(w)
@@ -88,7 +90,8 @@ func (h Handle) joinFar() error {
 	return nil
 }
 
-// join is Join where both live on this thread, so that nothing of it needs an atomic.
+// join is Join where both are on this thread, so that nothing of it needs an
+// atomic.
 func (w *worker) join(h Handle) error {
 	co := w.co.Own()
 	me, j := &co.waiter, h.co.joined()
@@ -100,7 +103,7 @@ func (w *worker) join(h Handle) error {
 		if h.Done() {
 			break
 		}
-		p := &j.here // the park ended early or by force: take me out
+		p := &j.here // the park ended early or by force: remove me
 		for *p != nil && *p != me {
 			p = &(*p).Link
 		}
@@ -116,7 +119,7 @@ func (w *worker) join(h Handle) error {
 	return nil
 }
 
-// wakeHere wakes those who queued in join. Owner only.
+// wakeHere wakes the waiters of join. Owner only.
 func (ex *Executor) wakeHere(j *joins) {
 	w := j.here
 	j.here = nil
@@ -129,8 +132,8 @@ func (ex *Executor) wakeHere(j *joins) {
 
 // Waiter.Tag of a joiner.
 const (
-	joinLoose  = iota // in no list, and nobody is about to wake it
-	joinQueued        // in the list, or taken out by a waker that has not done with it
+	joinReleased = iota // in no list, and no waker is about to wake it
+	joinQueued          // in the list, or removed by a waker that still uses it
 )
 
 func (j *joins) add(w *Waiter) {
@@ -141,22 +144,24 @@ func (j *joins) add(w *Waiter) {
 	j.mu.Unlock()
 }
 
-// wake wakes everyone queued. Joiners of a later life, and those who were early, queue again.
+// wake wakes all that are queued. Joiners of a later incarnation, and those woken
+// early, queue again.
 func (j *joins) wake() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for w := j.joiners.Swap(nil); w != nil; {
 		next := w.Link
 		w.Wake()
-		atomic.StoreUintptr(&w.Tag, joinLoose) // from here on w is its owner's
+		atomic.StoreUintptr(&w.Tag, joinReleased) // from here on w is its owner's
 		w = next
 	}
 }
 
-// drop makes sure that w is in no list, and in no waker's hands, after its park. If nobody has taken it out, the park
-// ended early or by force: then all are woken, and the others queue again.
+// drop makes sure, after its park, that w is in no list and used by no waker. If
+// it is still queued, the park ended early or by force: then all are woken, and
+// the others queue again.
 func (j *joins) drop(w *Waiter) {
-	if atomic.LoadUintptr(&w.Tag) != joinLoose {
+	if atomic.LoadUintptr(&w.Tag) != joinReleased {
 		j.wake()
 	}
 }

@@ -7,24 +7,28 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// LocalOptions say what a Local does beside holding a value. All may be left out.
+// LocalOptions say what a Local does beside holding a value. All fields may be
+// left out.
 type LocalOptions[T any] struct {
-	// Make makes a coroutine's value when it first asks for it; without it that is the zero value.
+	// Make makes a coroutine's value at the first Get; without it that is the
+	// zero value.
 	Make func() T
-	// Inherit makes the value of a new coroutine whose maker has one, from
-	// that, at its creation and on its maker's thread. Without it nothing is
+	// Inherit makes the value of a new coroutine whose creator has one, from
+	// that, at its creation and on its creator's thread. Without it nothing is
 	// inherited. A panic in it is that of the call that starts the coroutine,
 	// which then starts none.
 	Inherit func(parent *T) T
-	// Drop is told of a coroutine's value at its end. It may park.
+	// Drop is called with the value at the coroutine's end. It may park.
 	Drop func(*T)
 }
 
-// Local is a variable of which every coroutine has its own: those of a Scheduler, and those driven by hand, which do not share
-// their resumer's. A coroutine that never asks for it has none, and pays nothing.
+// Local is a variable of which every coroutine has its own: those of a Scheduler,
+// and Fibers, which do not share their resumer's. A coroutine that never asks for
+// it has none, and pays nothing.
 //
-// Ordinary goroutines have one value together, made when one of them first asks: Go has no end of a goroutine at which
-// to drop its own. What they share must be safe for that.
+// Ordinary goroutines have one value together, made when one of them first asks:
+// Go has no hook at a goroutine's end that could drop its own. What they share must
+// be safe for that.
 type Local[T any] struct {
 	key    localKey
 	make   func() T
@@ -38,10 +42,11 @@ type localKey struct {
 	drop    func(value any)
 }
 
-// inheriting counts the Locals ever made that are inherited: while there is none, making a coroutine need not look.
+// inheriting counts the Locals ever made that are inherited: while it is 0, making
+// a coroutine skips inheritLocals.
 var inheriting atomic.Int32
 
-// NewLocal makes a Local. It is meant to be made once, as a package's variable.
+// NewLocal makes a Local, once, as a package's variable.
 func NewLocal[T any](o LocalOptions[T]) *Local[T] {
 	l := &Local[T]{make: o.Make}
 	if o.Inherit != nil {
@@ -57,7 +62,8 @@ func NewLocal[T any](o LocalOptions[T]) *Local[T] {
 	return l
 }
 
-// Get returns the caller's value, making it if there is none. It does not park. The pointer is good until the coroutine's end.
+// Get returns the caller's value, making it if there is none. It does not park.
+// The pointer is valid until the coroutine's end.
 func (l *Local[T]) Get() *T {
 	values := currentLocals()
 	if values == nil {
@@ -73,7 +79,7 @@ func (l *Local[T]) Get() *T {
 	}
 	v := l.fresh()
 	if made := values.find(&l.key); made != nil {
-		return made.(*T) // Make has asked for it
+		return made.(*T) // Make has called Get
 	}
 	values.add(&l.key, v)
 	return v
@@ -126,7 +132,7 @@ type localValue struct {
 	value any
 }
 
-// fewLocals is how many are found faster by looking at each.
+// fewLocals is how many are found faster without an index.
 const fewLocals = 8
 
 // currentLocals returns the caller's place for values; nil for ordinary goroutines.
@@ -225,7 +231,7 @@ func inheritLocals(to *localValues) {
 }
 
 // Discard drops what a coroutine that was made, and will not be adopted, has
-// inherited; it is nobody's child any more.
+// inherited, and takes it out of its parent's children.
 func (co *Coroutine) Discard() {
 	co.children.leave()
 	co.locals.drop()

@@ -15,15 +15,16 @@ import (
 // there, and end it after the next park. So the loop begins and ends these on its
 // own goroutine, which waits meanwhile.
 
-// tracing is how many want regions.
+// tracing is how many calls of TraceRuns are in force.
 var tracing atomic.Int32
 
 // unnamed is the region of a coroutine without a name.
 const unnamed = "coroutine"
 
-// TraceRuns makes each run of a coroutine, from its getting the thread to its giving it up, a region of the execution trace, with the
-// coroutine's name or "coroutine", whenever runtime/trace is on. All threads do so from their next turn on, until stop is called.
-// Package profile has the whole story.
+// TraceRuns makes each run of a coroutine, from its getting the thread to its
+// giving it up, a region of the execution trace, with the coroutine's name or
+// "coroutine", whenever runtime/trace is on. All threads do so from their next turn
+// on, until stop is called. Package profile explains the rest.
 func TraceRuns() (stop func()) {
 	tracing.Add(1)
 	return sync.OnceFunc(func() { tracing.Add(-1) })

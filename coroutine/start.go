@@ -13,13 +13,14 @@ func SetStarter(start func(fn func(), name string, site uintptr) (Handle, error)
 
 // Starter is a Host that has a say in what is started on its thread.
 type Starter interface {
-	// StartHere is Executor.Spawn, or tells why not. Owner only.
+	// StartHere is Executor.Spawn, or returns why not. Owner only.
 	StartHere(fn func(), name string, site uintptr) (Handle, error)
 }
 
-// Start starts fn as a coroutine where netco.Go would: on the least loaded Processor of the caller's scheduler, or of the default
-// one. It is for packages that netco itself stands on. Without package netco it starts fn on the caller's own thread, and returns
-// ErrNoScheduler on an ordinary goroutine.
+// Start starts fn as a coroutine where netco.Go would: on the least loaded
+// Processor of the caller's scheduler, or of the default one. It is for packages
+// that netco itself imports. Without package netco it starts fn on the caller's own
+// thread, and returns ErrNoScheduler on an ordinary goroutine.
 func Start(fn func(), name string, site uintptr) (Handle, error) {
 	if starter != nil {
 		return starter(fn, name, site)

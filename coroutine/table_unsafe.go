@@ -9,15 +9,16 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// The table answers "which coroutine am I": it maps a goroutine's identity to the worker that goroutine is.
-// It is open addressing with linear probing over atomic pointers. The assembly reads one of
-// them; on amd64 and arm64 an aligned pointer is read whole, and what it points
+// The table maps a goroutine's identity to the worker that the goroutine is. It is
+// open addressing with linear probing over atomic pointers. The assembly reads one
+// of them; on amd64 and arm64 an aligned pointer is read whole, and what it points
 // to was written before it was published.
 //
-// A reader asks only for its own goroutine, and its own entry was made before it could ask and stays until it has
-// stopped asking; so a reader needs no lock as long as no writer breaks its probe chain: a removed entry becomes a
-// tombstone, and growth publishes a new table that holds every entry of the old one.
-// Writers (a goroutine joins or leaves a pool) hold tableMu.
+// A reader searches only for its own goroutine, whose entry exists from before the
+// first search until after the last; so a reader needs no lock as long as no writer
+// breaks its probe chain: a removed entry becomes a tombstone, and growth publishes
+// a new table that holds every entry of the old one. Writers (a goroutine joins or
+// leaves a pool) hold tableMu.
 var (
 	table   atomic.Pointer[gTable] // never nil
 	tableMu inside.Mutex
@@ -26,14 +27,14 @@ var (
 type gTable struct {
 	first unsafe.Pointer           // &slots[0], for asm.Find
 	shift uint64                   // 64 - log2(len(slots))
-	slots []atomic.Pointer[worker] // length a power of two; &nobody where empty
+	slots []atomic.Pointer[worker] // length a power of two; emptySlot where empty
 	used  int                      // entries and tombstones; under tableMu
 	live  int                      // entries; under tableMu
 }
 
 // No goroutine has identity 0, so none is one of these.
 var (
-	nobody    = new(worker) // an empty slot
+	emptySlot = new(worker)
 	tombstone = new(worker) // where an entry was removed
 )
 
@@ -52,7 +53,7 @@ func init() {
 func newGTable(bits uint64) *gTable {
 	t := &gTable{slots: make([]atomic.Pointer[worker], 1<<bits), shift: 64 - bits}
 	for i := range t.slots {
-		t.slots[i].Store(nobody)
+		t.slots[i].Store(emptySlot)
 	}
 	t.first = unsafe.Pointer(&t.slots[0])
 	return t
@@ -112,7 +113,7 @@ func (t *gTable) probe(g uintptr) *worker {
 		switch w := t.slots[i].Load(); {
 		case w.ctx.G() == g:
 			return w
-		case w == nobody:
+		case w == emptySlot:
 			return nil
 		}
 	}
@@ -130,7 +131,8 @@ func enroll(w *worker) {
 	t.insert(w)
 }
 
-// expel removes w. To be called by its goroutine before it ends: its identity may be used again at once.
+// expel removes w. To be called by its goroutine before it ends: its identity may
+// be reused at once.
 func expel(w *worker) {
 	tableMu.Lock()
 	defer tableMu.Unlock()
@@ -148,24 +150,26 @@ func expel(w *worker) {
 	}
 }
 
-// insert puts w into the first slot of its chain that is empty or has a tombstone. Goroutines are used again, so without
-// the latter their entries would move down their chains with every use.
+// insert puts w into the first slot of its chain that is empty or has a tombstone.
+// Goroutines are reused; without the latter their entries would move down their
+// chains with every use.
 func (t *gTable) insert(w *worker) {
 	mask := uint64(len(t.slots) - 1)
 	i := t.hash(w.ctx.G())
 	old := t.slots[i].Load()
-	for old != nobody && old != tombstone {
+	for old != emptySlot && old != tombstone {
 		i = (i + 1) & mask
 		old = t.slots[i].Load()
 	}
 	t.slots[i].Store(w)
 	t.live++
-	if old == nobody {
+	if old == emptySlot {
 		t.used++
 	}
 }
 
-// rebuilt returns a table with t's entries, no tombstones, and room for as many again.
+// rebuilt returns a table with t's entries, no tombstones, and space for as many
+// more.
 func (t *gTable) rebuilt() *gTable {
 	bits := uint64(minTableBits)
 	for 1<<bits < 3*(t.live+1) { // a table that was half full becomes twice as large
@@ -173,14 +177,15 @@ func (t *gTable) rebuilt() *gTable {
 	}
 	n := newGTable(bits)
 	for i := range t.slots {
-		if w := t.slots[i].Load(); w != nobody && w != tombstone {
+		if w := t.slots[i].Load(); w != emptySlot && w != tombstone {
 			n.insert(w)
 		}
 	}
 	return n
 }
 
-// prefetch brings closer what Range reads some slots after i: with a million coroutines all of it is cold.
+// prefetch loads into the cache what Range reads some slots after i: with a million
+// coroutines all of it is cold.
 func (t *gTable) prefetch(i int) {
 	if i+16 < len(t.slots) {
 		w := uintptr(unsafe.Pointer(t.slots[i+16].Load()))
