@@ -266,9 +266,9 @@ func TestMisuseInside(t *testing.T) {
 			})
 			next.expect(t, 1, 1, nil)
 			_, err = fy.Yield(5)
-			refused(t, "Yield by who remembers a former life", err, ErrOutside)
+			refused(t, "Yield of a former incarnation", err, ErrOutside)
 			f.expect(t, 1, 0, ErrDead)
-			refused(t, "Cancel of a former life", f.Cancel(), nil)
+			refused(t, "Cancel of a former incarnation", f.Cancel(), nil)
 			if f.Status() != StatusDead || next.Status() != StatusSuspended {
 				t.Errorf("%v and %v", f.Status(), next.Status())
 			}
@@ -520,7 +520,7 @@ func TestFibersAreReused(t *testing.T) {
 	})
 }
 
-func TestHandAllocs(t *testing.T) {
+func TestFiberAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestHandTorture lets coroutines driven by hand do all they can, deep in their stacks or not, on goroutines and in coroutines, while the
+// TestFiberTorture lets coroutines driven by hand do all they can, deep in their stacks or not, on goroutines and in coroutines, while the
 // collector runs without pause and profiles and traces are taken. What only a stack points to must stay whole.
-func TestHandTorture(t *testing.T) {
+func TestFiberTorture(t *testing.T) {
 	within(t, 3*time.Minute)
 	before := runtime.NumGoroutine()
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
@@ -84,8 +84,8 @@ func TestHandTorture(t *testing.T) {
 	settleGoroutines(t, before)
 }
 
-// TestHandStacks yields at every level of recursions into MiB of stack, several of them by turns.
-func TestHandStacks(t *testing.T) {
+// TestFiberStacks yields at every level of recursions into MiB of stack, several of them by turns.
+func TestFiberStacks(t *testing.T) {
 	homes(t, func(t *testing.T) {
 		const n = 4
 		depth := scaled(6000)

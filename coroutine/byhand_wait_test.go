@@ -62,8 +62,8 @@ func over() context.Context {
 	return ctx
 }
 
-// TestHandsWait: what waits inside a coroutine driven by hand parks the coroutine that has resumed it, whichever that is, and others run.
-func TestHandsWait(t *testing.T) {
+// TestFibersWait: what waits inside a coroutine driven by hand parks the coroutine that has resumed it, whichever that is, and others run.
+func TestFibersWait(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	ln, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -148,8 +148,8 @@ func TestHandsWait(t *testing.T) {
 	}
 }
 
-// TestHandsOutliveTheirResumers: made in a coroutine that ends, suspended, they go on in others of the Processor and of no other.
-func TestHandsOutliveTheirResumers(t *testing.T) {
+// TestFibersOutliveTheirResumers: made in a coroutine that ends, suspended, they go on in others of the Processor and of no other.
+func TestFibersOutliveTheirResumers(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	var f fiber
 	var y *yielder
@@ -223,9 +223,9 @@ func TestHandsOutliveTheirResumers(t *testing.T) {
 	})
 }
 
-// TestHandsDropped: those that nobody can resume any more are cancelled on their Processor, where their deferred calls may park; one that
+// TestFibersDropped: those that nobody can resume any more are cancelled on their Processor, where their deferred calls may park; one that
 // waits for long, or panics, holds up no other.
-func TestHandsDropped(t *testing.T) {
+func TestFibersDropped(t *testing.T) {
 	var panics atomic.Int32
 	start(t, netco.Options{Processors: 2, OnPanic: func(info netco.PanicInfo) {
 		var e *coroutine.PanicError
@@ -280,8 +280,8 @@ func TestHandsDropped(t *testing.T) {
 	}
 }
 
-// TestHandsAtShutdown: the deferred calls of those that are suspended run, whoever still refers to them, and those inside are unwound.
-func TestHandsAtShutdown(t *testing.T) {
+// TestFibersAtShutdown: the deferred calls of those that are suspended run, whoever still refers to them, and those inside are unwound.
+func TestFibersAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	for _, force := range []bool{false, true} {
 		start := func() { // locked, or those made under LockOSThread could not be ended

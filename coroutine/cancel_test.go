@@ -162,15 +162,15 @@ func TestStopBeforeStart(t *testing.T) {
 			t.Errorf("dropped %d, hooks called %t", dropped, hooked)
 		}
 		ran := false
-		ex.Spawn(func() { ran = true; sleep(1) }, "", 0).Handle().Join() // the same struct's next life
+		ex.Spawn(func() { ran = true; sleep(1) }, "", 0).Handle().Join() // the struct's next incarnation
 		if !ran {
-			t.Error("a later life was ended")
+			t.Error("a later incarnation was ended")
 		}
 	})
 }
 
-// TestStopNamesALife: a Handle of a life that is over does not end the next one.
-func TestStopNamesALife(t *testing.T) {
+// TestStopNamesAnIncarnation: a Handle of an earlier incarnation does not stop the next one.
+func TestStopNamesAnIncarnation(t *testing.T) {
 	within(t, time.Minute)
 	on(plain, func(ex *Executor) {
 		for i := range 100 {
@@ -195,7 +195,7 @@ func TestStopNamesALife(t *testing.T) {
 				t.Error(err)
 			}
 			if <-done; !ran {
-				t.Fatal("the later life was ended")
+				t.Fatal("the later incarnation was ended")
 			}
 		}
 	})
@@ -258,8 +258,8 @@ func TestStopKeepsWake(t *testing.T) {
 	})
 }
 
-// TestFirmly: neither Stop nor the executor's end by force ends a wait in it, but both do right after it.
-func TestFirmly(t *testing.T) {
+// TestShield: neither Stop nor the executor's end by force ends a wait in it, but both do right after it.
+func TestShield(t *testing.T) {
 	for _, how := range []string{"stop in it", "stop before it", "executor", "executor before it"} {
 		t.Run(how, func(t *testing.T) {
 			within(t, time.Minute)
@@ -332,7 +332,7 @@ func TestFirmly(t *testing.T) {
 }
 
 // TestStopHammer: coroutines start, park, are woken and end, on threads of their own, while others are stopping them, often several times
-// and late. All end, with their deferred calls, and nobody who was not stopped is told to end.
+// and late. All end, with their deferred calls, and no others.
 func TestStopHammer(t *testing.T) {
 	within(t, 2*time.Minute)
 	for _, c := range configs {

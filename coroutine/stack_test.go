@@ -122,8 +122,8 @@ func (co *Coroutine) ticketOnItsThread(th *thread) uint64 {
 	return <-got
 }
 
-// TestStackOfNobody: ids that are no coroutine's, or not yet or no more.
-func TestStackOfNobody(t *testing.T) {
+// TestStackOfNone: ids that are no coroutine's, or not yet or no more.
+func TestStackOfNone(t *testing.T) {
 	within(t, time.Minute)
 	th := newThread(plain)
 	h := th.spawn(func() { parksHere() })
@@ -363,7 +363,7 @@ func TestStackOfHammer(t *testing.T) {
 		over.Store(true)
 		askers.Wait()
 		if told.Load() == 0 {
-			t.Errorf("round %d: nobody told anything", round)
+			t.Errorf("round %d: no stack was returned", round)
 		}
 		t.Logf("round %d: %d stacks, %d gone, %d busy", round, told.Load(), gone.Load(), busy.Load())
 	}

@@ -283,7 +283,7 @@ func TestStackOfChurn(t *testing.T) {
 		over.Store(true)
 		askers.Wait()
 		if told.Load() == 0 {
-			t.Error("nobody has told anything")
+			t.Error("no stack was returned")
 		}
 		t.Logf("%d stacks, %d gone", told.Load(), shut.Load())
 	}
