@@ -41,11 +41,13 @@ const (
 	spreadAfter   = 4   // times balanceEvery
 	trialSettles  = 2   // looks until the connections have moved
 	trialLooks    = 5   // looks after these
-	trialGain     = 1.1 // what a spread has to bring
 	trialGone     = 0.3 // less work than this is no verdict: the load has gone
 	trialPauseMin = 4 * time.Second
 	trialPauseMax = 64 * time.Second
 )
+
+// trialGain is what a spread has to bring. A variable for tests.
+var trialGain = 1.1
 
 // balancer is what the monitor knows of a group. All fields: the monitor's.
 type balancer struct {
@@ -115,7 +117,6 @@ func (g *Group) balance(b *balancer, now time.Time) {
 	b.rate = float64(resumes-b.resumes) / span.Seconds()
 	b.resumes = resumes
 	if stale {
-
 		b.high, b.low, b.work = 0, 0, 0
 		return
 	}
@@ -195,15 +196,14 @@ func (g *Group) spread(b *balancer) {
 	t := &b.trial
 	t.before, t.work, t.looks = b.work/float64(b.high), 0, 0
 	spare := slices.DeleteFunc(slices.Clone(g.members), (*Processor).IsActive)
-	for i, p := range g.members {
-		if len(spare) > 0 && p.IsActive() && b.busy[i] > busyAbove && p.movable() > 1 {
+	before := slices.Collect(g.actives())
+	for _, p := range before {
+		if len(spare) > 0 && b.busy[p.cfg.Index] > busyAbove && p.movable() > 1 {
 			t.added = append(t.added, spare[0])
+			spare[0].active.Store(true) // first: p gives to none that is not active
 			p.ask(spare[0], p.movable()/2)
 			spare = spare[1:]
 		}
-	}
-	for _, p := range t.added {
-		p.active.Store(true)
 	}
 	b.high, b.work = 0, 0
 }

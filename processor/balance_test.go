@@ -162,3 +162,34 @@ func TestTrial(t *testing.T) {
 		t.Errorf("pauses for %v", tr.pause)
 	}
 }
+
+// TestDecideAroundTrial: while a spread is on trial nothing else moves; one that
+// has failed is taken back, and the next one is not at once.
+func TestDecideAroundTrial(t *testing.T) {
+	g := newGroup(t, 2)
+	defer g.Discard()
+	g.minActive = 1
+	registerFds(t, g.members[0], 8)
+	registerFds(t, g.members[1], 2)
+	b := &balancer{at: time.Now(), busy: []float64{1, 0}, rate: 100}
+	g.members[1].active.Store(false)
+	for range spreadAfter {
+		g.decide(b)
+	}
+	for look := range trialSettles + trialLooks {
+		if asked := gifts(g); !slices.Equal(asked, []string{"0>1:4"}) || marks(g) != "++" {
+			t.Fatalf("look %d: asked for %q, active are %s", look, asked, marks(g))
+		}
+		b.busy[1] = 0.5 // uneven
+		g.decide(b)
+	}
+	if asked := gifts(g); !slices.Contains(asked, "1>0:all") || marks(g) != "+-" {
+		t.Errorf("after the trial: asked for %q, active are %s", asked, marks(g))
+	}
+	for range 2 * spreadAfter {
+		g.decide(b)
+	}
+	if marks(g) != "+-" {
+		t.Error("there is another trial at once")
+	}
+}

@@ -85,6 +85,7 @@ func TestReadyCoroutinesMove(t *testing.T) {
 			end := partner(procs[0], netco.Yield)
 			moved := false
 			procs[0].Submit(nil, func() {
+				settle(procs[0])
 				procs[0].GiveAll(procs[1])
 				for i := 0; i < 1000 && !moved; i++ {
 					c.op(procs[0])
@@ -123,6 +124,7 @@ func TestMoveFromOwnedChannel(t *testing.T) {
 			}, "", 0, true)
 			moved := false
 			procs[0].Submit(nil, func() {
+				settle(procs[0])
 				for i := range n {
 					if i == n/2 {
 						procs[0].GiveAll(procs[1])
@@ -209,6 +211,14 @@ func serveReads(l net.Listener, kind string, read func(net.Conn) error) {
 	}()
 }
 
+// settle moves the caller to a Processor, from which it may have been stolen
+// before it started.
+func settle(at *processor.Processor) {
+	if processor.Here() != at {
+		coroutine.Current().MoveTo(at.Executor())
+	}
+}
+
 // elsewhere is another Processor than p.
 func elsewhere(p *processor.Processor) *processor.Processor {
 	for _, q := range p.Group().Members() {
@@ -224,6 +234,7 @@ func elsewhere(p *processor.Processor) *processor.Processor {
 // are together again when they do not.
 func TestComputingSpreadsAndPacks(t *testing.T) {
 	needMoves(t)
+	processor.AnyGain(t)
 	procs := begin(t, netco.Options{Processors: 2})
 	defer netco.Shutdown(context.Background())
 	var light, over, strayed atomic.Bool
