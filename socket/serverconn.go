@@ -123,10 +123,12 @@ func (c *ServerConn) run(woken bool) {
 		if idle {
 			return // from now on c may be run by another coroutine
 		}
-		c.unlock()
-		if !woken && processor.TurnOver() {
+		if err == nil && !woken && processor.TurnOver() {
 			processor.YieldTurn() // the next request was there already
+			s := c.sock()
+			s.pd.TakeAlong(s.fd)
 		}
+		c.unlock()
 		if err == nil {
 			err = c.handle(c.server.Handle)
 		}
