@@ -125,9 +125,7 @@ func TestBatchConnected(t *testing.T) {
 	if n, err := a.WriteBatch(numbered(0, 40, netip.AddrPort{})); n != 40 || err != nil {
 		t.Fatal(n, err)
 	}
-	if err := receive(b, room(8, 300, 0), 0, 40, portOf(a)); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, receive(b, room(8, 300, 0), 0, 40, portOf(a)))
 	ms := numbered(40, 3, netip.AddrPort{})
 	ms[2].Addr = portOf(b)
 	if n, err := a.WriteBatch(ms); n != 2 || !errors.Is(err, net.ErrWriteToConnected) {
@@ -210,9 +208,7 @@ func TestBatchFaults(t *testing.T) {
 					t.Fatal(n, err)
 				}
 				k := p.Go(func() {
-					if err := receive(b, room(16, 300, 0), 0, 100, portOf(a)); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, receive(b, room(16, 300, 0), 0, 100, portOf(a)))
 				})
 				if c.every[sysx.Recv] == unix.EAGAIN { // it waits for an edge that is over
 					testenv.Until(t, "a denied read", func() bool { return s.called[sysx.Recv].Load() > 0 })
@@ -257,9 +253,7 @@ func TestBatchSendFaults(t *testing.T) {
 						if m, err := a.WriteBatch(ms[n:]); m != 40-n || err != nil {
 							t.Errorf("the rest: %d, %v", m, err)
 						}
-						if err := receive(b, room(32, 300, 0), 0, 40, portOf(a)); err != nil {
-							t.Error(err)
-						}
+						testenv.NoError(t, receive(b, room(32, 300, 0), 0, 40, portOf(a)))
 					}
 				})
 			})
@@ -296,9 +290,7 @@ func TestBatchRoomComesBack(t *testing.T) {
 			if calls < 2*50/7 {
 				t.Errorf("%d calls", calls)
 			}
-			if err := receive(b, room(32, 300, 0), 0, 50, portOf(a)); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, receive(b, room(32, 300, 0), 0, 50, portOf(a)))
 		})
 	}
 }
@@ -318,9 +310,7 @@ func TestBatchReadFaults(t *testing.T) {
 			t.Errorf("%d, %v", n, err)
 		}
 	}
-	if err := receive(b, room(8, 300, 0), 0, 3, portOf(a)); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, receive(b, room(8, 300, 0), 0, 3, portOf(a)))
 }
 
 // TestBatchFew: a batch larger than a call may move is moved in several, and
@@ -461,9 +451,7 @@ func TestBatchJoined(t *testing.T) {
 			t.Error("nothing was joined")
 		}
 	}
-	if err := b.SetGRO(false); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, b.SetGRO(false))
 	if n, err := a.WriteBatch([]socket.Message{{Buf: pattern(1000), Addr: portOf(b), SegmentSize: 100}}); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}

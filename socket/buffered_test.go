@@ -65,9 +65,7 @@ func TestBufferedUnderFaults(t *testing.T) {
 						if err := serve(b); err != nil && err != io.EOF {
 							t.Error(err)
 						}
-						if err := b.Flush(); err != nil {
-							t.Error(err)
-						}
+						testenv.NoError(t, b.Flush())
 					})
 					r := rand.New(rand.NewPCG(1, uint64(c.lines)))
 					var input bytes.Buffer
@@ -389,9 +387,7 @@ func TestBufferedSendsWithoutData(t *testing.T) {
 						t.Errorf("past the deadline: %v", err)
 					}
 					b.SetReadDeadline(time.Time{})
-					if err := b.WaitReadable(); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, b.WaitReadable())
 					b.WriteString("two")
 					if err := r.read(b); err != io.EOF {
 						t.Errorf("at the end: %v", err)
@@ -505,9 +501,7 @@ func TestBufferedWriters(t *testing.T) {
 						}
 						yieldSome(r)
 					}
-					if err := b.Flush(); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, b.Flush())
 				}))
 			}
 			in := bufio.NewReader(peer)
@@ -578,9 +572,7 @@ func TestBufferedAvailableBuffer(t *testing.T) {
 						t.Errorf("%d of %d, %v", n, size, err)
 					}
 				}
-				if err := b.Flush(); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, b.Flush())
 				if _, w := b.Holds(); w {
 					t.Error("holds a buffer")
 				}
@@ -756,9 +748,7 @@ func TestBufferedClose(t *testing.T) {
 			p.Do(t, func() {
 				b := socket.NewBuffered(c)
 				b.Write(pattern(10_000))
-				if err := b.Close(); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, b.Close())
 				if err := b.Close(); !errors.Is(err, net.ErrClosed) {
 					t.Errorf("the second: %v", err)
 				}
@@ -813,9 +803,7 @@ func TestBufferedClose(t *testing.T) {
 			reader.UntilParked(t, coroutine.ReasonRead)
 			writer := closed("the writer", func() error { return second(b.Write(tooMuch)) })
 			writer.UntilParked(t, coroutine.ReasonWrite)
-			if err := b.Close(); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, b.Close())
 			reader.Wait(t)
 			writer.Wait(t)
 		})

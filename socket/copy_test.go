@@ -325,9 +325,7 @@ func TestMoveUrgent(t *testing.T) {
 		go func() {
 			defer close(done)
 			send(piece[1000:])
-			if err := unix.Sendto(fd, []byte{byte(i)}, unix.MSG_OOB, nil); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, unix.Sendto(fd, []byte{byte(i)}, unix.MSG_OOB, nil))
 		}()
 		arrives(piece[1000:])
 		testenv.Await(t, done, "writes")
@@ -510,9 +508,7 @@ func TestMovePutBack(t *testing.T) {
 					}
 					after := swallowFrom(t, nextDown, int(n)+10, total)
 					p.Do(t, func() {
-						if err := src.(socket.Stream).WaitReadable(); err != nil {
-							t.Error(err)
-						}
+						testenv.NoError(t, src.(socket.Stream).WaitReadable())
 						b := make([]byte, 10)
 						if _, err := io.ReadFull(src, b); err != nil {
 							t.Error(err)

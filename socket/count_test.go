@@ -492,40 +492,43 @@ func TestCountsErrors(t *testing.T) {
 	}
 }
 
+// savedReadsCases are the cases of TestSavedReads.
+var savedReadsCases = []struct {
+	name  string
+	saves bool // all of them
+	read  func(c *socket.TCPConn, b *socket.Buffered) error
+}{
+	{"read", true, func(c *socket.TCPConn, _ *socket.Buffered) error {
+		_, err := c.Read(make([]byte, 10))
+		return err
+	}},
+	{"read of no more than there is", false, func(c *socket.TCPConn, _ *socket.Buffered) error {
+		_, err := c.Read(make([]byte, 1))
+		return err
+	}},
+	{"wait and read", true, func(c *socket.TCPConn, _ *socket.Buffered) error {
+		if err := c.WaitReadable(); err != nil {
+			return err
+		}
+		_, err := c.Read(make([]byte, 10))
+		return err
+	}},
+	{"Buffered", true, func(_ *socket.TCPConn, b *socket.Buffered) error {
+		_, err := b.ReadByte()
+		return err
+	}},
+	{"Buffered with room for one", false, func(_ *socket.TCPConn, b *socket.Buffered) error {
+		_, err := b.Read(make([]byte, 1))
+		return err
+	}},
+}
+
 // TestSavedReads: of a reader who waits for each request, all reads but the
 // first are made once; what would have told him that there is no more is saved,
 // and counted as such, whichever way he waits.
 func TestSavedReads(t *testing.T) {
 	const rounds = 200
-	for _, c := range []struct {
-		name  string
-		saves bool // all of them
-		read  func(c *socket.TCPConn, b *socket.Buffered) error
-	}{
-		{"read", true, func(c *socket.TCPConn, _ *socket.Buffered) error {
-			_, err := c.Read(make([]byte, 10))
-			return err
-		}},
-		{"read of no more than there is", false, func(c *socket.TCPConn, _ *socket.Buffered) error {
-			_, err := c.Read(make([]byte, 1))
-			return err
-		}},
-		{"wait and read", true, func(c *socket.TCPConn, _ *socket.Buffered) error {
-			if err := c.WaitReadable(); err != nil {
-				return err
-			}
-			_, err := c.Read(make([]byte, 10))
-			return err
-		}},
-		{"Buffered", true, func(_ *socket.TCPConn, b *socket.Buffered) error {
-			_, err := b.ReadByte()
-			return err
-		}},
-		{"Buffered with room for one", false, func(_ *socket.TCPConn, b *socket.Buffered) error {
-			_, err := b.Read(make([]byte, 1))
-			return err
-		}},
-	} {
+	for _, c := range savedReadsCases {
 		t.Run(c.name, func(t *testing.T) {
 			start(t, 2)
 			a, peer := withPeer(t)
@@ -535,9 +538,7 @@ func TestSavedReads(t *testing.T) {
 			k := testrun.Second.Go(func() {
 				for range rounds {
 					begun.Add(1)
-					if err := c.read(a, b); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, c.read(a, b))
 				}
 			})
 			for i := range rounds {

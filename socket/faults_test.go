@@ -89,9 +89,7 @@ func TestEchoUnderFaults(t *testing.T) {
 				a, b := pair(t)
 				s := p.Go(func() { echo(b) })
 				p.Do(t, func() {
-					if err := roundTrip(p, a, c.size); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, roundTrip(p, a, c.size))
 					a.Close()
 				})
 				s.Wait(t)
@@ -702,9 +700,7 @@ func TestRequestAfterEAGAIN(t *testing.T) {
 				Closed: func(_ *socket.ServerConn, err error) { ended <- err },
 			}
 			testrun.First.Do(t, func() {
-				if err := s.ServeConn(a.(socket.Stream)); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, s.ServeConn(a.(socket.Stream)))
 			})
 			if err := testenv.Await(t, ended, "the connection's end"); err != io.EOF || len(got) != total || differs(got, 0) != "" {
 				t.Errorf("%v after %d bytes, %s", err, len(got), differs(got, 0))
@@ -937,6 +933,16 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	testrun.WaitAll(t, tasks...)
 }
 
+func errorPathsLeaveNoFDDial(network, address string) func() error {
+	return func() error {
+		c, err := socket.Dial(network, address)
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}
+}
+
 // TestErrorPathsLeaveNoFD: each call that can fail while something is opened,
 // in each way, returns net's error and leaves as many fds as there were.
 func TestErrorPathsLeaveNoFD(t *testing.T) {
@@ -947,15 +953,7 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer netL.Close()
-	dial := func(network, address string) func() error {
-		return func() error {
-			c, err := socket.Dial(network, address)
-			if err == nil {
-				c.Close()
-			}
-			return err
-		}
-	}
+
 	type call struct {
 		name, want string // %v is the errno
 		op         sysx.Op
@@ -963,13 +961,13 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 	}
 	tcpAt, unixAt := l.Addr().String(), u.Addr().String()
 	calls := []call{
-		{"TCP socket", "dial tcp " + tcpAt + ": socket: %v", sysx.Socket, dial("tcp", tcpAt)},
-		{"TCP connect", "dial tcp " + tcpAt + ": connect: %v", sysx.Connect, dial("tcp", tcpAt)},
-		{"TCP register", "dial tcp " + tcpAt + ": epoll_ctl: %v", sysx.EpollCtl, dial("tcp", tcpAt)},
-		{"UDP socket", "dial udp 127.0.0.1:9: socket: %v", sysx.Socket, dial("udp", "127.0.0.1:9")},
-		{"UDP connect", "dial udp 127.0.0.1:9: connect: %v", sysx.Connect, dial("udp", "127.0.0.1:9")},
-		{"Unix socket", "dial unix " + unixAt + ": socket: %v", sysx.Socket, dial("unix", unixAt)},
-		{"Unix connect", "dial unix " + unixAt + ": connect: %v", sysx.Connect, dial("unix", unixAt)},
+		{"TCP socket", "dial tcp " + tcpAt + ": socket: %v", sysx.Socket, errorPathsLeaveNoFDDial("tcp", tcpAt)},
+		{"TCP connect", "dial tcp " + tcpAt + ": connect: %v", sysx.Connect, errorPathsLeaveNoFDDial("tcp", tcpAt)},
+		{"TCP register", "dial tcp " + tcpAt + ": epoll_ctl: %v", sysx.EpollCtl, errorPathsLeaveNoFDDial("tcp", tcpAt)},
+		{"UDP socket", "dial udp 127.0.0.1:9: socket: %v", sysx.Socket, errorPathsLeaveNoFDDial("udp", "127.0.0.1:9")},
+		{"UDP connect", "dial udp 127.0.0.1:9: connect: %v", sysx.Connect, errorPathsLeaveNoFDDial("udp", "127.0.0.1:9")},
+		{"Unix socket", "dial unix " + unixAt + ": socket: %v", sysx.Socket, errorPathsLeaveNoFDDial("unix", unixAt)},
+		{"Unix connect", "dial unix " + unixAt + ": connect: %v", sysx.Connect, errorPathsLeaveNoFDDial("unix", unixAt)},
 		{"NewSocket", "socket socket: socket: %v", sysx.Socket, func() error {
 			_, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0)
 			return err

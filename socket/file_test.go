@@ -415,9 +415,7 @@ func TestFileOffloadedShutdown(t *testing.T) {
 	testenv.Until(t, "the read to begin", func() bool { return bytes.Contains(testenv.Stacks(), []byte("sysx.Read(")) })
 	force(t)
 	k.Wait(t)
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, f.Close())
 	if n := socket.Open(); n != 1 {
 		t.Errorf("%d files open, want the one that is being read", n)
 	}

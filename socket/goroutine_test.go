@@ -84,9 +84,7 @@ func TestHTTP(t *testing.T) {
 	transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, server.Shutdown(ctx))
 	if err := testenv.Await(t, served, "Serve to return"); err != http.ErrServerClosed {
 		t.Error(err)
 	}
@@ -99,9 +97,7 @@ func TestGoroutinesOnly(t *testing.T) {
 	a, b := pair(t)
 	server := testrun.Goroutine.Go(func() { echo(b) })
 	server.UntilParked(t, coroutine.ReasonRead) // or all might be there whenever somebody looks
-	if err := roundTrip(testrun.Goroutine, a, 100<<10); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, roundTrip(testrun.Goroutine, a, 100<<10))
 	a.Close()
 	server.Wait(t)
 	if err := netco.Start(netco.Options{}); err != nil {
@@ -196,9 +192,7 @@ func TestGoroutinesLeaveNothing(t *testing.T) {
 	for range 3 { // it starts anew each time
 		ln := echoGoroutine(t)
 		c := testenv.Must(socket.Dial("tcp", ln.Addr().String()))
-		if err := answered(c, "hello"); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, answered(c, "hello"))
 		all := string(testenv.Stacks())
 		if n := strings.Count(all, "processor.(*lookout).loop"); n != 1 {
 			t.Errorf("%d goroutines look for events, want 1", n)
@@ -244,9 +238,7 @@ func TestAcceptBeforeStart(t *testing.T) {
 		}()
 		testenv.Until(t, "the Accept", func() bool { return strings.Contains(string(testenv.Stacks()), "processor.(*lookout).loop") })
 		c := testenv.Closing(t, testenv.Must(socket.Dial("tcp", echoNet(t))))
-		if err := answered(c, "hello"); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, answered(c, "hello"))
 		testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
 		testenv.OK(t, netco.Shutdown(context.Background()))
 		if err := <-ended; !errors.Is(err, netco.ErrShutdown) {
@@ -312,9 +304,7 @@ func TestCoroutineWaitsForGoroutine(t *testing.T) {
 						}
 						done <- err
 					}()
-					if err := <-done; err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, <-done)
 				}))
 			}
 			testrun.WaitAll(t, tasks...)
@@ -335,14 +325,10 @@ func TestGoroutineTakesOver(t *testing.T) {
 		}
 		defer c.Close()
 		for i := range 20 {
-			if err := answered(c, fmt.Sprint("coroutine ", i)); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, answered(c, fmt.Sprint("coroutine ", i)))
 			done := make(chan error)
 			go func() { done <- answered(c, fmt.Sprint("goroutine ", i)) }()
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, <-done)
 		}
 	})
 }
@@ -364,9 +350,7 @@ func TestGoroutineAccepts(t *testing.T) {
 	let, letOther := hog(t, 0), hog(t, 1)
 	for range 3 {
 		c := testenv.Must(net.Dial("tcp", l.Addr().String()))
-		if err := answered(c, "hello"); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, answered(c, "hello"))
 		c.Close()
 	}
 	let()

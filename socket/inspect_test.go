@@ -317,9 +317,7 @@ func TestInspectEnds(t *testing.T) {
 			}
 			for _, p := range processors(t) {
 				socket.Inspect(p, func(i socket.Info) bool {
-					if err := waiting[i.FD].Close(); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, waiting[i.FD].Close())
 					return true
 				})
 			}
@@ -371,6 +369,32 @@ func TestInspectLetsOthersRun(t *testing.T) {
 	}
 }
 
+func serveInspected(l net.Listener) func() {
+	return func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			if _, err := netco.GoLocal(func() { // half of them close first
+				defer c.Close()
+				buf := make([]byte, 100)
+				for {
+					n, err := c.Read(buf)
+					if err != nil || buf[0] == 'q' {
+						return
+					}
+					if _, err := c.Write(buf[:n]); err != nil {
+						return
+					}
+				}
+			}); err != nil {
+				c.Close()
+			}
+		}
+	}
+}
+
 // TestInspectHammer: sockets of all kinds come and go, read and write, in
 // coroutines and goroutines, their fds being used again and again, while others
 // list them. What is told of a socket is true of it, whatever becomes of it;
@@ -388,33 +412,9 @@ func TestInspectHammer(t *testing.T) {
 	ul := testenv.Must(socket.Listen("unix", name))
 
 	var tasks []*testrun.Task
-	serve := func(l net.Listener) func() {
-		return func() {
-			for {
-				c, err := l.Accept()
-				if err != nil {
-					return
-				}
-				if _, err := netco.GoLocal(func() { // half of them close first
-					defer c.Close()
-					buf := make([]byte, 100)
-					for {
-						n, err := c.Read(buf)
-						if err != nil || buf[0] == 'q' {
-							return
-						}
-						if _, err := c.Write(buf[:n]); err != nil {
-							return
-						}
-					}
-				}); err != nil {
-					c.Close()
-				}
-			}
-		}
-	}
+
 	for i, l := range []net.Listener{l, ul} {
-		tasks = append(tasks, testrun.Places[i].Go(serve(l)))
+		tasks = append(tasks, testrun.Places[i].Go(serveInspected(l)))
 	}
 	client := func(network, address string, seed uint64) func() {
 		return func() {
@@ -727,6 +727,29 @@ func TestLostPeer(t *testing.T) {
 	}
 }
 
+// waitedForIsNotLostCases are the cases of TestWaitedForIsNotLost.
+var waitedForIsNotLostCases = map[string]func(*socket.TCPConn) error{
+	"Read":         func(c *socket.TCPConn) error { _, err := c.Read(make([]byte, 1)); return err },
+	"WaitReadable": func(c *socket.TCPConn) error { return c.WaitReadable() },
+	"WriteTo":      func(c *socket.TCPConn) error { _, err := c.WriteTo(io.Discard); return err },
+	"Buffered": func(c *socket.TCPConn) error {
+		_, err := socket.NewBuffered(c).ReadByte()
+		return err
+	},
+	"RawConn": func(c *socket.TCPConn) error {
+		raw, err := c.SyscallConn()
+		if err != nil {
+			return err
+		}
+		var failed error
+		err = raw.Read(func(fd uintptr) bool {
+			_, failed = unix.Read(int(fd), make([]byte, 1))
+			return failed != unix.EAGAIN
+		})
+		return errors.Join(err, failed)
+	},
+}
+
 // TestWaitedForIsNotLost: whoever waits keeps what it waits for, although
 // nothing else refers to that.
 func TestWaitedForIsNotLost(t *testing.T) {
@@ -745,27 +768,7 @@ func TestWaitedForIsNotLost(t *testing.T) {
 				defer mu.Unlock()
 				wake = append(wake, f)
 			}
-			reads := map[string]func(*socket.TCPConn) error{
-				"Read":         func(c *socket.TCPConn) error { _, err := c.Read(make([]byte, 1)); return err },
-				"WaitReadable": func(c *socket.TCPConn) error { return c.WaitReadable() },
-				"WriteTo":      func(c *socket.TCPConn) error { _, err := c.WriteTo(io.Discard); return err },
-				"Buffered": func(c *socket.TCPConn) error {
-					_, err := socket.NewBuffered(c).ReadByte()
-					return err
-				},
-				"RawConn": func(c *socket.TCPConn) error {
-					raw, err := c.SyscallConn()
-					if err != nil {
-						return err
-					}
-					var failed error
-					err = raw.Read(func(fd uintptr) bool {
-						_, failed = unix.Read(int(fd), make([]byte, 1))
-						return failed != unix.EAGAIN
-					})
-					return errors.Join(err, failed)
-				},
-			}
+			reads := waitedForIsNotLostCases
 			for name, read := range reads {
 				waits[name] = wait{func() func() error {
 					l := listen(t)

@@ -215,89 +215,92 @@ func TestPollAgainstKernel(t *testing.T) {
 	}
 }
 
+// pollWakesCases are the cases of TestPollWakes.
+var pollWakesCases = []struct {
+	name string
+	make func(t *testing.T) (fd int, events int16, happen func())
+	want int16
+}{
+	{"eventfd", func(t *testing.T) (int, int16, func()) {
+		fd := eventfd(t, 0)
+		return fd, unix.POLLIN, func() { ring(fd) }
+	}, unix.POLLIN},
+	{"data in a pipe", func(t *testing.T) (int, int16, func()) {
+		r, w := pipe(t)
+		return r, unix.POLLIN, func() { unix.Write(w, []byte("x")) }
+	}, unix.POLLIN},
+	{"room in a pipe", func(t *testing.T) (int, int16, func()) {
+		r, w := pipe(t)
+		unix.Write(w, make([]byte, 1<<20))
+		return w, unix.POLLOUT, func() { unix.Read(r, make([]byte, 1<<20)) }
+	}, unix.POLLOUT},
+	{"hangup, not asked for", func(t *testing.T) (int, int16, func()) {
+		var p [2]int
+		unix.Pipe2(p[:], unix.O_CLOEXEC)
+		closeAll(t, p[0])
+		return p[0], 0, func() { unix.Close(p[1]) }
+	}, unix.POLLHUP},
+	{"error, not asked for", func(t *testing.T) (int, int16, func()) {
+		var p [2]int
+		unix.Pipe2(p[:], unix.O_CLOEXEC)
+		closeAll(t, p[1])
+		return p[1], 0, func() { unix.Close(p[0]) }
+	}, unix.POLLERR},
+	{"timerfd", func(t *testing.T) (int, int16, func()) {
+		fd, _ := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
+		closeAll(t, fd)
+		return fd, unix.POLLIN, func() {
+			unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil)
+		}
+	}, unix.POLLIN},
+	{"inotify", func(t *testing.T) (int, int16, func()) {
+		fd, _ := unix.InotifyInit1(unix.IN_CLOEXEC)
+		closeAll(t, fd)
+		dir := t.TempDir()
+		unix.InotifyAddWatch(fd, dir, unix.IN_CREATE)
+		return fd, unix.POLLIN, func() { os.WriteFile(filepath.Join(dir, "f"), nil, 0o600) }
+	}, unix.POLLIN},
+	{"epoll", func(t *testing.T) (int, int16, func()) {
+		ep, _ := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+		closeAll(t, ep)
+		fd := eventfd(t, 0)
+		unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN})
+		return ep, unix.POLLIN, func() { ring(fd) }
+	}, unix.POLLIN},
+	{"epoll, nested", func(t *testing.T) (int, int16, func()) {
+		fd := eventfd(t, 0)
+		at := fd
+		for range 3 { // with the two that netco adds, as deep as the kernel allows
+			ep, _ := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+			closeAll(t, ep)
+			unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, at, &unix.EpollEvent{Events: unix.EPOLLIN})
+			at = ep
+		}
+		return at, unix.POLLIN, func() { ring(fd) }
+	}, unix.POLLIN},
+	{"terminal", func(t *testing.T) (int, int16, func()) {
+		master, slave := pty(t)
+		return slave, unix.POLLIN, func() { unix.Write(master, []byte("line\n")) }
+	}, unix.POLLIN},
+	{"netco's listener", func(t *testing.T) (int, int16, func()) {
+		fd := testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		closeAll(t, fd)
+		unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+		unix.Listen(fd, 1)
+		sa, _ := unix.Getsockname(fd)
+		return fd, unix.POLLIN, func() {
+			if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", sa.(*unix.SockaddrInet4).Port)); err == nil {
+				t.Cleanup(func() { c.Close() })
+			}
+		}
+	}, unix.POLLIN},
+}
+
 // TestPollWakes: what happens to an fd of each kind ends a wait that has begun,
 // and is told as poll(2) tells it.
 func TestPollWakes(t *testing.T) {
 	start(t, 2)
-	for _, c := range []struct {
-		name string
-		make func(t *testing.T) (fd int, events int16, happen func())
-		want int16
-	}{
-		{"eventfd", func(t *testing.T) (int, int16, func()) {
-			fd := eventfd(t, 0)
-			return fd, unix.POLLIN, func() { ring(fd) }
-		}, unix.POLLIN},
-		{"data in a pipe", func(t *testing.T) (int, int16, func()) {
-			r, w := pipe(t)
-			return r, unix.POLLIN, func() { unix.Write(w, []byte("x")) }
-		}, unix.POLLIN},
-		{"room in a pipe", func(t *testing.T) (int, int16, func()) {
-			r, w := pipe(t)
-			unix.Write(w, make([]byte, 1<<20))
-			return w, unix.POLLOUT, func() { unix.Read(r, make([]byte, 1<<20)) }
-		}, unix.POLLOUT},
-		{"hangup, not asked for", func(t *testing.T) (int, int16, func()) {
-			var p [2]int
-			unix.Pipe2(p[:], unix.O_CLOEXEC)
-			closeAll(t, p[0])
-			return p[0], 0, func() { unix.Close(p[1]) }
-		}, unix.POLLHUP},
-		{"error, not asked for", func(t *testing.T) (int, int16, func()) {
-			var p [2]int
-			unix.Pipe2(p[:], unix.O_CLOEXEC)
-			closeAll(t, p[1])
-			return p[1], 0, func() { unix.Close(p[0]) }
-		}, unix.POLLERR},
-		{"timerfd", func(t *testing.T) (int, int16, func()) {
-			fd, _ := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
-			closeAll(t, fd)
-			return fd, unix.POLLIN, func() {
-				unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil)
-			}
-		}, unix.POLLIN},
-		{"inotify", func(t *testing.T) (int, int16, func()) {
-			fd, _ := unix.InotifyInit1(unix.IN_CLOEXEC)
-			closeAll(t, fd)
-			dir := t.TempDir()
-			unix.InotifyAddWatch(fd, dir, unix.IN_CREATE)
-			return fd, unix.POLLIN, func() { os.WriteFile(filepath.Join(dir, "f"), nil, 0o600) }
-		}, unix.POLLIN},
-		{"epoll", func(t *testing.T) (int, int16, func()) {
-			ep, _ := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-			closeAll(t, ep)
-			fd := eventfd(t, 0)
-			unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN})
-			return ep, unix.POLLIN, func() { ring(fd) }
-		}, unix.POLLIN},
-		{"epoll, nested", func(t *testing.T) (int, int16, func()) {
-			fd := eventfd(t, 0)
-			at := fd
-			for range 3 { // with the two that netco adds, as deep as the kernel allows
-				ep, _ := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-				closeAll(t, ep)
-				unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, at, &unix.EpollEvent{Events: unix.EPOLLIN})
-				at = ep
-			}
-			return at, unix.POLLIN, func() { ring(fd) }
-		}, unix.POLLIN},
-		{"terminal", func(t *testing.T) (int, int16, func()) {
-			master, slave := pty(t)
-			return slave, unix.POLLIN, func() { unix.Write(master, []byte("line\n")) }
-		}, unix.POLLIN},
-		{"netco's listener", func(t *testing.T) (int, int16, func()) {
-			fd := testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
-			closeAll(t, fd)
-			unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
-			unix.Listen(fd, 1)
-			sa, _ := unix.Getsockname(fd)
-			return fd, unix.POLLIN, func() {
-				if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", sa.(*unix.SockaddrInet4).Port)); err == nil {
-					t.Cleanup(func() { c.Close() })
-				}
-			}
-		}, unix.POLLIN},
-	} {
+	for _, c := range pollWakesCases {
 		for _, p := range testrun.Places {
 			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
 				fd, events, happen := c.make(t)
@@ -760,9 +763,7 @@ func TestPollShutdown(t *testing.T) {
 				})
 				k.UntilParked(t, reason)
 				if p.Name == testrun.Goroutine.Name {
-					if err := netco.Shutdown(context.Background()); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, netco.Shutdown(context.Background()))
 				} else {
 					force(t)
 				}

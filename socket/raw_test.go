@@ -48,9 +48,7 @@ func TestSocketTCP(t *testing.T) {
 			if peer.(*unix.SockaddrInet4).Addr != [4]byte{127, 0, 0, 1} {
 				t.Errorf("the peer is %v", peer)
 			}
-			if err := c.WaitReadable(); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, c.WaitReadable())
 			got, err := io.ReadAll(c)
 			if d := differs(got, 0); len(got) != 1<<20 || d != "" || err != nil {
 				t.Errorf("%d bytes, %v, %s", len(got), err, d)
@@ -60,18 +58,14 @@ func TestSocketTCP(t *testing.T) {
 		server.UntilParked(t, coroutine.ReasonRead)
 		c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
 		p.Do(t, func() {
-			if err := c.Connect(at); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, c.Connect(at))
 			if peer, err := c.Getpeername(); err != nil || peer.(*unix.SockaddrInet4).Port != at.(*unix.SockaddrInet4).Port {
 				t.Error(peer, err)
 			}
 			if n, err := c.Write(pattern(1 << 20)); n != 1<<20 || err != nil {
 				t.Error(n, err)
 			}
-			if err := c.Shutdown(unix.SHUT_WR); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, c.Shutdown(unix.SHUT_WR))
 			b := make([]byte, 10)
 			if n, _, _, _, err := c.Recvmsg(b, nil, 0); string(b[:n]) != "done" || err != nil {
 				t.Errorf("%q, %v", b[:n], err)
@@ -156,9 +150,7 @@ func TestSocketFlags(t *testing.T) {
 		}
 		reader := p.Go(func() {
 			a.SetReadDeadline(time.Now().Add(limit))
-			if err := a.WaitReadable(); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, a.WaitReadable())
 			if _, _, _, _, err := a.Recvmsg(buf, nil, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) {
 				t.Errorf("MSG_ERRQUEUE: %v", err)
 			}
@@ -341,9 +333,7 @@ func TestRawConn(t *testing.T) {
 				var reads atomic.Int64
 				reader := p.Go(func() {
 					for range 2 {
-						if err := raw.Read(recv(&got)); err != nil {
-							t.Error(err)
-						}
+						testenv.NoError(t, raw.Read(recv(&got)))
 						reads.Add(1)
 					}
 				})
@@ -539,9 +529,7 @@ func block(t *testing.T, other *os.File) {
 	t.Helper()
 	raw := testenv.Must(other.SyscallConn())
 	raw.Control(func(fd uintptr) {
-		if err := unix.SetNonblock(int(fd), false); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, unix.SetNonblock(int(fd), false))
 	})
 }
 
@@ -557,26 +545,7 @@ func sharing(t *testing.T, c interface{ File() (*os.File, error) }) *os.File {
 // the thread stood in a system call that Go knew nothing of. So did other calls
 // that have no flag of their own, for a Processor at least.
 func TestSharedMadeBlocking(t *testing.T) {
-	t.Run("splice in", func(t *testing.T) {
-		start(t, 1)
-		src, peer := withPeer(t)
-		dst, down := withPeer(t)
-		other := sharing(t, src)
-		var s moveOps
-		defer s.install(t)()
-		k := testrun.First.Go(func() { io.Copy(dst, src) })
-		go io.Copy(io.Discard, down)
-		peer.Write(make([]byte, 1<<20))
-		testenv.Until(t, "the copy to splice all", func() bool { return s.splices() > 0 && queued(t, src.FD()) == 0 })
-		k.UntilParked(t, coroutine.ReasonRead)
-		block(t, other)
-		peer.Write(make([]byte, 64<<10))
-		testenv.Until(t, "the data to be taken", func() bool { return queued(t, src.FD()) == 0 })
-		polled(t)
-		k.UntilParked(t, coroutine.ReasonRead)
-		peer.Close()
-		k.Wait(t)
-	})
+	t.Run("splice in", sharedMadeBlockingSpliceIn)
 	t.Run("splice out", func(t *testing.T) {
 		start(t, 1)
 		src, peer := withPeer(t)
@@ -610,73 +579,8 @@ func TestSharedMadeBlocking(t *testing.T) {
 		go io.Copy(io.Discard, peer)
 		k.Wait(t)
 	})
-	t.Run("File", func(t *testing.T) {
-		start(t, 1)
-		r, w, err := os.Pipe() // as a standard input that a child has, too
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		defer w.Close()
-		in := testenv.Closing(t, testenv.Must(socket.NewFile(r)))
-		out := testenv.Closing(t, testenv.Must(socket.NewFile(w)))
-		block(t, r)
-		k := testrun.First.Go(func() { in.Read(make([]byte, 1)) })
-		k.UntilParked(t, coroutine.ReasonRead)
-		raw, _ := in.SyscallConn()
-		out.Write([]byte("x"))
-		k.Wait(t)
-
-		block(t, r)
-		k = testrun.First.Go(func() {
-			raw.Read(func(fd uintptr) bool {
-				_, err := unix.Read(int(fd), make([]byte, 1))
-				return err != unix.EAGAIN
-			})
-		})
-		k.UntilParked(t, coroutine.ReasonRead)
-		out.Write([]byte("x"))
-		k.Wait(t)
-
-		block(t, w)
-		k = testrun.First.Go(func() { out.Write(make([]byte, 1<<20)) })
-		k.UntilParked(t, coroutine.ReasonWrite)
-		go func() {
-			for b := make([]byte, 64<<10); ; {
-				if _, err := in.Read(b); err != nil {
-					return
-				}
-			}
-		}()
-		k.Wait(t)
-	})
-	t.Run("SyscallConn", func(t *testing.T) {
-		start(t, 1)
-		c, peer := withPeer(t)
-		other := sharing(t, c)
-		raw := testenv.Must(c.SyscallConn())
-		block(t, other)
-		k := testrun.First.Go(func() {
-			raw.Read(func(fd uintptr) bool {
-				_, err := unix.Read(int(fd), make([]byte, 1))
-				return err != unix.EAGAIN
-			})
-		})
-		k.UntilParked(t, coroutine.ReasonRead)
-		peer.Write([]byte("x"))
-		k.Wait(t)
-		block(t, other)
-		k = testrun.First.Go(func() {
-			raw.Write(func(fd uintptr) bool {
-				_, err := unix.Write(int(fd), make([]byte, 64<<10))
-				return err != nil && err != unix.EAGAIN
-			})
-		})
-		k.UntilParked(t, coroutine.ReasonWrite)
-		peer.SetLinger(0)
-		peer.Close()
-		k.Wait(t)
-	})
+	t.Run("File", sharedMadeBlockingFile)
+	t.Run("SyscallConn", sharedMadeBlockingSyscallConn)
 	t.Run("connect", func(t *testing.T) {
 		start(t, 1)
 		fd := testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
@@ -692,4 +596,94 @@ func TestSharedMadeBlocking(t *testing.T) {
 		x.Close()
 		k.Wait(t)
 	})
+}
+
+func sharedMadeBlockingSpliceIn(t *testing.T) {
+	start(t, 1)
+	src, peer := withPeer(t)
+	dst, down := withPeer(t)
+	other := sharing(t, src)
+	var s moveOps
+	defer s.install(t)()
+	k := testrun.First.Go(func() { io.Copy(dst, src) })
+	go io.Copy(io.Discard, down)
+	peer.Write(make([]byte, 1<<20))
+	testenv.Until(t, "the copy to splice all", func() bool { return s.splices() > 0 && queued(t, src.FD()) == 0 })
+	k.UntilParked(t, coroutine.ReasonRead)
+	block(t, other)
+	peer.Write(make([]byte, 64<<10))
+	testenv.Until(t, "the data to be taken", func() bool { return queued(t, src.FD()) == 0 })
+	polled(t)
+	k.UntilParked(t, coroutine.ReasonRead)
+	peer.Close()
+	k.Wait(t)
+}
+
+func sharedMadeBlockingSyscallConn(t *testing.T) {
+	start(t, 1)
+	c, peer := withPeer(t)
+	other := sharing(t, c)
+	raw := testenv.Must(c.SyscallConn())
+	block(t, other)
+	k := testrun.First.Go(func() {
+		raw.Read(func(fd uintptr) bool {
+			_, err := unix.Read(int(fd), make([]byte, 1))
+			return err != unix.EAGAIN
+		})
+	})
+	k.UntilParked(t, coroutine.ReasonRead)
+	peer.Write([]byte("x"))
+	k.Wait(t)
+	block(t, other)
+	k = testrun.First.Go(func() {
+		raw.Write(func(fd uintptr) bool {
+			_, err := unix.Write(int(fd), make([]byte, 64<<10))
+			return err != nil && err != unix.EAGAIN
+		})
+	})
+	k.UntilParked(t, coroutine.ReasonWrite)
+	peer.SetLinger(0)
+	peer.Close()
+	k.Wait(t)
+}
+
+func sharedMadeBlockingFile(t *testing.T) {
+	start(t, 1)
+	r, w, err := os.Pipe() // as a standard input that a child has, too
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	in := testenv.Closing(t, testenv.Must(socket.NewFile(r)))
+	out := testenv.Closing(t, testenv.Must(socket.NewFile(w)))
+	block(t, r)
+	k := testrun.First.Go(func() { in.Read(make([]byte, 1)) })
+	k.UntilParked(t, coroutine.ReasonRead)
+	raw, _ := in.SyscallConn()
+	out.Write([]byte("x"))
+	k.Wait(t)
+
+	block(t, r)
+	k = testrun.First.Go(func() {
+		raw.Read(func(fd uintptr) bool {
+			_, err := unix.Read(int(fd), make([]byte, 1))
+			return err != unix.EAGAIN
+		})
+	})
+	k.UntilParked(t, coroutine.ReasonRead)
+	out.Write([]byte("x"))
+	k.Wait(t)
+
+	block(t, w)
+	k = testrun.First.Go(func() { out.Write(make([]byte, 1<<20)) })
+	k.UntilParked(t, coroutine.ReasonWrite)
+	go func() {
+		for b := make([]byte, 64<<10); ; {
+			if _, err := in.Read(b); err != nil {
+				return
+			}
+		}
+	}()
+	k.Wait(t)
 }

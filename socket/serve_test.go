@@ -214,9 +214,7 @@ func TestServeIdleTimeout(t *testing.T) {
 			// timeout
 			io.WriteString(c, "onetwo")
 			testrun.First.Do(t, func() {
-				if err := s.ServeConn(a); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, s.ServeConn(a))
 			})
 			if err := testenv.Await(t, ends, "the timeout"); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("ended by %v", err)
@@ -271,9 +269,7 @@ func TestServeClose(t *testing.T) {
 				sc := testenv.Await(t, conns, "the connection")
 				testenv.Until(t, "idle", func() bool { return live(t) == 1 })
 				p.Do(t, func() {
-					if err := sc.Close(); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, sc.Close())
 				})
 				if err := testenv.Await(t, ends, "the end"); !errors.Is(err, net.ErrClosed) {
 					t.Errorf("ended by %v", err)
@@ -398,8 +394,8 @@ func TestServeSchedulerShutdown(t *testing.T) {
 				}
 				if forced {
 					force(t)
-				} else if err := netco.Shutdown(context.Background()); err != nil {
-					t.Error(err)
+				} else {
+					testenv.NoError(t, netco.Shutdown(context.Background()))
 				}
 				k.Wait(t)
 				// the end by force waits for some seconds only
@@ -432,9 +428,7 @@ func TestServeHoldsRun(t *testing.T) {
 	}
 	b.Close()
 	testenv.Await(t, ends, "the end")
-	if err := testenv.Await(t, ran, "Run"); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, testenv.Await(t, ran, "Run"))
 }
 
 // TestServeDetach: a detached connection is the caller's.
@@ -613,9 +607,7 @@ func TestServeHammer(t *testing.T) {
 	clients.Wait()
 	close(stop)
 	meddler.Wait(t)
-	if err := s.Shutdown(context.Background()); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, s.Shutdown(context.Background()))
 	if o, c := opened.Load(), closed.Load(); o != c || o == 0 {
 		t.Errorf("%d opened, %d closed", o, c)
 	}
@@ -637,9 +629,7 @@ func TestServeShutdownWaitsForClosed(t *testing.T) {
 	address, _ := serving(t, s)
 	testenv.Closing(t, testenv.Must(net.Dial("tcp", address)))
 	testenv.Until(t, "the connection to be served", func() bool { return opened.Load() == 1 })
-	if err := s.Shutdown(context.Background()); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, s.Shutdown(context.Background()))
 	if closed.Load() != 1 {
 		t.Errorf("%d closed when Shutdown returned", closed.Load())
 	}
@@ -861,9 +851,7 @@ func TestServeClosedIsOfOpened(t *testing.T) {
 					release = hog(t, 1)
 				}
 				testrun.First.Do(t, func() {
-					if err := s.ServeConn(a); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, s.ServeConn(a))
 					c.early(s, a)
 				})
 				release()
@@ -913,9 +901,7 @@ func TestServeStoppedBeforeOpened(t *testing.T) {
 	reader := testrun.First.Go(func() { a.Read(make([]byte, 1)) })
 	reader.UntilParked(t, coroutine.ReasonRead)
 	testrun.First.Do(t, func() {
-		if err := s.ServeConn(a); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, s.ServeConn(a))
 	})
 	testenv.Until(t, "the first coroutine to be stopped", func() (stopped bool) {
 		coroutine.Range(func(info coroutine.Info) bool {
@@ -1092,17 +1078,7 @@ func TestServeRefuses(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a listener of such", func(t *testing.T) {
-		start(t, 1)
-		address, ends := serveWrapped(t, func(c *socket.TCPConn) net.Conn { return loudConn{c} })
-		c := dialNet(t, address)
-		if err := testenv.Await(t, ends, "the refusal"); err == nil || !strings.Contains(err.Error(), "loudConn") {
-			t.Errorf("%v; want an error that names the type", err)
-		}
-		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
-			t.Errorf("%d, %v: the connection is open", n, err)
-		}
-	})
+	t.Run("a listener of such", serveRefusesAListenerOfSuch)
 	t.Run("ServeConn", func(t *testing.T) {
 		start(t, 1)
 		c, peer := withPeer(t)
@@ -1133,6 +1109,18 @@ func TestServeRefuses(t *testing.T) {
 		c := dialNet(t, address)
 		exchange(t, c, "served")
 	})
+}
+
+func serveRefusesAListenerOfSuch(t *testing.T) {
+	start(t, 1)
+	address, ends := serveWrapped(t, func(c *socket.TCPConn) net.Conn { return loudConn{c} })
+	c := dialNet(t, address)
+	if err := testenv.Await(t, ends, "the refusal"); err == nil || !strings.Contains(err.Error(), "loudConn") {
+		t.Errorf("%v; want an error that names the type", err)
+	}
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("%d, %v: the connection is open", n, err)
+	}
 }
 
 func netListen(t *testing.T) net.Listener {

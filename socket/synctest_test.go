@@ -85,9 +85,7 @@ func socketsInBubble(t *testing.T) {
 		io.Copy(c, c)
 	}()
 	c := testenv.Must(socket.DialTimeout("tcp", fmt.Sprintf("localhost:%d", ln.Addr().(*net.TCPAddr).Port), time.Minute))
-	if err := answered(c, "hello"); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, answered(c, "hello"))
 	real := time.Now()
 	c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
 	for range 2 {
@@ -143,12 +141,8 @@ func TestSocketsInBubble(t *testing.T) {
 	synctest.Test(t, socketsInBubble)
 	start(t, 1) // also beside Processors
 	synctest.Test(t, socketsInBubble)
-	if err := netco.Shutdown(context.Background()); err != nil {
-		t.Error(err)
-	}
-	if err := before.Leaks(); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, netco.Shutdown(context.Background()))
+	testenv.NoError(t, before.Leaks())
 }
 
 // TestServerInBubble: a Server, whose connections are coroutines' matter, says

@@ -124,9 +124,7 @@ func TestEmptyReadAndWrite(t *testing.T) {
 		})
 		testenv.Must(peer.Write([]byte("x")))
 		p.Do(t, func() {
-			if err := c.WaitReadable(); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, c.WaitReadable())
 			if n, err := c.Read(nil); n != 0 || err != nil {
 				t.Errorf("Read(nil) with a byte to read: %d, %v", n, err)
 			}
@@ -332,9 +330,7 @@ func TestHalfClose(t *testing.T) {
 				if _, err := c.Write([]byte("question")); err != nil {
 					t.Error(err)
 				}
-				if err := c.CloseWrite(); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, c.CloseWrite())
 				got, err := io.ReadAll(c)
 				if d := differs(got, 0); len(got) != total || err != nil || d != "" {
 					t.Errorf("read %d of %d, %v %s", len(got), total, err, d)
@@ -447,18 +443,14 @@ func TestWaitReadableAtOnce(t *testing.T) {
 			b := make([]byte, 2)
 			for _, want := range []string{"he", "ll", "o"} {
 				for range 3 {
-					if err := c.WaitReadable(); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, c.WaitReadable())
 				}
 				if n, err := c.Read(b); string(b[:n]) != want || err != nil {
 					t.Errorf("read %q, %v, want %q", b[:n], err, want)
 				}
 			}
 			for range 3 {
-				if err := c.WaitReadable(); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, c.WaitReadable())
 				if _, err := c.Read(b); err != io.EOF {
 					t.Errorf("read: %v", err)
 				}
@@ -586,9 +578,7 @@ func TestUrgentData(t *testing.T) {
 						text  string
 						flags int
 					}{{"before", 0}, {"!", unix.MSG_OOB}, {"after", 0}} {
-						if err := unix.Sendto(int(fd), []byte(m.text), m.flags, nil); err != nil {
-							t.Error(err)
-						}
+						testenv.NoError(t, unix.Sendto(int(fd), []byte(m.text), m.flags, nil))
 					}
 				})
 				// How much is counted in front of the urgent byte differs; that
@@ -618,9 +608,7 @@ func sendUrgent(t *testing.T, c *socket.TCPConn, peer *net.TCPConn) {
 	want := received(t, c) + 1
 	raw := testenv.Must(peer.SyscallConn())
 	raw.Control(func(fd uintptr) {
-		if err := unix.Sendto(int(fd), []byte("!"), unix.MSG_OOB, nil); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, unix.Sendto(int(fd), []byte("!"), unix.MSG_OOB, nil))
 	})
 	testenv.Until(t, "the urgent byte", func() bool { return received(t, c) >= want })
 }
@@ -767,9 +755,7 @@ func TestHangupBeforeConnect(t *testing.T) {
 	at := l.Addr().(*net.TCPAddr)
 	testrun.First.Do(t, func() {
 		x.WaitReadable() // the hang-up
-		if err := x.Connect(&unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}); err != nil {
-			t.Error(err)
-		}
+		testenv.NoError(t, x.Connect(&unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}))
 		x.SetReadDeadline(time.Now().Add(time.Millisecond))
 		for err := error(nil); err == nil; {
 			_, err = x.Read(make([]byte, 1)) // EAGAIN, and what edges there are
@@ -1054,50 +1040,53 @@ func overtime(times int64) {
 	}
 }
 
+// turnOverAtOperationCases are the cases of TestTurnOverAtOperation.
+var turnOverAtOperationCases = map[string]func(t *testing.T) (op func() error){
+	"Read": func(t *testing.T) func() error {
+		c, peer := withPeer(t)
+		peer.Write(make([]byte, 1000))
+		testenv.Until(t, "the data", func() bool { return queued(t, c.FD()) == 1000 })
+		return func() error { _, err := c.Read(make([]byte, 10)); return err }
+	},
+	"Write": func(t *testing.T) func() error {
+		c, _ := withPeer(t)
+		return func() error { _, err := c.Write(make([]byte, 10)); return err }
+	},
+	"WriteBuffers": func(t *testing.T) func() error {
+		c, _ := withPeer(t)
+		return func() error { _, err := c.WriteBuffers(&net.Buffers{make([]byte, 10)}); return err }
+	},
+	"File.Read": func(t *testing.T) func() error {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		defer w.Close()
+		w.Write(make([]byte, 1000))
+		f := testenv.Closing(t, testenv.Must(socket.NewFile(r)))
+		return func() error { _, err := f.Read(make([]byte, 10)); return err }
+	},
+	"datagrams": func(t *testing.T) func() error {
+		l := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))
+		c := testenv.Must(socket.Dial("udp", l.LocalAddr().String()))
+		t.Cleanup(func() { c.Close(); l.Close() })
+		return func() error { _, err := c.Write(make([]byte, 10)); return err }
+	},
+	"Poll": func(t *testing.T) func() error {
+		c, _ := withPeer(t)
+		return func() error {
+			_, err := socket.Poll([]socket.PollFd{{Fd: int32(c.FD()), Events: unix.POLLOUT}}, -1)
+			return err
+		}
+	},
+}
+
 // TestTurnOverAtOperation: a coroutine that computes between operations which
 // find something at once kept its Processor for 32 of them, however long they
 // were apart. The next operation after the turn is over lets others run.
 func TestTurnOverAtOperation(t *testing.T) {
-	for name, prepare := range map[string]func(t *testing.T) (op func() error){
-		"Read": func(t *testing.T) func() error {
-			c, peer := withPeer(t)
-			peer.Write(make([]byte, 1000))
-			testenv.Until(t, "the data", func() bool { return queued(t, c.FD()) == 1000 })
-			return func() error { _, err := c.Read(make([]byte, 10)); return err }
-		},
-		"Write": func(t *testing.T) func() error {
-			c, _ := withPeer(t)
-			return func() error { _, err := c.Write(make([]byte, 10)); return err }
-		},
-		"WriteBuffers": func(t *testing.T) func() error {
-			c, _ := withPeer(t)
-			return func() error { _, err := c.WriteBuffers(&net.Buffers{make([]byte, 10)}); return err }
-		},
-		"File.Read": func(t *testing.T) func() error {
-			r, w, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer r.Close()
-			defer w.Close()
-			w.Write(make([]byte, 1000))
-			f := testenv.Closing(t, testenv.Must(socket.NewFile(r)))
-			return func() error { _, err := f.Read(make([]byte, 10)); return err }
-		},
-		"datagrams": func(t *testing.T) func() error {
-			l := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))
-			c := testenv.Must(socket.Dial("udp", l.LocalAddr().String()))
-			t.Cleanup(func() { c.Close(); l.Close() })
-			return func() error { _, err := c.Write(make([]byte, 10)); return err }
-		},
-		"Poll": func(t *testing.T) func() error {
-			c, _ := withPeer(t)
-			return func() error {
-				_, err := socket.Poll([]socket.PollFd{{Fd: int32(c.FD()), Events: unix.POLLOUT}}, -1)
-				return err
-			}
-		},
-	} {
+	for name, prepare := range turnOverAtOperationCases {
 		t.Run(name, func(t *testing.T) {
 			start(t, 1)
 			op := prepare(t)
@@ -1107,16 +1096,12 @@ func TestTurnOverAtOperation(t *testing.T) {
 				for i := range 5 {
 					overtime(1)
 					before := x.turns
-					if err := op(); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, op())
 					// The first operation after a wait does not look, nor does
 					// one that follows a yield.
 					if i > 0 && x.turns == before {
 						overtime(1)
-						if err := op(); err != nil {
-							t.Error(err)
-						}
+						testenv.NoError(t, op())
 						if x.turns == before {
 							t.Errorf("operation %d has not let others run", i)
 						}
@@ -1161,9 +1146,7 @@ func TestTurnOverInBuffer(t *testing.T) {
 							t.Errorf("%d reads have not let others run", n)
 							return
 						}
-						if err := c.read(b); err != nil {
-							t.Error(err)
-						}
+						testenv.NoError(t, c.read(b))
 					}
 				}
 				overtime(2)

@@ -739,9 +739,7 @@ func TestUDPWaits(t *testing.T) {
 	forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait) {
 		for range 3 {
 			k := p.Go(func() {
-				if err := x.wait(); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, x.wait())
 			})
 			k.UntilParked(t, reason)
 			x.release()
@@ -799,9 +797,7 @@ func TestUDPCloseEndsWaits(t *testing.T) {
 			queued := p.Go(func() { checkUDPClosed(t, op, x.wait()) })
 			queued.UntilParked(t, coroutine.ReasonLock)
 			closer.Do(t, func() {
-				if err := x.c.Close(); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, x.c.Close())
 			})
 			w.Wait(t)
 			queued.Wait(t)

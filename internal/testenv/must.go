@@ -44,3 +44,11 @@ func MustOK(err error) {
 		panic(err)
 	}
 }
+
+// NoError reports an error and goes on, also in a coroutine.
+func NoError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
