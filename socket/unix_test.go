@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -80,9 +81,7 @@ func TestUnixStream(t *testing.T) {
 					if n, err := a.Write(pattern(size)); n != size || err != nil {
 						t.Errorf("Write: %d, %v", n, err)
 					}
-					if err := a.CloseWrite(); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, a.CloseWrite())
 					if n, err := a.Read(make([]byte, 10)); n != 2 || err != nil {
 						t.Errorf("the answer: %d, %v", n, err)
 					}
@@ -249,9 +248,7 @@ func TestUnixDeadlineAndClose(t *testing.T) {
 					}
 				})
 				reader.UntilParked(t, coroutine.ReasonRead)
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, c.Close())
 				reader.Wait(t)
 				if err := c.Close(); !errors.Is(err, net.ErrClosed) {
 					t.Errorf("a second Close: %v", err)
@@ -464,91 +461,66 @@ func TestUnixReadStopsAtFDs(t *testing.T) {
 	}
 }
 
+func showUnix(a net.Addr) string {
+	if u, ok := a.(*net.UnixAddr); ok {
+		return "UnixAddr " + u.Net + " " + u.Name
+	}
+	if a != nil {
+		return "no UnixAddr"
+	}
+	return "nil"
+}
+
 // TestUnixAddresses: every address a socket or packet has is what net's has.
 func TestUnixAddresses(t *testing.T) {
 	start(t, 1)
-	type ends struct{ local, remote, from net.Addr }
-	show := func(a net.Addr) string {
-		if u, ok := a.(*net.UnixAddr); ok {
-			return "UnixAddr " + u.Net + " " + u.Name
-		}
-		if a != nil {
-			return "no UnixAddr"
-		}
-		return "nil"
-	}
-	packet := func(write func([]byte) (int, error), read func([]byte) (int, net.Addr, error)) net.Addr {
-		if _, err := write([]byte("x")); err != nil {
-			t.Error(err)
-		}
-		_, from, err := read(make([]byte, 1))
-		if err != nil {
-			t.Error(err)
-		}
-		return from
-	}
 	path, from := unixName(t, "s"), unixName(t, "c")
+	try := func(network, name string, laddr *net.UnixAddr) {
+		got := ourUnix.addresses(network, name, laddr)
+		removeSocket(laddr)
+		want := netsUnix.addresses(network, name, laddr)
+		removeSocket(laddr)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s %s from %v:\ngot  %q\nwant %q", network, name, laddr, got, want)
+		}
+	}
 	for _, network := range []string{"unix", "unixpacket"} {
 		for _, name := range []string{path, "@netco-test-" + filepath.Base(filepath.Dir(path))} {
-			for _, laddr := range []*net.UnixAddr{nil, unixAt(network, from), unixAt(network, name+"-c"), unixAt(network, "")} {
-				ours := func() []ends {
-					l := testenv.Must(socket.ListenUnix(network, unixAt(network, name)))
-					defer l.Close()
-					c := testenv.Must(socket.DialUnix(network, laddr, l.Addr().(*net.UnixAddr)))
-					defer c.Close()
-					s := testenv.Must(l.Accept())
-					defer s.Close()
-					return []ends{{l.Addr(), nil, nil}, {c.LocalAddr(), c.RemoteAddr(), nil},
-						{s.LocalAddr(), s.RemoteAddr(), packet(c.Write, s.(*socket.UnixConn).ReadFrom)}}
-				}()
-				removeSocket(laddr)
-				theirs := func() []ends {
-					l := testenv.Must(net.ListenUnix(network, unixAt(network, name)))
-					defer l.Close()
-					c := testenv.Must(net.DialUnix(network, laddr, l.Addr().(*net.UnixAddr)))
-					defer c.Close()
-					s := testenv.Must(l.Accept())
-					defer s.Close()
-					return []ends{{l.Addr(), nil, nil}, {c.LocalAddr(), c.RemoteAddr(), nil},
-						{s.LocalAddr(), s.RemoteAddr(), packet(c.Write, s.(*net.UnixConn).ReadFrom)}}
-				}()
-				removeSocket(laddr)
-				for i := range ours {
-					o, n := ours[i], theirs[i]
-					if show(o.local) != show(n.local) || show(o.remote) != show(n.remote) || show(o.from) != show(n.from) {
-						t.Errorf("%s, %v, end %d:\ngot  %s, %s, %s\nwant %s, %s, %s", network, laddr, i,
-							show(o.local), show(o.remote), show(o.from), show(n.local), show(n.remote), show(n.from))
-					}
-				}
+			try(network, name, nil)
+			for _, l := range []string{from, name + "-c", ""} {
+				try(network, name, unixAt(network, l))
 			}
 		}
 	}
-	for _, laddr := range []*net.UnixAddr{nil, unixAt("unixgram", from)} {
-		ours := func() ends {
-			to := testenv.Must(socket.ListenUnixgram("unixgram", unixAt("unixgram", path)))
-			defer to.Close()
-			c := testenv.Must(socket.DialUnix("unixgram", laddr, to.LocalAddr().(*net.UnixAddr)))
-			defer c.Close()
-			if to.RemoteAddr() != nil {
-				t.Errorf("a datagram socket without a peer has %v", to.RemoteAddr())
-			}
-			return ends{c.LocalAddr(), c.RemoteAddr(), packet(c.Write, to.ReadFrom)}
-		}()
-		os.Remove(path)
-		removeSocket(laddr)
-		theirs := func() ends {
-			to := testenv.Must(net.ListenUnixgram("unixgram", unixAt("unixgram", path)))
-			defer to.Close()
-			c := testenv.Must(net.DialUnix("unixgram", laddr, to.LocalAddr().(*net.UnixAddr)))
-			defer c.Close()
-			return ends{c.LocalAddr(), c.RemoteAddr(), packet(c.Write, to.ReadFrom)}
-		}()
-		os.Remove(path)
-		removeSocket(laddr)
-		if show(ours.local) != show(theirs.local) || show(ours.remote) != show(theirs.remote) || show(ours.from) != show(theirs.from) {
-			t.Errorf("unixgram from %v: got %+v, want %+v", laddr, ours, theirs)
-		}
+	try("unixgram", path, nil)
+	try("unixgram", path, unixAt("unixgram", from))
+}
+
+// addresses returns the addresses of a listener or datagram socket at name, of a
+// connection to it from laddr, of its other end, and of what that receives.
+func (m unixMaker) addresses(network, name string, laddr *net.UnixAddr) (all []string) {
+	var at net.Addr
+	var accept func() unixIO
+	if network == "unixgram" {
+		to := testenv.Must(m.listenPacket(network, unixAt(network, name)))
+		defer os.Remove(name)
+		at, accept = to.LocalAddr(), func() unixIO { return to }
+	} else {
+		l := testenv.Must(m.listen(network, unixAt(network, name)))
+		defer l.Close()
+		at, accept = l.Addr(), func() unixIO { return testenv.Must(l.Accept()).(unixIO) }
 	}
+	c := testenv.Must(m.dial(network, laddr, at.(*net.UnixAddr)))
+	defer c.Close()
+	to := accept()
+	defer to.Close()
+	testenv.Must(c.Write([]byte("x")))
+	_, from, err := to.ReadFrom(make([]byte, 1))
+	testenv.MustOK(err)
+	for _, a := range []net.Addr{at, c.LocalAddr(), c.RemoteAddr(), to.LocalAddr(), to.RemoteAddr(), from} {
+		all = append(all, showUnix(a))
+	}
+	return all
 }
 
 func removeSocket(a *net.UnixAddr) {
@@ -686,15 +658,11 @@ func TestUnixUnlink(t *testing.T) {
 					t.Error("the end of a FileListener removed the file")
 				}
 			}
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, l.Close())
 			if exists(path) {
 				t.Error("the file is still there after Close")
 			}
-			if err := os.WriteFile(path, nil, 0o600); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, os.WriteFile(path, nil, 0o600))
 			if err := l.Close(); !errors.Is(err, net.ErrClosed) || !exists(path) {
 				t.Errorf("a second Close: %v; the new file is there: %v", err, exists(path))
 			}
@@ -848,6 +816,53 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 // closer is what a call under test may have opened.
 type closer interface{ Close() error }
 
+// unixMaker is a package that makes Unix sockets: this one or net.
+type unixMaker struct {
+	open         func(network, address string) (closer, error) // by the network's plain Listen
+	connect      func(network, address string) (closer, error)
+	listen       func(network string, at *net.UnixAddr) (net.Listener, error)
+	listenPacket func(network string, at *net.UnixAddr) (unixIO, error)
+	dial         func(network string, from, to *net.UnixAddr) (unixIO, error)
+}
+
+var ourUnix = unixMaker{
+	open: func(network, address string) (closer, error) {
+		if network == "unixgram" {
+			return socket.ListenPacket(network, address)
+		}
+		return socket.Listen(network, address)
+	},
+	connect: func(network, address string) (closer, error) { return socket.Dial(network, address) },
+	listen: func(network string, at *net.UnixAddr) (net.Listener, error) {
+		return socket.ListenUnix(network, at)
+	},
+	listenPacket: func(network string, at *net.UnixAddr) (unixIO, error) {
+		return socket.ListenUnixgram(network, at)
+	},
+	dial: func(network string, from, to *net.UnixAddr) (unixIO, error) {
+		return socket.DialUnix(network, from, to)
+	},
+}
+
+var netsUnix = unixMaker{
+	open: func(network, address string) (closer, error) {
+		if network == "unixgram" {
+			return net.ListenPacket(network, address)
+		}
+		return net.Listen(network, address)
+	},
+	connect: func(network, address string) (closer, error) { return net.Dial(network, address) },
+	listen: func(network string, at *net.UnixAddr) (net.Listener, error) {
+		return net.ListenUnix(network, at)
+	},
+	listenPacket: func(network string, at *net.UnixAddr) (unixIO, error) {
+		return net.ListenUnixgram(network, at)
+	},
+	dial: func(network string, from, to *net.UnixAddr) (unixIO, error) {
+		return net.DialUnix(network, from, to)
+	},
+}
+
 // withNet calls ours and net's and compares their errors. What they opened is
 // closed, and path removed after each.
 func withNet(t *testing.T, what, path string, ours, theirs func() (closer, error)) {
@@ -865,7 +880,6 @@ func withNet(t *testing.T, what, path string, ours, theirs func() (closer, error
 	same(t, what, try(ours), try(theirs))
 }
 
-// opened avoids a closer that is not nil and holds nil.
 func opened[T closer](c T, err error) (closer, error) {
 	if err != nil {
 		return nil, err
@@ -873,84 +887,83 @@ func opened[T closer](c T, err error) (closer, error) {
 	return c, nil
 }
 
+// unixAsNet is withNet for what either package can make.
+func unixAsNet(t *testing.T, what, path string, make func(m unixMaker) (closer, error)) {
+	t.Helper()
+	withNet(t, what, path, func() (closer, error) { return make(ourUnix) }, func() (closer, error) { return make(netsUnix) })
+}
+
+// unixErrorNames returns addresses of every sort below a new folder, taken and
+// free, good and bad, and those of files that are to stay.
+func unixErrorNames(t *testing.T) (dir string, names []string, mine map[string]bool) {
+	taken := unixName(t, "taken")
+	testenv.Closing(t, testenv.Must(net.Listen("unix", taken)))
+	dir = filepath.Dir(taken)
+	file, stale, gram := filepath.Join(dir, "file"), filepath.Join(dir, "stale"), filepath.Join(dir, "gram")
+	testenv.OK(t, os.WriteFile(file, nil, 0o600))
+	old := testenv.Must(net.ListenUnix("unix", unixAt("unix", stale))) // a socket that has no listener
+	old.SetUnlinkOnClose(false)
+	old.Close()
+	testenv.Closing(t, testenv.Must(net.ListenPacket("unixgram", gram)))
+	names = []string{
+		taken, "", "@", "@\x00", "\x00netco-test", "@netco-no-such-name", stale, gram, dir, file,
+		filepath.Join(dir, "none"), filepath.Join(dir, "no", "such", "folder"), filepath.Join(file, "below"),
+		"with\x00nul", "/proc/netco-test",
+	}
+	for _, n := range []int{107, 108, 109, 1000} {
+		names = append(names, strings.Repeat("x", n))
+	}
+	for _, n := range []int{107, 108} {
+		names = append(names, "@"+strings.Repeat("x", n))
+	}
+	return dir, names, map[string]bool{taken: true, stale: true, gram: true, file: true}
+}
+
 // TestUnixErrors holds the errors of all that listens and dials against net's.
 func TestUnixErrors(t *testing.T) {
 	start(t, 2)
-	taken := unixName(t, "taken")
-	testenv.Closing(t, testenv.Must(net.Listen("unix", taken)))
-	dir := filepath.Dir(taken)
-	testenv.OK(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
-	stale := filepath.Join(dir, "stale") // a socket nobody listens on any more
-	old := testenv.Must(net.ListenUnix("unix", unixAt("unix", stale)))
-	old.SetUnlinkOnClose(false)
-	old.Close()
-	gram := filepath.Join(dir, "gram")
-	testenv.Closing(t, testenv.Must(net.ListenPacket("unixgram", gram)))
-	mine := map[string]bool{taken: true, stale: true, gram: true, filepath.Join(dir, "file"): true}
-	names := []string{
-		"", "@", "@\x00", "\x00netco-test", "@netco-no-such-name", taken, stale, gram, dir, filepath.Join(dir, "file"),
-		filepath.Join(dir, "none"), filepath.Join(dir, "no", "such", "folder"), filepath.Join(dir, "file", "below"),
-		strings.Repeat("x", 107), strings.Repeat("x", 108), strings.Repeat("x", 109), strings.Repeat("x", 1000),
-		"@" + strings.Repeat("x", 107), "@" + strings.Repeat("x", 108), "with\x00nul", "/proc/netco-test",
-	}
+	dir, names, mine := unixErrorNames(t)
+	taken := names[0]
 	t.Chdir(dir) // for the relative ones
+	try := func(p testrun.Place, network, name string) {
+		at, from := unixAt(network, name), unixAt(network, filepath.Join(dir, "from"))
+		path, _, _ := strings.Cut(name, "\x00")
+		if mine[name] {
+			path = ""
+		}
+		for _, c := range []struct {
+			f, path string
+			make    func(m unixMaker) (closer, error)
+		}{
+			{"ListenUnix", path, func(m unixMaker) (closer, error) { return m.listen(network, at) }},
+			{"ListenUnixgram", path, func(m unixMaker) (closer, error) { return m.listenPacket(network, at) }},
+			{"DialUnix", "", func(m unixMaker) (closer, error) { return m.dial(network, nil, at) }},
+			{"DialUnix from", from.Name, func(m unixMaker) (closer, error) { return m.dial(network, from, at) }},
+			{"DialUnix to taken from", path, func(m unixMaker) (closer, error) { return m.dial(network, at, unixAt(network, taken)) }},
+			{"Dial", "", func(m unixMaker) (closer, error) { return m.connect(network, name) }},
+			{"Listen", path, func(m unixMaker) (closer, error) { return m.open(network, name) }},
+		} {
+			if unixNetworks[network] || strings.Contains(c.f, "Unix") {
+				unixAsNet(t, fmt.Sprintf("%s: %s(%s, %.120q)", p.Name, c.f, network, name), c.path, c.make)
+			}
+		}
+	}
 	for _, p := range testrun.Places {
 		p.Do(t, func() {
 			for _, network := range []string{"unix", "unixpacket", "unixgram", "unixx", "tcp", ""} {
 				for _, name := range names {
-					at, from := unixAt(network, name), unixAt(network, filepath.Join(dir, "from"))
-					path, _, _ := strings.Cut(name, "\x00")
-					if mine[name] {
-						path = ""
-					}
-					what := func(f string) string { return fmt.Sprintf("%s: %s(%s, %.120q)", p.Name, f, network, name) }
-					withNet(t, what("ListenUnix"), path,
-						func() (closer, error) { return opened(socket.ListenUnix(network, at)) },
-						func() (closer, error) { return opened(net.ListenUnix(network, at)) })
-					withNet(t, what("ListenUnixgram"), path,
-						func() (closer, error) { return opened(socket.ListenUnixgram(network, at)) },
-						func() (closer, error) { return opened(net.ListenUnixgram(network, at)) })
-					withNet(t, what("DialUnix"), "",
-						func() (closer, error) { return opened(socket.DialUnix(network, nil, at)) },
-						func() (closer, error) { return opened(net.DialUnix(network, nil, at)) })
-					withNet(t, what("DialUnix from"), from.Name,
-						func() (closer, error) { return opened(socket.DialUnix(network, from, at)) },
-						func() (closer, error) { return opened(net.DialUnix(network, from, at)) })
-					withNet(t, what("DialUnix to taken from"), path,
-						func() (closer, error) { return opened(socket.DialUnix(network, at, unixAt(network, taken))) },
-						func() (closer, error) { return opened(net.DialUnix(network, at, unixAt(network, taken))) })
-					if network == "unix" || network == "unixpacket" || network == "unixgram" {
-						withNet(t, what("Dial"), "",
-							func() (closer, error) { return opened(socket.Dial(network, name)) },
-							func() (closer, error) { return opened(net.Dial(network, name)) })
-					}
-					// What net makes of a stream that is to be a
-					// net.PacketConn, or of packets that are to be a
-					// net.Listener, is of no use.
-					switch network {
-					case "unix", "unixpacket":
-						withNet(t, what("Listen"), path,
-							func() (closer, error) { return opened(socket.Listen(network, name)) },
-							func() (closer, error) { return opened(net.Listen(network, name)) })
-					case "unixgram":
-						withNet(t, what("ListenPacket"), path,
-							func() (closer, error) { return opened(socket.ListenPacket(network, name)) },
-							func() (closer, error) { return opened(net.ListenPacket(network, name)) })
-					}
+					try(p, network, name)
 				}
-				withNet(t, p.Name+": nil addresses of "+network, "",
-					func() (closer, error) { return opened(socket.ListenUnix(network, nil)) },
-					func() (closer, error) { return opened(net.ListenUnix(network, nil)) })
-				withNet(t, p.Name+": nil addresses of "+network, "",
-					func() (closer, error) { return opened(socket.ListenUnixgram(network, nil)) },
-					func() (closer, error) { return opened(net.ListenUnixgram(network, nil)) })
-				withNet(t, p.Name+": nil addresses of "+network, "",
-					func() (closer, error) { return opened(socket.DialUnix(network, nil, nil)) },
-					func() (closer, error) { return opened(net.DialUnix(network, nil, nil)) })
+				what := p.Name + ": nil addresses of " + network
+				unixAsNet(t, what, "", func(m unixMaker) (closer, error) { return m.listen(network, nil) })
+				unixAsNet(t, what, "", func(m unixMaker) (closer, error) { return m.listenPacket(network, nil) })
+				unixAsNet(t, what, "", func(m unixMaker) (closer, error) { return m.dial(network, nil, nil) })
 			}
 		})
 	}
 }
+
+var unixNetworks = map[string]bool{"unix": true, "unixpacket": true, "unixgram": true}
 
 // unixIO is what both UnixConns have.
 type unixIO interface {
@@ -968,152 +981,137 @@ type unixIO interface {
 	SetWriteBuffer(int) error
 }
 
+// unixEnds are the two ends of a connection, or a datagram socket and one that is
+// connected to it.
+type unixEnds struct{ dialled, other unixIO }
+
+// ends makes them at "s" in the current folder.
+func (m unixMaker) ends(network string) (p unixEnds) {
+	at := unixAt(network, "s")
+	if network == "unixgram" {
+		p.other = testenv.Must(m.listenPacket(network, at))
+		p.dialled = testenv.Must(m.dial(network, nil, at))
+		return p
+	}
+	l := testenv.Must(m.listen(network, at))
+	defer l.Close()
+	p.dialled = testenv.Must(m.dial(network, nil, at))
+	p.other = testenv.Must(l.Accept()).(unixIO)
+	return p
+}
+
+// unixProbe collects the errors of a series of operations.
+type unixProbe struct {
+	network string
+	errs    []error
+}
+
+func (x *unixProbe) add(err error) { x.errs = append(x.errs, err) }
+
+// writes writes by every method, to every sort of address.
+func (x *unixProbe) writes(c unixIO) {
+	for _, to := range []*net.UnixAddr{nil, unixAt(x.network, "s"), unixAt(x.network, "none"), unixAt("unixx", "s"),
+		unixAt(x.network, ""), unixAt(x.network, strings.Repeat("x", 200))} {
+		_, err := c.WriteToUnix([]byte("x"), to)
+		x.add(err)
+		_, _, err = c.WriteMsgUnix([]byte("x"), nil, to)
+		x.add(err)
+		if x.network == "unix" {
+			_, _, err = c.WriteMsgUnix(nil, unix.UnixRights(2), to)
+			x.add(err)
+		}
+	}
+	_, err := c.WriteTo([]byte("x"), &net.UDPAddr{})
+	x.add(err)
+	_, err = c.WriteTo([]byte("x"), nil)
+	x.add(err)
+	_, err = c.Write(nil)
+	x.add(err)
+	if x.network != "unix" {
+		_, err = c.Write(make([]byte, 16<<20))
+		x.add(err)
+		_, _, err = c.WriteMsgUnix(make([]byte, 16<<20), nil, nil)
+		x.add(err)
+	}
+	_, _, err = c.WriteMsgUnix([]byte("x"), []byte("not ancillary data"), nil)
+	x.add(err)
+}
+
+// reads reads by every method. What has come is read however late this thread
+// is; a datagram socket that has nothing waits for its deadline.
+func (x *unixProbe) reads(c unixIO) {
+	for _, read := range []func() error{
+		func() error { _, _, err := c.ReadFrom(make([]byte, 1)); return err },
+		func() error { _, _, _, _, err := c.ReadMsgUnix(make([]byte, 1), make([]byte, 100)); return err },
+		func() error { _, err := c.Read(make([]byte, 1)); return err },
+	} {
+		c.SetReadDeadline(time.Now().Add(limit))
+		if emptyUnix(c) {
+			c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+		}
+		x.add(read())
+	}
+}
+
+// ending tries both ends while one after the other is shut down and closed.
+func (x *unixProbe) ending(p unixEnds) {
+	x.writes(p.dialled)
+	x.writes(p.other)
+	for _, err := range []error{p.dialled.CloseRead(), p.dialled.CloseWrite(), p.other.CloseRead(), p.other.CloseRead(),
+		p.other.SetReadBuffer(-1), p.other.SetWriteBuffer(4096)} {
+		x.add(err)
+	}
+	drainUnix(p.dialled)
+	x.reads(p.dialled)
+	x.writes(p.dialled)
+	x.add(p.dialled.Close())
+	x.add(p.dialled.Close())
+	x.writes(p.other)
+	drainUnix(p.other)
+	x.reads(p.other)
+	x.add(p.other.Close())
+}
+
+// closed tries an end that is closed.
+func (x *unixProbe) closed(c unixIO) {
+	x.reads(c)
+	x.writes(c)
+	x.add(c.CloseRead())
+	x.add(c.CloseWrite())
+	_, err := c.File()
+	x.add(err)
+	raw, err := c.SyscallConn()
+	x.add(err)
+	x.add(raw.Control(func(uintptr) {}))
+	x.add(raw.Read(func(uintptr) bool { return true }))
+	x.add(raw.Write(func(uintptr) bool { return true }))
+	x.add(c.SetReadBuffer(4096))
+	_, err = c.Read(nil)
+	x.add(err)
+}
+
 // TestUnixIOErrors holds the errors of reads and writes against net's: on both
 // ends of each kind of connection, on a socket without a peer, after the peer
 // has gone, and after Close.
 func TestUnixIOErrors(t *testing.T) {
 	start(t, 2)
-	dir := filepath.Dir(unixName(t, "x"))
-	t.Chdir(dir)
-	type pair struct{ dialled, other unixIO }
-	ours := func(network string) (p pair) {
-		at := unixAt(network, "s")
-		var err error
-		if network == "unixgram" {
-			if p.other, err = socket.ListenUnixgram(network, at); err == nil {
-				p.dialled, err = socket.DialUnix(network, nil, at)
-			}
-		} else {
-			l, lerr := socket.ListenUnix(network, at)
-			if lerr != nil {
-				t.Fatal(lerr)
-			}
-			defer l.Close()
-			if p.dialled, err = socket.DialUnix(network, nil, at); err == nil {
-				p.other, err = l.AcceptUnix()
-			}
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	theirs := func(network string) (p pair) {
-		at := unixAt(network, "s")
-		var err error
-		if network == "unixgram" {
-			if p.other, err = net.ListenUnixgram(network, at); err == nil {
-				p.dialled, err = net.DialUnix(network, nil, at)
-			}
-		} else {
-			l, lerr := net.ListenUnix(network, at)
-			if lerr != nil {
-				t.Fatal(lerr)
-			}
-			defer l.Close()
-			if p.dialled, err = net.DialUnix(network, nil, at); err == nil {
-				p.other, err = l.AcceptUnix()
-			}
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	// probe tries everything.
-	probe := func(network string, p pair) (errs []error) {
-		add := func(err error) { errs = append(errs, err) }
-		rights := unix.UnixRights(2)
-		writes := func(c unixIO) {
-			for _, to := range []*net.UnixAddr{nil, unixAt(network, "s"), unixAt(network, "none"), unixAt("unixx", "s"),
-				unixAt(network, ""), unixAt(network, strings.Repeat("x", 200))} {
-				_, err := c.WriteToUnix([]byte("x"), to)
-				add(err)
-				_, _, err = c.WriteMsgUnix([]byte("x"), nil, to)
-				add(err)
-				if network == "unix" {
-					_, _, err = c.WriteMsgUnix(nil, rights, to)
-					add(err)
-				}
-			}
-			_, err := c.WriteTo([]byte("x"), &net.UDPAddr{})
-			add(err)
-			_, err = c.WriteTo([]byte("x"), nil)
-			add(err)
-			_, err = c.Write(make([]byte, 1<<20)[:0])
-			add(err)
-			if network != "unix" {
-				_, err = c.Write(make([]byte, 16<<20))
-				add(err)
-				_, _, err = c.WriteMsgUnix(make([]byte, 16<<20), nil, nil)
-				add(err)
-			}
-			_, _, err = c.WriteMsgUnix([]byte("x"), []byte("not ancillary data"), nil)
-			add(err)
-		}
-		reads := func(c unixIO) {
-			soon := func() { // what has come must be read however late this thread is
-				c.SetReadDeadline(time.Now().Add(limit))
-				if emptyUnix(c) { // a datagram socket waits on
-					c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-				}
-			}
-			soon()
-			_, _, err := c.ReadFrom(make([]byte, 1))
-			add(err)
-			soon()
-			_, _, _, _, err = c.ReadMsgUnix(make([]byte, 1), make([]byte, 100))
-			add(err)
-			soon()
-			_, err = c.Read(make([]byte, 1))
-			add(err)
-		}
-		writes(p.dialled)
-		writes(p.other)
-		add(p.dialled.CloseRead())
-		add(p.dialled.CloseWrite())
-		add(p.other.CloseRead())
-		add(p.other.CloseRead())
-		add(p.other.SetReadBuffer(-1))
-		add(p.other.SetWriteBuffer(4096))
-		drainUnix(p.dialled)
-		reads(p.dialled)
-		writes(p.dialled)
-		add(p.dialled.Close())
-		add(p.dialled.Close())
-		writes(p.other)
-		drainUnix(p.other)
-		reads(p.other)
-		add(p.other.Close())
-		for _, c := range []unixIO{p.dialled, p.other} {
-			reads(c)
-			writes(c)
-			add(c.CloseRead())
-			add(c.CloseWrite())
-			_, err := c.File()
-			add(err)
-			raw, err := c.SyscallConn()
-			add(err)
-			add(raw.Control(func(uintptr) {}))
-			add(raw.Read(func(uintptr) bool { return true }))
-			add(raw.Write(func(uintptr) bool { return true }))
-			add(c.SetReadBuffer(4096))
-			_, err = c.Read(nil)
-			add(err)
-		}
-		return errs
-	}
-	for _, network := range []string{"unix", "unixpacket", "unixgram"} {
-		want := probe(network, theirs(network))
+	t.Chdir(filepath.Dir(unixName(t, "x")))
+	probe := func(m unixMaker, network string) []error {
+		x, p := unixProbe{network: network}, m.ends(network)
+		x.ending(p)
+		x.closed(p.dialled)
+		x.closed(p.other)
 		os.Remove("s")
+		return x.errs
+	}
+	for network := range unixNetworks {
+		want := probe(netsUnix, network)
 		for _, p := range testrun.Places {
 			p.Do(t, func() {
-				got := probe(network, ours(network))
-				for i := range want {
-					same(t, fmt.Sprintf("%s, %s, %d", p.Name, network, i), got[i], want[i])
+				for i, got := range probe(ourUnix, network) {
+					same(t, fmt.Sprintf("%s, %s, %d", p.Name, network, i), got, want[i])
 				}
 			})
-			os.Remove("s")
 		}
 	}
 }
