@@ -215,24 +215,28 @@ func TestCloseFreesFDLast(t *testing.T) {
 	}
 }
 
+// queueReaders runs read, which reads from one connection, n times in the places
+// in turn. The first waits for the socket, the others for their turn.
+func queueReaders(t *testing.T, n int, places []testrun.Place, read func()) (tasks []*testrun.Task) {
+	t.Helper()
+	reason := coroutine.ReasonRead
+	for i := range n {
+		k := places[i%len(places)].Go(read)
+		k.UntilParked(t, reason)
+		tasks, reason = append(tasks, k), coroutine.ReasonLock
+	}
+	return tasks
+}
+
 // TestCloseEndsQueued: of five readers one waits for the socket and four for
-// their turn; all are told.
+// their turn; all return.
 func TestCloseEndsQueued(t *testing.T) {
 	start(t, 2)
 	c, _ := withPeer(t)
-	var tasks []*testrun.Task
-	for i := range 5 {
-		k := testrun.Places[i%len(testrun.Places)].Go(func() {
-			_, err := c.Read(make([]byte, 1))
-			checkClosed(t, "read", err)
-		})
-		reason := coroutine.ReasonLock
-		if i == 0 {
-			reason = coroutine.ReasonRead
-		}
-		k.UntilParked(t, reason)
-		tasks = append(tasks, k)
-	}
+	tasks := queueReaders(t, 5, testrun.Places, func() {
+		_, err := c.Read(make([]byte, 1))
+		checkClosed(t, "read", err)
+	})
 	c.Close()
 	testrun.WaitAll(t, tasks...)
 }
@@ -495,56 +499,62 @@ func TestCloseDoesNotLinger(t *testing.T) {
 		})
 	}
 
-	t.Run("Socket", func(t *testing.T) {
-		start(t, 1)
-		c, peer := withPeer(t)
-		f := testenv.Closing(t, testenv.Must(c.File()))
-		fd := testenv.Must(unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0))
-		x := testenv.Must(socket.AdoptSocket(fd))
-		raw, _ := x.SyscallConn()
-		lingerFor(raw, forHours)
-		n := unsent(t, c)
-		f.Close()
-		c.Close()
-		testrun.First.Go(func() { x.Close() }).Wait(t)
-		readsRest(t, peer, n)
+	t.Run("Socket", closeDoesNotLingerSocket)
+	t.Run("Server", closeDoesNotLingerServer)
+	t.Run("the end by force", closeDoesNotLingerTheEndByForce)
+}
+
+func closeDoesNotLingerSocket(t *testing.T) {
+	start(t, 1)
+	c, peer := withPeer(t)
+	f := testenv.Closing(t, testenv.Must(c.File()))
+	fd := testenv.Must(unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0))
+	x := testenv.Must(socket.AdoptSocket(fd))
+	raw, _ := x.SyscallConn()
+	lingerFor(raw, forHours)
+	n := unsent(t, c)
+	f.Close()
+	c.Close()
+	testrun.First.Go(func() { x.Close() }).Wait(t)
+	readsRest(t, peer, n)
+}
+
+func closeDoesNotLingerTheEndByForce(t *testing.T) {
+	testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
+	c, peer := withPeer(t)
+	c.SetLinger(forHours)
+	n := unsent(t, c)
+	c.SetDeadline(time.Time{})
+	k := testrun.First.Go(func() {
+		defer c.Close()
+		c.Read(make([]byte, 1))
 	})
-	t.Run("Server", func(t *testing.T) {
-		start(t, 1)
-		c, peer := withPeer(t)
-		c.SetLinger(forHours)
-		n := unsent(t, c)
-		closed := make(chan struct{})
-		s := &socket.Server{
-			Handle: func(c *socket.ServerConn) error {
-				c.Read(make([]byte, 1)) // what is unread would make it a reset
-				return io.ErrUnexpectedEOF
-			},
-			Closed: func(*socket.ServerConn, error) { close(closed) },
-		}
-		peer.Write([]byte("x"))
-		testenv.OK(t, s.ServeConn(c))
-		testenv.Await(t, closed, "the connection to be closed")
-		polled(t)
-		readsRest(t, peer, n)
-	})
-	t.Run("the end by force", func(t *testing.T) {
-		testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
-		c, peer := withPeer(t)
-		c.SetLinger(forHours)
-		n := unsent(t, c)
-		c.SetDeadline(time.Time{})
-		k := testrun.First.Go(func() {
-			defer c.Close()
-			c.Read(make([]byte, 1))
-		})
-		k.UntilParked(t, coroutine.ReasonRead)
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		netco.Shutdown(ctx)
-		k.Wait(t)
-		readsRest(t, peer, n)
-	})
+	k.UntilParked(t, coroutine.ReasonRead)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	netco.Shutdown(ctx)
+	k.Wait(t)
+	readsRest(t, peer, n)
+}
+
+func closeDoesNotLingerServer(t *testing.T) {
+	start(t, 1)
+	c, peer := withPeer(t)
+	c.SetLinger(forHours)
+	n := unsent(t, c)
+	closed := make(chan struct{})
+	s := &socket.Server{
+		Handle: func(c *socket.ServerConn) error {
+			c.Read(make([]byte, 1)) // what is unread would make it a reset
+			return io.ErrUnexpectedEOF
+		},
+		Closed: func(*socket.ServerConn, error) { close(closed) },
+	}
+	peer.Write([]byte("x"))
+	testenv.OK(t, s.ServeConn(c))
+	testenv.Await(t, closed, "the connection to be closed")
+	polled(t)
+	readsRest(t, peer, n)
 }
 
 // TestLingerZero: with 0 a Close still resets the connection.
@@ -582,9 +592,7 @@ func TestUnixBesideBlocking(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, l.Close())
 			if exists(path) {
 				t.Errorf("%s: the file is still there after Close", network)
 			}

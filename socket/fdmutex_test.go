@@ -209,42 +209,49 @@ func TestFDMutexForcedShutdown(t *testing.T) {
 	}
 }
 
-// TestTwoAcceptors: two accept on one listener, the second queued behind the
-// first. C++ netco lost one of them.
-func TestTwoAcceptors(t *testing.T) {
+// inOrder runs take in two places at once, the second queued behind the first.
+// What give gives goes to the first, and then to the second.
+func inOrder(t *testing.T, reason coroutine.Reason, prepare func(t *testing.T) (take, give func() string)) {
 	for _, first := range testrun.Places {
 		for _, second := range testrun.Places {
 			t.Run(first.Name+" and "+second.Name, func(t *testing.T) {
 				start(t, 2)
-				l := listen(t)
-				conns := make(chan *socket.TCPConn, 2)
-				accept := func() {
-					c, err := l.AcceptTCP()
-					if err != nil {
-						t.Error(err)
-					}
-					conns <- c
-				}
-				a := first.Go(accept)
-				a.UntilParked(t, coroutine.ReasonAccept)
-				b := second.Go(accept)
+				take, give := prepare(t)
+				taken := [2]chan string{make(chan string, 1), make(chan string, 1)}
+				a := first.Go(func() { taken[0] <- take() })
+				a.UntilParked(t, reason)
+				b := second.Go(func() { taken[1] <- take() })
 				b.UntilParked(t, coroutine.ReasonLock)
-				for range 2 {
-					peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
-					c := testenv.Await(t, conns, "an accept")
-					if c == nil {
-						return
-					}
-					defer c.Close()
-					if c.RemoteAddr().String() != peer.LocalAddr().String() {
-						t.Errorf("accepted %v, want %v", c.RemoteAddr(), peer.LocalAddr())
+				for i := range taken {
+					want := give()
+					if got := testenv.Await(t, taken[i], "what was given"); got != want {
+						t.Errorf("got %q, want %q", got, want)
 					}
 				}
-				a.Wait(t)
-				b.Wait(t)
+				testrun.WaitAll(t, a, b)
 			})
 		}
 	}
+}
+
+// TestTwoAcceptors: two accept on one listener, the second queued behind the
+// first. C++ netco lost one of them.
+func TestTwoAcceptors(t *testing.T) {
+	inOrder(t, coroutine.ReasonAccept, func(t *testing.T) (take, give func() string) {
+		l := listen(t)
+		take = func() string {
+			c, err := l.AcceptTCP()
+			if err != nil {
+				return err.Error()
+			}
+			defer c.Close()
+			return c.RemoteAddr().String()
+		}
+		give = func() string {
+			return testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String()))).LocalAddr().String()
+		}
+		return take, give
+	})
 }
 
 // TestManyAcceptors: three accept as fast as they can, and each connection goes
@@ -287,34 +294,25 @@ func TestManyAcceptors(t *testing.T) {
 // TestTwoReaders: two read from one connection, the second queued behind the
 // first; each gets one of two bytes.
 func TestTwoReaders(t *testing.T) {
-	for _, first := range testrun.Places {
-		for _, second := range testrun.Places {
-			t.Run(first.Name+" and "+second.Name, func(t *testing.T) {
-				start(t, 2)
-				c, peer := withPeer(t)
-				bytes := make(chan byte, 2)
-				read := func() {
-					var b [1]byte
-					if _, err := c.Read(b[:]); err != nil {
-						t.Error(err)
-					}
-					bytes <- b[0]
-				}
-				a := first.Go(read)
-				a.UntilParked(t, coroutine.ReasonRead)
-				b := second.Go(read)
-				b.UntilParked(t, coroutine.ReasonLock)
-				for _, want := range []byte("ab") {
-					testenv.Must(peer.Write([]byte{want}))
-					if got := testenv.Await(t, bytes, "a byte"); got != want {
-						t.Errorf("read %q, want %q", got, want)
-					}
-				}
-				a.Wait(t)
-				b.Wait(t)
-			})
+	inOrder(t, coroutine.ReasonRead, func(t *testing.T) (take, give func() string) {
+		c, peer := withPeer(t)
+		take = func() string {
+			b := make([]byte, 1)
+			n, err := c.Read(b)
+			if err != nil {
+				return err.Error()
+			}
+			return string(b[:n])
 		}
-	}
+		next := byte('a')
+		give = func() string {
+			b := []byte{next}
+			testenv.Must(peer.Write(b))
+			next++
+			return string(b)
+		}
+		return take, give
+	})
 }
 
 // TestTwoWriters: Writes to one connection do not mix.

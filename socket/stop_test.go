@@ -51,9 +51,7 @@ func TestStopEndsOneWait(t *testing.T) {
 					checkClosed(t, b.op, err)
 				})
 				next.UntilParked(t, b.reason)
-				if err := close(); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, close())
 				next.Wait(t)
 				noneOpen(t)
 			})
@@ -66,21 +64,12 @@ func TestStopEndsOneWait(t *testing.T) {
 func TestStopQueued(t *testing.T) {
 	startAlone(t, 2)
 	c, peer := withPeer(t)
-	var tasks []*testrun.Task
 	var got atomic.Int32
-	for i := range 7 {
-		k := testrun.Places[i%2].Go(func() {
-			if n, err := c.Read(make([]byte, 1)); n == 1 && err == nil {
-				got.Add(1)
-			}
-		})
-		reason := coroutine.ReasonLock
-		if i == 0 {
-			reason = coroutine.ReasonRead
+	tasks := queueReaders(t, 7, testrun.Coroutines, func() {
+		if n, err := c.Read(make([]byte, 1)); n == 1 && err == nil {
+			got.Add(1)
 		}
-		k.UntilParked(t, reason)
-		tasks = append(tasks, k)
-	}
+	})
 	for _, i := range []int{1, 2, 4, 6} {
 		tasks[i].Co.Handle().Stop()
 		tasks[i].Wait(t)
@@ -337,9 +326,7 @@ func TestForcedShutdownEndsWaits(t *testing.T) {
 				k.UntilParked(t, b.reason)
 				// the Scheduler has no coroutine, so it ends in order
 				if p.Name == testrun.Goroutine.Name {
-					if err := netco.Shutdown(context.Background()); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, netco.Shutdown(context.Background()))
 				} else {
 					force(t)
 				}
@@ -347,9 +334,7 @@ func TestForcedShutdownEndsWaits(t *testing.T) {
 				if err := wait(); !errors.Is(err, netco.ErrShutdown) {
 					t.Errorf("%s afterwards: %v, want ErrShutdown", b.op, err)
 				}
-				if err := close(); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, close())
 				checkClosed(t, b.op, wait())
 				noneOpen(t)
 			})
@@ -363,19 +348,10 @@ func TestForcedShutdownEndsWaits(t *testing.T) {
 func TestForcedShutdownEndsQueued(t *testing.T) {
 	startAlone(t, 2)
 	c, _ := withPeer(t)
-	var tasks []*testrun.Task
-	for i := range 6 {
-		k := testrun.Places[i%2].Go(func() {
-			defer c.Close()
-			c.Read(make([]byte, 1))
-		})
-		reason := coroutine.ReasonLock
-		if i == 0 {
-			reason = coroutine.ReasonRead
-		}
-		k.UntilParked(t, reason)
-		tasks = append(tasks, k)
-	}
+	tasks := queueReaders(t, 6, testrun.Coroutines, func() {
+		defer c.Close()
+		c.Read(make([]byte, 1))
+	})
 	force(t)
 	testrun.WaitAll(t, tasks...)
 	noneOpen(t)
@@ -417,49 +393,51 @@ func TestForcedShutdownOfBusy(t *testing.T) {
 		testrun.WaitAll(t, tasks...)
 		noneOpen(t)
 	})
-	t.Run("accept", func(t *testing.T) {
-		startAloneWith(t, netco.Options{Processors: 1, LockThreads: true})
-		l := listen(t)
-		release := hog(t, 0)
-		for range 100 { // more than a burst
-			testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+	t.Run("accept", forcedShutdownOfBusyAccept)
+}
+
+func forcedShutdownOfBusyAccept(t *testing.T) {
+	startAloneWith(t, netco.Options{Processors: 1, LockThreads: true})
+	l := listen(t)
+	release := hog(t, 0)
+	for range 100 { // more than a burst
+		testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+	}
+	burst := make(chan struct{})
+	k := testrun.First.Go(func() {
+		defer l.Close()
+		for n := 0; ; n++ {
+			c, err := l.AcceptTCP()
+			if err != nil {
+				return
+			}
+			c.Close()
+			if n == 0 {
+				<-burst // holds the Processor
+			}
 		}
-		burst := make(chan struct{})
-		k := testrun.First.Go(func() {
-			defer l.Close()
-			for n := 0; ; n++ {
-				c, err := l.AcceptTCP()
-				if err != nil {
-					return
-				}
-				c.Close()
-				if n == 0 {
-					<-burst // holds the Processor
-				}
-			}
-		})
-		// Another that is always ready makes every yield a real one.
-		other := testrun.First.Go(func() {
-			for {
-				netco.Yield()
-			}
-		})
-		release()
-		testenv.Await(t, k.Started, "the acceptor")
-		shut := make(chan struct{})
-		go func() {
-			defer close(shut)
-			force(t)
-		}()
-		testenv.Until(t, "the shutdown to begin", func() bool {
-			time.Sleep(time.Millisecond) // each that is taken is one more to end
-			_, err := netco.Go(func() {})
-			return err != nil
-		})
-		close(burst)
-		k.Wait(t)
-		other.Wait(t)
-		testenv.Await(t, shut, "the shutdown")
-		noneOpen(t)
 	})
+	// Another that is always ready makes every yield a real one.
+	other := testrun.First.Go(func() {
+		for {
+			netco.Yield()
+		}
+	})
+	release()
+	testenv.Await(t, k.Started, "the acceptor")
+	shut := make(chan struct{})
+	go func() {
+		defer close(shut)
+		force(t)
+	}()
+	testenv.Until(t, "the shutdown to begin", func() bool {
+		time.Sleep(time.Millisecond) // each that is taken is one more to end
+		_, err := netco.Go(func() {})
+		return err != nil
+	})
+	close(burst)
+	k.Wait(t)
+	other.Wait(t)
+	testenv.Await(t, shut, "the shutdown")
+	noneOpen(t)
 }
