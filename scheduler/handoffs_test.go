@@ -21,6 +21,7 @@ var causes = map[string]string{
 	"Cond": scheduler.CauseWait, "WaitGroup": scheduler.CauseWait, "system call": scheduler.CauseSyscall, "file": scheduler.CauseIO,
 	"iterator that blocks": scheduler.CauseUnknown, "iterator that waits in netco": scheduler.CauseUnknown,
 	"fiber that blocks": scheduler.CauseChannel, "fiber in a fiber": scheduler.CauseChannel,
+	"file that another reads": scheduler.CauseIO, "bubble": scheduler.CauseWait,
 }
 
 // TestHandoffs: handoffs are counted by what the coroutine was blocked by and by

@@ -144,6 +144,8 @@ var innermost = []struct{ prefix, cause string }{
 	{"sync.(*RWMutex)", CauseMutex},
 	{"internal/sync.(*Mutex)", CauseMutex},
 	{"internal/poll.runtime_pollWait", CauseIO},
+	{"internal/poll.(*fdMutex)", CauseIO}, // for another reader or writer of it
+	{"internal/synctest.", CauseWait},
 	{"runtime.cgocall", CauseCgo},
 	{"syscall.Syscall", CauseSyscall},
 	{"syscall.RawSyscall", CauseSyscall},

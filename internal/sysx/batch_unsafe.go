@@ -98,7 +98,7 @@ func (b *Batch) Recv(fd int) (got int, short bool, failed syscall.Errno) {
 	n := len(b.headers)
 	for {
 		if injector.Load() != nil {
-			limit, errno := injected(Recv, fd, n)
+			limit, errno := injectedIf(b.bytes > MaxIO, Recv, fd, n)
 			if errno == unix.EINTR {
 				continue
 			}
@@ -131,7 +131,7 @@ func (b *Batch) Send(fd, first int) (int, syscall.Errno) {
 	}
 	for {
 		if injector.Load() != nil {
-			limit, errno := injected(Send, fd, n)
+			limit, errno := injectedIf(n > fewDatagrams || b.bytes > fewDatagrams*4<<10, Send, fd, n)
 			if errno == unix.EINTR {
 				continue
 			}

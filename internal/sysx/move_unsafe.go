@@ -136,7 +136,7 @@ func TrySendfile(fd, file, n int) (int, syscall.Errno) {
 	}
 	for {
 		if injector.Load() != nil {
-			limit, errno := injected(Sendfile, fd, n)
+			limit, errno := injectedOpen(Sendfile, fd, n)
 			if errno == unix.EINTR {
 				continue
 			}

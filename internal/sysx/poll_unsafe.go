@@ -23,7 +23,7 @@ func TryPoll(fds []unix.PollFd) (int, syscall.Errno) {
 	var now unix.Timespec
 	for {
 		if injector.Load() != nil {
-			_, errno := injected(PollFDs, -1, len(fds))
+			_, errno := injectedIf(len(fds) > fewFDs, PollFDs, -1, len(fds))
 			if errno == unix.EINTR {
 				continue
 			}
@@ -85,7 +85,7 @@ func Write(fd int, p []byte) (int, syscall.Errno) { return fileIO(FileWrite, fd,
 func fileIO(op Op, fd int, p []byte) (n int, failed syscall.Errno) {
 	for {
 		if injector.Load() != nil && len(p) > 0 {
-			limit, errno := injected(op, fd, len(p))
+			limit, errno := injectedOpen(op, fd, len(p))
 			if errno == unix.EINTR {
 				continue
 			}
