@@ -45,15 +45,15 @@ func Inject(f Injector) (remove func()) {
 }
 
 // injected asks the Injector. It is kept out of line: the caller's path without
-// one is a load and a branch. As in a raw system call, the caller cannot be left
-// behind meanwhile.
+// one is a load and a branch. As in a raw system call, the caller cannot be
+// left behind meanwhile.
 func injected(op Op, fd, asked int) (limit int, errno syscall.Errno) {
 	defer inside.Pin().Unpin()
 	return injectedOpen(op, fd, asked)
 }
 
-// injectedOpen is injected for a call that enters the Go scheduler, in which the
-// caller can be left behind.
+// injectedOpen is injected for a call that enters the Go scheduler, in which
+// the caller can be left behind.
 func injectedOpen(op Op, fd, asked int) (limit int, errno syscall.Errno) {
 	f := injector.Load()
 	if f == nil {
@@ -63,7 +63,8 @@ func injectedOpen(op Op, fd, asked int) (limit int, errno syscall.Errno) {
 	return max(1, min(limit, asked)), errno
 }
 
-// injectedIf is injectedOpen if the call enters the Go scheduler, else injected.
+// injectedIf is injectedOpen if the call enters the Go scheduler, else
+// injected.
 func injectedIf(enters bool, op Op, fd, asked int) (limit int, errno syscall.Errno) {
 	if enters {
 		return injectedOpen(op, fd, asked)
