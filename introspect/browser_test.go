@@ -96,11 +96,11 @@ var complaint = regexp.MustCompile(`(?m)^.*(CONSOLE|Refused to|Content Security 
 func TestBrowser(t *testing.T) {
 	url := browserSite(t)
 	for page, want := range map[string]int{ // rows of tables, those of heads included
-		"/debug/netco/":                       3 + 16 + 3,
+		"/debug/netco/":                       3 + 16 + 3 + 4, // the last of them handed on
 		"/debug/netco/coroutines?rows=50":     51,
 		"/debug/netco/coroutine?id=4&stack=1": 0,
 		"/debug/netco/sockets?rows=20":        21,
-		"/stuck/":                             21 + 3 + 2 + 3,
+		"/stuck/":                             21 + 3 + 2 + 3 + 4,
 	} {
 		dom, log := browser(t, url+page, "--dump-dom")
 		if found := complaint.FindString(log); found != "" {
@@ -124,7 +124,7 @@ func TestNoScripts(t *testing.T) {
 	if dom, _ := browser(t, url+"/control", "--dump-dom", noScripts); !strings.Contains(dom, ">no scripts<") {
 		t.Fatalf("a browser without scripts: %s", dom)
 	}
-	for page, want := range map[string]int{"": 22, "coroutines?rows=50": 51} {
+	for page, want := range map[string]int{"": 26, "coroutines?rows=50": 51} {
 		if dom, _ := browser(t, url+"/debug/netco/"+page, "--dump-dom", noScripts); strings.Count(dom, "<tr>") != want {
 			t.Errorf("%q: %d rows, want %d", page, strings.Count(dom, "<tr>"), want)
 		}

@@ -93,13 +93,19 @@ func TestStackOfInlined(t *testing.T) {
 func one(mu *sync.Mutex, deeper func()) { oneInner(mu); deeper() }
 
 //go:noinline
-func oneInner(mu *sync.Mutex) { mu.Lock(); mu.Unlock() }
+func oneInner(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+}
 
 //go:noinline
 func other(mu *sync.Mutex, deeper func()) { otherInner(mu); deeper() }
 
 //go:noinline
-func otherInner(mu *sync.Mutex) { mu.Lock(); mu.Unlock() }
+func otherInner(mu *sync.Mutex) {
+	mu.Lock()
+	defer mu.Unlock()
+}
 
 // TestStackOfRunning: a goroutine that wakes and blocks all the time, while its
 // stack grows and shrinks, is in one of the places that it blocks in, or
