@@ -321,10 +321,12 @@ func (p *monitor) dashboard(t *testing.T) {
 		for _, target := range panel.Targets {
 			query := variables.Replace(target.Expr)
 			classic := strings.HasPrefix(query, "sum by (le) ")
-			// This metric exists with locked threads only.
-			locked := strings.Contains(query, "netco_processor_cpu_seconds_total")
+			// The one exists with locked threads only, the other from the first
+			// handoff on.
+			absent := strings.Contains(query, "netco_processor_cpu_seconds_total") ||
+				strings.Contains(query, "netco_handoffs_by_site_total")
 			// A scrape that takes too long leaves a hole.
-			p.await(t, query, func(v []value) bool { return len(v) > 0 || classic || locked }, panel.Title)
+			p.await(t, query, func(v []value) bool { return len(v) > 0 || classic || absent }, panel.Title)
 		}
 	}
 }
