@@ -338,6 +338,7 @@ func TestInTransit(t *testing.T) {
 			case "new":
 				to.spawn(do).Join()
 			}
+			to.spawn(func() {}).Join() // what was posted before is in
 			if h.co.State() != Ready || h.Done() {
 				t.Errorf("on its way it is %v", h.co.State())
 			}
