@@ -332,7 +332,7 @@ func TestStopEndsEveryWait(t *testing.T) {
 			t.Run(name+"/"+from, func(t *testing.T) {
 				mustEnd(t)
 				start(t, netco.Options{Processors: 2})
-				before := socket.Open()
+				before := socket.OpenCount()
 				s := make(t)
 				var all [5 + spared]*outcome
 				for i := range all {
@@ -394,8 +394,8 @@ func TestStopEndsEveryWait(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if name != "read" && socket.Open() > before {
-					t.Errorf("%d sockets are open, there were %d", socket.Open(), before)
+				if name != "read" && socket.OpenCount() > before {
+					t.Errorf("%d sockets are open, there were %d", socket.OpenCount(), before)
 				}
 			})
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
-	"github.com/netco-go/netco/socket"
 )
 
 // fake is a source that a test makes up: coroutines and sockets by number.
@@ -22,7 +22,7 @@ type fake struct {
 	source
 	n, fds    int
 	coroutine func(i int, c *seen)
-	socket    func(i int, s *socket.Info)
+	socket    func(i int, s *sockinfo.Info)
 }
 
 // newFake returns a source of two Processors, n coroutines and as many sockets, which differ in everything.
@@ -42,9 +42,9 @@ func newFake(n int) *fake {
 				}
 			}
 		},
-		sockets: func(see func(*socket.Info) bool) {
+		sockets: func(see func(*sockinfo.Info) bool) {
 			for i := range f.fds {
-				var s socket.Info
+				var s sockinfo.Info
 				if f.socket(i, &s); !see(&s) {
 					return
 				}
@@ -95,8 +95,8 @@ func madeUp(i int, c *seen) {
 
 const n1 = 1_000_003
 
-func madeUpSocket(i int, s *socket.Info) {
-	*s = socket.Info{FD: i + 5, Network: "tcp", Processor: i % 2, Listener: i%100 == 0, Idle: i%3 == 1}
+func madeUpSocket(i int, s *sockinfo.Info) {
+	*s = sockinfo.Info{FD: i + 5, Network: "tcp", Processor: i % 2, Listener: i%100 == 0, Idle: i%3 == 1}
 	s.Local = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7000}
 	if !s.Listener {
 		s.Remote = &net.TCPAddr{IP: net.IPv4(10, byte(i>>16), byte(i>>8), byte(i)), Port: 1024 + i%60000}

@@ -15,9 +15,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
-	"github.com/netco-go/netco/socket"
 )
 
 // Options say what the pages may do beside showing. The zero value: nothing.
@@ -45,7 +45,7 @@ type handler struct {
 
 	sites      sites
 	coroutines walker[seen]
-	sockets    walker[socket.Info]
+	sockets    walker[sockinfo.Info]
 	stacks     chan struct{} // holds one for each stack that is being asked for
 	guard      *http.CrossOriginProtection
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
-	"github.com/netco-go/netco/socket"
 )
 
 // TestMillion: with a million coroutines and sockets at full length, a page
@@ -34,7 +34,7 @@ func TestMillion(t *testing.T) {
 		started()
 		coroutines(watched(&heap, n, see))
 	}
-	f.sockets = func(see func(*socket.Info) bool) { sockets(watched(&heap, n, see)) }
+	f.sockets = func(see func(*sockinfo.Info) bool) { sockets(watched(&heap, n, see)) }
 	for _, page := range []string{
 		"", "coroutines", "coroutines?rows=1000&sort=-age", "coroutines?sort=name&rows=1000", "coroutines?sort=-site&name=e", "coroutines?group=name",
 		"coroutines?group=site", fmt.Sprint("coroutine?id=", n-1), "sockets?rows=1000", "sockets?kind=idle&sort=-processor",

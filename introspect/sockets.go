@@ -5,7 +5,7 @@ import (
 	"net"
 	"strings"
 
-	"github.com/netco-go/netco/socket"
+	"github.com/netco-go/netco/internal/sockinfo"
 )
 
 // socketColumns are what sockets can be sorted by, and socketKinds what there is.
@@ -21,7 +21,7 @@ type socketFilter struct {
 	processor        int
 }
 
-func kindOf(i *socket.Info) string {
+func kindOf(i *sockinfo.Info) string {
 	switch {
 	case i.Listener:
 		return "listener"
@@ -31,7 +31,7 @@ func kindOf(i *socket.Info) string {
 	return "connection"
 }
 
-func (f *socketFilter) lets(i *socket.Info) bool {
+func (f *socketFilter) lets(i *sockinfo.Info) bool {
 	return (f.kind == "" || kindOf(i) == f.kind) &&
 		(f.processor < 0 || i.Processor == f.processor) &&
 		strings.HasPrefix(i.Network, f.network) &&
@@ -40,7 +40,7 @@ func (f *socketFilter) lets(i *socket.Info) bool {
 }
 
 // waiting reports whether coroutines wait on a socket as is asked.
-func waiting(i *socket.Info, how string) bool {
+func waiting(i *sockinfo.Info, how string) bool {
 	switch how {
 	case "any":
 		return i.ReadWaiter != 0 || i.WriteWaiter != 0
@@ -63,7 +63,7 @@ func address(a net.Addr) string {
 
 // socketKey returns what a socket is sorted by. While a fd is passed on, two sockets may be seen with one number; then one of them may be missing
 // at the border of two pages.
-func socketKey(column string, i *socket.Info) key {
+func socketKey(column string, i *sockinfo.Info) key {
 	k := key{id: uint64(i.FD)}
 	switch column {
 	case "kind":
@@ -91,12 +91,12 @@ func (h *handler) listSockets(ctx context.Context, q *query) (*Sockets, error) {
 		kind: q.oneOf("kind", socketKinds...), waits: q.oneOf("waits", socketWaits...),
 	}
 	column, down := q.order(socketColumns...)
-	rows := selected[socket.Info](q, down)
+	rows := selected[sockinfo.Info](q, down)
 	if q.err != nil {
 		return nil, q.err
 	}
 	all := uint64(0)
-	cut, err := h.sockets.walk(ctx, func(i *socket.Info) {
+	cut, err := h.sockets.walk(ctx, func(i *sockinfo.Info) {
 		if all++; !filter.lets(i) {
 			return
 		}
@@ -115,7 +115,7 @@ func (h *handler) listSockets(ctx context.Context, q *query) (*Sockets, error) {
 	return list, nil
 }
 
-func socketOf(i *socket.Info) Socket {
+func socketOf(i *sockinfo.Info) Socket {
 	return Socket{
 		FD: i.FD, Kind: kindOf(i), Network: i.Network, Local: cut(address(i.Local), maxText), Remote: cut(address(i.Remote), maxText),
 		Processor: i.Processor, ReadWaiter: i.ReadWaiter, WriteWaiter: i.WriteWaiter,

@@ -6,9 +6,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
-	"github.com/netco-go/netco/socket"
 )
 
 // source is what the pages are drawn from: a Scheduler, or what a test makes up. All of it may be called from any ordinary goroutine, at
@@ -18,7 +18,7 @@ type source struct {
 	phase      func() string
 	coroutines func(f func(*seen) bool)
 	stack      func(ctx context.Context, c *seen) (string, error)
-	sockets    func(f func(*socket.Info) bool)
+	sockets    func(f func(*sockinfo.Info) bool)
 	stalls     func() []scheduler.Stall
 	stallCount func(processor int) uint64
 	handoffs   func() []scheduler.Handoff
@@ -68,11 +68,11 @@ func of(s *scheduler.Scheduler) *source {
 			return f(&item)
 		})
 	}
-	src.sockets = func(f func(*socket.Info) bool) {
+	src.sockets = func(f func(*sockinfo.Info) bool) {
 		more := true
 		for _, p := range s.Processors() {
 			if more {
-				socket.Inspect(p, func(i socket.Info) bool {
+				sockinfo.Each(p, func(i sockinfo.Info) bool {
 					more = f(&i)
 					return more
 				})

@@ -20,7 +20,7 @@ type process struct {
 var ofProcess = described([]family[*process]{
 	{name: "netco_sockets_open", kind: gauge,
 		help: "Sockets of package socket that are open.",
-		read: func(*process, int) float64 { return float64(socket.Open()) }},
+		read: func(*process, int) float64 { return float64(socket.OpenCount()) }},
 
 	{name: "netco_accept_pauses_total", kind: count,
 		help: "Times that accepting stopped at the limit of a socket.LimitListener or of Server.MaxConns.",

@@ -9,15 +9,23 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// IOStats count the system calls on sockets that a Processor's coroutines make. Its thread writes them, any thread reads them.
-type IOStats struct {
-	Reads, Writes, Accepts             counter.Counter // calls, those that found nothing included
-	ReadAgain, WriteAgain, AcceptAgain counter.Counter // of them, those that found nothing: EAGAIN
-	SavedReads                         counter.Counter // reads not made because the one before had emptied the socket
-	BytesIn, BytesOut                  counter.Counter
-	Accepted                           counter.Counter
-	AcceptErrors                       [AcceptErrorKinds]counter.Counter
+// IOFigures are figures about system calls on sockets: counters, or their
+// values.
+type IOFigures[T any] struct {
+	Reads, Writes, Accepts             T // calls, those that found nothing included
+	ReadAgain, WriteAgain, AcceptAgain T // of them, those that found nothing: EAGAIN
+	SavedReads                         T // reads not made because a short read had drained the socket
+	BytesIn, BytesOut                  T
+	Accepted                           T
+	AcceptErrors                       [AcceptErrorKinds]T
 }
+
+// IOStats count the system calls on sockets that a Processor's coroutines make.
+// Its thread writes them, any thread reads them.
+type IOStats struct{ IOFigures[counter.Counter] }
+
+// IOSnapshot is what IOStats held at some moment.
+type IOSnapshot = IOFigures[uint64]
 
 // AcceptError is a kind of error that accept(2) ends with.
 type AcceptError uint8
@@ -36,7 +44,8 @@ func (k AcceptError) String() string {
 	return [...]string{"connection", "files", "memory", "other"}[k]
 }
 
-func acceptError(errno syscall.Errno) AcceptError {
+// AcceptErrorOf returns the kind of an errno of accept(2) other than EAGAIN.
+func AcceptErrorOf(errno syscall.Errno) AcceptError {
 	switch errno {
 	case unix.EMFILE, unix.ENFILE:
 		return AcceptFiles
@@ -49,52 +58,30 @@ func acceptError(errno syscall.Errno) AcceptError {
 	return AcceptOther
 }
 
-// IOSnapshot is what IOStats held at some moment.
-type IOSnapshot struct {
-	Reads, Writes, Accepts             uint64
-	ReadAgain, WriteAgain, AcceptAgain uint64
-	SavedReads                         uint64
-	BytesIn, BytesOut                  uint64
-	Accepted                           uint64
-	AcceptErrors                       [AcceptErrorKinds]uint64
-}
-
 // Snapshot reads the counters, from any thread. Each is of its own moment.
-func (s *IOStats) Snapshot() IOSnapshot {
-	r := IOSnapshot{
-		Reads: s.Reads.Load(), Writes: s.Writes.Load(), Accepts: s.Accepts.Load(),
-		ReadAgain: s.ReadAgain.Load(), WriteAgain: s.WriteAgain.Load(), AcceptAgain: s.AcceptAgain.Load(),
-		SavedReads: s.SavedReads.Load(),
-		BytesIn:    s.BytesIn.Load(), BytesOut: s.BytesOut.Load(),
-		Accepted: s.Accepted.Load(),
-	}
-	for i := range s.AcceptErrors {
-		r.AcceptErrors[i] = s.AcceptErrors[i].Load()
-	}
-	return r
-}
+func (s *IOStats) Snapshot() IOSnapshot { return snapshot(&s.IOFigures) }
 
-// outside counts what ordinary goroutines do. They are many, so these are atomic adds.
-var outside struct {
-	reads, writes, accepts             atomic.Uint64
-	readAgain, writeAgain, acceptAgain atomic.Uint64
-	savedReads                         atomic.Uint64
-	bytesIn, bytesOut                  atomic.Uint64
-	accepted                           atomic.Uint64
-	acceptErrors                       [AcceptErrorKinds]atomic.Uint64
-}
+// outside counts what ordinary goroutines do. They are many, so these are
+// atomic adds.
+var outside IOFigures[atomic.Uint64]
 
-// OutsideIO is what the ordinary goroutines of the process have done on sockets.
-func OutsideIO() IOSnapshot {
+// OutsideIO is what the ordinary goroutines of the process have done on
+// sockets.
+func OutsideIO() IOSnapshot { return snapshot(&outside) }
+
+func snapshot[T any, P interface {
+	*T
+	Load() uint64
+}](f *IOFigures[T]) IOSnapshot {
 	r := IOSnapshot{
-		Reads: outside.reads.Load(), Writes: outside.writes.Load(), Accepts: outside.accepts.Load(),
-		ReadAgain: outside.readAgain.Load(), WriteAgain: outside.writeAgain.Load(), AcceptAgain: outside.acceptAgain.Load(),
-		SavedReads: outside.savedReads.Load(),
-		BytesIn:    outside.bytesIn.Load(), BytesOut: outside.bytesOut.Load(),
-		Accepted: outside.accepted.Load(),
+		Reads: P(&f.Reads).Load(), Writes: P(&f.Writes).Load(), Accepts: P(&f.Accepts).Load(),
+		ReadAgain: P(&f.ReadAgain).Load(), WriteAgain: P(&f.WriteAgain).Load(), AcceptAgain: P(&f.AcceptAgain).Load(),
+		SavedReads: P(&f.SavedReads).Load(),
+		BytesIn:    P(&f.BytesIn).Load(), BytesOut: P(&f.BytesOut).Load(),
+		Accepted: P(&f.Accepted).Load(),
 	}
-	for i := range outside.acceptErrors {
-		r.AcceptErrors[i] = outside.acceptErrors[i].Load()
+	for i := range f.AcceptErrors {
+		r.AcceptErrors[i] = P(&f.AcceptErrors[i]).Load()
 	}
 	return r
 }
@@ -115,11 +102,11 @@ func CountSavedRead() { HereIO().CountSavedRead() }
 // CountRead is the function CountRead for who has called HereIO. So are the others.
 func (s *IOStats) CountRead(n int, errno syscall.Errno) {
 	if s == nil {
-		outside.reads.Add(1)
+		outside.Reads.Add(1)
 		if errno == unix.EAGAIN {
-			outside.readAgain.Add(1)
+			outside.ReadAgain.Add(1)
 		} else if errno == 0 {
-			outside.bytesIn.Add(uint64(n))
+			outside.BytesIn.Add(uint64(n))
 		}
 		return
 	}
@@ -133,11 +120,11 @@ func (s *IOStats) CountRead(n int, errno syscall.Errno) {
 
 func (s *IOStats) CountWrite(n int, errno syscall.Errno) {
 	if s == nil {
-		outside.writes.Add(1)
+		outside.Writes.Add(1)
 		if errno == unix.EAGAIN {
-			outside.writeAgain.Add(1)
+			outside.WriteAgain.Add(1)
 		} else if errno == 0 {
-			outside.bytesOut.Add(uint64(n))
+			outside.BytesOut.Add(uint64(n))
 		}
 		return
 	}
@@ -153,7 +140,7 @@ func (s *IOStats) CountSavedRead() {
 	if s != nil {
 		s.SavedReads.Inc()
 	} else {
-		outside.savedReads.Add(1)
+		outside.SavedReads.Add(1)
 	}
 }
 
@@ -161,14 +148,14 @@ func (s *IOStats) CountSavedRead() {
 func CountAccept(errno syscall.Errno) {
 	s := HereIO()
 	if s == nil {
-		outside.accepts.Add(1)
+		outside.Accepts.Add(1)
 		switch errno {
 		case 0:
-			outside.accepted.Add(1)
+			outside.Accepted.Add(1)
 		case unix.EAGAIN:
-			outside.acceptAgain.Add(1)
+			outside.AcceptAgain.Add(1)
 		default:
-			outside.acceptErrors[acceptError(errno)].Add(1)
+			outside.AcceptErrors[AcceptErrorOf(errno)].Add(1)
 		}
 		return
 	}
@@ -179,7 +166,7 @@ func CountAccept(errno syscall.Errno) {
 	case unix.EAGAIN:
 		s.AcceptAgain.Inc()
 	default:
-		s.AcceptErrors[acceptError(errno)].Inc()
+		s.AcceptErrors[AcceptErrorOf(errno)].Inc()
 	}
 }
 

@@ -294,8 +294,8 @@ func nothingLeft(t *testing.T, procs []*processor.Processor) {
 			t.Errorf("Processor %d: %d coroutines, %d fds, %d Watches", i, p.Coroutines().Live.Load(), p.Registered(), p.Watches())
 		}
 	}
-	if socket.Open() != 0 {
-		t.Errorf("%d sockets are open", socket.Open())
+	if socket.OpenCount() != 0 {
+		t.Errorf("%d sockets are open", socket.OpenCount())
 	}
 	t.Logf("%d moves of coroutines", moved)
 }

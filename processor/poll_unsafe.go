@@ -34,7 +34,7 @@ import (
 type PollDesc struct {
 	read, write gate
 	flags       atomic.Uint32
-	Mark        uint8                        // constant: for whoever embeds it, to know it by; 0 by default
+	Owner       any                          // constant: what it is part of, for PollDescs; nil by default
 	home        atomic.Pointer[Processor]    // set by bind and move, under mu: watches it for coroutines
 	to          atomic.Pointer[Processor]    // where its reader is to take it, see migrate.go; nil for nowhere
 	outer       atomic.Pointer[outerBinding] // set by bindOuter, under mu: watches it for goroutines outside bubbles

@@ -13,7 +13,7 @@ import (
 
 // ends are a connection's addresses: as the kernel wrote them, which costs
 // nothing, and as net's types from the first time that they are asked for.
-type ends struct {
+type endpoints struct {
 	network       network
 	local, remote sysx.RawAddr          // constant; not of a Unix socket
 	known         atomic.Pointer[addrs] // set once: by the first to ask, and for a Unix socket when it is made
@@ -25,12 +25,12 @@ type addrs struct{ local, remote net.Addr }
 // LocalAddr returns the local address: a *net.TCPAddr, *net.UDPAddr or
 // *net.UnixAddr, the same one each time, which is not to be changed. The first
 // call for either address allocates both; later ones allocate nothing.
-func (e *ends) LocalAddr() net.Addr { return e.addrs().local }
+func (e *endpoints) LocalAddr() net.Addr { return e.addrs().local }
 
 // RemoteAddr returns the peer's address, as LocalAddr; nil if there is none.
-func (e *ends) RemoteAddr() net.Addr { return e.addrs().remote }
+func (e *endpoints) RemoteAddr() net.Addr { return e.addrs().remote }
 
-func (e *ends) addrs() *addrs {
+func (e *endpoints) addrs() *addrs {
 	if known := e.known.Load(); known != nil {
 		return known
 	}
@@ -39,7 +39,7 @@ func (e *ends) addrs() *addrs {
 
 // makeAddrs makes both addresses in one allocation. Of several that do so at
 // the same time, the first one's count.
-func (e *ends) makeAddrs() *addrs {
+func (e *endpoints) makeAddrs() *addrs {
 	made := new(struct {
 		addrs
 		l, r inetAddr
@@ -99,22 +99,24 @@ func (x *inetAddr) setAddrPort(ap netip.AddrPort, zone uint32) {
 }
 
 // opError wraps err as net does.
-func (e *ends) opError(op string, err error) error {
+func (e *endpoints) opError(op string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return &net.OpError{Op: op, Net: e.network.String(), Source: e.LocalAddr(), Addr: e.RemoteAddr(), Err: err}
 }
 
-// setError is opError for settings and for listeners: net names the local address only.
-func (e *ends) setError(op string, err error) error {
+// setError is opError for settings and for listeners: net names the local
+// address only.
+func (e *endpoints) setError(op string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return &net.OpError{Op: op, Net: e.network.String(), Addr: e.LocalAddr(), Err: err}
 }
 
-// zones remembers the names of interfaces for a while: asking for one costs a dump of the routing table.
+// zones remembers the names of interfaces for a while: asking for one costs a
+// dump of the routing table.
 var zones atomic.Pointer[zoneNames]
 
 type zoneNames struct {
@@ -146,4 +148,56 @@ func zoneName(zone uint32) string {
 	}
 	zones.Store(next)
 	return name
+}
+
+// network is the name a connection or listener was made under: net's errors
+// repeat it.
+type network uint8
+
+const (
+	noNetwork network = iota
+	tcp
+	tcp4
+	tcp6
+	udp
+	udp4
+	udp6
+	unixNet
+	unixgram
+	unixpacket
+)
+
+var networkNames = [...]string{
+	tcp: "tcp", tcp4: "tcp4", tcp6: "tcp6", udp: "udp", udp4: "udp4", udp6: "udp6",
+	unixNet: "unix", unixgram: "unixgram", unixpacket: "unixpacket",
+}
+
+func (n network) String() string { return networkNames[n] }
+
+func (n network) isTCP() bool  { return n >= tcp && n <= tcp6 }
+func (n network) isUDP() bool  { return n >= udp && n <= udp6 }
+func (n network) isUnix() bool { return n >= unixNet }
+
+// kind is what reads mean on its connections.
+func (n network) kind() kind {
+	switch {
+	case n.isTCP():
+		return tcpStream
+	case n == unixNet:
+		return unixStream
+	case n == unixpacket:
+		return seqpackets
+	}
+	return packets
+}
+
+// parseNetwork finds a network by its name. Those of net's that are not here
+// ("ip:icmp" and its like) are unknown.
+func parseNetwork(name string) (network, error) {
+	for i, s := range networkNames {
+		if s == name && s != "" {
+			return network(i), nil
+		}
+	}
+	return noNetwork, net.UnknownNetworkError(name)
 }

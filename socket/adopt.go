@@ -16,7 +16,8 @@ type adopted struct {
 	network network
 }
 
-// adopt finds out what fd is and makes it non-blocking. It does not close it. Errors are net's.
+// adopt finds out what fd is and makes it non-blocking. It does not close it.
+// Errors are net's.
 func adopt(fd int) (adopted, error) {
 	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {

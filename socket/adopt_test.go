@@ -99,7 +99,7 @@ func TestFileConns(t *testing.T) {
 	closed := testenv.Must(os.CreateTemp(t.TempDir(), ""))
 	closed.Close()
 	files["a closed file"] = closed
-	open, fds := socket.Open(), testenv.Files()
+	open, fds := socket.OpenCount(), testenv.Files()
 	for name, f := range files {
 		for _, p := range testrun.Places {
 			p.Do(t, func() {
@@ -146,7 +146,7 @@ func TestFileConns(t *testing.T) {
 		}
 	}
 	// the collector may have closed some
-	if n, f := socket.Open(), testenv.Files(); n != open || f > fds {
+	if n, f := socket.OpenCount(), testenv.Files(); n != open || f > fds {
 		t.Errorf("%d sockets and %d fds open, before %d and %d", n, f, open, fds)
 	}
 }
@@ -300,7 +300,7 @@ func activated() {
 		if n := testenv.Files(); n > before {
 			testenv.Fatal("it opened ", n-before)
 		}
-		if socket.Open() != 0 {
+		if socket.OpenCount() != 0 {
 			testenv.Fatal("sockets are open")
 		}
 		return
@@ -337,7 +337,7 @@ func activated() {
 	if again, err := socket.Activation(); len(again) != 0 || err != nil {
 		testenv.Fatal("a second call:", again, err)
 	}
-	if socket.Open() != 0 {
+	if socket.OpenCount() != 0 {
 		testenv.Fatal("sockets are open after Close")
 	}
 }

@@ -12,7 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Activated is an fd that the process was started with. One of its fields other than Name is set.
+// Activated is an fd that the process was started with. One of its fields other
+// than Name is set.
 type Activated struct {
 	Name string // from LISTEN_FDNAMES; "unknown" if there is none
 
@@ -42,14 +43,18 @@ const (
 	maxFDs  = math.MaxInt32 - firstFD
 )
 
-// Activation returns the fds that the process was started with by systemd, or by any parent that does as systemd does
-// (sd_listen_fds(3)): LISTEN_FDS is how many there are, from fd 3 on; LISTEN_PID is the process that they are for, which a parent
-// that cannot know it leaves out; LISTEN_FDNAMES has a name for each, with colons in between, and may be missing. Without
-// LISTEN_FDS, or for another process, there are none, and no error. The names are for the program to know: in a
-// systemd unit FileDescriptorName= gives them.
+// Activation returns the fds that the process was started with by systemd, or
+// by any parent that does as systemd does (sd_listen_fds(3)): LISTEN_FDS is how
+// many there are, from fd 3 on; LISTEN_PID is the process that they are for,
+// which a parent that cannot know it leaves out; LISTEN_FDNAMES has a name for
+// each, with colons in between, and may be missing. Without LISTEN_FDS, or for
+// another process, there are none, and no error. The names are for the program
+// to know: in a systemd unit FileDescriptorName= gives them.
 //
-// It is for one call, at the beginning: the variables are taken out of the environment, so that neither a later call nor a child finds
-// them. The fds are closed on exec from then on, and their sockets are non-blocking. With an error all of them are closed.
+// It is for one call, at the beginning: the variables are taken out of the
+// environment, so that neither a later call nor a child finds them. The fds are
+// closed on exec from then on, and their sockets are non-blocking. With an
+// error all of them are closed.
 //
 // The error names the variable that is wrong: LISTEN_FDS and LISTEN_PID must be
 // decimal numbers without a sign, LISTEN_FDS one for which there are fds and
@@ -99,8 +104,9 @@ func Activation() ([]Activated, error) {
 	return all, nil
 }
 
-// takeFDs sees that n fds were handed over, and that no child gets them. An fd that is closed on exec cannot have come through
-// one: it is this process's own, and the variable is wrong.
+// takeFDs sees that n fds were handed over, and that no child gets them. An fd
+// that is closed on exec cannot have come through one: it is this process's
+// own, and the variable is wrong.
 func takeFDs(n int) (fds []int, err error) {
 	for fd := firstFD; fd < firstFD+n; fd++ {
 		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)

@@ -190,7 +190,7 @@ func TestNoBufferPerIdleConnection(t *testing.T) {
 	for _, fd := range fds {
 		unix.Shutdown(fd, unix.SHUT_RDWR)
 	}
-	testenv.Until(t, "the connections to end", func() bool { return socket.Open() == 1 })
+	testenv.Until(t, "the connections to end", func() bool { return socket.OpenCount() == 1 })
 }
 
 // TestUDPNoAllocation: none of the methods that promise it allocates, whether

@@ -274,7 +274,7 @@ func refuse(string, string, syscall.RawConn) error { return syscall.EXDEV }
 // fd 0 that was.
 func TestBadInputZeroValues(t *testing.T) {
 	start(t, 1)
-	open := socket.Open()
+	open := socket.OpenCount()
 	keep := dupFD(t, 0)
 	defer unix.Close(keep)
 	for _, c := range []closer{
@@ -296,7 +296,7 @@ func TestBadInputZeroValues(t *testing.T) {
 			unix.Dup2(keep, 0)
 		}
 	}
-	if n := socket.Open(); n != open {
+	if n := socket.OpenCount(); n != open {
 		t.Errorf("%d sockets open, before %d", n, open)
 	}
 }

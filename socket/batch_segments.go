@@ -10,8 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Several datagrams travel through the kernel as one: GSO cuts them apart as late as possible when sending, GRO joins them as early as
-// possible when receiving. Their size is in a control message, which is written and read here, not shown in Message.OOB.
+// Several datagrams travel through the kernel as one: GSO cuts them apart as
+// late as possible when sending, GRO joins them as early as possible when
+// receiving. Their size is in a control message, which is written and read
+// here, not shown in Message.OOB.
 
 // maxDatagram is more than any datagram has.
 const maxDatagram = 64 << 10
@@ -26,9 +28,11 @@ var (
 	errNoGRO = fmt.Errorf("this kernel cannot join datagrams (UDP_GRO, Linux 5.0): %w", errors.ErrUnsupported)
 )
 
-// SetGRO lets the kernel join datagrams of one peer that come close together into one large one, or not (the default). Then every
-// Buf should have room for 64 KiB, and only ReadBatch tells, by SegmentSize, where one ends; other reads return them joined and do not
-// tell. On a kernel before Linux 5.0 the error is errors.ErrUnsupported.
+// SetGRO lets the kernel join datagrams of one peer that come close together
+// into one large one, or not (the default). Then every Buf should have room for
+// 64 KiB, and only ReadBatch reports where one ends, by SegmentSize; other
+// reads return them joined. On a kernel before Linux 5.0 the error is
+// errors.ErrUnsupported.
 func (c *UDPConn) SetGRO(join bool) error {
 	if join {
 		c.gro.Store(true) // before any can come, and for good: some may be on their way when it is turned off
@@ -40,7 +44,8 @@ func (c *UDPConn) SetGRO(join bool) error {
 	return c.setError("set", err)
 }
 
-// What is known of the kernel's UDP_SEGMENT. One that does not know it would ignore it, and send one datagram instead of many.
+// What is known of the kernel's UDP_SEGMENT. One that does not know it would
+// ignore it, and send one datagram instead of many.
 const (
 	gsoUnknown = iota
 	gsoKnown
@@ -71,8 +76,8 @@ func (c *UDPConn) maySegment(m *Message) error {
 	return nil
 }
 
-// segmentControl is how much room the control messages of m take if there is to be one of ours among them, else 0. One datagram
-// needs none.
+// segmentControl is how much room the control messages of m take if there is to
+// be one of ours among them, else 0. One datagram needs none.
 func segmentControl(m *Message) int {
 	if m.SegmentSize <= 0 || m.SegmentSize >= len(m.Buf) {
 		return 0
@@ -89,7 +94,8 @@ func putSegmentSize(room []byte, m *Message) []byte {
 	return room
 }
 
-// takeControl moves the control messages of received datagram i to m, but for the segment size.
+// takeControl moves the control messages of received datagram i to m, but for
+// the segment size.
 func (c *UDPConn) takeControl(m *Message, i int) {
 	control := c.in.Control(i)
 	m.NN = 0
@@ -111,8 +117,9 @@ func (c *UDPConn) takeControl(m *Message, i int) {
 	}
 }
 
-// A control message is struct cmsghdr: the length of all of it as a size_t, level and kind as ints, then its data; the next begins
-// where the alignment of a size_t allows.
+// A control message is struct cmsghdr: the length of all of it as a size_t,
+// level and kind as ints, then its data; the next begins where the alignment of
+// a size_t allows.
 
 func alignControl(n int) int { return unix.CmsgSpace(n) - unix.CmsgSpace(0) }
 

@@ -10,51 +10,65 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Buffered is a Stream with a buffer for each direction, which sends by itself what was written when its reader would
-// have to wait. A server that answers pipelined requests thus makes one read and one write for as many requests as came together,
-// without a call of Flush, and no answer is left behind while it waits for the next request.
+// Buffered is a Stream with a buffer for each direction, which sends by itself
+// what was written when its reader would have to wait. A server that answers
+// pipelined requests thus makes one read and one write for as many requests as
+// came together, without a call of Flush, and no answer is left behind while it
+// waits for the next request.
 //
 // What was written is sent
 //
-//   - by a read that finds nothing to read, before it waits or returns an error (unless SetAutoFlush has turned that off);
-//   - by every eighth read of a reader who always finds something;
-//   - when the buffer is full, and by Flush, CloseWrite and, as far as the socket takes it at once, by Close.
+//   - by a read that finds nothing to read, before it waits or returns an error
+//     (unless SetAutoFlush has turned that off);
+//   - by every eighth read of a reader that always finds something;
+//   - when the buffer is full, and by Flush, CloseWrite and, as far as the
+//     socket takes it at once, by Close.
 //
 // A read that is served from the buffer does not wait, but when the Processor's
 // turn has lasted for half a millisecond it lets others run first: a client
 // that sends many requests at once does not keep them from their turn.
 //
-// A coroutine that waits for something else, a lock or a Sleep, calls Flush first if the peer is not to wait as well. A peer that
-// does not take its answers is not read from: a read that has to send waits for room, under the write deadline.
+// A coroutine that waits for something else, a lock or a Sleep, calls Flush
+// first if the peer is not to wait as well. A peer that does not take its
+// answers is not read from: a read that has to send waits for room, under the
+// write deadline.
 //
-// The buffers are AcquireBuffer's and are held while they hold bytes: a connection whose reader waits with nothing buffered
-// holds none. Slices that Peek, ReadSlice and ReadLine return point into the buffer and are good until the next read.
+// The buffers are AcquireBuffer's and are held while they hold bytes: a
+// connection whose reader waits with nothing buffered holds none. Slices that
+// Peek, ReadSlice and ReadLine return point into the buffer and are good until
+// the next read.
 //
-// One coroutine or goroutine may read at a time. Any number may write, at the same time too, and what one Write was given stays
-// together; but only where no other one writes may AvailableBuffer be used. What another than the reader writes is sent when that
-// one calls Flush, or by the reader's next wait. Where reader and writer are two, and both ends of the connection write much,
-// turn SetAutoFlush off: the reader then never waits for room, so the two ends cannot wait for each other. Close and the
-// deadlines may be called by anyone. The Stream itself is not to be read or written beside the Buffered.
+// One coroutine or goroutine may read at a time. Any number may write, at the
+// same time too, and what one Write was given stays together; but only where no
+// other one writes may AvailableBuffer be used. What a caller other than the
+// reader writes is sent when it calls Flush, or by the reader's next wait.
+// Where reader and writer are two, and both ends of the connection write much,
+// turn SetAutoFlush off: the reader then never waits for room, so the two ends
+// cannot wait for each other. Close and the deadlines may be called by any
+// coroutine or goroutine. The Stream itself is not to be read or written beside
+// the Buffered.
 //
-// A write error is remembered: it is returned by the call that met it, which may be a read that had to send, and by every
-// later write, also when it was a deadline; what was unsent is dropped.
+// A write error is remembered: it is returned by the call that met it, which
+// may be a read that had to send, and by every later write, also when it was a
+// deadline; what was unsent is dropped.
 type Buffered struct {
 	stream Stream
 	c      *conn   // the same
 	s      *socket // c's
 
-	// The reading side, of whoever reads.
+	// The reading side. Owner: the reader.
 	in    []byte  // in[r:w] has been read and not been taken
 	inBuf *Buffer // what in is, unless that has outgrown it
 	r, w  int
 	limit int
 	reads uint8 // since the last automatic flush
-	pace  bufferPace
+	turn  turnCheck
 
 	manual bool // constant once in use: no automatic flush
 
-	// owed says that the reader waits while another had the write lock: that one sends, see unlock.
-	owed atomic.Bool
+	// needsFlush is set if the reader waits while another had the write lock:
+	// that one sends, see unlock.
+	needsFlush atomic.Bool
 
 	// The writing side, under s.mu's write lock.
 	out    []byte
@@ -70,9 +84,11 @@ var _ net.Conn = (*Buffered)(nil)
 const (
 	// defaultLimit is how much may be buffered for one Peek or line.
 	defaultLimit = 64 << 10
-	// direct is from which size on bytes are read to and written from where they are.
+	// direct is from which size on bytes are read to and written from where
+	// they are.
 	direct = 16 << 10
-	// maxReads is how many reads find something before what was written is sent all the same.
+	// maxReads is how many reads find something before what was written is sent
+	// all the same.
 	maxReads = 8
 )
 
@@ -91,17 +107,21 @@ func NewBuffered(c Stream) *Buffered {
 	return &Buffered{c: b, s: &b.s, stream: c, limit: defaultLimit}
 }
 
-// SetLimit sets how many bytes Peek, ReadSlice and ReadLine may gather, 64 KiB if it is not called: what is longer than that
-// and than a buffer is ErrTooLong. The reader calls it.
+// SetLimit sets how many bytes Peek, ReadSlice and ReadLine may gather, 64 KiB
+// if it is not called: what is longer than that and than a buffer is
+// ErrTooLong. The reader calls it.
 func (b *Buffered) SetLimit(bytes int) { b.limit = bytes }
 
-// SetAutoFlush turns off, or on again, that reads send what was written. To be called before the Buffered is used by two.
+// SetAutoFlush turns off, or on again, that reads send what was written. To be
+// called before the Buffered is used by two.
 func (b *Buffered) SetAutoFlush(on bool) { b.manual = !on }
 
-// Close sends what was written as far as the socket takes it without waiting, and closes the connection. It returns
-// io.ErrShortWrite, in a *net.OpError, if that was not all; who must know that everything was sent, or wants to wait for it,
-// calls Flush first. While another is inside a write, nothing is sent but what that one sends: it ends with net.ErrClosed. A
-// second Close returns net.ErrClosed. It does not park.
+// Close sends what was written as far as the socket takes it without waiting,
+// and closes the connection. It returns io.ErrShortWrite, in a *net.OpError, if
+// that was not all; a caller that must know that everything was sent, or wants
+// to wait for it, calls Flush first. While another caller is inside a write,
+// only that one sends: its write ends with net.ErrClosed. A second Close
+// returns net.ErrClosed. It does not park.
 func (b *Buffered) Close() error {
 	var unsent error
 	if b.s.mu.tryLock(writing) {
@@ -147,10 +167,12 @@ func (b *Buffered) LocalAddr() net.Addr { return b.stream.LocalAddr() }
 // RemoteAddr returns the peer's address.
 func (b *Buffered) RemoteAddr() net.Addr { return b.stream.RemoteAddr() }
 
-// SetDeadline sets when reads and writes, present and future, end with os.ErrDeadlineExceeded.
+// SetDeadline sets when reads and writes, present and future, end with
+// os.ErrDeadlineExceeded.
 func (b *Buffered) SetDeadline(t time.Time) error { return b.stream.SetDeadline(t) }
 
-// SetReadDeadline is SetDeadline for reads only. A read that has come to its deadline has taken nothing and may be repeated.
+// SetReadDeadline is SetDeadline for reads only. A read that has come to its
+// deadline has taken nothing and may be repeated.
 func (b *Buffered) SetReadDeadline(t time.Time) error { return b.stream.SetReadDeadline(t) }
 
 // SetWriteDeadline is SetDeadline for writes, and for reads while they send.

@@ -9,13 +9,15 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// ErrTooLong is returned for a line, or a Peek, of more than Buffered.SetLimit allows. It is a bufio.ErrBufferFull.
+// ErrTooLong is returned for a line, or a Peek, of more than Buffered.SetLimit
+// allows. It is a bufio.ErrBufferFull.
 var ErrTooLong = fmt.Errorf("netco/socket: more than the limit of the buffer: %w", bufio.ErrBufferFull)
 
 // Buffered returns how many bytes can be read without asking the socket.
 func (b *Buffered) Buffered() int { return b.w - b.r }
 
-// Read reads what is there into p, at least one byte; see net.Conn. Large reads go past the buffer. Parks.
+// Read reads what is there into p, at least one byte; see net.Conn. Large reads
+// go past the buffer. Parks.
 func (b *Buffered) Read(p []byte) (int, error) {
 	if b.r == b.w {
 		if len(p) == 0 {
@@ -28,7 +30,7 @@ func (b *Buffered) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	b.pace.call()
+	b.turn.call()
 	n := copy(p, b.in[b.r:b.w])
 	b.r += n
 	return n, nil
@@ -41,19 +43,20 @@ func (b *Buffered) ReadByte() (byte, error) {
 			return 0, err
 		}
 	}
-	b.pace.byte()
+	b.turn.byte()
 	b.r++
 	return b.in[b.r-1], nil
 }
 
-// Peek returns the next n bytes without taking them. With an error it returns those there are: io.EOF if the stream ends
-// before, ErrTooLong if n is more than the limit. Peek(Buffered()) does not wait. Parks. It allocates only what does not fit
-// in a buffer.
+// Peek returns the next n bytes without taking them. With an error it returns
+// those there are: io.EOF if the stream ends before, ErrTooLong if n is more
+// than the limit. Peek(Buffered()) does not wait. Parks. It allocates only what
+// does not fit in a buffer.
 func (b *Buffered) Peek(n int) ([]byte, error) {
 	if n < 0 {
 		return nil, bufio.ErrNegativeCount
 	}
-	b.pace.call()
+	b.turn.call()
 	for b.w-b.r < n {
 		if err := b.fill(n); err != nil {
 			return b.in[b.r:b.w], err
@@ -62,12 +65,13 @@ func (b *Buffered) Peek(n int) ([]byte, error) {
 	return b.in[b.r : b.r+n], nil
 }
 
-// Discard takes the next n bytes and forgets them. It returns how many it has taken, which are fewer only with an error. Parks.
+// Discard takes the next n bytes and forgets them. It returns how many it has
+// taken, which are fewer only with an error. Parks.
 func (b *Buffered) Discard(n int) (int, error) {
 	if n < 0 {
 		return 0, bufio.ErrNegativeCount
 	}
-	b.pace.call()
+	b.turn.call()
 	for left := n; ; {
 		took := min(left, b.w-b.r)
 		b.r += took
@@ -80,10 +84,12 @@ func (b *Buffered) Discard(n int) (int, error) {
 	}
 }
 
-// ReadSlice takes everything up to and including the first delim. At the end of the stream it returns what is left, and io.EOF.
-// With any other error, ErrTooLong among them, it takes nothing. Parks. It allocates only what does not fit in a buffer.
+// ReadSlice takes everything up to and including the first delim. At the end of
+// the stream it returns what is left, and io.EOF. With any other error,
+// ErrTooLong among them, it takes nothing. Parks. It allocates only what does
+// not fit in a buffer.
 func (b *Buffered) ReadSlice(delim byte) ([]byte, error) {
-	b.pace.call()
+	b.turn.call()
 	for seen := 0; ; {
 		if i := bytes.IndexByte(b.in[b.r+seen:b.w], delim); i >= 0 {
 			return b.take(seen + i + 1), nil
@@ -103,8 +109,9 @@ func (b *Buffered) take(n int) []byte {
 	return p
 }
 
-// ReadLine takes a line and returns it without its end, \n or \r\n. A stream that ends within a line is
-// io.ErrUnexpectedEOF, so that a command cut short is not taken for a shorter one. Otherwise as ReadSlice.
+// ReadLine takes a line and returns it without its end, \n or \r\n. A stream
+// that ends within a line is io.ErrUnexpectedEOF, so that a command cut short
+// is not taken for a shorter one. Otherwise as ReadSlice.
 func (b *Buffered) ReadLine() ([]byte, error) {
 	line, err := b.ReadSlice('\n')
 	if err != nil {
@@ -120,8 +127,8 @@ func (b *Buffered) ReadLine() ([]byte, error) {
 	return line, nil
 }
 
-// WriteTo writes to w until the end of the stream, straight from the buffer; io.Copy calls it. w may be the Buffered itself.
-// Parks.
+// WriteTo writes to w until the end of the stream, straight from the buffer;
+// io.Copy calls it. w may be the Buffered itself. Parks.
 func (b *Buffered) WriteTo(w io.Writer) (total int64, err error) {
 	for {
 		if b.r < b.w {
@@ -143,8 +150,9 @@ func (b *Buffered) WriteTo(w io.Writer) (total int64, err error) {
 	}
 }
 
-// WaitReadable waits until a read will probably not have to, sending first what was written, unless something is buffered. No
-// buffer is held meanwhile. Parks.
+// WaitReadable waits until a read will probably not have to, sending first what
+// was written, unless something is buffered. No buffer is held meanwhile.
+// Parks.
 func (b *Buffered) WaitReadable() error {
 	if b.r < b.w {
 		return nil
@@ -152,7 +160,8 @@ func (b *Buffered) WaitReadable() error {
 	return b.idle(errWouldPark)
 }
 
-// fill reads at least one byte behind those there are, into a buffer with room for need of them together.
+// fill reads at least one byte behind those there are, into a buffer with room
+// for need of them together.
 func (b *Buffered) fill(need int) error {
 	for {
 		if err := b.makeRoom(need); err != nil {
@@ -173,7 +182,8 @@ func (b *Buffered) fill(need int) error {
 	}
 }
 
-// readDirect is fill into somebody else's memory. Precondition: nothing is buffered.
+// readDirect is fill into the caller's memory. Precondition: nothing is
+// buffered.
 func (b *Buffered) readDirect(p []byte) (int, error) {
 	for {
 		n, err := b.s.tryRead(p)
@@ -218,16 +228,18 @@ func (b *Buffered) release() {
 	b.in, b.inBuf, b.r, b.w = nil, nil, 0, 0
 }
 
-// hasRead sends what was written if reads have found something too often in a row: a peer that always sends would else
-// wait until its answers fill a buffer.
+// hasRead sends what was written if reads have found something too often in a
+// row: a peer that always sends would else wait until its answers fill a
+// buffer.
 func (b *Buffered) hasRead() {
 	if b.reads++; b.reads >= maxReads {
 		b.autoFlush() // an error is remembered
 	}
 }
 
-// idle does what is to be done when a try to read has found nothing: gives an empty buffer back, sends what was written, and
-// waits, if that was the try's result. nil means to try again.
+// idle is called when an attempt to read has found nothing: it releases an
+// empty buffer, sends what was written, and waits, if that was the attempt's
+// result. nil means to try again.
 func (b *Buffered) idle(found error) error {
 	if b.r == b.w {
 		b.release()
@@ -241,6 +253,55 @@ func (b *Buffered) idle(found error) error {
 	case unsent != nil:
 		return unsent
 	}
-	b.pace.units = 0
+	b.turn.units = 0
 	return b.stream.WaitReadable()
+}
+
+// turnCheck yields between requests that are served from a buffer: 16 KiB of
+// small ones may take longer than a second, and none of them makes a system
+// call, where a coopBudget would read the clock. Owner: the reader.
+//
+// Reads that find something count units. After each step of them turnCheck
+// reads the clock, and yields when the turn is over. The step is shorter where
+// the work between two reads takes long.
+type turnCheck struct {
+	units uint8 // since the clock was last read
+	step  uint8 // 0 is maxStep
+}
+
+const (
+	callUnits = 8  // a ReadByte counts one
+	maxStep   = 64 // eight calls: one reading of the clock, some 40 ns, for as many requests
+)
+
+func (x *turnCheck) call() {
+	if x.units += callUnits; x.units >= x.step {
+		x.check()
+	}
+}
+
+func (x *turnCheck) byte() {
+	if x.units++; x.units >= x.step {
+		x.check()
+	}
+}
+
+// check yields if the turn is over, and adapts the step: down to one call when
+// the turn has lasted twice its limit, up again by doubling.
+func (x *turnCheck) check() {
+	if x.step == 0 {
+		x.step = maxStep // the first request of all
+		return
+	}
+	x.units = 0
+	age := processor.TurnAge()
+	switch {
+	case age < processor.TurnLimit:
+		x.step = min(2*x.step, maxStep)
+		return
+	case age >= 2*processor.TurnLimit:
+		x.step = callUnits
+	}
+	// A cancelled coroutine notices when the buffer is empty.
+	processor.YieldTurn()
 }

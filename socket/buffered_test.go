@@ -783,7 +783,7 @@ func TestBufferedClose(t *testing.T) {
 				if _, w := b.Holds(); w {
 					t.Error("holds a buffer")
 				}
-				if n := socket.Open(); n != 0 {
+				if n := socket.OpenCount(); n != 0 {
 					t.Errorf("%d sockets open", n)
 				}
 			})

@@ -6,8 +6,8 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// lock takes the socket's write lock, under which the writing side stands. The error is that of a closed connection, or the
-// one remembered.
+// lock takes the socket's write lock, under which the writing side stands. The
+// error is that of a closed connection, or the one remembered.
 func (b *Buffered) lock() error {
 	if !b.s.mu.lock(writing) {
 		return b.c.opError("write", net.ErrClosed)
@@ -20,31 +20,32 @@ func (b *Buffered) lock() error {
 	return nil
 }
 
-// unlock gives the write lock back. A reader that found it taken has gone to wait, having said in owed that what is unsent is to
-// be sent by the one who had the lock. It says so before its last try to get the lock, and here it is asked after giving it
-// back: so one of the two, or whoever has got the lock in between, sends.
+// unlock releases the write lock. A reader that found it taken waits, and has
+// set needsFlush before its last attempt to lock. The holder checks needsFlush
+// after it has unlocked: so one of the two, or the one that took the lock in
+// between, sends what is unsent.
 func (b *Buffered) unlock() {
 	for {
 		if b.s.mu.unlock(writing) {
 			b.s.destroy()
 			return
 		}
-		if !b.owed.Load() || !b.s.mu.tryLock(writing) {
+		if !b.needsFlush.Load() || !b.s.mu.tryLock(writing) {
 			return
 		}
 		b.flushOwedLocked()
 	}
 }
 
-// autoFlush sends what was written, unless another is writing: that one then does it, so that reading never waits for
-// another's write.
+// autoFlush sends what was written, unless another is writing: that one then
+// does it, so that reading never waits for another's write.
 func (b *Buffered) autoFlush() error {
 	b.reads = 0
 	if b.manual {
 		return nil
 	}
 	if !b.s.mu.tryLock(writing) {
-		b.owed.Store(true)
+		b.needsFlush.Store(true)
 		if !b.s.mu.tryLock(writing) {
 			return nil
 		}
@@ -54,10 +55,11 @@ func (b *Buffered) autoFlush() error {
 	return err
 }
 
-// flushOwedLocked sends for the reader: a slice that AvailableBuffer gave to a writer stays good.
+// flushOwedLocked sends for the reader: a slice that AvailableBuffer gave to a
+// writer stays good.
 func (b *Buffered) flushOwedLocked() error {
-	if b.owed.Load() {
-		b.owed.Store(false)
+	if b.needsFlush.Load() {
+		b.needsFlush.Store(false)
 	}
 	if b.start == b.end {
 		b.dropLocked()
@@ -80,9 +82,9 @@ func (b *Buffered) Flush() error {
 	return err
 }
 
-// Write takes all of p, sending what does not fit in the buffer. A p of 16 KiB or more is sent at once and from where it is,
-// together with what was written before. Parks only when it
-// sends. It does not allocate.
+// Write takes all of p, sending what does not fit in the buffer. A p of 16 KiB
+// or more is sent at once and from where it is, together with what was written
+// before. Parks only when it sends. It does not allocate.
 func (b *Buffered) Write(p []byte) (int, error) {
 	if err := b.lock(); err != nil {
 		return 0, err
@@ -113,7 +115,8 @@ func (b *Buffered) writeLocked(p []byte) (done int, err error) {
 	return done, nil
 }
 
-// passLocked sends what was written, and p behind it from where it is, which may be in out. It returns how much of p was sent.
+// passLocked sends what was written, and p behind it from where it is, which
+// may be in out. It returns how much of p was sent.
 func (b *Buffered) passLocked(p []byte) (n int, err error) {
 	if b.start == b.end {
 		n, err = b.s.writeLocked(p)
@@ -161,10 +164,11 @@ func (b *Buffered) WriteByte(c byte) error {
 	return err
 }
 
-// AvailableBuffer returns an empty slice whose capacity is the room left in the buffer, to append to and to give to the next
-// Write, which then need not copy. With little room left, Flush makes a whole buffer of it. After an error the slice has no
-// capacity, and Write tells why. A buffer that is given out is held until that Write. It does not park, unless another is
-// writing.
+// AvailableBuffer returns an empty slice whose capacity is the room left in the
+// buffer, to append to and to give to the next Write, which then need not copy.
+// With little room left, Flush makes a whole buffer of it. After an error the
+// slice has no capacity, and Write returns the error. A buffer that is given
+// out is held until that Write. It does not park, unless another is writing.
 func (b *Buffered) AvailableBuffer() []byte {
 	if b.lock() != nil {
 		return nil
@@ -187,7 +191,8 @@ func (b *Buffered) acquireLocked() {
 	}
 }
 
-// roomLocked sees to a free byte at out[end:], sending what is there if need be.
+// roomLocked sees to a free byte at out[end:], sending what is there if need
+// be.
 func (b *Buffered) roomLocked() error {
 	if b.out != nil && b.end < len(b.out) {
 		return nil
@@ -220,7 +225,7 @@ func (b *Buffered) sentLocked(err error) error {
 	return b.werr
 }
 
-// dropLocked gives an empty buffer back, unless somebody is appending to it.
+// dropLocked gives an empty buffer back, unless a caller is appending to it.
 func (b *Buffered) dropLocked() {
 	if b.start == b.end && b.outBuf != nil && !b.lent {
 		b.outBuf.Release()

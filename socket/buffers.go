@@ -13,8 +13,9 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Buffers is zero or more pieces to write, as net.Buffers is. To a stream of this package they go with as few system calls as
-// the kernel allows: one for up to 1024 pieces and 128 KiB, as far as the peer keeps up.
+// Buffers is zero or more pieces to write, as net.Buffers is. To a stream of
+// this package they go with as few system calls as the kernel allows: one for
+// up to 1024 pieces and 128 KiB, as far as the peer keeps up.
 type Buffers [][]byte
 
 var (
@@ -22,10 +23,13 @@ var (
 	_ io.Reader   = (*Buffers)(nil)
 )
 
-// WriteTo writes the pieces to w, waiting for room if need be, and takes them off v, in part if w took a part: after an error v has
-// what was not written, and n tells how much was. It sets elements of v and shortens v, but changes no byte. To a *TCPConn
-// or *UnixConn the pieces go together, and nothing that others write comes between them; errors are those of WriteBuffers. To any
-// other writer they go one by one. Parks. It does not allocate by itself.
+// WriteTo writes the pieces to w, waiting for room if need be, and takes them
+// off v, in part if w took a part: after an error v has what was not written,
+// and n is how many bytes were. It sets elements of v and shortens v, but
+// changes no byte. To a *TCPConn or *UnixConn the pieces go together, and
+// nothing that others write comes between them; errors are those of
+// WriteBuffers. To any other writer they go one by one. Parks. It does not
+// allocate by itself.
 func (v *Buffers) WriteTo(w io.Writer) (n int64, err error) {
 	switch c := w.(type) {
 	case *TCPConn:
@@ -47,8 +51,8 @@ func (v *Buffers) WriteTo(w io.Writer) (n int64, err error) {
 	return n, nil
 }
 
-// Read copies from the pieces into p and takes off v what it copied. At the end of the last one it returns io.EOF, which may come
-// together with bytes.
+// Read copies from the pieces into p and takes off v what it copied. At the end
+// of the last one it returns io.EOF, which may come together with bytes.
 func (v *Buffers) Read(p []byte) (n int, err error) {
 	for n < len(p) && len(*v) > 0 {
 		got := copy(p[n:], (*v)[0])
@@ -75,7 +79,7 @@ func (v *Buffers) consume(n int64) {
 	}
 }
 
-// writeBuffers is WriteBuffers for all who have one.
+// writeBuffers is WriteBuffers for all types that have one.
 func (c *conn) writeBuffers(v *Buffers) (int64, error) {
 	n, err := c.s.writeVec(v)
 	if err != nil {
@@ -84,12 +88,14 @@ func (c *conn) writeBuffers(v *Buffers) (int64, error) {
 	return n, err
 }
 
-// WriteBuffers writes and consumes v, see TCPConn.WriteBuffers. On a socket for packets the pieces make one packet, as with net.
+// WriteBuffers writes and consumes v, see TCPConn.WriteBuffers. On a socket for
+// packets the pieces make one packet, as with net.
 func (c *UnixConn) WriteBuffers(v *net.Buffers) (int64, error) { return c.writeBuffers((*Buffers)(v)) }
 
-// WriteBuffers writes and consumes v as net.Buffers.WriteTo does with a connection of package net, which net's own WriteTo
-// cannot do with one of another package: it would write the pieces one by one. Errors are *net.OpError with Op "writev". Parks. It
-// does not allocate.
+// WriteBuffers writes and consumes v as net.Buffers.WriteTo does with a
+// connection of package net, which net's own WriteTo cannot do with one of
+// another package: it would write the pieces one by one. Errors are
+// *net.OpError with Op "writev". Parks. It does not allocate.
 func (c *TCPConn) WriteBuffers(v *net.Buffers) (int64, error) { return c.writeBuffers((*Buffers)(v)) }
 
 func (s *socket) writeVec(v *Buffers) (int64, error) {
@@ -114,7 +120,7 @@ func (s *socket) writeVecLocked(v *Buffers) (done int64, err error) {
 		switch {
 		case errno == 0:
 			if n > 0 {
-				s.wrote(n)
+				s.spendWrite(n)
 			}
 			if len(*v) == 0 {
 				return done, nil
@@ -129,12 +135,14 @@ func (s *socket) writeVecLocked(v *Buffers) (done int64, err error) {
 	}
 }
 
-// vector is what a call is told of pieces. It grows to the most that was ever needed, 16 KiB.
+// vector describes the pieces to a call. It grows to the most that was ever
+// needed, 16 KiB.
 type vector struct{ iovs []unix.Iovec }
 
 var vectors = sync.Pool{New: func() any { return new(vector) }}
 
-// trySendv sends what the socket takes of the first pieces: all that one call may move. If they are all empty there is no call.
+// trySendv sends what the socket takes of the first pieces: all that one call
+// may move. If they are all empty there is no call.
 func (s *socket) trySendv(pieces [][]byte) (n int, errno syscall.Errno) {
 	room := sysx.MaxIO
 	if s.kind.isPackets() {

@@ -102,7 +102,7 @@ func TestCloseEndsWaits(t *testing.T) {
 				t.Run(fmt.Sprintf("%d %s/%s/closed by %s", i, b.op, waiter.Name, closer.Name), func(t *testing.T) {
 					start(t, 2)
 					wait, close := b.make(t)
-					before := socket.Open()
+					before := socket.OpenCount()
 					w := waiter.Go(func() { checkClosed(t, b.op, wait()) })
 					w.UntilParked(t, b.reason)
 					k := closer.Go(func() {
@@ -114,7 +114,7 @@ func TestCloseEndsWaits(t *testing.T) {
 					k.Wait(t)
 					w.Wait(t)
 					checkClosed(t, b.op, wait()) // and the next one too
-					if n := socket.Open(); n != before-1 {
+					if n := socket.OpenCount(); n != before-1 {
 						t.Errorf("%d sockets open after the close, want %d", n, before-1)
 					}
 				})
@@ -148,9 +148,9 @@ func TestCloseParked(t *testing.T) {
 	})
 	reader.UntilParked(t, coroutine.ReasonRead)
 	release := hog(t, 0) // so that the reader cannot return
-	fd, before := c.FD(), socket.Open()
+	fd, before := c.FD(), socket.OpenCount()
 	c.Close()
-	if n := socket.Open(); n != before-1 {
+	if n := socket.OpenCount(); n != before-1 {
 		t.Errorf("%d sockets open, want %d", n, before-1)
 	}
 	again := false
@@ -166,7 +166,7 @@ func TestCloseParked(t *testing.T) {
 	}
 	release()
 	reader.Wait(t)
-	if n := socket.Open(); n != before-1 {
+	if n := socket.OpenCount(); n != before-1 {
 		t.Errorf("%d sockets open in the end, want %d", n, before-1)
 	}
 }
@@ -194,7 +194,7 @@ func TestCloseFreesFDLast(t *testing.T) {
 			reader := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
 			reader.UntilParked(t, coroutine.ReasonRead)
 			testenv.Await(t, inside, "the user")
-			fd, before := c.FD(), socket.Open()
+			fd, before := c.FD(), socket.OpenCount()
 			closer.Go(func() { c.Close() }).Wait(t) // a goroutine's waits a while
 			reader.Wait(t)
 			for range 10 {
@@ -203,12 +203,12 @@ func TestCloseFreesFDLast(t *testing.T) {
 					t.Errorf("fd %d is in use again while it is used", fd)
 				}
 			}
-			if n := socket.Open(); n != before {
+			if n := socket.OpenCount(); n != before {
 				t.Errorf("%d sockets open, want %d", n, before)
 			}
 			close(leave)
 			user.Wait(t)
-			if n := socket.Open(); n != before-1 {
+			if n := socket.OpenCount(); n != before-1 {
 				t.Errorf("%d sockets open after the last user has gone, want %d", n, before-1)
 			}
 		})
@@ -320,7 +320,7 @@ func TestCloseWaits(t *testing.T) {
 					k.UntilParked(t, coroutine.ReasonAccept)
 					closer.Do(t, func() {
 						l.Close()
-						if n := socket.Open(); n != 0 {
+						if n := socket.OpenCount(); n != 0 {
 							t.Errorf("%d sockets are open", n)
 						}
 						again, err := socket.Listen("tcp", l.Addr().String())

@@ -6,84 +6,78 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
-	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/waitq"
 )
 
-// Close closes the fd before it returns, as package net's does: then its address is free, and a peer that comes is refused.
+// Close closes the fd before it returns, as package net's does: then its
+// address is free, and a peer that connects is refused.
 //
-//   - Operations that are parked look whether the socket is closed when they are woken, and touch the fd no more. So if there are no
-//     others, Close closes the fd itself, without waiting for them.
-//   - Others are in the middle of a system call, or have yielded between two. Then the last of them closes the fd. A goroutine waits
-//     for that, for a while: one that is to return may be kept from it by a coroutine that waits, in a Go channel perhaps, for
-//     whoever calls Close. A coroutine does not wait: it may hold what the other needs to return, a sync.Once or a mutex, and
-//     would block the thread of both. Nor does a goroutine in a bubble of testing/synctest, which the other may not be in.
+//   - Parked operations check whether the socket is closed when they are woken,
+//     and do not access the fd again. So if there are no others, Close closes
+//     the fd itself, without waiting for them.
+//   - Others are in the middle of a system call, or have yielded between two.
+//     Then the last of them closes the fd. A goroutine waits for that up to
+//     closeLimit: the operation may be kept from returning by a coroutine that
+//     waits, in a Go channel perhaps, for the caller of Close. A coroutine does
+//     not wait: it may hold what the other needs to return, a sync.Once or a
+//     mutex, and would block the thread of both. Nor does a goroutine in a
+//     bubble of testing/synctest, which the other may not be in.
 
-// closeLimit is how long a goroutine's Close waits for others' operations to return.
+// closeLimit bounds how long a goroutine's Close waits for operations to
+// return.
 const closeLimit = 100 * time.Millisecond
 
-// closers are the calls of Close that wait. Few ever do, so they are not in the socket.
+// closers are the calls of Close that wait. There are few, so a socket has no
+// field for them.
 var closers struct {
-	n  atomic.Int32 // how many are in waiting, so that most who close an fd need not look
+	n  atomic.Int32 // len(waiting), so that most that close an fd need not lock
 	mu sync.Mutex   // never held across a park or a system call
 
-	waiting map[*descriptor]*coroutine.Waiter // under mu; a socket is closed once, so it has one
+	waiting map[*descriptor]*waitq.Queue // under mu; none is empty
 }
 
-// awaitDestroyed gives the use that mu.close took back and waits until the last user has closed the fd.
+// awaitDestroyed ends the use that mu.close began and waits until the last user
+// has closed the fd, or for closeLimit.
 func (s *socket) awaitDestroyed() {
-	w := coroutine.AcquireWaiter()
-	defer w.Release()
+	w := waitq.Acquire()
+	defer waitq.Release(w)
+	d, q := s.descriptor, new(waitq.Queue)
 	closers.mu.Lock()
+	q.Push(w, waitq.AnyKind)
 	if closers.waiting == nil {
-		closers.waiting = map[*descriptor]*coroutine.Waiter{}
+		closers.waiting = map[*descriptor]*waitq.Queue{}
 	}
-	closers.waiting[s.descriptor] = w
+	closers.waiting[d] = q // a socket is closed once, so it had none
 	closers.n.Add(1)
 	closers.mu.Unlock()
 
 	if s.mu.unuse() {
 		s.destroy() // which wakes w, or an Inspect does
 	}
-	for until := clock.Now() + int64(closeLimit); ; {
-		why := w.ParkUntil(coroutine.ReasonLock, until)
-		w.Prepare() // before the look: who takes it out after that wakes the next park
-		over := why != coroutine.WakeReady || clock.Now() >= until
-		if !closerWaits(s.descriptor) || over && takeCloser(s.descriptor) == nil {
-			if why != coroutine.WakeReady {
-				w.Drain() // who took it out is about to wake it
-			}
-			return
-		}
-		if over {
-			return
-		}
-	}
+	waitq.Wait(w, coroutine.ReasonLock, coroutine.Timeout(closeLimit), &closers.mu,
+		func(w *coroutine.Waiter) (none waitq.Batch) {
+			q.Remove(w)
+			forgetCloserLocked(d)
+			return none
+		})
 }
 
-func closerWaits(d *descriptor) bool {
-	closers.mu.Lock()
-	defer closers.mu.Unlock()
-	return closers.waiting[d] != nil
+func forgetCloserLocked(d *descriptor) {
+	delete(closers.waiting, d)
+	closers.n.Add(-1)
 }
 
-// takeCloser takes out the Close that waits for d, if there is one.
-func takeCloser(d *descriptor) *coroutine.Waiter {
-	closers.mu.Lock()
-	defer closers.mu.Unlock()
-	w := closers.waiting[d]
-	if w != nil {
-		delete(closers.waiting, d)
-		closers.n.Add(-1)
-	}
-	return w
-}
-
-// wakeCloser tells a Close that waits for d that its fd is closed.
+// wakeCloser wakes the Close that waits for the fd of d, which is closed.
 func wakeCloser(d *descriptor) {
 	if closers.n.Load() == 0 {
 		return
 	}
-	if w := takeCloser(d); w != nil {
-		w.Wake()
+	var woken waitq.Batch
+	closers.mu.Lock()
+	if q := closers.waiting[d]; q != nil {
+		woken.TakeAll(q)
+		forgetCloserLocked(d)
 	}
+	closers.mu.Unlock()
+	woken.Wake()
 }

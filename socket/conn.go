@@ -9,10 +9,11 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// conn is what the connections of all networks have in common. Errors are *net.OpError with net's contents, except io.EOF.
+// conn is what the connections of all networks have in common. Errors are
+// *net.OpError with net's contents, except io.EOF.
 type conn struct {
 	s socket
-	ends
+	endpoints
 }
 
 // init makes a conn of an fd, which it owns from then on.
@@ -24,11 +25,12 @@ func (c *conn) init(fd int, n network) {
 // initKept is init for a connection that a Server has, see socket.initKept.
 func (c *conn) initKept(fd int, n network) {
 	c.network = n
-	c.s.initKept(new(descriptor), fd, n.kind(), n, markConn)
+	c.s.initKept(new(descriptor), fd, n.kind(), n, roleConn)
 }
 
-// Read reads what is there into p, waiting for it if need be: at least one byte of a stream, with io.EOF at its end, or one
-// packet, of which it drops what does not fit. Parks. It does not allocate.
+// Read reads what is there into p, waiting for it if need be: at least one byte
+// of a stream, with io.EOF at its end, or one packet, of which it drops what
+// does not fit. Parks. It does not allocate.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.s.read(p)
 	if err != nil && err != io.EOF {
@@ -37,8 +39,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// WaitReadable waits until a Read will probably not have to: data, the end of the stream, or an error. No buffer is held
-// meanwhile. It returns a deadline's or Close's error as Read does. Parks. It does not allocate.
+// WaitReadable waits until a Read will probably not have to: data, the end of
+// the stream, or an error. No buffer is held meanwhile. It returns a deadline's
+// or Close's error as Read does. Parks. It does not allocate.
 func (c *conn) WaitReadable() error {
 	if err := c.s.waitReadable(); err != nil {
 		return c.opError("read", err)
@@ -46,8 +49,8 @@ func (c *conn) WaitReadable() error {
 	return nil
 }
 
-// Write writes all of p, waiting for room if need be. With an error, n tells how much was written. Parks. It does not
-// allocate.
+// Write writes all of p, waiting for room if need be. With an error, n is how
+// many bytes were written. Parks. It does not allocate.
 func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.s.write(p)
 	if err != nil {
@@ -56,8 +59,9 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the connection. Operations under way end with net.ErrClosed. A second Close returns net.ErrClosed. It does not park; a
-// goroutine may wait for up to 0.1 s for operations in the middle of a system call.
+// Close closes the connection. Operations under way end with net.ErrClosed. A
+// second Close returns net.ErrClosed. It does not park; a goroutine may wait
+// for up to 0.1 s for operations in the middle of a system call.
 func (c *conn) Close() error { return c.opError("close", c.s.close()) }
 
 // closeWrite ends the sending side; the peer reads io.EOF after what was sent.
@@ -72,8 +76,9 @@ func (c *conn) shutdown(how int) error {
 	}))
 }
 
-// SetDeadline sets when reads and writes, present and future, end with os.ErrDeadlineExceeded. The zero time is never.
-// Setting a deadline takes no timer and no system call; waiting under one takes a timer.
+// SetDeadline sets when reads and writes, present and future, end with
+// os.ErrDeadlineExceeded. The zero time is never. Setting a deadline takes no
+// timer and no system call; waiting under one takes a timer.
 func (c *conn) SetDeadline(t time.Time) error {
 	return c.setError("set", c.s.setDeadline(t, processor.Read, processor.Write))
 }

@@ -13,7 +13,8 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// serial tries addresses one after the other. If none can be reached, the first one's error is the most telling.
+// serial tries addresses one after the other. If none can be reached, the first
+// one's error is the most telling.
 func (d *Dialer) serial(l limits, n network, targets []net.Addr) (net.Conn, error) {
 	var first error
 	for i, to := range targets {
@@ -70,7 +71,8 @@ func asConn[T net.Conn](c T, err error) (net.Conn, error) {
 	return c, nil
 }
 
-// dialUDP makes a socket with a peer, which takes no time. As net does, it looks at the context only then.
+// dialUDP makes a socket with a peer, which takes no time. As net does, it
+// looks at the context only then.
 func (d *Dialer) dialUDP(l limits, n network, from, to *net.UDPAddr) (*UDPConn, error) {
 	var local net.IP
 	if from != nil {
@@ -85,7 +87,8 @@ func (d *Dialer) dialUDP(l limits, n network, from, to *net.UDPAddr) (*UDPConn, 
 	return c, err
 }
 
-// dialUnix connects to a socket of this host, which takes no time either. to may be nil, for unixgram.
+// dialUnix connects to a socket of this host, which takes no time either. to
+// may be nil, for unixgram.
 func (d *Dialer) dialUnix(l limits, n network, from, to *net.UnixAddr) (*UnixConn, error) {
 	address := from.String()
 	if to != nil && to.Name != "" {
@@ -99,8 +102,10 @@ func (d *Dialer) dialUnix(l limits, n network, from, to *net.UnixAddr) (*UnixCon
 	return c, err
 }
 
-// dialTCP connects, again if need be: a kernel that is left to choose the local port may choose one that is taken, or the one that
-// is dialled, and then connects the socket with itself. After that happened three times it is let have its way.
+// dialTCP connects, again if need be: a kernel that is left to choose the local
+// port may choose one that is taken, or the one that is dialled, and then
+// connects the socket with itself. After that happened three times it is let
+// have its way.
 func (d *Dialer) dialTCP(l limits, n network, from, to *net.TCPAddr) (*TCPConn, error) {
 	c, err := d.attemptTCP(l, n, from, to)
 	chosen := from == nil || from.Port == 0
@@ -120,7 +125,8 @@ func (d *Dialer) dialTCP(l limits, n network, from, to *net.TCPAddr) (*TCPConn, 
 	return c, nil
 }
 
-// toItself reports whether both ends are the same, or the other is not known, which is as strange.
+// toItself reports whether both ends are the same, or the other is not known,
+// which is as strange.
 func (c *TCPConn) toItself() bool {
 	local, _ := c.local.AddrPort()
 	remote, _ := c.remote.AddrPort()
@@ -154,7 +160,7 @@ func (d *Dialer) attemptTCP(l limits, n network, from, to *net.TCPAddr) (*TCPCon
 	return c, nil
 }
 
-// connectTCP binds and connects the socket, which nobody else knows yet.
+// connectTCP binds and connects the socket, which is not shared yet.
 func (d *Dialer) connectTCP(l limits, c *TCPConn, af int, from, to *net.TCPAddr) error {
 	fd := c.s.fd
 	if af == unix.AF_INET6 && (from != nil || takesIPv4(to.IP)) {
@@ -173,7 +179,8 @@ func (d *Dialer) connectTCP(l limits, c *TCPConn, af int, from, to *net.TCPAddr)
 		if err != nil {
 			return err
 		}
-		// Without a bind the kernel chooses no worse, and may use one port for connections to several peers.
+		// Without a bind the kernel chooses no worse, and may use one port for
+		// connections to several peers.
 		if from.Port != 0 || !wildcard(from.IP) {
 			if err := unix.Bind(fd, sa); err != nil {
 				return os.NewSyscallError("bind", err)
@@ -187,7 +194,8 @@ func (d *Dialer) connectTCP(l limits, c *TCPConn, af int, from, to *net.TCPAddr)
 	return c.s.connect(l, sa, &c.remote)
 }
 
-// connect connects the socket, which nobody else knows yet, and fills in its peer.
+// connect connects the socket, which is not shared yet, and fills in its
+// peer.
 func (s *socket) connect(l limits, to unix.Sockaddr, peer *sysx.RawAddr) (err error) {
 	switch err := sysx.StartConnect(s.fd, to); err {
 	case unix.EINPROGRESS, unix.EALREADY, unix.EINTR:

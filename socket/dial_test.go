@@ -534,7 +534,7 @@ func TestDialContext(t *testing.T) {
 	s.hold("one.test.")
 	r := s.resolver()
 	address, _ := testenv.Deaf(t)
-	before := socket.Open()
+	before := socket.OpenCount()
 	everywhere(t, func(p testrun.Place) {
 		for how, make := range ended {
 			for _, to := range []string{"one.test.:80", address} {
@@ -556,7 +556,7 @@ func TestDialContext(t *testing.T) {
 			}
 		}
 	})
-	if n := socket.Open(); n != before {
+	if n := socket.OpenCount(); n != before {
 		t.Errorf("%d sockets open, before %d", n, before)
 	}
 	idle(t, r)
@@ -716,7 +716,7 @@ func TestDialUnwound(t *testing.T) {
 	start(t, 2)
 	port := twoFaced(t, accepts, accepts)
 	s := serveNames(t, both)
-	before, fds := socket.Open(), testenv.Files()
+	before, fds := socket.OpenCount(), testenv.Files()
 	for _, p := range testrun.Places {
 		for network, address := range map[string]string{"tcp4": "127.0.0.1:" + port, "tcp": "both.test.:" + port, "udp": "127.0.0.1:" + port, "unix": "@nobody"} {
 			for _, panics := range []bool{false, true} {
@@ -739,7 +739,7 @@ func TestDialUnwound(t *testing.T) {
 		}
 	}
 	// a look-up's may stay a while
-	testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == before && testenv.Files() <= fds+2 })
+	testenv.Until(t, "the sockets to be closed", func() bool { return socket.OpenCount() == before && testenv.Files() <= fds+2 })
 }
 
 // TestDialShares: several addresses share the time that is left, as with net.

@@ -39,7 +39,8 @@ func mismatched(local net.Addr) error {
 	return &net.AddrError{Err: "mismatched local address type", Addr: local.String()}
 }
 
-// reachableFrom returns those of the family that local is of; one without an IP is of both.
+// reachableFrom returns those of the family that local is of; one without an IP
+// is of both.
 func reachableFrom(addrs []net.Addr, local net.Addr) ([]net.Addr, error) {
 	from, _ := ipOf(local)
 	fits := addrs[:0]
@@ -63,7 +64,8 @@ func sameFamily(a, b net.IP) bool {
 	return (a.To4() != nil) == (b.To4() != nil) && a.To16() != nil && b.To16() != nil
 }
 
-// byFamily splits addresses into those of the first one's family and the others.
+// byFamily splits addresses into those of the first one's family and the
+// others.
 func byFamily(addrs []net.Addr) (first, others []net.Addr) {
 	v4 := isIPv4(addrs[0])
 	for i, a := range addrs {
@@ -83,7 +85,8 @@ func byFamily(addrs []net.Addr) (first, others []net.Addr) {
 	return addrs, nil
 }
 
-// family returns the address family to connect with, as net chooses it. No IP is one of either.
+// family returns the address family to connect with, as net chooses it. No IP
+// is one of either.
 func family(n network, local, remote net.IP) int {
 	switch n {
 	case tcp4, udp4:
@@ -99,7 +102,8 @@ func family(n network, local, remote net.IP) int {
 
 func takesIPv4(ip net.IP) bool { return len(ip) <= net.IPv4len || ip.To4() != nil }
 
-// sockaddr is the kernel's form of an address for fd, which is of a family. The kernel takes an unspecified IP for this host.
+// sockaddr is the kernel's form of an address for fd, which is of a family. The
+// kernel takes an unspecified IP for this host.
 func sockaddr(fd, family int, a *net.TCPAddr) (unix.Sockaddr, error) {
 	ip := a.IP
 	if family == unix.AF_INET {

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// hook returns what calls Control or ControlContext for a new fd, or nil if there is neither. v6 says which family the socket is
-// of.
+// hook returns what calls Control or ControlContext for a new fd, or nil if
+// there is neither. v6 says which family the socket is of.
 func (d *Dialer) hook(l limits, n network, address string, v6 bool) func(fd int) error {
 	if d.Control == nil && d.ControlContext == nil {
 		return nil
@@ -36,7 +36,8 @@ func (d *Dialer) hook(l limits, n network, address string, v6 bool) func(fd int)
 	}
 }
 
-// rawFD is the syscall.RawConn that a hook is given, for as long as the hook runs.
+// rawFD is the syscall.RawConn that a hook is given, for as long as the hook
+// runs.
 type rawFD struct {
 	network string
 	fd      atomic.Int64 // -1 after it

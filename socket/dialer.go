@@ -14,8 +14,9 @@ import (
 // net calls them, on the caller's coroutine or goroutine or on that of the
 // other family's attempt.
 type Dialer struct {
-	// Timeout is how long a dial may take, look-up included, and Deadline until when; the earlier counts, and a context's deadline
-	// as well. Zero is no limit of netco's own. Several addresses of one name share the time.
+	// Timeout is how long a dial may take, look-up included, and Deadline until
+	// when; the earlier counts, and a context's deadline as well. Zero is no
+	// limit of netco's own. Several addresses of one name share the time.
 	Timeout  time.Duration
 	Deadline time.Time
 
@@ -27,13 +28,15 @@ type Dialer struct {
 	// Deprecated: a negative FallbackDelay turns off what it turned on.
 	DualStack bool
 
-	// FallbackDelay is how long a connection to the family that a name's first address is of may take until the other
-	// family is tried too; the first to be connected counts (RFC 6555). 0 is 300 ms; negative tries all addresses one after the
-	// other. It is for network tcp only.
+	// FallbackDelay is how long a connection to the family that a name's first
+	// address is of may take until the other family is tried too; the first to
+	// be connected counts (RFC 6555). 0 is 300 ms; negative tries all addresses
+	// one after the other. It is for network tcp only.
 	FallbackDelay time.Duration
 
-	// KeepAlive is the idle time before the first keep-alive probe of a TCP connection: 0 is 15 s, negative is no probes.
-	// KeepAliveConfig goes before it if it is enabled.
+	// KeepAlive is the idle time before the first keep-alive probe of a TCP
+	// connection: 0 is 15 s, negative is no probes. KeepAliveConfig goes before
+	// it if it is enabled.
 	KeepAlive       time.Duration
 	KeepAliveConfig net.KeepAliveConfig
 
@@ -45,8 +48,10 @@ type Dialer struct {
 	// Deprecated: use DialContext.
 	Cancel <-chan struct{}
 
-	// Control, if it is not nil, is called with the fd of each attempt before it is connected or bound. network is tcp4, tcp6, udp4,
-	// udp6 or one of Unix. It may set options; it cannot keep c, and it must not wait. ControlContext goes before it if both are set.
+	// Control, if it is not nil, is called with the fd of each attempt before
+	// it is connected or bound. network is tcp4, tcp6, udp4, udp6 or one of
+	// Unix. It may set options; it cannot keep c, and it must not wait.
+	// ControlContext goes before it if both are set.
 	Control        func(network, address string, c syscall.RawConn) error
 	ControlContext func(ctx context.Context, network, address string, c syscall.RawConn) error
 }
@@ -54,29 +59,33 @@ type Dialer struct {
 // MultipathTCP reports whether Multipath TCP is used: false.
 func (d *Dialer) MultipathTCP() bool { return false }
 
-// SetMultipathTCP is there for those who set it on a net.Dialer, and has no effect: connections are plain TCP, as those are with
-// a net.Dialer when the host or the peer has nothing else.
+// SetMultipathTCP exists for code that sets it on a net.Dialer, and has no
+// effect: connections are plain TCP, as those are with a net.Dialer when the
+// host or the peer has nothing else.
 func (d *Dialer) SetMultipathTCP(use bool) {}
 
-// Dial connects to an address, as net.Dial does and with its errors. The network is tcp, tcp4, tcp6, udp, udp4, udp6, unix,
-// unixgram or unixpacket; the result is a *TCPConn, *UDPConn or *UnixConn. Parks.
+// Dial connects to an address, as net.Dial does and with its errors. The
+// network is tcp, tcp4, tcp6, udp, udp4, udp6, unix, unixgram or unixpacket;
+// the result is a *TCPConn, *UDPConn or *UnixConn. Parks.
 func Dial(network, address string) (net.Conn, error) {
 	return new(Dialer).Dial(network, address)
 }
 
-// DialContext is Dial that ends when ctx does, with net's error for that. A connection that it has returned does not depend on ctx
-// any more.
+// DialContext is Dial that ends when ctx does, with net's error for that. A
+// connection that it has returned does not depend on ctx any more.
 func DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	return new(Dialer).DialContext(ctx, network, address)
 }
 
-// DialTimeout is Dial that gives up after a time, with an error whose Timeout method returns true; 0 is no limit of netco's own.
+// DialTimeout is Dial that gives up after a time, with an error whose Timeout
+// method returns true; 0 is no limit of netco's own.
 func DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
 	d := Dialer{Timeout: timeout}
 	return d.Dial(network, address)
 }
 
-// DialTCP connects to an address of package net, from laddr if that is not nil. An address without an IP is this host's.
+// DialTCP connects to an address of package net, from laddr if that is not nil.
+// An address without an IP is this host's.
 func DialTCP(network string, laddr, raddr *net.TCPAddr) (*TCPConn, error) {
 	return new(Dialer).dialTCPAddr(context.Background(), network, laddr, raddr)
 }
@@ -108,7 +117,8 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	return d.race(l, n, primaries, fallbacks)
 }
 
-// DialTCP connects to one TCP address, from laddr if that is valid. An address without an IP is this host's. Parks.
+// DialTCP connects to one TCP address, from laddr if that is valid. An address
+// without an IP is this host's. Parks.
 func (d *Dialer) DialTCP(ctx context.Context, network string, laddr, raddr netip.AddrPort) (*TCPConn, error) {
 	return d.dialTCPAddr(ctx, network, net.TCPAddrFromAddrPort(laddr), net.TCPAddrFromAddrPort(raddr))
 }

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// limits are what ends a dial or a look-up early. The time is kept apart from the context, so that a timeout, the common case,
-// takes no context and no timer of Go's.
+// limits are what ends a dial or a look-up early. The time is kept apart from
+// the context, so that a timeout, the common case, takes no context and no
+// timer of Go's.
 type limits struct {
 	ctx   context.Context // may have a deadline of its own, which is then in until as well
 	until time.Time       // zero is never
@@ -27,7 +28,8 @@ func (l limits) err() error {
 	return nil
 }
 
-// forAddress are the limits for the next of so many addresses that are left: a part of the time, but no less than is sensible.
+// forAddress are the limits for the next of so many addresses that are left: a
+// part of the time, but no less than is sensible.
 func (l limits) forAddress(left int) (limits, error) {
 	if l.until.IsZero() {
 		return l, nil

@@ -274,7 +274,7 @@ func TestDifferential(t *testing.T) {
 		if runDiff(t, data); t.Failed() {
 			t.Fatalf("sequence %d of NETCO_SEED=%d", i, seed)
 		}
-		if n := socket.Open(); n != 0 {
+		if n := socket.OpenCount(); n != 0 {
 			t.Fatalf("%d sockets open after sequence %d", n, i)
 		}
 	}

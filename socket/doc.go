@@ -1,40 +1,55 @@
-// Package socket is TCP, UDP and Unix sockets, name look-ups and files for coroutines: blocking-style calls that park the
-// coroutine and leave its thread to others. Connections are net.Conn or net.PacketConn and listeners net.Listener, with net's
-// errors; names that package net has too mean what they mean there. Package netco/net has these under net's names and no others.
+// Package socket is TCP, UDP and Unix sockets, name look-ups and files for
+// coroutines: blocking-style calls that park the coroutine and leave its thread
+// to others. Connections are net.Conn or net.PacketConn and listeners
+// net.Listener, with net's errors; names that package net has too mean what
+// they mean there. Package netco/net has these under net's names and no others.
 //
 // # Model
 //
-// An operation is tried first and parks only when the kernel says that it would block. After a read of a TCP stream that got less than
-// it asked for, the socket is known to be empty, so the next read parks without asking the kernel again unless an edge has
-// come since: of the three system calls of a request, that saves one.
+// An operation is tried first and parks only when the kernel says that it would
+// block. After a read of a TCP stream that got less than it asked for, the
+// socket is known to be empty, so the next read parks without asking the kernel
+// again unless an edge has come since: of the three system calls of a request,
+// that saves one.
 //
-// An fd is registered with epoll when something first waits for it, and stays there until it is closed. For coroutines that is the
-// Processor of the first that waits. A coroutine of another Processor may wait for it too, and is then woken across threads;
-// so the coroutines that read and write one connection had better be of one Processor. What ordinary goroutines wait for is
-// watched apart from the Processors, so that it does not depend on a thread that a coroutine may be holding up.
+// An fd is registered with epoll when something first waits for it, and stays
+// there until it is closed. For coroutines that is the Processor of the first
+// that waits. A coroutine of another Processor may wait for it too, and is then
+// woken across threads; so the coroutines that read and write one connection
+// had better be of one Processor. What ordinary goroutines wait for is watched
+// apart from the Processors, so that it does not depend on a thread that a
+// coroutine may be holding up.
 //
 // # What to use when
 //
-//	a connection, a coroutine for each      Listen, Dial: TCPConn, UnixConn
-//	many connections, most of them idle     Server: Handle is called when there is something to read; an idle connection holds
-//	                                        neither coroutine nor buffer. In a loop of one's own WaitReadable and then
-//	                                        AcquireBuffer: an idle connection holds a stack and no buffer
-//	a protocol with pipelining              Buffered: sends what was written when its reader would wait
-//	a proxy                                 io.Copy: ReadFrom and WriteTo splice bulk data and copy what is little
-//	header and payload in pieces            Buffers, WriteBuffers: one system call for many pieces
-//	files over a connection                 io.Copy from an *os.File: sendfile
-//	UDP                                     ListenPacket, DialUDP: UDPConn; ReadBatch and WriteBatch for many datagrams
-//	a socket for each Processor             ListenReusePort, ListenUDPReusePort, and netco.GoOn
-//	fds and credentials of a process        UnixConn.ReadMsgUnix, WriteMsgUnix
-//	settings, deadlines, cancellation       Dialer, ListenConfig, DialContext
-//	names                                   Resolver and the Lookup functions; Dial and Listen use it
-//	both ends in the process                Pipe
-//	pipes, terminals, eventfds, files       File
-//	several fds at once, or of others       Poll, PollContext
-//	another family, raw IP                  Socket
-//	options and calls that are not here     SyscallConn
-//	listeners from systemd, restarts        Activation, File, FileListener, FileConn
-//	which sockets there are, who waits      Inspect
+//	a connection, a coroutine for each   Listen, Dial: TCPConn, UnixConn
+//	many connections, most of them idle  Server calls Handle when there is
+//	                                     something to read; an idle connection
+//	                                     holds neither coroutine nor buffer
+//	the same in a loop of one's own      WaitReadable, then AcquireBuffer: an
+//	                                     idle connection holds no buffer
+//	a protocol with pipelining           Buffered sends what was written when
+//	                                     its reader would wait
+//	a proxy                              io.Copy: ReadFrom and WriteTo splice
+//	                                     bulk data and copy small amounts
+//	header and payload in pieces         Buffers, WriteBuffers: one system call
+//	                                     for many pieces
+//	files over a connection              io.Copy from an *os.File: sendfile
+//	UDP                                  ListenPacket, DialUDP: UDPConn;
+//	                                     ReadBatch, WriteBatch for many
+//	a socket for each Processor          ListenReusePort, ListenUDPReusePort,
+//	                                     and netco.GoOn
+//	fds and credentials of a process     UnixConn.ReadMsgUnix, WriteMsgUnix
+//	settings, deadlines, cancellation    Dialer, ListenConfig, DialContext
+//	names                                Resolver and the Lookup functions
+//	both ends in the process             Pipe
+//	pipes, terminals, eventfds, files    File
+//	several fds at once, or of others    Poll, PollContext
+//	another family, raw IP               Socket
+//	options and calls that are not here  SyscallConn
+//	listeners from systemd, restarts     Activation, File, FileListener,
+//	                                     FileConn
+//	which sockets there are              package introspect
 //
 // The smallest server for connections that are mostly idle:
 //
@@ -56,12 +71,12 @@
 // serialised among themselves, as are writes. Close ends every operation under
 // way with net.ErrClosed. The fd is closed at once if those only wait; if one
 // is in the middle of a system call, it closes the fd when it returns, for
-// which a goroutine's Close waits up to 100 ms. What nobody refers to any more
-// and nobody waits for is closed when the garbage collector finds that, as with
-// package net; code that is done with something had better call Close. A deadline
-// ends with os.ErrDeadlineExceeded what waits and what comes later, until it is
-// moved. When the scheduler ends, Accept returns coroutine.ErrShutdown at once,
-// and every wait when the end is forced.
+// which a goroutine's Close waits up to 100 ms. What is unreachable and has no
+// waiter is closed by the garbage collector, as with package net; code that is
+// done with something had better call Close. A deadline ends with
+// os.ErrDeadlineExceeded what waits and what comes later, until it is moved.
+// When the scheduler ends, Accept returns coroutine.ErrShutdown at once, and
+// every wait when the end is forced.
 //
 // A coroutine whose reads or writes always succeed at once yields after a burst
 // of them, or when its Processor's turn has lasted half a millisecond, so that
@@ -73,7 +88,8 @@
 // in every connection: one coroutine should read and write it. Server and
 // Buffered do not take a tls.Conn. See interop/README.md.
 //
-// Reads, writes and WaitReadable of streams do not allocate; elsewhere the comments say what does.
+// Reads, writes and WaitReadable of streams do not allocate; elsewhere the
+// comments say what does.
 //
 // # Limits
 //
@@ -81,8 +97,11 @@
 //   - Sendfile, that is ReadFrom of a regular file, blocks while the disk is
 //     read, as other system calls do.
 //   - Multipath TCP is not used. There is no type for raw IP: [Socket] does it.
-//   - What a copy has taken and could not give is kept in the process and read next; raw use of the fd does not see it.
-//   - FileConn, Activation and [NewFile] make the fd non-blocking for all who share it.
+//   - What a copy has read and could not write is kept in the process and read
+//     next; raw use of the fd does not see it.
+//   - FileConn, Activation and [NewFile] make the fd non-blocking for all that
+//     share it.
 //
-// docs/ARCHITECTURE.md says how the parts work together, docs/RATIONALE.md why they are so.
+// docs/ARCHITECTURE.md says how the parts work together, docs/RATIONALE.md why
+// they are so.
 package socket

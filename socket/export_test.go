@@ -9,6 +9,7 @@ import (
 
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/waitq"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -40,7 +41,8 @@ func (x *FDMutex) Close() bool               { return x.opened().close() > 0 }
 
 // Idle reports whether nobody holds, uses or waits for it.
 func (x *FDMutex) Idle() bool {
-	return x.m.state.Load()&^mutexOpen == 0 && (x.m.queue == nil || *x.m.queue == [2]waitList{})
+	queues := x.m.queues.Load()
+	return x.m.state.Load()&^mutexOpen == 0 && (queues == nil || *queues == [2]waitq.Queue{})
 }
 
 // FileName is what Inspect tells of a File in place of an address.

@@ -11,16 +11,20 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// race is a dial to both families, as net does it (RFC 6555, "happy eyeballs"). The caller itself dials the primaries, the
-// addresses of the first one's family. The fallbacks are the matter of a coroutine of the same Processor, or, for a goroutine, of
-// another goroutine, which begins when its time has come or the caller has failed. So whichever connection wins is
-// registered with the Processor where it is used.
+// race is a dial to both families, as net does it (RFC 6555, "happy eyeballs").
+// The caller itself dials the primaries, the addresses of the first one's
+// family. The fallbacks are dialled by a coroutine of the same Processor, or,
+// for a goroutine, by another goroutine, which begins after the delay or when
+// the caller has failed. So whichever connection wins is registered
+// with the Processor where it is used.
 //
-//	state          means                                        becomes
-//	undecided    nobody has won                               primaryWon, by the caller, also when it gives up;
-//	                                                            fallbackWon, by the other, once conn is there
-//	primaryWon     what the fallback still gets, it closes      nothing
-//	fallbackWon    conn is the caller's                         nothing
+//	state        means                   becomes
+//	undecided    no dial has won         primaryWon, by the caller, also when it
+//	                                     gives up; fallbackWon, by the fallback,
+//	                                     once conn is set
+//	primaryWon   the fallback closes     nothing
+//	             what it still gets
+//	fallbackWon  conn is the caller's    nothing
 type race struct {
 	state  atomic.Int32
 	conn   net.Conn
@@ -38,14 +42,15 @@ const (
 
 const defaultFallbackDelay = 300 * time.Millisecond
 
-// race connects to one of the primaries or of the fallbacks. If all fail, the error is that of the primaries.
+// race connects to one of the primaries or of the fallbacks. If all fail, the
+// error is that of the primaries.
 func (d *Dialer) race(l limits, n network, primaries, fallbacks []net.Addr) (net.Conn, error) {
 	mine, leaveMine := context.WithCancel(l.ctx)
 	defer leaveMine()
 	theirs, leaveTheirs := context.WithCancel(l.ctx)
 	defer leaveTheirs()
 	r := new(race)
-	beside(func() {
+	spawnNear(func() {
 		defer r.finish()
 		if !r.awaitTurn(d.FallbackDelay) {
 			return
@@ -61,7 +66,8 @@ func (d *Dialer) race(l limits, n network, primaries, fallbacks []net.Addr) (net
 	if err != nil {
 		r.failed.Store(true)
 		r.turn.ring()
-		// It returns early when the scheduler ends by force. Then the fallback does so too, soon.
+		// It returns early at a forced shutdown. Then the fallback does so too,
+		// soon.
 		r.end.wait(coroutine.ReasonConnect, 0, r.ended.Load)
 	}
 	if r.state.CompareAndSwap(undecided, primaryWon) {
@@ -82,7 +88,8 @@ func (r *race) abandon() {
 	r.turn.ring()
 }
 
-// awaitTurn waits until the fallback is to begin; false says that there is no need for it.
+// awaitTurn waits until the fallback is to begin; false says that there is no
+// need for it.
 func (r *race) awaitTurn(delay time.Duration) bool {
 	if delay == 0 {
 		delay = defaultFallbackDelay
@@ -107,7 +114,7 @@ func (r *race) finish() {
 }
 
 // beside runs fn beside the caller: a coroutine's on its Processor.
-func beside(fn func()) {
+func spawnNear(fn func()) {
 	if p := processor.Here(); p != nil {
 		p.Spawn(fn, "dial fallback", 0)
 	} else {

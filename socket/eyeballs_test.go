@@ -115,7 +115,7 @@ func TestRace(t *testing.T) {
 			start(t, 2)
 			port := twoFaced(t, c.v6, c.v4)
 			s := serveNames(t, both)
-			before := socket.Open()
+			before := socket.OpenCount()
 			everywhere(t, func(p testrun.Place) {
 				d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: c.delay}
 				began := time.Now()
@@ -141,7 +141,7 @@ func TestRace(t *testing.T) {
 				}
 				conn.Close()
 			})
-			testenv.Until(t, "the losers to be closed", func() bool { return socket.Open() == before })
+			testenv.Until(t, "the losers to be closed", func() bool { return socket.OpenCount() == before })
 		})
 	}
 }
@@ -171,14 +171,14 @@ func TestRaceErrors(t *testing.T) {
 			start(t, 2)
 			port := twoFaced(t, c.v6, c.v4)
 			s := serveNames(t, both)
-			before := socket.Open()
+			before := socket.OpenCount()
 			everywhere(t, func(p testrun.Place) {
 				d := &socket.Dialer{Resolver: s.resolver(), FallbackDelay: c.delay, Timeout: c.timeout}
 				for _, network := range []string{"tcp", "tcp4", "tcp6"} {
 					sameDialInTime(t, p.Name, *d, network, "both.test.:"+port)
 				}
 			})
-			testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == before })
+			testenv.Until(t, "the sockets to be closed", func() bool { return socket.OpenCount() == before })
 		})
 	}
 }
@@ -206,7 +206,7 @@ func TestRaceCancelled(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		port := twoFaced(t, ignores, ignores)
 		s := serveNames(t, both)
-		before := socket.Open()
+		before := socket.OpenCount()
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		k := p.Go(func() {
@@ -215,10 +215,10 @@ func TestRaceCancelled(t *testing.T) {
 				t.Errorf("Dial: %v", err)
 			}
 		})
-		testenv.Until(t, "two sockets", func() bool { return socket.Open() == before+2 })
+		testenv.Until(t, "two sockets", func() bool { return socket.OpenCount() == before+2 })
 		cancel()
 		k.Wait(t)
-		testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == before })
+		testenv.Until(t, "the sockets to be closed", func() bool { return socket.OpenCount() == before })
 	})
 }
 
@@ -235,12 +235,12 @@ func TestRaceShutdown(t *testing.T) {
 				t.Errorf("Dial: %v", err)
 			}
 		})
-		testenv.Until(t, "the sockets", func() bool { return socket.Open() == map[time.Duration]int{1: 2, time.Hour: 1}[delay] })
+		testenv.Until(t, "the sockets", func() bool { return socket.OpenCount() == map[time.Duration]int{1: 2, time.Hour: 1}[delay] })
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
 		netco.Shutdown(over)
 		k.Wait(t)
-		testenv.Until(t, "the sockets to be closed", func() bool { return socket.Open() == 0 })
+		testenv.Until(t, "the sockets to be closed", func() bool { return socket.OpenCount() == 0 })
 	}
 }
 
@@ -269,13 +269,13 @@ func TestNoRace(t *testing.T) {
 			}
 			idleHere := p.Go(func() { yield() })
 			idleHere.Wait(t) // so that there is a goroutine for a coroutine to run on
-			before, open := settled(), socket.Open()
+			before, open := settled(), socket.OpenCount()
 			k := p.Go(func() {
 				if _, err := d.DialContext(ctx, "tcp", "four.test.:"+port); !errors.Is(err, context.Canceled) {
 					t.Errorf("Dial: %v", err)
 				}
 			})
-			testenv.Until(t, "the connect", func() bool { return socket.Open() == open+1 })
+			testenv.Until(t, "the connect", func() bool { return socket.OpenCount() == open+1 })
 			k.UntilParked(t, coroutine.ReasonConnect)
 			more := 0
 			if p.Name == testrun.Goroutine.Name {
@@ -298,7 +298,7 @@ func TestRaceBoth(t *testing.T) {
 	port := twoFaced(t, serves, serves)
 	s := serveNames(t, both)
 	r := s.resolver()
-	before := socket.Open()
+	before := socket.OpenCount()
 	var families [2]int
 	testrun.Goroutine.Do(t, func() {
 		for range rounds {
@@ -323,7 +323,7 @@ func TestRaceBoth(t *testing.T) {
 		}
 	})
 	t.Log("connected by family: ", families)
-	testenv.Until(t, "the losers to be closed", func() bool { return socket.Open() == before })
+	testenv.Until(t, "the losers to be closed", func() bool { return socket.OpenCount() == before })
 }
 
 // TestRaceHammer: both families accept, at about the same time, and many dials
@@ -339,7 +339,7 @@ func TestRaceHammer(t *testing.T) {
 	s := serveNames(t, both)
 	r := s.resolver()
 	seed := rand.Uint64()
-	before := socket.Open()
+	before := socket.OpenCount()
 	var tasks []*testrun.Task
 	const each = 10
 	for i := range dials / each {
@@ -351,7 +351,7 @@ func TestRaceHammer(t *testing.T) {
 		}))
 	}
 	testrun.WaitAll(t, tasks...)
-	testenv.Until(t, "the losers to be closed", func() bool { return socket.Open() == before })
+	testenv.Until(t, "the losers to be closed", func() bool { return socket.OpenCount() == before })
 	idle(t, r)
 	if t.Failed() {
 		t.Logf("seed %d", seed)

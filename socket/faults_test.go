@@ -241,12 +241,12 @@ func TestDialFaults(t *testing.T) {
 			p.Do(t, func() {
 				// EADDRNOTAVAIL is tried three times
 				defer (&script{first: map[sysx.Op][]syscall.Errno{c.op: repeat(3, c.errno)}}).install(t)()
-				before := socket.Open()
+				before := socket.OpenCount()
 				conn, err := dialTCP("tcp", l.Addr().String())
 				if want := "dial tcp " + l.Addr().String() + ": " + c.call + ": " + c.errno.Error(); conn != nil || err == nil || err.Error() != want {
 					t.Errorf("%s: %v, want %s", p.Name, err, want)
 				}
-				if n := socket.Open(); n != before {
+				if n := socket.OpenCount(); n != before {
 					t.Errorf("%d sockets open, before %d", n, before)
 				}
 			})
@@ -976,7 +976,7 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ENOSPC, unix.EACCES, unix.EPERM} {
 		everywhere(t, func(p testrun.Place) {
 			for _, c := range calls {
-				fds, open := testenv.Files(), socket.Open()
+				fds, open := testenv.Files(), socket.OpenCount()
 				inject, _ := nth(c.op, 0, 1, errno)
 				remove := sysx.Inject(inject)
 				err := c.do()
@@ -984,7 +984,7 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 				if want := fmt.Sprintf(c.want, errno); err == nil || err.Error() != want {
 					t.Errorf("%s, %s: %v, want %s", p.Name, c.name, err, want)
 				}
-				if f, n := testenv.Files(), socket.Open(); f > fds || n != open {
+				if f, n := testenv.Files(), socket.OpenCount(); f > fds || n != open {
 					t.Errorf("%s, %s, %v: %d fds and %d sockets, before %d and %d", p.Name, c.name, errno, f, n, fds, open)
 				}
 				for range 2 { // the next connects; the fault was returned once

@@ -15,21 +15,25 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// File is an fd that is no socket, for coroutines: pipes, FIFOs, terminals, eventfds, timerfds, signalfds, inotify and the like park the
-// caller while a read or write would block. Regular files, directories and block devices, which epoll refuses, are read and
-// written by a thread of package blocking while the caller is parked. Ordinary goroutines may use it too; they block.
+// File is an fd that is no socket, for coroutines: pipes, FIFOs, terminals,
+// eventfds, timerfds, signalfds, inotify and the like park the caller while a
+// read or write would block. Regular files, directories and block devices,
+// which epoll refuses, are read and written by a thread of package blocking
+// while the caller is parked. Ordinary goroutines may use it too; they block.
 //
-// Errors are as os.File's: *fs.PathError with the bare errno, os.ErrClosed, os.ErrDeadlineExceeded or coroutine.ErrShutdown in it,
-// and io.EOF. Unlike there, a write to a pipe that nobody reads any more is EPIPE on standard output as well, and does not end the
-// process.
+// Errors are as os.File's: *fs.PathError with the bare errno, os.ErrClosed,
+// os.ErrDeadlineExceeded or coroutine.ErrShutdown in it, and io.EOF. Unlike
+// there, a write to a pipe without readers is EPIPE on standard
+// output as well, and does not end the process.
 //
 // A pollable fd is made non-blocking, and so is every fd of the same open file
 // description: duplicates of it, also in other processes, as a terminal's
 // usually are. Close does not undo that. If another makes it blocking again,
-// the next operation takes that back; one that comes between its look and its
+// the next operation takes that back; one that comes between its check and its
 // system call may hold up the whole Processor.
 //
-// Reads are serialised among themselves, as are writes. The fd is closed when the last operation under way has returned.
+// Reads are serialised among themselves, as are writes. The fd is closed when
+// the last operation under way has returned.
 type File struct {
 	s        socket
 	name     string // constant
@@ -38,8 +42,10 @@ type File struct {
 
 var _ io.ReadWriteCloser = (*File)(nil)
 
-// NewFile makes a File of a duplicate of f's fd, under f's name. Both are to be closed, each by its owner, in any order. If it is
-// pollable it is non-blocking from now on, for f too: an f that os did not open as such then fails with EAGAIN.
+// NewFile makes a File of a duplicate of f's fd, under f's name. Both are to be
+// closed, each by its owner, in any order. If it is pollable it is non-blocking
+// from now on, for f too: an f that os did not open as such then fails with
+// EAGAIN.
 func NewFile(f *os.File) (*File, error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -60,7 +66,8 @@ func NewFile(f *os.File) (*File, error) {
 	return made, err
 }
 
-// FileFromFD makes a File of an fd, which it owns from then on; with an error it is still the caller's. The name is for errors.
+// FileFromFD makes a File of an fd, which it owns from then on, unless it
+// returns an error. The name is for errors.
 func FileFromFD(fd uintptr, name string) (*File, error) {
 	can, err := pollable(int(fd))
 	if err == nil && can {
@@ -71,12 +78,14 @@ func FileFromFD(fd uintptr, name string) (*File, error) {
 	}
 	f := &File{name: name, pollable: can}
 	d := &fileDescriptor{name: name}
-	f.s.init(&d.descriptor, int(fd), packets, noNetwork, markFile)
+	d.pd.Owner = d
+	f.s.init(&d.descriptor, int(fd), packets, noNetwork, roleFile)
 	f.s.shared.Store(true) // as files usually are, with a shell or a child
 	return f, nil
 }
 
-// pollable reports whether waiting for fd makes sense, and is possible. What its type does not tell, epoll does.
+// pollable reports whether waiting for fd makes sense, and is possible. Where
+// the type of the file does not show it, epoll does.
 func pollable(fd int) (bool, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -103,7 +112,8 @@ func pollable(fd int) (bool, error) {
 	}
 }
 
-// makeNonblocking sets O_NONBLOCK if it is not set: the flag may be shared with others.
+// makeNonblocking sets O_NONBLOCK if it is not set: the flag may be shared with
+// others.
 func makeNonblocking(fd int) error {
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err == nil && flags&unix.O_NONBLOCK == 0 {
@@ -112,7 +122,7 @@ func makeNonblocking(fd int) error {
 	return os.NewSyscallError("fcntl", err)
 }
 
-// wrap makes an error look as os.File's does.
+// wrap returns err as os.File's methods do.
 func (f *File) wrap(op string, err error) error {
 	if err == nil || err == io.EOF {
 		return err
@@ -126,12 +136,14 @@ func (f *File) wrap(op string, err error) error {
 	return &fs.PathError{Op: op, Path: f.name, Err: err}
 }
 
-// Close closes the file. Operations under way on a pollable one end with os.ErrClosed; those on a regular one end by themselves. A second
-// Close returns os.ErrClosed. What close(2) may say is not told.
+// Close closes the file. Operations under way on a pollable one end with
+// os.ErrClosed; those on a regular one end by themselves. A second Close
+// returns os.ErrClosed. An error of close(2) is not returned.
 func (f *File) Close() error { return f.wrap("close", f.s.close()) }
 
-// SetDeadline sets when reads and writes, present and future, end with os.ErrDeadlineExceeded. The zero time is never. For
-// a file that is not pollable it returns os.ErrNoDeadline.
+// SetDeadline sets when reads and writes, present and future, end with
+// os.ErrDeadlineExceeded. The zero time is never. For a file that is not
+// pollable it returns os.ErrNoDeadline.
 func (f *File) SetDeadline(t time.Time) error {
 	return f.setDeadline(t, processor.Read, processor.Write)
 }
@@ -152,11 +164,13 @@ func (f *File) setDeadline(t time.Time, modes ...processor.Mode) error {
 // Name returns the name it was made with.
 func (f *File) Name() string { return f.name }
 
-// Fd returns the fd. It is valid until Close, for which the caller has to see; SyscallConn needs no such care.
+// Fd returns the fd. It is valid until Close, for which the caller has to see;
+// SyscallConn needs no such care.
 func (f *File) Fd() uintptr { return uintptr(f.s.fd) }
 
-// SyscallConn gives access to the fd while it is sure to be open. Its Read and Write call a function again after each event for as
-// long as it returns false, which it must do only when the fd has answered EAGAIN, and park in between.
+// SyscallConn gives access to the fd while it is sure to be open. Its Read and
+// Write call a function again after each event for as long as it returns false,
+// which it must do only when the fd has answered EAGAIN, and park in between.
 func (f *File) SyscallConn() (syscall.RawConn, error) { return rawFile{f}, nil }
 
 type rawFile struct{ f *File }
@@ -181,7 +195,7 @@ func (r rawFile) Read(done func(fd uintptr) bool) error {
 		return r.f.wrap("raw-read", net.ErrClosed)
 	}
 	defer r.f.unlock(reading)
-	s.queue = unknown // it is to be called at least once
+	s.queue = maybe // it is to be called at least once
 	return r.f.wrap("raw-read", s.readWithLocked("raw-read", s.again(done)))
 }
 

@@ -10,9 +10,11 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// FileConn returns a connection of a duplicate of f's fd: a *TCPConn, *UDPConn or *UnixConn. Both are to be closed, each by its
-// owner. The socket is non-blocking from then on, for f too. Errors are net's: ENOTSOCK for what is no socket, EPROTONOSUPPORT for
-// one of a family or type that is not here, for which there is AdoptSocket.
+// FileConn returns a connection of a duplicate of f's fd: a *TCPConn, *UDPConn
+// or *UnixConn. Both are to be closed, each by its owner. The socket is
+// non-blocking from then on, for f too. Errors are net's: ENOTSOCK for what is
+// no socket, EPROTONOSUPPORT for one of a family or type that is not here, for
+// which there is AdoptSocket.
 func FileConn(f *os.File) (net.Conn, error) {
 	a, err := adoptFile(f)
 	if err != nil {
@@ -38,7 +40,8 @@ func FileListener(f *os.File) (net.Listener, error) {
 	return a.listener(), nil
 }
 
-// FilePacketConn returns a packet connection of a duplicate of f's fd: a *UDPConn or *UnixConn. The rest is as for FileConn.
+// FilePacketConn returns a packet connection of a duplicate of f's fd: a
+// *UDPConn or *UnixConn. The rest is as for FileConn.
 func FilePacketConn(f *os.File) (net.PacketConn, error) {
 	a, err := adoptFile(f)
 	if err != nil {

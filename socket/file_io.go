@@ -13,8 +13,10 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Read reads what is there into p, at least one byte, waiting for it if need be. At the end it returns io.EOF. Parks. On a pollable
-// fd it does not allocate. If the scheduler's forced end makes it return from a regular file, p may still be written to.
+// Read reads what is there into p, at least one byte, waiting for it if need
+// be. At the end it returns io.EOF. Parks. On a pollable fd it does not
+// allocate. If the scheduler's forced end makes it return from a regular file,
+// p may still be written to.
 func (f *File) Read(p []byte) (n int, err error) {
 	switch {
 	case len(p) == 0:
@@ -51,8 +53,10 @@ func errnoError(errno syscall.Errno) error {
 	return nil
 }
 
-// Write writes all of p, waiting for room if need be. With an error, n tells how much was written. Parks. On a pollable fd it does
-// not allocate. If the scheduler's forced end makes it return from a regular file, it may still be going on.
+// Write writes all of p, waiting for room if need be. With an error, n is how
+// many bytes were written. Parks. On a pollable fd it does not allocate. If the
+// scheduler's forced end makes it return from a regular file, it may still be
+// going on.
 func (f *File) Write(p []byte) (n int, err error) {
 	if f.pollable {
 		n, err = f.writePollable(p)
@@ -87,7 +91,7 @@ func (f *File) writePollable(p []byte) (n int, err error) {
 		case errno != 0:
 			return n, errno
 		default:
-			s.wrote(done)
+			s.spendWrite(done)
 			if n == len(p) {
 				return n, nil
 			}
@@ -122,14 +126,15 @@ func (f *File) unlock(d side) {
 	}
 }
 
-// offload does I/O that blocks the thread on another. When the wait for it is ended by force the I/O goes on, if it has begun, and
-// the fd stays open until it has ended.
+// offload does I/O that blocks the thread on another. When the wait for it is
+// ended by force the I/O goes on, if it has begun, and the fd stays open until
+// it has ended.
 func (f *File) offload(d side, do func(fd int) (int, error)) (int, error) {
 	if !f.s.mu.lock(d) {
 		return 0, net.ErrClosed
 	}
 	var c struct {
-		claimed atomic.Bool // by who gives the lock back
+		claimed atomic.Bool // by the one that releases the lock
 		n       int
 		err     error
 	}

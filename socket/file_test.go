@@ -416,11 +416,11 @@ func TestFileOffloadedShutdown(t *testing.T) {
 	force(t)
 	k.Wait(t)
 	testenv.NoError(t, f.Close())
-	if n := socket.Open(); n != 1 {
+	if n := socket.OpenCount(); n != 1 {
 		t.Errorf("%d files open, want the one that is being read", n)
 	}
 	unix.Write(master, []byte("line\n"))
-	testenv.Until(t, "the read to end and close the fd", func() bool { return socket.Open() == 0 })
+	testenv.Until(t, "the read to end and close the fd", func() bool { return socket.OpenCount() == 0 })
 }
 
 // TestFileFaults: interruptions and short writes do not show; errors come as

@@ -88,7 +88,7 @@ func TestHTTP(t *testing.T) {
 	if err := testenv.Await(t, served, "Serve to return"); err != http.ErrServerClosed {
 		t.Error(err)
 	}
-	testenv.Until(t, "all connections to close", func() bool { return socket.Open() == 0 })
+	testenv.Until(t, "all connections to close", func() bool { return socket.OpenCount() == 0 })
 }
 
 // TestGoroutinesOnly: with no Scheduler running, ordinary goroutines wait all
@@ -357,5 +357,5 @@ func TestGoroutineAccepts(t *testing.T) {
 	letOther()
 	l.Close()
 	k.Wait(t)
-	testenv.Until(t, "all to be closed", func() bool { return socket.Open() == 0 })
+	testenv.Until(t, "all to be closed", func() bool { return socket.OpenCount() == 0 })
 }

@@ -6,60 +6,38 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/processor"
 )
 
-// Info is what [Inspect] tells of a socket.
-type Info struct {
-	FD      int
-	Network string // as net's errors name it: "tcp", "unixgram" and so on; "socket" for a [Socket], "file" for a [File]
+func init() { sockinfo.Register(inspect) }
 
-	// The addresses as the kernel has them; nil if there is none. Local is a [File]'s name.
-	Local, Remote net.Addr
-
-	Listener  bool
-	Processor int // the index of the one it is registered with; -1 if only ordinary goroutines have waited for it
-
-	// The ids of the coroutines that wait to read or accept, and to write or connect; 0 if there is none, or a goroutine.
-	ReadWaiter, WriteWaiter uint64
-
-	Idle bool // a [Server]'s connection that waits and holds no coroutine
-}
-
-// inspectTurn is how many sockets a coroutine looks at, at a microsecond each, before others get their turn.
+// inspectTurn is how many sockets a coroutine lists, at a microsecond each,
+// before it yields.
 const inspectTurn = 128
 
-// Inspect calls f for every socket that is registered with p, in no order, until f returns false. What nobody has waited for yet is
-// registered nowhere and is not told, nor is what comes or goes meanwhile, or not for sure. With the first Processor of a group
-// come those that ordinary goroutines only have waited for.
-//
-// It may be called from any thread, and f may do anything. No lock is held: the
-// fd is used for as long as it takes to ask the kernel for its two addresses,
-// so a Close at that very moment leaves closing it to Inspect. A coroutine lets
-// others run after every 128th socket, and stops when the scheduler ends by
-// force. It allocates the addresses.
-func Inspect(p *processor.Processor, f func(Info) bool) {
+// inspect is sockinfo.Each.
+func inspect(p *processor.Processor, f func(sockinfo.Info) bool) {
 	v := inspection{f: f}
-	p.PollDescs(v.look)
+	p.PollDescs(v.visit)
 	if p.Index() == 0 && !v.over {
-		p.Group().OutsidePollDescs(v.look)
+		p.Group().OutsidePollDescs(v.visit)
 	}
 }
 
-// inspection is one Inspect.
+// inspection is one call of inspect.
 type inspection struct {
-	f    func(Info) bool
+	f    func(sockinfo.Info) bool
 	seen int
 	over bool
 }
 
-// look tells of one fd, if it is a socket of this package, and reports whether to go on.
-func (v *inspection) look(pd *processor.PollDesc) bool {
-	if d := descriptorOf(pd); d != nil {
-		if info, open := d.inspect(); open && !v.f(info) {
-			v.over = true
-		}
+// visit describes one fd, if it is of this package, and reports whether to go
+// on.
+func (v *inspection) visit(pd *processor.PollDesc) bool {
+	if info, open := describe(pd); open && !v.f(info) {
+		v.over = true
 	}
 	if v.seen++; v.seen%inspectTurn == 0 && coroutine.YieldTurn() {
 		v.over = true
@@ -67,16 +45,27 @@ func (v *inspection) look(pd *processor.PollDesc) bool {
 	return !v.over
 }
 
-// inspect describes the fd; false means that it is closed.
-//
-// Only what is constant, atomic or the kernel's is looked at.
-func (d *descriptor) inspect() (info Info, open bool) {
+// describe describes the fd of pd; false means that it is closed, or that of a
+// Poll.
+func describe(pd *processor.PollDesc) (info sockinfo.Info, open bool) {
+	switch owner := pd.Owner.(type) {
+	case *descriptor:
+		return owner.describe("")
+	case *fileDescriptor:
+		return owner.describe(owner.name)
+	}
+	return sockinfo.Info{}, false
+}
+
+// describe accesses only what is constant, atomic or the kernel's. false means
+// that the fd is closed.
+func (d *descriptor) describe(file string) (info sockinfo.Info, open bool) {
 	if !d.inspectable() {
-		return Info{}, false
+		return sockinfo.Info{}, false
 	}
 	defer d.uninspect()
 	fd := int(d.fd)
-	info = Info{
+	info = sockinfo.Info{
 		FD:          fd,
 		Processor:   -1,
 		ReadWaiter:  d.pd.Waiter(processor.Read),
@@ -86,23 +75,23 @@ func (d *descriptor) inspect() (info Info, open bool) {
 	if home := d.pd.Home(); home != nil {
 		info.Processor = home.Index()
 	}
-	switch d.pd.Mark {
-	case markConn:
+	switch d.role {
+	case roleConn:
 		info.Network = d.network.String()
 		info.Local, info.Remote = addrsOf(fd, d.network)
-	case markListener:
+	case roleListener:
 		info.Network, info.Listener = d.network.String(), true
 		info.Local, _ = addrsOf(fd, d.network)
-	case markSocket:
+	case roleSocket:
 		info.Network, info.Listener = "socket", listens(fd)
 		info.Local, info.Remote = addrsOf(fd, kernelNetwork(fd))
-	case markFile:
-		info.Network, info.Local = "file", fileName(d.fileOf().name)
+	case roleFile:
+		info.Network, info.Local = "file", fileName(file)
 	}
 	return info, true
 }
 
-// addrsOf asks the kernel for both ends of a socket.
+// addrsOf asks the kernel for both addresses of a socket.
 func addrsOf(fd int, n network) (local, remote net.Addr) {
 	switch {
 	case n.isUnix():
@@ -116,7 +105,8 @@ func addrsOf(fd int, n network) (local, remote net.Addr) {
 	return new(inetAddr).set(n, &here), new(inetAddr).set(n, &there)
 }
 
-// kernelNetwork is the network of a socket of whatever family, if it is one of net's.
+// kernelNetwork asks the kernel for the network of a socket; noNetwork if it is
+// none of net's.
 func kernelNetwork(fd int) network {
 	domain, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/processor"
@@ -33,11 +34,11 @@ func processors(t testing.TB) []*processor.Processor {
 }
 
 // inspectAll lists the sockets of all Processors, by fd.
-func inspectAll(t testing.TB) map[int]socket.Info {
+func inspectAll(t testing.TB) map[int]sockinfo.Info {
 	t.Helper()
-	all := map[int]socket.Info{}
+	all := map[int]sockinfo.Info{}
 	for _, p := range processors(t) {
-		socket.Inspect(p, func(i socket.Info) bool {
+		sockinfo.Each(p, func(i sockinfo.Info) bool {
 			if old, twice := all[i.FD]; twice {
 				t.Errorf("fd %d is listed twice: %+v and %+v", i.FD, old, i)
 			}
@@ -50,7 +51,7 @@ func inspectAll(t testing.TB) map[int]socket.Info {
 
 // want holds what is told of an fd against what it should be; addresses are
 // compared by what they print.
-func want(t *testing.T, all map[int]socket.Info, w socket.Info) {
+func want(t *testing.T, all map[int]sockinfo.Info, w sockinfo.Info) {
 	t.Helper()
 	got, listed := all[w.FD]
 	if !listed {
@@ -100,14 +101,14 @@ func TestInspect(t *testing.T) {
 		return k.Co.ID()
 	}
 	begin := func(c io.Closer) { closers = append(closers, c) }
-	var wants []socket.Info
+	var wants []sockinfo.Info
 	one := make([]byte, 1)
 	much := make([]byte, 16<<20)
 	type stream interface {
 		net.Conn
 		syscall.Conn
 	}
-	expect := func(c stream, w socket.Info) {
+	expect := func(c stream, w sockinfo.Info) {
 		begin(c)
 		w.FD, w.Local, w.Remote = rawFD(c), c.LocalAddr(), c.RemoteAddr()
 		if w.Network == "" {
@@ -126,10 +127,10 @@ func TestInspect(t *testing.T) {
 			return x, y
 		}
 		a, b := make2()
-		expect(a, socket.Info{Processor: 0, ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { a.Read(one) })})
-		expect(b, socket.Info{Processor: 1, ReadWaiter: parked(testrun.Second, coroutine.ReasonRead, func() { b.Read(one) })})
+		expect(a, sockinfo.Info{Processor: 0, ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { a.Read(one) })})
+		expect(b, sockinfo.Info{Processor: 1, ReadWaiter: parked(testrun.Second, coroutine.ReasonRead, func() { b.Read(one) })})
 		a, b = make2()
-		expect(a, socket.Info{
+		expect(a, sockinfo.Info{
 			Processor: 1,
 			WriteWaiter: parked(testrun.Second, coroutine.ReasonWrite, func() {
 				for {
@@ -144,9 +145,9 @@ func TestInspect(t *testing.T) {
 		begin(b) // nobody has waited for it
 		a, b = make2()
 		parked(testrun.Goroutine, 0, func() { a.Read(one) })
-		expect(a, socket.Info{Processor: -1})
+		expect(a, sockinfo.Info{Processor: -1})
 		parked(testrun.Goroutine, 0, func() { b.Read(one) })
-		expect(b, socket.Info{Processor: 0, WriteWaiter: parked(testrun.First, coroutine.ReasonWrite, func() {
+		expect(b, sockinfo.Info{Processor: 0, WriteWaiter: parked(testrun.First, coroutine.ReasonWrite, func() {
 			for {
 				if _, err := b.Write(much[:100_000]); err != nil {
 					return
@@ -156,7 +157,7 @@ func TestInspect(t *testing.T) {
 	}
 	for i, network := range []string{"tcp", "unix"} {
 		l := listenAny(t, network)
-		w := socket.Info{FD: rawFD(l.(syscall.Conn)), Network: network, Local: l.Addr(), Listener: true, Processor: -1}
+		w := sockinfo.Info{FD: rawFD(l.(syscall.Conn)), Network: network, Local: l.Addr(), Listener: true, Processor: -1}
 		if i == 0 {
 			w.Processor, w.ReadWaiter = 1, parked(testrun.Second, coroutine.ReasonAccept, func() { l.Accept() })
 		} else {
@@ -166,14 +167,14 @@ func TestInspect(t *testing.T) {
 		begin(l)
 	}
 	u, c := udpTo(t)
-	expect(c, socket.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { c.Read(one) })})
-	expect(u, socket.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { u.ReadFrom(one) })})
+	expect(c, sockinfo.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { c.Read(one) })})
+	expect(u, sockinfo.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { u.ReadFrom(one) })})
 
 	r, w := pipeFiles(t)
 	begin(r)
 	begin(w)
 	id := parked(testrun.Second, coroutine.ReasonRead, func() { r.Read(one) })
-	wants = append(wants, socket.Info{FD: int(r.Fd()), Network: "file", Local: printed("a pipe"), Processor: 1, ReadWaiter: id})
+	wants = append(wants, sockinfo.Info{FD: int(r.Fd()), Network: "file", Local: printed("a pipe"), Processor: 1, ReadWaiter: id})
 
 	raw := testenv.Must(socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0))
 	begin(raw)
@@ -181,12 +182,12 @@ func TestInspect(t *testing.T) {
 	testenv.OK(t, raw.Listen(1))
 	at, _ := raw.Getsockname()
 	id = parked(testrun.First, coroutine.ReasonRead, func() { raw.Accept() })
-	wants = append(wants, socket.Info{FD: rawFD(raw), Network: "socket", Listener: true, ReadWaiter: id,
+	wants = append(wants, sockinfo.Info{FD: rawFD(raw), Network: "socket", Listener: true, ReadWaiter: id,
 		Local: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: at.(*unix.SockaddrInet4).Port}})
 	netlink := testenv.Must(socket.NewSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE))
 	begin(netlink)
 	id = parked(testrun.First, coroutine.ReasonRead, func() { netlink.Read(one) })
-	wants = append(wants, socket.Info{FD: rawFD(netlink), Network: "socket", ReadWaiter: id})
+	wants = append(wants, sockinfo.Info{FD: rawFD(netlink), Network: "socket", ReadWaiter: id})
 
 	// A Poll has an fd of its own registered, which is no socket.
 	r2, w2 := pipeFiles(t)
@@ -199,7 +200,7 @@ func TestInspect(t *testing.T) {
 		}
 	}
 	// A peer's kernel that takes something late wakes a writer once more.
-	var all map[int]socket.Info
+	var all map[int]sockinfo.Info
 	testenv.Until(t, "the writers to be stuck", func() bool {
 		all = inspectAll(t)
 		for _, w := range wants {
@@ -264,7 +265,7 @@ func TestInspectServer(t *testing.T) {
 	}}
 	address, _ := serving(t, s)
 	c := dialNet(t, address)
-	find := func(what string, is func(socket.Info) bool) {
+	find := func(what string, is func(sockinfo.Info) bool) {
 		t.Helper()
 		testenv.Until(t, what, func() bool {
 			for _, i := range inspectAll(t) {
@@ -278,11 +279,11 @@ func TestInspectServer(t *testing.T) {
 			return false
 		})
 	}
-	idle := func(i socket.Info) bool { return i.Idle && i.ReadWaiter == 0 && i.WriteWaiter == 0 }
+	idle := func(i sockinfo.Info) bool { return i.Idle && i.ReadWaiter == 0 && i.WriteWaiter == 0 }
 	find("idleness", idle)
 	writeAll(t, c, one)
 	id := testenv.Await(t, handling, "the Handle")
-	find("the Handle to wait", func(i socket.Info) bool { return i.ReadWaiter == id && !i.Idle })
+	find("the Handle to wait", func(i sockinfo.Info) bool { return i.ReadWaiter == id && !i.Idle })
 	writeAll(t, c, one)
 	find("idleness again", idle)
 }
@@ -307,7 +308,7 @@ func TestInspectEnds(t *testing.T) {
 		p.Do(t, func() {
 			for n := range 3 {
 				calls := 0
-				socket.Inspect(first, func(socket.Info) bool {
+				sockinfo.Each(first, func(sockinfo.Info) bool {
 					calls++
 					return calls <= n
 				})
@@ -316,7 +317,7 @@ func TestInspectEnds(t *testing.T) {
 				}
 			}
 			for _, p := range processors(t) {
-				socket.Inspect(p, func(i socket.Info) bool {
+				sockinfo.Each(p, func(i sockinfo.Info) bool {
 					testenv.NoError(t, waiting[i.FD].Close())
 					return true
 				})
@@ -350,7 +351,7 @@ func TestInspectLetsOthersRun(t *testing.T) {
 	testrun.First.Do(t, func() {
 		listed, runs := 0, int64(0)
 		last := turns.Load()
-		socket.Inspect(processors(t)[0], func(socket.Info) bool {
+		sockinfo.Each(processors(t)[0], func(sockinfo.Info) bool {
 			listed++
 			if now := turns.Load(); now != last {
 				runs, last = runs+1, now
@@ -454,7 +455,7 @@ func TestInspectHammer(t *testing.T) {
 	look := func() {
 		for !over.Load() {
 			for _, p := range processors(t) {
-				socket.Inspect(p, func(i socket.Info) bool {
+				sockinfo.Each(p, func(i sockinfo.Info) bool {
 					told.Add(1)
 					if wrong := untrue(i, tcpPort, udpPort, name); wrong != "" {
 						t.Errorf("%s: %+v", wrong, i)
@@ -481,11 +482,11 @@ func TestInspectHammer(t *testing.T) {
 	u.Close()
 	testrun.WaitAll(t, tasks...)
 	t.Logf("%d lists of %d sockets", listed.Load(), told.Load())
-	testenv.Until(t, "the connections to end", func() bool { return socket.Open() == 0 })
+	testenv.Until(t, "the connections to end", func() bool { return socket.OpenCount() == 0 })
 }
 
 // untrue says what of i cannot be.
-func untrue(i socket.Info, tcpPort, udpPort int, name string) string {
+func untrue(i sockinfo.Info, tcpPort, udpPort int, name string) string {
 	if i.FD <= 2 {
 		return "whose fd is that?"
 	}
@@ -655,7 +656,7 @@ func TestLost(t *testing.T) {
 			t.Run(k.name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				var keep []any
-				before := socket.Open()
+				before := socket.OpenCount()
 				lose := func(registered bool) {
 					p.Do(t, func() {
 						x, kept := k.make(t)
@@ -675,8 +676,8 @@ func TestLost(t *testing.T) {
 						kept++
 					}
 				}
-				collected(t, "the lost to be closed", func() bool { return socket.Open() <= before+kept })
-				if n := socket.Open(); n != before+kept {
+				collected(t, "the lost to be closed", func() bool { return socket.OpenCount() <= before+kept })
+				if n := socket.OpenCount(); n != before+kept {
 					t.Errorf("%d are open, want %d: what is kept was closed", n, before+kept)
 				}
 				runtime.KeepAlive(keep)
@@ -830,7 +831,7 @@ func TestWaitedForIsNotLost(t *testing.T) {
 			}
 			mu.Unlock()
 			testrun.WaitAll(t, tasks...)
-			collected(t, "all to be closed", func() bool { return socket.Open() == 0 })
+			collected(t, "all to be closed", func() bool { return socket.OpenCount() == 0 })
 		})
 	}
 }
@@ -912,7 +913,7 @@ func TestLostAndInspected(t *testing.T) {
 				over = true
 			default:
 			}
-			socket.Inspect(s.Processors()[0], func(info socket.Info) bool {
+			sockinfo.Each(s.Processors()[0], func(info sockinfo.Info) bool {
 				if info.Network != "udp" || info.Local == nil {
 					t.Errorf("%+v", info)
 				}
@@ -920,6 +921,6 @@ func TestLostAndInspected(t *testing.T) {
 			})
 		}
 	}
-	collected(t, "all to be closed", func() bool { return socket.Open() == 0 })
+	collected(t, "all to be closed", func() bool { return socket.OpenCount() == 0 })
 	testenv.Until(t, "the fds", func() bool { return testenv.Files() <= fds })
 }

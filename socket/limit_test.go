@@ -450,7 +450,7 @@ func serveWithinLimits() {
 	if err := netco.Shutdown(ctx); err != nil {
 		testenv.Fatal("Shutdown:", err)
 	}
-	fmt.Printf("pauses %d refused %d away %d waits %d files %d open %d\n", socket.AcceptPauses(), s.Refused(), turnedAway.Load(), waits, files, socket.Open())
+	fmt.Printf("pauses %d refused %d away %d waits %d files %d open %d\n", socket.AcceptPauses(), s.Refused(), turnedAway.Load(), waits, files, socket.OpenCount())
 }
 
 // bufferWaits is how often somebody has waited for a buffer.

@@ -11,14 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ListenConfig has the settings of Listen and ListenPacket. The zero value is what they use. Its fields are those of
-// net.ListenConfig and mean the same.
+// ListenConfig has the settings of Listen and ListenPacket. The zero value is
+// what they use. Its fields are those of net.ListenConfig and mean the same.
 type ListenConfig struct {
-	// Control, if it is not nil, is called with the fd before it is bound. It may set options; it must not keep the fd.
+	// Control, if it is not nil, is called with the fd before it is bound. It
+	// may set options; it must not keep the fd.
 	Control func(network, address string, c syscall.RawConn) error
 
-	// KeepAlive is the idle time before the first keep-alive probe of an accepted connection: 0 is 15 s, negative is no probes.
-	// KeepAliveConfig goes before it if it is enabled.
+	// KeepAlive is the idle time before the first keep-alive probe of an
+	// accepted connection: 0 is 15 s, negative is no probes. KeepAliveConfig
+	// goes before it if it is enabled.
 	KeepAlive       time.Duration
 	KeepAliveConfig net.KeepAliveConfig
 }
@@ -26,11 +28,14 @@ type ListenConfig struct {
 // MultipathTCP reports whether Multipath TCP is used: false.
 func (lc *ListenConfig) MultipathTCP() bool { return false }
 
-// SetMultipathTCP is there for those who set it on a net.ListenConfig, and has no effect: connections are plain TCP, which every
-// peer of a multipath listener can fall back to. Those of a multipath listener would not inherit its options on every kernel.
+// SetMultipathTCP exists for code that sets it on a net.ListenConfig, and has
+// no effect: connections are plain TCP, which every peer of a multipath
+// listener can fall back to. Those of a multipath listener would not inherit
+// its options on every kernel.
 func (lc *ListenConfig) SetMultipathTCP(use bool) {}
 
-// keepAlive is what connections are to have; if it is not enabled they are left as they are.
+// keepAlive is what connections are to have; if it is not enabled they are left
+// as they are.
 func keepAlive(d time.Duration, config net.KeepAliveConfig) net.KeepAliveConfig {
 	if config.Enable {
 		return config
@@ -38,14 +43,16 @@ func keepAlive(d time.Duration, config net.KeepAliveConfig) net.KeepAliveConfig 
 	return net.KeepAliveConfig{Enable: d >= 0, Idle: d}
 }
 
-// Listen announces on a local address, as net.Listen does and with its errors. The network is tcp, tcp4, tcp6, unix or
-// unixpacket; the result is a *TCPListener or a *UnixListener. A name in the address is resolved, which parks; an address is
-// not looked up.
+// Listen announces on a local address, as net.Listen does and with its errors.
+// The network is tcp, tcp4, tcp6, unix or unixpacket; the result is a
+// *TCPListener or a *UnixListener. A name in the address is resolved, which
+// parks; an address is not looked up.
 func Listen(network, address string) (net.Listener, error) {
 	return new(ListenConfig).Listen(context.Background(), network, address)
 }
 
-// Listen is the function Listen with these settings. ctx ends a look-up; it does not end the listener.
+// Listen is the function Listen with these settings. ctx ends a look-up; it
+// does not end the listener.
 func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	n, err := parseNetwork(network)
 	if err == nil && n.isUnix() && n != unixgram {
@@ -65,7 +72,8 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 	return lc.borrowListener(ctx, n, at.String())
 }
 
-// localAddr resolves an address to listen on. Of several it is the first of IPv4, as with net.
+// localAddr resolves an address to listen on. Of several it is the first of
+// IPv4, as with net.
 func localAddr(ctx context.Context, n network, address string) (net.Addr, error) {
 	if n.isUnix() {
 		return net.ResolveUnixAddr(n.String(), address)
@@ -77,8 +85,9 @@ func localAddr(ctx context.Context, n network, address string) (net.Addr, error)
 	return firstAddr(addrs, true), nil
 }
 
-// borrowListener lets package net make the listening socket, so that dual stack, backlog and errors are net's, and takes its fd
-// over. That happens once in a daemon's life. There is no name in the address.
+// borrowListener lets package net make the listening socket, so that dual
+// stack, backlog and errors are net's, and takes its fd over. That happens once
+// in a daemon's life. There is no name in the address.
 func (lc *ListenConfig) borrowListener(ctx context.Context, n network, address string) (net.Listener, error) {
 	theirs := net.ListenConfig{Control: lc.Control}
 	theirs.SetMultipathTCP(false) // which is not the default
@@ -123,10 +132,12 @@ func borrow(c syscall.Conn) (fd int, err error) {
 	return fd, os.NewSyscallError("fcntl", err)
 }
 
-// ListenReusePort returns n listeners on one address by SO_REUSEPORT: the kernel spreads connections over them by a hash of the
-// peer's address. With one for each Processor, accepted by a coroutine that GoOn started there, no connection changes
-// threads. A single TCPListener and Go spread more evenly. With port 0 all get the port that the first was given. The network is
-// tcp, tcp4 or tcp6.
+// ListenReusePort returns n listeners on one address by SO_REUSEPORT: the
+// kernel spreads connections over them by a hash of the peer's address. With
+// one for each Processor, accepted by a coroutine that GoOn started there, no
+// connection changes threads. A single TCPListener and Go spread more evenly.
+// With port 0 all get the port that the first was given. The network is tcp,
+// tcp4 or tcp6.
 func ListenReusePort(network, address string, n int) ([]*TCPListener, error) {
 	if n < 1 {
 		return nil, &net.OpError{Op: "listen", Net: network, Err: os.NewSyscallError("reuseport", unix.EINVAL)}
@@ -161,7 +172,8 @@ func reusePort(_, _ string, c syscall.RawConn) error {
 	return err
 }
 
-// ListenTCP is Listen for an address of package net; nil is any address and a free port. It does not park.
+// ListenTCP is Listen for an address of package net; nil is any address and a
+// free port. It does not park.
 func ListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
 	n, err := parseNetwork(network)
 	if err != nil || !n.isTCP() {
@@ -174,7 +186,7 @@ func ListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
 		laddr = &net.TCPAddr{Port: laddr.Port} // net takes it for any address
 	}
 	if !speakable(n, laddr) {
-		// Net's own function says what is wrong with it.
+		// Net's own function returns the error.
 		theirs, err := net.ListenTCP(network, laddr)
 		if err != nil {
 			return nil, err
@@ -188,7 +200,8 @@ func ListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
 	return l.(*TCPListener), nil
 }
 
-// speakable reports whether an address means the same when it is written as host:port and read for a network.
+// speakable reports whether an address means the same when it is written as
+// host:port and read for a network.
 func speakable(n network, a *net.TCPAddr) bool {
 	_, err := netip.ParseAddrPort(a.String())
 	if len(a.IP) == 0 {

@@ -4,8 +4,10 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
+	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
@@ -14,10 +16,11 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// listener is what the listeners of all networks have in common. Several coroutines may accept from one.
+// listener is what the listeners of all networks have in common. Several
+// coroutines may accept from one.
 type listener struct {
 	s  socket
-	at ends // only the local one
+	at endpoints // only the local one
 
 	backoff time.Duration        // under s.mu's read lock: how long the last pause was for want of an fd or of memory
 	pausing bool                 // under s.mu's read lock: it waits for room, or did when the last Accept ended
@@ -27,12 +30,13 @@ type listener struct {
 // init makes a listener of an fd that listens, which it owns from then on.
 func (l *listener) init(fd int, n network) {
 	l.at.network = n
-	l.s.init(new(descriptor), fd, n.kind(), n, markListener)
+	l.s.init(new(descriptor), fd, n.kind(), n, roleListener)
 	l.s.pd.SetListener()
 }
 
-// accept waits for the next connection. It leaves the peer's address in from, as far as that has room for it. The connection's
-// socket is to have in, where it has taken a place.
+// accept waits for the next connection. It leaves the peer's address in from,
+// as far as that has room for it. The connection's socket is to have in, where
+// it has taken a place.
 func (l *listener) accept(from *sysx.RawAddr) (fd int, in *room, err error) {
 	if !l.s.mu.lock(reading) {
 		return -1, nil, l.at.setError("accept", net.ErrClosed)
@@ -62,24 +66,25 @@ func (l *listener) acceptLocked(from *sysx.RawAddr) (fd int, in *room, err error
 		if errno != 0 && in != nil {
 			in.release()
 		}
-		var until int64
-		switch errno {
-		case 0:
-			l.goOn()
+		if errno == 0 {
+			l.resetBackoff()
 			l.pausing = false
-			s.pace(&s.readBurst, 0)
+			s.spendRead(0)
 			return fd, in, nil
-		case unix.EAGAIN:
-			s.readBurst = 0
-		case unix.ECONNABORTED, unix.EPROTO, unix.EPERM, unix.ENETDOWN, unix.ENOPROTOOPT, unix.EHOSTDOWN, unix.ENONET,
-			unix.EHOSTUNREACH, unix.EOPNOTSUPP, unix.ENETUNREACH:
-			// An error of the connection, not of the listener: accept(2). There may be another behind it.
-			s.pace(&s.readBurst, 0)
-			continue
-		case unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM:
-			until = clock.Real() + int64(l.backOff(errno))
-		default:
-			return -1, nil, os.NewSyscallError("accept4", errno)
+		}
+		var until int64
+		if errno == unix.EAGAIN {
+			s.readBudget = 0
+		} else {
+			switch processor.AcceptErrorOf(errno) {
+			case processor.AcceptConnection: // not of the listener; there may be another connection behind it
+				s.spendRead(0)
+				continue
+			case processor.AcceptFiles, processor.AcceptMemory:
+				until = clock.Real() + int64(l.backOff(errno))
+			default:
+				return -1, nil, os.NewSyscallError("accept4", errno)
+			}
 		}
 		v, err := s.pd.Wait(s.fd, processor.Read, coroutine.ReasonAccept, until)
 		if v != processor.Ready || err != nil {
@@ -88,19 +93,22 @@ func (l *listener) acceptLocked(from *sysx.RawAddr) (fd int, in *room, err error
 	}
 }
 
-// Close stops listening. Accepts under way end with net.ErrClosed; connections that were accepted go on. It does not park; a
-// goroutine may wait for up to 0.1 s for accepts in the middle of a system call.
+// Close stops listening. Accepts under way end with net.ErrClosed; connections
+// that were accepted go on. It does not park; a goroutine may wait for up to
+// 0.1 s for accepts in the middle of a system call.
 func (l *listener) Close() error { return l.at.setError("close", l.s.close()) }
 
 // Addr returns the address listened on: a *net.TCPAddr or *net.UnixAddr.
 func (l *listener) Addr() net.Addr { return l.at.LocalAddr() }
 
-// SetDeadline sets when Accept, present and future, ends with os.ErrDeadlineExceeded. The zero time is never.
+// SetDeadline sets when Accept, present and future, ends with
+// os.ErrDeadlineExceeded. The zero time is never.
 func (l *listener) SetDeadline(t time.Time) error {
 	return l.at.setError("set", l.s.setDeadline(t, processor.Read))
 }
 
-// TCPListener is a TCP listener, a net.Listener. Several coroutines may accept from it.
+// TCPListener is a TCP listener, a net.Listener. Several coroutines may accept
+// from it.
 type TCPListener struct {
 	listener
 	adopted bool // constant: the fd came from elsewhere, so what connections inherit from it is not known
@@ -108,9 +116,11 @@ type TCPListener struct {
 
 var _ net.Listener = (*TCPListener)(nil)
 
-// Accept waits for the next connection and returns it, a *TCPConn. When the process has no fd or no memory left for it, Accept
-// does not fail: it pauses, from 1 ms up to 100 ms, and tries again, while connections that are open go on. Errors are
-// net.ErrClosed after Close, os.ErrDeadlineExceeded, and ErrShutdown once the scheduler is ending. Parks.
+// Accept waits for the next connection and returns it, a *TCPConn. When the
+// process has no fd or no memory left for it, Accept does not fail: it pauses,
+// from 1 ms up to 100 ms, and tries again, while connections that are open go
+// on. Errors are net.ErrClosed after Close, os.ErrDeadlineExceeded, and
+// ErrShutdown once the scheduler is ending. Parks.
 func (l *TCPListener) Accept() (net.Conn, error) {
 	c, err := l.AcceptTCP()
 	if err != nil {
@@ -142,4 +152,32 @@ func (l *TCPListener) acceptKept() (*TCPConn, error) {
 	c.s.room = in
 	c.remote = from
 	return c, nil
+}
+
+// For want of fds or memory accepting pauses for minBackoff, doubled each time
+// up to maxBackoff, until it succeeds again. The program sees no error; the log
+// has it.
+
+const (
+	minBackoff = time.Millisecond
+	maxBackoff = 100 * time.Millisecond
+)
+
+// backOff returns how long the next pause is. Under the read lock. It logs a
+// pause that is longer than the one before, and so not the attempts caused by
+// connections that arrive meanwhile. The logger adds which Processor it is.
+func (l *listener) backOff(errno syscall.Errno) time.Duration {
+	if pause := min(max(2*l.backoff, minBackoff), maxBackoff); pause != l.backoff {
+		l.backoff = pause
+		processor.HereLogger().Warn("accepting pauses", zap.Stringer("listener", l.Addr()), zap.Error(errno), zap.Duration("pause", pause))
+	}
+	return l.backoff
+}
+
+// resetBackoff ends backing off. Under the read lock.
+func (l *listener) resetBackoff() {
+	if l.backoff != 0 {
+		l.backoff = 0
+		processor.HereLogger().Warn("accepting goes on", zap.Stringer("listener", l.Addr()))
+	}
 }

@@ -8,14 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ListenPacket announces on a local address, as net.ListenPacket does and with its errors. The network is udp, udp4, udp6 or
-// unixgram; the result is a *UDPConn or a *UnixConn. A name in the address is resolved, which parks; an address is not looked
-// up.
+// ListenPacket announces on a local address, as net.ListenPacket does and with
+// its errors. The network is udp, udp4, udp6 or unixgram; the result is a
+// *UDPConn or a *UnixConn. A name in the address is resolved, which parks; an
+// address is not looked up.
 func ListenPacket(network, address string) (net.PacketConn, error) {
 	return new(ListenConfig).ListenPacket(context.Background(), network, address)
 }
 
-// ListenPacket is the function ListenPacket with these settings. ctx ends a look-up; it does not end the socket.
+// ListenPacket is the function ListenPacket with these settings. ctx ends a
+// look-up; it does not end the socket.
 func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
 	n, err := parseNetwork(network)
 	if n == unixgram {
@@ -34,7 +36,8 @@ func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address strin
 	return lc.borrowPacket(ctx, n, at.String())
 }
 
-// borrowPacket lets package net make the socket, for the reasons borrowListener has. There is no name in the address.
+// borrowPacket lets package net make the socket, for the reasons borrowListener
+// has. There is no name in the address.
 func (lc *ListenConfig) borrowPacket(ctx context.Context, n network, address string) (net.PacketConn, error) {
 	theirs := net.ListenConfig{Control: lc.Control}
 	c, err := theirs.ListenPacket(ctx, n.String(), address)
@@ -65,15 +68,17 @@ func takeUDP(n network, theirs *net.UDPConn, err error) (*UDPConn, error) {
 	return newUDPConn(fd, n, false), nil
 }
 
-// ListenUDP is ListenPacket for an address of package net; nil is any address and a free port. It does not park.
+// ListenUDP is ListenPacket for an address of package net; nil is any address
+// and a free port. It does not park.
 func ListenUDP(network string, laddr *net.UDPAddr) (*UDPConn, error) {
 	theirs, err := net.ListenUDP(network, laddr)
 	n, _ := parseNetwork(network) // net knows of no more
 	return takeUDP(n, theirs, err)
 }
 
-// ListenMulticastUDP listens for a group on an interface, or on one that the system chooses if ifi is nil, as
-// net.ListenMulticastUDP does: several sockets may have the same port, and what one sends to a group is not looped back to
+// ListenMulticastUDP listens for a group on an interface, or on one that the
+// system chooses if ifi is nil, as net.ListenMulticastUDP does: several sockets
+// may have the same port, and what one sends to a group is not looped back to
 // this host. It does not park.
 func ListenMulticastUDP(network string, ifi *net.Interface, group *net.UDPAddr) (*UDPConn, error) {
 	theirs, err := net.ListenMulticastUDP(network, ifi, group)
@@ -81,10 +86,11 @@ func ListenMulticastUDP(network string, ifi *net.Interface, group *net.UDPAddr) 
 	return takeUDP(n, theirs, err)
 }
 
-// ListenUDPReusePort returns n sockets on one address by SO_REUSEPORT: the kernel spreads datagrams over them by a hash of both
-// addresses, so that those of one peer always come to the same. With one for each Processor, read by a coroutine that GoOn
-// started there, no datagram changes threads. With port 0 all get the port that the first was given. The network is udp,
-// udp4 or udp6.
+// ListenUDPReusePort returns n sockets on one address by SO_REUSEPORT: the
+// kernel spreads datagrams over them by a hash of both addresses, so that those
+// of one peer always come to the same. With one for each Processor, read by a
+// coroutine that GoOn started there, no datagram changes threads. With port 0
+// all get the port that the first was given. The network is udp, udp4 or udp6.
 func ListenUDPReusePort(network, address string, n int) ([]*UDPConn, error) {
 	if n < 1 {
 		return nil, &net.OpError{Op: "listen", Net: network, Err: os.NewSyscallError("reuseport", unix.EINVAL)}

@@ -13,28 +13,34 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// transfer copies from one stream socket to another. It goes round in two steps: take gets bytes from the source, waiting
-// for them if need be, and give hands them to the sink.
+// transfer copies from one stream socket to another, in a loop of two steps:
+// take gets bytes from the source, waiting if there are none, and give passes
+// them to the sink.
 //
 //	empty    holds neither buffer nor pipe
 //	in buf   bytes from..to of a buffer of the Processor
 //	in pipe  held bytes
 //
-//	take: empty → in buf     the way for little data: one recv and one send in memory that is warm
-//	take: empty → in pipe    the way for much: after full buffers in a row, until pieces are small again
+//	take: empty → in buf     for small amounts: one recv and one send, in
+//	                         memory that is in the cache
+//	take: empty → in pipe    for bulk data: after full buffers in a row, until
+//	                         pieces are small again
 //	give: in … → empty       all of it reached the sink
-//	end:  in … → empty       what did not is put back, see moveback.go
+//	end:  in … → empty       what did not reach the sink is put back, see
+//	                         unreadBuf
 //
-// It waits for the source only when empty, so a connection that is idle costs neither. It has the source's read lock from take on,
-// and gives it up only to wait for the sink, so that a Close of the source is not held up by a slow sink; it has the sink's
-// write lock in give. Nobody waits for a read lock while he has a write lock, so there is no deadlock, whatever is copied to what.
+// It waits for the source only when empty, so an idle connection costs neither.
+// It holds the source's read lock from take on, and releases it only to wait
+// for the sink, so that a slow sink does not delay a Close of the source; it
+// holds the sink's write lock in give. It never waits for a read lock while it
+// holds a write lock, so copies in a circle do not deadlock.
 type transfer struct {
 	src, dst *socket
 	remain   int64 // bytes still to be moved
 	moved    int64 // bytes that have reached the sink
 
 	locked bool // has src's read lock
-	last   int  // bytes of the last round, for which others have not had their turn yet
+	last   int  // bytes of the last round, not yet accounted for in the budget
 
 	buf      *Buffer
 	from, to int
@@ -51,11 +57,12 @@ const unlimited = math.MaxInt64
 const (
 	spliceAfter = 2
 	spliceUntil = 4   // smalls
-	noPipe      = -64 // fulls after a pipe was not to be had: so many buffers until it is tried again
+	noPipe      = -64 // fulls after there was no pipe: so many buffers until the next attempt
 	noSplice    = math.MinInt
 )
 
-// move copies up to n bytes, or to the end of the stream, and returns how many have reached the sink.
+// move copies up to n bytes, or to the end of the stream, and returns how many
+// have reached the sink.
 func move(dst, src *socket, n int64) (int64, error) {
 	t := transfer{src: src, dst: dst, remain: n}
 	err := t.run()
@@ -77,8 +84,8 @@ func (t *transfer) run() error {
 	return nil
 }
 
-// end puts back what the sink did not take and leaves nothing behind. Who reads the source besides, or has closed it, cannot be given
-// anything back.
+// end puts back what the sink did not take, and releases everything. If another
+// reads the source at the moment, or it is closed, the bytes are lost.
 func (t *transfer) end() {
 	rest := t.to - t.from + t.held
 	if rest > 0 && !t.locked {
@@ -91,7 +98,7 @@ func (t *transfer) end() {
 	t.unlockSource()
 }
 
-// rest takes the bytes that are held out.
+// rest takes the bytes out that are held.
 func (t *transfer) rest() []byte {
 	if t.pipe == nil {
 		p := append([]byte(nil), t.buf.Bytes()[t.from:t.to]...)
@@ -104,7 +111,7 @@ func (t *transfer) rest() []byte {
 	return p[:n]
 }
 
-// letGo gives buffer and pipe back.
+// letGo releases buffer and pipe.
 func (t *transfer) letGo() {
 	if t.buf != nil {
 		t.buf.Release()
@@ -140,7 +147,7 @@ func (t *transfer) take() error {
 		t.locked = true
 	}
 	if t.last > 0 {
-		s.pace(&s.readBurst, t.last) // for both directions, while nothing is held
+		s.spendRead(t.last) // for both directions, while no buffer is held
 		t.last = 0
 	}
 	if v := s.check(processor.Read); v != processor.Ready {
@@ -151,7 +158,7 @@ func (t *transfer) take() error {
 			t.takeUnread()
 			return nil
 		}
-		if s.queue == unknown || s.pd.Edge(processor.Read) {
+		if s.queue == maybe || s.pd.Edge(processor.Read) {
 			n, call, errno := t.tryTake()
 			switch {
 			case n > 0:
@@ -174,7 +181,7 @@ func (t *transfer) takeUnread() {
 	t.to = t.src.takeUnread(t.room())
 }
 
-// room gets a buffer and returns as much of it as is to be filled.
+// room acquires a buffer and returns the part of it to be filled.
 func (t *transfer) room() []byte {
 	if t.buf == nil {
 		t.buf = processor.AcquireAnyBuffer()
@@ -183,7 +190,7 @@ func (t *transfer) room() []byte {
 	return p[:min(int64(len(p)), t.remain)]
 }
 
-// tryTake takes what there is, by one system call or two.
+// tryTake takes what there is, by one or two system calls.
 func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 	s := t.src
 	s.pd.Clear(processor.Read)
@@ -200,7 +207,7 @@ func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 			// end of the stream if the peer has closed it. A read goes on
 			// behind it.
 		default:
-			s.queue = emptinessAfter(false, errno)
+			s.queue = recvQueueAfter(false, errno)
 			t.spliced(n)
 			return n, "splice", errno
 		}
@@ -208,7 +215,7 @@ func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 	}
 	p := t.room()
 	n, short, errno := s.tryRecv(processor.HereIO(), p)
-	s.queue = emptinessAfter(short && n > 0, errno)
+	s.queue = recvQueueAfter(short && n > 0, errno)
 	t.to = n
 	switch {
 	case n == len(t.buf.Bytes()):
@@ -230,7 +237,7 @@ func (t *transfer) openPipe() bool {
 	return true
 }
 
-// spliced judges by the size of a piece whether splicing pays.
+// spliced decides by the size of a piece whether splicing pays.
 func (t *transfer) spliced(n int) {
 	t.held = n
 	switch {
@@ -243,10 +250,10 @@ func (t *transfer) spliced(n int) {
 	}
 }
 
-// spliceMin is a piece for which splicing pays.
+// spliceMin is the size in bytes from which on splicing pays.
 const spliceMin = 16 << 10
 
-// give hands over to the sink what was taken.
+// give passes what was taken to the sink.
 func (t *transfer) give() error {
 	d := t.dst
 	if !d.mu.tryLock(writing) {
@@ -276,7 +283,7 @@ func (t *transfer) giveLocked() error {
 			t.letGo()
 			return nil
 		case errno == 0:
-			d.wrote(n)
+			d.spendWrite(n)
 		case errno != unix.EAGAIN:
 			return os.NewSyscallError(call, errno)
 		default:
@@ -288,7 +295,7 @@ func (t *transfer) giveLocked() error {
 	}
 }
 
-// tryGive hands over what the sink takes now.
+// tryGive passes what the sink takes now.
 func (t *transfer) tryGive() (n int, call string, errno syscall.Errno) {
 	if t.held > 0 {
 		if errno = t.dst.keepNonblocking(); errno == 0 {
@@ -301,4 +308,37 @@ func (t *transfer) tryGive() (n int, call string, errno syscall.Errno) {
 	n, errno = t.dst.trySend(t.buf.Bytes()[t.from:t.to])
 	t.from += n
 	return n, "write", errno
+}
+
+// A copy from one connection to another takes bytes from the source before it
+// is known whether the sink accepts them. What the sink did not take, because
+// it failed, was closed or its deadline passed, is put back: the next read of
+// the source returns it first. So nothing is lost, the count that the copy
+// returns is also the source's position, and a copy that a deadline ended can
+// be continued by another. The bytes are put back into the process's memory,
+// not the kernel's: raw use of the fd does not see them.
+
+// unreadBuf is what was put back and has not been read yet; never empty. Few
+// sockets ever have one, so it is allocated apart.
+type unreadBuf struct{ p []byte }
+
+// putBack puts p, which it keeps, in front of what is still to be read. Under
+// the read lock.
+func (s *socket) putBack(p []byte) {
+	if len(p) == 0 {
+		return
+	}
+	if s.unread != nil {
+		p = append(p, s.unread.p...)
+	}
+	s.unread = &unreadBuf{p}
+}
+
+// takeUnread moves bytes that were put back into p. Under the read lock.
+func (s *socket) takeUnread(p []byte) int {
+	n := copy(p, s.unread.p)
+	if s.unread.p = s.unread.p[n:]; len(s.unread.p) == 0 {
+		s.unread = nil
+	}
+	return n
 }

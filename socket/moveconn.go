@@ -7,8 +7,9 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// stream returns the connection behind v if v is a stream connection of this package. It goes by the type itself, not by an interface: a
-// type that embeds a connection may have a Read or Write of its own.
+// stream returns the connection behind v if v is a stream connection of this
+// package. It goes by the type itself, not by an interface: a type that embeds
+// a connection may have a Read or Write of its own.
 func stream(v any) *conn {
 	switch c := v.(type) {
 	case *TCPConn:
@@ -23,7 +24,7 @@ func stream(v any) *conn {
 	return nil
 }
 
-// readFrom is ReadFrom for all who have one.
+// readFrom is ReadFrom for all types that have one.
 func (c *conn) readFrom(r io.Reader) (int64, error) {
 	n, err := c.readAll(r)
 	if err != nil {
@@ -57,7 +58,7 @@ func (c *conn) readAll(r io.Reader) (n int64, err error) {
 	return n, err
 }
 
-// writeTo is WriteTo for all who have one.
+// writeTo is WriteTo for all types that have one.
 func (c *conn) writeTo(w io.Writer) (int64, error) {
 	n, err := c.writeAll(w)
 	if err != nil {
@@ -78,12 +79,13 @@ func (c *conn) writeAll(w io.Writer) (int64, error) {
 	return n, err
 }
 
-// plainWriter is a connection without its ReadFrom: who is to write to it cannot come back by it.
+// plainWriter is a connection without its ReadFrom: what writes to it cannot
+// call back into readFrom.
 type plainWriter struct{ c *conn }
 
 func (w plainWriter) Write(p []byte) (int, error) { return w.c.Write(p) }
 
-// copyFrom copies from a reader that nothing is known of.
+// copyFrom copies from a reader of unknown type.
 func (c *conn) copyFrom(r io.Reader) (done int64, err error) {
 	if from, ok := r.(io.WriterTo); ok {
 		return from.WriteTo(plainWriter{c})
@@ -114,7 +116,8 @@ func (c *conn) copyPiece(r io.Reader) (n int, more bool, err error) {
 	return n, failed == nil, err
 }
 
-// copyTo copies to a writer that nothing is known of. While it waits for something to read it has no buffer.
+// copyTo copies to a writer of unknown type. While it waits for something to
+// read it has no buffer.
 func (c *conn) copyTo(w io.Writer) (done int64, err error) {
 	for {
 		if err := c.WaitReadable(); err != nil {

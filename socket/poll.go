@@ -15,26 +15,33 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// PollFd is one entry of what [Poll] is asked about: the fd, the events wanted (unix.POLLIN and so on), and those that Poll found.
+// PollFd is one entry of what [Poll] is asked about: the fd, the events wanted
+// (unix.POLLIN and so on), and those that Poll found.
 type PollFd = unix.PollFd
 
-// Poll is poll(2) for coroutines: it waits until at least one of fds has an event that is wanted, or until the timeout is over,
-// and returns how many have one; which is in Revents. A timeout below 0 is none, with 0 it only looks. Parks a coroutine, blocks
-// a goroutine.
+// Poll is poll(2) for coroutines: it waits until at least one of fds has an
+// event that is wanted, or until the timeout is over, and returns how many have
+// one; which is in Revents. A timeout below 0 is none, with 0 it only checks.
+// Parks a coroutine, blocks a goroutine.
 //
-// The fds may be of any kind, in any mode and of any owner: pipes, eventfds, timerfds, terminals, epoll fds, sockets, also
-// those of package net and of this one. Nothing is read from them and nothing about them is changed. As in poll(2), POLLERR,
-// POLLHUP and POLLNVAL (not open) need not be asked for, an entry with a negative Fd is skipped, a regular file is always
-// ready, an fd may occur more than once, and with no fds at all Poll sleeps. An fd must not be closed while it is
-// polled: that is not noticed, or only when something else ends the wait.
+// The fds may be of any kind, in any mode and of any owner: pipes, eventfds,
+// timerfds, terminals, epoll fds, sockets, also those of package net and of
+// this one. Nothing is read from them and nothing about them is changed. As in
+// poll(2), POLLERR, POLLHUP and POLLNVAL (not open) need not be asked for, an
+// entry with a negative Fd is skipped, a regular file is always ready, an fd
+// may occur more than once, and with no fds at all Poll sleeps. An fd must not
+// be closed while it is polled: that is not noticed, or only when something
+// else ends the wait.
 //
-// The error is poll(2)'s (EINVAL for more fds than RLIMIT_NOFILE, never EINTR), or [coroutine.ErrShutdown] when the wait was ended
-// by force; Revents then means nothing.
+// The error is poll(2)'s (EINVAL for more fds than RLIMIT_NOFILE, never EINTR),
+// or [coroutine.ErrShutdown] at a forced shutdown; Revents then means nothing.
 //
-// A call that finds something at once costs one system call and does not allocate. One that waits takes an fd for as long, makes
-// a system call for each fd, and allocates: to wait for many over and over, put them into an epoll fd and Poll that. If the kernel
-// refuses what that takes (no fds or memory left, some 500 waits on one fd at the same time, epoll fds nested four deep), Poll looks again
-// and again instead, up to every 64 ms.
+// A call that finds something at once costs one system call and does not
+// allocate. One that waits takes an fd for as long, makes a system call for
+// each fd, and allocates: to wait for many over and over, put them into an
+// epoll fd and Poll that. If the kernel refuses what that takes (no fds or
+// memory left, some 500 waits on one fd at the same time, epoll fds nested four
+// deep), Poll checks again and again instead, up to every 64 ms.
 func Poll(fds []PollFd, timeout time.Duration) (n int, err error) {
 	n, err = look(fds)
 	if err != nil {
@@ -50,7 +57,8 @@ func Poll(fds []PollFd, timeout time.Duration) (n int, err error) {
 	return w.wait()
 }
 
-// PollContext is [Poll] without a timeout that ends with ctx and then returns its error.
+// PollContext is [Poll] without a timeout that ends with ctx and then returns
+// its error.
 func PollContext(ctx context.Context, fds []PollFd) (n int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err // though there be fds that are ready: a loop must end
@@ -91,8 +99,9 @@ func look(fds []PollFd) (int, error) {
 	return n, nil
 }
 
-// paced returns n after letting others run, if the caller has kept its thread for long. A Poll has no state of its own to count
-// in, as a socket has; when the turn began is known anyway.
+// paced returns n after letting others run, if the caller has kept its thread
+// for long. A Poll has no state of its own to count in, as a socket has; when
+// the turn began is known anyway.
 func paced(n int) (int, error) {
 	if processor.TurnOver() && processor.YieldTurn() {
 		return 0, coroutine.ErrShutdown
@@ -100,15 +109,19 @@ func paced(n int) (int, error) {
 	return n, nil
 }
 
-// pollWait is a Poll that waits. Its fds are in a level-triggered epoll instance of its own, and that one's fd, which is readable
-// when one of them has an event, is with a Processor like any other. What a wake is worth is for poll(2) to say.
+// pollWait is a Poll that waits. Its fds are in a level-triggered epoll
+// instance of its own, and that one's fd, which is readable when one of them
+// has an event, is with a Processor like any other. After a wake poll(2)
+// decides.
 //
-// Nothing is lost although the Processor watches the instance edge-triggered: an event on any of the fds is an edge of the
-// instance, no matter what the instance holds already, and the mark of an edge is cleared before each look. So what comes
-// after a look ends the next wait.
+// Nothing is lost although the Processor watches the instance edge-triggered:
+// an event on any of the fds is an edge of the instance, no matter what the
+// instance holds already, and the mark of an edge is cleared before each check.
+// So what comes after a check ends the next wait.
 //
-// The instance lives for one wait and takes its registrations with it. Were it kept, those of an fd that was closed while a
-// duplicate lives on could never be taken out.
+// The instance lives for one wait and takes its registrations with it. Were it
+// kept, those of an fd that was closed while a duplicate lives on could never
+// be taken out.
 type pollWait struct {
 	fds   []PollFd
 	until int64 // CLOCK_MONOTONIC ns; 0: for ever
@@ -117,13 +130,13 @@ type pollWait struct {
 	open  bool // owner: the caller
 }
 
-// The time between two looks where there can be no wait, in ns.
+// The time between two checks where there can be no wait, in ns.
 const (
 	firstPause = 1e6
 	lastPause  = 64e6
 )
 
-// wait waits and looks until there is something to tell. Parks.
+// wait waits and looks until there is an event or an error. Parks.
 func (w *pollWait) wait() (n int, err error) {
 	defer w.close()
 	w.pd.SetDeadline(processor.Read, w.until)
@@ -151,7 +164,8 @@ func (w *pollWait) wait() (n int, err error) {
 	}
 }
 
-// untilWake waits for an event. The error says why there is no point in another wait, or is the kernel's refusal.
+// untilWake waits for an event. The error says why there is no point in another
+// wait, or is the kernel's refusal.
 func (w *pollWait) untilWake() error {
 	if err := w.setUp(); err != nil {
 		return err
@@ -177,7 +191,7 @@ func (w *pollWait) rest(pause int64) error {
 	return verdictError(w.pd.Check(processor.Read))
 }
 
-// addTurn is how many fds are added, at a microsecond each, before others get their turn.
+// addTurn is how many fds are added, at a microsecond each, before it yields.
 const addTurn = 256
 
 // setUp makes the epoll instance, unless it has been made.
@@ -222,7 +236,8 @@ func (w *pollWait) merge() map[int32]uint32 {
 	return all
 }
 
-// pollEvents returns what to ask epoll for. Its events have poll's numbers; its other flags lie beyond them, or poll ignores them.
+// pollEvents returns what to ask epoll for. Its events have poll's numbers; its
+// other flags lie beyond them, or poll ignores them.
 func pollEvents(f *PollFd) uint32 {
 	const known = unix.POLLIN | unix.POLLPRI | unix.POLLOUT | unix.EPOLLRDNORM | unix.EPOLLRDBAND | unix.EPOLLWRNORM | unix.EPOLLWRBAND |
 		unix.EPOLLMSG | unix.EPOLLRDHUP

@@ -14,17 +14,21 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Socket is a socket of any family and type that the kernel has, for those that package net does not know: netlink, vsock,
-// packet, raw IP and so on. Its methods are the system calls of the same name, but what would block parks the coroutine, and
-// blocks an ordinary goroutine. They may be called concurrently; reads are serialised among themselves, as are writes.
+// Socket is a socket of any family and type that the kernel has, for those that
+// package net does not know: netlink, vsock, packet, raw IP and so on. Its
+// methods are the system calls of the same name, but what would block parks the
+// coroutine, and blocks an ordinary goroutine. They may be called concurrently;
+// reads are serialised among themselves, as are writes.
 //
-// Errors are *net.OpError with network "socket" and without addresses: a system call's, net.ErrClosed, os.ErrDeadlineExceeded or
-// coroutine.ErrShutdown. None of the kernel's is swallowed but EINTR, and EAGAIN where the call then waits.
+// Errors are *net.OpError with network "socket" and without addresses: a system
+// call's, net.ErrClosed, os.ErrDeadlineExceeded or coroutine.ErrShutdown. None
+// of the kernel's is swallowed but EINTR, and EAGAIN where the call then waits.
 type Socket struct {
 	s socket
 }
 
-// NewSocket makes a socket as socket(2) does. It is non-blocking and closed on exec.
+// NewSocket makes a socket as socket(2) does, non-blocking and closed on exec.
+// It does not park.
 func NewSocket(domain, typ, proto int) (*Socket, error) {
 	fd, err := sysx.NewSocket(domain, typ, proto)
 	if err != nil {
@@ -34,8 +38,8 @@ func NewSocket(domain, typ, proto int) (*Socket, error) {
 	return newSocket(fd, kindOf(typ)), nil
 }
 
-// AdoptSocket makes a Socket of an fd, which it owns from then on; with an error it is still the caller's. It makes it
-// non-blocking and closed on exec.
+// AdoptSocket makes a Socket of an fd, which it owns from then on, unless it
+// returns an error. It makes it non-blocking and closed on exec.
 func AdoptSocket(fd int) (*Socket, error) {
 	typ, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
 	if err != nil {
@@ -55,11 +59,12 @@ func AdoptSocket(fd int) (*Socket, error) {
 
 func newSocket(fd int, k kind) *Socket {
 	x := new(Socket)
-	x.s.init(new(descriptor), fd, k, noNetwork, markSocket)
+	x.s.init(new(descriptor), fd, k, noNetwork, roleSocket)
 	return x
 }
 
-// kindOf is what reads mean on sockets of a type. Of a stream nothing is assumed but that it has an end.
+// kindOf is what reads mean on sockets of a type. Of a stream nothing is
+// assumed but that it has an end.
 func kindOf(typ int) kind {
 	switch typ {
 	case unix.SOCK_STREAM:
@@ -92,8 +97,9 @@ func (x *Socket) Bind(to unix.Sockaddr) error {
 	})
 }
 
-// Listen makes the socket one that accepts connections, with a queue of so many. It comes before the first Accept. Once the
-// scheduler is draining, Accept returns coroutine.ErrShutdown.
+// Listen makes the socket one that accepts connections, with a queue of so
+// many. It comes before the first Accept. Once the scheduler is draining,
+// Accept returns coroutine.ErrShutdown.
 func (x *Socket) Listen(backlog int) error {
 	return x.call("listen", "listen", func(fd int) error {
 		x.s.pd.SetListener()
@@ -101,9 +107,10 @@ func (x *Socket) Listen(backlog int) error {
 	})
 }
 
-// Accept waits for the next connection and returns it and its peer's address, which is nil if package unix does not know the
-// family. A connection that ended while it waited is skipped. Unlike the listeners' Accept this one fails when there is no fd or memory
-// left. Parks.
+// Accept waits for the next connection and returns it and its peer's address,
+// which is nil if package unix does not know the family. A connection that
+// ended while it waited is skipped. Unlike the listeners' Accept this one fails
+// when there is no fd or memory left. Parks.
 func (x *Socket) Accept() (*Socket, unix.Sockaddr, error) {
 	var from sysx.RawAddr
 	fd := -1
@@ -122,7 +129,8 @@ func (x *Socket) Accept() (*Socket, unix.Sockaddr, error) {
 	return newSocket(fd, x.s.kind), peer, nil
 }
 
-// Connect connects the socket to its peer, or tells a datagram socket who that is. A write deadline ends it. Parks.
+// Connect connects the socket to addr, or sets the peer of a datagram socket. A
+// write deadline ends it. Parks.
 func (x *Socket) Connect(to unix.Sockaddr) error {
 	s := &x.s
 	if !s.mu.lock(writing) {
@@ -165,21 +173,25 @@ func (s *socket) connectLocked(to unix.Sockaddr) error {
 	return os.NewSyscallError("connect", err)
 }
 
-// Read takes what is there, or one packet, and io.EOF at the end of what has one. Parks. It does not allocate.
+// Read takes what is there, or one packet, and io.EOF at the end of what has
+// one. Parks. It does not allocate.
 func (x *Socket) Read(p []byte) (int, error) {
 	n, err := x.s.read(p)
 	return n, rawError("read", err)
 }
 
-// Write sends all of p to the peer, as one packet if the type has packets. Parks. It does not allocate.
+// Write sends all of p to the peer, as one packet if the type has packets.
+// Parks. It does not allocate.
 func (x *Socket) Write(p []byte) (int, error) {
 	n, err := x.s.write(p)
 	return n, rawError("write", err)
 }
 
-// Recvmsg is recvmsg(2): n bytes go into p, oobn bytes of what came beside them into oob; got are the flags with which it came,
-// from whom it is: nil if the socket has a peer or package unix does not know the family. With MSG_DONTWAIT among flags it does not wait, and
-// the error is EAGAIN. 0 bytes are no error, also at the end. Fds that come are closed on exec. Parks.
+// Recvmsg is recvmsg(2): n bytes go into p, oobn bytes of what came beside them
+// into oob; got are the flags with which it came; from is the sender: nil if
+// the socket has a peer or package unix does not know the family. With
+// MSG_DONTWAIT among flags it does not wait, and the error is EAGAIN. 0 bytes
+// are no error, also at the end. Received fds are closed on exec. Parks.
 func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr, err error) {
 	var failed syscall.Errno
 	const special = unix.MSG_DONTWAIT | unix.MSG_ERRQUEUE | unix.MSG_OOB | unix.MSG_PEEK
@@ -190,7 +202,8 @@ func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.
 			return n, failed
 		})
 	} else {
-		// With these, to find nothing does not mean that there is nothing to read.
+		// With these, to find nothing does not mean that there is nothing to
+		// read.
 		err = x.s.rawRead(func(fd uintptr) bool {
 			n, oobn, got, from, failed = sysx.Recvmsg(int(fd), p, oob, flags)
 			if flags&(unix.MSG_PEEK|unix.MSG_ERRQUEUE) != 0 {
@@ -210,9 +223,10 @@ func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.
 	return n, oobn, got, from, nil
 }
 
-// Sendmsg is sendmsg(2): p, and oob beside it, to an address, or to the peer if that is nil. It returns how many bytes of p went,
-// of a stream perhaps not all. With MSG_DONTWAIT among flags it does not wait, and the error is EAGAIN. It never raises
-// SIGPIPE. Parks.
+// Sendmsg is sendmsg(2): p, and oob beside it, to an address, or to the peer if
+// that is nil. It returns how many bytes of p went, of a stream perhaps not
+// all. With MSG_DONTWAIT among flags it does not wait, and the error is EAGAIN.
+// It never raises SIGPIPE. Parks.
 func (x *Socket) Sendmsg(p, oob []byte, to unix.Sockaddr, flags int) (n int, err error) {
 	var failed syscall.Errno
 	err = x.s.rawWrite(func(fd uintptr) bool {
@@ -229,7 +243,8 @@ func (x *Socket) Sendmsg(p, oob []byte, to unix.Sockaddr, flags int) (n int, err
 	return n, nil
 }
 
-// WaitReadable waits until a Read or Accept will probably not have to. Parks. It does not allocate.
+// WaitReadable waits until a Read or Accept will probably not have to. Parks.
+// It does not allocate.
 func (x *Socket) WaitReadable() error { return rawError("read", x.s.waitReadable()) }
 
 // SetsockoptInt sets an option.
@@ -269,10 +284,12 @@ func (x *Socket) Shutdown(how int) error {
 	return x.call("close", "shutdown", func(fd int) error { return unix.Shutdown(fd, how) })
 }
 
-// Close closes the socket. Operations under way end with net.ErrClosed. A second Close returns net.ErrClosed.
+// Close closes the socket. Operations under way end with net.ErrClosed. A
+// second Close returns net.ErrClosed.
 func (x *Socket) Close() error { return rawError("close", x.s.close()) }
 
-// SetDeadline sets when operations, present and future, end with os.ErrDeadlineExceeded. The zero time is never.
+// SetDeadline sets when operations, present and future, end with
+// os.ErrDeadlineExceeded. The zero time is never.
 func (x *Socket) SetDeadline(t time.Time) error {
 	return rawError("set", x.s.setDeadline(t, processor.Read, processor.Write))
 }
@@ -287,7 +304,8 @@ func (x *Socket) SetWriteDeadline(t time.Time) error {
 	return rawError("set", x.s.setDeadline(t, processor.Write))
 }
 
-// SyscallConn gives access to the fd while it is sure to be open, for calls that are not here. See UnixConn.SyscallConn.
+// SyscallConn gives access to the fd while it is sure to be open, for calls
+// that are not here. See UnixConn.SyscallConn.
 func (x *Socket) SyscallConn() (syscall.RawConn, error) { return rawSocket{x}, nil }
 
 // rawSocket is a syscall.RawConn.

@@ -11,33 +11,38 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// SyscallConn gives access to the fd while it is sure to be open. Read and Write call their function again after each event for
-// as long as it returns false, and park in between; it should return false only if the fd has said EAGAIN. Deadlines and Close
-// end them as they end reads and writes.
-func (c *conn) SyscallConn() (syscall.RawConn, error) { return rawConn{&c.s, &c.ends}, nil }
+// SyscallConn gives access to the fd while it is sure to be open. Read and
+// Write call their function again after each event for as long as it returns
+// false, and park in between; it should return false only if the fd has said
+// EAGAIN. Deadlines and Close end them as they end reads and writes.
+func (c *conn) SyscallConn() (syscall.RawConn, error) { return rawConn{&c.s, &c.endpoints}, nil }
 
-// File returns an os.File of a duplicate of the fd. Closing one does not close the other. They are one socket all the same: its
-// options and its mode are shared. It stays non-blocking, also when the file's Fd method is called, unlike net's.
+// File returns an os.File of a duplicate of the fd. Closing one does not close
+// the other. They are one socket all the same: its options and its mode are
+// shared. It stays non-blocking, also when the file's Fd method is called,
+// unlike net's.
 func (c *conn) File() (*os.File, error) {
-	f, err := c.s.file(&c.ends)
+	f, err := c.s.file(&c.endpoints)
 	return f, c.opError("file", err)
 }
 
-// SyscallConn gives access to the fd while it is sure to be open, by Control. Read and Write return EINVAL, as net's do.
+// SyscallConn gives access to the fd while it is sure to be open, by Control.
+// Read and Write return EINVAL, as net's do.
 func (l *listener) SyscallConn() (syscall.RawConn, error) {
 	return rawListener{rawConn{&l.s, &l.at}}, nil
 }
 
-// File returns an os.File of a duplicate of the fd, to be handed to another process. Closing one does not close the other: there is
-// one queue of connections, and who accepts first has them. It stays non-blocking, also when the file's Fd method is called,
-// unlike net's.
+// File returns an os.File of a duplicate of the fd, to be handed to another
+// process. Closing one does not close the other: there is one queue of
+// connections, and the first to accept has them. It stays non-blocking, also
+// when the file's Fd method is called, unlike net's.
 func (l *listener) File() (*os.File, error) {
 	f, err := l.s.file(&l.at)
 	return f, l.at.setError("file", err)
 }
 
 // file makes an os.File that is named as net names it.
-func (s *socket) file(at *ends) (*os.File, error) {
+func (s *socket) file(at *endpoints) (*os.File, error) {
 	var dup int
 	err := s.control(func(fd int) (err error) {
 		s.shared.Store(true)
@@ -59,7 +64,7 @@ func (s *socket) file(at *ends) (*os.File, error) {
 // rawConn is a syscall.RawConn.
 type rawConn struct {
 	s  *socket
-	at *ends
+	at *endpoints
 }
 
 // Control implements syscall.RawConn.
@@ -96,8 +101,8 @@ func (s *socket) expose(f func(fd uintptr)) error {
 
 // keepNonblocking sees to it that a call which has no flag of its own for that
 // does not block: blocked it would hold up the thread and with it the process's
-// garbage collection. Whoever has another fd of this open file description, a
-// child perhaps, can make it blocking at any time; so that is looked at before
+// garbage collection. The owner of another fd of this open file description, a
+// child perhaps, can make it blocking at any time; so that is checked before
 // each attempt. Sockets that are not shared pay nothing.
 func (s *socket) keepNonblocking() syscall.Errno {
 	if s.shared.Load() && makeNonblocking(s.fd) != nil {
@@ -116,8 +121,9 @@ func (s *socket) tryAccept(from *sysx.RawAddr) (int, syscall.Errno) {
 	return fd, errno
 }
 
-// rawRead calls f until it returns true, with a wait for an edge after each time it does not. What f does with the fd, and what its
-// answer says about there being data, is not known.
+// rawRead calls f until it returns true, with a wait for an edge after each
+// time it does not. What f does with the fd, and what its answer says about
+// there being data, is not known.
 func (s *socket) rawRead(f func(fd uintptr) bool) error {
 	if !s.mu.lock(reading) {
 		return net.ErrClosed
@@ -132,12 +138,12 @@ func (s *socket) rawRead(f func(fd uintptr) bool) error {
 	}
 	for {
 		s.pd.Clear(processor.Read)
-		s.queue = unknown
+		s.queue = maybe
 		if errno := s.keepNonblocking(); errno != 0 {
 			return errno
 		}
 		if f(uintptr(s.fd)) {
-			s.pace(&s.readBurst, 0)
+			s.spendRead(0)
 			return nil
 		}
 		if err := s.awaitReadableLocked(); err != nil {
@@ -164,7 +170,7 @@ func (s *socket) rawWrite(f func(fd uintptr) bool) error {
 			return errno
 		}
 		if f(uintptr(s.fd)) {
-			s.wrote(0)
+			s.spendWrite(0)
 			return nil
 		}
 		if err := s.awaitWritableLocked(); err != nil {

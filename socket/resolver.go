@@ -8,20 +8,24 @@ import (
 	"sync/atomic"
 )
 
-// Resolver looks up names without blocking a Processor: Go's resolver is asked on an ordinary goroutine, and the caller is parked,
-// or blocked if it is a goroutine itself. All who ask the same at the same time share one look-up, from which each may go by its
-// own context; it is cancelled when the last has gone. Addresses and port numbers are answered at once.
+// Resolver looks up names without blocking a Processor: Go's resolver is asked
+// on an ordinary goroutine, and the caller is parked, or blocked if it is a
+// goroutine itself. Callers that ask the same at the same time share one
+// look-up, from which each may go by its own context; it is cancelled when the
+// last has gone. Addresses and port numbers are answered at once.
 //
 // The methods are those of net.Resolver, with its results and errors; besides
-// these there is coroutine.ErrShutdown, when the scheduler ends by force.
-// Answers are the caller's own. The look-up sees the values of the context of
-// the first to ask. Hooks of net/http/httptrace are called as package net calls
-// them, each asker's own, on its coroutine or goroutine.
+// these there is coroutine.ErrShutdown, at a forced shutdown. Answers are the
+// caller's own. The look-up sees the values of the context of the first to ask.
+// Hooks of net/http/httptrace are called as package net calls them, each
+// asker's own, on its coroutine or goroutine.
 //
-// The zero Resolver, and a nil one, is ready for use. It must not be copied, and its fields not be changed once it has been used.
+// The zero Resolver, and a nil one, is ready for use. It must not be copied,
+// and its fields not be changed once it has been used.
 type Resolver struct {
-	// PreferGo, StrictErrors and Dial are those of the net.Resolver that is asked if Net is nil. Dial is called on ordinary
-	// goroutines. If none is set it is net.DefaultResolver.
+	// PreferGo, StrictErrors and Dial are those of the net.Resolver that is
+	// asked if Net is nil. Dial is called on ordinary goroutines. If none is
+	// set it is net.DefaultResolver.
 	PreferGo     bool
 	StrictErrors bool
 	Dial         func(ctx context.Context, network, address string) (net.Conn, error)
@@ -29,15 +33,17 @@ type Resolver struct {
 	// Net is asked; nil is as the fields above say.
 	Net *net.Resolver
 
-	// Limit is how many look-ups are under way at most, 0 is 32. Others wait in a queue. Each may take a thread if C's
-	// resolver is in use, and a descriptor or two if it is Go's.
+	// Limit is how many look-ups are under way at most, 0 is 32. Others wait in
+	// a queue. Each may take a thread if C's resolver is in use, and a
+	// descriptor or two if it is Go's.
 	Limit int
 
 	flights flights
-	made    atomic.Pointer[net.Resolver] // by the first who needs it, of the fields above
+	made    atomic.Pointer[net.Resolver] // of the fields above, by the first caller that needs it
 }
 
-// DefaultResolver is used by the package's look-up functions, and by Dialers without one of their own.
+// DefaultResolver is used by the package's look-up functions, and by Dialers
+// without one of their own.
 var DefaultResolver = &Resolver{}
 
 const defaultLookups = 32
@@ -78,17 +84,20 @@ func (r *Resolver) LookupHost(ctx context.Context, host string) ([]string, error
 		func(ctx context.Context, of *net.Resolver) ([]string, error) { return of.LookupHost(ctx, host) }, slices.Clone)
 }
 
-// LookupIPAddr returns the IPv4 and IPv6 addresses of a host. Parks, unless it is an address.
+// LookupIPAddr returns the IPv4 and IPv6 addresses of a host. Parks, unless it
+// is an address.
 func (r *Resolver) LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error) {
 	return r.ipAddrs(only(ctx), context.WithoutCancel(ctx), "ip", host)
 }
 
-// LookupIP returns the addresses of a host for network ip, ip4 or ip6. Parks, unless it is an address.
+// LookupIP returns the addresses of a host for network ip, ip4 or ip6. Parks,
+// unless it is an address.
 func (r *Resolver) LookupIP(ctx context.Context, network, host string) ([]net.IP, error) {
 	return r.ips(only(ctx), context.WithoutCancel(ctx), network, host)
 }
 
-// LookupNetIP returns the addresses of a host for network ip, ip4 or ip6. Parks, unless it is an address.
+// LookupNetIP returns the addresses of a host for network ip, ip4 or ip6.
+// Parks, unless it is an address.
 func (r *Resolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	ips, err := r.LookupIP(ctx, network, host)
 	if err != nil {
@@ -103,8 +112,8 @@ func (r *Resolver) LookupNetIP(ctx context.Context, network, host string) ([]net
 	return addrs, nil
 }
 
-// LookupPort returns the port number of a service, for network tcp, tcp4, tcp6, udp, udp4, udp6 or ip. Parks, unless it is a
-// number.
+// LookupPort returns the port number of a service, for network tcp, tcp4, tcp6,
+// udp, udp4, udp6 or ip. Parks, unless it is a number.
 func (r *Resolver) LookupPort(ctx context.Context, network, service string) (int, error) {
 	return r.port(only(ctx), network, service)
 }
@@ -139,8 +148,9 @@ type services struct {
 	srvs  []*net.SRV
 }
 
-// LookupSRV returns the servers of a service, as net.Resolver.LookupSRV does. Those who share a look-up get the same order, which
-// is random within a priority. Parks.
+// LookupSRV returns the servers of a service, as net.Resolver.LookupSRV does.
+// Callers that share a look-up get the same order, which is random within a
+// priority. Parks.
 func (r *Resolver) LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error) {
 	s, err := answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askSRV, network: service + "\x00" + proto, name: name},
 		func(ctx context.Context, of *net.Resolver) (s services, err error) {
@@ -160,7 +170,8 @@ func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error)
 // only are the limits of a context and nothing else.
 func only(ctx context.Context) limits { return limits{ctx: ctx} }
 
-// literal reports whether net answers for a host without looking it up: an address, or "", which is an error.
+// literal reports whether net answers for a host without looking it up: an
+// address, or "", which is an error.
 func literal(host string) bool {
 	_, err := netip.ParseAddr(host)
 	return err == nil || host == ""

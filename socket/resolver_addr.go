@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// ipAddrs looks a host up for network ip, ip4 or ip6, as any of net's networks asks for it.
+// ipAddrs looks a host up for network ip, ip4 or ip6, as any of net's networks
+// asks for it.
 func (r *Resolver) ipAddrs(l limits, values context.Context, network, host string) ([]net.IPAddr, error) {
 	if network != "ip" && !literal(host) {
 		ips, err := r.ips(l, values, network, host)
@@ -110,7 +111,8 @@ func cloneIPAddrs(addrs []net.IPAddr) []net.IPAddr {
 	return c
 }
 
-// internetAddrs resolves an address of a TCP, UDP or IP network into all that it may mean. Values are for the look-up.
+// internetAddrs resolves an address of a TCP, UDP or IP network into all that
+// it may mean. Values are for the look-up.
 func (r *Resolver) internetAddrs(l limits, values context.Context, network, address string) ([]net.Addr, error) {
 	host, port := address, 0
 	isIP := strings.HasPrefix(network, "ip")
@@ -187,7 +189,8 @@ func isIPv4(a net.Addr) bool {
 	return ip.To4() != nil
 }
 
-// firstAddr is the first IPv4 address, or the first that is not, if there is one; else the first of all.
+// firstAddr is the first IPv4 address, or the first that is not, if there is
+// one; else the first of all.
 func firstAddr(addrs []net.Addr, v4 bool) net.Addr {
 	for _, a := range addrs {
 		if isIPv4(a) == v4 {

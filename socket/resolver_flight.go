@@ -11,14 +11,18 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// A flight is one question on its way to Go's resolver, and all who wait for its answer. It runs on an ordinary goroutine of its
-// own, because it must outlive whoever asked first: package blocking has one caller to a call.
+// A flight is one question on its way to Go's resolver, with the callers that
+// wait for its answer. It runs on an ordinary goroutine of its own, because it
+// must outlive the first caller: package blocking has one caller to a call.
 //
-//	state     means                           becomes, under flights.mu
-//	queued    the limit has been reached      running, when another ends; forgotten, when nobody waits any more
-//	running   a goroutine asks                over, by that goroutine; or its context is cancelled when nobody waits any more,
-//	                                          and new askers get another flight
-//	over      answer and err can be read      nothing
+//	state     means                  becomes, under flights.mu
+//	queued    the limit is reached   running, when another ends; forgotten, when
+//	                                 its last waiter has left
+//	running   a goroutine asks       over, by that goroutine. When its last
+//	                                 waiter has left, its context is cancelled
+//	                                 and new callers get another flight
+//	over      answer and err can     nothing
+//	          be read
 type flight struct {
 	question question
 	ask      func(context.Context) (any, error) // constant
@@ -32,7 +36,7 @@ type flight struct {
 	err     error
 }
 
-// question is what flights are told apart by. Answers of different resolvers are not shared.
+// question identifies a flight. Answers of different resolvers are not shared.
 type question struct {
 	kind          kindOfQuestion
 	network, name string
@@ -60,10 +64,11 @@ type flights struct {
 	mu      sync.Mutex // never held across a park or a call
 	flying  map[question]*flight
 	queue   []*flight
-	running int // goroutines, those whose askers have left included
+	running int // goroutines, those whose waiters have left included
 }
 
-// join adds a waiter to the flight of a question, and makes one if there is none. values are those that its context gets.
+// join adds a waiter to the flight of a question, and makes one if there is
+// none. values are those that its context gets.
 func (g *flights) join(b *bell, q question, limit int, values context.Context, ask func(context.Context) (any, error)) *flight {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -117,7 +122,8 @@ func (g *flights) forgetLocked(f *flight) {
 
 var errLeft = errors.New("the resolver's Dial ended its goroutine")
 
-// fly asks. The user's own Dial may be what it runs, so it must not hang its waiters when that ends by runtime.Goexit.
+// fly asks. The user's own Dial may be what it runs, so it must not hang its
+// waiters when that ends by runtime.Goexit.
 func (g *flights) fly(f *flight) {
 	f.err = errLeft
 	defer g.land(f)
@@ -127,7 +133,7 @@ func (g *flights) fly(f *flight) {
 	}
 }
 
-// land tells the answer and starts the next flight.
+// land wakes the waiters and starts the next flight.
 func (g *flights) land(f *flight) {
 	f.cancel()
 	g.mu.Lock()
@@ -142,7 +148,8 @@ func (g *flights) land(f *flight) {
 	}
 }
 
-// nextLocked lets the oldest of the queue take the place of a flight that is over.
+// nextLocked lets the oldest of the queue take the place of a flight that is
+// over.
 func (g *flights) nextLocked() {
 	if len(g.queue) == 0 {
 		g.running--
@@ -154,14 +161,15 @@ func (g *flights) nextLocked() {
 	go g.fly(next)
 }
 
-// answer waits for the answer to q, until the caller's own limits. A copy of it is the caller's.
+// answer waits for the answer to q, until the caller's own limits. A copy of it
+// is the caller's.
 func answer[T any](r *Resolver, l limits, values context.Context, q question,
 	ask func(context.Context, *net.Resolver) (T, error), clone func(T) T) (T, error) {
 	v, _, err := sharedAnswer(r, l, values, q, ask, clone)
 	return v, err
 }
 
-// sharedAnswer is answer that also tells whether others asked for it too.
+// sharedAnswer is answer that also returns whether others asked for it too.
 func sharedAnswer[T any](r *Resolver, l limits, values context.Context, q question,
 	ask func(context.Context, *net.Resolver) (T, error), clone func(T) T) (_ T, shared bool, _ error) {
 	var none T

@@ -7,12 +7,14 @@ import (
 	"strings"
 )
 
-// LookupHost is DefaultResolver's, without a context. So are the other functions named as methods of Resolver. Parks.
+// LookupHost is DefaultResolver's, without a context. So are the other
+// functions named as methods of Resolver. Parks.
 func LookupHost(host string) ([]string, error) {
 	return DefaultResolver.LookupHost(context.Background(), host)
 }
 
-// LookupIP returns the IPv4 and IPv6 addresses of a host. Parks, unless it is an address.
+// LookupIP returns the IPv4 and IPv6 addresses of a host. Parks, unless it is
+// an address.
 func LookupIP(host string) ([]net.IP, error) {
 	addrs, err := DefaultResolver.LookupIPAddr(context.Background(), host)
 	if err != nil {
@@ -25,17 +27,20 @@ func LookupIP(host string) ([]net.IP, error) {
 	return ips, nil
 }
 
-// LookupIPAddr returns the IPv4 and IPv6 addresses of a host with their zones. Parks, unless it is an address.
+// LookupIPAddr returns the IPv4 and IPv6 addresses of a host with their zones.
+// Parks, unless it is an address.
 func LookupIPAddr(host string) ([]net.IPAddr, error) {
 	return DefaultResolver.LookupIPAddr(context.Background(), host)
 }
 
-// LookupNetIP returns the addresses of a host for network ip, ip4 or ip6. Parks, unless it is an address.
+// LookupNetIP returns the addresses of a host for network ip, ip4 or ip6.
+// Parks, unless it is an address.
 func LookupNetIP(network, host string) ([]netip.Addr, error) {
 	return DefaultResolver.LookupNetIP(context.Background(), network, host)
 }
 
-// LookupPort returns the port number of a service. Parks, unless it is a number.
+// LookupPort returns the port number of a service. Parks, unless it is a
+// number.
 func LookupPort(network, service string) (int, error) {
 	return DefaultResolver.LookupPort(context.Background(), network, service)
 }
@@ -70,8 +75,9 @@ func LookupTXT(name string) ([]string, error) {
 	return DefaultResolver.LookupTXT(context.Background(), name)
 }
 
-// ResolveTCPAddr returns the TCP address of host:port for network tcp, tcp4 or tcp6; of several the first of IPv4, unless
-// the address is written as one of IPv6. Parks if there is a name in it.
+// ResolveTCPAddr returns the TCP address of host:port for network tcp, tcp4 or
+// tcp6; of several the first of IPv4, unless the address is written as one of
+// IPv6. Parks if there is a name in it.
 func ResolveTCPAddr(network, address string) (*net.TCPAddr, error) {
 	if network == "" {
 		network = "tcp"
@@ -101,8 +107,8 @@ func ResolveUDPAddr(network, address string) (*net.UDPAddr, error) {
 	return a.(*net.UDPAddr), nil
 }
 
-// ResolveIPAddr returns the address of a host for network ip, ip4 or ip6, which a colon and a protocol may follow. Parks if there
-// is a name in it.
+// ResolveIPAddr returns the address of a host for network ip, ip4 or ip6, which
+// a colon and a protocol may follow. Parks if there is a name in it.
 func ResolveIPAddr(network, address string) (*net.IPAddr, error) {
 	if network == "" {
 		network = "ip"
@@ -112,7 +118,8 @@ func ResolveIPAddr(network, address string) (*net.IPAddr, error) {
 		return nil, net.UnknownNetworkError(network)
 	}
 	if has {
-		// Net knows what a protocol may be called, from a file. It does not look at an empty address.
+		// Net knows what a protocol may be called, from a file. It does not
+		// look at an empty address.
 		_, err := answer(DefaultResolver, only(context.Background()), context.Background(), question{kind: askProtocol, name: protocol},
 			func(context.Context, *net.Resolver) (string, error) {
 				_, err := net.ResolveIPAddr(network, "")
@@ -129,7 +136,8 @@ func ResolveIPAddr(network, address string) (*net.IPAddr, error) {
 	return a.(*net.IPAddr), nil
 }
 
-// resolveOne resolves to one address; v6 says that it is written as one of IPv6.
+// resolveOne resolves to one address; v6 says that it is written as one of
+// IPv6.
 func resolveOne(network, address string, v6 bool) (net.Addr, error) {
 	addrs, err := DefaultResolver.internetAddrs(only(context.Background()), context.Background(), network, address)
 	if err != nil {

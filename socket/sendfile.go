@@ -15,8 +15,9 @@ import (
 
 var errInvalidWrite = errors.New("netco/socket: the writer says that it wrote more than it was given")
 
-// fileOf returns the file behind r if there is one: an *os.File, or what that type's WriteTo passes on in its place, which is
-// another type of package os. A type of another package that embeds a file may have a Read of its own.
+// fileOf returns the file behind r if there is one: an *os.File, or what that
+// type's WriteTo passes on in its place, which is another type of package os. A
+// type of another package that embeds a file may have a Read of its own.
 func fileOf(r any) syscall.Conn {
 	if f, ok := r.(*os.File); ok {
 		return f
@@ -35,16 +36,18 @@ func fileOf(r any) syscall.Conn {
 	return f
 }
 
-// sendFile sends a regular file from its position on, up to its end or for so many bytes. The position moves with what was sent. It holds the
-// write lock throughout, and the file only for one attempt at a time: the file's own locks block threads. handled
-// false means that it cannot be done so, and nothing has been.
+// sendFile sends a regular file from its position on, up to its end or for so
+// many bytes. The position moves with what was sent. It holds the write lock
+// throughout, and the file only for one attempt at a time: the file's own locks
+// block threads. handled false means that it cannot be done so, and nothing has
+// been.
 func (s *socket) sendFile(f syscall.Conn, remain int64) (n int64, handled bool, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return 0, false, nil
 	}
 	if regular, err := isRegular(raw); err != nil || !regular {
-		return 0, false, nil // what is wrong a read will tell
+		return 0, false, nil // a read will return the error
 	}
 	if !s.mu.lock(writing) {
 		return 0, true, net.ErrClosed
@@ -85,7 +88,7 @@ func (s *socket) sendFileLocked(raw syscall.RawConn, remain int64) (done int64, 
 				return done, true, nil
 			}
 			done, remain = done+int64(n), remain-int64(n)
-			s.wrote(n)
+			s.spendWrite(n)
 		case unix.EAGAIN:
 			if err := s.awaitWritableLocked(); err != nil {
 				return done, true, err

@@ -12,18 +12,23 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/waitq"
 	"github.com/netco-go/netco/processor"
 )
 
-// Server serves many connections that are idle most of the time: while one waits for its next request it holds no coroutine, no
-// stack and no buffer. Its fields must not be changed once Serve has been called.
+// Server serves many connections that are idle most of the time: while one
+// waits for its next request it holds no coroutine, no stack and no buffer. Its
+// fields must not be changed once Serve has been called.
 type Server struct {
-	// Handle is called on a coroutine when c has something to read, or its stream has ended, or a read deadline that Handle
-	// has set has passed: a Read tells which. It may serve one request or many, wait, and take its time. When it returns nil, c is
-	// idle again; with an error, c is closed. Calls for one connection follow one another on one Processor.
+	// Handle is called on a coroutine when c has something to read, or its
+	// stream has ended, or a read deadline that Handle has set has passed: a
+	// Read returns which. It may serve one request or many, wait, and take its
+	// time. When it returns nil, c is idle again; with an error, c is closed.
+	// Calls for one connection follow one another on one Processor.
 	Handle func(c *ServerConn) error
 
-	// Opened, if it is not nil, is called for each connection, before it first waits. An error closes it.
+	// Opened, if it is not nil, is called for each connection, before it first
+	// waits. An error closes it.
 	Opened func(c *ServerConn) error
 
 	// Closed, if it is not nil, is called for each connection after it was
@@ -35,14 +40,18 @@ type Server struct {
 	// has taken without this.
 	Closed func(c *ServerConn, err error)
 
-	// IdleTimeout, if it is not 0, closes a connection that has been idle for so long. It takes the place of the read deadline.
+	// IdleTimeout, if it is not 0, closes a connection that has been idle for
+	// so long. It takes the place of the read deadline.
 	IdleTimeout time.Duration
 
-	// MaxConns, if it is not 0, is how many connections that Serve has accepted may be open. At that many accepting pauses, as
-	// with LimitListener, and goes on when one is closed, also one that Detach took from the Server. Over all listeners together.
+	// MaxConns, if it is not 0, is how many connections that Serve has accepted
+	// may be open. At that many accepting pauses, as with LimitListener, and
+	// goes on when one is closed, also one that Detach took from the Server.
+	// Over all listeners together.
 	MaxConns int
 
-	// Name is what the coroutines are called that run Handle, Opened and Closed, in logs, profiles and on pages; default "serve".
+	// Name is what the coroutines are called that run Handle, Opened and
+	// Closed, in logs, profiles and on pages; default "serve".
 	Name string
 
 	label *string // constant once there are connections: Name
@@ -55,28 +64,32 @@ type Server struct {
 	listeners map[*net.Listener]struct{} // under mu; pointers, as a listener's type need not be comparable
 	first     *ServerConn                // under mu: all connections, through next
 	open      int                        // under mu: how many
-	empty     []*coroutine.Waiter        // under mu: who waits for open to become 0
+	empty     waitq.Queue                // under mu: the calls of Shutdown that wait for open to become 0
 }
 
 // Errors of a Server.
 var (
-	// ErrServerClosed is returned by Serve after Shutdown or Close of the Server.
+	// ErrServerClosed is returned by Serve after Shutdown or Close of the
+	// Server.
 	ErrServerClosed = errors.New("netco: server closed")
 
 	errMaxConns = errors.New("netco: Server.MaxConns is negative")
 )
 
-// Serve accepts connections from l and serves them until accepting fails, and returns that error: net.ErrClosed after l was closed,
-// ErrShutdown when the scheduler is ending, ErrServerClosed after Shutdown or Close. It closes l. Connections that were
-// accepted are served on. Several calls may run at a time. Parks.
+// Serve accepts connections from l and serves them until accepting fails, and
+// returns that error: net.ErrClosed after l was closed, ErrShutdown when the
+// scheduler is ending, ErrServerClosed after Shutdown or Close. It closes l.
+// Connections that were accepted are served on. Several calls may run at a
+// time. Parks.
 //
 // l is a listener of package socket, or a type of the caller's around one that
 // returns its connections as they are. A listener of package net or crypto/tls
 // is refused at once, and any other at its first connection that is not a
 // *TCPConn or *UnixConn itself, with an error that names the type.
 //
-// Each connection belongs to the Processor that has the fewest when it comes, and is not moved. Where Options.MaxCoroutines live it waits
-// there for its coroutine.
+// Each connection belongs to the Processor that has the fewest when it comes,
+// and is not moved. Where Options.MaxCoroutines live it waits there for its
+// coroutine.
 func (s *Server) Serve(l net.Listener) error {
 	if s.Handle == nil {
 		panic("netco/socket: Server without Handle")
@@ -171,14 +184,29 @@ func (s *Server) ServeConn(c Stream) error {
 // wait: ErrBubble. Parks.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.shut((*ServerConn).kick)
-	w := coroutine.AcquireWaiter()
-	defer w.Release()
-	stop := context.AfterFunc(ctx, func() { s.leave(w) })
-	defer stop()
-	return s.awaitEmpty(ctx, w)
+	w := waitq.Acquire()
+	defer waitq.Release(w)
+	s.mu.Lock()
+	switch {
+	case s.open == 0:
+		s.mu.Unlock()
+		return nil
+	case w.InBubble():
+		s.mu.Unlock()
+		return coroutine.ErrBubble // what ends the connections is not in there
+	}
+	s.empty.Push(w, waitq.AnyKind)
+	s.mu.Unlock()
+	limit := coroutine.Context(ctx)
+	return limit.Err(waitq.Wait(w, coroutine.ReasonJoin, limit, &s.mu,
+		func(w *coroutine.Waiter) (none waitq.Batch) {
+			s.empty.Remove(w)
+			return none
+		}))
 }
 
-// Close closes the listeners and all connections, and does not wait for Handle to notice.
+// Close closes the listeners and all connections, and does not wait for Handle
+// to notice.
 func (s *Server) Close() error {
 	s.shut(func(c *ServerConn) { c.Stream.Close() })
 	return nil
@@ -203,56 +231,6 @@ func (s *Server) shut(each func(*ServerConn)) {
 	for _, c := range conns {
 		each(c)
 	}
-}
-
-func (s *Server) awaitEmpty(ctx context.Context, w *coroutine.Waiter) error {
-	for {
-		w.Prepare()
-		s.mu.Lock()
-		if s.open == 0 {
-			s.mu.Unlock()
-			return nil
-		}
-		if w.InBubble() {
-			s.mu.Unlock()
-			return coroutine.ErrBubble // what ends the connections is not in there
-		}
-		s.empty = append(s.empty, w)
-		s.mu.Unlock()
-		if ctx.Err() != nil {
-			s.leave(w)
-		}
-		why := w.Park(coroutine.ReasonJoin)
-		if !s.forget(w) && why != coroutine.WakeReady {
-			w.Drain()
-		}
-		switch {
-		case why == coroutine.WakeShutdown:
-			return coroutine.ErrShutdown
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-	}
-}
-
-// leave wakes w, if it waits for the last connection to go.
-func (s *Server) leave(w *coroutine.Waiter) {
-	if s.forget(w) {
-		w.Wake()
-	}
-}
-
-// forget takes w out of those who wait; false means that it is not among them.
-func (s *Server) forget(w *coroutine.Waiter) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, x := range s.empty {
-		if x == w {
-			s.empty = append(s.empty[:i], s.empty[i+1:]...)
-			return true
-		}
-	}
-	return false
 }
 
 // addListener notes l and puts it under the limit of MaxConns. It returns where
@@ -362,12 +340,10 @@ func (s *Server) drop(c *ServerConn) {
 		c.next.prev = c.prev
 	}
 	c.next, c.prev = nil, nil
-	var wake []*coroutine.Waiter
+	var woken waitq.Batch
 	if s.open--; s.open == 0 {
-		wake, s.empty = s.empty, nil
+		woken.TakeAll(&s.empty)
 	}
 	s.mu.Unlock()
-	for _, w := range wake {
-		w.Wake()
-	}
+	woken.Wake()
 }

@@ -23,6 +23,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -1162,7 +1163,7 @@ func untilRest(t *testing.T, conns int) {
 	testenv.Until(t, "rest", func() bool {
 		listeners, idle := 0, 0
 		for _, p := range s.Processors() {
-			socket.Inspect(p, func(i socket.Info) bool {
+			sockinfo.Each(p, func(i sockinfo.Info) bool {
 				if i.Listener && i.ReadWaiter != 0 {
 					listeners++
 				}

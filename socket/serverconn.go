@@ -10,8 +10,8 @@ import (
 )
 
 // ServerConn is a connection as a Server's Handle sees it. Its own methods are
-// for Handle and Opened only; those of the Stream are for anybody, but while
-// the connection is idle a Read elsewhere waits until Handle has been called.
+// for Handle and Opened only; those of the Stream may be called anywhere, but
+// while the connection is idle a Read elsewhere waits until Handle was called.
 type ServerConn struct {
 	Stream
 
@@ -39,15 +39,15 @@ func (c *ServerConn) Detach() Stream {
 
 func (c *ServerConn) sock() *socket { return &c.base().s }
 
-// kick makes an idle connection look again.
+// kick makes an idle connection check its state again.
 func (c *ServerConn) kick() { c.sock().pd.Kick(processor.Read) }
 
 // begin is the connection's first coroutine.
 func (c *ServerConn) begin() {
 	s := c.sock()
 	locked := s.mu.tryLock(reading)
-	if locked && s.queue == unknown && !s.pd.Bound() {
-		s.queue = empty // registering it makes an edge of whatever is there
+	if locked && s.queue == maybe && !s.pd.Bound() {
+		s.queue = drained // registering it makes an edge of whatever is there
 	}
 	err := os.NewSyscallError("epoll_ctl", c.watch.Bind(s.fd))
 	if !locked {
@@ -79,13 +79,32 @@ func (c *ServerConn) begin() {
 	c.end(err)
 }
 
+// lock takes the read lock to wait for the next request; false means that the
+// connection is closed. If the coroutine is cancelled while a Read elsewhere
+// has the lock, the connection is closed: no other coroutine serves it.
+func (c *ServerConn) lock() bool {
+	m := &c.sock().mu
+	if m.tryLock(reading) {
+		return true
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			c.end(coroutine.ErrShutdown)
+		}
+	}()
+	open := m.lock(reading)
+	returned = true
+	return open
+}
+
 func (c *ServerConn) unlock() {
 	if s := c.sock(); s.mu.unlock(reading) {
 		s.destroy()
 	}
 }
 
-// served is a ServerConn as the Watch calls it.
+// served implements processor.Watcher for a ServerConn.
 type served ServerConn
 
 // Readable implements processor.Watcher.
@@ -107,7 +126,7 @@ func (c *ServerConn) woken() {
 	c.run(true)
 }
 
-// stopTimer takes back IdleTimeout's deadline.
+// stopTimer removes IdleTimeout's deadline.
 func (c *ServerConn) stopTimer() {
 	c.timed = false
 	c.sock().pd.SetDeadline(processor.Read, 0)
@@ -115,7 +134,7 @@ func (c *ServerConn) stopTimer() {
 
 // run handles the connection until it is idle, closed or detached. It is
 // entered with the read lock, which an idle connection keeps, so that a Read
-// elsewhere waits its turn. woken tells that the Watch has just ended: an edge
+// elsewhere waits its turn. woken means that the Watch has just ended: an edge
 // is then of something unread.
 func (c *ServerConn) run(woken bool) {
 	for ; ; woken = false {
@@ -146,14 +165,15 @@ func (c *ServerConn) run(woken bool) {
 	}
 }
 
-// awaitLocked waits, without the caller, until there is something to handle. It returns true if there is not: the Watch will
-// start a coroutine. The error is why the connection is to be closed.
+// awaitLocked arms the Watch, which starts a coroutine when there is something
+// to handle, and returns true; or false if there is something already. The
+// error is why the connection is to be closed.
 func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 	s := c.sock()
 	for {
 		switch v := s.pd.Check(processor.Read); {
 		case v == processor.Timeout && !c.timed:
-			return false, nil // a deadline of the handler's: its Read tells
+			return false, nil // a deadline of the handler's: its Read returns it
 		case v == processor.Timeout && s.pollReadable():
 			c.stopTimer() // it was not idle: this thread is late
 			return false, nil
@@ -167,7 +187,7 @@ func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 		// is more, and so does an edge that came while it ran. To call it in
 		// vain would make it wait, with its stack and without IdleTimeout;
 		// asking is cheaper.
-		if s.updateQueue(); s.queue == unknown || s.unread != nil {
+		if s.updateQueue(); s.queue == maybe || s.unread != nil {
 			return false, nil
 		}
 		if c.server.closing.Load() {
@@ -183,7 +203,7 @@ func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 		s.beforeWait(processor.HereIO())
 		armed, err := c.watch.Arm(s.fd)
 		if armed && c.server.closing.Load() {
-			c.kick() // who set it may have looked before there was something to kick
+			c.kick() // Shutdown may have kicked before the Watch was armed
 		}
 		if armed || err != nil {
 			return armed, os.NewSyscallError("epoll_ctl", err)
@@ -191,7 +211,8 @@ func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 	}
 }
 
-// handle calls one of the user's functions. If that panics or ends its coroutine, the connection is closed.
+// handle calls one of the user's functions. If that panics or ends its
+// coroutine, the connection is closed.
 func (c *ServerConn) handle(f func(*ServerConn) error) error {
 	returned := false
 	defer func() {

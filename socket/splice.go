@@ -8,12 +8,14 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// pipe is what splice moves data through: bytes go from a socket into a pipe and from there into another socket, by
-// reference, without being copied.
+// pipe is what splice moves data through: bytes go from a socket into a pipe
+// and from there into another socket, by reference, without being copied.
 //
-// Pipes are made when bulk data needs one and then kept for the next. At most maxPipes exist; who gets none copies through a buffer
-// instead. In the pool they are empty. The garbage collector takes those out that have not been used between two collections,
-// and they are then closed, so a program whose bulk traffic is over gets its fds back.
+// Pipes are made when bulk data needs one and then kept for the next. At most
+// maxPipes exist; a copy that gets none uses a buffer instead. In the pool they
+// are empty. The garbage collector takes those out that have not been used
+// between two collections, and they are then closed, so a program whose bulk
+// traffic is over gets its fds back.
 type pipe struct {
 	fds     pipeFDs
 	cleanup runtime.Cleanup

@@ -10,15 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names of package net that nothing here needs, and that package netco/net has to have.
+// Names of package net that nothing here needs, and that package netco/net has
+// to have.
 
-// MultipathTCP reports whether the connection uses Multipath TCP: false, unless it was made elsewhere, as FileConn's are.
+// MultipathTCP reports whether the connection uses Multipath TCP: false, unless
+// it was made elsewhere, as FileConn's are.
 func (c *TCPConn) MultipathTCP() (bool, error) {
 	used := false
 	err := c.s.control(func(fd int) error {
 		proto, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PROTOCOL)
 		if err == nil && proto == unix.IPPROTO_MPTCP {
-			// What has fallen back to plain TCP is still a socket of this protocol, with nothing to tell.
+			// What has fallen back to plain TCP is still a socket of this
+			// protocol, without an error.
 			_, err = unix.GetsockoptInt(fd, unix.SOL_MPTCP, mptcpInfo)
 			used = !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOPROTOOPT)
 		}
@@ -29,9 +32,10 @@ func (c *TCPConn) MultipathTCP() (bool, error) {
 
 const mptcpInfo = 1 // MPTCP_INFO of linux/mptcp.h
 
-// DialIP makes a raw IP socket of package net, from laddr if that is valid, with these settings as far as they mean something. There
-// is no such type here: a coroutine that reads from it blocks its Processor until something comes; use [Socket], or an
-// ordinary goroutine.
+// DialIP makes a raw IP socket of package net, from laddr if that is valid,
+// with these settings as far as they mean something. There is no such type
+// here: a coroutine that reads from it blocks its Processor until something
+// comes; use [Socket], or an ordinary goroutine.
 func (d *Dialer) DialIP(ctx context.Context, network string, laddr, raddr netip.Addr) (*net.IPConn, error) {
 	theirs := net.Dialer{
 		Timeout: d.Timeout, Deadline: d.Deadline, Cancel: d.Cancel,
@@ -62,14 +66,17 @@ func ipAddr(a netip.Addr) *net.IPAddr {
 	return &net.IPAddr{IP: a.AsSlice(), Zone: a.Zone()}
 }
 
-// shared is where another package has a DefaultResolver of its own, and what was there at first.
+// shared is where another package has a DefaultResolver of its own, and what
+// was there at first.
 var shared struct {
 	at    **Resolver
 	first *Resolver
 }
 
-// ShareDefaultResolver makes *at count in place of DefaultResolver once something has been assigned to it. It is for package netco/net,
-// which has a variable of this name too, and is to be called before the program's own code runs.
+// ShareDefaultResolver makes *at count in place of DefaultResolver once
+// something has been assigned to it. It is for package netco/net, which has a
+// variable of this name too, and is to be called before the program's own code
+// runs.
 func ShareDefaultResolver(at **Resolver) { shared.at, shared.first = at, *at }
 
 // defaultResolver is the one to ask where none is named.

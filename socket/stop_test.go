@@ -219,7 +219,7 @@ func TestStopConnect(t *testing.T) {
 	deaf := twoFaced(t, ignores, ignores)
 	s := serveNames(t, both)
 	for _, address := range []string{fmt.Sprintf("127.0.0.1:%d", free), "both.test.:" + deaf} {
-		before := socket.Open()
+		before := socket.OpenCount()
 		k := testrun.First.Go(func() {
 			d := socket.Dialer{Resolver: s.resolver()}
 			if _, err := d.Dial("tcp", address); !errors.Is(err, netco.ErrShutdown) {
@@ -229,7 +229,7 @@ func TestStopConnect(t *testing.T) {
 		k.UntilParked(t, coroutine.ReasonConnect)
 		k.Co.Handle().Stop()
 		k.Wait(t)
-		testenv.Until(t, "the fallback to give up", func() bool { return socket.Open() <= before })
+		testenv.Until(t, "the fallback to give up", func() bool { return socket.OpenCount() <= before })
 	}
 }
 
@@ -302,9 +302,9 @@ func startAloneWith(t *testing.T, o netco.Options) {
 // may be a coroutine that the end by force did not wait for.
 func noneOpen(t testing.TB) {
 	t.Helper()
-	for end := time.Now().Add(limit); socket.Open() != 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(limit); socket.OpenCount() != 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Errorf("%d sockets are still open", socket.Open())
+			t.Errorf("%d sockets are still open", socket.OpenCount())
 			return
 		}
 	}

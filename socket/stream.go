@@ -55,7 +55,7 @@ func refuseConn(c net.Conn) error {
 }
 
 // refuseListener is refuseConn for what is sure to return such connections. Of
-// an unknown type its first connection tells.
+// an unknown type its first connection is checked.
 func refuseListener(l net.Listener) error {
 	if limited, ok := l.(*limitedListener); ok {
 		return refuseListener(limited.Listener)

@@ -33,25 +33,33 @@ func newKeptTCPConn(fd int, n network) *TCPConn {
 	return c
 }
 
-// ReadFrom copies from r to the connection until r ends, which is no error, and returns how many bytes the connection took. io.Copy
-// and io.CopyN use it. Errors are *net.OpError with Op "readfrom". Parks. From streams it does not allocate.
+// ReadFrom copies from r to the connection until r ends, which is no error, and
+// returns how many bytes the connection took. io.Copy and io.CopyN use it.
+// Errors are *net.OpError with Op "readfrom". Parks. From streams it does not
+// allocate.
 //
-// From a stream connection of this package, or an *io.LimitedReader of one, it splices bulk data, without copying it, and takes what is
-// little through a buffer of the Processor; while it waits for r it holds neither. What it has taken from r and the
-// connection does not take, because of an error or a deadline, the next read of r returns: nothing is lost, and a copy that
-// a deadline ended may be started again. (Where r is read by others at the same time, or closed, that is gone.)
+// From a stream connection of this package, or an *io.LimitedReader of one, it
+// splices bulk data, without copying it, and copies small amounts through a
+// buffer of the Processor; while it waits for r it holds neither. What it has
+// taken from r and the connection does not take, because of an error or a
+// deadline, the next read of r returns: nothing is lost, and a copy that a
+// deadline ended may be started again. (If others read r at the same time, or
+// it is closed, those bytes are lost.)
 //
 // From a regular *os.File, or an *io.LimitedReader of one, it uses sendfile,
 // from the file's position on, which moves by what was sent, and 128 KiB at a
 // time. That blocks while the disk is read: files that are probably not in
 // memory are better sent on an ordinary goroutine.
 //
-// From anything else it copies through a buffer of the Processor, or lets r do it if that is an io.WriterTo.
+// From anything else it copies through a buffer of the Processor, or lets r do
+// it if that is an io.WriterTo.
 func (c *TCPConn) ReadFrom(r io.Reader) (int64, error) { return c.readFrom(r) }
 
-// WriteTo copies from the connection to w until the end of the stream, which is no error, and returns how many bytes w took. io.Copy uses
-// it. Errors are *net.OpError with Op "writeto". To a stream connection of this package it is as ReadFrom; to anything else it
-// copies through a buffer of the Processor, which it has only while there is something in it. Parks.
+// WriteTo copies from the connection to w until the end of the stream, which is
+// no error, and returns how many bytes w took. io.Copy uses it. Errors are
+// *net.OpError with Op "writeto". To a stream connection of this package it is
+// as ReadFrom; to anything else it copies through a buffer of the Processor,
+// which it has only while there is something in it. Parks.
 func (c *TCPConn) WriteTo(w io.Writer) (int64, error) { return c.writeTo(w) }
 
 // CloseWrite ends the sending side; the peer reads io.EOF after what was sent.
@@ -70,13 +78,14 @@ func (c *TCPConn) SetKeepAlive(keepAlive bool) error {
 	return c.opError("set", c.s.setInt(unix.SOL_SOCKET, unix.SO_KEEPALIVE, boolInt(keepAlive)))
 }
 
-// SetKeepAlivePeriod sets how long the connection is idle before the first probe, rounded up to seconds. 0 is 15 s, a negative
-// one leaves it as it is.
+// SetKeepAlivePeriod sets how long the connection is idle before the first
+// probe, rounded up to seconds. 0 is 15 s, a negative one leaves it as it is.
 func (c *TCPConn) SetKeepAlivePeriod(d time.Duration) error {
 	return c.opError("set", c.s.control(func(fd int) error { return setSeconds(fd, unix.TCP_KEEPIDLE, d) }))
 }
 
-// SetKeepAliveConfig sets all of keep-alive, with the defaults of net.KeepAliveConfig.
+// SetKeepAliveConfig sets all of keep-alive, with the defaults of
+// net.KeepAliveConfig.
 func (c *TCPConn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 	return c.opError("set", c.s.control(func(fd int) error { return setKeepAlive(fd, config) }))
 }
@@ -84,7 +93,7 @@ func (c *TCPConn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 // SetLinger sets what Close does with data not sent yet: 0 drops it and resets
 // the connection; everything else sends it in the background. With sec > 0
 // net's Close waits for that, sec seconds at most; this one does not, it turns
-// the option off first, for who shares the socket too.
+// the option off first, also for others that share the socket.
 func (c *TCPConn) SetLinger(sec int) error {
 	return c.opError("set", c.s.control(func(fd int) error {
 		l := unix.Linger{Onoff: int32(boolInt(sec >= 0)), Linger: int32(max(sec, 0))}
@@ -123,7 +132,8 @@ func setKeepAlive(fd int, k net.KeepAliveConfig) error {
 	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, k.Count))
 }
 
-// setSeconds sets a time of keep-alive; 0 is net's default, a negative one leaves it as it is.
+// setSeconds sets a time of keep-alive; 0 is net's default, a negative one
+// leaves it as it is.
 func setSeconds(fd, option int, d time.Duration) error {
 	switch {
 	case d == 0:

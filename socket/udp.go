@@ -10,12 +10,14 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// UDPConn is a UDP socket, a net.Conn and a net.PacketConn: with a peer if DialUDP or Dial made it, without one if ListenUDP or
-// ListenPacket did. Its methods are those of net.UDPConn, with the same errors, and besides [UDPConn.ReadBatch] and
-// [UDPConn.WriteBatch] for many datagrams in one system call.
+// UDPConn is a UDP socket, a net.Conn and a net.PacketConn: with a peer if
+// DialUDP or Dial made it, without one if ListenUDP or ListenPacket did. Its
+// methods are those of net.UDPConn, with the same errors, and besides
+// [UDPConn.ReadBatch] and [UDPConn.WriteBatch] for many datagrams in one system
+// call.
 //
-// A read takes one datagram, which may be empty, and drops what does not fit. A write sends one, an empty one too, as a whole or not
-// at all.
+// A read takes one datagram, which may be empty, and drops what does not fit. A
+// write sends one, an empty one too, as a whole or not at all.
 type UDPConn struct {
 	conn
 	is6       bool // of the family of IPv6, which may carry IPv4 too; constant
@@ -30,7 +32,8 @@ var (
 	_ net.PacketConn = (*UDPConn)(nil)
 )
 
-// newUDPConn makes a UDPConn of a bound or connected fd, which it owns from then on.
+// newUDPConn makes a UDPConn of a bound or connected fd, which it owns from
+// then on.
 func newUDPConn(fd int, n network, connected bool) *UDPConn {
 	c := &UDPConn{connected: connected}
 	c.init(fd, n)
@@ -42,8 +45,8 @@ func newUDPConn(fd int, n network, connected bool) *UDPConn {
 	return c
 }
 
-// Read takes one datagram and drops what does not fit into p. With an empty p it takes none and does not wait, as net's. Parks. It
-// does not allocate.
+// Read takes one datagram and drops what does not fit into p. With an empty p
+// it takes none and does not wait, as net's. Parks. It does not allocate.
 func (c *UDPConn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, c.opError("read", c.s.control(func(int) error { return nil }))
@@ -51,7 +54,7 @@ func (c *UDPConn) Read(p []byte) (int, error) {
 	return c.conn.Read(p)
 }
 
-// ReadFrom takes one datagram and tells whose it is, a *net.UDPAddr. It
+// ReadFrom takes one datagram and returns its sender, a *net.UDPAddr. It
 // allocates that, once; [UDPConn.ReadFromUDPAddrPort] allocates nothing. Parks.
 func (c *UDPConn) ReadFrom(p []byte) (int, net.Addr, error) {
 	n, addr, err := c.ReadFromUDP(p)
@@ -70,8 +73,9 @@ func (c *UDPConn) ReadFromUDP(p []byte) (n int, addr *net.UDPAddr, err error) {
 	return n, newUDPAddr(&from), nil
 }
 
-// ReadFromUDPAddrPort is ReadFrom that does not allocate. On a socket for both families the address of an IPv4 peer is mapped into
-// IPv6, as net's; [netip.Addr.Unmap] gives it back.
+// ReadFromUDPAddrPort is ReadFrom that does not allocate. On a socket for both
+// families the address of an IPv4 peer is mapped into IPv6, as net's;
+// [netip.Addr.Unmap] gives it back.
 func (c *UDPConn) ReadFromUDPAddrPort(p []byte) (n int, addr netip.AddrPort, err error) {
 	var from sysx.RawAddr
 	if n, err = c.readFrom(p, &from); err != nil {
@@ -90,8 +94,8 @@ func (c *UDPConn) readFrom(p []byte, from *sysx.RawAddr) (n int, err error) {
 	return n, c.opError("read", err)
 }
 
-// WriteTo sends p as one datagram to a *net.UDPAddr. On a connected socket the error is net.ErrWriteToConnected. Parks. It does not
-// allocate.
+// WriteTo sends p as one datagram to a *net.UDPAddr. On a connected socket the
+// error is net.ErrWriteToConnected. Parks. It does not allocate.
 func (c *UDPConn) WriteTo(p []byte, addr net.Addr) (int, error) {
 	to, ok := addr.(*net.UDPAddr)
 	if !ok {
@@ -143,7 +147,8 @@ func (c *UDPConn) writeTo(p []byte, to *sysx.RawAddr, goodPort bool) error {
 	})
 }
 
-// mayName checks whether a datagram may be sent with, or without, an address by a call that needs one unless there is a peer.
+// mayName checks whether a datagram may be sent with, or without, an address by
+// a call that needs one unless there is a peer.
 func (c *UDPConn) mayName(named bool) error {
 	switch {
 	case c.connected:

@@ -287,7 +287,7 @@ func TestListenPacketControl(t *testing.T) {
 		t.Errorf("called %q, buffer %d", calls, n)
 	}
 	no := errors.New("no")
-	before := socket.Open()
+	before := socket.OpenCount()
 	lc.Control = func(string, string, syscall.RawConn) error { return no }
 	if c, err := lc.ListenPacket(context.Background(), "udp", "127.0.0.1:0"); c != nil || !errors.Is(err, no) {
 		t.Errorf("%v, %v", c, err)
@@ -297,7 +297,7 @@ func TestListenPacketControl(t *testing.T) {
 	if c, err := lc.ListenPacket(ctx, "udp", "localhost:0"); c != nil || err == nil {
 		t.Errorf("after its context: %v, %v", c, err)
 	}
-	if n := socket.Open(); n != before {
+	if n := socket.OpenCount(); n != before {
 		t.Errorf("%d sockets open, before %d", n, before)
 	}
 }
@@ -328,7 +328,7 @@ func TestConnectUDP(t *testing.T) {
 	if c, err := socket.ConnectUDP(socket.UDP, nil, udpAddr(peer), func(int) error { return no }); c != nil || err != no {
 		t.Errorf("%v, %v", c, err)
 	}
-	if n := socket.Open(); n != 0 {
+	if n := socket.OpenCount(); n != 0 {
 		t.Errorf("%d sockets open", n)
 	}
 }
@@ -509,7 +509,7 @@ func TestUDPDialFaults(t *testing.T) {
 			t.Errorf("%v, %v, want %s", conn, err, want)
 		}
 		// fewer, if a collection has closed what an earlier test lost
-		if n := openFDCount(); n > fds || socket.Open() != 0 {
+		if n := openFDCount(); n > fds || socket.OpenCount() != 0 {
 			t.Errorf("%d fds open, before %d", n, fds)
 		}
 	}
@@ -627,7 +627,7 @@ func udpWithoutFDs() {
 			made = nil
 		}
 		free()
-		if n := socket.Open(); n != 1 {
+		if n := socket.OpenCount(); n != 1 {
 			testenv.Fatal(n, "sockets open")
 		}
 		if n := openFDCount(); n != before {

@@ -791,7 +791,7 @@ func TestUDPDeadlines(t *testing.T) {
 func TestUDPCloseEndsWaits(t *testing.T) {
 	for _, closer := range testrun.Places {
 		forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait) {
-			before := socket.Open()
+			before := socket.OpenCount()
 			w := p.Go(func() { checkUDPClosed(t, op, x.wait()) })
 			w.UntilParked(t, reason)
 			queued := p.Go(func() { checkUDPClosed(t, op, x.wait()) })
@@ -803,7 +803,7 @@ func TestUDPCloseEndsWaits(t *testing.T) {
 			queued.Wait(t)
 			checkUDPClosed(t, op, x.wait())
 			checkUDPClosed(t, "close", x.c.Close())
-			if n := socket.Open(); n != before-1 {
+			if n := socket.OpenCount(); n != before-1 {
 				t.Errorf("%d sockets open, want %d", n, before-1)
 			}
 		})

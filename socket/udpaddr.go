@@ -10,7 +10,8 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// addrPortUDPAddr is a netip.AddrPort in the errors of methods that were given one.
+// addrPortUDPAddr is a netip.AddrPort in the errors of methods that were given
+// one.
 type addrPortUDPAddr struct{ netip.AddrPort }
 
 func (addrPortUDPAddr) Network() string { return "udp" }
@@ -33,14 +34,15 @@ func addrPort(a *sysx.RawAddr) netip.AddrPort {
 }
 
 // newUDPAddr is addrPort for package net's type, in one allocation. Of an
-// address that the kernel did not tell it is one without an IP, as net's.
+// address that the kernel did not give it is one without an IP, as net's.
 func newUDPAddr(a *sysx.RawAddr) *net.UDPAddr {
 	x := new(inetAddr)
 	x.set(udp, a)
 	return &x.addr
 }
 
-// rawFromAddrPort converts a valid address for the socket's family. Its errors are those of net.
+// rawFromAddrPort converts a valid address for the socket's family. Its errors
+// are those of net.
 func (c *UDPConn) rawFromAddrPort(to *sysx.RawAddr, a netip.AddrPort) error {
 	ip := a.Addr()
 	switch {
@@ -54,7 +56,8 @@ func (c *UDPConn) rawFromAddrPort(to *sysx.RawAddr, a netip.AddrPort) error {
 	return nil
 }
 
-// rawFromUDP is rawFromAddrPort for package net's type, whose port may be none at all, see goodPort.
+// rawFromUDP is rawFromAddrPort for package net's type, whose port may be none
+// at all, see goodPort.
 func (c *UDPConn) rawFromUDP(to *sysx.RawAddr, a *net.UDPAddr) error {
 	if c.is6 {
 		return raw6(to, a, c.zoneIndex(a.Zone))
@@ -62,7 +65,8 @@ func (c *UDPConn) rawFromUDP(to *sysx.RawAddr, a *net.UDPAddr) error {
 	return raw4(to, a)
 }
 
-// goodPort reports whether a can be an address at all. net finds out when it makes the call, and then it is EINVAL.
+// goodPort reports whether a can be an address at all. net finds out when it
+// makes the call, and then it is EINVAL.
 func goodPort(a *net.UDPAddr) bool { return a == nil || a.Port >= 0 && a.Port <= 0xffff }
 
 func raw4(to *sysx.RawAddr, a *net.UDPAddr) error {
@@ -78,7 +82,8 @@ func raw4(to *sysx.RawAddr, a *net.UDPAddr) error {
 	return nil
 }
 
-// raw6 takes any IPv4 address, which it maps. Any address of IPv4 is any address.
+// raw6 takes any IPv4 address, which it maps. Any address of IPv4 is any
+// address.
 func raw6(to *sysx.RawAddr, a *net.UDPAddr, zone uint32) error {
 	var ip [16]byte
 	if len(a.IP) > 0 && !a.IP.Equal(net.IPv4zero) {
@@ -96,7 +101,8 @@ func raw6(to *sysx.RawAddr, a *net.UDPAddr, zone uint32) error {
 	return nil
 }
 
-// zoneIndex is the number of a zone's interface. It is 0 if the socket is closed, which the call that it is for will find too.
+// zoneIndex is the number of a zone's interface. It is 0 if the socket is
+// closed, which the call that it is for will find too.
 func (c *UDPConn) zoneIndex(zone string) (index uint32) {
 	if zone == "" {
 		return 0
@@ -108,8 +114,9 @@ func (c *UDPConn) zoneIndex(zone string) (index uint32) {
 	return index
 }
 
-// zoneIndex asks the kernel, of which any socket's fd will do: one call, while net reads the table of interfaces once a
-// minute. A zone that is no interface's name is taken for its number.
+// zoneIndex asks the kernel, of which any socket's fd will do: one call, while
+// net reads the table of interfaces once a minute. A zone that is no
+// interface's name is taken for its number.
 func zoneIndex(fd int, zone string) uint32 {
 	if zone == "" {
 		return 0

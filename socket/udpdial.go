@@ -10,7 +10,8 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// DialUDP makes a socket that is connected to raddr, as net.DialUDP does and with its errors; laddr may be nil. It does not park.
+// DialUDP makes a socket that is connected to raddr, as net.DialUDP does and
+// with its errors; laddr may be nil. It does not park.
 func DialUDP(network string, laddr, raddr *net.UDPAddr) (*UDPConn, error) {
 	n, err := parseNetwork(network)
 	switch {
@@ -29,8 +30,8 @@ func DialUDP(network string, laddr, raddr *net.UDPAddr) (*UDPConn, error) {
 	return c, nil
 }
 
-// connectUDP is DialUDP without the OpError around its errors; laddr may be nil. control, if it is not nil, is called before the socket is
-// bound.
+// connectUDP is DialUDP without the OpError around its errors; laddr may be
+// nil. control, if it is not nil, is called before the socket is bound.
 func connectUDP(n network, laddr, raddr *net.UDPAddr, control func(fd int) error) (*UDPConn, error) {
 	is6 := n == udp6 || n == udp && !(only4(laddr) && only4(raddr))
 	family := unix.AF_INET

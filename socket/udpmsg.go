@@ -10,7 +10,7 @@ import (
 )
 
 // ReadMsgUDP takes one datagram into p and its control messages into oob, and
-// tells whose it is. flags are recvmsg's: with unix.MSG_TRUNC the datagram did
+// returns its sender. flags are recvmsg's: with unix.MSG_TRUNC the datagram did
 // not fit, with unix.MSG_CTRUNC the control messages. It allocates the address,
 // once; [UDPConn.ReadMsgUDPAddrPort] allocates nothing. Parks.
 func (c *UDPConn) ReadMsgUDP(p, oob []byte) (n, oobn, flags int, addr *net.UDPAddr, err error) {
@@ -21,7 +21,8 @@ func (c *UDPConn) ReadMsgUDP(p, oob []byte) (n, oobn, flags int, addr *net.UDPAd
 	return n, oobn, flags, addr, err
 }
 
-// ReadMsgUDPAddrPort is ReadMsgUDP that does not allocate. The address is as that of [UDPConn.ReadFromUDPAddrPort].
+// ReadMsgUDPAddrPort is ReadMsgUDP that does not allocate. The address is as
+// that of [UDPConn.ReadFromUDPAddrPort].
 func (c *UDPConn) ReadMsgUDPAddrPort(p, oob []byte) (n, oobn, flags int, addr netip.AddrPort, err error) {
 	var from sysx.RawAddr
 	if n, oobn, flags, err = c.readMsg(p, oob, &from); err == nil {
@@ -40,8 +41,9 @@ func (c *UDPConn) readMsg(p, oob []byte, from *sysx.RawAddr) (n, oobn, flags int
 	return n, oobn, flags, c.opError("read", err)
 }
 
-// WriteMsgUDP sends p as one datagram with the control messages in oob, to addr or, if the socket is connected, to its peer: then
-// addr must be nil. Parks. It does not allocate.
+// WriteMsgUDP sends p as one datagram with the control messages in oob, to addr
+// or, if the socket is connected, to its peer: then addr must be nil. Parks. It
+// does not allocate.
 func (c *UDPConn) WriteMsgUDP(p, oob []byte, addr *net.UDPAddr) (n, oobn int, err error) {
 	to, err := c.destination(addr != nil)
 	if err == nil && to != nil {
@@ -56,7 +58,8 @@ func (c *UDPConn) WriteMsgUDP(p, oob []byte, addr *net.UDPAddr) (n, oobn int, er
 	return n, len(oob), nil
 }
 
-// WriteMsgUDPAddrPort is WriteMsgUDP for an address of package netip, which must not be valid if the socket is connected.
+// WriteMsgUDPAddrPort is WriteMsgUDP for an address of package netip, which
+// must not be valid if the socket is connected.
 func (c *UDPConn) WriteMsgUDPAddrPort(p, oob []byte, addr netip.AddrPort) (n, oobn int, err error) {
 	to, err := c.destination(addr.IsValid())
 	if err == nil && to != nil {
@@ -71,8 +74,9 @@ func (c *UDPConn) WriteMsgUDPAddrPort(p, oob []byte, addr netip.AddrPort) (n, oo
 	return n, len(oob), nil
 }
 
-// destination returns room for an address, nil for the peer, or why this socket may not send with, or without, one. It is
-// inlined, so that the room is on the caller's stack.
+// destination returns room for an address, nil for the peer, or why this socket
+// may not send with, or without, one. It is inlined, so that the room is on the
+// caller's stack.
 func (c *UDPConn) destination(named bool) (*sysx.RawAddr, error) {
 	switch {
 	case c.connected && named:

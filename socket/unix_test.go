@@ -1188,13 +1188,13 @@ func TestUnixFaults(t *testing.T) {
 			for _, p := range testrun.Places {
 				p.Do(t, func() {
 					defer (&script{first: map[sysx.Op][]syscall.Errno{c.op: {c.errno}}}).install(t)()
-					open, fds := socket.Open(), testenv.Files()
+					open, fds := socket.OpenCount(), testenv.Files()
 					_, err := socket.DialUnix(network, nil, unixAt(network, "/none"))
 					want := "dial " + network + " /none: " + c.call + ": " + c.errno.Error()
 					if err == nil || err.Error() != want {
 						t.Errorf("%s: %v, want %s", p.Name, err, want)
 					}
-					if n, f := socket.Open(), testenv.Files(); n != open || f > fds {
+					if n, f := socket.OpenCount(), testenv.Files(); n != open || f > fds {
 						t.Errorf("%d sockets and %d fds open, before %d and %d", n, f, open, fds)
 					}
 				})

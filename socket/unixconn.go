@@ -15,15 +15,19 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// UnixConn is a connection over a Unix socket, a net.Conn, or a socket for Unix datagrams, a net.PacketConn. Its network is unix
-// (a stream), unixpacket (packets in order, with an end) or unixgram (packets). A packet is never split or joined with another; one
-// that is larger than the buffer of its reader loses the rest, and one that is larger than the kernel takes is refused with
-// EMSGSIZE.
+// UnixConn is a connection over a Unix socket, a net.Conn, or a socket for Unix
+// datagrams, a net.PacketConn. Its network is unix (a stream), unixpacket
+// (packets in order, with an end) or unixgram (packets). A packet is never
+// split or joined with another; one that is larger than the buffer of its
+// reader loses the rest, and one that is larger than the kernel takes is
+// refused with EMSGSIZE.
 //
-// Methods that net.UnixConn has too do what they do there, with these differences. WriteTo and WriteToUnix to a unixgram
-// socket whose queue is full wait for room as the others do, but the kernel does not tell when there is some again if others
-// fill that queue too; they look for themselves, every millisecond at first and every 100 ms in the end. And what ReadMsgUnix
-// or WriteMsgUnix cannot do at once they do not do by blocking the thread, whatever mode the fd is in.
+// Methods that net.UnixConn has too do what they do there, with these
+// differences. WriteTo and WriteToUnix to a unixgram socket whose queue is full
+// wait for room as the others do, but the kernel reports no room if others fill
+// that queue too; so they try again, after a millisecond at first and up to
+// every 100 ms. And what ReadMsgUnix or WriteMsgUnix cannot do at once they do
+// not do by blocking the thread, whatever mode the fd is in.
 type UnixConn struct {
 	conn
 	connected bool // constant: it was dialled, so that a write names no address
@@ -36,7 +40,8 @@ var (
 	_ syscall.Conn   = (*UnixConn)(nil)
 )
 
-// newUnixConn makes a UnixConn of an fd, which it owns from then on. An address may be nil.
+// newUnixConn makes a UnixConn of an fd, which it owns from then on. An address
+// may be nil.
 func newUnixConn(fd int, n network, local, remote *net.UnixAddr) *UnixConn {
 	c := newKeptUnixConn(fd, n, local, remote)
 	c.s.closeWhenLost()
@@ -73,9 +78,11 @@ func (c *UnixConn) ReadFromUnix(p []byte) (int, *net.UnixAddr, error) {
 	return n, from, c.receiveError(err)
 }
 
-// ReadMsgUnix reads as ReadFromUnix does, and into oob what came beside it: fds and credentials, which functions of package syscall
-// take apart (ParseSocketControlMessage, ParseUnixRights). Fds are closed on exec. flags are recvmsg's: MSG_TRUNC and MSG_CTRUNC
-// tell what did not fit. With an empty p it takes one byte of a stream and drops it. Parks.
+// ReadMsgUnix reads as ReadFromUnix does, and into oob what came beside it: fds
+// and credentials, which functions of package syscall parse
+// (ParseSocketControlMessage, ParseUnixRights). Fds are closed on exec. flags
+// are recvmsg's: MSG_TRUNC and MSG_CTRUNC mean that something did not fit. With
+// an empty p it takes one byte of a stream and drops it. Parks.
 func (c *UnixConn) ReadMsgUnix(p, oob []byte) (n, oobn, flags int, addr *net.UnixAddr, err error) {
 	n, oobn, flags, addr, err = c.receive("recvmsg", p, oob)
 	return n, oobn, flags, addr, c.receiveError(err)
@@ -100,7 +107,7 @@ func (c *UnixConn) receive(call string, p, oob []byte) (n, oobn, flags int, addr
 		var errno syscall.Errno
 		n, oobn, flags, errno = sysx.TryRecvMsg(fd, p, oob, &from)
 		processor.CountRead(min(n, len(p)), errno)
-		if n == 0 && oobn == 0 && errno == 0 && c.s.falseEnd() {
+		if n == 0 && oobn == 0 && errno == 0 && c.s.spuriousEOF() {
 			n, oobn, flags, errno = sysx.TryRecvMsg(fd, p, oob, &from)
 			processor.CountRead(min(n, len(p)), errno)
 		}
@@ -118,8 +125,8 @@ func (c *UnixConn) receive(call string, p, oob []byte) (n, oobn, flags int, addr
 	return n, oobn, flags, addr, err
 }
 
-// WriteTo sends a packet to addr, a *net.UnixAddr of the socket's own network. On a socket that was dialled it returns
-// net.ErrWriteToConnected. Parks.
+// WriteTo sends a packet to addr, a *net.UnixAddr of the socket's own network.
+// On a socket that was dialled it returns net.ErrWriteToConnected. Parks.
 func (c *UnixConn) WriteTo(p []byte, addr net.Addr) (int, error) {
 	to, ok := addr.(*net.UnixAddr)
 	if !ok {
@@ -140,9 +147,10 @@ func (c *UnixConn) WriteToUnix(p []byte, addr *net.UnixAddr) (int, error) {
 	return n, c.sendError(addr, err)
 }
 
-// WriteMsgUnix sends p, and beside it oob: fds or credentials, see syscall.UnixRights. A nil addr means the peer. It returns how
-// many bytes of each went; of a stream that may be fewer than all of p. With an empty p and an oob a stream carries one
-// byte. Parks.
+// WriteMsgUnix sends p, and beside it oob: fds or credentials, see
+// syscall.UnixRights. A nil addr means the peer. It returns how many bytes of
+// each went; of a stream that may be fewer than all of p. With an empty p and
+// an oob a stream carries one byte. Parks.
 func (c *UnixConn) WriteMsgUnix(p, oob []byte, addr *net.UnixAddr) (n, oobn int, err error) {
 	if c.network == unixgram && c.connected {
 		return 0, 0, c.sendError(unixAddr(addr), net.ErrWriteToConnected)
@@ -178,7 +186,8 @@ func (c *UnixConn) send(call string, p, oob []byte, to *net.UnixAddr) (int, erro
 	return n, err
 }
 
-// sendLocked is writeWithLocked for a message. Room at an address that is not the peer's makes no edge.
+// sendLocked is writeWithLocked for a message. Room at an address that is not
+// the peer's makes no edge.
 func (s *socket) sendLocked(call string, p, oob []byte, addr *net.UnixAddr) (int, error) {
 	if v := s.check(processor.Write); v != processor.Ready {
 		return 0, verdictError(v)
@@ -194,7 +203,7 @@ func (s *socket) sendLocked(call string, p, oob []byte, addr *net.UnixAddr) (int
 		processor.CountWrite(n, errno)
 		switch {
 		case errno == 0:
-			s.wrote(n)
+			s.spendWrite(n)
 			return n, nil
 		case errno != unix.EAGAIN:
 			return 0, os.NewSyscallError(call, errno)
@@ -211,15 +220,17 @@ func (s *socket) sendLocked(call string, p, oob []byte, addr *net.UnixAddr) (int
 	}
 }
 
-// awaitRoomLocked waits after a packet to a named address has found a full queue there: for an edge, which comes when one of the
-// socket's own packets is read, or until a time to try again.
+// awaitRoomLocked waits after a packet to a named address has found a full
+// queue there: for an edge, which comes when one of the socket's own packets is
+// read, or until a time to try again.
 //
-// An edge at once is worth nothing. The kernel makes it when it frees the packet that it refused, in each epoll that has the socket:
-// taken for room, it would have the next attempt make another, and so on without end.
+// An edge at once is worth nothing. The kernel makes it when it frees the
+// packet that it refused, in each epoll that has the socket: taken for room, it
+// would have the next attempt make another, and so on without end.
 func (s *socket) awaitRoomLocked(until int64) error {
 	for early := clock.Real() + int64(minBackoff); ; {
 		s.pd.Clear(processor.Write)
-		s.writeBurst = 0
+		s.writeBudget = 0
 		if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonWrite, until); v != processor.Ready || err != nil {
 			return waitError(v, err)
 		}

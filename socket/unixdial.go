@@ -20,11 +20,14 @@ func (n network) socktype() int {
 	return unix.SOCK_STREAM
 }
 
-// DialUnix connects to a Unix socket, from laddr if that is not nil. The network is unix, unixgram or unixpacket. A name that
-// begins with @ is an abstract one, which is no file. A unixgram socket with a laddr needs no raddr.
+// DialUnix connects to a Unix socket, from laddr if that is not nil. The
+// network is unix, unixgram or unixpacket. A name that begins with @ is an
+// abstract one, which is no file. A unixgram socket with a laddr needs no
+// raddr.
 //
-// The kernel connects at once or not at all, so this does not park; as with net, a stream's or packet listener that does not accept and whose
-// queue is full gives EAGAIN.
+// The kernel connects at once or not at all, so this does not park; as with
+// net, a stream's or packet listener that does not accept and whose queue is
+// full gives EAGAIN.
 func DialUnix(network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) {
 	n, err := parseNetwork(network)
 	if err == nil && !n.isUnix() {
@@ -40,7 +43,8 @@ func DialUnix(network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) {
 	return c, nil
 }
 
-// dialUnix makes a socket and connects it. control, if it is not nil, is called with the fd before it is bound.
+// dialUnix makes a socket and connects it. control, if it is not nil, is called
+// with the fd before it is bound.
 func dialUnix(n network, laddr, raddr *net.UnixAddr, control func(fd int) error) (*UnixConn, error) {
 	if laddr != nil && laddr.Name == "" {
 		laddr = nil
@@ -83,7 +87,8 @@ func dialUnix(n network, laddr, raddr *net.UnixAddr, control func(fd int) error)
 	return c, nil
 }
 
-// nameCall is bind or connect. A name that cannot be one is net's error: EINVAL, and of no system call when it is bind's.
+// nameCall is bind or connect. A name that cannot be one is net's error:
+// EINVAL, and of no system call when it is bind's.
 func nameCall(call string, do func(fd int, to *sysx.UnixName) (errno unix.Errno), fd int, name string) error {
 	var to sysx.UnixName
 	errno := to.Set(name)
@@ -96,7 +101,8 @@ func nameCall(call string, do func(fd int, to *sysx.UnixName) (errno unix.Errno)
 	return nil
 }
 
-// localName is the name that a socket is bound to; nil if the kernel tells none.
+// localName is the name that a socket is bound to; nil if the kernel has
+// none.
 func localName(fd int, n network) *net.UnixAddr {
 	var a sysx.UnixName
 	if a.LocalName(fd) != 0 {

@@ -14,7 +14,8 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// UnixListener is a listener on a Unix socket, a net.Listener. Several coroutines may accept from it.
+// UnixListener is a listener on a Unix socket, a net.Listener. Several
+// coroutines may accept from it.
 type UnixListener struct {
 	listener
 	names addrs
@@ -28,7 +29,8 @@ var (
 	_ syscall.Conn = (*UnixListener)(nil)
 )
 
-// newUnixListener makes a UnixListener of an fd that listens, which it owns from then on.
+// newUnixListener makes a UnixListener of an fd that listens, which it owns
+// from then on.
 func newUnixListener(fd int, n network) *UnixListener {
 	l := new(UnixListener)
 	l.init(fd, n)
@@ -37,14 +39,14 @@ func newUnixListener(fd int, n network) *UnixListener {
 	return l
 }
 
-// local is the address listened on; nil if the kernel tells none.
+// local is the address listened on; nil if the kernel has none.
 func (l *UnixListener) local() *net.UnixAddr {
 	a, _ := l.names.local.(*net.UnixAddr)
 	return a
 }
 
-// Accept waits for the next connection and returns it, a *UnixConn. It fails, and pauses without failing, as that of TCPListener
-// does. Parks.
+// Accept waits for the next connection and returns it, a *UnixConn. It fails,
+// and pauses without failing, as that of TCPListener does. Parks.
 func (l *UnixListener) Accept() (net.Conn, error) {
 	c, err := l.AcceptUnix()
 	if err != nil {
@@ -112,11 +114,13 @@ func removeFile(path string) {
 	}
 }
 
-// SetUnlinkOnClose sets whether Close removes the socket's file. It does by default if Listen or ListenUnix made it, and does not
-// for a listener from FileListener or Activated.
+// SetUnlinkOnClose sets whether Close removes the socket's file. It does by
+// default if Listen or ListenUnix made it, and does not for a listener from
+// FileListener or Activated.
 func (l *UnixListener) SetUnlinkOnClose(unlink bool) { l.unlink.Store(unlink) }
 
-// ListenUnix is Listen for an address of package net. The network is unix or unixpacket.
+// ListenUnix is Listen for an address of package net. The network is unix or
+// unixpacket.
 func ListenUnix(network string, laddr *net.UnixAddr) (*UnixListener, error) {
 	return openElsewhere(func() (*UnixListener, error) {
 		theirs, err := net.ListenUnix(network, laddr)
@@ -127,7 +131,8 @@ func ListenUnix(network string, laddr *net.UnixAddr) (*UnixListener, error) {
 	})
 }
 
-// takeUnixListener makes a UnixListener of net's, which is closed in any case: the file stays if it went well.
+// takeUnixListener makes a UnixListener of net's, which is closed in any case:
+// the file stays if it went well.
 func takeUnixListener(theirs *net.UnixListener) (*UnixListener, error) {
 	defer theirs.Close()
 	fd, err := borrow(theirs)
@@ -141,8 +146,8 @@ func takeUnixListener(theirs *net.UnixListener) (*UnixListener, error) {
 	return l, nil
 }
 
-// ListenUnixgram makes a socket for datagrams with the name laddr. The network is unixgram. As with net, its file stays when it
-// is closed.
+// ListenUnixgram makes a socket for datagrams with the name laddr. The network
+// is unixgram. As with net, its file stays when it is closed.
 func ListenUnixgram(network string, laddr *net.UnixAddr) (*UnixConn, error) {
 	return openElsewhere(func() (*UnixConn, error) {
 		theirs, err := net.ListenUnixgram(network, laddr)
@@ -177,8 +182,8 @@ func takeUnixgram(theirs *net.UnixConn) (*UnixConn, error) {
 	return newUnixConn(fd, unixgram, localName(fd, unixgram), nil), nil
 }
 
-// openElsewhere runs fn, which may wait for a disk, where it holds up no coroutine. What it opens after the wait for it was ended by
-// force is closed.
+// openElsewhere runs fn, which may wait for a disk, where it holds up no
+// coroutine. What it opens after the wait for it was ended by force is closed.
 func openElsewhere[T io.Closer](fn func() (T, error)) (T, error) {
 	var o struct {
 		mu         sync.Mutex // held for a moment

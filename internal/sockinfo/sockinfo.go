@@ -1,0 +1,56 @@
+// Package sockinfo is how package introspect lists the sockets of package
+// socket. It is for the engine: users have the pages.
+//
+// Package socket registers its list when it is initialised, so a program that
+// does not link it has no sockets.
+package sockinfo
+
+import (
+	"net"
+
+	"github.com/netco-go/netco/processor"
+)
+
+// Info describes a socket.
+type Info struct {
+	FD      int
+	Network string // as in net's errors: "tcp", "unixgram" and so on; "socket" or "file" for the types of these names
+
+	// The addresses as the kernel has them; nil if there is none. Local is a
+	// File's name.
+	Local, Remote net.Addr
+
+	Listener  bool
+	Processor int // index of the one it is registered with; -1 if only ordinary goroutines have waited for it
+
+	// The ids of the coroutines that wait to read or accept, and to write or
+	// connect; 0 for none or a goroutine.
+	ReadWaiter, WriteWaiter uint64
+
+	Idle bool // a Server's connection that waits and holds no coroutine
+}
+
+// A Lister calls f for the sockets of p, as Each.
+type Lister func(p *processor.Processor, f func(Info) bool)
+
+var lister Lister // constant once packages are initialised
+
+// Register sets what Each calls. Called once, when package socket is
+// initialised.
+func Register(l Lister) { lister = l }
+
+// Each calls f for every socket that is registered with p, in no order, until f
+// returns false. A socket that nothing has waited for is registered nowhere and
+// not listed; one that comes or goes meanwhile may be missing. With the first
+// Processor of a group come those that only ordinary goroutines have waited
+// for.
+//
+// It may be called from any thread, and f may do anything. No lock is held: the
+// fd is kept open while the kernel is asked for its two addresses, so a Close
+// at that moment leaves closing it to Each. A coroutine yields after every
+// 128th socket, and stops at a forced shutdown. It allocates the addresses.
+func Each(p *processor.Processor, f func(Info) bool) {
+	if lister != nil {
+		lister(p, f)
+	}
+}

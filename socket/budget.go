@@ -1,0 +1,79 @@
+package socket
+
+import (
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/processor"
+)
+
+// coopBudget counts the operations of one direction that did not park, in a
+// row: one each, and one more for each budgetBytes moved. When it is spent, or
+// the Processor's turn is over, the coroutine yields.
+//
+// A coroutine that is cancelled, alone or with its Scheduler, notices when it
+// waits. If its operations never have to, it notices when its budget is spent:
+// the operation that spent it has succeeded, so the count stays spent and check
+// refuses the next one. The socket itself is unaffected: other coroutines may
+// go on to use it.
+type coopBudget uint8
+
+const (
+	budgetOps   = 32
+	budgetBytes = 16 << 10
+)
+
+// spent reports whether the last operation found the coroutine cancelled.
+func (b coopBudget) spent() bool { return b >= budgetOps }
+
+// spend accounts for an operation, and yields if it is time to: other
+// coroutines of the Processor run, and its events are polled. What is done
+// between two operations may take much longer than these, so the clock counts
+// too, but not at the first operation after a park. It reports whether the
+// coroutine has yielded, and may run on another Processor now.
+func (b *coopBudget) spend(bytes int) bool {
+	if *b == 0 && bytes < budgetBytes {
+		*b = 1
+		return false
+	}
+	return b.spendSlow(bytes)
+}
+
+func (b *coopBudget) spendSlow(bytes int) bool {
+	first := *b == 0
+	*b += coopBudget(1 + min(bytes, sysx.MaxIO)/budgetBytes)
+	if *b < budgetOps && (first || !processor.TurnOver()) {
+		return false
+	}
+	*b = 1 // no park: the next operation reads the clock
+	if processor.YieldTurn() {
+		*b = budgetOps
+	}
+	return true
+}
+
+// spendRead is spend for a read. A coroutine that has moved takes the fd along.
+func (s *socket) spendRead(bytes int) {
+	if s.readBudget.spend(bytes) {
+		s.pd.TakeAlong(s.fd)
+	}
+}
+
+// spendWrite is spend for a write. A connection whose reads park between its
+// writes, as those of a request and its answer do, waits often enough.
+func (s *socket) spendWrite(n int) {
+	if parks := s.readParks.Load(); parks != s.parksSeen {
+		s.parksSeen, s.writeBudget = parks, 0
+	}
+	s.writeBudget.spend(n)
+}
+
+// check reports whether an operation in direction m may be tried. It is
+// PollDesc.Check, and refuses a cancelled coroutine whose budget is spent.
+// Under m's lock.
+func (s *socket) check(m processor.Mode) processor.Verdict {
+	spent := m == processor.Read && s.readBudget.spent() || m == processor.Write && s.writeBudget.spent()
+	if spent && coroutine.Stopping() {
+		return processor.Shutdown
+	}
+	return s.pd.Check(m)
+}
