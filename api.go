@@ -77,7 +77,8 @@ var (
 	ErrTooManyCoroutines = scheduler.ErrTooManyCoroutines // see Options.MaxCoroutines
 )
 
-// def is the default Scheduler: nil before its start and after its Shutdown. mu serialises changes.
+// def is the default Scheduler: nil before its start and after its Shutdown. mu
+// serialises changes.
 var def struct {
 	mu   sync.Mutex
 	s    atomic.Pointer[scheduler.Scheduler]
@@ -139,8 +140,9 @@ func startLocked(o Options) (*scheduler.Scheduler, error) {
 	return s, nil
 }
 
-// Start starts the default Scheduler with the given options. It returns ErrStarted if it is running: then options come too
-// late. After Shutdown it may be called again.
+// Start starts the default Scheduler with the given options. It returns
+// ErrStarted if it is running: then options come too late. After Shutdown it
+// may be called again.
 func Start(o Options) error {
 	def.mu.Lock()
 	defer def.mu.Unlock()
@@ -177,8 +179,9 @@ func defaultEnded(s *scheduler.Scheduler) {
 	}
 }
 
-// spawn returns the Scheduler that the caller's new coroutines belong to, its own if it is a coroutine, else the default
-// one, and what that takes to start one.
+// spawn returns the Scheduler that the caller's new coroutines belong to, its
+// own if it is a coroutine, else the default one, and what that takes to start
+// one.
 func spawn(fn func(), name string, site uintptr) (*scheduler.Scheduler, scheduler.Spawn, error) {
 	return spawnOn(false, fn, name, site)
 }
@@ -236,9 +239,9 @@ func GoNamed(name string, fn func()) (Handle, error) {
 	return s.Go(sp)
 }
 
-// GoLocal starts fn as a coroutine on the caller's own Processor, where both stay
-// from then on: among such coroutines nothing runs in parallel. From an ordinary
-// goroutine it is Go.
+// GoLocal starts fn as a coroutine on the caller's own Processor, where both
+// stay from then on: among such coroutines nothing runs in parallel. From an
+// ordinary goroutine it is Go.
 //
 //go:noinline
 func GoLocal(fn func()) (Handle, error) {
@@ -249,8 +252,9 @@ func GoLocal(fn func()) (Handle, error) {
 	return s.GoLocal(sp)
 }
 
-// GoOn starts fn as a coroutine on Processor i, where it stays. Numbers run from 0 to one less than Options.Processors; for
-// others it returns ErrNoProcessor.
+// GoOn starts fn as a coroutine on Processor i, where it stays. Numbers run
+// from 0 to one less than Options.Processors; for others it returns
+// ErrNoProcessor.
 //
 //go:noinline
 func GoOn(i int, fn func()) (Handle, error) {
@@ -261,14 +265,16 @@ func GoOn(i int, fn func()) (Handle, error) {
 	return s.GoOn(i, sp)
 }
 
-// Yield lets the other ready coroutines of the caller's Processor run first. On an ordinary goroutine it is
-// runtime.Gosched. It does not allocate.
+// Yield lets the other ready coroutines of the caller's Processor run first. On
+// an ordinary goroutine it is runtime.Gosched. It does not allocate.
 func Yield() { coroutine.Yield() }
 
-// Sleep parks the calling coroutine for d; on an ordinary goroutine it is time.Sleep. With d <= 0 it yields. When the
-// Scheduler ends by force the coroutine ends there, running its deferred calls. It does not allocate.
+// Sleep parks the calling coroutine for d; on an ordinary goroutine it is
+// time.Sleep. With d <= 0 it yields. When the Scheduler ends by force the
+// coroutine ends there, running its deferred calls. It does not allocate.
 func Sleep(d time.Duration) { processor.Sleep(d) }
 
-// Join waits for a coroutine to end. It returns ErrJoinSelf for the caller's own Handle, or ErrShutdown when the wait was ended by
-// force. Parks a coroutine, blocks a goroutine.
+// Join waits for a coroutine to end. It returns ErrJoinSelf for the caller's
+// own Handle, or ErrShutdown when the wait was ended by force. Parks a
+// coroutine, blocks a goroutine.
 func Join(h Handle) error { return h.Join() }

@@ -113,7 +113,8 @@ func TestStartedOnceByMany(t *testing.T) {
 	}
 }
 
-// TestSites: a coroutine tells where it was started: the caller's file and line, for each function that starts one.
+// TestSites: a coroutine tells where it was started: the caller's file and
+// line, for each function that starts one.
 func TestSites(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	here := func() string {
@@ -236,7 +237,8 @@ func TestOutside(t *testing.T) {
 	}
 }
 
-// TestInside: what must not be called from a coroutine says so, and nesting works.
+// TestInside: what must not be called from a coroutine says so, and nesting
+// works.
 func TestInside(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	ran := false
@@ -271,7 +273,8 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// TestCoroutinesOfAnotherScheduler: inside one, the functions here are of its own Scheduler, not of the default one.
+// TestCoroutinesOfAnotherScheduler: inside one, the functions here are of its
+// own Scheduler, not of the default one.
 func TestCoroutinesOfAnotherScheduler(t *testing.T) {
 	start(t, netco.Options{Processors: 1})
 	other, err := scheduler.New(scheduler.Options{Processors: 3})
@@ -300,8 +303,8 @@ func TestPanicHandler(t *testing.T) {
 	}
 }
 
-// TestHundredThousand has so many coroutines parked at once and ends them all. The memory is logged, not judged: see the
-// benchmarks.
+// TestHundredThousand has so many coroutines parked at once and ends them all.
+// The memory is logged, not judged: see the benchmarks.
 func TestHundredThousand(t *testing.T) {
 	n := scaled(100_000)
 	start(t, netco.Options{Processors: 2})

@@ -26,8 +26,9 @@ var ends = []struct {
 	{"stopped", func() { netco.Self().Handle().Stop(); netco.Sleep(time.Hour) }},
 }
 
-// TestChildren: with the parent's end its children end, their deferred calls first, and theirs, on whatever Processor they are; nobody
-// sees the parent's end before that.
+// TestChildren: with the parent's end its children end, their deferred calls
+// first, and theirs, on whatever Processor they are; nobody sees the parent's
+// end before that.
 func TestChildren(t *testing.T) {
 	for _, e := range ends {
 		t.Run(e.name, func(t *testing.T) {
@@ -86,8 +87,9 @@ func TestChildren(t *testing.T) {
 	}
 }
 
-// TestChildrenForgotten: a child that ends by itself is no memory to its parent, also if it was stopped before it started, and if
-// another Scheduler's end refused it.
+// TestChildrenForgotten: a child that ends by itself is no memory to its
+// parent, also if it was stopped before it started, and if another Scheduler's
+// end refused it.
 func TestChildrenForgotten(t *testing.T) {
 	mustEnd(t)
 	start(t, netco.Options{Processors: 2})
@@ -125,7 +127,8 @@ func TestChildrenForgotten(t *testing.T) {
 	}
 }
 
-// TestChildErrors: GoChild is for coroutines; what it could not start leaves nothing behind, and its others are bound to nobody.
+// TestChildErrors: GoChild is for coroutines; what it could not start leaves
+// nothing behind, and its others are bound to nobody.
 func TestChildErrors(t *testing.T) {
 	mustEnd(t)
 	if _, err := netco.GoChild(func() {}); err != netco.ErrNotCoroutine {
@@ -169,7 +172,8 @@ func TestChildErrors(t *testing.T) {
 	}
 }
 
-// TestChildOfInherit: a coroutine that is made while a child's inherited Locals are made is not that child.
+// TestChildOfInherit: a coroutine that is made while a child's inherited Locals
+// are made is not that child.
 func TestChildOfInherit(t *testing.T) {
 	mustEnd(t)
 	start(t, netco.Options{Processors: 2})
@@ -198,8 +202,8 @@ func TestChildOfInherit(t *testing.T) {
 	end.Close()
 }
 
-// TestChildrenInDrop: a Local's Drop may still make children, and they end too; what the Locals hold is there until the children have
-// ended.
+// TestChildrenInDrop: a Local's Drop may still make children, and they end too;
+// what the Locals hold is there until the children have ended.
 func TestChildrenInDrop(t *testing.T) {
 	mustEnd(t)
 	start(t, netco.Options{Processors: 2})
@@ -230,7 +234,8 @@ func TestChildrenInDrop(t *testing.T) {
 	}
 }
 
-// TestChildrenAtShutdown: at the Scheduler's end by force the parent still waits for its children, one of which takes its time.
+// TestChildrenAtShutdown: at the Scheduler's end by force the parent still
+// waits for its children, one of which takes its time.
 func TestChildrenAtShutdown(t *testing.T) {
 	mustEnd(t)
 	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
@@ -267,7 +272,8 @@ func TestChildrenAtShutdown(t *testing.T) {
 	}
 }
 
-// TestManyChildren: a parent of thousands ends them all, those that have not begun too.
+// TestManyChildren: a parent of thousands ends them all, those that have not
+// begun too.
 func TestManyChildren(t *testing.T) {
 	mustEnd(t)
 	start(t, netco.Options{Processors: 2})
@@ -291,7 +297,8 @@ func TestManyChildren(t *testing.T) {
 	}
 }
 
-// TestChildrenHammer: children on three Processors end by themselves, are stopped and have children, while their parents end.
+// TestChildrenHammer: children on three Processors end by themselves, are
+// stopped and have children, while their parents end.
 func TestChildrenHammer(t *testing.T) {
 	mustEnd(t)
 	start(t, netco.Options{Processors: 3})

@@ -12,8 +12,8 @@ import (
 // ends; a [Handle] is so for good.
 type Coroutine coroutine.Coroutine
 
-// Self returns the calling coroutine, or nil on an ordinary goroutine. It takes a
-// few nanoseconds and does not park.
+// Self returns the calling coroutine, or nil on an ordinary goroutine. It takes
+// a few nanoseconds and does not park.
 func Self() *Coroutine { return (*Coroutine)(coroutine.Current()) }
 
 func (c *Coroutine) engine() *coroutine.Coroutine { return (*coroutine.Coroutine)(c) }
@@ -24,8 +24,8 @@ func (c *Coroutine) ID() uint64 { return c.engine().ID() }
 // Name returns the name that it was started with, or SetName's; "" without one.
 func (c *Coroutine) Name() string { return c.engine().Name() }
 
-// Site returns the place of the go statement, so to speak: where it was started;
-// "" and 0 if that is not known.
+// Site returns the place of the go statement, so to speak: where it was
+// started; "" and 0 if that is not known.
 func (c *Coroutine) Site() (file string, line int) { return c.engine().Site() }
 
 // Handle returns what identifies it for good.
@@ -48,14 +48,14 @@ type PanicError = coroutine.PanicError
 func SetName(name string) { coroutine.SetName(&name, 0) }
 
 // Stopping reports whether every wait of the calling coroutine returns at once
-// because it is to end by force: by its Handle's Stop, or with the Scheduler. On
-// an ordinary goroutine it is false. It does not park.
+// because it is to end by force: by its Handle's Stop, or with the Scheduler.
+// On an ordinary goroutine it is false. It does not park.
 func Stopping() bool { return coroutine.Stopping() }
 
 // Shield calls f, in which no wait of the calling coroutine is ended by force,
 // neither by Stop nor with the Scheduler. It is for what must not be left half
-// done, and holds up the Scheduler's end: what f waits for must come even so. On
-// an ordinary goroutine it just calls f.
+// done, and holds up the Scheduler's end: what f waits for must come even so.
+// On an ordinary goroutine it just calls f.
 func Shield(f func()) { coroutine.Shield(f) }
 
 // CanHandOn reports whether this process can run a Processor on without a
@@ -64,10 +64,10 @@ func Shield(f func()) { coroutine.Shield(f) }
 func CanHandOn() error { return coroutine.CanLeave() }
 
 // Local is a variable of which every coroutine has its own, a Fiber too, which
-// does not share its resumer's. A coroutine that never asks for it has none, and
-// pays nothing. Ordinary goroutines have one value together, made when one of
-// them first asks: what they share must be safe for that. Its methods, which do
-// not park, are
+// does not share its resumer's. A coroutine that never asks for it has none,
+// and pays nothing. Ordinary goroutines have one value together, made when one
+// of them first asks: what they share must be safe for that. Its methods, which
+// do not park, are
 //
 //	Get() *T    the caller's value, made if there is none; good until the coroutine's end
 //	Peek() *T   the same, or nil if there is none
@@ -85,8 +85,8 @@ type LocalOptions[T any] = coroutine.LocalOptions[T]
 // NewLocal makes a Local, once, as a package's variable.
 func NewLocal[T any](o LocalOptions[T]) *Local[T] { return coroutine.NewLocal(o) }
 
-// Hooks are called by every coroutine and Fiber at its start and end, as part of
-// it: Self and Locals are its own, they may park, and a panic is its panic.
+// Hooks are called by every coroutine and Fiber at its start and end, as part
+// of it: Self and Locals are its own, they may park, and a panic is its panic.
 type Hooks = coroutine.Hooks
 
 // AddHooks adds hooks for coroutines that start from now on, and returns a
@@ -113,8 +113,8 @@ func infoOf(i coroutine.Info) Info {
 	return info
 }
 
-// Site returns where the coroutine was started; "" and 0 if that is not known. It
-// takes about a microsecond.
+// Site returns where the coroutine was started; "" and 0 if that is not known.
+// It takes about a microsecond.
 func (i Info) Site() (file string, line int) {
 	i.info.Resolve()
 	return i.info.File, i.info.Line
@@ -127,8 +127,8 @@ func (i Info) Stack(ctx context.Context) (string, error) { return i.info.Stack(c
 // ended, of all Schedulers, until f returns false. Fibers are not among them.
 //
 // It may be called on any thread, holds nothing up, does not park and does not
-// allocate; a million take about 0.3 s. A coroutine that starts or ends meanwhile
-// may be left out; all others are given to f once.
+// allocate; a million take about 0.3 s. A coroutine that starts or ends
+// meanwhile may be left out; all others are given to f once.
 func Range(f func(Info) bool) {
 	coroutine.Range(func(i coroutine.Info) bool { return f(infoOf(i)) })
 }
@@ -147,10 +147,10 @@ func Find(id uint64) (Info, bool) {
 // debug.Stack's, without what is netco's own at either end. A Fiber's comes
 // before its resumer's. The coroutine does not notice.
 //
-// It returns ErrNotFound for one that has ended or not started, and an error that
-// wraps ErrBusy and ctx's if ctx ends first, because the coroutine computes
-// without a pause. It parks a coroutine, blocks a goroutine; a coroutine may also
-// get ErrShutdown.
+// It returns ErrNotFound for one that has ended or not started, and an error
+// that wraps ErrBusy and ctx's if ctx ends first, because the coroutine
+// computes without a pause. It parks a coroutine, blocks a goroutine; a
+// coroutine may also get ErrShutdown.
 func StackOf(ctx context.Context, id uint64) (string, error) { return coroutine.StackOf(ctx, id) }
 
 // Errors of StackOf.

@@ -5,9 +5,11 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// EventLoop starts the default Scheduler with one Processor that runs on the calling goroutine, and returns when it has ended: by
-// Shutdown, or because turn, which is called in every turn of the loop, has returned false. See [scheduler.Scheduler.EventLoop];
-// [Wake] makes a sleeping loop take a turn. Blocks.
+// EventLoop starts the default Scheduler with one Processor that runs on the
+// calling goroutine, and returns when it has ended: by Shutdown, or because
+// turn, which is called in every turn of the loop, has returned false. See
+// [scheduler.Scheduler.EventLoop]; [Wake] makes a sleeping loop take a turn.
+// Blocks.
 func EventLoop(o Options, turn func() bool) error {
 	if def.s.Load() != nil {
 		return ErrStarted
@@ -38,7 +40,8 @@ func EventLoop(o Options, turn func() bool) error {
 	return err
 }
 
-// Wake makes every Processor of the default Scheduler that is asleep take a turn, from any thread.
+// Wake makes every Processor of the default Scheduler that is asleep take a
+// turn, from any thread.
 func Wake() {
 	if s := def.s.Load(); s != nil {
 		s.Wake()

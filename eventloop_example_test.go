@@ -7,7 +7,8 @@ import (
 	"github.com/netco-go/netco"
 )
 
-// A loop on the calling goroutine, which looks at a condition of its own in every turn.
+// A loop on the calling goroutine, which looks at a condition of its own in
+// every turn.
 func ExampleEventLoop() {
 	ticks := 0
 	started := false

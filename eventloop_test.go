@@ -15,7 +15,8 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// TestDefaultEventLoop serves a client from a loop on the test's goroutine, which is the default Scheduler meanwhile.
+// TestDefaultEventLoop serves a client from a loop on the test's goroutine,
+// which is the default Scheduler meanwhile.
 func TestDefaultEventLoop(t *testing.T) {
 	served, ended := 0, make(chan struct{})
 	var over atomic.Bool
@@ -84,7 +85,8 @@ func TestDefaultEventLoop(t *testing.T) {
 	netco.Wake() // of none
 }
 
-// TestEventLoopOrStart: of several who make the default Scheduler at once one succeeds, the others are told.
+// TestEventLoopOrStart: of several who make the default Scheduler at once one
+// succeeds, the others are told.
 func TestEventLoopOrStart(t *testing.T) {
 	before := testenv.Snapshot()
 	for i := range scaled(200) {
@@ -156,7 +158,8 @@ func TestEventLoopInCoroutine(t *testing.T) {
 	shutdown(t)
 }
 
-// TestDefaultEventLoopAgain: a hundred, each ended in one of three ways, with another kind of default Scheduler in between.
+// TestDefaultEventLoopAgain: a hundred, each ended in one of three ways, with
+// another kind of default Scheduler in between.
 func TestDefaultEventLoopAgain(t *testing.T) {
 	loop := func(i int) {
 		turns := 0

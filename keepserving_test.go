@@ -26,7 +26,8 @@ import (
 //go:noinline
 func explode(why string) { panic(why) }
 
-// bomber is a Server that echoes lines, and panics in Opened or Handle when asked to.
+// bomber is a Server that echoes lines, and panics in Opened or Handle when
+// asked to.
 func bomber(t *testing.T) (address string, closed *atomic.Int64, stop func()) {
 	t.Helper()
 	l, err := netco.Listen("tcp", "127.0.0.1:0")
@@ -92,8 +93,9 @@ func panics(s *scheduler.Scheduler) (n uint64) {
 	return n
 }
 
-// TestKeepServing: a panic in a Server's Opened, Handle or Closed closes that connection and calls Closed; others go on. The log has
-// each with its stack, once, and it is counted.
+// TestKeepServing: a panic in a Server's Opened, Handle or Closed closes that
+// connection and calls Closed; others go on. The log has each with its stack,
+// once, and it is counted.
 func TestKeepServing(t *testing.T) {
 	core, logged := observer.New(zap.InfoLevel)
 	if err := netco.Start(netco.Options{Processors: 2, OnPanic: netco.KeepServing, Logger: zap.New(core)}); err != nil {
@@ -131,7 +133,8 @@ func TestKeepServing(t *testing.T) {
 	if n := closed.Load(); n != bombs+2 {
 		t.Errorf("Closed was called %d times, want %d", n, bombs+2)
 	}
-	// One in Opened, ten in Handle; the one in Closed is the second of those, in the place of the first.
+	// One in Opened, ten in Handle; the one in Closed is the second of those,
+	// in the place of the first.
 	if n := panics(s); n != bombs+1 {
 		t.Errorf("%d panics counted, want %d", n, bombs+1)
 	}

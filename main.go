@@ -13,7 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// What Main returns, for os.Exit. After a second signal it is 128 and the signal's number, as shells have it.
+// What Main returns, for os.Exit. After a second signal it is 128 and the
+// signal's number, as shells have it.
 const (
 	ExitOK     = 0 // everything has ended by itself
 	ExitFailed = 1 // the Scheduler could not be started, or main has failed
@@ -26,14 +27,17 @@ type MainOptions struct {
 	// Options are those of the default Scheduler.
 	Options Options
 
-	// Grace is how long coroutines get to end by themselves after the first signal; default 10 s, negative: not at all.
+	// Grace is how long coroutines get to end by themselves after the first
+	// signal; default 10 s, negative: not at all.
 	Grace time.Duration
 
 	// Signals are those that end the program; default SIGINT and SIGTERM.
 	Signals []os.Signal
 
-	// Draining, if it is not nil, is called on an ordinary goroutine when the end begins, before anything is told of it: the place
-	// to tell a load balancer. why is what begins it: the signal, main's error, or nil when nothing is left to run. Grace begins when it has returned.
+	// Draining, if it is not nil, is called on an ordinary goroutine when the
+	// end begins, before anything is told of it: the place to tell a load
+	// balancer. why is what begins it: the signal, main's error, or nil when
+	// nothing is left to run. Grace begins when it has returned.
 	Draining func(why error)
 }
 
@@ -50,8 +54,9 @@ var errMainEnded = errors.New("netco: main has panicked or called Goexit")
 //
 //	func main() { os.Exit(netco.Main(serve, netco.MainOptions{})) }
 //
-// It starts the default Scheduler and runs main as a coroutine. When main has returned nil, the program goes on as long as
-// coroutines live. It ends when none does, when main returns an error, or by a signal:
+// It starts the default Scheduler and runs main as a coroutine. When main has
+// returned nil, the program goes on as long as coroutines live. It ends when
+// none does, when main returns an error, or by a signal:
 //
 //  1. The first signal ends main's context and begins [Shutdown]: accepts return ErrShutdown, idle connections of Servers are closed, the
 //     other coroutines may end by themselves. When Grace is over they are ended by force.
@@ -97,7 +102,8 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 	return code
 }
 
-// await returns why the end begins: nil, the error of main or of running it, or a signal.
+// await returns why the end begins: nil, the error of main or of running it, or
+// a signal.
 func (o *MainOptions) await(signals <-chan os.Signal, failed, quiet <-chan error) error {
 	for {
 		select {
@@ -148,7 +154,8 @@ func (o *MainOptions) end(why error, cancel func(error), signals <-chan os.Signa
 	}
 }
 
-// shutdown ends the default Scheduler and returns the exit code for how it went.
+// shutdown ends the default Scheduler and returns the exit code for how it
+// went.
 func (o *MainOptions) shutdown() int {
 	grace := o.Grace
 	if grace == 0 {

@@ -25,7 +25,8 @@ import (
 // mainChild makes this test binary play one of the scenes below.
 const mainChild = "NETCO_MAIN_CHILD"
 
-// playMain is a daemon with Main, in a process of its own. It prints what it has come to, a line each.
+// playMain is a daemon with Main, in a process of its own. It prints what it
+// has come to, a line each.
 func playMain(scene string) int {
 	o := netco.MainOptions{
 		Grace:    10 * time.Second,
@@ -206,7 +207,8 @@ func TestMainEndsByItself(t *testing.T) {
 	p.told("")
 }
 
-// TestMainDrains: the first signal lets a connection go on, refuses new ones, and waits for it.
+// TestMainDrains: the first signal lets a connection go on, refuses new ones,
+// and waits for it.
 func TestMainDrains(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {

@@ -81,7 +81,8 @@ func primes(n int) (p []int) {
 	return p
 }
 
-// sieve is Hoare's and McIlroy's: a chain of coroutines, each of which lets through what its prime does not divide.
+// sieve is Hoare's and McIlroy's: a chain of coroutines, each of which lets
+// through what its prime does not divide.
 func sieve(t *testing.T) string {
 	var found []int
 	run(t, func() {
@@ -277,7 +278,8 @@ func sameFringe(t *testing.T) string {
 	return fmt.Sprint(same, different)
 }
 
-// lexer pushes runes into a coroutine driven by hand, which sends tokens through a channel.
+// lexer pushes runes into a coroutine driven by hand, which sends tokens
+// through a channel.
 func lexer(t *testing.T) string {
 	const text = "1+(23*4)"
 	var tokens []string

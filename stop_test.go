@@ -24,7 +24,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// mustEnd fails the whole run with all stacks when a test that could hang has not ended in time.
+// mustEnd fails the whole run with all stacks when a test that could hang has
+// not ended in time.
 func mustEnd(t testing.TB) {
 	timer := time.AfterFunc(3*time.Minute, func() {
 		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
@@ -324,8 +325,10 @@ func (o *outcome) parked() bool {
 	return co != nil && co.State() == coroutine.Waiting && co.Reason() != coroutine.ReasonNone
 }
 
-// TestStopEndsEveryWait: of several that wait for the same some are stopped, from the same thread, another coroutine's or a goroutine. They
-// end, with ErrShutdown or unwinding; the others get what they wait for, and nothing stays behind.
+// TestStopEndsEveryWait: of several that wait for the same some are stopped,
+// from the same thread, another coroutine's or a goroutine. They end, with
+// ErrShutdown or unwinding; the others get what they wait for, and nothing
+// stays behind.
 func TestStopEndsEveryWait(t *testing.T) {
 	for name, make := range scenes {
 		for _, from := range []string{"first", "second", "goroutine"} {

@@ -6,18 +6,22 @@ import (
 	"github.com/netco-go/netco/channel"
 )
 
-// Ticker gives the time at regular intervals: package time's, for coroutines and goroutines alike. NewTicker makes one. Its methods
-// may be called from anywhere.
+// Ticker gives the time at regular intervals: package time's, for coroutines
+// and goroutines alike. NewTicker makes one. Its methods may be called from
+// anywhere.
 //
-// Who receives late misses the ticks that have been followed by another, and the next comes when it would have come. As in package time
-// since Go 1.23, no tick from before a Stop or Reset is received after it, Len and Cap of C are always 0, and a Ticker
-// that nobody refers to any more is garbage, stopped or not. A Ticker from which nobody receives costs nothing.
+// Who receives late misses the ticks that have been followed by another, and
+// the next comes when it would have come. As in package time since Go 1.23, no
+// tick from before a Stop or Reset is received after it, Len and Cap of C are
+// always 0, and a Ticker that nobody refers to any more is garbage, stopped or
+// not. A Ticker from which nobody receives costs nothing.
 type Ticker struct {
 	C     *channel.Chan[time.Time] // gives the times
 	timed channel.Timed
 }
 
-// NewTicker returns a Ticker whose channel C gives the time every d. It panics if d is not positive. It allocates once. Does not park.
+// NewTicker returns a Ticker whose channel C gives the time every d. It panics
+// if d is not positive. It allocates once. Does not park.
 //
 //go:noinline
 func NewTicker(d time.Duration) *Ticker { // not inlined, so that no channel can lie on a stack
@@ -30,7 +34,8 @@ func NewTicker(d time.Duration) *Ticker { // not inlined, so that no channel can
 	return t
 }
 
-// Tick returns the channel of a new Ticker, or nil if d is not positive: a channel that gives nothing, ever.
+// Tick returns the channel of a new Ticker, or nil if d is not positive: a
+// channel that gives nothing, ever.
 func Tick(d time.Duration) *channel.Chan[time.Time] {
 	if d <= 0 {
 		return nil
@@ -45,7 +50,8 @@ func (t *Ticker) Stop() {
 	}
 }
 
-// Reset makes the next tick come after d from now, and the others every d. It panics if d is not positive. Does not park.
+// Reset makes the next tick come after d from now, and the others every d. It
+// panics if d is not positive. Does not park.
 func (t *Ticker) Reset(d time.Duration) {
 	if d <= 0 {
 		panic("netco: non-positive interval for Ticker.Reset")

@@ -10,7 +10,8 @@ import (
 	"github.com/netco-go/netco/channel"
 )
 
-// TestTickerTicks: n ticks take n intervals at least, and each says a later time than the one before.
+// TestTickerTicks: n ticks take n intervals at least, and each says a later
+// time than the one before.
 func TestTickerTicks(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		const d = 200 * time.Microsecond
@@ -38,7 +39,8 @@ func TestTickerTicks(t *testing.T) {
 	})
 }
 
-// TestTickerDrops: who comes late gets the tick that was due first, and then no more than what is due from now on.
+// TestTickerDrops: who comes late gets the tick that was due first, and then no
+// more than what is due from now on.
 func TestTickerDrops(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		const d = 2 * time.Millisecond
@@ -66,7 +68,8 @@ func TestTickerDrops(t *testing.T) {
 	})
 }
 
-// TestTickerForMany: receivers on both Processors, and a goroutine, share a Ticker's ticks: together they get no more than there are.
+// TestTickerForMany: receivers on both Processors, and a goroutine, share a
+// Ticker's ticks: together they get no more than there are.
 func TestTickerForMany(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	const d, each = 50 * time.Microsecond, 40
@@ -96,7 +99,8 @@ func TestTickerForMany(t *testing.T) {
 	}
 }
 
-// TestTickerReset from another thread makes who waits wait for the new interval, shorter or longer.
+// TestTickerReset from another thread makes who waits wait for the new
+// interval, shorter or longer.
 func TestTickerReset(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		tk := netco.NewTicker(time.Hour)

@@ -10,24 +10,28 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// Timer is one event in the future: package time's, for coroutines and goroutines alike. NewTimer or AfterFunc makes one. Its methods
-// may be called from anywhere.
+// Timer is one event in the future: package time's, for coroutines and
+// goroutines alike. NewTimer or AfterFunc makes one. Its methods may be called
+// from anywhere.
 //
-// As in package time since Go 1.23, nothing of what was set before a Stop or Reset is received after it, Len and Cap of C are
-// always 0, and a Timer that nobody refers to any more is garbage, stopped or not.
+// As in package time since Go 1.23, nothing of what was set before a Stop or
+// Reset is received after it, Len and Cap of C are always 0, and a Timer that
+// nobody refers to any more is garbage, stopped or not.
 type Timer struct {
 	C  *channel.Chan[time.Time] // gives the time, once; nil with AfterFunc
 	on alarm
 }
 
-// alarm is what works behind a Timer: a channel.Timed, a processor.Func, or a time.Timer.
+// alarm is what works behind a Timer: a channel.Timed, a processor.Func, or a
+// time.Timer.
 type alarm interface {
 	Stop() bool
 	Reset(d time.Duration) bool
 }
 
-// NewTimer returns a Timer whose channel C gives the time after d. The time is that at which it was due, also if it is received later.
-// It allocates once. Does not park.
+// NewTimer returns a Timer whose channel C gives the time after d. The time is
+// that at which it was due, also if it is received later. It allocates once.
+// Does not park.
 //
 //go:noinline
 func NewTimer(d time.Duration) *Timer { // not inlined, so that no channel can lie on a stack
@@ -40,15 +44,20 @@ func NewTimer(d time.Duration) *Timer { // not inlined, so that no channel can l
 	return &t.Timer
 }
 
-// After returns a channel that gives the time after d: NewTimer(d).C. It costs nothing to lose interest in it.
+// After returns a channel that gives the time after d: NewTimer(d).C. It costs
+// nothing to lose interest in it.
 func After(d time.Duration) *channel.Chan[time.Time] { return NewTimer(d).C }
 
-// AfterFunc returns a Timer that calls f after d, in a coroutine of its own, which runs on the caller's Processor, or if an ordinary
-// goroutine made the Timer where Go would start it. It allocates once, and again when f is called. Does not park.
+// AfterFunc returns a Timer that calls f after d, in a coroutine of its own,
+// which runs on the caller's Processor, or if an ordinary goroutine made the
+// Timer where Go would start it. It allocates once, and again when f is called.
+// Does not park.
 //
-// A Timer that waits holds nothing up: Run and Shutdown do not wait for it, and once the Scheduler to which it belongs (the
-// caller's, or the default one) has ended, f is not called any more. f is an ordinary goroutine's if there is no Scheduler and none can be
-// started, and in a bubble of testing/synctest, by the bubble's clock.
+// A Timer that waits holds nothing up: Run and Shutdown do not wait for it, and
+// once the Scheduler to which it belongs (the caller's, or the default one) has
+// ended, f is not called any more. f is an ordinary goroutine's if there is no
+// Scheduler and none can be started, and in a bubble of testing/synctest, by
+// the bubble's clock.
 //
 //go:noinline
 func AfterFunc(d time.Duration, f func()) *Timer {
@@ -69,7 +78,8 @@ func AfterFunc(d time.Duration, f func()) *Timer {
 	return &t.Timer
 }
 
-// afterOutside is AfterFunc for an ordinary goroutine: Go's clock, and a coroutine of the default Scheduler.
+// afterOutside is AfterFunc for an ordinary goroutine: Go's clock, and a
+// coroutine of the default Scheduler.
 func afterOutside(d time.Duration, f func(), site uintptr) *time.Timer {
 	if clock.InBubble() {
 		return time.AfterFunc(d, f)
@@ -83,12 +93,16 @@ func afterOutside(d time.Duration, f func(), site uintptr) *time.Timer {
 	})
 }
 
-// Stop keeps the Timer from firing. It reports whether it does: false means that the Timer was stopped before, or that it has fired: its
-// time has been received, or f's coroutine has been started, which Stop does not wait for. Does not park or allocate.
+// Stop keeps the Timer from firing. It reports whether it does: false means
+// that the Timer was stopped before, or that it has fired: its time has been
+// received, or f's coroutine has been started, which Stop does not wait for.
+// Does not park or allocate.
 func (t *Timer) Stop() bool { return t.alarm("Stop").Stop() }
 
-// Reset makes the Timer fire after d from now, and not when it was to. It reports whether it was to fire: false means that it had fired,
-// as for Stop, or was stopped. For AfterFunc's that had, f is called once more, perhaps while it still runs. Does not park.
+// Reset makes the Timer fire after d from now, and not when it was to. It
+// reports whether it was to fire: false means that it had fired, as for Stop,
+// or was stopped. For AfterFunc's that had, f is called once more, perhaps
+// while it still runs. Does not park.
 func (t *Timer) Reset(d time.Duration) bool { return t.alarm("Reset").Reset(d) }
 
 func (t *Timer) alarm(method string) alarm {

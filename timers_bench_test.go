@@ -8,7 +8,8 @@ import (
 	"github.com/netco-go/netco/channel"
 )
 
-// BenchmarkTimers makes and stops what times a request out, in a coroutine, with so many other timers set, and the same with package time.
+// BenchmarkTimers makes and stops what times a request out, in a coroutine,
+// with so many other timers set, and the same with package time.
 func BenchmarkTimers(b *testing.B) {
 	f := func() {}
 	start(b, netco.Options{Processors: 1})

@@ -12,7 +12,8 @@ import (
 	"github.com/netco-go/netco/channel"
 )
 
-// alarm is a Timer or Ticker of either kind, ours or package time's, as TestTimersAsPackageTime sees it.
+// alarm is a Timer or Ticker of either kind, ours or package time's, as
+// TestTimersAsPackageTime sees it.
 type alarm struct {
 	stop  func() bool
 	reset func(time.Duration) bool
@@ -77,7 +78,8 @@ func tryTheirs(c <-chan time.Time) func() bool {
 	}
 }
 
-// Times of which one has always come once it has been waited for, and the other never comes.
+// Times of which one has always come once it has been waited for, and the other
+// never comes.
 const (
 	soon = time.Nanosecond
 	far  = time.Hour
@@ -130,7 +132,8 @@ func (a alarm) play(script string) (log string) {
 	return b.String()
 }
 
-// TestTimersAsPackageTime does the same to package time's and to ours, in random order: every answer must be the same.
+// TestTimersAsPackageTime does the same to package time's and to ours, in
+// random order: every answer must be the same.
 func TestTimersAsPackageTime(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		seed := rand.Uint64()

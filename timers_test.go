@@ -132,7 +132,8 @@ func TestTimerComes(t *testing.T) {
 	})
 }
 
-// TestTimerNever: centuries are for ever, and bounded waits for a Timer end by their own bound.
+// TestTimerNever: centuries are for ever, and bounded waits for a Timer end by
+// their own bound.
 func TestTimerNever(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		for _, d := range []time.Duration{time.Hour, math.MaxInt64} {
@@ -183,7 +184,8 @@ func TestSelectOfTimers(t *testing.T) {
 	})
 }
 
-// TestTimerMoved stops and resets a Timer in which others wait, a coroutine of another Processor and a goroutine, in Recv and in Select.
+// TestTimerMoved stops and resets a Timer in which others wait, a coroutine of
+// another Processor and a goroutine, in Recv and in Select.
 func TestTimerMoved(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		for _, selecting := range []bool{false, true} {
@@ -239,7 +241,8 @@ func TestTimerMoved(t *testing.T) {
 	})
 }
 
-// TestSelectSentBack: a Select that a Reset makes look again, and that then does another case, leaves the Timer's variable alone.
+// TestSelectSentBack: a Select that a Reset makes look again, and that then
+// does another case, leaves the Timer's variable alone.
 func TestSelectSentBack(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		for range 20 {
@@ -264,7 +267,8 @@ func TestSelectSentBack(t *testing.T) {
 	})
 }
 
-// TestNobodysTimers: those that nobody refers to are garbage, whatever time they are set for.
+// TestNobodysTimers: those that nobody refers to are garbage, whatever time
+// they are set for.
 func TestNobodysTimers(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		timer, ticker := netco.NewTimer(time.Hour), netco.NewTicker(time.Hour)
@@ -283,7 +287,8 @@ func TestNobodysTimers(t *testing.T) {
 	})
 }
 
-// TestAfterFunc: f runs once, in a coroutine, not early; on the caller's Processor if that is one.
+// TestAfterFunc: f runs once, in a coroutine, not early; on the caller's
+// Processor if that is one.
 func TestAfterFunc(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		inside := netco.Self() != nil
@@ -329,7 +334,8 @@ func TestAfterFuncSite(t *testing.T) {
 	})
 }
 
-// TestTimersAreNoLife: neither Run nor Shutdown waits for them, and after Shutdown no function is called.
+// TestTimersAreNoLife: neither Run nor Shutdown waits for them, and after
+// Shutdown no function is called.
 func TestTimersAreNoLife(t *testing.T) {
 	var called atomic.Int32
 	f := func() { called.Add(1) }
@@ -365,7 +371,8 @@ func TestTimersAreNoLife(t *testing.T) {
 	shutdown(t)
 }
 
-// TestTimersAtAForcedEnd: who waits for one is sent away or, an ordinary goroutine, gets it.
+// TestTimersAtAForcedEnd: who waits for one is sent away or, an ordinary
+// goroutine, gets it.
 func TestTimersAtAForcedEnd(t *testing.T) {
 	if err := netco.Start(netco.Options{Processors: 2}); err != nil {
 		t.Fatal(err)
@@ -451,7 +458,8 @@ func TestSleep(t *testing.T) {
 	})
 }
 
-// TestTimerAllocs: one allocation for each that is made, none for what is done with it.
+// TestTimerAllocs: one allocation for each that is made, none for what is done
+// with it.
 func TestTimerAllocs(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		f := func() {}
@@ -492,8 +500,10 @@ func TestTimerAllocs(t *testing.T) {
 	})
 }
 
-// TestTimerHammer stops, resets and receives from Timers in every way on all sides at once. Each time that is set ends in one way: it
-// is received or its function called, it is stopped, or another takes its place. The numbers must add up for each.
+// TestTimerHammer stops, resets and receives from Timers in every way on all
+// sides at once. Each time that is set ends in one way: it is received or its
+// function called, it is stopped, or another takes its place. The numbers must
+// add up for each.
 func TestTimerHammer(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	type counted struct {
