@@ -48,6 +48,7 @@ import (
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -55,13 +56,13 @@ import (
 // Options are the settings of a Scheduler.
 type Options = scheduler.Options
 
-// PanicInfo is what Options.OnPanic is told.
-type PanicInfo = processor.PanicInfo
+// PanicInfo describes a panic to Options.OnPanic.
+type PanicInfo = scheduler.PanicInfo
 
 // Whether an idle Processor looks for events for a while before it sleeps.
 const (
-	SpinAuto = processor.SpinAuto
-	SpinOff  = processor.SpinOff
+	SpinAuto = scheduler.SpinAuto
+	SpinOff  = scheduler.SpinOff
 )
 
 // Errors; all work with errors.Is.
@@ -86,10 +87,10 @@ var def struct {
 }
 
 func init() {
-	processor.StartDefault = func() error {
+	processor.SetStarter(func() error {
 		_, err := Default()
 		return err
-	}
+	})
 	coroutine.SetStarter(start)
 }
 
@@ -135,7 +136,7 @@ func startLocked(o Options) (*scheduler.Scheduler, error) {
 		return nil, err
 	}
 	def.s.Store(s)
-	processor.SetDefaultGroup(s.Group())
+	processor.SetDefaultGroup(engine.Of(s).Group())
 	def.over = false
 	return s, nil
 }
@@ -189,11 +190,9 @@ func spawn(fn func(), name string, site uintptr) (*scheduler.Scheduler, schedule
 // spawnOn is spawn, and with again starts the default Scheduler after its
 // Shutdown, too.
 func spawnOn(again bool, fn func(), name string, site uintptr) (*scheduler.Scheduler, scheduler.Spawn, error) {
-	sp := scheduler.Spawn{Fn: fn, Name: name, Site: site, Here: processor.Here()}
-	if sp.Here != nil {
-		if s := scheduler.Of(sp.Here); s != nil {
-			return s, sp, nil
-		}
+	sp := scheduler.Spawn{Fn: fn, Name: name, Site: site}
+	if s := scheduler.Current(); s != nil {
+		return s, sp, nil
 	}
 	s, err := running(again)
 	return s, sp, err

@@ -1,6 +1,7 @@
 package netco
 
 import (
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -26,7 +27,7 @@ func EventLoop(o Options, turn func() bool) error {
 			def.mu.Lock() // a Start may be under way
 			taken = !def.s.CompareAndSwap(nil, s)
 			if !taken {
-				processor.SetDefaultGroup(s.Group())
+				processor.SetDefaultGroup(engine.Of(s).Group())
 			}
 			def.over = def.over && taken
 			def.mu.Unlock()

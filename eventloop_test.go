@@ -28,7 +28,7 @@ func TestDefaultEventLoop(t *testing.T) {
 		}
 		first = false
 		s, err := netco.Default()
-		if err != nil || len(s.Processors()) != 1 {
+		if err != nil || s.Processors() != 1 {
 			t.Errorf("the default Scheduler: %v", err)
 		}
 		if err := netco.Start(netco.Options{}); !errors.Is(err, netco.ErrStarted) {

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
 )
@@ -87,7 +88,7 @@ func client(t *testing.T, address string) net.Conn {
 
 // panics returns how many coroutines of s have panicked.
 func panics(s *scheduler.Scheduler) (n uint64) {
-	for _, p := range s.Processors() {
+	for _, p := range engine.Of(s).Processors() {
 		n += p.Coroutines().Panics.Load()
 	}
 	return n

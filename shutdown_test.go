@@ -53,7 +53,7 @@ func TestAfterShutdown(t *testing.T) {
 			t.Errorf("AfterFunc after %s: called in a coroutine", end)
 		}
 		if s, err := netco.Default(); err == nil {
-			t.Fatalf("after %s: %d Processors run", end, len(s.Processors()))
+			t.Fatalf("after %s: %d Processors run", end, s.Processors())
 		}
 	}
 	netco.ForgetShutdown() // the other tests start where they find it

@@ -6,8 +6,8 @@ import (
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
-	"github.com/netco-go/netco/scheduler"
 )
 
 // Timer is one event in the future: package time's, for coroutines and
@@ -89,7 +89,7 @@ func afterOutside(d time.Duration, f func(), site uintptr) *time.Timer {
 		return time.AfterFunc(d, f)
 	}
 	return time.AfterFunc(d, func() {
-		s.Go(scheduler.Spawn{Fn: f, Site: site, Own: true}) // or it has ended
+		engine.Of(s).GoUnlimited(f, site) // or it has ended
 	})
 }
 

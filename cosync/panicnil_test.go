@@ -7,7 +7,6 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
-	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -15,7 +14,7 @@ import (
 // counts as a panic. It was taken for a Goexit.
 func TestPanicNil(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
-	s, err := scheduler.New(scheduler.Options{Processors: 1, Watchdog: -1, OnPanic: func(processor.PanicInfo) {}})
+	s, err := scheduler.New(scheduler.Options{Processors: 1, Watchdog: -1, OnPanic: func(scheduler.PanicInfo) {}})
 	if err == nil {
 		err = s.Start()
 	}

@@ -6,17 +6,18 @@ import (
 
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
 
 // phaseOf names where a Scheduler is between start and end.
 func phaseOf(s *scheduler.Scheduler) string {
-	list := s.Processors()
-	if len(list) == 0 {
+	group := engine.Of(s).Group()
+	if group == nil {
 		return "new"
 	}
-	switch list[0].Group().Phase() {
+	switch group.Phase() {
 	case processor.Running:
 		return "running"
 	case processor.Draining:

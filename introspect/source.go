@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
@@ -44,13 +45,13 @@ func of(s *scheduler.Scheduler) *source {
 		stack:      func(ctx context.Context, c *seen) (string, error) { return c.Stack(ctx) },
 	}
 	mine := func(i *coroutine.Info) int {
-		if p, ok := i.Host.(*processor.Processor); ok && scheduler.Of(p) == s {
+		if p, ok := i.Host.(*processor.Processor); ok && p.Group().Owner == any(s) {
 			return p.Index()
 		}
 		return -1
 	}
 	src.processors = func() []Processor {
-		list := s.Processors()
+		list := engine.Of(s).Processors()
 		figures := make([]Processor, len(list))
 		for i, p := range list {
 			figures[i] = figuresOf(p)
@@ -70,7 +71,7 @@ func of(s *scheduler.Scheduler) *source {
 	}
 	src.sockets = func(f func(*sockinfo.Info) bool) {
 		more := true
-		for _, p := range s.Processors() {
+		for _, p := range engine.Of(s).Processors() {
 			if more {
 				sockinfo.Each(p, func(i sockinfo.Info) bool {
 					more = f(&i)
@@ -79,8 +80,8 @@ func of(s *scheduler.Scheduler) *source {
 			}
 		}
 	}
-	src.lateness = func(i int) latencies { return latenciesOf(s.Processors()[i].Stats.LateNs.Snapshot()) }
-	src.logger = func() *zap.Logger { return loggerOf(s.Processors()) }
-	src.progress = func() progress { return progressOf(s.Processors()) }
+	src.lateness = func(i int) latencies { return latenciesOf(engine.Of(s).Processors()[i].Stats.LateNs.Snapshot()) }
+	src.logger = func() *zap.Logger { return loggerOf(engine.Of(s).Processors()) }
+	src.progress = func() progress { return progressOf(engine.Of(s).Processors()) }
 	return src
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/logging"
-	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -113,7 +112,7 @@ func TestWhoWrote(t *testing.T) {
 func TestLibrarysLines(t *testing.T) {
 	for _, treat := range []func(*zap.Logger) *zap.Logger{logging.Here, func(l *zap.Logger) *zap.Logger { return l }} {
 		var w bytes.Buffer
-		o := scheduler.Options{Processors: 1, Logger: treat(jsonTo(&w, zap.InfoLevel)), OnPanic: func(processor.PanicInfo) {}}
+		o := scheduler.Options{Processors: 1, Logger: treat(jsonTo(&w, zap.InfoLevel)), OnPanic: func(scheduler.PanicInfo) {}}
 		inCoroutine(t, o, "unlucky", func() { panic(errors.New("fell over")) })
 		var panicked map[string]any
 		for _, f := range lines(t, &w) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -50,7 +51,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		labels := prometheus.MakeLabelPairs(handoffsBySite, []string{h.Cause, strings.ToValidUTF8(h.BlockedAt, "\uFFFD")})
 		ch <- &sample{desc: handoffsBySite, labels: labels, kind: count, value: float64(h.Count)}
 	}
-	processors := c.s.Processors()
+	processors := engine.Of(c.s).Processors()
 	if len(processors) == 0 {
 		return
 	}

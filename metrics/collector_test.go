@@ -14,6 +14,7 @@ import (
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
@@ -338,7 +339,7 @@ func TestMoved(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 3, MinActive: 2})
 	r := registered(t, s)
 	h, err := s.Go(scheduler.NewSpawn(func() {
-		for _, p := range s.Processors() {
+		for _, p := range engine.Of(s).Processors() {
 			if p != processor.Here() {
 				coroutine.Current().MoveTo(p.Executor())
 				break
@@ -375,14 +376,14 @@ func TestEndedByForce(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the timer", func() bool {
-		s.Processors()[0].Wake() // it is counted when a turn begins
+		engine.Of(s).Processors()[0].Wake() // it is counted when a turn begins
 		return gather(t, r).of("netco_timers_pending{processor=0}") == 1
 	})
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	s.Shutdown(over)
 	select {
-	case <-s.Processors()[0].Ended(): // which Shutdown does not await for ever
+	case <-engine.Of(s).Processors()[0].Ended(): // which Shutdown does not await for ever
 	case <-time.After(gaveUp):
 		t.Fatal("the Processor has not ended")
 	}

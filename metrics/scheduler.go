@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -10,14 +11,14 @@ var phases = []string{"not_started", "running", "draining", "stopping", "stopped
 
 // phase is the index in phases of what s is in.
 func phase(s *scheduler.Scheduler) int {
-	if g := s.Group(); g != nil {
+	if g := engine.Of(s).Group(); g != nil {
 		return 1 + int(g.Phase()-processor.Running)
 	}
 	return 0
 }
 
 func active(s *scheduler.Scheduler) (n int) {
-	for _, p := range s.Processors() {
+	for _, p := range engine.Of(s).Processors() {
 		if p.IsActive() {
 			n++
 		}
@@ -29,7 +30,7 @@ func active(s *scheduler.Scheduler) (n int) {
 var ofScheduler = described([]family[*scheduler.Scheduler]{
 	{name: "netco_processors", kind: gauge,
 		help: "Processors, each of which runs coroutines one at a time; 0 before the Scheduler's start.",
-		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(len(s.Processors())) }},
+		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(s.Processors()) }},
 	{name: "netco_processors_active", kind: gauge,
 		help: "Processors that are given new work: at least Options.MinActive, more when those are busy.",
 		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(active(s)) }},

@@ -20,7 +20,6 @@ import (
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
-	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -42,7 +41,7 @@ func begin(t *testing.T, o netco.Options) []*processor.Processor {
 	if _, err := netco.Go(func() { found <- processor.Here() }); err != nil {
 		t.Fatal(err)
 	}
-	return scheduler.Of(<-found).Processors()
+	return (<-found).Group().Members()
 }
 
 // shuffle moves connections at random until it is stopped.

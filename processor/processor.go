@@ -257,8 +257,12 @@ func removeRunning(p *Processor) {
 	running.mu.Unlock()
 }
 
-// StartDefault starts the default scheduler; the root package sets it.
-var StartDefault func() error
+// starter starts the default Scheduler; nil where package netco is not part of
+// the program.
+var starter func() error
+
+// SetStarter sets what starts the default Scheduler. For package netco's init.
+func SetStarter(start func() error) { starter = start }
 
 // runningGroup returns the default Scheduler's group, or any that runs, or nil.
 func runningGroup() *Group {
@@ -291,10 +295,10 @@ func anywhere() (*Processor, error) {
 		if best != nil {
 			return best, nil
 		}
-		if StartDefault == nil {
+		if starter == nil {
 			break
 		}
-		if err := StartDefault(); err != nil {
+		if err := starter(); err != nil {
 			return nil, err
 		}
 	}

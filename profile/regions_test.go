@@ -14,6 +14,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/profile"
 )
@@ -57,7 +58,7 @@ func traced(t *testing.T, f func()) (begun, ended map[string]int) {
 // resumes is how often coroutines have been resumed.
 func resumes() (n uint64) {
 	s, _ := netco.Default()
-	for _, p := range s.Processors() {
+	for _, p := range engine.Of(s).Processors() {
 		for p.Executor().Stats.Live.Load() != 0 || !p.Idle() {
 			time.Sleep(time.Millisecond)
 		}
@@ -170,7 +171,7 @@ func TestRegionsOff(t *testing.T) {
 	over.Store(true)
 	netco.Run(func() {})
 	s, _ := netco.Default()
-	for _, p := range s.Processors() {
+	for _, p := range engine.Of(s).Processors() {
 		if p.Executor().Stats.Live.Load() != 0 {
 			t.Error("one lives")
 		}

@@ -71,7 +71,7 @@ func (s *Scheduler) untilFalse(turn func() bool) func() bool {
 
 // Wake makes every Processor that is asleep take a turn, from any thread.
 func (s *Scheduler) Wake() {
-	for _, p := range s.Processors() {
+	for _, p := range s.members() {
 		p.Wake()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
@@ -43,7 +44,7 @@ func TestEventLoop(t *testing.T) {
 	err := s.EventLoop(func() bool {
 		here()
 		if turns++; turns == 1 {
-			if len(s.Processors()) != 1 || processor.Here() != s.Processors()[0] {
+			if s.Processors() != 1 || processor.Here() != engine.Of(s).Processors()[0] {
 				t.Error("not one Processor, here")
 			}
 			if coroutine.Current() != nil {
@@ -136,13 +137,13 @@ func TestEventLoopWake(t *testing.T) {
 	var turns atomic.Int64
 	var last atomic.Bool
 	asleep := func() {
-		for !s.Processors()[0].Idle() {
+		for !engine.Of(s).Processors()[0].Idle() {
 			runtime.Gosched()
 		}
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.EventLoop(func() bool { turns.Add(1); return !last.Load() }) }()
-	for s.Processors() == nil {
+	for s.Processors() == 0 {
 		runtime.Gosched()
 	}
 	asleep()

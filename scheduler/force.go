@@ -46,7 +46,7 @@ func (s *Scheduler) noteForced() {
 // alive describes coroutines that have started and live, shownForced at most.
 func (s *Scheduler) alive() (list []string) {
 	coroutine.Range(func(i coroutine.Info) bool {
-		if p, ok := i.Host.(*processor.Processor); !ok || Of(p) != s {
+		if p, ok := i.Host.(*processor.Processor); !ok || of(p) != s {
 			return true
 		}
 		i.Resolve()

@@ -43,7 +43,7 @@ func TestEndedByForce(t *testing.T) {
 		testenv.Until(t, "all to sleep", func() bool {
 			n := 0
 			coroutine.Range(func(i coroutine.Info) bool {
-				if p, ok := i.Host.(*processor.Processor); ok && scheduler.Of(p) == s && i.State == coroutine.Waiting {
+				if p, ok := i.Host.(*processor.Processor); ok && p.Group().Owner == any(s) && i.State == coroutine.Waiting {
 					n++
 				}
 				return true

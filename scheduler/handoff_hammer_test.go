@@ -15,6 +15,7 @@ import (
 
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/inside"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
@@ -91,7 +92,7 @@ func newMill(t *testing.T) *mill {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.pipe.Close(); w.pipeIn.Close() })
-	w.s = start(t, scheduler.Options{Processors: 2, PoolCap: 8, OnPanic: func(processor.PanicInfo) {
+	w.s = start(t, scheduler.Options{Processors: 2, PoolCap: 8, OnPanic: func(scheduler.PanicInfo) {
 		time.Sleep(time.Duration(rand.IntN(3)) * time.Millisecond)
 		w.panicked.Add(1)
 	}})
@@ -381,7 +382,7 @@ func (w *mill) check(workers int64) {
 		sum += *x
 	}
 	var live, spawned, ended, handoffs, standbys uint64
-	for _, p := range w.s.Processors() {
+	for _, p := range engine.Of(w.s).Processors() {
 		c := p.Coroutines()
 		live, spawned, ended, handoffs = live+c.Live.Load(), spawned+c.Spawned.Load(), ended+c.Ended.Load(), handoffs+c.Handoffs.Load()
 		standbys += c.Standbys.Load()

@@ -24,6 +24,7 @@ import (
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
@@ -250,7 +251,7 @@ func (p *pulse) goes(t testing.TB) {
 }
 
 func handoffs(s *scheduler.Scheduler) (n uint64) {
-	for _, p := range s.Processors() {
+	for _, p := range engine.Of(s).Processors() {
 		n += p.Coroutines().Handoffs.Load()
 	}
 	return n
@@ -443,8 +444,8 @@ func TestHandoffEnds(t *testing.T) {
 		}
 	})
 	t.Run("panic", func(t *testing.T) {
-		var info processor.PanicInfo
-		leave(t, scheduler.Options{OnPanic: func(i processor.PanicInfo) { info = i }}, func() { panic("aside") }).ends(t)
+		var info scheduler.PanicInfo
+		leave(t, scheduler.Options{OnPanic: func(i scheduler.PanicInfo) { info = i }}, func() { panic("aside") }).ends(t)
 		if info.Value != "aside" || info.Name != "aside" || !strings.Contains(string(info.Stack), "TestHandoffEnds") {
 			t.Errorf("OnPanic got %v of %q", info.Value, info.Name)
 		}
@@ -506,7 +507,7 @@ func TestHandoffShutdown(t *testing.T) {
 	a := leave(t, scheduler.Options{}, func() { processor.Sleep(time.Millisecond); finished = true })
 	ended := make(chan error, 1)
 	go func() { ended <- a.s.Shutdown(context.Background()) }()
-	testenv.Until(t, "the end to begin", func() bool { return a.s.Group().Phase() >= processor.Draining })
+	testenv.Until(t, "the end to begin", func() bool { return engine.Of(a.s).Group().Phase() >= processor.Draining })
 	a.p.goes(t)
 	a.p.stop.Store(true)
 	if len(ended) > 0 {
@@ -528,7 +529,7 @@ func TestHandoffForced(t *testing.T) {
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- a.s.Shutdown(over()) }()
-	testenv.Until(t, "the end by force", func() bool { return a.s.Group().Phase() >= processor.Stopping })
+	testenv.Until(t, "the end by force", func() bool { return engine.Of(a.s).Group().Phase() >= processor.Stopping })
 	a.release()
 	if err := <-ended; err != context.Canceled || !unwound || past {
 		t.Errorf("Shutdown: %v, unwound: %v, past its wait: %v", err, unwound, past)
@@ -545,7 +546,7 @@ func TestHandoffStuck(t *testing.T) {
 		t.Error("Shutdown:", err)
 	}
 	a.release()
-	<-a.s.Processors()[0].Ended()
+	<-engine.Of(a.s).Processors()[0].Ended()
 }
 
 // TestHandoffLooks: what others are told of a coroutine that is left behind.
@@ -654,7 +655,7 @@ func TestNoHandoff(t *testing.T) {
 			if n := handoffs(s); n != 0 {
 				t.Errorf("%d handoffs", n)
 			}
-			if n := s.Processors()[0].Coroutines().Standbys.Load(); n != 0 {
+			if n := engine.Of(s).Processors()[0].Coroutines().Standbys.Load(); n != 0 {
 				t.Errorf("%d standbys", n)
 			}
 			close(release)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -34,9 +35,9 @@ func TestInheritPanics(t *testing.T) {
 	starts := map[string]func(sp scheduler.Spawn) (coroutine.Handle, error){
 		"Go":               s.Go,
 		"GoLocal":          s.GoLocal,
-		"GoOn here":        func(sp scheduler.Spawn) (coroutine.Handle, error) { return s.GoOn(sp.Here.Index(), sp) },
-		"GoOn elsewhere":   func(sp scheduler.Spawn) (coroutine.Handle, error) { return s.GoOn(1-sp.Here.Index(), sp) },
-		"the library's Go": func(sp scheduler.Spawn) (coroutine.Handle, error) { sp.Own = true; return s.Go(sp) },
+		"GoOn here":        func(sp scheduler.Spawn) (coroutine.Handle, error) { return s.GoOn(processor.Here().Index(), sp) },
+		"GoOn elsewhere":   func(sp scheduler.Spawn) (coroutine.Handle, error) { return s.GoOn(1-processor.Here().Index(), sp) },
+		"the library's Go": func(sp scheduler.Spawn) (coroutine.Handle, error) { return engine.Of(s).GoUnlimited(sp.Fn, 0) },
 		"coroutine.Start":  func(sp scheduler.Spawn) (coroutine.Handle, error) { return coroutine.Start(sp.Fn, "", 0) },
 		"StartChild": func(sp scheduler.Spawn) (coroutine.Handle, error) {
 			return coroutine.StartChild(func() (coroutine.Handle, error) { return s.Go(sp) })
@@ -86,7 +87,7 @@ func TestInheritPanics(t *testing.T) {
 func TestPanicNil(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
 	values := make(chan any, 10)
-	s := start(t, scheduler.Options{Processors: 1, Watchdog: -1, OnPanic: func(p processor.PanicInfo) { values <- p.Value }})
+	s := start(t, scheduler.Options{Processors: 1, Watchdog: -1, OnPanic: func(p scheduler.PanicInfo) { values <- p.Value }})
 	defer shutdown(t, s)
 	dropped := coroutine.NewLocal(coroutine.LocalOptions[int]{Drop: func(*int) { panic(nil) }})
 	for name, f := range map[string]func(){

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
@@ -68,7 +69,7 @@ func TestStates(t *testing.T) {
 		}
 	}
 	calls(scheduler.ErrNotStarted)
-	if s.Processors() != nil || s.Live() != 0 {
+	if s.Processors() != 0 || s.Live() != 0 {
 		t.Error("there are Processors before the start")
 	}
 	if err := s.Start(); err != nil {
@@ -285,13 +286,13 @@ func TestShutdownOfOneThatNeverEnds(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || err == context.Canceled || !strings.Contains(err.Error(), "1 coroutine") {
 		t.Errorf("Shutdown: %v", err)
 	}
-	<-s.Processors()[1].Ended()
+	<-engine.Of(s).Processors()[1].Ended()
 	if h.Done() {
 		t.Error("it has ended")
 	}
 	close(release)
 	h.Join()
-	<-s.Processors()[0].Ended() // when it ends, its Processor does
+	<-engine.Of(s).Processors()[0].Ended() // when it ends, its Processor does
 }
 
 func TestShutdownAtOnceFromMany(t *testing.T) {
@@ -345,7 +346,7 @@ func TestInsideACoroutine(t *testing.T) {
 			t.Errorf("another's Run: %v", err)
 		}
 		h, err := other.GoLocal(spawn(func() {
-			if p := processor.Here(); scheduler.Of(p) != other {
+			if scheduler.Current() != other {
 				t.Error("another's GoLocal runs here")
 			}
 		}))
@@ -400,7 +401,7 @@ func TestSchedulersSideBySide(t *testing.T) {
 		wg.Go(func() {
 			load(t, s)
 			s.Run(spawn(func() {
-				if scheduler.Of(processor.Here()) != s {
+				if scheduler.Current() != s {
 					t.Error("runs on another's Processor")
 				}
 			}))

@@ -6,7 +6,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -25,7 +24,7 @@ func (s *Scheduler) Refused() uint64 {
 }
 
 // logged passes on what a start of a coroutine has come to, and logs a refusal.
-func (s *Scheduler) logged(h coroutine.Handle, err error) (coroutine.Handle, error) {
+func (s *Scheduler) logged(h Handle, err error) (Handle, error) {
 	if err != nil && err == ErrTooManyCoroutines {
 		s.logRefusal()
 	}

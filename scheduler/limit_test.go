@@ -12,6 +12,8 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -165,16 +167,15 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-ran // a Func has fired at the limit
-	own := spawn(func() {})
-	own.Own = true
-	beside, err := s.Go(own)
+	beside, err := engine.Of(s).GoUnlimited(func() {}, 0)
 	if err != nil {
 		t.Fatalf("the library's own: %v", err)
 	}
 	beside.Join()
 	close(hold)
 	h.Join()
-	s.Run(own) // until nothing lives
+	quiet := func() bool { return !engine.Of(s).Group().Active() }
+	testenv.Until(t, "all to have ended", quiet)
 	for range 3 {
 		_, err := s.GoOn(0, spawn(func() {
 			if _, err := s.GoLocal(spawn(func() {})); !errors.Is(err, scheduler.ErrTooManyCoroutines) {
@@ -184,7 +185,7 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 		if err != nil {
 			t.Fatalf("after all have ended: %v", err)
 		}
-		s.Run(own)
+		testenv.Until(t, "all to have ended", quiet)
 	}
 }
 

@@ -29,7 +29,7 @@ type Options struct {
 	LockThreads bool
 	// Spin says whether an idle Processor looks for events for up to 50 µs before it sleeps; default SpinAuto: while that
 	// has been paying lately.
-	Spin processor.SpinMode
+	Spin SpinMode
 	// PoolCap is how many idle goroutines each Processor keeps, with their stacks, for coroutines to come; default
 	// 1024; negative: none.
 	PoolCap int
@@ -47,7 +47,7 @@ type Options struct {
 	Logger *zap.Logger
 	// OnPanic, if set, is called when a coroutine panics, on that coroutine; the coroutine then ends and the program goes
 	// on. By default a panic ends the program, as in a goroutine.
-	OnPanic func(processor.PanicInfo)
+	OnPanic func(PanicInfo)
 	// Watchdog is how long a turn of a Processor may last before it is a stall; default 100 ms, at least 1 ms; negative: no
 	// watchdog. Each stall is counted and in Stalls, and is logged twice, as a warning when it is noticed and when it is over; but
 	// 10 at once, and then one in 6 seconds, get a warning and a stack, so that a daemon that stalls all the time is not
@@ -57,6 +57,19 @@ type Options struct {
 	// goroutine, an ordinary one: until it returns no other stall is noticed. Shutdown does not wait for it.
 	OnStall func(Stall)
 }
+
+// PanicInfo describes a panic to Options.OnPanic.
+type PanicInfo = processor.PanicInfo
+
+// SpinMode says whether an idle Processor looks for events for a while before it
+// sleeps.
+type SpinMode = processor.SpinMode
+
+// The values of SpinMode.
+const (
+	SpinAuto = processor.SpinAuto // while it has been paying lately, and never on one core
+	SpinOff  = processor.SpinOff
+)
 
 const (
 	maxProcessors     = 1024
@@ -84,7 +97,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("netco: Options.MinActive is %d, want 1 or more, or 0 for 1", o.MinActive)
 	case o.MaxCoroutines < 0:
 		return o, fmt.Errorf("netco: Options.MaxCoroutines is %d, want 1 or more, or 0 for no limit", o.MaxCoroutines)
-	case o.Spin != processor.SpinAuto && o.Spin != processor.SpinOff:
+	case o.Spin != SpinAuto && o.Spin != SpinOff:
 		return o, fmt.Errorf("netco: Options.Spin is %d, want SpinAuto or SpinOff", o.Spin)
 	}
 	var usable unix.CPUSet

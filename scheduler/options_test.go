@@ -79,8 +79,8 @@ func TestEveryOption(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, o)
-			if want := o.Processors; want == 0 && len(s.Processors()) != runtime.GOMAXPROCS(0) || want != 0 && len(s.Processors()) != want {
-				t.Errorf("%d Processors", len(s.Processors()))
+			if want := o.Processors; want == 0 && s.Processors() != runtime.GOMAXPROCS(0) || want != 0 && s.Processors() != want {
+				t.Errorf("%d Processors", s.Processors())
 			}
 			load(t, s)
 			if len(o.CPUs) > 0 {
@@ -132,7 +132,7 @@ func load(t *testing.T, s *scheduler.Scheduler) {
 				case 2:
 					runtime.Goexit()
 				case 3:
-					h, err := s.GoOn(i%len(s.Processors()), spawn(coroutine.Yield))
+					h, err := s.GoOn(i%s.Processors(), spawn(coroutine.Yield))
 					if err != nil || h.Join() != nil {
 						t.Errorf("GoOn: %v", err)
 					}

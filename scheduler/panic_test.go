@@ -12,6 +12,7 @@ import (
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
@@ -73,9 +74,9 @@ var children = testenv.Children{
 		runtime.Goexit()
 	}),
 	"locked": crashing(scheduler.Options{Processors: 1, LockThreads: true}, func() { explosive("boom") }),
-	"handler panics": crashing(scheduler.Options{OnPanic: func(processor.PanicInfo) { explosive("the handler's own") }},
+	"handler panics": crashing(scheduler.Options{OnPanic: func(scheduler.PanicInfo) { explosive("the handler's own") }},
 		func() { panic("boom") }),
-	"handler exits": crashing(scheduler.Options{OnPanic: func(processor.PanicInfo) { runtime.Goexit() }},
+	"handler exits": crashing(scheduler.Options{OnPanic: func(scheduler.PanicInfo) { runtime.Goexit() }},
 		func() { explosive("boom") }),
 	"while unwinding": func() {
 		s, _ := scheduler.New(two)
@@ -174,8 +175,8 @@ func TestLockedIsNamed(t *testing.T) {
 // TestOnPanic: with a handler the program goes on and the handler is told who and where; what waits for the coroutine goes on too.
 func TestOnPanic(t *testing.T) {
 	var mu sync.Mutex
-	var infos []processor.PanicInfo
-	s := start(t, scheduler.Options{Processors: 2, OnPanic: func(info processor.PanicInfo) {
+	var infos []scheduler.PanicInfo
+	s := start(t, scheduler.Options{Processors: 2, OnPanic: func(info scheduler.PanicInfo) {
 		if co := coroutine.Current(); co == nil || co.ID() != info.Coroutine {
 			t.Error("the handler does not run on the coroutine")
 		}
@@ -235,7 +236,7 @@ func TestOnPanic(t *testing.T) {
 			t.Errorf("the stack lacks %s:\n%s", guilty, info.Stack)
 		}
 	}
-	if got := s.Processors()[1].Coroutines().Panics.Load(); got != 100 {
+	if got := engine.Of(s).Processors()[1].Coroutines().Panics.Load(); got != 100 {
 		t.Errorf("%d panics counted", got)
 	}
 	shutdown(t, s)
@@ -244,8 +245,8 @@ func TestOnPanic(t *testing.T) {
 // TestPanicsWhileUnwinding: deferred calls that panic while shutdown unwinds their coroutines are handled, and the
 // Scheduler ends all the same.
 func TestPanicsWhileUnwinding(t *testing.T) {
-	handled := make(chan processor.PanicInfo, 100)
-	s := start(t, scheduler.Options{Processors: 2, OnPanic: func(i processor.PanicInfo) { handled <- i }})
+	handled := make(chan scheduler.PanicInfo, 100)
+	s := start(t, scheduler.Options{Processors: 2, OnPanic: func(i scheduler.PanicInfo) { handled <- i }})
 	for range 20 {
 		h := make(chan struct{})
 		s.Go(spawn(func() {

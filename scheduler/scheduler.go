@@ -140,16 +140,18 @@ func (s *Scheduler) config(group *processor.Group, i int) processor.Config {
 	}
 }
 
-// Processors returns the Processors, in the order of their numbers; nil before Start. It takes no lock. Not to be changed.
-func (s *Scheduler) Processors() []*processor.Processor {
+// Processors returns how many Processors there are; 0 before Start. Does not
+// park.
+func (s *Scheduler) Processors() int { return len(s.members()) }
+
+// members returns the Processors, in the order of their numbers; nil before
+// Start. It takes no lock. Not to be changed.
+func (s *Scheduler) members() []*processor.Processor {
 	if g := s.group.Load(); g != nil {
 		return g.Members()
 	}
 	return nil
 }
-
-// Group returns what its Processors have in common, or nil before Start.
-func (s *Scheduler) Group() *processor.Group { return s.group.Load() }
 
 // Logger returns what the Scheduler logs to. It is not nil.
 func (s *Scheduler) Logger() *zap.Logger { return s.opt.Logger }
@@ -184,57 +186,78 @@ func (s *Scheduler) mayGo(here *processor.Processor) error {
 	return s.open(here)
 }
 
+// Handle identifies a coroutine from its start on, also after its end: Join,
+// Stop, Done and ID are its methods.
+type Handle = coroutine.Handle
+
 // Spawn is what to start as a coroutine.
 type Spawn struct {
 	Fn   func()
-	Name string               // may be ""
-	Site uintptr              // the program counter of who starts it, or 0
-	Here *processor.Processor // processor.Here(), which the caller has looked up
-	Own  bool                 // the library's own: Go starts it whatever Options.MaxCoroutines says
+	Name string  // may be ""
+	Site uintptr // the program counter of what starts it, as coroutine listings show it; or 0
 }
 
-// NewSpawn returns the Spawn for fn and the calling thread.
-func NewSpawn(fn func()) Spawn { return Spawn{Fn: fn, Here: processor.Here()} }
+// NewSpawn returns the Spawn for fn, without a name.
+func NewSpawn(fn func()) Spawn { return Spawn{Fn: fn} }
 
-// Of returns the Scheduler a Processor belongs to.
-func Of(p *processor.Processor) *Scheduler {
-	s, _ := p.Group().Owner.(*Scheduler)
-	return s
-}
-
-// local returns the caller's Processor if it is one of s.
-func (s *Scheduler) local(sp Spawn) *processor.Processor {
-	if sp.Here != nil && sp.Here.Group() == s.group.Load() {
-		return sp.Here
+// Current returns the Scheduler of the calling coroutine, or nil on an ordinary
+// goroutine. It takes a few nanoseconds and does not park.
+func Current() *Scheduler {
+	if p := processor.Here(); p != nil {
+		return of(p)
 	}
 	return nil
 }
 
-// Go starts a coroutine on the least loaded Processor. It does not park. The
-// error is ErrNotStarted, ErrShutdown, ErrTooManyCoroutines or ErrBubble.
-func (s *Scheduler) Go(sp Spawn) (coroutine.Handle, error) {
+// of returns the Scheduler that a Processor belongs to, or nil.
+func of(p *processor.Processor) *Scheduler {
+	s, _ := p.Group().Owner.(*Scheduler)
+	return s
+}
+
+// local returns here if it is one of the Processors of s, else nil.
+func (s *Scheduler) local(here *processor.Processor) *processor.Processor {
+	if here != nil && here.Group() == s.group.Load() {
+		return here
+	}
+	return nil
+}
+
+// Go starts a coroutine on the least loaded of the active Processors (see
+// Options.MinActive). The error is ErrNotStarted, ErrShutdown,
+// ErrTooManyCoroutines, or ErrBubble in a bubble of testing/synctest. Does not
+// park.
+func (s *Scheduler) Go(sp Spawn) (Handle, error) {
+	return s.start(sp, processor.Here(), true)
+}
+
+// start is Go for a caller on Processor here, or nil. If limited, it obeys
+// Options.MaxCoroutines.
+func (s *Scheduler) start(sp Spawn, here *processor.Processor, limited bool) (Handle, error) {
 	mustFn(sp.Fn)
-	if err := s.mayGo(sp.Here); err != nil {
-		return coroutine.Handle{}, err
+	if err := s.mayGo(here); err != nil {
+		return Handle{}, err
 	}
-	here := s.local(sp)
+	here = s.local(here)
 	to := s.group.Load().Place(here)
-	if sp.Own {
-		return submitted(to.Submit(here, sp.Fn, sp.Name, sp.Site, false))
+	if limited {
+		return s.logged(to.SubmitLimited(here, sp.Fn, sp.Name, sp.Site, false))
 	}
-	return s.logged(to.SubmitLimited(here, sp.Fn, sp.Name, sp.Site, false))
+	return submitted(to.Submit(here, sp.Fn, sp.Name, sp.Site, false))
 }
 
 // GoLocal starts a coroutine on the caller's Processor, where both stay. On an
-// ordinary goroutine, or a coroutine of another Scheduler, it is Go.
-func (s *Scheduler) GoLocal(sp Spawn) (coroutine.Handle, error) {
-	here := s.local(sp)
+// ordinary goroutine, or a coroutine of another Scheduler, it is Go. The errors
+// are Go's. Does not park.
+func (s *Scheduler) GoLocal(sp Spawn) (Handle, error) {
+	caller := processor.Here()
+	here := s.local(caller)
 	if here == nil {
-		return s.Go(sp)
+		return s.start(sp, caller, true)
 	}
 	mustFn(sp.Fn)
 	if err := s.mayGo(here); err != nil {
-		return coroutine.Handle{}, err
+		return Handle{}, err
 	}
 	if co := coroutine.Current(); co != nil {
 		co.Pin()
@@ -242,25 +265,29 @@ func (s *Scheduler) GoLocal(sp Spawn) (coroutine.Handle, error) {
 	return s.logged(here.SpawnLimited(sp.Fn, sp.Name, sp.Site))
 }
 
-// GoOn starts a coroutine on Processor i, where it stays. The error is ErrNoProcessor if there is none of that number.
-func (s *Scheduler) GoOn(i int, sp Spawn) (coroutine.Handle, error) {
+// GoOn starts a coroutine on Processor i, counted from 0, where it stays. The
+// error is ErrNoProcessor if there is none of that number, or Go's. Does not
+// park.
+func (s *Scheduler) GoOn(i int, sp Spawn) (Handle, error) {
 	mustFn(sp.Fn)
-	if err := s.mayGo(sp.Here); err != nil {
-		return coroutine.Handle{}, err
+	caller := processor.Here()
+	if err := s.mayGo(caller); err != nil {
+		return Handle{}, err
 	}
 	if i < 0 || i >= len(s.procs) {
-		return coroutine.Handle{}, fmt.Errorf("%w: %d of %d", ErrNoProcessor, i, len(s.procs))
+		return Handle{}, fmt.Errorf("%w: %d of %d", ErrNoProcessor, i, len(s.procs))
 	}
-	here := s.local(sp)
+	here := s.local(caller)
 	if p := s.procs[i]; p != here {
 		return s.logged(p.SubmitLimited(here, sp.Fn, sp.Name, sp.Site, true))
 	}
 	return s.logged(here.SpawnLimited(sp.Fn, sp.Name, sp.Site))
 }
 
-// submitted tells of a Processor that has ended meanwhile.
-func submitted(h coroutine.Handle) (coroutine.Handle, error) {
-	if h == (coroutine.Handle{}) {
+// submitted returns ErrShutdown for the zero Handle, of a Processor that has
+// ended meanwhile.
+func submitted(h Handle) (Handle, error) {
+	if h == (Handle{}) {
 		return h, coroutine.ErrShutdown
 	}
 	return h, nil
@@ -275,10 +302,11 @@ func mustFn(fn func()) {
 // Run starts a coroutine and returns when no coroutine of the Scheduler lives any more. It may be called again, and
 // by several goroutines. From a coroutine of this Scheduler it returns ErrInCoroutine: it would wait for its caller.
 func (s *Scheduler) Run(sp Spawn) error {
-	if s.local(sp) != nil {
+	caller := processor.Here()
+	if s.local(caller) != nil {
 		return ErrInCoroutine
 	}
-	h, err := s.Go(sp)
+	h, err := s.start(sp, caller, true)
 	if err != nil {
 		return err
 	}
@@ -387,7 +415,7 @@ func (s *Scheduler) Ended() bool {
 // Live returns how many coroutines live now.
 func (s *Scheduler) Live() int {
 	n := 0
-	for _, p := range s.Processors() {
+	for _, p := range s.members() {
 		n += int(p.Coroutines().Live.Load())
 	}
 	return n

@@ -59,7 +59,7 @@ func TestManyCoroutines(t *testing.T) {
 		var stop atomic.Bool
 		o.Go(scheduler.Spawn{Name: "first", Fn: func() { // so that all start in one turn
 			for range 16 {
-				o.GoLocal(scheduler.Spawn{Name: "many", Here: o.Processors()[0], Fn: func() {
+				o.GoLocal(scheduler.Spawn{Name: "many", Fn: func() {
 					for !stop.Load() {
 						for start := time.Now(); time.Since(start) < 4*time.Millisecond; {
 						}

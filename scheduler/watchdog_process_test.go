@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -50,7 +51,7 @@ func watched(threshold time.Duration, busy bool) {
 		s.GoOn(0, scheduler.Spawn{Name: "busy", Fn: func() {
 			for !stop {
 				fmt.Println("computing")
-				compute(s.Processors()[0], 250*time.Millisecond)
+				compute(engine.Of(s).Processors()[0], 250*time.Millisecond)
 				coroutine.Yield()
 			}
 		}})

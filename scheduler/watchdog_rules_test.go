@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -163,7 +164,7 @@ func fakeWatchdog(t *testing.T) (*watchdog, *watch) {
 			t.Error(err)
 		}
 	})
-	p := s.Processors()[0]
+	p := engine.Of(s).Processors()[0]
 	w := &watch{p: p, over: p.Ended(), end: func(uint64) (int64, bool) { return 0, false }}
 	d := &watchdog{threshold: 80 * ms, log: zap.NewNop(), watches: []*watch{w}}
 	d.budget.used, d.budget.since = budgetAtOnce, 1<<62 // no stacks

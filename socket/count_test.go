@@ -23,6 +23,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/blocking"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -36,7 +37,7 @@ type tally []processor.IOSnapshot
 func counted(t testing.TB) (all tally) {
 	t.Helper()
 	s := testenv.Must(netco.Default())
-	for _, p := range s.Processors() {
+	for _, p := range engine.Of(s).Processors() {
 		all = append(all, p.IO().Snapshot())
 	}
 	return append(all, processor.OutsideIO())
@@ -593,7 +594,7 @@ func idleAfter(t *testing.T, before tally, out int) (g processor.IOSnapshot) {
 	s := testenv.Must(netco.Default())
 	testenv.Until(t, "idleness", func() bool {
 		_, g = before.since(t)
-		return g.BytesOut >= uint64(out) && s.Processors()[0].Watches() == 1
+		return g.BytesOut >= uint64(out) && engine.Of(s).Processors()[0].Watches() == 1
 	})
 	_, g = before.since(t)
 	g.Accepts, g.Accepted, g.AcceptAgain = 0, 0, 0 // whoever accepts does so before or after

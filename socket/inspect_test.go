@@ -19,6 +19,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
@@ -30,7 +31,7 @@ import (
 func processors(t testing.TB) []*processor.Processor {
 	t.Helper()
 	s := testenv.Must(netco.Default())
-	return s.Processors()
+	return engine.Of(s).Processors()
 }
 
 // inspectAll lists the sockets of all Processors, by fd.
@@ -913,7 +914,7 @@ func TestLostAndInspected(t *testing.T) {
 				over = true
 			default:
 			}
-			sockinfo.Each(s.Processors()[0], func(info sockinfo.Info) bool {
+			sockinfo.Each(engine.Of(s).Processors()[0], func(info sockinfo.Info) bool {
 				if info.Network != "udp" || info.Local == nil {
 					t.Errorf("%+v", info)
 				}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/processor"
@@ -434,7 +435,7 @@ func serveWithinLimits() {
 	os.Stdout.WriteString(served.Addr().String() + " " + started.Addr().String() + "\n")
 	s, _ := netco.Default()
 	noFiles := func() (n uint64) {
-		for _, p := range s.Processors() {
+		for _, p := range engine.Of(s).Processors() {
 			n += p.IO().AcceptErrors[processor.AcceptFiles].Load()
 		}
 		return n
@@ -456,7 +457,7 @@ func serveWithinLimits() {
 // bufferWaits is how often somebody has waited for a buffer.
 func bufferWaits() (n uint64) {
 	s, _ := netco.Default()
-	for _, p := range s.Processors() {
+	for _, p := range engine.Of(s).Processors() {
 		n += p.BufferWaits()
 	}
 	return n

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
@@ -103,7 +104,7 @@ func netPair(t testing.TB) (c, peer *net.TCPConn) {
 // events.
 func hog(t testing.TB, i int) (release func()) {
 	t.Helper()
-	if s, err := netco.Default(); err != nil || s.Processors()[i].Tid() == 0 {
+	if s, err := netco.Default(); err != nil || engine.Of(s).Processors()[i].Tid() == 0 {
 		t.Fatal("its Processor would go on without hog")
 	}
 	held, let := make(chan struct{}), make(chan struct{})

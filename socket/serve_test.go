@@ -23,6 +23,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
@@ -715,7 +716,7 @@ func TestServeManyAtOnce(t *testing.T) {
 	testenv.Until(t, "all to be idle", func() bool { return live(t) == 1 })
 	served.Store(0)
 	s := testenv.Must(netco.Default())
-	p := s.Processors()[0]
+	p := engine.Of(s).Processors()[0]
 	for range 3 {
 		release := hog(t, 0)
 		for i, c := range conns {
@@ -787,7 +788,9 @@ func TestServerSpreads(t *testing.T) {
 	start(t, 2)
 	address, _ := serving(t, &socket.Server{Handle: echoOnce})
 	s := testenv.Must(netco.Default())
-	count := func() (a, b int) { return s.Processors()[0].Registered(), s.Processors()[1].Registered() }
+	count := func() (a, b int) {
+		return engine.Of(s).Processors()[0].Registered(), engine.Of(s).Processors()[1].Registered()
+	}
 	a, b := count()
 	const n = 100
 	before := a + b
@@ -1162,7 +1165,7 @@ func untilRest(t *testing.T, conns int) {
 	s := testenv.Must(netco.Default())
 	testenv.Until(t, "rest", func() bool {
 		listeners, idle := 0, 0
-		for _, p := range s.Processors() {
+		for _, p := range engine.Of(s).Processors() {
 			sockinfo.Each(p, func(i sockinfo.Info) bool {
 				if i.Listener && i.ReadWaiter != 0 {
 					listeners++

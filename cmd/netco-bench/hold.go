@@ -15,6 +15,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 )
 
 // hold measures what something costs that only waits: resident memory, in a
@@ -127,7 +128,7 @@ func holdHere(kind, n int, stdout io.Writer) error {
 	}
 	for settled := 0; settled < 20; time.Sleep(10 * time.Millisecond) { // until all wait
 		settled++
-		for _, p := range s.Processors() {
+		for _, p := range engine.Of(s).Processors() {
 			if !p.Idle() {
 				settled = 0
 			}

@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -44,7 +45,7 @@ func run() error {
 	if err := syscall.Pipe(pipe[:]); err != nil {
 		return err
 	}
-	counters := &s.Processors()[0].Coroutines().Handoffs
+	counters := &engine.Of(s).Processors()[0].Coroutines().Handoffs
 	for i := range 2 {
 		h, err := s.Go(scheduler.NewSpawn(func() {
 			for range 2 {

@@ -1,0 +1,22 @@
+package scheduler
+
+import (
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/processor"
+)
+
+func init() {
+	engine.Register(func(s any) engine.Scheduler { return (*opened)(s.(*Scheduler)) })
+}
+
+// opened is a Scheduler with methods for netco's own packages.
+type opened Scheduler
+
+func (o *opened) Group() *processor.Group { return o.group.Load() }
+
+func (o *opened) Processors() []*processor.Processor { return (*Scheduler)(o).members() }
+
+func (o *opened) GoUnlimited(fn func(), site uintptr) (coroutine.Handle, error) {
+	return (*Scheduler)(o).start(Spawn{Fn: fn, Site: site}, processor.Here(), false)
+}
