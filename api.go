@@ -15,7 +15,8 @@
 //			if err != nil {
 //				return
 //			}
-//			if _, err := netco.Go(func() { defer c.Close(); io.Copy(c, c) }); err != nil {
+//			_, err = netco.Go(func() { defer c.Close(); io.Copy(c, c) })
+//			if err != nil {
 //				c.Close()
 //			}
 //		}
@@ -31,8 +32,8 @@
 //
 // A coroutine that blocks otherwise, in a Go channel, a sync.Mutex, time.Sleep,
 // a file or C, makes the others of its Processor late: up to some 10 ms the
-// first time, some 0.1 ms where it does so again and again; then the Processor
-// goes on without it. What netco has for each costs nobody anything, and package
+// first time, under about a millisecond soon after it; then the Processor goes
+// on without it. netco's own of each costs the others nothing, and package
 // blocking has a limit. With Options.LockThreads, in [EventLoop] and with the
 // portable backend the Processor waits for it. One that computes makes the
 // others wait everywhere. A coroutine must not use netco while it holds
@@ -83,7 +84,7 @@ var (
 var def struct {
 	mu   sync.Mutex
 	s    atomic.Pointer[scheduler.Scheduler]
-	over bool // under mu: it has ended, and nothing has asked for another: it is not to be started by the way
+	over bool // under mu: it has ended, and only Start or Run starts another
 }
 
 func init() {

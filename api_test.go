@@ -113,7 +113,7 @@ func TestStartedOnceByMany(t *testing.T) {
 	}
 }
 
-// TestSites: a coroutine tells where it was started: the caller's file and
+// TestSites: a coroutine knows where it was started: the caller's file and
 // line, for each function that starts one.
 func TestSites(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
@@ -364,7 +364,8 @@ func TestAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	start(t, netco.Options{Processors: 1, Watchdog: -1}) // which allocates when others have the CPUs
+	// Which allocates when others have the CPUs.
+	start(t, netco.Options{Processors: 1, Watchdog: -1})
 	netco.Run(func() {
 		nop := func() {}
 		for name, f := range map[string]func(){

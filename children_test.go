@@ -27,7 +27,7 @@ var ends = []struct {
 }
 
 // TestChildren: with the parent's end its children end, their deferred calls
-// first, and theirs, on whatever Processor they are; nobody sees the parent's
+// first, and theirs, on whatever Processor they are; nothing sees the parent's
 // end before that.
 func TestChildren(t *testing.T) {
 	for _, e := range ends {
@@ -128,7 +128,7 @@ func TestChildrenForgotten(t *testing.T) {
 }
 
 // TestChildErrors: GoChild is for coroutines; what it could not start leaves
-// nothing behind, and its others are bound to nobody.
+// nothing behind, and its others are bound to no parent.
 func TestChildErrors(t *testing.T) {
 	mustEnd(t)
 	if _, err := netco.GoChild(func() {}); err != netco.ErrNotCoroutine {
@@ -150,7 +150,7 @@ func TestChildErrors(t *testing.T) {
 			}()
 			netco.GoChild(nil)
 		}()
-		// What failed binds nobody else: this one outlives its maker.
+		// What failed binds no other: this one outlives its maker.
 		free, _ = netco.Go(func() { end.Recv(); returned.Store(true) })
 		named, err := netco.GoChildNamed("x", func() {
 			if netco.Self().Name() != "x" {

@@ -35,7 +35,8 @@ func (c *Coroutine) Handle() Handle { return c.engine().Handle() }
 // Handle is of one that has ended. Handles may be compared. Its methods are
 //
 //	Join() error   as [Join]
-//	Stop()         ends it by force: its waits return, or end it running its deferred calls; does not park
+//	Stop()         ends it by force: its waits return, or end it running its
+//	               deferred calls; does not park
 //	Done() bool    whether it has ended
 //	ID() uint64    its number
 type Handle = coroutine.Handle
@@ -69,7 +70,8 @@ func CanHandOn() error { return coroutine.CanLeave() }
 // of them first asks: what they share must be safe for that. Its methods, which
 // do not park, are
 //
-//	Get() *T    the caller's value, made if there is none; good until the coroutine's end
+//	Get() *T    the caller's value, made if there is none; good until the
+//	            coroutine's end
 //	Peek() *T   the same, or nil if there is none
 //	Set(v T)    sets it
 type Local[T any] = coroutine.Local[T]
@@ -77,9 +79,12 @@ type Local[T any] = coroutine.Local[T]
 // LocalOptions say what a Local does beside holding a value. All fields may be
 // left out:
 //
-//	Make    func() T            makes the value when it is first asked for; the zero value otherwise
-//	Inherit func(parent *T) T   makes a new coroutine's from its creator's; not inherited otherwise
-//	Drop    func(*T)            is given the value at the coroutine's end; it may park
+//	Make    func() T            makes the value when it is first asked for;
+//	                            the zero value otherwise
+//	Inherit func(parent *T) T   makes a new coroutine's from its creator's;
+//	                            not inherited otherwise
+//	Drop    func(*T)            gets the value at the coroutine's end; may
+//	                            park
 type LocalOptions[T any] = coroutine.LocalOptions[T]
 
 // NewLocal makes a Local, once, as a package's variable.

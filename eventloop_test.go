@@ -86,7 +86,7 @@ func TestDefaultEventLoop(t *testing.T) {
 }
 
 // TestEventLoopOrStart: of several who make the default Scheduler at once one
-// succeeds, the others are told.
+// succeeds, the others get the error.
 func TestEventLoopOrStart(t *testing.T) {
 	before := testenv.Snapshot()
 	for i := range scaled(200) {
@@ -136,7 +136,7 @@ func TestEventLoopOrStart(t *testing.T) {
 	}
 }
 
-// TestEventLoopInCoroutine: of whatever kind, it is told.
+// TestEventLoopInCoroutine: of whatever kind, it gets the error.
 func TestEventLoopInCoroutine(t *testing.T) {
 	coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 		if err := netco.EventLoop(netco.Options{}, nil); !errors.Is(err, netco.ErrInCoroutine) {

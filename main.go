@@ -18,7 +18,7 @@ import (
 const (
 	ExitOK     = 0 // everything has ended by itself
 	ExitFailed = 1 // the Scheduler could not be started, or main has failed
-	ExitForced = 3 // coroutines had to be ended by force when the grace was over; their deferred calls have run
+	ExitForced = 3 // coroutines were ended by force after the grace; their deferred calls have run
 	ExitLeft   = 4 // some have not ended even then
 )
 
@@ -35,7 +35,7 @@ type MainOptions struct {
 	Signals []os.Signal
 
 	// Draining, if it is not nil, is called on an ordinary goroutine when the
-	// end begins, before anything is told of it: the place to tell a load
+	// end begins, before Shutdown begins: the place to notify a load
 	// balancer. why is what begins it: the signal, main's error, or nil when
 	// nothing is left to run. Grace begins when it has returned.
 	Draining func(why error)
@@ -58,9 +58,12 @@ var errMainEnded = errors.New("netco: main has panicked or called Goexit")
 // returned nil, the program goes on as long as coroutines live. It ends when
 // none does, when main returns an error, or by a signal:
 //
-//  1. The first signal ends main's context and begins [Shutdown]: accepts return ErrShutdown, idle connections of Servers are closed, the
-//     other coroutines may end by themselves. When Grace is over they are ended by force.
-//  2. A second signal ends it at once: Main returns, and what os.Exit cuts off is lost.
+//  1. The first signal ends main's context and begins [Shutdown]: accepts
+//     return ErrShutdown, idle connections of Servers are closed, the other
+//     coroutines may end by themselves. When Grace is over they are ended by
+//     force.
+//  2. A second signal ends it at once: Main returns, and what os.Exit cuts off
+//     is lost.
 //
 // A signal while it ends for another reason counts as the second.
 //
@@ -77,7 +80,7 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 	signal.Notify(signals, o.Signals...) // before anything has started that is to be ended
 	defer signal.Stop(signals)
 	if err := Start(o.Options); err != nil {
-		o.tell(err)
+		o.report(err)
 		return ExitFailed
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -94,7 +97,7 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 	select {
 	case err := <-failed: // after the signal
 		if err != nil && !errors.Is(err, ErrShutdown) && !errors.Is(err, context.Canceled) && code < 128 {
-			o.tell(err)
+			o.report(err)
 			return max(code, ExitFailed)
 		}
 	default:
@@ -130,7 +133,7 @@ func (o *MainOptions) end(why error, cancel func(error), signals <-chan os.Signa
 	var sig *SignalError
 	code := ExitOK
 	if why != nil && !errors.As(why, &sig) {
-		o.tell(why)
+		o.report(why)
 		code = ExitFailed
 	}
 	over := make(chan int, 1)
@@ -166,7 +169,7 @@ func (o *MainOptions) shutdown() int {
 	s := def.s.Load()
 	err := Shutdown(ctx)
 	if s != nil && o.Options.Logger == nil {
-		tellForced(s.EndedByForce())
+		reportForced(s.EndedByForce())
 	}
 	switch {
 	case err == nil:
@@ -174,13 +177,13 @@ func (o *MainOptions) shutdown() int {
 	case err == ctx.Err(): // itself: when some are left the error says so, around it
 		return ExitForced
 	default:
-		o.tell(err)
+		o.report(err)
 		return ExitLeft
 	}
 }
 
-// tell reports an error.
-func (o *MainOptions) tell(err error) {
+// report writes an error.
+func (o *MainOptions) report(err error) {
 	if l := o.Options.Logger; l != nil {
 		l.Error("main has failed", zap.Error(err))
 		return
@@ -188,9 +191,9 @@ func (o *MainOptions) tell(err error) {
 	fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
 }
 
-// tellForced tells on stderr which coroutines were ended by force. With a
+// reportForced writes to stderr which coroutines were ended by force. With a
 // logger the Scheduler has done so.
-func tellForced(some []string, all int) {
+func reportForced(some []string, all int) {
 	name := filepath.Base(os.Args[0])
 	for _, text := range some {
 		fmt.Fprintf(os.Stderr, "%s: ended by force: coroutine %s\n", name, text)

@@ -164,7 +164,7 @@ func (p *mainProcess) ends(code int) {
 	}
 }
 
-func (p *mainProcess) told(what string) {
+func (p *mainProcess) wrote(what string) {
 	p.t.Helper()
 	if got := p.err.String(); what == "" && got != "" || !strings.Contains(got, what) {
 		p.t.Errorf("stderr %q, want %q", got, what)
@@ -193,7 +193,7 @@ func TestMainEndsByItself(t *testing.T) {
 			if c.scene == "started" {
 				c.stderr = "started"
 			}
-			p.told(c.stderr)
+			p.wrote(c.stderr)
 		})
 	}
 	p := startMain(t, "outlives")
@@ -204,7 +204,7 @@ func TestMainEndsByItself(t *testing.T) {
 	p.line("draining: no such thing")
 	p.line("logged: no such thing")
 	p.ends(netco.ExitFailed)
-	p.told("")
+	p.wrote("")
 }
 
 // TestMainDrains: the first signal lets a connection go on, refuses new ones,
@@ -243,7 +243,7 @@ func TestMainDrains(t *testing.T) {
 		say("still there")
 		c.Close()
 		p.ends(netco.ExitOK)
-		p.told("")
+		p.wrote("")
 	}
 }
 
@@ -256,8 +256,8 @@ func TestMainByForce(t *testing.T) {
 		p.line("draining: netco: terminated")
 		p.line("unwound")
 		p.ends(netco.ExitForced)
-		p.told("ended by force: coroutine ") // which it did not say
-		p.told(", waiting for a time, made at ")
+		p.wrote("ended by force: coroutine ") // which it did not say
+		p.wrote(", waiting for a time, made at ")
 	}
 }
 
@@ -269,7 +269,7 @@ func TestMainLeft(t *testing.T) {
 	p.cmd.Process.Signal(syscall.SIGTERM)
 	p.line("draining: netco: terminated")
 	p.ends(netco.ExitLeft)
-	p.told("1 coroutines have not ended")
+	p.wrote("1 coroutines have not ended")
 }
 
 func TestMainSecondSignal(t *testing.T) {
@@ -293,5 +293,5 @@ func TestMainLateError(t *testing.T) {
 	p.line("draining: netco: terminated")
 	p.line("cause: netco: terminated")
 	p.ends(netco.ExitFailed)
-	p.told("could not save")
+	p.wrote("could not save")
 }

@@ -36,9 +36,9 @@ func mustEnd(t testing.TB) {
 
 // scene is something that several coroutines wait for in the same way.
 type scene struct {
-	wait    func() error // returns nil when it has got what it waited for; what it took it has given back
+	wait    func() error // returns nil when it has got what it waited for, and given it back
 	release func()       // lets all who wait go, one after the other
-	over    func() error // tells what stayed behind, when all have gone; may be nil
+	over    func() error // reports what stayed behind, when all have gone; may be nil
 }
 
 // spared is how many wait and are not stopped.
@@ -300,7 +300,7 @@ var scenes = map[string]func(t *testing.T) scene{
 	},
 }
 
-// free tells whether a lock can be had.
+// free reports whether a lock can be had.
 func free(try func() bool, unlock func()) func() error {
 	return func() error {
 		if !try() {

@@ -160,7 +160,9 @@ func TestBubble(t *testing.T) {
 	for name, wait := range bubbleWaits {
 		t.Run(name, func(t *testing.T) {
 			c := channel.Make[int](0)
-			outside := func() { c.RecvTimeout(time.Nanosecond) } // a wait that leaves its waiter in the pool, or takes one from there
+			// A wait that leaves its waiter in the pool, or takes one from
+			// there.
+			outside := func() { c.RecvTimeout(time.Nanosecond) }
 			outside()
 			for range 2 {
 				synctest.Test(t, wait)
@@ -180,7 +182,7 @@ func TestBubbleSpins(t *testing.T) {
 }
 
 // TestBubbleHolds: many goroutines of a bubble that contend for locks while its
-// clock, by which these tell who starves, stands still.
+// clock, by which these know which waiter starves, stands still.
 func TestBubbleHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m cosync.Mutex
@@ -240,7 +242,8 @@ func TestBubbleRefuses(t *testing.T) {
 		}
 		refused(t, "Scheduler.Start", s.Start())
 	})
-	if err := netco.Start(netco.Options{Processors: 1}); err != nil { // also: the refusals have left nothing
+	// Also: the refusals have left nothing.
+	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
 		t.Fatal(err)
 	}
 	defer netco.Shutdown(context.Background())

@@ -10,11 +10,11 @@ import (
 // and goroutines alike. NewTicker makes one. Its methods may be called from
 // anywhere.
 //
-// Who receives late misses the ticks that have been followed by another, and
-// the next comes when it would have come. As in package time since Go 1.23, no
-// tick from before a Stop or Reset is received after it, Len and Cap of C are
-// always 0, and a Ticker that nobody refers to any more is garbage, stopped or
-// not. A Ticker from which nobody receives costs nothing.
+// A late receiver misses the ticks that have been followed by another, and the
+// next comes when it would have come. As in package time since Go 1.23, no tick
+// from before a Stop or Reset is received after it, Len and Cap of C are always
+// 0, and a Ticker that is not referred to any more is garbage, stopped or not.
+// A Ticker from which nothing receives costs nothing.
 type Ticker struct {
 	C     *channel.Chan[time.Time] // gives the times
 	timed channel.Timed

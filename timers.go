@@ -16,7 +16,7 @@ import (
 //
 // As in package time since Go 1.23, nothing of what was set before a Stop or
 // Reset is received after it, Len and Cap of C are always 0, and a Timer that
-// nobody refers to any more is garbage, stopped or not.
+// is not referred to any more is garbage, stopped or not.
 type Timer struct {
 	C  *channel.Chan[time.Time] // gives the time, once; nil with AfterFunc
 	on alarm

@@ -87,8 +87,11 @@ const (
 
 // script is what is done to an alarm, one letter for each step.
 //
-//	s  stop          n  reset to soon, and let it come          t  receive without a wait
-//	f  reset to far  r  reset to soon, and receive (or wait until the function has been called)
+//	s  stop
+//	n  reset to soon, and let it come
+//	t  receive without a wait
+//	f  reset to far
+//	r  reset to soon, and receive (or wait until the function has been called)
 func (a alarm) play(script string) (log string) {
 	var b strings.Builder
 	called := int64(0)

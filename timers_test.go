@@ -46,7 +46,7 @@ func comes(t *testing.T, c *channel.Chan[time.Time]) time.Time {
 	return at
 }
 
-// processorOf returns what tells the caller's Processor from others.
+// processorOf returns what distinguishes the caller's Processor from others.
 func processorOf() any {
 	if co := coroutine.Current(); co != nil {
 		return co.Executor()
@@ -267,9 +267,9 @@ func TestSelectSentBack(t *testing.T) {
 	})
 }
 
-// TestNobodysTimers: those that nobody refers to are garbage, whatever time
-// they are set for.
-func TestNobodysTimers(t *testing.T) {
+// TestUnreferencedTimers: those that nothing refers to are garbage, whatever
+// time they are set for.
+func TestUnreferencedTimers(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
 		timer, ticker := netco.NewTimer(time.Hour), netco.NewTicker(time.Hour)
 		timer.C.RecvTimeout(time.Microsecond)
@@ -358,7 +358,8 @@ func TestTimersAreNoLife(t *testing.T) {
 	if before > 2 || ran > 2 {
 		t.Errorf("called %d times before the end, %d times at the end", before, ran)
 	}
-	if err := netco.Start(netco.Options{Processors: 1}); err != nil { // a Scheduler that they do not belong to
+	// A Scheduler that they do not belong to.
+	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tm := range made {

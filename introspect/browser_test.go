@@ -26,7 +26,8 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// noScripts, as a flag of browser, makes it run no script of a page. Chromium's own flag for that stops its headless mode as well.
+// noScripts, as a flag of browser, makes it run no script of a page. Chromium's
+// own flag for that stops its headless mode as well.
 const noScripts = "no scripts"
 
 // browser runs a headless Chromium on a page and returns what it has printed.
@@ -38,7 +39,9 @@ func browser(t *testing.T, url string, flags ...string) (out, log string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(profile) // not TempDir, which fails if some process of the browser's still writes there
+	// Not TempDir, which fails if some process of the browser's still writes
+	// there.
+	defer os.RemoveAll(profile)
 	if i := slices.Index(flags, noScripts); i >= 0 {
 		flags = slices.Delete(slices.Clone(flags), i, i+1)
 		const settings = `{"profile":{"default_content_setting_values":{"javascript":2}}}`
@@ -51,7 +54,8 @@ func browser(t *testing.T, url string, flags ...string) (out, log string) {
 		"--disable-background-networking", "--disable-component-update", "--enable-logging=stderr", "--user-data-dir=" + profile}, flags...)
 	cmd := exec.CommandContext(ctx, chromium, append(args, url)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // its own processes, too
+	// Its own processes, too.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -67,7 +71,8 @@ func browser(t *testing.T, url string, flags ...string) (out, log string) {
 
 const chromium = "/usr/bin/chromium"
 
-// browserSite serves a made-up Scheduler, and one in a deadlock, until the test ends.
+// browserSite serves a made-up Scheduler, and one in a deadlock, until the test
+// ends.
 func browserSite(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat(chromium); err != nil {
@@ -92,7 +97,8 @@ func browserSite(t *testing.T) string {
 
 var complaint = regexp.MustCompile(`(?m)^.*(CONSOLE|Refused to|Content Security Policy).*$`)
 
-// TestBrowser: a browser takes the pages as they were meant, and finds nothing to complain about.
+// TestBrowser: a browser takes the pages as they were meant, and finds nothing
+// to complain about.
 func TestBrowser(t *testing.T) {
 	url := browserSite(t)
 	for page, want := range map[string]int{ // rows of tables, those of heads included
@@ -131,7 +137,8 @@ func TestNoScripts(t *testing.T) {
 	}
 }
 
-// TestScreenshots: the pages have their style: light, dark and narrow ones look different, none is blank, and a deadlock is red.
+// TestScreenshots: the pages have their style: light, dark and narrow ones look
+// different, none is blank, and a deadlock is red.
 func TestScreenshots(t *testing.T) {
 	url := browserSite(t)
 	shot := func(page, size string, flags ...string) image.Image {
@@ -167,7 +174,8 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
-// tones returns a picture's mean brightness, and the share of it that differs much from that.
+// tones returns a picture's mean brightness, and the share of it that differs
+// much from that.
 func tones(p image.Image) (mean, inked float64) {
 	grey := func(x, y int) float64 { return float64(color.GrayModel.Convert(p.At(x, y)).(color.Gray).Y) }
 	b := p.Bounds()

@@ -33,7 +33,8 @@ func send(h http.Handler, method, url, body string, headers ...string) *httptest
 
 const form = "application/x-www-form-urlencoded"
 
-// TestStop: a coroutine is stopped if that is allowed, and by nobody but an operator.
+// TestStop: a coroutine is stopped if that is allowed, and by nothing but an
+// operator.
 func TestStop(t *testing.T) {
 	noHang(t)
 	core, logs := observer.New(zapcore.InfoLevel)
@@ -91,7 +92,7 @@ func TestStop(t *testing.T) {
 
 func count0(n uint64) string { return strings.ReplaceAll(count(n), "\u202f", "") }
 
-// TestLogLevel: it is told and set if that is allowed.
+// TestLogLevel: it is shown and set if that is allowed.
 func TestLogLevel(t *testing.T) {
 	level := zap.NewAtomicLevelAt(zap.InfoLevel)
 	h := newFake(1).handler(Options{AllowLogLevel: &level})

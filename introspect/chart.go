@@ -18,8 +18,9 @@ const (
 	lowest, highest         = 3, 10 // turns from 10^3 to 10^10 ns
 )
 
-// chart draws the last minutes of a Processor: how long its turns were, on a logarithmic scale, and below what share of the time it
-// was busy. Slices in which nothing ran are left open.
+// chart draws the last minutes of a Processor: how long its turns were, on a
+// logarithmic scale, and below what share of the time it was busy. Slices in
+// which nothing ran are left open.
 func chart(p Processor) template.HTML {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %g %g" role="img" aria-labelledby="t%d d%d">`, chartWidth, chartHeight, p.Index, p.Index)
@@ -36,7 +37,8 @@ func chart(p Processor) template.HTML {
 	return template.HTML(b.String()) // numbers and words of this file, nothing else
 }
 
-// topDecade returns the power of ten, in ns, at which the scale ends: at least 10 ms, so that charts of calm Processors compare.
+// topDecade returns the power of ten, in ns, at which the scale ends: at least
+// 10 ms, so that charts of calm Processors compare.
 func topDecade(longest int64) int {
 	top := 7
 	for top < highest && float64(longest) > math.Pow10(top) {
@@ -76,7 +78,8 @@ func grid(b *strings.Builder, top int) {
 	}
 }
 
-// ends returns between which moments a slice lies, in units of the chart; false if it is too old.
+// ends returns between which moments a slice lies, in units of the chart; false
+// if it is too old.
 func (s Slice) ends() (from, to float64, ok bool) {
 	return timeX(s.AgoNs), timeX(s.AgoNs - sliceSpan), s.AgoNs-sliceSpan < chartSpan
 }
@@ -103,8 +106,9 @@ func line(b *strings.Builder, class string, history []Slice, y func(Slice) float
 	b.WriteString(`"/>`)
 }
 
-// load draws a bar for each slice. What a turn took that began in a slice before counts where it ended, so a share may be above one: it is
-// drawn as one.
+// load draws a bar for each slice. What a turn took that began in a slice
+// before counts where it ended, so a share may be above one: it is drawn as
+// one.
 func load(b *strings.Builder, history []Slice) {
 	for _, s := range history {
 		from, to, ok := s.ends()

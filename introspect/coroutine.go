@@ -11,14 +11,15 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// stackTimeout is how long a coroutine's Processor gets to answer, and stackers how many are asked at a time: the answer takes that
-// Processor some 10 µs.
+// stackTimeout is how long a coroutine's Processor gets to answer, and stackers
+// how many are asked at a time: the answer takes that Processor some 10 µs.
 const (
 	stackTimeout = time.Second
 	stackers     = 4
 )
 
-// errNoCoroutine is an error of the client's: an id that has ended, or never was.
+// errNoCoroutine is an error of the client's: an id that has ended, or never
+// was.
 var errNoCoroutine = errors.New("no such coroutine: it has ended, or belongs to another Scheduler")
 
 // oneCoroutine is the page "coroutine".

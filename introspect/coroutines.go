@@ -9,7 +9,8 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// coroutineFilter says which coroutines a page is about. The zero value of each field lets all through.
+// coroutineFilter says which coroutines a page is about. The zero value of each
+// field lets all through.
 type coroutineFilter struct {
 	name, site string // contained
 	state      coroutine.State
@@ -59,7 +60,8 @@ func (h *handler) siteHas(c *seen, part string) bool {
 // coroutineColumns are what coroutines can be sorted by.
 var coroutineColumns = []string{"id", "name", "state", "reason", "age", "site", "processor"}
 
-// coroutineKey returns what c is sorted by. Ages are turned round, so that a key stays the same while time passes.
+// coroutineKey returns what c is sorted by. Ages are turned round, so that a
+// key stays the same while time passes.
 func (h *handler) coroutineKey(column string, c *seen) key {
 	k := key{id: c.ID}
 	switch column {
@@ -72,7 +74,9 @@ func (h *handler) coroutineKey(column string, c *seen) key {
 			k.text = c.Reason.String()
 		}
 	case "age":
-		k.n = ^(uint64(c.Since) ^ 1<<63) // in the order of signed numbers: a test's may be from before the machine's start
+		// In the order of signed numbers: a test's may be from before the
+		// machine's start.
+		k.n = ^(uint64(c.Since) ^ 1<<63)
 	case "site":
 		k.text = h.sites.of(c).short
 	case "processor":
@@ -81,7 +85,7 @@ func (h *handler) coroutineKey(column string, c *seen) key {
 	return k
 }
 
-// describe returns what is told of a coroutine.
+// describe returns what is shown of a coroutine.
 func (h *handler) describe(c *seen, now int64) Coroutine {
 	at := h.sites.of(c)
 	d := Coroutine{

@@ -19,7 +19,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestDeadlock: two coroutines that wait for each other's lock are told of, and it is not told of one that only waits for long.
+// TestDeadlock: two coroutines that wait for each other's lock are reported,
+// and no deadlock is reported of one that only waits for long.
 func TestDeadlock(t *testing.T) {
 	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2})
@@ -54,7 +55,8 @@ func TestDeadlock(t *testing.T) {
 
 }
 
-// TestNoDeadlock: where besides a deadlock something may still come that sets a coroutine going, it is none, until that has ended.
+// TestNoDeadlock: where besides a deadlock something may still come that sets a
+// coroutine going, it is none, until that has ended.
 func TestNoDeadlock(t *testing.T) {
 	noHang(t)
 	never := channel.Make[int](0)
@@ -65,7 +67,8 @@ func TestNoDeadlock(t *testing.T) {
 		{"sleeper", "sleep", func(context.Context) { processor.Sleep(time.Hour) }},
 		{"bounded wait", "channel", func(context.Context) { never.RecvTimeout(time.Hour) }},
 		{"context", "context", func(end context.Context) { cosync.Wait(end) }},
-		{"blocking call", "blocking", func(end context.Context) { blocking.Do(func() { <-end.Done(); runtime.Goexit() }) }}, // so that its worker does not stay
+		// So that its worker does not stay.
+		{"blocking call", "blocking", func(end context.Context) { blocking.Do(func() { <-end.Done(); runtime.Goexit() }) }},
 		{"another's primitive", "user", func(context.Context) {
 			w := coroutine.AcquireWaiter()
 			defer w.Release()
@@ -146,7 +149,8 @@ func dialled(t *testing.T) net.Conn {
 	return c
 }
 
-// TestIdleConnection: a Server's connection holds no coroutine while it is idle, but what comes on it starts one.
+// TestIdleConnection: a Server's connection holds no coroutine while it is
+// idle, but what comes on it starts one.
 func TestIdleConnection(t *testing.T) {
 	noHang(t)
 	s := start(t, scheduler.Options{Processors: 1})
@@ -169,7 +173,8 @@ func TestIdleConnection(t *testing.T) {
 	eventually(t, "without it, it is told of", func() bool { return getJSON[Overview](t, h, "/overview.json").Deadlock != nil })
 }
 
-// TestDeadlockThatMoves: what an ordinary goroutine sets going between two looks is none.
+// TestDeadlockThatMoves: what an ordinary goroutine sets going between two
+// looks is none.
 func TestDeadlockThatMoves(t *testing.T) {
 	f := newFake(10)
 	f.coroutine = func(i int, c *seen) { madeUp(i, c); c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock }
@@ -183,8 +188,8 @@ func TestDeadlockThatMoves(t *testing.T) {
 		return g
 	}
 	h := f.handler(Options{})
-	told := func() bool { looks = 0; return getJSON[Overview](t, h, "/overview.json").Deadlock != nil }
-	if !told() || looks != 3 {
+	reported := func() bool { looks = 0; return getJSON[Overview](t, h, "/overview.json").Deadlock != nil }
+	if !reported() || looks != 3 {
 		t.Fatalf("a picture that stands still: %d looks", looks)
 	}
 	for name, c := range map[string]func(look int, g *progress){
@@ -199,14 +204,14 @@ func TestDeadlockThatMoves(t *testing.T) {
 		"nothing there":   func(_ int, g *progress) { g.live = 0 },
 		"submitted later": func(look int, g *progress) { g.asleep = look < 3 },
 	} {
-		if change = c; told() {
+		if change = c; reported() {
 			t.Errorf("%s: told of", name)
 		}
 	}
 	change = nil
 	h.coroutines.limit = 1
 	f.n = 2 * walkPause
-	if told() {
+	if reported() {
 		t.Error("a walk that was cut short: told of")
 	}
 }

@@ -1,5 +1,7 @@
-// Package introspect shows what a Scheduler is doing, live, as pages for a browser and as JSON: its Processors, every coroutine and what it
-// waits for, sockets, timers, stalls, and whether there is a deadlock. It stands beside net/http/pprof:
+// Package introspect shows what a Scheduler is doing, live, as pages for a
+// browser and as JSON: its Processors, every coroutine and what it waits for,
+// sockets, timers, stalls, and whether there is a deadlock. It stands beside
+// net/http/pprof:
 //
 //	mux := http.NewServeMux()
 //	mux.Handle("/debug/netco/", introspect.New(s, introspect.Options{}))
@@ -7,7 +9,7 @@
 //
 // # Security
 //
-// The pages tell addresses, names and stacks to whoever can reach them, and
+// The pages show addresses, names and stacks to whoever can reach them, and
 // have no login: bind them to loopback or to a network of the operators' own,
 // or put what checks who asks in front of the handler. They only show, unless
 // [Options] allow more; a change is taken from a browser only if one of these
@@ -16,42 +18,54 @@
 //
 // # Cost
 //
-// Nothing runs between requests. A request takes no lock that a Processor takes and stops nothing; it reads what each Processor counts in
-// any case, on an ordinary goroutine, so the pages answer also while Processors are stalled. A page about coroutines or sockets walks over
-// all of them once, requests that come meanwhile share the next walk, and after a walk four times its length is rested. A walk ends after
-// five seconds: Partial is then set. What a page holds is bounded by its rows, however many coroutines there are. Only a coroutine's
-// stack asks something of its Processor.
+// Nothing runs between requests. A request takes no lock that a Processor takes
+// and stops nothing; it reads what each Processor counts in any case, on an
+// ordinary goroutine, so the pages answer also while Processors are stalled. A
+// page about coroutines or sockets walks over all of them once, requests that
+// come meanwhile share the next walk, and after a walk four times its length is
+// rested. A walk ends after five seconds: Partial is then set. What a page
+// holds is bounded by its rows, however many coroutines there are. Only a
+// coroutine's stack asks something of its Processor.
 //
 // # Pages
 //
-// Each page is JSON too: at its name with .json, or with format=json. The types tell the fields, which keep their names.
+// Each page is JSON too: at its name with .json, or with format=json. The types
+// have the fields, which keep their names.
 //
-//	page             parameters                                                      JSON
-//	"", overview                                                                     Overview
-//	coroutines       name, site: contained; state, reason, processor; age: at        Coroutines
-//	                 least, such as 10s
-//	coroutines       group: name, site, state, reason or processor; and the above    Groups
-//	coroutine        id; stack=1 to ask for its stack                                Coroutine
-//	sockets          address: contained; network: its beginning; kind; waits: any,   Sockets
-//	                 read, write or none; processor
-//	timers                                                                           Timers
-//	stalls           processor, cause                                                Stalls
-//	loglevel         GET; PUT of the same JSON                                       LogLevel
-//	stop             POST of a form with id                                          none: a redirect
+//	page          JSON         parameters
+//	"", overview  Overview
+//	coroutines    Coroutines   name, site: contained; state, reason,
+//	                           processor; age: at least, such as 10s
+//	coroutines    Groups       group: name, site, state, reason or
+//	                           processor; and the above
+//	coroutine     Coroutine    id; stack=1 to ask for its stack
+//	sockets       Sockets      address: contained; network: its beginning;
+//	                           kind; waits: any, read, write or none;
+//	                           processor
+//	timers        Timers
+//	stalls        Stalls       processor, cause
+//	loglevel      LogLevel     GET; PUT of the same JSON
+//	stop          a redirect   POST of a form with id
 //
-// Lists take sort, which is a column's name, with a minus for the largest first: id, name, state, reason, age, site, processor; fd, kind, network, local,
-// remote, processor, read, write. And rows, up to 1000, and after or before, which are a List's Next or Prev. A page of a list is found by
-// its neighbour's last row and not by a number, so that going through all pages misses none that was there all the time, and
-// shows none twice.
+// Lists take sort, which is a column's name, with a minus for the largest
+// first: id, name, state, reason, age, site, processor; fd, kind, network,
+// local, remote, processor, read, write. And rows, up to 1000, and after or
+// before, which are a List's Next or Prev. A page of a list is found by its
+// neighbour's last row and not by a number, so that going through all pages
+// misses none that was there all the time, and shows none twice.
 //
 // Every page takes refresh, in seconds, after which a browser loads it again.
 //
-// Errors have a status and a [Failure]: 400 for a parameter that is wrong, 403 for what Options do not allow, 404 for a page or coroutine that is not
-// there, 405, and 503 with Retry-After when too many ask at once.
+// Errors have a status and a [Failure]: 400 for a parameter that is wrong, 403
+// for what Options do not allow, 404 for a page or coroutine that is not there,
+// 405, and 503 with Retry-After when too many ask at once.
 //
 // # Deadlock
 //
-// A deadlock is told when every Processor sleeps, nothing is ready or on its way, no timer is set, no idle connection is watched, and each
-// coroutine that lives waits for a lock, a channel, a condition, a semaphore, a group, a future or another's end; and when none
-// has run between two such looks. Something outside the Scheduler, such as an ordinary goroutine, may still wake them: it is not seen.
+// A deadlock is reported when every Processor sleeps, nothing is ready or on
+// its way, no timer is set, no idle connection is watched, and each coroutine
+// that lives waits for a lock, a channel, a condition, a semaphore, a group, a
+// future or another's end; and when none has run between two such looks.
+// Something outside the Scheduler, such as an ordinary goroutine, may still
+// wake them: it is not seen.
 package introspect

@@ -25,9 +25,12 @@ type fake struct {
 	socket    func(i int, s *sockinfo.Info)
 }
 
-// newFake returns a source of two Processors, n coroutines and as many sockets, which differ in everything.
+// newFake returns a source of two Processors, n coroutines and as many sockets,
+// which differ in everything.
 func newFake(n int) *fake {
-	made := clock.Now() // ages are counted from here: they must not depend on how long the tests before have taken
+	// Ages are counted from here: they must not depend on how long the tests
+	// before have taken.
+	made := clock.Now()
 	f := &fake{n: n, fds: n, coroutine: madeUp, socket: madeUpSocket}
 	f.source = source{
 		processors: func() []Processor { return []Processor{madeUpProcessor(0), madeUpProcessor(1)} },
@@ -70,7 +73,8 @@ func newFake(n int) *fake {
 	return f
 }
 
-// handler returns one that has as long for a walk as for a request: no machine is so slow that what a test has made up is cut short.
+// handler returns one that has as long for a walk as for a request: no machine
+// is so slow that what a test has made up is cut short.
 func (f *fake) handler(o Options) *handler {
 	h := handlerOf(&f.source, o)
 	h.coroutines.limit, h.sockets.limit = requestLimit, requestLimit
@@ -106,7 +110,8 @@ func madeUpSocket(i int, s *sockinfo.Info) {
 	}
 }
 
-// madeUpProcessor has a history like that of a Processor with some load, and one bad minute.
+// madeUpProcessor has a history like that of a Processor with some load, and
+// one bad minute.
 func madeUpProcessor(index int) Processor {
 	random := rand.New(rand.NewPCG(1, uint64(index)))
 	now := clock.Now()

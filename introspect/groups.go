@@ -15,8 +15,10 @@ import (
 // groupKeys are what coroutines can be grouped by.
 var groupKeys = []string{"", "name", "site", "state", "reason", "processor"}
 
-// Bounds of a grouping. Where there are more groups than maxGroups, as with a name for each coroutine, those that are large are kept and counted
-// too low by no more than Groups.Missing: Misra and Gries, Finding repeated elements, 1982.
+// Bounds of a grouping. Where there are more groups than maxGroups, as with a
+// name for each coroutine, those that are large are kept and counted too low by
+// no more than Groups.Missing: Misra and Gries, Finding repeated elements,
+// 1982.
 const (
 	maxGroups   = 8192
 	shownGroups = 1000
@@ -54,8 +56,10 @@ func (t *tally) add(k string, c *seen) {
 	g.oldest = min(g.oldest, c.Since)
 }
 
-// decay takes one from every group and drops those that are then empty. What came is one of as many as there are groups and one more, all
-// different, that are left out together; so nothing is left out more often than the count of all divided by the number of groups.
+// decay takes one from every group and drops those that are then empty. What
+// came is one of as many as there are groups and one more, all different, that
+// are left out together; so nothing is left out more often than the count of
+// all divided by the number of groups.
 func (t *tally) decay() {
 	t.missing++
 	maps.DeleteFunc(t.groups, func(_ string, g *group) bool {
@@ -129,7 +133,8 @@ func (t *tally) largest(now int64) []Group {
 	return list
 }
 
-// waitsFor tells what the members of a group wait for, the most frequent first.
+// waitsFor describes what the members of a group wait for, the most frequent
+// first.
 func waitsFor(g Group) string {
 	var words []string
 	for i, p := range pairs(g.Reasons) {

@@ -22,9 +22,11 @@ import (
 
 // Options say what the pages may do beside showing. The zero value: nothing.
 type Options struct {
-	// AllowStop lets a POST to "stop" end a coroutine, as Handle.Stop does; each coroutine's page then has a button for it.
+	// AllowStop lets a POST to "stop" end a coroutine, as Handle.Stop does;
+	// each coroutine's page then has a button for it.
 	AllowStop bool
-	// AllowLogLevel, if set, lets "loglevel" tell and change the level of a logger: GET, and PUT of {"level":"debug"}.
+	// AllowLogLevel, if set, lets "loglevel" show and change the level of a
+	// logger: GET, and PUT of {"level":"debug"}.
 	AllowLogLevel *zap.AtomicLevel
 	// Hosts are names under which the pages are reached, beside localhost and
 	// numeric addresses. Under others nothing can be stopped or changed, since
@@ -33,10 +35,12 @@ type Options struct {
 	Hosts []string
 }
 
-// New returns the pages about s, to be mounted at any prefix that ends in a slash, stripped or not. It may be called before s is started.
+// New returns the pages about s, to be mounted at any prefix that ends in a
+// slash, stripped or not. It may be called before s is started.
 //
-// The handler is to be served by package net/http on ordinary goroutines; in a coroutine it refuses, since it waits. It is safe for concurrent
-// use, holds nothing and runs nothing between requests.
+// The handler is to be served by package net/http on ordinary goroutines; in a
+// coroutine it refuses, since it waits. It is safe for concurrent use, holds
+// nothing and runs nothing between requests.
 func New(s *scheduler.Scheduler, o Options) http.Handler { return handlerOf(of(s), o) }
 
 type handler struct {
@@ -58,7 +62,8 @@ func handlerOf(src *source, o Options) *handler {
 	return h
 }
 
-// requestLimit is how long one request may take in all: it waits for others' walk, the rest after it, and its own.
+// requestLimit is how long one request may take in all: it waits for others'
+// walk, the rest after it, and its own.
 const requestLimit = 4 * walkLimit
 
 // Errors with a status of their own.
@@ -77,7 +82,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, q, errCoroutine)
 		return
 	}
-	if path, _, _ := strings.Cut(r.RequestURI, "?"); r.URL.Path == "" && !strings.HasSuffix(path, "/") { // relative links need one
+	// Relative links need one.
+	if path, _, _ := strings.Cut(r.RequestURI, "?"); r.URL.Path == "" && !strings.HasSuffix(path, "/") {
 		w.Header().Set("Location", path[strings.LastIndexByte(path, '/')+1:]+"/")
 		w.WriteHeader(http.StatusMovedPermanently)
 		return
@@ -114,7 +120,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request, q *query) error 
 	return h.render(w, http.StatusOK, q, data)
 }
 
-// gather returns what the page tells.
+// gather returns what the page shows.
 func (h *handler) gather(ctx context.Context, q *query) (data any, err error) {
 	switch q.page {
 	case "overview":
@@ -138,7 +144,8 @@ func (h *handler) gather(ctx context.Context, q *query) (data any, err error) {
 	return nil, errNoPage
 }
 
-// change lets do change something, if the request comes from one of these pages or from no web page at all.
+// change lets do change something, if the request comes from one of these pages
+// or from no web page at all.
 func (h *handler) change(w http.ResponseWriter, r *http.Request, do func(http.ResponseWriter, *http.Request) error, methods ...string) error {
 	if !slices.Contains(methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(methods, ", "))
@@ -162,13 +169,14 @@ func (h *handler) change(w http.ResponseWriter, r *http.Request, do func(http.Re
 
 // CheckHost returns h for requests that name this server as their Host by
 // localhost, by a numeric address, or by one of hosts, and for those that name
-// none. Others get 403: a foreign site that has given a name of its own
-// this server's address can make browsers ask under that name, and read the
-// answers. It is for what stands beside the pages and has no such check, as
+// none. Others get 403: a foreign site that has given a name of its own this
+// server's address can make browsers ask under that name, and read the answers.
+// It is for what stands beside the pages and has no such check, as
 // net/http/pprof and zap's level, and for the pages too, which without it
 // refuse only changes.
 //
-//	http.ListenAndServe("127.0.0.1:6060", introspect.CheckHost(http.DefaultServeMux))
+//	checked := introspect.CheckHost(http.DefaultServeMux)
+//	http.ListenAndServe("127.0.0.1:6060", checked)
 func CheckHost(h http.Handler, hosts ...string) http.Handler {
 	hosts = slices.Clone(hosts)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -181,7 +189,8 @@ func CheckHost(h http.Handler, hosts ...string) http.Handler {
 	})
 }
 
-// known reports whether a request's Host is one that this server is meant by, and not a name that a foreign site has pointed at it.
+// known reports whether a request's Host is one that this server is meant by,
+// and not a name that a foreign site has pointed at it.
 func known(host string, hosts []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -193,7 +202,8 @@ func known(host string, hosts []string) bool {
 	return strings.EqualFold(host, "localhost") || slices.ContainsFunc(hosts, func(n string) bool { return strings.EqualFold(n, host) })
 }
 
-// secure sets what browsers are told not to do with the pages. Requests of a page's own forms must name their origin, hence same-origin.
+// secure sets what browsers are asked not to do with the pages. Requests of a
+// page's own forms must name their origin, hence same-origin.
 func secure(header http.Header) {
 	header.Set("Content-Security-Policy", policy)
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -201,7 +211,7 @@ func secure(header http.Header) {
 	header.Set("Cache-Control", "no-store")
 }
 
-// status returns the status of an answer that tells err.
+// status returns the status of an answer that reports err.
 func status(err error) int {
 	switch {
 	case errors.As(err, new(badQuery)):

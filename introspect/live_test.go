@@ -63,7 +63,7 @@ func TestNotStarted(t *testing.T) {
 	all("stopped")
 }
 
-// TestLive: what real coroutines and sockets do is told as it is.
+// TestLive: what real coroutines and sockets do is shown as it is.
 func TestLive(t *testing.T) {
 	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2})
@@ -132,7 +132,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// TestStalledProcessors: while every Processor is held up each page answers, and says that a stack cannot be had.
+// TestStalledProcessors: while every Processor is held up each page answers,
+// and says that a stack cannot be had.
 func TestStalledProcessors(t *testing.T) {
 	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2, LockThreads: true})
@@ -146,7 +147,8 @@ func TestStalledProcessors(t *testing.T) {
 	var holding sync.WaitGroup
 	for i := range 2 {
 		holding.Add(1)
-		s.GoOn(i, spawn("holds its thread", func() { holding.Done(); <-held })) // as no coroutine may
+		// As no coroutine may.
+		s.GoOn(i, spawn("holds its thread", func() { holding.Done(); <-held }))
 	}
 	holding.Wait()
 	defer close(held)
@@ -169,7 +171,8 @@ func TestStalledProcessors(t *testing.T) {
 	if text, _ := get(t, h, fmt.Sprintf("/coroutine?id=%d&stack=1", parked.ID()), 200); one.Stack == "" && !strings.Contains(text, "has not answered within") {
 		t.Error("the page does not say that its Processor is busy")
 	}
-	eventually(t, "the watchdog has told of it", func() bool { // and not of what a slow machine has held up before
+	// And not of what a slow machine has held up before.
+	eventually(t, "the watchdog has told of it", func() bool {
 		p := getJSON[Overview](t, h, "/overview.json").Processors
 		return p[0].State == "stalled" || p[1].State == "stalled"
 	})
@@ -220,8 +223,8 @@ func TestLeftBehind(t *testing.T) {
 	})
 }
 
-// TestOwnThreads: a Processor's thread and its CPU time are told if it has one of
-// its own.
+// TestOwnThreads: a Processor's thread and its CPU time are shown if it has one
+// of its own.
 func TestOwnThreads(t *testing.T) {
 	for _, locked := range []bool{false, true} {
 		h := New(start(t, scheduler.Options{Processors: 1, LockThreads: locked}), Options{})
@@ -237,7 +240,8 @@ func TestOwnThreads(t *testing.T) {
 	}
 }
 
-// TestChurn: pages are asked for while coroutines and sockets come and go; each row is whole, and nothing is held on to.
+// TestChurn: pages are asked for while coroutines and sockets come and go; each
+// row is whole, and nothing is held on to.
 func TestChurn(t *testing.T) {
 	noHang(t)
 	s := start(t, scheduler.Options{Processors: 2})
@@ -352,7 +356,8 @@ func TestHundredThousand(t *testing.T) {
 		t.Errorf("by site: %+v", g.Groups)
 	}
 	var stuck *Deadlock
-	eventually(t, "it is told that they wait for nobody", func() bool { // a Processor that has parked its last may still be on its way to sleep
+	// A Processor that has parked its last may still be on its way to sleep.
+	eventually(t, "it is told that they wait for nobody", func() bool {
 		stuck = getJSON[Overview](t, h, "/overview.json").Deadlock
 		return stuck != nil
 	})

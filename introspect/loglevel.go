@@ -39,7 +39,8 @@ func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || want.Level == "" {
 		return badQuery{errLevel}
 	}
-	h.log("log level changed by hand", r, zap.Stringer("level", level)) // first: afterwards it may not be let through
+	// First: afterwards it may not be let through.
+	h.log("log level changed by hand", r, zap.Stringer("level", level))
 	h.opt.AllowLogLevel.SetLevel(level)
 	if r.Method == http.MethodPost {
 		w.Header().Set("Location", "./")

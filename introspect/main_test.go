@@ -17,7 +17,8 @@ func TestMain(m *testing.M) { testenv.Halves(m) }
 // tooLong is when a test hangs, on however slow a machine.
 const tooLong = 4 * time.Minute
 
-// noHang fails the whole run with all stacks when a test that could hang has not ended in time.
+// noHang fails the whole run with all stacks when a test that could hang has
+// not ended in time.
 func noHang(t testing.TB) {
 	timer := time.AfterFunc(tooLong, func() {
 		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
@@ -47,7 +48,8 @@ func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 // scaled is how often a hammer strikes: n times at full length.
 func scaled(n int) int { return testenv.Rounds(n) }
 
-// once skips a test that has nothing to do with how contexts are switched where all of it is run again for that.
+// once skips a test that has nothing to do with how contexts are switched where
+// all of it is run again for that.
 func once(t testing.TB) {
 	t.Helper()
 	if cocontext.Backend() == cocontext.BackendPortable {

@@ -49,7 +49,8 @@ func TestMillion(t *testing.T) {
 		if len(text) > 1<<20 {
 			t.Errorf("%q has %d bytes", page, len(text))
 		}
-		if heap.looks < looksPerWalk || heap.grown > 32*uint64(n) { // all rows would be several hundred times n
+		// All rows would be several hundred times n.
+		if heap.looks < looksPerWalk || heap.grown > 32*uint64(n) {
 			t.Errorf("%q: the heap grew by %d KiB, in %d looks", page, heap.grown>>10, heap.looks)
 		}
 	}
@@ -86,8 +87,9 @@ func TestMillion(t *testing.T) {
 	}
 }
 
-// liveHeap is by how much the live heap has grown since begin, at most. It is looked at by who walks, between two items: what another goroutine
-// makes while a look lasts would be counted, and be garbage.
+// liveHeap is by how much the live heap has grown since begin, at most. It is
+// looked at by the walker, between two items: what another goroutine makes
+// while a look lasts would be counted, and be garbage.
 type liveHeap struct {
 	before, grown uint64
 	looks         int
@@ -114,7 +116,8 @@ func (l *liveHeap) look() {
 	}
 }
 
-// watched has the heap looked at several times in a walk of n items, the last time at its end.
+// watched has the heap looked at several times in a walk of n items, the last
+// time at its end.
 func watched[T any](l *liveHeap, n int, see func(*T) bool) func(*T) bool {
 	i := 0
 	return func(item *T) bool {

@@ -12,7 +12,7 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// lastStalls is how many stalls the overview tells of, and how many places of
+// lastStalls is how many stalls the overview shows, and how many places of
 // handoffs.
 const lastStalls = 5
 
@@ -75,7 +75,7 @@ type census struct {
 	cut     bool
 }
 
-// exampleStuck is how many coroutines of a deadlock are told.
+// exampleStuck is how many coroutines of a deadlock are shown.
 const exampleStuck = 100
 
 func (h *handler) census(ctx context.Context) (c *census, err error) {

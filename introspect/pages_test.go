@@ -46,7 +46,8 @@ func getJSON[T any](t testing.TB, h http.Handler, url string) *T {
 
 var allPages = []string{"", "overview", "coroutines", "coroutines?group=name", "coroutines?group=site", "coroutine?id=4&stack=1", "sockets", "timers", "stalls"}
 
-// TestPages: every page answers, is well formed, lets nothing in from elsewhere, and says what it is about.
+// TestPages: every page answers, is well formed, lets nothing in from
+// elsewhere, and says what it is about.
 func TestPages(t *testing.T) {
 	h := newFake(1000).handler(Options{AllowStop: true})
 	for page, want := range map[string][]string{
@@ -78,7 +79,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// wellFormed checks that tags are closed in the order in which they were opened.
+// wellFormed checks that tags are closed in the order in which they were
+// opened.
 func wellFormed(t *testing.T, page, text string) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(text))
@@ -116,7 +118,8 @@ func wellFormed(t *testing.T, page, text string) {
 
 var outside = regexp.MustCompile(`(?i)<script|\son[a-z]+=|\sstyle=|https?://|url\(|@import|<iframe|<img|srcset`)
 
-// fetchesNothing checks that a page needs nothing from elsewhere, no script, and no style but the one in its head.
+// fetchesNothing checks that a page needs nothing from elsewhere, no script,
+// and no style but the one in its head.
 func fetchesNothing(t *testing.T, page, text string) {
 	t.Helper()
 	if found := outside.FindString(text); found != "" {
@@ -129,7 +132,8 @@ func fetchesNothing(t *testing.T, page, text string) {
 	}
 }
 
-// sealed checks that the policy allows the page's style, by its hash, and nothing else.
+// sealed checks that the policy allows the page's style, by its hash, and
+// nothing else.
 func sealed(t *testing.T, page, text string, header http.Header) {
 	t.Helper()
 	_, rest, _ := strings.Cut(text, "<style>")
@@ -146,7 +150,8 @@ func sealed(t *testing.T, page, text string, header http.Header) {
 	}
 }
 
-// TestJSON: every page is JSON with the fields of its type and no others, at .json and with format=json.
+// TestJSON: every page is JSON with the fields of its type and no others, at
+// .json and with format=json.
 func TestJSON(t *testing.T) {
 	h := newFake(1000).handler(Options{})
 	o := getJSON[Overview](t, h, "/debug/netco/?format=json")
@@ -179,7 +184,7 @@ func TestJSON(t *testing.T) {
 		len(got.Handoffs) != 3 || got.Handoffs[0].BlockedAt != "daemon/log.go:34 main.(*journal).write" || got.Handoffs[0].Count != 12_345 {
 		t.Errorf("stalls: %+v", got)
 	}
-	// What an empty Scheduler tells are empty lists and not null.
+	// What an empty Scheduler shows are empty lists and not null.
 	empty := newFake(0)
 	empty.stalls = func() []scheduler.Stall { return nil }
 	empty.handoffs = func() []scheduler.Handoff { return nil }
@@ -206,7 +211,8 @@ func TestFieldNames(t *testing.T) {
 	}
 }
 
-// TestMounted: links lead to the pages at whatever prefix they are, stripped or not.
+// TestMounted: links lead to the pages at whatever prefix they are, stripped or
+// not.
 func TestMounted(t *testing.T) {
 	h := newFake(60).handler(Options{})
 	mux := http.NewServeMux()
@@ -260,7 +266,8 @@ func TestMounted(t *testing.T) {
 	}
 }
 
-// TestErrors: what is asked wrong gets a status and says what is wrong, as a page and as JSON.
+// TestErrors: what is asked wrong gets a status and says what is wrong, as a
+// page and as JSON.
 func TestErrors(t *testing.T) {
 	f := newFake(10)
 	h := f.handler(Options{})
@@ -332,7 +339,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNotInCoroutine: in a coroutine it would hold up the Processor, so it says that it must not be there.
+// TestNotInCoroutine: in a coroutine it would hold up the Processor, so it says
+// that it must not be there.
 func TestNotInCoroutine(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 1})
 	h := New(s, Options{})

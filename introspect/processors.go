@@ -68,7 +68,7 @@ func figuresOf(p *processor.Processor) Processor {
 // recently is how far back Load looks.
 const recently = int64(30 * time.Second)
 
-// remember fills in what a Processor's history tells.
+// remember fills in what a Processor's history shows.
 func remember(f *Processor, history []processor.Slice, now int64) {
 	var lengths [len(processor.Slice{}.Lengths)]uint64
 	var busy uint64
@@ -93,7 +93,8 @@ func remember(f *Processor, history []processor.Slice, now int64) {
 	}
 }
 
-// quantile returns an upper bound of the q-quantile of turns that are counted by length, as processor.Slice has them.
+// quantile returns an upper bound of the q-quantile of turns that are counted
+// by length, as processor.Slice has them.
 func quantile(lengths []uint64, longest uint64, q float64) int64 {
 	var all, n uint64
 	for _, k := range lengths {
@@ -114,7 +115,7 @@ func quantile(lengths []uint64, longest uint64, q float64) int64 {
 	return int64(longest)
 }
 
-// latencies are what is told of a histogram.
+// latencies are what is shown of a histogram.
 type latencies struct {
 	count                          uint64
 	mean, p50, p90, p99, p999, max int64
@@ -129,7 +130,8 @@ func latenciesOf(h counter.HistogramSnapshot) latencies {
 	return l
 }
 
-// bound returns the upper bound, in ns, of the bucket that holds the q-quantile.
+// bound returns the upper bound, in ns, of the bucket that holds the
+// q-quantile.
 func bound(h counter.HistogramSnapshot, q float64) int64 {
 	if h.Count == 0 {
 		return 0

@@ -16,7 +16,8 @@ const (
 	maxRefresh  = 3600 // seconds
 )
 
-// query is what a request asks of a page. Its methods that read a parameter keep the first error.
+// query is what a request asks of a page. Its methods that read a parameter
+// keep the first error.
 type query struct {
 	page   string
 	values url.Values
@@ -27,8 +28,9 @@ type query struct {
 // badQuery is an error of the client's.
 type badQuery struct{ error }
 
-// parse reads a request's path and query. The prefix that the handler is mounted at may be stripped or not: the last element of the path
-// names the page.
+// parse reads a request's path and query. The prefix that the handler is
+// mounted at may be stripped or not: the last element of the path names the
+// page.
 func parse(r *http.Request) *query {
 	q := &query{values: r.URL.Query()}
 	q.page = r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
@@ -63,7 +65,8 @@ func (q *query) fail(format string, args ...any) {
 // text returns a parameter, or "".
 func (q *query) text(name string) string { return q.values.Get(name) }
 
-// number returns a parameter between low and high, or otherwise if there is none.
+// number returns a parameter between low and high, or otherwise if there is
+// none.
 func (q *query) number(name string, low, high, otherwise uint64) uint64 {
 	s := q.text(name)
 	if s == "" {
@@ -99,7 +102,8 @@ func (q *query) duration(name string) time.Duration {
 	return d
 }
 
-// oneOf returns a parameter that must be among some words, or the first of them if there is none.
+// oneOf returns a parameter that must be among some words, or the first of them
+// if there is none.
 func (q *query) oneOf(name string, words ...string) string {
 	s := q.text(name)
 	if s == "" {
@@ -114,7 +118,8 @@ func (q *query) oneOf(name string, words ...string) string {
 	return words[0]
 }
 
-// order returns the column to sort by and whether its largest comes first, which a minus in front says.
+// order returns the column to sort by and whether its largest comes first,
+// which a minus in front says.
 func (q *query) order(columns ...string) (column string, down bool) {
 	words := columns
 	for _, c := range columns {
@@ -143,8 +148,9 @@ func selected[T any](q *query, down bool) *selection[T] {
 // refresh returns after how many seconds the page is to be loaded again, or 0.
 func (q *query) refresh() uint64 { return q.number("refresh", 1, maxRefresh, 0) }
 
-// link returns a relative link to a page with the present parameters, some of them changed: name, value, name, value; "" takes one away.
-// Another place in the list is not kept, since it is one of another list.
+// link returns a relative link to a page with the present parameters, some of
+// them changed: name, value, name, value; "" takes one away. Another place in
+// the list is not kept, since it is one of another list.
 func (q *query) link(page string, changes ...string) string {
 	v := url.Values{}
 	for name, list := range q.values {

@@ -16,7 +16,8 @@ import (
 //go:embed pages
 var files embed.FS
 
-// style is the one style sheet, in the head of every page: there is nothing to fetch, and nothing else is let in.
+// style is the one style sheet, in the head of every page: there is nothing to
+// fetch, and nothing else is let in.
 var style = func() string {
 	text, err := files.ReadFile("pages/style.css")
 	if err != nil {
@@ -131,7 +132,7 @@ func (h *handler) render(w http.ResponseWriter, code int, q *query, data any) er
 				v.Title = t.Title
 			}
 		}
-		v.refresh() // so that a wrong one is told
+		v.refresh() // so that a wrong one is reported
 		if q.err != nil {
 			return q.err
 		}

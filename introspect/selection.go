@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// key is what rows are sorted by: a number, a text, and last the id, which no two rows share.
+// key is what rows are sorted by: a number, a text, and last the id, which no
+// two rows share.
 type key struct {
 	n    uint64
 	text string
@@ -26,7 +27,8 @@ func (k key) compare(o key) int {
 	return cmp.Compare(k.id, o.id)
 }
 
-// textKey makes a key's text, cut: rows that are alike in so much are in the order of their ids.
+// textKey makes a key's text, cut: rows that are alike in so much are in the
+// order of their ids.
 func textKey(s string) string { return s[:min(len(s), 64)] }
 
 // String is the key as links carry it.
@@ -56,16 +58,17 @@ func parseKey(s string) (key, error) {
 	return k, nil
 }
 
-// selection picks one page out of any number of rows that it is offered in any order, and holds no more than that page: those that come
-// first, in its order, behind a given key or before it. A page is found by a row and not by a number, so one goes on where the last
-// ended although rows have come and gone.
+// selection picks one page out of any number of rows that it is offered in any
+// order, and holds no more than that page: those that come first, in its order,
+// behind a given key or before it. A page is found by a row and not by a
+// number, so one goes on where the last ended although rows have come and gone.
 type selection[T any] struct {
 	size int
 	down bool // the largest key first
 	back bool // the rows before from, not those behind it
 	from *key // nil: from the start
 
-	heap    []row[T] // the worst is at the top; at most size+1: one more tells that there is more
+	heap    []row[T] // the worst is at the top; at most size+1: one more shows that there is more
 	matched uint64   // rows offered
 	skipped uint64   // of them, those on the other side of from
 }
@@ -84,7 +87,8 @@ func (s *selection[T]) order(a, b key) int {
 	return c
 }
 
-// wants reports whether a row would be kept, and counts it. Whoever makes rows need not make those that are not.
+// wants reports whether a row would be kept, and counts it. Whoever makes rows
+// need not make those that are not.
 func (s *selection[T]) wants(k key) bool {
 	s.matched++
 	if s.from != nil && s.order(k, *s.from) <= 0 {

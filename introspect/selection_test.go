@@ -13,7 +13,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// TestPaging: going through all pages, forth and back, in every order and by any number of rows, shows each row once and in order.
+// TestPaging: going through all pages, forth and back, in every order and by
+// any number of rows, shows each row once and in order.
 func TestPaging(t *testing.T) {
 	const n = 301
 	h := newFake(n).handler(Options{})
@@ -65,7 +66,8 @@ func ids(c *Coroutines) (list []uint64) {
 	return list
 }
 
-// TestSortedAsTheyShould: what is told of the rows is in the order that was asked for.
+// TestSortedAsTheyShould: what is said of the rows is in the order that was
+// asked for.
 func TestSortedAsTheyShould(t *testing.T) {
 	h := newFake(400).handler(Options{})
 	for _, c := range []struct {
@@ -98,7 +100,8 @@ func TestSortedAsTheyShould(t *testing.T) {
 	}
 }
 
-// TestSelection: a selection holds what sorting everything would put there, whatever is offered in whatever order.
+// TestSelection: a selection holds what sorting everything would put there,
+// whatever is offered in whatever order.
 func TestSelection(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range scaled(2000) {
@@ -199,7 +202,8 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// TestGroupsBounded: with a name for each coroutine the large groups are kept, and their counts are as good as is told.
+// TestGroupsBounded: with a name for each coroutine the large groups are kept,
+// and their counts are as good as is said.
 func TestGroupsBounded(t *testing.T) {
 	const n = 100_000
 	f := newFake(n)
@@ -223,7 +227,8 @@ func TestGroupsBounded(t *testing.T) {
 	}
 }
 
-// TestWalksShared: requests that come while a walk is under way share the next one, some leave, and too many are turned away.
+// TestWalksShared: requests that come while a walk is under way share the next
+// one, some leave, and too many are turned away.
 func TestWalksShared(t *testing.T) {
 	noHang(t)
 	began, go_on := make(chan bool, 10), make(chan bool)

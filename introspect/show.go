@@ -27,8 +27,9 @@ func cut(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// visible returns s so that all of it can be seen and none of it changes how the rest is shown: characters that have no shape, such as
-// those that turn the direction of writing, as their numbers.
+// visible returns s so that all of it can be seen and none of it changes how
+// the rest is shown: characters that have no shape, such as those that turn the
+// direction of writing, as their numbers.
 func visible(s string) string {
 	clean := func(r rune) bool { return unicode.IsPrint(r) && r != utf8.RuneError }
 	if strings.IndexFunc(s, func(r rune) bool { return !clean(r) }) < 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestNamesCannotHarm: whatever a name, a stack or an address holds, a page shows it as text, in one piece, and cut.
+// TestNamesCannotHarm: whatever a name, a stack or an address holds, a page
+// shows it as text, in one piece, and cut.
 func TestNamesCannotHarm(t *testing.T) {
 	long := strings.Repeat("long \u00e4", 150_000)
 	for _, c := range []struct{ name, shown string }{
@@ -97,7 +98,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// TestBounds: quantiles are upper bounds, and no worse than is told.
+// TestBounds: quantiles are upper bounds, and no worse than is said.
 func TestBounds(t *testing.T) {
 	var h counter.Histogram
 	if l := latenciesOf(h.Snapshot()); l != (latencies{}) {

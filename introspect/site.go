@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// sites keeps what the places are called at which coroutines were made: they are few, and to look one up is costly.
+// sites keeps what the places are called at which coroutines were made: they
+// are few, and to look one up is costly.
 type sites struct {
 	mu    sync.Mutex
 	known map[uintptr]site
@@ -15,7 +16,9 @@ type sites struct {
 type site struct {
 	fn, file string
 	line     int
-	short    string // as it is shown, sorted by and filtered by: dir/file.go:12, or else the function
+	// As it is shown, sorted by and filtered by: dir/file.go:12, or else the
+	// function.
+	short string
 }
 
 // maxSites bounds it. A program does not have so many go statements.

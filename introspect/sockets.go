@@ -8,7 +8,8 @@ import (
 	"github.com/netco-go/netco/internal/sockinfo"
 )
 
-// socketColumns are what sockets can be sorted by, and socketKinds what there is.
+// socketColumns are what sockets can be sorted by, and socketKinds what there
+// is.
 var (
 	socketColumns = []string{"fd", "kind", "network", "local", "remote", "processor", "read", "write"}
 	socketKinds   = []string{"", "listener", "connection", "idle"}
@@ -61,8 +62,9 @@ func address(a net.Addr) string {
 	return a.String()
 }
 
-// socketKey returns what a socket is sorted by. While a fd is passed on, two sockets may be seen with one number; then one of them may be missing
-// at the border of two pages.
+// socketKey returns what a socket is sorted by. While a fd is passed on, two
+// sockets may be seen with one number; then one of them may be missing at the
+// border of two pages.
 func socketKey(column string, i *sockinfo.Info) key {
 	k := key{id: uint64(i.FD)}
 	switch column {

@@ -12,8 +12,9 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// source is what the pages are drawn from: a Scheduler, or what a test makes up. All of it may be called from any ordinary goroutine, at
-// any time, and takes no lock that a Processor takes.
+// source is what the pages are drawn from: a Scheduler, or what a test makes
+// up. All of it may be called from any ordinary goroutine, at any time, and
+// takes no lock that a Processor takes.
 type source struct {
 	processors func() []Processor // without what handler adds: stalls
 	phase      func() string

@@ -2,15 +2,16 @@ package introspect
 
 import "time"
 
-// Overview is what the page "" or "overview" tells, as JSON.
+// Overview is what the page "" or "overview" shows, as JSON.
 type Overview struct {
 	Time     time.Time `json:"time"`
 	Phase    string    `json:"phase"` // "new", "running", "draining", "stopping", "stopped"
 	UptimeNs int64     `json:"uptime_ns"`
 	PID      int       `json:"pid"`
 
-	Program       string `json:"program"` // the main module and its version, "" if the program was built without
-	Netco         string `json:"netco"`   // netco's version
+	// The main module and its version, "" if the program was built without.
+	Program       string `json:"program"`
+	Netco         string `json:"netco"` // netco's version
 	Go            string `json:"go"`
 	Backend       string `json:"backend"` // how contexts are switched: "asm", "portable"
 	BackendReason string `json:"backend_reason"`
@@ -18,17 +19,19 @@ type Overview struct {
 
 	Processors []Processor `json:"processors"`
 	Coroutines Counts      `json:"coroutines"`
-	Refused    uint64      `json:"refused"`  // coroutines not started because of Options.MaxCoroutines
-	Stalls     []Stall     `json:"stalls"`   // the last few, the latest first
-	Handoffs   []Handoff   `json:"handoffs"` // the most frequent few
+	// Coroutines not started because of Options.MaxCoroutines.
+	Refused  uint64    `json:"refused"`
+	Stalls   []Stall   `json:"stalls"`   // the last few, the latest first
+	Handoffs []Handoff `json:"handoffs"` // the most frequent few
 
 	Deadlock *Deadlock `json:"deadlock"` // null: there is none
 }
 
 // Counts are coroutines by state.
 type Counts struct {
-	Live      uint64            `json:"live"`
-	Submitted int               `json:"submitted"` // of them or on their way: not in a run queue yet
+	Live uint64 `json:"live"`
+	// Of them or on their way: not in a run queue yet.
+	Submitted int               `json:"submitted"`
 	Ready     uint64            `json:"ready"`
 	Running   uint64            `json:"running"`
 	Waiting   uint64            `json:"waiting"`
@@ -52,7 +55,7 @@ type Processor struct {
 	FDs       int    `json:"fds"`
 	Timers    uint64 `json:"timers"`
 	Spawned   uint64 `json:"spawned"`
-	Moved     uint64 `json:"moved"` // coroutines and idle connections that have come from other Processors after their start
+	Moved     uint64 `json:"moved"` // coroutines and idle connections, to this one
 	Turns     uint64 `json:"turns"`
 	Sleeps    uint64 `json:"sleeps"`
 	BytesIn   uint64 `json:"bytes_in"`
@@ -84,7 +87,7 @@ type Slice struct {
 	MaxNs  int64  `json:"max_ns"`
 }
 
-// Deadlock tells of coroutines of which none can go on.
+// Deadlock describes coroutines of which none can go on.
 type Deadlock struct {
 	Count      uint64      `json:"count"`
 	Coroutines []Coroutine `json:"coroutines"` // some of them, by id
@@ -92,10 +95,12 @@ type Deadlock struct {
 
 // Coroutine is a coroutine that has started.
 type Coroutine struct {
-	ID        uint64 `json:"id"`
-	Name      string `json:"name"`   // cut to 1 KiB
-	State     string `json:"state"`  // "ready", "running", "waiting", "outside"
-	Reason    string `json:"reason"` // what kind of thing it waits for: "read", "lock", "channel"; "" if it does not wait
+	ID    uint64 `json:"id"`
+	Name  string `json:"name"`  // cut to 1 KiB
+	State string `json:"state"` // "ready", "running", "waiting", "outside"
+	// What kind of thing it waits for: "read", "lock", "channel"; "" if it does
+	// not wait.
+	Reason    string `json:"reason"`
 	WaitsFor  string `json:"waits_for"`
 	SinceNs   int64  `json:"since_ns"` // for how long it has been in this state; -1: not known
 	Processor int    `json:"processor"`
@@ -117,35 +122,38 @@ type List struct {
 	Partial bool   `json:"partial"` // there was no time to look at all of them
 }
 
-// Coroutines is what the page "coroutines" tells, as JSON.
+// Coroutines is what the page "coroutines" shows, as JSON.
 type Coroutines struct {
 	List
 	Coroutines []Coroutine `json:"coroutines"`
 }
 
-// Groups is what the page "coroutines" with the parameter group tells, as JSON.
+// Groups is what the page "coroutines" with the parameter group shows, as JSON.
 type Groups struct {
 	By      string  `json:"by"`
 	Seen    uint64  `json:"seen"`
 	Matched uint64  `json:"matched"`
 	Partial bool    `json:"partial"`
-	Groups  []Group `json:"groups"`  // the largest first
-	Missing uint64  `json:"missing"` // at most so many of a group were not counted, as there were more groups than are kept
+	Groups  []Group `json:"groups"` // the largest first
+	// At most so many of a group were not counted, as there were more groups
+	// than are kept.
+	Missing uint64 `json:"missing"`
 }
 
 // Group is a number of coroutines that have something in common.
 type Group struct {
-	Key      string            `json:"key"`
-	Count    uint64            `json:"count"`
-	Ready    uint64            `json:"ready"`
-	Running  uint64            `json:"running"`
-	Waiting  uint64            `json:"waiting"`
-	Outside  uint64            `json:"outside"`
-	Reasons  map[string]uint64 `json:"reasons"`
-	OldestNs int64             `json:"oldest_ns"` // the longest that one of them has been in its state
+	Key     string            `json:"key"`
+	Count   uint64            `json:"count"`
+	Ready   uint64            `json:"ready"`
+	Running uint64            `json:"running"`
+	Waiting uint64            `json:"waiting"`
+	Outside uint64            `json:"outside"`
+	Reasons map[string]uint64 `json:"reasons"`
+	// The longest that one of them has been in its state.
+	OldestNs int64 `json:"oldest_ns"`
 }
 
-// Sockets is what the page "sockets" tells, as JSON.
+// Sockets is what the page "sockets" shows, as JSON.
 type Sockets struct {
 	List
 	Sockets []Socket `json:"sockets"`
@@ -153,8 +161,10 @@ type Sockets struct {
 
 // Socket is a socket that is registered with a Processor.
 type Socket struct {
-	FD          int    `json:"fd"`
-	Kind        string `json:"kind"` // "listener", "connection"; "idle": a Server's connection that holds no coroutine
+	FD int `json:"fd"`
+	// "listener", "connection"; "idle": a Server's connection that holds no
+	// coroutine.
+	Kind        string `json:"kind"`
 	Network     string `json:"network"`
 	Local       string `json:"local"`
 	Remote      string `json:"remote"`
@@ -163,7 +173,7 @@ type Socket struct {
 	WriteWaiter uint64 `json:"write_waiter"`
 }
 
-// Timers is what the page "timers" tells, as JSON.
+// Timers is what the page "timers" shows, as JSON.
 type Timers struct {
 	Processors []ProcessorTimers `json:"processors"`
 }
@@ -181,13 +191,13 @@ type ProcessorTimers struct {
 	MaxNs     int64  `json:"max_ns"`
 }
 
-// Stalls is what the page "stalls" tells, as JSON.
+// Stalls is what the page "stalls" shows, as JSON.
 type Stalls struct {
 	Stalls   []Stall   `json:"stalls"`   // the latest first
 	Handoffs []Handoff `json:"handoffs"` // the most frequent first; of all Processors
 }
 
-// Handoff tells how often Processors went on without a coroutine that was
+// Handoff counts how often Processors went on without a coroutine that was
 // blocked outside netco at one place.
 type Handoff struct {
 	Cause     string `json:"cause"`      // see scheduler.Handoff
@@ -198,7 +208,7 @@ type Handoff struct {
 	Name      string `json:"name"`
 }
 
-// Stall tells of a Processor that was held up.
+// Stall describes a Processor that was held up.
 type Stall struct {
 	Processor int       `json:"processor"`
 	Began     time.Time `json:"began"`
@@ -212,7 +222,7 @@ type Stall struct {
 	Stack     string    `json:"stack"`
 }
 
-// LogLevel is what the page "loglevel" tells, as JSON, and takes in a PUT.
+// LogLevel is what the page "loglevel" shows, as JSON, and takes in a PUT.
 type LogLevel struct {
 	Level string `json:"level"`
 }

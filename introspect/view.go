@@ -65,7 +65,8 @@ type column struct {
 	Link        template.URL
 }
 
-// Column returns the head of a column. The first click sorts as is most useful: the oldest, or the alphabet's first.
+// Column returns the head of a column. The first click sorts as is most useful:
+// the oldest, or the alphabet's first.
 func (v *view) Column(name, label, class string) column {
 	c := column{Label: label, Class: class}
 	now := v.text("sort")

@@ -10,18 +10,23 @@ import (
 	"time"
 )
 
-// Bounds of what looking may cost. A walk of a million coroutines takes a good part of a second of one ordinary goroutine.
+// Bounds of what looking may cost. A walk of a million coroutines takes a good
+// part of a second of one ordinary goroutine.
 const (
-	walkLimit   = 5 * time.Second // then it is cut short
-	walkRest    = 4               // times its length is the pause after a walk, so that walks take at most a fifth of one CPU
-	maxWatchers = 64              // requests that wait for a walk
-	walkPause   = 4096            // items after which a walk lets others run
+	walkLimit = 5 * time.Second // then it is cut short
+	// Times its length is the pause after a walk, so that walks take at most a
+	// fifth of one CPU.
+	walkRest    = 4
+	maxWatchers = 64   // requests that wait for a walk
+	walkPause   = 4096 // items after which a walk lets others run
 )
 
-// errCrowded is returned when so many wait already that the caller had better come back later.
+// errCrowded is returned when so many wait already that the caller had better
+// come back later.
 var errCrowded = errors.New("too many requests wait for a look at the coroutines or sockets")
 
-// walker walks over all items of a kind for whoever wants to see them. Requests that come while a walk is under way share the next one.
+// walker walks over all items of a kind for whoever wants to see them. Requests
+// that come while a walk is under way share the next one.
 type walker[T any] struct {
 	each func(f func(*T) bool) // constant
 	// limit bounds a walk; 0: walkLimit
@@ -40,8 +45,9 @@ type watcher[T any] struct {
 	cut  bool        // the walk did not reach the end; set before done
 }
 
-// walk calls see for every item and reports whether it has seen all. It blocks; see is not called any more once it has returned without
-// an error. With an error, what see has gathered must be left alone.
+// walk calls see for every item and reports whether it has seen all. It blocks;
+// see is not called any more once it has returned without an error. With an
+// error, what see has gathered must be left alone.
 func (w *walker[T]) walk(ctx context.Context, see func(*T)) (cut bool, err error) {
 	me := &watcher[T]{see: see, done: make(chan error, 1)}
 	w.mu.Lock()
@@ -64,8 +70,9 @@ func (w *walker[T]) walk(ctx context.Context, see func(*T)) (cut bool, err error
 	}
 }
 
-// run makes one walk after the other for as long as anybody waits, with a rest after each. It stays for the rest too, so that whoever
-// comes then waits it out.
+// run makes one walk after the other for as long as any caller waits, with a
+// rest after each. It stays for the rest too, so that whoever comes then waits
+// it out.
 func (w *walker[T]) run() {
 	for {
 		w.mu.Lock()
@@ -86,7 +93,8 @@ func (w *walker[T]) run() {
 	}
 }
 
-// once is one walk for all of them. What panics in it fails the requests and not the program that is looked at.
+// once is one walk for all of them. What panics in it fails the requests and
+// not the program that is looked at.
 func (w *walker[T]) once(watchers []*watcher[T], began time.Time) (cut bool, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -99,10 +107,10 @@ func (w *walker[T]) once(watchers []*watcher[T], began time.Time) (cut bool, err
 	}
 	n := 0
 	w.each(func(item *T) bool {
-		anybody := false
+		wanted := false
 		for _, x := range watchers {
 			if !x.left.Load() {
-				anybody = true
+				wanted = true
 				x.see(item)
 			}
 		}
@@ -110,7 +118,7 @@ func (w *walker[T]) once(watchers []*watcher[T], began time.Time) (cut bool, err
 			runtime.Gosched()
 			cut = time.Since(began) > limit
 		}
-		return anybody && !cut
+		return wanted && !cut
 	})
 	return cut, nil
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// BenchmarkCollect is one scrape of a Scheduler as the collector sees it. The registry's part, and what it takes to write the
-// text, comes on top: see BenchmarkGather.
+// BenchmarkCollect is one scrape of a Scheduler as the collector sees it. The
+// registry's part, and what it takes to write the text, comes on top: see
+// BenchmarkGather.
 func BenchmarkCollect(b *testing.B) {
 	for _, n := range []int{1, 2, 64} {
 		b.Run(fmt.Sprintf("processors=%d", n), func(b *testing.B) {
@@ -23,7 +24,8 @@ func BenchmarkCollect(b *testing.B) {
 	}
 }
 
-// BenchmarkGather is a scrape up to where it would be written as text or protobuf.
+// BenchmarkGather is a scrape up to where it would be written as text or
+// protobuf.
 func BenchmarkGather(b *testing.B) {
 	for _, n := range []int{1, 2, 64} {
 		b.Run(fmt.Sprintf("processors=%d", n), func(b *testing.B) {
@@ -41,7 +43,8 @@ func BenchmarkGather(b *testing.B) {
 	}
 }
 
-// drain collects into a channel of the registry's size and returns how many metrics came.
+// drain collects into a channel of the registry's size and returns how many
+// metrics came.
 func drain(c prometheus.Collector) (n int) {
 	ch := make(chan prometheus.Metric, 1000)
 	go func() {

@@ -24,14 +24,17 @@ type member struct {
 	series []series[*view] // constant
 }
 
-// handoffsBySite is beside the tables, as its label values come by and by. Scheduler.Handoffs bounds their number.
+// handoffsBySite is beside the tables, as its label values come by and by.
+// Scheduler.Handoffs bounds their number.
 var handoffsBySite = prometheus.NewDesc("netco_handoffs_by_site_total",
 	"Handoffs by what the coroutine was blocked by, and where: by one of 64 places, or \"elsewhere\".", bySite, nil)
 
 var bySite = []string{"cause", "site"}
 
-// NewCollector returns a collector of what s does, which may be started later. A registry takes one of them; see the package's
-// documentation for more. Collect may be called by several threads; it allocates some 6 KiB for each Processor.
+// NewCollector returns a collector of what s does, which may be started later.
+// A registry takes one of them; see the package's documentation for more.
+// Collect may be called by several threads; it allocates some 6 KiB for each
+// Processor.
 func NewCollector(s *scheduler.Scheduler) prometheus.Collector {
 	return &collector{s: s, own: seriesOf(ofScheduler), outside: seriesOf(ofOutside, "outside")}
 }
@@ -62,7 +65,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// membersOf returns those of the Scheduler's n Processors: once there are any, they stay the same.
+// membersOf returns those of the Scheduler's n Processors: once there are any,
+// they stay the same.
 func (c *collector) membersOf(n int) []member {
 	if members := c.members.Load(); members != nil {
 		return *members

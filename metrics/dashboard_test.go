@@ -35,7 +35,8 @@ var (
 )
 
 // TestDashboard: the dashboard is one, it shows every metric, its variables
-// exist, and no panel covers another. Its queries are checked by interop/promql.
+// exist, and no panel covers another. Its queries are checked by
+// interop/promql.
 func TestDashboard(t *testing.T) {
 	var d dashboard
 	if err := json.Unmarshal([]byte(read(t, dashboardFile)), &d); err != nil {

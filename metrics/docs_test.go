@@ -9,8 +9,9 @@ import (
 
 const page = "../docs/METRICS.md"
 
-// TestPageHasEveryMetric holds docs/METRICS.md and the collectors together: every metric has its row, with its type and labels and a
-// meaning, and there is no row for another.
+// TestPageHasEveryMetric holds docs/METRICS.md and the collectors together:
+// every metric has its row, with its type and labels and a meaning, and there
+// is no row for another.
 func TestPageHasEveryMetric(t *testing.T) {
 	rows := map[string][]string{}
 	for _, line := range strings.Split(read(t, page), "\n") {

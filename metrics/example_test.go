@@ -11,7 +11,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// A daemon would give the registry to promhttp.HandlerFor and serve that by net/http; see examples/echo.
+// A daemon would give the registry to promhttp.HandlerFor and serve that by
+// net/http; see examples/echo.
 func ExampleRegister() {
 	s, err := scheduler.New(scheduler.Options{Processors: 1})
 	if err != nil {

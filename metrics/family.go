@@ -18,14 +18,17 @@ const (
 
 func (k kind) String() string { return [...]string{"gauge", "counter", "histogram"}[k] }
 
-// family is a metric: its name and meaning, and how its values are had of an S, of which there may be many. Constant.
+// family is a metric: its name and meaning, and how its values are had of an S,
+// of which there may be many. Constant.
 type family[S any] struct {
 	name, help string
 	kind       kind
-	labels     []string // those that tell one S from another: "processor", or none
+	labels     []string // those that distinguish one S from another: "processor", or none
 	label      string   // one more, or ""
 	values     []string // that label's
-	outside    int      // how many of the values ordinary goroutines have too, the first ones; without label 1 or 0
+	// How many of the values, the first ones, ordinary goroutines have; no
+	// label: 1 or 0.
+	outside int
 
 	read func(from S, i int) float64     // of values[i]; for gauges and counters
 	hist func(from S) *counter.Histogram // for histograms
@@ -53,7 +56,8 @@ func describe[S any](ch chan<- *prometheus.Desc, families []family[S]) {
 	}
 }
 
-// series is one value of a family. Its labels are made once and shared by all scrapes. Constant.
+// series is one value of a family. Its labels are made once and shared by all
+// scrapes. Constant.
 type series[S any] struct {
 	*family[S]
 	index  int // of values
@@ -76,7 +80,8 @@ func seriesOf[S any](families []family[S], of ...string) []series[S] {
 	return all
 }
 
-// collect reads all of one S first, so that its values are of about one moment, and then sends them: whoever receives may be slow.
+// collect reads all of one S first, so that its values are of about one moment,
+// and then sends them: whoever receives may be slow.
 func collect[S any](ch chan<- prometheus.Metric, all []series[S], from S) {
 	samples := make([]sample, len(all))
 	for i := range all {

@@ -8,8 +8,9 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// Classic buckets end at powers of four, 4^classicFirst to 4^classicLast seconds: 0.95 µs to 16 s. Each is a bound of the native
-// buckets too, so that what is in it is an exact sum of theirs.
+// Classic buckets end at powers of four, 4^classicFirst to 4^classicLast
+// seconds: 0.95 µs to 16 s. Each is a bound of the native buckets too, so that
+// what is in it is an exact sum of theirs.
 const (
 	classicFirst  = -10
 	classicLast   = 2
@@ -17,11 +18,13 @@ const (
 	classicBounds = classicLast - classicFirst + 1
 )
 
-// maxGap is how many empty buckets a span spells out rather than end there. As client_golang does it.
+// maxGap is how many empty buckets a span spells out rather than end there. As
+// client_golang does it.
 const maxGap = 2
 
-// encode makes a histogram of both kinds. The number of observations is what is in the buckets, as Prometheus demands, even if
-// one was counted while they were read.
+// encode makes a histogram of both kinds. The number of observations is what is
+// in the buckets, as Prometheus demands, even if one was counted while they
+// were read.
 func encode(s *counter.HistogramSnapshot) *dto.Histogram {
 	h := &dto.Histogram{
 		SampleSum:     ptr(float64(s.SumNs) / 1e9),
@@ -39,9 +42,11 @@ func encode(s *counter.HistogramSnapshot) *dto.Histogram {
 	return h
 }
 
-// spans is the sparse form of native buckets: runs of them, each told by how far it is from the last, and differences of the counts.
+// spans is the sparse form of native buckets: runs of them, each given by how
+// far it is from the last, and differences of the counts.
 func spans(buckets []uint64) (runs []*dto.BucketSpan, deltas []int64) {
-	end, last := -counter.FirstBucket, int64(0) // end: what Prometheus calls bucket 0; then that after the last run
+	// End: what Prometheus calls bucket 0; then that after the last run.
+	end, last := -counter.FirstBucket, int64(0)
 	add := func(n uint64) {
 		*runs[len(runs)-1].Length++
 		deltas = append(deltas, int64(n)-last)
@@ -64,7 +69,8 @@ func spans(buckets []uint64) (runs []*dto.BucketSpan, deltas []int64) {
 	return runs, deltas
 }
 
-// classic sums the native buckets up. The last bound, infinity, is left to who encodes it.
+// classic sums the native buckets up. The last bound, infinity, is left to the
+// code that encodes it.
 func classic(s *counter.HistogramSnapshot) []*dto.Bucket {
 	sum, next := s.Zero, 0
 	buckets := make([]*dto.Bucket, 0, classicBounds)

@@ -13,7 +13,8 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// durations of many sizes, the awkward ones among them: nothing, the bounds themselves, and what is beyond the last bucket.
+// durations of many sizes, the awkward ones among them: nothing, the bounds
+// themselves, and what is beyond the last bucket.
 func durations(r *rand.Rand, n int) (ns []int64) {
 	ns = []int64{0, 1, 119, 120, 1e9, 4e9, 16e9, 16e9 + 1, 1<<62 - 1}
 	for len(ns) < n {
@@ -31,7 +32,8 @@ func observed(ns []int64) *counter.HistogramSnapshot {
 	return &s
 }
 
-// TestNativeIsAsClientGolangMakesIt compares the native half with what the library makes of the same buckets.
+// TestNativeIsAsClientGolangMakesIt compares the native half with what the
+// library makes of the same buckets.
 func TestNativeIsAsClientGolangMakesIt(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	desc := prometheus.NewDesc("x", "x", nil, nil)
@@ -86,7 +88,8 @@ func positive(buckets map[int]int64) map[int]int64 {
 	return buckets
 }
 
-// TestClassicBucketsAreExact: at each bound the classic half has what was not longer, counted one by one.
+// TestClassicBucketsAreExact: at each bound the classic half has what was not
+// longer, counted one by one.
 func TestClassicBucketsAreExact(t *testing.T) {
 	ns := durations(rand.New(rand.NewPCG(3, 4)), 5000)
 	h := encode(observed(ns))
@@ -112,7 +115,8 @@ func TestClassicBucketsAreExact(t *testing.T) {
 	}
 }
 
-// TestCountIsWhatTheBucketsHold: Prometheus refuses a native histogram whose count is another.
+// TestCountIsWhatTheBucketsHold: Prometheus refuses a native histogram whose
+// count is another.
 func TestCountIsWhatTheBucketsHold(t *testing.T) {
 	s := observed([]int64{1, 1000, 1000_000})
 	s.Count += 5
@@ -121,7 +125,8 @@ func TestCountIsWhatTheBucketsHold(t *testing.T) {
 	}
 }
 
-// TestNothingObserved: a histogram without observations is native and classic all the same, and an empty bucket list is no panic.
+// TestNothingObserved: a histogram without observations is native and classic
+// all the same, and an empty bucket list is no panic.
 func TestNothingObserved(t *testing.T) {
 	for _, s := range []*counter.HistogramSnapshot{observed(nil), {}} {
 		h := encode(s)

@@ -53,7 +53,7 @@ func registered(t testing.TB, s *scheduler.Scheduler) *prometheus.Registry {
 	return r
 }
 
-// scrape is what a registry told: values by series, as text would name them.
+// scrape is what a registry gave: values by series, as text would name them.
 type scrape struct {
 	values   map[string]float64
 	counters map[string]bool // those that must not go down
@@ -163,7 +163,8 @@ func eventuallyAre(t testing.TB, g prometheus.Gatherer, want map[string]float64)
 	}
 }
 
-// eventuallyParked waits until n coroutines, which are all there are on Processor 0, have run and wait. States alone do not tell: those that have
+// eventuallyParked waits until n coroutines, which are all there are on
+// Processor 0, have run and wait. States alone do not show it: those that have
 // only just been adopted are not known to be ready before the turn goes on.
 func eventuallyParked(t testing.TB, g prometheus.Gatherer, n float64) {
 	t.Helper()

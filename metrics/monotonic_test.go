@@ -14,7 +14,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// TestCountersNeverGoDown scrapes from two goroutines while coroutines and connections come and go, and through the Scheduler's end.
+// TestCountersNeverGoDown scrapes from two goroutines while coroutines and
+// connections come and go, and through the Scheduler's end.
 func TestCountersNeverGoDown(t *testing.T) {
 	s, err := scheduler.New(scheduler.Options{Processors: 2})
 	if err != nil {
@@ -85,7 +86,8 @@ func neverDown(t *testing.T, last, now scrape) {
 		switch {
 		case ok && v < last.values[key]:
 			t.Errorf("%s went down from %v to %v", key, last.values[key], v)
-		case !ok && key[:len("netco_processor_cpu")] != "netco_processor_cpu": // gone with the thread
+		// Gone with the thread.
+		case !ok && key[:len("netco_processor_cpu")] != "netco_processor_cpu":
 			t.Errorf("%s is gone", key)
 		}
 	}
@@ -116,7 +118,8 @@ func serve(ln net.Listener) {
 	}
 }
 
-// busy opens connections, one after the other, and talks through each; coroutines also sleep, start others, and have something run elsewhere.
+// busy opens connections, one after the other, and talks through each;
+// coroutines also sleep, start others, and have something run elsewhere.
 func busy(addr string, over *atomic.Bool) {
 	for i := 0; !over.Load(); i++ {
 		c, err := socket.Dial("tcp", addr)

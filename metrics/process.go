@@ -50,14 +50,15 @@ type processCollector struct {
 	info   prometheus.Metric
 }
 
-// info tells which netco runs, and how.
+// info says which netco runs, and how.
 var info = prometheus.NewDesc("netco_info", "Always 1. The labels are netco's version, the Go release and how coroutines are switched to.",
 	infoLabels, nil)
 
 var infoLabels = []string{"version", "goversion", "backend"}
 
-// NewProcessCollector returns a collector of what all Schedulers of the process share: sockets, the default pool of package blocking, and
-// how netco was built. A registry takes one.
+// NewProcessCollector returns a collector of what all Schedulers of the process
+// share: sockets, the default pool of package blocking, and how netco was
+// built. A registry takes one.
 func NewProcessCollector() prometheus.Collector {
 	return &processCollector{
 		series: seriesOf(ofProcess),

@@ -11,7 +11,8 @@ var (
 	onSockets  = operations[:3] // what ordinary goroutines do, too
 )
 
-// ofProcessor are the metrics of each Processor, and of ordinary goroutines where outside says so.
+// ofProcessor are the metrics of each Processor, and of ordinary goroutines
+// where outside says so.
 var ofProcessor = described([]family[*view]{
 	// Coroutines.
 	{name: "netco_coroutines", kind: gauge, label: "state", values: states,
@@ -154,7 +155,8 @@ var ofProcessor = described([]family[*view]{
 		read: func(v *view, _ int) float64 { return float64(v.p.BufferWaits()) }},
 }, "processor")
 
-// ofOutside are those of ofProcessor that ordinary goroutines have, with the values they have.
+// ofOutside are those of ofProcessor that ordinary goroutines have, with the
+// values they have.
 var ofOutside = func() (have []family[*view]) {
 	for _, f := range ofProcessor {
 		if f.outside > 0 {

@@ -41,7 +41,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestRegisterAllOrNothing: when the process' collector cannot be registered, the Scheduler's is not either.
+// TestRegisterAllOrNothing: when the process' collector cannot be registered,
+// the Scheduler's is not either.
 func TestRegisterAllOrNothing(t *testing.T) {
 	r := prometheus.NewRegistry()
 	r.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "netco_sockets_open", Help: "of somebody else"}))

@@ -6,7 +6,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// phases are a Scheduler's, in their order; after the first they are those of package processor.
+// phases are a Scheduler's, in their order; after the first they are those of
+// package processor.
 var phases = []string{"not_started", "running", "draining", "stopping", "stopped"}
 
 // phase is the index in phases of what s is in.

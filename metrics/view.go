@@ -8,7 +8,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// view is one Processor as a scrape sees it: what belongs together has been read together.
+// view is one Processor as a scrape sees it: what belongs together has been
+// read together.
 type view struct {
 	s  *scheduler.Scheduler
 	p  *processor.Processor // nil for ordinary goroutines; then only io is set
@@ -47,9 +48,9 @@ func (m *member) view(s *scheduler.Scheduler, p *processor.Processor) *view {
 	return v
 }
 
-// count tells the coroutines' states from four figures. The run queue's length
-// is that of the beginning of the turn, so that all of it may have come to wait,
-// or have ended: the states add up to those that live.
+// count derives the coroutines' states from four figures. The run queue's
+// length is that of the beginning of the turn, so that all of it may have come
+// to wait, or have ended: the states add up to those that live.
 func (v *view) count() {
 	live := v.co.Live.Load()
 	if v.p.Executor().Current() != nil && live > 0 {
@@ -63,7 +64,8 @@ func (v *view) count() {
 	v.states[2] = live - v.states[0]
 }
 
-// unlessOver is 0 for a Processor that has ended, whose last turn may have left something behind in n.
+// unlessOver is 0 for a Processor that has ended, whose last turn may have left
+// something behind in n.
 func (v *view) unlessOver(n uint64) float64 {
 	if v.over {
 		return 0

@@ -66,15 +66,15 @@ func (d *doze) end() {
 	}
 }
 
-// Doze reports whether all members are asleep. If so, the first that wakes sends
-// to Roused, until EndDoze. For one watcher, the watchdog.
-func (g *Group) Doze() bool { return g.watchdog.begin(g) }
+// BeginPause reports whether all members are asleep. If so, the first that
+// wakes sends to Resumed, until EndPause. For the watchdog only.
+func (g *Group) BeginPause() bool { return g.watchdog.begin(g) }
 
-// EndDoze ends what Doze began.
-func (g *Group) EndDoze() { g.watchdog.end() }
+// EndPause ends what BeginPause began.
+func (g *Group) EndPause() { g.watchdog.end() }
 
-// Roused receives when a member has woken after Doze.
-func (g *Group) Roused() <-chan struct{} { return g.watchdog.roused }
+// Resumed receives when a member has woken after BeginPause.
+func (g *Group) Resumed() <-chan struct{} { return g.watchdog.roused }
 
 // rouse wakes the watchers that doze: a member is awake. Two atomic loads unless
 // one does.

@@ -93,13 +93,13 @@ func TestDozeHammer(t *testing.T) {
 				}
 			}
 			runtime.Gosched()
-			if g.Doze() {
+			if g.BeginPause() {
 				dozed.Add(1)
 				select {
-				case <-g.Roused():
+				case <-g.Resumed():
 				case <-stop:
 				}
-				g.EndDoze()
+				g.EndPause()
 			}
 		}
 	}()

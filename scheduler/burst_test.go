@@ -30,7 +30,8 @@ func TestBurstIsForgotten(t *testing.T) {
 	before := heap()
 	burst(50_000) // of some 200 bytes each
 	var after uint64
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) { // it is about to sleep
+	// It is about to sleep.
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if after = heap(); after < before+4<<20 {
 			return
 		}

@@ -13,8 +13,8 @@ import (
 )
 
 // runC builds a program of testdata that has C in it, and returns what it
-// prints. It is a program of its own, as tests cannot have C and the package must
-// not need it.
+// prints. It is a program of its own, as tests cannot have C and the package
+// must not need it.
 func runC(t *testing.T, name string) string {
 	t.Helper()
 	t.Parallel()

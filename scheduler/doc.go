@@ -1,13 +1,17 @@
-// Package scheduler is the set of Processors: it validates their options, starts them, places coroutines on them, and ends
-// them in order. It is an instance; the root package keeps one by default.
+// Package scheduler is the set of Processors: it validates their options,
+// starts them, places coroutines on them, and ends them in order. It is an
+// instance; the root package keeps one by default.
 //
 // # Life
 //
-//	new → Start → running → Shutdown → draining → (ctx over) stopping → stopped
+//	new, Start: running, Shutdown: draining, ctx over: stopping, then stopped
 //
-//	draining   listeners return ErrShutdown, Go from outside returns it too; coroutines end by themselves and may start others
-//	stopping   every wait returns ErrShutdown; a wait that cannot return an error unwinds its coroutine (runtime.Goexit)
+//	draining   listeners return ErrShutdown, Go from outside returns it too;
+//	           coroutines end by themselves and may start others
+//	stopping   every wait returns ErrShutdown; a wait that cannot return an
+//	           error unwinds its coroutine (runtime.Goexit)
 //	stopped    threads, epoll, timer and event fds are gone
 //
-// A Scheduler is started once. After Shutdown it stays stopped; make another one.
+// A Scheduler is started once. After Shutdown it stays stopped; make another
+// one.
 package scheduler

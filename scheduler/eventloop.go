@@ -8,12 +8,14 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// EventLoop is Start with one Processor, whatever Options.Processors says, that runs on the calling goroutine; it returns when the
-// Scheduler has ended.
+// EventLoop is Start with one Processor, whatever Options.Processors says, that
+// runs on the calling goroutine; it returns when the Scheduler has ended.
 //
-// turn, if it is not nil, is called at the beginning of every turn of the loop, first of all before any coroutine runs. It may start
-// coroutines and must neither wait nor panic. When it returns false the Scheduler ends as by a Shutdown whose context is over: waits end with
-// ErrShutdown, or unwind their coroutines. An idle loop sleeps and takes no turns; Wake makes it take one.
+// turn, if it is not nil, is called at the beginning of every turn of the loop,
+// first of all before any coroutine runs. It may start coroutines and must
+// neither wait nor panic. When it returns false the Scheduler ends as by a
+// Shutdown whose context is over: waits end with ErrShutdown, or unwind their
+// coroutines. An idle loop sleeps and takes no turns; Wake makes it take one.
 //
 // It returns ErrStarted if the Scheduler was started already, ErrInCoroutine in
 // a coroutine of any kind, ErrBubble in a bubble of testing/synctest, or the

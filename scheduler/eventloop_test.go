@@ -26,7 +26,8 @@ func fresh(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 	return s
 }
 
-// TestEventLoop: the loop runs on the calling goroutine, turn first of all, until that returns false; then waits end with ErrShutdown.
+// TestEventLoop: the loop runs on the calling goroutine, turn first of all,
+// until that returns false; then waits end with ErrShutdown.
 func TestEventLoop(t *testing.T) {
 	within(t, 30*time.Second)
 	s := fresh(t, scheduler.Options{Processors: 8})
@@ -90,7 +91,8 @@ func TestEventLoop(t *testing.T) {
 	}
 }
 
-// TestEventLoopShutdown: without turn it ends by Shutdown from another goroutine, gracefully or by force.
+// TestEventLoopShutdown: without turn it ends by Shutdown from another
+// goroutine, gracefully or by force.
 func TestEventLoopShutdown(t *testing.T) {
 	within(t, 30*time.Second)
 	for _, force := range []bool{false, true} {
@@ -158,7 +160,8 @@ func TestEventLoopWake(t *testing.T) {
 		}
 		asleep()
 	}
-	for i, began := 0, time.Now(); more(i, scaled(100_000), began); i++ { // also when the loop is just about to sleep
+	// Also when the loop is just about to sleep.
+	for i, began := 0, time.Now(); more(i, scaled(100_000), began); i++ {
 		before := turns.Load()
 		s.Wake()
 		for turns.Load() == before {
@@ -174,7 +177,8 @@ func TestEventLoopWake(t *testing.T) {
 	fresh(t, scheduler.Options{}).Wake()
 }
 
-// TestEventLoopErrors: what does not start leaves nothing, and the Scheduler as it was.
+// TestEventLoopErrors: what does not start leaves nothing, and the Scheduler as
+// it was.
 func TestEventLoopErrors(t *testing.T) {
 	running := start(t, scheduler.Options{Processors: 1})
 	if err := running.EventLoop(nil); !errors.Is(err, scheduler.ErrStarted) {
@@ -237,7 +241,8 @@ func TestEventLoopErrors(t *testing.T) {
 	}
 }
 
-// TestEventLoopCPU: the calling thread runs on the CPU that was asked for, and afterwards where it did before.
+// TestEventLoopCPU: the calling thread runs on the CPU that was asked for, and
+// afterwards where it did before.
 func TestEventLoopCPU(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -262,7 +267,8 @@ func TestEventLoopCPU(t *testing.T) {
 	}
 }
 
-// TestEventLoopHands: turn drives coroutines by hand, and so do the loop's coroutines, the same ones.
+// TestEventLoopHands: turn drives coroutines by hand, and so do the loop's
+// coroutines, the same ones.
 func TestEventLoopHands(t *testing.T) {
 	within(t, 30*time.Second)
 	for _, o := range []scheduler.Options{{}, {LockThreads: true}, {PoolCap: -1}} {
@@ -322,7 +328,8 @@ func TestEventLoopHands(t *testing.T) {
 	}
 }
 
-// TestHundredEventLoops: one after the other on one goroutine, which is an ordinary one in between.
+// TestHundredEventLoops: one after the other on one goroutine, which is an
+// ordinary one in between.
 func TestHundredEventLoops(t *testing.T) {
 	within(t, time.Minute)
 	loop := func(i int) {

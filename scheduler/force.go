@@ -17,7 +17,7 @@ const (
 
 // EndedByForce describes the coroutines whose waits [Scheduler.Shutdown] had to
 // end, 20 at most: id, name, state, where they were made. all is how many there
-// were. It is empty as long as there is nothing to tell. From any thread.
+// were. It is empty as long as there was none. From any thread.
 func (s *Scheduler) EndedByForce() (some []string, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +30,7 @@ type forced struct {
 	all  int
 }
 
-// noteForced notes who lives, and logs it.
+// noteForced records and logs which coroutines live.
 func (s *Scheduler) noteForced() {
 	f := forced{s.alive(), s.Live()}
 	f.all = max(f.all, len(f.some))

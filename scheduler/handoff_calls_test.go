@@ -19,7 +19,8 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// longCall is an operation of netco's whose system call enters the Go scheduler.
+// longCall is an operation of netco's whose system call enters the Go
+// scheduler.
 type longCall struct {
 	name   string
 	op     sysx.Op

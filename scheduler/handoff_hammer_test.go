@@ -66,16 +66,18 @@ type mill struct {
 
 	pipe, pipeIn *os.File // that all read and write who block
 
-	tokens   *channel.Chan[*int] // each is one worker's at a time
-	turns    atomic.Int64        // that were taken
-	mu       sync.Mutex
-	held     int // under mu
-	holds    atomic.Int64
-	rw       rwmutex.RWMutex
-	written  int // under rw
-	writes   atomic.Int64
-	ops      [12]atomic.Int64
-	begun    atomic.Int64 // of the coroutines that the workers have started; one that was stopped early does not begin
+	tokens  *channel.Chan[*int] // each is one worker's at a time
+	turns   atomic.Int64        // that were taken
+	mu      sync.Mutex
+	held    int // under mu
+	holds   atomic.Int64
+	rw      rwmutex.RWMutex
+	written int // under rw
+	writes  atomic.Int64
+	ops     [12]atomic.Int64
+	// Of the coroutines that the workers have started; one that was stopped
+	// early does not begin.
+	begun    atomic.Int64
 	ended    atomic.Int64
 	panicked atomic.Int64
 	panics   atomic.Int64
@@ -287,8 +289,8 @@ func (w *mill) start(rnd *rand.Rand, fn func()) (h coroutine.Handle) {
 	return h
 }
 
-// child starts a coroutine that blocks and ends in one way or another, and joins
-// it, or leaves it alone.
+// child starts a coroutine that blocks and ends in one way or another, and
+// joins it, or leaves it alone.
 func (w *mill) child(rnd *rand.Rand) {
 	seed, how := rnd.Uint64(), rnd.IntN(4)
 	if how == 1 {
@@ -341,8 +343,8 @@ func (w *mill) victim(rnd *rand.Rand) {
 	}
 }
 
-// disturb collects garbage, takes profiles and looks at stacks until the function
-// that it returns is called.
+// disturb collects garbage, takes profiles and looks at stacks until the
+// function that it returns is called.
 func (w *mill) disturb() (end func()) {
 	var stop atomic.Bool
 	var g sync.WaitGroup

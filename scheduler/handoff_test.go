@@ -394,8 +394,8 @@ type aside struct {
 	p       pulse
 }
 
-// leave has a new Scheduler of one Processor leave a coroutine behind, which then
-// calls after.
+// leave has a new Scheduler of one Processor leave a coroutine behind, which
+// then calls after.
 func leave(t *testing.T, o scheduler.Options, after func()) *aside {
 	t.Helper()
 	needHandoff(t)
@@ -519,7 +519,8 @@ func TestHandoffShutdown(t *testing.T) {
 	}
 }
 
-// TestHandoffForced: Shutdown by force unwinds such a coroutine once it is back.
+// TestHandoffForced: Shutdown by force unwinds such a coroutine once it is
+// back.
 func TestHandoffForced(t *testing.T) {
 	unwound, past := false, false
 	a := leave(t, scheduler.Options{}, func() {
@@ -549,7 +550,8 @@ func TestHandoffStuck(t *testing.T) {
 	<-engine.Of(a.s).Processors()[0].Ended()
 }
 
-// TestHandoffLooks: what others are told of a coroutine that is left behind.
+// TestHandoffLooks: what the pages and counters show of a coroutine that is
+// left behind.
 func TestHandoffLooks(t *testing.T) {
 	back := make(chan struct{})
 	a := leave(t, scheduler.Options{}, func() {
@@ -588,9 +590,9 @@ func TestHandoffLooks(t *testing.T) {
 	a.ends(t)
 }
 
-// TestNoHandoff: with threads of its own, and in an event loop, a Processor waits
-// for a coroutine that is blocked, and the watchdog tells. Where it is the
-// backend's fault, the log warns of it, once, at the start.
+// TestNoHandoff: with threads of its own, and in an event loop, a Processor
+// waits for a coroutine that is blocked, and the watchdog reports it. Where it
+// is the backend's fault, the log warns of it, once, at the start.
 func TestNoHandoff(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -683,8 +685,8 @@ func TestHandoffThreadLocked(t *testing.T) {
 	}
 }
 
-// TestNoHandoffLocked: one that is locked to its thread is not left behind, since
-// it could not come back.
+// TestNoHandoffLocked: one that is locked to its thread is not left behind,
+// since it could not come back.
 func TestNoHandoffLocked(t *testing.T) {
 	within(t, 5*time.Minute)
 	s := start(t, scheduler.Options{Processors: 1})

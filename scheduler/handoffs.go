@@ -10,15 +10,17 @@ import (
 	"github.com/netco-go/netco/internal/stacks"
 )
 
-// Handoff tells how often Processors went on without a coroutine that was
+// Handoff counts how often Processors went on without a coroutine that was
 // blocked outside netco at one place.
 type Handoff struct {
-	Cause     string // see the Causes
-	BlockedAt string // the user's call in which it was, as Stall.Site; BlockedElsewhere; "" if unknown, as it had woken
+	Cause string // see the Causes
+	// BlockedAt is the user's call in which it was, as Stall.Site;
+	// BlockedElsewhere; or "" if it is unknown, since it had woken.
+	BlockedAt string
 	Count     uint64
 
 	// Of the last one.
-	Detail    string // what tells the cause: the system call, or the runtime's function
+	Detail    string // what shows the cause: the system call, or the runtime's function
 	Coroutine uint64
 	Name      string // may be ""
 }
@@ -29,11 +31,12 @@ const BlockedElsewhere = "elsewhere"
 const maxHandoffs = 64
 
 // handoffs counts by cause and place. Its mutex is held for some 30 µs at most,
-// by monitors and by those who ask.
+// by monitors and by callers of Handoffs.
 type handoffs struct {
-	mu    sync.Mutex
-	list  map[handoffKey]*Handoff
-	known map[coroutine.Stack]Handoff // causes and places: to make words of a stack takes longer than a handoff
+	mu   sync.Mutex
+	list map[handoffKey]*Handoff
+	// Causes and places: resolving a stack takes longer than a handoff.
+	known map[coroutine.Stack]Handoff
 }
 
 // maxKnown bounds known, some 40 KiB.
@@ -72,8 +75,8 @@ func (h *handoffs) countLocked(last Handoff) {
 	h.list[key] = &last
 }
 
-// causeOfHandoff tells what a coroutine was blocked by, and where, from the calls
-// it was in.
+// causeOfHandoff returns what a coroutine was blocked by, and where, from the
+// calls it was in.
 func causeOfHandoff(frames []runtime.Frame) (cause, detail, at string) {
 	var s stacks.Stack
 	for _, f := range frames {

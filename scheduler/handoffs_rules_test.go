@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestHandoffsBounded: beyond so many places only causes are told apart.
+// TestHandoffsBounded: beyond so many places only causes are distinguished.
 func TestHandoffsBounded(t *testing.T) {
 	s := new(Scheduler)
 	causes := []string{CauseChannel, CauseMutex}

@@ -12,8 +12,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// causes are what the blockers are counted as; "unknown" those that are parked in
-// an iterator of Go's, in which another goroutine blocks.
+// causes are what the blockers are counted as; "unknown" those that are parked
+// in an iterator of Go's, in which another goroutine blocks.
 var causes = map[string]string{
 	"channel receive": scheduler.CauseChannel, "channel send": scheduler.CauseChannel, "nested select": scheduler.CauseChannel,
 	"context": scheduler.CauseChannel, "Sleep": scheduler.CauseSleep, "Mutex": scheduler.CauseMutex,
@@ -24,8 +24,8 @@ var causes = map[string]string{
 	"file that another reads": scheduler.CauseIO, "bubble": scheduler.CauseWait,
 }
 
-// TestHandoffs: handoffs are counted by what the coroutine was blocked by and by
-// the user's call; one that had woken meanwhile by neither.
+// TestHandoffs: handoffs are counted by what the coroutine was blocked by and
+// by the user's call; one that had woken meanwhile by neither.
 func TestHandoffs(t *testing.T) {
 	needHandoff(t)
 	for _, b := range blockers {
@@ -75,8 +75,8 @@ func counted(s *scheduler.Scheduler) (n uint64) {
 	return n
 }
 
-// TestHandoffsByPlace: two places in one function are two, with their lines, and
-// the more frequent comes first.
+// TestHandoffsByPlace: two places in one function are two, with their lines,
+// and the more frequent comes first.
 func TestHandoffsByPlace(t *testing.T) {
 	needHandoff(t)
 	within(t, 5*time.Minute)
@@ -113,8 +113,8 @@ func TestHandoffsByPlace(t *testing.T) {
 }
 
 // TestHandoffShortWaits: a coroutine that waits again and again, each time for
-// less than a look of the monitor's takes to come, holds up its Processor as one
-// that waits once, and is left behind.
+// less than a look of the monitor's takes to come, holds up its Processor as
+// one that waits once, and is left behind.
 func TestHandoffShortWaits(t *testing.T) {
 	needHandoff(t)
 	within(t, 5*time.Minute)

@@ -47,7 +47,8 @@ func TestInheritPanics(t *testing.T) {
 		for _, how := range []string{"panic", "Goexit"} {
 			err := s.Run(scheduler.NewSpawn(func() {
 				for range 3 {
-					f := coroutine.New(func(*coroutine.Yielder[int, int], int) int { // which may end by Goexit
+					// Which may end by Goexit.
+					f := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
 						counted.Set(1)
 						copies.Add(1)
 						bad.Set(how)

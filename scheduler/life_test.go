@@ -20,7 +20,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestThousandLives starts and shuts down again and again: no fd, no thread, no goroutine stays.
+// TestThousandLives starts and shuts down again and again: no fd, no thread, no
+// goroutine stays.
 func TestThousandLives(t *testing.T) {
 	within(t, time.Minute)
 	for range 5 { // what the runtime keeps for good is made
@@ -119,7 +120,8 @@ func TestNilFuncs(t *testing.T) {
 	}
 }
 
-// TestStartWithoutFDs starts with ever more fds to be had: it fails with EMFILE, leaves nothing behind, and can be repeated.
+// TestStartWithoutFDs starts with ever more fds to be had: it fails with
+// EMFILE, leaves nothing behind, and can be repeated.
 func TestStartWithoutFDs(t *testing.T) {
 	time.Sleep(time.Nanosecond) // Go's own poller has its fds by now
 	s, _ := scheduler.New(scheduler.Options{Processors: 3})
@@ -205,7 +207,8 @@ func TestShutdownDrains(t *testing.T) {
 	}
 }
 
-// TestShutdownByForce ends waits of every kind, and runs the deferred calls of those that wait so.
+// TestShutdownByForce ends waits of every kind, and runs the deferred calls of
+// those that wait so.
 func TestShutdownByForce(t *testing.T) {
 	within(t, 30*time.Second)
 	for _, processors := range []int{1, 3} {
@@ -274,7 +277,8 @@ func TestShutdownByForce(t *testing.T) {
 	}
 }
 
-// TestShutdownOfOneThatNeverEnds reports it, and does not hang; the rest of the Scheduler is gone.
+// TestShutdownOfOneThatNeverEnds reports it, and does not hang; the rest of the
+// Scheduler is gone.
 func TestShutdownOfOneThatNeverEnds(t *testing.T) {
 	defer scheduler.SetUnwindGrace(100 * time.Millisecond)()
 	within(t, 30*time.Second)
@@ -362,7 +366,8 @@ func TestInsideACoroutine(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestRunFromMany: each Run returns, and not before its own coroutine and what that started have ended.
+// TestRunFromMany: each Run returns, and not before its own coroutine and what
+// that started have ended.
 func TestRunFromMany(t *testing.T) {
 	within(t, 30*time.Second)
 	s := start(t, scheduler.Options{Processors: 2})
@@ -390,7 +395,8 @@ func TestRunFromMany(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestSchedulersSideBySide runs several at once, which know nothing of each other.
+// TestSchedulersSideBySide runs several at once, which know nothing of each
+// other.
 func TestSchedulersSideBySide(t *testing.T) {
 	var all []*scheduler.Scheduler
 	for range 4 {

@@ -9,10 +9,11 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// ErrTooManyCoroutines is returned by Go and its like when Options.MaxCoroutines live or are on their way.
+// ErrTooManyCoroutines is returned by Go and its like when
+// Options.MaxCoroutines live or are on their way.
 var ErrTooManyCoroutines = processor.ErrTooManyCoroutines
 
-// refusals is when the log was last told of one, as time.Time's UnixNano.
+// refusals is when one was last logged, as time.Time's UnixNano.
 type refusals struct{ last atomic.Int64 }
 
 // Refused returns how many coroutines were refused for Options.MaxCoroutines.

@@ -18,7 +18,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestMaxCoroutines: every way to start a coroutine is refused at the limit, and not before, and works again when one has ended.
+// TestMaxCoroutines: every way to start a coroutine is refused at the limit,
+// and not before, and works again when one has ended.
 func TestMaxCoroutines(t *testing.T) {
 	within(t, 60*time.Second)
 	core, logged := observer.New(zap.WarnLevel)
@@ -92,8 +93,9 @@ func TestMaxCoroutines(t *testing.T) {
 	}
 }
 
-// TestMaxCoroutinesNeverPassed: whoever starts coroutines, and wherever they end, there are never more than the limit; and who waits
-// for one to end finds room.
+// TestMaxCoroutinesNeverPassed: whoever starts coroutines, and wherever they
+// end, there are never more than the limit; and a caller that waits for one to
+// end finds room.
 func TestMaxCoroutinesNeverPassed(t *testing.T) {
 	within(t, 60*time.Second)
 	const most = 5
@@ -124,7 +126,8 @@ func TestMaxCoroutinesNeverPassed(t *testing.T) {
 	if started.Load() == 0 || passed.Load() != 0 {
 		t.Errorf("%d started, %d of them past the limit", started.Load(), passed.Load())
 	}
-	for range scaled(5_000) { // one after the other: the place of the last is free when it is joined
+	// One after the other: the place of the last is free when it is joined.
+	for range scaled(5_000) {
 		var handles []coroutine.Handle
 		for range most {
 			h, err := s.Go(spawn(func() {}))
@@ -139,7 +142,8 @@ func TestMaxCoroutinesNeverPassed(t *testing.T) {
 	}
 }
 
-// TestMaxCoroutinesOwn: what the library starts by itself is counted and not refused.
+// TestMaxCoroutinesOwn: what the library starts by itself is counted and not
+// refused.
 func TestMaxCoroutinesOwn(t *testing.T) {
 	within(t, 60*time.Second)
 	s := start(t, scheduler.Options{Processors: 1, MaxCoroutines: 1, Watchdog: -1})

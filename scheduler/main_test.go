@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 	testenv.Halves(m)
 }
 
-// threads makes as many threads as any test needs at once, before they are counted: Go keeps the threads it has made.
+// threads makes as many threads as any test needs at once, before they are
+// counted: Go keeps the threads it has made.
 func threads() {
 	s, err := scheduler.New(scheduler.Options{Processors: 32})
 	if err == nil {
@@ -37,7 +38,8 @@ func threads() {
 	}
 }
 
-// child runs a child to its end and returns its output and exit status.
+// child runs this test binary as a child that does what children has under
+// name, and returns its output and exit status.
 func child(t *testing.T, name string) (output string, status int) {
 	t.Helper()
 	cmd := children.Command(t, name)
@@ -54,7 +56,8 @@ func child(t *testing.T, name string) (output string, status int) {
 // scaled is how often a hammer strikes: n times at full length.
 func scaled(n int) int { return testenv.Rounds(n) }
 
-// within fails the whole run with all stacks when a test that could hang has not ended in time.
+// within fails the whole run with all stacks when a test that could hang has
+// not ended in time.
 func within(t testing.TB, d time.Duration) {
 	timer := time.AfterFunc(d, func() {
 		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)

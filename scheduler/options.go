@@ -11,58 +11,69 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Options are what a Scheduler is made with. The zero value is useful: each field's zero means its default.
+// Options are what a Scheduler is made with. The zero value is useful: each
+// field's zero means its default.
 type Options struct {
-	// Processors is how many Processors run coroutines, each on one thread at a time; default runtime.GOMAXPROCS(0), at most 1024.
+	// Processors is how many Processors run coroutines, each on one thread at a
+	// time; default runtime.GOMAXPROCS(0), at most 1024.
 	Processors int
-	// CPUs, if set, binds Processor i to CPU CPUs[i mod len(CPUs)]. It implies LockThreads.
+	// CPUs, if set, binds Processor i to CPU CPUs[i mod len(CPUs)]. It implies
+	// LockThreads.
 	CPUs []int
 	// MinActive is how many Processors are given work however little there is;
 	// default 1. Beyond these work is spread to more Processors when the active
-	// ones are busy, and packed on fewer when they are not. With LockThreads, and
-	// where coroutines cannot move, all are active.
+	// ones are busy, and packed on fewer when they are not. With LockThreads,
+	// and where coroutines cannot move, all are active.
 	MinActive int
-	// LockThreads gives each Processor an OS thread of its own, for libraries that
-	// count on threads. A coroutine that blocks outside netco, in a Go channel say,
-	// then holds up its Processor. By default Processors move among threads, and go
-	// on without such a coroutine.
+	// LockThreads gives each Processor an OS thread of its own, for libraries
+	// that count on threads. A coroutine that blocks outside netco, in a Go
+	// channel say, then holds up its Processor. By default Processors move
+	// among threads, and go on without such a coroutine.
 	LockThreads bool
-	// Spin says whether an idle Processor looks for events for up to 50 µs before it sleeps; default SpinAuto: while that
-	// has been paying lately.
+	// Spin says whether an idle Processor looks for events for up to 50 µs
+	// before it sleeps; default SpinAuto: while that has been paying lately.
 	Spin SpinMode
-	// PoolCap is how many idle goroutines each Processor keeps, with their stacks, for coroutines to come; default
-	// 1024; negative: none.
+	// PoolCap is how many idle goroutines each Processor keeps, with their
+	// stacks, for coroutines to come; default 1024; negative: none.
 	PoolCap int
-	// BufferSize is the size of a hot buffer in bytes; default 16 KiB, from 512 to 16 MiB.
+	// BufferSize is the size of a hot buffer in bytes; default 16 KiB, from 512
+	// to 16 MiB.
 	BufferSize int
-	// BufferMemory is how many bytes of hot buffers each Processor has at most, those in use and those kept together; at least
-	// BufferSize; default 0: any number in use, and 64 kept. At the limit AcquireBuffer waits, and the library's own copies
-	// and Buffereds go on with 2 KiB at a time.
+	// BufferMemory is how many bytes of hot buffers each Processor has at most,
+	// those in use and those kept together; at least BufferSize; default 0: any
+	// number in use, and 64 kept. At the limit AcquireBuffer waits, and the
+	// library's own copies and Buffereds go on with 2 KiB at a time.
 	BufferMemory int
-	// MaxCoroutines is how many coroutines may live or be on their way; default 0: any number. At the limit Go and its like return
-	// ErrTooManyCoroutines, and a Server's connections that have become readable wait. docs/LIMITS.md tells what
-	// becomes of what else the library starts.
+	// MaxCoroutines is how many coroutines may live or be on their way; default
+	// 0: any number. At the limit Go and its like return ErrTooManyCoroutines,
+	// and a Server's connections that have become readable wait. docs/LIMITS.md
+	// says what becomes of what else the library starts.
 	MaxCoroutines int
-	// Logger gets what is worth telling; default: nothing is logged.
+	// Logger gets what operators should know; default: nothing is logged.
 	Logger *zap.Logger
-	// OnPanic, if set, is called when a coroutine panics, on that coroutine; the coroutine then ends and the program goes
-	// on. By default a panic ends the program, as in a goroutine.
+	// OnPanic, if set, is called when a coroutine panics, on that coroutine;
+	// the coroutine then ends and the program goes on. By default a panic ends
+	// the program, as in a goroutine.
 	OnPanic func(PanicInfo)
-	// Watchdog is how long a turn of a Processor may last before it is a stall; default 100 ms, at least 1 ms; negative: no
-	// watchdog. Each stall is counted and in Stalls, and is logged twice, as a warning when it is noticed and when it is over; but
-	// 10 at once, and then one in 6 seconds, get a warning and a stack, so that a daemon that stalls all the time is not
-	// held up by telling so. The next warning says how many went without.
+	// Watchdog is how long a turn of a Processor may last before it is a stall;
+	// default 100 ms, at least 1 ms; negative: no watchdog. Each stall is
+	// counted and in Stalls, and is logged twice, as a warning when it is
+	// noticed and when it is over; but 10 at once, and then one in 6 seconds,
+	// get a warning and a stack, so that a daemon that stalls all the time is
+	// not held up by its reports. The next warning says how many went without.
 	Watchdog time.Duration
-	// OnStall, if set, is called for every stall when it is noticed, and again, with Over set, when it has ended. It runs on the watchdog's
-	// goroutine, an ordinary one: until it returns no other stall is noticed. Shutdown does not wait for it.
+	// OnStall, if set, is called for every stall when it is noticed, and again,
+	// with Over set, when it has ended. It runs on the watchdog's goroutine, an
+	// ordinary one: until it returns no other stall is noticed. Shutdown does
+	// not wait for it.
 	OnStall func(Stall)
 }
 
 // PanicInfo describes a panic to Options.OnPanic.
 type PanicInfo = processor.PanicInfo
 
-// SpinMode says whether an idle Processor looks for events for a while before it
-// sleeps.
+// SpinMode says whether an idle Processor looks for events for a while before
+// it sleeps.
 type SpinMode = processor.SpinMode
 
 // The values of SpinMode.
@@ -81,7 +92,8 @@ const (
 	minWatchdog       = time.Millisecond
 )
 
-// withDefaults returns the options with defaults filled in, or what is wrong with them.
+// withDefaults returns the options with defaults filled in, or what is wrong
+// with them.
 func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Processors < 0 || o.Processors > maxProcessors:

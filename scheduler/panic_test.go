@@ -103,14 +103,16 @@ var children = testenv.Children{
 	"no race":      raceChild(true),
 }
 
-// TestPanicCrashes: a panic in a coroutine ends the program as one in a goroutine does.
+// TestPanicCrashes: a panic in a coroutine ends the program as one in a
+// goroutine does.
 func TestPanicCrashes(t *testing.T) {
 	for name, want := range map[string]string{
-		"string":          "panic: boom",
-		"error":           "panic: an error value",
-		"after switches":  "panic: boom",
-		"wrapped":         "panic: outer: file does not exist",
-		"nil":             "panic called with nil argument", // after what the release puts before it
+		"string":         "panic: boom",
+		"error":          "panic: an error value",
+		"after switches": "panic: boom",
+		"wrapped":        "panic: outer: file does not exist",
+		// After what the release puts before it.
+		"nil":             "panic called with nil argument",
 		"runtime":         "panic: assignment to entry in nil map",
 		"number":          "panic: 42",
 		"broken error":    "panic: ",
@@ -172,7 +174,8 @@ func TestLockedIsNamed(t *testing.T) {
 	}
 }
 
-// TestOnPanic: with a handler the program goes on and the handler is told who and where; what waits for the coroutine goes on too.
+// TestOnPanic: with a handler the program goes on and the handler is passed
+// which and where; what waits for the coroutine goes on too.
 func TestOnPanic(t *testing.T) {
 	var mu sync.Mutex
 	var infos []scheduler.PanicInfo
@@ -242,8 +245,8 @@ func TestOnPanic(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestPanicsWhileUnwinding: deferred calls that panic while shutdown unwinds their coroutines are handled, and the
-// Scheduler ends all the same.
+// TestPanicsWhileUnwinding: deferred calls that panic while shutdown unwinds
+// their coroutines are handled, and the Scheduler ends all the same.
 func TestPanicsWhileUnwinding(t *testing.T) {
 	handled := make(chan scheduler.PanicInfo, 100)
 	s := start(t, scheduler.Options{Processors: 2, OnPanic: func(i scheduler.PanicInfo) { handled <- i }})

@@ -11,7 +11,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestBurstSpreads: in the C++ netco a thousand starts in a row landed on one thread.
+// TestBurstSpreads: in the C++ netco a thousand starts in a row landed on one
+// thread.
 func TestBurstSpreads(t *testing.T) {
 	for _, processors := range []int{2, 4} {
 		burst(t, processors)
@@ -25,7 +26,7 @@ func burst(t *testing.T, processors int) {
 	var begun atomic.Int32
 	var wg sync.WaitGroup
 	wg.Add(n)
-	for i := range processors { // nobody is idle, so nobody steals from one whose thread others keep from the CPUs
+	for i := range processors { // none is idle, so none steals from one that is short of CPU
 		s.GoOn(i, spawn(func() {
 			for begun.Load() < n {
 				coroutine.Yield()
@@ -50,9 +51,9 @@ func burst(t *testing.T, processors int) {
 	shutdown(t, s)
 }
 
-// TestStayWhereTold: GoLocal and GoOn, from anywhere, run where they should, and nobody steals them, however long their
-// thread is busy.
-func TestStayWhereTold(t *testing.T) {
+// TestStayWhereStarted: GoLocal and GoOn, from anywhere, run where they should,
+// and none steals them, however long their thread is busy.
+func TestStayWhereStarted(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 3})
 	for i := range 3 {
 		var wrong atomic.Int32
@@ -102,7 +103,8 @@ func TestStayWhereTold(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestIdleProcessorsHelp: starts from a coroutine that then computes without a pause run on the others.
+// TestIdleProcessorsHelp: starts from a coroutine that then computes without a
+// pause run on the others.
 func TestIdleProcessorsHelp(t *testing.T) {
 	within(t, 30*time.Second)
 	s := start(t, scheduler.Options{Processors: 2})

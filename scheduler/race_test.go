@@ -12,8 +12,8 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// raceChild returns what a child does: two coroutines of different Processors write a variable at the same time, or one after
-// the other by Join.
+// raceChild returns what a child does: two coroutines of different Processors
+// write a variable at the same time, or one after the other by Join.
 func raceChild(ordered bool) func() {
 	return func() {
 		s, _ := scheduler.New(two)
@@ -43,7 +43,8 @@ func raceChild(ordered bool) func() {
 	}
 }
 
-// TestUsersRacesAreFound: the detector is told of netco's switches, and not of more than is true.
+// TestUsersRacesAreFound: the detector learns of netco's switches, and not of
+// more than is true.
 func TestUsersRacesAreFound(t *testing.T) {
 	if !goruntime.RaceEnabled {
 		t.Skip("needs -race")
@@ -56,8 +57,8 @@ func TestUsersRacesAreFound(t *testing.T) {
 	}
 }
 
-// TestHandingOverIsOrdered hands plain variables over in each way that orders; under -race any that netco forgot to tell
-// the detector of is a failure.
+// TestHandingOverIsOrdered hands plain variables over in each way that orders;
+// under -race any that netco forgot to report to the detector is a failure.
 func TestHandingOverIsOrdered(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 2})
 	for range scaled(500) {
@@ -118,10 +119,10 @@ func TestHandingOverIsOrdered(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestHandoffIsOrdered: what a coroutine did before it blocked outside netco, to
-// its Processor and to a variable, comes before what the Processor's others do
-// after the handoff. Under -race any wait in which the detector is told of less
-// is a failure.
+// TestHandoffIsOrdered: what a coroutine did before it blocked outside netco,
+// to its Processor and to a variable, comes before what the Processor's others
+// do after the handoff. Under -race any wait in which the detector learns of
+// less is a failure.
 func TestHandoffIsOrdered(t *testing.T) {
 	needHandoff(t)
 	for _, b := range blockers {

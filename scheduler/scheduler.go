@@ -178,7 +178,8 @@ func (s *Scheduler) open(here *processor.Processor) error {
 	return nil
 }
 
-// mayGo is open without the lock for the case that matters: a coroutine of a running scheduler starts another.
+// mayGo is open without the lock for the case that matters: a coroutine of a
+// running scheduler starts another.
 func (s *Scheduler) mayGo(here *processor.Processor) error {
 	if here != nil && here.Group() == s.group.Load() && s.group.Load().Phase() == processor.Running {
 		return nil
@@ -299,8 +300,9 @@ func mustFn(fn func()) {
 	}
 }
 
-// Run starts a coroutine and returns when no coroutine of the Scheduler lives any more. It may be called again, and
-// by several goroutines. From a coroutine of this Scheduler it returns ErrInCoroutine: it would wait for its caller.
+// Run starts a coroutine and returns when no coroutine of the Scheduler lives
+// any more. It may be called again, and by several goroutines. From a coroutine
+// of this Scheduler it returns ErrInCoroutine: it would wait for its caller.
 func (s *Scheduler) Run(sp Spawn) error {
 	caller := processor.Here()
 	if s.local(caller) != nil {
@@ -310,7 +312,7 @@ func (s *Scheduler) Run(sp Spawn) error {
 	if err != nil {
 		return err
 	}
-	if err := h.Join(); err != nil { // keeps a Run that starts while another ends from missing its own coroutine
+	if err := h.Join(); err != nil { // lest a Run beside one that ends miss its own coroutine
 		return err
 	}
 	return s.wait(context.Background())
@@ -328,17 +330,18 @@ func (s *Scheduler) wait(ctx context.Context) error {
 	return nil
 }
 
-// unwindGrace is how long coroutines get to end after they have been told to by force. They need a moment; a machine that others use may
-// need seconds, and to give up on one that is about to end is an error that says what is not so.
+// unwindGrace is how long coroutines get to end after their waits were ended by
+// force. They need a moment; a machine that others use may need seconds, and to
+// give up on one that is about to end is an error that says what is not so.
 var unwindGrace = 5 * time.Second // tests shorten it
 
 // Shutdown ends the Scheduler. It closes the door to new work, lets coroutines
 // finish until ctx is over, then makes all their waits end, and at last ends
 // the Processors and closes their fds. It returns nil if every coroutine
 // finished by itself; ctx's error if they had to be made to; an error that
-// wraps it and tells how many, if some did not even then, within five seconds
+// wraps it and says how many, if some did not even then, within five seconds
 // (one that computes, or blocks outside netco, cannot be ended: its Processor
-// stays). [Scheduler.EndedByForce] and Options.Logger tell which. Called again,
+// stays). [Scheduler.EndedByForce] and Options.Logger say which. Called again,
 // it waits for the first call to finish, or its own ctx. From a coroutine of
 // this Scheduler it returns ErrInCoroutine, in a bubble of testing/synctest
 // ErrBubble. Blocks.

@@ -11,45 +11,59 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// Stall tells of a Processor that has not turned for longer than Options.Watchdog: while it lasts, no other coroutine of
-// that Processor runs.
+// Stall describes a Processor that has not turned for longer than
+// Options.Watchdog: while it lasts, no other coroutine of that Processor runs.
 type Stall struct {
-	Processor int
+	Processor int           // its number, counted from 0
 	Began     time.Time     // when the turn began that has not ended
 	Length    time.Duration // until now; or in all if it is over
 	Over      bool
-	Coroutine uint64 // which had the thread when this was looked at; 0 for none: the loop itself, or a function of its own
+
+	// Coroutine had the thread at the time of the check; 0 for none: the loop
+	// itself, or a function of its own.
+	Coroutine uint64
 	Name      string // the coroutine's, may be ""
 	Site      string // where it was started, as "file:line function", or "function"; "" if unknown
-	Cause     string // see the Causes
-	Detail    string // what tells the cause: the runtime's word for the wait, the system call, the CPU time
-	Stack     string // of who has the thread, as a traceback prints it, innermost call first; "" if it was not taken: Detail then says why
+
+	// Cause is one of the Causes. Detail is what it was derived from: the
+	// runtime's word for the wait, the system call, the CPU time.
+	Cause  string
+	Detail string
+
+	// Stack is that of the goroutine that has the thread, as a traceback prints
+	// it, innermost call first; "" if it was not taken: Detail then says why.
+	Stack string
 }
 
-// The causes of a Stall and of a Handoff. The first seven are of coroutines that block outside
-// netco, without which a Processor goes on by default: they are stalls where it
-// cannot, with Options.LockThreads, in an EventLoop and with the portable
-// backend.
+// The causes of a Stall and of a Handoff. The first seven are of coroutines
+// that block outside netco, without which a Processor goes on by default: they
+// are stalls where it cannot, with Options.LockThreads, in an EventLoop and
+// with the portable backend.
 const (
-	CauseChannel      = "channel"       // Go's channel or select
-	CauseMutex        = "mutex"         // sync.Mutex or RWMutex
-	CauseWait         = "wait"          // sync.WaitGroup or Cond
-	CauseSleep        = "sleep"         // time.Sleep
-	CauseSyscall      = "syscall"       // a system call that blocks
-	CauseIO           = "io"            // Go's own poller: a connection or pipe of package net or os
-	CauseCgo          = "cgo"           // a call of C
-	CauseComputation  = "computation"   // one coroutine's, or many coroutines' that ran in one turn
-	CausePageFault    = "page fault"    // memory that is not there: swapped out, or of a mapped file
-	CauseNotScheduled = "not scheduled" // ready to run, but others had the CPUs, or the control group's share of them was used up
+	CauseChannel     = "channel"     // Go's channel or select
+	CauseMutex       = "mutex"       // sync.Mutex or RWMutex
+	CauseWait        = "wait"        // sync.WaitGroup or Cond
+	CauseSleep       = "sleep"       // time.Sleep
+	CauseSyscall     = "syscall"     // a system call that blocks
+	CauseIO          = "io"          // Go's own poller: a connection or pipe of package net or os
+	CauseCgo         = "cgo"         // a call of C
+	CauseComputation = "computation" // one coroutine's, or many coroutines' that ran in one turn
+	CausePageFault   = "page fault"  // memory that is swapped out, or of a mapped file
+
+	// CauseNotScheduled: ready to run, but others had the CPUs, or the control
+	// group's share of them was used up.
+	CauseNotScheduled = "not scheduled"
 	CauseUnknown      = "unknown"
 )
 
-// stallsKept is how many stalls Stalls tells of.
+// stallsKept is how many stalls Stalls returns at most.
 const stallsKept = 64
 
-// watchdog looks at the Processors of one Scheduler, on a goroutine of its own, and tells of stalls.
+// watchdog checks the Processors of one Scheduler, on a goroutine of its own,
+// and reports stalls.
 //
-// It takes no lock that a Processor takes. mu is between it and those who ask it.
+// It takes no lock that a Processor takes. mu is between it and those who ask
+// it.
 type watchdog struct {
 	group     *processor.Group
 	threshold int64 // ns
@@ -57,26 +71,26 @@ type watchdog struct {
 	onStall   func(Stall) // may be nil
 
 	// Its own goroutine's.
-	watches   []*watch
-	dozeAfter int64 // CLOCK_MONOTONIC, ns: when all have been asleep for long enough
-	budget    budget
+	subjects []*subject
+	pauseAt  int64 // CLOCK_MONOTONIC, ns: when all have been asleep for long enough
+	budget   budget
 
 	quit  chan struct{}
 	ended chan struct{}
 
-	mu      sync.Mutex
-	stopped bool     // nothing more is to be told
-	telling bool     // it is in the logger, or in the user's function
-	recent  []*stall // oldest first
+	mu        sync.Mutex
+	stopped   bool     // nothing more is to be reported
+	reporting bool     // it is in the logger, or in the user's function
+	recent    []*stall // oldest first
 }
 
 // stall is a Stall on record. Under the watchdog's mu.
 type stall struct {
 	Stall
-	began int64 // CLOCK_MONOTONIC, ns
-	told  bool  // a line was written
-	turn  uint64
-	end   func(turn uint64) (ns int64, ok bool) // the watch's
+	began  int64 // CLOCK_MONOTONIC, ns
+	logged bool  // a line was written
+	turn   uint64
+	end    func(turn uint64) (ns int64, ok bool) // the subject's
 }
 
 // startWatchdog starts a group's watchdog; nil if there is to be none.
@@ -93,32 +107,33 @@ func (o Options) startWatchdog(group *processor.Group) *watchdog {
 		ended:     make(chan struct{}),
 	}
 	for _, p := range group.Members() {
-		d.watches = append(d.watches, &watch{p: p, now: p.Turn, end: p.TurnEnd, over: p.Ended()})
+		d.subjects = append(d.subjects, &subject{p: p, now: p.Turn, end: p.TurnEnd, over: p.Ended()})
 	}
 	go d.run()
 	return d
 }
 
-// stop ends the watchdog. It waits for its goroutine to end, unless that is in the logger or in the user's function, which may take
-// for ever, and may be the caller.
+// stop ends the watchdog. It waits for its goroutine to end, unless that is in
+// the logger or in the user's function, which may take for ever, and may be the
+// caller.
 func (d *watchdog) stop() {
 	if d == nil {
 		return
 	}
 	d.mu.Lock()
 	d.stopped = true
-	telling := d.telling
+	reporting := d.reporting
 	d.mu.Unlock()
 	close(d.quit)
-	if !telling {
+	if !reporting {
 		<-d.ended
 	}
 }
 
-// tell calls f, which is not the watchdog's own, unless it has been stopped.
-func (d *watchdog) tell(f func()) {
+// report calls f, which is not the watchdog's own, unless it has been stopped.
+func (d *watchdog) report(f func()) {
 	d.mu.Lock()
-	d.telling = !d.stopped
+	d.reporting = !d.stopped
 	stopped := d.stopped
 	d.mu.Unlock()
 	if stopped {
@@ -126,11 +141,11 @@ func (d *watchdog) tell(f func()) {
 	}
 	f()
 	d.mu.Lock()
-	d.telling = false
+	d.reporting = false
 	d.mu.Unlock()
 }
 
-// begun puts a stall on record and tells of it.
+// begun puts a stall on record and reports it.
 func (d *watchdog) begun(st *stall, suppressed int) {
 	d.mu.Lock()
 	if len(d.recent) == stallsKept {
@@ -140,8 +155,8 @@ func (d *watchdog) begun(st *stall, suppressed int) {
 	d.recent = append(d.recent, st)
 	s := st.Stall
 	d.mu.Unlock()
-	if st.told {
-		d.tell(func() {
+	if st.logged {
+		d.report(func() {
 			d.log.Warn("processor stalled", zap.Int("processor", s.Processor), zap.Duration("length", s.Length),
 				zap.Uint64("coroutine", s.Coroutine), zap.String("name", s.Name), zap.String("site", s.Site),
 				zap.String("cause", s.Cause), zap.String("detail", s.Detail), zap.String("stack", s.Stack),
@@ -149,28 +164,30 @@ func (d *watchdog) begun(st *stall, suppressed int) {
 		})
 	}
 	if d.onStall != nil {
-		d.tell(func() { d.onStall(s) })
+		d.report(func() { d.onStall(s) })
 	}
 }
 
-// over completes a stall's record and tells of its end, at a time of CLOCK_MONOTONIC.
+// over completes a stall's record and reports its end, at a time of
+// CLOCK_MONOTONIC.
 func (d *watchdog) over(st *stall, end int64) {
 	d.mu.Lock()
 	st.Over, st.Length = true, time.Duration(end-st.began)
 	s := st.Stall
 	d.mu.Unlock()
-	if st.told {
-		d.tell(func() {
+	if st.logged {
+		d.report(func() {
 			d.log.Info("processor turns again", zap.Int("processor", s.Processor), zap.Duration("length", s.Length),
 				zap.Uint64("coroutine", s.Coroutine), zap.String("name", s.Name), zap.String("cause", s.Cause))
 		})
 	}
 	if d.onStall != nil {
-		d.tell(func() { d.onStall(s) })
+		d.report(func() { d.onStall(s) })
 	}
 }
 
-// Stalls returns the last 64 stalls, oldest first, those that go on included, with their lengths up to now. From any thread.
+// Stalls returns the last 64 stalls, oldest first, those that go on included,
+// with their lengths up to now. From any thread.
 func (s *Scheduler) Stalls() []Stall {
 	d := s.dog.Load()
 	if d == nil {
@@ -188,21 +205,24 @@ func (s *Scheduler) Stalls() []Stall {
 		if !over {
 			end = clock.Now()
 		}
-		all[i].Over, all[i].Length = over, time.Duration(max(end-st.began, 0)) // the watchdog may not have seen it yet
+		// The watchdog may not have seen the end yet.
+		all[i].Over, all[i].Length = over, time.Duration(max(end-st.began, 0))
 	}
 	return all
 }
 
-// StallCount returns how many stalls a Processor has had, told of or not; 0 for one that does not exist.
+// StallCount returns how many stalls a Processor has had, reported or
+// not; 0 for one that does not exist. Does not park.
 func (s *Scheduler) StallCount(processor int) uint64 {
 	d := s.dog.Load()
-	if d == nil || processor < 0 || processor >= len(d.watches) {
+	if d == nil || processor < 0 || processor >= len(d.subjects) {
 		return 0
 	}
-	return d.watches[processor].stalls.Load()
+	return d.subjects[processor].stalls.Load()
 }
 
-// budget limits what stalls cost: a line and a stack for 10 at once, and from then on for one in 6 seconds.
+// budget limits what stalls cost: a line and a stack for 10 at once, and from
+// then on for one in 6 seconds.
 type budget struct {
 	used   int   // not given back yet
 	since  int64 // CLOCK_MONOTONIC, ns: since when the next one is on its way back
@@ -214,8 +234,9 @@ const (
 	budgetEveryNs = int64(6 * time.Second)
 )
 
-// take reports whether there is something left at that time, and then how many went without since the last time.
-func (b *budget) take(now int64) (ok bool, missed int) {
+// spend reports whether there is something left at that time, and then how many
+// went without since the last time.
+func (b *budget) spend(now int64) (ok bool, missed int) {
 	for b.used > 0 && now-b.since >= budgetEveryNs {
 		b.used--
 		b.since += budgetEveryNs

@@ -18,7 +18,7 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestTwoStallsAtOnce: each is told with its own coroutine and stack.
+// TestTwoStallsAtOnce: each is reported with its own coroutine and stack.
 func TestTwoStallsAtOnce(t *testing.T) {
 	within(t, 3*time.Minute)
 	insist(t, func() (scheduler.Stall, bool) {
@@ -51,7 +51,8 @@ func stallOne(hold chan int) { <-hold }
 //go:noinline
 func stallTwo(hold chan int) { <-hold }
 
-// TestManyCoroutines: a turn in which many compute for a while each is one stall of the Processor, and not of one of them.
+// TestManyCoroutines: a turn in which many compute for a while each is one
+// stall of the Processor, and not of one of them.
 func TestManyCoroutines(t *testing.T) {
 	within(t, 3*time.Minute)
 	insist(t, func() (s scheduler.Stall, caught bool) {
@@ -68,7 +69,7 @@ func TestManyCoroutines(t *testing.T) {
 				}})
 			}
 		}})
-		for n := 0; n < 10 && !caught; n++ { // no more have a stack, without which one CPU does not tell a computation
+		for n := 0; n < 10 && !caught; n++ { // no more have a stack, which one CPU needs
 			s, caught = o.caught(t, 0, func(s scheduler.Stall) bool {
 				return s.Name == "many" && s.Cause == scheduler.CauseComputation && strings.HasPrefix(s.Detail, "many coroutines")
 			})
@@ -82,12 +83,13 @@ func TestManyCoroutines(t *testing.T) {
 	})
 }
 
-// TestLoopStalls: a function of the loop itself has the thread, and no coroutine.
+// TestLoopStalls: a function of the loop itself has the thread, and no
+// coroutine.
 func TestLoopStalls(t *testing.T) {
 	within(t, 3*time.Minute)
 	o := observed{stalls: make(chan scheduler.Stall, 100)}
 	var err error
-	if o.Scheduler, err = scheduler.New(scheduler.Options{Watchdog: 20 * time.Millisecond, OnStall: o.told}); err != nil {
+	if o.Scheduler, err = scheduler.New(scheduler.Options{Watchdog: 20 * time.Millisecond, OnStall: o.record}); err != nil {
 		t.Fatal(err)
 	}
 	hold, ended := make(chan int), make(chan error)
@@ -97,7 +99,7 @@ func TestLoopStalls(t *testing.T) {
 			if last.Load() {
 				return false
 			}
-			stallOne(hold) // in each turn, until one was told of in here
+			stallOne(hold) // in each turn, until one was reported in here
 			return true
 		})
 	}()
@@ -127,7 +129,8 @@ func TestLoopStalls(t *testing.T) {
 	}
 }
 
-// TestFiberStalls: the coroutine is named, and the stack is that of the coroutine driven by hand in which it is stuck.
+// TestFiberStalls: the coroutine is named, and the stack is that of the
+// coroutine driven by hand in which it is stuck.
 func TestFiberStalls(t *testing.T) {
 	within(t, 3*time.Minute)
 	insist(t, func() (scheduler.Stall, bool) {
@@ -158,7 +161,8 @@ func TestFiberStalls(t *testing.T) {
 	})
 }
 
-// TestManyGoroutines: where there are too many to stop the world for, the stack is found in a profile, and the cause in the stack.
+// TestManyGoroutines: where there are too many to stop the world for, the stack
+// is found in a profile, and the cause in the stack.
 func TestManyGoroutines(t *testing.T) {
 	within(t, 9*time.Minute)
 	end := make(chan int)
@@ -228,7 +232,8 @@ func TestThresholds(t *testing.T) {
 	}
 }
 
-// TestNotStarted: there is nothing to tell before Start, nor is there a watchdog of a Scheduler that was never started.
+// TestNotStarted: there is nothing to report before Start, nor is there a
+// watchdog of a Scheduler that was never started.
 func TestNotStarted(t *testing.T) {
 	s, err := scheduler.New(scheduler.Options{})
 	if err != nil {
@@ -240,13 +245,14 @@ func TestNotStarted(t *testing.T) {
 	shutdown(t, s)
 }
 
-// TestStallLines: one warning and one line at the end, with what there is to know.
+// TestStallLines: one warning and one line at the end, with what there is to
+// know.
 func TestStallLines(t *testing.T) {
 	within(t, 3*time.Minute)
 	insist(t, func() (scheduler.Stall, bool) {
 		core, logs := observer.New(zap.InfoLevel)
 		o := observed{stalls: make(chan scheduler.Stall, 100)}
-		o.Scheduler = start(t, scheduler.Options{Processors: 1, LockThreads: true, Watchdog: 20 * time.Millisecond, OnStall: o.told, Logger: zap.New(core)})
+		o.Scheduler = start(t, scheduler.Options{Processors: 1, LockThreads: true, Watchdog: 20 * time.Millisecond, OnStall: o.record, Logger: zap.New(core)})
 		hold := make(chan int)
 		o.Go(scheduler.Spawn{Name: "stuck", Site: here(), Fn: func() { stallOne(hold) }})
 		s, caught := o.caught(t, 0, in("stuck", "stallOne", scheduler.CauseChannel))
@@ -283,13 +289,14 @@ func TestStallsInAFlood(t *testing.T) {
 	within(t, 5*time.Minute)
 	core, logs := observer.New(zap.WarnLevel)
 	o := observed{stalls: make(chan scheduler.Stall, 10_000)}
-	o.Scheduler = start(t, scheduler.Options{Processors: 1, LockThreads: true, Watchdog: 2 * time.Millisecond, OnStall: o.told, Logger: zap.New(core)})
+	o.Scheduler = start(t, scheduler.Options{Processors: 1, LockThreads: true, Watchdog: 2 * time.Millisecond, OnStall: o.record, Logger: zap.New(core)})
 	began := time.Now()
 	const n = 100
 	for range n {
 		hold := make(chan int)
 		h, _ := o.Go(scheduler.Spawn{Name: "stuck", Fn: func() { stallOne(hold) }})
-		// Of this coroutine or, if others have the CPUs, of the loop on the way there.
+		// Of this coroutine or, if others have the CPUs, of the loop on the way
+		// there.
 		o.next(t, "a stall", func(s scheduler.Stall) bool { return !s.Over })
 		close(hold)
 		o.next(t, "its end", func(s scheduler.Stall) bool { return s.Over })
@@ -297,7 +304,7 @@ func TestStallsInAFlood(t *testing.T) {
 	}
 	shutdown(t, o.Scheduler)
 	lines, all := logs.FilterMessage("processor stalled").Len(), o.Stalls()
-	later := int(time.Since(began) / (6 * time.Second)) // told of when the first ten were, at most
+	later := int(time.Since(began) / (6 * time.Second)) // reported when the first ten were, at most
 	if lines < 10 || lines > 10+later {
 		t.Errorf("%d lines of %d stalls, want 10 to %d", lines, n, 10+later)
 	}
@@ -317,7 +324,8 @@ func TestStallsInAFlood(t *testing.T) {
 	}
 }
 
-// TestOnStallAndShutdown: a function that blocks does not keep Shutdown, and one may call it.
+// TestOnStallAndShutdown: a function that blocks does not keep Shutdown, and
+// one may call it.
 func TestOnStallAndShutdown(t *testing.T) {
 	within(t, 3*time.Minute)
 	for _, c := range []struct {
@@ -362,22 +370,23 @@ func TestWatchdogOption(t *testing.T) {
 	}
 }
 
-// A coroutine must not wait for a Go channel: it keeps its thread, and all others of that thread wait with it.
+// A coroutine must not wait for a Go channel: it keeps its thread, and all
+// others of that thread wait with it.
 func ExampleOptions_watchdog() {
-	channel, told := make(chan int), make(chan scheduler.Stall, 100)
+	channel, stalls := make(chan int), make(chan scheduler.Stall, 100)
 	s, err := scheduler.New(scheduler.Options{Processors: 1, LockThreads: true, Watchdog: time.Second, OnStall: func(s scheduler.Stall) {
 		if s.Name == "reader" {
-			told <- s
+			stalls <- s
 		}
 	}})
 	if err != nil || s.Start() != nil {
 		return
 	}
 	s.Go(scheduler.Spawn{Name: "reader", Fn: func() { <-channel }})
-	stall := <-told
+	stall := <-stalls
 	fmt.Println(stall.Name, "waits for a", stall.Cause, stall.Over)
 	close(channel)
-	stall = <-told
+	stall = <-stalls
 	fmt.Println("it goes on:", stall.Over)
 	s.Shutdown(context.Background())
 	// Output:

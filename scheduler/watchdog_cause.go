@@ -13,13 +13,13 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// findOut fills in a stall's cause, detail and stack.
-func (d *watchdog) findOut(w *watch, t processor.Turn, st *stall) {
+// diagnose fills in a stall's cause, detail and stack.
+func (d *watchdog) diagnose(w *subject, t processor.Turn, st *stall) {
 	thread := stacks.OfThread(w.p.Thread())
 	var s stacks.Stack
 	why := ""
 	switch {
-	case !st.told:
+	case !st.logged:
 		why = "no stack: too many stalls"
 	case thread.Fault:
 		why = "no stack: the world would stand still until the page is there"
@@ -42,8 +42,8 @@ func (d *watchdog) findOut(w *watch, t processor.Turn, st *stall) {
 	}
 }
 
-// computes tells computations apart.
-func (w *watch) computes(st *stall, id uint64) (cause, detail string) {
+// computes returns what kind of computation it is.
+func (w *subject) computes(st *stall, id uint64) (cause, detail string) {
 	if w.cpu >= 0 {
 		if now := cpuOf(w.tid); now >= 0 && w.p.Thread() == w.tid {
 			used, of := now-w.cpu, max(clock.Now()-w.seen, 1)
@@ -71,7 +71,8 @@ const (
 	loopEnd      = module + "processor.(*Processor).loop"
 )
 
-// stackOf returns the stack of who has a Processor's thread, which is co, or the loop if co is nil; or why it cannot.
+// stackOf returns the stack of co, which has a Processor's thread, or of the
+// loop if co is nil; or why it cannot.
 func stackOf(p *processor.Processor, co *coroutine.Coroutine) (s stacks.Stack, why string) {
 	if runtime.NumGoroutine() <= stacks.MaxByID {
 		var ids []uint64
@@ -101,10 +102,11 @@ func stackOf(p *processor.Processor, co *coroutine.Coroutine) (s stacks.Stack, w
 	return oneOf(all)
 }
 
-// mostStacks is how many stacks are told if it is not known which one it is.
+// mostStacks is how many stacks are reported if it is not known which it is.
 const mostStacks = 4
 
-// oneOf makes one stack of those that it may be: another Processor's coroutine may run just now, or stall too.
+// oneOf makes one stack of those that it may be: another Processor's coroutine
+// may run just now, or stall too.
 func oneOf(all []stacks.Stack) (s stacks.Stack, why string) {
 	if len(all) == 1 {
 		return all[0], ""
@@ -132,7 +134,8 @@ var states = []struct{ prefix, cause string }{
 	{"preempted", CauseComputation},
 }
 
-// innermost says what it means if one of the innermost calls is of such a function, for stacks without a state. The first that fits holds.
+// innermost says what it means if one of the innermost calls is of such a
+// function, for stacks without a state. The first that fits holds.
 var innermost = []struct{ prefix, cause string }{
 	{"time.Sleep", CauseSleep},
 	{"runtime.chan", CauseChannel},
@@ -155,10 +158,11 @@ var innermost = []struct{ prefix, cause string }{
 	{"golang.org/x/sys/unix.Syscall", CauseSyscall},
 }
 
-// looked is how many of the innermost calls tell what a goroutine waits for.
-const looked = 6
+// searched is how many of the innermost calls can show what it waits for.
+const searched = 6
 
-// causeOf tells from a stack and the kernel's word what a Processor does that has not turned.
+// causeOf returns what a Processor does that has not turned, from a stack and
+// what the kernel says.
 func causeOf(s stacks.Stack, thread stacks.Thread) (cause, detail string) {
 	if thread.Fault {
 		return CausePageFault, thread.In
@@ -183,9 +187,9 @@ func kernel(detail string, thread stacks.Thread) string {
 	return strings.TrimPrefix(detail+"; in the kernel's "+thread.In, "; ")
 }
 
-// fromStack tells the cause, "" if that is not known, from a stack.
+// fromStack returns the cause that a stack shows, "" if that is not known.
 func fromStack(s stacks.Stack) (cause, detail string) {
-	funcs := s.Funcs[:min(len(s.Funcs), looked)]
+	funcs := s.Funcs[:min(len(s.Funcs), searched)]
 	for _, f := range funcs {
 		if strings.Contains(f, "._Cfunc_") {
 			return CauseCgo, f
@@ -216,7 +220,8 @@ func fromStack(s stacks.Stack) (cause, detail string) {
 	return "", ""
 }
 
-// systemCall returns the innermost function that has a system call's name: the one that calls syscall.Syscall or its like.
+// systemCall returns the innermost function that has a system call's name: the
+// one that calls syscall.Syscall or its like.
 func systemCall(funcs []string) string {
 	for _, f := range funcs {
 		name := f[strings.LastIndexByte(f, '.')+1:]

@@ -54,7 +54,8 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestOneOf: more stacks than one are all told, up to a limit, and the cause is not guessed from any.
+// TestOneOf: more stacks than one are all reported, up to a limit, and the
+// cause is not guessed from any.
 func TestOneOf(t *testing.T) {
 	one := stacks.Stack{Funcs: []string{"time.Sleep"}, Text: "time.Sleep"}
 	if s, why := oneOf([]stacks.Stack{one}); why != "" || s.Text != one.Text {

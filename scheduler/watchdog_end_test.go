@@ -9,7 +9,7 @@ import (
 )
 
 // TestStallEndsWhenItEnds: a stall is as long as its turn was, however late
-// the look is that finds it over: that was added, up to 7/8 of the threshold,
+// the check is that finds it over: that was added, up to 7/8 of the threshold,
 // and on the pages for as long as Logger or OnStall kept the watchdog.
 func TestStallEndsWhenItEnds(t *testing.T) {
 	d, w := fakeWatchdog(t)
@@ -21,17 +21,17 @@ func TestStallEndsWhenItEnds(t *testing.T) {
 	s := &Scheduler{}
 	s.dog.Store(d)
 
-	d.look(began + 70*ms)
-	d.look(began + 80*ms)
+	d.check(began + 70*ms)
+	d.check(began + 80*ms)
 	if got := s.Stalls(); len(got) != 1 || got[0].Over || got[0].Length < 1000*time.Millisecond {
 		t.Errorf("while it goes on: %+v", got)
 	}
 	over = began + 101*ms
-	for _, when := range []string{"before a look", "after one"} {
+	for _, when := range []string{"before a check", "after one"} {
 		if got := s.Stalls(); len(got) != 1 || !got[0].Over || got[0].Length != 101*time.Millisecond {
 			t.Errorf("%s: %+v", when, got)
 		}
 		turn = processor.Turn{Number: 6, Asleep: true}
-		d.look(began + 180*ms)
+		d.check(began + 180*ms)
 	}
 }

@@ -25,7 +25,8 @@ func init() {
 	children["watched, idle"] = func() { watched(100*time.Millisecond, false) }
 }
 
-// watched is a child with a watchdog. It prints a line for each stall, and stalls when it is sent a line.
+// watched is a child with a watchdog. It prints a line for each stall, and
+// stalls when it is sent a line.
 func watched(threshold time.Duration, busy bool) {
 	again := make(chan int, 1)
 	s, err := scheduler.New(scheduler.Options{Processors: 2, LockThreads: true, Watchdog: threshold, OnStall: func(s scheduler.Stall) {
@@ -33,7 +34,7 @@ func watched(threshold time.Duration, busy bool) {
 			return
 		}
 		fmt.Printf("stall %q %d\n", s.Name, s.Length.Milliseconds())
-		if s.Processor == 1 && s.Name == "" { // found on its way into the stall, which then is told of as it is
+		if s.Processor == 1 && s.Name == "" { // found on its way into the stall
 			select {
 			case again <- 1:
 			default:
@@ -155,8 +156,8 @@ func (p *process) finish(t *testing.T, f func(line string)) {
 	p.until(t, "ended", f)
 }
 
-// TestStoppedProcess: a process that was stopped for a second, in the middle of a turn that takes 250 ms, has not stalled; one that
-// goes on can.
+// TestStoppedProcess: a process that was stopped for a second, in the middle of
+// a turn that takes 250 ms, has not stalled; one that goes on can.
 func TestStoppedProcess(t *testing.T) {
 	t.Parallel()
 	within(t, 3*time.Minute)
@@ -174,7 +175,8 @@ func TestStoppedProcess(t *testing.T) {
 		if !strings.HasPrefix(line, "stall") {
 			return
 		}
-		// One that is told of later may be: where others have the CPUs, 250 ms take long.
+		// One that is reported later may be: where others have the CPUs, 250 ms
+		// take long.
 		fields := strings.Fields(line)
 		ms, err := strconv.Atoi(fields[len(fields)-1])
 		if err != nil || ms > 900 && time.Since(continued) < 300*time.Millisecond {
@@ -183,8 +185,8 @@ func TestStoppedProcess(t *testing.T) {
 	})
 }
 
-// TestIdleCostsNothing: when all Processors have been asleep for a second, no thread of the process runs any more; and then a
-// stall is seen all the same.
+// TestIdleCostsNothing: when all Processors have been asleep for a second, no
+// thread of the process runs any more; and then a stall is seen all the same.
 func TestIdleCostsNothing(t *testing.T) {
 	t.Parallel()
 	within(t, 3*time.Minute)

@@ -14,24 +14,25 @@ import (
 // ms is a time of the tests below, in milliseconds after some moment.
 const ms = int64(time.Millisecond)
 
-// seen is what a look finds.
+// seen is what a check finds.
 type seen struct {
 	at     int64 // ms
 	turn   uint64
 	start  int64 // ms
 	asleep bool
-	excuse bool // the watchdog is late
+	late   bool // the watchdog is
 
-	stalls int           // so far, after the look
-	over   time.Duration // of the last stall, if it is over after the look
-	next   int64         // ms, when the next look is wanted; 0: not checked
+	stalls int           // so far, after the check
+	over   time.Duration // of the last stall, if it is over after the check
+	next   int64         // ms, when the next check is wanted; 0: not checked
 }
 
-// TestWatchdogRules: what is a stall, when it ends, and when to look again, with a threshold of 80 ms.
+// TestWatchdogRules: what is a stall, when it ends, and when to check again,
+// with a threshold of 80 ms.
 func TestWatchdogRules(t *testing.T) {
 	for _, c := range []struct {
-		name  string
-		looks []seen
+		name   string
+		checks []seen
 	}{
 		{"a long turn", []seen{
 			{at: 1010, turn: 5, start: 1000, next: 1070},
@@ -51,7 +52,7 @@ func TestWatchdogRules(t *testing.T) {
 			{at: 1069, turn: 90, start: 1068, next: 1138},
 			{at: 1138, turn: 200, start: 1138, next: 1208},
 		}},
-		{"turned between the two looks", []seen{
+		{"turned between the two checks", []seen{
 			{at: 1070, turn: 5, start: 1000, next: 1080},
 			{at: 1080, turn: 6, start: 1075, next: 1145},
 			{at: 1145, turn: 6, start: 1075, next: 1155},
@@ -74,7 +75,7 @@ func TestWatchdogRules(t *testing.T) {
 			{at: 1160, turn: 5, start: 1084, next: 1170},
 			{at: 1170, turn: 5, start: 1084, stalls: 1},
 		}},
-		{"asleep between the two looks", []seen{
+		{"asleep between the two checks", []seen{
 			{at: 1075, turn: 5, start: 1000, next: 1085},
 			{at: 1085, turn: 5, asleep: true},
 			{at: 1095, turn: 5, start: 1000},
@@ -96,7 +97,7 @@ func TestWatchdogRules(t *testing.T) {
 			{at: 1170, turn: 6, start: 1100, stalls: 1, over: 100 * time.Millisecond},
 			{at: 1180, turn: 6, start: 1100, stalls: 2},
 		}},
-		{"a long one is looked at less and less often", []seen{
+		{"a long one is checked less and less often", []seen{
 			{at: 1070, turn: 5, start: 1000},
 			{at: 1080, turn: 5, start: 1000, stalls: 1, next: 1090},
 			{at: 1160, turn: 5, start: 1000, stalls: 1, next: 1180},
@@ -104,12 +105,12 @@ func TestWatchdogRules(t *testing.T) {
 		}},
 		{"the process was stopped", []seen{
 			{at: 1010, turn: 5, start: 1000},
-			{at: 3000, turn: 5, start: 1000, excuse: true, next: 3070},
+			{at: 3000, turn: 5, start: 1000, late: true, next: 3070},
 			{at: 3070, turn: 6, start: 3001, next: 3071},
 		}},
 		{"the process was stopped, and stalls", []seen{
 			{at: 1075, turn: 5, start: 1000},
-			{at: 3000, turn: 5, start: 1000, excuse: true, next: 3070},
+			{at: 3000, turn: 5, start: 1000, late: true, next: 3070},
 			{at: 3070, turn: 5, start: 1000, next: 3080},
 			{at: 3080, turn: 5, start: 1000, stalls: 1},
 			{at: 3200, turn: 6, start: 3100, stalls: 1, over: 100 * time.Millisecond},
@@ -118,39 +119,40 @@ func TestWatchdogRules(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, w := fakeWatchdog(t)
-			for i, l := range c.looks {
+			for i, l := range c.checks {
 				w.now = func() processor.Turn {
 					if l.asleep {
 						return processor.Turn{Number: l.turn, Asleep: true}
 					}
 					return processor.Turn{Number: l.turn, Start: l.start * ms}
 				}
-				if l.excuse {
-					d.excuse(l.at * ms)
+				if l.late {
+					d.rebaseline(l.at * ms)
 				}
-				next, _ := d.look(l.at * ms)
+				next, _ := d.check(l.at * ms)
 				if got := int(w.stalls.Load()); got != l.stalls {
-					t.Fatalf("look %d: %d stalls, want %d", i, got, l.stalls)
+					t.Fatalf("check %d: %d stalls, want %d", i, got, l.stalls)
 				}
 				if l.next != 0 && next != l.next*ms {
-					t.Errorf("look %d: next at %v ms, want %d", i, float64(next)/float64(ms), l.next)
+					t.Errorf("check %d: next at %v ms, want %d", i, float64(next)/float64(ms), l.next)
 				}
 				if next <= l.at*ms {
-					t.Errorf("look %d: next at once", i)
+					t.Errorf("check %d: next at once", i)
 				}
 				if l.stalls == 0 {
 					continue
 				}
 				if last := d.recent[len(d.recent)-1]; last.Over != (l.over != 0) || last.Over && last.Length != l.over {
-					t.Errorf("look %d: over %v after %v, want %v", i, last.Over, last.Length, l.over)
+					t.Errorf("check %d: over %v after %v, want %v", i, last.Over, last.Length, l.over)
 				}
 			}
 		})
 	}
 }
 
-// fakeWatchdog makes a watchdog that looks at one Processor, when the test says so, and sees what the test wants.
-func fakeWatchdog(t *testing.T) (*watchdog, *watch) {
+// fakeWatchdog makes a watchdog that checks one Processor, when the test says
+// so, and sees what the test wants.
+func fakeWatchdog(t *testing.T) (*watchdog, *subject) {
 	t.Helper()
 	s, err := New(Options{Processors: 1, Watchdog: -1})
 	if err == nil {
@@ -165,20 +167,21 @@ func fakeWatchdog(t *testing.T) (*watchdog, *watch) {
 		}
 	})
 	p := engine.Of(s).Processors()[0]
-	w := &watch{p: p, over: p.Ended(), end: func(uint64) (int64, bool) { return 0, false }}
-	d := &watchdog{threshold: 80 * ms, log: zap.NewNop(), watches: []*watch{w}}
+	w := &subject{p: p, over: p.Ended(), end: func(uint64) (int64, bool) { return 0, false }}
+	d := &watchdog{threshold: 80 * ms, log: zap.NewNop(), subjects: []*subject{w}}
 	d.budget.used, d.budget.since = budgetAtOnce, 1<<62 // no stacks
 	return d, w
 }
 
-// TestOthersAreExcused: the time that finding out about one Processor took is not held against the others.
+// TestOthersAreExcused: the time that finding out about one Processor took is
+// not held against the others.
 func TestOthersAreExcused(t *testing.T) {
 	d, w := fakeWatchdog(t)
-	other := &watch{p: w.p, over: w.over, end: w.end}
-	d.watches = append(d.watches, other)
+	other := &subject{p: w.p, over: w.over, end: w.end}
+	d.subjects = append(d.subjects, other)
 	now := func() processor.Turn { return processor.Turn{Number: 5, Start: 1000 * ms} }
 	w.now, other.now = now, now
-	d.look(1010 * ms)
+	d.check(1010 * ms)
 	other.start = 1000 * ms
 	d.stalled(w, now(), 1000*ms, -1<<62) // it began to find out long ago
 	if other.base < 1<<61 || w.base != 0 {
@@ -186,27 +189,28 @@ func TestOthersAreExcused(t *testing.T) {
 	}
 }
 
-// TestBudget: 10 at once, then one in 6 seconds; who gets one is told how many did not.
+// TestBudget: 10 at once, then one in 6 seconds; the one that gets it is given
+// how many did not.
 func TestBudget(t *testing.T) {
 	var b budget
-	take := func(at time.Duration, want bool, wantMissed int) {
+	spend := func(at time.Duration, want bool, wantMissed int) {
 		t.Helper()
-		if ok, missed := b.take(int64(time.Hour + at)); ok != want || missed != wantMissed {
+		if ok, missed := b.spend(int64(time.Hour + at)); ok != want || missed != wantMissed {
 			t.Errorf("at %v: %v, %d missed; want %v, %d", at, ok, missed, want, wantMissed)
 		}
 	}
 	for range 10 {
-		take(0, true, 0)
+		spend(0, true, 0)
 	}
-	take(time.Second, false, 0)
-	take(6*time.Second-1, false, 0)
-	take(6*time.Second, true, 2)
-	take(11*time.Second, false, 0)
-	take(18*time.Second, true, 1)
-	take(18*time.Second, true, 0)
-	take(18*time.Second, false, 0)
+	spend(time.Second, false, 0)
+	spend(6*time.Second-1, false, 0)
+	spend(6*time.Second, true, 2)
+	spend(11*time.Second, false, 0)
+	spend(18*time.Second, true, 1)
+	spend(18*time.Second, true, 0)
+	spend(18*time.Second, false, 0)
 	for range 10 {
-		take(time.Hour, true, min(b.missed, 1))
+		spend(time.Hour, true, min(b.missed, 1))
 	}
-	take(time.Hour, false, 0)
+	spend(time.Hour, false, 0)
 }

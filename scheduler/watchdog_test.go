@@ -29,13 +29,14 @@ type observed struct {
 func observe(t *testing.T, processors int, threshold time.Duration) observed {
 	t.Helper()
 	o := observed{stalls: make(chan scheduler.Stall, 10_000)}
-	o.Scheduler = start(t, scheduler.Options{Processors: processors, Watchdog: threshold, OnStall: o.told, LockThreads: true})
+	o.Scheduler = start(t, scheduler.Options{Processors: processors, Watchdog: threshold, OnStall: o.record, LockThreads: true})
 	return o
 }
 
-func (o observed) told(s scheduler.Stall) { o.stalls <- s }
+func (o observed) record(s scheduler.Stall) { o.stalls <- s }
 
-// next returns the next report that fits. Others are no failure: on a busy machine a Processor may stall for reasons of its own.
+// next returns the next report that fits. Others are no failure: on a busy
+// machine a Processor may stall for reasons of its own.
 func (o observed) next(t *testing.T, what string, fits func(scheduler.Stall) bool) scheduler.Stall {
 	t.Helper()
 	for limit := time.After(patience); ; {
@@ -56,7 +57,8 @@ func (o observed) named(t *testing.T, name string, over bool) scheduler.Stall {
 	return o.next(t, fmt.Sprintf("%q, over %v", name, over), func(s scheduler.Stall) bool { return s.Name == name && s.Over == over })
 }
 
-// caught returns the next report of a stall of that Processor that begins, and whether it fits.
+// caught returns the next report of a stall of that Processor that begins, and
+// whether it fits.
 func (o observed) caught(t *testing.T, processor int, fits func(scheduler.Stall) bool) (s scheduler.Stall, ok bool) {
 	t.Helper()
 	s = o.next(t, "a stall", func(s scheduler.Stall) bool { return s.Processor == processor && !s.Over })
@@ -70,8 +72,9 @@ func in(name, place, cause string) func(scheduler.Stall) bool {
 	}
 }
 
-// insist makes attempts until one has caught what it wants. A thread that others keep from the CPUs on its way into a stall has stalled
-// there, and a stall is told of once: that attempt tells nothing.
+// insist makes attempts until one has caught what it wants. A thread that
+// others keep from the CPUs on its way into a stall has stalled there, and a
+// stall is reported once: that attempt shows nothing.
 func insist(t *testing.T, attempt func() (s scheduler.Stall, caught bool)) {
 	t.Helper()
 	for n, end := 1, time.Now().Add(patience); ; n++ {
@@ -176,7 +179,8 @@ func here() uintptr {
 	return pcs[0]
 }
 
-// fits reports whether a stall was found in k. Where others have the CPUs, what should compute did not.
+// fits reports whether a stall was found in k. Where others have the CPUs, what
+// should compute did not.
 func (k kind) fits(s scheduler.Stall) bool {
 	if k.cause == scheduler.CauseComputation && s.Cause == scheduler.CauseNotScheduled {
 		s.Cause = k.cause
@@ -184,7 +188,8 @@ func (k kind) fits(s scheduler.Stall) bool {
 	return in(k.name, "scheduler_test.kinds.func", k.cause)(s)
 }
 
-// TestStalls stalls a Processor in each way there is and checks what is told of it: once, by whom, where, why and for how long.
+// TestStalls stalls a Processor in each way there is and checks what is said of
+// it: once, by whom, where, why and for how long.
 func TestStalls(t *testing.T) {
 	within(t, 9*time.Minute)
 	for i, k := range kinds(t) {
@@ -228,7 +233,7 @@ func stallBy(t *testing.T, k kind) (s scheduler.Stall, caught bool) {
 	if strings.Contains(s.Stack, "testing.(*M).Run") {
 		t.Errorf("stack %s", s.Stack)
 	}
-	if all := o.Stalls(); len(all) == 0 || !told(all, s) {
+	if all := o.Stalls(); len(all) == 0 || !recorded(all, s) {
 		t.Errorf("not in Stalls: %+v", all)
 	}
 	k.release()
@@ -254,7 +259,7 @@ func stallBy(t *testing.T, k kind) (s scheduler.Stall, caught bool) {
 	return s, true
 }
 
-func told(all []scheduler.Stall, s scheduler.Stall) bool {
+func recorded(all []scheduler.Stall, s scheduler.Stall) bool {
 	for _, one := range all {
 		if one.Began.Equal(s.Began) && one.Coroutine == s.Coroutine && one.Length >= s.Length && one.Stack == s.Stack {
 			return true

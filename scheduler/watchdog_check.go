@@ -9,25 +9,28 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// watch is what the watchdog knows of one Processor. All fields but stalls: the watchdog's goroutine.
+// subject is what the watchdog knows of one Processor. All fields but stalls
+// are the watchdog's goroutine's.
 //
-//	state      means                                                       becomes
-//	quiet      asleep, or in a turn younger than 7/8 of the threshold      suspected
-//	suspected  at two looks nothing has moved but the clock: see suspect   quiet, when it has turned or sleeps; stalled, at the threshold
-//	stalled    the stall is on record                                      quiet, when it has turned or sleeps: the end is told
+//	state      means                                            becomes
+//	quiet      asleep, or its turn is younger than 7/8 of the   suspected
+//	           threshold
+//	suspected  at two checks nothing has moved but the clock    quiet, stalled
+//	stalled    the threshold is over; the stall is on record    quiet
 //
-// Two looks, because a turn's number, start and coroutine are three words, which the Processor writes and this reads without any order
-// between them.
-type watch struct {
+// It becomes quiet when it has turned or sleeps. It takes two checks, because a
+// turn's number, start and coroutine are three words, which the Processor
+// writes and this reads without any order between them.
+type subject struct {
 	p    *processor.Processor
 	now  func() processor.Turn                 // p.Turn; a test has its own
 	end  func(turn uint64) (ns int64, ok bool) // p.TurnEnd; the same
 	over <-chan struct{}                       // closed when p has ended
 
-	turn    uint64 // the number of the turn last looked at
+	turn    uint64 // the number of the turn last checked
 	start   int64  // of that turn, as the Processor says
 	base    int64  // CLOCK_MONOTONIC, ns: what was before is not the Processor's fault
-	seen    int64  // when that turn was first looked at
+	seen    int64  // when that turn was first checked
 	tid     int    // the thread that ran it at that time; 0 if unknown
 	cpu     int64  // that thread's CPU time then; -1 if unknown
 	suspect bool
@@ -38,37 +41,38 @@ type watch struct {
 }
 
 const (
-	dozeAfter = int64(time.Second)
-	tooLate   = int64(50 * time.Millisecond)
+	pauseAfter = int64(time.Second)
+	tooLate    = int64(50 * time.Millisecond)
 )
 
-// run is the watchdog's goroutine. It sleeps until the first time at which a turn that goes on now could have become suspect or a stall; while
-// all Processors sleep, as long; and when they have slept for a second without a turn, until one wakes.
+// run is the watchdog's goroutine. It sleeps until the first time at which a
+// turn that is under way could become suspect or a stall. When all Processors
+// have slept for a second without a turn, it pauses until one wakes.
 func (d *watchdog) run() {
 	defer close(d.ended)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	wanted := clock.Now()
-	d.excuse(wanted)
+	d.rebaseline(wanted)
 	for {
 		now := clock.Now()
 		if now-wanted > max(tooLate, d.threshold/2) {
-			d.excuse(now)
+			d.rebaseline(now)
 		}
-		next, moved := d.look(now)
+		next, moved := d.check(now)
 		if moved {
-			d.dozeAfter = now + dozeAfter
+			d.pauseAt = now + pauseAfter
 		}
-		if now >= d.dozeAfter && d.group.Doze() {
+		if now >= d.pauseAt && d.group.BeginPause() {
 			select {
-			case <-d.group.Roused():
+			case <-d.group.Resumed():
 			case <-d.quit:
 				return
 			}
-			d.group.EndDoze()
-			d.dozeAfter = 0
+			d.group.EndPause()
+			d.pauseAt = 0
 			wanted = clock.Now()
-			d.excuse(wanted) // nothing tells how long ago it was roused: the process may have been stopped since
+			d.rebaseline(wanted)
 			continue
 		}
 		wanted = max(next, now+d.threshold/64)
@@ -81,25 +85,28 @@ func (d *watchdog) run() {
 	}
 }
 
-// excuse is for when the watchdog itself could not run: the process was stopped, the machine was, or others had all CPUs. Turns that
-// were under way then get all their time once more. After a doze, when it cannot tell, that is as much as it took to rouse it.
-func (d *watchdog) excuse(now int64) {
-	for _, w := range d.watches {
+// rebaseline restarts every turn's clock after the watchdog itself was late:
+// the process or the machine was stopped, or others had all CPUs. It is also
+// called after a pause, whose end has no time: the process may have been
+// stopped since.
+func (d *watchdog) rebaseline(now int64) {
+	for _, w := range d.subjects {
 		w.base, w.suspect = now, false
 	}
 }
 
-// look looks at all Processors and returns when to look again, and whether any has turned or is awake.
-func (d *watchdog) look(now int64) (next int64, moved bool) {
+// check checks all Processors and returns when to check again, and whether any
+// has turned or is awake.
+func (d *watchdog) check(now int64) (next int64, moved bool) {
 	next = now + d.threshold
-	for _, w := range d.watches {
-		at, did := d.lookAt(w, now)
+	for _, w := range d.subjects {
+		at, did := d.checkOne(w, now)
 		next, moved = min(next, at), moved || did
 	}
 	return next, moved
 }
 
-func (d *watchdog) lookAt(w *watch, now int64) (next int64, moved bool) {
+func (d *watchdog) checkOne(w *subject, now int64) (next int64, moved bool) {
 	suspectNs := d.threshold / 8 * 7
 	select {
 	case <-w.over:
@@ -140,9 +147,9 @@ func (d *watchdog) lookAt(w *watch, now int64) (next int64, moved bool) {
 	return now + d.threshold/8, true
 }
 
-// endOfStall returns when the stalled turn ended, of which a look has found
+// endOfStall returns when the stalled turn ended, of which a check has found
 // that it has.
-func (w *watch) endOfStall(t processor.Turn, now int64) int64 {
+func (w *subject) endOfStall(t processor.Turn, now int64) int64 {
 	if end, ok := w.end(w.turn); ok {
 		return min(max(end, w.stall.began), now)
 	}
@@ -152,24 +159,25 @@ func (w *watch) endOfStall(t processor.Turn, now int64) int64 {
 	return now // it has ended before it was wanted, or without running anything
 }
 
-// stalled puts a stall on record, tells of it, and excuses the other Processors for as long as finding out took.
-func (d *watchdog) stalled(w *watch, t processor.Turn, began, now int64) {
+// stalled puts a stall on record, reports it, and moves the base of the other
+// Processors by as long as finding out took.
+func (d *watchdog) stalled(w *subject, t processor.Turn, began, now int64) {
 	w.stalls.Add(1)
 	age := time.Duration(clock.Now() - began)
 	st := &stall{began: began, turn: t.Number, end: w.end, Stall: Stall{
 		Processor: w.p.Index(),
-		Began:     time.Now().Add(-age), // after age: where others have the CPUs in between it is late, and never before it began
+		Began:     time.Now().Add(-age), // after age, so that it is never too early
 		Coroutine: idOf(t.Coroutine),
 	}}
 	if info, ok := coroutine.Find(st.Coroutine); ok {
 		info.Resolve()
 		st.Name, st.Site = info.Name, site(info.File, info.Line, info.Func)
 	}
-	told, missed := d.budget.take(now)
-	st.told = told
-	d.findOut(w, t, st)
+	var missed int
+	st.logged, missed = d.budget.spend(now)
+	d.diagnose(w, t, st)
 	took := clock.Now() - now
-	for _, other := range d.watches {
+	for _, other := range d.subjects {
 		if other != w {
 			other.base = max(other.start, other.base) + took
 		}
@@ -179,8 +187,8 @@ func (d *watchdog) stalled(w *watch, t processor.Turn, began, now int64) {
 	d.begun(st, missed)
 }
 
-// ends tells of a stall's end.
-func (d *watchdog) ends(w *watch, at int64) {
+// ends reports a stall's end.
+func (d *watchdog) ends(w *subject, at int64) {
 	d.over(w.stall, at)
 	w.stall = nil
 }
