@@ -90,6 +90,41 @@ func TestEchoEndToEnd(t *testing.T) {
 	}
 }
 
+// TestFloor: the server in C answers every byte, ends when it is to, and leaves
+// nothing behind.
+func TestFloor(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		t.Skip("this machine has no C compiler: ", err)
+	}
+	noChildren(t)
+	sameFiles(t)
+	t.Setenv("TMPDIR", t.TempDir())
+	for _, flags := range []string{"", "-pipeline 16", "-size 1000000 -pipeline 2"} {
+		var stdout, stderr bytes.Buffer
+		longEnough(t, func(duration string) error {
+			stderr.Reset()
+			args := "echo -servers c -conns 4 -warmup 10ms -rounds 1 -verify " + flags + " -duration " + duration
+			if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
+				return fmt.Errorf("exit code %d\n%s", code, &stderr)
+			}
+			return nil
+		})
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// TestFloorNeedsCompiler: without one, the error says what is missing.
+func TestFloorNeedsCompiler(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	var stdout, stderr bytes.Buffer
+	args := strings.Fields("echo -servers c -conns 1 -rounds 1 -duration 10ms")
+	if code := run(t.Context(), args, &stdout, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "needs a C compiler") {
+		t.Errorf("exit code %d\n%s", code, &stderr)
+	}
+}
+
 // firstCPU is one that this process may use.
 func firstCPU(t *testing.T) string {
 	t.Helper()

@@ -28,6 +28,7 @@ type echoServer func(cfg serveConfig) (child.Hello, error)
 
 // echoServers are the servers by the name -servers knows them by.
 var echoServers = map[string]echoServer{
+	"c":             serveC,
 	"net":           serveNet,
 	"netco":         serveNetco,
 	"netco-one":     serveNetcoOne,

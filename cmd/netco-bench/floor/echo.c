@@ -1,0 +1,155 @@
+/*
+ * The floor: an echo server as a C programmer writes it by hand, with one
+ * thread, one level-triggered epoll and one buffer. Each event is one recv and
+ * one send. It speaks to netco-bench like the other servers: a line of JSON
+ * when it listens, another for each line on its stdin, and it ends with that.
+ *
+ * usage: echo ADDRESS SIZE
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void watch(int ep, int fd)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
+	if (epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) < 0)
+		die("epoll_ctl");
+}
+
+/* listen_on listens on a port that the kernel chooses, and says which. */
+static int listen_on(const char *address)
+{
+	struct sockaddr_storage sa = { 0 };
+	struct sockaddr_in *in4 = (void *)&sa;
+	struct sockaddr_in6 *in6 = (void *)&sa;
+	socklen_t len;
+	if (inet_pton(AF_INET, address, &in4->sin_addr) == 1) {
+		sa.ss_family = AF_INET;
+		len = sizeof *in4;
+	} else if (inet_pton(AF_INET6, address, &in6->sin6_addr) == 1) {
+		sa.ss_family = AF_INET6;
+		len = sizeof *in6;
+	} else {
+		fprintf(stderr, "%s is no address\n", address);
+		exit(1);
+	}
+	int fd = socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		die("socket");
+	if (bind(fd, (void *)&sa, len) < 0)
+		die("bind");
+	if (listen(fd, 4096) < 0)
+		die("listen");
+	if (getsockname(fd, (void *)&sa, &len) < 0)
+		die("getsockname");
+	int v6 = sa.ss_family == AF_INET6;
+	printf("{\"addr\":\"%s%s%s:%d\",\"gomaxprocs\":1}\n", v6 ? "[" : "",
+	       address, v6 ? "]" : "", ntohs(v6 ? in6->sin6_port : in4->sin_port));
+	fflush(stdout);
+	return fd;
+}
+
+static long long us(struct timeval t) { return t.tv_sec * 1000000LL + t.tv_usec; }
+
+static void stat_line(void)
+{
+	struct rusage r;
+	getrusage(RUSAGE_SELF, &r);
+	printf("{\"ru_utime_us\":%lld,\"ru_stime_us\":%lld,\"nvcsw\":%ld,\"nivcsw\":%ld}\n",
+	       us(r.ru_utime), us(r.ru_stime), r.ru_nvcsw, r.ru_nivcsw);
+	fflush(stdout);
+}
+
+/* answer_stdin writes one line for each that has come. */
+static void answer_stdin(void)
+{
+	char text[256];
+	ssize_t n = read(0, text, sizeof text);
+	if (n <= 0)
+		exit(0);
+	for (ssize_t i = 0; i < n; i++)
+		if (text[i] == '\n')
+			stat_line();
+}
+
+static void accept_all(int ep, int ln)
+{
+	int one = 1, fd;
+	while ((fd = accept4(ln, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+		watch(ep, fd);
+	}
+	if (errno != EAGAIN)
+		die("accept4");
+}
+
+/*
+ * echo answers what has come on fd. The generator waits for answers, so what
+ * it has in flight fits into the socket's buffer; a server for anybody would
+ * have to keep what does not.
+ */
+static void echo(int fd, char *buf, size_t size)
+{
+	ssize_t n = recv(fd, buf, size, 0);
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0) {
+		close(fd);
+		return;
+	}
+	for (ssize_t sent = 0; sent < n;) {
+		ssize_t m = send(fd, buf + sent, n - sent, MSG_NOSIGNAL);
+		if (m < 0 && errno != EAGAIN) {
+			close(fd);
+			return;
+		}
+		sent += m > 0 ? m : 0;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static struct epoll_event events[1024];
+	size_t size = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
+	char *buf = malloc(size);
+	if (size == 0 || buf == NULL) {
+		fprintf(stderr, "usage: echo ADDRESS SIZE\n");
+		return 2;
+	}
+	int ep = epoll_create1(EPOLL_CLOEXEC);
+	if (ep < 0)
+		die("epoll_create1");
+	int ln = listen_on(argv[1]);
+	watch(ep, ln);
+	watch(ep, 0);
+	for (;;) {
+		int n = epoll_wait(ep, events, 1024, -1);
+		if (n < 0 && errno != EINTR)
+			die("epoll_wait");
+		for (int i = 0; i < n; i++) {
+			int fd = events[i].data.fd;
+			if (fd == ln)
+				accept_all(ep, ln);
+			else if (fd == 0)
+				answer_stdin();
+			else
+				echo(fd, buf, size);
+		}
+	}
+}
