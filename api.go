@@ -75,6 +75,7 @@ var (
 	ErrInCoroutine = scheduler.ErrInCoroutine
 	ErrJoinSelf    = coroutine.ErrJoinSelf
 	ErrBubble      = scheduler.ErrBubble // in a bubble of testing/synctest
+	ErrDeadlock    = scheduler.ErrDeadlock
 
 	ErrTooManyCoroutines = scheduler.ErrTooManyCoroutines // see Options.MaxCoroutines
 )
@@ -201,7 +202,9 @@ func spawnOn(again bool, fn func(), name string, site uintptr) (*scheduler.Sched
 
 // Run starts fn as a coroutine and returns when no coroutine lives any more. It
 // starts the default Scheduler if need be, after Shutdown another one. It may
-// be called again. From a coroutine it returns ErrInCoroutine. Blocks.
+// be called again. From a coroutine it returns ErrInCoroutine. When all
+// coroutines wait for one another for ever it returns a
+// [scheduler.DeadlockError], about a second later. Blocks.
 //
 //go:noinline
 func Run(fn func()) error {

@@ -24,6 +24,10 @@ func TestMain(m *testing.M) {
 	if scene := os.Getenv(mainChild); scene != "" {
 		os.Exit(playMain(scene))
 	}
+	if child := reporters.Chosen(); child != nil {
+		child()
+		return
+	}
 	// Threads that Go has made it keeps: they are made before they are counted.
 	netco.Start(netco.Options{Processors: 16})
 	netco.Shutdown(context.Background())

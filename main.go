@@ -18,6 +18,7 @@ import (
 const (
 	ExitOK     = 0 // everything has ended by itself
 	ExitFailed = 1 // the Scheduler could not be started, or main has failed
+	ExitStuck  = 2 // a deadlock, see ErrDeadlock, as where Go's runtime finds one
 	ExitForced = 3 // coroutines were ended by force after the grace; their deferred calls have run
 	ExitLeft   = 4 // some have not ended even then
 )
@@ -132,7 +133,12 @@ func (o *MainOptions) await(signals <-chan os.Signal, failed, quiet <-chan error
 func (o *MainOptions) end(why error, cancel func(error), signals <-chan os.Signal) int {
 	var sig *SignalError
 	code := ExitOK
-	if why != nil && !errors.As(why, &sig) {
+	stuck := errors.Is(why, ErrDeadlock)
+	switch {
+	case stuck:
+		o.report(why)
+		code = ExitStuck
+	case why != nil && !errors.As(why, &sig):
 		o.report(why)
 		code = ExitFailed
 	}
@@ -142,7 +148,7 @@ func (o *MainOptions) end(why error, cancel func(error), signals <-chan os.Signa
 			o.Draining(why)
 		}
 		cancel(why)
-		over <- o.shutdown()
+		over <- o.shutdown(stuck)
 	}()
 	for {
 		select {
@@ -158,23 +164,26 @@ func (o *MainOptions) end(why error, cancel func(error), signals <-chan os.Signa
 }
 
 // shutdown ends the default Scheduler and returns the exit code for how it
-// went.
-func (o *MainOptions) shutdown() int {
+// went. Coroutines that are stuck get no grace, and their end by force is what
+// was reported already.
+func (o *MainOptions) shutdown(stuck bool) int {
 	grace := o.Grace
-	if grace == 0 {
+	switch {
+	case stuck:
+		grace = -1
+	case grace == 0:
 		grace = defaultGrace
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), max(grace, 0))
 	defer cancel()
-	s := def.s.Load()
 	err := Shutdown(ctx)
-	if s != nil && o.Options.Logger == nil {
-		reportForced(s.EndedByForce())
-	}
 	switch {
 	case err == nil:
 		return ExitOK
 	case err == ctx.Err(): // itself: when some are left the error says so, around it
+		if stuck {
+			return ExitOK
+		}
 		return ExitForced
 	default:
 		o.report(err)
@@ -189,16 +198,4 @@ func (o *MainOptions) report(err error) {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "%s: %v\n", filepath.Base(os.Args[0]), err)
-}
-
-// reportForced writes to stderr which coroutines were ended by force. With a
-// logger the Scheduler has done so.
-func reportForced(some []string, all int) {
-	name := filepath.Base(os.Args[0])
-	for _, text := range some {
-		fmt.Fprintf(os.Stderr, "%s: ended by force: coroutine %s\n", name, text)
-	}
-	if more := all - len(some); more > 0 {
-		fmt.Fprintf(os.Stderr, "%s: ended by force: %d more\n", name, more)
-	}
 }

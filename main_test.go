@@ -80,6 +80,8 @@ func playMain(scene string) int {
 			fmt.Println("cause:", context.Cause(ctx))
 			return errors.New("could not save")
 		}
+	case "deadlock":
+		serve = func(context.Context) error { inLocks(); return nil }
 	case "log":
 		core, logs := observer.New(zap.InfoLevel)
 		o.Options.Logger = zap.New(core)

@@ -56,6 +56,9 @@ const (
 	Reasons // how many there are
 )
 
+// orContext is added to the reason of a wait that a context's end ends as well.
+const orContext Reason = 1 << 7
+
 func (r Reason) String() string {
 	return [Reasons]string{"", "sleep", "read", "write", "accept", "connect", "lock", "join", "user", "blocking",
 		"channel", "cond", "semaphore", "group", "future", "context", "buffer"}[r]
@@ -142,7 +145,7 @@ func (co *Coroutine) stateOf(status uint64) State {
 }
 
 // Reason returns what it waits for, from any thread.
-func (co *Coroutine) Reason() Reason { return Reason(co.status.Load() >> 8) }
+func (co *Coroutine) Reason() Reason { return Reason(co.status.Load()>>8) &^ orContext }
 
 // A coroutine's status word, written by its owner and read by any thread:
 //

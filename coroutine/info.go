@@ -26,6 +26,8 @@ type Info struct {
 	Host  Host
 	// WaitsFor says in words what Reason does; "" unless it waits.
 	WaitsFor string
+	// OrContext says that the end of a context ends the wait as well.
+	OrContext bool
 }
 
 // Range calls f for every coroutine of the process that has started and not
@@ -79,7 +81,8 @@ func (i *Info) of(w *worker) bool {
 	status := co.status.Load()
 	i.State = co.stateOf(status)
 	if i.State == Waiting {
-		i.Reason = Reason(status >> 8)
+		reason := Reason(status >> 8)
+		i.Reason, i.OrContext = reason&^orContext, reason&orContext != 0
 		i.WaitsFor = i.Reason.waitsFor()
 	}
 	i.Since = since(status)

@@ -50,7 +50,7 @@ func BlockedAt(frames []runtime.Frame) (at runtime.Frame) {
 	var own runtime.Frame
 	for _, at = range frames {
 		switch {
-		case standard(at.Function), strings.Contains(at.Function, "._Cfunc_"): // which cgo has made
+		case Standard(at.Function), strings.Contains(at.Function, "._Cfunc_"): // which cgo has made
 		case !belongs(at, ""):
 			return at
 		case own.Function == "":
@@ -63,10 +63,10 @@ func BlockedAt(frames []runtime.Frame) (at runtime.Frame) {
 	return at
 }
 
-// standard reports whether a function is of the standard library or of
+// Standard reports whether a function is of the standard library or of
 // golang.org/x/sys, which is a part of it in all but name. Its packages' paths
 // have no dot in their first element, which a module's path may lack as well.
-func standard(function string) bool {
+func Standard(function string) bool {
 	function, _, _ = strings.Cut(function, "[") // type arguments have paths of their own
 	dir := strings.LastIndexByte(function, '/') + 1
 	name, _, _ := strings.Cut(function[dir:], ".")

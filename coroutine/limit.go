@@ -86,9 +86,9 @@ func (w *Waiter) parkContext(reason Reason, limit Limit) Wake {
 	defer Rejoin() // the context may be a user's, whose stop blocks
 	defer stop()
 	if limit.deadline != 0 {
-		return w.ParkUntil(reason, limit.deadline)
+		return w.ParkUntil(reason|orContext, limit.deadline)
 	}
-	return co.Park(reason)
+	return co.Park(reason | orContext)
 }
 
 // blockContext is parkContext for an ordinary goroutine.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"github.com/netco-go/netco/internal/engine"
 	"image"
 	"image/color"
 	"image/png"
@@ -83,7 +84,7 @@ func browserSite(t *testing.T) string {
 	level := zap.NewAtomicLevel()
 	stuck := newFake(40)
 	stuck.coroutine = func(i int, c *seen) { madeUp(i, c); c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock }
-	stuck.progress = func() progress { return progress{asleep: true, live: 40} }
+	stuck.progress = func() engine.Progress { return engine.Progress{Asleep: true, Live: 40} }
 	mux := http.NewServeMux()
 	mux.Handle("/debug/netco/", newFake(5000).handler(Options{AllowStop: true, AllowLogLevel: &level}))
 	mux.HandleFunc("/control", func(w http.ResponseWriter, r *http.Request) {

@@ -2,6 +2,7 @@ package introspect
 
 import (
 	"context"
+	"github.com/netco-go/netco/internal/engine"
 	"io"
 	"net"
 	"runtime"
@@ -179,9 +180,9 @@ func TestDeadlockThatMoves(t *testing.T) {
 	f := newFake(10)
 	f.coroutine = func(i int, c *seen) { madeUp(i, c); c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock }
 	looks := 0
-	var change func(look int, g *progress)
-	f.progress = func() progress {
-		g := progress{asleep: true, live: 10, done: 7}
+	var change func(look int, g *engine.Progress)
+	f.progress = func() engine.Progress {
+		g := engine.Progress{Asleep: true, Live: 10, Done: 7}
 		if looks++; change != nil {
 			change(looks, &g)
 		}
@@ -192,17 +193,17 @@ func TestDeadlockThatMoves(t *testing.T) {
 	if !reported() || looks != 3 {
 		t.Fatalf("a picture that stands still: %d looks", looks)
 	}
-	for name, c := range map[string]func(look int, g *progress){
-		"awake":           func(_ int, g *progress) { g.asleep = false },
-		"awake before":    func(look int, g *progress) { g.asleep = look > 1 },
-		"awake after":     func(look int, g *progress) { g.asleep = look != 2 },
-		"ran meanwhile":   func(look int, g *progress) { g.done += uint64(min(look, 2)) },
-		"ran afterwards":  func(look int, g *progress) { g.done += uint64(max(look, 2)) },
-		"a timer":         func(_ int, g *progress) { g.timers = true },
-		"an idle fd":      func(_ int, g *progress) { g.watch = true },
-		"one not seen":    func(_ int, g *progress) { g.live = 11 },
-		"nothing there":   func(_ int, g *progress) { g.live = 0 },
-		"submitted later": func(look int, g *progress) { g.asleep = look < 3 },
+	for name, c := range map[string]func(look int, g *engine.Progress){
+		"awake":           func(_ int, g *engine.Progress) { g.Asleep = false },
+		"awake before":    func(look int, g *engine.Progress) { g.Asleep = look > 1 },
+		"awake after":     func(look int, g *engine.Progress) { g.Asleep = look != 2 },
+		"ran meanwhile":   func(look int, g *engine.Progress) { g.Done += uint64(min(look, 2)) },
+		"ran afterwards":  func(look int, g *engine.Progress) { g.Done += uint64(max(look, 2)) },
+		"a timer":         func(_ int, g *engine.Progress) { g.Timers = true },
+		"an idle fd":      func(_ int, g *engine.Progress) { g.Watches = true },
+		"one not seen":    func(_ int, g *engine.Progress) { g.Live = 11 },
+		"nothing there":   func(_ int, g *engine.Progress) { g.Live = 0 },
+		"submitted later": func(look int, g *engine.Progress) { g.Asleep = look < 3 },
 	} {
 		if change = c; reported() {
 			t.Errorf("%s: told of", name)

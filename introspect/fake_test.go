@@ -3,6 +3,7 @@ package introspect
 import (
 	"context"
 	"fmt"
+	"github.com/netco-go/netco/internal/engine"
 	"math/rand/v2"
 	"net"
 	"time"
@@ -67,7 +68,7 @@ func newFake(n int) *fake {
 			return latenciesOf(h.Snapshot())
 		},
 		refused:  func() uint64 { return 3 },
-		progress: func() progress { return progress{} },
+		progress: func() engine.Progress { return engine.Progress{} },
 		logger:   zap.NewNop,
 	}
 	return f

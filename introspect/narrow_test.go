@@ -1,6 +1,7 @@
 package introspect
 
 import (
+	"github.com/netco-go/netco/internal/engine"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,7 +12,7 @@ import (
 // column. At 390 pixels three of seven columns were to be seen.
 func TestNarrowRows(t *testing.T) {
 	f := newFake(40)
-	f.progress = func() progress { return progress{} }
+	f.progress = func() engine.Progress { return engine.Progress{} }
 	h := f.handler(Options{})
 	tables := regexp.MustCompile(`(?s)<table[^>]*>.*?</table>`)
 	rows := regexp.MustCompile(`(?s)<tr>.*?</tr>`)

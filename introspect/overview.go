@@ -10,6 +10,7 @@ import (
 	cocontext "github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/engine"
 )
 
 // lastStalls is how many stalls the overview shows, and how many places of
@@ -87,7 +88,7 @@ func (h *handler) census(ctx context.Context) (c *census, err error) {
 			return
 		}
 		c.reasons[s.Reason]++
-		if stuckIn(s.Reason) {
+		if engine.Stuck(&s.Info) {
 			c.stuck++
 			if k := (key{id: s.ID}); c.lowest.wants(k) {
 				c.lowest.add(k, *s)

@@ -26,7 +26,7 @@ type source struct {
 	handoffs   func() []scheduler.Handoff
 	lateness   func(processor int) latencies
 	refused    func() uint64
-	progress   func() progress
+	progress   func() engine.Progress
 	logger     func() *zap.Logger
 }
 
@@ -83,6 +83,6 @@ func of(s *scheduler.Scheduler) *source {
 	}
 	src.lateness = func(i int) latencies { return latenciesOf(engine.Of(s).Processors()[i].Stats.LateNs.Snapshot()) }
 	src.logger = func() *zap.Logger { return loggerOf(engine.Of(s).Processors()) }
-	src.progress = func() progress { return progressOf(engine.Of(s).Processors()) }
+	src.progress = func() engine.Progress { return engine.ProgressOf(engine.Of(s).Processors()) }
 	return src
 }

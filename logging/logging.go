@@ -37,12 +37,13 @@ const (
 )
 
 // New returns a logger that writes JSON lines to stderr, those of level and
-// above, which may be changed at any time. In each second it writes the first
-// 100 lines of one level and message, and then every 100th. Its lines say who
-// wrote them, as those of [Here].
-func New(level zap.AtomicLevel) (*zap.Logger, error) {
+// above: a zapcore.Level, or a zap.AtomicLevel, which may be changed at any
+// time. In each second it writes the first 100 lines of one level and message,
+// and then every 100th. Its lines say which coroutine wrote them, as those of
+// [Here].
+func New(level zapcore.LevelEnabler) (*zap.Logger, error) {
 	c := zap.NewProductionConfig()
-	c.Level = level
+	c.Level = zap.NewAtomicLevelAt(zap.DebugLevel)
 	c.EncoderConfig.EncodeTime = zapcore.RFC3339NanoTimeEncoder
 	c.EncoderConfig.EncodeDuration = zapcore.StringDurationEncoder
 	c.Sampling = &zap.SamplingConfig{Initial: sampleFirst, Thereafter: sampleThen}
@@ -51,7 +52,11 @@ func New(level zap.AtomicLevel) (*zap.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Here(l), nil
+	leveled, err := zapcore.NewIncreaseLevelCore(l.Core(), level)
+	if err != nil {
+		return nil, err
+	}
+	return Here(l.WithOptions(zap.WrapCore(func(zapcore.Core) zapcore.Core { return leveled }))), nil
 }
 
 // Here returns a logger that writes what l would, with fields more on lines

@@ -40,6 +40,9 @@ func (s *Scheduler) noteForced() {
 	s.mu.Lock()
 	s.forced = f
 	s.mu.Unlock()
+	if s.reporting() {
+		reports.forced(f)
+	}
 	s.opt.Logger.Warn("coroutines are ended by force", zap.Int("count", f.all), zap.Strings("coroutines", f.some))
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"go.uber.org/zap"
+
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/stacks"
 )
@@ -44,8 +46,22 @@ const maxKnown = 64
 
 type handoffKey struct{ cause, blockedAt string }
 
-// add counts one. On a monitor's goroutine.
-func (h *handoffs) add(left *coroutine.LeftBehind) {
+// noteHandoff counts a handoff and reports the first of its kind. On a
+// goroutine of its own.
+func (s *Scheduler) noteHandoff(left *coroutine.LeftBehind) {
+	one, first := s.handoffs.add(left)
+	if s.reporting() {
+		reportHandoff(one, left.Stack.Frames())
+	}
+	if s.logs && first {
+		s.opt.Logger.Warn("processor handed on", zap.Uint64("coroutine", one.Coroutine), zap.String("name", one.Name),
+			zap.String("cause", one.Cause), zap.String("detail", one.Detail), zap.String("blocked_at", one.BlockedAt),
+			zap.String("instead", cures[one.Cause]))
+	}
+}
+
+// add counts one, and reports whether it is the first of its cause and place.
+func (h *handoffs) add(left *coroutine.LeftBehind) (one Handoff, first bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	one, ok := h.known[left.Stack]
@@ -57,10 +73,12 @@ func (h *handoffs) add(left *coroutine.LeftBehind) {
 		h.known[left.Stack] = one
 	}
 	one.Coroutine, one.Name = left.ID, left.Name
-	h.countLocked(one)
+	one.Count = h.countLocked(one)
+	return one, one.Count == 1
 }
 
-func (h *handoffs) countLocked(last Handoff) {
+// countLocked returns how many there were with this cause and place.
+func (h *handoffs) countLocked(last Handoff) uint64 {
 	if h.list == nil {
 		h.list = map[handoffKey]*Handoff{}
 	}
@@ -73,6 +91,7 @@ func (h *handoffs) countLocked(last Handoff) {
 		last.Count += before.Count
 	}
 	h.list[key] = &last
+	return last.Count
 }
 
 // causeOfHandoff returns what a coroutine was blocked by, and where, from the

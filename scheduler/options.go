@@ -1,13 +1,16 @@
 package scheduler
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"time"
 
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
+	"github.com/netco-go/netco/internal/slogcore"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -49,8 +52,15 @@ type Options struct {
 	// and a Server's connections that have become readable wait. docs/LIMITS.md
 	// says what becomes of what else the library starts.
 	MaxCoroutines int
-	// Logger gets what operators should know; default: nothing is logged.
+	// Logger gets what operators should know. By default nothing is logged; but
+	// the first stall and the first handoff of each cause and place, a deadlock
+	// and what a forced end cuts are reported on stderr, ten in all. The
+	// environment variable NETCO_REPORT may say "off", or "all" for every one.
 	Logger *zap.Logger
+	// Slog is a Logger of the standard library's; at most one of them is set.
+	Slog *slog.Logger
+	// Quiet leaves out the reports on stderr.
+	Quiet bool
 	// OnPanic, if set, is called when a coroutine panics, on that coroutine;
 	// the coroutine then ends and the program goes on. By default a panic ends
 	// the program, as in a goroutine.
@@ -105,6 +115,8 @@ func (o Options) withDefaults() (Options, error) {
 			o.BufferMemory, o.bufferSize())
 	case o.Watchdog > 0 && o.Watchdog < minWatchdog:
 		return o, fmt.Errorf("netco: Options.Watchdog is %v, want at least %v, 0 for %v, or below 0 for none", o.Watchdog, minWatchdog, defaultWatchdog)
+	case o.Logger != nil && o.Slog != nil:
+		return o, errors.New("netco: Options.Logger and Options.Slog are both set, want one of them")
 	case o.MinActive < 0:
 		return o, fmt.Errorf("netco: Options.MinActive is %d, want 1 or more, or 0 for 1", o.MinActive)
 	case o.MaxCoroutines < 0:
@@ -140,6 +152,9 @@ func (o Options) withDefaults() (Options, error) {
 		o.PoolCap = defaultPoolCap
 	}
 	o.BufferSize = o.bufferSize()
+	if o.Slog != nil {
+		o.Logger = zap.New(slogcore.New(o.Slog.Handler()))
+	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	} else {

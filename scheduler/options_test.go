@@ -1,6 +1,7 @@
 package scheduler_test
 
 import (
+	"log/slog"
 	"math"
 	"runtime"
 	"strings"
@@ -39,6 +40,8 @@ func TestOptionsRange(t *testing.T) {
 		{"negative CPU", scheduler.Options{CPUs: []int{-1}}, "CPU -1"},
 		{"CPU there is not", scheduler.Options{CPUs: []int{firstCPU(t), 1 << 20}}, "CPU 1048576"},
 		{"greatest CPU", scheduler.Options{CPUs: []int{math.MaxInt}}, "which this process may not use"},
+		{"slog", scheduler.Options{Slog: slog.New(slog.DiscardHandler)}, ""},
+		{"two loggers", scheduler.Options{Slog: slog.New(slog.DiscardHandler), Logger: zap.NewNop()}, "both set"},
 		{"negative pool", scheduler.Options{PoolCap: math.MinInt}, ""},
 	} {
 		_, err := scheduler.New(c.o)

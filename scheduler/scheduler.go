@@ -30,6 +30,8 @@ type Scheduler struct {
 	opt      Options
 	refusals refusals
 	handoffs handoffs
+	runs     runs
+	logs     bool // constant: there is a logger, which gets what reports would say
 
 	mu     sync.Mutex
 	state  state  // under mu; procs is constant once it is running
@@ -52,11 +54,12 @@ const (
 
 // New makes a Scheduler. The error says which option is wrong.
 func New(o Options) (*Scheduler, error) {
+	logs := o.Logger != nil || o.Slog != nil
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	return &Scheduler{opt: o, done: make(chan struct{})}, nil
+	return &Scheduler{opt: o, logs: logs, done: make(chan struct{})}, nil
 }
 
 // Start makes the threads and their fds. It returns ErrStarted the second time,
@@ -97,7 +100,7 @@ func (s *Scheduler) Start() error {
 // makeLocked makes a group of n Processors, of which none runs yet.
 func (s *Scheduler) makeLocked(n int) (*processor.Group, error) {
 	group := processor.NewGroup(s)
-	group.OnHandoff = s.handoffs.add
+	group.OnHandoff = s.noteHandoff
 	group.SetMaxCoroutines(s.opt.MaxCoroutines)
 	s.procs = nil
 	for i := range n {
@@ -115,7 +118,7 @@ func (s *Scheduler) makeLocked(n int) (*processor.Group, error) {
 // runningLocked opens the Scheduler for work.
 func (s *Scheduler) runningLocked(group *processor.Group) {
 	s.group.Store(group)
-	s.dog.Store(s.opt.startWatchdog(group))
+	s.dog.Store(s.startWatchdog(group))
 	s.state = running
 	s.opt.Logger.Info("scheduler started", zap.Int("processors", len(s.procs)),
 		zap.String("context", cocontext.Backend()), zap.String("reason", cocontext.BackendReason()))
@@ -303,6 +306,9 @@ func mustFn(fn func()) {
 // Run starts a coroutine and returns when no coroutine of the Scheduler lives
 // any more. It may be called again, and by several goroutines. From a coroutine
 // of this Scheduler it returns ErrInCoroutine: it would wait for its caller.
+// When all coroutines wait for one another for ever it returns a
+// *DeadlockError, about a second later, if there is a watchdog; they stay as
+// they are. Blocks.
 func (s *Scheduler) Run(sp Spawn) error {
 	caller := processor.Here()
 	if s.local(caller) != nil {
@@ -312,10 +318,22 @@ func (s *Scheduler) Run(sp Spawn) error {
 	if err != nil {
 		return err
 	}
-	if err := h.Join(); err != nil { // lest a Run beside one that ends miss its own coroutine
+	stuck, over := s.runs.add()
+	defer over()
+	quiet := make(chan error, 1)
+	go func() {
+		err := h.Join() // lest a Run beside one that ends miss its own coroutine
+		if err == nil {
+			err = s.wait(context.Background())
+		}
+		quiet <- err
+	}()
+	select {
+	case err := <-quiet:
 		return err
+	case deadlock := <-stuck:
+		return deadlock
 	}
-	return s.wait(context.Background())
 }
 
 // wait blocks until nothing lives, or ctx is over.

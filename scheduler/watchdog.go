@@ -65,6 +65,7 @@ const stallsKept = 64
 // It takes no lock that a Processor takes. mu is between it and those who ask
 // it.
 type watchdog struct {
+	s         *Scheduler
 	group     *processor.Group
 	threshold int64 // ns
 	log       *zap.Logger
@@ -73,6 +74,7 @@ type watchdog struct {
 	// Its own goroutine's.
 	subjects []*subject
 	pauseAt  int64 // CLOCK_MONOTONIC, ns: when all have been asleep for long enough
+	stuckAt  int64 // when to look for a deadlock; 0 once that is done
 	budget   budget
 
 	quit  chan struct{}
@@ -94,11 +96,13 @@ type stall struct {
 }
 
 // startWatchdog starts a group's watchdog; nil if there is to be none.
-func (o Options) startWatchdog(group *processor.Group) *watchdog {
+func (s *Scheduler) startWatchdog(group *processor.Group) *watchdog {
+	o := &s.opt
 	if o.Watchdog < 0 {
 		return nil
 	}
 	d := &watchdog{
+		s:         s,
 		group:     group,
 		threshold: int64(o.Watchdog),
 		log:       o.Logger,
@@ -160,8 +164,11 @@ func (d *watchdog) begun(st *stall, suppressed int) {
 			d.log.Warn("processor stalled", zap.Int("processor", s.Processor), zap.Duration("length", s.Length),
 				zap.Uint64("coroutine", s.Coroutine), zap.String("name", s.Name), zap.String("site", s.Site),
 				zap.String("cause", s.Cause), zap.String("detail", s.Detail), zap.String("stack", s.Stack),
-				zap.Int("unreported", suppressed))
+				zap.Int("unreported", suppressed), zap.String("instead", cures[s.Cause]))
 		})
+	}
+	if st.logged && d.s.reporting() {
+		d.report(func() { reportStall(s) })
 	}
 	if d.onStall != nil {
 		d.report(func() { d.onStall(s) })

@@ -42,6 +42,9 @@ func (d *watchdog) diagnose(w *subject, t processor.Turn, st *stall) {
 	}
 }
 
+// manyCoroutines begins the detail of a computation that is not one's alone.
+const manyCoroutines = "many coroutines"
+
 // computes returns what kind of computation it is.
 func (w *subject) computes(st *stall, id uint64) (cause, detail string) {
 	if w.cpu >= 0 {
@@ -58,7 +61,7 @@ func (w *subject) computes(st *stall, id uint64) (cause, detail string) {
 	case st.Coroutine == 0:
 		detail = "the loop or a function of its own" + detail
 	case st.Coroutine != w.suspID || id != w.suspID:
-		detail = "many coroutines" + detail
+		detail = manyCoroutines + detail
 	}
 	return CauseComputation, strings.TrimPrefix(detail, "; ")
 }

@@ -61,7 +61,14 @@ func (d *watchdog) run() {
 		}
 		next, moved := d.check(now)
 		if moved {
-			d.pauseAt = now + pauseAfter
+			d.pauseAt, d.stuckAt = now+pauseAfter, now+stuckAfter
+		}
+		if d.stuckAt != 0 && now >= d.stuckAt {
+			d.stuckAt = 0
+			d.lookStuck(false)
+		}
+		if now >= d.pauseAt && d.pauseAt != 0 {
+			d.lookStuck(true)
 		}
 		if now >= d.pauseAt && d.group.BeginPause() {
 			select {

@@ -34,3 +34,47 @@ func Register(f func(scheduler any) Scheduler) { open = f }
 
 // Of returns the engine of s, which is a *scheduler.Scheduler.
 func Of(s any) Scheduler { return open(s) }
+
+// Progress is how far Processors have come, and whether they have anything to
+// do.
+type Progress struct {
+	Asleep  bool   // all, and nothing is under way to them
+	Timers  bool   // any is set
+	Watches bool   // an fd is waited for without a coroutine: what comes there starts one
+	Done    uint64 // only rises, with whatever a coroutine does
+	Live    uint64 // coroutines
+}
+
+// ProgressOf reads it. What a sleeping Processor has counted stands still; what
+// another sends it, its thread counts before it acts on it.
+func ProgressOf(list []*processor.Processor) Progress {
+	g := Progress{Asleep: len(list) > 0}
+	for _, p := range list {
+		stats := p.Coroutines()
+		g.Done += stats.Resumes.Load() + stats.Spawned.Load() + stats.Ended.Load() + p.Stats.RemoteWakes.Load()
+		g.Live += stats.Live.Load()
+		g.Timers = g.Timers || p.Stats.Timers.Load() != 0
+		g.Watches = g.Watches || p.Watches() != 0
+		g.Asleep = g.Asleep && p.Idle() && p.Stats.Queued.Load() == 0 && p.InboxDepth() == 0 && p.Submitted() == 0
+	}
+	return g
+}
+
+// Still reports whether coroutines live, and nothing but an ordinary goroutine
+// or another Scheduler can set anything going.
+func (g Progress) Still() bool { return g.Asleep && !g.Timers && !g.Watches && g.Live > 0 }
+
+// Stuck reports whether only another coroutine or goroutine ends the wait that
+// a coroutine is in. An fd, time, a function elsewhere, a context and what
+// others have built do not belong there.
+func Stuck(i *coroutine.Info) bool {
+	if i.State != coroutine.Waiting || i.OrContext {
+		return false
+	}
+	switch i.Reason {
+	case coroutine.ReasonLock, coroutine.ReasonJoin, coroutine.ReasonChannel, coroutine.ReasonCond,
+		coroutine.ReasonSemaphore, coroutine.ReasonGroup, coroutine.ReasonFuture:
+		return true
+	}
+	return false
+}

@@ -7,6 +7,7 @@
 //	ByID     stops the world: 4 to 10 µs for each goroutine, 40 for one that is
 //	         in 50 calls. It knows the goroutines' numbers and states, and
 //	         returns all calls.
+//	All      the same, for all of them
 //	ByRoot   stops the world twice, shortly; 2 to 5 µs for each goroutine while
 //	         others run, and 400 bytes. It returns the innermost 32 calls,
 //	         without number or state.
@@ -65,6 +66,27 @@ func ByID(ids []uint64) (Stack, error) {
 		}
 	}
 	return Stack{}, ErrGone
+}
+
+// All returns the stacks of all goroutines but the runtime's own. It costs what
+// ByID does. The error is ErrTooMany.
+func All() ([]Stack, error) {
+	n := runtime.NumGoroutine()
+	if n > MaxByID {
+		return nil, ErrTooMany
+	}
+	buf := make([]byte, 64<<10+n<<12)
+	size := runtime.Stack(buf, true)
+	if size == len(buf) {
+		return nil, ErrTooMany // the last ones are missing
+	}
+	var all []Stack
+	for one := range strings.SplitSeq(string(buf[:size]), "\n\n") {
+		if s, ok := parse(one); ok {
+			all = append(all, s)
+		}
+	}
+	return all, nil
 }
 
 // find picks a goroutine out of a traceback of many.

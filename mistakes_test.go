@@ -1,0 +1,300 @@
+package netco_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+// A beginner's mistakes, each in a program of its own.
+
+func inChannel() { <-make(chan int) }
+
+func inMutex() {
+	var mu sync.Mutex
+	var locked cosync.WaitGroup
+	locked.Add(1)
+	netco.Go(func() { mu.Lock(); locked.Done(); netco.Sleep(time.Hour) })
+	locked.Wait()
+	mu.Lock()
+}
+
+func inWaitGroup() {
+	var wg sync.WaitGroup
+	wg.Add(1)
+	wg.Wait()
+}
+
+func inNet() {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	ln.Accept()
+}
+
+func inSleep() { time.Sleep(time.Hour) }
+
+func inContext() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	<-ctx.Done()
+}
+
+func inLoop() {
+	for {
+	}
+}
+
+func inLocks() {
+	var a, b cosync.Mutex
+	var held cosync.WaitGroup
+	held.Add(2)
+	cross := func(first, second *cosync.Mutex) {
+		first.Lock()
+		held.Done()
+		held.Wait()
+		second.Lock()
+	}
+	netco.GoNamed("one", func() { cross(&a, &b) })
+	netco.GoNamed("victim", func() { cross(&b, &a) })
+}
+
+var mistakes = map[string]struct {
+	make func()
+	want []string // in the report
+}{
+	"Go channel":     {inChannel, []string{"Go channel", "netco_test.inChannel", "channel.Make", "#blocking-calls"}},
+	"sync.Mutex":     {inMutex, []string{"sync", "netco_test.inMutex", "cosync.Mutex", "#blocking-calls"}},
+	"sync.WaitGroup": {inWaitGroup, []string{"sync.WaitGroup", "netco_test.inWaitGroup", "cosync.WaitGroup"}},
+	"package net":    {inNet, []string{"package net", "netco_test.inNet", "netco/net"}},
+	"time.Sleep":     {inSleep, []string{"time.Sleep", "netco_test.inSleep", "netco.Sleep"}},
+	"ctx.Done":       {inContext, []string{"Go channel", "netco_test.inContext", "cosync.Wait"}},
+	"endless loop":   {inLoop, []string{"computes", "netco_test.inLoop", "netco.Yield"}},
+	"deadlock":       {inLocks, []string{"deadlock", "netco_test.inLocks", "waiting for a lock", "#deadlocks"}},
+}
+
+// reporters are children that make mistakes.
+var reporters = testenv.Children{
+	"mistake": func() {
+		m := mistakes[os.Args[1]].make
+		netco.Run(func() {
+			if os.Args[1] == "deadlock" {
+				m()
+				return
+			}
+			netco.GoNamed("victim", m)
+			netco.Sleep(time.Hour)
+		})
+	},
+	"quiet": func() {
+		o := map[string]netco.Options{
+			"Quiet":        {Quiet: true},
+			"Logger":       {Logger: zap.NewNop()},
+			"Slog":         {Slog: slog.New(slog.DiscardHandler)},
+			"NETCO_REPORT": {},
+		}[os.Args[1]]
+		o.Processors = 2
+		testenv.MustOK(netco.Start(o))
+		netco.GoNamed("victim", func() { time.Sleep(time.Hour) })
+		noticed()
+	},
+	"many": func() {
+		testenv.MustOK(netco.Start(netco.Options{Processors: 2}))
+		for i := range places {
+			netco.Go(func() { places[i]() })
+		}
+		<-make(chan int)
+	},
+	"deadlock": func() { fmt.Println(netco.Run(deadlocks[os.Args[1]])) },
+}
+
+// noticed returns when the handoff or stall of a coroutine has been counted.
+func noticed() {
+	s := testenv.Must(netco.Default())
+	for len(s.Handoffs())+len(s.Stalls()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(50 * time.Millisecond) // a report would follow
+}
+
+// places are more than a process reports.
+var places = []func(){
+	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
+	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
+	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
+	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
+}
+
+// stderrOf starts a child and returns what it writes to stderr, up to where
+// enough says so. The child is killed.
+func stderrOf(t *testing.T, cmd *exec.Cmd, enough func(text string) bool) string {
+	t.Helper()
+	var out lockedBuffer
+	cmd.Stderr = &out
+	testenv.OK(t, cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	defer func() {
+		cmd.Process.Kill()
+		<-ended
+	}()
+	testenv.Until(t, "the report of the child", func() bool { return enough(out.String()) })
+	return out.String()
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// TestMistakes: each is reported on stderr: what, which coroutine, where, what
+// to write instead, and where to read on.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	for name, c := range mistakes {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := stderrOf(t, reporters.Command(t, "mistake", name), func(text string) bool {
+				return strings.Contains(text, "https://") && strings.Contains(text, c.want[1])
+			})
+			for _, want := range append(c.want, `"victim"`, "mistakes_test.go:", "netco: ") {
+				if !strings.Contains(text, want) {
+					t.Errorf("no %q in\n%s", want, text)
+				}
+			}
+		})
+	}
+}
+
+// TestSilenced: a logger takes the place of the reports, and an option and the
+// environment leave them out.
+func TestSilenced(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"Quiet", "Logger", "Slog", "NETCO_REPORT"} {
+		cmd := reporters.Command(t, "quiet", how)
+		if how == "NETCO_REPORT" {
+			cmd.Env = append(cmd.Env, "NETCO_REPORT=off")
+		}
+		var out bytes.Buffer
+		cmd.Stderr = &out
+		if err := cmd.Run(); err != nil || out.Len() != 0 {
+			t.Errorf("%s: %v, %s", how, err, &out)
+		}
+	}
+}
+
+// TestTenReports: a process writes ten, and says so.
+func TestTenReports(t *testing.T) {
+	t.Parallel()
+	if err := netco.CanHandOn(); err != nil {
+		t.Skip("a Processor that stands still gets to one mistake only: ", err)
+	}
+	text := stderrOf(t, reporters.Command(t, "many"), func(text string) bool { return strings.Contains(text, "the last one") })
+	if n := strings.Count(text, "Instead:"); n != 10 {
+		t.Errorf("%d reports:\n%s", n, text)
+	}
+	all := reporters.Command(t, "many")
+	all.Env = append(all.Env, "NETCO_REPORT=all")
+	stderrOf(t, all, func(text string) bool { return strings.Count(text, "Instead:") == len(places) })
+}
+
+// deadlocks are what Run runs in a child, by what is to become of it.
+var deadlocks = map[string]func(){
+	"locks":     inLocks,
+	"channel":   func() { channel.Make[int](0).Recv() },
+	"itself":    func() { var wg cosync.WaitGroup; wg.Add(1); wg.Wait() },
+	"goroutine": func() { wokenBy(func(wake func()) { go func() { time.Sleep(1500 * time.Millisecond); wake() }() }) },
+	"timer":     func() { wokenBy(func(wake func()) { netco.AfterFunc(1500*time.Millisecond, wake) }) },
+	"sleeper": func() {
+		wokenBy(func(wake func()) { netco.Go(func() { netco.Sleep(1500 * time.Millisecond); wake() }) })
+	},
+	"context": func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 1500*time.Millisecond)
+		defer cancel()
+		if _, err := channel.Make[int](0).RecvContext(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			panic(err)
+		}
+	},
+	"connection": func() {
+		ln := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
+		wokenBy(func(wake func()) { netco.Go(func() { ln.Accept(); wake() }) })
+	},
+}
+
+// wokenBy waits for a channel until something calls wake.
+func wokenBy(begin func(wake func())) {
+	c := channel.Make[int](0)
+	begin(func() { c.Send(1) })
+	c.Recv()
+}
+
+// TestDeadlockEndsRun: Run names the coroutines, and returns nothing of the
+// kind while something could wake one.
+func TestDeadlockEndsRun(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"locks": `netco: deadlock: 2 coroutines wait for one another: `, "channel": "netco: deadlock: 1 coroutines",
+		"itself": "netco: deadlock: 1 coroutines", "goroutine": "<nil>", "timer": "<nil>", "sleeper": "<nil>", "context": "<nil>",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := testenv.Output(reporters.Command(t, "deadlock", name))
+			if err != nil || !strings.HasPrefix(out, want) {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+	t.Run("connection", func(t *testing.T) {
+		t.Parallel()
+		cmd := reporters.Command(t, "deadlock", "connection")
+		var out lockedBuffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		testenv.OK(t, cmd.Start())
+		time.Sleep(2 * time.Second)
+		cmd.Process.Kill()
+		cmd.Wait()
+		if out.String() != "" {
+			t.Errorf("it waits for a connection, and reports\n%s", out.String())
+		}
+	})
+}
+
+// TestDeadlockEndsMain: Main reports it, cuts the coroutines and returns
+// ExitStuck.
+func TestDeadlockEndsMain(t *testing.T) {
+	t.Parallel()
+	p := startMain(t, "deadlock")
+	p.line("draining: netco: deadlock: 2 coroutines")
+	p.ends(netco.ExitStuck)
+	p.wrote("ended by force: coroutine ")
+	p.wrote("waiting for a lock")
+}

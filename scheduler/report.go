@@ -1,0 +1,243 @@
+package scheduler
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+)
+
+// Where no logger is set, what a programmer should know is written to stderr:
+// the first stall and the first handoff of each cause and place, a deadlock,
+// and what a forced end has cut.
+
+// maxReports is how many a process writes.
+const maxReports = 10
+
+// reportVariable is the environment variable that says what is written: "off"
+// is nothing, "all" is every stall, handoff and deadlock.
+const reportVariable = "NETCO_REPORT"
+
+// pages is where the docs are.
+const pages = "https://github.com/netco-go/netco/blob/main/docs/"
+
+// reports are those of the process.
+var reports = &reporter{out: os.Stderr, mode: os.Getenv(reportVariable)}
+
+// reporter writes reports, each by one call.
+type reporter struct {
+	out  io.Writer
+	mode string // of reportVariable
+
+	mu      sync.Mutex
+	seen    map[string]bool // causes and places
+	written int
+}
+
+// wants reports whether one with this cause and place is to be written now, and
+// notes that it is. last means that it is the last one.
+func (r *reporter) wants(key string) (ok, last bool) {
+	if r.mode == "off" {
+		return false, false
+	}
+	if r.mode == "all" {
+		return true, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seen[key] || r.written == maxReports {
+		return false, false
+	}
+	if r.seen == nil {
+		r.seen = map[string]bool{}
+	}
+	r.seen[key] = true
+	r.written++
+	return true, r.written == maxReports
+}
+
+// write writes a report if one with this key is wanted. text is called only
+// then.
+func (r *reporter) write(key string, text func() string) {
+	ok, last := r.wants(key)
+	if !ok {
+		return
+	}
+	all := "netco: " + strings.TrimSuffix(text(), "\n") + "\n"
+	if last {
+		all += fmt.Sprintf("netco: that was report %d, the last one; Scheduler.Stalls, Scheduler.Handoffs and the live page"+
+			" (package introspect) have the rest, and %s=all writes them\n", maxReports, reportVariable)
+	}
+	io.WriteString(r.out, all) // an error could not be reported
+}
+
+// forced writes which coroutines are ended by force. It does not count.
+func (r *reporter) forced(f forced) {
+	if r.mode == "off" {
+		return
+	}
+	var text strings.Builder
+	for _, one := range f.some {
+		fmt.Fprintf(&text, "netco: ended by force: coroutine %s\n", one)
+	}
+	if more := f.all - len(f.some); more > 0 {
+		fmt.Fprintf(&text, "netco: ended by force: %d more\n", more)
+	}
+	io.WriteString(r.out, text.String())
+}
+
+// reporting reports whether s writes to stderr.
+func (s *Scheduler) reporting() bool { return !s.opt.Quiet && !s.logs }
+
+// cures say what to write instead of what blocks outside netco.
+var cures = map[string]string{
+	CauseChannel: "netco's channels: channel.Make, Send, Recv and channel.Select; a goroutine may be at the other end." +
+		" For a context, cosync.Wait",
+	CauseMutex:       "cosync.Mutex or rwmutex.RWMutex where a lock is held across a wait",
+	CauseWait:        "cosync.WaitGroup or cosync.Cond",
+	CauseSleep:       "netco.Sleep, netco.AfterFunc or netco.NewTicker",
+	CauseIO:          "package netco/net in place of net, socket.File for pipes; or package blocking",
+	CauseSyscall:     "blocking.Do or blocking.Call",
+	CauseCgo:         "blocking.Do or blocking.Call",
+	CauseComputation: "netco.Yield once in a while, or blocking.Do",
+}
+
+// waits say in words what blocks.
+var waits = map[string]string{
+	CauseChannel: "waits for a Go channel or select",
+	CauseMutex:   "waits for a lock of package sync",
+	CauseWait:    "waits for a sync.WaitGroup or sync.Cond",
+	CauseSleep:   "is in time.Sleep",
+	CauseIO:      "waits for a connection or file of package net or os",
+	CauseSyscall: "is in a system call",
+	CauseCgo:     "is in a call of C",
+
+	CauseComputation: "computes without a pause",
+}
+
+// blocked is the text of a report about a coroutine that holds a thread.
+type blocked struct {
+	cause  string
+	who    string
+	frames []runtime.Frame // innermost first
+	effect string
+}
+
+func (b *blocked) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s", b.who, waits[b.cause])
+	if at := coroutine.BlockedAt(b.frames); at.Function != "" {
+		fmt.Fprintf(&text, ", at %s", place(at.File, at.Line, at.Function))
+	}
+	fmt.Fprintf(&text, ".\n\t%s\n\tInstead: %s.\n", b.effect, cures[b.cause])
+	for _, f := range userFrames(b.frames) {
+		fmt.Fprintf(&text, "\t\t%s\n", place(f.File, f.Line, f.Function))
+	}
+	fmt.Fprintf(&text, "\t%sLIMITS.md#blocking-calls\n", pages)
+	return text.String()
+}
+
+// maxFrames is how many calls a report shows.
+const maxFrames = 8
+
+// userFrames returns those of a stack that are neither the standard library's
+// nor netco's, maxFrames at most.
+func userFrames(frames []runtime.Frame) (some []runtime.Frame) {
+	for _, f := range frames {
+		if f.File != "" && !isOwn(f.Function) && !coroutine.Standard(f.Function) && len(some) < maxFrames {
+			some = append(some, f)
+		}
+	}
+	return some
+}
+
+// place is a call in words. The file's directory is in the function's name
+// already.
+func place(file string, line int, function string) string {
+	if file == "" {
+		return function
+	}
+	return fmt.Sprintf("%s:%d %s", filepath.Base(file), line, function)
+}
+
+// title says which coroutine it is.
+func title(id uint64, name string) string {
+	text := fmt.Sprintf("coroutine %d", id)
+	if name != "" {
+		text += fmt.Sprintf(" %.*q", shownName, name)
+	}
+	info, ok := coroutine.Find(id)
+	if !ok {
+		return text
+	}
+	info.Resolve()
+	if at := place(info.File, info.Line, info.Func); at != "" {
+		text += " (made at " + at + ")"
+	}
+	return text
+}
+
+// reportHandoff reports a handoff, the first of its cause and place.
+func reportHandoff(h Handoff, frames []runtime.Frame) {
+	switch inNet := slices.ContainsFunc(frames, func(f runtime.Frame) bool { return strings.HasPrefix(f.Function, "net.") }); {
+	case waits[h.Cause] == "":
+		return // it was over before its cause was found
+	case h.Cause == CauseSyscall && inNet:
+		h.Cause = CauseIO
+	case h.Cause == CauseSyscall && h.Count < 2:
+		return // a short one, in which the thread was not scheduled for a while
+	}
+	reports.write(h.Cause+" "+h.BlockedAt, func() string {
+		b := blocked{cause: h.Cause, who: title(h.Coroutine, h.Name), frames: frames,
+			effect: "Its thread's other coroutines stood still for some milliseconds, then went on on another thread;" +
+				" that happens each time."}
+		return b.String()
+	})
+}
+
+// reportStall reports a stall, the first of its cause and function.
+func reportStall(st Stall) {
+	if st.Coroutine == 0 || waits[st.Cause] == "" || strings.HasPrefix(st.Detail, manyCoroutines) {
+		return // the machine's doing, or no single coroutine's
+	}
+	frames := framesOf(st.Stack)
+	reports.write("stall "+st.Cause+" "+coroutine.BlockedAt(frames).Function, func() string {
+		b := blocked{cause: st.Cause, who: title(st.Coroutine, st.Name), frames: frames,
+			effect: fmt.Sprintf("For %v now no other coroutine of its Processor has run.", st.Length.Round(time.Millisecond))}
+		return b.String()
+	})
+}
+
+// framesOf reads the calls of a traceback.
+func framesOf(stack string) (frames []runtime.Frame) {
+	var f runtime.Frame
+	for line := range strings.Lines(stack) {
+		line = strings.TrimSuffix(line, "\n")
+		at, isPlace := strings.CutPrefix(line, "\t")
+		switch {
+		case !isPlace:
+			f.Function = line
+			if end := strings.LastIndexByte(line, '('); end > 0 {
+				f.Function = line[:end]
+			}
+		case f.Function != "" && !strings.HasPrefix(f.Function, "created by "):
+			at, _, _ = strings.Cut(at, " +0x")
+			colon := strings.LastIndexByte(at, ':')
+			if colon < 0 {
+				continue
+			}
+			f.File = at[:colon]
+			fmt.Sscanf(at[colon+1:], "%d", &f.Line)
+			frames = append(frames, f)
+			f = runtime.Frame{}
+		}
+	}
+	return frames
+}

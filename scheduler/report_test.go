@@ -1,0 +1,102 @@
+package scheduler
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/stacks"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+// TestReporter: the first of each key is written, ten in all; the last says so.
+func TestReporter(t *testing.T) {
+	for _, c := range []struct {
+		mode  string
+		lines int
+	}{{"", maxReports + 1}, {"off", 0}, {"all", 3 * 2 * maxReports}} {
+		var out strings.Builder
+		r := &reporter{out: &out, mode: c.mode}
+		for range 3 {
+			for i := range 2 * maxReports {
+				r.write(fmt.Sprint(i), func() string { return "a line" })
+			}
+		}
+		if n := strings.Count(out.String(), "\n"); n != c.lines {
+			t.Errorf("%q: %d lines, want %d:\n%s", c.mode, n, c.lines, &out)
+		}
+		if last := strings.Contains(out.String(), reportVariable); last != (c.mode == "") {
+			t.Errorf("%q: says that it was the last: %v", c.mode, last)
+		}
+	}
+}
+
+// TestMayWake: which ordinary goroutines could end a coroutine's wait.
+func TestMayWake(t *testing.T) {
+	const user, netco = "example.com/m.f", "github.com/netco-go/netco/"
+	for _, c := range []struct {
+		name  string
+		state string
+		funcs []string
+		want  bool
+	}{
+		{"a user's that sleeps", "sleep", []string{"time.Sleep", user}, true},
+		{"a user's in a channel", "chan receive", []string{user}, true},
+		{"the program's main", "IO wait", []string{"net.(*TCPListener).Accept", "main.main"}, true},
+		{"a server's of the standard library", "IO wait", []string{"net/http.(*Server).Serve"}, true},
+		{"a coroutine's", stacks.Switching, []string{user}, false},
+		{"a loop's", "syscall", []string{"syscall.Syscall6", netco + "processor.(*Processor).loop"}, false},
+		{"Run's", "select", []string{netco + "scheduler.(*Scheduler).Run", "github.com/netco-go/netco.Run", "main.main"}, false},
+		{"Main's", "select", []string{"github.com/netco-go/netco.(*MainOptions).await", "github.com/netco-go/netco.Main", "main.main"}, false},
+		{"one that waits for a coroutine", "chan receive", []string{netco + "coroutine.(*Waiter).Park", netco + "cosync.(*Mutex).Lock", user}, false},
+		{"one that waits for so long", "select", []string{netco + "coroutine.(*Waiter).ParkUntil", netco + "cosync.(*Mutex).LockTimeout", user}, true},
+		{"the signals'", "syscall", []string{"os/signal.signal_recv", "os/signal.loop"}, false},
+		{"one in a netco function that it has called", "running", []string{netco + "channel.Make", user}, true},
+	} {
+		if got := mayWake(stacks.Stack{State: c.state, Funcs: c.funcs}); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// TestFramesOf reads a traceback back.
+func TestFramesOf(t *testing.T) {
+	frames := framesOf("main.(*T).f(0xc000012345, {0x1, 0x2})\n\t/src/a.go:12 +0x1d\nmain.main()\n\t/src/b.go:3\n" +
+		"created by main.x in goroutine 1\n\t/src/c.go:4 +0x5\n")
+	var got []string
+	for _, f := range frames {
+		got = append(got, place(f.File, f.Line, f.Function))
+	}
+	if want := []string{"a.go:12 main.(*T).f", "b.go:3 main.main"}; fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestHandoffLogged: a logger gets the first handoff of a place.
+func TestHandoffLogged(t *testing.T) {
+	if err := coroutine.CanLeave(); err != nil {
+		t.Skip("no handoffs: ", err)
+	}
+	core, logs := observer.New(zap.WarnLevel)
+	s := testenv.Must(New(Options{Processors: 1, Logger: zap.New(core)}))
+	testenv.OK(t, s.Start())
+	block := make(chan int)
+	wait := func() { <-block }
+	for i := range 3 {
+		testenv.Must(s.Go(NewSpawn(wait)))
+		testenv.Until(t, "a handoff", func() bool {
+			h := s.Handoffs()
+			return len(h) == 1 && h[0].Count == uint64(i+1)
+		})
+	}
+	close(block)
+	testenv.OK(t, s.Shutdown(t.Context()))
+	lines := logs.FilterMessage("processor handed on").All()
+	if len(lines) != 1 || lines[0].ContextMap()["cause"] != CauseChannel || lines[0].ContextMap()["instead"] != cures[CauseChannel] {
+		t.Errorf("%v", lines)
+	}
+}
