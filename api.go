@@ -93,16 +93,9 @@ func init() {
 		_, err := Default()
 		return err
 	})
-	coroutine.SetStarter(start)
-}
-
-// start is what coroutine.Start does.
-func start(fn func(), name string, site uintptr) (Handle, error) {
-	s, sp, err := spawn(fn, name, site)
-	if err != nil {
-		return Handle{}, err
-	}
-	return s.Go(sp)
+	coroutine.SetStarter(func(fn func(), name string, site uintptr) (Handle, error) {
+		return start(processor.Spawn{Fn: fn, Name: name, Site: site})
+	})
 }
 
 // Default returns the default Scheduler, starting it with default options if it
@@ -182,22 +175,26 @@ func defaultEnded(s *scheduler.Scheduler) {
 	}
 }
 
-// spawn returns the Scheduler that the caller's new coroutines belong to, its
-// own if it is a coroutine, else the default one, and what that takes to start
-// one.
-func spawn(fn func(), name string, site uintptr) (*scheduler.Scheduler, scheduler.Spawn, error) {
-	return spawnOn(false, fn, name, site)
+// callers returns the Scheduler of the caller: its own if it is a coroutine,
+// else as running.
+func callers(again bool) (*scheduler.Scheduler, error) {
+	if s := scheduler.Current(); s != nil {
+		return s, nil
+	}
+	return running(again)
 }
 
-// spawnOn is spawn, and with again starts the default Scheduler after its
-// Shutdown, too.
-func spawnOn(again bool, fn func(), name string, site uintptr) (*scheduler.Scheduler, scheduler.Spawn, error) {
-	sp := scheduler.Spawn{Fn: fn, Name: name, Site: site}
-	if s := scheduler.Current(); s != nil {
-		return s, sp, nil
+// start starts a coroutine of the caller's Scheduler, its own if it is a
+// coroutine, else the default one.
+func start(sp processor.Spawn) (Handle, error) {
+	if here := processor.Here(); here != nil {
+		return here.Group().Go(here, sp)
 	}
-	s, err := running(again)
-	return s, sp, err
+	s, err := running(false)
+	if err != nil {
+		return Handle{}, err
+	}
+	return engine.Of(s).Go(sp)
 }
 
 // Run starts fn as a coroutine and returns when no coroutine lives any more. It
@@ -208,11 +205,12 @@ func spawnOn(again bool, fn func(), name string, site uintptr) (*scheduler.Sched
 //
 //go:noinline
 func Run(fn func()) error {
-	s, sp, err := spawnOn(true, fn, "", asm.CallerPC())
+	site := asm.CallerPC()
+	s, err := callers(true)
 	if err != nil {
 		return err
 	}
-	return s.Run(sp)
+	return s.Run(scheduler.Spawn{Fn: fn, Site: site})
 }
 
 // Go starts fn as a coroutine on the least loaded of the active Processors (see
@@ -224,22 +222,14 @@ func Run(fn func()) error {
 //
 //go:noinline
 func Go(fn func()) (Handle, error) {
-	s, sp, err := spawn(fn, "", asm.CallerPC())
-	if err != nil {
-		return Handle{}, err
-	}
-	return s.Go(sp)
+	return start(processor.Spawn{Fn: fn, Site: asm.CallerPC()})
 }
 
 // GoNamed is Go with a name for the coroutine, which logs and panics show.
 //
 //go:noinline
 func GoNamed(name string, fn func()) (Handle, error) {
-	s, sp, err := spawn(fn, name, asm.CallerPC())
-	if err != nil {
-		return Handle{}, err
-	}
-	return s.Go(sp)
+	return start(processor.Spawn{Fn: fn, Name: name, Site: asm.CallerPC()})
 }
 
 // GoLocal starts fn as a coroutine on the caller's own Processor, where both
@@ -248,11 +238,7 @@ func GoNamed(name string, fn func()) (Handle, error) {
 //
 //go:noinline
 func GoLocal(fn func()) (Handle, error) {
-	s, sp, err := spawn(fn, "", asm.CallerPC())
-	if err != nil {
-		return Handle{}, err
-	}
-	return s.GoLocal(sp)
+	return start(processor.Spawn{Fn: fn, Site: asm.CallerPC(), Local: true})
 }
 
 // GoOn starts fn as a coroutine on Processor i, where it stays. Numbers run
@@ -261,11 +247,12 @@ func GoLocal(fn func()) (Handle, error) {
 //
 //go:noinline
 func GoOn(i int, fn func()) (Handle, error) {
-	s, sp, err := spawn(fn, "", asm.CallerPC())
+	site := asm.CallerPC()
+	s, err := callers(false)
 	if err != nil {
 		return Handle{}, err
 	}
-	return s.GoOn(i, sp)
+	return s.GoOn(i, scheduler.Spawn{Fn: fn, Site: site})
 }
 
 // Yield lets the other ready coroutines of the caller's Processor run first. On

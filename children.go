@@ -3,6 +3,7 @@ package netco
 import (
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/processor"
 )
 
 // ErrNotCoroutine is returned on an ordinary goroutine by what only a coroutine
@@ -34,5 +35,7 @@ func GoChild(fn func()) (Handle, error) { return child("", fn, asm.CallerPC()) }
 func GoChildNamed(name string, fn func()) (Handle, error) { return child(name, fn, asm.CallerPC()) }
 
 func child(name string, fn func(), site uintptr) (Handle, error) {
-	return coroutine.StartChild(func() (Handle, error) { return start(fn, name, site) })
+	return coroutine.StartChild(func() (Handle, error) {
+		return start(processor.Spawn{Fn: fn, Name: name, Site: site})
+	})
 }

@@ -89,7 +89,7 @@ func afterOutside(d time.Duration, f func(), site uintptr) *time.Timer {
 		return time.AfterFunc(d, f)
 	}
 	return time.AfterFunc(d, func() {
-		engine.Of(s).GoUnlimited(f, site) // or it has ended
+		engine.Of(s).Go(processor.Spawn{Fn: f, Site: site, Unlimited: true}) // or it has ended
 	})
 }
 

@@ -83,7 +83,7 @@ func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
 	r := registered(t, s)
 	running, release := make(chan bool), make(chan bool)
 	h, err := s.GoOn(0, scheduler.NewSpawn(func() {
-		processor.Here().Spawn(func() {}, "", 0) // stays in the run queue meanwhile
+		spawnHere(func() {}) // stays in the run queue meanwhile
 		running <- true
 		<-release
 	}))
@@ -253,7 +253,7 @@ func TestNotStartedAndEnded(t *testing.T) {
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
-	run(t, s, func() { processor.Here().Spawn(func() { processor.Sleep(time.Millisecond) }, "", 0) })
+	run(t, s, func() { spawnHere(func() { processor.Sleep(time.Millisecond) }) })
 	end(t, s)
 	got = gather(t, r)
 	if got.of("netco_scheduler_phase{phase=stopped}") != 1 || got.sum("netco_scheduler_phase") != 1 {

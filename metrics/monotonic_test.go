@@ -111,11 +111,17 @@ func serve(ln net.Listener) {
 		if err != nil {
 			return
 		}
-		processor.Here().Spawn(func() {
+		spawnHere(func() {
 			defer c.Close()
 			io.Copy(c, c)
-		}, "", 0)
+		})
 	}
+}
+
+// spawnHere starts a coroutine on the caller's Processor.
+func spawnHere(fn func()) {
+	p := processor.Here()
+	p.Spawn(p, processor.Spawn{Fn: fn, Pinned: true})
 }
 
 // busy opens connections, one after the other, and talks through each;
@@ -134,7 +140,7 @@ func busy(addr string, over *atomic.Bool) {
 		c.Close()
 		if p := processor.Here(); p != nil {
 			for range 20 {
-				p.Spawn(func() {}, "", 0)
+				spawnHere(func() {})
 			}
 			processor.Sleep(time.Millisecond)
 			if i%10 == 0 {

@@ -8,6 +8,15 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
+// join starts a coroutine from another and waits for its end.
+func join(t *testing.T, g *Group, s Spawn) {
+	h, err := g.Go(Here(), s)
+	if err != nil {
+		t.Error(err)
+	}
+	h.Join()
+}
+
 // TestAllocs: none of these allocates in a steady state.
 func TestAllocs(t *testing.T) {
 	if goruntime.RaceEnabled {
@@ -22,8 +31,9 @@ func TestAllocs(t *testing.T) {
 			"Sleep(0)":  func() { Sleep(0) },
 			"Yield":     coroutine.Yield,
 			"Here":      func() { Here() },
-			"spawn+end": func() { p.Spawn(nop, "", 0); coroutine.Yield() },
-			"submit":    func() { p.Submit(p, nop, "", 0, true).Join() },
+			"pinned":    func() { p.PinnedHere(nop); coroutine.Yield() },
+			"submitted": func() { join(t, g, Spawn{Fn: nop}) },
+			"local":     func() { join(t, g, Spawn{Fn: nop, Local: true}) },
 		} {
 			for range 200 {
 				f()

@@ -59,7 +59,7 @@ func TestBufferLimit(t *testing.T) {
 		var order []int
 		var all []coroutine.Handle
 		for i := range 5 {
-			all = append(all, p.Spawn(func() {
+			all = append(all, p.PinnedHere(func() {
 				x := AcquireBuffer()
 				order = append(order, i)
 				if len(x.Bytes()) != 4096 {
@@ -67,7 +67,7 @@ func TestBufferLimit(t *testing.T) {
 				}
 				coroutine.Yield()
 				x.Release()
-			}, "", 0))
+			}))
 		}
 		coroutine.Yield()
 		if len(order) != 0 || p.BufferWaits() != 6 {
@@ -114,7 +114,7 @@ func TestBufferLimitRemote(t *testing.T) {
 			var b *Buffer
 			on(t, p, func() { b = AcquireBuffer() })
 			waits := p.BufferWaits()
-			h := p.Submit(nil, func() { AcquireBuffer().Release() }, "", 0, true)
+			h := p.Pinned(func() { AcquireBuffer().Release() })
 			eventually(t, "a coroutine to wait", func() bool { return p.BufferWaits() > waits && p.Idle() })
 			lent := b
 			b = nil
@@ -160,11 +160,11 @@ func TestBufferLimitEnds(t *testing.T) {
 	on(t, p, func() { b = AcquireBuffer() })
 	unwound := make(chan bool, 3)
 	for range 3 {
-		p.Submit(nil, func() {
+		p.Pinned(func() {
 			defer func() { unwound <- recover() == nil }()
 			AcquireBuffer()
 			t.Error("got a buffer that is in use")
-		}, "", 0, true)
+		})
 	}
 	eventually(t, "three to wait", func() bool { return p.BufferWaits() == 3 })
 	g.Advance(Stopping)

@@ -21,10 +21,14 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	h := p.Submit(nil, func() {
+	h, err := g.Go(nil, processor.Spawn{Name: "sleeper", Fn: func() {
 		processor.Sleep(1)
 		fmt.Println("on processor", processor.Here().Index())
-	}, "sleeper", 0, true)
+	}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	h.Join()
 	<-g.Quiet()
 	g.Advance(processor.Stopped)

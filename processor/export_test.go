@@ -1,6 +1,10 @@
 package processor
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/netco-go/netco/coroutine"
+)
 
 // AnyGain lets every spread stay, until the test ends: whether it brings more
 // work done is for the machine to say.
@@ -19,4 +23,23 @@ func (p *Processor) Give(to *Processor, n int) { p.ask(to, n) }
 func (p *Processor) GiveAll(to *Processor) {
 	p.active.Store(false)
 	p.ask(to, everything)
+}
+
+// Pinned starts fn on p, for good, whatever the limit; for a caller outside. It
+// returns the zero Handle if p has ended.
+func (p *Processor) Pinned(fn func()) coroutine.Handle { return p.PinnedFrom(nil, fn) }
+
+// PinnedFrom is Pinned for a caller on Processor here.
+func (p *Processor) PinnedFrom(here *Processor, fn func()) coroutine.Handle {
+	h, _ := p.Spawn(here, Spawn{Fn: fn, Pinned: true, Unlimited: true})
+	return h
+}
+
+// PinnedHere is Pinned for a caller on p.
+func (p *Processor) PinnedHere(fn func()) coroutine.Handle { return p.PinnedFrom(p, fn) }
+
+// Open is Pinned for a coroutine that may be stolen.
+func (p *Processor) Open(fn func()) coroutine.Handle {
+	h, _ := p.Spawn(nil, Spawn{Fn: fn, Unlimited: true})
+	return h
 }

@@ -28,6 +28,8 @@ type Group struct {
 	Owner     any                         // constant: the scheduler
 	OnHandoff func(*coroutine.LeftBehind) // constant once the first member has started; called on an ordinary goroutine, may be nil
 
+	OnRefused func() // as OnHandoff; called by what starts a coroutine and is refused
+
 	members  []*Processor // constant once the first has started
 	phase    atomic.Int32
 	active   atomic.Int64

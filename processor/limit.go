@@ -29,9 +29,6 @@ type limit struct {
 // any number. To be called before the group has members.
 func (g *Group) SetMaxCoroutines(n int) { g.limit.max = int64(n) }
 
-// MaxCoroutines returns what SetMaxCoroutines has set.
-func (g *Group) MaxCoroutines() int { return int(g.limit.max) }
-
 // Refused returns how many starts of coroutines were refused. Any thread.
 func (g *Group) Refused() uint64 { return g.limit.refused.Load() }
 
@@ -62,6 +59,9 @@ func (g *Group) admit() bool {
 		return true
 	}
 	l.refused.Add(1)
+	if g.OnRefused != nil {
+		g.OnRefused()
+	}
 	return false
 }
 
@@ -91,29 +91,9 @@ func (g *Group) releaseUnmade(co **coroutine.Coroutine) {
 	}
 }
 
-// SpawnLimited is Spawn for what may be refused. Owner only.
-func (p *Processor) SpawnLimited(fn func(), name string, site uintptr) (h coroutine.Handle, err error) {
-	if !p.group.admit() {
-		return h, ErrTooManyCoroutines
-	}
-	return p.spawn(fn, name, site), nil
-}
-
-// SubmitLimited is Submit for what may be refused. It returns ErrShutdown if the
-// Processor has ended.
-func (p *Processor) SubmitLimited(self *Processor, fn func(), name string, site uintptr, pinned bool) (h coroutine.Handle, err error) {
-	if !p.group.admit() {
-		return h, ErrTooManyCoroutines
-	}
-	if h = p.submit(self, fn, name, site, pinned); h == (coroutine.Handle{}) {
-		return h, coroutine.ErrShutdown
-	}
-	return h, nil
-}
-
 // StartHere implements coroutine.Starter.
 func (p *Processor) StartHere(fn func(), name string, site uintptr) (coroutine.Handle, error) {
-	return p.SpawnLimited(fn, name, site)
+	return p.Spawn(p, Spawn{Fn: fn, Name: name, Site: site, Pinned: true})
 }
 
 // acquirePermit takes a permit for a coroutine of the woken Watches, or leaves

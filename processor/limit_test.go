@@ -74,10 +74,10 @@ func TestSubmitTooLate(t *testing.T) {
 	}
 	end(g)
 	for range 3 {
-		if _, err := p.SubmitLimited(nil, func() {}, "", 0, true); !errors.Is(err, coroutine.ErrShutdown) {
+		if _, err := p.Spawn(nil, Spawn{Fn: func() {}, Pinned: true}); !errors.Is(err, coroutine.ErrShutdown) {
 			t.Errorf("%v, want ErrShutdown", err)
 		}
-		if h := p.Submit(nil, func() {}, "", 0, true); h != (coroutine.Handle{}) {
+		if h := p.Pinned(func() {}); h != (coroutine.Handle{}) {
 			t.Error("submitted to a Processor that has ended")
 		}
 	}
@@ -154,7 +154,7 @@ func TestWokenWatchesWaitForPermits(t *testing.T) {
 				var running, peak, served atomic.Int64
 				fill := func(hold *latch) (full []coroutine.Handle) {
 					for range most {
-						h, err := g.members[freed].SubmitLimited(nil, hold.wait, "", 0, true)
+						h, err := g.members[freed].Spawn(nil, Spawn{Fn: hold.wait, Pinned: true})
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -181,11 +181,11 @@ func TestWokenWatchesWaitForPermits(t *testing.T) {
 						}
 						continue
 					}
-					p.Submit(nil, func() { // the library's own
+					p.Pinned(func() { // the library's own
 						if armed, err := w.x.Arm(w.fd); !armed || err != nil {
 							t.Errorf("Arm: %v, %v", armed, err)
 						}
-					}, "", 0, true).Join()
+					}).Join()
 				}
 				for _, w := range all {
 					switch where {
@@ -200,7 +200,7 @@ func TestWokenWatchesWaitForPermits(t *testing.T) {
 				if running.Load() != 1 {
 					t.Errorf("%d Watches run at the limit, want 1", running.Load())
 				}
-				if _, err := p.SubmitLimited(nil, func() {}, "", 0, true); !errors.Is(err, ErrTooManyCoroutines) {
+				if _, err := p.Spawn(nil, Spawn{Fn: func() {}, Pinned: true}); !errors.Is(err, ErrTooManyCoroutines) {
 					t.Errorf("a start at the limit: %v", err)
 				}
 				hold.lift() // permits are released
@@ -267,14 +267,14 @@ func BenchmarkStartUnderLimit(b *testing.B) {
 			var all []coroutine.Handle
 			b.ResetTimer()
 			for _, p := range g.members {
-				all = append(all, p.Submit(nil, func() {
+				all = append(all, p.Pinned(func() {
 					for range b.N / 64 {
 						for range 64 {
-							p.SpawnLimited(func() {}, "", 0)
+							p.Spawn(p, Spawn{Fn: func() {}, Pinned: true})
 						}
 						coroutine.Yield()
 					}
-				}, "", 0, true))
+				}))
 			}
 			for _, h := range all {
 				h.Join()

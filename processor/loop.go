@@ -140,7 +140,7 @@ func (p *Processor) advance() (over bool) {
 		// Stay in the earlier phase until nothing lives here, so that this is looked at in every turn.
 		p.phase = Stopping
 		if p.ex.Suspended() && p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 {
-			p.Submit(p, p.ex.ReapAll, "", 0, true) // coroutines driven by hand, whose deferred calls are to run
+			p.Spawn(p, Spawn{Fn: p.ex.ReapAll, Pinned: true, Unlimited: true}) // coroutines driven by hand, whose deferred calls are to run
 		}
 		return p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 && !p.holdingOn() && p.closeSubmissions()
 	}

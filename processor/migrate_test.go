@@ -56,12 +56,12 @@ func needMoves(t testing.TB) {
 func hog(p *Processor) (release func()) {
 	var over atomic.Bool
 	busy := make(chan struct{})
-	h := p.Submit(nil, func() {
+	h := p.Pinned(func() {
 		close(busy)
 		for !over.Load() {
 			runtime.Gosched()
 		}
-	}, "", 0, true)
+	})
 	<-busy
 	return func() {
 		over.Store(true)
@@ -152,10 +152,10 @@ func TestConnectionMoves(t *testing.T) {
 				l := newLine(t)
 				var got Verdict
 				var at *Processor
-				h := from.Submit(nil, func() {
+				h := from.Open(func() {
 					_, got = l.read()
 					at = Here()
-				}, "", 0, false)
+				})
 				eventually(t, "it waits", l.waits)
 				release := func() {}
 				switch when {
@@ -202,15 +202,15 @@ func TestWriterStays(t *testing.T) {
 		l := newLine(t)
 		var wrote atomic.Int64
 		var over atomic.Bool
-		reader := g.members[0].Submit(nil, func() {
+		reader := g.members[0].Open(func() {
 			for {
 				if _, v := l.read(); v != Ready {
 					return
 				}
 			}
-		}, "", 0, false)
+		})
 		eventually(t, "it reads", l.waits)
-		writer := g.members[writerAt].Submit(nil, func() {
+		writer := g.members[writerAt].Open(func() {
 			me := Here()
 			chunk := make([]byte, 4096)
 			for !over.Load() {
@@ -225,7 +225,7 @@ func TestWriterStays(t *testing.T) {
 					t.Error("the writer has moved")
 				}
 			}
-		}, "", 0, false)
+		})
 		drained := int64(0)
 		into := make([]byte, 64<<10)
 		for round := range 20 {
@@ -264,7 +264,7 @@ func TestOtherFdsFollow(t *testing.T) {
 	g := roaming(t, 2)
 	a, b := g.members[0], g.members[1]
 	one, two := newLine(t), newLine(t)
-	h := a.Submit(nil, func() {
+	h := a.Open(func() {
 		for {
 			if _, v := one.read(); v != Ready {
 				return
@@ -273,7 +273,7 @@ func TestOtherFdsFollow(t *testing.T) {
 				return
 			}
 		}
-	}, "", 0, false)
+	})
 	eventually(t, "it reads the one", one.waits)
 	one.send(1)
 	eventually(t, "it reads the other", two.waits)
@@ -296,7 +296,7 @@ func TestOtherFdsFollow(t *testing.T) {
 		l.read()
 		l.pd.SetDeadline(Read, 0)
 	})
-	h = b.Submit(nil, func() { l.read() }, "", 0, true)
+	h = b.Pinned(func() { l.read() })
 	eventually(t, "it reads", l.waits)
 	if l.pd.Home() != a {
 		t.Error("it was not at home")
@@ -458,7 +458,7 @@ func TestEverythingFollows(t *testing.T) {
 	a.send(1)
 	eventually(t, "the Watch has followed", func() bool { return a.pd.Home() == from && a.waits() })
 	if context.Direct() {
-		h := from.Submit(nil, func() { l.read() }, "", 0, false)
+		h := from.Open(func() { l.read() })
 		eventually(t, "it waits", l.waits)
 		l.send(1)
 		h.Join()
@@ -519,7 +519,7 @@ func TestMoveRefused(t *testing.T) {
 	a := armed(t, from, clock.Now()+1e12)
 	l := newLine(t)
 	read := make(chan byte)
-	h := from.Submit(nil, func() {
+	h := from.Open(func() {
 		for {
 			b, v := l.read()
 			if v != Ready {
@@ -527,7 +527,7 @@ func TestMoveRefused(t *testing.T) {
 			}
 			read <- b
 		}
-	}, "", 0, false)
+	})
 	eventually(t, "it waits", l.waits)
 	var refusals atomic.Int64
 	remove := sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
@@ -648,7 +648,7 @@ func pauseNow() {
 func useLine(t *testing.T, p *Processor, i int) int64 {
 	l := newLine(t)
 	n := 1 + rand.IntN(200)
-	h := p.Submit(nil, func() {
+	h := p.Open(func() {
 		for next := 0; next < n; {
 			if rand.IntN(8) == 0 {
 				l.pd.SetDeadline(Read, clock.Now()+rand.Int64N(100_000))
@@ -670,7 +670,7 @@ func useLine(t *testing.T, p *Processor, i int) int64 {
 				Sleep(time.Duration(rand.IntN(50_000)))
 			}
 		}
-	}, "", 0, false)
+	})
 	for b := range n {
 		l.send(byte(b))
 		pauseNow()
@@ -730,14 +730,14 @@ func TestEndWhileMoving(t *testing.T) {
 			l, a := newLine(t), newArmer(t)
 			lines, armers = append(lines, l), append(armers, a)
 			over.Add(1)
-			g.members[i%3].Submit(nil, func() {
+			g.members[i%3].Open(func() {
 				defer over.Done()
 				for {
 					if _, v := l.read(); v != Ready {
 						return
 					}
 				}
-			}, "", 0, false)
+			})
 			a.x.Begin(nil, g.members[i%3])
 		}
 		for i := range rand.IntN(200) {

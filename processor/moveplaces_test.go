@@ -22,11 +22,11 @@ import (
 // function it returns is called.
 func partner(p *processor.Processor, f func()) (end func()) {
 	var over atomic.Bool
-	h := p.Submit(processor.Here(), func() {
+	h := p.PinnedFrom(processor.Here(), func() {
 		for !over.Load() {
 			f()
 		}
-	}, "", 0, true)
+	})
 	return func() {
 		over.Store(true)
 		h.Join()
@@ -44,8 +44,8 @@ func TestReadyCoroutinesMove(t *testing.T) {
 	}{
 		{"Yield", func(*processor.Processor) { netco.Yield() }, false},
 		{"Sleep", func(*processor.Processor) { netco.Sleep(time.Microsecond) }, false},
-		{"Join of one here", func(p *processor.Processor) { p.Submit(processor.Here(), netco.Yield, "", 0, true).Join() }, false},
-		{"Join of one elsewhere", func(p *processor.Processor) { elsewhere(p).Submit(processor.Here(), netco.Yield, "", 0, true).Join() }, false},
+		{"Join of one here", func(p *processor.Processor) { p.PinnedFrom(processor.Here(), netco.Yield).Join() }, false},
+		{"Join of one elsewhere", func(p *processor.Processor) { elsewhere(p).PinnedFrom(processor.Here(), netco.Yield).Join() }, false},
 		{"a channel", func(p *processor.Processor) {
 			c := channel.Make[int](0)
 			go func() { c.Send(1) }()
@@ -60,19 +60,19 @@ func TestReadyCoroutinesMove(t *testing.T) {
 		{"Mutex", func(p *processor.Processor) {
 			var mu cosync.Mutex
 			mu.Lock()
-			p.Submit(processor.Here(), mu.Unlock, "", 0, true)
+			p.PinnedFrom(processor.Here(), mu.Unlock)
 			mu.Lock()
 		}, false},
 		{"RWMutex", func(p *processor.Processor) {
 			var mu rwmutex.RWMutex
 			mu.Lock()
-			p.Submit(processor.Here(), mu.Unlock, "", 0, true)
+			p.PinnedFrom(processor.Here(), mu.Unlock)
 			mu.RLock()
 		}, false},
 		{"WaitGroup", func(p *processor.Processor) {
 			var wg cosync.WaitGroup
 			wg.Add(1)
-			p.Submit(processor.Here(), wg.Done, "", 0, true)
+			p.PinnedFrom(processor.Here(), wg.Done)
 			wg.Wait()
 		}, false},
 		{"amid I/O", func(*processor.Processor) { processor.YieldTurn() }, false},
@@ -84,14 +84,14 @@ func TestReadyCoroutinesMove(t *testing.T) {
 			defer netco.Shutdown(context.Background())
 			end := partner(procs[0], netco.Yield)
 			moved := false
-			procs[0].Submit(nil, func() {
+			procs[0].Open(func() {
 				settle(procs[0])
 				procs[0].GiveAll(procs[1])
 				for i := 0; i < 1000 && !moved; i++ {
 					c.op(procs[0])
 					moved = processor.Here() == procs[1]
 				}
-			}, "", 0, false).Join()
+			}).Join()
 			if moved == c.stays {
 				t.Errorf("it has moved: %v", moved)
 			}
@@ -117,13 +117,13 @@ func TestMoveFromOwnedChannel(t *testing.T) {
 				next, other = other, next
 			}
 			const n = 1000 // by the half of which the channel is the Processor's own
-			procs[0].Submit(nil, func() {
+			procs[0].Pinned(func() {
 				for range n {
 					other()
 				}
-			}, "", 0, true)
+			})
 			moved := false
-			procs[0].Submit(nil, func() {
+			procs[0].Open(func() {
 				settle(procs[0])
 				for i := range n {
 					if i == n/2 {
@@ -132,7 +132,7 @@ func TestMoveFromOwnedChannel(t *testing.T) {
 					next()
 					moved = moved || processor.Here() == procs[1]
 				}
-			}, "", 0, false).Join()
+			}).Join()
 			if !moved {
 				t.Error("it has not moved")
 			}
@@ -254,20 +254,20 @@ func TestComputingSpreadsAndPacks(t *testing.T) {
 			pause()
 		}
 		for range 4 {
-			procs[0].Submit(nil, func() {
+			procs[0].Open(func() {
 				for !over.Load() {
 					work()
 				}
-			}, "", 0, false)
+			})
 		}
-		procs[0].Submit(nil, func() {
+		procs[0].Pinned(func() {
 			for !over.Load() {
 				work()
 				if processor.Here() != procs[0] {
 					strayed.Store(true)
 				}
 			}
-		}, "", 0, true)
+		})
 	}
 	for range 2 {
 		light.Store(false)

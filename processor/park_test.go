@@ -41,7 +41,7 @@ func TestSleepYields(t *testing.T) {
 	g := started(t, 1)
 	on(t, g.members[0], func() {
 		ran := false
-		Here().Spawn(func() { ran = true }, "", 0)
+		Here().PinnedHere(func() { ran = true })
 		Sleep(0)
 		if !ran {
 			t.Error("Sleep(0) did not yield")
@@ -60,12 +60,12 @@ func TestLongSleepsEndByForce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range []time.Duration{time.Hour, math.MaxInt64, math.MaxInt64 - 1, 1 << 62} {
-			p.Submit(nil, func() {
+			p.Spawn(nil, Spawn{Fn: func() {
 				defer unwound.Add(1)
 				asleep.Add(1)
 				Sleep(d)
 				returned.Add(1)
-			}, "", 0, i == 0)
+			}, Pinned: i == 0, Unlimited: true})
 		}
 	}
 	eventually(t, "all asleep", func() bool { return asleep.Load() == 8 })
@@ -90,7 +90,7 @@ func TestSleepersWakeInOrder(t *testing.T) {
 			var handles []coroutine.Handle
 			for i := range n {
 				deadline := base + int64(i*7919%n)*10_000 // 7919 is a prime, so all differ
-				handles = append(handles, p.Spawn(func() {
+				handles = append(handles, p.PinnedHere(func() {
 					co := coroutine.Current()
 					parked++
 					if why := p.ParkUntil(co, coroutine.ReasonSleep, deadline); why != coroutine.WakeTimeout {
@@ -100,7 +100,7 @@ func TestSleepersWakeInOrder(t *testing.T) {
 						t.Errorf("woken %d ns early", deadline-now)
 					}
 					woke = append(woke, deadline)
-				}, "", 0))
+				}))
 			}
 			for parked < n {
 				coroutine.Yield()
@@ -132,7 +132,7 @@ func TestStartIsNotDelayedByATimer(t *testing.T) {
 	g := newGroup(t, 1)
 	p := g.members[0]
 	p.Start()
-	p.Submit(nil, func() { Sleep(time.Hour) }, "", 0, true)
+	p.Pinned(func() { Sleep(time.Hour) })
 	for range 20 {
 		sleeps := p.Stats.Sleeps.Load()
 		eventually(t, "asleep", func() bool { return p.ep.Sleeping() && p.Stats.Sleeps.Load() >= min(sleeps, 1) })
@@ -203,7 +203,7 @@ func TestYieldLoopsDoNotStarve(t *testing.T) {
 	var stop atomic.Bool
 	var handles []coroutine.Handle
 	for i := range 3 {
-		handles = append(handles, p.Submit(nil, func() {
+		handles = append(handles, p.Pinned(func() {
 			for n := 0; !stop.Load(); n++ {
 				if i > 0 { // compute a little
 					for range 1000 {
@@ -212,7 +212,7 @@ func TestYieldLoopsDoNotStarve(t *testing.T) {
 				}
 				coroutine.Yield()
 			}
-		}, "", 0, true))
+		}))
 	}
 	for range 20 {
 		start := time.Now()
@@ -234,20 +234,20 @@ func TestFloodDoesNotStarve(t *testing.T) {
 	p := g.members[0]
 	var rounds atomic.Int64
 	var flooding, stop atomic.Bool
-	h := p.Submit(nil, func() {
+	h := p.Pinned(func() {
 		for !stop.Load() {
 			if flooding.Load() {
 				rounds.Add(1)
 			}
 			coroutine.Yield()
 		}
-	}, "", 0, true)
+	})
 	var wg sync.WaitGroup
 	flooding.Store(true)
 	for range 2 {
 		wg.Go(func() {
 			for n := 0; rounds.Load() < 2000 || n < 1000; n++ {
-				p.Submit(nil, func() {}, "", 0, true)
+				p.Pinned(func() {})
 				for p.load() > 5000 { // else it is about memory
 					runtime.Gosched()
 				}
@@ -266,7 +266,7 @@ func TestPinnedOrderIsFIFO(t *testing.T) {
 	var order []int
 	var last coroutine.Handle
 	for i := range 500 {
-		last = g.members[0].Submit(nil, func() { order = append(order, i) }, "", 0, true)
+		last = g.members[0].Pinned(func() { order = append(order, i) })
 	}
 	last.Join()
 	if len(order) != 500 || !slices.IsSorted(order) {
@@ -288,7 +288,7 @@ func TestParkUntilAgainstReady(t *testing.T) {
 		var over atomic.Bool
 		var co *coroutine.Coroutine
 		p := g.members[i%2]
-		p.Submit(nil, func() {
+		p.Pinned(func() {
 			defer over.Store(true)
 			co = coroutine.Current()
 			for r := 0; r < rounds && (r < 100 || time.Since(began) < 10*time.Second); r++ {
@@ -310,7 +310,7 @@ func TestParkUntilAgainstReady(t *testing.T) {
 					t.Error("neither woken nor timed out")
 				}
 			}
-		}, "", 0, true)
+		})
 		wg.Go(func() {
 			for n, last := 0, uint64(0); !over.Load(); n++ {
 				if now := open.Load(); now != last {
@@ -377,7 +377,7 @@ func TestBlockingMerelyStalls(t *testing.T) {
 	} {
 		var handles []coroutine.Handle
 		for i := range 8 {
-			handles = append(handles, g.members[0].Submit(nil, func() {
+			handles = append(handles, g.members[0].Pinned(func() {
 				co, thread := coroutine.Current(), unix.Gettid()
 				for n := range 20 {
 					if i%2 == 0 {
@@ -390,7 +390,7 @@ func TestBlockingMerelyStalls(t *testing.T) {
 						t.Errorf("%s: on another thread, or as another", name)
 					}
 				}
-			}, "", 0, true))
+			}))
 		}
 		for _, h := range handles {
 			h.Join()

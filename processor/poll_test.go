@@ -94,7 +94,7 @@ func TestLateKickHammer(t *testing.T) {
 	var over atomic.Bool
 	var timeouts, kicks int
 	rounds := scaled(20_000)
-	h := g.members[0].Submit(nil, func() {
+	h := g.members[0].Pinned(func() {
 		defer over.Store(true)
 		for i, began := 0, time.Now(); i < rounds && (i < 100 || time.Since(began) < 10*time.Second); i++ {
 			until := clock.Now() + int64(i%20)*1000
@@ -108,7 +108,7 @@ func TestLateKickHammer(t *testing.T) {
 			}
 			coroutine.Yield()
 		}
-	}, "", 0, true)
+	})
 	for !over.Load() {
 		pd.SetDeadline(Read, 0)
 	}

@@ -178,7 +178,7 @@ func (p *Processor) Wake() {
 }
 
 // Reap implements coroutine.Reaper.
-func (p *Processor) Reap(fn func()) { p.Submit(nil, fn, "", 0, true) }
+func (p *Processor) Reap(fn func()) { p.Spawn(nil, Spawn{Fn: fn, Pinned: true, Unlimited: true}) }
 
 // Ended is closed when the Processor's thread has ended and its fds are closed.
 func (p *Processor) Ended() <-chan struct{} { return p.ended }

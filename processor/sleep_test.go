@@ -26,14 +26,14 @@ func TestWakeAgainstSleepHammer(t *testing.T) {
 			rounds := scaled(40_000)
 			var waiter atomic.Pointer[coroutine.Waiter]
 			var last atomic.Bool
-			h := p.Submit(nil, func() {
+			h := p.Pinned(func() {
 				for !last.Load() {
 					w := coroutine.AcquireWaiter()
 					waiter.Store(w)
 					w.Park(coroutine.ReasonUser)
 					w.Release()
 				}
-			}, "", 0, true)
+			})
 			spin := func(n *int) { // with one CPU the other side runs only if this one lets it
 				if *n++; *n%1000 == 0 {
 					runtime.Gosched()
@@ -55,7 +55,7 @@ func TestWakeAgainstSleepHammer(t *testing.T) {
 				w.Wake()
 				if i%4 == 0 {
 					var ran atomic.Bool
-					p.Submit(nil, func() { ran.Store(true) }, "", 0, i%8 == 0)
+					p.Spawn(nil, Spawn{Fn: func() { ran.Store(true) }, Pinned: i%8 == 0, Unlimited: true})
 					for n := 0; !ran.Load(); spin(&n) {
 					}
 				}

@@ -21,10 +21,10 @@ func TestTurn(t *testing.T) {
 	}
 	slept := clock.Now()
 	entered, hold := make(chan *coroutine.Coroutine), make(chan int)
-	h := p.Submit(nil, func() {
+	h := p.Pinned(func() {
 		entered <- coroutine.Current()
 		<-hold
-	}, "", 0, true)
+	})
 	co := <-entered
 	a, b := p.Turn(), p.Turn()
 	if a != b || a.Asleep || a.Coroutine != co || a.Number == 0 || a.Start < slept || a.Start > clock.Now() {

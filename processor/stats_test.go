@@ -189,7 +189,7 @@ func TestLateness(t *testing.T) {
 	p := g.members[0]
 	for n, before := uint64(1), uint64(0); ; n++ {
 		on(t, p, func() {
-			h := p.Spawn(func() { Sleep(time.Millisecond) }, "", 0)
+			h := p.PinnedHere(func() { Sleep(time.Millisecond) })
 			coroutine.Yield()
 			compute(20 * time.Millisecond)
 			h.Join()
@@ -213,22 +213,22 @@ func TestGauges(t *testing.T) {
 	p := g.members[0]
 	var waiter *coroutine.Waiter
 	parked := make(chan struct{})
-	sleeper := p.Submit(nil, func() {
+	sleeper := p.Pinned(func() {
 		waiter = coroutine.AcquireWaiter()
 		close(parked)
 		waiter.ParkUntil(coroutine.ReasonUser, clock.Now()+int64(time.Hour))
 		waiter.Release()
-	}, "", 0, true)
+	})
 	<-parked
 	eventually(t, "the sleeper to sleep", func() bool { return p.Idle() && p.Stats.Timers.Load() == 1 })
 	hold, held := make(chan struct{}), make(chan struct{})
-	busy := p.Submit(nil, func() { close(held); <-hold }, "", 0, true)
+	busy := p.Pinned(func() { close(held); <-hold })
 	<-held
 	waiter.Wake()
 	if n := p.InboxDepth(); n != 1 {
 		t.Errorf("%d wakes in the inbox, want 1", n)
 	}
-	other := p.Submit(nil, func() {}, "", 0, true)
+	other := p.Pinned(func() {})
 	if n := p.Submitted(); n != 1 {
 		t.Errorf("%d submissions, want 1", n)
 	}

@@ -38,101 +38,44 @@ func (p *Processor) load() int {
 	return int(p.ex.Stats.Live.Load()) + int(p.sub.waiting.Load())
 }
 
-// Place returns the least loaded active Processor of the group, or of all if that
+// place returns the least loaded active Processor of the group, or of all if that
 // has a burst of starts before it. The caller's own is preferred unless another
 // has at least two coroutines fewer. Among more than 16 members, four that rotate
 // are compared.
-func (g *Group) Place(self *Processor) *Processor {
-	best := g.least(self, (*Processor).IsActive)
+func (g *Group) place(here *Processor) *Processor {
+	best := g.least(here, false)
 	if best == nil || best.sub.waiting.Load() >= burstStarts {
-		best = g.least(self, func(*Processor) bool { return true })
+		best = g.least(here, true)
 	}
 	return best
 }
 
-// least returns the least loaded of those that may be taken, or nil.
-func (g *Group) least(self *Processor, may func(*Processor) bool) (best *Processor) {
-	n, first, looks := len(g.members), 0, len(g.members)
-	if n > exact {
+// least returns the least loaded of all members or of the active ones, nil
+// without one.
+func (g *Group) least(here *Processor, all bool) (best *Processor) {
+	members := g.members
+	next, looks := 0, len(members)
+	if looks > exact {
 		looks = 4
-		first = int(g.turns.Add(uint32(looks))) % n
+		next = int(g.turns.Add(uint32(looks)) % uint32(len(members)))
 	}
 	least := 0
-	if self != nil && may(self) {
-		best, least = self, self.load()-1
+	if here != nil && (all || here.active.Load()) {
+		best, least = here, here.load()-1
 	}
-	for i := range looks {
-		p := g.members[(first+i)%n]
-		if l := p.load(); may(p) && (best == nil || l < least) {
+	for ; looks > 0; looks-- {
+		p := members[next]
+		if next++; next == len(members) {
+			next = 0
+		}
+		if p == best || !all && !p.active.Load() {
+			continue
+		}
+		if l := p.load(); best == nil || l < least {
 			best, least = p, l
 		}
 	}
 	return best
-}
-
-// Spawn makes a coroutine that runs on this Processor. Owner only.
-func (p *Processor) Spawn(fn func(), name string, site uintptr) coroutine.Handle {
-	p.group.takePermit()
-	return p.spawn(fn, name, site)
-}
-
-// spawn is Spawn of a coroutine that has its permit.
-func (p *Processor) spawn(fn func(), name string, site uintptr) coroutine.Handle {
-	var co *coroutine.Coroutine
-	if coroutine.MakingMayPanic() {
-		defer p.group.releaseUnmade(&co)
-	}
-	co = p.ex.Spawn(fn, name, site) // the caller lives here, so the token is held
-	co.Pin()
-	return co.Handle()
-}
-
-// Submit gives a new coroutine to this Processor, from any thread; self is the caller's Processor or nil, pinned says that
-// the coroutine may not be stolen. It returns the zero Handle if the Processor has ended.
-func (p *Processor) Submit(self *Processor, fn func(), name string, site uintptr, pinned bool) coroutine.Handle {
-	p.group.takePermit()
-	return p.submit(self, fn, name, site, pinned)
-}
-
-// submit is Submit of a coroutine that has its permit.
-func (p *Processor) submit(self *Processor, fn func(), name string, site uintptr, pinned bool) coroutine.Handle {
-	s := submission{}
-	if coroutine.MakingMayPanic() {
-		defer p.group.releaseUnmade(&s.co)
-	}
-	if self == p {
-		s.co = p.ex.Make(fn, name, site)
-	} else {
-		s.co = coroutine.Unadopted(fn, name, site)
-		s.token = true
-		p.group.takeToken()
-	}
-	h := s.co.Handle()
-	p.sub.mu.Lock()
-	if p.sub.closed {
-		p.sub.mu.Unlock()
-		p.group.giveToken() // a caller who lives elsewhere has taken one
-		p.group.releasePermit()
-		s.co.Discard()
-		return coroutine.Handle{}
-	}
-	if pinned {
-		s.co.Pin()
-		p.sub.pinned = add(p.sub.pinned, s)
-	} else {
-		p.sub.open = add(p.sub.open, s)
-		p.sub.offered.Add(1)
-	}
-	open := len(p.sub.open)
-	p.sub.waiting.Add(1)
-	p.sub.mu.Unlock()
-	if self != p {
-		p.ex.RequestPreempt()
-	}
-	if !p.ep.Ring() && (open > 1 || open == 1 && self != p && p.heldUp(clock.Now())) {
-		p.callThief() // it is busy and has more than it can start at once, or is held up
-	}
-	return h
 }
 
 // closeSubmissions refuses submissions from now on; false means that some are waiting, or coming.
@@ -143,6 +86,32 @@ func (p *Processor) closeSubmissions() bool {
 		return false
 	}
 	p.sub.closed = true
+	return true
+}
+
+// submit queues a new coroutine at p for a caller on Processor here, or nil. It
+// returns false if p has ended.
+func (p *Processor) submit(here *Processor, s submission, pinned bool) bool {
+	p.sub.mu.Lock()
+	if p.sub.closed {
+		p.sub.mu.Unlock()
+		return false
+	}
+	if pinned {
+		p.sub.pinned = add(p.sub.pinned, s)
+	} else {
+		p.sub.open = add(p.sub.open, s)
+		p.sub.offered.Add(1)
+	}
+	open := len(p.sub.open)
+	p.sub.waiting.Add(1)
+	p.sub.mu.Unlock()
+	if here != p {
+		p.ex.RequestPreempt()
+	}
+	if !p.ep.Ring() && (open > 1 || open == 1 && here != p && p.heldUp(clock.Now())) {
+		p.callThief() // it is busy and has more than it can start at once, or is held up
+	}
 	return true
 }
 
@@ -210,9 +179,8 @@ func (p *Processor) welcomeLocked(taken []submission) {
 			p.group.giveToken()
 		case s.token:
 			p.holding = true
-		case !p.holding:
-			p.holding = true
-			p.group.takeToken()
+		default:
+			p.hold()
 		}
 		p.ex.Adopt(s.co)
 	}

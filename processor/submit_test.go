@@ -77,7 +77,7 @@ func TestPlaceReachesAll(t *testing.T) {
 		g := newGroup(t, n)
 		const each = 50
 		for range n * each {
-			g.Place(nil).Submit(nil, func() {}, "", 0, true)
+			g.place(nil).Pinned(func() {})
 		}
 		for _, p := range g.members {
 			if got := p.load(); got < each/2 || got > 2*each {
@@ -95,7 +95,7 @@ func TestPlaceFromManyThreads(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 500 {
-				g.Place(nil).Submit(nil, func() {}, "", 0, false)
+				g.place(nil).Open(func() {})
 			}
 		})
 	}
@@ -108,7 +108,7 @@ func TestPlacePrefersTheCaller(t *testing.T) {
 	defer g.Discard()
 	load := func(i, n int) {
 		for range n {
-			g.members[i].Submit(nil, func() {}, "", 0, true)
+			g.members[i].Pinned(func() {})
 		}
 	}
 	self := g.members[1]
@@ -119,7 +119,7 @@ func TestPlacePrefersTheCaller(t *testing.T) {
 		{2, 1, 1}, // 1 2 1
 	} {
 		load(c.i, c.add)
-		if got := g.Place(self).Index(); got != c.want {
+		if got := g.place(self).Index(); got != c.want {
 			t.Errorf("loads %d %d %d: placed on %d, want %d", g.members[0].load(), self.load(), g.members[2].load(), got, c.want)
 		}
 	}
@@ -153,15 +153,15 @@ func TestStealBehindALongOne(t *testing.T) {
 	p := g.members[0]
 	release := make(chan struct{})
 	stalled := make(chan struct{})
-	long := p.Submit(nil, func() { close(stalled); <-release }, "", 0, true)
+	long := p.Pinned(func() { close(stalled); <-release })
 	<-stalled
 	eventually(t, "held up", func() bool { return p.heldUp(clock.Now()) })
 	var where [2]atomic.Int32
 	note := func() { where[Here().Index()].Add(1) }
 	var open, pinned []coroutine.Handle
 	for range 40 {
-		pinned = append(pinned, p.Submit(nil, note, "", 0, true))
-		open = append(open, p.Submit(nil, note, "", 0, false))
+		pinned = append(pinned, p.Pinned(note))
+		open = append(open, p.Open(note))
 	}
 	for _, h := range open {
 		h.Join()
@@ -187,10 +187,10 @@ func TestStealPastPinned(t *testing.T) {
 	g := newGroup(t, 3)
 	defer g.Discard()
 	for range 10 {
-		g.members[0].Submit(nil, func() {}, "", 0, true)
+		g.members[0].Pinned(func() {})
 	}
 	for range 3 {
-		g.members[1].Submit(nil, func() {}, "", 0, false)
+		g.members[1].Open(func() {})
 	}
 	if !g.members[2].steal(0) {
 		t.Error("nothing was stolen, with three to steal")
@@ -203,16 +203,16 @@ func TestHeldUpGetsHelp(t *testing.T) {
 	g := started(t, 2)
 	p, other := g.members[0], g.members[1]
 	release, stalled := make(chan struct{}), make(chan struct{})
-	gate := p.Submit(nil, func() { close(stalled); <-release }, "", 0, true)
+	gate := p.Pinned(func() { close(stalled); <-release })
 	<-stalled
 	var parked []coroutine.Handle
 	for range 20 {
-		parked = append(parked, other.Submit(nil, func() { gate.Join() }, "", 0, true))
+		parked = append(parked, other.Pinned(func() { gate.Join() }))
 	}
 	eventually(t, "held up", func() bool { return p.heldUp(clock.Now()) })
 	for range 10 {
 		eventually(t, "the other is idle", func() bool { return other.ep.Sleeping() })
-		if err := p.Submit(nil, func() {}, "", 0, false).Join(); err != nil {
+		if err := p.Open(func() {}).Join(); err != nil {
 			t.Error(err)
 		}
 	}

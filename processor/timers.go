@@ -125,10 +125,7 @@ func (p *Processor) begin(f *Func) {
 	if p.phase >= Stopping || p.group.Phase() >= Draining && !p.group.Active() {
 		return
 	}
-	if !p.holding {
-		p.holding = true
-		p.group.takeToken()
-	}
+	p.hold()
 	p.group.takePermit() // at the limit too: what it is for may be what others wait for
 	p.ex.Spawn(f.fn, "", f.site)
 }

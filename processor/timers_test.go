@@ -107,11 +107,11 @@ func TestFuncResetHammer(t *testing.T) {
 	p := started(t, 1).members[0]
 	var over atomic.Bool
 	var fired atomic.Int64
-	busy := p.Submit(nil, func() {
+	busy := p.Pinned(func() {
 		for !over.Load() {
 			coroutine.Yield()
 		}
-	}, "", 0, true)
+	})
 	f := funcOn(t, p, time.Hour, func() { fired.Add(1) })
 	for i, began := int64(0), time.Now(); i < int64(scaled(20_000)) && (i < 100 || time.Since(began) < 10*time.Second); i++ {
 		f.Reset(time.Hour)
@@ -241,7 +241,7 @@ func TestFuncHammer(t *testing.T) {
 			}
 		}
 		if i < 2 {
-			g.members[i].Submit(nil, many, "", 0, true)
+			g.members[i].Pinned(many)
 		} else {
 			go many()
 		}
@@ -309,11 +309,11 @@ func TestFuncWhileDraining(t *testing.T) {
 		}
 	}
 	var fired atomic.Bool
-	h := g.members[1].Submit(nil, func() {
+	h := g.members[1].Pinned(func() {
 		for !fired.Load() {
 			Sleep(time.Microsecond)
 		}
-	}, "", 0, true)
+	})
 	f := funcOn(t, g.members[0], time.Hour, func() { fired.Store(true) })
 	g.Advance(Draining)
 	f.Reset(time.Millisecond)

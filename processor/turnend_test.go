@@ -17,13 +17,13 @@ func TestTurnEnd(t *testing.T) {
 	}
 	told := make(chan stamps)
 	goOn := make(chan bool)
-	p.Submit(nil, func() {
+	p.Pinned(func() {
 		s := stamps{turn: p.Stats.Turns.Load()}
 		told <- s
 		<-goOn // holds up the Processor
 		s.ending = clock.Now()
 		go func() { told <- s }()
-	}, "", 0, true)
+	})
 	s := <-told
 	if _, ok := p.TurnEnd(s.turn); ok {
 		t.Error("a turn has an end that was not asked for")

@@ -18,16 +18,16 @@ func BenchmarkRemoteWake(b *testing.B) {
 			p := started(b, 1).members[0]
 			over := false // p's
 			for range c.others {
-				p.Submit(nil, func() {
+				p.Pinned(func() {
 					for !over {
 						for end := clock.Now() + 5000; clock.Now() < end; {
 						}
 						coroutine.Yield()
 					}
-				}, "", 0, true)
+				})
 			}
 			waits, woken := make(chan *coroutine.Waiter, 1), make(chan int, 1)
-			h := p.Submit(nil, func() {
+			h := p.Pinned(func() {
 				for {
 					w := coroutine.AcquireWaiter()
 					waits <- w
@@ -38,12 +38,12 @@ func BenchmarkRemoteWake(b *testing.B) {
 					}
 					woken <- 1
 				}
-			}, "", 0, true)
+			})
 			for range b.N {
 				(<-waits).Wake()
 				<-woken
 			}
-			p.Submit(nil, func() { over = true }, "", 0, true).Join()
+			p.Pinned(func() { over = true }).Join()
 			(<-waits).Wake()
 			h.Join()
 		})

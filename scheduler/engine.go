@@ -17,6 +17,6 @@ func (o *opened) Group() *processor.Group { return o.group.Load() }
 
 func (o *opened) Processors() []*processor.Processor { return (*Scheduler)(o).members() }
 
-func (o *opened) GoUnlimited(fn func(), site uintptr) (coroutine.Handle, error) {
-	return (*Scheduler)(o).start(Spawn{Fn: fn, Site: site}, processor.Here(), false)
+func (o *opened) Go(sp processor.Spawn) (coroutine.Handle, error) {
+	return (*Scheduler)(o).start(sp)
 }

@@ -24,15 +24,8 @@ func (s *Scheduler) Refused() uint64 {
 	return 0
 }
 
-// logged passes on what a start of a coroutine has come to, and logs a refusal.
-func (s *Scheduler) logged(h Handle, err error) (Handle, error) {
-	if err != nil && err == ErrTooManyCoroutines {
-		s.logRefusal()
-	}
-	return h, err
-}
-
-// logRefusal does so once a second: there may be as many as there are requests.
+// logRefusal logs that a start was refused, once a second: there may be as many
+// as there are requests.
 func (s *Scheduler) logRefusal() {
 	last, now := s.refusals.last.Load(), time.Now().UnixNano()
 	if now-last < int64(time.Second) || !s.refusals.last.CompareAndSwap(last, now) {

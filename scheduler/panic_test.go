@@ -94,7 +94,7 @@ var children = testenv.Children{
 		processor.Sleep(1)
 	}),
 	"locked, yields": crashing(scheduler.Options{Processors: 1}, func() {
-		processor.Here().Spawn(func() {}, "", 0)
+		scheduler.Current().GoLocal(scheduler.NewSpawn(func() {}))
 		runtime.LockOSThread()
 		coroutine.YieldTurn()
 	}),

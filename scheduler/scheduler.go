@@ -100,7 +100,7 @@ func (s *Scheduler) Start() error {
 // makeLocked makes a group of n Processors, of which none runs yet.
 func (s *Scheduler) makeLocked(n int) (*processor.Group, error) {
 	group := processor.NewGroup(s)
-	group.OnHandoff = s.noteHandoff
+	group.OnHandoff, group.OnRefused = s.noteHandoff, s.logRefusal
 	group.SetMaxCoroutines(s.opt.MaxCoroutines)
 	s.procs = nil
 	for i := range n {
@@ -159,7 +159,17 @@ func (s *Scheduler) members() []*processor.Processor {
 // Logger returns what the Scheduler logs to. It is not nil.
 func (s *Scheduler) Logger() *zap.Logger { return s.opt.Logger }
 
-// open returns nil if work may be submitted now.
+// enter returns here if it is one of the Processors of s, else nil, as
+// processor.Group.Go is to have it; or why its caller may not start coroutines
+// now. For a caller inside only the phase counts, which Group.Go checks.
+func (s *Scheduler) enter(here *processor.Processor) (*processor.Processor, error) {
+	if s.local(here) != nil {
+		return here, nil
+	}
+	return nil, s.open(here)
+}
+
+// open returns nil if a caller outside may start coroutines now.
 func (s *Scheduler) open(here *processor.Processor) error {
 	if here == nil && clock.InBubble() {
 		return ErrBubble
@@ -167,27 +177,13 @@ func (s *Scheduler) open(here *processor.Processor) error {
 	defer coroutine.Rejoin() // the lock may have been waited for
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.state == fresh:
+	switch s.state {
+	case fresh:
 		return ErrNotStarted
-	case s.state == ended:
+	case ending, ended:
 		return coroutine.ErrShutdown
-	case s.state == ending:
-		inside := here != nil && here.Group() == s.group.Load()
-		if !inside || s.group.Load().Phase() >= processor.Stopping {
-			return coroutine.ErrShutdown
-		}
 	}
 	return nil
-}
-
-// mayGo is open without the lock for the case that matters: a coroutine of a
-// running scheduler starts another.
-func (s *Scheduler) mayGo(here *processor.Processor) error {
-	if here != nil && here.Group() == s.group.Load() && s.group.Load().Phase() == processor.Running {
-		return nil
-	}
-	return s.open(here)
 }
 
 // Handle identifies a coroutine from its start on, also after its end: Join,
@@ -199,6 +195,11 @@ type Spawn struct {
 	Fn   func()
 	Name string  // may be ""
 	Site uintptr // the program counter of what starts it, as coroutine listings show it; or 0
+}
+
+// engine returns what starts sp.
+func (sp Spawn) engine() processor.Spawn {
+	return processor.Spawn{Fn: sp.Fn, Name: sp.Name, Site: sp.Site}
 }
 
 // NewSpawn returns the Spawn for fn, without a name.
@@ -231,76 +232,40 @@ func (s *Scheduler) local(here *processor.Processor) *processor.Processor {
 // Options.MinActive). The error is ErrNotStarted, ErrShutdown,
 // ErrTooManyCoroutines, or ErrBubble in a bubble of testing/synctest. Does not
 // park.
-func (s *Scheduler) Go(sp Spawn) (Handle, error) {
-	return s.start(sp, processor.Here(), true)
-}
+func (s *Scheduler) Go(sp Spawn) (Handle, error) { return s.start(sp.engine()) }
 
-// start is Go for a caller on Processor here, or nil. If limited, it obeys
-// Options.MaxCoroutines.
-func (s *Scheduler) start(sp Spawn, here *processor.Processor, limited bool) (Handle, error) {
-	mustFn(sp.Fn)
-	if err := s.mayGo(here); err != nil {
+func (s *Scheduler) start(sp processor.Spawn) (Handle, error) {
+	here, err := s.enter(processor.Here())
+	if err != nil {
 		return Handle{}, err
 	}
-	here = s.local(here)
-	to := s.group.Load().Place(here)
-	if limited {
-		return s.logged(to.SubmitLimited(here, sp.Fn, sp.Name, sp.Site, false))
-	}
-	return submitted(to.Submit(here, sp.Fn, sp.Name, sp.Site, false))
+	return s.group.Load().Go(here, sp)
 }
 
 // GoLocal starts a coroutine on the caller's Processor, where both stay. On an
 // ordinary goroutine, or a coroutine of another Scheduler, it is Go. The errors
 // are Go's. Does not park.
 func (s *Scheduler) GoLocal(sp Spawn) (Handle, error) {
-	caller := processor.Here()
-	here := s.local(caller)
-	if here == nil {
-		return s.start(sp, caller, true)
-	}
-	mustFn(sp.Fn)
-	if err := s.mayGo(here); err != nil {
-		return Handle{}, err
-	}
-	if co := coroutine.Current(); co != nil {
-		co.Pin()
-	}
-	return s.logged(here.SpawnLimited(sp.Fn, sp.Name, sp.Site))
+	local := sp.engine()
+	local.Local = true
+	return s.start(local)
 }
 
 // GoOn starts a coroutine on Processor i, counted from 0, where it stays. The
 // error is ErrNoProcessor if there is none of that number, or Go's. Does not
 // park.
 func (s *Scheduler) GoOn(i int, sp Spawn) (Handle, error) {
-	mustFn(sp.Fn)
-	caller := processor.Here()
-	if err := s.mayGo(caller); err != nil {
+	here, err := s.enter(processor.Here())
+	if err != nil {
 		return Handle{}, err
 	}
-	if i < 0 || i >= len(s.procs) {
-		return Handle{}, fmt.Errorf("%w: %d of %d", ErrNoProcessor, i, len(s.procs))
+	procs := s.members()
+	if i < 0 || i >= len(procs) {
+		return Handle{}, fmt.Errorf("%w: %d of %d", ErrNoProcessor, i, len(procs))
 	}
-	here := s.local(caller)
-	if p := s.procs[i]; p != here {
-		return s.logged(p.SubmitLimited(here, sp.Fn, sp.Name, sp.Site, true))
-	}
-	return s.logged(here.SpawnLimited(sp.Fn, sp.Name, sp.Site))
-}
-
-// submitted returns ErrShutdown for the zero Handle, of a Processor that has
-// ended meanwhile.
-func submitted(h Handle) (Handle, error) {
-	if h == (Handle{}) {
-		return h, coroutine.ErrShutdown
-	}
-	return h, nil
-}
-
-func mustFn(fn func()) {
-	if fn == nil {
-		panic("netco: Go of a nil func")
-	}
+	pinned := sp.engine()
+	pinned.On, pinned.Pinned = procs[i], true
+	return s.group.Load().Go(here, pinned)
 }
 
 // Run starts a coroutine and returns when no coroutine of the Scheduler lives
@@ -310,11 +275,10 @@ func mustFn(fn func()) {
 // *DeadlockError, about a second later, if there is a watchdog; they stay as
 // they are. Blocks.
 func (s *Scheduler) Run(sp Spawn) error {
-	caller := processor.Here()
-	if s.local(caller) != nil {
+	if s.local(processor.Here()) != nil {
 		return ErrInCoroutine
 	}
-	h, err := s.start(sp, caller, true)
+	h, err := s.start(sp.engine())
 	if err != nil {
 		return err
 	}

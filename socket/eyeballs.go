@@ -116,7 +116,7 @@ func (r *race) finish() {
 // beside runs fn beside the caller: a coroutine's on its Processor.
 func spawnNear(fn func()) {
 	if p := processor.Here(); p != nil {
-		p.Spawn(fn, "dial fallback", 0)
+		p.Spawn(p, processor.Spawn{Fn: fn, Name: "dial fallback", Pinned: true, Unlimited: true})
 	} else {
 		go fn()
 	}

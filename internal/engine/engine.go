@@ -20,10 +20,9 @@ type Scheduler interface {
 	// before its start. Not to be changed.
 	Processors() []*processor.Processor
 
-	// GoUnlimited is Go for a coroutine of the library's own, which
-	// Options.MaxCoroutines does not keep from starting. site is the program
-	// counter of what starts it, or 0.
-	GoUnlimited(fn func(), site uintptr) (coroutine.Handle, error)
+	// Go starts a coroutine, also one of the library's own, which
+	// Options.MaxCoroutines does not keep from starting (Unlimited).
+	Go(sp processor.Spawn) (coroutine.Handle, error)
 }
 
 // open is constant once package scheduler is initialised.

@@ -1,0 +1,102 @@
+package processor
+
+import "github.com/netco-go/netco/coroutine"
+
+// Spawn says what to start as a coroutine, and how. Only Fn must be set.
+type Spawn struct {
+	Fn   func()
+	Name string
+	Site uintptr    // the program counter of what starts it, or 0
+	On   *Processor // where it starts; for Group.Go, nil is the least loaded
+
+	Pinned bool // it stays on On
+	Local  bool // for Group.Go: it starts on the caller's Processor, and both stay there
+
+	// Unlimited starts it also where no permit is left: what the library starts
+	// by itself.
+	Unlimited bool
+}
+
+// Every coroutine of a group takes one way to its first instruction:
+//
+//	Group.Go          what a program starts, once its Scheduler lets it: picks
+//	                  the Processor
+//	Processor.Spawn   takes the permit and makes the coroutine; on the caller's
+//	                  own Processor, if it is to stay there, it is ready
+//	submit            else it is queued at its Processor
+//	adopt, stealFrom  in a turn of its Processor, or of one that steals it, it
+//	                  is ready
+//	Executor.Run      gives it a goroutine
+//
+// What the loop itself starts, for Funcs and for woken Watches, has a permit of
+// another kind and begins with Executor.Spawn.
+
+// Go starts a coroutine of the group, for a caller on its Processor here, or nil
+// for a caller outside. The error is ErrShutdown or ErrTooManyCoroutines. Any
+// thread.
+func (g *Group) Go(here *Processor, s Spawn) (coroutine.Handle, error) {
+	switch {
+	case s.Fn == nil:
+		panic("netco: Go of a nil func")
+	case g.Phase() >= Stopping:
+		return coroutine.Handle{}, coroutine.ErrShutdown
+	case s.Local && here != nil:
+		if co := here.ex.Current(); co != nil {
+			co.Pin()
+		}
+		s.On, s.Pinned = here, true
+	case s.On == nil:
+		s.On = g.place(here)
+	}
+	return s.On.Spawn(here, s)
+}
+
+// Spawn starts a coroutine on this Processor, for a caller on Processor here, or
+// nil. Unless it is pinned another Processor may steal it. The error is
+// ErrTooManyCoroutines, or ErrShutdown if the Processor has ended. Any thread.
+func (p *Processor) Spawn(here *Processor, s Spawn) (coroutine.Handle, error) {
+	g := p.group
+	if s.Unlimited {
+		g.takePermit()
+	} else if !g.admit() {
+		return coroutine.Handle{}, ErrTooManyCoroutines
+	}
+	var co *coroutine.Coroutine
+	if coroutine.MakingMayPanic() {
+		defer g.releaseUnmade(&co)
+	}
+	switch {
+	case here != p:
+		co = coroutine.Unadopted(s.Fn, s.Name, s.Site)
+	case s.Pinned:
+		p.hold()
+		co = p.ex.Spawn(s.Fn, s.Name, s.Site)
+		co.Pin()
+		return co.Handle(), nil
+	default:
+		co = p.ex.Make(s.Fn, s.Name, s.Site)
+	}
+	if s.Pinned {
+		co.Pin()
+	}
+	h := co.Handle()
+	carries := here != p
+	if carries {
+		g.takeToken()
+	}
+	if !p.submit(here, submission{co, carries}, s.Pinned) {
+		g.giveToken() // a caller on p could not be there
+		g.releasePermit()
+		co.Discard()
+		return coroutine.Handle{}, coroutine.ErrShutdown
+	}
+	return h, nil
+}
+
+// hold takes the token for what is about to live here. Owner.
+func (p *Processor) hold() {
+	if !p.holding {
+		p.holding = true
+		p.group.takeToken()
+	}
+}
