@@ -4,44 +4,44 @@ import "sync/atomic"
 
 // Cancelling one coroutine.
 //
-// Handle.Stop stores the coroutine's id in its cancelRequest and sends it to its
-// own thread as a wake does; if it is on its way to a thread, the store is enough.
-// The rest is done there (Executor.cancel):
+// Handle.Stop stores the coroutine's id in its cancelRequest and sends it to
+// its own thread as a wake does; if it is on its way to a thread, the store is
+// enough. The rest is done there (Executor.cancel):
 //
-//	Handle.Stop finds it   then
-//	dead, or reused        nothing: an id is never used twice
-//	not started            worker.call reads the request and does not call its
-//	                       function; otherwise it ends as others do: joiners
-//	                       wake, inherited locals are dropped
-//	waiting                that wait ends with WakeShutdown, later ones at once
-//	ready, running         the wake that made it ready stands; later waits end
-//	                       at once
-//	in Shield              after that, later waits end at once
+//	Handle.Stop finds it  then
+//	dead, or reused       nothing: an id is never used twice
+//	not started           worker.call reads the request and does not call its
+//	                      function; otherwise it ends as others do: joiners
+//	                      wake, inherited locals are dropped
+//	waiting               that wait ends with WakeShutdown, later ones at once
+//	ready, running        the wake that made it ready stands; later waits end
+//	                      at once
+//	in Shield             waits after Shield end at once
 //
-// Later waits end at no cost to other coroutines: cancel leaves this one as if a
-// wake had come before the park (Coroutine.woken), for good. Park checks that
-// first in any case, and a later wake has no effect. Yield checks
+// Coroutines that are not cancelled pay nothing for this: cancel leaves this
+// one as if a wake had come before the park (Coroutine.woken), for good. Park
+// checks that first in any case, and a later wake has no effect. Yield checks
 // Coroutine.cancelled.
 
-// cancelRequest is the incarnation that Stop was called for: a coroutine's id; 0
-// for none. Any thread; it is never taken back.
+// cancelRequest is the incarnation that Stop was called for: a coroutine's id;
+// 0 for none. Any thread; it is never taken back.
 type cancelRequest = atomic.Uint64
 
 // Stop ends one coroutine by force: its present wait and all later ones end as
 // they do when the Scheduler ends by force. Waits that return an error return
-// ErrShutdown; Sleep, Yield and locks unwind the coroutine by runtime.Goexit, so
-// that deferred calls run, which cannot wait either; a wait on a Cond locks L
-// first. Stop returns at once; Join waits for the end.
+// ErrShutdown; Sleep, Yield and locks unwind the coroutine by runtime.Goexit,
+// so that deferred calls run, which cannot wait either; a wait on a Cond locks
+// L first. Stop returns at once; Join waits for the end.
 //
-// It is a request that the coroutine meets at its next wait: one that computes
-// goes on, and so does one that ignores ErrShutdown. An operation of a socket that
+// The request takes effect at the coroutine's next wait: one that computes runs
+// on, and so does one that ignores ErrShutdown. An operation of a socket that
 // need not wait succeeds; of those that never wait, one in 32 fails. No other
-// coroutine is touched: what this one has locked stays locked until its deferred
-// calls unlock it, and its sockets stay as they were.
+// coroutine is touched: what this one has locked stays locked until its
+// deferred calls unlock it, and its sockets stay as they were.
 //
-// A coroutine that has not started ends without its function being called. For one
-// that has ended, or was stopped before, Stop does nothing. A coroutine may stop
-// itself. Any thread, coroutine or goroutine. Does not park or allocate.
+// A coroutine that has not started ends without its function being called. For
+// one that has ended, or was stopped before, Stop does nothing. A coroutine may
+// stop itself. Any thread, coroutine or goroutine. Does not park or allocate.
 func (h Handle) Stop() {
 	for {
 		if h.Done() {
@@ -51,8 +51,8 @@ func (h Handle) Stop() {
 		if old == h.id {
 			return
 		}
-		// Between Done and the exchange this incarnation may end and the next be
-		// stopped; then the request is not old any more.
+		// Between Done and the exchange this incarnation may end and the next
+		// be stopped; then the exchange fails.
 		if h.co.id.Load() == h.id && h.co.cancelRequest.CompareAndSwap(old, h.id) {
 			break
 		}
@@ -103,8 +103,8 @@ func (co *Coroutine) parkWoken() Wake {
 	return co.wake
 }
 
-// cancelling reports whether the waits of co, which runs on w, end at once. Owner
-// only.
+// cancelling reports whether the waits of co, which runs on w, end at once.
+// Owner only.
 func (w *worker) cancelling(co *Coroutine) bool {
 	return (w.ex.stopping || co.cancelled) && !co.isShielded()
 }
@@ -116,8 +116,8 @@ func (co *Coroutine) isShielded() bool {
 }
 
 // Stopping reports whether every wait of the calling coroutine ends at once
-// because it is to end by force: by its Handle's Stop, or with its Scheduler. On
-// an ordinary goroutine it is false.
+// because it is to end by force: by its Handle's Stop, or with its Scheduler.
+// On an ordinary goroutine it is false.
 func Stopping() bool {
 	w := CurrentWorker()
 	if w == nil {
@@ -129,9 +129,9 @@ func Stopping() bool {
 
 // Shield calls f, in which no wait of the calling coroutine is ended by force,
 // neither by Stop nor with the Scheduler. It is for what must not be left half
-// done, such as waiting for what would outlive the coroutine otherwise, and holds
-// up the Scheduler's end: what f waits for must come even so. An ordinary
-// goroutine just calls f.
+// done, such as a wait for something that must not outlive the coroutine. It
+// holds up the Scheduler's end, so what f waits for must happen then, too. An
+// ordinary goroutine just calls f.
 //
 // Precondition: no Waiter is prepared for a Park.
 func Shield(f func()) {

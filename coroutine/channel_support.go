@@ -1,15 +1,16 @@
 package coroutine
 
-// What package channel needs for operations among coroutines of one Processor,
-// where each nanosecond counts.
+// What package channel needs for operations among coroutines of one Processor:
+// calls that the compiler inlines, without the checks that its fast path has
+// made.
 
 // Worker is the goroutine of a coroutine or of a loop, see [CurrentWorker]. Its
 // methods are for the owner.
 type Worker = worker
 
-// DrivenBy returns the executor whose loop drives the caller; nil for an ordinary
-// goroutine, and for a coroutine that was left behind. Unlike CurrentWorker it
-// does not wait.
+// DrivenBy returns the executor whose loop drives the caller; nil for an
+// ordinary goroutine, and for a coroutine that was left behind. Unlike
+// CurrentWorker it does not wait.
 func DrivenBy() *Executor {
 	if w := driven(); w != nil {
 		return w.ex
@@ -45,7 +46,8 @@ func (w *worker) MoveOn() {
 func (w *worker) Ready(to *Waiter) {
 	co, q := to.co, &w.ex.runq
 	tail, buf := q.tail, q.buf
-	if co.ticket != to.ticket.Own() || uint16(co.status.Own()) != inChannel || tail-q.head == uint64(len(buf)) {
+	if co.ticket != to.ticket.Own() || uint16(co.status.Own()) != inChannel ||
+		tail-q.head == uint64(len(buf)) {
 		w.ex.Ready(co, to.ticket.Own(), WakeReady)
 		return
 	}
@@ -56,4 +58,5 @@ func (w *worker) Ready(to *Waiter) {
 	q.tail = tail + 1
 }
 
-const inChannel = uint16(Waiting) | uint16(ReasonChannel)<<8 // of a status, without the time
+// inChannel is a status word, without the time, of a wait for a channel.
+const inChannel = uint16(Waiting) | uint16(ReasonChannel)<<8

@@ -11,16 +11,17 @@ import (
 // can do.
 var ErrNotCoroutine = errors.New("netco: called from an ordinary goroutine, not from a coroutine")
 
-// children tracks the coroutines that must end before their parent does. A child
-// has one of its own from its start, which says where it is listed; other
-// coroutines have one from their first child on.
+// children tracks the coroutines that must end before their parent does. A
+// child has one of its own from its start, which holds its place in the
+// parent's list; other coroutines have one from their first child on.
 //
-// A child is listed from before it can be seen until after it has ended, so that
-// an empty list means that none is left. Its end takes it out, whatever thread
-// that is on; so a long life does not gather what is over.
+// A child is listed from before others can see it until after it has ended, so
+// that an empty list means that none is left. Its end takes it out, on whatever
+// thread that is; so a long-running parent's list does not grow with children
+// that have ended.
 type children struct {
 	of     Handle    // constant: the coroutine whose children these are
-	parent *children // constant: which lists it; nil if it is no child
+	parent *children // constant: its parent's, which lists it; nil if it is no child
 	index  int       // in parent.list; under parent.mu
 
 	mu     inside.Mutex // held for some instructions, never across a park
@@ -34,9 +35,9 @@ type children struct {
 // ([Handle.Stop]), and only when all of them have ended the parent has, so that
 // its joiners wait for them too.
 //
-// The error is ErrNotCoroutine, then start is not called, or start's. Inside of
-// a coroutine driven by hand the parent is the coroutine that drives it. It
-// allocates some 100 bytes for the bond.
+// The error is ErrNotCoroutine, then start is not called, or start's. Inside a
+// coroutine driven by hand the parent is the coroutine that drives it. It
+// allocates some 100 bytes.
 func StartChild(start func() (Handle, error)) (Handle, error) {
 	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil {
@@ -51,8 +52,8 @@ func StartChild(start func() (Handle, error)) (Handle, error) {
 	return start()
 }
 
-// takeParent returns the parent of the next coroutine that the calling goroutine
-// makes, nil for none, once.
+// takeParent returns the parent of the next coroutine that the calling
+// goroutine makes, nil for none, once.
 func takeParent() (parent *children) {
 	if w := found(); w != nil && w.parent != nil {
 		parent, w.parent = w.parent, nil
@@ -107,18 +108,18 @@ func (c *children) any() bool {
 	return len(c.list) != 0
 }
 
-// stopsAtOnce is how many children are stopped while others wait for mu and for
-// the thread.
+// stopsAtOnce is how many children are stopped before mu and the thread are
+// released to others.
 const stopsAtOnce = 128
 
-// end stops the children and waits until all have ended. Parks the parent,
-// whatever becomes of it meanwhile: a child that computes for ever holds up its
-// parent, as it would hold up the Scheduler's end.
+// end stops the children and waits until all have ended. Parks the parent, even
+// if it is to end by force: a child that computes for ever holds up its parent,
+// as it would hold up the Scheduler's end.
 //
 // The last in the list are stopped first. leave only ever moves a child towards
-// the front, and none is added, since the parent is here; so all from stopping on
-// have been stopped. One that leave has moved may be stopped twice, which changes
-// nothing.
+// the front, and none is added, since the parent is here; so all from stopping
+// on have been stopped. One that leave has moved may be stopped twice, which
+// has no further effect.
 func (c *children) end() {
 	Shield(func() {
 		w := AcquireWaiter()

@@ -60,8 +60,10 @@ const (
 const orContext Reason = 1 << 7
 
 func (r Reason) String() string {
-	return [Reasons]string{"", "sleep", "read", "write", "accept", "connect", "lock", "join", "user", "blocking",
-		"channel", "cond", "semaphore", "group", "future", "context", "buffer"}[r]
+	return [Reasons]string{
+		"", "sleep", "read", "write", "accept", "connect", "lock", "join", "user", "blocking",
+		"channel", "cond", "semaphore", "group", "future", "context", "buffer",
+	}[r]
 }
 
 // Wake says why a park ended.
@@ -69,26 +71,26 @@ type Wake uint8
 
 // The kinds of wake.
 const (
-	WakeReady     Wake = iota // what was waited for has come; check, a wake may be early
-	WakeTimeout               // the time given has passed
-	WakeShutdown              // the scheduler is ending and wants its coroutines to end
-	WakeCancelled             // the context given has ended
+	WakeReady     Wake = iota // what it waits for is there; check, a wake may be early
+	WakeTimeout               // the deadline has passed
+	WakeShutdown              // it is to end by force, with its scheduler or alone
+	WakeCancelled             // the context has ended
 )
 
-// Coroutine is one coroutine. Its struct is reused after its end: each use is an
-// incarnation, with an id of its own, which a [Handle] names.
+// Coroutine is one coroutine. Its struct is reused after its end: each use is
+// an incarnation, with an id of its own, which a [Handle] names.
 //
-// What a park and a wake touch comes first, up to the waiter's ticket: 56 bytes,
-// which are one cache line's as long as the size is a multiple of 64, since the
-// structs of a chunk begin 8 bytes behind the beginning of a line.
+// What a park and a wake touch comes first, up to the waiter's ticket: 56
+// bytes. They share one cache line as long as the size is a multiple of 64,
+// since the structs of a chunk begin 8 bytes behind the beginning of a line.
 type Coroutine struct {
-	ex        counter.Pointer[Executor] // owner: writes; its home, nil while it is on its way to the first
-	w         counter.Pointer[worker]   // owner: writes; nil until it starts, then constant until its end
+	ex        counter.Pointer[Executor] // owner: writes; its home, nil until it is adopted
+	w         counter.Pointer[worker]   // owner: writes; constant while it has started, else nil
 	ticket    uint64                    // owner: of the next or present park; never reset
 	status    counter.Counter           // see stampUnit
 	wake      Wake                      // owner: why the last park ended
 	woken     bool                      // owner: a wake came for ticket before the park
-	cancelled bool                      // owner: by Handle.Stop: every wait ends at once, unless it is shielded
+	cancelled bool                      // owner: by Handle.Stop: waits end at once, unless shielded
 	pinned    bool                      // owner: it stays with its executor, see Pin
 	queued    atomic.Bool               // node is in the host's inbox
 	waiter    Waiter                    // of no coroutine in an inbox function, see Arrive
@@ -109,8 +111,8 @@ type Coroutine struct {
 	joins atomic.Pointer[joins] // nil until it is joined for the first time, then constant
 }
 
-// ID returns a number that no other coroutine of this process has or had; 0 once
-// it has ended.
+// ID returns a number that no other coroutine of this process has or had; 0
+// once it has ended.
 func (co *Coroutine) ID() uint64 { return co.id.Load() }
 
 // Name returns the name given at its creation, or "".
@@ -127,7 +129,7 @@ func (co *Coroutine) Site() (file string, line int) {
 	return frame.File, frame.Line
 }
 
-// State returns its state at some moment just now, from any thread.
+// State returns its state at some moment of the call, from any thread.
 func (co *Coroutine) State() State {
 	return co.stateOf(co.status.Load())
 }
@@ -156,14 +158,15 @@ func (co *Coroutine) Reason() Reason { return Reason(co.status.Load()>>8) &^ orC
 //	        in which the state was stored; 0 if unknown. It wraps nine years
 //	        after the machine's start
 //
-// The executor keeps the time in place, as stamp, so that storing it costs an OR.
+// The executor keeps the time in place, as stamp, so that storing it costs an
+// OR.
 const (
 	stampUnit  = 10 // log2 of the unit in ns
 	stampShift = 16
 )
 
-// SetClock sets the time (CLOCK_MONOTONIC, ns) of the states that change from now
-// on. Owner only; to be called at the beginning of each turn.
+// SetClock sets the time (CLOCK_MONOTONIC, ns) that is stored with each change
+// of a state. Owner only; to be called at the beginning of each turn.
 func (ex *Executor) SetClock(now int64) { ex.stamp = stampOf(now) }
 
 // stampOf returns the time (CLOCK_MONOTONIC, ns) as it stands in a status word.
@@ -189,8 +192,8 @@ func Current() *Coroutine {
 	return nil
 }
 
-// bare holds coroutines for Unadopted. The executor that adopts one keeps it after
-// its end.
+// bare holds coroutines for Unadopted. The executor that adopts one keeps it
+// after its end.
 var bare = sync.Pool{New: func() any { return newCoroutine() }}
 
 // newCoroutine returns a dead coroutine, with what all incarnations share.
@@ -206,8 +209,8 @@ func (co *Coroutine) init() {
 	co.node.Value = co
 }
 
-// Unadopted makes a coroutine that some executor will adopt, from any thread. It
-// allocates unless there is one to reuse.
+// Unadopted makes a coroutine that some executor will adopt, from any thread.
+// It allocates unless there is one to reuse.
 func Unadopted(fn func(), name string, site uintptr) *Coroutine {
 	co := bare.Get().(*Coroutine)
 	parent := takeParent() // before what is inherited is made, which may make others
@@ -243,8 +246,8 @@ const idBlock = 1024
 // Node returns the node by which a host's inbox queues it.
 func (co *Coroutine) Node() *mpsc.Node[Coroutine] { return &co.node }
 
-// Prefetch loads into the cache what a resume touches beyond the Coroutine itself.
-// Owner only.
+// Prefetch loads into the cache what a resume touches beside the Coroutine
+// itself. Owner only.
 func (co *Coroutine) Prefetch() {
 	if w := co.w.Own(); w != nil {
 		asm.Prefetch(uintptr(unsafe.Pointer(w)))

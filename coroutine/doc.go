@@ -1,10 +1,10 @@
-// Package coroutine is the coroutine itself: what it is called, what it waits
-// for, and how it parks, is made ready and is reused. Where its loop runs,
-// timers and I/O are its host's (package processor).
+// Package coroutine is the coroutine itself: its name, its states, what it
+// waits for, and how it parks, is made ready and is reused. The thread that its
+// loop runs on, timers and I/O are its host's (package processor).
 //
 // Engine: the API follows netco's needs from one release to the next, and is
-// public only by its folder. A curious reader learns here the life of a
-// coroutine, and how a loop goes on without one that blocks.
+// public only by its folder. A curious reader learns here how a coroutine
+// starts, parks and ends, and how a loop runs on without one that blocks.
 //
 // # Model
 //
@@ -17,26 +17,29 @@
 //
 // # States
 //
-//	state     means                            entered by                              owner of the transition
-//	Ready     in a run queue or an inbox       Spawn, Ready (from Waiting), Yield      the executor
-//	Running   has the thread                   the executor's Run, which stores        the executor
-//	                                           it as Executor.current; the
-//	                                           coroutine's own word stays Ready
-//	Outside   left behind, see below: its      the loop that goes on without it,       the executor
-//	          goroutine is blocked outside     which notes it in worker.away; the
-//	          netco, or runs beside the loop   own word stays Ready
-//	Waiting   parked, with a reason            Park                                    the coroutine
-//	Dead      ended; the struct may be reused  its function returned or unwound        its worker
+//	state    means                      entered by                  written by
+//	Ready    in a run queue or inbox    Spawn, Yield; Ready, from   executor
+//	                                    Waiting
+//	Running  has the thread             Run, which stores it as     executor
+//	                                    Executor.current; its own
+//	                                    word stays Ready
+//	Outside  left behind, see below:    the loop that runs on       executor
+//	         its goroutine is blocked   without it, which stores
+//	         outside netco, or runs     that in worker.away; its
+//	         beside the loop            own word stays Ready
+//	Waiting  parked, with a reason      Park                        coroutine
+//	Dead     ended; the struct may be   its function returned or    its worker
+//	         reused                     was unwound
 //
 // # Handoff
 //
 // While the current coroutine is blocked outside netco, in a Go channel or a
 // system call, another goroutine may let the loop run on in its place
-// ([Left.Leave]): the coroutine is left behind. It is Outside, and comes back to
-// the run queue at its next operation of netco. The states of
-// that, and why it is sound, stand in handoff_unsafe.go. It takes the assembly
-// backend and a loop that is not locked to its thread, see [CanLeave]. Where code
-// runs that has blocked before, that goroutine is there in advance (standby.go).
+// ([Left.Leave]): the coroutine is left behind. It is Outside, and comes back
+// to the run queue at its next operation of netco. The states of that, and why
+// it is sound, stand in handoff_unsafe.go. It takes the assembly backend and a
+// loop that is not locked to its thread, see [CanLeave]. For code that has
+// blocked before, that goroutine is started in advance (standby.go).
 //
 // # Park and ready
 //

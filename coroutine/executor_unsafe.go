@@ -44,16 +44,16 @@ type Executor struct {
 	runq        runQueue
 	loop        context.Context            // identity only: it is not resumed
 	current     counter.Pointer[Coroutine] // read by any thread
-	left        *worker                    // that the loop runs on without, see wentOn
-	moving      *Coroutine                 // has suspended itself to go to movingTo, see MoveTo
+	left        *worker                    // the one that the loop runs on without, see wentOn
+	moving      *Coroutine                 // it is suspended, to go to movingTo, see MoveTo
 	movingTo    *Executor
 	stamp       uint64 // the time that a changed status gets, see stampUnit and SetClock
 	deadline    int64  // CLOCK_MONOTONIC, when the turn ends whatever the budget
-	remoteBoost int    // how many that other threads woke may still go in front, see Arrive
+	remoteBoost int    // remote wakes that may still go in front, see Arrive
 	stopping    bool   // by force: parks return at once
 	regions     bool   // runs are regions of the execution trace, see runs.go
-	careful     bool   // this turn: regions, or credit is looked at, see standby.go
-	wary        uint8  // how many starts are to have a standby in any case
+	careful     bool   // this turn: regions are made, or credit is checked, see standby.go
+	wary        uint8  // starts that have a standby in any case
 
 	lend atomic.Pointer[func() *Executor] // owner: writes; see Lend
 
@@ -90,8 +90,8 @@ type Stats struct {
 	Panics  counter.Counter
 	Reused  counter.Counter // coroutines started on a goroutine that was there
 
-	Handoffs counter.Counter // times the loop went on without a coroutine that was blocked outside netco
-	Outside  counter.Counter // coroutines in that state: left behind and not back
+	Handoffs counter.Counter // times the loop ran on without a blocked coroutine
+	Outside  counter.Counter // coroutines left behind and not back
 	Standbys counter.Counter // runs that began with a standby, see standby.go
 }
 
@@ -133,7 +133,7 @@ func (ex *Executor) Spawn(fn func(), name string, site uintptr) *Coroutine {
 // Owner only.
 func (ex *Executor) Make(fn func(), name string, site uintptr) *Coroutine {
 	co := ex.reuse(fn, name, site)
-	co.ex.Set(nil) // until it is adopted: a wake for a former life must not take it for this thread's
+	co.ex.Set(nil) // until it is adopted: a late wake must not take it for this thread's
 	return co
 }
 
@@ -169,16 +169,16 @@ func (ex *Executor) Queued() int { return ex.runq.len() }
 // only.
 func (ex *Executor) Taken() uint64 { return ex.runq.taken() }
 
-// Rest is to be called before the thread sleeps: it lets go of what the
-// coroutines that have run have left behind. Owner only.
+// Rest is to be called before the thread sleeps: it drops the run queue's
+// references to coroutines that have run. Owner only.
 func (ex *Executor) Rest() { ex.runq.rest() }
 
 // Current returns the coroutine that has the thread, or nil; from any thread,
 // it may be over by then.
 func (ex *Executor) Current() *Coroutine { return ex.current.Load() }
 
-// clockEvery is how many resumes may pass before the turn's deadline is looked
-// at. A power of two.
+// clockEvery is how many resumes may pass before the turn's deadline is
+// checked. A power of two.
 const clockEvery = 64
 
 // RequestPreempt ends the turn at the next switch, from any thread: the host's
@@ -189,8 +189,8 @@ func (ex *Executor) RequestPreempt() {
 	}
 }
 
-// ClearPreempt takes RequestPreempt back. The loop calls it before it looks
-// into the inbox.
+// ClearPreempt takes RequestPreempt back. The loop calls it before it reads the
+// inbox.
 func (ex *Executor) ClearPreempt() {
 	if ex.preempt.Load() {
 		ex.preempt.Store(false)
@@ -204,7 +204,7 @@ func (ex *Executor) checkClock() {
 	}
 }
 
-// maxRemoteBoost bounds what quiet times save up for remote wakes.
+// maxRemoteBoost bounds remoteBoost, which grows while no remote wakes come.
 const maxRemoteBoost = 64
 
 // Run resumes ready coroutines, at most budget of them and until about deadline
@@ -214,7 +214,9 @@ func (ex *Executor) Run(budget int, deadline int64) int {
 	ex.regions = wantsRegions()
 	ex.careful = ex.regions || ex.hasHabits()
 	before := ex.runq.taken()
-	for first := true; ex.budget > 0 && ex.runq.len() > 0 && (first || !ex.preempt.Load()); first = false { // one, or requests could starve them all
+	// One runs whatever is requested, or requests could starve them all.
+	for first := true; ex.budget > 0 && ex.runq.len() > 0 &&
+		(first || !ex.preempt.Load()); first = false {
 		if ex.budget--; ex.budget&(clockEvery-1) == 0 {
 			ex.checkClock()
 		}
@@ -260,8 +262,8 @@ func (ex *Executor) resume(w *worker) {
 	}
 }
 
-// settleSwitch is for what has come back to the loop otherwise than to wait or
-// to end.
+// settleSwitch is the loop's part where control has come back to it without the
+// coroutine's waiting or ending.
 func (ex *Executor) settleSwitch() {
 	if ex.left != nil {
 		ex.wentOn()
@@ -286,7 +288,8 @@ func (ex *Executor) upcoming(w *worker) *worker {
 func (ex *Executor) Stop() {
 	ex.stopping = true
 	for _, w := range ex.workers {
-		if co := w.co.Own(); co != nil && State(co.status.Own()&0xff) == Waiting && !co.isShielded() {
+		co := w.co.Own()
+		if co != nil && State(co.status.Own()&0xff) == Waiting && !co.isShielded() {
 			ex.Ready(co, co.ticket, WakeShutdown)
 		}
 	}
@@ -312,8 +315,8 @@ func (ex *Executor) OnThread() bool {
 	return w != nil && w.ex == ex
 }
 
-// CurrentExecutor returns the executor on whose thread the caller runs, as coroutine or
-// loop, or nil.
+// CurrentExecutor returns the executor on whose thread the caller runs, as a
+// coroutine or as the loop, or nil.
 func CurrentExecutor() *Executor {
 	if w := CurrentWorker(); w != nil {
 		return w.ex

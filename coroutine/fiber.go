@@ -22,7 +22,8 @@ var (
 	// ErrThreadLocked is returned when runtime.LockOSThread has been called, or
 	// undone, since the coroutine was made: Go cannot switch to it then. A
 	// callback from C and the initialisation of packages count as such a call.
-	ErrThreadLocked = errors.New("netco: runtime.LockOSThread was called or undone since the coroutine was made")
+	ErrThreadLocked = errors.New(
+		"netco: runtime.LockOSThread was called or undone since the coroutine was made")
 	// ErrOutside is returned by Yield and Transfer unless the caller is the
 	// coroutine whose Yielder it is. To call them from another thread while the
 	// coroutine runs is a data race besides.
@@ -57,10 +58,10 @@ func (s Status) String() string {
 // yields. It needs no Scheduler, but may be used in a Scheduler's coroutines: a
 // Fiber that waits for I/O parks the coroutine that has resumed it.
 //
-// It belongs to the place where it was made: in a coroutine to its Processor, so
-// that any coroutine there may resume it; on an ordinary goroutine to that one.
-// Fibers resume one another to any depth. A Fiber is a value, which may be copied
-// and compared; the zero Fiber has ended.
+// It belongs to the place where it was made: in a coroutine to its Processor,
+// so that any coroutine there may resume it; on an ordinary goroutine to that
+// one. Fibers resume one another to any depth. A Fiber is a value, which may be
+// copied and compared; the zero Fiber has ended.
 //
 // A suspended coroutine is cancelled some time after a garbage collection that
 // finds no copy of its Fiber. A body that refers to its own Fiber keeps it
@@ -171,7 +172,8 @@ func (y *Yielder[In, Out]) Yield(out Out) (In, error) {
 		return y.in, refusals[refused]
 	}
 	w := &y.t.w
-	// As Suspend, for one return less after the switch. A suspended fiber has no visits.
+	// As Suspend, for one return less after the switch. A suspended fiber gets
+	// no calls.
 	if context.Direct() {
 		w.ctx.Switch(&w.ctx)
 	} else {

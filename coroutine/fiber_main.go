@@ -36,8 +36,9 @@ func (t *fiber) main() {
 	}
 }
 
-// finish ends the goroutine, and first the incarnation if a Goexit has ended it.
-// The runtime then resumes the resumer, which is parked in the fiber's context.
+// finish ends the goroutine, and first the incarnation if a Goexit has ended
+// it. The runtime then resumes the resumer, which is parked in the fiber's
+// context.
 func (t *fiber) finish() {
 	if t.of != nil {
 		defer t.finish() // deferred, as a Local's Drop may unwind too
@@ -104,8 +105,9 @@ func (t *fiber) end(why event) {
 	t.cancelled = false
 }
 
-// dropLocals drops the locals while Current and the like still work. A Drop that
-// panics ends the incarnation by that panic, but the other locals are dropped.
+// dropLocals drops the locals while Current and the like still work. A Drop
+// that panics ends the incarnation by that panic, but the other locals are
+// dropped.
 func (t *fiber) dropLocals() {
 	dropped := false
 	defer func() {

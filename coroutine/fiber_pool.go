@@ -46,8 +46,8 @@ func acquireFiber() (*fiberHandle, creator) {
 		}
 		s = ex.idleFiber(by.locks)
 	} else if bubble = clock.InBubble(); bubble {
-		// A goroutine of its own, which is the bubble's too: it has the
-		// bubble's clock, and the bubble ends when it has.
+		// A goroutine made in the bubble belongs to it: it has the bubble's
+		// clock, and the bubble ends when it has ended.
 	} else if by.locks == 0 {
 		s, _ = idleFibers.Get().(*fiberHandle)
 	} else {
@@ -89,8 +89,8 @@ func (c *core) renew(by creator) uint64 {
 	return c.id.Own()
 }
 
-// rootOf returns the ordinary goroutine that g is, or that drives the fiber that
-// g runs.
+// rootOf returns the ordinary goroutine that g is, or that drives the fiber
+// that g runs.
 func rootOf(w *worker, g uintptr) uint64 {
 	if w != nil && w.fiber != nil && w.fiber.of != nil {
 		return w.fiber.of.root.Own()

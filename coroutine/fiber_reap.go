@@ -8,17 +8,19 @@ import (
 )
 
 // Reaping ends fibers that nothing can resume any more. The garbage collector
-// does not: a goroutine that is parked in a coro stays for ever. Only code at the
-// fiber's home may switch to it:
+// does not: a goroutine that is parked in a coro stays for ever. Only code at
+// the fiber's home may switch to it:
 //
-//	home                               ended by
-//	a Processor                        a coroutine of its own, see Reaper; at its end by ReapAll
-//	a goroutine                        any other, which becomes its home
-//	a goroutine locked to its thread   the next New under the same locks, see retired
-//	a goroutine in a bubble            nothing: the bubble reports it
+//	home                              ended by
+//	a Processor                       a coroutine there, see Reaper; at the
+//	                                  Processor's end by ReapAll
+//	a goroutine                       another goroutine, which becomes its home
+//	a goroutine locked to its thread  the next New under the same locks, see
+//	                                  retired
+//	a goroutine in a bubble           nothing: the bubble reports it
 
-// abandoned is the cleanup of t's handle. It runs on a goroutine of the runtime's
-// that must not be held up.
+// abandoned is the cleanup of t's handle. It runs on a goroutine of the Go
+// runtime, which must not be blocked.
 func abandoned(t *fiber) {
 	switch ex := t.w.ex; {
 	case ex != nil: // if its host is not a Reaper, ReapAll finds t
@@ -63,9 +65,9 @@ func (ex *Executor) suspended() *fiber {
 // maxLocks is how many thread locks reapLocked takes for one fiber.
 const maxLocks = 64
 
-// reapLocked is reap for a fiber that may have been made under more thread locks
-// than the loop's: it takes them meanwhile, which it may since after Stop nothing
-// parks. One made under fewer, or on another thread, is given up.
+// reapLocked is reap for a fiber that may have been made under more thread
+// locks than the loop's: it takes them meanwhile, which it may since after Stop
+// nothing parks. One made under fewer, or on another thread, is given up.
 func (t *fiber) reapLocked() {
 	for range maxLocks {
 		if _, locks := asm.Where(); locks == t.of.locks {

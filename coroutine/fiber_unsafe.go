@@ -9,8 +9,8 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// fiber runs coroutines driven by hand, one after the other: a goroutine with its
-// context, and its present resumer.
+// fiber runs coroutines driven by hand, one after the other: a goroutine with
+// its context, and its present resumer.
 //
 // A fiber made on a Processor's thread has that thread's Executor as its home:
 // any coroutine there may resume it. Made elsewhere, its home is one ordinary
@@ -38,7 +38,7 @@ type fiber struct {
 	byG uintptr // by's goroutine
 
 	event     event
-	running   bool // between enter and exit; its resumer's Resume keeps the handle meanwhile
+	running   bool // between enter and exit; the Resume keeps the handle meanwhile
 	started   bool
 	lost      bool // it cannot be reaped
 	cancelled bool
@@ -50,12 +50,13 @@ type fiber struct {
 	ids       struct{ next, end uint64 } // of ordinary goroutines' fibers: to give out
 }
 
-// core is the part of a Yielder that does not depend on its types. It stays with
-// its fiber, for incarnations of those types.
+// core is the part of a Yielder that does not depend on its types. It stays
+// with its fiber, for incarnations of those types. Any thread may read id and
+// root.
 type core struct {
 	t     *fiber          // constant
-	id    counter.Counter // of the incarnation; 0 between two; read by any thread
-	root  counter.Counter // the goroutine that is its home, if no executor is; constant as locks is; read by any thread
+	id    counter.Counter // of the incarnation; 0 between two
+	root  counter.Counter // the goroutine that is its home, if no executor is; constant as locks is
 	locks uintptr         // how its creator was locked to its thread; constant in an incarnation
 	begun bool            // it has been resumed
 }
@@ -79,11 +80,11 @@ const (
 
 func fiberOf(c *context.Context) *fiber { return (*fiber)(unsafe.Pointer(c)) }
 
-// check reports whether the caller may resume the incarnation, and notes the
-// caller if so.
+// check reports whether the caller may resume the incarnation, and stores the
+// caller as its resumer if so.
 func (c *core) check() error {
 	g, locks := asm.Where()
-	if goruntime.RaceEnabled { // the detector would report the harmless race on by and byG below
+	if goruntime.RaceEnabled { // it would report the harmless race on by and byG below
 		if _, err := c.caller(g, locks); err != nil {
 			return err
 		}
@@ -101,7 +102,7 @@ func (c *core) check() error {
 	}
 	w, err := c.caller(g, locks)
 	if err == nil && t.running {
-		err = ErrRunning // and its resumer stays the one
+		err = ErrRunning // and it keeps its resumer
 	}
 	if err == nil {
 		t.by, t.byG = w, g
@@ -123,8 +124,8 @@ func (c *core) status() Status {
 	return StatusNormal
 }
 
-// caller returns the worker of the calling goroutine, nil for an ordinary one, if
-// that is at c's home.
+// caller returns the worker of the calling goroutine, nil for an ordinary one,
+// if that is at c's home.
 func (c *core) caller(g, locks uintptr) (*worker, error) {
 	w := CurrentWorker()
 	switch {
@@ -180,8 +181,8 @@ func (t *fiber) exit() {
 // that, so that no index is checked.
 var refusals = [256]error{1: ErrOutside, 2: ErrCancelled, 3: ErrThreadLocked}
 
-// leave is exit for Yield, unless it returns an index of refusals. c may be of an
-// incarnation that has ended, and the caller anything.
+// leave is exit for Yield, unless it returns an index of refusals. c may be of
+// an incarnation that has ended, and the caller anything.
 func (c *core) leave() (refused uint8) {
 	t := c.t
 	g, locks := asm.Where()
@@ -204,8 +205,8 @@ func (c *core) leave() (refused uint8) {
 // inside reports whether the caller is the coroutine itself.
 func (c *core) inside() bool { return c.t != nil && c.t.w.ctx.G() == asm.Getg() && c.t.of == c }
 
-// resume runs the fiber until it yields or ends. With the portable backend, when
-// the fiber waits for something, so must its resumer.
+// resume runs the fiber until it yields or ends. With the portable backend,
+// when the fiber waits for something, so must its resumer.
 func (t *fiber) resume() {
 	if context.Direct() {
 		t.w.ctx.Switch(&t.w.ctx)
@@ -224,7 +225,8 @@ func (t *fiber) resumed() {
 		t.w.ctx.ServeCalls()
 	}
 	if t.by != nil {
-		t.by.inner.Set(nil) // here, so that what is parked in the switch is never the innermost
+		// Here, so that what is parked in the switch is never the innermost.
+		t.by.inner.Set(nil)
 	}
 }
 
@@ -245,8 +247,8 @@ func (w *worker) suspend() {
 	w.open.Restore(open)
 }
 
-// pause is one step of suspend with the portable backend: back to the resumer of
-// w, which goes on with it.
+// pause is one step of suspend with the portable backend: back to the resumer
+// of w, which goes on with it.
 func (w *worker) pause() {
 	if w.fiber != nil {
 		w.fiber.event = eventPark

@@ -11,56 +11,64 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// Handoff: the loop goes on while a coroutine is blocked outside netco, in a Go
+// Handoff: the loop runs on while a coroutine is blocked outside netco, in a Go
 // channel, a sync.Mutex, a system call or C.
 //
 // While a coroutine runs, the loop is parked in its context. When the
-// coroutine's goroutine is blocked, a rescuer, any ordinary goroutine that is not
-// locked to a thread, switches through that context: the loop runs on in the
-// rescuer's place, and the rescuer is parked there. The coroutine is left behind:
-// when it wakes it is an ordinary goroutine, until its next operation of netco,
-// where it switches through the context in turn. So it is parked there as any
-// other coroutine that is ready, and the rescuer, which runs on, posts it to the
-// loop.
+// coroutine's goroutine is blocked, a rescuer, any ordinary goroutine that is
+// not locked to a thread, switches through that context: the loop runs on in
+// the rescuer's place, and the rescuer is parked there. The coroutine is left
+// behind: when it wakes it is an ordinary goroutine, until its next operation
+// of netco, where it switches through the context in turn. So it is parked
+// there as any other coroutine that is ready, and the rescuer, which runs on,
+// posts it to the loop.
 //
-//	worker.away  means                                   becomes
-//	attached     the loop drives it                      claimed, by a rescuer
-//	claimed      the rescuer looks once more             attached, if the goroutine was not blocked; leaving
-//	leaving      the rescuer is about to switch          outside, by the loop, first thing after its switch
-//	outside      left behind; the rescuer is parked in   attached, by the loop, when the rescuer has posted the
-//	             its context                             coroutine, which is parked there now
-//	nested       of a fiber, for good: its resumer's     nothing
-//	             word counts
+//	worker.away  means                        becomes
+//	attached     the loop drives it           claimed, by a rescuer
+//	claimed      the rescuer checks again     attached, if the goroutine was
+//	                                          not blocked; leaving
+//	leaving      the rescuer is about to      outside, by the loop, first thing
+//	             switch                       after its switch
+//	outside      left behind; the rescuer is  attached, by the loop, when the
+//	             parked in its context        rescuer has posted the coroutine,
+//	                                          which is then parked there
+//	nested       of a fiber, for good: its    nothing
+//	             resumer's word counts
 //
-// Soundness. What is the executor's owner's is touched only by code that has
-// looked at away (CurrentWorker, Park), and the goroutine is not found blocked
-// between that look and the end of what it guards. The goroutine stores open and
-// loads away, with plain instructions; the rescuer stores away, has every thread execute a
-// memory barrier (membarrier(2)), and then looks whether the goroutine is blocked
-// while open is odd. If so, then whatever it does after it has woken comes after
-// the barrier, and its next look finds the word claimed. If not, the rescuer has
-// done nothing. TestHandoffEveryOrder runs through all orders of this.
+// Soundness. What belongs to the executor's owner is touched only by code that
+// has checked away (CurrentWorker, Park), and the goroutine is not found
+// blocked between that check and the end of what it guards. The goroutine
+// stores open and loads away, with plain instructions; the rescuer stores away,
+// has every thread execute a memory barrier (membarrier(2)), and then checks
+// whether the goroutine is blocked while open is odd. If so, then whatever the
+// goroutine does after it has woken comes after the barrier, and its next check
+// finds the word claimed. If not, the rescuer has changed nothing.
+// TestHandoffEveryOrder runs through all orders of this.
 //
-// The rule for code inside of netco that runs on coroutines. Between a look and
-// the last touch of what is the owner's there is nothing that waits in Go or in a
-// system call which enters the Go scheduler: no function of the user's, no
-// logging, no context's method, no sync.Mutex, no sync.Pool (which has one
-// inside), no unix.Close or the like. What has one in the middle either looks
-// again behind it, with Rejoin, Here and so on; or is pinned, so that open is even
-// meanwhile (package inside):
+// The rule for code inside netco that runs on coroutines. Between a check and
+// the last touch of what belongs to the owner there is nothing that waits in
+// Go, or in a system call that enters the Go scheduler: no function of the
+// user's, no logging, no context's method, no sync.Mutex, no sync.Pool (which
+// has one inside), no unix.Close or the like. What has one in the middle either
+// checks again behind it, with Rejoin, CurrentWorker and so on; or is pinned,
+// so that open is even meanwhile (package inside):
 //
-//	netco's locks, waited for     executor's table, joiners, children; PollDesc, submissions, group, running;
-//	                              epoller's slab and life: inside.Mutex, inside.RWMutex
-//	short sleeps and spins        waitq.Relax
-//	system calls that take long   sysx.StartConnect, CloseStream, large packets: nothing would be gained
-//	a turn of I/O by a coroutine  processor.YieldTurn: its events must not be overwritten by the loop's
-//	the end of a coroutine        from its last look in worker.end on
-//	the switch                    suspend, a fiber's exit to its next resume: what is parked in a switch looks blocked
+//	a wait for netco's locks    executor's table, joiners, children; PollDesc,
+//	                            submissions, group, running; epoller's slab and
+//	                            life: inside.Mutex, inside.RWMutex
+//	short sleeps and spins      waitq.Relax
+//	long system calls           sysx.StartConnect, CloseStream, large packets:
+//	                            a handoff would gain nothing
+//	a coroutine's turn of I/O   processor.YieldTurn: its events must not be
+//	                            overwritten by the loop's
+//	a coroutine's end           from its last check in worker.end on
+//	a switch                    suspend, a fiber's exit to its next resume: what
+//	                            is parked in a switch looks blocked
 //
-// Waking does not look: from a coroutine that was left behind it goes the way of
-// other threads (driven). So it may be done under a lock, and under a lock of
-// package inside nothing else may look: to rejoin takes the loop, which may be
-// waiting for that lock.
+// Waking does not check: from a coroutine that was left behind it takes the
+// path of other threads (driven). So it may be done under a lock. Nothing else
+// may check under a lock of package inside: to rejoin takes the loop, which may
+// be waiting for that lock.
 const (
 	attached = iota
 	claimed
@@ -98,8 +106,8 @@ func (w *worker) isAttached() bool {
 
 // Rejoin returns when the caller, if it is a coroutine that was left behind, is
 // driven by its executor's loop again. To be called in the middle of an
-// operation after what may have blocked, a user's function for instance, before
-// what is the owner's is touched. It may park.
+// operation, behind what may have blocked, such as a user's function, and
+// before the operation touches what belongs to the owner. It may park.
 func Rejoin() { CurrentWorker() }
 
 // rejoin returns when the coroutine is driven by its executor's loop. w is the
@@ -119,17 +127,17 @@ func (w *worker) rejoin() {
 }
 
 // Left is a run of a coroutine that Blocked has found blocked: two are equal if
-// it was not suspended in between. That it has woken and blocked again they do not
-// say: a run of many short waits holds up its Processor as one long wait does. One
-// that gives up the thread between its waits does not, the others run then.
+// it was not suspended in between. It may have woken and blocked again: a run
+// with many short waits holds up its Processor as one long wait does. One that
+// gives up the thread between its waits does not, since others run then.
 type Left struct {
 	w   *worker
 	ex  *Executor
 	run uint64
 }
 
-// Blocked returns the running coroutine if its goroutine is blocked outside of
-// netco and it may be left behind; nil otherwise. From any thread; it may be over
+// Blocked returns the running coroutine if its goroutine is blocked outside
+// netco and it may be left behind; nil otherwise. Any thread; it may have woken
 // by then. Precondition: goruntime.FindStandings has succeeded.
 func (ex *Executor) Blocked() (Left, *Coroutine) {
 	co := ex.current.Load()
@@ -147,9 +155,9 @@ func (ex *Executor) Blocked() (Left, *Coroutine) {
 	return l, co
 }
 
-// blocked reports whether the goroutine that runs for w was blocked outside of
-// netco at some moment during the call. That it was the same goroutine, and
-// outside, tell the two counts, which are read once more afterwards.
+// blocked reports whether the goroutine that runs for w was blocked outside
+// netco at some moment during the call. The two counts, read again at the end,
+// show that it was the same goroutine, and outside.
 func (w *worker) blocked() bool {
 	was, open := w.open.Load()
 	if !open || w.away.Load() > claimed {
@@ -157,10 +165,11 @@ func (w *worker) blocked() bool {
 	}
 	innermost := w.innermost()
 	innerWas, open := innermost.open.Load()
-	// What is parked in a switch and has not said that it is about to switch has
-	// resumed something that is not netco's, such as iter.Pull's.
-	if !open || goruntime.StandingOf(innermost.ctx.G()) == goruntime.Unblocked || asm.Locked(innermost.ctx.G()) {
-		return false // a goroutine that is locked to its thread could not come back
+	// What is parked in a switch while open is odd has resumed something that
+	// is not netco's, such as iter.Pull's.
+	g := innermost.ctx.G()
+	if !open || goruntime.StandingOf(g) == goruntime.Unblocked || asm.Locked(g) {
+		return false // a goroutine that is locked to its thread could not rejoin
 	}
 	is, _ := w.open.Load()
 	innerIs, _ := innermost.open.Load()
@@ -176,7 +185,8 @@ func (w *worker) innermost() *worker {
 	return w
 }
 
-// leftBehind reports whether co runs beside its executor's loop. From any thread.
+// leftBehind reports whether co runs beside its executor's loop. From any
+// thread.
 func (co *Coroutine) leftBehind() bool {
 	w := co.w.Load()
 	return w != nil && w.away.Load() == outside
@@ -186,8 +196,8 @@ func (co *Coroutine) leftBehind() bool {
 // runs on in place of the calling goroutine, and Leave returns, with true, when
 // the coroutine has rejoined; with false at once otherwise. To be called by an
 // ordinary goroutine that is not locked to its thread. barrier is to make every
-// thread of the process execute a memory barrier; before is called just before
-// the loop runs on, which waits for it.
+// thread of the process execute a memory barrier. before is called just before
+// the loop runs on, and holds it up.
 func (l Left) Leave(barrier func(), before func(*LeftBehind)) bool {
 	w := l.w
 	if !w.away.CompareAndSwap(attached, claimed) {
@@ -195,24 +205,27 @@ func (l Left) Leave(barrier func(), before func(*LeftBehind)) bool {
 	}
 	barrier()
 	ex := l.ex
-	// Whether it is still ex's comes last: it may have moved, and be blocked elsewhere.
+	// That it is still ex's is checked last: it may have moved, and be blocked
+	// elsewhere.
 	co := w.co.Load()
-	if co == nil || ex.current.Load() != co || !w.blocked() || w.open.Run() != l.run || co.ex.Load() != ex {
+	if co == nil || ex.current.Load() != co || !w.blocked() ||
+		w.open.Run() != l.run || co.ex.Load() != ex {
 		w.away.Store(attached)
 		return false
 	}
 	w.away.Store(leaving)
 	before(w.noteLeft(co))
-	goruntime.RaceReleaseOf(w.innermost().ctx.G(), unsafe.Pointer(&w.ctx)) // the loop acquires it after its switch
-	ex.left = w                                                            // the loop is parked, and what it drives is blocked: no owner but this
+	// The loop acquires it after its switch.
+	goruntime.RaceReleaseOf(w.innermost().ctx.G(), unsafe.Pointer(&w.ctx))
+	ex.left = w // the loop is parked, and what it drives is blocked: no owner but this
 	begin := clock.Now()
 	w.ctx.Switch(&w.ctx)
 	w.post(clock.Now()-begin >= worthNs)
 	return true
 }
 
-// post sends w, whose coroutine has rejoined, to the executor's loop. worth says
-// that it was away for worthNs.
+// post sends w, whose coroutine has rejoined, to the executor's loop. worth
+// means that it was away for worthNs.
 func (w *worker) post(worth bool) {
 	e := new(Coroutine)
 	e.fn = func() {
@@ -225,8 +238,8 @@ func (w *worker) post(worth bool) {
 	w.ex.host.Post(e)
 }
 
-// wentOn is the loop's part: it runs on though the coroutine that it has resumed
-// has not suspended itself.
+// wentOn is the loop's part: it runs on, though the coroutine that it has
+// resumed has not suspended itself.
 func (ex *Executor) wentOn() {
 	w := ex.left
 	ex.left = nil
@@ -236,10 +249,11 @@ func (ex *Executor) wentOn() {
 	w.away.Store(outside)
 }
 
-var errNoHandoff = errors.New("the portable context backend cannot leave a blocked coroutine behind")
+var errNoHandoff = errors.New(
+	"the portable context backend cannot leave a blocked coroutine behind")
 
 // Thread returns the number of the thread that runs the current coroutine; 0 if
-// none does, or if it is not known. From any thread; it may be over by then.
+// none does, or if it is not known. Any thread; another may run by then.
 func (ex *Executor) Thread() int {
 	co := ex.current.Load()
 	if co == nil {
@@ -263,8 +277,8 @@ func (ex *Executor) Thread() int {
 	return tid
 }
 
-// CanLeave reports whether the loop of an executor can leave coroutines behind:
-// the error says why not.
+// CanLeave returns nil if the loop of an executor can leave coroutines behind,
+// else the reason why not.
 func CanLeave() error {
 	if !context.Direct() {
 		return errNoHandoff

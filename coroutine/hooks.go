@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// Hooks are called by every coroutine, a Scheduler's or a Fiber, at its start and
-// at its end: for packages that keep something for each. They run as part of the
-// coroutine: Current and Locals are its own, they may park, and a panic is its
-// panic.
+// Hooks are called by every coroutine, a Scheduler's or a Fiber, at its start
+// and at its end: for packages that keep something for each. They run as part
+// of the coroutine: Current and Locals are its own, they may park, and a panic
+// is its panic.
 type Hooks struct {
 	Start func() // before its function
-	End   func() // after its function has returned, panicked or been unwound; not if Start was not called
+	End   func() // after its function returned, panicked or was unwound; not without Start
 
 	// Renamed, if it is not nil, is called after SetName, in a coroutine that
 	// started with hooks, these or others.
@@ -26,7 +26,8 @@ var hooksMu sync.Mutex // changes of hooks
 
 // AddHooks adds hooks for coroutines that start from now on, and returns a
 // function that removes them for those that start after it. Start functions are
-// called in the order in which they were added, End functions in the opposite one.
+// called in the order in which they were added, End functions in the opposite
+// one.
 func AddHooks(h Hooks) (remove func()) {
 	change := func(f func(list []*Hooks) []*Hooks) {
 		hooksMu.Lock()
@@ -65,7 +66,7 @@ func hooked(f func()) {
 
 // SetName gives the calling coroutine another name, nil for none, and another
 // site, a program counter or 0: for a package that starts coroutines to run its
-// users' functions. name must not be changed. It does not allocate. On an ordinary
+// users' functions. *name must not change. It does not allocate. On an ordinary
 // goroutine it does nothing.
 func SetName(name *string, site uintptr) {
 	w := CurrentWorker()

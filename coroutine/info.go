@@ -11,17 +11,17 @@ type Info struct {
 	ID        uint64
 	Name      string
 	Site      uintptr // the return address where it was made; 0 if unknown
-	// File, Line and Func are Site in words. Resolve fills them in. File is ""
-	// if the place is not known.
+	// File, Line and Func are Site as source code. Resolve fills them in. File
+	// is "" if the place is not known.
 	File   string
 	Line   int
 	Func   string
 	State  State
 	Reason Reason
-	// Since is when it began to wait; for one that is ready or runs, when it was
-	// last made ready, not counting Yield. It is CLOCK_MONOTONIC in nanoseconds,
-	// as of the beginning of that turn of its thread, and 0 if its host does not
-	// call SetClock.
+	// Since is when it began to wait; for one that is ready or runs, when it
+	// was last made ready, not counting Yield. It is CLOCK_MONOTONIC in
+	// nanoseconds, as of the beginning of that turn of its thread, and 0 if its
+	// host does not call SetClock.
 	Since int64
 	Host  Host
 	// WaitsFor says in words what Reason does; "" unless it waits.
@@ -36,8 +36,9 @@ type Info struct {
 //
 // Any thread, coroutines too. It takes no lock, holds nothing up and does not
 // allocate; a million take about 0.3 s of the calling thread. A coroutine that
-// starts or ends meanwhile may be left out; all others are given to f once. Each
-// field of an Info was true of that coroutine, though not all at one instant.
+// starts or ends meanwhile may be left out; all others are given to f once.
+// Each field of an Info was true of that coroutine, though not all at one
+// instant.
 func Range(f func(Info) bool) {
 	t := table.Load() // one that grows or shrinks meanwhile does so by another table
 	for i := range t.slots {
@@ -63,12 +64,13 @@ func Find(id uint64) (found Info, ok bool) {
 
 // of fills in what w's coroutine is doing, and reports whether w has one.
 //
-// The worker of a fiber that a coroutine has resumed names that coroutine, too; its
-// own names it from its start to its end. So each is found once, by its own.
+// The worker of a fiber that a coroutine has resumed refers to that coroutine,
+// too; its own refers to it from its start to its end. So each is found once,
+// by its own.
 //
-// The coroutine may end and its struct be reused at any moment. renew sets the id
-// last and end clears it first, in that order for all threads; so what was read
-// between two reads of the same id belongs to that incarnation.
+// The coroutine may end and its struct be reused at any moment. renew sets the
+// id last and end clears it first, in that order for all threads; so what was
+// read between two reads of the same id belongs to that incarnation.
 func (i *Info) of(w *worker) bool {
 	co := w.co.Load()
 	if co == nil {
@@ -118,16 +120,19 @@ func frameOf(site uint64) (frame runtime.Frame) {
 
 // waitsFor is Info.WaitsFor.
 func (r Reason) waitsFor() string {
-	return [Reasons]string{"", "a time", "data to read", "room to write", "a connection to accept", "a connection to be made", "a lock",
-		"the end of a coroutine", "something outside netco", "a blocking call", "a channel", "a condition", "a semaphore",
-		"the others of its group", "a future", "the end of a context", "memory for a buffer"}[r]
+	return [Reasons]string{
+		"", "a time", "data to read", "room to write", "a connection to accept",
+		"a connection to be made", "a lock", "the end of a coroutine", "something outside netco",
+		"a blocking call", "a channel", "a condition", "a semaphore", "the others of its group",
+		"a future", "the end of a context", "memory for a buffer",
+	}[r]
 }
 
-// Goroutines returns the goroutines, as asm.Getg gives them, one of which has the
-// executor's thread: those that co runs on, or the loop's if co is nil. There is
-// more than one if co has resumed Fibers; all but one then wait in the switch. From
-// any thread; by then they may belong to other coroutines. It reads the whole table
-// of goroutines: some milliseconds for a million.
+// Goroutines returns the goroutines, as asm.Getg returns them, of which one has
+// the executor's thread: those that co runs on, or the loop's if co is nil.
+// There is more than one if co has resumed Fibers; all but one then wait in the
+// switch. Any thread; by then they may belong to other coroutines. It reads the
+// whole table of goroutines: some milliseconds for a million.
 func (ex *Executor) Goroutines(co *Coroutine) []uintptr {
 	if co == nil {
 		return []uintptr{ex.loopIs.ctx.G()}

@@ -7,11 +7,13 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// ErrShutdown is returned by waits that were ended by force, because the scheduler
-// is shutting down or by the coroutine's Handle.Stop, and by later calls.
+// ErrShutdown is returned by waits that were ended by force, because the
+// scheduler is shutting down or by the coroutine's Handle.Stop, and by later
+// ones.
 var ErrShutdown = errors.New("netco: scheduler is shutting down")
 
-// ErrJoinSelf is returned by a coroutine's Join of itself, which would never end.
+// ErrJoinSelf is returned by a coroutine's Join of itself, which would never
+// end.
 var ErrJoinSelf = errors.New("netco: a coroutine cannot join itself")
 
 // Handle identifies one incarnation of a coroutine. The zero Handle is of a
@@ -24,7 +26,7 @@ type Handle struct {
 // joins are the waiters for a coroutine's end, in this incarnation or another.
 type joins struct {
 	mu      inside.Mutex           // also held while a waker walks the joiners
-	here    *Waiter                // owner: those of this thread, a stack through Waiter.Link
+	here    *Waiter                // owner: those of its thread, a stack through Waiter.Link
 	joiners atomic.Pointer[Waiter] // the others, a stack through Waiter.Link; stores under mu
 }
 
@@ -43,9 +45,9 @@ func (h Handle) ID() uint64 { return h.id }
 // Done reports whether the coroutine has ended.
 func (h Handle) Done() bool { return h.co == nil || h.co.id.Load() != h.id }
 
-// Join waits for the coroutine to end; for one that has ended it returns at once.
-// Parks a coroutine, blocks a goroutine. It returns ErrJoinSelf, ErrShutdown when
-// the wait was ended by force, or ErrBubble.
+// Join waits for the coroutine to end; for one that has ended it returns at
+// once. Parks a coroutine, blocks a goroutine. It returns ErrJoinSelf,
+// ErrShutdown when the wait was ended by force, or ErrBubble.
 func (h Handle) Join() error {
 	if h.Done() {
 		return nil
@@ -67,7 +69,7 @@ func (h Handle) Join() error {
 	return h.joinFar()
 }
 
-// joinFar is Join where they need not live on one thread.
+// joinFar is Join where the two need not be on one thread.
 func (h Handle) joinFar() error {
 	w := AcquireWaiter()
 	defer w.Release()
@@ -90,8 +92,7 @@ func (h Handle) joinFar() error {
 	return nil
 }
 
-// join is Join where both are on this thread, so that nothing of it needs an
-// atomic.
+// join is Join where both are on this thread, so that it needs no atomics.
 func (w *worker) join(h Handle) error {
 	co := w.co.Own()
 	me, j := &co.waiter, h.co.joined()
@@ -144,22 +145,22 @@ func (j *joins) add(w *Waiter) {
 	j.mu.Unlock()
 }
 
-// wake wakes all that are queued. Joiners of a later incarnation, and those woken
-// early, queue again.
+// wake wakes all that are queued. Joiners of a later incarnation, and those
+// woken early, queue again.
 func (j *joins) wake() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for w := j.joiners.Swap(nil); w != nil; {
 		next := w.Link
 		w.Wake()
-		atomic.StoreUintptr(&w.Tag, joinReleased) // from here on w is its owner's
+		atomic.StoreUintptr(&w.Tag, joinReleased) // from here on w belongs to its owner
 		w = next
 	}
 }
 
-// drop makes sure, after its park, that w is in no list and used by no waker. If
-// it is still queued, the park ended early or by force: then all are woken, and
-// the others queue again.
+// drop makes sure, after w's park, that it is in no list and used by no waker.
+// If it is still queued, the park ended early or by force: then all are woken,
+// and the others queue again.
 func (j *joins) drop(w *Waiter) {
 	if atomic.LoadUintptr(&w.Tag) != joinReleased {
 		j.wake()

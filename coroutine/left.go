@@ -9,7 +9,7 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// LeftBehind tells of a coroutine that a loop goes on without.
+// LeftBehind describes a coroutine that a loop runs on without.
 type LeftBehind struct {
 	ID   uint64
 	Name string // may be ""
@@ -17,15 +17,15 @@ type LeftBehind struct {
 	Stack Stack
 }
 
-// Stack is what was found of the calls that a coroutine was blocked in; the zero
-// value if it had woken when it was looked at. Stacks of the same calls are equal.
+// Stack is what was found of the calls that a coroutine was blocked in; the
+// zero value if it had woken before. Stacks of the same calls are equal.
 type Stack struct {
-	pcs [goruntime.MaxStack]uintptr // as goruntime.StackOf writes them down
+	pcs [goruntime.MaxStack]uintptr // as goruntime.StackOf stores them
 	n   int
 }
 
-// noteLeft returns what is to be told of w's coroutine, which is about to be left
-// behind: it is claimed and has been seen blocked. It may have woken since.
+// noteLeft describes w's coroutine, which is about to be left behind: it is
+// claimed and was found blocked. It may have woken since.
 func (w *worker) noteLeft(co *Coroutine) *LeftBehind {
 	l := &LeftBehind{ID: co.ID(), Name: co.Name()}
 	l.Stack.n = goruntime.StackOf(w.innermost().ctx.G(), &l.Stack.pcs)
@@ -33,8 +33,8 @@ func (w *worker) noteLeft(co *Coroutine) *LeftBehind {
 	return l
 }
 
-// Frames returns the calls, innermost first, as far as they are not netco's own
-// that run coroutines. Some 30 µs.
+// Frames returns the calls, innermost first, without those of netco that run
+// coroutines. Some 30 µs.
 func (s *Stack) Frames() []runtime.Frame {
 	frames := goruntime.Frames(s.pcs[:s.n])
 	for len(frames) > 0 && runs(frames[len(frames)-1]) {
@@ -43,14 +43,14 @@ func (s *Stack) Frames() []runtime.Frame {
 	return frames
 }
 
-// BlockedAt returns which of these frames is the user's call: the innermost that
-// is neither the standard library's nor netco's; else the innermost of netco's;
+// BlockedAt returns the frame with the user's call: the innermost that is
+// neither the standard library's nor netco's; else the innermost of netco's;
 // else the outermost.
 func BlockedAt(frames []runtime.Frame) (at runtime.Frame) {
 	var own runtime.Frame
 	for _, at = range frames {
 		switch {
-		case Standard(at.Function), strings.Contains(at.Function, "._Cfunc_"): // which cgo has made
+		case Standard(at.Function), strings.Contains(at.Function, "._Cfunc_"): // made by cgo
 		case !belongs(at, ""):
 			return at
 		case own.Function == "":
@@ -63,9 +63,10 @@ func BlockedAt(frames []runtime.Frame) (at runtime.Frame) {
 	return at
 }
 
-// Standard reports whether a function is of the standard library or of
-// golang.org/x/sys, which is a part of it in all but name. Its packages' paths
-// have no dot in their first element, which a module's path may lack as well.
+// Standard reports whether a function belongs to the standard library or to
+// golang.org/x/sys, which counts as a part of it. The paths of the library's
+// packages have no dot in their first element; a module's path may have none
+// either.
 func Standard(function string) bool {
 	function, _, _ = strings.Cut(function, "[") // type arguments have paths of their own
 	dir := strings.LastIndexByte(function, '/') + 1
@@ -86,8 +87,8 @@ func Standard(function string) bool {
 	return true
 }
 
-// dotless are the paths of the program's modules that have no dot in their first
-// element.
+// dotless are the paths of the program's modules that have no dot in their
+// first element.
 var dotless = sync.OnceValue(func() (paths []string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -8,15 +8,15 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// Limit is how long a wait may take. The zero Limit is none.
+// Limit is how long a wait may take. The zero Limit is no limit.
 type Limit struct {
 	deadline int64           // CLOCK_MONOTONIC, ns; 0 for none
 	ctx      context.Context // nil for none
 }
 
-// Timeout limits a wait to d from now. With d <= 0 it has expired before the wait
-// begins: an operation that need not wait succeeds, others end with WakeTimeout. A
-// d of centuries is for ever.
+// Timeout limits a wait to d from now. With d <= 0 it has expired before the
+// wait begins: an operation that need not wait succeeds, others end with
+// WakeTimeout. A d of centuries is for ever.
 func Timeout(d time.Duration) Limit {
 	now := clock.Now()
 	deadline := now + int64(max(d, 0))
@@ -29,8 +29,8 @@ func Timeout(d time.Duration) Limit {
 // Context limits a wait to the end of ctx. It allocates when the wait parks.
 func Context(ctx context.Context) Limit { return Limit{ctx: ctx} }
 
-// Earlier returns the limit that also expires at deadline (CLOCK_MONOTONIC, ns),
-// with WakeTimeout.
+// Earlier returns the limit that also expires at deadline (CLOCK_MONOTONIC,
+// ns), with WakeTimeout.
 func (limit Limit) Earlier(deadline int64) Limit {
 	if limit.deadline == 0 || deadline < limit.deadline {
 		limit.deadline = deadline
@@ -81,7 +81,7 @@ func (w *Waiter) parkContext(reason Reason, limit Limit) Wake {
 	}
 	co, ticket := w.co, w.co.ticket
 	stop := context.AfterFunc(limit.ctx, func() {
-		co.Ready(ticket, WakeCancelled) // late, it finds another ticket
+		co.Ready(ticket, WakeCancelled) // a late call finds another ticket
 	})
 	defer Rejoin() // the context may be a user's, whose stop blocks
 	defer stop()

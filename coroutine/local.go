@@ -7,28 +7,28 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// LocalOptions say what a Local does beside holding a value. All fields may be
+// LocalOptions are what a Local does beside holding a value. All fields may be
 // left out.
 type LocalOptions[T any] struct {
-	// Make makes a coroutine's value at the first Get; without it that is the
+	// Make returns a coroutine's value at the first Get; without it that is the
 	// zero value.
 	Make func() T
-	// Inherit makes the value of a new coroutine whose creator has one, from
-	// that, at its creation and on its creator's thread. Without it nothing is
-	// inherited. A panic in it is that of the call that starts the coroutine,
-	// which then starts none.
+	// Inherit returns the value of a new coroutine, made from its creator's if
+	// that has one, when it is created and on its creator's thread. Without it
+	// nothing is inherited. If it panics, so does the call that starts the
+	// coroutine, which then starts none.
 	Inherit func(parent *T) T
 	// Drop is called with the value at the coroutine's end. It may park.
 	Drop func(*T)
 }
 
-// Local is a variable of which every coroutine has its own: those of a Scheduler,
-// and Fibers, which do not share their resumer's. A coroutine that never asks for
-// it has none, and pays nothing.
+// Local is a variable of which every coroutine has its own: those of a
+// Scheduler, and Fibers, which do not share their resumer's. A coroutine that
+// never uses it has no value, and pays nothing.
 //
-// Ordinary goroutines have one value together, made when one of them first asks:
-// Go has no hook at a goroutine's end that could drop its own. What they share must
-// be safe for that.
+// Ordinary goroutines share one value, made when one of them first asks for it:
+// Go has no hook at a goroutine's end that could drop its own. It must be safe
+// for concurrent use.
 type Local[T any] struct {
 	key    localKey
 	make   func() T
@@ -42,8 +42,8 @@ type localKey struct {
 	drop    func(value any)
 }
 
-// inheriting counts the Locals ever made that are inherited: while it is 0, making
-// a coroutine skips inheritLocals.
+// inheriting counts the Locals ever made that are inherited: while it is 0,
+// making a coroutine skips inheritLocals.
 var inheriting atomic.Int32
 
 // NewLocal makes a Local, once, as a package's variable.
@@ -135,7 +135,8 @@ type localValue struct {
 // fewLocals is how many are found faster without an index.
 const fewLocals = 8
 
-// currentLocals returns the caller's place for values; nil for ordinary goroutines.
+// currentLocals returns the caller's place for values; nil for ordinary
+// goroutines.
 func currentLocals() *localValues {
 	switch w := CurrentWorker(); {
 	case w == nil:
@@ -221,7 +222,9 @@ func inheritLocals(to *localValues) {
 			to.drop()
 		}
 	}()
-	defer inside.Pin().Unpin() // else a user's function could have the caller move, in the middle of what is the executor's
+	// Pinned, or a user's function could have the caller move, in the middle of
+	// an operation of the executor's.
+	defer inside.Pin().Unpin()
 	for i := 0; i < len(from.set.list); i++ {
 		if l := from.set.list[i]; l.key.inherit != nil {
 			to.add(l.key, l.key.inherit(l.value))
@@ -230,13 +233,13 @@ func inheritLocals(to *localValues) {
 	inherited = true
 }
 
-// Discard drops what a coroutine that was made, and will not be adopted, has
-// inherited, and takes it out of its parent's children.
+// Discard drops what a coroutine has inherited, which was made and will not be
+// adopted, and takes it out of its parent's children.
 func (co *Coroutine) Discard() {
 	co.children.leave()
 	co.locals.drop()
 }
 
 // MakingMayPanic reports whether making a coroutine may panic, or not return:
-// then it calls a Local's Inherit, which is a user's.
+// it may call a Local's Inherit, which is a user's.
 func MakingMayPanic() bool { return inheriting.Load() != 0 }

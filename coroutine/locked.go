@@ -8,13 +8,13 @@ import (
 	"github.com/netco-go/netco/asm"
 )
 
-// locksKnown says whether a coroutine's thread locks can be told from its
+// locksKnown is whether a coroutine's thread locks can be compared with its
 // loop's, in a nanosecond.
 var locksKnown = asm.LocksKnown()
 
-// checkLocks says on stderr which coroutine it is that the runtime is about to
-// end the program for: it gives the thread away, by a wait or its end, under
-// other thread locks than its loop's. doing says which.
+// checkLocks writes to stderr which coroutine the runtime is about to end the
+// program for: it gives up the thread, by a wait or its end, under other thread
+// locks than its loop's. doing names what it is about to do.
 func (co *Coroutine) checkLocks(ex *Executor, doing string) {
 	if !locksKnown {
 		return
@@ -25,11 +25,13 @@ func (co *Coroutine) checkLocks(ex *Executor, doing string) {
 }
 
 func (co *Coroutine) sayLocked(doing string) {
-	os.Stderr.WriteString("netco: " + co.title() + " " + doing + " while it holds runtime.LockOSThread, or is in a call from C;" +
-		" the Go runtime cannot switch to another then and ends the program. Do such work by package blocking.\n")
+	os.Stderr.WriteString("netco: " + co.title() + " " + doing +
+		" while it holds runtime.LockOSThread, or is in a call from C;" +
+		" the Go runtime cannot switch to another then and ends the program." +
+		" Do such work by package blocking.\n")
 }
 
-// title says which coroutine it is, for people: its number, name and site.
+// title describes the coroutine for people: its number, name and site.
 func (co *Coroutine) title() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "coroutine %d", co.ID())

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Recovered returns what a deferred function has got from recover, which it
-// calls as Recovered(recover()): nil if there is no panic, or a Goexit, and of
-// panic(nil) under GODEBUG=panicnil=1, for which recover returns nil as well, a
-// *runtime.PanicNilError. With nil it takes some 300 ns.
+// Recovered returns what a deferred function, which calls Recovered(recover()),
+// has recovered: nil if there is no panic, or a Goexit; a
+// *runtime.PanicNilError for panic(nil) under GODEBUG=panicnil=1, for which
+// recover returns nil as well. With nil it takes some 300 ns.
 //
 //go:noinline
 func Recovered(value any) any {
@@ -18,15 +18,16 @@ func Recovered(value any) any {
 		return value
 	}
 	var pcs [1]uintptr
-	runtime.Callers(3, pcs[:]) // who has called the deferred function
+	runtime.Callers(3, pcs[:]) // the caller of the deferred function
 	if f, _ := runtime.CallersFrames(pcs[:]).Next(); f.Function == "runtime.gopanic" {
 		return new(runtime.PanicNilError)
 	}
 	return nil
 }
 
-// panicked offers a panic to the host and crashes the program if it is declined. Called in the deferred call that
-// recovered it, so that the stack still shows where it came from.
+// panicked offers a panic to the host, and crashes the program if the host
+// declines. To be called in the deferred call that recovered it, so that the
+// stack still shows where it arose.
 func (ex *Executor) panicked(co *Coroutine, value any) {
 	stack := debug.Stack()
 	ex.Stats.Panics.Inc()
@@ -42,29 +43,34 @@ func (ex *Executor) panicked(co *Coroutine, value any) {
 	handled = ex.host.Panicked(co, value, stack)
 }
 
-// crashed is the panic that ends the program. A panic cannot just be passed on: the runtime would lose it where
-// a coroutine's goroutine ends. So it is raised again on a goroutine of its own, with the coroutine's stack as text.
+// crashed is the panic that ends the program. A panic cannot just be passed on:
+// the runtime would lose it where a coroutine's goroutine ends. So it is raised
+// again on a goroutine of its own, with the coroutine's stack as text.
 type crashed struct{ text string }
 
 func (c crashed) Error() string { return c.text }
 
-// crash ends the program as an unrecovered panic does, with status 2, and shows the coroutine's stack. It does not return.
+// crash ends the program as an unrecovered panic does, with status 2, and shows
+// the coroutine's stack. It does not return.
 func crash(co *Coroutine, value any, stack []byte) {
 	var b strings.Builder
-	fmt.Fprint(&b, value) // which bears an Error or String method that panics itself: a panic here would be lost
+	fmt.Fprint(&b, value) // it recovers a panic in an Error or String method, which would be lost
 	fmt.Fprintf(&b, "\n\nin netco %s\n%s", co.title(), stack)
 	go panic(crashed{b.String()})
 	select {}
 }
 
-// PanicError is a panic that is delivered to somebody else than the function that panicked: Resume, Transfer's resumer and Cancel of a
-// coroutine driven by hand panic with it; in packages cosync and blocking it is an error, or a panic, of who waits for the result.
+// PanicError is a panic that is delivered elsewhere than to the callers of the
+// function that panicked: Resume, Transfer's resumer and Cancel of a coroutine
+// driven by hand panic with it; in packages cosync and blocking it is an error,
+// or a panic, of the caller that waits for the result.
 type PanicError struct {
 	Value any    // what was panicked with
 	Stack []byte // as debug.Stack gives it, from where the panic arose
 }
 
-// Error returns the value and the stack: the traceback of who panics with it shows only who waited.
+// Error returns the value and the stack: the traceback of the panic that
+// delivers it shows only the waiting caller.
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("%v\n\nwhere it arose:\n%s", e.Value, e.Stack)
 }

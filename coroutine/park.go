@@ -10,9 +10,9 @@ import (
 func (co *Coroutine) Ticket() uint64 { return co.ticket }
 
 // Park gives up the thread until Ready is called for the present ticket, and
-// returns why it was woken. If Ready was called before, it returns at once. When
-// the scheduler ends by force it returns WakeShutdown without waiting, as it does
-// after Handle.Stop. A wake can be early: check what was waited for.
+// returns why it was woken. If Ready was called before, it returns at once.
+// When the scheduler ends by force, and after Handle.Stop, it returns
+// WakeShutdown without waiting. A wake can be early: check the condition again.
 //
 // Precondition: co is the calling coroutine.
 func (co *Coroutine) Park(reason Reason) Wake {
@@ -45,8 +45,8 @@ func (co *Coroutine) Park(reason Reason) Wake {
 	return co.wake
 }
 
-// Ready wakes co from the park with the given ticket, from any thread. For an old
-// ticket it does nothing.
+// Ready wakes co from the park with the given ticket, from any thread. An old
+// ticket has no effect.
 func (co *Coroutine) Ready(ticket uint64, why Wake) {
 	w := driven() // first: co may move before the other is read
 	ex := co.ex.Load()
@@ -75,11 +75,12 @@ func (co *Coroutine) Ready(ticket uint64, why Wake) {
 // Arrive delivers a wake that another thread has posted. Owner only; the host
 // calls it for what its inbox holds.
 //
-// Remote wakes go to the front of the run queue: the waker is probably blocked on
-// the result. remoteBoost bounds the preference: no more of them than of others.
+// Remote wakes go to the front of the run queue: the waker is probably blocked
+// on the result. remoteBoost bounds the preference: no more of them than of
+// others.
 //
-// A Coroutine whose waiter has no coroutine is an inbox function: another thread
-// has it called here, on the loop, see stackRequest.
+// A Coroutine whose waiter has no coroutine is an inbox function: another
+// thread has it called here, on the loop, see stackRequest.
 func (ex *Executor) Arrive(co *Coroutine) {
 	co.queued.Store(false) // before the load: a later wake posts again
 	if home := co.ex.Load(); home == nil {
@@ -88,8 +89,8 @@ func (ex *Executor) Arrive(co *Coroutine) {
 		}
 		return // the wake was for an earlier incarnation; the next has not been woken
 	} else if home != ex {
-		// The wake was for an earlier incarnation, on this executor; a wake for the
-		// present one may have relied on this node being on its way.
+		// The wake was for an earlier incarnation, on this executor; a wake for
+		// the present one may have relied on this node being on its way.
 		if !co.queued.Swap(true) {
 			home.host.Post(co)
 		}
@@ -121,9 +122,9 @@ func (ex *Executor) Ready(co *Coroutine, ticket uint64, why Wake) {
 }
 
 // Yield lets the other ready coroutines of this Processor run first. With none
-// ready it returns at once, or lets the loop poll for I/O if it has not for a
-// while. On an ordinary goroutine it is runtime.Gosched. The caller may move,
-// see MoveOn.
+// ready it returns at once, or lets the loop poll for I/O if it has not done so
+// for a while. On an ordinary goroutine it is runtime.Gosched. The caller may
+// move, see MoveOn.
 func Yield() {
 	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil {
@@ -158,10 +159,10 @@ func Yield() {
 	}
 }
 
-// YieldTurn is Yield that also ends the turn: the loop polls for I/O, timers and
-// other threads' wakes before anything else runs. For operations that can succeed
-// for ever without waiting, which may hold locks: it does not unwind the coroutine
-// but reports whether its waits end by force.
+// YieldTurn is Yield that also ends the turn: the loop polls for I/O, timers
+// and other threads' wakes before anything else runs. For operations that can
+// succeed for ever without waiting, and may hold locks: it does not unwind the
+// coroutine but reports whether its waits end by force.
 func YieldTurn() (stopping bool) {
 	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil {
@@ -178,8 +179,8 @@ func YieldTurn() (stopping bool) {
 }
 
 // Pass is Yield, but does not unwind a coroutine that is to end by force, with
-// the scheduler or alone: for one that, on its way out, needs what another is
-// about to release on its own.
+// the scheduler or alone. It is for one that, while it unwinds, needs what
+// another is about to release.
 func Pass() {
 	w := CurrentWorker()
 	if w == nil || w.co.Own() == nil || !w.cancelling(w.co.Own()) {
@@ -189,13 +190,13 @@ func Pass() {
 	w.pass()
 }
 
-// pass queues the coroutine up and gives control to the loop.
+// pass appends the coroutine to the run queue and gives control to the loop.
 func (w *worker) pass() {
 	co := w.co.Own()
 	w.ex.runq.push(co)
 	co.w.Own().suspend()
 }
 
-// Unwind ends the calling coroutine by runtime.Goexit, running its deferred calls.
-// A wait that cannot return an error does so when it is woken by shutdown.
+// Unwind ends the calling coroutine by runtime.Goexit, running its deferred
+// calls. A wait that cannot return an error does so when WakeShutdown ends it.
 func Unwind() { runtime.Goexit() }

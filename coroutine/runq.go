@@ -10,13 +10,13 @@ type runQueue struct {
 	tail  uint64       // pushed so far, less moved
 	moved uint64       // moved to the front so far
 
-	rested uint64 // what had been taken at the last rest
+	rested uint64 // taken() at the last rest
 }
 
 const (
 	minRunQueue  = 64
 	keptRunQueue = 1 << 10 // a ring up to that size is kept
-	mostRunQueue = 1 << 16 // and one beyond that never: to grow it again costs less than what runs from it
+	mostRunQueue = 1 << 16 // a larger one never: growing again costs less than the runs from it
 )
 
 func (q *runQueue) len() int { return int(q.tail - q.head) }
@@ -81,8 +81,8 @@ func (q *runQueue) rest() {
 	}
 }
 
-// release drops what popped entries still refer to, and the space of a burst
-// long gone. Precondition: len() == 0.
+// release drops what popped entries still refer to, and a ring that has grown
+// beyond 16*minRunQueue. Precondition: len() == 0.
 func (q *runQueue) release() {
 	if len(q.buf) > 16*minRunQueue {
 		q.buf, q.mask = nil, 0

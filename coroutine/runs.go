@@ -9,11 +9,11 @@ import (
 
 // Runs of coroutines as regions of an execution trace.
 //
-// A region belongs to the goroutine that begins it, and must end there before any
-// that was begun earlier: a trace in which that is not so cannot be read at all.
-// A coroutine's own goroutine will not do: the user may have begun a region
-// there, and end it after the next park. So the loop begins and ends these on its
-// own goroutine, which waits meanwhile.
+// A region belongs to the goroutine that begins it, and must end there before
+// any that was begun earlier: other traces cannot be read at all. A coroutine's
+// own goroutine will not do: the user may begin a region there, and end it
+// after the next park. So the loop begins and ends these regions on its own
+// goroutine, which waits meanwhile.
 
 // tracing is how many calls of TraceRuns are in force.
 var tracing atomic.Int32
@@ -23,8 +23,8 @@ const unnamed = "coroutine"
 
 // TraceRuns makes each run of a coroutine, from its getting the thread to its
 // giving it up, a region of the execution trace, with the coroutine's name or
-// "coroutine", whenever runtime/trace is on. All threads do so from their next turn
-// on, until stop is called. Package profile explains the rest.
+// "coroutine", whenever runtime/trace is on. It takes effect on every thread
+// with the next turn, and ends with stop. Package profile explains the rest.
 func TraceRuns() (stop func()) {
 	tracing.Add(1)
 	return sync.OnceFunc(func() { tracing.Add(-1) })

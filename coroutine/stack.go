@@ -17,23 +17,24 @@ import (
 var (
 	// ErrBusy is returned when the coroutine's thread has not answered in time.
 	ErrBusy = errors.New("netco: the coroutine's thread is busy")
-	// ErrNotFound is returned for a coroutine that has ended, or has not started.
+	// ErrNotFound is returned for a coroutine that has ended, or has not
+	// started.
 	ErrNotFound = errors.New("netco: no such coroutine")
 )
 
 // StackOf returns the stack of the coroutine with that id as text, like
-// debug.Stack's but without netco's own frames at either end. For a coroutine that
-// has resumed a Fiber, the Fiber's stack comes first, then its resumer's.
+// debug.Stack's but without netco's own frames at either end. For a coroutine
+// that has resumed a Fiber, the Fiber's stack comes first, then its resumer's.
 //
-// The coroutine's own thread captures the stack, which takes it some microseconds.
-// The coroutine need not be woken for that and stays parked. For one that is
-// blocked outside netco the request is repeated until it is back.
+// The coroutine's own thread captures the stack, in some microseconds. The
+// coroutine is not woken for that and stays parked. For one that is blocked
+// outside netco the request is repeated until it is back.
 //
-// It returns ErrNotFound for a coroutine that has ended or has not started, and an
-// error that wraps ErrBusy and ctx's if ctx ends before the thread has answered:
-// the thread is kept busy, or the coroutine computes without a pause. Parks a
-// coroutine, blocks a goroutine; a coroutine may also get ErrShutdown. It takes as
-// long as a Range, and allocates; Info.Stack saves the Range.
+// It returns ErrNotFound for a coroutine that has ended or has not started, and
+// an error that wraps ErrBusy and ctx's if ctx ends before the thread has
+// answered: the thread is kept busy, or the coroutine computes without a pause.
+// Parks a coroutine, blocks a goroutine; a coroutine may also get ErrShutdown.
+// It takes as long as a Range, and allocates; Info.Stack saves the Range.
 func StackOf(ctx gocontext.Context, id uint64) (string, error) {
 	info, ok := Find(id)
 	if !ok {
@@ -68,7 +69,7 @@ func (i Info) Stack(ctx gocontext.Context) (string, error) {
 //	abandoned  the caller has returned           nothing; the thread drops it
 type stackRequest struct {
 	of     Handle    // constant
-	inbox  Coroutine // takes it to the thread's loop, see Arrive
+	inbox  Coroutine // its node takes r to the thread's loop, see Arrive
 	waiter *Waiter   // constant: the caller's
 	state  atomic.Uint32
 	missed atomic.Bool // to be sent again
@@ -122,7 +123,8 @@ func (r *stackRequest) send(ctx gocontext.Context) error {
 			return r.unanswered(limit.Err(why))
 		}
 		r.waiter.Prepare() // a coroutine may have been woken early
-		// An exchange, in one order with Prepare: a later answer wakes the new park.
+		// An exchange, in one order with Prepare: a later answer wakes the new
+		// park.
 		if !r.state.CompareAndSwap(stackPending, stackPending) {
 			if why != WakeReady {
 				r.waiter.Drain()
@@ -173,11 +175,11 @@ func (r *stackRequest) arrive() {
 	r.answer()
 }
 
-// captureAll captures all stacks of which co's consists: the innermost fiber's
-// that it runs, that of this one's resumer, and so on. Which context the goroutine
-// with a stack is parked in depends on the backend: with the assembly's the
-// innermost has suspended co's own, and each resumer is parked in the context of
-// the fiber that it has resumed.
+// captureAll captures all stacks that co's consists of: that of the innermost
+// fiber that it runs, that of this one's resumer, and so on. Which context the
+// goroutine with a stack is parked in depends on the backend: with the
+// assembly's the innermost has suspended co's own, and each resumer is parked
+// in the context of the fiber that it has resumed.
 func (r *stackRequest) captureAll(co *Coroutine) {
 	r.was, r.reason = co.State(), co.Reason()
 	own := co.w.Own()
@@ -193,8 +195,8 @@ func (r *stackRequest) captureAll(co *Coroutine) {
 	}
 }
 
-// capture notes the stack that it is called on. It calls little: the stack may
-// belong to a coroutine that has long been parked, and be near its end.
+// capture appends the stack that it is called on. It calls little: the stack is
+// that of a parked coroutine, and may have little space left.
 func (r *stackRequest) capture() {
 	n := len(r.pcs)
 	r.pcs = r.pcs[:n+runtime.Callers(2, r.pcs[n:cap(r.pcs)])]
@@ -257,9 +259,9 @@ func framesOf(pcs []uintptr) (list []runtime.Frame) {
 var module = strings.TrimSuffix(reflect.TypeFor[Executor]().PkgPath(), "/coroutine")
 
 // ofInterest leaves out netco's own frames at either end of a stack: at the
-// bottom, those that run a coroutine; at the top, those that the called function
-// of netco calls. Of a coroutine with no other frames, those that the function
-// that parked calls.
+// bottom, those that run a coroutine; at the top, those that the called
+// function of netco calls. Of a coroutine with no other frames, those that the
+// function that parked calls.
 func ofInterest(stack []runtime.Frame) []runtime.Frame {
 	for n := len(stack); n > 1 && runs(stack[n-1]); n-- {
 		stack = stack[:n-1]
@@ -286,9 +288,10 @@ func runs(f runtime.Frame) bool {
 		belongs(f, "/processor")
 }
 
-// belongs reports whether f is in netco's package path or one below it, "" being
-// all of netco, and not in a test.
+// belongs reports whether f is in netco's package path or one below it, ""
+// being all of netco, and not in a test.
 func belongs(f runtime.Frame, path string) bool {
 	rest, ok := strings.CutPrefix(f.Function, module+path)
-	return ok && rest != "" && (rest[0] == '.' || rest[0] == '/') && !strings.HasSuffix(f.File, "_test.go")
+	return ok && rest != "" && (rest[0] == '.' || rest[0] == '/') &&
+		!strings.HasSuffix(f.File, "_test.go")
 }

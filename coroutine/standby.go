@@ -8,38 +8,42 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// Standby: a rescuer that is there when a coroutine blocks.
+// Standby: a rescuer that is ready before a coroutine blocks.
 //
-// The monitor of the host looks now and then, so a coroutine that blocks outside
-// netco holds up its loop until the next look. Code that has blocked does so
-// again. Where it is about to run, the loop first starts a standby: an ordinary
-// goroutine that looks for itself. The Go scheduler runs it on the loop's thread
-// as soon as the coroutine blocks, or on another thread that is idle. It leaves
-// the coroutine behind when that has been blocked for standbyAfterNs, and gives
-// up when the coroutine has run for standbyForNs. The monitor, too, starts one
-// where it finds a coroutine blocked (Executor.Rescue).
+// The monitor of the host checks now and then, so a coroutine that blocks
+// outside netco holds up its loop until the next check. Code that has blocked
+// is likely to block again. Before it runs, the loop starts a standby: an
+// ordinary goroutine that does the checks. The Go scheduler runs it on the
+// loop's thread as soon as the coroutine blocks, or on another thread that is
+// idle. It leaves the coroutine behind when that has been blocked for
+// standbyAfterNs, and gives up when the coroutine has run for standbyForNs. The
+// monitor, too, starts one where it finds a coroutine blocked
+// (Executor.Rescue).
 //
-// A standby is a rescuer (handoff_unsafe.go), and the coroutine runs as any other
-// until it blocks. So this needs no rule of its own, and whether there is a
-// standby, and whether it is in time, is a matter of speed alone.
+// A standby is a rescuer (handoff_unsafe.go), and the coroutine runs as any
+// other until it blocks. So this needs no rule of its own: whether there is a
+// standby, and whether it is in time, only affects speed.
 //
-// Credit says which runs begin with one. A coroutine has some (worker.credit),
-// and so has each function that coroutines are started with (habit):
+// Credit decides which runs begin with one. A coroutine has some
+// (worker.credit), and so has each function that coroutines are started with
+// (habit):
 //
-//	a start, of a function with credit   takes 1 from the function; the coroutine has maxCredit
-//	a start, of another                  the coroutine has 1 if the executor is wary, else none
-//	a run with a standby                 takes 1 from the coroutine
-//	it is left behind                    gives 1 to both
-//	it rejoins after less than worthNs   halves both
-//	it rejoins after longer              fills both
+//	a start of a function with credit   takes 1 from the function; the
+//	                                    coroutine has maxCredit
+//	a start of another                  the coroutine has 1 if the executor is
+//	                                    wary, else none
+//	a run with a standby                takes 1 from the coroutine
+//	it is left behind                   gives 1 to both
+//	it rejoins after less than worthNs  halves both
+//	it rejoins after longer             fills both
 //
-// So code that has blocked once has standbys for some runs, code that keeps
-// blocking has them for good, and a wait that is shorter than the work of a
-// handoff is soon sat out again. An executor is wary at its first starts, and at
+// So code that has blocked once has standbys for some runs, and code that keeps
+// blocking has them for good; for waits that are shorter than the work of a
+// handoff there are soon none. An executor is wary at its first starts, and at
 // the first after each handoff: what is started together often blocks together.
 //
-// Where nothing was left behind for habitNs none of this is looked at, but for
-// Executor.careful in each resume.
+// Where nothing was left behind for habitNs, a resume checks Executor.careful
+// and none of this.
 const (
 	maxCredit      = 8
 	standbyAfterNs = 50_000
@@ -57,7 +61,7 @@ const (
 var habits [256]atomic.Uint64
 
 // habitsUntil is the time, as a stamp of the status word, until which executors
-// are to look at credit.
+// check credit.
 var habitsUntil atomic.Uint64
 
 // habit is the credit of one function.
@@ -84,11 +88,12 @@ func (h habit) set(credit uint8) { h.entry.Store(h.code | uint64(credit)) }
 // Standby is what SetStandby is called with.
 type Standby struct {
 	Barrier func()            // Leave's
-	OnLeft  func(*LeftBehind) // called on a goroutine of its own for each coroutine left behind; may be nil
+	OnLeft  func(*LeftBehind) // called for each coroutine left behind, on its own goroutine; or nil
 	forNs   int64             // how long a coroutine may run before its standby gives up
 }
 
-// SetStandby has standbys started from now on. Any thread. Precondition: CanLeave.
+// SetStandby has standbys started from then on. Any thread. Precondition:
+// CanLeave.
 func (ex *Executor) SetStandby(s Standby) {
 	if s.forNs == 0 {
 		s.forNs = standbyForNs
@@ -97,17 +102,19 @@ func (ex *Executor) SetStandby(s Standby) {
 	expectHabits()
 }
 
-// expectHabits has executors look at credit for habitNs.
+// expectHabits has executors check credit for habitNs.
 func expectHabits() { habitsUntil.Store(stampOf(clock.Now() + habitNs)) }
 
-// hasHabits reports whether credit is to be looked at in this turn. Owner only.
+// hasHabits reports whether credit is checked in this turn. Owner only.
 func (ex *Executor) hasHabits() bool {
 	return ex.stamp < habitsUntil.Load() && ex.standby.Load() != nil
 }
 
 // suspect reports whether co, which is about to start, is to have a standby.
 // Owner only.
-func (ex *Executor) suspect(co *Coroutine) bool { return ex.wary > 0 || habitOf(co.fn).credit() > 0 }
+func (ex *Executor) suspect(co *Coroutine) bool {
+	return ex.wary > 0 || habitOf(co.fn).credit() > 0
+}
 
 // takeCredit returns the credit that co starts with. Owner only.
 func (ex *Executor) takeCredit(co *Coroutine) uint8 {
@@ -136,8 +143,8 @@ func (ex *Executor) takeCare(w *worker) {
 	}
 }
 
-// Rescue starts a standby for the running coroutine if that is blocked outside of
-// netco. From any thread; left is called if the loop goes on by that, just before
+// Rescue starts a standby for the running coroutine if that is blocked outside
+// netco. Any thread. left is called if that makes the loop run on, just before
 // it does. Precondition: SetStandby was called.
 func (ex *Executor) Rescue(left func()) {
 	if l, co := ex.Blocked(); co != nil {
@@ -145,12 +152,12 @@ func (ex *Executor) Rescue(left func()) {
 	}
 }
 
-// run leaves co behind if it blocks soon: in one run for standbyAfterNs. Waits
-// between which it gives up the thread are not one.
+// run leaves co behind if it soon blocks in one run for standbyAfterNs. Waits
+// between which it gives up the thread are in different runs.
 func (s *Standby) run(l Left, co *Coroutine, left func()) {
 	before := func(b *LeftBehind) {
 		if s.OnLeft != nil {
-			go s.OnLeft(b) // here the loop would wait for it
+			go s.OnLeft(b) // called here, it would hold up the loop
 		}
 		left()
 	}
@@ -174,22 +181,22 @@ func (s *Standby) run(l Left, co *Coroutine, left func()) {
 	}
 }
 
-// leftWith is for a coroutine that has been left behind. Owner only.
+// leftWith gives credit to a coroutine that was left behind. Owner only.
 func (w *worker) leftWith() {
 	expectHabits()
 	w.ex.wary = max(w.ex.wary, waryAfter)
 	w.giveCredit(1)
 }
 
-// giveCredit is for both, the coroutine and its function. Owner only.
+// giveCredit adds to the credit of the coroutine and its function. Owner only.
 func (w *worker) giveCredit(more uint8) {
 	w.credit = min(w.credit+more, maxCredit)
 	h := habitOf(w.co.Own().fn)
 	h.set(min(h.credit()+more, maxCredit))
 }
 
-// cameBack is for a coroutine that has rejoined: worth says whether it was away
-// for worthNs. Owner only.
+// cameBack adjusts the credit of a coroutine that has rejoined: worth is
+// whether it was away for worthNs. Owner only.
 func (w *worker) cameBack(worth bool) {
 	if worth {
 		w.giveCredit(maxCredit)

@@ -9,16 +9,16 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// The table maps a goroutine's identity to the worker that the goroutine is. It is
-// open addressing with linear probing over atomic pointers. The assembly reads one
-// of them; on amd64 and arm64 an aligned pointer is read whole, and what it points
-// to was written before it was published.
+// The table maps a goroutine's identity to the worker that the goroutine is. It
+// uses open addressing with linear probing over atomic pointers. The assembly
+// reads one of them; on amd64 and arm64 an aligned pointer is read whole, and
+// what it points to was written before it was published.
 //
-// A reader searches only for its own goroutine, whose entry exists from before the
-// first search until after the last; so a reader needs no lock as long as no writer
-// breaks its probe chain: a removed entry becomes a tombstone, and growth publishes
-// a new table that holds every entry of the old one. Writers (a goroutine joins or
-// leaves a pool) hold tableMu.
+// A reader searches only for its own goroutine, whose entry exists from before
+// the first search until after the last; so a reader needs no lock as long as
+// no writer breaks its probe chain: a removed entry becomes a tombstone, and
+// growth publishes a new table that holds every entry of the old one. Writers
+// (a goroutine joins or leaves a pool) hold tableMu.
 var (
 	table   atomic.Pointer[gTable] // never nil
 	tableMu inside.Mutex
@@ -66,7 +66,7 @@ func (t *gTable) hash(g uintptr) uint64 { return asm.Hash(g) >> t.shift }
 // caller may touch what belongs to its executor's owner. A few nanoseconds.
 func CurrentWorker() *Worker {
 	t := table.Load()
-	if goruntime.RaceEnabled { // the detector does not see the assembly's load, by which others' entries are published
+	if goruntime.RaceEnabled { // it does not see the assembly's load, which acquires what w holds
 		return t.probe(asm.Getg()).attached()
 	}
 	p, g := asm.Find(t.first, t.shift)
@@ -82,8 +82,8 @@ func CurrentWorker() *Worker {
 	return w
 }
 
-// driven is CurrentWorker without a wait: of a coroutine that is left behind, or
-// about to be, it returns nil.
+// driven is CurrentWorker without a wait: for a coroutine that is left behind,
+// or about to be, it returns nil.
 func driven() *worker {
 	w := found()
 	if w != nil && !w.isAttached() {
@@ -131,8 +131,8 @@ func enroll(w *worker) {
 	t.insert(w)
 }
 
-// expel removes w. To be called by its goroutine before it ends: its identity may
-// be reused at once.
+// expel removes w. To be called by its goroutine before it ends: its identity
+// may be reused at once.
 func expel(w *worker) {
 	tableMu.Lock()
 	defer tableMu.Unlock()
@@ -150,9 +150,9 @@ func expel(w *worker) {
 	}
 }
 
-// insert puts w into the first slot of its chain that is empty or has a tombstone.
-// Goroutines are reused; without the latter their entries would move down their
-// chains with every use.
+// insert puts w into the first slot of its chain that is empty or has a
+// tombstone. Goroutines are reused; if tombstones were not, their entries would
+// move down their chains with every use.
 func (t *gTable) insert(w *worker) {
 	mask := uint64(len(t.slots) - 1)
 	i := t.hash(w.ctx.G())
@@ -168,8 +168,8 @@ func (t *gTable) insert(w *worker) {
 	}
 }
 
-// rebuilt returns a table with t's entries, no tombstones, and space for as many
-// more.
+// rebuilt returns a table with t's entries, no tombstones, and space for as
+// many more.
 func (t *gTable) rebuilt() *gTable {
 	bits := uint64(minTableBits)
 	for 1<<bits < 3*(t.live+1) { // a table that was half full becomes twice as large
@@ -184,8 +184,8 @@ func (t *gTable) rebuilt() *gTable {
 	return n
 }
 
-// prefetch loads into the cache what Range reads some slots after i: with a million
-// coroutines all of it is cold.
+// prefetch loads into the cache what Range reads some slots after i: with a
+// million coroutines none of it is there.
 func (t *gTable) prefetch(i int) {
 	if i+16 < len(t.slots) {
 		w := uintptr(unsafe.Pointer(t.slots[i+16].Load()))

@@ -9,38 +9,44 @@ import (
 	"github.com/netco-go/netco/internal/ilist"
 )
 
-// Waiter is one parked coroutine or goroutine as a lock or a socket queues it, or a Hook in place of one: it makes them look
-// alike to whoever wakes them.
+// Waiter is one parked coroutine or goroutine as a lock or a socket queues it,
+// or a Hook in place of one: wakers treat them alike.
 //
-// Use: AcquireWaiter, publish it where a waker finds it and takes it out, Park, Release. Exactly one waker may take
-// it out and Wake it; a waiter whose Park was ended otherwise (timeout, shutdown) takes itself out before it
-// releases, under whatever guards the place it was published in.
+// Use: AcquireWaiter, publish it where a waker finds it and takes it out, Park,
+// Release. Exactly one waker may take it out and Wake it. A waiter whose Park
+// ends otherwise (timeout, shutdown) takes itself out before it releases, under
+// whatever guards the place that it was published in.
 type Waiter struct {
 	co *Coroutine // nil for an ordinary goroutine; constant
-	// ticket is the park it is prepared for. Its owner writes it; who took the waiter out as its park ended otherwise may
-	// read it late, and so wake a later park early.
+	// ticket is the park it is prepared for. Its owner writes it. A waker that
+	// takes the waiter out while its park ends otherwise may read it late, and
+	// so wake a later park early.
 	ticket counter.Counter
 
-	// Links, behind the first two words, and Tag are for the queue that holds it.
+	// Links, behind the first two words, and Tag are for the queue that holds
+	// it.
 	ilist.Links[Waiter]
 	Tag uintptr
 
 	hook Hook // constant: of a goroutine its *semaphore; nil for a coroutine
 }
 
-// Hook is told of the wake of a Waiter behind which nobody is parked.
+// Hook is called by the wake of a Waiter that stands for no parked coroutine or
+// goroutine.
 type Hook interface {
-	// Woken is called once by whoever took the waiter out, on any thread, a Processor's loop among them. It must not park.
+	// Woken is called once, by the waker that took the waiter out, on any
+	// thread, a Processor's loop among them. It must not park.
 	Woken()
 }
 
-// SetHook makes a zero Waiter one that stands for no coroutine or goroutine: Wake calls h. It is not to be parked on.
+// SetHook makes a zero Waiter one that stands for no coroutine or goroutine:
+// Wake calls h. It is not to be parked on.
 func (w *Waiter) SetHook(h Hook) { w.hook = h }
 
-// Hook returns what SetHook was given. If that was not called it means nothing.
+// Hook returns what SetHook was given. Precondition: SetHook was called.
 func (w *Waiter) Hook() Hook { return w.hook }
 
-// sema returns what a goroutine parks on, or nil if w is no goroutine's.
+// sema returns what a goroutine parks on, or nil if w is not a goroutine's.
 func (w *Waiter) sema() *semaphore {
 	s, _ := w.hook.(*semaphore)
 	return s
@@ -82,8 +88,9 @@ func (s *semaphore) disarm() {
 
 var goroutineWaiters = sync.Pool{New: func() any { return &Waiter{hook: newSemaphore()} }}
 
-// AcquireWaiter returns the caller's waiter, prepared for its next Park. A coroutine has one, so it can wait in
-// one place at a time; an ordinary goroutine gets one from a pool. It does not allocate for a coroutine.
+// AcquireWaiter returns the caller's waiter, prepared for its next Park. A
+// coroutine has one, so it can wait in one place at a time; an ordinary
+// goroutine gets one from a pool. It does not allocate for a coroutine.
 //
 // In a bubble of testing/synctest a goroutine gets a new one: only there may
 // its channel be used, and only a channel made there lets the bubble's clock go
@@ -139,7 +146,8 @@ func (w *Waiter) InBubble() bool {
 	return s != nil && s.bubble
 }
 
-// Park blocks the caller, coroutine or goroutine, until Wake. Parks; for a coroutine it may also end by shutdown.
+// Park blocks the caller, coroutine or goroutine, until Wake. A coroutine's may
+// also end with WakeShutdown.
 func (w *Waiter) Park(reason Reason) Wake {
 	if w.co != nil {
 		return w.co.Park(reason)
@@ -164,8 +172,8 @@ func (w *Waiter) ParkUntil(reason Reason, deadline int64) Wake {
 	return wake
 }
 
-// Drain takes back a wake that came after Park had ended otherwise: the caller found that a waker had already taken
-// the waiter out.
+// Drain takes back a wake that comes after Park has ended otherwise: the caller
+// has found that a waker had already taken the waiter out.
 func (w *Waiter) Drain() {
 	if w.co == nil {
 		<-w.sema().c

@@ -15,22 +15,24 @@ import (
 // runs on it. A fiber has one, too; that of a fiber which is at home on
 // ordinary goroutines has no ex and no co.
 //
-// Owner: the executor's owner; co, ex and fiber are also read by CurrentWorker on the
-// goroutine itself. See handoff_unsafe.go for away and open.
+// Owner: the executor's owner; co, ex and fiber are also read by CurrentWorker
+// on the goroutine itself, co and inner by any thread. See handoff_unsafe.go
+// for away and open.
 //
-// What a switch and a look-up touch comes first, and is a cache line's worth.
+// What a switch and CurrentWorker touch comes first, and is a cache line's
+// worth.
 type worker struct {
 	ctx   context.Context
 	ex    *Executor
-	co    counter.Pointer[Coroutine] // nil while idle; for the loop's entry in the table always; read by any thread, see Range
+	co    counter.Pointer[Coroutine] // nil while idle, and always in the loop's entry in the table
 	open  inside.Openness            // while its goroutine runs what may be left behind, or move
 	away  atomic.Uint32              // whether the loop drives the coroutine
 	index int32                      // in ex.workers, or ex.fibers
 
-	fiber    *fiber                 // that it belongs to, if it runs coroutines driven by hand
-	inner    counter.Pointer[fiber] // the fiber that it, or the coroutine on it, has resumed; read by any thread
-	parent   *children              // the goroutine's: of the coroutine that it makes next, see StartChild
-	gone     bool                   // its goroutine has ended, or is about to: another will have its identity
+	fiber    *fiber                 // the one it belongs to, if it runs coroutines driven by hand
+	inner    counter.Pointer[fiber] // the fiber that it, or the coroutine on it, has resumed
+	parent   *children              // of the next coroutine its goroutine makes, see StartChild
+	gone     bool                   // its goroutine is ending: another will have its identity
 	hooked   bool                   // owner: its coroutine has started with hooks
 	shielded bool                   // owner: no wait of its coroutine is ended by force, see Shield
 	moved    bool                   // owner: its coroutine began on another executor
@@ -70,7 +72,9 @@ func (ex *Executor) newWorker() *worker {
 // list adds w to the executor's workers.
 func (ex *Executor) list(w *worker) {
 	w.index = int32(len(ex.workers))
-	if n := len(ex.workers); n == cap(ex.workers) { // append's quarter at a time would leave five times as much as garbage
+	if n := len(ex.workers); n == cap(ex.workers) {
+		// append would grow it by a quarter, and leave five times as much
+		// garbage.
 		ex.workers = append(make([]*worker, 0, max(2*n, 64)), ex.workers...)
 	}
 	ex.workers = append(ex.workers, w)
@@ -164,7 +168,7 @@ func (w *worker) call() {
 	co := w.co.Own()
 	clean(co.tags)
 	co.tags = nil
-	if co.cancelRequest.Load() != 0 { // Stop was called for this life or an earlier one
+	if co.cancelRequest.Load() != 0 { // of this incarnation or an earlier one
 		if w.ex.checkCancel(co); co.cancelled {
 			return
 		}
@@ -189,9 +193,9 @@ func (w *worker) call() {
 	returned = true
 }
 
-// clean gives the calling goroutine what a new one would have: its maker's
-// profiler labels, and no SetPanicOnFault. Whatever ran on it before has left
-// its own.
+// clean gives the calling goroutine what a new one would have: its creator's
+// profiler labels, and no SetPanicOnFault. A coroutine that ran on it before
+// may have changed both.
 func clean(labels unsafe.Pointer) {
 	goruntime.SetLabels(labels)
 	debug.SetPanicOnFault(false)
@@ -213,22 +217,22 @@ func (w *worker) end() {
 		w.rejoin()
 	}
 	w.open.Close()
-	ex := w.ex // now: the coroutine may have moved
+	ex := w.ex // read here: the coroutine may have moved
 	children := co.children
 	w.co.Set(nil)
 	co.w.Set(nil)
 	ex.Stats.Ended.Inc()
 	if ex.ended != nil {
-		ex.ended() // before others know: what waits for its end may want its permit
+		ex.ended() // before others see the end: a joiner may want the permit
 	}
-	co.id.Publish(0) // before the look at joiners: one that comes after that look sees that it is over
+	co.id.Publish(0) // before joins is read: a joiner that queues later sees that co has ended
 	co.status.SetOrdered(uint64(Dead))
 	co.fn, w.hooked, w.moved = nil, false, false
 	co.name.SetOrdered(nil)
 	co.site.SetOrdered(0)
 	co.woken, co.cancelled, co.pinned, co.children = false, false, false, nil
 	co.waiter.Link = nil
-	co.ticket++ // a wake that is still under way is for the old one
+	co.ticket++ // a late wake names the old one
 	if j := co.joins.Load(); j != nil {
 		ex.wakeHere(j)
 		if j.joiners.Load() != nil {
@@ -240,8 +244,8 @@ func (w *worker) end() {
 	ex.pool.Put(co)
 }
 
-// dropLocals drops the coroutine's locals while it still lives, up to one whose
-// Drop panics.
+// dropLocals drops the coroutine's locals before its end, up to one whose Drop
+// panics.
 func (w *worker) dropLocals() {
 	dropped := false
 	defer func() {
