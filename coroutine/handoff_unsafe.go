@@ -165,10 +165,13 @@ func (w *worker) blocked() bool {
 	}
 	innermost := w.innermost()
 	innerWas, open := innermost.open.Load()
+	if !open {
+		return false // a fiber that begins has no goroutine yet
+	}
 	// What is parked in a switch while open is odd has resumed something that
 	// is not netco's, such as iter.Pull's.
 	g := innermost.ctx.G()
-	if !open || goruntime.StandingOf(g) == goruntime.Unblocked || asm.Locked(g) {
+	if goruntime.StandingOf(g) == goruntime.Unblocked || asm.Locked(g) {
 		return false // a goroutine that is locked to its thread could not rejoin
 	}
 	is, _ := w.open.Load()
