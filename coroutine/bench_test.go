@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// bareHost hosts an executor for benchmarks and tests that need neither timers nor other threads.
+// bareHost hosts an executor for benchmarks and tests that need neither timers
+// nor other threads.
 type bareHost struct{}
 
 func (bareHost) Post(*Coroutine)                               { panic("posted from another thread") }
@@ -90,8 +91,9 @@ func BenchmarkCurrent(b *testing.B) {
 	})
 }
 
-// BenchmarkParkReady is what an I/O event costs beyond epoll: the loop makes a parked coroutine ready, runs it, and gets the
-// thread back when it parks again.
+// BenchmarkParkReady is what an I/O event costs beyond epoll: the loop makes a
+// parked coroutine ready, runs it, and gets the thread back when it parks
+// again.
 func BenchmarkParkReady(b *testing.B) {
 	done := make(chan struct{})
 	go func() {

@@ -22,8 +22,9 @@ var places = []struct {
 	}},
 }
 
-// BenchmarkGenerator is one value from a generator, by iter.Pull, by Resume, by ranging over All, driven by an ordinary goroutine or by a
-// Scheduler's coroutine.
+// BenchmarkGenerator is one value from a generator, by iter.Pull, by Resume, by
+// ranging over All, driven by an ordinary goroutine or by a Scheduler's
+// coroutine.
 func BenchmarkGenerator(b *testing.B) {
 	numbers := func(y *coroutine.Yielder[struct{}, int], _ struct{}) int {
 		for i := 0; ; i++ {
@@ -70,7 +71,7 @@ func BenchmarkGenerator(b *testing.B) {
 	}
 }
 
-// BenchmarkCreate is a coroutine's whole life, with some values.
+// BenchmarkCreate makes, resumes and ends a coroutine, with some values.
 func BenchmarkCreate(b *testing.B) {
 	pull := func(values int) {
 		next, stop := iter.Pull(func(yield func(int) bool) {

@@ -152,7 +152,7 @@ func TestPanics(t *testing.T) {
 			if inner.Status() != StatusDead || outer.Status() != StatusDead {
 				t.Errorf("they are %v and %v", inner.Status(), outer.Status())
 			}
-			// One between recovers, and yields.
+			// A fiber between recovers, and yields.
 			inner = New(func(*Yielder[int, int], int) int { panic(io.EOF) })
 			outer = New(func(y *Yielder[int, int], _ int) int {
 				panicking(t, func() { inner.Resume(0) })
@@ -168,7 +168,7 @@ func TestPanics(t *testing.T) {
 				t.Errorf("panic(nil) gives %v", e.Value)
 			}
 			f = New(func(y *Yielder[int, int], in int) (out int) {
-				defer func() { recover(); out, _ = y.Yield(3) }() // a deferred call may yield while it recovers
+				defer func() { recover(); out, _ = y.Yield(3) }() // it may yield while it recovers
 				panic("inside")
 			})
 			f.expect(t, 0, 3, nil)
@@ -184,14 +184,16 @@ func TestPanics(t *testing.T) {
 			if e = panicking(t, func() { f.Resume(0) }); e.Value != "second" {
 				t.Errorf("two panics give %v", e.Value)
 			}
-			// Of one transferred to: it is dead, who transferred is not.
+			// Of one transferred to: it is dead, the one that transferred is
+			// not.
 			f = New(func(*Yielder[int, int], int) int { panic("there") })
 			from := New(func(y *Yielder[int, int], _ int) int { in, _ := y.Transfer(f, 0); return in })
 			if e = panicking(t, func() { from.Resume(0) }); e.Value != "there" || f.Status() != StatusDead {
 				t.Errorf("after a Transfer: %v, %v", e.Value, f.Status())
 			}
 			from.expect(t, 8, 8, nil)
-			// Yielding while a panic unwinds it, then cancelled: the panic is not lost.
+			// Yielding while a panic unwinds it, then cancelled: the panic is
+			// not lost.
 			f = New(func(y *Yielder[int, int], _ int) int {
 				defer y.Yield(1)
 				panic("under way")
@@ -260,7 +262,8 @@ func TestGoexit(t *testing.T) {
 	})
 }
 
-// TestDropped: coroutines that nobody can resume any more are cancelled, and their goroutines end.
+// TestDropped: coroutines that nothing can resume any more are cancelled, and
+// their goroutines end.
 func TestDropped(t *testing.T) {
 	before := runtime.NumGoroutine()
 	n := scaled(4000)
@@ -300,7 +303,8 @@ func TestDropped(t *testing.T) {
 	settleGoroutines(t, before)
 }
 
-// TestDroppedWhenLocked: those of a goroutine locked to its thread are ended by the next that is made there, in a fiber too.
+// TestDroppedWhenLocked: those of a goroutine locked to its thread are ended by
+// the next that is made there, in a fiber too.
 func TestDroppedWhenLocked(t *testing.T) {
 	before := runtime.NumGoroutine()
 	elsewhere(func() {
@@ -340,7 +344,8 @@ func TestDroppedWhenLocked(t *testing.T) {
 	settleGoroutines(t, before)
 }
 
-// TestPoolDrains: the goroutines that are kept for reuse end when they are not needed.
+// TestPoolDrains: the goroutines that are kept for reuse end when they are not
+// needed.
 func TestPoolDrains(t *testing.T) {
 	before := runtime.NumGoroutine()
 	var fs []Fiber[int, int]
@@ -349,7 +354,7 @@ func TestPoolDrains(t *testing.T) {
 		f.Resume(1)
 		fs = append(fs, f)
 	}
-	if got := runtime.NumGoroutine(); got < len(fs) { // before may count some of other tests that were about to end
+	if got := runtime.NumGoroutine(); got < len(fs) { // before may count some that ended since
 		t.Errorf("%d goroutines, with %d suspended", got, len(fs))
 	}
 	for _, f := range fs {

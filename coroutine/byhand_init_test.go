@@ -6,7 +6,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// initial was made and run while the package was initialised, which is on the main thread and locked to it.
+// initial was made and run while the package was initialised, which is on the
+// main thread and locked to it.
 var initial, initialGot = func() (f coroutine.Fiber[int, int], got [3]int) {
 	f = coroutine.New(total)
 	for i := range got {
@@ -16,7 +17,8 @@ var initial, initialGot = func() (f coroutine.Fiber[int, int], got [3]int) {
 	return f, got
 }()
 
-// total yields the sum of what it has been given; at a negative number it ends with that.
+// total yields the sum of what it has been given; at a negative number it ends
+// with that.
 func total(y *coroutine.Yielder[int, int], in int) int {
 	sum := 0
 	for in >= 0 {

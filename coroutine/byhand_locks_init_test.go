@@ -20,7 +20,7 @@ func init() {
 	f := coroutine.New(total)
 	f.Resume(1)
 	coroutine.New(total).Resume(-1)
-	coroutine.New(total).Resume(1) // and nobody has it
+	coroutine.New(total).Resume(1) // and nothing refers to it
 	coroutine.LockedInInit = func() { afterLockedInit(f) }
 }
 

@@ -20,7 +20,7 @@ const LockedInitVar = "NETCO_TEST_LOCKED_INIT"
 var LockedInInit func()
 
 // Retired reports whether a fiber waits for a goroutine that is locked to its
-// thread as its maker was.
+// thread as its creator was.
 func Retired() bool {
 	retiredMu.Lock()
 	defer retiredMu.Unlock()
@@ -29,7 +29,8 @@ func Retired() bool {
 
 // TestLockedInInit: a coroutine made in an init that has called LockOSThread,
 // under a lock of the runtime's own besides, is refused in main, where only the
-// former is left. It ended the process: "coro: OS thread locking must match".
+// former is left. Without that the runtime throws: "coro: OS thread locking
+// must match".
 func TestLockedInInit(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

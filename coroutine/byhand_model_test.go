@@ -46,7 +46,8 @@ func TestRing(t *testing.T) {
 	})
 }
 
-// stage is coroutines that do at random all that they can, and what is to come of it.
+// stage is a set of coroutines that do at random all that they can, with what
+// the model expects of them.
 type stage struct {
 	t     *testing.T
 	seed  uint64
@@ -58,7 +59,7 @@ type stage struct {
 	done  int // actors that have ended
 	born  int
 
-	dropped *sync.WaitGroup // set when nobody can resume them any more
+	dropped *sync.WaitGroup // set when nothing can resume them any more
 }
 
 // actor is one coroutine as the model knows it.
@@ -70,7 +71,8 @@ type actor struct {
 	cancel bool
 }
 
-// driver is a goroutine, or coroutine of an executor, that resumes actors, and those they resume.
+// driver is a goroutine, or coroutine of an executor, that resumes actors, and
+// those they resume.
 type driver struct {
 	out   int // what the next Resume that returns is to return
 	err   error
@@ -96,7 +98,7 @@ func (w *stage) idle() *actor {
 	return nil
 }
 
-// look compares all statuses with the model's; self is who calls it.
+// look compares all statuses with the model's; self is the caller.
 func (w *stage) look(self *actor) {
 	for _, a := range w.all {
 		want := a.status
@@ -324,7 +326,7 @@ func (w *stage) end() {
 	}
 }
 
-// drop lets go of what is left, and waits for its end.
+// drop drops all references to what is left, and waits for its end.
 func (w *stage) drop() {
 	var dropped sync.WaitGroup
 	w.dropped = &dropped
@@ -356,8 +358,9 @@ func newStage(t *testing.T, actors, steps int) *stage {
 	return w
 }
 
-// TestModel does everything at random on a goroutine, and in coroutines of an executor that wait in between, so that the contexts end up in
-// one another's slots.
+// TestModel does everything at random on a goroutine, and in coroutines of an
+// executor that wait in between, so that the contexts end up in one another's
+// slots.
 func TestModel(t *testing.T) {
 	within(t, 2*time.Minute)
 	before := runtime.NumGoroutine()
@@ -408,7 +411,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// parkFor parks the calling coroutine until another, or a timer on another thread, wakes it.
+// parkFor parks the calling coroutine until another, or a timer on another
+// thread, wakes it.
 func (w *stage) parkFor(ex *Executor) {
 	co := Current()
 	if w.rnd.IntN(20) == 0 {

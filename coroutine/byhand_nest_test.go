@@ -7,7 +7,8 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// TestDeepChain: each of many coroutines resumes the next, which yields twice through all of them.
+// TestDeepChain: each of many coroutines resumes the next, which yields twice
+// through all of them.
 func TestDeepChain(t *testing.T) {
 	depth := 10_000
 	if goruntime.RaceEnabled {
@@ -45,7 +46,8 @@ func TestDeepChain(t *testing.T) {
 	on(plain, func(*Executor) { chain() })
 }
 
-// TestDeepCancel cancels the first of a chain of which each resumes the next in a deferred call.
+// TestDeepCancel cancels the first of a chain of which each resumes the next in
+// a deferred call.
 func TestDeepCancel(t *testing.T) {
 	homes(t, func(t *testing.T) {
 		const depth = 200
@@ -102,7 +104,8 @@ func (tr *tree) walk(y *Yielder[struct{}, int]) {
 	tr.right.walk(y)
 }
 
-// fibers is a generator of a tree's numbers in which each subtree has a coroutine of its own.
+// fibers is a generator of a tree's numbers in which each subtree has a
+// coroutine of its own.
 func (tr *tree) fibers() Fiber[struct{}, int] {
 	return New(func(y *Yielder[struct{}, int], _ struct{}) int {
 		if tr == nil {
@@ -161,7 +164,8 @@ func TestRecursion(t *testing.T) {
 	})
 }
 
-// TestMutual: two coroutines that resume one another in turns through a third; a generator that consumes generators.
+// TestMutual: two coroutines that resume one another in turns through a third;
+// a generator that consumes generators.
 func TestMutual(t *testing.T) {
 	homes(t, func(t *testing.T) {
 		// The sieve: each prime filters what the former ones let through.
@@ -193,7 +197,8 @@ func TestMutual(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		// Ping and pong: each resumes the other when that is suspended, and yields when resumed by it.
+		// Ping and pong: each resumes the other when that is suspended, and
+		// yields when resumed by it.
 		var ping, pong Fiber[int, int]
 		play := func(other *Fiber[int, int]) func(y *Yielder[int, int], n int) int {
 			return func(y *Yielder[int, int], n int) int {

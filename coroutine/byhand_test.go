@@ -10,7 +10,8 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// homes runs f wherever coroutines driven by hand can live. It must not call Fatal.
+// homes runs f wherever coroutines driven by hand can be made. It must not call
+// Fatal.
 func homes(t *testing.T, f func(t *testing.T)) {
 	lockedTo := func(n int) func(t *testing.T) {
 		return func(t *testing.T) {
@@ -52,8 +53,8 @@ func elsewhere(f func()) {
 	<-done
 }
 
-// settleGoroutines is waitGoroutines that collects garbage: goroutines kept for reuse, and those of coroutines that nobody can resume, go
-// with it.
+// settleGoroutines is waitGoroutines that collects garbage: goroutines kept for
+// reuse, and those of coroutines that nothing can resume, end by that.
 func settleGoroutines(t testing.TB, want int) {
 	t.Helper()
 	for goesOn := spell(20 * time.Second); goesOn(); {
@@ -66,7 +67,8 @@ func settleGoroutines(t testing.TB, want int) {
 	t.Errorf("%d goroutines, want %d", runtime.NumGoroutine(), want)
 }
 
-// sum yields the sum of what it has been given; at a negative number it ends with that.
+// sum yields the sum of what it has been given; at a negative number it ends
+// with that.
 func sum(y *Yielder[int, int], in int) int {
 	total := 0
 	for in >= 0 {
@@ -190,7 +192,8 @@ func TestZeroFiberAndNilBody(t *testing.T) {
 	})
 }
 
-// TestMisuseInside: a coroutine that does what it must not is told so, and nothing else comes of it.
+// TestMisuseInside: a coroutine that does what it must not gets an error, and
+// no other effect.
 func TestMisuseInside(t *testing.T) {
 	refused := func(t *testing.T, what string, err, want error) {
 		t.Helper()
@@ -256,7 +259,7 @@ func TestMisuseInside(t *testing.T) {
 			fresh.expect(t, 6, 6, nil)
 			fresh.expect(t, -1, -1, nil)
 
-			// Its Yielder's next life is another's.
+			// Its Yielder's next incarnation is another's.
 			var next Fiber[int, int]
 			var same bool
 			next = New(func(y *Yielder[int, int], in int) int {
@@ -278,7 +281,8 @@ func TestMisuseInside(t *testing.T) {
 	})
 }
 
-// TestWrongThread: all that another goroutine is told, while the coroutine is suspended and while it runs.
+// TestWrongThread: the errors that another goroutine gets, while the coroutine
+// is suspended and while it runs.
 func TestWrongThread(t *testing.T) {
 	homes(t, func(t *testing.T) {
 		for range 3 {
@@ -337,7 +341,8 @@ func TestWrongThread(t *testing.T) {
 	})
 }
 
-// TestThreadLocks: LockOSThread called or undone since the coroutine was made is an error where the runtime would throw.
+// TestThreadLocks: LockOSThread called or undone since the coroutine was made
+// is an error where the runtime would throw.
 func TestThreadLocks(t *testing.T) {
 	check := func(t *testing.T, what string, err, want error) {
 		t.Helper()
@@ -406,7 +411,8 @@ func TestThreadLocks(t *testing.T) {
 			f.expect(t, 1, 3, nil)
 			check(t, "Cancel of one that has not run", other.Cancel(), nil)
 
-			// Unlocked since; by one of two locks, for an unlocked goroutine may go on on another thread.
+			// Unlocked since; by one of two locks, for an unlocked goroutine
+			// may run on, on another thread.
 			runtime.LockOSThread()
 			f = New(sum)
 			runtime.UnlockOSThread()
@@ -440,7 +446,8 @@ func TestThreadLocks(t *testing.T) {
 	})
 }
 
-// TestHomes: ordinary goroutines, executors and fibers on either keep their own.
+// TestHomes: each ordinary goroutine and each executor is a home of its own; a
+// fiber has its resumer's.
 func TestHomes(t *testing.T) {
 	mine := New(sum)
 	mine.expect(t, 1, 1, nil)
@@ -488,7 +495,8 @@ func TestHomes(t *testing.T) {
 	b.stop()
 }
 
-// TestFibersAreReused: goroutines serve one coroutine after the other, in the same types without allocation, and stale Fibers stay dead.
+// TestFibersAreReused: goroutines serve one coroutine after the other, in the
+// same types without allocation, and stale Fibers stay dead.
 func TestFibersAreReused(t *testing.T) {
 	homes(t, func(t *testing.T) {
 		var stale []Fiber[int, int]
@@ -505,7 +513,7 @@ func TestFibersAreReused(t *testing.T) {
 			case 2:
 				New(sum).Cancel()
 				f.expect(t, -1, -1, nil)
-			case 3: // another type takes the goroutine over
+			case 3: // another type uses the goroutine next
 				f.expect(t, -1, -1, nil)
 				New(func(*Yielder[string, string], string) string { return "" }).expect(t, "", "", nil)
 			}
@@ -538,7 +546,7 @@ func TestFiberAllocs(t *testing.T) {
 	check(t, "goroutine")
 	on(plain, func(ex *Executor) {
 		check(t, "coroutine")
-		for range 10 * plain.Idle { // a coroutine that never ran must not stand in the pool's way
+		for range 10 * plain.Idle { // those that never ran must not fill the pool
 			New(sum).Cancel()
 		}
 		var many [20]Fiber[int, int]
@@ -561,8 +569,9 @@ func TestFiberAllocs(t *testing.T) {
 	})
 }
 
-// TestLockedGoroutinesAreNotKept: a goroutine made in a coroutine that held LockOSThread meanwhile cannot be switched to later, and
-// so must not be when the executor ends.
+// TestLockedGoroutinesAreNotKept: a goroutine made in a coroutine that held
+// LockOSThread meanwhile cannot be switched to later, and so must not be when
+// the executor ends.
 func TestLockedGoroutinesAreNotKept(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		runtime.LockOSThread()

@@ -12,8 +12,10 @@ import (
 	"time"
 )
 
-// TestFiberTorture lets coroutines driven by hand do all they can, deep in their stacks or not, on goroutines and in coroutines, while the
-// collector runs without pause and profiles and traces are taken. What only a stack points to must stay whole.
+// TestFiberTorture lets coroutines driven by hand do all they can, deep in
+// their stacks or not, on goroutines and in coroutines, while the collector
+// runs without pause and profiles and traces are taken. What only a stack
+// points to must stay whole.
 func TestFiberTorture(t *testing.T) {
 	within(t, 3*time.Minute)
 	before := runtime.NumGoroutine()
@@ -84,7 +86,8 @@ func TestFiberTorture(t *testing.T) {
 	settleGoroutines(t, before)
 }
 
-// TestFiberStacks yields at every level of recursions into MiB of stack, several of them by turns.
+// TestFiberStacks yields at every level of recursions into MiB of stack,
+// several of them by turns.
 func TestFiberStacks(t *testing.T) {
 	homes(t, func(t *testing.T) {
 		const n = 4
@@ -117,7 +120,8 @@ func TestFiberStacks(t *testing.T) {
 	})
 }
 
-// TestAliens: other threads try in vain while the coroutines run, end and are made anew.
+// TestAliens: other threads try to use them in vain, while the coroutines run,
+// end and are reused.
 func TestAliens(t *testing.T) {
 	within(t, time.Minute)
 	var current atomic.Pointer[Fiber[int, int]]

@@ -43,7 +43,7 @@ func start(t testing.TB, o netco.Options) {
 // many is n at full length.
 func many(n int) int { return testenv.Rounds(n) }
 
-// collected waits until the collector has seen to it that cond holds.
+// collected collects garbage until cond holds.
 func collected(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
@@ -62,7 +62,8 @@ func over() context.Context {
 	return ctx
 }
 
-// TestFibersWait: what waits inside a coroutine driven by hand parks the coroutine that has resumed it, whichever that is, and others run.
+// TestFibersWait: what waits inside a coroutine driven by hand parks the
+// coroutine that has resumed it, whichever that is, and others run.
 func TestFibersWait(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	ln, err := netco.Listen("tcp", "127.0.0.1:0")
@@ -80,7 +81,7 @@ func TestFibersWait(t *testing.T) {
 			return
 		}
 		defer c.Close()
-		echo := coroutine.New(func(y *yielder, in int) int { // each value goes over the wire and back
+		echo := coroutine.New(func(y *yielder, in int) int { // sends each value and reads it back
 			buf := make([]byte, 1)
 			for in >= 0 {
 				if netco.Self() != self {
@@ -148,7 +149,8 @@ func TestFibersWait(t *testing.T) {
 	}
 }
 
-// TestFibersOutliveTheirResumers: made in a coroutine that ends, suspended, they go on in others of the Processor and of no other.
+// TestFibersOutliveTheirResumers: made in a coroutine that ends, suspended,
+// they go on in others of the Processor and of no other.
 func TestFibersOutliveTheirResumers(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	var f fiber
@@ -186,7 +188,8 @@ func TestFibersOutliveTheirResumers(t *testing.T) {
 	for _, misuse := range []func(){func() { step(1, func() { y.Yield(1) }) }, func() { y.Yield(1) }} {
 		misuse()
 	}
-	// While one coroutine waits inside, another of the same Processor is told that it runs, and the wait is not disturbed.
+	// While one coroutine waits inside, another of the same Processor gets
+	// ErrRunning, and the wait is not disturbed.
 	step(0, func() {
 		inside, tries := false, 0
 		f = coroutine.New(func(y *yielder, in int) int {
@@ -223,8 +226,9 @@ func TestFibersOutliveTheirResumers(t *testing.T) {
 	})
 }
 
-// TestFibersDropped: those that nobody can resume any more are cancelled on their Processor, where their deferred calls may park; one that
-// waits for long, or panics, holds up no other.
+// TestFibersDropped: those that nothing can resume any more are cancelled on
+// their Processor, where their deferred calls may park; one that waits for
+// long, or panics, holds up no other.
 func TestFibersDropped(t *testing.T) {
 	var panics atomic.Int32
 	start(t, netco.Options{Processors: 2, OnPanic: func(info netco.PanicInfo) {
@@ -274,13 +278,15 @@ func TestFibersDropped(t *testing.T) {
 	if ended.Load() != int32(2*n) || wrong.Load() != 0 || planned.Load() == 0 {
 		t.Errorf("%d of %d have ended, %d elsewhere; %d of %d panics", ended.Load(), 2*n, wrong.Load(), panics.Load(), planned.Load())
 	}
-	// An idle Processor keeps at most as many goroutines as its pool holds; its end ends those.
+	// An idle Processor keeps at most as many goroutines as its pool holds; its
+	// end ends those.
 	if got := runtime.NumGoroutine(); got > goroutines+2*2*1024+100 {
 		t.Errorf("%d goroutines are left, of %d", got, goroutines)
 	}
 }
 
-// TestFibersAtShutdown: the deferred calls of those that are suspended run, whoever still refers to them, and those inside are unwound.
+// TestFibersAtShutdown: the deferred calls of those that are suspended run,
+// whoever still refers to them, and those inside are unwound.
 func TestFibersAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	for _, force := range []bool{false, true} {

@@ -2,7 +2,7 @@ package coroutine
 
 import "testing"
 
-// TestZeroYielder: a Yielder that no New has made belongs to nobody.
+// TestZeroYielder: a Yielder that New has not made has no coroutine.
 func TestZeroYielder(t *testing.T) {
 	var y Yielder[int, string]
 	if _, err := y.Yield("x"); err != ErrOutside {

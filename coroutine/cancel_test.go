@@ -28,7 +28,8 @@ func sleep(d time.Duration) {
 	}
 }
 
-// TestStopWaits: the wait under way ends, those that follow do so at once, deferred calls run, and others are left alone.
+// TestStopWaits: the wait under way ends, those that follow do so at once,
+// deferred calls run, and others are left alone.
 func TestStopWaits(t *testing.T) {
 	for _, c := range configs {
 		for _, local := range []bool{true, false} {
@@ -87,7 +88,8 @@ func TestStopWaits(t *testing.T) {
 	}
 }
 
-// TestStopYields: one that never parks is ended by Yield, also where that is assembly, with few and with many others.
+// TestStopYields: one that never parks is ended by Yield, also where that is
+// assembly, with few and with many others.
 func TestStopYields(t *testing.T) {
 	for _, c := range configs {
 		for _, others := range []int{0, 1, 100} {
@@ -132,8 +134,9 @@ func TestStopYields(t *testing.T) {
 	}
 }
 
-// TestStopBeforeStart: the function of one that has not started is not called, whether it is in the run queue or on its way; joiners are
-// told, and what it has inherited is dropped.
+// TestStopBeforeStart: the function of one that has not started is not called,
+// whether it is in the run queue or on its way; joiners wake, and what it has
+// inherited is dropped.
 func TestStopBeforeStart(t *testing.T) {
 	within(t, time.Minute)
 	dropped := 0
@@ -162,14 +165,15 @@ func TestStopBeforeStart(t *testing.T) {
 			t.Errorf("dropped %d, hooks called %t", dropped, hooked)
 		}
 		ran := false
-		ex.Spawn(func() { ran = true; sleep(1) }, "", 0).Handle().Join() // the struct's next incarnation
+		ex.Spawn(func() { ran = true; sleep(1) }, "", 0).Handle().Join() // its next incarnation
 		if !ran {
 			t.Error("a later incarnation was ended")
 		}
 	})
 }
 
-// TestStopNamesAnIncarnation: a Handle of an earlier incarnation does not stop the next one.
+// TestStopNamesAnIncarnation: a Handle of an earlier incarnation does not stop
+// the next one.
 func TestStopNamesAnIncarnation(t *testing.T) {
 	within(t, time.Minute)
 	on(plain, func(ex *Executor) {
@@ -202,7 +206,8 @@ func TestStopNamesAnIncarnation(t *testing.T) {
 	Handle{}.Stop()
 }
 
-// TestStopSelf: a coroutine may stop itself; it goes on to its next wait, and no further, also where a Yield would just hand over.
+// TestStopSelf: a coroutine may stop itself; it runs to its next wait, and no
+// further, also where a Yield would just switch.
 func TestStopSelf(t *testing.T) {
 	for _, c := range configs {
 		for name, wait := range map[string]func(){"Yield": Yield, "park": func() { sleep(time.Hour) }} {
@@ -258,7 +263,8 @@ func TestStopKeepsWake(t *testing.T) {
 	})
 }
 
-// TestShield: neither Stop nor the executor's end by force ends a wait in it, but both do right after it.
+// TestShield: neither Stop nor the executor's end by force ends a wait in it,
+// but both do right after it.
 func TestShield(t *testing.T) {
 	for _, how := range []string{"stop in it", "stop before it", "executor", "executor before it"} {
 		t.Run(how, func(t *testing.T) {
@@ -331,8 +337,9 @@ func TestShield(t *testing.T) {
 	}
 }
 
-// TestStopHammer: coroutines start, park, are woken and end, on threads of their own, while others are stopping them, often several times
-// and late. All end, with their deferred calls, and no others.
+// TestStopHammer: coroutines start, park, are woken and end, on threads of
+// their own, while others stop them, often several times and late. All of these
+// end, with their deferred calls, and no others.
 func TestStopHammer(t *testing.T) {
 	within(t, 2*time.Minute)
 	for _, c := range configs {
@@ -371,7 +378,7 @@ func TestStopHammer(t *testing.T) {
 							}
 						}
 					}()
-					for i := 0; mine || i < 4; i++ { // those that are stopped would go on for ever
+					for i := 0; mine || i < 4; i++ { // those to be stopped never end otherwise
 						switch r.IntN(5) {
 						case 0:
 							Yield()
@@ -394,7 +401,7 @@ func TestStopHammer(t *testing.T) {
 			}
 			var handles []Handle
 			total := 0
-			for i := 0; i < n || unwound.Load() == 0 && i < 100*n; i++ { // until one was stopped while it ran
+			for i := 0; i < n || unwound.Load() == 0 && i < 100*n; i++ { // until one is unwound
 				total++
 				mine := i%4 != 0
 				if !mine {
@@ -429,7 +436,8 @@ func TestStopHammer(t *testing.T) {
 	}
 }
 
-// TestStopErrors: what the errors of a stopped coroutine's waits are is what they are at the Scheduler's end.
+// TestStopErrors: a stopped coroutine's waits return the errors that they
+// return at the Scheduler's end.
 func TestStopErrors(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		ex.Spawn(func() {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestStartChild: what start makes is bound, once, and what it fails to make leaves nothing behind.
+// TestStartChild: start makes one child; where it fails nothing is left behind.
 func TestStartChild(t *testing.T) {
 	within(t, time.Minute)
 	if _, err := StartChild(func() (Handle, error) { t.Error("called"); return Handle{}, nil }); err != ErrNotCoroutine {

@@ -7,7 +7,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// host is what an executor needs around it. A Processor has an inbox and timers here.
+// host is what an executor needs around it. A Processor would have an inbox and
+// timers here.
 type host struct{}
 
 func (host) Post(*coroutine.Coroutine) { panic("nobody wakes from another thread") }
@@ -16,13 +17,14 @@ func (host) ParkUntil(*coroutine.Coroutine, coroutine.Reason, int64) coroutine.W
 }
 func (host) Panicked(*coroutine.Coroutine, any, []byte) bool { return false }
 
-// An executor on the calling goroutine: one coroutine parks, another makes it ready.
+// An executor on the calling goroutine: one coroutine parks, another makes it
+// ready.
 func Example() {
 	var ex coroutine.Executor
 	ex.Init(coroutine.Config{Host: host{}, Idle: 4})
 	ex.Enter()
 	ex.Spawn(func() {
-		w := coroutine.AcquireWaiter() // published to who will wake it
+		w := coroutine.AcquireWaiter() // published to its waker
 		ex.Spawn(func() {
 			fmt.Println("waking")
 			w.Wake()

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// waitGoroutines waits until at most want goroutines are left: one that has ended is still counted for a moment.
+// waitGoroutines waits until at most want goroutines are left: one that has
+// ended is still counted for a moment.
 func waitGoroutines(t testing.TB, want int) {
 	t.Helper()
 	for range 20_000 {
@@ -19,8 +20,9 @@ func waitGoroutines(t testing.TB, want int) {
 	t.Fatalf("%d goroutines, want %d", runtime.NumGoroutine(), want)
 }
 
-// TestEndsInRandomOrder ends coroutines by return, Goexit, and panic, in random order among switches, with pools that
-// keep all, some and none of the goroutines: each end must end just that one.
+// TestEndsInRandomOrder ends coroutines by return, Goexit, and panic, in random
+// order among switches, with pools that keep all, some and none of the
+// goroutines: each end must end just that one.
 func TestEndsInRandomOrder(t *testing.T) {
 	for name, c := range map[string]Config{
 		"pool 0":  {Idle: 0},
@@ -95,9 +97,11 @@ func TestEndsInRandomOrder(t *testing.T) {
 	}
 }
 
-// TestPanicWhileUnwinding: a deferred call panics while the coroutine unwinds by Goexit, and the host deals with the panic.
-// The runtime then goes on with the Goexit; before, that ended the goroutine behind the executor's back: the coroutine
-// lived on in the books, Run never returned, and a later goroutine was taken for it.
+// TestPanicWhileUnwinding: a deferred call panics while the coroutine unwinds
+// by Goexit, and the host deals with the panic. The runtime then goes on with
+// the Goexit. If that ended the goroutine and not the coroutine, this would
+// still count as live, Run would never return, and a later goroutine would be
+// taken for it.
 func TestPanicWhileUnwinding(t *testing.T) {
 	within(t, 20*time.Second)
 	before := runtime.NumGoroutine()
@@ -142,7 +146,8 @@ func TestPanicWhileUnwinding(t *testing.T) {
 	waitGoroutines(t, before)
 }
 
-// TestWorkersAreReused runs many coroutines one after the other: they share a goroutine.
+// TestWorkersAreReused runs many coroutines one after the other: they share a
+// goroutine.
 func TestWorkersAreReused(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		for range 1000 {

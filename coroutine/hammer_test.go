@@ -9,7 +9,8 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// board is where a parking coroutine announces its park and a waker writes down what it woke.
+// board is where a parking coroutine announces its park and a waker records
+// what it woke.
 type board struct {
 	co     *Coroutine
 	ticket atomic.Uint64 // announced
@@ -18,8 +19,9 @@ type board struct {
 	_      [64]byte
 }
 
-// TestLostWakeHammer lets coroutines park and other threads, goroutines and coroutines alike, wake them, each ticket
-// once in time and any number of times too late. A lost wake shows as a hang, an invented one as an error.
+// TestLostWakeHammer lets coroutines park and other threads, goroutines and
+// coroutines alike, wake them, each ticket once in time and any number of times
+// too late. A lost wake shows as a hang, a spurious one as an error.
 func TestLostWakeHammer(t *testing.T) {
 	within(t, time.Minute)
 	const sleepers = 16
@@ -37,7 +39,7 @@ func TestLostWakeHammer(t *testing.T) {
 				parked.Add(1)
 				mine := b.co.Ticket()
 				b.ticket.Store(mine)
-				if n%3 == 0 { // not waiting for the other thread, whose wake then is under way while the next park begins
+				if n%3 == 0 { // the other thread's wake may come late, in the next park
 					raise(&b.issued, mine)
 					b.co.Ready(mine, WakeReady)
 				}
@@ -51,7 +53,8 @@ func TestLostWakeHammer(t *testing.T) {
 			}
 		})
 	}
-	// waker wakes every board's announced ticket; every second wake is doubled, and old tickets are woken too.
+	// waker wakes every board's announced ticket; every second wake is doubled,
+	// and old tickets are woken too.
 	waker := func(relax func()) {
 		last := make([]uint64, sleepers)
 		for over, n := 0, 0; over < sleepers; n++ {
@@ -66,7 +69,7 @@ func TestLostWakeHammer(t *testing.T) {
 					continue
 				}
 				if old := last[i]; old != 0 && n&1 == 0 {
-					b.co.Ready(old, WakeShutdown) // over by now, or woken with WakeReady before
+					b.co.Ready(old, WakeShutdown) // ended by now, or woken with WakeReady before
 				}
 				if last[i] == now {
 					continue
@@ -100,8 +103,9 @@ func raise(a *atomic.Uint64, to uint64) {
 	}
 }
 
-// TestPingPongHammer passes one token round many coroutines of two threads through Waiters, so that every wake
-// crosses from one to the other and the number of parks that end by a wake is exact.
+// TestPingPongHammer passes one token round many coroutines of two threads
+// through Waiters, so that every wake crosses from one to the other and the
+// number of parks that end by a wake is exact.
 func TestPingPongHammer(t *testing.T) {
 	within(t, time.Minute)
 	const pairs = 8
@@ -145,8 +149,8 @@ func TestPingPongHammer(t *testing.T) {
 	b.stop()
 }
 
-// TestTimeoutAgainstReadyHammer races a deadline with a wake for the same park, then parks again at once: what loses
-// the race must not end the next park.
+// TestTimeoutAgainstReadyHammer races a deadline with a wake for the same park,
+// then parks again at once: what loses the race must not end the next park.
 func TestTimeoutAgainstReadyHammer(t *testing.T) {
 	within(t, time.Minute)
 	const sleepers = 32
@@ -197,12 +201,14 @@ func TestTimeoutAgainstReadyHammer(t *testing.T) {
 	}
 }
 
-// TestStaleWakersOfReusedStructs: a struct that one thread has made and another stolen lives on there, while wakers of its
-// former lives, on both threads and on none, still call Ready. None of them may end a park of the present life.
+// TestStaleWakersOfReusedStructs: a struct that one thread has made and another
+// stolen is reused there, while wakers of its earlier incarnations, on both
+// threads and on none, still call Ready. None of them may end a park of the
+// present one.
 func TestStaleWakersOfReusedStructs(t *testing.T) {
 	within(t, time.Minute)
 	lives := scaled(200_000)
-	maker, thief := newThread(plain), newThread(plain)
+	maker, stealer := newThread(plain), newThread(plain)
 	type record struct {
 		co     *Coroutine
 		ticket uint64
@@ -258,10 +264,11 @@ func TestStaleWakersOfReusedStructs(t *testing.T) {
 				h = co.Handle()
 				maker.ex.Adopt(co)
 			case 1:
-				h = thief.submit(co)
+				h = stealer.submit(co)
 			case 2:
-				// Made and not adopted while its former lives are haunted from this thread.
-				h = thief.submit(co)
+				// Made and not adopted while wakers of its earlier incarnations
+				// are at work on this thread.
+				h = stealer.submit(co)
 				haunt()
 			}
 			if i%64 == 63 {
@@ -272,11 +279,11 @@ func TestStaleWakersOfReusedStructs(t *testing.T) {
 			haunt()
 		}
 	})
-	// The thief makes and submits too, so that structs travel both ways.
-	thief.spawn(func() {
+	// The stealer makes and submits too, so that structs travel both ways.
+	stealer.spawn(func() {
 		defer makers.Done()
 		for i := range lives {
-			co := thief.ex.Make(life, "", 0)
+			co := stealer.ex.Make(life, "", 0)
 			if h := maker.submit(co); i%64 == 63 {
 				h.Join()
 			}
@@ -288,7 +295,7 @@ func TestStaleWakersOfReusedStructs(t *testing.T) {
 	close(stop)
 	wg.Wait()
 	maker.stop()
-	thief.stop()
+	stealer.stop()
 	t.Logf("%d parks, %d structs, %d reuses", parks.Load(), len(homes), reused)
 	if reused == 0 {
 		t.Error("no struct was reused")

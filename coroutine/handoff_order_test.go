@@ -8,34 +8,35 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// The model of handoff: a coroutine's goroutine, the loop, and two rescuers, step
-// by step, in every order. It is of its own, not the code itself, because of what
-// the code rests on: the goroutine's stores are plain, so others see them
+// The model of handoff: a coroutine's goroutine, the loop, and two rescuers,
+// step by step, in every order. It is a model, not the code itself, because the
+// code relies on this: the goroutine's stores are plain, so others see them
 // later, from a buffer, in their order (x86-TSO). Its status, which is the
-// runtime's, is taken for such a store as well: nothing promises that the runtime
-// changes it with a fence. What rescuer and loop store is atomic, and they load
-// afterwards.
+// runtime's, is modelled as such a store as well: nothing promises that the
+// runtime changes it with a fence. What rescuer and loop store is atomic, and
+// they load afterwards.
 //
-// A step is one access to what is shared. The steps are those of CurrentWorker, suspend,
-// worker.end, Left.Leave, worker.blocked, Executor.wentOn and worker.post.
+// A step is one access to what is shared. The steps are those of CurrentWorker,
+// suspend, worker.end, Left.Leave, worker.blocked, Executor.wentOn and
+// worker.post.
 
 // rules are what the model can do without, to show what each is for.
 type rules struct {
 	barrier bool // the rescuer has every thread execute a memory barrier once it has claimed
 	reread  bool // it reads open once more after the status
-	pins    bool // a wait inside of netco closes open
-	looks   bool // an operation looks at away
+	pins    bool // a wait inside netco closes open
+	looks   bool // an operation checks away
 }
 
-// place is where a thread of the model stands.
+// place is where a thread of the model is.
 type place uint8
 
 const (
 	// The coroutine's goroutine.
 	cUser    place = iota // in the user's code
 	cBlocked              // blocked there
-	cLook                 // about to look at away
-	cGuard                // inside, with what is the owner's
+	cLook                 // about to check away
+	cGuard                // inside, touching what belongs to the owner
 	cPin                  // about to wait inside: closes open,
 	cWait                 //   blocks,
 	cWaiting              //   is blocked,
@@ -84,8 +85,8 @@ type store struct{ open, blocked, isOpen uint8 }
 
 const rescuers = 2
 
-// model is one state. Its zero value but for program is a running coroutine of a
-// loop that is parked.
+// model is one state. Its zero value but for program is a running coroutine of
+// a loop that is parked.
 type model struct {
 	// Shared memory.
 	away    uint8
@@ -96,8 +97,8 @@ type model struct {
 	posted  bool // in the inbox
 	coro    uint8
 
-	// The goroutine: its stores under way, what it has written itself, what it has
-	// still to do, and how to go on after a look or a resume.
+	// The goroutine: its stores under way, what it has written itself, what it
+	// has still to do, and how it goes on after a check or a resume.
 	buffer  [4]store
 	stores  uint8
 	mine    uint8
@@ -170,7 +171,7 @@ func (m model) setBlocked(b uint8) model { return m.put(store{blocked: b}) }
 // suspends hands the thread to what is parked in the coro.
 func (m model) suspends() model {
 	m = m.drained() // the switch is a fence
-	m.blocked = 1   // as it looks from outside
+	m.blocked = 1   // as others see it
 	switch in := m.coro; {
 	case in == holdsLoop:
 		m.l = lReturned
@@ -325,7 +326,7 @@ func (m model) rescuer(i int, u rules) []model {
 	switch m.r[i] - 1 {
 	case rClaim:
 		n := m
-		n.r[i] = rOver // it has not looked
+		n.r[i] = rOver // it has not checked
 		if m.away != attached {
 			return []model{n}
 		}
@@ -423,9 +424,10 @@ func explored(u rules, todo uint8) (states, handedOn int, trouble string) {
 	return len(from), handedOn, ""
 }
 
-// TestHandoffEveryOrder: whatever the order, and whenever the goroutine's stores
-// are seen, loop and coroutine never both have what is the owner's, nothing is
-// lost and all can end. And each of the rules is needed for that.
+// TestHandoffEveryOrder: whatever the order, and whenever the goroutine's
+// stores are seen, loop and coroutine never both touch what belongs to the
+// owner, nothing is lost and all can end. And each of the rules is needed for
+// that.
 func TestHandoffEveryOrder(t *testing.T) {
 	todo := uint8(3)
 	if testenv.Full() {

@@ -10,7 +10,8 @@ import (
 // ways a coroutine can end.
 var ways = map[string]func(){"return": func() {}, "panic": func() { panic("planned") }, "Goexit": runtime.Goexit}
 
-// hookWorld runs a body as a coroutine of an executor, and by hand wherever that is possible.
+// hookWorld runs a body as a coroutine of an executor, and by hand wherever
+// that is possible.
 func hookWorld(t *testing.T, f func(t *testing.T, run func(body func()))) {
 	homes(t, func(t *testing.T) {
 		f(t, func(body func()) {
@@ -53,7 +54,7 @@ func TestHooks(t *testing.T) {
 			removeThird := AddHooks(Hooks{End: note("end 3")})
 			run(func() {
 				note("body")()
-				removeThird() // too late for this one
+				removeThird() // too late for this coroutine
 				end()
 			})
 			if want := []string{"start 1", "start 2", "body", "end 3", "end 1"}; !slices.Equal(order, want) {
@@ -79,7 +80,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestHooksAndLocals: hooks have the coroutine's Locals, which are dropped after the last End.
+// TestHooksAndLocals: hooks have the coroutine's Locals, which are dropped
+// after the last End.
 func TestHooksAndLocals(t *testing.T) {
 	hookWorld(t, func(t *testing.T, run func(body func())) {
 		var order []string
@@ -102,7 +104,8 @@ func TestHooksAndLocals(t *testing.T) {
 	})
 }
 
-// TestHooksFail: a Start that panics is the coroutine's panic, and so is an End; the others' End functions run.
+// TestHooksFail: a Start that panics is the coroutine's panic, and so is an
+// End; the others' End functions run.
 func TestHooksFail(t *testing.T) {
 	hookWorld(t, func(t *testing.T, run func(body func())) {
 		for how, fail := range ways {
@@ -139,7 +142,8 @@ func TestHooksFail(t *testing.T) {
 	}
 }
 
-// TestHooksChange: hooks are added and taken out while coroutines start and end.
+// TestHooksChange: hooks are added and taken out while coroutines start and
+// end.
 func TestHooksChange(t *testing.T) {
 	var wg sync.WaitGroup
 	started := make(chan struct{})

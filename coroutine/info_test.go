@@ -14,7 +14,8 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// rangedOver returns what Range says of h's coroutine, and how often it says it.
+// rangedOver returns what Range says of h's coroutine, and how often it says
+// it.
 func rangedOver(h Handle) (found Info, times int) {
 	Range(func(i Info) bool {
 		if i.ID == h.ID() {
@@ -26,7 +27,7 @@ func rangedOver(h Handle) (found Info, times int) {
 	return found, times
 }
 
-// until waits for cond, which some other thread brings about.
+// until waits until cond holds, by what another thread does.
 func until(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !cond(); {
@@ -43,7 +44,8 @@ func waits(h Handle) bool {
 	return ok && i.State == Waiting
 }
 
-// TestRange: what Range says of coroutines that are ready, run, wait, have ended and have not started.
+// TestRange: what Range says of coroutines that are ready, run, wait, have
+// ended and have not started.
 func TestRange(t *testing.T) {
 	const turn = 7_000_000_000
 	on(plain, func(ex *Executor) {
@@ -103,7 +105,8 @@ func TestRange(t *testing.T) {
 	})
 }
 
-// TestRangeInFiber: a coroutine that runs coroutines by hand, within one another, is seen once, whether it waits there or not.
+// TestRangeInFiber: a coroutine that runs coroutines by hand, within one
+// another, is seen once, whether it waits there or not.
 func TestRangeInFiber(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		inner := func() {
@@ -157,8 +160,10 @@ func TestRangeAllocs(t *testing.T) {
 	})
 }
 
-// TestRangeHammer: while coroutines start, park, run fibers and end on two threads, goroutines range. Those that stay are seen exactly once each
-// time; of the others nobody is seen twice, and whoever is seen had that id, name and site.
+// TestRangeHammer: while coroutines start, park, run fibers and end on two
+// threads, goroutines range. Those that stay are seen exactly once each time;
+// of the others none is seen twice, and what is seen had that id, name and
+// site.
 func TestRangeHammer(t *testing.T) {
 	within(t, 2*time.Minute)
 	threads := []*thread{newThread(Config{Idle: 8}), newThread(Config{Idle: 0})}
@@ -258,8 +263,8 @@ func TestRangeHammer(t *testing.T) {
 	}
 }
 
-// TestRangeReuse: one struct and one worker live one short life after the other, faster than others can look. Whoever is seen is seen with what
-// is its own.
+// TestRangeReuse: one struct and one worker run one short coroutine after the
+// other, faster than others can read. What is seen of a coroutine is its own.
 func TestRangeReuse(t *testing.T) {
 	within(t, time.Minute)
 	th := newThread(plain)
@@ -321,7 +326,8 @@ func BenchmarkRange(b *testing.B) {
 	})
 }
 
-// TestStatusWord: state, reason and time do not get in one another's way, and an old clock wraps without harm.
+// TestStatusWord: state, reason and time do not get in one another's way, and
+// an old clock wraps without harm.
 func TestStatusWord(t *testing.T) {
 	for _, now := range []int64{0, 1, 1023, 1024, 1 << 40, 1 << 57, math.MaxInt64} {
 		var ex Executor

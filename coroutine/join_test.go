@@ -35,7 +35,8 @@ func TestJoinSimple(t *testing.T) {
 		if err := h.Join(); err != nil {
 			t.Errorf("joining one that has ended: %v", err)
 		}
-		// The struct lives on as another coroutine, of which the old Handle knows nothing.
+		// The struct is reused for another coroutine, which the old Handle does
+		// not name.
 		again := ex.Spawn(Yield, "", 0).Handle()
 		if again.co != h.co {
 			t.Error("the struct was not reused: the test shows nothing")
@@ -52,8 +53,9 @@ func TestJoinSimple(t *testing.T) {
 	}
 }
 
-// TestJoinHammer has each of many coroutines joined by coroutines of its thread and of another and by goroutines, some
-// early, some late, while structs are reused.
+// TestJoinHammer has each of many coroutines joined by coroutines of its thread
+// and of another and by goroutines, some early, some late, while structs are
+// reused.
 func TestJoinHammer(t *testing.T) {
 	within(t, time.Minute)
 	rounds := scaled(3000)
@@ -91,9 +93,10 @@ func TestJoinHammer(t *testing.T) {
 	b.stop()
 }
 
-// TestJoinEndedByForce: a Join that shutdown ends says so, and takes nobody else's wake with it. Before, a joiner that
-// left could be cut out of the list by its own Release while the one who wakes joiners stood on it, and those behind it
-// slept for ever.
+// TestJoinEndedByForce: a Join that shutdown ends returns that, and no other
+// joiner's wake is lost. A joiner that leaves must not be taken out of the list
+// by its own Release while the waker of the joiners is at it: those behind it
+// would sleep for ever.
 func TestJoinEndedByForce(t *testing.T) {
 	within(t, time.Minute)
 	const joiners = 200
@@ -180,8 +183,9 @@ func TestIDsAreUnique(t *testing.T) {
 	}
 }
 
-// TestJoinAfterAWakeLeftOver: a wake that came when its waiter had given up ends the next park early. Before, Join
-// queued itself a second time then, which closed the list to a ring, and the target's end never came to its end.
+// TestJoinAfterAWakeLeftOver: a wake that comes when its waiter has given up
+// ends the next park early. Join must not queue itself a second time then: that
+// would close the list to a ring, and the target would never end.
 func TestJoinAfterAWakeLeftOver(t *testing.T) {
 	within(t, 20*time.Second)
 	on(plain, func(ex *Executor) {

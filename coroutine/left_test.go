@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestBlockedRun: two looks at a coroutine that is blocked outside netco find the
-// same if it has not given up the thread in between, however often it has woken.
+// TestBlockedRun: for a coroutine that is blocked outside netco Blocked returns
+// the same twice if it has not given up the thread in between, however often it
+// has woken.
 func TestBlockedRun(t *testing.T) {
 	if err := CanLeave(); err != nil {
 		t.Skip(err)

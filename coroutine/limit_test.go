@@ -103,8 +103,8 @@ func TestParkLimit(t *testing.T) {
 	})
 }
 
-// TestCancelAgainstReady: a context's end and a wake race for a park. One of them
-// ends it, and neither ends a later one.
+// TestCancelAgainstReady: a context's end and a wake race for a park. One of
+// them ends it, and neither ends a later one.
 func TestCancelAgainstReady(t *testing.T) {
 	within(t, time.Minute)
 	rounds := scaled(20_000)
@@ -164,8 +164,8 @@ func TestCancelAgainstReady(t *testing.T) {
 	t.Logf("%d ready, %d cancelled", ready.Load(), cancelled.Load())
 }
 
-// TestGoroutineCancelAgainstWake: the same for an ordinary goroutine, which takes
-// a late wake back.
+// TestGoroutineCancelAgainstWake: the same for an ordinary goroutine, which
+// takes a late wake back.
 func TestGoroutineCancelAgainstWake(t *testing.T) {
 	within(t, time.Minute)
 	var cancelled int

@@ -68,7 +68,8 @@ func TestLocalPerCoroutine(t *testing.T) {
 	})
 }
 
-// TestLocalOfGoroutines: ordinary goroutines share one; a coroutine driven by hand on one has its own.
+// TestLocalOfGoroutines: ordinary goroutines share one; a coroutine driven by
+// hand on one has its own.
 func TestLocalOfGoroutines(t *testing.T) {
 	made := 0
 	l := NewLocal(LocalOptions[int]{Make: func() int { made++; return 5 }, Drop: func(*int) { t.Error("dropped") }})
@@ -104,7 +105,8 @@ func TestLocalOfGoroutines(t *testing.T) {
 	}
 }
 
-// TestLocalEnds: values are dropped at the end, whatever that is, the latest first, while the coroutine still is itself.
+// TestLocalEnds: values are dropped at the end, whatever that is, the latest
+// first, while the coroutine still is itself.
 func TestLocalEnds(t *testing.T) {
 	var order []int
 	var locals []*Local[int]
@@ -170,8 +172,9 @@ func TestLocalEnds(t *testing.T) {
 	th.stop()
 }
 
-// TestLocalDropMisbehaves: a Drop that panics, unwinds or makes others keeps no other from being dropped, and the next life on the same
-// goroutine has none of it.
+// TestLocalDropMisbehaves: a Drop that panics, unwinds or makes others keeps no
+// other from being dropped, and the next incarnation on the same goroutine has
+// no trace of it.
 func TestLocalDropMisbehaves(t *testing.T) {
 	var order []string
 	note := func(s string) { order = append(order, s) }
@@ -251,7 +254,8 @@ func TestLocalDropMisbehaves(t *testing.T) {
 	settleGoroutines(t, before)
 }
 
-// TestLocalInherit: what a Local says is inherited is, at the creation, by coroutines of any executor and by hand; nothing else is.
+// TestLocalInherit: a Local with Inherit is inherited, at the creation, by
+// coroutines of any executor and by hand; no other is.
 func TestLocalInherit(t *testing.T) {
 	calls := 0
 	depth := NewLocal(LocalOptions[int]{Inherit: func(p *int) int { calls++; return *p + 1 }})
@@ -266,7 +270,7 @@ func TestLocalInherit(t *testing.T) {
 			t.Errorf("%s has inherited what is not to be", who)
 		}
 	}
-	depth.Set(100) // a goroutine's: nobody inherits that
+	depth.Set(100) // a goroutine's: not inherited
 	homes(t, func(t *testing.T) {
 		New(func(*Yielder[int, int], int) int {
 			want(t, "without a parent's value", 0)
@@ -292,7 +296,7 @@ func TestLocalInherit(t *testing.T) {
 			} else {
 				elsewhere(func() { h.Join() })
 			}
-			New(sum).Cancel() // inherits, and is gone
+			New(sum).Cancel() // inherits, and ends
 			return 0
 		}).Resume(0)
 		New(func(*Yielder[int, int], int) int { want(t, "the next life", 0); return 0 }).Resume(0)
@@ -301,7 +305,7 @@ func TestLocalInherit(t *testing.T) {
 	if calls == 0 {
 		t.Error("Inherit was not called")
 	}
-	// What panics in Inherit does so in New, and nothing comes of it.
+	// A panic in Inherit is New's panic, and makes nothing.
 	bad := NewLocal(LocalOptions[int]{Inherit: func(*int) int { panic("no heir") }})
 	homes(t, func(t *testing.T) {
 		New(func(*Yielder[int, int], int) int {
@@ -322,7 +326,8 @@ func TestLocalInherit(t *testing.T) {
 	})
 }
 
-// TestManyLocals has very many keys in one coroutine, and a few of them in another.
+// TestManyLocals has very many keys in one coroutine, and a few of them in
+// another.
 func TestManyLocals(t *testing.T) {
 	n := scaled(10_000)
 	dropped := 0

@@ -13,7 +13,8 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// TestInheritAcrossProcessors: whoever a coroutine starts, and wherever, inherits from it and not from who runs there.
+// TestInheritAcrossProcessors: what a coroutine starts, wherever, inherits from
+// it and not from what runs there.
 func TestInheritAcrossProcessors(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	path := coroutine.NewLocal(coroutine.LocalOptions[[]string]{Inherit: func(parent *[]string) []string { return slices.Clone(*parent) }})
@@ -66,8 +67,9 @@ func TestInheritAcrossProcessors(t *testing.T) {
 	}
 }
 
-// TestDropAtShutdown: a Drop that waits is unwound when the scheduler ends by force, at whatever point of the coroutine's end; the others
-// are still called, and the Processor ends.
+// TestDropAtShutdown: a Drop that waits is unwound when the scheduler ends by
+// force, at whatever point of the coroutine's end; the others are still called,
+// and the Processor ends.
 func TestDropAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	for range many(50) + 1 {
@@ -91,9 +93,15 @@ func TestDropAtShutdown(t *testing.T) {
 		}
 		const each = 5
 		for range each {
-			netco.Go(func() { use(); netco.Sleep(time.Hour) })                         // unwound, then drops
-			netco.Go(func() { use(); coroutine.Current().Park(coroutine.ReasonUser) }) // returns, then drops
-			netco.Go(use)                                                              // is dropping
+			netco.Go(func() { // unwound, then drops
+				use()
+				netco.Sleep(time.Hour)
+			})
+			netco.Go(func() { // returns, then drops
+				use()
+				coroutine.Current().Park(coroutine.ReasonUser)
+			})
+			netco.Go(use) // is dropping
 			netco.Go(func() {
 				coroutine.New(func(*yielder, int) int { use(); netco.Sleep(time.Hour); return 0 }).Resume(0)
 			})

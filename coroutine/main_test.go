@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// makeThreads has Go make threads, which it keeps, before they are counted.
+// makeThreads has Go make threads, which it keeps, before tests count them.
 func makeThreads(n int) {
 	var locked, over sync.WaitGroup
 	locked.Add(n)
@@ -38,17 +38,19 @@ func makeThreads(n int) {
 	over.Wait()
 }
 
-// scaled is how often a hammer strikes: n times at full length.
+// scaled is how many rounds a hammer makes: n at full length.
 func scaled(n int) int { return testenv.Rounds(n) }
 
-// spell reports, for d, that a hammer may go on: where each blow takes a time slice of the system's it strikes less often.
+// spell returns a function that is true for d: a hammer ends its rounds then,
+// where each takes a time slice of the system's.
 func spell(d time.Duration) (goesOn func() bool) {
 	end := time.Now().Add(d)
 	return func() bool { return time.Now().Before(end) }
 }
 
-// within fails the whole run with all stacks when a test that could hang has not ended in five times d, which is ample on a
-// machine of one's own.
+// within fails the whole run with all stacks when a test that could hang has
+// not ended in five times d, which is ample on a machine that does nothing
+// else.
 func within(t testing.TB, d time.Duration) {
 	d *= 5
 	timer := time.AfterFunc(d, func() {
@@ -58,8 +60,8 @@ func within(t testing.TB, d time.Duration) {
 	t.Cleanup(func() { timer.Stop() })
 }
 
-// thread hosts an executor on a goroutine of its own, locked to its thread unless it roams, with what a Processor has, in its
-// simplest form.
+// thread hosts an executor on a goroutine of its own, locked to its thread
+// unless it roams, with what a Processor has, in the simplest form.
 type thread struct {
 	ex      Executor
 	roams   bool // constant: coroutines may move here and away
@@ -99,7 +101,8 @@ func (th *thread) Post(co *Coroutine) {
 	th.ring()
 }
 
-// ParkUntil never stops its timer: it fires late, for a ticket long over, more often than not.
+// ParkUntil never stops its timer: it fires late, for an old ticket, more often
+// than not.
 func (th *thread) ParkUntil(co *Coroutine, reason Reason, deadline int64) Wake {
 	ticket := co.Ticket()
 	time.AfterFunc(time.Duration(deadline-clock.Now()), func() { co.Ready(ticket, WakeTimeout) })
@@ -220,7 +223,8 @@ func (th *thread) loop() {
 	}
 }
 
-// on runs fn as a coroutine of a fresh executor and returns when all coroutines have ended.
+// on runs fn as a coroutine of a fresh executor and returns when all coroutines
+// have ended.
 func on(c Config, fn func(ex *Executor)) {
 	th := newThread(c)
 	th.spawn(func() { fn(&th.ex) })

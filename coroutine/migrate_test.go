@@ -53,7 +53,7 @@ func stopAll(list []*thread) {
 	}
 }
 
-// TestMoves: a coroutine goes on on another executor as if nothing had happened.
+// TestMoves: a coroutine runs on, on another executor, with all that it had.
 func TestMoves(t *testing.T) {
 	needMoves(t)
 	within(t, time.Minute)
@@ -104,8 +104,8 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestStays: what others of its executor hold of a coroutine is theirs alone, so
-// it stays; and so does one that cannot move.
+// TestStays: a coroutine of which others of its executor hold something stays;
+// and so does one that cannot move.
 func TestStays(t *testing.T) {
 	within(t, time.Minute)
 	stays := NewLocal(LocalOptions[*thread]{Inherit: func(to **thread) *thread {
@@ -155,7 +155,7 @@ func TestStays(t *testing.T) {
 		{"while it is made another", func(_, to *thread, _ *Coroutine) {
 			stays.Set(to)
 			CurrentExecutor().Spawn(func() {}, "", 0)
-			Current().Pin() // that was it
+			Current().Pin() // for good
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -192,14 +192,14 @@ func TestStays(t *testing.T) {
 	})
 }
 
-// TestLend: an executor's coroutines move as they come to MoveOn, as long as it
-// says where to.
+// TestLend: an executor's coroutines move when they call MoveOn, as long as
+// Lend's function returns where to.
 func TestLend(t *testing.T) {
 	needMoves(t)
 	for _, c := range []struct {
 		name  string
 		op    func(ex *Executor) // with another that is ready
-		times int                // how often it says where to
+		times int                // how often it returns where to
 		moves bool
 	}{
 		{"Yield", func(*Executor) { Yield() }, 1, true},
@@ -234,8 +234,8 @@ func TestLend(t *testing.T) {
 	}
 }
 
-// TestFiberAfterMove: a fiber remembers the goroutine that has resumed it, which
-// may run another coroutine by now, on another executor.
+// TestFiberAfterMove: a fiber keeps the goroutine that has resumed it, which
+// may run another coroutine by then, on another executor.
 func TestFiberAfterMove(t *testing.T) {
 	needMoves(t)
 	within(t, time.Minute)
@@ -288,7 +288,7 @@ func TestInTransit(t *testing.T) {
 	needMoves(t)
 	for _, c := range []struct {
 		name string
-		from string // where it is done from: a goroutine, or a coroutine of the old or the new executor
+		from string // by a goroutine, or a coroutine of the old or the new executor
 		do   func(h Handle, ticket uint64)
 		stop bool
 	}{
@@ -338,7 +338,7 @@ func TestInTransit(t *testing.T) {
 			case "new":
 				to.spawn(do).Join()
 			}
-			to.spawn(func() {}).Join() // what was posted before is in
+			to.spawn(func() {}).Join() // what was posted before has arrived
 			if h.co.State() != Ready || h.Done() {
 				t.Errorf("on its way it is %v", h.co.State())
 			}
@@ -376,14 +376,14 @@ func joinBeside(h Handle, _ uint64) {
 	}
 }
 
-// TestStackAfterMove: a question that reaches a thread which the coroutine has
-// left is sent on.
+// TestStackAfterMove: a request that reaches a thread which the coroutine has
+// left is forwarded.
 func TestStackAfterMove(t *testing.T) {
 	needMoves(t)
 	within(t, time.Minute)
 	threads := newRoamers(3)
 	p := make(chan *stackRequest, 1)
-	var asked [][2]*Executor // by whom it was found, and where its coroutine was
+	var asked [][2]*Executor // which read it, and which its coroutine was on
 	h := threads[0].spawn(func() {
 		co := Current()
 		q := newStackRequest(co, co.ID())
@@ -392,7 +392,7 @@ func TestStackAfterMove(t *testing.T) {
 			asked = append(asked, [2]*Executor{CurrentExecutor(), co.Executor()})
 			q.arrive()
 		}
-		threads[0].Post(&q.inbox) // which is not looked at before the coroutine waits
+		threads[0].Post(&q.inbox) // which is not read before the coroutine waits
 		co.MoveTo(&threads[1].ex)
 		co.MoveTo(&threads[2].ex)
 		p <- q
@@ -536,7 +536,7 @@ func TestMoveHammer(t *testing.T) {
 	t.Logf("%d lives, %d moves, %d stopped", born.Load(), moves.Load(), stopped.Load())
 }
 
-// BenchmarkMove is the way of a coroutine to another executor and back.
+// BenchmarkMove moves a coroutine to another executor and back.
 func BenchmarkMove(b *testing.B) {
 	needMoves(b)
 	threads := newRoamers(2)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestRunQueueModel holds the ring against a slice, through wraps, growth and release.
+// TestRunQueueModel holds the ring against a slice, through wraps, growth and
+// release.
 func TestRunQueueModel(t *testing.T) {
 	var q runQueue
 	var model []*Coroutine
@@ -36,7 +37,8 @@ func TestRunQueueModel(t *testing.T) {
 	}
 }
 
-// TestOrderIsFIFO: coroutines start, yield and are made ready in the order in which they came.
+// TestOrderIsFIFO: coroutines start, yield and are made ready in the order in
+// which they were queued.
 func TestOrderIsFIFO(t *testing.T) {
 	{
 		on(Config{Idle: 8}, func(ex *Executor) {
@@ -82,7 +84,8 @@ func TestOrderIsFIFO(t *testing.T) {
 	}
 }
 
-// TestYieldOutside: on an ordinary goroutine Yield is Gosched and Current is nil.
+// TestYieldOutside: on an ordinary goroutine Yield is Gosched and Current is
+// nil.
 func TestYieldOutside(t *testing.T) {
 	Yield()
 	if Current() != nil || CurrentExecutor() != nil {
@@ -90,9 +93,8 @@ func TestYieldOutside(t *testing.T) {
 	}
 }
 
-// TestRunQueueRests: before the thread sleeps the ring lets go of the
-// coroutines that have run, and a burst's ring goes. It held all of them, for
-// good.
+// TestRunQueueRests: before the thread sleeps the ring drops the coroutines
+// that have run, and a burst's ring is dropped.
 func TestRunQueueRests(t *testing.T) {
 	var q runQueue
 	burst := func(n int) {

@@ -13,11 +13,13 @@ import (
 	"github.com/netco-go/netco/internal/goruntime"
 )
 
-// TestSimulation runs several executors on one goroutine, turn by turn in random order, with inboxes that deliver in random
-// order and at random times, and with early, late, duplicate, stale and lost-looking wakes. It knows for which tickets a
-// wake has been begun, and checks that no park ends without one, that none with one lasts beyond the delivery
-// of everything under way, and that every coroutine ends. In some of its worlds
-// coroutines move from one executor to another. NETCO_SEED repeats a run.
+// TestSimulation runs several executors on one goroutine, turn by turn in
+// random order, with inboxes that deliver in random order and at random times,
+// and with early, late, duplicate, stale and lost-looking wakes. It knows for
+// which tickets a wake has been begun, and checks that no park ends without
+// one, that none with one lasts beyond the delivery of everything under way,
+// and that every coroutine ends. In some of its worlds coroutines move from one
+// executor to another. NETCO_SEED repeats a run.
 func TestSimulation(t *testing.T) {
 	seeds := make([]uint64, scaled(300))
 	for i := range seeds {
@@ -92,7 +94,7 @@ type simHost struct {
 func (h *simHost) Reserve() bool      { return true }
 func (h *simHost) Send(co *Coroutine) { h.moved = append(h.moved, co) }
 
-// settleSome lets the first n of those that have moved here in.
+// settleSome settles the first n of those that have moved here.
 func (h *simHost) settleSome(n int) {
 	for _, co := range h.moved[:n] {
 		h.ex.Settle(co)
@@ -103,13 +105,13 @@ func (h *simHost) settleSome(n int) {
 // announced is a park as wakers see it.
 type announced struct {
 	co     *Coroutine
-	life   uint64 // its id: the struct may have become another by the time of the wake
+	life   uint64 // its id: the struct may be another coroutine by the time of the wake
 	ticket uint64
 }
 
 func announce(co *Coroutine) announced { return announced{co, co.ID(), co.Ticket()} }
 
-// simTimer is a deadline; nobody ever cancels it.
+// simTimer is a deadline, which is never cancelled.
 type simTimer struct {
 	at int64
 	announced
@@ -121,7 +123,7 @@ type world struct {
 	hosts  []*simHost
 	now    int64
 	timers []simTimer
-	open   []announced                     // parks that wakers may know of, old ones included
+	open   []announced                     // parks that wakers may find, old ones included
 	begun  map[announced]map[Wake]struct{} // wakes begun
 	lives  int                             // coroutines that have not ended
 	births int                             // still to come
@@ -148,7 +150,8 @@ func (w *world) fault(format string, args ...any) {
 	w.faults = append(w.faults, fmt.Sprintf(format, args...))
 }
 
-// Post implements Host. It is a fault that a coroutine is in two inboxes or twice in one: its node has one link.
+// Post implements Host. It is a fault that a coroutine is in two inboxes or
+// twice in one: its node has one link.
 func (h *simHost) Post(co *Coroutine) {
 	h.w.stats.crossing++
 	for _, other := range h.w.hosts {
@@ -189,11 +192,11 @@ func (w *world) wake(a announced, why Wake) {
 	a.co.Ready(a.ticket, why)
 }
 
-// stir is what anybody may do at any time: wake a random park, old or new.
+// stir is what any thread may do at any time: wake a random park, old or new.
 func (w *world) stir() {
 	if len(w.open) > 0 && w.rnd.IntN(2) == 0 {
 		a := w.open[w.rnd.IntN(len(w.open))]
-		if a.co.ticket != a.ticket { // all on one goroutine, so it may look
+		if a.co.ticket != a.ticket { // all on one goroutine, so it may read that
 			w.stats.stale++
 		}
 		w.wake(a, WakeReady)
@@ -203,7 +206,7 @@ func (w *world) stir() {
 	}
 }
 
-// body is a coroutine's life.
+// body is what a coroutine runs.
 func (w *world) body(home func() *simHost) {
 	h := home()
 	co := Current()
@@ -285,7 +288,8 @@ func (w *world) park(h *simHost, co *Coroutine) {
 	}
 }
 
-// birth starts a coroutine in one of the ways there are: here, elsewhere, or made here and adopted elsewhere (stolen).
+// birth starts a coroutine in one of the ways there are: here, elsewhere, or
+// made here and adopted elsewhere (stolen).
 func (w *world) birth(h *simHost) {
 	if w.births == 0 {
 		return
@@ -374,7 +378,8 @@ func (w *world) deliver(h *simHost) {
 	}
 }
 
-// settle delivers and runs everything there is; then nobody may be waiting for whom a wake has been begun.
+// settle delivers and runs everything there is; then no park for which a wake
+// was begun may be left.
 func (w *world) settle() {
 	for busy := true; busy; {
 		busy = false
@@ -397,15 +402,17 @@ func (w *world) settle() {
 			} else if len(w.begun[a]) > 0 {
 				w.fault("coroutine %d: the wake for ticket %d is lost", co.ID(), a.ticket)
 			} else if w.births == 0 {
-				w.wake(a, WakeReady) // nobody else may be left to do so
+				w.wake(a, WakeReady) // no other may be left to do so
 			}
 		})
 	}
 }
 
-// TestNoticeDoesNotStarve: work for the loop must not keep ready coroutines from running. Before, a notice between the
-// loop's look into its inboxes and Run made Run return at once, for as long as other threads kept sending.
-func TestNoticeDoesNotStarve(t *testing.T) {
+// TestPreemptDoesNotStarve: work for the loop must not keep ready coroutines
+// from running: a RequestPreempt between the loop's reading of its inboxes and
+// Run must not make Run return at once, or it would for as long as other
+// threads keep sending.
+func TestPreemptDoesNotStarve(t *testing.T) {
 	ran := 0
 	done := make(chan struct{})
 	go func() {

@@ -36,7 +36,8 @@ func parksHere() Wake { return Current().Park(ReasonLock) }
 //go:noinline
 func parksWithin() Wake { return parksHere() }
 
-// TestStackOf: a parked coroutine tells its stack and stays parked as it was.
+// TestStackOf: a parked coroutine's stack is returned, and it stays parked as
+// it was.
 func TestStackOf(t *testing.T) {
 	within(t, time.Minute)
 	th := newThread(plain)
@@ -60,7 +61,7 @@ func TestStackOf(t *testing.T) {
 			}
 		}
 		if !strings.HasPrefix(lines[9], "created by ") {
-			t.Errorf("what runs coroutines is told of in\n%s", s)
+			t.Errorf("what runs coroutines is answered of in\n%s", s)
 		}
 	}
 	if after, _ := rangedOver(h); after != before || before.Coroutine.ticket != ticket {
@@ -78,7 +79,8 @@ func TestStackOf(t *testing.T) {
 	th.stop()
 }
 
-// TestStackOfFiber: within coroutines by hand, the stacks of those who resumed follow.
+// TestStackOfFiber: within coroutines by hand, the stacks of their resumers
+// follow.
 func TestStackOfFiber(t *testing.T) {
 	within(t, time.Minute)
 	th := newThread(plain)
@@ -130,8 +132,11 @@ func TestStackOfNone(t *testing.T) {
 	until(t, "it parks", func() bool { return waits(h) })
 	info, _ := Find(h.ID())
 	th.stopByForce()
-	unborn := Unadopted(func() {}, "", 0)
-	for what, id := range map[string]uint64{"0": 0, "one that has ended": h.ID(), "one that has not started": unborn.ID(), "one to come": 1 << 60} {
+	unstarted := Unadopted(func() {}, "", 0)
+	for what, id := range map[string]uint64{
+		"0": 0, "one that has ended": h.ID(),
+		"one that has not started": unstarted.ID(), "one to come": 1 << 60,
+	} {
 		if s, err := StackOf(context.Background(), id); err != ErrNotFound || s != "" {
 			t.Errorf("%s: %q, %v", what, s, err)
 		}
@@ -144,7 +149,8 @@ func TestStackOfNone(t *testing.T) {
 	}
 }
 
-// TestStackOfBusy: whoever keeps the thread to itself cannot be asked, nor can the others of that thread.
+// TestStackOfBusy: of one that keeps the thread to itself there is no stack,
+// nor of the others of that thread.
 func TestStackOfBusy(t *testing.T) {
 	within(t, time.Minute)
 	th := newThread(plain)
@@ -183,7 +189,8 @@ func TestStackOfBusy(t *testing.T) {
 	th.stopByForce()
 }
 
-// TestStackOfReady: those that never wait but yield all the time, alone and with others, are asked in Yield.
+// TestStackOfReady: those that never wait but yield all the time, alone and
+// with others, answer in Yield.
 func TestStackOfReady(t *testing.T) {
 	within(t, time.Minute)
 	for _, others := range []int{0, 1, 70} {
@@ -212,7 +219,8 @@ func TestStackOfReady(t *testing.T) {
 	}
 }
 
-// TestStackOfByCoroutine: a coroutine asks for others of its own thread and of another, and for its own.
+// TestStackOfByCoroutine: a coroutine asks for others of its own thread and of
+// another, and for its own.
 func TestStackOfByCoroutine(t *testing.T) {
 	within(t, time.Minute)
 	here, there := newThread(plain), newThread(plain)
@@ -244,7 +252,8 @@ func TestStackOfByCoroutine(t *testing.T) {
 	there.stopByForce()
 }
 
-// deafHost loses what other threads post, as the inbox of a thread that ends does.
+// deafHost loses what other threads post, as the inbox of a thread that ends
+// does.
 type deafHost struct {
 	bareHost
 	posted chan struct{}
@@ -252,7 +261,7 @@ type deafHost struct {
 
 func (h *deafHost) Post(*Coroutine) { close(h.posted) }
 
-// TestStackOfUnanswered: the thread ends without having read the question.
+// TestStackOfUnanswered: the thread ends without having read the request.
 func TestStackOfUnanswered(t *testing.T) {
 	within(t, time.Minute)
 	host := &deafHost{posted: make(chan struct{})}
@@ -272,7 +281,7 @@ func TestStackOfUnanswered(t *testing.T) {
 	}
 }
 
-// TestStackOfDeep: more frames than are told.
+// TestStackOfDeep: more frames than are returned.
 func TestStackOfDeep(t *testing.T) {
 	within(t, time.Minute)
 	th := newThread(plain)
@@ -293,8 +302,10 @@ func TestStackOfDeep(t *testing.T) {
 	th.stopByForce()
 }
 
-// TestStackOfHammer: many ask while coroutines park, hand over, yield, run fibers within fibers, end by return and by Goexit and are ended by
-// force, and while the collector moves stacks. No park may end without a wake, and no local variable may be damaged.
+// TestStackOfHammer: many goroutines ask while coroutines park, hand over,
+// yield, run fibers within fibers, end by return and by Goexit and are ended by
+// force, and while the collector moves stacks. No park may end without a wake,
+// and no local variable may be damaged.
 func TestStackOfHammer(t *testing.T) {
 	within(t, 3*time.Minute)
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
@@ -302,7 +313,7 @@ func TestStackOfHammer(t *testing.T) {
 		th := newThread(c)
 		var over atomic.Bool
 		var askers sync.WaitGroup
-		var told, gone, busy atomic.Int64
+		var answered, gone, busy atomic.Int64
 		for a := range 3 {
 			askers.Go(func() {
 				rnd := rand.New(rand.NewPCG(uint64(a), 9))
@@ -320,7 +331,7 @@ func TestStackOfHammer(t *testing.T) {
 						cancel()
 						switch {
 						case err == nil && strings.HasPrefix(s, fmt.Sprintf("coroutine %d ", i.ID)) && strings.Contains(s, "_test.go"):
-							told.Add(1)
+							answered.Add(1)
 						case err == ErrNotFound:
 							gone.Add(1)
 						case errors.Is(err, ErrBusy):
@@ -339,7 +350,7 @@ func TestStackOfHammer(t *testing.T) {
 			}
 		})
 		var lives sync.WaitGroup
-		for k := 0; k < scaled(2000) || told.Load() == 0; k++ { // until one has told, however late the askers begin
+		for k := 0; k < scaled(2000) || answered.Load() == 0; k++ { // the requests may begin late
 			lives.Add(1)
 			th.spawn(func() {
 				defer lives.Done()
@@ -362,14 +373,15 @@ func TestStackOfHammer(t *testing.T) {
 		th.stopByForce()
 		over.Store(true)
 		askers.Wait()
-		if told.Load() == 0 {
+		if answered.Load() == 0 {
 			t.Errorf("round %d: no stack was returned", round)
 		}
-		t.Logf("round %d: %d stacks, %d gone, %d busy", round, told.Load(), gone.Load(), busy.Load())
+		t.Logf("round %d: %d stacks, %d gone, %d busy", round, answered.Load(), gone.Load(), busy.Load())
 	}
 }
 
-// live does some of what coroutines do. Each of its parks is ended by a wake of its own, which it must have seen.
+// live does some of what coroutines do. Each of its parks is ended by a wake of
+// its own, which it must have seen.
 func live(t *testing.T, ex *Executor, k int) {
 	co := Current()
 	park := func() {
@@ -427,7 +439,8 @@ func live(t *testing.T, ex *Executor, k int) {
 	}
 }
 
-// BenchmarkStackOf is a question from another thread, of which the coroutine's own has the smaller part.
+// BenchmarkStackOf is a request from another thread; the coroutine's own does
+// the smaller part of the work.
 func BenchmarkStackOf(b *testing.B) {
 	th := newThread(plain)
 	h := th.spawn(func() { parksWithin() })

@@ -33,7 +33,7 @@ func waiting(t testing.TB, h coroutine.Handle, reason coroutine.Reason) {
 	t.Fatalf("it does not wait for %v", reason)
 }
 
-// asks returns the stack of h's coroutine, below its first line.
+// asks returns the stack of h's coroutine, without its first line.
 func asks(t testing.TB, h coroutine.Handle) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -63,8 +63,9 @@ func connected(t testing.TB) (near, far *socket.TCPConn) {
 	return near, far
 }
 
-// TestStackOfWaits: what users see of the stacks of coroutines that wait in netco's functions: the function they called, and their own below
-// it. Afterwards each wait ends as it would have.
+// TestStackOfWaits: what users see of the stacks of coroutines that wait in
+// netco's functions: the function they called, and their own below it.
+// Afterwards each wait ends as it would have.
 func TestStackOfWaits(t *testing.T) {
 	start(t, netco.Options{Processors: 1})
 	var wg cosync.WaitGroup
@@ -114,8 +115,8 @@ func TestStackOfWaits(t *testing.T) {
 	}
 }
 
-// TestStackOfChannel: in channels that are their thread's own, with others ready to run, a park ends the function that parks (see
-// coroutine.ParkTail). Both directions are asked for while they go on.
+// TestStackOfChannel: in channels that are their thread's own, with others
+// ready to run. Both directions are asked for while they go on.
 func TestStackOfChannel(t *testing.T) {
 	start(t, netco.Options{Processors: 1})
 	there, back := channel.Make[int](0), channel.Make[int](0)
@@ -159,7 +160,7 @@ func TestStackOfChannel(t *testing.T) {
 		time.Sleep(100 * time.Microsecond)
 	}
 	for _, h := range []coroutine.Handle{serves, calls} {
-		end := time.Now().Add(5 * time.Second) // with one core an answer takes a time slice of the system's
+		end := time.Now().Add(5 * time.Second) // with one core an answer takes a time slice
 		for n := 0; n < many(500) && (n == 0 || time.Now().Before(end)); n++ {
 			if i, ok := coroutine.Find(h.ID()); !ok || time.Duration(clock.Now()-i.Since) > time.Hour {
 				t.Errorf("it has been %v for %v", i.State, time.Duration(clock.Now()-i.Since))
@@ -175,8 +176,10 @@ func TestStackOfChannel(t *testing.T) {
 	over.Store(true)
 }
 
-// TestStackOfChurn: many ask, while sockets, channels and locks on two Processors are busy, what is sent must arrive, in order; in the end the
-// Scheduler ends, in one round on its own and in the other by force, and the askers hear of it.
+// TestStackOfChurn: many ask, while sockets, channels and locks on two
+// Processors are busy, what is sent must arrive, in order; in the end the
+// Scheduler ends, in one round on its own and in the other by force, and the
+// requests get an error then.
 func TestStackOfChurn(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	for _, force := range []bool{false, true} {
@@ -193,7 +196,7 @@ func TestStackOfChurn(t *testing.T) {
 			}
 		}
 		var over atomic.Bool
-		var told, shut atomic.Int64
+		var answered, shut atomic.Int64
 		var askers sync.WaitGroup
 		for range 3 {
 			askers.Go(func() {
@@ -203,7 +206,7 @@ func TestStackOfChurn(t *testing.T) {
 					for _, i := range all {
 						switch text, err := i.Stack(context.Background()); {
 						case err == nil && strings.HasPrefix(text, "coroutine "):
-							told.Add(1)
+							answered.Add(1)
 						case err == coroutine.ErrNotFound:
 							shut.Add(1)
 						default:
@@ -214,7 +217,7 @@ func TestStackOfChurn(t *testing.T) {
 			})
 		}
 		asked := channel.Make[int](0)
-		run(func() { asked.Recv() }) // somebody is there for them as long as need be
+		run(func() { asked.Recv() }) // its peers need one to the end
 		rounds := max(many(8000), 50)
 		var work sync.WaitGroup
 		for k := range 20 {
@@ -263,7 +266,7 @@ func TestStackOfChurn(t *testing.T) {
 			})
 		}
 		work.Wait()
-		for told.Load() == 0 { // the askers may begin late
+		for answered.Load() == 0 { // the askers may begin late
 			time.Sleep(100 * time.Microsecond)
 		}
 		asked.Close()
@@ -282,9 +285,9 @@ func TestStackOfChurn(t *testing.T) {
 		cancel()
 		over.Store(true)
 		askers.Wait()
-		if told.Load() == 0 {
+		if answered.Load() == 0 {
 			t.Error("no stack was returned")
 		}
-		t.Logf("%d stacks, %d gone", told.Load(), shut.Load())
+		t.Logf("%d stacks, %d gone", answered.Load(), shut.Load())
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
-// newGuarded starts a thread whose coroutines are left behind by standbys alone:
-// it has no monitor. No function has credit.
+// newGuarded starts a thread whose coroutines are left behind by standbys
+// alone: it has no monitor. No function has credit.
 func newGuarded(t *testing.T) *thread {
 	t.Helper()
 	if err := CanLeave(); err != nil {
@@ -41,8 +41,8 @@ func (th *thread) monitored() {
 	}
 }
 
-// block blocks until the thread goes on without the caller, and then for a while
-// that is worth it.
+// block blocks until the thread goes on without the caller, and then for a
+// while that is worth it.
 func (th *thread) block() {
 	for n := th.ex.Stats.Handoffs.Load(); th.ex.Stats.Handoffs.Load() == n; {
 		time.Sleep(time.Millisecond)
@@ -50,8 +50,8 @@ func (th *thread) block() {
 	time.Sleep(2 * worthNs)
 }
 
-// TestStandbyFirst: the first that a thread runs do not hold it up, however many
-// of them block at their start.
+// TestStandbyFirst: the first coroutines that a thread runs do not hold it up,
+// however many of them block at their start.
 func TestStandbyFirst(t *testing.T) {
 	th := newGuarded(t)
 	defer th.stop()
@@ -67,8 +67,8 @@ func TestStandbyFirst(t *testing.T) {
 	close(c)
 }
 
-// TestStandbyHabit: what has once been left behind by the monitor needs none
-// when it blocks again.
+// TestStandbyHabit: what the monitor has left behind once is left behind
+// without it when it blocks again.
 func TestStandbyHabit(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -24,8 +24,8 @@ func sleeper(y *coroutine.Yielder[time.Duration, time.Duration], d time.Duration
 
 // TestFiberInBubble: a coroutine driven by hand in a bubble of testing/synctest
 // has the bubble's clock, and leaves nothing there that keeps the bubble from
-// ending, nor for the next bubble or others to find. Idle goroutines went from
-// one to another.
+// ending, nor for the next bubble or others to find: no idle goroutine goes
+// from one to another.
 func TestFiberInBubble(t *testing.T) {
 	use := func(t *testing.T, d time.Duration, exact bool) {
 		t.Helper()

@@ -13,8 +13,9 @@ import (
 // look finds g as CurrentWorker finds the calling goroutine.
 func look(g uintptr) *worker { return table.Load().probe(g) }
 
-// TestTableModel enrolls and expels invented goroutines in random order and holds the table against a map: through
-// growth, tombstones and shrinking. Identities are close together, as those of goroutines are.
+// TestTableModel enrolls and expels invented goroutines in random order and
+// holds the table against a map: through growth, tombstones and shrinking.
+// Identities are close together, as those of goroutines are.
 func TestTableModel(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 3))
@@ -86,7 +87,8 @@ func TestTableModel(t *testing.T) {
 	}
 }
 
-// TestTableAnswersWhileItChanges asks who it is on coroutines and on ordinary goroutines while the table grows and shrinks.
+// TestTableAnswersWhileItChanges calls Current on coroutines and on ordinary
+// goroutines while the table grows and shrinks.
 func TestTableAnswersWhileItChanges(t *testing.T) {
 	var stop atomic.Bool
 	var wg sync.WaitGroup
@@ -135,7 +137,7 @@ func TestGoroutineOfACoroutineIsNone(t *testing.T) {
 		for range 100 {
 			answer := make(chan *Coroutine)
 			go func() { answer <- Current() }()
-			if got := <-answer; got != nil { // stalls the thread, which is sound
+			if got := <-answer; got != nil { // blocks the thread, which is allowed
 				t.Errorf("a goroutine is taken for coroutine %d", got.ID())
 			}
 			if Current() == nil {
@@ -145,10 +147,11 @@ func TestGoroutineOfACoroutineIsNone(t *testing.T) {
 	})
 }
 
-// TestReusedGoroutineIdentities ends the goroutines of coroutines and starts ordinary ones, which the runtime makes of
-// the same structures: they must not be taken for the coroutines.
+// TestReusedGoroutineIdentities ends the goroutines of coroutines and starts
+// ordinary ones, which the runtime makes of the same structures: they must not
+// be taken for the coroutines.
 func TestReusedGoroutineIdentities(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // a P keeps a list of its own of ended goroutines
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // each P has its list of ended goroutines
 	used := make(map[uintptr]bool)
 	met := 0
 	for range 50 {

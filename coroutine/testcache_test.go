@@ -14,7 +14,7 @@ import (
 )
 
 // userTest is a test package of a user's: with a TestMain or without, and with
-// a coroutine that is there before testing's log is on.
+// a coroutine that is made before testing's log is on.
 const userTest = `package user
 
 import (
@@ -42,9 +42,9 @@ func Test(t *testing.T) {
 }
 `
 
-// TestBackendIsRecorded: go test does not give a result under one backend for
-// one under the other. It did, "(cached)": NETCO_CONTEXT was read at init only,
-// which is before package testing records what a test reads.
+// TestBackendIsRecorded: go test does not return a cached result under one
+// backend for the other: NETCO_CONTEXT is read after package testing has begun
+// to record what a test reads, not at init only.
 func TestBackendIsRecorded(t *testing.T) {
 	if os.Getenv(context.EnvVar) == context.BackendPortable {
 		t.Skip("it runs both backends itself")

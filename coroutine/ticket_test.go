@@ -8,9 +8,11 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// TestTickets is the semantics of park and ready, step by step. In each case the coroutine publishes its ticket t, then
-// parks; before wakes come in between, after wakes when it is parked. Offsets are from t. want is the Wake of the first
-// park, or stays for a park that must not end, which the test then ends with WakeShutdown.
+// TestTickets is the semantics of park and ready, step by step. In each case
+// the coroutine publishes its ticket t, then parks; before wakes come in
+// between, after wakes when it is parked. Offsets are from t. want is the Wake
+// of the first park, or stays for a park that must not end, which the test then
+// ends with WakeShutdown.
 func TestTickets(t *testing.T) {
 	type wake struct {
 		offset int64
@@ -79,7 +81,8 @@ func TestTickets(t *testing.T) {
 				if co.State() != Running || co.Reason() != ReasonNone {
 					t.Errorf("state %v, reason %v, want running", co.State(), co.Reason())
 				}
-				// None of the wakes is left for the next park, unless it was for that.
+				// None of the wakes is left for the next park, unless it was
+				// for that.
 				forNext := slices.ContainsFunc(append(c.before, c.after...), func(w wake) bool { return w.offset == 1 })
 				ended := false
 				next := co.Ticket()
@@ -112,7 +115,8 @@ func TestParkDeadlines(t *testing.T) {
 	})
 }
 
-// TestStopEndsParks: Stop wakes who is parked, and no later park waits; a wake that came before still counts.
+// TestStopEndsParks: Stop ends parks, and no later park waits; a wake that came
+// before still counts.
 func TestStopEndsParks(t *testing.T) {
 	th := newThread(plain)
 	parked := make(chan struct{})

@@ -46,7 +46,8 @@ func (n *node) intact(length int) bool {
 	return length == 0
 }
 
-// deep recurses through depth frames of over a KiB each, holding a chain in each tenth, and switches at the bottom.
+// deep recurses through depth frames of over a KiB each, holding a chain in
+// each tenth, and switches at the bottom.
 //
 //go:noinline
 func deep(t *testing.T, depth int, at func()) uint64 {
@@ -67,9 +68,10 @@ func deep(t *testing.T, depth int, at func()) uint64 {
 	return r + frame[depth&127]
 }
 
-// TestTorture switches in every way there is while the collector runs without pause, stacks grow and shrink, memory is given
-// back to the system, and goroutine profiles, CPU profiles and execution traces are taken. What only a coroutine's stack
-// points to must stay whole, and the trace must parse.
+// TestTorture switches in every way there is while the collector runs without
+// pause, stacks grow and shrink, memory is given back to the system, and
+// goroutine profiles, CPU profiles and execution traces are taken. What only a
+// coroutine's stack points to must stay whole, and the trace must parse.
 func TestTorture(t *testing.T) {
 	within(t, 2*time.Minute)
 	before := runtime.NumGoroutine()
@@ -148,7 +150,8 @@ func TestTorture(t *testing.T) {
 	parseTrace(t, tracePath)
 }
 
-// tortured is a coroutine that holds data on its stack and does everything in turn.
+// tortured is a coroutine that holds data on its stack and does everything in
+// turn.
 func tortured(t *testing.T, th *thread, i, rounds int) {
 	co := Current()
 	mine := chain(8, uint64(i))
@@ -198,7 +201,8 @@ func tortured(t *testing.T, th *thread, i, rounds int) {
 	}
 }
 
-// parseTrace has the Go command parse an execution trace: the standard library cannot.
+// parseTrace has the Go command parse an execution trace: the standard library
+// cannot.
 func parseTrace(t *testing.T, path string) {
 	head, err := os.ReadFile(path)
 	if err != nil || !bytes.HasPrefix(head, []byte("go 1.")) {
@@ -225,7 +229,8 @@ func parseTrace(t *testing.T, path string) {
 	}
 }
 
-// TestStacksGrow recurses to several MiB inside coroutines, some at once, switching at every level of some.
+// TestStacksGrow recurses to several MiB inside coroutines, some at once,
+// switching at every level of some.
 func TestStacksGrow(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		var depth func(n int, every bool) int
@@ -256,7 +261,8 @@ func TestStacksGrow(t *testing.T) {
 	})
 }
 
-// TestNestedSpawns starts a coroutine from a coroutine from a coroutine, far beyond the 128 levels at which libco crashes.
+// TestNestedSpawns starts a coroutine from a coroutine from a coroutine, far
+// beyond the 128 levels at which libco crashes.
 func TestNestedSpawns(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		const levels = 2000

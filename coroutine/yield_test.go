@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestYieldKeepsCallersFrame guards a trap of the assembly: runtime.coroswitch, when it is preempted at its entry, spills its
-// argument into the frame of whoever called Yield, over a loop variable if no slot was reserved there.
+// TestYieldKeepsCallersFrame guards a trap of the assembly: runtime.coroswitch,
+// when it is preempted at its entry, spills its argument into the frame of
+// whoever called Yield, over a loop variable if no slot was reserved there.
 func TestYieldKeepsCallersFrame(t *testing.T) {
 	const n = 300_000
 	var over atomic.Bool

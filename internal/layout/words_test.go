@@ -17,7 +17,7 @@ import (
 var notPlain = []string{
 	"channel", "cosync", "fiber", "metrics", "rwmutex",
 	"internal/goruntime", "internal/inside", "internal/sockinfo", "internal/waitq",
-	"coroutine", "processor", "socket",
+	"processor", "socket",
 }
 
 const (
