@@ -60,7 +60,7 @@ type Summary struct {
 	Rounds int
 }
 
-// Summarize returns the summary of values. All of it is NaN when there are none.
+// Summarize returns the summary of values. Its figures are NaN of none.
 func Summarize(values []float64) Summary {
 	s := slices.Sorted(slices.Values(values))
 	m := Summary{Median: medianSorted(s), Min: Quantile(s, 0), Max: Quantile(s, 1), Rounds: len(s)}

@@ -20,7 +20,8 @@ func TestSummarize(t *testing.T) {
 		"none":       {nil, Summary{nan, nan, nan, nan, 0}},
 		"one":        {[]float64{7}, Summary{7, 7, 7, 0, 1}},
 		"odd":        {[]float64{5, 1, 3}, Summary{3, 1, 5, 2. / 3, 3}},
-		"even":       {[]float64{4, 1, 3, 2}, Summary{2.5, 1, 4, 1.5 / 2.5, 4}}, // R's type 7: 1.75 and 3.25
+		// R's quantile, type 7: 1.75 and 3.25.
+		"even":       {[]float64{4, 1, 3, 2}, Summary{2.5, 1, 4, 1.5 / 2.5, 4}},
 		"zeros":      {[]float64{0, 0}, Summary{0, 0, 0, nan, 2}},
 		"an outlier": {[]float64{10, 10, 10, 10, 1000}, Summary{10, 10, 1000, 0, 5}},
 	} {
