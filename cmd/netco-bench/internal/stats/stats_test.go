@@ -17,9 +17,9 @@ func TestSummarize(t *testing.T) {
 		values []float64
 		want   Summary
 	}{
-		"none":       {nil, Summary{nan, nan, nan, nan, 0}},
-		"one":        {[]float64{7}, Summary{7, 7, 7, 0, 1}},
-		"odd":        {[]float64{5, 1, 3}, Summary{3, 1, 5, 2. / 3, 3}},
+		"none": {nil, Summary{nan, nan, nan, nan, 0}},
+		"one":  {[]float64{7}, Summary{7, 7, 7, 0, 1}},
+		"odd":  {[]float64{5, 1, 3}, Summary{3, 1, 5, 2. / 3, 3}},
 		// R's quantile, type 7: 1.75 and 3.25.
 		"even":       {[]float64{4, 1, 3, 2}, Summary{2.5, 1, 4, 1.5 / 2.5, 4}},
 		"zeros":      {[]float64{0, 0}, Summary{0, 0, 0, nan, 2}},
