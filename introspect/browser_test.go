@@ -1,10 +1,6 @@
 package introspect
 
 import (
-	"bytes"
-	"context"
-	"errors"
-	"github.com/netco-go/netco/internal/engine"
 	"image"
 	"image/color"
 	"image/png"
@@ -12,73 +8,22 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/testenv"
 )
-
-// noScripts, as a flag of browser, makes it run no script of a page. Chromium's
-// own flag for that stops its headless mode as well.
-const noScripts = "no scripts"
-
-// browser runs a headless Chromium on a page and returns what it has printed.
-func browser(t *testing.T, url string, flags ...string) (out, log string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	profile, err := os.MkdirTemp("", "netco-browser")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Not TempDir, which fails if some process of the browser's still writes
-	// there.
-	defer os.RemoveAll(profile)
-	if i := slices.Index(flags, noScripts); i >= 0 {
-		flags = slices.Delete(slices.Clone(flags), i, i+1)
-		const settings = `{"profile":{"default_content_setting_values":{"javascript":2}}}`
-		os.Mkdir(filepath.Join(profile, "Default"), 0o700)
-		if err := os.WriteFile(filepath.Join(profile, "Default", "Preferences"), []byte(settings), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	args := append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--hide-scrollbars",
-		"--disable-background-networking", "--disable-component-update", "--enable-logging=stderr", "--user-data-dir=" + profile}, flags...)
-	cmd := exec.CommandContext(ctx, chromium, append(args, url)...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	// Its own processes, too.
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	err = cmd.Run()
-	if cmd.Process != nil {
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it has left behind
-	}
-	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
-		t.Fatalf("%v: %v\n%.2000s", url, err, stderr.String())
-	}
-	return stdout.String(), stderr.String()
-}
-
-const chromium = "/usr/bin/chromium"
 
 // browserSite serves a made-up Scheduler, and one in a deadlock, until the test
 // ends.
 func browserSite(t *testing.T) string {
 	t.Helper()
-	if _, err := os.Stat(chromium); err != nil {
-		t.Skip("no browser: ", err)
-	}
+	testenv.NeedBrowser(t)
 	testenv.Long(t)
 	once(t)
 	level := zap.NewAtomicLevel()
@@ -96,8 +41,6 @@ func browserSite(t *testing.T) string {
 	return server.URL
 }
 
-var complaint = regexp.MustCompile(`(?m)^.*(CONSOLE|Refused to|Content Security Policy).*$`)
-
 // TestBrowser: a browser takes the pages as they were meant, and finds nothing
 // to complain about.
 func TestBrowser(t *testing.T) {
@@ -109,8 +52,8 @@ func TestBrowser(t *testing.T) {
 		"/debug/netco/sockets?rows=20":        21,
 		"/stuck/":                             21 + 3 + 2 + 3 + 4,
 	} {
-		dom, log := browser(t, url+page, "--dump-dom")
-		if found := complaint.FindString(log); found != "" {
+		dom, log := testenv.Browser(t, url+page, "--dump-dom")
+		if found := testenv.Complaint(log); found != "" {
 			t.Errorf("%s: the browser says %q", page, found)
 		}
 		if rows := strings.Count(dom, "<tr>"); rows != want {
@@ -125,14 +68,14 @@ func TestBrowser(t *testing.T) {
 // TestNoScripts: all tables are there in a browser that runs no scripts.
 func TestNoScripts(t *testing.T) {
 	url := browserSite(t)
-	if dom, _ := browser(t, url+"/control", "--dump-dom"); !strings.Contains(dom, "scripts run") {
+	if dom, _ := testenv.Browser(t, url+"/control", "--dump-dom"); !strings.Contains(dom, "scripts run") {
 		t.Fatalf("a browser with scripts: %s", dom)
 	}
-	if dom, _ := browser(t, url+"/control", "--dump-dom", noScripts); !strings.Contains(dom, ">no scripts<") {
+	if dom, _ := testenv.Browser(t, url+"/control", "--dump-dom", testenv.NoScripts); !strings.Contains(dom, ">no scripts<") {
 		t.Fatalf("a browser without scripts: %s", dom)
 	}
 	for page, want := range map[string]int{"": 26, "coroutines?rows=50": 51} {
-		if dom, _ := browser(t, url+"/debug/netco/"+page, "--dump-dom", noScripts); strings.Count(dom, "<tr>") != want {
+		if dom, _ := testenv.Browser(t, url+"/debug/netco/"+page, "--dump-dom", testenv.NoScripts); strings.Count(dom, "<tr>") != want {
 			t.Errorf("%q: %d rows, want %d", page, strings.Count(dom, "<tr>"), want)
 		}
 	}
@@ -144,7 +87,7 @@ func TestScreenshots(t *testing.T) {
 	url := browserSite(t)
 	shot := func(page, size string, flags ...string) image.Image {
 		file := filepath.Join(t.TempDir(), "shot.png")
-		_, log := browser(t, url+page, append(flags, "--screenshot="+file, "--window-size="+size)...)
+		_, log := testenv.Browser(t, url+page, append(flags, "--screenshot="+file, "--window-size="+size)...)
 		f, err := os.Open(file)
 		if err != nil {
 			t.Fatalf("%v: %.2000s", err, log)
@@ -154,7 +97,7 @@ func TestScreenshots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := complaint.FindString(log); found != "" {
+		if found := testenv.Complaint(log); found != "" {
 			t.Errorf("%s: the browser says %q", page, found)
 		}
 		return picture

@@ -2,7 +2,6 @@ package introspect
 
 import (
 	"context"
-	"github.com/netco-go/netco/internal/engine"
 	"io"
 	"net"
 	"runtime"
@@ -15,6 +14,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"

@@ -3,7 +3,6 @@ package introspect
 import (
 	"context"
 	"fmt"
-	"github.com/netco-go/netco/internal/engine"
 	"math/rand/v2"
 	"net"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/internal/sockinfo"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"

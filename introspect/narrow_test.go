@@ -1,10 +1,11 @@
 package introspect
 
 import (
-	"github.com/netco-go/netco/internal/engine"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/netco-go/netco/internal/engine"
 )
 
 // TestNarrowRows: on a narrow screen no column lies outside of it: each row of

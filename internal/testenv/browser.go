@@ -1,0 +1,74 @@
+package testenv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const chromium = "/usr/bin/chromium"
+
+// NeedBrowser skips t where Chromium is not installed.
+func NeedBrowser(t testing.TB) {
+	t.Helper()
+	if _, err := os.Stat(chromium); err != nil {
+		t.Skip("no browser: ", err)
+	}
+}
+
+var complaint = regexp.MustCompile(`(?m)^.*(CONSOLE|Refused to|Content Security Policy).*$`)
+
+// Complaint returns the first line of a browser's log in which it finds fault
+// with the page, empty if there is none.
+func Complaint(log string) string { return complaint.FindString(log) }
+
+// NoScripts, as a flag of Browser, makes it run no script of a page. Chromium's
+// own flag for that stops its headless mode as well.
+const NoScripts = "no scripts"
+
+// Browser runs a headless Chromium on a page and returns what it has printed.
+func Browser(t testing.TB, url string, flags ...string) (out, log string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	profile, err := os.MkdirTemp("", "netco-browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Not TempDir, which fails if some process of the browser's still writes
+	// there.
+	defer os.RemoveAll(profile)
+	if i := slices.Index(flags, NoScripts); i >= 0 {
+		flags = slices.Delete(slices.Clone(flags), i, i+1)
+		const settings = `{"profile":{"default_content_setting_values":{"javascript":2}}}`
+		os.Mkdir(filepath.Join(profile, "Default"), 0o700)
+		if err := os.WriteFile(filepath.Join(profile, "Default", "Preferences"), []byte(settings), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	args := append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--hide-scrollbars",
+		"--disable-background-networking", "--disable-component-update", "--enable-logging=stderr", "--user-data-dir=" + profile}, flags...)
+	cmd := exec.CommandContext(ctx, chromium, append(args, url)...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// Its own processes, too.
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err = cmd.Run()
+	if cmd.Process != nil {
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what it has left behind
+	}
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		t.Fatalf("%v: %v\n%.2000s", url, err, stderr.String())
+	}
+	return stdout.String(), stderr.String()
+}
