@@ -71,6 +71,9 @@ var requirements = []string{
 	"golang.org/x/sys", "go.uber.org/zap", "go.uber.org/zap/exp", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 	"github.com/prometheus/common",
 
+	// Only netco-bench's: see docs/RATIONALE.md, "Histograms of our own".
+	"github.com/HdrHistogram/hdrhistogram-go",
+
 	// What those bring.
 	"go.uber.org/multierr", "github.com/stretchr/testify",
 	"github.com/beorn7/perks", "github.com/cespare/xxhash/v2", "github.com/kylelemons/godebug", "github.com/munnerz/goautoneg",
