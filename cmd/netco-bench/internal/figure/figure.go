@@ -1,0 +1,191 @@
+// Package figure is what results are judged by: the figures that tables and
+// reports show, which way each is better, and how a value is written.
+package figure
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+)
+
+// Better is the direction in which a figure improves.
+type Better int
+
+// The directions.
+const (
+	HigherIsBetter Better = iota
+	LowerIsBetter
+)
+
+func (b Better) String() string {
+	if b == HigherIsBetter {
+		return "higher is better"
+	}
+	return "lower is better"
+}
+
+// Arrow points up where higher is better, and down otherwise.
+func (b Better) Arrow() string {
+	if b == HigherIsBetter {
+		return "↑"
+	}
+	return "↓"
+}
+
+// A Figure is one number of a result.
+type Figure struct {
+	Name   string
+	Better Better
+	// Of returns NaN where a result does not have the figure.
+	Of    func(*result.Result) float64
+	Write func(float64) string
+}
+
+// All returns the figures in the order of tables.
+func All() []Figure {
+	return []Figure{
+		{"requests/s", HigherIsBetter, (*result.Result).RequestsPerSecond, Rate},
+		percentile(50), percentile(90), percentile(99), percentile(99.9),
+		{"max", LowerIsBetter, func(r *result.Result) float64 { return answered(r, float64(r.Response.Max())) }, Latency},
+		{"errors", LowerIsBetter, (*result.Result).ErrorShare, Share},
+		{"connect p99", LowerIsBetter, func(r *result.Result) float64 { return counted(&r.Connect, 99) }, Latency},
+		{"TLS handshake p99", LowerIsBetter, func(r *result.Result) float64 { return counted(&r.TLS, 99) }, Latency},
+		{"server CPU/request", LowerIsBetter, serverCPU, Latency},
+		{"server RSS", LowerIsBetter, serverRSS, Bytes},
+	}
+}
+
+// Present returns those of figures that at least one result has.
+func Present(figures []Figure, rs ...*result.Result) (present []Figure) {
+	for _, f := range figures {
+		for _, r := range rs {
+			if !math.IsNaN(f.Of(r)) {
+				present = append(present, f)
+				break
+			}
+		}
+	}
+	return present
+}
+
+func percentile(p float64) Figure {
+	return Figure{result.PercentileName(p), LowerIsBetter,
+		func(r *result.Result) float64 { return counted(&r.Response, p) }, Latency}
+}
+
+func counted(h *result.Histogram, p float64) float64 {
+	if h.Count() == 0 {
+		return math.NaN()
+	}
+	return float64(h.At(p))
+}
+
+func answered(r *result.Result, v float64) float64 {
+	if r.Response.Count() == 0 {
+		return math.NaN()
+	}
+	return v
+}
+
+func serverCPU(r *result.Result) float64 {
+	if r.Server == nil || r.Totals.Requests == 0 {
+		return math.NaN()
+	}
+	return float64(r.Server.CPUPerRequest(r.Totals.Requests))
+}
+
+func serverRSS(r *result.Result) float64 {
+	if r.Server == nil {
+		return math.NaN()
+	}
+	return float64(r.Server.RSSMax)
+}
+
+// unit is a size with its name; a value is written in the largest that it
+// reaches.
+type unit struct {
+	size float64
+	name string
+}
+
+var (
+	times = []unit{{float64(time.Second), " s"}, {float64(time.Millisecond), " ms"}, {float64(time.Microsecond), " µs"}, {1, " ns"}}
+	sizes = []unit{{1 << 30, " GiB"}, {1 << 20, " MiB"}, {1 << 10, " KiB"}, {1, " B"}}
+)
+
+// digits is how many digits of a value are written.
+const digits = 3
+
+func in(units []unit, v float64) string {
+	if v == 0 || math.IsNaN(v) {
+		return plain(v)
+	}
+	for _, u := range units {
+		// What rounds up to the unit is written in it.
+		if math.Abs(v) >= u.size*(1-0.5e-3) {
+			return plain(v/u.size) + u.name
+		}
+	}
+	last := units[len(units)-1]
+	return plain(v/last.size) + last.name
+}
+
+// plain writes a number with three digits, or all that stand before the point.
+func plain(v float64) string {
+	switch a := math.Abs(v); {
+	case math.IsNaN(v):
+		return "–"
+	case a == 0:
+		return "0"
+	case a >= 100:
+		return thousands(v)
+	default:
+		decimals := digits - 1 - int(math.Floor(math.Log10(a)))
+		text := strconv.FormatFloat(v, 'f', decimals, 64)
+		return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+	}
+}
+
+// thousands writes a whole number in groups of three digits.
+func thousands(v float64) string {
+	text := strconv.FormatFloat(math.Abs(v), 'f', 0, 64)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	if v < 0 {
+		text = "-" + text
+	}
+	return text
+}
+
+// Latency writes nanoseconds.
+func Latency(ns float64) string { return in(times, ns) }
+
+// Bytes writes a size.
+func Bytes(n float64) string { return in(sizes, n) }
+
+// Rate writes a number a second.
+func Rate(v float64) string { return plain(v) }
+
+// Count writes a whole number.
+func Count(v float64) string { return thousands(v) }
+
+// Share writes a part of a whole as a percentage.
+func Share(v float64) string {
+	if math.IsNaN(v) {
+		return plain(v)
+	}
+	return plain(100*v) + " %"
+}
+
+// Ratio writes a ratio.
+func Ratio(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return "–"
+	}
+	return fmt.Sprintf("%.2f", v)
+}

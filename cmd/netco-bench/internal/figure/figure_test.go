@@ -1,0 +1,67 @@
+package figure
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+)
+
+func TestWrite(t *testing.T) {
+	for name, c := range map[string]struct {
+		write func(float64) string
+		value float64
+		want  string
+	}{
+		"nothing":          {Latency, 0, "0"},
+		"missing":          {Latency, math.NaN(), "–"},
+		"nanoseconds":      {Latency, 12, "12 ns"},
+		"below one":        {Latency, 0.25, "0.25 ns"},
+		"three digits":     {Latency, 12345, "12.3 µs"},
+		"no zeros at end":  {Latency, 1_200_000, "1.2 ms"},
+		"almost a unit":    {Latency, 999_999, "1 ms"},
+		"a whole unit":     {Latency, 1e9, "1 s"},
+		"many of the last": {Latency, 12345e9, "12,345 s"},
+		"bytes":            {Bytes, 3 << 20, "3 MiB"},
+		"a rate":           {Rate, 1234567.8, "1,234,568"},
+		"a small rate":     {Rate, 0.0123, "0.0123"},
+		"a count":          {Count, 100, "100"},
+		"a negative one":   {Count, -1234, "-1,234"},
+		"a share":          {Share, 0.012345, "1.23 %"},
+		"no share":         {Share, math.NaN(), "–"},
+		"a ratio":          {Ratio, 1.049, "1.05"},
+		"no ratio":         {Ratio, math.Inf(1), "–"},
+	} {
+		if got := c.write(c.value); got != c.want {
+			t.Errorf("%s: %v is %q, want %q", name, c.value, got, c.want)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	empty, full := result.New(), result.New()
+	full.Elapsed = result.Duration(2 * time.Second)
+	full.Totals.Requests, full.Totals.Errors.Timeout = 90, 10
+	for i := range int64(100) {
+		full.Response.Record((i + 1) * 1000)
+	}
+	full.Server = &result.Server{User: result.Duration(90 * time.Microsecond), RSSMax: 1 << 20}
+	want := map[string]string{"requests/s": "45", "p50": "50 µs", "p90": "90 µs", "p99": "99 µs", "p99.9": "100 µs",
+		"max": "100 µs", "errors": "10 %", "server CPU/request": "1 µs", "server RSS": "1 MiB"}
+	got := Present(All(), empty, full)
+	if len(got) != len(want) {
+		t.Errorf("%d figures, want %d", len(got), len(want))
+	}
+	for _, f := range got {
+		if text := f.Write(f.Of(full)); text != want[f.Name] {
+			t.Errorf("%s is %q, want %q", f.Name, text, want[f.Name])
+		}
+		if up := f.Better == HigherIsBetter; up != (f.Name == "requests/s") || up != (f.Better.Arrow() == "↑") {
+			t.Errorf("%s: %v", f.Name, f.Better)
+		}
+	}
+	if n := len(Present(All(), empty)); n != 2 { // no requests a second, no errors
+		t.Errorf("an empty result has %d figures, want 2", n)
+	}
+}
