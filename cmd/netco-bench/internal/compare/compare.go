@@ -1,0 +1,192 @@
+// Package compare loads two or more targets in alternating rounds and says
+// where they differ.
+//
+// What is compared runs in turn, and in the other order each second round, so
+// that a drift of the machine hits all sides alike. The first side is the
+// baseline; a ratio is of another side to it, within each round, and its
+// interval is package stats'.
+package compare
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/stats"
+)
+
+const (
+	// Kind marks a file as one of comparisons.
+	Kind = "netco-bench compare"
+	// Schema is the version of the file's format.
+	Schema = 1
+)
+
+// A File holds comparisons, each under a title.
+type File struct {
+	Kind        string        `json:"kind"`
+	Schema      int           `json:"schema"`
+	Title       string        `json:"title"`
+	Comparisons []*Comparison `json:"comparisons"`
+}
+
+// NewFile returns a File of comparisons.
+func NewFile(title string, all ...*Comparison) *File {
+	return &File{Kind: Kind, Schema: Schema, Title: title, Comparisons: all}
+}
+
+// Decode reads a File.
+func Decode(text []byte) (*File, error) {
+	var f File
+	if err := json.Unmarshal(text, &f); err != nil {
+		return nil, fmt.Errorf("damaged: %w", err)
+	}
+	if f.Kind != Kind || f.Schema != Schema {
+		return nil, fmt.Errorf("kind %q, schema %d, not %q, %d", f.Kind, f.Schema, Kind, Schema)
+	}
+	return &f, nil
+}
+
+// A Comparison is what the sides gave under one load.
+type Comparison struct {
+	Title string  `json:"title,omitempty"`
+	Sides []*Side `json:"sides"` // the first is the baseline
+}
+
+// A Side is one of what is compared. Round i of all sides ran one after
+// another.
+type Side struct {
+	Name   string           `json:"name"`
+	Rounds []*result.Result `json:"rounds"`
+	// Failure is why there are not more rounds.
+	Failure string `json:"failure,omitempty"`
+}
+
+// A Load measures one round of the side of that number.
+type Load func(ctx context.Context, side int) (*result.Result, error)
+
+// Run measures rounds of all sides in turn, and calls done after each. When a
+// round fails it returns what there is until then, with the error.
+func Run(ctx context.Context, names []string, rounds int, load Load, done func(round, side int, r *result.Result)) (*Comparison, error) {
+	c := &Comparison{}
+	order := make([]int, len(names))
+	for i, name := range names {
+		c.Sides = append(c.Sides, &Side{Name: name})
+		order[i] = i
+	}
+	for round := range rounds {
+		for _, side := range order {
+			r, err := load(ctx, side)
+			if err == nil && r.Interrupted {
+				err = context.Cause(ctx)
+			}
+			if err != nil {
+				c.Sides[side].Failure = err.Error()
+				return c, fmt.Errorf("round %d of %s: %w", round+1, names[side], err)
+			}
+			c.Sides[side].Rounds = append(c.Sides[side].Rounds, r)
+			if done != nil {
+				done(round, side, r)
+			}
+		}
+		slices.Reverse(order)
+	}
+	return c, nil
+}
+
+// A Row compares one side with the baseline by one figure.
+type Row struct {
+	Figure     figure.Figure
+	Base, Side stats.Summary
+	Ratio      stats.Ratio // of the side to the baseline
+}
+
+// Results returns all rounds of all sides.
+func (c *Comparison) Results() (all []*result.Result) {
+	for _, s := range c.Sides {
+		all = append(all, s.Rounds...)
+	}
+	return all
+}
+
+// Rows compares side with the baseline by each figure that one of them has.
+func (c *Comparison) Rows(side int) (rows []Row) {
+	base, other := c.Sides[0].Rounds, c.Sides[side].Rounds
+	for _, f := range figure.Present(figure.All(), slices.Concat(base, other)...) {
+		a, b := values(f, base), values(f, other)
+		rows = append(rows, Row{f, stats.Summarize(present(a)), stats.Summarize(present(b)), stats.Compare(b, a)})
+	}
+	return rows
+}
+
+func values(f figure.Figure, rounds []*result.Result) []float64 {
+	v := make([]float64, len(rounds))
+	for i, r := range rounds {
+		v[i] = f.Of(r)
+	}
+	return v
+}
+
+// present returns the values that are not missing.
+func present(values []float64) []float64 {
+	return slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v != v })
+}
+
+// Outcome is what a row shows: "" if there are too few rounds.
+type Outcome string
+
+// The outcomes, from the side that is compared with the baseline.
+const (
+	Unknown Outcome = ""
+	Same    Outcome = "no difference shown"
+	Better  Outcome = "better"
+	Worse   Outcome = "worse"
+)
+
+// Outcome returns what the row shows.
+func (r *Row) Outcome() Outcome {
+	switch r.Ratio.Verdict {
+	case stats.NoDifference:
+		return Same
+	case stats.Higher, stats.Lower:
+		if (r.Ratio.Verdict == stats.Higher) == (r.Figure.Better == figure.HigherIsBetter) {
+			return Better
+		}
+		return Worse
+	}
+	return Unknown
+}
+
+// Says is the row's last column.
+func (r *Row) Says() string {
+	if o := r.Outcome(); o != Unknown {
+		return string(o)
+	}
+	switch {
+	case r.Ratio.Pairs == 0:
+		return "–"
+	case r.Ratio.Pairs == 1:
+		return "one round: no interval"
+	}
+	return fmt.Sprintf("%d rounds: an interval needs %d", r.Ratio.Pairs, stats.MinPairs)
+}
+
+// Interval writes the ratio's interval, empty if there is none.
+func (r *Row) Interval() string {
+	if r.Ratio.Verdict == stats.Unknown {
+		return ""
+	}
+	return figure.Ratio(r.Ratio.Low) + "–" + figure.Ratio(r.Ratio.High)
+}
+
+// Spread writes a summary's spread, empty of one round.
+func Spread(s stats.Summary) string {
+	if s.Rounds < 2 || s.Spread != s.Spread {
+		return ""
+	}
+	return "±" + strconv.FormatFloat(50*s.Spread, 'f', 1, 64) + " %"
+}

@@ -1,0 +1,39 @@
+package compare
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
+)
+
+// Letters names the sides in a table's head: a, b, c.
+func letter(side int) string { return string(rune('a' + side)) }
+
+// Print writes each side beside the baseline. ± is half the distance between
+// the quartiles.
+func (c *Comparison) Print(w io.Writer) {
+	for i, s := range c.Sides {
+		fmt.Fprintf(w, "%s: %s, %d rounds\n", letter(i), s.Name, len(s.Rounds))
+		if s.Failure != "" {
+			fmt.Fprintf(w, "   ended by: %s\n", s.Failure)
+		}
+	}
+	for side := 1; side < len(c.Sides); side++ {
+		fmt.Fprintln(w)
+		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+		base, other := letter(0), letter(side)
+		fmt.Fprintf(tw, "\tbetter\t%s\t\t%s\t\t%s/%s\t95 %% interval\t\n", base, other, other, base)
+		for _, r := range c.Rows(side) {
+			says := r.Says()
+			if o := r.Outcome(); o == Better || o == Worse {
+				says = other + " is " + says
+			}
+			fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\n", r.Figure.Name, r.Figure.Better.Arrow(),
+				r.Figure.Write(r.Base.Median), Spread(r.Base), r.Figure.Write(r.Side.Median), Spread(r.Side),
+				figure.Ratio(r.Ratio.Median), r.Interval(), says)
+		}
+		tw.Flush()
+	}
+}

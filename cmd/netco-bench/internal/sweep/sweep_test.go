@@ -1,0 +1,112 @@
+package sweep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+// fake is a server of one queue: it answers up to its capacity, with a latency
+// that grows as the load nears it.
+type fake struct {
+	capacity float64
+	closed   float64 // what the closed loop finds of it
+	stall    int     // the number of a measurement that a stall of the machine spoils
+	fail     int     // the number of one that fails
+	fails    float64 // the rate from which on requests fail
+	rates    []float64
+}
+
+var errGone = errors.New("gone")
+
+func (f *fake) load(_ context.Context, rate float64) (*result.Result, error) {
+	f.rates = append(f.rates, rate)
+	if len(f.rates) == f.fail {
+		return nil, errGone
+	}
+	r := result.New()
+	r.Elapsed = result.Duration(time.Second)
+	answered, latency := min(rate, f.capacity), 1e5/max(0.001, 1-rate/f.capacity)
+	if rate == 0 {
+		answered, latency = f.closed, 1e6
+	}
+	if len(f.rates) == f.stall {
+		latency *= 100
+	}
+	if f.fails > 0 && rate > f.fails {
+		r.Totals.Errors.Timeout = uint64(answered) / 10
+	}
+	r.Totals.Requests = uint64(math.Round(answered))
+	r.Response.Record(int64(latency))
+	return r, nil
+}
+
+func TestRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		server     fake
+		options    Options
+		knee, past float64
+		why        string
+		runs       int
+	}{
+		// 1/(1-x) is 5 times that of a tenth at x = 0.82.
+		"a knee":            {fake{capacity: 1000, closed: 1000}, Options{}, 800, 900, "latency turned up", 1 + 8 + 2},
+		"halved twice":      {fake{capacity: 1000, closed: 1000}, Options{Halve: 2}, 800, 825, "latency turned up", 1 + 8 + 2 + 2 + 2},
+		"an early one":      {fake{capacity: 1000, closed: 1000}, Options{Factor: 2}, 500, 600, "latency turned up", 1 + 5 + 2},
+		"past the capacity": {fake{capacity: 1000, closed: 500}, Options{}, 800, 850, "latency turned up", 1 + 16 + 2},
+		"never":             {fake{capacity: 1e9, closed: 100}, Options{}, 200, 0, "", 1 + 20},
+		"falls behind":      {fake{capacity: 1000, closed: 1e4}, Options{}, 1000, 2000, "did not keep up", 1 + 1 + 2},
+		"a stall":           {fake{capacity: 1000, closed: 1000, stall: 4}, Options{}, 800, 900, "latency turned up", 1 + 8 + 1 + 2},
+		"errors":            {fake{capacity: 1000, closed: 1000, fails: 350}, Options{}, 300, 400, "requests failed", 1 + 3 + 2},
+		"errors at once":    {fake{capacity: 1000, closed: 1000, fails: 50}, Options{Halve: 3}, 0, 100, "requests failed", 1 + 2},
+	} {
+		s, err := Run(t.Context(), "x", c.server.load, c.options)
+		if err != nil || s.Knee != c.knee || s.Past != c.past || s.Why != c.why || len(c.server.rates) != c.runs {
+			t.Errorf("%s: %v, knee %v, past %v %q after %v", name, err, s.Knee, s.Past, s.Why, c.server.rates)
+		}
+	}
+}
+
+// TestRunEnds: what was measured before a failure stays.
+func TestRunEnds(t *testing.T) {
+	server := fake{capacity: 1000, closed: 1000, fail: 4}
+	s, err := Run(t.Context(), "x", server.load, Options{})
+	if !errors.Is(err, errGone) || !strings.Contains(err.Error(), "at 300 requests per second") {
+		t.Errorf("error %v", err)
+	}
+	if len(s.Steps) != 2 || s.Knee != 200 {
+		t.Errorf("%d steps, knee %v", len(s.Steps), s.Knee)
+	}
+	for name, server := range map[string]fake{"no closed loop": {fail: 1}, "no capacity": {closed: 3}} {
+		if s, err := Run(t.Context(), "x", server.load, Options{}); err == nil || len(s.Steps) != 0 {
+			t.Errorf("%s: %v, %d steps", name, err, len(s.Steps))
+		}
+	}
+}
+
+func TestFile(t *testing.T) {
+	server := fake{capacity: 1000, closed: 1000}
+	s, err := Run(t.Context(), "x", server.load, Options{})
+	testenv.OK(t, err)
+	text, err := json.Marshal(s)
+	testenv.OK(t, err)
+	back, err := Decode(text)
+	testenv.OK(t, err)
+	var b strings.Builder
+	back.Print(&b)
+	for _, want := range []string{"  900  ", "latency turned up\n", "The knee is at 800 requests/s, 80 % of the closed loop's 1,000; at 900: latency turned up.\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if _, err := Decode([]byte(`{"kind":"other"}`)); err == nil {
+		t.Error("another kind: no error")
+	}
+}
