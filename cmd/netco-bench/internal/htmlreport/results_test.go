@@ -1,0 +1,135 @@
+package htmlreport
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/compare"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/sweep"
+	"github.com/netco-go/netco/internal/testenv"
+)
+
+// made returns a result of an open loop with a stall in second 7, at a rate
+// around the given one and latencies around the given one.
+func made(seed uint64, rate int, latency time.Duration) *result.Result {
+	random := rand.New(rand.NewPCG(seed, 1))
+	r := result.New()
+	r.Target, r.Tool, r.Args = "tcp://127.0.0.1:8080", "(devel)", []string{"-c", "64", "-rate", "1000", "tcp://127.0.0.1:8080"}
+	r.Start, r.Elapsed = time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC), result.Duration(20*time.Second)
+	r.Environment = result.Environment{OS: "Linux", Kernel: "6.18.44", Arch: "amd64", CPU: "AMD EPYC", Cores: 2, Go: "go1.26.8"}
+	r.Options = result.Options{Protocol: "tcp", Connections: 64, Threads: 1, Rate: float64(rate), Arrival: "poisson", Pipeline: 1, Size: "64",
+		Timeout: result.Duration(5 * time.Second), Percentiles: []float64{50, 90, 99, 99.9, 99.99}}
+	for i := range 20 {
+		s := result.Second{At: i, Length: result.Duration(time.Second)}
+		for range rate - random.IntN(rate/50+1) {
+			ns := float64(latency) * math.Exp(0.5*random.NormFloat64())
+			r.Service.Record(int64(ns))
+			r.Lateness.Record(int64(ns / 20))
+			if i == 7 {
+				ns += random.Float64() * 1e8
+			}
+			r.Response.Record(int64(ns))
+			s.Latency.Record(int64(ns))
+			s.Requests++
+		}
+		s.Fill()
+		r.Totals.Requests += s.Requests
+		r.Series = append(r.Series, s)
+	}
+	r.Generator = result.Generator{Share: 0.34, Peak: 0.5}
+	r.Server = &result.Server{User: result.Duration(time.Second), System: result.Duration(2 * time.Second), RSSStart: 8 << 20, RSSMax: 12 << 20,
+		Voluntary: 40000, Reads: 30000}
+	return r
+}
+
+// spoiled returns a result that has everything to warn of.
+func spoiled() *result.Result {
+	r := made(9, 300, time.Millisecond)
+	r.Totals.Errors = result.Errors{Refused: 1200, Timeout: 7}
+	r.Totals.Status = map[string]uint64{"200": 5000, "503": 900}
+	r.Series[3].Errors = 1207
+	r.Generator.Share, r.Failure, r.Interrupted = 0.93, "connection refused", true
+	r.Options.Rate *= 2
+	for range 10_000 {
+		r.Lateness.Record(int64(time.Second))
+	}
+	r.Thresholds = []result.Threshold{{Limit: "p99=5ms", Value: "81 ms", Broken: true}, {Limit: "errors=50%", Value: "17 %"}}
+	return r
+}
+
+func sampleComparison() *compare.File {
+	c := &compare.Comparison{Title: "echo, 64 connections", Sides: []*compare.Side{{Name: "net"}, {Name: "netco"}, {Name: "short", Failure: "gone"}}}
+	for i := range uint64(6) {
+		c.Sides[0].Rounds = append(c.Sides[0].Rounds, made(i, 100, time.Millisecond))
+		c.Sides[1].Rounds = append(c.Sides[1].Rounds, made(10+i, 200, time.Millisecond/2))
+	}
+	c.Sides[2].Rounds = c.Sides[0].Rounds[:1]
+	return compare.NewFile("Servers", c)
+}
+
+func sampleSweep() *sweep.Sweep {
+	s := &sweep.Sweep{Target: "tcp://127.0.0.1:8080", Factor: 5, Capacity: 1000, Knee: 300, Past: 400, Why: "latency turned up",
+		Closed: made(1, 500, time.Millisecond)}
+	for i := range 4 {
+		s.Steps = append(s.Steps, sweep.Step{Rate: float64(100 * (i + 1)), Result: made(uint64(i), 100*(i+1), time.Millisecond<<i)})
+	}
+	return s
+}
+
+// pages returns one of each kind, and what must and must not stand on it.
+func pages() map[string]struct {
+	page       Page
+	want, none []string
+} {
+	one := made(1, 200, time.Millisecond)
+	return map[string]struct {
+		page       Page
+		want, none []string
+	}{
+		"one": {Page{Title: "one", Sections: Results(Named{"one", one})},
+			[]string{"Requests a second", "response", "service", "sent late", "None.", "AMD EPYC", "open, 200 requests/s, poisson", "server: CPU per request",
+				`"name":"max"`, "20s"},
+			[]string{"closed loop", "role=\"note\"", "Thresholds", "Errors over time"}},
+		"spoiled": {Page{Title: "spoiled", Sections: Results(Named{"spoiled", spoiled()})},
+			[]string{"could not be finished: connection refused", "interrupted", "busy for 93 %", "late or more", "of the intended 600 requests",
+				"1,200", "503", "broken", "kept", "Errors over time"},
+			nil},
+		"several": {Page{Title: "several", Sections: Results(Named{"first", one}, Named{"second", spoiled()})},
+			[]string{"second: The run was interrupted", "p99 over time", "<th scope=\"col\">second</th>", `"name":"second"`},
+			[]string{"Requests a second<", "sent late</th>"}},
+		"comparison": {Page{Title: "comparison", Sections: Comparisons(sampleComparison())},
+			[]string{"netco beside net", "short beside net", "class=\"good\">better", "no difference shown", "one round: no interval",
+				"short ended in round 2: gone", "requests/s by round", "↑ higher is better", "AMD EPYC"},
+			[]string{"class=\"bad\""}},
+		"sweep": {Page{Title: "sweep", Sections: Sweeps([]string{"x"}, sampleSweep())},
+			[]string{"The knee is at 300 requests/s, 30 %", "Answered by rate", `"text":"knee"`}, []string{"p99 by rate"}},
+		"sweeps": {Page{Title: "sweeps", Sections: Sweeps([]string{"x", "y"}, sampleSweep(), sampleSweep())},
+			[]string{"p99 by rate", "Latency by rate: y"}, nil},
+		"nothing": {Page{Title: "nothing", Sections: Results(Named{"nothing", result.New()})}, []string{"None.", "closed loop"}, []string{"<figure"}},
+	}
+}
+
+func TestPages(t *testing.T) {
+	for name, c := range pages() {
+		page := write(t, c.page)
+		// NETCO_PAGES keeps them to look at.
+		if dir := os.Getenv("NETCO_PAGES"); dir != "" {
+			testenv.OK(t, os.WriteFile(dir+"/"+name+".html", []byte(page), 0o600))
+		}
+		for _, want := range c.want {
+			if !strings.Contains(page, want) {
+				t.Errorf("%s: no %q", name, want)
+			}
+		}
+		for _, none := range append(c.none, "NaN", "%!", "ZgotmplZ") {
+			if strings.Contains(strings.ReplaceAll(page, uplotScript, ""), none) {
+				t.Errorf("%s: has %q", name, none)
+			}
+		}
+	}
+}
