@@ -10,6 +10,8 @@
 //	netco-bench fair      how long connections wait behind a busy one
 //	netco-bench sleepers  memory and lateness of a million coroutines that sleep
 //	netco-bench idle      context switches and CPU time of an idle server
+//	netco-bench report    results as one HTML page
+//	netco-bench merge     add up results of several machines
 //
 // Servers run as child processes; the load comes from this one, by raw epoll.
 // What is compared runs in alternating rounds, so that a drift of the machine
@@ -57,6 +59,8 @@ func commands() []command {
 		{name: "fair", about: "delay behind a connection that is always ready", run: runFair},
 		{name: "sleepers", about: "memory and lateness of coroutines that sleep, a million by default", run: runSleepers},
 		{name: "idle", about: "what echo servers do while their connections are idle", run: runIdle},
+		{name: "report", about: "results of load, merge, compare and sweep as one HTML page", run: runReport},
+		{name: "merge", about: "add up results of several machines", run: runMerge},
 		{name: "version", about: "print the version", run: runVersion},
 		{name: "serve", hidden: true, run: runServe},
 		{name: "serve-proxy", hidden: true, run: runServeProxy},

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/compare"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/sweep"
+)
+
+// saved is a file that load, merge, compare or sweep has written. One of the
+// pointers is set.
+type saved struct {
+	name    string
+	load    *result.Result
+	compare *compare.File
+	sweep   *sweep.Sweep
+}
+
+func readSaved(name string) (s saved, err error) {
+	s.name = strings.TrimSuffix(filepath.Base(name), ".json")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return s, err
+	}
+	var head struct {
+		Kind string `json:"kind"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return s, fmt.Errorf("%s is no file of netco-bench: %w", name, err)
+	}
+	switch head.Kind {
+	case compare.Kind:
+		s.compare, err = compare.Decode(text)
+	case sweep.Kind:
+		s.sweep, err = sweep.Decode(text)
+	default:
+		s.load, err = result.Decode(text)
+	}
+	if err != nil {
+		return s, fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}
+
+func readAllSaved(names []string) (all []saved, err error) {
+	for _, name := range names {
+		s, err := readSaved(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// nameLoads returns the loads among files, by their targets if these differ,
+// and by the names of their files otherwise.
+func nameLoads(files []saved) (loads []htmlreport.Named) {
+	targets := map[string]int{}
+	for _, s := range files {
+		if s.load != nil {
+			targets[s.load.Target]++
+		}
+	}
+	for _, s := range files {
+		if s.load == nil {
+			continue
+		}
+		name := s.load.Target
+		if targets[name] > 1 || name == "" {
+			name = s.name
+		}
+		loads = append(loads, htmlreport.Named{Name: name, Result: s.load})
+	}
+	return loads
+}
+
+// newPage returns the page that shows files: first loads, side by side, then
+// sweeps, then comparisons.
+func newPage(title string, files ...saved) htmlreport.Page {
+	p := htmlreport.Page{Title: title, Subtitle: "netco-bench " + moduleVersion()}
+	var about []string // for the title
+	if loads := nameLoads(files); len(loads) > 0 {
+		p.Sections = htmlreport.Results(loads...)
+		for _, l := range loads {
+			about = append(about, l.Name)
+		}
+	}
+	var sweeps []*sweep.Sweep
+	var names []string
+	for _, s := range files {
+		if s.sweep != nil {
+			sweeps, names = append(sweeps, s.sweep), append(names, s.name)
+			about = append(about, "sweep of "+s.sweep.Target)
+		}
+	}
+	p.Sections = append(p.Sections, htmlreport.Sweeps(names, sweeps...)...)
+	for _, s := range files {
+		if s.compare != nil {
+			p.Sections = append(p.Sections, htmlreport.Comparisons(s.compare)...)
+			about = append(about, s.compare.Title)
+		}
+	}
+	if p.Title == "" {
+		p.Title = strings.Join(slices.Compact(about), ", ")
+	}
+	return p
+}
+
+// writeFile writes to a file, or to stdout if name is "-". It writes nothing if
+// write fails.
+func writeFile(name string, stdout io.Writer, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if name == "-" {
+		_, err := stdout.Write(b.Bytes())
+		return err
+	}
+	return os.WriteFile(name, b.Bytes(), 0o644)
+}
+
+func writeJSON(name string, stdout io.Writer, value any) error {
+	return writeFile(name, stdout, func(w io.Writer) error {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(value)
+	})
+}
+
+// canWrite reports before a measurement that its files could not be written
+// after it.
+func canWrite(names ...string) error {
+	for _, name := range names {
+		if name == "" || name == "-" {
+			continue
+		}
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
+		if err != nil {
+			return err
+		}
+		f.Close()
+	}
+	return nil
+}
+
+// parseAround parses flags that stand before, between and after arguments, and
+// returns the arguments. usage stands at the head of the help.
+func parseAround(fs *flag.FlagSet, usage string, args []string, stdout io.Writer) (rest []string, err error) {
+	fs.SetOutput(io.Discard)
+	for {
+		switch err := fs.Parse(args); {
+		case err == flag.ErrHelp:
+			fmt.Fprintf(stdout, "Usage: netco-bench %s %s\n\n", fs.Name(), usage)
+			fs.SetOutput(stdout)
+			fs.PrintDefaults()
+			return nil, err
+		case err != nil:
+			return nil, usagef("%v", err)
+		}
+		if fs.NArg() == 0 {
+			return rest, nil
+		}
+		// What follows -- is arguments only.
+		if n := len(args) - fs.NArg(); n > 0 && args[n-1] == "--" {
+			return append(rest, fs.Args()...), nil
+		}
+		rest, args = append(rest, fs.Arg(0)), fs.Args()[1:]
+	}
+}
