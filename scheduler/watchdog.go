@@ -90,6 +90,7 @@ type watchdog struct {
 type stall struct {
 	Stall
 	began  int64 // CLOCK_MONOTONIC, ns
+	again  int64 // when to look for its cause again, if that is unclear
 	logged bool  // a line was written
 	turn   uint64
 	end    func(turn uint64) (ns int64, ok bool) // the subject's
@@ -160,19 +161,24 @@ func (d *watchdog) begun(st *stall, suppressed int) {
 	s := st.Stall
 	d.mu.Unlock()
 	if st.logged {
-		d.report(func() {
-			d.log.Warn("processor stalled", zap.Int("processor", s.Processor), zap.Duration("length", s.Length),
-				zap.Uint64("coroutine", s.Coroutine), zap.String("name", s.Name), zap.String("site", s.Site),
-				zap.String("cause", s.Cause), zap.String("detail", s.Detail), zap.String("stack", s.Stack),
-				zap.Int("unreported", suppressed), zap.String("instead", cures[s.Cause]))
-		})
-	}
-	if st.logged && d.s.reporting() {
-		d.report(func() { reportStall(s) })
+		d.publish(s, suppressed)
 	}
 	if d.onStall != nil {
 		d.report(func() { d.onStall(s) })
 	}
+}
+
+// publish logs or reports a stall.
+func (d *watchdog) publish(s Stall, suppressed int) {
+	d.report(func() {
+		d.log.Warn("processor stalled", zap.Int("processor", s.Processor), zap.Duration("length", s.Length),
+			zap.Uint64("coroutine", s.Coroutine), zap.String("name", s.Name), zap.String("site", s.Site),
+			zap.String("cause", s.Cause), zap.String("detail", s.Detail), zap.String("stack", s.Stack),
+			zap.Int("unreported", suppressed), zap.String("instead", cures[s.Cause]))
+		if d.s.reporting() {
+			reportStall(s)
+		}
+	})
 }
 
 // over completes a stall's record and reports its end, at a time of

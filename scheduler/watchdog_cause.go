@@ -35,7 +35,7 @@ func (d *watchdog) diagnose(w *subject, t processor.Turn, st *stall) {
 	st.Stack = s.Text
 	st.Cause, st.Detail = causeOf(s, thread)
 	if st.Cause == CauseComputation {
-		st.Cause, st.Detail = w.computes(st, idOf(w.p.Executor().Current()))
+		st.Cause, st.Detail = w.computes(st, idOf(w.p.Executor().Current()), d.threshold)
 	}
 	if why != "" {
 		st.Detail = strings.TrimPrefix(st.Detail+"; "+why, "; ")
@@ -45,13 +45,14 @@ func (d *watchdog) diagnose(w *subject, t processor.Turn, st *stall) {
 // manyCoroutines begins the detail of a computation that is not one's alone.
 const manyCoroutines = "many coroutines"
 
-// computes returns what kind of computation it is.
-func (w *subject) computes(st *stall, id uint64) (cause, detail string) {
+// computes returns what kind of computation it is. It is one, and not the
+// machine's doing, if it has used a quarter of the time or the threshold.
+func (w *subject) computes(st *stall, id uint64, threshold int64) (cause, detail string) {
 	if w.cpu >= 0 {
 		if now := cpuOf(w.tid); now >= 0 && w.p.Thread() == w.tid {
 			used, of := now-w.cpu, max(clock.Now()-w.seen, 1)
 			detail = fmt.Sprintf("%v of CPU time in %v", time.Duration(used).Round(time.Millisecond), time.Duration(of).Round(time.Millisecond))
-			if used < of/4 {
+			if used < min(of/4, threshold) {
 				return CauseNotScheduled, detail
 			}
 			detail = "; " + detail

@@ -140,6 +140,9 @@ func (d *watchdog) checkOne(w *subject, now int64) (next int64, moved bool) {
 	age := now - began
 	switch {
 	case w.stall != nil:
+		if w.stall.logged && w.stall.unclear() && now >= w.stall.again {
+			d.reconsider(w, t, now)
+		}
 		return now + min(max(age, d.threshold)/8, suspectNs), moved
 	case age < suspectNs:
 		return began + suspectNs, moved
@@ -192,6 +195,28 @@ func (d *watchdog) stalled(w *subject, t processor.Turn, began, now int64) {
 	st.Length = time.Duration(now - began)
 	w.stall = st
 	d.begun(st, missed)
+}
+
+// unclear reports whether what st is blamed on may be the machine's doing.
+func (st *stall) unclear() bool {
+	return st.Cause == CauseNotScheduled || st.Cause == CauseUnknown
+}
+
+// reconsider looks for the cause of a stall that goes on. On a busy machine a
+// coroutine that computes has had little CPU time at first.
+func (d *watchdog) reconsider(w *subject, t processor.Turn, now int64) {
+	st := w.stall
+	st.again = now + (now - st.began)
+	later := &stall{began: st.began, logged: true, Stall: st.Stall}
+	d.diagnose(w, t, later)
+	if later.unclear() || later.Stack == "" {
+		return
+	}
+	d.mu.Lock()
+	st.Cause, st.Detail, st.Stack, st.Length = later.Cause, later.Detail, later.Stack, time.Duration(now-st.began)
+	s := st.Stall
+	d.mu.Unlock()
+	d.publish(s, 0)
 }
 
 // ends reports a stall's end.

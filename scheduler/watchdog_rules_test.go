@@ -2,11 +2,16 @@ package scheduler
 
 import (
 	"context"
+	"runtime"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/engine"
 	"github.com/netco-go/netco/processor"
 )
@@ -213,4 +218,64 @@ func TestBudget(t *testing.T) {
 		spend(time.Hour, true, min(b.missed, 1))
 	}
 	spend(time.Hour, false, 0)
+}
+
+// TestReconsider: a stall that was put down to a busy machine, and goes on, is
+// looked at again, less and less often, until its coroutine is seen computing.
+func TestReconsider(t *testing.T) {
+	core, logs := observer.New(zap.WarnLevel)
+	s, err := New(Options{Processors: 1, LockThreads: true, Watchdog: -1, Logger: zap.New(core)})
+	if err == nil {
+		err = s.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stop atomic.Bool
+	h, err := s.Go(NewSpawn(func() {
+		for !stop.Load() {
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := engine.Of(s).Processors()[0]
+	for coroutineOf(p) != h.ID() {
+		runtime.Gosched()
+	}
+	w := &subject{p: p, now: p.Turn, over: p.Ended(), end: func(uint64) (int64, bool) { return 0, false }, suspID: h.ID(), tid: p.Thread()}
+	st := &stall{began: clock.Now() - int64(time.Second), logged: true, Stall: Stall{Coroutine: h.ID(), Cause: CauseNotScheduled}}
+	turn := p.Turn()
+	w.stall, w.turn, w.start = st, turn.Number, turn.Start
+	d := &watchdog{s: s, threshold: int64(time.Hour), log: s.Logger(), subjects: []*subject{w}}
+	now := clock.Now()
+	w.cpu, w.seen = cpuOf(w.tid), now-int64(time.Hour)
+	d.checkOne(w, now)
+	if st.Cause != CauseNotScheduled || st.again <= now {
+		t.Errorf("without CPU time: %q, again in %v", st.Cause, time.Duration(st.again-now))
+	}
+	again := st.again
+	w.cpu = 0
+	w.seen = now
+	if d.checkOne(w, now); st.again != again {
+		t.Error("looked at again at once")
+	}
+	d.threshold = 1
+	if d.checkOne(w, again); st.Cause != CauseComputation || !strings.Contains(st.Stack, "TestReconsider") {
+		t.Errorf("with CPU time: %q, %s", st.Cause, st.Stack)
+	}
+	if n := logs.FilterMessage("processor stalled").Len(); n != 1 {
+		t.Errorf("%d lines", n)
+	}
+	stop.Store(true)
+	if err := s.Shutdown(context.Background()); err != nil {
+		t.Error(err)
+	}
+}
+
+func coroutineOf(p *processor.Processor) uint64 {
+	if co := p.Executor().Current(); co != nil {
+		return co.ID()
+	}
+	return 0
 }
