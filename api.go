@@ -93,8 +93,8 @@ func init() {
 		_, err := Default()
 		return err
 	})
-	coroutine.SetStarter(func(fn func(), name string, site uintptr) (Handle, error) {
-		return start(processor.Spawn{Fn: fn, Name: name, Site: site})
+	coroutine.SetStarter(func(s coroutine.Spec) (Handle, error) {
+		return start(processor.Spawn{Fn: s.Fn, Name: s.Name, Site: s.Site, Pinned: s.Pinned})
 	})
 }
 

@@ -19,7 +19,7 @@ func TestAfterShutdown(t *testing.T) {
 		"GoLocal":         func() error { _, err := netco.GoLocal(mustNot); return err },
 		"GoOn":            func() error { _, err := netco.GoOn(0, mustNot); return err },
 		"Default":         func() error { _, err := netco.Default(); return err },
-		"coroutine.Start": func() error { _, err := coroutine.Start(mustNot, "", 0); return err },
+		"coroutine.Start": func() error { _, err := coroutine.Start(coroutine.Spec{Fn: mustNot}); return err },
 	}
 	ends := map[string]func(){
 		"Start and Shutdown": func() {

@@ -15,20 +15,20 @@ func TestAllocs(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		co := Current()
 		stop := false
-		ex.Spawn(func() {
+		ex.Spawn(Spec{Fn: func() {
 			for !stop {
 				Yield()
 			}
-		}, "", 0)
+		}})
 		nop := func() {}
 		var ticket uint64
 		waker := func() { co.Ready(ticket, WakeReady) }
 		for name, f := range map[string]func(){
 			"Yield":       Yield,
 			"Current":     func() { Current() },
-			"spawn+end":   func() { ex.Spawn(nop, "", 0); Yield() },
-			"spawn+join":  func() { ex.Spawn(nop, "", 0).Handle().Join() },
-			"park+ready":  func() { ticket = co.Ticket(); ex.Spawn(waker, "", 0); co.Park(ReasonUser) },
+			"spawn+end":   func() { ex.Spawn(Spec{Fn: nop}); Yield() },
+			"spawn+join":  func() { ex.Spawn(Spec{Fn: nop}).Handle().Join() },
+			"park+ready":  func() { ticket = co.Ticket(); ex.Spawn(Spec{Fn: waker}); co.Park(ReasonUser) },
 			"park, early": func() { co.Ready(co.Ticket(), WakeReady); co.Park(ReasonUser) },
 		} {
 			for range 100 {

@@ -22,7 +22,7 @@ func runAll(ex *Executor, first func()) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		ex.Enter()
-		ex.Spawn(first, "", 0)
+		ex.Spawn(Spec{Fn: first})
 		for ex.Stats.Live.Own() > 0 {
 			ex.Run(256, math.MaxInt64)
 		}
@@ -41,11 +41,11 @@ func benchYield(b *testing.B, n int) {
 	ex := newExecutor()
 	runAll(ex, func() {
 		for range n - 1 {
-			ex.Spawn(func() {
+			ex.Spawn(Spec{Fn: func() {
 				for range b.N / n {
 					Yield()
 				}
-			}, "", 0)
+			}})
 		}
 		b.ResetTimer()
 		for range b.N / n {
@@ -62,7 +62,7 @@ func BenchmarkSpawn(b *testing.B) {
 	ex := newExecutor()
 	runAll(ex, func() {
 		for i := range b.N {
-			ex.Spawn(func() {}, "", 0)
+			ex.Spawn(Spec{Fn: func() {}})
 			if i&63 == 63 {
 				Yield()
 			}
@@ -74,7 +74,7 @@ func BenchmarkSpawnOne(b *testing.B) {
 	ex := newExecutor()
 	runAll(ex, func() {
 		for range b.N {
-			ex.Spawn(func() {}, "", 0)
+			ex.Spawn(Spec{Fn: func() {}})
 			Yield()
 		}
 	})
@@ -103,11 +103,11 @@ func BenchmarkParkReady(b *testing.B) {
 		ex := newExecutor()
 		ex.Enter()
 		over := false
-		co := ex.Spawn(func() {
+		co := ex.Spawn(Spec{Fn: func() {
 			for co := Current(); !over; {
 				co.Park(ReasonUser)
 			}
-		}, "", 0)
+		}})
 		ex.Run(256, math.MaxInt64)
 		for b.Loop() {
 			ex.Ready(co, co.Ticket(), WakeReady)

@@ -390,7 +390,7 @@ func TestModel(t *testing.T) {
 						case 0:
 							w.parkFor(ex)
 						case 1:
-							ex.Spawn(func() { Yield() }, "", 0)
+							ex.Spawn(Spec{Fn: func() { Yield() }})
 							Yield()
 						case 2, 3, 4:
 							Yield()
@@ -398,7 +398,7 @@ func TestModel(t *testing.T) {
 					}
 					var drivers []Handle
 					for range 1 + i%4 {
-						drivers = append(drivers, ex.Spawn(w.drive, "", 0).Handle())
+						drivers = append(drivers, ex.Spawn(Spec{Fn: w.drive}).Handle())
 					}
 					for _, h := range drivers {
 						h.Join()
@@ -421,7 +421,7 @@ func (w *stage) parkFor(ex *Executor) {
 		}
 	} else {
 		ticket := co.Ticket()
-		ex.Spawn(func() { co.Ready(ticket, WakeReady) }, "", 0)
+		ex.Spawn(Spec{Fn: func() { co.Ready(ticket, WakeReady) }})
 		if why := co.Park(ReasonUser); why != WakeReady {
 			w.errorf("a park ended by %v", why)
 		}

@@ -70,7 +70,7 @@ func TestFiberTorture(t *testing.T) {
 					}
 					var drivers []Handle
 					for range 3 {
-						drivers = append(drivers, ex.Spawn(w.drive, "", 0).Handle())
+						drivers = append(drivers, ex.Spawn(Spec{Fn: w.drive}).Handle())
 					}
 					for _, h := range drivers {
 						h.Join()

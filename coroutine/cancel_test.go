@@ -37,13 +37,13 @@ func TestStopWaits(t *testing.T) {
 				within(t, time.Minute)
 				on(c.Config, func(ex *Executor) {
 					var log []string
-					other := ex.Spawn(func() {
+					other := ex.Spawn(Spec{Fn: func() {
 						if why := Current().Park(ReasonUser); why != WakeReady {
 							t.Errorf("the other's park ended with %d", why)
 						}
-					}, "", 0)
+					}})
 					ticket := other.Ticket()
-					h := ex.Spawn(func() {
+					h := ex.Spawn(Spec{Fn: func() {
 						defer func() { log = append(log, "deferred"); sleep(time.Hour) }()
 						co := Current()
 						if Stopping() {
@@ -65,7 +65,7 @@ func TestStopWaits(t *testing.T) {
 						log = append(log, fmt.Sprint("join ", other.Handle().Join() == ErrShutdown))
 						Yield()
 						t.Error("Yield returned")
-					}, "", 0).Handle()
+					}}).Handle()
 					Yield()
 					stop := func() { h.Stop(); h.Stop() }
 					if local {
@@ -99,19 +99,19 @@ func TestStopYields(t *testing.T) {
 					over := false
 					var hs []Handle
 					for range others {
-						hs = append(hs, ex.Spawn(func() {
+						hs = append(hs, ex.Spawn(Spec{Fn: func() {
 							for !over {
 								Yield()
 							}
-						}, "", 0).Handle())
+						}}).Handle())
 					}
 					unwound := false
-					h := ex.Spawn(func() {
+					h := ex.Spawn(Spec{Fn: func() {
 						defer func() { unwound = true }()
 						for {
 							Yield()
 						}
-					}, "", 0).Handle()
+					}}).Handle()
 					for range 1000 {
 						Yield()
 					}
@@ -147,11 +147,11 @@ func TestStopBeforeStart(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		l.Set(1)
 		hooked = false
-		queued := ex.Spawn(never, "", 0).Handle()
+		queued := ex.Spawn(Spec{Fn: never}).Handle()
 		queued.Stop()
-		made := ex.Make(never, "", 0)
+		made := Make(ex, Spec{Fn: never})
 		made.Handle().Stop()
-		unadopted := Unadopted(never, "", 0)
+		unadopted := Make(nil, Spec{Fn: never})
 		unadopted.Handle().Stop()
 		handles := []Handle{queued, made.Handle(), unadopted.Handle()}
 		ex.Adopt(made)
@@ -165,7 +165,7 @@ func TestStopBeforeStart(t *testing.T) {
 			t.Errorf("dropped %d, hooks called %t", dropped, hooked)
 		}
 		ran := false
-		ex.Spawn(func() { ran = true; sleep(1) }, "", 0).Handle().Join() // its next incarnation
+		ex.Spawn(Spec{Fn: func() { ran = true; sleep(1) }}).Handle().Join() // its next incarnation
 		if !ran {
 			t.Error("a later incarnation was ended")
 		}
@@ -178,14 +178,14 @@ func TestStopNamesAnIncarnation(t *testing.T) {
 	within(t, time.Minute)
 	on(plain, func(ex *Executor) {
 		for i := range 100 {
-			first := ex.Spawn(func() {}, "", 0)
+			first := ex.Spawn(Spec{Fn: func() {}})
 			old := first.Handle()
 			if i%2 == 0 {
 				old.Stop()
 			}
 			old.Join()
 			ran := false
-			second := ex.Spawn(func() { sleep(time.Microsecond); sleep(time.Microsecond); ran = true }, "", 0)
+			second := ex.Spawn(Spec{Fn: func() { sleep(time.Microsecond); sleep(time.Microsecond); ran = true }})
 			if first != second {
 				t.Fatal("not the same struct")
 			}
@@ -216,15 +216,15 @@ func TestStopSelf(t *testing.T) {
 				on(c.Config, func(ex *Executor) {
 					over := false
 					for range 2 {
-						ex.Spawn(func() {
+						ex.Spawn(Spec{Fn: func() {
 							for !over {
 								Yield()
 							}
-						}, "", 0)
+						}})
 					}
 					for range 10 {
 						steps := 0
-						ex.Spawn(func() {
+						ex.Spawn(Spec{Fn: func() {
 							for range 10 {
 								Yield()
 							}
@@ -233,7 +233,7 @@ func TestStopSelf(t *testing.T) {
 							defer func() { steps++ }()
 							wait()
 							steps = -1
-						}, "", 0).Handle().Join()
+						}}).Handle().Join()
 						if steps != 2 {
 							t.Error(steps)
 						}
@@ -250,9 +250,9 @@ func TestStopKeepsWake(t *testing.T) {
 	within(t, time.Minute)
 	on(plain, func(ex *Executor) {
 		var got []Wake
-		co := ex.Spawn(func() {
+		co := ex.Spawn(Spec{Fn: func() {
 			got = append(got, Current().Park(ReasonUser), Current().Park(ReasonUser))
-		}, "", 0)
+		}})
 		Yield()
 		ex.Ready(co, co.Ticket(), WakeTimeout)
 		co.Handle().Stop()
@@ -440,7 +440,7 @@ func TestStopHammer(t *testing.T) {
 // return at the Scheduler's end.
 func TestStopErrors(t *testing.T) {
 	on(plain, func(ex *Executor) {
-		ex.Spawn(func() {
+		ex.Spawn(Spec{Fn: func() {
 			Current().Handle().Stop()
 			w := AcquireWaiter()
 			defer w.Release()
@@ -448,6 +448,6 @@ func TestStopErrors(t *testing.T) {
 			if err := limit.Err(w.ParkLimit(ReasonUser, limit)); !errors.Is(err, ErrShutdown) {
 				t.Error(err)
 			}
-		}, "", 0).Handle().Join()
+		}}).Handle().Join()
 	})
 }

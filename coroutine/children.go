@@ -61,11 +61,8 @@ func takeParent() (parent *children) {
 	return parent
 }
 
-// bind makes a new coroutine a child, unless parent is nil.
+// bind makes a new coroutine a child.
 func (co *Coroutine) bind(parent *children) {
-	if parent == nil {
-		return
-	}
 	c := &children{of: co.Handle(), parent: parent}
 	co.children = c
 	parent.mu.Lock()

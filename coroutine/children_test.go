@@ -16,7 +16,7 @@ func TestStartChild(t *testing.T) {
 		refused := errors.New("refused")
 		forever := func() { sleep(time.Hour) }
 		var child, loose Handle
-		parent := ex.Spawn(func() {
+		parent := ex.Spawn(Spec{Fn: func() {
 			if _, err := StartChild(func() (Handle, error) { return Handle{}, refused }); err != refused {
 				t.Error(err)
 			}
@@ -27,14 +27,14 @@ func TestStartChild(t *testing.T) {
 				t.Error("a child that is not there")
 			}
 			child, _ = StartChild(func() (Handle, error) {
-				h := ex.Spawn(forever, "", 0).Handle()
-				loose = ex.Spawn(forever, "", 0).Handle()
+				h := ex.Spawn(Spec{Fn: forever}).Handle()
+				loose = ex.Spawn(Spec{Fn: forever}).Handle()
 				return h, nil
 			})
 			if !Current().children.any() {
 				t.Error("no child")
 			}
-		}, "", 0).Handle()
+		}}).Handle()
 		parent.Join()
 		if !child.Done() || loose.Done() {
 			t.Errorf("the child has ended: %t; the other: %t", child.Done(), loose.Done())

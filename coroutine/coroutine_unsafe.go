@@ -192,43 +192,43 @@ func Current() *Coroutine {
 	return nil
 }
 
-// bare holds coroutines for Unadopted. The executor that adopts one keeps it
-// after its end.
-var bare = sync.Pool{New: func() any { return newCoroutine() }}
+// Spec is what a coroutine is made of. Only Fn must be set.
+type Spec struct {
+	Fn   func()
+	Name string
+	Site uintptr // the return address of what starts it; 0 if unknown
 
-// newCoroutine returns a dead coroutine, with what all incarnations share.
-func newCoroutine() *Coroutine {
-	co := new(Coroutine)
-	co.init()
-	return co
+	Pinned bool // it stays where it is adopted, see Pin
 }
 
-func (co *Coroutine) init() {
-	co.ticket = 1 // so that Coroutine.remote is 0 only without a wake
-	co.waiter.co = co
-	co.node.Value = co
-}
+// bare holds coroutines that Make takes without an executor. The executor that
+// adopts one keeps it after its end.
+var bare = sync.Pool{New: func() any { return new(Coroutine) }}
 
-// Unadopted makes a coroutine that some executor will adopt, from any thread.
-// It allocates unless there is one to reuse.
-func Unadopted(fn func(), name string, site uintptr) *Coroutine {
-	co := bare.Get().(*Coroutine)
-	parent := takeParent() // before what is inherited is made, which may make others
-	co.renew(fn, name, site, lastID.Add(1))
-	co.bind(parent)
-	return co
-}
-
-// renew begins an incarnation of a dead coroutine.
-func (co *Coroutine) renew(fn func(), name string, site uintptr, id uint64) {
+// Make makes a coroutine that some executor is to Adopt. here is the executor
+// on whose thread the caller runs, which allocates less, or nil. Does not park.
+func Make(here *Executor, s Spec) *Coroutine {
 	context.Recorded()
-	co.fn = fn
+	var co *Coroutine
+	var id uint64
+	if here != nil {
+		co, id = here.pool.Get(), here.newID()
+		co.ex.Set(nil) // until it is adopted: a late wake must not take it for this thread's
+	} else {
+		co, id = bare.Get().(*Coroutine), lastID.Add(1)
+	}
+	parent := takeParent() // before what is inherited is made, which may make others
+	if co.node.Value == nil {
+		co.init()
+	}
+	co.fn = s.Fn
 	co.tags = goruntime.Labels()
-	co.site.SetOrdered(uint64(site))
-	if name != "" {
-		p := new(string) // not &name, which would allocate for "" too
-		*p = name
-		co.name.SetOrdered(p)
+	co.pinned = s.Pinned
+	co.site.SetOrdered(uint64(s.Site))
+	if s.Name != "" {
+		name := new(string) // not &s.Name, which would allocate for "" too
+		*name = s.Name
+		co.name.SetOrdered(name)
 	}
 	if inheriting.Load() != 0 {
 		inheritLocals(&co.locals)
@@ -236,6 +236,17 @@ func (co *Coroutine) renew(fn func(), name string, site uintptr, id uint64) {
 	}
 	co.status.SetOrdered(uint64(Ready))
 	co.id.SetOrdered(id)
+	if parent != nil {
+		co.bind(parent)
+	}
+	return co
+}
+
+// init prepares what all incarnations share.
+func (co *Coroutine) init() {
+	co.ticket = 1 // so that Coroutine.remote is 0 only without a wake
+	co.waiter.co = co
+	co.node.Value = co
 }
 
 // lastID is the highest id given out; executors take blocks of it.

@@ -23,16 +23,16 @@ func Example() {
 	var ex coroutine.Executor
 	ex.Init(coroutine.Config{Host: host{}, Idle: 4})
 	ex.Enter()
-	ex.Spawn(func() {
+	ex.Spawn(coroutine.Spec{Fn: func() {
 		w := coroutine.AcquireWaiter() // published to its waker
-		ex.Spawn(func() {
+		ex.Spawn(coroutine.Spec{Fn: func() {
 			fmt.Println("waking")
 			w.Wake()
-		}, "waker", 0)
+		}, Name: "waker"})
 		w.Park(coroutine.ReasonUser)
 		w.Release()
 		fmt.Println("woken")
-	}, "sleeper", 0)
+	}, Name: "sleeper"})
 	for ex.Stats.Live.Load() > 0 {
 		ex.Run(256, math.MaxInt64)
 	}
@@ -46,10 +46,10 @@ func ExampleHandle_Join() {
 	var ex coroutine.Executor
 	ex.Init(coroutine.Config{Host: host{}, Idle: 4})
 	ex.Enter()
-	ex.Spawn(func() {
-		h := ex.Spawn(func() { fmt.Println("first") }, "", 0).Handle()
+	ex.Spawn(coroutine.Spec{Fn: func() {
+		h := ex.Spawn(coroutine.Spec{Fn: func() { fmt.Println("first") }}).Handle()
 		fmt.Println(h.Join(), h.Done())
-	}, "", 0)
+	}})
 	for ex.Stats.Live.Load() > 0 {
 		ex.Run(256, math.MaxInt64)
 	}

@@ -123,39 +123,19 @@ func (ex *Executor) Leave() {
 }
 
 // Spawn makes a coroutine and queues it to run here. Owner only. Does not park.
-func (ex *Executor) Spawn(fn func(), name string, site uintptr) *Coroutine {
-	co := ex.reuse(fn, name, site)
+func (ex *Executor) Spawn(s Spec) *Coroutine {
+	co := Make(ex, s)
 	ex.Adopt(co)
 	return co
 }
 
-// Make makes a coroutine that some executor will adopt, this one or another.
-// Owner only.
-func (ex *Executor) Make(fn func(), name string, site uintptr) *Coroutine {
-	co := ex.reuse(fn, name, site)
-	co.ex.Set(nil) // until it is adopted: a late wake must not take it for this thread's
-	return co
-}
-
-func (ex *Executor) reuse(fn func(), name string, site uintptr) *Coroutine {
-	co := ex.pool.Get()
-	if co.node.Value == nil {
-		co.init()
-	}
-	parent := takeParent() // before what is inherited is made, which may make others
-	co.renew(fn, name, site, ex.newID())
-	co.bind(parent)
-	return co
-}
-
-// Adopt queues a coroutine from Make or Unadopted to run here. Owner only.
-// Before the next Run the caller must give back the lock under which it was
-// found: so that either Handle.Stop sees its executor or it sees the request,
-// see call.
+// Adopt queues a coroutine from Make to run here. Owner only.
+//
+// Before the next Run the caller must release the lock under which it found the
+// coroutine: then either Handle.Stop sees the executor, or the coroutine sees
+// the request, see worker.call.
 func (ex *Executor) Adopt(co *Coroutine) {
-	if co.ex.Own() != ex {
-		co.ex.Set(ex)
-	}
+	co.ex.Set(ex)
 	co.setState(Ready, ReasonNone, ex.stamp)
 	ex.Stats.Live.Inc()
 	ex.Stats.Spawned.Inc()

@@ -49,7 +49,7 @@ func TestEndsInRandomOrder(t *testing.T) {
 					for live < 40 && started < n {
 						started++
 						live++
-						th.ex.Spawn(func() {
+						th.ex.Spawn(Spec{Fn: func() {
 							co := Current()
 							defer func() { live--; ended++ }()
 							defer func() {
@@ -67,7 +67,7 @@ func TestEndsInRandomOrder(t *testing.T) {
 							case 1:
 								panic("planned")
 							}
-						}, "", 0)
+						}})
 					}
 					Yield()
 				}
@@ -151,14 +151,14 @@ func TestPanicWhileUnwinding(t *testing.T) {
 func TestWorkersAreReused(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		for range 1000 {
-			ex.Spawn(func() {}, "", 0)
+			ex.Spawn(Spec{Fn: func() {}})
 			Yield()
 		}
 		if made := ex.Stats.Made.Load(); made > 3 {
 			t.Errorf("%d goroutines for coroutines that ran one at a time", made)
 		}
 		for range 200 { // more at once than the pool keeps
-			ex.Spawn(Yield, "", 0)
+			ex.Spawn(Spec{Fn: Yield})
 		}
 		for range 5 {
 			Yield()

@@ -253,7 +253,7 @@ func TestStaleWakersOfReusedStructs(t *testing.T) {
 	maker.spawn(func() {
 		defer makers.Done()
 		for i := range lives {
-			co := maker.ex.Make(life, "", 0)
+			co := Make(&maker.ex, Spec{Fn: life})
 			if homes[co] {
 				reused++
 			}
@@ -283,7 +283,7 @@ func TestStaleWakersOfReusedStructs(t *testing.T) {
 	stealer.spawn(func() {
 		defer makers.Done()
 		for i := range lives {
-			co := stealer.ex.Make(life, "", 0)
+			co := Make(&stealer.ex, Spec{Fn: life})
 			if h := maker.submit(co); i%64 == 63 {
 				h.Join()
 			}

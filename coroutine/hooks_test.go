@@ -160,7 +160,7 @@ func TestHooksChange(t *testing.T) {
 			<-started
 			on(plain, func(ex *Executor) {
 				for range scaled(2000) {
-					ex.Spawn(Yield, "", 0)
+					ex.Spawn(Spec{Fn: Yield})
 					New(sum).Resume(-1)
 					Yield()
 				}

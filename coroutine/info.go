@@ -68,7 +68,7 @@ func Find(id uint64) (found Info, ok bool) {
 // too; its own refers to it from its start to its end. So each is found once,
 // by its own.
 //
-// The coroutine may end and its struct be reused at any moment. renew sets the
+// The coroutine may end and its struct be reused at any moment. Make sets the
 // id last and end clears it first, in that order for all threads; so what was
 // read between two reads of the same id belongs to that incarnation.
 func (i *Info) of(w *worker) bool {

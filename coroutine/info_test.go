@@ -51,13 +51,13 @@ func TestRange(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		ex.SetClock(turn)
 		site := asm.CallerPC()
-		sleeper := ex.Spawn(func() { Current().Park(ReasonRead) }, "sleeper", site).Handle()
-		yielder := ex.Spawn(func() {
+		sleeper := ex.Spawn(Spec{Fn: func() { Current().Park(ReasonRead) }, Name: "sleeper", Site: site}).Handle()
+		yielder := ex.Spawn(Spec{Fn: func() {
 			for { // the end by force unwinds it
 				Yield()
 			}
-		}, "", 0).Handle()
-		ended := ex.Spawn(func() {}, "ended", 0).Handle()
+		}}).Handle()
+		ended := ex.Spawn(Spec{Fn: func() {}, Name: "ended"}).Handle()
 		if _, n := rangedOver(sleeper); n != 0 {
 			t.Error("one that has not started is seen")
 		}
@@ -115,7 +115,7 @@ func TestRangeInFiber(t *testing.T) {
 			}
 			Current().Park(ReasonUser)
 		}
-		co := ex.Spawn(func() {
+		co := ex.Spawn(Spec{Fn: func() {
 			New(func(y *Yielder[int, int], in int) int {
 				f := New(func(y *Yielder[int, int], in int) int {
 					inner()
@@ -127,7 +127,7 @@ func TestRangeInFiber(t *testing.T) {
 				f.Resume(0)
 				return 0
 			}).Resume(0)
-		}, "deep", 0)
+		}, Name: "deep"})
 		h := co.Handle()
 		for range 2 {
 			Yield()
@@ -146,7 +146,7 @@ func TestRangeAllocs(t *testing.T) {
 	}
 	on(plain, func(ex *Executor) {
 		for range 100 {
-			ex.Spawn(func() { Current().Park(ReasonUser) }, "one of many", asm.CallerPC())
+			ex.Spawn(Spec{Fn: func() { Current().Park(ReasonUser) }, Name: "one of many", Site: asm.CallerPC()})
 		}
 		Yield()
 		n := 0
@@ -219,7 +219,7 @@ func TestRangeHammer(t *testing.T) {
 			name = fmt.Sprint("life ", k)
 		}
 		churn.Add(1)
-		threads[k%2].submit(Unadopted(func() {
+		threads[k%2].submit(Make(nil, Spec{Fn: func() {
 			defer churn.Done()
 			co := Current()
 			lives.Store(co.ID(), Info{Name: name, Site: uintptr(k)})
@@ -227,13 +227,13 @@ func TestRangeHammer(t *testing.T) {
 			New(func(y *Yielder[int, int], in int) int {
 				for range k % 3 {
 					ticket := co.Ticket()
-					ex.Spawn(func() { co.Ready(ticket, WakeReady) }, "", 0)
+					ex.Spawn(Spec{Fn: func() { co.Ready(ticket, WakeReady) }})
 					co.Park(ReasonUser)
 				}
 				return 0
 			}).Resume(0)
 			Yield()
-		}, name, uintptr(k)))
+		}, Name: name, Site: uintptr(k)}))
 		if k%64 == 63 {
 			churn.Wait()
 		}
@@ -274,11 +274,11 @@ func TestRangeReuse(t *testing.T) {
 		defer over.Store(true)
 		names := [...]string{"", "a", "b"}
 		for k := range scaled(200_000) {
-			co := th.ex.Spawn(func() {
+			co := th.ex.Spawn(Spec{Fn: func() {
 				for range k % 20 {
 					Current()
 				}
-			}, names[k%3], uintptr(k+1))
+			}, Name: names[k%3], Site: uintptr(k + 1)})
 			lives[co.ID()] = k
 			Yield()
 		}
@@ -308,7 +308,7 @@ func BenchmarkRange(b *testing.B) {
 	ex := newExecutor()
 	runAll(ex, func() {
 		for range n {
-			ex.Spawn(func() { Current().Park(ReasonUser) }, "sleeper", 1)
+			ex.Spawn(Spec{Fn: func() { Current().Park(ReasonUser) }, Name: "sleeper", Site: 1})
 			if ex.Queued() == 200 {
 				Yield()
 			}
@@ -332,7 +332,7 @@ func TestStatusWord(t *testing.T) {
 	for _, now := range []int64{0, 1, 1023, 1024, 1 << 40, 1 << 57, math.MaxInt64} {
 		var ex Executor
 		ex.SetClock(now)
-		co := newCoroutine()
+		co := new(Coroutine)
 		co.setState(Waiting, ReasonContext, ex.stamp)
 		if co.State() != Waiting || co.Reason() != ReasonContext {
 			t.Errorf("at %d: %v, %v", now, co.State(), co.Reason())

@@ -20,7 +20,7 @@ func TestJoinSimple(t *testing.T) {
 		}
 		kept = self
 		order := ""
-		h := ex.Spawn(func() { Yield(); order += "a" }, "", 0).Handle()
+		h := ex.Spawn(Spec{Fn: func() { Yield(); order += "a" }}).Handle()
 		if h.Done() {
 			t.Error("done before it ran")
 		}
@@ -37,7 +37,7 @@ func TestJoinSimple(t *testing.T) {
 		}
 		// The struct is reused for another coroutine, which the old Handle does
 		// not name.
-		again := ex.Spawn(Yield, "", 0).Handle()
+		again := ex.Spawn(Spec{Fn: Yield}).Handle()
 		if again.co != h.co {
 			t.Error("the struct was not reused: the test shows nothing")
 		}
@@ -165,7 +165,7 @@ func TestIDsAreUnique(t *testing.T) {
 		th.spawn(func() {
 			for i := range each {
 				if i%2 == 0 {
-					note(th.ex.Spawn(func() {}, "", 0).ID())
+					note(th.ex.Spawn(Spec{Fn: func() {}}).ID())
 				} else {
 					note(th.spawn(func() {}).ID())
 				}
@@ -190,11 +190,11 @@ func TestJoinAfterAWakeLeftOver(t *testing.T) {
 	within(t, 20*time.Second)
 	on(plain, func(ex *Executor) {
 		co := Current()
-		h := ex.Spawn(func() {
+		h := ex.Spawn(Spec{Fn: func() {
 			for range 3 {
 				Yield()
 			}
-		}, "", 0).Handle()
+		}}).Handle()
 		co.Ready(co.Ticket(), WakeReady)
 		if err := h.Join(); err != nil || !h.Done() {
 			t.Errorf("Join: %v, done %v", err, h.Done())

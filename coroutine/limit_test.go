@@ -147,7 +147,7 @@ func TestCancelAgainstReady(t *testing.T) {
 			// The loser must not end the next park.
 			w.Prepare()
 			mine := co.Ticket()
-			th.ex.Spawn(func() { Yield(); co.Ready(mine, WakeTimeout) }, "", 0)
+			th.ex.Spawn(Spec{Fn: func() { Yield(); co.Ready(mine, WakeTimeout) }})
 			if why := w.Park(ReasonUser); why != WakeTimeout {
 				wrong.Add(1)
 			}

@@ -20,7 +20,7 @@ func TestLocalPerCoroutine(t *testing.T) {
 			values := map[*int]bool{}
 			var handles []Handle
 			for range 20 {
-				handles = append(handles, ex.Spawn(func() {
+				handles = append(handles, ex.Spawn(Spec{Fn: func() {
 					if l.Peek() != nil || *plainLocal.Get() != "" {
 						t.Error("it has a value before it asks")
 					}
@@ -56,7 +56,7 @@ func TestLocalPerCoroutine(t *testing.T) {
 					if l.Get() != p || *p != 7 {
 						t.Error("Set has made another")
 					}
-				}, "", 0).Handle())
+				}}).Handle())
 			}
 			for _, h := range handles {
 				h.Join()
@@ -292,7 +292,7 @@ func TestLocalInherit(t *testing.T) {
 			h := other.spawn(func() { want(t, "another thread's", 6); depth.Set(0) })
 			if Current() != nil {
 				h.Join()
-				CurrentExecutor().Spawn(func() { want(t, "spawned", 6) }, "", 0).Handle().Join()
+				CurrentExecutor().Spawn(Spec{Fn: func() { want(t, "spawned", 6) }}).Handle().Join()
 			} else {
 				elsewhere(func() { h.Join() })
 			}

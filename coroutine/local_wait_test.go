@@ -50,7 +50,7 @@ func TestInheritAcrossProcessors(t *testing.T) {
 						expect("root", "child")
 						*path.Get() = append(*path.Get(), "by hand")
 						join(netco.Go(func() { expect("root", "child", "by hand") }))
-						join(coroutine.Start(func() { expect("root", "child", "by hand") }, "", 0))
+						join(coroutine.Start(coroutine.Spec{Fn: func() { expect("root", "child", "by hand") }}))
 						y.Yield(0)
 						return 0
 					})

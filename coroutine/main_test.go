@@ -144,9 +144,9 @@ func (th *thread) ring() {
 	}
 }
 
-func (th *thread) spawn(fn func()) Handle { return th.submit(Unadopted(fn, "", 0)) }
+func (th *thread) spawn(fn func()) Handle { return th.submit(Make(nil, Spec{Fn: fn})) }
 
-// submit gives th a coroutine from Unadopted or from another executor's Make.
+// submit gives th a coroutine from Make.
 func (th *thread) submit(co *Coroutine) Handle {
 	h := co.Handle()
 	th.mu.Lock()

@@ -121,13 +121,13 @@ func TestStays(t *testing.T) {
 		{"pinned", func(_, _ *thread, co *Coroutine) { co.Pin() }},
 		{"joined from here", func(from, _ *thread, co *Coroutine) {
 			h := co.Handle()
-			from.ex.Spawn(func() { h.Join() }, "", 0)
+			from.ex.Spawn(Spec{Fn: func() { h.Join() }})
 			Yield()
 		}},
 		{"has made a fiber", func(*thread, *thread, *Coroutine) { New(func(*Yielder[int, int], int) int { return 0 }) }},
 		{"has resumed a fiber", func(from, _ *thread, co *Coroutine) {
 			var f Fiber[int, int]
-			h := from.ex.Spawn(func() { f = New(func(*Yielder[int, int], int) int { return 0 }) }, "", 0).Handle()
+			h := from.ex.Spawn(Spec{Fn: func() { f = New(func(*Yielder[int, int], int) int { return 0 }) }}).Handle()
 			for !h.Done() {
 				Yield()
 			}
@@ -154,7 +154,7 @@ func TestStays(t *testing.T) {
 		}},
 		{"while it is made another", func(_, to *thread, _ *Coroutine) {
 			stays.Set(to)
-			CurrentExecutor().Spawn(func() {}, "", 0)
+			CurrentExecutor().Spawn(Spec{Fn: func() {}})
 			Current().Pin() // for good
 		}},
 	} {
@@ -204,7 +204,7 @@ func TestLend(t *testing.T) {
 	}{
 		{"Yield", func(*Executor) { Yield() }, 1, true},
 		{"MoveOn", func(*Executor) { Current().MoveOn() }, 1, true},
-		{"Join", func(ex *Executor) { ex.Spawn(func() {}, "", 0).Handle().Join() }, 1, true},
+		{"Join", func(ex *Executor) { ex.Spawn(Spec{Fn: func() {}}).Handle().Join() }, 1, true},
 		{"YieldTurn", func(*Executor) { YieldTurn() }, 1, false},
 		{"pinned", func(*Executor) { Current().Pin(); Yield() }, 1, false},
 		{"to nowhere", func(*Executor) { Yield() }, 0, false},
@@ -223,7 +223,7 @@ func TestLend(t *testing.T) {
 					left--
 					return to
 				})
-				from.Spawn(func() {}, "", 0)
+				from.Spawn(Spec{Fn: func() {}})
 				c.op(from)
 				if moved := CurrentExecutor() == to; moved != c.moves {
 					t.Errorf("moved: %v", moved)
@@ -369,7 +369,7 @@ func joinBeside(h Handle, _ uint64) {
 		}
 	}
 	if ex := CurrentExecutor(); ex != nil {
-		ex.Spawn(join, "", 0)
+		ex.Spawn(Spec{Fn: join})
 		Yield()
 	} else {
 		go join()

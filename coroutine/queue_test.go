@@ -45,12 +45,12 @@ func TestOrderIsFIFO(t *testing.T) {
 			const n, rounds = 10, 100
 			var order []int
 			for i := range n {
-				ex.Spawn(func() {
+				ex.Spawn(Spec{Fn: func() {
 					for range rounds {
 						order = append(order, i)
 						Yield()
 					}
-				}, "", 0)
+				}})
 			}
 			for len(order) < n*rounds {
 				Yield()
@@ -66,11 +66,11 @@ func TestOrderIsFIFO(t *testing.T) {
 			order = order[:0]
 			tickets := make([]announced, n)
 			for i := range n {
-				ex.Spawn(func() {
+				ex.Spawn(Spec{Fn: func() {
 					tickets[i] = announce(Current())
 					Current().Park(ReasonUser)
 					order = append(order, i)
-				}, "", 0)
+				}})
 			}
 			Yield()
 			for _, i := range []int{3, 1, 4, 0, 5, 9, 2, 6, 8, 7} {

@@ -300,12 +300,12 @@ func (w *world) birth(h *simHost) {
 	fn := func() { w.body(func() *simHost { return to }) }
 	switch {
 	case h == to:
-		h.ex.Spawn(fn, "", 0)
+		h.ex.Spawn(Spec{Fn: fn})
 	case h != nil && w.rnd.IntN(2) == 0:
 		w.stats.stolen++
-		to.ex.Adopt(h.ex.Make(fn, "", 0))
+		to.ex.Adopt(Make(&h.ex, Spec{Fn: fn}))
 	default:
-		to.ex.Adopt(Unadopted(fn, "", 0))
+		to.ex.Adopt(Make(nil, Spec{Fn: fn}))
 	}
 }
 
@@ -423,7 +423,7 @@ func TestPreemptDoesNotStarve(t *testing.T) {
 		ex.Init(Config{Host: new(thread), Idle: 1})
 		ex.Enter()
 		for range 3 {
-			ex.Spawn(func() { ran++ }, "", 0)
+			ex.Spawn(Spec{Fn: func() { ran++ }})
 		}
 		for i := 1; i <= 3; i++ {
 			ex.RequestPreempt()

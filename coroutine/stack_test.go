@@ -42,7 +42,7 @@ func TestStackOf(t *testing.T) {
 	within(t, time.Minute)
 	th := newThread(plain)
 	woken := make(chan Wake, 1)
-	h := th.submit(Unadopted(func() { woken <- parksWithin() }, "sleeper", asm.CallerPC()))
+	h := th.submit(Make(nil, Spec{Fn: func() { woken <- parksWithin() }, Name: "sleeper", Site: asm.CallerPC()}))
 	until(t, "it parks", func() bool { return waits(h) })
 	before, _ := rangedOver(h)
 	ticket := before.Coroutine.ticket
@@ -132,7 +132,7 @@ func TestStackOfNone(t *testing.T) {
 	until(t, "it parks", func() bool { return waits(h) })
 	info, _ := Find(h.ID())
 	th.stopByForce()
-	unstarted := Unadopted(func() {}, "", 0)
+	unstarted := Make(nil, Spec{Fn: func() {}})
 	for what, id := range map[string]uint64{
 		"0": 0, "one that has ended": h.ID(),
 		"one that has not started": unstarted.ID(), "one to come": 1 << 60,
@@ -395,12 +395,12 @@ func live(t *testing.T, ex *Executor, k int) {
 			time.AfterFunc(time.Duration(k%300)*time.Microsecond, func() { co.Ready(ticket, WakeReady) })
 			woken = true
 		} else {
-			ex.Spawn(func() {
+			ex.Spawn(Spec{Fn: func() {
 				for range k % 4 {
 					Yield()
 				}
 				wake()
-			}, "", 0)
+			}})
 		}
 		why := co.Park(ReasonUser)
 		if why == WakeShutdown {

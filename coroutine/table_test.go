@@ -157,10 +157,10 @@ func TestReusedGoroutineIdentities(t *testing.T) {
 	for range 50 {
 		on(Config{Idle: 0}, func(ex *Executor) {
 			for range 20 {
-				ex.Spawn(func() {
+				ex.Spawn(Spec{Fn: func() {
 					used[asm.Getg()] = true
 					Yield() // so that none runs on another's goroutine
-				}, "", 0)
+				}})
 			}
 		})
 		var wg sync.WaitGroup

@@ -50,7 +50,7 @@ func TestTickets(t *testing.T) {
 				co.Park(ReasonUser)
 
 				ticket, parked, order := co.Ticket(), true, []string(nil)
-				ex.Spawn(func() {
+				ex.Spawn(Spec{Fn: func() {
 					order = append(order, "waker")
 					if parked && (co.State() != Waiting || co.Reason() != ReasonRead) {
 						t.Errorf("state %v, reason %v while it is parked", co.State(), co.Reason())
@@ -63,7 +63,7 @@ func TestTickets(t *testing.T) {
 						}
 						co.Ready(ticket, stays)
 					}
-				}, "", 0)
+				}})
 				ready(c.before, ticket)
 				why := co.Park(ReasonRead)
 				parked = false
@@ -86,7 +86,7 @@ func TestTickets(t *testing.T) {
 				forNext := slices.ContainsFunc(append(c.before, c.after...), func(w wake) bool { return w.offset == 1 })
 				ended := false
 				next := co.Ticket()
-				ex.Spawn(func() { ended = true; co.Ready(next, WakeReady) }, "", 0)
+				ex.Spawn(Spec{Fn: func() { ended = true; co.Ready(next, WakeReady) }})
 				co.Park(ReasonUser)
 				if !ended && !forNext {
 					t.Error("the next park ended by an old wake")
@@ -108,7 +108,7 @@ func TestParkDeadlines(t *testing.T) {
 			t.Errorf("timeout after %v", time.Duration(d))
 		}
 		ticket := co.Ticket()
-		ex.Spawn(func() { co.Ready(ticket, WakeReady) }, "", 0)
+		ex.Spawn(Spec{Fn: func() { co.Ready(ticket, WakeReady) }})
 		if why := ex.Host().ParkUntil(co, ReasonSleep, start+int64(time.Hour)); why != WakeReady {
 			t.Errorf("woken, yet %v", why)
 		}

@@ -164,12 +164,12 @@ func tortured(t *testing.T, th *thread, i, rounds int) {
 			Yield()
 		case r%8 < 6:
 			ticket, held := co.Ticket(), chain(3, uint64(r))
-			th.ex.Spawn(func() {
+			th.ex.Spawn(Spec{Fn: func() {
 				if !held.intact(3) {
 					t.Error("what a closure holds is damaged")
 				}
 				co.Ready(ticket, WakeReady)
-			}, "", 0)
+			}})
 			co.Park(ReasonUser)
 			if !held.intact(3) {
 				t.Error("what a parked coroutine holds is damaged")
@@ -178,7 +178,7 @@ func tortured(t *testing.T, th *thread, i, rounds int) {
 			deep(t, 70+r%30, Yield)
 		case r%64 == 14:
 			// On a fresh stack, which grows while it runs.
-			th.ex.Spawn(func() {
+			th.ex.Spawn(Spec{Fn: func() {
 				held := chain(3, uint64(r))
 				deep(t, 80, Yield)
 				if !held.intact(3) {
@@ -187,7 +187,7 @@ func tortured(t *testing.T, th *thread, i, rounds int) {
 				if r%128 == 14 {
 					runtime.Goexit()
 				}
-			}, "", 0)
+			}})
 		case r%64 == 22:
 			ticket := co.Ticket()
 			go co.Ready(ticket, WakeReady) // from another thread
@@ -249,11 +249,11 @@ func TestStacksGrow(t *testing.T) {
 		var handles []Handle
 		for i := range 4 {
 			n := scaled(6000) + 600*i
-			handles = append(handles, ex.Spawn(func() {
+			handles = append(handles, ex.Spawn(Spec{Fn: func() {
 				if got := depth(n, i%2 == 0); got != n {
 					t.Errorf("depth %d, want %d", got, n)
 				}
-			}, "", 0).Handle())
+			}}).Handle())
 		}
 		for _, h := range handles {
 			h.Join()
@@ -272,7 +272,7 @@ func TestNestedSpawns(t *testing.T) {
 			if reached = max(reached, n); n == levels {
 				return
 			}
-			if err := ex.Spawn(func() { level(n + 1) }, "", 0).Handle().Join(); err != nil {
+			if err := ex.Spawn(Spec{Fn: func() { level(n + 1) }}).Handle().Join(); err != nil {
 				t.Error(err)
 			}
 		}

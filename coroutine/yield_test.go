@@ -23,12 +23,12 @@ func TestYieldKeepsCallersFrame(t *testing.T) {
 	ex := newExecutor()
 	var count [2]int
 	runAll(ex, func() {
-		ex.Spawn(func() {
+		ex.Spawn(Spec{Fn: func() {
 			for range n {
 				count[1]++
 				Yield()
 			}
-		}, "", 0)
+		}})
 		for range n {
 			count[0]++
 			Yield()

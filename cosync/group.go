@@ -116,7 +116,7 @@ func mustBeFunc(f func() error) {
 }
 
 func (g *Group) start(f func() error, site uintptr) {
-	if _, err := coroutine.Start(func() { g.run(f) }, "", site); err != nil {
+	if _, err := coroutine.Start(coroutine.Spec{Fn: func() { g.run(f) }, Site: site}); err != nil {
 		g.exit(err)
 	}
 }

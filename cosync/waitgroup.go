@@ -78,10 +78,11 @@ func (wg *WaitGroup) Done() { wg.Add(-1) }
 //go:noinline
 func (wg *WaitGroup) Go(f func()) error {
 	wg.Add(1)
-	_, err := coroutine.Start(func() {
+	fn := func() {
 		defer wg.Done()
 		f()
-	}, "", asm.CallerPC())
+	}
+	_, err := coroutine.Start(coroutine.Spec{Fn: fn, Site: asm.CallerPC()})
 	if err != nil {
 		wg.Done()
 	}

@@ -92,8 +92,8 @@ func (g *Group) releaseUnmade(co **coroutine.Coroutine) {
 }
 
 // StartHere implements coroutine.Starter.
-func (p *Processor) StartHere(fn func(), name string, site uintptr) (coroutine.Handle, error) {
-	return p.Spawn(p, Spawn{Fn: fn, Name: name, Site: site, Pinned: true})
+func (p *Processor) StartHere(s coroutine.Spec) (coroutine.Handle, error) {
+	return p.Spawn(p, Spawn{Fn: s.Fn, Name: s.Name, Site: s.Site, Pinned: true})
 }
 
 // acquirePermit takes a permit for a coroutine of the woken Watches, or leaves

@@ -65,21 +65,17 @@ func (p *Processor) Spawn(here *Processor, s Spawn) (coroutine.Handle, error) {
 	if coroutine.MakingMayPanic() {
 		defer g.releaseUnmade(&co)
 	}
-	switch {
-	case here != p:
-		co = coroutine.Unadopted(s.Fn, s.Name, s.Site)
-	case s.Pinned:
-		p.hold()
-		co = p.ex.Spawn(s.Fn, s.Name, s.Site)
-		co.Pin()
-		return co.Handle(), nil
-	default:
-		co = p.ex.Make(s.Fn, s.Name, s.Site)
+	var ex *coroutine.Executor // that the caller runs on, if it is p's
+	if here == p {
+		ex = &p.ex
 	}
-	if s.Pinned {
-		co.Pin()
-	}
+	co = coroutine.Make(ex, coroutine.Spec{Fn: s.Fn, Name: s.Name, Site: s.Site, Pinned: s.Pinned})
 	h := co.Handle()
+	if ex != nil && s.Pinned {
+		p.hold()
+		ex.Adopt(co)
+		return h, nil
+	}
 	carries := here != p
 	if carries {
 		g.takeToken()

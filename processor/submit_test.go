@@ -46,7 +46,7 @@ func TestGroupStaysActiveWhileStealing(t *testing.T) {
 		// As if a coroutine of p had submitted another to p itself and ended.
 		g.takeToken()
 		p.holding = true
-		p.sub.open = append(p.sub.open, submission{co: coroutine.Unadopted(func() {}, "", 0)})
+		p.sub.open = append(p.sub.open, submission{co: coroutine.Make(nil, coroutine.Spec{Fn: func() {}})})
 		p.sub.offered.Store(1)
 		p.sub.waiting.Store(1)
 		quiet := g.Quiet()
@@ -129,7 +129,7 @@ func TestPlacePrefersTheCaller(t *testing.T) {
 func TestTake(t *testing.T) {
 	var q, all []submission
 	for range 3000 {
-		s := submission{co: coroutine.Unadopted(func() {}, "", 0)}
+		s := submission{co: coroutine.Make(nil, coroutine.Spec{Fn: func() {}})}
 		q, all = append(q, s), append(all, s)
 	}
 	var got []submission

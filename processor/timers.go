@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/mpsc"
 	"github.com/netco-go/netco/timer"
@@ -127,7 +128,7 @@ func (p *Processor) begin(f *Func) {
 	}
 	p.hold()
 	p.group.takePermit() // at the limit too: what it is for may be what others wait for
-	p.ex.Spawn(f.fn, "", f.site)
+	p.ex.Spawn(coroutine.Spec{Fn: f.fn, Site: f.site})
 }
 
 // retimed are the Funcs that other threads have stopped or given another time.

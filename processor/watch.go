@@ -154,7 +154,7 @@ func (q *wokenWatches) add(p *Processor, x *Watch) {
 func (q *wokenWatches) want(p *Processor) {
 	if q.starters < min(q.n, maxStarters) && (p.group.limit.max == 0 || q.acquirePermit(p)) {
 		q.starters++
-		p.ex.Spawn(q.start, "", 0) // without a name: that would be an allocation for each request
+		p.ex.Spawn(coroutine.Spec{Fn: q.start}) // without a name: that would be an allocation for each request
 	}
 }
 

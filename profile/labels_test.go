@@ -181,7 +181,7 @@ func BenchmarkStart(b *testing.B) {
 			h, _ := netco.Go(func() {
 				ex := coroutine.CurrentExecutor()
 				for b.Loop() {
-					ex.Spawn(nop, c.coroutine, 0).Handle().Join()
+					ex.Spawn(coroutine.Spec{Fn: nop, Name: c.coroutine}).Handle().Join()
 				}
 			})
 			h.Join()

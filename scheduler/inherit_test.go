@@ -40,7 +40,7 @@ func TestInheritPanics(t *testing.T) {
 		"the library's Go": func(sp scheduler.Spawn) (coroutine.Handle, error) {
 			return engine.Of(s).Go(processor.Spawn{Fn: sp.Fn, Unlimited: true})
 		},
-		"coroutine.Start": func(sp scheduler.Spawn) (coroutine.Handle, error) { return coroutine.Start(sp.Fn, "", 0) },
+		"coroutine.Start": func(sp scheduler.Spawn) (coroutine.Handle, error) { return coroutine.Start(coroutine.Spec{Fn: sp.Fn}) },
 		"StartChild": func(sp scheduler.Spawn) (coroutine.Handle, error) {
 			return coroutine.StartChild(func() (coroutine.Handle, error) { return s.Go(sp) })
 		},
