@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ type environment struct {
 	Go         string    `json:"go"`
 	GOMAXPROCS int       `json:"gomaxprocs"` // of this process; the servers' stand with the rounds
 	Version    string    `json:"version"`
-	Command    []string  `json:"command"`
+	Command    []string  `json:"command"` // without the folder of the program
 }
 
 func newEnvironment(started time.Time) environment {
@@ -34,7 +35,7 @@ func newEnvironment(started time.Time) environment {
 		Go:         runtime.Version(),
 		GOMAXPROCS: runtime.GOMAXPROCS(0),
 		Version:    moduleVersion(),
-		Command:    os.Args,
+		Command:    append([]string{filepath.Base(os.Args[0])}, os.Args[1:]...),
 	}
 }
 
