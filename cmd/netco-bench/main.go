@@ -10,6 +10,8 @@
 //	netco-bench fair      how long connections wait behind a busy one
 //	netco-bench sleepers  memory and lateness of a million coroutines that sleep
 //	netco-bench idle      context switches and CPU time of an idle server
+//	netco-bench compare   which of two targets, commands or results is better
+//	netco-bench sweep     latency by rate, up to the knee
 //	netco-bench report    results as one HTML page
 //	netco-bench merge     add up results of several machines
 //
@@ -59,6 +61,8 @@ func commands() []command {
 		{name: "fair", about: "delay behind a connection that is always ready", run: runFair},
 		{name: "sleepers", about: "memory and lateness of coroutines that sleep, a million by default", run: runSleepers},
 		{name: "idle", about: "what echo servers do while their connections are idle", run: runIdle},
+		{name: "compare", about: "which of two targets, commands or results is better, in alternating rounds", run: runCompare},
+		{name: "sweep", about: "latency by rate, up to the knee", run: runSweep},
 		{name: "report", about: "results of load, merge, compare and sweep as one HTML page", run: runReport},
 		{name: "merge", about: "add up results of several machines", run: runMerge},
 		{name: "version", about: "print the version", run: runVersion},

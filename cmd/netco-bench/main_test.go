@@ -15,6 +15,9 @@ func TestMain(m *testing.M) {
 	for name, s := range faultyServers {
 		echoServers[name] = s
 	}
+	if len(os.Args) > 1 {
+		playPart(os.Args[1:])
+	}
 	roles := []string{"serve", "serve-proxy", "within", "busy", "echo", "hold"}
 	if len(os.Args) > 1 && slices.Contains(roles, os.Args[1]) {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))

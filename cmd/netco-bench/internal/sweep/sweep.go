@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"text/tabwriter"
 
@@ -82,16 +83,19 @@ func Run(ctx context.Context, target string, load Load, o Options) (*Sweep, erro
 		return s, fmt.Errorf("the closed loop: %w", err)
 	}
 	s.Closed, s.Capacity = closed, closed.RequestsPerSecond()
+	if o.Done != nil {
+		o.Done(0, closed, "")
+	}
 	if s.Capacity < parts {
 		return s, fmt.Errorf("the closed loop answered %s requests per second, too few to cut into rates", figure.Rate(s.Capacity))
 	}
 	past := false
 	for i := 1; i <= furthest && !past && err == nil; i++ {
-		past, err = m.step(s.Capacity * float64(i) / parts)
+		past, err = m.step(math.Round(s.Capacity * float64(i) / parts))
 	}
 	for i := 0; i < o.Halve && past && s.knee() >= 0 && err == nil; i++ {
 		knee := s.knee()
-		_, err = m.step((s.Steps[knee].Rate + s.Steps[knee+1].Rate) / 2)
+		_, err = m.step(math.Round((s.Steps[knee].Rate + s.Steps[knee+1].Rate) / 2))
 	}
 	s.conclude()
 	return s, err

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/compare"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/stats"
+)
+
+const compareUsage = `A B [flags] [flags of load]
+
+Loads A and B in alternating rounds, and says by each figure which one is better,
+or that no difference is shown. A and B are URLs; with -a and -b, commands that
+are started for each round and loaded at one URL; or results saved before.
+
+  netco-bench compare tcp://old:7 tcp://new:7 -c 64 -d 5s
+  netco-bench compare -a './old -addr :8080' -b './new -addr :8080' http://127.0.0.1:8080/ -rate 5k
+  netco-bench compare before1.json,before2.json after1.json,after2.json
+  netco-bench compare saved-by-compare.json -report out.html
+
+All flags of load are those of each round.`
+
+// compareFlags are compare's own.
+type compareFlags struct {
+	a, b, json, report, title, names string
+	rounds                           int
+	quiet                            bool
+
+	targets, load []string
+}
+
+func parseCompare(args []string, stdout io.Writer) (*compareFlags, error) {
+	c := &compareFlags{}
+	fs := flag.NewFlagSet("compare", flag.ContinueOnError)
+	fs.StringVar(&c.a, "a", "", "`command` that starts A's server before each of its rounds")
+	fs.StringVar(&c.b, "b", "", "`command` that starts B's")
+	fs.IntVar(&c.rounds, "rounds", stats.MinPairs, fmt.Sprintf("rounds of each; fewer than %d have no interval", stats.MinPairs))
+	fs.StringVar(&c.names, "names", "", "what to call the sides, a `list`")
+	fs.StringVar(&c.title, "title", "", "the comparison's `title`")
+	fs.StringVar(&c.json, "json", "", "write all rounds to `file`")
+	fs.StringVar(&c.report, "report", "", "write an HTML page to `file`")
+	fs.BoolVar(&c.quiet, "q", false, "no line for each round")
+	mine, load, targets, err := splitLoad(args, takingValues(fs))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := parseAround(fs, compareUsage, mine, stdout); err != nil {
+		return nil, err
+	}
+	c.load, c.targets = load, targets
+	if c.rounds < 1 {
+		return nil, usagef("-rounds must be at least 1")
+	}
+	return c, refuseFlags(load, "rounds are written by -json and shown by -report", "csv", "hdr", "o")
+}
+
+// takingValues returns the names of a set's flags, and whether each takes a
+// value.
+func takingValues(fs *flag.FlagSet) map[string]bool {
+	own := map[string]bool{"h": false, "help": false}
+	fs.VisitAll(func(f *flag.Flag) {
+		b, ok := f.Value.(interface{ IsBoolFlag() bool })
+		own[f.Name] = !ok || !b.IsBoolFlag()
+	})
+	return own
+}
+
+func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	return compareBy(ctx, loadInChild, args, stdout, stderr)
+}
+
+func compareBy(ctx context.Context, load loader, args []string, stdout, stderr io.Writer) error {
+	c, err := parseCompare(args, stdout)
+	if err != nil {
+		return err
+	}
+	if err := canWrite(c.json, c.report); err != nil {
+		return err
+	}
+	file, failure := c.measure(ctx, load, stderr)
+	if file == nil {
+		return failure
+	}
+	for _, comparison := range file.Comparisons {
+		comparison.Print(stdout)
+	}
+	if c.json != "" {
+		if err := writeJSON(c.json, stdout, file); err != nil {
+			return err
+		}
+	}
+	if c.report != "" {
+		if err := writePage(c.report, stdout, newPage(c.title, saved{compare: file})); err != nil {
+			return err
+		}
+	}
+	return failure
+}
+
+// measure returns what is to be compared; on a failure what there is of it.
+func (c *compareFlags) measure(ctx context.Context, load loader, stderr io.Writer) (*compare.File, error) {
+	if len(c.targets) > 0 && isFile(c.targets[0]) {
+		return c.readFiles()
+	}
+	sides, err := c.sides()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, s := range sides {
+		names = append(names, s.name)
+	}
+	one := func(ctx context.Context, side int) (*result.Result, error) {
+		return sides[side].load(ctx, load, c.load)
+	}
+	done := func(round, side int, r *result.Result) {
+		if !c.quiet {
+			fmt.Fprintf(stderr, "round %d of %d, %s: %s requests/s, p99 %s, errors %s\n", round+1, c.rounds, names[side],
+				figure.Rate(r.RequestsPerSecond()), figure.Latency(float64(r.Response.At(99))), figure.Share(r.ErrorShare()))
+		}
+	}
+	comparison, err := compare.Run(ctx, names, c.rounds, one, done)
+	comparison.Title = c.titleOf(names)
+	if slices.ContainsFunc(comparison.Sides, func(s *compare.Side) bool { return len(s.Rounds) == 0 }) {
+		return nil, err // nothing to compare
+	}
+	return compare.NewFile(comparison.Title, comparison), err
+}
+
+// A sideToLoad is a target, with the command that starts its server if compare
+// is to start it.
+type sideToLoad struct{ name, target, command string }
+
+func (s *sideToLoad) load(ctx context.Context, load loader, args []string) (*result.Result, error) {
+	args = slices.Concat(args, []string{s.target})
+	if s.command == "" {
+		return load(ctx, args)
+	}
+	server, err := startServer(ctx, s.command, s.target)
+	if err != nil {
+		return nil, err
+	}
+	defer server.stop()
+	if server.direct {
+		args = slices.Concat([]string{"-pid", strconv.Itoa(server.cmd.Process.Pid)}, args)
+	}
+	return load(ctx, args)
+}
+
+func (c *compareFlags) sides() (sides []sideToLoad, err error) {
+	n := len(c.targets)
+	switch commands := c.a != "" || c.b != ""; {
+	case slices.ContainsFunc(c.targets, isFile):
+		return nil, usagef("a saved result cannot be compared with a URL")
+	case commands && (c.a == "" || c.b == ""):
+		return nil, usagef("-a and -b go together")
+	case commands && n != 1 && n != 2:
+		return nil, usagef("-a and -b need the URL that the servers accept at, or one for each")
+	case commands:
+		sides = []sideToLoad{{c.a, c.targets[0], c.a}, {c.b, c.targets[n-1], c.b}}
+	case n < 2:
+		return nil, usagef("two targets needed: compare A B, or compare -a 'COMMAND' -b 'COMMAND' URL")
+	default:
+		for _, t := range c.targets {
+			sides = append(sides, sideToLoad{name: t, target: t})
+		}
+	}
+	names, err := c.sideNames(len(sides))
+	for i := range names {
+		sides[i].name = names[i]
+	}
+	return sides, err
+}
+
+// sideNames returns the names that -names gives, none if it is not given.
+func (c *compareFlags) sideNames(sides int) ([]string, error) {
+	if c.names == "" {
+		return nil, nil
+	}
+	names := strings.Split(c.names, ",")
+	if len(names) != sides {
+		return nil, usagef("-names %s: %d names for %d sides", c.names, len(names), sides)
+	}
+	return names, nil
+}
+
+func (c *compareFlags) titleOf(names []string) string {
+	if c.title != "" {
+		return c.title
+	}
+	return strings.Join(names, " and ")
+}
+
+// readFiles compares saved results: of each argument the files, one a round, or
+// shows again what compare has saved.
+func (c *compareFlags) readFiles() (*compare.File, error) {
+	if len(c.load) > 0 || c.a != "" || c.b != "" {
+		return nil, usagef("%s: saved results are not loaded again", strings.Join(c.load, " "))
+	}
+	comparison := &compare.Comparison{}
+	for _, list := range c.targets {
+		side := &compare.Side{Name: strings.TrimSuffix(list, ".json")}
+		files, err := readAllSaved(strings.Split(list, ","))
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range files {
+			switch {
+			case f.compare != nil && len(c.targets) == 1:
+				return f.compare, nil
+			case f.load == nil:
+				return nil, usagef("%s is no result of load", f.name)
+			}
+			side.Rounds = append(side.Rounds, f.load)
+		}
+		comparison.Sides = append(comparison.Sides, side)
+	}
+	if len(comparison.Sides) < 2 {
+		return nil, usagef("two results needed: compare a.json b.json")
+	}
+	given, err := c.sideNames(len(comparison.Sides))
+	var names []string
+	for i, s := range comparison.Sides {
+		if given != nil {
+			s.Name = given[i]
+		}
+		names = append(names, s.Name)
+	}
+	comparison.Title = c.titleOf(names)
+	return compare.NewFile(comparison.Title, comparison), err
+}
