@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
@@ -70,8 +71,33 @@ func runMerge(_ context.Context, args []string, stdout, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
+	if together := overlap(all); together < overlapWanted {
+		fmt.Fprintf(stderr, "the runs were at the same time for %.0f %% of it: their sum is not one load\n", 100*together)
+	}
 	if *out != "-" {
 		fmt.Fprintf(stderr, "%s: %d requests of %d runs\n", *out, sum.Totals.Requests, sum.Merged)
 	}
 	return writeJSON(*out, stdout, sum)
+}
+
+// overlapWanted is the part of the time that runs to be added up must share.
+const overlapWanted = 0.9
+
+// overlap is how long all runs were under way, as a part of the longest.
+func overlap(all []*result.Result) float64 {
+	var longest float64
+	begin, end := all[0].Start, all[0].Start.Add(time.Duration(all[0].Elapsed))
+	for _, r := range all {
+		longest = max(longest, r.Elapsed.Seconds())
+		if r.Start.After(begin) {
+			begin = r.Start
+		}
+		if e := r.Start.Add(time.Duration(r.Elapsed)); e.Before(end) {
+			end = e
+		}
+	}
+	if longest == 0 {
+		return 1
+	}
+	return max(0, end.Sub(begin).Seconds()/longest)
 }

@@ -31,9 +31,11 @@ func savedFiles(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	a, b := loaded("tcp://a:1", 100, time.Millisecond), loaded("tcp://a:1", 300, 3*time.Millisecond)
+	late := loaded("tcp://a:1", 100, time.Millisecond)
+	late.Start = late.Start.Add(time.Hour)
 	other := loaded("tcp://b:1", 1, time.Second)
 	for name, value := range map[string]any{
-		"a.json": a, "b.json": b, "other.json": other,
+		"a.json": a, "b.json": b, "other.json": other, "late.json": late,
 		"compare.json": compare.NewFile("a and b", &compare.Comparison{Sides: []*compare.Side{
 			{Name: "a", Rounds: []*result.Result{a}}, {Name: "b", Rounds: []*result.Result{b}}}}),
 		"sweep.json": &sweep.Sweep{Kind: sweep.Kind, Schema: sweep.Schema, Target: "tcp://a:1", Factor: 5, Capacity: 100, Knee: 100,
@@ -73,6 +75,7 @@ func TestSavedCommands(t *testing.T) {
 		{"merge a.json b.json", exitOK, `"requests": 400`, "", "", ""},
 		{"merge a.json b.json -o all.json", exitOK, "", "all.json: 400 requests of 2 runs", "all.json", `"merged": 2`},
 		{"merge all.json b.json", exitOK, `"merged": 3`, "", "", ""},
+		{"merge a.json late.json", exitOK, `"requests": 200`, "at the same time for 0 % of it", "", ""},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), strings.Fields(c.args), &stdout, &stderr)
@@ -90,5 +93,26 @@ func TestSavedCommands(t *testing.T) {
 	testenv.OK(t, err)
 	if p50, p10 := sum.Response.At(50), sum.Response.At(10); p50 < 2.9e6 || p50 > 3.1e6 || p10 < 0.9e6 || p10 > 1.1e6 {
 		t.Errorf("the sum's p10 and p50 are %d and %d", p10, p50)
+	}
+}
+
+func TestOverlap(t *testing.T) {
+	at := func(start, seconds int) *result.Result {
+		return &result.Result{Start: time.Unix(int64(start), 0), Elapsed: result.Duration(time.Duration(seconds) * time.Second)}
+	}
+	for name, c := range map[string]struct {
+		runs []*result.Result
+		want float64
+	}{
+		"one":       {[]*result.Result{at(5, 10)}, 1},
+		"at once":   {[]*result.Result{at(5, 10), at(5, 10)}, 1},
+		"shifted":   {[]*result.Result{at(0, 10), at(2, 10), at(1, 10)}, 0.8},
+		"apart":     {[]*result.Result{at(0, 10), at(20, 10)}, 0},
+		"one ended": {[]*result.Result{at(0, 10), at(0, 5)}, 0.5},
+		"no time":   {[]*result.Result{at(0, 0)}, 1},
+	} {
+		if got := overlap(c.runs); got != c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
 	}
 }
