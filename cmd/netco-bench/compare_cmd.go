@@ -25,12 +25,14 @@ are started for each round and loaded at one URL; or results saved before.
   netco-bench compare -a './old -addr :8080' -b './new -addr :8080' http://127.0.0.1:8080/ -rate 5k
   netco-bench compare before1.json,before2.json after1.json,after2.json
   netco-bench compare saved-by-compare.json -report out.html
+  netco-bench compare -side net='./echo net' -side netco='./echo netco' -side c=./floor tcp://127.0.0.1:7000
 
 All flags of load are those of each round.`
 
 // compareFlags are compare's own.
 type compareFlags struct {
 	a, b, json, report, title, names string
+	commands                         []sideToLoad // of -side, without a target
 	rounds                           int
 	quiet                            bool
 
@@ -42,6 +44,7 @@ func parseCompare(args []string, stdout io.Writer) (*compareFlags, error) {
 	fs := flag.NewFlagSet("compare", flag.ContinueOnError)
 	fs.StringVar(&c.a, "a", "", "`command` that starts A's server before each of its rounds")
 	fs.StringVar(&c.b, "b", "", "`command` that starts B's")
+	fs.Func("side", "`NAME=COMMAND` that starts a server, for more than two; the first is the baseline", c.addSide)
 	fs.IntVar(&c.rounds, "rounds", stats.MinPairs, fmt.Sprintf("rounds of each; fewer than %d have no interval", stats.MinPairs))
 	fs.StringVar(&c.names, "names", "", "what to call the sides, a `list`")
 	fs.StringVar(&c.title, "title", "", "the comparison's `title`")
@@ -60,6 +63,15 @@ func parseCompare(args []string, stdout io.Writer) (*compareFlags, error) {
 		return nil, usagef("-rounds must be at least 1")
 	}
 	return c, refuseFlags(load, "rounds are written by -json and shown by -report", "csv", "hdr", "o")
+}
+
+func (c *compareFlags) addSide(s string) error {
+	name, command, ok := strings.Cut(s, "=")
+	if !ok || name == "" || command == "" {
+		return fmt.Errorf("%q is not NAME=COMMAND", s)
+	}
+	c.commands = append(c.commands, sideToLoad{name: name, command: command})
+	return nil
 }
 
 // takingValues returns the names of a set's flags, and whether each takes a
@@ -157,15 +169,23 @@ func (s *sideToLoad) load(ctx context.Context, load loader, args []string) (*res
 
 func (c *compareFlags) sides() (sides []sideToLoad, err error) {
 	n := len(c.targets)
-	switch commands := c.a != "" || c.b != ""; {
+	sides = c.commands
+	if c.a != "" || c.b != "" {
+		sides = append([]sideToLoad{{name: c.a, command: c.a}, {name: c.b, command: c.b}}, sides...)
+	}
+	switch {
 	case slices.ContainsFunc(c.targets, isFile):
 		return nil, usagef("a saved result cannot be compared with a URL")
-	case commands && (c.a == "" || c.b == ""):
+	case (c.a == "") != (c.b == ""):
 		return nil, usagef("-a and -b go together")
-	case commands && n != 1 && n != 2:
-		return nil, usagef("-a and -b need the URL that the servers accept at, or one for each")
-	case commands:
-		sides = []sideToLoad{{c.a, c.targets[0], c.a}, {c.b, c.targets[n-1], c.b}}
+	case len(sides) == 1:
+		return nil, usagef("one -side has nothing to be compared with")
+	case len(sides) > 0 && n != 1 && n != len(sides):
+		return nil, usagef("servers that are started need the URL that they accept at, or one for each")
+	case len(sides) > 0:
+		for i := range sides {
+			sides[i].target = c.targets[min(i, n-1)]
+		}
 	case n < 2:
 		return nil, usagef("two targets needed: compare A B, or compare -a 'COMMAND' -b 'COMMAND' URL")
 	default:
@@ -202,7 +222,7 @@ func (c *compareFlags) titleOf(names []string) string {
 // readFiles compares saved results: of each argument the files, one a round, or
 // shows again what compare has saved.
 func (c *compareFlags) readFiles() (*compare.File, error) {
-	if len(c.load) > 0 || c.a != "" || c.b != "" {
+	if len(c.load) > 0 || c.a != "" || c.b != "" || c.commands != nil {
 		return nil, usagef("%s: saved results are not loaded again", strings.Join(c.load, " "))
 	}
 	comparison := &compare.Comparison{}

@@ -167,6 +167,9 @@ func TestCompareCommand(t *testing.T) {
 		{args: "tcp://a:1 a.json", code: exitUsage, stderr: "cannot be compared with a URL"},
 		{args: "-a x tcp://a:1", code: exitUsage, stderr: "go together"},
 		{args: "-a x -b y", code: exitUsage, stderr: "need the URL"},
+		{args: "-side x tcp://a:1", code: exitUsage, stderr: "is not NAME=COMMAND"},
+		{args: "-side x=y tcp://a:1", code: exitUsage, stderr: "nothing to be compared with"},
+		{args: "-side x=y -a v -b w tcp://a:1 tcp://b:1", code: exitUsage, stderr: "or one for each"},
 		{args: "tcp://a:1 tcp://b:1 -json gone/x.json", code: exitFailed, stderr: "gone/x.json"},
 		{args: "tcp://a:1 tcp://b:1", calls: 12, stdout: "requests/s ↑ 100 ±0.0 % 200 ±0.0 % 2.00 2.00–2.00 b is better", stderr: "round 6 of 6, tcp://a:1: 100"},
 		{args: "tcp://a:1 tcp://b:1 -rounds 2 -q -json c.json -report c.html", calls: 4, stdout: "2 rounds: an interval needs 6", file: "c.html"},
@@ -222,6 +225,12 @@ func TestServerCommand(t *testing.T) {
 	err := compareBy(t.Context(), load, []string{"-a", command, "-b", command, target, "-rounds", "2", "-q"}, io.Discard, io.Discard)
 	if err != nil || len(pids) != 4 {
 		t.Errorf("%d servers, %v", len(pids), err)
+	}
+	var stdout bytes.Buffer
+	err = compareBy(t.Context(), load, []string{"-side", "x=" + command, "-side", "y=" + command, "-side", "z=" + command, target, "-rounds", "1", "-q"},
+		&stdout, io.Discard)
+	if err != nil || len(pids) != 7 || !strings.Contains(stdout.String(), "c: z, 1 rounds") {
+		t.Errorf("%d servers, %v: %s", len(pids), err, &stdout)
 	}
 	if accepts("tcp", address) {
 		t.Error("a server is left")

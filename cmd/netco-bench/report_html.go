@@ -5,8 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
+	"github.com/netco-go/netco/cmd/netco-bench/internal/compare"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/htmlreport"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
 )
@@ -14,7 +16,8 @@ import (
 const reportUsage = `R.json... [-o out.html]
 
 Writes results of load, merge, compare and sweep as one HTML page that needs
-nothing else. Several results stand side by side.
+nothing else. Several results stand side by side. With -o out.md, comparisons
+are written as Markdown tables.
 
   netco-bench load -json a.json tcp://127.0.0.1:7 && netco-bench report a.json -o a.html
   netco-bench report before.json after.json -title 'with the new parser' -o both.html`
@@ -34,7 +37,25 @@ func runReport(_ context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if strings.HasSuffix(*out, ".md") {
+		return writeMarkdown(*out, files)
+	}
 	return writePage(*out, stdout, newPage(*title, files...))
+}
+
+// writeMarkdown writes the tables of comparisons.
+func writeMarkdown(name string, files []saved) error {
+	return writeFile(name, nil, func(w io.Writer) error {
+		for _, f := range files {
+			if f.compare == nil {
+				return usagef("%s: only files of compare are written as Markdown", f.name)
+			}
+			for _, c := range f.compare.Comparisons {
+				c.Markdown(w)
+			}
+		}
+		return nil
+	})
 }
 
 func writePage(name string, stdout io.Writer, p htmlreport.Page) error {
@@ -45,7 +66,7 @@ const mergeUsage = `a.json b.json... [-o all.json]
 
 Adds up runs that loaded one target at the same time, such as one on each of
 several machines. Histograms are added with all their counts, so the
-percentiles are those of all requests.
+percentiles are those of all requests. Files of compare are put into one.
 
   netco-bench merge host1.json host2.json -o all.json && netco-bench report all.json`
 
@@ -59,13 +80,19 @@ func runMerge(_ context.Context, args []string, stdout, stderr io.Writer) error 
 	if len(names) == 0 {
 		return usagef("no results named: merge a.json b.json... -o all.json")
 	}
+	files, err := readAllSaved(names)
+	if err != nil {
+		return err
+	}
+	if files[0].compare != nil {
+		return mergeComparisons(*out, stdout, files)
+	}
 	var all []*result.Result
-	for _, name := range names {
-		r, err := result.ReadFile(name)
-		if err != nil {
-			return err
+	for _, f := range files {
+		if f.load == nil {
+			return usagef("%s is no result of load", f.name)
 		}
-		all = append(all, r)
+		all = append(all, f.load)
 	}
 	sum, err := result.Merge(all...)
 	if err != nil {
@@ -78,6 +105,21 @@ func runMerge(_ context.Context, args []string, stdout, stderr io.Writer) error 
 		fmt.Fprintf(stderr, "%s: %d requests of %d runs\n", *out, sum.Totals.Requests, sum.Merged)
 	}
 	return writeJSON(*out, stdout, sum)
+}
+
+// mergeComparisons puts the comparisons of files into one file.
+func mergeComparisons(out string, stdout io.Writer, files []saved) error {
+	sum := compare.NewFile(files[0].compare.Title)
+	for _, f := range files {
+		if f.compare == nil {
+			return usagef("%s is no file of compare, as %s is", f.name, files[0].name)
+		}
+		if f.compare.Title != sum.Title {
+			sum.Title = "Comparisons"
+		}
+		sum.Comparisons = append(sum.Comparisons, f.compare.Comparisons...)
+	}
+	return writeJSON(out, stdout, sum)
 }
 
 // overlapWanted is the part of the time that runs to be added up must share.

@@ -88,6 +88,7 @@ func Run(ctx context.Context, names []string, rounds int, load Load, done func(r
 				c.Sides[side].Failure = err.Error()
 				return c, fmt.Errorf("round %d of %s: %w", round+1, names[side], err)
 			}
+			r.Series = nil // a comparison shows no seconds, and files of many rounds are large
 			c.Sides[side].Rounds = append(c.Sides[side].Rounds, r)
 			if done != nil {
 				done(round, side, r)
@@ -117,10 +118,15 @@ func (c *Comparison) Results() (all []*result.Result) {
 func (c *Comparison) Rows(side int) (rows []Row) {
 	base, other := c.Sides[0].Rounds, c.Sides[side].Rounds
 	for _, f := range figure.Present(figure.All(), slices.Concat(base, other)...) {
-		a, b := values(f, base), values(f, other)
-		rows = append(rows, Row{f, stats.Summarize(present(a)), stats.Summarize(present(b)), stats.Compare(b, a)})
+		rows = append(rows, c.Row(side, f))
 	}
 	return rows
+}
+
+// Row compares side with the baseline by f.
+func (c *Comparison) Row(side int, f figure.Figure) Row {
+	a, b := values(f, c.Sides[0].Rounds), values(f, c.Sides[side].Rounds)
+	return Row{f, stats.Summarize(present(a)), stats.Summarize(present(b)), stats.Compare(b, a)}
 }
 
 func values(f figure.Figure, rounds []*result.Result) []float64 {

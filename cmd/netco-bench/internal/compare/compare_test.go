@@ -138,3 +138,17 @@ func TestFile(t *testing.T) {
 		}
 	}
 }
+
+func TestMarkdown(t *testing.T) {
+	c := compared(6, 200, time.Millisecond)
+	c.Title = "echo"
+	c.Sides = append(c.Sides, &Side{Name: "gone", Failure: "refused"})
+	var b strings.Builder
+	c.Markdown(&b)
+	for _, want := range []string{"## echo\n\n| | requests/s ↑ | p50 ↓ |", "\n| old | 100 | 1 ms |", "\n| new | 200 **2.00** better | 1 ms 1.00 |",
+		"\n| gone | – | – |", "\n\ngone ended in round 1: refused\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}

@@ -37,3 +37,44 @@ func (c *Comparison) Print(w io.Writer) {
 		tw.Flush()
 	}
 }
+
+// Markdown writes a table with a row for each side and a column for each
+// figure. Below the median stands the ratio to the first side, in bold where
+// the rounds show a difference.
+func (c *Comparison) Markdown(w io.Writer) {
+	fmt.Fprintf(w, "## %s\n\n", c.Title)
+	all := c.Results()
+	figures := figure.Present(figure.All(), all...)
+	head, rule := "| |", "|---|"
+	for _, f := range figures {
+		head += fmt.Sprintf(" %s %s |", f.Name, f.Better.Arrow())
+		rule += "---|"
+	}
+	fmt.Fprintf(w, "%s\n%s\n", head, rule)
+	for i, s := range c.Sides {
+		fmt.Fprintf(w, "| %s |", s.Name)
+		for _, f := range figures {
+			fmt.Fprintf(w, " %s |", c.markdownCell(i, f))
+		}
+		fmt.Fprintln(w)
+	}
+	for _, s := range c.Sides {
+		if s.Failure != "" {
+			fmt.Fprintf(w, "\n%s ended in round %d: %s\n", s.Name, len(s.Rounds)+1, s.Failure)
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+func (c *Comparison) markdownCell(side int, f figure.Figure) string {
+	r := c.Row(side, f)
+	text := f.Write(r.Side.Median)
+	if side == 0 || r.Ratio.Pairs == 0 {
+		return text
+	}
+	ratio := figure.Ratio(r.Ratio.Median)
+	if o := r.Outcome(); o == Better || o == Worse {
+		ratio = "**" + ratio + "** " + string(o)
+	}
+	return text + " " + ratio
+}

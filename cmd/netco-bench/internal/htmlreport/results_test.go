@@ -62,6 +62,7 @@ func spoiled() *result.Result {
 	return r
 }
 
+// sampleComparison has one comparison of two sides, and one of three.
 func sampleComparison() *compare.File {
 	c := &compare.Comparison{Title: "echo, 64 connections", Sides: []*compare.Side{{Name: "net"}, {Name: "netco"}, {Name: "short", Failure: "gone"}}}
 	for i := range uint64(6) {
@@ -69,7 +70,7 @@ func sampleComparison() *compare.File {
 		c.Sides[1].Rounds = append(c.Sides[1].Rounds, made(10+i, 200, time.Millisecond/2))
 	}
 	c.Sides[2].Rounds = c.Sides[0].Rounds[:1]
-	return compare.NewFile("Servers", c)
+	return compare.NewFile("Servers", c, &compare.Comparison{Title: "two", Sides: c.Sides[:2]})
 }
 
 func sampleSweep() *sweep.Sweep {
@@ -103,7 +104,7 @@ func pages() map[string]struct {
 			[]string{"second: The run was interrupted", "p99 over time", "<th scope=\"col\">second</th>", `"name":"second"`},
 			[]string{"Requests a second<", "sent late</th>"}},
 		"comparison": {Page{Title: "comparison", Sections: Comparisons(sampleComparison())},
-			[]string{"netco beside net", "short beside net", "class=\"good\">better", "no difference shown", "one round: no interval",
+			[]string{"netco beside net", "Beside net; coloured", "class=\"good\">better", "no difference shown", "× 2.0",
 				"short ended in round 2: gone", "requests/s by round", "↑ higher is better", "AMD EPYC"},
 			[]string{"class=\"bad\""}},
 		"sweep": {Page{Title: "sweep", Sections: Sweeps([]string{"x"}, sampleSweep())},

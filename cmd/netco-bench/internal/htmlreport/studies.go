@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/compare"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
@@ -40,8 +41,10 @@ func comparison(c *compare.Comparison) Section {
 	}
 	s.Text = []string{"Rounds ran in turn. A ratio is the median of those within each round, the interval below it its 95 % percentile bootstrap " +
 		"over the rounds, and where it holds 1, no difference is shown. ± is half the distance between the quartiles."}
-	for i := 1; i < len(c.Sides); i++ {
-		s.Tables = append(s.Tables, comparisonTable(c, i))
+	if len(c.Sides) == 2 {
+		s.Tables = []Table{comparisonTable(c, 1)}
+	} else {
+		s.Tables = []Table{sidesTable(c)}
 	}
 	sides := merged(c)
 	s.Charts = append(s.Charts, percentileChart(sides))
@@ -61,11 +64,37 @@ func comparisonTable(c *compare.Comparison, side int) Table {
 	t := Table{Caption: other.Name + " beside " + base.Name,
 		Head: []string{"", other.Name + " is", "ratio", base.Name, other.Name}}
 	for _, r := range c.Rows(side) {
-		tone := map[compare.Outcome]string{compare.Better: "good", compare.Worse: "bad", compare.Same: "quiet wrap", compare.Unknown: "quiet wrap"}
 		t.Rows = append(t.Rows, []Cell{{Text: r.Figure.Name, Hint: r.Figure.Better.Arrow() + " " + r.Figure.Better.String()},
 			{Text: r.Says(), Tone: tone[r.Outcome()]}, {Text: figure.Ratio(r.Ratio.Median), Hint: r.Interval()},
 			{Text: r.Figure.Write(r.Base.Median), Hint: compare.Spread(r.Base)},
 			{Text: r.Figure.Write(r.Side.Median), Hint: compare.Spread(r.Side)}})
+	}
+	return t
+}
+
+var tone = map[compare.Outcome]string{compare.Better: "good", compare.Worse: "bad", compare.Same: "quiet wrap", compare.Unknown: "quiet wrap"}
+
+// sidesTable shows more than two sides: below each median stands its ratio to
+// the first side's, and its colour is the outcome.
+func sidesTable(c *compare.Comparison) Table {
+	t := Table{Caption: "Beside " + c.Sides[0].Name + "; coloured where a difference is shown", Head: []string{""}}
+	for _, s := range c.Sides {
+		t.Head = append(t.Head, s.Name)
+	}
+	for _, f := range figure.Present(figure.All(), c.Results()...) {
+		row := []Cell{{Text: f.Name, Hint: f.Better.Arrow() + " " + f.Better.String()}}
+		for i := range c.Sides {
+			r := c.Row(i, f)
+			cell := Cell{Text: f.Write(r.Side.Median), Hint: compare.Spread(r.Side)}
+			if i > 0 {
+				cell.Hint = strings.TrimSpace("× " + figure.Ratio(r.Ratio.Median) + " " + r.Interval())
+				if o := r.Outcome(); o == compare.Better || o == compare.Worse {
+					cell.Tone, cell.Hint = tone[o], cell.Hint+" "+string(o)
+				}
+			}
+			row = append(row, cell)
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
