@@ -12,6 +12,7 @@ require (
 	github.com/redis/go-redis/v9 v9.22.0
 	github.com/valyala/fasthttp v1.74.0
 	golang.org/x/net v0.58.0
+	golang.org/x/sync v0.22.0
 	k8s.io/api v0.35.10
 	sigs.k8s.io/yaml v1.6.0
 )
@@ -35,7 +36,6 @@ require (
 	go.uber.org/multierr v1.10.0 // indirect
 	go.uber.org/zap v1.28.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.3 // indirect
-	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect

@@ -24,8 +24,8 @@ import (
 // are public only because their folders stand at the top level.
 var (
 	usersPackages = []string{
-		".", "blocking", "channel", "cosync", "fiber", "introspect", "logging", "metrics", "net",
-		"profile", "rwmutex", "scheduler", "socket",
+		".", "blocking", "channel", "cosync", "errgroup", "fiber", "introspect", "logging", "metrics",
+		"net", "profile", "rwmutex", "scheduler", "socket", "sync",
 	}
 	enginePackages = []string{
 		"asm", "context", "coroutine", "epoller", "objpool", "processor", "timer",

@@ -1,7 +1,12 @@
-// Command parity holds package netco/net against package net of the toolchain
-// that runs it: it prints what differs, and how many names it has compared. It
-// stands apart from the tests for what it imports, which takes seconds to
-// build.
+// Command parity holds a package of netco against the one of the standard
+// library whose names it has, as the toolchain that runs it has both: it prints
+// what differs, and how many names it has compared. It stands apart from the
+// tests for what it imports, which takes seconds to build.
+//
+//	parity theirs ours name...
+//
+// The names are the types that are netco's own: they have all members of the
+// standard's. Everything else must be identical.
 package main
 
 import (
@@ -15,18 +20,23 @@ import (
 	"log"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 )
 
 const (
-	here    = "github.com/netco-go/netco/net"
-	sockets = "github.com/netco-go/netco/socket"
+	module  = "github.com/netco-go/netco/"
+	sockets = module + "socket"
 )
 
-// load returns the standard's package net and this one, as the toolchain that
-// runs it has them.
+var (
+	theirPath, ourPath string
+	replaced           []string // the types that are netco's own
+)
+
+// load returns the two packages.
 func load() (std, ours *types.Package) {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}}={{.Export}}{{end}}", "net", here)
+	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}}={{.Export}}{{end}}", theirPath, ourPath)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -45,27 +55,17 @@ func load() (std, ours *types.Package) {
 		}
 		return os.Open(files[path])
 	})
-	if std, err = from.Import("net"); err != nil {
+	if std, err = from.Import(theirPath); err != nil {
 		log.Fatal(err)
 	}
-	if ours, err = from.Import(here); err != nil {
+	if ours, err = from.Import(ourPath); err != nil {
 		log.Fatal(err)
 	}
 	return std, ours
 }
 
-// replaced are the types that are not the standard's own. All others must be
-// identical.
-var replaced = map[string]bool{
-	"Buffers": true, "Dialer": true, "ListenConfig": true, "Resolver": true, "TCPConn": true, "TCPListener": true,
-	"UDPConn": true, "UnixConn": true, "UnixListener": true,
-}
-
-// exceptions are names that the two packages need not share, "Name" or
-// "Type.Member", and why.
-var exceptions = map[string]string{}
-
 func main() {
+	theirPath, ourPath, replaced = os.Args[1], os.Args[2], os.Args[3:]
 	std, ours := load()
 	names(std, ours)
 	replacements(std, ours)
@@ -74,11 +74,11 @@ func main() {
 
 var compared int
 
-// names: what the standard's package exports is exported here too, and nothing
+// names: what the standard's package exports is exported by ours too, and nothing
 // else.
 func names(std, ours *types.Package) {
 	for _, name := range std.Scope().Names() {
-		if !token.IsExported(name) || exceptions[name] != "" {
+		if !token.IsExported(name) {
 			continue
 		}
 		compared++
@@ -87,7 +87,7 @@ func names(std, ours *types.Package) {
 		}
 	}
 	for _, name := range ours.Scope().Names() {
-		if token.IsExported(name) && std.Scope().Lookup(name) == nil && exceptions[name] == "" {
+		if token.IsExported(name) && std.Scope().Lookup(name) == nil {
 			fmt.Printf("%s is not in the standard's package\n", name)
 		}
 	}
@@ -107,7 +107,7 @@ func differ(theirs, ours types.Object) string {
 			return fmt.Sprintf("is %v, here %v", theirs.Val(), ours.(*types.Const).Val())
 		}
 	case *types.TypeName:
-		if replaced[theirs.Name()] {
+		if slices.Contains(replaced, theirs.Name()) {
 			return "" // see replacements
 		}
 		if !types.Identical(theirs.Type(), ours.Type()) {
@@ -121,12 +121,12 @@ func differ(theirs, ours types.Object) string {
 	return ""
 }
 
-// shape writes a type as a program sees it that knows one of the packages as
-// net: without the names of parameters.
+// shape writes a type as a program sees it that knows either package by the
+// standard's path: without the names of parameters.
 func shape(typ types.Type) string {
 	sig, ok := typ.(*types.Signature)
 	if !ok {
-		return types.TypeString(typ, asNet)
+		return types.TypeString(typ, asStandard)
 	}
 	unnamed := func(tuple *types.Tuple) *types.Tuple {
 		var vars []*types.Var
@@ -135,20 +135,26 @@ func shape(typ types.Type) string {
 		}
 		return types.NewTuple(vars...)
 	}
-	return types.TypeString(types.NewSignatureType(nil, nil, nil, unnamed(sig.Params()), unnamed(sig.Results()), sig.Variadic()), asNet)
+	return types.TypeString(types.NewSignatureType(nil, nil, nil, unnamed(sig.Params()), unnamed(sig.Results()), sig.Variadic()), asStandard)
 }
 
-func asNet(p *types.Package) string {
-	if p.Path() == here || p.Path() == sockets {
+// asStandard is a types.Qualifier: netco's packages count as the compared one,
+// but for the sockets, which are package net's.
+func asStandard(p *types.Package) string {
+	switch path := p.Path(); {
+	case path == sockets:
 		return "net"
+	case strings.HasPrefix(path, module):
+		return theirPath
+	default:
+		return path
 	}
-	return p.Path()
 }
 
 // replacements: the types that are not the standard's have all its methods and
 // fields.
 func replacements(std, ours *types.Package) {
-	for name := range replaced {
+	for _, name := range replaced {
 		theirs, mine := std.Scope().Lookup(name), ours.Scope().Lookup(name)
 		if theirs == nil || mine == nil {
 			fmt.Printf("%s: it is not a type of both packages\n", name)
@@ -157,7 +163,7 @@ func replacements(std, ours *types.Package) {
 		want, got := members(theirs.Type()), members(mine.Type())
 		for member, is := range want {
 			compared++
-			if token.IsExported(member) && got[member] != is && exceptions[name+"."+member] == "" {
+			if token.IsExported(member) && got[member] != is {
 				fmt.Printf("%s.%s is %s, here %q\n", name, member, is, got[member])
 			}
 		}

@@ -1,0 +1,155 @@
+package errgroup_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/errgroup"
+	"github.com/netco-go/netco/internal/testrun"
+)
+
+const crowd = 8
+
+// everywhere runs f on a goroutine and in a coroutine.
+func everywhere(t *testing.T, f func(t *testing.T)) {
+	t.Run("goroutine", func(t *testing.T) {
+		testrun.Start(t, 2)
+		f(t)
+	})
+	t.Run("coroutine", func(t *testing.T) {
+		testrun.Start(t, 2)
+		testrun.In(t, 0, func() { f(t) })
+	})
+}
+
+// TestFirstError: Wait returns the first error, after all functions, and it is
+// the cause of the context's end.
+func TestFirstError(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		g, ctx := errgroup.WithContext(context.Background())
+		first, second := errors.New("first"), errors.New("second")
+		var ended atomic.Int32
+		for range crowd {
+			g.Go(func() error {
+				for ctx.Err() == nil {
+					netco.Yield()
+				}
+				ended.Add(1)
+				return second
+			})
+		}
+		g.Go(func() error { return first })
+		if err := g.Wait(); err != first || ended.Load() != crowd || context.Cause(ctx) != first {
+			t.Errorf("%v after %d, %v", err, ended.Load(), context.Cause(ctx))
+		}
+	})
+}
+
+// TestNoError: Wait ends the context, and a Group without functions has none to
+// wait for.
+func TestNoError(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		g, ctx := errgroup.WithContext(context.Background())
+		g.Go(func() error { return nil })
+		if err := g.Wait(); err != nil || ctx.Err() != context.Canceled {
+			t.Errorf("%v, %v", err, ctx.Err())
+		}
+		if err := new(errgroup.Group).Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestLimit: no more functions run at a time than the limit, which Go waits
+// for, and which TryGo does not pass.
+func TestLimit(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		const limit = 3
+		var g errgroup.Group
+		g.SetLimit(limit)
+		var running, refused atomic.Int32
+		f := func() error {
+			if n := running.Add(1); n > limit {
+				t.Errorf("%d are running", n)
+			}
+			netco.Yield()
+			running.Add(-1)
+			return nil
+		}
+		for range crowd * limit {
+			g.Go(f)
+			if !g.TryGo(f) {
+				refused.Add(1)
+			}
+		}
+		if err := g.Wait(); err != nil {
+			t.Error(err)
+		}
+		g.SetLimit(0)
+		if g.TryGo(f) {
+			t.Error("started at a limit of 0")
+		}
+		g.SetLimit(1)
+		if !g.TryGo(f) {
+			t.Error("refused at a limit of 1")
+		}
+		g.Wait()
+		g.SetLimit(-1)
+		for range crowd {
+			if !g.TryGo(func() error { return nil }) {
+				t.Error("refused without a limit")
+			}
+		}
+		g.Wait()
+	})
+}
+
+// TestSetLimitWhileRunning: it panics and changes nothing.
+func TestSetLimitWhileRunning(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		var g errgroup.Group
+		var stop atomic.Bool
+		g.SetLimit(1)
+		g.Go(func() error {
+			for !stop.Load() {
+				netco.Yield()
+			}
+			return nil
+		})
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			g.SetLimit(2)
+		}()
+		if g.TryGo(func() error { return nil }) {
+			t.Error("the limit has changed")
+		}
+		stop.Store(true)
+		g.Wait()
+	})
+}
+
+// TestPlace: what a coroutine starts runs on a coroutine, and what a goroutine
+// starts on a goroutine.
+func TestPlace(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		caller := coroutine.Current() != nil
+		var g errgroup.Group
+		check := func() error {
+			if (coroutine.Current() != nil) != caller {
+				t.Errorf("called by a coroutine: %v, running on one: %v", caller, !caller)
+			}
+			return nil
+		}
+		g.Go(check)
+		g.TryGo(check)
+		g.Wait()
+	})
+}

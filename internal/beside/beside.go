@@ -1,0 +1,35 @@
+// Package beside starts a function on what its caller runs on: a coroutine
+// starts a coroutine, and a goroutine a goroutine. It is for packages whose
+// names promise that the function runs in any case.
+package beside
+
+import "github.com/netco-go/netco/coroutine"
+
+// Go calls f, and then done, on a coroutine if a coroutine calls Go and none is
+// refused, and else on a goroutine. site is where the program called. Package
+// netco has a part in the choice of the Processor if it is in the program.
+//
+// done is called however f ends, but for a panic on a goroutine, which crashes
+// the program before what done releases can run.
+func Go(f, done func(), site uintptr) {
+	if coroutine.Current() != nil {
+		run := func() {
+			defer done()
+			f()
+		}
+		if _, err := coroutine.Start(coroutine.Spec{Fn: run, Site: site}); err == nil {
+			return
+		}
+	}
+	go run(f, done)
+}
+
+func run(f, done func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			panic(v) // the stack still has the frames of f
+		}
+		done()
+	}()
+	f()
+}

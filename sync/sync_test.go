@@ -1,0 +1,217 @@
+package sync_test
+
+import (
+	"runtime"
+	stdsync "sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/sync"
+)
+
+// TestParity: what the standard's package exports is exported here too, and
+// nothing else, and the types that are not the standard's have all its methods
+// and fields.
+func TestParity(t *testing.T) {
+	testenv.Parity(t, "sync", "github.com/netco-go/netco/sync", 30,
+		"Mutex", "RWMutex", "Cond", "Once", "WaitGroup")
+}
+
+const crowd = 8
+
+// everywhere runs f in a coroutine of one of two Processors, in two of them,
+// and on goroutines.
+func everywhere(t *testing.T, f func(t *testing.T)) {
+	t.Run("goroutine", func(t *testing.T) {
+		testrun.Start(t, 2)
+		f(t)
+	})
+	for name, processors := range map[string]int{"one Processor": 1, "two Processors": 2} {
+		t.Run(name, func(t *testing.T) {
+			testrun.Start(t, processors)
+			testrun.In(t, 0, func() { f(t) })
+		})
+	}
+}
+
+// all runs f(i) for each of a crowd by the WaitGroup under test.
+func all(f func(i int)) {
+	var wg sync.WaitGroup
+	for i := range crowd {
+		wg.Go(func() { f(i) })
+	}
+	wg.Wait()
+}
+
+// TestExclusion: a lock held across a wait excludes others, whatever its kind.
+func TestExclusion(t *testing.T) {
+	for name, lock := range map[string]func() sync.Locker{
+		"Mutex":      func() sync.Locker { return new(sync.Mutex) },
+		"RWMutex":    func() sync.Locker { return new(sync.RWMutex) },
+		"Cond's":     func() sync.Locker { return sync.NewCond(new(sync.Mutex)).L },
+		"with reads": func() sync.Locker { return &readingLock{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T) {
+				l, inside, total := lock(), int32(0), 0
+				all(func(int) {
+					for range testenv.Rounds(200) {
+						l.Lock()
+						if atomic.AddInt32(&inside, 1) != 1 {
+							t.Error("two are inside")
+						}
+						netco.Yield()
+						total++
+						atomic.AddInt32(&inside, -1)
+						l.Unlock()
+					}
+				})
+				if want := crowd * testenv.Rounds(200); total != want {
+					t.Errorf("%d of %d", total, want)
+				}
+			})
+		})
+	}
+}
+
+// readingLock locks for reading, too, before it locks for writing.
+type readingLock struct{ sync.RWMutex }
+
+func (l *readingLock) Lock() {
+	r := l.RLocker()
+	r.Lock()
+	r.Unlock()
+	l.RWMutex.Lock()
+}
+
+// TestReadersMeet: readers hold an RWMutex together.
+func TestReadersMeet(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		var mu sync.RWMutex
+		var inside sync.WaitGroup
+		inside.Add(crowd)
+		all(func(int) {
+			mu.RLock()
+			defer mu.RUnlock()
+			inside.Done()
+			inside.Wait()
+		})
+	})
+}
+
+// TestCond: Broadcast wakes all that wait, each of which then holds the lock.
+func TestCond(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		c := sync.Cond{L: new(sync.Mutex)}
+		arrived, gone := 0, 0 // under c.L
+		all(func(int) {
+			c.L.Lock()
+			defer c.L.Unlock()
+			if arrived++; arrived == crowd {
+				c.Broadcast()
+			}
+			for arrived < crowd {
+				c.Wait()
+			}
+			gone++
+		})
+		if gone != crowd {
+			t.Errorf("%d of %d", gone, crowd)
+		}
+	})
+}
+
+// TestOnce: all wait for the one call, which waits itself.
+func TestOnce(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		var once sync.Once
+		calls, done := 0, false
+		call := func() {
+			netco.Yield()
+			calls++
+			done = true
+		}
+		value := sync.OnceValue(func() int { netco.Yield(); calls++; return 7 })
+		pair := sync.OnceValues(func() (int, error) { netco.Yield(); calls++; return 7, nil })
+		f := sync.OnceFunc(func() { netco.Yield(); calls++ })
+		all(func(int) {
+			once.Do(call)
+			if !done {
+				t.Error("Do has returned before the first call of f")
+			}
+			f()
+			if v, err := pair(); v != 7 || value() != 7 || err != nil {
+				t.Errorf("%d, %d, %v", v, value(), err)
+			}
+		})
+		if calls != 4 {
+			t.Errorf("%d calls", calls)
+		}
+	})
+}
+
+// TestGo: f runs on a coroutine if a coroutine calls, else on a goroutine, and
+// in any case.
+func TestGo(t *testing.T) {
+	on := func() (coroutines int32) {
+		var wg sync.WaitGroup
+		for range crowd {
+			wg.Go(func() {
+				if coroutine.Current() != nil {
+					atomic.AddInt32(&coroutines, 1)
+				}
+			})
+		}
+		wg.Wait()
+		return coroutines
+	}
+	testrun.StartWith(t, netco.Options{Processors: 1, MaxCoroutines: 4})
+	if n := on(); n != 0 {
+		t.Errorf("a goroutine has started %d coroutines", n)
+	}
+	testrun.In(t, 0, func() {
+		if n := on(); n == 0 || n == crowd {
+			t.Errorf("of %d functions %d were on coroutines, with room for some", crowd, n)
+		}
+	})
+}
+
+// TestGoexit: Wait returns when f has ended, by runtime.Goexit too.
+func TestGoexit(t *testing.T) {
+	everywhere(t, func(t *testing.T) {
+		var wg sync.WaitGroup
+		wg.Go(runtime.Goexit)
+		wg.Wait()
+	})
+}
+
+// TestMisuse: misuse panics and changes nothing.
+func TestMisuse(t *testing.T) {
+	for name, f := range map[string]func(){
+		"Unlock of an unlocked Mutex":    func() { new(sync.Mutex).Unlock() },
+		"Unlock of an unlocked RWMutex":  func() { new(sync.RWMutex).Unlock() },
+		"RUnlock of an unlocked RWMutex": func() { new(sync.RWMutex).RUnlock() },
+		"Done of nothing":                func() { new(sync.WaitGroup).Done() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			f()
+		})
+	}
+}
+
+// TestStandards: what is the standard's is so to the compiler.
+func TestStandards(t *testing.T) {
+	var _ *stdsync.Map = new(sync.Map)
+	var _ *stdsync.Pool = &sync.Pool{New: func() any { return 1 }}
+	var l stdsync.Locker = new(sync.Mutex)
+	stdsync.NewCond(l).Signal()
+}
