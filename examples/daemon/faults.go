@@ -43,9 +43,9 @@ func (s *service) fault(kind byte, long time.Duration) error {
 		for end := time.Now().Add(long); time.Now().Before(end); {
 		}
 	case faultSleep:
-		time.Sleep(long)
+		time.Sleep(long) //netco-vet:ok the fault
 	case faultChannel:
-		<-time.After(long)
+		<-time.After(long) //netco-vet:ok the fault
 	case faultMutex:
 		var mu sync.Mutex
 		mu.Lock()

@@ -61,7 +61,9 @@ func run(w io.Writer) error {
 func batch(all []func()) {
 	var wg cosync.WaitGroup
 	for _, f := range all {
-		wg.Go(f)
+		if err := wg.Go(f); err != nil {
+			panic(err)
+		}
 	}
 	wg.Wait()
 }

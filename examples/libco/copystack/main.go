@@ -51,7 +51,9 @@ func run(w io.Writer, n int) error {
 	gate.Add(1)
 	began := time.Now()
 	for i := range n {
-		left.Go(func() { shallow(i, &arrived, &gate) })
+		if err := left.Go(func() { shallow(i, &arrived, &gate) }); err != nil {
+			return err
+		}
 	}
 	arrived.Wait()
 	started := time.Since(began)
