@@ -1,0 +1,159 @@
+package vet
+
+import (
+	"go/ast"
+	"go/constant"
+	"go/types"
+)
+
+// receive notes a receive that is not a select's.
+func (w *walker) receive(x *ast.UnaryExpr) {
+	f, fix := w.receiveFrom(x.X)
+	if f.rule == "chan" {
+		fix = w.chanFix(x.X)
+	}
+	if f.rule == "done" || f.rule == "time" {
+		fix = w.receiveFix(x, f)
+	}
+	w.event(f, x, fix)
+}
+
+// receiveFrom describes a receive by where its channel comes from.
+func (w *walker) receiveFrom(ch ast.Expr) (finding, fixer) {
+	switch ch := ast.Unparen(ch).(type) {
+	case *ast.CallExpr:
+		if fn := w.static(ch.Fun); fn != nil {
+			switch funcKey(fn) {
+			case "context.Context.Done":
+				return finding{"done", "receive from " + types.ExprString(ch), "use cosync.Wait(ctx)"}, nil
+			case "time.After":
+				return finding{"time", "receive from time.After", "use netco.After or netco.Sleep"}, nil
+			case "time.Tick":
+				return finding{"time", "receive from time.Tick", "use netco.Tick"}, nil
+			}
+		}
+	case *ast.SelectorExpr:
+		if v := w.variable(ch); v != nil && v.IsField() && v.Pkg() != nil && v.Pkg().Path() == "time" {
+			return finding{"time", "receive from a time." + w.timerType(ch), "use netco.New" + w.timerType(ch)}, nil
+		}
+	}
+	return finding{"chan", "receive from a Go channel", cureChannel}, nil
+}
+
+func (w *walker) timerType(x *ast.SelectorExpr) string {
+	if n := named(w.TypesInfo.TypeOf(x.X)); n != nil && n.Obj().Name() == "Ticker" {
+		return "Ticker"
+	}
+	return "Timer"
+}
+
+// rangeStmt walks what a range statement ranges over.
+func (w *walker) rangeStmt(x *ast.RangeStmt, s *state) {
+	w.expr(x.X, s)
+	if t := w.TypesInfo.TypeOf(x.X); t != nil {
+		if _, ok := types.Unalias(t).Underlying().(*types.Chan); ok {
+			f, _ := w.receiveFrom(x.X)
+			f.what = "range over" + f.what[len("receive from"):]
+			w.n.events = append(w.n.events, event{finding: f, pos: x.For, end: x.X.End(), fix: w.chanFix(x.X)})
+		}
+	}
+}
+
+// selectStmt notes a select that may wait. Its cases are evaluated, but are not
+// operations of their own.
+func (w *walker) selectStmt(x *ast.SelectStmt) {
+	var chans []ast.Expr
+	for _, c := range x.Body.List {
+		comm := c.(*ast.CommClause).Comm
+		if comm == nil {
+			return // a default: it does not wait
+		}
+		chans = append(chans, commChan(comm))
+	}
+	if len(chans) == 1 {
+		if f, _ := w.receiveFrom(chans[0]); f.rule != "chan" {
+			w.n.events = append(w.n.events, event{finding: f, pos: x.Select, end: x.Body.Lbrace})
+			return
+		}
+	}
+	w.n.events = append(w.n.events, event{
+		finding: finding{"chan", "select", "use channel.Select of netco/channel, with netco.After and cosync for times and contexts"},
+		pos:     x.Select, end: x.Body.Lbrace, fix: w.chanFix(chans...),
+	})
+}
+
+// commChan is the channel of a select's case.
+func commChan(comm ast.Stmt) ast.Expr {
+	var x ast.Expr
+	switch comm := comm.(type) {
+	case *ast.SendStmt:
+		return comm.Chan
+	case *ast.ExprStmt:
+		x = comm.X
+	case *ast.AssignStmt:
+		x = comm.Rhs[0]
+	}
+	if u, ok := ast.Unparen(x).(*ast.UnaryExpr); ok {
+		return u.X
+	}
+	return x
+}
+
+const endless = 1 << 62
+
+// neverFull reports whether a send always finds room: its channel is a variable
+// that is made once with room for a number of values, and there are not more
+// sends, none in a loop that does not hold the make too.
+func (w *walker) neverFull(x *ast.SendStmt) bool {
+	v := w.variable(x.Chan)
+	vals := w.values[v]
+	if v == nil || v.IsField() || vals == nil || vals.unknown || len(vals.exprs) != 1 {
+		return false
+	}
+	makes, ok := ast.Unparen(vals.exprs[0]).(*ast.CallExpr)
+	if !ok || len(makes.Args) != 2 {
+		return false
+	}
+	room := w.TypesInfo.Types[makes.Args[1]].Value
+	if room == nil {
+		return false
+	}
+	n, _ := constant.Int64Val(room)
+	return w.sends(v, w.loop(makes)) <= n
+}
+
+// sends counts the sends to v, those in loops other than loop as without end,
+// as are those of whatever v is handed to.
+func (w *walker) sends(v *types.Var, loop ast.Node) (n int64) {
+	for id, obj := range w.TypesInfo.Uses {
+		if obj != types.Object(v) {
+			continue
+		}
+		switch up := w.parents[id].(type) {
+		case *ast.SendStmt:
+			if n++; up.Chan != id || w.loop(up) != loop {
+				return endless
+			}
+		case *ast.UnaryExpr, *ast.RangeStmt: // receives; an address makes v unknown
+		case *ast.CallExpr:
+			if !w.TypesInfo.Types[up.Fun].IsBuiltin() {
+				return endless
+			}
+		default:
+			return endless
+		}
+	}
+	return n
+}
+
+// loop returns the innermost loop around a node, in its function or the ones
+// around that.
+func (w *walker) loop(x ast.Node) ast.Node {
+	for ; x != nil; x = w.parents[x] {
+		switch x.(type) {
+		case *ast.ForStmt, *ast.RangeStmt:
+			return x
+		}
+	}
+	return nil
+}

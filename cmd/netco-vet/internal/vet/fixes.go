@@ -1,0 +1,380 @@
+package vet
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"path"
+	"slices"
+	"strconv"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// one returns a fix, or none without edits.
+func one(message string, edits []analysis.TextEdit) []analysis.SuggestedFix {
+	if len(edits) == 0 {
+		return nil
+	}
+	return []analysis.SuggestedFix{{Message: message, TextEdits: edits}}
+}
+
+func replace(from, to token.Pos, text string) analysis.TextEdit {
+	return analysis.TextEdit{Pos: from, End: to, NewText: []byte(text)}
+}
+
+// file returns the file that pos is in.
+func (p *pkg) file(pos token.Pos) *ast.File {
+	for _, f := range p.Files {
+		if f.FileStart <= pos && pos <= f.FileEnd {
+			return f
+		}
+	}
+	return nil
+}
+
+// importName returns the name by which a file refers to a package of netco at
+// pos, and what imports it if nothing does. ok is false if the name is taken.
+func (p *pkg) importName(pos token.Pos, folder string) (name string, edits []analysis.TextEdit, ok bool) {
+	full, name := module, "netco"
+	if folder != "." {
+		full, name = module+"/"+folder, path.Base(folder)
+	}
+	f := p.file(pos)
+	if f == nil {
+		return "", nil, false
+	}
+	imported := false
+	for _, spec := range f.Imports {
+		if spec.Path.Value != strconv.Quote(full) {
+			continue
+		}
+		imported = true
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+	}
+	if name == "_" || name == "." {
+		return "", nil, false
+	}
+	inner := p.Pkg.Scope().Innermost(pos)
+	if inner == nil {
+		return "", nil, false
+	}
+	switch _, obj := inner.LookupParent(name, pos); obj.(type) {
+	case nil:
+	case *types.PkgName:
+		if !imported {
+			return "", nil, false
+		}
+	default:
+		return "", nil, false
+	}
+	if imported {
+		return name, nil, true
+	}
+	return name, []analysis.TextEdit{importEdit(f, full)}, true
+}
+
+// importEdit adds an import to a file, at the same place each time.
+func importEdit(f *ast.File, full string) analysis.TextEdit {
+	quoted := strconv.Quote(full)
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.IMPORT {
+			break
+		}
+		if g.Lparen.IsValid() && len(g.Specs) > 0 {
+			return replace(g.Specs[len(g.Specs)-1].End(), g.Specs[len(g.Specs)-1].End(), "\n\t"+quoted)
+		}
+		return replace(g.End(), g.End(), "\nimport "+quoted)
+	}
+	return replace(f.Name.End(), f.Name.End(), "\n\nimport "+quoted)
+}
+
+// callFix rewrites a call of the standard library's.
+func (w *walker) callFix(c *ast.CallExpr, fn *types.Func, f finding) fixer {
+	switch {
+	case f.rule == "net" || f.rule == "sync":
+		return w.importFix(f.rule)
+	case f.rule == "time":
+		return func() []analysis.SuggestedFix {
+			name, edits, ok := w.importName(c.Pos(), ".")
+			if !ok {
+				return nil
+			}
+			return one("Use netco.Sleep", append(edits, replace(c.Fun.Pos(), c.Fun.End(), name+".Sleep")))
+		}
+	}
+	return nil
+}
+
+// receiveFix rewrites a receive that is a statement: of time.After, or of a
+// context's Done.
+func (w *walker) receiveFix(x *ast.UnaryExpr, f finding) fixer {
+	if _, ok := w.parents[x].(*ast.ExprStmt); !ok {
+		return nil
+	}
+	c, ok := ast.Unparen(x.X).(*ast.CallExpr)
+	if !ok {
+		return nil
+	}
+	folder, call := ".", "Sleep"
+	if f.rule == "done" {
+		folder, call = "cosync", "Wait"
+	} else if len(c.Args) != 1 || w.static(c.Fun).Name() != "After" {
+		return nil
+	}
+	return func() []analysis.SuggestedFix {
+		name, edits, ok := w.importName(x.Pos(), folder)
+		if !ok {
+			return nil
+		}
+		if f.rule == "done" {
+			sel := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+			edits = append(edits, replace(x.Pos(), sel.X.Pos(), name+"."+call+"("), replace(sel.X.End(), x.End(), ")"))
+		} else {
+			edits = append(edits, replace(x.Pos(), c.Fun.End(), name+"."+call))
+		}
+		return one("Use "+name+"."+call, edits)
+	}
+}
+
+// changed are the types of a standard package that netco's package of the same
+// name has its own of; without a list it is all but sync.Locker.
+var changed = map[string][]string{
+	"net": {"TCPConn", "TCPListener", "UDPConn", "UnixConn", "UnixListener", "Dialer", "ListenConfig", "Resolver", "Buffers"},
+}
+
+// importFix changes the import of net or sync to netco's, in all files of the
+// package, if no value of a type that differs comes from another package or
+// goes there.
+func (p *pkg) importFix(std string) fixer {
+	return func() []analysis.SuggestedFix {
+		fix, ok := p.fixes[std]
+		if !ok {
+			fix = p.changeImport(std)
+			p.fixes[std] = fix
+		}
+		return fix
+	}
+}
+
+func (p *pkg) changeImport(std string) []analysis.SuggestedFix {
+	to := strconv.Quote(module + "/" + std)
+	var edits []analysis.TextEdit
+	for _, f := range p.Files {
+		for _, spec := range f.Imports {
+			switch {
+			case spec.Path.Value == to:
+				return nil
+			case spec.Path.Value != strconv.Quote(std):
+			case spec.Name != nil && spec.Name.Name == ".":
+				return nil
+			default:
+				edits = append(edits, replace(spec.Path.Pos(), spec.Path.End(), to))
+			}
+		}
+	}
+	leaks := func(t types.Type) bool { return mentions(t, func(t types.Type) bool { return differs(t, std) }) }
+	for _, obj := range p.TypesInfo.Uses {
+		if obj.Pkg() == nil || obj.Pkg() == p.Pkg || obj.Pkg().Path() == std {
+			continue
+		}
+		if _, isType := obj.(*types.TypeName); !isType && leaks(obj.Type()) {
+			return nil
+		}
+	}
+	if p.exports(leaks) {
+		return nil
+	}
+	return one("Import "+module+"/"+std, edits)
+}
+
+// differs reports whether t is a type that netco's package has its own of.
+func differs(t types.Type, std string) bool {
+	n, ok := t.(*types.Named)
+	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() != std {
+		return false
+	}
+	if list := changed[std]; list != nil {
+		return slices.Contains(list, n.Obj().Name())
+	}
+	return n.Obj().Name() != "Locker"
+}
+
+// exports reports whether another package can see a type for which leaks is
+// true.
+func (p *pkg) exports(leaks func(types.Type) bool) bool {
+	if p.Pkg.Name() == "main" {
+		return false
+	}
+	scope := p.Pkg.Scope()
+	for _, name := range scope.Names() {
+		obj := scope.Lookup(name)
+		if !obj.Exported() {
+			continue
+		}
+		if _, isType := obj.(*types.TypeName); !isType {
+			if leaks(obj.Type()) {
+				return true
+			}
+			continue
+		}
+		if st, ok := obj.Type().Underlying().(*types.Struct); ok {
+			for i := range st.NumFields() {
+				if st.Field(i).Exported() && leaks(st.Field(i).Type()) {
+					return true
+				}
+			}
+		} else if leaks(obj.Type().Underlying()) {
+			return true
+		}
+		if n, ok := types.Unalias(obj.Type()).(*types.Named); ok {
+			for m := range n.Methods() {
+				if m.Exported() && leaks(m.Type()) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// mentions reports whether f is true of a type that t is written with.
+func mentions(t types.Type, f func(types.Type) bool) bool {
+	t = types.Unalias(t)
+	if f(t) {
+		return true
+	}
+	deeper := func(t types.Type) bool { return mentions(t, f) }
+	switch t := t.(type) {
+	case *types.Named:
+		for a := range t.TypeArgs().Types() {
+			if deeper(a) {
+				return true
+			}
+		}
+	case *types.Pointer:
+		return deeper(t.Elem())
+	case *types.Slice:
+		return deeper(t.Elem())
+	case *types.Array:
+		return deeper(t.Elem())
+	case *types.Chan:
+		return deeper(t.Elem())
+	case *types.Map:
+		return deeper(t.Key()) || deeper(t.Elem())
+	case *types.Signature:
+		return deeper(t.Params()) || deeper(t.Results())
+	case *types.Tuple:
+		for v := range t.Variables() {
+			if deeper(v.Type()) {
+				return true
+			}
+		}
+	case *types.Struct:
+		for v := range t.Fields() {
+			if deeper(v.Type()) {
+				return true
+			}
+		}
+	case *types.Interface:
+		for m := range t.ExplicitMethods() {
+			if deeper(m.Type()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// goHandler notes a go statement that hands a connection of netco's to a
+// goroutine.
+func (w *walker) goHandler(x *ast.GoStmt) {
+	var conn *ast.Ident
+	ast.Inspect(x.Call, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok || conn != nil {
+			return conn == nil
+		}
+		v, ok := w.TypesInfo.Uses[id].(*types.Var)
+		if !ok || v.IsField() || v.Pos() > x.Pos() || !isConn(v.Type()) {
+			return true
+		}
+		if from := w.source(id, isNetco, map[*types.Var]bool{}); from != nil {
+			conn = id
+		}
+		return true
+	})
+	if conn == nil {
+		return
+	}
+	w.event(finding{
+		"gostmt", "go statement for " + conn.Name + ", which is netco's: the goroutine works, but costs what goroutines do",
+		"use netco.Go",
+	}, x, w.goFix(x, conn))
+}
+
+// isConn reports whether t has the methods of a connection that matter here.
+func isConn(t types.Type) bool {
+	for _, name := range []string{"Read", "Write", "Close", "SetDeadline"} {
+		if obj, _, _ := types.LookupFieldOrMethod(t, true, nil, name); obj == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// goFix makes a call of netco.Go of a go statement, if what it evaluates is the
+// same later.
+func (w *walker) goFix(x *ast.GoStmt, conn *ast.Ident) fixer {
+	c := x.Call
+	lit, isLit := ast.Unparen(c.Fun).(*ast.FuncLit)
+	if !isLit && !w.stable(c.Fun) || slices.ContainsFunc(c.Args, func(arg ast.Expr) bool { return !w.stable(arg) }) {
+		return nil
+	}
+	return func() []analysis.SuggestedFix {
+		name, edits, ok := w.importName(x.Pos(), ".")
+		if !ok {
+			return nil
+		}
+		failed := fmt.Sprintf("; err != nil {\n%s.Close()\n}", conn.Name)
+		if isLit && len(c.Args) == 0 && lit.Type.Results == nil {
+			edits = append(edits, replace(x.Pos(), c.Pos(), "if _, err := "+name+".Go("), replace(c.Fun.End(), c.End(), ")"+failed))
+		} else {
+			edits = append(edits, replace(x.Pos(), c.Pos(), "if _, err := "+name+".Go(func() { "), replace(c.End(), c.End(), " })"+failed))
+		}
+		return one("Use netco.Go", edits)
+	}
+}
+
+// stable reports whether x has the same value whenever it is evaluated: a
+// function, a constant, a variable of this function's that is assigned once,
+// and methods of such.
+func (w *walker) stable(x ast.Expr) bool {
+	if tv := w.TypesInfo.Types[x]; tv.Value != nil || tv.IsNil() {
+		return true
+	}
+	switch x := ast.Unparen(x).(type) {
+	case *ast.Ident:
+		switch obj := w.TypesInfo.Uses[x].(type) {
+		case *types.Func, *types.PkgName:
+			return true
+		case *types.Var:
+			return !obj.IsField() && obj.Parent() != w.Pkg.Scope() && !w.reassigned[obj]
+		}
+	case *ast.SelectorExpr:
+		if _, ok := w.TypesInfo.Uses[x.Sel].(*types.Func); !ok {
+			return false
+		}
+		if t := w.TypesInfo.TypeOf(x.X); t != nil && w.TypesInfo.Types[x.X].IsValue() {
+			if _, ptr := t.Underlying().(*types.Pointer); !ptr {
+				return false // a copy is made of the receiver
+			}
+		}
+		return w.stable(x.X)
+	}
+	return false
+}

@@ -1,0 +1,223 @@
+package vet
+
+import (
+	"go/types"
+	"strings"
+)
+
+// What is known of netco and of the standard library is in tables, and neither
+// is analysed: what they do inside is not a program's mistake.
+
+// module is netco's path.
+const module = "github.com/netco-go/netco"
+
+// library returns a package's folder in netco, "." for its root, if path is one
+// of netco's packages and not one of its programs.
+func library(path string) (folder string, ok bool) {
+	if path == module {
+		return ".", true
+	}
+	folder, ok = strings.CutPrefix(path, module+"/")
+	if !ok {
+		return "", false
+	}
+	switch top, _, _ := strings.Cut(folder, "/"); top {
+	case "cmd", "examples", "interop", "bench":
+		return "", false
+	}
+	return folder, true
+}
+
+// funcKey names a function: "time.Sleep", "net.TCPConn.Read"; netco's have the
+// folder for a path: "./Go", "cosync/WaitGroup.Go".
+func funcKey(f *types.Func) string {
+	if f.Pkg() == nil {
+		return f.Name()
+	}
+	name := f.Name()
+	if recv := f.Type().(*types.Signature).Recv(); recv != nil {
+		if n := named(recv.Type()); n != nil {
+			name = n.Obj().Name() + "." + name
+		}
+	}
+	if folder, ok := library(f.Pkg().Path()); ok {
+		return folder + "/" + name
+	}
+	return f.Pkg().Path() + "." + name
+}
+
+// named returns the type that t is, or points to.
+func named(t types.Type) *types.Named {
+	t = types.Unalias(t)
+	if p, ok := t.(*types.Pointer); ok {
+		t = types.Unalias(p.Elem())
+	}
+	n, _ := t.(*types.Named)
+	return n
+}
+
+// startArgs are the functions that run one of their arguments, by its index, as
+// a coroutine.
+var startArgs = map[string]int{
+	"./Run": 0, "./Main": 0, "./Go": 0, "./GoNamed": 1, "./GoLocal": 0, "./GoOn": 1,
+	"./GoChild": 0, "./GoChildNamed": 1, "./AfterFunc": 1, "./EventLoop": 1,
+	"scheduler/NewSpawn": 0, "scheduler/Scheduler.EventLoop": 0,
+	"cosync/WaitGroup.Go": 0, "cosync/Group.Go": 0, "cosync/Group.TryGo": 0, "cosync/Async": 0,
+	"sync/WaitGroup.Go": 0, "errgroup/Group.Go": 0, "errgroup/Group.TryGo": 0,
+}
+
+// startFields are the fields whose functions run on coroutines, by the folder of
+// their struct.
+var startFields = map[string][]string{
+	"socket":    {"Handle", "Opened", "Closed"},
+	"scheduler": {"Fn"},
+}
+
+// callArgs are the functions that call one of their arguments, by its index,
+// before they return. A Fiber runs where it is resumed, which is mostly where
+// it was made.
+var callArgs = map[string]int{
+	"./Shield": 0, "cosync/Once.Do": 0, "sync/Once.Do": 0, "fiber/New": 0, "sync.Once.Do": 0,
+}
+
+// callers are packages of the standard library that call all functions that
+// they are given before they return.
+var callers = map[string]bool{"sort": true, "slices": true, "maps": true, "strings": true, "bytes": true}
+
+// refusing are the functions that start a coroutine, and return an error if
+// they did not.
+var refusing = map[string]bool{
+	"./Go": true, "./GoNamed": true, "./GoLocal": true, "./GoOn": true, "./GoChild": true, "./GoChildNamed": true,
+	"scheduler/Scheduler.Go": true, "scheduler/Scheduler.GoLocal": true, "scheduler/Scheduler.GoOn": true,
+	"cosync/WaitGroup.Go": true,
+}
+
+// waitNames are beginnings of the names of netco's functions that park, by
+// folder.
+var waitNames = map[string][]string{
+	".":         {"Sleep", "Yield", "Join", "Dial"},
+	"coroutine": {"Join", "Yield"},
+	"channel":   {"Send", "Recv", "Select"},
+	"cosync":    {"Lock", "Wait", "Acquire", "Get"},
+	"sync":      {"Lock", "RLock", "Wait"},
+	"errgroup":  {"Wait"},
+	"rwmutex":   {"Lock", "RLock"},
+	"blocking":  {"Do", "Call"},
+	"socket":    {"Read", "Write", "Accept", "Dial", "Flush", "Peek", "Discard", "Lookup", "Wait", "Connect", "Poll"},
+	"net":       {"Dial", "Lookup", "Resolve"},
+	"tls":       {"Dial", "Read", "Write", "Handshake", "Accept"},
+}
+
+// waits describes the wait of a call, or is "" if the function is not known to
+// wait as a coroutine should. A connection of package net's interfaces may be
+// netco's.
+func waits(f *types.Func) string {
+	if f.Pkg() == nil {
+		return ""
+	}
+	if folder, ok := library(f.Pkg().Path()); ok {
+		for _, begin := range waitNames[folder] {
+			if strings.HasPrefix(f.Name(), begin) && !strings.HasSuffix(f.Name(), "Case") {
+				return f.Pkg().Name() + "." + shortName(f)
+			}
+		}
+		return ""
+	}
+	switch funcKey(f) {
+	case "net.Conn.Read", "net.Conn.Write", "net.Listener.Accept", "net.PacketConn.ReadFrom", "net.PacketConn.WriteTo":
+		return shortName(f)
+	}
+	return ""
+}
+
+// shortName is a function's name with its receiver's.
+func shortName(f *types.Func) string {
+	if recv := f.Type().(*types.Signature).Recv(); recv != nil {
+		if n := named(recv.Type()); n != nil {
+			return n.Obj().Name() + "." + f.Name()
+		}
+	}
+	return f.Name()
+}
+
+// finding is a rule with its words: what happens, and what to do instead.
+type finding struct {
+	rule, what, cure string
+}
+
+const (
+	cureBlocking = "call it by blocking.Call"
+	cureNet      = "use netco.Listen and netco.Dial, or change the import to netco/net"
+	cureTLS      = "make it of netco's: tls.NewListener over netco.Listen, tls.Client over netco.Dial"
+	cureChannel  = "use channel.Make of netco/channel"
+)
+
+// blocks returns what a call of the standard library's costs in a coroutine.
+func blocks(f *types.Func) (finding, bool) {
+	if f.Pkg() == nil {
+		return finding{}, false
+	}
+	key := funcKey(f)
+	if known, ok := blockers[key]; ok {
+		known.what = cmpWhat(known.what, key)
+		return known, true
+	}
+	name := f.Name()
+	switch path := f.Pkg().Path(); path {
+	case "net":
+		recv := f.Type().(*types.Signature).Recv()
+		if recv != nil && types.IsInterface(recv.Type()) {
+			return finding{}, false // whose connection it is: see provenance.go
+		}
+		if hasPrefix(name, "Dial", "Lookup", "Read", "Write", "Accept") && !strings.HasSuffix(name, "Buffer") {
+			return finding{"net", key, cureNet}, true
+		}
+	case "crypto/tls":
+		if hasPrefix(name, "Dial") {
+			return finding{"tls", key, cureTLS}, true
+		}
+	case "net/http":
+		switch shortName(f) {
+		case "Get", "Head", "Post", "PostForm", "Client.Do", "Client.Get", "Client.Head", "Client.Post", "Client.PostForm",
+			"Transport.RoundTrip", "ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS",
+			"Server.ListenAndServe", "Server.ListenAndServeTLS", "Server.Serve", "Server.ServeTLS", "Server.Shutdown":
+			return finding{"http", key, cureBlocking}, true
+		}
+	case "database/sql":
+		if hasPrefix(name, "Query", "Exec", "Prepare", "Ping", "Begin", "Commit", "Rollback", "Next") ||
+			shortName(f) == "Row.Scan" || shortName(f) == "DB.Conn" {
+			return finding{"sql", key, cureBlocking}, true
+		}
+	case "os/exec":
+		switch name {
+		case "Run", "Wait", "Output", "CombinedOutput":
+			return finding{"exec", key, cureBlocking}, true
+		}
+	}
+	return finding{}, false
+}
+
+func cmpWhat(what, key string) string {
+	if what == "" {
+		return key
+	}
+	return what
+}
+
+// blockers are functions of the standard library, by funcKey.
+var blockers = map[string]finding{
+	"time.Sleep":           {"time", "", "use netco.Sleep"},
+	"sync.Cond.Wait":       {"sync", "", "use cosync.Cond"},
+	"sync.WaitGroup.Wait":  {"sync", "", "use cosync.WaitGroup"},
+	"sync.WaitGroup.Go":    {"sync", "", "use cosync.WaitGroup.Go, which starts a coroutine"},
+	"runtime.LockOSThread": {"osthread", "", "do it in blocking.Do, whose function has a goroutine to itself"},
+}
+
+func hasPrefix(name string, begins ...string) bool {
+	for _, b := range begins {
+		if strings.HasPrefix(name, b) {
+			return true
+		}
+	}
+	return false
+}

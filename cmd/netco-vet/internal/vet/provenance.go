@@ -1,0 +1,308 @@
+package vet
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+)
+
+// values are all that is assigned to a variable or a field.
+type values struct {
+	exprs   []ast.Expr
+	results []int // of exprs that are calls with several results: which
+	unknown bool  // there are others
+}
+
+// collectValues finds what each variable and field of this package is assigned.
+// A parameter of a function that is only called, and not exported, has the
+// arguments for its values.
+func (p *pkg) collectValues() map[*types.Var]*values {
+	all := map[*types.Var]*values{}
+	p.reassigned = map[*types.Var]bool{}
+	again := func(x ast.Expr) {
+		if id, ok := x.(*ast.Ident); ok && p.TypesInfo.Defs[id] == nil {
+			p.reassigned[p.variable(id)] = true
+		}
+	}
+	of := func(v *types.Var) *values {
+		if all[v] == nil {
+			all[v] = &values{}
+		}
+		return all[v]
+	}
+	assign := func(v *types.Var, from ast.Expr, result int) {
+		if v != nil {
+			of(v).exprs = append(of(v).exprs, from)
+			of(v).results = append(of(v).results, result)
+		}
+	}
+	assignAll := func(to []ast.Expr, from []ast.Expr) {
+		for i, x := range to {
+			if len(from) == len(to) {
+				assign(p.variable(x), from[i], 0)
+			} else if len(from) == 1 {
+				assign(p.variable(x), from[0], i)
+			}
+		}
+	}
+	valued := map[*types.Func]bool{} // functions that are used as values
+	for _, f := range p.Files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				assignAll(n.Lhs, n.Rhs)
+				for _, x := range n.Lhs {
+					again(x)
+				}
+			case *ast.IncDecStmt:
+				again(n.X)
+			case *ast.ValueSpec:
+				var to []ast.Expr
+				for _, id := range n.Names {
+					to = append(to, id)
+				}
+				assignAll(to, n.Values)
+			case *ast.RangeStmt:
+				for _, x := range []ast.Expr{n.Key, n.Value} {
+					if v := p.variable(x); v != nil {
+						of(v).unknown = true
+						again(x)
+					}
+				}
+			case *ast.UnaryExpr:
+				if v := p.variable(n.X); v != nil && n.Op == token.AND {
+					of(v).unknown = true
+					again(ast.Unparen(n.X))
+				}
+			case *ast.CompositeLit:
+				p.literalFields(n, assign)
+			case *ast.CallExpr:
+				p.arguments(n, func(v *types.Var, arg ast.Expr) {
+					assign(origin(v), arg, 0)
+				})
+			case *ast.Ident:
+				if fn, ok := p.TypesInfo.Uses[n].(*types.Func); ok && !p.isCalled(n) {
+					valued[fn.Origin()] = true
+				}
+			}
+			return true
+		})
+	}
+	for _, f := range p.Files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				fn, ok := p.TypesInfo.Defs[n.Name].(*types.Func)
+				if ok && (fn.Exported() || valued[fn]) {
+					for v := range fn.Signature().Params().Variables() {
+						of(v).unknown = true
+					}
+				}
+			case *ast.FuncLit:
+				if sig, ok := p.TypesInfo.TypeOf(n).(*types.Signature); ok && !p.isCalled(n) {
+					for v := range sig.Params().Variables() {
+						of(v).unknown = true
+					}
+				}
+			}
+			return true
+		})
+	}
+	for v := range all {
+		if v.Pkg() != p.Pkg || v.IsField() && v.Exported() || !v.IsField() && v.Exported() && v.Parent() == p.Pkg.Scope() {
+			all[v].unknown = true
+		}
+	}
+	return all
+}
+
+// isCalled reports whether x is what a call calls, and not a value.
+func (p *pkg) isCalled(x ast.Expr) bool {
+	up := p.parents[x]
+	if sel, ok := up.(*ast.SelectorExpr); ok && sel.Sel == x {
+		x, up = sel, p.parents[sel]
+	}
+	for {
+		paren, ok := up.(*ast.ParenExpr)
+		if !ok {
+			break
+		}
+		x, up = paren, p.parents[paren]
+	}
+	call, ok := up.(*ast.CallExpr)
+	return ok && call.Fun == x
+}
+
+// literalFields calls assign for the fields of a composite literal.
+func (p *pkg) literalFields(lit *ast.CompositeLit, assign func(v *types.Var, from ast.Expr, result int)) {
+	t, ok := types.Unalias(p.TypesInfo.TypeOf(lit)).Underlying().(*types.Struct)
+	if !ok {
+		return
+	}
+	for i, e := range lit.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			assign(p.variable(kv.Key), kv.Value, 0)
+		} else if i < t.NumFields() {
+			assign(origin(t.Field(i)), e, 0)
+		}
+	}
+}
+
+// arguments calls f for each argument of a static call of a function of this
+// package, with its parameter.
+func (p *pkg) arguments(c *ast.CallExpr, f func(v *types.Var, arg ast.Expr)) {
+	var sig *types.Signature
+	if lit, ok := ast.Unparen(c.Fun).(*ast.FuncLit); ok {
+		sig, _ = p.TypesInfo.TypeOf(lit).(*types.Signature)
+	} else if fn := p.static(c.Fun); fn != nil && fn.Pkg() == p.Pkg {
+		sig = fn.Origin().Signature()
+	}
+	if sig == nil {
+		return
+	}
+	for i, arg := range c.Args {
+		if i < sig.Params().Len() {
+			f(sig.Params().At(i), arg)
+		}
+	}
+}
+
+// variable returns the variable or field that x is, or nil.
+func (p *pkg) variable(x ast.Expr) *types.Var {
+	switch x := x.(type) {
+	case *ast.Ident:
+		v, _ := p.TypesInfo.ObjectOf(x).(*types.Var)
+		return origin(v)
+	case *ast.SelectorExpr:
+		v, _ := p.TypesInfo.Uses[x.Sel].(*types.Var)
+		return origin(v)
+	case *ast.ParenExpr:
+		return p.variable(x.X)
+	}
+	return nil
+}
+
+func origin(v *types.Var) *types.Var {
+	if v == nil {
+		return nil
+	}
+	return v.Origin()
+}
+
+// static returns the function that x is, also of an interface, or nil.
+func (p *pkg) static(x ast.Expr) *types.Func {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.Ident:
+		fn, _ := p.TypesInfo.Uses[x].(*types.Func)
+		return fn
+	case *ast.SelectorExpr:
+		fn, _ := p.TypesInfo.Uses[x.Sel].(*types.Func)
+		return fn
+	case *ast.IndexExpr:
+		return p.static(x.X)
+	case *ast.IndexListExpr:
+		return p.static(x.X)
+	}
+	return nil
+}
+
+// source returns the call that x's value comes from, on all ways, if is is true
+// of the function that it calls. What a listener has accepted comes from where
+// that does.
+func (p *pkg) source(x ast.Expr, is func(*types.Func) bool, seen map[*types.Var]bool) *ast.CallExpr {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.CallExpr:
+		fn := p.static(x.Fun)
+		if fn == nil || fn.Pkg() == nil {
+			return nil
+		}
+		if is(fn) {
+			return x
+		}
+		if sel, ok := ast.Unparen(x.Fun).(*ast.SelectorExpr); ok && funcKey(fn) == "net.Listener.Accept" {
+			return p.source(sel.X, is, seen)
+		}
+	case *ast.TypeAssertExpr:
+		return p.source(x.X, is, seen)
+	case *ast.Ident, *ast.SelectorExpr:
+		v := p.variable(x)
+		vals := p.values[v]
+		if v == nil || vals == nil || vals.unknown || seen[v] {
+			return nil
+		}
+		seen[v] = true
+		var from *ast.CallExpr
+		for i, e := range vals.exprs {
+			if p.TypesInfo.Types[e].IsNil() {
+				continue
+			}
+			if vals.results[i] > 0 && !p.isPipe(e) {
+				return nil
+			}
+			if from = p.source(e, is, seen); from == nil {
+				return nil
+			}
+		}
+		return from
+	}
+	return nil
+}
+
+// isStandard is for the functions of package net and crypto/tls that make
+// connections and listeners.
+func isStandard(fn *types.Func) bool {
+	switch funcKey(fn) {
+	case "net.Listen", "net.ListenPacket", "net.Dial", "net.DialTimeout", "net.Pipe", "net.Dialer.Dial",
+		"net.Dialer.DialContext", "net.ListenConfig.Listen", "net.ListenConfig.ListenPacket",
+		"crypto/tls.Listen", "crypto/tls.Dial", "crypto/tls.DialWithDialer":
+		return true
+	}
+	return false
+}
+
+// isNetco is for netco's.
+func isNetco(fn *types.Func) bool {
+	folder, ok := library(fn.Pkg().Path())
+	return ok && (folder == "." || folder == "net" || folder == "socket") && hasPrefix(fn.Name(), "Listen", "Dial", "Accept")
+}
+
+func (p *pkg) isPipe(e ast.Expr) bool {
+	c, ok := e.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	fn := p.static(c.Fun)
+	return fn != nil && funcKey(fn) == "net.Pipe"
+}
+
+// function returns what x runs when it is called: a node, or another package's
+// function. A variable stands for what it is assigned, if that is one function;
+// otherwise v is it.
+func (p *pkg) function(x ast.Expr) (to *node, fn *types.Func, v *types.Var) {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.FuncLit:
+		return p.literal(x), nil, nil
+	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.IndexListExpr:
+		if fn := p.static(x); fn != nil {
+			fn = fn.Origin()
+			return p.decls[fn], fn, nil
+		}
+		v := p.variable(x)
+		if v == nil {
+			return nil, nil, nil
+		}
+		if vals := p.values[v]; vals != nil && !vals.unknown && len(vals.exprs) == 1 && vals.results[0] == 0 &&
+			!v.IsField() && v.Kind() != types.ParamVar {
+			switch from := ast.Unparen(vals.exprs[0]).(type) {
+			case *ast.FuncLit:
+				return p.literal(from), nil, nil
+			case *ast.Ident, *ast.SelectorExpr:
+				if fn := p.static(from); fn != nil {
+					return p.decls[fn.Origin()], fn.Origin(), nil
+				}
+			}
+		}
+		return nil, nil, v
+	}
+	return nil, nil, nil
+}

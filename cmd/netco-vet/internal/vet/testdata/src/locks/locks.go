@@ -1,0 +1,62 @@
+package locks
+
+import (
+	"net"
+	"sync"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/cosync"
+)
+
+type room struct {
+	mu    sync.Mutex
+	rw    sync.RWMutex
+	conns []net.Conn
+}
+
+func (r *room) broadcast(b []byte) { // want broadcast:"lock,waits"
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.conns {
+		c.Write(b) // want `sync.Mutex r.mu held across Conn.Write in a coroutine: another coroutine that wants the lock blocks its Processor; use cosync.Mutex or netco/sync`
+	}
+}
+
+func (r *room) copied(b []byte) { // want copied:"waits"
+	r.mu.Lock()
+	conns := r.conns
+	r.mu.Unlock()
+	for _, c := range conns {
+		c.Write(b)
+	}
+}
+
+func (r *room) some(b []byte, yes bool) { // want some:"lock,waits"
+	r.rw.RLock()
+	if yes {
+		r.rw.RUnlock()
+		netco.Yield()
+		return
+	}
+	r.send(b) // want `sync.RWMutex r.rw held across Conn.Write`
+	r.rw.RUnlock()
+	netco.Yield()
+}
+
+func (r *room) send(b []byte) { r.conns[0].Write(b) } // want send:"waits"
+
+func (r *room) fine(mu *cosync.Mutex) { // want fine:"waits"
+	mu.Lock()
+	netco.Yield()
+	mu.Unlock()
+}
+
+func start(r *room, mu *cosync.Mutex) error {
+	_, err := netco.Go(func() {
+		r.broadcast(nil)
+		r.copied(nil)
+		r.some(nil, true)
+		r.fine(mu)
+	})
+	return err
+}

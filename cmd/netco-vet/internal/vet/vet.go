@@ -1,0 +1,155 @@
+// Package vet finds in programs for netco what blocks a coroutine outside of
+// netco, and what is lost by mistake. docs/VET.md lists the rules for users.
+//
+// One analyzer, find, does the work; each rule is an analyzer of its own that
+// reports what find has found of it, so that rules can be turned off. find
+// follows calls from the functions that run as coroutines. What a function of
+// another package blocks in is a fact of that function (summary), so paths lead
+// through dependencies.
+//
+// Only what is certain is followed: static calls, methods of known receivers,
+// function literals and method values, variables that are assigned one function
+// only, and functions that are handed to a function that calls or starts them.
+// A call by an interface or by any other function value is not.
+package vet
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/passes/inspect"
+)
+
+const page = "https://github.com/netco-go/netco/blob/main/docs/VET.md#"
+
+// find has all findings of a package for its result.
+var find = &analysis.Analyzer{
+	Name:       "netcofind",
+	Doc:        "follow calls from functions that run as coroutines of netco",
+	Requires:   []*analysis.Analyzer{inspect.Analyzer},
+	FactTypes:  []analysis.Fact{(*summary)(nil)},
+	ResultType: reflect.TypeFor[[]diagnostic](),
+	Run:        run,
+}
+
+// diagnostic is a finding of one of the rules.
+type diagnostic struct {
+	rule string
+	analysis.Diagnostic
+}
+
+// rules are the names of the rules, with the first line of their documentation.
+var rules = []struct{ name, doc string }{
+	{"chan", "Go channel operations and select in coroutines"},
+	{"lock", "sync.Mutex and sync.RWMutex held across a wait in coroutines"},
+	{"sync", "sync.WaitGroup and sync.Cond in coroutines"},
+	{"time", "time.Sleep, and receives from package time's channels, in coroutines"},
+	{"done", "receives from a context's Done in coroutines"},
+	{"net", "package net's connections, dials and look-ups in coroutines"},
+	{"tls", "TLS over package net's connections in coroutines"},
+	{"http", "net/http's clients and servers in coroutines"},
+	{"sql", "database/sql in coroutines"},
+	{"exec", "waits for processes in coroutines"},
+	{"osthread", "runtime.LockOSThread in coroutines"},
+	{"gostmt", "go statements for what serves netco's connections"},
+	{"starterr", "ignored errors of starting a coroutine"},
+	{"flush", "waits while a socket.Buffered has something unsent"},
+}
+
+// Analyzers returns one analyzer for each rule.
+func Analyzers() (all []*analysis.Analyzer) {
+	for _, r := range rules {
+		all = append(all, &analysis.Analyzer{
+			Name:     r.name,
+			Doc:      "report " + r.doc + "\n\nSee docs/VET.md.",
+			URL:      page + r.name,
+			Requires: []*analysis.Analyzer{find},
+			Run: func(pass *analysis.Pass) (any, error) {
+				for _, d := range pass.ResultOf[find].([]diagnostic) {
+					if d.rule == r.name {
+						pass.Report(d.Diagnostic)
+					}
+				}
+				return nil, nil
+			},
+		})
+	}
+	return all
+}
+
+func run(pass *analysis.Pass) (any, error) {
+	if _, ok := library(pass.Pkg.Path()); ok || standard(pass) {
+		return []diagnostic(nil), nil
+	}
+	p := newPkg(pass)
+	p.collect()
+	p.solve()
+	p.export()
+	p.report()
+	p.others()
+	slices.SortStableFunc(p.found, func(a, b diagnostic) int { return int(a.Pos - b.Pos) })
+	return p.found, nil
+}
+
+// standard reports whether the package is one of the standard library.
+func standard(pass *analysis.Pass) bool {
+	path := pass.Pkg.Path()
+	if first, _, _ := strings.Cut(path, "/"); strings.Contains(first, ".") || len(pass.Files) == 0 {
+		return false
+	}
+	dir := filepath.Dir(pass.Fset.File(pass.Files[0].FileStart).Name())
+	src, ok := strings.CutSuffix(filepath.ToSlash(dir), "/"+path)
+	if !ok {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(src, "runtime", "proc.go"))
+	return err == nil
+}
+
+// allowed is the comment that says that a line is as it should be.
+const allowed = "//netco-vet:ok"
+
+// add notes a diagnostic, unless a comment on its line or the one above says
+// that it is right there.
+func (p *pkg) add(rule string, d analysis.Diagnostic) {
+	posn := p.Fset.Position(d.Pos)
+	if p.allowed == nil {
+		p.allowed = map[string]bool{}
+		for _, f := range p.Files {
+			for _, group := range f.Comments {
+				for _, c := range group.List {
+					if strings.HasPrefix(c.Text, allowed) {
+						at := p.Fset.Position(c.Pos())
+						p.allowed[place(at.Filename, at.Line)] = true
+						p.allowed[place(at.Filename, at.Line+1)] = true
+					}
+				}
+			}
+		}
+	}
+	if p.allowed[place(posn.Filename, posn.Line)] || p.generated(d.Pos) {
+		return
+	}
+	d.Category = rule
+	d.URL = page + rule
+	p.found = append(p.found, diagnostic{rule, d})
+}
+
+func place(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
+
+// generated reports whether pos is in a generated file.
+func (p *pkg) generated(pos token.Pos) bool {
+	for _, f := range p.Files {
+		if f.FileStart <= pos && pos <= f.FileEnd {
+			return ast.IsGenerated(f)
+		}
+	}
+	return false
+}

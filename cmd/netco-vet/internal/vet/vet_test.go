@@ -1,0 +1,46 @@
+package vet
+
+import (
+	"testing"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/analysistest"
+)
+
+// all runs every rule as one analyzer, with find's facts, as analysistest has
+// one.
+var all = &analysis.Analyzer{
+	Name: "netco", Doc: "all rules", FactTypes: find.FactTypes, Requires: find.Requires,
+	Run: func(pass *analysis.Pass) (any, error) {
+		found, err := run(pass)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range found.([]diagnostic) {
+			pass.Report(d.Diagnostic)
+		}
+		return nil, nil
+	},
+}
+
+// TestRules has a package for each kind of rule. What is expected of it stands
+// in its comments.
+func TestRules(t *testing.T) {
+	for _, name := range []string{"dep", "calls", "chans", "flushes"} {
+		t.Run(name, func(t *testing.T) { analysistest.Run(t, analysistest.TestData(), all, name) })
+	}
+}
+
+// TestFixes compares what the fixes make with the golden files.
+func TestFixes(t *testing.T) {
+	for _, name := range []string{"locks", "times", "nets", "handlers", "chat"} {
+		t.Run(name, func(t *testing.T) { analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), all, name) })
+	}
+}
+
+// TestValid: go vet's own rules for analyzers.
+func TestValid(t *testing.T) {
+	if err := analysis.Validate(Analyzers()); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,505 @@
+package vet
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+// walker goes through one function in the order of its statements, with what is
+// held at each of them on all ways there.
+type walker struct {
+	*pkg
+	n *node
+}
+
+// state is what is held at a statement. A nil state is that of a statement that
+// is not reached.
+type state struct {
+	held   []held
+	unsent []*types.Var // Buffereds
+}
+
+func newState() *state { return &state{} }
+
+func (s *state) copy() *state {
+	if s == nil {
+		return nil
+	}
+	return &state{slices.Clone(s.held), slices.Clone(s.unsent)}
+}
+
+// merge keeps what is held on all the ways that lead on.
+func merge(all ...*state) (m *state) {
+	for _, s := range all {
+		if s == nil {
+			continue
+		}
+		if m == nil {
+			m = s.copy()
+			continue
+		}
+		m.held = slices.DeleteFunc(m.held, func(h held) bool { return !slices.Contains(s.held, h) })
+		m.unsent = slices.DeleteFunc(m.unsent, func(v *types.Var) bool { return !slices.Contains(s.unsent, v) })
+	}
+	return m
+}
+
+func (w *walker) block(list []ast.Stmt, s *state) *state {
+	for _, x := range list {
+		s = w.stmt(x, s)
+	}
+	return s
+}
+
+// stmt walks a statement and returns the state after it.
+func (w *walker) stmt(x ast.Stmt, s *state) *state {
+	if s == nil {
+		s = newState() // by a label, or dead code
+	}
+	switch x := x.(type) {
+	case *ast.BlockStmt:
+		return w.block(x.List, s)
+	case *ast.LabeledStmt:
+		return w.stmt(x.Stmt, s)
+	case *ast.IfStmt:
+		s = w.optional(x.Init, s)
+		w.expr(x.Cond, s)
+		then, other := w.block(x.Body.List, s.copy()), s
+		if x.Else != nil {
+			other = w.stmt(x.Else, s.copy())
+		}
+		return merge(then, other)
+	case *ast.ForStmt:
+		s = w.optional(x.Init, s)
+		w.expr(x.Cond, s)
+		body := w.optional(x.Post, w.block(x.Body.List, s.copy()))
+		if x.Cond == nil {
+			return merge(s) // what a break left is not known better
+		}
+		return merge(s, body)
+	case *ast.RangeStmt:
+		w.rangeStmt(x, s)
+		return merge(s, w.block(x.Body.List, s.copy()))
+	case *ast.SwitchStmt:
+		s = w.optional(x.Init, s)
+		w.expr(x.Tag, s)
+		return w.clauses(x.Body, s)
+	case *ast.TypeSwitchStmt:
+		s = w.optional(x.Init, s)
+		return w.clauses(x.Body, w.stmt(x.Assign, s))
+	case *ast.SelectStmt:
+		w.selectStmt(x)
+		return w.clauses(x.Body, s)
+	case *ast.ReturnStmt:
+		for _, e := range x.Results {
+			w.expr(e, s)
+		}
+		return nil
+	case *ast.BranchStmt:
+		return nil
+	case *ast.GoStmt:
+		w.goStmt(x, s)
+	case *ast.DeferStmt:
+		w.deferred(x.Call, s)
+	case *ast.SendStmt:
+		w.expr(x.Chan, s)
+		w.expr(x.Value, s)
+		if !w.neverFull(x) {
+			w.event(finding{"chan", "send to a Go channel", cureChannel}, x, w.chanFix(x.Chan))
+		}
+	case *ast.ExprStmt:
+		w.ignoredStart(x)
+		w.expr(x.X, s)
+	case *ast.AssignStmt:
+		for _, e := range x.Rhs {
+			w.expr(e, s)
+		}
+		for i, e := range x.Lhs {
+			w.expr(e, s)
+			if len(x.Lhs) == len(x.Rhs) {
+				w.startField(e, x.Rhs[i])
+			}
+		}
+	default:
+		if x != nil {
+			w.expr(x, s)
+		}
+	}
+	return s
+}
+
+func (w *walker) optional(x ast.Stmt, s *state) *state {
+	if x == nil {
+		return s
+	}
+	return w.stmt(x, s)
+}
+
+// clauses walks the cases of a switch or a select.
+func (w *walker) clauses(body *ast.BlockStmt, s *state) *state {
+	ends, complete := []*state(nil), false
+	for _, c := range body.List {
+		at := s.copy()
+		switch c := c.(type) {
+		case *ast.CaseClause:
+			complete = complete || c.List == nil
+			for _, e := range c.List {
+				w.expr(e, at)
+			}
+			ends = append(ends, w.block(c.Body, at))
+		case *ast.CommClause:
+			complete = true
+			if c.Comm != nil {
+				w.expr(commChan(c.Comm), at)
+				if send, ok := c.Comm.(*ast.SendStmt); ok {
+					w.expr(send.Value, at)
+				}
+			}
+			ends = append(ends, w.block(c.Body, at)) // the select itself is one event
+		}
+	}
+	if !complete {
+		ends = append(ends, s)
+	}
+	return merge(ends...)
+}
+
+// expr walks what is evaluated, calls in the order of the source.
+func (w *walker) expr(x ast.Node, s *state) {
+	switch x := x.(type) {
+	case nil:
+		return
+	case ast.Expr:
+		if x == nil {
+			return
+		}
+	}
+	var calls []*ast.CallExpr
+	ast.Inspect(x, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			w.literal(n)
+			return false
+		case *ast.CallExpr:
+			calls = append(calls, n)
+		case *ast.UnaryExpr:
+			if n.Op == token.ARROW {
+				w.receive(n)
+			}
+		case *ast.CompositeLit:
+			w.startFields(n)
+		}
+		return true
+	})
+	for _, c := range slices.Backward(calls) { // arguments first
+		w.call(c, s)
+	}
+}
+
+func (w *walker) event(f finding, at ast.Node, fix fixer) {
+	w.n.events = append(w.n.events, event{finding: f, pos: at.Pos(), end: at.End(), fix: fix})
+}
+
+// call notes a call and what it does to the state.
+func (w *walker) call(c *ast.CallExpr, s *state) {
+	if tv, ok := w.TypesInfo.Types[c.Fun]; ok && (tv.IsType() || tv.IsBuiltin()) {
+		return
+	}
+	to, fn, v := w.function(c.Fun)
+	if v != nil {
+		w.n.called[v] = true
+		return
+	}
+	if to == nil && fn == nil {
+		return
+	}
+	at := call{to: to, fn: fn, pos: c.Pos(), end: c.End()}
+	if to != nil {
+		at.fn = nil
+	}
+	if fn != nil {
+		if w.lock(c, fn, s) {
+			return
+		}
+		if f, ok := blocks(fn); ok {
+			if w.asserted(c) {
+				return
+			}
+			if sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr); ok && f.rule == "net" {
+				if n := named(w.TypesInfo.TypeOf(sel.X)); n != nil && w.TypesInfo.Selections[sel] != nil {
+					f.what = "net." + n.Obj().Name() + "." + fn.Name() // not the type that it is embedded from
+				}
+			}
+			w.event(f, c, w.callFix(c, fn, f))
+			if f.rule == "time" && len(s.unsent) > 0 {
+				w.unsentAcross(s.unsent[0], funcKey(fn), c)
+			}
+			return
+		}
+		w.byInterface(c, fn)
+		own := w.buffered(c, fn, s)
+		if len(s.unsent) > 0 && s.unsent[0] != own {
+			at.unsent = s.unsent[0]
+		}
+	}
+	at.held = slices.Clone(s.held)
+	w.n.calls = append(w.n.calls, at)
+	w.functionArgs(c, to, fn)
+}
+
+// asserted reports whether c's receiver is a variable that has its type by an
+// assertion or a type switch: then it may never have a value of that type.
+func (w *walker) asserted(c *ast.CallExpr) bool {
+	sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+	if !ok || w.TypesInfo.Selections[sel] == nil {
+		return false
+	}
+	v := w.variable(sel.X)
+	if v == nil || v.Kind() != types.LocalVar {
+		return false
+	}
+	vals := w.values[v]
+	return vals == nil && w.implicit(v) || vals != nil && slices.ContainsFunc(vals.exprs, func(x ast.Expr) bool {
+		_, is := ast.Unparen(x).(*ast.TypeAssertExpr)
+		return is
+	})
+}
+
+// implicit reports whether v is a type switch's.
+func (w *walker) implicit(v *types.Var) bool {
+	for _, obj := range w.TypesInfo.Implicits {
+		if obj == types.Object(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// functionArgs follows the functions that a call hands over.
+func (w *walker) functionArgs(c *ast.CallExpr, to *node, fn *types.Func) {
+	var sum summary
+	if to == nil {
+		sum = w.summaryOf(fn)
+	}
+	for i, arg := range c.Args {
+		if _, ok := types.Unalias(w.TypesInfo.TypeOf(arg)).Underlying().(*types.Signature); !ok {
+			continue
+		}
+		argTo, argFn, v := w.function(arg)
+		if argTo == nil && argFn == nil && v == nil {
+			continue
+		}
+		if to != nil { // known when all have been walked
+			w.pending = append(w.pending, handed{w.n, to, i, argTo, argFn, v, arg.Pos(), arg.End()})
+			continue
+		}
+		if slices.Contains(sum.Calls, i) {
+			w.runs(w.n, argTo, argFn, v, arg.Pos(), arg.End())
+		}
+		if slices.Contains(sum.Starts, i) {
+			w.startsAs(w.n, argTo, argFn, v, c.Pos())
+		}
+	}
+}
+
+// handed is a function that a call of this package's function to hands over.
+type handed struct {
+	from, to *node
+	param    int
+	argTo    *node
+	argFn    *types.Func
+	v        *types.Var
+	pos, end token.Pos
+}
+
+func (p *pkg) runs(n *node, to *node, fn *types.Func, v *types.Var, pos, end token.Pos) {
+	if v != nil {
+		n.called[v] = true
+		return
+	}
+	n.calls = append(n.calls, call{to: to, fn: fn, pos: pos, end: end})
+}
+
+func (p *pkg) startsAs(n *node, to *node, fn *types.Func, v *types.Var, pos token.Pos) {
+	if v != nil {
+		n.started[v] = true
+		return
+	}
+	n.starts = append(n.starts, start{to: to, fn: fn, pos: pos})
+}
+
+// handOver makes calls and starts of the functions that this package's own
+// functions are handed. It reports whether there were any to make.
+func (p *pkg) handOver() (changed bool) {
+	p.pending = slices.DeleteFunc(p.pending, func(h handed) bool {
+		if h.param >= len(h.to.params) {
+			return true
+		}
+		param, done := h.to.params[h.param], false
+		if h.to.called[param] {
+			p.runs(h.from, h.argTo, h.argFn, h.v, h.pos, h.end)
+			done = true
+		}
+		if h.to.started[param] {
+			p.startsAs(h.from, h.argTo, h.argFn, h.v, h.pos)
+			done = true
+		}
+		changed = changed || done
+		return done
+	})
+	return changed
+}
+
+// deferred walks a deferred call. It runs at the end, with what is held there,
+// which is not known: only what it blocks in counts.
+func (w *walker) deferred(c *ast.CallExpr, s *state) {
+	for _, arg := range c.Args {
+		w.expr(arg, s)
+	}
+	w.expr(c.Fun, s)
+	w.call(c, newState())
+}
+
+// goStmt walks the arguments of a go statement. What it calls is a goroutine.
+func (w *walker) goStmt(x *ast.GoStmt, s *state) {
+	for _, arg := range x.Call.Args {
+		w.expr(arg, s)
+	}
+	if lit, ok := x.Call.Fun.(*ast.FuncLit); ok {
+		w.literal(lit)
+	} else {
+		w.expr(x.Call.Fun, s)
+	}
+	w.goHandler(x)
+}
+
+// lock changes the state if c locks or unlocks a mutex of package sync.
+func (w *walker) lock(c *ast.CallExpr, fn *types.Func, s *state) bool {
+	typ, ok := strings.CutPrefix(funcKey(fn), "sync.")
+	if !ok {
+		return false
+	}
+	typ, op, _ := strings.Cut(typ, ".")
+	sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+	if !ok || typ != "Mutex" && typ != "RWMutex" {
+		return false
+	}
+	h := held{types.ExprString(sel.X), typ}
+	switch op {
+	case "Lock", "RLock":
+		s.held = append(s.held, h)
+	case "Unlock", "RUnlock":
+		s.held = slices.DeleteFunc(s.held, func(x held) bool { return x == h })
+	default: // TryLock: held or not
+		return false
+	}
+	return true
+}
+
+// buffered notes what a call does to a socket.Buffered, and returns that.
+func (w *walker) buffered(c *ast.CallExpr, fn *types.Func, s *state) *types.Var {
+	key, ok := strings.CutPrefix(funcKey(fn), "socket/Buffered.")
+	sel, isSel := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+	if !ok || !isSel {
+		for _, arg := range c.Args { // a function that is given it may flush
+			if v := w.variable(arg); v != nil {
+				if fn.Pkg() != nil && fn.Pkg().Path() == "fmt" && strings.HasPrefix(fn.Name(), "Fprint") && isBuffered(v.Type()) {
+					s.unsent = append(s.unsent, v)
+					continue
+				}
+				s.unsent = slices.DeleteFunc(s.unsent, func(x *types.Var) bool { return x == v })
+			}
+		}
+		return nil
+	}
+	v := w.variable(sel.X)
+	if v == nil {
+		return nil
+	}
+	switch {
+	case strings.HasPrefix(key, "Write") && key != "WriteTo":
+		if !slices.Contains(s.unsent, v) {
+			s.unsent = append(s.unsent, v)
+		}
+	case hasPrefix(key, "Flush", "Read", "Peek", "Wait", "Discard", "Close", "WriteTo"):
+		s.unsent = slices.DeleteFunc(s.unsent, func(x *types.Var) bool { return x == v })
+	}
+	return v
+}
+
+func isBuffered(t types.Type) bool {
+	n := named(t)
+	return n != nil && n.Obj().Name() == "Buffered" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == module+"/socket"
+}
+
+func (w *walker) unsentAcross(v *types.Var, what string, at ast.Node) {
+	w.event(finding{"flush", v.Name() + " has something unsent across " + what, "call " + v.Name() + ".Flush first"}, at, nil)
+}
+
+// byInterface notes a call of a connection or listener that is package net's
+// for certain.
+func (w *walker) byInterface(c *ast.CallExpr, fn *types.Func) {
+	switch funcKey(fn) {
+	case "net.Conn.Read", "net.Conn.Write", "net.Listener.Accept", "net.PacketConn.ReadFrom", "net.PacketConn.WriteTo":
+	default:
+		return
+	}
+	sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return
+	}
+	from := w.source(sel.X, isStandard, map[*types.Var]bool{})
+	if from == nil {
+		return
+	}
+	source := w.static(from.Fun)
+	f := finding{"net", shortName(fn) + " of what " + funcKey(source) + " at " + w.posn(from.Pos()) + " returned", cureNet}
+	if source.Pkg().Path() == "crypto/tls" {
+		f.rule, f.cure = "tls", cureTLS
+		w.event(f, c, nil)
+		return
+	}
+	w.event(f, c, w.importFix("net"))
+}
+
+// startFields notes the coroutines that a literal of one of netco's structs
+// will start.
+func (w *walker) startFields(lit *ast.CompositeLit) {
+	for _, e := range lit.Elts {
+		if kv, ok := e.(*ast.KeyValueExpr); ok {
+			w.startField(kv.Key, kv.Value)
+		}
+	}
+}
+
+// startField notes a coroutine if field is one whose function runs on one.
+func (w *walker) startField(field, value ast.Expr) {
+	v := w.variable(field)
+	if v == nil || !v.IsField() || v.Pkg() == nil {
+		return
+	}
+	folder, ok := library(v.Pkg().Path())
+	if !ok || !slices.Contains(startFields[folder], v.Name()) {
+		return
+	}
+	to, fn, by := w.function(value)
+	if to != nil || fn != nil || by != nil {
+		w.startsAs(w.n, to, fn, by, value.Pos())
+	}
+}
+
+// ignoredStart notes a statement that starts a coroutine and drops the error.
+// One that is assigned to _ is dropped on purpose.
+func (w *walker) ignoredStart(x *ast.ExprStmt) {
+	c, ok := ast.Unparen(x.X).(*ast.CallExpr)
+	if !ok {
+		return
+	}
+	if fn := w.static(c.Fun); fn != nil && refusing[funcKey(fn.Origin())] {
+		w.event(finding{"starterr", "the error of " + fn.Pkg().Name() + "." + shortName(fn) + " is ignored: the coroutine may not have been started",
+			"check it, and close what the coroutine was to close"}, x, nil)
+	}
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tool builds netco-vet, once.
+var tool string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "netco-vet-")
+	if err != nil {
+		panic(err)
+	}
+	tool = filepath.Join(dir, "netco-vet")
+	out, err := exec.Command("go", "build", "-o", tool, ".").CombinedOutput()
+	if err != nil {
+		panic(string(out))
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// root returns netco's own folder, or skips where this module stands alone.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(filepath.Join(dir, "go.mod")); !strings.HasPrefix(string(text), "module github.com/netco-go/netco\n") {
+		t.Skip("netco itself is not two folders above")
+	}
+	return dir
+}
+
+// run runs a command in dir and returns what it writes, and whether it failed.
+func run(t *testing.T, dir, name string, args ...string) (out string, failed bool) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	text, err := cmd.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(text), err != nil
+}
+
+// TestOwnTree: netco's own packages, programs and examples have no mistake. Its
+// tests do, as that is what some of them are about.
+func TestOwnTree(t *testing.T) {
+	for _, folder := range []string{".", "examples/http"} {
+		if out, failed := run(t, filepath.Join(root(t), folder), tool, "-test=false", "./..."); failed {
+			t.Errorf("%s:\n%s", folder, out)
+		}
+	}
+}
+
+// program makes a module that requires the netco above, of packages of the
+// analyzers' tests.
+func program(t *testing.T, packages ...string) (dir string) {
+	t.Helper()
+	above := root(t)
+	dir = t.TempDir()
+	write := func(name, text string) {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	write("go.mod", "module example.com/program\n\ngo 1.25.0\n\nrequire github.com/netco-go/netco v0.0.0\n\n"+
+		"replace github.com/netco-go/netco => "+above+"\n")
+	write("go.sum", read(filepath.Join(above, "go.sum")))
+	for _, name := range packages {
+		text := read(filepath.Join("internal/vet/testdata/src", name, name+".go"))
+		write(name+"/"+name+".go", strings.ReplaceAll(text, "\t\"dep\"", "\t\"example.com/program/dep\""))
+	}
+	if out, failed := run(t, dir, "go", "build", "-o", os.DevNull, "./..."); failed {
+		t.Fatal(out)
+	}
+	return dir
+}
+
+// TestFixed: with fixes made, the programs build against the real netco, and
+// nothing is left to report but what has no fix.
+func TestFixed(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		left []string // parts of what is reported still
+	}{
+		{"chat", nil},
+		{"times", []string{"receive from a time.Ticker", "range over time.Tick"}},
+		{"handlers", nil},
+		{"nets", []string{"crypto/tls.Listen", "crypto/tls.Dial"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := program(t, c.name)
+			if out, failed := run(t, dir, tool, "./..."); !failed {
+				t.Fatalf("no report:\n%s", out)
+			}
+			run(t, dir, tool, "-fix", "./...")
+			if out, failed := run(t, dir, "go", "build", "-o", os.DevNull, "./..."); failed {
+				t.Fatalf("the fixed program does not build:\n%s", out)
+			}
+			out, _ := run(t, dir, tool, "./...")
+			if lines := strings.Count(out, "\n"); lines != len(c.left) {
+				t.Errorf("%d lines, want %d:\n%s", lines, len(c.left), out)
+			}
+			for _, text := range c.left {
+				if !strings.Contains(out, text) {
+					t.Errorf("no %q in\n%s", text, out)
+				}
+			}
+		})
+	}
+}
+
+// TestVettool: under go vet, facts go from package to package, too.
+func TestVettool(t *testing.T) {
+	dir := program(t, "dep", "calls")
+	out, failed := run(t, dir, "go", "vet", "-vettool="+tool, "./...")
+	if want := "server.serve → dep.Client.Do → Client.get → dep.go:"; !failed || !strings.Contains(out, want) {
+		t.Errorf("no %q in\n%s", want, out)
+	}
+	if out, failed := run(t, dir, "go", "vet", "-vettool="+tool, "./dep"); failed {
+		t.Errorf("package dep has no coroutine:\n%s", out)
+	}
+}
