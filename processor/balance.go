@@ -7,29 +7,35 @@ import (
 )
 
 // Elastic Processors: work is packed on as few Processors as it needs. A thread
-// that wakes for one event costs more than the event; one that is busy finds
-// many each time it looks. So at partial load a few busy Processors take less
-// CPU and answer sooner than many that are mostly asleep.
+// that wakes for one event costs more than the event; a busy one finds many
+// events in each poll. So at partial load a few busy Processors take less CPU
+// and answer sooner than many that are mostly asleep.
 //
-// An active Processor is given new work. The monitor measures how busy each is,
-// every balanceEvery, and then
+// Active Processors get new work. Every balanceEvery the monitor measures how
+// busy each Processor is, and acts:
 //
-//	an active one is busier than busyAbove, spreadAfter     spreads: each that is so busy has half of its
-//	times in a row, and not all are active                  connections and of its ready coroutines moved to
-//	                                                        another, which is then active
-//	a spread did not raise the work done per second         takes it back, and waits before the next
-//	an active one is busier than busyAbove, twice in a row, has the difference evened out
-//	and another less by unevenAbove
-//	the active ones together, packAfter times in a row,     packs: the least busy gives all away and is no
-//	would keep one fewer busy for packBelow                 longer active
-//	one that is not active was busy                         has it give all away, in its next turn
+//	finding                               action
+//	an active one is busier than          spread: each that is so busy moves
+//	busyAbove, spreadAfter times in a     half of its connections and of its
+//	row, and not all are active           ready coroutines to an inactive one,
+//	                                      which becomes active
+//	a spread did not raise the work       undo it, and wait before the next
+//	done per second
+//	an active one is busier than          even out the difference
+//	busyAbove, twice in a row, and
+//	another less busy by unevenAbove
+//	the active ones together, packAfter   pack: the least busy gives all away
+//	times in a row, would keep one fewer  and becomes inactive
+//	busy for packBelow
+//	an inactive one was busy              it gives all away in its next turn
 //
-// A spread is a trial because only the outcome tells whether there is a core for
-// another thread. Where the peers are on this machine, or other programs, a second
-// thread may take from them what the first one needs.
+// A spread is a trial, because only its outcome shows whether there is a core
+// for another thread. Where the peers, or other programs, are on this machine,
+// a second thread may take from them what the first one needs.
 //
-// A burst of starts goes to all: where burstStarts are waiting to start, the next
-// go to others (Place), and those that sleep take some (share).
+// A burst of starts goes to all Processors: once burstStarts are waiting to
+// start on one, the next go to others (place), and idle ones steal some
+// (share).
 const (
 	balanceEvery = 20 * time.Millisecond
 	busyAbove    = 0.9
@@ -39,40 +45,41 @@ const (
 	burstStarts  = 64
 
 	spreadAfter   = 4   // times balanceEvery
-	trialSettles  = 2   // looks until the connections have moved
-	trialLooks    = 5   // looks after these
-	trialGone     = 0.3 // less work than this is no verdict: the load has gone
+	trialSettles  = 2   // samples until the connections have moved
+	trialSamples  = 5   // samples after these
+	trialGone     = 0.3 // with less work than this share there is no verdict: the load has gone
 	trialPauseMin = 4 * time.Second
 	trialPauseMax = 64 * time.Second
 )
 
-// trialGain is what a spread has to bring. A variable for tests.
+// trialGain is by what factor a spread has to raise the work done. A variable
+// for tests.
 var trialGain = 1.1
 
 // balancer is what the monitor knows of a group. All fields: the monitor's.
 type balancer struct {
-	at      time.Time // of the last look
+	at      time.Time // of the last sample
 	busyNs  []int64   // of each member, at that time
-	busy    []float64 // of each member, between the last two looks
+	busy    []float64 // of each member, as a share of the last interval
 	resumes uint64    // of all members, at that time
-	rate    float64   // resumes per second, between the last two looks
+	rate    float64   // resumes per second, in the last interval
 	high    int       // how often in a row one was busier than busyAbove
-	work    float64   // sum of the rates at these looks
-	low     int       // how often in a row one fewer would have done
+	work    float64   // sum of the rates in these intervals
+	low     int       // how often in a row one fewer would have been enough
 	trial   trial
 }
 
-// trial is a spread until it is known what it has brought.
+// trial is a spread whose outcome is not known yet.
 type trial struct {
-	added  []*Processor // that were activated; nil if there is no trial
-	before float64      // resumes per second before it
-	work   float64      // sum of the rates since the connections have moved
-	looks  int          // since it began
-	after  time.Time    // no trial until then
-	pause  time.Duration
+	added   []*Processor // the Processors it activated; nil if there is no trial
+	before  float64      // resumes per second before it
+	work    float64      // sum of the rates since the connections have moved
+	samples int          // since it began
+	after   time.Time    // no other trial until then
+	pause   time.Duration
 }
 
-// actives are the Processors that are given new work.
+// actives are the Processors that get new work.
 func (g *Group) actives() iter.Seq[*Processor] {
 	return func(yield func(*Processor) bool) {
 		for _, p := range g.members {
@@ -84,7 +91,7 @@ func (g *Group) actives() iter.Seq[*Processor] {
 }
 
 // SetMinActive makes the first n members active for good, and the others when
-// they are needed; without it all are active. To be called before the first has
+// they are needed; without it all are active. It is called before the first has
 // started.
 func (g *Group) SetMinActive(n int) {
 	g.minActive = min(n, len(g.members))
@@ -93,10 +100,11 @@ func (g *Group) SetMinActive(n int) {
 	}
 }
 
-// IsActive reports whether p is given new work. Any thread.
+// IsActive reports whether p gets new work. Any thread.
 func (p *Processor) IsActive() bool { return p.active.Load() }
 
-// balance looks how busy the members are, and moves work. The monitor calls it.
+// balance measures how busy the members are, and moves work. The monitor calls
+// it.
 func (g *Group) balance(b *balancer, now time.Time) {
 	span := now.Sub(b.at)
 	if span < balanceEvery {
@@ -123,6 +131,7 @@ func (g *Group) balance(b *balancer, now time.Time) {
 	g.decide(b)
 }
 
+// decide acts on the measurements as the table above says.
 func (g *Group) decide(b *balancer) {
 	var hot, cold, spare *Processor
 	sum, active := 0.0, 0
@@ -165,7 +174,7 @@ func (g *Group) decide(b *balancer) {
 	case b.high >= spreadAfter && spare != nil && b.at.After(b.trial.after) && hot.movable() > 1:
 		g.spread(b)
 	case b.high >= 2 && most-b.busy[cold.cfg.Index] > unevenAbove && hot != cold:
-		hot.ask(cold, int(float64(hot.movable())*(most-b.busy[cold.cfg.Index])/(2*most)))
+		hot.requestMove(cold, int(float64(hot.movable())*(most-b.busy[cold.cfg.Index])/(2*most)))
 		b.high, b.work = 0, 0
 	case b.low >= packAfter && cold != hot:
 		g.pack(b)
@@ -174,51 +183,54 @@ func (g *Group) decide(b *balancer) {
 	g.packAgain(b)
 }
 
-// pack has the least busy Processor give all away to the next.
+// pack has the least busy Processor give all away to the next least busy.
 func (g *Group) pack(b *balancer) {
 	p := g.leastBusy(b, g.minActive)
 	p.active.Store(false)
-	p.ask(g.leastBusy(b, 0), everything)
+	p.requestMove(g.leastBusy(b, 0), moveAll)
 }
 
-// packAgain asks those that are not active for what they have come by since, and
-// for what was at work. It does not ring: one that can sleep is to sleep.
+// packAgain has inactive Processors give away what has come to them since, and
+// what was running when they gave the rest. It does not ring: a Processor that
+// sleeps may go on sleeping.
 func (g *Group) packAgain(b *balancer) {
 	for i, p := range g.members {
-		if !p.active.Load() && b.busy[i] > 0 && (p.ep.Registered() > 0 || p.ex.Stats.Live.Load() > 0) {
-			p.gift.CompareAndSwap(nil, &gift{g.leastBusy(b, 0), everything})
+		has := p.ep.Registered() > 0 || p.ex.Stats.Live.Load() > 0
+		if has && !p.active.Load() && b.busy[i] > 0 {
+			p.moveRequest.CompareAndSwap(nil, &moveRequest{g.leastBusy(b, 0), moveAll})
 		}
 	}
 }
 
-// spread has every active Processor that is busy give half to another.
+// spread has every busy active Processor give half of its work to an inactive
+// one.
 func (g *Group) spread(b *balancer) {
 	t := &b.trial
-	t.before, t.work, t.looks = b.work/float64(b.high), 0, 0
+	t.before, t.work, t.samples = b.work/float64(b.high), 0, 0
 	spare := slices.DeleteFunc(slices.Clone(g.members), (*Processor).IsActive)
 	before := slices.Collect(g.actives())
 	for _, p := range before {
 		if len(spare) > 0 && b.busy[p.cfg.Index] > busyAbove && p.movable() > 1 {
 			t.added = append(t.added, spare[0])
-			spare[0].active.Store(true) // first: p gives to none that is not active
-			p.ask(spare[0], p.movable()/2)
+			spare[0].active.Store(true) // first: p moves work to active ones only
+			p.requestMove(spare[0], p.movable()/2)
 			spare = spare[1:]
 		}
 	}
 	b.high, b.work = 0, 0
 }
 
-// judge ends a trial that has lasted long enough, and takes it back if it has
-// failed.
+// judge ends a trial that has lasted long enough, and undoes the spread if it
+// has failed.
 func (g *Group) judge(b *balancer) {
 	t := &b.trial
-	over, failed := t.look(b.rate, b.at)
+	over, failed := t.sample(b.rate, b.at)
 	if failed {
 		for _, p := range t.added {
 			p.active.Store(false)
 		}
 		for _, p := range t.added {
-			p.ask(g.leastBusy(b, 0), everything)
+			p.requestMove(g.leastBusy(b, 0), moveAll)
 		}
 	}
 	if over {
@@ -226,16 +238,16 @@ func (g *Group) judge(b *balancer) {
 	}
 }
 
-// look counts the work between two looks, and reports whether the trial is over
-// and has failed.
-func (t *trial) look(rate float64, now time.Time) (over, failed bool) {
-	if t.looks++; t.looks > trialSettles {
+// sample adds one interval's rate, and reports whether the trial is over, and
+// whether it has failed.
+func (t *trial) sample(rate float64, now time.Time) (over, failed bool) {
+	if t.samples++; t.samples > trialSettles {
 		t.work += rate
 	}
-	if t.looks < trialSettles+trialLooks {
+	if t.samples < trialSettles+trialSamples {
 		return false, false
 	}
-	switch gain := t.work / trialLooks / t.before; {
+	switch gain := t.work / trialSamples / t.before; {
 	case gain >= trialGain:
 		t.pause = 0
 	case gain > trialGone:
@@ -246,8 +258,8 @@ func (t *trial) look(rate float64, now time.Time) (over, failed bool) {
 	return true, false
 }
 
-// leastBusy returns the least busy of the active ones from an index on, the first
-// of equals. Precondition: there is one.
+// leastBusy returns the least busy active member from an index on, the first of
+// equals. Precondition: there is one.
 func (g *Group) leastBusy(b *balancer, from int) (least *Processor) {
 	for _, p := range g.members[from:] {
 		if p.active.Load() && (least == nil || b.busy[p.cfg.Index] < b.busy[least.cfg.Index]) {
@@ -257,16 +269,16 @@ func (g *Group) leastBusy(b *balancer, from int) (least *Processor) {
 	return least
 }
 
-// movable is how much p could share: its connections, or its ready coroutines if
-// those are more. Any thread.
+// movable is how much work p could share: the number of its connections, or of
+// its ready coroutines if that is higher. Any thread.
 func (p *Processor) movable() int {
 	return max(p.ep.Registered(), int(p.Stats.Queued.Load()))
 }
 
-// ask asks p to give n connections away, and as many of its ready coroutines. Any
-// thread.
-func (p *Processor) ask(to *Processor, n int) {
-	p.gift.Store(&gift{to, n})
+// requestMove asks p to move n connections to another Processor, and as many of
+// its ready coroutines. Any thread.
+func (p *Processor) requestMove(to *Processor, n int) {
+	p.moveRequest.Store(&moveRequest{to, n})
 	p.ex.RequestPreempt()
 	p.ep.Ring()
 }

@@ -13,9 +13,9 @@ import (
 // gifts are what members are asked to give away, as "0>1:5".
 func gifts(g *Group) (asked []string) {
 	for i, p := range g.members {
-		switch x := p.gift.Load(); {
+		switch x := p.moveRequest.Load(); {
 		case x == nil:
-		case x.n == everything:
+		case x.n == moveAll:
 			asked = append(asked, fmt.Sprintf("%d>%d:all", i, x.to.cfg.Index))
 		default:
 			asked = append(asked, fmt.Sprintf("%d>%d:%d", i, x.to.cfg.Index, x.n))
@@ -133,19 +133,19 @@ func TestTrial(t *testing.T) {
 		{115, false, 0},
 		{100, true, trialPauseMin},
 	} {
-		tr.before, tr.looks, tr.work = 100, 0, 0
+		tr.before, tr.samples, tr.work = 100, 0, 0
 		tr.after = time.Time{}
 		for range trialSettles { // what is done meanwhile does not count
-			if over, _ := tr.look(1000, now); over {
+			if over, _ := tr.sample(1000, now); over {
 				t.Fatal("over before it has settled")
 			}
 		}
-		for range trialLooks - 1 {
-			if over, _ := tr.look(c.rate, now); over {
+		for range trialSamples - 1 {
+			if over, _ := tr.sample(c.rate, now); over {
 				t.Fatal("over too early")
 			}
 		}
-		over, failed := tr.look(c.rate, now)
+		over, failed := tr.sample(c.rate, now)
 		after := time.Time{}
 		if c.failed {
 			after = now.Add(c.pause)
@@ -155,16 +155,16 @@ func TestTrial(t *testing.T) {
 		}
 	}
 	for range 10 {
-		tr.looks, tr.work = trialSettles+trialLooks, 0
-		tr.look(500, now)
+		tr.samples, tr.work = trialSettles+trialSamples, 0
+		tr.sample(500, now)
 	}
 	if tr.pause > trialPauseMax {
 		t.Errorf("pauses for %v", tr.pause)
 	}
 }
 
-// TestDecideAroundTrial: while a spread is on trial nothing else moves; one that
-// has failed is taken back, and the next one is not at once.
+// TestDecideAroundTrial: while a spread is on trial nothing else moves; one
+// that has failed is taken back, and the next one is not at once.
 func TestDecideAroundTrial(t *testing.T) {
 	g := newGroup(t, 2)
 	defer g.Discard()
@@ -176,7 +176,7 @@ func TestDecideAroundTrial(t *testing.T) {
 	for range spreadAfter {
 		g.decide(b)
 	}
-	for look := range trialSettles + trialLooks {
+	for look := range trialSettles + trialSamples {
 		if asked := gifts(g); !slices.Equal(asked, []string{"0>1:4"}) || marks(g) != "++" {
 			t.Fatalf("look %d: asked for %q, active are %s", look, asked, marks(g))
 		}

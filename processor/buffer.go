@@ -5,26 +5,27 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// Buffer is a piece of memory lent for as long as it is needed. Those released
-// last are lent first: they are still in the processor's cache, and a thousand
-// idle connections need none.
+// Buffer is memory lent for as long as it is needed. Those released last are
+// lent first: they are still in the CPU's cache, and a thousand idle
+// connections need none.
 type Buffer struct {
 	data  []byte
-	home  *Processor      // whose pool it came from; nil if it is unowned
-	lease runtime.Cleanup // counts it as released when it is lost; zero if home has no limit
+	home  *Processor      // that it is lent by; nil if it is unowned
+	lease runtime.Cleanup // counts it as released when it is leaked; zero if home has no limit
 }
 
 // Bytes returns the memory, at its full size.
 func (b *Buffer) Bytes() []byte { return b.data }
 
-// bufferPool is a Processor's LIFO of buffers. Owner, but for what it says.
+// bufferPool is a Processor's LIFO of buffers. All fields: owner, unless they
+// say otherwise.
 //
-//	in use    lent - back - freedRemotely
-//	in use + kept <= max, where there is a limit; while any coroutine waits, none is kept
+//	in use = lent - back - freedRemotely
+//	in use + kept <= max, where there is a limit; while any coroutine waits,
+//	none is kept
 type bufferPool struct {
 	size int // constant
 	max  int // constant; 0: any number in use
@@ -33,11 +34,13 @@ type bufferPool struct {
 	kept  counter.Counter // in free
 	lent  counter.Counter // ever
 	back  counter.Counter // ever released here
-	waits counter.Counter // times that none was to be had
+	waits counter.Counter // times that none was available
 	queue bufferQueue
 
-	freedRemotely atomic.Uint64 // ever released on other threads, or found by the garbage collector: their memory is not used again
-	wanted        atomic.Bool   // queue is not empty
+	// Ever released on other threads, or found by the garbage collector; their
+	// memory is not used again. Any thread.
+	freedRemotely atomic.Uint64
+	wanted        atomic.Bool // queue is not empty; any thread reads it
 }
 
 const (
@@ -46,21 +49,23 @@ const (
 	smallBufferSize   = 2 << 10
 )
 
-// Buffers of no Processor: those of ordinary goroutines, and what goes on without
-// one of the limited.
+// Buffers of no Processor: those of ordinary goroutines, and the small ones
+// that are lent in place of a limited one.
 var (
-	unownedBuffers = sync.Pool{New: func() any { return &Buffer{data: make([]byte, defaultBufferSize)} }}
-	smallBuffers   = sync.Pool{New: func() any { return &Buffer{data: make([]byte, smallBufferSize)} }}
+	unownedBuffers = sync.Pool{New: func() any { return newBuffer(defaultBufferSize) }}
+	smallBuffers   = sync.Pool{New: func() any { return newBuffer(smallBufferSize) }}
 )
+
+func newBuffer(size int) *Buffer { return &Buffer{data: make([]byte, size)} }
 
 // AcquireBuffer returns a buffer of the calling coroutine's Processor; an
 // ordinary goroutine gets one from a common pool.
 //
-// Where the memory for them is limited (Config.MaxBuffers) and all is in use, it
+// Where their number is limited (Config.MaxBuffers) and all are in use, it
 // parks until one is released, first come, first served. It unwinds
-// ([coroutine.Unwind]) when the scheduler ends by force. A coroutine that has a
-// buffer and waits for another may wait for itself: take one, or the second by
-// [TryAcquireBuffer].
+// ([coroutine.Unwind]) when the Scheduler ends by force. A coroutine that holds
+// a buffer and waits for another may wait for itself: hold one only, or get the
+// second by [TryAcquireBuffer].
 func AcquireBuffer() *Buffer {
 	p := Here()
 	if p == nil {
@@ -72,7 +77,8 @@ func AcquireBuffer() *Buffer {
 	return p.awaitBuffer()
 }
 
-// TryAcquireBuffer is AcquireBuffer that does not park: it returns nil at the limit.
+// TryAcquireBuffer is AcquireBuffer, but does not park: it returns nil at the
+// limit.
 func TryAcquireBuffer() *Buffer {
 	p := Here()
 	if p == nil {
@@ -81,10 +87,9 @@ func TryAcquireBuffer() *Buffer {
 	return p.buffers.take(p)
 }
 
-// AcquireAnyBuffer is AcquireBuffer that does not park: at the limit it returns a
-// small buffer, which does not count. It is for a caller that holds what the
-// holders of buffers may need, a lock or the peer's end of a connection: it goes
-// on by small pieces.
+// AcquireAnyBuffer is AcquireBuffer, but does not park: at the limit it returns
+// a small buffer, which does not count. It is for a caller that has what the
+// holders of buffers may need, a lock or the peer's end of a connection.
 func AcquireAnyBuffer() *Buffer {
 	p := Here()
 	if p == nil {
@@ -103,7 +108,7 @@ func AcquireAnyBuffer() *Buffer {
 func (q *bufferPool) take(p *Processor) *Buffer {
 	if n := len(q.free); n > 0 {
 		b := q.free[n-1]
-		q.free[n-1] = nil // so that it is found when it is lost
+		q.free[n-1] = nil // so that the garbage collector finds it if it is leaked
 		q.free = q.free[:n-1]
 		q.kept.Set(uint64(n - 1))
 		q.lent.Inc()
@@ -115,7 +120,7 @@ func (q *bufferPool) take(p *Processor) *Buffer {
 	return p.lendNew()
 }
 
-// inUse returns how many are lent.
+// inUse returns how many buffers are lent.
 func (q *bufferPool) inUse() int {
 	return int(q.lent.Own() - q.back.Own() - q.freedRemotely.Load())
 }
@@ -124,14 +129,14 @@ func (q *bufferPool) inUse() int {
 func (p *Processor) lendNew() *Buffer {
 	b := &Buffer{data: make([]byte, p.buffers.size), home: p}
 	if p.buffers.max != 0 {
-		b.lease = runtime.AddCleanup(b, (*Processor).freedRemotely, p) // runs in no case while p.buffers.free has b
+		// It does not run while p.buffers.free has b.
+		b.lease = runtime.AddCleanup(b, (*Processor).freedRemotely, p)
 	}
 	p.buffers.lent.Inc()
 	return b
 }
 
-// Release ends the loan. The buffer must not be used after that. It may be
-// released where it was not acquired.
+// Release gives the buffer back. It must not be used after that. Any thread.
 func (b *Buffer) Release() {
 	switch p := Here(); {
 	case b.home != nil && p == b.home:
@@ -146,6 +151,7 @@ func (b *Buffer) Release() {
 	}
 }
 
+// release is Release on the home's thread.
 func (q *bufferPool) release(p *Processor, b *Buffer) {
 	q.back.Inc()
 	switch n := len(q.free); {
@@ -160,14 +166,14 @@ func (q *bufferPool) release(p *Processor, b *Buffer) {
 	}
 }
 
-// drop is for a released buffer that is left to the garbage collector.
+// drop leaves a released buffer to the garbage collector.
 func (b *Buffer) drop() {
 	b.lease.Stop()
-	runtime.KeepAlive(b) // until here, or it might be taken for lost
+	runtime.KeepAlive(b) // until here, or it might count as leaked
 }
 
-// freedRemotely counts a buffer that another thread has released, or that the
-// garbage collector has found. Any thread.
+// freedRemotely counts a buffer that was released on another thread, or leaked
+// and found by the garbage collector. Any thread.
 func (p *Processor) freedRemotely() {
 	p.buffers.freedRemotely.Add(1)
 	if p.buffers.wanted.Load() {
@@ -176,21 +182,14 @@ func (p *Processor) freedRemotely() {
 }
 
 // BufferBytes returns how many bytes of the Processor's buffers are in use, and
-// how many are kept for use. Any thread; the two may be of slightly different
+// how many are kept for reuse. Any thread; the two may be of slightly different
 // moments.
 func (p *Processor) BufferBytes() (inUse, kept uint64) {
 	q := &p.buffers
-	gone := q.back.Load() + q.freedRemotely.Load() // first: what is lent only rises meanwhile
+	gone := q.back.Load() + q.freedRemotely.Load() // first: lent only rises meanwhile
 	return (q.lent.Load() - gone) * uint64(q.size), q.kept.Load() * uint64(q.size)
 }
 
-// BufferWaits returns how often no buffer was to be had, and AcquireBuffer waited
-// or AcquireAnyBuffer returned a small one. Any thread.
+// BufferWaits returns how often no buffer was available, so that AcquireBuffer
+// waited or AcquireAnyBuffer returned a small one. Any thread.
 func (p *Processor) BufferWaits() uint64 { return p.buffers.waits.Load() }
-
-// bufferWait is a coroutine that waits for a buffer.
-type bufferWait struct {
-	w    *coroutine.Waiter
-	b    *Buffer // what it was given
-	next *bufferWait
-}

@@ -38,8 +38,8 @@ func wantBytes(t *testing.T, p *Processor, inUse, kept int) {
 	}
 }
 
-// TestBufferLimit: at the limit coroutines wait, FIFO, and none is overtaken; what
-// is in use and kept is counted.
+// TestBufferLimit: at the limit coroutines wait, FIFO, and none is overtaken;
+// what is in use and kept is counted.
 func TestBufferLimit(t *testing.T) {
 	within(t, 60*time.Second)
 	g := scarce(t, 2)
@@ -96,8 +96,8 @@ func TestBufferLimit(t *testing.T) {
 }
 
 // TestBufferLimitRemote: buffers that another thread releases, and such as are
-// lost, go to those that wait, and count as released once. A wait for a lost one
-// has the garbage collector look for it.
+// lost, go to those that wait, and count as released once. A wait for a lost
+// one has the garbage collector look for it.
 func TestBufferLimitRemote(t *testing.T) {
 	within(t, 60*time.Second)
 	g := scarce(t, 1)
@@ -150,8 +150,8 @@ func TestLimitedProcessorIsCollected(t *testing.T) {
 	eventually(t, "the Processor to be collected", func() bool { runtime.GC(); return last.Value() == nil })
 }
 
-// TestBufferLimitEnds: a wait for a buffer that is ended by force unwinds and takes
-// nothing with it.
+// TestBufferLimitEnds: a wait for a buffer that is ended by force unwinds and
+// takes nothing with it.
 func TestBufferLimitEnds(t *testing.T) {
 	within(t, 60*time.Second)
 	g := scarce(t, 1)
@@ -180,8 +180,8 @@ func TestBufferLimitEnds(t *testing.T) {
 	runtime.KeepAlive(b)
 }
 
-// TestBufferQueue: those that leave from the middle and from either end leave the
-// others in order.
+// TestBufferQueue: those that leave from the middle and from either end leave
+// the others in order.
 func TestBufferQueue(t *testing.T) {
 	for gone := range 3 {
 		var q bufferQueue

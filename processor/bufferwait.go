@@ -8,11 +8,19 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// bufferQueue are the coroutines of a Processor that wait for a buffer, FIFO. A
-// released buffer is handed to the first, so none is overtaken. Owner.
+// bufferWait is a coroutine that waits for a buffer.
+type bufferWait struct {
+	w    *coroutine.Waiter
+	b    *Buffer // set when it is handed one
+	next *bufferWait
+}
+
+// bufferQueue holds the coroutines of a Processor that wait for a buffer, FIFO.
+// A released buffer is handed to the first, so none is overtaken. All fields:
+// owner.
 type bufferQueue struct {
 	first, last *bufferWait
-	searched    time.Duration // how long the one in front waited for the last collection
+	searched    time.Duration // how long the first waited before the last collection
 }
 
 func (q *bufferQueue) empty() bool { return q.first == nil }
@@ -36,7 +44,7 @@ func (q *bufferQueue) remove(x *bufferWait) {
 	}
 }
 
-// handOver gives b, which is lent, to the first in the queue.
+// handOver gives b, which counts as lent, to the first in the queue.
 func (q *bufferPool) handOver(p *Processor, b *Buffer) {
 	x := q.queue.first
 	q.leave(x)
@@ -62,10 +70,11 @@ func (p *Processor) awaitBuffer() *Buffer {
 	}
 	x := &bufferWait{w: coroutine.AcquireWaiter()}
 	q.queue.push(x)
-	q.wanted.Store(true) // before the look at what was freed remotely
+	q.wanted.Store(true) // before the check of what was freed remotely
 	p.lendMore()
 	for x.b == nil {
-		why := x.w.ParkUntil(coroutine.ReasonBuffer, clock.Now()+int64(max(q.queue.searched, minSearch)))
+		wait := max(q.queue.searched, minSearch)
+		why := x.w.ParkUntil(coroutine.ReasonBuffer, clock.Now()+int64(wait))
 		switch {
 		case x.b != nil:
 		case why == coroutine.WakeShutdown:
@@ -82,18 +91,19 @@ func (p *Processor) awaitBuffer() *Buffer {
 	return x.b
 }
 
-// lendMore serves those that wait after buffers have been freed remotely. Called
-// in each turn while any coroutine waits.
+// lendMore serves the waiting coroutines after buffers have been freed
+// remotely. It is called in each turn while any waits.
 func (p *Processor) lendMore() {
 	for q := &p.buffers; !q.queue.empty() && q.inUse() < q.max; {
 		q.handOver(p, p.lendNew())
 	}
 }
 
-// A buffer that was lost, as by a Buffered that was closed with something unread,
-// is in use until the garbage collector finds it, and where all memory is in use
-// there is little to make the collector run. So the first in the queue asks for a
-// collection when it has waited for minSearch, then after twice as long each time.
+// A leaked buffer, as of a socket's reader that was closed with something
+// unread, is in use until the garbage collector finds it; and while all buffers
+// are in use, little is allocated that would make the collector run. So the
+// first in the queue asks for a collection when it has waited for minSearch,
+// then after twice as long each time.
 const (
 	minSearch = time.Second
 	maxSearch = time.Minute

@@ -1,5 +1,5 @@
-// Package processor is one loop that runs coroutines: their run queue, what
-// other threads send it, their timers and their I/O. The loop and its
+// Package processor is one event loop that runs coroutines: their run queue,
+// what other threads send it, their timers and their I/O. The loop and its
 // coroutines run one at a time, on one thread at a time; which thread may
 // change, unless the loop is locked to one.
 //
@@ -9,40 +9,54 @@
 //
 // # The loop
 //
-// A turn does, in this order: expired timers, coroutines woken or submitted by other threads, I/O that has become
-// possible, then the ready coroutines, until none is left or the turn's budget (a count and a time) is used up. Whatever
-// is ready then waits for the next turn, so that no stage starves another. When a turn finds nothing to run, the
-// Processor steals coroutines that have not started from the busiest of its group, else looks for events for a short
-// while if that has been paying lately (spin.go), else blocks in epoll. Asleep it costs nothing: no tick, no timeout.
+// A turn runs, in this order: expired timers, coroutines woken or submitted by
+// other threads, I/O that has become possible, then the ready coroutines, until
+// none is left or the turn's budget (a count and a time) is used up. What is
+// ready after that waits for the next turn, so no source of work starves
+// another. A turn that finds nothing to run steals coroutines that have not
+// started from the busiest Processor of the group; else it polls for events for
+// a short while, if that has been paying lately; else it blocks in epoll.
+// Asleep a Processor costs nothing: no tick, no timeout.
 //
 // # Files
 //
 //	processor.go  what a Processor is
-//	loop.go       the turn
-//	thread.go     the goroutine that the loop runs on, and its thread if it has one of its own
-//	handoff.go    the monitor, by which the loop goes on without a blocked coroutine
-//	idle.go       what to do when there is nothing to run; spin.go decides whether to spin
-//	balance.go    how many Processors there is work for; migrate.go: how it moves
-//	submit.go     work from other threads, placement, stealing
+//	loop.go       the turn; turn.go: what others may know of it
+//	thread.go     the goroutine that the loop runs on, and its thread if it has
+//	              one of its own
+//	handoff.go    the monitor, by which the loop goes on without a blocked
+//	              coroutine; pause.go: how it sleeps while the group does
+//	idle.go       what to do when there is nothing to run; spin.go decides
+//	              whether to spin
+//	spawn.go      how a coroutine is started
+//	submit.go     work from other threads, stealing; place.go: where new work
+//	              goes
+//	limit.go      how many coroutines may live
+//	balance.go    how many Processors there is work for; migrate.go: how work
+//	              moves
 //	park.go       parking with a deadline, Sleep
-//	timers.go     Func: a function that is called in a coroutine when its time has come
-//	poll_unsafe.go  PollDesc: an fd and who waits for it
+//	timers.go     Func: a function that is called in a coroutine at a given time
+//	poll.go       PollDesc: an fd and what waits for it
 //	watch.go      Watch: a wait for an fd that holds no coroutine
-//	lookout.go    the epoll of what ordinary goroutines wait for; alone.go: where there can be none
-//	withdraw.go   an fd leaves epoll before its last duplicate is closed
-//	buffer.go     hot buffers
-//	group.go      what the Processors of a scheduler share
-//	stats.go      counters
+//	goroutinepoller.go
+//	              the epoll of what ordinary goroutines wait for; pollwait.go:
+//	              where there can be none
+//	buffer.go     hot buffers; bufferwait.go: the queue for them at the limit
+//	group.go      what the Processors of a Scheduler share
+//	stats.go      counters; iostats.go: those of system calls; history.go: the
+//	              past minutes
 //
 // # Sleep and wake between threads
 //
-// A Processor that is about to block announces it (epoller.Asleep), then looks once more for wakes and submissions;
-// whoever sends it one publishes that first and then rings (epoller.Ring), which writes the eventfd only if the
-// announcement stands. Whichever of the two comes second sees the other, so nothing is left lying.
+// A Processor that is about to block announces it (epoller.Asleep), then checks
+// once more for wakes and submissions. Whatever sends it one publishes that
+// first and then rings (epoller.Ring), which writes the eventfd only if the
+// announcement stands. Whichever of the two comes second sees the other, so no
+// wake is lost.
 //
 // # Contract
 //
 // "owner" in a field's comment is what runs for the Processor: its loop or its
-// current coroutine. One that was left behind is not owner until it has come
-// back.
+// current coroutine. A coroutine that was left behind is not owner until it has
+// rejoined.
 package processor

@@ -8,7 +8,8 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-// A group of one Processor. Package scheduler does this, and more, for any number.
+// A group of one Processor. Package scheduler does this, and more, for any
+// number.
 func Example() {
 	g := processor.NewGroup(nil)
 	p, err := processor.New(processor.Config{Group: g, CPU: -1, LockThread: true, Idle: 16,

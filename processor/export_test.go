@@ -16,13 +16,13 @@ func AnyGain(t testing.TB) {
 
 // Give asks p to give away n connections, and as many ready coroutines. Any
 // thread.
-func (p *Processor) Give(to *Processor, n int) { p.ask(to, n) }
+func (p *Processor) Give(to *Processor, n int) { p.requestMove(to, n) }
 
 // GiveAll makes p one that is not active and asks it to give all away. Any
 // thread.
 func (p *Processor) GiveAll(to *Processor) {
 	p.active.Store(false)
-	p.ask(to, everything)
+	p.requestMove(to, moveAll)
 }
 
 // Pinned starts fn on p, for good, whatever the limit; for a caller outside. It

@@ -13,51 +13,60 @@ type Phase int32
 // The phases.
 const (
 	Running  Phase = iota
-	Draining       // no new work from outside, listeners no longer accept; coroutines end by themselves
+	Draining       // no work from outside, listeners do not accept; coroutines end by themselves
 	Stopping       // every park ends with WakeShutdown
 	Stopped        // Processors end as soon as no coroutine lives on them
 )
 
-// Group is what the Processors of one scheduler share.
+// Group is what the Processors of one Scheduler share.
 //
-// Tokens. active counts reasons why the group is not quiet: one token for each Processor on which a coroutine lives
-// (holding), and one for each submission from another thread that no Processor has adopted. A token is taken before
-// what it stands for is visible and given back after it is gone, so active is 0 only when nothing lives and nothing is
-// under way.
+// Tokens: active counts the reasons why the group is not quiet, one token for
+// each Processor on which a coroutine lives (holding), and one for each
+// submission from another thread that no Processor has adopted. A token is
+// taken before what it stands for is visible, and given back after that is
+// gone. So active is 0 only when nothing lives and nothing is on its way.
 type Group struct {
-	Owner     any                         // constant: the scheduler
-	OnHandoff func(*coroutine.LeftBehind) // constant once the first member has started; called on an ordinary goroutine, may be nil
+	Owner any // constant: the Scheduler
 
-	OnRefused func() // as OnHandoff; called by what starts a coroutine and is refused
+	// Hooks, constant once the first member has started; nil for none.
+	OnHandoff func(*coroutine.LeftBehind) // called on an ordinary goroutine
 
-	members  []*Processor // constant once the first has started
-	phase    atomic.Int32
-	active   atomic.Int64
-	spinners atomic.Int32
-	turns    atomic.Uint32 // rotates placement among many
-	limit    limit
-	watchdog doze
-	monitor  *monitor // nil without one
+	OnRefused func() // called for each refused start, on the thread of its caller
 
-	minActive int  // how many members are active at least; constant once the first has started
-	dozing    doze // the monitor's
+	members       []*Processor // constant once the first has started
+	phase         atomic.Int32
+	active        atomic.Int64
+	spinners      atomic.Int32  // Processors that spin
+	turns         atomic.Uint32 // rotates placement among many
+	limit         limit
+	watchdogPause pauseState // the watchdog's
+	monitor       *monitor   // nil without one
+
+	minActive    int        // fewest active members; constant once the first has started
+	monitorPause pauseState // the monitor's
 
 	mu    inside.Mutex
 	quiet chan struct{} // closed when active reaches 0, then replaced; under mu
 }
 
-// NewGroup returns a group without members.
+// NewGroup returns a group without members, of the Scheduler owner.
 func NewGroup(owner any) *Group {
-	return &Group{Owner: owner, quiet: make(chan struct{}), watchdog: newDoze(), dozing: newDoze()}
+	return &Group{
+		Owner:         owner,
+		quiet:         make(chan struct{}),
+		watchdogPause: newPauseState(),
+		monitorPause:  newPauseState(),
+	}
 }
 
-// Members returns the Processors in the order of their indices. Not to be changed.
+// Members returns the Processors in the order of their indices. The slice must
+// not be changed.
 func (g *Group) Members() []*Processor { return g.members }
 
 // Phase returns the group's phase.
 func (g *Group) Phase() Phase { return Phase(g.phase.Load()) }
 
-// Advance raises the phase to at least ph and tells every Processor.
+// Advance raises the phase to at least ph and has every Processor act on it.
 func (g *Group) Advance(ph Phase) {
 	for {
 		old := g.phase.Load()
@@ -82,8 +91,8 @@ func (g *Group) Discard() {
 	}
 }
 
-// Wait waits until the members and the monitor have ended. To be called after
-// Advance to Stopped.
+// Wait waits until the members and the monitor have ended, after Advance to
+// Stopped.
 func (g *Group) Wait() {
 	for _, p := range g.members {
 		<-p.ended
@@ -94,11 +103,11 @@ func (g *Group) Wait() {
 	}
 }
 
-// Active reports whether any coroutine of the group lives or is on its way.
+// Active reports whether any coroutine of the group lives or is about to.
 func (g *Group) Active() bool { return g.active.Load() != 0 }
 
-// Quiet returns a channel that is closed when the group is, or next becomes, quiet. It may have become active again by
-// the time the receiver looks.
+// Quiet returns a channel that is closed once the group is quiet. The group may
+// be active again by the time the receiver runs.
 func (g *Group) Quiet() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()

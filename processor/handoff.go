@@ -10,34 +10,34 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
-// monitor hands Processors on: where it finds one whose coroutine is blocked
-// outside netco it has another goroutine run that Processor's loop on in its own
-// place, if the coroutine stays blocked (coroutine.Executor.Rescue).
+// monitor hands Processors on. Where it finds one whose coroutine is blocked
+// outside netco, and stays so, it has another goroutine run that Processor's
+// loop in place of its own (coroutine.Executor.Rescue).
 //
-// It looks every lookEvery, every lookOften for a while after a Processor was
-// handed on by that, and not at all while all Processors have been asleep for
-// monitorFor. Code that is known to block does not wait for it, see
+// It checks every checkEvery; every checkOften for a while after it has handed
+// a Processor on; and not at all once all Processors have been asleep for
+// monitorFor. Code that is known to block does not wait for the monitor, see
 // coroutine.Executor.SetStandby.
 type monitor struct {
 	group *Group
 	quit  chan struct{} // closed when the members have ended
 	ended chan struct{} // closed by the monitor
 	balancer
-	handed atomic.Bool // one was handed on since the last look; any thread
-	often  time.Time   // until when to look often
+	handed atomic.Bool // one was handed on since the last check; any thread
+	often  time.Time   // until when to check often
 	awake  time.Time   // when a Processor was last seen awake
 }
 
 const (
-	lookEvery  = 8 * time.Millisecond
-	lookOften  = 400 * time.Microsecond
+	checkEvery = 8 * time.Millisecond
+	checkOften = 400 * time.Microsecond
 	oftenFor   = 100 * time.Millisecond
-	monitorFor = 50 * time.Millisecond // how long it looks on while all are asleep
+	monitorFor = 50 * time.Millisecond // how long it goes on checking while all are asleep
 )
 
-// StartMonitor makes the group's Processors, which are not locked to threads, go
-// on when a coroutine blocks outside netco. Where that cannot be had it warns and says why.
-// To be called once, when the members have started.
+// StartMonitor makes the group's Processors, which are not locked to threads,
+// go on when a coroutine blocks outside netco. Where that is not possible it
+// logs why. It is called once, when the members have started.
 func (g *Group) StartMonitor(log *zap.Logger) {
 	m := &monitor{group: g, quit: make(chan struct{}), ended: make(chan struct{})}
 	g.monitor = m
@@ -59,11 +59,11 @@ func (g *Group) StartMonitor(log *zap.Logger) {
 	go m.run()
 }
 
-// run looks until the group has stopped.
+// run checks until the group has stopped.
 func (m *monitor) run() {
 	defer close(m.ended)
 	m.awake = time.Now()
-	timer := time.NewTimer(m.pause(m.awake))
+	timer := time.NewTimer(m.interval(m.awake))
 	defer timer.Stop()
 	handedOn := func() { m.handed.Store(true) }
 	for {
@@ -82,30 +82,31 @@ func (m *monitor) run() {
 		m.group.balance(&m.balancer, now)
 		if !m.group.idle() {
 			m.awake = now
-		} else if now.Sub(m.awake) > monitorFor && !m.doze() {
+		} else if now.Sub(m.awake) > monitorFor && !m.pauseUntilWake() {
 			return
 		}
-		timer.Reset(m.pause(now))
+		timer.Reset(m.interval(now))
 	}
 }
 
-// pause returns when to look next.
-func (m *monitor) pause(now time.Time) time.Duration {
+// interval returns how long to wait before the next check.
+func (m *monitor) interval(now time.Time) time.Duration {
 	if now.Before(m.often) {
-		return lookOften
+		return checkOften
 	}
-	return lookEvery
+	return checkEvery
 }
 
-// doze sleeps until a Processor wakes; false means that the group has stopped.
-func (m *monitor) doze() bool {
-	d := &m.group.dozing
+// pauseUntilWake sleeps until a Processor wakes; false means that the group has
+// stopped.
+func (m *monitor) pauseUntilWake() bool {
+	d := &m.group.monitorPause
 	if !d.begin(m.group) {
 		return true
 	}
 	defer d.end()
 	select {
-	case <-d.roused:
+	case <-d.resumed:
 		m.awake = time.Now()
 		return true
 	case <-m.quit:

@@ -15,25 +15,29 @@ const (
 	sliceLengths = 20 // kinds of length
 )
 
-// Slice is five seconds of a Processor's past. Any thread may hold one; it is a copy.
+// Slice is five seconds of a Processor's past: a copy, for any thread.
 type Slice struct {
-	Start   int64                // CLOCK_MONOTONIC, ns; a multiple of five seconds
-	Turns   uint64               // that ended in it and ran something
-	BusyNs  uint64               // their time, all of it, also what lay before Start
-	MaxNs   uint64               // the longest
-	Lengths [sliceLengths]uint64 // of them, those of less than 2^i µs (of 1,024 ns) and not less than half of that; the last: all longer ones
+	Start  int64  // CLOCK_MONOTONIC, ns; a multiple of five seconds
+	Turns  uint64 // turns that ended in it and ran something
+	BusyNs uint64 // their length in all, with what lay before Start
+	MaxNs  uint64 // the length of the longest
+
+	// Lengths[i] is how many of these turns took less than 2^i µs (of 1,024
+	// ns), and at least half of that; the last element counts all longer ones.
+	Lengths [sliceLengths]uint64
 }
 
-// history is the Processor's past minutes: a ring of slices, of which a slot belongs to one slice until another needs it. Its owner
-// writes; readers copy a slot and drop it if its start has changed meanwhile.
+// history is a Processor's past minutes: a ring of slices, which are reused in
+// turn. The owner writes; a reader copies a slice, and drops the copy if the
+// slice's start has changed meanwhile.
 type history struct {
-	end  int64 // owner: when the slice that is being written ends
-	at   *slice
+	end  int64  // owner: when the current slice ends
+	at   *slice // owner: the current slice
 	ring [pastSlices]slice
 }
 
 type slice struct {
-	start              counter.Counter // 0: none
+	start              counter.Counter // 0: unused, or about to be reused
 	turns, busy, worst counter.Counter
 	lengths            [sliceLengths]counter.Counter
 }
@@ -41,7 +45,7 @@ type slice struct {
 // note counts a turn that has just ended. Owner only.
 func (h *history) note(now, length int64) {
 	if now >= h.end {
-		h.turnPage(now)
+		h.nextSlice(now)
 	}
 	s := h.at
 	s.turns.Inc()
@@ -52,13 +56,13 @@ func (h *history) note(now, length int64) {
 	s.lengths[min(bits.Len64(uint64(length)>>10), sliceLengths-1)].Inc()
 }
 
-// turnPage begins the slice that now belongs to.
-func (h *history) turnPage(now int64) {
+// nextSlice begins the slice that the time now falls in.
+func (h *history) nextSlice(now int64) {
 	start := now - now%sliceNs
 	h.end = start + sliceNs
 	s := &h.ring[start/sliceNs%pastSlices]
 	h.at = s
-	s.start.Publish(0) // readers drop what they have read of it
+	s.start.Publish(0) // first: readers drop what they have read of it
 	s.turns.Publish(0)
 	s.busy.Publish(0)
 	s.worst.Publish(0)
@@ -68,7 +72,8 @@ func (h *history) turnPage(now int64) {
 	s.start.Publish(uint64(start))
 }
 
-// History returns the slices of the last four minutes in which anything ran, oldest first, from any thread.
+// History returns the slices of the last four minutes in which anything ran,
+// oldest first. Any thread.
 func (p *Processor) History() []Slice {
 	var list []Slice
 	for i := range p.history.ring {
@@ -76,13 +81,20 @@ func (p *Processor) History() []Slice {
 	}
 	slices.SortFunc(list, func(a, b Slice) int { return cmp.Compare(a.Start, b.Start) })
 	for len(list) > 0 && list[0].Start <= list[len(list)-1].Start-pastSlices*sliceNs {
-		list = list[1:] // left in the ring by a quiet time
+		list = list[1:] // older, and not reused since nothing ran
 	}
 	return list
 }
 
+// appendSlice appends a copy of s, unless s is unused or has been reused
+// meanwhile.
 func appendSlice(list []Slice, s *slice) []Slice {
-	r := Slice{Start: int64(s.start.Load()), Turns: s.turns.Load(), BusyNs: s.busy.Load(), MaxNs: s.worst.Load()}
+	r := Slice{
+		Start:  int64(s.start.Load()),
+		Turns:  s.turns.Load(),
+		BusyNs: s.busy.Load(),
+		MaxNs:  s.worst.Load(),
+	}
 	for i := range s.lengths {
 		r.Lengths[i] = s.lengths[i].Load()
 	}

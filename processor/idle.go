@@ -2,7 +2,7 @@ package processor
 
 import "github.com/netco-go/netco/internal/clock"
 
-// idle waits for something to do, or finds it elsewhere.
+// idle finds work elsewhere, or waits for some.
 func (p *Processor) idle(now int64) {
 	if p.steal(now) {
 		return
@@ -11,9 +11,9 @@ func (p *Processor) idle(now int64) {
 	if timed && deadline <= now {
 		return
 	}
-	if p.spin.worth(p.group) {
+	if p.spin.begin(p.group) {
 		found := p.spinUntil(now, deadline, timed)
-		p.spin.leave(p.group)
+		p.spin.end(p.group)
 		if found {
 			return
 		}
@@ -27,7 +27,8 @@ func (p *Processor) idle(now int64) {
 	p.sleep(now, deadline, timed)
 }
 
-// armCostNs is about what timerfd_settime costs when the time set is near: the kernel reprograms the hardware timer.
+// armCostNs is about what timerfd_settime costs for a time that is near: the
+// kernel reprograms the hardware timer.
 const armCostNs = 15_000
 
 // sleep blocks in epoll until an event, a ring or the deadline.
@@ -38,14 +39,15 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 		p.ep.Awake()
 		return
 	}
-	// Who submits rings a thief only if it is asleep, so a thief looks once more when it has said that it is. What is not for
-	// it now may be when its owner has been held up for long.
-	switch offered, mine := p.offers(now); {
+	// A submitter rings a stealer only if that is asleep. So a stealer checks
+	// once more after it has announced its sleep. What it must leave to the
+	// owner now may be stealable once the owner has been stalled.
+	switch offered, mine := p.hasStealable(now); {
 	case mine:
 		p.ep.Awake()
 		return
-	case offered && (!timed || deadline > now+heldUpNs):
-		deadline, timed = now+heldUpNs, true
+	case offered && (!timed || deadline > now+stalledNs):
+		deadline, timed = now+stalledNs, true
 	}
 	if timed {
 		if err := p.timerFD.Arm(deadline, now); err != nil {
@@ -57,9 +59,9 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 	n := p.ep.Wait()
 	p.ep.Awake()
 	woke := clock.Now()
-	p.Stats.TurnStart.Set(uint64(woke)) // before what follows: the sleep was no stall
+	p.Stats.TurnStart.Set(uint64(woke)) // before what follows: a sleep is no stall
 	p.time.awake(woke)
-	p.group.rouse() // after Awake
+	p.group.resumeWatchers() // after Awake
 	p.spin.slept(woke-now, p.first(n))
 	p.ex.SetClock(woke)
 	p.dispatch(n)
@@ -67,10 +69,12 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 
 // hasWork reports whether another thread has sent something.
 func (p *Processor) hasWork() bool {
-	return p.nudged.Load() || p.gift.Load() != nil || !p.wakes.Empty() || p.sub.waiting.Load() != 0 || !p.retimed.funcs.Empty() || p.group.Phase() != p.phase
+	return p.turnWanted.Load() || p.moveRequest.Load() != nil || !p.wakes.Empty() ||
+		p.sub.waiting.Load() != 0 || !p.retimed.funcs.Empty() || p.group.Phase() != p.phase
 }
 
-// spinUntil looks for work without sleeping, for as long as the spinner allows and no longer than to the deadline.
+// spinUntil polls for work without sleeping, for spinNs at most and no longer
+// than to the deadline.
 func (p *Processor) spinUntil(now, deadline int64, timed bool) (found bool) {
 	start, last := now, now
 	for {
@@ -100,7 +104,7 @@ func (p *Processor) spinUntil(now, deadline int64, timed bool) (found bool) {
 	}
 }
 
-// first returns what the first of n events is for; nil if that is no fd's.
+// first returns the fd of the first of n events; nil if that is no fd's.
 func (p *Processor) first(n int) *PollDesc {
 	if n == 0 {
 		return nil

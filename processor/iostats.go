@@ -9,25 +9,25 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// IOFigures are figures about system calls on sockets: counters, or their
+// ioFigures are figures about system calls on sockets: counters, or their
 // values.
-type IOFigures[T any] struct {
-	Reads, Writes, Accepts             T // calls, those that found nothing included
-	ReadAgain, WriteAgain, AcceptAgain T // of them, those that found nothing: EAGAIN
-	SavedReads                         T // reads not made because a short read had drained the socket
+type ioFigures[T any] struct {
+	Reads, Writes, Accepts             T // calls, with those that found nothing
+	ReadAgain, WriteAgain, AcceptAgain T // of these, those that found nothing: EAGAIN
+	SavedReads                         T // not made, since a short read had drained the socket
 	BytesIn, BytesOut                  T
 	Accepted                           T
 	AcceptErrors                       [AcceptErrorKinds]T
 }
 
-// IOStats count the system calls on sockets that a Processor's coroutines make.
-// Its thread writes them, any thread reads them.
-type IOStats struct{ IOFigures[counter.Counter] }
+// IOStats count the system calls that a Processor's coroutines make on sockets.
+// Its owner writes them, any thread reads them.
+type IOStats struct{ ioFigures[counter.Counter] }
 
 // IOSnapshot is what IOStats held at some moment.
-type IOSnapshot = IOFigures[uint64]
+type IOSnapshot = ioFigures[uint64]
 
-// AcceptError is a kind of error that accept(2) ends with.
+// AcceptError is a kind of error of accept(2).
 type AcceptError uint8
 
 // The kinds.
@@ -35,7 +35,7 @@ const (
 	AcceptConnection AcceptError = iota // the connection has failed before it was accepted
 	AcceptFiles                         // no fd is left: EMFILE, ENFILE
 	AcceptMemory                        // no memory is left for it: ENOBUFS, ENOMEM
-	AcceptOther
+	acceptOther
 
 	AcceptErrorKinds = iota
 )
@@ -51,19 +51,19 @@ func AcceptErrorOf(errno syscall.Errno) AcceptError {
 		return AcceptFiles
 	case unix.ENOBUFS, unix.ENOMEM:
 		return AcceptMemory
-	case unix.ECONNABORTED, unix.EPROTO, unix.EPERM, unix.ENETDOWN, unix.ENOPROTOOPT, unix.EHOSTDOWN, unix.ENONET,
-		unix.EHOSTUNREACH, unix.EOPNOTSUPP, unix.ENETUNREACH:
-		return AcceptConnection // accept(2)
+	case unix.ECONNABORTED, unix.EPROTO, unix.EPERM, unix.ENETDOWN, unix.ENOPROTOOPT,
+		unix.EHOSTDOWN, unix.ENONET, unix.EHOSTUNREACH, unix.EOPNOTSUPP, unix.ENETUNREACH:
+		return AcceptConnection // as accept(2) lists them
 	}
-	return AcceptOther
+	return acceptOther
 }
 
 // Snapshot reads the counters, from any thread. Each is of its own moment.
-func (s *IOStats) Snapshot() IOSnapshot { return snapshot(&s.IOFigures) }
+func (s *IOStats) Snapshot() IOSnapshot { return snapshot(&s.ioFigures) }
 
-// outside counts what ordinary goroutines do. They are many, so these are
-// atomic adds.
-var outside IOFigures[atomic.Uint64]
+// outside counts what ordinary goroutines do, by atomic adds, since there are
+// many of them.
+var outside ioFigures[atomic.Uint64]
 
 // OutsideIO is what the ordinary goroutines of the process have done on
 // sockets.
@@ -72,12 +72,13 @@ func OutsideIO() IOSnapshot { return snapshot(&outside) }
 func snapshot[T any, P interface {
 	*T
 	Load() uint64
-}](f *IOFigures[T]) IOSnapshot {
+}](f *ioFigures[T]) IOSnapshot {
 	r := IOSnapshot{
 		Reads: P(&f.Reads).Load(), Writes: P(&f.Writes).Load(), Accepts: P(&f.Accepts).Load(),
-		ReadAgain: P(&f.ReadAgain).Load(), WriteAgain: P(&f.WriteAgain).Load(), AcceptAgain: P(&f.AcceptAgain).Load(),
-		SavedReads: P(&f.SavedReads).Load(),
-		BytesIn:    P(&f.BytesIn).Load(), BytesOut: P(&f.BytesOut).Load(),
+		ReadAgain: P(&f.ReadAgain).Load(), WriteAgain: P(&f.WriteAgain).Load(),
+		AcceptAgain: P(&f.AcceptAgain).Load(),
+		SavedReads:  P(&f.SavedReads).Load(),
+		BytesIn:     P(&f.BytesIn).Load(), BytesOut: P(&f.BytesOut).Load(),
 		Accepted: P(&f.Accepted).Load(),
 	}
 	for i := range f.AcceptErrors {
@@ -86,20 +87,22 @@ func snapshot[T any, P interface {
 	return r
 }
 
-// HereIO returns the counters of the caller's Processor, for an operation that counts more than once; nil for an ordinary goroutine, whose calls
-// the methods below count in OutsideIO. It is good until the caller waits, which may move it.
+// HereIO returns the counters of the caller's Processor, for an operation that
+// counts more than once. It is nil for an ordinary goroutine, whose calls the
+// methods below count in OutsideIO. The result is good until the caller waits,
+// since that may move it.
 func HereIO() *IOStats { return Here().IO() }
 
-// CountRead counts one call, by the caller, that reads from a socket: n bytes, or errno.
+// CountRead counts one call, by the caller, that reads from a socket: n bytes,
+// or errno.
 func CountRead(n int, errno syscall.Errno) { HereIO().CountRead(n, errno) }
 
-// CountWrite counts one call, by the caller, that writes to a socket: n bytes, or errno.
+// CountWrite counts one call, by the caller, that writes to a socket: n bytes,
+// or errno.
 func CountWrite(n int, errno syscall.Errno) { HereIO().CountWrite(n, errno) }
 
-// CountSavedRead counts one read that the caller need not make.
-func CountSavedRead() { HereIO().CountSavedRead() }
-
-// CountRead is the function CountRead for who has called HereIO. So are the others.
+// CountRead is the function CountRead for a caller that has called HereIO. s
+// may be nil.
 func (s *IOStats) CountRead(n int, errno syscall.Errno) {
 	if s == nil {
 		outside.Reads.Add(1)
@@ -118,6 +121,8 @@ func (s *IOStats) CountRead(n int, errno syscall.Errno) {
 	}
 }
 
+// CountWrite is the function CountWrite for a caller that has called HereIO. s
+// may be nil.
 func (s *IOStats) CountWrite(n int, errno syscall.Errno) {
 	if s == nil {
 		outside.Writes.Add(1)
@@ -136,6 +141,7 @@ func (s *IOStats) CountWrite(n int, errno syscall.Errno) {
 	}
 }
 
+// CountSavedRead counts one read that the caller need not make. s may be nil.
 func (s *IOStats) CountSavedRead() {
 	if s != nil {
 		s.SavedReads.Inc()
@@ -170,7 +176,8 @@ func CountAccept(errno syscall.Errno) {
 	}
 }
 
-// IO returns the counters of what its coroutines do on sockets; nil for no Processor.
+// IO returns the counters of what the Processor's coroutines do on sockets; nil
+// if p is nil.
 func (p *Processor) IO() *IOStats {
 	if p == nil {
 		return nil

@@ -7,39 +7,40 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// ErrTooManyCoroutines is returned by what starts a coroutine while as many live
-// as may.
+// ErrTooManyCoroutines is returned by what starts a coroutine when the limit is
+// reached.
 var ErrTooManyCoroutines = errors.New("netco: too many coroutines, see Options.MaxCoroutines")
 
 // limit bounds the live coroutines of a group. A coroutine has a permit from
 // before it is made until its end, see coroutine.Config.Ended.
 //
-// What a program starts is refused where no permit is left. What the library
-// starts by itself takes one in any case, but for the coroutines of woken
+// A start by the program is refused where no permit is left. A start by the
+// library itself takes a permit in any case, except for the coroutines of woken
 // Watches: those wait for a permit, and their Processor is starved meanwhile
-// (acquirePermit). One permit is kept from the program for each that is.
+// (acquirePermit). For each starved Processor one permit is withheld from the
+// program.
 type limit struct {
 	max     int64         // constant; 0: no limit, and nothing is counted
-	live    atomic.Int64  // permits that are taken
+	live    atomic.Int64  // permits in use
 	starved atomic.Int32  // Processors whose woken Watches wait for a permit
-	refused atomic.Uint64 // starts
+	refused atomic.Uint64 // starts that were refused
 }
 
-// SetMaxCoroutines sets how many coroutines may live or be on their way, 0 for
-// any number. To be called before the group has members.
+// SetMaxCoroutines sets how many coroutines may live or be about to start, 0
+// for any number. It is called before the group has members.
 func (g *Group) SetMaxCoroutines(n int) { g.limit.max = int64(n) }
 
 // Refused returns how many starts of coroutines were refused. Any thread.
 func (g *Group) Refused() uint64 { return g.limit.refused.Load() }
 
-// takePermit takes a permit whether one is left or not.
+// takePermit takes a permit, whether one is left or not.
 func (g *Group) takePermit() {
 	if g.limit.max != 0 {
 		g.limit.live.Add(1)
 	}
 }
 
-// tryPermit takes a permit if fewer than most are taken.
+// tryPermit takes a permit if fewer than most are in use.
 func (g *Group) tryPermit(most int64) bool {
 	for {
 		live := g.limit.live.Load()
@@ -52,7 +53,7 @@ func (g *Group) tryPermit(most int64) bool {
 	}
 }
 
-// admit takes a permit for what a program starts, if one is left for it.
+// admit takes a permit for a start by the program, if one is left for it.
 func (g *Group) admit() bool {
 	l := &g.limit
 	if l.max == 0 || g.tryPermit(l.max-int64(l.starved.Load())) {
@@ -83,8 +84,8 @@ func (g *Group) releasePermit() {
 	}
 }
 
-// releaseUnmade gives the permit back if no coroutine was made for it, as making
-// it has panicked.
+// releaseUnmade gives the permit back if no coroutine was made for it, because
+// that has panicked.
 func (g *Group) releaseUnmade(co **coroutine.Coroutine) {
 	if *co == nil {
 		g.releasePermit()
@@ -97,15 +98,15 @@ func (p *Processor) StartHere(s coroutine.Spec) (coroutine.Handle, error) {
 }
 
 // acquirePermit takes a permit for a coroutine of the woken Watches, or leaves
-// the Processor starved: it then takes a turn when a permit has been released,
-// and asks again.
+// the Processor starved: then the release of a permit gives it a turn, in which
+// it tries again.
 //
-// One coroutine of the Watches may live on each Processor whatever the limit, so
-// that Watches cannot wait for coroutines that wait for them; and any number
-// while the group ends, since all are about to end.
+// On each Processor one coroutine of the Watches may live whatever the limit,
+// so that Watches cannot wait for coroutines that wait for them. While the
+// group ends any number may, since all are about to end.
 //
-// No release is missed: it tries once more when it has set starved, and
-// releasePermit looks at starved afterwards.
+// No release is missed: acquirePermit tries once more after it has set starved,
+// and releasePermit reads starved after the release.
 func (q *wokenWatches) acquirePermit(p *Processor) bool {
 	g := p.group
 	ok := q.tryPermit(g)
@@ -125,6 +126,7 @@ func (q *wokenWatches) acquirePermit(p *Processor) bool {
 	return true
 }
 
+// tryPermit is one try of acquirePermit.
 func (q *wokenWatches) tryPermit(g *Group) bool {
 	if q.alive.Load() == 0 || g.Phase() >= Draining {
 		g.takePermit()

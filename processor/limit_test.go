@@ -27,8 +27,8 @@ func limited(t testing.TB, n, most int) *Group {
 	return g
 }
 
-// TestLimitExact: any number of threads that take permits at the same time get as
-// many as there are, and no more.
+// TestLimitExact: any number of threads that take permits at the same time get
+// as many as there are, and no more.
 func TestLimitExact(t *testing.T) {
 	g := newGroup(t, 2)
 	defer g.Discard()
@@ -63,8 +63,8 @@ func TestLimitExact(t *testing.T) {
 	}
 }
 
-// TestSubmitTooLate: a submission to a Processor that has ended gives its permit
-// back.
+// TestSubmitTooLate: a submission to a Processor that has ended gives its
+// permit back.
 func TestSubmitTooLate(t *testing.T) {
 	g := newGroup(t, 1)
 	g.SetMaxCoroutines(2)
@@ -83,7 +83,8 @@ func TestSubmitTooLate(t *testing.T) {
 	}
 }
 
-// latch holds up coroutines, without a timer that would make their Processor take turns.
+// latch holds up coroutines, without a timer that would make their Processor
+// take turns.
 type latch struct {
 	mu      sync.Mutex
 	open    bool
@@ -139,10 +140,10 @@ func newWatched(t testing.TB, hear func(*watched)) *watched {
 	return w
 }
 
-// TestWokenWatchesWaitForPermits: at the limit Watches that are woken, by events
-// or from other threads, and new ones wait; one runs on each Processor whatever
-// the limit; and all get their turn as others end, on their own Processor or on
-// another.
+// TestWokenWatchesWaitForPermits: at the limit Watches that are woken, by
+// events or from other threads, and new ones wait; one runs on each Processor
+// whatever the limit; and all get their turn as others end, on their own
+// Processor or on another.
 func TestWokenWatchesWaitForPermits(t *testing.T) {
 	within(t, 60*time.Second)
 	const most, watches = 3, 20
@@ -192,7 +193,7 @@ func TestWokenWatchesWaitForPermits(t *testing.T) {
 					case "event":
 						unix.Write(w.fd, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 					case "other thread":
-						w.pd.Kick(Read)
+						w.pd.Unblock(Read)
 					}
 				}
 				eventually(t, "one Watch beside the limit", func() bool { return running.Load() == 1 })

@@ -7,8 +7,9 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// LogCore returns a core that writes what core would, with three fields more on lines that are written on a Processor's thread:
-// processor, coroutine and, if it has one, name. What it returns it returns as it is.
+// LogCore returns a core that writes what core would, with three more fields on
+// lines that are written on a Processor's thread: processor, coroutine and, if
+// it has one, name. A core from LogCore is returned as it is.
 func LogCore(core zapcore.Core) zapcore.Core {
 	if _, twice := core.(logCore); twice {
 		return core
@@ -21,8 +22,9 @@ type logCore struct{ zapcore.Core }
 // With implements zapcore.Core.
 func (c logCore) With(fields []zapcore.Field) zapcore.Core { return logCore{c.Core.With(fields)} }
 
-// Check implements zapcore.Core. The fields go in by With and not when the line is written: so it is still up to the core, which may
-// be several or sample, whether and where it is.
+// Check implements zapcore.Core. The fields are added by With, before the core
+// checks the line: so it is still for the core, which may be several or sample,
+// to decide whether and where it is written.
 func (c logCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.CheckedEntry {
 	if !c.Enabled(e.Level) {
 		return ce

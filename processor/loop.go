@@ -5,12 +5,13 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// A turn's budget. The time keeps I/O and timers from waiting long behind coroutines that compute; the count keeps
-// the look at the clock off the path of those that do not.
+// A turn's budget. The time keeps I/O and timers from waiting long behind
+// coroutines that compute; the count saves those that do not a call of the
+// clock.
 const (
 	turnResumes = 256
 	turnNs      = 500_000
-	turnTimers  = 1024 // expiries per turn, less what is ready already: see expire
+	turnTimers  = 1024 // expiries per turn, less what is ready already, see expire
 	turnStarts  = 16   // submissions that become ready per turn; the rest can still be stolen
 )
 
@@ -28,8 +29,8 @@ func (p *Processor) loop() {
 		p.Stats.Turns.Inc()
 		p.Stats.TurnStart.Set(uint64(now))
 		p.ex.SetClock(now)
-		if p.nudged.Load() {
-			p.nudged.Store(false) // before turn looks at what it is about
+		if p.turnWanted.Load() {
+			p.turnWanted.Store(false) // before turn checks what it is wanted for
 		}
 		if p.turn != nil && !p.turn() {
 			p.turn = nil
@@ -40,9 +41,9 @@ func (p *Processor) loop() {
 		if p.timers.Len() > 0 {
 			p.expire(now)
 		}
-		p.ex.ClearPreempt() // before the inboxes are looked into
+		p.ex.ClearPreempt() // before the inboxes are checked
 		if !p.wakes.Empty() {
-			p.arrivals()
+			p.takeInbox()
 		}
 		if !p.retimed.funcs.Empty() {
 			p.retime()
@@ -50,8 +51,8 @@ func (p *Processor) loop() {
 		if p.sub.waiting.Load() != 0 {
 			p.adopt(turnStarts)
 		}
-		if p.gift.Load() != nil {
-			p.give()
+		if p.moveRequest.Load() != nil {
+			p.moveWork()
 		}
 		if p.woken.starved.Load() {
 			p.woken.want(p)
@@ -65,7 +66,7 @@ func (p *Processor) loop() {
 		p.Stats.Queued.Set(uint64(p.ex.Queued()))
 		p.Stats.Timers.Set(uint64(p.timers.Len()))
 		if p.ex.Queued() == 0 {
-			p.settleToken()
+			p.releaseToken()
 			p.idle(now)
 			continue
 		}
@@ -77,16 +78,16 @@ func (p *Processor) loop() {
 	}
 }
 
-// settleToken gives the token back when nothing lives here any more.
-func (p *Processor) settleToken() {
-	if p.holding && p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 && p.watches.Own() == 0 {
+// releaseToken gives the token back once nothing lives here.
+func (p *Processor) releaseToken() {
+	if p.holding && p.nothingLives() && p.watches.Own() == 0 {
 		p.holding = false
 		p.group.giveToken()
 	}
 }
 
-// arrivals makes ready what other threads have woken.
-func (p *Processor) arrivals() {
+// takeInbox makes ready what other threads have woken.
+func (p *Processor) takeInbox() {
 	for n := p.wakes.Take(); n != nil; {
 		co := n.Value
 		n = n.Next() // before Arrive: from then on the node may be queued again
@@ -95,16 +96,19 @@ func (p *Processor) arrivals() {
 	}
 }
 
-// expire runs the timers that are due. When a million come at once they stay in the heap rather than in the run queue, where what I/O makes
-// ready would stand behind all of them; but a turn expires as many as it can run, so that a long run queue cannot keep them from coming.
+// expire runs the timers that are due. Of a million that are due at once most
+// stay in the heap: in the run queue they would all stand in front of what I/O
+// makes ready. But a turn expires at least as many as it can run, so that a
+// long run queue cannot keep timers from firing.
 func (p *Processor) expire(now int64) {
 	if n := p.timers.Expire(now, max(turnTimers-p.ex.Queued(), turnResumes)); n > 0 {
 		p.Stats.TimersFired.Add(uint64(n))
 	}
 }
 
-// dispatch tells the waiters of n events. With many connections their descriptors and coroutines are cold: it prefetches
-// the descriptor four events ahead and who waits there two ahead.
+// dispatch acts on n events. With many connections their PollDescs and
+// coroutines are not in the cache: it prefetches the PollDesc four events
+// ahead, and what waits for that two events ahead.
 func (p *Processor) dispatch(n int) {
 	var ahead [4]*PollDesc // of the events i+1 to i+4, by index modulo 4
 	for i := range n {
@@ -118,18 +122,19 @@ func (p *Processor) dispatch(n int) {
 			}
 		}
 		if pd, events := p.ep.Event(i); pd != nil {
-			pd.happened(p, events)
+			pd.onEvent(p, events)
 		}
 	}
 }
 
-// advance follows the group into its next phase; true means that the loop is over.
+// advance follows the group into its next phase; true means that the loop has
+// ended.
 func (p *Processor) advance() (over bool) {
 	to := p.group.Phase()
 	if p.phase < Draining && to >= Draining {
 		p.ep.Each(func(pd *PollDesc) {
-			if pd.Listener() || pd.watched() {
-				pd.kick()
+			if pd.isListener() || pd.Watched() {
+				pd.unblock()
 			}
 		})
 	}
@@ -137,20 +142,28 @@ func (p *Processor) advance() (over bool) {
 		p.ex.Stop()
 	}
 	if to >= Stopped {
-		// Stay in the earlier phase until nothing lives here, so that this is looked at in every turn.
+		// It stays in the earlier phase until nothing lives here, so that this
+		// is checked in every turn.
 		p.phase = Stopping
-		if p.ex.Suspended() && p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 {
-			p.Spawn(p, Spawn{Fn: p.ex.ReapAll, Pinned: true, Unlimited: true}) // coroutines driven by hand, whose deferred calls are to run
+		if p.ex.Suspended() && p.nothingLives() {
+			// Run the deferred calls of coroutines driven by hand.
+			p.Spawn(p, Spawn{Fn: p.ex.ReapAll, Pinned: true, Unlimited: true})
 		}
-		return p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0 && !p.holdingOn() && p.closeSubmissions()
+		return p.nothingLives() && !p.keepsToken() && p.closeSubmissions()
 	}
 	p.phase = to
 	return false
 }
 
-// holdingOn settles the token and reports whether there is still one.
-func (p *Processor) holdingOn() bool {
-	p.settleToken()
+// nothingLives reports whether no coroutine lives here or is about to.
+func (p *Processor) nothingLives() bool {
+	return p.ex.Stats.Live.Own() == 0 && p.sub.waiting.Load() == 0
+}
+
+// keepsToken reports whether the token is still needed, and gives it back if
+// not.
+func (p *Processor) keepsToken() bool {
+	p.releaseToken()
 	return p.holding
 }
 

@@ -18,7 +18,8 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // scaled is how often a hammer strikes: n times at full length.
 func scaled(n int) int { return testenv.Rounds(n) }
 
-// within fails the whole run with all stacks when a test that could hang has not ended in time.
+// within fails the whole run with all stacks when a test that could hang has
+// not ended in time.
 func within(t testing.TB, d time.Duration) {
 	timer := time.AfterFunc(d, func() {
 		pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
@@ -27,7 +28,8 @@ func within(t testing.TB, d time.Duration) {
 	t.Cleanup(func() { timer.Stop() })
 }
 
-// newGroup makes n Processors that have not been started; the test discards or starts them.
+// newGroup makes n Processors that have not been started; the test discards or
+// starts them.
 func newGroup(t testing.TB, n int) *Group {
 	t.Helper()
 	g := NewGroup(nil)
@@ -45,7 +47,8 @@ func addMembers(t testing.TB, g *Group, n int) {
 	}
 }
 
-// started makes n running Processors, which end with the test; their coroutines must have ended by then.
+// started makes n running Processors, which end with the test; their coroutines
+// must have ended by then.
 func started(t testing.TB, n int) *Group {
 	t.Helper()
 	g := newGroup(t, n)

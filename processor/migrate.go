@@ -8,20 +8,21 @@ import (
 
 // Two kinds of work move from one Processor to another.
 //
-// Coroutines that are ready move as they come out of a wait, see
-// coroutine.MoveOn: up to half of those in the run queue, or for a Processor that
-// is not active any more all that come (lending).
+// Ready coroutines move as they come out of a wait, see coroutine.MoveOn: up to
+// half of those in the run queue, or on an inactive Processor all of them
+// (lending).
 //
-// Connections move with what waits for them: a
-// coroutine, which moves itself when it comes out of its wait (PollDesc.follow),
-// or a Watch (Watch.moveTo). The fd is registered with the new Processor before
-// it is taken out of the old one's epoll, so no event is lost: adding an fd
-// reports what it is ready for. One that both report is a wake too many.
+// Connections move with what waits for them: a coroutine, which moves itself
+// when it comes out of its wait (PollDesc.follow), or a Watch (Watch.moveTo).
+// The fd is registered with the new Processor before it is taken out of the old
+// one's epoll, so no event is lost: adding an fd reports what it is ready for.
+// An event that both report is a spurious wake.
 //
-// Only what waits to read takes part. A coroutine that waits to write to the same
-// fd stays, and is woken from the Processor that the fd is with.
+// Only what waits to read moves. A coroutine that waits to write to the same fd
+// stays, and is woken by the Processor that the fd is registered with.
 
-// Reserve implements coroutine.Traveller. It takes a token for what will come.
+// Reserve implements coroutine.Traveller. It takes a token for what will
+// arrive.
 func (p *Processor) Reserve() bool {
 	p.sub.mu.Lock()
 	defer p.sub.mu.Unlock()
@@ -33,7 +34,7 @@ func (p *Processor) Reserve() bool {
 	return true
 }
 
-// unreserve takes a Reserve back.
+// unreserve undoes Reserve.
 func (p *Processor) unreserve() {
 	p.sub.mu.Lock()
 	p.sub.coming--
@@ -52,8 +53,8 @@ func (p *Processor) Send(co *coroutine.Coroutine) {
 	p.ep.Ring()
 }
 
-// follow moves the calling coroutine to a Processor, and the fd with it; one that
-// is there already takes the fd along.
+// follow moves the calling coroutine to a Processor, and the fd with it. A
+// caller that is there already moves the fd.
 func (pd *PollDesc) follow(fd int, to *Processor) {
 	co := coroutine.Current()
 	if !pd.to.CompareAndSwap(to, nil) || co == nil || !to.active.Load() {
@@ -65,32 +66,33 @@ func (pd *PollDesc) follow(fd int, to *Processor) {
 	pd.move(fd, to)
 }
 
-// fetch moves an fd to the caller, a coroutine that has moved, for another fd
-// perhaps. One that cannot be moved is waited for where it is.
+// fetch moves an fd to the Processor of the caller, a coroutine that has moved,
+// perhaps for another fd. An fd that cannot be moved is waited for where it is.
 func (pd *PollDesc) fetch(fd int, home *Processor) {
 	if p := Here(); p != home && p.group == home.group {
 		pd.move(fd, p)
 	}
 }
 
-// TakeAlong moves fd to the caller's Processor, if the caller is a coroutine that
-// has moved. It is for the owner of the reading direction, where it does not wait.
-func (pd *PollDesc) TakeAlong(fd int) {
+// MoveHere moves fd to the caller's Processor, if the caller is a coroutine
+// that has moved. It is for the owner of the reading direction, where it does
+// not wait.
+func (pd *PollDesc) MoveHere(fd int) {
 	home, co := pd.home.Load(), coroutine.Current()
 	if home != nil && co != nil && co.Moved() {
 		pd.fetch(fd, home)
 	}
 }
 
-// move registers fd with another Processor in place of its home. If that cannot
-// be had it stays, and the error is that of registering. It is for the owner of
+// move registers fd with another Processor in place of its home. If that fails
+// the fd stays, and the error is that of registering. It is for the owner of
 // the reading direction.
 func (pd *PollDesc) move(fd int, to *Processor) error {
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	from := pd.home.Load()
-	if from == nil || from == to || pd.flags.Load()&(flagClosing|flagOrphan) != 0 {
-		return nil // with flagClosing the fd may be closed by now, but not before Unbind has had mu
+	if from == nil || from == to || pd.flags.Load()&(flagClosing|flagDetached) != 0 {
+		return nil // under flagClosing the fd may be closed, but only after Unbind has had mu
 	}
 	reg, err := to.ep.Register(fd, pd)
 	if err != nil {
@@ -104,8 +106,9 @@ func (pd *PollDesc) move(fd int, to *Processor) error {
 	return nil
 }
 
-// inTransit stands in a PollDesc for a Watch that is moving. Whoever takes it out
-// has done with it; the Watch finds that it is gone, and looks.
+// inTransit stands in a PollDesc for a Watch that is moving. A wake takes it
+// out and has no other effect; the Watch, on its arrival, finds it gone and
+// counts as woken.
 var inTransit = new(coroutine.Waiter)
 
 // transit is inTransit's Hook.
@@ -115,16 +118,16 @@ func (transit) Woken() {}
 
 func init() { inTransit.SetHook(transit{}) }
 
-// follow has a Watch that has just been armed at p go where its fd is to move.
-// Owner of p.
+// follow moves a Watch that has just been armed at p to where its fd is to
+// move. Owner of p.
 func (x *Watch) follow(p, to *Processor) {
 	if x.pd.to.CompareAndSwap(to, nil) && to != p && to.active.Load() {
 		x.moveTo(p, to)
 	}
 }
 
-// moveTo moves an armed Watch from p to another Processor, and reports whether it
-// has. Owner of p.
+// moveTo moves an armed Watch from p to another Processor, and reports whether
+// it has done so. Owner of p.
 func (x *Watch) moveTo(p, to *Processor) bool {
 	g := &x.pd.read
 	if x.home != p || !to.Reserve() {
@@ -151,8 +154,8 @@ func (x *Watch) moveTo(p, to *Processor) bool {
 	return true
 }
 
-// arrived ends moveTo: the Watch is armed at p again, or is woken if it was
-// while it was on its way. Owner of p.
+// arrived ends moveTo: the Watch is armed at p again, or is woken if a wake
+// came while it was in transit. Owner of p.
 func (x *Watch) arrived(p *Processor) {
 	x.home = p
 	if !x.publish(p, inTransit) {
@@ -161,27 +164,27 @@ func (x *Watch) arrived(p *Processor) {
 	}
 }
 
-// gift is what a Processor is asked to give away.
-type gift struct {
+// moveRequest is what a Processor is asked to give away.
+type moveRequest struct {
 	to *Processor
 	n  int // connections at most
 }
 
-// everything is a gift's n for all that can move; what is at work moves when it
-// comes out of its next wait.
-const everything = math.MaxInt
+// moveAll is a moveRequest's n for all that can move. What is running moves
+// when it comes out of its next wait.
+const moveAll = math.MaxInt
 
-// lending says which coroutines move as they come to MoveOn. Owner.
+// lending says which coroutines move when they call MoveOn. All fields: owner.
 type lending struct {
 	to   *Processor
 	left int
-	last uint64 // the one that was at the end of the run queue, as Executor.Taken counts
+	last uint64 // the last one in the run queue, as Executor.Taken counts
 }
 
-// lend has coroutines move: up to n of those in the run queue. Owner.
+// lend makes up to n coroutines of the run queue move. Owner.
 func (p *Processor) lend(to *Processor, n int) {
 	queued := p.ex.Queued()
-	if n != everything {
+	if n != moveAll {
 		n = min(n, queued/2)
 	}
 	if n > 0 {
@@ -190,45 +193,47 @@ func (p *Processor) lend(to *Processor, n int) {
 	}
 }
 
-// lendOne returns where a coroutine is to move, or nil. Owner.
+// lendOne returns where the next coroutine is to move, nil for it to stay.
+// Owner.
 func (p *Processor) lendOne() *coroutine.Executor {
 	l := &p.lending
 	over := p.ex.Taken() > l.last
-	if l.left == everything {
+	if l.left == moveAll {
 		over = p.active.Load()
 	}
 	if over || l.left == 0 || p.phase != Running || !l.to.active.Load() {
 		p.ex.Lend(nil)
 		return nil
 	}
-	if l.left != everything {
+	if l.left != moveAll {
 		l.left--
 	}
 	return &l.to.ex
 }
 
-// give moves work as asked. Owner.
-func (p *Processor) give() {
-	g := p.gift.Swap(nil)
-	if p.phase != Running || !g.to.active.Load() {
+// moveWork moves work as requested. Owner.
+func (p *Processor) moveWork() {
+	r := p.moveRequest.Swap(nil)
+	if p.phase != Running || !r.to.active.Load() {
 		return
 	}
-	p.lend(g.to, g.n)
-	left := g.n
+	p.lend(r.to, r.n)
+	left := r.n
 	p.ep.Each(func(pd *PollDesc) {
 		switch {
-		case left <= 0 || pd.Listener() || pd.home.Load() != p:
-		case p.giveOne(pd, g.to):
+		case left <= 0 || pd.isListener() || pd.home.Load() != p:
+		case p.moveOne(pd, r.to):
 			left--
-		case g.n == everything:
-			pd.to.Store(g.to)
+		case r.n == moveAll:
+			pd.to.Store(r.to)
 		}
 	})
 }
 
-// giveOne moves an fd with what waits to read from it, or has that move itself;
-// false if there is nothing that could.
-func (p *Processor) giveOne(pd *PollDesc, to *Processor) bool {
+// moveOne moves an fd with the Watch that waits to read from it, or has the
+// coroutine that does so move itself. It returns false if neither waits, or can
+// move.
+func (p *Processor) moveOne(pd *PollDesc, to *Processor) bool {
 	w := pd.read.w.Load()
 	if w == nil || w == readyW {
 		return false
@@ -244,11 +249,11 @@ func (p *Processor) giveOne(pd *PollDesc, to *Processor) bool {
 	case host == nil || host.group != p.group:
 		return false
 	case host != p:
-		to = host // which has moved for another fd, or has only been given this one
+		to = host // it has moved for another fd, or has got this one from another
 	case !co.Movable():
 		return false
 	}
 	pd.to.Store(to)
-	pd.read.kick()
+	pd.read.unblock()
 	return true
 }

@@ -128,8 +128,8 @@ func quiet(t testing.TB, g *Group) {
 	}
 }
 
-// TestConnectionMoves: a connection goes to another Processor with the coroutine
-// that reads from it, and whatever ends a read ends it there.
+// TestConnectionMoves: a connection goes to another Processor with the
+// coroutine that reads from it, and whatever ends a read ends it there.
 func TestConnectionMoves(t *testing.T) {
 	needMoves(t)
 	for _, c := range []struct {
@@ -164,7 +164,7 @@ func TestConnectionMoves(t *testing.T) {
 				case "while":
 					release = hog(to)
 				}
-				from.ask(to, 1)
+				from.requestMove(to, 1)
 				switch when {
 				case "after":
 					eventually(t, "it has moved", func() bool { return l.pd.Home() == to && l.waits() })
@@ -229,7 +229,7 @@ func TestWriterStays(t *testing.T) {
 		drained := int64(0)
 		into := make([]byte, 64<<10)
 		for round := range 20 {
-			g.members[round%3].ask(g.members[(round+1)%3], 1)
+			g.members[round%3].requestMove(g.members[(round+1)%3], 1)
 			home := g.members[(round+1)%3]
 			eventually(t, "it has moved", func() bool { return l.pd.Home() == home && l.waits() })
 			eventually(t, "the writer waits", func() bool { w := l.pd.write.w.Load(); return w != nil && w != readyW })
@@ -256,8 +256,8 @@ func TestWriterStays(t *testing.T) {
 }
 
 // TestOtherFdsFollow: a coroutine that has moved for one fd takes the others
-// along as it waits for them; and where it has moved meanwhile, to give one away
-// means to send it after its reader.
+// along as it waits for them; and where it has moved meanwhile, to give one
+// away means to send it after its reader.
 func TestOtherFdsFollow(t *testing.T) {
 	needMoves(t)
 	within(t, time.Minute)
@@ -277,7 +277,7 @@ func TestOtherFdsFollow(t *testing.T) {
 	eventually(t, "it reads the one", one.waits)
 	one.send(1)
 	eventually(t, "it reads the other", two.waits)
-	a.ask(b, 1)
+	a.requestMove(b, 1)
 	eventually(t, "it has moved", func() bool { return two.pd.Home() == b && two.waits() })
 	if one.pd.Home() != a {
 		t.Error("an fd has moved for which nothing waits")
@@ -301,7 +301,7 @@ func TestOtherFdsFollow(t *testing.T) {
 	if l.pd.Home() != a {
 		t.Error("it was not at home")
 	}
-	a.ask(b, 1)
+	a.requestMove(b, 1)
 	eventually(t, "it has followed", func() bool { return l.pd.Home() == b && l.waits() })
 	if b.Stats.Moved.Load() != 1 {
 		t.Errorf("counted %d moves of coroutines, want 1", b.Stats.Moved.Load())
@@ -379,8 +379,8 @@ func TestWatchMoves(t *testing.T) {
 	}{
 		{"data", 0, func(a *armer, _ *Group) { a.send(7) }, Ready, true},
 		{"data under a deadline", 1e12, func(a *armer, _ *Group) { a.send(7) }, Ready, true},
-		{"Kick", 0, func(a *armer, _ *Group) { a.pd.Kick(Read) }, Ready, true},
-		{"Kick under a deadline", 1e12, func(a *armer, _ *Group) { a.pd.Kick(Read) }, Ready, true},
+		{"Kick", 0, func(a *armer, _ *Group) { a.pd.Unblock(Read) }, Ready, true},
+		{"Kick under a deadline", 1e12, func(a *armer, _ *Group) { a.pd.Unblock(Read) }, Ready, true},
 		{"its deadline", 30e6, func(*armer, *Group) {}, Timeout, false},
 		{"another deadline", 1e12, func(a *armer, _ *Group) { a.pd.SetDeadline(Read, clock.Now()+2e6) }, Timeout, false},
 		{"a deadline", 0, func(a *armer, _ *Group) { a.pd.SetDeadline(Read, clock.Now()+2e6) }, Timeout, false},
@@ -406,7 +406,7 @@ func TestWatchMoves(t *testing.T) {
 				case "while":
 					release = hog(to)
 				}
-				from.ask(to, 1)
+				from.requestMove(to, 1)
 				switch when {
 				case "after":
 					eventually(t, "it has moved", func() bool { return a.pd.Home() == to && (a.waits() || c.deadline == 30e6) })
@@ -436,8 +436,8 @@ func TestWatchMoves(t *testing.T) {
 	}
 }
 
-// TestEverythingFollows: what nothing waits for when all is given away goes when
-// it has waited next, or when its Watch is armed.
+// TestEverythingFollows: what nothing waits for when all is given away goes
+// when it has waited next, or when its Watch is armed.
 func TestEverythingFollows(t *testing.T) {
 	within(t, time.Minute)
 	g := roaming(t, 2)
@@ -448,7 +448,7 @@ func TestEverythingFollows(t *testing.T) {
 		l.read()
 		l.pd.SetDeadline(Read, 0)
 	})
-	from.ask(to, everything)
+	from.requestMove(to, moveAll)
 	eventually(t, "the line is to follow", func() bool { return l.pd.to.Load() == to })
 	eventually(t, "the Watch has moved", func() bool { return a.pd.Home() == to && a.waits() })
 	if l.pd.Home() != from {
@@ -484,13 +484,13 @@ func TestIdleWatchesStayIdle(t *testing.T) {
 		list = append(list, armed(t, from, int64(i%2)*(clock.Now()+1e12)))
 	}
 	for round := range 6 {
-		from.ask(to, n)
+		from.requestMove(to, n)
 		eventually(t, "all have moved", func() bool { return to.Watches() == n && from.Watches() == 0 && from.Registered() == 0 })
 		from, to = to, from
 		if round%2 == 1 {
-			from.ask(to, n/3)
+			from.requestMove(to, n/3)
 			eventually(t, "a third has moved", func() bool { return to.Watches() == n/3 && from.Watches() == n-n/3 })
-			to.ask(from, n)
+			to.requestMove(from, n)
 			eventually(t, "all are back", func() bool { return from.Watches() == n })
 		}
 	}
@@ -540,7 +540,7 @@ func TestMoveRefused(t *testing.T) {
 	defer remove()
 	for i := range 3 {
 		before := refusals.Load()
-		from.ask(to, 2)
+		from.requestMove(to, 2)
 		eventually(t, "it was refused", func() bool { return refusals.Load() > before })
 		calls := a.calls.Load()
 		a.send(1)
@@ -585,7 +585,7 @@ func mover(g *Group) (stop func()) {
 		for !over.Load() {
 			from, to := g.members[rand.IntN(len(g.members))], g.members[rand.IntN(len(g.members))]
 			if from != to {
-				from.ask(to, 1+rand.IntN(8))
+				from.requestMove(to, 1+rand.IntN(8))
 			}
 			unix.Nanosleep(&unix.Timespec{Nsec: 50_000}, nil)
 		}
@@ -597,8 +597,8 @@ func mover(g *Group) (stop func()) {
 }
 
 // TestMoveHammer moves connections all the time while they are used: those with
-// coroutines, those that are Watches, of which half have deadlines that pass now
-// and then, and those that end. Each byte is told once and in order.
+// coroutines, those that are Watches, of which half have deadlines that pass
+// now and then, and those that end. Each byte is told once and in order.
 func TestMoveHammer(t *testing.T) {
 	within(t, 2*time.Minute)
 	for _, members := range []int{2, 4} {
@@ -623,7 +623,7 @@ func TestMoveHammer(t *testing.T) {
 		wg.Wait()
 		stop()
 		for _, p := range g.members {
-			p.gift.Store(nil)
+			p.moveRequest.Store(nil)
 		}
 		quiet(t, g)
 		moved := uint64(0)
@@ -691,7 +691,7 @@ func useWatch(t *testing.T, p *Processor, i int) int64 {
 	for b := range n {
 		a.send(byte(b))
 		if pauseNow(); rand.IntN(8) == 0 {
-			a.pd.Kick(Read)
+			a.pd.Unblock(Read)
 		}
 	}
 	switch rand.IntN(3) {
@@ -774,8 +774,8 @@ func TestEndWhileMoving(t *testing.T) {
 	}
 }
 
-// TestMovedWatchesUnderLimit: coroutines of Watches that end on another Processor
-// than they began on make room on the former.
+// TestMovedWatchesUnderLimit: coroutines of Watches that end on another
+// Processor than they began on make room on the former.
 func TestMovedWatchesUnderLimit(t *testing.T) {
 	needMoves(t)
 	within(t, time.Minute)
@@ -820,7 +820,7 @@ func TestMovedWatchesUnderLimit(t *testing.T) {
 	wg.Wait()
 	stop()
 	for _, p := range g.members {
-		p.gift.Store(nil)
+		p.moveRequest.Store(nil)
 	}
 	quiet(t, g)
 	for i, p := range g.members {

@@ -103,8 +103,8 @@ func TestReadyCoroutinesMove(t *testing.T) {
 	}
 }
 
-// TestMoveFromOwnedChannel: a coroutine moves after a wait in a channel that is its
-// Processor's own, and the channel goes on.
+// TestMoveFromOwnedChannel: a coroutine moves after a wait in a channel that is
+// its Processor's own, and the channel goes on.
 func TestMoveFromOwnedChannel(t *testing.T) {
 	needMoves(t)
 	for _, name := range []string{"Recv", "Send"} {
@@ -230,9 +230,9 @@ func elsewhere(p *processor.Processor) *processor.Processor {
 	return nil
 }
 
-// TestComputingSpreadsAndPacks: coroutines that compute and never wait for an fd
-// are spread when they keep a Processor busy, but for those that must stay, and
-// are together again when they do not.
+// TestComputingSpreadsAndPacks: coroutines that compute and never wait for an
+// fd are spread when they keep a Processor busy, but for those that must stay,
+// and are together again when they do not.
 func TestComputingSpreadsAndPacks(t *testing.T) {
 	needMoves(t)
 	processor.AnyGain(t)

@@ -105,8 +105,8 @@ func echo(c net.Conn) error {
 	}
 }
 
-// oneConn talks to an echo server over one connection, while goesOn says so, and
-// checks each byte.
+// oneConn talks to an echo server over one connection, while goesOn says so,
+// and checks each byte.
 func oneConn(address string, goesOn func() bool) error {
 	c, err := net.Dial("tcp", address)
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// expired is the function of the timers that end parks; its argument is the coroutine. The park it was set for cancels it
-// before anything else can park the coroutine, so if it waits it is in that park.
+// expired is the function of the timers that end parks; its argument is the
+// coroutine. A park cancels its timer before anything else can park the
+// coroutine, so a coroutine that waits is in the park that the timer is for.
 func expired(arg any, _ int64) {
 	co := arg.(*coroutine.Coroutine)
 	if co.State() == coroutine.Waiting {
@@ -15,11 +16,14 @@ func expired(arg any, _ int64) {
 	}
 }
 
-// ParkUntil implements coroutine.Host: Park, but for no longer than until deadline. Owner only. Its timer comes from the
-// Processor's pool, so that coroutines which never wait for time do not carry one.
+// ParkUntil implements coroutine.Host: Park, but no longer than until deadline.
+// Owner only. Its timer comes from the Processor's pool, so that coroutines
+// which never wait for time have none.
 //
-// The coroutine does not move meanwhile: that it does by itself.
-func (p *Processor) ParkUntil(co *coroutine.Coroutine, reason coroutine.Reason, deadline int64) coroutine.Wake {
+// The coroutine does not move meanwhile, since it moves only by its own call.
+func (p *Processor) ParkUntil(
+	co *coroutine.Coroutine, reason coroutine.Reason, deadline int64,
+) coroutine.Wake {
 	t := p.sleepers.Get()
 	t.F, t.Arg = expired, co
 	p.timers.Set(t, deadline)
@@ -30,8 +34,9 @@ func (p *Processor) ParkUntil(co *coroutine.Coroutine, reason coroutine.Reason, 
 	return wake
 }
 
-// Sleep parks the calling coroutine for d, or blocks an ordinary goroutine. With d <= 0 it yields. When the scheduler ends
-// by force it does not return: the coroutine's deferred calls run and it ends.
+// Sleep parks the calling coroutine for d, or blocks an ordinary goroutine.
+// With d <= 0 it yields. When the Scheduler ends by force it does not return:
+// the coroutine's deferred calls run and it ends.
 func Sleep(d time.Duration) {
 	if d <= 0 {
 		coroutine.Yield()

@@ -49,7 +49,8 @@ func TestSleepYields(t *testing.T) {
 	})
 }
 
-// TestLongSleepsEndByForce: the longest sleeps, cut short by the end of the group, run their deferred calls.
+// TestLongSleepsEndByForce: the longest sleeps, cut short by the end of the
+// group, run their deferred calls.
 func TestLongSleepsEndByForce(t *testing.T) {
 	within(t, 3*time.Minute)
 	g := newGroup(t, 2)
@@ -77,7 +78,8 @@ func TestLongSleepsEndByForce(t *testing.T) {
 	}
 }
 
-// TestSleepersWakeInOrder puts thousands to sleep in random order of their deadlines.
+// TestSleepersWakeInOrder puts thousands to sleep in random order of their
+// deadlines.
 func TestSleepersWakeInOrder(t *testing.T) {
 	within(t, 3*time.Minute)
 	g := started(t, 1)
@@ -126,7 +128,8 @@ func TestSleepersWakeInOrder(t *testing.T) {
 	}
 }
 
-// TestStartIsNotDelayedByATimer: in the C++ netco a start waited for the next timer, seconds away.
+// TestStartIsNotDelayedByATimer: in the C++ netco a start waited for the next
+// timer, seconds away.
 func TestStartIsNotDelayedByATimer(t *testing.T) {
 	within(t, 3*time.Minute)
 	g := newGroup(t, 1)
@@ -147,7 +150,8 @@ func TestStartIsNotDelayedByATimer(t *testing.T) {
 	end(g)
 }
 
-// TestIdleMeansAsleep: after work of every kind a Processor takes no turn and no CPU until there is work again.
+// TestIdleMeansAsleep: after work of every kind a Processor takes no turn and
+// no CPU until there is work again.
 func TestIdleMeansAsleep(t *testing.T) {
 	within(t, 3*time.Minute)
 	g := started(t, 2)
@@ -176,7 +180,8 @@ func TestIdleMeansAsleep(t *testing.T) {
 	}
 }
 
-// idle returns how many turns two Processors take, and how much CPU the process, in 100 ms from when both are asleep.
+// idle returns how many turns two Processors take, and how much CPU the
+// process, in 100 ms from when both are asleep.
 func idle(t *testing.T, g *Group) (turns [2]uint64, cpu time.Duration) {
 	var before [2]uint64
 	eventually(t, "both asleep", func() bool {
@@ -195,7 +200,8 @@ func idle(t *testing.T, g *Group) (turns [2]uint64, cpu time.Duration) {
 	return turns, time.Duration(now.Utime.Nano() + now.Stime.Nano() - was.Utime.Nano() - was.Stime.Nano())
 }
 
-// TestYieldLoopsDoNotStarve: timers, other threads' wakes and submissions get their turn beside coroutines that never wait.
+// TestYieldLoopsDoNotStarve: timers, other threads' wakes and submissions get
+// their turn beside coroutines that never wait.
 func TestYieldLoopsDoNotStarve(t *testing.T) {
 	within(t, 3*time.Minute)
 	g := started(t, 1)
@@ -227,7 +233,8 @@ func TestYieldLoopsDoNotStarve(t *testing.T) {
 	}
 }
 
-// TestFloodDoesNotStarve: a coroutine that is ready runs while other threads keep submitting.
+// TestFloodDoesNotStarve: a coroutine that is ready runs while other threads
+// keep submitting.
 func TestFloodDoesNotStarve(t *testing.T) {
 	within(t, 3*time.Minute)
 	g := started(t, 1)
@@ -260,7 +267,8 @@ func TestFloodDoesNotStarve(t *testing.T) {
 	eventually(t, "the flood has run", func() bool { return !g.Active() })
 }
 
-// TestPinnedOrderIsFIFO: submissions from one thread to one Processor start in their order.
+// TestPinnedOrderIsFIFO: submissions from one thread to one Processor start in
+// their order.
 func TestPinnedOrderIsFIFO(t *testing.T) {
 	g := started(t, 1)
 	var order []int
@@ -274,8 +282,9 @@ func TestPinnedOrderIsFIFO(t *testing.T) {
 	}
 }
 
-// TestParkUntilAgainstReady races wakes from another thread with deadlines on a real Processor; sleepers are reused
-// from its pool, so a timer that fires for the wrong park would show.
+// TestParkUntilAgainstReady races wakes from another thread with deadlines on a
+// real Processor; sleepers are reused from its pool, so a timer that fires for
+// the wrong park would show.
 func TestParkUntilAgainstReady(t *testing.T) {
 	within(t, 5*time.Minute)
 	g := started(t, 2)
@@ -337,8 +346,9 @@ func TestParkUntilAgainstReady(t *testing.T) {
 	}
 }
 
-// TestBlockingMerelyStalls: a coroutine that blocks its thread in a Go channel, in time.Sleep or in a system call goes on
-// rightly, and so do the others of its Processor.
+// TestBlockingMerelyStalls: a coroutine that blocks its thread in a Go channel,
+// in time.Sleep or in a system call goes on rightly, and so do the others of
+// its Processor.
 func TestBlockingMerelyStalls(t *testing.T) {
 	within(t, 3*time.Minute)
 	g := started(t, 1)

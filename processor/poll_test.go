@@ -22,7 +22,8 @@ func socketpair(t *testing.T) (a, b int) {
 	return fds[0], fds[1]
 }
 
-// TestWaitVerdicts: what ends a wait, before it and during it, for a coroutine and for an ordinary goroutine.
+// TestWaitVerdicts: what ends a wait, before it and during it, for a coroutine
+// and for an ordinary goroutine.
 func TestWaitVerdicts(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 1)
@@ -84,8 +85,9 @@ func TestWaitVerdicts(t *testing.T) {
 	}
 }
 
-// TestLateKickHammer: a wake that SetDeadline began while the wait timed out comes when the coroutine has gone on, and must
-// touch nothing of it: not the waiter, which is prepared for another wait, nor end that one without need.
+// TestLateKickHammer: a wake that SetDeadline began while the wait timed out
+// comes when the coroutine has gone on, and must touch nothing of it: not the
+// waiter, which is prepared for another wait, nor end that one without need.
 func TestLateKickHammer(t *testing.T) {
 	within(t, 3*time.Minute)
 	g := started(t, 1)
@@ -117,8 +119,9 @@ func TestLateKickHammer(t *testing.T) {
 	t.Logf("%d timeouts, %d kicks", timeouts, kicks)
 }
 
-// TestWaitEndsEarly: a wake left over from a wait that gave up ends the next one early. Before, that one left its waiter in
-// the gate, and the wait after it found "two waiters in one direction".
+// TestWaitEndsEarly: a wake left over from a wait that gave up ends the next
+// one early. Before, that one left its waiter in the gate, and the wait after
+// it found "two waiters in one direction".
 func TestWaitEndsEarly(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 1)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/epoller"
-	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/inside"
 	"github.com/netco-go/netco/internal/mpsc"
@@ -21,16 +20,16 @@ import (
 	"github.com/netco-go/netco/timer"
 )
 
-// PanicInfo tells a panic handler of a coroutine that has panicked.
+// PanicInfo describes the panic of a coroutine to a panic handler.
 type PanicInfo struct {
 	Value     any
-	Stack     []byte // as debug.Stack gives it, from where the panic arose
+	Stack     []byte // as debug.Stack formats it, from where the panic arose
 	Coroutine uint64
 	Name      string
 	Processor int
 }
 
-// Config is what a Processor is made with. Package scheduler validates it.
+// Config is the configuration of a Processor. Package scheduler validates it.
 type Config struct {
 	Group      *Group
 	Index      int
@@ -54,11 +53,11 @@ type Processor struct {
 	sleepers *objpool.Pool[timer.Timer] // for coroutines parked with a deadline
 	buffers  bufferPool
 	spin     spinner
-	holding  bool            // has the token for its live coroutines and armed Watches
+	holding  bool            // it has the token for its live coroutines and armed Watches
 	watches  counter.Counter // armed, or woken and not started yet
 	woken    wokenWatches
 	phase    Phase
-	turn     func() bool // to be called in each turn; nil for none
+	turn     func() bool // called in each turn; nil for none
 	ran      bool        // the last turn ran something
 	history  history     // owner: writes
 	lending  lending     // owner
@@ -66,21 +65,21 @@ type Processor struct {
 	group    *Group
 
 	// Any thread.
-	ep      *epoller.Epoller[PollDesc]
-	wakes   mpsc.Queue[coroutine.Coroutine]
-	posted  atomic.Uint64 // to wakes, ever
-	retimed retimed
-	sub     submissions
-	ended   chan struct{} // closed when the thread has ended
-	alive   atomic.Bool   // the loop runs: fds may be registered
-	nudged  atomic.Bool   // a turn is wanted, see Wake
-	placed  atomic.Int32  // fds that Begin has sent here and that are not registered yet
-	active  atomic.Bool   // it is given work, see balance.go
-	gift    atomic.Pointer[gift]
+	ep          *epoller.Epoller[PollDesc]
+	wakes       mpsc.Queue[coroutine.Coroutine]
+	posted      atomic.Uint64 // how many were ever pushed to wakes
+	retimed     retimed
+	sub         submissions
+	ended       chan struct{} // closed when the thread has ended
+	alive       atomic.Bool   // the loop runs: fds may be registered
+	turnWanted  atomic.Bool   // see Wake
+	placed      atomic.Int32  // fds that Begin has sent here and that are not registered yet
+	active      atomic.Bool   // it gets new work, see balance.go
+	moveRequest atomic.Pointer[moveRequest]
 
 	Stats Stats
-	io    IOStats   // owner: writes
-	time  clockwork // owner: writes
+	io    IOStats // owner: writes
+	time  times   // owner: writes
 }
 
 // New makes a Processor and its fds and adds it to its group. Start runs it.
@@ -130,27 +129,30 @@ func (p *Processor) Discard() {
 	p.timerFD.Close()
 }
 
-// netpoll is whether Go's own poller is known to exist.
+// netpoll records whether Go's own poller is known to exist.
 var netpoll struct {
 	mu     sync.Mutex
 	exists bool
 }
 
-// ensureNetpoll makes Go's own poller exist before a Processor takes fds. A process whose fds run out first dies when the
-// runtime then wants its epoll fd and eventfd ("netpollinit failed"), so it is made while there is room, or not at all.
+// ensureNetpoll makes Go's own poller exist before a Processor takes fds. If a
+// process runs out of fds first it dies when the runtime then opens its epoll
+// fd and eventfd ("netpollinit failed"). So the poller is made while enough fds
+// are left, or the Processor is not.
 func ensureNetpoll() error {
 	netpoll.mu.Lock()
 	defer netpoll.mu.Unlock()
 	if netpoll.exists {
 		return nil
 	}
-	const room = 6 // its two, and two pipes' worth below
+	const needed = 6 // its two, and two pipes
 	var reserved []int
 	var err error
-	for range room {
+	for range needed {
 		var fd int
 		if fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
-			err = fmt.Errorf("netco: no fds left to start with: %w", os.NewSyscallError("eventfd2", err))
+			err = fmt.Errorf("netco: no fds left to start with: %w",
+				os.NewSyscallError("eventfd2", err))
 			break
 		}
 		reserved = append(reserved, fd)
@@ -171,22 +173,24 @@ func ensureNetpoll() error {
 	return nil
 }
 
-// Wake makes the Processor take another turn, from any thread, also when it is about to sleep.
+// Wake makes the Processor run another turn, also when it is about to sleep.
+// Any thread.
 func (p *Processor) Wake() {
-	p.nudged.Store(true)
+	p.turnWanted.Store(true)
 	p.ep.Ring()
 }
 
 // Reap implements coroutine.Reaper.
 func (p *Processor) Reap(fn func()) { p.Spawn(nil, Spawn{Fn: fn, Pinned: true, Unlimited: true}) }
 
-// Ended is closed when the Processor's thread has ended and its fds are closed.
+// Ended is closed when the Processor's loop has ended and its fds are closed.
 func (p *Processor) Ended() <-chan struct{} { return p.ended }
 
 // Index returns its place in the group.
 func (p *Processor) Index() int { return p.cfg.Index }
 
-// Idle reports whether the Processor is asleep, or about to be, with nothing to do. From any thread; it may be over by then.
+// Idle reports whether the Processor is asleep, or about to be. Any thread; it
+// may be over by then.
 func (p *Processor) Idle() bool { return p.ep.Sleeping() }
 
 // Group returns the group it belongs to.
@@ -195,7 +199,7 @@ func (p *Processor) Group() *Group { return p.group }
 // Panicked implements coroutine.Host.
 func (p *Processor) Panicked(co *coroutine.Coroutine, value any, stack []byte) bool {
 	p.cfg.Logger.Error("coroutine panicked",
-		zap.Any("panic", value), zap.ByteString("stack", stack)) // and who it was, see LogCore
+		zap.Any("panic", value), zap.ByteString("stack", stack)) // LogCore adds its id and name
 	if p.cfg.OnPanic == nil {
 		return false
 	}
@@ -206,7 +210,8 @@ func (p *Processor) Panicked(co *coroutine.Coroutine, value any, stack []byte) b
 // Logger returns what the Processor logs to. It is not nil.
 func (p *Processor) Logger() *zap.Logger { return p.cfg.Logger }
 
-// HereLogger returns the logger of the caller's Processor, on an ordinary goroutine that of any that runs, or else one that logs nothing.
+// HereLogger returns the logger of the caller's Processor; on an ordinary
+// goroutine that of any running one, or else one that logs nothing.
 func HereLogger() *zap.Logger {
 	if p := Here(); p != nil {
 		return p.cfg.Logger
@@ -229,17 +234,17 @@ func Here() *Processor {
 	return nil
 }
 
-// of returns the Processor around an executor, or nil if something else hosts it.
+// of returns the Processor that hosts an executor, or nil if another type does.
 func of(ex *coroutine.Executor) *Processor {
 	p, _ := ex.Host().(*Processor)
 	return p
 }
 
-// ErrNotRunning is returned when an ordinary goroutine needs a Processor and
+// errNotRunning is returned where an ordinary goroutine needs a Processor and
 // none runs.
-var ErrNotRunning = errors.New("netco: no processor is running")
+var errNotRunning = errors.New("netco: no processor is running")
 
-// running lists the Processors that take fds of callers that are on none.
+// running lists the Processors that register fds for callers that are on none.
 var running struct {
 	mu   inside.Mutex
 	list []*Processor
@@ -261,7 +266,7 @@ func removeRunning(p *Processor) {
 // the program.
 var starter func() error
 
-// SetStarter sets what starts the default Scheduler. For package netco's init.
+// SetStarter sets what starts the default Scheduler, for package netco's init.
 func SetStarter(start func() error) { starter = start }
 
 // runningGroup returns the default Scheduler's group, or any that runs, or nil.
@@ -275,32 +280,4 @@ func runningGroup() *Group {
 		return nil
 	}
 	return running.list[0].group
-}
-
-// anywhere picks the running Processor with the fewest fds, starting the
-// default scheduler if none runs. For ordinary goroutines.
-func anywhere() (*Processor, error) {
-	if clock.InBubble() {
-		return nil, coroutine.ErrBubble
-	}
-	for range 2 {
-		running.mu.Lock()
-		var best *Processor
-		for _, p := range running.list {
-			if best == nil || p.fds() < best.fds() {
-				best = p
-			}
-		}
-		running.mu.Unlock()
-		if best != nil {
-			return best, nil
-		}
-		if starter == nil {
-			break
-		}
-		if err := starter(); err != nil {
-			return nil, err
-		}
-	}
-	return nil, ErrNotRunning
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/netco-go/netco/coroutine"
 )
 
-// TestWakeAgainstSleepHammer wakes a Processor's only coroutine, or gives it a new one, at random times around the moment
-// at which it goes to sleep: between its last look at its inboxes and epoll. A wake that is lost there is a hang.
+// TestWakeAgainstSleepHammer wakes a Processor's only coroutine, or gives it a
+// new one, at random times around the moment at which it goes to sleep: between
+// its last look at its inboxes and epoll. A wake that is lost there is a hang.
 func TestWakeAgainstSleepHammer(t *testing.T) {
 	within(t, 3*time.Minute)
 	for name, spin := range map[string]bool{"spin": true, "no spin": false} {
@@ -50,7 +51,8 @@ func TestWakeAgainstSleepHammer(t *testing.T) {
 					w = waiter.Swap(nil)
 				}
 				delay()
-				// As many rounds as a busy machine gets done. Before the wake, so that no waiter comes after it.
+				// As many rounds as a busy machine gets done. Before the wake,
+				// so that no waiter comes after it.
 				last.Store(i == rounds-1 || i > 1000 && time.Since(began) > 10*time.Second)
 				w.Wake()
 				if i%4 == 0 {

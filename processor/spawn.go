@@ -31,9 +31,9 @@ type Spawn struct {
 // What the loop itself starts, for Funcs and for woken Watches, has a permit of
 // another kind and begins with Executor.Spawn.
 
-// Go starts a coroutine of the group, for a caller on its Processor here, or nil
-// for a caller outside. The error is ErrShutdown or ErrTooManyCoroutines. Any
-// thread.
+// Go starts a coroutine of the group, for a caller on its Processor here, or
+// nil for a caller outside. The error is ErrShutdown or ErrTooManyCoroutines.
+// Any thread.
 func (g *Group) Go(here *Processor, s Spawn) (coroutine.Handle, error) {
 	switch {
 	case s.Fn == nil:
@@ -51,8 +51,8 @@ func (g *Group) Go(here *Processor, s Spawn) (coroutine.Handle, error) {
 	return s.On.Spawn(here, s)
 }
 
-// Spawn starts a coroutine on this Processor, for a caller on Processor here, or
-// nil. Unless it is pinned another Processor may steal it. The error is
+// Spawn starts a coroutine on this Processor, for a caller on Processor here,
+// or nil. Unless it is pinned another Processor may steal it. The error is
 // ErrTooManyCoroutines, or ErrShutdown if the Processor has ended. Any thread.
 func (p *Processor) Spawn(here *Processor, s Spawn) (coroutine.Handle, error) {
 	g := p.group

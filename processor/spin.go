@@ -9,39 +9,40 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// SpinMode says whether a Processor with nothing to do looks for events for a while before it sleeps.
+// SpinMode is whether a Processor with nothing to do polls for a while before
+// it sleeps.
 type SpinMode int8
 
 // The modes.
 const (
-	SpinAuto SpinMode = iota // spin while it has been paying lately, never on one core
+	SpinAuto SpinMode = iota // spin while that has been paying lately, never on one core
 	SpinOff
 )
 
-// Waking a thread that sleeps in epoll costs some 7 µs of the waker's time and
-// 20 µs until it runs; an event that comes within that time is had sooner by
-// looking. So a Processor spins for a bounded time, but only when that has been
+// To wake a thread that sleeps in epoll costs the waker some 7 µs, and the
+// thread runs 20 µs later; polling gets an event that comes within that time
+// sooner. So a Processor spins for a bounded time, but only when that has been
 // paying lately:
 //
-//	score   0 .. 7, of the last waits: +1 for a short one, -2 for a long one, or
-//	        for one that ended with an event for none of the last few
-//	        connections. Spin if at least 4. A wait that was slept through is
-//	        short up to sleptShortNs, since it contains the wake on this side
-//	        and, of a peer that answers, on the other, which spinning would have
-//	        saved.
-//	skip    waits for which not to spin although the score says so, after a spin
-//	        that found nothing: 1, then 3, 7 and so on up to 255. A spin that
-//	        finds something ends that.
+//	score   0 to 7, from the last waits: +1 for a short one; -2 for a long
+//	        one, or one that ended with an event for none of the last few
+//	        connections. Spin if it is 4 or more. A wait that was slept through
+//	        counts as short up to sleptShortNs: it contains the wakes of this
+//	        side and of the answering peer, which spinning would have saved.
+//	skip    how many waits not to spin for although the score is high enough,
+//	        after a spin that found nothing: 1, then 3, 7 and so on up to 255. A
+//	        spin that finds something resets that.
 //
 // Spinning shortens a conversation with few peers, each of which waits for the
-// answer before it sends again. The events of many come as often whether this
-// side spins or not, and sleeping between them takes less of the CPU.
+// answer before it sends again. The events of many peers come as often whether
+// this side spins or not, and sleeping between them takes less CPU time.
 //
-// A spin that is held up for longer than a look can take was interrupted: it
-// counts as one that found nothing. If it was held up for as long as a time
-// slice, another thread wants the core, and one that uses its slices up by
-// spinning is the last to get it back: spinning is then off for a while that
-// doubles each time and is forgotten after a quiet second.
+// A spin in which one poll took longer than a poll can take was interrupted: it
+// counts as one that found nothing. If that was as long as a time slice,
+// another thread wants the core, and a thread that uses up its slices by
+// spinning is the last to get the core back. So spinning is then off for a time
+// that doubles with each such spin, and starts again from the minimum after a
+// quiet second.
 const (
 	spinNs       = 50_000
 	sleptShortNs = 120_000
@@ -56,19 +57,19 @@ const (
 	holdOffForget = 1_000_000_000
 )
 
-// spinner decides. All fields: owner.
+// spinner decides whether to spin. All fields: owner.
 type spinner struct {
 	off     bool
 	score   int
-	recent  [4]*PollDesc // that ended the last waits, identity only
-	next    int          // in recent, the one to be replaced
-	skip    int          // waits left for which not to spin
+	recent  [4]*PollDesc // the fds that ended the last waits; identity only
+	next    int          // index in recent of the next to be replaced
+	skip    int          // how many waits not to spin for
 	skipped int          // what skip began with
 	until   int64        // no spin before this time
 	holdOff int64        // how long the last hold-off was
 }
 
-// cores is how many threads can run at once in this process.
+// cores returns how many threads of this process can run at once.
 func cores() int {
 	n := runtime.GOMAXPROCS(0)
 	var set unix.CPUSet
@@ -80,8 +81,9 @@ func cores() int {
 
 func (s *spinner) init(mode SpinMode) { s.off = mode == SpinOff || cores() < 2 }
 
-// worth reports whether to spin now, and takes one of the group's few places for it; leave gives it back.
-func (s *spinner) worth(g *Group) bool {
+// begin reports whether to spin now, and if so takes one of the group's few
+// places for that; end gives it back.
+func (s *spinner) begin(g *Group) bool {
 	if s.off || s.score < spinScoreMin {
 		return false
 	}
@@ -99,10 +101,10 @@ func (s *spinner) worth(g *Group) bool {
 	return true
 }
 
-func (s *spinner) leave(g *Group) { g.spinners.Add(-1) }
+func (s *spinner) end(g *Group) { g.spinners.Add(-1) }
 
-// paid records a spin that found something: an event for pd, or nil for what
-// another thread has sent.
+// paid records a spin that found something: an event for pd, or what another
+// thread has sent, for which pd is nil.
 func (s *spinner) paid(pd *PollDesc) {
 	s.short(pd)
 	s.skipped = 0
@@ -115,7 +117,7 @@ func (s *spinner) wasted() {
 	s.skip = s.skipped
 }
 
-// slept records a wait that was slept through, and what ended it, as paid.
+// slept records a wait that was slept through; pd is as for paid.
 func (s *spinner) slept(ns int64, pd *PollDesc) {
 	if ns < sleptShortNs {
 		s.short(pd)
@@ -124,7 +126,8 @@ func (s *spinner) slept(ns int64, pd *PollDesc) {
 	}
 }
 
-// short records a short wait, unless it was for one of many connections.
+// short records a short wait, or a long one if it ended with an event for one
+// of many connections.
 func (s *spinner) short(pd *PollDesc) {
 	if pd != nil && !slices.Contains(s.recent[:], pd) {
 		s.recent[s.next] = pd
@@ -135,18 +138,20 @@ func (s *spinner) short(pd *PollDesc) {
 	s.score = min(s.score+1, spinScoreMax)
 }
 
+// long records a long wait.
 func (s *spinner) long() { s.score = max(s.score-2, 0) }
 
-// interrupted tells of a spin that was held up for that long.
+// interrupted records a spin in which one poll took heldNs.
 func (s *spinner) interrupted(heldNs, now int64) {
 	s.wasted()
 	s.preempted(heldNs, now)
 }
 
-// heldOff reports whether the core is not to be bet on now.
+// heldOff reports whether spinning is off, since another thread wants the core.
 func (s *spinner) heldOff(now int64) bool { return now < s.until }
 
-// preempted tells of a bet that took that long.
+// preempted turns spinning off for a while if heldNs is as long as a time
+// slice.
 func (s *spinner) preempted(heldNs, now int64) {
 	if heldNs < preemptedNs {
 		return

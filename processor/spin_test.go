@@ -2,15 +2,16 @@ package processor
 
 import "testing"
 
-// TestSpinnerScore: spinning starts when waits have been short and stops when they have not.
+// TestSpinnerScore: spinning starts when waits have been short and stops when
+// they have not.
 func TestSpinnerScore(t *testing.T) {
 	g := &Group{members: make([]*Processor, 4)}
 	s := &spinner{}
 	worth := func() bool {
-		if !s.worth(g) {
+		if !s.begin(g) {
 			return false
 		}
-		s.leave(g)
+		s.end(g)
 		return true
 	}
 	if worth() {
@@ -38,16 +39,17 @@ func TestSpinnerScore(t *testing.T) {
 	}
 }
 
-// TestSpinnerSkips: after spins that find nothing, ever more waits go by without one, however short they are; a spin that finds
-// something ends that. A short interruption counts as finding nothing and does not hold off.
+// TestSpinnerSkips: after spins that find nothing, ever more waits go by
+// without one, however short they are; a spin that finds something ends that. A
+// short interruption counts as finding nothing and does not hold off.
 func TestSpinnerSkips(t *testing.T) {
 	g := &Group{members: make([]*Processor, 2)}
 	s := &spinner{}
 	waits := func() (n int) { // until the next spin
-		for ; !s.worth(g); n++ {
+		for ; !s.begin(g); n++ {
 			s.slept(0, nil)
 		}
-		s.leave(g)
+		s.end(g)
 		return n
 	}
 	waits()
@@ -67,8 +69,8 @@ func TestSpinnerSkips(t *testing.T) {
 	}
 }
 
-// TestSpinnerFewPeers: short waits make a Processor spin if what ends them is for
-// few connections in turn, not if it is for many.
+// TestSpinnerFewPeers: short waits make a Processor spin if what ends them is
+// for few connections in turn, not if it is for many.
 func TestSpinnerFewPeers(t *testing.T) {
 	for _, c := range []struct {
 		peers int
@@ -80,8 +82,8 @@ func TestSpinnerFewPeers(t *testing.T) {
 		spins := 0
 		for i := range 1000 {
 			pd := &fds[i%c.peers]
-			if s.worth(g) {
-				s.leave(g)
+			if s.begin(g) {
+				s.end(g)
 				s.paid(pd)
 				spins++
 			} else {
@@ -94,13 +96,14 @@ func TestSpinnerFewPeers(t *testing.T) {
 	}
 }
 
-// TestSpinnerPlaces: at most half of a group's Processors spin at once, and one at least.
+// TestSpinnerPlaces: at most half of a group's Processors spin at once, and one
+// at least.
 func TestSpinnerPlaces(t *testing.T) {
 	for members, want := range map[int]int{1: 1, 2: 1, 3: 1, 4: 2, 9: 4} {
 		g := &Group{members: make([]*Processor, members)}
 		got := 0
 		for range members {
-			if (&spinner{score: spinScoreMax}).worth(g) {
+			if (&spinner{score: spinScoreMax}).begin(g) {
 				got++
 			}
 		}
@@ -110,8 +113,8 @@ func TestSpinnerPlaces(t *testing.T) {
 	}
 }
 
-// TestSpinnerHoldsOff: when somebody else wants the core, spinning is off for a time that doubles, and starts small again after
-// a quiet time.
+// TestSpinnerHoldsOff: when somebody else wants the core, spinning is off for a
+// time that doubles, and starts small again after a quiet time.
 func TestSpinnerHoldsOff(t *testing.T) {
 	s := &spinner{score: spinScoreMax}
 	now := int64(1e12)

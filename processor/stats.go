@@ -11,16 +11,16 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// Stats are a Processor's own counters: its thread writes them, any thread reads them. They cost the Processor an
-// ordinary add.
+// Stats are a Processor's own counters: the owner writes them, at the cost of
+// an ordinary add, and any thread reads them.
 type Stats struct {
 	Turns        counter.Counter
 	TurnStart    counter.Counter // CLOCK_MONOTONIC, ns
 	Sleeps       counter.Counter // times blocked in epoll
-	SpinNs       counter.Counter // time spent looking for events instead
+	SpinNs       counter.Counter // time spent polling instead
 	RemoteWakes  counter.Counter // coroutines woken by other threads
-	Stolen       counter.Counter // coroutines taken from other Processors
-	Moved        counter.Counter // coroutines that have moved here after they had started
+	Stolen       counter.Counter // coroutines stolen from other Processors
+	Moved        counter.Counter // started coroutines that have moved here
 	MovedWatches counter.Counter // armed Watches that have moved here
 	TimersFired  counter.Counter
 	Queued       counter.Counter   // ready coroutines when the last turn began
@@ -29,7 +29,8 @@ type Stats struct {
 	LateNs       counter.Histogram // how late timers fired
 }
 
-// Executor returns what runs the coroutines. Most of its methods are the owner's.
+// Executor returns what runs the coroutines. Most of its methods are the
+// owner's.
 func (p *Processor) Executor() *coroutine.Executor { return &p.ex }
 
 // Coroutines returns the executor's counters.
@@ -41,46 +42,55 @@ func (p *Processor) Events() *epoller.Stats { return &p.ep.Stats }
 // Registered returns how many fds are registered.
 func (p *Processor) Registered() int { return p.ep.Registered() }
 
-// PollDescs calls f for the fds that are registered, from any thread, until it returns false. It may miss those that come or go meanwhile.
+// PollDescs calls f for the fds that are registered, until it returns false. It
+// may miss those that come or go meanwhile. Any thread.
 func (p *Processor) PollDescs(f func(*PollDesc) bool) {
 	more := true
 	p.ep.Each(func(pd *PollDesc) { more = more && f(pd) })
 }
 
-// InboxDepth returns how many wakes by other threads have been posted and not acted on.
+// InboxDepth returns how many wakes by other threads are in the inbox.
 func (p *Processor) InboxDepth() int {
-	done := p.Stats.RemoteWakes.Load() // first: it follows the other
+	done := p.Stats.RemoteWakes.Load() // first: posted is at least as high
 	return int(p.posted.Load() - done)
 }
 
-// Watches returns how many Watches are armed, or woken and without a coroutine yet: idle connections, most of them.
+// Watches returns how many Watches are armed, or are woken and wait for a
+// coroutine. Most of them are idle connections.
 func (p *Processor) Watches() int { return int(p.watches.Load()) }
 
-// Submitted returns how many coroutines have been given to this Processor that are not in its run queue yet.
+// Submitted returns how many coroutines are queued for this Processor and not
+// in its run queue yet.
 func (p *Processor) Submitted() int { return int(p.sub.waiting.Load()) }
 
-// clockwork is what a Processor's time is told from, by any thread.
-type clockwork struct {
-	// slept is the time asleep so far in ns, twice; or, while asleep, twice the time at which that would have begun if all of
-	// it had been one sleep, and one. One word, so that it needs no order with others.
+// times is how a Processor has spent its time. Any thread reads it.
+type times struct {
+	// slept is, while awake, twice the time asleep so far, in ns; while asleep,
+	// 1 + twice the time at which the sleep would have begun if all sleep so
+	// far had been part of it. It is one word, so that it needs no order with
+	// others.
 	slept   counter.Counter
 	started counter.Counter // CLOCK_MONOTONIC, ns; 0 before
 	ended   counter.Counter // the same; 0 before
-	tid     atomic.Int32    // of its thread, 0 for none of its own
+	tid     atomic.Int32    // of its own thread; 0 without one
 	turn    turnEnd
 
-	idleSeen, busySeen atomic.Int64 // the most that was told: a reader's clock may be ahead of the owner's
+	// The highest results so far: a reader's clock may be ahead of the owner's.
+	idleSeen, busySeen atomic.Int64
 }
 
-func (c *clockwork) asleep(now int64) {
+// asleep notes that a sleep begins.
+func (c *times) asleep(now int64) {
 	c.slept.Set(uint64(now-int64(c.slept.Own()/2))<<1 | 1)
 }
 
-func (c *clockwork) awake(now int64) {
+// awake notes that a sleep has ended.
+func (c *times) awake(now int64) {
 	c.slept.Set(uint64(now-int64(c.slept.Own()/2)) << 1)
 }
 
-// IdleNs returns how long the Processor has been asleep so far, the present sleep included. It never goes down.
+// IdleNs returns how long the Processor has been asleep so far, with the
+// present sleep. It never goes down. Any thread.
 func (p *Processor) IdleNs() int64 {
 	now := clock.Now()
 	word := p.time.slept.Load()
@@ -88,10 +98,11 @@ func (p *Processor) IdleNs() int64 {
 	if word&1 != 0 {
 		t = now - t
 	}
-	return noLess(&p.time.idleSeen, t)
+	return monotonic(&p.time.idleSeen, t)
 }
 
-// BusyNs returns how long it has been neither asleep nor spinning since its start. It never goes down.
+// BusyNs returns how long it has been neither asleep nor spinning since its
+// start. It never goes down. Any thread.
 func (p *Processor) BusyNs() int64 {
 	started := p.StartedNs()
 	if started == 0 {
@@ -101,11 +112,11 @@ func (p *Processor) BusyNs() int64 {
 	if end == 0 {
 		end = clock.Now()
 	}
-	return noLess(&p.time.busySeen, end-started-p.IdleNs()-int64(p.Stats.SpinNs.Load()))
+	return monotonic(&p.time.busySeen, end-started-p.IdleNs()-int64(p.Stats.SpinNs.Load()))
 }
 
-// noLess returns t, or the most that it has returned for seen.
-func noLess(seen *atomic.Int64, t int64) int64 {
+// monotonic returns t, or what it has returned for seen if that is more.
+func monotonic(seen *atomic.Int64, t int64) int64 {
 	for {
 		old := seen.Load()
 		if t <= old {
@@ -117,15 +128,17 @@ func noLess(seen *atomic.Int64, t int64) int64 {
 	}
 }
 
-// StartedNs returns when its thread began, in ns of CLOCK_MONOTONIC, or 0 if it has not.
+// StartedNs returns when its loop began, in ns of CLOCK_MONOTONIC, or 0 if it
+// has not.
 func (p *Processor) StartedNs() int64 { return int64(p.time.started.Load()) }
 
-// Tid returns the id of the thread that is its own, or 0 if it has none: before
-// its start, after its end, and unless it is locked to one.
+// Tid returns the id of its own thread, or 0 without one: before its start,
+// after its end, and unless it is locked to a thread.
 func (p *Processor) Tid() int { return int(p.time.tid.Load()) }
 
-// Thread returns the id of the thread that runs its current coroutine or is its
-// own, or 0 if neither is known. From any thread; it may be over by then.
+// Thread returns the id of its own thread, or else of the thread that runs its
+// current coroutine, or 0 if neither is known. Any thread; it may be over by
+// then.
 func (p *Processor) Thread() int {
 	if tid := p.Tid(); tid != 0 {
 		return tid
@@ -133,18 +146,19 @@ func (p *Processor) Thread() int {
 	return p.ex.Thread()
 }
 
-// CPUNs returns the CPU time that its thread has used; false if it has none of its own.
+// CPUNs returns the CPU time that its own thread has used; false without one.
 func (p *Processor) CPUNs() (int64, bool) {
 	return ThreadCPUNs(p.Tid())
 }
 
-// ThreadCPUNs returns the CPU time that a thread of this process has used; false
-// if tid is 0 or it has ended.
+// ThreadCPUNs returns the CPU time that a thread of this process has used;
+// false if tid is 0 or it has ended.
 func ThreadCPUNs(tid int) (int64, bool) {
 	if tid == 0 {
 		return 0, false
 	}
-	const perThread, sched = 4, 2 // as the kernel makes the clock id of a thread: posix-timers_types.h
+	// How the kernel composes the clock id of a thread: posix-timers_types.h.
+	const perThread, sched = 4, 2
 	var ts unix.Timespec
 	if unix.ClockGettime(int32(^tid<<3|perThread|sched), &ts) != nil {
 		return 0, false

@@ -21,8 +21,9 @@ func compute(d time.Duration) {
 	}
 }
 
-// TestTimeIsAccountedFor: sleep is told of while it goes on, busy time is what was not slept or spun, and neither goes down however
-// often and from wherever one looks.
+// TestTimeIsAccountedFor: sleep is told of while it goes on, busy time is what
+// was not slept or spun, and neither goes down however often and from wherever
+// one looks.
 func TestTimeIsAccountedFor(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 1)
@@ -49,7 +50,8 @@ func TestTimeIsAccountedFor(t *testing.T) {
 	for range scaled(100) {
 		on(t, p, func() { Sleep(50 * time.Microsecond); compute(20 * time.Microsecond) })
 	}
-	// A reader who comes between the beginning of a sleep and its being told of takes it for work, and the figure stands still for as long.
+	// A reader who comes between the beginning of a sleep and its being told of
+	// takes it for work, and the figure stands still for as long.
 	eventually(t, "20 ms of work to be told of", func() bool {
 		busy := p.BusyNs()
 		on(t, p, func() { compute(20 * time.Millisecond) })
@@ -98,7 +100,8 @@ func TestCPUTime(t *testing.T) {
 // newOne makes one Processor that has not been started.
 func newOne(t *testing.T) *Processor { return newGroup(t, 1).members[0] }
 
-// TestTurnsAreMeasured: a turn that computes is in the histogram and in the history at its length; sleep is in neither.
+// TestTurnsAreMeasured: a turn that computes is in the histogram and in the
+// history at its length; sleep is in neither.
 func TestTurnsAreMeasured(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 1)
@@ -130,7 +133,8 @@ func TestTurnsAreMeasured(t *testing.T) {
 	}
 }
 
-// TestHistoryForgets drives the ring by hand through more time than it holds, with a quiet stretch.
+// TestHistoryForgets drives the ring by hand through more time than it holds,
+// with a quiet stretch.
 func TestHistoryForgets(t *testing.T) {
 	var p Processor
 	now := int64(1000 * sliceNs)
@@ -199,14 +203,16 @@ func TestLateness(t *testing.T) {
 		if s.Count == n && late >= uint64(10*time.Millisecond) {
 			return
 		}
-		// It is on time if others have had the CPU after Sleep and the turn was over before the computation.
+		// It is on time if others have had the CPU after Sleep and the turn was
+		// over before the computation.
 		if before = s.SumNs; s.Count != n || n == 20 {
 			t.Fatalf("%d of %d timers, the last late by %v, want some 19 ms", s.Count, n, time.Duration(late))
 		}
 	}
 }
 
-// TestGauges: what is in the inbox, the submissions, the run queue and the heap while the thread is kept busy.
+// TestGauges: what is in the inbox, the submissions, the run queue and the heap
+// while the thread is kept busy.
 func TestGauges(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 1)
@@ -257,11 +263,11 @@ func TestCounts(t *testing.T) {
 		for _, errno := range []syscall.Errno{0, unix.EAGAIN, unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ECONNABORTED, unix.EBADF} {
 			CountAccept(errno)
 		}
-		CountSavedRead()
+		HereIO().CountSavedRead()
 	}
 	want := IOSnapshot{Reads: 3, Writes: 3, Accepts: 7, ReadAgain: 1, WriteAgain: 1, AcceptAgain: 1, SavedReads: 1,
 		BytesIn: 10, BytesOut: 100, Accepted: 1,
-		AcceptErrors: [AcceptErrorKinds]uint64{AcceptConnection: 1, AcceptFiles: 2, AcceptMemory: 1, AcceptOther: 1}}
+		AcceptErrors: [AcceptErrorKinds]uint64{AcceptConnection: 1, AcceptFiles: 2, AcceptMemory: 1, acceptOther: 1}}
 	before := OutsideIO()
 	on(t, p, count)
 	if got := p.IO().Snapshot(); got != want {

@@ -8,85 +8,29 @@ import (
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// submissions are coroutines that have been given to a Processor and not started. Those from Go are open: any Processor
-// of the group may take them. Those from GoOn are pinned to this one.
+// submissions are what other threads have sent to a Processor: new coroutines,
+// of which the open ones may be stolen by another Processor and the pinned ones
+// not, woken Watches, and what has moved here.
 //
-//	submitted → adopted by its owner, or stolen by another, either of which makes it ready there
+// A new coroutine is adopted by the owner or stolen by another Processor, and
+// so becomes ready there.
 type submissions struct {
-	waiting atomic.Int32 // how many, of all kinds; may be read without mu
-	offered atomic.Int32 // how many in open; may be read without mu
+	waiting atomic.Int32 // how many, of all kinds; read without mu
+	offered atomic.Int32 // how many in open; read without mu
 
 	mu      inside.Mutex
 	open    []submission           // FIFO; under mu
 	pinned  []submission           // FIFO; under mu
-	watches []arrival              // that are woken, new, or have moved; under mu
+	watches []arrival              // FIFO; under mu
 	moved   []*coroutine.Coroutine // that have moved here; under mu
-	coming  int                    // are about to be among the latter two, see Reserve; under mu
-	closed  bool                   // the loop is over, nothing is adopted any more; under mu
+	coming  int                    // how many will be sent to the latter two, see Reserve; under mu
+	closed  bool                   // the loop has ended and adopts nothing; under mu
 }
 
+// submission is a new coroutine that is to be adopted.
 type submission struct {
 	co    *coroutine.Coroutine
-	token bool // carries one of the group's tokens
-}
-
-// exact is how many Processors are all looked at to find the least loaded.
-const exact = 16
-
-// load is what placement goes by: coroutines that live here or are on their way.
-func (p *Processor) load() int {
-	return int(p.ex.Stats.Live.Load()) + int(p.sub.waiting.Load())
-}
-
-// place returns the least loaded active Processor of the group, or of all if that
-// has a burst of starts before it. The caller's own is preferred unless another
-// has at least two coroutines fewer. Among more than 16 members, four that rotate
-// are compared.
-func (g *Group) place(here *Processor) *Processor {
-	best := g.least(here, false)
-	if best == nil || best.sub.waiting.Load() >= burstStarts {
-		best = g.least(here, true)
-	}
-	return best
-}
-
-// least returns the least loaded of all members or of the active ones, nil
-// without one.
-func (g *Group) least(here *Processor, all bool) (best *Processor) {
-	members := g.members
-	next, looks := 0, len(members)
-	if looks > exact {
-		looks = 4
-		next = int(g.turns.Add(uint32(looks)) % uint32(len(members)))
-	}
-	least := 0
-	if here != nil && (all || here.active.Load()) {
-		best, least = here, here.load()-1
-	}
-	for ; looks > 0; looks-- {
-		p := members[next]
-		if next++; next == len(members) {
-			next = 0
-		}
-		if p == best || !all && !p.active.Load() {
-			continue
-		}
-		if l := p.load(); best == nil || l < least {
-			best, least = p, l
-		}
-	}
-	return best
-}
-
-// closeSubmissions refuses submissions from now on; false means that some are waiting, or coming.
-func (p *Processor) closeSubmissions() bool {
-	p.sub.mu.Lock()
-	defer p.sub.mu.Unlock()
-	if p.sub.waiting.Load() != 0 || p.sub.coming != 0 {
-		return false
-	}
-	p.sub.closed = true
-	return true
+	token bool // it carries one of the group's tokens
 }
 
 // submit queues a new coroutine at p for a caller on Processor here, or nil. It
@@ -98,9 +42,9 @@ func (p *Processor) submit(here *Processor, s submission, pinned bool) bool {
 		return false
 	}
 	if pinned {
-		p.sub.pinned = add(p.sub.pinned, s)
+		p.sub.pinned = enqueue(p.sub.pinned, s)
 	} else {
-		p.sub.open = add(p.sub.open, s)
+		p.sub.open = enqueue(p.sub.open, s)
 		p.sub.offered.Add(1)
 	}
 	open := len(p.sub.open)
@@ -109,14 +53,15 @@ func (p *Processor) submit(here *Processor, s submission, pinned bool) bool {
 	if here != p {
 		p.ex.RequestPreempt()
 	}
-	if !p.ep.Ring() && (open > 1 || open == 1 && here != p && p.heldUp(clock.Now())) {
-		p.callThief() // it is busy and has more than it can start at once, or is held up
+	if !p.ep.Ring() && (open > 1 || open == 1 && here != p && p.stalled(clock.Now())) {
+		p.wakeStealer() // p is busy and has more than it can start at once, or is stalled
 	}
 	return true
 }
 
-// callThief wakes one sleeping Processor of the group, which will look for something to steal.
-func (p *Processor) callThief() {
+// wakeStealer wakes one sleeping Processor of the group, which then tries to
+// steal.
+func (p *Processor) wakeStealer() {
 	for _, q := range p.group.members {
 		if q != p && q.ep.Sleeping() && q.ep.Ring() {
 			return
@@ -124,19 +69,20 @@ func (p *Processor) callThief() {
 	}
 }
 
-// adopt makes up to n submissions ready to run here, the pinned ones first.
+// adopt makes up to n new coroutines ready here, the pinned ones first, and
+// takes what other threads have sent.
 func (p *Processor) adopt(n int) {
 	p.sub.mu.Lock()
 	var taken [turnStarts]submission
-	k := take(&p.sub.pinned, taken[:n])
+	k := dequeue(&p.sub.pinned, taken[:n])
 	pinned := k
-	k += take(&p.sub.open, taken[k:n])
-	p.welcomeLocked(taken[:k])
+	k += dequeue(&p.sub.open, taken[k:n])
+	p.adoptLocked(taken[:k])
 	p.sub.offered.Add(int32(pinned - k))
 	arrived, moved := p.sub.watches, p.sub.moved
 	p.sub.watches, p.sub.moved = nil, nil
 	for _, co := range moved {
-		p.takeOver()
+		p.takeOverToken()
 		p.ex.Settle(co)
 		p.Stats.Moved.Inc()
 	}
@@ -147,17 +93,18 @@ func (p *Processor) adopt(n int) {
 	}
 }
 
-// add is append that doubles: by a quarter, as append grows what is long, a burst of a million would leave five times its size as garbage.
-func add(q []submission, s submission) []submission {
+// enqueue is append that doubles. append grows what is long by a quarter, so
+// that a burst of a million would leave five times its size as garbage.
+func enqueue(q []submission, s submission) []submission {
 	if n := len(q); n == cap(q) {
 		q = append(make([]submission, 0, max(2*n, 16)), q...)
 	}
 	return append(q, s)
 }
 
-// take moves from the front of q into into and returns how many.
-func take(q *[]submission, into []submission) int {
-	n := copy(into, *q)
+// dequeue moves the front of q to to and returns how many it has moved.
+func dequeue(q *[]submission, to []submission) int {
+	n := copy(to, *q)
 	clear((*q)[:n])
 	if n == len(*q) {
 		*q = (*q)[:0]
@@ -170,9 +117,10 @@ func take(q *[]submission, into []submission) int {
 	return n
 }
 
-// welcomeLocked adopts coroutines taken from a queue whose mu is held. The queue's waiting is lowered after it, so that its
-// Processor cannot conclude meanwhile that nothing is left anywhere.
-func (p *Processor) welcomeLocked(taken []submission) {
+// adoptLocked adopts coroutines from a queue whose mu is held. The caller
+// lowers the queue's waiting afterwards, so that its Processor cannot conclude
+// meanwhile that nothing lives.
+func (p *Processor) adoptLocked(taken []submission) {
 	for _, s := range taken {
 		switch {
 		case s.token && p.holding:
@@ -186,7 +134,8 @@ func (p *Processor) welcomeLocked(taken []submission) {
 	}
 }
 
-// steal takes coroutines that have not started from the Processor that has the most to give, see share.
+// steal takes new coroutines from the Processor with the largest share for p,
+// and reports whether it has got any.
 func (p *Processor) steal(now int64) bool {
 	var victim *Processor
 	most := 0
@@ -201,24 +150,26 @@ func (p *Processor) steal(now int64) bool {
 	return victim != nil && p.stealFrom(victim, most)
 }
 
-// offers reports whether another Processor has submissions that are open, and whether any of them is for this one to steal now.
-func (p *Processor) offers(now int64) (any, mine bool) {
+// hasStealable reports whether another Processor has open submissions, and
+// whether p may steal any of them now.
+func (p *Processor) hasStealable(now int64) (open, mine bool) {
 	for _, q := range p.group.members {
 		if q != p && q.sub.offered.Load() != 0 {
-			any = true
+			open = true
 			mine = mine || p.share(q, now) > 0
 		}
 	}
-	return any, mine
+	return open, mine
 }
 
-// stealFrom takes up to n of q's submissions that are open.
+// stealFrom steals up to n of q's open submissions, and reports whether it has
+// got any.
 func (p *Processor) stealFrom(q *Processor, n int) bool {
 	v := &q.sub
 	v.mu.Lock()
 	var taken [turnStarts]submission
-	k := take(&v.open, taken[:min(n, turnStarts)])
-	p.welcomeLocked(taken[:k])
+	k := dequeue(&v.open, taken[:min(n, turnStarts)])
+	p.adoptLocked(taken[:k])
 	v.offered.Add(int32(-k))
 	v.waiting.Add(int32(-k))
 	v.mu.Unlock()
@@ -229,12 +180,14 @@ func (p *Processor) stealFrom(q *Processor, n int) bool {
 	return true
 }
 
-// share is how many of q's submissions are p's to take: no more than half, and no more than evens the two out. Coroutines stay
-// where they start; without the second limit the Processor that is awake first would take a whole burst of those that soon
-// wait for something, from others that are about to wake. It does not hold when q is held up by one that computes.
+// share returns how many of q's submissions p may steal: at most half, and at
+// most what evens out the two. Without the second limit the Processor that is
+// awake first would steal most of a burst from others that are about to wake,
+// and the coroutines would stay there. While q is stalled only the first limit
+// holds.
 func (p *Processor) share(q *Processor, now int64) int {
 	half := (int(q.sub.offered.Load()) + 1) / 2
-	if q.heldUp(now) {
+	if q.stalled(now) {
 		return half
 	}
 	if !p.active.Load() && 2*half < burstStarts {
@@ -243,11 +196,12 @@ func (p *Processor) share(q *Processor, now int64) int {
 	return min(half, (q.load()-p.load())/2)
 }
 
-// heldUpNs is how long a turn lasts when a coroutine computes or blocks its thread, and not when another thread merely had the
-// core for a time slice.
-const heldUpNs = 10_000_000
+// stalledNs is how long a turn takes at least when a coroutine computes or
+// blocks its thread. It is longer than a time slice, for which another thread
+// may have had the core.
+const stalledNs = 10_000_000
 
-// heldUp reports whether some coroutine has had p's thread for long. Any thread.
-func (p *Processor) heldUp(now int64) bool {
-	return p.ex.Current() != nil && now-int64(p.Stats.TurnStart.Load()) > heldUpNs
+// stalled reports whether a coroutine has had p's thread for long. Any thread.
+func (p *Processor) stalled(now int64) bool {
+	return p.ex.Current() != nil && now-int64(p.Stats.TurnStart.Load()) > stalledNs
 }

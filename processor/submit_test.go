@@ -12,9 +12,10 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// TestGroupStaysActiveWhileStealing: what is being stolen lives, so at no moment may the group count as quiet. Before, the
-// thief took the last submission off the books before it took a token for it; if the victim gave its own back in between,
-// Run returned while a coroutine had still to run.
+// TestGroupStaysActiveWhileStealing: what is being stolen lives, so at no
+// moment may the group count as quiet. Before, the thief took the last
+// submission off the books before it took a token for it; if the victim gave
+// its own back in between, Run returned while a coroutine had still to run.
 func TestGroupStaysActiveWhileStealing(t *testing.T) {
 	g := newGroup(t, 2)
 	defer g.Discard()
@@ -35,7 +36,7 @@ func TestGroupStaysActiveWhileStealing(t *testing.T) {
 		for range begin {
 			meet()
 			for i := 1; p.holding; i++ {
-				if p.settleToken(); i%1000 == 0 {
+				if p.releaseToken(); i%1000 == 0 {
 					runtime.Gosched() // with one CPU the thief runs only then
 				}
 			}
@@ -71,7 +72,8 @@ func TestGroupStaysActiveWhileStealing(t *testing.T) {
 	}
 }
 
-// TestPlaceReachesAll: among many Processors, too, the least loaded is found in the long run, the last ones included.
+// TestPlaceReachesAll: among many Processors, too, the least loaded is found in
+// the long run, the last ones included.
 func TestPlaceReachesAll(t *testing.T) {
 	for _, n := range []int{1, 2, 5, 16, 17, 20, 33} {
 		g := newGroup(t, n)
@@ -134,7 +136,7 @@ func TestTake(t *testing.T) {
 	}
 	var got []submission
 	for into := make([]submission, 16); len(q) > 0; {
-		k := take(&q, into)
+		k := dequeue(&q, into)
 		if k == 0 {
 			t.Fatal("nothing taken")
 		}
@@ -145,8 +147,8 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestStealBehindALongOne: what has not started behind a coroutine that computes, or stalls its thread, runs elsewhere; what is
-// pinned stays.
+// TestStealBehindALongOne: what has not started behind a coroutine that
+// computes, or stalls its thread, runs elsewhere; what is pinned stays.
 func TestStealBehindALongOne(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 2)
@@ -155,7 +157,7 @@ func TestStealBehindALongOne(t *testing.T) {
 	stalled := make(chan struct{})
 	long := p.Pinned(func() { close(stalled); <-release })
 	<-stalled
-	eventually(t, "held up", func() bool { return p.heldUp(clock.Now()) })
+	eventually(t, "held up", func() bool { return p.stalled(clock.Now()) })
 	var where [2]atomic.Int32
 	note := func() { where[Here().Index()].Add(1) }
 	var open, pinned []coroutine.Handle
@@ -181,8 +183,9 @@ func TestStealBehindALongOne(t *testing.T) {
 	}
 }
 
-// TestStealPastPinned: a Processor whose submissions are all pinned must not hide another's from a thief. Before, the thief
-// looked only at the one with the most.
+// TestStealPastPinned: a Processor whose submissions are all pinned must not
+// hide another's from a thief. Before, the thief looked only at the one with
+// the most.
 func TestStealPastPinned(t *testing.T) {
 	g := newGroup(t, 3)
 	defer g.Discard()
@@ -197,7 +200,8 @@ func TestStealPastPinned(t *testing.T) {
 	}
 }
 
-// TestHeldUpGetsHelp: also a single submission to a Processor that is held up runs elsewhere, even where more live.
+// TestHeldUpGetsHelp: also a single submission to a Processor that is held up
+// runs elsewhere, even where more live.
 func TestHeldUpGetsHelp(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 2)
@@ -209,7 +213,7 @@ func TestHeldUpGetsHelp(t *testing.T) {
 	for range 20 {
 		parked = append(parked, other.Pinned(func() { gate.Join() }))
 	}
-	eventually(t, "held up", func() bool { return p.heldUp(clock.Now()) })
+	eventually(t, "held up", func() bool { return p.stalled(clock.Now()) })
 	for range 10 {
 		eventually(t, "the other is idle", func() bool { return other.ep.Sleeping() })
 		if err := p.Open(func() {}).Join(); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// Start runs the Processor on a goroutine of its own and returns when it is ready
-// to take work.
+// Start runs the Processor on a goroutine of its own, and returns when work may
+// be submitted.
 func (p *Processor) Start() error {
 	started := make(chan error)
 	go p.thread(started)
@@ -23,17 +23,18 @@ func (p *Processor) thread(started chan<- error) {
 	if err := p.enter(); err != nil {
 		close(p.ended)
 		started <- err
-		return // if it is locked, the thread ends with the goroutine
+		return // a locked thread ends with the goroutine
 	}
 	started <- nil
 	p.run()
 	if p.cfg.LockThread && p.cfg.CPU < 0 {
-		runtime.UnlockOSThread() // untouched: the runtime may use the thread again
+		runtime.UnlockOSThread() // its settings are the default, so the runtime may reuse it
 	}
 }
 
-// RunHere runs the Processor on the calling goroutine, in the place of Start, until its group has stopped. It calls started once it
-// takes work, and turn, if that is not nil, at the beginning of each turn, until that returns false. Blocks.
+// RunHere is Start on the calling goroutine: it returns when the group has
+// stopped. It calls started when work may be submitted, and turn, if that is
+// not nil, at the beginning of each turn until turn returns false. Blocks.
 func (p *Processor) RunHere(started func(), turn func() bool) error {
 	var before unix.CPUSet
 	if p.cfg.CPU >= 0 {
@@ -60,7 +61,8 @@ func (p *Processor) RunHere(started func(), turn func() bool) error {
 	return err
 }
 
-// enter makes the calling goroutine the loop's and the Processor one that takes work.
+// enter makes the calling goroutine the loop, and the Processor one to which
+// work may be submitted.
 func (p *Processor) enter() error {
 	if p.cfg.LockThread {
 		runtime.LockOSThread()
@@ -70,7 +72,8 @@ func (p *Processor) enter() error {
 		set.Set(p.cfg.CPU)
 		if err := unix.SchedSetaffinity(0, &set); err != nil {
 			p.Discard()
-			return fmt.Errorf("netco: processor %d: cannot run on CPU %d: %w", p.cfg.Index, p.cfg.CPU, err)
+			return fmt.Errorf("netco: processor %d: cannot run on CPU %d: %w",
+				p.cfg.Index, p.cfg.CPU, err)
 		}
 	}
 	if p.cfg.LockThread {
@@ -83,7 +86,7 @@ func (p *Processor) enter() error {
 	return nil
 }
 
-// run is the loop and what follows it.
+// run runs the loop, and then releases what it had.
 func (p *Processor) run() {
 	defer close(p.ended)
 	p.loop()
@@ -93,6 +96,6 @@ func (p *Processor) run() {
 	removeRunning(p)
 	p.ex.Leave()
 	p.buffers.free = nil // their leases refer to p, so neither would be collected
-	p.ep.Each(func(pd *PollDesc) { pd.Orphan() })
+	p.ep.Each(func(pd *PollDesc) { pd.detach() })
 	p.Discard()
 }

@@ -11,22 +11,25 @@ import (
 	"github.com/netco-go/netco/timer"
 )
 
-// Func calls a function, in a coroutine of its own on its home, when its time has come. Any thread may stop it or give it another
-// time.
+// Func calls a function, in a coroutine of its own on its home, at a given
+// time. Any thread may stop it or change the time.
 //
 // The word when decides:
 //
 //	when    means                       becomes
 //	0       stopped, or it has fired    a time, by Reset
-//	a time  it is due then, in ns of    0, by Stop, or by its home when that time has come, which then calls the function;
-//	        CLOCK_MONOTONIC             another time, by Reset
+//	a time  it is due then, in ns of    0, by Stop, or by its home at that time,
+//	        CLOCK_MONOTONIC             which then calls the function; another
+//	                                    time, by Reset
 //
-// Each change is one atomic step, so each time that is set ends in exactly one of these ways. The home's heap only follows: its
-// owner changes it along with the word, other threads send the Func to the home (retimed) after they have changed the word. An
-// entry that is early, because the word has moved on meanwhile, is put where it belongs when it comes up; one for a Func that has
-// been stopped does nothing.
+// Each change is one atomic step, so each time that is set ends in exactly one
+// of these ways. The home's heap follows the word: the owner changes both
+// together, other threads change the word and then send the Func to the home
+// (retimed). A heap entry that is too early for the word is moved when it
+// expires; one of a stopped Func has no effect.
 //
-// A Func that waits does not count as life: neither Run nor Shutdown waits for it, and it never fires once its scheduler has ended.
+// A waiting Func is nothing that lives: neither Run nor Shutdown waits for it,
+// and it does not fire once its Scheduler has ended.
 type Func struct {
 	t    timer.Timer // owner: home
 	home *Processor  // constant
@@ -38,8 +41,9 @@ type Func struct {
 	node   mpsc.Node[Func]
 }
 
-// Init prepares f, a zero Func, which fn belongs to, and sets it to fire after d, or as soon as may be if d <= 0. Owner only. It does not
-// allocate but what the heap needs to grow.
+// Init makes f, a zero Func, call fn after d, or as soon as possible if d <= 0.
+// site is where f was made. It allocates only if the heap must grow. Owner
+// only.
 func (f *Func) Init(p *Processor, d time.Duration, fn func(), site uintptr) {
 	f.home, f.fn, f.site = p, fn, site
 	f.node.Value = f
@@ -48,7 +52,7 @@ func (f *Func) Init(p *Processor, d time.Duration, fn func(), site uintptr) {
 	f.settle()
 }
 
-// after returns the time d from now: never, if that is centuries ahead.
+// after returns the time d from now, or the last one if that would overflow.
 func after(d time.Duration) int64 {
 	now := clock.Real()
 	when := now + int64(max(d, 0))
@@ -58,7 +62,8 @@ func after(d time.Duration) int64 {
 	return when
 }
 
-// Stop keeps f from firing and reports whether it was going to. Any thread. Does not park or allocate.
+// Stop keeps f from firing and reports whether it was going to. It does not
+// park or allocate. Any thread.
 func (f *Func) Stop() bool {
 	if f.when.Swap(0) == 0 {
 		return false
@@ -67,15 +72,17 @@ func (f *Func) Stop() bool {
 	return true
 }
 
-// Reset makes f fire after d from now, and not when it was going to, and reports whether it was going to. Any thread. Does not park or
-// allocate but what the heap needs to grow.
+// Reset makes f fire after d from now instead, and reports whether it was going
+// to fire. It does not park, and allocates only if the heap must grow. Any
+// thread.
 func (f *Func) Reset(d time.Duration) bool {
 	active := f.when.Swap(after(d)) != 0
 	f.follow(true)
 	return active
 }
 
-// follow makes the home's heap follow the word, at once or soon.
+// follow makes the home's heap follow the word: on the home at once, elsewhere
+// in one of its next turns, or its next one if soon.
 func (f *Func) follow(soon bool) {
 	p := f.home
 	switch {
@@ -92,7 +99,8 @@ func (f *Func) follow(soon bool) {
 	}
 }
 
-// settle puts f's timer where the word says. Owner of the home only. One that is never due is on no heap, which would keep it for ever.
+// settle puts f's timer where the word says. A timer that is never due is in no
+// heap, which would keep it for good. Owner of the home.
 func (f *Func) settle() {
 	if when := f.when.Load(); when == 0 || when == math.MaxInt64 {
 		f.home.timers.Cancel(&f.t)
@@ -120,40 +128,41 @@ func funcDue(arg any, now int64) {
 	}
 }
 
-// begin starts the coroutine of a Func. While the scheduler drains it does so as long as something lives, which may wait for just that;
-// then the scheduler is ending, and what would begin now would have to be ended.
+// begin starts the coroutine of a Func. While the group drains, it does so as
+// long as something lives, which may wait for that coroutine; afterwards the
+// group is about to stop.
 func (p *Processor) begin(f *Func) {
 	if p.phase >= Stopping || p.group.Phase() >= Draining && !p.group.Active() {
 		return
 	}
 	p.hold()
-	p.group.takePermit() // at the limit too: what it is for may be what others wait for
+	p.group.takePermit() // at the limit too: others may wait for what it does
 	p.ex.Spawn(coroutine.Spec{Fn: f.fn, Site: f.site})
 }
 
-// retimed are the Funcs that other threads have stopped or given another time.
+// retimed holds the Funcs that other threads have stopped or reset.
 type retimed struct {
 	funcs   mpsc.Queue[Func]
-	stopped atomic.Uint32 // how many were ever stopped so
+	stopped atomic.Uint32 // how many were ever stopped by other threads
 }
 
-// stoppedRing is for how many stopped Funcs a Processor that sleeps is woken: to take one off the heap is no reason to, but they must not
-// pile up.
+// stoppedRing is after how many stopped Funcs a sleeping Processor is woken. To
+// take one out of the heap is no reason to, but they must not pile up.
 const stoppedRing = 64
 
-// push adds f, if it is not there. Any thread.
+// push adds f, unless it is there. Any thread.
 func (q *retimed) push(f *Func) {
 	if !f.queued.Swap(true) {
 		q.funcs.Push(&f.node)
 	}
 }
 
-// retime acts on what other threads have done to Funcs.
+// retime has the heap follow the Funcs in retimed. Owner.
 func (p *Processor) retime() {
 	for n := p.retimed.funcs.Take(); n != nil; {
 		f := n.Value
 		n = n.Next()
-		f.queued.Store(false) // before the look at the word: a later change sends it again
+		f.queued.Store(false) // before the word is read: a later change pushes f again
 		f.settle()
 	}
 }

@@ -25,7 +25,8 @@ func pending(t testing.TB, p *Processor) (n int) {
 	return n
 }
 
-// noneLeft waits until p has no timers. The turn that began before another thread's last Stop has not seen that.
+// noneLeft waits until p has no timers. The turn that began before another
+// thread's last Stop has not seen that.
 func noneLeft(t testing.TB, p *Processor) {
 	t.Helper()
 	eventually(t, "all timers to leave", func() bool { return pending(t, p) == 0 })
@@ -64,7 +65,8 @@ func TestFuncFires(t *testing.T) {
 	}
 }
 
-// TestFuncWords goes through the states on the home's thread and from elsewhere.
+// TestFuncWords goes through the states on the home's thread and from
+// elsewhere.
 func TestFuncWords(t *testing.T) {
 	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
@@ -101,7 +103,8 @@ func TestFuncWords(t *testing.T) {
 	}
 }
 
-// TestFuncResetHammer gives a Func a new time just as its home follows an earlier change. A change that is missed there is a hang.
+// TestFuncResetHammer gives a Func a new time just as its home follows an
+// earlier change. A change that is missed there is a hang.
 func TestFuncResetHammer(t *testing.T) {
 	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
@@ -130,7 +133,8 @@ func TestFuncResetHammer(t *testing.T) {
 	busy.Join()
 }
 
-// TestFuncMovedEarlier: one that is moved nearer by another thread fires then, although its home sleeps.
+// TestFuncMovedEarlier: one that is moved nearer by another thread fires then,
+// although its home sleeps.
 func TestFuncMovedEarlier(t *testing.T) {
 	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
@@ -150,7 +154,8 @@ func TestFuncMovedEarlier(t *testing.T) {
 	}
 }
 
-// TestStoppedFuncsLeave: Funcs that another thread stops are taken off the heap of a Processor that sleeps, but for a few.
+// TestStoppedFuncsLeave: Funcs that another thread stops are taken off the heap
+// of a Processor that sleeps, but for a few.
 func TestStoppedFuncsLeave(t *testing.T) {
 	within(t, 3*time.Minute)
 	p := started(t, 1).members[0]
@@ -190,8 +195,9 @@ func TestStoppedFuncsLeave(t *testing.T) {
 	})
 }
 
-// TestFuncHammer stops and resets Funcs from both Processors and from goroutines while they fire. Each time that is set ends in
-// one way: it comes, it is stopped, or another takes its place. The numbers must add up for each.
+// TestFuncHammer stops and resets Funcs from both Processors and from
+// goroutines while they fire. Each time that is set ends in one way: it comes,
+// it is stopped, or another takes its place. The numbers must add up for each.
 func TestFuncHammer(t *testing.T) {
 	within(t, 5*time.Minute)
 	g := started(t, 2)
@@ -270,7 +276,8 @@ func TestFuncHammer(t *testing.T) {
 	t.Logf("%d fired", fired)
 }
 
-// TestFuncAtTheEnd: a pending Func holds nobody up and does not fire; the others' calls go on to work.
+// TestFuncAtTheEnd: a pending Func holds nobody up and does not fire; the
+// others' calls go on to work.
 func TestFuncAtTheEnd(t *testing.T) {
 	within(t, 3*time.Minute)
 	for _, ph := range []Phase{Draining, Stopping} {

@@ -1,13 +1,71 @@
 package processor
 
 import (
+	"sync/atomic"
+
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/counter"
 	"github.com/netco-go/netco/internal/inside"
 )
 
-// TurnLimit is how long a turn is to last, in ns: coroutines that go on without
-// waiting yield when theirs has lasted so long.
+// Turn is what a Processor is doing, as another thread sees it.
+type Turn struct {
+	Number    uint64 // of the turn; 0: its loop has not begun
+	Start     int64  // CLOCK_MONOTONIC, ns; after a sleep, the end of that
+	Asleep    bool   // blocked in epoll, whatever Number and Start say
+	Coroutine *coroutine.Coroutine
+}
+
+// Turn returns what the Processor is doing. Its parts are read one by one, and
+// may be of two turns that follow each other: to be sure, call it twice, some
+// time apart. Any thread.
+func (p *Processor) Turn() Turn {
+	// The owner's own word: what rings clears epoller's before the owner is
+	// awake.
+	if p.time.slept.Load()&1 != 0 {
+		return Turn{Asleep: true, Number: p.Stats.Turns.Load()}
+	}
+	return Turn{
+		Number:    p.Stats.Turns.Load(),
+		Coroutine: p.ex.Current(),
+		Start:     int64(p.Stats.TurnStart.Load()),
+	}
+}
+
+// turnEnd keeps when one turn has ended, the one that a watcher has asked for.
+// The watcher, which checks now and then, would otherwise know only the time of
+// its next check.
+type turnEnd struct {
+	wanted atomic.Uint64   // the number of that turn; the watcher writes
+	end    counter.Counter // CLOCK_MONOTONIC, ns; owner: writes, before of
+	of     counter.Counter // of which turn end is
+}
+
+// note keeps the end of a turn, if that is wanted. Owner only.
+func (e *turnEnd) note(number uint64, now int64) {
+	if e.wanted.Load() == number {
+		e.end.Publish(uint64(now))
+		e.of.Publish(number)
+	}
+}
+
+// WantTurnEnd asks for the end of a turn that has not ended. For one watcher.
+func (p *Processor) WantTurnEnd(number uint64) { p.time.turn.wanted.Store(number) }
+
+// TurnEnd returns when the turn of that number has ended (CLOCK_MONOTONIC, ns),
+// or false if it has not, or is not the one that was wanted last. Any thread.
+func (p *Processor) TurnEnd(number uint64) (end int64, ok bool) {
+	e := &p.time.turn
+	if e.of.Load() != number {
+		return 0, false
+	}
+	end = int64(e.end.Load())
+	return end, e.wanted.Load() == number
+}
+
+// TurnLimit is how long a turn should take, in ns: coroutines that do not wait
+// yield when their turn has taken so long.
 const TurnLimit = turnNs
 
 // TurnAge returns for how many ns the turn of the caller's Processor has
@@ -20,18 +78,17 @@ func TurnAge() int64 {
 }
 
 // TurnOver reports whether the turn of the caller's Processor has lasted for
-// TurnLimit. It costs a look at the clock.
+// TurnLimit. It reads the clock.
 func TurnOver() bool { return TurnAge() >= TurnLimit }
 
-// YieldTurn is coroutine.YieldTurn that looks for I/O first, so that whom it
-// wakes runs before the caller does again. Left to the next turn it would queue
-// behind the caller, who may keep the thread for half a millisecond more, or
-// for as long as one of its operations is apart from the next. It may move the
-// caller, as a wait for an fd does.
+// YieldTurn is coroutine.YieldTurn, but polls for I/O first, so that what this
+// wakes runs before the caller runs again. In the next turn it would queue
+// behind the caller, which may keep the thread for half a millisecond more, or
+// until its next operation. It may move the caller, as a wait for an fd does.
 func YieldTurn() (stopping bool) {
 	co := coroutine.Current()
 	if p := Here(); p != nil && co != nil && p.ep.Registered() > 0 {
-		pinned := inside.Pin() // the loop must not look for I/O in the middle of it
+		pinned := inside.Pin() // the loop must not poll for I/O meanwhile
 		p.dispatch(p.ep.Poll())
 		pinned.Unpin()
 	}

@@ -13,25 +13,26 @@ import (
 //
 //	idle    nothing waits; its owner may Arm it
 //	armed   its waiter is in the PollDesc, and keeps its Processor's token
-//	woken   its waiter was taken out, by whatever ends a wait; it is queued for a
-//	        coroutine of the home
+//	woken   its waiter was taken out, by whatever ends a wait; it is queued
+//	        for a coroutine of the home
 //
 //	idle → armed    Arm, by a coroutine of the home
-//	armed → woken   an event, the deadline, SetDeadline, Evict, the beginning of draining: any thread
+//	armed → woken   an event, the deadline, SetDeadline, Evict, the beginning
+//	                of draining: any thread
 //	woken → idle    on the home, before the Watcher is called
 //	armed → armed   at another home, see moveTo
 //
-// As with other waits a wake means "look again": the Watcher checks what it
+// As with other waits a wake means "try again": the Watcher checks what it
 // waits for, and arms the Watch again if need be.
 type Watch struct {
 	w     coroutine.Waiter // published while armed
 	pd    *PollDesc        // constant
 	owner Watcher          // constant
-	home  *Processor       // constant while armed, but for moveTo; the new home writes
-	fd    int              // owner: home; as Arm was given it
-	t     *timer.Timer     // owner: home; while armed under a deadline
+	home  *Processor       // constant while armed, except in moveTo: the new home writes
+	fd    int              // owner: home; Arm's argument
+	t     *timer.Timer     // owner: home; nil unless armed under a deadline
 
-	placed bool // by Begin's caller, then owner: home; home.placed counts it
+	placed bool // owner: Begin's caller, then home; home.placed counts it
 }
 
 // Watcher is called at the end of a wait.
@@ -40,18 +41,17 @@ type Watcher interface {
 	Readable()
 }
 
-// Init prepares the Watch.
+// Init prepares the Watch of the fd that pd is for.
 func (x *Watch) Init(pd *PollDesc, owner Watcher) {
 	x.pd, x.owner = pd, owner
 	x.w.SetHook(x)
 }
 
-// Arm begins to wait for fd, at the caller's Processor, with which it is
-// registered if it is with none or with another. It returns false if there is
-// something to look at first: an edge, or what Check tells. After true the
-// Watcher may be called at any time, on another Processor if the Watch moves: the
-// caller leaves to it what is not for any thread. The error is that of
-// registering.
+// Arm begins to wait for fd at the caller's Processor, and registers fd there
+// if it is not. It returns false if an edge has come, or Check does not return
+// Ready. After true the Watcher may be called at any time, on another Processor
+// if the Watch moves: from then on the caller touches only what any thread may.
+// The error is that of registering.
 //
 // Preconditions: the caller is a coroutine, and owns the reading direction.
 func (x *Watch) Arm(fd int) (bool, error) {
@@ -77,12 +77,12 @@ func (x *Watch) Arm(fd int) (bool, error) {
 	return true, nil
 }
 
-// publish makes the Watch armed at p, its fd's home, if the reading direction's
-// word is old. Owner of p.
+// publish arms the Watch at p, its fd's home, if the reading direction's word
+// is old. Owner of p.
 func (x *Watch) publish(p *Processor, old *coroutine.Waiter) bool {
 	pd, g := x.pd, &x.pd.read
 	if !g.w.CompareAndSwap(old, &x.w) {
-		return false // an edge; two waiters are the caller's error and fail in Wait
+		return false // an edge; a second waiter is the caller's error, and fails in Wait
 	}
 	p.watches.Inc()
 	if (pd.Check(Read) != Ready || p.group.Phase() >= Draining) && g.w.CompareAndSwap(&x.w, nil) {
@@ -112,32 +112,37 @@ func (x *Watch) Woken() {
 		p.woken.add(p, x)
 		return
 	}
-	p.sendWatch(arrival{x: x}) // which cannot be too late: p lives as long as x is armed
+	p.sendWatch(arrival{x: x}) // it cannot fail: p does not end while x is armed
 }
 
-// maxStarters is how many coroutines may be on their way to begin with a Watch.
+// maxStarters is how many coroutines for woken Watches may wait in the run
+// queue.
 const maxStarters = 64
 
-// wokenWatches are the Watches of a Processor that wait for a coroutine, FIFO.
-// Owner.
+// wokenWatches holds the woken Watches of a Processor, which wait for a
+// coroutine, FIFO. All fields: owner, unless they say otherwise.
 //
-// Each that is woken wants a coroutine, but thousands may be woken at once:
-// only as many are made as others are to be kept waiting by in one round of the
-// run queue. Each takes the oldest, and makes its successor before it begins.
+// Each woken Watch needs a coroutine, but thousands may be woken at once. So
+// only maxStarters coroutines are queued at a time, which bounds how long
+// others wait behind them. Each of these takes the oldest Watch, and queues
+// another coroutine if need be before it serves the Watch.
 //
 //	starters ≤ min(n, maxStarters)
 //
-// At the group's limit they wait for a permit, see acquirePermit.
+// At the group's limit Watches wait for a permit, see acquirePermit.
 type wokenWatches struct {
 	first, last *coroutine.Waiter // through Waiter.Link
 	n           int
-	starters    int // coroutines that have been made to take one and have not begun
+	starters    int // coroutines for them that are queued and have not begun
 	start       func()
 
-	alive   atomic.Int32 // under a limit: coroutines that have begun with one and not ended, and starters; any thread lowers it
-	starved atomic.Bool  // they wait for a permit; any thread reads it
+	// Under a limit: starters, and their coroutines that have begun and not
+	// ended. Any thread lowers it.
+	alive   atomic.Int32
+	starved atomic.Bool // they wait for a permit; any thread reads it
 }
 
+// add queues a Watch that has just been woken.
 func (q *wokenWatches) add(p *Processor, x *Watch) {
 	x.w.Link = nil
 	if q.last == nil {
@@ -150,15 +155,15 @@ func (q *wokenWatches) add(p *Processor, x *Watch) {
 	q.want(p)
 }
 
-// want makes a coroutine if there are too few.
+// want starts a coroutine if too few are queued.
 func (q *wokenWatches) want(p *Processor) {
 	if q.starters < min(q.n, maxStarters) && (p.group.limit.max == 0 || q.acquirePermit(p)) {
 		q.starters++
-		p.ex.Spawn(coroutine.Spec{Fn: q.start}) // without a name: that would be an allocation for each request
+		p.ex.Spawn(coroutine.Spec{Fn: q.start}) // a name would be an allocation for each request
 	}
 }
 
-// startWoken is what the coroutines run.
+// startWoken is the function of these coroutines.
 func (p *Processor) startWoken() {
 	q := &p.woken
 	if p.group.limit.max != 0 {
@@ -176,7 +181,7 @@ func (p *Processor) startWoken() {
 	w.Hook().(*Watch).start()
 }
 
-// start is what a woken Watch does on its coroutine.
+// start calls the Watcher of a woken Watch.
 func (x *Watch) start() {
 	p := x.home
 	p.watches.Set(p.watches.Own() - 1)
@@ -184,7 +189,7 @@ func (x *Watch) start() {
 	x.owner.Readable()
 }
 
-// disarm gives the timer back. Owner of the home.
+// disarm releases the timer. Owner of the home.
 func (x *Watch) disarm(p *Processor) {
 	if x.t != nil {
 		p.timers.Cancel(x.t)
@@ -194,41 +199,92 @@ func (x *Watch) disarm(p *Processor) {
 	}
 }
 
-// watched reports whether a Watch is armed, or on its way to be.
-func (pd *PollDesc) watched() bool {
-	w := pd.read.w.Load()
-	if w == nil || w == readyW {
-		return false
-	}
-	_, ok := w.Hook().(*Watch) // else an aloneWait
-	return ok || w == inTransit
+// arrival is a Watch that another thread sends to its home because it is woken,
+// new (see Begin) or moved.
+type arrival struct {
+	x     *Watch
+	new   bool // it carries one of the group's tokens
+	moved bool // it was armed on another Processor; it carries a token
 }
 
-// Home returns the Processor with which the fd is registered, or nil.
-func (pd *PollDesc) Home() *Processor { return pd.home.Load() }
+// Begin calls the Watcher in a coroutine of p, as if the Watch had been armed
+// there and woken. So a connection gets its first coroutine. At the group's
+// limit the coroutine waits for a permit. self is the caller's Processor, or
+// nil. False means that p has ended. Any thread.
+func (x *Watch) Begin(self, p *Processor) bool {
+	x.home = p
+	if x.pd.home.Load() == nil {
+		x.placed = true
+		p.placed.Add(1)
+	}
+	if self == p {
+		p.watches.Inc() // the caller lives here, so the token is held
+		p.woken.add(p, x)
+		return true
+	}
+	p.group.takeToken()
+	if !p.sendWatch(arrival{x: x, new: true}) {
+		p.group.giveToken()
+		x.settle()
+		return false
+	}
+	return true
+}
 
-// fds is how many fds it has, with those that are on their way.
-func (p *Processor) fds() int { return p.ep.Registered() + int(p.placed.Load()) }
+// Bind registers fd with the caller's Processor, the home, if it has none. The
+// coroutine that Begin has started calls it first, so that placement counts the
+// fd where it is. The error is that of registering.
+func (x *Watch) Bind(fd int) (err error) {
+	if x.pd.home.Load() == nil {
+		err = x.pd.bind(fd)
+	}
+	x.settle()
+	return err
+}
 
-// Fewest returns the Processor with the fewest fds: of the caller's group, or
-// of all that run if the caller is on none.
-func Fewest() (*Processor, error) {
-	here := Here()
-	if here == nil {
-		return anywhere()
+// settle notes that the fd has arrived, or will not.
+func (x *Watch) settle() {
+	if x.placed {
+		x.placed = false
+		x.home.placed.Add(-1)
 	}
-	var best *Processor
-	for p := range here.group.actives() {
-		if best == nil || p.fds() < best.fds() || p == here && p.fds() == best.fds() {
-			best = p
-		}
+}
+
+// sendWatch queues a Watch at its home; false means that the home has ended.
+// Any thread.
+func (p *Processor) sendWatch(a arrival) bool {
+	p.sub.mu.Lock()
+	if p.sub.closed {
+		p.sub.mu.Unlock()
+		return false
 	}
-	if best == nil || best.placed.Load() >= burstStarts {
-		for _, p := range here.group.members {
-			if best == nil || p.fds() < best.fds() {
-				best = p
-			}
-		}
+	p.sub.watches = append(p.sub.watches, a)
+	p.sub.waiting.Add(1)
+	p.sub.mu.Unlock()
+	p.ex.RequestPreempt()
+	p.ep.Ring()
+	return true
+}
+
+// arrive adopts what sendWatch has sent. Owner.
+func (p *Processor) arrive(a arrival) {
+	switch {
+	case a.new:
+		p.watches.Inc()
+		p.takeOverToken()
+	case a.moved:
+		p.takeOverToken()
+		p.Stats.MovedWatches.Inc()
+		a.x.arrived(p)
+		return
 	}
-	return best, nil
+	p.woken.add(p, a.x)
+}
+
+// takeOverToken makes the token of an arrival the Processor's. Owner.
+func (p *Processor) takeOverToken() {
+	if p.holding {
+		p.group.giveToken()
+	}
+	p.holding = true
 }

@@ -54,7 +54,7 @@ func (b *coopBudget) spendSlow(bytes int) bool {
 // spendRead is spend for a read. A coroutine that has moved takes the fd along.
 func (s *socket) spendRead(bytes int) {
 	if s.readBudget.spend(bytes) {
-		s.pd.TakeAlong(s.fd)
+		s.pd.MoveHere(s.fd)
 	}
 }
 

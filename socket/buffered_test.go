@@ -282,7 +282,7 @@ func TestBufferedOneWritePerBatch(t *testing.T) {
 			peer.CloseWrite()
 			server.Wait(t)
 			// The first is tried before anything is there, and the last is the
-			// end. The kernel may tell a goroutine's lookout of one thing
+			// end. The kernel may tell a goroutine poller of one thing
 			// twice.
 			if n := s.called[sysx.Recv].Load(); n > 5+2+2 {
 				t.Errorf("%d reads for 5 batches", n)

@@ -105,7 +105,7 @@ func (d *descriptor) uninspect() {
 // close closes the fd. There are no uses left.
 func (d *descriptor) close() {
 	if d.shared.Load() {
-		d.pd.Withdraw(int(d.fd)) // closing one of several fds does not take it out of epoll
+		d.pd.Deregister(int(d.fd)) // closing one of several fds does not take it out of epoll
 	}
 	d.pd.Unbind()
 	if d.role == roleSocket || d.network.isTCP() {

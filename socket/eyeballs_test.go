@@ -279,7 +279,7 @@ func TestNoRace(t *testing.T) {
 			k.UntilParked(t, coroutine.ReasonConnect)
 			more := 0
 			if p.Name == testrun.Goroutine.Name {
-				// the task itself, and the lookout, which begins with a
+				// the task itself, and the goroutine poller, which begins with a
 				// goroutine's first wait
 				more = 2
 			}

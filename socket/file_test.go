@@ -469,7 +469,7 @@ func TestFileFaults(t *testing.T) {
 			t.Errorf("the fd is not the caller's any more: %v", err)
 		}
 	}
-	// the lookout's linger
+	// the goroutine poller's linger
 	testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before })
 }
 

@@ -194,7 +194,7 @@ func TestGoroutinesLeaveNothing(t *testing.T) {
 		c := testenv.Must(socket.Dial("tcp", ln.Addr().String()))
 		testenv.NoError(t, answered(c, "hello"))
 		all := string(testenv.Stacks())
-		if n := strings.Count(all, "processor.(*lookout).loop"); n != 1 {
+		if n := strings.Count(all, "processor.(*goroutinePoller).loop"); n != 1 {
 			t.Errorf("%d goroutines look for events, want 1", n)
 		}
 		for _, more := range []string{"processor.(*Processor)", "scheduler."} {
@@ -214,7 +214,7 @@ func TestGoroutinesLeaveNothing(t *testing.T) {
 }
 
 // TestGoroutinesOneByOne: connections that follow one another at once have one
-// lookout, which is neither woken nor made for each.
+// goroutine poller, which is neither woken nor made for each.
 func TestGoroutinesOneByOne(t *testing.T) {
 	address := echoNet(t)
 	for range 200 {
@@ -236,7 +236,7 @@ func TestAcceptBeforeStart(t *testing.T) {
 			_, err := ln.Accept()
 			ended <- err
 		}()
-		testenv.Until(t, "the Accept", func() bool { return strings.Contains(string(testenv.Stacks()), "processor.(*lookout).loop") })
+		testenv.Until(t, "the Accept", func() bool { return strings.Contains(string(testenv.Stacks()), "processor.(*goroutinePoller).loop") })
 		c := testenv.Closing(t, testenv.Must(socket.Dial("tcp", echoNet(t))))
 		testenv.NoError(t, answered(c, "hello"))
 		testenv.OK(t, netco.Start(netco.Options{Processors: 1}))

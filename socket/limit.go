@@ -162,7 +162,7 @@ func (l *listener) addLimit(limit *connLimit) {
 }
 
 // onPermit implements permitWaiter: an edge makes a caller of Accept try again.
-func (l *listener) onPermit() { l.s.pd.Announce(processor.Read) }
+func (l *listener) onPermit() { l.s.pd.MarkReady(processor.Read) }
 
 // awaitRoomLocked waits until there may be a permit of full, which had none. An
 // edge meanwhile is not lost: each attempt begins with accept(2).

@@ -726,7 +726,7 @@ func TestPollLeaksNothing(t *testing.T) {
 		p.Go(rounds).Wait(t)
 		before := countFDs(t)
 		p.Go(rounds).Wait(t)
-		// the lookout's linger
+		// the goroutine poller's linger
 		testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before })
 	}
 }

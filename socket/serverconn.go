@@ -40,7 +40,7 @@ func (c *ServerConn) Detach() Stream {
 func (c *ServerConn) sock() *socket { return &c.base().s }
 
 // kick makes an idle connection check its state again.
-func (c *ServerConn) kick() { c.sock().pd.Kick(processor.Read) }
+func (c *ServerConn) kick() { c.sock().pd.Unblock(processor.Read) }
 
 // begin is the connection's first coroutine.
 func (c *ServerConn) begin() {
@@ -145,7 +145,7 @@ func (c *ServerConn) run(woken bool) {
 		if err == nil && !woken && processor.TurnOver() {
 			processor.YieldTurn() // the next request was there already
 			s := c.sock()
-			s.pd.TakeAlong(s.fd)
+			s.pd.MoveHere(s.fd)
 		}
 		c.unlock()
 		if err == nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/netco-go/netco/internal/clock"
 )
 
-// TestTurn: asleep, with a coroutine, or in the loop; and after a sleep the turn begins at its end.
+// TestTurn: asleep, with a coroutine, or in the loop; and after a sleep the
+// turn begins at its end.
 func TestTurn(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 1)
@@ -37,7 +38,8 @@ func TestTurn(t *testing.T) {
 	eventually(t, "another turn", func() bool { return p.Turn().Number > a.Number })
 }
 
-// TestNoOldTurnAfterSleep: no look finds a Processor awake in a turn that began before its sleep.
+// TestNoOldTurnAfterSleep: no look finds a Processor awake in a turn that began
+// before its sleep.
 func TestNoOldTurnAfterSleep(t *testing.T) {
 	within(t, 3*time.Minute)
 	g := started(t, 1)
@@ -67,9 +69,10 @@ func TestNoOldTurnAfterSleep(t *testing.T) {
 	t.Logf("seen just after its sleep %d times", caught)
 }
 
-// TestDozeHammer: who watches dozes whenever it can, and never misses a Processor that gets stuck meanwhile: each coroutine blocks its
-// thread until it has been seen, and only a wake from the doze lets it be.
-func TestDozeHammer(t *testing.T) {
+// TestPauseHammer: who watches dozes whenever it can, and never misses a
+// Processor that gets stuck meanwhile: each coroutine blocks its thread until
+// it has been seen, and only a wake from the doze lets it be.
+func TestPauseHammer(t *testing.T) {
 	within(t, 2*time.Minute)
 	const members = 2
 	g := started(t, members)

@@ -1,0 +1,206 @@
+package processor
+
+import (
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/netco-go/netco/epoller"
+)
+
+// goroutinePoller watches the fds that ordinary goroutines wait for. The
+// process has one, beside all Processors: a goroutine's wait must not depend on
+// a thread that a coroutine may hold up, perhaps by waiting in a Go channel for
+// that very goroutine, as libraries do that connect or read on goroutines of
+// their own.
+//
+// An fd that both coroutines and goroutines wait for is in two epolls. Each
+// edge then comes twice; the second leaves a mark at most, which costs a try
+// that finds nothing.
+//
+// The poller needs no Processor. Its goroutine and its two fds exist only while
+// fds are registered, and for a moment longer (linger). So a program that has
+// closed its sockets has nothing left of it, as with package net.
+type goroutinePoller struct {
+	ep    *epoller.Epoller[PollDesc]
+	brief bool // owner: the last fd has just gone, so no wait is longer than linger
+}
+
+// linger is how long the poller stays without fds. A program that opens and
+// closes one connection after another would otherwise have it made, and woken
+// to end, each time.
+const linger = 10 * time.Millisecond
+
+// currentPoller is the poller that registers fds; nil without one.
+var currentPoller atomic.Pointer[goroutinePoller]
+
+// errNoPoller says that there is no poller, and no fds are left for one. It
+// does not leave this package.
+var errNoPoller = errors.New("netco: no fds are left to watch others")
+
+// openPoller returns the current poller, or starts one. It must not be called
+// in a bubble of testing/synctest, to which the goroutine would belong.
+func openPoller() (*goroutinePoller, error) {
+	if l := currentPoller.Load(); l != nil {
+		return l, nil
+	}
+	if ensureNetpoll() != nil {
+		return nil, errNoPoller
+	}
+	ep, err := epoller.Open[PollDesc]()
+	if err != nil {
+		return nil, errNoPoller
+	}
+	l := &goroutinePoller{ep: ep}
+	if !currentPoller.CompareAndSwap(nil, l) {
+		ep.Close()
+		return openPoller()
+	}
+	go l.loop()
+	return l, nil
+}
+
+func (l *goroutinePoller) loop() {
+	for {
+		n := l.ep.Poll()
+		if n == 0 {
+			if n = l.wait(); n < 0 {
+				currentPoller.CompareAndSwap(l, nil)
+				return
+			}
+		}
+		for i := range n {
+			if pd, events := l.ep.Event(i); pd != nil {
+				pd.onEvent(nil, events)
+			}
+		}
+		// The goroutines that were woken run here and now, not after the wake
+		// of another thread.
+		runtime.Gosched()
+	}
+}
+
+// wait waits for events and returns how many there are; below 0, l is closed.
+func (l *goroutinePoller) wait() (n int) {
+	if !l.brief {
+		l.ep.Asleep()
+		if l.ep.Registered() > 0 { // else what released the last one may have seen the poller awake
+			n = l.ep.Wait()
+		} else {
+			l.brief = true
+		}
+		l.ep.Awake()
+		return n
+	}
+	if n = l.ep.WaitFor(linger); n == 0 {
+		if l.ep.CloseUnused() {
+			return -1
+		}
+		l.brief = false
+	}
+	return n
+}
+
+// release ends a registration.
+func (l *goroutinePoller) release(r epoller.Registration) {
+	l.ep.Release(r)
+	l.released()
+}
+
+// released makes l end soon, if nothing is registered with it.
+func (l *goroutinePoller) released() {
+	if l.ep.Registered() == 0 {
+		l.ep.Ring()
+	}
+}
+
+// goroutineReg is an fd's registration with the goroutine poller.
+type goroutineReg struct {
+	at  *goroutinePoller
+	reg epoller.Registration
+	of  *Group // whose end ends the fd's waits; nil: that of the default Scheduler, if any
+}
+
+// defaultGroup is the default Scheduler's group while it runs, or nil.
+var defaultGroup atomic.Pointer[Group]
+
+// SetDefaultGroup sets the running group whose end ends the waits of goroutines
+// that began while no Processor ran.
+func SetDefaultGroup(g *Group) { defaultGroup.Store(g) }
+
+func (o *goroutineReg) group() *Group {
+	if o.of != nil {
+		return o.of
+	}
+	return defaultGroup.Load()
+}
+
+// registerOutside registers fd with the goroutine poller. The fd belongs to the
+// group of its home, or of the default Scheduler, or of any that runs.
+func (pd *PollDesc) registerOutside(fd int) error {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if pd.outside.Load() != nil || pd.flags.Load()&flagClosing != 0 {
+		return nil
+	}
+	o := &goroutineReg{of: runningGroup()}
+	for {
+		l, err := openPoller()
+		if err != nil {
+			return err
+		}
+		o.at = l
+		if o.reg, err = l.ep.Register(fd, pd); err == nil {
+			break
+		} else if !errors.Is(err, epoller.ErrClosed) {
+			l.released() // the poller may have seen this attempt and gone on
+			return err
+		}
+		currentPoller.CompareAndSwap(l, nil) // l has just ended
+	}
+	pd.outside.Store(o)
+	if g := pd.group(); g != nil && g.Phase() >= Stopped {
+		pd.flags.Or(flagDetached) // g may have ended without seeing this fd
+	}
+	return nil
+}
+
+// eachOutside calls f for the group's fds that goroutines have waited for.
+func eachOutside(g *Group, f func(*PollDesc)) {
+	if l := currentPoller.Load(); l != nil {
+		l.ep.Each(func(pd *PollDesc) {
+			if pd.group() == g {
+				f(pd)
+			}
+		})
+	}
+}
+
+// advanceOutside has the group's fds that goroutines have waited for follow the
+// group into a phase.
+func (g *Group) advanceOutside(to Phase) {
+	switch {
+	case to >= Stopped:
+		eachOutside(g, (*PollDesc).detach)
+		defaultGroup.CompareAndSwap(g, nil)
+	case to >= Draining:
+		eachOutside(g, func(pd *PollDesc) {
+			if pd.isListener() {
+				pd.unblock()
+			}
+		})
+	}
+}
+
+// OutsidePollDescs calls f for the fds of the group that only ordinary
+// goroutines have waited for, from any thread, until it returns false. It may
+// miss those that come or go meanwhile.
+func (g *Group) OutsidePollDescs(f func(*PollDesc) bool) {
+	more := true
+	eachOutside(g, func(pd *PollDesc) {
+		if more && pd.home.Load() == nil {
+			more = f(pd)
+		}
+	})
+}

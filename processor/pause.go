@@ -1,0 +1,76 @@
+package processor
+
+import "sync/atomic"
+
+// pauseState lets a watcher of a group, the monitor or the watchdog, sleep
+// while the whole group does.
+//
+//	pausing  means                  becomes
+//	false    the watcher checks     true, by the watcher, which then checks
+//	         now and then           whether all members are asleep
+//	true     the watcher waits to   false, by the first member that wakes, after
+//	         be resumed             it has published that it is awake; or by the
+//	                                watcher
+//
+// Both write their own word before they read the other's, so one of the two
+// sees the other.
+type pauseState struct {
+	pausing atomic.Bool
+	resumed chan struct{} // has room for one
+}
+
+func newPauseState() pauseState { return pauseState{resumed: make(chan struct{}, 1)} }
+
+// begin reports whether all members are asleep. If so, the first that wakes
+// sends to resumed, until end.
+func (d *pauseState) begin(g *Group) bool {
+	d.pausing.Store(true)
+	for _, p := range g.members {
+		// In this order: a member that is about to sleep sets the first before
+		// the second, and one that wakes clears the first before the second.
+		if !p.ep.Sleeping() || p.time.slept.Load()&1 == 0 {
+			d.end()
+			return false
+		}
+	}
+	return true
+}
+
+func (d *pauseState) end() {
+	if !d.pausing.Swap(false) {
+		select {
+		case <-d.resumed:
+		default: // a member is about to send: the watcher will check once in vain
+		}
+	}
+}
+
+// BeginPause reports whether all members are asleep. If so, the first that
+// wakes sends to Resumed, until EndPause. For the watchdog only.
+func (g *Group) BeginPause() bool { return g.watchdogPause.begin(g) }
+
+// EndPause ends what BeginPause began.
+func (g *Group) EndPause() { g.watchdogPause.end() }
+
+// Resumed receives when a member has woken after BeginPause.
+func (g *Group) Resumed() <-chan struct{} { return g.watchdogPause.resumed }
+
+// resumeWatchers resumes the watchers that pause, because a member is awake. It
+// is two atomic loads if neither pauses.
+func (g *Group) resumeWatchers() {
+	if g.watchdogPause.pausing.Load() {
+		g.watchdogPause.resume()
+	}
+	if g.monitorPause.pausing.Load() {
+		g.monitorPause.resume()
+	}
+}
+
+func (d *pauseState) resume() {
+	if d.pausing.CompareAndSwap(true, false) {
+		select {
+		case d.resumed <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package processor
+
+import (
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// exact is up to how many Processors all are compared to find the least loaded.
+const exact = 16
+
+// load is what placement compares: how many coroutines live here or are
+// submitted.
+func (p *Processor) load() int {
+	return int(p.ex.Stats.Live.Load()) + int(p.sub.waiting.Load())
+}
+
+// place returns the least loaded active Processor of the group, or of all if
+// that has a burst of starts before it. The caller's own is preferred unless
+// another has at least two coroutines fewer. Among more than 16 members, four
+// that rotate are compared.
+func (g *Group) place(here *Processor) *Processor {
+	best := g.least(here, false)
+	if best == nil || best.sub.waiting.Load() >= burstStarts {
+		best = g.least(here, true)
+	}
+	return best
+}
+
+// least returns the least loaded of all members or of the active ones, nil
+// without one.
+func (g *Group) least(here *Processor, all bool) (best *Processor) {
+	members := g.members
+	next, looks := 0, len(members)
+	if looks > exact {
+		looks = 4
+		next = int(g.turns.Add(uint32(looks)) % uint32(len(members)))
+	}
+	least := 0
+	if here != nil && (all || here.active.Load()) {
+		best, least = here, here.load()-1
+	}
+	for ; looks > 0; looks-- {
+		p := members[next]
+		if next++; next == len(members) {
+			next = 0
+		}
+		if p == best || !all && !p.active.Load() {
+			continue
+		}
+		if l := p.load(); best == nil || l < least {
+			best, least = p, l
+		}
+	}
+	return best
+}
+
+// closeSubmissions refuses submissions from now on; false means that some are
+// waiting, or coming.
+func (p *Processor) closeSubmissions() bool {
+	p.sub.mu.Lock()
+	defer p.sub.mu.Unlock()
+	if p.sub.waiting.Load() != 0 || p.sub.coming != 0 {
+		return false
+	}
+	p.sub.closed = true
+	return true
+}
+
+// fds is how many fds are registered here or are about to be.
+func (p *Processor) fds() int { return p.ep.Registered() + int(p.placed.Load()) }
+
+// Fewest returns the Processor with the fewest fds: of the caller's group, or
+// for an ordinary goroutine of all that run.
+func Fewest() (*Processor, error) {
+	here := Here()
+	if here == nil {
+		return anywhere()
+	}
+	var best *Processor
+	for p := range here.group.actives() {
+		if best == nil || p.fds() < best.fds() || p == here && p.fds() == best.fds() {
+			best = p
+		}
+	}
+	if best == nil || best.placed.Load() >= burstStarts {
+		for _, p := range here.group.members {
+			if best == nil || p.fds() < best.fds() {
+				best = p
+			}
+		}
+	}
+	return best, nil
+}
+
+// anywhere returns the running Processor with the fewest fds, and starts the
+// default Scheduler if none runs. It is for ordinary goroutines.
+func anywhere() (*Processor, error) {
+	if clock.InBubble() {
+		return nil, coroutine.ErrBubble
+	}
+	for range 2 {
+		running.mu.Lock()
+		var best *Processor
+		for _, p := range running.list {
+			if best == nil || p.fds() < best.fds() {
+				best = p
+			}
+		}
+		running.mu.Unlock()
+		if best != nil {
+			return best, nil
+		}
+		if starter == nil {
+			break
+		}
+		if err := starter(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errNotRunning
+}

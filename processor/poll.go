@@ -1,0 +1,433 @@
+package processor
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/epoller"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/inside"
+)
+
+// PollDesc is an fd as its waiters see it: what waits in each of its two
+// directions, until when, and whether an edge has come. It is embedded in what
+// owns the fd, which serialises its readers among themselves and its writers
+// among themselves.
+//
+// Each direction has a word (gate.w):
+//
+//	nil      nothing is known; a waiter may publish itself
+//	readyW   an edge has come since the word was last cleared
+//	*Waiter  a coroutine, a goroutine or a Watch waits; or a Watch is inTransit
+//
+//	nil → *Waiter     the waiter, which then checks once more whether to wait
+//	nil → readyW      the Processor, on an event
+//	*Waiter → readyW  the Processor, on an event; it then wakes the waiter
+//	*Waiter → nil     SetDeadline, Evict and the like, which then wake the
+//	                  waiter; or the waiter itself, when its park ended for
+//	                  another reason
+//	readyW → nil      the waiter, before the operation whose failure would make
+//	                  it wait
+//
+// An edge always leaves its mark, also when it finds a waiter: that may be
+// about to give up for a deadline, and not try again. Whatever takes a waiter
+// out wakes it, once. A wake means "try again", not "ready": deadlines, closing
+// and draining are conditions that the waiter checks, and a change of them
+// wakes it.
+type PollDesc struct {
+	read, write gate
+	flags       atomic.Uint32
+	Owner       any // constant: what it is part of, for PollDescs; nil by default
+
+	home    atomic.Pointer[Processor]    // whose epoll watches it for coroutines; changed under mu
+	to      atomic.Pointer[Processor]    // where its reader is to move it, see migrate.go; or nil
+	outside atomic.Pointer[goroutineReg] // its registration for goroutines; changed under mu
+
+	mu  inside.Mutex
+	reg epoller.Registration // with home; under mu
+}
+
+// gate is what waits in one direction.
+type gate struct {
+	w        atomic.Pointer[coroutine.Waiter]
+	deadline atomic.Int64 // CLOCK_MONOTONIC ns; 0: none
+}
+
+// readyW marks a direction as ready.
+var readyW = new(coroutine.Waiter)
+
+// The flags of a PollDesc.
+const (
+	flagReadOn   = 1 << iota // only EAGAIN ends a burst of reads, see epoller.Events.ReadOn
+	flagClosing              // Evict was called
+	flagDetached             // its Processor has ended
+	flagListener             // constant: it waits for connections, until draining begins
+	flagTimed                // a deadline has been set at some time
+)
+
+// Mode is a direction.
+type Mode uint8
+
+// The directions.
+const (
+	Read Mode = iota
+	Write
+)
+
+// Verdict is the result of a wait, or of the check before an operation.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Ready    Verdict = iota // try the operation
+	Timeout                 // the deadline has passed
+	Closing                 // Evict was called
+	Shutdown                // the scheduler is ending
+)
+
+func (pd *PollDesc) gate(m Mode) *gate {
+	if m == Read {
+		return &pd.read
+	}
+	return &pd.write
+}
+
+// Check reports whether an operation in direction m may be tried now. Any
+// thread. The common case is inlined.
+func (pd *PollDesc) Check(m Mode) Verdict {
+	if pd.flags.Load()&^flagReadOn != 0 {
+		return pd.checkSlow(m)
+	}
+	return Ready
+}
+
+func (pd *PollDesc) checkSlow(m Mode) Verdict {
+	if pd.flags.Load()&(flagClosing|flagDetached) != 0 {
+		if pd.flags.Load()&flagClosing != 0 {
+			return Closing
+		}
+		return Shutdown
+	}
+	if d := pd.gate(m).deadline.Load(); d != 0 && d <= clock.Real() {
+		return Timeout
+	}
+	if pd.isListener() {
+		if g := pd.group(); g != nil && g.Phase() >= Draining {
+			return Shutdown
+		}
+	}
+	return Ready
+}
+
+// SetListener marks the fd as one that waits for connections. It is called
+// before the fd's first use.
+func (pd *PollDesc) SetListener() { pd.flags.Or(flagListener) }
+
+// isListener reports whether SetListener was called.
+func (pd *PollDesc) isListener() bool { return pd.flags.Load()&flagListener != 0 }
+
+// group returns the group whose end ends the fd's waits, or nil.
+func (pd *PollDesc) group() *Group {
+	if p := pd.home.Load(); p != nil {
+		return p.group
+	}
+	if o := pd.outside.Load(); o != nil {
+		return o.group()
+	}
+	return nil
+}
+
+// Clear clears the mark of an edge, before an operation that finds what the
+// edge was for, and reports whether there was one. The direction's owner only.
+func (pd *PollDesc) Clear(m Mode) bool {
+	g := pd.gate(m)
+	return g.w.Load() == readyW && g.w.CompareAndSwap(readyW, nil)
+}
+
+// Edge reports whether an edge has come since Clear, so that an operation is
+// worth a try. Flags that stay do not count, or a waiter would not wait after
+// EAGAIN: urgent data and many errors leave nothing to read.
+func (pd *PollDesc) Edge(m Mode) bool { return pd.gate(m).w.Load() == readyW }
+
+// ReadOn reports whether a short read may leave something to read, so that only
+// EAGAIN means that there is nothing. It is called after the read: an event
+// that comes later leaves the mark of an edge, if there is something to read.
+func (pd *PollDesc) ReadOn() bool { return pd.flags.Load()&flagReadOn != 0 }
+
+// Bound reports whether the fd is registered, so that an edge will announce
+// what comes.
+func (pd *PollDesc) Bound() bool { return pd.home.Load() != nil || pd.outside.Load() != nil }
+
+// SetDeadline sets when waits in direction m end, in ns of CLOCK_MONOTONIC; 0
+// is never. It wakes a waiter, which then checks the deadline.
+func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {
+	g := pd.gate(m)
+	g.deadline.Store(deadline)
+	if deadline != 0 && pd.flags.Load()&flagTimed == 0 {
+		pd.flags.Or(flagTimed)
+	}
+	g.unblock()
+}
+
+// Unblock wakes a waiter in direction m, which then tries again.
+func (pd *PollDesc) Unblock(m Mode) { pd.gate(m).unblock() }
+
+// Evict makes every wait, present and future, return Closing. It returns how
+// many were waiting: each of them returns Closing from Wait, or is a Watch that
+// is woken.
+func (pd *PollDesc) Evict() (waiting int) {
+	pd.flags.Or(flagClosing)
+	for _, g := range []*gate{&pd.read, &pd.write} {
+		if w := g.takeWaiter(); w != nil {
+			w.Wake()
+			waiting++
+		}
+	}
+	return waiting
+}
+
+// detach makes every wait, present and future, return Shutdown: the Processor
+// that the fd is registered with is ending.
+func (pd *PollDesc) detach() {
+	pd.flags.Or(flagDetached)
+	pd.unblock()
+}
+
+// unblock wakes the waiters of both directions.
+func (pd *PollDesc) unblock() {
+	pd.read.unblock()
+	pd.write.unblock()
+}
+
+// unblock wakes the waiter, if there is one, to try again.
+func (g *gate) unblock() {
+	if w := g.takeWaiter(); w != nil {
+		w.Wake()
+	}
+}
+
+// MarkReady leaves the mark of an edge in direction m and wakes the waiter, as
+// an event does: for a condition other than the fd's. A waiter that clears the
+// mark before it checks that condition misses nothing. Any thread.
+func (pd *PollDesc) MarkReady(m Mode) { pd.gate(m).setReady(nil) }
+
+// takeWaiter takes the waiter out, if there is one.
+func (g *gate) takeWaiter() *coroutine.Waiter {
+	for {
+		w := g.w.Load()
+		if w == nil || w == readyW {
+			return nil
+		}
+		if g.w.CompareAndSwap(w, nil) {
+			return w
+		}
+	}
+}
+
+// onEvent acts on an event, on the thread of p; nil is the goroutine poller.
+func (pd *PollDesc) onEvent(p *Processor, events epoller.Events) {
+	if events.ReadOn() && !pd.ReadOn() {
+		pd.flags.Or(flagReadOn) // before the waiter is woken
+	}
+	if events.Readable() {
+		pd.read.setReady(p)
+	}
+	if events.Writable() {
+		pd.write.setReady(p)
+	}
+}
+
+// setReady leaves the mark of an edge, and wakes the waiter if there is one. p
+// is as for onEvent.
+func (g *gate) setReady(p *Processor) {
+	for {
+		w := g.w.Load()
+		if w == readyW {
+			return
+		}
+		if w == nil {
+			if g.w.CompareAndSwap(nil, readyW) {
+				return
+			}
+			continue
+		}
+		if g.w.CompareAndSwap(w, readyW) {
+			if p != nil {
+				p.ex.Wake(w)
+			} else {
+				w.Wake()
+			}
+			return
+		}
+	}
+}
+
+// Wait parks the caller, a coroutine or a goroutine, until direction m may be
+// possible, its deadline passes, or Evict is called; not if an edge has left
+// its mark. The fd is registered with the caller's Processor if it has no home,
+// and for a goroutine with the goroutine poller. Ready may be early, and is
+// also returned at until (CLOCK_MONOTONIC ns), if that is not 0. The error is
+// that of registering.
+func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
+	return pd.WaitFrom(Here(), fd, m, reason, until)
+}
+
+// WaitFrom is Wait for a caller that has got p from Here and has not been left
+// behind since.
+func (pd *PollDesc) WaitFrom(
+	p *Processor, fd int, m Mode, reason coroutine.Reason, until int64,
+) (Verdict, error) {
+	g := pd.gate(m)
+	var w *coroutine.Waiter
+	if p != nil {
+		w = p.ex.AcquireWaiter()
+	}
+	if w == nil {
+		w = coroutine.AcquireWaiter()
+	}
+	var err error
+	if w.Coroutine() == nil {
+		if !w.InBubble() && pd.outside.Load() == nil {
+			err = pd.registerOutside(fd)
+		}
+		if w.InBubble() || err == errNoPoller {
+			w.Release()
+			return pd.waitByPoll(fd, m, until)
+		}
+	} else if home := pd.home.Load(); home == nil {
+		err = pd.bind(fd)
+	} else if home != p && m == Read && w.Coroutine().Moved() {
+		pd.fetch(fd, home)
+	}
+	if err != nil {
+		releaseWaiter(w)
+		return Ready, err
+	}
+	for !g.w.CompareAndSwap(nil, w) {
+		switch g.w.Load() {
+		case readyW:
+			releaseWaiter(w)
+			return Ready, nil // the mark stays until Clear
+		case nil:
+		default:
+			panic("netco/processor: two waiters in one direction of an fd")
+		}
+	}
+	wake := coroutine.WakeTimeout // not parked, not woken
+	if pd.Check(m) == Ready {
+		d := g.deadline.Load()
+		if d == 0 || until != 0 && until < d {
+			d = until
+		}
+		if d == 0 {
+			wake = w.Park(reason)
+		} else {
+			wake = w.ParkUntil(reason, d)
+		}
+	}
+	if g.w.Load() == w && g.w.CompareAndSwap(w, nil) {
+		// No waker took it out: the park ended otherwise, or by a wake for an
+		// earlier park.
+	} else if wake != coroutine.WakeReady {
+		w.Drain()
+	}
+	releaseWaiter(w)
+	if to := pd.to.Load(); to != nil && m == Read {
+		pd.follow(fd, to)
+	}
+	if wake == coroutine.WakeShutdown {
+		return Shutdown, nil
+	}
+	return pd.Check(m), nil
+}
+
+// releaseWaiter releases a waiter of which only the address was used. In a
+// coroutine's there is nothing to clear.
+func releaseWaiter(w *coroutine.Waiter) {
+	if w.Coroutine() == nil {
+		w.Release()
+	}
+}
+
+// bind registers fd with the Processor of the caller, a coroutine.
+func (pd *PollDesc) bind(fd int) error {
+	p := Here()
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if pd.home.Load() != nil || pd.flags.Load()&flagClosing != 0 {
+		return nil
+	}
+	reg, err := p.ep.Register(fd, pd)
+	if errors.Is(err, epoller.ErrClosed) {
+		pd.flags.Or(flagDetached)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	pd.reg = reg
+	pd.home.Store(p)
+	if !p.alive.Load() {
+		pd.flags.Or(flagDetached) // it ended meanwhile and may not have seen this fd
+	}
+	return nil
+}
+
+// Unbind ends the registration, before fd is closed. Preconditions: no waiter,
+// and none to come.
+func (pd *PollDesc) Unbind() {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if p := pd.home.Load(); p != nil {
+		p.ep.Release(pd.reg)
+	}
+	if o := pd.outside.Load(); o != nil {
+		o.at.release(o.reg)
+	}
+}
+
+// Deregister takes fd out of epoll, before Unbind. It is for an fd with
+// duplicates, which its close would leave registered.
+func (pd *PollDesc) Deregister(fd int) {
+	pd.mu.Lock()
+	defer pd.mu.Unlock()
+	if p := pd.home.Load(); p != nil {
+		p.ep.Remove(fd)
+	}
+	if o := pd.outside.Load(); o != nil {
+		o.at.ep.Remove(fd)
+	}
+}
+
+// Waiter returns the id of the coroutine that waits in direction m, or 0 if
+// none does. It may be over by then. Any thread.
+func (pd *PollDesc) Waiter(m Mode) uint64 {
+	g := pd.gate(m)
+	for {
+		w := g.w.Load()
+		if w == nil || w == readyW || w.Coroutine() == nil {
+			return 0
+		}
+		id := w.Coroutine().ID()
+		// The struct may have been reused meanwhile. If its Waiter is still
+		// there, under the same id, it was this coroutine that waited.
+		if g.w.Load() == w && w.Coroutine().ID() == id {
+			return id
+		}
+	}
+}
+
+// Watched reports whether a Watch waits for the fd, or is in transit, and no
+// coroutine. It may be over by then. Any thread.
+func (pd *PollDesc) Watched() bool {
+	w := pd.read.w.Load()
+	if w == nil || w == readyW {
+		return false
+	}
+	_, ok := w.Hook().(*Watch) // else a pollWait
+	return ok || w == inTransit
+}
+
+// Home returns the Processor with which the fd is registered, or nil.
+func (pd *PollDesc) Home() *Processor { return pd.home.Load() }

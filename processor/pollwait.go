@@ -1,0 +1,112 @@
+package processor
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// pollWait is a wait for an fd by an ordinary goroutine that the goroutine
+// poller cannot wake: in a bubble of testing/synctest nothing outside but the
+// kernel may; or no fds are left for the poller. So the goroutine calls poll(2)
+// itself, which blocks its thread, and a waker writes an eventfd. Without an fd
+// for that the goroutine polls at intervals.
+//
+// In a bubble such a wait keeps the clock from advancing, as a wait in package
+// net does, and its deadline is real time.
+type pollWait struct {
+	w    coroutine.Waiter
+	bell int // eventfd, or -1
+}
+
+// The interval between polls without an eventfd, which doubles each time.
+const (
+	minPollPause = time.Millisecond
+	maxPollPause = 64 * time.Millisecond
+)
+
+// Woken implements coroutine.Hook.
+func (a *pollWait) Woken() {
+	if a.bell >= 0 {
+		unix.Write(a.bell, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	}
+}
+
+// waitByPoll is Wait for such a goroutine. Under until it does not poll the fd,
+// which may have been ready before: only an edge would count.
+func (pd *PollDesc) waitByPoll(fd int, m Mode, until int64) (Verdict, error) {
+	bell, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err == nil {
+		defer unix.Close(bell)
+	}
+	a := &pollWait{bell: bell} // -1 with an error
+	a.w.SetHook(a)
+	if until != 0 {
+		fd = -1
+	}
+	g := pd.gate(m)
+	for !g.w.CompareAndSwap(nil, &a.w) {
+		switch g.w.Load() {
+		case readyW:
+			return Ready, nil // the mark stays until Clear
+		case nil:
+		default:
+			panic("netco/processor: two waiters in one direction of an fd")
+		}
+	}
+	var mark *coroutine.Waiter
+	err = nil
+	pause := minPollPause
+	for pd.Check(m) == Ready && g.w.Load() == &a.w && mark == nil && err == nil {
+		if until != 0 && clock.Real() >= until {
+			break
+		}
+		next := earlier(g.deadline.Load(), until)
+		if bell < 0 {
+			next = earlier(next, clock.Real()+int64(pause))
+			pause = min(2*pause, maxPollPause)
+		}
+		var ready bool
+		if ready, err = a.poll(fd, m, next); ready {
+			mark = readyW // as an event leaves it
+		}
+	}
+	if !g.w.CompareAndSwap(&a.w, mark) && bell >= 0 {
+		unix.Read(bell, make([]byte, 8)) // the waker writes, and after that does not use it
+	}
+	return pd.Check(m), err
+}
+
+// earlier returns the earlier of two times, of which 0 is never.
+func earlier(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// poll waits until fd is ready in direction m, and then returns true; or until
+// the eventfd is written, or until (CLOCK_MONOTONIC ns; 0 is never) has come.
+// fd and the eventfd may be -1 for none. It may return early.
+func (a *pollWait) poll(fd int, m Mode, until int64) (ready bool, err error) {
+	fds := []unix.PollFd{
+		{Fd: int32(fd), Events: unix.POLLIN | unix.POLLRDHUP},
+		{Fd: int32(a.bell), Events: unix.POLLIN},
+	}
+	if m == Write {
+		fds[0].Events = unix.POLLOUT
+	}
+	var limit *unix.Timespec
+	if until != 0 {
+		t := unix.NsecToTimespec(max(until-clock.Real(), 0))
+		limit = &t
+	}
+	if _, err := unix.Ppoll(fds, limit, nil); err != nil && err != unix.EINTR {
+		return false, os.NewSyscallError("ppoll", err)
+	}
+	return fds[0].Revents != 0, nil
+}
