@@ -35,9 +35,9 @@
 //
 // While the current coroutine is blocked outside netco, in a Go channel or a
 // system call, another goroutine may let the loop run on in its place
-// ([Left.Leave]): the coroutine is left behind. It is Outside, and comes back
+// (handoff.go): the coroutine is left behind. It is Outside, and comes back
 // to the run queue at its next operation of netco. The states of that, and why
-// it is sound, stand in handoff_unsafe.go. It takes the assembly backend and a
+// it is sound, stand there. It takes the assembly backend and a
 // loop that is not locked to its thread, see [CanLeave]. For code that has
 // blocked before, that goroutine is started in advance (standby.go).
 //

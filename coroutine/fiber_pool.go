@@ -98,16 +98,6 @@ func rootOf(w *worker, g uintptr) uint64 {
 	return uint64(g)
 }
 
-// newID takes a number from the executor's block. Owner only.
-func (ex *Executor) newID() uint64 {
-	if ex.ids.next == ex.ids.end {
-		ex.ids.end = lastID.Add(idBlock) + 1
-		ex.ids.next = ex.ids.end - idBlock
-	}
-	ex.ids.next++
-	return ex.ids.next - 1
-}
-
 // idleFiber returns the idle fiber used last, or nil.
 func (ex *Executor) idleFiber(locks uintptr) *fiberHandle {
 	n := len(ex.idleFibers) - 1

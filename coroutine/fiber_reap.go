@@ -95,9 +95,9 @@ func (t *fiber) reap() {
 	}
 }
 
-// trimFibers ends idle ones until keep are left. Owner only, on the loop.
-func (ex *Executor) trimFibers(keep int) {
-	for len(ex.idleFibers) > keep {
+// trimFibers ends the idle ones. Owner only, on the loop.
+func (ex *Executor) trimFibers() {
+	for len(ex.idleFibers) > 0 {
 		t := ex.idleFibers[0].t
 		ex.idleFibers[0] = nil
 		ex.idleFibers = ex.idleFibers[1:]

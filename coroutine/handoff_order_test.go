@@ -17,7 +17,7 @@ import (
 // they load afterwards.
 //
 // A step is one access to what is shared. The steps are those of CurrentWorker,
-// suspend, worker.end, Left.Leave, worker.blocked, Executor.wentOn and
+// suspend, worker.end, blockedRun.leave, worker.blocked, Executor.wentOn and
 // worker.post.
 
 // rules are what the model can do without, to show what each is for.

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestBlockedRun: for a coroutine that is blocked outside netco Blocked returns
-// the same twice if it has not given up the thread in between, however often it
-// has woken.
+// TestBlockedRun: for a coroutine that is blocked outside netco blockedRun
+// returns the same twice if it has not given up the thread in between, however
+// often it has woken.
 func TestBlockedRun(t *testing.T) {
 	if err := CanLeave(); err != nil {
 		t.Skip(err)
@@ -31,12 +31,12 @@ func TestBlockedRun(t *testing.T) {
 		<-waits[3]
 		th.spawn(func() { <-waits[4] })
 	})
-	var seen []Left
+	var seen []blockedRun
 	for i, c := range waits {
-		var left Left
-		for left == (Left{}) || i > 0 && len(waits[i-1]) > 0 {
+		var left blockedRun
+		for left == (blockedRun{}) || i > 0 && len(waits[i-1]) > 0 {
 			runtime.Gosched()
-			left, _ = th.ex.Blocked()
+			left, _ = th.ex.blockedRun()
 		}
 		seen = append(seen, left)
 		c <- true
@@ -48,7 +48,7 @@ func TestBlockedRun(t *testing.T) {
 	if want := []bool{true, false, true, false}; !slices.Equal(same, want) {
 		t.Errorf("same as the wait before: %v, want %v", same, want)
 	}
-	if seen[0].Leave(func() {}, nil) {
+	if seen[0].leave(func() {}, nil) {
 		t.Error("a run that is over was left behind")
 	}
 }

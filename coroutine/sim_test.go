@@ -395,7 +395,11 @@ func (w *world) settle() {
 		}
 	}
 	for _, h := range w.hosts {
-		h.ex.Each(func(co *Coroutine) {
+		for _, worker := range h.ex.workers {
+			co := worker.co.Own()
+			if co == nil {
+				continue
+			}
 			a := announce(co)
 			if co.State() != Waiting {
 				w.fault("coroutine %d is %v when nothing is left to run", co.ID(), co.State())
@@ -404,7 +408,7 @@ func (w *world) settle() {
 			} else if w.births == 0 {
 				w.wake(a, WakeReady) // no other may be left to do so
 			}
-		})
+		}
 	}
 }
 

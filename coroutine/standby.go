@@ -20,7 +20,7 @@ import (
 // monitor, too, starts one where it finds a coroutine blocked
 // (Executor.Rescue).
 //
-// A standby is a rescuer (handoff_unsafe.go), and the coroutine runs as any
+// A standby is a rescuer (handoff.go), and the coroutine runs as any
 // other until it blocks. So this needs no rule of its own: whether there is a
 // standby, and whether it is in time, only affects speed.
 //
@@ -87,7 +87,7 @@ func (h habit) set(credit uint8) { h.entry.Store(h.code | uint64(credit)) }
 
 // Standby is what SetStandby is called with.
 type Standby struct {
-	Barrier func()            // Leave's
+	Barrier func()            // makes every thread execute a memory barrier
 	OnLeft  func(*LeftBehind) // called for each coroutine left behind, on its own goroutine; or nil
 	forNs   int64             // how long a coroutine may run before its standby gives up
 }
@@ -139,7 +139,7 @@ func (ex *Executor) takeCare(w *worker) {
 	w.credit--
 	if s := ex.standby.Load(); s != nil {
 		ex.Stats.Standbys.Inc()
-		go s.run(Left{w: w, ex: ex}, ex.current.Own(), func() {})
+		go s.run(blockedRun{w: w, ex: ex}, ex.current.Own(), func() {})
 	}
 }
 
@@ -147,14 +147,14 @@ func (ex *Executor) takeCare(w *worker) {
 // netco. Any thread. left is called if that makes the loop run on, just before
 // it does. Precondition: SetStandby was called.
 func (ex *Executor) Rescue(left func()) {
-	if l, co := ex.Blocked(); co != nil {
+	if l, co := ex.blockedRun(); co != nil {
 		go ex.standby.Load().run(l, co, left)
 	}
 }
 
 // run leaves co behind if it soon blocks in one run for standbyAfterNs. Waits
 // between which it gives up the thread are in different runs.
-func (s *Standby) run(l Left, co *Coroutine, left func()) {
+func (s *Standby) run(l blockedRun, co *Coroutine, left func()) {
 	before := func(b *LeftBehind) {
 		if s.OnLeft != nil {
 			go s.OnLeft(b) // called here, it would hold up the loop
@@ -169,7 +169,7 @@ func (s *Standby) run(l Left, co *Coroutine, left func()) {
 			if since == 0 || run != l.run {
 				since, l.run = now, run
 			} else if now-since >= standbyAfterNs {
-				l.Leave(s.Barrier, before)
+				l.leave(s.Barrier, before)
 				return
 			}
 		case now-begin >= s.forNs:

@@ -1,10 +1,97 @@
 package coroutine
 
-import "errors"
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/netco-go/netco/context"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// ErrBubble is returned in a bubble of testing/synctest by everything that
+// starts a Scheduler or its coroutines, or waits for them. Started there, they
+// would belong to the bubble, which ends only when they have; those of threads
+// outside do not see the bubble's clock. What ordinary goroutines do among
+// themselves works there.
+var ErrBubble = errors.New(
+	"netco: Schedulers and their coroutines cannot be used in a testing/synctest bubble")
 
 // ErrNoScheduler is returned by Start where nothing can run a coroutine.
 var ErrNoScheduler = errors.New(
 	"netco: no scheduler: import package netco, or call this from a coroutine")
+
+// Spec is what a coroutine is made of. Only Fn must be set.
+type Spec struct {
+	Fn   func()
+	Name string
+	Site uintptr // the return address of what starts it; 0 if unknown
+
+	Pinned bool // it stays where it is adopted, see Pin
+}
+
+// bare holds coroutines that Make takes without an executor. The executor that
+// adopts one keeps it after its end.
+var bare = sync.Pool{New: func() any { return new(Coroutine) }}
+
+// Make makes a coroutine that some executor is to Adopt. here is the executor
+// on whose thread the caller runs, which allocates less, or nil. Does not park.
+func Make(here *Executor, s Spec) *Coroutine {
+	context.Recorded()
+	var co *Coroutine
+	var id uint64
+	if here != nil {
+		co, id = here.pool.Get(), here.newID()
+		co.ex.Set(nil) // until it is adopted: a late wake must not take it for this thread's
+	} else {
+		co, id = bare.Get().(*Coroutine), lastID.Add(1)
+	}
+	parent := takeParent() // before what is inherited is made, which may make others
+	if co.node.Value == nil {
+		co.init()
+	}
+	co.fn = s.Fn
+	co.tags = goruntime.Labels()
+	co.pinned = s.Pinned
+	co.site.SetOrdered(uint64(s.Site))
+	if s.Name != "" {
+		name := new(string) // not &s.Name, which would allocate for "" too
+		*name = s.Name
+		co.name.SetOrdered(name)
+	}
+	if inheriting.Load() != 0 {
+		inheritLocals(&co.locals)
+		Rejoin()
+	}
+	co.status.SetOrdered(uint64(Ready))
+	co.id.SetOrdered(id)
+	if parent != nil {
+		co.bind(parent)
+	}
+	return co
+}
+
+// init prepares what all incarnations share.
+func (co *Coroutine) init() {
+	co.ticket = 1 // so that Coroutine.remote is 0 only without a wake
+	co.waiter.co = co
+	co.node.Value = co
+}
+
+// lastID is the highest id given out; executors take blocks of it.
+var lastID atomic.Uint64
+
+const idBlock = 1024
+
+// newID takes a number from the executor's block. Owner only.
+func (ex *Executor) newID() uint64 {
+	if ex.ids.next == ex.ids.end {
+		ex.ids.end = lastID.Add(idBlock) + 1
+		ex.ids.next = ex.ids.end - idBlock
+	}
+	ex.ids.next++
+	return ex.ids.next - 1
+}
 
 // starter is what package netco starts coroutines with; nil where that is not
 // part of the program.

@@ -53,7 +53,7 @@ func TestBackendIsRecorded(t *testing.T) {
 	if err != nil {
 		t.Skip("no go command: ", err)
 	}
-	if _, err := os.Stat("fiber_unsafe.go"); err != nil {
+	if _, err := os.Stat("fiber.go"); err != nil {
 		t.Skip("not in the source tree: ", err)
 	}
 	dir, err := filepath.Abs(".")

@@ -1,5 +1,5 @@
 // Package inside has what keeps a coroutine from being left behind while it
-// waits inside of netco: see package coroutine, handoff_unsafe.go.
+// waits inside of netco: see package coroutine, handoff.go.
 //
 // A coroutine is left behind where its goroutine is found blocked, be it in a
 // mutex of netco's whose holder does not get a core. That must not happen

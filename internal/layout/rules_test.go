@@ -94,12 +94,13 @@ func requires(goMod []string) (wrong []string) {
 	return wrong
 }
 
-// unsafeNamed: a file that imports unsafe says so in its name. In race builds
-// the detector's functions want unsafe.Pointer, hence the pair _race.go and
+// unsafeNamed: a file that imports unsafe says so in its name: unsafe.go has
+// the conversions of a package whose other files need them. In race builds the
+// detector's functions want unsafe.Pointer, hence the pair _race.go and
 // _norace.go.
 func unsafeNamed(tr *tree) (wrong []string) {
 	for _, f := range tr.files {
-		if slices.Contains(f.imports, "unsafe") && !endsIn(f.path, "_unsafe.go", "_race.go", "_norace.go", "_test.go") {
+		if slices.Contains(f.imports, "unsafe") && !endsIn(f.path, "_unsafe.go", "/unsafe.go", "_race.go", "_norace.go", "_test.go") {
 			wrong = append(wrong, fmt.Sprintf("%s imports unsafe: its name must end in _unsafe.go", f.path))
 		}
 	}

@@ -15,7 +15,7 @@ import (
 
 // TestSystemCallsAreListed: a coroutine may be left behind in a system call
 // that enters the Go scheduler. So each place that makes one says why nothing
-// of its Processor's owner is in hand there; see coroutine/handoff_unsafe.go,
+// of its Processor's owner is in hand there; see coroutine/handoff.go,
 // the rule.
 func TestSystemCallsAreListed(t *testing.T) {
 	_, tr, _ := read(t)

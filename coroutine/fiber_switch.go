@@ -1,8 +1,6 @@
 package coroutine
 
 import (
-	"unsafe"
-
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
@@ -45,7 +43,7 @@ type fiber struct {
 	bubble    bool    // its home is a goroutine in a bubble of testing/synctest; constant
 	made      uintptr // the thread locks under which its goroutine was made
 	failure   *PanicError
-	tags      unsafe.Pointer // its creator's profiler labels, until it starts
+	tags      labels // its creator's profiler labels, until it starts
 	locals    localValues
 	ids       struct{ next, end uint64 } // of ordinary goroutines' fibers: to give out
 }
@@ -77,8 +75,6 @@ const (
 	eventGoexit
 	eventPark // portable backend: it waits for something, so its resumer must wait too
 )
-
-func fiberOf(c *context.Context) *fiber { return (*fiber)(unsafe.Pointer(c)) }
 
 // check reports whether the caller may resume the incarnation, and stores the
 // caller as its resumer if so.

@@ -2,7 +2,6 @@ package coroutine
 
 import (
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/context"
@@ -102,10 +101,6 @@ func (ex *Executor) Init(c Config) {
 	ex.pool = objpool.New(objpool.Options[Coroutine]{Cap: max(c.Idle, -1), Chunk: int(poolChunk)})
 }
 
-// poolChunk is how many coroutines are allocated at once: as many as fill one
-// of the allocator's 8 KiB blocks.
-const poolChunk = (8<<10 - 8) / unsafe.Sizeof(Coroutine{})
-
 // Enter makes the calling goroutine the loop. It stays so until Leave.
 func (ex *Executor) Enter() {
 	ex.loop.Identify()
@@ -118,7 +113,7 @@ func (ex *Executor) Enter() {
 // Leave ends the idle goroutines and what Enter began. Precondition: no
 // coroutine lives.
 func (ex *Executor) Leave() {
-	ex.Trim(0)
+	ex.trim()
 	expel(ex.loopIs)
 }
 
@@ -281,7 +276,7 @@ func (ex *Executor) Stopping() bool { return ex.stopping }
 // Wake is Waiter.Wake on the owning thread.
 func (ex *Executor) Wake(w *Waiter) {
 	if w.co != nil && w.co.ex.Load() == ex {
-		w.co.Prefetch()
+		w.co.prefetch()
 		ex.Ready(w.co, w.ticket.Load(), WakeReady)
 	} else {
 		w.Wake()
@@ -306,12 +301,3 @@ func CurrentExecutor() *Executor {
 
 // Host returns the host the executor was made with.
 func (ex *Executor) Host() Host { return ex.host }
-
-// Each calls f for every started coroutine. Owner only.
-func (ex *Executor) Each(f func(*Coroutine)) {
-	for _, w := range ex.workers {
-		if co := w.co.Own(); co != nil {
-			f(co)
-		}
-	}
-}

@@ -3,7 +3,6 @@ package coroutine
 import (
 	"runtime/debug"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
@@ -16,7 +15,7 @@ import (
 // ordinary goroutines has no ex and no co.
 //
 // Owner: the executor's owner; co, ex and fiber are also read by CurrentWorker
-// on the goroutine itself, co and inner by any thread. See handoff_unsafe.go
+// on the goroutine itself, co and inner by any thread. See handoff.go
 // for away and open.
 //
 // What a switch and CurrentWorker touch comes first, and is a cache line's
@@ -38,9 +37,6 @@ type worker struct {
 	moved    bool                   // owner: its coroutine began on another executor
 	credit   uint8                  // owner: runs of its coroutine that are to have a standby
 }
-
-// workerOf returns the worker that a context is the first field of.
-func workerOf(c *context.Context) *worker { return (*worker)(unsafe.Pointer(c)) }
 
 // attach gives co a worker to run on.
 func (ex *Executor) attach(co *Coroutine) *worker {
@@ -116,7 +112,7 @@ func (w *worker) main() {
 		goruntime.SetLabels(nil) // or what they hold is kept
 		w.ctx.Suspend()
 		if w.co.Own() == nil {
-			return // resumed by Trim
+			return // resumed by trim
 		}
 	}
 }
@@ -196,8 +192,8 @@ func (w *worker) call() {
 // clean gives the calling goroutine what a new one would have: its creator's
 // profiler labels, and no SetPanicOnFault. A coroutine that ran on it before
 // may have changed both.
-func clean(labels unsafe.Pointer) {
-	goruntime.SetLabels(labels)
+func clean(l labels) {
+	goruntime.SetLabels(l)
 	debug.SetPanicOnFault(false)
 }
 
@@ -269,16 +265,75 @@ func (w *worker) retire() {
 	w.ex.unlist(w)
 }
 
-// Trim ends idle workers until at most keep are left. Owner only, on the loop.
-func (ex *Executor) Trim(keep int) {
-	for len(ex.idle) > keep {
-		w := ex.idle[0] // the coldest
+// trim ends the idle workers and fibers. Owner only, on the loop.
+func (ex *Executor) trim() {
+	for len(ex.idle) > 0 {
+		w := ex.idle[0]
 		ex.idle[0] = nil
 		ex.idle = ex.idle[1:]
 		w.ctx.Resume(&w.ctx)
 	}
-	ex.trimFibers(keep)
-	if keep == 0 {
-		ex.runq.release()
+	ex.trimFibers()
+	ex.runq.release()
+}
+
+// What package channel needs for operations among coroutines of one Processor:
+// calls that the compiler inlines, without the checks that its fast path has
+// made.
+
+// Worker is the goroutine of a coroutine or of a loop, see [CurrentWorker]. Its
+// methods are for the owner.
+type Worker = worker
+
+// DrivenBy returns the executor whose loop drives the caller; nil for an
+// ordinary goroutine, and for a coroutine that was left behind. Unlike
+// CurrentWorker it does not wait.
+func DrivenBy() *Executor {
+	if w := driven(); w != nil {
+		return w.ex
+	}
+	return nil
+}
+
+// Executor returns the executor.
+func (w *worker) Executor() *Executor { return w.ex }
+
+// Waiter returns the coroutine's waiter, prepared for its next Park, or nil for
+// the loop.
+func (w *worker) Waiter() *Waiter {
+	co := w.co.Own()
+	if co == nil {
+		return nil
+	}
+	co.waiter.ticket.Set(co.ticket)
+	return &co.waiter
+}
+
+// Park is Coroutine.Park of the caller.
+func (w *worker) Park(reason Reason) Wake { return w.co.Own().Park(reason) }
+
+// MoveOn is Coroutine.MoveOn of the caller.
+func (w *worker) MoveOn() {
+	if w.ex.lend.Load() != nil {
+		w.co.Own().moveOn()
 	}
 }
+
+// Ready is Wake of a waiter that stands for a coroutine of the same executor.
+func (w *worker) Ready(to *Waiter) {
+	co, q := to.co, &w.ex.runq
+	tail, buf := q.tail, q.buf
+	if co.ticket != to.ticket.Own() || uint16(co.status.Own()) != inChannel ||
+		tail-q.head == uint64(len(buf)) {
+		w.ex.Ready(co, to.ticket.Own(), WakeReady)
+		return
+	}
+	co.wake = WakeReady
+	co.ticket++
+	co.setState(Ready, ReasonNone, w.ex.stamp)
+	buf[tail&uint64(len(buf)-1)] = co
+	q.tail = tail + 1
+}
+
+// inChannel is a status word, without the time, of a wait for a channel.
+const inChannel = uint16(Waiting) | uint16(ReasonChannel)<<8

@@ -1,14 +1,9 @@
 package coroutine
 
 import (
-	"sync"
 	"sync/atomic"
-	"unsafe"
 
-	"github.com/netco-go/netco/asm"
-	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/counter"
-	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/mpsc"
 )
 
@@ -96,7 +91,7 @@ type Coroutine struct {
 	waiter    Waiter                    // of no coroutine in an inbox function, see Arrive
 
 	fn   func()                  // owner: what to run; dropped at the end
-	tags unsafe.Pointer          // owner: its creator's profiler labels, until it starts
+	tags labels                  // owner: its creator's profiler labels, until it starts
 	name counter.Pointer[string] // owner: writes; nil for none
 	site counter.Counter         // owner: writes; where it was made
 	id   counter.Counter         // 0 when dead; set last and cleared first, see Info.of
@@ -192,76 +187,14 @@ func Current() *Coroutine {
 	return nil
 }
 
-// Spec is what a coroutine is made of. Only Fn must be set.
-type Spec struct {
-	Fn   func()
-	Name string
-	Site uintptr // the return address of what starts it; 0 if unknown
-
-	Pinned bool // it stays where it is adopted, see Pin
-}
-
-// bare holds coroutines that Make takes without an executor. The executor that
-// adopts one keeps it after its end.
-var bare = sync.Pool{New: func() any { return new(Coroutine) }}
-
-// Make makes a coroutine that some executor is to Adopt. here is the executor
-// on whose thread the caller runs, which allocates less, or nil. Does not park.
-func Make(here *Executor, s Spec) *Coroutine {
-	context.Recorded()
-	var co *Coroutine
-	var id uint64
-	if here != nil {
-		co, id = here.pool.Get(), here.newID()
-		co.ex.Set(nil) // until it is adopted: a late wake must not take it for this thread's
-	} else {
-		co, id = bare.Get().(*Coroutine), lastID.Add(1)
-	}
-	parent := takeParent() // before what is inherited is made, which may make others
-	if co.node.Value == nil {
-		co.init()
-	}
-	co.fn = s.Fn
-	co.tags = goruntime.Labels()
-	co.pinned = s.Pinned
-	co.site.SetOrdered(uint64(s.Site))
-	if s.Name != "" {
-		name := new(string) // not &s.Name, which would allocate for "" too
-		*name = s.Name
-		co.name.SetOrdered(name)
-	}
-	if inheriting.Load() != 0 {
-		inheritLocals(&co.locals)
-		Rejoin()
-	}
-	co.status.SetOrdered(uint64(Ready))
-	co.id.SetOrdered(id)
-	if parent != nil {
-		co.bind(parent)
-	}
-	return co
-}
-
-// init prepares what all incarnations share.
-func (co *Coroutine) init() {
-	co.ticket = 1 // so that Coroutine.remote is 0 only without a wake
-	co.waiter.co = co
-	co.node.Value = co
-}
-
-// lastID is the highest id given out; executors take blocks of it.
-var lastID atomic.Uint64
-
-const idBlock = 1024
-
 // Node returns the node by which a host's inbox queues it.
 func (co *Coroutine) Node() *mpsc.Node[Coroutine] { return &co.node }
 
-// Prefetch loads into the cache what a resume touches beside the Coroutine
+// prefetch loads into the cache what a resume touches beside the Coroutine
 // itself. Owner only.
-func (co *Coroutine) Prefetch() {
+func (co *Coroutine) prefetch() {
 	if w := co.w.Own(); w != nil {
-		asm.Prefetch(uintptr(unsafe.Pointer(w)))
+		w.prefetch()
 	}
 }
 

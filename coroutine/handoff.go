@@ -3,7 +3,6 @@ package coroutine
 import (
 	"errors"
 	"runtime"
-	"unsafe"
 
 	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/context"
@@ -126,31 +125,31 @@ func (w *worker) rejoin() {
 	}
 }
 
-// Left is a run of a coroutine that Blocked has found blocked: two are equal if
+// blockedRun is a run of a coroutine that was found blocked: two are equal if
 // it was not suspended in between. It may have woken and blocked again: a run
 // with many short waits holds up its Processor as one long wait does. One that
 // gives up the thread between its waits does not, since others run then.
-type Left struct {
+type blockedRun struct {
 	w   *worker
 	ex  *Executor
 	run uint64
 }
 
-// Blocked returns the running coroutine if its goroutine is blocked outside
+// blockedRun returns the running coroutine if its goroutine is blocked outside
 // netco and it may be left behind; nil otherwise. Any thread; it may have woken
 // by then. Precondition: goruntime.FindStandings has succeeded.
-func (ex *Executor) Blocked() (Left, *Coroutine) {
+func (ex *Executor) blockedRun() (blockedRun, *Coroutine) {
 	co := ex.current.Load()
 	if co == nil {
-		return Left{}, nil
+		return blockedRun{}, nil
 	}
 	w := co.w.Load()
 	if w == nil {
-		return Left{}, nil
+		return blockedRun{}, nil
 	}
-	l := Left{w, ex, w.open.Run()}
+	l := blockedRun{w, ex, w.open.Run()}
 	if co.ex.Load() != ex || !w.blocked() || w.open.Run() != l.run {
-		return Left{}, nil
+		return blockedRun{}, nil
 	}
 	return l, co
 }
@@ -195,13 +194,13 @@ func (co *Coroutine) leftBehind() bool {
 	return w != nil && w.away.Load() == outside
 }
 
-// Leave leaves the coroutine behind if it is still blocked: the executor's loop
-// runs on in place of the calling goroutine, and Leave returns, with true, when
+// leave leaves the coroutine behind if it is still blocked: the executor's loop
+// runs on in place of the calling goroutine, and leave returns, with true, when
 // the coroutine has rejoined; with false at once otherwise. To be called by an
 // ordinary goroutine that is not locked to its thread. barrier is to make every
 // thread of the process execute a memory barrier. before is called just before
 // the loop runs on, and holds it up.
-func (l Left) Leave(barrier func(), before func(*LeftBehind)) bool {
+func (l blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
 	w := l.w
 	if !w.away.CompareAndSwap(attached, claimed) {
 		return false
@@ -219,7 +218,7 @@ func (l Left) Leave(barrier func(), before func(*LeftBehind)) bool {
 	w.away.Store(leaving)
 	before(w.noteLeft(co))
 	// The loop acquires it after its switch.
-	goruntime.RaceReleaseOf(w.innermost().ctx.G(), unsafe.Pointer(&w.ctx))
+	goruntime.RaceReleaseOf(w.innermost().ctx.G(), w.addr())
 	ex.left = w // the loop is parked, and what it drives is blocked: no owner but this
 	begin := clock.Now()
 	w.ctx.Switch(&w.ctx)
