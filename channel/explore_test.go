@@ -21,7 +21,9 @@ type model struct {
 
 func newModel(w *explore.World, capacity, threads int) *model {
 	m := &model{w: w}
-	both := new([2]Chan[int]) // the order in which they are locked is that of their addresses, and must be the same each time
+	// The order in which they are locked is that of their addresses, and must
+	// be the same each time.
+	both := new([2]Chan[int])
 	for i := range m.c {
 		c := &both[i]
 		c.buf = make([]int, capacity)
@@ -117,8 +119,8 @@ func (m *model) counts(over bool) string {
 }
 
 // thread runs the operation of a word: s, r, x (select) or k (close), then the
-// digits of its channels, then t (bounded), c (by a context), ! (doomed) or g
-// (a goroutine). A select sends to the first channel and receives from the
+// digits of its channels, then t (bounded), c (by a context), ! (stoppable) or
+// g (a goroutine). A select sends to the first channel and receives from the
 // second.
 func (m *model) thread(v int, word string) func(*explore.Thread) {
 	return func(th *explore.Thread) {
@@ -202,7 +204,9 @@ func (m *model) sel(th *explore.Thread, word string, c, d *Chan[int], v int) {
 // TestEveryOrder runs small programs in every order of their shared accesses.
 func TestEveryOrder(t *testing.T) {
 	for start := time.Now(); runtime.NumGoroutine() > 2 && time.Since(start) < 5*time.Second; {
-		time.Sleep(time.Millisecond) // what other tests have started must not meet the tracer on its last steps
+		// What other tests have started must not meet the tracer on its last
+		// steps.
+		time.Sleep(time.Millisecond)
 	}
 	defer func(r func(int) int) { randn = r }(randn)
 	for _, p := range []struct {

@@ -155,7 +155,7 @@ func TestSelectOnAnyStack(t *testing.T) {
 	for depth := range 400 {
 		x := depth
 		d.Send(&x)
-		goroutine(func() { deeper(t, depth, c, d) }) // on a new stack, which nothing has made larger
+		goroutine(func() { deeper(t, depth, c, d) }) // on a new stack of the least size
 		goroutine(func() {
 			sent := make(chan struct{})
 			go func() { c.Send(&x); close(sent) }()

@@ -151,8 +151,8 @@ func (c *Chan[T]) finish(s *waiter[T]) (v T, ok bool) {
 	return v, ok
 }
 
-// await waits within limit until s, which is queued, is claimed; then it returns
-// WakeReady. In any case s is in no queue afterwards.
+// await waits within limit until s, which is queued, is claimed; then it
+// returns WakeReady. In any case s is in no queue afterwards.
 func (c *Chan[T]) await(s *waiter[T], limit coroutine.Limit) coroutine.Wake {
 	return waitq.Wait(s.w, coroutine.ReasonChannel, limit, (*locker[T])(c), s.leaveLocked)
 }

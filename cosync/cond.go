@@ -113,7 +113,7 @@ func (c *Cond) wait(limit coroutine.Limit) coroutine.Wake {
 	c.unlock(w)
 	why := waitq.Wait(w, coroutine.ReasonCond, limit, &c.guard, c.leaveLocked)
 	waitq.Release(w)
-	if why == coroutine.WakeReady { // two branches, which tests tell apart by their call stacks
+	if why == coroutine.WakeReady { // two branches, which tests distinguish by their call stacks
 		c.relock()
 		return coroutine.WakeReady
 	}

@@ -48,7 +48,7 @@ func TestCondShutdown(t *testing.T) {
 						defer l.Unlock()
 						defer func() {
 							if n := inside.Load(); n != 0 && kind.name != "RLocker" {
-								t.Errorf("%d went past who held L", n)
+								t.Errorf("%d went past the holder of L", n)
 							}
 						}()
 						close(has)

@@ -69,7 +69,7 @@ func (l *simpleLock) Unlock() {
 
 // condProgram has a thread for each field: "s" gives a token and signals, "b"
 // gives one for each other thread and broadcasts; the others wait for a token:
-// "w", "g" a goroutine, "t" bounded in time, "!" doomed.
+// "w", "g" a goroutine, "t" bounded in time, "!" stoppable.
 func condProgram(w *explore.World, threads string) explore.Program {
 	starved = func(int64) bool { return false }
 	sameThread = func(*coroutine.Waiter) bool { return false }

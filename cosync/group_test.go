@@ -188,7 +188,7 @@ func TestGroupStarts(t *testing.T) {
 		g.AwaitStarts(i)
 	}
 	if g.TryGo(f(0)) {
-		t.Error("TryGo passed those who wait")
+		t.Error("TryGo overtook waiters")
 	}
 	func() {
 		defer func() {

@@ -33,8 +33,8 @@ func TestMutexEveryOrder(t *testing.T) {
 }
 
 // mutexProgram has a thread for each field: "-" a coroutine, "g" a goroutine,
-// "!" doomed, "t" bounded in time, "c" by a context, "2" locks twice, "try" by
-// TryLock.
+// "!" stoppable, "t" bounded in time, "c" by a context, "2" locks twice, "try"
+// by TryLock.
 func mutexProgram(w *explore.World, threads string) explore.Program {
 	seams(w)
 	x := &mutexModel{w: w}
@@ -89,7 +89,8 @@ func (x *mutexModel) check(*explore.Thread) string {
 		}
 	}
 	for _, id := range x.queue {
-		if !slices.Contains(queue, id) && !waitq.IsClaimed(x.w.Thread(id).Waiter()) { // it has given up
+		gaveUp := !slices.Contains(queue, id) && !waitq.IsClaimed(x.w.Thread(id).Waiter())
+		if gaveUp {
 			x.order = slices.DeleteFunc(slices.Clone(x.order), func(other int) bool { return other == id })
 		}
 	}

@@ -236,7 +236,7 @@ func TestMutexAllocs(t *testing.T) {
 		})
 		stop = true
 		if n != 0 && !goruntime.RaceEnabled {
-			t.Errorf("who waits allocates %v times", n)
+			t.Errorf("a waiter allocates %v times", n)
 		}
 	})
 	runtime.KeepAlive(&m)

@@ -38,7 +38,7 @@ func (g *Group) Err() error {
 func awaitWaiting(g *waitq.Guard, n int, q *waitq.Queue) {
 	for count(g, q) != n {
 		if coroutine.Current() != nil {
-			coroutine.YieldTurn() // what is waited for may be done by another coroutine of this Processor
+			coroutine.YieldTurn() // another coroutine of this Processor may have to run
 		} else {
 			runtime.Gosched()
 		}

@@ -73,7 +73,7 @@ func TestSemaphoreHammer(t *testing.T) {
 	})
 	checkFree(t, s)
 	if gaveUp.Load() == 0 {
-		t.Error("nobody gave up")
+		t.Error("no waiter gave up")
 	}
 }
 

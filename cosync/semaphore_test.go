@@ -148,7 +148,7 @@ func TestSemaphoreOrder(t *testing.T) {
 			t.Fatalf("one unit short for %d, %d wait", i, left)
 		}
 		if s.TryAcquire(0) || s.AcquireTimeout(0, 0) == nil {
-			t.Error("TryAcquire passed those who wait")
+			t.Error("TryAcquire overtook waiters")
 		}
 		s.Release(1)
 		if got := <-in; got != i {

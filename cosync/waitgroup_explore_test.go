@@ -20,7 +20,7 @@ func TestWaitGroupEveryOrder(t *testing.T) {
 
 // waitGroupProgram has a thread for each field: "d" is one of those that are
 // waited for; the others wait: "w", "g" a goroutine, "t" bounded in time, "!"
-// doomed, "r" too, and in a second round in which nothing is done in time.
+// stoppable, "r" too, and in a second round in which nothing is done in time.
 func waitGroupProgram(w *explore.World, threads string) explore.Program {
 	var wg WaitGroup
 	left := strings.Count(threads, "d")

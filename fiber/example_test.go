@@ -6,7 +6,8 @@ import (
 	"github.com/netco-go/netco/fiber"
 )
 
-// A parser that is given its input piece by piece keeps its place in the middle of a loop.
+// A parser that is given its input piece by piece keeps its place in the middle
+// of a loop.
 func ExampleNew() {
 	words := fiber.New(func(y *fiber.Yielder[rune, string], r rune) string {
 		for {
@@ -36,7 +37,8 @@ func ExampleNew() {
 	// dead netco: the coroutine has ended
 }
 
-// A generator that is read as far as it is wanted, by a loop, and then cancelled.
+// A generator that is read as far as it is wanted, by a loop, and then
+// cancelled.
 func ExampleFiber_All() {
 	squares := fiber.New(func(y *fiber.Yielder[struct{}, int], _ struct{}) int {
 		defer fmt.Println("no more")
@@ -59,7 +61,8 @@ func ExampleFiber_All() {
 	// no more
 }
 
-// Two players hand the ball to one another; who has resumed the first gets what the last returns.
+// Two players pass the ball to one another; the resumer of the first gets what
+// the last returns.
 func ExampleYielder_Transfer() {
 	var ping, pong fiber.Fiber[int, string]
 	ping = fiber.New(func(y *fiber.Yielder[int, string], ball int) string {

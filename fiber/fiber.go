@@ -14,18 +14,18 @@
 //
 // # Contract
 //
-// A Fiber belongs to where it was made: in a coroutine to its Processor, so that
-// any coroutine there may resume it, and such a coroutine does not move to
-// another Processor any more; on an ordinary goroutine to that goroutine. Fibers
-// resume one another to any depth. A Fiber is a value, which may be copied and
-// compared; the zero Fiber has ended.
+// A Fiber belongs to where it was made: in a coroutine to its Processor, so
+// that any coroutine there may resume it, and such a coroutine does not move to
+// another Processor any more; on an ordinary goroutine to that goroutine.
+// Fibers resume one another to any depth. A Fiber is a value, which may be
+// copied and compared; the zero Fiber has ended.
 //
-// When the last copy of a suspended Fiber is gone it is cancelled some time after
-// a garbage collection. A body that refers to its own Fiber keeps it alive;
-// Cancel ends such a one.
+// When the last copy of a suspended Fiber is gone it is cancelled some time
+// after a garbage collection. A body that refers to its own Fiber keeps it
+// alive; Cancel ends such a one.
 //
-// In the words of Moura and Ierusalimschy, "Revisiting coroutines" (2009), these
-// are full asymmetric coroutines; Transfer makes them symmetric ones.
+// In the words of Moura and Ierusalimschy, "Revisiting coroutines" (2009),
+// these are full asymmetric coroutines; Transfer makes them symmetric ones.
 package fiber
 
 import "github.com/netco-go/netco/coroutine"
@@ -39,30 +39,31 @@ import "github.com/netco-go/netco/coroutine"
 //	ID() uint64                  a number that no other coroutine has or had
 //
 // Resume returns what the Fiber yields or, at its end, what its body returns;
-// Status tells the two apart. The errors are ErrDead, ErrRunning, ErrWrongThread,
-// ErrThreadLocked and ErrGoexit. If the body panics, so does Resume, with a
-// *PanicError. Resume parks if the body does. It does not allocate.
+// Status distinguishes the two. The errors are ErrDead, ErrRunning,
+// ErrWrongThread, ErrThreadLocked and ErrGoexit. If the body panics, so does
+// Resume, with a *PanicError. Resume parks if the body does. It does not
+// allocate.
 type Fiber[In, Out any] = coroutine.Fiber[In, Out]
 
 // Yielder is a Fiber seen from inside; its body is given it. Its methods are
 //
-//	Yield(out Out) (In, error)                                gives out to the resumer
-//	Transfer(to Fiber[In, Out], in In) (In, error)            runs another in its place
-//	ID() uint64                                               the Fiber's
+//	Yield(out Out) (In, error)                      gives out to the resumer
+//	Transfer(to Fiber[In, Out], in In) (In, error)  runs another in its place
+//	ID() uint64                                     the Fiber's
 //
 // Both suspend the Fiber and return what the next Resume brings. Neither
 // allocates. The errors are ErrOutside, ErrCancelled, ErrThreadLocked, and of
-// Transfer ErrTransferSelf and Resume's for the other one; then the Fiber has not
-// been suspended. In one that is cancelled they do not return: deferred calls
-// run, and it ends.
+// Transfer ErrTransferSelf and Resume's for the other one; then the Fiber has
+// not been suspended. In one that is cancelled they do not return: deferred
+// calls run, and it ends.
 type Yielder[In, Out any] = coroutine.Yielder[In, Out]
 
 // New makes a Fiber that will run body, and does not run it yet. The first
 // Resume's value is body's argument, the later ones' are Yield's results. It
 // panics if body is nil. It does not park.
 //
-// It does not allocate when a goroutine is at hand whose last Fiber had the same
-// types. Goroutines are used again; those of ordinary goroutines until two
+// It does not allocate when a goroutine is at hand whose last Fiber had the
+// same types. Goroutines are used again; those of ordinary goroutines until two
 // garbage collections find them idle.
 func New[In, Out any](body func(y *Yielder[In, Out], in In) Out) Fiber[In, Out] {
 	return coroutine.New(body)
@@ -77,11 +78,11 @@ const (
 	Ready     = coroutine.StatusReady     // made, not resumed yet
 	Suspended = coroutine.StatusSuspended // in Yield or Transfer
 	Running   = coroutine.StatusRunning   // it calls Status
-	Normal    = coroutine.StatusNormal    // it has resumed another, or waits for I/O, a timer or a lock
+	Normal    = coroutine.StatusNormal    // it waits: for a Fiber, I/O, a timer or a lock
 )
 
-// RunningID returns the ID of the Fiber that calls it, the innermost; 0 outside.
-// It does not park.
+// RunningID returns the ID of the Fiber that calls it, the innermost; 0
+// outside. It does not park.
 func RunningID() uint64 { return coroutine.RunningID() }
 
 // PanicError is a panic of a Fiber's body that Resume or Cancel passes on.

@@ -77,7 +77,8 @@ func TestCoroutines(t *testing.T) {
 	eventually(t, "the remote wakes", func() bool { return gather(t, r).of("netco_remote_wakes_total{processor=0}") >= 7 })
 }
 
-// TestScrapeOfAProcessorThatIsHeldUp: a coroutine blocks its thread; a scrape does not wait for it, and sees what is the matter.
+// TestScrapeOfAProcessorThatIsHeldUp: a coroutine blocks its thread; a scrape
+// does not wait for it, and shows it.
 func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 1, LockThreads: true})
 	r := registered(t, s)
@@ -124,7 +125,8 @@ func TestScrapeOfAProcessorThatIsHeldUp(t *testing.T) {
 	})
 }
 
-// TestSockets: what coroutines do on sockets is their Processor's, and what goroutines do is the outside's.
+// TestSockets: what coroutines do on sockets is their Processor's, and what
+// goroutines do is the outside's.
 func TestSockets(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 1})
 	r := registered(t, s)
@@ -148,7 +150,8 @@ func TestSockets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It waits before there is anything to accept, or the Processor would never have to ask for events.
+	// It waits before there is anything to accept, or the Processor would never
+	// have to ask for events.
 	eventually(t, "the accept", func() bool { return gather(t, r).of("netco_registered_fds{processor=0}") >= 1 })
 	eventuallyParked(t, r, 1)
 	c, err := socket.Dial("tcp", ln.Addr().String())
@@ -239,7 +242,8 @@ func TestBlocking(t *testing.T) {
 	})
 }
 
-// TestNotStartedAndEnded: a Scheduler that does not run is told of as far as there is something to tell.
+// TestNotStartedAndEnded: of a Scheduler that does not run, the series that
+// have values are reported.
 func TestNotStartedAndEnded(t *testing.T) {
 	s := fresh(t)
 	r := registered(t, s)
@@ -274,7 +278,8 @@ func TestNotStartedAndEnded(t *testing.T) {
 	}
 }
 
-// TestCPUSeconds: a Processor's CPU time is told while it has a thread of its own.
+// TestCPUSeconds: a Processor's CPU time is reported while it has a thread of
+// its own.
 func TestCPUSeconds(t *testing.T) {
 	const cpu = "netco_processor_cpu_seconds_total{processor=0}"
 	for _, locked := range []bool{false, true} {
@@ -334,7 +339,7 @@ func TestLeftBehind(t *testing.T) {
 }
 
 // TestMoved: what moves is counted where it arrives, and active Processors are
-// told.
+// reported.
 func TestMoved(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 3, MinActive: 2})
 	r := registered(t, s)
@@ -365,7 +370,8 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestEndedByForce: what a Processor's last turn has left behind is not told as if it were there still.
+// TestEndedByForce: what a Processor's last turn has left behind is not
+// reported as if it were still there.
 func TestEndedByForce(t *testing.T) {
 	s := fresh(t)
 	r := registered(t, s)
@@ -410,7 +416,8 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-// TestCostDoesNotGrow: what a scrape allocates, and how many series it gives, does not depend on how much there is to tell of.
+// TestCostDoesNotGrow: what a scrape allocates, and how many series it gives,
+// does not depend on how much there is to report.
 func TestCostDoesNotGrow(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 1})
 	c := NewCollector(s)

@@ -16,7 +16,7 @@ type host struct {
 	ex    coroutine.Executor
 	first []func() // coroutines to begin with
 	inbox mpsc.Queue[coroutine.Coroutine]
-	bell  chan struct{} // capacity 1: look at inbox and ending
+	bell  chan struct{} // capacity 1: inbox or ending has changed
 	end   atomic.Bool   // by force
 }
 

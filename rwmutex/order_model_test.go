@@ -60,7 +60,8 @@ func (o *order) program() explore.Program {
 //	O, P     W, R with no time
 //	w, r     the same with TryLock or TryRLock
 //	x, y     an RUnlock, Unlock too many
-//	!, &     behind them: the thread's parks may be ended by shutdown; it is a goroutine
+//	!, &     behind them: the thread's parks may be ended by shutdown; it is a
+//	         goroutine
 func (o *order) run(th *explore.Thread) {
 	program := o.programs[th.ID()]
 	th.Stoppable = strings.Contains(program, "!")
@@ -94,7 +95,8 @@ func (o *order) run(th *explore.Thread) {
 				o.read(th)
 			}
 		case 'x':
-			if s := o.m.state.Load(); s&writer != 0 || count(s) <= 0 { // else it would be a reader's
+			// Else it would be a reader's.
+			if s := o.m.state.Load(); s&writer != 0 || count(s) <= 0 {
 				o.misuse(th, "rwmutex: RUnlock of unlocked RWMutex", o.m.RUnlock)
 			}
 		case 'y':

@@ -366,7 +366,7 @@ func TestShutdown(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, uint64(round*10+i)))
 			steps := r.IntN(200)
 			two[i%2].spawn(func() {
-				for n := 0; i%2 == 0 || n < 100; n++ { // those of the first host go on until they are ended
+				for n := 0; i%2 == 0 || n < 100; n++ { // those of the first host run until it stops
 					if i == 0 && n == steps {
 						two[0].stop()
 					}

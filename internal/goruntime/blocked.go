@@ -17,14 +17,19 @@ type Standing uint8
 
 // The standings.
 const (
-	Unblocked Standing = iota // it runs or could run, or the runtime itself has stopped it, for the collector say
-	Blocked                   // it waits for something that other code brings about, or is in a system call or in C
-	Switched                  // it is parked in a coro
+	// Unblocked: it runs or could run, or the runtime itself has stopped it, as
+	// for the collector.
+	Unblocked Standing = iota
+	// Blocked: it waits for what other code does, or is in a system call or in
+	// C.
+	Blocked
+	// Switched: it is parked in a coro.
+	Switched
 )
 
-// What of a goroutine's struct tells that, from its number on: runtime.g has
-// atomicstatus, stackLock, goid, schedlink, waitsince, waitreason, eleven bytes,
-// raceignore; and later on racectx, waiting.
+// The fields of a goroutine's struct that show it, from its number on:
+// runtime.g has atomicstatus, stackLock, goid, schedlink, waitsince,
+// waitreason, eleven bytes, raceignore; and later on racectx, waiting.
 const (
 	statusBeforeGoid = 8
 	reasonAfterGoid  = 24
@@ -34,13 +39,13 @@ const (
 	statusRunning = 2
 	statusSyscall = 3
 	statusWaiting = 4
-	statusScan    = 0x1000 // a bit: the collector looks at the stack
+	statusScan    = 0x1000 // a bit: the collector scans the stack
 )
 
 // waitReasons are the values of runtime.waitReason that a release has for waits
 // of user code, for a goroutine that waits for a semaphore, and for one that is
-// parked in a coro. A wait that an allocation may lead to, for the collector, is
-// not among the first: such a goroutine may be in the middle of anything.
+// parked in a coro. A wait that an allocation may lead to, for the collector,
+// is not among the first: such a goroutine may be in the middle of anything.
 type waitReasons struct {
 	release             string // a prefix of runtime.Version
 	user                []uint8
@@ -48,18 +53,19 @@ type waitReasons struct {
 	semaphore           uint8
 	coroutine           uint8
 	racectxAfterGoid    uintptr
-	tellsSemaphores     bool // g.waiting is set for them, too
+	namesSemaphores     bool // g.waiting is set for them, too
 }
 
 var knownReasons = []waitReasons{
-	// IO wait; nil channels; select; select without cases; channels; sleep; sync.Cond, Mutex, RWMutex twice, WaitGroup;
-	// runtime.GC; synctest.Run
+	// IO wait; nil channels; select; select without cases; channels; sleep;
+	// sync.Cond, Mutex, RWMutex twice, WaitGroup; runtime.GC; synctest.Run
 	{"go1.25", []uint8{2, 3, 4, 9, 10, 14, 15, 20, 21, 22, 23, 24, 25, 27, 40}, 14, 9, 19, 38, 152, false},
 	{"go1.26", []uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 40}, 19, 18, 13, 38, 160, true},
 	{"go1.27", []uint8{2, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 27, 40}, 19, 18, 13, 38, 160, true},
 }
 
-// What of a semaphore's waiter, runtime.sudog, tells for what it waits.
+// The fields of a semaphore's waiter, runtime.sudog, that name what it waits
+// for.
 const (
 	sudogGoroutine = 0
 	sudogAddress   = 32
@@ -67,12 +73,13 @@ const (
 
 var errStandings = errors.New("how this Go release marks a goroutine that waits was not found")
 
-// standings is what StandingOf goes by. Written once, by FindStandings.
+// standings is what StandingOf needs of this release. Written once, by
+// FindStandings.
 var standings struct {
 	goid      uintptr
 	racectx   uintptr
 	waiting   uintptr
-	semaphore int // the reason, or -1 if for which one cannot be told
+	semaphore int // the reason, or -1 if which one is not known
 	reason    [256]Standing
 	stacks    bool // whether StackOf works
 }
@@ -103,13 +110,13 @@ func findStandings() error {
 	standings.racectx = goid + known.racectxAfterGoid
 	standings.waiting = standings.racectx + waitingAfterCtx
 	standings.semaphore = -1
-	if known.tellsSemaphores {
+	if known.namesSemaphores {
 		standings.semaphore = int(known.semaphore)
 	}
 	return known.probe()
 }
 
-// probe looks at goroutines of which it knows what they do.
+// probe checks the offsets on goroutines of which it knows what they do.
 func (k *waitReasons) probe() error {
 	var receiving, choosing atomic.Uintptr
 	over := make(chan struct{})
@@ -156,10 +163,10 @@ func StandingOf(g uintptr) Standing {
 }
 
 // waitsForUserSemaphore reports whether g, which waits for a semaphore, does so
-// in user code: for one of internal/poll's, as the second reader of a file does,
-// or its Close. Those are on the heap. The runtime's own are variables of its,
-// and so less than 4 GiB from this package's: what reaches both has 32 bits for
-// that.
+// in user code: for one of internal/poll's, as the second reader of a file
+// does, or its Close. Those are on the heap. The runtime's own are variables of
+// its, and so less than 4 GiB from this package's: what reaches both has 32
+// bits for that.
 //
 // A waiter's struct is used again, for other goroutines, so whose it is is read
 // before and after, twice.
@@ -178,8 +185,8 @@ func waitsForUserSemaphore(g uintptr) bool {
 	return (max(at, here)-min(at, here))>>32 != 0
 }
 
-// waitsInSudog reports whether g.waiting refers to a waiter of g's. g waits in a
-// channel.
+// waitsInSudog reports whether g.waiting refers to a waiter of g's. g waits in
+// a channel.
 func waitsInSudog(g uintptr) bool {
 	waiter := asm.Load(g + standings.waiting)
 	return waiter != 0 && asm.Load(waiter+sudogGoroutine) == g

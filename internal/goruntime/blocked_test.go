@@ -63,8 +63,8 @@ func awaitStanding(t *testing.T, g uintptr, state string, want goruntime.Standin
 	}
 }
 
-// started runs f on a goroutine of which it returns the identity, and a function
-// that waits for its end.
+// started runs f on a goroutine of which it returns the identity, and a
+// function that waits for its end.
 func started(f func()) (g uintptr, wait func()) {
 	is := make(chan uintptr, 1)
 	done := make(chan struct{})
@@ -228,7 +228,7 @@ func TestBlockedForever(t *testing.T) {
 	os.Exit(0)
 }
 
-// semaphores says whether it can be told which semaphore a goroutine waits for.
+// semaphores is whether it is known which semaphore a goroutine waits for.
 var semaphores = !strings.HasPrefix(runtime.Version(), "go1.25")
 
 // TestSemaphores: a goroutine that waits for the file that another reads or
@@ -282,8 +282,8 @@ func (w *stuckWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestCollecting: a goroutine that calls runtime.GC is Blocked while it waits for
-// the cycle; what else it waits for there are semaphores of the runtime's.
+// TestCollecting: a goroutine that calls runtime.GC is Blocked while it waits
+// for the cycle; what else it waits for there are semaphores of the runtime's.
 func TestCollecting(t *testing.T) {
 	findStandings(t)
 	var stop atomic.Bool
@@ -336,7 +336,7 @@ func TestSwitched(t *testing.T) {
 	switchTo()
 }
 
-// deep calls f with so much below it on the stack that a look at it takes long.
+// deep calls f with so much below it on the stack that scanning it takes long.
 //
 //go:noinline
 func deep(levels int, f func()) (n int) {

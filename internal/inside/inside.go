@@ -1,15 +1,15 @@
 // Package inside has what keeps a coroutine from being left behind while it
-// waits inside of netco: see package coroutine, handoff.go.
+// waits inside netco: see package coroutine, handoff.go.
 //
 // A coroutine is left behind where its goroutine is found blocked, be it in a
 // mutex of netco's whose holder does not get a core. That must not happen
-// between the look that an operation begins with and the end of what the look
+// between the check that an operation begins with and the end of what the check
 // guards. So netco's own locks that are waited for in there are of this
 // package, and other waits are enclosed in Pin and Unpin.
 //
-// Who holds one of these locks must not wait for its Processor, which may be
-// waiting for the lock: it calls nothing that has a coroutine rejoin. To wake
-// others does not.
+// The holder of one of these locks must not wait for its Processor, which may
+// be waiting for the lock: it calls nothing that has a coroutine rejoin. To
+// wake others does not.
 package inside
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/netco-go/netco/internal/counter"
 )
 
-// Openness says whether a goroutine that is blocked may be left behind: while it
-// is odd. It only rises, so who has read the same odd number twice knows that it
-// was so in between. The zero value says no.
+// Openness says whether a goroutine that is blocked may be left behind: while
+// it is odd. It only rises, so the same odd number, read twice, means that
+// it was so in between. The zero value is even.
 //
-// Its upper half, from nextRun on, is the number of the goroutine's run, from one
-// switch to it to the next. 2^31 pins in one run count as a new one.
+// Its upper half, from nextRun on, is the number of the goroutine's run, from
+// one switch to it to the next. 2^31 pins in one run count as a new one.
 //
 // Owner: the goroutine. Any thread reads it.
 type Openness struct{ n counter.Counter }
@@ -36,14 +36,15 @@ func (o *Openness) Open() { o.n.Set(o.n.Own() | 1) }
 // Close makes it even.
 func (o *Openness) Close() { o.n.Set((o.n.Own() + 1) &^ 1) }
 
-// Own returns it for the owner, and Restore makes it as odd or even as that was.
+// Own returns it for the owner, and Restore makes it as odd or even as that
+// was.
 func (o *Openness) Own() uint64 { return o.n.Own() }
 
 // Restore is for after Close and a switch. was is what Own returned before.
 func (o *Openness) Restore(was uint64) { o.n.Set(was + was&1*nextRun) }
 
-// Begin is Open for what runs on the goroutine from now on, another coroutine
-// than before.
+// Begin is Open for another coroutine than the one that ran on the goroutine
+// before.
 func (o *Openness) Begin() { o.n.Set((o.n.Own() + nextRun) | 1) }
 
 // Run returns the number of the run, for any thread.
@@ -58,7 +59,7 @@ func (o *Openness) Load() (n uint64, open bool) {
 // find returns the calling goroutine's, or nil. Package coroutine sets it.
 var find func() *Openness
 
-// SetFind says how Pin finds the caller's. For package coroutine's init.
+// SetFind sets how Pin finds the caller's. For package coroutine's init.
 func SetFind(f func() *Openness) { find = f }
 
 // Pinned is what Unpin ends.

@@ -13,15 +13,19 @@ import (
 
 // Info describes a socket.
 type Info struct {
-	FD      int
-	Network string // as in net's errors: "tcp", "unixgram" and so on; "socket" or "file" for the types of these names
+	FD int
+	// Network is as in net's errors: "tcp", "unixgram" and so on; "socket" or
+	// "file" for the types of these names.
+	Network string
 
 	// The addresses as the kernel has them; nil if there is none. Local is a
 	// File's name.
 	Local, Remote net.Addr
 
-	Listener  bool
-	Processor int // index of the one it is registered with; -1 if only ordinary goroutines have waited for it
+	Listener bool
+	// Processor is the index of the one it is registered with; -1 if only
+	// ordinary goroutines have waited for it.
+	Processor int
 
 	// The ids of the coroutines that wait to read or accept, and to write or
 	// connect; 0 for none or a goroutine.

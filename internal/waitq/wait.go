@@ -15,9 +15,9 @@ func Acquire() *coroutine.Waiter {
 	return coroutine.AcquireWaiter()
 }
 
-// Release gives back the result of Acquire. The caller, if it is a coroutine, may
-// move, see coroutine.MoveOn. Preconditions: it is in no queue, and the caller
-// holds no guard.
+// Release gives back the result of Acquire. The caller, if it is a coroutine,
+// may move, see coroutine.MoveOn. Preconditions: it is in no queue, and the
+// caller holds no guard.
 func Release(w *coroutine.Waiter) {
 	if trace != nil {
 		trace.Release(w)
