@@ -109,9 +109,6 @@ func TestPrefetch(t *testing.T) {
 
 // TestLoad: it returns the word at any aligned address.
 func TestLoad(t *testing.T) {
-	if !asm.Supported {
-		t.Skip("no assembly on " + runtime.GOARCH)
-	}
 	words := []uintptr{1, ^uintptr(0), 0, 1 << 63}
 	for i := range words {
 		if got := asm.Load(uintptr(unsafe.Pointer(&words[i]))); got != words[i] {
@@ -192,9 +189,6 @@ func TestCallerPC(t *testing.T) {
 
 // TestAllocs: functions for the hot path do not allocate.
 func TestAllocs(t *testing.T) {
-	if !asm.Supported {
-		t.Skip("no assembly on " + runtime.GOARCH)
-	}
 	for name, f := range map[string]func(){
 		"Getg":     func() { asm.Getg() },
 		"Prefetch": func() { asm.Prefetch(0) },

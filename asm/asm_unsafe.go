@@ -7,9 +7,6 @@ import (
 	"unsafe"
 )
 
-// Supported reports whether this architecture has the assembly.
-const Supported = true
-
 // Getg returns the running goroutine's identity: its address in the runtime,
 // unique while the goroutine exists and reused by a later one. It is never
 // dereferenced. It costs about a nanosecond.

@@ -45,8 +45,4 @@
 // with an argument that function takes, so the runtime sees an ordinary call
 // from Go code and does its own accounting. [Prefetch] cannot fault.
 // docs/RATIONALE.md, "The context switch", has the rest.
-//
-// On architectures without assembly the same names exist: Supported is false,
-// [Getg] parses the goroutine's number out of its stack trace (correct, about a
-// microsecond), and Switch and Load panic.
 package asm

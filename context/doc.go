@@ -52,14 +52,14 @@
 // coroutine transfer, so the garbage collector, stack growth, panics, profiles,
 // traces and the race detector see ordinary goroutines.
 //
-//   - "asm" (amd64, arm64; verified Go releases): jumps from assembly into that
-//     transfer. It is Direct.
-//   - "portable": iter.Pull, public API, on every platform. Only a context's
+//   - "asm" (verified Go releases): jumps from assembly into that transfer. It
+//     is Direct.
+//   - "portable": iter.Pull, public API, with any Go release. Only a context's
 //     own goroutine can suspend it, and its resumer cannot be replaced.
 //
-// The choice is made at init: by architecture, by Go release, and by a
-// self-test. The environment variable NETCO_CONTEXT=asm or portable overrides
-// the release fence, not the self-test. [Backend] and [BackendReason] return
+// The choice is made at init: by Go release, and by a self-test. The
+// environment variable NETCO_CONTEXT=asm or portable overrides the release
+// fence, not the self-test. [Backend] and [BackendReason] return
 // the outcome. If "portable" is selected without having been asked for, one
 // line on stderr says so and why.
 //

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/netco-go/netco/asm"
 	"github.com/netco-go/netco/context"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
@@ -43,17 +42,13 @@ func TestForcingABackend(t *testing.T) {
 		t.Fatal(err)
 	}
 	usual := context.BackendPortable
-	if asm.Supported && goruntime.Verified() == nil {
+	if goruntime.Verified() == nil {
 		usual = context.BackendAsm
-	}
-	forced := context.BackendPortable
-	if asm.Supported {
-		forced = context.BackendAsm
 	}
 	for _, c := range []struct{ env, backend, reason, stderr string }{
 		{"", usual, "", ""},
 		{"portable", context.BackendPortable, "NETCO_CONTEXT=portable", ""},
-		{"asm", forced, "", ""},
+		{"asm", context.BackendAsm, "", ""},
 		{"bogus", usual, "", `netco: NETCO_CONTEXT="bogus" is neither "asm" nor "portable"; using the default` + "\n"},
 		{"ASM", usual, "", `netco: NETCO_CONTEXT="ASM" is neither "asm" nor "portable"; using the default` + "\n"},
 	} {
@@ -151,7 +146,7 @@ func TestThreadLocks(t *testing.T) {
 
 // TestThisBackend: the one that the environment asks for.
 func TestThisBackend(t *testing.T) {
-	if want := os.Getenv(context.EnvVar); want != "" && want != context.Backend() && (want != context.BackendAsm || asm.Supported) {
+	if want := os.Getenv(context.EnvVar); want != "" && want != context.Backend() {
 		t.Errorf("backend %s, asked for was %s", context.Backend(), want)
 	}
 	if context.Direct() != (context.Backend() == context.BackendAsm) {

@@ -152,7 +152,7 @@ func TestPanicCrashes(t *testing.T) {
 // gives the thread away while it holds it locked, netco says which one first.
 func TestLockedIsNamed(t *testing.T) {
 	if !asm.LocksKnown() {
-		t.Skip("thread locks are not known on this architecture")
+		t.Skip("thread locks are not known with this Go release")
 	}
 	for name, want := range map[string]string{
 		"locked, waits": " waits while it holds runtime.LockOSThread", "locked, yields": " yields while it holds ",

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	_ "github.com/netco-go/netco/asm" // ends a build for other platforms
 )
 
 var epoch, base = start()

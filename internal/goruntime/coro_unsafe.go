@@ -27,9 +27,6 @@ var NewCoro func(f func(Coro)) Coro
 // runtime.FuncForPC, walking the text of the runtime from a known function:
 // about 1.5 ms, once. They are linked in because iter.Pull refers to them.
 func LinkCoro() error {
-	if !asm.Supported {
-		return errors.New("no assembly for " + runtime.GOARCH)
-	}
 	keepLinked()
 	found := findFuncs("runtime.newcoro", "runtime.coroswitch")
 	if found == nil {

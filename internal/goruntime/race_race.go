@@ -32,9 +32,6 @@ var (
 var FindRace = sync.OnceValue(findRace)
 
 func findRace() error {
-	if !asm.Supported {
-		return errors.New("no assembly for " + runtime.GOARCH)
-	}
 	if err := FindStandings(); err != nil {
 		return err
 	}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	_ "github.com/netco-go/netco/asm" // ends a build for other platforms
 )
 
 const (

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	_ "github.com/netco-go/netco/asm" // ends a build for other platforms
 )
 
 // Serve is the child's main loop: it says hello, answers requests and returns

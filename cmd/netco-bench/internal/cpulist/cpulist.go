@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	_ "github.com/netco-go/netco/asm" // ends a build for other platforms
 )
 
 // maxCPU is the highest CPU number a unix.CPUSet holds.
