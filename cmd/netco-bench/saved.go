@@ -140,17 +140,21 @@ func writeJSON(name string, stdout io.Writer, value any) error {
 }
 
 // canWrite reports before a measurement that its files could not be written
-// after it.
+// after it. It leaves no empty file behind.
 func canWrite(names ...string) error {
 	for _, name := range names {
 		if name == "" || name == "-" {
 			continue
 		}
+		_, missing := os.Stat(name)
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
 		if err != nil {
 			return err
 		}
 		f.Close()
+		if missing != nil {
+			os.Remove(name)
+		}
 	}
 	return nil
 }

@@ -120,3 +120,18 @@ func TestOverlap(t *testing.T) {
 		}
 	}
 }
+
+func TestCanWrite(t *testing.T) {
+	t.Chdir(t.TempDir())
+	testenv.OK(t, os.WriteFile("old", []byte("kept"), 0o600))
+	testenv.OK(t, canWrite("new", "old", "-", ""))
+	if text, _ := os.ReadFile("old"); string(text) != "kept" {
+		t.Errorf("the old file holds %q", text)
+	}
+	if _, err := os.Stat("new"); err == nil {
+		t.Error("an empty file is left")
+	}
+	if err := canWrite("old", "gone/x"); err == nil {
+		t.Error("no error")
+	}
+}

@@ -42,11 +42,13 @@ func startServer(ctx context.Context, command, target string) (*serverCommand, e
 		return nil, fmt.Errorf("%s is in use before %q has started", address, command)
 	}
 	s := &serverCommand{ended: make(chan struct{})}
-	if s.direct = !strings.ContainsAny(command, "|&;<>()$`\\\"'*?[]#~=%{}!\n"); s.direct {
-		words := strings.Fields(command)
-		if len(words) == 0 {
-			return nil, usagef("a command is empty")
-		}
+	words := strings.Fields(command)
+	if len(words) == 0 {
+		return nil, usagef("a command is empty")
+	}
+	// A shell's CPU is not the server's.
+	s.direct = !strings.ContainsAny(command, "|&;<>()$`\\\"'*?[]~{}!\n") && !strings.Contains(words[0], "=")
+	if s.direct {
 		s.cmd = exec.Command(words[0], words[1:]...)
 	} else {
 		s.cmd = exec.Command("sh", "-c", command)

@@ -3,8 +3,9 @@
  * thread, one level-triggered epoll and one buffer. Each event is one recv and
  * one send. It speaks to netco-bench like the other servers: a line of JSON
  * when it listens, another for each line on its stdin, and it ends with that.
+ * With a PORT it listens there and has no use for stdin.
  *
- * usage: echo ADDRESS SIZE
+ * usage: echo ADDRESS SIZE [PORT]
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -32,8 +33,8 @@ static void watch(int ep, int fd)
 		die("epoll_ctl");
 }
 
-/* listen_on listens on a port that the kernel chooses, and says which. */
-static int listen_on(const char *address)
+/* listen_on listens on a port, one that the kernel chooses if 0, and says which. */
+static int listen_on(const char *address, in_port_t port)
 {
 	struct sockaddr_storage sa = { 0 };
 	struct sockaddr_in *in4 = (void *)&sa;
@@ -41,17 +42,21 @@ static int listen_on(const char *address)
 	socklen_t len;
 	if (inet_pton(AF_INET, address, &in4->sin_addr) == 1) {
 		sa.ss_family = AF_INET;
+		in4->sin_port = htons(port);
 		len = sizeof *in4;
 	} else if (inet_pton(AF_INET6, address, &in6->sin6_addr) == 1) {
 		sa.ss_family = AF_INET6;
+		in6->sin6_port = htons(port);
 		len = sizeof *in6;
 	} else {
 		fprintf(stderr, "%s is no address\n", address);
 		exit(1);
 	}
 	int fd = socket(sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int one = 1;
 	if (fd < 0)
 		die("socket");
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
 	if (bind(fd, (void *)&sa, len) < 0)
 		die("bind");
 	if (listen(fd, 4096) < 0)
@@ -126,18 +131,20 @@ static void echo(int fd, char *buf, size_t size)
 int main(int argc, char **argv)
 {
 	static struct epoll_event events[1024];
-	size_t size = argc == 3 ? strtoul(argv[2], NULL, 10) : 0;
+	size_t size = argc == 3 || argc == 4 ? strtoul(argv[2], NULL, 10) : 0;
+	in_port_t port = argc == 4 ? strtoul(argv[3], NULL, 10) : 0;
 	char *buf = malloc(size);
 	if (size == 0 || buf == NULL) {
-		fprintf(stderr, "usage: echo ADDRESS SIZE\n");
+		fprintf(stderr, "usage: echo ADDRESS SIZE [PORT]\n");
 		return 2;
 	}
 	int ep = epoll_create1(EPOLL_CLOEXEC);
 	if (ep < 0)
 		die("epoll_create1");
-	int ln = listen_on(argv[1]);
+	int ln = listen_on(argv[1], port);
 	watch(ep, ln);
-	watch(ep, 0);
+	if (port == 0)
+		watch(ep, 0);
 	for (;;) {
 		int n = epoll_wait(ep, events, 1024, -1);
 		if (n < 0 && errno != EINTR)

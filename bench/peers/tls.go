@@ -1,0 +1,45 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"net"
+	"time"
+)
+
+func tlsNet(address string) error {
+	config, err := newConfig()
+	if err != nil {
+		return err
+	}
+	return onNet(address, func(c net.Conn) { echo(tls.Server(c, config)) })
+}
+
+func tlsNetco(address string) error {
+	config, err := newConfig()
+	if err != nil {
+		return err
+	}
+	return onNetco(address, func(c net.Conn) { echo(tls.Server(c, config)) })
+}
+
+// newConfig returns a configuration with a certificate that is good for a day.
+func newConfig() (*tls.Config, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(0, 0, 1),
+		KeyUsage: x509.KeyUsageDigitalSignature, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, nil
+}
