@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,8 +10,10 @@ import (
 	"testing"
 )
 
-// tool builds netco-vet, once.
+// tool is netco-vet, built once.
 var tool string
+
+var update = flag.Bool("update", false, "write testdata/port/*.golden anew")
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "netco-vet-")
@@ -95,6 +98,48 @@ func program(t *testing.T, packages ...string) (dir string) {
 		t.Fatal(out)
 	}
 	return dir
+}
+
+// TestPort: imports change, in tests too; of the go statements those that serve
+// connections. The module's own test passes then.
+func TestPort(t *testing.T) {
+	above, dir := root(t), t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/port")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"go.mod", "server.go", "server_test.go"} {
+		if err := os.Rename(filepath.Join(dir, name+".txt"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sums, err := os.ReadFile(filepath.Join(above, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, failed := run(t, ".", tool, "port", "-netco", above, dir)
+	if failed {
+		t.Fatal(out)
+	}
+	server, err := os.ReadFile(filepath.Join(dir, "server.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for golden, got := range map[string]string{"report.golden": out, "server.go.golden": string(server)} {
+		golden = filepath.Join("testdata/port", golden)
+		if *update {
+			err = os.WriteFile(golden, []byte(got), 0o666)
+		}
+		want, _ := os.ReadFile(golden)
+		if err != nil || got != string(want) {
+			t.Errorf("%s should be\n%s\n%v", golden, got, err)
+		}
+	}
+	if out, failed := run(t, dir, "go", "test", "."); failed {
+		t.Error(out)
+	}
 }
 
 // TestFixed: with fixes made, the programs build against the real netco, and

@@ -18,7 +18,7 @@ import (
 // language is the Go version that netco's go.mod states.
 const language = "1.25.0"
 
-//go:embed testdata/*_test.go.txt
+//go:embed testdata/*_test.go.txt testdata/left/*.txt
 var extras embed.FS
 
 // errDownload wraps what keeps a module or its requirements from being had.
@@ -100,6 +100,7 @@ type port struct {
 	*module
 	kind     kind
 	dir      string
+	root     string         // netco's folder
 	packages []*testPackage // those whose tests the change may matter to
 }
 
@@ -110,11 +111,11 @@ type testPackage struct {
 }
 
 // newPort makes a port in dir of the copy in original.
-func (m *module) newPort(dir, original string, k kind) (*port, error) {
-	p := &port{module: m, kind: k, dir: dir}
+func (m *module) newPort(dir, original, root string, k kind) (*port, error) {
+	p := &port{module: m, kind: k, dir: dir, root: root}
 	changed := map[string]bool{} // folders
 	err := copyTree(dir, original, func(name string, text []byte) ([]byte, error) {
-		if !strings.HasSuffix(name, ".go") {
+		if !strings.HasSuffix(name, ".go") || k.tool {
 			return text, nil
 		}
 		after, err := m.change(name, string(text), k.change)
@@ -123,13 +124,16 @@ func (m *module) newPort(dir, original string, k kind) (*port, error) {
 		}
 		return []byte(after), err
 	})
+	if err == nil && k.tool {
+		err = p.byTool(original, changed)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if p.packages, err = p.list(changed); err != nil {
 		return nil, err
 	}
-	if k.change.statements {
+	if k.change.statements || k.tool {
 		err = p.addExtras()
 	}
 	return p, err

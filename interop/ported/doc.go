@@ -14,9 +14,13 @@
 // go statements of tests stay as they are. A test is thus an ordinary goroutine
 // that meets coroutines in channels and over connections.
 //
-// There are two kinds of ports. "statements" follows the first rule alone, so
-// that coroutines wait in the standard's connections; "net" follows both. The
-// tests of each run with one Processor and with two, from one binary. Packages
+// There are two such kinds of ports. "statements" follows the first rule alone,
+// so that coroutines wait in the standard's connections; "net" follows both. A
+// third, "vet", is what netco-vet port makes of the module: it changes only the
+// go statements that serve connections. What it leaves to a person must be what
+// testdata/left has.
+//
+// The tests of each run with one Processor and with two, from one binary. Packages
 // that the change does not reach are left out. A test that does not pass counts
 // if it passes in an untouched copy, with the same versions of all dependencies
 // and the same language version, which is the one that netco requires.

@@ -17,14 +17,16 @@ import (
 type kind struct {
 	name   string
 	change change
+	tool   bool // it is made by cmd/netco-vet
 }
 
 // untouched is no port: what the others are compared with.
 var untouched = kind{name: "untouched"}
 
 var kinds = []kind{
-	{"statements", change{statements: true}},
-	{"net", change{statements: true, imports: true}},
+	{name: "statements", change: change{statements: true}},
+	{name: "net", change: change{statements: true, imports: true}},
+	{name: "vet", tool: true},
 }
 
 // settings are the flags.
@@ -67,7 +69,7 @@ func parseFlags() (*settings, error) {
 		flag.Func(name, usage, split(to, value))
 	}
 	words(&s.modules, "modules", strings.Join(allModules, ","), "only these `modules`")
-	words(&s.kinds, "ports", strings.Join(allKinds, ","), "only these `kinds`: statements, net, untouched")
+	words(&s.kinds, "ports", strings.Join(allKinds, ","), "only these `kinds`: statements, net, vet, untouched")
 	allKinds = append(allKinds, untouched.name)
 	words(&s.processors, "processors", "1,2", "with how many `Processors`, a run for each number")
 	match := flag.String("run", "", "only tests whose names match this `expression`")

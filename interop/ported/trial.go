@@ -28,10 +28,10 @@ func (t *trial) build() error {
 		return err
 	}
 	for _, k := range slices.Concat([]kind{untouched}, kinds) {
-		if !slices.Contains(t.kinds, k.name) {
+		if !slices.Contains(t.kinds, k.name) || k.tool && t.module.left() == "" {
 			continue
 		}
-		p, err := t.module.newPort(filepath.Join(t.dir, k.name), t.original(), k)
+		p, err := t.module.newPort(filepath.Join(t.dir, k.name), t.original(), t.root, k)
 		if err != nil {
 			return err
 		}

@@ -293,22 +293,10 @@ func mentions(t types.Type, f func(types.Type) bool) bool {
 // goHandler notes a go statement that hands a connection of netco's to a
 // goroutine.
 func (w *walker) goHandler(x *ast.GoStmt) {
-	var conn *ast.Ident
-	ast.Inspect(x.Call, func(n ast.Node) bool {
-		id, ok := n.(*ast.Ident)
-		if !ok || conn != nil {
-			return conn == nil
-		}
-		v, ok := w.TypesInfo.Uses[id].(*types.Var)
-		if !ok || v.IsField() || v.Pos() > x.Pos() || !isConn(v.Type()) {
-			return true
-		}
-		if from := w.source(id, isNetco, map[*types.Var]bool{}); from != nil {
-			conn = id
-		}
-		return true
-	})
-	if conn == nil {
+	conn, ok := w.connIn(x.Call, func(id *ast.Ident) bool {
+		return w.source(id, isNetco, map[*types.Var]bool{}) != nil
+	}).(*ast.Ident)
+	if !ok {
 		return
 	}
 	w.event(finding{
@@ -332,10 +320,13 @@ func isConn(t types.Type) bool {
 func (w *walker) goFix(x *ast.GoStmt, conn *ast.Ident) fixer {
 	c := x.Call
 	lit, isLit := ast.Unparen(c.Fun).(*ast.FuncLit)
-	if !isLit && !w.stable(c.Fun) || slices.ContainsFunc(c.Args, func(arg ast.Expr) bool { return !w.stable(arg) }) {
+	if !w.stableCall(c) {
 		return nil
 	}
 	return func() []analysis.SuggestedFix {
+		if !w.accepted(conn) || w.releases(c) {
+			return nil
+		}
 		name, edits, ok := w.importName(x.Pos(), ".")
 		if !ok {
 			return nil
@@ -350,31 +341,58 @@ func (w *walker) goFix(x *ast.GoStmt, conn *ast.Ident) fixer {
 	}
 }
 
+// stableCall reports whether a call's function and arguments are the same
+// later.
+func (p *pkg) stableCall(c *ast.CallExpr) bool {
+	_, isLit := ast.Unparen(c.Fun).(*ast.FuncLit)
+	return (isLit || p.stable(c.Fun)) && !slices.ContainsFunc(c.Args, func(x ast.Expr) bool { return !p.stable(x) })
+}
+
+// releases reports whether what a go statement calls does more at its end than
+// to close: then closing is not enough where it is not started.
+func (p *pkg) releases(c *ast.CallExpr) (more bool) {
+	to, _, _ := p.function(c.Fun)
+	if to == nil {
+		return true
+	}
+	ast.Inspect(to.body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.DeferStmt:
+			fn := p.static(n.Call.Fun)
+			more = more || fn == nil || fn.Name() != "Close"
+		case *ast.SelectorExpr:
+			more = more || n.Sel.Name == "Done"
+		}
+		return true
+	})
+	return more
+}
+
 // stable reports whether x has the same value whenever it is evaluated: a
 // function, a constant, a variable of this function's that is assigned once,
 // and methods of such.
-func (w *walker) stable(x ast.Expr) bool {
-	if tv := w.TypesInfo.Types[x]; tv.Value != nil || tv.IsNil() {
+func (p *pkg) stable(x ast.Expr) bool {
+	if tv := p.TypesInfo.Types[x]; tv.Value != nil || tv.IsNil() {
 		return true
 	}
 	switch x := ast.Unparen(x).(type) {
 	case *ast.Ident:
-		switch obj := w.TypesInfo.Uses[x].(type) {
+		switch obj := p.TypesInfo.Uses[x].(type) {
 		case *types.Func, *types.PkgName:
 			return true
 		case *types.Var:
-			return !obj.IsField() && obj.Parent() != w.Pkg.Scope() && !w.reassigned[obj]
+			return !obj.IsField() && obj.Parent() != p.Pkg.Scope() && !p.reassigned[obj]
 		}
 	case *ast.SelectorExpr:
-		if _, ok := w.TypesInfo.Uses[x.Sel].(*types.Func); !ok {
+		if _, ok := p.TypesInfo.Uses[x.Sel].(*types.Func); !ok {
 			return false
 		}
-		if t := w.TypesInfo.TypeOf(x.X); t != nil && w.TypesInfo.Types[x.X].IsValue() {
+		if t := p.TypesInfo.TypeOf(x.X); t != nil && p.TypesInfo.Types[x.X].IsValue() {
 			if _, ptr := t.Underlying().(*types.Pointer); !ptr {
 				return false // a copy is made of the receiver
 			}
 		}
-		return w.stable(x.X)
+		return p.stable(x.X)
 	}
 	return false
 }

@@ -35,8 +35,14 @@ var find = &analysis.Analyzer{
 	Doc:        "follow calls from functions that run as coroutines of netco",
 	Requires:   []*analysis.Analyzer{inspect.Analyzer},
 	FactTypes:  []analysis.Fact{(*summary)(nil)},
-	ResultType: reflect.TypeFor[[]diagnostic](),
+	ResultType: reflect.TypeFor[*result](),
 	Run:        run,
+}
+
+// result is what find has found in a package.
+type result struct {
+	pkg   *pkg // nil for netco's packages and the standard library's
+	found []diagnostic
 }
 
 // diagnostic is a finding of one of the rules.
@@ -72,7 +78,7 @@ func Analyzers() (all []*analysis.Analyzer) {
 			URL:      page + r.name,
 			Requires: []*analysis.Analyzer{find},
 			Run: func(pass *analysis.Pass) (any, error) {
-				for _, d := range pass.ResultOf[find].([]diagnostic) {
+				for _, d := range pass.ResultOf[find].(*result).found {
 					if d.rule == r.name {
 						pass.Report(d.Diagnostic)
 					}
@@ -86,7 +92,7 @@ func Analyzers() (all []*analysis.Analyzer) {
 
 func run(pass *analysis.Pass) (any, error) {
 	if _, ok := library(pass.Pkg.Path()); ok || standard(pass) {
-		return []diagnostic(nil), nil
+		return &result{}, nil
 	}
 	p := newPkg(pass)
 	p.collect()
@@ -95,7 +101,7 @@ func run(pass *analysis.Pass) (any, error) {
 	p.report()
 	p.others()
 	slices.SortStableFunc(p.found, func(a, b diagnostic) int { return int(a.Pos - b.Pos) })
-	return p.found, nil
+	return &result{p, p.found}, nil
 }
 
 // standard reports whether the package is one of the standard library.

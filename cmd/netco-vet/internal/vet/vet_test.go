@@ -16,7 +16,7 @@ var all = &analysis.Analyzer{
 		if err != nil {
 			return nil, err
 		}
-		for _, d := range found.([]diagnostic) {
+		for _, d := range found.(*result).found {
 			pass.Report(d.Diagnostic)
 		}
 		return nil, nil

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// left is what netco-vet is to leave to a person, or "" if the module is not
+// ported by it.
+func (m *module) left() string {
+	text, _ := extras.ReadFile("testdata/left/" + m.name + ".txt")
+	return string(text)
+}
+
+// byTool lets netco-vet port the copy in p.dir, and notes in changed the folders
+// whose files differ from those in original then. What netco-vet says must be
+// what is in testdata/left.
+func (p *port) byTool(original string, changed map[string]bool) error {
+	tool := p.dir + ".netco-vet"
+	if _, err := command(filepath.Join(p.root, "cmd", "netco-vet"), "go", "build", "-o", tool, "."); err != nil {
+		return fmt.Errorf("netco-vet %w: %v", errDownload, err)
+	}
+	out, err := command(p.dir, tool, "port", "-netco", p.root, ".")
+	if err != nil {
+		return err
+	}
+	if got := string(out); got != p.left() {
+		return fmt.Errorf("netco-vet port says\n%s\nwant\n%s", got, p.left())
+	}
+	return copyTree(p.dir, p.dir, func(name string, text []byte) ([]byte, error) {
+		before, err := os.ReadFile(filepath.Join(original, name))
+		if strings.HasSuffix(name, ".go") && string(before) != string(text) {
+			changed[filepath.Dir(name)] = true
+		}
+		return nil, err // nothing is to be copied
+	})
+}
