@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gifts are what members are asked to give away, as "0>1:5".
-func gifts(g *Group) (asked []string) {
+// requests are what members are asked to give away, as "0>1:5".
+func requests(g *Group) (asked []string) {
 	for i, p := range g.members {
 		switch x := p.moveRequest.Load(); {
 		case x == nil:
@@ -52,45 +52,77 @@ func marks(g *Group) string {
 	return s.String()
 }
 
+// The state of each member before a decision.
+type (
+	busy  = []float64
+	fds   = []int
+	ready = []uint64 // coroutines; nil for none
+)
+
+// decisions are for TestDecide: in the first line what the balancer finds, in
+// the second what it does.
+var decisions = []struct {
+	name      string
+	min       int
+	active    string // as marks
+	busy      busy
+	fds       fds
+	ready     ready
+	high, low int // how often in a row it was so before
+
+	asked             []string // as requests
+	becomes           string   // as marks
+	lastHigh, lastLow int
+}{
+	{"busy once", 1, "+-", busy{1, 0}, fds{8, 0}, nil, 0, 0,
+		nil, "+-", 1, 0},
+	{"busy for long", 1, "+-", busy{1, 0}, fds{8, 0}, nil, spreadAfter - 1, 0,
+		[]string{"0>1:4"}, "++", 0, 0},
+	{"busy, not enough", 1, "+-", busy{0.9, 0}, fds{8, 0}, nil, 1, 0,
+		nil, "+-", 0, 0},
+	{"busy with one fd", 1, "+-", busy{1, 0}, fds{1, 0}, nil, 1, 0,
+		nil, "+-", 2, 0},
+	{"busy with what is ready", 1, "+-", busy{1, 0}, fds{1, 0}, ready{7, 0}, spreadAfter - 1, 0,
+		[]string{"0>1:3"}, "++", 0, 0},
+	{"the busiest of three", 1, "++-", busy{0.4, 1, 0}, fds{8, 6, 0}, nil, spreadAfter - 1, 0,
+		[]string{"1>2:3"}, "+++", 0, 0},
+	{"two of four", 1, "++--", busy{0.95, 1, 0, 0}, fds{8, 6, 0, 0}, nil, spreadAfter - 1, 0,
+		[]string{"0>2:4", "1>3:3"}, "++++", 0, 0},
+	{"all active, uneven", 1, "++", busy{1, 0.5}, fds{8, 2}, nil, 1, 0,
+		[]string{"0>1:2"}, "++", 0, 0},
+	{"all active, nearly even", 1, "++", busy{1, 0.8}, fds{8, 2}, nil, 1, 0,
+		nil, "++", 2, 0},
+	{"idle, not for long", 1, "++", busy{0.2, 0.1}, fds{2, 2}, nil, 0, 3,
+		nil, "++", 0, 4},
+	{"idle for long", 1, "++", busy{0.2, 0.1}, fds{2, 2}, nil, 0, packAfter - 1,
+		[]string{"1>0:all"}, "+-", 0, 0},
+	{"idle, the first is the least busy", 1, "++", busy{0.1, 0.2}, fds{2, 2}, nil, 0, packAfter - 1,
+		[]string{"1>0:all"}, "+-", 0, 0},
+	{"idle, of three", 1, "+++", busy{0.3, 0.05, 0.2}, fds{2, 2, 2}, nil, 0, packAfter - 1,
+		[]string{"1>2:all"}, "+-+", 0, 0},
+	{"all idle alike", 1, "+++", busy{0, 0, 0}, fds{2, 2, 2}, nil, 0, packAfter - 1,
+		[]string{"1>0:all"}, "+-+", 0, 0},
+	{"one fewer would be too busy", 1, "++", busy{0.4, 0.3}, fds{2, 2}, nil, 0, packAfter - 1,
+		nil, "++", 0, 0},
+	{"no fewer than the least", 2, "++-", busy{0, 0, 0}, fds{2, 2, 0}, nil, 0, packAfter,
+		nil, "++-", 0, 0},
+	{"one that is not active was busy", 1, "+-", busy{0.3, 0.01}, fds{2, 2}, nil, 0, 0,
+		[]string{"1>0:all"}, "+-", 0, 0},
+	{"to the least busy", 1, "++-", busy{0.8, 0.7, 0.01}, fds{2, 2, 2}, nil, 0, 0,
+		[]string{"2>1:all"}, "++-", 0, 0},
+	{"it was asleep", 1, "+-", busy{0.3, 0}, fds{2, 2}, nil, 0, 0,
+		nil, "+-", 0, 0},
+	{"it has nothing", 1, "+-", busy{0.3, 0.01}, fds{2, 0}, nil, 0, 0,
+		nil, "+-", 0, 0},
+	{"it has a coroutine", 1, "+-", busy{0.3, 0.01}, fds{2, 0}, ready{0, 1}, 0, 0,
+		[]string{"1>0:all"}, "+-", 0, 0},
+	{"none is active", 0, "--", busy{0.3, 0.01}, fds{2, 2}, nil, 1, 1,
+		nil, "--", 1, 1},
+}
+
 // TestDecide: each rule of the balancer, beside what it must not do.
 func TestDecide(t *testing.T) {
-	for _, c := range []struct {
-		name      string
-		min       int
-		active    string
-		busy      []float64
-		fds       []int
-		ready     []uint64
-		high, low int // how often it was so before
-
-		asked    []string
-		becomes  string
-		lastHigh int
-		lastLow  int
-	}{
-		{"busy once", 1, "+-", []float64{1, 0}, []int{8, 0}, []uint64{0, 0}, 0, 0, nil, "+-", 1, 0},
-		{"busy for long", 1, "+-", []float64{1, 0}, []int{8, 0}, []uint64{0, 0}, spreadAfter - 1, 0, []string{"0>1:4"}, "++", 0, 0},
-		{"busy, not enough", 1, "+-", []float64{0.9, 0}, []int{8, 0}, []uint64{0, 0}, 1, 0, nil, "+-", 0, 0},
-		{"busy with one fd", 1, "+-", []float64{1, 0}, []int{1, 0}, []uint64{0, 0}, 1, 0, nil, "+-", 2, 0},
-		{"busy with what is ready", 1, "+-", []float64{1, 0}, []int{1, 0}, []uint64{7, 0}, spreadAfter - 1, 0, []string{"0>1:3"}, "++", 0, 0},
-		{"the busiest of three", 1, "++-", []float64{0.4, 1, 0}, []int{8, 6, 0}, []uint64{0, 0, 0}, spreadAfter - 1, 0, []string{"1>2:3"}, "+++", 0, 0},
-		{"two of four", 1, "++--", []float64{0.95, 1, 0, 0}, []int{8, 6, 0, 0}, []uint64{0, 0, 0, 0}, spreadAfter - 1, 0, []string{"0>2:4", "1>3:3"}, "++++", 0, 0},
-		{"all active, uneven", 1, "++", []float64{1, 0.5}, []int{8, 2}, []uint64{0, 0}, 1, 0, []string{"0>1:2"}, "++", 0, 0},
-		{"all active, nearly even", 1, "++", []float64{1, 0.8}, []int{8, 2}, []uint64{0, 0}, 1, 0, nil, "++", 2, 0},
-		{"idle, not for long", 1, "++", []float64{0.2, 0.1}, []int{2, 2}, []uint64{0, 0}, 0, 3, nil, "++", 0, 4},
-		{"idle for long", 1, "++", []float64{0.2, 0.1}, []int{2, 2}, []uint64{0, 0}, 0, packAfter - 1, []string{"1>0:all"}, "+-", 0, 0},
-		{"idle, the first is the least busy", 1, "++", []float64{0.1, 0.2}, []int{2, 2}, []uint64{0, 0}, 0, packAfter - 1, []string{"1>0:all"}, "+-", 0, 0},
-		{"idle, of three", 1, "+++", []float64{0.3, 0.05, 0.2}, []int{2, 2, 2}, []uint64{0, 0, 0}, 0, packAfter - 1, []string{"1>2:all"}, "+-+", 0, 0},
-		{"all idle alike", 1, "+++", []float64{0, 0, 0}, []int{2, 2, 2}, []uint64{0, 0, 0}, 0, packAfter - 1, []string{"1>0:all"}, "+-+", 0, 0},
-		{"one fewer would be too busy", 1, "++", []float64{0.4, 0.3}, []int{2, 2}, []uint64{0, 0}, 0, packAfter - 1, nil, "++", 0, 0},
-		{"no fewer than the least", 2, "++-", []float64{0, 0, 0}, []int{2, 2, 0}, []uint64{0, 0, 0}, 0, packAfter, nil, "++-", 0, 0},
-		{"one that is not active was busy", 1, "+-", []float64{0.3, 0.01}, []int{2, 2}, []uint64{0, 0}, 0, 0, []string{"1>0:all"}, "+-", 0, 0},
-		{"to the least busy", 1, "++-", []float64{0.8, 0.7, 0.01}, []int{2, 2, 2}, []uint64{0, 0, 0}, 0, 0, []string{"2>1:all"}, "++-", 0, 0},
-		{"it was asleep", 1, "+-", []float64{0.3, 0}, []int{2, 2}, []uint64{0, 0}, 0, 0, nil, "+-", 0, 0},
-		{"it has nothing", 1, "+-", []float64{0.3, 0.01}, []int{2, 0}, []uint64{0, 0}, 0, 0, nil, "+-", 0, 0},
-		{"it has a coroutine", 1, "+-", []float64{0.3, 0.01}, []int{2, 0}, []uint64{0, 1}, 0, 0, []string{"1>0:all"}, "+-", 0, 0},
-		{"none is active", 0, "--", []float64{0.3, 0.01}, []int{2, 2}, []uint64{0, 0}, 1, 1, nil, "--", 1, 1},
-	} {
+	for _, c := range decisions {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGroup(t, len(c.active))
 			defer g.Discard()
@@ -98,12 +130,14 @@ func TestDecide(t *testing.T) {
 			for i, p := range g.members {
 				p.active.Store(c.active[i] == '+')
 				registerFds(t, p, c.fds[i])
-				p.Stats.Queued.Set(c.ready[i])
-				p.ex.Stats.Live.Set(c.ready[i])
+				if c.ready != nil {
+					p.Stats.Queued.Set(c.ready[i])
+					p.ex.Stats.Live.Set(c.ready[i])
+				}
 			}
 			b := &balancer{at: time.Now(), busy: c.busy, high: c.high, low: c.low}
 			g.decide(b)
-			if asked := gifts(g); !slices.Equal(asked, c.asked) {
+			if asked := requests(g); !slices.Equal(asked, c.asked) {
 				t.Errorf("asked for %q, want %q", asked, c.asked)
 			}
 			if m := marks(g); m != c.becomes {
@@ -151,7 +185,8 @@ func TestTrial(t *testing.T) {
 			after = now.Add(c.pause)
 		}
 		if !over || failed != c.failed || tr.pause != c.pause || !tr.after.Equal(after) {
-			t.Errorf("trial %d with %v of 100: over %t, failed %t, pause %v until %v", i, c.rate, over, failed, tr.pause, tr.after)
+			t.Errorf("trial %d with %v of 100: over %t, failed %t, pause %v until %v", i, c.rate,
+				over, failed, tr.pause, tr.after)
 		}
 	}
 	for range 10 {
@@ -177,13 +212,13 @@ func TestDecideAroundTrial(t *testing.T) {
 		g.decide(b)
 	}
 	for look := range trialSettles + trialSamples {
-		if asked := gifts(g); !slices.Equal(asked, []string{"0>1:4"}) || marks(g) != "++" {
+		if asked := requests(g); !slices.Equal(asked, []string{"0>1:4"}) || marks(g) != "++" {
 			t.Fatalf("look %d: asked for %q, active are %s", look, asked, marks(g))
 		}
 		b.busy[1] = 0.5 // uneven
 		g.decide(b)
 	}
-	if asked := gifts(g); !slices.Contains(asked, "1>0:all") || marks(g) != "+-" {
+	if asked := requests(g); !slices.Contains(asked, "1>0:all") || marks(g) != "+-" {
 		t.Errorf("after the trial: asked for %q, active are %s", asked, marks(g))
 	}
 	for range 2 * spreadAfter {

@@ -2,6 +2,7 @@ package processor
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,11 +19,7 @@ func limited(t testing.TB, n, most int) *Group {
 	g := NewGroup(nil)
 	g.SetMaxCoroutines(most)
 	addMembers(t, g, n)
-	for _, p := range g.members {
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	start(t, g)
 	t.Cleanup(func() { end(g) })
 	return g
 }
@@ -74,7 +71,8 @@ func TestSubmitTooLate(t *testing.T) {
 	}
 	end(g)
 	for range 3 {
-		if _, err := p.Spawn(nil, Spawn{Fn: func() {}, Pinned: true}); !errors.Is(err, coroutine.ErrShutdown) {
+		_, err := p.Spawn(nil, Spawn{Fn: func() {}, Pinned: true})
+		if !errors.Is(err, coroutine.ErrShutdown) {
 			t.Errorf("%v, want ErrShutdown", err)
 		}
 		if h := p.Pinned(func() {}); h != (coroutine.Handle{}) {
@@ -140,91 +138,128 @@ func newWatched(t testing.TB, hear func(*watched)) *watched {
 	return w
 }
 
+// starving is a group at its limit, and Watches of its first Processor.
+type starving struct {
+	*testing.T
+	g     *Group
+	p     *Processor
+	freed *Processor // on which the other coroutines live
+	hold  *latch     // keeps these
+
+	running, peak, served atomic.Int64 // coroutines of Watches
+	release               latch        // keeps these
+}
+
+// newStarving fills a group of two Processors.
+func newStarving(t *testing.T, freed int) (s *starving, full []coroutine.Handle) {
+	g := limited(t, 2, starvingMost)
+	s = &starving{T: t, g: g, p: g.members[0], freed: g.members[freed]}
+	return s, s.fill()
+}
+
+const starvingMost = 3
+
+// fill starts as many coroutines as may live.
+func (s *starving) fill() (full []coroutine.Handle) {
+	s.hold = new(latch)
+	for range starvingMost {
+		h, err := s.freed.Spawn(nil, Spawn{Fn: s.hold.wait, Pinned: true})
+		if err != nil {
+			s.Fatal(err)
+		}
+		full = append(full, h)
+	}
+	return full
+}
+
+// empty ends what fill has started.
+func (s *starving) empty(full []coroutine.Handle) {
+	s.hold.lift()
+	for _, h := range full {
+		h.Join()
+	}
+}
+
+// serve is what the Watches' coroutines do.
+func (s *starving) serve(*watched) {
+	n := s.running.Add(1)
+	s.peak.Store(max(s.peak.Load(), n))
+	s.release.wait()
+	s.running.Add(-1)
+	s.served.Add(1)
+}
+
+// wake makes n Watches and wakes each.
+func (s *starving) wake(n int, how string) {
+	var all []*watched
+	for range n {
+		w := newWatched(s.T, s.serve)
+		all = append(all, w)
+		if how == "new" {
+			if !w.x.Begin(nil, s.p) {
+				s.Fatal("the Processor has ended")
+			}
+			continue
+		}
+		s.p.Pinned(func() { // the library's own
+			if armed, err := w.x.Arm(w.fd); !armed || err != nil {
+				s.Errorf("Arm: %v, %v", armed, err)
+			}
+		}).Join()
+	}
+	for _, w := range all {
+		switch how {
+		case "event":
+			unix.Write(w.fd, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+		case "other thread":
+			w.pd.Unblock(Read)
+		}
+	}
+}
+
 // TestWokenWatchesWaitForPermits: at the limit Watches that are woken, by
 // events or from other threads, and new ones wait; one runs on each Processor
 // whatever the limit; and all get their turn as others end, on their own
 // Processor or on another.
 func TestWokenWatchesWaitForPermits(t *testing.T) {
 	within(t, 60*time.Second)
-	const most, watches = 3, 20
-	for _, where := range []string{"event", "other thread", "new"} {
+	const watches = 20
+	for _, how := range []string{"event", "other thread", "new"} {
 		for _, freed := range []int{0, 1} {
-			t.Run(where+" freed by "+string('0'+rune(freed)), func(t *testing.T) {
-				g := limited(t, 2, most)
-				p := g.members[0]
-				var running, peak, served atomic.Int64
-				fill := func(hold *latch) (full []coroutine.Handle) {
-					for range most {
-						h, err := g.members[freed].Spawn(nil, Spawn{Fn: hold.wait, Pinned: true})
-						if err != nil {
-							t.Fatal(err)
-						}
-						full = append(full, h)
-					}
-					return full
+			t.Run(fmt.Sprintf("%s freed by %d", how, freed), func(t *testing.T) {
+				s, full := newStarving(t, freed)
+				s.wake(watches, how)
+				eventually(t, "one Watch beside the limit", func() bool {
+					return s.running.Load() == 1
+				})
+				on(t, s.p, func() {}) // a turn, in which no other begins
+				if s.running.Load() != 1 {
+					t.Errorf("%d Watches run at the limit, want 1", s.running.Load())
 				}
-				hold, release := new(latch), new(latch)
-				full := fill(hold)
-				hear := func(*watched) {
-					n := running.Add(1)
-					peak.Store(max(peak.Load(), n))
-					release.wait()
-					running.Add(-1)
-					served.Add(1)
-				}
-				var all []*watched
-				for range watches {
-					w := newWatched(t, hear)
-					all = append(all, w)
-					if where == "new" {
-						if !w.x.Begin(nil, p) {
-							t.Fatal("the Processor has ended")
-						}
-						continue
-					}
-					p.Pinned(func() { // the library's own
-						if armed, err := w.x.Arm(w.fd); !armed || err != nil {
-							t.Errorf("Arm: %v, %v", armed, err)
-						}
-					}).Join()
-				}
-				for _, w := range all {
-					switch where {
-					case "event":
-						unix.Write(w.fd, []byte{1, 0, 0, 0, 0, 0, 0, 0})
-					case "other thread":
-						w.pd.Unblock(Read)
-					}
-				}
-				eventually(t, "one Watch beside the limit", func() bool { return running.Load() == 1 })
-				on(t, p, func() {}) // a turn, in which no other begins
-				if running.Load() != 1 {
-					t.Errorf("%d Watches run at the limit, want 1", running.Load())
-				}
-				if _, err := p.Spawn(nil, Spawn{Fn: func() {}, Pinned: true}); !errors.Is(err, ErrTooManyCoroutines) {
+				_, err := s.p.Spawn(nil, Spawn{Fn: func() {}, Pinned: true})
+				if !errors.Is(err, ErrTooManyCoroutines) {
 					t.Errorf("a start at the limit: %v", err)
 				}
-				hold.lift() // permits are released
-				for _, h := range full {
-					h.Join()
+				s.empty(full)
+				eventually(t, "the permits to be used", func() bool {
+					return s.running.Load() == starvingMost
+				})
+				s.release.lift()
+				eventually(t, "all to be served", func() bool { return s.served.Load() == watches })
+				if s.peak.Load() > starvingMost {
+					t.Errorf("%d at a time, want %d at most", s.peak.Load(), starvingMost)
 				}
-				eventually(t, "the permits to be used", func() bool { return running.Load() == most })
-				release.lift()
-				eventually(t, "all to be served", func() bool { return served.Load() == watches })
-				if peak.Load() > most {
-					t.Errorf("%d at a time, want %d at most", peak.Load(), most)
-				}
-				eventually(t, "no Processor to be starved", func() bool { return g.limit.starved.Load() == 0 })
-				on(t, p, func() {})
+				eventually(t, "no Processor to be starved", func() bool {
+					return s.g.limit.starved.Load() == 0
+				})
+				on(t, s.p, func() {})
 
-				hold = new(latch) // once more: one may run whatever the limit
-				full = fill(hold)
-				newWatched(t, hear).x.Begin(nil, p)
-				eventually(t, "one more to be served", func() bool { return served.Load() == watches+1 })
-				hold.lift()
-				for _, h := range full {
-					h.Join()
-				}
+				full = s.fill() // once more: one may run whatever the limit
+				newWatched(t, s.serve).x.Begin(nil, s.p)
+				eventually(t, "one more to be served", func() bool {
+					return s.served.Load() == watches+1
+				})
+				s.empty(full)
 			})
 		}
 	}

@@ -1,6 +1,7 @@
 package processor
 
 import (
+	"iter"
 	"os"
 	"runtime"
 	"runtime/pprof"
@@ -17,6 +18,15 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 // scaled is how often a hammer strikes: n times at full length.
 func scaled(n int) int { return testenv.Rounds(n) }
+
+// strikes counts up to n; after ten seconds it stops at least.
+func strikes(n, least int) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		began := time.Now()
+		for i := 0; i < n && (i < least || time.Since(began) < 10*time.Second) && yield(i); i++ {
+		}
+	}
+}
 
 // within fails the whole run with all stacks when a test that could hang has
 // not ended in time.
@@ -37,11 +47,19 @@ func newGroup(t testing.TB, n int) *Group {
 	return g
 }
 
+// addMembers adds n Processors that are locked to their threads.
 func addMembers(t testing.TB, g *Group, n int) {
 	t.Helper()
+	addLike(t, g, n, Config{LockThread: true, Idle: 8192})
+}
+
+// addLike adds n Processors of that configuration.
+func addLike(t testing.TB, g *Group, n int, like Config) {
+	t.Helper()
 	for i := range n {
-		_, err := New(Config{Group: g, Index: i, CPU: -1, LockThread: true, Idle: 8192, BufferSize: 4096, Logger: zap.NewNop()})
-		if err != nil {
+		like.Group, like.Index, like.CPU = g, i, -1
+		like.BufferSize, like.Logger = 4096, zap.NewNop()
+		if _, err := New(like); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,13 +70,18 @@ func addMembers(t testing.TB, g *Group, n int) {
 func started(t testing.TB, n int) *Group {
 	t.Helper()
 	g := newGroup(t, n)
+	start(t, g)
+	t.Cleanup(func() { end(g) })
+	return g
+}
+
+func start(t testing.TB, g *Group) {
+	t.Helper()
 	for _, p := range g.members {
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() { end(g) })
-	return g
 }
 
 func end(g *Group) {

@@ -1,15 +1,12 @@
 package processor
 
 import (
-	"math/rand/v2"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/context"
@@ -30,17 +27,8 @@ func roaming(t testing.TB, n int) *Group {
 func startRoaming(t testing.TB, n int) *Group {
 	t.Helper()
 	g := NewGroup(nil)
-	for i := range n {
-		_, err := New(Config{Group: g, Index: i, CPU: -1, Idle: 64, BufferSize: 4096, Logger: zap.NewNop()})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, p := range g.members {
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	addLike(t, g, n, Config{Idle: 64})
+	start(t, g)
 	return g
 }
 
@@ -48,7 +36,8 @@ func startRoaming(t testing.TB, n int) *Group {
 func needMoves(t testing.TB) {
 	t.Helper()
 	if !context.Direct() {
-		t.Skip("with the portable backend coroutines do not move; NETCO_CONTEXT=asm has those that do")
+		t.Skip("with the portable backend coroutines do not move; " +
+			"NETCO_CONTEXT=asm has those that do")
 	}
 }
 
@@ -77,7 +66,8 @@ type line struct {
 
 func newLine(t testing.TB) *line {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	fds, err := unix.Socketpair(unix.AF_UNIX,
+		unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +82,7 @@ func (l *line) close() {
 	unix.Close(l.peer)
 }
 
-// read reads a byte, or tells why not. A short deadline's end is not told.
+// read reads a byte, or returns why it could not.
 func (l *line) read() (byte, Verdict) {
 	var b [1]byte
 	for {
@@ -121,29 +111,59 @@ func quiet(t testing.TB, g *Group) {
 	t.Helper()
 	eventually(t, "nothing lives", func() bool { return !g.Active() })
 	for i, p := range g.members {
-		if p.Registered() != 0 || p.Watches() != 0 || p.ex.Stats.Live.Load() != 0 || p.sub.waiting.Load() != 0 {
-			t.Errorf("Processor %d: %d fds, %d Watches, %d coroutines, %d on their way", i, p.Registered(), p.Watches(),
+		if p.Registered() != 0 || p.Watches() != 0 || p.ex.Stats.Live.Load() != 0 ||
+			p.sub.waiting.Load() != 0 {
+			t.Errorf("Processor %d: %d fds, %d Watches, %d coroutines, %d on their way", i,
+				p.Registered(), p.Watches(),
 				p.ex.Stats.Live.Load(), p.sub.waiting.Load())
 		}
 	}
 }
 
-// TestConnectionMoves: a connection goes to another Processor with the
+// moveWhile asks from to move its connection, and returns before the move has
+// begun, while the connection is in transit, or after it has arrived. What it
+// returns lets the Processors go on.
+func moveWhile(t *testing.T, when string, from, to *Processor,
+	arrived func() bool) (release func()) {
+	t.Helper()
+	release = func() {}
+	switch when {
+	case "before":
+		release = hog(from)
+	case "while":
+		release = hog(to)
+	}
+	from.requestMove(to, 1)
+	switch when {
+	case "while":
+		eventually(t, "it is in transit", func() bool { return to.sub.waiting.Load() == 1 })
+	case "after":
+		eventually(t, "it has moved", arrived)
+	}
+	return release
+}
+
+// endsOfReads are for TestConnectionMoves.
+var endsOfReads = []struct {
+	name string
+	do   func(l *line, h coroutine.Handle)
+	want Verdict
+}{
+	{"data", func(l *line, _ coroutine.Handle) { l.send(7) }, Ready},
+	{"the end", func(l *line, _ coroutine.Handle) { unix.Shutdown(l.peer, unix.SHUT_WR) }, Closing},
+	{"a deadline set", func(l *line, _ coroutine.Handle) { l.pd.SetDeadline(Read, 1) }, Timeout},
+	{"a deadline passes", func(l *line, _ coroutine.Handle) {
+		l.pd.SetDeadline(Read, clock.Now()+2e6)
+	}, Timeout},
+	{"Evict", func(l *line, _ coroutine.Handle) { l.pd.Evict() }, Closing},
+	{"Stop", func(_ *line, h coroutine.Handle) { h.Stop() }, Shutdown},
+}
+
+// TestConnectionMoves: a connection moves to another Processor with the
 // coroutine that reads from it, and whatever ends a read ends it there.
 func TestConnectionMoves(t *testing.T) {
 	needMoves(t)
-	for _, c := range []struct {
-		name string
-		do   func(l *line, h coroutine.Handle)
-		want Verdict
-	}{
-		{"data", func(l *line, _ coroutine.Handle) { l.send(7) }, Ready},
-		{"the end", func(l *line, _ coroutine.Handle) { unix.Shutdown(l.peer, unix.SHUT_WR) }, Closing},
-		{"a deadline set", func(l *line, _ coroutine.Handle) { l.pd.SetDeadline(Read, 1) }, Timeout},
-		{"a deadline passes", func(l *line, _ coroutine.Handle) { l.pd.SetDeadline(Read, clock.Now()+2e6) }, Timeout},
-		{"Evict", func(l *line, _ coroutine.Handle) { l.pd.Evict() }, Closing},
-		{"Stop", func(_ *line, h coroutine.Handle) { h.Stop() }, Shutdown},
-	} {
+	for _, c := range endsOfReads {
 		for _, when := range []string{"before", "while", "after"} {
 			t.Run(c.name+" "+when, func(t *testing.T) {
 				within(t, time.Minute)
@@ -157,30 +177,18 @@ func TestConnectionMoves(t *testing.T) {
 					at = Here()
 				})
 				eventually(t, "it waits", l.waits)
-				release := func() {}
-				switch when {
-				case "before":
-					release = hog(from)
-				case "while":
-					release = hog(to)
-				}
-				from.requestMove(to, 1)
-				switch when {
-				case "after":
-					eventually(t, "it has moved", func() bool { return l.pd.Home() == to && l.waits() })
-				case "while":
-					eventually(t, "it is on its way", func() bool { return to.sub.waiting.Load() == 1 })
-				}
+				release := moveWhile(t, when, from, to, func() bool {
+					return l.pd.Home() == to && l.waits()
+				})
 				c.do(l, h)
 				release()
 				h.Join()
 				if got != c.want {
 					t.Errorf("verdict %d, want %d", got, c.want)
 				}
-				if when != "before" {
-					if at != to || to.Stats.Moved.Load() != 1 || from.Stats.Moved.Load() != 0 {
-						t.Errorf("it has not moved; counted %d and %d", to.Stats.Moved.Load(), from.Stats.Moved.Load())
-					}
+				moves := [2]uint64{from.Stats.Moved.Load(), to.Stats.Moved.Load()}
+				if when != "before" && (at != to || moves != [2]uint64{0, 1}) {
+					t.Errorf("it has not moved; counted %v", moves)
 				}
 				if n := from.Registered() + to.Registered(); n != 1 {
 					t.Errorf("it is registered %d times", n)
@@ -232,7 +240,7 @@ func TestWriterStays(t *testing.T) {
 			g.members[round%3].requestMove(g.members[(round+1)%3], 1)
 			home := g.members[(round+1)%3]
 			eventually(t, "it has moved", func() bool { return l.pd.Home() == home && l.waits() })
-			eventually(t, "the writer waits", func() bool { w := l.pd.write.w.Load(); return w != nil && w != readyW })
+			eventually(t, "the writer waits", l.pd.write.hasWaiter)
 			l.pd.to.Store(g.members[round%3]) // an order for the reader
 			for before := wrote.Load(); wrote.Load() == before; {
 				n, err := unix.Read(l.peer, into)
@@ -312,130 +320,6 @@ func TestOtherFdsFollow(t *testing.T) {
 	quiet(t, g)
 }
 
-// armer arms a Watch anew each time it is woken.
-type armer struct {
-	*line
-	x     Watch
-	calls atomic.Int64
-	ended chan Verdict
-	read  atomic.Int64 // bytes
-}
-
-func newArmer(t testing.TB) *armer {
-	a := &armer{line: newLine(t), ended: make(chan Verdict, 1)}
-	a.x.Init(&a.pd, a)
-	return a
-}
-
-func (a *armer) Readable() {
-	a.calls.Add(1)
-	if err := a.x.Bind(a.fd); err != nil {
-		panic(err)
-	}
-	for {
-		var b [64]byte
-		a.pd.Clear(Read)
-		n, err := unix.Read(a.fd, b[:])
-		a.read.Add(int64(max(n, 0)))
-		if err == nil && n > 0 {
-			continue
-		}
-		v := a.pd.Check(Read)
-		if v == Ready && Here().group.Phase() >= Draining {
-			v = Shutdown
-		}
-		if v != Ready || n == 0 {
-			a.ended <- v
-			return
-		}
-		armed, err := a.x.Arm(a.fd)
-		if err != nil {
-			panic(err)
-		}
-		if armed {
-			return
-		}
-	}
-}
-
-// armed starts an armer on p and waits until it is armed.
-func armed(t testing.TB, p *Processor, deadline int64) *armer {
-	a := newArmer(t)
-	a.pd.SetDeadline(Read, deadline)
-	a.x.Begin(nil, p)
-	eventually(t, "it is armed", func() bool { return a.waits() && p.Watches() > 0 })
-	return a
-}
-
-// TestWatchMoves: an idle connection moves without a coroutine, and whatever
-// wakes it does so before, during and after the move.
-func TestWatchMoves(t *testing.T) {
-	for _, c := range []struct {
-		name     string
-		deadline int64 // from now
-		do       func(a *armer, g *Group)
-		want     Verdict
-		goesOn   bool // it is woken, and armed again
-	}{
-		{"data", 0, func(a *armer, _ *Group) { a.send(7) }, Ready, true},
-		{"data under a deadline", 1e12, func(a *armer, _ *Group) { a.send(7) }, Ready, true},
-		{"Kick", 0, func(a *armer, _ *Group) { a.pd.Unblock(Read) }, Ready, true},
-		{"Kick under a deadline", 1e12, func(a *armer, _ *Group) { a.pd.Unblock(Read) }, Ready, true},
-		{"its deadline", 30e6, func(*armer, *Group) {}, Timeout, false},
-		{"another deadline", 1e12, func(a *armer, _ *Group) { a.pd.SetDeadline(Read, clock.Now()+2e6) }, Timeout, false},
-		{"a deadline", 0, func(a *armer, _ *Group) { a.pd.SetDeadline(Read, clock.Now()+2e6) }, Timeout, false},
-		{"the end", 0, func(a *armer, _ *Group) { unix.Shutdown(a.peer, unix.SHUT_WR) }, Ready, false},
-		{"Evict", 0, func(a *armer, _ *Group) { a.pd.Evict() }, Closing, false},
-		{"draining", 0, func(_ *armer, g *Group) { g.Advance(Draining) }, Shutdown, false},
-	} {
-		for _, when := range []string{"before", "while", "after"} {
-			t.Run(c.name+" "+when, func(t *testing.T) {
-				within(t, time.Minute)
-				g := roaming(t, 2)
-				from, to := g.members[0], g.members[1]
-				d := c.deadline
-				if d != 0 {
-					d += clock.Now()
-				}
-				a := armed(t, from, d)
-				calls := a.calls.Load()
-				release := func() {}
-				switch when {
-				case "before":
-					release = hog(from)
-				case "while":
-					release = hog(to)
-				}
-				from.requestMove(to, 1)
-				switch when {
-				case "after":
-					eventually(t, "it has moved", func() bool { return a.pd.Home() == to && (a.waits() || c.deadline == 30e6) })
-				case "while":
-					eventually(t, "it is on its way", func() bool { return to.sub.waiting.Load() == 1 })
-					if from.Watches() != 0 || !a.pd.Watched() {
-						t.Error("it is not on its way")
-					}
-				}
-				if when == "after" {
-					eventually(t, "the move is counted", func() bool { return to.Stats.MovedWatches.Load() == 1 })
-				}
-				c.do(a, g)
-				release()
-				if c.goesOn {
-					eventually(t, "it was woken", func() bool { return a.calls.Load() > calls })
-					eventually(t, "it is armed", a.waits)
-					a.pd.Evict()
-					<-a.ended
-				} else if got := <-a.ended; got != c.want {
-					t.Errorf("it was ended by %d, want %d", got, c.want)
-				}
-				a.close()
-				quiet(t, g)
-			})
-		}
-	}
-}
-
 // TestEverythingFollows: what nothing waits for when all is given away goes
 // when it has waited next, or when its Watch is armed.
 func TestEverythingFollows(t *testing.T) {
@@ -470,43 +354,6 @@ func TestEverythingFollows(t *testing.T) {
 	<-a.ended
 	a.close()
 	l.close()
-	quiet(t, g)
-}
-
-// TestIdleWatchesStayIdle: a move starts no coroutine where nothing has come.
-func TestIdleWatchesStayIdle(t *testing.T) {
-	within(t, time.Minute)
-	g := roaming(t, 2)
-	from, to := g.members[0], g.members[1]
-	const n = 300
-	var list []*armer
-	for i := range n {
-		list = append(list, armed(t, from, int64(i%2)*(clock.Now()+1e12)))
-	}
-	for round := range 6 {
-		from.requestMove(to, n)
-		eventually(t, "all have moved", func() bool { return to.Watches() == n && from.Watches() == 0 && from.Registered() == 0 })
-		from, to = to, from
-		if round%2 == 1 {
-			from.requestMove(to, n/3)
-			eventually(t, "a third has moved", func() bool { return to.Watches() == n/3 && from.Watches() == n-n/3 })
-			to.requestMove(from, n)
-			eventually(t, "all are back", func() bool { return from.Watches() == n })
-		}
-	}
-	on(t, from, func() {
-		if timers := from.timers.Len(); timers != n/2 {
-			t.Errorf("%d timers, want %d", timers, n/2)
-		}
-	})
-	for _, a := range list {
-		if calls := a.calls.Load(); calls != 1 {
-			t.Errorf("it was called %d times, want once", calls)
-		}
-		a.pd.Evict()
-		<-a.ended
-		a.close()
-	}
 	quiet(t, g)
 }
 
@@ -551,7 +398,8 @@ func TestMoveRefused(t *testing.T) {
 		}
 		eventually(t, "both wait", func() bool { return a.waits() && l.waits() })
 	}
-	if a.pd.Home() != from || l.pd.Home() != from || from.Registered() != 2 || to.Registered() != 0 {
+	if a.pd.Home() != from || l.pd.Home() != from || from.Registered() != 2 ||
+		to.Registered() != 0 {
 		t.Errorf("%d and %d fds", from.Registered(), to.Registered())
 	}
 	a.pd.Evict()
@@ -576,260 +424,3 @@ func TestReserved(t *testing.T) {
 		t.Error("it does not end, or could be reserved after its end")
 	}
 }
-
-// mover moves connections at random until it is stopped.
-func mover(g *Group) (stop func()) {
-	var over atomic.Bool
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for !over.Load() {
-			from, to := g.members[rand.IntN(len(g.members))], g.members[rand.IntN(len(g.members))]
-			if from != to {
-				from.requestMove(to, 1+rand.IntN(8))
-			}
-			unix.Nanosleep(&unix.Timespec{Nsec: 50_000}, nil)
-		}
-	})
-	return func() {
-		over.Store(true)
-		wg.Wait()
-	}
-}
-
-// TestMoveHammer moves connections all the time while they are used: those with
-// coroutines, those that are Watches, of which half have deadlines that pass
-// now and then, and those that end. Each byte is told once and in order.
-func TestMoveHammer(t *testing.T) {
-	within(t, 2*time.Minute)
-	for _, members := range []int{2, 4} {
-		g := roaming(t, members)
-		stop := mover(g)
-		end := time.Now().Add(time.Duration(scaled(4_000)) * time.Millisecond)
-		var wg sync.WaitGroup
-		var sent, lives atomic.Int64
-		for i := range 24 {
-			p := g.members[i%members]
-			wg.Go(func() {
-				for time.Now().Before(end) {
-					lives.Add(1)
-					if i%2 == 0 {
-						sent.Add(useLine(t, p, i))
-					} else {
-						sent.Add(useWatch(t, p, i))
-					}
-				}
-			})
-		}
-		wg.Wait()
-		stop()
-		for _, p := range g.members {
-			p.moveRequest.Store(nil)
-		}
-		quiet(t, g)
-		moved := uint64(0)
-		for _, p := range g.members {
-			moved += p.Stats.Moved.Load()
-		}
-		if moved == 0 && context.Direct() {
-			t.Error("none has moved")
-		}
-		t.Logf("%d Processors: %d connections, %d bytes, %d moves of coroutines", members, lives.Load(), sent.Load(), moved)
-	}
-}
-
-// pauseNow is what lies between two bytes.
-func pauseNow() {
-	if rand.IntN(4) == 0 {
-		unix.Nanosleep(&unix.Timespec{Nsec: rand.Int64N(200_000)}, nil)
-	}
-}
-
-// useLine sends bytes to a coroutine that reads them.
-func useLine(t *testing.T, p *Processor, i int) int64 {
-	l := newLine(t)
-	n := 1 + rand.IntN(200)
-	h := p.Open(func() {
-		for next := 0; next < n; {
-			if rand.IntN(8) == 0 {
-				l.pd.SetDeadline(Read, clock.Now()+rand.Int64N(100_000))
-			}
-			b, v := l.read()
-			switch v {
-			case Ready:
-				if b != byte(next) {
-					t.Errorf("byte %d is %d", next, b)
-				}
-				next++
-			case Timeout:
-				l.pd.SetDeadline(Read, 0)
-			default:
-				t.Errorf("a read ended with %d", v)
-				return
-			}
-			if rand.IntN(16) == 0 {
-				Sleep(time.Duration(rand.IntN(50_000)))
-			}
-		}
-	})
-	for b := range n {
-		l.send(byte(b))
-		pauseNow()
-	}
-	h.Join()
-	l.close()
-	return int64(n)
-}
-
-// useWatch sends bytes to a Watch, whose coroutines read them.
-func useWatch(t *testing.T, p *Processor, i int) int64 {
-	a := newArmer(t)
-	n := 1 + rand.IntN(200)
-	if i%4 == 1 {
-		a.pd.SetDeadline(Read, clock.Now()+1e12)
-	}
-	a.x.Begin(nil, p)
-	for b := range n {
-		a.send(byte(b))
-		if pauseNow(); rand.IntN(8) == 0 {
-			a.pd.Unblock(Read)
-		}
-	}
-	switch rand.IntN(3) {
-	case 0:
-		for a.read.Load() < int64(n) {
-			runtime.Gosched()
-		}
-		a.pd.Evict()
-	case 1:
-		for a.read.Load() < int64(n) {
-			runtime.Gosched()
-		}
-		a.pd.SetDeadline(Read, clock.Now()+rand.Int64N(100_000))
-	default:
-		unix.Shutdown(a.peer, unix.SHUT_WR)
-	}
-	<-a.ended
-	if got := a.read.Load(); got != int64(n) {
-		t.Errorf("%d bytes of %d have been read", got, n)
-	}
-	a.close()
-	return int64(n)
-}
-
-// TestEndWhileMoving: the group ends while connections move, by itself or by
-// force, with nothing left behind.
-func TestEndWhileMoving(t *testing.T) {
-	within(t, 2*time.Minute)
-	for round := range max(scaled(200), 4) {
-		g := startRoaming(t, 3)
-		stop := mover(g)
-		var lines []*line
-		var armers []*armer
-		var over sync.WaitGroup
-		for i := range 20 {
-			l, a := newLine(t), newArmer(t)
-			lines, armers = append(lines, l), append(armers, a)
-			over.Add(1)
-			g.members[i%3].Open(func() {
-				defer over.Done()
-				for {
-					if _, v := l.read(); v != Ready {
-						return
-					}
-				}
-			})
-			a.x.Begin(nil, g.members[i%3])
-		}
-		for i := range rand.IntN(200) {
-			lines[i%20].send(1)
-			armers[i%20].send(1)
-		}
-		g.Advance(Draining) // Watches end
-		for _, a := range armers {
-			<-a.ended
-		}
-		if round%2 == 0 {
-			for _, l := range lines {
-				unix.Shutdown(l.peer, unix.SHUT_WR)
-			}
-			over.Wait()
-		} else {
-			g.Advance(Stopping)
-		}
-		end(g)
-		over.Wait()
-		stop()
-		if g.Active() {
-			t.Errorf("round %d: something lives", round)
-		}
-		for _, p := range g.members {
-			if p.ex.Stats.Live.Load() != 0 || p.ex.Stats.Workers.Load() != 0 || p.sub.coming != 0 || p.watches.Load() != 0 {
-				t.Errorf("round %d: %d live, %d workers", round, p.ex.Stats.Live.Load(), p.ex.Stats.Workers.Load())
-			}
-		}
-		for i := range lines {
-			lines[i].close()
-			armers[i].close()
-		}
-	}
-}
-
-// TestMovedWatchesUnderLimit: coroutines of Watches that end on another
-// Processor than they began on make room on the former.
-func TestMovedWatchesUnderLimit(t *testing.T) {
-	needMoves(t)
-	within(t, time.Minute)
-	g := NewGroup(nil)
-	g.SetMaxCoroutines(4)
-	for i := range 2 {
-		if _, err := New(Config{Group: g, Index: i, CPU: -1, Idle: 64, BufferSize: 4096, Logger: zap.NewNop()}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, p := range g.members {
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() { end(g) })
-	stop := mover(g)
-	var wg sync.WaitGroup
-	for i := range 12 {
-		wg.Go(func() {
-			for range max(scaled(200), 10) {
-				w := newLine(t)
-				done := make(chan struct{})
-				x := new(Watch)
-				x.Init(&w.pd, readerFunc(func() {
-					defer close(done)
-					x.Bind(w.fd)
-					for range 5 {
-						w.read()
-					}
-				}))
-				x.Begin(nil, g.members[i%2])
-				for range 5 {
-					w.send(1)
-					pauseNow()
-				}
-				<-done
-				w.close()
-			}
-		})
-	}
-	wg.Wait()
-	stop()
-	for _, p := range g.members {
-		p.moveRequest.Store(nil)
-	}
-	quiet(t, g)
-	for i, p := range g.members {
-		if n := p.woken.alive.Load(); n != 0 {
-			t.Errorf("Processor %d counts %d coroutines of Watches", i, n)
-		}
-	}
-}
-
-type readerFunc func()
-
-func (f readerFunc) Readable() { f() }

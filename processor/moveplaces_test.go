@@ -33,52 +33,59 @@ func partner(p *processor.Processor, f func()) (end func()) {
 	}
 }
 
+// movesAt are for TestReadyCoroutinesMove.
+var movesAt = []struct {
+	name  string
+	op    func(p *processor.Processor) // which waits, mostly
+	stays bool
+}{
+	{"Yield", func(*processor.Processor) { netco.Yield() }, false},
+	{"Sleep", func(*processor.Processor) { netco.Sleep(time.Microsecond) }, false},
+	{"Join of one here", func(p *processor.Processor) {
+		p.PinnedFrom(processor.Here(), netco.Yield).Join()
+	}, false},
+	{"Join of one elsewhere", func(p *processor.Processor) {
+		elsewhere(p).PinnedFrom(processor.Here(), netco.Yield).Join()
+	}, false},
+	{"a channel", func(p *processor.Processor) {
+		c := channel.Make[int](0)
+		go func() { c.Send(1) }()
+		c.Recv()
+	}, false},
+	{"Select", func(p *processor.Processor) {
+		a, b := channel.Make[int](0), channel.Make[int](0)
+		go func() { b.Send(1) }()
+		var v int
+		channel.Select(a.RecvCase(&v), b.RecvCase(&v))
+	}, false},
+	{"Mutex", func(p *processor.Processor) {
+		var mu cosync.Mutex
+		mu.Lock()
+		p.PinnedFrom(processor.Here(), mu.Unlock)
+		mu.Lock()
+	}, false},
+	{"RWMutex", func(p *processor.Processor) {
+		var mu rwmutex.RWMutex
+		mu.Lock()
+		p.PinnedFrom(processor.Here(), mu.Unlock)
+		mu.RLock()
+	}, false},
+	{"WaitGroup", func(p *processor.Processor) {
+		var wg cosync.WaitGroup
+		wg.Add(1)
+		p.PinnedFrom(processor.Here(), wg.Done)
+		wg.Wait()
+	}, false},
+	{"amid I/O", func(*processor.Processor) { processor.YieldTurn() }, false},
+	{"in the middle of something", func(*processor.Processor) { coroutine.YieldTurn() }, true},
+	{"pinned", func(*processor.Processor) { netco.GoLocal(func() {}); netco.Yield() }, true},
+}
+
 // TestReadyCoroutinesMove: a coroutine of a Processor that gives all away moves
 // where it comes out of a wait, unless it must stay.
 func TestReadyCoroutinesMove(t *testing.T) {
 	needMoves(t)
-	for _, c := range []struct {
-		name  string
-		op    func(p *processor.Processor) // which waits, mostly
-		stays bool
-	}{
-		{"Yield", func(*processor.Processor) { netco.Yield() }, false},
-		{"Sleep", func(*processor.Processor) { netco.Sleep(time.Microsecond) }, false},
-		{"Join of one here", func(p *processor.Processor) { p.PinnedFrom(processor.Here(), netco.Yield).Join() }, false},
-		{"Join of one elsewhere", func(p *processor.Processor) { elsewhere(p).PinnedFrom(processor.Here(), netco.Yield).Join() }, false},
-		{"a channel", func(p *processor.Processor) {
-			c := channel.Make[int](0)
-			go func() { c.Send(1) }()
-			c.Recv()
-		}, false},
-		{"Select", func(p *processor.Processor) {
-			a, b := channel.Make[int](0), channel.Make[int](0)
-			go func() { b.Send(1) }()
-			var v int
-			channel.Select(a.RecvCase(&v), b.RecvCase(&v))
-		}, false},
-		{"Mutex", func(p *processor.Processor) {
-			var mu cosync.Mutex
-			mu.Lock()
-			p.PinnedFrom(processor.Here(), mu.Unlock)
-			mu.Lock()
-		}, false},
-		{"RWMutex", func(p *processor.Processor) {
-			var mu rwmutex.RWMutex
-			mu.Lock()
-			p.PinnedFrom(processor.Here(), mu.Unlock)
-			mu.RLock()
-		}, false},
-		{"WaitGroup", func(p *processor.Processor) {
-			var wg cosync.WaitGroup
-			wg.Add(1)
-			p.PinnedFrom(processor.Here(), wg.Done)
-			wg.Wait()
-		}, false},
-		{"amid I/O", func(*processor.Processor) { processor.YieldTurn() }, false},
-		{"in the middle of something", func(*processor.Processor) { coroutine.YieldTurn() }, true},
-		{"pinned", func(*processor.Processor) { netco.GoLocal(func() {}); netco.Yield() }, true},
-	} {
+	for _, c := range movesAt {
 		t.Run(c.name, func(t *testing.T) {
 			procs := begin(t, netco.Options{Processors: 2, MinActive: 2})
 			defer netco.Shutdown(context.Background())
@@ -144,7 +151,8 @@ func TestMoveFromOwnedChannel(t *testing.T) {
 // with its coroutine, although that never waits.
 func TestFdFollowsAmidReads(t *testing.T) {
 	needMoves(t)
-	enough := map[string]int{"coroutine": 1000, "Server": 20} // a Server's has more turns than bursts
+	// a Server's has more turns than bursts
+	enough := map[string]int{"coroutine": 1000, "Server": 20}
 	for _, kind := range []string{"coroutine", "Server"} {
 		t.Run(kind, func(t *testing.T) {
 			begin(t, netco.Options{Processors: 2, MinActive: 2})
@@ -174,13 +182,16 @@ func TestFdFollowsAmidReads(t *testing.T) {
 					compute(600 * time.Microsecond) // more than a turn is to last
 				}
 				if reads == enough[kind] {
-					moved <- elsewhere(processor.Here()).Stats.Moved.Load() == 0 && processor.Here().Registered() == 1
+					moved <- elsewhere(processor.Here()).Stats.Moved.Load() == 0 &&
+						processor.Here().Registered() == 1
 					return io.EOF
 				}
 				return err
 			}
 			serveReads(l, kind, read)
-			if kind == "coroutine" { // which is with a Processor once it has waited; a Server's is from the beginning
+			// which is with a Processor once it has waited; a Server's is from
+			// the beginning
+			if kind == "coroutine" {
 				from := <-waits
 				testenv.Until(t, "it waits", from.Idle)
 			}
@@ -272,7 +283,8 @@ func TestComputingSpreadsAndPacks(t *testing.T) {
 	for range 2 {
 		light.Store(false)
 		testenv.Until(t, "coroutines on both", func() bool {
-			return procs[1].IsActive() && procs[1].Coroutines().Live.Load() > 0 && procs[0].Coroutines().Live.Load() > 3
+			return procs[1].IsActive() && procs[1].Coroutines().Live.Load() > 0 &&
+				procs[0].Coroutines().Live.Load() > 3
 		})
 		light.Store(true)
 		testenv.Until(t, "all coroutines on one", func() bool {

@@ -179,7 +179,9 @@ var echoServers = []struct {
 		s.Serve(l)
 	}},
 	{"Server with timeouts", false, func(l net.Listener) {
-		s := &socket.Server{IdleTimeout: time.Hour, Handle: func(c *socket.ServerConn) error { return echoOnce(c) }}
+		s := &socket.Server{IdleTimeout: time.Hour, Handle: func(c *socket.ServerConn) error {
+			return echoOnce(c)
+		}}
 		s.Serve(l)
 	}},
 }
@@ -193,8 +195,10 @@ func serveEach(l net.Listener, stops bool) {
 		}
 		if _, err := netco.Go(func() {
 			defer c.Close()
-			if stops && rand.IntN(2) == 0 { // from here on: one that has not started would not close c
-				time.AfterFunc(time.Duration(rand.IntN(5_000))*time.Microsecond, netco.Self().Handle().Stop)
+			// from here on: one that has not started would not close c
+			if stops && rand.IntN(2) == 0 {
+				time.AfterFunc(time.Duration(rand.IntN(5_000))*time.Microsecond,
+					netco.Self().Handle().Stop)
 			}
 			echo(c)
 		}); err != nil {
@@ -218,14 +222,17 @@ func echoOnce(c net.Conn) error {
 
 // talk has clients talk to an echo server until over is set, and returns how to
 // wait for their end and count their connections.
-func talk(t *testing.T, address string, over *atomic.Bool, excused func(error) bool) (end func() int64) {
+func talk(t *testing.T, address string, over *atomic.Bool,
+	excused func(error) bool) (end func() int64) {
 	var conns atomic.Int64
 	var clients sync.WaitGroup
 	for range 16 {
 		clients.Go(func() {
 			for !over.Load() {
 				conns.Add(1)
-				if err := oneConn(address, func() bool { return !over.Load() }); err != nil && (errors.Is(err, errOther) || !excused(err)) {
+				if err := oneConn(address, func() bool {
+					return !over.Load()
+				}); err != nil && (errors.Is(err, errOther) || !excused(err)) {
 					t.Error(err)
 					return
 				}
@@ -257,7 +264,9 @@ func TestServersWhoseConnectionsMove(t *testing.T) {
 					netco.Go(func() { server.serve(l) })
 					stop := shuffle(procs)
 					var over, ending atomic.Bool
-					end := talk(t, l.Addr().String(), &over, func(error) bool { return server.stops || ending.Load() })
+					end := talk(t, l.Addr().String(), &over, func(error) bool {
+						return server.stops || ending.Load()
+					})
 					time.Sleep(span)
 					ctx, cancel := context.WithTimeout(context.Background(), limit)
 					defer cancel()
@@ -276,7 +285,9 @@ func TestServersWhoseConnectionsMove(t *testing.T) {
 					conns := end()
 					stop()
 					nothingLeft(t, procs)
-					testenv.Until(t, "the files to be closed", func() bool { return testenv.Files() <= files })
+					testenv.Until(t, "the files to be closed", func() bool {
+						return testenv.Files() <= files
+					})
 					t.Logf("%d connections", conns)
 				})
 			}
@@ -290,7 +301,8 @@ func nothingLeft(t *testing.T, procs []*processor.Processor) {
 	for i, p := range procs {
 		moved += p.Stats.Moved.Load()
 		if p.Coroutines().Live.Load() != 0 || p.Registered() != 0 || p.Watches() != 0 {
-			t.Errorf("Processor %d: %d coroutines, %d fds, %d Watches", i, p.Coroutines().Live.Load(), p.Registered(), p.Watches())
+			t.Errorf("Processor %d: %d coroutines, %d fds, %d Watches", i,
+				p.Coroutines().Live.Load(), p.Registered(), p.Watches())
 		}
 	}
 	if socket.OpenCount() != 0 {
@@ -318,11 +330,13 @@ func TestSpreadsAndPacks(t *testing.T) {
 			for round := range 2 {
 				light.Store(false)
 				testenv.Until(t, "connections on both", func() bool {
-					return procs[1].IsActive() && procs[1].Registered() >= 2 && procs[0].Registered() >= 2
+					return procs[1].IsActive() && procs[1].Registered() >= 2 &&
+						procs[0].Registered() >= 2
 				})
 				light.Store(true)
 				testenv.Until(t, "all connections on one", func() bool {
-					return !procs[1].IsActive() && procs[1].Registered() == 0 && procs[1].Coroutines().Live.Load() == 0
+					return !procs[1].IsActive() && procs[1].Registered() == 0 &&
+						procs[1].Coroutines().Live.Load() == 0
 				})
 				if got := procs[0].Registered(); got != n+1 {
 					t.Errorf("round %d: %d fds on the first, want %d", round, got, n+1)
@@ -339,7 +353,8 @@ func TestSpreadsAndPacks(t *testing.T) {
 func needMoves(t *testing.T) {
 	t.Helper()
 	if !cocontext.Direct() {
-		t.Skip("with the portable backend all Processors are active and coroutines do not move; NETCO_CONTEXT=asm has those that do")
+		t.Skip("with the portable backend all Processors are active and coroutines do not move; " +
+			"NETCO_CONTEXT=asm has those that do")
 	}
 }
 

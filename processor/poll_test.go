@@ -14,7 +14,8 @@ import (
 
 func socketpair(t *testing.T) (a, b int) {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	fds, err := unix.Socketpair(unix.AF_UNIX,
+		unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,33 +23,51 @@ func socketpair(t *testing.T) (a, b int) {
 	return fds[0], fds[1]
 }
 
+// endsOfWaits are for TestWaitVerdicts.
+var endsOfWaits = []struct {
+	name          string
+	before, while func(pd *PollDesc, peer int)
+	want          Verdict
+}{
+	{"data is there", send, nil, Ready},
+	{"data comes", nil, send, Ready},
+	{"peer closes", nil, shutdown, Ready},
+	{"deadline over", deadlineIn(0), nil, Timeout},
+	{"deadline passes", deadlineIn(time.Millisecond), nil, Timeout},
+	{"deadline set meanwhile", nil, deadlineIn(0), Timeout},
+	{"evicted before", evict, nil, Closing},
+	{"evicted meanwhile", nil, evict, Closing},
+}
+
+func send(_ *PollDesc, peer int) { unix.Write(peer, []byte{1}) }
+
+func shutdown(_ *PollDesc, peer int) { unix.Shutdown(peer, unix.SHUT_RDWR) }
+
+func evict(pd *PollDesc, _ int) { pd.Evict() }
+
+func deadlineIn(d time.Duration) func(*PollDesc, int) {
+	return func(pd *PollDesc, _ int) { pd.SetDeadline(Read, clock.Now()+int64(d)) }
+}
+
+// hasWaiter reports whether a coroutine or a goroutine waits.
+func (g *gate) hasWaiter() bool {
+	w := g.w.Load()
+	return w != nil && w != readyW
+}
+
 // TestWaitVerdicts: what ends a wait, before it and during it, for a coroutine
 // and for an ordinary goroutine.
 func TestWaitVerdicts(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 1)
-	p := g.members[0]
 	for _, where := range []struct {
 		name string
 		run  func(func())
 	}{
-		{"coroutine", func(f func()) { on(t, p, f) }},
+		{"coroutine", func(f func()) { on(t, g.members[0], f) }},
 		{"goroutine", func(f func()) { f() }},
 	} {
-		for _, c := range []struct {
-			name          string
-			before, while func(pd *PollDesc, peer int)
-			want          Verdict
-		}{
-			{name: "data is there", before: func(_ *PollDesc, peer int) { unix.Write(peer, []byte{1}) }, want: Ready},
-			{name: "data comes", while: func(_ *PollDesc, peer int) { unix.Write(peer, []byte{1}) }, want: Ready},
-			{name: "peer closes", while: func(_ *PollDesc, peer int) { unix.Shutdown(peer, unix.SHUT_RDWR) }, want: Ready},
-			{name: "deadline over", before: func(pd *PollDesc, _ int) { pd.SetDeadline(Read, clock.Now()) }, want: Timeout},
-			{name: "deadline passes", before: func(pd *PollDesc, _ int) { pd.SetDeadline(Read, clock.Now()+1e6) }, want: Timeout},
-			{name: "deadline set meanwhile", while: func(pd *PollDesc, _ int) { pd.SetDeadline(Read, 1) }, want: Timeout},
-			{name: "evicted before", before: func(pd *PollDesc, _ int) { pd.Evict() }, want: Closing},
-			{name: "evicted meanwhile", while: func(pd *PollDesc, _ int) { pd.Evict() }, want: Closing},
-		} {
+		for _, c := range endsOfWaits {
 			t.Run(where.name+"/"+c.name, func(t *testing.T) {
 				fd, peer := socketpair(t)
 				pd := new(PollDesc)
@@ -61,20 +80,11 @@ func TestWaitVerdicts(t *testing.T) {
 					defer wg.Wait()
 					if c.while != nil {
 						wg.Go(func() {
-							eventually(t, "a waiter", func() bool { w := pd.read.w.Load(); return w != nil && w != readyW })
+							eventually(t, "a waiter", pd.read.hasWaiter)
 							c.while(pd, peer)
 						})
 					}
-					for { // Ready may be early: the registration itself makes an edge for writing, never one for reading
-						var err error
-						if got, err = pd.Wait(fd, Read, coroutine.ReasonRead, 0); err != nil {
-							t.Error(err)
-						}
-						var buf [1]byte
-						if _, err := unix.Read(fd, buf[:]); got != Ready || err != unix.EAGAIN {
-							break
-						}
-					}
+					got = waitToRead(t, pd, fd)
 				})
 				if got != c.want {
 					t.Errorf("verdict %d, want %d", got, c.want)
@@ -85,10 +95,26 @@ func TestWaitVerdicts(t *testing.T) {
 	}
 }
 
-// TestLateKickHammer: a wake that SetDeadline began while the wait timed out
+// waitToRead waits until there is something to read, or the wait has ended
+// otherwise. Ready may be early: the registration itself makes an edge for
+// writing, never one for reading.
+func waitToRead(t *testing.T, pd *PollDesc, fd int) Verdict {
+	for {
+		v, err := pd.Wait(fd, Read, coroutine.ReasonRead, 0)
+		if err != nil {
+			t.Error(err)
+		}
+		var buf [1]byte
+		if _, err := unix.Read(fd, buf[:]); v != Ready || err != unix.EAGAIN {
+			return v
+		}
+	}
+}
+
+// TestLateWakeHammer: a wake that SetDeadline began while the wait timed out
 // comes when the coroutine has gone on, and must touch nothing of it: not the
 // waiter, which is prepared for another wait, nor end that one without need.
-func TestLateKickHammer(t *testing.T) {
+func TestLateWakeHammer(t *testing.T) {
 	within(t, 3*time.Minute)
 	g := started(t, 1)
 	fd, _ := socketpair(t)
@@ -98,7 +124,7 @@ func TestLateKickHammer(t *testing.T) {
 	rounds := scaled(20_000)
 	h := g.members[0].Pinned(func() {
 		defer over.Store(true)
-		for i, began := 0, time.Now(); i < rounds && (i < 100 || time.Since(began) < 10*time.Second); i++ {
+		for i := range strikes(rounds, 100) {
 			until := clock.Now() + int64(i%20)*1000
 			if v, err := pd.Wait(fd, Read, coroutine.ReasonRead, until); v != Ready || err != nil {
 				t.Errorf("verdict %d, %v", v, err)

@@ -113,8 +113,8 @@ func TestSpinnerPlaces(t *testing.T) {
 	}
 }
 
-// TestSpinnerHoldsOff: when somebody else wants the core, spinning is off for a
-// time that doubles, and starts small again after a quiet time.
+// TestSpinnerHoldsOff: when another thread wants the core, spinning is off for
+// a time that doubles, and starts small again after a quiet time.
 func TestSpinnerHoldsOff(t *testing.T) {
 	s := &spinner{score: spinScoreMax}
 	now := int64(1e12)

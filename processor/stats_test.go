@@ -2,10 +2,8 @@ package processor
 
 import (
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,16 +19,18 @@ func compute(d time.Duration) {
 	}
 }
 
-// TestTimeIsAccountedFor: sleep is told of while it goes on, busy time is what
-// was not slept or spun, and neither goes down however often and from wherever
-// one looks.
+// TestTimeIsAccountedFor: sleep counts while it goes on, busy time is what was
+// not slept or spun, and neither goes down however often and from wherever it
+// is read.
 func TestTimeIsAccountedFor(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 1)
 	p := g.members[0]
 	eventually(t, "sleep", p.Idle)
 	before := p.IdleNs()
-	eventually(t, "the sleep to be told of", func() bool { return p.IdleNs() > before+int64(5*time.Millisecond) })
+	eventually(t, "the sleep to count", func() bool {
+		return p.IdleNs() > before+int64(5*time.Millisecond)
+	})
 
 	var stop atomic.Bool
 	var wg sync.WaitGroup
@@ -50,9 +50,9 @@ func TestTimeIsAccountedFor(t *testing.T) {
 	for range scaled(100) {
 		on(t, p, func() { Sleep(50 * time.Microsecond); compute(20 * time.Microsecond) })
 	}
-	// A reader who comes between the beginning of a sleep and its being told of
+	// A reader that comes between the beginning of a sleep and its publication
 	// takes it for work, and the figure stands still for as long.
-	eventually(t, "20 ms of work to be told of", func() bool {
+	eventually(t, "20 ms of work to count", func() bool {
 		busy := p.BusyNs()
 		on(t, p, func() { compute(20 * time.Millisecond) })
 		return p.BusyNs()-busy >= int64(20*time.Millisecond)
@@ -62,7 +62,8 @@ func TestTimeIsAccountedFor(t *testing.T) {
 	eventually(t, "what was taken for work to be made up for", func() bool {
 		on(t, p, func() { compute(time.Millisecond) })
 		sum := p.IdleNs() + p.BusyNs() + int64(p.Stats.SpinNs.Load())
-		return sum <= clock.Now()-p.StartedNs()+int64(time.Millisecond) // the whole is read last: time goes on
+		// the whole is read last: time goes on
+		return sum <= clock.Now()-p.StartedNs()+int64(time.Millisecond)
 	})
 }
 
@@ -133,60 +134,6 @@ func TestTurnsAreMeasured(t *testing.T) {
 	}
 }
 
-// TestHistoryForgets drives the ring by hand through more time than it holds,
-// with a quiet stretch.
-func TestHistoryForgets(t *testing.T) {
-	var p Processor
-	now := int64(1000 * sliceNs)
-	starts := func() (list []int64) {
-		for _, s := range p.History() {
-			list = append(list, s.Start/sliceNs)
-		}
-		return list
-	}
-	for i := range int64(3) {
-		p.history.note(now+i*sliceNs, 1000)
-		p.history.note(now+i*sliceNs+1, 3_000_000_000)
-	}
-	if got := starts(); !slices.Equal(got, []int64{1000, 1001, 1002}) {
-		t.Errorf("slices %v", got)
-	}
-	s := p.History()[0]
-	if s.Turns != 2 || s.BusyNs != 3_000_001_000 || s.MaxNs != 3_000_000_000 || s.Lengths[0] != 1 || s.Lengths[sliceLengths-1] != 1 {
-		t.Errorf("%+v", s)
-	}
-	p.history.note(now+40*sliceNs, 1)
-	p.history.note(now+49*sliceNs, 1) // where 1001 was
-	if got := starts(); !slices.Equal(got, []int64{1002, 1040, 1049}) {
-		t.Errorf("slices %v", got)
-	}
-	p.history.note(now+200*sliceNs, 1)
-	if got := starts(); !slices.Equal(got, []int64{1200}) {
-		t.Errorf("slices %v", got)
-	}
-}
-
-// TestHistoryIsReadWhole: a reader never gets a slice with another's figures.
-func TestHistoryIsReadWhole(t *testing.T) {
-	var p Processor
-	var stop atomic.Bool
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for !stop.Load() {
-			for _, s := range p.History() {
-				if n := uint64(s.Start / sliceNs); s.MaxNs != 0 && s.MaxNs != n { // 0: that turn is being noted
-					t.Errorf("slice %d has a turn of slice %d", n, s.MaxNs)
-				}
-			}
-		}
-	})
-	for i := int64(1); i < int64(scaled(100_000)); i++ {
-		p.history.note(i*sliceNs, i)
-	}
-	stop.Store(true)
-	wg.Wait()
-}
-
 func TestLateness(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 1)
@@ -206,7 +153,8 @@ func TestLateness(t *testing.T) {
 		// It is on time if others have had the CPU after Sleep and the turn was
 		// over before the computation.
 		if before = s.SumNs; s.Count != n || n == 20 {
-			t.Fatalf("%d of %d timers, the last late by %v, want some 19 ms", s.Count, n, time.Duration(late))
+			t.Fatalf("%d of %d timers, the last late by %v, want some 19 ms", s.Count, n,
+				time.Duration(late))
 		}
 	}
 }
@@ -226,7 +174,9 @@ func TestGauges(t *testing.T) {
 		waiter.Release()
 	})
 	<-parked
-	eventually(t, "the sleeper to sleep", func() bool { return p.Idle() && p.Stats.Timers.Load() == 1 })
+	eventually(t, "the sleeper to sleep", func() bool {
+		return p.Idle() && p.Stats.Timers.Load() == 1
+	})
 	hold, held := make(chan struct{}), make(chan struct{})
 	busy := p.Pinned(func() { close(held); <-hold })
 	<-held
@@ -247,56 +197,5 @@ func TestGauges(t *testing.T) {
 	}
 	eventually(t, "all to be over", func() bool {
 		return p.InboxDepth() == 0 && p.Submitted() == 0 && p.Idle() && p.Stats.Timers.Load() == 0
-	})
-}
-
-// TestCounts: calls are counted where the caller runs, by what came of them.
-func TestCounts(t *testing.T) {
-	within(t, 30*time.Second)
-	g := started(t, 1)
-	p := g.members[0]
-	count := func() {
-		for _, errno := range []syscall.Errno{0, unix.EAGAIN, unix.ECONNRESET} {
-			CountRead(10, errno)
-			CountWrite(100, errno)
-		}
-		for _, errno := range []syscall.Errno{0, unix.EAGAIN, unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.ECONNABORTED, unix.EBADF} {
-			CountAccept(errno)
-		}
-		HereIO().CountSavedRead()
-	}
-	want := IOSnapshot{Reads: 3, Writes: 3, Accepts: 7, ReadAgain: 1, WriteAgain: 1, AcceptAgain: 1, SavedReads: 1,
-		BytesIn: 10, BytesOut: 100, Accepted: 1,
-		AcceptErrors: [AcceptErrorKinds]uint64{AcceptConnection: 1, AcceptFiles: 2, AcceptMemory: 1, acceptOther: 1}}
-	before := OutsideIO()
-	on(t, p, count)
-	if got := p.IO().Snapshot(); got != want {
-		t.Errorf("in a coroutine: %+v\nwant %+v", got, want)
-	}
-	if got := OutsideIO(); got != before {
-		t.Errorf("outside: %+v, before %+v", got, before)
-	}
-	if before == (IOSnapshot{}) {
-		count()
-		if got := OutsideIO(); got != want {
-			t.Errorf("on a goroutine: %+v\nwant %+v", got, want)
-		}
-	}
-	if n := testing.AllocsPerRun(1000, count); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-	for k := range AcceptError(AcceptErrorKinds) {
-		if k.String() == "" {
-			t.Errorf("kind %d has no name", k)
-		}
-	}
-}
-
-func BenchmarkCountRead(b *testing.B) {
-	g := started(b, 1)
-	on(b, g.members[0], func() {
-		for range b.N {
-			CountRead(100, 0)
-		}
 	})
 }

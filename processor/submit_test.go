@@ -13,9 +13,9 @@ import (
 )
 
 // TestGroupStaysActiveWhileStealing: what is being stolen lives, so at no
-// moment may the group count as quiet. Before, the thief took the last
-// submission off the books before it took a token for it; if the victim gave
-// its own back in between, Run returned while a coroutine had still to run.
+// moment may the group count as quiet. The bug: the stealer lowered the count
+// of submissions before it took a token; if the victim gave its own back in
+// between, Run returned while a coroutine had still to run.
 func TestGroupStaysActiveWhileStealing(t *testing.T) {
 	g := newGroup(t, 2)
 	defer g.Discard()
@@ -37,13 +37,13 @@ func TestGroupStaysActiveWhileStealing(t *testing.T) {
 			meet()
 			for i := 1; p.holding; i++ {
 				if p.releaseToken(); i%1000 == 0 {
-					runtime.Gosched() // with one CPU the thief runs only then
+					runtime.Gosched() // with one CPU the stealer runs only then
 				}
 			}
 			done <- struct{}{}
 		}
 	}()
-	for i, began := 0, time.Now(); i < scaled(10_000) && (i < 100 || time.Since(began) < 10*time.Second); i++ {
+	for range strikes(scaled(10_000), 100) {
 		// As if a coroutine of p had submitted another to p itself and ended.
 		g.takeToken()
 		p.holding = true
@@ -122,7 +122,8 @@ func TestPlacePrefersTheCaller(t *testing.T) {
 	} {
 		load(c.i, c.add)
 		if got := g.place(self).Index(); got != c.want {
-			t.Errorf("loads %d %d %d: placed on %d, want %d", g.members[0].load(), self.load(), g.members[2].load(), got, c.want)
+			t.Errorf("loads %d %d %d: placed on %d, want %d", g.members[0].load(), self.load(),
+				g.members[2].load(), got, c.want)
 		}
 	}
 }
@@ -157,7 +158,7 @@ func TestStealBehindALongOne(t *testing.T) {
 	stalled := make(chan struct{})
 	long := p.Pinned(func() { close(stalled); <-release })
 	<-stalled
-	eventually(t, "held up", func() bool { return p.stalled(clock.Now()) })
+	eventually(t, "stalled", func() bool { return p.stalled(clock.Now()) })
 	var where [2]atomic.Int32
 	note := func() { where[Here().Index()].Add(1) }
 	var open, pinned []coroutine.Handle
@@ -179,13 +180,13 @@ func TestStealBehindALongOne(t *testing.T) {
 		h.Join()
 	}
 	if got := where[0].Load(); got != 40 {
-		t.Errorf("%d of 40 pinned ones ran where they were told to", got)
+		t.Errorf("%d of 40 pinned ones ran on their own Processor", got)
 	}
 }
 
 // TestStealPastPinned: a Processor whose submissions are all pinned must not
-// hide another's from a thief. Before, the thief looked only at the one with
-// the most.
+// hide another's from a stealer. The bug: the stealer only considered the
+// Processor with the most.
 func TestStealPastPinned(t *testing.T) {
 	g := newGroup(t, 3)
 	defer g.Discard()
@@ -200,9 +201,9 @@ func TestStealPastPinned(t *testing.T) {
 	}
 }
 
-// TestHeldUpGetsHelp: also a single submission to a Processor that is held up
-// runs elsewhere, even where more live.
-func TestHeldUpGetsHelp(t *testing.T) {
+// TestStalledGetsHelp: also a single submission to a stalled Processor runs
+// elsewhere, even where more coroutines live.
+func TestStalledGetsHelp(t *testing.T) {
 	within(t, 30*time.Second)
 	g := started(t, 2)
 	p, other := g.members[0], g.members[1]
@@ -213,7 +214,7 @@ func TestHeldUpGetsHelp(t *testing.T) {
 	for range 20 {
 		parked = append(parked, other.Pinned(func() { gate.Join() }))
 	}
-	eventually(t, "held up", func() bool { return p.stalled(clock.Now()) })
+	eventually(t, "stalled", func() bool { return p.stalled(clock.Now()) })
 	for range 10 {
 		eventually(t, "the other is idle", func() bool { return other.ep.Sleeping() })
 		if err := p.Open(func() {}).Join(); err != nil {

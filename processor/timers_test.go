@@ -116,13 +116,13 @@ func TestFuncResetHammer(t *testing.T) {
 		}
 	})
 	f := funcOn(t, p, time.Hour, func() { fired.Add(1) })
-	for i, began := int64(0), time.Now(); i < int64(scaled(20_000)) && (i < 100 || time.Since(began) < 10*time.Second); i++ {
+	for i := range strikes(scaled(20_000), 100) {
 		f.Reset(time.Hour)
 		for range rand.IntN(200) {
 			_ = fired.Load()
 		}
 		f.Reset(0)
-		for end := time.Now().Add(20 * time.Second); fired.Load() != i+1; {
+		for end := time.Now().Add(20 * time.Second); fired.Load() != int64(i+1); {
 			if time.Now().After(end) {
 				t.Fatalf("round %d: it has not fired", i)
 			}
@@ -195,43 +195,70 @@ func TestStoppedFuncsLeave(t *testing.T) {
 	})
 }
 
+// counted is a Func that counts what becomes of each time that is set.
+type counted struct {
+	Func
+	set, fired, stopped, replaced atomic.Int64
+}
+
+// newCounted makes one that belongs to p.
+func newCounted(t *testing.T, p *Processor) *counted {
+	x := new(counted)
+	x.set.Add(1)
+	on(t, p, func() { x.Init(p, time.Microsecond, func() { x.fired.Add(1) }, 0) })
+	return x
+}
+
+func (x *counted) stop() {
+	if x.Stop() {
+		x.stopped.Add(1)
+	}
+}
+
+func (x *counted) reset(d time.Duration) {
+	x.set.Add(1)
+	if x.Reset(d) {
+		x.replaced.Add(1)
+	}
+}
+
+// strike stops or resets it at random.
+func (x *counted) strike(r *rand.Rand) {
+	switch r.IntN(4) {
+	case 0:
+		x.stop()
+	case 1:
+		x.reset(time.Hour)
+	default:
+		x.reset(time.Duration(r.IntN(30_000)))
+	}
+}
+
+// check stops it and compares the counts.
+func (x *counted) check(t *testing.T) {
+	t.Helper()
+	x.stop()
+	adds := func() bool {
+		return x.set.Load() == x.fired.Load()+x.stopped.Load()+x.replaced.Load()
+	}
+	for end := time.Now().Add(10 * time.Second); !adds() && time.Now().Before(end); {
+		runtime.Gosched() // one that is due has a coroutine that has not run yet
+	}
+	if !adds() {
+		t.Errorf("set %d times; fired %d, stopped %d, replaced %d",
+			x.set.Load(), x.fired.Load(), x.stopped.Load(), x.replaced.Load())
+	}
+}
+
 // TestFuncHammer stops and resets Funcs from both Processors and from
 // goroutines while they fire. Each time that is set ends in one way: it comes,
 // it is stopped, or another takes its place. The numbers must add up for each.
 func TestFuncHammer(t *testing.T) {
 	within(t, 5*time.Minute)
 	g := started(t, 2)
-	type counted struct {
-		Func
-		set, fired, stopped, replaced atomic.Int64
-	}
-	const n = 16
-	funcs := make([]*counted, n)
+	funcs := make([]*counted, 16)
 	for i := range funcs {
-		x := new(counted)
-		x.set.Add(1)
-		p := g.members[i%2]
-		on(t, p, func() { x.Init(p, time.Microsecond, func() { x.fired.Add(1) }, 0) })
-		funcs[i] = x
-	}
-	strike := func(r *rand.Rand) {
-		x := funcs[r.IntN(n)]
-		switch r.IntN(4) {
-		case 0:
-			if x.Stop() {
-				x.stopped.Add(1)
-			}
-		case 1:
-			x.set.Add(1)
-			if x.Reset(time.Hour) {
-				x.replaced.Add(1)
-			}
-		default:
-			x.set.Add(1)
-			if x.Reset(time.Duration(r.IntN(30_000))) {
-				x.replaced.Add(1)
-			}
-		}
+		funcs[i] = newCounted(t, g.members[i%2])
 	}
 	var all sync.WaitGroup
 	for i := range 4 {
@@ -240,7 +267,7 @@ func TestFuncHammer(t *testing.T) {
 		many := func() {
 			defer all.Done()
 			for j := range scaled(60_000) {
-				strike(r)
+				funcs[r.IntN(len(funcs))].strike(r)
 				if j%8 == 0 {
 					coroutine.Yield()
 				}
@@ -254,17 +281,8 @@ func TestFuncHammer(t *testing.T) {
 	}
 	all.Wait()
 	var fired int64
-	for i, x := range funcs {
-		if x.Stop() {
-			x.stopped.Add(1)
-		}
-		adds := func() bool { return x.set.Load() == x.fired.Load()+x.stopped.Load()+x.replaced.Load() }
-		for end := time.Now().Add(10 * time.Second); !adds() && time.Now().Before(end); {
-			runtime.Gosched() // what has been claimed is on its way to a coroutine
-		}
-		if !adds() {
-			t.Errorf("%d: set %d times; fired %d, stopped %d, replaced %d", i, x.set.Load(), x.fired.Load(), x.stopped.Load(), x.replaced.Load())
-		}
+	for _, x := range funcs {
+		x.check(t)
 		fired += x.fired.Load()
 	}
 	for _, p := range g.members {
@@ -276,8 +294,8 @@ func TestFuncHammer(t *testing.T) {
 	t.Logf("%d fired", fired)
 }
 
-// TestFuncAtTheEnd: a pending Func holds nobody up and does not fire; the
-// others' calls go on to work.
+// TestFuncAtTheEnd: a pending Func delays no end and does not fire; calls of
+// the others' methods go on to work.
 func TestFuncAtTheEnd(t *testing.T) {
 	within(t, 3*time.Minute)
 	for _, ph := range []Phase{Draining, Stopping} {

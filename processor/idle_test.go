@@ -1,0 +1,199 @@
+package processor
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// TestStartIsNotDelayedByATimer: in the C++ netco a start waited for the next
+// timer, seconds away.
+func TestStartIsNotDelayedByATimer(t *testing.T) {
+	within(t, 3*time.Minute)
+	g := newGroup(t, 1)
+	p := g.members[0]
+	p.Start()
+	p.Pinned(func() { Sleep(time.Hour) })
+	for range 20 {
+		sleeps := p.Stats.Sleeps.Load()
+		eventually(t, "asleep", func() bool {
+			return p.ep.Sleeping() && p.Stats.Sleeps.Load() >= min(sleeps, 1)
+		})
+		start := time.Now()
+		on(t, p, func() {})
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("a coroutine started after %v", took)
+		}
+	}
+	g.Advance(Stopping)
+	<-g.Quiet()
+	end(g)
+}
+
+// TestIdleMeansAsleep: after work of every kind a Processor takes no turn and
+// no CPU until there is work again.
+func TestIdleMeansAsleep(t *testing.T) {
+	within(t, 3*time.Minute)
+	g := started(t, 2)
+	for round := range 3 {
+		for i := range 200 {
+			p := g.members[i%2]
+			on(t, p, func() {
+				if round > 0 {
+					Sleep(time.Microsecond)
+				}
+				coroutine.Yield()
+			})
+		}
+		var turns [2]uint64
+		var cpu time.Duration
+		// until the collector, and the tests before, have nothing to do either
+		for end := time.Now().Add(20 * time.Second); ; {
+			turns, cpu = idle(t, g)
+			calm := turns[0] <= 2 && turns[1] <= 2 &&
+				(cpu <= 60*time.Millisecond || goruntime.RaceEnabled)
+			if calm {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatalf("round %d: with nothing to do the Processors took %d turns, "+
+					"and %v of CPU, in 100 ms", round, turns, cpu)
+			}
+		}
+	}
+}
+
+// idle returns how many turns two Processors take, and how much CPU the
+// process, in 100 ms from when both are asleep.
+func idle(t *testing.T, g *Group) (turns [2]uint64, cpu time.Duration) {
+	var before [2]uint64
+	eventually(t, "both asleep", func() bool {
+		for i, p := range g.members {
+			before[i] = p.Stats.Turns.Load()
+		}
+		return g.members[0].ep.Sleeping() && g.members[1].ep.Sleeping()
+	})
+	var was, now unix.Rusage
+	unix.Getrusage(unix.RUSAGE_SELF, &was)
+	time.Sleep(100 * time.Millisecond) // what is measured, not waited for
+	unix.Getrusage(unix.RUSAGE_SELF, &now)
+	for i, p := range g.members {
+		turns[i] = p.Stats.Turns.Load() - before[i]
+	}
+	used := func(u *unix.Rusage) int64 { return u.Utime.Nano() + u.Stime.Nano() }
+	return turns, time.Duration(used(&now) - used(&was))
+}
+
+// TestWakeAgainstSleepHammer wakes a Processor's only coroutine, or gives it a
+// new one, at random times around the moment at which it goes to sleep: between
+// its last check of its inboxes and epoll. A wake that is lost there is a hang.
+func TestWakeAgainstSleepHammer(t *testing.T) {
+	within(t, 3*time.Minute)
+	for name, spin := range map[string]bool{"spin": true, "no spin": false} {
+		t.Run(name, func(t *testing.T) {
+			g := newGroup(t, 1)
+			p := g.members[0]
+			p.spin.off = !spin
+			if err := p.Start(); err != nil {
+				t.Fatal(err)
+			}
+			defer end(g)
+			rounds := scaled(40_000)
+			var waiter atomic.Pointer[coroutine.Waiter]
+			var last atomic.Bool
+			h := p.Pinned(func() {
+				for !last.Load() {
+					w := coroutine.AcquireWaiter()
+					waiter.Store(w)
+					w.Park(coroutine.ReasonUser)
+					w.Release()
+				}
+			})
+			spin := func(n *int) { // with one CPU the other side runs only if this one lets it
+				if *n++; *n%1000 == 0 {
+					runtime.Gosched()
+				}
+			}
+			delay := func() {
+				for range rand.IntN(400) {
+					_ = waiter.Load()
+				}
+			}
+			for i, began := 0, time.Now(); !last.Load(); i++ {
+				var w *coroutine.Waiter
+				for n := 0; w == nil; spin(&n) {
+					w = waiter.Swap(nil)
+				}
+				delay()
+				// As many rounds as a busy machine gets done. Before the wake,
+				// so that no waiter comes after it.
+				last.Store(i == rounds-1 || i > 1000 && time.Since(began) > 10*time.Second)
+				w.Wake()
+				if i%4 == 0 {
+					var ran atomic.Bool
+					note := func() { ran.Store(true) }
+					p.Spawn(nil, Spawn{Fn: note, Pinned: i%8 == 0, Unlimited: true})
+					for n := 0; !ran.Load(); spin(&n) {
+					}
+				}
+			}
+			h.Join()
+			if p.Stats.Sleeps.Load() == 0 {
+				t.Error("it never slept")
+			}
+			t.Logf("%d sleeps, %d rings in %d rounds", p.Stats.Sleeps.Load(),
+				p.ep.Stats.Rings.Load(), rounds)
+		})
+	}
+}
+
+// BenchmarkRemoteWake is a round trip between a goroutine and a coroutine, on a
+// Processor with others that are always ready and compute for 5 µs at a time.
+func BenchmarkRemoteWake(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		others int
+	}{{"alone", 0}, {"10 others", 10}, {"100 others", 100}} {
+		b.Run(c.name, func(b *testing.B) {
+			p := started(b, 1).members[0]
+			over := false // p's
+			for range c.others {
+				p.Pinned(func() {
+					for !over {
+						for end := clock.Now() + 5000; clock.Now() < end; {
+						}
+						coroutine.Yield()
+					}
+				})
+			}
+			waits, woken := make(chan *coroutine.Waiter, 1), make(chan int, 1)
+			h := p.Pinned(func() {
+				for {
+					w := coroutine.AcquireWaiter()
+					waits <- w
+					w.Park(coroutine.ReasonUser)
+					w.Release()
+					if over {
+						return
+					}
+					woken <- 1
+				}
+			})
+			for range b.N {
+				(<-waits).Wake()
+				<-woken
+			}
+			p.Pinned(func() { over = true }).Join()
+			(<-waits).Wake()
+			h.Join()
+		})
+	}
+}

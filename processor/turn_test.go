@@ -1,0 +1,110 @@
+package processor
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/clock"
+)
+
+// TestTurn: asleep, with a coroutine, or in the loop; and after a sleep the
+// turn begins at its end.
+func TestTurn(t *testing.T) {
+	within(t, 30*time.Second)
+	g := started(t, 1)
+	p := g.members[0]
+	eventually(t, "sleep", func() bool { return p.Turn().Asleep })
+	if p.Turn().Coroutine != nil {
+		t.Error("a coroutine in its sleep")
+	}
+	slept := clock.Now()
+	entered, hold := make(chan *coroutine.Coroutine), make(chan int)
+	h := p.Pinned(func() {
+		entered <- coroutine.Current()
+		<-hold
+	})
+	co := <-entered
+	a, b := p.Turn(), p.Turn()
+	if a != b || a.Asleep || a.Coroutine != co || a.Number == 0 || a.Start < slept ||
+		a.Start > clock.Now() {
+		t.Errorf("%+v, then %+v; slept until after %d", a, b, slept)
+	}
+	close(hold)
+	if err := h.Join(); err != nil {
+		t.Error(err)
+	}
+	eventually(t, "another turn", func() bool { return p.Turn().Number > a.Number })
+}
+
+// TestNoOldTurnAfterSleep: Turn never shows a Processor awake in a turn that
+// began before its sleep.
+func TestNoOldTurnAfterSleep(t *testing.T) {
+	within(t, 3*time.Minute)
+	g := started(t, 1)
+	p := g.members[0]
+	caught := 0
+	for range strikes(scaled(2000), 10) {
+		var asleep Turn
+		eventually(t, "sleep", func() bool { asleep = p.Turn(); return asleep.Asleep })
+		old := int64(p.Stats.TurnStart.Load())
+		if now := p.Turn(); now != asleep || !p.ep.Sleeping() {
+			// it was woken for something else, or is about to wake: then old is
+			// of after its sleep
+			continue
+		}
+		p.Wake()
+		now := asleep
+		for n := 1; now.Asleep && now.Number == asleep.Number; n++ {
+			if now = p.Turn(); n%1000 == 0 {
+				runtime.Gosched() // with one CPU it wakes only then
+			}
+		}
+		if now.Asleep || now.Number != asleep.Number {
+			continue
+		}
+		if caught++; now.Start == old {
+			t.Fatalf("awake in the turn that began at %d, before its sleep", old)
+		}
+	}
+	t.Logf("seen just after its sleep %d times", caught)
+}
+
+// TestTurnEnd: the exact end of a turn that was wanted is known later. A
+// watcher used to report the time of the check that found it over.
+func TestTurnEnd(t *testing.T) {
+	g := started(t, 1)
+	p := g.Members()[0]
+	type stamps struct {
+		turn   uint64
+		ending int64
+	}
+	sent := make(chan stamps)
+	goOn := make(chan bool)
+	p.Pinned(func() {
+		s := stamps{turn: p.Stats.Turns.Load()}
+		sent <- s
+		<-goOn // holds up the Processor
+		s.ending = clock.Now()
+		go func() { sent <- s }()
+	})
+	s := <-sent
+	if _, ok := p.TurnEnd(s.turn); ok {
+		t.Error("a turn has an end that was not asked for")
+	}
+	p.WantTurnEnd(s.turn)
+	if _, ok := p.TurnEnd(s.turn); ok {
+		t.Error("it has ended, while it goes on")
+	}
+	goOn <- true
+	s = <-sent
+	eventually(t, "the turn to end", func() bool { return p.Stats.Turns.Load() > s.turn })
+	after := clock.Now()
+	if end, ok := p.TurnEnd(s.turn); !ok || end < s.ending || end > after {
+		t.Errorf("it has ended at %d, %v; want %d to %d", end, ok, s.ending, after)
+	}
+	if _, ok := p.TurnEnd(s.turn + 1); ok {
+		t.Error("another turn has ended")
+	}
+}
