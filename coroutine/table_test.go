@@ -6,12 +6,18 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"unsafe"
 
 	"github.com/netco-go/netco/asm"
 )
 
 // look finds g as CurrentWorker finds the calling goroutine.
 func look(g uintptr) *worker { return table.Load().probe(g) }
+
+// setG makes w the worker of an invented goroutine.
+func setG(w *worker, g uintptr) {
+	*(*uintptr)(unsafe.Add(unsafe.Pointer(w), unsafe.Offsetof(asm.Frame{}.G))) = g
+}
 
 // TestTableModel enrolls and expels invented goroutines in random order and
 // holds the table against a map: through growth, tombstones and shrinking.

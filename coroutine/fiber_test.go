@@ -37,6 +37,28 @@ func homes(t *testing.T, f func(t *testing.T)) {
 	t.Run("fiber of a coroutine", func(t *testing.T) { on(plain, func(*Executor) { inFiber(t) }) })
 }
 
+// inHomes runs each case in every home, three times: the later ones on
+// goroutines that have been used.
+func inHomes(t *testing.T, cases map[string]func(t *testing.T)) {
+	for name, f := range cases {
+		t.Run(name, func(t *testing.T) {
+			homes(t, func(t *testing.T) {
+				for range 3 {
+					f(t)
+				}
+			})
+		})
+	}
+}
+
+// refused checks the error of what must not be done.
+func refused(t *testing.T, what string, err, want error) {
+	t.Helper()
+	if err != want {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
+}
+
 // run resumes a coroutine once and for all.
 func (f Fiber[In, Out]) run(in In) error {
 	_, err := f.Resume(in)
@@ -195,90 +217,97 @@ func TestZeroFiberAndNilBody(t *testing.T) {
 // TestMisuseInside: a coroutine that does what it must not gets an error, and
 // no other effect.
 func TestMisuseInside(t *testing.T) {
-	refused := func(t *testing.T, what string, err, want error) {
-		t.Helper()
-		if err != want {
-			t.Errorf("%s: %v, want %v", what, err, want)
-		}
-	}
-	homes(t, func(t *testing.T) {
-		for range 3 {
-			var f, inner, dead, fresh Fiber[int, int]
-			var fy *Yielder[int, int]
-			dead = New(sum)
-			dead.expect(t, -1, -1, nil)
-			fresh = New(sum)
-			f = New(func(y *Yielder[int, int], in int) int {
-				fy = y
-				_, err := f.Resume(5)
-				refused(t, "Resume of itself", err, ErrRunning)
-				refused(t, "Cancel of itself", f.Cancel(), ErrRunning)
-				_, err = y.Transfer(f, 5)
-				refused(t, "Transfer to itself", err, ErrTransferSelf)
-				_, err = y.Transfer(dead, 5)
-				refused(t, "Transfer to a dead one", err, ErrDead)
-				for range f.All(5) {
-					t.Error("All of itself gives something")
-				}
-				if in != 1 {
-					t.Errorf("its argument is %d now", in)
-				}
-				inner.expect(t, 1, 10, nil)
-				back, err := y.Yield(2)
-				if back != 3 || err != nil {
-					t.Errorf("Yield: %d, %v", back, err)
-				}
-				inner.expect(t, 2, 20, nil)
-				return 4
-			})
-			inner = New(func(y *Yielder[int, int], in int) int {
-				for ; ; in++ {
-					_, err := f.Resume(5)
-					refused(t, "Resume of one's resumer", err, ErrRunning)
-					refused(t, "Cancel of one's resumer", f.Cancel(), ErrRunning)
-					_, err = y.Transfer(f, 5)
-					refused(t, "Transfer to one's resumer", err, ErrRunning)
-					_, err = fy.Yield(5)
-					refused(t, "one's resumer's Yield", err, ErrOutside)
-					_, err = fy.Transfer(fresh, 5)
-					refused(t, "one's resumer's Transfer", err, ErrOutside)
-					y.Yield(10 * in)
-				}
-			})
-			f.expect(t, 1, 2, nil)
-			_, err := fy.Yield(5)
-			refused(t, "Yield by the resumer", err, ErrOutside)
-			_, err = fy.Transfer(fresh, 5)
-			refused(t, "Transfer by the resumer", err, ErrOutside)
-			f.expect(t, 3, 4, nil)
-			refused(t, "Cancel of a suspended one", inner.Cancel(), nil)
-			_, err = fy.Yield(5)
-			refused(t, "Yield of a dead one", err, ErrOutside)
-			_, err = fy.Transfer(fresh, 5)
-			refused(t, "Transfer of a dead one", err, ErrOutside)
-			fresh.expect(t, 6, 6, nil)
-			fresh.expect(t, -1, -1, nil)
+	inHomes(t, map[string]func(t *testing.T){
+		"of itself":              misuseOfItself,
+		"of and by its resumer":  misuseByResumer,
+		"of a later incarnation": misuseOfNext,
+	})
+}
 
-			// Its Yielder's next incarnation is another's.
-			var next Fiber[int, int]
-			var same bool
-			next = New(func(y *Yielder[int, int], in int) int {
-				same = y == fy
-				in, _ = y.Yield(in)
-				return in
-			})
-			next.expect(t, 1, 1, nil)
+func misuseOfItself(t *testing.T) {
+	dead := New(sum)
+	dead.expect(t, -1, -1, nil)
+	var f Fiber[int, int]
+	f = New(func(y *Yielder[int, int], in int) int {
+		_, err := f.Resume(5)
+		refused(t, "Resume of itself", err, ErrRunning)
+		refused(t, "Cancel of itself", f.Cancel(), ErrRunning)
+		_, err = y.Transfer(f, 5)
+		refused(t, "Transfer to itself", err, ErrTransferSelf)
+		_, err = y.Transfer(dead, 5)
+		refused(t, "Transfer to a dead one", err, ErrDead)
+		for range f.All(5) {
+			t.Error("All of itself gives something")
+		}
+		if in != 1 {
+			t.Errorf("its argument is %d after that", in)
+		}
+		return 2
+	})
+	f.expect(t, 1, 2, nil)
+}
+
+func misuseByResumer(t *testing.T) {
+	var f, inner Fiber[int, int]
+	var fy *Yielder[int, int]
+	fresh := New(sum)
+	f = New(func(y *Yielder[int, int], in int) int {
+		fy = y
+		inner.expect(t, 1, 10, nil)
+		back, err := y.Yield(2)
+		if back != 3 || err != nil {
+			t.Errorf("Yield: %d, %v", back, err)
+		}
+		inner.expect(t, 2, 20, nil)
+		return 4
+	})
+	inner = New(func(y *Yielder[int, int], in int) int {
+		for ; ; in++ {
+			_, err := f.Resume(5)
+			refused(t, "Resume of one's resumer", err, ErrRunning)
+			refused(t, "Cancel of one's resumer", f.Cancel(), ErrRunning)
+			_, err = y.Transfer(f, 5)
+			refused(t, "Transfer to one's resumer", err, ErrRunning)
 			_, err = fy.Yield(5)
-			refused(t, "Yield of a former incarnation", err, ErrOutside)
-			f.expect(t, 1, 0, ErrDead)
-			refused(t, "Cancel of a former incarnation", f.Cancel(), nil)
-			if f.Status() != StatusDead || next.Status() != StatusSuspended {
-				t.Errorf("%v and %v", f.Status(), next.Status())
-			}
-			next.expect(t, 2, 2, nil)
-			_ = same
+			refused(t, "one's resumer's Yield", err, ErrOutside)
+			_, err = fy.Transfer(fresh, 5)
+			refused(t, "one's resumer's Transfer", err, ErrOutside)
+			y.Yield(10 * in)
 		}
 	})
+	f.expect(t, 1, 2, nil)
+	_, err := fy.Yield(5)
+	refused(t, "Yield by the resumer", err, ErrOutside)
+	_, err = fy.Transfer(fresh, 5)
+	refused(t, "Transfer by the resumer", err, ErrOutside)
+	f.expect(t, 3, 4, nil)
+	refused(t, "Cancel of a suspended one", inner.Cancel(), nil)
+	_, err = fy.Yield(5)
+	refused(t, "Yield of a dead one", err, ErrOutside)
+	_, err = fy.Transfer(fresh, 5)
+	refused(t, "Transfer of a dead one", err, ErrOutside)
+	fresh.expect(t, 6, 6, nil)
+	fresh.expect(t, -1, -1, nil)
+}
+
+// After its end, its Yielder may have another incarnation.
+func misuseOfNext(t *testing.T) {
+	var fy *Yielder[int, int]
+	f := New(func(y *Yielder[int, int], in int) int { fy = y; return in })
+	f.expect(t, 4, 4, nil)
+	next := New(func(y *Yielder[int, int], in int) int {
+		in, _ = y.Yield(in)
+		return in
+	})
+	next.expect(t, 1, 1, nil)
+	_, err := fy.Yield(5)
+	refused(t, "Yield of a former incarnation", err, ErrOutside)
+	f.expect(t, 1, 0, ErrDead)
+	refused(t, "Cancel of a former incarnation", f.Cancel(), nil)
+	if f.Status() != StatusDead || next.Status() != StatusSuspended {
+		t.Errorf("%v and %v", f.Status(), next.Status())
+	}
+	next.expect(t, 2, 2, nil)
 }
 
 // TestWrongThread: the errors that another goroutine gets, while the coroutine
@@ -344,106 +373,113 @@ func TestWrongThread(t *testing.T) {
 // TestThreadLocks: LockOSThread called or undone since the coroutine was made
 // is an error where the runtime would throw.
 func TestThreadLocks(t *testing.T) {
-	check := func(t *testing.T, what string, err, want error) {
-		t.Helper()
-		if err != want {
-			t.Errorf("%s: %v, want %v", what, err, want)
+	inHomes(t, map[string]func(t *testing.T){
+		"locked before the first Resume": lockedBefore,
+		"locked later":                   lockedLater,
+		"locked inside":                  lockedInside,
+		"unlocked":                       unlockedSince,
+	})
+}
+
+func lockedBefore(t *testing.T) {
+	f := New(sum)
+	runtime.LockOSThread()
+	_, err := f.Resume(1)
+	refused(t, "locked before the first Resume", err, ErrThreadLocked)
+	refused(t, "Cancel", f.Cancel(), ErrThreadLocked)
+	runtime.UnlockOSThread()
+	if f.Status() != StatusReady {
+		t.Errorf("refused, it is %v", f.Status())
+	}
+	spare := New(sum)
+	spare.Resume(-1)
+	never := New(func(*Yielder[int, int], int) int { t.Error("it runs"); return 0 })
+	runtime.LockOSThread()
+	never.Resume(1)
+	runtime.UnlockOSThread()
+	refused(t, "Cancel of one that never ran", never.Cancel(), nil)
+	f.expect(t, 1, 1, nil)
+	f.expect(t, -1, -1, nil)
+}
+
+func lockedLater(t *testing.T) {
+	f := New(sum)
+	f.expect(t, 1, 1, nil)
+	runtime.LockOSThread()
+	_, err := f.Resume(1)
+	refused(t, "locked before the second Resume", err, ErrThreadLocked)
+	refused(t, "Cancel", f.Cancel(), ErrThreadLocked)
+	for range f.All(1) {
+		t.Error("All gives something")
+	}
+	runtime.UnlockOSThread()
+	f.expect(t, 1, 2, nil)
+	seen := 0
+	for n := range f.All(1) {
+		if seen++; seen == 3 {
+			runtime.LockOSThread() // ends the sequence
+		}
+		if n > 6 {
+			break
 		}
 	}
-	homes(t, func(t *testing.T) {
-		for range 3 {
-			// Locked since.
-			f := New(sum)
-			other := New(sum)
-			runtime.LockOSThread()
-			_, err := f.Resume(1)
-			check(t, "locked before the first Resume", err, ErrThreadLocked)
-			check(t, "Cancel", f.Cancel(), ErrThreadLocked)
-			runtime.UnlockOSThread()
-			if f.Status() != StatusReady {
-				t.Errorf("refused, it is %v", f.Status())
-			}
-			spare := New(sum)
-			spare.Resume(-1)
-			never := New(func(*Yielder[int, int], int) int { t.Error("it runs"); return 0 })
-			runtime.LockOSThread()
-			never.Resume(1)
-			runtime.UnlockOSThread()
-			check(t, "Cancel of one that never ran", never.Cancel(), nil)
-			f.expect(t, 1, 1, nil)
-			runtime.LockOSThread()
-			_, err = f.Resume(1)
-			check(t, "locked before the second Resume", err, ErrThreadLocked)
-			check(t, "Cancel", f.Cancel(), ErrThreadLocked)
-			for range f.All(1) {
-				t.Error("All gives something")
-			}
-			runtime.UnlockOSThread()
-			f.expect(t, 1, 2, nil)
-			seen := 0
-			for n := range f.All(1) {
-				if seen++; seen == 3 {
-					runtime.LockOSThread() // ends the sequence
-				}
-				if n > 6 {
-					break
-				}
-			}
-			if seen != 3 {
-				t.Errorf("All gave %d values, and 3 before the lock", seen)
-			}
-			runtime.UnlockOSThread()
-			f.expect(t, -1, -1, nil)
+	if seen != 3 {
+		t.Errorf("All gave %d values, and 3 before the lock", seen)
+	}
+	runtime.UnlockOSThread()
+	f.expect(t, -1, -1, nil)
+}
 
-			// Locked inside.
-			f = New(func(y *Yielder[int, int], _ int) int {
-				runtime.LockOSThread()
-				_, err := y.Yield(1)
-				check(t, "locked before Yield", err, ErrThreadLocked)
-				_, err = y.Transfer(other, 1)
-				check(t, "locked before Transfer", err, ErrThreadLocked)
-				runtime.UnlockOSThread()
-				_, err = y.Yield(2)
-				check(t, "unlocked again", err, nil)
-				return 3
-			})
-			f.expect(t, 1, 2, nil)
-			f.expect(t, 1, 3, nil)
-			check(t, "Cancel of one that has not run", other.Cancel(), nil)
-
-			// Unlocked since; by one of two locks, for an unlocked goroutine
-			// may run on, on another thread.
-			runtime.LockOSThread()
-			f = New(sum)
-			runtime.UnlockOSThread()
-			_, err = f.Resume(1)
-			check(t, "unlocked", err, ErrThreadLocked)
-			runtime.LockOSThread()
-			runtime.LockOSThread()
-			f = New(sum)
-			runtime.UnlockOSThread()
-			_, err = f.Resume(1)
-			check(t, "unlocked before the first Resume", err, ErrThreadLocked)
-			runtime.LockOSThread()
-			f.expect(t, 1, 1, nil)
-			g := New(sum)
-			g.expect(t, 2, 2, nil)
-			runtime.UnlockOSThread()
-			_, err = f.Resume(1)
-			check(t, "unlocked before the second Resume", err, ErrThreadLocked)
-			New(func(y *Yielder[int, int], _ int) int {
-				_, err := y.Transfer(f, 1)
-				check(t, "Transfer to one made under a lock", err, ErrThreadLocked)
-				return 0
-			}).Resume(0)
-			runtime.LockOSThread()
-			f.expect(t, 1, 2, nil)
-			f.expect(t, -1, -1, nil) // its goroutine is not to serve those made under no lock
-			check(t, "Cancel under the lock", g.Cancel(), nil)
-			runtime.UnlockOSThread()
-			runtime.UnlockOSThread()
-		}
+func lockedInside(t *testing.T) {
+	other := New(sum)
+	f := New(func(y *Yielder[int, int], _ int) int {
+		runtime.LockOSThread()
+		_, err := y.Yield(1)
+		refused(t, "locked before Yield", err, ErrThreadLocked)
+		_, err = y.Transfer(other, 1)
+		refused(t, "locked before Transfer", err, ErrThreadLocked)
+		runtime.UnlockOSThread()
+		_, err = y.Yield(2)
+		refused(t, "unlocked again", err, nil)
+		return 3
 	})
+	f.expect(t, 1, 2, nil)
+	f.expect(t, 1, 3, nil)
+	refused(t, "Cancel of one that has not run", other.Cancel(), nil)
+}
+
+// One of two locks is undone, for an unlocked goroutine may run on, on another
+// thread.
+func unlockedSince(t *testing.T) {
+	runtime.LockOSThread()
+	f := New(sum)
+	runtime.UnlockOSThread()
+	_, err := f.Resume(1)
+	refused(t, "unlocked", err, ErrThreadLocked)
+	runtime.LockOSThread()
+	runtime.LockOSThread()
+	f = New(sum)
+	runtime.UnlockOSThread()
+	_, err = f.Resume(1)
+	refused(t, "unlocked before the first Resume", err, ErrThreadLocked)
+	runtime.LockOSThread()
+	f.expect(t, 1, 1, nil)
+	g := New(sum)
+	g.expect(t, 2, 2, nil)
+	runtime.UnlockOSThread()
+	_, err = f.Resume(1)
+	refused(t, "unlocked before the second Resume", err, ErrThreadLocked)
+	New(func(y *Yielder[int, int], _ int) int {
+		_, err := y.Transfer(f, 1)
+		refused(t, "Transfer to one made under a lock", err, ErrThreadLocked)
+		return 0
+	}).Resume(0)
+	runtime.LockOSThread()
+	f.expect(t, 1, 2, nil)
+	f.expect(t, -1, -1, nil) // its goroutine is not to serve those made under no lock
+	refused(t, "Cancel under the lock", g.Cancel(), nil)
+	runtime.UnlockOSThread()
+	runtime.UnlockOSThread()
 }
 
 // TestHomes: each ordinary goroutine and each executor is a home of its own; a
@@ -591,4 +627,18 @@ func TestLockedGoroutinesAreNotKept(t *testing.T) {
 			t.Errorf("%d goroutines are kept, want the one made without the lock", n)
 		}
 	})
+}
+
+// TestZeroYielder: a Yielder that New has not made has no coroutine.
+func TestZeroYielder(t *testing.T) {
+	var y Yielder[int, string]
+	if _, err := y.Yield("x"); err != ErrOutside {
+		t.Errorf("Yield: %v", err)
+	}
+	if _, err := y.Transfer(Fiber[int, string]{}, 1); err != ErrOutside {
+		t.Errorf("Transfer: %v", err)
+	}
+	if y.ID() != 0 {
+		t.Errorf("ID: %d", y.ID())
+	}
 }

@@ -167,75 +167,80 @@ func TestRecursion(t *testing.T) {
 // TestMutual: two coroutines that resume one another in turns through a third;
 // a generator that consumes generators.
 func TestMutual(t *testing.T) {
-	homes(t, func(t *testing.T) {
-		// The sieve: each prime filters what the former ones let through.
-		from := New(func(y *Yielder[struct{}, int], _ struct{}) int {
-			for i := 2; ; i++ {
-				y.Yield(i)
-			}
-		})
-		all := []Fiber[struct{}, int]{from}
-		var primes []int
-		for len(primes) < 40 {
-			source := all[len(all)-1]
-			p, _ := source.Resume(struct{}{})
-			primes = append(primes, p)
-			all = append(all, New(func(y *Yielder[struct{}, int], _ struct{}) int {
-				for i := range source.All(struct{}{}) {
-					if i%p != 0 {
-						y.Yield(i)
-					}
-				}
-				return 0
-			}))
-		}
-		if primes[39] != 173 {
-			t.Errorf("the 40th prime is %d", primes[39])
-		}
-		for _, f := range all {
-			if err := f.Cancel(); err != nil {
-				t.Error(err)
-			}
-		}
-		// Ping and pong: each resumes the other when that is suspended, and
-		// yields when resumed by it.
-		var ping, pong Fiber[int, int]
-		play := func(other *Fiber[int, int]) func(y *Yielder[int, int], n int) int {
-			return func(y *Yielder[int, int], n int) int {
-				for n < 1000 {
-					if other.Status() == StatusNormal {
-						n, _ = y.Yield(n + 1)
-						continue
-					}
-					got, err := other.Resume(n + 1)
-					if err != nil {
-						t.Error(err)
-					}
-					n, _ = y.Yield(got + 1)
-				}
-				return n
-			}
-		}
-		ping, pong = New(play(&pong)), New(play(&ping))
-		n := 0
-		for turn := 0; ping.Status() != StatusDead && pong.Status() != StatusDead; turn++ {
-			next := ping
-			if turn%2 == 1 {
-				next = pong
-			}
-			got, err := next.Resume(n)
-			if err != nil || got < n {
-				t.Errorf("turn %d: %d after %d, %v", turn, got, n, err)
-				break
-			}
-			n = got
-		}
-		ping.Cancel()
-		pong.Cancel()
-		if n < 1000 {
-			t.Errorf("it ended at %d", n)
+	inHomes(t, map[string]func(t *testing.T){"sieve": sieve, "ping-pong": pingPong})
+}
+
+// sieve: each prime filters what the former ones let through.
+func sieve(t *testing.T) {
+	from := New(func(y *Yielder[struct{}, int], _ struct{}) int {
+		for i := 2; ; i++ {
+			y.Yield(i)
 		}
 	})
+	all := []Fiber[struct{}, int]{from}
+	var primes []int
+	for len(primes) < 40 {
+		source := all[len(all)-1]
+		p, _ := source.Resume(struct{}{})
+		primes = append(primes, p)
+		all = append(all, New(func(y *Yielder[struct{}, int], _ struct{}) int {
+			for i := range source.All(struct{}{}) {
+				if i%p != 0 {
+					y.Yield(i)
+				}
+			}
+			return 0
+		}))
+	}
+	if primes[39] != 173 {
+		t.Errorf("the 40th prime is %d", primes[39])
+	}
+	for _, f := range all {
+		if err := f.Cancel(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// pingPong: each resumes the other when that is suspended, and yields when
+// resumed by it.
+func pingPong(t *testing.T) {
+	var ping, pong Fiber[int, int]
+	play := func(other *Fiber[int, int]) func(y *Yielder[int, int], n int) int {
+		return func(y *Yielder[int, int], n int) int {
+			for n < 1000 {
+				if other.Status() == StatusNormal {
+					n, _ = y.Yield(n + 1)
+					continue
+				}
+				got, err := other.Resume(n + 1)
+				if err != nil {
+					t.Error(err)
+				}
+				n, _ = y.Yield(got + 1)
+			}
+			return n
+		}
+	}
+	ping, pong = New(play(&pong)), New(play(&ping))
+	n := 0
+	for turn := 0; ping.Status() != StatusDead && pong.Status() != StatusDead; turn++ {
+		next := ping
+		if turn%2 == 1 {
+			next = pong
+		}
+		got, err := next.Resume(n)
+		if err != nil || got < n {
+			t.Errorf("turn %d: %d after %d, %v", turn, got, n, err)
+			break
+		}
+		n = got
+	}
+	ping.Cancel()
+	pong.Cancel()
+	if n < 1000 {
+		t.Errorf("it ended at %d", n)
+	}
 }
 
 func numbers(y *Yielder[struct{}, int], _ struct{}) int {
@@ -246,85 +251,96 @@ func numbers(y *Yielder[struct{}, int], _ struct{}) int {
 }
 
 func TestAll(t *testing.T) {
-	homes(t, func(t *testing.T) {
-		for range 3 {
-			f := New(numbers)
-			var got []int
-			for n := range f.All(struct{}{}) {
-				if got = append(got, n); n == 3 {
-					break
-				}
-			}
+	inHomes(t, map[string]func(t *testing.T){
+		"in parts, then to the end":            allInParts,
+		"nested, and cancelled in between":     allNested,
+		"panics of either side pass through":   allPanics,
+		"Goexit of the body ends the sequence": allExits,
+	})
+}
+
+func allInParts(t *testing.T) {
+	f := New(numbers)
+	var got []int
+	for n := range f.All(struct{}{}) {
+		if got = append(got, n); n == 3 {
+			break
+		}
+	}
+	if f.Status() != StatusSuspended {
+		t.Errorf("left early, it is %v", f.Status())
+	}
+	n, _ := f.Resume(struct{}{})
+	got = append(got, n)
+	seq := f.All(struct{}{})
+	for range 2 { // the second is empty
+		for n := range seq {
 			if f.Status() != StatusSuspended {
-				t.Errorf("left early, it is %v", f.Status())
+				t.Errorf("between two values it is %v", f.Status())
 			}
-			n, _ := f.Resume(struct{}{})
 			got = append(got, n)
-			seq := f.All(struct{}{})
-			for range 2 { // the second is empty
-				for n := range seq {
-					if f.Status() != StatusSuspended {
-						t.Errorf("between two values it is %v", f.Status())
-					}
-					got = append(got, n)
-				}
-			}
-			if !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) || f.Status() != StatusDead {
-				t.Errorf("got %v", got)
-			}
-			// Nested, of one coroutine by two, and ended in between.
-			f = New(numbers)
-			got = nil
-			for n := range f.All(struct{}{}) {
-				got = append(got, n)
-				for n := range f.All(struct{}{}) {
-					got = append(got, -n)
-					if n%4 == 0 {
-						break
-					}
-				}
-				if n == 5 {
-					f.Cancel()
-				}
-			}
-			if !slices.Equal(got, []int{0, -1, -2, -3, -4, 5, -6, -7, -8}) {
-				t.Errorf("nested: %v", got)
-			}
-			f = New(numbers)
-			for range f.All(struct{}{}) {
-				f.Cancel()
-				f = New(numbers) // on the same goroutine, likely
-				f.Resume(struct{}{})
-			}
-			f.Cancel()
-			// Panics of either side pass through.
-			f = New(func(y *Yielder[struct{}, int], _ struct{}) int { y.Yield(1); panic("planned") })
-			func() {
-				defer func() {
-					if e, ok := recover().(*PanicError); !ok || e.Value != "planned" {
-						t.Errorf("All panics with %v", e)
-					}
-				}()
-				for range f.All(struct{}{}) {
-				}
-				t.Error("All hides a panic")
-			}()
-			f = New(numbers)
-			func() {
-				defer func() { recover() }()
-				for range f.All(struct{}{}) {
-					panic("planned")
-				}
-			}()
-			if n, err := f.Resume(struct{}{}); n != 1 || err != nil {
-				t.Errorf("after a panic of the loop: %d, %v", n, err)
-			}
-			f.Cancel()
-			// Goexit of the body ends the sequence.
-			f = New(func(y *Yielder[struct{}, int], _ struct{}) int { y.Yield(1); Unwind(); return 0 })
-			if got := slices.Collect(f.All(struct{}{})); !slices.Equal(got, []int{1}) {
-				t.Errorf("one that ends by Goexit gives %v", got)
+		}
+	}
+	if !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) || f.Status() != StatusDead {
+		t.Errorf("got %v", got)
+	}
+}
+
+func allNested(t *testing.T) {
+	f := New(numbers)
+	var got []int
+	for n := range f.All(struct{}{}) {
+		got = append(got, n)
+		for n := range f.All(struct{}{}) {
+			got = append(got, -n)
+			if n%4 == 0 {
+				break
 			}
 		}
-	})
+		if n == 5 {
+			f.Cancel()
+		}
+	}
+	if !slices.Equal(got, []int{0, -1, -2, -3, -4, 5, -6, -7, -8}) {
+		t.Errorf("nested: %v", got)
+	}
+	f = New(numbers)
+	for range f.All(struct{}{}) {
+		f.Cancel()
+		f = New(numbers) // on the same goroutine, likely
+		f.Resume(struct{}{})
+	}
+	f.Cancel()
+}
+
+func allPanics(t *testing.T) {
+	f := New(func(y *Yielder[struct{}, int], _ struct{}) int { y.Yield(1); panic("planned") })
+	func() {
+		defer func() {
+			if e, ok := recover().(*PanicError); !ok || e.Value != "planned" {
+				t.Errorf("All panics with %v", e)
+			}
+		}()
+		for range f.All(struct{}{}) {
+		}
+		t.Error("All hides a panic")
+	}()
+	f = New(numbers)
+	func() {
+		defer func() { recover() }()
+		for range f.All(struct{}{}) {
+			panic("planned")
+		}
+	}()
+	if n, err := f.Resume(struct{}{}); n != 1 || err != nil {
+		t.Errorf("after a panic of the loop: %d, %v", n, err)
+	}
+	f.Cancel()
+}
+
+func allExits(t *testing.T) {
+	f := New(func(y *Yielder[struct{}, int], _ struct{}) int { y.Yield(1); Unwind(); return 0 })
+	if got := slices.Collect(f.All(struct{}{})); !slices.Equal(got, []int{1}) {
+		t.Errorf("one that ends by Goexit gives %v", got)
+	}
 }
