@@ -48,6 +48,7 @@ func Merge(all ...*Result) (*Result, error) {
 	}
 	for i := range sum.Series {
 		sum.Series[i].Fill()
+		sum.Series[i].Latency.Pack()
 	}
 	return sum, nil
 }

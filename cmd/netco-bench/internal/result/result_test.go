@@ -83,6 +83,7 @@ func TestHistogramBounds(t *testing.T) {
 	if h.Min() != 7 || h.Max() != 7 || h.Count() != 1 {
 		t.Errorf("after Reset: %d values from %d to %d", h.Count(), h.Min(), h.Max())
 	}
+	h.Pack()
 	c := h.Clone()
 	h.Record(9)
 	if c.Count() != 1 || c.Max() != 7 {
@@ -103,7 +104,7 @@ func TestFileRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkPercentiles(t, &got.Response, all)
-	if !got.Response.h.Equals(r.Response.h) || !got.Series[1].Latency.h.Equals(r.Series[1].Latency.h) {
+	if !got.Response.HDR().Equals(r.Response.HDR()) || !got.Series[1].Latency.HDR().Equals(r.Series[1].Latency.HDR()) {
 		t.Error("the counts differ")
 	}
 	for _, x := range []*Result{got, r} {
