@@ -1,0 +1,49 @@
+package gen
+
+import (
+	"errors"
+	"fmt"
+)
+
+// A codec is a protocol on one connection: it makes requests and recognises
+// answers. It does no I/O.
+type codec interface {
+	// requests returns the bytes of the next k requests. They are valid until
+	// the next call.
+	requests(k int) []byte
+
+	// answer takes bytes of b up to the end of one answer, and returns how
+	// many. If the verdict is 0 the answer is incomplete; what is not taken of
+	// b is to be given again with more behind it. An error is a wrong answer.
+	answer(b []byte) (n int, v verdict, err error)
+
+	// end returns what the end of the stream makes of an incomplete answer.
+	end() verdict
+
+	// reset is for a new connection, on which nothing has been sent.
+	reset()
+}
+
+// verdict is what is known of an answer: 0 while it is incomplete, or these
+// bits, and an HTTP status above them.
+type verdict uint32
+
+const (
+	complete    verdict = 1 << iota
+	failed              // the server reports an error
+	last                // the server ends the connection behind it
+	statusShift = 8
+)
+
+func (v verdict) status() int { return int(v >> statusShift) }
+
+// errWrong is in the chain of errors about an answer that is not right.
+var errWrong = errors.New("wrong answer")
+
+func wrongf(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{errWrong}, args...)...)
+}
+
+// maxUnparsed is how much of an answer may have to be kept because more is
+// needed to go on: a head, a line.
+const maxUnparsed = 256 << 10

@@ -1,0 +1,34 @@
+package gen
+
+import (
+	"os"
+	"runtime"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+)
+
+// environment describes this machine, without its name.
+func environment() result.Environment {
+	e := result.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
+	var u unix.Utsname
+	if unix.Uname(&u) == nil {
+		e.Kernel = unix.ByteSliceToString(u.Release[:])
+	}
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		e.CPU = cpuModel(string(info))
+	}
+	return e
+}
+
+// cpuModel returns the first CPU's name in /proc/cpuinfo; ARM has none.
+func cpuModel(info string) string {
+	for line := range strings.Lines(info) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,559 @@
+package gen
+
+import (
+	"bufio"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+)
+
+// listen serves connections until the test ends and returns a URL.
+func listen(t *testing.T, scheme string, serve func(net.Conn)) string {
+	t.Helper()
+	network, addr := "tcp", "127.0.0.1:0"
+	if scheme == "unix" {
+		network, addr = "unix", filepath.Join(t.TempDir(), "s")
+	}
+	ln, err := net.Listen(network, addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if scheme == "tls" {
+		ln = tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{certificate(t)}})
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				serve(c)
+			}()
+		}
+	}()
+	return scheme + "://" + ln.Addr().String()
+}
+
+func certificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+func echoAll(c net.Conn) { _, _ = io.Copy(struct{ io.Writer }{c}, struct{ io.Reader }{c}) }
+
+// config is a run of 60 requests over 3 connections of 2 threads.
+func config(t *testing.T, url string, set func(*Config)) *Config {
+	t.Helper()
+	target, err := ParseTarget(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := &Config{
+		Target: target, Connections: 3, Threads: 2, Pipeline: 1, Mix: Mix{{64, 1}}, Requests: 60,
+		Timeout: 20 * time.Second, Verify: true, Insecure: true, Redis: "PING",
+	}
+	if set != nil {
+		set(cfg)
+	}
+	return cfg
+}
+
+func run(t *testing.T, cfg *Config) (*result.Result, error) {
+	t.Helper()
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	return g.Run(ctx)
+}
+
+// runFine fails the test unless each request is answered.
+func runFine(t *testing.T, cfg *Config, requests uint64) *result.Result {
+	t.Helper()
+	r, err := run(t, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Totals.Requests != requests || r.Response.Count() != requests || r.Service.Count() != requests || r.Totals.Errors.Sum() > 0 {
+		t.Errorf("%d requests, %d and %d latencies, errors %+v, want %d", r.Totals.Requests, r.Response.Count(), r.Service.Count(), r.Totals.Errors, requests)
+	}
+	var sum uint64
+	for i := range r.Series {
+		sum += r.Series[i].Requests
+	}
+	if sum != requests {
+		t.Errorf("%d requests in the seconds, want %d", sum, requests)
+	}
+	return r
+}
+
+// serveHTTP is net/http with answers of both kinds.
+func serveHTTP(t *testing.T, scheme string) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		w.Write(append([]byte("Hello "), b...))
+	})
+	mux.HandleFunc("/chunked", func(w http.ResponseWriter, _ *http.Request) {
+		for range 3 {
+			w.Write([]byte("part"))
+			w.(http.Flusher).Flush()
+		}
+	})
+	mux.HandleFunc("/close", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Connection", "close") })
+	mux.HandleFunc("/header", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Y") != "z" || r.Host != "other" || r.Method != "DELETE" {
+			w.WriteHeader(http.StatusTeapot)
+		}
+	})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: mux}
+	t.Cleanup(func() { s.Close() })
+	if scheme == "https" {
+		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate(t)}}
+		go s.ServeTLS(ln, "", "")
+	} else {
+		go s.Serve(ln)
+	}
+	return scheme + "://" + ln.Addr().String()
+}
+
+func serveRedis(t *testing.T) string {
+	return listen(t, "redis", func(c net.Conn) {
+		r := bufio.NewReader(c)
+		for {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				return
+			}
+			for n := 2 * (line[1] - '0'); n > 0; n-- {
+				if line, err = r.ReadString('\n'); err != nil {
+					return
+				}
+			}
+			answer := "+PONG\r\n"
+			if strings.TrimSpace(line) == "bad" {
+				answer = "-ERR bad\r\n"
+			}
+			if _, err := io.WriteString(c, answer); err != nil {
+				return
+			}
+		}
+	})
+}
+
+func TestProtocols(t *testing.T) {
+	pipelined := func(c *Config) { c.Pipeline = 7 }
+	mixed := func(c *Config) { c.Pipeline, c.Mix = 3, Mix{{1, 1}, {20_000, 1}} }
+	big := func(c *Config) { c.Pipeline, c.Mix, c.Requests = 4, Mix{{4 << 20, 1}}, 12 }
+	for _, c := range []struct {
+		name     string
+		url      func(t *testing.T) string
+		set      func(*Config)
+		requests uint64
+	}{
+		{"tcp", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, nil, 60},
+		{"tcp pipelined", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, pipelined, 60},
+		{"tcp mixed", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, mixed, 60},
+		{"tcp big", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, big, 12},
+		{"tcp many", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, func(c *Config) { c.Connections = 2*ownBuffers + 40; c.Requests = 5000; c.Threads = 1 }, 5000},
+		{"unix", func(t *testing.T) string { return listen(t, "unix", echoAll) }, pipelined, 60},
+		{"tls", func(t *testing.T) string { return listen(t, "tls", echoAll) }, mixed, 60},
+		{"udp", serveUDP, pipelined, 60},
+		{"http", func(t *testing.T) string { return serveHTTP(t, "http") + "/" }, nil, 60},
+		{"http body", func(t *testing.T) string { return serveHTTP(t, "http") + "/" }, func(c *Config) { c.Body = "{size}{rand}"; c.Mix = Mix{{10, 1}, {9000, 1}} }, 60},
+		{"http chunked", func(t *testing.T) string { return serveHTTP(t, "http") + "/chunked" }, pipelined, 60},
+		{"http close", func(t *testing.T) string { return serveHTTP(t, "http") + "/close" }, pipelined, 60},
+		{"http header", func(t *testing.T) string { return serveHTTP(t, "http") + "/header" }, func(c *Config) { c.Header = []string{"X-Y: z"}; c.Host = "other"; c.Method = "DELETE" }, 60},
+		{"https", func(t *testing.T) string { return serveHTTP(t, "https") + "/" }, nil, 60},
+		{"redis", serveRedis, func(c *Config) { c.Redis = "SET k:{rand} {size}"; c.Pipeline = 5 }, 60},
+		{"ws", serveWS, mixed, 60},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := runFine(t, config(t, c.url(t), c.set), c.requests)
+			if r.Totals.BytesIn == 0 || r.Totals.BytesOut == 0 || r.Totals.Connects < 3 {
+				t.Errorf("%+v", r.Totals)
+			}
+			if strings.HasSuffix(r.Target, "s://") && r.Totals.Handshake != r.Totals.Connects {
+				t.Errorf("%d handshakes on %d connections", r.Totals.Handshake, r.Totals.Connects)
+			}
+			if strings.HasPrefix(c.name, "http") && r.Totals.Status["200"] != 60 {
+				t.Errorf("status %v", r.Totals.Status)
+			}
+		})
+	}
+}
+
+func serveUDP(t *testing.T) string {
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { pc.Close() })
+	go func() {
+		buf := make([]byte, 2048)
+		for {
+			n, from, err := pc.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			_, _ = pc.WriteTo(buf[:n], from)
+		}
+	}()
+	return "udp://" + pc.LocalAddr().String()
+}
+
+// serveWS makes the handshake and sends frames back without their masks, with a
+// ping in front of each.
+func serveWS(t *testing.T) string {
+	return listen(t, "ws", func(c net.Conn) {
+		req, err := http.ReadRequest(bufio.NewReader(io.LimitReader(c, 1<<20)))
+		if err != nil {
+			return
+		}
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: "+acceptOf(req.Header.Get("Sec-WebSocket-Key"))+"\r\n\r\n")
+		r := bufio.NewReader(c)
+		for {
+			op, payload, err := readFrame(r)
+			if err != nil {
+				return
+			}
+			if op == wsBinary {
+				if _, err := io.WriteString(c, frame(0x89, "hi")+frame(0x82, string(payload))); err != nil {
+					return
+				}
+			}
+		}
+	})
+}
+
+func readFrame(r *bufio.Reader) (op byte, payload []byte, err error) {
+	head := make([]byte, 2)
+	if _, err = io.ReadFull(r, head); err != nil {
+		return 0, nil, err
+	}
+	size := int(head[1] & 0x7f)
+	if size >= 126 {
+		long := make([]byte, map[int]int{126: 2, 127: 8}[size])
+		if _, err = io.ReadFull(r, long); err != nil {
+			return 0, nil, err
+		}
+		size = int(new(big.Int).SetBytes(long).Int64())
+	}
+	payload = make([]byte, 4+size)
+	_, err = io.ReadFull(r, payload)
+	for i := range size {
+		payload[4+i] ^= payload[i&3]
+	}
+	return head[0] & 0xf, payload[4:], err
+}
+
+func TestOpenLoop(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  func(*Config)
+	}{
+		{"uniform", nil},
+		{"poisson", func(c *Config) { c.Poisson = true }},
+		{"pipelined", func(c *Config) { c.Pipeline = 5 }},
+		{"warm-up", func(c *Config) { c.Warmup = 100 * time.Millisecond }},
+		{"ramp", func(c *Config) { c.Ramp = 200 * time.Millisecond }},
+		{"churn", func(c *Config) { c.Churn = 7; c.Pipeline = 3 }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := config(t, listen(t, "tcp", echoAll), c.set)
+			cfg.Requests, cfg.Duration, cfg.Rate = 0, 400*time.Millisecond, 1000
+			r, err := run(t, cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := r.Totals.Requests
+			if n != r.Totals.Intended || n != r.Response.Count() || n != r.Service.Count() || n != r.Lateness.Count() {
+				t.Errorf("%d requests of %d intended, %d, %d and %d in the histograms", n, r.Totals.Intended, r.Response.Count(), r.Service.Count(), r.Lateness.Count())
+			}
+			if want := map[string][2]uint64{"poisson": {250, 550}, "ramp": {295, 305}}[c.name]; want[1] > 0 && (n < want[0] || n > want[1]) ||
+				want[1] == 0 && (n < 399 || n > 401) {
+				t.Errorf("%d requests", n)
+			}
+			if cfg.Churn > 0 && r.Totals.Connects < n/7 {
+				t.Errorf("%d connects of %d requests", r.Totals.Connects, n)
+			}
+		})
+	}
+}
+
+// A server that pauses delays each request that is intended meanwhile by what
+// is left of the pause, however few connections there are to send it on.
+func TestOpenLoopShowsAPause(t *testing.T) {
+	const pause = 300 * time.Millisecond
+	var paused atomic.Bool
+	url := listen(t, "tcp", func(c net.Conn) {
+		buf := make([]byte, 64)
+		for n := 0; ; n++ {
+			if _, err := io.ReadFull(c, buf); err != nil {
+				return
+			}
+			if n == 100 && !paused.Swap(true) {
+				time.Sleep(pause)
+			}
+			if _, err := c.Write(buf); err != nil {
+				return
+			}
+		}
+	})
+	cfg := config(t, url, func(c *Config) {
+		c.Requests, c.Duration, c.Rate, c.Connections, c.Threads = 0, time.Second, 1000, 1, 1
+	})
+	r, err := run(t, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Request 101 takes 300 ms, the next 299, and so on: of 1000 requests 200
+	// take 100 ms or more, 250 take 50.
+	for _, c := range []struct {
+		percent float64
+		least   time.Duration
+	}{{99.9, 297 * time.Millisecond}, {90, 195 * time.Millisecond}, {80.5, 95 * time.Millisecond}} {
+		if got := time.Duration(r.Response.At(c.percent)); got < c.least {
+			t.Errorf("response p%g is %v, want %v or more", c.percent, got, c.least)
+		}
+	}
+	if long := time.Duration(r.Service.At(99)); long >= pause {
+		t.Errorf("service p99 is %v: the pause is in one request's service time", long)
+	}
+}
+
+// TestStoppedServer stops a real process for 200 ms: at a constant rate the
+// share of requests that it delays, and by how long, follows by calculation.
+func TestStoppedServer(t *testing.T) {
+	server := startEcho(t)
+	const stop = 200 * time.Millisecond
+	cfg := config(t, "tcp://"+server.addr, func(c *Config) {
+		c.Requests, c.Duration, c.Rate, c.Connections, c.Threads = 0, 2*time.Second, 1000, 8, 1
+	})
+	cfg.Probe = func(over bool) {
+		if over {
+			return
+		}
+		go func() {
+			time.Sleep(500 * time.Millisecond)
+			_ = syscall.Kill(server.pid, syscall.SIGSTOP)
+			time.Sleep(stop)
+			_ = syscall.Kill(server.pid, syscall.SIGCONT)
+		}()
+	}
+	r, err := run(t, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 2000 requests, 200 of them in the stop: the slowest 0.1 % take all of
+	// it but for 2 ms, the slowest 5 % half of it.
+	for _, c := range []struct {
+		percent float64
+		least   time.Duration
+	}{{99.9, stop - 5*time.Millisecond}, {95, stop/2 - 5*time.Millisecond}} {
+		if got := time.Duration(r.Response.At(c.percent)); got < c.least {
+			t.Errorf("p%g is %v, want %v or more", c.percent, got, c.least)
+		}
+	}
+}
+
+func TestErrorClasses(t *testing.T) {
+	afterTen := func(f func(c net.Conn, b []byte) bool) func(t *testing.T) string {
+		return func(t *testing.T) string {
+			return listen(t, "tcp", func(c net.Conn) {
+				b := make([]byte, 64)
+				for n := 0; ; n++ {
+					if _, err := io.ReadFull(c, b); err != nil || n == 10 && !f(c, b) {
+						return
+					}
+					if _, err := c.Write(b); err != nil {
+						return
+					}
+				}
+			})
+		}
+	}
+	for _, c := range []struct {
+		name string
+		url  func(t *testing.T) string
+		got  func(*result.Errors) uint64
+		set  func(*Config)
+	}{
+		{"closed", afterTen(func(net.Conn, []byte) bool { return false }), func(e *result.Errors) uint64 { return e.Reset }, nil},
+		{"reset", afterTen(func(c net.Conn, _ []byte) bool { c.(*net.TCPConn).SetLinger(0); return false }), func(e *result.Errors) uint64 { return e.Reset }, nil},
+		{"garbled", afterTen(func(_ net.Conn, b []byte) bool { b[5] ^= 1; return true }), func(e *result.Errors) uint64 { return e.WrongAnswer }, nil},
+		{"mute", afterTen(func(c net.Conn, _ []byte) bool { io.Copy(io.Discard, c); return false }), func(e *result.Errors) uint64 { return e.Timeout }, func(c *Config) { c.Timeout = 300 * time.Millisecond }},
+		{"status", func(t *testing.T) string { return serveHTTP(t, "http") + "/header" }, func(e *result.Errors) uint64 { return e.Status }, nil},
+		{"redis", serveRedis, func(e *result.Errors) uint64 { return e.Status }, func(c *Config) { c.Redis = "GET bad" }},
+		{"no HTTP", func(t *testing.T) string { return strings.Replace(listen(t, "tcp", echoAll), "tcp", "http", 1) }, func(e *result.Errors) uint64 { return e.WrongAnswer }, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := run(t, config(t, c.url(t), c.set))
+			if err != nil && c.name != "no HTTP" {
+				t.Fatal(err)
+			}
+			if e := r.Totals.Errors; c.got(&e) == 0 || c.got(&e) != e.Sum() {
+				t.Errorf("%+v", e)
+			}
+			if n := r.Totals.Requests + r.Totals.Errors.Sum() - r.Totals.Errors.Status; n != 60 {
+				t.Errorf("%d requests and failures, want 60", n)
+			}
+		})
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	r, err := run(t, config(t, "tcp://"+ln.Addr().String(), nil))
+	if r != nil || !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "cannot connect to tcp://") {
+		t.Errorf("%v, %v", r, err)
+	}
+	if _, err := run(t, config(t, "unix://"+filepath.Join(t.TempDir(), "none"), nil)); !errors.Is(err, syscall.ENOENT) {
+		t.Error(err)
+	}
+	secure := config(t, listen(t, "tls", echoAll), func(c *Config) { c.Insecure = false })
+	if _, err := run(t, secure); err == nil || !strings.Contains(err.Error(), "TLS handshake") {
+		t.Error(err)
+	}
+}
+
+// A server that goes away for good ends the run, with what was measured.
+func TestServerDies(t *testing.T) {
+	server := startEcho(t)
+	cfg := config(t, "tcp://"+server.addr, func(c *Config) { c.Requests, c.Duration = 0, time.Hour })
+	cfg.Probe = func(over bool) {
+		if !over {
+			time.AfterFunc(200*time.Millisecond, func() { _ = syscall.Kill(server.pid, syscall.SIGKILL) })
+		}
+	}
+	r, err := run(t, cfg)
+	if err == nil || !strings.Contains(err.Error(), "the server is gone") || r == nil || r.Totals.Requests == 0 || r.Failure != err.Error() {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestInterrupt(t *testing.T) {
+	mute := func(c net.Conn) { io.Copy(io.Discard, c) }
+	for name, serve := range map[string]func(net.Conn){"answers": echoAll, "none": mute} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(t, listen(t, "tcp", serve), func(c *Config) { c.Requests, c.Duration, c.Timeout = 0, time.Hour, time.Hour })
+			ctx, cancel := context.WithCancel(t.Context())
+			cfg.Probe = func(over bool) {
+				if !over {
+					time.AfterFunc(300*time.Millisecond, cancel)
+				}
+			}
+			g, err := New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := g.Run(ctx)
+			if err != nil || !r.Interrupted || (r.Totals.Requests > 0) != (name == "answers") {
+				t.Errorf("%+v, %v", r, err)
+			}
+			if time.Duration(r.Elapsed) > time.Minute {
+				t.Errorf("elapsed %v", r.Elapsed)
+			}
+		})
+	}
+}
+
+func TestIdleConnections(t *testing.T) {
+	var open atomic.Int64
+	url := listen(t, "tcp", func(c net.Conn) {
+		open.Add(1)
+		echoAll(c)
+	})
+	runFine(t, config(t, url, func(c *Config) { c.Idle = 20 }), 60)
+	if n := open.Load(); n != 23 {
+		t.Errorf("%d connections, want 3 and 20 idle ones", n)
+	}
+}
+
+func TestLive(t *testing.T) {
+	cfg := config(t, listen(t, "tcp", echoAll), func(c *Config) { c.Requests, c.Duration = 0, 2500*time.Millisecond })
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := g.Live(); l.Phase != "connecting" || l.Requests != 0 {
+		t.Errorf("%+v", l)
+	}
+	r, err := g.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := g.Live()
+	if l.Requests != r.Totals.Requests || l.Phase != "finishing" || len(l.Seconds) < 2 || l.Whole.P50 == 0 || l.Left != 0 {
+		t.Errorf("%+v\n%+v", l, r.Totals)
+	}
+	if n := len(r.Series); n < 3 || r.Series[n-1].Length >= result.Duration(time.Second) {
+		t.Errorf("%d seconds, the last %v long", n, r.Series[n-1].Length)
+	}
+}
+
+func TestParseTarget(t *testing.T) {
+	for url, want := range map[string]string{
+		"tcp://127.0.0.1:7":       "127.0.0.1:7",
+		"http://127.0.0.1/a?b":    "127.0.0.1:80",
+		"https://[::1]/":          "[::1]:443",
+		"redis://127.0.0.1":       "127.0.0.1:6379",
+		"tcp://127.0.0.1":         "want tcp://HOST:PORT",
+		"tcp://:7":                "want tcp://HOST:PORT",
+		"unix://":                 "want unix:///PATH",
+		"ftp://127.0.0.1":         "want a URL with one of tcp://",
+		"127.0.0.1:80":            "want a URL",
+		"tcp://127.0.0.1:no-port": "want a URL",
+	} {
+		target, err := ParseTarget(url)
+		switch {
+		case err != nil && !strings.Contains(err.Error(), want), err == nil && target.Addr.String() != want:
+			t.Errorf("%s: %+v, %v, want %s", url, target, err, want)
+		}
+	}
+}
+
+func TestCPUModel(t *testing.T) {
+	if got := cpuModel("processor\t: 0\nmodel name\t: A: B\n"); got != "A: B" {
+		t.Error(got)
+	}
+}
