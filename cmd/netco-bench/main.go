@@ -1,6 +1,7 @@
 // Command netco-bench measures netco beside Go's own runtime and net package on
 // the machine it runs on.
 //
+//	netco-bench load      loads any server, closed loop or open: docs/LOAD.md
 //	netco-bench echo      TCP echo: req/s, latency, server CPU per request;
 //	                      with -rate at fixed rates, latency from intended times
 //	netco-bench proxy     TCP proxy: CPU per GiB forwarded
@@ -40,6 +41,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitThreshold   = 3   // a limit of load's -max is broken
 	exitInterrupted = 130 // 128 + SIGINT, as a shell reports it
 )
 
@@ -53,6 +55,7 @@ type command struct {
 
 func commands() []command {
 	return []command{
+		{name: "load", about: "load any server: TCP, UDP, Unix, TLS, HTTP, Redis, WebSocket", run: runLoad},
 		{name: "echo", about: "TCP echo servers on netco and on net under the same load", run: runEcho},
 		{name: "proxy", about: "TCP proxies on netco and on net: CPU per GiB forwarded", run: runProxy},
 		{name: "switch", about: "micro-benchmarks: start, switch, timers, locks, wake-ups", run: runSwitch},
@@ -111,12 +114,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func exitCode(ctx context.Context, c command, err error, stderr io.Writer) int {
 	var usage *usageError
+	var threshold *thresholdError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case errors.As(err, &usage):
 		fmt.Fprintf(stderr, "netco-bench %s: %v\nRun 'netco-bench %s -h' for the flags.\n", c.name, err, c.name)
 		return exitUsage
+	case errors.As(err, &threshold):
+		fmt.Fprintf(stderr, "netco-bench %s: %v\n", c.name, err)
+		return exitThreshold
 	case ctx.Err() != nil:
 		// The failure is a consequence of the interrupt, not news.
 		fmt.Fprintf(stderr, "netco-bench %s: interrupted\n", c.name)

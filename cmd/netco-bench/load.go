@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/gen"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+)
+
+// thresholdError is a run that was fine but for a limit set by -max.
+type thresholdError struct{ broken []result.Threshold }
+
+func (e *thresholdError) Error() string {
+	msg := "over the limit:"
+	for _, t := range e.broken {
+		msg += fmt.Sprintf(" %s is %s;", t.Limit, t.Value)
+	}
+	return msg[:len(msg)-1]
+}
+
+// runLoad is the command load.
+func runLoad(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	cfg, err := parseLoad(args, stdout)
+	if err != nil {
+		return err
+	}
+	r, err := measure(ctx, cfg, args, stderr)
+	if r == nil {
+		return err
+	}
+	if !cfg.quiet {
+		printResult(stdout, r, cfg.percentiles)
+	}
+	if werr := cfg.writeFiles(r); err == nil {
+		err = werr
+	}
+	if err == nil && ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	if err == nil {
+		err = brokenThresholds(r)
+	}
+	return err
+}
+
+// measure makes one run of a checked command line. The result may come with an
+// error: it is what was measured until then.
+func measure(ctx context.Context, cfg *loadConfig, args []string, stderr io.Writer) (*result.Result, error) {
+	if err := checkNoFile(cfg.Connections + cfg.Idle); err != nil {
+		return nil, err
+	}
+	target, err := gen.ParseTarget(cfg.target)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Target = target
+	var sampler *serverSampler
+	if cfg.pid > 0 {
+		if sampler, err = newServerSampler(cfg.pid); err != nil {
+			return nil, err
+		}
+		cfg.Probe = sampler.probe
+	}
+	g, err := gen.New(&cfg.Config)
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	stop, err := cfg.watch(g, sampler, stderr)
+	if err != nil {
+		return nil, err
+	}
+	r, err := g.Run(ctx)
+	stop()
+	if r == nil {
+		return nil, err
+	}
+	r.Tool, r.Args, r.Server = moduleVersion(), args, sampler.result()
+	r.Options.Percentiles = cfg.percentiles
+	for _, l := range cfg.limits {
+		r.Thresholds = append(r.Thresholds, l.check(r))
+	}
+	return r, err
+}
+
+func brokenThresholds(r *result.Result) error {
+	var e thresholdError
+	for _, t := range r.Thresholds {
+		if t.Broken {
+			e.broken = append(e.broken, t)
+		}
+	}
+	if len(e.broken) > 0 {
+		return &e
+	}
+	return nil
+}
+
+// watch starts what accompanies a run: the live view, -serve and -pid. stop
+// ends them.
+func (cfg *loadConfig) watch(g *gen.Gen, sampler *serverSampler, stderr io.Writer) (stop func(), err error) {
+	served := func() {}
+	if cfg.serve != "" {
+		if served, err = serveMetrics(cfg.serve, g); err != nil {
+			return nil, err
+		}
+	}
+	view := newLiveView(stderr, cfg)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		ticker := time.NewTicker(liveEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+			sampler.sample()
+			view.show(g.Live())
+		}
+	})
+	return func() {
+		close(done)
+		wg.Wait()
+		view.end()
+		served()
+	}, nil
+}
+
+// writeFiles writes what -json and its like ask for.
+func (cfg *loadConfig) writeFiles(r *result.Result) error {
+	for _, f := range []struct {
+		name  string
+		write func(string, *result.Result) error
+	}{
+		{cfg.json, result.WriteFile},
+		{cfg.csv, writeCSV},
+		{cfg.hdr, writeHDR},
+		{cfg.report, writeReport},
+	} {
+		if f.name == "" {
+			continue
+		}
+		if err := f.write(f.name, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeReport makes the page of -report, where the program has that.
+var writeReport = func(string, *result.Result) error {
+	return usagef("-report: this build has no report")
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/gen"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+)
+
+// loadConfig is the checked command line of load.
+type loadConfig struct {
+	gen.Config
+	target      string
+	percentiles []float64
+	limits      []limit
+	pid         int
+	serve       string
+	quiet       bool
+
+	json, csv, hdr, report string
+}
+
+const loadHelp = `Usage: netco-bench load URL [flags]
+
+  netco-bench load tcp://127.0.0.1:7 -c 100 -d 30s        closed loop: each connection sends, waits, sends
+  netco-bench load http://10.0.0.5/ -rate 10k             open loop: 10,000 requests/s, whatever the server does
+  netco-bench load https://host/api -H 'Accept: */*' -method POST -body @order.json -insecure
+  netco-bench load redis://127.0.0.1 -redis 'SET key:{rand} {size}' -size 64:80,4k:20 -pipeline 16
+  netco-bench load ws://127.0.0.1:8080/echo -c 1k -idle 9k     and 9,000 connections that are only open
+  netco-bench load http://127.0.0.1/ -rate 500 -max p99=5ms -max errors=0.1%    exit code 3 if one is broken
+  netco-bench load unix:///run/echo.sock -n 1M -verify -json r.json -csv r.csv
+
+URL is tcp, udp, unix, tls (echo servers), http, https, redis, ws or wss. Numbers may be 10k or 1M,
+sizes 4k or 1M (of 1024), times 500ms or 1m30s. Latency in an open loop counts from the intended time
+of sending: docs/LOAD.md says why. Exit code: 0, 1 it failed, 2 a mistake, 3 a -max is broken.
+
+`
+
+// loadTexts are flags that need more parsing than package flag does.
+type loadTexts struct {
+	arrival, ramp, alpn, body, percentiles string
+}
+
+// parseLoad reads the command line: a URL, and flags in front of it or behind.
+func parseLoad(args []string, stdout io.Writer) (*loadConfig, error) {
+	cfg := &loadConfig{percentiles: []float64{50, 90, 99, 99.9, 99.99}}
+	cfg.Mix = gen.Mix{{Size: 64, Weight: 1}}
+	var text loadTexts
+	fs := loadFlagSet(cfg, &text)
+	fs.SetOutput(io.Discard)
+	for {
+		err := fs.Parse(args)
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprint(stdout, loadHelp)
+			fs.SetOutput(stdout)
+			fs.PrintDefaults()
+			return nil, err
+		}
+		if err != nil {
+			return nil, usagef("%v", err)
+		}
+		if fs.NArg() == 0 {
+			break
+		}
+		if cfg.target != "" {
+			return nil, usagef("unexpected argument %q: the target is %s", fs.Arg(0), cfg.target)
+		}
+		cfg.target, args = fs.Arg(0), fs.Args()[1:]
+	}
+	given := map[string]bool{}
+	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	return cfg, cfg.check(&text, given)
+}
+
+func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
+	fs := flag.NewFlagSet("load", flag.ContinueOnError)
+	cfg.Connections, cfg.Threads, cfg.Pipeline = 50, max(1, runtime.NumCPU()/2), 1
+	cfg.Duration, cfg.Timeout = 10*time.Second, 5*time.Second
+	number := func(p *int, name string, least, most int, about string) {
+		fs.Var(&numberFlag{p, least, most}, name, about)
+	}
+	number(&cfg.Connections, "c", 1, 1_000_000, "`connections`")
+	number(&cfg.Threads, "threads", 1, 1024, "`threads` of the generator")
+	number(&cfg.Pipeline, "pipeline", 1, 100_000, "`requests` in flight on a connection at most")
+	number(&cfg.Churn, "churn", 0, math.MaxInt32, "close a connection after so many `requests` and open another; 0: never")
+	number(&cfg.Idle, "idle", 0, 1_000_000, "so many more `connections` that only stay open")
+	number(&cfg.pid, "pid", 1, math.MaxInt32, "measure the server with this `pid`: CPU, memory, switches, calls")
+	fs.Var(&countFlag{&cfg.Requests}, "n", "end after so many `requests`; without -d there is no other end")
+	fs.Var(&rateFlag{&cfg.Rate}, "rate", "open loop: requests per `second`, over all connections")
+	fs.Var(&mixFlag{&cfg.Mix}, "size", "`bytes` of a request, or a mix such as 64:80,4k:20")
+	fs.Var(&durationFlag{&cfg.Duration}, "d", "`duration` of the measurement")
+	fs.Var(&durationFlag{&cfg.Timeout}, "timeout", "`time` for an answer, and for a connect")
+	fs.Var(&durationFlag{&cfg.Warmup}, "warmup", "`time` of load before the measurement")
+	fs.StringVar(&text.arrival, "arrival", "uniform", "open loop: uniform or poisson `distances`")
+	fs.StringVar(&text.ramp, "ramp", "", "open loop: let the rate grow, `FROM:TIME`, such as 0:30s")
+	fs.Uint64Var(&cfg.Seed, "seed", 0, "of what is random")
+	fs.BoolVar(&cfg.Verify, "verify", false, "compare every byte of an echo with what was sent")
+	fs.StringVar(&cfg.Method, "method", "", "HTTP `method`; default GET, with -body POST")
+	fs.StringVar(&text.body, "body", "", "HTTP `body`, or @FILE; {size} and {rand} are replaced")
+	fs.StringVar(&cfg.Host, "host", "", "HTTP header Host; default: of the URL")
+	fs.Var(&listFlag{&cfg.Header}, "H", "HTTP `header` 'Name: value', may be repeated")
+	fs.StringVar(&cfg.Redis, "redis", "PING", "Redis `command`; {rand}, {rand:N} and {size} are replaced")
+	fs.BoolVar(&cfg.Insecure, "insecure", false, "TLS: accept any certificate")
+	fs.StringVar(&text.alpn, "alpn", "", "TLS: `protocols` to offer, such as http/1.1")
+	fs.StringVar(&text.percentiles, "percentiles", "50,90,99,99.9,99.99", "`list` of those to print")
+	fs.Var(&limitFlag{&cfg.limits}, "max", "`limit` such as p99=5ms, max=1s, mean=1ms, errors=0.1% or errors=10; may be repeated")
+	fs.StringVar(&cfg.json, "json", "", "write the result to a `file`, - is standard output")
+	fs.StringVar(&cfg.csv, "csv", "", "write a line for each second to a `file`")
+	fs.StringVar(&cfg.hdr, "hdr", "", "write the latencies to a `file`: HdrHistogram's percentiles, or its log if the name ends in .hlog")
+	fs.StringVar(&cfg.report, "report", "", "write an HTML page to a `file`")
+	fs.StringVar(&cfg.serve, "serve", "", "serve live figures for Prometheus at this `address`, such as :9100")
+	fs.BoolVar(&cfg.quiet, "q", false, "print nothing but errors")
+	return fs
+}
+
+// check is what concerns more than one flag.
+func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) (err error) {
+	if cfg.target == "" {
+		return usagef("no target: want a URL such as http://127.0.0.1:8080/")
+	}
+	scheme, _, _ := strings.Cut(cfg.target, "://")
+	if !slices.Contains(gen.Protocols, scheme) {
+		return usagef("target %q: want a URL with one of %s://", cfg.target, strings.Join(gen.Protocols, ":// "))
+	}
+	for name, schemes := range flagsOf {
+		if given[name] && !slices.Contains(schemes, scheme) {
+			return usagef("-%s is for %s, not for %s", name, strings.Join(schemes, ", "), scheme)
+		}
+	}
+	for _, name := range []string{"arrival", "ramp"} {
+		if given[name] && cfg.Rate == 0 {
+			return usagef("-%s is for an open loop: give a -rate", name)
+		}
+	}
+	if given["n"] && !given["d"] {
+		cfg.Duration = 0
+	}
+	cfg.Threads = min(cfg.Threads, cfg.Connections)
+	switch text.arrival {
+	case "uniform", "poisson":
+		cfg.Poisson = text.arrival == "poisson"
+	default:
+		return usagef("-arrival %q: want uniform or poisson", text.arrival)
+	}
+	if inFlight := cfg.Pipeline * largest(cfg.Mix); inFlight > maxInFlight {
+		return usagef("-pipeline %d of -size %s: %d bytes in flight on a connection, want %d at most", cfg.Pipeline, cfg.Mix, inFlight, maxInFlight)
+	}
+	if text.alpn != "" {
+		cfg.ALPN = strings.Split(text.alpn, ",")
+	}
+	if cfg.Body = text.body; strings.HasPrefix(text.body, "@") {
+		b, err := os.ReadFile(text.body[1:])
+		if err != nil {
+			return usagef("-body: %v", err)
+		}
+		cfg.Body = string(b)
+	}
+	if cfg.percentiles, err = parsePercentiles(text.percentiles); err != nil {
+		return err
+	}
+	return cfg.parseRamp(text.ramp)
+}
+
+var (
+	overHTTP = []string{"http", "https"}
+	overTLS  = []string{"tls", "https", "wss"}
+	overEcho = []string{"tcp", "udp", "unix", "tls", "ws", "wss"}
+)
+
+// flagsOf are flags that only some protocols have.
+var flagsOf = map[string][]string{
+	"method": overHTTP, "body": overHTTP, "H": {"http", "https", "ws", "wss"}, "host": {"http", "https", "ws", "wss"},
+	"insecure": overTLS, "alpn": overTLS, "redis": {"redis"}, "verify": overEcho,
+}
+
+func largest(m gen.Mix) (size int) {
+	for _, s := range m {
+		size = max(size, s.Size)
+	}
+	return size
+}
+
+func parsePercentiles(s string) (all []float64, err error) {
+	for p := range strings.SplitSeq(s, ",") {
+		v, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(p), "p"), 64)
+		if err != nil || !(v > 0 && v <= 100) {
+			return nil, usagef("-percentiles %q: want numbers from 0 to 100, such as 50,99,99.9", s)
+		}
+		all = append(all, v)
+	}
+	return result.SortedPercentiles(all), nil
+}
+
+func (cfg *loadConfig) parseRamp(s string) (err error) {
+	if s == "" {
+		return nil
+	}
+	from, over, ok := strings.Cut(s, ":")
+	if ok {
+		cfg.RampFrom, err = parseNumber(from)
+	}
+	if ok && err == nil {
+		cfg.Ramp, err = time.ParseDuration(over)
+	}
+	if !ok || err != nil || cfg.Ramp <= 0 || cfg.RampFrom < 0 {
+		return usagef("-ramp %q: want the rate to begin with and how long it grows, such as 0:30s", s)
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+)
+
+// latencyText writes a time in ns with three digits.
+func latencyText(ns int64) string {
+	d := time.Duration(ns)
+	switch {
+	case d >= time.Second:
+		return fmt.Sprintf("%.3gs", d.Seconds())
+	case d >= time.Millisecond:
+		return fmt.Sprintf("%.3gms", float64(ns)/1e6)
+	case d >= time.Microsecond:
+		return fmt.Sprintf("%.3gµs", float64(ns)/1e3)
+	}
+	return fmt.Sprintf("%dns", ns)
+}
+
+// countText writes a number with commas.
+func countText(n uint64) string {
+	s := strconv.FormatUint(n, 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// bytesText writes bytes with a unit of 1024.
+func bytesText(n float64) string {
+	for _, unit := range []string{"B", "KiB", "MiB", "GiB"} {
+		if n < 1024 {
+			return fmt.Sprintf("%.4g %s", n, unit)
+		}
+		n /= 1024
+	}
+	return fmt.Sprintf("%.4g TiB", n)
+}
+
+// printResult prints what a run measured.
+func printResult(w io.Writer, r *result.Result, percentiles []float64) {
+	o := &r.Options
+	fmt.Fprintf(w, "%s: %s\n", r.Target, loopText(o))
+	seconds := r.Elapsed.Seconds()
+	fmt.Fprintf(w, "\n  requests   %s in %.2fs, %s/s\n", countText(r.Totals.Requests), seconds, countText(uint64(r.RequestsPerSecond()+0.5)))
+	if o.Open() && r.Totals.Requests < r.Totals.Intended {
+		fmt.Fprintf(w, "             of %s intended\n", countText(r.Totals.Intended))
+	}
+	if seconds > 0 {
+		fmt.Fprintf(w, "  bytes      in %s/s, out %s/s\n", bytesText(float64(r.Totals.BytesIn)/seconds), bytesText(float64(r.Totals.BytesOut)/seconds))
+	}
+	fmt.Fprintf(w, "  connects   %s", countText(r.Totals.Connects))
+	if r.Totals.Connects > 0 {
+		fmt.Fprintf(w, ", p50 %s, p99 %s", latencyText(r.Connect.At(50)), latencyText(r.Connect.At(99)))
+	}
+	if r.Totals.Handshake > 0 {
+		fmt.Fprintf(w, "; %s TLS handshakes, p50 %s, p99 %s", countText(r.Totals.Handshake), latencyText(r.TLS.At(50)), latencyText(r.TLS.At(99)))
+	}
+	fmt.Fprintf(w, "\n  errors     %s\n\n", errorsText(r))
+	printLatencies(w, r, percentiles)
+	printCosts(w, r)
+	for _, t := range r.Thresholds {
+		word := "holds"
+		if t.Broken {
+			word = "BROKEN"
+		}
+		fmt.Fprintf(w, "  -max %-14s %s: %s\n", t.Limit, word, t.Value)
+	}
+	if !o.Open() {
+		fmt.Fprint(w, "\n  A closed loop asks a slow server less often, so it hides how long others would have waited: -rate shows it.\n")
+	}
+}
+
+func loopText(o *result.Options) string {
+	loop := "closed loop"
+	if o.Open() {
+		loop = fmt.Sprintf("open loop, %s/s %s", countText(uint64(o.Rate)), o.Arrival)
+	}
+	return fmt.Sprintf("%s, %d connections, pipeline %d, %d threads", loop, o.Connections, o.Pipeline, o.Threads)
+}
+
+func errorsText(r *result.Result) string {
+	var parts []string
+	for _, c := range r.Totals.Errors.Classes() {
+		if c.Count > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s", countText(c.Count), c.Name))
+		}
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%s (%.3g%%)", strings.Join(parts, ", "), 100*r.ErrorShare())
+}
+
+func printLatencies(w io.Writer, r *result.Result, percentiles []float64) {
+	type column struct {
+		name string
+		h    *result.Histogram
+	}
+	columns := []column{{"latency", &r.Service}}
+	if r.Options.Open() {
+		columns = []column{{"response", &r.Response}, {"service", &r.Service}, {"sent late", &r.Lateness}}
+	}
+	row := func(name string, value func(*result.Histogram) int64) {
+		fmt.Fprintf(w, "  %-10s", name)
+		for _, c := range columns {
+			fmt.Fprintf(w, " %10s", latencyText(value(c.h)))
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "  %-10s", "")
+	for _, c := range columns {
+		fmt.Fprintf(w, " %10s", c.name)
+	}
+	fmt.Fprintln(w)
+	for _, p := range percentiles {
+		row(result.PercentileName(p), func(h *result.Histogram) int64 { return h.At(p) })
+	}
+	row("max", (*result.Histogram).Max)
+	row("mean", func(h *result.Histogram) int64 { return int64(h.Mean()) })
+	fmt.Fprintln(w)
+}
+
+// busyShare is from when on the generator may be what limits a rate.
+const busyShare = 0.8
+
+// printCosts prints what the load cost both sides.
+func printCosts(w io.Writer, r *result.Result) {
+	fmt.Fprintf(w, "  generator  %.0f%% of its threads' time", 100*r.Generator.Share)
+	if r.Generator.Share > busyShare {
+		fmt.Fprint(w, ": it may be the limit, give it more -threads or another machine")
+	}
+	fmt.Fprintln(w)
+	if s := r.Server; s != nil {
+		fmt.Fprintf(w, "  server     %.2fs user, %.2fs system, %s CPU per request, RSS %s to %s, most %s\n",
+			s.User.Seconds(), s.System.Seconds(), latencyText(int64(s.CPUPerRequest(r.Totals.Requests))),
+			bytesText(float64(s.RSSStart)), bytesText(float64(s.RSSEnd)), bytesText(float64(s.RSSMax)))
+		fmt.Fprintf(w, "             %s voluntary and %s involuntary switches", countText(uint64(s.Voluntary)), countText(uint64(s.Involuntary)))
+		if s.Reads+s.Writes > 0 {
+			fmt.Fprintf(w, ", %s read and %s write calls", countText(uint64(s.Reads)), countText(uint64(s.Writes)))
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// writeCSV writes a line for each second.
+func writeCSV(name string, r *result.Result) error {
+	rows := [][]string{{"second", "seconds", "requests", "errors", "bytes_in", "bytes_out", "p50_ns", "p99_ns", "p99_9_ns", "max_ns"}}
+	for _, s := range r.Series {
+		row := []string{strconv.Itoa(s.At), strconv.FormatFloat(s.Length.Seconds(), 'g', -1, 64)}
+		for _, n := range []uint64{s.Requests, s.Errors, s.BytesIn, s.BytesOut, uint64(s.P50), uint64(s.P99), uint64(s.P999), uint64(s.Max)} {
+			row = append(row, strconv.FormatUint(n, 10))
+		}
+		rows = append(rows, row)
+	}
+	return writeTo(name, func(w io.Writer) error { return csv.NewWriter(w).WriteAll(rows) })
+}
+
+// writeHDR writes the response times: the distribution by percentile in
+// milliseconds, which HdrHistogram's plotter reads, or its log.
+func writeHDR(name string, r *result.Result) error {
+	h := r.Response.HDR()
+	if h == nil {
+		h = hdrhistogram.New(1, int64(time.Hour), 3)
+	}
+	return writeTo(name, func(w io.Writer) error {
+		if !strings.HasSuffix(name, ".hlog") {
+			_, err := h.PercentilesPrint(w, 5, float64(time.Millisecond))
+			return err
+		}
+		return writeHlog(w, r)
+	})
+}
+
+// writeHlog writes an interval for each second.
+func writeHlog(w io.Writer, r *result.Result) error {
+	log := hdrhistogram.NewHistogramLogWriter(w)
+	if err := log.OutputLogFormatVersion(); err != nil {
+		return err
+	}
+	if err := log.OutputStartTime(r.Start.UnixMilli()); err != nil {
+		return err
+	}
+	if err := log.OutputLegend(); err != nil {
+		return err
+	}
+	for i := range r.Series {
+		s := &r.Series[i]
+		h := s.Latency.HDR()
+		if h == nil {
+			continue
+		}
+		start := r.Start.Add(time.Duration(s.At) * time.Second)
+		h.SetStartTimeMs(start.UnixMilli())
+		h.SetEndTimeMs(start.Add(time.Duration(s.Length)).UnixMilli())
+		if err := log.OutputIntervalHistogram(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTo calls write with a file, or standard output for "-".
+func writeTo(name string, write func(io.Writer) error) error {
+	if name == "-" {
+		return write(os.Stdout)
+	}
+	f, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	err = write(f)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/gen"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+)
+
+// echoURL is an echo server that lives until the test ends.
+func echoURL(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go echoNet(c, 4096)
+		}
+	}()
+	return "tcp://" + ln.Addr().String()
+}
+
+// runLoadArgs runs the command and returns its exit code and output.
+func runLoadArgs(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	code = run(ctx, append([]string{"load"}, args...), &out, &err)
+	return code, out.String(), err.String()
+}
+
+func TestLoadMistakes(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"", "want a URL"},
+		{"ftp://x", "tcp:// udp:// unix://"},
+		{"tcp://127.0.0.1:1 tcp://127.0.0.1:2", `unexpected argument "tcp://127.0.0.1:2"`},
+		{"tcp://127.0.0.1:1 -c x", "want a whole number from 1 to 1000000, such as 50 or 10k"},
+		{"tcp://127.0.0.1:1 -c 0", "want a whole number from 1"},
+		{"tcp://127.0.0.1:1 -c 1.5", "want a whole number"},
+		{"tcp://127.0.0.1:1 -n 0", "want a whole number from 1 on, such as 5000 or 1M"},
+		{"tcp://127.0.0.1:1 -d 10", "want a time of 10ms or more, such as 500ms"},
+		{"tcp://127.0.0.1:1 -rate fast", "want requests per second up to 10000000"},
+		{"tcp://127.0.0.1:1 -size 64:x", "weight \"x\""},
+		{"tcp://127.0.0.1:1 -size 0", "want bytes from 1 to"},
+		{"tcp://127.0.0.1:1 -size 16M -pipeline 5", "in flight on a connection"},
+		{"tcp://127.0.0.1:1 -rate 5 -arrival even", "want uniform or poisson"},
+		{"tcp://127.0.0.1:1 -arrival poisson", "give a -rate"},
+		{"tcp://127.0.0.1:1 -ramp 0:1s", "give a -rate"},
+		{"tcp://127.0.0.1:1 -rate 5 -ramp 30s", "such as 0:30s"},
+		{"tcp://127.0.0.1:1 -percentiles 50,x", "such as 50,99,99.9"},
+		{"tcp://127.0.0.1:1 -percentiles 101", "numbers from 0 to 100"},
+		{"tcp://127.0.0.1:1 -max p99", "p99=5ms, errors=0.1%"},
+		{"tcp://127.0.0.1:1 -max p200=1s", "p99=5ms"},
+		{"tcp://127.0.0.1:1 -max median=1s", "p99=5ms"},
+		{"tcp://127.0.0.1:1 -method PUT", "-method is for http, https, not for tcp"},
+		{"tcp://127.0.0.1:1 -redis PING", "-redis is for redis"},
+		{"http://127.0.0.1:1 -verify", "-verify is for tcp"},
+		{"http://127.0.0.1:1 -H nothing", "want 'Name: value'"},
+		{"http://127.0.0.1:1 -body @/none", "-body: open /none"},
+		{"http://127.0.0.1:1 -body {rand", "want {rand} or {rand:N}"},
+		{"tcp://127.0.0.1:1 -pid 999999999", "no such process"},
+		{"tcp://127.0.0.1:1 -nonsense", "-nonsense"},
+	} {
+		if code, _, stderr := runLoadArgs(t, strings.Fields(c.args)...); code != exitUsage || !strings.Contains(stderr, c.want) {
+			t.Errorf("%s: exit code %d, %q, want %q", c.args, code, stderr, c.want)
+		}
+	}
+	if code, stdout, _ := runLoadArgs(t, "-h"); code != exitOK || !strings.Contains(stdout, "-rate 10k") || !strings.Contains(stdout, "-churn") {
+		t.Errorf("help: exit code %d\n%s", code, stdout)
+	}
+}
+
+func TestLoadUnits(t *testing.T) {
+	cfg, err := parseLoad(strings.Fields("-c 1k -n 1.5M -rate 10k/s -size 64:80,4k:20 -d 1m30s -timeout 2s -threads 3 -ramp 1k:5s tcp://127.0.0.1:1 -percentiles p99,50"), io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Connections != 1000 || cfg.Requests != 1_500_000 || cfg.Rate != 10_000 || cfg.Mix.String() != "64:80,4096:20" || cfg.Duration != 90*time.Second ||
+		cfg.Timeout != 2*time.Second || cfg.Threads != 3 || cfg.RampFrom != 1000 || cfg.Ramp != 5*time.Second || len(cfg.percentiles) != 2 || cfg.percentiles[0] != 50 {
+		t.Errorf("%+v", cfg)
+	}
+	if cfg, err = parseLoad([]string{"tcp://127.0.0.1:1", "-n", "5"}, io.Discard); err != nil || cfg.Duration != 0 {
+		t.Errorf("-n without -d: %+v, %v", cfg, err)
+	}
+}
+
+// Each file that can be asked for says the same.
+func TestLoadFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string) string { return filepath.Join(dir, name) }
+	code, stdout, stderr := runLoadArgs(t, echoURL(t), "-c", "3", "-n", "500", "-verify", "-percentiles", "50,99.5", "-json", file("r.json"),
+		"-csv", file("r.csv"), "-hdr", file("r.hgrm"), "-max", "p99=1m", "-pid", strconv.Itoa(os.Getpid()))
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	for _, want := range []string{"500 in", "p99.5", "errors     none", "closed loop", "-max p99=1m", "holds", "CPU per request"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("the output has no %q:\n%s", want, stdout)
+		}
+	}
+	r, err := result.ReadFile(file("r.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Totals.Requests != 500 || r.Response.Count() != 500 || r.Args[0] != r.Target || r.Server == nil || len(r.Thresholds) != 1 || r.Options.Percentiles[1] != 99.5 || r.Environment.Kernel == "" {
+		t.Errorf("%+v", r)
+	}
+	b, _ := os.ReadFile(file("r.csv"))
+	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
+	if err != nil || len(rows) != 1+len(r.Series) || rows[1][2] != strconv.FormatUint(r.Series[0].Requests, 10) {
+		t.Errorf("%q, %v", rows, err)
+	}
+	if b, _ = os.ReadFile(file("r.hgrm")); !strings.Contains(string(b), "TotalCount") && !strings.Contains(string(b), "Total count    =          500") {
+		t.Errorf("%s", b)
+	}
+}
+
+func TestLoadHDRLog(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "r.hlog")
+	if code, _, stderr := runLoadArgs(t, echoURL(t), "-n", "300", "-q", "-hdr", name); code != exitOK || stderr != "" {
+		t.Fatalf("exit code %d, %q", code, stderr)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	sum := int64(0)
+	for log := hdrhistogram.NewHistogramLogReader(f); ; {
+		h, err := log.NextIntervalHistogram()
+		if h == nil || err != nil {
+			break
+		}
+		sum += h.TotalCount()
+	}
+	if sum != 300 {
+		t.Errorf("%d latencies in the log, want 300", sum)
+	}
+}
+
+func TestLoadThresholds(t *testing.T) {
+	r := result.New()
+	r.Totals.Requests, r.Totals.Errors.Timeout = 999, 1
+	for i := range 1000 {
+		r.Response.Record(int64(i) * 1000)
+	}
+	for text, broken := range map[string]bool{
+		"p50=499us": true, "p50=501us": false, "p99.9=1ms": false, "max=998us": true, "max=1ms": false, "mean=490us": true, "mean=510us": false,
+		"errors=0": true, "errors=1": false, "errors=0.05%": true, "errors=0.1%": false,
+	} {
+		var all []limit
+		if err := (&limitFlag{&all}).Set(text); err != nil {
+			t.Fatal(err)
+		}
+		if got := all[0].check(r); got.Broken != broken || got.Limit != text || got.Value == "" {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+	code, stdout, stderr := runLoadArgs(t, echoURL(t), "-n", "10", "-max", "p50=1ns", "-max", "errors=0")
+	if code != exitThreshold || !strings.Contains(stderr, "over the limit: p50=1ns is") || strings.Contains(stderr, "errors=0") || !strings.Contains(stdout, "BROKEN") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
+func TestLoadFailures(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
+	if code, stdout, stderr := runLoadArgs(t, "tcp://"+ln.Addr().String()); code != exitFailed || stdout != "" || !strings.Contains(stderr, "cannot connect to tcp://") || !strings.Contains(stderr, "refused") {
+		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
+	}
+	if code, _, stderr := runLoadArgs(t, echoURL(t), "-n", "1", "-serve", "none:none"); code != exitFailed || !strings.Contains(stderr, "-serve") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+// Ctrl-C prints what there is.
+func TestLoadInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var stdout, stderr bytes.Buffer
+	time.AfterFunc(500*time.Millisecond, cancel)
+	code := run(ctx, []string{"load", echoURL(t), "-d", "1h"}, &stdout, &stderr)
+	if code != exitInterrupted || !strings.Contains(stdout.String(), "requests ") || !strings.Contains(stderr.String(), "interrupted") {
+		t.Errorf("exit code %d\n%s\n%s", code, &stdout, &stderr)
+	}
+}
+
+func TestLoadMetrics(t *testing.T) {
+	cfg, err := parseLoad([]string{echoURL(t), "-n", "100"}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg.Target, err = gen.ParseTarget(cfg.target); err != nil {
+		t.Fatal(err)
+	}
+	g, err := gen.New(&cfg.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := freeAddr(t)
+	stop, err := serveMetrics(addr, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if _, err := g.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.Get("http://" + addr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, _ := io.ReadAll(resp.Body)
+	for _, want := range []string{"netco_bench_requests_total 100\n", `netco_bench_errors_total{class="timeout"} 0`, `quantile="0.99"`} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("no %q in\n%s", want, b)
+		}
+	}
+}
+
+func TestLiveView(t *testing.T) {
+	var out bytes.Buffer
+	v := newLiveView(&out, &loadConfig{})
+	l := gen.Live{Phase: "measuring", Requests: 5, Elapsed: 2 * time.Second, Left: 8 * time.Second,
+		Seconds: []gen.LiveSecond{{At: 0, Requests: 2000, Percentiles: gen.Percentiles{P99: 1000}}, {At: 1, Errors: 7, Percentiles: gen.Percentiles{P99: 8000}}}}
+	v.show(l)
+	v.show(l)
+	if s := out.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, "2,000/s") || !strings.Contains(s, "errors 7") {
+		t.Errorf("lines %q", s)
+	}
+	out.Reset()
+	v.tty = true
+	v.show(l)
+	v.show(l)
+	v.end()
+	if s := out.String(); strings.Count(s, "\x1b[4A\x1b[J") != 2 || !strings.Contains(s, "8s left") || !strings.Contains(s, "▁█ 1µs to 8µs") {
+		t.Errorf("a terminal gets %q", s)
+	}
+	var rate gauge
+	now := time.Now()
+	if first, second := rate.update(10, now), rate.update(30, now.Add(2*time.Second)); first != 0 || second != 10 {
+		t.Errorf("rates %v, %v", first, second)
+	}
+}
+
+func TestLoadTexts(t *testing.T) {
+	for ns, want := range map[int64]string{999: "999ns", 1500: "1.5µs", 12_345_678: "12.3ms", 2_500_000_000: "2.5s"} {
+		if got := latencyText(ns); got != want {
+			t.Errorf("%d: %s, want %s", ns, got, want)
+		}
+	}
+	if countText(1234567) != "1,234,567" || countText(999) != "999" || bytesText(1536) != "1.5 KiB" {
+		t.Error(countText(1234567), countText(999), bytesText(1536))
+	}
+}
+
+// freeAddr is an address that had no listener a moment ago.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}

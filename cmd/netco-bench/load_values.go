@@ -1,0 +1,206 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/netco-go/netco/cmd/netco-bench/internal/gen"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+)
+
+// parseNumber reads 10k, 1.5M, 2G: units of 1000.
+func parseNumber(s string) (float64, error) { return parseUnits(s, 1000) }
+
+func parseUnits(s string, base float64) (float64, error) {
+	digits, factor := s, 1.0
+	if s != "" {
+		if i := strings.IndexByte("kmg", s[len(s)-1]|0x20); i >= 0 {
+			digits, factor = s[:len(s)-1], math.Pow(base, float64(i+1))
+		}
+	}
+	v, err := strconv.ParseFloat(digits, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0, fmt.Errorf("%q is no number", s)
+	}
+	return v * factor, nil
+}
+
+// numberFlag is a whole number between two limits.
+type numberFlag struct {
+	value       *int
+	least, most int
+}
+
+func (f *numberFlag) String() string {
+	if f.value == nil || *f.value == 0 {
+		return ""
+	}
+	return strconv.Itoa(*f.value)
+}
+
+func (f *numberFlag) Set(s string) error {
+	v, err := parseNumber(s)
+	if err != nil || v != math.Trunc(v) || v < float64(f.least) || v > float64(f.most) {
+		return fmt.Errorf("want a whole number from %d to %d, such as %d or 10k", f.least, f.most, max(f.least, 50))
+	}
+	*f.value = int(v)
+	return nil
+}
+
+type countFlag struct{ value *uint64 }
+
+func (f *countFlag) String() string { return "" }
+
+func (f *countFlag) Set(s string) error {
+	v, err := parseNumber(s)
+	if err != nil || v != math.Trunc(v) || v < 1 || v > 1e15 {
+		return fmt.Errorf("want a whole number from 1 on, such as 5000 or 1M")
+	}
+	*f.value = uint64(v)
+	return nil
+}
+
+type rateFlag struct{ value *float64 }
+
+func (f *rateFlag) String() string { return "" }
+
+func (f *rateFlag) Set(s string) error {
+	v, err := parseNumber(strings.TrimSuffix(s, "/s"))
+	if err != nil || v <= 0 || v > maxRate {
+		return fmt.Errorf("want requests per second up to %d, such as 500 or 10k", maxRate)
+	}
+	*f.value = v
+	return nil
+}
+
+type durationFlag struct{ value *time.Duration }
+
+func (f *durationFlag) String() string {
+	if f.value == nil || *f.value == 0 {
+		return ""
+	}
+	return f.value.String()
+}
+
+func (f *durationFlag) Set(s string) error {
+	v, err := time.ParseDuration(s)
+	if err != nil || v < minDuration {
+		return fmt.Errorf("want a time of %v or more, such as 500ms, 10s or 1m30s", minDuration)
+	}
+	*f.value = v
+	return nil
+}
+
+type mixFlag struct{ value *gen.Mix }
+
+func (f *mixFlag) String() string {
+	if f.value == nil {
+		return ""
+	}
+	return f.value.String()
+}
+
+func (f *mixFlag) Set(s string) error {
+	var mix gen.Mix
+	for part := range strings.SplitSeq(s, ",") {
+		size, weight, weighted := strings.Cut(part, ":")
+		v, err := parseUnits(size, 1024)
+		if err != nil || v != math.Trunc(v) || v < 1 || v > maxSize {
+			return fmt.Errorf("want bytes from 1 to %d, such as 64 or 4k, or a mix with weights such as 64:80,4k:20", maxSize)
+		}
+		share := gen.Share{Size: int(v), Weight: 1}
+		if weighted {
+			if share.Weight, err = strconv.Atoi(weight); err != nil || share.Weight < 1 || share.Weight > 1_000_000 {
+				return fmt.Errorf("weight %q: want a whole number from 1 to 1000000, such as in 64:80,4k:20", weight)
+			}
+		}
+		mix = append(mix, share)
+	}
+	*f.value = mix
+	return nil
+}
+
+type listFlag struct{ value *[]string }
+
+func (f *listFlag) String() string { return "" }
+
+func (f *listFlag) Set(s string) error {
+	if name, _, ok := strings.Cut(s, ":"); !ok || strings.TrimSpace(name) == "" || strings.ContainsAny(s, "\r\n") {
+		return fmt.Errorf("want 'Name: value'")
+	}
+	*f.value = append(*f.value, s)
+	return nil
+}
+
+// limit is one -max.
+type limit struct {
+	text    string
+	percent float64 // of a latency, else 0
+	metric  string  // percentile, max, mean, errors (their number) or share
+	most    float64 // ns, a number, or a share
+}
+
+type limitFlag struct{ value *[]limit }
+
+func (f *limitFlag) String() string { return "" }
+
+func (f *limitFlag) Set(s string) error {
+	wrong := fmt.Errorf("want p50, p99.9 or the like, max or mean with a time, or errors with a number or percentage: p99=5ms, errors=0.1%%")
+	metric, value, ok := strings.Cut(s, "=")
+	if !ok {
+		return wrong
+	}
+	l := limit{text: s, metric: metric}
+	var err error
+	if metric == "errors" {
+		digits, percent := strings.CutSuffix(value, "%")
+		if l.most, err = parseNumber(digits); percent {
+			l.metric, l.most = "share", l.most/100
+		}
+	} else {
+		var d time.Duration
+		d, err = time.ParseDuration(value)
+		l.most = float64(d)
+		if p, isPercentile := strings.CutPrefix(metric, "p"); isPercentile && err == nil {
+			l.metric = "percentile"
+			l.percent, err = strconv.ParseFloat(p, 64)
+			if !(l.percent > 0 && l.percent <= 100) {
+				return wrong
+			}
+		} else if metric != "max" && metric != "mean" {
+			return wrong
+		}
+	}
+	if err != nil || l.most < 0 {
+		return wrong
+	}
+	*f.value = append(*f.value, l)
+	return nil
+}
+
+// check compares a result with l.
+func (l *limit) check(r *result.Result) result.Threshold {
+	var v float64
+	var text string
+	switch l.metric {
+	case "errors":
+		v = float64(r.Totals.Errors.Sum())
+		text = strconv.FormatUint(r.Totals.Errors.Sum(), 10)
+	case "share":
+		v = r.ErrorShare()
+		text = fmt.Sprintf("%.3g%%", 100*v)
+	case "percentile":
+		v = float64(r.Response.At(l.percent))
+	case "max":
+		v = float64(r.Response.Max())
+	case "mean":
+		v = r.Response.Mean()
+	}
+	if text == "" {
+		text = latencyText(int64(v))
+	}
+	return result.Threshold{Limit: l.text, Value: text, Broken: v > l.most}
+}
