@@ -2,6 +2,7 @@
 // the machine it runs on.
 //
 //	netco-bench load      loads any server, closed loop or open: docs/LOAD.md
+//	netco-bench serve     servers to try it with
 //	netco-bench echo      TCP echo: req/s, latency, server CPU per request;
 //	                      with -rate at fixed rates, latency from intended times
 //	netco-bench proxy     TCP proxy: CPU per GiB forwarded
@@ -69,7 +70,7 @@ func commands() []command {
 		{name: "report", about: "results of load, merge, compare and sweep as one HTML page", run: runReport},
 		{name: "merge", about: "add up results of several machines", run: runMerge},
 		{name: "version", about: "print the version", run: runVersion},
-		{name: "serve", hidden: true, run: runServe},
+		{name: "serve", about: "echo, http and redis servers to try load with", run: runServe},
 		{name: "serve-proxy", hidden: true, run: runServeProxy},
 		{name: "within", hidden: true, run: runWithin},
 		{name: "busy", hidden: true, run: runBusy},

@@ -44,13 +44,17 @@ func TestDispatch(t *testing.T) {
 		{"switch -run nothing-like-it", exitUsage, "", "matches no entry"},
 		{"switch -duration 1ns", exitUsage, "", "-duration"},
 		{"serve -impl nonsense", exitUsage, "", "unknown server"},
+		{"serve", exitUsage, "", "want one of echo, http, redis"},
+		{"serve gopher", exitUsage, "", "want one of echo, http, redis"},
+		{"serve echo -on mars", exitUsage, "", "want net or netco"},
+		{"serve -h", exitOK, "echo|http|redis", ""},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), strings.Fields(c.args), &stdout, &stderr)
 		if code != c.code || !strings.Contains(stdout.String(), c.stdout) || !strings.Contains(stderr.String(), c.stderr) {
 			t.Errorf("%q: exit code %d, want %d\nstdout: %s\nstderr: %s", c.args, code, c.code, &stdout, &stderr)
 		}
-		if strings.Contains(stdout.String(), "serve ") {
+		if strings.Contains(stdout.String(), "serve-proxy") {
 			t.Errorf("%q: the usage shows the hidden command", c.args)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strings"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
 )
@@ -41,8 +42,16 @@ var echoServers = map[string]echoServer{
 	"netco-goroutines-deadlines": serveGoroutines(listenNetco, echoDeadlines),
 }
 
-// runServe is the child's side of echo, hidden from the usage.
-func runServe(_ context.Context, args []string, stdout, stderr io.Writer) error {
+// runServe is the child's side of echo, or with a name in front of the flags a
+// server to try load with.
+func runServe(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) == 0 || !strings.HasPrefix(args[0], "-") {
+		return runServeTry(ctx, args, stdout, stderr)
+	}
+	if args[0] == "-h" || args[0] == "-help" || args[0] == "--help" {
+		fmt.Fprint(stdout, serveHelp)
+		return nil
+	}
 	var cfg serveConfig
 	fs := flag.NewFlagSet("serve", flag.ContinueOnError)
 	impl := fs.String("impl", "", "echo server")
