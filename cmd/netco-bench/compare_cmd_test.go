@@ -43,8 +43,10 @@ func playPart(args []string) {
 		switch r.Failure {
 		case "fine":
 			r.Failure = ""
+		case "silent":
+			os.Exit(1)
 		case "refused":
-			fmt.Fprintln(os.Stderr, "first\nnetco-bench load: refused")
+			fmt.Fprintln(os.Stderr, "first\nnetco-bench load: refused\nRun 'netco-bench load -h' for the flags.")
 			os.Exit(1)
 		}
 		testenv.MustOK(result.WriteFile(args[slices.Index(args, "-json")+1], r))
@@ -56,13 +58,13 @@ func playPart(args []string) {
 }
 
 func TestLoadInChild(t *testing.T) {
-	for part, want := range map[string]string{"fine": "", "died": "died", "refused": "netco-bench load: refused"} {
+	for part, want := range map[string]string{"fine": "", "died": "died", "silent": "exit status 1", "refused": "load: refused"} {
 		t.Setenv(fakeLoad, part)
 		r, err := loadInChild(t.Context(), []string{"-c", "3", "tcp://x:1"})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", part, err)
 		}
-		if part == "refused" {
+		if r == nil {
 			continue
 		}
 		if r.Totals.Requests != 100 || !slices.Equal(r.Args[:3], []string{"load", "-q", "-json"}) || r.Args[5] != "3" {
@@ -174,7 +176,7 @@ func TestCompareCommand(t *testing.T) {
 		{args: "tcp://a:1 tcp://b:1", calls: 12, stdout: "requests/s ↑ 100 ±0.0 % 200 ±0.0 % 2.00 2.00–2.00 b is better", stderr: "round 6 of 6, tcp://a:1: 100"},
 		{args: "tcp://a:1 tcp://b:1 -rounds 2 -q -json c.json -report c.html", calls: 4, stdout: "2 rounds: an interval needs 6", file: "c.html"},
 		{args: "c.json", stdout: "p99 ↓ 2 ms ±0.0 % 1 ms ±0.0 % 0.50 2 rounds"},
-		{args: "tcp://a:1 tcp://b:1 -names old,new", fail: 8, calls: 8, code: exitFailed, stdout: "a: old, 3 rounds ended by: the server is gone", stderr: "round 4 of old: the server is gone"},
+		{args: "tcp://a:1 tcp://b:1 -names old,new", fail: 8, calls: 8, code: exitFailed, stdout: "b: new, 4 rounds old ended in round 4: the server is gone", stderr: "round 4 of old: the server is gone"},
 		{args: "tcp://a:1 tcp://b:1", fail: 2, calls: 2, code: exitFailed, stderr: "the server is gone"},
 		{args: "a.json b.json", stdout: "requests/s ↑ 100 300 3.00 one round: no interval"},
 		{args: "a.json,b.json b.json,a.json -names x,y", stdout: "b: y, 2 rounds"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,7 +47,7 @@ func loadInChild(ctx context.Context, args []string) (*result.Result, error) {
 	r, err := result.ReadFile(file)
 	switch {
 	case err != nil && failure != nil:
-		return nil, fmt.Errorf("%w: %s", failure, lastLine(stderr.String()))
+		return nil, fmt.Errorf("load: %s", cmp.Or(complaint(stderr.String()), failure.Error()))
 	case err != nil:
 		return nil, err
 	case ctx.Err() != nil:
@@ -58,10 +59,16 @@ func loadInChild(ctx context.Context, args []string) (*result.Result, error) {
 	return r, nil // a threshold that is broken is in r
 }
 
-// lastLine is what a command that fails says last.
-func lastLine(s string) string {
+// complaint returns the line in which load says why it has failed, or else the
+// first.
+func complaint(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
-	return lines[len(lines)-1]
+	for _, line := range lines {
+		if text, ok := strings.CutPrefix(line, "netco-bench load: "); ok {
+			return text
+		}
+	}
+	return lines[0]
 }
 
 // splitLoad parts a command line into a command's own flags, the arguments of

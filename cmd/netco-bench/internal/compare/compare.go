@@ -88,7 +88,8 @@ func Run(ctx context.Context, names []string, rounds int, load Load, done func(r
 				c.Sides[side].Failure = err.Error()
 				return c, fmt.Errorf("round %d of %s: %w", round+1, names[side], err)
 			}
-			r.Series = nil // a comparison shows no seconds, and files of many rounds are large
+			// Files of many rounds are large, and no comparison shows these.
+			r.Series, r.Service, r.Lateness = nil, result.Histogram{}, result.Histogram{}
 			c.Sides[side].Rounds = append(c.Sides[side].Rounds, r)
 			if done != nil {
 				done(round, side, r)
@@ -97,6 +98,24 @@ func Run(ctx context.Context, names []string, rounds int, load Load, done func(r
 		slices.Reverse(order)
 	}
 	return c, nil
+}
+
+// busyShare is the generator's share from which on it holds the servers back.
+const busyShare = 0.8
+
+// Warnings says why figures of a side cannot be trusted.
+func (c *Comparison) Warnings() (lines []string) {
+	for _, s := range c.Sides {
+		if s.Failure != "" {
+			lines = append(lines, fmt.Sprintf("%s ended in round %d: %s", s.Name, len(s.Rounds)+1, s.Failure))
+		}
+		share := stats.Median(values(figure.Figure{Of: func(r *result.Result) float64 { return r.Generator.Share }}, s.Rounds))
+		if share > busyShare {
+			lines = append(lines, fmt.Sprintf("%s kept the generator busy for %s of the time: its requests/s is a lower bound, "+
+				"and its latencies are the generator's in part.", s.Name, figure.Share(share)))
+		}
+	}
+	return lines
 }
 
 // A Row compares one side with the baseline by one figure.

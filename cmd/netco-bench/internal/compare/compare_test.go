@@ -152,3 +152,16 @@ func TestMarkdown(t *testing.T) {
 		}
 	}
 }
+
+func TestWarnings(t *testing.T) {
+	c := compared(3, 100, time.Millisecond)
+	if w := c.Warnings(); w != nil {
+		t.Errorf("%q", w)
+	}
+	for i, r := range c.Sides[1].Rounds {
+		r.Generator.Share = []float64{0.5, 0.9, 0.95}[i]
+	}
+	if w := c.Warnings(); len(w) != 1 || !strings.HasPrefix(w[0], "new kept the generator busy for 90 %") {
+		t.Errorf("%q", w)
+	}
+}

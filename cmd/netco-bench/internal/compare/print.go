@@ -16,9 +16,9 @@ func letter(side int) string { return string(rune('a' + side)) }
 func (c *Comparison) Print(w io.Writer) {
 	for i, s := range c.Sides {
 		fmt.Fprintf(w, "%s: %s, %d rounds\n", letter(i), s.Name, len(s.Rounds))
-		if s.Failure != "" {
-			fmt.Fprintf(w, "   ended by: %s\n", s.Failure)
-		}
+	}
+	for _, line := range c.Warnings() {
+		fmt.Fprintln(w, line)
 	}
 	for side := 1; side < len(c.Sides); side++ {
 		fmt.Fprintln(w)
@@ -58,10 +58,8 @@ func (c *Comparison) Markdown(w io.Writer) {
 		}
 		fmt.Fprintln(w)
 	}
-	for _, s := range c.Sides {
-		if s.Failure != "" {
-			fmt.Fprintf(w, "\n%s ended in round %d: %s\n", s.Name, len(s.Rounds)+1, s.Failure)
-		}
+	for _, line := range c.Warnings() {
+		fmt.Fprintf(w, "\n%s\n", line)
 	}
 	fmt.Fprintln(w)
 }

@@ -34,11 +34,7 @@ func comparison(c *compare.Comparison) Section {
 	if s.Heading == "" {
 		s.Heading = "Comparison"
 	}
-	for _, side := range c.Sides {
-		if side.Failure != "" {
-			s.Warnings = append(s.Warnings, fmt.Sprintf("%s ended in round %d: %s", side.Name, len(side.Rounds)+1, side.Failure))
-		}
-	}
+	s.Warnings = c.Warnings()
 	s.Text = []string{"Rounds ran in turn. A ratio is the median of those within each round, the interval below it its 95 % percentile bootstrap " +
 		"over the rounds, and where it holds 1, no difference is shown. ± is half the distance between the quartiles."}
 	if len(c.Sides) == 2 {
