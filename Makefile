@@ -1,7 +1,7 @@
 # The steps themselves are in .ci/run, which needs no make.
 
 .DEFAULT_GOAL := help
-.PHONY: help build test long releases race bench lint portable interop arm64 soak check
+.PHONY: help build test long releases race bench peers lint portable interop arm64 soak check
 
 help: ## print this
 	@grep -hE '^[a-z0-9]+:.*## ' Makefile | sed -E 's/^([a-z0-9]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null || \
@@ -26,6 +26,9 @@ bench: ## run the packages' benchmarks and netco's primitives beside Go's
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./cmd/netco-bench switch
 
+peers: ## measure netco and its peers in alternating rounds: make peers CONNS="64 1000" TIME=2s SHARES=50 CORES=one
+	bench/peers.sh
+
 lint: ## gofmt, go vet and staticcheck
 	.ci/run format vet lint
 
@@ -43,5 +46,5 @@ LENGTH ?= 2m
 soak: ## run examples/daemon under a load that checks every byte: make soak LENGTH=10m
 	go run ./examples/daemon/soak -length $(LENGTH)
 
-check: ## all of the above but bench and soak
+check: ## all of the above but bench, peers and soak
 	.ci/run

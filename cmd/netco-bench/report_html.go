@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -38,17 +39,21 @@ func runReport(_ context.Context, args []string, stdout, _ io.Writer) error {
 		return err
 	}
 	if strings.HasSuffix(*out, ".md") {
-		return writeMarkdown(*out, files)
+		return writeMarkdown(*out, *title, files)
 	}
 	return writePage(*out, stdout, newPage(*title, files...))
 }
 
 // writeMarkdown writes the tables of comparisons.
-func writeMarkdown(name string, files []saved) error {
+func writeMarkdown(name, title string, files []saved) error {
 	return writeFile(name, nil, func(w io.Writer) error {
-		for _, f := range files {
+		for i, f := range files {
 			if f.compare == nil {
 				return usagef("%s: only files of compare are written as Markdown", f.name)
+			}
+			if i == 0 {
+				fmt.Fprintf(w, "# %s\n\n", cmp.Or(title, f.compare.Title))
+				f.compare.MarkdownHead(w)
 			}
 			for _, c := range f.compare.Comparisons {
 				c.Markdown(w)

@@ -38,6 +38,20 @@ func (c *Comparison) Print(w io.Writer) {
 	}
 }
 
+// MarkdownHead writes what the tables mean, and where they are from.
+func (f *File) MarkdownHead(w io.Writer) {
+	fmt.Fprintf(w, "Medians over rounds that ran in turn. Behind each stands the ratio to the first row, the median of those within\n"+
+		"the rounds; in bold where its 95 %% interval does not hold 1, so that a difference is shown. ↑ higher, ↓ lower is\nbetter.\n\n")
+	for _, c := range f.Comparisons {
+		if all := c.Results(); len(all) > 0 {
+			e := all[0].Environment
+			fmt.Fprintf(w, "%s, %s %s, %s, %d cores, %s, netco-bench %s; %d rounds of %s each.\n\n", all[0].Start.UTC().Format("2006-01-02"),
+				e.OS, e.Kernel, e.CPU, e.Cores, e.Go, all[0].Tool, len(c.Sides[0].Rounds), all[0].Options.Duration)
+			return
+		}
+	}
+}
+
 // Markdown writes a table with a row for each side and a column for each
 // figure. Below the median stands the ratio to the first side, in bold where
 // the rounds show a difference.
