@@ -50,6 +50,9 @@ func loadInChild(ctx context.Context, args []string) (*result.Result, error) {
 		return nil, fmt.Errorf("load: %s", cmp.Or(complaint(stderr.String()), failure.Error()))
 	case err != nil:
 		return nil, err
+	}
+	r.Args = args
+	switch {
 	case ctx.Err() != nil:
 		r.Interrupted = true
 		return r, nil

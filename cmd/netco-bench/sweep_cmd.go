@@ -17,8 +17,8 @@ import (
 const sweepUsage = `URL [flags] [flags of load]
 
 Measures a closed loop for the capacity, then open loops at 10 %, 20 %, ... of it
-until latency turns up: the p99 is more than -knee times that of the lowest rate,
-less than 98 % is answered, or more than 1 % fails.
+until latency turns up: the p99 is more than -knee times the lowest of all lower
+rates, less than 98 % is answered, or more than 1 % fails.
 
   netco-bench sweep http://127.0.0.1:8080/ -c 64 -d 5s -report out.html
 
@@ -37,7 +37,7 @@ type sweepFlags struct {
 func parseSweep(args []string, stdout io.Writer) (*sweepFlags, error) {
 	s := &sweepFlags{}
 	fs := flag.NewFlagSet("sweep", flag.ContinueOnError)
-	fs.Float64Var(&s.knee, "knee", stats.KneeFactor, "how many `times` the lowest rate's p99 is past the knee")
+	fs.Float64Var(&s.knee, "knee", stats.KneeFactor, "how many `times` the lowest p99 is past the knee")
 	fs.IntVar(&s.halve, "halve", 2, "how often to halve the gap around the knee")
 	fs.StringVar(&s.json, "json", "", "write all steps to `file`")
 	fs.StringVar(&s.report, "report", "", "write an HTML page to `file`")

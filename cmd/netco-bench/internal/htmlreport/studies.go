@@ -157,10 +157,13 @@ func Sweeps(names []string, all ...*sweep.Sweep) (sections []Section) {
 
 func sweepSection(name string, s *sweep.Sweep) Section {
 	section := Section{Heading: "Latency by rate: " + name, Text: []string{s.Conclusion(),
-		fmt.Sprintf("A rate is past the knee if its p99 is more than %g times that of the lowest rate, less than 98 %% of it is answered, "+
+		fmt.Sprintf("A rate is past the knee if its p99 is more than %g times the lowest of all lower rates, less than 98 %% of it is answered, "+
 			"or more than 1 %% of the requests fail; one that is was measured again, and the better run counts.", s.Factor)}}
+	if s.Doubt != "" {
+		section.Warnings = []string{s.Doubt}
+	}
 	t := Table{Caption: "Open loops by rate, latency from the intended times", Head: []string{"requests/s intended", "of capacity", "answered",
-		"p50", "p90", "p99", "p99.9", "max", "errors"}}
+		"p50", "p90", "p99", "p99.9", "max", "errors", ""}}
 	latency := Chart{Title: "Latency by rate", Hint: "lower is better", XLabel: "requests a second", YLabel: "latency", XUnit: PerSecond,
 		YUnit: Nanoseconds, YLog: true}
 	answered := Chart{Title: "Answered by rate", Hint: "higher is better", XLabel: "intended", YLabel: "answered", XUnit: PerSecond, YUnit: PerSecond,
@@ -169,18 +172,19 @@ func sweepSection(name string, s *sweep.Sweep) Section {
 		latency.Marks = []Mark{{s.Knee, "knee"}}
 		answered.Marks = latency.Marks
 	}
-	lines := []float64{50, 99, 99.9}
+	lines, why := []float64{50, 99, 99.9}, s.Judge()
 	for _, p := range lines {
 		latency.Series = append(latency.Series, Series{Name: result.PercentileName(p), Points: true})
 	}
-	for _, step := range s.Steps {
+	for i, step := range s.Steps {
 		h := &step.Result.Response
 		rate := step.Result.RequestsPerSecond()
 		row := []Cell{{Text: figure.Rate(step.Rate)}, {Text: figure.Share(step.Rate / s.Capacity)}, {Text: figure.Rate(rate)}}
 		for _, p := range []float64{50, 90, 99, 99.9} {
 			row = append(row, latencyCell(h, float64(h.At(p))))
 		}
-		t.Rows = append(t.Rows, append(row, latencyCell(h, float64(h.Max())), Cell{Text: figure.Share(step.Result.ErrorShare())}))
+		t.Rows = append(t.Rows, append(row, latencyCell(h, float64(h.Max())), Cell{Text: figure.Share(step.Result.ErrorShare())},
+			Cell{Text: why[i], Tone: "bad wrap"}))
 		latency.X, answered.X = append(latency.X, step.Rate), append(answered.X, step.Rate)
 		for i, p := range lines {
 			latency.Series[i].Y = append(latency.Series[i].Y, float64(h.At(p)))

@@ -112,6 +112,7 @@ func TestKnee(t *testing.T) {
 		"none":            {nil, 5, -1, ""},
 		"flat":            {[]Step{ok(1, 10), ok(2, 11), ok(3, 12)}, 5, 2, ""},
 		"turns up":        {[]Step{ok(1, 10), ok(2, 20), ok(3, 51), ok(4, 10)}, 5, 1, "latency turned up"},
+		"a noisy start":   {[]Step{ok(1, 100), ok(2, 10), ok(3, 49), ok(4, 51)}, 5, 2, "latency turned up"},
 		"at the limit":    {[]Step{ok(1, 10), ok(2, 50)}, 5, 1, ""},
 		"another factor":  {[]Step{ok(1, 10), ok(2, 21)}, 2, 0, "latency turned up"},
 		"falls behind":    {[]Step{ok(1, 10), {2, 1.9, 10, 0}}, 5, 0, "did not keep up"},
@@ -126,7 +127,7 @@ func TestKnee(t *testing.T) {
 		}
 		why := ""
 		if got+1 < len(c.steps) {
-			why = c.steps[got+1].Why(c.steps[0].P99, c.factor)
+			why = Judge(c.steps, c.factor)[got+1]
 		}
 		if why != c.why {
 			t.Errorf("%s: %q, want %q", name, why, c.why)

@@ -49,6 +49,8 @@ type Sweep struct {
 	Knee float64 `json:"knee"`
 	Past float64 `json:"past"`
 	Why  string  `json:"why,omitempty"` // what is wrong at Past
+	// Doubt is set if the knee may be the generator's own.
+	Doubt string `json:"doubt,omitempty"`
 }
 
 // A Step is an open loop at one rate.
@@ -109,16 +111,39 @@ func (s *Sweep) judged() []stats.Step {
 	return steps
 }
 
+// Judge says of each step what puts it past the knee, empty where nothing does.
+func (s *Sweep) Judge() []string { return stats.Judge(s.judged(), s.Factor) }
+
 func (s *Sweep) knee() int { return stats.Knee(s.judged(), s.Factor) }
 
 func (s *Sweep) conclude() {
-	steps, knee := s.judged(), s.knee()
+	knee := s.knee()
 	if knee >= 0 {
 		s.Knee = s.Steps[knee].Rate
 	}
-	if knee+1 < len(steps) {
-		s.Past, s.Why = s.Steps[knee+1].Rate, steps[knee+1].Why(steps[0].P99, s.Factor)
+	if knee+1 < len(s.Steps) {
+		s.Past, s.Why = s.Steps[knee+1].Rate, s.Judge()[knee+1]
+		s.Doubt = doubt(s.Steps[knee+1].Result)
 	}
+}
+
+const (
+	// busyShare is the generator's share from which on it is the limit.
+	busyShare = 0.8
+	// lateShare is the part of the p99 from which on the generator's own
+	// lateness makes up most of it.
+	lateShare = 0.5
+)
+
+// doubt says why what r shows may be the generator's doing, if it may.
+func doubt(r *result.Result) string {
+	switch late := float64(r.Lateness.At(99)); {
+	case r.Generator.Share > busyShare:
+		return "The generator was busy for " + figure.Share(r.Generator.Share) + " of the time there: the knee may be its own."
+	case late > lateShare*float64(r.Response.At(99)):
+		return "The generator itself sent 1 in 100 requests " + figure.Latency(late) + " late there: the knee may be its own."
+	}
+	return ""
 }
 
 // meter measures the steps of a sweep.
@@ -163,13 +188,10 @@ func (m *meter) step(rate float64) (past bool, err error) {
 	return m.why(*best) != "", nil
 }
 
-// why says what puts a step past the knee. The first step is its own measure.
+// why says what puts a step past the knee.
 func (m *meter) why(s Step) string {
-	base := s
-	if len(m.sweep.Steps) > 0 && m.sweep.Steps[0].Rate < s.Rate {
-		base = m.sweep.Steps[0]
-	}
-	return s.judged().Why(base.judged().P99, m.sweep.Factor)
+	lower := slices.DeleteFunc(m.sweep.judged(), func(o stats.Step) bool { return o.Intended >= s.Rate })
+	return stats.Judge(append(lower, s.judged()), m.sweep.Factor)[len(lower)]
 }
 
 // Decode reads a Sweep.
@@ -202,14 +224,17 @@ func (s *Sweep) Conclusion() string {
 func (s *Sweep) Print(w io.Writer) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(tw, "rate\tof capacity\tanswered/s\tp50\tp90\tp99\tp99.9\tmax\terrors\t\n")
-	judged := s.judged()
+	why := s.Judge()
 	for i, step := range s.Steps {
 		h := &step.Result.Response
 		at := func(p float64) string { return figure.Latency(float64(h.At(p))) }
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\n", figure.Rate(step.Rate), figure.Share(step.Rate/s.Capacity),
 			figure.Rate(step.Result.RequestsPerSecond()), at(50), at(90), at(99), at(99.9), figure.Latency(float64(h.Max())),
-			figure.Share(step.Result.ErrorShare()), judged[i].Why(judged[0].P99, s.Factor))
+			figure.Share(step.Result.ErrorShare()), why[i])
 	}
 	tw.Flush()
 	fmt.Fprintf(w, "\n%s\n", s.Conclusion())
+	if s.Doubt != "" {
+		fmt.Fprintln(w, s.Doubt)
+	}
 }
