@@ -25,7 +25,7 @@ import (
 var (
 	usersPackages = []string{
 		".", "blocking", "channel", "cosync", "errgroup", "fiber", "introspect", "logging", "metrics",
-		"net", "profile", "rwmutex", "scheduler", "socket", "sync",
+		"net", "profile", "rwmutex", "scheduler", "socket", "sync", "tls",
 	}
 	enginePackages = []string{
 		"asm", "context", "coroutine", "epoller", "objpool", "processor", "timer",

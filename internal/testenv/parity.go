@@ -9,8 +9,9 @@ import (
 
 // Parity: what the package theirs of the standard library exports is exported
 // by our package too, and nothing else. It is identical, except for the types
-// in own, which have all methods and fields of theirs. least is how many names
-// there are to compare at least.
+// in own, which have all methods and fields of theirs; one that begins with a
+// plus sign is a name that only ours has. least is how many names there are to
+// compare at least.
 func Parity(t *testing.T, theirs, ours string, least int, own ...string) {
 	t.Helper()
 	Long(t) // it builds a program

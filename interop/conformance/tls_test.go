@@ -12,7 +12,32 @@ import (
 
 	"github.com/netco-go/netco/interop/internal/certs"
 	"github.com/netco-go/netco/interop/internal/place"
+	netcotls "github.com/netco-go/netco/tls"
 )
+
+// TestNetcoTLS runs all parts of nettest.TestConn over netco's package tls.
+func TestNetcoTLS(t *testing.T) {
+	server, client := certs.Configs(t)
+	for _, caller := range callers {
+		t.Run(caller.name, func(t *testing.T) {
+			place.Start(t, caller.processors)
+			plain := pipe("tcp4", "127.0.0.1:0", func(c net.Conn) net.Conn { return c })
+			nettest.TestConn(t, func() (net.Conn, net.Conn, func(), error) {
+				a, b, _, err := plain()
+				if err != nil {
+					return nil, nil, nil, err
+				}
+				s, c := netcotls.Server(a, server), netcotls.Client(b, client)
+				shaken := make(chan error, 1)
+				go func() { shaken <- s.Handshake() }() // a deadline that ends it is for good
+				if err := c.Handshake(); err != nil {
+					return nil, nil, nil, err
+				}
+				return caller.wrap(s), caller.wrap(c), func() { s.Close(); c.Close() }, <-shaken
+			})
+		})
+	}
+}
 
 // tlsParts are the parts of nettest.TestConn that crypto/tls passes over net's own connections. In the others, PastTimeout,
 // FutureTimeout and ConcurrentMethods, it hangs there too: no write of a tls.Conn succeeds after one that has timed out.

@@ -6,7 +6,8 @@
 //	parity theirs ours name...
 //
 // The names are the types that are netco's own: they have all members of the
-// standard's. Everything else must be identical.
+// standard's. Behind a plus sign they are what only ours has. Everything else
+// must be identical.
 package main
 
 import (
@@ -24,10 +25,7 @@ import (
 	"strings"
 )
 
-const (
-	module  = "github.com/netco-go/netco/"
-	sockets = module + "socket"
-)
+const module = "github.com/netco-go/netco/"
 
 var (
 	theirPath, ourPath string
@@ -87,7 +85,7 @@ func names(std, ours *types.Package) {
 		}
 	}
 	for _, name := range ours.Scope().Names() {
-		if token.IsExported(name) && std.Scope().Lookup(name) == nil {
+		if token.IsExported(name) && std.Scope().Lookup(name) == nil && !slices.Contains(replaced, "+"+name) {
 			fmt.Printf("%s is not in the standard's package\n", name)
 		}
 	}
@@ -139,10 +137,10 @@ func shape(typ types.Type) string {
 }
 
 // asStandard is a types.Qualifier: netco's packages count as the compared one,
-// but for the sockets, which are package net's.
+// but for those that have package net's types.
 func asStandard(p *types.Package) string {
 	switch path := p.Path(); {
-	case path == sockets:
+	case path == module+"net", path == module+"socket":
 		return "net"
 	case strings.HasPrefix(path, module):
 		return theirPath
@@ -155,6 +153,9 @@ func asStandard(p *types.Package) string {
 // fields.
 func replacements(std, ours *types.Package) {
 	for _, name := range replaced {
+		if strings.HasPrefix(name, "+") {
+			continue
+		}
 		theirs, mine := std.Scope().Lookup(name), ours.Scope().Lookup(name)
 		if theirs == nil || mine == nil {
 			fmt.Printf("%s: it is not a type of both packages\n", name)

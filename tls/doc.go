@@ -1,0 +1,62 @@
+// Package tls is crypto/tls for coroutines, name for name: TLS connections
+// whose two halves any coroutines and goroutines may use at the same time.
+//
+//	import "crypto/tls"                       // before
+//	import "github.com/netco-go/netco/tls"    // after
+//
+// A tls.Conn of crypto/tls holds mutexes while it reads and writes. A coroutine
+// that meets one of them blocks its Processor until the holder, perhaps a
+// coroutine of the same Processor, has read or written. Here coroutines park.
+//
+// # Use
+//
+//	ln, err := tls.Listen("tcp", ":7443", config)
+//	...
+//	c, err := ln.Accept()
+//	...
+//	_, err = netco.Go(func() { serve(c) }) // a Read or Write shakes hands
+//
+// # What is netco's
+//
+// [Conn], with all methods of crypto/tls's, [Dialer], [Listen], [NewListener],
+// [Server], [Client], [Dial] and [DialWithDialer]. [Limits] is netco's alone:
+// the time and the number of handshakes.
+//
+// # What is the standard's
+//
+// Everything else is an alias of crypto/tls's: [Config], [Certificate],
+// [ConnectionState], the errors and the constants. All cryptography is
+// crypto/tls's: the handshake and its callbacks, session tickets, ALPN, client
+// certificates, KeyLogWriter, key updates.
+//
+// # What differs
+//
+//   - A handshake takes DefaultHandshakeTimeout at most, unless Limits says
+//     otherwise.
+//   - A Write that a deadline has ended leaves the connection usable, see
+//     [Conn.Write]. A direct SetWriteDeadline on NetConn ends Writes too.
+//   - Renegotiation is off: RenegotiateNever, whatever Config says.
+//   - Read does not wait for a Write that is under way to send an alert or the
+//     answer to a key update.
+//   - ClientHelloInfo.Conn and CertificateRequestInfo's are not the connection
+//     below; its method NetConn returns that.
+//   - Packages that look for crypto/tls's *Conn do not find it: net/http serves
+//     this one as plain HTTP/1, with Request.TLS nil. Give them a listener of
+//     crypto/tls over one of netco/net.
+//   - Dialer.NetDialer and DialWithDialer take netco/net's Dialer.
+//   - QUICConn is the standard's.
+//
+// Errors are crypto/tls's, and those of the connection below.
+//
+// # How it works
+//
+// crypto/tls reads from memory and writes to memory, so after the handshake its
+// mutexes are never held across a wait. Read waits for the peer before it calls
+// crypto/tls again. Whoever called crypto/tls sends afterwards what it has
+// written, under a cosync.Mutex. During the handshake crypto/tls does wait, and
+// no other method calls it.
+//
+// An idle connection holds no buffer of this package. A server for many idle
+// connections calls Server in Opened of a socket.Server, and in Handle reads
+// and answers for as long as [Conn.Readable] says that there is more.
+package tls
