@@ -97,7 +97,7 @@ func importEdit(f *ast.File, full string) analysis.TextEdit {
 func (w *walker) callFix(c *ast.CallExpr, fn *types.Func, f finding) fixer {
 	switch {
 	case f.rule == "net" || f.rule == "sync":
-		return w.importFix(f.rule)
+		return w.importFix(fn.Pkg().Path())
 	case f.rule == "time":
 		return func() []analysis.SuggestedFix {
 			name, edits, ok := w.importName(c.Pos(), ".")
@@ -142,13 +142,19 @@ func (w *walker) receiveFix(x *ast.UnaryExpr, f finding) fixer {
 }
 
 // changed are the types of a standard package that netco's package of the same
-// name has its own of; without a list it is all but sync.Locker.
+// name has its own of.
 var changed = map[string][]string{
-	"net": {"TCPConn", "TCPListener", "UDPConn", "UnixConn", "UnixListener", "Dialer", "ListenConfig", "Resolver", "Buffers"},
+	"net": {
+		"TCPConn", "TCPListener", "UDPConn", "UnixConn", "UnixListener",
+		"Dialer", "ListenConfig", "Resolver", "Buffers",
+	},
+	"sync": {"Mutex", "RWMutex", "WaitGroup", "Cond", "Once"},
+
+	"golang.org/x/sync/errgroup": {"Group"},
 }
 
-// importFix changes the import of net or sync to netco's, in all files of the
-// package, if no value of a type that differs comes from another package or
+// importFix changes the import of net, sync or errgroup to netco's, in all files
+// of the package, if no value of a type that differs comes from another package or
 // goes there.
 func (p *pkg) importFix(std string) fixer {
 	return func() []analysis.SuggestedFix {
@@ -162,7 +168,7 @@ func (p *pkg) importFix(std string) fixer {
 }
 
 func (p *pkg) changeImport(std string) []analysis.SuggestedFix {
-	to := strconv.Quote(module + "/" + std)
+	to := strconv.Quote(module + "/" + path.Base(std))
 	var edits []analysis.TextEdit
 	for _, f := range p.Files {
 		for _, spec := range f.Imports {
@@ -189,7 +195,7 @@ func (p *pkg) changeImport(std string) []analysis.SuggestedFix {
 	if p.exports(leaks) {
 		return nil
 	}
-	return one("Import "+module+"/"+std, edits)
+	return one("Import "+module+"/"+path.Base(std), edits)
 }
 
 // differs reports whether t is a type that netco's package has its own of.
@@ -198,10 +204,7 @@ func differs(t types.Type, std string) bool {
 	if !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() != std {
 		return false
 	}
-	if list := changed[std]; list != nil {
-		return slices.Contains(list, n.Obj().Name())
-	}
-	return n.Obj().Name() != "Locker"
+	return slices.Contains(changed[std], n.Obj().Name())
 }
 
 // exports reports whether another package can see a type for which leaks is

@@ -63,8 +63,11 @@ var startArgs = map[string]int{
 	"./GoChild": 0, "./GoChildNamed": 1, "./AfterFunc": 1, "./EventLoop": 1,
 	"scheduler/NewSpawn": 0, "scheduler/Scheduler.EventLoop": 0,
 	"cosync/WaitGroup.Go": 0, "cosync/Group.Go": 0, "cosync/Group.TryGo": 0, "cosync/Async": 0,
-	"sync/WaitGroup.Go": 0, "errgroup/Group.Go": 0, "errgroup/Group.TryGo": 0,
 }
+
+// spawnArgs are those that do so if a coroutine calls them, and else run it as a
+// goroutine.
+var spawnArgs = map[string]int{"sync/WaitGroup.Go": 0, "errgroup/Group.Go": 0, "errgroup/Group.TryGo": 0}
 
 // startFields are the fields whose functions run on coroutines, by the folder of
 // their struct.
@@ -77,7 +80,7 @@ var startFields = map[string][]string{
 // before they return. A Fiber runs where it is resumed, which is mostly where
 // it was made.
 var callArgs = map[string]int{
-	"./Shield": 0, "cosync/Once.Do": 0, "sync/Once.Do": 0, "fiber/New": 0, "sync.Once.Do": 0,
+	"./Shield": 0, "cosync/Once.Do": 0, "fiber/New": 0, "sync.Once.Do": 0,
 }
 
 // callers are packages of the standard library that call all functions that
@@ -99,7 +102,7 @@ var waitNames = map[string][]string{
 	"coroutine": {"Join", "Yield"},
 	"channel":   {"Send", "Recv", "Select"},
 	"cosync":    {"Lock", "Wait", "Acquire", "Get"},
-	"sync":      {"Lock", "RLock", "Wait"},
+	"sync":      {"Wait"},
 	"errgroup":  {"Wait"},
 	"rwmutex":   {"Lock", "RLock"},
 	"blocking":  {"Do", "Call"},
@@ -204,12 +207,17 @@ func cmpWhat(what, key string) string {
 	return what
 }
 
-// blockers are functions of the standard library, by funcKey.
+const xErrgroup = "golang.org/x/sync/errgroup.Group"
+
+// blockers are functions of the standard library and x/sync, by funcKey.
 var blockers = map[string]finding{
 	"time.Sleep":           {"time", "", "use netco.Sleep"},
-	"sync.Cond.Wait":       {"sync", "", "use cosync.Cond"},
-	"sync.WaitGroup.Wait":  {"sync", "", "use cosync.WaitGroup"},
-	"sync.WaitGroup.Go":    {"sync", "", "use cosync.WaitGroup.Go, which starts a coroutine"},
+	"sync.Cond.Wait":       {"sync", "", "import netco/sync"},
+	"sync.WaitGroup.Wait":  {"sync", "", "import netco/sync"},
+	"sync.WaitGroup.Go":    {"sync", "", "import netco/sync"},
+	xErrgroup + ".Go":      {"sync", "errgroup.Group.Go", "import netco/errgroup"},
+	xErrgroup + ".TryGo":   {"sync", "errgroup.Group.TryGo", "import netco/errgroup"},
+	xErrgroup + ".Wait":    {"sync", "errgroup.Group.Wait", "import netco/errgroup"},
 	"runtime.LockOSThread": {"osthread", "", "do it in blocking.Do, whose function has a goroutine to itself"},
 }
 

@@ -57,14 +57,17 @@ func (p *pkg) report() {
 			queue = append(queue, r)
 		}
 	}
-	for _, n := range p.nodes {
-		for _, s := range n.starts {
+	begin := func(starts []start) {
+		for _, s := range starts {
 			if s.to != nil {
 				push(&reach{n: s.to, root: s.pos})
 			} else {
 				outside(&reach{root: s.pos}, call{fn: s.fn, pos: s.pos, end: s.pos})
 			}
 		}
+	}
+	for _, n := range p.nodes {
+		begin(n.starts)
 	}
 	for len(queue) > 0 {
 		r := queue[0]
@@ -74,6 +77,7 @@ func (p *pkg) report() {
 				p.addFinding(e.finding, e.pos, e.end, r.path(p), e.fix)
 			}
 		}
+		begin(r.n.spawns)
 		for _, c := range r.n.calls {
 			if c.to != nil {
 				push(&reach{n: c.to, from: r, root: r.root})
@@ -125,7 +129,7 @@ func (p *pkg) addFinding(f finding, pos, end token.Pos, path string, fix fixer) 
 		cost = blocked
 	}
 	what := f.what + " in a coroutine: " + cost
-	if f.what == "sync.WaitGroup.Go" {
+	if strings.HasSuffix(f.what, "Go") && f.rule == "sync" {
 		what = f.what + " in a coroutine: it starts a goroutine, not a coroutine"
 	}
 	d := analysis.Diagnostic{

@@ -59,6 +59,7 @@ type node struct {
 	events []event
 	calls  []call // before it returns, deferred ones too
 	starts []start
+	spawns []start // those that are coroutines if this one runs in one
 
 	called  map[*types.Var]bool // variables of functions that it calls
 	started map[*types.Var]bool // and those that it runs as coroutines
@@ -291,12 +292,8 @@ func (p *pkg) acrossWait(n *node, c call) {
 		return
 	}
 	for _, h := range c.held {
-		cure := "use cosync.Mutex or netco/sync"
-		if h.typ == "RWMutex" {
-			cure = "use rwmutex.RWMutex or netco/sync"
-		}
 		n.events = append(n.events, event{
-			finding: finding{"lock", "sync." + h.typ + " " + h.name + " held across " + what, cure},
+			finding: finding{"lock", "sync." + h.typ + " " + h.name + " held across " + what, "import netco/sync"},
 			pos:     c.pos, end: c.end, fix: p.importFix("sync"),
 		})
 	}

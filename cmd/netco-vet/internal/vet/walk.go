@@ -283,6 +283,11 @@ func (w *walker) functionArgs(c *ast.CallExpr, to *node, fn *types.Func) {
 	var sum summary
 	if to == nil {
 		sum = w.summaryOf(fn)
+		if i, ok := spawnArgs[funcKey(fn)]; ok && i < len(c.Args) {
+			if argTo, argFn, _ := w.function(c.Args[i]); argTo != nil || argFn != nil {
+				w.n.spawns = append(w.n.spawns, start{argTo, argFn, c.Pos()})
+			}
+		}
 	}
 	for i, arg := range c.Args {
 		if _, ok := types.Unalias(w.TypesInfo.TypeOf(arg)).Underlying().(*types.Signature); !ok {

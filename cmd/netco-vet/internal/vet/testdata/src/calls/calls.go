@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"net/http"
 	"os/exec"
-	"runtime"
-	"sync"
 
 	"dep"
 
@@ -83,18 +81,6 @@ func handedOver() {
 		f()
 		netco.Yield()
 	})
-}
-
-func mixed(wg *sync.WaitGroup, c *sync.Cond) { // want mixed:"osthread,sync,sync,sync"
-	runtime.LockOSThread() // want `runtime.LockOSThread in a coroutine: Go ends the program at the next wait, yield or end of this coroutine; do it in blocking.Do`
-	wg.Wait()              // want `sync.WaitGroup.Wait in a coroutine`
-	wg.Go(func() {})       // want `sync.WaitGroup.Go in a coroutine: it starts a goroutine, not a coroutine`
-	c.Wait()               // want `sync.Cond.Wait in a coroutine`
-}
-
-func startMixed(wg *sync.WaitGroup, c *sync.Cond) error {
-	_, err := netco.Go(func() { mixed(wg, c) })
-	return err
 }
 
 // An interface is not followed, and what is allowed is not reported.

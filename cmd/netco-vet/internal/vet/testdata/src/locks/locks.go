@@ -18,7 +18,7 @@ func (r *room) broadcast(b []byte) { // want broadcast:"lock,waits"
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range r.conns {
-		c.Write(b) // want `sync.Mutex r.mu held across Conn.Write in a coroutine: another coroutine that wants the lock blocks its Processor; use cosync.Mutex or netco/sync`
+		c.Write(b) // want `sync.Mutex r.mu held across Conn.Write in a coroutine: another coroutine that wants the lock blocks its Processor; import netco/sync`
 	}
 }
 
