@@ -29,8 +29,8 @@ bench: ## run the packages' benchmarks and netco's primitives beside Go's
 peers: ## measure netco and its peers in alternating rounds: make peers CONNS="64 1000" TIME=2s SHARES=50 CORES=one
 	bench/peers.sh
 
-lint: ## gofmt, go vet and staticcheck
-	.ci/run format vet lint
+lint: ## gofmt, go vet, staticcheck, other platforms, and the API beside the last release's
+	.ci/run format vet platforms api lint
 
 portable: ## run the tests under the portable context backend, at full length
 	.ci/run portable
