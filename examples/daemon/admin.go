@@ -23,17 +23,20 @@ type admin struct {
 	log      *zap.Logger
 }
 
-func newAdmin(l net.Listener, h *health, r prometheus.Gatherer, level zap.AtomicLevel, hosts []string, log *zap.Logger) *admin {
+func newAdmin(l net.Listener, h *health, r prometheus.Gatherer, level zap.AtomicLevel,
+	hosts []string, log *zap.Logger) *admin {
 	log.Info("admin", zap.Stringer("address", l.Addr()))
 	if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
-		log.Warn("whoever can reach the admin address can read and profile this process", zap.Stringer("address", a))
+		log.Warn("whoever can reach the admin address can read and profile this process",
+			zap.Stringer("address", a))
 	}
 	// Complaints of the packages that serve; their level is always this one.
 	complaints, _ := zap.NewStdLogAt(log, zap.WarnLevel)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", page(h.alive))
 	mux.HandleFunc("/readyz", page(h.ready))
-	mux.Handle("/metrics", promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorLog: complaints, EnableOpenMetrics: true}))
+	mux.Handle("/metrics",
+		promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorLog: complaints, EnableOpenMetrics: true}))
 	mux.Handle("/debug/netco/", introspect.New(h.sched, introspect.Options{}))
 	// GET, or PUT of {"level":"debug"}, or of the form level=debug.
 	mux.Handle("/debug/loglevel", level)

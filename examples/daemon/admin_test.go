@@ -28,7 +28,8 @@ func TestHosts(t *testing.T) {
 		body, _ := io.ReadAll(answer.Body)
 		return answer.StatusCode, string(body)
 	}
-	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/debug/netco/", "/debug/netco/coroutines.json", "/debug/loglevel",
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/debug/netco/",
+		"/debug/netco/coroutines.json", "/debug/loglevel",
 		"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=1"} {
 		for host, want := range map[string]int{
 			"evil.example": 403, "evil.example:7071": 403, "127.0.0.1.evil.example": 403,

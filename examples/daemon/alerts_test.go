@@ -37,7 +37,8 @@ var (
 // one that begins with the first handoff.
 func TestAlertsNameWhatExists(t *testing.T) {
 	_, served := start(t, "-lock-threads").get("/metrics")
-	explained, operating, alerts := read(t, metricsFile), read(t, operatingFile), read(t, alertsFile)
+	explained, operating, alerts := read(t, metricsFile), read(t, operatingFile),
+		read(t, alertsFile)
 	var exprs []string
 	for _, m := range alertExpr.FindAllStringSubmatch(alerts, -1) {
 		exprs = append(exprs, m[1])
@@ -47,7 +48,8 @@ func TestAlertsNameWhatExists(t *testing.T) {
 	}
 	for _, name := range metricName.FindAllString(strings.Join(exprs, "\n")+operating, -1) {
 		base := histogramPart.ReplaceAllString(name, "")
-		if !strings.Contains(served, "\n# TYPE "+base+" ") && name != "netco_handoffs_by_site_total" {
+		if !strings.Contains(served, "\n# TYPE "+base+" ") &&
+			name != "netco_handoffs_by_site_total" {
 			t.Errorf("%s is not among the daemon's metrics", name)
 		}
 		if strings.HasPrefix(name, "netco_") && !strings.Contains(explained, "`"+base+"`") {
@@ -67,7 +69,8 @@ func TestAlertsNameWhatExists(t *testing.T) {
 			t.Errorf("an alert says to see %q, which is no heading of %s", m[1], operatingFile)
 		}
 	}
-	for _, m := range regexp.MustCompile(`(?m)^\s+- alert: (\w+)$`).FindAllStringSubmatch(alerts, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\s+- alert: (\w+)$`).FindAllStringSubmatch(
+		alerts, -1) {
 		if !strings.Contains(operating, "`"+m[1]+"`") {
 			t.Errorf("%s does not speak of the alert %s", operatingFile, m[1])
 		}
@@ -80,7 +83,8 @@ func TestAlertRules(t *testing.T) {
 	if err != nil {
 		t.Skip("promtool is not installed")
 	}
-	if out, err := exec.Command(program, "check", "rules", alertsFile).CombinedOutput(); err != nil {
+	out, err := exec.Command(program, "check", "rules", alertsFile).CombinedOutput()
+	if err != nil {
 		t.Errorf("promtool check rules: %v\n%s", err, out)
 	}
 }

@@ -60,7 +60,9 @@ func daemonCommand(args ...string) *exec.Cmd {
 // it is ready.
 func start(t *testing.T, args ...string) *child {
 	t.Helper()
-	return startCommand(t, daemonCommand(append([]string{"-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0"}, args...)...))
+	return startCommand(t,
+		daemonCommand(append([]string{"-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0"},
+			args...)...))
 }
 
 func startCommand(t *testing.T, cmd *exec.Cmd) *child {
@@ -233,14 +235,16 @@ func (c *client) wants(s status, number uint32, body []byte) {
 	c.t.Helper()
 	gotS, gotN, got, err := c.receive()
 	if err != nil || gotS != s || gotN != number || !bytes.Equal(got, body) {
-		c.t.Fatalf("status %d, number %d, %.60q, %v; want %d, %d, %.60q", gotS, gotN, got, err, s, number, body)
+		c.t.Fatalf("status %d, number %d, %.60q, %v; want %d, %d, %.60q", gotS, gotN, got, err, s,
+			number, body)
 	}
 }
 
 // ends wants the stream to end.
 func (c *client) ends() {
 	c.t.Helper()
-	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF && !errors.Is(err, syscall.ECONNRESET) {
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF &&
+		!errors.Is(err, syscall.ECONNRESET) {
 		c.t.Fatalf("%d bytes, %v, want the end", n, err)
 	}
 }
@@ -249,7 +253,8 @@ func (c *client) ends() {
 func (c *client) echoes(text string) {
 	c.t.Helper()
 	sum := crc32.Checksum([]byte(text), castagnoli)
-	c.wants(statusDone, c.send(cmdEcho, []byte(text)), append(binary.BigEndian.AppendUint32(nil, sum), text...))
+	c.wants(statusDone, c.send(cmdEcho, []byte(text)),
+		append(binary.BigEndian.AppendUint32(nil, sum), text...))
 }
 
 func u32s(all ...uint32) (p []byte) {

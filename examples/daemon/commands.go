@@ -36,7 +36,8 @@ func (s *service) do(b *socket.Buffered, r request) error {
 	a := arguments{r.args}
 	switch r.command {
 	case cmdEcho:
-		return answer(b, statusDone, r.number, binary.BigEndian.AppendUint32(nil, crc32.Checksum(r.args, castagnoli)), r.args)
+		return answer(b, statusDone, r.number, binary.BigEndian.AppendUint32(nil,
+			crc32.Checksum(r.args, castagnoli)), r.args)
 	case cmdCompute:
 		rounds, seed := a.u32(), a.u64()
 		if !a.end() || rounds > maxRounds {
@@ -140,7 +141,8 @@ func (s *service) hash(b *socket.Buffered, pause time.Duration, p []byte) ([]byt
 const streamChunk = 16 << 10
 
 // stream sends frames one by one.
-func (s *service) stream(b *socket.Buffered, number, frames, size uint32, pause time.Duration, seed uint64) error {
+func (s *service) stream(b *socket.Buffered, number, frames, size uint32, pause time.Duration,
+	seed uint64) error {
 	chunk := make([]byte, min(size, streamChunk))
 	for i := range frames {
 		st := statusMore
@@ -191,7 +193,9 @@ func fanOut(children, rounds uint32, seed uint64) (sum uint64, err error) {
 	parts := make([]uint64, children)
 	handles := make([]netco.Handle, children)
 	for i := range parts {
-		handles[i], err = netco.GoChildNamed("part", func() { parts[i] = compute(rounds, seed+uint64(i)) })
+		handles[i], err = netco.GoChildNamed("part", func() {
+			parts[i] = compute(rounds, seed+uint64(i))
+		})
 		if errors.Is(err, netco.ErrTooManyCoroutines) {
 			return 0, refusal(err.Error())
 		}

@@ -46,26 +46,44 @@ func parse(args []string, out io.Writer) (*config, error) {
 	c := &config{}
 	f := flag.NewFlagSet("daemon", flag.ContinueOnError)
 	f.SetOutput(out)
-	f.StringVar(&c.addr, "addr", "127.0.0.1:7070", "TCP `address` to serve on; empty: none. Sockets that systemd hands over go before")
+	f.StringVar(&c.addr, "addr", "127.0.0.1:7070", "TCP `address` to serve on; empty: none. "+
+		"Sockets that systemd hands over go before")
 	f.StringVar(&c.unix, "unix", "", "`path` of a unix socket to serve on as well")
-	f.StringVar(&c.admin, "admin", "127.0.0.1:7071", "`address` for metrics, health and debugging; empty: none. Whoever can reach it can profile the process")
-	f.StringVar(&c.adminHosts, "admin-hosts", "", "`names`, with commas between, that the admin address goes by beside localhost and numeric addresses; others are refused")
-	f.IntVar(&c.processors, "processors", 0, "Processors, which run coroutines; 0: one for each CPU")
-	f.BoolVar(&c.lockThreads, "lock-threads", false, "give each Processor a thread of its own: what blocks outside netco then holds it up")
-	f.IntVar(&c.maxConns, "max-conns", 10000, "connections open at a time; 0, and at most: what the limit of open files leaves room for")
+	f.StringVar(&c.admin, "admin", "127.0.0.1:7071", "`address` for metrics, health and "+
+		"debugging; empty: none. Whoever can reach it can profile the process")
+	f.StringVar(&c.adminHosts, "admin-hosts", "", "`names`, with commas between, that the admin "+
+		"address goes by beside localhost and numeric addresses; others are refused")
+	f.IntVar(&c.processors, "processors", 0,
+		"Processors, which run coroutines; 0: one for each CPU")
+	f.BoolVar(&c.lockThreads, "lock-threads", false, "give each Processor a thread of its own: "+
+		"what blocks outside netco then holds it up")
+	f.IntVar(&c.maxConns, "max-conns", 10000, "connections open at a time; 0, and at most: what "+
+		"the limit of open files leaves room for")
 	f.IntVar(&c.maxCoroutines, "max-coroutines", 100000, "coroutines alive at a time; 0: no limit")
-	f.IntVar(&c.bufferMemory, "buffer-memory", 64*mib, "`bytes` of buffers for each Processor; 0: no limit")
+	f.IntVar(&c.bufferMemory, "buffer-memory", 64*mib, "`bytes` of buffers for each Processor; "+
+		"0: no limit")
 	f.IntVar(&c.maxFrame, "max-frame", mib, "`bytes` in a request's frame, at most")
-	f.DurationVar(&c.idleTimeout, "idle-timeout", 5*time.Minute, "close connections that have been idle for so long; 0: never")
-	f.DurationVar(&c.readTimeout, "read-timeout", 20*time.Second, "how long a request may take to come in")
-	f.DurationVar(&c.writeTimeout, "write-timeout", 20*time.Second, "how long a peer may take to make room for an answer's frame")
-	f.DurationVar(&c.grace, "grace", 20*time.Second, "how long connections get to end by themselves after SIGTERM or SIGINT")
-	f.DurationVar(&c.drainDelay, "drain-delay", 0, "how long to serve on, but not ready, before draining: what load balancers need to notice")
-	f.DurationVar(&c.watchdog, "watchdog", 100*time.Millisecond, "report a Processor that makes no turn for so long; negative: never")
-	f.DurationVar(&c.deadAfter, "dead-after", 5*time.Second, "/healthz fails, and systemd hears nothing more, while a Processor has made no turn for so long")
-	f.TextVar(&c.level, "log-level", zapcore.InfoLevel, "`level` from which on lines are logged: debug, info, warn, error")
-	f.BoolVar(&c.labels, "profile-labels", false, "label CPU profiles with coroutines' names; costs a little at each start")
-	f.BoolVar(&c.faults, "faults", false, "allow clients to provoke stalls, panics and leaks. For trying out what they look like, never in earnest")
+	f.DurationVar(&c.idleTimeout, "idle-timeout", 5*time.Minute,
+		"close connections that have been idle for so long; 0: never")
+	f.DurationVar(&c.readTimeout, "read-timeout", 20*time.Second,
+		"how long a request may take to come in")
+	f.DurationVar(&c.writeTimeout, "write-timeout", 20*time.Second,
+		"how long a peer may take to make room for an answer's frame")
+	f.DurationVar(&c.grace, "grace", 20*time.Second, "how long connections get to end by "+
+		"themselves after SIGTERM or SIGINT")
+	f.DurationVar(&c.drainDelay, "drain-delay", 0, "how long to serve on, but not ready, before "+
+		"draining: what load balancers need to notice")
+	f.DurationVar(&c.watchdog, "watchdog", 100*time.Millisecond,
+		"report a Processor that makes no turn for so long; negative: never")
+	f.DurationVar(&c.deadAfter, "dead-after", 5*time.Second,
+		"/healthz fails, and systemd hears nothing more, while a Processor has made no turn for "+
+			"so long")
+	f.TextVar(&c.level, "log-level", zapcore.InfoLevel, "`level` from which on lines are logged: "+
+		"debug, info, warn, error")
+	f.BoolVar(&c.labels, "profile-labels", false, "label CPU profiles with coroutines' names; "+
+		"costs a little at each start")
+	f.BoolVar(&c.faults, "faults", false, "allow clients to provoke stalls, panics and leaks. "+
+		"For trying out what they look like, never in earnest")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -133,7 +151,8 @@ func (c *config) check() error {
 		}
 	}
 	if c.maxCoroutines > 0 && (c.maxConns == 0 || c.maxConns > c.maxCoroutines) {
-		bad("-max-conns: %d connections, of which each may need a coroutine, do not fit into -max-coroutines %d", c.maxConns, c.maxCoroutines)
+		bad("-max-conns: %d connections, of which each may need a coroutine, do not fit into "+
+			"-max-coroutines %d", c.maxConns, c.maxCoroutines)
 	}
 	return errors.Join(wrong...)
 }

@@ -24,11 +24,13 @@ func (c *config) fitFDs(log *zap.Logger) error {
 	room := int(min(l.Cur, math.MaxInt32)) - reservedFDs
 	switch {
 	case room < 1:
-		return fmt.Errorf("RLIMIT_NOFILE is %d, of which all but connections need %d", l.Cur, reservedFDs)
+		return fmt.Errorf("RLIMIT_NOFILE is %d, of which all but connections need %d", l.Cur,
+			reservedFDs)
 	case c.maxConns == 0:
 		c.maxConns = room
 	case c.maxConns > room:
-		log.Warn("-max-conns is more than there are fds for, and is lowered", zap.Int("conns", c.maxConns), zap.Int("lowered", room), zap.Uint64("fds", l.Cur))
+		log.Warn("-max-conns is more than there are fds for, and is lowered",
+			zap.Int("conns", c.maxConns), zap.Int("lowered", room), zap.Uint64("fds", l.Cur))
 		c.maxConns = room
 	}
 	return nil

@@ -37,7 +37,8 @@ func (h *health) is(p phase) bool { return phase(h.phase.Load()) == p }
 func (h *health) alive() error {
 	for _, st := range h.sched.Stalls() {
 		if long := time.Since(st.Began); !st.Over && long > h.s.deadAfter {
-			return fmt.Errorf("processor %d has made no turn for %v, cause: %s", st.Processor, long.Round(time.Millisecond), st.Cause)
+			return fmt.Errorf("processor %d has made no turn for %v, cause: %s", st.Processor,
+				long.Round(time.Millisecond), st.Cause)
 		}
 	}
 	return nil

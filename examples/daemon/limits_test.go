@@ -21,7 +21,8 @@ func TestJobsAreBounded(t *testing.T) {
 	d := start(t)
 	c := d.dial("tcp")
 	n := c.send(cmdHash, u32s(1001), []byte("hello"))
-	if s, number, body, err := c.receive(); s != statusError || number != n || err != nil || !strings.Contains(string(body), "1000 at most") {
+	if s, number, body, err := c.receive(); s != statusError || number != n || err != nil ||
+		!strings.Contains(string(body), "1000 at most") {
 		t.Errorf("a long job: status %d, number %d, %q, %v", s, number, body, err)
 	}
 	const clients = 2 * maxJobs
@@ -76,7 +77,8 @@ func TestTooManyJobs(t *testing.T) {
 	s.jobs.Acquire(1)
 	args := append(u32s(0), "hello"...)
 	var refused refusal
-	if err := s.do(b, request{command: cmdHash, args: args}); !errors.As(err, &refused) || !strings.Contains(refused.Error(), "too many jobs") {
+	if err := s.do(b, request{command: cmdHash, args: args}); !errors.As(err, &refused) ||
+		!strings.Contains(refused.Error(), "too many jobs") {
 		t.Errorf("without a unit left: %v", err)
 	}
 	s.jobs.Release(1)

@@ -89,14 +89,17 @@ func run(c *config, level zap.AtomicLevel, log *zap.Logger) (code int, err error
 	signal.Ignore(syscall.SIGHUP)
 	alive, over := context.WithCancel(context.Background())
 	defer over()
-	d := &daemon{config: c, log: log, level: level, registry: prometheus.NewRegistry(), alive: alive}
+	d := &daemon{config: c, log: log, level: level, registry: prometheus.NewRegistry(),
+		alive: alive}
 	if d.notifier, err = newNotifier(); err != nil {
 		return 0, err
 	}
 	if err := c.fitFDs(log); err != nil {
 		return 0, err
 	}
-	m, err := newMeters(d.registry, c.maxConns, func() float64 { return float64(d.service.open.Load()) })
+	m, err := newMeters(d.registry, c.maxConns, func() float64 {
+		return float64(d.service.open.Load())
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -164,8 +167,11 @@ func (d *daemon) serve(context.Context) error {
 		return err
 	}
 	for _, l := range listeners {
-		d.log.Info("listening", zap.String("network", l.Addr().Network()), zap.Stringer("address", l.Addr()))
-		if _, err := netco.GoNamed("accept "+l.Addr().Network(), func() { d.service.accept(l) }); err != nil {
+		d.log.Info("listening", zap.String("network", l.Addr().Network()),
+			zap.Stringer("address", l.Addr()))
+		if _, err := netco.GoNamed("accept "+l.Addr().Network(), func() {
+			d.service.accept(l)
+		}); err != nil {
 			closeAll(listeners)
 			return err
 		}
@@ -186,7 +192,8 @@ func (d *daemon) drain(why error) {
 	}
 	d.health.enter(draining)
 	d.notifier.send("STOPPING=1", "STATUS=draining")
-	d.log.Info("draining", zap.NamedError("why", why), zap.Int64("connections", d.service.open.Load()), zap.Duration("grace", d.grace))
+	d.log.Info("draining", zap.NamedError("why", why),
+		zap.Int64("connections", d.service.open.Load()), zap.Duration("grace", d.grace))
 	time.Sleep(d.drainDelay)
 }
 

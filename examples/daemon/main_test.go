@@ -39,7 +39,8 @@ func TestCommands(t *testing.T) {
 		sum := sha256.Sum256([]byte("hello"))
 		c.wants(statusDone, c.send(cmdHash, u32s(1), []byte("hello")), sum[:])
 
-		c.wants(statusDone, c.send(cmdFanOut, u32s(3, 2), u64(5)), u64(step(step(5))+step(step(6))+step(step(7))))
+		c.wants(statusDone, c.send(cmdFanOut, u32s(3, 2), u64(5)),
+			u64(step(step(5))+step(step(6))+step(step(7))))
 		c.wants(statusDone, c.send(cmdFanOut, u32s(0, 2), u64(5)), u64(0))
 
 		n := c.send(cmdStream, u32s(3, 12, 1), u64(9))
@@ -94,7 +95,8 @@ func TestBadInput(t *testing.T) {
 	for _, length := range []uint32{0, headSize - 1, 1001, 1<<32 - 1} {
 		c := d.dial("tcp")
 		c.Write(u32s(length))
-		if s, _, body, err := c.receive(); s != statusError || err != nil || !strings.Contains(string(body), "length") {
+		if s, _, body, err := c.receive(); s != statusError || err != nil ||
+			!strings.Contains(string(body), "length") {
 			t.Errorf("a length of %d: status %d, %q, %v", length, s, body, err)
 		}
 		c.ends()
@@ -128,7 +130,8 @@ func TestPages(t *testing.T) {
 		{"/debug/pprof/heap", ""},
 		{"/debug/loglevel", "info"},
 	} {
-		if status, body := d.get(p.path); status != http.StatusOK || body == "" || !strings.Contains(body, p.has) {
+		if status, body := d.get(p.path); status != http.StatusOK || body == "" ||
+			!strings.Contains(body, p.has) {
 			t.Errorf("%s: status %d, %d bytes, without %q", p.path, status, len(body), p.has)
 		}
 	}
@@ -139,7 +142,8 @@ func TestPages(t *testing.T) {
 func TestLogLevel(t *testing.T) {
 	d := start(t)
 	d.dial("tcp").Close()
-	r, err := http.NewRequest(http.MethodPut, "http://"+d.admin+"/debug/loglevel", strings.NewReader(`{"level":"debug"}`))
+	r, err := http.NewRequest(http.MethodPut, "http://"+d.admin+"/debug/loglevel",
+		strings.NewReader(`{"level":"debug"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +173,8 @@ func TestLogLevel(t *testing.T) {
 // closes those that are idle; what is under way is finished, and then it ends
 // with 0.
 func TestDrain(t *testing.T) {
-	d := start(t, "-unix", filepath.Join(t.TempDir(), "socket"), "-grace", "1h", "-write-timeout", "1h")
+	d := start(t, "-unix", filepath.Join(t.TempDir(), "socket"), "-grace", "1h",
+		"-write-timeout", "1h")
 	idle, busy := d.dial("tcp"), d.dial("unix")
 	idle.echoes("hello")
 	// It is under way until the client reads: a unix socket holds much less
@@ -264,7 +269,9 @@ func TestExitCodes(t *testing.T) {
 		d.signal(syscall.SIGTERM)
 		d.ends(4)
 	})
-	t.Run("nothing to serve on", func(t *testing.T) { exits(t, 1, "nothing to listen on", "-addr", "", "-admin", "") })
+	t.Run("nothing to serve on", func(t *testing.T) {
+		exits(t, 1, "nothing to listen on", "-addr", "", "-admin", "")
+	})
 	t.Run("an address in use", func(t *testing.T) {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -333,7 +340,9 @@ func TestPanic(t *testing.T) {
 	c.send(cmdFault, []byte{faultPanic}, u32s(0))
 	c.ends()
 	other.echoes("after")
-	d.eventually("the log tells of it", func() bool { return d.said("panicked", "a fault that a client asked for", "faults.go") })
+	d.eventually("the log tells of it", func() bool {
+		return d.said("panicked", "a fault that a client asked for", "faults.go")
+	})
 	d.eventually("the panic is counted", func() bool { // after it has been logged
 		_, body := d.get("/metrics")
 		return strings.Contains(body, "\ndaemon_panics_total 1\n")
@@ -347,7 +356,8 @@ func TestConnectionLimit(t *testing.T) {
 	a, b := d.dial("tcp"), d.dial("tcp")
 	a.echoes("a")
 	b.echoes("b")
-	if status, body := d.get("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "limit") {
+	if status, body := d.get("/readyz"); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "limit") {
 		t.Errorf("/readyz at the limit: %d, %q", status, body)
 	}
 	if status, body := d.get("/healthz"); status != http.StatusOK {
@@ -380,7 +390,8 @@ func TestCoroutineLimit(t *testing.T) {
 	}
 	d.eventually("/readyz tells of the limit", func() bool {
 		status, body := d.get("/readyz")
-		return status == http.StatusServiceUnavailable && body == "3 coroutines, which is the limit\n"
+		return status == http.StatusServiceUnavailable &&
+			body == "3 coroutines, which is the limit\n"
 	})
 	a.Close()
 	d.signal(syscall.SIGTERM)
@@ -392,8 +403,10 @@ func TestCoroutineLimit(t *testing.T) {
 	c := d.dial("tcp")
 	// Too many to be started so slowly that one always ends before the next.
 	n := c.send(cmdFanOut, u32s(maxChildren, maxRounds), u64(1))
-	if s, number, body, err := c.receive(); s != statusError || number != n || err != nil || !strings.Contains(string(body), "coroutines") {
-		t.Errorf("many children where one coroutine is left: status %d, number %d, %q, %v", s, number, body, err)
+	if s, number, body, err := c.receive(); s != statusError || number != n || err != nil ||
+		!strings.Contains(string(body), "coroutines") {
+		t.Errorf("many children where one coroutine is left: status %d, number %d, %q, %v", s,
+			number, body, err)
 	}
 	c.echoes("hello")
 }
@@ -403,7 +416,8 @@ func TestCoroutineLimit(t *testing.T) {
 func TestFewFDs(t *testing.T) {
 	limited := func(n int, args ...string) *exec.Cmd { // the shell's limit is the child's hard one
 		cmd := daemonCommand(args...)
-		cmd.Args = append([]string{"sh", "-c", `ulimit -n ` + strconv.Itoa(n) + `; exec "$0" "$@"`, cmd.Path}, args...)
+		cmd.Args = append([]string{"sh", "-c", `ulimit -n ` + strconv.Itoa(n) + `; exec "$0" "$@"`,
+			cmd.Path}, args...)
 		cmd.Path = "/bin/sh"
 		return cmd
 	}
@@ -417,14 +431,16 @@ func TestFewFDs(t *testing.T) {
 	for range 50 { // all of them wait in the backlog
 		d.dial("tcp")
 	}
-	if status, body := d.get("/readyz"); status != http.StatusServiceUnavailable || body != "3 connections, which is the limit\n" {
+	if status, body := d.get("/readyz"); status != http.StatusServiceUnavailable ||
+		body != "3 connections, which is the limit\n" {
 		t.Errorf("/readyz: %d, %q", status, body)
 	}
 	if _, body := d.get("/metrics"); !strings.Contains(body, "\ndaemon_connections_max 3\n") {
 		t.Error("/metrics has another limit")
 	}
 	cmd := limited(reservedFDs, "-addr", "127.0.0.1:0", "-admin", "")
-	if out := outputOf(t, cmd); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(out, "RLIMIT_NOFILE") {
+	if out := outputOf(t, cmd); cmd.ProcessState.ExitCode() != 1 ||
+		!strings.Contains(out, "RLIMIT_NOFILE") {
 		t.Errorf("without room for a connection: %v\n%s", cmd.ProcessState, out)
 	}
 }
@@ -433,11 +449,13 @@ func TestFewFDs(t *testing.T) {
 // and for how long, and afterwards that it is.
 func TestStall(t *testing.T) {
 	t.Parallel()
-	d := start(t, "-faults", "-lock-threads", "-processors", "1", "-dead-after", "200ms", "-watchdog", "100ms")
+	d := start(t, "-faults", "-lock-threads", "-processors", "1", "-dead-after", "200ms",
+		"-watchdog", "100ms")
 	c := d.dial("tcp")
 	notAlive := func() bool {
 		status, body := d.get("/healthz")
-		return status == http.StatusServiceUnavailable && strings.Contains(body, "processor 0") && strings.Contains(body, "sleep")
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "processor 0") &&
+			strings.Contains(body, "sleep")
 	}
 	noticed := false
 	// The observers, the watchdog for one, may have to wait for a CPU
@@ -448,7 +466,8 @@ func TestStall(t *testing.T) {
 		}
 		c.SetDeadline(time.Now().Add(limit + long))
 		n := c.send(cmdFault, []byte{faultSleep}, u32s(uint32(long.Milliseconds())))
-		for end := time.Now().Add(long); !noticed && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(long); !noticed &&
+			time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			noticed = notAlive()
 		}
 		c.wants(statusDone, n, nil)
@@ -468,7 +487,8 @@ func TestBlocked(t *testing.T) {
 	}
 	t.Parallel()
 	handoffs := regexp.MustCompile(`(?m)^netco_handoffs_total\{processor="0"\} \d+$`)
-	for name, kind := range map[string]byte{"sleep": faultSleep, "channel": faultChannel, "mutex": faultMutex, "system call": faultSyscall} {
+	for name, kind := range map[string]byte{"sleep": faultSleep, "channel": faultChannel,
+		"mutex": faultMutex, "system call": faultSyscall} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := start(t, "-faults", "-processors", "1", "-grace", "100ms", "-watchdog", "-1s")
@@ -520,7 +540,8 @@ func TestFlags(t *testing.T) {
 		{"-max-conns 0 -max-coroutines 0 -buffer-memory 0", nil},
 		{"-addr 7070", []string{"-addr"}},
 		{"-admin localhost", []string{"-admin"}},
-		{"-processors -1 -max-frame 2 -grace -1s -dead-after 0", []string{"-processors", "-max-frame", "-grace", "-dead-after"}},
+		{"-processors -1 -max-frame 2 -grace -1s -dead-after 0",
+			[]string{"-processors", "-max-frame", "-grace", "-dead-after"}},
 		{"-max-conns 5 -max-coroutines 4", []string{"-max-conns"}},
 		{"-max-conns 0 -max-coroutines 4", []string{"-max-conns"}},
 		{"-read-timeout 0 -write-timeout 0", []string{"-read-timeout", "-write-timeout"}},
@@ -544,7 +565,8 @@ func TestFlags(t *testing.T) {
 
 // TestPromises: a length is not believed further than bytes come.
 func TestPromises(t *testing.T) {
-	if p, err := readBytes(strings.NewReader("hello"), 1<<29); string(p) != "hello" || err != io.EOF && err != io.ErrUnexpectedEOF || cap(p) > 1<<20 {
+	if p, err := readBytes(strings.NewReader("hello"), 1<<29); string(p) != "hello" ||
+		err != io.EOF && err != io.ErrUnexpectedEOF || cap(p) > 1<<20 {
 		t.Errorf("%d bytes in %d, %v", len(p), cap(p), err)
 	}
 	long := bytes.Repeat([]byte("0123456789"), 50_000)

@@ -21,7 +21,8 @@ type meter struct {
 }
 
 var commandNames = map[command]string{
-	cmdEcho: "echo", cmdCompute: "compute", cmdHash: "hash", cmdStream: "stream", cmdFanOut: "fan-out", cmdFault: "fault",
+	cmdEcho: "echo", cmdCompute: "compute", cmdHash: "hash", cmdStream: "stream",
+	cmdFanOut: "fan-out", cmdFault: "fault",
 }
 
 // endings are all that [ended] can say.
@@ -33,24 +34,31 @@ func newMeters(r prometheus.Registerer, maxConns int, open func() float64) (*met
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "daemon_connections_opened_total", Help: "Connections accepted."}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "daemon_panics_total", Help: "Requests that ended in a panic, and their connections with them."}),
+			Name: "daemon_panics_total",
+			Help: "Requests that ended in a panic, and their connections with them."}),
 		ends:     map[string]prometheus.Counter{},
 		commands: map[command]*meter{},
 	}
 	closed := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "daemon_connections_closed_total", Help: "Connections closed, by what ended them."}, []string{"why"})
+		Name: "daemon_connections_closed_total", Help: "Connections closed, by what ended them."},
+		[]string{"why"})
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "daemon_requests_total", Help: "Requests, by command and result: done; refused, which tells the client why; failed, which ends the connection."},
+		Name: "daemon_requests_total",
+		Help: "Requests, by command and result: done; refused, which tells the client why; " +
+			"failed, which ends the connection."},
 		[]string{"command", "result"})
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "daemon_request_seconds", Help: "From a request's last byte to its answer's last one in the buffer.",
+		Name:    "daemon_request_seconds",
+		Help:    "From a request's last byte to its answer's last one in the buffer.",
 		Buckets: prometheus.ExponentialBuckets(1e-5, 4, 11)}, []string{"command"})
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "daemon_connections_open", Help: "Connections that are open."}, open)
 	most := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "daemon_connections_max", Help: "Connections that may be open: -max-conns, as far as there are fds."})
+		Name: "daemon_connections_max",
+		Help: "Connections that may be open: -max-conns, as far as there are fds."})
 	most.Set(float64(maxConns))
-	for _, c := range []prometheus.Collector{m.opened, m.panics, closed, requests, seconds, gauge, most} {
+	for _, c := range []prometheus.Collector{m.opened, m.panics, closed, requests, seconds,
+		gauge, most} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

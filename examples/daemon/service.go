@@ -34,7 +34,8 @@ type service struct {
 }
 
 func newService(c *config, log *zap.Logger, m *meters) *service {
-	s := &service{config: c, log: log, meters: m, jobs: cosync.NewSemaphore(maxJobs), jobWait: jobWait}
+	s := &service{config: c, log: log, meters: m, jobs: cosync.NewSemaphore(maxJobs),
+		jobWait: jobWait}
 	s.server = socket.Server{
 		Name:        "request",
 		Handle:      s.handle,
@@ -83,7 +84,8 @@ func (c *config) listen() (all []net.Listener, err error) {
 		all = append(all, ln)
 	}
 	if len(all) == 0 {
-		return nil, errors.New("nothing to listen on: neither -addr nor -unix nor a socket that was handed over")
+		return nil, errors.New("nothing to listen on: neither -addr nor -unix nor a socket that " +
+			"was handed over")
 	}
 	return all, nil
 }
@@ -198,7 +200,8 @@ func ended(err error) string {
 		return "timeout"
 	case errors.Is(err, errTooLong):
 		return "bad"
-	case errors.Is(err, netco.ErrShutdown), errors.Is(err, socket.ErrServerClosed), errors.Is(err, context.Canceled):
+	case errors.Is(err, netco.ErrShutdown), errors.Is(err, socket.ErrServerClosed),
+		errors.Is(err, context.Canceled):
 		return "shutdown"
 	case err == nil:
 		return "panic"

@@ -20,7 +20,8 @@ type notifier struct {
 // newNotifier takes the variables out of the environment, since they are not
 // for children.
 func newNotifier() (*notifier, error) {
-	name, usec, pid := os.Getenv("NOTIFY_SOCKET"), os.Getenv("WATCHDOG_USEC"), os.Getenv("WATCHDOG_PID")
+	name, usec, pid := os.Getenv("NOTIFY_SOCKET"), os.Getenv("WATCHDOG_USEC"),
+		os.Getenv("WATCHDOG_PID")
 	for _, v := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
 		os.Unsetenv(v)
 	}

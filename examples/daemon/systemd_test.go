@@ -60,7 +60,8 @@ func until(t *testing.T, next func() string, line string) (before []string) {
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	address, next := systemd(t)
-	cmd := daemonCommand("-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-faults", "-lock-threads", "-processors", "1", "-watchdog", "100ms", "-dead-after", "200ms")
+	cmd := daemonCommand("-addr", "127.0.0.1:0", "-admin", "127.0.0.1:0", "-faults",
+		"-lock-threads", "-processors", "1", "-watchdog", "100ms", "-dead-after", "200ms")
 	cmd.Env = append(cmd.Env, "NOTIFY_SOCKET="+address, "WATCHDOG_USEC=150000")
 	d := startCommand(t, cmd)
 	if before := until(t, next, "READY=1"); len(before) > 0 {
@@ -93,7 +94,8 @@ func stalled(t *testing.T, c *client, next func() string, long time.Duration) (f
 		line := next()
 		over := time.Since(begin) >= long
 		switch {
-		case strings.HasPrefix(line, "STATUS=processor 0 has made no turn for") && strings.HasSuffix(line, "cause: sleep"):
+		case strings.HasPrefix(line, "STATUS=processor 0 has made no turn for") &&
+			strings.HasSuffix(line, "cause: sleep"):
 			fed++
 		case line == "WATCHDOG=1" && over:
 			c.wants(statusDone, n, nil)
@@ -151,7 +153,8 @@ func TestNotifier(t *testing.T) {
 			t.Error("it says something else")
 		}
 	}
-	if err := (&notifier{addr: &net.UnixAddr{Name: address + "gone", Net: "unixgram"}}).send("READY=1"); err == nil {
+	if err := (&notifier{addr: &net.UnixAddr{Name: address + "gone", Net: "unixgram"}}).send(
+		"READY=1"); err == nil {
 		t.Error("nobody listens, and that is no error")
 	}
 }
@@ -159,7 +162,8 @@ func TestNotifier(t *testing.T) {
 // TestFeed: who is not well is not reported as well.
 func TestFeed(t *testing.T) {
 	address, next := systemd(t)
-	n := &notifier{addr: &net.UnixAddr{Name: address, Net: "unixgram"}, watchdog: 3 * time.Millisecond}
+	n := &notifier{addr: &net.UnixAddr{Name: address, Net: "unixgram"},
+		watchdog: 3 * time.Millisecond}
 	ctx, cancel := context.WithCancel(context.Background())
 	var ill atomic.Bool
 	ended := make(chan struct{})
@@ -196,7 +200,8 @@ func unit(t *testing.T, path string) map[string]string {
 	}
 	settings := map[string]string{}
 	for line := range strings.Lines(string(text)) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok && !strings.HasPrefix(name, "#") {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), "="); ok &&
+			!strings.HasPrefix(name, "#") {
 			settings[name] = value
 		}
 	}
@@ -250,7 +255,8 @@ func TestUnitVerify(t *testing.T) {
 			t.Fatal(err)
 		}
 		// The program is not installed here, which would be an error.
-		text = []byte(strings.ReplaceAll(string(text), "/usr/local/bin/netco-daemon ", "/bin/true "))
+		text = []byte(strings.ReplaceAll(string(text), "/usr/local/bin/netco-daemon ",
+			"/bin/true "))
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -262,7 +268,8 @@ func TestUnitVerify(t *testing.T) {
 	if out, err := exec.Command(program, "verify", plain).CombinedOutput(); err != nil {
 		t.Skipf("systemd-analyze can verify nothing here: %v\n%s", err, out)
 	}
-	out, err := exec.Command(program, "verify", filepath.Join(dir, "netco-daemon.service"), filepath.Join(dir, "netco-daemon.socket")).CombinedOutput()
+	out, err := exec.Command(program, "verify", filepath.Join(dir, "netco-daemon.service"),
+		filepath.Join(dir, "netco-daemon.socket")).CombinedOutput()
 	// Unknown settings are no error to it, but it reports them, as of those in
 	// the machine's own units.
 	if err != nil || strings.Contains(string(out), "netco-daemon") {

@@ -20,8 +20,10 @@ func TestUsage(t *testing.T) {
 	if _, err := parse([]string{"-h"}, &out); err != flag.ErrHelp {
 		t.Fatal(err)
 	}
-	values := map[string]bool{"": true, "address": true, "path": true, "names": true, "bytes": true, "int": true, "duration": true, "level": true}
-	for _, m := range regexp.MustCompile(`(?m)^  -([\w-]+) ?(.*)$`).FindAllStringSubmatch(out.String(), -1) {
+	values := map[string]bool{"": true, "address": true, "path": true, "names": true, "bytes": true,
+		"int": true, "duration": true, "level": true}
+	for _, m := range regexp.MustCompile(`(?m)^  -([\w-]+) ?(.*)$`).FindAllStringSubmatch(
+		out.String(), -1) {
 		if !values[m[2]] {
 			t.Errorf("-%s %s", m[1], m[2])
 		}
@@ -41,7 +43,8 @@ func TestNothingToDrain(t *testing.T) {
 	defer l.Close()
 	cmd := daemonCommand("-addr", l.Addr().String(), "-admin", "")
 	out := outputOf(t, cmd)
-	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(out, "address already in use") || strings.Contains(out, "draining") {
+	if code := cmd.ProcessState.ExitCode(); code != 1 ||
+		!strings.Contains(out, "address already in use") || strings.Contains(out, "draining") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }
@@ -57,7 +60,8 @@ func TestForceNames(t *testing.T) {
 	})
 	d.signal(syscall.SIGTERM)
 	d.code()
-	if !d.said("coroutines are ended by force", `\"request\", waiting for a time, made at `, "service.go:") {
+	if !d.said("coroutines are ended by force", `\"request\", waiting for a time, made at `,
+		"service.go:") {
 		t.Error("the log does not say who was cut off")
 	}
 }
@@ -84,7 +88,8 @@ func TestSamples(t *testing.T) {
 		{`"name": "deadlock a then b"[^}]*"line": (\d+)`, "faults.go", `"deadlock a then b"`},
 		{`main\.deadlock\.deadlock\.func1\.func3\(\.\.\.\)\s+…/faults\.go:(\d+)`, "faults.go", "second.Lock()"},
 		{`created by main\.deadlock\s+…/faults\.go:(\d+)`, "faults.go", `"deadlock b then a"`},
-		{`cosync\.\(\*Mutex\)\.Lock\(\.\.\.\)\s+…/cosync/mutex\.go:(\d+)`, "../../cosync/mutex.go", "lock"},
+		{`cosync\.\(\*Mutex\)\.Lock\(\.\.\.\)\s+…/cosync/mutex\.go:(\d+)`, "../../cosync/mutex.go",
+			"lock"},
 		{`panic\(\{…\}\).*?/faults\.go:(\d+)`, "faults.go", "panic("},
 		{`panic\(\{…\}\).*?/commands\.go:(\d+)`, "commands.go", "s.fault("},
 		{`made at …/service\.go:(\d+) main\.\(\*service\)\.accept`, "service.go", "server.Serve("},

@@ -33,7 +33,8 @@ type daemon struct {
 // does not.
 func start(t *testing.T, args ...string) *daemon {
 	t.Helper()
-	d := &daemon{Cmd: exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0", "-metrics", "127.0.0.1:0"}, args...)...)}
+	d := &daemon{Cmd: exec.Command(os.Args[0],
+		append([]string{"-addr", "127.0.0.1:0", "-metrics", "127.0.0.1:0"}, args...)...)}
 	d.Env = append(os.Environ(), "ECHO_CHILD=1")
 	d.Stderr = os.Stderr
 	out, err := d.StdoutPipe()
@@ -140,9 +141,12 @@ func TestMetrics(t *testing.T) {
 		"application/openmetrics-text;version=1.0.0": "# EOF\n",
 	} {
 		wanted := []string{
-			`netco_received_bytes_total{processor="0"} 15`, `netco_sent_bytes_total{processor="0"} 15`,
-			`netco_connections_accepted_total{processor="0"} 1`, `netco_coroutines{processor="0",state="waiting"} 2`,
-			`netco_processors 1`, `netco_scheduler_phase{phase="running"} 1`, `go_goroutines `, `process_open_fds `,
+			`netco_received_bytes_total{processor="0"} 15`,
+			`netco_sent_bytes_total{processor="0"} 15`,
+			`netco_connections_accepted_total{processor="0"} 1`,
+			`netco_coroutines{processor="0",state="waiting"} 2`,
+			`netco_processors 1`, `netco_scheduler_phase{phase="running"} 1`, `go_goroutines `,
+			`process_open_fds `,
 		}
 		var text string
 		lacks := func(want string) bool { return !strings.Contains(text, "\n"+want) }
@@ -183,7 +187,8 @@ func TestMetricsAddressInUse(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-metrics", ln.Addr().String())
 	cmd.Env = append(os.Environ(), "ECHO_CHILD=1")
 	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 || !strings.Contains(string(out), "address already in use") {
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 ||
+		!strings.Contains(string(out), "address already in use") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

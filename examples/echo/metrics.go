@@ -29,7 +29,8 @@ func serveMetrics(addr string) (*metricsServer, error) {
 		return nil, err
 	}
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if err := metrics.Register(registry, s); err != nil {
 		return nil, err
 	}
@@ -39,8 +40,10 @@ func serveMetrics(addr string) (*metricsServer, error) {
 	}
 	fmt.Printf("metrics on http://%s/metrics\n", ln.Addr())
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
-	m := &metricsServer{Server: http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}, ended: make(chan error, 1)}
+	mux.Handle("/metrics",
+		promhttp.HandlerFor(registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))
+	m := &metricsServer{Server: http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second},
+		ended: make(chan error, 1)}
 	go func() { m.ended <- m.Serve(ln) }()
 	return m, nil
 }

@@ -32,7 +32,8 @@ func TestPrometheus(t *testing.T) {
 		t.Skip("prometheus is not installed")
 	}
 	d := start(t, "-processors", "2")
-	p := startPrometheus(t, bin, strings.TrimSuffix(strings.TrimPrefix(d.metrics, "http://"), "/metrics"))
+	p := startPrometheus(t, bin, strings.TrimSuffix(strings.TrimPrefix(d.metrics, "http://"),
+		"/metrics"))
 	c := d.dial(t)
 	// Two scrapes at least, with work in between.
 	p.await(t, "rate(netco_turns_total[10s])", func(v []value) bool {
@@ -90,7 +91,8 @@ func tryPrometheus(t *testing.T, bin, target string) *monitor {
 	t.Helper()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "prometheus.yml")
-	text := "global: {scrape_interval: 1s}\nscrape_configs: [{job_name: echo, static_configs: [{targets: ['" + target + "']}]}]\n"
+	text := "global: {scrape_interval: 1s}\nscrape_configs: [{job_name: echo, static_configs: " +
+		"[{targets: ['" + target + "']}]}]\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +103,8 @@ func tryPrometheus(t *testing.T, bin, target string) *monitor {
 	addr := ln.Addr().String()
 	ln.Close()
 	var log bytes.Buffer
-	cmd := exec.Command(bin, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+addr,
+	cmd := exec.Command(bin, "--config.file="+config, "--storage.tsdb.path="+
+		filepath.Join(dir, "data"), "--web.listen-address="+addr,
 		"--enable-feature=native-histograms", "--log.level=warn")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &log, &log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -238,7 +241,8 @@ func differences(t *testing.T, own map[string]float64, v []value) (differ []stri
 	for _, v := range v {
 		name := v.series()
 		if want, ok := own[name]; !ofTime(name) && (!ok || v.number(t) != want) {
-			differ = append(differ, fmt.Sprintf("%s is %v at Prometheus, and %v (%v) at the daemon", name, v.number(t), want, ok))
+			differ = append(differ, fmt.Sprintf("%s is %v at Prometheus, and %v (%v) at the daemon",
+				name, v.number(t), want, ok))
 		}
 		delete(missing, name)
 	}
@@ -268,11 +272,14 @@ func samples(text string) map[string]float64 {
 // daemon's classic ones do, and returns where they do not.
 func (p *monitor) histogram(t *testing.T, own map[string]float64, name string) (wrong []string) {
 	t.Helper()
-	differ := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	differ := func(format string, args ...any) {
+		wrong = append(wrong, fmt.Sprintf(format, args...))
+	}
 	for _, v := range p.query(t, "histogram_count("+name+")") {
 		series := name + `_count{processor="` + v.Metric["processor"] + `"}`
 		if v.number(t) != own[series] || own[`netco_turns_total{processor="0"}`] == 0 {
-			differ("%v observations in the native histogram, want %s %v", v.number(t), series, own[series])
+			differ("%v observations in the native histogram, want %s %v", v.number(t), series,
+				own[series])
 		}
 	}
 	quantiles := p.query(t, "histogram_quantile(0.9, "+name+")")
@@ -316,7 +323,8 @@ func (p *monitor) dashboard(t *testing.T) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		t.Fatal(err)
 	}
-	variables := strings.NewReplacer("$instance", ".*", "$processor", ".*", "$__rate_interval", "10s")
+	variables := strings.NewReplacer("$instance", ".*", "$processor", ".*",
+		"$__rate_interval", "10s")
 	for _, panel := range d.Panels {
 		for _, target := range panel.Targets {
 			query := variables.Replace(target.Expr)
@@ -326,7 +334,9 @@ func (p *monitor) dashboard(t *testing.T) {
 			absent := strings.Contains(query, "netco_processor_cpu_seconds_total") ||
 				strings.Contains(query, "netco_handoffs_by_site_total")
 			// A scrape that takes too long leaves a hole.
-			p.await(t, query, func(v []value) bool { return len(v) > 0 || classic || absent }, panel.Title)
+			p.await(t, query, func(v []value) bool {
+				return len(v) > 0 || classic || absent
+			}, panel.Title)
 		}
 	}
 }

@@ -116,12 +116,13 @@ func netHTTP() engine {
 }
 
 func newFast() *fasthttp.Server {
-	return &fasthttp.Server{Name: "netco", CloseOnShutdown: true, Handler: func(ctx *fasthttp.RequestCtx) {
-		ctx.SetContentType("text/plain; charset=utf-8")
-		ctx.WriteString("Hello from ")
-		ctx.Write(ctx.Path())
-		ctx.WriteString("\n")
-	}}
+	return &fasthttp.Server{Name: "netco", CloseOnShutdown: true,
+		Handler: func(ctx *fasthttp.RequestCtx) {
+			ctx.SetContentType("text/plain; charset=utf-8")
+			ctx.WriteString("Hello from ")
+			ctx.Write(ctx.Path())
+			ctx.WriteString("\n")
+		}}
 }
 
 // fastCoroutines is fasthttp with a coroutine for each connection. At the end

@@ -28,7 +28,8 @@ func startChild(t *testing.T, args ...string) (*exec.Cmd, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
-	cmd := exec.CommandContext(ctx, os.Args[0], append([]string{"-addr", "127.0.0.1:0", "-grace", "2s"}, args...)...)
+	cmd := exec.CommandContext(ctx, os.Args[0],
+		append([]string{"-addr", "127.0.0.1:0", "-grace", "2s"}, args...)...)
 	cmd.Env = append(os.Environ(), "HTTP_CHILD=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -53,7 +54,8 @@ func TestServe(t *testing.T) {
 		for _, transport := range []string{"netco", "net"} {
 			t.Run(engine+" on "+transport, func(t *testing.T) {
 				cmd, addr := startChild(t, "-engine", engine, "-transport", transport)
-				client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+				client := &http.Client{Timeout: 10 * time.Second,
+					Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
 				var all sync.WaitGroup
 				for id := range 8 {
 					all.Add(1)
@@ -68,7 +70,8 @@ func TestServe(t *testing.T) {
 							}
 							body, err := io.ReadAll(r.Body)
 							r.Body.Close()
-							if string(body) != "Hello from "+path+"\n" || err != nil || r.StatusCode != 200 {
+							if string(body) != "Hello from "+path+"\n" || err != nil ||
+								r.StatusCode != 200 {
 								t.Errorf("%d %q, %v", r.StatusCode, body, err)
 							}
 						}

@@ -65,11 +65,18 @@ func TestLeft(t *testing.T) {
 	}{
 		{"silent", func(c *net.TCPConn) {}, false},
 		{"has sent", func(c *net.TCPConn) { c.Write([]byte("x")) }, false},
-		{"has sent and ended its stream", func(c *net.TCPConn) { c.Write([]byte("x")); c.CloseWrite() }, false},
+		{"has sent and ended its stream", func(c *net.TCPConn) {
+			c.Write([]byte("x"))
+			c.CloseWrite()
+		}, false},
 		{"has ended its stream", func(c *net.TCPConn) { c.CloseWrite() }, true},
 		{"has closed", func(c *net.TCPConn) { c.Close() }, true},
 		{"has reset", func(c *net.TCPConn) { c.SetLinger(0); c.Close() }, true},
-		{"has sent and reset", func(c *net.TCPConn) { c.Write([]byte("x")); c.SetLinger(0); c.Close() }, true},
+		{"has sent and reset", func(c *net.TCPConn) {
+			c.Write([]byte("x"))
+			c.SetLinger(0)
+			c.Close()
+		}, true},
 	} {
 		far, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
@@ -108,7 +115,8 @@ func TestDialTimeout(t *testing.T) {
 	}
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(limit))
-	if _, err := c.Read(make([]byte, 1)); err == nil || !strings.Contains(err.Error(), "connection reset") {
+	if _, err := c.Read(make([]byte, 1)); err == nil ||
+		!strings.Contains(err.Error(), "connection reset") {
 		t.Errorf("%v", err)
 	}
 }

@@ -23,9 +23,12 @@ func main() {
 	p := &proxy{said: reports{program: "proxy"}}
 	addr := flag.String("addr", "127.0.0.1:7000", "`address` to listen on")
 	flag.StringVar(&p.target, "target", "127.0.0.1:7001", "`address` to connect to")
-	flag.DurationVar(&p.idle, "idle", 0, "close connections on which nothing has moved for this `duration`; 0: never")
-	flag.DurationVar(&p.dialTimeout, "dial-timeout", 10*time.Second, "how long connecting to the target may take")
-	conns := flag.Int("max-conns", 4096, "connections open at a time, at most; fewer if the limit of open files has no room for them")
+	flag.DurationVar(&p.idle, "idle", 0, "close connections on which nothing has moved for this "+
+		"`duration`; 0: never")
+	flag.DurationVar(&p.dialTimeout, "dial-timeout", 10*time.Second,
+		"how long connecting to the target may take")
+	conns := flag.Int("max-conns", 4096, "connections open at a time, at most; fewer if the "+
+		"limit of open files has no room for them")
 	processors := flag.Int("processors", 0, "Processors, which run coroutines; 0: one for each CPU")
 	grace := flag.Duration("grace", 5*time.Second, "how long connections get to end by themselves")
 	flag.Parse()

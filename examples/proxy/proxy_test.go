@@ -41,7 +41,8 @@ func startProxy(t *testing.T, target string, args ...string) (addr string) {
 // startProcess is startProxy that returns the process too.
 func startProcess(t *testing.T, target string, args ...string) (addr string, process *os.Process) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0", "-target", target, "-grace", "100ms"}, args...)...)
+	cmd := exec.Command(os.Args[0],
+		append([]string{"-addr", "127.0.0.1:0", "-target", target, "-grace", "100ms"}, args...)...)
 	cmd.Env = append(os.Environ(), "PROXY_CHILD=1")
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -117,7 +118,8 @@ func send(t *testing.T, c *net.TCPConn, b []byte) {
 func arrives(t *testing.T, c *net.TCPConn, want []byte) {
 	got, err := io.ReadAll(c)
 	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%d bytes arrived of %d, the same: %v, %v", len(got), len(want), bytes.Equal(got, want), err)
+		t.Errorf("%d bytes arrived of %d, the same: %v, %v", len(got), len(want),
+			bytes.Equal(got, want), err)
 	}
 }
 

@@ -105,7 +105,8 @@ func (c *client) unknown(args [][]byte) {
 		}
 		fmt.Fprintf(&list, "'%s' ", clip(arg))
 	}
-	c.appendError(fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", clip(args[0]), &list))
+	c.appendError(fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s",
+		clip(args[0]), &list))
 }
 
 func (c *client) wrongArgs(name string) {
@@ -126,7 +127,8 @@ func (c *client) badExpire(args [][]byte) {
 // integer reads a number as redis does: no sign but a minus, no leading zeros,
 // 64 bits.
 func integer(p []byte) (int64, bool) {
-	if len(p) == 0 || len(p) > 20 || p[0] == '+' || p[0] == '0' && len(p) > 1 || p[0] == '-' && (len(p) == 1 || p[1] == '0') {
+	if len(p) == 0 || len(p) > 20 || p[0] == '+' || p[0] == '0' && len(p) > 1 || p[0] == '-' &&
+		(len(p) == 1 || p[1] == '0') {
 		return 0, false
 	}
 	if len(p) <= 18 { // cannot overflow
@@ -208,7 +210,9 @@ func clientCommand(c *client, args [][]byte) {
 	case is(args[1], "getname") && len(args) == 2:
 		c.appendBulk(c.name)
 	case is(args[1], "setname") && len(args) == 3:
-		if len(args[2]) > 1024 || bytes.ContainsFunc(args[2], func(r rune) bool { return r <= ' ' || r > '~' }) {
+		if len(args[2]) > 1024 || bytes.ContainsFunc(args[2], func(r rune) bool {
+			return r <= ' ' || r > '~'
+		}) {
 			c.appendError("ERR Client names cannot contain spaces, newlines or special characters.")
 			return
 		}
@@ -217,14 +221,16 @@ func clientCommand(c *client, args [][]byte) {
 	case is(args[1], "setinfo") && len(args) == 4:
 		c.appendOK()
 	default:
-		c.appendError("ERR unknown subcommand or wrong number of arguments for '" + string(clip(args[1])) + "'. Try CLIENT HELP.")
+		c.appendError("ERR unknown subcommand or wrong number of arguments for '" +
+			string(clip(args[1])) + "'. Try CLIENT HELP.")
 	}
 }
 
 // config answers the questions that redis-benchmark has.
 func config(c *client, args [][]byte) {
 	if !is(args[1], "get") || len(args) < 3 {
-		c.appendError("ERR unknown subcommand or wrong number of arguments for '" + string(clip(args[1])) + "'. Try CONFIG HELP.")
+		c.appendError("ERR unknown subcommand or wrong number of arguments for '" +
+			string(clip(args[1])) + "'. Try CONFIG HELP.")
 		return
 	}
 	known := map[string]string{"save": "", "appendonly": "no", "maxmemory": "0", "databases": "1"}

@@ -16,7 +16,8 @@ var conversation = []struct{ ask, want string }{
 	{"ECHO hello", bulk("hello")},
 	{"ECHO", "-ERR wrong number of arguments for 'echo' command\r\n"},
 	{"NONSENSE a b", "-ERR unknown command 'NONSENSE', with args beginning with: 'a' 'b' \r\n"},
-	{"AVERYLONGNAMEOFACOMMAND", "-ERR unknown command 'AVERYLONGNAMEOFACOMMAND', with args beginning with: \r\n"},
+	{"AVERYLONGNAMEOFACOMMAND", "-ERR unknown command 'AVERYLONGNAMEOFACOMMAND', with args " +
+		"beginning with: \r\n"},
 	{"GET a", none},
 	{"SET a 1", ok},
 	{"GET a", bulk("1")},
@@ -106,7 +107,8 @@ func same(got, want string) bool {
 	const patience = 60 // s; the lifetimes are 100 and more
 	full, err1 := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(want), ":"))
 	rest, err2 := strconv.Atoi(strings.TrimPrefix(strings.TrimSpace(got), ":"))
-	lifetime := err1 == nil && err2 == nil && got[0] == ':' && full >= 100 && full-patience <= rest && rest <= full
+	lifetime := err1 == nil && err2 == nil && got[0] == ':' && full >= 100 &&
+		full-patience <= rest && rest <= full
 	return got == want || lifetime
 }
 
@@ -125,7 +127,8 @@ func TestCommands(t *testing.T) {
 					t.Errorf("%s: %q, want %q", c.ask, got, c.want)
 				}
 			}
-			if got := p.ask("HELLO"); !strings.HasPrefix(got, "*14\r\n"+bulk("server")) || !strings.Contains(got, bulk("proto")+":2\r\n") {
+			if got := p.ask("HELLO"); !strings.HasPrefix(got, "*14\r\n"+bulk("server")) ||
+				!strings.Contains(got, bulk("proto")+":2\r\n") {
 				t.Errorf("HELLO: %q", got)
 			}
 			p.expect(ok, "QUIT")

@@ -65,7 +65,8 @@ func quoted(line []byte, i int, quote byte, word []byte) (_ []byte, next int, ok
 		switch c := line[i]; {
 		case c == quote:
 			return word, i + 1, i+1 == len(line) || isSpace(line[i+1])
-		case c == '\\' && quote == '"' && i+3 < len(line) && line[i+1] == 'x' && unhex(line[i+2]) >= 0 && unhex(line[i+3]) >= 0:
+		case c == '\\' && quote == '"' && i+3 < len(line) && line[i+1] == 'x' &&
+			unhex(line[i+2]) >= 0 && unhex(line[i+3]) >= 0:
 			word = append(word, byte(unhex(line[i+2])<<4|unhex(line[i+3])))
 			i += 3
 		case c == '\\' && quote == '"' && i+1 < len(line):

@@ -63,7 +63,8 @@ func TestClaims(t *testing.T) {
 	const conns = 100
 	for range conns {
 		p := connect(t, addr)
-		p.send(request("PING") + "*1000000\r\n$3\r\nSET\r\n$60000000\r\n" + strings.Repeat("x", 1000))
+		p.send(request("PING") + "*1000000\r\n$3\r\nSET\r\n$60000000\r\n" +
+			strings.Repeat("x", 1000))
 		if got := p.answer(); got != "+PONG\r\n" {
 			t.Errorf("%q", got)
 		}
@@ -96,8 +97,10 @@ func TestAllocations(t *testing.T) {
 		ask  string
 		most float64
 	}{
-		{"SET key value", 1}, {"GET key", 0}, {"SET key value EX 100", 1}, {"GET key", 0}, {"GET nokey", 0},
-		{"EXISTS key", 0}, {"PING", 0}, {"TTL key", 0}, {"SET n 1000", 1}, {"INCR n", 1}, {"MGET key n", 0},
+		{"SET key value", 1}, {"GET key", 0}, {"SET key value EX 100", 1}, {"GET key", 0},
+		{"GET nokey", 0},
+		{"EXISTS key", 0}, {"PING", 0}, {"TTL key", 0}, {"SET n 1000", 1}, {"INCR n", 1},
+		{"MGET key n", 0},
 	} {
 		if n := run(strings.Fields(k.ask)...); n > k.most {
 			t.Errorf("%s: %v allocations, want %v", k.ask, n, k.most)

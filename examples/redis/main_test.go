@@ -146,7 +146,8 @@ func until(t testing.TB, what string, ok func() bool) {
 // daemon starts the program itself.
 func daemon(t *testing.T, args ...string) (addr string, cmd *exec.Cmd) {
 	t.Helper()
-	cmd = exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0", "-grace", "100ms"}, args...)...)
+	cmd = exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0", "-grace", "100ms"},
+		args...)...)
 	cmd.Env = append(os.Environ(), "REDIS_CHILD=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -194,7 +195,8 @@ func TestClients(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
-		cmd := exec.CommandContext(ctx, path, append([]string{"-h", "127.0.0.1", "-p", port}, args...)...)
+		cmd := exec.CommandContext(ctx, path, append([]string{"-h", "127.0.0.1", "-p", port},
+			args...)...)
 		cmd.Stdin = strings.NewReader(stdin)
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -203,20 +205,24 @@ func TestClients(t *testing.T) {
 		return string(out)
 	}
 	t.Run("redis-cli", func(t *testing.T) {
-		got := run(t, "set greeting \"hello there\"\nget greeting\nincr greeting\nttl greeting\nmget greeting none\n", "redis-cli")
-		want := "OK\nhello there\nERR value is not an integer or out of range\n\n-1\nhello there\n\n"
+		got := run(t, "set greeting \"hello there\"\nget greeting\nincr greeting\nttl "+
+			"greeting\nmget greeting none\n", "redis-cli")
+		want := "OK\nhello there\nERR value is not an integer or out of range\n\n-1\nhello " +
+			"there\n\n"
 		if got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
 		if got := run(t, "", "redis-cli", "dbsize"); got != "1\n" {
 			t.Errorf("dbsize: %q", got)
 		}
-		if got := run(t, request("SET", "piped", "1")+request("INCR", "piped"), "redis-cli", "--pipe"); !strings.Contains(got, "errors: 0, replies: 2") {
+		if got := run(t, request("SET", "piped", "1")+request("INCR", "piped"), "redis-cli",
+			"--pipe"); !strings.Contains(got, "errors: 0, replies: 2") {
 			t.Errorf("--pipe: %q", got)
 		}
 	})
 	t.Run("redis-benchmark", func(t *testing.T) {
-		got := run(t, "", "redis-benchmark", "-t", "ping,set,get,incr,mset", "-n", "2000", "-P", "16", "-c", "10", "-r", "100", "-q")
+		got := run(t, "", "redis-benchmark", "-t", "ping,set,get,incr,mset", "-n", "2000", "-P",
+			"16", "-c", "10", "-r", "100", "-q")
 		if strings.Contains(got, "WARN") || strings.Count(got, "requests per second") != 6 {
 			t.Errorf("%s", got)
 		}

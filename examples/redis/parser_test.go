@@ -29,7 +29,8 @@ func TestCutBetweenParts(t *testing.T) {
 		have += bytes.IndexByte(whole[have:], '\n') + 1 // the length of a part, and then the part
 	}
 	args, used, _, err := r.next(whole)
-	if used != len(whole) || err != nil || !slices.EqualFunc(args, parts, func(a []byte, s string) bool { return string(a) == s }) {
+	if used != len(whole) || err != nil ||
+		!slices.EqualFunc(args, parts, func(a []byte, s string) bool { return string(a) == s }) {
 		t.Errorf("%q, %d, %v", args, used, err)
 	}
 }
@@ -56,7 +57,8 @@ func TestCutLine(t *testing.T) {
 
 // TestCutAlike: what is wrong with a request is the same however it is cut.
 func TestCutAlike(t *testing.T) {
-	for _, input := range append(slices.Clone(malformed), struct{ input, want string }{"*" + strings.Repeat("0", 40) + "1\r\n$1\r\nx\r\n", ""}) {
+	for _, input := range append(slices.Clone(malformed),
+		struct{ input, want string }{"*" + strings.Repeat("0", 40) + "1\r\n$1\r\nx\r\n", ""}) {
 		if len(input.input) > 1000 {
 			continue
 		}

@@ -73,7 +73,9 @@ func TestExpiry(t *testing.T) {
 	for i := range 1000 {
 		p.expect(ok, "PSETEX", fmt.Sprint("k", i), "1", "x")
 	}
-	until(t, "a thousand to expire that nobody asks for", func() bool { return p.ask("DBSIZE") == ":2\r\n" })
+	until(t, "a thousand to expire that nobody asks for", func() bool {
+		return p.ask("DBSIZE") == ":2\r\n"
+	})
 	p.expect(bulk("1"), "GET", "b")
 	p.Close()
 }

@@ -149,7 +149,8 @@ func oddNumber(p []byte, at int) (n, next int, err error) {
 	switch {
 	case len(line) > maxDigits:
 		return 0, 0, longLength
-	case bytes.TrimLeft(digits, "0123456789") != nil && len(bytes.TrimLeft(digits, "0123456789")) > 0:
+	case bytes.TrimLeft(digits, "0123456789") != nil &&
+		len(bytes.TrimLeft(digits, "0123456789")) > 0:
 		return 0, 0, badArgCount
 	case end < 0 || end+1 == len(p):
 		return 0, 0, nil

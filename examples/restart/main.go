@@ -32,7 +32,8 @@ import (
 )
 
 func main() {
-	addr := flag.String("addr", "127.0.0.1:7001", "`address` to listen on, if no listener is inherited")
+	addr := flag.String("addr", "127.0.0.1:7001", "`address` to listen on, if no listener is "+
+		"inherited")
 	grace := flag.Duration("grace", 30*time.Second, "how long connections get to end by themselves")
 	flag.Parse()
 	if err := run(*addr, *grace); err != nil {
@@ -151,7 +152,8 @@ func handOver(ln *socket.TCPListener) error {
 	ready.SetReadDeadline(time.Now().Add(startTime))
 	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
 		cmd.Process.Kill()
-		return errors.Join(fmt.Errorf("process %d did not get ready: %w", cmd.Process.Pid, err), cmd.Wait())
+		return errors.Join(fmt.Errorf("process %d did not get ready: %w", cmd.Process.Pid, err),
+			cmd.Wait())
 	}
 	return cmd.Process.Release()
 }

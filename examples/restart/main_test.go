@@ -57,7 +57,8 @@ func startDaemon(t *testing.T, env ...string) *daemon {
 	w.Close()
 	t.Cleanup(func() { // only what is still there after a failure
 		d.first.Process.Kill()
-		if p, err := os.FindProcess(d.last); err == nil && d.last != d.first.Process.Pid && t.Failed() {
+		if p, err := os.FindProcess(d.last); err == nil && d.last != d.first.Process.Pid &&
+			t.Failed() {
 			p.Kill()
 		}
 		d.first.Wait()
@@ -192,12 +193,14 @@ func TestRestart(t *testing.T) {
 		d.signal(t, syscall.SIGHUP)
 		d.next(t)
 		if d.last == before || d.address != address {
-			t.Errorf("process %d on %s follows process %d on %s", d.last, d.address, before, address)
+			t.Errorf("process %d on %s follows process %d on %s", d.last, d.address, before,
+				address)
 		}
 		serves(d.last)
 	}
 	if pid, err := ask(old, oldAnswers); pid != first || err != nil {
-		t.Errorf("the connection from before the restarts: process %d, %v, want %d", pid, err, first)
+		t.Errorf("the connection from before the restarts: process %d, %v, want %d", pid,
+			err, first)
 	}
 	old.Close()
 	stop.Store(true)

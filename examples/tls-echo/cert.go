@@ -40,7 +40,8 @@ func certificate(c config) (tls.Certificate, error) {
 		return tls.Certificate{}, err
 	}
 	if c.ca != "" {
-		if err := os.WriteFile(c.ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644); err != nil {
+		if err := os.WriteFile(c.ca,
+			pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644); err != nil {
 			return tls.Certificate{}, err
 		}
 	}

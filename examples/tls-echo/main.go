@@ -43,7 +43,8 @@ func main() {
 	flag.IntVar(&c.processors, "processors", 0, "number of Processors; 0 is one for each CPU")
 	flag.DurationVar(&c.handshake, "handshake", 10*time.Second, "how long a handshake may take")
 	flag.DurationVar(&c.idle, "idle", 5*time.Minute, "how long a connection may be silent")
-	flag.DurationVar(&c.late, "grace", 5*time.Second, "how long connections get to end by themselves")
+	flag.DurationVar(&c.late, "grace", 5*time.Second, "how long connections get to end by "+
+		"themselves")
 	flag.Parse()
 	if err := run(c); err != nil {
 		fmt.Fprintln(os.Stderr, "tls-echo:", err)

@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 func start(t *testing.T, args ...string) (*exec.Cmd, string, *tls.Config) {
 	t.Helper()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	cmd := exec.Command(os.Args[0], append([]string{"-addr", "127.0.0.1:0", "-ca", ca, "-grace", "100ms"}, args...)...)
+	cmd := exec.Command(os.Args[0],
+		append([]string{"-addr", "127.0.0.1:0", "-ca", ca, "-grace", "100ms"}, args...)...)
 	cmd.Env = append(os.Environ(), "TLS_ECHO_CHILD=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -55,7 +56,8 @@ func start(t *testing.T, args ...string) (*exec.Cmd, string, *tls.Config) {
 	if !roots.AppendCertsFromPEM(pem) {
 		t.Fatal("no certificate in the file")
 	}
-	return cmd, strings.TrimPrefix(strings.TrimSpace(line), "listening on "), &tls.Config{RootCAs: roots, ServerName: "localhost"}
+	return cmd, strings.TrimPrefix(strings.TrimSpace(line), "listening on "),
+		&tls.Config{RootCAs: roots, ServerName: "localhost"}
 }
 
 // TestEcho: several clients at once get back what they send, in pieces of all
@@ -135,10 +137,12 @@ func TestStrangers(t *testing.T) {
 
 // TestBadFiles: a certificate that is not there is said.
 func TestBadFiles(t *testing.T) {
-	for _, args := range [][]string{{"-cert", "/nowhere"}, {"-ca", "/nowhere/ca.pem"}, {"-addr", "nonsense"}} {
+	for _, args := range [][]string{{"-cert", "/nowhere"}, {"-ca", "/nowhere/ca.pem"},
+		{"-addr", "nonsense"}} {
 		cmd := exec.Command(os.Args[0], args...)
 		cmd.Env = append(os.Environ(), "TLS_ECHO_CHILD=1")
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.HasPrefix(string(out), "tls-echo: ") {
+		if out, err := cmd.CombinedOutput(); err == nil ||
+			!strings.HasPrefix(string(out), "tls-echo: ") {
 			t.Errorf("%v: %q, %v", args, out, err)
 		}
 	}

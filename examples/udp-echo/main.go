@@ -22,7 +22,8 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:7000", "`address` to listen on")
-	processors := flag.Int("processors", 0, "Processors, which run coroutines, and sockets; 0: one for each CPU")
+	processors := flag.Int("processors", 0, "Processors, which run coroutines, and sockets; 0: "+
+		"one for each CPU")
 	size := flag.Int("size", 2048, "`bytes` of the largest datagram; what is larger is cut off")
 	gro := flag.Bool("gro", false, "let the kernel join datagrams; sets -size to 64 KiB")
 	flag.Parse()

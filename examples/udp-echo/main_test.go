@@ -29,7 +29,8 @@ func TestEchoAndStop(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		for _, gro := range []bool{false, true} {
 			t.Run(fmt.Sprint(sig, " gro ", gro), func(t *testing.T) {
-				cmd := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-processors", "2", fmt.Sprint("-gro=", gro))
+				cmd := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-processors", "2",
+					fmt.Sprint("-gro=", gro))
 				cmd.Env = append(os.Environ(), "UDP_ECHO_CHILD=1")
 				cmd.Stderr = os.Stderr
 				out, err := cmd.StdoutPipe()

@@ -22,7 +22,8 @@ func TestReports(t *testing.T) {
 		r.report(net.ErrClosed) // is none
 		now = now.Add(reportEvery)
 	}
-	want := "test: bad\ntest: bad (and 999 errors before it)\ntest: bad (and 999 errors before it)\n"
+	want := "test: bad\ntest: bad (and 999 errors before it)\ntest: bad (and 999 errors before " +
+		"it)\n"
 	if out.String() != want {
 		t.Errorf("%d lines: %.300q", strings.Count(out.String(), "\n"), out.String())
 	}

@@ -28,7 +28,8 @@ func (s *soak) settled() {
 			return fmt.Errorf("%d fds are open, %d before the load", got, was)
 		}
 		if got, was := s.r.end.goroutines, s.r.start.goroutines; got > was+slackGoroutines {
-			return fmt.Errorf("%d goroutines other than those for coroutines, %d before the load", got, was)
+			return fmt.Errorf("%d goroutines other than those for coroutines, %d before the load",
+				got, was)
 		}
 		return nil
 	})
@@ -84,8 +85,10 @@ func (s *soak) exactly() error {
 			for i, name := range []string{"netco_received_bytes_total", "netco_sent_bytes_total"} {
 				a, _ := after.sum(name)
 				b, _ := before.sum(name)
-				if want := [2]int64{s.t.sent.Load(), s.t.received.Load()}[i] - was[i]; int64(a-b) != want {
-					return fmt.Errorf("%s on %s has grown by %v, want %d", name, to.network, a-b, want)
+				if want := [2]int64{s.t.sent.Load(), s.t.received.Load()}[i] - was[i]; int64(
+					a-b) != want {
+					return fmt.Errorf("%s on %s has grown by %v, want %d", name, to.network,
+						a-b, want)
 				}
 			}
 			before = after
@@ -132,18 +135,26 @@ func (s *soak) compare(m *metrics) (all []comparison, err error) {
 		c := comparison{what, int64(got), least, most}
 		all = append(all, c)
 		if !ok || !c.ok() {
-			err = errors.Join(err, fmt.Errorf("%s: the daemon counts %d, the clients %d to %d", what, c.got, least, most))
+			err = errors.Join(err, fmt.Errorf("%s: the daemon counts %d, the clients %d to %d",
+				what, c.got, least, most))
 		}
 	}
-	within("bytes to the daemon", t.sent.Load(), t.sent.Load()+t.looseSent.Load(), "netco_received_bytes_total")
-	within("bytes from the daemon", t.received.Load()+t.looseReceived.Load(), t.received.Load()+t.looseExpected.Load(), "netco_sent_bytes_total")
-	for c, name := range map[int]string{echo: "echo", compute: "compute", hash: "hash", stream: "stream", fanOut: "fan-out"} {
+	within("bytes to the daemon", t.sent.Load(), t.sent.Load()+t.looseSent.Load(),
+		"netco_received_bytes_total")
+	within("bytes from the daemon", t.received.Load()+t.looseReceived.Load(),
+		t.received.Load()+t.looseExpected.Load(), "netco_sent_bytes_total")
+	for c, name := range map[int]string{echo: "echo", compute: "compute", hash: "hash",
+		stream: "stream", fanOut: "fan-out"} {
 		n := t.calls[c].Load()
-		within("requests: "+name, n, n+t.looseCalls.Load(), "daemon_requests_total", `command="`+name+`"`, `result="done"`)
+		within("requests: "+name, n, n+t.looseCalls.Load(), "daemon_requests_total", `command="`+
+			name+`"`, `result="done"`)
 	}
-	within("connections accepted", t.opened.Load(), t.opened.Load(), "netco_connections_accepted_total")
-	within("connections opened", t.opened.Load(), t.opened.Load(), "daemon_connections_opened_total")
-	within("connections closed", t.opened.Load(), t.opened.Load(), "daemon_connections_closed_total")
+	within("connections accepted", t.opened.Load(), t.opened.Load(),
+		"netco_connections_accepted_total")
+	within("connections opened", t.opened.Load(), t.opened.Load(),
+		"daemon_connections_opened_total")
+	within("connections closed", t.opened.Load(), t.opened.Load(),
+		"daemon_connections_closed_total")
 	return all, err
 }
 
@@ -159,9 +170,12 @@ func (s *soak) flatness() {
 	}
 	s.r.memory = f
 	if !f.ok() {
-		s.r.fail("memory has grown by %.1f %% (from %.1f to %.1f MiB), more than %.0f %%", 100*f.growth, f.early/(1<<20), f.late/(1<<20), 100*f.allowed)
+		s.r.fail("memory has grown by %.1f %% (from %.1f to %.1f MiB), more than %.0f %%",
+			100*f.growth, f.early/(1<<20), f.late/(1<<20), 100*f.allowed)
 	}
-	if f, _ = flat(s.samples, func(one sample) float64 { return float64(one.threads) }); f.late > f.early+slackThreads {
+	if f, _ = flat(s.samples, func(one sample) float64 {
+		return float64(one.threads)
+	}); f.late > f.early+slackThreads {
 		s.r.fail("threads have grown from %v to %v", f.early, f.late)
 	}
 }

@@ -42,11 +42,14 @@ const startTime = time.Minute
 // startDaemon starts it under torture by the collector, with all faults
 // allowed, and waits until it is ready.
 func startDaemon(path, dir string, locked bool, log io.Writer) (*daemon, error) {
-	d := &daemon{locked: locked, exited: make(chan struct{}), logged: map[string]int{}, stalls: map[string]int{}}
+	d := &daemon{locked: locked, exited: make(chan struct{}), logged: map[string]int{},
+		stalls: map[string]int{}}
 	d.unix = target{"unix", dir + "/socket"}
-	d.cmd = exec.Command(path, "-addr", "127.0.0.1:0", "-unix", d.unix.address, "-admin", "127.0.0.1:0", fmt.Sprint("-lock-threads=", locked),
+	d.cmd = exec.Command(path, "-addr", "127.0.0.1:0", "-unix", d.unix.address, "-admin",
+		"127.0.0.1:0", fmt.Sprint("-lock-threads=", locked),
 		"-faults", "-grace", "1m", "-write-timeout", "1m", "-dead-after", "10s", "-profile-labels")
-	d.cmd.Env = append(os.Environ(), "GOGC=10", "GODEBUG=clobberfree=1,gcstoptheworld=0,madvdontneed=1", "GOTRACEBACK=all")
+	d.cmd.Env = append(os.Environ(), "GOGC=10",
+		"GODEBUG=clobberfree=1,gcstoptheworld=0,madvdontneed=1", "GOTRACEBACK=all")
 	d.http.Timeout = 30 * time.Second
 	d.http.Transport = &http.Transport{DisableKeepAlives: true}
 	stderr, err := d.cmd.StderrPipe()
@@ -180,7 +183,8 @@ func (d *daemon) page(path string) ([]byte, error) {
 }
 
 func (d *daemon) setLevel(level string) error {
-	r, err := http.NewRequest(http.MethodPut, d.admin+"/debug/loglevel", strings.NewReader(`{"level":"`+level+`"}`))
+	r, err := http.NewRequest(http.MethodPut, d.admin+"/debug/loglevel",
+		strings.NewReader(`{"level":"`+level+`"}`))
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,8 @@ type disturbance struct {
 // disturbances come one after another, with a pause in between, over and over.
 var disturbances = []disturbance{
 	{"stall: computation", stalls(0)},
-	{"page of coroutines", pages("/debug/netco/", "/debug/netco/coroutines", "/debug/netco/coroutines.json?group=reason")},
+	{"page of coroutines", pages("/debug/netco/", "/debug/netco/coroutines",
+		"/debug/netco/coroutines.json?group=reason")},
 	{"panic", (*soak).panicked},
 	{"CPU profile", pages("/debug/pprof/profile?seconds=1")},
 	{"block: time.Sleep", blocks(1)},
@@ -38,7 +39,8 @@ var disturbances = []disturbance{
 	{"SIGSTOP and SIGCONT", (*soak).stopped},
 	{"block: system call", blocks(4)},
 	{"SIGUSR1 twice", signals(syscall.SIGUSR1, syscall.SIGUSR1)},
-	{"sockets and stalls", pages("/debug/netco/sockets", "/debug/netco/timers", "/debug/netco/stalls")},
+	{"sockets and stalls", pages("/debug/netco/sockets", "/debug/netco/timers",
+		"/debug/netco/stalls")},
 }
 
 // stallTime is how long a forced fault lasts: several times the watchdog's
@@ -115,7 +117,8 @@ func (s *soak) force(kind byte, long time.Duration) error {
 // stallCauses are the causes that the log may name, by the kind of fault. A
 // computation on a machine that is busy with something else may be logged as
 // the want of a CPU that it is.
-var stallCauses = [...][]string{{"computation", "not scheduled"}, {"sleep"}, {"channel"}, {"mutex"}, {"syscall"}}
+var stallCauses = [...][]string{{"computation", "not scheduled"}, {"sleep"}, {"channel"}, {"mutex"},
+	{"syscall"}}
 
 // watchdogReports wants a line for at least half of the stalls of each kind,
 // and one for each if they were few: the watchdog's budget is ten lines at once
@@ -131,7 +134,8 @@ func (s *soak) watchdogReports() {
 				break
 			}
 			if time.Now().After(end) {
-				s.r.fail("the log has %d stalls with the cause %q, of %d that were forced", logged, causes, forced)
+				s.r.fail("the log has %d stalls with the cause %q, of %d that were forced", logged,
+					causes, forced)
 				break
 			}
 			if err := s.force(byte(kind), 2*stallTime); err != nil {
@@ -260,7 +264,8 @@ func (s *soak) debugLines(ctx context.Context) (err error) {
 		return err
 	}
 	var level struct{ Level string }
-	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&level); err != nil || level.Level != "debug" {
+	if err := json.NewDecoder(bytes.NewReader(body)).Decode(&level); err != nil ||
+		level.Level != "debug" {
 		return fmt.Errorf("the log level is reported as %q, %v", level.Level, err)
 	}
 	sleep(ctx, 300*time.Millisecond)

@@ -83,7 +83,8 @@ func (s *soak) drain() error {
 	for _, c := range idle {
 		c.SetDeadline(time.Now().Add(endTime))
 		if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-			wrong = append(wrong, fmt.Errorf("an idle connection gets %d bytes, %v, want its end", n, err))
+			wrong = append(wrong, fmt.Errorf("an idle connection gets %d bytes, %v, want its end",
+				n, err))
 		}
 	}
 	wrong = append(wrong, s.eventually(s.refuses))
@@ -94,7 +95,8 @@ func (s *soak) drain() error {
 	select {
 	case <-s.d.exited:
 		if s.d.err != nil {
-			wrong = append(wrong, fmt.Errorf("the daemon ended with %w\n%s", s.d.err, s.d.lastLines()))
+			wrong = append(wrong, fmt.Errorf("the daemon ended with %w\n%s", s.d.err,
+				s.d.lastLines()))
 		}
 	case <-time.After(endTime):
 		wrong = append(wrong, errors.New("the daemon does not end"))

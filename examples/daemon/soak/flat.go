@@ -42,9 +42,11 @@ func flat(samples []sample, of func(sample) float64) (flatness, error) {
 	}
 	third := len(rest) / 3
 	if third < 3 {
-		return flatness{}, fmt.Errorf("%d samples after %v are too few to tell anything", len(rest), skip)
+		return flatness{}, fmt.Errorf("%d samples after %v are too few to tell anything",
+			len(rest), skip)
 	}
-	f := flatness{early: median(rest[:third]), late: median(rest[len(rest)-third:]), allowed: flatLong}
+	f := flatness{early: median(rest[:third]), late: median(rest[len(rest)-third:]),
+		allowed: flatLong}
 	if length < longEnough {
 		f.allowed = flatShort
 	}

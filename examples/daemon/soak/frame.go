@@ -51,7 +51,8 @@ func newCall(command byte, number uint32, args []byte) *call {
 func is(want []byte) func(int, []byte) error {
 	return func(_ int, body []byte) error {
 		if !bytes.Equal(body, want) {
-			return fmt.Errorf("the answer is %d bytes, %x…, want %d bytes, %x…", len(body), body[:min(len(body), 16)], len(want), want[:min(len(want), 16)])
+			return fmt.Errorf("the answer is %d bytes, %x…, want %d bytes, %x…", len(body),
+				body[:min(len(body), 16)], len(want), want[:min(len(want), 16)])
 		}
 		return nil
 	}
@@ -87,11 +88,13 @@ func numbers(u32s []uint32, u64s ...uint64) (p []byte) {
 }
 
 func echoCall(number uint32, p []byte) *call {
-	return newCall(echo, number, p).answers(append(numbers([]uint32{crc32.Checksum(p, castagnoli)}), p...))
+	return newCall(echo, number,
+		p).answers(append(numbers([]uint32{crc32.Checksum(p, castagnoli)}), p...))
 }
 
 func computeCall(number, rounds uint32, seed uint64) *call {
-	return newCall(compute, number, numbers([]uint32{rounds}, seed)).answers(numbers(nil, computed(rounds, seed)))
+	return newCall(compute, number, numbers([]uint32{rounds}, seed)).answers(numbers(nil,
+		computed(rounds, seed)))
 }
 
 func hashCall(number, ms uint32, p []byte) *call {
@@ -104,7 +107,8 @@ func fanOutCall(number, children, rounds uint32, seed uint64) *call {
 	for i := range children {
 		sum += computed(rounds, seed+uint64(i))
 	}
-	return newCall(fanOut, number, numbers([]uint32{children, rounds}, seed)).answers(numbers(nil, sum))
+	return newCall(fanOut, number, numbers([]uint32{children, rounds}, seed)).answers(
+		numbers(nil, sum))
 }
 
 func streamCall(number, frames, size, ms uint32, seed uint64) *call {
@@ -163,7 +167,8 @@ func (c *call) read(r io.Reader) error {
 			return wrong("the answer to %d has number %d", c.number, got)
 		}
 		if head[4] != want {
-			return wrong("frame %d of the answer to %d has status %d, want %d: %q", i, c.number, head[4], want, body[:min(len(body), 80)])
+			return wrong("frame %d of the answer to %d has status %d, want %d: %q", i, c.number,
+				head[4], want, body[:min(len(body), 80)])
 		}
 		if c.check != nil {
 			if err := c.check(i, body); err != nil {

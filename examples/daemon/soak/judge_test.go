@@ -16,7 +16,8 @@ func TestFlat(t *testing.T) {
 	run := func(seconds int, rss func(at float64) float64) []sample {
 		var all []sample
 		for i := range seconds {
-			all = append(all, sample{at: time.Duration(i) * time.Second, rss: int64(1e6 * rss(float64(i)))})
+			all = append(all, sample{at: time.Duration(i) * time.Second,
+				rss: int64(1e6 * rss(float64(i)))})
 		}
 		return all
 	}
@@ -27,10 +28,18 @@ func TestFlat(t *testing.T) {
 	}{
 		{"level", run(600, func(float64) float64 { return 100 }), true},
 		{"warming up", run(600, func(at float64) float64 { return min(at+40, 100) }), true},
-		{"with humps", run(600, func(at float64) float64 { return 100 + 200*max(0, math.Sin(at/3)-0.8) }), true},
-		{"a leak of 10 % in the run", run(600, func(at float64) float64 { return 100 + at/60 }), false},
-		{"a short run, up and down", run(30, func(at float64) float64 { return 100 + 10*math.Sin(at) }), true},
-		{"a short run that doubles", run(30, func(at float64) float64 { return 100 + at*100/30 }), false},
+		{"with humps", run(600, func(at float64) float64 {
+			return 100 + 200*max(0, math.Sin(at/3)-0.8)
+		}), true},
+		{"a leak of 10 % in the run", run(600, func(at float64) float64 {
+			return 100 + at/60
+		}), false},
+		{"a short run, up and down", run(30, func(at float64) float64 {
+			return 100 + 10*math.Sin(at)
+		}), true},
+		{"a short run that doubles", run(30, func(at float64) float64 {
+			return 100 + at*100/30
+		}), false},
 		{"shrinking", run(600, func(at float64) float64 { return 200 - at/10 }), true},
 	} {
 		f, err := flat(c.all, func(s sample) float64 { return float64(s.rss) })
@@ -38,7 +47,9 @@ func TestFlat(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.name, f, err)
 		}
 	}
-	if _, err := flat(run(5, func(float64) float64 { return 1 }), func(s sample) float64 { return 1 }); err == nil {
+	if _, err := flat(run(5, func(float64) float64 { return 1 }), func(s sample) float64 {
+		return 1
+	}); err == nil {
 		t.Error("five samples are enough")
 	}
 	if _, err := flat(nil, func(s sample) float64 { return 1 }); err == nil {
@@ -56,7 +67,8 @@ func TestMetrics(t *testing.T) {
 		}
 		return m
 	}
-	before := parse("# HELP a_total x\n# TYPE a_total counter\na_total{p=\"0\",q=\"x\"} 3\na_total{p=\"1\",q=\"x\"} 4e2\n" +
+	before := parse("# HELP a_total x\n# TYPE a_total counter\na_total{p=\"0\",q=\"x\"} " +
+		"3\na_total{p=\"1\",q=\"x\"} 4e2\n" +
 		"# TYPE g gauge\ng 7\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} 5\nh_sum 1.5\nh_count 5\n")
 	if n, ok := before.sum("a_total"); n != 403 || !ok {
 		t.Error(n, ok)
@@ -67,8 +79,11 @@ func TestMetrics(t *testing.T) {
 	if _, ok := before.sum("a_total", `p="2"`); ok {
 		t.Error("there is no such label")
 	}
-	after := parse("# TYPE a_total counter\na_total{p=\"0\",q=\"x\"} 2\n# TYPE g gauge\ng 1\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} 5\nh_sum 1.5\nh_count 4\n")
-	if w := strings.Join(after.fallen(before), "\n"); strings.Count(w, "\n") != 2 || !strings.Contains(w, `p="0"`) || !strings.Contains(w, `p="1"`) || !strings.Contains(w, "h_count") {
+	after := parse("# TYPE a_total counter\na_total{p=\"0\",q=\"x\"} 2\n# TYPE g gauge\ng 1\n# " +
+		"TYPE h histogram\nh_bucket{le=\"+Inf\"} 5\nh_sum 1.5\nh_count 4\n")
+	if w := strings.Join(after.fallen(before), "\n"); strings.Count(w, "\n") != 2 ||
+		!strings.Contains(w, `p="0"`) || !strings.Contains(w, `p="1"`) ||
+		!strings.Contains(w, "h_count") {
 		t.Errorf("fallen:\n%s", w)
 	}
 	for _, bad := range []string{"a", "a b\n", "a 1\na 2\n"} {
@@ -87,7 +102,8 @@ func TestAnswers(t *testing.T) {
 	}
 	one := xorshift(9)
 	eight := binary.BigEndian.AppendUint64(nil, one)
-	two := append(frame(more, 4, eight...), frame(done, 4, binary.BigEndian.AppendUint64(nil, xorshift(one))...)...)
+	two := append(frame(more, 4, eight...),
+		frame(done, 4, binary.BigEndian.AppendUint64(nil, xorshift(one))...)...)
 	for _, c := range []struct {
 		name    string
 		call    func() *call
@@ -95,21 +111,39 @@ func TestAnswers(t *testing.T) {
 		corrupt bool
 		missing bool
 	}{
-		{"right", func() *call { return computeCall(3, 1, 9) }, frame(done, 3, eight...), false, false},
-		{"another number", func() *call { return computeCall(3, 1, 9) }, frame(done, 2, eight...), true, false},
-		{"another status", func() *call { return computeCall(3, 1, 9) }, frame(refused, 3, eight...), true, false},
-		{"another byte", func() *call { return computeCall(3, 1, 8) }, frame(done, 3, eight...), true, false},
-		{"too long", func() *call { return computeCall(3, 1, 9) }, frame(done, 3, append(eight, 0)...), true, false},
-		{"cut", func() *call { return computeCall(3, 1, 9) }, frame(done, 3, eight...)[:12], false, true},
+		{"right", func() *call {
+			return computeCall(3, 1, 9)
+		}, frame(done, 3, eight...), false, false},
+		{"another number", func() *call {
+			return computeCall(3, 1, 9)
+		}, frame(done, 2, eight...), true, false},
+		{"another status", func() *call {
+			return computeCall(3, 1, 9)
+		}, frame(refused, 3, eight...), true, false},
+		{"another byte", func() *call {
+			return computeCall(3, 1, 8)
+		}, frame(done, 3, eight...), true, false},
+		{"too long", func() *call {
+			return computeCall(3, 1, 9)
+		}, frame(done, 3, append(eight, 0)...), true, false},
+		{"cut", func() *call {
+			return computeCall(3, 1, 9)
+		}, frame(done, 3, eight...)[:12], false, true},
 		{"none", func() *call { return computeCall(3, 1, 9) }, nil, false, true},
 		{"a stream", func() *call { return streamCall(4, 2, 8, 0, 9) }, two, false, false},
-		{"a stream that ends early", func() *call { return streamCall(4, 2, 8, 0, 9) }, frame(done, 4, eight...), true, false},
-		{"a stream with a frame twice", func() *call { return streamCall(4, 2, 8, 0, 9) }, append(two[:17:17], frame(done, 4, eight...)...), true, false},
+		{"a stream that ends early", func() *call {
+			return streamCall(4, 2, 8, 0, 9)
+		}, frame(done, 4, eight...), true, false},
+		{"a stream with a frame twice", func() *call {
+			return streamCall(4, 2, 8, 0, 9)
+		}, append(two[:17:17], frame(done, 4, eight...)...), true, false},
 		{"no length", func() *call { return computeCall(3, 1, 9) }, make([]byte, 20), true, false},
 	} {
 		err := c.call().read(bytes.NewReader(c.answer))
 		var bad corrupt
-		if errors.As(err, &bad) != c.corrupt || (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) != c.missing || (err != nil) != (c.corrupt || c.missing) {
+		if errors.As(err, &bad) != c.corrupt ||
+			(errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) != c.missing ||
+			(err != nil) != (c.corrupt || c.missing) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}

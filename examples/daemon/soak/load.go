@@ -99,7 +99,8 @@ func (c *conn) small() *call {
 	case 3:
 		return fanOutCall(c.number(), uint32(r.IntN(16)), uint32(r.IntN(1000)), r.Uint64())
 	case 4:
-		return streamCall(c.number(), uint32(1+r.IntN(5)), uint32(r.IntN(500)), uint32(r.IntN(3)), r.Uint64())
+		return streamCall(c.number(), uint32(1+r.IntN(5)), uint32(r.IntN(500)), uint32(r.IntN(3)),
+			r.Uint64())
 	}
 	return echoCall(c.number(), bytesOf(r, r.IntN(1000)))
 }
@@ -317,7 +318,8 @@ func (l *load) badInput(_ context.Context, to target, r *rand.Rand) error {
 	case 2: // noise
 		c.loose = true
 		c.t.looseExpected.Add(200) // for what it says to that
-		if _, err := c.Write(append([]byte{255}, bytesOf(r, 1+r.IntN(5000))...)); err != nil && !isReset(err) {
+		if _, err := c.Write(append([]byte{255}, bytesOf(r, 1+r.IntN(5000))...)); err != nil &&
+			!isReset(err) {
 			return err
 		}
 		buf := make([]byte, 512)

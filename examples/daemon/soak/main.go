@@ -43,7 +43,8 @@ func main() {
 	logFile := flag.String("log", "", "`file` for the daemon's log; empty: it is not kept")
 	flag.Parse()
 	if flag.NArg() > 0 || o.length < shortest || o.idle < 0 || o.idle > maxConns-100 {
-		fmt.Fprintf(os.Stderr, "soak: -length is from %v on, -idle from 0 to %d, and there are no arguments\n", shortest, maxConns-100)
+		fmt.Fprintf(os.Stderr, "soak: -length is from %v on, -idle from 0 to %d, and there are "+
+			"no arguments\n", shortest, maxConns-100)
 		os.Exit(2)
 	}
 	o.log = io.Discard
@@ -73,7 +74,8 @@ func main() {
 // refuse to report.
 func build(dir string) (path string, err error) {
 	path = dir + "/daemon"
-	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path, "github.com/netco-go/netco/examples/daemon").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", path,
+		"github.com/netco-go/netco/examples/daemon").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return path, nil

@@ -53,13 +53,16 @@ func (r *report) print(w io.Writer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(t, "\nsoak\t%v\tload, %d connections, %d MiB received, %d scrapes, %d lines of log\n",
+	fmt.Fprintf(t, "\nsoak\t%v\tload, %d connections, %d MiB received, %d scrapes, %d lines of "+
+		"log\n",
 		r.took.Round(time.Second), r.opened, r.received>>20, r.scrapes, r.lines)
 	fmt.Fprintf(t, "\nof the process\tbefore\tafter\n")
 	fmt.Fprintf(t, "fds\t%d\t%d\n", r.start.fds, r.end.fds)
-	fmt.Fprintf(t, "goroutines, but for coroutines' own\t%d\t%d\n", r.start.goroutines, r.end.goroutines)
+	fmt.Fprintf(t, "goroutines, but for coroutines' own\t%d\t%d\n", r.start.goroutines,
+		r.end.goroutines)
 	fmt.Fprintf(t, "threads\t%d\t%d\n", r.start.threads, r.end.threads)
-	fmt.Fprintf(t, "memory, MiB\t%.1f\t%.1f\n", float64(r.start.rss)/(1<<20), float64(r.end.rss)/(1<<20))
+	fmt.Fprintf(t, "memory, MiB\t%.1f\t%.1f\n", float64(r.start.rss)/(1<<20),
+		float64(r.end.rss)/(1<<20))
 	fmt.Fprintf(t, "memory under load, MiB\t%.1f\t%.1f\t%+.1f %%, up to %.0f %% is flat\n",
 		r.memory.early/(1<<20), r.memory.late/(1<<20), 100*r.memory.growth, 100*r.memory.allowed)
 	fmt.Fprintf(t, "\ncounted\tby the daemon\tby the clients, from\tto\n")

@@ -80,7 +80,8 @@ func (s *soak) baseline() error {
 		return err
 	}
 	defer c.Close()
-	if err := c.do(echoCall(c.number(), []byte("hello")), hashCall(c.number(), 0, nil), fanOutCall(c.number(), 8, 100, 1)); err != nil {
+	if err := c.do(echoCall(c.number(), []byte("hello")), hashCall(c.number(), 0, nil),
+		fanOutCall(c.number(), 8, 100, 1)); err != nil {
 		return err
 	}
 	c.Close()
@@ -136,7 +137,8 @@ func (s *soak) loaded(ctx context.Context) {
 		}
 		s.disturbed[one.name]++
 		if i%30 == 29 {
-			fmt.Fprintf(s.out, "%v: %d MiB received\n", time.Since(begin).Round(time.Second), s.t.received.Load()>>20)
+			fmt.Fprintf(s.out, "%v: %d MiB received\n", time.Since(begin).Round(time.Second),
+				s.t.received.Load()>>20)
 		}
 	}
 	watching.Wait()

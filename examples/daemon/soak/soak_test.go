@@ -15,7 +15,8 @@ import (
 // disturbances, and the end.
 func TestSoakShort(t *testing.T) {
 	length := max(2*time.Second, time.Duration(float64(20*time.Second)*testenv.Scale()))
-	r, err := run(context.Background(), options{length: length, idle: 50, log: io.Discard, out: io.Discard})
+	r, err := run(context.Background(), options{length: length, idle: 50, log: io.Discard,
+		out: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,8 @@ func TestInARing(t *testing.T) {
 	for i := range 10 {
 		want += fmt.Sprintf("coroutine %d has %d\n", i%3, i)
 	}
-	if want += "coroutine 1 ends\nmain has 10\ncoroutine 0 ends\ncoroutine 2 ends\n"; out.String() != want {
+	want += "coroutine 1 ends\nmain has 10\ncoroutine 0 ends\ncoroutine 2 ends\n"
+	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 }
@@ -67,7 +68,8 @@ func TestMisuse(t *testing.T) {
 		ids = append(ids, fiber.RunningID())
 		want("resume of who has resumed it", resume(outer), fiber.ErrRunning)
 		want("resume of itself", resume(inner), fiber.ErrRunning)
-		if s := [2]fiber.Status{outer.Status(), inner.Status()}; s != [2]fiber.Status{fiber.Normal, fiber.Running} {
+		if s := [2]fiber.Status{outer.Status(), inner.Status()}; s != [2]fiber.Status{fiber.Normal,
+			fiber.Running} {
 			t.Errorf("inside: %v", s)
 		}
 		_, err := y.Transfer(inner, 0)
@@ -89,7 +91,8 @@ func TestMisuse(t *testing.T) {
 		t.Errorf("before: %v", s)
 	}
 	want("resume", resume(outer), nil)
-	if s := [2]fiber.Status{outer.Status(), inner.Status()}; s != [2]fiber.Status{fiber.Dead, fiber.Suspended} {
+	if s := [2]fiber.Status{outer.Status(), inner.Status()}; s != [2]fiber.Status{fiber.Dead,
+		fiber.Suspended} {
 		t.Errorf("outside: %v", s)
 	}
 	if len(ids) != 2 || ids[0] != outer.ID() || ids[1] != inner.ID() || fiber.RunningID() != 0 {

@@ -26,7 +26,8 @@ import (
 func main() {
 	n := flag.Int("n", 0, "how many tasks; 0: until it is told to end")
 	every := flag.Duration("every", time.Second, "how long the producer takes for a task")
-	patience := flag.Duration("patience", 5*time.Second, "how long the consumer waits without a word")
+	patience := flag.Duration("patience", 5*time.Second, "how long the consumer waits without a "+
+		"word")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -38,7 +39,9 @@ func main() {
 
 func run(ctx context.Context, w io.Writer, n int, every, patience time.Duration) error {
 	if n < 0 || every < 0 || patience <= 0 {
-		return fmt.Errorf("-n %d -every %v -patience %v: want no negative number, and some patience", n, every, patience)
+		return fmt.Errorf(
+			"-n %d -every %v -patience %v: want no negative number, and some patience", n, every,
+			patience)
 	}
 	if err := netco.Start(netco.Options{}); err != nil {
 		return err

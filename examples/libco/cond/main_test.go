@@ -17,7 +17,8 @@ func TestTasks(t *testing.T) {
 	if err := run(context.Background(), &out, 3, time.Millisecond, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	want := "produce task 0\nconsume task 0\nproduce task 1\nconsume task 1\nproduce task 2\nconsume task 2\nconsumer: EOF\n"
+	want := "produce task 0\nconsume task 0\nproduce task 1\nconsume task 1\nproduce task " +
+		"2\nconsume task 2\nconsumer: EOF\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
@@ -59,7 +60,8 @@ func TestBadFlags(t *testing.T) {
 		n               int
 		every, patience time.Duration
 	}{{-1, 0, 1}, {1, -1, 1}, {1, 0, 0}} {
-		if err := run(context.Background(), new(strings.Builder), c.n, c.every, c.patience); err == nil {
+		if err := run(context.Background(), new(strings.Builder), c.n, c.every,
+			c.patience); err == nil {
 			t.Errorf("%+v: no error", c)
 		}
 	}

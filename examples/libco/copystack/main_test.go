@@ -19,7 +19,8 @@ func TestMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got, mib, each int
-	if _, err := fmt.Sscanf(out.String(), "%d coroutines wait: %d MiB, %d bytes each", &got, &mib, &each); err != nil {
+	if _, err := fmt.Sscanf(out.String(), "%d coroutines wait: %d MiB, %d bytes each", &got, &mib,
+		&each); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	if got != n || each < 1<<10 || each > 32<<10 {

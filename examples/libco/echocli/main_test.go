@@ -66,14 +66,18 @@ var (
 func TestLoad(t *testing.T) {
 	addr, _ := echo(t, 1, 5*8)
 	longEnough(t, func(duration string) (string, bool) {
-		out, err := child("-addr", addr, "-conns", "3", "-duration", duration, "-every", "20ms").CombinedOutput()
-		return fmt.Sprintf("by its duration: %v\n%s", err, out), err == nil && line.Match(out) && sum.Match(out)
+		out, err := child("-addr", addr, "-conns", "3", "-duration", duration, "-every",
+			"20ms").CombinedOutput()
+		return fmt.Sprintf("by its duration: %v\n%s", err, out), err == nil && line.Match(out) &&
+			sum.Match(out)
 	})
 
 	addr, _ = echo(t, 1, 1<<40)
 	longEnough(t, func(duration string) (string, bool) {
-		out, err := child("-addr", addr, "-conns", "3", "-duration", duration, "-timeout", "1m").CombinedOutput()
-		return fmt.Sprintf("without an error: %v\n%s", err, out), err == nil && strings.Contains(string(out), " answered, 0 failed")
+		out, err := child("-addr", addr, "-conns", "3", "-duration", duration, "-timeout",
+			"1m").CombinedOutput()
+		return fmt.Sprintf("without an error: %v\n%s", err, out), err == nil &&
+			strings.Contains(string(out), " answered, 0 failed")
 	})
 
 	addr, accepted := echo(t, 10, 5*8)
@@ -122,9 +126,11 @@ func TestNoServer(t *testing.T) {
 	mute := ln.Addr().String()
 	for _, addr := range []string{mute, testenv.ClosedPort(t)} {
 		longEnough(t, func(duration string) (string, bool) {
-			out, err := child("-addr", addr, "-conns", "2", "-duration", duration, "-timeout", "20ms").CombinedOutput()
+			out, err := child("-addr", addr, "-conns", "2", "-duration", duration, "-timeout",
+				"20ms").CombinedOutput()
 			return fmt.Sprintf("%v\n%s", err, out),
-				err != nil && strings.Contains(string(out), "nothing was answered") && !strings.Contains(string(out), ", 0 failed")
+				err != nil && strings.Contains(string(out), "nothing was answered") &&
+					!strings.Contains(string(out), ", 0 failed")
 		})
 	}
 }

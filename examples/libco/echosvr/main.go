@@ -25,7 +25,8 @@ import (
 
 func main() {
 	addr := flag.String("addr", "127.0.0.1:7000", "`address` to listen on")
-	tasks := flag.Int("tasks", 100, "coroutines on each Processor: how many connections it serves at once")
+	tasks := flag.Int("tasks", 100, "coroutines on each Processor: how many connections it "+
+		"serves at once")
 	processors := flag.Int("processors", runtime.GOMAXPROCS(0), "Processors, which run coroutines")
 	grace := flag.Duration("grace", 5*time.Second, "how long connections get to end by themselves")
 	flag.Parse()

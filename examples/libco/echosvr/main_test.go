@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 // waits until one of them ends, and then is served. The server then ends in
 // order, with connections open.
 func TestLimitAndStop(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-tasks", "2", "-processors", "2", "-grace", "100ms")
+	cmd := exec.Command(os.Args[0], "-addr", "127.0.0.1:0", "-tasks", "2", "-processors", "2",
+		"-grace", "100ms")
 	cmd.Env = append(os.Environ(), "ECHOSVR_CHILD=1")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -41,7 +41,8 @@ func main() {
 
 func run(w io.Writer, args []string, timeout time.Duration, coroutines int) error {
 	if len(args) == 0 || timeout <= 0 {
-		return fmt.Errorf("%d addresses, -timeout %v: want at least one ip:port and a timeout above 0", len(args), timeout)
+		return fmt.Errorf("%d addresses, -timeout %v: want at least one ip:port and a timeout "+
+			"above 0", len(args), timeout)
 	}
 	var to []netip.AddrPort
 	for _, arg := range args {
@@ -114,7 +115,8 @@ func connectAll(to []netip.AddrPort, timeout time.Duration) string {
 // connect begins to connect. Whether that succeeds, or has failed at once, is
 // for Poll to report.
 func connect(to netip.AddrPort) (fd int, err error) {
-	domain, at := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: to.Addr().As16(), Port: int(to.Port())})
+	domain, at := unix.AF_INET6,
+		unix.Sockaddr(&unix.SockaddrInet6{Addr: to.Addr().As16(), Port: int(to.Port())})
 	if to.Addr().Is4() {
 		domain, at = unix.AF_INET, &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}
 	}

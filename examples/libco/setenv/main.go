@@ -60,7 +60,9 @@ func run(w io.Writer, n int, pause time.Duration) error {
 }
 
 func routine(w io.Writer, id int, pause time.Duration) {
-	say := func(what string) { fmt.Fprintf(w, "routine %d %s CGINAME %q\n", id, what, getenv("CGINAME")) }
+	say := func(what string) {
+		fmt.Fprintf(w, "routine %d %s CGINAME %q\n", id, what, getenv("CGINAME"))
+	}
 	say("begins with")
 	setenv("CGINAME", fmt.Sprint("cgi_routine_", id))
 	say("has set")

@@ -28,7 +28,8 @@ func TestSettings(t *testing.T) {
 	for _, who := range []string{"0", "1", "2"} {
 		own := fmt.Sprintf("CGINAME %q\n", "cgi_routine_"+who)
 		want := "begins with CGINAME \"of the process\"\n" +
-			"has set " + own + "still has " + own + "has a child that inherits " + own + "still has " + own +
+			"has set " + own + "still has " + own + "has a child that inherits " + own +
+			"still has " + own +
 			"ends with CGINAME \"of the process\"\n"
 		if got[who] != want {
 			t.Errorf("routine %s: got\n%swant\n%s", who, got[who], want)

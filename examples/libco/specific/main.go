@@ -48,7 +48,8 @@ func main() {
 
 func run(ctx context.Context, w io.Writer, n, turns int, every time.Duration) error {
 	if n < 1 || turns < 0 || every < 0 {
-		return fmt.Errorf("-n %d -turns %d -every %v: want a coroutine, and no negative number", n, turns, every)
+		return fmt.Errorf("-n %d -turns %d -every %v: want a coroutine, and no negative number", n,
+			turns, every)
 	}
 	if err := netco.Start(netco.Options{}); err != nil {
 		return err

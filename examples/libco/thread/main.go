@@ -40,7 +40,8 @@ func run(w io.Writer, threads, n, turns int) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "%s: %d coroutines on %d threads ran %d times\n", way.name, threads*n, threads, ran)
+		fmt.Fprintf(w, "%s: %d coroutines on %d threads ran %d times\n", way.name, threads*n,
+			threads, ran)
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ import (
 )
 
 // onThreads runs f on several threads at a time and adds up what it returns.
-func onThreads(f func(n, turns int) (ran int64, err error)) func(threads, n, turns int) (int64, error) {
+func onThreads(f func(n, turns int) (ran int64, err error)) func(threads, n, turns int) (int64,
+	error) {
 	return func(threads, n, turns int) (int64, error) {
 		var wg sync.WaitGroup
 		var sum atomic.Int64
