@@ -31,9 +31,11 @@ func browserSite(t *testing.T) string {
 	stuck.coroutine = func(i int, c *seen) { madeUp(i, c); c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock }
 	stuck.progress = func() engine.Progress { return engine.Progress{Asleep: true, Live: 40} }
 	mux := http.NewServeMux()
-	mux.Handle("/debug/netco/", newFake(5000).handler(Options{AllowStop: true, AllowLogLevel: &level}))
+	mux.Handle("/debug/netco/",
+		newFake(5000).handler(Options{AllowStop: true, AllowLogLevel: &level}))
 	mux.HandleFunc("/control", func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, `<!DOCTYPE html><p id="p">no scripts</p><script>document.getElementById("p").textContent = "scr" + "ipts run"</script>`)
+		io.WriteString(w, `<!DOCTYPE html><p id="p">no scripts</p>`+
+			`<script>document.getElementById("p").textContent = "scr" + "ipts run"</script>`)
 	})
 	mux.Handle("/stuck/", stuck.handler(Options{}))
 	server := httptest.NewServer(mux)
@@ -102,15 +104,18 @@ func TestScreenshots(t *testing.T) {
 		}
 		return picture
 	}
-	const dark, light = "--blink-settings=preferredColorScheme=0", "--blink-settings=preferredColorScheme=1"
+	const dark, light = "--blink-settings=preferredColorScheme=0",
+		"--blink-settings=preferredColorScheme=1"
 	calm := shot("/debug/netco/", "1280,900", light)
 	if bright, inked := tones(calm); bright < 200 || inked < 0.01 {
 		t.Errorf("light: brightness %.0f of 255, %.1f %% of it is ink", bright, 100*inked)
 	}
-	if bright, inked := tones(shot("/debug/netco/", "1280,900", dark)); bright > 80 || inked < 0.01 {
+	if bright, inked := tones(shot("/debug/netco/", "1280,900", dark)); bright > 80 ||
+		inked < 0.01 {
 		t.Errorf("dark: brightness %.0f of 255, %.1f %% of it is ink", bright, 100*inked)
 	}
-	if bright, inked := tones(shot("/debug/netco/coroutines", "500,900", light)); bright < 200 || inked < 0.01 {
+	if bright, inked := tones(shot("/debug/netco/coroutines", "500,900", light)); bright < 200 ||
+		inked < 0.01 {
 		t.Errorf("narrow: brightness %.0f of 255, %.1f %% of it is ink", bright, 100*inked)
 	}
 	if reddish(calm) || !reddish(shot("/stuck/", "1280,900", light)) {
@@ -121,7 +126,9 @@ func TestScreenshots(t *testing.T) {
 // tones returns a picture's mean brightness, and the share of it that differs
 // much from that.
 func tones(p image.Image) (mean, inked float64) {
-	grey := func(x, y int) float64 { return float64(color.GrayModel.Convert(p.At(x, y)).(color.Gray).Y) }
+	grey := func(x, y int) float64 {
+		return float64(color.GrayModel.Convert(p.At(x, y)).(color.Gray).Y)
+	}
 	b := p.Bounds()
 	n := 0.0
 	for y := b.Min.Y; y < b.Max.Y; y += 2 {

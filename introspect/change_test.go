@@ -44,8 +44,11 @@ func TestStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	forbidden, h := New(s, Options{}), New(s, Options{AllowStop: true, Hosts: []string{"admin.example"}})
-	eventually(t, "it sleeps", func() bool { return getJSON[Coroutines](t, h, "/coroutines.json?reason=sleep").Matched == 1 })
+	forbidden, h := New(s, Options{}),
+		New(s, Options{AllowStop: true, Hosts: []string{"admin.example"}})
+	eventually(t, "it sleeps", func() bool {
+		return getJSON[Coroutines](t, h, "/coroutines.json?reason=sleep").Matched == 1
+	})
 	id := "id=" + count0(handle.ID())
 	for _, c := range []struct {
 		name    string
@@ -57,10 +60,12 @@ func TestStop(t *testing.T) {
 	}{
 		{"by default", forbidden, "POST", id, 403, nil},
 		{"by a link", h, "GET", id, 405, nil},
-		{"of another site", h, "POST", id, 403, []string{"Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example"}},
+		{"of another site", h, "POST", id, 403, []string{"Sec-Fetch-Site", "cross-site", "Origin",
+			"https://evil.example"}},
 		{"of another origin", h, "POST", id, 403, []string{"Origin", "https://evil.example"}},
 		{"of no origin", h, "POST", id, 403, []string{"Origin", "null"}},
-		{"under a strange name", h, "POST", id, 403, []string{"Host", "evil.example", "Origin", "http://evil.example", "Sec-Fetch-Site", "same-origin"}},
+		{"under a strange name", h, "POST", id, 403, []string{"Host", "evil.example", "Origin",
+			"http://evil.example", "Sec-Fetch-Site", "same-origin"}},
 		{"without an id", h, "POST", "", 400, nil},
 		{"with a wrong one", h, "POST", "id=x", 400, nil},
 		{"of one that is not there", h, "POST", "id=999999999", 404, nil},
@@ -70,7 +75,8 @@ func TestStop(t *testing.T) {
 		if c.method == "GET" {
 			url += "?" + c.body
 		}
-		if w := send(c.h, c.method, url, c.body, append([]string{"Content-Type", form}, c.headers...)...); w.Code != c.status {
+		if w := send(c.h, c.method, url, c.body, append([]string{"Content-Type", form},
+			c.headers...)...); w.Code != c.status {
 			t.Errorf("%s: status %d, want %d: %s", c.name, w.Code, c.status, w.Body)
 		}
 	}
@@ -80,7 +86,8 @@ func TestStop(t *testing.T) {
 	if text, _ := get(t, forbidden, "/coroutine?"+id, 200); strings.Contains(text, "<button") {
 		t.Error("there is a button for what is not allowed")
 	}
-	w := send(h, "POST", "/debug/netco/stop", id, "Content-Type", form, "Sec-Fetch-Site", "same-origin", "Origin", "http://admin.example", "Host", "admin.example")
+	w := send(h, "POST", "/debug/netco/stop", id, "Content-Type", form, "Sec-Fetch-Site",
+		"same-origin", "Origin", "http://admin.example", "Host", "admin.example")
 	if w.Code != 303 || w.Header().Get("Location") != "coroutines" {
 		t.Errorf("status %d to %q", w.Code, w.Header().Get("Location"))
 	}
@@ -99,13 +106,16 @@ func TestLogLevel(t *testing.T) {
 	if got := getJSON[LogLevel](t, h, "/loglevel"); got.Level != "info" {
 		t.Errorf("level %q", got.Level)
 	}
-	if text, _ := get(t, h, "/", 200); !strings.Contains(text, `action="loglevel"`) || !strings.Contains(text, "<option selected>info") {
+	if text, _ := get(t, h, "/", 200); !strings.Contains(text, `action="loglevel"`) ||
+		!strings.Contains(text, "<option selected>info") {
 		t.Error("the overview has no form for it")
 	}
-	if w := send(h, "PUT", "/loglevel", `{"level":"debug"}`); w.Code != 200 || level.Level() != zap.DebugLevel || !strings.Contains(w.Body.String(), `"debug"`) {
+	if w := send(h, "PUT", "/loglevel", `{"level":"debug"}`); w.Code != 200 ||
+		level.Level() != zap.DebugLevel || !strings.Contains(w.Body.String(), `"debug"`) {
 		t.Errorf("PUT: %d %s, level %v", w.Code, w.Body, level)
 	}
-	if w := send(h, "POST", "/loglevel", "level=warn", "Content-Type", form, "Sec-Fetch-Site", "same-origin"); w.Code != 303 || level.Level() != zap.WarnLevel {
+	if w := send(h, "POST", "/loglevel", "level=warn", "Content-Type", form, "Sec-Fetch-Site",
+		"same-origin"); w.Code != 303 || level.Level() != zap.WarnLevel {
 		t.Errorf("POST: %d, level %v", w.Code, level)
 	}
 	for _, c := range []struct {
@@ -117,7 +127,8 @@ func TestLogLevel(t *testing.T) {
 		{"PUT", `{}`, 400, nil},
 		{"PUT", `debug`, 400, nil},
 		{"PUT", `{"level":"debug"}`, 403, []string{"Origin", "https://evil.example"}},
-		{"POST", "level=debug", 403, []string{"Content-Type", form, "Sec-Fetch-Site", "cross-site"}},
+		{"POST", "level=debug", 403, []string{"Content-Type", form, "Sec-Fetch-Site",
+			"cross-site"}},
 		{"DELETE", "", 405, nil},
 	} {
 		if w := send(h, c.method, "/loglevel", c.body, c.headers...); w.Code != c.status {
@@ -127,7 +138,8 @@ func TestLogLevel(t *testing.T) {
 	if level.Level() != zap.WarnLevel {
 		t.Errorf("the level is %v now", level)
 	}
-	if w := send(newFake(1).handler(Options{}), "PUT", "/loglevel", `{"level":"debug"}`); w.Code != 403 {
+	if w := send(newFake(1).handler(Options{}), "PUT", "/loglevel",
+		`{"level":"debug"}`); w.Code != 403 {
 		t.Errorf("by default: %d", w.Code)
 	}
 }

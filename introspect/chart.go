@@ -23,9 +23,12 @@ const (
 // which nothing ran are left open.
 func chart(p Processor) template.HTML {
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %g %g" role="img" aria-labelledby="t%d d%d">`, chartWidth, chartHeight, p.Index, p.Index)
-	fmt.Fprintf(&b, `<title id="t%d">Processor %d: lengths of turns and load over the last four minutes</title>`, p.Index, p.Index)
-	fmt.Fprintf(&b, `<desc id="d%d">Over all: half of the turns took at most %s, 99 of 100 at most %s, the longest %s. Busy for %s of the last half minute.</desc>`,
+	fmt.Fprintf(&b, `<svg class="chart" viewBox="0 0 %g %g" role="img" aria-labelledby="t%d d%d">`,
+		chartWidth, chartHeight, p.Index, p.Index)
+	fmt.Fprintf(&b, `<title id="t%d">Processor %d: lengths of turns and load `+
+		`over the last four minutes</title>`, p.Index, p.Index)
+	fmt.Fprintf(&b, `<desc id="d%d">Over all: half of the turns took at most %s, `+
+		`99 of 100 at most %s, the longest %s. Busy for %s of the last half minute.</desc>`,
 		p.Index, span(p.TurnP50), span(p.TurnP99), span(p.TurnMax), percent(p.Load))
 	top := topDecade(p.TurnMax)
 	grid(&b, top)
@@ -62,10 +65,13 @@ func grid(b *strings.Builder, top int) {
 		y := lengthY(int64(math.Pow10(decade)), top)
 		fmt.Fprintf(b, `<path class="grid" d="M%g %.1fH%g"/>`, plotLeft, y, plotRight)
 		unit := [...]string{" µs", " ms", " s"}[decade/3-1]
-		fmt.Fprintf(b, `<text x="%g" y="%.1f" class="end">%s%s</text>`, plotLeft-6, y+3.5, "100"[:1+decade%3], unit)
+		fmt.Fprintf(b, `<text x="%g" y="%.1f" class="end">%s%s</text>`, plotLeft-6, y+3.5,
+			"100"[:1+decade%3], unit)
 	}
-	fmt.Fprintf(b, `<path class="grid" d="M%g %gH%gM%g %gH%g"/>`, plotLeft, loadTop, plotRight, plotLeft, loadBottom, plotRight)
-	fmt.Fprintf(b, `<text x="%g" y="%g" class="end">load</text>`, plotLeft-6, (loadTop+loadBottom)/2+3.5)
+	fmt.Fprintf(b, `<path class="grid" d="M%g %gH%gM%g %gH%g"/>`, plotLeft, loadTop, plotRight,
+		plotLeft, loadBottom, plotRight)
+	fmt.Fprintf(b, `<text x="%g" y="%g" class="end">load</text>`, plotLeft-6,
+		(loadTop+loadBottom)/2+3.5)
 	for minute := int64(0); minute <= 4; minute++ {
 		text, class := fmt.Sprintf("−%d min", minute), "middle"
 		switch minute {
@@ -74,7 +80,8 @@ func grid(b *strings.Builder, top int) {
 		case 4:
 			class = "start"
 		}
-		fmt.Fprintf(b, `<text x="%.1f" y="%g" class="%s">%s</text>`, timeX(minute*60e9), chartHeight-8, class, text)
+		fmt.Fprintf(b, `<text x="%.1f" y="%g" class="%s">%s</text>`, timeX(minute*60e9),
+			chartHeight-8, class, text)
 	}
 }
 
@@ -114,7 +121,8 @@ func load(b *strings.Builder, history []Slice) {
 		from, to, ok := s.ends()
 		share := min(float64(s.BusyNs)/float64(sliceSpan), 1)
 		if height := share * (loadBottom - loadTop); ok && height >= 0.1 {
-			fmt.Fprintf(b, `<rect class="load" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, from, loadBottom-height, to-from+0.05, height)
+			fmt.Fprintf(b, `<rect class="load" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`,
+				from, loadBottom-height, to-from+0.05, height)
 		}
 	}
 }
@@ -125,6 +133,7 @@ func bar(share float64) template.HTML {
 	if math.IsNaN(share) {
 		share = 0
 	}
-	return template.HTML(fmt.Sprintf(`<svg class="bar" viewBox="0 0 60 8" aria-hidden="true"><rect class="rail" width="60" height="8" rx="2"/>`+
+	return template.HTML(fmt.Sprintf(`<svg class="bar" viewBox="0 0 60 8" aria-hidden="true">`+
+		`<rect class="rail" width="60" height="8" rx="2"/>`+
 		`<rect class="fill" width="%.1f" height="8" rx="2"/></svg>`, 60*share))
 }

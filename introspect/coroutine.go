@@ -114,7 +114,8 @@ func (h *handler) stop(w http.ResponseWriter, r *http.Request) error {
 		return errNoCoroutine
 	}
 	handle.Stop()
-	h.log("coroutine stopped by hand", r, zap.Uint64("coroutine", id), zap.String("name", cut(c.Name, maxText)))
+	h.log("coroutine stopped by hand", r, zap.Uint64("coroutine", id),
+		zap.String("name", cut(c.Name, maxText)))
 	w.Header().Set("Location", "coroutines")
 	w.WriteHeader(http.StatusSeeOther)
 	return nil

@@ -20,7 +20,8 @@ type coroutineFilter struct {
 }
 
 var (
-	stateNames  = []string{"", coroutine.Ready.String(), coroutine.Running.String(), coroutine.Waiting.String(), coroutine.Outside.String()}
+	stateNames = []string{"", coroutine.Ready.String(), coroutine.Running.String(),
+		coroutine.Waiting.String(), coroutine.Outside.String()}
 	reasonNames = reasons()
 )
 
@@ -89,8 +90,10 @@ func (h *handler) coroutineKey(column string, c *seen) key {
 func (h *handler) describe(c *seen, now int64) Coroutine {
 	at := h.sites.of(c)
 	d := Coroutine{
-		ID: c.ID, Name: cut(c.Name, maxText), State: c.State.String(), WaitsFor: cut(c.WaitsFor, maxText),
-		SinceNs: ago(now, c.Since), Processor: c.processor, Func: at.fn, File: at.file, Line: at.line,
+		ID: c.ID, Name: cut(c.Name, maxText), State: c.State.String(), WaitsFor: cut(c.WaitsFor,
+			maxText),
+		SinceNs: ago(now, c.Since), Processor: c.processor, Func: at.fn, File: at.file,
+		Line: at.line,
 	}
 	if c.State == coroutine.Waiting {
 		d.Reason = c.Reason.String()
@@ -129,7 +132,8 @@ func (h *handler) listCoroutines(ctx context.Context, q *query) (*Coroutines, er
 		return nil, err
 	}
 	page := rows.page()
-	list := &Coroutines{List: page.list(all, rows.matched, cut), Coroutines: make([]Coroutine, len(page.rows))}
+	list := &Coroutines{List: page.list(all, rows.matched, cut),
+		Coroutines: make([]Coroutine, len(page.rows))}
 	now = clock.Now()
 	for i := range page.rows {
 		list.Coroutines[i] = h.describe(&page.rows[i], now)
@@ -138,5 +142,6 @@ func (h *handler) listCoroutines(ctx context.Context, q *query) (*Coroutines, er
 }
 
 func (p *part[T]) list(seen, matched uint64, cut bool) List {
-	return List{Seen: seen, Matched: matched, First: p.first, Next: p.next, Prev: p.prev, Partial: cut}
+	return List{Seen: seen, Matched: matched, First: p.first, Next: p.next, Prev: p.prev,
+		Partial: cut}
 }

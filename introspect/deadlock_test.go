@@ -45,11 +45,14 @@ func TestDeadlock(t *testing.T) {
 		o = getJSON[Overview](t, h, "/overview.json")
 		return o.Deadlock != nil
 	})
-	if o.Deadlock.Count != 2 || len(o.Deadlock.Coroutines) != 2 || o.Deadlock.Coroutines[0].Reason != "lock" || !strings.Contains(o.Deadlock.Coroutines[0].Name, "takes") {
+	if o.Deadlock.Count != 2 || len(o.Deadlock.Coroutines) != 2 ||
+		o.Deadlock.Coroutines[0].Reason != "lock" ||
+		!strings.Contains(o.Deadlock.Coroutines[0].Name, "takes") {
 		t.Errorf("%+v", o.Deadlock)
 	}
 	text, _ := get(t, h, "/", 200)
-	if !strings.Contains(text, "DEADLOCK") || !strings.Contains(text, "ordinary goroutine") || !strings.Contains(text, "takes a, then b") {
+	if !strings.Contains(text, "DEADLOCK") || !strings.Contains(text, "ordinary goroutine") ||
+		!strings.Contains(text, "takes a, then b") {
 		t.Error("the page does not tell")
 	}
 	wellFormed(t, "deadlock", text)
@@ -69,7 +72,9 @@ func TestNoDeadlock(t *testing.T) {
 		{"bounded wait", "channel", func(context.Context) { never.RecvTimeout(time.Hour) }},
 		{"context", "context", func(end context.Context) { cosync.Wait(end) }},
 		// So that its worker does not stay.
-		{"blocking call", "blocking", func(end context.Context) { blocking.Do(func() { <-end.Done(); runtime.Goexit() }) }},
+		{"blocking call", "blocking", func(end context.Context) {
+			blocking.Do(func() { <-end.Done(); runtime.Goexit() })
+		}},
 		{"another's primitive", "user", func(context.Context) {
 			w := coroutine.AcquireWaiter()
 			defer w.Release()
@@ -109,7 +114,9 @@ func TestNoDeadlock(t *testing.T) {
 			}
 			eventually(t, "it waits", func() bool {
 				list := getJSON[Coroutines](t, h, "/coroutines.json?name=extra").Coroutines
-				return len(list) == 1 && list[0].Reason == c.reason && getJSON[Coroutines](t, h, "/coroutines.json?name=dead&reason=channel").Matched == 2
+				return len(list) == 1 && list[0].Reason == c.reason &&
+					getJSON[Coroutines](t, h,
+						"/coroutines.json?name=dead&reason=channel").Matched == 2
 			})
 			for range 3 {
 				if o := getJSON[Overview](t, h, "/overview.json"); o.Deadlock != nil {
@@ -163,22 +170,31 @@ func TestIdleConnection(t *testing.T) {
 		}
 		channel.Make[int](0).Recv()
 	}))
-	eventually(t, "it is idle", func() bool { return getJSON[Sockets](t, h, "/sockets.json?kind=idle").Matched == 1 })
-	eventually(t, "the other waits", func() bool { return getJSON[Coroutines](t, h, "/coroutines.json?reason=channel").Matched == 1 })
+	eventually(t, "it is idle", func() bool {
+		return getJSON[Sockets](t, h, "/sockets.json?kind=idle").Matched == 1
+	})
+	eventually(t, "the other waits", func() bool {
+		return getJSON[Coroutines](t, h, "/coroutines.json?reason=channel").Matched == 1
+	})
 	for range 3 {
 		if o := getJSON[Overview](t, h, "/overview.json"); o.Deadlock != nil {
 			t.Fatalf("with an idle connection it is none: %+v", o.Deadlock)
 		}
 	}
 	server.Close()
-	eventually(t, "without it, it is told of", func() bool { return getJSON[Overview](t, h, "/overview.json").Deadlock != nil })
+	eventually(t, "without it, it is told of", func() bool {
+		return getJSON[Overview](t, h, "/overview.json").Deadlock != nil
+	})
 }
 
 // TestDeadlockThatMoves: what an ordinary goroutine sets going between two
 // looks is none.
 func TestDeadlockThatMoves(t *testing.T) {
 	f := newFake(10)
-	f.coroutine = func(i int, c *seen) { madeUp(i, c); c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock }
+	f.coroutine = func(i int, c *seen) {
+		madeUp(i, c)
+		c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock
+	}
 	looks := 0
 	var change func(look int, g *engine.Progress)
 	f.progress = func() engine.Progress {
@@ -189,7 +205,10 @@ func TestDeadlockThatMoves(t *testing.T) {
 		return g
 	}
 	h := f.handler(Options{})
-	reported := func() bool { looks = 0; return getJSON[Overview](t, h, "/overview.json").Deadlock != nil }
+	reported := func() bool {
+		looks = 0
+		return getJSON[Overview](t, h, "/overview.json").Deadlock != nil
+	}
 	if !reported() || looks != 3 {
 		t.Fatalf("a picture that stands still: %d looks", looks)
 	}

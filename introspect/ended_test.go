@@ -13,7 +13,8 @@ func TestEnded(t *testing.T) {
 	h := f.handler(Options{})
 	text, _ := get(t, h, "/x/coroutine?id=12", 404)
 	wellFormed(t, "ended", text)
-	for _, want := range []string{"<title>Coroutine 12", "has ended", `href="coroutines"`, "5.00 s, syscall", "&lt;b&gt;bold"} {
+	for _, want := range []string{"<title>Coroutine 12", "has ended", `href="coroutines"`,
+		"5.00 s, syscall", "&lt;b&gt;bold"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}

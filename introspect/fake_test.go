@@ -34,8 +34,10 @@ func newFake(n int) *fake {
 	made := clock.Now()
 	f := &fake{n: n, fds: n, coroutine: madeUp, socket: madeUpSocket}
 	f.source = source{
-		processors: func() []Processor { return []Processor{madeUpProcessor(0), madeUpProcessor(1)} },
-		phase:      func() string { return "running" },
+		processors: func() []Processor {
+			return []Processor{madeUpProcessor(0), madeUpProcessor(1)}
+		},
+		phase: func() string { return "running" },
 		coroutines: func(see func(*seen) bool) {
 			var c seen
 			for i := range f.n {
@@ -55,7 +57,8 @@ func newFake(n int) *fake {
 			}
 		},
 		stack: func(ctx context.Context, c *seen) (string, error) {
-			return fmt.Sprintf("goroutine %d [running]:\nmain.serve(0x1)\n\t/src/main.go:12 +0x1\n", c.ID), nil
+			return fmt.Sprintf("goroutine %d [running]:\nmain.serve(0x1)\n\t/src/main.go:12 +0x1\n",
+				c.ID), nil
 		},
 		stalls:     func() []scheduler.Stall { return madeUpStalls },
 		stallCount: func(i int) uint64 { return uint64(2 * i) },
@@ -82,7 +85,8 @@ func (f *fake) handler(o Options) *handler {
 	return h
 }
 
-var madeUpNames = []string{"", "echo connection", "cache sweeper", "<script>alert(1)</script>", `"quoted" & 'single'`, "right\u202eleft", "metrics push"}
+var madeUpNames = []string{"", "echo connection", "cache sweeper", "<script>alert(1)</script>",
+	`"quoted" & 'single'`, "right\u202eleft", "metrics push"}
 
 func madeUp(i int, c *seen) {
 	c.ID = uint64(i + 1)
@@ -101,10 +105,12 @@ func madeUp(i int, c *seen) {
 const n1 = 1_000_003
 
 func madeUpSocket(i int, s *sockinfo.Info) {
-	*s = sockinfo.Info{FD: i + 5, Network: "tcp", Processor: i % 2, Listener: i%100 == 0, Idle: i%3 == 1}
+	*s = sockinfo.Info{FD: i + 5, Network: "tcp", Processor: i % 2, Listener: i%100 == 0,
+		Idle: i%3 == 1}
 	s.Local = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 7000}
 	if !s.Listener {
-		s.Remote = &net.TCPAddr{IP: net.IPv4(10, byte(i>>16), byte(i>>8), byte(i)), Port: 1024 + i%60000}
+		s.Remote = &net.TCPAddr{IP: net.IPv4(10, byte(i>>16), byte(i>>8), byte(i)),
+			Port: 1024 + i%60000}
 	}
 	if !s.Idle {
 		s.ReadWaiter = uint64(i + 1)
@@ -117,10 +123,13 @@ func madeUpProcessor(index int) Processor {
 	random := rand.New(rand.NewPCG(1, uint64(index)))
 	now := clock.Now()
 	p := Processor{
-		Index: index, Tid: 4000 + index, State: []string{"asleep", "busy"}[index], Active: index == 1, Moved: 12_345, Current: uint64(index * 12),
-		Live: 51234, Queued: 3, Inbox: 1, FDs: 51300, Timers: 210, Spawned: 9_912_345, Turns: 1_234_567, Sleeps: 99_123,
+		Index: index, Tid: 4000 + index, State: []string{"asleep", "busy"}[index],
+		Active: index == 1, Moved: 12_345, Current: uint64(index * 12),
+		Live: 51234, Queued: 3, Inbox: 1, FDs: 51300, Timers: 210, Spawned: 9_912_345,
+		Turns: 1_234_567, Sleeps: 99_123,
 		BytesIn: 12_345_678_901, BytesOut: 2_345_678,
-		SinceNs: int64(50 * time.Hour), BusyNs: int64(11 * time.Hour), IdleNs: int64(38 * time.Hour), SpinNs: int64(time.Hour), CPUNs: int64(10 * time.Hour),
+		SinceNs: int64(50 * time.Hour), BusyNs: int64(11 * time.Hour),
+		IdleNs: int64(38 * time.Hour), SpinNs: int64(time.Hour), CPUNs: int64(10 * time.Hour),
 		Stalls: uint64(2 * index),
 	}
 	var history []processor.Slice
@@ -155,13 +164,19 @@ func lengthOf(ns uint64) (n int) {
 }
 
 var madeUpHandoffs = []scheduler.Handoff{
-	{Cause: "syscall", BlockedAt: "daemon/log.go:34 main.(*journal).write", Count: 12_345, Detail: "syscall.write", Coroutine: 7, Name: "<i>journal</i>"},
-	{Cause: "channel", BlockedAt: "daemon/serve.go:20 main.serve", Count: 3, Detail: "runtime.chanrecv", Coroutine: 1 << 40},
+	{Cause: "syscall", BlockedAt: "daemon/log.go:34 main.(*journal).write", Count: 12_345,
+		Detail: "syscall.write", Coroutine: 7, Name: "<i>journal</i>"},
+	{Cause: "channel", BlockedAt: "daemon/serve.go:20 main.serve", Count: 3,
+		Detail: "runtime.chanrecv", Coroutine: 1 << 40},
 	{Cause: "unknown", Count: 1, Coroutine: 12},
 }
 
 var madeUpStalls = []scheduler.Stall{
-	{Processor: 1, Began: time.Date(2001, 2, 3, 4, 5, 6, 7e6, time.UTC), Length: 312 * time.Millisecond, Over: true, Coroutine: 7, Name: "echo connection",
-		Site: "daemon/serve.go:12 main.serve", Cause: "channel", Detail: "chan receive", Stack: "goroutine 7 [chan receive]:\nmain.serve(...)\n\t/src/serve.go:99\n"},
-	{Processor: 1, Began: time.Date(2001, 2, 3, 4, 6, 6, 7e6, time.UTC), Length: 5 * time.Second, Coroutine: 12, Name: "<b>bold</b>", Cause: "syscall", Detail: "read", Stack: "goroutine 12 [syscall]:\nos.(*File).Read(...)\n"},
+	{Processor: 1, Began: time.Date(2001, 2, 3, 4, 5, 6, 7e6, time.UTC),
+		Length: 312 * time.Millisecond, Over: true, Coroutine: 7, Name: "echo connection",
+		Site: "daemon/serve.go:12 main.serve", Cause: "channel", Detail: "chan receive",
+		Stack: "goroutine 7 [chan receive]:\nmain.serve(...)\n\t/src/serve.go:99\n"},
+	{Processor: 1, Began: time.Date(2001, 2, 3, 4, 6, 6, 7e6, time.UTC), Length: 5 * time.Second,
+		Coroutine: 12, Name: "<b>bold</b>", Cause: "syscall", Detail: "read",
+		Stack: "goroutine 12 [syscall]:\nos.(*File).Read(...)\n"},
 }

@@ -121,8 +121,10 @@ func (t *tally) largest(now int64) []Group {
 	for i, name := range names {
 		g := t.groups[name]
 		list[i] = Group{
-			Key: name, Count: g.count, Ready: g.states[coroutine.Ready], Running: g.states[coroutine.Running],
-			Waiting: g.states[coroutine.Waiting], Outside: g.states[coroutine.Outside], Reasons: map[string]uint64{}, OldestNs: max(now-g.oldest, 0),
+			Key: name, Count: g.count, Ready: g.states[coroutine.Ready],
+			Running: g.states[coroutine.Running],
+			Waiting: g.states[coroutine.Waiting], Outside: g.states[coroutine.Outside],
+			Reasons: map[string]uint64{}, OldestNs: max(now-g.oldest, 0),
 		}
 		for reason, n := range g.reasons {
 			if n > 0 {

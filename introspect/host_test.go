@@ -10,12 +10,17 @@ import (
 // TestCheckHost: what a foreign site's name was made to point at this server
 // for is refused, whatever the path.
 func TestCheckHost(t *testing.T) {
-	h := CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "secret") }), "ops.example")
+	h := CheckHost(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "secret")
+	}), "ops.example")
 	for host, want := range map[string]int{
-		"127.0.0.1:6060": 200, "127.0.0.1": 200, "[::1]:6060": 200, "[::1]": 200, "[fe80::1%eth0]:6060": 200,
-		"localhost": 200, "LocalHost:6060": 200, "ops.example:6060": 200, "OPS.example": 200, "": 200,
-		"evil.example": 403, "evil.example:6060": 403, "localhost.evil.example": 403, "127.0.0.1.evil.example:80": 403,
-		"ops.example.": 403, "[": 403, ":6060": 403,
+		"127.0.0.1:6060": 200, "127.0.0.1": 200, "[::1]:6060": 200, "[::1]": 200,
+		"[fe80::1%eth0]:6060": 200,
+		"localhost":           200, "LocalHost:6060": 200, "ops.example:6060": 200,
+		"OPS.example": 200, "": 200,
+		"evil.example": 403, "evil.example:6060": 403, "localhost.evil.example": 403,
+		"127.0.0.1.evil.example:80": 403,
+		"ops.example.":              403, "[": 403, ":6060": 403,
 	} {
 		r := httptest.NewRequest("GET", "/debug/pprof/", nil)
 		r.Host = host

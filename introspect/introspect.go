@@ -56,7 +56,8 @@ type handler struct {
 
 func handlerOf(src *source, o Options) *handler {
 	o.Hosts = slices.Clone(o.Hosts)
-	h := &handler{src: src, opt: o, stacks: make(chan struct{}, stackers), guard: http.NewCrossOriginProtection()}
+	h := &handler{src: src, opt: o, stacks: make(chan struct{}, stackers),
+		guard: http.NewCrossOriginProtection()}
 	h.coroutines.each = src.coroutines
 	h.sockets.each = src.sockets
 	return h
@@ -71,7 +72,8 @@ var (
 	errForbidden = errors.New("not allowed: see introspect.Options")
 	errNoPage    = errors.New("no such page")
 	errMethod    = errors.New("method not allowed")
-	errCoroutine = errors.New("introspect must be served on ordinary goroutines, not in a coroutine: it waits")
+	errCoroutine = errors.New("introspect must be served on ordinary goroutines, not in a " +
+		"coroutine: it waits")
 )
 
 // ServeHTTP implements http.Handler.
@@ -83,7 +85,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// Relative links need one.
-	if path, _, _ := strings.Cut(r.RequestURI, "?"); r.URL.Path == "" && !strings.HasSuffix(path, "/") {
+	if path, _, _ := strings.Cut(r.RequestURI, "?"); r.URL.Path == "" &&
+		!strings.HasSuffix(path, "/") {
 		w.Header().Set("Location", path[strings.LastIndexByte(path, '/')+1:]+"/")
 		w.WriteHeader(http.StatusMovedPermanently)
 		return
@@ -146,7 +149,8 @@ func (h *handler) gather(ctx context.Context, q *query) (data any, err error) {
 
 // change lets do change something, if the request comes from one of these pages
 // or from no web page at all.
-func (h *handler) change(w http.ResponseWriter, r *http.Request, do func(http.ResponseWriter, *http.Request) error, methods ...string) error {
+func (h *handler) change(w http.ResponseWriter, r *http.Request,
+	do func(http.ResponseWriter, *http.Request) error, methods ...string) error {
 	if !slices.Contains(methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(methods, ", "))
 		return errMethod
@@ -156,7 +160,8 @@ func (h *handler) change(w http.ResponseWriter, r *http.Request, do func(http.Re
 	}
 	browser := r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
 	if browser && !known(r.Host, h.opt.Hosts) {
-		return errors.Join(errForbidden, errors.New("the request names a host that Options.Hosts does not"))
+		return errors.Join(errForbidden, errors.New("the request names a host that Options.Hosts "+
+			"does not"))
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, 4<<10)
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
@@ -185,7 +190,8 @@ func CheckHost(h http.Handler, hosts ...string) http.Handler {
 			return
 		}
 		secure(w.Header())
-		http.Error(w, "this server does not go by the name "+strconv.Quote(cut(r.Host, maxShown)), http.StatusForbidden)
+		http.Error(w, "this server does not go by the name "+strconv.Quote(cut(r.Host, maxShown)),
+			http.StatusForbidden)
 	})
 }
 
@@ -199,7 +205,9 @@ func known(host string, hosts []string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return strings.EqualFold(host, "localhost") || slices.ContainsFunc(hosts, func(n string) bool { return strings.EqualFold(n, host) })
+	return strings.EqualFold(host, "localhost") || slices.ContainsFunc(hosts, func(n string) bool {
+		return strings.EqualFold(n, host)
+	})
 }
 
 // secure sets what browsers are asked not to do with the pages. Requests of a
@@ -222,7 +230,8 @@ func status(err error) int {
 		return http.StatusNotFound
 	case errors.Is(err, errMethod):
 		return http.StatusMethodNotAllowed
-	case errors.Is(err, errCrowded), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, errCoroutine):
+	case errors.Is(err, errCrowded), errors.Is(err, context.DeadlineExceeded),
+		errors.Is(err, context.Canceled), errors.Is(err, errCoroutine):
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError
@@ -235,10 +244,12 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, q *query, err err
 		w.Header().Set("Retry-After", strconv.Itoa(int(walkLimit/time.Second)))
 	}
 	failure := Failure{Error: err.Error()}
-	if q.page == "coroutine" && errors.Is(err, errNoCoroutine) && !q.json && h.render(w, code, q, h.ended(q)) == nil {
+	if q.page == "coroutine" && errors.Is(err, errNoCoroutine) && !q.json &&
+		h.render(w, code, q, h.ended(q)) == nil {
 		return
 	}
-	if q.json || q.page == "loglevel" || r.Method == http.MethodPut || h.render(w, code, q, failure) != nil {
+	if q.json || q.page == "loglevel" || r.Method == http.MethodPut ||
+		h.render(w, code, q, failure) != nil {
 		writeJSON(w, code, failure)
 	}
 }
@@ -246,7 +257,8 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, q *query, err err
 func writeJSON(w http.ResponseWriter, code int, v any) {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil { // no type here has what cannot be encoded, but for a number that is none
-		code, text = http.StatusInternalServerError, []byte(`{"error":"a figure cannot be written as JSON"}`)
+		code, text = http.StatusInternalServerError,
+			[]byte(`{"error":"a figure cannot be written as JSON"}`)
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)+1))

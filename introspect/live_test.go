@@ -40,11 +40,13 @@ func TestNotStarted(t *testing.T) {
 	}
 	h := New(s, Options{})
 	all := func(phase string) {
-		for _, page := range []string{"", "coroutines", "coroutines?group=name", "sockets", "timers", "stalls"} {
+		for _, page := range []string{"", "coroutines", "coroutines?group=name", "sockets",
+			"timers", "stalls"} {
 			text, _ := get(t, h, "/"+page, 200)
 			wellFormed(t, page, text)
 		}
-		if o := getJSON[Overview](t, h, "/overview.json"); o.Phase != phase || o.Deadlock != nil || o.Coroutines.Live != 0 {
+		if o := getJSON[Overview](t, h, "/overview.json"); o.Phase != phase || o.Deadlock != nil ||
+			o.Coroutines.Live != 0 {
 			t.Errorf("%+v, want phase %s", o, phase)
 		}
 	}
@@ -54,7 +56,8 @@ func TestNotStarted(t *testing.T) {
 	}
 	all("running")
 	text, _ := get(t, h, "/", 200)
-	if p := getJSON[Overview](t, h, "/overview.json").Processors; !p[0].Active || p[1].Active == strings.Contains(text, ">not active<") {
+	if p := getJSON[Overview](t, h, "/overview.json").Processors; !p[0].Active ||
+		p[1].Active == strings.Contains(text, ">not active<") {
 		t.Errorf("active are %v and %v, which the page does not tell", p[0].Active, p[1].Active)
 	}
 	if err := s.Shutdown(context.Background()); err != nil {
@@ -92,41 +95,52 @@ func TestLive(t *testing.T) {
 		return len(list.Coroutines) == 3
 	})
 	for i, want := range []Coroutine{
-		{Name: "listener", Reason: "accept", Processor: 1}, {Name: "receiver", Reason: "channel"}, {Name: "sleeper", Reason: "sleep"},
+		{Name: "listener", Reason: "accept", Processor: 1}, {Name: "receiver", Reason: "channel"},
+		{Name: "sleeper", Reason: "sleep"},
 	} {
 		got := list.Coroutines[i]
-		if got.Name != want.Name || got.Reason != want.Reason || got.Processor != want.Processor || got.State != "waiting" || got.WaitsFor == "" ||
-			!strings.HasSuffix(got.File, "live_test.go") || got.Line == 0 || got.SinceNs > int64(time.Minute) {
+		if got.Name != want.Name || got.Reason != want.Reason || got.Processor != want.Processor ||
+			got.State != "waiting" || got.WaitsFor == "" ||
+			!strings.HasSuffix(got.File, "live_test.go") || got.Line == 0 ||
+			got.SinceNs > int64(time.Minute) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
 	if list.Seen != 3 {
 		t.Errorf("%d seen: another Scheduler's are among them", list.Seen)
 	}
-	if got := getJSON[Coroutines](t, h, "/coroutines.json?site=live_test.go&reason=sleep"); got.Matched != 1 {
+	if got := getJSON[Coroutines](t, h,
+		"/coroutines.json?site=live_test.go&reason=sleep"); got.Matched != 1 {
 		t.Errorf("of this file, asleep: %d", got.Matched)
 	}
-	if g := getJSON[Groups](t, h, "/coroutines.json?group=site"); len(g.Groups) != 3 || !strings.HasPrefix(g.Groups[0].Key, "introspect/live_test.go:") {
+	if g := getJSON[Groups](t, h, "/coroutines.json?group=site"); len(g.Groups) != 3 ||
+		!strings.HasPrefix(g.Groups[0].Key, "introspect/live_test.go:") {
 		t.Errorf("by site: %+v", g.Groups)
 	}
 	sockets := getJSON[Sockets](t, h, "/sockets.json")
-	if len(sockets.Sockets) != 1 || sockets.Sockets[0].Local != address || sockets.Sockets[0].Kind != "listener" || sockets.Sockets[0].ReadWaiter != list.Coroutines[0].ID {
-		t.Errorf("sockets: %+v, want one at %s for which %d waits", sockets, address, list.Coroutines[0].ID)
+	if len(sockets.Sockets) != 1 || sockets.Sockets[0].Local != address ||
+		sockets.Sockets[0].Kind != "listener" ||
+		sockets.Sockets[0].ReadWaiter != list.Coroutines[0].ID {
+		t.Errorf("sockets: %+v, want one at %s for which %d waits", sockets, address,
+			list.Coroutines[0].ID)
 	}
 	var one *Coroutine
 	eventually(t, "the receiver's thread tells its stack in time", func() bool {
-		one = getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", list.Coroutines[1].ID))
+		one = getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1",
+			list.Coroutines[1].ID))
 		return !strings.HasPrefix(one.StackError, "busy")
 	})
 	if !strings.Contains(one.Stack, "channel.") || one.StackError != "" {
 		t.Errorf("the receiver's stack: %q, %s", one.Stack, one.StackError)
 	}
 	var o *Overview
-	eventually(t, "the sleeper's timer is counted, which is when the next turn begins", func() bool {
-		o = getJSON[Overview](t, h, "/.json")
-		return o.Processors[0].Timers > 0
-	})
-	if o.Coroutines.Live != 3 || o.Coroutines.Reasons["sleep"] != 1 || o.Deadlock != nil || len(o.Processors) != 2 || o.UptimeNs <= 0 ||
+	eventually(t, "the sleeper's timer is counted, which is when the next turn begins",
+		func() bool {
+			o = getJSON[Overview](t, h, "/.json")
+			return o.Processors[0].Timers > 0
+		})
+	if o.Coroutines.Live != 3 || o.Coroutines.Reasons["sleep"] != 1 || o.Deadlock != nil ||
+		len(o.Processors) != 2 || o.UptimeNs <= 0 ||
 		o.Processors[0].Live != 2 || o.Processors[0].Timers != 1 || o.Processors[1].FDs != 1 {
 		t.Errorf("overview: %+v", o)
 	}
@@ -142,7 +156,9 @@ func TestStalledProcessors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is parked", func() bool { return getJSON[Coroutines](t, h, "/coroutines.json?reason=sleep").Matched == 1 })
+	eventually(t, "it is parked", func() bool {
+		return getJSON[Coroutines](t, h, "/coroutines.json?reason=sleep").Matched == 1
+	})
 	held := make(chan bool)
 	var holding sync.WaitGroup
 	for i := range 2 {
@@ -152,7 +168,8 @@ func TestStalledProcessors(t *testing.T) {
 	}
 	holding.Wait()
 	defer close(held)
-	for _, page := range []string{"", "coroutines", "coroutines?group=name", "sockets", "timers", "stalls"} {
+	for _, page := range []string{"", "coroutines", "coroutines?group=name", "sockets", "timers",
+		"stalls"} {
 		get(t, h, "/"+page, 200)
 	}
 	o := getJSON[Overview](t, h, "/overview.json")
@@ -168,7 +185,8 @@ func TestStalledProcessors(t *testing.T) {
 	if one.Stack == "" && !strings.HasPrefix(one.StackError, "busy") {
 		t.Errorf("its stack: %+v", one)
 	}
-	if text, _ := get(t, h, fmt.Sprintf("/coroutine?id=%d&stack=1", parked.ID()), 200); one.Stack == "" && !strings.Contains(text, "has not answered within") {
+	if text, _ := get(t, h, fmt.Sprintf("/coroutine?id=%d&stack=1", parked.ID()),
+		200); one.Stack == "" && !strings.Contains(text, "has not answered within") {
 		t.Error("the page does not say that its Processor is busy")
 	}
 	// And not of what a slow machine has held up before.
@@ -204,21 +222,26 @@ func TestLeftBehind(t *testing.T) {
 	if p.Current != 0 {
 		t.Errorf("%+v", p)
 	}
-	if one := getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1", left.ID())); one.State != "outside" || !strings.Contains(one.StackError, "outside netco") {
+	if one := getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1",
+		left.ID())); one.State != "outside" || !strings.Contains(one.StackError, "outside netco") {
 		t.Errorf("%+v", one)
 	}
-	if o := getJSON[Overview](t, h, "/overview.json"); o.Coroutines.Outside != 1 || o.Coroutines.Running != 0 {
+	if o := getJSON[Overview](t, h, "/overview.json"); o.Coroutines.Outside != 1 ||
+		o.Coroutines.Running != 0 {
 		t.Errorf("%+v", o.Coroutines)
 	}
-	if list := getJSON[Coroutines](t, h, "/coroutines.json?state=outside"); len(list.Coroutines) != 1 {
+	if list := getJSON[Coroutines](t, h, "/coroutines.json?state=outside"); len(
+		list.Coroutines) != 1 {
 		t.Errorf("%+v", list)
 	}
-	if list := getJSON[Groups](t, h, "/coroutines.json?group=name"); len(list.Groups) != 1 || list.Groups[0].Outside != 1 {
+	if list := getJSON[Groups](t, h, "/coroutines.json?group=name"); len(list.Groups) != 1 ||
+		list.Groups[0].Outside != 1 {
 		t.Errorf("%+v", list)
 	}
 	eventually(t, "its line", func() bool {
 		list := getJSON[Stalls](t, h, "/stalls.json").Handoffs
-		return len(list) == 1 && list[0].Cause == "channel" && list[0].Name == "blocked" && list[0].Coroutine == left.ID() &&
+		return len(list) == 1 && list[0].Cause == "channel" && list[0].Name == "blocked" &&
+			list[0].Coroutine == left.ID() &&
 			strings.Contains(list[0].BlockedAt, "live_test.go:")
 	})
 }
@@ -231,10 +254,12 @@ func TestOwnThreads(t *testing.T) {
 		eventually(t, "the start", func() bool {
 			return getJSON[Overview](t, h, "/overview.json").Processors[0].State != "not started"
 		})
-		if p := getJSON[Overview](t, h, "/overview.json").Processors[0]; (p.Tid != 0) != locked || (p.CPUNs >= 0) != locked {
+		if p := getJSON[Overview](t, h, "/overview.json").Processors[0]; (p.Tid != 0) != locked ||
+			(p.CPUNs >= 0) != locked {
 			t.Errorf("locked %v: thread %d, CPU time %d ns", locked, p.Tid, p.CPUNs)
 		}
-		if text, _ := get(t, h, "/", 200); strings.Contains(text, `<td data-label="CPU" class="num">–</td>`) == locked {
+		if text, _ := get(t, h, "/", 200); strings.Contains(text,
+			`<td data-label="CPU" class="num">–</td>`) == locked {
 			t.Errorf("locked %v: the CPU time on the page is wrong", locked)
 		}
 	}
@@ -282,7 +307,8 @@ func TestChurn(t *testing.T) {
 			}
 		}))
 	}
-	pages := []string{"", "coroutines?sort=-age", "coroutines?group=name", "sockets?sort=remote", "timers", "stalls", "coroutine.json?id=1&stack=1", "overview.json"}
+	pages := []string{"", "coroutines?sort=-age", "coroutines?group=name", "sockets?sort=remote",
+		"timers", "stalls", "coroutine.json?id=1&stack=1", "overview.json"}
 	var asking sync.WaitGroup
 	for i := range 4 {
 		asking.Go(func() {
@@ -301,7 +327,8 @@ func TestChurn(t *testing.T) {
 				if strings.Contains(page, "json") {
 					continue
 				}
-				if !strings.HasSuffix(string(text), "</html>\n") && !strings.Contains(string(text), "</html>") {
+				if !strings.HasSuffix(string(text), "</html>\n") &&
+					!strings.Contains(string(text), "</html>") {
 					t.Errorf("%s is not whole", page)
 				}
 			}
@@ -327,12 +354,16 @@ func TestHundredThousand(t *testing.T) {
 	end := channel.Make[int](0)
 	for range n {
 		all.Add(1)
-		if _, err := s.Go(spawn("one of many", func() { defer all.Done(); end.Recv() })); err != nil {
+		if _, err := s.Go(spawn("one of many", func() {
+			defer all.Done()
+			end.Recv()
+		})); err != nil {
 			t.Fatal(err)
 		}
 	}
 	eventually(t, "they all wait", func() bool {
-		return getJSON[Coroutines](t, h, "/coroutines.json?reason=channel&rows=1").Matched == uint64(n)
+		return getJSON[Coroutines](t, h,
+			"/coroutines.json?reason=channel&rows=1").Matched == uint64(n)
 	})
 	seenOnce := map[uint64]bool{}
 	place := ""
@@ -352,7 +383,8 @@ func TestHundredThousand(t *testing.T) {
 	if len(seenOnce) != 4000 {
 		t.Errorf("four pages of 1,000 hold %d", len(seenOnce))
 	}
-	if g := getJSON[Groups](t, h, "/coroutines.json?group=site"); len(g.Groups) != 1 || g.Groups[0].Count != uint64(n) {
+	if g := getJSON[Groups](t, h, "/coroutines.json?group=site"); len(g.Groups) != 1 ||
+		g.Groups[0].Count != uint64(n) {
 		t.Errorf("by site: %+v", g.Groups)
 	}
 	var stuck *Deadlock

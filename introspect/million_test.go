@@ -36,8 +36,10 @@ func TestMillion(t *testing.T) {
 	}
 	f.sockets = func(see func(*sockinfo.Info) bool) { sockets(watched(&heap, n, see)) }
 	for _, page := range []string{
-		"", "coroutines", "coroutines?rows=1000&sort=-age", "coroutines?sort=name&rows=1000", "coroutines?sort=-site&name=e", "coroutines?group=name",
-		"coroutines?group=site", fmt.Sprint("coroutine?id=", n-1), "sockets?rows=1000", "sockets?kind=idle&sort=-processor",
+		"", "coroutines", "coroutines?rows=1000&sort=-age", "coroutines?sort=name&rows=1000",
+		"coroutines?sort=-site&name=e", "coroutines?group=name",
+		"coroutines?group=site", fmt.Sprint("coroutine?id=", n-1), "sockets?rows=1000",
+		"sockets?kind=idle&sort=-processor",
 	} {
 		h := f.handler(Options{}) // which has no rest to wait out
 		heap.begin()
@@ -55,7 +57,9 @@ func TestMillion(t *testing.T) {
 		}
 	}
 	h := f.handler(Options{})
-	if c := getJSON[Coroutines](t, h, fmt.Sprintf("/coroutines.json?rows=1000&sort=id&after=%d.%[1]d.", n-500)); c.Seen != uint64(n) || c.Matched != uint64(n) || c.First == 0 {
+	if c := getJSON[Coroutines](t, h,
+		fmt.Sprintf("/coroutines.json?rows=1000&sort=id&after=%d.%[1]d.", n-500)); c.Seen != uint64(
+		n) || c.Matched != uint64(n) || c.First == 0 {
 		t.Errorf("%+v", c.List)
 	}
 	// The first walk lasts until all other requests have come.
@@ -66,7 +70,8 @@ func TestMillion(t *testing.T) {
 	var asking sync.WaitGroup
 	ask := func() {
 		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, httptest.NewRequest("GET", "/coroutines.json?rows=1", nil)); w.Code != 200 {
+		if h.ServeHTTP(w, httptest.NewRequest("GET", "/coroutines.json?rows=1",
+			nil)); w.Code != 200 {
 			t.Errorf("status %d: %s", w.Code, w.Body)
 		}
 	}

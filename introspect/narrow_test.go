@@ -20,7 +20,8 @@ func TestNarrowRows(t *testing.T) {
 	cells := regexp.MustCompile(`<t[dh][ >][^>]*>`)
 	heads := regexp.MustCompile(`(?s)<thead>.*?</thead>`)
 	seen := 0
-	for _, page := range []string{"", "coroutines", "coroutines?group=name", "sockets", "timers", "stalls"} {
+	for _, page := range []string{"", "coroutines", "coroutines?group=name", "sockets", "timers",
+		"stalls"} {
 		text, _ := get(t, h, "/x/"+page, 200)
 		for _, table := range tables.FindAllString(text, -1) {
 			columns := len(cells.FindAllString(heads.FindString(table), -1))
@@ -33,7 +34,8 @@ func TestNarrowRows(t *testing.T) {
 			}
 			for _, row := range rows.FindAllString(table[strings.Index(table, "<tbody>"):], -1) {
 				for i, cell := range cells.FindAllString(row, -1) {
-					if !strings.Contains(cell, `data-label="`) && !(i == 0 && strings.Contains(cell, `scope="row"`)) {
+					if !strings.Contains(cell, `data-label="`) &&
+						!(i == 0 && strings.Contains(cell, `scope="row"`)) {
 						t.Errorf("%q: a cell without a label: %s", page, cell)
 					}
 				}
@@ -44,7 +46,8 @@ func TestNarrowRows(t *testing.T) {
 		t.Errorf("%d tables", seen)
 	}
 	_, narrow, _ := strings.Cut(style, "@media (max-width: 40rem)")
-	for _, rule := range []string{".cards tbody tr { display: block;", "content: attr(data-label)", "white-space: normal; overflow-wrap: anywhere;"} {
+	for _, rule := range []string{".cards tbody tr { display: block;", "content: attr(data-label)",
+		"white-space: normal; overflow-wrap: anywhere;"} {
 		if !strings.Contains(narrow, rule) {
 			t.Errorf("the style for narrow screens has no %q", rule)
 		}

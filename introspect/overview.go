@@ -100,7 +100,8 @@ func (h *handler) census(ctx context.Context) (c *census, err error) {
 
 func (c *census) into(n *Counts) {
 	n.Live = c.all
-	n.Ready, n.Running, n.Waiting = c.states[coroutine.Ready], c.states[coroutine.Running], c.states[coroutine.Waiting]
+	n.Ready, n.Running, n.Waiting = c.states[coroutine.Ready], c.states[coroutine.Running],
+		c.states[coroutine.Waiting]
 	n.Outside = c.states[coroutine.Outside]
 	n.Reasons = map[string]uint64{}
 	for r, k := range c.reasons {

@@ -44,22 +44,27 @@ func getJSON[T any](t testing.TB, h http.Handler, url string) *T {
 	return v
 }
 
-var allPages = []string{"", "overview", "coroutines", "coroutines?group=name", "coroutines?group=site", "coroutine?id=4&stack=1", "sockets", "timers", "stalls"}
+var allPages = []string{"", "overview", "coroutines", "coroutines?group=name",
+	"coroutines?group=site", "coroutine?id=4&stack=1", "sockets", "timers", "stalls"}
 
 // TestPages: every page answers, is well formed, lets nothing in from
 // elsewhere, and says what it is about.
 func TestPages(t *testing.T) {
 	h := newFake(1000).handler(Options{AllowStop: true})
 	for page, want := range map[string][]string{
-		"":                       {"<h1>Overview</h1>", "Processor 1", "62", "goes on", "<svg", "half of the turns took at most"},
-		"coroutines":             {"echo connection", "daemon/serve.go:11", "1–100 of 1\u202f000", "something that is waited for", `href="coroutine?id=7"`},
+		"": {"<h1>Overview</h1>", "Processor 1", "62", "goes on", "<svg",
+			"half of the turns took at most"},
+		"coroutines": {"echo connection", "daemon/serve.go:11", "1–100 of 1\u202f000",
+			"something that is waited for", `href="coroutine?id=7"`},
 		"coroutines?group=name":  {"echo connection", "The largest groups first", "143"},
 		"coroutines?group=site":  {"daemon/serve.go:12", "200"},
 		"coroutine?id=4&stack=1": {"main.serve(0x1)", "/src/daemon/serve.go:13", `action="stop"`},
-		"sockets":                {"127.0.0.1:7000", "listener", "10.0.0.5:1029", `href="coroutine?id=1"`},
-		"timers":                 {"1\u202f000", "p99.9"},
-		"stalls":                 {"chan receive", "312 ms", "goes on", "&lt;b&gt;bold", "daemon/log.go:34", "12\u202f345", "&lt;i&gt;journal", "unknown: it had woken"},
-		"stalls?cause=channel":   {"chan receive", "daemon/serve.go:20"},
+		"sockets": {"127.0.0.1:7000", "listener", "10.0.0.5:1029",
+			`href="coroutine?id=1"`},
+		"timers": {"1\u202f000", "p99.9"},
+		"stalls": {"chan receive", "312 ms", "goes on", "&lt;b&gt;bold",
+			"daemon/log.go:34", "12\u202f345", "&lt;i&gt;journal", "unknown: it had woken"},
+		"stalls?cause=channel": {"chan receive", "daemon/serve.go:20"},
 	} {
 		text, header := get(t, h, "/debug/netco/"+page, 200)
 		wellFormed(t, page, text)
@@ -74,7 +79,8 @@ func TestPages(t *testing.T) {
 		fetchesNothing(t, page, text)
 		sealed(t, page, text, header)
 	}
-	if text, _ := get(t, h, "/stalls?cause=channel", 200); strings.Contains(text, "bold") || strings.Contains(text, "journal") {
+	if text, _ := get(t, h, "/stalls?cause=channel", 200); strings.Contains(text, "bold") ||
+		strings.Contains(text, "journal") {
 		t.Error("stalls of one cause show another's")
 	}
 }
@@ -125,8 +131,10 @@ func fetchesNothing(t *testing.T, page, text string) {
 	if found := outside.FindString(text); found != "" {
 		t.Errorf("%q contains %q", page, found)
 	}
-	for _, m := range regexp.MustCompile(`(?:href|action)="([^"]*)"`).FindAllStringSubmatch(text, -1) {
-		if strings.HasPrefix(m[1], "/") || strings.Contains(strings.TrimPrefix(m[1], "data:"), ":") {
+	for _, m := range regexp.MustCompile(`(?:href|action)="([^"]*)"`).FindAllStringSubmatch(
+		text, -1) {
+		if strings.HasPrefix(m[1], "/") ||
+			strings.Contains(strings.TrimPrefix(m[1], "data:"), ":") {
 			t.Errorf("%q links to %q: not relative", page, m[1])
 		}
 	}
@@ -140,7 +148,8 @@ func sealed(t *testing.T, page, text string, header http.Header) {
 	css, _, _ := strings.Cut(rest, "</style>")
 	sum := sha256.Sum256([]byte(css))
 	policy := header.Get("Content-Security-Policy")
-	if !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+	if !strings.Contains(policy, "default-src 'none'") ||
+		!strings.Contains(policy, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
 		t.Errorf("%q: the policy is %q", page, policy)
 	}
 	for _, name := range []string{"X-Content-Type-Options", "Cache-Control", "Referrer-Policy"} {
@@ -155,21 +164,26 @@ func sealed(t *testing.T, page, text string, header http.Header) {
 func TestJSON(t *testing.T) {
 	h := newFake(1000).handler(Options{})
 	o := getJSON[Overview](t, h, "/debug/netco/?format=json")
-	if o.Phase != "running" || o.Coroutines.Live != 1000 || o.Coroutines.Ready != 59 || len(o.Processors) != 2 || o.Processors[1].State != "stalled" ||
-		len(o.Processors[0].History) != 48 || o.Refused != 3 || len(o.Stalls) != 2 || o.Stalls[0].Cause != "syscall" || len(o.Handoffs) != 3 || o.Deadlock != nil {
+	if o.Phase != "running" || o.Coroutines.Live != 1000 || o.Coroutines.Ready != 59 ||
+		len(o.Processors) != 2 || o.Processors[1].State != "stalled" ||
+		len(o.Processors[0].History) != 48 || o.Refused != 3 || len(o.Stalls) != 2 ||
+		o.Stalls[0].Cause != "syscall" || len(o.Handoffs) != 3 || o.Deadlock != nil {
 		t.Errorf("overview: %+v", o)
 	}
 	c := getJSON[Coroutines](t, h, "/debug/netco/coroutines.json?rows=3")
-	if c.Seen != 1000 || c.Matched != 1000 || c.First != 1 || c.Next == "" || c.Prev != "" || len(c.Coroutines) != 3 || c.Coroutines[1].Name != "echo connection" ||
+	if c.Seen != 1000 || c.Matched != 1000 || c.First != 1 || c.Next == "" || c.Prev != "" ||
+		len(c.Coroutines) != 3 || c.Coroutines[1].Name != "echo connection" ||
 		c.Coroutines[1].SinceNs <= 0 || c.Coroutines[1].File != "/src/daemon/serve.go" {
 		t.Errorf("coroutines: %+v", c)
 	}
 	g := getJSON[Groups](t, h, "/debug/netco/coroutines?group=processor&format=json")
-	if len(g.Groups) != 2 || g.Groups[0].Count != 500 || g.Groups[0].Key != "0" || g.By != "processor" || g.Missing != 0 {
+	if len(g.Groups) != 2 || g.Groups[0].Count != 500 || g.Groups[0].Key != "0" ||
+		g.By != "processor" || g.Missing != 0 {
 		t.Errorf("groups: %+v", g)
 	}
 	one := getJSON[Coroutine](t, h, "/debug/netco/coroutine.json?id=7&stack=1")
-	if one.ID != 7 || one.Name != "metrics push" || !strings.Contains(one.Stack, "goroutine 7") || one.StackError != "" {
+	if one.ID != 7 || one.Name != "metrics push" || !strings.Contains(one.Stack, "goroutine 7") ||
+		one.StackError != "" {
 		t.Errorf("coroutine: %+v", one)
 	}
 	s := getJSON[Sockets](t, h, "/debug/netco/sockets.json?rows=2&sort=-fd")
@@ -177,11 +191,15 @@ func TestJSON(t *testing.T) {
 		t.Errorf("sockets: %+v", s)
 	}
 	timers := getJSON[Timers](t, h, "/debug/netco/timers.json")
-	if len(timers.Processors) != 2 || timers.Processors[0].Fired != 1000 || timers.Processors[0].Pending != 210 {
+	if len(timers.Processors) != 2 || timers.Processors[0].Fired != 1000 ||
+		timers.Processors[0].Pending != 210 {
 		t.Errorf("timers: %+v", timers)
 	}
-	if got := getJSON[Stalls](t, h, "/debug/netco/stalls.json?processor=1"); len(got.Stalls) != 2 || got.Stalls[0].Over ||
-		len(got.Handoffs) != 3 || got.Handoffs[0].BlockedAt != "daemon/log.go:34 main.(*journal).write" || got.Handoffs[0].Count != 12_345 {
+	if got := getJSON[Stalls](t, h, "/debug/netco/stalls.json?processor=1"); len(got.Stalls) != 2 ||
+		got.Stalls[0].Over ||
+		len(got.Handoffs) != 3 ||
+		got.Handoffs[0].BlockedAt != "daemon/log.go:34 main.(*journal).write" ||
+		got.Handoffs[0].Count != 12_345 {
 		t.Errorf("stalls: %+v", got)
 	}
 	// What an empty Scheduler shows are empty lists and not null.
@@ -189,18 +207,21 @@ func TestJSON(t *testing.T) {
 	empty.stalls = func() []scheduler.Stall { return nil }
 	empty.handoffs = func() []scheduler.Handoff { return nil }
 	for _, page := range allPages[2:4] {
-		if text, _ := get(t, empty.handler(Options{}), "/"+strings.Replace(page, "?", ".json?", 1), 200); strings.Contains(text, "null") {
+		if text, _ := get(t, empty.handler(Options{}), "/"+strings.Replace(page, "?", ".json?", 1),
+			200); strings.Contains(text, "null") {
 			t.Errorf("%s: %s", page, text)
 		}
 	}
-	if text, _ := get(t, empty.handler(Options{}), "/stalls.json", 200); strings.Contains(text, "null") {
+	if text, _ := get(t, empty.handler(Options{}), "/stalls.json", 200); strings.Contains(text,
+		"null") {
 		t.Errorf("stalls: %s", text)
 	}
 }
 
 // TestFieldNames: every exported field has a JSON name of its own, lower case.
 func TestFieldNames(t *testing.T) {
-	for _, v := range []any{Overview{}, Counts{}, Processor{}, Slice{}, Deadlock{}, Coroutine{}, List{}, Groups{}, Group{}, Socket{}, ProcessorTimers{}, Stall{}, LogLevel{}, Failure{}} {
+	for _, v := range []any{Overview{}, Counts{}, Processor{}, Slice{}, Deadlock{}, Coroutine{},
+		List{}, Groups{}, Group{}, Socket{}, ProcessorTimers{}, Stall{}, LogLevel{}, Failure{}} {
 		typ := reflect.TypeOf(v)
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
@@ -224,7 +245,8 @@ func TestMounted(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	client := server.Client()
-	for i, prefix := range []string{"/debug/netco/", "/a/b/c/", "/noslash/", "/bare", "/debug/netco"} {
+	for i, prefix := range []string{"/debug/netco/", "/a/b/c/", "/noslash/", "/bare",
+		"/debug/netco"} {
 		most := 30
 		if i > 0 {
 			most = 12
@@ -246,7 +268,8 @@ func TestMounted(t *testing.T) {
 			if r.StatusCode != 200 && !strings.Contains(url, "coroutine?id=") {
 				t.Errorf("from %s: %s: %s", prefix, url, r.Status)
 			}
-			for _, m := range regexp.MustCompile(`href="([^"#]*)"`).FindAllStringSubmatch(string(text), -1) {
+			for _, m := range regexp.MustCompile(`href="([^"#]*)"`).FindAllStringSubmatch(
+				string(text), -1) {
 				if strings.HasPrefix(m[1], "data:") || m[1] == "" {
 					continue
 				}
@@ -309,7 +332,8 @@ func TestErrors(t *testing.T) {
 		page, query, _ := strings.Cut(c.url, "?")
 		text, _ = get(t, h, "/x/"+page+".json?"+query, c.status)
 		failure := Failure{}
-		if err := json.Unmarshal([]byte(text), &failure); err != nil || !strings.Contains(failure.Error, c.says) {
+		if err := json.Unmarshal([]byte(text), &failure); err != nil ||
+			!strings.Contains(failure.Error, c.says) {
 			t.Errorf("%s as JSON: %q", c.url, text)
 		}
 	}
@@ -320,7 +344,8 @@ func TestErrors(t *testing.T) {
 	if !strings.Contains(text, "refresh is") {
 		t.Errorf("refresh=0: %s", text)
 	}
-	if text, _ := get(t, h, "/x/coroutines?refresh=7", 200); !strings.Contains(text, `http-equiv="refresh" content="7"`) {
+	if text, _ := get(t, h, "/x/coroutines?refresh=7", 200); !strings.Contains(text,
+		`http-equiv="refresh" content="7"`) {
 		t.Error("refresh=7 refreshes nothing")
 	}
 	for _, method := range []string{"POST", "PUT", "DELETE"} {

@@ -75,7 +75,8 @@ func remember(f *Processor, history []processor.Slice, now int64) {
 	for _, s := range history {
 		f.History = append(f.History, Slice{
 			AgoNs: now - s.Start, Turns: s.Turns, BusyNs: s.BusyNs,
-			P50Ns: quantile(s.Lengths[:], s.MaxNs, 0.5), P99Ns: quantile(s.Lengths[:], s.MaxNs, 0.99), MaxNs: int64(s.MaxNs),
+			P50Ns: quantile(s.Lengths[:], s.MaxNs, 0.5), P99Ns: quantile(s.Lengths[:], s.MaxNs,
+				0.99), MaxNs: int64(s.MaxNs),
 		})
 		for i, n := range s.Lengths {
 			lengths[i] += n
@@ -126,7 +127,8 @@ func latenciesOf(h counter.HistogramSnapshot) latencies {
 	if h.Count > 0 {
 		l.mean = int64(h.SumNs / h.Count)
 	}
-	l.p50, l.p90, l.p99, l.p999, l.max = bound(h, 0.5), bound(h, 0.9), bound(h, 0.99), bound(h, 0.999), bound(h, 1)
+	l.p50, l.p90, l.p99, l.p999, l.max = bound(h, 0.5), bound(h, 0.9), bound(h, 0.99),
+		bound(h, 0.999), bound(h, 1)
 	return l
 }
 
@@ -143,7 +145,8 @@ func bound(h counter.HistogramSnapshot, q float64) int64 {
 	}
 	for i, k := range h.Buckets {
 		if n += k; n >= rank {
-			return int64(1e9 * math.Exp2(float64(counter.FirstBucket+i)/(1<<counter.HistogramSchema)))
+			return int64(
+				1e9 * math.Exp2(float64(counter.FirstBucket+i)/(1<<counter.HistogramSchema)))
 		}
 	}
 	return int64(h.SumNs)

@@ -28,16 +28,20 @@ var style = func() string {
 
 var policy = func() string {
 	sum := sha256.Sum256([]byte(style))
-	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src data:; " +
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; img-src data:; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 }()
 
 // templates are the pages by name, each with the frame around it.
 var templates = func() map[string]*template.Template {
-	frame := template.Must(template.New("frame.html").Funcs(functions).ParseFS(files, "pages/frame.html"))
+	frame := template.Must(template.New("frame.html").Funcs(functions).ParseFS(files,
+		"pages/frame.html"))
 	all := map[string]*template.Template{}
-	for _, name := range []string{"overview", "coroutines", "groups", "coroutine", "sockets", "timers", "stalls", "failure", "ended"} {
-		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+".html"))
+	for _, name := range []string{"overview", "coroutines", "groups", "coroutine", "sockets",
+		"timers", "stalls", "failure", "ended"} {
+		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "pages/"+name+
+			".html"))
 	}
 	return all
 }()
@@ -87,7 +91,9 @@ func pairs(m map[string]uint64) (list []pair) {
 	for name, n := range m {
 		list = append(list, pair{name, n})
 	}
-	slices.SortFunc(list, func(a, b pair) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(list, func(a, b pair) int {
+		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Name, b.Name))
+	})
 	return list
 }
 
@@ -107,7 +113,8 @@ func number(n any) float64 {
 
 // titles are the pages' names, in the order of the navigation.
 var titles = []struct{ Page, Title string }{
-	{"overview", "Overview"}, {"coroutines", "Coroutines"}, {"sockets", "Sockets"}, {"timers", "Timers"}, {"stalls", "Stalls"},
+	{"overview", "Overview"}, {"coroutines", "Coroutines"}, {"sockets", "Sockets"},
+	{"timers", "Timers"}, {"stalls", "Stalls"},
 }
 
 // render writes a page, or returns an error before it has written anything.
@@ -121,7 +128,8 @@ func (h *handler) render(w http.ResponseWriter, code int, q *query, data any) er
 	case *endedCoroutine:
 		name = "ended"
 	}
-	v := &view{query: q, Title: "Error " + strconv.Itoa(code), Data: data, Opt: &h.opt, Now: time.Now()}
+	v := &view{query: q, Title: "Error " + strconv.Itoa(code), Data: data, Opt: &h.opt,
+		Now: time.Now()}
 	if e, ok := data.(*endedCoroutine); ok {
 		v.Title = "Coroutine " + strconv.FormatUint(e.ID, 10)
 	}

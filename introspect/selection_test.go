@@ -31,9 +31,12 @@ func TestPaging(t *testing.T) {
 				var forth, back []uint64
 				place, last := "", ""
 				for {
-					c := getJSON[Coroutines](t, h, fmt.Sprintf("/coroutines.json?rows=%d&sort=%s%s", rows, sort, place))
-					if c.First != uint64(len(forth)+1) || c.Matched != n || (c.Prev == "") != (len(forth) == 0) {
-						t.Fatalf("by %s, %d rows: after %d: first is %d of %d, back %q", sort, rows, len(forth), c.First, c.Matched, c.Prev)
+					c := getJSON[Coroutines](t, h, fmt.Sprintf("/coroutines.json?rows=%d&sort=%s%s",
+						rows, sort, place))
+					if c.First != uint64(len(forth)+1) || c.Matched != n ||
+						(c.Prev == "") != (len(forth) == 0) {
+						t.Fatalf("by %s, %d rows: after %d: first is %d of %d, back %q", sort, rows,
+							len(forth), c.First, c.Matched, c.Prev)
 					}
 					forth = append(forth, ids(c)...)
 					if c.Next == "" {
@@ -44,7 +47,9 @@ func TestPaging(t *testing.T) {
 					place = "&after=" + url.QueryEscape(c.Next)
 				}
 				for last != "" {
-					c := getJSON[Coroutines](t, h, fmt.Sprintf("/coroutines.json?rows=%d&sort=%s&before=%s", rows, sort, url.QueryEscape(last)))
+					c := getJSON[Coroutines](t, h,
+						fmt.Sprintf("/coroutines.json?rows=%d&sort=%s&before=%s", rows, sort,
+							url.QueryEscape(last)))
 					if c.First != uint64(n-len(back)-len(c.Coroutines)+1) || c.Next == "" {
 						t.Fatalf("by %s, %d rows, back: first is %d", sort, rows, c.First)
 					}
@@ -52,7 +57,8 @@ func TestPaging(t *testing.T) {
 					last = c.Prev
 				}
 				if !slices.Equal(forth, whole) || !slices.Equal(back, whole) {
-					t.Errorf("by %s, %d rows: pages are not the whole: %d forth, %d back", sort, rows, len(forth), len(back))
+					t.Errorf("by %s, %d rows: pages are not the whole: %d forth, %d back", sort,
+						rows, len(forth), len(back))
 				}
 			}
 		}
@@ -86,7 +92,8 @@ func TestSortedAsTheyShould(t *testing.T) {
 		}
 		down := getJSON[Coroutines](t, h, "/coroutines.json?rows=50&sort=-"+c.column).Coroutines
 		slices.Reverse(down)
-		if !slices.IsSortedFunc(down, c.compare) || c.compare(down[0], rows[0]) < 0 || c.compare(down[49], rows[49]) < 0 {
+		if !slices.IsSortedFunc(down, c.compare) || c.compare(down[0], rows[0]) < 0 ||
+			c.compare(down[49], rows[49]) < 0 {
 			t.Errorf("not sorted by -%s", c.column)
 		}
 	}
@@ -107,10 +114,12 @@ func TestSelection(t *testing.T) {
 	for range scaled(2000) {
 		keys := make([]key, random.IntN(60))
 		for i := range keys {
-			keys[i] = key{n: random.Uint64N(4), text: strings.Repeat("x", random.IntN(3)), id: uint64(i)}
+			keys[i] = key{n: random.Uint64N(4), text: strings.Repeat("x", random.IntN(3)),
+				id: uint64(i)}
 		}
 		whole := slices.SortedFunc(slices.Values(keys), key.compare)
-		s := selection[key]{size: 1 + random.IntN(20), down: random.IntN(2) == 0, back: random.IntN(2) == 0}
+		s := selection[key]{size: 1 + random.IntN(20), down: random.IntN(2) == 0,
+			back: random.IntN(2) == 0}
 		if s.down {
 			slices.Reverse(whole)
 		}
@@ -144,10 +153,13 @@ func TestSelection(t *testing.T) {
 		}
 		p := s.page()
 		if !slices.Equal(p.rows, whole[from:to]) {
-			t.Fatalf("down %v, back %v, from %v, %d rows: %v, want %v", s.down, s.back, s.from, s.size, p.rows, whole[from:to])
+			t.Fatalf("down %v, back %v, from %v, %d rows: %v, want %v", s.down, s.back, s.from,
+				s.size, p.rows, whole[from:to])
 		}
-		if from < to && (p.first != uint64(from+1) || (p.prev != "") != (from > 0) || (p.next != "") != (to < len(whole))) {
-			t.Fatalf("first %d, prev %q, next %q, of %d to %d of %d", p.first, p.prev, p.next, from, to, len(whole))
+		if from < to && (p.first != uint64(from+1) || (p.prev != "") != (from > 0) ||
+			(p.next != "") != (to < len(whole))) {
+			t.Fatalf("first %d, prev %q, next %q, of %d to %d of %d", p.first, p.prev, p.next, from,
+				to, len(whole))
 		}
 	}
 }
@@ -167,34 +179,40 @@ func TestFilters(t *testing.T) {
 		return n
 	}
 	for query, so := range map[string]func(c *seen) bool{
-		"name=echo":             func(c *seen) bool { return strings.Contains(c.Name, "echo") },
-		"name=%3Cscript%3E":     func(c *seen) bool { return strings.Contains(c.Name, "<script>") },
-		"state=ready":           func(c *seen) bool { return c.State == coroutine.Ready },
-		"state=running":         func(c *seen) bool { return false },
-		"reason=channel":        func(c *seen) bool { return c.Reason == coroutine.ReasonChannel },
-		"processor=1":           func(c *seen) bool { return c.processor == 1 },
-		"processor=7":           func(c *seen) bool { return false },
-		"site=serve.go:12":      func(c *seen) bool { return c.Line == 12 },
-		"site=main.serve":       func(c *seen) bool { return true },
-		"site=main.other":       func(c *seen) bool { return false },
-		"name=&state=&reason=":  func(c *seen) bool { return true },
-		"reason=lock&name=echo": func(c *seen) bool { return c.Reason == coroutine.ReasonLock && strings.Contains(c.Name, "echo") },
+		"name=echo":            func(c *seen) bool { return strings.Contains(c.Name, "echo") },
+		"name=%3Cscript%3E":    func(c *seen) bool { return strings.Contains(c.Name, "<script>") },
+		"state=ready":          func(c *seen) bool { return c.State == coroutine.Ready },
+		"state=running":        func(c *seen) bool { return false },
+		"reason=channel":       func(c *seen) bool { return c.Reason == coroutine.ReasonChannel },
+		"processor=1":          func(c *seen) bool { return c.processor == 1 },
+		"processor=7":          func(c *seen) bool { return false },
+		"site=serve.go:12":     func(c *seen) bool { return c.Line == 12 },
+		"site=main.serve":      func(c *seen) bool { return true },
+		"site=main.other":      func(c *seen) bool { return false },
+		"name=&state=&reason=": func(c *seen) bool { return true },
+		"reason=lock&name=echo": func(c *seen) bool {
+			return c.Reason == coroutine.ReasonLock && strings.Contains(c.Name, "echo")
+		},
 	} {
 		got := getJSON[Coroutines](t, h, "/coroutines.json?"+query)
 		if want := count(so); got.Matched != want || got.Seen != 700 {
 			t.Errorf("%s: %d of %d, want %d of 700", query, got.Matched, got.Seen, want)
 		}
-		if g := getJSON[Groups](t, h, "/coroutines.json?group=name&"+query); g.Matched != got.Matched {
+		if g := getJSON[Groups](t, h, "/coroutines.json?group=name&"+
+			query); g.Matched != got.Matched {
 			t.Errorf("%s, grouped: %d, want %d", query, g.Matched, got.Matched)
 		}
 	}
 	old := getJSON[Coroutines](t, h, "/coroutines.json?age=5m&rows=1000")
-	if old.Matched == 0 || old.Matched == 700 || slices.ContainsFunc(old.Coroutines, func(c Coroutine) bool { return c.SinceNs < 300e9 }) {
+	if old.Matched == 0 || old.Matched == 700 ||
+		slices.ContainsFunc(old.Coroutines, func(c Coroutine) bool { return c.SinceNs < 300e9 }) {
 		t.Errorf("of at least five minutes: %d", old.Matched)
 	}
 	for query, want := range map[string]uint64{
-		"": 700, "kind=listener": 7, "kind=idle": 231, "kind=connection": 462, "waits=none": 233, "waits=read": 467, "waits=write": 0, "waits=any": 467,
-		"processor=0": 350, "network=tc": 700, "network=udp": 0, "address=10.0.0.7:": 1, "address=7000": 700,
+		"": 700, "kind=listener": 7, "kind=idle": 231, "kind=connection": 462, "waits=none": 233,
+		"waits=read": 467, "waits=write": 0, "waits=any": 467,
+		"processor=0": 350, "network=tc": 700, "network=udp": 0, "address=10.0.0.7:": 1,
+		"address=7000": 700,
 	} {
 		if got := getJSON[Sockets](t, h, "/sockets.json?"+query); got.Matched != want {
 			t.Errorf("sockets with %s: %d, want %d", query, got.Matched, want)
@@ -216,8 +234,10 @@ func TestGroupsBounded(t *testing.T) {
 	}
 	h := f.handler(Options{})
 	g := getJSON[Groups](t, h, "/coroutines.json?group=name")
-	if g.Groups[0].Key != "many" || g.Groups[0].Count > n/4 || g.Groups[0].Count+g.Missing < n/4 || len(g.Groups) > shownGroups {
-		t.Errorf("%d groups, the largest %+v, at most %d missing", len(g.Groups), g.Groups[0], g.Missing)
+	if g.Groups[0].Key != "many" || g.Groups[0].Count > n/4 || g.Groups[0].Count+g.Missing < n/4 ||
+		len(g.Groups) > shownGroups {
+		t.Errorf("%d groups, the largest %+v, at most %d missing", len(g.Groups), g.Groups[0],
+			g.Missing)
 	}
 	if g.Missing == 0 || g.Missing > n/maxGroups {
 		t.Errorf("%d missing, at most %d may be", g.Missing, n/maxGroups)

@@ -31,18 +31,24 @@ func TestNamesCannotHarm(t *testing.T) {
 			s.Name, s.Func, s.File, s.WaitsFor = c.name, c.name, "/src/"+c.name, c.name
 		}
 		f.stalls = func() []scheduler.Stall {
-			return []scheduler.Stall{{Name: c.name, Site: c.name, Cause: c.name, Detail: c.name, Stack: c.name + "\n\tat\n"}}
+			return []scheduler.Stall{{Name: c.name, Site: c.name, Cause: c.name, Detail: c.name,
+				Stack: c.name + "\n\tat\n"}}
 		}
 		h := f.handler(Options{AllowStop: true})
-		for _, page := range []string{"", "coroutines", "coroutines?group=name", "coroutines?group=site", "coroutine?id=1&stack=1", "stalls", "coroutines?name=%22%3E%3Cscript%3E"} {
+		for _, page := range []string{"", "coroutines", "coroutines?group=name",
+			"coroutines?group=site", "coroutine?id=1&stack=1", "stalls",
+			"coroutines?name=%22%3E%3Cscript%3E"} {
 			text, _ := get(t, h, "/"+page, 200)
 			if len(c.name) < 1000 {
 				wellFormed(t, page, text)
 			}
-			if !strings.Contains(text, c.shown) && !strings.Contains(page, "?name") && !strings.Contains(page, "=site") && page != "" {
+			if !strings.Contains(text, c.shown) && !strings.Contains(page, "?name") &&
+				!strings.Contains(page, "=site") && page != "" {
 				t.Errorf("%q: %.40q is not shown as %q", page, c.name, c.shown)
 			}
-			if strings.Contains(text, "<script") || strings.Contains(text, "<img") || strings.ContainsAny(text, "\u202e\u2066\u200f\x00\x1b\r") || strings.Contains(text, "\xff") {
+			if strings.Contains(text, "<script") || strings.Contains(text, "<img") ||
+				strings.ContainsAny(text, "\u202e\u2066\u200f\x00\x1b\r") ||
+				strings.Contains(text, "\xff") {
 				t.Errorf("%q: %.40q is in it as it is", page, c.name)
 			}
 			limit := 60 << 10
@@ -59,7 +65,8 @@ func TestNamesCannotHarm(t *testing.T) {
 				t.Errorf("%s as JSON: %d bytes", page, len(text))
 			}
 		}
-		if got := getJSON[Coroutine](t, h, "/coroutine.json?id=1").Name; len(c.name) < maxText && got != strings.ToValidUTF8(c.name, "\ufffd\ufffd") {
+		if got := getJSON[Coroutine](t, h, "/coroutine.json?id=1").Name; len(c.name) < maxText &&
+			got != strings.ToValidUTF8(c.name, "\ufffd\ufffd") {
 			t.Errorf("as JSON %q became %q", c.name, got)
 		}
 	}
@@ -70,19 +77,23 @@ func TestShow(t *testing.T) {
 		ns   int64
 		want string
 	}{
-		{-1, "–"}, {0, "0"}, {999, "999 ns"}, {1000, "1.00 µs"}, {9_996, "10.0 µs"}, {123_456, "123 µs"}, {2_860_000, "2.86 ms"}, {1e9, "1.00 s"},
-		{59_900_000_000, "59.9 s"}, {61e9, "1 m 01 s"}, {3_725e9, "1 h 02 m"}, {int64(50 * time.Hour), "2 d 02 h"},
+		{-1, "–"}, {0, "0"}, {999, "999 ns"}, {1000, "1.00 µs"}, {9_996, "10.0 µs"},
+		{123_456, "123 µs"}, {2_860_000, "2.86 ms"}, {1e9, "1.00 s"},
+		{59_900_000_000, "59.9 s"}, {61e9, "1 m 01 s"}, {3_725e9, "1 h 02 m"},
+		{int64(50 * time.Hour), "2 d 02 h"},
 	} {
 		if got := span(c.ns); got != c.want {
 			t.Errorf("span(%d) = %q, want %q", c.ns, got, c.want)
 		}
 	}
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1\u202f000", 1234567: "1\u202f234\u202f567", -12345: "-12\u202f345"} {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1\u202f000",
+		1234567: "1\u202f234\u202f567", -12345: "-12\u202f345"} {
 		if got := count(n); got != want {
 			t.Errorf("count(%d) = %q, want %q", n, got, want)
 		}
 	}
-	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1024: "1.00 KiB", 1 << 30: "1.00 GiB", 1<<64 - 1: "16.0 EiB", 1<<20 - 1: "1.00 MiB"} {
+	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1024: "1.00 KiB",
+		1 << 30: "1.00 GiB", 1<<64 - 1: "16.0 EiB", 1<<20 - 1: "1.00 MiB"} {
 		if got := amount(n); got != want {
 			t.Errorf("amount(%d) = %q, want %q", n, got, want)
 		}
@@ -91,7 +102,8 @@ func TestShow(t *testing.T) {
 		s    string
 		n    int
 		want string
-	}{{"short", 5, "short"}, {"shorter", 5, "short…"}, {"äöü", 3, "ä…"}, {"世界", 2, "…"}, {"", 0, ""}} {
+	}{{"short", 5, "short"}, {"shorter", 5, "short…"}, {"äöü", 3, "ä…"}, {"世界", 2, "…"},
+		{"", 0, ""}} {
 		if got := cut(c.s, c.n); got != c.want {
 			t.Errorf("cut(%q, %d) = %q, want %q", c.s, c.n, got, c.want)
 		}
@@ -108,7 +120,8 @@ func TestBounds(t *testing.T) {
 		h.Observe((i + 1) * 1000)
 	}
 	l := latenciesOf(h.Snapshot())
-	for _, c := range []struct{ got, exact int64 }{{l.p50, 500_000}, {l.p90, 900_000}, {l.p99, 990_000}, {l.p999, 999_000}, {l.max, 1_000_000}} {
+	for _, c := range []struct{ got, exact int64 }{{l.p50, 500_000}, {l.p90, 900_000},
+		{l.p99, 990_000}, {l.p999, 999_000}, {l.max, 1_000_000}} {
 		if c.got < c.exact || float64(c.got) > 1.19*float64(c.exact) {
 			t.Errorf("a bound of %d for %d", c.got, c.exact)
 		}

@@ -11,9 +11,10 @@ import (
 // socketColumns are what sockets can be sorted by, and socketKinds what there
 // is.
 var (
-	socketColumns = []string{"fd", "kind", "network", "local", "remote", "processor", "read", "write"}
-	socketKinds   = []string{"", "listener", "connection", "idle"}
-	socketWaits   = []string{"", "any", "read", "write", "none"}
+	socketColumns = []string{"fd", "kind", "network", "local", "remote", "processor", "read",
+		"write"}
+	socketKinds = []string{"", "listener", "connection", "idle"}
+	socketWaits = []string{"", "any", "read", "write", "none"}
 )
 
 type socketFilter struct {
@@ -37,7 +38,8 @@ func (f *socketFilter) lets(i *sockinfo.Info) bool {
 		(f.processor < 0 || i.Processor == f.processor) &&
 		strings.HasPrefix(i.Network, f.network) &&
 		waiting(i, f.waits) &&
-		(f.address == "" || strings.Contains(address(i.Local), f.address) || strings.Contains(address(i.Remote), f.address))
+		(f.address == "" || strings.Contains(address(i.Local), f.address) ||
+			strings.Contains(address(i.Remote), f.address))
 }
 
 // waiting reports whether coroutines wait on a socket as is asked.
@@ -110,7 +112,8 @@ func (h *handler) listSockets(ctx context.Context, q *query) (*Sockets, error) {
 		return nil, err
 	}
 	page := rows.page()
-	list := &Sockets{List: page.list(all, rows.matched, cut), Sockets: make([]Socket, len(page.rows))}
+	list := &Sockets{List: page.list(all, rows.matched, cut),
+		Sockets: make([]Socket, len(page.rows))}
 	for i := range page.rows {
 		list.Sockets[i] = socketOf(&page.rows[i])
 	}
@@ -119,7 +122,8 @@ func (h *handler) listSockets(ctx context.Context, q *query) (*Sockets, error) {
 
 func socketOf(i *sockinfo.Info) Socket {
 	return Socket{
-		FD: i.FD, Kind: kindOf(i), Network: i.Network, Local: cut(address(i.Local), maxText), Remote: cut(address(i.Remote), maxText),
+		FD: i.FD, Kind: kindOf(i), Network: i.Network, Local: cut(address(i.Local), maxText),
+		Remote:    cut(address(i.Remote), maxText),
 		Processor: i.Processor, ReadWaiter: i.ReadWaiter, WriteWaiter: i.WriteWaiter,
 	}
 }

@@ -81,7 +81,9 @@ func of(s *scheduler.Scheduler) *source {
 			}
 		}
 	}
-	src.lateness = func(i int) latencies { return latenciesOf(engine.Of(s).Processors()[i].Stats.LateNs.Snapshot()) }
+	src.lateness = func(i int) latencies {
+		return latenciesOf(engine.Of(s).Processors()[i].Stats.LateNs.Snapshot())
+	}
 	src.logger = func() *zap.Logger { return loggerOf(engine.Of(s).Processors()) }
 	src.progress = func() engine.Progress { return engine.ProgressOf(engine.Of(s).Processors()) }
 	return src

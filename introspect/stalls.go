@@ -46,7 +46,8 @@ func (h *handler) handoffs() []Handoff {
 	for _, one := range h.src.handoffs() {
 		list = append(list, Handoff{
 			Cause: one.Cause, BlockedAt: cut(one.BlockedAt, maxText), Count: one.Count,
-			Detail: cut(one.Detail, maxText), Coroutine: one.Coroutine, Name: cut(one.Name, maxText),
+			Detail: cut(one.Detail, maxText), Coroutine: one.Coroutine,
+			Name: cut(one.Name, maxText),
 		})
 	}
 	return list

@@ -33,7 +33,9 @@ func (v *view) Refresh() uint64 {
 }
 
 // Link is a link to the present page with some parameters changed.
-func (v *view) Link(changes ...string) template.URL { return template.URL(v.link(v.page, changes...)) }
+func (v *view) Link(changes ...string) template.URL {
+	return template.URL(v.link(v.page, changes...))
+}
 
 // To is a link to another page with nothing but the given parameters.
 func (v *view) To(page string, changes ...any) template.URL {
@@ -54,7 +56,8 @@ func (v *view) To(page string, changes ...any) template.URL {
 
 // JSON is a link to the same as JSON, the place in the list included.
 func (v *view) JSON() template.URL {
-	return template.URL(v.link(v.page, "after", v.text("after"), "before", v.text("before"), "refresh", "", "format", "json"))
+	return template.URL(v.link(v.page, "after", v.text("after"), "before", v.text("before"),
+		"refresh", "", "format", "json"))
 }
 
 // column is a table's head by which it can be sorted.
