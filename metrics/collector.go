@@ -27,7 +27,8 @@ type member struct {
 // handoffsBySite is beside the tables, as its label values come by and by.
 // Scheduler.Handoffs bounds their number.
 var handoffsBySite = prometheus.NewDesc("netco_handoffs_by_site_total",
-	"Handoffs by what the coroutine was blocked by, and where: by one of 64 places, or \"elsewhere\".", bySite, nil)
+	"Handoffs by what the coroutine was blocked by, and where: by one of 64 places, or "+
+		"\"elsewhere\".", bySite, nil)
 
 var bySite = []string{"cause", "site"}
 
@@ -51,7 +52,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	collect(ch, c.own, c.s)
 	collect(ch, c.outside, outside())
 	for _, h := range c.s.Handoffs() {
-		labels := prometheus.MakeLabelPairs(handoffsBySite, []string{h.Cause, strings.ToValidUTF8(h.BlockedAt, "\uFFFD")})
+		labels := prometheus.MakeLabelPairs(handoffsBySite,
+			[]string{h.Cause, strings.ToValidUTF8(h.BlockedAt, "\uFFFD")})
 		ch <- &sample{desc: handoffsBySite, labels: labels, kind: count, value: float64(h.Count)}
 	}
 	processors := engine.Of(c.s).Processors()

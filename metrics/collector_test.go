@@ -64,17 +64,24 @@ func TestCoroutines(t *testing.T) {
 		"netco_accept_errors_total{kind=files,processor=0}": 0,
 	})
 	gate.Done()
-	eventually(t, "their end", func() bool { return gather(t, r).of("netco_coroutines_ended_total{processor=0}") == 7 })
+	eventually(t, "their end", func() bool {
+		return gather(t, r).of("netco_coroutines_ended_total{processor=0}") == 7
+	})
 	run(t, s, func() {})
 	var got scrape
 	eventually(t, "the eighth's end", func() bool {
 		got = gather(t, r)
-		return got.of("netco_coroutines_ended_total{processor=0}") == 8 && got.sum("netco_coroutines") == 0
+		return got.of("netco_coroutines_ended_total{processor=0}") == 8 &&
+			got.sum("netco_coroutines") == 0
 	})
-	if got.of("netco_coroutines_reused_total{processor=0}") != 1 || got.of("netco_goroutines_created_total{processor=0}") != 7 {
-		t.Errorf("the eighth coroutine was not started on a goroutine that was there: %v", got.values)
+	if got.of("netco_coroutines_reused_total{processor=0}") != 1 ||
+		got.of("netco_goroutines_created_total{processor=0}") != 7 {
+		t.Errorf("the eighth coroutine was not started on a goroutine that was there: %v",
+			got.values)
 	}
-	eventually(t, "the remote wakes", func() bool { return gather(t, r).of("netco_remote_wakes_total{processor=0}") >= 7 })
+	eventually(t, "the remote wakes", func() bool {
+		return gather(t, r).of("netco_remote_wakes_total{processor=0}") >= 7
+	})
 }
 
 // TestScrapeOfAProcessorThatIsHeldUp: a coroutine blocks its thread; a scrape
@@ -185,7 +192,8 @@ func TestSockets(t *testing.T) {
 	}
 	for _, key := range []string{
 		"netco_syscalls_total{op=accept,processor=0}", "netco_syscalls_total{op=read,processor=0}",
-		"netco_syscalls_total{op=epoll_wait,processor=0}", "netco_syscalls_total{op=read,processor=outside}", "netco_io_events_total{processor=0}",
+		"netco_syscalls_total{op=epoll_wait,processor=0}",
+		"netco_syscalls_total{op=read,processor=outside}", "netco_io_events_total{processor=0}",
 	} {
 		if !(got.of(key) > before.of(key)) {
 			t.Errorf("%s is %v after %v", key, got.of(key), before.of(key))
@@ -201,14 +209,19 @@ func TestTimers(t *testing.T) {
 	r := registered(t, s)
 	run(t, s, func() { processor.Sleep(2 * time.Millisecond) })
 	got := gather(t, r)
-	if got.of("netco_timers_fired_total{processor=0}") != 1 || got.of("netco_timer_lateness_seconds_count{processor=0}") != 1 {
-		t.Errorf("one Sleep: %v fired, %v times late", got.of("netco_timers_fired_total{processor=0}"),
+	if got.of("netco_timers_fired_total{processor=0}") != 1 ||
+		got.of("netco_timer_lateness_seconds_count{processor=0}") != 1 {
+		t.Errorf("one Sleep: %v fired, %v times late",
+			got.of("netco_timers_fired_total{processor=0}"),
 			got.of("netco_timer_lateness_seconds_count{processor=0}"))
 	}
-	if late := got.of("netco_timer_lateness_seconds_sum{processor=0}"); late < 0 || late > gaveUp.Seconds() {
+	if late := got.of("netco_timer_lateness_seconds_sum{processor=0}"); late < 0 ||
+		late > gaveUp.Seconds() {
 		t.Errorf("%v s late", late)
 	}
-	eventually(t, "idle seconds", func() bool { return gather(t, r).of("netco_processor_seconds_total{processor=0,state=idle}") > 0 })
+	eventually(t, "idle seconds", func() bool {
+		return gather(t, r).of("netco_processor_seconds_total{processor=0,state=idle}") > 0
+	})
 }
 
 // TestBlocking: the default pool's figures.
@@ -230,14 +243,17 @@ func TestBlocking(t *testing.T) {
 	<-running
 	eventually(t, "the call to be seen", func() bool {
 		got := gather(t, r)
-		return got.of("netco_blocking_calls{state=running}") == 1 && got.of("netco_blocking_calls{state=queued}") == 0 &&
-			got.of("netco_blocking_goroutines{}") == 1 && got.of("netco_blocking_goroutines_max{}") == blocking.DefaultLimit
+		return got.of("netco_blocking_calls{state=running}") == 1 &&
+			got.of("netco_blocking_calls{state=queued}") == 0 &&
+			got.of("netco_blocking_goroutines{}") == 1 &&
+			got.of("netco_blocking_goroutines_max{}") == blocking.DefaultLimit
 	})
 	close(release)
 	h.Join()
 	eventually(t, "its end", func() bool {
 		got := gather(t, r)
-		return got.of("netco_blocking_calls_done_total{}") == before.of("netco_blocking_calls_done_total{}")+1 &&
+		return got.of("netco_blocking_calls_done_total{}") == before.of(
+			"netco_blocking_calls_done_total{}")+1 &&
 			got.of("netco_blocking_calls{state=running}") == 0
 	})
 }
@@ -248,10 +264,13 @@ func TestNotStartedAndEnded(t *testing.T) {
 	s := fresh(t)
 	r := registered(t, s)
 	got := gather(t, r)
-	if got.of("netco_processors{}") != 0 || got.of("netco_scheduler_phase{phase=not_started}") != 1 || got.sum("netco_scheduler_phase") != 1 {
+	if got.of("netco_processors{}") != 0 ||
+		got.of("netco_scheduler_phase{phase=not_started}") != 1 ||
+		got.sum("netco_scheduler_phase") != 1 {
 		t.Errorf("before the start: %v", got.values)
 	}
-	if got.sum("netco_turns_total") != 0 || math.IsNaN(got.of("netco_syscalls_total{op=read,processor=outside}")) {
+	if got.sum("netco_turns_total") != 0 ||
+		math.IsNaN(got.of("netco_syscalls_total{op=read,processor=outside}")) {
 		t.Errorf("before the start: %v", got.values)
 	}
 	if err := s.Start(); err != nil {
@@ -260,20 +279,25 @@ func TestNotStartedAndEnded(t *testing.T) {
 	run(t, s, func() { spawnHere(func() { processor.Sleep(time.Millisecond) }) })
 	end(t, s)
 	got = gather(t, r)
-	if got.of("netco_scheduler_phase{phase=stopped}") != 1 || got.sum("netco_scheduler_phase") != 1 {
+	if got.of("netco_scheduler_phase{phase=stopped}") != 1 ||
+		got.sum("netco_scheduler_phase") != 1 {
 		t.Errorf("after the end: %v", got.values)
 	}
-	if a, b := got.of("netco_coroutines_started_total{processor=0}"), got.of("netco_coroutines_ended_total{processor=0}"); a != 2 || b != 2 {
+	if a, b := got.of("netco_coroutines_started_total{processor=0}"), got.of(
+		"netco_coroutines_ended_total{processor=0}"); a != 2 || b != 2 {
 		t.Errorf("after the end: %v started, %v ended, want 2", a, b)
 	}
-	for _, gone := range []string{"netco_coroutines", "netco_goroutines", "netco_run_queue_length", "netco_registered_fds", "netco_timers_pending",
-		"netco_turn_age_seconds", "netco_buffer_bytes", "netco_inbox_depth", "netco_coroutines_not_started", "netco_idle_connections"} {
+	for _, gone := range []string{"netco_coroutines", "netco_goroutines", "netco_run_queue_length",
+		"netco_registered_fds", "netco_timers_pending",
+		"netco_turn_age_seconds", "netco_buffer_bytes", "netco_inbox_depth",
+		"netco_coroutines_not_started", "netco_idle_connections"} {
 		if n := got.sum(gone); n != 0 {
 			t.Errorf("after the end %s is %v", gone, n)
 		}
 	}
 	idle := got.of("netco_processor_seconds_total{processor=0,state=busy}")
-	if again := gather(t, r).of("netco_processor_seconds_total{processor=0,state=busy}"); again != idle {
+	if again := gather(t,
+		r).of("netco_processor_seconds_total{processor=0,state=busy}"); again != idle {
 		t.Errorf("busy after the end: %v s, then %v s", idle, again)
 	}
 }
@@ -329,13 +353,15 @@ func TestLeftBehind(t *testing.T) {
 		"netco_turn_duration_seconds_count{processor=0}": 1,
 	})
 	eventually(t, "where it is blocked", func() bool {
-		return gather(t, r).sum("netco_handoffs_by_site_total", "cause=channel", "/metrics/collector_test.go:", "metrics.TestLeftBehind") == 1
+		return gather(t, r).sum("netco_handoffs_by_site_total", "cause=channel",
+			"/metrics/collector_test.go:", "metrics.TestLeftBehind") == 1
 	})
 	close(release)
 	if err := h.Join(); err != nil {
 		t.Fatal(err)
 	}
-	eventuallyAre(t, r, map[string]float64{"netco_coroutines_ended_total{processor=0}": 1, "netco_coroutines{processor=0,state=outside}": 0})
+	eventuallyAre(t, r, map[string]float64{"netco_coroutines_ended_total{processor=0}": 1,
+		"netco_coroutines{processor=0,state=outside}": 0})
 }
 
 // TestMoved: what moves is counted where it arrives, and active Processors are
@@ -394,7 +420,8 @@ func TestEndedByForce(t *testing.T) {
 		t.Fatal("the Processor has not ended")
 	}
 	got := gather(t, r)
-	for _, gone := range []string{"netco_coroutines", "netco_timers_pending", "netco_run_queue_length", "netco_goroutines"} {
+	for _, gone := range []string{"netco_coroutines", "netco_timers_pending",
+		"netco_run_queue_length", "netco_goroutines"} {
 		if n := got.sum(gone); n != 0 {
 			t.Errorf("after the end %s is %v", gone, n)
 		}
@@ -411,7 +438,8 @@ func TestDiscardedBeforeItsStart(t *testing.T) {
 
 func TestInfo(t *testing.T) {
 	got := gather(t, registered(t, fresh(t)))
-	if n := got.sum("netco_info", "backend="+cocontext.Backend(), "goversion="+runtime.Version()); n != 1 {
+	if n := got.sum("netco_info", "backend="+cocontext.Backend(), "goversion="+
+		runtime.Version()); n != 1 {
 		t.Errorf("%v", got.values)
 	}
 }
@@ -441,7 +469,8 @@ func TestCostDoesNotGrow(t *testing.T) {
 	}
 	eventuallyParked(t, registered(t, s), many) // what is still to begin would allocate meanwhile
 	if more, m := cost(); more > few+2 || m != n {
-		t.Errorf("%v allocations and %d series with %d coroutines, %v and %d with none", more, m, many, few, n)
+		t.Errorf("%v allocations and %d series with %d coroutines, %v and %d with none", more, m,
+			many, few, n)
 	}
 	gate.Done()
 }

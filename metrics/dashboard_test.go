@@ -92,7 +92,8 @@ func TestDashboard(t *testing.T) {
 			}
 		}
 	}
-	for _, want := range []string{"load", "coroutines", "latency", "i/o", "sockets", "errors and stalls", "blocking calls", "memory"} {
+	for _, want := range []string{"load", "coroutines", "latency", "i/o", "sockets",
+		"errors and stalls", "blocking calls", "memory"} {
 		if !slices.Contains(rows, want) {
 			t.Errorf("no row %q", want)
 		}

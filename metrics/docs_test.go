@@ -52,7 +52,8 @@ func cellsOf(line string) (cells []string) {
 		return nil
 	}
 	const bar = "\x00" // one that is no cell's end
-	for _, c := range strings.Split(strings.TrimSuffix(strings.ReplaceAll(line, `\|`, bar), "|"), "|") {
+	for _, c := range strings.Split(strings.TrimSuffix(strings.ReplaceAll(line, `\|`, bar), "|"),
+		"|") {
 		cells = append(cells, strings.ReplaceAll(strings.TrimSpace(c), bar, "|"))
 	}
 	return cells
@@ -105,7 +106,8 @@ type documentedFamily struct {
 // documented returns all families of both collectors.
 func documented() (all []documentedFamily) {
 	all = append(all, documentedFamily{name: "netco_info", kind: gauge, labels: infoLabels})
-	all = append(all, documentedFamily{name: "netco_handoffs_by_site_total", kind: count, labels: bySite})
+	all = append(all, documentedFamily{name: "netco_handoffs_by_site_total", kind: count,
+		labels: bySite})
 	all = append(all, documentedOf(ofScheduler)...)
 	all = append(all, documentedOf(ofProcessor)...)
 	return append(all, documentedOf(ofProcess)...)
@@ -113,7 +115,8 @@ func documented() (all []documentedFamily) {
 
 func documentedOf[S any](families []family[S]) (all []documentedFamily) {
 	for _, f := range families {
-		all = append(all, documentedFamily{f.name, f.label, f.kind, f.labels, f.values, f.outside > 0})
+		all = append(all, documentedFamily{f.name, f.label, f.kind, f.labels, f.values,
+			f.outside > 0})
 	}
 	return all
 }

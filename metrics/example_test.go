@@ -36,7 +36,8 @@ func ExampleRegister() {
 		switch f.GetName() {
 		case "netco_coroutines_started_total", "netco_coroutines_ended_total":
 			m := f.Metric[0]
-			fmt.Printf("%s{processor=%q} %g\n", f.GetName(), m.Label[0].GetValue(), m.Counter.GetValue())
+			fmt.Printf("%s{processor=%q} %g\n", f.GetName(), m.Label[0].GetValue(),
+				m.Counter.GetValue())
 		}
 	}
 	// Output:

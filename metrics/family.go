@@ -74,7 +74,9 @@ func seriesOf[S any](families []family[S], of ...string) []series[S] {
 			continue
 		}
 		for j, value := range f.values {
-			all = append(all, series[S]{f, j, prometheus.MakeLabelPairs(f.desc, append(of[:len(of):len(of)], value))})
+			all = append(all,
+				series[S]{f, j,
+					prometheus.MakeLabelPairs(f.desc, append(of[:len(of):len(of)], value))})
 		}
 	}
 	return all

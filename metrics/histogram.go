@@ -75,10 +75,12 @@ func classic(s *counter.HistogramSnapshot) []*dto.Bucket {
 	sum, next := s.Zero, 0
 	buckets := make([]*dto.Bucket, 0, classicBounds)
 	for k := classicFirst; k <= classicLast; k++ {
-		for end := k*perClassic - counter.FirstBucket; next <= end && next < len(s.Buckets); next++ {
+		for end := k*perClassic - counter.FirstBucket; next <= end &&
+			next < len(s.Buckets); next++ {
 			sum += s.Buckets[next]
 		}
-		buckets = append(buckets, &dto.Bucket{UpperBound: ptr(math.Ldexp(1, 2*k)), CumulativeCount: ptr(sum)})
+		buckets = append(buckets, &dto.Bucket{UpperBound: ptr(math.Ldexp(1, 2*k)),
+			CumulativeCount: ptr(sum)})
 	}
 	return buckets
 }

@@ -45,7 +45,8 @@ func TestNativeIsAsClientGolangMakesIt(t *testing.T) {
 				buckets[counter.FirstBucket+i] = int64(c)
 			}
 		}
-		m, err := prometheus.NewConstNativeHistogram(desc, s.Count, float64(s.SumNs)/1e9, buckets, nil, s.Zero,
+		m, err := prometheus.NewConstNativeHistogram(desc, s.Count, float64(s.SumNs)/1e9, buckets,
+			nil, s.Zero,
 			counter.HistogramSchema, counter.HistogramZero, time.Time{})
 		if err != nil {
 			t.Fatal(err)
@@ -55,9 +56,12 @@ func TestNativeIsAsClientGolangMakesIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		want, got := out.Histogram, encode(s)
-		if got.GetSampleCount() != want.GetSampleCount() || got.GetSampleSum() != want.GetSampleSum() ||
-			got.GetSchema() != want.GetSchema() || got.GetZeroThreshold() != want.GetZeroThreshold() ||
-			got.GetZeroCount() != want.GetZeroCount() || !reflect.DeepEqual(got.PositiveDelta, want.PositiveDelta) ||
+		if got.GetSampleCount() != want.GetSampleCount() ||
+			got.GetSampleSum() != want.GetSampleSum() ||
+			got.GetSchema() != want.GetSchema() ||
+			got.GetZeroThreshold() != want.GetZeroThreshold() ||
+			got.GetZeroCount() != want.GetZeroCount() ||
+			!reflect.DeepEqual(got.PositiveDelta, want.PositiveDelta) ||
 			!sameSpans(got.PositiveSpan, want.PositiveSpan) {
 			t.Errorf("of %d durations:\n%v, want\n%v", n, got, want)
 		}
@@ -93,7 +97,8 @@ func positive(buckets map[int]int64) map[int]int64 {
 func TestClassicBucketsAreExact(t *testing.T) {
 	ns := durations(rand.New(rand.NewPCG(3, 4)), 5000)
 	h := encode(observed(ns))
-	if len(h.Bucket) != 13 || h.Bucket[0].GetUpperBound() != 1./(1<<20) || h.Bucket[12].GetUpperBound() != 16 {
+	if len(h.Bucket) != 13 || h.Bucket[0].GetUpperBound() != 1./(1<<20) ||
+		h.Bucket[12].GetUpperBound() != 16 {
 		t.Fatalf("bounds %v", h.Bucket)
 	}
 	for i, b := range h.Bucket {
@@ -130,7 +135,8 @@ func TestCountIsWhatTheBucketsHold(t *testing.T) {
 func TestNothingObserved(t *testing.T) {
 	for _, s := range []*counter.HistogramSnapshot{observed(nil), {}} {
 		h := encode(s)
-		if h.GetSampleCount() != 0 || h.GetZeroThreshold() <= 0 || h.GetSchema() != 2 || len(h.Bucket) != 13 {
+		if h.GetSampleCount() != 0 || h.GetZeroThreshold() <= 0 || h.GetSchema() != 2 ||
+			len(h.Bucket) != 13 {
 			t.Errorf("%v", h)
 		}
 	}

@@ -10,7 +10,8 @@ import (
 
 // TestLint: names, units, types and help texts are as Prometheus wants them.
 func TestLint(t *testing.T) {
-	problems, err := testutil.GatherAndLint(registered(t, started(t, scheduler.Options{Processors: 2})))
+	problems,
+		err := testutil.GatherAndLint(registered(t, started(t, scheduler.Options{Processors: 2})))
 	if err != nil {
 		t.Fatal(err)
 	}

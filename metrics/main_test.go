@@ -77,7 +77,8 @@ func gather(t testing.TB, g prometheus.Gatherer) scrape {
 func (s scrape) add(name string, m *dto.Metric) {
 	labels := labelsOf(m)
 	key := func(suffix string, more ...string) string {
-		return fmt.Sprintf("%s%s{%s}", name, suffix, strings.Join(append(labels[:len(labels):len(labels)], more...), ","))
+		return fmt.Sprintf("%s%s{%s}", name, suffix,
+			strings.Join(append(labels[:len(labels):len(labels)], more...), ","))
 	}
 	up := func(k string, v float64) { s.values[k], s.counters[k] = v, true }
 	switch {
@@ -91,7 +92,8 @@ func (s scrape) add(name string, m *dto.Metric) {
 		up(key("_count"), float64(h.GetSampleCount()))
 		up(key("_zero"), float64(h.GetZeroCount()))
 		for _, b := range h.Bucket {
-			up(key("_bucket", fmt.Sprintf("le=%g", b.GetUpperBound())), float64(b.GetCumulativeCount()))
+			up(key("_bucket", fmt.Sprintf("le=%g", b.GetUpperBound())),
+				float64(b.GetCumulativeCount()))
 		}
 		for i, n := range native(h) {
 			up(key("_native", fmt.Sprintf("i=%d", i)), float64(n))
@@ -168,8 +170,12 @@ func eventuallyAre(t testing.TB, g prometheus.Gatherer, want map[string]float64)
 // only just been adopted are not known to be ready before the turn goes on.
 func eventuallyParked(t testing.TB, g prometheus.Gatherer, n float64) {
 	t.Helper()
-	eventually(t, "all to have begun", func() bool { return gather(t, g).of("netco_goroutines{processor=0}") == n })
-	eventually(t, "all to wait", func() bool { return gather(t, g).of("netco_coroutines{processor=0,state=waiting}") == n })
+	eventually(t, "all to have begun", func() bool {
+		return gather(t, g).of("netco_goroutines{processor=0}") == n
+	})
+	eventually(t, "all to wait", func() bool {
+		return gather(t, g).of("netco_coroutines{processor=0,state=waiting}") == n
+	})
 }
 
 // eventually waits for what a turn's end or another thread will make true.

@@ -58,12 +58,17 @@ func TestCountersNeverGoDown(t *testing.T) {
 	at := scrapes.Load()
 	eventually(t, "scrapes under load", func() bool { return scrapes.Load() >= at+200 })
 	for _, name := range []string{
-		"netco_coroutines_ended_total", "netco_coroutines_reused_total", "netco_resumes_total", "netco_turns_total", "netco_remote_wakes_total",
-		"netco_timers_fired_total", "netco_io_events_total", "netco_received_bytes_total", "netco_sent_bytes_total",
-		"netco_connections_accepted_total", "netco_blocking_calls_done_total", "netco_turn_duration_seconds_count",
+		"netco_coroutines_ended_total", "netco_coroutines_reused_total", "netco_resumes_total",
+		"netco_turns_total", "netco_remote_wakes_total",
+		"netco_timers_fired_total", "netco_io_events_total", "netco_received_bytes_total",
+		"netco_sent_bytes_total",
+		"netco_connections_accepted_total", "netco_blocking_calls_done_total",
+		"netco_turn_duration_seconds_count",
 		"netco_timer_lateness_seconds_count", "netco_processor_seconds_total",
 	} {
-		eventually(t, name+" to rise: the load is none", func() bool { return gather(t, r).sum(name) > 0 })
+		eventually(t, name+" to rise: the load is none", func() bool {
+			return gather(t, r).sum(name) > 0
+		})
 	}
 	over.Store(true)
 	load.Wait()
@@ -75,7 +80,8 @@ func TestCountersNeverGoDown(t *testing.T) {
 	watchers.Wait()
 
 	got := gather(t, r)
-	if a, b := got.sum("netco_coroutines_started_total"), got.sum("netco_coroutines_ended_total"); a != b {
+	if a, b := got.sum("netco_coroutines_started_total"), got.sum(
+		"netco_coroutines_ended_total"); a != b {
 		t.Errorf("%v coroutines started and %v ended", a, b)
 	}
 }

@@ -23,13 +23,18 @@ var ofProcess = described([]family[*process]{
 		read: func(*process, int) float64 { return float64(socket.OpenCount()) }},
 
 	{name: "netco_accept_pauses_total", kind: count,
-		help: "Times that accepting stopped at the limit of a socket.LimitListener or of Server.MaxConns.",
+		help: "Times that accepting stopped at the limit of a socket.LimitListener or of " +
+			"Server.MaxConns.",
 		read: func(*process, int) float64 { return float64(socket.AcceptPauses()) }},
 
 	// The default pool of package blocking.
-	{name: "netco_blocking_calls", kind: gauge, label: "state", values: []string{"running", "queued"},
-		help: "Functions offloaded to the default pool of package blocking that run, or wait for a goroutine.",
-		read: func(p *process, i int) float64 { return float64([...]int{p.blocking.Running, p.blocking.Queued}[i]) }},
+	{name: "netco_blocking_calls", kind: gauge, label: "state",
+		values: []string{"running", "queued"},
+		help: "Functions offloaded to the default pool of package blocking that run, or wait " +
+			"for a goroutine.",
+		read: func(p *process, i int) float64 {
+			return float64([...]int{p.blocking.Running, p.blocking.Queued}[i])
+		}},
 	{name: "netco_blocking_goroutines", kind: gauge,
 		help: "Goroutines of the pool, idle ones included.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Workers) }},
@@ -40,7 +45,8 @@ var ofProcess = described([]family[*process]{
 		help: "Functions of the pool that have ended, in whatever way.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Done) }},
 	{name: "netco_blocking_calls_abandoned_total", kind: count,
-		help: "Calls whose caller left, by a context's end or a forced shutdown, while the function ran on.",
+		help: "Calls whose caller left, by a context's end or a forced shutdown, while the " +
+			"function ran on.",
 		read: func(p *process, _ int) float64 { return float64(p.blocking.Abandoned) }},
 })
 
@@ -51,7 +57,8 @@ type processCollector struct {
 }
 
 // info says which netco runs, and how.
-var info = prometheus.NewDesc("netco_info", "Always 1. The labels are netco's version, the Go release and how coroutines are switched to.",
+var info = prometheus.NewDesc("netco_info", "Always 1. The labels are netco's version, the Go "+
+	"release and how coroutines are switched to.",
 	infoLabels, nil)
 
 var infoLabels = []string{"version", "goversion", "backend"}
@@ -62,7 +69,8 @@ var infoLabels = []string{"version", "goversion", "backend"}
 func NewProcessCollector() prometheus.Collector {
 	return &processCollector{
 		series: seriesOf(ofProcess),
-		info:   prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, version(), runtime.Version(), context.Backend()),
+		info: prometheus.MustNewConstMetric(info, prometheus.GaugeValue, 1, version(),
+			runtime.Version(), context.Backend()),
 	}
 }
 

@@ -16,11 +16,14 @@ var (
 var ofProcessor = described([]family[*view]{
 	// Coroutines.
 	{name: "netco_coroutines", kind: gauge, label: "state", values: states,
-		help: "Coroutines that live: in the run queue, running, waiting, or left behind outside netco. Counted, not walked, so good to a turn's length.",
+		help: "Coroutines that live: in the run queue, running, waiting, or left behind outside " +
+			"netco. Counted, not walked, so good to a turn's length.",
 		read: func(v *view, i int) float64 { return float64(v.states[i]) }},
 	{name: "netco_coroutines_not_started", kind: gauge,
 		help: "Coroutines given to a Processor by other threads that are not in its run queue yet.",
-		read: func(v *view, _ int) float64 { return v.unlessOver(uint64(max(v.p.Submitted(), 0))) }},
+		read: func(v *view, _ int) float64 {
+			return v.unlessOver(uint64(max(v.p.Submitted(), 0)))
+		}},
 	{name: "netco_coroutines_started_total", kind: count,
 		help: "Coroutines that a Processor has put into its run queue for the first time.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Spawned.Load()) }},
@@ -31,10 +34,13 @@ var ofProcessor = described([]family[*view]{
 		help: "Coroutines started on a goroutine that another had left, with its stack.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Reused.Load()) }},
 	{name: "netco_coroutines_stolen_total", kind: count,
-		help: "Coroutines that a Processor with nothing to do took from another, which had not started them.",
+		help: "Coroutines that a Processor with nothing to do took from another, which had not " +
+			"started them.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Stolen.Load()) }},
-	{name: "netco_moved_total", kind: count, label: "kind", values: []string{"coroutine", "idle_connection"},
-		help: "What has come from another Processor after its start: coroutines, and connections of a socket.Server that wait without one.",
+	{name: "netco_moved_total", kind: count, label: "kind",
+		values: []string{"coroutine", "idle_connection"},
+		help: "What has come from another Processor after its start: coroutines, and " +
+			"connections of a socket.Server that wait without one.",
 		read: func(v *view, i int) float64 {
 			return float64([...]uint64{v.p.Stats.Moved.Load(), v.p.Stats.MovedWatches.Load()}[i])
 		}},
@@ -53,10 +59,12 @@ var ofProcessor = described([]family[*view]{
 		help: "Times a coroutine was resumed. Told at the end of a turn.",
 		read: func(v *view, _ int) float64 { return float64(v.resumes) }},
 	{name: "netco_handoffs_total", kind: count,
-		help: "Times the Processor went on while a coroutine of its own was blocked outside netco, in a Go channel or a file, say.",
+		help: "Times the Processor went on while a coroutine of its own was blocked outside " +
+			"netco, in a Go channel or a file, say.",
 		read: func(v *view, _ int) float64 { return float64(v.handoffs) }},
 	{name: "netco_standbys_total", kind: count,
-		help: "Runs of coroutines whose code has blocked outside netco lately, so that a handoff was prepared.",
+		help: "Runs of coroutines whose code has blocked outside netco lately, so that a handoff " +
+			"was prepared.",
 		read: func(v *view, _ int) float64 { return float64(v.co.Standbys.Load()) }},
 	{name: "netco_turns_total", kind: count,
 		help: "Turns of the loop, those that found nothing to run included.",
@@ -72,21 +80,29 @@ var ofProcessor = described([]family[*view]{
 		read: func(v *view, _ int) float64 { return v.unlessOver(v.p.Stats.Queued.Load()) }},
 	{name: "netco_inbox_depth", kind: gauge,
 		help: "Wakes sent by other threads that the Processor has not acted on.",
-		read: func(v *view, _ int) float64 { return v.unlessOver(uint64(max(v.p.InboxDepth(), 0))) }},
+		read: func(v *view, _ int) float64 {
+			return v.unlessOver(uint64(max(v.p.InboxDepth(), 0)))
+		}},
 	{name: "netco_remote_wakes_total", kind: count,
 		help: "Coroutines woken by other threads.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.RemoteWakes.Load()) }},
 	{name: "netco_bell_rings_total", kind: count,
-		help: "Times another thread had to wake the Processor from its sleep, for which it wrote an eventfd.",
+		help: "Times another thread had to wake the Processor from its sleep, for which it wrote " +
+			"an eventfd.",
 		read: func(v *view, _ int) float64 { return float64(v.ep.Rings.Load()) }},
 	{name: "netco_sleeps_total", kind: count,
 		help: "Times the Processor blocked in epoll.",
 		read: func(v *view, _ int) float64 { return float64(v.p.Stats.Sleeps.Load()) }},
-	{name: "netco_processor_seconds_total", kind: count, label: "state", values: []string{"busy", "idle", "spinning"},
-		help: "Time since the Processor's start: busy, blocked in epoll, or looking for events before it would block.",
-		read: func(v *view, i int) float64 { return seconds([...]int64{v.busyNs, v.idleNs, v.spinNs}[i]) }},
+	{name: "netco_processor_seconds_total", kind: count, label: "state",
+		values: []string{"busy", "idle", "spinning"},
+		help: "Time since the Processor's start: busy, blocked in epoll, or looking for events " +
+			"before it would block.",
+		read: func(v *view, i int) float64 {
+			return seconds([...]int64{v.busyNs, v.idleNs, v.spinNs}[i])
+		}},
 	{name: "netco_processor_cpu_seconds_total", kind: count,
-		help: "CPU time of the Processor's thread, as the kernel counts it. Missing unless Options.LockThreads gives it one of its own.",
+		help: "CPU time of the Processor's thread, as the kernel counts it. Missing unless " +
+			"Options.LockThreads gives it one of its own.",
 		has:  func(v *view) bool { return v.cpuNs >= 0 },
 		read: func(v *view, _ int) float64 { return seconds(v.cpuNs) }},
 	{name: "netco_stalls_total", kind: count,
@@ -111,22 +127,26 @@ var ofProcessor = described([]family[*view]{
 	{name: "netco_io_events_stale_total", kind: count,
 		help: "Events that came after their fd was closed and were dropped.",
 		read: func(v *view, _ int) float64 { return float64(v.ep.Stale.Load()) }},
-	{name: "netco_syscalls_total", kind: count, label: "op", values: operations, outside: len(onSockets),
-		help: "System calls: those that read, write and accept, in whichever of their forms, and epoll_wait.",
+	{name: "netco_syscalls_total", kind: count, label: "op", values: operations,
+		outside: len(onSockets),
+		help: "System calls: those that read, write and accept, in whichever of their forms, " +
+			"and epoll_wait.",
 		read: func(v *view, i int) float64 {
 			if i == len(onSockets) {
 				return float64(v.ep.Polls.Load() + v.ep.Waits.Load())
 			}
 			return float64([...]uint64{v.io.Reads, v.io.Writes, v.io.Accepts}[i])
 		}},
-	{name: "netco_syscalls_again_total", kind: count, label: "op", values: onSockets, outside: len(onSockets),
-		help: "Of the system calls, those that ended with EAGAIN: nothing to do yet.",
+	{name: "netco_syscalls_again_total", kind: count, label: "op", values: onSockets,
+		outside: len(onSockets),
+		help:    "Of the system calls, those that ended with EAGAIN: nothing to do yet.",
 		read: func(v *view, i int) float64 {
 			return float64([...]uint64{v.io.ReadAgain, v.io.WriteAgain, v.io.AcceptAgain}[i])
 		}},
-	{name: "netco_syscalls_saved_total", kind: count, label: "op", values: []string{"read"}, outside: 1,
-		help: "System calls not made because the socket was known to be empty.",
-		read: func(v *view, _ int) float64 { return float64(v.io.SavedReads) }},
+	{name: "netco_syscalls_saved_total", kind: count, label: "op", values: []string{"read"},
+		outside: 1,
+		help:    "System calls not made because the socket was known to be empty.",
+		read:    func(v *view, _ int) float64 { return float64(v.io.SavedReads) }},
 	{name: "netco_received_bytes_total", kind: count, outside: 1,
 		help: "Bytes that reads from sockets have returned.",
 		read: func(v *view, _ int) float64 { return float64(v.io.BytesIn) }},
@@ -136,19 +156,24 @@ var ofProcessor = described([]family[*view]{
 	{name: "netco_connections_accepted_total", kind: count, outside: 1,
 		help: "Connections accepted.",
 		read: func(v *view, _ int) float64 { return float64(v.io.Accepted) }},
-	{name: "netco_accept_errors_total", kind: count, label: "kind", values: acceptErrors(), outside: int(processor.AcceptErrorKinds),
-		help: "Failed accepts, by what failed: the connection itself, for want of files or of memory, or something else.",
+	{name: "netco_accept_errors_total", kind: count, label: "kind", values: acceptErrors(),
+		outside: int(processor.AcceptErrorKinds),
+		help: "Failed accepts, by what failed: the connection itself, for want of files or of " +
+			"memory, or something else.",
 		read: func(v *view, i int) float64 { return float64(v.io.AcceptErrors[i]) }},
 	{name: "netco_idle_connections", kind: gauge,
 		help: "Connections of a socket.Server that wait without a coroutine.",
 		read: func(v *view, _ int) float64 { return v.unlessOver(uint64(max(v.p.Watches(), 0))) }},
 	{name: "netco_registered_fds", kind: gauge,
 		help: "Fds registered with the Processor's epoll.",
-		read: func(v *view, _ int) float64 { return v.unlessOver(uint64(max(v.p.Registered(), 0))) }},
+		read: func(v *view, _ int) float64 {
+			return v.unlessOver(uint64(max(v.p.Registered(), 0)))
+		}},
 
 	// Memory for I/O.
 	{name: "netco_buffer_bytes", kind: gauge, label: "state", values: []string{"in_use", "kept"},
-		help: "Memory of the buffers that socket.AcquireBuffer lends: lent now, and kept for those to come.",
+		help: "Memory of the buffers that socket.AcquireBuffer lends: lent now, and kept for " +
+			"those to come.",
 		read: func(v *view, i int) float64 { return v.unlessOver(v.buffers[i]) }},
 	{name: "netco_buffer_waits_total", kind: count,
 		help: "Times that no buffer was to be had within Options.BufferMemory.",

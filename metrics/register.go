@@ -12,7 +12,8 @@ import (
 // ErrSecondScheduler is what Register returns when the registerer has another
 // Scheduler already; see the package's documentation for how to register
 // several.
-var ErrSecondScheduler = errors.New("netco/metrics: another scheduler is registered; WrapRegistererWith a label tells them apart")
+var ErrSecondScheduler = errors.New("netco/metrics: another scheduler is registered; " +
+	"WrapRegistererWith a label tells them apart")
 
 // Register registers the collectors of s, which may be started later, and of
 // the process. It may be called again with the same. The error is

@@ -45,16 +45,20 @@ func TestRegister(t *testing.T) {
 // the Scheduler's is not either.
 func TestRegisterAllOrNothing(t *testing.T) {
 	r := prometheus.NewRegistry()
-	r.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "netco_sockets_open", Help: "of somebody else"}))
-	if err := Register(r, fresh(t)); err == nil || !strings.Contains(err.Error(), "netco_sockets_open") {
+	r.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "netco_sockets_open",
+		Help: "of somebody else"}))
+	if err := Register(r, fresh(t)); err == nil ||
+		!strings.Contains(err.Error(), "netco_sockets_open") {
 		t.Errorf("%v, want an error about netco_sockets_open", err)
 	}
 	if n := len(gather(t, r).values); n != 1 {
 		t.Errorf("%d series are left", n)
 	}
 	r = prometheus.NewRegistry()
-	r.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "netco_processors", Help: "of somebody else"}))
-	if err := Register(r, fresh(t)); err == nil || !strings.Contains(err.Error(), "netco_processors") {
+	r.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "netco_processors",
+		Help: "of somebody else"}))
+	if err := Register(r, fresh(t)); err == nil ||
+		!strings.Contains(err.Error(), "netco_processors") {
 		t.Errorf("%v, want an error about netco_processors", err)
 	}
 }
@@ -65,10 +69,12 @@ func TestSeveralSchedulers(t *testing.T) {
 	r.MustRegister(NewProcessCollector())
 	for name, processors := range map[string]int{"front": 1, "back": 2} {
 		s := started(t, scheduler.Options{Processors: processors})
-		prometheus.WrapRegistererWith(prometheus.Labels{"scheduler": name}, r).MustRegister(NewCollector(s))
+		prometheus.WrapRegistererWith(prometheus.Labels{"scheduler": name},
+			r).MustRegister(NewCollector(s))
 	}
 	got := gather(t, r)
-	if got.of("netco_processors{scheduler=front}") != 1 || got.of("netco_processors{scheduler=back}") != 2 {
+	if got.of("netco_processors{scheduler=front}") != 1 ||
+		got.of("netco_processors{scheduler=back}") != 2 {
 		t.Errorf("%v", got.values)
 	}
 	eventually(t, "turns of the back's second Processor", func() bool {

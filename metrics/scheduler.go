@@ -30,10 +30,12 @@ func active(s *scheduler.Scheduler) (n int) {
 // ofScheduler are the metrics of a Scheduler that are not of one Processor.
 var ofScheduler = described([]family[*scheduler.Scheduler]{
 	{name: "netco_processors", kind: gauge,
-		help: "Processors, each of which runs coroutines one at a time; 0 before the Scheduler's start.",
+		help: "Processors, each of which runs coroutines one at a time; 0 before the Scheduler's " +
+			"start.",
 		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(s.Processors()) }},
 	{name: "netco_processors_active", kind: gauge,
-		help: "Processors that are given new work: at least Options.MinActive, more when those are busy.",
+		help: "Processors that are given new work: at least Options.MinActive, more when those " +
+			"are busy.",
 		read: func(s *scheduler.Scheduler, _ int) float64 { return float64(active(s)) }},
 	{name: "netco_scheduler_phase", kind: gauge, label: "phase", values: phases,
 		help: "1 for the phase that the Scheduler is in, 0 for the others.",
