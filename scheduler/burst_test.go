@@ -31,7 +31,8 @@ func TestBurstIsForgotten(t *testing.T) {
 	burst(50_000) // of some 200 bytes each
 	var after uint64
 	// It is about to sleep.
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(
+		time.Millisecond) {
 		if after = heap(); after < before+4<<20 {
 			return
 		}

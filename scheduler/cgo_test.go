@@ -22,7 +22,8 @@ func runC(t *testing.T, name string) string {
 	within(t, 5*time.Minute)
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
-	if out, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED").Output(); err != nil || strings.TrimSpace(string(out)) != "1" {
+	if out, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED").Output(); err != nil ||
+		strings.TrimSpace(string(out)) != "1" {
 		t.Skipf("cgo is not enabled, or there is no go command: %q, %v", out, err)
 	}
 	exe := filepath.Join(t.TempDir(), name)
@@ -44,7 +45,8 @@ func TestCgoStall(t *testing.T) {
 	out := runC(t, "cgostall")
 	cause, rest, _ := strings.Cut(out, "\n")
 	detail, stack, _ := strings.Cut(rest, "\n")
-	if cause != scheduler.CauseCgo || !strings.Contains(detail, "_Cfunc_block") || !strings.Contains(stack, "main.callsC") {
+	if cause != scheduler.CauseCgo || !strings.Contains(detail, "_Cfunc_block") ||
+		!strings.Contains(stack, "main.callsC") {
 		t.Errorf("%s", out)
 	}
 }

@@ -71,8 +71,10 @@ func TestEventLoop(t *testing.T) {
 		}
 		return !slept
 	})
-	if err != nil || elsewhere != 0 || turns < 2 || !unwound || !errors.Is(join, coroutine.ErrShutdown) {
-		t.Errorf("%v, %d turns, unwound %v, the join %v, %d elsewhere", err, turns, unwound, join, elsewhere)
+	if err != nil || elsewhere != 0 || turns < 2 || !unwound ||
+		!errors.Is(join, coroutine.ErrShutdown) {
+		t.Errorf("%v, %d turns, unwound %v, the join %v, %d elsewhere", err, turns, unwound, join,
+			elsewhere)
 	}
 	if processor.Here() != nil || coroutine.CurrentExecutor() != nil {
 		t.Error("the goroutine is still a loop")
@@ -228,7 +230,8 @@ func TestEventLoopErrors(t *testing.T) {
 			t.Errorf("with %d fds: %v, want EMFILE", n, err)
 		}
 		if after := testenv.Snapshot(); after.FDs > before.FDs {
-			t.Fatalf("with %d fds: %d before the start that failed, %d after", n, before.FDs, after.FDs)
+			t.Fatalf("with %d fds: %d before the start that failed, %d after", n, before.FDs,
+				after.FDs)
 		}
 		if _, err := s.Go(spawn(func() {})); !errors.Is(err, scheduler.ErrNotStarted) {
 			t.Errorf("Go after a start that failed: %v", err)
@@ -258,7 +261,10 @@ func TestEventLoopCPU(t *testing.T) {
 		cpu++
 	}
 	s := fresh(t, scheduler.Options{CPUs: []int{cpu}})
-	if err := s.EventLoop(func() bool { unix.SchedGetaffinity(0, &during); return false }); err != nil {
+	if err := s.EventLoop(func() bool {
+		unix.SchedGetaffinity(0, &during)
+		return false
+	}); err != nil {
 		t.Fatal(err)
 	}
 	unix.SchedGetaffinity(0, &after)
@@ -297,7 +303,10 @@ func TestEventLoopHands(t *testing.T) {
 				})
 			}
 			expect(1)
-			one := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int { y.Yield(in); return in + 1 })
+			one := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
+				y.Yield(in)
+				return in + 1
+			})
 			one.Resume(1)
 			if turns%2 == 0 {
 				one.Resume(1)
@@ -318,7 +327,8 @@ func TestEventLoopHands(t *testing.T) {
 		if deferred != 1 || f.Status() != coroutine.StatusDead {
 			t.Errorf("%d deferred calls of one that was suspended, it is %v", deferred, f.Status())
 		}
-		for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines && time.Now().Before(end); {
+		for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines &&
+			time.Now().Before(end); {
 			runtime.GC()
 			time.Sleep(time.Millisecond)
 		}
@@ -333,7 +343,11 @@ func TestEventLoopHands(t *testing.T) {
 func TestHundredEventLoops(t *testing.T) {
 	within(t, time.Minute)
 	loop := func(i int) {
-		f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int { y.Yield(in); y.Yield(in); return 0 })
+		f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
+			y.Yield(in)
+			y.Yield(in)
+			return 0
+		})
 		f.Resume(i)
 		s := fresh(t, scheduler.Options{LockThreads: i%2 == 0})
 		var ran atomic.Int32

@@ -43,7 +43,8 @@ func TestEndedByForce(t *testing.T) {
 		testenv.Until(t, "all to sleep", func() bool {
 			n := 0
 			coroutine.Range(func(i coroutine.Info) bool {
-				if p, ok := i.Host.(*processor.Processor); ok && p.Group().Owner == any(s) && i.State == coroutine.Waiting {
+				if p, ok := i.Host.(*processor.Processor); ok && p.Group().Owner == any(s) &&
+					i.State == coroutine.Waiting {
 					n++
 				}
 				return true
@@ -61,7 +62,9 @@ func TestEndedByForce(t *testing.T) {
 			t.Errorf("%d sleepers: %d of %d", c.sleepers, len(some), all)
 		}
 		for _, text := range some {
-			if !strings.Contains(text, `"sleeper xx`) || !strings.Contains(text, "waiting for a time") || !strings.Contains(text, "force_test.go:") || len(text) > 1000 {
+			if !strings.Contains(text, `"sleeper xx`) ||
+				!strings.Contains(text, "waiting for a time") ||
+				!strings.Contains(text, "force_test.go:") || len(text) > 1000 {
 				t.Errorf("%q", text)
 			}
 		}
@@ -71,7 +74,8 @@ func TestEndedByForce(t *testing.T) {
 		}
 		if c.sleepers > 0 {
 			fields := lines[0].ContextMap()
-			if fields["count"] != int64(c.sleepers) || len(fields["coroutines"].([]any)) != c.listed {
+			if fields["count"] != int64(c.sleepers) ||
+				len(fields["coroutines"].([]any)) != c.listed {
 				t.Errorf("%v", fields)
 			}
 		}

@@ -38,7 +38,9 @@ func TestHandoffHammer(t *testing.T) {
 	var all []coroutine.Handle
 	for i := range workers {
 		sp := spawn(func() {
-			w.work(rand.New(rand.NewPCG(w.seed, uint64(i))), func() bool { return time.Now().Before(end) })
+			w.work(rand.New(rand.NewPCG(w.seed, uint64(i))), func() bool {
+				return time.Now().Before(end)
+			})
 		})
 		sp.Name = fmt.Sprint("worker ", i)
 		h, err := w.s.GoOn(i%2, sp)
@@ -386,7 +388,8 @@ func (w *mill) check(workers int64) {
 	var live, spawned, ended, handoffs, standbys uint64
 	for _, p := range engine.Of(w.s).Processors() {
 		c := p.Coroutines()
-		live, spawned, ended, handoffs = live+c.Live.Load(), spawned+c.Spawned.Load(), ended+c.Ended.Load(), handoffs+c.Handoffs.Load()
+		live, spawned, ended, handoffs = live+c.Live.Load(), spawned+c.Spawned.Load(), ended+
+			c.Ended.Load(), handoffs+c.Handoffs.Load()
 		standbys += c.Standbys.Load()
 	}
 	for _, c := range []struct {

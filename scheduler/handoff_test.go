@@ -258,7 +258,9 @@ func handoffs(s *scheduler.Scheduler) (n uint64) {
 }
 
 // inherited is a Local that children get from their makers.
-var inherited = coroutine.NewLocal(coroutine.LocalOptions[string]{Inherit: func(s *string) string { return *s + "'" }})
+var inherited = coroutine.NewLocal(coroutine.LocalOptions[string]{Inherit: func(s *string) string {
+	return *s + "'"
+}})
 
 // usesAll uses what netco has, and returns what has gone wrong.
 func usesAll(name string) error {
@@ -445,8 +447,11 @@ func TestHandoffEnds(t *testing.T) {
 	})
 	t.Run("panic", func(t *testing.T) {
 		var info scheduler.PanicInfo
-		leave(t, scheduler.Options{OnPanic: func(i scheduler.PanicInfo) { info = i }}, func() { panic("aside") }).ends(t)
-		if info.Value != "aside" || info.Name != "aside" || !strings.Contains(string(info.Stack), "TestHandoffEnds") {
+		leave(t, scheduler.Options{OnPanic: func(i scheduler.PanicInfo) { info = i }}, func() {
+			panic("aside")
+		}).ends(t)
+		if info.Value != "aside" || info.Name != "aside" ||
+			!strings.Contains(string(info.Stack), "TestHandoffEnds") {
 			t.Errorf("OnPanic got %v of %q", info.Value, info.Name)
 		}
 	})
@@ -504,10 +509,15 @@ func TestHandoffStop(t *testing.T) {
 // behind.
 func TestHandoffShutdown(t *testing.T) {
 	finished := false
-	a := leave(t, scheduler.Options{}, func() { processor.Sleep(time.Millisecond); finished = true })
+	a := leave(t, scheduler.Options{}, func() {
+		processor.Sleep(time.Millisecond)
+		finished = true
+	})
 	ended := make(chan error, 1)
 	go func() { ended <- a.s.Shutdown(context.Background()) }()
-	testenv.Until(t, "the end to begin", func() bool { return engine.Of(a.s).Group().Phase() >= processor.Draining })
+	testenv.Until(t, "the end to begin", func() bool {
+		return engine.Of(a.s).Group().Phase() >= processor.Draining
+	})
 	a.p.goes(t)
 	a.p.stop.Store(true)
 	if len(ended) > 0 {
@@ -530,7 +540,9 @@ func TestHandoffForced(t *testing.T) {
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- a.s.Shutdown(over()) }()
-	testenv.Until(t, "the end by force", func() bool { return engine.Of(a.s).Group().Phase() >= processor.Stopping })
+	testenv.Until(t, "the end by force", func() bool {
+		return engine.Of(a.s).Group().Phase() >= processor.Stopping
+	})
 	a.release()
 	if err := <-ended; err != context.Canceled || !unwound || past {
 		t.Errorf("Shutdown: %v, unwound: %v, past its wait: %v", err, unwound, past)
@@ -543,7 +555,8 @@ func TestHandoffStuck(t *testing.T) {
 	defer scheduler.SetUnwindGrace(50 * time.Millisecond)()
 	a := leave(t, scheduler.Options{}, func() { processor.Sleep(time.Hour) })
 	err := a.s.Shutdown(over())
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "1 coroutines have not ended") {
+	if !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "1 coroutines have not ended") {
 		t.Error("Shutdown:", err)
 	}
 	a.release()
@@ -662,7 +675,8 @@ func TestNoHandoff(t *testing.T) {
 			}
 			close(release)
 			shutdown(t, s)
-			if n := lines.FilterMessage("a coroutine that blocks outside netco holds up its processor").Len(); n != c.says {
+			if n := lines.FilterMessage("a coroutine that blocks outside netco holds up its " +
+				"processor").Len(); n != c.says {
 				t.Errorf("said %d times", n)
 			}
 		})
@@ -680,7 +694,8 @@ func TestHandoffThreadLocked(t *testing.T) {
 	})
 	a.ends(t)
 	out, status := child(t, "rejoin locked")
-	if status != 2 || !strings.Contains(out, `"culprit"`) || !strings.Contains(out, "comes back to netco while it holds runtime.LockOSThread") {
+	if status != 2 || !strings.Contains(out, `"culprit"`) ||
+		!strings.Contains(out, "comes back to netco while it holds runtime.LockOSThread") {
 		t.Errorf("status %d:\n%.2000s", status, out)
 	}
 }

@@ -121,7 +121,8 @@ func (s *Scheduler) Handoffs() []Handoff {
 		all = append(all, *one)
 	}
 	slices.SortFunc(all, func(a, b Handoff) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Cause, b.Cause), cmp.Compare(a.BlockedAt, b.BlockedAt))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Cause, b.Cause),
+			cmp.Compare(a.BlockedAt, b.BlockedAt))
 	})
 	return all
 }

@@ -12,7 +12,8 @@ func TestHandoffsBounded(t *testing.T) {
 	const places = 100
 	for i := range places {
 		for _, cause := range causes {
-			s.handoffs.countLocked(Handoff{Cause: cause, BlockedAt: fmt.Sprint("file.go:", i), Coroutine: uint64(i)})
+			s.handoffs.countLocked(Handoff{Cause: cause, BlockedAt: fmt.Sprint("file.go:", i),
+				Coroutine: uint64(i)})
 		}
 	}
 	s.handoffs.countLocked(Handoff{Cause: CauseChannel, BlockedAt: "file.go:0", Coroutine: 1000})
@@ -27,7 +28,8 @@ func TestHandoffsBounded(t *testing.T) {
 	if len(all) != maxHandoffs+len(causes) || n != places*2+1 || elsewhere != places*2-maxHandoffs {
 		t.Errorf("%d lines with %d handoffs, %d of them elsewhere", len(all), n, elsewhere)
 	}
-	if last := all[len(causes)]; last != (Handoff{Cause: CauseChannel, BlockedAt: "file.go:0", Count: 2, Coroutine: 1000}) {
+	if last := all[len(causes)]; last != (Handoff{Cause: CauseChannel, BlockedAt: "file.go:0",
+		Count: 2, Coroutine: 1000}) {
 		t.Errorf("%+v", last)
 	}
 }

@@ -15,13 +15,18 @@ import (
 // causes are what the blockers are counted as; "unknown" those that are parked
 // in an iterator of Go's, in which another goroutine blocks.
 var causes = map[string]string{
-	"channel receive": scheduler.CauseChannel, "channel send": scheduler.CauseChannel, "nested select": scheduler.CauseChannel,
-	"context": scheduler.CauseChannel, "Sleep": scheduler.CauseSleep, "Mutex": scheduler.CauseMutex,
+	"channel receive": scheduler.CauseChannel, "channel send": scheduler.CauseChannel,
+	"nested select": scheduler.CauseChannel,
+	"context":       scheduler.CauseChannel, "Sleep": scheduler.CauseSleep,
+	"Mutex":               scheduler.CauseMutex,
 	"RWMutex for reading": scheduler.CauseMutex, "RWMutex for writing": scheduler.CauseMutex,
-	"Cond": scheduler.CauseWait, "WaitGroup": scheduler.CauseWait, "system call": scheduler.CauseSyscall, "file": scheduler.CauseIO,
-	"iterator that blocks": scheduler.CauseUnknown, "iterator that waits in netco": scheduler.CauseUnknown,
-	"fiber that blocks": scheduler.CauseChannel, "fiber in a fiber": scheduler.CauseChannel,
-	"file that another reads": scheduler.CauseIO, "bubble": scheduler.CauseWait,
+	"Cond": scheduler.CauseWait, "WaitGroup": scheduler.CauseWait,
+	"system call": scheduler.CauseSyscall, "file": scheduler.CauseIO,
+	"iterator that blocks":         scheduler.CauseUnknown,
+	"iterator that waits in netco": scheduler.CauseUnknown,
+	"fiber that blocks":            scheduler.CauseChannel,
+	"fiber in a fiber":             scheduler.CauseChannel,
+	"file that another reads":      scheduler.CauseIO, "bubble": scheduler.CauseWait,
 }
 
 // TestHandoffs: handoffs are counted by what the coroutine was blocked by and
@@ -47,8 +52,10 @@ func TestHandoffs(t *testing.T) {
 				release()
 				h.Join()
 			}
-			if last.Cause != causes[b.name] || !strings.Contains(last.BlockedAt, "/scheduler/handoff") ||
-				last.Name != "blocks" || last.Count != 1 || last.Detail == "" && last.Cause != scheduler.CauseUnknown {
+			if last.Cause != causes[b.name] ||
+				!strings.Contains(last.BlockedAt, "/scheduler/handoff") ||
+				last.Name != "blocks" || last.Count != 1 || last.Detail == "" &&
+				last.Cause != scheduler.CauseUnknown {
 				t.Errorf("%+v", last)
 			}
 		})

@@ -65,7 +65,8 @@ func TestInheritPanics(t *testing.T) {
 							t.Errorf("%s, %s: Resume: %v", name, how, err)
 						}
 					}()
-					if (panicked != nil) != (how == "panic") || panicked != nil && panicked.Value != "no" {
+					if (panicked != nil) != (how == "panic") || panicked != nil &&
+						panicked.Value != "no" {
 						t.Errorf("%s, %s: panicked: %v", name, how, panicked)
 					}
 				}
@@ -90,7 +91,8 @@ func TestInheritPanics(t *testing.T) {
 func TestPanicNil(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
 	values := make(chan any, 10)
-	s := start(t, scheduler.Options{Processors: 1, Watchdog: -1, OnPanic: func(p scheduler.PanicInfo) { values <- p.Value }})
+	s := start(t, scheduler.Options{Processors: 1, Watchdog: -1,
+		OnPanic: func(p scheduler.PanicInfo) { values <- p.Value }})
 	defer shutdown(t, s)
 	dropped := coroutine.NewLocal(coroutine.LocalOptions[int]{Drop: func(*int) { panic(nil) }})
 	for name, f := range map[string]func(){
@@ -120,7 +122,10 @@ func TestPanicNil(t *testing.T) {
 			if _, ok := recover().(*coroutine.PanicError); !ok {
 				t.Error("Resume has not panicked")
 			}
-			if _, err := coroutine.New(func(*coroutine.Yielder[int, int], int) int { runtime.Goexit(); return 0 }).Resume(0); err != coroutine.ErrGoexit {
+			if _, err := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
+				runtime.Goexit()
+				return 0
+			}).Resume(0); err != coroutine.ErrGoexit {
 				t.Errorf("Resume of one that calls Goexit: %v", err)
 			}
 		}()

@@ -18,7 +18,8 @@ func TestStartsClean(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 2, Watchdog: -1})
 	defer shutdown(t, s)
 	dirty := func() {
-		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("left", "behind")))
+		pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(),
+			pprof.Labels("left", "behind")))
 		debug.SetPanicOnFault(true)
 	}
 	starts := map[string]func(fn func()) error{
@@ -26,7 +27,10 @@ func TestStartsClean(t *testing.T) {
 		"GoLocal": func(fn func()) error { h, err := s.GoLocal(spawn(fn)); h.Join(); return err },
 		"GoOn":    func(fn func()) error { h, err := s.GoOn(1, spawn(fn)); h.Join(); return err },
 		"Fiber": func(fn func()) error {
-			_, err := coroutine.New(func(*coroutine.Yielder[int, int], int) int { fn(); return 0 }).Resume(0)
+			_, err := coroutine.New(func(*coroutine.Yielder[int, int], int) int {
+				fn()
+				return 0
+			}).Resume(0)
 			return err
 		},
 	}

@@ -63,7 +63,8 @@ func TestStates(t *testing.T) {
 		_, goErr := s.Go(nop)
 		_, localErr := s.GoLocal(nop)
 		_, onErr := s.GoOn(0, nop)
-		for name, err := range map[string]error{"Go": goErr, "GoLocal": localErr, "GoOn": onErr, "Run": s.Run(nop)} {
+		for name, err := range map[string]error{"Go": goErr, "GoLocal": localErr, "GoOn": onErr,
+			"Run": s.Run(nop)} {
 			if !errors.Is(err, want) {
 				t.Errorf("%s: %v, want %v", name, err, want)
 			}
@@ -153,7 +154,8 @@ func TestStartWithoutFDs(t *testing.T) {
 			t.Errorf("with %d fds: %v, want EMFILE", n, err)
 		}
 		if after := testenv.Snapshot(); after.FDs > before.FDs {
-			t.Fatalf("with %d fds: %d before the start that failed, %d after", n, before.FDs, after.FDs)
+			t.Fatalf("with %d fds: %d before the start that failed, %d after", n, before.FDs,
+				after.FDs)
 		}
 		if _, err := s.Go(spawn(func() {})); !errors.Is(err, scheduler.ErrNotStarted) {
 			t.Errorf("Go after a start that failed: %v", err)
@@ -223,7 +225,8 @@ func TestShutdownByForce(t *testing.T) {
 				}
 			},
 			"Join": func() {
-				if err := forever.Join(); !errors.Is(err, coroutine.ErrShutdown) && (err != nil || !forever.Done()) {
+				if err := forever.Join(); !errors.Is(err, coroutine.ErrShutdown) &&
+					(err != nil || !forever.Done()) {
 					t.Errorf("Join: %v", err)
 				}
 			},
@@ -287,7 +290,8 @@ func TestShutdownOfOneThatNeverEnds(t *testing.T) {
 	h, _ := s.GoOn(0, spawn(func() { close(stuck); <-release }))
 	<-stuck
 	err := s.Shutdown(over())
-	if !errors.Is(err, context.Canceled) || err == context.Canceled || !strings.Contains(err.Error(), "1 coroutine") {
+	if !errors.Is(err, context.Canceled) || err == context.Canceled ||
+		!strings.Contains(err.Error(), "1 coroutine") {
 		t.Errorf("Shutdown: %v", err)
 	}
 	<-engine.Of(s).Processors()[1].Ended()
@@ -336,7 +340,8 @@ func TestShutdownAtOnceFromMany(t *testing.T) {
 }
 
 func TestInsideACoroutine(t *testing.T) {
-	s, other := start(t, scheduler.Options{Processors: 2}), start(t, scheduler.Options{Processors: 1})
+	s, other := start(t, scheduler.Options{Processors: 2}),
+		start(t, scheduler.Options{Processors: 1})
 	ran := false
 	if err := s.Run(spawn(func() {
 		if err := s.Run(spawn(func() {})); !errors.Is(err, scheduler.ErrInCoroutine) {

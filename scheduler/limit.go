@@ -31,6 +31,7 @@ func (s *Scheduler) logRefusal() {
 	if now-last < int64(time.Second) || !s.refusals.last.CompareAndSwap(last, now) {
 		return
 	}
-	s.opt.Logger.Warn("coroutines refused", zap.Int("max", s.opt.MaxCoroutines), zap.Int("live", s.Live()),
+	s.opt.Logger.Warn("coroutines refused", zap.Int("max", s.opt.MaxCoroutines),
+		zap.Int("live", s.Live()),
 		zap.Uint64("refused", s.Refused()))
 }

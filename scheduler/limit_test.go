@@ -24,7 +24,8 @@ func TestMaxCoroutines(t *testing.T) {
 	within(t, 60*time.Second)
 	core, logged := observer.New(zap.WarnLevel)
 	began := time.Now()
-	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 4, Logger: zap.New(core), Watchdog: -1})
+	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 4, Logger: zap.New(core),
+		Watchdog: -1})
 	defer shutdown(t, s)
 	var open atomic.Bool
 	wait := func() {
@@ -41,7 +42,9 @@ func TestMaxCoroutines(t *testing.T) {
 	refused := uint64(0)
 	full := func(place string) {
 		for name, way := range ways {
-			if h, err := way(func() { t.Error("a refused coroutine runs") }); !errors.Is(err, scheduler.ErrTooManyCoroutines) || h != (coroutine.Handle{}) {
+			if h, err := way(func() {
+				t.Error("a refused coroutine runs")
+			}); !errors.Is(err, scheduler.ErrTooManyCoroutines) || h != (coroutine.Handle{}) {
 				t.Errorf("%s on a %s: %v, want ErrTooManyCoroutines", name, place, err)
 			}
 			if refused++; s.Refused() != refused {
@@ -182,7 +185,8 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 	testenv.Until(t, "all to have ended", quiet)
 	for range 3 {
 		_, err := s.GoOn(0, spawn(func() {
-			if _, err := s.GoLocal(spawn(func() {})); !errors.Is(err, scheduler.ErrTooManyCoroutines) {
+			if _, err := s.GoLocal(spawn(func() {})); !errors.Is(err,
+				scheduler.ErrTooManyCoroutines) {
 				t.Errorf("beside one, after all have ended: %v", err)
 			}
 		}))
@@ -206,7 +210,8 @@ func TestLimitOptions(t *testing.T) {
 		{scheduler.Options{BufferMemory: 1024, BufferSize: 1024, MaxCoroutines: 1}, ""},
 	} {
 		_, err := scheduler.New(c.o)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
 		}
 	}

@@ -107,20 +107,26 @@ const (
 func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.Processors < 0 || o.Processors > maxProcessors:
-		return o, fmt.Errorf("netco: Options.Processors is %d, want 1 to %d, or 0 for GOMAXPROCS", o.Processors, maxProcessors)
+		return o, fmt.Errorf("netco: Options.Processors is %d, want 1 to %d, or 0 for GOMAXPROCS",
+			o.Processors, maxProcessors)
 	case o.BufferSize != 0 && (o.BufferSize < minBufferSize || o.BufferSize > maxBufferSize):
-		return o, fmt.Errorf("netco: Options.BufferSize is %d, want %d to %d bytes, or 0", o.BufferSize, minBufferSize, maxBufferSize)
+		return o, fmt.Errorf("netco: Options.BufferSize is %d, want %d to %d bytes, or 0",
+			o.BufferSize, minBufferSize, maxBufferSize)
 	case o.BufferMemory != 0 && o.BufferMemory < o.bufferSize():
-		return o, fmt.Errorf("netco: Options.BufferMemory is %d, want at least the %d bytes of one buffer, or 0 for no limit",
+		return o, fmt.Errorf("netco: Options.BufferMemory is %d, want at least the %d bytes of "+
+			"one buffer, or 0 for no limit",
 			o.BufferMemory, o.bufferSize())
 	case o.Watchdog > 0 && o.Watchdog < minWatchdog:
 		return o, fmt.Errorf("netco: Options.Watchdog is %v, want at least %v, 0 for %v, or below 0 for none", o.Watchdog, minWatchdog, defaultWatchdog)
 	case o.Logger != nil && o.Slog != nil:
 		return o, errors.New("netco: Options.Logger and Options.Slog are both set, want one of them")
 	case o.MinActive < 0:
-		return o, fmt.Errorf("netco: Options.MinActive is %d, want 1 or more, or 0 for 1", o.MinActive)
+		return o, fmt.Errorf("netco: Options.MinActive is %d, want 1 or more, or 0 for 1",
+			o.MinActive)
 	case o.MaxCoroutines < 0:
-		return o, fmt.Errorf("netco: Options.MaxCoroutines is %d, want 1 or more, or 0 for no limit", o.MaxCoroutines)
+		return o,
+			fmt.Errorf("netco: Options.MaxCoroutines is %d, want 1 or more, or 0 for no limit",
+				o.MaxCoroutines)
 	case o.Spin != SpinAuto && o.Spin != SpinOff:
 		return o, fmt.Errorf("netco: Options.Spin is %d, want SpinAuto or SpinOff", o.Spin)
 	}
@@ -132,7 +138,8 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	for _, cpu := range o.CPUs {
 		if cpu < 0 || cpu >= 64*len(usable) || !usable.IsSet(cpu) {
-			return o, fmt.Errorf("netco: Options.CPUs names CPU %d, which this process may not use", cpu)
+			return o, fmt.Errorf("netco: Options.CPUs names CPU %d, which this process may not use",
+				cpu)
 		}
 	}
 	o.LockThreads = o.LockThreads || len(o.CPUs) > 0

@@ -45,7 +45,8 @@ func TestOptionsRange(t *testing.T) {
 		{"negative pool", scheduler.Options{PoolCap: math.MinInt}, ""},
 	} {
 		_, err := scheduler.New(c.o)
-		if c.bad == "" && err != nil || c.bad != "" && (err == nil || !strings.Contains(err.Error(), c.bad)) {
+		if c.bad == "" && err != nil || c.bad != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.bad)) {
 			t.Errorf("%s: error %v, want one with %q", c.name, err, c.bad)
 		}
 	}
@@ -82,7 +83,8 @@ func TestEveryOption(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, o)
-			if want := o.Processors; want == 0 && s.Processors() != runtime.GOMAXPROCS(0) || want != 0 && s.Processors() != want {
+			if want := o.Processors; want == 0 && s.Processors() != runtime.GOMAXPROCS(0) ||
+				want != 0 && s.Processors() != want {
 				t.Errorf("%d Processors", s.Processors())
 			}
 			load(t, s)
@@ -90,7 +92,8 @@ func TestEveryOption(t *testing.T) {
 				for i := range s.Processors() {
 					h, _ := s.GoOn(i, spawn(func() {
 						var set unix.CPUSet
-						if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() != 1 || !set.IsSet(o.CPUs[0]) {
+						if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() != 1 ||
+							!set.IsSet(o.CPUs[0]) {
 							t.Errorf("Processor %d runs on %d CPUs: %v", i, set.Count(), err)
 						}
 					}))

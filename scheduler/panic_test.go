@@ -73,10 +73,16 @@ var children = testenv.Children{
 		defer explosive("from a deferred call")
 		runtime.Goexit()
 	}),
-	"locked": crashing(scheduler.Options{Processors: 1, LockThreads: true}, func() { explosive("boom") }),
-	"handler panics": crashing(scheduler.Options{OnPanic: func(scheduler.PanicInfo) { explosive("the handler's own") }},
+	"locked": crashing(scheduler.Options{Processors: 1, LockThreads: true}, func() {
+		explosive("boom")
+	}),
+	"handler panics": crashing(scheduler.Options{OnPanic: func(scheduler.PanicInfo) {
+		explosive("the handler's own")
+	}},
 		func() { panic("boom") }),
-	"handler exits": crashing(scheduler.Options{OnPanic: func(scheduler.PanicInfo) { runtime.Goexit() }},
+	"handler exits": crashing(scheduler.Options{OnPanic: func(scheduler.PanicInfo) {
+		runtime.Goexit()
+	}},
 		func() { explosive("boom") }),
 	"while unwinding": func() {
 		s, _ := scheduler.New(two)
@@ -155,8 +161,9 @@ func TestLockedIsNamed(t *testing.T) {
 		t.Skip("thread locks are not known with this Go release")
 	}
 	for name, want := range map[string]string{
-		"locked, waits": " waits while it holds runtime.LockOSThread", "locked, yields": " yields while it holds ",
-		"locked, ends": " ends while it holds ",
+		"locked, waits":  " waits while it holds runtime.LockOSThread",
+		"locked, yields": " yields while it holds ",
+		"locked, ends":   " ends while it holds ",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -164,9 +171,11 @@ func TestLockedIsNamed(t *testing.T) {
 			said := strings.Index(out, `netco: coroutine `)
 			thrown := strings.Index(out, "fatal error: coro: OS thread locking must match")
 			if status != 2 || said < 0 || thrown < said {
-				t.Errorf("exit status %d; netco's line at %d, the runtime's at %d:\n%.3000s", status, said, thrown, out)
+				t.Errorf("exit status %d; netco's line at %d, the runtime's at %d:\n%.3000s",
+					status, said, thrown, out)
 			}
-			if line, _, _ := strings.Cut(out[max(said, 0):], "\n"); !strings.Contains(line, `"bomb" created at `) ||
+			if line, _, _ := strings.Cut(out[max(said, 0):], "\n"); !strings.Contains(line,
+				`"bomb" created at `) ||
 				!strings.Contains(line, "main_test.go:") || !strings.Contains(line, want) {
 				t.Errorf("it says %q", line)
 			}
@@ -249,7 +258,9 @@ func TestOnPanic(t *testing.T) {
 // their coroutines are handled, and the Scheduler ends all the same.
 func TestPanicsWhileUnwinding(t *testing.T) {
 	handled := make(chan scheduler.PanicInfo, 100)
-	s := start(t, scheduler.Options{Processors: 2, OnPanic: func(i scheduler.PanicInfo) { handled <- i }})
+	s := start(t, scheduler.Options{Processors: 2, OnPanic: func(i scheduler.PanicInfo) {
+		handled <- i
+	}})
 	for range 20 {
 		h := make(chan struct{})
 		s.Go(spawn(func() {

@@ -49,7 +49,8 @@ func TestUsersRacesAreFound(t *testing.T) {
 	if !goruntime.RaceEnabled {
 		t.Skip("needs -race")
 	}
-	if out, _ := child(t, "race"); !strings.Contains(out, "DATA RACE") || !strings.Contains(out, "race_test.go") {
+	if out, _ := child(t, "race"); !strings.Contains(out, "DATA RACE") ||
+		!strings.Contains(out, "race_test.go") {
 		t.Errorf("two Processors write a variable, and it is not found:\n%.2000s", out)
 	}
 	if out, _ := child(t, "no race"); strings.Contains(out, "DATA RACE") {

@@ -379,7 +379,8 @@ func (s *Scheduler) end(ctx context.Context) error {
 		grace, cancel := context.WithTimeout(context.Background(), unwindGrace)
 		defer cancel()
 		if s.wait(grace) != nil {
-			s.opt.Logger.Error("coroutines have not ended by force", zap.Int("count", s.Live()), zap.Strings("coroutines", s.alive()))
+			s.opt.Logger.Error("coroutines have not ended by force", zap.Int("count", s.Live()),
+				zap.Strings("coroutines", s.alive()))
 			s.group.Load().Advance(processor.Stopped) // their Processors end when they do
 			go s.group.Load().Wait()
 			return fmt.Errorf("netco: %d coroutines have not ended: %w", s.Live(), err)

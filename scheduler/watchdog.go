@@ -112,7 +112,8 @@ func (s *Scheduler) startWatchdog(group *processor.Group) *watchdog {
 		ended:     make(chan struct{}),
 	}
 	for _, p := range group.Members() {
-		d.subjects = append(d.subjects, &subject{p: p, now: p.Turn, end: p.TurnEnd, over: p.Ended()})
+		d.subjects = append(d.subjects, &subject{p: p, now: p.Turn, end: p.TurnEnd,
+			over: p.Ended()})
 	}
 	go d.run()
 	return d
@@ -190,8 +191,10 @@ func (d *watchdog) over(st *stall, end int64) {
 	d.mu.Unlock()
 	if st.logged {
 		d.report(func() {
-			d.log.Info("processor turns again", zap.Int("processor", s.Processor), zap.Duration("length", s.Length),
-				zap.Uint64("coroutine", s.Coroutine), zap.String("name", s.Name), zap.String("cause", s.Cause))
+			d.log.Info("processor turns again", zap.Int("processor", s.Processor),
+				zap.Duration("length", s.Length),
+				zap.Uint64("coroutine", s.Coroutine), zap.String("name", s.Name),
+				zap.String("cause", s.Cause))
 		})
 	}
 	if d.onStall != nil {

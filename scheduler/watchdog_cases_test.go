@@ -26,7 +26,8 @@ func TestTwoStallsAtOnce(t *testing.T) {
 		hold := make(chan int)
 		one, two := func() { stallOne(hold) }, func() { stallTwo(hold) }
 		for i, fn := range []func(){one, two} {
-			if _, err := o.GoOn(i, scheduler.Spawn{Name: []string{"one", "two"}[i], Fn: fn}); err != nil {
+			if _, err := o.GoOn(i, scheduler.Spawn{Name: []string{"one", "two"}[i],
+				Fn: fn}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -36,7 +37,8 @@ func TestTwoStallsAtOnce(t *testing.T) {
 			found[s.Processor] = &s
 		}
 		close(hold)
-		caught := in("one", "stallOne", scheduler.CauseChannel)(*found[0]) && in("two", "stallTwo", scheduler.CauseChannel)(*found[1])
+		caught := in("one", "stallOne", scheduler.CauseChannel)(*found[0]) &&
+			in("two", "stallTwo", scheduler.CauseChannel)(*found[1])
 		if caught {
 			o.named(t, "one", true) // or two's first: next drops it
 		}
@@ -71,10 +73,12 @@ func TestManyCoroutines(t *testing.T) {
 		}})
 		for n := 0; n < 10 && !caught; n++ { // no more have a stack, which one CPU needs
 			s, caught = o.caught(t, 0, func(s scheduler.Stall) bool {
-				return s.Name == "many" && s.Cause == scheduler.CauseComputation && strings.HasPrefix(s.Detail, "many coroutines")
+				return s.Name == "many" && s.Cause == scheduler.CauseComputation &&
+					strings.HasPrefix(s.Detail, "many coroutines")
 			})
 		}
-		if caught && !strings.Contains(s.Stack, "TestManyCoroutines") && !strings.Contains(s.Stack, "workerMain") && !strings.Contains(s.Detail, "no stack") {
+		if caught && !strings.Contains(s.Stack, "TestManyCoroutines") &&
+			!strings.Contains(s.Stack, "workerMain") && !strings.Contains(s.Detail, "no stack") {
 			t.Errorf("%+v", s) // in workerMain alone it is about to begin
 		}
 		stop.Store(true)
@@ -89,7 +93,8 @@ func TestLoopStalls(t *testing.T) {
 	within(t, 3*time.Minute)
 	o := observed{stalls: make(chan scheduler.Stall, 100)}
 	var err error
-	if o.Scheduler, err = scheduler.New(scheduler.Options{Watchdog: 20 * time.Millisecond, OnStall: o.record}); err != nil {
+	if o.Scheduler, err = scheduler.New(scheduler.Options{Watchdog: 20 * time.Millisecond,
+		OnStall: o.record}); err != nil {
 		t.Fatal(err)
 	}
 	hold, ended := make(chan int), make(chan error)
@@ -108,13 +113,16 @@ func TestLoopStalls(t *testing.T) {
 		s, ok := o.caught(t, 0, in("", "stallOne", scheduler.CauseChannel))
 		if !ok {
 			hold <- 1
-		} else if s.Coroutine != 0 || s.Site != "" || !strings.Contains(s.Stack, "processor.(*Processor).loop") {
+		} else if s.Coroutine != 0 || s.Site != "" ||
+			!strings.Contains(s.Stack, "processor.(*Processor).loop") {
 			t.Errorf("%+v", s)
 		}
 		return s, ok
 	})
 	close(hold)
-	o.next(t, "its end", func(s scheduler.Stall) bool { return s.Over && s.Cause == scheduler.CauseChannel })
+	o.next(t, "its end", func(s scheduler.Stall) bool {
+		return s.Over && s.Cause == scheduler.CauseChannel
+	})
 	last.Store(true) // and not before: the end of the loop is the watchdog's, too
 	for {
 		select {
@@ -252,7 +260,8 @@ func TestStallLines(t *testing.T) {
 	insist(t, func() (scheduler.Stall, bool) {
 		core, logs := observer.New(zap.InfoLevel)
 		o := observed{stalls: make(chan scheduler.Stall, 100)}
-		o.Scheduler = start(t, scheduler.Options{Processors: 1, LockThreads: true, Watchdog: 20 * time.Millisecond, OnStall: o.record, Logger: zap.New(core)})
+		o.Scheduler = start(t, scheduler.Options{Processors: 1, LockThreads: true,
+			Watchdog: 20 * time.Millisecond, OnStall: o.record, Logger: zap.New(core)})
 		hold := make(chan int)
 		o.Go(scheduler.Spawn{Name: "stuck", Site: here(), Fn: func() { stallOne(hold) }})
 		s, caught := o.caught(t, 0, in("stuck", "stallOne", scheduler.CauseChannel))
@@ -275,11 +284,14 @@ func stallLines(t *testing.T, s scheduler.Stall, logs *observer.ObservedLogs) {
 	}
 	first, last := mine[0], mine[1]
 	fields := first.ContextMap()
-	if first.Level != zap.WarnLevel || first.Message != "processor stalled" || fields["processor"] != int64(0) || fields["name"] != "stuck" ||
-		fields["site"] != s.Site || fields["cause"] != scheduler.CauseChannel || !strings.Contains(fields["stack"].(string), "stallOne") {
+	if first.Level != zap.WarnLevel || first.Message != "processor stalled" ||
+		fields["processor"] != int64(0) || fields["name"] != "stuck" ||
+		fields["site"] != s.Site || fields["cause"] != scheduler.CauseChannel ||
+		!strings.Contains(fields["stack"].(string), "stallOne") {
 		t.Errorf("%+v", first)
 	}
-	if last.Level != zap.InfoLevel || last.Message != "processor turns again" || last.ContextMap()["length"].(time.Duration) < s.Length {
+	if last.Level != zap.InfoLevel || last.Message != "processor turns again" ||
+		last.ContextMap()["length"].(time.Duration) < s.Length {
 		t.Errorf("%+v", last)
 	}
 }
@@ -289,7 +301,8 @@ func TestStallsInAFlood(t *testing.T) {
 	within(t, 5*time.Minute)
 	core, logs := observer.New(zap.WarnLevel)
 	o := observed{stalls: make(chan scheduler.Stall, 10_000)}
-	o.Scheduler = start(t, scheduler.Options{Processors: 1, LockThreads: true, Watchdog: 2 * time.Millisecond, OnStall: o.record, Logger: zap.New(core)})
+	o.Scheduler = start(t, scheduler.Options{Processors: 1, LockThreads: true,
+		Watchdog: 2 * time.Millisecond, OnStall: o.record, Logger: zap.New(core)})
 	began := time.Now()
 	const n = 100
 	for range n {
@@ -320,7 +333,8 @@ func TestStallsInAFlood(t *testing.T) {
 		}
 	}
 	if missed < len(all)-later {
-		t.Errorf("of the last %d stalls %d have gone without a stack, and %d may have had one", len(all), missed, later)
+		t.Errorf("of the last %d stalls %d have gone without a stack, and %d may have had one",
+			len(all), missed, later)
 	}
 }
 
@@ -337,15 +351,17 @@ func TestOnStallAndShutdown(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var o *scheduler.Scheduler
-			made, hold, free, entered := make(chan int), make(chan int), make(chan int), make(chan int)
+			made, hold, free, entered := make(chan int), make(chan int), make(chan int),
+				make(chan int)
 			var once sync.Once
-			o = start(t, scheduler.Options{Processors: 1, LockThreads: true, Watchdog: 10 * time.Millisecond, OnStall: func(scheduler.Stall) {
-				once.Do(func() {
-					<-made // its start may stall too
-					close(entered)
-					c.call(o, free)
-				})
-			}})
+			o = start(t, scheduler.Options{Processors: 1, LockThreads: true,
+				Watchdog: 10 * time.Millisecond, OnStall: func(scheduler.Stall) {
+					once.Do(func() {
+						<-made // its start may stall too
+						close(entered)
+						c.call(o, free)
+					})
+				}})
 			close(made)
 			o.Go(spawn(func() { stallOne(hold) }))
 			<-entered
@@ -361,7 +377,8 @@ func TestOnStallAndShutdown(t *testing.T) {
 // TestWatchdogOption: which thresholds are taken.
 func TestWatchdogOption(t *testing.T) {
 	for d, want := range map[time.Duration]string{
-		0: "", -1: "", time.Millisecond: "", time.Hour: "", 1: "Watchdog is 1ns", time.Millisecond - 1: "Watchdog is 999.999",
+		0: "", -1: "", time.Millisecond: "", time.Hour: "", 1: "Watchdog is 1ns",
+		time.Millisecond - 1: "Watchdog is 999.999",
 	} {
 		_, err := scheduler.New(scheduler.Options{Watchdog: d})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -374,11 +391,12 @@ func TestWatchdogOption(t *testing.T) {
 // others of that thread wait with it.
 func ExampleOptions_watchdog() {
 	channel, stalls := make(chan int), make(chan scheduler.Stall, 100)
-	s, err := scheduler.New(scheduler.Options{Processors: 1, LockThreads: true, Watchdog: time.Second, OnStall: func(s scheduler.Stall) {
-		if s.Name == "reader" {
-			stalls <- s
-		}
-	}})
+	s, err := scheduler.New(scheduler.Options{Processors: 1, LockThreads: true,
+		Watchdog: time.Second, OnStall: func(s scheduler.Stall) {
+			if s.Name == "reader" {
+				stalls <- s
+			}
+		}})
 	if err != nil || s.Start() != nil {
 		return
 	}

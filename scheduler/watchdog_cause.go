@@ -119,7 +119,8 @@ func oneOf(all []stacks.Stack) (s stacks.Stack, why string) {
 	for i, one := range all[:min(len(all), mostStacks)] {
 		fmt.Fprintf(&text, "one of %d, number %d:\n%s\n", len(all), i+1, one.Text)
 	}
-	return stacks.Stack{Text: strings.TrimSuffix(text.String(), "\n")}, fmt.Sprintf("the stack is one of %d", len(all))
+	return stacks.Stack{Text: strings.TrimSuffix(text.String(), "\n")},
+		fmt.Sprintf("the stack is one of %d", len(all))
 }
 
 // states says what the runtime's words for a goroutine's state mean.
@@ -230,7 +231,8 @@ func systemCall(funcs []string) string {
 	for _, f := range funcs {
 		name := f[strings.LastIndexByte(f, '.')+1:]
 		if !strings.HasPrefix(f, "runtime.") && !strings.HasPrefix(f, "internal/runtime/") &&
-			!strings.HasPrefix(strings.ToLower(strings.TrimPrefix(name, "Raw")), "syscall") && !strings.HasPrefix(name, "rawSyscall") {
+			!strings.HasPrefix(strings.ToLower(strings.TrimPrefix(name, "Raw")), "syscall") &&
+			!strings.HasPrefix(name, "rawSyscall") {
 			return f
 		}
 	}

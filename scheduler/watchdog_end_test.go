@@ -28,7 +28,8 @@ func TestStallEndsWhenItEnds(t *testing.T) {
 	}
 	over = began + 101*ms
 	for _, when := range []string{"before a check", "after one"} {
-		if got := s.Stalls(); len(got) != 1 || !got[0].Over || got[0].Length != 101*time.Millisecond {
+		if got := s.Stalls(); len(got) != 1 || !got[0].Over ||
+			got[0].Length != 101*time.Millisecond {
 			t.Errorf("%s: %+v", when, got)
 		}
 		turn = processor.Turn{Number: 6, Asleep: true}

@@ -29,18 +29,19 @@ func init() {
 // stalls when it is sent a line.
 func watched(threshold time.Duration, busy bool) {
 	again := make(chan int, 1)
-	s, err := scheduler.New(scheduler.Options{Processors: 2, LockThreads: true, Watchdog: threshold, OnStall: func(s scheduler.Stall) {
-		if s.Over {
-			return
-		}
-		fmt.Printf("stall %q %d\n", s.Name, s.Length.Milliseconds())
-		if s.Processor == 1 && s.Name == "" { // found on its way into the stall
-			select {
-			case again <- 1:
-			default:
+	s, err := scheduler.New(scheduler.Options{Processors: 2, LockThreads: true, Watchdog: threshold,
+		OnStall: func(s scheduler.Stall) {
+			if s.Over {
+				return
 			}
-		}
-	}})
+			fmt.Printf("stall %q %d\n", s.Name, s.Length.Milliseconds())
+			if s.Processor == 1 && s.Name == "" { // found on its way into the stall
+				select {
+				case again <- 1:
+				default:
+				}
+			}
+		}})
 	if err == nil {
 		err = s.Start()
 	}
@@ -218,7 +219,8 @@ func switches(t *testing.T, pid int) (n int) {
 			continue // the thread has ended
 		}
 		for line := range strings.Lines(string(text)) {
-			if name, value, ok := strings.Cut(line, ":"); ok && strings.HasSuffix(name, "voluntary_ctxt_switches") {
+			if name, value, ok := strings.Cut(line, ":"); ok &&
+				strings.HasSuffix(name, "voluntary_ctxt_switches") {
 				k, err := strconv.Atoi(strings.TrimSpace(value))
 				if err != nil {
 					t.Fatal(err)

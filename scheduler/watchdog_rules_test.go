@@ -120,7 +120,8 @@ func TestWatchdogRules(t *testing.T) {
 			{at: 3080, turn: 5, start: 1000, stalls: 1},
 			{at: 3200, turn: 6, start: 3100, stalls: 1, over: 100 * time.Millisecond},
 		}},
-		{"not begun", []seen{{at: 1000, turn: 0, start: 0}, {at: 9000, turn: 0, start: 0}, {at: 9900, turn: 0, start: 0}}},
+		{"not begun", []seen{{at: 1000, turn: 0, start: 0}, {at: 9000, turn: 0, start: 0},
+			{at: 9900, turn: 0, start: 0}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d, w := fakeWatchdog(t)
@@ -139,7 +140,8 @@ func TestWatchdogRules(t *testing.T) {
 					t.Fatalf("check %d: %d stalls, want %d", i, got, l.stalls)
 				}
 				if l.next != 0 && next != l.next*ms {
-					t.Errorf("check %d: next at %v ms, want %d", i, float64(next)/float64(ms), l.next)
+					t.Errorf("check %d: next at %v ms, want %d", i,
+						float64(next)/float64(ms), l.next)
 				}
 				if next <= l.at*ms {
 					t.Errorf("check %d: next at once", i)
@@ -147,8 +149,10 @@ func TestWatchdogRules(t *testing.T) {
 				if l.stalls == 0 {
 					continue
 				}
-				if last := d.recent[len(d.recent)-1]; last.Over != (l.over != 0) || last.Over && last.Length != l.over {
-					t.Errorf("check %d: over %v after %v, want %v", i, last.Over, last.Length, l.over)
+				if last := d.recent[len(d.recent)-1]; last.Over != (l.over != 0) || last.Over &&
+					last.Length != l.over {
+					t.Errorf("check %d: over %v after %v, want %v", i, last.Over,
+						last.Length, l.over)
 				}
 			}
 		})

@@ -29,7 +29,8 @@ type observed struct {
 func observe(t *testing.T, processors int, threshold time.Duration) observed {
 	t.Helper()
 	o := observed{stalls: make(chan scheduler.Stall, 10_000)}
-	o.Scheduler = start(t, scheduler.Options{Processors: processors, Watchdog: threshold, OnStall: o.record, LockThreads: true})
+	o.Scheduler = start(t, scheduler.Options{Processors: processors, Watchdog: threshold,
+		OnStall: o.record, LockThreads: true})
 	return o
 }
 
@@ -54,14 +55,19 @@ func (o observed) next(t *testing.T, what string, fits func(scheduler.Stall) boo
 // named returns the next report of a coroutine of that name.
 func (o observed) named(t *testing.T, name string, over bool) scheduler.Stall {
 	t.Helper()
-	return o.next(t, fmt.Sprintf("%q, over %v", name, over), func(s scheduler.Stall) bool { return s.Name == name && s.Over == over })
+	return o.next(t, fmt.Sprintf("%q, over %v", name, over), func(s scheduler.Stall) bool {
+		return s.Name == name && s.Over == over
+	})
 }
 
 // caught returns the next report of a stall of that Processor that begins, and
 // whether it fits.
-func (o observed) caught(t *testing.T, processor int, fits func(scheduler.Stall) bool) (s scheduler.Stall, ok bool) {
+func (o observed) caught(t *testing.T, processor int,
+	fits func(scheduler.Stall) bool) (s scheduler.Stall, ok bool) {
 	t.Helper()
-	s = o.next(t, "a stall", func(s scheduler.Stall) bool { return s.Processor == processor && !s.Over })
+	s = o.next(t, "a stall", func(s scheduler.Stall) bool {
+		return s.Processor == processor && !s.Over
+	})
 	return s, fits(s)
 }
 
@@ -97,7 +103,8 @@ type kind struct {
 
 // kinds makes one of each. They are good for one stall.
 func kinds(t *testing.T) []kind {
-	receive, selected, sleep, compute := make(chan int), make(chan int), new(atomic.Bool), new(atomic.Bool)
+	receive, selected, sleep, compute := make(chan int), make(chan int), new(atomic.Bool),
+		new(atomic.Bool)
 	var mu sync.Mutex
 	mu.Lock()
 	var rw sync.RWMutex
@@ -127,16 +134,24 @@ func kinds(t *testing.T) []kind {
 		w.Close()
 	})
 	return []kind{
-		{"receive", scheduler.CauseChannel, "chan receive", func() { <-receive }, func() { close(receive) }},
+		{"receive", scheduler.CauseChannel, "chan receive", func() { <-receive }, func() {
+			close(receive)
+		}},
 		{"select", scheduler.CauseChannel, "select", func() {
 			select {
 			case <-selected:
 			case <-t.Context().Done():
 			}
 		}, func() { close(selected) }},
-		{"mutex", scheduler.CauseMutex, "sync.Mutex.Lock", func() { mu.Lock() }, func() { mu.Unlock() }},
-		{"rwmutex", scheduler.CauseMutex, "sync.RWMutex.RLock", func() { rw.RLock() }, func() { rw.Unlock() }},
-		{"waitgroup", scheduler.CauseWait, "sync.WaitGroup.Wait", func() { wg.Wait() }, func() { wg.Done() }},
+		{"mutex", scheduler.CauseMutex, "sync.Mutex.Lock", func() { mu.Lock() }, func() {
+			mu.Unlock()
+		}},
+		{"rwmutex", scheduler.CauseMutex, "sync.RWMutex.RLock", func() { rw.RLock() }, func() {
+			rw.Unlock()
+		}},
+		{"waitgroup", scheduler.CauseWait, "sync.WaitGroup.Wait", func() { wg.Wait() }, func() {
+			wg.Done()
+		}},
 		{"cond", scheduler.CauseWait, "sync.Cond.Wait", func() {
 			condMu.Lock()
 			for !awake {
@@ -154,9 +169,15 @@ func kinds(t *testing.T) []kind {
 				time.Sleep(200 * time.Millisecond)
 			}
 		}, func() { sleep.Store(true) }},
-		{"read", scheduler.CauseSyscall, "syscall.read", func() { syscall.Read(raw[0], make([]byte, 1)) }, func() { syscall.Write(raw[1], []byte{1}) }},
-		{"flock", scheduler.CauseSyscall, "syscall.Flock", func() { syscall.Flock(theirs, syscall.LOCK_EX) }, func() { syscall.Flock(mine, syscall.LOCK_UN) }},
-		{"pipe", scheduler.CauseIO, "IO wait", func() { r.Read(make([]byte, 1)) }, func() { w.Write([]byte{1}) }},
+		{"read", scheduler.CauseSyscall, "syscall.read", func() {
+			syscall.Read(raw[0], make([]byte, 1))
+		}, func() { syscall.Write(raw[1], []byte{1}) }},
+		{"flock", scheduler.CauseSyscall, "syscall.Flock", func() {
+			syscall.Flock(theirs, syscall.LOCK_EX)
+		}, func() { syscall.Flock(mine, syscall.LOCK_UN) }},
+		{"pipe", scheduler.CauseIO, "IO wait", func() { r.Read(make([]byte, 1)) }, func() {
+			w.Write([]byte{1})
+		}},
 		{"computation", scheduler.CauseComputation, "", func() {
 			for !compute.Load() {
 			}
@@ -221,13 +242,15 @@ func stallBy(t *testing.T, k kind) (s scheduler.Stall, caught bool) {
 	if done.Load() {
 		t.Fatal("the test did not stall")
 	}
-	if s.Processor != 1 || s.Coroutine != id.Load() || s.Length < threshold || s.Began.Before(before) || s.Began.After(time.Now()) {
+	if s.Processor != 1 || s.Coroutine != id.Load() || s.Length < threshold ||
+		s.Began.Before(before) || s.Began.After(time.Now()) {
 		t.Errorf("%+v", s)
 	}
 	if !strings.Contains(s.Detail, k.detail) {
 		t.Errorf("cause %q, detail %q", s.Cause, s.Detail)
 	}
-	if !strings.Contains(s.Site, "watchdog_test.go:") || !strings.HasSuffix(s.Site, "scheduler_test.stallBy") {
+	if !strings.Contains(s.Site, "watchdog_test.go:") ||
+		!strings.HasSuffix(s.Site, "scheduler_test.stallBy") {
 		t.Errorf("site %q", s.Site)
 	}
 	if strings.Contains(s.Stack, "testing.(*M).Run") {
@@ -238,7 +261,8 @@ func stallBy(t *testing.T, k kind) (s scheduler.Stall, caught bool) {
 	}
 	k.release()
 	end := o.named(t, k.name, true)
-	if end.Coroutine != s.Coroutine || end.Length < s.Length || !end.Began.Equal(s.Began) || end.Stack != s.Stack {
+	if end.Coroutine != s.Coroutine || end.Length < s.Length || !end.Began.Equal(s.Began) ||
+		end.Stack != s.Stack {
 		t.Errorf("at its end: %+v", end)
 	}
 	shutdown(t, o.Scheduler)
@@ -261,7 +285,8 @@ func stallBy(t *testing.T, k kind) (s scheduler.Stall, caught bool) {
 
 func recorded(all []scheduler.Stall, s scheduler.Stall) bool {
 	for _, one := range all {
-		if one.Began.Equal(s.Began) && one.Coroutine == s.Coroutine && one.Length >= s.Length && one.Stack == s.Stack {
+		if one.Began.Equal(s.Began) && one.Coroutine == s.Coroutine && one.Length >= s.Length &&
+			one.Stack == s.Stack {
 			return true
 		}
 	}
