@@ -302,7 +302,8 @@ func TestPanicHandler(t *testing.T) {
 	start(t, netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) { infos <- i }})
 	h, _ := netco.GoNamed("bomb", func() { panic("boom") })
 	h.Join()
-	if i := <-infos; i.Value != "boom" || i.Name != "bomb" || i.Coroutine != h.ID() || !strings.Contains(string(i.Stack), "TestPanicHandler") {
+	if i := <-infos; i.Value != "boom" || i.Name != "bomb" || i.Coroutine != h.ID() ||
+		!strings.Contains(string(i.Stack), "TestPanicHandler") {
 		t.Errorf("told is %v %q %d", i.Value, i.Name, i.Coroutine)
 	}
 }

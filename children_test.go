@@ -76,7 +76,9 @@ func TestChildren(t *testing.T) {
 			})
 			h.Join()
 			if left.Load() != want || early.Load() != 0 || !deferred {
-				t.Errorf("%d of %d have ended, %d before the parent's deferred calls, which ran: %t", left.Load(), want, early.Load(), deferred)
+				t.Errorf(
+					"%d of %d have ended, %d before the parent's deferred calls, which ran: %t",
+					left.Load(), want, early.Load(), deferred)
 			}
 			for i := range handles {
 				if h := handles[i].Load(); h != nil && !h.Done() {

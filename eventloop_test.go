@@ -168,7 +168,10 @@ func TestDefaultEventLoopAgain(t *testing.T) {
 			if turns++; turns > 1 {
 				return i%3 != 0 || !slept.Load()
 			}
-			f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int { y.Yield(in); return 0 })
+			f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
+				y.Yield(in)
+				return 0
+			})
 			f.Resume(1)
 			netco.Go(func() {
 				f.Resume(1)

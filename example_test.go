@@ -74,7 +74,9 @@ func ExampleYield() {
 
 func ExampleGoNamed() {
 	netco.Run(func() {
-		if _, err := netco.GoNamed("greeter", func() { fmt.Println(netco.Self().Name()) }); err != nil {
+		if _, err := netco.GoNamed("greeter", func() {
+			fmt.Println(netco.Self().Name())
+		}); err != nil {
 			fmt.Println(err)
 		}
 	})

@@ -32,5 +32,6 @@ func KeepServing(p PanicInfo) {
 	if p.Name != "" {
 		name = fmt.Sprintf(" %q", p.Name)
 	}
-	fmt.Fprintf(os.Stderr, "netco: panic in coroutine %d%s on processor %d: %v\n\n%s\n", p.Coroutine, name, p.Processor, p.Value, p.Stack)
+	fmt.Fprintf(os.Stderr, "netco: panic in coroutine %d%s on processor %d: %v\n\n%s\n",
+		p.Coroutine, name, p.Processor, p.Value, p.Stack)
 }

@@ -99,7 +99,8 @@ func panics(s *scheduler.Scheduler) (n uint64) {
 // once, and it is counted.
 func TestKeepServing(t *testing.T) {
 	core, logged := observer.New(zap.InfoLevel)
-	if err := netco.Start(netco.Options{Processors: 2, OnPanic: netco.KeepServing, Logger: zap.New(core)}); err != nil {
+	if err := netco.Start(netco.Options{Processors: 2, OnPanic: netco.KeepServing,
+		Logger: zap.New(core)}); err != nil {
 		t.Fatal(err)
 	}
 	defer netco.Shutdown(context.Background())
@@ -153,7 +154,8 @@ func TestKeepServing(t *testing.T) {
 
 // TestPanicStorm: many panics leave nothing behind.
 func TestPanicStorm(t *testing.T) {
-	if err := netco.Start(netco.Options{Processors: 2, OnPanic: netco.KeepServing, Logger: zap.New(quietCore{})}); err != nil {
+	if err := netco.Start(netco.Options{Processors: 2, OnPanic: netco.KeepServing,
+		Logger: zap.New(quietCore{})}); err != nil {
 		t.Fatal(err)
 	}
 	defer netco.Shutdown(context.Background())

@@ -97,7 +97,8 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 	code := o.end(o.await(signals, failed, quiet), cancel, signals)
 	select {
 	case err := <-failed: // after the signal
-		if err != nil && !errors.Is(err, ErrShutdown) && !errors.Is(err, context.Canceled) && code < 128 {
+		if err != nil && !errors.Is(err, ErrShutdown) && !errors.Is(err, context.Canceled) &&
+			code < 128 {
 			o.report(err)
 			return max(code, ExitFailed)
 		}

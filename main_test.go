@@ -70,7 +70,11 @@ func playMain(scene string) int {
 			}
 		}
 	case "waits":
-		serve = func(context.Context) error { fmt.Println("ready"); netco.Sleep(time.Hour); return nil }
+		serve = func(context.Context) error {
+			fmt.Println("ready")
+			netco.Sleep(time.Hour)
+			return nil
+		}
 	case "late error":
 		serve = func(ctx context.Context) error {
 			fmt.Println("ready")
@@ -162,7 +166,8 @@ func (p *mainProcess) ends(code int) {
 	}
 	p.cmd.Wait()
 	if got := p.cmd.ProcessState.ExitCode(); got != code {
-		p.t.Errorf("exit code %d (%v), want %d; stderr: %s", got, p.cmd.ProcessState, code, p.err.String())
+		p.t.Errorf("exit code %d (%v), want %d; stderr: %s", got, p.cmd.ProcessState, code,
+			p.err.String())
 	}
 }
 
@@ -181,8 +186,10 @@ func TestMainEndsByItself(t *testing.T) {
 	}{
 		{"nothing", "draining: <nil>", "", netco.ExitOK},
 		{"error", "draining: no such thing", "no such thing", netco.ExitFailed},
-		{"goexit", "draining: netco: main has panicked or called Goexit", "called Goexit", netco.ExitFailed},
-		{"panic", "draining: netco: main has panicked or called Goexit", "has panicked", netco.ExitFailed},
+		{"goexit", "draining: netco: main has panicked or called Goexit", "called Goexit",
+			netco.ExitFailed},
+		{"panic", "draining: netco: main has panicked or called Goexit", "has panicked",
+			netco.ExitFailed},
 		{"started", "", "already started", netco.ExitFailed},
 		{"options", "", "Options.Processors", netco.ExitFailed},
 	} {

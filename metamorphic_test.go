@@ -44,21 +44,23 @@ func TestSameResultEverywhere(t *testing.T) {
 	for _, processors := range []int{1, 2, 8} {
 		for _, pool := range []int{0, -1} {
 			for _, locked := range []bool{false, true} {
-				t.Run(fmt.Sprintf("processors=%d,pool=%d,locked=%v", processors, pool, locked), func(t *testing.T) {
-					if err := netco.Start(netco.Options{Processors: processors, PoolCap: pool, LockThreads: locked}); err != nil {
-						t.Fatal(err)
-					}
-					for _, p := range programs {
-						if got := p.run(t); got != p.want {
-							t.Errorf("%s: %q, want %q", p.name, got, p.want)
+				t.Run(fmt.Sprintf("processors=%d,pool=%d,locked=%v", processors, pool, locked),
+					func(t *testing.T) {
+						if err := netco.Start(netco.Options{Processors: processors, PoolCap: pool,
+							LockThreads: locked}); err != nil {
+							t.Fatal(err)
 						}
-					}
-					ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-					defer cancel()
-					if err := netco.Shutdown(ctx); err != nil {
-						t.Errorf("Shutdown: %v", err)
-					}
-				})
+						for _, p := range programs {
+							if got := p.run(t); got != p.want {
+								t.Errorf("%s: %q, want %q", p.name, got, p.want)
+							}
+						}
+						ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+						defer cancel()
+						if err := netco.Shutdown(ctx); err != nil {
+							t.Errorf("Shutdown: %v", err)
+						}
+					})
 			}
 		}
 	}
@@ -469,7 +471,9 @@ func echoSum(t *testing.T) string {
 	return fmt.Sprint(sum.Load())
 }
 
-var localSum = coroutine.NewLocal(coroutine.LocalOptions[int]{Inherit: func(parent *int) int { return *parent }})
+var localSum = coroutine.NewLocal(coroutine.LocalOptions[int]{Inherit: func(parent *int) int {
+	return *parent
+}})
 
 // localSums gives each coroutine a number through a local that it inherits.
 func localSums(t *testing.T) string {

@@ -73,7 +73,11 @@ var scenes = map[string]func(t *testing.T) scene{
 	"mutex": func(t *testing.T) scene {
 		var m cosync.Mutex
 		m.Lock()
-		return scene{func() error { m.Lock(); defer m.Unlock(); return nil }, m.Unlock, free(m.TryLock, m.Unlock)}
+		return scene{func() error {
+			m.Lock()
+			defer m.Unlock()
+			return nil
+		}, m.Unlock, free(m.TryLock, m.Unlock)}
 	},
 	"mutex with a bound": func(t *testing.T) scene {
 		var m cosync.Mutex
@@ -89,12 +93,20 @@ var scenes = map[string]func(t *testing.T) scene{
 	"rwmutex, writers": func(t *testing.T) scene {
 		var m rwmutex.RWMutex
 		m.RLock()
-		return scene{func() error { m.Lock(); defer m.Unlock(); return nil }, m.RUnlock, free(m.TryLock, m.Unlock)}
+		return scene{func() error {
+			m.Lock()
+			defer m.Unlock()
+			return nil
+		}, m.RUnlock, free(m.TryLock, m.Unlock)}
 	},
 	"rwmutex, readers": func(t *testing.T) scene {
 		var m rwmutex.RWMutex
 		m.Lock()
-		return scene{func() error { m.RLock(); defer m.RUnlock(); return nil }, m.Unlock, free(m.TryLock, m.Unlock)}
+		return scene{func() error {
+			m.RLock()
+			defer m.RUnlock()
+			return nil
+		}, m.Unlock, free(m.TryLock, m.Unlock)}
 	},
 	"rwmutex, readers with a context": func(t *testing.T) scene {
 		var m rwmutex.RWMutex
@@ -140,7 +152,8 @@ var scenes = map[string]func(t *testing.T) scene{
 		a, b := channel.Make[int](0), channel.Make[int](0)
 		return scene{func() error {
 			var v int
-			i, err := channel.SelectTimeout(time.Hour, channel.RecvCase(a, &v), channel.SendCase(b, 1))
+			i, err := channel.SelectTimeout(time.Hour, channel.RecvCase(a, &v),
+				channel.SendCase(b, 1))
 			if i >= 0 && err == channel.ErrClosed {
 				return nil
 			}
@@ -200,7 +213,9 @@ var scenes = map[string]func(t *testing.T) scene{
 	"semaphore": func(t *testing.T) scene {
 		s := cosync.NewSemaphore(3)
 		s.Acquire(3)
-		return scene{func() error { s.Acquire(2); s.Release(2); return nil }, func() { s.Release(3) },
+		return scene{func() error { s.Acquire(2); s.Release(2); return nil }, func() {
+			s.Release(3)
+		},
 			free(func() bool { return s.TryAcquire(3) }, func() { s.Release(3) })}
 	},
 	"wait group": func(t *testing.T) scene {
@@ -237,7 +252,9 @@ var scenes = map[string]func(t *testing.T) scene{
 			t.Fatal(err)
 		}
 		c := make(chan int)
-		return scene{func() error { return p.Do(func() { <-c }) }, func() { close(c) }, func() error {
+		return scene{func() error { return p.Do(func() { <-c }) }, func() {
+			close(c)
+		}, func() error {
 			for p.Stats().Workers != 0 { // of those who were left too
 				p.CloseIdle()
 				runtime.Gosched()
@@ -373,7 +390,8 @@ func TestStopEndsEveryWait(t *testing.T) {
 					o := all[i]
 					o.h.Join()
 					if !o.deferred || o.returned && !errors.Is(o.err, netco.ErrShutdown) {
-						t.Errorf("%d: deferred calls ran: %t, returned: %t, %v", i, o.deferred, o.returned, o.err)
+						t.Errorf("%d: deferred calls ran: %t, returned: %t, %v", i, o.deferred,
+							o.returned, o.err)
 					}
 					o.h = netco.Handle{}
 				}

@@ -20,8 +20,10 @@ func TestTickerTicks(t *testing.T) {
 		var last time.Time
 		n := 0
 		for at := range tk.C.All() {
-			if n++; at.Sub(began) < time.Duration(n)*d || time.Since(began) < time.Duration(n)*d || !at.After(last) {
-				t.Fatalf("tick %d after %v, which says %v, and the one before %v", n, time.Since(began), at.Sub(began), last.Sub(began))
+			if n++; at.Sub(began) < time.Duration(n)*d || time.Since(began) < time.Duration(n)*d ||
+				!at.After(last) {
+				t.Fatalf("tick %d after %v, which says %v, and the one before %v", n,
+					time.Since(began), at.Sub(began), last.Sub(began))
 			}
 			if last = at; n == 50 {
 				break
@@ -82,7 +84,8 @@ func TestTickerForMany(t *testing.T) {
 		for i := range each {
 			if i%2 == 0 {
 				tk.C.Recv()
-			} else if _, err := channel.Select(channel.RecvCase(tk.C, nil), channel.RecvCase(netco.After(time.Hour), nil)); err != nil {
+			} else if _, err := channel.Select(channel.RecvCase(tk.C, nil),
+				channel.RecvCase(netco.After(time.Hour), nil)); err != nil {
 				t.Error(err)
 			}
 			got.Add(1)
@@ -118,7 +121,8 @@ func TestTickerReset(t *testing.T) {
 			t.Fatal(err)
 		}
 		waiting.Recv()
-		for _, d := range []time.Duration{2 * time.Hour, time.Microsecond, time.Hour, time.Microsecond, 3 * time.Millisecond} {
+		for _, d := range []time.Duration{2 * time.Hour, time.Microsecond, time.Hour,
+			time.Microsecond, 3 * time.Millisecond} {
 			tk.Reset(d)
 			netco.Sleep(10 * time.Microsecond)
 		}

@@ -28,13 +28,15 @@ func BenchmarkTimers(b *testing.B) {
 		})
 	}
 	never := channel.Make[int](0)
-	moved, fn, theirs := netco.NewTimer(time.Hour), netco.AfterFunc(time.Hour, f), time.NewTimer(time.Hour)
+	moved, fn, theirs := netco.NewTimer(time.Hour), netco.AfterFunc(time.Hour, f),
+		time.NewTimer(time.Hour)
 	for _, standing := range []string{"alone", "among10000"} {
 		var others []*netco.Timer
 		if standing != "alone" {
 			h, _ := netco.GoOn(0, func() {
 				for i := range 10_000 {
-					others = append(others, netco.AfterFunc(time.Hour+time.Duration(i)*time.Millisecond, f))
+					others = append(others,
+						netco.AfterFunc(time.Hour+time.Duration(i)*time.Millisecond, f))
 				}
 			})
 			netco.Join(h)
@@ -51,7 +53,8 @@ func BenchmarkTimers(b *testing.B) {
 	bench("Timer.Reset/time", func() { theirs.Reset(time.Second) })
 	bench("func Reset/netco", func() { fn.Reset(time.Second) })
 	bench("After in Select/netco", func() {
-		channel.Select(channel.RecvCase(never, nil), channel.RecvCase(netco.After(time.Hour), nil), channel.Default())
+		channel.Select(channel.RecvCase(never, nil), channel.RecvCase(netco.After(time.Hour), nil),
+			channel.Default())
 	})
 	bench("Ticker/netco, always due", func() { always.C.Recv() })
 	bench("Sleep/netco, 1ns", func() { netco.Sleep(1) })

@@ -30,35 +30,51 @@ var alarmKinds = map[string][2]func(d time.Duration) alarm{
 	"Timer": {
 		func(d time.Duration) alarm {
 			t := netco.NewTimer(d)
-			return alarm{t.Stop, t.Reset, tryOurs(t.C), func() { t.C.Recv() }, nil, func() string { return shapeOf(t.C.Len(), t.C.Cap()) }}
+			return alarm{t.Stop, t.Reset, tryOurs(t.C), func() { t.C.Recv() }, nil, func() string {
+				return shapeOf(t.C.Len(), t.C.Cap())
+			}}
 		},
 		func(d time.Duration) alarm {
 			t := time.NewTimer(d)
-			return alarm{t.Stop, t.Reset, tryTheirs(t.C), func() { <-t.C }, nil, func() string { return shapeOf(len(t.C), cap(t.C)) }}
+			return alarm{t.Stop, t.Reset, tryTheirs(t.C), func() { <-t.C }, nil, func() string {
+				return shapeOf(len(t.C), cap(t.C))
+			}}
 		},
 	},
 	"Ticker": {
 		func(d time.Duration) alarm {
 			t := netco.NewTicker(d)
-			return alarm{func() bool { t.Stop(); return false }, func(d time.Duration) bool { t.Reset(d); return false },
-				tryOurs(t.C), func() { t.C.Recv() }, nil, func() string { return shapeOf(t.C.Len(), t.C.Cap()) }}
+			return alarm{func() bool { t.Stop(); return false }, func(d time.Duration) bool {
+				t.Reset(d)
+				return false
+			},
+				tryOurs(t.C), func() { t.C.Recv() }, nil, func() string {
+					return shapeOf(t.C.Len(), t.C.Cap())
+				}}
 		},
 		func(d time.Duration) alarm {
 			t := time.NewTicker(d)
-			return alarm{func() bool { t.Stop(); return false }, func(d time.Duration) bool { t.Reset(d); return false },
-				tryTheirs(t.C), func() { <-t.C }, nil, func() string { return shapeOf(len(t.C), cap(t.C)) }}
+			stop := func() bool { t.Stop(); return false }
+			reset := func(d time.Duration) bool { t.Reset(d); return false }
+			return alarm{stop, reset,
+				tryTheirs(t.C), func() { <-t.C }, nil, func() string {
+					return shapeOf(len(t.C), cap(t.C))
+				}}
 		},
 	},
 	"AfterFunc": {
 		func(d time.Duration) alarm {
 			n := new(atomic.Int64)
 			t := netco.AfterFunc(d, func() { n.Add(1) })
-			return alarm{stop: t.Stop, reset: t.Reset, calls: n, shape: func() string { return fmt.Sprint(t.C == nil) }}
+			return alarm{stop: t.Stop, reset: t.Reset, calls: n, shape: func() string {
+				return fmt.Sprint(t.C == nil)
+			}}
 		},
 		func(d time.Duration) alarm {
 			n := new(atomic.Int64)
 			t := time.AfterFunc(d, func() { n.Add(1) })
-			return alarm{stop: t.Stop, reset: t.Reset, calls: n, shape: func() string { return fmt.Sprint(t.C == nil) }}
+			shape := func() string { return fmt.Sprint(t.C == nil) }
+			return alarm{stop: t.Stop, reset: t.Reset, calls: n, shape: shape}
 		},
 	},
 }
@@ -97,7 +113,8 @@ func (a alarm) play(script string) (log string) {
 	called := int64(0)
 	await := func() {
 		called++
-		for end := time.Now().Add(20 * time.Second); a.calls.Load() < called && time.Now().Before(end); {
+		for end := time.Now().Add(20 * time.Second); a.calls.Load() < called &&
+			time.Now().Before(end); {
 			netco.Sleep(time.Microsecond)
 		}
 	}
@@ -147,7 +164,8 @@ func TestTimersAsPackageTime(t *testing.T) {
 				steps[i] = "sfnrt"[r.IntN(5)]
 			}
 			for kind, both := range alarmKinds {
-				if a, b := both[0](far).play(string(steps)), both[1](far).play(string(steps)); a != b {
+				if a, b := both[0](far).play(string(steps)), both[1](far).play(
+					string(steps)); a != b {
 					t.Errorf("seed %d, %s:\nnetco %s\ntime  %s", seed, kind, a, b)
 				}
 			}
@@ -163,14 +181,24 @@ func TestTimerMisuse(t *testing.T) {
 		return ""
 	}
 	for name, c := range map[string][2]func(){
-		"NewTicker":            {func() { netco.NewTicker(0) }, func() { time.NewTicker(0) }},
-		"NewTicker negative":   {func() { netco.NewTicker(-1) }, func() { time.NewTicker(-1) }},
-		"Ticker.Reset":         {func() { netco.NewTicker(1).Reset(0) }, func() { time.NewTicker(1).Reset(0) }},
-		"zero Ticker":          {func() { new(netco.Ticker).Reset(1) }, func() { new(time.Ticker).Reset(1) }},
-		"zero Ticker, stopped": {func() { new(netco.Ticker).Stop() }, func() { new(time.Ticker).Stop() }},
-		"zero Timer":           {func() { new(netco.Timer).Reset(1) }, func() { new(time.Timer).Reset(1) }},
-		"zero Timer, stopped":  {func() { new(netco.Timer).Stop() }, func() { new(time.Timer).Stop() }},
-		"Tick":                 {func() { panic(netco.Tick(0) == nil) }, func() { panic(time.Tick(0) == nil) }},
+		"NewTicker":          {func() { netco.NewTicker(0) }, func() { time.NewTicker(0) }},
+		"NewTicker negative": {func() { netco.NewTicker(-1) }, func() { time.NewTicker(-1) }},
+		"Ticker.Reset": {func() { netco.NewTicker(1).Reset(0) }, func() {
+			time.NewTicker(1).Reset(0)
+		}},
+		"zero Ticker": {func() { new(netco.Ticker).Reset(1) }, func() {
+			new(time.Ticker).Reset(1)
+		}},
+		"zero Ticker, stopped": {func() { new(netco.Ticker).Stop() }, func() {
+			new(time.Ticker).Stop()
+		}},
+		"zero Timer": {func() { new(netco.Timer).Reset(1) }, func() {
+			new(time.Timer).Reset(1)
+		}},
+		"zero Timer, stopped": {func() { new(netco.Timer).Stop() }, func() {
+			new(time.Timer).Stop()
+		}},
+		"Tick": {func() { panic(netco.Tick(0) == nil) }, func() { panic(time.Tick(0) == nil) }},
 	} {
 		ours, theirs := said(c[0]), said(c[1])
 		if strings.TrimPrefix(ours, "netco: ") != strings.TrimPrefix(theirs, "time: ") {

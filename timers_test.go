@@ -81,7 +81,8 @@ func TestTimerComes(t *testing.T) {
 			return at
 		},
 		"Select": func(c *channel.Chan[time.Time]) (at time.Time) {
-			i, err := channel.Select(channel.RecvCase(netco.After(time.Hour), nil), channel.RecvCase(c, &at))
+			i, err := channel.Select(channel.RecvCase(netco.After(time.Hour), nil),
+				channel.RecvCase(c, &at))
 			if i != 1 || err != nil {
 				t.Error(i, err)
 			}
@@ -114,7 +115,8 @@ func TestTimerComes(t *testing.T) {
 	}
 	everywhere(t, func(t *testing.T) {
 		for name, receive := range ways {
-			for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond, 2 * time.Millisecond} {
+			for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond,
+				2 * time.Millisecond} {
 				began := time.Now()
 				c := netco.After(d)
 				if c.Len() != 0 || c.Cap() != 0 {
@@ -122,7 +124,8 @@ func TestTimerComes(t *testing.T) {
 				}
 				at := receive(c)
 				if at.Sub(began) < d || time.Since(began) < d || at.After(time.Now()) {
-					t.Errorf("%s: %v comes after %v, and says after %v", name, d, time.Since(began), at.Sub(began))
+					t.Errorf("%s: %v comes after %v, and says after %v", name, d, time.Since(began),
+						at.Sub(began))
 				}
 				if !quiet(c) {
 					t.Errorf("%s: it comes twice", name)
@@ -142,7 +145,8 @@ func TestTimerNever(t *testing.T) {
 				t.Errorf("RecvTimeout: %v", err)
 			}
 			var at time.Time
-			if i, err := channel.SelectTimeout(time.Millisecond, channel.RecvCase(c, &at)); i != -1 || !errors.Is(err, os.ErrDeadlineExceeded) {
+			if i, err := channel.SelectTimeout(time.Millisecond,
+				channel.RecvCase(c, &at)); i != -1 || !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("SelectTimeout: %d, %v", i, err)
 			}
 			ctx, cancel := context.WithCancel(context.Background())
@@ -150,7 +154,8 @@ func TestTimerNever(t *testing.T) {
 			if _, err := c.RecvContext(ctx); err != context.Canceled {
 				t.Errorf("RecvContext: %v", err)
 			}
-			if i, err := channel.SelectContext(ctx, channel.RecvCase(c, &at)); i != -1 || err != context.Canceled {
+			if i, err := channel.SelectContext(ctx, channel.RecvCase(c, &at)); i != -1 ||
+				err != context.Canceled {
 				t.Errorf("SelectContext: %d, %v", i, err)
 			}
 			later.Stop()
@@ -196,7 +201,8 @@ func TestTimerMoved(t *testing.T) {
 				other := channel.Make[int](0)
 				if !selecting {
 					tm.C.Recv()
-				} else if i, err := channel.Select(channel.RecvCase(other, &v), channel.RecvCase(tm.C, nil)); i != 1 || err != nil || v != 7 {
+				} else if i, err := channel.Select(channel.RecvCase(other, &v),
+					channel.RecvCase(tm.C, nil)); i != 1 || err != nil || v != 7 {
 					t.Error(i, err, v)
 				}
 				got.Add(1)
@@ -224,7 +230,8 @@ func TestTimerMoved(t *testing.T) {
 					netco.Sleep(time.Millisecond) // until they wait for nothing
 				}
 				tm.Reset(time.Duration(i) * 100 * time.Microsecond)
-				for end := time.Now().Add(20 * time.Second); got.Load() == i && time.Now().Before(end); {
+				for end := time.Now().Add(20 * time.Second); got.Load() == i &&
+					time.Now().Before(end); {
 					netco.Yield()
 				}
 				if got.Load() != i+1 {
@@ -278,7 +285,8 @@ func TestUnreferencedTimers(t *testing.T) {
 		c.Recv()
 		a, b, d := weak.Make(timer), weak.Make(ticker), weak.Make(c)
 		timer, ticker, c = nil, nil, nil
-		for end := time.Now().Add(20 * time.Second); a.Value() != nil || b.Value() != nil || d.Value() != nil; {
+		for end := time.Now().Add(20 * time.Second); a.Value() != nil || b.Value() != nil ||
+			d.Value() != nil; {
 			if time.Now().After(end) {
 				t.Fatal("they are kept")
 			}
@@ -390,7 +398,9 @@ func TestTimersAtAForcedEnd(t *testing.T) {
 	hour := netco.After(time.Hour)
 	wait(func() { hour.Recv() })
 	wait(func() { netco.After(time.Hour).Recv() })
-	wait(func() { channel.Select(channel.RecvCase(hour, nil), channel.RecvCase(netco.After(time.Hour), nil)) })
+	wait(func() {
+		channel.Select(channel.RecvCase(hour, nil), channel.RecvCase(netco.After(time.Hour), nil))
+	})
 	wait(func() { netco.Sleep(math.MaxInt64) })
 	wait(func() {
 		for range netco.Tick(time.Hour).All() {
@@ -401,7 +411,8 @@ func TestTimersAtAForcedEnd(t *testing.T) {
 		if _, err := hour.RecvTimeout(time.Hour); errors.Is(err, netco.ErrShutdown) {
 			errs.Add(1)
 		}
-		if _, err := channel.SelectTimeout(time.Hour, channel.RecvCase(hour, nil)); errors.Is(err, netco.ErrShutdown) {
+		if _, err := channel.SelectTimeout(time.Hour, channel.RecvCase(hour, nil)); errors.Is(err,
+			netco.ErrShutdown) {
 			errs.Add(1)
 		}
 	})
@@ -425,7 +436,8 @@ func TestTimersAtAForcedEnd(t *testing.T) {
 // TestSleep: not early, whatever the time; with none it yields.
 func TestSleep(t *testing.T) {
 	everywhere(t, func(t *testing.T) {
-		for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond, 20 * time.Microsecond, 3 * time.Millisecond} {
+		for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond,
+			20 * time.Microsecond, 3 * time.Millisecond} {
 			began := time.Now()
 			netco.Sleep(d)
 			if passed := time.Since(began); passed < d {
@@ -443,7 +455,10 @@ func TestSleep(t *testing.T) {
 				t.Errorf("Sleep(%v) does not yield", d)
 			}
 		}
-		h, _ := netco.GoLocal(func() { netco.Sleep(math.MaxInt64 - 1); t.Error("centuries have passed") })
+		h, _ := netco.GoLocal(func() {
+			netco.Sleep(math.MaxInt64 - 1)
+			t.Error("centuries have passed")
+		})
 		netco.Sleep(time.Millisecond)
 		if h.Done() {
 			t.Error("it does not sleep")
@@ -477,7 +492,9 @@ func TestTimerAllocs(t *testing.T) {
 			"Ticker":    {0, func() { ticker.Stop(); ticker.Reset(time.Nanosecond) }},
 			"func":      {0, func() { fn.Stop(); fn.Reset(time.Hour) }},
 			"receive":   {0, func() { ticker.C.Recv() }},
-			"select":    {0, func() { channel.Select(channel.RecvCase(ticker.C, nil), channel.RecvCase(tm.C, nil)) }},
+			"select": {0, func() {
+				channel.Select(channel.RecvCase(ticker.C, nil), channel.RecvCase(tm.C, nil))
+			}},
 			"AfterFunc": {1, func() {
 				if inside {
 					netco.AfterFunc(time.Hour, f).Stop()
@@ -557,7 +574,8 @@ func TestTimerHammer(t *testing.T) {
 			}
 		default:
 			both := []*counted{a, b}
-			if i, err := channel.SelectTimeout(time.Duration(r.IntN(50_000)), channel.RecvCase(a.C, nil), channel.RecvCase(b.C, nil)); err == nil {
+			if i, err := channel.SelectTimeout(time.Duration(r.IntN(50_000)),
+				channel.RecvCase(a.C, nil), channel.RecvCase(b.C, nil)); err == nil {
 				both[i].came.Add(1)
 			}
 		}
@@ -591,12 +609,15 @@ func TestTimerHammer(t *testing.T) {
 		if x.Stop() {
 			x.stopped.Add(1)
 		}
-		adds := func() bool { return x.set.Load() == x.came.Load()+x.stopped.Load()+x.replaced.Load() }
+		adds := func() bool {
+			return x.set.Load() == x.came.Load()+x.stopped.Load()+x.replaced.Load()
+		}
 		for end := time.Now().Add(10 * time.Second); !adds() && time.Now().Before(end); {
 			runtime.Gosched() // what has been started is on its way
 		}
 		if !adds() {
-			t.Errorf("%d: set %d times; came %d, stopped %d, replaced %d", i, x.set.Load(), x.came.Load(), x.stopped.Load(), x.replaced.Load())
+			t.Errorf("%d: set %d times; came %d, stopped %d, replaced %d", i, x.set.Load(),
+				x.came.Load(), x.stopped.Load(), x.replaced.Load())
 		}
 		came += x.came.Load()
 	}
