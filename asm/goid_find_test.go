@@ -28,7 +28,9 @@ func TestFindGoid(t *testing.T) {
 				s.words[7] = uintptr(s.id)
 			}
 		}, 160},
-		{"two", func(i int, s *numbered) { s.words[20], s.words[21] = uintptr(s.id), uintptr(s.id) }, 0},
+		{"two", func(i int, s *numbered) {
+			s.words[20], s.words[21] = uintptr(s.id), uintptr(s.id)
+		}, 0},
 		{"none", func(i int, s *numbered) {}, 0},
 		{"only the first's", func(i int, s *numbered) { s.words[20] = 100 }, 0},
 		{"no numbers", func(i int, s *numbered) { s.id = 0 }, 0},

@@ -26,7 +26,9 @@ func TestAllocation(t *testing.T) {
 	}{
 		{"Do", func() { p.Do(func() {}) }, 0},
 		{"CallOn", func() { blocking.CallOn(p, func() (int, error) { return 1, nil }) }, 1},
-		{"DoContext of Background", func() { p.DoContext(context.Background(), func(context.Context) {}) }, 0},
+		{"DoContext of Background", func() {
+			p.DoContext(context.Background(), func(context.Context) {})
+		}, 0},
 		{"DoContext", func() { p.DoContext(ctx, func(context.Context) {}) }, 2},
 	} {
 		testrun.First.Do(t, func() {

@@ -75,7 +75,8 @@ func CallOn[T any](p *Pool, fn func() (T, error)) (T, error) {
 }
 
 // CallContextOn is [CallContext] on a pool of one's own.
-func CallContextOn[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)) (T, error) {
+func CallContextOn[T any](ctx context.Context, p *Pool, fn func(context.Context) (T, error)) (T,
+	error) {
 	if err := ctx.Err(); err != nil {
 		var none T
 		return none, err

@@ -23,10 +23,15 @@ func TestContextDoneBefore(t *testing.T) {
 	for _, where := range testrun.Places {
 		where.Do(t, func() {
 			ran := false
-			if err := p.DoContext(ctx, func(context.Context) { ran = true }); err != context.Canceled || ran {
+			if err := p.DoContext(ctx, func(context.Context) {
+				ran = true
+			}); err != context.Canceled || ran {
 				t.Errorf("DoContext on a %s: %v, ran: %v", where.Name, err, ran)
 			}
-			n, err := blocking.CallContextOn(ctx, p, func(context.Context) (int, error) { ran = true; return 1, nil })
+			n, err := blocking.CallContextOn(ctx, p, func(context.Context) (int, error) {
+				ran = true
+				return 1, nil
+			})
 			if n != 0 || err != context.Canceled || ran {
 				t.Errorf("CallContextOn on a %s: %d, %v, ran: %v", where.Name, n, err, ran)
 			}
@@ -125,7 +130,9 @@ func TestContextDoneRunning(t *testing.T) {
 			make func() (context.Context, context.CancelFunc)
 			want error
 		}{
-			{"cancel", func() (context.Context, context.CancelFunc) { return context.WithCancel(context.Background()) }, context.Canceled},
+			{"cancel", func() (context.Context, context.CancelFunc) {
+				return context.WithCancel(context.Background())
+			}, context.Canceled},
 			{"deadline", func() (context.Context, context.CancelFunc) {
 				return context.WithTimeout(context.Background(), time.Millisecond)
 			}, context.DeadlineExceeded},
@@ -146,7 +153,9 @@ func TestContextDoneRunning(t *testing.T) {
 				}
 				// The coroutine's next parks are its own.
 				for range 100 {
-					if n, err := blocking.CallOn(p, func() (int, error) { return 7, nil }); n != 7 || err != nil {
+					if n, err := blocking.CallOn(p, func() (int, error) {
+						return 7, nil
+					}); n != 7 || err != nil {
 						t.Errorf("afterwards: %d, %v", n, err)
 					}
 				}

@@ -26,7 +26,9 @@ func TestResults(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), keyType{}, 42))
 	defer cancel()
 	pair := func() (int, error) { return 42, errOwn }
-	pairContext := func(ctx context.Context) (int, error) { return ctx.Value(keyType{}).(int), errOwn }
+	pairContext := func(ctx context.Context) (int, error) {
+		return ctx.Value(keyType{}).(int), errOwn
+	}
 	set := func(n *int) func(context.Context) {
 		return func(ctx context.Context) { *n = ctx.Value(keyType{}).(int) }
 	}
@@ -35,20 +37,41 @@ func TestResults(t *testing.T) {
 		call func() (int, error)
 		want error
 	}{
-		{"Do", func() (int, error) { n := 0; err := blocking.Do(func() { n = 42 }); return n, err }, nil},
+		{"Do", func() (int, error) {
+			n := 0
+			err := blocking.Do(func() { n = 42 })
+			return n, err
+		}, nil},
 		{"Call", func() (int, error) { return blocking.Call(pair) }, errOwn},
 		{"CallOn", func() (int, error) { return blocking.CallOn(p, pair) }, errOwn},
-		{"CallContext", func() (int, error) { return blocking.CallContext(ctx, pairContext) }, errOwn},
-		{"CallContextOn", func() (int, error) { return blocking.CallContextOn(ctx, p, pairContext) }, errOwn},
-		{"Pool.Do", func() (int, error) { n := 0; err := p.Do(func() { n = 42 }); return n, err }, nil},
-		{"DoContext", func() (int, error) { n := 0; err := blocking.DoContext(ctx, set(&n)); return n, err }, nil},
-		{"Pool.DoContext", func() (int, error) { n := 0; err := p.DoContext(ctx, set(&n)); return n, err }, nil},
+		{"CallContext", func() (int, error) {
+			return blocking.CallContext(ctx, pairContext)
+		}, errOwn},
+		{"CallContextOn", func() (int, error) {
+			return blocking.CallContextOn(ctx, p, pairContext)
+		}, errOwn},
+		{"Pool.Do", func() (int, error) {
+			n := 0
+			err := p.Do(func() { n = 42 })
+			return n, err
+		}, nil},
+		{"DoContext", func() (int, error) {
+			n := 0
+			err := blocking.DoContext(ctx, set(&n))
+			return n, err
+		}, nil},
+		{"Pool.DoContext", func() (int, error) {
+			n := 0
+			err := p.DoContext(ctx, set(&n))
+			return n, err
+		}, nil},
 	} {
 		for _, where := range testrun.Places {
 			where.Do(t, func() {
 				for range 3 {
 					if n, err := c.call(); n != 42 || err != c.want {
-						t.Errorf("%s on a %s: %d, %v, want 42, %v", c.name, where.Name, n, err, c.want)
+						t.Errorf("%s on a %s: %d, %v, want 42, %v", c.name, where.Name, n,
+							err, c.want)
 					}
 				}
 			})
@@ -149,13 +172,19 @@ func TestFiles(t *testing.T) {
 	name := t.TempDir() + "/file"
 	for _, where := range testrun.Places {
 		where.Do(t, func() {
-			if _, err := blocking.Call(func() ([]byte, error) { return os.ReadFile(name + where.Name) }); !os.IsNotExist(err) {
+			if _, err := blocking.Call(func() ([]byte, error) {
+				return os.ReadFile(name + where.Name)
+			}); !os.IsNotExist(err) {
 				t.Errorf("ReadFile of nothing: %v", err)
 			}
-			if err := blocking.Do(func() { os.WriteFile(name+where.Name, []byte("text"), 0o600) }); err != nil {
+			if err := blocking.Do(func() {
+				os.WriteFile(name+where.Name, []byte("text"), 0o600)
+			}); err != nil {
 				t.Error(err)
 			}
-			text, err := blocking.Call(func() ([]byte, error) { return os.ReadFile(name + where.Name) })
+			text, err := blocking.Call(func() ([]byte, error) {
+				return os.ReadFile(name + where.Name)
+			})
 			if string(text) != "text" || err != nil {
 				t.Errorf("ReadFile: %q, %v", text, err)
 			}

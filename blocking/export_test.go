@@ -43,7 +43,8 @@ func (p *Pool) Check() bool {
 		n++
 	}
 	return n == p.queue.length && p.workers >= len(p.idle) && p.untouched <= len(p.idle) &&
-		(n == 0 || len(p.idle) == 0 && p.workers >= p.limitLocked()) && (len(p.idle) == 0 || p.ticking)
+		(n == 0 || len(p.idle) == 0 && p.workers >= p.limitLocked()) &&
+		(len(p.idle) == 0 || p.ticking)
 }
 
 // Lock takes the pool's lock, until what it returns is called.

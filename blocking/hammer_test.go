@@ -196,7 +196,10 @@ func (h *hammer) cancelled(rnd *rand.Rand, body func(), runs *atomic.Int32) {
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(rnd.IntN(100))*time.Microsecond)
 		defer cancel()
 	}
-	n, err := blocking.CallContextOn(ctx, h.p, func(context.Context) (int, error) { body(); return 1, nil })
+	n, err := blocking.CallContextOn(ctx, h.p, func(context.Context) (int, error) {
+		body()
+		return 1, nil
+	})
 	switch {
 	case n == 1 && err == nil && runs.Load() == 1:
 	case n == 0 && errors.Is(err, want) && runs.Load() <= 1:

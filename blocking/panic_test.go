@@ -37,7 +37,9 @@ func TestPanic(t *testing.T) {
 			call  func()
 		}{
 			{"a text", "text", func() { p.Do(func() { whereItHappens("text") }) }},
-			{"an error", errOwn, func() { blocking.CallOn(p, func() (int, error) { whereItHappens(errOwn); return 0, nil }) }},
+			{"an error", errOwn, func() {
+				blocking.CallOn(p, func() (int, error) { whereItHappens(errOwn); return 0, nil })
+			}},
 			{"nil", nil, func() { p.Do(func() { whereItHappens(nil) }) }},
 			{"the runtime's", nil, func() {
 				p.Do(func() {
@@ -64,15 +66,18 @@ func TestPanic(t *testing.T) {
 				if c.value != nil && e.Value != c.value {
 					t.Errorf("%s: value %v, want %v", c.name, e.Value, c.value)
 				}
-				if _, isError := e.Value.(error); isError && !errors.Is(e, e.Value.(error)) || !isError && c.value == nil {
+				if _, isError := e.Value.(error); isError && !errors.Is(e, e.Value.(error)) ||
+					!isError && c.value == nil {
 					t.Errorf("%s: not the error %v", c.name, e.Value)
 				}
 				for _, text := range []string{string(e.Stack), e.Error()} {
-					if !strings.Contains(text, "whereItHappens") || !strings.Contains(text, "panic_test.go") {
+					if !strings.Contains(text, "whereItHappens") ||
+						!strings.Contains(text, "panic_test.go") {
 						t.Errorf("%s: the stack does not show where it happened:\n%s", c.name, text)
 					}
 				}
-				if n, err := blocking.CallOn(p, func() (int, error) { return 1, nil }); n != 1 || err != nil {
+				if n, err := blocking.CallOn(p, func() (int, error) { return 1, nil }); n != 1 ||
+					err != nil {
 					t.Errorf("after %s: %d, %v", c.name, n, err)
 				}
 			})
@@ -93,7 +98,9 @@ func TestPanicInPlace(t *testing.T) {
 func TestPanicReachesOnPanic(t *testing.T) {
 	p := pool(t, 1)
 	infos := make(chan netco.PanicInfo, 1)
-	if err := netco.Start(netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) { infos <- i }}); err != nil {
+	if err := netco.Start(netco.Options{Processors: 1, OnPanic: func(i netco.PanicInfo) {
+		infos <- i
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	defer force(t)
@@ -124,7 +131,8 @@ func TestGoexit(t *testing.T) {
 			after = true
 		})
 		if !deferred || after {
-			t.Errorf("%s: deferred calls ran: %v, what follows ran: %v", where.Name, deferred, after)
+			t.Errorf("%s: deferred calls ran: %v, what follows ran: %v", where.Name,
+				deferred, after)
 		}
 	}
 	if s := p.Stats(); s.Workers != 0 || s.Done != 2 {

@@ -164,8 +164,9 @@ func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return Stats{
-		Limit: p.limitLocked(), Workers: p.workers, Idle: len(p.idle), Running: p.workers - len(p.idle),
-		Queued: p.queue.length, Done: p.done, Abandoned: p.abandoned,
+		Limit: p.limitLocked(), Workers: p.workers, Idle: len(p.idle),
+		Running: p.workers - len(p.idle),
+		Queued:  p.queue.length, Done: p.done, Abandoned: p.abandoned,
 	}
 }
 
@@ -174,8 +175,10 @@ func (p *Pool) Stats() Stats {
 // From any thread; it does not allocate.
 func (p *Pool) Snapshot() Stats {
 	s := Stats{
-		Limit: int(p.shown.limit.Load()), Idle: int(p.shown.idle.Load()), Workers: int(p.shown.workers.Load()),
-		Queued: int(p.shown.queued.Load()), Done: p.shown.done.Load(), Abandoned: p.shown.abandoned.Load(),
+		Limit: int(p.shown.limit.Load()), Idle: int(p.shown.idle.Load()),
+		Workers: int(p.shown.workers.Load()),
+		Queued:  int(p.shown.queued.Load()), Done: p.shown.done.Load(),
+		Abandoned: p.shown.abandoned.Load(),
 	}
 	if s.Limit == 0 {
 		s.Limit = DefaultLimit

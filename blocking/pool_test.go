@@ -14,7 +14,8 @@ import (
 
 func TestLimits(t *testing.T) {
 	for _, n := range []int{0, -1} {
-		if p, err := blocking.New(n); p != nil || err == nil || !strings.HasPrefix(err.Error(), "blocking: limit ") {
+		if p, err := blocking.New(n); p != nil || err == nil ||
+			!strings.HasPrefix(err.Error(), "blocking: limit ") {
 			t.Errorf("New(%d): %v, %v", n, p, err)
 		}
 	}
@@ -88,7 +89,8 @@ func TestFIFO(t *testing.T) {
 	g, k := occupy(t, p)
 	var turns []int // of one worker
 	tasks := queue(t, p, 8, &turns)
-	if s := p.Stats(); s.Queued != 8 || s.Running != 1 || s.Workers != 1 || s.Idle != 0 || !p.Check() {
+	if s := p.Stats(); s.Queued != 8 || s.Running != 1 || s.Workers != 1 || s.Idle != 0 ||
+		!p.Check() {
 		t.Errorf("%+v", s)
 	}
 	close(g.opened)

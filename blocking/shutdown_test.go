@@ -44,7 +44,8 @@ func TestForcedShutdown(t *testing.T) {
 				if n != 0 || !errors.Is(err, netco.ErrShutdown) {
 					t.Errorf("of the one that runs: %d, %v", n, err)
 				}
-				if err := free.Do(starts); !errors.Is(err, netco.ErrShutdown) || free.Stats().Workers != 0 {
+				if err := free.Do(starts); !errors.Is(err, netco.ErrShutdown) ||
+					free.Stats().Workers != 0 {
 					t.Errorf("of a later one: %v, %+v", err, free.Stats())
 				}
 			})
@@ -152,7 +153,8 @@ func TestHammerShutdown(t *testing.T) {
 				for n := 0; ; n++ {
 					got, err := 0, error(nil)
 					if i%3 == 0 {
-						got, err = blocking.CallContextOn(ctx, p, func(context.Context) (int, error) { return n, nil })
+						got, err = blocking.CallContextOn(ctx, p,
+							func(context.Context) (int, error) { return n, nil })
 					} else {
 						got, err = blocking.CallOn(p, func() (int, error) { return n, nil })
 					}

@@ -79,7 +79,8 @@ func TestSnapshotWhileItWorks(t *testing.T) {
 			default:
 			}
 			s := p.Snapshot()
-			if s.Done < last || s.Running < 0 || s.Idle < 0 || s.Idle+s.Running != s.Workers || s.Workers > 3 || s.Limit != 3 || s.Queued > 20 || s.Queued < 0 {
+			if s.Done < last || s.Running < 0 || s.Idle < 0 || s.Idle+s.Running != s.Workers ||
+				s.Workers > 3 || s.Limit != 3 || s.Queued > 20 || s.Queued < 0 {
 				t.Errorf("after %d: %+v", last, s)
 				return
 			}

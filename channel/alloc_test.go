@@ -36,19 +36,26 @@ func TestAllocs(t *testing.T) {
 			defer ping.Close()
 			var v, w int
 			for what, f := range map[string]func(){
-				"buffered":       func() { buffered.Send(1); buffered.Recv() },
-				"try":            func() { buffered.TrySend(1); buffered.TryRecv() },
-				"bounded, ready": func() { buffered.SendTimeout(1, time.Hour); buffered.RecvTimeout(time.Hour) },
-				"ping-pong":      func() { ping.Send(1); pong.Recv() },
-				"bounded, waits": func() { ping.SendTimeout(1, time.Hour); pong.RecvTimeout(time.Hour) },
-				"time is over":   func() { pong.RecvTimeout(time.Microsecond) },
+				"buffered": func() { buffered.Send(1); buffered.Recv() },
+				"try":      func() { buffered.TrySend(1); buffered.TryRecv() },
+				"bounded, ready": func() {
+					buffered.SendTimeout(1, time.Hour)
+					buffered.RecvTimeout(time.Hour)
+				},
+				"ping-pong": func() { ping.Send(1); pong.Recv() },
+				"bounded, waits": func() {
+					ping.SendTimeout(1, time.Hour)
+					pong.RecvTimeout(time.Hour)
+				},
+				"time is over": func() { pong.RecvTimeout(time.Microsecond) },
 				"select, ready": func() {
 					channel.Select(channel.SendCase(buffered, 1), channel.RecvCase(pong, &w))
 					channel.Select(channel.RecvCase(buffered, &v), channel.RecvCase(pong, &w))
 				},
 				"select, default": func() {
 					var v, w int
-					channel.Select(channel.RecvCase(buffered, &v), channel.RecvCase(pong, &w), channel.Default())
+					channel.Select(channel.RecvCase(buffered, &v), channel.RecvCase(pong, &w),
+						channel.Default())
 				},
 				"select, waits": func() {
 					ping.Send(1)

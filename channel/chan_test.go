@@ -187,7 +187,8 @@ func TestTry(t *testing.T) {
 		try := func(want int, wantOK, wantDone bool) {
 			t.Helper()
 			if v, ok, done := c.TryRecv(); v != want || ok != wantOK || done != wantDone {
-				t.Errorf("TryRecv: %d, %v, %v, want %d, %v, %v", v, ok, done, want, wantOK, wantDone)
+				t.Errorf("TryRecv: %d, %v, %v, want %d, %v, %v", v, ok, done, want, wantOK,
+					wantDone)
 			}
 		}
 		try(0, false, false)
@@ -198,7 +199,9 @@ func TestTry(t *testing.T) {
 		c.Close()
 		try(2, true, true)
 		try(0, false, true)
-		if got := panicOf(func() { c.TrySend(1) }); !strings.Contains(got, "netco/channel: send on closed") {
+		if got := panicOf(func() {
+			c.TrySend(1)
+		}); !strings.Contains(got, "netco/channel: send on closed") {
 			t.Errorf("TrySend on closed: %q", got)
 		}
 	})
@@ -317,13 +320,16 @@ func TestNil(t *testing.T) {
 		if _, err := c.RecvTimeout(time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error(err)
 		}
-		if i, err := channel.SelectTimeout(time.Millisecond, channel.RecvCase(c, nil), channel.SendCase(c, 1)); i != -1 || err != os.ErrDeadlineExceeded {
+		if i, err := channel.SelectTimeout(time.Millisecond, channel.RecvCase(c, nil),
+			channel.SendCase(c, 1)); i != -1 || err != os.ErrDeadlineExceeded {
 			t.Error(i, err)
 		}
-		if i, err := channel.SelectTimeout(time.Millisecond); i != -1 || err != os.ErrDeadlineExceeded {
+		if i, err := channel.SelectTimeout(time.Millisecond); i != -1 ||
+			err != os.ErrDeadlineExceeded {
 			t.Error(i, err)
 		}
-		if i, err := channel.Select(channel.RecvCase(c, nil), channel.Default()); i != 1 || err != nil {
+		if i, err := channel.Select(channel.RecvCase(c, nil), channel.Default()); i != 1 ||
+			err != nil {
 			t.Error(i, err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
@@ -353,7 +359,8 @@ func TestBounds(t *testing.T) {
 		if err := c.SendTimeout(2, time.Millisecond); err != os.ErrDeadlineExceeded {
 			t.Error(err)
 		}
-		if i, err := channel.SelectContext(over, channel.SendCase(c, 2)); i != -1 || err != context.Canceled {
+		if i, err := channel.SelectContext(over, channel.SendCase(c, 2)); i != -1 ||
+			err != context.Canceled {
 			t.Error(i, err)
 		}
 		if v, err := c.RecvContext(over); v != 1 || err != nil {
@@ -365,7 +372,8 @@ func TestBounds(t *testing.T) {
 		if _, err := c.RecvTimeout(time.Millisecond); err != os.ErrDeadlineExceeded {
 			t.Error(err)
 		}
-		if i, err := channel.SelectTimeout(time.Millisecond, channel.RecvCase(c, nil)); i != -1 || err != os.ErrDeadlineExceeded {
+		if i, err := channel.SelectTimeout(time.Millisecond, channel.RecvCase(c, nil)); i != -1 ||
+			err != os.ErrDeadlineExceeded {
 			t.Error(i, err)
 		}
 		if s, r := c.Waiting(); s != 0 || r != 0 || c.Len() != 0 {

@@ -48,7 +48,8 @@ func TestAsGo(t *testing.T) {
 		synctest.Test(t, func(*testing.T) { gos = replay(p) })
 		for k := range p {
 			if ours[i][k] != gos[k] {
-				t.Fatalf("NETCO_SEED=%d: after step %d, %+v: ours %q, Go's %q\nall: %+v", seeds[i], k, p[k], ours[i][k], gos[k], p[:k+1])
+				t.Fatalf("NETCO_SEED=%d: after step %d, %+v: ours %q, Go's %q\nall: %+v", seeds[i],
+					k, p[k], ours[i][k], gos[k], p[:k+1])
 			}
 			for _, r := range strings.Fields(gos[k]) {
 				_, how, _ := strings.Cut(r, "=")
@@ -57,7 +58,8 @@ func TestAsGo(t *testing.T) {
 		}
 	}
 	if len(seeds) > 100 {
-		for _, how := range []string{"sent", "got:", "end", "panic", "full", "empty", "case0:", "case0:got:", "case1:", "default"} {
+		for _, how := range []string{"sent", "got:", "end", "panic", "full", "empty", "case0:",
+			"case0:got:", "case1:", "default"} {
 			if ends[how] == 0 {
 				t.Errorf("never ended with %q: %v", how, ends)
 			}
@@ -96,7 +98,8 @@ func drive(seed uint64) (program []action, results []string) {
 	program, results = append(program, first), append(results, "")
 	var ended []string
 	for n := 1; n < 60; n++ {
-		a := action{op: []string{"send", "send", "recv", "recv", "select", "select", "trysend", "tryrecv", "default"}[rnd.IntN(9)], c: rnd.IntN(3), v: n}
+		a := action{op: []string{"send", "send", "recv", "recv", "select", "select", "trysend",
+			"tryrecv", "default"}[rnd.IntN(9)], c: rnd.IntN(3), v: n}
 		switch {
 		case n > 56: // at the end, so that all waits end
 			a.op, a.c = "close", n-57
@@ -105,7 +108,9 @@ func drive(seed uint64) (program []action, results []string) {
 		}
 		for range 1 + rnd.IntN(3) {
 			p := part{rnd.IntN(2) == 0, rnd.IntN(3), n}
-			ready := func(p part) bool { return p.send && c[p.c].ReadyToSend() || !p.send && c[p.c].ReadyToReceive() }
+			ready := func(p part) bool {
+				return p.send && c[p.c].ReadyToSend() || !p.send && c[p.c].ReadyToReceive()
+			}
 			if slices.Contains(a.cases, p) || ready(p) && slices.ContainsFunc(a.cases, ready) {
 				continue // the same twice: their order in the queue is not defined
 			}
@@ -237,9 +242,11 @@ func goAct(c []chan int, a action) string {
 	var cases []reflect.SelectCase
 	for _, p := range a.cases {
 		if p.send {
-			cases = append(cases, reflect.SelectCase{Dir: reflect.SelectSend, Chan: reflect.ValueOf(c[p.c]), Send: reflect.ValueOf(p.v)})
+			cases = append(cases, reflect.SelectCase{Dir: reflect.SelectSend,
+				Chan: reflect.ValueOf(c[p.c]), Send: reflect.ValueOf(p.v)})
 		} else {
-			cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv, Chan: reflect.ValueOf(c[p.c])})
+			cases = append(cases, reflect.SelectCase{Dir: reflect.SelectRecv,
+				Chan: reflect.ValueOf(c[p.c])})
 		}
 	}
 	if a.op == "default" {

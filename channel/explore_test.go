@@ -44,9 +44,12 @@ func (m *model) state(b []byte) []byte {
 		for _, v := range c.buf {
 			b = append(b, byte(v))
 		}
-		b = append(b, m.number(i, c.free), m.number(i, c.sendq.front()), m.number(i, c.recvq.front()))
+		b = append(b, m.number(i, c.free), m.number(i, c.sendq.front()),
+			m.number(i, c.recvq.front()))
 		for _, s := range m.waiters[i] {
-			b = append(b, byte(m.w.Owner(s.w)), byte(s.value), flag(s.ok)|flag(s.queued)<<1|flag(s.send)<<2|flag(s.inSelect)<<3|flag(s.chosen)<<4, m.number(i, s.Link))
+			b = append(b, byte(m.w.Owner(s.w)), byte(s.value),
+				flag(s.ok)|flag(s.queued)<<1|flag(s.send)<<2|flag(s.inSelect)<<3|flag(s.chosen)<<4,
+				m.number(i, s.Link))
 		}
 	}
 	for i := range m.sent {
@@ -86,13 +89,16 @@ func (m *model) end() string {
 		}
 		switch {
 		case senders > 0 && receivers > 0 && c.sendq.front().w != c.recvq.front().w:
-			return fmt.Sprintf("channel %d: %d send and %d receive, and all wait", i, senders, receivers)
+			return fmt.Sprintf("channel %d: %d send and %d receive, and all wait", i, senders,
+				receivers)
 		case receivers > 0 && c.count > 0, senders > 0 && c.count < len(c.buf):
-			return fmt.Sprintf("channel %d: %d senders and %d receivers wait, %d values", i, senders, receivers, c.count)
+			return fmt.Sprintf("channel %d: %d senders and %d receivers wait, %d values", i,
+				senders, receivers, c.count)
 		case c.closed && senders+receivers > 0:
 			return fmt.Sprintf("channel %d: closed, and %d wait", i, senders+receivers)
 		case spare+senders+receivers != len(m.waiters[i]):
-			return fmt.Sprintf("channel %d: %d of %d slots left", i, spare+senders+receivers, len(m.waiters[i]))
+			return fmt.Sprintf("channel %d: %d of %d slots left", i, spare+senders+receivers,
+				len(m.waiters[i]))
 		}
 	}
 	return m.counts(true)
@@ -112,7 +118,8 @@ func (m *model) counts(over bool) string {
 			}
 		}
 		if m.got[v]+buffered > 1 || over && m.got[v]+buffered != m.sent[v] {
-			return fmt.Sprintf("value %d: sent %d, received %d, buffered %d", v, m.sent[v], m.got[v], buffered)
+			return fmt.Sprintf("value %d: sent %d, received %d, buffered %d", v, m.sent[v],
+				m.got[v], buffered)
 		}
 	}
 	return ""

@@ -32,11 +32,13 @@ func sendOne(c *channel.Chan[token], other *channel.Chan[token], v token, how in
 	case 1:
 		return c.SendTimeout(v, time.Duration(rand.IntN(60))*time.Microsecond) == nil
 	case 2:
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(60))*time.Microsecond)
+		ctx, cancel := context.WithTimeout(context.Background(),
+			time.Duration(rand.IntN(60))*time.Microsecond)
 		defer cancel()
 		return c.SendContext(ctx, v) == nil
 	case 3:
-		i, err := channel.SelectTimeout(time.Duration(rand.IntN(60))*time.Microsecond, channel.SendCase(c, v), channel.SendCase(other, v))
+		i, err := channel.SelectTimeout(time.Duration(rand.IntN(60))*time.Microsecond,
+			channel.SendCase(c, v), channel.SendCase(other, v))
 		return i >= 0 && err == nil
 	case 4:
 		return c.TrySend(v)
@@ -277,7 +279,8 @@ func TestRevocationHammer(t *testing.T) {
 // uses it, also while coroutines of its thread wait in it.
 func TestBias(t *testing.T) {
 	if !hasBarriers() {
-		t.Skip("this kernel has no membarrier(2), or this is a race build, in which no channel has an owner")
+		t.Skip("this kernel has no membarrier(2), or this is a race build, in which no channel " +
+			"has an owner")
 	}
 	testrun.With(t, 1, func() {
 		c := channel.Make[int](0)
@@ -388,7 +391,8 @@ func TestShutdown(t *testing.T) {
 			}
 			testrun.ShutdownByForce(t)
 			if unwound.Load() != 9 || returned.Load() != 3 {
-				t.Errorf("%d ended, %d of them with ErrShutdown; want 9, 3", unwound.Load(), returned.Load())
+				t.Errorf("%d ended, %d of them with ErrShutdown; want 9, 3", unwound.Load(),
+					returned.Load())
 			}
 			if waiting() != 0 || full.Len() != 1 {
 				t.Error("left behind:", waiting(), full.Len())

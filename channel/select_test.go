@@ -43,7 +43,8 @@ func TestSelectFair(t *testing.T) {
 	const mean = rounds / (cases - 1)
 	for i, n := range chosen {
 		if i != 3 && (n < mean*85/100 || n > mean*115/100) { // 12 standard deviations
-			t.Errorf("case %d was chosen %d times of %d, about %d are its due: %v", i, n, rounds, mean, chosen)
+			t.Errorf("case %d was chosen %d times of %d, about %d are its due: %v", i, n, rounds,
+				mean, chosen)
 		}
 	}
 }
@@ -58,10 +59,12 @@ func TestSelect(t *testing.T) {
 		check := func(what string, i, wantI int, err, wantErr error, wantV, wantW int) {
 			t.Helper()
 			if i != wantI || err != wantErr || v != wantV || w != wantW {
-				t.Errorf("%s: %d, %v; v, w = %d, %d; want %d, %v; %d, %d", what, i, err, v, w, wantI, wantErr, wantV, wantW)
+				t.Errorf("%s: %d, %v; v, w = %d, %d; want %d, %v; %d, %d", what, i, err, v, w,
+					wantI, wantErr, wantV, wantW)
 			}
 		}
-		i, err := channel.Select(channel.RecvCase(a, &v), channel.Default(), channel.RecvCase(b, &w))
+		i, err := channel.Select(channel.RecvCase(a, &v), channel.Default(),
+			channel.RecvCase(b, &w))
 		check("default", i, 1, err, nil, -1, -1)
 		i, err = channel.Select(channel.RecvCase(a, &v), channel.SendCase(b, 7))
 		check("send", i, 1, err, nil, -1, -1)
@@ -69,12 +72,14 @@ func TestSelect(t *testing.T) {
 		check("receive", i, 1, err, nil, -1, 7)
 
 		spawn(func() { a.Send(8) })
-		i, err = channel.Select(channel.RecvCase(a, &v), channel.RecvCase(b, &w), channel.RecvCase(a, nil), channel.RecvCase(a, &v))
+		i, err = channel.Select(channel.RecvCase(a, &v), channel.RecvCase(b, &w),
+			channel.RecvCase(a, nil), channel.RecvCase(a, &v))
 		if i == 2 {
 			v = 8
 		}
 		check("the same channel thrice", i&^3, 0, err, nil, 8, 7)
-		i, err = channel.SelectTimeout(time.Millisecond, channel.RecvCase(a, &v), channel.SendCase(a, 1))
+		i, err = channel.SelectTimeout(time.Millisecond, channel.RecvCase(a, &v),
+			channel.SendCase(a, 1))
 		if i != -1 {
 			t.Error("met itself:", i, err)
 		}
@@ -93,7 +98,9 @@ func TestSelect(t *testing.T) {
 		w = 5
 		i, err = channel.Select(channel.RecvCase(a, &v), channel.RecvCase(b, &w))
 		check("the end", i, 1, err, channel.ErrClosed, v, 0)
-		if got := panicOf(func() { channel.Select(channel.SendCase(b, 1)) }); got != "netco/channel: send on closed channel" {
+		if got := panicOf(func() {
+			channel.Select(channel.SendCase(b, 1))
+		}); got != "netco/channel: send on closed channel" {
 			t.Error("send on closed:", got)
 		}
 		if !a.TrySend(1) { // both guards are free after the panic, and a has no waiter

@@ -22,7 +22,8 @@ func onLockedThread(t testing.TB, f func()) {
 
 func waitGoroutines(t *testing.T, want int) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(
+		time.Millisecond) {
 		if runtime.NumGoroutine() <= want {
 			return
 		}
@@ -33,7 +34,8 @@ func waitGoroutines(t *testing.T, want int) {
 func needDirect(t testing.TB) {
 	t.Helper()
 	if !Direct() {
-		t.Skip("with the portable backend only a context's own goroutine suspends it; NETCO_CONTEXT=asm has more")
+		t.Skip("with the portable backend only a context's own goroutine suspends it; " +
+			"NETCO_CONTEXT=asm has more")
 	}
 }
 
@@ -102,7 +104,8 @@ func TestEnds(t *testing.T) {
 					<-done
 				}
 				if !survived {
-					t.Errorf("locked %v, Goexit %v, %d suspends: the resumer ended too", locked, goexit, suspends)
+					t.Errorf("locked %v, Goexit %v, %d suspends: the resumer ended too", locked,
+						goexit, suspends)
 				}
 			}
 		}

@@ -32,7 +32,8 @@ func TestFallbackSaysSo(t *testing.T) {
 		if n := strings.Count(text, "\n"); n != c.lines || n > 0 && !strings.HasSuffix(text, "\n") {
 			t.Errorf("%s=%q, %v: stderr %q, want %d lines", EnvVar, c.env, c.err, text, c.lines)
 		}
-		if c.lines > 0 && (!strings.Contains(text, c.err.Error()) || !strings.Contains(text, BackendPortable) || got != c.err.Error()) {
+		if c.lines > 0 && (!strings.Contains(text, c.err.Error()) ||
+			!strings.Contains(text, BackendPortable) || got != c.err.Error()) {
 			t.Errorf("%s=%q, %v: stderr %q, reason %q", EnvVar, c.env, c.err, text, got)
 		}
 	}
@@ -45,11 +46,13 @@ func TestSelectBackend(t *testing.T) {
 	defer func() { direct = was }()
 	direct = false
 	var stderr strings.Builder
-	if got := selectBackend("portable", &stderr, tryAsm); direct || got != "NETCO_CONTEXT=portable" {
+	if got := selectBackend("portable", &stderr, tryAsm); direct ||
+		got != "NETCO_CONTEXT=portable" {
 		t.Errorf("portable: direct %v, reason %q", direct, got)
 	}
 	selectBackend("turbo", &stderr, tryAsm)
-	want := "netco: NETCO_CONTEXT=\"turbo\" is neither \"asm\" nor \"portable\"; using the default\n"
+	want := "netco: NETCO_CONTEXT=\"turbo\" is neither \"asm\" nor \"portable\"; using the " +
+		"default\n"
 	if got, _, _ := strings.Cut(stderr.String(), "\n"); got+"\n" != want {
 		t.Errorf("stderr %q, want %q", stderr.String(), want)
 	}

@@ -191,7 +191,8 @@ func TestHandoff(t *testing.T) {
 			guests := make([]guest, c.guests)
 			for i := range guests {
 				g := &guests[i]
-				*g = guest{wake: make(chan int), blocky: c.blocky, goexit: i%3 == 0, seed: seed + uint64(i)}
+				*g = guest{wake: make(chan int), blocky: c.blocky, goexit: i%3 == 0,
+					seed: seed + uint64(i)}
 				if g.rounds = c.rounds; c.rounds > 100 {
 					g.rounds = Rounds(c.rounds)
 				}
@@ -214,7 +215,8 @@ func TestHandoff(t *testing.T) {
 			for i := range guests {
 				g := &guests[i]
 				if blocks += g.blocks; g.sum != g.blocks || g.problem != "" {
-					t.Errorf("seed %d: blocked %d times, woken %d times; %s", seed, g.blocks, g.sum, g.problem)
+					t.Errorf("seed %d: blocked %d times, woken %d times; %s", seed, g.blocks, g.sum,
+						g.problem)
 				}
 			}
 			if t.Logf("%d handoffs", blocks); (blocks > 0) != (c.blocky > 0) {

@@ -53,11 +53,13 @@ func TestForcingABackend(t *testing.T) {
 		{"ASM", usual, "", `netco: NETCO_CONTEXT="ASM" is neither "asm" nor "portable"; using the default` + "\n"},
 	} {
 		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), childVar+"=backend", context.EnvVar+"="+c.env, "GORACE=atexit_sleep_ms=0")
+		cmd.Env = append(os.Environ(), childVar+"=backend", context.EnvVar+"="+c.env,
+			"GORACE=atexit_sleep_ms=0")
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		if err := cmd.Run(); errors.Is(err, syscall.ENOEXEC) {
-			t.Skip("this binary runs under an emulator, which the kernel does not start for its children")
+			t.Skip("this binary runs under an emulator, which the kernel does not start for its " +
+				"children")
 		} else if err != nil {
 			t.Fatalf("%q: %v", c.env, err)
 		}
@@ -130,15 +132,18 @@ func TestThreadLocks(t *testing.T) {
 		"0,1": false, "1,0": false, "1,2": false, "1,1,2": false, "1,0,2": false,
 	} {
 		cmd := exec.Command(exe)
-		cmd.Env = append(os.Environ(), childVar+"="+locks, "GORACE=atexit_sleep_ms=0", "GOTRACEBACK=none")
+		cmd.Env = append(os.Environ(), childVar+"="+locks, "GORACE=atexit_sleep_ms=0",
+			"GOTRACEBACK=none")
 		out, err := cmd.CombinedOutput()
 		if errors.Is(err, syscall.ENOEXEC) {
-			t.Skip("this binary runs under an emulator, which the kernel does not start for its children")
+			t.Skip("this binary runs under an emulator, " +
+				"which the kernel does not start for its children")
 		}
 		switch text := string(out); {
 		case fits && (err != nil || !strings.HasSuffix(text, "switched and back")):
 			t.Errorf("%s: %v\n%.2000s", locks, err, text)
-		case !fits && (err == nil || strings.Contains(text, "switched") || !strings.Contains(text, "OS thread locking must match")):
+		case !fits && (err == nil || strings.Contains(text, "switched") ||
+			!strings.Contains(text, "OS thread locking must match")):
 			t.Errorf("%s: %v\n%.2000s", locks, err, text)
 		}
 	}

@@ -81,7 +81,8 @@ func TestRunOnInner(t *testing.T) {
 				var on uintptr
 				outer.RunOn(func() { on = asm.Getg() })
 				if on != inner.G() || ran != round {
-					t.Errorf("the function ran on %#x, not on %#x; resumed %d times, want %d", on, inner.G(), ran, round)
+					t.Errorf("the function ran on %#x, not on %#x; resumed %d times, want %d", on,
+						inner.G(), ran, round)
 				}
 			}
 			outer.Resume(&outer)

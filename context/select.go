@@ -60,9 +60,11 @@ func selectBackend(env string, stderr io.Writer, try func(anyRelease bool) error
 		return "self-test passed"
 	}
 	if env == BackendAsm {
-		fmt.Fprintf(stderr, "netco: %s=%s cannot be had: %v; using %s\n", EnvVar, env, err, BackendPortable)
+		fmt.Fprintf(stderr, "netco: %s=%s cannot be had: %v; using %s\n", EnvVar, env, err,
+			BackendPortable)
 	} else {
-		fmt.Fprintf(stderr, "netco: %v; using the %s backend, which switches slower (%s=%s silences this line)\n",
+		fmt.Fprintf(stderr, "netco: %v; using the %s backend, which switches slower (%s=%s "+
+			"silences this line)\n",
 			err, BackendPortable, EnvVar, BackendPortable)
 	}
 	return err.Error()

@@ -141,7 +141,8 @@ func TestIdentity(t *testing.T) {
 			t.Error("it has an identity before it has run")
 		}
 		c.Resume(&loop)
-		if inside == 0 || inside != got || inside != c.G() || inside == loop.G() || loop.G() != asm.Getg() {
+		if inside == 0 || inside != got || inside != c.G() || inside == loop.G() ||
+			loop.G() != asm.Getg() {
 			t.Errorf("identity %#x inside, %#x outside, the loop's is %#x", inside, c.G(), loop.G())
 		}
 		c.Resume(&c)

@@ -84,7 +84,8 @@ func BenchmarkMutexHeld(b *testing.B) {
 	}
 }
 
-func contend(b *testing.B, m sync.Locker, n int, short bool, run func(n int, f func(int), processors int)) {
+func contend(b *testing.B, m sync.Locker, n int, short bool,
+	run func(n int, f func(int), processors int)) {
 	b.ResetTimer()
 	run(n, func(int) {
 		for range b.N/n + 1 {

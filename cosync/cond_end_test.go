@@ -57,7 +57,8 @@ func TestCondShutdown(t *testing.T) {
 					<-has
 				}
 				testrun.ShutdownByForce(t)
-				if _, can := l.(interface{ LockTimeout(time.Duration) error }); can && refused.Load() != 4 {
+				if _, can := l.(interface{ LockTimeout(time.Duration) error }); can &&
+					refused.Load() != 4 {
 					t.Errorf("%d refused", refused.Load())
 				}
 				if unwound.Load() != 10 || inside.Load() != 10 {

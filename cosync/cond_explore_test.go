@@ -17,13 +17,16 @@ import (
 // token comes with one Signal, without L, or all with a Broadcast. None is left
 // while a thread waits. With two threads L is a Mutex, with more a simple lock.
 func TestCondEveryOrder(t *testing.T) {
-	for _, threads := range []string{"w s", "t s", "! s", "g s", "w w b", "t w s", "gt w s", "! t s", "t t b", "w s s", "t w s s"} {
+	for _, threads := range []string{"w s", "t s", "! s", "g s", "w w b", "t w s", "gt w s",
+		"! t s", "t t b", "w s s", "t w s s"} {
 		t.Run(threads, func(t *testing.T) {
 			restoreSeams(t)
 			if threads == "t w s s" {
 				testenv.Long(t)
 			}
-			explore.Run(t, func(w *explore.World) explore.Program { return condProgram(w, threads) }, explore.Limits{})
+			explore.Run(t, func(w *explore.World) explore.Program {
+				return condProgram(w, threads)
+			}, explore.Limits{})
 		})
 	}
 }
@@ -85,7 +88,8 @@ func condProgram(w *explore.World, threads string) explore.Program {
 	tokens, inside := 0, 0
 	p := explore.Program{
 		State: func(b []byte) []byte {
-			b = append(b, byte(m.state.Load()), byte(m.waiters.Load()), byte(tokens), byte(inside), byte(s))
+			b = append(b, byte(m.state.Load()), byte(m.waiters.Load()), byte(tokens), byte(inside),
+				byte(s))
 			if c.hasWaiters.Load() {
 				b = append(b, 1)
 			}
@@ -101,7 +105,8 @@ func condProgram(w *explore.World, threads string) explore.Program {
 			switch n := len(w.Queue(&c.queue)); {
 			case tokens > 0 && n > 0:
 				return fmt.Sprintf("%d tokens are left, and %d wait", tokens, n)
-			case s != 0 || m.state.Load() != free || !m.queue.Empty() || c.hasWaiters.Load() != (n > 0):
+			case s != 0 || m.state.Load() != free || !m.queue.Empty() ||
+				c.hasWaiters.Load() != (n > 0):
 				return "not as new"
 			}
 			return ""

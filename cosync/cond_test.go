@@ -96,10 +96,18 @@ func TestCondBounds(t *testing.T) {
 		wait func(*cosync.Cond) error
 		want error
 	}{
-		{"WaitTimeout(0)", func(c *cosync.Cond) error { return c.WaitTimeout(0) }, os.ErrDeadlineExceeded},
-		{"WaitTimeout(1ms)", func(c *cosync.Cond) error { return c.WaitTimeout(time.Millisecond) }, os.ErrDeadlineExceeded},
-		{"WaitContext(over)", func(c *cosync.Cond) error { return c.WaitContext(ctx) }, context.Canceled},
-		{"WaitContext(1ms)", func(c *cosync.Cond) error { return c.WaitContext(soon()) }, context.DeadlineExceeded},
+		{"WaitTimeout(0)", func(c *cosync.Cond) error {
+			return c.WaitTimeout(0)
+		}, os.ErrDeadlineExceeded},
+		{"WaitTimeout(1ms)", func(c *cosync.Cond) error {
+			return c.WaitTimeout(time.Millisecond)
+		}, os.ErrDeadlineExceeded},
+		{"WaitContext(over)", func(c *cosync.Cond) error {
+			return c.WaitContext(ctx)
+		}, context.Canceled},
+		{"WaitContext(1ms)", func(c *cosync.Cond) error {
+			return c.WaitContext(soon())
+		}, context.DeadlineExceeded},
 		{"signalled in time", func(c *cosync.Cond) error {
 			go func() { cosync.Await(c, 1); c.Signal() }()
 			return c.WaitTimeout(time.Hour)

@@ -89,7 +89,10 @@ func TestWaitShutdown(t *testing.T) {
 	ended := make(chan error, 2)
 	for i, ctx := range []context.Context{ctx, context.Background()} {
 		parked := make(chan *coroutine.Coroutine, 1)
-		if _, err := netco.GoOn(i, func() { parked <- coroutine.Current(); ended <- cosync.Wait(ctx) }); err != nil {
+		if _, err := netco.GoOn(i, func() {
+			parked <- coroutine.Current()
+			ended <- cosync.Wait(ctx)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		for co := <-parked; co.Reason() != coroutine.ReasonContext; {

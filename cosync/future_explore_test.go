@@ -22,7 +22,8 @@ func futureProgram(threads string) func(*explore.World) explore.Program {
 				if f.done.Load() {
 					done = 1
 				}
-				return w.AppendQueue(append(b, done, byte(f.value), byte(won), byte(wins)), &f.queue)
+				return w.AppendQueue(append(b, done, byte(f.value), byte(won), byte(wins)),
+					&f.queue)
 			},
 			Check: func(*explore.Thread) string {
 				if queue := w.Queue(&f.queue); f.done.Load() && !f.guard.Held() && len(queue) != 0 {
@@ -68,7 +69,10 @@ func TestFutureEveryOrder(t *testing.T) {
 	if goruntime.RaceEnabled {
 		t.Skip("one thread at a time, for long")
 	}
-	for _, threads := range []string{"S S -", "S - -", "S g t", "S gt c", "S !t !", "S S gc", "S S t -"} {
-		t.Run(threads, func(t *testing.T) { explore.Run(t, futureProgram(threads), explore.Limits{Early: 1}) })
+	for _, threads := range []string{"S S -", "S - -", "S g t", "S gt c", "S !t !", "S S gc",
+		"S S t -"} {
+		t.Run(threads, func(t *testing.T) {
+			explore.Run(t, futureProgram(threads), explore.Limits{Early: 1})
+		})
 	}
 }

@@ -108,7 +108,8 @@ func TestFutureHammer(t *testing.T) {
 			case 0:
 				v, err = f.GetTimeout(time.Duration(r.IntN(20)) * time.Microsecond)
 			case 1:
-				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.IntN(20))*time.Microsecond)
+				ctx, cancel := context.WithTimeout(context.Background(),
+					time.Duration(r.IntN(20))*time.Microsecond)
 				v, err = f.GetContext(ctx)
 				cancel()
 			default:
@@ -173,18 +174,25 @@ func TestFutureShutdown(t *testing.T) {
 // TestAsync: however the function ends, the Future is completed.
 func TestAsync(t *testing.T) {
 	var unhandled atomic.Int32
-	if err := netco.Start(netco.Options{Processors: 2, OnPanic: func(netco.PanicInfo) { unhandled.Add(1) }}); err != nil {
+	if err := netco.Start(netco.Options{Processors: 2, OnPanic: func(netco.PanicInfo) {
+		unhandled.Add(1)
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	failed := errors.New("failed")
 	check := func() {
-		if v, err := cosync.Async(func() (int, error) { return 1, nil }).Get(); v != 1 || err != nil {
+		if v, err := cosync.Async(func() (int, error) { return 1, nil }).Get(); v != 1 ||
+			err != nil {
 			t.Errorf("a value: %d, %v", v, err)
 		}
-		if v, err := cosync.Async(func() (int, error) { return 2, failed }).Get(); v != 2 || err != failed {
+		if v, err := cosync.Async(func() (int, error) { return 2, failed }).Get(); v != 2 ||
+			err != failed {
 			t.Errorf("an error: %d, %v", v, err)
 		}
-		if _, err := cosync.Async(func() (int, error) { runtime.Goexit(); return 0, nil }).Get(); err != cosync.ErrGoexit {
+		if _, err := cosync.Async(func() (int, error) {
+			runtime.Goexit()
+			return 0, nil
+		}).Get(); err != cosync.ErrGoexit {
 			t.Errorf("Goexit: %v", err)
 		}
 		_, err := cosync.Async(func() (int, error) { return panicsInvalid() }).Get()
@@ -192,10 +200,13 @@ func TestAsync(t *testing.T) {
 		if !errors.As(err, &p) || !errors.Is(err, os.ErrInvalid) || p.Value != os.ErrInvalid {
 			t.Fatalf("a panic: %v", err)
 		}
-		if !strings.Contains(string(p.Stack), "cosync_test.panicsInvalid") || !strings.HasPrefix(p.Error(), "invalid argument\n") {
+		if !strings.Contains(string(p.Stack), "cosync_test.panicsInvalid") ||
+			!strings.HasPrefix(p.Error(), "invalid argument\n") {
 			t.Errorf("a panic's error: %v", p)
 		}
-		if in, err := cosync.Async(func() (*netco.Coroutine, error) { return netco.Self(), nil }).Get(); in == nil || err != nil {
+		if in, err := cosync.Async(func() (*netco.Coroutine, error) {
+			return netco.Self(), nil
+		}).Get(); in == nil || err != nil {
 			t.Errorf("not in a coroutine: %v", err)
 		}
 	}
@@ -204,7 +215,10 @@ func TestAsync(t *testing.T) {
 	if n := unhandled.Load(); n != 0 {
 		t.Errorf("%d panics reached OnPanic", n)
 	}
-	site, _ := cosync.Async(func() (string, error) { file, _ := netco.Self().Site(); return file, nil }).Get()
+	site, _ := cosync.Async(func() (string, error) {
+		file, _ := netco.Self().Site()
+		return file, nil
+	}).Get()
 	if !strings.HasSuffix(site, "future_test.go") {
 		t.Errorf("created in %q", site)
 	}
@@ -280,6 +294,8 @@ func TestFutureAllocs(t *testing.T) {
 			}
 		}
 		check("Get, waiting", wait((*cosync.Future[int]).Get))
-		check("GetTimeout, waiting", wait(func(f *cosync.Future[int]) (int, error) { return f.GetTimeout(time.Hour) }))
+		check("GetTimeout, waiting", wait(func(f *cosync.Future[int]) (int, error) {
+			return f.GetTimeout(time.Hour)
+		}))
 	})
 }

@@ -69,7 +69,8 @@ func TestGroupContext(t *testing.T) {
 		g, ctx := cosync.WithContext(context.Background())
 		g.Go(func() error { return cosync.Wait(ctx) })
 		g.Go(func() error { return failed })
-		if err := g.Wait(); err != failed || context.Cause(ctx) != failed || ctx.Err() != context.Canceled {
+		if err := g.Wait(); err != failed || context.Cause(ctx) != failed ||
+			ctx.Err() != context.Canceled {
 			t.Errorf("Wait: %v; the context: %v because of %v", err, ctx.Err(), context.Cause(ctx))
 		}
 		g, ctx = cosync.WithContext(context.Background())
@@ -249,7 +250,9 @@ func TestGroupEnds(t *testing.T) {
 		g.Go(func() error { panicsInvalid(); return nil })
 		err := g.Wait()
 		var p *cosync.PanicError
-		if !errors.As(err, &p) || p.Value != os.ErrInvalid || !strings.Contains(string(p.Stack), "cosync_test.panicsInvalid") || context.Cause(ctx) != err {
+		if !errors.As(err, &p) || p.Value != os.ErrInvalid ||
+			!strings.Contains(string(p.Stack), "cosync_test.panicsInvalid") ||
+			context.Cause(ctx) != err {
 			t.Errorf("a panic: %v; the context: %v", err, context.Cause(ctx))
 		}
 	}
@@ -257,7 +260,8 @@ func TestGroupEnds(t *testing.T) {
 	testrun.In(t, 0, check)
 	for range 2 {
 		p := <-panics
-		if p.Value != any(os.ErrInvalid) || !strings.Contains(string(p.Stack), "cosync_test.panicsInvalid") {
+		if p.Value != any(os.ErrInvalid) ||
+			!strings.Contains(string(p.Stack), "cosync_test.panicsInvalid") {
 			t.Errorf("OnPanic got %v\n%s", p.Value, p.Stack)
 		}
 	}

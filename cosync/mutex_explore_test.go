@@ -17,7 +17,8 @@ import (
 // of their shared accesses. A woken waiter may be local or not, starved or not.
 // No waiter passes another that queued before it.
 func TestMutexEveryOrder(t *testing.T) {
-	for _, threads := range []string{"- -", "- - -", "g g", "- g -", "! !", "t t", "c gt", "! t -", "t t !", "-2 -2", "-2 t", "try -2", "-2 - -"} {
+	for _, threads := range []string{"- -", "- - -", "g g", "- g -", "! !", "t t", "c gt", "! t -",
+		"t t !", "-2 -2", "-2 t", "try -2", "-2 - -"} {
 		t.Run(threads, func(t *testing.T) {
 			restoreSeams(t)
 			if threads == "-2 - -" || threads == "t t !" || threads == "! t -" {
@@ -27,7 +28,9 @@ func TestMutexEveryOrder(t *testing.T) {
 			if len(strings.Fields(threads)) > 2 {
 				early = 0
 			}
-			explore.Run(t, func(w *explore.World) explore.Program { return mutexProgram(w, threads) }, explore.Limits{Early: early})
+			explore.Run(t, func(w *explore.World) explore.Program {
+				return mutexProgram(w, threads)
+			}, explore.Limits{Early: early})
 		})
 	}
 }
@@ -128,7 +131,9 @@ func seams(w *explore.World) {
 // restoreSeams undoes seams at the end of the test.
 func restoreSeams(t *testing.T) {
 	wasStarved, wasSame, wasBarges, couldSpin := starved, sameThread, maxBarges, canSpin
-	t.Cleanup(func() { starved, sameThread, maxBarges, canSpin = wasStarved, wasSame, wasBarges, couldSpin })
+	t.Cleanup(func() {
+		starved, sameThread, maxBarges, canSpin = wasStarved, wasSame, wasBarges, couldSpin
+	})
 }
 
 // lockAs locks m in the way of the kind and reports whether it did.

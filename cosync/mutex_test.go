@@ -57,7 +57,9 @@ func TestMutexWithoutWait(t *testing.T) {
 		{"LockTimeout(0)", func() error { return m.LockTimeout(0) }, os.ErrDeadlineExceeded},
 		{"LockTimeout(-1)", func() error { return m.LockTimeout(-1) }, os.ErrDeadlineExceeded},
 		{"LockTimeout(1ns)", func() error { return m.LockTimeout(1) }, os.ErrDeadlineExceeded},
-		{"LockTimeout(1ms)", func() error { return m.LockTimeout(time.Millisecond) }, os.ErrDeadlineExceeded},
+		{"LockTimeout(1ms)", func() error {
+			return m.LockTimeout(time.Millisecond)
+		}, os.ErrDeadlineExceeded},
 		{"LockContext(over)", func() error { return m.LockContext(ctx) }, context.Canceled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -82,9 +84,12 @@ var lockers = []struct {
 }{
 	{"Lock", func(m *cosync.Mutex, _ int) bool { m.Lock(); return true }},
 	{"TryLock", func(m *cosync.Mutex, _ int) bool { return m.TryLock() }},
-	{"LockTimeout", func(m *cosync.Mutex, i int) bool { return m.LockTimeout(time.Duration(i%50)*time.Microsecond) == nil }},
+	{"LockTimeout", func(m *cosync.Mutex, i int) bool {
+		return m.LockTimeout(time.Duration(i%50)*time.Microsecond) == nil
+	}},
 	{"LockContext", func(m *cosync.Mutex, i int) bool {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i%50)*time.Microsecond)
+		ctx, cancel := context.WithTimeout(context.Background(),
+			time.Duration(i%50)*time.Microsecond)
 		defer cancel()
 		return m.LockContext(ctx) == nil
 	}},

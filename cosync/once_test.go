@@ -37,7 +37,9 @@ func TestOnce(t *testing.T) {
 // TestOnceFails: an f that panics or ends its coroutine has been done.
 func TestOnceFails(t *testing.T) {
 	testrun.Start(t, 2)
-	for name, f := range map[string]func(){"panic": func() { panic("ouch") }, "Goexit": runtime.Goexit} {
+	for name, f := range map[string]func(){"panic": func() {
+		panic("ouch")
+	}, "Goexit": runtime.Goexit} {
 		var o cosync.Once
 		crowd(t, 6, func(int) {
 			defer func() {

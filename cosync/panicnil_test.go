@@ -14,7 +14,8 @@ import (
 // counts as a panic. It was taken for a Goexit.
 func TestPanicNil(t *testing.T) {
 	t.Setenv("GODEBUG", "panicnil=1")
-	s, err := scheduler.New(scheduler.Options{Processors: 1, Watchdog: -1, OnPanic: func(scheduler.PanicInfo) {}})
+	s, err := scheduler.New(scheduler.Options{Processors: 1, Watchdog: -1,
+		OnPanic: func(scheduler.PanicInfo) {}})
 	if err == nil {
 		err = s.Start()
 	}
@@ -25,7 +26,9 @@ func TestPanicNil(t *testing.T) {
 	err = s.Run(scheduler.NewSpawn(func() {
 		var failure *coroutine.PanicError
 		var nilError *runtime.PanicNilError
-		if _, err := cosync.Async(func() (int, error) { panic(nil) }).Get(); !errors.As(err, &failure) || !errors.As(err, &nilError) {
+		if _, err := cosync.Async(func() (int, error) {
+			panic(nil)
+		}).Get(); !errors.As(err, &failure) || !errors.As(err, &nilError) {
 			t.Errorf("Async: %v", err)
 		}
 		var g cosync.Group

@@ -50,7 +50,8 @@ func semaphoreProgram(size int64, threads string) func(*explore.World) explore.P
 				return ""
 			},
 			Describe: func() string {
-				return fmt.Sprintf("state %#x, %d held, queue %v", s.state.Load(), held, w.Queue(&s.queue))
+				return fmt.Sprintf("state %#x, %d held, queue %v", s.state.Load(), held,
+					w.Queue(&s.queue))
 			},
 		}
 		for _, kind := range strings.Fields(threads) {
@@ -103,7 +104,8 @@ func checkSemaphore(w *explore.World, s *Semaphore, held int64) string {
 		return fmt.Sprintf("state %#x with queue %v", state, queue)
 	}
 	if front := s.queue.Front(); front != nil && int64(waitq.Kind(front))-1 <= free {
-		return fmt.Sprintf("%d are free and queue %v waits for %d", free, queue, waitq.Kind(front)-1)
+		return fmt.Sprintf("%d are free and queue %v waits for %d", free, queue,
+			waitq.Kind(front)-1)
 	}
 	return ""
 }

@@ -40,7 +40,8 @@ func TestSemaphoreHammer(t *testing.T) {
 					continue
 				}
 			case 1:
-				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.IntN(50))*time.Microsecond)
+				ctx, cancel := context.WithTimeout(context.Background(),
+					time.Duration(r.IntN(50))*time.Microsecond)
 				err := s.AcquireContext(ctx, n)
 				cancel()
 				if err != nil {
@@ -51,7 +52,8 @@ func TestSemaphoreHammer(t *testing.T) {
 					continue
 				}
 			case 2, 3, 4:
-				if err := s.AcquireTimeout(n, time.Duration(r.IntN(50))*time.Microsecond); err != nil {
+				if err := s.AcquireTimeout(n,
+					time.Duration(r.IntN(50))*time.Microsecond); err != nil {
 					if err != os.ErrDeadlineExceeded {
 						t.Error(err)
 					}
@@ -124,7 +126,8 @@ func TestSemaphoreShutdown(t *testing.T) {
 				if i < 2 {
 					s.Acquire(3)
 					t.Error("Acquire returned")
-				} else if err := s.AcquireTimeout(3, time.Hour); !errors.Is(err, coroutine.ErrShutdown) {
+				} else if err := s.AcquireTimeout(3, time.Hour); !errors.Is(err,
+					coroutine.ErrShutdown) {
 					t.Errorf("AcquireTimeout: %v", err)
 				}
 			}); err != nil {

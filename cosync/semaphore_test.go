@@ -29,7 +29,8 @@ func TestSemaphoreTry(t *testing.T) {
 		n    int64 // negative: released
 		want bool
 	}{
-		{0, true}, {4, false}, {math.MaxInt64, false}, {2, true}, {2, false}, {1, true}, {1, false}, {0, true},
+		{0, true}, {4, false}, {math.MaxInt64, false}, {2, true}, {2, false}, {1, true}, {1, false},
+		{0, true},
 		{-1, true}, {2, false}, {1, true}, {-3, true}, {3, true}, {-3, true},
 	} {
 		if step.n < 0 {
@@ -48,11 +49,18 @@ func TestSemaphoreMisuse(t *testing.T) {
 		want string
 		op   func(s *cosync.Semaphore) // of 5 units, 2 of them held
 	}{
-		{"cosync: Release of 3 units of a Semaphore of which 2 are held", func(s *cosync.Semaphore) { s.Release(3) }},
-		{"cosync: Release of -1 units of a Semaphore of which 2 are held", func(s *cosync.Semaphore) { s.Release(-1) }},
-		{"cosync: Release of 9223372036854775807 units of a Semaphore of which 2 are held", func(s *cosync.Semaphore) { s.Release(math.MaxInt64) }},
-		{"cosync: Acquire of 6 units of a Semaphore that has 5", func(s *cosync.Semaphore) { s.Acquire(6) }},
-		{"cosync: Acquire of -1 units of a Semaphore that has 5", func(s *cosync.Semaphore) { s.Acquire(-1) }},
+		{"cosync: Release of 3 units of a Semaphore of which 2 are held",
+			func(s *cosync.Semaphore) { s.Release(3) }},
+		{"cosync: Release of -1 units of a Semaphore of which 2 are held",
+			func(s *cosync.Semaphore) { s.Release(-1) }},
+		{"cosync: Release of 9223372036854775807 units of a Semaphore of which 2 are held",
+			func(s *cosync.Semaphore) { s.Release(math.MaxInt64) }},
+		{"cosync: Acquire of 6 units of a Semaphore that has 5", func(s *cosync.Semaphore) {
+			s.Acquire(6)
+		}},
+		{"cosync: Acquire of -1 units of a Semaphore that has 5", func(s *cosync.Semaphore) {
+			s.Acquire(-1)
+		}},
 		{"cosync: Acquire of -1 units", func(s *cosync.Semaphore) { s.AcquireTimeout(-1, 0) }},
 		{"cosync: TryAcquire of -1 units", func(s *cosync.Semaphore) { s.TryAcquire(-1) }},
 		{"cosync: NewSemaphore of -1 units", func(*cosync.Semaphore) { cosync.NewSemaphore(-1) }},
@@ -212,7 +220,11 @@ func TestSemaphoreAllocs(t *testing.T) {
 		check("TryAcquire", func() { s.TryAcquire(3); s.TryAcquire(3); s.Release(3) })
 		check("AcquireTimeout", func() { s.AcquireTimeout(1, time.Second); s.Release(1) })
 		check("AcquireContext", func() { s.AcquireContext(ctx, 1); s.Release(1) })
-		check("AcquireTimeout, in vain", func() { s.Acquire(3); s.AcquireTimeout(1, 0); s.Release(3) })
+		check("AcquireTimeout, in vain", func() {
+			s.Acquire(3)
+			s.AcquireTimeout(1, 0)
+			s.Release(3)
+		})
 	}
 	uncontended()
 	testrun.In(t, 0, uncontended)

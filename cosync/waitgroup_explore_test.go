@@ -11,9 +11,12 @@ import (
 // TestWaitGroupEveryOrder runs a WaitGroup in every order of its shared
 // accesses: all that wait go on, none before all is done.
 func TestWaitGroupEveryOrder(t *testing.T) {
-	for _, threads := range []string{"d w", "d d w", "d w w", "d w t", "d t t", "d d ! g", "d d gt w", "d r"} {
+	for _, threads := range []string{"d w", "d d w", "d w w", "d w t", "d t t", "d d ! g",
+		"d d gt w", "d r"} {
 		t.Run(threads, func(t *testing.T) {
-			explore.Run(t, func(w *explore.World) explore.Program { return waitGroupProgram(w, threads) }, explore.Limits{Early: 1})
+			explore.Run(t, func(w *explore.World) explore.Program {
+				return waitGroupProgram(w, threads)
+			}, explore.Limits{Early: 1})
 		})
 	}
 }

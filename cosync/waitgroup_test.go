@@ -58,7 +58,9 @@ func TestWaitGroupWithoutWait(t *testing.T) {
 		want error // if the count is not 0
 	}{
 		{"WaitTimeout(0)", func() error { return wg.WaitTimeout(0) }, os.ErrDeadlineExceeded},
-		{"WaitTimeout(1ms)", func() error { return wg.WaitTimeout(time.Millisecond) }, os.ErrDeadlineExceeded},
+		{"WaitTimeout(1ms)", func() error {
+			return wg.WaitTimeout(time.Millisecond)
+		}, os.ErrDeadlineExceeded},
 		{"WaitContext(over)", func() error { return wg.WaitContext(ctx) }, context.Canceled},
 	} {
 		if err := c.wait(); err != nil {
@@ -159,7 +161,8 @@ func TestWaitGroupManyWait(t *testing.T) {
 			case i%3 == 1:
 				err = wg.WaitTimeout(time.Duration(rand.IntN(80)) * time.Microsecond)
 			default:
-				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rand.IntN(80))*time.Microsecond)
+				ctx, cancel := context.WithTimeout(context.Background(),
+					time.Duration(rand.IntN(80))*time.Microsecond)
 				defer cancel()
 				err = wg.WaitContext(ctx)
 			}

@@ -67,7 +67,8 @@ func TestEventsMeaning(t *testing.T) {
 	} {
 		read, write, readOn := c.bits.Readable(), c.bits.Writable(), c.bits.ReadOn()
 		if read != c.read || write != c.write || readOn != c.readOn {
-			t.Errorf("%#x: readable %v, writable %v, read on %v", uint32(c.bits), read, write, readOn)
+			t.Errorf("%#x: readable %v, writable %v, read on %v", uint32(c.bits), read,
+				write, readOn)
 		}
 	}
 }

@@ -27,7 +27,8 @@ func open(t testing.TB) *epoller.Epoller[object] {
 // socketpair returns two connected sockets.
 func socketpair(t testing.TB) (a, b int) {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC,
+		0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,8 @@ func socketpair(t testing.TB) (a, b int) {
 	return fds[0], fds[1]
 }
 
-func register(t testing.TB, e *epoller.Epoller[object], fd int, name string) (epoller.Registration, *object) {
+func register(t testing.TB, e *epoller.Epoller[object], fd int, name string) (epoller.Registration,
+	*object) {
 	t.Helper()
 	v := &object{name}
 	r, err := e.Register(fd, v)

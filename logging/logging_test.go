@@ -52,8 +52,10 @@ func inCoroutine(t *testing.T, o scheduler.Options, name string, fn func()) {
 
 // jsonTo returns a logger of JSON lines into w.
 func jsonTo(w *bytes.Buffer, level zapcore.LevelEnabler) *zap.Logger {
-	return zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg", LevelKey: "level", EncodeLevel: zapcore.LowercaseLevelEncoder}),
-		zapcore.AddSync(w), level))
+	return zap.New(
+		zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg",
+			LevelKey: "level", EncodeLevel: zapcore.LowercaseLevelEncoder}),
+			zapcore.AddSync(w), level))
 }
 
 // lines parses what was written; no key may stand in a line twice.
@@ -110,9 +112,11 @@ func TestWhoWrote(t *testing.T) {
 // TestLibrarysLines: what the library logs names its coroutine, once, whether
 // or not the logger was treated before.
 func TestLibrarysLines(t *testing.T) {
-	for _, treat := range []func(*zap.Logger) *zap.Logger{logging.Here, func(l *zap.Logger) *zap.Logger { return l }} {
+	for _, treat := range []func(*zap.Logger) *zap.Logger{logging.Here,
+		func(l *zap.Logger) *zap.Logger { return l }} {
 		var w bytes.Buffer
-		o := scheduler.Options{Processors: 1, Logger: treat(jsonTo(&w, zap.InfoLevel)), OnPanic: func(scheduler.PanicInfo) {}}
+		o := scheduler.Options{Processors: 1, Logger: treat(jsonTo(&w, zap.InfoLevel)),
+			OnPanic: func(scheduler.PanicInfo) {}}
 		inCoroutine(t, o, "unlucky", func() { panic(errors.New("fell over")) })
 		var panicked map[string]any
 		for _, f := range lines(t, &w) {
@@ -120,7 +124,8 @@ func TestLibrarysLines(t *testing.T) {
 				panicked = f
 			}
 		}
-		if panicked["processor"] != 0.0 || panicked["name"] != "unlucky" || panicked["coroutine"] == nil ||
+		if panicked["processor"] != 0.0 || panicked["name"] != "unlucky" ||
+			panicked["coroutine"] == nil ||
 			!strings.Contains(fmt.Sprint(panicked["stack"]), "TestLibrarysLines") {
 			t.Errorf("%v", panicked)
 		}
@@ -130,7 +135,8 @@ func TestLibrarysLines(t *testing.T) {
 // TestSeveralCores: a core that does not want a line does not get it.
 func TestSeveralCores(t *testing.T) {
 	var info, errs bytes.Buffer
-	l := logging.Here(zap.New(zapcore.NewTee(jsonTo(&info, zap.InfoLevel).Core(), jsonTo(&errs, zap.ErrorLevel).Core())))
+	l := logging.Here(zap.New(zapcore.NewTee(jsonTo(&info, zap.InfoLevel).Core(),
+		jsonTo(&errs, zap.ErrorLevel).Core())))
 	inCoroutine(t, scheduler.Options{Processors: 1}, "", func() { l.Info("one"); l.Error("two") })
 	if a, b := len(lines(t, &info)), len(lines(t, &errs)); a != 2 || b != 1 {
 		t.Errorf("%d lines for info and %d for errors, want 2 and 1", a, b)
@@ -173,7 +179,8 @@ func TestNew(t *testing.T) {
 		t.Errorf("lines: %v", count)
 	}
 	// Each second that began meanwhile has had its first 100.
-	if n, most := count["again and again"], 110*(1+int(time.Since(began)/time.Second)); n < 100 || n > most {
+	if n, most := count["again and again"], 110*(1+int(time.Since(began)/time.Second)); n < 100 ||
+		n > most {
 		t.Errorf("%d of 1000 lines written, want 109, at most %d", n, most)
 	}
 }

@@ -37,10 +37,12 @@ func TestFileFd(t *testing.T) {
 		name         string
 		ours, theirs filer
 	}{
-		{"TCPListener", must(net.Listen("tcp", "127.0.0.1:0")), must(stdnet.Listen("tcp", "127.0.0.1:0"))},
+		{"TCPListener", must(net.Listen("tcp", "127.0.0.1:0")),
+			must(stdnet.Listen("tcp", "127.0.0.1:0"))},
 		{"UnixListener", must(net.Listen("unix", at("a"))), must(stdnet.Listen("unix", at("b")))},
 		{"UDPConn", udp, must(stdnet.ListenPacket("udp", "127.0.0.1:0"))},
-		{"UDPConn with a peer", must(net.Dial("udp", udp.(net.PacketConn).LocalAddr().String())), must(stdnet.Dial("udp", "127.0.0.1:9"))},
+		{"UDPConn with a peer", must(net.Dial("udp", udp.(net.PacketConn).LocalAddr().String())),
+			must(stdnet.Dial("udp", "127.0.0.1:9"))},
 		{"TCPConn", must(net.Dial("tcp", listening(t))), must(stdnet.Dial("tcp", listening(t)))},
 		{"UnixConn", must(net.Dial("unix", at("a"))), must(stdnet.Dial("unix", at("b")))},
 	} {
@@ -48,7 +50,9 @@ func TestFileFd(t *testing.T) {
 			t.Errorf("%s: File().Fd() made it blocking", c.name)
 		}
 		if nonblockingAfterFd(t, c.theirs) {
-			t.Errorf("%s: the standard's stays non-blocking too: there is no difference to document", c.name)
+			t.Errorf(
+				"%s: the standard's stays non-blocking too: there is no difference to document",
+				c.name)
 		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 func Listen(network, address string) (Listener, error) { return socket.Listen(network, address) }
 
 // ListenIP makes a raw IP socket, the standard's.
-func ListenIP(network string, laddr *IPAddr) (*IPConn, error) { return stdnet.ListenIP(network, laddr) }
+func ListenIP(network string, laddr *IPAddr) (*IPConn, error) {
+	return stdnet.ListenIP(network, laddr)
+}
 
 // ListenMulticastUDP listens for a group on an interface, or on one that the
 // system chooses if ifi is nil.

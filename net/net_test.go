@@ -23,7 +23,8 @@ func TestStandardInterfaces(t *testing.T) {
 		var theirs stdnet.Listener = ln
 		theirs.Close()
 		var op *stdnet.OpError
-		if _, err = net.Dial("tcp", ln.Addr().String()); !errors.As(err, &op) || !errors.Is(err, syscall.ECONNREFUSED) {
+		if _, err = net.Dial("tcp", ln.Addr().String()); !errors.As(err, &op) ||
+			!errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("Dial: %v, want the standard's *OpError", err)
 		}
 		if _, err := ln.Accept(); !errors.Is(err, stdnet.ErrClosed) {
@@ -35,7 +36,8 @@ func TestStandardInterfaces(t *testing.T) {
 // TestRawNetworks: the networks of IPConn are the standard's business, errors
 // included, and those of a name that only begins like them are not listed.
 func TestRawNetworks(t *testing.T) {
-	for _, network := range []string{"ip", "ip4:icmp", "ip6:58", "ip4:no such protocol", "ipx", "ip4x:1"} {
+	for _, network := range []string{"ip", "ip4:icmp", "ip6:58", "ip4:no such protocol", "ipx",
+		"ip4x:1"} {
 		gotConn, got := net.Dial(network, "127.0.0.1")
 		wantConn, want := stdnet.Dial(network, "127.0.0.1")
 		sameRaw(t, "Dial "+network, gotConn, got, wantConn, want)
@@ -46,7 +48,8 @@ func TestRawNetworks(t *testing.T) {
 }
 
 // sameRaw compares results: two IPConns, or two errors.
-func sameRaw[C interface{ Close() error }](t *testing.T, what string, got C, gotErr error, want C, wantErr error) {
+func sameRaw[C interface{ Close() error }](t *testing.T, what string, got C, gotErr error, want C,
+	wantErr error) {
 	t.Helper()
 	if gotErr == nil {
 		if _, ok := any(got).(*net.IPConn); !ok {
@@ -65,7 +68,8 @@ func sameRaw[C interface{ Close() error }](t *testing.T, what string, got C, got
 // TestFilesOfRawSockets: FileConn knows them too, and what it does not know is
 // the same error as ever.
 func TestFilesOfRawSockets(t *testing.T) {
-	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, syscall.IPPROTO_ICMP)
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC,
+		syscall.IPPROTO_ICMP)
 	if errors.Is(err, syscall.EPERM) {
 		t.Skip("it takes CAP_NET_RAW")
 	} else if err != nil {

@@ -89,7 +89,8 @@ var goStatement = regexp.MustCompile(`(?m)^(\t+)go (\w+\(.*\))$`)
 
 // coroutines changes the go statements too, and runs main as a coroutine.
 func coroutines(source string) string {
-	source = strings.Replace(source, oldImport, fmt.Sprintf("\t\"github.com/netco-go/netco\"\n\t%q\n", here), 1)
+	source = strings.Replace(source, oldImport,
+		fmt.Sprintf("\t\"github.com/netco-go/netco\"\n\t%q\n", here), 1)
 	source = goStatement.ReplaceAllString(source, "${1}netco.Go(func() { $2 })")
 	return strings.Replace(source, "func main() {", `func main() {
 	if err := netco.Start(netco.Options{Processors: 1}); err != nil {
@@ -129,14 +130,16 @@ func build(t *testing.T, sources map[string]string, made []variant) string {
 			fmt.Fprintf(&cases, "case %q: p%s.Main()\n", name, name)
 		}
 	}
-	add("main.go", fmt.Sprintf("package main\nimport \"os\"\n%s\nfunc main() {\n switch os.Args[1] {\n %s}\n}\n", &imports, &cases))
+	add("main.go", fmt.Sprintf("package main\nimport \"os\"\n%s\nfunc main() {\n switch "+
+		"os.Args[1] {\n %s}\n}\n", &imports, &cases))
 	list, err := json.Marshal(overlay)
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "overlay.json"), string(list))
 	binary := filepath.Join(dir, "programs")
-	if out, err := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, "./testdata/variant").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-overlay", filepath.Join(dir, "overlay.json"), "-o",
+		binary, "./testdata/variant").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return binary

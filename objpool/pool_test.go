@@ -42,7 +42,8 @@ func TestOptions(t *testing.T) {
 	} {
 		o := Options[thing]{Chunk: tt.chunk, Cap: tt.cap}.withDefaults()
 		if o.Chunk != tt.wantChunk || o.Cap != tt.wantCap {
-			t.Errorf("Chunk %d, Cap %d became %d, %d, want %d, %d", tt.chunk, tt.cap, o.Chunk, o.Cap, tt.wantChunk, tt.wantCap)
+			t.Errorf("Chunk %d, Cap %d became %d, %d, want %d, %d", tt.chunk, tt.cap, o.Chunk,
+				o.Cap, tt.wantChunk, tt.wantCap)
 		}
 	}
 	mustPanic(t, "objpool: Options.Chunk is -1", func() { New(Options[thing]{Chunk: -1}) })
@@ -104,7 +105,8 @@ func TestCap(t *testing.T) {
 			p.Put(x)
 		}
 		s := p.Stats()
-		if s.Free != tt.wantFree || s.Dropped != uint64(100-tt.wantFree) || s.InUse != 0 || s.Puts != 100 {
+		if s.Free != tt.wantFree || s.Dropped != uint64(100-tt.wantFree) || s.InUse != 0 ||
+			s.Puts != 100 {
 			t.Errorf("Cap %d: %+v, want %d free", tt.cap, s, tt.wantFree)
 		}
 	}
@@ -197,7 +199,8 @@ func TestTrim(t *testing.T) {
 		if s.Free != tt.wantFree || s.Fresh != tt.wantFresh {
 			t.Errorf("%+v: after Trim %+v", tt, s)
 		}
-		if want := uint64(tt.free - tt.wantFree + tt.fresh - tt.wantFresh); s.Dropped-before.Dropped != want {
+		if want := uint64(
+			tt.free - tt.wantFree + tt.fresh - tt.wantFresh); s.Dropped-before.Dropped != want {
 			t.Errorf("%+v: %d dropped, want %d", tt, s.Dropped-before.Dropped, want)
 		}
 		if c := cap(p.free); tt.free == 100 && c > 50 {
@@ -277,7 +280,9 @@ func TestAgainstModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed(t), 0))
 	for round := range 40 {
 		chunk, limit := r.IntN(20), r.IntN(60)-5
-		p := New(Options[thing]{Chunk: chunk, Cap: limit, Reset: func(x *thing) { x.payload = nil }})
+		p := New(Options[thing]{Chunk: chunk, Cap: limit, Reset: func(x *thing) {
+			x.payload = nil
+		}})
 		o := Options[thing]{Chunk: chunk, Cap: limit}.withDefaults()
 		var used, free []*thing
 		var gets, puts, reused, dropped uint64
@@ -289,7 +294,8 @@ func TestAgainstModel(t *testing.T) {
 				if n := len(free); n > 0 {
 					reused++
 					if x != free[n-1] {
-						t.Fatalf("round %d op %d: Get returned %p, want %p, the one put last", round, op, x, free[n-1])
+						t.Fatalf("round %d op %d: Get returned %p, want %p, the one put last",
+							round, op, x, free[n-1])
 					}
 					free = free[:n-1]
 				} else if *x != (thing{}) {
@@ -328,7 +334,8 @@ func TestAgainstModel(t *testing.T) {
 			}
 			s := p.Stats()
 			want := Stats{
-				Gets: gets, Puts: puts, Reused: reused, Dropped: dropped, Chunks: s.Allocated / uint64(o.Chunk),
+				Gets: gets, Puts: puts, Reused: reused, Dropped: dropped,
+				Chunks:    s.Allocated / uint64(o.Chunk),
 				Allocated: s.Allocated, Free: len(free), InUse: len(used), Fresh: s.Fresh,
 			}
 			if s != want || s.Allocated != uint64(s.InUse+s.Free+s.Fresh)+s.Dropped {
@@ -375,10 +382,19 @@ func TestMemoryIsReleased(t *testing.T) {
 	}{
 		{"dropped by Put", Options[thing]{Chunk: 1, Cap: -1}, func(*Pool[thing]) {}, 8},
 		{"above Cap", Options[thing]{Chunk: 1, Cap: 3}, func(*Pool[thing]) {}, 5},
-		{"trimmed by copying down", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) { p.Trim(5) }, 3},
-		{"trimmed to a new list", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) { p.Trim(1) }, 7},
-		{"trimmed to nothing", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) { p.Trim(0) }, 8},
-		{"taken and forgotten", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) { p.Get(); p.Get() }, 2},
+		{"trimmed by copying down", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) {
+			p.Trim(5)
+		}, 3},
+		{"trimmed to a new list", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) {
+			p.Trim(1)
+		}, 7},
+		{"trimmed to nothing", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) {
+			p.Trim(0)
+		}, 8},
+		{"taken and forgotten", Options[thing]{Chunk: 1, Cap: 8}, func(p *Pool[thing]) {
+			p.Get()
+			p.Get()
+		}, 2},
 		// A chunk goes when its last object does; only its first object carries
 		// a cleanup here.
 		{"whole chunks", Options[thing]{Chunk: 4, Cap: -1}, func(*Pool[thing]) {}, 2},

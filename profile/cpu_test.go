@@ -129,7 +129,8 @@ func TestCPUProfile(t *testing.T) {
 	}
 	netco.GoNamed("left", work)
 	netco.GoNamed("right", func() {
-		pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "x"), func(context.Context) { work() })
+		pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "x"),
+			func(context.Context) { work() })
 	})
 	defer over.Store(true)
 	for at.Load() < 2 { // both have all their labels
@@ -146,7 +147,8 @@ func TestCPUProfile(t *testing.T) {
 		by := samples(t, b.Bytes())
 		if by["coroutine=left"] > 0 && by["coroutine=right"] > 0 && by["user=x"] > 0 {
 			if by["coroutine=right"] != by["user=x"] {
-				t.Errorf("%d samples have the name, %d the user's label", by["coroutine=right"], by["user=x"])
+				t.Errorf("%d samples have the name, %d the user's label", by["coroutine=right"],
+					by["user=x"])
 			}
 			return
 		}

@@ -32,12 +32,13 @@ func ExampleContext() {
 	defer profile.Labels()()
 	netco.Run(func() {
 		if _, err := netco.GoNamed("checkout", func() {
-			pprof.Do(profile.Context(context.Background()), pprof.Labels("tenant", "acme"), func(ctx context.Context) {
-				pprof.ForLabels(ctx, func(key, value string) bool {
-					fmt.Println(key, value)
-					return true
+			pprof.Do(profile.Context(context.Background()), pprof.Labels("tenant", "acme"),
+				func(ctx context.Context) {
+					pprof.ForLabels(ctx, func(key, value string) bool {
+						fmt.Println(key, value)
+						return true
+					})
 				})
-			})
 		}); err != nil {
 			fmt.Println(err)
 		}
@@ -58,7 +59,9 @@ func ExampleRegions() {
 		return
 	}
 	netco.Run(func() {
-		if _, err := netco.GoNamed("checkout", func() { netco.Sleep(time.Millisecond) }); err != nil {
+		if _, err := netco.GoNamed("checkout", func() {
+			netco.Sleep(time.Millisecond)
+		}); err != nil {
 			fmt.Println(err)
 		}
 	})

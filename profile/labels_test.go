@@ -53,18 +53,21 @@ func TestLabels(t *testing.T) {
 			netco.GoNamed("a", wait)
 			netco.GoOn(i, wait)
 			netco.GoNamed("b", func() {
-				pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "x"), func(context.Context) {
-					netco.Sleep(time.Microsecond)
-					netco.Yield()
-					wait()
-				})
+				pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "x"),
+					func(context.Context) {
+						netco.Sleep(time.Microsecond)
+						netco.Yield()
+						wait()
+					})
 			})
 			netco.GoNamed("c", func() {
-				pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "y"), func(context.Context) { netco.Yield() })
+				pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "y"),
+					func(context.Context) { netco.Yield() })
 				wait()
 			})
 			netco.Go(func() {
-				pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("left", "over")))
+				pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(),
+					pprof.Labels("left", "over")))
 				wait()
 			})
 		}
@@ -79,7 +82,8 @@ func TestLabels(t *testing.T) {
 		netco.Run(func() {})
 	}
 	const user, over = `{"coroutine":"b", "user":"x"}`, `{"left":"over"}`
-	want := []string{`{"coroutine":"a"}`, `{"coroutine":"a"}`, user, user, `{"coroutine":"c"}`, `{"coroutine":"c"}`, over, over}
+	want := []string{`{"coroutine":"a"}`, `{"coroutine":"a"}`, user, user, `{"coroutine":"c"}`,
+		`{"coroutine":"c"}`, over, over}
 	slices.Sort(want)
 
 	stop, again := profile.Labels(), profile.Labels()
@@ -133,7 +137,8 @@ func TestLabelsOfMany(t *testing.T) {
 // TestLabelsOfOthers: a panic and a Goexit leave no label; a coroutine driven
 // by hand has its driver's; a goroutine has what it had.
 func TestLabelsOfOthers(t *testing.T) {
-	if err := netco.Start(netco.Options{Processors: 1, OnPanic: func(netco.PanicInfo) {}}); err != nil {
+	if err := netco.Start(netco.Options{Processors: 1,
+		OnPanic: func(netco.PanicInfo) {}}); err != nil {
 		t.Fatal(err)
 	}
 	defer netco.Shutdown(context.Background())

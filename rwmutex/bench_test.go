@@ -134,7 +134,10 @@ func onProcessors(b *testing.B, processors, n int, f func(int)) {
 	b.ResetTimer()
 	for i := range n {
 		wg.Add(1)
-		if _, err := netco.GoOn(i%processors, func() { defer wg.Done(); f(b.N/n + 1) }); err != nil {
+		if _, err := netco.GoOn(i%processors, func() {
+			defer wg.Done()
+			f(b.N/n + 1)
+		}); err != nil {
 			b.Fatal(err)
 		}
 	}

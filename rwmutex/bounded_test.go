@@ -31,25 +31,33 @@ var bounded = []struct {
 		"LockTimeout", (*RWMutex).Unlock,
 		func(m *RWMutex) error { return m.LockTimeout(time.Hour) },
 		func(m *RWMutex) error { return m.LockTimeout(time.Millisecond) },
-		func(m *RWMutex) error { return m.LockTimeout(-1) }, [2]error{os.ErrDeadlineExceeded, os.ErrDeadlineExceeded},
+		func(m *RWMutex) error {
+			return m.LockTimeout(-1)
+		}, [2]error{os.ErrDeadlineExceeded, os.ErrDeadlineExceeded},
 	},
 	{
 		"RLockTimeout", (*RWMutex).RUnlock,
 		func(m *RWMutex) error { return m.RLockTimeout(time.Hour) },
 		func(m *RWMutex) error { return m.RLockTimeout(time.Millisecond) },
-		func(m *RWMutex) error { return m.RLockTimeout(0) }, [2]error{os.ErrDeadlineExceeded, os.ErrDeadlineExceeded},
+		func(m *RWMutex) error {
+			return m.RLockTimeout(0)
+		}, [2]error{os.ErrDeadlineExceeded, os.ErrDeadlineExceeded},
 	},
 	{
 		"LockContext", (*RWMutex).Unlock,
 		func(m *RWMutex) error { return m.LockContext(context.Background()) },
 		func(m *RWMutex) error { return within((*RWMutex).LockContext, m, time.Millisecond) },
-		func(m *RWMutex) error { return m.LockContext(cancelled) }, [2]error{context.DeadlineExceeded, context.Canceled},
+		func(m *RWMutex) error {
+			return m.LockContext(cancelled)
+		}, [2]error{context.DeadlineExceeded, context.Canceled},
 	},
 	{
 		"RLockContext", (*RWMutex).RUnlock,
 		func(m *RWMutex) error { return m.RLockContext(context.Background()) },
 		func(m *RWMutex) error { return within((*RWMutex).RLockContext, m, time.Millisecond) },
-		func(m *RWMutex) error { return m.RLockContext(cancelled) }, [2]error{context.DeadlineExceeded, context.Canceled},
+		func(m *RWMutex) error {
+			return m.RLockContext(cancelled)
+		}, [2]error{context.DeadlineExceeded, context.Canceled},
 	},
 }
 
@@ -180,7 +188,8 @@ func TestForcedShutdown(t *testing.T) {
 	if err := netco.Shutdown(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("Shutdown: %v", err)
 	}
-	for begun := time.Now(); refused.Load()+unwound.Load() < int32(2*len(bounded)) && time.Since(begun) < 20*time.Second; {
+	for begun := time.Now(); refused.Load()+unwound.Load() < int32(2*len(bounded)) &&
+		time.Since(begun) < 20*time.Second; {
 		time.Sleep(time.Millisecond) // Shutdown does not wait for slow threads
 	}
 	if refused.Load() != int32(len(bounded)) || unwound.Load() != int32(len(bounded)) {
@@ -221,7 +230,8 @@ func hammerBounded(t *testing.T, seed uint64) {
 				continue
 			}
 			write := r.IntN(2) == 0
-			if err := lockBounded(&m, write, time.Duration(r.IntN(50))*time.Microsecond, r.IntN(8) == 0); err != nil {
+			if err := lockBounded(&m, write, time.Duration(r.IntN(50))*time.Microsecond,
+				r.IntN(8) == 0); err != nil {
 				missed.Add(1)
 				continue
 			}
@@ -248,7 +258,10 @@ func hammerBounded(t *testing.T, seed uint64) {
 	}
 	for i := range 8 {
 		wg.Add(1)
-		if _, err := netco.GoOn(i%2, func() { defer wg.Done(); use(100+i, func() { netco.Sleep(20 * time.Microsecond) }) }); err != nil {
+		if _, err := netco.GoOn(i%2, func() {
+			defer wg.Done()
+			use(100+i, func() { netco.Sleep(20 * time.Microsecond) })
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}

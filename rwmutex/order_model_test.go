@@ -29,7 +29,8 @@ type order struct {
 }
 
 func newOrder(w *explore.World, programs []string) *order {
-	return &order{w: w, programs: programs, pos: make([]int, len(programs)), served: make([]bool, len(programs)), contender: -1}
+	return &order{w: w, programs: programs, pos: make([]int, len(programs)),
+		served: make([]bool, len(programs)), contender: -1}
 }
 
 // choose answers the lock's questions: in every way, or always no.
@@ -45,7 +46,8 @@ func (o *order) choose(q question, spin, calm bool) bool {
 }
 
 func (o *order) program() explore.Program {
-	p := explore.Program{State: o.appendState, Seen: o.seen, Check: o.check, End: o.end, Describe: o.describe}
+	p := explore.Program{State: o.appendState, Seen: o.seen, Check: o.check, End: o.end,
+		Describe: o.describe}
 	for range o.programs {
 		p.Threads = append(p.Threads, o.run)
 	}
@@ -283,7 +285,8 @@ func (o *order) end() string {
 
 func (o *order) describe() string {
 	s := o.m.state.Load()
-	return fmt.Sprintf("count %d, flags %05b, queue %v, waiting %v, contender %d", count(s), s&flagMask, o.w.Queue(&o.m.queue), o.waiting, o.contender)
+	return fmt.Sprintf("count %d, flags %05b, queue %v, waiting %v, contender %d", count(s),
+		s&flagMask, o.w.Queue(&o.m.queue), o.waiting, o.contender)
 }
 
 // seen returns what a thread reads into its local variables by the access op.

@@ -43,7 +43,11 @@ func TestRacesAreFound(t *testing.T) {
 		},
 		"two locks": func() {
 			var m, n RWMutex
-			together(func() { m.Lock(); shared++; m.Unlock() }, func() { n.Lock(); shared++; n.Unlock() })
+			together(func() { m.Lock(); shared++; m.Unlock() }, func() {
+				n.Lock()
+				shared++
+				n.Unlock()
+			})
 		},
 	}
 	if f := programs[os.Getenv(which)]; f != nil {

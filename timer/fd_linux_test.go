@@ -246,7 +246,8 @@ func TestForeignClock(t *testing.T) {
 func TestLongDeadlines(t *testing.T) {
 	f := open(t)
 	p := newPoller(t, f)
-	for _, d := range []int64{8 * second, 41 * second, 61 * second, 30 * day, 30 * year, 100 * year} {
+	for _, d := range []int64{8 * second, 41 * second, 61 * second, 30 * day, 30 * year,
+		100 * year} {
 		f.fired() // so that a longer one is armed
 		now := monotonic(t)
 		if err := f.Arm(now+d, now); err != nil {
@@ -290,17 +291,20 @@ func TestNetcoCppWallClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("clockid: %d\n", unix.CLOCK_MONOTONIC); !strings.Contains(string(info), want) {
+	if want := fmt.Sprintf("clockid: %d\n", unix.CLOCK_MONOTONIC); !strings.Contains(
+		string(info), want) {
 		t.Errorf("fdinfo %q, want %q in it", info, want)
 	}
 }
 
 func TestFlags(t *testing.T) {
 	f := open(t)
-	if fl, err := unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFL, 0); err != nil || fl&unix.O_NONBLOCK == 0 {
+	if fl, err := unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFL, 0); err != nil ||
+		fl&unix.O_NONBLOCK == 0 {
 		t.Errorf("not non-blocking: %#x, %v", fl, err)
 	}
-	if fl, err := unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFD, 0); err != nil || fl&unix.FD_CLOEXEC == 0 {
+	if fl, err := unix.FcntlInt(uintptr(f.Fd()), unix.F_GETFD, 0); err != nil ||
+		fl&unix.FD_CLOEXEC == 0 {
 		t.Errorf("not close-on-exec: %#x, %v", fl, err)
 	}
 }
@@ -340,7 +344,8 @@ func TestArmFails(t *testing.T) {
 	for range 2 {
 		err := f.Arm(100, 0)
 		var sys *os.SyscallError
-		if !errors.As(err, &sys) || sys.Syscall != "timerfd_settime" || !errors.Is(err, unix.EINVAL) {
+		if !errors.As(err, &sys) || sys.Syscall != "timerfd_settime" ||
+			!errors.Is(err, unix.EINVAL) {
 			t.Errorf("Arm of a pipe: %v", err)
 		}
 	}

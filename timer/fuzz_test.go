@@ -60,7 +60,8 @@ func (m *model) run(id int, now int64) error {
 	}
 	for _, before := range m.list[:i] {
 		if !e.moved && !before.moved {
-			return fmt.Errorf("Timer %d ran before %d, which was set for %d before it", id, before.id, e.when)
+			return fmt.Errorf("Timer %d ran before %d, which was set for %d before it", id,
+				before.id, e.when)
 		}
 	}
 	m.list = slices.Delete(m.list, i, i+1)
@@ -165,7 +166,8 @@ func FuzzHeap(f *testing.F) {
 				t.Fatalf("Len %d, want %d", h.Len(), len(m.list))
 			}
 			at := m.find(id)
-			if when, ok := h.deadline(&timers[id]); ok != (at >= 0) || ok && when != m.list[at].when || ok != h.pending(&timers[id]) {
+			if when, ok := h.deadline(&timers[id]); ok != (at >= 0) || ok &&
+				when != m.list[at].when || ok != h.pending(&timers[id]) {
 				t.Fatalf("Deadline(%d) = %d, %v, want %v", id, when, ok, m.list)
 			}
 			if b%4 == 0 {

@@ -124,7 +124,8 @@ func (h *Heap) deadline(t *Timer) (when int64, ok bool) {
 func (h *Heap) index(t *Timer) int {
 	i := int(t.pos)
 	if i >= len(h.items) || h.items[i].t != t {
-		panic(fmt.Sprintf("timer: Timer %p (place %d) is queued in another Heap, or a copy of a queued Timer", t, i))
+		panic(fmt.Sprintf("timer: Timer %p (place %d) is queued in another Heap, or a copy of a "+
+			"queued Timer", t, i))
 	}
 	return i
 }

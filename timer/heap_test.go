@@ -80,7 +80,8 @@ func TestZeroHeap(t *testing.T) {
 	var h Heap
 	var r recorder
 	x := r.timer(1)
-	if _, ok := h.Next(); ok || h.Len() != 0 || h.pending(x) || h.Cancel(x) || h.Expire(math.MaxInt64, 0) != 0 {
+	if _, ok := h.Next(); ok || h.Len() != 0 || h.pending(x) || h.Cancel(x) ||
+		h.Expire(math.MaxInt64, 0) != 0 {
 		t.Error("the zero Heap is not empty")
 	}
 	if _, ok := h.deadline(x); ok {
@@ -128,7 +129,8 @@ func TestOrder(t *testing.T) {
 		{"negative max is no bound", []int64{2, 1}, 2, -7, []int{1, 0}, 0},
 		{"negative deadlines", []int64{-1, 0, math.MinInt64, 1}, 0, 0, []int{2, 0, 1}, 1},
 		{"negative now", []int64{-1, -3}, -2, 0, []int{1}, -1},
-		{"never", []int64{math.MaxInt64, math.MaxInt64 - 1}, math.MaxInt64, 0, []int{1}, math.MaxInt64},
+		{"never", []int64{math.MaxInt64, math.MaxInt64 - 1}, math.MaxInt64, 0, []int{1},
+			math.MaxInt64},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var h Heap
@@ -319,7 +321,12 @@ func TestInsideF(t *testing.T) {
 		{"set itself to now", func(now int64) { h.Set(&a, now) }, "a b c", 1},
 		{"set itself before all", func(int64) { h.Set(&a, math.MinInt64) }, "a b c", 1},
 		{"set and cancel itself", func(now int64) { h.Set(&a, now); h.Cancel(&a) }, "a b c", 0},
-		{"nested Expire", func(now int64) { h.Set(&a, now); h.Expire(now, 1); note("back"); h.Set(&a, now-1) }, "a b back c", 1},
+		{"nested Expire", func(now int64) {
+			h.Set(&a, now)
+			h.Expire(now, 1)
+			note("back")
+			h.Set(&a, now-1)
+		}, "a b back c", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h, log = Heap{}, nil
@@ -355,7 +362,10 @@ func TestExpireEnds(t *testing.T) {
 	ran := 0
 	timers := make([]Timer, 100)
 	for i := range timers {
-		timers[i] = Timer{F: func(arg any, now int64) { ran++; h.Set(arg.(*Timer), now-5) }, Arg: &timers[i]}
+		timers[i] = Timer{F: func(arg any, now int64) {
+			ran++
+			h.Set(arg.(*Timer), now-5)
+		}, Arg: &timers[i]}
 		h.Set(&timers[i], int64(i))
 	}
 	for turn := int64(1); turn <= 5; turn++ {
@@ -418,7 +428,8 @@ func wakes(h *Heap, end int64) (at []int64) {
 // Regression test against libco, whose timing wheel holds 60 s: longer timeouts
 // are cut short (to 40-60 s).
 func TestLibcoTimersBeyondSixtySeconds(t *testing.T) {
-	for _, d := range []int64{41 * second, 59 * second, 61 * second, 3600 * second, 30 * day, 100 * year} {
+	for _, d := range []int64{41 * second, 59 * second, 61 * second, 3600 * second, 30 * day,
+		100 * year} {
 		var h Heap
 		var r recorder
 		now := 20 * day // uptime
@@ -440,7 +451,8 @@ func TestLibgoLongSleepsDoNotSpin(t *testing.T) {
 		var h Heap
 		var r recorder
 		var want []int64
-		for i, d := range []int64{second, 7*second + 1, 8 * second, 3600 * second, 30 * day, 50 * day} {
+		for i, d := range []int64{second, 7*second + 1, 8 * second, 3600 * second, 30 * day,
+			50 * day} {
 			h.Set(r.timer(i), uptime+d)
 			want = append(want, uptime+d)
 		}
@@ -636,7 +648,8 @@ func TestHammer(t *testing.T) {
 			limit := r.IntN(50)
 			n := h.Expire(now, limit)
 			if when, ok := h.Next(); ok && when <= now && (limit == 0 || n < limit) {
-				t.Fatalf("op %d: Expire(%d, %d) ran %d and left one for %d", op, now, limit, n, when)
+				t.Fatalf("op %d: Expire(%d, %d) ran %d and left one for %d", op, now, limit,
+					n, when)
 			}
 		}
 		if h.Len() != queued {
