@@ -41,7 +41,8 @@ func TestClockInBubble(t *testing.T) {
 		until := clock.Until(time.Now().Add(time.Hour))
 		time.Sleep(time.Hour)
 		if now := clock.Now(); now-began != int64(time.Hour) || now != until {
-			t.Errorf("an hour is %v; it was to end %v from its end", time.Duration(now-began), time.Duration(until-now))
+			t.Errorf("an hour is %v; it was to end %v from its end", time.Duration(now-began),
+				time.Duration(until-now))
 		}
 		if late := clock.Of(time.Now()) - clock.Now(); late != 0 {
 			t.Errorf("Of(time.Now()) is %v from Now", time.Duration(late))

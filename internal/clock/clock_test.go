@@ -68,7 +68,8 @@ func TestUntil(t *testing.T) {
 			}
 			got, after := Until(at), Now()
 			if got < before+int64(d)-slack || got > after+int64(d)+slack {
-				t.Errorf("wall clock %v, %v ahead: %v too early or %v too late", wall, d, time.Duration(before+int64(d)-got), time.Duration(got-after-int64(d)))
+				t.Errorf("wall clock %v, %v ahead: %v too early or %v too late", wall, d,
+					time.Duration(before+int64(d)-got), time.Duration(got-after-int64(d)))
 			}
 		}
 	}

@@ -73,7 +73,8 @@ func bucketOf(ns int64) int {
 // way may be in the sum and not in a bucket; each of the figures only rises
 // from one snapshot to the next.
 func (h *Histogram) Snapshot() HistogramSnapshot {
-	s := HistogramSnapshot{SumNs: h.sum.Load(), Zero: h.zero.Load(), Buckets: make([]uint64, len(h.buckets))}
+	s := HistogramSnapshot{SumNs: h.sum.Load(), Zero: h.zero.Load(),
+		Buckets: make([]uint64, len(h.buckets))}
 	s.Count = s.Zero
 	for i := range h.buckets {
 		s.Buckets[i] = h.buckets[i].Load()

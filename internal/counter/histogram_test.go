@@ -13,7 +13,8 @@ func TestBuckets(t *testing.T) {
 		s := float64(ns) * 1e-9
 		i := bucketOf(ns)
 		if !(s <= math.Exp2(float64(i)/4)*(1+1e-15)) || !(s > math.Exp2(float64(i-1)/4)*(1-1e-15)) {
-			t.Errorf("%d ns are in bucket %d, (%g, %g] s", ns, i, math.Exp2(float64(i-1)/4), math.Exp2(float64(i)/4))
+			t.Errorf("%d ns are in bucket %d, (%g, %g] s", ns, i, math.Exp2(float64(i-1)/4),
+				math.Exp2(float64(i)/4))
 		}
 	}
 	for i := FirstBucket; i <= lastBucket; i++ {

@@ -132,7 +132,8 @@ func program(bug, threads string) func(*World) Program {
 }
 
 func TestGood(t *testing.T) {
-	for _, threads := range []string{"- -", "- - -", "g g", "- g -", "! !", "t t", "gt gt", "c gc", "!t - gt"} {
+	for _, threads := range []string{"- -", "- - -", "g g", "- g -", "! !", "t t", "gt gt", "c gc",
+		"!t - gt"} {
 		t.Run(threads, func(t *testing.T) { Run(t, program("", threads), Limits{Early: 1}) })
 	}
 }
@@ -150,7 +151,8 @@ func TestBugsAreFound(t *testing.T) {
 		{"panics", "-", "panicked: ouch"},
 	} {
 		t.Run(c.bug+","+c.threads, func(t *testing.T) {
-			s := search{program: program(c.bug, c.threads), seed: maphash.MakeSeed(), ids: map[uint64]int{}}
+			s := search{program: program(c.bug, c.threads), seed: maphash.MakeSeed(),
+				ids: map[uint64]int{}}
 			got := s.run()
 			if !strings.Contains(got, c.want) {
 				t.Errorf("found %q, want %s", got, c.want)
@@ -163,10 +165,13 @@ func TestBugsAreFound(t *testing.T) {
 // its outcomes, and a spin without an end is found.
 func TestStates(t *testing.T) {
 	run := func(body func(*World, *Thread)) (*search, string) {
-		s := &search{seed: maphash.MakeSeed(), ids: map[uint64]int{}, program: func(w *World) Program {
-			th := func(th *Thread) { body(w, th) }
-			return Program{Threads: []func(*Thread){th, th}, State: func(b []byte) []byte { return b }}
-		}}
+		s := &search{seed: maphash.MakeSeed(), ids: map[uint64]int{},
+			program: func(w *World) Program {
+				th := func(th *Thread) { body(w, th) }
+				return Program{Threads: []func(*Thread){th, th}, State: func(b []byte) []byte {
+					return b
+				}}
+			}}
 		return s, s.run()
 	}
 	s, failure := run(func(_ *World, th *Thread) { th.Step("a"); th.Step("b") })
@@ -174,7 +179,9 @@ func TestStates(t *testing.T) {
 		t.Errorf("%d states, %s", len(s.from), failure)
 	}
 	outcomes := map[int]bool{}
-	if _, failure = run(func(w *World, _ *Thread) { outcomes[w.Choose(3)] = true }); len(outcomes) != 3 || failure != "" {
+	if _, failure = run(func(w *World, _ *Thread) {
+		outcomes[w.Choose(3)] = true
+	}); len(outcomes) != 3 || failure != "" {
 		t.Errorf("%v, %s", outcomes, failure)
 	}
 	_, failure = run(func(w *World, th *Thread) {
@@ -226,7 +233,8 @@ func TestGoroutineTokens(t *testing.T) {
 			},
 		}
 	}}
-	if failure := s.run(); !strings.Contains(failure, "with tag") && !strings.Contains(failure, "with a wake in it") {
+	if failure := s.run(); !strings.Contains(failure, "with tag") &&
+		!strings.Contains(failure, "with a wake in it") {
 		t.Errorf("found %q", failure)
 	}
 }

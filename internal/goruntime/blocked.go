@@ -131,12 +131,14 @@ func (k *waitReasons) probe() error {
 		}
 	}()
 	is := func(g uintptr, status uint32, reason uint8) bool {
-		return g != 0 && statusOf(g) == status && (status != statusWaiting || reasonOf(g) == reason && waitsInSudog(g))
+		return g != 0 && statusOf(g) == status &&
+			(status != statusWaiting || reasonOf(g) == reason && waitsInSudog(g))
 	}
 	for end := time.Now().Add(time.Second); ; runtime.Gosched() {
 		if is(asm.Getg(), statusRunning, 0) && is(receiving.Load(), statusWaiting, k.chanReceive) &&
 			is(choosing.Load(), statusWaiting, k.choice) {
-			probeStack(receiving.Load(), runtime.FuncForPC(reflect.ValueOf(receive).Pointer()).Name())
+			probeStack(receiving.Load(),
+				runtime.FuncForPC(reflect.ValueOf(receive).Pointer()).Name())
 			return nil
 		}
 		if time.Now().After(end) {
@@ -177,7 +179,8 @@ func waitsForUserSemaphore(g uintptr) bool {
 	}
 	at := asm.Load(waiter + sudogAddress)
 	for range 2 {
-		if asm.Load(waiter+sudogGoroutine) != g || asm.Load(g+standings.waiting) != waiter || asm.Load(waiter+sudogAddress) != at {
+		if asm.Load(waiter+sudogGoroutine) != g || asm.Load(g+standings.waiting) != waiter ||
+			asm.Load(waiter+sudogAddress) != at {
 			return false
 		}
 	}

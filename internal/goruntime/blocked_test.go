@@ -153,9 +153,13 @@ func waits(t *testing.T) []wait {
 		}},
 		{"WaitGroup", "sync.WaitGroup.Wait", func() { group.Wait() }, group.Done},
 		{"Once", "sync.Mutex.Lock", inOnce2, func() { close(inOnce); onceOver() }},
-		{"system call", "syscall", func() { syscall.Read(fds[0], in) }, func() { syscall.Write(fds[1], one) }},
+		{"system call", "syscall", func() { syscall.Read(fds[0], in) }, func() {
+			syscall.Write(fds[1], one)
+		}},
 		{"file", "IO wait", func() { r.Read(out) }, func() { w.Write(one) }},
-		{"bubble", "synctest.Run", func() { synctest.Test(t, func(*testing.T) { syscall.Read(fds[0], in) }) }, func() { syscall.Write(fds[1], one) }},
+		{"bubble", "synctest.Run", func() {
+			synctest.Test(t, func(*testing.T) { syscall.Read(fds[0], in) })
+		}, func() { syscall.Write(fds[1], one) }},
 	}
 }
 
@@ -183,7 +187,8 @@ func TestBlocked(t *testing.T) {
 			begin.Store(true)
 			awaitStanding(t, g, c.state, goruntime.Blocked)
 			c.free()
-			for e := time.Now().Add(20 * time.Second); goruntime.StandingOf(g) != goruntime.Unblocked; runtime.Gosched() {
+			for e := time.Now().Add(20 * time.Second); goruntime.StandingOf(
+				g) != goruntime.Unblocked; runtime.Gosched() {
 				if time.Now().After(e) {
 					t.Fatalf("standing %d after it waits", goruntime.StandingOf(g))
 				}
@@ -209,7 +214,8 @@ func TestBlockedForever(t *testing.T) {
 		cmd := exec.Command(exe, "-test.run=^TestBlockedForever$")
 		cmd.Env = append(os.Environ(), foreverVar+"=1", "GORACE=atexit_sleep_ms=0")
 		if out, err := cmd.CombinedOutput(); errors.Is(err, syscall.ENOEXEC) {
-			t.Skip("this binary runs under an emulator, which the kernel does not start for its children")
+			t.Skip("this binary runs under an emulator, which the kernel does not start for its " +
+				"children")
 		} else if err != nil || string(out) != foreverVar {
 			t.Errorf("%v\n%.2000s", err, out)
 		}
@@ -292,7 +298,8 @@ func TestCollecting(t *testing.T) {
 			runtime.GC()
 		}
 	})
-	for end := time.Now().Add(20 * time.Second); goruntime.StandingOf(g) != goruntime.Blocked; runtime.Gosched() {
+	for end := time.Now().Add(20 * time.Second); goruntime.StandingOf(
+		g) != goruntime.Blocked; runtime.Gosched() {
 		if time.Now().After(end) {
 			t.Fatal("it was never found waiting for a cycle")
 		}

@@ -39,7 +39,8 @@ func findRace() error {
 	// goroutine.
 	found := findFuncs("runtime.racereleasemergeg", "runtime.racecall")
 	if found == nil {
-		return errors.New("the runtime's functions that release on behalf of a goroutine were not found")
+		return errors.New("the runtime's functions that release on behalf of a goroutine were " +
+			"not found")
 	}
 	releaseOf = asm.At[func(uintptr, unsafe.Pointer)](found[0])
 	callRace = found[1]

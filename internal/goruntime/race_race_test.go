@@ -88,9 +88,11 @@ func TestRaceReleaseOf(t *testing.T) {
 	for in := range handOvers() {
 		for _, racy := range []bool{false, true} {
 			cmd := exec.Command(exe, "-test.run=^TestRaceReleaseOf$")
-			cmd.Env = append(os.Environ(), fmt.Sprint(racyVar, "=", in, " ", racy), "GORACE=atexit_sleep_ms=0")
+			cmd.Env = append(os.Environ(), fmt.Sprint(racyVar, "=", in, " ", racy),
+				"GORACE=atexit_sleep_ms=0")
 			out, err := cmd.CombinedOutput()
-			if got := strings.Contains(string(out), "DATA RACE"); got != racy || (err != nil) != racy {
+			if got := strings.Contains(string(out), "DATA RACE"); got != racy ||
+				(err != nil) != racy {
 				t.Errorf("%s: race %v, want %v; %v\n%.2000s", in, got, racy, err, out)
 			}
 		}

@@ -49,12 +49,15 @@ func TestStackOf(t *testing.T) {
 			// A goroutine that sleeps may be between two.
 			for end := time.Now().Add(20 * time.Second); ; runtime.Gosched() {
 				calls = callsOf(g)
-				i = slices.IndexFunc(calls, func(f runtime.Frame) bool { return strings.HasSuffix(f.Function, ".blocksHere") })
+				i = slices.IndexFunc(calls, func(f runtime.Frame) bool {
+					return strings.HasSuffix(f.Function, ".blocksHere")
+				})
 				if i > 0 || time.Now().After(end) {
 					break
 				}
 			}
-			if i <= 0 || calls[i].Line != int(line.Load())+2 || !strings.HasSuffix(calls[i].File, "/stack_test.go") ||
+			if i <= 0 || calls[i].Line != int(line.Load())+2 ||
+				!strings.HasSuffix(calls[i].File, "/stack_test.go") ||
 				calls[len(calls)-1].Function != "runtime.goexit" {
 				t.Errorf("blocked two lines below %d: %v", line.Load(), calls)
 			}
@@ -78,7 +81,8 @@ func TestStackOfInlined(t *testing.T) {
 	g, end := started(func() { inlined(&mu) })
 	awaitStanding(t, g, "sync.Mutex.Lock", goruntime.Blocked)
 	got := names(callsOf(g))
-	for _, want := range []string{"sync.(*Mutex).Lock", "github.com/netco-go/netco/internal/goruntime_test.inlined"} {
+	for _, want := range []string{"sync.(*Mutex).Lock",
+		"github.com/netco-go/netco/internal/goruntime_test.inlined"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("no %s in %v", want, got)
 		}
@@ -143,12 +147,14 @@ func TestStackOfRunning(t *testing.T) {
 	known := map[string]int{}
 	begun := time.Now()
 	enough := func() bool {
-		return known["oneInner in one"] >= 50 && known["otherInner in other"] >= 50 && time.Since(begun) > 200*time.Millisecond
+		return known["oneInner in one"] >= 50 && known["otherInner in other"] >= 50 &&
+			time.Since(begun) > 200*time.Millisecond
 	}
 	for !enough() && time.Since(begun) < 20*time.Second {
 		var where []string
 		for _, name := range names(callsOf(g)) {
-			if name = name[strings.LastIndexByte(name, '.')+1:]; slices.Contains([]string{"one", "oneInner", "other", "otherInner"}, name) {
+			if name = name[strings.LastIndexByte(name, '.')+1:]; slices.Contains([]string{"one",
+				"oneInner", "other", "otherInner"}, name) {
 				where = append(where, name)
 			}
 		}

@@ -115,7 +115,9 @@ func probeStack(g uintptr, f string) bool {
 	var pcs [MaxStack]uintptr
 	frames := Frames(pcs[:StackOf(g, &pcs)])
 	is := func(name string) bool {
-		return slices.ContainsFunc(frames, func(call runtime.Frame) bool { return call.Function == name })
+		return slices.ContainsFunc(frames, func(call runtime.Frame) bool {
+			return call.Function == name
+		})
 	}
 	standings.stacks = is("runtime.gopark") && is(f) && is("runtime.goexit")
 	return standings.stacks

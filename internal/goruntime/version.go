@@ -18,7 +18,8 @@ var verified = []string{"go1.25", "go1.26", "go1.27"}
 // has been verified on.
 func Verified() error {
 	if version := runtime.Version(); !verifiedRelease(version) {
-		return fmt.Errorf("%s is not one of the verified releases %s", version, strings.Join(verified, ", "))
+		return fmt.Errorf("%s is not one of the verified releases %s", version,
+			strings.Join(verified, ", "))
 	}
 	return nil
 }
@@ -28,7 +29,8 @@ func Verified() error {
 func verifiedRelease(version string) bool {
 	for _, v := range verified {
 		rest, ok := strings.CutPrefix(version, v)
-		if ok && (rest == "" || rest[0] == '.' || rest[0] == ' ' || rest[0] == '-' || rest[0] == 'r' || rest[0] == 'b') {
+		if ok && (rest == "" || rest[0] == '.' || rest[0] == ' ' || rest[0] == '-' ||
+			rest[0] == 'r' || rest[0] == 'b') {
 			return true
 		}
 	}

@@ -76,7 +76,8 @@ func TestAsSlice(t *testing.T) {
 			}
 		}
 		got, last := forward(&l)
-		if !slices.Equal(got, want) || !slices.Equal(backward(last), want) || l.Empty() != (len(want) == 0) {
+		if !slices.Equal(got, want) || !slices.Equal(backward(last), want) ||
+			l.Empty() != (len(want) == 0) {
 			t.Fatalf("forward %v, backward %v, want %v", got, backward(last), want)
 		}
 		if out != nil && (out.Link != nil || out.Prev != nil) {

@@ -126,7 +126,8 @@ func parse(text string) (s Stack, ok bool) {
 // "created by" or count calls left out.
 func called(line string) (name string, ok bool) {
 	end := strings.LastIndexByte(line, '(')
-	if end <= 0 || line[0] == '\t' || !strings.HasSuffix(line, ")") || strings.HasPrefix(line, "created by ") {
+	if end <= 0 || line[0] == '\t' || !strings.HasSuffix(line, ")") ||
+		strings.HasPrefix(line, "created by ") {
 		return "", false
 	}
 	return line[:end], true

@@ -48,7 +48,8 @@ func until(t *testing.T, take func() (Stack, error), state string) Stack {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; {
 		s, err := take()
-		if err == nil && (state == "" || s.State == state) && slices.Contains(s.Funcs, self+"root") {
+		if err == nil && (state == "" || s.State == state) &&
+			slices.Contains(s.Funcs, self+"root") {
 			return s
 		}
 		if time.Now().After(end) {
@@ -78,7 +79,9 @@ func TestOthersStacks(t *testing.T) {
 	}{
 		{"chan receive", "runtime.gopark", func() { <-hold }, func() { close(hold) }},
 		{"sync.Mutex.Lock", "runtime.gopark", func() { mu.Lock() }, func() { mu.Unlock() }},
-		{"syscall", "", func() { syscall.Read(pipe[0], make([]byte, 1)) }, func() { syscall.Write(pipe[1], []byte{1}) }},
+		{"syscall", "", func() { syscall.Read(pipe[0], make([]byte, 1)) }, func() {
+			syscall.Write(pipe[1], []byte{1})
+		}},
 		{"runnable", "", func() {
 			for !stop.Load() {
 			}
@@ -86,7 +89,8 @@ func TestOthersStacks(t *testing.T) {
 	} {
 		who := run(t, c.f)
 		s := until(t, func() (Stack, error) { return ByID([]uint64{1 << 62, who.id}) }, c.state)
-		if !strings.Contains(s.Text, "stacks_test.go:") || strings.Contains(s.Text, "goroutine ") && !strings.Contains(s.Text, "created by") {
+		if !strings.Contains(s.Text, "stacks_test.go:") || strings.Contains(s.Text, "goroutine ") &&
+			!strings.Contains(s.Text, "created by") {
 			t.Errorf("%s: %s", c.state, s.Text)
 		}
 		p := until(t, func() (Stack, error) {
@@ -151,11 +155,15 @@ created by main.(*T).start in goroutine 7
 	/b.go:55 +0x31
 `
 	s, ok := find([]byte(two), 70)
-	if !ok || s.State != "chan receive" || !slices.Equal(s.Funcs, []string{"main.(*T[...]).Method", "main.glob..func1", "main.last"}) ||
-		!strings.HasPrefix(s.Text, "main.(*T[...])") || !strings.HasSuffix(s.Text, "/b.go:55 +0x31") {
+	if !ok || s.State != "chan receive" ||
+		!slices.Equal(s.Funcs, []string{"main.(*T[...]).Method", "main.glob..func1",
+			"main.last"}) ||
+		!strings.HasPrefix(s.Text, "main.(*T[...])") ||
+		!strings.HasSuffix(s.Text, "/b.go:55 +0x31") {
 		t.Errorf("%v, %+v", ok, s)
 	}
-	if s, ok := find([]byte(two), 7); !ok || s.State != "running" || strings.Contains(s.Text, "b.go") {
+	if s, ok := find([]byte(two), 7); !ok || s.State != "running" ||
+		strings.Contains(s.Text, "b.go") {
 		t.Errorf("%v, %+v", ok, s)
 	}
 	for _, id := range []uint64{0, 1, 700} {
@@ -164,9 +172,11 @@ created by main.(*T).start in goroutine 7
 		}
 	}
 	for state, want := range map[string]string{
-		"[select (no cases)]:": "select (no cases)", "[running (scan), locked to thread]:": "running", "gp=0x1 m=3 mp=0x2 [sleep]:": "sleep",
+		"[select (no cases)]:":                "select (no cases)",
+		"[running (scan), locked to thread]:": "running", "gp=0x1 m=3 mp=0x2 [sleep]:": "sleep",
 	} {
-		if s, ok := parse("goroutine 7 " + state + "\nmain.a()\n\t/a.go:1\n"); !ok || s.State != want {
+		if s, ok := parse("goroutine 7 " + state + "\nmain.a()\n\t/a.go:1\n"); !ok ||
+			s.State != want {
 			t.Errorf("%s: %v, %q", state, ok, s.State)
 		}
 	}
@@ -177,7 +187,8 @@ created by main.(*T).start in goroutine 7
 
 func TestPreemptive(t *testing.T) {
 	for settings, want := range map[string]bool{
-		"": true, "asyncpreemptoff=0": true, "asyncpreemptoff=1": false, "a=1,asyncpreemptoff=1,b=0": false,
+		"": true, "asyncpreemptoff=0": true, "asyncpreemptoff=1": false,
+		"a=1,asyncpreemptoff=1,b=0":           false,
 		"asyncpreemptoff=1,asyncpreemptoff=0": true, "xasyncpreemptoff=1": true,
 	} {
 		if preemptive(settings) != want || preemptive("", settings) != want {
@@ -230,7 +241,8 @@ func TestOfThread(t *testing.T) {
 }
 
 func TestStateOf(t *testing.T) {
-	for stat, want := range map[string]byte{"": 0, "12 (a b) S 1": 'S', "12 (a) R) D 1": 'D', "12 (a)": 0, "12 (a) ": 0} {
+	for stat, want := range map[string]byte{"": 0, "12 (a b) S 1": 'S', "12 (a) R) D 1": 'D',
+		"12 (a)": 0, "12 (a) ": 0} {
 		if got := stateOf([]byte(stat)); got != want {
 			t.Errorf("%q: %c, want %c", stat, got, want)
 		}

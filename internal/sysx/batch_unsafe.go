@@ -107,7 +107,8 @@ func (b *Batch) Recv(fd int) (got int, short bool, failed syscall.Errno) {
 			}
 			n = limit
 		}
-		r, errno := several(unix.SYS_RECVMMSG, fd, &b.headers[0], n, unix.MSG_DONTWAIT, b.bytes > MaxIO)
+		r, errno := several(unix.SYS_RECVMMSG, fd, &b.headers[0], n, unix.MSG_DONTWAIT,
+			b.bytes > MaxIO)
 		if errno == 0 {
 			if goruntime.RaceEnabled {
 				b.raceReceived(fd, r)
@@ -131,7 +132,8 @@ func (b *Batch) Send(fd, first int) (int, syscall.Errno) {
 	}
 	for {
 		if injector.Load() != nil {
-			limit, errno := injectedIf(n > fewDatagrams || b.bytes > fewDatagrams*4<<10, Send, fd, n)
+			limit, errno := injectedIf(n > fewDatagrams || b.bytes > fewDatagrams*4<<10,
+				Send, fd, n)
 			if errno == unix.EINTR {
 				continue
 			}
@@ -141,7 +143,8 @@ func (b *Batch) Send(fd, first int) (int, syscall.Errno) {
 			n = limit
 		}
 		long := n > fewDatagrams || b.bytes > fewDatagrams*4<<10
-		r, errno := several(unix.SYS_SENDMMSG, fd, &b.headers[first], n, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, long)
+		r, errno := several(unix.SYS_SENDMMSG, fd, &b.headers[first], n,
+			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, long)
 		if errno == 0 {
 			return r, 0
 		}
@@ -162,9 +165,11 @@ func several(call uintptr, fd int, first *mmsghdr, n, flags int, long bool) (int
 	var r uintptr
 	var errno syscall.Errno
 	if long {
-		r, _, errno = syscall.Syscall6(call, uintptr(fd), uintptr(unsafe.Pointer(first)), uintptr(n), uintptr(flags), 0, 0)
+		r, _, errno = syscall.Syscall6(call, uintptr(fd), uintptr(unsafe.Pointer(first)),
+			uintptr(n), uintptr(flags), 0, 0)
 	} else {
-		r, _, errno = syscall.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(first)), uintptr(n), uintptr(flags), 0, 0)
+		r, _, errno = syscall.RawSyscall6(call, uintptr(fd), uintptr(unsafe.Pointer(first)),
+			uintptr(n), uintptr(flags), 0, 0)
 	}
 	return int(r), errno
 }

@@ -26,7 +26,8 @@ func Add(epfd, fd int, slot, generation int32) error {
 	// Raw, for the stack more than for the time: this is the deepest call of a
 	// coroutine that waits for a connection, and a few hundred bytes more would
 	// double its stack.
-	_, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(epfd), unix.EPOLL_CTL_ADD, uintptr(fd), uintptr(unsafe.Pointer(&ev)), 0, 0)
+	_, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(epfd), unix.EPOLL_CTL_ADD,
+		uintptr(fd), uintptr(unsafe.Pointer(&ev)), 0, 0)
 	if errno != 0 {
 		return errno
 	}
@@ -71,7 +72,8 @@ func CloseStream(fd int) {
 	defer pinned.Unpin()
 	var l unix.Linger
 	size := uint32(unsafe.Sizeof(l))
-	_, _, errno := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_LINGER,
+	_, _, errno := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET,
+		unix.SO_LINGER,
 		uintptr(unsafe.Pointer(&l)), uintptr(unsafe.Pointer(&size)), 0)
 	if errno == 0 && l.Onoff != 0 && l.Linger != 0 {
 		unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{})

@@ -40,7 +40,8 @@ func TryRecv(fd int, p []byte) (got int, short bool, failed syscall.Errno) {
 			}
 			n = limit
 		}
-		r, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)), uintptr(n), unix.MSG_DONTWAIT, 0, 0)
+		r, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)),
+			uintptr(n), unix.MSG_DONTWAIT, 0, 0)
 		if errno == 0 {
 			if goruntime.RaceEnabled {
 				raceReceived(fd)
@@ -73,7 +74,8 @@ func TrySend(fd int, p []byte) (int, syscall.Errno) {
 			}
 			n = limit
 		}
-		r, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)), uintptr(n),
+		r, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)),
+			uintptr(n),
 			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 		if errno == 0 {
 			return int(r), 0
@@ -98,7 +100,8 @@ func TryAccept(fd int, from *RawAddr) (int, syscall.Errno) {
 			}
 		}
 		size := uint32(unsafe.Sizeof(*from))
-		r, _, errno := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd), uintptr(unsafe.Pointer(from)),
+		r, _, errno := syscall.RawSyscall6(unix.SYS_ACCEPT4, uintptr(fd),
+			uintptr(unsafe.Pointer(from)),
 			uintptr(unsafe.Pointer(&size)), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0, 0)
 		if errno == 0 {
 			return int(r), 0
@@ -118,7 +121,8 @@ func Poll(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
 		}
 		events = events[:limit]
 	}
-	r, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(&events[0])),
+	r, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
+		uintptr(unsafe.Pointer(&events[0])),
 		uintptr(len(events)), 0, 0, 0)
 	if errno != 0 {
 		return 0, errno
@@ -128,7 +132,9 @@ func Poll(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
 
 // Wait waits in epoll until there is an event. The Go scheduler knows that the
 // thread is blocked.
-func Wait(epfd int, events []unix.EpollEvent) (int, syscall.Errno) { return WaitFor(epfd, events, -1) }
+func Wait(epfd int, events []unix.EpollEvent) (int, syscall.Errno) {
+	return WaitFor(epfd, events, -1)
+}
 
 // WaitFor is Wait that gives up after so many milliseconds; -1 is never.
 func WaitFor(epfd int, events []unix.EpollEvent, ms int) (int, syscall.Errno) {
@@ -139,7 +145,8 @@ func WaitFor(epfd int, events []unix.EpollEvent, ms int) (int, syscall.Errno) {
 		}
 		events = events[:limit]
 	}
-	r, _, errno := syscall.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd), uintptr(unsafe.Pointer(&events[0])),
+	r, _, errno := syscall.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(epfd),
+		uintptr(unsafe.Pointer(&events[0])),
 		uintptr(len(events)), uintptr(ms), 0, 0)
 	if errno != 0 {
 		return 0, errno
@@ -160,14 +167,16 @@ type RawAddr struct{ raw unix.RawSockaddrInet6 }
 // LocalAddr fills in the address that a socket is bound to.
 func (a *RawAddr) LocalAddr(fd int) syscall.Errno {
 	size := uint32(unsafe.Sizeof(*a))
-	_, _, errno := syscall.RawSyscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(&size)))
+	_, _, errno := syscall.RawSyscall(unix.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(a)),
+		uintptr(unsafe.Pointer(&size)))
 	return errno
 }
 
 // RemoteAddr fills in the address that a socket is connected to.
 func (a *RawAddr) RemoteAddr(fd int) syscall.Errno {
 	size := uint32(unsafe.Sizeof(*a))
-	_, _, errno := syscall.RawSyscall(unix.SYS_GETPEERNAME, uintptr(fd), uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(&size)))
+	_, _, errno := syscall.RawSyscall(unix.SYS_GETPEERNAME, uintptr(fd), uintptr(unsafe.Pointer(a)),
+		uintptr(unsafe.Pointer(&size)))
 	return errno
 }
 

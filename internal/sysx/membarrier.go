@@ -17,7 +17,8 @@ const (
 // EnableBarriers registers the process for Barrier. The error says that the
 // kernel does not have it. The first call takes the kernel some milliseconds.
 var EnableBarriers = sync.OnceValue(func() error {
-	if _, _, errno := syscall.Syscall(unix.SYS_MEMBARRIER, membarrierRegisterPrivateExpedited, 0, 0); errno != 0 {
+	if _, _, errno := syscall.Syscall(unix.SYS_MEMBARRIER, membarrierRegisterPrivateExpedited, 0,
+		0); errno != 0 {
 		return os.NewSyscallError("membarrier", errno)
 	}
 	return nil
@@ -26,7 +27,8 @@ var EnableBarriers = sync.OnceValue(func() error {
 // Barrier makes every thread of the process that runs execute a memory barrier
 // before it returns. Precondition: EnableBarriers has succeeded.
 func Barrier() {
-	if _, _, errno := syscall.RawSyscall(unix.SYS_MEMBARRIER, membarrierPrivateExpedited, 0, 0); errno != 0 {
+	if _, _, errno := syscall.RawSyscall(unix.SYS_MEMBARRIER, membarrierPrivateExpedited, 0,
+		0); errno != 0 {
 		panic("netco/internal/sysx: membarrier: " + errno.Error()) // it was registered
 	}
 }

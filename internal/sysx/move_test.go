@@ -41,7 +41,9 @@ func TestSendv(t *testing.T) {
 			t.Errorf("limit %d: sent %q, want %q", limit, got[:n], want)
 		}
 	}
-	if n, errno := sysx.TrySendv(a, vec(strings.Split(strings.Repeat("x ", sysx.MaxVec-1)+"x", " ")...)); n != sysx.MaxVec || errno != 0 {
+	if n, errno := sysx.TrySendv(a,
+		vec(strings.Split(strings.Repeat("x ", sysx.MaxVec-1)+"x", " ")...)); n != sysx.MaxVec ||
+		errno != 0 {
 		t.Errorf("MaxVec pieces: %d, %v", n, errno)
 	}
 	for {
@@ -164,10 +166,18 @@ func TestMoveInjected(t *testing.T) {
 		fill func()
 		try  func() (int, syscall.Errno)
 	}{
-		"sendv":      {sysx.Sendv, func() {}, func() (int, syscall.Errno) { return sysx.TrySendv(a, vec("12345", "67890")) }},
-		"splice in":  {sysx.SpliceIn, func() { unix.Write(b, bytes.Repeat([]byte("x"), 10)) }, func() (int, syscall.Errno) { return sysx.TrySpliceIn(w, a, 10) }},
-		"splice out": {sysx.SpliceOut, func() { unix.Write(w, bytes.Repeat([]byte("x"), 10)) }, func() (int, syscall.Errno) { return sysx.TrySpliceOut(a, r, 10) }},
-		"sendfile":   {sysx.Sendfile, func() {}, func() (int, syscall.Errno) { return sysx.TrySendfile(a, int(f.Fd()), 10) }},
+		"sendv": {sysx.Sendv, func() {}, func() (int, syscall.Errno) {
+			return sysx.TrySendv(a, vec("12345", "67890"))
+		}},
+		"splice in": {sysx.SpliceIn, func() {
+			unix.Write(b, bytes.Repeat([]byte("x"), 10))
+		}, func() (int, syscall.Errno) { return sysx.TrySpliceIn(w, a, 10) }},
+		"splice out": {sysx.SpliceOut, func() {
+			unix.Write(w, bytes.Repeat([]byte("x"), 10))
+		}, func() (int, syscall.Errno) { return sysx.TrySpliceOut(a, r, 10) }},
+		"sendfile": {sysx.Sendfile, func() {}, func() (int, syscall.Errno) {
+			return sysx.TrySendfile(a, int(f.Fd()), 10)
+		}},
 	} {
 		for _, k := range []struct {
 			answers []syscall.Errno
@@ -203,7 +213,9 @@ func TestMoveInjected(t *testing.T) {
 			sysx.EmptyPipe(r, empty)
 		}
 	}
-	defer sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) { return asked, unix.EMFILE })()
+	defer sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
+		return asked, unix.EMFILE
+	})()
 	if _, _, errno := sysx.NewPipe(4096); errno != unix.EMFILE {
 		t.Errorf("NewPipe: %v", errno)
 	}

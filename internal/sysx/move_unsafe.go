@@ -51,7 +51,8 @@ func TrySendv(fd int, v []unix.Iovec) (int, syscall.Errno) {
 		}
 		msg := unix.Msghdr{Iov: &v[0]}
 		msg.SetIovlen(len(v))
-		r, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&msg)),
+		r, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd),
+			uintptr(unsafe.Pointer(&msg)),
 			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		if errno == 0 {
 			return int(r), 0
@@ -92,7 +93,9 @@ func TrySpliceIn(pipe, fd, n int) (int, syscall.Errno) { return splice(SpliceIn,
 // nothing or the pipe is empty. The kernel has no MSG_NOSIGNAL for it: the
 // thread is sent a SIGPIPE when the peer has gone, which the Go runtime
 // ignores.
-func TrySpliceOut(fd, pipe, n int) (int, syscall.Errno) { return splice(SpliceOut, fd, pipe, fd, n) }
+func TrySpliceOut(fd, pipe, n int) (int, syscall.Errno) {
+	return splice(SpliceOut, fd, pipe, fd, n)
+}
 
 func splice(op Op, socket, from, to, n int) (int, syscall.Errno) {
 	n = min(n, MaxSplice)
@@ -110,7 +113,8 @@ func splice(op Op, socket, from, to, n int) (int, syscall.Errno) {
 			}
 			n = limit
 		}
-		r, _, errno := syscall.RawSyscall6(unix.SYS_SPLICE, uintptr(from), 0, uintptr(to), 0, uintptr(n),
+		r, _, errno := syscall.RawSyscall6(unix.SYS_SPLICE, uintptr(from), 0, uintptr(to), 0,
+			uintptr(n),
 			unix.SPLICE_F_NONBLOCK|unix.SPLICE_F_MOVE)
 		if errno == 0 {
 			if goruntime.RaceEnabled && op == SpliceIn {
@@ -145,7 +149,8 @@ func TrySendfile(fd, file, n int) (int, syscall.Errno) {
 			}
 			n = limit
 		}
-		r, _, errno := syscall.Syscall6(unix.SYS_SENDFILE, uintptr(fd), uintptr(file), 0, uintptr(n), 0, 0)
+		r, _, errno := syscall.Syscall6(unix.SYS_SENDFILE, uintptr(fd), uintptr(file), 0,
+			uintptr(n), 0, 0)
 		if errno == 0 {
 			return int(r), 0
 		}
@@ -164,7 +169,8 @@ func NewPipe(size int) (r, w int, failed syscall.Errno) {
 		}
 	}
 	var fds [2]int32
-	_, _, errno := syscall.RawSyscall(unix.SYS_PIPE2, uintptr(unsafe.Pointer(&fds)), unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	_, _, errno := syscall.RawSyscall(unix.SYS_PIPE2, uintptr(unsafe.Pointer(&fds)),
+		unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if errno != 0 {
 		return -1, -1, errno
 	}
@@ -179,7 +185,8 @@ func NewPipe(size int) (r, w int, failed syscall.Errno) {
 func EmptyPipe(fd int, p []byte) int {
 	n := 0
 	for n < len(p) {
-		r, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(base(p[n:])), uintptr(len(p)-n))
+		r, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(base(p[n:])),
+			uintptr(len(p)-n))
 		if errno == unix.EINTR {
 			continue
 		}

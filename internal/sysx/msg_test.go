@@ -40,13 +40,15 @@ func TestPackets(t *testing.T) {
 		if w, errno := sysx.TrySendMsg(a, msg, nil, nil); w != n || errno != 0 {
 			t.Errorf("TrySendMsg of %d: %d, %v", n, w, errno)
 		}
-		if r, oobn, flags, errno := sysx.TryRecvMsg(b, buf, nil, &from); !bytes.Equal(buf[:r], msg) || oobn != 0 || flags&unix.MSG_TRUNC != 0 || errno != 0 {
+		if r, oobn, flags, errno := sysx.TryRecvMsg(b, buf, nil, &from); !bytes.Equal(buf[:r],
+			msg) || oobn != 0 || flags&unix.MSG_TRUNC != 0 || errno != 0 {
 			t.Errorf("TryRecvMsg of %d: %d, %d, %#x, %v", n, r, oobn, flags, errno)
 		}
 		if w, errno := sysx.Sendmsg(a, msg, nil, nil, 0); w != n || errno != 0 {
 			t.Errorf("Sendmsg of %d: %d, %v", n, w, errno)
 		}
-		if r, _, _, _, errno := sysx.Recvmsg(b, buf, nil, 0); !bytes.Equal(buf[:r], msg) || errno != 0 {
+		if r, _, _, _, errno := sysx.Recvmsg(b, buf, nil, 0); !bytes.Equal(buf[:r], msg) ||
+			errno != 0 {
 			t.Errorf("Recvmsg of %d: %d, %v", n, r, errno)
 		}
 	}
@@ -68,7 +70,8 @@ func TestPackets(t *testing.T) {
 		t.Errorf("Recvmsg of nothing: %v", errno)
 	}
 	for errno := syscall.Errno(0); errno != unix.EAGAIN; {
-		if _, errno = sysx.TrySendMsg(a, buf[:100_000], nil, nil); errno != 0 && errno != unix.EAGAIN {
+		if _, errno = sysx.TrySendMsg(a, buf[:100_000], nil, nil); errno != 0 &&
+			errno != unix.EAGAIN {
 			t.Fatal(errno)
 		}
 	}
@@ -127,7 +130,8 @@ func TestUnixName(t *testing.T) {
 		}
 		var from sysx.UnixName
 		sysx.TrySendPacket(fd, []byte("x"))
-		if _, _, _, errno := sysx.TryRecvMsg(fd, make([]byte, 1), nil, &from); errno != 0 || from.Name() != c.back {
+		if _, _, _, errno := sysx.TryRecvMsg(fd, make([]byte, 1), nil, &from); errno != 0 ||
+			from.Name() != c.back {
 			t.Errorf("%q: TryRecvMsg: %v, %q, want %q", c.name, errno, from.Name(), c.back)
 		}
 		sysx.CloseFD(fd)

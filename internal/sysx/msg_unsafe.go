@@ -33,7 +33,8 @@ func TryRecvPacket(fd int, p []byte) (int, syscall.Errno) {
 func TrySendPacket(fd int, p []byte) (int, syscall.Errno) {
 	sending(p)
 	for {
-		r, errno := transfer(Send, unix.SYS_SENDTO, fd, base(p), len(p), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		r, errno := transfer(Send, unix.SYS_SENDTO, fd, base(p), len(p),
+			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		if errno == 0 {
 			return r, 0
 		}
@@ -59,7 +60,8 @@ func TryRecvMsg(fd int, p, oob []byte, from *UnixName) (n, oobn, flags int, fail
 		*from = UnixName{}
 		msg.Name = (*byte)(unsafe.Pointer(&from.raw))
 		msg.Namelen = uint32(unsafe.Sizeof(from.raw))
-		r, errno := exchange(Recv, unix.SYS_RECVMSG, fd, &msg, len(p), unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		r, errno := exchange(Recv, unix.SYS_RECVMSG, fd, &msg, len(p),
+			unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 		if errno == 0 {
 			from.size = msg.Namelen
 			received(fd, p, min(r, len(p)))
@@ -87,7 +89,8 @@ func TrySendMsg(fd int, p, oob []byte, to *UnixName) (int, syscall.Errno) {
 	}
 	sending(p)
 	for {
-		r, errno := exchange(Send, unix.SYS_SENDMSG, fd, &msg, len(p), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		r, errno := exchange(Send, unix.SYS_SENDMSG, fd, &msg, len(p),
+			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		if errno == 0 {
 			return min(r, len(p)), 0
 		}
@@ -134,9 +137,11 @@ func transfer(op Op, call uintptr, fd int, p unsafe.Pointer, n, flags int) (int,
 	switch {
 	case errno != 0:
 	case n <= MaxIO:
-		r, _, errno = syscall.RawSyscall6(call, uintptr(fd), uintptr(p), uintptr(n), uintptr(flags), 0, 0)
+		r, _, errno = syscall.RawSyscall6(call, uintptr(fd), uintptr(p), uintptr(n),
+			uintptr(flags), 0, 0)
 	default:
-		r, _, errno = syscall.Syscall6(call, uintptr(fd), uintptr(p), uintptr(n), uintptr(flags), 0, 0)
+		r, _, errno = syscall.Syscall6(call, uintptr(fd), uintptr(p), uintptr(n),
+			uintptr(flags), 0, 0)
 	}
 	pinned.Unpin()
 	return int(r), errno
@@ -149,9 +154,11 @@ func exchange(op Op, call uintptr, fd int, msg *unix.Msghdr, n, flags int) (int,
 	switch {
 	case errno != 0:
 	case n <= MaxIO:
-		r, _, errno = syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(msg)), uintptr(flags))
+		r, _, errno = syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(msg)),
+			uintptr(flags))
 	default:
-		r, _, errno = syscall.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(msg)), uintptr(flags))
+		r, _, errno = syscall.Syscall(call, uintptr(fd), uintptr(unsafe.Pointer(msg)),
+			uintptr(flags))
 	}
 	pinned.Unpin()
 	return int(r), errno
@@ -183,7 +190,8 @@ func sending(p []byte) {
 
 // Recvmsg is recvmsg(2) for sockets of any family, without blocking. A sender's
 // address of a family that package unix does not know is nil.
-func Recvmsg(fd int, p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr, failed syscall.Errno) {
+func Recvmsg(fd int, p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr,
+	failed syscall.Errno) {
 	for {
 		if injector.Load() != nil {
 			if _, failed = injected(Recv, fd, len(p)); failed == unix.EINTR {
@@ -192,7 +200,8 @@ func Recvmsg(fd int, p, oob []byte, flags int) (n, oobn, got int, from unix.Sock
 				return 0, 0, 0, nil, failed
 			}
 		}
-		n, oobn, got, from, err := unix.Recvmsg(fd, p, oob, flags|unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+		n, oobn, got, from, err := unix.Recvmsg(fd, p, oob,
+			flags|unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 		switch {
 		case err == nil || n >= 0 && err == unix.EAFNOSUPPORT: // which means that it was received
 			if goruntime.RaceEnabled {
@@ -293,7 +302,8 @@ func (a *UnixName) PeerName(fd int) syscall.Errno { return a.ask(unix.SYS_GETPEE
 func (a *UnixName) ask(call uintptr, fd int) syscall.Errno {
 	*a = UnixName{}
 	size := uint32(unsafe.Sizeof(a.raw))
-	_, _, errno := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&a.raw)), uintptr(unsafe.Pointer(&size)))
+	_, _, errno := syscall.RawSyscall(call, uintptr(fd), uintptr(unsafe.Pointer(&a.raw)),
+		uintptr(unsafe.Pointer(&size)))
 	a.size = size
 	return errno
 }
@@ -301,7 +311,8 @@ func (a *UnixName) ask(call uintptr, fd int) syscall.Errno {
 // BindUnix gives a socket its name. It may have to create a file, so it goes
 // through the Go scheduler.
 func BindUnix(fd int, to *UnixName) syscall.Errno {
-	_, _, errno := syscall.Syscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(&to.raw)), uintptr(to.size))
+	_, _, errno := syscall.Syscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(&to.raw)),
+		uintptr(to.size))
 	return errno
 }
 
@@ -312,7 +323,8 @@ func ConnectUnix(fd int, to *UnixName) syscall.Errno {
 			return errno
 		}
 	}
-	_, _, errno := syscall.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&to.raw)), uintptr(to.size))
+	_, _, errno := syscall.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&to.raw)),
+		uintptr(to.size))
 	return errno
 }
 

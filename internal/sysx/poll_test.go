@@ -70,7 +70,8 @@ func TestFileCalls(t *testing.T) {
 			fail, limit = []syscall.Errno{unix.EINTR}, 3
 		}
 		n, errno := sysx.Read(a, buf)
-		if want := map[bool]string{false: "hello", true: "hel"}[injected]; string(buf[:n]) != want || errno != 0 {
+		if want := map[bool]string{false: "hello", true: "hel"}[injected]; string(
+			buf[:n]) != want || errno != 0 {
 			t.Errorf("Read: %q, %v, want %q", buf[:n], errno, want)
 		}
 	}

@@ -34,9 +34,11 @@ func TryPoll(fds []unix.PollFd) (int, syscall.Errno) {
 		var r uintptr
 		var errno syscall.Errno
 		if len(fds) <= fewFDs {
-			r, _, errno = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(at), uintptr(len(fds)), uintptr(unsafe.Pointer(&now)), 0, 0, 0)
+			r, _, errno = syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(at), uintptr(len(fds)),
+				uintptr(unsafe.Pointer(&now)), 0, 0, 0)
 		} else {
-			r, _, errno = syscall.Syscall6(unix.SYS_PPOLL, uintptr(at), uintptr(len(fds)), uintptr(unsafe.Pointer(&now)), 0, 0, 0)
+			r, _, errno = syscall.Syscall6(unix.SYS_PPOLL, uintptr(at), uintptr(len(fds)),
+				uintptr(unsafe.Pointer(&now)), 0, 0, 0)
 		}
 		if errno == 0 {
 			if goruntime.RaceEnabled && len(fds) > 0 {
@@ -69,7 +71,8 @@ func ControlEpoll(epfd, op, fd int, events uint32) syscall.Errno {
 		}
 	}
 	ev := unix.EpollEvent{Events: events, Fd: int32(fd)}
-	_, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(epfd), uintptr(op), uintptr(fd), uintptr(unsafe.Pointer(&ev)), 0, 0)
+	_, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_CTL, uintptr(epfd), uintptr(op), uintptr(fd),
+		uintptr(unsafe.Pointer(&ev)), 0, 0)
 	return errno
 }
 

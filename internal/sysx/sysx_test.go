@@ -18,7 +18,8 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 func socketpair(t testing.TB) (a, b int) {
 	t.Helper()
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC,
+		0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,8 @@ func queued(t testing.TB, fd int) (n int) {
 	}
 	defer unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEEK_OFF, -1)
 	for {
-		if k, _, err := unix.Recvfrom(fd, make([]byte, 100), unix.MSG_PEEK|unix.MSG_DONTWAIT); err != nil || k == 0 {
+		if k, _, err := unix.Recvfrom(fd, make([]byte, 100),
+			unix.MSG_PEEK|unix.MSG_DONTWAIT); err != nil || k == 0 {
 			return n
 		}
 		n++
@@ -202,7 +204,8 @@ func TestAccept(t *testing.T) {
 		if errno := remote.RemoteAddr(fd); errno != 0 || remote != from {
 			t.Errorf("%s: accept4 and getpeername disagree, %v", host, errno)
 		}
-		if ap, zone := from.AddrPort(); ap.String() != peer.LocalAddr().String() || zone != 0 || ap.Addr() != ip {
+		if ap, zone := from.AddrPort(); ap.String() != peer.LocalAddr().String() || zone != 0 ||
+			ap.Addr() != ip {
 			t.Errorf("%s: the peer is %v zone %d, want %v", host, ap, zone, peer.LocalAddr())
 		}
 		flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
@@ -248,18 +251,21 @@ func TestInject(t *testing.T) {
 		{"negative is one", nil, -5, 1, 0, 1},
 		{"error", []syscall.Errno{unix.ECONNRESET}, 10, 0, unix.ECONNRESET, 1},
 		{"interrupted", []syscall.Errno{unix.EINTR, unix.EINTR}, 10, 10, 0, 3},
-		{"interrupted, then an error", []syscall.Errno{unix.EINTR, unix.EAGAIN}, 10, 0, unix.EAGAIN, 2},
+		{"interrupted, then an error", []syscall.Errno{unix.EINTR, unix.EAGAIN}, 10, 0,
+			unix.EAGAIN, 2},
 	} {
 		calls, limit, fail = 0, c.limit, c.fail
 		if n, errno := sysx.TrySend(a, buf); n != c.want || errno != c.errno || calls != c.calls {
-			t.Errorf("%s: sent %d, %v in %d calls, want %d, %v in %d", c.name, n, errno, calls, c.want, c.errno, c.calls)
+			t.Errorf("%s: sent %d, %v in %d calls, want %d, %v in %d", c.name, n, errno, calls,
+				c.want, c.errno, c.calls)
 		}
 		unix.Read(b, make([]byte, 100))
 		unix.Write(b, bytes.Repeat([]byte("x"), 10))
 		calls, limit, fail = 0, c.limit, c.fail
 		n, short, errno := sysx.TryRecv(a, buf)
 		if n != c.want || errno != c.errno || calls != c.calls || short {
-			t.Errorf("%s: read %d, %v, %v in %d calls, want %d, %v in %d", c.name, n, short, errno, calls, c.want, c.errno, c.calls)
+			t.Errorf("%s: read %d, %v, %v in %d calls, want %d, %v in %d", c.name, n, short, errno,
+				calls, c.want, c.errno, c.calls)
 		}
 		unix.Read(a, make([]byte, 100))
 	}
@@ -303,7 +309,8 @@ func TestEvents(t *testing.T) {
 	unix.Write(b, []byte("x"))
 	events := make([]unix.EpollEvent, 4)
 	n, errno := sysx.Wait(epfd, events)
-	if n != 1 || errno != 0 || events[0].Fd != 7 || events[0].Pad != -9 || events[0].Events != unix.EPOLLIN|unix.EPOLLOUT {
+	if n != 1 || errno != 0 || events[0].Fd != 7 || events[0].Pad != -9 ||
+		events[0].Events != unix.EPOLLIN|unix.EPOLLOUT {
 		t.Errorf("%d, %v, %+v", n, errno, events[0])
 	}
 	if n, errno := sysx.Poll(epfd, events); n != 0 || errno != 0 {

@@ -38,7 +38,8 @@ func TestRawAddr(t *testing.T) {
 	for _, want := range []struct {
 		addr string
 		zone uint32
-	}{{"127.0.0.1:0", 0}, {"1.2.3.4:65535", 0}, {"[::1]:258", 0}, {"[fe80::1]:1", 7}, {"[::ffff:1.2.3.4]:80", 0}} {
+	}{{"127.0.0.1:0", 0}, {"1.2.3.4:65535", 0}, {"[::1]:258", 0}, {"[fe80::1]:1", 7},
+		{"[::ffff:1.2.3.4]:80", 0}} {
 		ap := netip.MustParseAddrPort(want.addr)
 		var a sysx.RawAddr
 		if ap.Addr().Is4() {
@@ -74,12 +75,14 @@ func TestDatagrams(t *testing.T) {
 		if string(buf[:n]) != want || errno != 0 || port(&who) != port(&from) {
 			t.Errorf("%q from %v, %v", buf[:n], port(&who), errno)
 		}
-		if n, errno := sysx.TrySendDatagram(a, []byte(payload), nil, &to); n != len(payload) || errno != 0 {
+		if n, errno := sysx.TrySendDatagram(a, []byte(payload), nil, &to); n != len(payload) ||
+			errno != 0 {
 			t.Error(n, errno)
 		}
 		arrive(t, b, 1)
 		n, oobn, flags, errno := sysx.TryRecvDatagram(b, buf, nil, &who)
-		if string(buf[:n]) != want || oobn != 0 || errno != 0 || port(&who) != port(&from) || (flags == unix.MSG_TRUNC) != (want != payload) {
+		if string(buf[:n]) != want || oobn != 0 || errno != 0 || port(&who) != port(&from) ||
+			(flags == unix.MSG_TRUNC) != (want != payload) {
 			t.Errorf("%q from %v, flags %#x, %v", buf[:n], port(&who), flags, errno)
 		}
 	}
@@ -128,8 +131,10 @@ func TestBatchCalls(t *testing.T) {
 		for i := range got {
 			size, oobn, flags := in.Result(i)
 			want := byte(half + i)
-			if size != 1+(half+i)%2 || oobn != 0 || flags != 0 || bufs[i][0] != byte(n) || size == 2 && bufs[i][1] != want || port(in.Addr(i)) != port(&from) {
-				t.Errorf("datagram %d: %d, %d, %#x, %v from %v", i, size, oobn, flags, bufs[i], port(in.Addr(i)))
+			if size != 1+(half+i)%2 || oobn != 0 || flags != 0 || bufs[i][0] != byte(n) ||
+				size == 2 && bufs[i][1] != want || port(in.Addr(i)) != port(&from) {
+				t.Errorf("datagram %d: %d, %d, %#x, %v from %v", i, size, oobn, flags, bufs[i],
+					port(in.Addr(i)))
 			}
 		}
 		out.Forget()
@@ -160,13 +165,26 @@ func TestDatagramInjection(t *testing.T) {
 		}
 	}
 	calls := map[string]func() syscall.Errno{
-		"TrySendTo":       func() syscall.Errno { return sysx.TrySendTo(a, buf, &to) },
-		"TrySendDatagram": func() syscall.Errno { _, errno := sysx.TrySendDatagram(a, buf, nil, &to); return errno },
-		"Batch.Send":      func() syscall.Errno { set(); _, errno := batch.Send(a, 0); return errno },
-		"TryRecvFrom":     func() syscall.Errno { _, errno := sysx.TryRecvFrom(b, buf, &who); return errno },
-		"TryRecvDatagram": func() syscall.Errno { _, _, _, errno := sysx.TryRecvDatagram(b, buf, nil, &who); return errno },
-		"Batch.Recv":      func() syscall.Errno { set(); _, _, errno := batch.Recv(b); return errno },
-		"ConnectTo":       func() syscall.Errno { return sysx.ConnectTo(a, &to) },
+		"TrySendTo": func() syscall.Errno { return sysx.TrySendTo(a, buf, &to) },
+		"TrySendDatagram": func() syscall.Errno {
+			_, errno := sysx.TrySendDatagram(a, buf, nil, &to)
+			return errno
+		},
+		"Batch.Send": func() syscall.Errno {
+			set()
+			_, errno := batch.Send(a, 0)
+			return errno
+		},
+		"TryRecvFrom": func() syscall.Errno {
+			_, errno := sysx.TryRecvFrom(b, buf, &who)
+			return errno
+		},
+		"TryRecvDatagram": func() syscall.Errno {
+			_, _, _, errno := sysx.TryRecvDatagram(b, buf, nil, &who)
+			return errno
+		},
+		"Batch.Recv": func() syscall.Errno { set(); _, _, errno := batch.Recv(b); return errno },
+		"ConnectTo":  func() syscall.Errno { return sysx.ConnectTo(a, &to) },
 	}
 	for name, call := range calls {
 		n := 0

@@ -21,7 +21,8 @@ func TryRecvFrom(fd int, p []byte, from *RawAddr) (int, syscall.Errno) {
 			return 0, errno
 		}
 		size := uint32(unsafe.Sizeof(*from))
-		r, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)), uintptr(len(p)), unix.MSG_DONTWAIT,
+		r, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(base(p)),
+			uintptr(len(p)), unix.MSG_DONTWAIT,
 			uintptr(unsafe.Pointer(from)), uintptr(unsafe.Pointer(&size)))
 		if errno == 0 {
 			received(fd, p, int(r))
@@ -43,7 +44,8 @@ func TrySendTo(fd int, p []byte, to *RawAddr) syscall.Errno {
 		} else if errno != 0 {
 			return errno
 		}
-		_, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)), uintptr(len(p)),
+		_, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(base(p)),
+			uintptr(len(p)),
 			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, uintptr(unsafe.Pointer(to)), unsafe.Sizeof(*to))
 		if errno != unix.EINTR {
 			return errno
@@ -53,7 +55,8 @@ func TrySendTo(fd int, p []byte, to *RawAddr) syscall.Errno {
 
 // TryRecvDatagram is TryRecvFrom with control messages, which it leaves in oob,
 // and the flags of recvmsg.
-func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int, failed syscall.Errno) {
+func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int,
+	failed syscall.Errno) {
 	for {
 		if errno := refused(Recv, fd, 1); errno == unix.EINTR {
 			continue
@@ -62,7 +65,8 @@ func TryRecvDatagram(fd int, p, oob []byte, from *RawAddr) (n, oobn, flags int, 
 		}
 		header, vector := describe(p, oob, from)
 		header.Iov = &vector
-		r, _, errno := syscall.RawSyscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&header)), unix.MSG_DONTWAIT)
+		r, _, errno := syscall.RawSyscall(unix.SYS_RECVMSG, uintptr(fd),
+			uintptr(unsafe.Pointer(&header)), unix.MSG_DONTWAIT)
 		if errno == 0 {
 			received(fd, p, int(r))
 			received(fd, oob, int(header.Controllen))
@@ -87,7 +91,8 @@ func TrySendDatagram(fd int, p, oob []byte, to *RawAddr) (int, syscall.Errno) {
 		}
 		header, vector := describe(p, oob, to)
 		header.Iov = &vector
-		r, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&header)),
+		r, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd),
+			uintptr(unsafe.Pointer(&header)),
 			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		if errno == 0 {
 			return int(r), 0
@@ -119,7 +124,8 @@ func describe(p, oob []byte, addr *RawAddr) (h unix.Msghdr, v unix.Iovec) {
 
 // BindTo binds a socket to an address.
 func BindTo(fd int, a *RawAddr) syscall.Errno {
-	_, _, errno := syscall.RawSyscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(a)), unsafe.Sizeof(*a))
+	_, _, errno := syscall.RawSyscall(unix.SYS_BIND, uintptr(fd), uintptr(unsafe.Pointer(a)),
+		unsafe.Sizeof(*a))
 	return errno
 }
 
@@ -128,7 +134,8 @@ func ConnectTo(fd int, a *RawAddr) syscall.Errno {
 	if errno := refused(Connect, fd, 1); errno != 0 {
 		return errno
 	}
-	_, _, errno := syscall.RawSyscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(a)), unsafe.Sizeof(*a))
+	_, _, errno := syscall.RawSyscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(a)),
+		unsafe.Sizeof(*a))
 	return errno
 }
 

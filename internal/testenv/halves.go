@@ -38,7 +38,8 @@ func Halves(m *testing.M) {
 // them, and returns it; or nil if this one is to run what its command line
 // selects.
 func startSecond() (*exec.Cmd, error) {
-	for _, name := range []string{"test.run", "test.skip", "test.cpuprofile", "test.memprofile", "test.trace"} {
+	for _, name := range []string{"test.run", "test.skip", "test.cpuprofile", "test.memprofile",
+		"test.trace"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" {
 			return nil, nil
 		}

@@ -30,7 +30,8 @@ func scale(set string, race bool) float64 {
 	if set != "" {
 		var err error
 		if s, err = strconv.ParseFloat(set, 64); err != nil || !(s > 0 && s <= 1000) {
-			panic(fmt.Sprintf("testenv: %s=%q is not a number above 0 and up to 1000", ScaleVar, set))
+			panic(fmt.Sprintf("testenv: %s=%q is not a number above 0 and up to 1000",
+				ScaleVar, set))
 		}
 	}
 	if race && s > usualScale {

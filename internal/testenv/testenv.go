@@ -88,7 +88,8 @@ func (before Counts) Leaks() error {
 	var now Counts
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		now = Snapshot()
-		if now.FDs <= before.FDs+runtimeFDs && now.Goroutines <= before.Goroutines && now.Threads <= before.Threads+threadSlack {
+		if now.FDs <= before.FDs+runtimeFDs && now.Goroutines <= before.Goroutines &&
+			now.Threads <= before.Threads+threadSlack {
 			return nil
 		}
 		runtime.GC()

@@ -124,7 +124,8 @@ func (k *Task) Parked(reason coroutine.Reason) bool {
 	defer stacks.mu.Unlock()
 	all := stacks.text[:runtime.Stack(stacks.text, true)]
 	_, mine, _ := bytes.Cut(all, []byte(k.id))
-	return bytes.HasPrefix(mine, []byte("[chan receive")) || bytes.HasPrefix(mine, []byte("[select"))
+	return bytes.HasPrefix(mine, []byte("[chan receive")) ||
+		bytes.HasPrefix(mine, []byte("[select"))
 }
 
 // stacks is where all goroutines' stacks are written: Parked is called often.

@@ -64,7 +64,8 @@ func TestLinksOffset(t *testing.T) {
 
 // TestBlock: without a waker it ends with its bound.
 func TestBlock(t *testing.T) {
-	if why := waitq.Block(coroutine.ReasonUser, coroutine.Timeout(1)); why != coroutine.WakeTimeout {
+	if why := waitq.Block(coroutine.ReasonUser,
+		coroutine.Timeout(1)); why != coroutine.WakeTimeout {
 		t.Error("ended with", why)
 	}
 }
