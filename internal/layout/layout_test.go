@@ -74,19 +74,28 @@ func TestGoReleasesAreFenced(t *testing.T) {
 
 // sample is a small module that breaks each rule once.
 var sample = fstest.MapFS{
-	"go.mod":                  {Data: []byte("module example.com/m\n\ngo 1.25.0\n\nrequire (\n\tgolang.org/x/sys v0.1.0\n\texample.com/other v1.0.0 // indirect\n)\n")},
-	"docs/ARCHITECTURE.md":    {Data: []byte(samplePage)},
-	"low/low.go":              {Data: []byte("// Package low is below.\npackage low\n\nimport _ \"example.com/m/high\"\n")},
-	"low/low_test.go":         {Data: []byte("package low\n\nimport _ \"example.com/m/high\"\n\nfunc ExampleX() {}\n")},
-	"low/new_go127.go":        {Data: []byte("package low\n")},
-	"low/tag.go":              {Data: []byte("//go:build linux && !go1.26\n\npackage low\n\nimport _ \"unsafe\"\n\n//go:linkname a b\n")},
-	"high/high.go":            {Data: []byte("package high // FIX" + "ME\n\nimport (\n\t_ \"example.com/m/low\"\n\t_ \"golang.org/x/sys/unix\"\n\t_ \"example.com/other\"\n)\n")},
-	"stray/stray.go":          {Data: []byte("// Package stray is nowhere.\npackage stray\n")},
-	"stray/stray_test.go":     {Data: []byte("package stray\n\nfunc Example() {}\n")},
-	"cmd/tool/main.go":        {Data: []byte("// Command tool is a program.\npackage main\n\nimport _ \"example.com/m/high\"\n")},
-	"bench/go.mod":            {Data: []byte("module example.com/m/bench\n")},
-	"bench/bench.go":          {Data: []byte("package bench\n\nimport _ \"example.com/anything\"\n")},
-	"docs/MORE.md":            {Data: []byte("[table](ARCHITECTURE.md#m), [gone](../GONE.md), [out](https://example.com/x), `low.ExampleX`, `low.TestGone`, `low/low.go`, `low/gone.s`\n")},
+	"go.mod": {Data: []byte("module example.com/m\n\ngo 1.25.0\n\nrequire " +
+		"(\n\tgolang.org/x/sys v0.1.0\n\texample.com/other v1.0.0 // indirect\n)\n")},
+	"docs/ARCHITECTURE.md": {Data: []byte(samplePage)},
+	"low/low.go": {Data: []byte("// Package low is below.\npackage low\n\nimport _ " +
+		"\"example.com/m/high\"\n")},
+	"low/low_test.go": {Data: []byte("package low\n\nimport _ " +
+		"\"example.com/m/high\"\n\nfunc ExampleX() {}\n")},
+	"low/new_go127.go": {Data: []byte("package low\n")},
+	"low/tag.go": {Data: []byte("//go:build linux && !go1.26\n\npackage " +
+		"low\n\nimport _ \"unsafe\"\n\n//go:linkname a b\n")},
+	"high/high.go": {Data: []byte("package high // FIX" + "ME\n\nimport (\n\t_ " +
+		"\"example.com/m/low\"\n\t_ \"golang.org/x/sys/unix\"\n\t_ \"example.com/other\"\n)\n")},
+	"stray/stray.go":      {Data: []byte("// Package stray is nowhere.\npackage stray\n")},
+	"stray/stray_test.go": {Data: []byte("package stray\n\nfunc Example() {}\n")},
+	"cmd/tool/main.go": {Data: []byte("// Command tool is a program.\npackage " +
+		"main\n\nimport _ \"example.com/m/high\"\n")},
+	"bench/go.mod": {Data: []byte("module example.com/m/bench\n")},
+	"bench/bench.go": {Data: []byte(
+		"package bench\n\nimport _ \"example.com/anything\"\n")},
+	"docs/MORE.md": {Data: []byte("[table](ARCHITECTURE.md#m), [gone](../GONE.md), " +
+		"[out](https://example.com/x), `low.ExampleX`, `low.TestGone`, `low/low.go`, " +
+		"`low/gone.s`\n")},
 	"low/testdata/ignored.go": {Data: []byte("no Go at all")},
 	"cmd/wordy/deep/main.go":  {Data: []byte(sampleWords)},
 	"cmd/wordy/wordy.s":       {Data: []byte("\tNOP\n// NOP tells somebody\n")},
@@ -94,12 +103,16 @@ var sample = fstest.MapFS{
 
 // sampleWords breaks the rules of wording: in a comment that is too wide, one
 // after code, an identifier, and a "who" that is a noun. The rest is allowed.
-const sampleWords = "// Command deep has a comment that is wider than it may be, if only by one column.\npackage main\n\n" +
-	"//go:generate a-directive cannot be wrapped and so may be as wide as it is without any limit\n" +
-	"var nobodyWaits = \"a string may say told\" // wider than a comment alone\n" +
-	"var x = 1                                                                  // but not as wide as this\n" +
-	"// X is for the caller, who waits. Who wakes it knows. See\n" +
-	"// https://example.com/a/page/whose/address/is/so/long/that/it/does/not/fit\n"
+const sampleWords = `// Command deep has a comment that is wider than it may be, if only by one column.
+package main
+
+//go:generate a-directive cannot be wrapped and so may be as wide as it is without any limit
+var nobodyWaits = "a string may say told" // wider than a comment alone
+var x = 1                                                                  // but not as wide as this
+// X is for the caller, who waits. Who wakes it knows. See
+// https://example.com/a/page/whose/address/is/so/long/that/it/does/not/fit
+var wide = 1_000_000_000_000 + 1_000_000_000_000 + 1_000_000_000_000 + 1_000_000_000_000 + 10_000_000
+` + "var raw = `a raw string may be as wide as it is, because a new line in it would be one of its text`\n"
 
 const samplePage = "# M\n" + tableBegin + `
 | folder | holds | may import |
@@ -132,8 +145,10 @@ func TestRules(t *testing.T) {
 		{"requires", requires(goMod(t, sample)), []string{"go.mod requires example.com/other"}},
 		{"unsafeNamed", unsafeNamed(tr), []string{"low/tag.go"}},
 		{"finished", finished(tr), []string{"high/high.go:1"}},
-		{"documented", documented(tr), []string{"high: package high has no package comment", "high: public package high has no func Example"}},
-		{"mentionsExist", mentionsExist(sample, tr), []string{"docs/MORE.md links to ../GONE.md", "docs/MORE.md names low.TestGone", "docs/MORE.md names low/gone.s"}},
+		{"documented", documented(tr), []string{"high: package high has no package comment",
+			"high: public package high has no func Example"}},
+		{"mentionsExist", mentionsExist(sample, tr), []string{"docs/MORE.md links to ../GONE.md",
+			"docs/MORE.md names low.TestGone", "docs/MORE.md names low/gone.s"}},
 		{"plain", plain(tr, []string{"high", "low"}), []string{
 			"cmd/wordy/deep/main.go:1: 82 columns, want 80",
 			`cmd/wordy/deep/main.go:5: "nobody"`,
@@ -142,10 +157,16 @@ func TestRules(t *testing.T) {
 			`cmd/wordy/wordy.s:2: "somebody"`,
 			`cmd/wordy/wordy.s:2: "tells"`,
 		}},
-		{"releasesFenced", releasesFenced(tr), []string{"low/new_go127.go is named", "low/tag.go is built by Go release (go1.26)", "low/tag.go has a go:linkname"}},
+		{"narrow", narrow(tr, []string{"high"}), []string{
+			"cmd/wordy/deep/main.go:9: 101 columns of code, want 100",
+		}},
+		{"narrow of none", narrow(tr, []string{"cmd/wordy"}), nil},
+		{"releasesFenced", releasesFenced(tr), []string{"low/new_go127.go is named", "low/tag.go " +
+			"is built by Go release (go1.26)", "low/tag.go has a go:linkname"}},
 	} {
 		if !slices.EqualFunc(c.got, c.want, strings.Contains) {
-			t.Errorf("%s: got\n\t%s\nwant\n\t%s", c.rule, strings.Join(c.got, "\n\t"), strings.Join(c.want, "\n\t"))
+			t.Errorf("%s: got\n\t%s\nwant\n\t%s", c.rule, strings.Join(c.got, "\n\t"),
+				strings.Join(c.want, "\n\t"))
 		}
 	}
 }

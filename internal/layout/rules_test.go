@@ -33,18 +33,22 @@ func importsFollow(tr *tree, t *table) (wrong []string) {
 	for _, f := range tr.files {
 		r, ok := t.rowOf(f.dir)
 		if !ok {
-			wrong = append(wrong, fmt.Sprintf("%s: folder %q has no row in the table of %s", f.path, f.dir, tableFile))
+			wrong = append(wrong, fmt.Sprintf("%s: folder %q has no row in the table of %s", f.path,
+				f.dir, tableFile))
 			continue
 		}
 		for _, pkg := range f.imports {
 			folder, local := tr.local(pkg)
 			switch {
-			case local && (f.isTest() || r.allows(t, folder)), isStd(pkg) && !local, !local && r.allowsModule(pkg):
+			case local && (f.isTest() || r.allows(t, folder)), isStd(pkg) && !local, !local &&
+				r.allowsModule(pkg):
 			case local:
-				wrong = append(wrong, fmt.Sprintf("%s imports %q: the row of %q in the table of %s does not allow %q",
+				wrong = append(wrong, fmt.Sprintf("%s imports %q: the row of %q in the table of "+
+					"%s does not allow %q",
 					f.path, pkg, r.folder, tableFile, folder))
 			default:
-				wrong = append(wrong, fmt.Sprintf("%s imports %q: no module that the row of %q in the table of %s names",
+				wrong = append(wrong, fmt.Sprintf("%s imports %q: no module that the row of %q "+
+					"in the table of %s names",
 					f.path, pkg, r.folder, tableFile))
 			}
 		}
@@ -59,7 +63,8 @@ func rowsLive(tr *tree, t *table) (wrong []string) {
 		if !slices.ContainsFunc(tr.files, func(f *goFile) bool {
 			return f.dir == r.folder || deep && strings.HasPrefix(f.dir, prefix+"/")
 		}) {
-			wrong = append(wrong, fmt.Sprintf("%s: the table has a row for %q, where there is no Go file", tableFile, r.folder))
+			wrong = append(wrong, fmt.Sprintf("%s: the table has a row for %q, where there is no "+
+				"Go file", tableFile, r.folder))
 		}
 	}
 	return wrong
@@ -68,7 +73,8 @@ func rowsLive(tr *tree, t *table) (wrong []string) {
 // requirements are the modules that go.mod may name: what users of netco get
 // into their dependency graph.
 var requirements = []string{
-	"golang.org/x/sys", "go.uber.org/zap", "go.uber.org/zap/exp", "github.com/prometheus/client_golang", "github.com/prometheus/client_model",
+	"golang.org/x/sys", "go.uber.org/zap", "go.uber.org/zap/exp",
+	"github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 	"github.com/prometheus/common",
 
 	// Only netco-bench's: see docs/RATIONALE.md, "Histograms of our own".
@@ -76,7 +82,8 @@ var requirements = []string{
 
 	// What those bring.
 	"go.uber.org/multierr", "github.com/stretchr/testify",
-	"github.com/beorn7/perks", "github.com/cespare/xxhash/v2", "github.com/kylelemons/godebug", "github.com/munnerz/goautoneg",
+	"github.com/beorn7/perks", "github.com/cespare/xxhash/v2", "github.com/kylelemons/godebug",
+	"github.com/munnerz/goautoneg",
 	"github.com/prometheus/procfs", "google.golang.org/protobuf",
 }
 
@@ -88,7 +95,8 @@ func requires(goMod []string) (wrong []string) {
 			continue
 		}
 		if name := strings.Fields(rest)[0]; !slices.Contains(requirements, name) {
-			wrong = append(wrong, fmt.Sprintf("go.mod requires %s; only %s are agreed on", name, strings.Join(requirements, ", ")))
+			wrong = append(wrong, fmt.Sprintf("go.mod requires %s; only %s are agreed on", name,
+				strings.Join(requirements, ", ")))
 		}
 	}
 	return wrong
@@ -108,7 +116,9 @@ func unsafeNamed(tr *tree) (wrong []string) {
 }
 
 func endsIn(s string, suffixes ...string) bool {
-	return slices.ContainsFunc(suffixes, func(suffix string) bool { return strings.HasSuffix(s, suffix) })
+	return slices.ContainsFunc(suffixes, func(suffix string) bool {
+		return strings.HasSuffix(s, suffix)
+	})
 }
 
 var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
@@ -120,7 +130,8 @@ func finished(tr *tree) (wrong []string) {
 		for line := range strings.Lines(text) {
 			n++
 			if m := unfinished.FindString(line); m != "" {
-				wrong = append(wrong, fmt.Sprintf("%s:%d: a %s: do it, or say in prose what is and why", p, n, m))
+				wrong = append(wrong, fmt.Sprintf("%s:%d: a %s: do it, or say in prose what is "+
+					"and why", p, n, m))
 			}
 		}
 	}
@@ -158,11 +169,14 @@ func documented(tr *tree) (wrong []string) {
 			continue
 		}
 		if !d.doc {
-			wrong = append(wrong, fmt.Sprintf("%s: package %s has no package comment that begins with %q",
-				dir, d.pkg, map[bool]string{true: "Command", false: "Package"}[d.pkg == "main"]+" <name>"))
+			wrong = append(wrong, fmt.Sprintf("%s: package %s has no package comment that begins "+
+				"with %q",
+				dir, d.pkg, map[bool]string{true: "Command", false: "Package"}[d.pkg == "main"]+
+					" <name>"))
 		}
 		if public(dir, d.pkg) && !d.example {
-			wrong = append(wrong, fmt.Sprintf("%s: public package %s has no func Example... in its tests", dir, d.pkg))
+			wrong = append(wrong, fmt.Sprintf("%s: public package %s has no func Example... in "+
+				"its tests", dir, d.pkg))
 		}
 	}
 	slices.Sort(wrong)
@@ -175,7 +189,8 @@ func public(dir, pkg string) bool {
 }
 
 var (
-	testMention = regexp.MustCompile("`([a-z][a-z0-9/]*)\\.((?:Test|Benchmark|Fuzz|Example)[A-Za-z0-9_]*)`")
+	testMention = regexp.MustCompile(
+		"`([a-z][a-z0-9/]*)\\.((?:Test|Benchmark|Fuzz|Example)[A-Za-z0-9_]*)`")
 	fileMention = regexp.MustCompile("`([a-z][a-z0-9_-]*/[a-z0-9_/-]+\\.(?:go|s))`")
 	link        = regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)]*)?\)`)
 )
@@ -191,7 +206,8 @@ func mentionsExist(fsys fs.FS, tr *tree) (wrong []string) {
 			if !slices.ContainsFunc(tr.files, func(f *goFile) bool {
 				return f.dir == m[1] && f.isTest() && slices.Contains(f.funcs, m[2])
 			}) {
-				wrong = append(wrong, fmt.Sprintf("%s names %s.%s, which is not in the tests of %s", p, m[1], m[2], m[1]))
+				wrong = append(wrong, fmt.Sprintf("%s names %s.%s, which is not in the tests of %s",
+					p, m[1], m[2], m[1]))
 			}
 		}
 		for _, m := range fileMention.FindAllStringSubmatch(text, -1) {
@@ -225,13 +241,16 @@ func releasesFenced(tr *tree) (wrong []string) {
 			continue
 		}
 		if tag := releaseTagOf(f.tags); tag != "" {
-			wrong = append(wrong, fmt.Sprintf("%s is built by Go release (%s): that belongs in %s", f.path, tag, goVersionDir))
+			wrong = append(wrong, fmt.Sprintf("%s is built by Go release (%s): that belongs in %s",
+				f.path, tag, goVersionDir))
 		}
 		if releaseFile.MatchString(f.path) {
-			wrong = append(wrong, fmt.Sprintf("%s is named for a Go release: that belongs in %s", f.path, goVersionDir))
+			wrong = append(wrong, fmt.Sprintf("%s is named for a Go release: that belongs in %s",
+				f.path, goVersionDir))
 		}
 		if f.links {
-			wrong = append(wrong, fmt.Sprintf("%s has a go:linkname: that belongs in %s", f.path, goVersionDir))
+			wrong = append(wrong, fmt.Sprintf("%s has a go:linkname: that belongs in %s", f.path,
+				goVersionDir))
 		}
 	}
 	return wrong

@@ -23,7 +23,8 @@ func TestStartsAreChecked(t *testing.T) {
 
 // TestStartsRule: the rule finds what it is for.
 func TestStartsRule(t *testing.T) {
-	const code = "package main\n\nfunc main() {\n\tnetco.Go(f)\n\tif _, err := netco.GoNamed(\"x\", f); err != nil {\n\t}\n\tx.s.GoLocal(f)\n\tgroup.Go(f)\n}\n"
+	const code = "package main\n\nfunc main() {\n\tnetco.Go(f)\n\tif _, err := " +
+		"netco.GoNamed(\"x\", f); err != nil {\n\t}\n\tx.s.GoLocal(f)\n\tgroup.Go(f)\n}\n"
 	wrong := startsChecked(t, fstest.MapFS{
 		"examples/a/main.go":    {Data: []byte(code)},
 		"cmd/a/main.go":         {Data: []byte(code)},
@@ -31,12 +32,16 @@ func TestStartsRule(t *testing.T) {
 		"a/b_example_x_test.go": {Data: []byte(code)},
 		"a/a_test.go":           {Data: []byte(code)},
 		"a/doc.go":              {Data: []byte("// Package a\n//\n//\tnetco.Go(f)\npackage a\n")},
-		"README.md":             {Data: []byte("\tnetco.Go(f)\n`netco.Go(f)` starts f:\n+\tnetco.Go(f)\n")},
+		"README.md": {Data: []byte("\tnetco.Go(f)\n`netco.Go(f)` starts " +
+			"f:\n+\tnetco.Go(f)\n")},
 	})
 	got := strings.Join(wrong, "\n")
-	want := strings.Join([]string{"README.md:1", "README.md:3", "a/b_example_x_test.go:4", "a/b_example_x_test.go:7", "a/doc.go:3",
-		"a/example_test.go:4", "a/example_test.go:7", "cmd/a/main.go:4", "cmd/a/main.go:7", "examples/a/main.go:4", "examples/a/main.go:7"},
-		": the error of starting a coroutine is ignored\n") + ": the error of starting a coroutine is ignored"
+	want := strings.Join([]string{"README.md:1", "README.md:3", "a/b_example_x_test.go:4",
+		"a/b_example_x_test.go:7", "a/doc.go:3",
+		"a/example_test.go:4", "a/example_test.go:7", "cmd/a/main.go:4", "cmd/a/main.go:7",
+		"examples/a/main.go:4", "examples/a/main.go:7"},
+		": the error of starting a coroutine is ignored\n") +
+		": the error of starting a coroutine is ignored"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -50,7 +55,8 @@ var snippet = regexp.MustCompile(`^(//|[+])?\s+netco\.Go[A-Za-z]*\(`)
 // what stands indented in comments.
 func startsChecked(t *testing.T, fsys fs.FS) (wrong []string) {
 	bad := func(file string, line int) {
-		wrong = append(wrong, fmt.Sprintf("%s:%d: the error of starting a coroutine is ignored", file, line))
+		wrong = append(wrong, fmt.Sprintf("%s:%d: the error of starting a coroutine is ignored",
+			file, line))
 	}
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -24,7 +24,8 @@ func TestSystemCallsAreListed(t *testing.T) {
 
 // TestSystemCallsRule: the rule finds what it is for.
 func TestSystemCallsRule(t *testing.T) {
-	const code = "package a\n\nfunc (x *T[K]) listed() { unix.Fstat(1, nil) }\n\nvar v = syscall.Close(1)\n\n" +
+	const code = "package a\n\nfunc (x *T[K]) listed() { unix.Fstat(1, nil) }\n\nvar v = " +
+		"syscall.Close(1)\n\n" +
 		"func f() error {\n\tunix.Socket(1, 2, 3)\n\treturn sysx.CloseFD(unix.CmsgSpace(1))\n}\n"
 	tr := load(t, fstest.MapFS{
 		"go.mod":          {Data: []byte("module m\n")},
@@ -33,8 +34,10 @@ func TestSystemCallsRule(t *testing.T) {
 		"cmd/a/main.go":   {Data: []byte(code)},
 		"a/testdata/b.go": {Data: []byte(code)},
 	})
-	got := strings.Join(callsListed(t, tr, map[string]string{"why": "a.T.listed a.gone", "too": "a.T.listed"}), "\n")
-	for _, want := range []string{"a/a.go:5: a.v calls syscall.Close", "a/a.go:9: a.f calls sysx.CloseFD", "a.T.listed is listed twice", "a.gone makes none"} {
+	got := strings.Join(callsListed(t, tr, map[string]string{"why": "a.T.listed a.gone",
+		"too": "a.T.listed"}), "\n")
+	for _, want := range []string{"a/a.go:5: a.v calls syscall.Close",
+		"a/a.go:9: a.f calls sysx.CloseFD", "a.T.listed is listed twice", "a.gone makes none"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got\n%s\nwant %s in it", got, want)
 		}
@@ -96,14 +99,16 @@ var entries = map[string]string{
 var unlisted = map[string]bool{
 	"CmsgLen": true, "CmsgSpace": true, "EpollCreate1": true, "EpollCtl": true, "Errno": true,
 	"Gettid": true, "NewIfreq": true, "NsecToTimespec": true,
-	"RawSyscall": true, "RawSyscall6": true, "SchedGetaffinity": true, "SchedSetaffinity": true, "Socket": true,
+	"RawSyscall": true, "RawSyscall6": true, "SchedGetaffinity": true, "SchedSetaffinity": true,
+	"Socket":        true,
 	"TimerfdCreate": true, "TimerfdSettime": true,
 }
 
 // entering are functions of internal/sysx that do enter it and are not pinned.
 var entering = map[string]bool{
 	"BindUnix": true, "CloseFD": true, "ConnectUnix": true, "EnableBarriers": true, "Read": true,
-	"Recvmsg": true, "Sendmsg": true, "TryPoll": true, "TrySendfile": true, "Wait": true, "WaitFor": true, "Write": true,
+	"Recvmsg": true, "Sendmsg": true, "TryPoll": true, "TrySendfile": true, "Wait": true,
+	"WaitFor": true, "Write": true,
 }
 
 // callsListed: the functions of the library that make those calls are listed,
@@ -119,11 +124,13 @@ func callsListed(t *testing.T, tr *tree, listed map[string]string) (wrong []stri
 		}
 	}
 	for _, f := range tr.files {
-		if top, _, _ := strings.Cut(f.dir, "/"); f.isTest() || top == "cmd" || top == "examples" || path.Base(f.dir) == "testenv" {
+		if top, _, _ := strings.Cut(f.dir, "/"); f.isTest() || top == "cmd" || top == "examples" ||
+			path.Base(f.dir) == "testenv" {
 			continue
 		}
 		files := token.NewFileSet()
-		parsed, err := parser.ParseFile(files, f.path, tr.texts[f.path], parser.SkipObjectResolution)
+		parsed, err := parser.ParseFile(files, f.path, tr.texts[f.path],
+			parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +142,8 @@ func callsListed(t *testing.T, tr *tree, listed map[string]string) (wrong []stri
 					return true
 				}
 				if _, ok := makes[name]; !ok {
-					wrong = append(wrong, fmt.Sprintf("%s:%d: %s calls %s, which enters the Go scheduler, and is not on the list of those that may",
+					wrong = append(wrong, fmt.Sprintf("%s:%d: %s calls %s, which enters the Go "+
+						"scheduler, and is not on the list of those that may",
 						f.path, files.Position(n.Pos()).Line, name, call))
 				} else {
 					makes[name] = true
@@ -146,7 +154,8 @@ func callsListed(t *testing.T, tr *tree, listed map[string]string) (wrong []stri
 	}
 	for _, name := range slices.Sorted(maps.Keys(makes)) {
 		if !makes[name] {
-			wrong = append(wrong, name+" makes none of the calls that enter the Go scheduler; take it off the list")
+			wrong = append(wrong, name+" makes none of the calls that enter the Go scheduler; "+
+				"take it off the list")
 		}
 	}
 	return wrong

@@ -51,7 +51,8 @@ func parseTable(page string) (*table, error) {
 		r := row{folder: folder[1]}
 		for _, m := range quoted.FindAllStringSubmatch(cells[len(cells)-1], -1) {
 			if _, known := t.index[m[1]]; !known && !isModule(m[1]) {
-				return nil, fmt.Errorf("%s: the row of %s lets it import %s, which no row above it names", tableFile, r.folder, m[1])
+				return nil, fmt.Errorf("%s: the row of %s lets it import %s, which no row above "+
+					"it names", tableFile, r.folder, m[1])
 			}
 			r.may = append(r.may, m[1])
 		}

@@ -47,7 +47,8 @@ func usersOnly(tr *tree, files []*goFile) (wrong []string) {
 		}
 		for _, pkg := range f.imports {
 			if tr.isEngine(pkg) {
-				wrong = append(wrong, fmt.Sprintf("%s imports %q, which is the engine's", f.path, pkg))
+				wrong = append(wrong, fmt.Sprintf("%s imports %q, which is the engine's",
+					f.path, pkg))
 			}
 		}
 	}
@@ -67,7 +68,8 @@ func snippetsUsersOnly(tr *tree) (wrong []string) {
 		for i, block := range strings.Split(text, "```") {
 			if code, isGo := strings.CutPrefix(block, "go\n"); i%2 == 1 && isGo {
 				if name := engineName.FindString(code); name != "" {
-					wrong = append(wrong, fmt.Sprintf("%s has a snippet with %s, which is the engine's", p, name))
+					wrong = append(wrong, fmt.Sprintf("%s has a snippet with %s, which is the "+
+						"engine's", p, name))
 				}
 			}
 		}
@@ -147,7 +149,8 @@ func TestUsersAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got.String() != string(want) {
-		t.Error("the users' API is not what testdata/api.txt says (go test -update writes it anew):\n" +
+		t.Error("the users' API is not what testdata/api.txt says (go test -update writes it " +
+			"anew):\n" +
 			difference(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")))
 	}
 }
@@ -181,7 +184,8 @@ func exported(t *testing.T, dir string) (lines []string) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if ok, err := ctx.MatchFile(filepath.Split(name)); err != nil || !ok || strings.HasSuffix(name, "_test.go") {
+		if ok, err := ctx.MatchFile(filepath.Split(name)); err != nil || !ok ||
+			strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		f, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
@@ -241,7 +245,8 @@ func fields(fset *token.FileSet, typ *doc.Type) (lines []string) {
 		for _, f := range list.List {
 			for _, name := range f.Names {
 				if name.IsExported() {
-					lines = append(lines, fmt.Sprintf("type %s, %s %s", s.Name.Name, name.Name, oneLine(fset, f.Type)))
+					lines = append(lines, fmt.Sprintf("type %s, %s %s", s.Name.Name, name.Name,
+						oneLine(fset, f.Type)))
 				}
 			}
 		}

@@ -34,7 +34,9 @@ type goFile struct {
 }
 
 func (f *goFile) hasExample() bool {
-	return f.isTest() && slices.ContainsFunc(f.funcs, func(name string) bool { return strings.HasPrefix(name, "Example") })
+	return f.isTest() && slices.ContainsFunc(f.funcs, func(name string) bool {
+		return strings.HasPrefix(name, "Example")
+	})
 }
 
 func (f *goFile) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }

@@ -16,6 +16,10 @@ import (
 // yet. It is to become empty.
 var notPlain = []string{"socket"}
 
+// notNarrow are the folders, with those below them, whose code is not held to
+// codeColumns yet.
+var notNarrow = []string{"cmd/netco-bench", "coroutine", "processor", "socket"}
+
 const (
 	commentColumns = 80
 	codeColumns    = 100 // also for a comment at the end of a line of code
@@ -28,8 +32,9 @@ const (
 var privateWords = map[string]string{
 	"told": "reported, notified, passed", "tell": "report, return, distinguish",
 	"tells": "reports, returns, distinguishes", "telling": "reporting",
-	"somebody": "the caller, the waiter, a goroutine", "someone": "the caller, the waiter, a goroutine",
-	"nobody": "no caller, no waiter, nothing", "anybody": "any caller, any thread",
+	"somebody": "the caller, the waiter, a goroutine",
+	"someone":  "the caller, the waiter, a goroutine",
+	"nobody":   "no caller, no waiter, nothing", "anybody": "any caller, any thread",
 	"errand": "remote call", "kin": "children", "unborn": "starting",
 	"heed": "check", "heeds": "checks", "heeded": "checked",
 	"conceive": "new", "doomed": "retired", "bury": "endRetired", "orphanage": "retired",
@@ -54,6 +59,47 @@ func plain(tr *tree, except []string) (wrong []string) {
 	}
 	slices.Sort(wrong)
 	return wrong
+}
+
+// narrow: code is no wider than codeColumns. Lines with a raw string, which
+// cannot be wrapped, may be; those with a comment are plain's.
+func narrow(tr *tree, except []string) (wrong []string) {
+	for p, text := range tr.texts {
+		within := func(folder string) bool { return strings.HasPrefix(p, folder+"/") }
+		if path.Ext(p) != ".go" || slices.ContainsFunc(except, within) {
+			continue
+		}
+		exempt := linesOf(p, text, func(tok token.Token, lit string) bool {
+			return tok == token.COMMENT || tok == token.STRING && lit[0] == '`'
+		})
+		for i, line := range strings.Split(text, "\n") {
+			if wide := columns(line); wide > codeColumns && !exempt[i+1] {
+				wrong = append(wrong, fmt.Sprintf("%s:%d: %d columns of code, want %d at most",
+					p, i+1, wide, codeColumns))
+			}
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}
+
+// linesOf returns the lines that the matching tokens of a Go file cover.
+func linesOf(p, text string, match func(token.Token, string) bool) map[int]bool {
+	file := token.NewFileSet().AddFile(p, -1, len(text))
+	var s scanner.Scanner
+	s.Init(file, []byte(text), nil, scanner.ScanComments)
+	lines := map[int]bool{}
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return lines
+		}
+		if match(tok, lit) {
+			for i := range strings.Count(lit, "\n") + 1 {
+				lines[file.Line(pos)+i] = true
+			}
+		}
+	}
 }
 
 // words is an identifier, or one line of a comment.
@@ -134,7 +180,8 @@ func private(place, text string) (wrong []string) {
 		}
 	}
 	if m := bareWho.FindString(text); m != "" {
-		wrong = append(wrong, fmt.Sprintf("%s: %q: better the waker, the caller, whoever", place, m))
+		wrong = append(wrong, fmt.Sprintf("%s: %q: better the waker, the caller, whoever",
+			place, m))
 	}
 	return wrong
 }
@@ -159,4 +206,10 @@ func humps(word string) (parts []string) {
 func TestCommentsArePlain(t *testing.T) {
 	_, tr, _ := read(t)
 	report(t, plain(tr, notPlain))
+}
+
+// TestCodeIsNarrow holds all folders but those of notNarrow to codeColumns.
+func TestCodeIsNarrow(t *testing.T) {
+	_, tr, _ := read(t)
+	report(t, narrow(tr, notNarrow))
 }
