@@ -60,7 +60,8 @@ func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pip
 func ends(t *testing.T, do func(context.Context) (string, error)) {
 	t.Helper()
 	began := time.Now()
-	if got, err := do(context.Background()); err != nil || got != "body" || time.Since(began) != time.Hour {
+	if got, err := do(context.Background()); err != nil || got != "body" ||
+		time.Since(began) != time.Hour {
 		t.Errorf("%q, %v after %v", got, err, time.Since(began))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -95,9 +96,11 @@ func (endless) Read(p []byte) (int, error) { return copy(p, "body"), nil }
 func TestHTTP(t *testing.T) {
 	twice(t, func(t *testing.T) {
 		l := &oneConn{conns: make(chan net.Conn, 2)}
-		server := &http.Server{Handler: http.HandlerFunc(slow), ReadTimeout: 2 * time.Hour, IdleTimeout: time.Minute}
+		server := &http.Server{Handler: http.HandlerFunc(slow), ReadTimeout: 2 * time.Hour,
+			IdleTimeout: time.Minute}
 		go server.Serve(l)
-		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn,
+			error) {
 			a, b := net.Pipe()
 			l.conns <- b
 			return a, nil
@@ -156,7 +159,8 @@ func TestFastHTTP(t *testing.T) {
 		go func() { served <- server.ServeConn(b) }()
 		began := time.Now()
 		got, err := fastRequest(a)
-		if took := time.Since(began); err != nil || got != "body" || nap == time.Hour && took != nap {
+		if took := time.Since(began); err != nil || got != "body" || nap == time.Hour &&
+			took != nap {
 			t.Errorf("%q, %v after %v", got, err, took)
 		}
 		<-served // for IdleTimeout

@@ -27,7 +27,8 @@ var packetNetworks = []struct {
 }
 
 // eachPacketNetwork runs a test on each network in each place, with a function that makes packet connections on it.
-func eachPacketNetwork(t *testing.T, body func(t *testing.T, p place.Place, listen func(maker) net.PacketConn)) {
+func eachPacketNetwork(t *testing.T, body func(t *testing.T, p place.Place,
+	listen func(maker) net.PacketConn)) {
 	for _, network := range packetNetworks {
 		t.Run(network.name, func(t *testing.T) {
 			if network.name == "udp6" && !nettest.SupportsIPv6() {
@@ -126,7 +127,8 @@ func TestPacketTruncation(t *testing.T) {
 func TestPacketDeadlines(t *testing.T) {
 	eachPacketNetwork(t, func(t *testing.T, p place.Place, listen func(maker) net.PacketConn) {
 		c := listen(netco.ListenPacket)
-		for name, deadline := range map[string]time.Time{"past": time.Unix(1, 0), "future": time.Now().Add(20 * time.Millisecond)} {
+		for name, deadline := range map[string]time.Time{"past": time.Unix(1, 0),
+			"future": time.Now().Add(20 * time.Millisecond)} {
 			if err := c.SetReadDeadline(deadline); err != nil {
 				t.Fatal(err)
 			}
@@ -163,9 +165,12 @@ func TestPacketClose(t *testing.T) {
 		for name, err := range map[string]error{
 			"read under way": wait(),
 			"read":           p.Run(read),
-			"write":          p.Run(func() error { _, err := c.WriteTo([]byte("x"), to); return err }),
-			"deadline":       p.Run(func() error { return c.SetDeadline(time.Now()) }),
-			"close":          p.Run(c.Close),
+			"write": p.Run(func() error {
+				_, err := c.WriteTo([]byte("x"), to)
+				return err
+			}),
+			"deadline": p.Run(func() error { return c.SetDeadline(time.Now()) }),
+			"close":    p.Run(c.Close),
 		} {
 			if !errors.Is(err, net.ErrClosed) {
 				t.Errorf("%s: %v", name, err)

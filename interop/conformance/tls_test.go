@@ -47,7 +47,8 @@ const tlsChild = "INTEROP_TLS_CHILD"
 
 // TestTLS runs these parts over netco, in a process of their own: nettest cannot be told to leave parts out, but -test.run can.
 func TestTLS(t *testing.T) {
-	cmd := exec.Command(os.Args[0], "-test.run", "^TestTLSParts$/^.*$/^("+tlsParts+")$", "-test.v", "-test.timeout", "4m")
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestTLSParts$/^.*$/^("+tlsParts+")$", "-test.v",
+		"-test.timeout", "4m")
 	cmd.Env = append(os.Environ(), tlsChild+"=1")
 	out, err := cmd.CombinedOutput()
 	want := len(callers) * (1 + strings.Count(tlsParts, "|"))

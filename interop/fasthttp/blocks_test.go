@@ -73,9 +73,11 @@ func TestBodyStreamWriter(t *testing.T) {
 // TestTimeoutHandler: TimeoutHandler wants what Server.Serve makes, so that with ServeConn alone it refuses everything.
 func TestTimeoutHandler(t *testing.T) {
 	place.Start(t, 1)
-	s := start(t, &fasthttp.Server{Handler: fasthttp.TimeoutHandler(echo, time.Minute, "late")}, nil)
+	s := start(t, &fasthttp.Server{Handler: fasthttp.TimeoutHandler(echo, time.Minute, "late")},
+		nil)
 	place.OneProcessor.Do(t, func() error {
-		if _, err := s.call("x", s.client.Do); err == nil || err.Error() != fmt.Sprint("status ", fasthttp.StatusTooManyRequests) {
+		if _, err := s.call("x", s.client.Do); err == nil ||
+			err.Error() != fmt.Sprint("status ", fasthttp.StatusTooManyRequests) {
 			return fmt.Errorf("answered %v", err)
 		}
 		return nil

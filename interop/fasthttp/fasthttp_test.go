@@ -59,10 +59,11 @@ func startOn(t *testing.T, spawn func(fn func()), s *fasthttp.Server, cfg *tls.C
 		t.Fatal(err)
 	}
 	site := &site{addr: ln.Addr().String()}
-	site.client = &fasthttp.HostClient{Addr: site.addr, MaxIdleConnDuration: time.Second, Dial: func(addr string) (net.Conn, error) {
-		site.dials.Add(1)
-		return netco.Dial("tcp", addr)
-	}}
+	site.client = &fasthttp.HostClient{Addr: site.addr, MaxIdleConnDuration: time.Second,
+		Dial: func(addr string) (net.Conn, error) {
+			site.dials.Add(1)
+			return netco.Dial("tcp", addr)
+		}}
 	spawn(func() {
 		for {
 			c, err := ln.Accept()
@@ -83,7 +84,8 @@ func startOn(t *testing.T, spawn func(fn func()), s *fasthttp.Server, cfg *tls.C
 }
 
 // call makes a request and returns the answer's body. do makes the call.
-func (s *site) call(body string, do func(*fasthttp.Request, *fasthttp.Response) error) (string, error) {
+func (s *site) call(body string, do func(*fasthttp.Request, *fasthttp.Response) error) (string,
+	error) {
 	req, res := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
 	defer fasthttp.ReleaseRequest(req)
 	defer fasthttp.ReleaseResponse(res)
@@ -112,7 +114,8 @@ func (s *site) echoes(n, size int) error {
 			return fmt.Errorf("request %d: %w", i, err)
 		}
 		if got != want {
-			return fmt.Errorf("request %d: %d bytes came back, or others than were sent", i, len(got))
+			return fmt.Errorf("request %d: %d bytes came back, or others than were sent", i,
+				len(got))
 		}
 	}
 	return nil
@@ -181,7 +184,9 @@ func TestHandlersPark(t *testing.T) {
 // TestPipelining: requests sent at once are answered in their order.
 func TestPipelining(t *testing.T) {
 	place.Each(t, func(t *testing.T, p place.Place) {
-		s := start(t, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) { ctx.Write(ctx.Path()) }}, nil)
+		s := start(t, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+			ctx.Write(ctx.Path())
+		}}, nil)
 		p.Do(t, func() error {
 			c, err := netco.Dial("tcp", s.addr)
 			if err != nil {
@@ -211,14 +216,15 @@ func TestPipelining(t *testing.T) {
 // TestStreamedBodies: the server reads a request's body as it comes and answers with a reader's content.
 func TestStreamedBodies(t *testing.T) {
 	place.Each(t, func(t *testing.T, p place.Place) {
-		s := start(t, &fasthttp.Server{StreamRequestBody: true, Handler: func(ctx *fasthttp.RequestCtx) {
-			body, err := io.ReadAll(ctx.RequestBodyStream())
-			if err != nil {
-				ctx.Error(err.Error(), fasthttp.StatusInternalServerError)
-				return
-			}
-			ctx.SetBodyStream(bytes.NewReader(body), -1)
-		}}, nil)
+		s := start(t, &fasthttp.Server{StreamRequestBody: true,
+			Handler: func(ctx *fasthttp.RequestCtx) {
+				body, err := io.ReadAll(ctx.RequestBodyStream())
+				if err != nil {
+					ctx.Error(err.Error(), fasthttp.StatusInternalServerError)
+					return
+				}
+				ctx.SetBodyStream(bytes.NewReader(body), -1)
+			}}, nil)
 		p.Do(t, func() error { return s.echoes(3, 1<<20) })
 	})
 }

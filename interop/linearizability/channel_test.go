@@ -246,7 +246,9 @@ func TestChannel(t *testing.T) {
 		for _, early := range []bool{false, true} {
 			t.Run(fmt.Sprintf("capacity=%d/early=%t", capacity, early), func(t *testing.T) {
 				record(t, newPipe(capacity, early), usePipe,
-					func(_ *pipe, history []porcupine.Operation) bool { return accept(t, channelModel(capacity), history) })
+					func(_ *pipe, history []porcupine.Operation) bool {
+						return accept(t, channelModel(capacity), history)
+					})
 			})
 		}
 	}

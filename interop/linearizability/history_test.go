@@ -51,7 +51,8 @@ func (c *client[S]) call(f func() []S) {
 	steps := f()
 	end := c.clock.Add(1)
 	for _, s := range steps {
-		c.done = append(c.done, porcupine.Operation{ClientId: c.id, Input: s, Call: begin, Return: end})
+		c.done = append(c.done, porcupine.Operation{ClientId: c.id, Input: s, Call: begin,
+			Return: end})
 	}
 }
 
@@ -63,11 +64,14 @@ func (c *client[S]) pause() {
 }
 
 // bound returns how long a call may wait: not at all, or for so long that it is about as likely to get what it waits for.
-func (c *client[S]) bound() time.Duration { return time.Duration(c.IntN(4)) * 20 * time.Microsecond }
+func (c *client[S]) bound() time.Duration {
+	return time.Duration(c.IntN(4)) * 20 * time.Microsecond
+}
 
 // model makes a porcupine.Model of a step function, which reports whether the step is possible in a state, and the state after
 // it. States must be comparable and are not changed.
-func model[State comparable, S any](first State, step func(State, S) (State, bool)) porcupine.Model {
+func model[State comparable, S any](first State,
+	step func(State, S) (State, bool)) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return first },
 		Step: func(state, s, _ any) (bool, any) {
@@ -79,7 +83,8 @@ func model[State comparable, S any](first State, step func(State, S) (State, boo
 
 // record has all clients run body at once, round after round, on what prepare makes, and returns the histories one by one until check
 // has seen enough.
-func record[S, T any](t *testing.T, prepare func(r *rand.Rand) T, body func(c *client[S], on T), check func(on T, history []porcupine.Operation) (more bool)) {
+func record[S, T any](t *testing.T, prepare func(r *rand.Rand) T, body func(c *client[S], on T),
+	check func(on T, history []porcupine.Operation) (more bool)) {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -91,7 +96,8 @@ func record[S, T any](t *testing.T, prepare func(r *rand.Rand) T, body func(c *c
 		all := make([]*client[S], clients)
 		ended := make(chan any, clients)
 		for i := range all {
-			c := &client[S]{Rand: rand.New(rand.NewPCG(seed, uint64(round*clients+i)|1<<63)), id: i, clock: &clock}
+			c := &client[S]{Rand: rand.New(rand.NewPCG(seed, uint64(round*clients+i)|1<<63)), id: i,
+				clock: &clock}
 			all[i] = c
 			run := func() {
 				defer func() { ended <- recover() }()
@@ -106,7 +112,9 @@ func record[S, T any](t *testing.T, prepare func(r *rand.Rand) T, body func(c *c
 				t.Fatal(err)
 			}
 		}
-		late := time.AfterFunc(place.Limit, func() { panic(fmt.Sprintf("%s: seed %d, round %d: not over", t.Name(), seed, round)) })
+		late := time.AfterFunc(place.Limit, func() {
+			panic(fmt.Sprintf("%s: seed %d, round %d: not over", t.Name(), seed, round))
+		})
 		for range all {
 			if r := <-ended; r != nil {
 				t.Errorf("round %d: panic: %v", round, r)
@@ -140,7 +148,9 @@ func accept(t *testing.T, m porcupine.Model, history []porcupine.Operation) bool
 // told is a history to read: by client, with the beginning and the end of each step.
 func told(history []porcupine.Operation) string {
 	history = slices.Clone(history)
-	slices.SortStableFunc(history, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+	slices.SortStableFunc(history, func(a, b porcupine.Operation) int {
+		return int(a.Call - b.Call)
+	})
 	var b strings.Builder
 	for _, op := range history {
 		fmt.Fprintf(&b, "%4d..%-4d client %d  %+v\n", op.Call, op.Return, op.ClientId, op.Input)

@@ -29,7 +29,9 @@ func lockModel() porcupine.Model {
 
 // TestMutex: one at a time holds it, and who does not wait is refused only while another does.
 func TestMutex(t *testing.T) {
-	record(t, func(*rand.Rand) *cosync.Mutex { return new(cosync.Mutex) }, func(c *client[held], m *cosync.Mutex) {
+	record(t, func(*rand.Rand) *cosync.Mutex {
+		return new(cosync.Mutex)
+	}, func(c *client[held], m *cosync.Mutex) {
 		for range 5 {
 			got := true
 			c.call(func() []held {
@@ -55,7 +57,9 @@ func TestMutex(t *testing.T) {
 				c.call(func() []held { m.Unlock(); return []held{{"unlock"}} })
 			}
 		}
-	}, func(_ *cosync.Mutex, history []porcupine.Operation) bool { return accept(t, lockModel(), history) })
+	}, func(_ *cosync.Mutex, history []porcupine.Operation) bool {
+		return accept(t, lockModel(), history)
+	})
 }
 
 // added is a step of a counter: what it was before 1 was added.
@@ -81,7 +85,9 @@ func counterModel() porcupine.Model {
 
 // TestMutexCounter: what a Mutex guards changes as if one call came after the other.
 func TestMutexCounter(t *testing.T) {
-	record(t, func(*rand.Rand) *counter { return new(counter) }, func(c *client[added], x *counter) {
+	record(t, func(*rand.Rand) *counter {
+		return new(counter)
+	}, func(c *client[added], x *counter) {
 		for range 8 {
 			c.call(func() []added {
 				switch c.IntN(4) {
@@ -100,7 +106,9 @@ func TestMutexCounter(t *testing.T) {
 				return x.add(c)
 			})
 		}
-	}, func(_ *counter, history []porcupine.Operation) bool { return accept(t, counterModel(), history) })
+	}, func(_ *counter, history []porcupine.Operation) bool {
+		return accept(t, counterModel(), history)
+	})
 }
 
 // access is a step of a register's: a value written or read.
@@ -126,7 +134,9 @@ type register struct {
 
 // TestRWMutex: what it guards is written and read as if one call came after the other.
 func TestRWMutex(t *testing.T) {
-	record(t, func(*rand.Rand) *register { return new(register) }, func(c *client[access], x *register) {
+	record(t, func(*rand.Rand) *register {
+		return new(register)
+	}, func(c *client[access], x *register) {
 		for i := range 8 {
 			try := c.IntN(4) == 0
 			if c.IntN(3) > 0 {
@@ -159,5 +169,7 @@ func TestRWMutex(t *testing.T) {
 				return []access{{"write", x.a}}
 			})
 		}
-	}, func(_ *register, history []porcupine.Operation) bool { return accept(t, registerModel(), history) })
+	}, func(_ *register, history []porcupine.Operation) bool {
+		return accept(t, registerModel(), history)
+	})
 }

@@ -105,5 +105,7 @@ func TestCondQueue(t *testing.T) {
 				return steps
 			})
 		}
-	}, func(_ *queue, history []porcupine.Operation) bool { return accept(t, channelModel(queueSize), history) })
+	}, func(_ *queue, history []porcupine.Operation) bool {
+		return accept(t, channelModel(queueSize), history)
+	})
 }

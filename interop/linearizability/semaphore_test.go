@@ -42,31 +42,32 @@ func (s semaphoreState) find(id byte) int {
 }
 
 func semaphoreModel(size byte) porcupine.Model {
-	return model(semaphoreState{free: size}, func(s semaphoreState, u units) (semaphoreState, bool) {
-		room := s.queue == "" && u.n <= s.free
-		switch u.op {
-		case "come":
-			s.queue += string([]byte{u.id, u.n})
-			return s.serve(), true
-		case "go":
-			bit := uint64(1) << u.id
-			return semaphoreState{s.free, s.queue, s.gone &^ bit}, s.gone&bit != 0
-		case "give up":
-			i := s.find(u.id)
-			if i < 0 {
-				return s, false
+	return model(semaphoreState{free: size},
+		func(s semaphoreState, u units) (semaphoreState, bool) {
+			room := s.queue == "" && u.n <= s.free
+			switch u.op {
+			case "come":
+				s.queue += string([]byte{u.id, u.n})
+				return s.serve(), true
+			case "go":
+				bit := uint64(1) << u.id
+				return semaphoreState{s.free, s.queue, s.gone &^ bit}, s.gone&bit != 0
+			case "give up":
+				i := s.find(u.id)
+				if i < 0 {
+					return s, false
+				}
+				s.queue = s.queue[:i] + s.queue[i+2:]
+				return s.serve(), true
+			case "refused":
+				return s, !room
+			case "taken":
+				s.free -= u.n
+				return s, room
 			}
-			s.queue = s.queue[:i] + s.queue[i+2:]
-			return s.serve(), true
-		case "refused":
-			return s, !room
-		case "taken":
-			s.free -= u.n
-			return s, room
-		}
-		s.free += u.n // release
-		return s.serve(), s.free <= size
-	})
+			s.free += u.n // release
+			return s.serve(), s.free <= size
+		})
 }
 
 const semaphoreSize = 3
@@ -118,7 +119,9 @@ func useSemaphore(c *client[units], s semaphore) {
 
 // TestSemaphore: there are never more units out than there are, and nobody passes the queue.
 func TestSemaphore(t *testing.T) {
-	record(t, func(*rand.Rand) semaphore { return cosync.NewSemaphore(semaphoreSize) }, useSemaphore,
+	record(t, func(*rand.Rand) semaphore {
+		return cosync.NewSemaphore(semaphoreSize)
+	}, useSemaphore,
 		func(_ semaphore, history []porcupine.Operation) bool {
 			return accept(t, semaphoreModel(semaphoreSize), history)
 		})

@@ -64,13 +64,15 @@ func open(t *testing.T, s *daemon.Server) *sql.DB {
 	return db
 }
 
-func each(t *testing.T, s *daemon.Server, ways []place.Way, body func(t *testing.T, w place.Way, db *sql.DB)) {
+func each(t *testing.T, s *daemon.Server, ways []place.Way, body func(t *testing.T, w place.Way,
+	db *sql.DB)) {
 	place.EachWay(t, ways, func(t *testing.T, w place.Way) { body(t, w, open(t, s)) })
 }
 
 // work uses every kind of call that coroutines may make themselves.
 func work(ctx context.Context, db *sql.DB) error {
-	return errors.Join(prepared(ctx, db), bigResult(ctx, db), transactions(ctx, db), bigValue(ctx, db))
+	return errors.Join(prepared(ctx, db), bigResult(ctx, db), transactions(ctx, db),
+		bigValue(ctx, db))
 }
 
 // testCalls: a pool without a limit.
@@ -134,7 +136,8 @@ func queries(ctx context.Context, db preparer) error {
 
 func bigResult(ctx context.Context, db *sql.DB) error {
 	const n, width = 10_000, 400
-	rows, err := db.QueryContext(ctx, fmt.Sprintf("select seq, repeat('x', %d) from seq_1_to_%d", width, n))
+	rows, err := db.QueryContext(ctx, fmt.Sprintf("select seq, repeat('x', %d) from seq_1_to_%d",
+		width, n))
 	if err != nil {
 		return err
 	}
@@ -163,7 +166,8 @@ func transactions(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	defer c.Close()
-	if _, err := c.ExecContext(ctx, "create or replace temporary table mysql.account (sum int) engine=innodb"); err != nil {
+	if _, err := c.ExecContext(ctx, "create or replace temporary table mysql.account (sum int) "+
+		"engine=innodb"); err != nil {
 		return err
 	}
 	for _, end := range []func(*sql.Tx) error{(*sql.Tx).Commit, (*sql.Tx).Rollback} {
@@ -179,7 +183,8 @@ func transactions(ctx context.Context, db *sql.DB) error {
 		}
 	}
 	var n int
-	if err := c.QueryRowContext(ctx, "select count(*) from mysql.account").Scan(&n); err != nil || n != 1 {
+	if err := c.QueryRowContext(ctx, "select count(*) from mysql.account").Scan(&n); err != nil ||
+		n != 1 {
 		return fmt.Errorf("%d rows where one was committed, %w", n, err)
 	}
 	return nil

@@ -45,7 +45,8 @@ func testCancellation(t *testing.T, s *daemon.Server) {
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 			defer cancel()
-			if _, err := db.ExecContext(ctx, "select sleep(60)"); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := db.ExecContext(ctx, "select sleep(60)"); !errors.Is(err,
+				context.DeadlineExceeded) {
 				return fmt.Errorf("ExecContext: %w", err)
 			}
 			return db.PingContext(context.Background())

@@ -58,7 +58,10 @@ func TestShutdown(t *testing.T) {
 		io.WriteString(w, "done")
 	}
 	each(t, slow, func(t *testing.T, s *site, w place.Way) {
-		if err := w.Run(func() error { _, err := s.call("GET", "/", nil); return err }); err != nil {
+		if err := w.Run(func() error {
+			_, err := s.call("GET", "/", nil)
+			return err
+		}); err != nil {
 			t.Fatal(err)
 		}
 		answered := make(chan error, 1)

@@ -42,7 +42,8 @@ func start(t *testing.T, protocol string, handler http.HandlerFunc) *site {
 	return startOn(t, netco.Listen, protocol, handler)
 }
 
-func startOn(t *testing.T, listen func(network, address string) (net.Listener, error), protocol string, handler http.HandlerFunc) *site {
+func startOn(t *testing.T, listen func(network, address string) (net.Listener, error),
+	protocol string, handler http.HandlerFunc) *site {
 	t.Helper()
 	ln, err := listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -82,7 +83,8 @@ func each(t *testing.T, handler http.HandlerFunc, body func(t *testing.T, s *sit
 }
 
 // eachOf is each with the ways that a protocol allows.
-func eachOf(t *testing.T, ways func(protocol string) []place.Way, handler http.HandlerFunc, body func(t *testing.T, s *site, w place.Way)) {
+func eachOf(t *testing.T, ways func(protocol string) []place.Way, handler http.HandlerFunc,
+	body func(t *testing.T, s *site, w place.Way)) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
 			place.EachWay(t, ways(protocol), func(t *testing.T, w place.Way) {
@@ -237,7 +239,8 @@ func TestFile(t *testing.T) {
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		got, err := io.ReadAll(r.Body)
 		if err != nil || !bytes.Equal(got, want) {
-			http.Error(w, fmt.Sprintf("received %d bytes, %v", len(got), err), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("received %d bytes, %v", len(got), err),
+				http.StatusBadRequest)
 			return
 		}
 		http.ServeFile(w, r, name)

@@ -30,7 +30,8 @@ func (m *module) source() (string, error) {
 	out, err := command(os.TempDir(), "go", "mod", "download", "-json", m.path+"@"+m.version)
 	var found struct{ Dir, Sum, Error string }
 	if json.Unmarshal(out, &found) != nil || found.Dir == "" {
-		return "", fmt.Errorf("%s %w: %v", m.path, errDownload, cmp.Or(found.Error, fmt.Sprint(err)))
+		return "", fmt.Errorf("%s %w: %v", m.path, errDownload,
+			cmp.Or(found.Error, fmt.Sprint(err)))
 	}
 	if found.Sum != m.sum {
 		return "", fmt.Errorf("%s has the sum %s, want %s", m.path, found.Sum, m.sum)
@@ -59,7 +60,8 @@ func (m *module) copyTo(dir, root string) error {
 		return err
 	}
 	// This downloads all, and completes go.sum.
-	_, err = command(dir, "go", "list", "-mod=mod", "-deps", "-test", "./...", netcoModule, netPackage)
+	_, err = command(dir, "go", "list", "-mod=mod", "-deps", "-test", "./...", netcoModule,
+		netPackage)
 	if err != nil {
 		return fmt.Errorf("requirements of %s %w: %v", m.path, errDownload, err)
 	}
@@ -159,7 +161,8 @@ func (m *module) change(name, src string, c change) (string, error) {
 // folders, or all with tests if nothing was changed.
 func (p *port) list(changed map[string]bool) ([]*testPackage, error) {
 	// Only now that netco is imported go.mod gets what that requires.
-	out, err := command(p.dir, "go", "list", "-mod=mod", "-test", "-json=ImportPath,Name,Deps", "./...")
+	out, err := command(p.dir, "go", "list", "-mod=mod", "-test", "-json=ImportPath,Name,Deps",
+		"./...")
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +259,8 @@ func command(dir, name string, args ...string) ([]byte, error) {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		err = fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, tail(stderr.String(), 30))
+		err = fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err,
+			tail(stderr.String(), 30))
 	}
 	return out, err
 }

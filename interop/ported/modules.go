@@ -33,13 +33,15 @@ const takesStandard = "hands the standard's net.ListenConfig and net.Dialer to p
 
 var modules = []*module{
 	{
-		name: "socks5", path: "github.com/armon/go-socks5", version: "v0.0.0-20160902184237-e75332964ef5",
+		name: "socks5", path: "github.com/armon/go-socks5",
+		version: "v0.0.0-20160902184237-e75332964ef5",
 		sum:     "h1:0CwZNZbxp69SHPdPJAN/hZIm0C4OItdklCFmMRWYpio=",
 		require: []string{"golang.org/x/net@v0.58.0"},
 	},
 	{
-		name: "tcpproxy", path: "github.com/inetaf/tcpproxy", version: "v0.0.0-20260515195445-c159a6051109",
-		sum: "h1:H3ztMPCBcyG60Ks0plTncU3Vs6jIrxhn3nEThpMEpo4=",
+		name: "tcpproxy", path: "github.com/inetaf/tcpproxy",
+		version: "v0.0.0-20260515195445-c159a6051109",
+		sum:     "h1:H3ztMPCBcyG60Ks0plTncU3Vs6jIrxhn3nEThpMEpo4=",
 	},
 	{
 		name: "ssh", path: "github.com/gliderlabs/ssh", version: "v0.3.8",

@@ -42,7 +42,8 @@ func TestRewriteStatements(t *testing.T) {
 			file := func(imports, body string) string {
 				return "package p" + imports + "\n\n// A.\nfunc g() {\n\t" + body + " // why\n}\n"
 			}
-			got, err := rewrite("p.go", file("", test.before), change{statements: true, imports: true})
+			got, err := rewrite("p.go", file("", test.before),
+				change{statements: true, imports: true})
 			want := file(`; import "github.com/netco-go/netco"`, test.after)
 			if err != nil || got != want {
 				t.Errorf("%v, got\n%s\nwant\n%s", err, got, want)

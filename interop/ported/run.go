@@ -198,7 +198,8 @@ func (r *runner) list() ([]string, error) {
 	}
 	var names []string
 	for name := range strings.Lines(string(out)) {
-		if name = strings.TrimSpace(name); regexp.MustCompile(`^(Test|Example|Fuzz)`).MatchString(name) {
+		if name = strings.TrimSpace(name); regexp.MustCompile(
+			`^(Test|Example|Fuzz)`).MatchString(name) {
 			names = append(names, name)
 		}
 	}

@@ -97,7 +97,8 @@ func (t *trial) runPort(p *port, processors string) error {
 	}
 	t.failures += failures
 	fmt.Printf("%-9s %-10s Processors: %s, passed: %3d, failed: %3d, %5.1f s\n%s",
-		t.module.name, p.kind.name, processors, passes, failures, time.Since(begin).Seconds(), &report)
+		t.module.name, p.kind.name, processors, passes, failures, time.Since(begin).Seconds(),
+		&report)
 	if passes+failures == 0 && t.match.String() == "" {
 		return fmt.Errorf("%s: no tests", t.module.name)
 	}
@@ -121,7 +122,8 @@ func (v *verdict) String() string {
 		fmt.Fprintf(&b, "    passed when run again, at first: %s\n", text)
 	}
 	if n := len(v.notCounted); n > 0 {
-		fmt.Fprintf(&b, "    not counted, as they do not pass untouched: %d, such as %s\n", n, v.notCounted[0])
+		fmt.Fprintf(&b, "    not counted, as they do not pass untouched: %d, such as %s\n", n,
+			v.notCounted[0])
 	}
 	return b.String()
 }
@@ -132,7 +134,8 @@ func (v *verdict) String() string {
 const tries = 3
 
 // judge counts the results of a package's tests.
-func (t *trial) judge(p *port, pkg *testPackage, processors string, got *results) (*verdict, error) {
+func (t *trial) judge(p *port, pkg *testPackage, processors string, got *results) (*verdict,
+	error) {
 	var v verdict
 	var doubtful []string
 	for _, name := range slices.Sorted(maps.Keys(got.outcomes)) {

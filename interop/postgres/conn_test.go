@@ -55,7 +55,8 @@ func settings(t *testing.T, s *daemon.Server) *pgx.ConnConfig {
 }
 
 func dsn(s *daemon.Server) string {
-	return fmt.Sprintf("host=127.0.0.1 port=%d user=postgres dbname=postgres sslmode=disable", s.Port)
+	return fmt.Sprintf("host=127.0.0.1 port=%d user=postgres dbname=postgres sslmode=disable",
+		s.Port)
 }
 
 // withConn connects, gives the connection to fn and closes it.
@@ -69,7 +70,8 @@ func withConn(cfg *pgx.ConnConfig, fn func(ctx context.Context, c *pgx.Conn) err
 }
 
 // each runs a test on each of the ways.
-func each(t *testing.T, s *daemon.Server, ways []place.Way, body func(t *testing.T, w place.Way, cfg *pgx.ConnConfig)) {
+func each(t *testing.T, s *daemon.Server, ways []place.Way, body func(t *testing.T, w place.Way,
+	cfg *pgx.ConnConfig)) {
 	place.EachWay(t, ways, func(t *testing.T, w place.Way) { body(t, w, settings(t, s)) })
 }
 
@@ -77,7 +79,8 @@ func each(t *testing.T, s *daemon.Server, ways []place.Way, body func(t *testing
 func testCalls(t *testing.T, s *daemon.Server) {
 	each(t, s, place.Every, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
 		for name, fn := range map[string]func(ctx context.Context, c *pgx.Conn) error{
-			"queries": queries, "big result": bigResult, "batch": batch, "transactions": transactions, "copy to": copyTo,
+			"queries": queries, "big result": bigResult, "batch": batch,
+			"transactions": transactions, "copy to": copyTo,
 		} {
 			t.Run(name, func(t *testing.T) {
 				if err := w.All(4, func(int) error { return withConn(cfg, fn) }); err != nil {
@@ -92,7 +95,8 @@ func queries(ctx context.Context, c *pgx.Conn) error {
 	for i := range 50 {
 		var sum int
 		var text string
-		err := c.QueryRow(ctx, "select $1::int + 1, $2::text", i, fmt.Sprint("text ", i)).Scan(&sum, &text)
+		err := c.QueryRow(ctx, "select $1::int + 1, $2::text", i, fmt.Sprint("text ", i)).Scan(
+			&sum, &text)
 		if err != nil {
 			return err
 		}
@@ -110,7 +114,8 @@ func queries(ctx context.Context, c *pgx.Conn) error {
 const bigRows, width = 20_000, 300
 
 func bigResult(ctx context.Context, c *pgx.Conn) error {
-	rows, err := c.Query(ctx, "select i, repeat('x', $2) from generate_series(1, $1) i", bigRows, width)
+	rows, err := c.Query(ctx, "select i, repeat('x', $2) from generate_series(1, $1) i",
+		bigRows, width)
 	if err != nil {
 		return err
 	}
@@ -171,7 +176,8 @@ func transactions(ctx context.Context, c *pgx.Conn) error {
 // copyTo reads a table's content in COPY's format, which pgx does on its caller.
 func copyTo(ctx context.Context, c *pgx.Conn) error {
 	var sum lines
-	tag, err := c.PgConn().CopyTo(ctx, &sum, fmt.Sprintf("copy (select generate_series(1, %d)) to stdout", bigRows))
+	tag, err := c.PgConn().CopyTo(ctx, &sum, fmt.Sprintf("copy (select generate_series(1, %d)) "+
+		"to stdout", bigRows))
 	if err == nil && (tag.RowsAffected() != bigRows || sum != bigRows) {
 		err = fmt.Errorf("%d rows, %d lines", tag.RowsAffected(), sum)
 	}
@@ -212,7 +218,8 @@ func testServerEndsConn(t *testing.T, s *daemon.Server) {
 	each(t, s, place.Every, func(t *testing.T, w place.Way, cfg *pgx.ConnConfig) {
 		w.Do(t, func() error {
 			return withConn(cfg, func(ctx context.Context, c *pgx.Conn) error {
-				if _, err := c.Exec(ctx, "select pg_terminate_backend(pg_backend_pid())"); err == nil {
+				if _, err := c.Exec(ctx,
+					"select pg_terminate_backend(pg_backend_pid())"); err == nil {
 					return errors.New("no error of a connection that has ended")
 				}
 				if err := c.Ping(ctx); err == nil || !c.IsClosed() {
@@ -251,7 +258,8 @@ func testNotifications(t *testing.T, s *daemon.Server) {
 		w.Do(t, func() error {
 			return withConn(cfg, func(ctx context.Context, c *pgx.Conn) error {
 				for i := range n {
-					if _, err := c.Exec(ctx, "select pg_notify('news', $1)", fmt.Sprint(i)); err != nil {
+					if _, err := c.Exec(ctx, "select pg_notify('news', $1)",
+						fmt.Sprint(i)); err != nil {
 						return err
 					}
 				}

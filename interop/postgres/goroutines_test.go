@@ -35,9 +35,10 @@ func copyFrom(ctx context.Context, c *pgx.Conn) error {
 		return err
 	}
 	text := strings.Repeat("x", width)
-	n, err := c.CopyFrom(ctx, pgx.Identifier{"copied"}, []string{"i", "text"}, pgx.CopyFromSlice(bigRows, func(i int) ([]any, error) {
-		return []any{i, text}, nil
-	}))
+	n, err := c.CopyFrom(ctx, pgx.Identifier{"copied"}, []string{"i", "text"},
+		pgx.CopyFromSlice(bigRows, func(i int) ([]any, error) {
+			return []any{i, text}, nil
+		}))
 	if err != nil || n != bigRows {
 		return fmt.Errorf("CopyFrom: %d rows, %w", n, err)
 	}
@@ -133,7 +134,8 @@ func usePool(t *testing.T, s *daemon.Server, w place.Way, conns int32, callers i
 				return err
 			}
 			var got int
-			if err := tx.QueryRow(t.Context(), "select $1::int", i).Scan(&got); err != nil || got != i {
+			if err := tx.QueryRow(t.Context(), "select $1::int", i).Scan(&got); err != nil ||
+				got != i {
 				return fmt.Errorf("read %d, %w", got, err)
 			}
 			if err := tx.Commit(t.Context()); err != nil {
@@ -202,7 +204,8 @@ func untilActive(s *daemon.Server, pid uint32) error {
 	}
 	defer c.Close(ctx)
 	for sleeps := false; !sleeps; {
-		query := "select exists (select from pg_stat_activity where pid = $1 and wait_event = 'PgSleep')"
+		query := "select exists (select from pg_stat_activity where pid = $1 and wait_event = " +
+			"'PgSleep')"
 		if err := c.QueryRow(ctx, query, pid).Scan(&sleeps); err != nil {
 			return err
 		}
@@ -215,7 +218,8 @@ func testPoolConnLost(t *testing.T, s *daemon.Server) {
 	place.EachWay(t, place.Every, func(t *testing.T, w place.Way) {
 		pool := withPool(t, s, 1)
 		w.Do(t, func() error {
-			if _, err := pool.Exec(t.Context(), "select pg_terminate_backend(pg_backend_pid())"); err == nil {
+			if _, err := pool.Exec(t.Context(),
+				"select pg_terminate_backend(pg_backend_pid())"); err == nil {
 				return errors.New("no error of a connection that has ended")
 			}
 			return pool.Ping(t.Context())

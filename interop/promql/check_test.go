@@ -75,7 +75,8 @@ func (v vocabulary) binary(x *parser.BinaryExpr) (vector, error) {
 // What the functions want of a metric, by its type.
 var (
 	rates    = []string{"rate", "irate", "increase"}
-	ofGauges = []string{"delta", "deriv", "changes", "max_over_time", "min_over_time", "avg_over_time"}
+	ofGauges = []string{"delta", "deriv", "changes", "max_over_time", "min_over_time",
+		"avg_over_time"}
 	ofNative = []string{"histogram_sum", "histogram_count"}
 )
 

@@ -12,10 +12,13 @@ import (
 func TestCheck(t *testing.T) {
 	words := vocabularyOf(t)
 	for _, good := range []string{
-		"netco_coroutines", "sum(netco_coroutines) > 3", "-sum by (op) (rate(netco_syscalls_total{op=~\"read|write\"}[5m]))",
+		"netco_coroutines", "sum(netco_coroutines) > 3",
+		"-sum by (op) (rate(netco_syscalls_total{op=~\"read|write\"}[5m]))",
 		"histogram_quantile(0.9, rate(netco_turn_duration_seconds[$__rate_interval]))",
-		"histogram_quantile(0.9, sum by (le) (rate(netco_turn_duration_seconds_bucket[1m]))) or go_goroutines",
-		"(max_over_time(netco_turn_age_seconds[1h]))", "netco_turns_total", "count(netco_turns_total)",
+		"histogram_quantile(0.9, sum by (le) (rate(netco_turn_duration_seconds_bucket[1m]))) or " +
+			"go_goroutines",
+		"(max_over_time(netco_turn_age_seconds[1h]))", "netco_turns_total",
+		"count(netco_turns_total)",
 	} {
 		if err := words.check(good); err != nil {
 			t.Errorf("%s: %v", good, err)

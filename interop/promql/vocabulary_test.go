@@ -37,7 +37,8 @@ func vocabularyOf(t testing.TB) vocabulary {
 	}
 	t.Cleanup(func() { s.Shutdown(context.Background()) })
 	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if err := metrics.Register(r, s); err != nil {
 		t.Fatal(err)
 	}

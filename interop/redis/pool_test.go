@@ -49,7 +49,8 @@ func exhaust(t *testing.T, timeout time.Duration, second func(func() error) erro
 // the one that has the connection cannot give it back. Only the pool's timeout ends that.
 func TestExhaustedPoolBlocksProcessor(t *testing.T) {
 	place.StartLocked(t, 1)
-	if err := exhaust(t, 100*time.Millisecond, place.Directly); !errors.Is(err, redis.ErrPoolTimeout) {
+	if err := exhaust(t, 100*time.Millisecond, place.Directly); !errors.Is(err,
+		redis.ErrPoolTimeout) {
 		t.Errorf("the second: %v", err)
 	}
 }

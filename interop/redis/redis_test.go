@@ -54,7 +54,8 @@ func open(t *testing.T, s *daemon.Server, change func(*redis.Options)) *redis.Cl
 }
 
 // withPool opens a client for each of the ways, on one server.
-func withPool(t *testing.T, ways []place.Way, change func(*redis.Options), body func(t *testing.T, w place.Way, c *redis.Client)) {
+func withPool(t *testing.T, ways []place.Way, change func(*redis.Options),
+	body func(t *testing.T, w place.Way, c *redis.Client)) {
 	s := daemon.Redis(t)
 	place.EachWay(t, ways, func(t *testing.T, w place.Way) { body(t, w, open(t, s, change)) })
 }
@@ -90,8 +91,12 @@ func commands(ctx context.Context, c *redis.Client, id, n int) error {
 
 // TestCommands: more callers than connections.
 func TestCommands(t *testing.T) {
-	withPool(t, place.Waiting(), func(o *redis.Options) { o.PoolSize = 3 }, func(t *testing.T, w place.Way, c *redis.Client) {
-		if err := w.All(12, func(i int) error { return commands(t.Context(), c, i, 10) }); err != nil {
+	withPool(t, place.Waiting(), func(o *redis.Options) {
+		o.PoolSize = 3
+	}, func(t *testing.T, w place.Way, c *redis.Client) {
+		if err := w.All(12, func(i int) error {
+			return commands(t.Context(), c, i, 10)
+		}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -101,10 +106,13 @@ func TestCommands(t *testing.T) {
 // Each waits in a channel until go-redis has made its connection, on a goroutine; all of their Processor waits with it.
 func TestDirectCommands(t *testing.T) {
 	withPool(t, place.Direct, nil, func(t *testing.T, w place.Way, c *redis.Client) {
-		if err := w.All(c.Options().PoolSize, func(i int) error { return commands(t.Context(), c, i, 20) }); err != nil {
+		if err := w.All(c.Options().PoolSize, func(i int) error {
+			return commands(t.Context(), c, i, 20)
+		}); err != nil {
 			t.Fatal(err)
 		}
-		if made, most := c.PoolStats().Misses, c.Options().PoolSize; made == 0 || made > uint32(most) {
+		if made, most := c.PoolStats().Misses, c.Options().PoolSize; made == 0 ||
+			made > uint32(most) {
 			t.Errorf("%d connections were made for %d callers", made, most)
 		}
 	})
@@ -163,7 +171,9 @@ func TestTransaction(t *testing.T) {
 							return err
 						}
 					}
-					_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.Set(ctx, "watched", "mine", 0).Err() })
+					_, err := tx.TxPipelined(ctx, func(p redis.Pipeliner) error {
+						return p.Set(ctx, "watched", "mine", 0).Err()
+					})
 					return err
 				}, "watched")
 			})
@@ -188,7 +198,8 @@ func TestContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
 			err := c.BLPop(ctx, 0, "empty").Err()
-			if !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, context.DeadlineExceeded) {
+			if !errors.Is(err, os.ErrDeadlineExceeded) &&
+				!errors.Is(err, context.DeadlineExceeded) {
 				return fmt.Errorf("BLPop: %w", err)
 			}
 			return c.Ping(t.Context()).Err()
@@ -219,12 +230,14 @@ func TestServerGone(t *testing.T) {
 		c := open(t, s, nil)
 		w.Do(t, func() error { return c.Ping(t.Context()).Err() })
 		admin := open(t, s, nil)
-		if err := admin.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME", "yes").Err(); err != nil {
+		if err := admin.ClientKillByFilter(t.Context(), "TYPE", "normal", "SKIPME",
+			"yes").Err(); err != nil {
 			t.Fatal(err)
 		}
 		w.Do(t, func() error {
 			// The pool may have a connection of which it does not know yet that it is gone.
-			if err := c.Ping(t.Context()).Err(); err != nil && !errors.Is(err, io.EOF) && !isNet(err) {
+			if err := c.Ping(t.Context()).Err(); err != nil && !errors.Is(err, io.EOF) &&
+				!isNet(err) {
 				return fmt.Errorf("the first call after the loss: %w", err)
 			}
 			return c.Ping(t.Context()).Err()
@@ -242,7 +255,9 @@ func TestUnixSocket(t *testing.T) {
 	s := daemon.Redis(t)
 	place.EachWay(t, place.Every, func(t *testing.T, w place.Way) {
 		c := open(t, s, func(o *redis.Options) { o.Network, o.Addr = "unix", s.Socket() })
-		if err := w.All(4, func(i int) error { return commands(t.Context(), c, i, 20) }); err != nil {
+		if err := w.All(4, func(i int) error {
+			return commands(t.Context(), c, i, 20)
+		}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -157,7 +157,9 @@ func (c *announcingConn) Write(p []byte) (int, error) {
 func TestReaderMeetsWriter(t *testing.T) {
 	for _, processors := range []int{1, 2} {
 		if processors > 1 || place.GoesOn() {
-			t.Run(fmt.Sprint(processors, " Processors"), func(t *testing.T) { readerMeetsWriter(t, processors) })
+			t.Run(fmt.Sprint(processors, " Processors"), func(t *testing.T) {
+				readerMeetsWriter(t, processors)
+			})
 		}
 	}
 }

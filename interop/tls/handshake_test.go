@@ -29,7 +29,8 @@ func TestHandshakeDeadline(t *testing.T) {
 			c := tls.Server(raw, scfg)
 			c.SetDeadline(time.Now().Add(20 * time.Millisecond))
 			err := c.Handshake()
-			if ne := net.Error(nil); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &ne) || !ne.Timeout() {
+			if ne := net.Error(nil); !errors.Is(err, os.ErrDeadlineExceeded) ||
+				!errors.As(err, &ne) || !ne.Timeout() {
 				return fmt.Errorf("Handshake: %v", err)
 			}
 			return nil

@@ -57,5 +57,6 @@ func Configs(t testing.TB) (server, client *tls.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &tls.Config{Certificates: []tls.Certificate{p.cert}}, &tls.Config{RootCAs: p.pool, ServerName: "localhost"}
+	return &tls.Config{Certificates: []tls.Certificate{p.cert}}, &tls.Config{RootCAs: p.pool,
+		ServerName: "localhost"}
 }

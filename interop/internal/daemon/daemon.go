@@ -68,7 +68,8 @@ func freePort(t testing.TB) int {
 	for range 100 {
 		port := 20000 + rand.IntN(12000)
 		var ln net.Listener
-		if ln, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+		if ln, err = net.Listen("tcp",
+			net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
 			ln.Close()
 			return port
 		}
@@ -160,7 +161,8 @@ func talk(addr, send string) (string, error) {
 func Redis(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{Port: freePort(t), Dir: folder(t), end: syscall.SIGTERM}
-	cmd := exec.Command(Find(t, "redis-server"), "--port", strconv.Itoa(s.Port), "--bind", "127.0.0.1", "--dir", s.Dir,
+	cmd := exec.Command(Find(t, "redis-server"), "--port", strconv.Itoa(s.Port), "--bind",
+		"127.0.0.1", "--dir", s.Dir,
 		"--save", "", "--appendonly", "no", "--unixsocket", filepath.Join(s.Dir, "s"))
 	return start(t, s, cmd, func(addr string) error {
 		got, err := talk(addr, "PING\r\n")
@@ -180,13 +182,17 @@ func MariaDB(t testing.TB) *Server {
 	mariadbd, install := Find(t, "mariadbd"), Find(t, "mariadb-install-db")
 	s := &Server{Port: freePort(t), Dir: folder(t), end: syscall.SIGTERM}
 	data := filepath.Join(s.Dir, "data")
-	common := []string{"--no-defaults", "--datadir=" + data, "--innodb-log-file-size=4M", "--innodb-buffer-pool-size=16M"}
+	common := []string{"--no-defaults", "--datadir=" + data, "--innodb-log-file-size=4M",
+		"--innodb-buffer-pool-size=16M"}
 	if os.Getuid() == 0 {
 		common = append(common, "--user=root")
 	}
-	run(t, exec.Command(install, append(common, "--auth-root-authentication-method=normal", "--skip-test-db")...))
-	cmd := exec.Command(mariadbd, append(common, "--port="+strconv.Itoa(s.Port), "--bind-address=127.0.0.1", "--socket="+s.Socket(),
-		"--pid-file="+filepath.Join(s.Dir, "pid"), "--skip-name-resolve", "--max-allowed-packet=64M", "--skip-log-bin")...)
+	run(t, exec.Command(install, append(common, "--auth-root-authentication-method=normal",
+		"--skip-test-db")...))
+	cmd := exec.Command(mariadbd, append(common, "--port="+strconv.Itoa(s.Port),
+		"--bind-address=127.0.0.1", "--socket="+s.Socket(),
+		"--pid-file="+filepath.Join(s.Dir, "pid"), "--skip-name-resolve",
+		"--max-allowed-packet=64M", "--skip-log-bin")...)
 	return start(t, s, cmd, func(addr string) error {
 		_, err := talk(addr, "") // the greeting
 		return err
@@ -204,16 +210,20 @@ func PostgreSQL(t testing.TB) *Server {
 		cmd.Dir = s.Dir
 		if os.Getuid() == 0 {
 			uid, gid := other(t)
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid,
+				Gid: gid}}
 			if err := os.Chown(s.Dir, int(uid), int(gid)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return cmd
 	}
-	run(t, as(exec.Command(initdb, "-D", data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8", "--no-instructions")))
-	cmd := as(exec.Command(postgres, "-D", data, "-p", strconv.Itoa(s.Port), "-h", "127.0.0.1", "-k", s.Dir,
-		"-c", "fsync=off", "-c", "autovacuum=off", "-c", "shared_buffers=16MB", "-c", "max_connections=50"))
+	run(t, as(exec.Command(initdb, "-D", data, "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
+		"--no-instructions")))
+	cmd := as(exec.Command(postgres, "-D", data, "-p", strconv.Itoa(s.Port), "-h", "127.0.0.1",
+		"-k", s.Dir,
+		"-c", "fsync=off", "-c", "autovacuum=off", "-c", "shared_buffers=16MB", "-c",
+		"max_connections=50"))
 	return start(t, s, cmd, func(addr string) error {
 		// A wish for TLS is answered with one byte, but also while the server does not take connections yet.
 		if _, err := talk(addr, "\x00\x00\x00\x08\x04\xd2\x16\x2f"); err != nil {
