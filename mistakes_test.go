@@ -80,14 +80,26 @@ var mistakes = map[string]struct {
 	make func()
 	want []string // in the report
 }{
-	"Go channel":     {inChannel, []string{"Go channel", "netco_test.inChannel", "channel.Make", "#blocking-calls"}},
-	"sync.Mutex":     {inMutex, []string{"sync", "netco_test.inMutex", "cosync.Mutex", "#blocking-calls"}},
-	"sync.WaitGroup": {inWaitGroup, []string{"sync.WaitGroup", "netco_test.inWaitGroup", "cosync.WaitGroup"}},
-	"package net":    {inNet, []string{"package net", "netco_test.inNet", "netco/net"}},
-	"time.Sleep":     {inSleep, []string{"time.Sleep", "netco_test.inSleep", "netco.Sleep"}},
-	"ctx.Done":       {inContext, []string{"Go channel", "netco_test.inContext", "cosync.Wait"}},
-	"endless loop":   {inLoop, []string{"computes", "netco_test.inLoop", "netco.Yield"}},
-	"deadlock":       {inLocks, []string{"deadlock", "netco_test.inLocks", "waiting for a lock", "#deadlocks"}},
+	"Go channel": {
+		inChannel,
+		[]string{"Go channel", "netco_test.inChannel", "channel.Make", "#blocking-calls"},
+	},
+	"sync.Mutex": {
+		inMutex,
+		[]string{"sync", "netco_test.inMutex", "cosync.Mutex", "#blocking-calls"},
+	},
+	"sync.WaitGroup": {
+		inWaitGroup,
+		[]string{"sync.WaitGroup", "netco_test.inWaitGroup", "cosync.WaitGroup"},
+	},
+	"package net":  {inNet, []string{"package net", "netco_test.inNet", "netco/net"}},
+	"time.Sleep":   {inSleep, []string{"time.Sleep", "netco_test.inSleep", "netco.Sleep"}},
+	"ctx.Done":     {inContext, []string{"Go channel", "netco_test.inContext", "cosync.Wait"}},
+	"endless loop": {inLoop, []string{"computes", "netco_test.inLoop", "netco.Yield"}},
+	"deadlock": {
+		inLocks,
+		[]string{"deadlock", "netco_test.inLocks", "waiting for a lock", "#deadlocks"},
+	},
 }
 
 // reporters are children that make mistakes.
@@ -136,10 +148,12 @@ func noticed() {
 
 // places are more than a process reports.
 var places = []func(){
-	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
-	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
-	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
-	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
+	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
+	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
+	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
+	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
+	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
+	func() { time.Sleep(time.Hour) }, func() { time.Sleep(time.Hour) },
 }
 
 // stderrOf starts a child and returns what it writes to stderr, up to where
@@ -218,29 +232,46 @@ func TestTenReports(t *testing.T) {
 	if err := netco.CanHandOn(); err != nil {
 		t.Skip("a Processor that stands still gets to one mistake only: ", err)
 	}
-	text := stderrOf(t, reporters.Command(t, "many"), func(text string) bool { return strings.Contains(text, "the last one") })
+	text := stderrOf(
+		t,
+		reporters.Command(t, "many"),
+		func(text string) bool { return strings.Contains(text, "the last one") },
+	)
 	if n := strings.Count(text, "Instead:"); n != 10 {
 		t.Errorf("%d reports:\n%s", n, text)
 	}
 	all := reporters.Command(t, "many")
 	all.Env = append(all.Env, "NETCO_REPORT=all")
-	stderrOf(t, all, func(text string) bool { return strings.Count(text, "Instead:") == len(places) })
+	stderrOf(
+		t,
+		all,
+		func(text string) bool { return strings.Count(text, "Instead:") == len(places) },
+	)
 }
 
 // deadlocks are what Run runs in a child, by what is to become of it.
 var deadlocks = map[string]func(){
-	"locks":     inLocks,
-	"channel":   func() { channel.Make[int](0).Recv() },
-	"itself":    func() { var wg cosync.WaitGroup; wg.Add(1); wg.Wait() },
-	"goroutine": func() { wokenBy(func(wake func()) { go func() { time.Sleep(1500 * time.Millisecond); wake() }() }) },
-	"timer":     func() { wokenBy(func(wake func()) { netco.AfterFunc(1500*time.Millisecond, wake) }) },
+	"locks":   inLocks,
+	"channel": func() { channel.Make[int](0).Recv() },
+	"itself":  func() { var wg cosync.WaitGroup; wg.Add(1); wg.Wait() },
+	"goroutine": func() {
+		wokenBy(func(wake func()) { go func() { time.Sleep(1500 * time.Millisecond); wake() }() })
+	},
+	"timer": func() {
+		wokenBy(func(wake func()) { netco.AfterFunc(1500*time.Millisecond, wake) })
+	},
 	"sleeper": func() {
-		wokenBy(func(wake func()) { netco.Go(func() { netco.Sleep(1500 * time.Millisecond); wake() }) })
+		wokenBy(
+			func(wake func()) { netco.Go(func() { netco.Sleep(1500 * time.Millisecond); wake() }) },
+		)
 	},
 	"context": func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 1500*time.Millisecond)
 		defer cancel()
-		if _, err := channel.Make[int](0).RecvContext(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := channel.Make[int](0).RecvContext(ctx); !errors.Is(
+			err,
+			context.DeadlineExceeded,
+		) {
 			panic(err)
 		}
 	},
@@ -263,7 +294,8 @@ func TestDeadlockEndsRun(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"locks": `netco: deadlock: 2 coroutines wait for one another: `, "channel": "netco: deadlock: 1 coroutines",
-		"itself": "netco: deadlock: 1 coroutines", "goroutine": "<nil>", "timer": "<nil>", "sleeper": "<nil>", "context": "<nil>",
+		"itself": "netco: deadlock: 1 coroutines", "goroutine": "<nil>", "timer": "<nil>",
+		"sleeper": "<nil>", "context": "<nil>",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

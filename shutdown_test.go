@@ -14,12 +14,15 @@ import (
 func TestAfterShutdown(t *testing.T) {
 	mustNot := func() { t.Error("it has run") }
 	calls := map[string]func() error{
-		"Go":              func() error { _, err := netco.Go(mustNot); return err },
-		"GoNamed":         func() error { _, err := netco.GoNamed("late", mustNot); return err },
-		"GoLocal":         func() error { _, err := netco.GoLocal(mustNot); return err },
-		"GoOn":            func() error { _, err := netco.GoOn(0, mustNot); return err },
-		"Default":         func() error { _, err := netco.Default(); return err },
-		"coroutine.Start": func() error { _, err := coroutine.Start(coroutine.Spec{Fn: mustNot}); return err },
+		"Go":      func() error { _, err := netco.Go(mustNot); return err },
+		"GoNamed": func() error { _, err := netco.GoNamed("late", mustNot); return err },
+		"GoLocal": func() error { _, err := netco.GoLocal(mustNot); return err },
+		"GoOn":    func() error { _, err := netco.GoOn(0, mustNot); return err },
+		"Default": func() error { _, err := netco.Default(); return err },
+		"coroutine.Start": func() error {
+			_, err := coroutine.Start(coroutine.Spec{Fn: mustNot})
+			return err
+		},
 	}
 	ends := map[string]func(){
 		"Start and Shutdown": func() {

@@ -51,7 +51,8 @@ func async[T any](f func() (T, error), site uintptr) *Future[T] {
 		panic("cosync: Async of a nil func")
 	}
 	future := NewFuture[T]()
-	if _, err := coroutine.Start(coroutine.Spec{Fn: func() { future.run(f) }, Site: site}); err != nil {
+	spec := coroutine.Spec{Fn: func() { future.run(f) }, Site: site}
+	if _, err := coroutine.Start(spec); err != nil {
 		future.Fail(err)
 	}
 	return future

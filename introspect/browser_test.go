@@ -28,7 +28,10 @@ func browserSite(t *testing.T) string {
 	once(t)
 	level := zap.NewAtomicLevel()
 	stuck := newFake(40)
-	stuck.coroutine = func(i int, c *seen) { madeUp(i, c); c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock }
+	stuck.coroutine = func(i int, c *seen) {
+		madeUp(i, c)
+		c.State, c.Reason = coroutine.Waiting, coroutine.ReasonLock
+	}
 	stuck.progress = func() engine.Progress { return engine.Progress{Asleep: true, Live: 40} }
 	mux := http.NewServeMux()
 	mux.Handle("/debug/netco/",
@@ -70,15 +73,18 @@ func TestBrowser(t *testing.T) {
 // TestNoScripts: all tables are there in a browser that runs no scripts.
 func TestNoScripts(t *testing.T) {
 	url := browserSite(t)
-	if dom, _ := testenv.Browser(t, url+"/control", "--dump-dom"); !strings.Contains(dom, "scripts run") {
+	dom, _ := testenv.Browser(t, url+"/control", "--dump-dom")
+	if !strings.Contains(dom, "scripts run") {
 		t.Fatalf("a browser with scripts: %s", dom)
 	}
-	if dom, _ := testenv.Browser(t, url+"/control", "--dump-dom", testenv.NoScripts); !strings.Contains(dom, ">no scripts<") {
+	dom, _ = testenv.Browser(t, url+"/control", "--dump-dom", testenv.NoScripts)
+	if !strings.Contains(dom, ">no scripts<") {
 		t.Fatalf("a browser without scripts: %s", dom)
 	}
 	for page, want := range map[string]int{"": 26, "coroutines?rows=50": 51} {
-		if dom, _ := testenv.Browser(t, url+"/debug/netco/"+page, "--dump-dom", testenv.NoScripts); strings.Count(dom, "<tr>") != want {
-			t.Errorf("%q: %d rows, want %d", page, strings.Count(dom, "<tr>"), want)
+		dom, _ := testenv.Browser(t, url+"/debug/netco/"+page, "--dump-dom", testenv.NoScripts)
+		if n := strings.Count(dom, "<tr>"); n != want {
+			t.Errorf("%q: %d rows, want %d", page, n, want)
 		}
 	}
 }
@@ -89,7 +95,10 @@ func TestScreenshots(t *testing.T) {
 	url := browserSite(t)
 	shot := func(page, size string, flags ...string) image.Image {
 		file := filepath.Join(t.TempDir(), "shot.png")
-		_, log := testenv.Browser(t, url+page, append(flags, "--screenshot="+file, "--window-size="+size)...)
+		_, log := testenv.Browser(
+			t,
+			url+page,
+			append(flags, "--screenshot="+file, "--window-size="+size)...)
 		f, err := os.Open(file)
 		if err != nil {
 			t.Fatalf("%v: %.2000s", err, log)

@@ -21,7 +21,8 @@ const secondLook = 100 * time.Millisecond
 // deadlock returns what a walk has found that began after before was read, or
 // nil.
 func (h *handler) deadlock(ctx context.Context, before engine.Progress, c *census) *Deadlock {
-	if !before.Still() || c.cut || c.stuck != c.all || c.stuck != before.Live || h.src.progress() != before {
+	if !before.Still() || c.cut || c.stuck != c.all || c.stuck != before.Live ||
+		h.src.progress() != before {
 		return nil
 	}
 	select {

@@ -56,7 +56,9 @@ func New(level zapcore.LevelEnabler) (*zap.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Here(l.WithOptions(zap.WrapCore(func(zapcore.Core) zapcore.Core { return leveled }))), nil
+	return Here(
+		l.WithOptions(zap.WrapCore(func(zapcore.Core) zapcore.Core { return leveled })),
+	), nil
 }
 
 // Here returns a logger that writes what l would, with fields more on lines

@@ -159,7 +159,11 @@ func TestSockets(t *testing.T) {
 	}
 	// It waits before there is anything to accept, or the Processor would never
 	// have to ask for events.
-	eventually(t, "the accept", func() bool { return gather(t, r).of("netco_registered_fds{processor=0}") >= 1 })
+	eventually(
+		t,
+		"the accept",
+		func() bool { return gather(t, r).of("netco_registered_fds{processor=0}") >= 1 },
+	)
 	eventuallyParked(t, r, 1)
 	c, err := socket.Dial("tcp", ln.Addr().String())
 	if err != nil {

@@ -31,7 +31,12 @@ type DeadlockError struct {
 
 // Error names the coroutines.
 func (e *DeadlockError) Error() string {
-	text := fmt.Sprintf("%v: %d coroutines wait for one another: %s", ErrDeadlock, e.Count, strings.Join(e.Coroutines, "; "))
+	text := fmt.Sprintf(
+		"%v: %d coroutines wait for one another: %s",
+		ErrDeadlock,
+		e.Count,
+		strings.Join(e.Coroutines, "; "),
+	)
 	if more := e.Count - len(e.Coroutines); more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
 	}
@@ -127,7 +132,10 @@ func mayWake(g stacks.Stack) bool {
 		}
 		own = own || strings.HasPrefix(f, "os/signal.") || isOwn(f)
 	}
-	users := slices.ContainsFunc(g.Funcs, func(f string) bool { return !isOwn(f) && !coroutine.Standard(f) })
+	users := slices.ContainsFunc(
+		g.Funcs,
+		func(f string) bool { return !isOwn(f) && !coroutine.Standard(f) },
+	)
 	return users || !own // the standard library's may call what is a user's
 }
 
@@ -149,7 +157,11 @@ func (d *deadlock) err() *DeadlockError {
 func (d *deadlock) report() {
 	reports.write("deadlock", func() string {
 		var text strings.Builder
-		fmt.Fprintf(&text, "deadlock: no timer or connection can wake any of the %d coroutines", d.all)
+		fmt.Fprintf(
+			&text,
+			"deadlock: no timer or connection can wake any of the %d coroutines",
+			d.all,
+		)
 		if !d.sure {
 			text.WriteString(", unless an ordinary goroutine does")
 		}
@@ -218,7 +230,12 @@ func (d *watchdog) lookStuck(last bool) {
 	case d.s.logs:
 		e := found.err()
 		d.report(func() {
-			d.log.Error("deadlock", zap.Int("count", e.Count), zap.Strings("coroutines", e.Coroutines), zap.Bool("sure", found.sure))
+			d.log.Error(
+				"deadlock",
+				zap.Int("count", e.Count),
+				zap.Strings("coroutines", e.Coroutines),
+				zap.Bool("sure", found.sure),
+			)
 		})
 	case d.s.reporting():
 		d.report(found.report)

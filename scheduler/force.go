@@ -43,7 +43,11 @@ func (s *Scheduler) noteForced() {
 	if s.reporting() {
 		reports.forced(f)
 	}
-	s.opt.Logger.Warn("coroutines are ended by force", zap.Int("count", f.all), zap.Strings("coroutines", f.some))
+	s.opt.Logger.Warn(
+		"coroutines are ended by force",
+		zap.Int("count", f.all),
+		zap.Strings("coroutines", f.some),
+	)
 }
 
 // alive describes coroutines that have started and live, shownForced at most.

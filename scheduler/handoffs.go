@@ -54,9 +54,18 @@ func (s *Scheduler) noteHandoff(left *coroutine.LeftBehind) {
 		reportHandoff(one, left.Stack.Frames())
 	}
 	if s.logs && first {
-		s.opt.Logger.Warn("processor handed on", zap.Uint64("coroutine", one.Coroutine), zap.String("name", one.Name),
-			zap.String("cause", one.Cause), zap.String("detail", one.Detail), zap.String("blocked_at", one.BlockedAt),
-			zap.String("instead", cures[one.Cause]))
+		s.opt.Logger.Warn(
+			"processor handed on",
+			zap.Uint64("coroutine", one.Coroutine),
+			zap.String("name", one.Name),
+			zap.String(
+				"cause",
+				one.Cause,
+			),
+			zap.String("detail", one.Detail),
+			zap.String("blocked_at", one.BlockedAt),
+			zap.String("instead", cures[one.Cause]),
+		)
 	}
 }
 

@@ -33,14 +33,20 @@ func TestInheritPanics(t *testing.T) {
 	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 2, Watchdog: -1})
 	defer shutdown(t, s)
 	starts := map[string]func(sp scheduler.Spawn) (coroutine.Handle, error){
-		"Go":             s.Go,
-		"GoLocal":        s.GoLocal,
-		"GoOn here":      func(sp scheduler.Spawn) (coroutine.Handle, error) { return s.GoOn(processor.Here().Index(), sp) },
-		"GoOn elsewhere": func(sp scheduler.Spawn) (coroutine.Handle, error) { return s.GoOn(1-processor.Here().Index(), sp) },
+		"Go":      s.Go,
+		"GoLocal": s.GoLocal,
+		"GoOn here": func(sp scheduler.Spawn) (coroutine.Handle, error) {
+			return s.GoOn(processor.Here().Index(), sp)
+		},
+		"GoOn elsewhere": func(sp scheduler.Spawn) (coroutine.Handle, error) {
+			return s.GoOn(1-processor.Here().Index(), sp)
+		},
 		"the library's Go": func(sp scheduler.Spawn) (coroutine.Handle, error) {
 			return engine.Of(s).Go(processor.Spawn{Fn: sp.Fn, Unlimited: true})
 		},
-		"coroutine.Start": func(sp scheduler.Spawn) (coroutine.Handle, error) { return coroutine.Start(coroutine.Spec{Fn: sp.Fn}) },
+		"coroutine.Start": func(sp scheduler.Spawn) (coroutine.Handle, error) {
+			return coroutine.Start(coroutine.Spec{Fn: sp.Fn})
+		},
 		"StartChild": func(sp scheduler.Spawn) (coroutine.Handle, error) {
 			return coroutine.StartChild(func() (coroutine.Handle, error) { return s.Go(sp) })
 		},

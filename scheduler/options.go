@@ -117,9 +117,16 @@ func (o Options) withDefaults() (Options, error) {
 			"one buffer, or 0 for no limit",
 			o.BufferMemory, o.bufferSize())
 	case o.Watchdog > 0 && o.Watchdog < minWatchdog:
-		return o, fmt.Errorf("netco: Options.Watchdog is %v, want at least %v, 0 for %v, or below 0 for none", o.Watchdog, minWatchdog, defaultWatchdog)
+		return o, fmt.Errorf(
+			"netco: Options.Watchdog is %v, want at least %v, 0 for %v, or below 0 for none",
+			o.Watchdog,
+			minWatchdog,
+			defaultWatchdog,
+		)
 	case o.Logger != nil && o.Slog != nil:
-		return o, errors.New("netco: Options.Logger and Options.Slog are both set, want one of them")
+		return o, errors.New(
+			"netco: Options.Logger and Options.Slog are both set, want one of them",
+		)
 	case o.MinActive < 0:
 		return o, fmt.Errorf("netco: Options.MinActive is %d, want 1 or more, or 0 for 1",
 			o.MinActive)

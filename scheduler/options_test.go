@@ -39,9 +39,12 @@ func TestOptionsRange(t *testing.T) {
 		{"CPU", scheduler.Options{CPUs: []int{firstCPU(t)}}, ""},
 		{"negative CPU", scheduler.Options{CPUs: []int{-1}}, "CPU -1"},
 		{"CPU there is not", scheduler.Options{CPUs: []int{firstCPU(t), 1 << 20}}, "CPU 1048576"},
-		{"greatest CPU", scheduler.Options{CPUs: []int{math.MaxInt}}, "which this process may not use"},
+		{"greatest CPU", scheduler.Options{CPUs: []int{math.MaxInt}},
+			"which this process may not use"},
 		{"slog", scheduler.Options{Slog: slog.New(slog.DiscardHandler)}, ""},
-		{"two loggers", scheduler.Options{Slog: slog.New(slog.DiscardHandler), Logger: zap.NewNop()}, "both set"},
+		{"two loggers",
+			scheduler.Options{Slog: slog.New(slog.DiscardHandler), Logger: zap.NewNop()},
+			"both set"},
 		{"negative pool", scheduler.Options{PoolCap: math.MinInt}, ""},
 	} {
 		_, err := scheduler.New(c.o)

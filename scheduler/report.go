@@ -72,8 +72,13 @@ func (r *reporter) write(key string, text func() string) {
 	}
 	all := "netco: " + strings.TrimSuffix(text(), "\n") + "\n"
 	if last {
-		all += fmt.Sprintf("netco: that was report %d, the last one; Scheduler.Stalls, Scheduler.Handoffs and the live page"+
-			" (package introspect) have the rest, and %s=all writes them\n", maxReports, reportVariable)
+		all += fmt.Sprintf(
+			"netco: that was report %d, the last one; Scheduler.Stalls, Scheduler.Handoffs"+
+				" and the live page"+
+				" (package introspect) have the rest, and %s=all writes them\n",
+			maxReports,
+			reportVariable,
+		)
 	}
 	io.WriteString(r.out, all) // an error could not be reported
 }
@@ -98,12 +103,14 @@ func (s *Scheduler) reporting() bool { return !s.opt.Quiet && !s.logs }
 
 // cures say what to write instead of what blocks outside netco.
 var cures = map[string]string{
-	CauseChannel: "netco's channels: channel.Make, Send, Recv and channel.Select; a goroutine may be at the other end." +
+	CauseChannel: "netco's channels: channel.Make, Send, Recv and channel.Select;" +
+		" a goroutine may be at the other end." +
 		" For a context, cosync.Wait",
-	CauseMutex:       "cosync.Mutex or rwmutex.RWMutex where a lock is held across a wait",
-	CauseWait:        "cosync.WaitGroup or cosync.Cond",
-	CauseSleep:       "netco.Sleep, netco.AfterFunc or netco.NewTicker",
-	CauseIO:          "package netco/net in place of net, socket.File for pipes; or package blocking",
+	CauseMutex: "cosync.Mutex or rwmutex.RWMutex where a lock is held across a wait",
+	CauseWait:  "cosync.WaitGroup or cosync.Cond",
+	CauseSleep: "netco.Sleep, netco.AfterFunc or netco.NewTicker",
+	CauseIO: "package netco/net in place of net, socket.File for pipes;" +
+		" or package blocking",
 	CauseSyscall:     "blocking.Do or blocking.Call",
 	CauseCgo:         "blocking.Do or blocking.Call",
 	CauseComputation: "netco.Yield once in a while, or blocking.Do",
@@ -151,7 +158,8 @@ const maxFrames = 8
 // nor netco's, maxFrames at most.
 func userFrames(frames []runtime.Frame) (some []runtime.Frame) {
 	for _, f := range frames {
-		if f.File != "" && !isOwn(f.Function) && !coroutine.Standard(f.Function) && len(some) < maxFrames {
+		if f.File != "" && !isOwn(f.Function) && !coroutine.Standard(f.Function) &&
+			len(some) < maxFrames {
 			some = append(some, f)
 		}
 	}
@@ -186,17 +194,19 @@ func title(id uint64, name string) string {
 
 // reportHandoff reports a handoff, the first of its cause and place.
 func reportHandoff(h Handoff, frames []runtime.Frame) {
-	switch inNet := slices.ContainsFunc(frames, func(f runtime.Frame) bool { return strings.HasPrefix(f.Function, "net.") }); {
+	ofNet := func(f runtime.Frame) bool { return strings.HasPrefix(f.Function, "net.") }
+	switch {
 	case waits[h.Cause] == "":
 		return // it was over before its cause was found
-	case h.Cause == CauseSyscall && inNet:
+	case h.Cause == CauseSyscall && slices.ContainsFunc(frames, ofNet):
 		h.Cause = CauseIO
 	case h.Cause == CauseSyscall && h.Count < 2:
 		return // a short one, in which the thread was not scheduled for a while
 	}
 	reports.write(h.Cause+" "+h.BlockedAt, func() string {
 		b := blocked{cause: h.Cause, who: title(h.Coroutine, h.Name), frames: frames,
-			effect: "Its thread's other coroutines stood still for some milliseconds, then went on on another thread;" +
+			effect: "Its thread's other coroutines stood still for some milliseconds," +
+				" then went on on another thread;" +
 				" that happens each time."}
 		return b.String()
 	})
@@ -210,7 +220,10 @@ func reportStall(st Stall) {
 	frames := framesOf(st.Stack)
 	reports.write("stall "+st.Cause+" "+coroutine.BlockedAt(frames).Function, func() string {
 		b := blocked{cause: st.Cause, who: title(st.Coroutine, st.Name), frames: frames,
-			effect: fmt.Sprintf("For %v now no other coroutine of its Processor has run.", st.Length.Round(time.Millisecond))}
+			effect: fmt.Sprintf(
+				"For %v now no other coroutine of its Processor has run.",
+				st.Length.Round(time.Millisecond),
+			)}
 		return b.String()
 	})
 }

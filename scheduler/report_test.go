@@ -37,7 +37,13 @@ func TestReporter(t *testing.T) {
 
 // TestMayWake: which ordinary goroutines could end a coroutine's wait.
 func TestMayWake(t *testing.T) {
-	const user, netco = "example.com/m.f", "github.com/netco-go/netco/"
+	const (
+		user  = "example.com/m.f"
+		root  = "github.com/netco-go/netco."
+		netco = "github.com/netco-go/netco/"
+		waits = netco + "coroutine.(*Waiter)."
+		run   = netco + "scheduler.(*Scheduler).Run"
+	)
 	for _, c := range []struct {
 		name  string
 		state string
@@ -47,15 +53,22 @@ func TestMayWake(t *testing.T) {
 		{"a user's that sleeps", "sleep", []string{"time.Sleep", user}, true},
 		{"a user's in a channel", "chan receive", []string{user}, true},
 		{"the program's main", "IO wait", []string{"net.(*TCPListener).Accept", "main.main"}, true},
-		{"a server's of the standard library", "IO wait", []string{"net/http.(*Server).Serve"}, true},
+		{"a server's of the standard library", "IO wait",
+			[]string{"net/http.(*Server).Serve"}, true},
 		{"a coroutine's", stacks.Switching, []string{user}, false},
-		{"a loop's", "syscall", []string{"syscall.Syscall6", netco + "processor.(*Processor).loop"}, false},
-		{"Run's", "select", []string{netco + "scheduler.(*Scheduler).Run", "github.com/netco-go/netco.Run", "main.main"}, false},
-		{"Main's", "select", []string{"github.com/netco-go/netco.(*MainOptions).await", "github.com/netco-go/netco.Main", "main.main"}, false},
-		{"one that waits for a coroutine", "chan receive", []string{netco + "coroutine.(*Waiter).Park", netco + "cosync.(*Mutex).Lock", user}, false},
-		{"one that waits for so long", "select", []string{netco + "coroutine.(*Waiter).ParkUntil", netco + "cosync.(*Mutex).LockTimeout", user}, true},
+		{"a loop's", "syscall",
+			[]string{"syscall.Syscall6", netco + "processor.(*Processor).loop"}, false},
+		{"Run's", "select",
+			[]string{run, root + "Run", "main.main"}, false},
+		{"Main's", "select",
+			[]string{root + "(*MainOptions).await", root + "Main", "main.main"}, false},
+		{"one that waits for a coroutine", "chan receive",
+			[]string{waits + "Park", netco + "cosync.(*Mutex).Lock", user}, false},
+		{"one that waits for so long", "select",
+			[]string{waits + "ParkUntil", netco + "cosync.(*Mutex).LockTimeout", user}, true},
 		{"the signals'", "syscall", []string{"os/signal.signal_recv", "os/signal.loop"}, false},
-		{"one in a netco function that it has called", "running", []string{netco + "channel.Make", user}, true},
+		{"one in a netco function that it has called", "running",
+			[]string{netco + "channel.Make", user}, true},
 	} {
 		if got := mayWake(stacks.Stack{State: c.state, Funcs: c.funcs}); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
@@ -65,13 +78,20 @@ func TestMayWake(t *testing.T) {
 
 // TestFramesOf reads a traceback back.
 func TestFramesOf(t *testing.T) {
-	frames := framesOf("main.(*T).f(0xc000012345, {0x1, 0x2})\n\t/src/a.go:12 +0x1d\nmain.main()\n\t/src/b.go:3\n" +
-		"created by main.x in goroutine 1\n\t/src/c.go:4 +0x5\n")
+	frames := framesOf(
+		"main.(*T).f(0xc000012345, {0x1, 0x2})\n\t/src/a.go:12 +0x1d\n" +
+			"main.main()\n\t/src/b.go:3\n" +
+			"created by main.x in goroutine 1\n\t/src/c.go:4 +0x5\n",
+	)
 	var got []string
 	for _, f := range frames {
 		got = append(got, place(f.File, f.Line, f.Function))
 	}
-	if want := []string{"a.go:12 main.(*T).f", "b.go:3 main.main"}; fmt.Sprint(got) != fmt.Sprint(want) {
+	if want := []string{"a.go:12 main.(*T).f", "b.go:3 main.main"}; fmt.Sprint(
+		got,
+	) != fmt.Sprint(
+		want,
+	) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -96,7 +116,8 @@ func TestHandoffLogged(t *testing.T) {
 	close(block)
 	testenv.OK(t, s.Shutdown(t.Context()))
 	lines := logs.FilterMessage("processor handed on").All()
-	if len(lines) != 1 || lines[0].ContextMap()["cause"] != CauseChannel || lines[0].ContextMap()["instead"] != cures[CauseChannel] {
+	if len(lines) != 1 || lines[0].ContextMap()["cause"] != CauseChannel ||
+		lines[0].ContextMap()["instead"] != cures[CauseChannel] {
 		t.Errorf("%v", lines)
 	}
 }

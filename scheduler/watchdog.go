@@ -172,10 +172,25 @@ func (d *watchdog) begun(st *stall, suppressed int) {
 // publish logs or reports a stall.
 func (d *watchdog) publish(s Stall, suppressed int) {
 	d.report(func() {
-		d.log.Warn("processor stalled", zap.Int("processor", s.Processor), zap.Duration("length", s.Length),
-			zap.Uint64("coroutine", s.Coroutine), zap.String("name", s.Name), zap.String("site", s.Site),
-			zap.String("cause", s.Cause), zap.String("detail", s.Detail), zap.String("stack", s.Stack),
-			zap.Int("unreported", suppressed), zap.String("instead", cures[s.Cause]))
+		d.log.Warn(
+			"processor stalled",
+			zap.Int("processor", s.Processor),
+			zap.Duration("length", s.Length),
+			zap.Uint64(
+				"coroutine",
+				s.Coroutine,
+			),
+			zap.String("name", s.Name),
+			zap.String("site", s.Site),
+			zap.String(
+				"cause",
+				s.Cause,
+			),
+			zap.String("detail", s.Detail),
+			zap.String("stack", s.Stack),
+			zap.Int("unreported", suppressed),
+			zap.String("instead", cures[s.Cause]),
+		)
 		if d.s.reporting() {
 			reportStall(s)
 		}

@@ -213,7 +213,8 @@ func (d *watchdog) reconsider(w *subject, t processor.Turn, now int64) {
 		return
 	}
 	d.mu.Lock()
-	st.Cause, st.Detail, st.Stack, st.Length = later.Cause, later.Detail, later.Stack, time.Duration(now-st.began)
+	st.Cause, st.Detail, st.Stack = later.Cause, later.Detail, later.Stack
+	st.Length = time.Duration(now - st.began)
 	s := st.Stall
 	d.mu.Unlock()
 	d.publish(s, 0)

@@ -247,8 +247,19 @@ func TestReconsider(t *testing.T) {
 	for coroutineOf(p) != h.ID() {
 		runtime.Gosched()
 	}
-	w := &subject{p: p, now: p.Turn, over: p.Ended(), end: func(uint64) (int64, bool) { return 0, false }, suspID: h.ID(), tid: p.Thread()}
-	st := &stall{began: clock.Now() - int64(time.Second), logged: true, Stall: Stall{Coroutine: h.ID(), Cause: CauseNotScheduled}}
+	w := &subject{
+		p:      p,
+		now:    p.Turn,
+		over:   p.Ended(),
+		end:    func(uint64) (int64, bool) { return 0, false },
+		suspID: h.ID(),
+		tid:    p.Thread(),
+	}
+	st := &stall{
+		began:  clock.Now() - int64(time.Second),
+		logged: true,
+		Stall:  Stall{Coroutine: h.ID(), Cause: CauseNotScheduled},
+	}
 	turn := p.Turn()
 	w.stall, w.turn, w.start = st, turn.Number, turn.Start
 	d := &watchdog{s: s, threshold: int64(time.Hour), log: s.Logger(), subjects: []*subject{w}}
@@ -265,7 +276,8 @@ func TestReconsider(t *testing.T) {
 		t.Error("looked at again at once")
 	}
 	d.threshold = 1
-	if d.checkOne(w, again); st.Cause != CauseComputation || !strings.Contains(st.Stack, "TestReconsider") {
+	if d.checkOne(w, again); st.Cause != CauseComputation ||
+		!strings.Contains(st.Stack, "TestReconsider") {
 		t.Errorf("with CPU time: %q, %s", st.Cause, st.Stack)
 	}
 	if n := logs.FilterMessage("processor stalled").Len(); n != 1 {

@@ -231,7 +231,10 @@ func (c *Conn) Close() error {
 		return err
 	}
 	if notified != nil {
-		return fmt.Errorf("tls: failed to send closeNotify alert (but connection was closed anyway): %w", notified)
+		return fmt.Errorf(
+			"tls: failed to send closeNotify alert (but connection was closed anyway): %w",
+			notified,
+		)
 	}
 	return nil
 }

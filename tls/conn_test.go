@@ -79,7 +79,13 @@ func receive(c io.Reader, want []byte) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("after %d bytes of %d, equal: %v: %w", len(got), len(want), bytes.HasPrefix(want, got), err)
+			return fmt.Errorf(
+				"after %d bytes of %d, equal: %v: %w",
+				len(got),
+				len(want),
+				bytes.HasPrefix(want, got),
+				err,
+			)
 		}
 	}
 }
@@ -246,6 +252,9 @@ func TestWriteAfterTimeout(t *testing.T) {
 		}
 		server.SetWriteDeadline(time.Time{})
 		want = append(want[:rest:rest], "the end"...)
-		run(func() error { return send(server, want[rest:]) }, func() error { return receive(client, want) })
+		run(
+			func() error { return send(server, want[rest:]) },
+			func() error { return receive(client, want) },
+		)
 	})
 }

@@ -25,10 +25,14 @@ var features = []struct {
 	{"session tickets, TLS 1.2", func(server, client *tls.Config) {
 		server.MaxVersion = tls.VersionTLS12
 		client.ClientSessionCache = tls.NewLRUClientSessionCache(1)
-	}, func(i int, s, c tls.ConnectionState) bool { return s.DidResume == (i > 0) && c.DidResume == (i > 0) }},
+	}, func(i int, s, c tls.ConnectionState) bool {
+		return s.DidResume == (i > 0) && c.DidResume == (i > 0)
+	}},
 	{"session tickets, TLS 1.3", func(_, client *tls.Config) {
 		client.ClientSessionCache = tls.NewLRUClientSessionCache(1)
-	}, func(i int, s, c tls.ConnectionState) bool { return s.DidResume == (i > 0) && c.DidResume == (i > 0) }},
+	}, func(i int, s, c tls.ConnectionState) bool {
+		return s.DidResume == (i > 0) && c.DidResume == (i > 0)
+	}},
 	{"ALPN", func(server, client *tls.Config) {
 		server.NextProtos, client.NextProtos = []string{"b", "a"}, []string{"a", "c"}
 	}, func(_ int, s, c tls.ConnectionState) bool {
@@ -66,7 +70,12 @@ func TestFeatures(t *testing.T) {
 						func() error { return receive(client, []byte("x")) },
 					)
 					if !feature.check(i, server.ConnectionState(), client.ConnectionState()) {
-						t.Errorf("connection %d: %+v\n%+v", i, server.ConnectionState(), client.ConnectionState())
+						t.Errorf(
+							"connection %d: %+v\n%+v",
+							i,
+							server.ConnectionState(),
+							client.ConnectionState(),
+						)
 					}
 					if err := client.VerifyHostname("localhost"); err != nil {
 						t.Error(err)
@@ -171,7 +180,8 @@ func TestNotTLS(t *testing.T) {
 		run(func() error {
 			err := tls.Server(a, sc).Handshake()
 			var header tls.RecordHeaderError
-			if !errors.As(err, &header) || header.Conn != a || string(header.RecordHeader[:]) != "GET /" {
+			if !errors.As(err, &header) || header.Conn != a ||
+				string(header.RecordHeader[:]) != "GET /" {
 				return fmt.Errorf("%#v", err)
 			}
 			return nil

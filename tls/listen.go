@@ -37,8 +37,12 @@ func (l *Limits) NewListener(inner net.Listener, config *Config) net.Listener {
 // Listen is NewListener on a listener of netco/net. A name in the address is
 // looked up, which parks. config is as for [Server].
 func Listen(network, laddr string, config *Config) (net.Listener, error) {
-	if config == nil || len(config.Certificates) == 0 && config.GetCertificate == nil && config.GetConfigForClient == nil {
-		return nil, errors.New("tls: neither Certificates, GetCertificate, nor GetConfigForClient set in Config")
+	if config == nil ||
+		len(config.Certificates) == 0 && config.GetCertificate == nil &&
+			config.GetConfigForClient == nil {
+		return nil, errors.New(
+			"tls: neither Certificates, GetCertificate, nor GetConfigForClient set in Config",
+		)
 	}
 	ln, err := net.Listen(network, laddr)
 	if err != nil {

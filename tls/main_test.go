@@ -26,18 +26,23 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 var identity = stdsync.OnceValues(func() (tls.Certificate, *x509.CertPool) {
 	key := testenv.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: "localhost"},
-		NotBefore:             time.Now().Add(-time.Hour),
-		NotAfter:              time.Now().Add(time.Hour),
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "localhost"},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
+		ExtKeyUsage: []x509.ExtKeyUsage{
+			x509.ExtKeyUsageServerAuth,
+			x509.ExtKeyUsageClientAuth,
+		},
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 		BasicConstraintsValid: true,
 		IsCA:                  true,
 		DNSNames:              []string{"localhost"},
 		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
-	der := testenv.Must(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
+	der := testenv.Must(
+		x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key),
+	)
 	pool := x509.NewCertPool()
 	pool.AddCert(testenv.Must(x509.ParseCertificate(der)))
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool

@@ -10,7 +10,21 @@ import (
 // nothing else but limits and what newer releases have, and the types that are
 // not the standard's have all its methods and fields.
 func TestParity(t *testing.T) {
-	testenv.Parity(t, "crypto/tls", "github.com/netco-go/netco/tls", 110,
-		"Conn", "Dialer", "+Limits", "+DefaultHandshakeTimeout", "+SecP256r1MLKEM768", "+SecP384r1MLKEM1024", "+MLKEM1024",
-		"+MLDSA44", "+MLDSA65", "+MLDSA87", "+QUICErrorEvent")
+	testenv.Parity(
+		t,
+		"crypto/tls",
+		"github.com/netco-go/netco/tls",
+		110,
+		"Conn",
+		"Dialer",
+		"+Limits",
+		"+DefaultHandshakeTimeout",
+		"+SecP256r1MLKEM768",
+		"+SecP384r1MLKEM1024",
+		"+MLKEM1024",
+		"+MLDSA44",
+		"+MLDSA65",
+		"+MLDSA87",
+		"+QUICErrorEvent",
+	)
 }

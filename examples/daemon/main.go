@@ -153,7 +153,10 @@ func (d *daemon) serve(context.Context) error {
 	if err := metrics.Register(d.registry, sched); err != nil {
 		return err
 	}
-	for _, c := range []prometheus.Collector{collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})} {
+	for _, c := range []prometheus.Collector{
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
 		if err := d.registry.Register(c); err != nil { //netco-vet:ok once, at the start
 			return err
 		}

@@ -50,11 +50,13 @@ func ProgressOf(list []*processor.Processor) Progress {
 	g := Progress{Asleep: len(list) > 0}
 	for _, p := range list {
 		stats := p.Coroutines()
-		g.Done += stats.Resumes.Load() + stats.Spawned.Load() + stats.Ended.Load() + p.Stats.RemoteWakes.Load()
+		g.Done += stats.Resumes.Load() + stats.Spawned.Load() + stats.Ended.Load()
+		g.Done += p.Stats.RemoteWakes.Load()
 		g.Live += stats.Live.Load()
 		g.Timers = g.Timers || p.Stats.Timers.Load() != 0
 		g.Watches = g.Watches || p.Watches() != 0
-		g.Asleep = g.Asleep && p.Idle() && p.Stats.Queued.Load() == 0 && p.InboxDepth() == 0 && p.Submitted() == 0
+		g.Asleep = g.Asleep && p.Idle() && p.Stats.Queued.Load() == 0 && p.InboxDepth() == 0 &&
+			p.Submitted() == 0
 	}
 	return g
 }

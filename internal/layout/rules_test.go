@@ -108,8 +108,12 @@ func requires(goMod []string) (wrong []string) {
 // _norace.go.
 func unsafeNamed(tr *tree) (wrong []string) {
 	for _, f := range tr.files {
-		if slices.Contains(f.imports, "unsafe") && !endsIn(f.path, "_unsafe.go", "/unsafe.go", "_race.go", "_norace.go", "_test.go") {
-			wrong = append(wrong, fmt.Sprintf("%s imports unsafe: its name must end in _unsafe.go", f.path))
+		if slices.Contains(f.imports, "unsafe") &&
+			!endsIn(f.path, "_unsafe.go", "/unsafe.go", "_race.go", "_norace.go", "_test.go") {
+			wrong = append(
+				wrong,
+				fmt.Sprintf("%s imports unsafe: its name must end in _unsafe.go", f.path),
+			)
 		}
 	}
 	return wrong

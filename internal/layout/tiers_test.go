@@ -24,7 +24,8 @@ import (
 // are public only because their folders stand at the top level.
 var (
 	usersPackages = []string{
-		".", "blocking", "channel", "cosync", "errgroup", "fiber", "introspect", "logging", "metrics",
+		".", "blocking", "channel", "cosync", "errgroup", "fiber", "introspect", "logging",
+		"metrics",
 		"net", "profile", "rwmutex", "scheduler", "socket", "sync", "tls",
 	}
 	enginePackages = []string{
@@ -86,7 +87,10 @@ func engineSays(tr *tree) (wrong []string) {
 			_, second, _ := strings.Cut(f.doc, "\n\n")
 			return f.dir == dir && strings.HasPrefix(second, "Engine: ")
 		}) {
-			wrong = append(wrong, dir+`: the package comment's second paragraph does not begin with "Engine:"`)
+			wrong = append(
+				wrong,
+				dir+`: the package comment's second paragraph does not begin with "Engine:"`,
+			)
 		}
 	}
 	return wrong

@@ -61,8 +61,12 @@ func plain(tr *tree, except []string) (wrong []string) {
 	return wrong
 }
 
-// narrow: code is no wider than codeColumns. Lines with a raw string, which
-// cannot be wrapped, may be; those with a comment are plain's.
+// longName is the length of a name, such as that of a cipher suite, twice which
+// makes a line that cannot be wrapped.
+const longName = 40
+
+// narrow: code is no wider than codeColumns. Lines with a raw string or a long
+// name, which cannot be wrapped, may be; those with a comment are plain's.
 func narrow(tr *tree, except []string) (wrong []string) {
 	for p, text := range tr.texts {
 		within := func(folder string) bool { return strings.HasPrefix(p, folder+"/") }
@@ -70,7 +74,8 @@ func narrow(tr *tree, except []string) (wrong []string) {
 			continue
 		}
 		exempt := linesOf(p, text, func(tok token.Token, lit string) bool {
-			return tok == token.COMMENT || tok == token.STRING && lit[0] == '`'
+			return tok == token.COMMENT || tok == token.STRING && lit[0] == '`' ||
+				tok == token.IDENT && len(lit) > longName
 		})
 		for i, line := range strings.Split(text, "\n") {
 			if wide := columns(line); wide > codeColumns && !exempt[i+1] {

@@ -16,12 +16,15 @@ import (
 // fields and name, and only those that its handler wants.
 func TestCore(t *testing.T) {
 	var out bytes.Buffer
-	h := slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}})
+	h := slog.NewTextHandler(
+		&out,
+		&slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}},
+	)
 	l := zap.New(slogcore.New(h)).With(zap.Int("of", 3))
 	l.Debug("below the handler's level")
 	l.Info("one", zap.String("a", "b"))

@@ -50,12 +50,25 @@ func Browser(t testing.TB, url string, flags ...string) (out, log string) {
 		flags = slices.Delete(slices.Clone(flags), i, i+1)
 		const settings = `{"profile":{"default_content_setting_values":{"javascript":2}}}`
 		os.Mkdir(filepath.Join(profile, "Default"), 0o700)
-		if err := os.WriteFile(filepath.Join(profile, "Default", "Preferences"), []byte(settings), 0o600); err != nil {
+		file := filepath.Join(profile, "Default", "Preferences")
+		if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	args := append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--hide-scrollbars",
-		"--disable-background-networking", "--disable-component-update", "--enable-logging=stderr", "--user-data-dir=" + profile}, flags...)
+	args := append(
+		[]string{
+			"--headless=new",
+			"--no-sandbox",
+			"--disable-gpu",
+			"--no-first-run",
+			"--disable-extensions",
+			"--hide-scrollbars",
+			"--disable-background-networking",
+			"--disable-component-update",
+			"--enable-logging=stderr",
+			"--user-data-dir=" + profile,
+		},
+		flags...)
 	cmd := exec.CommandContext(ctx, chromium, append(args, url)...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// Its own processes, too.

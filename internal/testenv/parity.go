@@ -16,7 +16,9 @@ func Parity(t *testing.T, theirs, ours string, least int, own ...string) {
 	t.Helper()
 	Long(t) // it builds a program
 	const program = "github.com/netco-go/netco/internal/testenv/testdata/parity"
-	out, err := exec.Command("go", append([]string{"run", program, theirs, ours}, own...)...).CombinedOutput()
+	out, err := exec.Command(
+		"go",
+		append([]string{"run", program, theirs, ours}, own...)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
