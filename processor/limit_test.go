@@ -115,21 +115,21 @@ func (l *latch) lift() {
 
 // watched is a Watch of an eventfd.
 type watched struct {
-	pd   PollDesc
-	x    Watch
-	fd   int
-	hear func(*watched)
+	pd    PollDesc
+	x     Watch
+	fd    int
+	serve func(*watched)
 }
 
-func (w *watched) Readable() { w.hear(w) }
+func (w *watched) Readable() { w.serve(w) }
 
-func newWatched(t testing.TB, hear func(*watched)) *watched {
+func newWatched(t testing.TB, serve func(*watched)) *watched {
 	t.Helper()
 	fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watched{fd: fd, hear: hear}
+	w := &watched{fd: fd, serve: serve}
 	w.x.Init(&w.pd, w)
 	t.Cleanup(func() {
 		w.pd.Unbind()
@@ -273,12 +273,12 @@ func TestWokenWatchesWhileDraining(t *testing.T) {
 	p := g.members[0]
 	var served atomic.Int64
 	hold := new(latch)
-	hear := func(*watched) {
+	serve := func(*watched) {
 		served.Add(1)
 		hold.wait()
 	}
 	for range 10 {
-		newWatched(t, hear).x.Begin(nil, p)
+		newWatched(t, serve).x.Begin(nil, p)
 	}
 	eventually(t, "one to begin", func() bool { return served.Load() == 1 })
 	on(t, p, func() {})

@@ -49,7 +49,7 @@ func (f *Func) Init(p *Processor, d time.Duration, fn func(), site uintptr) {
 	f.node.Value = f
 	f.t.F, f.t.Arg = funcDue, f
 	f.when.Store(after(d))
-	f.settle()
+	f.updateHeap()
 }
 
 // after returns the time d from now, or the last one if that would overflow.
@@ -68,7 +68,7 @@ func (f *Func) Stop() bool {
 	if f.when.Swap(0) == 0 {
 		return false
 	}
-	f.follow(false)
+	f.updateHome(false)
 	return true
 }
 
@@ -77,17 +77,17 @@ func (f *Func) Stop() bool {
 // thread.
 func (f *Func) Reset(d time.Duration) bool {
 	active := f.when.Swap(after(d)) != 0
-	f.follow(true)
+	f.updateHome(true)
 	return active
 }
 
-// follow makes the home's heap follow the word: on the home at once, elsewhere
-// in one of its next turns, or its next one if soon.
-func (f *Func) follow(soon bool) {
+// updateHome makes the home's heap follow the word: at once for a caller on the
+// home, else in the home's next turn, for which soon wakes it.
+func (f *Func) updateHome(soon bool) {
 	p := f.home
 	switch {
 	case p.ex.OnThread():
-		f.settle()
+		f.updateHeap()
 	case p.alive.Load():
 		p.retimed.push(f)
 		if soon {
@@ -99,9 +99,9 @@ func (f *Func) follow(soon bool) {
 	}
 }
 
-// settle puts f's timer where the word says. A timer that is never due is in no
-// heap, which would keep it for good. Owner of the home.
-func (f *Func) settle() {
+// updateHeap puts f's timer where the word says. A timer that is never due is
+// in no heap, which would keep it for good. Owner of the home.
+func (f *Func) updateHeap() {
 	if when := f.when.Load(); when == 0 || when == math.MaxInt64 {
 		f.home.timers.Cancel(&f.t)
 	} else {
@@ -163,6 +163,6 @@ func (p *Processor) retime() {
 		f := n.Value
 		n = n.Next()
 		f.queued.Store(false) // before the word is read: a later change pushes f again
-		f.settle()
+		f.updateHeap()
 	}
 }

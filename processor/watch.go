@@ -225,7 +225,7 @@ func (x *Watch) Begin(self, p *Processor) bool {
 	p.group.takeToken()
 	if !p.sendWatch(arrival{x: x, new: true}) {
 		p.group.giveToken()
-		x.settle()
+		x.unplace()
 		return false
 	}
 	return true
@@ -238,12 +238,12 @@ func (x *Watch) Bind(fd int) (err error) {
 	if x.pd.home.Load() == nil {
 		err = x.pd.bind(fd)
 	}
-	x.settle()
+	x.unplace()
 	return err
 }
 
-// settle notes that the fd has arrived, or will not.
-func (x *Watch) settle() {
+// unplace notes that the fd has arrived, or will not.
+func (x *Watch) unplace() {
 	if x.placed {
 		x.placed = false
 		x.home.placed.Add(-1)
