@@ -187,7 +187,7 @@ func callers(again bool) (*scheduler.Scheduler, error) {
 // start starts a coroutine of the caller's Scheduler, its own if it is a
 // coroutine, else the default one.
 func start(sp processor.Spawn) (Handle, error) {
-	if here := processor.Here(); here != nil {
+	if here := processor.Current(); here != nil {
 		return here.Group().Go(here, sp)
 	}
 	s, err := running(false)

@@ -25,7 +25,7 @@ import (
 // was in the middle of changing is half changed. So lock and defer Unlock, or
 // let panics end the program, which is the default.
 func KeepServing(p PanicInfo) {
-	if processor.HereLogger().Core().Enabled(zap.ErrorLevel) {
+	if processor.CurrentLogger().Core().Enabled(zap.ErrorLevel) {
 		return
 	}
 	name := ""

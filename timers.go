@@ -65,7 +65,7 @@ func AfterFunc(d time.Duration, f func()) *Timer {
 		panic("netco: AfterFunc of a nil func")
 	}
 	site := asm.CallerPC()
-	p := processor.Here()
+	p := processor.Current()
 	if p == nil {
 		return &Timer{on: afterOutside(d, f, site)}
 	}

@@ -80,7 +80,7 @@ var (
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	secure(w.Header())
 	q := parse(r)
-	if processor.Here() != nil || coroutine.RunningID() != 0 {
+	if processor.Current() != nil || coroutine.RunningID() != 0 {
 		h.fail(w, r, q, errCoroutine)
 		return
 	}

@@ -375,7 +375,7 @@ func TestMoved(t *testing.T) {
 	r := registered(t, s)
 	h, err := s.Go(scheduler.NewSpawn(func() {
 		for _, p := range engine.Of(s).Processors() {
-			if p != processor.Here() {
+			if p != processor.Current() {
 				coroutine.Current().MoveTo(p.Executor())
 				break
 			}

@@ -126,7 +126,7 @@ func serve(ln net.Listener) {
 
 // spawnHere starts a coroutine on the caller's Processor.
 func spawnHere(fn func()) {
-	p := processor.Here()
+	p := processor.Current()
 	p.Spawn(p, processor.Spawn{Fn: fn, Pinned: true})
 }
 
@@ -144,7 +144,7 @@ func busy(addr string, over *atomic.Bool) {
 			io.ReadFull(c, b)
 		}
 		c.Close()
-		if p := processor.Here(); p != nil {
+		if p := processor.Current(); p != nil {
 			for range 20 {
 				spawnHere(func() {})
 			}

@@ -10,7 +10,7 @@ import (
 
 // join starts a coroutine from another and waits for its end.
 func join(t *testing.T, g *Group, s Spawn) {
-	h, err := g.Go(Here(), s)
+	h, err := g.Go(Current(), s)
 	if err != nil {
 		t.Error(err)
 	}
@@ -24,13 +24,13 @@ func TestAllocs(t *testing.T) {
 	}
 	g := started(t, 1)
 	on(t, g.members[0], func() {
-		p := Here()
+		p := Current()
 		nop := func() {}
 		for name, f := range map[string]func(){
 			"Sleep":     func() { Sleep(time.Nanosecond) },
 			"Sleep(0)":  func() { Sleep(0) },
 			"Yield":     coroutine.Yield,
-			"Here":      func() { Here() },
+			"Current":   func() { Current() },
 			"pinned":    func() { p.PinnedHere(nop); coroutine.Yield() },
 			"submitted": func() { join(t, g, Spawn{Fn: nop}) },
 			"local":     func() { join(t, g, Spawn{Fn: nop, Local: true}) },

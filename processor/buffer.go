@@ -67,7 +67,7 @@ func newBuffer(size int) *Buffer { return &Buffer{data: make([]byte, size)} }
 // a buffer and waits for another may wait for itself: hold one only, or get the
 // second by [TryAcquireBuffer].
 func AcquireBuffer() *Buffer {
-	p := Here()
+	p := Current()
 	if p == nil {
 		return unownedBuffers.Get().(*Buffer)
 	}
@@ -80,7 +80,7 @@ func AcquireBuffer() *Buffer {
 // TryAcquireBuffer is AcquireBuffer, but does not park: it returns nil at the
 // limit.
 func TryAcquireBuffer() *Buffer {
-	p := Here()
+	p := Current()
 	if p == nil {
 		return unownedBuffers.Get().(*Buffer)
 	}
@@ -91,7 +91,7 @@ func TryAcquireBuffer() *Buffer {
 // a small buffer, which does not count. It is for a caller that has what the
 // holders of buffers may need, a lock or the peer's end of a connection.
 func AcquireAnyBuffer() *Buffer {
-	p := Here()
+	p := Current()
 	if p == nil {
 		return unownedBuffers.Get().(*Buffer)
 	}
@@ -138,7 +138,7 @@ func (p *Processor) lendNew() *Buffer {
 
 // Release gives the buffer back. It must not be used after that. Any thread.
 func (b *Buffer) Release() {
-	switch p := Here(); {
+	switch p := Current(); {
 	case b.home != nil && p == b.home:
 		p.buffers.release(p, b)
 	case b.home != nil:

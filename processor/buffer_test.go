@@ -44,7 +44,7 @@ func TestBuffers(t *testing.T) {
 		for _, b := range many {
 			b.Release()
 		}
-		if n := len(Here().buffers.free); n != maxFreeBuffers {
+		if n := len(Current().buffers.free); n != maxFreeBuffers {
 			t.Errorf("%d buffers kept, want %d", n, maxFreeBuffers)
 		}
 		n := testing.AllocsPerRun(100, func() { AcquireBuffer().Release() })

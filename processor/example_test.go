@@ -24,7 +24,7 @@ func Example() {
 	}
 	h, err := g.Go(nil, processor.Spawn{Name: "sleeper", Fn: func() {
 		processor.Sleep(1)
-		fmt.Println("on processor", processor.Here().Index())
+		fmt.Println("on processor", processor.Current().Index())
 	}})
 	if err != nil {
 		fmt.Println(err)
@@ -34,7 +34,7 @@ func Example() {
 	<-g.Quiet()
 	g.Advance(processor.Stopped)
 	<-p.Ended()
-	fmt.Println(processor.Here() == nil)
+	fmt.Println(processor.Current() == nil)
 	// Output:
 	// on processor 0
 	// true

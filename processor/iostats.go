@@ -87,21 +87,21 @@ func snapshot[T any, P interface {
 	return r
 }
 
-// HereIO returns the counters of the caller's Processor, for an operation that
-// counts more than once. It is nil for an ordinary goroutine, whose calls the
-// methods below count in OutsideIO. The result is good until the caller waits,
-// since that may move it.
-func HereIO() *IOStats { return Here().IO() }
+// CurrentIO returns the counters of the caller's Processor, for an operation
+// that counts more than once. It is nil for an ordinary goroutine, whose calls
+// the methods below count in OutsideIO. The result is good until the caller
+// waits, since that may move it.
+func CurrentIO() *IOStats { return Current().IO() }
 
 // CountRead counts one call, by the caller, that reads from a socket: n bytes,
 // or errno.
-func CountRead(n int, errno syscall.Errno) { HereIO().CountRead(n, errno) }
+func CountRead(n int, errno syscall.Errno) { CurrentIO().CountRead(n, errno) }
 
 // CountWrite counts one call, by the caller, that writes to a socket: n bytes,
 // or errno.
-func CountWrite(n int, errno syscall.Errno) { HereIO().CountWrite(n, errno) }
+func CountWrite(n int, errno syscall.Errno) { CurrentIO().CountWrite(n, errno) }
 
-// CountRead is the function CountRead for a caller that has called HereIO. s
+// CountRead is the function CountRead for a caller that has called CurrentIO. s
 // may be nil.
 func (s *IOStats) CountRead(n int, errno syscall.Errno) {
 	if s == nil {
@@ -121,8 +121,8 @@ func (s *IOStats) CountRead(n int, errno syscall.Errno) {
 	}
 }
 
-// CountWrite is the function CountWrite for a caller that has called HereIO. s
-// may be nil.
+// CountWrite is the function CountWrite for a caller that has called CurrentIO.
+// s may be nil.
 func (s *IOStats) CountWrite(n int, errno syscall.Errno) {
 	if s == nil {
 		outside.Writes.Add(1)
@@ -152,7 +152,7 @@ func (s *IOStats) CountSavedRead() {
 
 // CountAccept counts one call of accept by the caller.
 func CountAccept(errno syscall.Errno) {
-	s := HereIO()
+	s := CurrentIO()
 	if s == nil {
 		outside.Accepts.Add(1)
 		switch errno {

@@ -22,7 +22,7 @@ func TestCounts(t *testing.T) {
 			unix.ENOMEM, unix.ECONNABORTED, unix.EBADF} {
 			CountAccept(errno)
 		}
-		HereIO().CountSavedRead()
+		CurrentIO().CountSavedRead()
 	}
 	want := IOSnapshot{Reads: 3, Writes: 3, Accepts: 7, ReadAgain: 1, WriteAgain: 1,
 		AcceptAgain: 1, SavedReads: 1, BytesIn: 10, BytesOut: 100, Accepted: 1,

@@ -29,7 +29,7 @@ func (c logCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.Check
 	if !c.Enabled(e.Level) {
 		return ce
 	}
-	p := Here()
+	p := Current()
 	if p == nil {
 		return c.Core.Check(e, ce)
 	}

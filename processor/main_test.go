@@ -94,7 +94,7 @@ func end(g *Group) {
 // on runs fn as a coroutine pinned to p and waits for its end.
 func on(t testing.TB, p *Processor, fn func()) {
 	t.Helper()
-	if err := p.PinnedFrom(Here(), fn).Join(); err != nil {
+	if err := p.PinnedFrom(Current(), fn).Join(); err != nil {
 		t.Error(err)
 	}
 }

@@ -60,7 +60,7 @@ func (pd *PollDesc) follow(fd int, to *Processor) {
 	if !pd.to.CompareAndSwap(to, nil) || co == nil || !to.active.Load() {
 		return
 	}
-	if !co.MoveTo(&to.ex) && Here() != to {
+	if !co.MoveTo(&to.ex) && Current() != to {
 		return
 	}
 	pd.move(fd, to)
@@ -69,7 +69,7 @@ func (pd *PollDesc) follow(fd int, to *Processor) {
 // fetch moves an fd to the Processor of the caller, a coroutine that has moved,
 // perhaps for another fd. An fd that cannot be moved is waited for where it is.
 func (pd *PollDesc) fetch(fd int, home *Processor) {
-	if p := Here(); p != home && p.group == home.group {
+	if p := Current(); p != home && p.group == home.group {
 		pd.move(fd, p)
 	}
 }

@@ -174,7 +174,7 @@ func TestConnectionMoves(t *testing.T) {
 				var at *Processor
 				h := from.Open(func() {
 					_, got = l.read()
-					at = Here()
+					at = Current()
 				})
 				eventually(t, "it waits", l.waits)
 				release := moveWhile(t, when, from, to, func() bool {
@@ -219,7 +219,7 @@ func TestWriterStays(t *testing.T) {
 		})
 		eventually(t, "it reads", l.waits)
 		writer := g.members[writerAt].Open(func() {
-			me := Here()
+			me := Current()
 			chunk := make([]byte, 4096)
 			for !over.Load() {
 				l.pd.Clear(Write)
@@ -229,7 +229,7 @@ func TestWriterStays(t *testing.T) {
 				} else if v, _ := l.pd.Wait(l.fd, Write, coroutine.ReasonWrite, 0); v != Ready {
 					return
 				}
-				if Here() != me {
+				if Current() != me {
 					t.Error("the writer has moved")
 				}
 			}

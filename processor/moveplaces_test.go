@@ -22,7 +22,7 @@ import (
 // function it returns is called.
 func partner(p *processor.Processor, f func()) (end func()) {
 	var over atomic.Bool
-	h := p.PinnedFrom(processor.Here(), func() {
+	h := p.PinnedFrom(processor.Current(), func() {
 		for !over.Load() {
 			f()
 		}
@@ -42,10 +42,10 @@ var movesAt = []struct {
 	{"Yield", func(*processor.Processor) { netco.Yield() }, false},
 	{"Sleep", func(*processor.Processor) { netco.Sleep(time.Microsecond) }, false},
 	{"Join of one here", func(p *processor.Processor) {
-		p.PinnedFrom(processor.Here(), netco.Yield).Join()
+		p.PinnedFrom(processor.Current(), netco.Yield).Join()
 	}, false},
 	{"Join of one elsewhere", func(p *processor.Processor) {
-		elsewhere(p).PinnedFrom(processor.Here(), netco.Yield).Join()
+		elsewhere(p).PinnedFrom(processor.Current(), netco.Yield).Join()
 	}, false},
 	{"a channel", func(p *processor.Processor) {
 		c := channel.Make[int](0)
@@ -61,19 +61,19 @@ var movesAt = []struct {
 	{"Mutex", func(p *processor.Processor) {
 		var mu cosync.Mutex
 		mu.Lock()
-		p.PinnedFrom(processor.Here(), mu.Unlock)
+		p.PinnedFrom(processor.Current(), mu.Unlock)
 		mu.Lock()
 	}, false},
 	{"RWMutex", func(p *processor.Processor) {
 		var mu rwmutex.RWMutex
 		mu.Lock()
-		p.PinnedFrom(processor.Here(), mu.Unlock)
+		p.PinnedFrom(processor.Current(), mu.Unlock)
 		mu.RLock()
 	}, false},
 	{"WaitGroup", func(p *processor.Processor) {
 		var wg cosync.WaitGroup
 		wg.Add(1)
-		p.PinnedFrom(processor.Here(), wg.Done)
+		p.PinnedFrom(processor.Current(), wg.Done)
 		wg.Wait()
 	}, false},
 	{"amid I/O", func(*processor.Processor) { processor.YieldTurn() }, false},
@@ -96,7 +96,7 @@ func TestReadyCoroutinesMove(t *testing.T) {
 				procs[0].GiveAll(procs[1])
 				for i := 0; i < 1000 && !moved; i++ {
 					c.op(procs[0])
-					moved = processor.Here() == procs[1]
+					moved = processor.Current() == procs[1]
 				}
 			}).Join()
 			if moved == c.stays {
@@ -137,7 +137,7 @@ func TestMoveFromOwnedChannel(t *testing.T) {
 						procs[0].GiveAll(procs[1])
 					}
 					next()
-					moved = moved || processor.Here() == procs[1]
+					moved = moved || processor.Current() == procs[1]
 				}
 			}).Join()
 			if !moved {
@@ -171,19 +171,19 @@ func TestFdFollowsAmidReads(t *testing.T) {
 			reads := 0
 			read := func(c net.Conn) error {
 				if reads++; reads == 1 {
-					waits <- processor.Here()
+					waits <- processor.Current()
 				}
 				_, err := c.Read(make([]byte, 1))
 				if reads == 1 {
-					processor.Here().GiveAll(elsewhere(processor.Here()))
+					processor.Current().GiveAll(elsewhere(processor.Current()))
 					return err
 				}
 				if kind == "Server" {
 					compute(600 * time.Microsecond) // more than a turn is to last
 				}
 				if reads == enough[kind] {
-					moved <- elsewhere(processor.Here()).Stats.Moved.Load() == 0 &&
-						processor.Here().Registered() == 1
+					moved <- elsewhere(processor.Current()).Stats.Moved.Load() == 0 &&
+						processor.Current().Registered() == 1
 					return io.EOF
 				}
 				return err
@@ -226,7 +226,7 @@ func serveReads(l net.Listener, kind string, read func(net.Conn) error) {
 // settle moves the caller to a Processor, from which it may have been stolen
 // before it started.
 func settle(at *processor.Processor) {
-	if processor.Here() != at {
+	if processor.Current() != at {
 		coroutine.Current().MoveTo(at.Executor())
 	}
 }
@@ -274,7 +274,7 @@ func TestComputingSpreadsAndPacks(t *testing.T) {
 		procs[0].Pinned(func() {
 			for !over.Load() {
 				work()
-				if processor.Here() != procs[0] {
+				if processor.Current() != procs[0] {
 					strayed.Store(true)
 				}
 			}

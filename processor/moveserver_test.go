@@ -38,7 +38,7 @@ func begin(t *testing.T, o netco.Options) []*processor.Processor {
 		t.Fatal(err)
 	}
 	found := make(chan *processor.Processor, 1)
-	if _, err := netco.Go(func() { found <- processor.Here() }); err != nil {
+	if _, err := netco.Go(func() { found <- processor.Current() }); err != nil {
 		t.Fatal(err)
 	}
 	return (<-found).Group().Members()

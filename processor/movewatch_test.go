@@ -41,7 +41,7 @@ func (a *armer) Readable() {
 			continue
 		}
 		v := a.pd.Check(Read)
-		if v == Ready && Here().group.Phase() >= Draining {
+		if v == Ready && Current().group.Phase() >= Draining {
 			v = Shutdown
 		}
 		if v != Ready || n == 0 {

@@ -43,7 +43,7 @@ func TestSleepYields(t *testing.T) {
 	g := started(t, 1)
 	on(t, g.members[0], func() {
 		ran := false
-		Here().PinnedHere(func() { ran = true })
+		Current().PinnedHere(func() { ran = true })
 		Sleep(0)
 		if !ran {
 			t.Error("Sleep(0) did not yield")
@@ -87,7 +87,7 @@ func TestSleepersWakeInOrder(t *testing.T) {
 	g := started(t, 1)
 	n := scaled(5000)
 	on(t, g.members[0], func() {
-		p := Here()
+		p := Current()
 		for lead := 30 * time.Millisecond; ; lead *= 2 {
 			var woke []int64
 			base, parked := clock.Now()+int64(lead), 0
@@ -270,7 +270,7 @@ func TestParkUntilAgainstReady(t *testing.T) {
 	t.Logf("%d timeouts, %d wakes", timeouts.Load(), wakes.Load())
 	for _, p := range g.members {
 		on(t, p, func() {
-			if n := Here().timers.Len(); n != 0 {
+			if n := Current().timers.Len(); n != 0 {
 				t.Errorf("%d timers are left", n)
 			}
 		})

@@ -72,7 +72,7 @@ func (p *Processor) fds() int { return p.ep.Registered() + int(p.placed.Load()) 
 // Fewest returns the Processor with the fewest fds: of the caller's group, or
 // for an ordinary goroutine of all that run.
 func Fewest() (*Processor, error) {
-	here := Here()
+	here := Current()
 	if here == nil {
 		return anywhere()
 	}

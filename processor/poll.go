@@ -270,11 +270,11 @@ func (g *gate) setReady(p *Processor) {
 // also returned at until (CLOCK_MONOTONIC ns), if that is not 0. The error is
 // that of registering.
 func (pd *PollDesc) Wait(fd int, m Mode, reason coroutine.Reason, until int64) (Verdict, error) {
-	return pd.WaitFrom(Here(), fd, m, reason, until)
+	return pd.WaitFrom(Current(), fd, m, reason, until)
 }
 
-// WaitFrom is Wait for a caller that has got p from Here and has not been left
-// behind since.
+// WaitFrom is Wait for a caller that has got p from Current and has not been
+// left behind since.
 func (pd *PollDesc) WaitFrom(
 	p *Processor, fd int, m Mode, reason coroutine.Reason, until int64,
 ) (Verdict, error) {
@@ -352,7 +352,7 @@ func releaseWaiter(w *coroutine.Waiter) {
 
 // bind registers fd with the Processor of the caller, a coroutine.
 func (pd *PollDesc) bind(fd int) error {
-	p := Here()
+	p := Current()
 	pd.mu.Lock()
 	defer pd.mu.Unlock()
 	if pd.home.Load() != nil || pd.flags.Load()&flagClosing != 0 {

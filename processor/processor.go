@@ -210,10 +210,10 @@ func (p *Processor) Panicked(co *coroutine.Coroutine, value any, stack []byte) b
 // Logger returns what the Processor logs to. It is not nil.
 func (p *Processor) Logger() *zap.Logger { return p.cfg.Logger }
 
-// HereLogger returns the logger of the caller's Processor; on an ordinary
+// CurrentLogger returns the logger of the caller's Processor; on an ordinary
 // goroutine that of any running one, or else one that logs nothing.
-func HereLogger() *zap.Logger {
-	if p := Here(); p != nil {
+func CurrentLogger() *zap.Logger {
+	if p := Current(); p != nil {
 		return p.cfg.Logger
 	}
 	running.mu.Lock()
@@ -226,8 +226,8 @@ func HereLogger() *zap.Logger {
 
 var silent = zap.NewNop()
 
-// Here returns the Processor on whose thread the caller runs, or nil.
-func Here() *Processor {
+// Current returns the Processor on whose thread the caller runs, or nil.
+func Current() *Processor {
 	if ex := coroutine.CurrentExecutor(); ex != nil {
 		return of(ex)
 	}

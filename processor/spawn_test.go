@@ -40,12 +40,12 @@ func TestGo(t *testing.T) {
 			var stays bool
 			sp.Name, sp.Fn = "x", func() {
 				co := coroutine.Current()
-				ran, name, stays = Here(), co.Name(), !co.Movable()
+				ran, name, stays = Current(), co.Name(), !co.Movable()
 			}
 			var caller, before bool
 			h, err := g.members[0].Spawn(nil, Spawn{On: g.members[0], Fn: func() {
 				before = coroutine.Current().Movable()
-				here := Here()
+				here := Current()
 				ends, err := g.Go(here, sp)
 				if err != nil {
 					t.Error(err)

@@ -160,7 +160,7 @@ func TestStealBehindALongOne(t *testing.T) {
 	<-stalled
 	eventually(t, "stalled", func() bool { return p.stalled(clock.Now()) })
 	var where [2]atomic.Int32
-	note := func() { where[Here().Index()].Add(1) }
+	note := func() { where[Current().Index()].Add(1) }
 	var open, pinned []coroutine.Handle
 	for range 40 {
 		pinned = append(pinned, p.Pinned(note))

@@ -42,7 +42,7 @@ func TestFuncFires(t *testing.T) {
 		began := time.Now()
 		f := funcOn(t, p, d, func() {
 			at = time.Now()
-			if Here() != p || coroutine.Current() == nil {
+			if Current() != p || coroutine.Current() == nil {
 				t.Error("not a coroutine of the home")
 			}
 			Sleep(1)

@@ -71,7 +71,7 @@ const TurnLimit = turnNs
 // TurnAge returns for how many ns the turn of the caller's Processor has
 // lasted; 0 for an ordinary goroutine.
 func TurnAge() int64 {
-	if p := Here(); p != nil {
+	if p := Current(); p != nil {
 		return clock.Now() - int64(p.Stats.TurnStart.Load())
 	}
 	return 0
@@ -87,7 +87,7 @@ func TurnOver() bool { return TurnAge() >= TurnLimit }
 // until its next operation. It may move the caller, as a wait for an fd does.
 func YieldTurn() (stopping bool) {
 	co := coroutine.Current()
-	if p := Here(); p != nil && co != nil && p.ep.Registered() > 0 {
+	if p := Current(); p != nil && co != nil && p.ep.Registered() > 0 {
 		pinned := inside.Pin() // the loop must not poll for I/O meanwhile
 		p.dispatch(p.ep.Poll())
 		pinned.Unpin()

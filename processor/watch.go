@@ -55,7 +55,7 @@ func (x *Watch) Init(pd *PollDesc, owner Watcher) {
 //
 // Preconditions: the caller is a coroutine, and owns the reading direction.
 func (x *Watch) Arm(fd int) (bool, error) {
-	pd, p := x.pd, Here()
+	pd, p := x.pd, Current()
 	var err error
 	switch pd.home.Load() {
 	case p:

@@ -21,7 +21,7 @@ import (
 // a coroutine of any kind, ErrBubble in a bubble of testing/synctest, or the
 // operating system's error, after which the Scheduler is as before. Blocks.
 func (s *Scheduler) EventLoop(turn func() bool) error {
-	if processor.Here() != nil || coroutine.RunningID() != 0 {
+	if processor.Current() != nil || coroutine.RunningID() != 0 {
 		return ErrInCoroutine
 	}
 	if clock.InBubble() {

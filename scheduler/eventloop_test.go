@@ -45,7 +45,7 @@ func TestEventLoop(t *testing.T) {
 	err := s.EventLoop(func() bool {
 		here()
 		if turns++; turns == 1 {
-			if s.Processors() != 1 || processor.Here() != engine.Of(s).Processors()[0] {
+			if s.Processors() != 1 || processor.Current() != engine.Of(s).Processors()[0] {
 				t.Error("not one Processor, here")
 			}
 			if coroutine.Current() != nil {
@@ -76,7 +76,7 @@ func TestEventLoop(t *testing.T) {
 		t.Errorf("%v, %d turns, unwound %v, the join %v, %d elsewhere", err, turns, unwound, join,
 			elsewhere)
 	}
-	if processor.Here() != nil || coroutine.CurrentExecutor() != nil {
+	if processor.Current() != nil || coroutine.CurrentExecutor() != nil {
 		t.Error("the goroutine is still a loop")
 	}
 	if _, err := s.Go(spawn(func() {})); !errors.Is(err, coroutine.ErrShutdown) {

@@ -36,10 +36,10 @@ func TestInheritPanics(t *testing.T) {
 		"Go":      s.Go,
 		"GoLocal": s.GoLocal,
 		"GoOn here": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return s.GoOn(processor.Here().Index(), sp)
+			return s.GoOn(processor.Current().Index(), sp)
 		},
 		"GoOn elsewhere": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return s.GoOn(1-processor.Here().Index(), sp)
+			return s.GoOn(1-processor.Current().Index(), sp)
 		},
 		"the library's Go": func(sp scheduler.Spawn) (coroutine.Handle, error) {
 			return engine.Of(s).Go(processor.Spawn{Fn: sp.Fn, Unlimited: true})

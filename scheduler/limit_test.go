@@ -155,7 +155,7 @@ func TestMaxCoroutinesOwn(t *testing.T) {
 	hold := make(chan struct{})
 	h, err := s.Go(spawn(func() {
 		f := new(processor.Func)
-		f.Init(processor.Here(), 0, func() {
+		f.Init(processor.Current(), 0, func() {
 			close(ran)
 			if _, err := s.Go(spawn(func() {})); !errors.Is(err, scheduler.ErrTooManyCoroutines) {
 				t.Errorf("beside two: %v", err)

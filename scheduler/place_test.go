@@ -36,7 +36,7 @@ func burst(t *testing.T, processors int) {
 	for range n {
 		s.Go(spawn(func() {
 			defer wg.Done()
-			on[processor.Here().Index()].Add(1)
+			on[processor.Current().Index()].Add(1)
 			for begun.Add(1); begun.Load() < n; { // all are there at once
 				processor.Sleep(time.Millisecond)
 			}
@@ -59,7 +59,7 @@ func TestStayWhereStarted(t *testing.T) {
 		var wrong atomic.Int32
 		here := func() {
 			for range 3 {
-				if processor.Here().Index() != i {
+				if processor.Current().Index() != i {
 					wrong.Add(1)
 				}
 				coroutine.Yield()

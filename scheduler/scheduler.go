@@ -208,7 +208,7 @@ func NewSpawn(fn func()) Spawn { return Spawn{Fn: fn} }
 // Current returns the Scheduler of the calling coroutine, or nil on an ordinary
 // goroutine. It takes a few nanoseconds and does not park.
 func Current() *Scheduler {
-	if p := processor.Here(); p != nil {
+	if p := processor.Current(); p != nil {
 		return of(p)
 	}
 	return nil
@@ -235,7 +235,7 @@ func (s *Scheduler) local(here *processor.Processor) *processor.Processor {
 func (s *Scheduler) Go(sp Spawn) (Handle, error) { return s.start(sp.engine()) }
 
 func (s *Scheduler) start(sp processor.Spawn) (Handle, error) {
-	here, err := s.enter(processor.Here())
+	here, err := s.enter(processor.Current())
 	if err != nil {
 		return Handle{}, err
 	}
@@ -255,7 +255,7 @@ func (s *Scheduler) GoLocal(sp Spawn) (Handle, error) {
 // error is ErrNoProcessor if there is none of that number, or Go's. Does not
 // park.
 func (s *Scheduler) GoOn(i int, sp Spawn) (Handle, error) {
-	here, err := s.enter(processor.Here())
+	here, err := s.enter(processor.Current())
 	if err != nil {
 		return Handle{}, err
 	}
@@ -275,7 +275,7 @@ func (s *Scheduler) GoOn(i int, sp Spawn) (Handle, error) {
 // *DeadlockError, about a second later, if there is a watchdog; they stay as
 // they are. Blocks.
 func (s *Scheduler) Run(sp Spawn) error {
-	if s.local(processor.Here()) != nil {
+	if s.local(processor.Current()) != nil {
 		return ErrInCoroutine
 	}
 	h, err := s.start(sp.engine())
@@ -328,7 +328,7 @@ var unwindGrace = 5 * time.Second // tests shorten it
 // this Scheduler it returns ErrInCoroutine, in a bubble of testing/synctest
 // ErrBubble. Blocks.
 func (s *Scheduler) Shutdown(ctx context.Context) error {
-	if here := processor.Here(); here != nil && here.Group() == s.group.Load() {
+	if here := processor.Current(); here != nil && here.Group() == s.group.Load() {
 		return ErrInCoroutine
 	}
 	bubble := clock.InBubble()

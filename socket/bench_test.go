@@ -62,10 +62,10 @@ func BenchmarkCount(b *testing.B) {
 		b.ReportAllocs()
 		b.ResetTimer()
 		for range b.N {
-			counts := processor.HereIO()
+			counts := processor.CurrentIO()
 			counts.CountSavedRead()
 			counts.CountRead(1, 0)
-			processor.HereIO().CountWrite(1, 0)
+			processor.CurrentIO().CountWrite(1, 0)
 		}
 		b.StopTimer()
 	})

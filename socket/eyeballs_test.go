@@ -129,7 +129,7 @@ func TestRace(t *testing.T) {
 				if v4 := conn.RemoteAddr().(*net.TCPAddr).IP.To4() != nil; v4 != c.v4wins && !late {
 					t.Errorf("%s: connected to %v", p.Name, conn.RemoteAddr())
 				}
-				if home := conn.(*socket.TCPConn).Home(); home != processor.Here() && processor.Here() != nil {
+				if home := conn.(*socket.TCPConn).Home(); home != processor.Current() && processor.Current() != nil {
 					t.Errorf("%s: registered with another Processor", p.Name)
 				}
 				conn.SetReadDeadline(time.Unix(1, 0))

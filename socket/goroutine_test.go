@@ -131,7 +131,7 @@ func TestHandedOver(t *testing.T) {
 			for i := range 30 {
 				p := testrun.Places[i%len(testrun.Places)]
 				p.Do(t, func() {
-					if here := processor.Here(); here != nil && here.Index() != i%len(testrun.Places) {
+					if here := processor.Current(); here != nil && here.Index() != i%len(testrun.Places) {
 						t.Errorf("turn %d on Processor %d", i, here.Index())
 					}
 					turn(i + 1)()

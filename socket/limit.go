@@ -194,7 +194,7 @@ func paused(at net.Addr) {
 	n := pauses.count.Add(1)
 	logged, now := pauses.logged.Load(), time.Now().UnixNano()
 	if now-logged >= int64(time.Second) && pauses.logged.CompareAndSwap(logged, now) {
-		processor.HereLogger().Warn("accepting pauses at the limit of connections",
+		processor.CurrentLogger().Warn("accepting pauses at the limit of connections",
 			zap.Stringer("listener", at), zap.Uint64("pauses", n))
 	}
 }

@@ -169,7 +169,7 @@ const (
 func (l *listener) backOff(errno syscall.Errno) time.Duration {
 	if pause := min(max(2*l.backoff, minBackoff), maxBackoff); pause != l.backoff {
 		l.backoff = pause
-		processor.HereLogger().Warn("accepting pauses", zap.Stringer("listener", l.Addr()), zap.Error(errno), zap.Duration("pause", pause))
+		processor.CurrentLogger().Warn("accepting pauses", zap.Stringer("listener", l.Addr()), zap.Error(errno), zap.Duration("pause", pause))
 	}
 	return l.backoff
 }
@@ -178,6 +178,6 @@ func (l *listener) backOff(errno syscall.Errno) time.Duration {
 func (l *listener) resetBackoff() {
 	if l.backoff != 0 {
 		l.backoff = 0
-		processor.HereLogger().Warn("accepting goes on", zap.Stringer("listener", l.Addr()))
+		processor.CurrentLogger().Warn("accepting goes on", zap.Stringer("listener", l.Addr()))
 	}
 }

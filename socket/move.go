@@ -214,7 +214,7 @@ func (t *transfer) tryTake() (n int, call string, errno syscall.Errno) {
 		t.letGo()
 	}
 	p := t.room()
-	n, short, errno := s.tryRecv(processor.HereIO(), p)
+	n, short, errno := s.tryRecv(processor.CurrentIO(), p)
 	s.queue = recvQueueAfter(short && n > 0, errno)
 	t.to = n
 	switch {

@@ -120,7 +120,7 @@ func (s *socket) readLocked(p []byte, wait bool) (int, error) {
 		return s.takeUnread(p), nil
 	}
 	for {
-		here := processor.Here() // each time: a wait may have moved the caller
+		here := processor.Current() // each time: a wait may have moved the caller
 		if s.queue == maybe || s.pd.Edge(processor.Read) {
 			s.pd.Clear(processor.Read)
 			n, short, errno := s.tryRecv(here.IO(), p)
@@ -194,7 +194,7 @@ func (s *socket) waitReadable() error {
 		s.updateQueue()
 	}
 	for err == nil && s.queue != maybe && s.unread == nil && !s.pd.Edge(processor.Read) {
-		here := processor.Here()
+		here := processor.Current()
 		s.beforeWait(here.IO())
 		v, werr := s.pd.WaitFrom(here, s.fd, processor.Read, coroutine.ReasonRead, 0)
 		if werr != nil {
@@ -252,7 +252,7 @@ func (s *socket) readWithLocked(call string, try func(fd int) (n int, errno sysc
 // awaitReadableLocked waits for an edge, or for a deadline, Close or shutdown,
 // which is the error.
 func (s *socket) awaitReadableLocked() error {
-	here := processor.Here()
+	here := processor.Current()
 	s.beforeWait(here.IO())
 	v, err := s.pd.WaitFrom(here, s.fd, processor.Read, coroutine.ReasonRead, 0)
 	if err != nil {

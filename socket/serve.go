@@ -170,7 +170,7 @@ func (s *Server) ServeConn(c Stream) error {
 		return err
 	}
 	sc.watch.Init(&b.s.pd, (*served)(sc))
-	if !sc.watch.Begin(processor.Here(), home) {
+	if !sc.watch.Begin(processor.Current(), home) {
 		c.Close()
 		s.drop(sc)
 		return coroutine.ErrShutdown

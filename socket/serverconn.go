@@ -193,14 +193,14 @@ func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 		if c.server.closing.Load() {
 			return false, ErrServerClosed
 		}
-		if processor.Here().Group().Phase() >= processor.Draining {
+		if processor.Current().Group().Phase() >= processor.Draining {
 			return false, coroutine.ErrShutdown
 		}
 		if d := c.server.IdleTimeout; d > 0 && !c.timed {
 			c.timed = true
 			s.pd.SetDeadline(processor.Read, clock.Now()+int64(d))
 		}
-		s.beforeWait(processor.HereIO())
+		s.beforeWait(processor.CurrentIO())
 		armed, err := c.watch.Arm(s.fd)
 		if armed && c.server.closing.Load() {
 			c.kick() // Shutdown may have kicked before the Watch was armed

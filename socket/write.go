@@ -53,7 +53,7 @@ func (s *socket) trySend(p []byte) (n int, errno syscall.Errno) {
 	} else {
 		n, errno = sysx.TrySend(s.fd, p)
 	}
-	processor.HereIO().CountWrite(n, errno)
+	processor.CurrentIO().CountWrite(n, errno)
 	return n, errno
 }
 
