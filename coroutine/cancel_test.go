@@ -337,6 +337,91 @@ func TestShield(t *testing.T) {
 	}
 }
 
+// stopHammer starts coroutines on two threads and stops most of them.
+type stopHammer struct {
+	t       *testing.T
+	threads []*thread
+	stopped chan Handle // those to be stopped
+
+	spared, ended, unwound atomic.Int64
+}
+
+// stop stops what is to be stopped, and once more later.
+func (h *stopHammer) stop() {
+	var late []Handle
+	for x := range h.stopped {
+		x.Stop()
+		late = append(late, x)
+		if len(late) == 16 {
+			for _, x := range late {
+				x.Stop()
+			}
+			late = late[:0]
+		}
+	}
+}
+
+// body is what a coroutine runs; mine says that it is to be stopped.
+func (h *stopHammer) body(seed uint64, mine bool) {
+	defer h.ended.Add(1)
+	r := rand.New(rand.NewPCG(seed, 7))
+	co := Current()
+	defer func() {
+		if Stopping() {
+			h.unwound.Add(1)
+			if !mine {
+				h.t.Error("stopped, but not by this test")
+			}
+		}
+	}()
+	for i := 0; mine || i < 4; i++ { // those to be stopped never end otherwise
+		switch r.IntN(5) {
+		case 0:
+			Yield()
+		case 1:
+			YieldTurn()
+		case 2:
+			co.Ready(co.Ticket(), WakeReady)
+			co.Park(ReasonUser)
+		case 3:
+			ticket := co.Ticket()
+			go co.Ready(ticket, WakeReady)
+			if co.Park(ReasonUser) == WakeShutdown {
+				return
+			}
+		case 4:
+			sleep(time.Duration(r.IntN(20)) * time.Microsecond)
+		}
+	}
+}
+
+// start starts at least n coroutines, until one is unwound, and returns how
+// many.
+func (h *stopHammer) start(n int) (total int) {
+	var handles []Handle
+	for i := 0; i < n || h.unwound.Load() == 0 && i < 100*n; i++ {
+		total++
+		mine := i%4 != 0
+		if !mine {
+			h.spared.Add(1)
+		}
+		x := h.threads[i%2].spawn(func() { h.body(uint64(i), mine) })
+		if mine {
+			h.stopped <- x
+		}
+		handles = append(handles, x)
+		if len(handles) == 256 {
+			for _, x := range handles {
+				if err := x.Join(); err != nil {
+					h.t.Error(err)
+				}
+			}
+			handles = handles[:0]
+		}
+	}
+	return total
+}
+
 // TestStopHammer: coroutines start, park, are woken and end, on threads of
 // their own, while others stop them, often several times and late. All of these
 // end, with their deferred calls, and no others.
@@ -344,92 +429,25 @@ func TestStopHammer(t *testing.T) {
 	within(t, 2*time.Minute)
 	for _, c := range configs {
 		t.Run(c.name, func(t *testing.T) {
-			threads := []*thread{newThread(c.Config), newThread(c.Config)}
-			n := scaled(100_000)
-			const stoppers = 2
-			var spared, ended, unwound atomic.Int64
-			stopped := make(chan Handle, 64)
-			var wg sync.WaitGroup
-			for range stoppers {
-				wg.Go(func() {
-					var late []Handle
-					for h := range stopped {
-						h.Stop()
-						late = append(late, h)
-						if len(late) == 16 {
-							for _, h := range late {
-								h.Stop()
-							}
-							late = late[:0]
-						}
-					}
-				})
+			h := &stopHammer{
+				t: t, stopped: make(chan Handle, 64),
+				threads: []*thread{newThread(c.Config), newThread(c.Config)},
 			}
-			body := func(seed uint64, mine bool) func() {
-				return func() {
-					defer ended.Add(1)
-					r := rand.New(rand.NewPCG(seed, 7))
-					co := Current()
-					defer func() {
-						if Stopping() {
-							unwound.Add(1)
-							if !mine {
-								t.Error("stopped, and nobody did that")
-							}
-						}
-					}()
-					for i := 0; mine || i < 4; i++ { // those to be stopped never end otherwise
-						switch r.IntN(5) {
-						case 0:
-							Yield()
-						case 1:
-							YieldTurn()
-						case 2:
-							co.Ready(co.Ticket(), WakeReady)
-							co.Park(ReasonUser)
-						case 3:
-							ticket := co.Ticket()
-							go co.Ready(ticket, WakeReady)
-							if co.Park(ReasonUser) == WakeShutdown {
-								return
-							}
-						case 4:
-							sleep(time.Duration(r.IntN(20)) * time.Microsecond)
-						}
-					}
-				}
+			var stoppers sync.WaitGroup
+			for range 2 {
+				stoppers.Go(h.stop)
 			}
-			var handles []Handle
-			total := 0
-			for i := 0; i < n || unwound.Load() == 0 && i < 100*n; i++ { // until one is unwound
-				total++
-				mine := i%4 != 0
-				if !mine {
-					spared.Add(1)
-				}
-				h := threads[i%2].spawn(body(uint64(i), mine))
-				if mine {
-					stopped <- h
-				}
-				handles = append(handles, h)
-				if len(handles) == 256 {
-					for _, h := range handles {
-						if err := h.Join(); err != nil {
-							t.Error(err)
-						}
-					}
-					handles = handles[:0]
-				}
-			}
-			close(stopped)
-			wg.Wait()
-			for _, th := range threads {
+			total := h.start(scaled(100_000))
+			close(h.stopped)
+			stoppers.Wait()
+			for _, th := range h.threads {
 				th.stop()
 			}
-			if got := ended.Load(); got < spared.Load() || got > int64(total) || unwound.Load() > got-spared.Load() {
-				t.Errorf("%d ended of %d spared and %d in all, %d unwound", got, spared.Load(), total, unwound.Load())
+			ended, spared, unwound := h.ended.Load(), h.spared.Load(), h.unwound.Load()
+			if ended < spared || ended > int64(total) || unwound > ended-spared {
+				t.Errorf("%d ended of %d spared and %d in all, %d unwound", ended, spared, total, unwound)
 			}
-			if unwound.Load() == 0 {
+			if unwound == 0 {
 				t.Error("none was stopped while it ran")
 			}
 		})

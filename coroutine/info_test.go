@@ -160,6 +160,82 @@ func TestRangeAllocs(t *testing.T) {
 	})
 }
 
+// rangeHammer is coroutines, and what Range says of them.
+type rangeHammer struct {
+	t          *testing.T
+	stayers    sync.Map // ids of those that stay
+	lives      sync.Map // id to the name and site of the others
+	seen       [3]map[uint64]Info
+	over, some atomic.Bool // some of the others were seen
+}
+
+const staying = 40
+
+// look ranges, and keeps in seen what it has found.
+func (h *rangeHammer) look(seen map[uint64]Info) {
+	for !h.over.Load() {
+		now := map[uint64]bool{}
+		found := 0
+		Range(func(i Info) bool {
+			if now[i.ID] {
+				h.t.Errorf("%d is seen twice", i.ID)
+			}
+			now[i.ID] = true
+			if _, ok := h.stayers.Load(i.ID); ok {
+				found++
+				if i.State != Waiting || i.Reason != ReasonJoin {
+					h.t.Errorf("one that stays is %v for %v", i.State, i.Reason)
+				}
+			} else if old, ok := seen[i.ID]; ok &&
+				(old.Name != i.Name || old.Site != i.Site || old.Coroutine != i.Coroutine) {
+				h.t.Errorf("%+v was %+v", i, old)
+			} else {
+				seen[i.ID] = i
+				if _, ok := h.lives.Load(i.ID); ok {
+					h.some.Store(true)
+				}
+			}
+			return true
+		})
+		if found != staying {
+			h.t.Errorf("%d of %d seen", found, staying)
+		}
+	}
+}
+
+// live is what coroutine k does.
+func (h *rangeHammer) live(k int, name string) {
+	co := Current()
+	h.lives.Store(co.ID(), Info{Name: name, Site: uintptr(k)})
+	ex := co.Executor()
+	New(func(y *Yielder[int, int], in int) int {
+		for range k % 3 {
+			ticket := co.Ticket()
+			ex.Spawn(Spec{Fn: func() { co.Ready(ticket, WakeReady) }})
+			co.Park(ReasonUser)
+		}
+		return 0
+	}).Resume(0)
+	Yield()
+}
+
+// check compares what was seen with what was, and returns of how many.
+func (h *rangeHammer) check() (named int) {
+	for _, all := range h.seen {
+		for id, i := range all {
+			life, ok := h.lives.Load(id)
+			if !ok {
+				continue // a helper
+			}
+			named++
+			if want := life.(Info); i.Name != want.Name || i.Site != want.Site {
+				h.t.Errorf("%d was seen as %q made at %d, is %q at %d", id, i.Name, i.Site, want.Name, want.Site)
+			}
+		}
+	}
+	return named
+}
+
 // TestRangeHammer: while coroutines start, park, run fibers and end on two
 // threads, goroutines range. Those that stay are seen exactly once each time;
 // of the others none is seen twice, and what is seen had that id, name and
@@ -167,95 +243,37 @@ func TestRangeAllocs(t *testing.T) {
 func TestRangeHammer(t *testing.T) {
 	within(t, 2*time.Minute)
 	threads := []*thread{newThread(Config{Idle: 8}), newThread(Config{Idle: 0})}
-	const stay = 40
-	var stayers sync.Map
-	var lives sync.Map // id to name
-	for k := range stay {
-		h := threads[k%2].spawn(func() {
-			stayers.Store(Current().ID(), true)
+	h := &rangeHammer{t: t}
+	for k := range staying {
+		stays := threads[k%2].spawn(func() {
+			h.stayers.Store(Current().ID(), true)
 			Current().Park(ReasonJoin)
 		})
-		until(t, "it stays", func() bool { return waits(h) })
+		until(t, "it stays", func() bool { return waits(stays) })
 	}
-	var over, some atomic.Bool
-	var lookers sync.WaitGroup
-	seen := make([]map[uint64]Info, 3)
-	for k := range seen {
-		seen[k] = map[uint64]Info{}
-		lookers.Go(func() {
-			for !over.Load() {
-				now := map[uint64]bool{}
-				found := 0
-				Range(func(i Info) bool {
-					if now[i.ID] {
-						t.Errorf("%d is seen twice", i.ID)
-					}
-					now[i.ID] = true
-					if _, ok := stayers.Load(i.ID); ok {
-						found++
-						if i.State != Waiting || i.Reason != ReasonJoin {
-							t.Errorf("one that stays is %v for %v", i.State, i.Reason)
-						}
-					} else if old, ok := seen[k][i.ID]; ok && (old.Name != i.Name || old.Site != i.Site || old.Coroutine != i.Coroutine) {
-						t.Errorf("%+v was %+v", i, old)
-					} else {
-						seen[k][i.ID] = i
-						if _, ok := lives.Load(i.ID); ok {
-							some.Store(true)
-						}
-					}
-					return true
-				})
-				if found != stay {
-					t.Errorf("%d of %d seen", found, stay)
-				}
-			}
-		})
+	var lookers, churn sync.WaitGroup
+	for k := range h.seen {
+		h.seen[k] = map[uint64]Info{}
+		lookers.Go(func() { h.look(h.seen[k]) })
 	}
-	var churn sync.WaitGroup
-	for k := 0; k < scaled(10_000) || !some.Load(); k++ {
+	for k := 0; k < scaled(10_000) || !h.some.Load(); k++ {
 		name := ""
 		if k%3 != 0 {
 			name = fmt.Sprint("life ", k)
 		}
 		churn.Add(1)
-		threads[k%2].submit(Make(nil, Spec{Fn: func() {
-			defer churn.Done()
-			co := Current()
-			lives.Store(co.ID(), Info{Name: name, Site: uintptr(k)})
-			ex := co.Executor()
-			New(func(y *Yielder[int, int], in int) int {
-				for range k % 3 {
-					ticket := co.Ticket()
-					ex.Spawn(Spec{Fn: func() { co.Ready(ticket, WakeReady) }})
-					co.Park(ReasonUser)
-				}
-				return 0
-			}).Resume(0)
-			Yield()
-		}, Name: name, Site: uintptr(k)}))
+		live := func() { defer churn.Done(); h.live(k, name) }
+		threads[k%2].submit(Make(nil, Spec{Fn: live, Name: name, Site: uintptr(k)}))
 		if k%64 == 63 {
 			churn.Wait()
 		}
 	}
 	churn.Wait()
-	over.Store(true)
+	h.over.Store(true)
 	lookers.Wait()
-	named := 0
-	for _, all := range seen {
-		for id, i := range all {
-			life, ok := lives.Load(id)
-			if !ok {
-				continue // a helper
-			}
-			named++
-			if want := life.(Info); i.Name != want.Name || i.Site != want.Site {
-				t.Errorf("%d was seen as %q made at %d, is %q at %d", id, i.Name, i.Site, want.Name, want.Site)
-			}
-		}
-	}
+	named := h.check()
 	if named == 0 {
-		t.Error("no life was seen")
+		t.Error("none was seen")
 	}
 	t.Logf("%d seen", named)
 	for _, th := range threads {

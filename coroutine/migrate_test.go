@@ -411,116 +411,135 @@ func TestStackAfterMove(t *testing.T) {
 	stopAll(threads)
 }
 
+// moveHammer is a set of coroutines that move round several executors.
+type moveHammer struct {
+	t       *testing.T
+	threads []*thread
+	goesOn  func() bool
+	slots   [40]moveSlot
+
+	born, stopped, moves atomic.Int64
+	over                 atomic.Bool
+}
+
+// moveSlot has a coroutine at a time.
+type moveSlot struct {
+	mu sync.Mutex
+	h  Handle // under mu
+}
+
+// pick returns some coroutine; the zero Handle if there is none yet.
+func (h *moveHammer) pick() Handle {
+	s := &h.slots[rand.IntN(len(h.slots))]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.h
+}
+
+// life is what a coroutine does.
+func (h *moveHammer) life() {
+	co := Current()
+	defer func() {
+		if Stopping() {
+			h.stopped.Add(1)
+		}
+	}()
+	for range rand.IntN(20) {
+		switch rand.IntN(8) {
+		case 0, 1, 2:
+			if co.MoveTo(&h.threads[rand.IntN(len(h.threads))].ex) {
+				h.moves.Add(1)
+			}
+		case 3:
+			ticket := co.Ticket()
+			go co.Ready(ticket, WakeReady)
+			if co.Park(ReasonUser) == WakeShutdown {
+				return
+			}
+		case 4:
+			if co.Executor().Host().ParkUntil(co, ReasonSleep, clock.Now()+rand.Int64N(100_000)) == WakeShutdown {
+				return
+			}
+		case 5:
+			w := AcquireWaiter()
+			go w.Wake()
+			why := w.Park(ReasonUser)
+			w.Release()
+			if why == WakeShutdown {
+				return
+			}
+		case 6:
+			if rand.IntN(4) == 0 {
+				h.pick().Stop()
+			}
+		case 7:
+			Yield()
+		}
+	}
+}
+
+// meddle stops, wakes and asks coroutines from outside.
+func (h *moveHammer) meddle() {
+	for !h.over.Load() {
+		switch x := h.pick(); rand.IntN(4) {
+		case 0:
+			x.Stop()
+		case 1:
+			if x.co != nil {
+				Info{Coroutine: x.co, ID: x.id}.Stack(gocontext.Background())
+			}
+		default:
+			if x.co != nil {
+				x.co.Ready(rand.Uint64N(40), WakeReady)
+			}
+		}
+		runtime.Gosched()
+	}
+}
+
+// fill runs n coroutines in slot i, one after the other.
+func (h *moveHammer) fill(i, n int) {
+	s := &h.slots[i]
+	for range n {
+		if !h.goesOn() {
+			return
+		}
+		h.born.Add(1)
+		x := h.threads[rand.IntN(len(h.threads))].spawn(h.life)
+		s.mu.Lock()
+		s.h = x
+		s.mu.Unlock()
+		if i%2 == 0 {
+			x.Join()
+		} else { // by a coroutine
+			h.threads[rand.IntN(len(h.threads))].spawn(func() { x.Join() }).Join()
+		}
+		if !x.Done() {
+			h.t.Error("joined before its end")
+		}
+	}
+}
+
 // TestMoveHammer lets coroutines move round several executors at random while
 // they park, end, are woken, stopped, joined and asked for their stacks from
 // everywhere. What is lost shows as a hang, or in the counts.
 func TestMoveHammer(t *testing.T) {
 	within(t, 2*time.Minute)
-	const n = 40
-	threads := newRoamers(4)
+	h := &moveHammer{t: t, threads: newRoamers(4), goesOn: spell(20 * time.Second)}
 	lives := scaled(20_000)
-	goesOn := spell(20 * time.Second)
-	var born, stopped, moves atomic.Int64
-	var over atomic.Bool
-	var slots [n]struct {
-		mu sync.Mutex
-		h  Handle
-	}
-	pick := func() Handle {
-		s := &slots[rand.IntN(n)]
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.h
-	}
-	life := func() {
-		co := Current()
-		defer func() {
-			if Stopping() {
-				stopped.Add(1)
-			}
-		}()
-		for range rand.IntN(20) {
-			switch rand.IntN(8) {
-			case 0, 1, 2:
-				if co.MoveTo(&threads[rand.IntN(len(threads))].ex) {
-					moves.Add(1)
-				}
-			case 3:
-				ticket := co.Ticket()
-				go co.Ready(ticket, WakeReady)
-				if co.Park(ReasonUser) == WakeShutdown {
-					return
-				}
-			case 4:
-				if co.Executor().Host().ParkUntil(co, ReasonSleep, clock.Now()+rand.Int64N(100_000)) == WakeShutdown {
-					return
-				}
-			case 5:
-				w := AcquireWaiter()
-				go w.Wake()
-				why := w.Park(ReasonUser)
-				w.Release()
-				if why == WakeShutdown {
-					return
-				}
-			case 6:
-				if rand.IntN(4) == 0 {
-					pick().Stop()
-				}
-			case 7:
-				Yield()
-			}
-		}
-	}
 	var meddlers, makers sync.WaitGroup
 	for range 2 {
-		meddlers.Go(func() {
-			for !over.Load() {
-				switch h := pick(); rand.IntN(4) {
-				case 0:
-					h.Stop()
-				case 1:
-					if h.co != nil {
-						Info{Coroutine: h.co, ID: h.id}.Stack(gocontext.Background())
-					}
-				default:
-					if h.co != nil {
-						h.co.Ready(rand.Uint64N(40), WakeReady)
-					}
-				}
-				runtime.Gosched()
-			}
-		})
+		meddlers.Go(h.meddle)
 	}
-	for i := range slots {
-		s := &slots[i]
-		makers.Go(func() {
-			for range max(lives/n, 1) {
-				if !goesOn() {
-					return
-				}
-				born.Add(1)
-				h := threads[rand.IntN(len(threads))].spawn(life)
-				s.mu.Lock()
-				s.h = h
-				s.mu.Unlock()
-				if i%2 == 0 {
-					h.Join()
-				} else { // by a coroutine
-					threads[rand.IntN(len(threads))].spawn(func() { h.Join() }).Join()
-				}
-				if !h.Done() {
-					t.Error("joined before its end")
-				}
-			}
-		})
+	for i := range h.slots {
+		makers.Go(func() { h.fill(i, max(lives/len(h.slots), 1)) })
 	}
 	makers.Wait()
-	over.Store(true)
+	h.over.Store(true)
 	meddlers.Wait()
-	stopAll(threads)
+	stopAll(h.threads)
 	var made, gone uint64
-	for i, th := range threads {
+	for i, th := range h.threads {
 		s := &th.ex.Stats
 		made, gone = made+s.Spawned.Load(), gone+s.Ended.Load()
 		if s.Live.Load() != 0 || s.Workers.Load() != 0 {
@@ -530,10 +549,10 @@ func TestMoveHammer(t *testing.T) {
 	if made != gone {
 		t.Errorf("%d were spawned, %d have ended", made, gone)
 	}
-	if moves.Load() == 0 && context.Direct() {
+	if h.moves.Load() == 0 && context.Direct() {
 		t.Error("none has moved")
 	}
-	t.Logf("%d lives, %d moves, %d stopped", born.Load(), moves.Load(), stopped.Load())
+	t.Logf("%d lives, %d moves, %d stopped", h.born.Load(), h.moves.Load(), h.stopped.Load())
 }
 
 // BenchmarkMove moves a coroutine to another executor and back.
