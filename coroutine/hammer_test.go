@@ -1,6 +1,7 @@
 package coroutine
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,57 @@ type board struct {
 	_      [64]byte
 }
 
+// park parks once, and reports whether that was right.
+func (b *board) park(t *testing.T, n int) bool {
+	mine := b.co.Ticket()
+	b.ticket.Store(mine)
+	if n%3 == 0 { // the other thread's wake may come late, in the next park
+		raise(&b.issued, mine)
+		b.co.Ready(mine, WakeReady)
+	}
+	if why := b.co.Park(ReasonUser); why != WakeReady {
+		t.Errorf("park ended with %v", why)
+	}
+	if b.issued.Load() < mine {
+		t.Errorf("park %d ended, woken was only %d", mine, b.issued.Load())
+		return false
+	}
+	return true
+}
+
+// wakeAll wakes every board's announced ticket; every second wake is doubled,
+// and old tickets are woken too.
+func wakeAll(boards []board, relax func()) {
+	last := make([]uint64, len(boards))
+	for over, n := 0, 0; over < len(boards); n++ {
+		over = 0
+		for i := range boards {
+			b := &boards[i]
+			now := b.ticket.Load()
+			if b.done.Load() {
+				over++
+			}
+			if now == 0 {
+				continue
+			}
+			if old := last[i]; old != 0 && n&1 == 0 {
+				b.co.Ready(old, WakeShutdown) // ended by now, or woken with WakeReady before
+			}
+			if last[i] == now {
+				continue
+			}
+			last[i] = now
+			raise(&b.issued, now)
+			b.co.Ready(now, WakeReady)
+			if n&3 == 0 {
+				b.co.Ready(now-1, WakeTimeout)
+				b.co.Ready(now, WakeTimeout)
+			}
+		}
+		relax()
+	}
+}
+
 // TestLostWakeHammer lets coroutines park and other threads, goroutines and
 // coroutines alike, wake them, each ticket once in time and any number of times
 // too late. A lost wake shows as a hang, a spurious one as an error.
@@ -35,59 +87,14 @@ func TestLostWakeHammer(t *testing.T) {
 		sleep.spawn(func() {
 			defer b.done.Store(true)
 			b.co = Current()
-			for n := 0; n < parks && goesOn(); n++ {
+			for n := 0; n < parks && goesOn() && b.park(t, n); n++ {
 				parked.Add(1)
-				mine := b.co.Ticket()
-				b.ticket.Store(mine)
-				if n%3 == 0 { // the other thread's wake may come late, in the next park
-					raise(&b.issued, mine)
-					b.co.Ready(mine, WakeReady)
-				}
-				if why := b.co.Park(ReasonUser); why != WakeReady {
-					t.Errorf("park ended with %v", why)
-				}
-				if b.issued.Load() < mine {
-					t.Errorf("park %d ended, woken was only %d", mine, b.issued.Load())
-					return
-				}
 			}
 		})
 	}
-	// waker wakes every board's announced ticket; every second wake is doubled,
-	// and old tickets are woken too.
-	waker := func(relax func()) {
-		last := make([]uint64, sleepers)
-		for over, n := 0, 0; over < sleepers; n++ {
-			over = 0
-			for i := range boards {
-				b := &boards[i]
-				now := b.ticket.Load()
-				if b.done.Load() {
-					over++
-				}
-				if now == 0 {
-					continue
-				}
-				if old := last[i]; old != 0 && n&1 == 0 {
-					b.co.Ready(old, WakeShutdown) // ended by now, or woken with WakeReady before
-				}
-				if last[i] == now {
-					continue
-				}
-				last[i] = now
-				raise(&b.issued, now)
-				b.co.Ready(now, WakeReady)
-				if n&3 == 0 {
-					b.co.Ready(now-1, WakeTimeout)
-					b.co.Ready(now, WakeTimeout)
-				}
-			}
-			relax()
-		}
-	}
-	wake.spawn(func() { waker(Yield) })
+	wake.spawn(func() { wakeAll(boards, Yield) })
 	var wg sync.WaitGroup
-	wg.Go(func() { waker(func() { Yield() /* Gosched */ }) })
+	wg.Go(func() { wakeAll(boards, runtime.Gosched) })
 	wg.Wait()
 	wake.stop()
 	sleep.stop()
@@ -201,6 +208,90 @@ func TestTimeoutAgainstReadyHammer(t *testing.T) {
 	}
 }
 
+// staleHammer has structs of coroutines travel between two threads while wakers
+// of their earlier incarnations still call Ready.
+type staleHammer struct {
+	t              *testing.T
+	maker, stealer *thread
+	stale          [8]atomic.Pointer[staleWaker]
+	parks          atomic.Int64
+
+	made   map[*Coroutine]bool // owner: maker; structs seen
+	reused int                 // owner: maker
+}
+
+// staleWaker is a waker of a park that has ended.
+type staleWaker struct {
+	co     *Coroutine
+	ticket uint64
+}
+
+func (h *staleHammer) wakeStale() {
+	for i := range h.stale {
+		if r := h.stale[i].Load(); r != nil {
+			r.co.Ready(r.ticket, WakeTimeout)
+		}
+	}
+}
+
+// life is what a coroutine does.
+func (h *staleHammer) life() {
+	co := Current()
+	for range 2 {
+		ticket := co.Ticket()
+		waker := &staleWaker{co, ticket}
+		co.Ready(ticket, WakeReady)
+		if why := co.Park(ReasonUser); why != WakeReady {
+			h.t.Errorf("ended by %v, a wake for an earlier incarnation", why)
+		}
+		h.stale[h.parks.Add(1)%int64(len(h.stale))].Store(waker)
+		Yield()
+	}
+}
+
+// make makes coroutines on the maker, for both threads.
+func (h *staleHammer) make(lives int) {
+	for i := range lives {
+		co := Make(&h.maker.ex, Spec{Fn: h.life})
+		if h.made[co] {
+			h.reused++
+		}
+		h.made[co] = true
+		var last Handle
+		switch i % 3 {
+		case 0:
+			last = co.Handle()
+			h.maker.ex.Adopt(co)
+		case 1:
+			last = h.stealer.submit(co)
+		case 2:
+			// Made and not adopted while wakers of its earlier incarnations
+			// are at work on this thread.
+			last = h.stealer.submit(co)
+			h.wakeStale()
+		}
+		if i%64 == 63 {
+			if err := last.Join(); err != nil {
+				h.t.Error(err)
+			}
+		}
+		h.wakeStale()
+	}
+}
+
+// makeBack makes coroutines on the stealer for the maker, so that structs
+// travel both ways.
+func (h *staleHammer) makeBack(lives int) {
+	for i := range lives {
+		co := Make(&h.stealer.ex, Spec{Fn: h.life})
+		if made := h.maker.submit(co); i%64 == 63 {
+			made.Join()
+		}
+		h.wakeStale()
+		Yield()
+	}
+}
+
 // TestStaleWakersOfReusedStructs: a struct that one thread has made and another
 // stolen is reused there, while wakers of its earlier incarnations, on both
 // threads and on none, still call Ready. None of them may end a park of the
@@ -208,96 +299,26 @@ func TestTimeoutAgainstReadyHammer(t *testing.T) {
 func TestStaleWakersOfReusedStructs(t *testing.T) {
 	within(t, time.Minute)
 	lives := scaled(200_000)
-	maker, stealer := newThread(plain), newThread(plain)
-	type record struct {
-		co     *Coroutine
-		ticket uint64
+	h := &staleHammer{
+		t: t, maker: newThread(plain), stealer: newThread(plain), made: make(map[*Coroutine]bool),
 	}
-	var stale [8]atomic.Pointer[record]
-	var parks atomic.Int64
-	stop := make(chan struct{})
-	var wg, makers sync.WaitGroup
+	var over atomic.Bool
+	var wakers, makers sync.WaitGroup
+	wakers.Go(func() {
+		for !over.Load() {
+			h.wakeStale()
+		}
+	})
 	makers.Add(2)
-	haunt := func() {
-		for i := range stale {
-			if r := stale[i].Load(); r != nil {
-				r.co.Ready(r.ticket, WakeTimeout)
-			}
-		}
-	}
-	life := func() {
-		co := Current()
-		for range 2 {
-			ticket := co.Ticket()
-			waker := &record{co, ticket}
-			co.Ready(ticket, WakeReady)
-			if why := co.Park(ReasonUser); why != WakeReady {
-				t.Errorf("ended by %v, an old life's wake", why)
-			}
-			stale[parks.Add(1)%int64(len(stale))].Store(waker)
-			Yield()
-		}
-	}
-	homes := make(map[*Coroutine]bool) // maker's: structs seen
-	reused := 0
-	wg.Go(func() {
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				haunt()
-			}
-		}
-	})
-	maker.spawn(func() {
-		defer makers.Done()
-		for i := range lives {
-			co := Make(&maker.ex, Spec{Fn: life})
-			if homes[co] {
-				reused++
-			}
-			homes[co] = true
-			var h Handle
-			switch i % 3 {
-			case 0:
-				h = co.Handle()
-				maker.ex.Adopt(co)
-			case 1:
-				h = stealer.submit(co)
-			case 2:
-				// Made and not adopted while wakers of its earlier incarnations
-				// are at work on this thread.
-				h = stealer.submit(co)
-				haunt()
-			}
-			if i%64 == 63 {
-				if err := h.Join(); err != nil {
-					t.Error(err)
-				}
-			}
-			haunt()
-		}
-	})
-	// The stealer makes and submits too, so that structs travel both ways.
-	stealer.spawn(func() {
-		defer makers.Done()
-		for i := range lives {
-			co := Make(&stealer.ex, Spec{Fn: life})
-			if h := maker.submit(co); i%64 == 63 {
-				h.Join()
-			}
-			haunt()
-			Yield()
-		}
-	})
+	h.maker.spawn(func() { defer makers.Done(); h.make(lives) })
+	h.stealer.spawn(func() { defer makers.Done(); h.makeBack(lives) })
 	makers.Wait() // neither thread may end while the other still sends to it
-	close(stop)
-	wg.Wait()
-	maker.stop()
-	stealer.stop()
-	t.Logf("%d parks, %d structs, %d reuses", parks.Load(), len(homes), reused)
-	if reused == 0 {
+	over.Store(true)
+	wakers.Wait()
+	h.maker.stop()
+	h.stealer.stop()
+	t.Logf("%d parks, %d structs, %d reuses", h.parks.Load(), len(h.made), h.reused)
+	if h.reused == 0 {
 		t.Error("no struct was reused")
 	}
 }

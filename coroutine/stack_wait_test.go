@@ -176,6 +176,109 @@ func TestStackOfChannel(t *testing.T) {
 	over.Store(true)
 }
 
+// churn keeps sockets and channels of a Scheduler busy, while others ask for
+// stacks.
+type churn struct {
+	t      *testing.T
+	s      *scheduler.Scheduler
+	rounds int
+	work   sync.WaitGroup
+
+	over           atomic.Bool
+	answered, shut atomic.Int64
+}
+
+func (c *churn) run(fn func()) {
+	if _, err := c.s.Go(scheduler.Spawn{Fn: fn}); err != nil {
+		c.t.Error(err)
+	}
+}
+
+// ask asks for stacks until it is over.
+func (c *churn) ask() {
+	for !c.over.Load() {
+		var all []coroutine.Info
+		coroutine.Range(func(i coroutine.Info) bool { all = append(all, i); return len(all) < 100 })
+		for _, i := range all {
+			switch text, err := i.Stack(context.Background()); {
+			case err == nil && strings.HasPrefix(text, "coroutine "):
+				c.answered.Add(1)
+			case err == coroutine.ErrNotFound:
+				c.shut.Add(1)
+			default:
+				c.t.Errorf("%v\n%s", err, text)
+			}
+		}
+	}
+}
+
+// pass has values go through a connection and a channel.
+func (c *churn) pass(capacity int) {
+	near, far := connected(c.t)
+	values := channel.Make[byte](capacity)
+	c.work.Add(3)
+	c.run(func() { defer c.work.Done(); c.send(near) })
+	c.run(func() { defer c.work.Done(); c.forward(far, values) })
+	c.run(func() { defer c.work.Done(); c.receive(values) })
+}
+
+func (c *churn) send(near *socket.TCPConn) {
+	defer near.Close()
+	for i := range c.rounds {
+		if _, err := near.Write([]byte{byte(i)}); err != nil {
+			c.t.Error(err)
+		}
+	}
+}
+
+func (c *churn) forward(far *socket.TCPConn, to *channel.Chan[byte]) {
+	defer far.Close()
+	defer to.Close()
+	b := make([]byte, 1)
+	for i := 0; ; i++ {
+		if _, err := io.ReadFull(far, b); err != nil {
+			if err != io.EOF || i != c.rounds {
+				c.t.Errorf("after %d of %d: %v", i, c.rounds, err)
+			}
+			return
+		}
+		if b[0] != byte(i) {
+			c.t.Errorf("%d came in place of %d", b[0], byte(i))
+		}
+		to.Send(b[0])
+	}
+}
+
+func (c *churn) receive(from *channel.Chan[byte]) {
+	i := 0
+	for v := range from.All() {
+		if v != byte(i) {
+			c.t.Errorf("%d came in place of %d", v, byte(i))
+		}
+		i++
+	}
+	if i != c.rounds {
+		c.t.Errorf("%d of %d came", i, c.rounds)
+	}
+}
+
+// end ends the Scheduler, by force while coroutines wait, or on its own.
+func (c *churn) end(force bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	if force {
+		never := channel.Make[int](0)
+		for range 50 {
+			c.run(func() { never.Recv() })
+			c.run(func() { netco.Sleep(time.Hour) })
+		}
+		cancel()
+	}
+	if err := c.s.Shutdown(ctx); err != nil && !(force && errors.Is(err, context.Canceled)) {
+		c.t.Errorf("Shutdown: %v", err)
+	}
+	cancel()
+}
+
 // TestStackOfChurn: many ask, while sockets, channels and locks on two
 // Processors are busy, what is sent must arrive, in order; in the end the
 // Scheduler ends, in one round on its own and in the other by force, and the
@@ -190,104 +293,27 @@ func TestStackOfChurn(t *testing.T) {
 		if err := s.Start(); err != nil {
 			t.Fatal(err)
 		}
-		run := func(fn func()) {
-			if _, err := s.Go(scheduler.Spawn{Fn: fn}); err != nil {
-				t.Error(err)
-			}
-		}
-		var over atomic.Bool
-		var answered, shut atomic.Int64
+		c := &churn{t: t, s: s, rounds: max(many(8000), 50)}
 		var askers sync.WaitGroup
 		for range 3 {
-			askers.Go(func() {
-				for !over.Load() {
-					var all []coroutine.Info
-					coroutine.Range(func(i coroutine.Info) bool { all = append(all, i); return len(all) < 100 })
-					for _, i := range all {
-						switch text, err := i.Stack(context.Background()); {
-						case err == nil && strings.HasPrefix(text, "coroutine "):
-							answered.Add(1)
-						case err == coroutine.ErrNotFound:
-							shut.Add(1)
-						default:
-							t.Errorf("%v\n%s", err, text)
-						}
-					}
-				}
-			})
+			askers.Go(c.ask)
 		}
 		asked := channel.Make[int](0)
-		run(func() { asked.Recv() }) // its peers need one to the end
-		rounds := max(many(8000), 50)
-		var work sync.WaitGroup
+		c.run(func() { asked.Recv() }) // its peers need one to the end
 		for k := range 20 {
-			near, far := connected(t)
-			c := channel.Make[byte](k % 3)
-			work.Add(3)
-			run(func() {
-				defer work.Done()
-				defer near.Close()
-				for i := range rounds {
-					if _, err := near.Write([]byte{byte(i)}); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-			run(func() {
-				defer work.Done()
-				defer far.Close()
-				defer c.Close()
-				b := make([]byte, 1)
-				for i := 0; ; i++ {
-					if _, err := io.ReadFull(far, b); err != nil {
-						if err != io.EOF || i != rounds {
-							t.Errorf("after %d of %d: %v", i, rounds, err)
-						}
-						return
-					}
-					if b[0] != byte(i) {
-						t.Errorf("%d came in place of %d", b[0], byte(i))
-					}
-					c.Send(b[0])
-				}
-			})
-			run(func() {
-				defer work.Done()
-				i := 0
-				for v := range c.All() {
-					if v != byte(i) {
-						t.Errorf("%d came in place of %d", v, byte(i))
-					}
-					i++
-				}
-				if i != rounds {
-					t.Errorf("%d of %d came", i, rounds)
-				}
-			})
+			c.pass(k % 3)
 		}
-		work.Wait()
-		for answered.Load() == 0 { // the askers may begin late
+		c.work.Wait()
+		for c.answered.Load() == 0 { // the askers may begin late
 			time.Sleep(100 * time.Microsecond)
 		}
 		asked.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		if force {
-			never := channel.Make[int](0)
-			for range 50 {
-				run(func() { never.Recv() })
-				run(func() { netco.Sleep(time.Hour) })
-			}
-			cancel()
-		}
-		if err := s.Shutdown(ctx); err != nil && !(force && errors.Is(err, context.Canceled)) {
-			t.Errorf("Shutdown: %v", err)
-		}
-		cancel()
-		over.Store(true)
+		c.end(force)
+		c.over.Store(true)
 		askers.Wait()
-		if answered.Load() == 0 {
+		if c.answered.Load() == 0 {
 			t.Error("no stack was returned")
 		}
-		t.Logf("%d stacks, %d gone", answered.Load(), shut.Load())
+		t.Logf("%d stacks, %d gone", c.answered.Load(), c.shut.Load())
 	}
 }
