@@ -149,20 +149,18 @@ func TestFibersWait(t *testing.T) {
 	}
 }
 
-// TestFibersOutliveTheirResumers: made in a coroutine that ends, suspended,
-// they go on in others of the Processor and of no other.
-func TestFibersOutliveTheirResumers(t *testing.T) {
-	start(t, netco.Options{Processors: 2})
-	var f fiber
-	var y *yielder
-	step := func(i int, do func()) {
-		t.Helper()
-		h, err := netco.GoOn(i, do)
-		if err != nil || h.Join() != nil {
-			t.Error(err)
-		}
+// step runs do on Processor i.
+func step(t *testing.T, i int, do func()) {
+	t.Helper()
+	h, err := netco.GoOn(i, do)
+	if err != nil || h.Join() != nil {
+		t.Error(err)
 	}
-	expect := func(in, want int, wantErr error) func() {
+}
+
+// expects returns a function that resumes *f and compares.
+func expects(t *testing.T, f *fiber) func(in, want int, wantErr error) func() {
+	return func(in, want int, wantErr error) func() {
 		return func() {
 			t.Helper()
 			if got, err := f.Resume(in); got != want || err != wantErr {
@@ -170,7 +168,16 @@ func TestFibersOutliveTheirResumers(t *testing.T) {
 			}
 		}
 	}
-	step(0, func() {
+}
+
+// TestFibersOutliveTheirResumers: made in a coroutine that ends, suspended,
+// they go on in others of the Processor and of no other.
+func TestFibersOutliveTheirResumers(t *testing.T) {
+	start(t, netco.Options{Processors: 2})
+	var f fiber
+	var y *yielder
+	expect := expects(t, &f)
+	step(t, 0, func() {
 		f = coroutine.New(func(self *yielder, in int) int {
 			y = self
 			for sum := 0; ; in, _ = y.Yield(sum) {
@@ -181,16 +188,22 @@ func TestFibersOutliveTheirResumers(t *testing.T) {
 		expect(1, 1, nil)()
 	})
 	for i := range many(1000) {
-		step(0, expect(1, i+2, nil))
+		step(t, 0, expect(1, i+2, nil))
 	}
-	step(1, expect(1, 0, coroutine.ErrWrongThread))
+	step(t, 1, expect(1, 0, coroutine.ErrWrongThread))
 	expect(1, 0, coroutine.ErrWrongThread)()
-	for _, misuse := range []func(){func() { step(1, func() { y.Yield(1) }) }, func() { y.Yield(1) }} {
+	for _, misuse := range []func(){func() { step(t, 1, func() { y.Yield(1) }) }, func() { y.Yield(1) }} {
 		misuse()
 	}
-	// While one coroutine waits inside, another of the same Processor gets
-	// ErrRunning, and the wait is not disturbed.
-	step(0, func() {
+}
+
+// TestFiberInUse: while one coroutine waits inside a Fiber, another of the same
+// Processor gets ErrRunning, and the wait is not disturbed.
+func TestFiberInUse(t *testing.T) {
+	start(t, netco.Options{Processors: 2})
+	var f fiber
+	expect := expects(t, &f)
+	step(t, 0, func() {
 		inside, tries := false, 0
 		f = coroutine.New(func(y *yielder, in int) int {
 			for {

@@ -30,70 +30,78 @@ func TestEndsInRandomOrder(t *testing.T) {
 		"pool 64": {Idle: 64},
 		"pool -1": {Idle: -1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			before := runtime.NumGoroutine()
-			seed := rand.Uint64()
-			rnd := rand.New(rand.NewPCG(seed, 5))
-			n := scaled(30_000)
-			ended, unwound, panics := 0, 0, 0
-			th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
-			th.panics = func(*Coroutine, any, []byte) bool { panics++; return true }
-			c.Host = th
-			th.ex.Init(c)
-			go th.loop()
-			done := make(chan struct{})
-			th.spawn(func() {
-				defer close(done)
-				live := 0
-				for started := 0; started < n; {
-					for live < 40 && started < n {
-						started++
-						live++
-						th.ex.Spawn(Spec{Fn: func() {
-							co := Current()
-							defer func() { live--; ended++ }()
-							defer func() {
-								if Current() != co {
-									t.Errorf("seed %d: unwinds as another", seed)
-								}
-								unwound++
-							}()
-							for range rnd.IntN(6) {
-								Yield()
-							}
-							switch rnd.IntN(4) {
-							case 0:
-								runtime.Goexit()
-							case 1:
-								panic("planned")
-							}
-						}})
+		t.Run(name, func(t *testing.T) { endInRandomOrder(t, c) })
+	}
+}
+
+func endInRandomOrder(t *testing.T, c Config) {
+	before := runtime.NumGoroutine()
+	seed := rand.Uint64()
+	rnd := rand.New(rand.NewPCG(seed, 5))
+	n := scaled(30_000)
+	ended, unwound, panics := 0, 0, 0
+	th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
+	th.panics = func(*Coroutine, any, []byte) bool { panics++; return true }
+	c.Host = th
+	th.ex.Init(c)
+	go th.loop()
+	done := make(chan struct{})
+	th.spawn(func() {
+		defer close(done)
+		live := 0
+		for started := 0; started < n; {
+			for live < 40 && started < n {
+				started++
+				live++
+				th.ex.Spawn(Spec{Fn: func() {
+					co := Current()
+					defer func() { live--; ended++ }()
+					defer func() {
+						if Current() != co {
+							t.Errorf("seed %d: unwinds as another", seed)
+						}
+						unwound++
+					}()
+					for range rnd.IntN(6) {
+						Yield()
 					}
-					Yield()
-				}
-				for live > 0 {
-					Yield()
-				}
-			})
-			<-done
-			th.stop()
-			if ended != n || unwound != n {
-				t.Errorf("seed %d: %d ended, %d unwound, want %d", seed, ended, unwound, n)
+					switch rnd.IntN(4) {
+					case 0:
+						runtime.Goexit()
+					case 1:
+						panic("planned")
+					}
+				}})
 			}
-			if got := th.ex.Stats.Panics.Load(); int(got) != panics || panics == 0 {
-				t.Errorf("%d panics counted, %d handled", got, panics)
-			}
-			if got := th.ex.Stats.Ended.Load(); int(got) != n+1 {
-				t.Errorf("%d counted as ended, want %d", got, n+1)
-			}
-			if got := th.ex.Stats.Workers.Load(); got != 0 {
-				t.Errorf("%d goroutines counted at the end", got)
-			}
-			if c.Idle == 64 && th.ex.Stats.Made.Load() > th.ex.Stats.Ended.Load()*3/4 {
-				t.Errorf("%d goroutines made for %d coroutines: they are not reused", th.ex.Stats.Made.Load(), n)
-			}
-			waitGoroutines(t, before)
-		})
+			Yield()
+		}
+		for live > 0 {
+			Yield()
+		}
+	})
+	<-done
+	th.stop()
+	if ended != n || unwound != n {
+		t.Errorf("seed %d: %d ended, %d unwound, want %d", seed, ended, unwound, n)
+	}
+	checkCounts(t, th, n, panics)
+	waitGoroutines(t, before)
+}
+
+// checkCounts checks what th counted of n coroutines and one that started them.
+func checkCounts(t *testing.T, th *thread, n, panics int) {
+	t.Helper()
+	if got := th.ex.Stats.Panics.Load(); int(got) != panics || panics == 0 {
+		t.Errorf("%d panics counted, %d handled", got, panics)
+	}
+	if got := th.ex.Stats.Ended.Load(); int(got) != n+1 {
+		t.Errorf("%d counted as ended, want %d", got, n+1)
+	}
+	if got := th.ex.Stats.Workers.Load(); got != 0 {
+		t.Errorf("%d goroutines counted at the end", got)
+	}
+	if th.ex.keep == 64 && th.ex.Stats.Made.Load() > th.ex.Stats.Ended.Load()*3/4 {
+		t.Errorf("%d goroutines made for %d coroutines: they are not reused", th.ex.Stats.Made.Load(), n)
 	}
 }
 

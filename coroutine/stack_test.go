@@ -302,6 +302,40 @@ func TestStackOfDeep(t *testing.T) {
 	th.stopByForce()
 }
 
+// stackHammer asks for the stacks of coroutines.
+type stackHammer struct {
+	over                 atomic.Bool
+	answered, gone, busy atomic.Int64
+}
+
+func (h *stackHammer) ask(t *testing.T, seed uint64) {
+	rnd := rand.New(rand.NewPCG(seed, 9))
+	for !h.over.Load() {
+		var some []Info
+		Range(func(i Info) bool {
+			if rnd.IntN(4) == 0 {
+				some = append(some, i)
+			}
+			return len(some) < 8
+		})
+		for _, i := range some {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rnd.IntN(5_000_000)))
+			s, err := i.Stack(ctx)
+			cancel()
+			switch {
+			case err == nil && strings.HasPrefix(s, fmt.Sprintf("coroutine %d ", i.ID)) && strings.Contains(s, "_test.go"):
+				h.answered.Add(1)
+			case err == ErrNotFound:
+				h.gone.Add(1)
+			case errors.Is(err, ErrBusy):
+				h.busy.Add(1)
+			default:
+				t.Errorf("of %+v: %v\n%s", i, err, s)
+			}
+		}
+	}
+}
+
 // TestStackOfHammer: many goroutines ask while coroutines park, hand over,
 // yield, run fibers within fibers, end by return and by Goexit and are ended by
 // force, and while the collector moves stacks. No park may end without a wake,
@@ -311,46 +345,20 @@ func TestStackOfHammer(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
 	for round, c := range []Config{plain, {Idle: 0}, {Idle: 4}} {
 		th := newThread(c)
-		var over atomic.Bool
 		var askers sync.WaitGroup
-		var answered, gone, busy atomic.Int64
+		var asks stackHammer
 		for a := range 3 {
-			askers.Go(func() {
-				rnd := rand.New(rand.NewPCG(uint64(a), 9))
-				for !over.Load() {
-					var some []Info
-					Range(func(i Info) bool {
-						if rnd.IntN(4) == 0 {
-							some = append(some, i)
-						}
-						return len(some) < 8
-					})
-					for _, i := range some {
-						ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rnd.IntN(5_000_000)))
-						s, err := i.Stack(ctx)
-						cancel()
-						switch {
-						case err == nil && strings.HasPrefix(s, fmt.Sprintf("coroutine %d ", i.ID)) && strings.Contains(s, "_test.go"):
-							answered.Add(1)
-						case err == ErrNotFound:
-							gone.Add(1)
-						case errors.Is(err, ErrBusy):
-							busy.Add(1)
-						default:
-							t.Errorf("of %+v: %v\n%s", i, err, s)
-						}
-					}
-				}
-			})
+			askers.Go(func() { asks.ask(t, uint64(a)) })
 		}
 		askers.Go(func() {
-			for !over.Load() {
+			for !asks.over.Load() {
 				debug.FreeOSMemory()
 				time.Sleep(time.Millisecond)
 			}
 		})
 		var lives sync.WaitGroup
-		for k := 0; k < scaled(2000) || answered.Load() == 0; k++ { // the requests may begin late
+		// The requests may begin late.
+		for k := 0; k < scaled(2000) || asks.answered.Load() == 0; k++ {
 			lives.Add(1)
 			th.spawn(func() {
 				defer lives.Done()
@@ -371,12 +379,12 @@ func TestStackOfHammer(t *testing.T) {
 		}
 		until(t, "they run", func() bool { return th.ex.Stats.Live.Load() > 0 })
 		th.stopByForce()
-		over.Store(true)
+		asks.over.Store(true)
 		askers.Wait()
-		if answered.Load() == 0 {
+		if asks.answered.Load() == 0 {
 			t.Errorf("round %d: no stack was returned", round)
 		}
-		t.Logf("round %d: %d stacks, %d gone, %d busy", round, answered.Load(), gone.Load(), busy.Load())
+		t.Logf("round %d: %d stacks, %d gone, %d busy", round, asks.answered.Load(), asks.gone.Load(), asks.busy.Load())
 	}
 }
 

@@ -19,61 +19,73 @@ func setG(w *worker, g uintptr) {
 	*(*uintptr)(unsafe.Add(unsafe.Pointer(w), unsafe.Offsetof(asm.Frame{}.G))) = g
 }
 
+// tableModel is what the table of goroutines should hold.
+type tableModel struct {
+	seed    uint64
+	rnd     *rand.Rand
+	workers map[uintptr]*worker
+	all     []uintptr
+}
+
+const tableStride = 0x380 // the runtime's g is about so large
+
+func (m *tableModel) check(t *testing.T) {
+	t.Helper()
+	for i := range uintptr(8000) {
+		g := 1 + i*tableStride // odd, so no real goroutine's
+		if got, want := look(g), m.workers[g]; got != want {
+			t.Fatalf("seed %d: goroutine %#x: found %p, want %p", m.seed, g, got, want)
+		}
+	}
+}
+
+func (m *tableModel) add() {
+	g := 1 + uintptr(m.rnd.IntN(8000))*tableStride
+	if m.workers[g] == nil {
+		m.workers[g] = new(worker)
+		setG(m.workers[g], g)
+		enroll(m.workers[g])
+		m.all = append(m.all, g)
+	}
+}
+
+func (m *tableModel) remove() {
+	if len(m.all) == 0 {
+		return
+	}
+	i := m.rnd.IntN(len(m.all))
+	g := m.all[i]
+	m.all[i] = m.all[len(m.all)-1]
+	m.all = m.all[:len(m.all)-1]
+	expel(m.workers[g])
+	delete(m.workers, g)
+}
+
 // TestTableModel enrolls and expels invented goroutines in random order and
 // holds the table against a map: through growth, tombstones and shrinking.
 // Identities are close together, as those of goroutines are.
 func TestTableModel(t *testing.T) {
 	seed := rand.Uint64()
-	rnd := rand.New(rand.NewPCG(seed, 3))
-	model := make(map[uintptr]*worker)
-	var all []uintptr
-	const stride = 0x380 // the runtime's g is about so large
-	check := func() {
-		t.Helper()
-		for i := range uintptr(8000) {
-			g := 1 + i*stride // odd, so no real goroutine's
-			if got, want := look(g), model[g]; got != want {
-				t.Fatalf("seed %d: goroutine %#x: found %p, want %p", seed, g, got, want)
-			}
-		}
-	}
-	add := func() {
-		g := 1 + uintptr(rnd.IntN(8000))*stride
-		if model[g] == nil {
-			model[g] = new(worker)
-			setG(model[g], g)
-			enroll(model[g])
-			all = append(all, g)
-		}
-	}
-	remove := func() {
-		if len(all) == 0 {
-			return
-		}
-		i := rnd.IntN(len(all))
-		g := all[i]
-		all[i] = all[len(all)-1]
-		all = all[:len(all)-1]
-		expel(model[g])
-		delete(model, g)
+	m := &tableModel{
+		seed: seed, rnd: rand.New(rand.NewPCG(seed, 3)), workers: make(map[uintptr]*worker),
 	}
 	start := len(table.Load().slots)
 	for range 6000 {
-		add()
+		m.add()
 	}
-	check()
+	m.check(t)
 	grown := len(table.Load().slots)
-	if grown < 2*len(model) {
-		t.Errorf("%d slots for %d entries: probing gets long", grown, len(model))
+	if grown < 2*len(m.workers) {
+		t.Errorf("%d slots for %d entries: probing gets long", grown, len(m.workers))
 	}
 	for range 40_000 { // tombstones: as many come as go
-		if rnd.IntN(2) == 0 {
-			add()
+		if m.rnd.IntN(2) == 0 {
+			m.add()
 		} else {
-			remove()
+			m.remove()
 		}
 	}
-	check()
+	m.check(t)
 	tableMu.Lock() // goroutines of earlier tests may still be about to end
 	now := table.Load()
 	used, live := now.used, now.live
@@ -81,13 +93,13 @@ func TestTableModel(t *testing.T) {
 	if len(now.slots) > 4*grown || 2*used > len(now.slots) {
 		t.Errorf("%d slots, %d used, %d live after as many came as went; %d before", len(now.slots), used, live, grown)
 	}
-	for len(all) > 0 {
-		remove()
-		if len(all)%500 == 0 {
-			check()
+	for len(m.all) > 0 {
+		m.remove()
+		if len(m.all)%500 == 0 {
+			m.check(t)
 		}
 	}
-	check()
+	m.check(t)
 	if end := len(table.Load().slots); end > start && end >= grown {
 		t.Errorf("%d slots are left of %d", end, grown)
 	}
