@@ -518,67 +518,81 @@ func TestTimerAllocs(t *testing.T) {
 	})
 }
 
+// countedTimer is a Timer that counts what becomes of its settings.
+type countedTimer struct {
+	*netco.Timer
+	set, came, stopped, replaced atomic.Int64
+}
+
+// newCounted returns one that is set: a Timer with a function, or a channel.
+func newCounted(withFunc bool) *countedTimer {
+	x := new(countedTimer)
+	x.set.Add(1)
+	if withFunc {
+		x.Timer = netco.AfterFunc(time.Microsecond, func() { x.came.Add(1) })
+	} else {
+		x.Timer = netco.NewTimer(time.Microsecond)
+	}
+	return x
+}
+
+// adds reports whether each setting has come, was stopped, or was replaced.
+func (x *countedTimer) adds() bool {
+	return x.set.Load() == x.came.Load()+x.stopped.Load()+x.replaced.Load()
+}
+
+// strike stops or sets one of the timers.
+func strike(r *rand.Rand, timers []*countedTimer) {
+	x := timers[r.IntN(len(timers))]
+	if r.IntN(4) == 0 {
+		if x.Stop() {
+			x.stopped.Add(1)
+		}
+		return
+	}
+	d := time.Hour
+	if r.IntN(3) > 0 {
+		d = time.Duration(r.IntN(30_000))
+	}
+	x.set.Add(1)
+	if x.Reset(d) {
+		x.replaced.Add(1)
+	}
+}
+
+// receive receives from one or two of the timers, for a while.
+func receive(r *rand.Rand, timers []*countedTimer) {
+	a, b := timers[r.IntN(len(timers))], timers[r.IntN(len(timers))]
+	if a.C == nil {
+		return
+	}
+	switch r.IntN(4) {
+	case 0:
+		if _, ok, _ := a.C.TryRecv(); ok {
+			a.came.Add(1)
+		}
+	case 1:
+		if _, err := a.C.RecvTimeout(time.Duration(r.IntN(50_000))); err == nil {
+			a.came.Add(1)
+		}
+	default:
+		both := []*countedTimer{a, b}
+		if i, err := channel.SelectTimeout(time.Duration(r.IntN(50_000)),
+			channel.RecvCase(a.C, nil), channel.RecvCase(b.C, nil)); err == nil {
+			both[i].came.Add(1)
+		}
+	}
+}
+
 // TestTimerHammer stops, resets and receives from Timers in every way on all
 // sides at once. Each time that is set ends in one way: it is received or its
 // function called, it is stopped, or another takes its place. The numbers must
 // add up for each.
 func TestTimerHammer(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
-	type counted struct {
-		*netco.Timer
-		set, came, stopped, replaced atomic.Int64
-	}
-	const n = 8
-	timers := make([]*counted, n)
+	timers := make([]*countedTimer, 8)
 	for i := range timers {
-		x := new(counted)
-		x.set.Add(1)
-		if i%4 == 3 {
-			x.Timer = netco.AfterFunc(time.Microsecond, func() { x.came.Add(1) })
-		} else {
-			x.Timer = netco.NewTimer(time.Microsecond)
-		}
-		timers[i] = x
-	}
-	strike := func(r *rand.Rand) {
-		x := timers[r.IntN(n)]
-		switch r.IntN(4) {
-		case 0:
-			if x.Stop() {
-				x.stopped.Add(1)
-			}
-		default:
-			d := time.Hour
-			if r.IntN(3) > 0 {
-				d = time.Duration(r.IntN(30_000))
-			}
-			x.set.Add(1)
-			if x.Reset(d) {
-				x.replaced.Add(1)
-			}
-		}
-	}
-	receive := func(r *rand.Rand) {
-		a, b := timers[r.IntN(n)], timers[r.IntN(n)]
-		if a.C == nil {
-			return
-		}
-		switch r.IntN(4) {
-		case 0:
-			if _, ok, _ := a.C.TryRecv(); ok {
-				a.came.Add(1)
-			}
-		case 1:
-			if _, err := a.C.RecvTimeout(time.Duration(r.IntN(50_000))); err == nil {
-				a.came.Add(1)
-			}
-		default:
-			both := []*counted{a, b}
-			if i, err := channel.SelectTimeout(time.Duration(r.IntN(50_000)),
-				channel.RecvCase(a.C, nil), channel.RecvCase(b.C, nil)); err == nil {
-				both[i].came.Add(1)
-			}
-		}
+		timers[i] = newCounted(i%4 == 3)
 	}
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -591,7 +605,7 @@ func TestTimerHammer(t *testing.T) {
 		many := func() {
 			defer all.Done()
 			for j := range times {
-				do(r)
+				do(r, timers)
 				if j%8 == 0 {
 					netco.Yield()
 				}
@@ -609,13 +623,10 @@ func TestTimerHammer(t *testing.T) {
 		if x.Stop() {
 			x.stopped.Add(1)
 		}
-		adds := func() bool {
-			return x.set.Load() == x.came.Load()+x.stopped.Load()+x.replaced.Load()
-		}
-		for end := time.Now().Add(10 * time.Second); !adds() && time.Now().Before(end); {
+		for end := time.Now().Add(10 * time.Second); !x.adds() && time.Now().Before(end); {
 			runtime.Gosched() // what has been started is on its way
 		}
-		if !adds() {
+		if !x.adds() {
 			t.Errorf("%d: set %d times; came %d, stopped %d, replaced %d", i, x.set.Load(),
 				x.came.Load(), x.stopped.Load(), x.replaced.Load())
 		}

@@ -279,73 +279,97 @@ func seed(t *testing.T) uint64 {
 func TestAgainstModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed(t), 0))
 	for round := range 40 {
-		chunk, limit := r.IntN(20), r.IntN(60)-5
-		p := New(Options[thing]{Chunk: chunk, Cap: limit, Reset: func(x *thing) {
+		opts := Options[thing]{Chunk: r.IntN(20), Cap: r.IntN(60) - 5, Reset: func(x *thing) {
 			x.payload = nil
-		}})
-		o := Options[thing]{Chunk: chunk, Cap: limit}.withDefaults()
-		var used, free []*thing
-		var gets, puts, reused, dropped uint64
+		}}
+		m := &model{p: New(opts), o: opts.withDefaults()}
 		for op := range 2000 {
+			m.at = fmt.Sprintf("round %d op %d", round, op)
 			switch k := r.IntN(100); {
 			case k < 50:
-				x := p.Get()
-				gets++
-				if n := len(free); n > 0 {
-					reused++
-					if x != free[n-1] {
-						t.Fatalf("round %d op %d: Get returned %p, want %p, the one put last",
-							round, op, x, free[n-1])
-					}
-					free = free[:n-1]
-				} else if *x != (thing{}) {
-					t.Fatalf("round %d op %d: new object is %+v", round, op, *x)
-				}
-				if slices.Contains(used, x) {
-					t.Fatalf("round %d op %d: Get returned an object in use", round, op)
-				}
-				x.id, x.payload = op+1, new([256]byte)
-				used = append(used, x)
-			case k < 99 && len(used) > 0:
-				i := r.IntN(len(used))
-				x := used[i]
-				used = slices.Delete(used, i, i+1)
-				p.Put(x)
-				puts++
-				if x.payload != nil {
-					t.Fatalf("round %d op %d: Put without Reset", round, op)
-				}
-				if len(free) < o.Cap {
-					free = append(free, x)
-				} else {
-					dropped++
-				}
+				m.get(t, op+1)
+			case k < 99 && len(m.used) > 0:
+				m.put(t, r.IntN(len(m.used)))
 			case k == 99:
-				keep := r.IntN(40)
-				fresh := p.Stats().Fresh
-				if len(free)+fresh > keep {
-					dropped += uint64(fresh)
-				}
-				p.Trim(keep)
-				if n := len(free) - keep; n > 0 {
-					free = free[n:]
-					dropped += uint64(n)
-				}
+				m.trim(r.IntN(40))
 			}
-			s := p.Stats()
-			want := Stats{
-				Gets: gets, Puts: puts, Reused: reused, Dropped: dropped,
-				Chunks:    s.Allocated / uint64(o.Chunk),
-				Allocated: s.Allocated, Free: len(free), InUse: len(used), Fresh: s.Fresh,
-			}
-			if s != want || s.Allocated != uint64(s.InUse+s.Free+s.Fresh)+s.Dropped {
-				t.Fatalf("round %d op %d: Stats\n got %+v\nwant %+v", round, op, s, want)
-			}
-			for _, x := range p.free[len(p.free):cap(p.free)] {
-				if x != nil {
-					t.Fatalf("round %d op %d: a popped slot still holds an object", round, op)
-				}
-			}
+			m.check(t)
+		}
+	}
+}
+
+// model does to two slices what it does to a pool.
+type model struct {
+	p                           *Pool[thing]
+	o                           Options[thing]
+	at                          string // the round and the operation, for reports
+	used, free                  []*thing
+	gets, puts, reused, dropped uint64
+}
+
+func (m *model) get(t *testing.T, id int) {
+	t.Helper()
+	x := m.p.Get()
+	m.gets++
+	if n := len(m.free); n > 0 {
+		m.reused++
+		if x != m.free[n-1] {
+			t.Fatalf("%s: Get returned %p, want %p, the one put last", m.at, x, m.free[n-1])
+		}
+		m.free = m.free[:n-1]
+	} else if *x != (thing{}) {
+		t.Fatalf("%s: new object is %+v", m.at, *x)
+	}
+	if slices.Contains(m.used, x) {
+		t.Fatalf("%s: Get returned an object in use", m.at)
+	}
+	x.id, x.payload = id, new([256]byte)
+	m.used = append(m.used, x)
+}
+
+func (m *model) put(t *testing.T, i int) {
+	t.Helper()
+	x := m.used[i]
+	m.used = slices.Delete(m.used, i, i+1)
+	m.p.Put(x)
+	m.puts++
+	if x.payload != nil {
+		t.Fatalf("%s: Put without Reset", m.at)
+	}
+	if len(m.free) < m.o.Cap {
+		m.free = append(m.free, x)
+	} else {
+		m.dropped++
+	}
+}
+
+func (m *model) trim(keep int) {
+	fresh := m.p.Stats().Fresh
+	if len(m.free)+fresh > keep {
+		m.dropped += uint64(fresh)
+	}
+	m.p.Trim(keep)
+	if n := len(m.free) - keep; n > 0 {
+		m.free = m.free[n:]
+		m.dropped += uint64(n)
+	}
+}
+
+// check compares the pool's figures with the model's.
+func (m *model) check(t *testing.T) {
+	t.Helper()
+	s := m.p.Stats()
+	want := Stats{
+		Gets: m.gets, Puts: m.puts, Reused: m.reused, Dropped: m.dropped,
+		Chunks:    s.Allocated / uint64(m.o.Chunk),
+		Allocated: s.Allocated, Free: len(m.free), InUse: len(m.used), Fresh: s.Fresh,
+	}
+	if s != want || s.Allocated != uint64(s.InUse+s.Free+s.Fresh)+s.Dropped {
+		t.Fatalf("%s: Stats\n got %+v\nwant %+v", m.at, s, want)
+	}
+	for _, x := range m.p.free[len(m.p.free):cap(m.p.free)] {
+		if x != nil {
+			t.Fatalf("%s: a popped slot still holds an object", m.at)
 		}
 	}
 }

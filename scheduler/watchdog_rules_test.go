@@ -35,127 +35,136 @@ type seen struct {
 // TestWatchdogRules: what is a stall, when it ends, and when to check again,
 // with a threshold of 80 ms.
 func TestWatchdogRules(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		checks []seen
-	}{
-		{"a long turn", []seen{
-			{at: 1010, turn: 5, start: 1000, next: 1070},
-			{at: 1070, turn: 5, start: 1000, next: 1080},
-			{at: 1080, turn: 5, start: 1000, stalls: 1},
-			{at: 1100, turn: 5, start: 1000, stalls: 1},
-			{at: 1200, turn: 6, start: 1150, stalls: 1, over: 150 * time.Millisecond},
-			{at: 1210, turn: 7, start: 1205, stalls: 1, over: 150 * time.Millisecond},
-		}},
-		{"exactly the threshold, at the last moment", []seen{
-			{at: 1000, turn: 5, start: 1000},
-			{at: 1079, turn: 5, start: 1000, next: 1089},
-			{at: 1089, turn: 5, start: 1000, stalls: 1},
-		}},
-		{"short turns", []seen{
-			{at: 1000, turn: 5, start: 999, next: 1069},
-			{at: 1069, turn: 90, start: 1068, next: 1138},
-			{at: 1138, turn: 200, start: 1138, next: 1208},
-		}},
-		{"turned between the two checks", []seen{
-			{at: 1070, turn: 5, start: 1000, next: 1080},
-			{at: 1080, turn: 6, start: 1075, next: 1145},
-			{at: 1145, turn: 6, start: 1075, next: 1155},
-			{at: 1154, turn: 6, start: 1075, next: 1155},
-			{at: 1155, turn: 6, start: 1075, stalls: 1},
-		}},
-		{"asleep for long", []seen{
-			{at: 1000, turn: 5, asleep: true, next: 1070},
-			{at: 9000, turn: 5, asleep: true},
-			{at: 9100, turn: 5, start: 9099, next: 9169},
-			{at: 9169, turn: 6, start: 9100},
-		}},
-		{"slept unseen, within a turn", []seen{
-			{at: 1000, turn: 5, start: 1000},
-			{at: 1080, turn: 5, start: 1079, next: 1149},
-		}},
-		{"slept unseen, when it was suspect", []seen{
-			{at: 1075, turn: 5, start: 1000, next: 1085},
-			{at: 1085, turn: 5, start: 1084, next: 1154},
-			{at: 1160, turn: 5, start: 1084, next: 1170},
-			{at: 1170, turn: 5, start: 1084, stalls: 1},
-		}},
-		{"asleep between the two checks", []seen{
-			{at: 1075, turn: 5, start: 1000, next: 1085},
-			{at: 1085, turn: 5, asleep: true},
-			{at: 1095, turn: 5, start: 1000},
-			{at: 1105, turn: 6, start: 1100},
-		}},
-		{"it ends by sleep", []seen{
-			{at: 1070, turn: 5, start: 1000},
-			{at: 1080, turn: 5, start: 1000, stalls: 1},
-			{at: 1180, turn: 6, asleep: true, stalls: 1, over: 180 * time.Millisecond},
-		}},
-		{"it ends many turns before it is seen to", []seen{
-			{at: 1070, turn: 5, start: 1000},
-			{at: 1080, turn: 5, start: 1000, stalls: 1},
-			{at: 1180, turn: 77, start: 1179, stalls: 1, over: 180 * time.Millisecond},
-		}},
-		{"two in a row", []seen{
-			{at: 1070, turn: 5, start: 1000},
-			{at: 1080, turn: 5, start: 1000, stalls: 1},
-			{at: 1170, turn: 6, start: 1100, stalls: 1, over: 100 * time.Millisecond},
-			{at: 1180, turn: 6, start: 1100, stalls: 2},
-		}},
-		{"a long one is checked less and less often", []seen{
-			{at: 1070, turn: 5, start: 1000},
-			{at: 1080, turn: 5, start: 1000, stalls: 1, next: 1090},
-			{at: 1160, turn: 5, start: 1000, stalls: 1, next: 1180},
-			{at: 9000, turn: 5, start: 1000, stalls: 1, next: 9070},
-		}},
-		{"the process was stopped", []seen{
-			{at: 1010, turn: 5, start: 1000},
-			{at: 3000, turn: 5, start: 1000, late: true, next: 3070},
-			{at: 3070, turn: 6, start: 3001, next: 3071},
-		}},
-		{"the process was stopped, and stalls", []seen{
-			{at: 1075, turn: 5, start: 1000},
-			{at: 3000, turn: 5, start: 1000, late: true, next: 3070},
-			{at: 3070, turn: 5, start: 1000, next: 3080},
-			{at: 3080, turn: 5, start: 1000, stalls: 1},
-			{at: 3200, turn: 6, start: 3100, stalls: 1, over: 100 * time.Millisecond},
-		}},
-		{"not begun", []seen{{at: 1000, turn: 0, start: 0}, {at: 9000, turn: 0, start: 0},
-			{at: 9900, turn: 0, start: 0}}},
-	} {
+	for _, c := range watchdogRules {
 		t.Run(c.name, func(t *testing.T) {
 			d, w := fakeWatchdog(t)
 			for i, l := range c.checks {
-				w.now = func() processor.Turn {
-					if l.asleep {
-						return processor.Turn{Number: l.turn, Asleep: true}
-					}
-					return processor.Turn{Number: l.turn, Start: l.start * ms}
-				}
-				if l.late {
-					d.rebaseline(l.at * ms)
-				}
-				next, _ := d.check(l.at * ms)
-				if got := int(w.stalls.Load()); got != l.stalls {
-					t.Fatalf("check %d: %d stalls, want %d", i, got, l.stalls)
-				}
-				if l.next != 0 && next != l.next*ms {
-					t.Errorf("check %d: next at %v ms, want %d", i,
-						float64(next)/float64(ms), l.next)
-				}
-				if next <= l.at*ms {
-					t.Errorf("check %d: next at once", i)
-				}
-				if l.stalls == 0 {
-					continue
-				}
-				if last := d.recent[len(d.recent)-1]; last.Over != (l.over != 0) || last.Over &&
-					last.Length != l.over {
-					t.Errorf("check %d: over %v after %v, want %v", i, last.Over,
-						last.Length, l.over)
-				}
+				l.hold(t, i, d, w)
 			}
 		})
+	}
+}
+
+// watchdogRules are what a watchdog sees of one Processor, check by check.
+var watchdogRules = []struct {
+	name   string
+	checks []seen
+}{
+	{"a long turn", []seen{
+		{at: 1010, turn: 5, start: 1000, next: 1070},
+		{at: 1070, turn: 5, start: 1000, next: 1080},
+		{at: 1080, turn: 5, start: 1000, stalls: 1},
+		{at: 1100, turn: 5, start: 1000, stalls: 1},
+		{at: 1200, turn: 6, start: 1150, stalls: 1, over: 150 * time.Millisecond},
+		{at: 1210, turn: 7, start: 1205, stalls: 1, over: 150 * time.Millisecond},
+	}},
+	{"exactly the threshold, at the last moment", []seen{
+		{at: 1000, turn: 5, start: 1000},
+		{at: 1079, turn: 5, start: 1000, next: 1089},
+		{at: 1089, turn: 5, start: 1000, stalls: 1},
+	}},
+	{"short turns", []seen{
+		{at: 1000, turn: 5, start: 999, next: 1069},
+		{at: 1069, turn: 90, start: 1068, next: 1138},
+		{at: 1138, turn: 200, start: 1138, next: 1208},
+	}},
+	{"turned between the two checks", []seen{
+		{at: 1070, turn: 5, start: 1000, next: 1080},
+		{at: 1080, turn: 6, start: 1075, next: 1145},
+		{at: 1145, turn: 6, start: 1075, next: 1155},
+		{at: 1154, turn: 6, start: 1075, next: 1155},
+		{at: 1155, turn: 6, start: 1075, stalls: 1},
+	}},
+	{"asleep for long", []seen{
+		{at: 1000, turn: 5, asleep: true, next: 1070},
+		{at: 9000, turn: 5, asleep: true},
+		{at: 9100, turn: 5, start: 9099, next: 9169},
+		{at: 9169, turn: 6, start: 9100},
+	}},
+	{"slept unseen, within a turn", []seen{
+		{at: 1000, turn: 5, start: 1000},
+		{at: 1080, turn: 5, start: 1079, next: 1149},
+	}},
+	{"slept unseen, when it was suspect", []seen{
+		{at: 1075, turn: 5, start: 1000, next: 1085},
+		{at: 1085, turn: 5, start: 1084, next: 1154},
+		{at: 1160, turn: 5, start: 1084, next: 1170},
+		{at: 1170, turn: 5, start: 1084, stalls: 1},
+	}},
+	{"asleep between the two checks", []seen{
+		{at: 1075, turn: 5, start: 1000, next: 1085},
+		{at: 1085, turn: 5, asleep: true},
+		{at: 1095, turn: 5, start: 1000},
+		{at: 1105, turn: 6, start: 1100},
+	}},
+	{"it ends by sleep", []seen{
+		{at: 1070, turn: 5, start: 1000},
+		{at: 1080, turn: 5, start: 1000, stalls: 1},
+		{at: 1180, turn: 6, asleep: true, stalls: 1, over: 180 * time.Millisecond},
+	}},
+	{"it ends many turns before it is seen to", []seen{
+		{at: 1070, turn: 5, start: 1000},
+		{at: 1080, turn: 5, start: 1000, stalls: 1},
+		{at: 1180, turn: 77, start: 1179, stalls: 1, over: 180 * time.Millisecond},
+	}},
+	{"two in a row", []seen{
+		{at: 1070, turn: 5, start: 1000},
+		{at: 1080, turn: 5, start: 1000, stalls: 1},
+		{at: 1170, turn: 6, start: 1100, stalls: 1, over: 100 * time.Millisecond},
+		{at: 1180, turn: 6, start: 1100, stalls: 2},
+	}},
+	{"a long one is checked less and less often", []seen{
+		{at: 1070, turn: 5, start: 1000},
+		{at: 1080, turn: 5, start: 1000, stalls: 1, next: 1090},
+		{at: 1160, turn: 5, start: 1000, stalls: 1, next: 1180},
+		{at: 9000, turn: 5, start: 1000, stalls: 1, next: 9070},
+	}},
+	{"the process was stopped", []seen{
+		{at: 1010, turn: 5, start: 1000},
+		{at: 3000, turn: 5, start: 1000, late: true, next: 3070},
+		{at: 3070, turn: 6, start: 3001, next: 3071},
+	}},
+	{"the process was stopped, and stalls", []seen{
+		{at: 1075, turn: 5, start: 1000},
+		{at: 3000, turn: 5, start: 1000, late: true, next: 3070},
+		{at: 3070, turn: 5, start: 1000, next: 3080},
+		{at: 3080, turn: 5, start: 1000, stalls: 1},
+		{at: 3200, turn: 6, start: 3100, stalls: 1, over: 100 * time.Millisecond},
+	}},
+	{"not begun", []seen{{at: 1000, turn: 0, start: 0}, {at: 9000, turn: 0, start: 0},
+		{at: 9900, turn: 0, start: 0}}},
+}
+
+// hold lets the watchdog make check i, and compares what it finds.
+func (l seen) hold(t *testing.T, i int, d *watchdog, w *subject) {
+	t.Helper()
+	w.now = func() processor.Turn {
+		if l.asleep {
+			return processor.Turn{Number: l.turn, Asleep: true}
+		}
+		return processor.Turn{Number: l.turn, Start: l.start * ms}
+	}
+	if l.late {
+		d.rebaseline(l.at * ms)
+	}
+	next, _ := d.check(l.at * ms)
+	if got := int(w.stalls.Load()); got != l.stalls {
+		t.Fatalf("check %d: %d stalls, want %d", i, got, l.stalls)
+	}
+	if l.next != 0 && next != l.next*ms {
+		t.Errorf("check %d: next at %v ms, want %d", i,
+			float64(next)/float64(ms), l.next)
+	}
+	if next <= l.at*ms {
+		t.Errorf("check %d: next at once", i)
+	}
+	if l.stalls == 0 {
+		return
+	}
+	if last := d.recent[len(d.recent)-1]; last.Over != (l.over != 0) || last.Over &&
+		last.Length != l.over {
+		t.Errorf("check %d: over %v after %v, want %v", i, last.Over,
+			last.Length, l.over)
 	}
 }
 
