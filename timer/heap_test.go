@@ -583,81 +583,95 @@ func seed(t *testing.T) uint64 {
 // along.
 func TestHammer(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed(t), 0))
-	var h Heap
-	var now int64
-	last := int64(math.MinInt64) // deadline of the last one to run in this Expire
-	queued := 0
-	timers := make([]Timer, 5000)
-	deadline := make([]int64, len(timers))
-	random := func() int64 {
-		switch r.IntN(4) {
-		case 0:
-			return now + 100 // ties
-		case 1:
-			return now - r.Int64N(50)
-		case 2:
-			return now + r.Int64N(100*year)
-		}
-		return now + r.Int64N(1000)
-	}
-	set := func(i int) {
-		if timers[i].pos == 0 {
-			queued++
-		}
-		deadline[i] = random()
-		h.Set(&timers[i], deadline[i])
-	}
-	cancel := func(i int) {
-		was := timers[i].pos != 0
-		if was {
-			queued--
-		}
-		if h.Cancel(&timers[i]) != was {
-			t.Fatalf("Cancel of a Timer queued %v", was)
-		}
-	}
-	for i := range timers {
-		timers[i].F = func(_ any, _ int64) {
-			queued--
-			if deadline[i] > now || deadline[i] < last {
-				t.Fatalf("ran %d after %d at %d", deadline[i], last, now)
-			}
-			last = deadline[i]
-			switch r.IntN(4) {
-			case 0:
-				set(i)
-				deadline[i] = max(deadline[i], now+1)
-			case 1:
-				j := r.IntN(len(timers))
-				set(j)
-				deadline[j] = max(deadline[j], now+1)
-			case 2:
-				cancel(r.IntN(len(timers)))
-			}
-		}
+	x := &hammered{r: r, timers: make([]Timer, 5000), deadline: make([]int64, 5000)}
+	for i := range x.timers {
+		x.timers[i].F = func(_ any, _ int64) { x.run(t, i) }
 	}
 	for op := range 100000 {
 		switch k := r.IntN(100); {
 		case k < 60:
-			set(r.IntN(len(timers)))
+			x.set(r.IntN(len(x.timers)))
 		case k < 97:
-			cancel(r.IntN(len(timers)))
+			x.cancel(t, r.IntN(len(x.timers)))
 		default:
-			now += r.Int64N(300)
-			last = math.MinInt64
+			x.now += r.Int64N(300)
+			x.last = math.MinInt64
 			limit := r.IntN(50)
-			n := h.Expire(now, limit)
-			if when, ok := h.Next(); ok && when <= now && (limit == 0 || n < limit) {
-				t.Fatalf("op %d: Expire(%d, %d) ran %d and left one for %d", op, now, limit,
+			n := x.h.Expire(x.now, limit)
+			when, ok := x.h.Next()
+			if ok && when <= x.now && (limit == 0 || n < limit) {
+				t.Fatalf("op %d: Expire(%d, %d) ran %d and left one for %d", op, x.now, limit,
 					n, when)
 			}
 		}
-		if h.Len() != queued {
-			t.Fatalf("op %d: Len %d, want %d", op, h.Len(), queued)
+		if x.h.Len() != x.queued {
+			t.Fatalf("op %d: Len %d, want %d", op, x.h.Len(), x.queued)
 		}
 		if op%500 == 0 {
-			check(t, &h)
+			check(t, &x.h)
 		}
 	}
-	check(t, &h)
+	check(t, &x.h)
+}
+
+// hammered is a heap and what should be in it.
+type hammered struct {
+	r        *rand.Rand
+	h        Heap
+	now      int64
+	last     int64 // deadline of the last one to run in this Expire
+	queued   int
+	timers   []Timer
+	deadline []int64 // of each
+}
+
+// random returns a deadline: a tie, one in the past, near, or far.
+func (x *hammered) random() int64 {
+	switch x.r.IntN(4) {
+	case 0:
+		return x.now + 100 // ties
+	case 1:
+		return x.now - x.r.Int64N(50)
+	case 2:
+		return x.now + x.r.Int64N(100*year)
+	}
+	return x.now + x.r.Int64N(1000)
+}
+
+func (x *hammered) set(i int) {
+	if x.timers[i].pos == 0 {
+		x.queued++
+	}
+	x.deadline[i] = x.random()
+	x.h.Set(&x.timers[i], x.deadline[i])
+}
+
+func (x *hammered) cancel(t *testing.T, i int) {
+	was := x.timers[i].pos != 0
+	if was {
+		x.queued--
+	}
+	if x.h.Cancel(&x.timers[i]) != was {
+		t.Fatalf("Cancel of a Timer queued %v", was)
+	}
+}
+
+// run is timer i's function: it checks the order, and may set or cancel.
+func (x *hammered) run(t *testing.T, i int) {
+	x.queued--
+	if x.deadline[i] > x.now || x.deadline[i] < x.last {
+		t.Fatalf("ran %d after %d at %d", x.deadline[i], x.last, x.now)
+	}
+	x.last = x.deadline[i]
+	switch x.r.IntN(4) {
+	case 0:
+		x.set(i)
+		x.deadline[i] = max(x.deadline[i], x.now+1)
+	case 1:
+		j := x.r.IntN(len(x.timers))
+		x.set(j)
+		x.deadline[j] = max(x.deadline[j], x.now+1)
+	case 2:
+		x.cancel(t, x.r.IntN(len(x.timers)))
+	}
 }

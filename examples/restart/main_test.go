@@ -144,50 +144,10 @@ func TestRestart(t *testing.T) {
 	if pid, err := ask(old, oldAnswers); pid != first || err != nil {
 		t.Fatal(pid, err)
 	}
-	var (
-		stop    atomic.Bool
-		served  sync.Map // process → *atomic.Int64
-		clients sync.WaitGroup
-	)
-	count := func(pid int) *atomic.Int64 {
-		n, _ := served.LoadOrStore(pid, new(atomic.Int64))
-		return n.(*atomic.Int64)
-	}
 	address := d.address
-	for range 4 {
-		clients.Add(1)
-		go func() {
-			defer clients.Done()
-			for !stop.Load() {
-				c, answers, err := dial(address)
-				if err != nil {
-					t.Errorf("refused: %v", err)
-					return
-				}
-				for range 3 {
-					pid, err := ask(c, answers)
-					if err != nil {
-						t.Errorf("cut: %v", err)
-						c.Close()
-						return
-					}
-					count(pid).Add(1)
-				}
-				c.Close()
-			}
-		}()
-	}
-	defer clients.Wait()
-	defer stop.Store(true)
-	serves := func(pid int) {
-		t.Helper()
-		for end := time.Now().Add(limit); count(pid).Load() < 100; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) || t.Failed() {
-				t.Fatalf("process %d does not serve", pid)
-			}
-		}
-	}
-	serves(first)
+	clients := startClients(t, address)
+	defer clients.end()
+	clients.serves(t, first)
 	for range 2 {
 		before := d.last
 		d.signal(t, syscall.SIGHUP)
@@ -196,28 +156,90 @@ func TestRestart(t *testing.T) {
 			t.Errorf("process %d on %s follows process %d on %s", d.last, d.address, before,
 				address)
 		}
-		serves(d.last)
+		clients.serves(t, d.last)
 	}
 	if pid, err := ask(old, oldAnswers); pid != first || err != nil {
 		t.Errorf("the connection from before the restarts: process %d, %v, want %d", pid,
 			err, first)
 	}
 	old.Close()
-	stop.Store(true)
-	clients.Wait()
+	clients.end()
 	d.signal(t, syscall.SIGTERM)
 	d.gone(t)
-	// Another process that gets the port next may listen for a while.
+	awaitRefusal(t, address)
+}
+
+// awaitRefusal waits until no process listens any more. Another process that
+// gets the port next may do so for a while.
+func awaitRefusal(t *testing.T, address string) {
+	t.Helper()
 	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
 		c, _, err := dial(address)
 		if err != nil {
-			break
+			return
 		}
 		c.Close()
 		if time.Now().After(end) {
-			t.Fatal("somebody still listens")
+			t.Fatal("a process still listens")
 		}
 	}
+}
+
+// clients connect again and again, and count which process answers.
+type clients struct {
+	stop   atomic.Bool
+	served sync.Map // process → *atomic.Int64
+	all    sync.WaitGroup
+}
+
+func startClients(t *testing.T, address string) *clients {
+	c := new(clients)
+	for range 4 {
+		c.all.Go(func() {
+			for !c.stop.Load() && c.once(t, address) {
+			}
+		})
+	}
+	return c
+}
+
+// once asks three times over one connection. It returns false on an error.
+func (c *clients) once(t *testing.T, address string) bool {
+	conn, answers, err := dial(address)
+	if err != nil {
+		t.Errorf("refused: %v", err)
+		return false
+	}
+	defer conn.Close()
+	for range 3 {
+		pid, err := ask(conn, answers)
+		if err != nil {
+			t.Errorf("cut: %v", err)
+			return false
+		}
+		c.count(pid).Add(1)
+	}
+	return true
+}
+
+func (c *clients) count(pid int) *atomic.Int64 {
+	n, _ := c.served.LoadOrStore(pid, new(atomic.Int64))
+	return n.(*atomic.Int64)
+}
+
+// serves waits until a process has answered a hundred times.
+func (c *clients) serves(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(limit); c.count(pid).Load() < 100; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) || t.Failed() {
+			t.Fatalf("process %d does not serve", pid)
+		}
+	}
+}
+
+func (c *clients) end() {
+	c.stop.Store(true)
+	c.all.Wait()
 }
 
 // TestRestartFails: a new version that does not get ready changes nothing.
