@@ -60,9 +60,9 @@ func quiet(c *channel.Chan[time.Time]) bool {
 	return !done
 }
 
-// TestTimerComes: after its time and not before, once, for each way to receive.
-func TestTimerComes(t *testing.T) {
-	ways := map[string]func(c *channel.Chan[time.Time]) time.Time{
+// waysToReceive are the ways to receive from a Timer's channel.
+func waysToReceive(t *testing.T) map[string]func(*channel.Chan[time.Time]) time.Time {
+	return map[string]func(c *channel.Chan[time.Time]) time.Time{
 		"Recv": func(c *channel.Chan[time.Time]) time.Time {
 			at, ok := c.Recv()
 			if !ok {
@@ -113,6 +113,11 @@ func TestTimerComes(t *testing.T) {
 			return at
 		},
 	}
+}
+
+// TestTimerComes: after its time and not before, once, for each way to receive.
+func TestTimerComes(t *testing.T) {
+	ways := waysToReceive(t)
 	everywhere(t, func(t *testing.T) {
 		for name, receive := range ways {
 			for _, d := range []time.Duration{math.MinInt64, -1, 0, 1, time.Microsecond,

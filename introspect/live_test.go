@@ -94,6 +94,22 @@ func TestLive(t *testing.T) {
 		list = getJSON[Coroutines](t, h, "/coroutines.json?state=waiting&sort=name")
 		return len(list.Coroutines) == 3
 	})
+	checkLive(t, h, list)
+	sockets := getJSON[Sockets](t, h, "/sockets.json")
+	if len(sockets.Sockets) != 1 || sockets.Sockets[0].Local != address ||
+		sockets.Sockets[0].Kind != "listener" ||
+		sockets.Sockets[0].ReadWaiter != list.Coroutines[0].ID {
+		t.Errorf("sockets: %+v, want one at %s for which %d waits", sockets, address,
+			list.Coroutines[0].ID)
+	}
+	checkStack(t, h, list.Coroutines[1].ID)
+	checkOverview(t, h)
+}
+
+// checkLive checks the list of TestLive's coroutines, by name, and two choices
+// from it.
+func checkLive(t *testing.T, h http.Handler, list *Coroutines) {
+	t.Helper()
 	for i, want := range []Coroutine{
 		{Name: "listener", Reason: "accept", Processor: 1}, {Name: "receiver", Reason: "channel"},
 		{Name: "sleeper", Reason: "sleep"},
@@ -117,22 +133,25 @@ func TestLive(t *testing.T) {
 		!strings.HasPrefix(g.Groups[0].Key, "introspect/live_test.go:") {
 		t.Errorf("by site: %+v", g.Groups)
 	}
-	sockets := getJSON[Sockets](t, h, "/sockets.json")
-	if len(sockets.Sockets) != 1 || sockets.Sockets[0].Local != address ||
-		sockets.Sockets[0].Kind != "listener" ||
-		sockets.Sockets[0].ReadWaiter != list.Coroutines[0].ID {
-		t.Errorf("sockets: %+v, want one at %s for which %d waits", sockets, address,
-			list.Coroutines[0].ID)
-	}
+}
+
+// checkStack checks the stack of TestLive's receiver.
+func checkStack(t *testing.T, h http.Handler, id uint64) {
+	t.Helper()
 	var one *Coroutine
 	eventually(t, "the receiver's thread tells its stack in time", func() bool {
 		one = getJSON[Coroutine](t, h, fmt.Sprintf("/coroutine.json?id=%d&stack=1",
-			list.Coroutines[1].ID))
+			id))
 		return !strings.HasPrefix(one.StackError, "busy")
 	})
 	if !strings.Contains(one.Stack, "channel.") || one.StackError != "" {
 		t.Errorf("the receiver's stack: %q, %s", one.Stack, one.StackError)
 	}
+}
+
+// checkOverview checks the front page as TestLive leaves it.
+func checkOverview(t *testing.T, h http.Handler) {
+	t.Helper()
 	var o *Overview
 	eventually(t, "the sleeper's timer is counted, which is when the next turn begins",
 		func() bool {
