@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/scheduler"
 )
 
 // tryServers are the servers of "serve NAME", to try load with: what each does
@@ -62,13 +63,24 @@ func runServeTry(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	}
 	listen, start := net.Listen, func(f func()) error { go f(); return nil }
 	if *on == "netco" {
+		s, err := scheduler.New(scheduler.Options{})
+		if err != nil {
+			return err
+		}
+		if err := s.Start(); err != nil {
+			return err
+		}
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		defer s.Shutdown(over) // so connections end at once
 		listen = netco.Listen
-		start = func(f func()) error { _, err := netco.Go(f); return err }
+		start = func(f func()) error { _, err := s.Go(scheduler.NewSpawn(f)); return err }
 	}
 	ln, err := listen("tcp", *addr)
 	if err != nil {
 		return err
 	}
+	defer ln.Close()
 	defer context.AfterFunc(ctx, func() { ln.Close() })()
 	fmt.Fprintf(stderr, "serving %s on %s at %s\n", args[0], *on, ln.Addr())
 	ended := make(chan error, 1)

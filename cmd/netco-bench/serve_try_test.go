@@ -27,7 +27,7 @@ func TestServeTry(t *testing.T) {
 				}()
 				args := append([]string{c.scheme + "://" + addr + "/", "-n", "200", "-c", "3", "-max", "errors=0"}, strings.Fields(c.flags)...)
 				code, out, errs := runLoadArgs(t, args...)
-				for end := time.Now().Add(time.Minute); code == exitFailed && strings.Contains(errs, "refused") && time.Now().Before(end); {
+				for end := time.Now().Add(time.Minute); code == exitFailed && strings.Contains(errs, "refused") && len(ended) == 0 && time.Now().Before(end); {
 					time.Sleep(10 * time.Millisecond) // it does not listen yet
 					code, out, errs = runLoadArgs(t, args...)
 				}
