@@ -24,6 +24,10 @@ type entry struct {
 type conn struct {
 	w        *worker
 	codec    codec
+	ws       *wsCodec // codec, if it is that
+	pipeline int      // Config.Pipeline
+	big      bool     // plan.big
+	udp      bool
 	d        *dialed // nil between two connections
 	inFlight ring[entry]
 	pending  []byte // of an answer, to be parsed again with more behind it
@@ -240,8 +244,7 @@ func (c *conn) step() error {
 // until one is due.
 func (c *conn) fill() (due int, err error) {
 	w := c.w
-	pipeline := w.g.cfg.Pipeline
-	if c.inFlight.count >= pipeline || c.allowed <= 0 {
+	if c.inFlight.count >= c.pipeline || c.allowed <= 0 {
 		return 0, nil
 	}
 	// A closed loop sends when an answer has come, and need not ask again.
@@ -249,7 +252,7 @@ func (c *conn) fill() (due int, err error) {
 	if w.schedule != nil || now == 0 {
 		now = clock.Now()
 	}
-	for c.inFlight.count < pipeline && c.allowed > 0 {
+	for c.inFlight.count < c.pipeline && c.allowed > 0 {
 		if w.schedule == nil {
 			if !w.more(now) {
 				break
@@ -285,13 +288,13 @@ func (c *conn) fill() (due int, err error) {
 // send writes k requests.
 func (c *conn) send(k int) error {
 	switch {
-	case c.w.plan.big:
+	case c.big:
 		c.queued += k
 		if !c.writing {
 			c.writing = c.w.fork(c.write)
 		}
 		return c.writeErr
-	case c.w.g.cfg.Target.Network == "udp":
+	case c.udp:
 		for range k {
 			if err := c.writeOut(c.codec.requests(1)); err != nil {
 				return err
@@ -349,7 +352,7 @@ func (c *conn) receive() error {
 
 // arm sets the read deadline to when the next request is due.
 func (c *conn) arm() error {
-	wanted := c.next != none && c.inFlight.count < c.w.g.cfg.Pipeline && c.allowed > 0
+	wanted := c.next != none && c.inFlight.count < c.pipeline && c.allowed > 0
 	if !wanted && !c.armed || c.expired {
 		return nil
 	}
@@ -412,7 +415,7 @@ func (c *conn) take(b []byte) error {
 		}
 		b = b[n:]
 		if v == 0 {
-			if w.g.cfg.Target.Network == "udp" {
+			if c.udp {
 				return wrongf("a datagram of another length")
 			}
 			break
@@ -429,20 +432,19 @@ func (c *conn) take(b []byte) error {
 	switch {
 	case len(b) > maxUnparsed:
 		return wrongf("a head or line of more than %d bytes", maxUnparsed)
-	case w.g.cfg.Target.Network == "udp" && len(b) > 0:
+	case c.udp && len(b) > 0:
 		return wrongf("a datagram of another length")
 	}
 	c.pending = append(c.pending[:0], b...)
-	return c.pong()
+	if c.ws != nil && len(c.ws.pongs) > 0 && !c.writing {
+		return c.pong()
+	}
+	return nil
 }
 
 // pong answers pings of WebSocket.
 func (c *conn) pong() error {
-	ws, ok := c.codec.(*wsCodec)
-	if !ok || len(ws.pongs) == 0 || c.writing {
-		return nil
-	}
-	err := c.writeOut(ws.pongs)
-	ws.pongs = ws.pongs[:0]
+	err := c.writeOut(c.ws.pongs)
+	c.ws.pongs = c.ws.pongs[:0]
 	return err
 }

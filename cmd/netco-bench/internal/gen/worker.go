@@ -74,7 +74,8 @@ func newWorker(g *Gen, index int) *worker {
 	w.rng = rand.New(rand.NewPCG(cfg.Seed+1, uint64(index)))
 	share := func(n int) int { return (index+1)*n/cfg.Threads - index*n/cfg.Threads }
 	for range share(cfg.Connections) {
-		c := &conn{w: w, codec: w.plan.codec(w), next: none}
+		c := &conn{w: w, codec: w.plan.codec(w), pipeline: cfg.Pipeline, big: w.plan.big, udp: cfg.Target.Network == "udp", next: none}
+		c.ws, _ = c.codec.(*wsCodec)
 		c.inFlight.items = make([]entry, cfg.Pipeline)
 		if cfg.Target.Network == "tcp" && (cfg.Target.TLS || share(cfg.Connections) <= ownBuffers) {
 			c.buf = make([]byte, ownBuffer)
