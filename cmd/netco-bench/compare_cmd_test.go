@@ -271,3 +271,39 @@ func TestDialable(t *testing.T) {
 		}
 	}
 }
+
+// TestWithLoad runs compare and sweep on the load generator itself, and on
+// servers of netco-bench.
+func TestWithLoad(t *testing.T) {
+	t.Chdir(t.TempDir())
+	address := freeAddr(t)
+	server := func(on string) string {
+		return testenv.Must(os.Executable()) + " serve echo -on " + on + " -addr " + address
+	}
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"compare", "-a", server("net"), "-b", server("netco"), "-names", "net,netco", "tcp://" + address,
+		"-c", "4", "-d", "100ms", "-rounds", "2", "-json", "c.json", "-report", "c.html"}, &stdout, &stderr)
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, &stderr)
+	}
+	for _, side := range testenv.Must(readSaved("c.json")).compare.Comparisons[0].Sides {
+		for _, r := range side.Rounds {
+			if r.Totals.Requests == 0 || r.Options.Connections != 4 || r.Server == nil || r.Server.User+r.Server.System == 0 {
+				t.Errorf("%s: %d requests, server %+v", side.Name, r.Totals.Requests, r.Server)
+			}
+		}
+	}
+	url := echoURL(t)
+	code = run(t.Context(), []string{"sweep", url, "-c", "4", "-d", "100ms", "-halve", "0", "-knee", "1.01", "-json", "s.json", "-report", "s.html"}, &stdout, &stderr)
+	if s := testenv.Must(readSaved("s.json")).sweep; code != exitOK || len(s.Steps) == 0 || s.Steps[0].Result.Options.Rate != s.Steps[0].Rate {
+		t.Errorf("exit code %d, %d steps: %s", code, len(s.Steps), &stderr)
+	}
+	if code, _, errs := runLoadArgs(t, url, "-n", "10", "-report", "l.html"); code != exitOK {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	for name, want := range map[string]string{"c.html": "netco is", "s.html": "Answered by rate", "l.html": "Latency by percentile"} {
+		if page := testenv.Must(os.ReadFile(name)); !strings.Contains(string(page), want) {
+			t.Errorf("%s: no %q", name, want)
+		}
+	}
+}

@@ -152,8 +152,3 @@ func (cfg *loadConfig) writeFiles(r *result.Result) error {
 	}
 	return nil
 }
-
-// writeReport makes the page of -report, where the program has that.
-var writeReport = func(string, *result.Result) error {
-	return usagef("-report: this build has no report")
-}

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		playPart(os.Args[1:])
 	}
-	roles := []string{"serve", "serve-proxy", "within", "busy", "echo", "hold"}
+	roles := []string{"serve", "serve-proxy", "within", "busy", "echo", "hold", "load"}
 	if len(os.Args) > 1 && slices.Contains(roles, os.Args[1]) {
 		os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 	}
