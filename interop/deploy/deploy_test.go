@@ -4,10 +4,14 @@ package deploy_test
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	batch "k8s.io/api/batch/v1"
@@ -142,6 +146,54 @@ func TestStrict(t *testing.T) {
 	for _, wrong := range []string{"spec: {completionMod: Indexed}", "spec: {completions: four}", "spec: {}\nspec: {}"} {
 		if err := yaml.UnmarshalStrict([]byte(wrong), &batch.Job{}); err == nil {
 			t.Errorf("%s: no error", wrong)
+		}
+	}
+}
+
+// build returns a folder with the program netco-bench.
+func build(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.Command("go", "build", "-o", dir, "./cmd/netco-bench")
+	cmd.Dir = "../.."
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return dir
+}
+
+// TestRun does what the Jobs do, with a server on this machine and little load:
+// two pods at once, and what adds them up.
+func TestRun(t *testing.T) {
+	m, program, results := read(t), build(t), t.TempDir()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("fine")) }))
+	defer server.Close()
+	var pods sync.WaitGroup
+	for _, index := range []string{"0", "1"} {
+		args := slices.Clone(m.jobs["netco-bench-load"].Spec.Template.Spec.Containers[0].Args)
+		for i, arg := range args {
+			if strings.HasPrefix(arg, "http://") {
+				args[i] = server.URL
+			}
+			args[i] = strings.NewReplacer("$(JOB_COMPLETION_INDEX)", index, "/results", results).Replace(args[i])
+		}
+		pods.Go(func() {
+			cmd := exec.Command(filepath.Join(program, "netco-bench"), append(args, "-c=2", "-rate=50", "-d=500ms", "-warmup=10ms")...)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%q: %v: %s", args, err, out)
+			}
+		})
+	}
+	pods.Wait()
+	c := m.jobs["netco-bench-merge"].Spec.Template.Spec.Containers[0]
+	cmd := exec.Command(c.Command[0], append(c.Command[1:], strings.ReplaceAll(c.Args[0], "/results", results))...)
+	cmd.Env = append(os.Environ(), "PATH="+program+":"+os.Getenv("PATH"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for file, want := range map[string]string{"result.json": `"merged": 2`, "report.html": "<!DOCTYPE html>"} {
+		if text, err := os.ReadFile(filepath.Join(results, "all", file)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v, no %q", file, err, want)
 		}
 	}
 }
