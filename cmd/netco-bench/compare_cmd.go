@@ -216,7 +216,7 @@ func (c *compareFlags) titleOf(names []string) string {
 	if c.title != "" {
 		return c.title
 	}
-	return strings.Join(names, " and ")
+	return strings.Join(names, ", ")
 }
 
 // readFiles compares saved results: of each argument the files, one a round, or

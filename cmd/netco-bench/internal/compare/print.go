@@ -85,8 +85,11 @@ func (c *Comparison) markdownCell(side int, f figure.Figure) string {
 		return text
 	}
 	ratio := figure.Ratio(r.Ratio.Median)
-	if o := r.Outcome(); o == Better || o == Worse {
+	switch o := r.Outcome(); o {
+	case Better, Worse:
 		ratio = "**" + ratio + "** " + string(o)
+	case Same:
+		ratio += " " + string(o)
 	}
 	return text + " " + ratio
 }

@@ -90,16 +90,16 @@ const frame = `<!DOCTYPE html><meta name="color-scheme" content="light dark"><li
 // nothing is wider than the window, be it a phone's.
 func TestBrowser(t *testing.T) {
 	testenv.NeedBrowser(t)
-	checkInBrowser(t, "sample", sample())
+	checkInBrowser(t, "sample", sample(), 1280, 390)
 	if !testenv.Full() {
 		return
 	}
 	for name, c := range pages() {
-		checkInBrowser(t, name, c.page)
+		checkInBrowser(t, name, c.page, 390)
 	}
 }
 
-func checkInBrowser(t *testing.T, name string, p Page) {
+func checkInBrowser(t *testing.T, name string, p Page, widths ...int) {
 	t.Helper()
 	dir := t.TempDir()
 	testenv.OK(t, os.WriteFile(filepath.Join(dir, "page.html"), []byte(write(t, p)+probe), 0o600))
@@ -112,7 +112,7 @@ func checkInBrowser(t *testing.T, name string, p Page) {
 		}
 	}
 	file := filepath.Join(dir, "frame.html")
-	for _, width := range []int{1280, 390} {
+	for _, width := range widths {
 		testenv.OK(t, os.WriteFile(file, fmt.Appendf(nil, frame, width), 0o600))
 		for scheme, flag := range map[string]string{"dark": "0", "light": "1"} {
 			dom, log := testenv.Browser(t, "file://"+file, "--dump-dom", "--virtual-time-budget=2000",

@@ -104,7 +104,7 @@ func pages() map[string]struct {
 			[]string{"second: The run was interrupted", "p99 over time", "<th scope=\"col\">second</th>", `"name":"second"`},
 			[]string{"Requests a second<", "sent late</th>"}},
 		"comparison": {Page{Title: "comparison", Sections: Comparisons(sampleComparison())},
-			[]string{"netco beside net", "Beside net; coloured", "class=\"good\">better", "no difference shown", "× 2.0",
+			[]string{"netco beside net", "Beside net; coloured", "class=\"good\">better", "no difference shown", "×2.00\u00a0(2.00\u2060–", "), no difference shown</small>",
 				"short ended in round 2: gone", "requests/s by round", "↑ higher is better", "AMD EPYC"},
 			[]string{"class=\"bad\""}},
 		"sweep": {Page{Title: "sweep", Sections: Sweeps([]string{"x"}, sampleSweep())},

@@ -70,6 +70,9 @@ func comparisonTable(c *compare.Comparison, side int) Table {
 
 var tone = map[compare.Outcome]string{compare.Better: "good", compare.Worse: "bad", compare.Same: "quiet wrap", compare.Unknown: "quiet wrap"}
 
+// joined is a dash at which no line breaks.
+const joined = "\u2060–\u2060"
+
 // sidesTable shows more than two sides: below each median stands its ratio to
 // the first side's, and its colour is the outcome.
 func sidesTable(c *compare.Comparison) Table {
@@ -83,9 +86,12 @@ func sidesTable(c *compare.Comparison) Table {
 			r := c.Row(i, f)
 			cell := Cell{Text: f.Write(r.Side.Median), Hint: compare.Spread(r.Side)}
 			if i > 0 {
-				cell.Hint = strings.TrimSpace("× " + figure.Ratio(r.Ratio.Median) + " " + r.Interval())
-				if o := r.Outcome(); o == compare.Better || o == compare.Worse {
-					cell.Tone, cell.Hint = tone[o], cell.Hint+" "+string(o)
+				cell.Hint = "×" + figure.Ratio(r.Ratio.Median)
+				if o := r.Outcome(); o != compare.Unknown {
+					cell.Hint += "\u00a0(" + strings.ReplaceAll(r.Interval(), "–", joined) + "), " + string(o)
+					if o != compare.Same {
+						cell.Tone = tone[o]
+					}
 				}
 			}
 			row = append(row, cell)
