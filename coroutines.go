@@ -102,8 +102,8 @@ func AddHooks(h Hooks) (remove func()) { return coroutine.AddHooks(h) }
 
 // Info is what a coroutine was doing when [Range] or [Find] came by.
 type Info struct {
-	ID       uint64
-	Name     string
+	ID       uint64        // the number that Handle.ID returns
+	Name     string        // of GoNamed or SetName; ""
 	State    string        // ready, running or waiting
 	WaitsFor string        // "data to read", "a lock"; "" unless it waits
 	For      time.Duration // in that state, as of the start of its Processor's turn; 0 if not known

@@ -47,6 +47,7 @@ const defaultGrace = 10 * time.Second
 // SignalError is what begins the end when a signal has come.
 type SignalError struct{ Signal os.Signal }
 
+// Error names the signal.
 func (e *SignalError) Error() string { return "netco: " + e.Signal.String() }
 
 var errMainEnded = errors.New("netco: main has panicked or called Goexit")

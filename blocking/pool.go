@@ -150,7 +150,7 @@ func (p *Pool) forget(c *call, runs bool) {
 // Stats is what a pool is doing at some moment, and has done. Functions that
 // were run in place are not in it.
 type Stats struct {
-	Limit     int
+	Limit     int    // how many functions run at once at most, see SetLimit
 	Workers   int    // goroutines: Idle and Running
 	Idle      int    // of them, those with nothing to do
 	Running   int    // of them, those with a function, whether or not its caller still waits

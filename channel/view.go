@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Sender is the sending side of a *Chan[T].
+// Sender is the sending side of a *Chan[T], whose methods of the same names say
+// what these do.
 type Sender[T any] interface {
 	Send(v T)
 	TrySend(v T) bool
@@ -18,7 +19,8 @@ type Sender[T any] interface {
 	SendCase(v T) Case
 }
 
-// Receiver is the receiving side of a *Chan[T].
+// Receiver is the receiving side of a *Chan[T], whose methods of the same names
+// say what these do.
 type Receiver[T any] interface {
 	Recv() (v T, ok bool)
 	TryRecv() (v T, ok, done bool)

@@ -4,9 +4,9 @@ import "time"
 
 // Overview is what the page "" or "overview" shows, as JSON.
 type Overview struct {
-	Time     time.Time `json:"time"`
-	Phase    string    `json:"phase"` // "new", "running", "draining", "stopping", "stopped"
-	UptimeNs int64     `json:"uptime_ns"`
+	Time     time.Time `json:"time"`      // of the answer
+	Phase    string    `json:"phase"`     // "new", "running", "draining", "stopping", "stopped"
+	UptimeNs int64     `json:"uptime_ns"` // of the longest running Processor
 	PID      int       `json:"pid"`
 
 	// The main module and its version, "" if the program was built without.
@@ -17,8 +17,8 @@ type Overview struct {
 	BackendReason string `json:"backend_reason"`
 	LogLevel      string `json:"log_level,omitempty"` // if Options.AllowLogLevel is set
 
-	Processors []Processor `json:"processors"`
-	Coroutines Counts      `json:"coroutines"`
+	Processors []Processor `json:"processors"` // by index
+	Coroutines Counts      `json:"coroutines"` // of all Processors
 	// Coroutines not started because of Options.MaxCoroutines.
 	Refused  uint64    `json:"refused"`
 	Stalls   []Stall   `json:"stalls"`   // the last few, the latest first
@@ -29,7 +29,7 @@ type Overview struct {
 
 // Counts are coroutines by state.
 type Counts struct {
-	Live uint64 `json:"live"`
+	Live uint64 `json:"live"` // that have started and not ended
 	// Of them or on their way: not in a run queue yet.
 	Submitted int               `json:"submitted"`
 	Ready     uint64            `json:"ready"`
@@ -42,20 +42,20 @@ type Counts struct {
 
 // Processor runs coroutines, one at a time.
 type Processor struct {
-	Index   int    `json:"index"`
-	Tid     int    `json:"tid"`   // of its own thread; 0 without Options.LockThreads
-	State   string `json:"state"` // "asleep", "busy", "stalled", "not started"
-	Current uint64 `json:"current"`
-	Active  bool   `json:"active"` // it is given new work, see scheduler.Options.MinActive
+	Index   int    `json:"index"`   // from 0
+	Tid     int    `json:"tid"`     // of its own thread; 0 without Options.LockThreads
+	State   string `json:"state"`   // "asleep", "busy", "stalled", "not started"
+	Current uint64 `json:"current"` // the id of the coroutine that runs, 0 for none
+	Active  bool   `json:"active"`  // it is given new work, see scheduler.Options.MinActive
 
 	Live      uint64 `json:"live"`      // coroutines
 	Queued    uint64 `json:"queued"`    // of them, ready when the last turn began
 	Inbox     int    `json:"inbox"`     // wakes from other threads that it has not seen yet
 	Submitted int    `json:"submitted"` // coroutines given to it and not yet in its run queue
-	FDs       int    `json:"fds"`
-	Timers    uint64 `json:"timers"`
-	Spawned   uint64 `json:"spawned"`
-	Moved     uint64 `json:"moved"` // coroutines and idle connections, to this one
+	FDs       int    `json:"fds"`       // registered with its epoll instance
+	Timers    uint64 `json:"timers"`    // pending
+	Spawned   uint64 `json:"spawned"`   // coroutines it has started, since the start as all below
+	Moved     uint64 `json:"moved"`     // coroutines and idle connections, to this one
 	Turns     uint64 `json:"turns"`
 	Sleeps    uint64 `json:"sleeps"`
 	BytesIn   uint64 `json:"bytes_in"`
@@ -74,7 +74,7 @@ type Processor struct {
 	TurnMax int64   `json:"turn_max_ns"`
 	Stalls  uint64  `json:"stalls"`
 
-	History []Slice `json:"history"`
+	History []Slice `json:"history"` // the last minutes
 }
 
 // Slice is a part of a Processor's last minutes, five seconds long.
@@ -89,13 +89,13 @@ type Slice struct {
 
 // Deadlock describes coroutines of which none can go on.
 type Deadlock struct {
-	Count      uint64      `json:"count"`
+	Count      uint64      `json:"count"`      // of all such coroutines
 	Coroutines []Coroutine `json:"coroutines"` // some of them, by id
 }
 
 // Coroutine is a coroutine that has started.
 type Coroutine struct {
-	ID    uint64 `json:"id"`
+	ID    uint64 `json:"id"`    // see Handle.ID of package scheduler
 	Name  string `json:"name"`  // cut to 1 KiB
 	State string `json:"state"` // "ready", "running", "waiting", "outside"
 	// What kind of thing it waits for: "read", "lock", "channel"; "" if it does
@@ -125,13 +125,13 @@ type List struct {
 // Coroutines is what the page "coroutines" shows, as JSON.
 type Coroutines struct {
 	List
-	Coroutines []Coroutine `json:"coroutines"`
+	Coroutines []Coroutine `json:"coroutines"` // the rows of this page
 }
 
 // Groups is what the page "coroutines" with the parameter group shows, as JSON.
 type Groups struct {
-	By      string  `json:"by"`
-	Seen    uint64  `json:"seen"`
+	By      string  `json:"by"`   // what they have in common: the parameter group
+	Seen    uint64  `json:"seen"` // this and what follows is as in List
 	Matched uint64  `json:"matched"`
 	Partial bool    `json:"partial"`
 	Groups  []Group `json:"groups"` // the largest first
@@ -142,9 +142,9 @@ type Groups struct {
 
 // Group is a number of coroutines that have something in common.
 type Group struct {
-	Key     string            `json:"key"`
-	Count   uint64            `json:"count"`
-	Ready   uint64            `json:"ready"`
+	Key     string            `json:"key"`   // what they have in common
+	Count   uint64            `json:"count"` // of all of them
+	Ready   uint64            `json:"ready"` // this and what follows is as in Counts
 	Running uint64            `json:"running"`
 	Waiting uint64            `json:"waiting"`
 	Outside uint64            `json:"outside"`
@@ -156,12 +156,12 @@ type Group struct {
 // Sockets is what the page "sockets" shows, as JSON.
 type Sockets struct {
 	List
-	Sockets []Socket `json:"sockets"`
+	Sockets []Socket `json:"sockets"` // the rows of this page
 }
 
 // Socket is a socket that is registered with a Processor.
 type Socket struct {
-	FD int `json:"fd"`
+	FD int `json:"fd"` // its number in this process
 	// "listener", "connection"; "idle": a Server's connection that holds no
 	// coroutine.
 	Kind        string `json:"kind"`
@@ -175,16 +175,16 @@ type Socket struct {
 
 // Timers is what the page "timers" shows, as JSON.
 type Timers struct {
-	Processors []ProcessorTimers `json:"processors"`
+	Processors []ProcessorTimers `json:"processors"` // by index
 }
 
 // ProcessorTimers are one Processor's, and how late they fired since its start.
 type ProcessorTimers struct {
-	Processor int    `json:"processor"`
-	Pending   uint64 `json:"pending"`
-	Fired     uint64 `json:"fired"`
-	MeanNs    int64  `json:"mean_ns"`
-	P50Ns     int64  `json:"p50_ns"` // upper bounds, good to a fifth
+	Processor int    `json:"processor"` // its index
+	Pending   uint64 `json:"pending"`   // timers that have not fired
+	Fired     uint64 `json:"fired"`     // since its start
+	MeanNs    int64  `json:"mean_ns"`   // by how much they fired late, as all below
+	P50Ns     int64  `json:"p50_ns"`    // upper bounds, good to a fifth
 	P90Ns     int64  `json:"p90_ns"`
 	P99Ns     int64  `json:"p99_ns"`
 	P999Ns    int64  `json:"p999_ns"`
@@ -210,10 +210,10 @@ type Handoff struct {
 
 // Stall describes a Processor that was held up.
 type Stall struct {
-	Processor int       `json:"processor"`
+	Processor int       `json:"processor"` // its index
 	Began     time.Time `json:"began"`
-	LengthNs  int64     `json:"length_ns"`
-	Over      bool      `json:"over"`
+	LengthNs  int64     `json:"length_ns"` // so far, unless it is over
+	Over      bool      `json:"over"`      // it makes turns again
 	Coroutine uint64    `json:"coroutine"` // 0: none ran
 	Name      string    `json:"name"`
 	Site      string    `json:"site"`
@@ -224,10 +224,10 @@ type Stall struct {
 
 // LogLevel is what the page "loglevel" shows, as JSON, and takes in a PUT.
 type LogLevel struct {
-	Level string `json:"level"`
+	Level string `json:"level"` // as zap names it: "debug", "info", "warn", "error"
 }
 
 // Failure is the JSON of every answer whose status is not 200.
 type Failure struct {
-	Error string `json:"error"`
+	Error string `json:"error"` // what was wrong, for a reader
 }

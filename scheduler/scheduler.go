@@ -192,7 +192,7 @@ type Handle = coroutine.Handle
 
 // Spawn is what to start as a coroutine.
 type Spawn struct {
-	Fn   func()
+	Fn   func()  // what the coroutine runs
 	Name string  // may be ""
 	Site uintptr // the program counter of what starts it, as coroutine listings show it; or 0
 }
