@@ -53,7 +53,8 @@ func Run(o Options, out io.Writer) error {
 	if err := p.require(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d imports of net and %d go statements changed, in %d files\n", p.imports, p.statements, len(p.edits))
+	fmt.Fprintf(out, "%d imports of net and %d go statements changed, in %d files\n",
+		p.imports, p.statements, len(p.edits))
 	report(out, "left on package net, since another module takes or returns its types", p.leaks)
 	report(out, "go statements left, since they serve no connection for certain (lines before the port)", p.left)
 	report(out, "a coroutine that is refused panics; decide what is to happen (lines before the port)", p.panics)

@@ -203,7 +203,8 @@ func (c *channels) textOf(ch ast.Expr) string {
 			return ""
 		}
 		for _, spec := range f.Imports {
-			if name := c.TypesInfo.PkgNameOf(spec); name != nil && name.Imported() == other && name.Name() != "." {
+			name := c.TypesInfo.PkgNameOf(spec)
+			if name != nil && name.Imported() == other && name.Name() != "." {
 				return name.Name()
 			}
 		}
@@ -286,7 +287,8 @@ func (c *channels) keepAllIn(n ast.Node, _ *types.TypeName) {
 
 // toInterface keeps a channel that becomes a value of an interface.
 func (c *channels) toInterface(to types.Type, x ast.Expr) {
-	if from := c.TypesInfo.TypeOf(x); to != nil && from != nil && types.IsInterface(to) && !types.IsInterface(from) {
+	from := c.TypesInfo.TypeOf(x)
+	if to != nil && from != nil && types.IsInterface(to) && !types.IsInterface(from) {
 		c.keep(from)
 	}
 }
@@ -313,7 +315,8 @@ func (c *channels) checkCall(call *ast.CallExpr) {
 		}
 		return
 	case tv.IsBuiltin():
-		if id, ok := ast.Unparen(call.Fun).(*ast.Ident); ok && id.Name == "print" || id.Name == "println" {
+		id, ok := ast.Unparen(call.Fun).(*ast.Ident)
+		if !ok || id.Name == "print" || id.Name == "println" { // or one of package unsafe
 			for _, a := range call.Args {
 				c.keep(c.TypesInfo.TypeOf(a))
 			}
@@ -326,7 +329,8 @@ func (c *channels) checkCall(call *ast.CallExpr) {
 	}
 	for i, a := range call.Args {
 		to := sig.Params().At(min(i, sig.Params().Len()-1)).Type()
-		if s, ok := to.(*types.Slice); ok && sig.Variadic() && i >= sig.Params().Len()-1 && !call.Ellipsis.IsValid() {
+		rest := sig.Variadic() && i >= sig.Params().Len()-1 && !call.Ellipsis.IsValid()
+		if s, ok := to.(*types.Slice); ok && rest {
 			to = s.Elem()
 		}
 		c.toInterface(to, a)
@@ -360,7 +364,7 @@ func (c *channels) receiveForm(x *ast.UnaryExpr) string {
 		if c.inCase[up] {
 			return "case"
 		}
-		if len(up.Rhs) == 1 && up.Tok != token.ADD_ASSIGN && (up.Tok == token.ASSIGN || up.Tok == token.DEFINE) {
+		if len(up.Rhs) == 1 && (up.Tok == token.ASSIGN || up.Tok == token.DEFINE) {
 			return []string{"", "one", "two"}[len(up.Lhs)]
 		}
 	case *ast.ValueSpec:
@@ -429,7 +433,8 @@ func (c *channels) isMake(call *ast.CallExpr) bool {
 
 func (c *channels) rewriteBuiltin(call *ast.CallExpr) {
 	id, ok := ast.Unparen(call.Fun).(*ast.Ident)
-	if !ok || len(call.Args) == 0 || !c.TypesInfo.Types[call.Fun].IsBuiltin() || !c.moves(call.Args[0]) {
+	if !ok || len(call.Args) == 0 || !c.TypesInfo.Types[call.Fun].IsBuiltin() ||
+		!c.moves(call.Args[0]) {
 		return
 	}
 	arg := call.Args[0]
@@ -499,7 +504,7 @@ func (c *channels) rewriteSelect(s *ast.SelectStmt) {
 		case nil:
 			cases = append(cases, "channel.Default()")
 		case *ast.SendStmt:
-			cases = append(cases, fmt.Sprintf("channel.SendCase(%s, %s)", c.operand(comm.Chan), c.operand(comm.Value)))
+			cases = append(cases, "channel.SendCase("+c.operand(comm.Chan)+", "+c.operand(comm.Value)+")")
 		case *ast.ExprStmt:
 			ch := commChan(comm)
 			cases = append(cases, "channel.RecvCase("+c.operand(ch)+", nil)")
@@ -523,7 +528,8 @@ func (c *channels) rewriteSelect(s *ast.SelectStmt) {
 	if len(vars) > 0 {
 		open, shut = "{\n"+strings.Join(vars, ""), "\n}"
 	}
-	c.edit(s.Select, s.Body.Lbrace, open+"switch "+index+" := channel.Select("+strings.Join(cases, ", ")+"); which ")
+	c.edit(s.Select, s.Body.Lbrace,
+		open+"switch "+index+" := channel.Select("+strings.Join(cases, ", ")+"); which ")
 	for _, h := range heads {
 		c.edit(h.from, h.to, h.text)
 	}

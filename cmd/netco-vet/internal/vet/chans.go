@@ -34,7 +34,8 @@ func (w *walker) receiveFrom(ch ast.Expr) (finding, fixer) {
 		}
 	case *ast.SelectorExpr:
 		if v := w.variable(ch); v != nil && v.IsField() && v.Pkg() != nil && v.Pkg().Path() == "time" {
-			return finding{"time", "receive from a time." + w.timerType(ch), "use netco.New" + w.timerType(ch)}, nil
+			typ := w.timerType(ch)
+			return finding{"time", "receive from a time." + typ, "use netco.New" + typ}, nil
 		}
 	}
 	return finding{"chan", "receive from a Go channel", cureChannel}, nil
@@ -54,7 +55,7 @@ func (w *walker) rangeStmt(x *ast.RangeStmt, s *state) {
 		if _, ok := types.Unalias(t).Underlying().(*types.Chan); ok {
 			f, _ := w.receiveFrom(x.X)
 			f.what = "range over" + f.what[len("receive from"):]
-			w.n.events = append(w.n.events, event{finding: f, pos: x.For, end: x.X.End(), fix: w.chanFix(x.X)})
+			w.n.events = append(w.n.events, event{f, x.For, x.X.End(), w.chanFix(x.X)})
 		}
 	}
 }
@@ -77,8 +78,11 @@ func (w *walker) selectStmt(x *ast.SelectStmt) {
 		}
 	}
 	w.n.events = append(w.n.events, event{
-		finding: finding{"chan", "select", "use channel.Select of netco/channel, with netco.After and cosync for times and contexts"},
-		pos:     x.Select, end: x.Body.Lbrace, fix: w.chanFix(chans...),
+		finding: finding{
+			"chan", "select",
+			"use channel.Select of netco/channel, with netco.After and cosync for times and contexts",
+		},
+		pos: x.Select, end: x.Body.Lbrace, fix: w.chanFix(chans...),
 	})
 }
 

@@ -36,7 +36,9 @@ func (p *pkg) file(pos token.Pos) *ast.File {
 
 // importName returns the name by which a file refers to a package of netco at
 // pos, and what imports it if nothing does. ok is false if the name is taken.
-func (p *pkg) importName(pos token.Pos, folder string) (name string, edits []analysis.TextEdit, ok bool) {
+func (p *pkg) importName(
+	pos token.Pos, folder string,
+) (name string, edits []analysis.TextEdit, ok bool) {
 	full, name := module, "netco"
 	if folder != "." {
 		full, name = module+"/"+folder, path.Base(folder)
@@ -133,7 +135,8 @@ func (w *walker) receiveFix(x *ast.UnaryExpr, f finding) fixer {
 		}
 		if f.rule == "done" {
 			sel := ast.Unparen(c.Fun).(*ast.SelectorExpr)
-			edits = append(edits, replace(x.Pos(), sel.X.Pos(), name+"."+call+"("), replace(sel.X.End(), x.End(), ")"))
+			edits = append(edits,
+				replace(x.Pos(), sel.X.Pos(), name+"."+call+"("), replace(sel.X.End(), x.End(), ")"))
 		} else {
 			edits = append(edits, replace(x.Pos(), c.Fun.End(), name+"."+call))
 		}
@@ -183,7 +186,8 @@ func (p *pkg) changeImport(std string) []analysis.SuggestedFix {
 			}
 		}
 	}
-	leaks := func(t types.Type) bool { return mentions(t, func(t types.Type) bool { return differs(t, std) }) }
+	other := func(t types.Type) bool { return differs(t, std) }
+	leaks := func(t types.Type) bool { return mentions(t, other) }
 	for _, obj := range p.TypesInfo.Uses {
 		if obj.Pkg() == nil || obj.Pkg() == p.Pkg || obj.Pkg().Path() == std {
 			continue
@@ -303,7 +307,9 @@ func (w *walker) goHandler(x *ast.GoStmt) {
 		return
 	}
 	w.event(finding{
-		"gostmt", "go statement for " + conn.Name + ", which is netco's: the goroutine works, but costs what goroutines do",
+		"gostmt",
+		"go statement for " + conn.Name +
+			", which is netco's: the goroutine works, but costs what goroutines do",
 		"use netco.Go",
 	}, x, w.goFix(x, conn))
 }
@@ -322,7 +328,6 @@ func isConn(t types.Type) bool {
 // same later.
 func (w *walker) goFix(x *ast.GoStmt, conn *ast.Ident) fixer {
 	c := x.Call
-	lit, isLit := ast.Unparen(c.Fun).(*ast.FuncLit)
 	if !w.stableCall(c) {
 		return nil
 	}
@@ -335,12 +340,24 @@ func (w *walker) goFix(x *ast.GoStmt, conn *ast.Ident) fixer {
 			return nil
 		}
 		failed := fmt.Sprintf("; err != nil {\n%s.Close()\n}", conn.Name)
-		if isLit && len(c.Args) == 0 && lit.Type.Results == nil {
-			edits = append(edits, replace(x.Pos(), c.Pos(), "if _, err := "+name+".Go("), replace(c.Fun.End(), c.End(), ")"+failed))
-		} else {
-			edits = append(edits, replace(x.Pos(), c.Pos(), "if _, err := "+name+".Go(func() { "), replace(c.End(), c.End(), " })"+failed))
+		return one("Use netco.Go", append(edits, startEdits(x, name, failed)...))
+	}
+}
+
+// startEdits makes a call of netco.Go of a go statement whose function and
+// arguments may be evaluated later. failed ends it.
+func startEdits(x *ast.GoStmt, netco, failed string) []analysis.TextEdit {
+	c := x.Call
+	lit, ok := ast.Unparen(c.Fun).(*ast.FuncLit)
+	if ok && len(c.Args) == 0 && lit.Type.Results == nil {
+		return []analysis.TextEdit{
+			replace(x.Pos(), c.Pos(), "if _, err := "+netco+".Go("),
+			replace(c.Fun.End(), c.End(), ")"+failed),
 		}
-		return one("Use netco.Go", edits)
+	}
+	return []analysis.TextEdit{
+		replace(x.Pos(), c.Pos(), "if _, err := "+netco+".Go(func() { "),
+		replace(c.End(), c.End(), " })"+failed),
 	}
 }
 
@@ -348,7 +365,8 @@ func (w *walker) goFix(x *ast.GoStmt, conn *ast.Ident) fixer {
 // later.
 func (p *pkg) stableCall(c *ast.CallExpr) bool {
 	_, isLit := ast.Unparen(c.Fun).(*ast.FuncLit)
-	return (isLit || p.stable(c.Fun)) && !slices.ContainsFunc(c.Args, func(x ast.Expr) bool { return !p.stable(x) })
+	changes := func(x ast.Expr) bool { return !p.stable(x) }
+	return (isLit || p.stable(c.Fun)) && !slices.ContainsFunc(c.Args, changes)
 }
 
 // releases reports whether what a go statement calls does more at its end than

@@ -67,7 +67,9 @@ var startArgs = map[string]int{
 
 // spawnArgs are those that do so if a coroutine calls them, and else run it as a
 // goroutine.
-var spawnArgs = map[string]int{"sync/WaitGroup.Go": 0, "errgroup/Group.Go": 0, "errgroup/Group.TryGo": 0}
+var spawnArgs = map[string]int{
+	"sync/WaitGroup.Go": 0, "errgroup/Group.Go": 0, "errgroup/Group.TryGo": 0,
+}
 
 // startFields are the fields whose functions run on coroutines, by the folder of
 // their struct.
@@ -85,13 +87,16 @@ var callArgs = map[string]int{
 
 // callers are packages of the standard library that call all functions that
 // they are given before they return.
-var callers = map[string]bool{"sort": true, "slices": true, "maps": true, "strings": true, "bytes": true}
+var callers = map[string]bool{
+	"sort": true, "slices": true, "maps": true, "strings": true, "bytes": true,
+}
 
 // refusing are the functions that start a coroutine, and return an error if
 // they did not.
 var refusing = map[string]bool{
-	"./Go": true, "./GoNamed": true, "./GoLocal": true, "./GoOn": true, "./GoChild": true, "./GoChildNamed": true,
-	"scheduler/Scheduler.Go": true, "scheduler/Scheduler.GoLocal": true, "scheduler/Scheduler.GoOn": true,
+	"./Go": true, "./GoNamed": true, "./GoLocal": true, "./GoOn": true,
+	"./GoChild": true, "./GoChildNamed": true, "scheduler/Scheduler.Go": true,
+	"scheduler/Scheduler.GoLocal": true, "scheduler/Scheduler.GoOn": true,
 	"cosync/WaitGroup.Go": true,
 }
 
@@ -106,9 +111,11 @@ var waitNames = map[string][]string{
 	"errgroup":  {"Wait"},
 	"rwmutex":   {"Lock", "RLock"},
 	"blocking":  {"Do", "Call"},
-	"socket":    {"Read", "Write", "Accept", "Dial", "Flush", "Peek", "Discard", "Lookup", "Wait", "Connect", "Poll"},
-	"net":       {"Dial", "Lookup", "Resolve"},
-	"tls":       {"Dial", "Read", "Write", "Handshake", "Accept"},
+	"socket": {
+		"Read", "Write", "Accept", "Dial", "Flush", "Peek", "Discard", "Lookup", "Wait", "Connect", "Poll",
+	},
+	"net": {"Dial", "Lookup", "Resolve"},
+	"tls": {"Dial", "Read", "Write", "Handshake", "Accept"},
 }
 
 // waits describes the wait of a call, or is "" if the function is not known to
@@ -126,11 +133,21 @@ func waits(f *types.Func) string {
 		}
 		return ""
 	}
-	switch funcKey(f) {
-	case "net.Conn.Read", "net.Conn.Write", "net.Listener.Accept", "net.PacketConn.ReadFrom", "net.PacketConn.WriteTo":
+	if ofInterface(f) {
 		return shortName(f)
 	}
 	return ""
+}
+
+// ofInterface reports whether f is a method of package net's interfaces that
+// waits.
+func ofInterface(f *types.Func) bool {
+	switch funcKey(f) {
+	case "net.Conn.Read", "net.Conn.Write", "net.Listener.Accept",
+		"net.PacketConn.ReadFrom", "net.PacketConn.WriteTo":
+		return true
+	}
+	return false
 }
 
 // shortName is a function's name with its receiver's.
@@ -172,7 +189,7 @@ func blocks(f *types.Func) (finding, bool) {
 		if recv != nil && types.IsInterface(recv.Type()) {
 			return finding{}, false // whose connection it is: see provenance.go
 		}
-		if hasPrefix(name, "Dial", "Lookup", "Read", "Write", "Accept") && !strings.HasSuffix(name, "Buffer") {
+		if hasPrefix(name, "Dial", "Lookup", "Read", "Write", "Accept") {
 			return finding{"net", key, cureNet}, true
 		}
 	case "crypto/tls":
@@ -181,9 +198,10 @@ func blocks(f *types.Func) (finding, bool) {
 		}
 	case "net/http":
 		switch shortName(f) {
-		case "Get", "Head", "Post", "PostForm", "Client.Do", "Client.Get", "Client.Head", "Client.Post", "Client.PostForm",
-			"Transport.RoundTrip", "ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS",
-			"Server.ListenAndServe", "Server.ListenAndServeTLS", "Server.Serve", "Server.ServeTLS", "Server.Shutdown":
+		case "Get", "Head", "Post", "PostForm", "Client.Do", "Client.Get", "Client.Head",
+			"Client.Post", "Client.PostForm", "Transport.RoundTrip",
+			"ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS", "Server.ListenAndServe",
+			"Server.ListenAndServeTLS", "Server.Serve", "Server.ServeTLS", "Server.Shutdown":
 			return finding{"http", key, cureBlocking}, true
 		}
 	case "database/sql":
@@ -211,14 +229,16 @@ const xErrgroup = "golang.org/x/sync/errgroup.Group"
 
 // blockers are functions of the standard library and x/sync, by funcKey.
 var blockers = map[string]finding{
-	"time.Sleep":           {"time", "", "use netco.Sleep"},
-	"sync.Cond.Wait":       {"sync", "", "import netco/sync"},
-	"sync.WaitGroup.Wait":  {"sync", "", "import netco/sync"},
-	"sync.WaitGroup.Go":    {"sync", "", "import netco/sync"},
-	xErrgroup + ".Go":      {"sync", "errgroup.Group.Go", "import netco/errgroup"},
-	xErrgroup + ".TryGo":   {"sync", "errgroup.Group.TryGo", "import netco/errgroup"},
-	xErrgroup + ".Wait":    {"sync", "errgroup.Group.Wait", "import netco/errgroup"},
-	"runtime.LockOSThread": {"osthread", "", "do it in blocking.Do, whose function has a goroutine to itself"},
+	"time.Sleep":          {"time", "", "use netco.Sleep"},
+	"sync.Cond.Wait":      {"sync", "", "import netco/sync"},
+	"sync.WaitGroup.Wait": {"sync", "", "import netco/sync"},
+	"sync.WaitGroup.Go":   {"sync", "", "import netco/sync"},
+	xErrgroup + ".Go":     {"sync", "errgroup.Group.Go", "import netco/errgroup"},
+	xErrgroup + ".TryGo":  {"sync", "errgroup.Group.TryGo", "import netco/errgroup"},
+	xErrgroup + ".Wait":   {"sync", "errgroup.Group.Wait", "import netco/errgroup"},
+	"runtime.LockOSThread": {
+		"osthread", "", "do it in blocking.Do, whose function has a goroutine to itself",
+	},
 }
 
 func hasPrefix(name string, begins ...string) bool {

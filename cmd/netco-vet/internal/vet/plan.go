@@ -51,7 +51,8 @@ func (p *pkg) plan() *Plan {
 			case leaky[f]:
 				plan.Leaks = append(plan.Leaks, spec.Pos())
 			default:
-				plan.Imports = append(plan.Imports, replace(spec.Path.Pos(), spec.Path.End(), strconv.Quote(module+"/net")))
+				to := strconv.Quote(module + "/net")
+				plan.Imports = append(plan.Imports, replace(spec.Path.Pos(), spec.Path.End(), to))
 			}
 		}
 		if strings.HasSuffix(p.Fset.File(f.FileStart).Name(), "_test.go") {
@@ -72,7 +73,10 @@ func (p *pkg) plan() *Plan {
 func (p *pkg) leaky() map[*ast.File]bool {
 	files := map[*ast.File]bool{}
 	for id, obj := range p.TypesInfo.Uses {
-		if obj.Pkg() == nil || obj.Pkg() == p.Pkg || obj.Pkg().Path() == "net" || p.ours(obj.Pkg().Path(), cause{}) {
+		if obj.Pkg() == nil || obj.Pkg() == p.Pkg {
+			continue
+		}
+		if other := obj.Pkg().Path(); other == "net" || p.ours(other, cause{}) {
 			continue
 		}
 		if _, isType := obj.(*types.TypeName); isType {
@@ -101,16 +105,14 @@ func (p *pkg) port(x *ast.GoStmt) Statement {
 	s.Panics = true
 	c := x.Call
 	const failed = "; err != nil {\npanic(err)\n}"
-	lit, isLit := ast.Unparen(c.Fun).(*ast.FuncLit)
+	_, isLit := ast.Unparen(c.Fun).(*ast.FuncLit)
 	switch {
-	case isLit && len(c.Args) == 0 && lit.Type.Results == nil:
-		edits = append(edits, replace(x.Pos(), c.Pos(), "if _, err := "+name+".Go("), replace(c.Fun.End(), c.End(), ")"+failed))
 	case p.stableCall(c):
 		closes := failed
 		if id, ok := conn.(*ast.Ident); ok && !isLit && p.accepted(id) && !p.releases(c) {
 			closes, s.Panics = "; err != nil {\n"+id.Name+".Close()\n}", false
 		}
-		edits = append(edits, replace(x.Pos(), c.Pos(), "if _, err := "+name+".Go(func() { "), replace(c.End(), c.End(), " })"+closes))
+		edits = append(edits, startEdits(x, name, closes)...)
 	default:
 		more, ok := p.evaluated(x, name, failed)
 		if !ok {
@@ -160,7 +162,8 @@ func (p *pkg) evaluated(x *ast.GoStmt, name, failed string) (edits []analysis.Te
 	}
 	return append(edits,
 		replace(x.Pos(), c.Fun.Pos(), "{\n"+strings.Join(names, ", ")+" := "),
-		replace(end, c.End(), "\nif _, err := "+name+".Go(func() { netcoFunc("+strings.Join(args, ", ")+") })"+failed+"\n}")), true
+		replace(end, c.End(), "\nif _, err := "+name+".Go(func() { netcoFunc("+
+			strings.Join(args, ", ")+") })"+failed+"\n}")), true
 }
 
 // serves reports whether what a go statement calls waits for a connection or a

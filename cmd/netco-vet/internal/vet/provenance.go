@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 )
 
 // values are all that is assigned to a variable or a field.
@@ -109,7 +110,8 @@ func (p *pkg) collectValues() map[*types.Var]*values {
 		})
 	}
 	for v := range all {
-		if v.Pkg() != p.Pkg || v.IsField() && v.Exported() || !v.IsField() && v.Exported() && v.Parent() == p.Pkg.Scope() {
+		global := v.IsField() || v.Parent() == p.Pkg.Scope()
+		if v.Pkg() != p.Pkg || global && v.Exported() {
 			all[v].unknown = true
 		}
 	}
@@ -134,8 +136,14 @@ func (p *pkg) isCalled(x ast.Expr) bool {
 }
 
 // literalFields calls assign for the fields of a composite literal.
-func (p *pkg) literalFields(lit *ast.CompositeLit, assign func(v *types.Var, from ast.Expr, result int)) {
-	t, ok := types.Unalias(p.TypesInfo.TypeOf(lit)).Underlying().(*types.Struct)
+func (p *pkg) literalFields(
+	lit *ast.CompositeLit, assign func(v *types.Var, from ast.Expr, result int),
+) {
+	of := p.TypesInfo.TypeOf(lit).Underlying()
+	if ptr, ok := of.(*types.Pointer); ok { // an element without its type
+		of = ptr.Elem().Underlying()
+	}
+	t, ok := of.(*types.Struct)
 	if !ok {
 		return
 	}
@@ -209,7 +217,9 @@ func (p *pkg) static(x ast.Expr) *types.Func {
 // source returns the call that x's value comes from, on all ways, if is is true
 // of the function that it calls. What a listener has accepted comes from where
 // that does.
-func (p *pkg) source(x ast.Expr, is func(*types.Func) bool, seen map[*types.Var]bool) *ast.CallExpr {
+func (p *pkg) source(
+	x ast.Expr, is func(*types.Func) bool, seen map[*types.Var]bool,
+) *ast.CallExpr {
 	switch x := ast.Unparen(x).(type) {
 	case *ast.CallExpr:
 		fn := p.static(x.Fun)
@@ -263,7 +273,8 @@ func isStandard(fn *types.Func) bool {
 // isNetco is for netco's.
 func isNetco(fn *types.Func) bool {
 	folder, ok := library(fn.Pkg().Path())
-	return ok && (folder == "." || folder == "net" || folder == "socket") && hasPrefix(fn.Name(), "Listen", "Dial", "Accept")
+	return ok && slices.Contains([]string{".", "net", "socket"}, folder) &&
+		hasPrefix(fn.Name(), "Listen", "Dial", "Accept")
 }
 
 func (p *pkg) isPipe(e ast.Expr) bool {

@@ -174,7 +174,10 @@ func (p *pkg) link() {
 }
 
 func (p *pkg) node(fn *types.Func, name string, sig *types.Signature, body *ast.BlockStmt) *node {
-	n := &node{fn: fn, name: name, body: body, called: map[*types.Var]bool{}, started: map[*types.Var]bool{}}
+	n := &node{
+		fn: fn, name: name, body: body,
+		called: map[*types.Var]bool{}, started: map[*types.Var]bool{},
+	}
 	if sig != nil {
 		n.params = slices.Collect(sig.Params().Variables())
 	}
@@ -299,8 +302,7 @@ func (p *pkg) acrossWait(n *node, c call) {
 	}
 	if c.unsent != nil {
 		n.events = append(n.events, event{
-			finding: finding{"flush", c.unsent.Name() + " has something unsent across " + what, "call " + c.unsent.Name() + ".Flush first"},
-			pos:     c.pos, end: c.end,
+			finding: unsentAcross(c.unsent, what), pos: c.pos, end: c.end,
 		})
 	}
 }
@@ -309,9 +311,8 @@ func (p *pkg) acrossWait(n *node, c call) {
 // of each rule and text, those that stand nearest.
 func (p *pkg) gather(n *node) (changed bool) {
 	add := func(c cause) {
-		if len(n.causes) == maxCauses || len(c.Path) > 20 || slices.ContainsFunc(n.causes, func(has cause) bool {
-			return has.Rule == c.Rule && has.What == c.What
-		}) {
+		same := func(has cause) bool { return has.Rule == c.Rule && has.What == c.What }
+		if len(n.causes) == maxCauses || len(c.Path) > 20 || slices.ContainsFunc(n.causes, same) {
 			return
 		}
 		n.causes, changed = append(n.causes, c), true

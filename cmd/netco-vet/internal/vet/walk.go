@@ -235,7 +235,7 @@ func (w *walker) call(c *ast.CallExpr, s *state) {
 			}
 			w.event(f, c, w.callFix(c, fn, f))
 			if f.rule == "time" && len(s.unsent) > 0 {
-				w.unsentAcross(s.unsent[0], funcKey(fn), c)
+				w.event(unsentAcross(s.unsent[0], funcKey(fn)), c, nil)
 			}
 			return
 		}
@@ -262,7 +262,10 @@ func (w *walker) asserted(c *ast.CallExpr) bool {
 		return false
 	}
 	vals := w.values[v]
-	return vals == nil && w.implicit(v) || vals != nil && slices.ContainsFunc(vals.exprs, func(x ast.Expr) bool {
+	if vals == nil {
+		return w.implicit(v)
+	}
+	return slices.ContainsFunc(vals.exprs, func(x ast.Expr) bool {
 		_, is := ast.Unparen(x).(*ast.TypeAssertExpr)
 		return is
 	})
@@ -411,7 +414,7 @@ func (w *walker) buffered(c *ast.CallExpr, fn *types.Func, s *state) *types.Var 
 	if !ok || !isSel {
 		for _, arg := range c.Args { // a function that is given it may flush
 			if v := w.variable(arg); v != nil {
-				if fn.Pkg() != nil && fn.Pkg().Path() == "fmt" && strings.HasPrefix(fn.Name(), "Fprint") && isBuffered(v.Type()) {
+				if strings.HasPrefix(funcKey(fn), "fmt.Fprint") && isBuffered(v.Type()) {
 					s.unsent = append(s.unsent, v)
 					continue
 				}
@@ -437,23 +440,24 @@ func (w *walker) buffered(c *ast.CallExpr, fn *types.Func, s *state) *types.Var 
 
 func isBuffered(t types.Type) bool {
 	n := named(t)
-	return n != nil && n.Obj().Name() == "Buffered" && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == module+"/socket"
+	if n == nil || n.Obj().Pkg() == nil {
+		return false
+	}
+	return n.Obj().Name() == "Buffered" && n.Obj().Pkg().Path() == module+"/socket"
 }
 
-func (w *walker) unsentAcross(v *types.Var, what string, at ast.Node) {
-	w.event(finding{"flush", v.Name() + " has something unsent across " + what, "call " + v.Name() + ".Flush first"}, at, nil)
+// unsentAcross is the finding for a Buffered that does not send what it has.
+func unsentAcross(v *types.Var, what string) finding {
+	return finding{
+		"flush", v.Name() + " has something unsent across " + what, "call " + v.Name() + ".Flush first",
+	}
 }
 
 // byInterface notes a call of a connection or listener that is package net's
 // for certain.
 func (w *walker) byInterface(c *ast.CallExpr, fn *types.Func) {
-	switch funcKey(fn) {
-	case "net.Conn.Read", "net.Conn.Write", "net.Listener.Accept", "net.PacketConn.ReadFrom", "net.PacketConn.WriteTo":
-	default:
-		return
-	}
 	sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
-	if !ok {
+	if !ok || !ofInterface(fn) {
 		return
 	}
 	from := w.source(sel.X, isStandard, map[*types.Var]bool{})
@@ -461,7 +465,8 @@ func (w *walker) byInterface(c *ast.CallExpr, fn *types.Func) {
 		return
 	}
 	source := w.static(from.Fun)
-	f := finding{"net", shortName(fn) + " of what " + funcKey(source) + " at " + w.posn(from.Pos()) + " returned", cureNet}
+	what := shortName(fn) + " of what " + funcKey(source) + " at " + w.posn(from.Pos()) + " returned"
+	f := finding{"net", what, cureNet}
 	if source.Pkg().Path() == "crypto/tls" {
 		f.rule, f.cure = "tls", cureTLS
 		w.event(f, c, nil)
@@ -504,7 +509,11 @@ func (w *walker) ignoredStart(x *ast.ExprStmt) {
 		return
 	}
 	if fn := w.static(c.Fun); fn != nil && refusing[funcKey(fn.Origin())] {
-		w.event(finding{"starterr", "the error of " + fn.Pkg().Name() + "." + shortName(fn) + " is ignored: the coroutine may not have been started",
-			"check it, and close what the coroutine was to close"}, x, nil)
+		w.event(finding{
+			"starterr",
+			"the error of " + fn.Pkg().Name() + "." + shortName(fn) +
+				" is ignored: the coroutine may not have been started",
+			"check it, and close what the coroutine was to close",
+		}, x, nil)
 	}
 }

@@ -1,11 +1,15 @@
 package groups
 
 import (
+	"unsafe"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/sync"
 )
+
+var _ = unsafe.Sizeof(0) // a builtin that is no identifier
 
 var ch chan int
 

@@ -74,3 +74,18 @@ func startAsserted(r io.Reader) error {
 	_, err := netco.Go(func() { asserted(r) })
 	return err
 }
+
+// holder has a listener of package net, or another one.
+type holder struct{ ln net.Listener }
+
+func Elided(other net.Listener) []*holder { return []*holder{{ln: other}} }
+
+func direct() (*holder, error) {
+	ln, err := net.Listen("tcp", "localhost:0")
+	return &holder{ln: ln}, err
+}
+
+func startHolder(h *holder) error {
+	_, err := netco.Go(func() { h.ln.Accept() })
+	return err
+}
