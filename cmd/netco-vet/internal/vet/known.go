@@ -168,7 +168,7 @@ type finding struct {
 const (
 	cureBlocking = "call it by blocking.Call"
 	cureNet      = "use netco.Listen and netco.Dial, or change the import to netco/net"
-	cureTLS      = "make it of netco's: tls.NewListener over netco.Listen, tls.Client over netco.Dial"
+	cureTLS      = "import netco/tls"
 	cureChannel  = "use channel.Make of netco/channel"
 )
 

@@ -53,7 +53,7 @@ func secure() error {
 		return err
 	}
 	_, err = netco.Go(func() {
-		ln.Accept()                         // want `Listener.Accept of what crypto/tls.Listen at nets.go:\d+ returned in a coroutine: .*; make it of netco's`
+		ln.Accept()                         // want `Listener.Accept of what crypto/tls.Listen at nets.go:\d+ returned in a coroutine: .*; import netco/tls`
 		tls.Dial("tcp", "localhost:1", nil) // want `crypto/tls.Dial in a coroutine`
 	})
 	return err
