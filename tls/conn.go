@@ -36,6 +36,7 @@ type Conn struct {
 
 	peek   [1]byte // under read
 	peeked bool    // under read: peek precedes what tls returns next
+	lent   *buffer // under read: is tls's rawInput, or was
 }
 
 // maxChunk is how much Write encrypts before it sends: the most that one record
@@ -75,9 +76,11 @@ func (c *Conn) Read(p []byte) (int, error) {
 		if err != errEmpty {
 			return n, err
 		}
-		if err := c.wire.fill(); err != nil {
+		n, err = c.wire.fill()
+		if err != nil {
 			return 0, err
 		}
+		c.lend(n)
 	}
 }
 
@@ -118,8 +121,11 @@ func (c *Conn) decrypt(p []byte) (int, error) {
 		c.wire.send() // an error is one for the next Write, too
 		c.unlockSend()
 	}
-	if n > 0 && err == errEmpty {
-		err = nil
+	if err == errEmpty {
+		if n > 0 {
+			return n, nil
+		}
+		c.shrink()
 	}
 	return n, err
 }

@@ -56,7 +56,12 @@
 // written, under a cosync.Mutex. During the handshake crypto/tls does wait, and
 // no other method calls it.
 //
-// An idle connection holds no buffer of this package. A server for many idle
-// connections calls Server in Opened of a socket.Server, and in Handle reads
-// and answers for as long as [Conn.Readable] says that there is more.
+// # Idle connections
+//
+// A connection that waits holds no buffer, neither of this package nor of
+// crypto/tls. With a socket.Server it holds no coroutine either: Opened calls
+// Server and Handshake and keeps the Conn as the ServerConn's Value; Handle
+// calls Read and answers, again for as long as [Conn.Readable] reports that
+// there is more, since what was received already does not call Handle. Opened
+// does so too if the Conn is Readable after the handshake.
 package tls

@@ -89,12 +89,13 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill waits for the peer, for a Read that found nothing. It returns an error
-// after which reading may go on, a deadline's; crypto/tls reads others.
-func (w *wire) fill() error {
+// fill waits for the peer, for a Read that found nothing, and returns how much
+// it has sent. It returns an error after which reading may go on, a deadline's;
+// crypto/tls reads others.
+func (w *wire) fill() (int, error) {
 	if w.wait != nil {
 		if err := w.wait(); err != nil { // no buffer is held meanwhile
-			return w.keep(err)
+			return 0, w.keep(err)
 		}
 	}
 	b := buffers.Get().(*buffer)
@@ -104,7 +105,7 @@ func (w *wire) fill() error {
 	} else {
 		w.in, w.r, w.w = b, 0, n
 	}
-	return w.keep(err)
+	return n, w.keep(err)
 }
 
 func (w *wire) keep(err error) error {
