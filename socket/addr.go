@@ -15,8 +15,9 @@ import (
 // nothing, and as net's types from the first time that they are asked for.
 type endpoints struct {
 	network       network
-	local, remote sysx.RawAddr          // constant; not of a Unix socket
-	known         atomic.Pointer[addrs] // set once: by the first to ask, and for a Unix socket when it is made
+	local, remote sysx.RawAddr // constant; not of a Unix socket
+	// Set once: by the first to ask, and for a Unix socket when it is made.
+	known atomic.Pointer[addrs]
 }
 
 // addrs are a connection's addresses as net's types; nil where there is none.

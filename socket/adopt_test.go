@@ -291,7 +291,7 @@ func TestActivation(t *testing.T) {
 	}
 }
 
-// activated tells what it was started with.
+// activated returns what it was started with.
 func activated() {
 	before := testenv.Files()
 	all, err := socket.Activation()

@@ -20,7 +20,9 @@ type Activated struct {
 	Listener   net.Listener   // a socket that listens, a *TCPListener or *UnixListener
 	PacketConn net.PacketConn // a socket for packets without a peer, a *UDPConn or *UnixConn
 	Conn       net.Conn       // a socket with a peer, a *TCPConn, *UDPConn or *UnixConn
-	File       *os.File       // what is none of these: a pipe, a FIFO, a netlink socket, which AdoptSocket takes
+	// What is none of these: a pipe, a FIFO, a netlink socket, which
+	// AdoptSocket takes.
+	File *os.File
 }
 
 // Close closes what is set.

@@ -27,7 +27,7 @@ var badNetworks = []string{
 	"", "TCP", "tcp ", " tcp", "tcp:", "tcp5", "ip", "ip4", "ip4:1", "ip4:icmp", "ip:nosuchprotocol", "ip6:", "unixx", "http", "tcp\x00", "💥",
 }
 
-// badHosts are hosts that nobody can listen on or dial.
+// badHosts are hosts that no program can listen on or dial.
 var badHosts = []string{
 	"256.1.1.1", "1.2.3", "127.1", "0x7f.1", "0177.0.0.1", "127.0.0.1.", "[::1", "::1]", "::1", "[]", "[:::1]", "[::1%nosuchinterface]",
 	"[fe80::1%]", "[127.0.0.1]", "*", "%", "no-such-host.invalid", "a..b", ".", "..", "-", " ", "host name", "host\x00name", "host\nname",
@@ -209,7 +209,7 @@ func TestBadInputFiles(t *testing.T) {
 				func() (closer, error) { return opened(net.FilePacketConn(f)) }},
 		} {
 			fdsAround(t, name, func() {
-				var texts [2]string // the addresses in them are of types that are nobody else's
+				var texts [2]string // the addresses in them are of types that are no other's
 				for i := range do {
 					c, err := do[i]()
 					if err == nil {
@@ -270,7 +270,7 @@ func TestBadInputInUse(t *testing.T) {
 
 func refuse(string, string, syscall.RawConn) error { return syscall.EXDEV }
 
-// TestBadInputZeroValues: what was made by nobody is not closed. It used to be
+// TestBadInputZeroValues: what was made by no call is not closed. It used to be
 // fd 0 that was.
 func TestBadInputZeroValues(t *testing.T) {
 	start(t, 1)
@@ -344,7 +344,7 @@ func TestBadInputOwn(t *testing.T) {
 		{"Poll of too many", "invalid argument", func() error {
 			var most unix.Rlimit
 			if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &most); err != nil || most.Cur >= 1<<22 {
-				return unix.EINVAL // nobody has memory for more than may be open here
+				return unix.EINVAL // there is no memory for more than may be open here
 			}
 			_, err := socket.Poll(make([]socket.PollFd, most.Cur+1), 0)
 			return err

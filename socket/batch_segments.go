@@ -35,7 +35,9 @@ var (
 // errors.ErrUnsupported.
 func (c *UDPConn) SetGRO(join bool) error {
 	if join {
-		c.gro.Store(true) // before any can come, and for good: some may be on their way when it is turned off
+		// Before any can come, and for good: some may be on their way when it
+		// is turned off.
+		c.gro.Store(true)
 	}
 	err := c.s.setInt(unix.IPPROTO_UDP, unix.UDP_GRO, boolInt(join))
 	if errors.Is(err, unix.ENOPROTOOPT) {

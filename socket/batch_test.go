@@ -26,7 +26,7 @@ func room(n, size, oob int) []socket.Message {
 	return ms
 }
 
-// numbered makes messages to send, each of which tells its number in every byte
+// numbered makes messages to send, with its number in every byte
 // pair and has a length of its own.
 func numbered(first, n int, to netip.AddrPort) []socket.Message {
 	ms := make([]socket.Message, n)
@@ -134,7 +134,7 @@ func TestBatchConnected(t *testing.T) {
 }
 
 // TestBatchError: an error of one message, wherever it is found, ends the batch
-// there: those before have gone, n tells which it is, and the rest can be sent.
+// there: those before have gone, n says which it is, and the rest can be sent.
 func TestBatchError(t *testing.T) {
 	start(t, 1)
 	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)

@@ -153,7 +153,7 @@ func BenchmarkUDPEcho(b *testing.B) {
 }
 
 // BenchmarkUDPSend: datagrams of 1200 bytes, one for each iteration, to a
-// socket that nobody reads.
+// socket that is never read.
 func BenchmarkUDPSend(b *testing.B) {
 	const size, batch, segments = 1200, 32, 50
 	run := func(name string, send func(b *testing.B, c *socket.UDPConn, to netip.AddrPort)) {

@@ -90,7 +90,7 @@ func TestBufferedUnderFaults(t *testing.T) {
 	}
 }
 
-// TestBufferedFalseAlarms: reads that find nothing although they were told that
+// TestBufferedFalseAlarms: reads that find nothing although they heard that
 // there is something. Each goes back to waiting, without a buffer.
 func TestBufferedFalseAlarms(t *testing.T) {
 	for _, p := range testrun.Places {
@@ -282,7 +282,7 @@ func TestBufferedOneWritePerBatch(t *testing.T) {
 			peer.CloseWrite()
 			server.Wait(t)
 			// The first is tried before anything is there, and the last is the
-			// end. The kernel may tell a goroutine poller of one thing
+			// end. The kernel may report to the goroutine poller of one thing
 			// twice.
 			if n := s.called[sysx.Recv].Load(); n > 5+2+2 {
 				t.Errorf("%d reads for 5 batches", n)

@@ -24,7 +24,7 @@ import (
 // tooMuch is more than fits into any buffers.
 var tooMuch = make([]byte, 64<<20)
 
-// blockers are the operations that wait, each on what nobody will give it.
+// blockers are the operations that wait, each on what no peer will give it.
 var blockers = []struct {
 	op     string
 	reason coroutine.Reason
@@ -171,8 +171,8 @@ func TestCloseParked(t *testing.T) {
 	}
 }
 
-// TestCloseFreesFDLast: while somebody is in the middle of using the fd, its
-// number is not given to anybody else.
+// TestCloseFreesFDLast: while an operation is in the middle of using the fd,
+// its number is not given to anything else.
 func TestCloseFreesFDLast(t *testing.T) {
 	for _, closer := range testrun.Places {
 		t.Run(closer.Name, func(t *testing.T) {
@@ -215,8 +215,8 @@ func TestCloseFreesFDLast(t *testing.T) {
 	}
 }
 
-// queueReaders runs read, which reads from one connection, n times in the places
-// in turn. The first waits for the socket, the others for their turn.
+// queueReaders runs read, which reads from one connection, n times in the
+// places in turn. The first waits for the socket, the others for their turn.
 func queueReaders(t *testing.T, n int, places []testrun.Place, read func()) (tasks []*testrun.Task) {
 	t.Helper()
 	reason := coroutine.ReasonRead
@@ -309,7 +309,7 @@ func TestCloseWaits(t *testing.T) {
 		for _, closer := range testrun.Places {
 			t.Run(user.Name+"/"+closer.Name, func(t *testing.T) {
 				start(t, 2)
-				taken := 0 // by somebody else, at the very moment
+				taken := 0 // by another process, at the very moment
 				for range 20 {
 					l := listen(t)
 					k := user.Go(func() {

@@ -51,7 +51,7 @@ func withPeerOf(t testing.TB, network string) (net.Conn, streamPeer) {
 	return withPeer(t)
 }
 
-// copyStream is io.Copy, which a Unix stream as the sink would not tell us of.
+// copyStream is io.Copy, which a Unix stream as the sink would not report.
 func copyStream(dst, src any) (int64, error) {
 	if u, ok := dst.(*socket.UnixConn); ok {
 		if _, ok := src.(io.WriterTo); !ok {
@@ -436,7 +436,7 @@ func TestMoveShutdown(t *testing.T) {
 		other, otherUp := withPeer(t)
 		lock := p.Go(func() {
 			defer other.Close()
-			io.Copy(dst, other) // unwound, or told, by who of those that are woken comes first
+			io.Copy(dst, other) // unwound, or an error: by the order of the woken
 		})
 		otherUp.Write(make([]byte, 1000))
 		lock.UntilParked(t, coroutine.ReasonLock)
@@ -471,7 +471,7 @@ func failAfter(t *testing.T, fd int, bytes int, errno syscall.Errno, ops ...sysx
 	return remove
 }
 
-// TestMovePutBack: the sink fails, by messages and by bulk. n tells what
+// TestMovePutBack: the sink fails, by messages and by bulk. n says what
 // reached it, and the source goes on right behind that, for whoever reads it:
 // Read, WaitReadable, a copy to a stream, a copy to anything.
 func TestMovePutBack(t *testing.T) {
@@ -536,7 +536,7 @@ func TestMovePutBack(t *testing.T) {
 	}
 }
 
-// TestMovePutBackAlone: when nothing else is there to read, no edge tells of
+// TestMovePutBackAlone: when nothing else is there to read, no edge reports
 // what was put back, and still every way to read finds it.
 func TestMovePutBackAlone(t *testing.T) {
 	for _, p := range testrun.Places {
@@ -694,7 +694,7 @@ func settled(t *testing.T, c *net.TCPConn) {
 
 // TestMoveCloseSource: a copy that waits for its sink does not hold up the end
 // of the source: its peer learns of it at once. Then the sink goes on, or is
-// closed as well; then what was on the way is gone, and in nobody's way.
+// closed as well; then what was on the way is gone, and in no waiter's way.
 func TestMoveCloseSource(t *testing.T) {
 	for _, p := range testrun.Places {
 		for _, both := range []bool{false, true} {
@@ -952,7 +952,7 @@ func (l louder) Write(p []byte) (int, error) { return l.TCPConn.Write(bytes.ToUp
 func (l louder) Read(p []byte) (int, error)  { return copy(p, "[x]"), io.EOF }
 
 // TestPipesBounded: no more than MaxPipes exist, who gets none copies without,
-// and those that nobody needs are closed.
+// and those that are not needed are closed.
 func TestPipesBounded(t *testing.T) {
 	start(t, 1)
 	noPipes(t) // one that is closed meanwhile makes room for another

@@ -404,8 +404,9 @@ func socketPair(t *testing.T, typ int) (a, b *socket.Socket) {
 	return ends[0], ends[1]
 }
 
-// TestCounts: for each way of moving bytes, each call is counted once, by who
-// made it, and each byte. A call that an interrupt repeats counts as one.
+// TestCounts: for each way of moving bytes, each call is counted once, by
+// whoever made it, and each byte. A call that an interrupt repeats counts as
+// one.
 func TestCounts(t *testing.T) {
 	for _, c := range traffics {
 		for at, p := range testrun.Places {
@@ -525,7 +526,7 @@ var savedReadsCases = []struct {
 }
 
 // TestSavedReads: of a reader who waits for each request, all reads but the
-// first are made once; what would have told him that there is no more is saved,
+// first are made once; what would have shown that there is no more is saved,
 // and counted as such, whichever way he waits.
 func TestSavedReads(t *testing.T) {
 	const rounds = 200
@@ -629,7 +630,7 @@ func TestCountsPoll(t *testing.T) {
 	}
 }
 
-// startLogged is start with a logger that keeps what it is told.
+// startLogged is start with a logger that keeps what it gets.
 func startLogged(t *testing.T, n int) *observer.ObservedLogs {
 	t.Helper()
 	core, logs := observer.New(zapcore.InfoLevel)
@@ -637,7 +638,7 @@ func startLogged(t *testing.T, n int) *observer.ObservedLogs {
 	return logs
 }
 
-// TestCountsAccepts: accepts are counted by how they end, and the log tells,
+// TestCountsAccepts: accepts are counted by how they end, and the log says,
 // once for each longer pause, that accepting pauses, and that it goes on.
 func TestCountsAccepts(t *testing.T) {
 	testrun.Each(t, func(t *testing.T, p testrun.Place) {
@@ -670,16 +671,16 @@ func TestCountsAccepts(t *testing.T) {
 		if g.AcceptErrors != want {
 			t.Errorf("errors %v, want %v", g.AcceptErrors, want)
 		}
-		var told []string
+		var logged []string
 		for _, e := range logs.Filter(func(e observer.LoggedEntry) bool { return strings.HasPrefix(e.Message, "accepting") }).All() {
-			told = append(told, e.Message)
+			logged = append(logged, e.Message)
 			m := e.ContextMap()
 			if m["listener"] != l.Addr().String() || (p.Name == testrun.Goroutine.Name) != (m["processor"] == nil) {
 				t.Errorf("%s: of which listener and Processor? %v", e.Message, m)
 			}
 		}
 		pauses := strings.Repeat("accepting pauses, ", 4) + "accepting goes on"
-		if all := strings.Join(told, ", "); all != pauses {
+		if all := strings.Join(logged, ", "); all != pauses {
 			t.Errorf("logged: %s\nwant: %s", all, pauses)
 		}
 	})

@@ -247,7 +247,7 @@ func TestDeadlineOfOneDirection(t *testing.T) {
 }
 
 // TestDeadlineStays: a deadline holds for all operations until it is set anew,
-// and one that passed while nobody waited counts.
+// and one that passed while nothing waited counts.
 func TestDeadlineStays(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {

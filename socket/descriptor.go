@@ -21,10 +21,11 @@ import (
 // uses is ownedUse plus inspectUse for each describe that is asking the kernel
 // about the fd. The one that brings it to 0 closes the fd.
 type descriptor struct {
-	pd      processor.PollDesc // its Owner is this descriptor, or the fileDescriptor that it is part of
-	fd      int32              // constant; valid while uses is not 0
-	network network            // constant; noNetwork for a Socket and a File
-	role    role               // constant
+	// Its Owner is this descriptor, or the fileDescriptor that it is part of.
+	pd      processor.PollDesc
+	fd      int32   // constant; valid while uses is not 0
+	network network // constant; noNetwork for a Socket and a File
+	role    role    // constant
 	uses    atomic.Uint32
 
 	// shared is set if there are or may be more fds of this open file
@@ -32,7 +33,9 @@ type descriptor struct {
 	// cleared.
 	shared atomic.Bool
 
-	room *room // permits of the connection, returned when the fd is closed; nil for none. Constant but for join
+	// Permits of the connection, returned when the fd is closed; nil for none.
+	// Constant but for join.
+	room *room
 }
 
 // role is what a descriptor is part of.

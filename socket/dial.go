@@ -14,7 +14,7 @@ import (
 )
 
 // serial tries addresses one after the other. If none can be reached, the first
-// one's error is the most telling.
+// one's error is the most specific.
 func (d *Dialer) serial(l limits, n network, targets []net.Addr) (net.Conn, error) {
 	var first error
 	for i, to := range targets {
@@ -164,7 +164,8 @@ func (d *Dialer) attemptTCP(l limits, n network, from, to *net.TCPAddr) (*TCPCon
 func (d *Dialer) connectTCP(l limits, c *TCPConn, af int, from, to *net.TCPAddr) error {
 	fd := c.s.fd
 	if af == unix.AF_INET6 && (from != nil || takesIPv4(to.IP)) {
-		only := boolInt(c.network == tcp6) // or it could be bound and connected to a mapped IPv4 address
+		// Or it could be bound and connected to a mapped IPv4 address.
+		only := boolInt(c.network == tcp6)
 		if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, only); err != nil {
 			return os.NewSyscallError("setsockopt", err)
 		}

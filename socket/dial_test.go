@@ -76,7 +76,7 @@ func noSuchHost(t *testing.T) {
 }
 
 // same compares an error with net's: its text, and what errors.Is, errors.As
-// and Timeout tell of it.
+// and Timeout report it.
 func same(t *testing.T, what string, got, want error) {
 	t.Helper()
 	if g, w := describeError(got), describeError(want); g != w {
@@ -84,7 +84,7 @@ func same(t *testing.T, what string, got, want error) {
 	}
 }
 
-// describeError tells what same compares.
+// describeError returns what same compares.
 func describeError(err error) string {
 	if err == nil {
 		return "no error"
@@ -807,7 +807,7 @@ func TestDialFrom(t *testing.T) {
 		from := freePort(t)
 		c, err := socket.DialTCP("tcp", from, l.Addr().(*net.TCPAddr))
 		for range 10 {
-			if !errors.Is(err, unix.EADDRINUSE) { // by somebody else, meanwhile
+			if !errors.Is(err, unix.EADDRINUSE) { // by another process, meanwhile
 				break
 			}
 			from = freePort(t)
@@ -825,7 +825,7 @@ func TestDialFrom(t *testing.T) {
 	})
 }
 
-// freePort returns an address of this host whose port nobody has at the moment.
+// freePort returns an address of this host whose port is free at the moment.
 func freePort(t *testing.T) *net.TCPAddr {
 	t.Helper()
 	probe, err := net.Listen("tcp", "127.0.0.1:0")
@@ -964,7 +964,7 @@ func TestDialToItself(t *testing.T) {
 				return err
 			}}
 			c, err := d.Dial("tcp", address)
-			// somebody else has got the port meanwhile
+			// another process has got the port meanwhile
 			if again < 10 && errors.Is(err, unix.EADDRINUSE) {
 				again++
 				times--

@@ -127,7 +127,7 @@ func (d *diffRun) writeSome(o diffOp, e int) {
 		w.do(o.place(), func() {
 			var err error
 			done, err = w.write(e, n, how.do)
-			text = fmt.Sprintf("%d, %s", done, w.tellError(err))
+			text = fmt.Sprintf("%d, %s", done, w.errorText(err))
 		})
 		return text
 	})
@@ -197,7 +197,7 @@ func (d *diffRun) readSome(o diffOp, e int) {
 func (w *diffWorld) read(e, size int, do func(c diffEnd, p []byte) (int, error)) (int, string) {
 	p := make([]byte, size)
 	n, err := do(w.ends[e], p)
-	return n, fmt.Sprintf("%d, %s%s", n, w.tellError(err), w.received(e, p[:n]))
+	return n, fmt.Sprintf("%d, %s%s", n, w.errorText(err), w.received(e, p[:n]))
 }
 
 // readAll reads what is there by io.ReadFull.
@@ -237,7 +237,7 @@ func (d *diffRun) setDeadline(o diffOp, e int) {
 	d.step(o.name("deadline %d %s", side, set.name), func(w *diffWorld) (text string) {
 		c := w.ends[e]
 		w.do(o.place(), func() {
-			text = w.tellError([]func(time.Time) error{c.SetReadDeadline, c.SetWriteDeadline, c.SetDeadline}[side](set.to))
+			text = w.errorText([]func(time.Time) error{c.SetReadDeadline, c.SetWriteDeadline, c.SetDeadline}[side](set.to))
 		})
 		return text
 	})
@@ -257,7 +257,7 @@ func (d *diffRun) closeRead(o diffOp, e int) {
 	d.step(o.name("CloseRead"), func(w *diffWorld) (text string) {
 		w.do(o.place(), func() {
 			err := w.ends[e].CloseRead()
-			ok, text = err == nil, w.tellError(err)
+			ok, text = err == nil, w.errorText(err)
 		})
 		return text
 	})
@@ -269,7 +269,7 @@ func (d *diffRun) closeWrite(o diffOp, e int) {
 	d.step(o.name("CloseWrite"), func(w *diffWorld) (text string) {
 		w.do(o.place(), func() {
 			err := w.ends[e].CloseWrite()
-			ok, text = err == nil, w.tellError(err)
+			ok, text = err == nil, w.errorText(err)
 		})
 		return text
 	})
@@ -280,7 +280,7 @@ func (d *diffRun) closeWrite(o diffOp, e int) {
 
 func (d *diffRun) closeEnd(o diffOp, e int) {
 	d.step(o.name("Close"), func(w *diffWorld) (text string) {
-		w.do(o.place(), func() { text = w.tellError(w.ends[e].Close()) })
+		w.do(o.place(), func() { text = w.errorText(w.ends[e].Close()) })
 		return text
 	})
 	d.gone(e)
@@ -290,7 +290,7 @@ func (d *diffRun) closeEnd(o diffOp, e int) {
 func (d *diffRun) reset(o diffOp, e int) {
 	if !d.unix {
 		d.step(o.name("SetLinger(0)"), func(w *diffWorld) string {
-			return w.tellError(w.ends[e].(diffTCP).SetLinger(0))
+			return w.errorText(w.ends[e].(diffTCP).SetLinger(0))
 		})
 		d.ends[e].drops = true
 	}
@@ -329,7 +329,7 @@ func (d *diffRun) setOption(o diffOp, e int) {
 	}
 	d.step(o.name("option %d", which), func(w *diffWorld) (text string) {
 		c := w.ends[e]
-		w.do(o.place(), func() { text = w.tellError(setDiffOption(c, which)) })
+		w.do(o.place(), func() { text = w.errorText(setDiffOption(c, which)) })
 		if !m.closed {
 			text += " " + w.options(e)
 		}
@@ -381,7 +381,7 @@ func setDiffOption(c diffEnd, which int) error {
 	return t.SetLinger(-1)
 }
 
-// options tells the options that either package may set.
+// options returns the options that either package may set.
 func (w *diffWorld) options(e int) string {
 	var b strings.Builder
 	get := func(level, name int) {
@@ -423,7 +423,7 @@ func (d *diffRun) look(o diffOp, e int) {
 		})
 		// A coroutine must not open files.
 		f, err := c.File()
-		text += w.tellError(err)
+		text += w.errorText(err)
 		if err == nil {
 			text += w.hide.Replace(f.Name())
 			f.Close()
@@ -438,7 +438,7 @@ func (d *diffRun) rawControl(o diffOp, e int) {
 		c := w.ends[e]
 		w.do(o.place(), func() {
 			raw, err := c.SyscallConn()
-			text = w.tellError(err)
+			text = w.errorText(err)
 			if err != nil {
 				return
 			}
@@ -448,7 +448,7 @@ func (d *diffRun) rawControl(o diffOp, e int) {
 				n, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TYPE)
 				text += fmt.Sprint(" type ", n, err)
 			})
-			text += fmt.Sprintf(", %d calls, %s", calls, w.tellError(err))
+			text += fmt.Sprintf(", %d calls, %s", calls, w.errorText(err))
 		})
 		return text
 	})
@@ -517,7 +517,7 @@ func (d *diffRun) waitThen(o diffOp, e int) {
 		text := d.endWait(w, ending, e, size, wait.pieces, tasks[0])
 		testrun.WaitAll(w.t, tasks...)
 		if ending == byDeadline || ending == byMovedDeadline || ending == byTimer {
-			text += w.tellError(c.SetReadDeadline(time.Time{}))
+			text += w.errorText(c.SetReadDeadline(time.Time{}))
 		}
 		return fmt.Sprint(texts, " ", text)
 	})
@@ -566,29 +566,29 @@ func (d *diffRun) endWait(w *diffWorld, ending, e, size, pieces int, reader *tes
 	case byData:
 		for i := range pieces {
 			n, err := w.write(1-e, size*(i+1)/pieces-size*i/pieces, diffWriters[0].do)
-			text += fmt.Sprintf("%d, %s; ", n, w.tellError(err))
+			text += fmt.Sprintf("%d, %s; ", n, w.errorText(err))
 			if i < pieces-1 {
 				w.settleIn(reader)
 			}
 		}
 	case byDeadline:
-		text = w.tellError(c.SetDeadline(past)) + w.tellError(c.SetWriteDeadline(d.ends[e].writeLimit.time()))
+		text = w.errorText(c.SetDeadline(past)) + w.errorText(c.SetWriteDeadline(d.ends[e].writeLimit.time()))
 	case byMovedDeadline:
-		text = w.tellError(c.SetReadDeadline(future)) + w.tellError(c.SetReadDeadline(time.Now().Add(time.Millisecond)))
+		text = w.errorText(c.SetReadDeadline(future)) + w.errorText(c.SetReadDeadline(time.Now().Add(time.Millisecond)))
 	case byTimer:
 	case byClose:
-		text = w.tellError(c.Close())
+		text = w.errorText(c.Close())
 	case byCloseRead:
-		text = w.tellError(c.CloseRead())
+		text = w.errorText(c.CloseRead())
 	case byPeerCloseWrite:
-		text = w.tellError(peer.CloseWrite())
+		text = w.errorText(peer.CloseWrite())
 	case byPeerReset:
 		if t, ok := peer.(diffTCP); ok {
-			text = w.tellError(t.SetLinger(0))
+			text = w.errorText(t.SetLinger(0))
 		}
 		fallthrough
 	case byPeerClose:
-		text += w.tellError(peer.Close())
+		text += w.errorText(peer.Close())
 	}
 	return text
 }
@@ -628,7 +628,7 @@ func (d *diffRun) bulk(o diffOp, e int) {
 		var written string
 		w.do(o.place(), func() {
 			n, err := w.write(e, size, do)
-			written = fmt.Sprintf("%d, %s", n, w.tellError(err))
+			written = fmt.Sprintf("%d, %s", n, w.errorText(err))
 		})
 		reader.Wait(w.t)
 		return written + "; " + read
@@ -685,7 +685,7 @@ func (d *diffRun) fillUp(o diffOp, e int) {
 		ending = fullDeadline // the peer would be reset and lose what is under way
 	}
 	if ending == fullCloseWrite && d.unix {
-		ending = fullTimer // the kernel does not tell the writer
+		ending = fullTimer // the kernel does not wake the writer
 	}
 	how := o.variant(len(diffWriters))
 	d.step(o.name("fill by %s, ended by %d", diffWriters[how].name, ending), func(w *diffWorld) string {
@@ -719,18 +719,18 @@ func (w *diffWorld) fillUp(o diffOp, e, how, ending int) (text string) {
 	}
 	switch ending {
 	case fullDeadline:
-		text = w.tellError(c.SetWriteDeadline(past))
+		text = w.errorText(c.SetWriteDeadline(past))
 	case fullTimer:
-		text = w.tellError(c.SetWriteDeadline(time.Now().Add(time.Millisecond)))
+		text = w.errorText(c.SetWriteDeadline(time.Now().Add(time.Millisecond)))
 	case fullClose:
-		text = w.tellError(c.Close())
+		text = w.errorText(c.Close())
 	case fullCloseWrite:
-		text = w.tellError(c.CloseWrite())
+		text = w.errorText(c.CloseWrite())
 	case fullPeerReset:
 		if t, ok := peer.(diffTCP); ok {
 			t.SetLinger(0)
 		}
-		text = w.tellError(peer.Close())
+		text = w.errorText(peer.Close())
 	case fullDrained:
 		var read string
 		w.do(testrun.Second, func() { _, read = w.read(1-e, bulkSize, diffReaders[3].do) })
@@ -738,13 +738,13 @@ func (w *diffWorld) fillUp(o diffOp, e, how, ending int) (text string) {
 	}
 	writer.Wait(w.t)
 	if ending == fullDeadline || ending == fullTimer {
-		text += w.tellError(c.SetWriteDeadline(time.Time{}))
+		text += w.errorText(c.SetWriteDeadline(time.Time{}))
 	}
-	text += fmt.Sprintf("; all written: %v, some: %v, %s", n == bulkSize, n > 0, w.tellError(err))
+	text += fmt.Sprintf("; all written: %v, some: %v, %s", n == bulkSize, n > 0, w.errorText(err))
 	if ending != fullDrained && ending != fullPeerReset {
 		p := make([]byte, n)
 		_, err := io.ReadFull(peer, p)
-		text += fmt.Sprintf("; read back: %s%s", w.tellError(err), w.received(1-e, p))
+		text += fmt.Sprintf("; read back: %s%s", w.errorText(err), w.received(1-e, p))
 	}
 	return text
 }
@@ -779,7 +779,7 @@ func (d *diffRun) twoWriters(o diffOp, e int) {
 		for i := range texts {
 			tasks = append(tasks, w.begin(testrun.Places[(int(o.arg)+i)%len(testrun.Places)], func() {
 				n, err := diffWriters[how].do(w.ends[e], bytes.Repeat([]byte{byte(i)}, size))
-				texts[i] = fmt.Sprintf("%d, %s; ", n, w.tellError(err))
+				texts[i] = fmt.Sprintf("%d, %s; ", n, w.errorText(err))
 			}))
 		}
 		p := make([]byte, 2*size)
@@ -789,6 +789,6 @@ func (d *diffRun) twoWriters(o diffOp, e int) {
 		testrun.WaitAll(w.t, tasks...)
 		first := bytes.Repeat(p[:1], size)
 		whole := bytes.Equal(p[:size], first) && bytes.Equal(p[size:], bytes.Repeat([]byte{1 - p[0]&1}, size))
-		return fmt.Sprint(texts, n, w.tellError(err), " whole: ", whole)
+		return fmt.Sprint(texts, n, w.errorText(err), " whole: ", whole)
 	})
 }

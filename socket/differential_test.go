@@ -125,7 +125,7 @@ func (d *diffRun) ownBuffers() {
 	}
 }
 
-// step does one thing in both worlds and compares what they tell of it.
+// step does one thing in both worlds and compares what they report of it.
 func (d *diffRun) step(what string, do func(w *diffWorld) string) {
 	d.t.Helper()
 	if d.failed {
@@ -472,14 +472,15 @@ func (w *diffWorld) write(e, n int, do func(c diffEnd, p []byte) (int, error)) (
 	return done, err
 }
 
-// received checks bytes that an end has read and tells what is wrong with them.
+// received checks bytes that an end has read and returns what is wrong with
+// them.
 func (w *diffWorld) received(e int, p []byte) string {
 	return differs(p, int(w.got[e].Add(int64(len(p))))-len(p))
 }
 
-// tellError describes an error in full: its text, each type in its chain, and
+// errorText describes an error in full: its text, each type in its chain, and
 // what callers ask of it.
-func (w *diffWorld) tellError(err error) string {
+func (w *diffWorld) errorText(err error) string {
 	if err == nil {
 		return "nil"
 	}

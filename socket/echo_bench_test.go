@@ -13,9 +13,10 @@ import (
 	"github.com/netco-go/netco/internal/testrun"
 )
 
-// BenchmarkEcho is one message to a coroutine of its own for each connection and
-// back, on one thread. The client is a coroutine that makes system calls and
-// nothing else: it writes to all connections, ends its turn, and reads from all.
+// BenchmarkEcho is one message to a coroutine of its own for each connection
+// and back, on one thread. The client is a coroutine that makes system calls
+// and nothing else: it writes to all connections, ends its turn, and reads from
+// all.
 //
 // It needs no other thread, so the instructions of a message can be counted:
 //

@@ -97,7 +97,7 @@ func ExampleBuffers() {
 	// the file
 }
 
-// Who has net.Buffers writes them so, because net.Buffers.WriteTo would write
+// Write net.Buffers like this, because net.Buffers.WriteTo would write
 // them one by one.
 func ExampleTCPConn_WriteBuffers() {
 	netco.Start(netco.Options{})

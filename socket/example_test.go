@@ -340,7 +340,7 @@ func ExamplePoll() {
 	// the pipe number 1
 }
 
-// A wait that somebody else may call off.
+// A wait that other code may call off.
 func ExamplePollContext() {
 	defer netco.Shutdown(context.Background())
 	timer, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC) // never set

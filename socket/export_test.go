@@ -39,26 +39,26 @@ func (x *FDMutex) Use() bool                 { return x.opened().use() }
 func (x *FDMutex) Unuse() (last bool)        { return x.opened().unuse() }
 func (x *FDMutex) Close() bool               { return x.opened().close() > 0 }
 
-// Idle reports whether nobody holds, uses or waits for it.
+// Idle reports whether nothing holds, uses or waits for it.
 func (x *FDMutex) Idle() bool {
 	queues := x.m.queues.Load()
 	return x.m.state.Load()&^mutexOpen == 0 && (queues == nil || *queues == [2]waitq.Queue{})
 }
 
-// FileName is what Inspect tells of a File in place of an address.
+// FileName is what Inspect reports for a File in place of an address.
 func FileName(name string) net.Addr { return fileName(name) }
 
-// Holds reports which buffers b has. For a b that nobody uses at the moment.
+// Holds reports which buffers b has. For a b that is not in use.
 func (b *Buffered) Holds() (reading, writing bool) { return b.in != nil, b.out != nil }
 
 // FDOf returns the fd of a stream, for tests that ask the kernel about it. It
-// stays shared with nobody, as SyscallConn would have it.
+// stays shared with nothing, as SyscallConn would have it.
 func FDOf(c Stream) int { return c.base().s.fd }
 
 // Home returns the Processor that watches the connection's fd, or nil.
 func (c *TCPConn) Home() *processor.Processor { return c.s.pd.Home() }
 
-// Flights tells what a Resolver is doing: look-ups under way, those that wait
+// Flights returns what a Resolver is doing: look-ups under way, those that wait
 // for their turn, and all who wait for one.
 func (r *Resolver) Flights() (running, queued, waiters int) {
 	g := &r.orDefault().flights

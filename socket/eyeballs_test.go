@@ -55,8 +55,8 @@ func twoFaced(t testing.TB, v6, v4 manner) (port string) {
 }
 
 // behave sees to it that a port of ::1 or 127.0.0.1 behaves so until the test's
-// end, also one that refuses: nobody else can have it. It returns false if the
-// port is taken.
+// end, also one that refuses: no other process can have it. It returns false if
+// the port is taken.
 func behave(t testing.TB, family, port int, m manner) bool {
 	t.Helper()
 	fd := testenv.Must(unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
@@ -279,8 +279,8 @@ func TestNoRace(t *testing.T) {
 			k.UntilParked(t, coroutine.ReasonConnect)
 			more := 0
 			if p.Name == testrun.Goroutine.Name {
-				// the task itself, and the goroutine poller, which begins with a
-				// goroutine's first wait
+				// the task itself, and the goroutine poller, which begins with
+				// a goroutine's first wait
 				more = 2
 			}
 			testenv.Until(t, "the look-up's goroutines to end, and no others to stay", func() bool { return settled() <= before+more })

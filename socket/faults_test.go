@@ -254,7 +254,7 @@ func TestDialFaults(t *testing.T) {
 	}
 }
 
-// TestFalseAlarms: reads and accepts that find nothing although they were told
+// TestFalseAlarms: reads and accepts that find nothing although they heard
 // that there is something, over and over. Each goes back to waiting and misses
 // nothing of what comes later.
 func TestFalseAlarms(t *testing.T) {
@@ -303,7 +303,7 @@ func TestFalseAlarms(t *testing.T) {
 }
 
 // TestFirstWriteWouldBlock: EAGAIN for a socket that has not been registered
-// yet. Registering tells that it is writable.
+// yet. Registering reports that it is writable.
 func TestFirstWriteWouldBlock(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
@@ -321,7 +321,7 @@ func TestFirstWriteWouldBlock(t *testing.T) {
 }
 
 // storm is an Injector that does at random what the kernel may do at any time:
-// it interrupts, moves less than it was asked to, tells of fewer events than
+// it interrupts, moves less than it was asked to, reports fewer events than
 // there are, and refuses connections that have ended and those for which there
 // is no fd.
 type storm struct {
@@ -567,7 +567,7 @@ func TestDataAfterEAGAIN(t *testing.T) {
 			return asked, unix.EAGAIN
 		})()
 		p.Do(t, func() {
-			// A read that is filled does not tell that there is no more, so the
+			// A read that is filled does not show that there is no more, so the
 			// next one asks.
 			got, err := io.ReadAll(iotest.OneByteReader(c))
 			if len(got) != total || err != nil || differs(got, 0) != "" {
@@ -600,7 +600,7 @@ func TestRoomAfterEAGAIN(t *testing.T) {
 		}
 		full := 0
 		remove := between(t, sysx.Send, fd, func(asked int) (int, syscall.Errno) {
-			// that also has the kernel note that somebody waits
+			// that also has the kernel note that a call waits
 			ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
 			if n, _ := unix.Poll(ready, 0); n > 0 {
 				return asked, 0
@@ -753,15 +753,15 @@ func TestConnectedBeforeItWaits(t *testing.T) {
 	}
 }
 
-// TestFalseFull: a write is told over and over that there is no room when there
+// TestFalseFull: a write hears over and over that there is no room when there
 // is, which the kernel does not do. Any event of the fd makes up for it: here
 // bytes that the peer sends.
 func TestFalseFull(t *testing.T) {
 	everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
 		const lies = 20
-		var told atomic.Int32
+		var lied atomic.Int32
 		defer between(t, sysx.Send, fd, func(asked int) (int, syscall.Errno) {
-			if told.Add(1) <= lies {
+			if lied.Add(1) <= lies {
 				return asked, unix.EAGAIN
 			}
 			return asked, 0
@@ -772,11 +772,11 @@ func TestFalseFull(t *testing.T) {
 			}
 		})
 		for !k.Over() {
-			before := told.Load()
+			before := lied.Load()
 			testenv.Must(unix.Write(peer, []byte{0}))
-			testenv.Until(t, "another try", func() bool { return told.Load() > before || k.Over() })
+			testenv.Until(t, "another try", func() bool { return lied.Load() > before || k.Over() })
 		}
-		if n := told.Load(); n > 2*lies {
+		if n := lied.Load(); n > 2*lies {
 			t.Errorf("%d tries for %d lies", n, lies)
 		}
 	})
@@ -832,7 +832,7 @@ func (c *callCounts) sum() (n int64) {
 
 // TestWaitsMakeNoCalls: whatever waits, after a storm and after errors, makes
 // no system calls: readers of open, half closed and hung up connections (the
-// kernel tells of a hang-up only once), writers without room, acceptors,
+// kernel reports a hang-up only once), writers without room, acceptors,
 // connections that are being made, those of a Server. Wakes of one do not make
 // the others look.
 func TestWaitsMakeNoCalls(t *testing.T) {
@@ -854,7 +854,9 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 			waitFor(p, coroutine.ReasonRead, func() { c.Read(make([]byte, 10)) })
 		case i < 6:
 			waitFor(p, coroutine.ReasonRead, func() { c.(socket.Stream).WaitReadable() })
-		case i < 9: // what there is to be read is no matter to a writer, nor is a peer that has ended its side
+		// What there is to be read is no matter to a writer, nor is a peer that
+		// has ended its side.
+		case i < 9:
 			peer.Write([]byte("unread"))
 			peer.CloseWrite()
 			waitFor(p, coroutine.ReasonWrite, func() { c.Write(make([]byte, 8<<20)) })
@@ -867,10 +869,10 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	waitFor(testrun.First, coroutine.ReasonAccept, func() { l.Accept() })
 	u := listenAny(t, "unix")
 	waitFor(testrun.Second, coroutine.ReasonAccept, func() { u.Accept() })
-	nobody, _ := testenv.Deaf(t)
+	deaf, _ := testenv.Deaf(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	waitFor(testrun.Second, coroutine.ReasonConnect, func() { socket.DialContext(ctx, "tcp", nobody) })
+	waitFor(testrun.Second, coroutine.ReasonConnect, func() { socket.DialContext(ctx, "tcp", deaf) })
 	address, _ := serving(t, &socket.Server{Handle: echoOnce, IdleTimeout: time.Hour})
 	for range 20 {
 		c := dialNet(t, address)

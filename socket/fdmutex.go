@@ -28,8 +28,9 @@ import (
 type fdMutex struct {
 	state atomic.Uint64
 
-	guard  waitq.Guard
-	queues atomic.Pointer[[2]waitq.Queue] // by side, under guard; nil until a caller has queued, as on few fds
+	guard waitq.Guard
+	// By side, under guard; nil until a caller has queued, as on few fds.
+	queues atomic.Pointer[[2]waitq.Queue]
 }
 
 const (

@@ -88,7 +88,7 @@ func TestFDMutexFIFO(t *testing.T) {
 		k.UntilParked(t, coroutine.ReasonLock)
 		tasks = append(tasks, k)
 	}
-	m.Lock(socket.Writing) // in nobody's way
+	m.Lock(socket.Writing) // in no reader's way
 	m.Unlock(socket.Writing)
 	m.Unlock(socket.Reading)
 	testrun.WaitAll(t, tasks...)
@@ -105,7 +105,7 @@ func TestFDMutexFIFO(t *testing.T) {
 
 // TestFDMutexHammer: locks, uses and a close from everywhere at random. At no
 // time do two hold one lock; after the close all return, and exactly one is
-// told that it was the last.
+// whose call was the last.
 func TestFDMutexHammer(t *testing.T) {
 	start(t, 2)
 	for range 20 {
@@ -124,7 +124,7 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 		last    atomic.Int32
 		running []*testrun.Task
 	)
-	told := func(l bool) {
+	freed := func(l bool) {
 		if l {
 			last.Add(1)
 		}
@@ -138,7 +138,7 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 					if !m.Close() {
 						t.Error("closed by another")
 					}
-					told(m.Unuse())
+					freed(m.Unuse())
 				}
 				if rnd.IntN(4) == 0 {
 					if !m.Use() {
@@ -147,7 +147,7 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 					if rnd.IntN(2) == 0 {
 						netco.Yield()
 					}
-					told(m.Unuse())
+					freed(m.Unuse())
 					continue
 				}
 				s, h := socket.Reading, &holders[0]
@@ -164,7 +164,7 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 					netco.Yield()
 				}
 				h.Add(-1)
-				told(m.Unlock(s))
+				freed(m.Unlock(s))
 			}
 		}))
 	}

@@ -96,7 +96,7 @@ func TestHTTP(t *testing.T) {
 func TestGoroutinesOnly(t *testing.T) {
 	a, b := pair(t)
 	server := testrun.Goroutine.Go(func() { echo(b) })
-	server.UntilParked(t, coroutine.ReasonRead) // or all might be there whenever somebody looks
+	server.UntilParked(t, coroutine.ReasonRead) // or all might be there whenever it is read
 	testenv.NoError(t, roundTrip(testrun.Goroutine, a, 100<<10))
 	a.Close()
 	server.Wait(t)

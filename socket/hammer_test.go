@@ -304,7 +304,7 @@ func hammerSize(rnd *rand.Rand) int { return rnd.IntN(1 << (1 + rnd.IntN(15))) }
 // TestHammerUDP: from every place, datagrams of random size go to random
 // sockets in every way there is, batches, segments and all, while others set
 // random deadlines. UDP may lose some; none is damaged, cut, joined without
-// saying so, doubled, or said to be from somebody else, and most come.
+// saying so, doubled, or said to be from another, and most come.
 func TestHammerUDP(t *testing.T) {
 	sockets, senders, each := 4, 8, 400
 	if goruntime.RaceEnabled {
@@ -368,7 +368,7 @@ func (h *udpHammer) read(c *socket.UDPConn, rnd *rand.Rand, gro bool) {
 		n, err := 1, error(nil)
 		way := rnd.IntN(4)
 		if gro {
-			way = 3 // the only one that tells what was joined
+			way = 3 // the only one that shows what was joined
 		}
 		m := &ms[0]
 		m.SegmentSize = 0

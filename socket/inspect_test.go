@@ -50,7 +50,7 @@ func inspectAll(t testing.TB) map[int]sockinfo.Info {
 	return all
 }
 
-// want holds what is told of an fd against what it should be; addresses are
+// want holds what is said of an fd against what it should be; addresses are
 // compared by what they print.
 func want(t *testing.T, all map[int]sockinfo.Info, w sockinfo.Info) {
 	t.Helper()
@@ -85,7 +85,7 @@ func rawFD(c syscall.Conn) (fd int) {
 	return fd
 }
 
-// TestInspect: whatever somebody waits for is listed once, with who waits and
+// TestInspect: each fd with a waiter is listed once, with its waiter and
 // where, under its addresses; and nothing else is.
 func TestInspect(t *testing.T) {
 	start(t, 2)
@@ -143,7 +143,7 @@ func TestInspect(t *testing.T) {
 			// across threads
 			ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { a.Read(one) }),
 		})
-		begin(b) // nobody has waited for it
+		begin(b) // nothing has waited for it
 		a, b = make2()
 		parked(testrun.Goroutine, 0, func() { a.Read(one) })
 		expect(a, sockinfo.Info{Processor: -1})
@@ -230,13 +230,13 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestInspectConnecting: a connection that is being made is listed, with who
+// TestInspectConnecting: a connection that is being made is listed, with what
 // makes it.
 func TestInspectConnecting(t *testing.T) {
 	start(t, 1)
-	nobody, _ := testenv.Deaf(t)
+	deaf, _ := testenv.Deaf(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	k := testrun.First.Go(func() { socket.DialContext(ctx, "tcp", nobody) })
+	k := testrun.First.Go(func() { socket.DialContext(ctx, "tcp", deaf) })
 	k.UntilParked(t, coroutine.ReasonConnect)
 	all := inspectAll(t)
 	if len(all) != 1 {
@@ -291,7 +291,7 @@ func TestInspectServer(t *testing.T) {
 
 var one = []byte("1")
 
-// TestInspectEnds: f ends it, and may close what it is told of.
+// TestInspectEnds: f ends it, and may close what it is given.
 func TestInspectEnds(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		waiting := map[int]*socket.TCPConn{}
@@ -399,7 +399,7 @@ func serveInspected(l net.Listener) func() {
 
 // TestInspectHammer: sockets of all kinds come and go, read and write, in
 // coroutines and goroutines, their fds being used again and again, while others
-// list them. What is told of a socket is true of it, whatever becomes of it;
+// list them. What is said of a socket is true of it, whatever becomes of it;
 // and listing loses no fd and leaves none open.
 func TestInspectHammer(t *testing.T) {
 	start(t, 2)
@@ -452,12 +452,12 @@ func TestInspectHammer(t *testing.T) {
 		address := map[string]string{"tcp": l.Addr().String(), "udp4": u.LocalAddr().String(), "unix": name}[network]
 		tasks = append(tasks, testrun.Places[i%3].Go(client(network, address, uint64(i))))
 	}
-	var listed, told atomic.Int64
+	var listed, shown atomic.Int64
 	look := func() {
 		for !over.Load() {
 			for _, p := range processors(t) {
 				sockinfo.Each(p, func(i sockinfo.Info) bool {
-					told.Add(1)
+					shown.Add(1)
 					if wrong := untrue(i, tcpPort, udpPort, name); wrong != "" {
 						t.Errorf("%s: %+v", wrong, i)
 						return false
@@ -482,7 +482,7 @@ func TestInspectHammer(t *testing.T) {
 	ul.Close()
 	u.Close()
 	testrun.WaitAll(t, tasks...)
-	t.Logf("%d lists of %d sockets", listed.Load(), told.Load())
+	t.Logf("%d lists of %d sockets", listed.Load(), shown.Load())
 	testenv.Until(t, "the connections to end", func() bool { return socket.OpenCount() == 0 })
 }
 

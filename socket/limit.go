@@ -55,9 +55,10 @@ var errNoConns = errors.New("netco/socket: the listener is limited to fewer than
 type connLimit struct {
 	max int // constant
 
-	mu      sync.Mutex     // never held across a park or a call
-	open    int            // under mu: those accepted, and one for each accept(2) under way
-	waiting []permitWaiter // under mu: those that have found it full since a permit was last returned
+	mu   sync.Mutex // never held across a park or a call
+	open int        // under mu: those accepted, and one for each accept(2) under way
+	// Under mu: those that have found it full since a permit was last returned.
+	waiting []permitWaiter
 }
 
 // permitWaiter waits for a permit.

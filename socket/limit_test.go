@@ -405,7 +405,7 @@ const (
 
 // serveWithinLimits is a child that has all limits at once: connections,
 // coroutines, buffers and fds. It serves a Server at one address; at the other,
-// coroutines that it starts by Go, and whoever finds no room for one is told
+// coroutines that it starts by Go, and whoever finds no room for one hears
 // so.
 func serveWithinLimits() {
 	testenv.MustOK(netco.Start(netco.Options{Processors: 2, MaxCoroutines: 9, BufferMemory: 16 << 10, BufferSize: 16 << 10, OnPanic: netco.KeepServing}))
@@ -454,7 +454,7 @@ func serveWithinLimits() {
 	fmt.Printf("pauses %d refused %d away %d waits %d files %d open %d\n", socket.AcceptPauses(), s.Refused(), turnedAway.Load(), waits, files, socket.OpenCount())
 }
 
-// bufferWaits is how often somebody has waited for a buffer.
+// bufferWaits is how often a caller has waited for a buffer.
 func bufferWaits() (n uint64) {
 	s, _ := netco.Default()
 	for _, p := range engine.Of(s).Processors() {
@@ -498,7 +498,7 @@ func echoLines(c *socket.TCPConn) {
 
 // TestAllLimits: more clients than connections, coroutines, buffers and fds
 // allow, all at once. Every client of the Server is served in the end; those of
-// the other listener are served or told that it is busy; and nothing is left
+// the other listener are served or refused as busy; and nothing is left
 // over.
 func TestAllLimits(t *testing.T) {
 	cmd := children.Command(t, "all limits")
@@ -548,10 +548,10 @@ func TestAllLimits(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s%s", err, &out, problems.String())
 	}
-	var pauses, refused, told, waits, files, open int
-	fmt.Sscanf(out.String(), "pauses %d refused %d away %d waits %d files %d open %d", &pauses, &refused, &told, &waits, &files, &open)
+	var pauses, refused, refusals, waits, files, open int
+	fmt.Sscanf(out.String(), "pauses %d refused %d away %d waits %d files %d open %d", &pauses, &refused, &refusals, &waits, &files, &open)
 	t.Logf("%d answers, %d turned away; %s", echoed.Load(), away.Load(), strings.TrimSpace(out.String()))
-	if pauses == 0 || refused == 0 || waits == 0 || files == 0 || refused != told || told != int(away.Load()) {
+	if pauses == 0 || refused == 0 || waits == 0 || files == 0 || refused != refusals || refusals != int(away.Load()) {
 		t.Errorf("not every limit was met, or counted: %s", &out)
 	}
 	if open != 1 { // the second listener
@@ -592,7 +592,8 @@ func runOutOfFiles(t *testing.T, addresses [2]string, child *bufio.Reader) int64
 	switch {
 	case got == "no longer waiting\n":
 		return 0
-	case got != busy && !errors.Is(err, syscall.ECONNRESET): // as long as the coroutines of those that are held have not ended
+	// As long as the coroutines of those that are held have not ended.
+	case got != busy && !errors.Is(err, syscall.ECONNRESET):
 		t.Errorf("%q, %v", got, err)
 	}
 	return 1
@@ -638,7 +639,7 @@ func stressClient(address string, i, round int, bomb bool) (string, error) {
 	case bomb && err != nil:
 		return "gone", nil
 	case err != nil && strings.Contains(err.Error(), "connection reset"):
-		return busy, nil // closed with our line unread, which drops what it was told
+		return busy, nil // closed with our line unread, which drops what it was sent
 	}
 	return got, fmt.Errorf("%d bytes came back, and %v", len(got), err)
 }

@@ -166,7 +166,7 @@ func TestListenKeepAlive(t *testing.T) {
 	}
 }
 
-// acceptedOptions tells the options of a connection that l accepts.
+// acceptedOptions returns the options of a connection that l accepts.
 func acceptedOptions(t *testing.T, l net.Listener) (values [5]int) {
 	t.Helper()
 	testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))

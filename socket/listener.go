@@ -22,8 +22,12 @@ type listener struct {
 	s  socket
 	at endpoints // only the local one
 
-	backoff time.Duration        // under s.mu's read lock: how long the last pause was for want of an fd or of memory
-	pausing bool                 // under s.mu's read lock: it waits for room, or did when the last Accept ended
+	// Under s.mu's read lock: how long the last pause was for want of an fd or
+	// of memory.
+	backoff time.Duration
+	// Under s.mu's read lock: it waits for room, or did when the last Accept
+	// ended.
+	pausing bool
 	room    atomic.Pointer[room] // that connections need, nil for no limit, see limit.go
 }
 
@@ -77,7 +81,8 @@ func (l *listener) acceptLocked(from *sysx.RawAddr) (fd int, in *room, err error
 			s.readBudget = 0
 		} else {
 			switch processor.AcceptErrorOf(errno) {
-			case processor.AcceptConnection: // not of the listener; there may be another connection behind it
+			// Not of the listener; there may be another connection behind it.
+			case processor.AcceptConnection:
 				s.spendRead(0)
 				continue
 			case processor.AcceptFiles, processor.AcceptMemory:
@@ -111,7 +116,9 @@ func (l *listener) SetDeadline(t time.Time) error {
 // from it.
 type TCPListener struct {
 	listener
-	adopted bool // constant: the fd came from elsewhere, so what connections inherit from it is not known
+	// Constant: the fd came from elsewhere, so what connections inherit from it
+	// is not known.
+	adopted bool
 }
 
 var _ net.Listener = (*TCPListener)(nil)

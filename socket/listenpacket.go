@@ -21,7 +21,8 @@ func ListenPacket(network, address string) (net.PacketConn, error) {
 func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
 	n, err := parseNetwork(network)
 	if n == unixgram {
-		return openElsewhere(func() (net.PacketConn, error) { return lc.borrowUnixgram(ctx, address) }) // it makes a file
+		// It makes a file.
+		return openElsewhere(func() (net.PacketConn, error) { return lc.borrowUnixgram(ctx, address) })
 	}
 	var at net.Addr
 	if err == nil {

@@ -147,7 +147,7 @@ var tile = func() []byte {
 	return p
 }()
 
-// pattern returns n bytes that tell where in the stream they are, so that what
+// pattern returns n bytes that show where in the stream they are, so that what
 // is lost, doubled or swapped shows.
 func pattern(n int) []byte {
 	p := make([]byte, n)
@@ -163,7 +163,7 @@ func fill(p []byte, offset int) {
 	}
 }
 
-// differs tells where got is not the pattern from offset on, or "".
+// differs says where got is not the pattern from offset on, or "".
 func differs(got []byte, offset int) string {
 	for len(got) > 0 {
 		want := tile[offset%len(tile):]

@@ -183,7 +183,7 @@ func TestPipeDeadlines(t *testing.T) {
 	})
 }
 
-// TestPipePartialWrite: a deadline in the middle of a write tells how much
+// TestPipePartialWrite: a deadline in the middle of a write returns how much
 // went, and the rest is not there for later reads.
 func TestPipePartialWrite(t *testing.T) {
 	eachPipe(t, func(t *testing.T, p testrun.Place, a, b net.Conn) {

@@ -220,7 +220,8 @@ func (w *pollWait) setUp() error {
 			}
 			errno = sysx.ControlEpoll(fd, unix.EPOLL_CTL_MOD, int(f.Fd), merged[f.Fd])
 		}
-		if errno != 0 && errno != unix.EPERM { // EPERM: a file whose events never change, and there were none
+		// EPERM: a file whose events never change, and there were none.
+		if errno != 0 && errno != unix.EPERM {
 			return errno
 		}
 	}

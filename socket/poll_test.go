@@ -166,9 +166,9 @@ var kinds = []struct {
 	{"no fd", func(*testing.T, *rand.Rand) []int { return []int{-1, -7, 1 << 30} }},
 }
 
-// TestPollAgainstKernel: for random sets of fds in random states Poll tells
-// what poll(2) tells, with no timeout to wait for and with one, and leaves the
-// states as they are.
+// TestPollAgainstKernel: for random sets of fds in random states Poll reports
+// what poll(2) reports, with no timeout to wait for and with one, and leaves
+// the states as they are.
 func TestPollAgainstKernel(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -297,7 +297,7 @@ var pollWakesCases = []struct {
 }
 
 // TestPollWakes: what happens to an fd of each kind ends a wait that has begun,
-// and is told as poll(2) tells it.
+// and reported as by poll(2).
 func TestPollWakes(t *testing.T) {
 	start(t, 2)
 	for _, c := range pollWakesCases {
@@ -363,7 +363,7 @@ func TestPollTimeout(t *testing.T) {
 }
 
 // TestPollSameFd: an fd that occurs several times, with different events, waits
-// for all of them and is told of in each entry.
+// for all of them and is reported in each entry.
 func TestPollSameFd(t *testing.T) {
 	start(t, 2)
 	testrun.Each(t, func(t *testing.T, p testrun.Place) {
@@ -427,8 +427,8 @@ func TestPollStolen(t *testing.T) {
 				k.UntilParked(t, coroutine.ReasonRead)
 				before := polls.Load()
 				if p.Name == testrun.First.Name {
-					// In the turn between, the poller is told of the event and
-					// queued behind the thief.
+					// In the turn between, the poller is woken by the event and
+					// queued behind the stealer.
 					testrun.First.Do(t, func() {
 						ring(a)
 						coroutine.YieldTurn()
@@ -528,7 +528,7 @@ func TestPollMany(t *testing.T) {
 }
 
 // TestPollCrowd: more waits on one fd than the kernel lets watch it through
-// nested epoll. Those beyond the limit look now and then; all are told.
+// nested epoll. Those beyond the limit look now and then; all hear of it.
 func TestPollCrowd(t *testing.T) {
 	const n = 600
 	var l unix.Rlimit
@@ -633,7 +633,7 @@ func TestPollForeign(t *testing.T) {
 								return
 							default:
 							}
-							// What it is told of may be gone by now.
+							// What it is given may be gone by now.
 							if _, err := socket.Poll(set, time.Millisecond); err != nil {
 								t.Error(err)
 								return

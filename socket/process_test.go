@@ -144,7 +144,7 @@ const fewFDs = 20
 
 // TestAcceptWithoutFDs: a server runs out of fds. Connections it has are served
 // as before, it does not spin, and when some are closed it goes on accepting
-// without being told. evio, gnet and gain end here; C++ netco recurses.
+// without notice. evio, gnet and gain end here; C++ netco recurses.
 func TestAcceptWithoutFDs(t *testing.T) {
 	t.Parallel()
 	for _, where := range []string{"coroutine", "goroutine"} {
@@ -314,9 +314,9 @@ func TestPermissionDenied(t *testing.T) {
 
 // withoutPermission is the child.
 func withoutPermission() {
-	const nobody = 65534
+	const unprivileged = 65534
 	if os.Geteuid() == 0 {
-		for _, err := range []error{syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody)} {
+		for _, err := range []error{syscall.Setgroups(nil), syscall.Setgid(unprivileged), syscall.Setuid(unprivileged)} {
 			if err != nil { // as in a container that has no other users
 				fmt.Print("still root: ", err)
 				return
@@ -486,7 +486,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// activity tells, for each thread, how often it has left its core and for how
+// activity returns, for each thread, how often it has left its core and for how
 // long it has had one.
 func activity(t *testing.T, pid int) map[string]string {
 	t.Helper()

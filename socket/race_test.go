@@ -117,7 +117,7 @@ func bytewise(c io.ReadWriter) (take, put func() error) {
 
 // TestMixedIsOrdered: a write of package net's or os's comes before the read of
 // this package's that it enables, and the other way round. Under -race what the
-// detector is not told of that is a failure.
+// detector is not informed of that is a failure.
 func TestMixedIsOrdered(t *testing.T) {
 	for _, c := range mixed {
 		for _, p := range testrun.Places {

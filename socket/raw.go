@@ -91,7 +91,9 @@ func (x *Socket) call(op, name string, do func(fd int) error) error {
 func (x *Socket) Bind(to unix.Sockaddr) error {
 	return x.call("bind", "bind", func(fd int) error {
 		if to == nil {
-			return unix.EFAULT // what the kernel says to a nil pointer; package unix would follow it
+			// What the kernel says to a nil pointer; package unix would follow
+			// it.
+			return unix.EFAULT
 		}
 		return unix.Bind(fd, to)
 	})

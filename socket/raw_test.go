@@ -467,7 +467,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestSharedListener: a listener whose socket somebody else has too, and has
+// TestSharedListener: a listener whose socket another process has too, and has
 // made blocking, neither blocks its thread nor loses connections.
 func TestSharedListener(t *testing.T) {
 	start(t, 1)
@@ -498,7 +498,7 @@ func TestSharedListener(t *testing.T) {
 
 // TestSharedFDLeavesEpoll: a socket of which there are duplicates is gone from
 // epoll once it is closed: it can be adopted under the same fd number again and
-// again, and what comes for the duplicate wakes nobody.
+// again, and what comes for the duplicate wakes nothing.
 func TestSharedFDLeavesEpoll(t *testing.T) {
 	start(t, 1)
 	c, peer := unixPair(t, "unix")
@@ -541,9 +541,9 @@ func sharing(t *testing.T, c interface{ File() (*os.File, error) }) *os.File {
 }
 
 // TestSharedMadeBlocking: splice and sendfile go by O_NONBLOCK of the
-// description. Who shared it and took the flag away stopped the whole process:
-// the thread stood in a system call that Go knew nothing of. So did other calls
-// that have no flag of their own, for a Processor at least.
+// description. Sharing it and taking the flag away once stopped the whole
+// process: the thread stood in a system call that Go knew nothing of. So did
+// other calls that have no flag of their own, for a Processor at least.
 func TestSharedMadeBlocking(t *testing.T) {
 	t.Run("splice in", sharedMadeBlockingSpliceIn)
 	t.Run("splice out", func(t *testing.T) {

@@ -88,7 +88,8 @@ func (f foundIPs) clone() foundIPs {
 // port is LookupPort.
 func (r *Resolver) port(l limits, network, service string) (int, error) {
 	if strings.Trim(strings.TrimLeft(service, "+-"), "0123456789") == "" {
-		return r.orDefault().asked().LookupPort(l.ctx, network, service) // no name, perhaps an error
+		// No name, perhaps an error.
+		return r.orDefault().asked().LookupPort(l.ctx, network, service)
 	}
 	return answer(r, l, context.Background(), question{kind: askPort, network: network, name: service},
 		func(ctx context.Context, of *net.Resolver) (int, error) { return of.LookupPort(ctx, network, service) },
@@ -135,7 +136,9 @@ func (r *Resolver) internetAddrs(l limits, values context.Context, network, addr
 		return nil, err
 	}
 	if len(ips) == 1 && ips[0].IP.Equal(net.IPv6unspecified) {
-		ips = append(ips, net.IPAddr{IP: net.IPv4zero}) // "::" may be there to listen on and not to connect to: net does the same
+		// "::" may be there to listen on and not to connect to: net does the
+		// same.
+		ips = append(ips, net.IPAddr{IP: net.IPv4zero})
 	}
 	var found []net.Addr
 	for _, ip := range ips {

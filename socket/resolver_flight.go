@@ -128,7 +128,8 @@ func (g *flights) fly(f *flight) {
 	f.err = errLeft
 	defer g.land(f)
 	f.answer, f.err = f.ask(f.ctx)
-	if f.err == nil && f.question.kind <= askIPAddr && net.ParseIP(f.question.name) == nil { // else it may have got by without
+	// Else it may have got by without.
+	if f.err == nil && f.question.kind <= askIPAddr && net.ParseIP(f.question.name) == nil {
 		askedOutside.Store(true)
 	}
 }

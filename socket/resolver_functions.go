@@ -143,6 +143,7 @@ func resolveOne(network, address string, v6 bool) (net.Addr, error) {
 	if err != nil {
 		return nil, err
 	}
-	v6 = v6 && strings.TrimRight(network, "46") == network // "tcp6" and its like have what they want already
+	// "tcp6" and its like have what they want already.
+	v6 = v6 && strings.TrimRight(network, "46") == network
 	return firstAddr(addrs, !v6), nil
 }

@@ -80,7 +80,7 @@ func TestResolverShares(t *testing.T) {
 					t.Errorf("%s: %v, %v", p.Name, ips, err)
 					return
 				}
-				clear(ips[0]) // the race detector, or another who has it too, would tell
+				clear(ips[0]) // the race detector, or another holder, would see it
 				ips[0] = nil
 			}))
 		}
@@ -182,7 +182,7 @@ func TestResolverOneLeaves(t *testing.T) {
 	}
 }
 
-// TestResolverAllLeave: when nobody waits any more the look-up ends, and who
+// TestResolverAllLeave: without waiters the look-up ends, and what
 // asks then does not join it.
 func TestResolverAllLeave(t *testing.T) {
 	start(t, 2)
@@ -208,7 +208,7 @@ func TestResolverAllLeave(t *testing.T) {
 }
 
 // TestResolverLimit: no more look-ups than the limit are under way, others
-// follow in order, and who leaves the queue is not asked for.
+// follow in order, and one that leaves the queue is not asked for.
 func TestResolverLimit(t *testing.T) {
 	start(t, 2)
 	s := serveNames(t, zone)
@@ -464,7 +464,7 @@ func TestBell(t *testing.T) {
 				})
 			}
 			if i%2 == 0 {
-				// The time may pass at the moment when somebody rings.
+				// The time may pass at the moment when the bell rings.
 				b.Wait(clock.Now()+int64(i%50)*1000, ready.Load)
 			}
 			if err := b.Wait(0, ready.Load); err != nil {
@@ -504,7 +504,7 @@ func TestBellAtOnce(t *testing.T) {
 					was := rung
 					if asked++; asked == at {
 						rung = true
-						b.Ring() // as somebody else would, at this moment
+						b.Ring() // as another waker would, at this moment
 						return at == 2
 					}
 					return was
@@ -580,8 +580,8 @@ func serveNames(t testing.TB, zone map[string][]record) *nameServer {
 			}
 		}
 		s.mu.Unlock()
-		// Go's resolver goes on with questions whose answers nobody wants any
-		// more, and would wait for seconds for one that comes to nobody.
+		// Go's resolver goes on with questions whose answers are not wanted any
+		// more, and would wait for seconds for one that never comes.
 		testenv.Until(t, "all answers to be read", func() bool { return s.askers.Load() == 0 })
 		c.SetReadDeadline(time.Unix(1, 0))
 		<-ended
@@ -700,7 +700,7 @@ func wireName(name string, before ...byte) []byte {
 }
 
 // TestMultipathTCP: plain connections do not use it; one that was made so and
-// has a peer that can is told from it.
+// has a peer that can is distinguished from it.
 func TestMultipathTCP(t *testing.T) {
 	start(t, 1)
 	c, _ := withPeer(t)

@@ -55,16 +55,20 @@ type Server struct {
 	Name string
 
 	label *string // constant once there are connections: Name
-	site  uintptr // the same: where Handle is, or if that is a method value, where Serve or ServeConn was called first
+	// The same: where Handle is, or if that is a method value, where Serve or
+	// ServeConn was called first.
+	site uintptr
 
 	closing atomic.Bool // set under mu, for good: no more connections; none goes idle
 
-	mu        sync.Mutex                 // never held across a call or a park
-	limit     *connLimit                 // of MaxConns; under mu until it is made, then constant
-	listeners map[*net.Listener]struct{} // under mu; pointers, as a listener's type need not be comparable
-	first     *ServerConn                // under mu: all connections, through next
-	open      int                        // under mu: how many
-	empty     waitq.Queue                // under mu: the calls of Shutdown that wait for open to become 0
+	mu    sync.Mutex // never held across a call or a park
+	limit *connLimit // of MaxConns; under mu until it is made, then constant
+	// Under mu; pointers, as a listener's type need not be comparable.
+	listeners map[*net.Listener]struct{}
+	first     *ServerConn // under mu: all connections, through next
+	open      int         // under mu: how many
+	// Under mu: the calls of Shutdown that wait for open to become 0.
+	empty waitq.Queue
 }
 
 // Errors of a Server.

@@ -229,7 +229,7 @@ func TestServeIdleTimeout(t *testing.T) {
 }
 
 // TestServeDeadline: a read deadline that the handler has set calls it, its
-// Read tells; moved by another thread while idle it counts from then on.
+// Read reports it; moved by another thread while idle it counts from then on.
 func TestServeDeadline(t *testing.T) {
 	start(t, 2)
 	conns := make(chan *socket.ServerConn, 1)
@@ -255,7 +255,7 @@ func TestServeDeadline(t *testing.T) {
 	}
 }
 
-// TestServeClose: somebody closes an idle connection, on a Processor or not.
+// TestServeClose: an idle connection is closed, on a Processor or not.
 func TestServeClose(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
@@ -411,8 +411,8 @@ func TestServeSchedulerShutdown(t *testing.T) {
 	}
 }
 
-// TestServeHoldsRun: Run does not return while a connection is open that nobody
-// but the Server knows.
+// TestServeHoldsRun: Run does not return while a connection is open that
+// nothing but the Server knows.
 func TestServeHoldsRun(t *testing.T) {
 	start(t, 2)
 	ends := make(chan error, 1)
@@ -1072,7 +1072,7 @@ func TestServeRefuses(t *testing.T) {
 			bad := l(t)
 			ended := make(chan error, 1)
 			go func() { ended <- (&socket.Server{Handle: echoOnce}).Serve(bad) }()
-			err := testenv.Await(t, ended, "the refusal") // nobody connects
+			err := testenv.Await(t, ended, "the refusal") // without a connection
 			if err == nil || !strings.Contains(err.Error(), "listener") && !strings.Contains(err.Error(), "Listener") {
 				t.Errorf("%v; want an error that names the listener", err)
 			}
@@ -1180,7 +1180,7 @@ func untilRest(t *testing.T, conns int) {
 	})
 }
 
-// TestServerReadFault: an error of one connection ends that one, is told of
+// TestServerReadFault: an error of one connection ends that one, is reported
 // once, by Handle's Read and by Closed, in net's form, and leaves no fd. Others
 // go on.
 func TestServerReadFault(t *testing.T) {
@@ -1322,7 +1322,7 @@ func TestAcceptBacksOff(t *testing.T) {
 
 // TestHangupWithData: the end of the connection, or its reset, comes in the
 // same event as the last data, because the Processor was busy. All of the data
-// is read first, in whatever pieces, then the end is told of, once for what is
+// is read first, in whatever pieces, then the end is reported, once for what is
 // not EOF.
 func TestHangupWithData(t *testing.T) {
 	const total = 5000

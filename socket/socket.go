@@ -53,11 +53,13 @@ type socket struct {
 type kind uint8
 
 const (
-	unmade     kind = iota // the zero value: there is no fd
-	tcpStream              // a read that got less than it asked for has drained it
-	unixStream             // that does not hold: a read stops in front of data that came with fds or credentials
-	packets                // a read takes one packet, which may be empty
-	seqpackets             // the same, but an empty one is the end of the stream
+	unmade    kind = iota // the zero value: there is no fd
+	tcpStream             // a read that got less than it asked for has drained it
+	// A short read has not drained it: a read stops in front of data that came
+	// with fds or credentials.
+	unixStream
+	packets    // a read takes one packet, which may be empty
+	seqpackets // the same, but an empty one is the end of the stream
 )
 
 // isPackets reports whether a read or write moves one packet, which is never

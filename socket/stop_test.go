@@ -88,8 +88,8 @@ func TestStopQueued(t *testing.T) {
 	noneOpen(t)
 }
 
-// TestStopOfBusy: a coroutine whose operations never wait is told all the same,
-// after a burst of them. What it used is as it was for others.
+// TestStopOfBusy: a coroutine whose operations never wait is cancelled all the
+// same, after a burst of them. What it used is as it was for others.
 func TestStopOfBusy(t *testing.T) {
 	fill := func(t *testing.T, w net.Conn, n int) {
 		testenv.Must(w.Write(make([]byte, n)))
@@ -171,7 +171,7 @@ func TestStopOfBusy(t *testing.T) {
 	}
 }
 
-// TestStopOfBusyPipe: a Pipe's ends are told too, and are as they were.
+// TestStopOfBusyPipe: a Pipe's ends hear of it too, and are as they were.
 func TestStopOfBusyPipe(t *testing.T) {
 	startAlone(t, 2)
 	a, b := socket.Pipe()
@@ -234,7 +234,7 @@ func TestStopConnect(t *testing.T) {
 }
 
 // TestStopServed: a connection whose coroutine is stopped while it waits for
-// somebody else's Read is closed: nobody would serve it.
+// another's Read is closed: nothing would serve it.
 func TestStopServed(t *testing.T) {
 	startAlone(t, 2)
 	l := listen(t)
@@ -358,7 +358,7 @@ func TestForcedShutdownEndsQueued(t *testing.T) {
 }
 
 // TestForcedShutdownOfBusy: coroutines whose operations always succeed at once
-// are told at the yield after a burst. They must not take the connection's
+// are cancelled at the yield after a burst. They must not take the connection's
 // lock, or a connection just accepted, with them.
 func TestForcedShutdownOfBusy(t *testing.T) {
 	t.Run("read and write", func(t *testing.T) {

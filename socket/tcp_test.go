@@ -68,7 +68,9 @@ func roundTrip(p testrun.Place, c *socket.TCPConn, size int) error {
 	}
 	for {
 		select {
-		case err := <-wrote: // it was all read, so this is not long in coming, but on this thread it needs a turn
+		// It was all read, so this is not long in coming, but on this thread it
+		// needs a turn.
+		case err := <-wrote:
 			return err
 		default:
 			yield()
@@ -141,9 +143,9 @@ func TestEmptyReadAndWrite(t *testing.T) {
 }
 
 // TestFINInTheEdgeOfItsData: data and FIN arrive before the Processor looks, so
-// epoll tells of both in one event. Who skips the read after a short one, since
-// the socket was emptied, then waits for an edge that has been already: a trap
-// that prototypes fell into. The reader must get the data and then io.EOF.
+// epoll reports both in one event. Whoever skips the read after a short one,
+// since the socket was emptied, then waits for an edge that has been already: a
+// trap that prototypes fell into. The reader must get the data and then io.EOF.
 func TestFINInTheEdgeOfItsData(t *testing.T) {
 	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
 		for _, parked := range []bool{true, false} {
@@ -547,8 +549,8 @@ func TestBufferOutlivesProcessor(t *testing.T) {
 }
 
 // TestUrgentData: a read stops in front of a byte sent with MSG_OOB, so it is
-// short although there is more behind. Who takes that for a socket read empty
-// waits for an edge that does not come.
+// short although there is more behind. Whoever takes that for a socket read
+// empty waits for an edge that does not come.
 func TestUrgentData(t *testing.T) {
 	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
 		for _, parked := range []bool{true, false} {
@@ -617,11 +619,11 @@ func sendUrgent(t *testing.T, c *socket.TCPConn, peer *net.TCPConn) {
 // them.
 func polled(t testing.TB) { testrun.First.Go(func() { coroutine.YieldTurn() }).Wait(t) }
 
-// TestUrgentWakesNobody: urgent data marked the connection as hung up, for
+// TestUrgentWakesNone: urgent data marked the connection as hung up, for
 // good, and every wait for something to read returned at once: loops of
 // WaitReadable and Read, and Buffered's, spun without ever letting the
 // Processor go.
-func TestUrgentWakesNobody(t *testing.T) {
+func TestUrgentWakesNone(t *testing.T) {
 	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
 		for name, wait := range map[string]func(c *socket.TCPConn, b *socket.Buffered){
 			"WaitReadable":          func(c *socket.TCPConn, _ *socket.Buffered) { c.WaitReadable() },
@@ -830,7 +832,7 @@ func count(t *testing.T, of sysx.Op) *atomic.Int64 {
 
 // TestSlowReader: 8 MiB for a peer that takes a little at a time and makes
 // pauses. All of it arrives, the writer is parked during the pauses and does
-// not try over and over, and nobody buffers what it cannot send.
+// not try over and over, and nothing buffers what it cannot send.
 func TestSlowReader(t *testing.T) {
 	const total, bite = 8 << 20, 64 << 10
 	for _, p := range testrun.Places {
@@ -882,7 +884,7 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
-// TestPeerNeverReads: the write ends at its deadline and tells how much the
+// TestPeerNeverReads: the write ends at its deadline and returns how much the
 // kernel took, which is what the peer finds.
 func TestPeerNeverReads(t *testing.T) {
 	const total = 64 << 20
@@ -895,7 +897,7 @@ func TestPeerNeverReads(t *testing.T) {
 				defer c.Close()
 				msg := pattern(total)
 				var err error
-				// one that has passed before the write begins tells nothing
+				// one that has passed before the write begins shows nothing
 				for d := 20 * time.Millisecond; wrote == 0 && d < limit; d *= 4 {
 					c.SetWriteDeadline(time.Now().Add(d))
 					wrote, err = c.Write(msg)
@@ -913,12 +915,12 @@ func TestPeerNeverReads(t *testing.T) {
 	}
 }
 
-// TestNobodyStarves: beside a coroutine whose socket always has something to
+// TestNoneStarves: beside a coroutine whose socket always has something to
 // read, two others of the same Processor play ping pong through the kernel,
 // over a Unix stream, where what is sent is there at once. Everything that
 // happens is in one thread, so the count of round trips says how often the busy
 // one let the others run and the Processor looked for events.
-func TestNobodyStarves(t *testing.T) {
+func TestNoneStarves(t *testing.T) {
 	for _, c := range []struct{ size, total, least int }{
 		{1, 100 << 10, 200}, // many small reads
 		{128 << 10, 256 << 20, 50},

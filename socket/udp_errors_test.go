@@ -27,9 +27,9 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
-// tell describes an error, and what errors.Is tells of it. What differs from
-// one socket to the next is replaced.
-func tell(err error, hide *strings.Replacer) string {
+// errorText describes an error, and what errors.Is reports of it. What differs
+// from one socket to the next is replaced.
+func errorText(err error, hide *strings.Replacer) string {
 	s := strings.ReplaceAll(describeError(err), "socket.addrPortUDPAddr", "net.addrPortUDPAddr")
 	s += fmt.Sprint(" ", errors.Is(err, net.ErrClosed), errors.Is(err, net.ErrWriteToConnected), errors.Is(err, os.ErrDeadlineExceeded))
 	if hide != nil {
@@ -157,9 +157,9 @@ func TestUDPErrorsAsNet(t *testing.T) {
 		},
 	}
 	for kind, make := range kinds {
-		var told [2]map[string]string
+		var seen [2]map[string]string
 		for i, m := range []udpMaker{netUDP, ourUDP} {
-			told[i] = map[string]string{}
+			seen[i] = map[string]string{}
 			c, err := make(m)
 			if err != nil {
 				t.Fatal(kind, err)
@@ -170,19 +170,19 @@ func TestUDPErrorsAsNet(t *testing.T) {
 					if name == "WriteMsgUDPAddrPort" && to.AddrPort().Addr() == (netip.Addr{}) && strings.HasPrefix(runtime.Version(), "go1.25") {
 						continue // net took no invalid address for no address yet
 					}
-					told[i][fmt.Sprint(kind, " ", name, " ", j, to)] = tell(f(c, to), hide)
+					seen[i][fmt.Sprint(kind, " ", name, " ", j, to)] = errorText(f(c, to), hide)
 					c.SetDeadline(time.Time{})
 				}
 			}
 			c.Close()
 			for _, ops := range []map[string]func(udpConn, *net.UDPAddr) error{udpOps, udpAfterClose} {
 				for name, f := range ops {
-					told[i][fmt.Sprint(kind, " closed ", name)] = tell(f(c, udpAddr(sink)), hide)
+					seen[i][fmt.Sprint(kind, " closed ", name)] = errorText(f(c, udpAddr(sink)), hide)
 				}
 			}
 		}
-		for what, want := range told[0] {
-			if got := told[1][what]; got != want {
+		for what, want := range seen[0] {
+			if got := seen[1][what]; got != want {
 				t.Errorf("%s:\ngot  %s\nwant %s", what, got, want)
 			}
 		}
@@ -200,7 +200,7 @@ func TestUDPMakingAsNet(t *testing.T) {
 		&net.UDPAddr{IP: net.IPv4(192, 0, 2, 77)}, &net.UDPAddr{IP: net.ParseIP("2001:db8::1"), Port: 5}, &net.UDPAddr{IP: net.IPv4(255, 255, 255, 255), Port: 9})
 	closing := func(c udpConn, err error) string {
 		if err != nil {
-			return tell(err, hide)
+			return errorText(err, hide)
 		}
 		defer c.Close()
 		remote := fmt.Sprint(c.RemoteAddr())
@@ -234,7 +234,7 @@ func TestUDPMakingAsNet(t *testing.T) {
 	packet := func(m udpMaker, network, address string) string {
 		c, err := m.packet(network, address)
 		if err != nil {
-			return tell(err, hide)
+			return errorText(err, hide)
 		}
 		defer c.Close()
 		return fmt.Sprintf("%T made %v", c.LocalAddr(), udpAddr(c).IP)
@@ -440,7 +440,7 @@ func TestUDPFaults(t *testing.T) {
 	})
 }
 
-// TestUDPFalseAlarms: reads that find nothing although they were told that
+// TestUDPFalseAlarms: reads that find nothing although they heard that
 // there is something, over and over, go back to waiting and miss nothing.
 func TestUDPFalseAlarms(t *testing.T) {
 	for _, r := range udpReads {
@@ -514,11 +514,16 @@ func TestUDPDialFaults(t *testing.T) {
 		}
 	}
 	for _, refused := range []struct{ laddr, raddr *net.UDPAddr }{
-		{udpAddr(peer), udpAddr(peer)},                                                       // bind
-		{nil, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 70000}},                         // before connect
-		{loopback4, loopback6},                                                               // the families do not fit
-		{nil, &net.UDPAddr{IP: net.IP{1, 2}, Port: 1}},                                       // no address
-		{&net.UDPAddr{IP: net.IPv4(192, 0, 2, 77)}, &net.UDPAddr{IP: net.IPv4zero, Port: 1}}, // not of this host
+		// bind
+		{udpAddr(peer), udpAddr(peer)},
+		// before connect
+		{nil, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 70000}},
+		// the families do not fit
+		{loopback4, loopback6},
+		// no address
+		{nil, &net.UDPAddr{IP: net.IP{1, 2}, Port: 1}},
+		// not of this host
+		{&net.UDPAddr{IP: net.IPv4(192, 0, 2, 77)}, &net.UDPAddr{IP: net.IPv4zero, Port: 1}},
 	} {
 		fds := openFDCount()
 		for range 10 {
@@ -618,7 +623,8 @@ func udpWithoutFDs() {
 			c, err := make()
 			if err == nil {
 				made = append(made, c)
-			} else if !errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENODEV) { // there may be no multicast
+			} else if !errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENODEV) {
+				// ENODEV: there may be no multicast.
 				testenv.Fatal(spare, what, err)
 			}
 			for _, c := range made {

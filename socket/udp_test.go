@@ -389,7 +389,7 @@ func linkLocal(t *testing.T) *net.UDPAddr {
 	return nil
 }
 
-// TestUDPTruncated: what does not fit is lost, told by the flags where there
+// TestUDPTruncated: what does not fit is lost, shown by the flags where there
 // are any, and the next datagram is whole.
 func TestUDPTruncated(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
@@ -499,7 +499,7 @@ func controlMessage(level, kind int, data []byte) []byte {
 	return p
 }
 
-// TestUDPRefused: a connected socket is told that nobody listens, as net's is,
+// TestUDPRefused: a connected socket learns that nothing listens, as net's is,
 // and can be used on.
 func TestUDPRefused(t *testing.T) {
 	for _, p := range testrun.Places {
@@ -697,7 +697,7 @@ func udpReader(read func(c *socket.UDPConn, p []byte) error) func(t *testing.T) 
 
 // udpWriter needs a socket without room. There is none on loopback, where a
 // datagram leaves the sender's buffer at once, so it is made up; the edge when
-// there is room again is that of a datagram that comes in, as epoll tells
+// there is room again is that of a datagram that comes in, as epoll reports
 // everything at once.
 func udpWriter(write func(c *socket.UDPConn) error) func(t *testing.T) udpWait {
 	return func(t *testing.T) udpWait {

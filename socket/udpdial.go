@@ -43,7 +43,8 @@ func connectUDP(n network, laddr, raddr *net.UDPAddr, control func(fd int) error
 		return nil, os.NewSyscallError("socket", err)
 	}
 	if is6 {
-		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, boolInt(n == udp6)) // net ignores a refusal too
+		// Package net ignores a refusal too.
+		unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, boolInt(n == udp6))
 	}
 	made := false
 	defer func() {

@@ -496,8 +496,8 @@ func TestUnixAddresses(t *testing.T) {
 	try("unixgram", path, unixAt("unixgram", from))
 }
 
-// addresses returns the addresses of a listener or datagram socket at name, of a
-// connection to it from laddr, of its other end, and of what that receives.
+// addresses returns the addresses of a listener or datagram socket at name, of
+// a connection to it from laddr, of its other end, and of what that receives.
 func (m unixMaker) addresses(network, name string, laddr *net.UnixAddr) (all []string) {
 	var at net.Addr
 	var accept func() unixIO
@@ -901,7 +901,8 @@ func unixErrorNames(t *testing.T) (dir string, names []string, mine map[string]b
 	dir = filepath.Dir(taken)
 	file, stale, gram := filepath.Join(dir, "file"), filepath.Join(dir, "stale"), filepath.Join(dir, "gram")
 	testenv.OK(t, os.WriteFile(file, nil, 0o600))
-	old := testenv.Must(net.ListenUnix("unix", unixAt("unix", stale))) // a socket that has no listener
+	// A socket that has no listener.
+	old := testenv.Must(net.ListenUnix("unix", unixAt("unix", stale)))
 	old.SetUnlinkOnClose(false)
 	old.Close()
 	testenv.Closing(t, testenv.Must(net.ListenPacket("unixgram", gram)))
@@ -981,8 +982,8 @@ type unixIO interface {
 	SetWriteBuffer(int) error
 }
 
-// unixEnds are the two ends of a connection, or a datagram socket and one that is
-// connected to it.
+// unixEnds are the two ends of a connection, or a datagram socket and one that
+// is connected to it.
 type unixEnds struct{ dialled, other unixIO }
 
 // ends makes them at "s" in the current folder.
