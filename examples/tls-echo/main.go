@@ -1,5 +1,5 @@
-// Command tls-echo sends back over TLS what it is sent: crypto/tls on netco's
-// connections, with a coroutine for each.
+// Command tls-echo sends back over TLS what it is sent: package netco/tls, with
+// a coroutine for each connection.
 //
 //	go run ./examples/tls-echo -addr 127.0.0.1:7443 \
 //		-cert server.pem -key server.key
@@ -7,16 +7,10 @@
 //
 // Without -cert it makes a certificate for localhost that is good for a day,
 // and writes it to the file that -ca names.
-//
-// crypto/tls holds a lock of its own while it writes, and a sync.Mutex holds up
-// a Processor. So one coroutine both reads and writes each connection, as here;
-// where two do, they belong on different Processors, and a write deadline
-// belongs on the connection.
 package main
 
 import (
 	"context"
-	"crypto/tls"
 	"flag"
 	"fmt"
 	"net"
@@ -26,6 +20,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/tls"
 )
 
 type config struct {
@@ -60,23 +55,24 @@ func run(c config) error {
 	if err := netco.Start(netco.Options{Processors: c.processors}); err != nil {
 		return err
 	}
-	ln, err := netco.Listen("tcp", c.addr)
+	raw, err := netco.Listen("tcp", c.addr)
 	if err != nil {
 		return err
 	}
+	limits := &tls.Limits{HandshakeTimeout: c.handshake}
+	ln := limits.NewListener(raw, &tls.Config{Certificates: []tls.Certificate{cert}})
 	signals := make(chan os.Signal, 1)
 	// Before any client is answered, so that a signal ends it in order.
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	fmt.Println("listening on", ln.Addr())
-	tc := &tls.Config{Certificates: []tls.Certificate{cert}}
 	accepting, err := netco.GoNamed("accept", func() {
 		for {
-			raw, err := ln.Accept()
+			conn, err := ln.Accept()
 			if err != nil {
 				return
 			}
-			if _, err := netco.Go(func() { c.echo(raw, tls.Server(raw, tc)) }); err != nil {
-				raw.Close()
+			if _, err := netco.Go(func() { c.echo(conn) }); err != nil {
+				conn.Close()
 			}
 		}
 	})
@@ -97,23 +93,18 @@ func run(c config) error {
 	return nil
 }
 
-// echo serves one connection. A handshake costs a Processor about a millisecond
-// of computing.
-func (c config) echo(raw net.Conn, t *tls.Conn) {
-	defer raw.Close() // not t: its Close may wait to notify the peer
-	raw.SetDeadline(time.Now().Add(c.handshake))
-	if err := t.Handshake(); err != nil {
-		return
-	}
+// echo serves one connection. Its first Read shakes hands, which costs a
+// Processor about a millisecond of computing.
+func (c config) echo(conn net.Conn) {
+	defer conn.Close() // sends close_notify, too
 	buf := make([]byte, 16<<10)
 	for {
-		raw.SetDeadline(time.Now().Add(c.idle))
-		n, err := t.Read(buf)
+		conn.SetDeadline(time.Now().Add(c.idle))
+		n, err := conn.Read(buf)
 		if err != nil { // also the peer's close_notify
-			t.CloseWrite()
 			return
 		}
-		if _, err := t.Write(buf[:n]); err != nil {
+		if _, err := conn.Write(buf[:n]); err != nil {
 			return
 		}
 	}
