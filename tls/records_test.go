@@ -49,7 +49,8 @@ type half struct {
 func (h *half) set(secret []byte) {
 	key := expand(secret, "key", 16)
 	block := testenv.Must(aes.NewCipher(key))
-	h.secret, h.aead, h.iv, h.seq = secret, testenv.Must(cipher.NewGCM(block)), expand(secret, "iv", 12), 0
+	h.secret, h.aead = secret, testenv.Must(cipher.NewGCM(block))
+	h.iv, h.seq = expand(secret, "iv", 12), 0
 }
 
 // update moves to the next key.
@@ -84,7 +85,7 @@ func newPeer(t *testing.T) (*tls.Conn, *peer) {
 	testenv.OK(t, server.Handshake())
 	testenv.OK(t, testenv.Await(t, shaken, "the client's handshake"))
 	if client.ConnectionState().CipherSuite != tls.TLS_AES_128_GCM_SHA256 {
-		t.Skip("crypto/tls prefers another cipher than AES where the CPU has no instructions for it")
+		t.Skip("crypto/tls prefers another cipher where the CPU has no instructions for AES")
 	}
 	p := &peer{Conn: b}
 	for line := range strings.Lines(keys.String()) {
@@ -243,12 +244,15 @@ func TestFloodOfKeyUpdates(t *testing.T) {
 		run(
 			func() error { // ends when the server closes
 				for {
-					if _, err := p.Write(append(p.keyUpdate(), p.record(typeData, []byte("x"))...)); err != nil {
+					update := append(p.keyUpdate(), p.record(typeData, []byte("x"))...)
+					if _, err := p.Write(update); err != nil {
 						return nil
 					}
 				}
 			},
-			func() error { return isError(os.ErrDeadlineExceeded)(server.Write(make([]byte, 64<<20))) },
+			func() error {
+				return isError(os.ErrDeadlineExceeded)(server.Write(make([]byte, 64<<20)))
+			},
 			func() error {
 				defer server.Close()
 				for n := range enough {
