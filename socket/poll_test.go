@@ -406,7 +406,7 @@ func TestPollSameFd(t *testing.T) {
 // does not end its wait, and does not make it miss what comes later, no matter
 // how often.
 func TestPollStolen(t *testing.T) {
-	start(t, 2)
+	startLocked(t, 2) // a stealer that is handed on would be overtaken
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
 			a, b, quit := eventfd(t, 0), eventfd(t, 0), eventfd(t, 0)
