@@ -192,12 +192,23 @@ func title(id uint64, name string) string {
 	return text
 }
 
+// withinNetco reports whether the innermost call that is not the standard
+// library's is netco's: it makes a system call, say, which took long.
+func withinNetco(frames []runtime.Frame) bool {
+	for _, f := range frames {
+		if isOwn(f.Function) || !coroutine.Standard(f.Function) {
+			return isOwn(f.Function)
+		}
+	}
+	return false
+}
+
 // reportHandoff reports a handoff, the first of its cause and place.
 func reportHandoff(h Handoff, frames []runtime.Frame) {
 	ofNet := func(f runtime.Frame) bool { return strings.HasPrefix(f.Function, "net.") }
 	switch {
-	case waits[h.Cause] == "":
-		return // it was over before its cause was found
+	case waits[h.Cause] == "" || withinNetco(frames):
+		return // it was over before its cause was found, or is no user's to change
 	case h.Cause == CauseSyscall && slices.ContainsFunc(frames, ofNet):
 		h.Cause = CauseIO
 	case h.Cause == CauseSyscall && h.Count < 2:
@@ -218,6 +229,9 @@ func reportStall(st Stall) {
 		return // the machine's doing, or no single coroutine's
 	}
 	frames := framesOf(st.Stack)
+	if withinNetco(frames) {
+		return
+	}
 	reports.write("stall "+st.Cause+" "+coroutine.BlockedAt(frames).Function, func() string {
 		b := blocked{cause: st.Cause, who: title(st.Coroutine, st.Name), frames: frames,
 			effect: fmt.Sprintf(

@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -72,6 +73,30 @@ func TestMayWake(t *testing.T) {
 	} {
 		if got := mayWake(stacks.Stack{State: c.state, Funcs: c.funcs}); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// TestWithinNetco: whose call it is that blocks.
+func TestWithinNetco(t *testing.T) {
+	const netco = "github.com/netco-go/netco/"
+	for _, c := range []struct {
+		want  bool
+		funcs []string // innermost first
+	}{
+		{false, []string{"runtime.gopark", "time.Sleep", "main.f", netco + "coroutine.workerMain"}},
+		{true, []string{"syscall.Syscall6", "net.setSockopt", netco + "socket.Listen", "main.f"}},
+		{true, []string{"syscall.Syscall6", "github.com/netco-go/netco.Listen", "main.f"}},
+		{false, []string{"sync.(*Mutex).Lock", "example.com/lib.F", netco + "blocking.Do", "main.f"}},
+		{false, []string{"os.(*File).Read"}},
+		{false, nil},
+	} {
+		var frames []runtime.Frame
+		for _, f := range c.funcs {
+			frames = append(frames, runtime.Frame{Function: f})
+		}
+		if got := withinNetco(frames); got != c.want {
+			t.Errorf("%q: %v", c.funcs, got)
 		}
 	}
 }
