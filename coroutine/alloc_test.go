@@ -24,11 +24,15 @@ func TestAllocs(t *testing.T) {
 		var ticket uint64
 		waker := func() { co.Ready(ticket, WakeReady) }
 		for name, f := range map[string]func(){
-			"Yield":       Yield,
-			"Current":     func() { Current() },
-			"spawn+end":   func() { ex.Spawn(Spec{Fn: nop}); Yield() },
-			"spawn+join":  func() { ex.Spawn(Spec{Fn: nop}).Handle().Join() },
-			"park+ready":  func() { ticket = co.Ticket(); ex.Spawn(Spec{Fn: waker}); co.Park(ReasonUser) },
+			"Yield":      Yield,
+			"Current":    func() { Current() },
+			"spawn+end":  func() { ex.Spawn(Spec{Fn: nop}); Yield() },
+			"spawn+join": func() { ex.Spawn(Spec{Fn: nop}).Handle().Join() },
+			"park+ready": func() {
+				ticket = co.Ticket()
+				ex.Spawn(Spec{Fn: waker})
+				co.Park(ReasonUser)
+			},
 			"park, early": func() { co.Ready(co.Ticket(), WakeReady); co.Park(ReasonUser) },
 		} {
 			for range 100 {

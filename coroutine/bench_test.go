@@ -10,7 +10,9 @@ import (
 // nor other threads.
 type bareHost struct{}
 
-func (bareHost) Post(*Coroutine)                               { panic("posted from another thread") }
+func (bareHost) Post(*Coroutine) {
+	panic("posted from another thread")
+}
 func (bareHost) ParkUntil(*Coroutine, Reason, int64) Wake      { panic("no timers here") }
 func (bareHost) Panicked(co *Coroutine, v any, st []byte) bool { return false }
 

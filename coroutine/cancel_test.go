@@ -53,7 +53,9 @@ func TestStopWaits(t *testing.T) {
 						if !Stopping() {
 							t.Error("not stopping")
 						}
-						log = append(log, fmt.Sprint("until ", co.Executor().Host().ParkUntil(co, ReasonSleep, clock.Now()+1e15)))
+						log = append(log,
+							fmt.Sprint("until ", co.Executor().Host().ParkUntil(co, ReasonSleep,
+								clock.Now()+1e15)))
 						w := AcquireWaiter()
 						co.Ready(co.Ticket(), WakeReady) // a wake makes no difference
 						log = append(log, fmt.Sprint("waiter ", w.Park(ReasonUser)))
@@ -77,7 +79,8 @@ func TestStopWaits(t *testing.T) {
 						t.Error(err)
 					}
 					h.Stop()
-					want := fmt.Sprint([]string{"park 2", "until 2", "waiter 2", "join true", "deferred"})
+					want := fmt.Sprint([]string{"park 2", "until 2", "waiter 2", "join true",
+						"deferred"})
 					if got := fmt.Sprint(log); got != want {
 						t.Errorf("%s, want %s", got, want)
 					}
@@ -140,7 +143,9 @@ func TestStopYields(t *testing.T) {
 func TestStopBeforeStart(t *testing.T) {
 	within(t, time.Minute)
 	dropped := 0
-	l := NewLocal(LocalOptions[int]{Inherit: func(p *int) int { return *p }, Drop: func(*int) { dropped++ }})
+	l := NewLocal(LocalOptions[int]{Inherit: func(p *int) int { return *p }, Drop: func(*int) {
+		dropped++
+	}})
 	hooked := false
 	defer AddHooks(Hooks{Start: func() { hooked = true }})()
 	never := func() { t.Error("it was called") }
@@ -185,7 +190,11 @@ func TestStopNamesAnIncarnation(t *testing.T) {
 			}
 			old.Join()
 			ran := false
-			second := ex.Spawn(Spec{Fn: func() { sleep(time.Microsecond); sleep(time.Microsecond); ran = true }})
+			second := ex.Spawn(Spec{Fn: func() {
+				sleep(time.Microsecond)
+				sleep(time.Microsecond)
+				ran = true
+			}})
 			if first != second {
 				t.Fatal("not the same struct")
 			}
@@ -210,7 +219,9 @@ func TestStopNamesAnIncarnation(t *testing.T) {
 // further, also where a Yield would just switch.
 func TestStopSelf(t *testing.T) {
 	for _, c := range configs {
-		for name, wait := range map[string]func(){"Yield": Yield, "park": func() { sleep(time.Hour) }} {
+		for name, wait := range map[string]func(){"Yield": Yield, "park": func() {
+			sleep(time.Hour)
+		}} {
 			t.Run(c.name+"/"+name, func(t *testing.T) {
 				within(t, time.Minute)
 				on(c.Config, func(ex *Executor) {
@@ -445,7 +456,8 @@ func TestStopHammer(t *testing.T) {
 			}
 			ended, spared, unwound := h.ended.Load(), h.spared.Load(), h.unwound.Load()
 			if ended < spared || ended > int64(total) || unwound > ended-spared {
-				t.Errorf("%d ended of %d spared and %d in all, %d unwound", ended, spared, total, unwound)
+				t.Errorf("%d ended of %d spared and %d in all, %d unwound", ended, spared, total,
+					unwound)
 			}
 			if unwound == 0 {
 				t.Error("none was stopped while it ran")

@@ -9,7 +9,10 @@ import (
 // TestStartChild: start makes one child; where it fails nothing is left behind.
 func TestStartChild(t *testing.T) {
 	within(t, time.Minute)
-	if _, err := StartChild(func() (Handle, error) { t.Error("called"); return Handle{}, nil }); err != ErrNotCoroutine {
+	if _, err := StartChild(func() (Handle, error) {
+		t.Error("called")
+		return Handle{}, nil
+	}); err != ErrNotCoroutine {
 		t.Error(err)
 	}
 	on(plain, func(ex *Executor) {
@@ -17,7 +20,9 @@ func TestStartChild(t *testing.T) {
 		forever := func() { sleep(time.Hour) }
 		var child, loose Handle
 		parent := ex.Spawn(Spec{Fn: func() {
-			if _, err := StartChild(func() (Handle, error) { return Handle{}, refused }); err != refused {
+			if _, err := StartChild(func() (Handle, error) {
+				return Handle{}, refused
+			}); err != refused {
 				t.Error(err)
 			}
 			if _, err := StartChild(func() (Handle, error) { return Handle{}, nil }); err != nil {

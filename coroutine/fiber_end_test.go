@@ -164,18 +164,23 @@ func panicAfterYield(t *testing.T) {
 	f.expect(t, 0, 1, nil)
 	e := panicking(t, func() { f.Resume(0) })
 	if e.Value != "planned" || !strings.Contains(string(e.Stack), "thePanickingFunction") ||
-		!strings.Contains(e.Error(), "planned") || !strings.Contains(e.Error(), "thePanickingFunction") || e.Unwrap() != nil {
+		!strings.Contains(e.Error(), "planned") ||
+		!strings.Contains(e.Error(), "thePanickingFunction") || e.Unwrap() != nil {
 		t.Errorf("it is delivered as %v", e)
 	}
 	f.expect(t, 0, 0, ErrDead)
 }
 
 func panicWithError(t *testing.T) {
-	inner := New(func(*Yielder[int, int], int) int { thePanickingFunction(customError{7}); return 0 })
+	inner := New(func(*Yielder[int, int], int) int {
+		thePanickingFunction(customError{7})
+		return 0
+	})
 	outer := New(func(*Yielder[int, int], int) int { inner.Resume(0); return 0 })
 	e := panicking(t, func() { outer.Resume(0) })
 	var custom customError
-	if !errors.As(e, &custom) || custom.n != 7 || !errors.Is(e, customError{7}) || errors.Is(e, io.EOF) {
+	if !errors.As(e, &custom) || custom.n != 7 || !errors.Is(e, customError{7}) ||
+		errors.Is(e, io.EOF) {
 		t.Errorf("the error is not found in %v", e)
 	}
 	if inner.Status() != StatusDead || outer.Status() != StatusDead {
@@ -224,7 +229,8 @@ func panicOfRuntime(t *testing.T) {
 func panicTransferred(t *testing.T) {
 	f := New(func(*Yielder[int, int], int) int { panic("there") })
 	from := New(func(y *Yielder[int, int], _ int) int { in, _ := y.Transfer(f, 0); return in })
-	if e := panicking(t, func() { from.Resume(0) }); e.Value != "there" || f.Status() != StatusDead {
+	if e := panicking(t, func() { from.Resume(0) }); e.Value != "there" ||
+		f.Status() != StatusDead {
 		t.Errorf("after a Transfer: %v, %v", e.Value, f.Status())
 	}
 	from.expect(t, 8, 8, nil)
@@ -262,14 +268,20 @@ func TestGoexit(t *testing.T) {
 			f = New(func(*Yielder[int, int], int) int { runtime.Goexit(); return 2 })
 			f.expect(t, 0, 0, ErrGoexit)
 			f = New(func(*Yielder[int, int], int) int { runtime.Goexit(); return 2 })
-			from := New(func(y *Yielder[int, int], _ int) int { in, _ := y.Transfer(f, 0); return in })
+			from := New(func(y *Yielder[int, int], _ int) int {
+				in, _ := y.Transfer(f, 0)
+				return in
+			})
 			from.expect(t, 0, 0, ErrGoexit)
 			from.expect(t, 6, 6, nil)
 			f = New(func(*Yielder[int, int], int) int { defer runtime.Goexit(); panic("aborted") })
 			f.expect(t, 0, 0, ErrGoexit)
 			f = New(func(*Yielder[int, int], int) int {
 				defer func() { ran++ }()
-				_, err := New(func(*Yielder[int, int], int) int { runtime.Goexit(); return 2 }).Resume(0)
+				_, err := New(func(*Yielder[int, int], int) int {
+					runtime.Goexit()
+					return 2
+				}).Resume(0)
 				if err != ErrGoexit {
 					t.Error(err)
 				}
@@ -365,7 +377,10 @@ func TestDroppedWhenLocked(t *testing.T) {
 		}
 		next := func() { New(sum) }
 		test("the goroutine", next)
-		New(func(*Yielder[int, int], int) int { test("the fiber that made them", next); return 0 }).Resume(0)
+		New(func(*Yielder[int, int], int) int {
+			test("the fiber that made them", next)
+			return 0
+		}).Resume(0)
 		f := New(func(y *Yielder[int, int], _ int) int {
 			for {
 				next()

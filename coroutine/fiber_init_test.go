@@ -64,7 +64,8 @@ func afterLockedInit(f coroutine.Fiber[int, int]) {
 		if err := f.Cancel(); err != coroutine.ErrThreadLocked {
 			fmt.Println("Cancel:", err)
 		}
-		for end := time.Now().Add(20 * time.Second); asm.LocksKnown() && !coroutine.Retired() && time.Now().Before(end); {
+		for end := time.Now().Add(20 * time.Second); asm.LocksKnown() && !coroutine.Retired() &&
+			time.Now().Before(end); {
 			runtime.GC()
 			time.Sleep(time.Millisecond)
 		}

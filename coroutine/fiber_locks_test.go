@@ -40,9 +40,11 @@ func TestLockedInInit(t *testing.T) {
 	cmd.Env = append(os.Environ(), LockedInitVar+"=1")
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, syscall.ENOEXEC) {
-		t.Skip("this binary runs under an emulator, which the kernel does not start for its children")
+		t.Skip("this binary runs under an emulator, which the kernel does not start for its " +
+			"children")
 	}
-	if err != nil || !strings.HasSuffix(string(out), "over\n") || strings.Count(string(out), "\n") > 1 {
+	if err != nil || !strings.HasSuffix(string(out), "over\n") ||
+		strings.Count(string(out), "\n") > 1 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -55,7 +57,8 @@ func TestInCallback(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
-	if out, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED").Output(); err != nil || strings.TrimSpace(string(out)) != "1" {
+	if out, err := exec.CommandContext(ctx, "go", "env", "CGO_ENABLED").Output(); err != nil ||
+		strings.TrimSpace(string(out)) != "1" {
 		t.Skipf("cgo is not enabled, or there is no go command: %q, %v", out, err)
 	}
 	exe := filepath.Join(t.TempDir(), "cgofiber")
@@ -65,7 +68,8 @@ func TestInCallback(t *testing.T) {
 	} else if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if out, err := exec.CommandContext(ctx, exe).CombinedOutput(); err != nil || string(out) != "over\n" {
+	if out, err := exec.CommandContext(ctx, exe).CombinedOutput(); err != nil ||
+		string(out) != "over\n" {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

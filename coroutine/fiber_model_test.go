@@ -91,7 +91,8 @@ func (w *stage) fresh() int { w.value++; return w.value }
 // idle returns an actor that can be resumed, or nil.
 func (w *stage) idle() *actor {
 	for range 8 {
-		if a := w.all[w.rnd.IntN(len(w.all))]; a.status == StatusReady || a.status == StatusSuspended {
+		if a := w.all[w.rnd.IntN(len(w.all))]; a.status == StatusReady ||
+			a.status == StatusSuspended {
 			return a
 		}
 	}
@@ -416,7 +417,8 @@ func TestModel(t *testing.T) {
 func (w *stage) parkFor(ex *Executor) {
 	co := Current()
 	if w.rnd.IntN(20) == 0 {
-		if why := ex.Host().ParkUntil(co, ReasonSleep, clock.Now()+int64(w.rnd.IntN(20_000))); why != WakeTimeout {
+		if why := ex.Host().ParkUntil(co, ReasonSleep,
+			clock.Now()+int64(w.rnd.IntN(20_000))); why != WakeTimeout {
 			w.errorf("a park ended by %v", why)
 		}
 	} else {

@@ -148,7 +148,8 @@ func TestStatus(t *testing.T) {
 			check := func(where string, wantF, wantInner Status) {
 				t.Helper()
 				if f.Status() != wantF || inner.Status() != wantInner {
-					t.Errorf("%s: %v and %v, want %v and %v", where, f.Status(), inner.Status(), wantF, wantInner)
+					t.Errorf("%s: %v and %v, want %v and %v", where, f.Status(), inner.Status(),
+						wantF, wantInner)
 				}
 			}
 			check("zero", StatusDead, StatusDead)
@@ -179,8 +180,9 @@ func TestStatus(t *testing.T) {
 			}
 		}
 	})
-	for s, want := range map[Status]string{StatusDead: "dead", StatusReady: "ready", StatusSuspended: "suspended",
-		StatusRunning: "running", StatusNormal: "normal"} {
+	for s, want := range map[Status]string{StatusDead: "dead", StatusReady: "ready",
+		StatusSuspended: "suspended",
+		StatusRunning:   "running", StatusNormal: "normal"} {
 		if s.String() != want {
 			t.Errorf("%q, want %q", s, want)
 		}
@@ -205,7 +207,8 @@ func TestZeroFiberAndNilBody(t *testing.T) {
 		}).Resume(0)
 		func() {
 			defer func() {
-				if text, ok := recover().(string); !ok || text != "netco/coroutine: New with a nil body" {
+				if text, ok := recover().(string); !ok ||
+					text != "netco/coroutine: New with a nil body" {
 					t.Errorf("panics with %q", text)
 				}
 			}()
@@ -340,7 +343,9 @@ func TestWrongThread(t *testing.T) {
 			everyAlien := func() {
 				elsewhere(alien)
 				elsewhere(func() { runtime.LockOSThread(); alien(); runtime.UnlockOSThread() })
-				elsewhere(func() { New(func(*Yielder[int, int], int) int { alien(); return 0 }).Resume(0) })
+				elsewhere(func() {
+					New(func(*Yielder[int, int], int) int { alien(); return 0 }).Resume(0)
+				})
 				elsewhere(func() {
 					New(func(y *Yielder[int, int], _ int) int {
 						if _, err := y.Transfer(f, 5); err != ErrWrongThread {
@@ -351,7 +356,9 @@ func TestWrongThread(t *testing.T) {
 				})
 				elsewhere(func() { on(plain, func(*Executor) { alien() }) })
 				elsewhere(func() {
-					on(plain, func(*Executor) { New(func(*Yielder[int, int], int) int { alien(); return 0 }).Resume(0) })
+					on(plain, func(*Executor) {
+						New(func(*Yielder[int, int], int) int { alien(); return 0 }).Resume(0)
+					})
 				})
 			}
 			f = New(func(y *Yielder[int, int], in int) int {
@@ -551,7 +558,9 @@ func TestFibersAreReused(t *testing.T) {
 				f.expect(t, -1, -1, nil)
 			case 3: // another type uses the goroutine next
 				f.expect(t, -1, -1, nil)
-				New(func(*Yielder[string, string], string) string { return "" }).expect(t, "", "", nil)
+				New(func(*Yielder[string, string], string) string {
+					return ""
+				}).expect(t, "", "", nil)
 			}
 			stale = append(stale, f)
 			for _, f := range stale {
@@ -575,7 +584,8 @@ func TestFiberAllocs(t *testing.T) {
 			t.Errorf("%s: Resume and Yield: %v allocations", where, n)
 		}
 		before := lastID.Load()
-		if n := testenv.Allocs(200, func() { New(sum).Resume(-1) }); n != 0 && before+idBlock >= lastID.Load() {
+		if n := testenv.Allocs(200, func() { New(sum).Resume(-1) }); n != 0 &&
+			before+idBlock >= lastID.Load() {
 			t.Errorf("%s: a life: %v allocations", where, n)
 		}
 	}

@@ -192,7 +192,9 @@ func TestFibersOutliveTheirResumers(t *testing.T) {
 	}
 	step(t, 1, expect(1, 0, coroutine.ErrWrongThread))
 	expect(1, 0, coroutine.ErrWrongThread)()
-	for _, misuse := range []func(){func() { step(t, 1, func() { y.Yield(1) }) }, func() { y.Yield(1) }} {
+	for _, misuse := range []func(){func() { step(t, 1, func() { y.Yield(1) }) }, func() {
+		y.Yield(1)
+	}} {
 		misuse()
 	}
 }
@@ -287,9 +289,12 @@ func TestFibersDropped(t *testing.T) {
 			})
 		}
 	})
-	collected(t, "not all have ended", func() bool { return ended.Load() == int32(2*n) && panics.Load() == planned.Load() })
+	collected(t, "not all have ended", func() bool {
+		return ended.Load() == int32(2*n) && panics.Load() == planned.Load()
+	})
 	if ended.Load() != int32(2*n) || wrong.Load() != 0 || planned.Load() == 0 {
-		t.Errorf("%d of %d have ended, %d elsewhere; %d of %d panics", ended.Load(), 2*n, wrong.Load(), panics.Load(), planned.Load())
+		t.Errorf("%d of %d have ended, %d elsewhere; %d of %d panics", ended.Load(), 2*n,
+			wrong.Load(), panics.Load(), planned.Load())
 	}
 	// An idle Processor keeps at most as many goroutines as its pool holds; its
 	// end ends those.
@@ -328,7 +333,9 @@ func TestFibersAtShutdown(t *testing.T) {
 					if locked {
 						runtime.UnlockOSThread()
 					}
-					keep[p] = append(keep[p], f, coroutine.New(func(*yielder, int) int { return 0 }))
+					keep[p] = append(keep[p], f, coroutine.New(func(*yielder, int) int {
+						return 0
+					}))
 				}
 			})
 			h.Join()
@@ -373,15 +380,19 @@ func TestFibersAtShutdown(t *testing.T) {
 			return suspended.Load() >= 200 && (!force || unwound.Load() >= 40 && after.Load() >= 20)
 		})
 		if suspended.Load() != 200 || force && (unwound.Load() != 40 || after.Load() != 20) {
-			t.Errorf("force %v: %d of 200 suspended ones' deferred calls ran, %d of 40 unwound, %d of 20", force, suspended.Load(), unwound.Load(), after.Load())
+			t.Errorf("force %v: %d of 200 suspended ones' deferred calls ran, %d of 40 unwound, "+
+				"%d of 20", force, suspended.Load(), unwound.Load(), after.Load())
 		}
 		for p := range keep {
 			for i, f := range keep[p] {
-				if _, err := f.Resume(0); err != coroutine.ErrDead && (err != coroutine.ErrWrongThread || i%2 == 0) {
+				if _, err := f.Resume(0); err != coroutine.ErrDead &&
+					(err != coroutine.ErrWrongThread || i%2 == 0) {
 					t.Errorf("Resume after the end: %v", err)
 				}
 			}
 		}
-		collected(t, "goroutines are left", func() bool { return runtime.NumGoroutine() <= goroutines })
+		collected(t, "goroutines are left", func() bool {
+			return runtime.NumGoroutine() <= goroutines
+		})
 	}
 }

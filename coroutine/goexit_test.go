@@ -101,7 +101,8 @@ func checkCounts(t *testing.T, th *thread, n, panics int) {
 		t.Errorf("%d goroutines counted at the end", got)
 	}
 	if th.ex.keep == 64 && th.ex.Stats.Made.Load() > th.ex.Stats.Ended.Load()*3/4 {
-		t.Errorf("%d goroutines made for %d coroutines: they are not reused", th.ex.Stats.Made.Load(), n)
+		t.Errorf("%d goroutines made for %d coroutines: they are not reused",
+			th.ex.Stats.Made.Load(), n)
 	}
 }
 
@@ -116,7 +117,10 @@ func TestPanicWhileUnwinding(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
 		var values []any
-		th.panics = func(co *Coroutine, v any, _ []byte) bool { values = append(values, v); return true }
+		th.panics = func(co *Coroutine, v any, _ []byte) bool {
+			values = append(values, v)
+			return true
+		}
 		th.ex.Init(Config{Host: th, Idle: 4})
 		go th.loop()
 		parked := make(chan struct{})
@@ -148,7 +152,8 @@ func TestPanicWhileUnwinding(t *testing.T) {
 			t.Error("the coroutine has not ended")
 		}
 		if len(values) != 20 || after != 20 {
-			t.Errorf("force %v: handled %d panics, %d deferred calls ran after them, want 20", force, len(values), after)
+			t.Errorf("force %v: handled %d panics, %d deferred calls ran after them, want 20",
+				force, len(values), after)
 		}
 	}
 	waitGoroutines(t, before)

@@ -170,7 +170,8 @@ func TestTimeoutAgainstReadyHammer(t *testing.T) {
 		th.spawn(func() {
 			defer b.done.Store(true)
 			b.co = Current()
-			for r := 0; r < rounds || r < 100*rounds && (timeouts.Load() == 0 || wakes.Load() == 0); r++ {
+			for r := 0; r < rounds || r < 100*rounds &&
+				(timeouts.Load() == 0 || wakes.Load() == 0); r++ {
 				deadline := clock.Now() + int64((r*7+i)%50)*1000
 				mine := b.co.Ticket()
 				b.ticket.Store(mine)

@@ -8,7 +8,9 @@ import (
 )
 
 // ways a coroutine can end.
-var ways = map[string]func(){"return": func() {}, "panic": func() { panic("planned") }, "Goexit": runtime.Goexit}
+var ways = map[string]func(){"return": func() {}, "panic": func() {
+	panic("planned")
+}, "Goexit": runtime.Goexit}
 
 // hookWorld runs a body as a coroutine of an executor, and by hand wherever
 // that is possible.
@@ -57,7 +59,8 @@ func TestHooks(t *testing.T) {
 				removeThird() // too late for this coroutine
 				end()
 			})
-			if want := []string{"start 1", "start 2", "body", "end 3", "end 1"}; !slices.Equal(order, want) {
+			if want := []string{"start 1", "start 2", "body", "end 3", "end 1"}; !slices.Equal(
+				order, want) {
 				t.Errorf("%s: %v, want %v", how, order, want)
 			}
 			removeSecond()
@@ -85,7 +88,9 @@ func TestHooks(t *testing.T) {
 func TestHooksAndLocals(t *testing.T) {
 	hookWorld(t, func(t *testing.T, run func(body func())) {
 		var order []string
-		l := NewLocal(LocalOptions[string]{Drop: func(s *string) { order = append(order, "drop "+*s) }})
+		l := NewLocal(LocalOptions[string]{Drop: func(s *string) {
+			order = append(order, "drop "+*s)
+		}})
 		defer AddHooks(Hooks{
 			Start: func() { l.Set("hook's") },
 			End:   func() { order = append(order, "end "+*l.Get()) },
@@ -97,7 +102,8 @@ func TestHooksAndLocals(t *testing.T) {
 				l.Set("body's")
 				end()
 			})
-			if want := []string{"body hook's", "end body's", "drop body's"}; !slices.Equal(order, want) {
+			if want := []string{"body hook's", "end body's", "drop body's"}; !slices.Equal(
+				order, want) {
 				t.Errorf("%s: %v, want %v", how, order, want)
 			}
 		}
@@ -127,7 +133,8 @@ func TestHooksFail(t *testing.T) {
 			order = nil
 			removes = append(removes, AddHooks(Hooks{End: func() { note("end 4")(); fail() }}))
 			run(note("body"))
-			if want := []string{"start 3", "body", "end 4", "end 3", "end 1"}; !slices.Equal(order, want) {
+			if want := []string{"start 3", "body", "end 4", "end 3", "end 1"}; !slices.Equal(
+				order, want) {
 				t.Errorf("End fails by %s: %v, want %v", how, order, want)
 			}
 			for _, remove := range removes {

@@ -51,7 +51,9 @@ func TestRange(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		ex.SetClock(turn)
 		site := asm.CallerPC()
-		sleeper := ex.Spawn(Spec{Fn: func() { Current().Park(ReasonRead) }, Name: "sleeper", Site: site}).Handle()
+		sleeper := ex.Spawn(Spec{Fn: func() {
+			Current().Park(ReasonRead)
+		}, Name: "sleeper", Site: site}).Handle()
 		yielder := ex.Spawn(Spec{Fn: func() {
 			for { // the end by force unwinds it
 				Yield()
@@ -63,7 +65,8 @@ func TestRange(t *testing.T) {
 		}
 		Yield()
 		i, n := rangedOver(sleeper)
-		if n != 1 || i.Name != "sleeper" || i.State != Waiting || i.Reason != ReasonRead || i.WaitsFor != "data to read" ||
+		if n != 1 || i.Name != "sleeper" || i.State != Waiting || i.Reason != ReasonRead ||
+			i.WaitsFor != "data to read" ||
 			i.Host != ex.Host() || i.Site != site || i.Coroutine.Handle() != sleeper {
 			t.Errorf("seen %d times: %+v", n, i)
 		}
@@ -76,7 +79,8 @@ func TestRange(t *testing.T) {
 		if i.Resolve(); !strings.HasSuffix(i.File, ".go") || i.Line == 0 || i.Func == "" {
 			t.Errorf("made at %s:%d in %s", i.File, i.Line, i.Func)
 		}
-		if i, n := rangedOver(yielder); n != 1 || i.State != Ready || i.Reason != ReasonNone || i.WaitsFor != "" || i.Name != "" {
+		if i, n := rangedOver(yielder); n != 1 || i.State != Ready || i.Reason != ReasonNone ||
+			i.WaitsFor != "" || i.Name != "" {
 			t.Errorf("the one that yields is seen %d times: %+v", n, i)
 		}
 		if i, n := rangedOver(Current().Handle()); n != 1 || i.State != Running {
@@ -110,7 +114,8 @@ func TestRange(t *testing.T) {
 func TestRangeInFiber(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		inner := func() {
-			if i, n := rangedOver(Current().Handle()); n != 1 || i.State != Running || i.Name != "deep" {
+			if i, n := rangedOver(Current().Handle()); n != 1 || i.State != Running ||
+				i.Name != "deep" {
 				t.Errorf("within, it is seen %d times: %+v", n, i)
 			}
 			Current().Park(ReasonUser)
@@ -146,11 +151,15 @@ func TestRangeAllocs(t *testing.T) {
 	}
 	on(plain, func(ex *Executor) {
 		for range 100 {
-			ex.Spawn(Spec{Fn: func() { Current().Park(ReasonUser) }, Name: "one of many", Site: asm.CallerPC()})
+			ex.Spawn(Spec{Fn: func() {
+				Current().Park(ReasonUser)
+			}, Name: "one of many", Site: asm.CallerPC()})
 		}
 		Yield()
 		n := 0
-		if got := testenv.Allocs(100, func() { Range(func(Info) bool { n++; return true }) }); got != 0 {
+		if got := testenv.Allocs(100, func() {
+			Range(func(Info) bool { n++; return true })
+		}); got != 0 {
 			t.Errorf("%v allocations", got)
 		}
 		if n < 100 {
@@ -229,7 +238,8 @@ func (h *rangeHammer) check() (named int) {
 			}
 			named++
 			if want := life.(Info); i.Name != want.Name || i.Site != want.Site {
-				h.t.Errorf("%d was seen as %q made at %d, is %q at %d", id, i.Name, i.Site, want.Name, want.Site)
+				h.t.Errorf("%d was seen as %q made at %d, is %q at %d", id, i.Name, i.Site,
+					want.Name, want.Site)
 			}
 		}
 	}
@@ -312,7 +322,8 @@ func TestRangeReuse(t *testing.T) {
 	}
 	h.Join()
 	for id, i := range seen {
-		if k, ok := lives[id]; !ok || i.Site != uintptr(k+1) || i.Name != [...]string{"", "a", "b"}[k%3] || i.State == Dead {
+		if k, ok := lives[id]; !ok || i.Site != uintptr(k+1) ||
+			i.Name != [...]string{"", "a", "b"}[k%3] || i.State == Dead {
 			t.Errorf("%d, the %dth, was seen as %+v", id, k, i)
 		}
 	}

@@ -45,7 +45,8 @@ func TestJoinSimple(t *testing.T) {
 			t.Error("two lives are taken for one")
 		}
 		if err := h.Join(); err != nil || again.Done() {
-			t.Errorf("joining the old life: %v, and it waited for the new one: %v", err, again.Done())
+			t.Errorf("joining the old life: %v, and it waited for the new one: %v", err,
+				again.Done())
 		}
 	})
 	if !kept.Done() || kept.Join() != nil {

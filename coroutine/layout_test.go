@@ -19,7 +19,9 @@ func TestLayout(t *testing.T) {
 		end  uintptr
 		most uintptr
 	}{
-		{"a Coroutine, to its waiter's ticket", unsafe.Offsetof(Coroutine{}.waiter) + unsafe.Offsetof(Waiter{}.ticket) + 8, line - header},
+		{"a Coroutine, to its waiter's ticket",
+			unsafe.Offsetof(Coroutine{}.waiter) + unsafe.Offsetof(Waiter{}.ticket) + 8,
+			line - header},
 		{"a worker, to its index", unsafe.Offsetof(worker{}.index) + 4, line},
 	} {
 		if c.end > c.most {

@@ -79,13 +79,17 @@ func TestParkLimit(t *testing.T) {
 			{"woken", Limit{}, true, WakeReady},
 			{"woken within an hour", Timeout(time.Hour), true, WakeReady},
 			{"woken during a context", Context(context.Background()), true, WakeReady},
-			{"woken under both", Context(context.Background()).Earlier(math.MaxInt64), true, WakeReady},
+			{"woken under both", Context(context.Background()).Earlier(math.MaxInt64), true,
+				WakeReady},
 			{"time", Timeout(time.Millisecond), false, WakeTimeout},
 			{"no time", Timeout(0), false, WakeTimeout},
 			{"cancelled before", Context(cancelled), false, WakeCancelled},
 			{"cancelled meanwhile", Context(soon()), false, WakeCancelled},
-			{"cancelled before the time", Context(soon()).Earlier(clock.Now() + int64(time.Hour)), false, WakeCancelled},
-			{"the time before the context", Context(context.Background()).Earlier(clock.Now() + int64(time.Millisecond)), false, WakeTimeout},
+			{"cancelled before the time", Context(soon()).Earlier(clock.Now() + int64(time.Hour)),
+				false, WakeCancelled},
+			{"the time before the context",
+				Context(context.Background()).Earlier(clock.Now() + int64(time.Millisecond)), false,
+				WakeTimeout},
 		} {
 			before := clock.Now()
 			if why := wait(c.limit, c.wake); why != c.want {
@@ -99,7 +103,9 @@ func TestParkLimit(t *testing.T) {
 	t.Run("goroutine", check)
 	t.Run("coroutine", func(t *testing.T) { on(plain, func(*Executor) { check(t) }) })
 	t.Run("fiber of a coroutine", func(t *testing.T) {
-		on(plain, func(*Executor) { New(func(*Yielder[int, int], int) int { check(t); return 0 }).Resume(0) })
+		on(plain, func(*Executor) {
+			New(func(*Yielder[int, int], int) int { check(t); return 0 }).Resume(0)
+		})
 	})
 }
 
@@ -159,7 +165,8 @@ func TestCancelAgainstReady(t *testing.T) {
 	close(wakes)
 	wg.Wait()
 	if wrong.Load() != 0 || ready.Load()+cancelled.Load() != int64(rounds) {
-		t.Errorf("%d ready, %d cancelled, %d otherwise", ready.Load(), cancelled.Load(), wrong.Load())
+		t.Errorf("%d ready, %d cancelled, %d otherwise", ready.Load(), cancelled.Load(),
+			wrong.Load())
 	}
 	t.Logf("%d ready, %d cancelled", ready.Load(), cancelled.Load())
 }

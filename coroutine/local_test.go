@@ -31,7 +31,8 @@ func TestLocalPerCoroutine(t *testing.T) {
 					*p++
 					plainLocal.Set("mine")
 					Yield()
-					if q := l.Get(); q != p || l.Peek() != p || *q%10 != 1 || *plainLocal.Peek() != "mine" {
+					if q := l.Get(); q != p || l.Peek() != p || *q%10 != 1 ||
+						*plainLocal.Peek() != "mine" {
 						t.Errorf("it has another value, %d", *q)
 					}
 					f := New(func(y *Yielder[int, int], _ int) int {
@@ -72,7 +73,9 @@ func TestLocalPerCoroutine(t *testing.T) {
 // hand on one has its own.
 func TestLocalOfGoroutines(t *testing.T) {
 	made := 0
-	l := NewLocal(LocalOptions[int]{Make: func() int { made++; return 5 }, Drop: func(*int) { t.Error("dropped") }})
+	l := NewLocal(LocalOptions[int]{Make: func() int { made++; return 5 }, Drop: func(*int) {
+		t.Error("dropped")
+	}})
 	if l.Peek() != nil {
 		t.Error("Peek makes one")
 	}
@@ -150,7 +153,11 @@ func TestLocalEnds(t *testing.T) {
 					New(func(*Yielder[int, int], int) int { use(n); panic("planned") }).Resume(0)
 				}()
 				check(t, "panic", n)
-				New(func(*Yielder[int, int], int) int { use(n); runtime.Goexit(); return 0 }).Resume(0)
+				New(func(*Yielder[int, int], int) int {
+					use(n)
+					runtime.Goexit()
+					return 0
+				}).Resume(0)
 				check(t, "Goexit", n)
 				f := New(func(y *Yielder[int, int], _ int) int { use(n); y.Yield(0); return 0 })
 				f.Resume(0)
@@ -163,7 +170,9 @@ func TestLocalEnds(t *testing.T) {
 	th.panics = func(*Coroutine, any, []byte) bool { return true }
 	th.ex.Init(Config{Host: th, Idle: 2})
 	go th.loop()
-	for how, end := range map[string]func(){"return": func() {}, "panic": func() { panic("planned") }, "Goexit": runtime.Goexit} {
+	for how, end := range map[string]func(){"return": func() {}, "panic": func() {
+		panic("planned")
+	}, "Goexit": runtime.Goexit} {
 		for _, n := range []int{0, 1, 8, 9, 20} {
 			th.spawn(func() { use(n); end() }).Join()
 			check(t, how, n)
@@ -202,7 +211,8 @@ func TestLocalDropMisbehaves(t *testing.T) {
 		order = nil
 		for range 3 {
 			New(func(*Yielder[int, int], int) int {
-				if late.Peek() != nil || first.Peek() != nil || panics.Peek() != nil || exits.Peek() != nil {
+				if late.Peek() != nil || first.Peek() != nil || panics.Peek() != nil ||
+					exits.Peek() != nil {
 					t.Error("a new coroutine has the values of another")
 				}
 				return 0
@@ -232,7 +242,10 @@ func TestLocalDropMisbehaves(t *testing.T) {
 	for _, end := range []func(){func() {}, runtime.Goexit, func() { panic("planned") }} {
 		th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
 		var values []any
-		th.panics = func(_ *Coroutine, v any, _ []byte) bool { values = append(values, v); return true }
+		th.panics = func(_ *Coroutine, v any, _ []byte) bool {
+			values = append(values, v)
+			return true
+		}
 		th.ex.Init(Config{Host: th, Idle: 2})
 		go th.loop()
 		for range 3 {
@@ -279,9 +292,15 @@ func TestLocalInherit(t *testing.T) {
 			f := New(func(*Yielder[int, int], int) int {
 				want(t, "child", 2)
 				own.Set(2)
-				New(func(*Yielder[int, int], int) int { want(t, "grandchild", 3); return 0 }).Resume(0)
+				New(func(*Yielder[int, int], int) int {
+					want(t, "grandchild", 3)
+					return 0
+				}).Resume(0)
 				depth.Set(9)
-				New(func(*Yielder[int, int], int) int { want(t, "second grandchild", 10); return 0 }).Resume(0)
+				New(func(*Yielder[int, int], int) int {
+					want(t, "second grandchild", 10)
+					return 0
+				}).Resume(0)
 				return 0
 			})
 			depth.Set(5) // after the creation
@@ -333,7 +352,9 @@ func TestManyLocals(t *testing.T) {
 	dropped := 0
 	keys := make([]*Local[string], n)
 	for i := range keys {
-		keys[i] = NewLocal(LocalOptions[string]{Make: func() string { return fmt.Sprint(i) }, Drop: func(*string) { dropped++ }})
+		keys[i] = NewLocal(LocalOptions[string]{Make: func() string {
+			return fmt.Sprint(i)
+		}, Drop: func(*string) { dropped++ }})
 	}
 	homes(t, func(t *testing.T) {
 		dropped = 0

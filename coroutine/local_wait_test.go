@@ -17,7 +17,10 @@ import (
 // it and not from what runs there.
 func TestInheritAcrossProcessors(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
-	path := coroutine.NewLocal(coroutine.LocalOptions[[]string]{Inherit: func(parent *[]string) []string { return slices.Clone(*parent) }})
+	path := coroutine.NewLocal(
+		coroutine.LocalOptions[[]string]{Inherit: func(parent *[]string) []string {
+			return slices.Clone(*parent)
+		}})
 	private := coroutine.NewLocal(coroutine.LocalOptions[int]{})
 	expect := func(want ...string) {
 		t.Helper()
@@ -50,7 +53,9 @@ func TestInheritAcrossProcessors(t *testing.T) {
 						expect("root", "child")
 						*path.Get() = append(*path.Get(), "by hand")
 						join(netco.Go(func() { expect("root", "child", "by hand") }))
-						join(coroutine.Start(coroutine.Spec{Fn: func() { expect("root", "child", "by hand") }}))
+						join(coroutine.Start(coroutine.Spec{Fn: func() {
+							expect("root", "child", "by hand")
+						}}))
 						y.Yield(0)
 						return 0
 					})
@@ -103,7 +108,11 @@ func TestDropAtShutdown(t *testing.T) {
 			})
 			netco.Go(use) // is dropping
 			netco.Go(func() {
-				coroutine.New(func(*yielder, int) int { use(); netco.Sleep(time.Hour); return 0 }).Resume(0)
+				coroutine.New(func(*yielder, int) int {
+					use()
+					netco.Sleep(time.Hour)
+					return 0
+				}).Resume(0)
 			})
 			netco.Go(func() {
 				coroutine.New(func(y *yielder, _ int) int { use(); y.Yield(0); return 0 }).Resume(0)
@@ -117,9 +126,12 @@ func TestDropAtShutdown(t *testing.T) {
 			t.Errorf("Shutdown: %v", err)
 		}
 		// Shutdown may have gone before a slow thread has unwound all.
-		collected(t, "not all are dropped", func() bool { return dropped.Load() >= 5*each*int32(len(locals)) })
+		collected(t, "not all are dropped", func() bool {
+			return dropped.Load() >= 5*each*int32(len(locals))
+		})
 		if dropped.Load() != 5*each*int32(len(locals)) || returned.Load() != 0 {
-			t.Errorf("%d dropped, want %d; %d returned", dropped.Load(), 5*each*len(locals), returned.Load())
+			t.Errorf("%d dropped, want %d; %d returned", dropped.Load(), 5*each*len(locals),
+				returned.Load())
 		}
 	}
 	collected(t, "goroutines are left", func() bool { return runtime.NumGoroutine() <= goroutines })

@@ -87,7 +87,8 @@ func newThread(c Config) *thread { return startThread(new(thread), c) }
 func newRoamer(c Config) *thread { return startThread(&thread{roams: true}, c) }
 
 func startThread(th *thread, c Config) *thread {
-	th.bell, th.entered, th.stopped = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	th.bell, th.entered, th.stopped = make(chan struct{}, 1), make(chan struct{}),
+		make(chan struct{})
 	c.Host = th
 	th.ex.Init(c)
 	go th.loop()
@@ -201,7 +202,8 @@ func (th *thread) loop() {
 			}
 			th.moved = nil
 		}
-		over := th.over && ex.Stats.Live.Own() == 0 && len(th.moved)+th.coming == 0 && th.inbox.Empty()
+		over := th.over && ex.Stats.Live.Own() == 0 && len(th.moved)+th.coming == 0 &&
+			th.inbox.Empty()
 		force := th.force && !ex.Stopping()
 		th.mu.Unlock()
 		if over {

@@ -20,7 +20,8 @@ import (
 func needMoves(t testing.TB) {
 	t.Helper()
 	if !context.Direct() {
-		t.Skip("with the portable backend coroutines do not move; NETCO_CONTEXT=asm has those that do")
+		t.Skip("with the portable backend coroutines do not move; NETCO_CONTEXT=asm has those " +
+			"that do")
 	}
 }
 
@@ -76,15 +77,18 @@ func TestMoves(t *testing.T) {
 				t.Errorf("move %d: it is another", i)
 			case co.Executor() != &th.ex || CurrentExecutor() != &th.ex || !th.ex.OnThread():
 				t.Errorf("move %d: it is elsewhere", i)
-			case th.ex.Stats.Live.Load() != 1 || th.ex.Stats.Workers.Load() != 1 || th.ex.Current() != co:
-				t.Errorf("move %d: %d live, %d workers", i, th.ex.Stats.Live.Load(), th.ex.Stats.Workers.Load())
+			case th.ex.Stats.Live.Load() != 1 || th.ex.Stats.Workers.Load() != 1 ||
+				th.ex.Current() != co:
+				t.Errorf("move %d: %d live, %d workers", i, th.ex.Stats.Live.Load(),
+					th.ex.Stats.Workers.Load())
 			case *local.Get() != 42:
 				t.Errorf("move %d: its local is lost", i)
 			case co.MoveTo(&th.ex):
 				t.Errorf("move %d: moved to where it is", i)
 			}
 			Yield()
-			if why := threads[i%len(threads)].ParkUntil(co, ReasonSleep, clock.Now()); why != WakeTimeout {
+			if why := threads[i%len(threads)].ParkUntil(co, ReasonSleep,
+				clock.Now()); why != WakeTimeout {
 				t.Errorf("move %d: its sleep ended with %v", i, why)
 			}
 		}
@@ -98,8 +102,10 @@ func TestMoves(t *testing.T) {
 		if i == 0 {
 			want = 1
 		}
-		if s := &th.ex.Stats; s.Live.Load() != 0 || s.Workers.Load() != 0 || s.Spawned.Load() != want || s.Ended.Load() != want {
-			t.Errorf("executor %d: %d live, %d workers, %d spawned, %d ended", i, s.Live.Load(), s.Workers.Load(), s.Spawned.Load(), s.Ended.Load())
+		if s := &th.ex.Stats; s.Live.Load() != 0 || s.Workers.Load() != 0 ||
+			s.Spawned.Load() != want || s.Ended.Load() != want {
+			t.Errorf("executor %d: %d live, %d workers, %d spawned, %d ended", i, s.Live.Load(),
+				s.Workers.Load(), s.Spawned.Load(), s.Ended.Load())
 		}
 	}
 }
@@ -124,10 +130,14 @@ func TestStays(t *testing.T) {
 			from.ex.Spawn(Spec{Fn: func() { h.Join() }})
 			Yield()
 		}},
-		{"has made a fiber", func(*thread, *thread, *Coroutine) { New(func(*Yielder[int, int], int) int { return 0 }) }},
+		{"has made a fiber", func(*thread, *thread, *Coroutine) {
+			New(func(*Yielder[int, int], int) int { return 0 })
+		}},
 		{"has resumed a fiber", func(from, _ *thread, co *Coroutine) {
 			var f Fiber[int, int]
-			h := from.ex.Spawn(Spec{Fn: func() { f = New(func(*Yielder[int, int], int) int { return 0 }) }}).Handle()
+			h := from.ex.Spawn(Spec{Fn: func() {
+				f = New(func(*Yielder[int, int], int) int { return 0 })
+			}}).Handle()
 			for !h.Done() {
 				Yield()
 			}
@@ -295,10 +305,18 @@ func TestInTransit(t *testing.T) {
 		{"Stop", "goroutine", func(h Handle, _ uint64) { h.Stop() }, true},
 		{"Stop", "old", func(h Handle, _ uint64) { h.Stop() }, true},
 		{"Stop", "new", func(h Handle, _ uint64) { h.Stop() }, true},
-		{"an old wake", "goroutine", func(h Handle, ticket uint64) { h.co.Ready(ticket-1, WakeTimeout) }, false},
-		{"an early wake", "goroutine", func(h Handle, ticket uint64) { h.co.Ready(ticket, WakeReady) }, false},
-		{"an early wake", "old", func(h Handle, ticket uint64) { h.co.Ready(ticket, WakeReady) }, false},
-		{"an early wake", "new", func(h Handle, ticket uint64) { h.co.Ready(ticket, WakeReady) }, false},
+		{"an old wake", "goroutine", func(h Handle, ticket uint64) {
+			h.co.Ready(ticket-1, WakeTimeout)
+		}, false},
+		{"an early wake", "goroutine", func(h Handle, ticket uint64) {
+			h.co.Ready(ticket, WakeReady)
+		}, false},
+		{"an early wake", "old", func(h Handle, ticket uint64) {
+			h.co.Ready(ticket, WakeReady)
+		}, false},
+		{"an early wake", "new", func(h Handle, ticket uint64) {
+			h.co.Ready(ticket, WakeReady)
+		}, false},
 		{"Stack", "goroutine", stackOnce, false},
 		{"Stack", "old", stackOnce, false},
 		{"Stack", "new", stackOnce, false},
@@ -403,7 +421,8 @@ func TestStackAfterMove(t *testing.T) {
 	if q.gone || q.state.Load() != stackAnswered {
 		t.Error("it was not found")
 	}
-	if last := asked[len(asked)-1]; len(asked) < 2 || asked[0][0] != &threads[0].ex || last[0] != last[1] {
+	if last := asked[len(asked)-1]; len(asked) < 2 || asked[0][0] != &threads[0].ex ||
+		last[0] != last[1] {
 		t.Errorf("asked %d times, at last %p of one at %p", len(asked), last[0], last[1])
 	}
 	h.Stop()
@@ -457,7 +476,8 @@ func (h *moveHammer) life() {
 				return
 			}
 		case 4:
-			if co.Executor().Host().ParkUntil(co, ReasonSleep, clock.Now()+rand.Int64N(100_000)) == WakeShutdown {
+			if co.Executor().Host().ParkUntil(co, ReasonSleep,
+				clock.Now()+rand.Int64N(100_000)) == WakeShutdown {
 				return
 			}
 		case 5:

@@ -31,7 +31,8 @@ func TestRunQueueModel(t *testing.T) {
 		if q.len() != len(model) {
 			t.Fatalf("seed %d: %d queued, want %d", seed, q.len(), len(model))
 		}
-		if front := q.front(); len(model) > 0 && front != model[0] || len(model) == 0 && front != nil {
+		if front := q.front(); len(model) > 0 && front != model[0] || len(model) == 0 &&
+			front != nil {
 			t.Fatalf("seed %d: front is not the oldest", seed)
 		}
 	}

@@ -53,8 +53,11 @@ func TestSemaphoreReused(t *testing.T) {
 		before func()
 		wakes  int
 	}{
-		"neither":           {func() { s.arm(clock.Now() + int64(time.Hour)) }, 0},
-		"wake":              {func() { s.arm(clock.Now() + int64(time.Hour)); s.c <- WakeReady }, 1},
+		"neither": {func() { s.arm(clock.Now() + int64(time.Hour)) }, 0},
+		"wake": {func() {
+			s.arm(clock.Now() + int64(time.Hour))
+			s.c <- WakeReady
+		}, 1},
 		"deadline":          {func() { s.arm(past) }, 0},
 		"deadline, seen":    {func() { s.arm(past); full(1) }, 0},
 		"deadline and wake": {func() { s.arm(past); full(1); s.c <- WakeReady }, 1},

@@ -53,8 +53,10 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	t.Logf("%d seeds: %+v", len(seeds), total)
-	for what, n := range map[string]int{"early": total.early, "stale": total.stale, "stolen": total.stolen, "goexits": total.goexits,
-		"timeouts": total.timeouts, "panics": total.panics, "crossing": total.crossing, "moves": total.moves} {
+	for what, n := range map[string]int{"early": total.early, "stale": total.stale,
+		"stolen": total.stolen, "goexits": total.goexits,
+		"timeouts": total.timeouts, "panics": total.panics, "crossing": total.crossing,
+		"moves": total.moves} {
 		if n == 0 && what == "moves" && !context.Direct() {
 			continue
 		}
@@ -355,7 +357,9 @@ func (w *world) turn(h *simHost) {
 		h.inbox = h.inbox[1:]
 		h.ex.Arrive(co)
 	}
-	w.rnd.Shuffle(len(w.timers), func(i, j int) { w.timers[i], w.timers[j] = w.timers[j], w.timers[i] })
+	w.rnd.Shuffle(len(w.timers), func(i, j int) {
+		w.timers[i], w.timers[j] = w.timers[j], w.timers[i]
+	})
 	for i := 0; i < len(w.timers); {
 		timer := w.timers[i]
 		if timer.at > w.now || w.rnd.IntN(3) == 0 { // now or some time later

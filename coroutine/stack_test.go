@@ -42,7 +42,9 @@ func TestStackOf(t *testing.T) {
 	within(t, time.Minute)
 	th := newThread(plain)
 	woken := make(chan Wake, 1)
-	h := th.submit(Make(nil, Spec{Fn: func() { woken <- parksWithin() }, Name: "sleeper", Site: asm.CallerPC()}))
+	h := th.submit(Make(nil, Spec{Fn: func() {
+		woken <- parksWithin()
+	}, Name: "sleeper", Site: asm.CallerPC()}))
 	until(t, "it parks", func() bool { return waits(h) })
 	before, _ := rangedOver(h)
 	ticket := before.Coroutine.ticket
@@ -55,7 +57,8 @@ func TestStackOf(t *testing.T) {
 		if want := fmt.Sprintf("coroutine %d \"sleeper\" [lock]:", h.ID()); lines[0] != want {
 			t.Errorf("it begins with %q, want %q", lines[0], want)
 		}
-		for n, want := range map[int]string{1: "Coroutine).Park(...)", 3: "parksHere(...)", 5: "parksWithin(...)", 7: ".TestStackOf.func1(...)"} {
+		for n, want := range map[int]string{1: "Coroutine).Park(...)", 3: "parksHere(...)",
+			5: "parksWithin(...)", 7: ".TestStackOf.func1(...)"} {
 			if !strings.HasSuffix(lines[n], want) {
 				t.Errorf("line %d is not %s in\n%s", n, want, s)
 			}
@@ -107,8 +110,10 @@ func TestStackOfFiber(t *testing.T) {
 				t.Fatal(err)
 			}
 			parts := strings.Split(s, "resumed by\n")
-			if len(parts) != 3 || !strings.Contains(parts[0], "parksHere") || !strings.Contains(parts[1], "Fiber[...].All") ||
-				!strings.HasPrefix(parts[2], module+"/coroutine.Fiber[...].Resume(...)") || !strings.Contains(parts[2], "TestStackOfFiber.func1(") {
+			if len(parts) != 3 || !strings.Contains(parts[0], "parksHere") ||
+				!strings.Contains(parts[1], "Fiber[...].All") ||
+				!strings.HasPrefix(parts[2], module+"/coroutine.Fiber[...].Resume(...)") ||
+				!strings.Contains(parts[2], "TestStackOfFiber.func1(") {
 				t.Errorf("round %d:\n%s", round, s)
 			}
 		}
@@ -169,7 +174,8 @@ func TestStackOfBusy(t *testing.T) {
 			t.Errorf("%s: %q, %v", what, s, err)
 		}
 	}
-	if _, err := StackOf(brief(t), computes.ID()); err == nil || !strings.Contains(err.Error(), "is running") {
+	if _, err := StackOf(brief(t), computes.ID()); err == nil ||
+		!strings.Contains(err.Error(), "is running") {
 		t.Errorf("the error does not say what it does: %v", err)
 	}
 	cancelled, cancel := context.WithCancel(context.Background())
@@ -210,7 +216,8 @@ func TestStackOfReady(t *testing.T) {
 		until(t, "it has started", func() bool { _, ok := Find(h.ID()); return ok })
 		for range 5 {
 			s, err := StackOf(patient(t), h.ID())
-			if err != nil || !strings.Contains(s, "[ready]:\n") || !strings.Contains(s, "coroutine.Yield(...)\n") ||
+			if err != nil || !strings.Contains(s, "[ready]:\n") ||
+				!strings.Contains(s, "coroutine.Yield(...)\n") ||
 				!strings.Contains(s, "TestStackOfReady") {
 				t.Errorf("with %d others: %v\n%s", others, err, s)
 			}
@@ -230,18 +237,21 @@ func TestStackOfByCoroutine(t *testing.T) {
 	}
 	asker := here.spawn(func() {
 		for _, h := range sleepers {
-			if s, err := StackOf(patient(t), h.ID()); err != nil || !strings.Contains(s, "parksHere") {
+			if s, err := StackOf(patient(t), h.ID()); err != nil ||
+				!strings.Contains(s, "parksHere") {
 				t.Errorf("%v\n%s", err, s)
 			}
 		}
-		if s, err := StackOf(patient(t), Current().ID()); err != nil || !strings.Contains(s, "[running]:\n") ||
+		if s, err := StackOf(patient(t), Current().ID()); err != nil ||
+			!strings.Contains(s, "[running]:\n") ||
 			!strings.Contains(s, "TestStackOfByCoroutine") {
 			t.Errorf("its own: %v\n%s", err, s)
 		}
 	})
 	asker.Join()
 	stuck := here.spawn(func() {
-		if _, err := StackOf(context.Background(), sleepers[1].ID()); err != nil && err != ErrShutdown && err != ErrNotFound {
+		if _, err := StackOf(context.Background(), sleepers[1].ID()); err != nil &&
+			err != ErrShutdown && err != ErrNotFound {
 			t.Error(err)
 		}
 	})
@@ -296,7 +306,8 @@ func TestStackOfDeep(t *testing.T) {
 	h := th.spawn(func() { down(2000) })
 	until(t, "it parks", func() bool { return waits(h) })
 	s, err := StackOf(patient(t), h.ID())
-	if err != nil || !strings.Contains(s, "parksHere") || !strings.Contains(s, "left out") || strings.Count(s, "\n") > 3*maxFrames {
+	if err != nil || !strings.Contains(s, "parksHere") || !strings.Contains(s, "left out") ||
+		strings.Count(s, "\n") > 3*maxFrames {
 		t.Errorf("%v\n%s", err, s)
 	}
 	th.stopByForce()
@@ -319,11 +330,13 @@ func (h *stackHammer) ask(t *testing.T, seed uint64) {
 			return len(some) < 8
 		})
 		for _, i := range some {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rnd.IntN(5_000_000)))
+			ctx, cancel := context.WithTimeout(context.Background(),
+				time.Duration(rnd.IntN(5_000_000)))
 			s, err := i.Stack(ctx)
 			cancel()
 			switch {
-			case err == nil && strings.HasPrefix(s, fmt.Sprintf("coroutine %d ", i.ID)) && strings.Contains(s, "_test.go"):
+			case err == nil && strings.HasPrefix(s, fmt.Sprintf("coroutine %d ", i.ID)) &&
+				strings.Contains(s, "_test.go"):
 				h.answered.Add(1)
 			case err == ErrNotFound:
 				h.gone.Add(1)
@@ -384,7 +397,8 @@ func TestStackOfHammer(t *testing.T) {
 		if asks.answered.Load() == 0 {
 			t.Errorf("round %d: no stack was returned", round)
 		}
-		t.Logf("round %d: %d stacks, %d gone, %d busy", round, asks.answered.Load(), asks.gone.Load(), asks.busy.Load())
+		t.Logf("round %d: %d stacks, %d gone, %d busy", round, asks.answered.Load(),
+			asks.gone.Load(), asks.busy.Load())
 	}
 }
 
@@ -400,7 +414,9 @@ func live(t *testing.T, ex *Executor, k int) {
 		ticket, woken := co.Ticket(), false
 		wake := func() { woken = true; co.Ready(ticket, WakeReady) }
 		if k%5 == 0 {
-			time.AfterFunc(time.Duration(k%300)*time.Microsecond, func() { co.Ready(ticket, WakeReady) })
+			time.AfterFunc(time.Duration(k%300)*time.Microsecond, func() {
+				co.Ready(ticket, WakeReady)
+			})
 			woken = true
 		} else {
 			ex.Spawn(Spec{Fn: func() {

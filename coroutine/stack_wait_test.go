@@ -25,7 +25,8 @@ import (
 func waiting(t testing.TB, h coroutine.Handle, reason coroutine.Reason) {
 	t.Helper()
 	for range 200_000 {
-		if i, ok := coroutine.Find(h.ID()); ok && i.State == coroutine.Waiting && i.Reason == reason {
+		if i, ok := coroutine.Find(h.ID()); ok && i.State == coroutine.Waiting &&
+			i.Reason == reason {
 			return
 		}
 		time.Sleep(100 * time.Microsecond)
@@ -82,7 +83,9 @@ func TestStackOfWaits(t *testing.T) {
 		{coroutine.ReasonSleep, "netco.Sleep(...)", func() { netco.Sleep(time.Hour) }, nil},
 		{coroutine.ReasonLock, "cosync.(*Mutex).Lock(...)", mu.Lock, func() { mu.Unlock() }},
 		{coroutine.ReasonGroup, "cosync.(*WaitGroup).Wait(...)", wg.Wait, func() { wg.Done() }},
-		{coroutine.ReasonRead, "Read(...)", func() { near.Read(make([]byte, 1)) }, func() { far.Write([]byte("x")) }},
+		{coroutine.ReasonRead, "Read(...)", func() { near.Read(make([]byte, 1)) }, func() {
+			far.Write([]byte("x"))
+		}},
 	} {
 		mu.Lock()
 		wg.Add(1)
@@ -92,7 +95,8 @@ func TestStackOfWaits(t *testing.T) {
 		}
 		waiting(t, h, c.reason)
 		for range 5 {
-			if s := asks(t, h); !strings.Contains(strings.SplitN(s, "\n", 2)[0], c.top) || !strings.Contains(s, "TestStackOfWaits.func") {
+			if s := asks(t, h); !strings.Contains(strings.SplitN(s, "\n", 2)[0], c.top) ||
+				!strings.Contains(s, "TestStackOfWaits.func") {
 				t.Errorf("%v:\n%s", c.reason, s)
 			}
 		}
@@ -162,7 +166,8 @@ func TestStackOfChannel(t *testing.T) {
 	for _, h := range []coroutine.Handle{serves, calls} {
 		end := time.Now().Add(5 * time.Second) // with one core an answer takes a time slice
 		for n := 0; n < many(500) && (n == 0 || time.Now().Before(end)); n++ {
-			if i, ok := coroutine.Find(h.ID()); !ok || time.Duration(clock.Now()-i.Since) > time.Hour {
+			if i, ok := coroutine.Find(h.ID()); !ok ||
+				time.Duration(clock.Now()-i.Since) > time.Hour {
 				t.Errorf("it has been %v for %v", i.State, time.Duration(clock.Now()-i.Since))
 			}
 			if s := asks(t, h); !strings.Contains(s, "TestStackOfChannel.func") {

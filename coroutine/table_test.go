@@ -91,7 +91,8 @@ func TestTableModel(t *testing.T) {
 	used, live := now.used, now.live
 	tableMu.Unlock()
 	if len(now.slots) > 4*grown || 2*used > len(now.slots) {
-		t.Errorf("%d slots, %d used, %d live after as many came as went; %d before", len(now.slots), used, live, grown)
+		t.Errorf("%d slots, %d used, %d live after as many came as went; %d before", len(now.slots),
+			used, live, grown)
 	}
 	for len(m.all) > 0 {
 		m.remove()

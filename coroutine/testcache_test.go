@@ -74,14 +74,16 @@ func TestBackendIsRecorded(t *testing.T) {
 	for _, run := range []struct {
 		backend string
 		cached  bool
-	}{{context.BackendPortable, false}, {context.BackendAsm, false}, {context.BackendPortable, true}} {
+	}{{context.BackendPortable, false}, {context.BackendAsm, false},
+		{context.BackendPortable, true}} {
 		// How often the variable is read may differ from run to run, as
 		// goroutines are used again or not; then go test runs the test again.
 		cached, out := false, []byte(nil)
 		for try := 0; try == 0 || run.cached && !cached && try < 20; try++ {
 			cmd := exec.Command(gotool, "test", "-vet=off", ".")
 			cmd.Dir = user
-			cmd.Env = append(os.Environ(), context.EnvVar+"="+run.backend, "NETCO_TEST_SALT="+salt, "GOFLAGS=", "GOWORK=")
+			cmd.Env = append(os.Environ(), context.EnvVar+"="+run.backend, "NETCO_TEST_SALT="+salt,
+				"GOFLAGS=", "GOWORK=")
 			if out, err = cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%s: %v\n%s", run.backend, err, out)
 			}

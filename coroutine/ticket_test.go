@@ -30,12 +30,18 @@ func TestTickets(t *testing.T) {
 		{name: "timeout", after: []wake{{0, WakeTimeout}}, want: WakeTimeout},
 		{name: "early", before: []wake{{0, WakeReady}}, want: WakeReady, early: true},
 		{name: "early timeout", before: []wake{{0, WakeTimeout}}, want: WakeTimeout, early: true},
-		{name: "the first of two early ones counts", before: []wake{{0, WakeTimeout}, {0, WakeReady}}, want: WakeTimeout, early: true},
-		{name: "the first of two late ones counts", after: []wake{{0, WakeReady}, {0, WakeTimeout}}, want: WakeReady},
-		{name: "an old ticket", before: []wake{{-1, WakeReady}}, after: []wake{{-1, WakeTimeout}}, want: stays},
-		{name: "a ticket to come", before: []wake{{1, WakeReady}}, after: []wake{{1, WakeReady}}, want: stays},
-		{name: "an old one, then the right one", before: []wake{{-1, WakeTimeout}}, after: []wake{{-1, WakeTimeout}, {0, WakeReady}}, want: WakeReady},
-		{name: "early and again late", before: []wake{{0, WakeReady}}, after: []wake{{0, WakeTimeout}}, want: WakeReady, early: true},
+		{name: "the first of two early ones counts",
+			before: []wake{{0, WakeTimeout}, {0, WakeReady}}, want: WakeTimeout, early: true},
+		{name: "the first of two late ones counts", after: []wake{{0, WakeReady}, {0, WakeTimeout}},
+			want: WakeReady},
+		{name: "an old ticket", before: []wake{{-1, WakeReady}}, after: []wake{{-1, WakeTimeout}},
+			want: stays},
+		{name: "a ticket to come", before: []wake{{1, WakeReady}}, after: []wake{{1, WakeReady}},
+			want: stays},
+		{name: "an old one, then the right one", before: []wake{{-1, WakeTimeout}},
+			after: []wake{{-1, WakeTimeout}, {0, WakeReady}}, want: WakeReady},
+		{name: "early and again late", before: []wake{{0, WakeReady}},
+			after: []wake{{0, WakeTimeout}}, want: WakeReady, early: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			on(plain, func(ex *Executor) {
@@ -83,7 +89,9 @@ func TestTickets(t *testing.T) {
 				}
 				// None of the wakes is left for the next park, unless it was
 				// for that.
-				forNext := slices.ContainsFunc(append(c.before, c.after...), func(w wake) bool { return w.offset == 1 })
+				forNext := slices.ContainsFunc(append(c.before, c.after...), func(w wake) bool {
+					return w.offset == 1
+				})
 				ended := false
 				next := co.Ticket()
 				ex.Spawn(Spec{Fn: func() { ended = true; co.Ready(next, WakeReady) }})
@@ -101,7 +109,8 @@ func TestParkDeadlines(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		co := Current()
 		start := clock.Now()
-		if why := ex.Host().ParkUntil(co, ReasonSleep, start+int64(2*time.Millisecond)); why != WakeTimeout {
+		if why := ex.Host().ParkUntil(co, ReasonSleep,
+			start+int64(2*time.Millisecond)); why != WakeTimeout {
 			t.Errorf("nobody woke it, yet %v", why)
 		}
 		if d := clock.Now() - start; d < int64(2*time.Millisecond) {
@@ -149,8 +158,10 @@ func TestStopEndsParks(t *testing.T) {
 
 func TestStrings(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
-		{Dead.String(), "dead"}, {Ready.String(), "ready"}, {Running.String(), "running"}, {Waiting.String(), "waiting"}, {Outside.String(), "outside"},
-		{ReasonNone.String(), ""}, {ReasonSleep.String(), "sleep"}, {ReasonJoin.String(), "join"}, {ReasonUser.String(), "user"},
+		{Dead.String(), "dead"}, {Ready.String(), "ready"}, {Running.String(), "running"},
+		{Waiting.String(), "waiting"}, {Outside.String(), "outside"},
+		{ReasonNone.String(), ""}, {ReasonSleep.String(), "sleep"}, {ReasonJoin.String(), "join"},
+		{ReasonUser.String(), "user"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q, want %q", c.got, c.want)

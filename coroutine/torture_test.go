@@ -39,7 +39,8 @@ func chain(n int, seed uint64) *node {
 func (n *node) intact(length int) bool {
 	for ; n != nil; n = n.next {
 		length--
-		if n.pad[1] != ^n.pad[0] || n.pad[2] != n.pad[0]<<1 || n.sum != n.pad[0]+n.pad[3] || n.pad[3] != uint64(length) {
+		if n.pad[1] != ^n.pad[0] || n.pad[2] != n.pad[0]<<1 || n.sum != n.pad[0]+n.pad[3] ||
+			n.pad[3] != uint64(length) {
 			return false
 		}
 	}

@@ -94,7 +94,8 @@ func TestGoRefused(t *testing.T) {
 		}
 	}
 	if refused != 2 || g.Refused() != 2 {
-		t.Errorf("the hook was called %d times, and %d refusals counted, want 2", refused, g.Refused())
+		t.Errorf("the hook was called %d times, and %d refusals counted, want 2", refused,
+			g.Refused())
 	}
 	h, err := g.Go(nil, Spawn{Fn: nop, Unlimited: true})
 	if err != nil {

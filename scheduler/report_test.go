@@ -87,7 +87,8 @@ func TestWithinNetco(t *testing.T) {
 		{false, []string{"runtime.gopark", "time.Sleep", "main.f", netco + "coroutine.workerMain"}},
 		{true, []string{"syscall.Syscall6", "net.setSockopt", netco + "socket.Listen", "main.f"}},
 		{true, []string{"syscall.Syscall6", "github.com/netco-go/netco.Listen", "main.f"}},
-		{false, []string{"sync.(*Mutex).Lock", "example.com/lib.F", netco + "blocking.Do", "main.f"}},
+		{false, []string{"sync.(*Mutex).Lock", "example.com/lib.F", netco + "blocking.Do",
+			"main.f"}},
 		{false, []string{"os.(*File).Read"}},
 		{false, nil},
 	} {

@@ -52,7 +52,9 @@ func (e *endpoints) makeAddrs() *addrs {
 }
 
 // unixAddrs are the addresses of a Unix socket.
-func unixAddrs(local, remote *net.UnixAddr) addrs { return addrs{unixAddr(local), unixAddr(remote)} }
+func unixAddrs(local, remote *net.UnixAddr) addrs {
+	return addrs{unixAddr(local), unixAddr(remote)}
+}
 
 // unixAddr avoids a net.Addr that is not nil and holds nil.
 func unixAddr(a *net.UnixAddr) net.Addr {
@@ -104,7 +106,8 @@ func (e *endpoints) opError(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &net.OpError{Op: op, Net: e.network.String(), Source: e.LocalAddr(), Addr: e.RemoteAddr(), Err: err}
+	return &net.OpError{Op: op, Net: e.network.String(), Source: e.LocalAddr(),
+		Addr: e.RemoteAddr(), Err: err}
 }
 
 // setError is opError for settings and for listeners: net names the local

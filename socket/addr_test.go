@@ -22,8 +22,10 @@ func addressed(t *testing.T) map[string][]func() net.Addr {
 		all[name] = []func() net.Addr{c.LocalAddr, c.RemoteAddr}
 	}
 	for name, at := range map[string][2]string{
-		"tcp": {"tcp", "127.0.0.1:0"}, "tcp both families": {"tcp", ":0"}, "tcp6": {"tcp6", "[::1]:0"},
-		"unix": {"unix", filepath.Join(t.TempDir(), "s")}, "unixpacket": {"unixpacket", filepath.Join(t.TempDir(), "p")},
+		"tcp": {"tcp", "127.0.0.1:0"}, "tcp both families": {"tcp", ":0"},
+		"tcp6": {"tcp6", "[::1]:0"},
+		"unix": {"unix", filepath.Join(t.TempDir(), "s")}, "unixpacket": {"unixpacket",
+			filepath.Join(t.TempDir(), "p")},
 	} {
 		if name == "tcp6" && !haveIPv6() {
 			continue

@@ -26,7 +26,8 @@ func TestFileListenerOptions(t *testing.T) {
 	start(t, 2)
 	for name, options := range map[string][][3]int{
 		"none set": nil,
-		"others": {{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1}, {unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 77},
+		"others": {{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+			{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, 77},
 			{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, 78}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3}},
 	} {
 		fd := testenv.Must(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
@@ -83,13 +84,15 @@ func TestFileConns(t *testing.T) {
 	defer pipe.Close()
 	files := map[string]*os.File{"a pipe": pipe}
 	for name, c := range map[string]interface{ File() (*os.File, error) }{
-		"tcp": tcp, "udp with a peer": udp.(*net.UDPConn), "udp": udpTo.(*net.UDPConn), "tcp listener": tcpL.(*net.TCPListener),
+		"tcp": tcp, "udp with a peer": udp.(*net.UDPConn), "udp": udpTo.(*net.UDPConn),
+		"tcp listener":  tcpL.(*net.TCPListener),
 		"unix listener": unixL, "unix": stream, "unixpacket": packet, "unixgram": gram,
 	} {
 		f := testenv.Closing(t, testenv.Must(c.File()))
 		files[name] = f
 	}
-	for name, kind := range map[string][2]int{"netlink": {unix.AF_NETLINK, unix.SOCK_RAW}, "raw ip": {unix.AF_INET, unix.SOCK_RAW}} {
+	for name, kind := range map[string][2]int{"netlink": {unix.AF_NETLINK, unix.SOCK_RAW},
+		"raw ip": {unix.AF_INET, unix.SOCK_RAW}} {
 		fd, err := unix.Socket(kind[0], kind[1]|unix.SOCK_CLOEXEC, 0)
 		if err == nil {
 			files[name] = os.NewFile(uintptr(fd), name)
@@ -106,7 +109,8 @@ func TestFileConns(t *testing.T) {
 				compare := func(what string, ours, theirs any, err, want error) {
 					what = fmt.Sprintf("%s: %s of %s", p.Name, what, name)
 					if name == "raw ip" { // is net's IPConn
-						want = &net.OpError{Op: "file", Net: "file+net", Addr: fileName(f.Name()), Err: syscall.EPROTONOSUPPORT}
+						want = &net.OpError{Op: "file", Net: "file+net", Addr: fileName(f.Name()),
+							Err: syscall.EPROTONOSUPPORT}
 						if what := strings.Contains(what, "Listener"); what {
 							return
 						}
@@ -117,7 +121,8 @@ func TestFileConns(t *testing.T) {
 							t.Errorf("%s is a %s, want %s", what, o, n)
 						}
 					} else {
-						g, w := fmt.Sprintf("%v %v", err, errors.Is(err, errnoOf(want))), fmt.Sprintf("%v %v", want, want != nil)
+						g, w := fmt.Sprintf("%v %v", err, errors.Is(err, errnoOf(want))),
+							fmt.Sprintf("%v %v", want, want != nil)
 						if g != w {
 							t.Errorf("%s: %s, want %s", what, g, w)
 						}
@@ -131,7 +136,8 @@ func TestFileConns(t *testing.T) {
 				c, err := socket.FileConn(f)
 				nc, want := net.FileConn(f)
 				if err == nil && want == nil {
-					if o, n := fmt.Sprint(c.LocalAddr(), c.RemoteAddr()), fmt.Sprint(nc.LocalAddr(), nc.RemoteAddr()); o != n {
+					if o, n := fmt.Sprint(c.LocalAddr(), c.RemoteAddr()), fmt.Sprint(nc.LocalAddr(),
+						nc.RemoteAddr()); o != n {
 						t.Errorf("%s: %s has the addresses %s, want %s", p.Name, name, o, n)
 					}
 				}
@@ -213,7 +219,8 @@ func TestActivation(t *testing.T) {
 	udp := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
 	conn, _ := netPair(t)
 	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", unixName(t, "s"))))
-	gram := testenv.Closing(t, testenv.Must(net.ListenPacket("unixgram", "@netco-test-"+fmt.Sprint(os.Getpid()))))
+	gram := testenv.Closing(t,
+		testenv.Must(net.ListenPacket("unixgram", "@netco-test-"+fmt.Sprint(os.Getpid()))))
 	pipe, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -221,12 +228,14 @@ func TestActivation(t *testing.T) {
 	defer pipe.Close()
 	defer w.Close()
 	var files []*os.File
-	for _, c := range []interface{ File() (*os.File, error) }{tcp.(*net.TCPListener), udp.(*net.UDPConn), conn, ul.(*net.UnixListener), gram.(*net.UnixConn)} {
+	for _, c := range []interface{ File() (*os.File, error) }{tcp.(*net.TCPListener),
+		udp.(*net.UDPConn), conn, ul.(*net.UnixListener), gram.(*net.UnixConn)} {
 		f := testenv.Closing(t, testenv.Must(c.File()))
 		files = append(files, f)
 	}
 	files = append(files, w)
-	all := fmt.Sprint("a Listener ", tcp.Addr(), "; b PacketConn ", udp.LocalAddr(), "; c Conn ", conn.RemoteAddr(),
+	all := fmt.Sprint("a Listener ", tcp.Addr(), "; b PacketConn ", udp.LocalAddr(), "; c Conn ",
+		conn.RemoteAddr(),
 		"; d Listener ", ul.Addr(), ";  PacketConn ", gram.LocalAddr(), "; f File pipe; ")
 	for _, c := range []struct {
 		name  string
@@ -234,33 +243,48 @@ func TestActivation(t *testing.T) {
 		files int
 		want  string // of the child's output
 	}{
-		{"all kinds", []string{"LISTEN_FDS=6", "LISTEN_PID=self", "LISTEN_FDNAMES=a:b:c:d::f"}, 6, all},
-		{"a parent that knows no pid", []string{"LISTEN_FDS=1", "LISTEN_FDNAMES=a"}, 1, fmt.Sprint("a Listener ", tcp.Addr(), "; ")},
-		{"no names", []string{"LISTEN_FDS=1", "LISTEN_PID=self"}, 1, fmt.Sprint("unknown Listener ", tcp.Addr(), "; ")},
+		{"all kinds", []string{"LISTEN_FDS=6", "LISTEN_PID=self", "LISTEN_FDNAMES=a:b:c:d::f"},
+			6, all},
+		{"a parent that knows no pid", []string{"LISTEN_FDS=1", "LISTEN_FDNAMES=a"}, 1,
+			fmt.Sprint("a Listener ", tcp.Addr(), "; ")},
+		{"no names", []string{"LISTEN_FDS=1", "LISTEN_PID=self"}, 1,
+			fmt.Sprint("unknown Listener ", tcp.Addr(), "; ")},
 		{"nothing", nil, 0, ""},
 		{"for another", []string{"LISTEN_FDS=1", "LISTEN_PID=1"}, 1, ""},
 		{"none", []string{"LISTEN_FDS=0", "LISTEN_PID=self"}, 0, ""},
 		{"no number", []string{"LISTEN_FDS=some", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "some"`},
 		{"less than none", []string{"LISTEN_FDS=-1", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "-1"`},
-		{"too large a number", []string{"LISTEN_FDS=99999999999999999999", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "9999`},
+		{"too large a number", []string{"LISTEN_FDS=99999999999999999999", "LISTEN_PID=self"}, 1,
+			`LISTEN_FDS is "9999`},
 		// 3, the first fd, added to this number made a loop over no fds, and
 		// then a slice of that length.
-		{"the largest int", []string{"LISTEN_FDS=9223372036854775807", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "9223372036854775807", want a number of fds`},
-		{"more than there are fds", []string{"LISTEN_FDS=2147483645", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "2147483645", want a number of fds`},
-		{"as many as there are fds", []string{"LISTEN_FDS=2147483644", "LISTEN_PID=self"}, 2, "LISTEN_FDS is 2147483644, but fd 5 was not handed over"},
+		{"the largest int", []string{"LISTEN_FDS=9223372036854775807", "LISTEN_PID=self"}, 1,
+			`LISTEN_FDS is "9223372036854775807", want a number of fds`},
+		{"more than there are fds", []string{"LISTEN_FDS=2147483645", "LISTEN_PID=self"}, 1,
+			`LISTEN_FDS is "2147483645", want a number of fds`},
+		{"as many as there are fds", []string{"LISTEN_FDS=2147483644", "LISTEN_PID=self"}, 2,
+			"LISTEN_FDS is 2147483644, but fd 5 was not handed over"},
 		{"a sign", []string{"LISTEN_FDS=+1", "LISTEN_PID=self"}, 1, `LISTEN_FDS is "+1"`},
 		{"a space", []string{"LISTEN_FDS= 1", "LISTEN_PID=self"}, 1, `LISTEN_FDS is " 1"`},
-		{"too large a pid", []string{"LISTEN_FDS=1", "LISTEN_PID=9223372036854775807"}, 1, `LISTEN_PID is "9223372036854775807"`},
+		{"too large a pid", []string{"LISTEN_FDS=1", "LISTEN_PID=9223372036854775807"}, 1,
+			`LISTEN_PID is "9223372036854775807"`},
 		{"pid 0", []string{"LISTEN_FDS=1", "LISTEN_PID=0"}, 1, `LISTEN_PID is "0"`},
 		{"a pid with a sign", []string{"LISTEN_FDS=1", "LISTEN_PID=-1"}, 1, `LISTEN_PID is "-1"`},
-		{"a name that no fd has", []string{"LISTEN_FDS=1", "LISTEN_PID=self", "LISTEN_FDNAMES=a\nb"}, 1, `LISTEN_FDNAMES has the name "a\nb"`},
-		{"too long a name", []string{"LISTEN_FDS=1", "LISTEN_PID=self", "LISTEN_FDNAMES=" + strings.Repeat("x", 256)}, 1, "LISTEN_FDNAMES has the name \"xxx"},
-		{"names for none", []string{"LISTEN_FDS=0", "LISTEN_PID=self", "LISTEN_FDNAMES=a"}, 0, `LISTEN_FDNAMES is "a", 1 names for LISTEN_FDS=0`},
+		{"a name that no fd has", []string{"LISTEN_FDS=1", "LISTEN_PID=self",
+			"LISTEN_FDNAMES=a\nb"}, 1, `LISTEN_FDNAMES has the name "a\nb"`},
+		{"too long a name", []string{"LISTEN_FDS=1", "LISTEN_PID=self", "LISTEN_FDNAMES=" +
+			strings.Repeat("x", 256)}, 1, "LISTEN_FDNAMES has the name \"xxx"},
+		{"names for none", []string{"LISTEN_FDS=0", "LISTEN_PID=self", "LISTEN_FDNAMES=a"}, 0,
+			`LISTEN_FDNAMES is "a", 1 names for LISTEN_FDS=0`},
 		{"no pid", []string{"LISTEN_FDS=1", "LISTEN_PID=me"}, 1, `LISTEN_PID is "me"`},
-		{"too few fds", []string{"LISTEN_FDS=3", "LISTEN_PID=self"}, 2, "LISTEN_FDS is 3, but fd 5 was not handed over: fcntl: bad file descriptor"},
-		{"far too few fds", []string{"LISTEN_FDS=1000000000", "LISTEN_PID=self"}, 2, "LISTEN_FDS is 1000000000, but fd 5 was not handed over"},
-		{"too few names", []string{"LISTEN_FDS=2", "LISTEN_PID=self", "LISTEN_FDNAMES=a"}, 2, `LISTEN_FDNAMES is "a", 1 names for LISTEN_FDS=2`},
-		{"too many names", []string{"LISTEN_FDS=1", "LISTEN_PID=self", "LISTEN_FDNAMES=a:b"}, 1, "2 names for LISTEN_FDS=1"},
+		{"too few fds", []string{"LISTEN_FDS=3", "LISTEN_PID=self"}, 2,
+			"LISTEN_FDS is 3, but fd 5 was not handed over: fcntl: bad file descriptor"},
+		{"far too few fds", []string{"LISTEN_FDS=1000000000", "LISTEN_PID=self"}, 2,
+			"LISTEN_FDS is 1000000000, but fd 5 was not handed over"},
+		{"too few names", []string{"LISTEN_FDS=2", "LISTEN_PID=self", "LISTEN_FDNAMES=a"}, 2,
+			`LISTEN_FDNAMES is "a", 1 names for LISTEN_FDS=2`},
+		{"too many names", []string{"LISTEN_FDS=1", "LISTEN_PID=self", "LISTEN_FDNAMES=a:b"}, 1,
+			"2 names for LISTEN_FDS=1"},
 	} {
 		cmd := children.Command(t, "activated")
 		cmd.Env = append(cmd.Env, c.env...)
@@ -308,7 +332,8 @@ func activated() {
 	for i := range all {
 		a := &all[i]
 		fd := uintptr(3 + i)
-		if flags, err := unix.FcntlInt(fd, unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
+		if flags, err := unix.FcntlInt(fd, unix.F_GETFD, 0); err != nil ||
+			flags&unix.FD_CLOEXEC == 0 {
 			testenv.Fatal("fd", fd, "is not closed on exec", err)
 		}
 		fmt.Print(a.Name, " ")
@@ -349,7 +374,8 @@ func netsOptions(l *socket.TCPListener) {
 	defer peer.Close()
 	c := testenv.Must(l.AcceptTCP())
 	defer c.Close()
-	for _, o := range [][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE}} {
+	for _, o := range [][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY},
+		{unix.SOL_SOCKET, unix.SO_KEEPALIVE}} {
 		if on, err := unix.GetsockoptInt(c.FD(), o[0], o[1]); on != 1 || err != nil {
 			testenv.Fatal("option", o, "of a connection is", on, err)
 		}

@@ -63,7 +63,8 @@ const (
 // LISTEN_PID above 0; a name has at most 255 characters, all of them printable
 // ASCII.
 func Activation() ([]Activated, error) {
-	count, pid, names := os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_PID"), os.Getenv("LISTEN_FDNAMES")
+	count, pid, names := os.Getenv("LISTEN_FDS"), os.Getenv("LISTEN_PID"),
+		os.Getenv("LISTEN_FDNAMES")
 	for _, name := range []string{"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"} {
 		os.Unsetenv(name)
 	}
@@ -73,7 +74,8 @@ func Activation() ([]Activated, error) {
 	if pid != "" {
 		id, err := strconv.ParseUint(pid, 10, 31)
 		if err != nil || id == 0 {
-			return nil, fmt.Errorf("netco/socket: LISTEN_PID is %q, want the number of a process", pid)
+			return nil, fmt.Errorf("netco/socket: LISTEN_PID is %q, want the number of a process",
+				pid)
 		}
 		if int(id) != os.Getpid() {
 			return nil, nil
@@ -81,7 +83,8 @@ func Activation() ([]Activated, error) {
 	}
 	n64, err := strconv.ParseUint(count, 10, 31)
 	if err != nil || n64 > maxFDs {
-		return nil, fmt.Errorf("netco/socket: LISTEN_FDS is %q, want a number of fds, at most %d", count, maxFDs)
+		return nil, fmt.Errorf("netco/socket: LISTEN_FDS is %q, want a number of fds, at most %d",
+			count, maxFDs)
 	}
 	n := int(n64)
 	fds, err := takeFDs(n)
@@ -117,7 +120,8 @@ func takeFDs(n int) (fds []int, err error) {
 		}
 		if err != nil {
 			closeAll(fds)
-			return nil, fmt.Errorf("netco/socket: LISTEN_FDS is %d, but fd %d was not handed over: %w", n, fd, os.NewSyscallError("fcntl", err))
+			return nil, fmt.Errorf("netco/socket: LISTEN_FDS is %d, but fd %d was not handed "+
+				"over: %w", n, fd, os.NewSyscallError("fcntl", err))
 		}
 		unix.CloseOnExec(fd)
 		fds = append(fds, fd)
@@ -136,11 +140,13 @@ func splitNames(names string, n int) ([]string, error) {
 	}
 	all := strings.Split(names, ":")
 	if len(all) != n {
-		return nil, fmt.Errorf("netco/socket: LISTEN_FDNAMES is %q, %d names for LISTEN_FDS=%d", names, len(all), n)
+		return nil, fmt.Errorf("netco/socket: LISTEN_FDNAMES is %q, %d names for LISTEN_FDS=%d",
+			names, len(all), n)
 	}
 	for _, name := range all {
 		if !validName(name) {
-			return nil, fmt.Errorf("netco/socket: LISTEN_FDNAMES has the name %q, want printable ASCII, at most %d characters", name, maxName)
+			return nil, fmt.Errorf("netco/socket: LISTEN_FDNAMES has the name %q, want printable "+
+				"ASCII, at most %d characters", name, maxName)
 		}
 	}
 	return all, nil

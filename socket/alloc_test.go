@@ -184,7 +184,8 @@ func TestNoBufferPerIdleConnection(t *testing.T) {
 	}
 	testrun.First.Do(t, func() {
 		if len(seen) != 1 {
-			t.Errorf("%d buffers for %d connections of which one was busy at a time", len(seen), conns)
+			t.Errorf("%d buffers for %d connections of which one was busy at a time",
+				len(seen), conns)
 		}
 	})
 	for _, fd := range fds {
@@ -384,7 +385,8 @@ func TestDatagramAllocationsBesideNet(t *testing.T) {
 			return u
 		}
 		ourUDP, theirUDP := to(ours), to(theirs)
-		ourPort, theirPort := netip.MustParseAddrPort(ourUDP.String()), netip.MustParseAddrPort(theirUDP.String())
+		ourPort, theirPort := netip.MustParseAddrPort(ourUDP.String()),
+			netip.MustParseAddrPort(theirUDP.String())
 		// Each is spelt out for both: through an interface net's methods are
 		// not inlined, and allocate more.
 		rows := []struct {

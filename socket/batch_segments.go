@@ -24,8 +24,10 @@ var (
 )
 
 var (
-	errNoGSO = fmt.Errorf("this kernel cannot send a datagram in segments (UDP_SEGMENT, Linux 4.18): %w", errors.ErrUnsupported)
-	errNoGRO = fmt.Errorf("this kernel cannot join datagrams (UDP_GRO, Linux 5.0): %w", errors.ErrUnsupported)
+	errNoGSO = fmt.Errorf("this kernel cannot send a datagram in segments (UDP_SEGMENT, Linux "+
+		"4.18): %w", errors.ErrUnsupported)
+	errNoGRO = fmt.Errorf("this kernel cannot join datagrams (UDP_GRO, Linux 5.0): %w",
+		errors.ErrUnsupported)
 )
 
 // SetGRO lets the kernel join datagrams of one peer that come close together

@@ -101,7 +101,8 @@ func TestBatch(t *testing.T) {
 						}
 						for i := range ms {
 							if ms[i].N != len(ms[i].Buf) {
-								t.Errorf("message %d of %d: sent %d, want %d", i, n, ms[i].N, len(ms[i].Buf))
+								t.Errorf("message %d of %d: sent %d, want %d", i, n, ms[i].N,
+									len(ms[i].Buf))
 							}
 						}
 						sent += n
@@ -144,23 +145,36 @@ func TestBatchError(t *testing.T) {
 		want error
 		text string
 	}{
-		"too large":    {func(m *socket.Message) { m.Buf = make([]byte, 65508) }, unix.EMSGSIZE, "sendmmsg: message too long"},
-		"no address":   {func(m *socket.Message) { m.Addr = netip.AddrPort{} }, nil, "missing address"},
-		"wrong family": {func(m *socket.Message) { m.Addr = netip.MustParseAddrPort("[::1]:9") }, nil, "address ::1: non-IPv4 address"},
-		"port 0":       {func(m *socket.Message) { m.Addr = netip.MustParseAddrPort("127.0.0.1:0") }, unix.EINVAL, "sendmmsg: invalid argument"},
+		"too large": {func(m *socket.Message) {
+			m.Buf = make([]byte, 65508)
+		}, unix.EMSGSIZE, "sendmmsg: message too long"},
+		"no address": {func(m *socket.Message) {
+			m.Addr = netip.AddrPort{}
+		}, nil, "missing address"},
+		"wrong family": {func(m *socket.Message) {
+			m.Addr = netip.MustParseAddrPort("[::1]:9")
+		}, nil, "address ::1: non-IPv4 address"},
+		"port 0": {func(m *socket.Message) {
+			m.Addr = netip.MustParseAddrPort("127.0.0.1:0")
+		}, unix.EINVAL, "sendmmsg: invalid argument"},
 		"bad oob": {func(m *socket.Message) {
 			m.OOB = controlMessage(unix.IPPROTO_IP, unix.IP_TOS, []byte{0, 0, 0, 0})
 			m.OOB[0] = 1 // its length
 		}, unix.EINVAL, "sendmmsg: invalid argument"},
-		"segments":      {func(m *socket.Message) { m.SegmentSize = -1 }, unix.EINVAL, "sendmmsg: invalid argument"},
-		"large segment": {func(m *socket.Message) { m.SegmentSize = 1 << 16 }, unix.EINVAL, "sendmmsg: invalid argument"},
+		"segments": {func(m *socket.Message) {
+			m.SegmentSize = -1
+		}, unix.EINVAL, "sendmmsg: invalid argument"},
+		"large segment": {func(m *socket.Message) {
+			m.SegmentSize = 1 << 16
+		}, unix.EINVAL, "sendmmsg: invalid argument"},
 	} {
 		for _, k := range []int{0, 1, 17, 31, 32, 33, 49} {
 			ms := numbered(0, 50, portOf(b))
 			spoil.f(&ms[k])
 			n, err := a.WriteBatch(ms)
 			var e *net.OpError
-			if n != k || !errors.As(err, &e) || e.Op != "write" || spoil.want != nil && !errors.Is(err, spoil.want) || !strings.HasSuffix(err.Error(), spoil.text) {
+			if n != k || !errors.As(err, &e) || e.Op != "write" || spoil.want != nil &&
+				!errors.Is(err, spoil.want) || !strings.HasSuffix(err.Error(), spoil.text) {
 				t.Errorf("%s at %d: %d, %v", name, k, n, err)
 				continue
 			}
@@ -194,7 +208,8 @@ func TestBatchFaults(t *testing.T) {
 		{"some", nil, limits{sysx.Recv: 3, sysx.Send: 5}},
 		{"interrupted", ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, nil},
 		{"denied reads", ops{sysx.Recv: unix.EAGAIN}, nil},
-		{"interrupted and some", ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, limits{sysx.Recv: 2, sysx.Send: 3}},
+		{"interrupted and some", ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR},
+			limits{sysx.Recv: 2, sysx.Send: 3}},
 	} {
 		for _, p := range testrun.Places {
 			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
@@ -211,11 +226,15 @@ func TestBatchFaults(t *testing.T) {
 					testenv.NoError(t, receive(b, room(16, 300, 0), 0, 100, portOf(a)))
 				})
 				if c.every[sysx.Recv] == unix.EAGAIN { // it waits for an edge that is over
-					testenv.Until(t, "a denied read", func() bool { return s.called[sysx.Recv].Load() > 0 })
+					testenv.Until(t, "a denied read", func() bool {
+						return s.called[sysx.Recv].Load() > 0
+					})
 					for !k.Over() { // one edge for each
 						tried := s.called[sysx.Recv].Load()
 						a.WriteToUDPAddrPort(nil, portOf(b))
-						testenv.Until(t, "a read", func() bool { return k.Over() || s.called[sysx.Recv].Load() > tried })
+						testenv.Until(t, "a read", func() bool {
+							return k.Over() || s.called[sysx.Recv].Load() > tried
+						})
 					}
 				}
 				k.Wait(t)
@@ -227,7 +246,8 @@ func TestBatchFaults(t *testing.T) {
 // TestBatchSendFaults: errors of sendmmsg, before the first and between, are
 // returned with the right n, and room that comes back is waited for.
 func TestBatchSendFaults(t *testing.T) {
-	for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.EPERM, unix.ECONNREFUSED, unix.ENETUNREACH, unix.EIO} {
+	for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.EPERM, unix.ECONNREFUSED,
+		unix.ENETUNREACH, unix.EIO} {
 		for _, p := range testrun.Places {
 			t.Run(unix.ErrnoName(errno)+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
@@ -247,7 +267,8 @@ func TestBatchSendFaults(t *testing.T) {
 						})
 						n, err := a.WriteBatch(ms)
 						remove()
-						if n != before || !errors.Is(err, errno) || !strings.Contains(err.Error(), "sendmmsg") {
+						if n != before || !errors.Is(err, errno) ||
+							!strings.Contains(err.Error(), "sendmmsg") {
 							t.Errorf("%d, %v, want %d", n, err, before)
 						}
 						if m, err := a.WriteBatch(ms[n:]); m != 40-n || err != nil {
@@ -303,7 +324,7 @@ func TestBatchReadFaults(t *testing.T) {
 	a.WriteBatch(numbered(0, 3, portOf(b)))
 	b.WaitReadable()
 	for _, errno := range []syscall.Errno{unix.ECONNREFUSED, unix.ENOMEM} {
-		remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: {errno}}}).install(t)
+		remove := (&script{first: errnos{sysx.Recv: {errno}}}).install(t)
 		n, err := b.ReadBatch(room(8, 300, 0))
 		remove()
 		if n != 0 || !errors.Is(err, errno) || !strings.Contains(err.Error(), ": recvmmsg: ") {
@@ -372,7 +393,8 @@ func TestBatchSegments(t *testing.T) {
 			const size, total = 100, 1050
 			ms := []socket.Message{
 				{Buf: pattern(total), Addr: portOf(b), SegmentSize: size},
-				{Buf: pattern(total), Addr: portOf(b), SegmentSize: size, OOB: controlMessage(level, kind, []byte{0x48, 0, 0, 0})},
+				{Buf: pattern(total), Addr: portOf(b), SegmentSize: size,
+					OOB: controlMessage(level, kind, []byte{0x48, 0, 0, 0})},
 				{Buf: pattern(size), Addr: portOf(b), SegmentSize: size},
 			}
 			n, err := a.WriteBatch(ms)
@@ -388,11 +410,14 @@ func TestBatchSegments(t *testing.T) {
 				n := testenv.Must(b.ReadBatch(in))
 				for i := range n {
 					m, at := &in[i], (got+i)%11
-					if m.N != min(size, total-at*size) || differs(m.Buf[:m.N], at*size) != "" || m.SegmentSize != 0 {
-						t.Errorf("segment %d: %d bytes, size %d, %s", got+i, m.N, m.SegmentSize, differs(m.Buf[:m.N], at*size))
+					if m.N != min(size, total-at*size) || differs(m.Buf[:m.N], at*size) != "" ||
+						m.SegmentSize != 0 {
+						t.Errorf("segment %d: %d bytes, size %d, %s", got+i, m.N, m.SegmentSize,
+							differs(m.Buf[:m.N], at*size))
 					}
 					list, err := unix.ParseSocketControlMessage(m.OOB[:m.NN])
-					if marked := got+i >= 11 && got+i < 22; err != nil || len(list) != 1 || (list[0].Data[0] == 0x48) != marked {
+					if marked := got+i >= 11 && got+i < 22; err != nil || len(list) != 1 ||
+						(list[0].Data[0] == 0x48) != marked {
 						t.Errorf("segment %d: %v, %v", got+i, list, err)
 					}
 				}
@@ -442,7 +467,8 @@ func TestBatchJoined(t *testing.T) {
 					if m.NN != 0 || m.Flags&unix.MSG_CTRUNC == 0 {
 						t.Errorf("without room: %d bytes, flags %#x", m.NN, m.Flags)
 					}
-				} else if err != nil || len(list) != 1 || list[0].Header.Type != unix.IP_TOS || list[0].Data[0] != 0x48 || m.Flags != 0 {
+				} else if err != nil || len(list) != 1 || list[0].Header.Type != unix.IP_TOS ||
+					list[0].Data[0] != 0x48 || m.Flags != 0 {
 					t.Errorf("room %d: %+v, %v, flags %#x", roomOOB, list, err, m.Flags)
 				}
 			}
@@ -452,7 +478,8 @@ func TestBatchJoined(t *testing.T) {
 		}
 	}
 	testenv.NoError(t, b.SetGRO(false))
-	if n, err := a.WriteBatch([]socket.Message{{Buf: pattern(1000), Addr: portOf(b), SegmentSize: 100}}); n != 1 || err != nil {
+	if n, err := a.WriteBatch([]socket.Message{{Buf: pattern(1000), Addr: portOf(b),
+		SegmentSize: 100}}); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	for got := 0; got < 10; {
@@ -474,7 +501,8 @@ func TestBatchSegmentsMissing(t *testing.T) {
 	ms := numbered(0, 3, portOf(b))
 	ms[1].SegmentSize = 2
 	n, err := a.WriteBatch(ms)
-	if n != 1 || !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "UDP_SEGMENT") {
+	if n != 1 || !errors.Is(err, errors.ErrUnsupported) ||
+		!strings.Contains(err.Error(), "UDP_SEGMENT") {
 		t.Errorf("%d, %v", n, err)
 	}
 	restore()

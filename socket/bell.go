@@ -41,7 +41,8 @@ func (b *bell) wait(reason coroutine.Reason, until int64, ready func() bool) err
 
 // waitOnce parks until the next ring, unless ready returns true once a ring
 // could find the caller.
-func (b *bell) waitOnce(reason coroutine.Reason, limit coroutine.Limit, ready func() bool) coroutine.Wake {
+func (b *bell) waitOnce(reason coroutine.Reason, limit coroutine.Limit,
+	ready func() bool) coroutine.Wake {
 	w := waitq.Acquire()
 	defer waitq.Release(w)
 	b.guard.Lock()

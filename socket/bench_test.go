@@ -180,7 +180,8 @@ func BenchmarkUDPSend(b *testing.B) {
 		sendMessages(b, c, socket.Message{Buf: make([]byte, size), Addr: to}, batch, 1)
 	})
 	run("segments", func(b *testing.B, c *socket.UDPConn, to netip.AddrPort) {
-		sendMessages(b, c, socket.Message{Buf: make([]byte, size*segments), Addr: to, SegmentSize: size}, 4, segments)
+		sendMessages(b, c, socket.Message{Buf: make([]byte, size*segments), Addr: to,
+			SegmentSize: size}, 4, segments)
 	})
 	b.Run("net", func(b *testing.B) {
 		sink := netPeer(b, loopback4)

@@ -71,7 +71,8 @@ func (s *socket) spendWrite(n int) {
 // PollDesc.Check, and refuses a cancelled coroutine whose budget is spent.
 // Under m's lock.
 func (s *socket) check(m processor.Mode) processor.Verdict {
-	spent := m == processor.Read && s.readBudget.spent() || m == processor.Write && s.writeBudget.spent()
+	spent := m == processor.Read && s.readBudget.spent() || m == processor.Write &&
+		s.writeBudget.spent()
 	if spent && coroutine.Stopping() {
 		return processor.Shutdown
 	}

@@ -99,7 +99,8 @@ const (
 func NewBuffered(c Stream) *Buffered {
 	b := connOf(c)
 	if b == nil {
-		panic(fmt.Sprintf("netco/socket: NewBuffered of a %T, want a *TCPConn, *UnixConn or *ServerConn itself", c))
+		panic(fmt.Sprintf("netco/socket: NewBuffered of a %T, want a *TCPConn, *UnixConn or "+
+			"*ServerConn itself", c))
 	}
 	if b.s.kind.isPackets() {
 		panic("netco/socket: NewBuffered of a connection that is no stream: " + b.network.String())

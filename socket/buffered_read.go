@@ -11,7 +11,8 @@ import (
 
 // ErrTooLong is returned for a line, or a Peek, of more than Buffered.SetLimit
 // allows. It is a bufio.ErrBufferFull.
-var ErrTooLong = fmt.Errorf("netco/socket: more than the limit of the buffer: %w", bufio.ErrBufferFull)
+var ErrTooLong = fmt.Errorf("netco/socket: more than the limit of the buffer: %w",
+	bufio.ErrBufferFull)
 
 // Buffered returns how many bytes can be read without asking the socket.
 func (b *Buffered) Buffered() int { return b.w - b.r }

@@ -47,8 +47,10 @@ func TestBufferedUnderFaults(t *testing.T) {
 		{"none", 1000, nil, nil},
 		{"one byte per call", 60, nil, map[sysx.Op]int{sysx.Recv: 1, sysx.Send: 1}},
 		{"short", 300, nil, map[sysx.Op]int{sysx.Recv: 777, sysx.Send: 555, sysx.Sendv: 333}},
-		{"interrupted", 300, map[sysx.Op]syscall.Errno{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, nil},
-		{littleRoom, 200, map[sysx.Op]syscall.Errno{sysx.EpollWait: unix.EINTR}, map[sysx.Op]int{sysx.EpollWait: 1}},
+		{"interrupted", 300, map[sysx.Op]syscall.Errno{sysx.Recv: unix.EINTR,
+			sysx.Send: unix.EINTR}, nil},
+		{littleRoom, 200, map[sysx.Op]syscall.Errno{sysx.EpollWait: unix.EINTR},
+			map[sysx.Op]int{sysx.EpollWait: 1}},
 	} {
 		for how, serve := range serve {
 			for _, p := range testrun.Places {
@@ -70,7 +72,8 @@ func TestBufferedUnderFaults(t *testing.T) {
 					r := rand.New(rand.NewPCG(1, uint64(c.lines)))
 					var input bytes.Buffer
 					for i := range c.lines {
-						fmt.Fprintf(&input, "%d %s\n", i, bytes.Repeat([]byte{'a' + byte(i%26)}, r.IntN(100)<<(r.IntN(10)/8*5)))
+						fmt.Fprintf(&input, "%d %s\n", i, bytes.Repeat([]byte{'a' + byte(i%26)},
+							r.IntN(100)<<(r.IntN(10)/8*5)))
 					}
 					want := bytes.Clone(input.Bytes())
 					go func() { // in random pieces
@@ -97,7 +100,7 @@ func TestBufferedFalseAlarms(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
-			s := &script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: repeat(5, unix.EAGAIN)}}
+			s := &script{first: errnos{sysx.Recv: repeat(5, unix.EAGAIN)}}
 			defer s.install(t)()
 			const count = 50
 			var got atomic.Int64
@@ -117,7 +120,9 @@ func TestBufferedFalseAlarms(t *testing.T) {
 			for i := range count { // a byte that is denied is found with the next
 				tried := s.called[sysx.Recv].Load()
 				peer.Write([]byte{byte(i)})
-				testenv.Until(t, "a read", func() bool { return s.called[sysx.Recv].Load() > tried || got.Load() > int64(i) })
+				testenv.Until(t, "a read", func() bool {
+					return s.called[sysx.Recv].Load() > tried || got.Load() > int64(i)
+				})
 			}
 			k.Wait(t)
 			for i := range count {
@@ -154,7 +159,8 @@ func TestBufferedGrows(t *testing.T) {
 			if err != nil || len(head) != limit || !bytes.Equal(head, letters(limit)) {
 				t.Errorf("a peek of the limit: %d, %v", len(head), err)
 			}
-			if _, err := b.Peek(limit + 1); err != socket.ErrTooLong || !errors.Is(err, bufio.ErrBufferFull) {
+			if _, err := b.Peek(limit + 1); err != socket.ErrTooLong ||
+				!errors.Is(err, bufio.ErrBufferFull) {
 				t.Errorf("a longer peek: %v", err)
 			}
 			if line, err := b.ReadLine(); err != socket.ErrTooLong || line != nil {
@@ -250,7 +256,8 @@ func expect(t testing.TB, c net.Conn, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
 	if n, err := io.ReadFull(c, got); err != nil || string(got) != want {
-		t.Fatalf("the peer read %d bytes of %d, %v: %.100q, want %.100q", n, len(want), err, got[:n], want)
+		t.Fatalf("the peer read %d bytes of %d, %v: %.100q, want %.100q", n, len(want), err,
+			got[:n], want)
 	}
 }
 
@@ -298,8 +305,14 @@ var reads = []struct {
 	read func(b *socket.Buffered) error
 }{
 	{"Read", func(b *socket.Buffered) error { _, err := b.Read(make([]byte, 10)); return err }},
-	{"large Read", func(b *socket.Buffered) error { _, err := b.Read(make([]byte, 100_000)); return err }},
-	{"ReadFull", func(b *socket.Buffered) error { _, err := io.ReadFull(b, make([]byte, 18_000)); return err }},
+	{"large Read", func(b *socket.Buffered) error {
+		_, err := b.Read(make([]byte, 100_000))
+		return err
+	}},
+	{"ReadFull", func(b *socket.Buffered) error {
+		_, err := io.ReadFull(b, make([]byte, 18_000))
+		return err
+	}},
 	{"ReadByte", func(b *socket.Buffered) error { _, err := b.ReadByte(); return err }},
 	{"Peek", func(b *socket.Buffered) error { _, err := b.Peek(1); return err }},
 	{"large Peek", func(b *socket.Buffered) error { _, err := b.Peek(18_000); return err }},
@@ -490,11 +503,14 @@ func TestBufferedWriters(t *testing.T) {
 						size := r.IntN(100) << (r.IntN(5) * 2)
 						frame := binary.BigEndian.AppendUint32(nil, uint32(size))
 						if how == "Write" {
-							frame = append(append(frame, byte(i), byte(seq)), bytes.Repeat([]byte{byte(i*frames + seq)}, size)...)
+							frame = append(append(frame, byte(i), byte(seq)),
+								bytes.Repeat([]byte{byte(i*frames + seq)}, size)...)
 						} else {
 							frame = append(b.AvailableBuffer(), frame...)
 							yieldSome(r)
-							frame = append(append(frame, byte(i), byte(seq)), bytes.Repeat([]byte{byte(i*frames + seq)}, size)...)
+							frame = append(frame, byte(i), byte(seq))
+							fill := []byte{byte(i*frames + seq)}
+							frame = append(frame, bytes.Repeat(fill, size)...)
 						}
 						if _, err := b.Write(frame); err != nil {
 							t.Error(err)
@@ -515,7 +531,8 @@ func TestBufferedWriters(t *testing.T) {
 				body := make([]byte, binary.BigEndian.Uint32(head[:]))
 				testenv.Must(io.ReadFull(in, body))
 				who, seq := head[4], head[5]
-				if seq != next[who] || bytes.Count(body, []byte{byte(int(who)*frames + int(seq))}) != len(body) {
+				if seq != next[who] ||
+					bytes.Count(body, []byte{byte(int(who)*frames + int(seq))}) != len(body) {
 					t.Fatalf("frame %d of %d, want %d, is torn", seq, who, next[who])
 				}
 				next[who]++
@@ -663,7 +680,7 @@ func TestBufferedWriteError(t *testing.T) {
 			b := socket.NewBuffered(c)
 			defer b.Close()
 			b.WriteString("lost")
-			remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Send: {unix.EPIPE}}}).install(t)
+			remove := (&script{first: errnos{sysx.Send: {unix.EPIPE}}}).install(t)
 			_, err := b.ReadLine()
 			var op *net.OpError
 			if !errors.Is(err, unix.EPIPE) || !errors.As(err, &op) || op.Op != "write" {
@@ -712,7 +729,8 @@ func TestBufferedWriteDeadline(t *testing.T) {
 			b.WriteString("answer")
 			b.SetWriteDeadline(time.Now().Add(time.Millisecond))
 			var op *net.OpError
-			if _, err := b.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "write" {
+			if _, err := b.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) ||
+				!errors.As(err, &op) || op.Op != "write" {
 				t.Errorf("the read: %v", err)
 			}
 			b.SetWriteDeadline(time.Time{})
@@ -765,7 +783,8 @@ func TestBufferedClose(t *testing.T) {
 					t.Errorf("holds buffers: %v, %v", r, w)
 				}
 			})
-			if got, err := io.ReadAll(peer); err != nil || len(got) != 10_000 || differs(got, 0) != "" {
+			if got, err := io.ReadAll(peer); err != nil || len(got) != 10_000 ||
+				differs(got, 0) != "" {
 				t.Errorf("the peer read %d, %v", len(got), err)
 			}
 		})
@@ -777,7 +796,8 @@ func TestBufferedClose(t *testing.T) {
 				b := socket.NewBuffered(c)
 				b.Write(pattern(10_000))
 				var op *net.OpError
-				if err := b.Close(); !errors.Is(err, io.ErrShortWrite) || !errors.As(err, &op) || op.Op != "close" {
+				if err := b.Close(); !errors.Is(err, io.ErrShortWrite) || !errors.As(err, &op) ||
+					op.Op != "close" {
 					t.Errorf("Close: %v", err)
 				}
 				if _, w := b.Holds(); w {
@@ -859,7 +879,9 @@ func TestBufferedUnix(t *testing.T) {
 		peer.Close()
 		k.Wait(t)
 
-		packets := testenv.Closing(t, testenv.Must(socket.ListenUnixgram("unixgram", &net.UnixAddr{Name: path + "g", Net: "unixgram"})))
+		packets := testenv.Closing(t,
+			testenv.Must(socket.ListenUnixgram("unixgram",
+				&net.UnixAddr{Name: path + "g", Net: "unixgram"})))
 		defer func() {
 			if recover() == nil {
 				t.Error("no panic")

@@ -90,13 +90,17 @@ func (c *conn) writeBuffers(v *Buffers) (int64, error) {
 
 // WriteBuffers writes and consumes v, see TCPConn.WriteBuffers. On a socket for
 // packets the pieces make one packet, as with net.
-func (c *UnixConn) WriteBuffers(v *net.Buffers) (int64, error) { return c.writeBuffers((*Buffers)(v)) }
+func (c *UnixConn) WriteBuffers(v *net.Buffers) (int64, error) {
+	return c.writeBuffers((*Buffers)(v))
+}
 
 // WriteBuffers writes and consumes v as net.Buffers.WriteTo does with a
 // connection of package net, which net's own WriteTo cannot do with one of
 // another package: it would write the pieces one by one. Errors are
 // *net.OpError with Op "writev". Parks. It does not allocate.
-func (c *TCPConn) WriteBuffers(v *net.Buffers) (int64, error) { return c.writeBuffers((*Buffers)(v)) }
+func (c *TCPConn) WriteBuffers(v *net.Buffers) (int64, error) {
+	return c.writeBuffers((*Buffers)(v))
+}
 
 func (s *socket) writeVec(v *Buffers) (int64, error) {
 	if !s.mu.lock(writing) {

@@ -45,11 +45,17 @@ func TestBuffersArrive(t *testing.T) {
 		{"few", 10_000, 5000, func() *script { return &script{} }},
 		{"thousands", 100_000, 50, func() *script { return &script{} }},
 		{"large", 5 << 20, 1 << 20, func() *script { return &script{} }},
-		{"byte by byte", 3000, 300, func() *script { return &script{limit: limits{sysx.Sendv: 1}} }},
-		{"at odd places", 200_000, 3000, func() *script { return &script{limit: limits{sysx.Sendv: 777}} }},
-		{"interrupted", 200_000, 3000, func() *script { return &script{every: map[sysx.Op]syscall.Errno{sysx.Sendv: unix.EINTR}} }},
+		{"byte by byte", 3000, 300, func() *script {
+			return &script{limit: limits{sysx.Sendv: 1}}
+		}},
+		{"at odd places", 200_000, 3000, func() *script {
+			return &script{limit: limits{sysx.Sendv: 777}}
+		}},
+		{"interrupted", 200_000, 3000, func() *script {
+			return &script{every: map[sysx.Op]syscall.Errno{sysx.Sendv: unix.EINTR}}
+		}},
 		{"no room at first", 200_000, 3000, func() *script {
-			return &script{first: map[sysx.Op][]syscall.Errno{sysx.Sendv: {unix.EAGAIN}}}
+			return &script{first: errnos{sysx.Sendv: {unix.EAGAIN}}}
 		}},
 	} {
 		for _, network := range []string{"tcp", "unix"} {
@@ -198,7 +204,8 @@ func TestBuffersLikeNet(t *testing.T) {
 			p, q := make([]byte, r.IntN(20)), make([]byte, 20)
 			n, err := a.Read(p)
 			m, want := b.Read(q[:len(p)])
-			if n != m || err != want || !bytes.Equal(p[:n], q[:m]) || !slices.EqualFunc(a, b, bytes.Equal) {
+			if n != m || err != want || !bytes.Equal(p[:n], q[:m]) ||
+				!slices.EqualFunc(a, b, bytes.Equal) {
 				t.Fatalf("Read: %d, %v, want %d, %v", n, err, m, want)
 			}
 		}

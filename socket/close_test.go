@@ -86,7 +86,8 @@ func checkClosed(t *testing.T, op string, err error) {
 	switch {
 	case !errors.Is(err, net.ErrClosed):
 		t.Errorf("%s: %v, want net.ErrClosed", op, err)
-	case !errors.As(err, &e) || e.Op != op || e.Net != "tcp" || e.Err != net.ErrClosed || e.Addr == nil:
+	case !errors.As(err, &e) || e.Op != op || e.Net != "tcp" || e.Err != net.ErrClosed ||
+		e.Addr == nil:
 		t.Errorf("%s: %#v, want a *net.OpError of it", op, err)
 	case e.Timeout() || errors.Is(err, coroutine.ErrShutdown):
 		t.Errorf("%s: %v looks like something else", op, err)
@@ -99,25 +100,26 @@ func TestCloseEndsWaits(t *testing.T) {
 	for i, b := range blockers {
 		for _, waiter := range testrun.Places {
 			for _, closer := range testrun.Places {
-				t.Run(fmt.Sprintf("%d %s/%s/closed by %s", i, b.op, waiter.Name, closer.Name), func(t *testing.T) {
-					start(t, 2)
-					wait, close := b.make(t)
-					before := socket.OpenCount()
-					w := waiter.Go(func() { checkClosed(t, b.op, wait()) })
-					w.UntilParked(t, b.reason)
-					k := closer.Go(func() {
-						if err := close(); err != nil {
-							t.Errorf("Close: %v", err)
+				t.Run(fmt.Sprintf("%d %s/%s/closed by %s", i, b.op, waiter.Name, closer.Name),
+					func(t *testing.T) {
+						start(t, 2)
+						wait, close := b.make(t)
+						before := socket.OpenCount()
+						w := waiter.Go(func() { checkClosed(t, b.op, wait()) })
+						w.UntilParked(t, b.reason)
+						k := closer.Go(func() {
+							if err := close(); err != nil {
+								t.Errorf("Close: %v", err)
+							}
+							checkClosed(t, "close", close())
+						})
+						k.Wait(t)
+						w.Wait(t)
+						checkClosed(t, b.op, wait()) // and the next one too
+						if n := socket.OpenCount(); n != before-1 {
+							t.Errorf("%d sockets open after the close, want %d", n, before-1)
 						}
-						checkClosed(t, "close", close())
 					})
-					k.Wait(t)
-					w.Wait(t)
-					checkClosed(t, b.op, wait()) // and the next one too
-					if n := socket.OpenCount(); n != before-1 {
-						t.Errorf("%d sockets open after the close, want %d", n, before-1)
-					}
-				})
 			}
 		}
 	}
@@ -217,7 +219,8 @@ func TestCloseFreesFDLast(t *testing.T) {
 
 // queueReaders runs read, which reads from one connection, n times in the
 // places in turn. The first waits for the socket, the others for their turn.
-func queueReaders(t *testing.T, n int, places []testrun.Place, read func()) (tasks []*testrun.Task) {
+func queueReaders(t *testing.T, n int, places []testrun.Place,
+	read func()) (tasks []*testrun.Task) {
 	t.Helper()
 	reason := coroutine.ReasonRead
 	for i := range n {
@@ -393,7 +396,8 @@ const forHours = 10_000
 // lingerFor sets the option as others set it.
 func lingerFor(c syscall.RawConn, sec int32) (err error) {
 	cerr := c.Control(func(fd uintptr) {
-		err = unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1, Linger: sec})
+		err = unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER,
+			&unix.Linger{Onoff: 1, Linger: sec})
 	})
 	if cerr != nil {
 		return cerr

@@ -101,7 +101,8 @@ func TestMove(t *testing.T) {
 		ops    = map[sysx.Op]syscall.Errno
 		limits = map[sysx.Op]int
 	)
-	eintr := ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR, sysx.SpliceIn: unix.EINTR, sysx.SpliceOut: unix.EINTR}
+	eintr := ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR, sysx.SpliceIn: unix.EINTR,
+		sysx.SpliceOut: unix.EINTR}
 	for _, f := range []struct {
 		name  string
 		total int
@@ -114,31 +115,34 @@ func TestMove(t *testing.T) {
 		{"short splices", 1 << 20, nil, nil, limits{sysx.SpliceIn: 50_000, sysx.SpliceOut: 7001}},
 		{"tiny splices", 128 << 10, nil, nil, limits{sysx.SpliceIn: 17_000, sysx.SpliceOut: 100}},
 		{"short everything", 96 << 10, nil, nil, limits{sysx.Recv: 333, sysx.Send: 77}},
-		{"no room at first", 1 << 20, firsts{sysx.SpliceOut: {unix.EAGAIN}, sysx.Send: {unix.EAGAIN}}, nil, nil},
+		{"no room at first", 1 << 20, firsts{sysx.SpliceOut: {unix.EAGAIN},
+			sysx.Send: {unix.EAGAIN}}, nil, nil},
 		{"no splice", 1 << 20, firsts{sysx.SpliceIn: {unix.EINVAL}}, nil, nil},
 		{"no pipe", 1 << 20, firsts{sysx.Pipe: repeat(1000, unix.EMFILE)}, nil, nil},
 	} {
-		for _, nets := range [][2]string{{"tcp", "tcp"}, {"tcp", "unix"}, {"unix", "tcp"}, {"unix", "unix"}} {
+		for _, nets := range [][2]string{{"tcp", "tcp"}, {"tcp", "unix"}, {"unix", "tcp"},
+			{"unix", "unix"}} {
 			for _, p := range testrun.Places {
-				t.Run(fmt.Sprintf("%s/%s to %s/%s", f.name, nets[0], nets[1], p.Name), func(t *testing.T) {
-					start(t, 2)
-					src, up := withPeerOf(t, nets[0])
-					dst, down := withPeerOf(t, nets[1])
-					s := &script{first: f.first, every: f.every, limit: f.limit}
-					remove := s.install(t)
-					defer remove()
-					fed := supply(t, up, rand.New(rand.NewPCG(1, uint64(f.total))), f.total)
-					drained := swallow(t, down, f.total)
-					p.Do(t, func() {
-						n, err := copyStream(dst, src)
-						if n != int64(f.total) || err != nil {
-							t.Errorf("%d, %v, want %d", n, err, f.total)
-						}
-						dst.Close()
+				t.Run(fmt.Sprintf("%s/%s to %s/%s", f.name, nets[0], nets[1], p.Name),
+					func(t *testing.T) {
+						start(t, 2)
+						src, up := withPeerOf(t, nets[0])
+						dst, down := withPeerOf(t, nets[1])
+						s := &script{first: f.first, every: f.every, limit: f.limit}
+						remove := s.install(t)
+						defer remove()
+						fed := supply(t, up, rand.New(rand.NewPCG(1, uint64(f.total))), f.total)
+						drained := swallow(t, down, f.total)
+						p.Do(t, func() {
+							n, err := copyStream(dst, src)
+							if n != int64(f.total) || err != nil {
+								t.Errorf("%d, %v, want %d", n, err, f.total)
+							}
+							dst.Close()
+						})
+						testenv.Await(t, fed, "the peer to write")
+						testenv.Await(t, drained, "the peer to read")
 					})
-					testenv.Await(t, fed, "the peer to write")
-					testenv.Await(t, drained, "the peer to read")
-				})
 			}
 		}
 	}
@@ -387,7 +391,8 @@ func TestMoveConcurrent(t *testing.T) {
 					}))
 				}
 				for _, p := range []streamPeer{left, right} {
-					done = append(done, supply(t, p, rand.New(rand.NewPCG(5, 5)), total), swallow(t, p, total))
+					done = append(done, supply(t, p, rand.New(rand.NewPCG(5, 5)), total),
+						swallow(t, p, total))
 				}
 				testrun.WaitAll(t, tasks...)
 				for _, d := range done {
@@ -407,7 +412,8 @@ func TestMoveShutdown(t *testing.T) {
 	// more later, and the lock would be free then
 	var full [2]atomic.Int64
 	t.Cleanup(sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
-		if (op == sysx.Send || op == sysx.SpliceOut) && (int64(fd) == full[0].Load() || int64(fd) == full[1].Load()) {
+		if (op == sysx.Send || op == sysx.SpliceOut) &&
+			(int64(fd) == full[0].Load() || int64(fd) == full[1].Load()) {
 			return 0, unix.EAGAIN
 		}
 		return asked, 0
@@ -453,7 +459,8 @@ func TestMoveShutdown(t *testing.T) {
 }
 
 // failAfter makes the calls of the given kinds to one fd fail after some bytes.
-func failAfter(t *testing.T, fd int, bytes int, errno syscall.Errno, ops ...sysx.Op) (remove func()) {
+func failAfter(t *testing.T, fd int, bytes int, errno syscall.Errno,
+	ops ...sysx.Op) (remove func()) {
 	left := bytes
 	remove = sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
 		for _, o := range ops {
@@ -504,7 +511,8 @@ func TestMovePutBack(t *testing.T) {
 					}
 					got := testenv.Await(t, arrived, "what was sent")
 					if int64(len(got)) != n || differs(got, 0) != "" {
-						t.Errorf("%d bytes reached the sink, n is %d %s", len(got), n, differs(got, 0))
+						t.Errorf("%d bytes reached the sink, n is %d %s", len(got), n,
+							differs(got, 0))
 					}
 					after := swallowFrom(t, nextDown, int(n)+10, total)
 					p.Do(t, func() {
@@ -516,7 +524,8 @@ func TestMovePutBack(t *testing.T) {
 						rest.Write(b)
 						if i%2 == 0 {
 							b, err := io.ReadAll(struct{ io.Reader }{src})
-							if err != nil || differs(b, int(n)+10) != "" || len(b) != total-int(n)-10 {
+							if err != nil || differs(b, int(n)+10) != "" ||
+								len(b) != total-int(n)-10 {
 								t.Errorf("read %d, %v %s", len(b), err, differs(b, int(n)+10))
 							}
 							next.Write(b)
@@ -541,8 +550,10 @@ func TestMovePutBack(t *testing.T) {
 func TestMovePutBackAlone(t *testing.T) {
 	for _, p := range testrun.Places {
 		for name, read := range map[string]func(c *socket.TCPConn, b []byte) (int, error){
-			"Read":         func(c *socket.TCPConn, b []byte) (int, error) { return c.Read(b) },
-			"WaitReadable": func(c *socket.TCPConn, b []byte) (int, error) { return 0, c.WaitReadable() },
+			"Read": func(c *socket.TCPConn, b []byte) (int, error) { return c.Read(b) },
+			"WaitReadable": func(c *socket.TCPConn, b []byte) (int, error) {
+				return 0, c.WaitReadable()
+			},
 			"WriteTo": func(c *socket.TCPConn, b []byte) (int, error) {
 				w := bytes.NewBuffer(b[:0])
 				n, err := c.WriteTo(struct{ io.Writer }{w})
@@ -653,7 +664,8 @@ func (s *slowly) Read(p []byte) (int, error) {
 
 // stuck starts a copy that waits for its sink, with bytes on the way, and
 // returns what it returns.
-func stuck(t *testing.T, p testrun.Place) (k *testrun.Task, n *int64, err *error, src, dst *socket.TCPConn, up, down *net.TCPConn) {
+func stuck(t *testing.T, p testrun.Place) (k *testrun.Task, n *int64, err *error, src,
+	dst *socket.TCPConn, up, down *net.TCPConn) {
 	t.Helper()
 	src, up = withPeer(t)
 	dst, down = withPeer(t)
@@ -702,7 +714,8 @@ func TestMoveCloseSource(t *testing.T) {
 				start(t, 2)
 				k, n, err, src, dst, up, down := stuck(t, p)
 				src.Close()
-				if _, err := up.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				if _, err := up.Read(make([]byte, 1)); err == nil ||
+					errors.Is(err, os.ErrDeadlineExceeded) {
 					t.Errorf("the source's peer: %v", err)
 				}
 				if both {
@@ -846,31 +859,63 @@ func TestMoveLikeNet(t *testing.T) {
 		"CopyN":    func(s scene) (int64, error) { return io.CopyN(s.dst, s.src, 3) },
 	}
 	events := map[string]func(s scene){
-		"nothing":                func(s scene) { send(s, 1000) },
-		"end at once":            func(s scene) { s.up.CloseWrite() },
-		"source closed":          func(s scene) { s.src.Close() },
-		"source shut":            func(s scene) { s.src.CloseRead() },
-		"sink closed":            func(s scene) { send(s, 1000); s.dst.Close() },
-		"sink shut":              func(s scene) { send(s, 1000); s.dst.CloseWrite() },
-		"source reset":           func(s scene) { s.up.SetLinger(0); s.up.Close() },
-		"sink reset":             func(s scene) { send(s, 1000); s.down.SetLinger(0); s.down.Close(); untilReset(t, s.dst) },
-		"source's deadline":      func(s scene) { send(s, 1000); s.src.SetReadDeadline(past) },
-		"sink's deadline":        func(s scene) { send(s, 1000); s.dst.SetWriteDeadline(past) },
-		"source's other":         func(s scene) { send(s, 1000); s.src.SetWriteDeadline(past) },
-		"sink's other":           func(s scene) { send(s, 1000); s.dst.SetReadDeadline(past) },
-		"source's deadline soon": func(s scene) { s.src.SetReadDeadline(time.Now().Add(time.Millisecond)) },
+		"nothing":       func(s scene) { send(s, 1000) },
+		"end at once":   func(s scene) { s.up.CloseWrite() },
+		"source closed": func(s scene) { s.src.Close() },
+		"source shut":   func(s scene) { s.src.CloseRead() },
+		"sink closed":   func(s scene) { send(s, 1000); s.dst.Close() },
+		"sink shut":     func(s scene) { send(s, 1000); s.dst.CloseWrite() },
+		"source reset":  func(s scene) { s.up.SetLinger(0); s.up.Close() },
+		"sink reset": func(s scene) {
+			send(s, 1000)
+			s.down.SetLinger(0)
+			s.down.Close()
+			untilReset(t, s.dst)
+		},
+		"source's deadline": func(s scene) { send(s, 1000); s.src.SetReadDeadline(past) },
+		"sink's deadline":   func(s scene) { send(s, 1000); s.dst.SetWriteDeadline(past) },
+		"source's other":    func(s scene) { send(s, 1000); s.src.SetWriteDeadline(past) },
+		"sink's other":      func(s scene) { send(s, 1000); s.dst.SetReadDeadline(past) },
+		"source's deadline soon": func(s scene) {
+			s.src.SetReadDeadline(time.Now().Add(time.Millisecond))
+		},
 	}
 	others := map[string]func(s scene) (int64, error){
-		"from an empty LimitedReader":    func(s scene) (int64, error) { return s.dst.ReadFrom(&io.LimitedReader{R: s.src}) },
-		"from a negative LimitedReader":  func(s scene) (int64, error) { return s.dst.ReadFrom(&io.LimitedReader{R: s.src, N: -1}) },
-		"from a reader":                  func(s scene) (int64, error) { return s.dst.ReadFrom(io.MultiReader(bytes.NewReader(data))) },
-		"from a WriterTo":                func(s scene) (int64, error) { return s.dst.ReadFrom(bytes.NewReader(data)) },
-		"from a failing reader":          func(s scene) (int64, error) { return s.dst.ReadFrom(&failing{100}) },
-		"from a reader to a closed sink": func(s scene) (int64, error) { s.dst.Close(); return s.dst.ReadFrom(&failing{100}) },
-		"to a failing writer":            func(s scene) (int64, error) { send(s, 1000); return s.src.WriteTo(&failing{100}) },
-		"to a short writer":              func(s scene) (int64, error) { send(s, 1000); return s.src.WriteTo(shortWriter{}) },
-		"to a buffer":                    func(s scene) (int64, error) { send(s, 1000); return s.src.WriteTo(new(bytes.Buffer)) },
-		"to a writer from a closed one":  func(s scene) (int64, error) { s.src.Close(); return s.src.WriteTo(io.Discard) },
+		"from an empty LimitedReader": func(s scene) (int64, error) {
+			return s.dst.ReadFrom(&io.LimitedReader{R: s.src})
+		},
+		"from a negative LimitedReader": func(s scene) (int64, error) {
+			return s.dst.ReadFrom(&io.LimitedReader{R: s.src, N: -1})
+		},
+		"from a reader": func(s scene) (int64, error) {
+			return s.dst.ReadFrom(io.MultiReader(bytes.NewReader(data)))
+		},
+		"from a WriterTo": func(s scene) (int64, error) {
+			return s.dst.ReadFrom(bytes.NewReader(data))
+		},
+		"from a failing reader": func(s scene) (int64, error) {
+			return s.dst.ReadFrom(&failing{100})
+		},
+		"from a reader to a closed sink": func(s scene) (int64, error) {
+			s.dst.Close()
+			return s.dst.ReadFrom(&failing{100})
+		},
+		"to a failing writer": func(s scene) (int64, error) {
+			send(s, 1000)
+			return s.src.WriteTo(&failing{100})
+		},
+		"to a short writer": func(s scene) (int64, error) {
+			send(s, 1000)
+			return s.src.WriteTo(shortWriter{})
+		},
+		"to a buffer": func(s scene) (int64, error) {
+			send(s, 1000)
+			return s.src.WriteTo(new(bytes.Buffer))
+		},
+		"to a writer from a closed one": func(s scene) (int64, error) {
+			s.src.Close()
+			return s.src.WriteTo(io.Discard)
+		},
 		"to a writer, deadline": func(s scene) (int64, error) {
 			s.src.SetReadDeadline(past)
 			return s.src.WriteTo(&failing{100})
@@ -917,7 +962,8 @@ func TestMoveLikeNet(t *testing.T) {
 				var gotErr error
 				p.Go(func() { gotN, gotErr = run(got) }).Wait(t)
 				if gotN != wantN || shape(gotErr) != shape(wantErr) {
-					t.Errorf("%d, %s\n%v\nnet: %d, %s\n%v", gotN, shape(gotErr), gotErr, wantN, shape(wantErr), wantErr)
+					t.Errorf("%d, %s\n%v\nnet: %d, %s\n%v", gotN, shape(gotErr), gotErr, wantN,
+						shape(wantErr), wantErr)
 				}
 			})
 		}
@@ -1032,7 +1078,7 @@ func TestPipeFaults(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM} {
 		src, up := withPeer(t)
 		dst, down := withPeer(t)
-		remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Pipe: repeat(1000, errno)}}).install(t)
+		remove := (&script{first: errnos{sysx.Pipe: repeat(1000, errno)}}).install(t)
 		const total = 3 << 20
 		fed := supply(t, up, rand.New(rand.NewPCG(15, 15)), total)
 		drained := swallow(t, down, total)

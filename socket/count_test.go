@@ -77,25 +77,31 @@ func (c *callCounts) reads() uint64 {
 }
 
 func (c *callCounts) writes() uint64 {
-	return uint64(c[sysx.Send].Load() + c[sysx.Sendv].Load() + c[sysx.FileWrite].Load() + c[sysx.SpliceOut].Load() + c[sysx.Sendfile].Load())
+	return uint64(c[sysx.Send].Load() + c[sysx.Sendv].Load() + c[sysx.FileWrite].Load() +
+		c[sysx.SpliceOut].Load() + c[sysx.Sendfile].Load())
 }
 
 // check holds what was counted against the calls that were made and the bytes
 // that were moved.
 func check(t *testing.T, got processor.IOSnapshot, calls *callCounts, in, out int) {
 	t.Helper()
-	if got.Reads != calls.reads() || got.Writes != calls.writes() || got.Accepts != uint64(calls[sysx.Accept].Load()) {
-		t.Errorf("%d reads, %d writes and %d accepts counted; made were %d, %d and %d: %s", got.Reads, got.Writes, got.Accepts,
+	if got.Reads != calls.reads() || got.Writes != calls.writes() ||
+		got.Accepts != uint64(calls[sysx.Accept].Load()) {
+		t.Errorf("%d reads, %d writes and %d accepts counted; made were %d, %d and %d: %s",
+			got.Reads, got.Writes, got.Accepts,
 			calls.reads(), calls.writes(), calls[sysx.Accept].Load(), calls)
 	}
 	if got.BytesIn != uint64(in) || got.BytesOut != uint64(out) {
-		t.Errorf("%d bytes in and %d out counted; moved were %d and %d", got.BytesIn, got.BytesOut, in, out)
+		t.Errorf("%d bytes in and %d out counted; moved were %d and %d", got.BytesIn, got.BytesOut,
+			in, out)
 	}
-	if got.ReadAgain > got.Reads || got.WriteAgain > got.Writes || got.AcceptAgain+got.Accepted > got.Accepts {
+	if got.ReadAgain > got.Reads || got.WriteAgain > got.Writes ||
+		got.AcceptAgain+got.Accepted > got.Accepts {
 		t.Errorf("more in vain than made: %+v", got)
 	}
 	if got.SavedReads > got.Reads-got.ReadAgain {
-		t.Errorf("%d reads saved, each by a short one, of which there were %d at most", got.SavedReads, got.Reads-got.ReadAgain)
+		t.Errorf("%d reads saved, each by a short one, of which there were %d at most",
+			got.SavedReads, got.Reads-got.ReadAgain)
 	}
 }
 
@@ -129,12 +135,13 @@ func inAndOut(t *testing.T, p testrun.Place, write, read func()) {
 }
 
 var traffics = []traffic{
-	{name: "tcp", sure: []sysx.Op{sysx.Recv, sysx.Send}, move: func(t *testing.T, p testrun.Place) (int, int) {
-		const n = 3 << 20
-		a, b := pair(t)
-		inAndOut(t, p, func() { writeAll(t, a, pattern(n)) }, func() { readN(t, b, n) })
-		return n, n
-	}},
+	{name: "tcp", sure: []sysx.Op{sysx.Recv, sysx.Send},
+		move: func(t *testing.T, p testrun.Place) (int, int) {
+			const n = 3 << 20
+			a, b := pair(t)
+			inAndOut(t, p, func() { writeAll(t, a, pattern(n)) }, func() { readN(t, b, n) })
+			return n, n
+		}},
 	{name: "end of stream", move: func(t *testing.T, p testrun.Place) (int, int) {
 		a, b := pair(t)
 		inAndOut(t, p, func() { a.Write([]byte("last")); a.Close() }, func() {
@@ -241,21 +248,22 @@ var traffics = []traffic{
 		inAndOut(t, p, func() { serve(a, true) }, func() { serve(b, false) })
 		return 2*rounds - 1, 2 * rounds
 	}},
-	{name: "pieces", sure: []sysx.Op{sysx.Sendv}, move: func(t *testing.T, p testrun.Place) (int, int) {
-		a, b := pair(t)
-		var v socket.Buffers
-		n := 0
-		for i := range 3000 {
-			v = append(v, pattern(i))
-			n += i
-		}
-		inAndOut(t, p, func() {
-			if done, err := v.WriteTo(a); int(done) != n || err != nil {
-				t.Errorf("%d of %d: %v", done, n, err)
+	{name: "pieces", sure: []sysx.Op{sysx.Sendv},
+		move: func(t *testing.T, p testrun.Place) (int, int) {
+			a, b := pair(t)
+			var v socket.Buffers
+			n := 0
+			for i := range 3000 {
+				v = append(v, pattern(i))
+				n += i
 			}
-		}, func() { readN(t, b, n) })
-		return n, n
-	}},
+			inAndOut(t, p, func() {
+				if done, err := v.WriteTo(a); int(done) != n || err != nil {
+					t.Errorf("%d of %d: %v", done, n, err)
+				}
+			}, func() { readN(t, b, n) })
+			return n, n
+		}},
 	{name: "udp", move: func(t *testing.T, p testrun.Place) (int, int) {
 		l, c := udpTo(t)
 		buf := make([]byte, 100)
@@ -281,64 +289,70 @@ var traffics = []traffic{
 		k.Wait(t)
 		return 3 * 99 * 100 / 2, 3 * 99 * 100 / 2
 	}},
-	{name: "batches", sure: []sysx.Op{sysx.Recv, sysx.Send}, move: func(t *testing.T, p testrun.Place) (int, int) {
-		l, c := udpTo(t)
-		n := 0
-		p.Do(t, func() {
-			in := room(40, 100, 0)
-			for range 10 {
-				out := numbered(0, 20, netip.AddrPort{})
-				for i := range out {
-					n += len(out[i].Buf)
-				}
-				if sent, err := c.WriteBatch(out); sent != len(out) || err != nil {
-					t.Errorf("%d, %v", sent, err)
-				}
-				for got := 0; got < len(out); {
-					some, err := l.ReadBatch(in)
-					if err != nil {
-						t.Error(err)
-						return
+	{name: "batches", sure: []sysx.Op{sysx.Recv, sysx.Send},
+		move: func(t *testing.T, p testrun.Place) (int, int) {
+			l, c := udpTo(t)
+			n := 0
+			p.Do(t, func() {
+				in := room(40, 100, 0)
+				for range 10 {
+					out := numbered(0, 20, netip.AddrPort{})
+					for i := range out {
+						n += len(out[i].Buf)
 					}
-					got += some
+					if sent, err := c.WriteBatch(out); sent != len(out) || err != nil {
+						t.Errorf("%d, %v", sent, err)
+					}
+					for got := 0; got < len(out); {
+						some, err := l.ReadBatch(in)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						got += some
+					}
 				}
-			}
-		})
-		return n, n
-	}},
-	{name: "copy", sure: []sysx.Op{sysx.SpliceIn, sysx.SpliceOut}, move: func(t *testing.T, p testrun.Place) (int, int) {
-		const n = 24 << 20
-		a, b := pair(t)
-		c, d := pair(t)
-		through := p.Go(func() {
-			if done, err := io.Copy(c, b); done != n || err != nil {
-				t.Errorf("%d, %v", done, err)
-			}
-			c.CloseWrite()
-		})
-		inAndOut(t, p, func() { writeAll(t, a, pattern(n)); a.CloseWrite() }, func() { readN(t, d, n) })
-		through.Wait(t)
-		return 2 * n, 2 * n
-	}},
-	{name: "a file sent", sure: []sysx.Op{sysx.Sendfile}, move: func(t *testing.T, p testrun.Place) (int, int) {
-		const n = 1<<20 + 7
-		name := filepath.Join(t.TempDir(), "f")
-		testenv.OK(t, os.WriteFile(name, pattern(n), 0o600))
-		f := testenv.Closing(t, testenv.Must(os.Open(name)))
-		a, b := pair(t)
-		inAndOut(t, p, func() {
-			if done, err := io.Copy(a, f); done != n || err != nil {
-				t.Errorf("%d, %v", done, err)
-			}
-		}, func() { readN(t, b, n) })
-		return n, n
-	}},
-	{name: "pipe", sure: []sysx.Op{sysx.FileRead, sysx.FileWrite}, move: func(t *testing.T, p testrun.Place) (int, int) {
-		const n = 1 << 20
-		r, w := pipeFiles(t)
-		inAndOut(t, p, func() { writeAll(t, w, pattern(n)) }, func() { readN(t, r, n) })
-		return n, n
-	}},
+			})
+			return n, n
+		}},
+	{name: "copy", sure: []sysx.Op{sysx.SpliceIn, sysx.SpliceOut},
+		move: func(t *testing.T, p testrun.Place) (int, int) {
+			const n = 24 << 20
+			a, b := pair(t)
+			c, d := pair(t)
+			through := p.Go(func() {
+				if done, err := io.Copy(c, b); done != n || err != nil {
+					t.Errorf("%d, %v", done, err)
+				}
+				c.CloseWrite()
+			})
+			inAndOut(t, p, func() { writeAll(t, a, pattern(n)); a.CloseWrite() }, func() {
+				readN(t, d, n)
+			})
+			through.Wait(t)
+			return 2 * n, 2 * n
+		}},
+	{name: "a file sent", sure: []sysx.Op{sysx.Sendfile},
+		move: func(t *testing.T, p testrun.Place) (int, int) {
+			const n = 1<<20 + 7
+			name := filepath.Join(t.TempDir(), "f")
+			testenv.OK(t, os.WriteFile(name, pattern(n), 0o600))
+			f := testenv.Closing(t, testenv.Must(os.Open(name)))
+			a, b := pair(t)
+			inAndOut(t, p, func() {
+				if done, err := io.Copy(a, f); done != n || err != nil {
+					t.Errorf("%d, %v", done, err)
+				}
+			}, func() { readN(t, b, n) })
+			return n, n
+		}},
+	{name: "pipe", sure: []sysx.Op{sysx.FileRead, sysx.FileWrite},
+		move: func(t *testing.T, p testrun.Place) (int, int) {
+			const n = 1 << 20
+			r, w := pipeFiles(t)
+			inAndOut(t, p, func() { writeAll(t, w, pattern(n)) }, func() { readN(t, r, n) })
+			return n, n
+		}},
 	{name: "regular file", file: true, move: func(t *testing.T, p testrun.Place) (int, int) {
 		const n = 100_000
 		t.Cleanup(blocking.Default().CloseIdle)
@@ -363,7 +377,8 @@ var traffics = []traffic{
 					t.Errorf("%d, %v", n, err)
 				}
 			}
-			if _, _, _, _, err := b.Recvmsg(buf, nil, unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) {
+			if _, _, _, _, err := b.Recvmsg(buf, nil, unix.MSG_DONTWAIT); !errors.Is(err,
+				unix.EAGAIN) {
 				t.Error(err)
 			}
 		})
@@ -374,7 +389,8 @@ var traffics = []traffic{
 // udpTo returns a UDP socket and one that is connected to it.
 func udpTo(t *testing.T) (l, c *socket.UDPConn) {
 	t.Helper()
-	l = testenv.Closing(t, testenv.Must(socket.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})))
+	l = testenv.Closing(t,
+		testenv.Must(socket.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})))
 	c = testenv.Closing(t, testenv.Must(socket.DialUDP("udp4", nil, l.LocalAddr().(*net.UDPAddr))))
 	return l, c
 }
@@ -428,7 +444,8 @@ func TestCounts(t *testing.T) {
 					at = 2
 				}
 				for i := range got {
-					if n := got[i].Reads + got[i].Writes + got[i].BytesIn + got[i].BytesOut + got[i].SavedReads; i != at && n != 0 {
+					if n := got[i].Reads + got[i].Writes + got[i].BytesIn + got[i].BytesOut +
+						got[i].SavedReads; i != at && n != 0 {
 						t.Errorf("%d was to count; %d has counted, too: %+v", at, i, got[i])
 					}
 				}
@@ -452,21 +469,27 @@ func TestCountsAgain(t *testing.T) {
 		// nothing
 		a, b := socketPair(t, unix.SOCK_STREAM)
 		before := counted(t)
-		s := script{first: map[sysx.Op][]syscall.Errno{
+		s := script{first: errnos{
 			sysx.Recv: {unix.EINTR, unix.EAGAIN, unix.EINTR, unix.EINTR},
 			sysx.Send: {unix.EINTR, unix.EAGAIN},
 		}}
 		remove := s.install(t)
-		inAndOut(t, p, func() { writeAll(t, a, pattern(n)); a.Close() }, func() { readN(t, b, n); b.Read(make([]byte, 1)) })
+		inAndOut(t, p, func() { writeAll(t, a, pattern(n)); a.Close() }, func() {
+			readN(t, b, n)
+			b.Read(make([]byte, 1))
+		})
 		remove()
 		got, _ := before.since(t)
 		g := got[counts(p)]
-		if g.Reads != uint64(s.called[sysx.Recv].Load()-3) || g.Writes != uint64(s.called[sysx.Send].Load()-1) {
-			t.Errorf("%d reads and %d writes counted; asked for were %d, 3 of them interrupted, and %d, 1 of them", g.Reads, g.Writes,
+		if g.Reads != uint64(s.called[sysx.Recv].Load()-3) ||
+			g.Writes != uint64(s.called[sysx.Send].Load()-1) {
+			t.Errorf("%d reads and %d writes counted; asked for were %d, 3 of them interrupted, "+
+				"and %d, 1 of them", g.Reads, g.Writes,
 				s.called[sysx.Recv].Load(), s.called[sysx.Send].Load())
 		}
 		if g.ReadAgain < 1 || g.WriteAgain < 1 {
-			t.Errorf("%d reads and %d writes in vain counted, of at least 1 and 1", g.ReadAgain, g.WriteAgain)
+			t.Errorf("%d reads and %d writes in vain counted, of at least 1 and 1", g.ReadAgain,
+				g.WriteAgain)
 		}
 		if g.BytesIn != n || g.BytesOut != n {
 			t.Errorf("%d bytes in, %d out, of %d", g.BytesIn, g.BytesOut, n)
@@ -479,7 +502,8 @@ func TestCountsErrors(t *testing.T) {
 	start(t, 1)
 	a, b := pair(t)
 	before := counted(t)
-	s := script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: {unix.ECONNRESET}, sysx.Send: {unix.EPIPE}, sysx.Sendv: {unix.ENOBUFS}}}
+	s := script{first: errnos{sysx.Recv: {unix.ECONNRESET},
+		sysx.Send: {unix.EPIPE}, sysx.Sendv: {unix.ENOBUFS}}}
 	remove := s.install(t)
 	testrun.First.Do(t, func() {
 		a.Write([]byte("lost"))
@@ -544,14 +568,17 @@ func TestSavedReads(t *testing.T) {
 				}
 			})
 			for i := range rounds {
-				testenv.Until(t, "the reader to wait", func() bool { return int(begun.Load()) == i+1 && k.Parked(coroutine.ReasonRead) })
+				testenv.Until(t, "the reader to wait", func() bool {
+					return int(begun.Load()) == i+1 && k.Parked(coroutine.ReasonRead)
+				})
 				writeAll(t, peer, []byte("x"))
 			}
 			k.Wait(t)
 			got, _ := before.since(t)
 			g := got[1]
 			if g.Reads-g.ReadAgain != rounds || g.BytesIn != rounds {
-				t.Errorf("%d reads found something and %d bytes, want %d of each", g.Reads-g.ReadAgain, g.BytesIn, rounds)
+				t.Errorf("%d reads found something and %d bytes, want %d of each",
+					g.Reads-g.ReadAgain, g.BytesIn, rounds)
 			}
 			// Each of the waits began with one or the other.
 			if g.SavedReads+g.ReadAgain < rounds-1 || g.SavedReads > rounds {
@@ -625,8 +652,10 @@ func TestCountsPoll(t *testing.T) {
 	remove()
 	calls[sysx.Accept].Store(0)
 	check(t, g, &calls, len(text), len(text))
-	if polls := calls[sysx.PollFDs].Load(); g.Reads != uint64(len(text)) || polls < int64(len(text)) || g.SavedReads != 0 {
-		t.Errorf("%d reads, %d polls, %d saved; want a read and a poll for each of %d bytes", g.Reads, polls, g.SavedReads, len(text))
+	if polls := calls[sysx.PollFDs].Load(); g.Reads != uint64(len(text)) ||
+		polls < int64(len(text)) || g.SavedReads != 0 {
+		t.Errorf("%d reads, %d polls, %d saved; want a read and a poll for each of %d bytes",
+			g.Reads, polls, g.SavedReads, len(text))
 	}
 }
 
@@ -645,7 +674,8 @@ func TestCountsAccepts(t *testing.T) {
 		logs := startLogged(t, 2)
 		l := listen(t)
 		before := counted(t)
-		s := script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: {unix.EINTR, unix.EAGAIN, unix.ECONNABORTED, unix.EMFILE, unix.EPROTO, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM}}}
+		s := script{first: errnos{sysx.Accept: {unix.EINTR, unix.EAGAIN,
+			unix.ECONNABORTED, unix.EMFILE, unix.EPROTO, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM}}}
 		remove := s.install(t)
 		defer remove()
 		k := p.Go(func() {
@@ -664,18 +694,24 @@ func TestCountsAccepts(t *testing.T) {
 		k.Wait(t)
 		got, _ := before.since(t)
 		g := got[counts(p)]
-		if g.Accepts != uint64(s.called[sysx.Accept].Load())-1 || g.Accepted != 3 || g.AcceptAgain < 1 {
-			t.Errorf("%d accepts counted of %d, %d accepted, %d in vain", g.Accepts, s.called[sysx.Accept].Load(), g.Accepted, g.AcceptAgain)
+		if g.Accepts != uint64(s.called[sysx.Accept].Load())-1 || g.Accepted != 3 ||
+			g.AcceptAgain < 1 {
+			t.Errorf("%d accepts counted of %d, %d accepted, %d in vain", g.Accepts,
+				s.called[sysx.Accept].Load(), g.Accepted, g.AcceptAgain)
 		}
-		want := [processor.AcceptErrorKinds]uint64{processor.AcceptConnection: 2, processor.AcceptFiles: 2, processor.AcceptMemory: 2}
+		want := [processor.AcceptErrorKinds]uint64{processor.AcceptConnection: 2,
+			processor.AcceptFiles: 2, processor.AcceptMemory: 2}
 		if g.AcceptErrors != want {
 			t.Errorf("errors %v, want %v", g.AcceptErrors, want)
 		}
 		var logged []string
-		for _, e := range logs.Filter(func(e observer.LoggedEntry) bool { return strings.HasPrefix(e.Message, "accepting") }).All() {
+		for _, e := range logs.Filter(func(e observer.LoggedEntry) bool {
+			return strings.HasPrefix(e.Message, "accepting")
+		}).All() {
 			logged = append(logged, e.Message)
 			m := e.ContextMap()
-			if m["listener"] != l.Addr().String() || (p.Name == testrun.Goroutine.Name) != (m["processor"] == nil) {
+			if m["listener"] != l.Addr().String() ||
+				(p.Name == testrun.Goroutine.Name) != (m["processor"] == nil) {
 				t.Errorf("%s: of which listener and Processor? %v", e.Message, m)
 			}
 		}
@@ -692,7 +728,7 @@ func TestAcceptLogStaysShort(t *testing.T) {
 	logs := startLogged(t, 1)
 	l := listen(t)
 	errs := repeat(12, unix.EMFILE)
-	s := script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: errs}}
+	s := script{first: errnos{sysx.Accept: errs}}
 	defer s.install(t)()
 	k := testrun.First.Go(func() {
 		for range 20 {
@@ -712,8 +748,10 @@ func TestAcceptLogStaysShort(t *testing.T) {
 	for _, e := range logs.FilterMessage("accepting pauses").All() {
 		lengths[e.ContextMap()["pause"]]++
 	}
-	if len(lengths) != 8 || logs.FilterMessage("accepting pauses").Len() != 8 || logs.FilterMessage("accepting goes on").Len() != 1 {
-		t.Errorf("%d lines, of pauses of %v; want one for each of 1 ms, 2, 4 … 64, 100, and one more", logs.Len(), lengths)
+	if len(lengths) != 8 || logs.FilterMessage("accepting pauses").Len() != 8 ||
+		logs.FilterMessage("accepting goes on").Len() != 1 {
+		t.Errorf("%d lines, of pauses of %v; want one for each of 1 ms, 2, 4 … 64, 100, and one "+
+			"more", logs.Len(), lengths)
 	}
 }
 

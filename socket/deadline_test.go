@@ -111,7 +111,8 @@ func empty(t *testing.T, c *socket.TCPConn, peer net.Conn) {
 	}
 }
 
-func forTimed(t *testing.T, f func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x timedOp)) {
+func forTimed(t *testing.T, f func(t *testing.T, p testrun.Place, op string,
+	reason coroutine.Reason, x timedOp)) {
 	for i, b := range timed {
 		for _, p := range testrun.Places {
 			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.Name), func(t *testing.T) {
@@ -191,7 +192,9 @@ func TestDeadlineMovedLater(t *testing.T) {
 				near = time.Now().Add(d)
 				x.set(near)
 				k = p.Go(func() { err = x.wait() })
-				testenv.Until(t, "the task to park", func() bool { return k.Parked(reason) || k.Over() })
+				testenv.Until(t, "the task to park", func() bool {
+					return k.Parked(reason) || k.Over()
+				})
 				x.set(then)
 				if time.Now().Before(near) {
 					break

@@ -109,7 +109,8 @@ func (d *Dialer) dialUnix(l limits, n network, from, to *net.UnixAddr) (*UnixCon
 func (d *Dialer) dialTCP(l limits, n network, from, to *net.TCPAddr) (*TCPConn, error) {
 	c, err := d.attemptTCP(l, n, from, to)
 	chosen := from == nil || from.Port == 0
-	for i := 0; i < 2 && chosen && (err == nil && c.toItself() || errors.Is(err, unix.EADDRNOTAVAIL)); i++ {
+	for i := 0; i < 2 && chosen &&
+		(err == nil && c.toItself() || errors.Is(err, unix.EADDRNOTAVAIL)); i++ {
 		if err == nil {
 			c.Close()
 		}
@@ -130,7 +131,8 @@ func (d *Dialer) dialTCP(l limits, n network, from, to *net.TCPAddr) (*TCPConn, 
 func (c *TCPConn) toItself() bool {
 	local, _ := c.local.AddrPort()
 	remote, _ := c.remote.AddrPort()
-	return !remote.IsValid() || local.Port() == remote.Port() && local.Addr().Unmap() == remote.Addr().Unmap()
+	return !remote.IsValid() || local.Port() == remote.Port() &&
+		local.Addr().Unmap() == remote.Addr().Unmap()
 }
 
 // attemptTCP makes a socket and connects it.
@@ -234,7 +236,8 @@ const longAgo = 1
 // awaitConnected waits until a connect under way has come to something.
 func (s *socket) awaitConnected(peer *sysx.RawAddr) error {
 	for {
-		if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonConnect, 0); v != processor.Ready || err != nil {
+		if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonConnect,
+			0); v != processor.Ready || err != nil {
 			return waitError(v, err)
 		}
 		s.pd.Clear(processor.Write)

@@ -35,7 +35,8 @@ func TestDialClosedPort(t *testing.T) {
 			for range 10 {
 				c, err := dialTCP("tcp", address)
 				var op *net.OpError
-				if c != nil || !errors.Is(err, unix.ECONNREFUSED) || !errors.As(err, &op) || op.Op != "dial" || op.Timeout() {
+				if c != nil || !errors.Is(err, unix.ECONNREFUSED) || !errors.As(err, &op) ||
+					op.Op != "dial" || op.Timeout() {
 					t.Errorf("Dial: %v, %v", c, err)
 				}
 			}
@@ -66,7 +67,8 @@ func noSuchHost(t *testing.T) {
 		}
 	}()
 	before := net.DefaultResolver
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _,
+		_ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "udp", server.LocalAddr().String())
 	}}
 	t.Cleanup(func() {
@@ -152,18 +154,19 @@ func TestDialErrors(t *testing.T) {
 	start(t, 2)
 	closed := testenv.ClosedPort(t)
 	_, port, _ := net.SplitHostPort(closed)
-	cases := append(badAddresses[:len(badAddresses):len(badAddresses)], []struct{ network, address string }{
-		{"tcp", ""},
-		{"tcp", closed},
-		{"tcp4", closed},
-		{"tcp", "localhost:" + port},
-		{"tcp4", "localhost:" + port},
-		{"tcp", "127.0.0.1:0"},
-		{"tcp", "127.0.0.1:"},
-		{"tcp", "[::ffff:127.0.0.1]:" + port},
-		{"tcp6", "[::ffff:127.0.0.1]:" + port},
-		{"tcp", "255.255.255.255:80"},
-	}...)
+	cases := append(badAddresses[:len(badAddresses):len(badAddresses)],
+		[]struct{ network, address string }{
+			{"tcp", ""},
+			{"tcp", closed},
+			{"tcp4", closed},
+			{"tcp", "localhost:" + port},
+			{"tcp4", "localhost:" + port},
+			{"tcp", "127.0.0.1:0"},
+			{"tcp", "127.0.0.1:"},
+			{"tcp", "[::ffff:127.0.0.1]:" + port},
+			{"tcp6", "[::ffff:127.0.0.1]:" + port},
+			{"tcp", "255.255.255.255:80"},
+		}...)
 	for _, p := range testrun.Places {
 		p.Do(t, func() {
 			for _, c := range cases {
@@ -188,7 +191,8 @@ func TestListenErrors(t *testing.T) {
 	noSuchHost(t)
 	start(t, 2)
 	taken := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
-	cases := append(badAddresses[:len(badAddresses):len(badAddresses)], []struct{ network, address string }{
+	type address = struct{ network, address string }
+	cases := append(badAddresses[:len(badAddresses):len(badAddresses)], []address{
 		{"tcp", taken.Addr().String()},
 		{"tcp4", taken.Addr().String()},
 		{"tcp", "192.0.2.1:0"}, // not an address of this host
@@ -228,11 +232,14 @@ func TestDialByName(t *testing.T) {
 	for _, p := range testrun.Places {
 		p.Do(t, func() {
 			for _, c := range []struct{ network, host string }{
-				{"tcp", "127.0.0.1"}, {"tcp4", "127.0.0.1"}, {"tcp", "localhost"}, {"tcp4", "localhost"}, {"tcp", ""},
-				{"tcp", "0.0.0.0"}, {"tcp", "[::1]"}, {"tcp6", "[::1]"}, {"tcp", "[::]"}, {"tcp", "[::ffff:127.0.0.1]"},
+				{"tcp", "127.0.0.1"}, {"tcp4", "127.0.0.1"}, {"tcp", "localhost"},
+				{"tcp4", "localhost"}, {"tcp", ""},
+				{"tcp", "0.0.0.0"}, {"tcp", "[::1]"}, {"tcp6", "[::1]"}, {"tcp", "[::]"},
+				{"tcp", "[::ffff:127.0.0.1]"},
 			} {
 				a, err := dialTCP(c.network, c.host+":"+port)
-				if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.ENETUNREACH) {
+				if errors.Is(err, unix.EADDRNOTAVAIL) || errors.Is(err, unix.EAFNOSUPPORT) ||
+					errors.Is(err, unix.ENETUNREACH) {
 					continue // no IPv6 here
 				}
 				if err != nil {
@@ -244,8 +251,10 @@ func TestDialByName(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if a.LocalAddr().String() != b.RemoteAddr().String() || a.RemoteAddr().String() != b.LocalAddr().String() {
-					t.Errorf("%s: the ends disagree: %v %v, %v %v", c.host, a.LocalAddr(), a.RemoteAddr(), b.LocalAddr(), b.RemoteAddr())
+				if a.LocalAddr().String() != b.RemoteAddr().String() ||
+					a.RemoteAddr().String() != b.LocalAddr().String() {
+					t.Errorf("%s: the ends disagree: %v %v, %v %v", c.host, a.LocalAddr(),
+						a.RemoteAddr(), b.LocalAddr(), b.RemoteAddr())
 				}
 				a.Close()
 				b.Close()
@@ -325,8 +334,10 @@ func TestDialParks(t *testing.T) {
 // theirs is a net.Dialer with the settings of ours.
 func theirs(d *socket.Dialer) *net.Dialer {
 	n := &net.Dialer{
-		Timeout: d.Timeout, Deadline: d.Deadline, LocalAddr: d.LocalAddr, FallbackDelay: d.FallbackDelay,
-		KeepAlive: d.KeepAlive, KeepAliveConfig: d.KeepAliveConfig, Control: d.Control, ControlContext: d.ControlContext, Cancel: d.Cancel,
+		Timeout: d.Timeout, Deadline: d.Deadline, LocalAddr: d.LocalAddr,
+		FallbackDelay: d.FallbackDelay,
+		KeepAlive:     d.KeepAlive, KeepAliveConfig: d.KeepAliveConfig, Control: d.Control,
+		ControlContext: d.ControlContext, Cancel: d.Cancel,
 	}
 	if d.Resolver != nil {
 		n.Resolver = d.Resolver.Net
@@ -343,7 +354,8 @@ func everywhere(t *testing.T, f func(p testrun.Place)) {
 }
 
 // sameDial dials with both and compares errors; what succeeds is closed.
-func sameDial(t *testing.T, what string, d *socket.Dialer, ctx context.Context, network, address string) {
+func sameDial(t *testing.T, what string, d *socket.Dialer, ctx context.Context, network,
+	address string) {
 	t.Helper()
 	err, want := dialBoth(d, ctx, network, address)
 	same(t, fmt.Sprintf("%s: Dial(%q, %q)", what, network, address), err, want)
@@ -384,14 +396,18 @@ func TestDialerErrors(t *testing.T) {
 		"from Unix":          {LocalAddr: &net.UnixAddr{Name: "@netco-nobody", Net: "unix"}},
 		"from IP":            {LocalAddr: &net.IPAddr{IP: net.IPv4(127, 0, 0, 1)}},
 		"from nil TCP":       {LocalAddr: (*net.TCPAddr)(nil)},
-		"control refuses":    {Control: func(string, string, syscall.RawConn) error { return errors.New("refused by control") }},
+		"control refuses": {Control: func(string, string, syscall.RawConn) error {
+			return errors.New("refused by control")
+		}},
 	}
 	var targets []struct{ network, address string }
 	for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "bogus", ""} {
-		for _, host := range []string{"127.0.0.1", "", "0.0.0.0", "[::]", "[::1]", "[::ffff:127.0.0.1]", "localhost", "none.test.", "empty.test."} {
+		for _, host := range []string{"127.0.0.1", "", "0.0.0.0", "[::]", "[::1]",
+			"[::ffff:127.0.0.1]", "localhost", "none.test.", "empty.test."} {
 			targets = append(targets, struct{ network, address string }{network, host + ":" + port})
 		}
-		for _, a := range []string{"", "127.0.0.1", ":", "127.0.0.1:nosuchservice", "127.0.0.1:65536"} {
+		for _, a := range []string{"", "127.0.0.1", ":", "127.0.0.1:nosuchservice",
+			"127.0.0.1:65536"} {
 			targets = append(targets, struct{ network, address string }{network, a})
 		}
 	}
@@ -405,7 +421,8 @@ func TestDialerErrors(t *testing.T) {
 			d := *d
 			d.Resolver = r
 			if name == "from Unix" {
-				d.LocalAddr = &net.UnixAddr{Name: fmt.Sprintf("@netco-nobody-%d-%s", os.Getpid(), p.Name), Net: "unix"}
+				d.LocalAddr = &net.UnixAddr{Name: fmt.Sprintf("@netco-nobody-%d-%s", os.Getpid(),
+					p.Name), Net: "unix"}
 			}
 			for _, to := range targets {
 				if name == "from nil TCP" && !strings.HasPrefix(to.network, "tcp") {
@@ -435,7 +452,8 @@ func TestDialRawIP(t *testing.T) {
 		for _, network := range []string{"ip", "ip4:icmp", "ip6:58", "tcp:http"} {
 			_, err := socket.Dial(network, "127.0.0.1")
 			var op *net.OpError
-			if !errors.As(err, &op) || op.Op != "dial" || op.Net != network || op.Err != net.UnknownNetworkError(network) {
+			if !errors.As(err, &op) || op.Op != "dial" || op.Net != network ||
+				op.Err != net.UnknownNetworkError(network) {
 				t.Errorf("%s: %v", network, err)
 			}
 		}
@@ -447,10 +465,13 @@ func TestDialRawIP(t *testing.T) {
 func TestDialTCPErrors(t *testing.T) {
 	start(t, 2)
 	closed := netip.MustParseAddrPort(testenv.ClosedPort(t))
-	addrs := []*net.TCPAddr{nil, {}, net.TCPAddrFromAddrPort(closed), {Port: int(closed.Port())}, {IP: net.IPv6loopback, Port: int(closed.Port())},
-		{IP: net.IPv4zero, Port: int(closed.Port())}, {IP: net.IPv6zero, Port: int(closed.Port())}, {IP: net.IP{1, 2, 3}, Port: 80}, {Port: 70000},
+	addrs := []*net.TCPAddr{nil, {}, net.TCPAddrFromAddrPort(closed), {Port: int(closed.Port())},
+		{IP: net.IPv6loopback, Port: int(closed.Port())},
+		{IP: net.IPv4zero, Port: int(closed.Port())}, {IP: net.IPv6zero, Port: int(closed.Port())},
+		{IP: net.IP{1, 2, 3}, Port: 80}, {Port: 70000},
 		{IP: net.IP{1, 2, 3, 4, 5}, Port: 80}}
-	locals := []*net.TCPAddr{nil, {}, {IP: net.IPv4(127, 0, 0, 1)}, {IP: net.IPv6loopback}, {IP: net.IPv4(192, 0, 2, 77)}, {IP: net.IPv6zero}}
+	locals := []*net.TCPAddr{nil, {}, {IP: net.IPv4(127, 0, 0, 1)}, {IP: net.IPv6loopback},
+		{IP: net.IPv4(192, 0, 2, 77)}, {IP: net.IPv6zero}}
 	everywhere(t, func(p testrun.Place) {
 		for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "bogus"} {
 			for _, to := range addrs {
@@ -461,9 +482,12 @@ func TestDialTCPErrors(t *testing.T) {
 				}
 			}
 		}
-		for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "unix", "unixgram", "bogus"} {
-			for _, to := range []netip.AddrPort{{}, closed, netip.AddrPortFrom(netip.IPv6Loopback(), closed.Port())} {
-				for _, from := range []netip.AddrPort{{}, netip.MustParseAddrPort("127.0.0.1:0"), netip.MustParseAddrPort("[::1]:0")} {
+		for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "unix", "unixgram",
+			"bogus"} {
+			for _, to := range []netip.AddrPort{{}, closed, netip.AddrPortFrom(netip.IPv6Loopback(),
+				closed.Port())} {
+				for _, from := range []netip.AddrPort{{}, netip.MustParseAddrPort("127.0.0.1:0"),
+					netip.MustParseAddrPort("[::1]:0")} {
 					ctx := context.Background()
 					what := fmt.Sprintf("%s, %v, %v", network, from, to)
 					d := new(socket.Dialer)
@@ -570,7 +594,8 @@ func TestDialCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		k := p.Go(func() {
-			if _, err := socket.DialContext(ctx, "tcp", address); !errors.Is(err, context.Canceled) {
+			if _, err := socket.DialContext(ctx, "tcp", address); !errors.Is(err,
+				context.Canceled) {
 				t.Errorf("Dial: %v", err)
 			}
 		})
@@ -642,7 +667,8 @@ func TestDialTimeoutPasses(t *testing.T) {
 		for c == nil {
 			began := time.Now()
 			var err error
-			if c, err = socket.DialTimeout("tcp", l.Addr().String(), timeout); err != nil && time.Since(began) < timeout {
+			if c, err = socket.DialTimeout("tcp", l.Addr().String(), timeout); err != nil &&
+				time.Since(began) < timeout {
 				t.Error(err)
 				return
 			}
@@ -718,19 +744,21 @@ func TestDialUnwound(t *testing.T) {
 	s := serveNames(t, both)
 	before, fds := socket.OpenCount(), testenv.Files()
 	for _, p := range testrun.Places {
-		for network, address := range map[string]string{"tcp4": "127.0.0.1:" + port, "tcp": "both.test.:" + port, "udp": "127.0.0.1:" + port, "unix": "@nobody"} {
+		for network, address := range map[string]string{"tcp4": "127.0.0.1:" + port,
+			"tcp": "both.test.:" + port, "udp": "127.0.0.1:" + port, "unix": "@nobody"} {
 			for _, panics := range []bool{false, true} {
 				done := make(chan struct{})
 				p.Run(func() {
 					defer close(done)
 					defer func() { recover() }()
-					d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Hour, Control: func(string, string, syscall.RawConn) error {
-						if panics {
-							panic("by the hook")
-						}
-						runtime.Goexit()
-						return nil
-					}}
+					d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Hour,
+						Control: func(string, string, syscall.RawConn) error {
+							if panics {
+								panic("by the hook")
+							}
+							runtime.Goexit()
+							return nil
+						}}
 					d.Dial(network, address)
 					t.Errorf("%s: Dial of %s returned", p.Name, network)
 				})
@@ -739,7 +767,9 @@ func TestDialUnwound(t *testing.T) {
 		}
 	}
 	// a look-up's may stay a while
-	testenv.Until(t, "the sockets to be closed", func() bool { return socket.OpenCount() == before && testenv.Files() <= fds+2 })
+	testenv.Until(t, "the sockets to be closed", func() bool {
+		return socket.OpenCount() == before && testenv.Files() <= fds+2
+	})
 }
 
 // TestDialShares: several addresses share the time that is left, as with net.
@@ -855,7 +885,8 @@ func TestDialUnspecified(t *testing.T) {
 	everywhere(t, func(p testrun.Place) {
 		for _, network := range []string{"tcp", "tcp4", "tcp6"} {
 			for _, host := range []string{"", "0.0.0.0", "[::]"} {
-				if network == "tcp4" && host == "[::]" || network == "tcp6" && host == "0.0.0.0" || network == "tcp6" && !haveIPv6() {
+				if network == "tcp4" && host == "[::]" || network == "tcp6" && host == "0.0.0.0" ||
+					network == "tcp6" && !haveIPv6() {
 					continue
 				}
 				c, err := socket.Dial(network, host+":"+port)
@@ -883,17 +914,22 @@ func TestDialControl(t *testing.T) {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	dir := t.TempDir()
 	ul := testenv.Closing(t, testenv.Must(net.Listen("unix", filepath.Join(dir, "l"))))
-	s := serveNames(t, map[string][]record{"here.test.": addresses("127.0.0.1"), "both.test.": addresses("127.0.0.1", "::1")})
+	s := serveNames(t, map[string][]record{"here.test.": addresses("127.0.0.1"),
+		"both.test.": addresses("127.0.0.1", "::1")})
 	type key struct{}
-	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), key{}, "value"), time.Hour)
+	ctx, cancel := context.WithTimeout(context.WithValue(context.Background(), key{}, "value"),
+		time.Hour)
 	defer cancel()
 	everywhere(t, func(p testrun.Place) {
 		for _, c := range []struct{ network, address string }{
-			{"tcp", "127.0.0.1:" + port}, {"tcp", ":" + port}, {"tcp6", "[::1]:" + port}, {"tcp", "[::1]:" + port}, {"tcp4", "127.0.0.1:" + port},
-			{"tcp", "here.test.:" + port}, {"udp", "127.0.0.1:9"}, {"udp", ":9"}, {"udp6", "[::1]:9"}, {"udp", "[::1]:9"}, {"unix", ul.Addr().String()},
+			{"tcp", "127.0.0.1:" + port}, {"tcp", ":" + port}, {"tcp6", "[::1]:" + port},
+			{"tcp", "[::1]:" + port}, {"tcp4", "127.0.0.1:" + port},
+			{"tcp", "here.test.:" + port}, {"udp", "127.0.0.1:9"}, {"udp", ":9"},
+			{"udp6", "[::1]:9"}, {"udp", "[::1]:9"}, {"unix", ul.Addr().String()},
 			{"tcp", "[::ffff:127.0.0.1]:" + port},
 		} {
-			if (c.network[len(c.network)-1] == '6' || strings.HasPrefix(c.address, "[::1]")) && !haveIPv6() {
+			if (c.network[len(c.network)-1] == '6' || strings.HasPrefix(c.address, "[::1]")) &&
+				!haveIPv6() {
 				continue
 			}
 			for _, withContext := range []bool{false, true} {
@@ -904,7 +940,9 @@ func TestDialControl(t *testing.T) {
 					kept = c
 					var typ int
 					var err error
-					if cerr := c.Control(func(fd uintptr) { typ, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TYPE) }); cerr != nil {
+					if cerr := c.Control(func(fd uintptr) {
+						typ, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TYPE)
+					}); cerr != nil {
 						return cerr
 					}
 					seen = append(seen, fmt.Sprint(typ, err))
@@ -912,10 +950,14 @@ func TestDialControl(t *testing.T) {
 				}
 				d := &socket.Dialer{Resolver: s.resolver(), Control: hook}
 				if withContext {
-					d.Control = func(string, string, syscall.RawConn) error { return errors.New("not this one") }
-					d.ControlContext = func(ctx context.Context, network, address string, c syscall.RawConn) error {
+					d.Control = func(string, string, syscall.RawConn) error {
+						return errors.New("not this one")
+					}
+					d.ControlContext = func(ctx context.Context, network, address string,
+						c syscall.RawConn) error {
 						until, ok := ctx.Deadline()
-						seen = append(seen, fmt.Sprint(ctx.Value(key{}), ok && time.Until(until) > 0))
+						seen = append(seen, fmt.Sprint(ctx.Value(key{}), ok &&
+							time.Until(until) > 0))
 						return hook(network, address, c)
 					}
 				}
@@ -925,7 +967,9 @@ func TestDialControl(t *testing.T) {
 					continue
 				}
 				conn.Close()
-				if err := kept.Control(func(uintptr) { t.Error("the fd was kept") }); !errors.Is(err, net.ErrClosed) {
+				if err := kept.Control(func(uintptr) {
+					t.Error("the fd was kept")
+				}); !errors.Is(err, net.ErrClosed) {
 					t.Errorf("Control afterwards: %v", err)
 				}
 				got := seen
@@ -958,7 +1002,8 @@ func TestDialToItself(t *testing.T) {
 				if tries++; tries <= times {
 					c.Control(func(fd uintptr) {
 						unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-						err = unix.Bind(int(fd), &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()})
+						err = unix.Bind(int(fd), &unix.SockaddrInet4{Port: int(to.Port()),
+							Addr: to.Addr().As4()})
 					})
 				}
 				return err
@@ -970,7 +1015,8 @@ func TestDialToItself(t *testing.T) {
 				times--
 				continue
 			}
-			if times < 3 && (c != nil || !errors.Is(err, unix.ECONNREFUSED)) || times == 3 && err != nil {
+			if times < 3 && (c != nil || !errors.Is(err, unix.ECONNREFUSED)) || times == 3 &&
+				err != nil {
 				t.Errorf("%s, %d times: %v, %v", p.Name, times, c, err)
 			}
 			if want := min(times+1, 3); tries != want {
@@ -995,10 +1041,12 @@ func TestDialNotAvailable(t *testing.T) {
 			from  net.Addr
 			want  error
 		}{
-			{1, nil, nil}, {2, nil, nil}, {3, nil, unix.EADDRNOTAVAIL}, {2, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil},
+			{1, nil, nil}, {2, nil, nil}, {3, nil, unix.EADDRNOTAVAIL},
+			{2, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, nil},
 			{1, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, unix.EADDRNOTAVAIL},
 		} {
-			remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Connect: repeat(c.times, unix.EADDRNOTAVAIL)}}).install(t)
+			first := errnos{sysx.Connect: repeat(c.times, unix.EADDRNOTAVAIL)}
+			remove := (&script{first: first}).install(t)
 			if a, _ := c.from.(*net.TCPAddr); a != nil && a.Port != 0 {
 				c.from = freePort(t)
 			}
@@ -1026,8 +1074,10 @@ func TestDialKeepAlive(t *testing.T) {
 		}
 		var text string
 		raw.Control(func(fd uintptr) {
-			for _, o := range [][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE},
-				{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT}} {
+			for _, o := range [][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY},
+				{unix.SOL_SOCKET, unix.SO_KEEPALIVE},
+				{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL},
+				{unix.IPPROTO_TCP, unix.TCP_KEEPCNT}} {
 				v, _ := unix.GetsockoptInt(int(fd), o[0], o[1])
 				text += fmt.Sprint(v, " ")
 			}
@@ -1037,7 +1087,8 @@ func TestDialKeepAlive(t *testing.T) {
 	everywhere(t, func(p testrun.Place) {
 		for _, d := range []*socket.Dialer{
 			{}, {KeepAlive: -1}, {KeepAlive: 7 * time.Second}, {KeepAlive: 1500 * time.Millisecond},
-			{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: 4 * time.Second, Count: 5}},
+			{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second,
+				Interval: 4 * time.Second, Count: 5}},
 			{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: -1, Interval: -1, Count: -1}},
 			{KeepAlive: -1, KeepAliveConfig: net.KeepAliveConfig{Enable: true}},
 			{KeepAliveConfig: net.KeepAliveConfig{Idle: 3 * time.Second}},
@@ -1052,7 +1103,8 @@ func TestDialKeepAlive(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			if got, want := options(ours.(*socket.TCPConn)), options(n.(*net.TCPConn)); got != want {
+			if got, want := options(ours.(*socket.TCPConn)), options(
+				n.(*net.TCPConn)); got != want {
 				t.Errorf("%v, %v: %s, want %s", d.KeepAlive, d.KeepAliveConfig, got, want)
 			}
 			ours.Close()
@@ -1096,17 +1148,20 @@ func TestDialNetworks(t *testing.T) {
 		ctx := context.Background()
 		d := new(socket.Dialer)
 		to := netip.MustParseAddrPort(l.Addr().String())
-		if c, err := d.DialTCP(ctx, "tcp", netip.AddrPort{}, to); err != nil || c.RemoteAddr().String() != to.String() {
+		if c, err := d.DialTCP(ctx, "tcp", netip.AddrPort{}, to); err != nil ||
+			c.RemoteAddr().String() != to.String() {
 			t.Errorf("DialTCP: %v", err)
 		} else {
 			c.Close()
 		}
-		if c, err := d.DialUDP(ctx, "udp", netip.AddrPort{}, to); err != nil || c.RemoteAddr().String() != to.String() {
+		if c, err := d.DialUDP(ctx, "udp", netip.AddrPort{}, to); err != nil ||
+			c.RemoteAddr().String() != to.String() {
 			t.Errorf("DialUDP: %v", err)
 		} else {
 			c.Close()
 		}
-		if c, err := d.DialUnix(ctx, "unix", nil, ul.Addr().(*net.UnixAddr)); err != nil || c.RemoteAddr().String() != ul.Addr().String() {
+		if c, err := d.DialUnix(ctx, "unix", nil, ul.Addr().(*net.UnixAddr)); err != nil ||
+			c.RemoteAddr().String() != ul.Addr().String() {
 			t.Errorf("DialUnix: %v", err)
 		} else {
 			c.Close()

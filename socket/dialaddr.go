@@ -28,7 +28,8 @@ func (d *Dialer) targets(l limits, n network, address string) ([]net.Addr, error
 	}
 	// Without httptrace's hooks, which would take a name server for the host
 	// that is dialled.
-	addrs, err := d.Resolver.internetAddrs(l, untraced{context.WithoutCancel(l.ctx)}, n.String(), address)
+	addrs, err := d.Resolver.internetAddrs(l, untraced{context.WithoutCancel(l.ctx)}, n.String(),
+		address)
 	if err != nil || local == nil {
 		return addrs, err
 	}

@@ -119,12 +119,15 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 
 // DialTCP connects to one TCP address, from laddr if that is valid. An address
 // without an IP is this host's. Parks.
-func (d *Dialer) DialTCP(ctx context.Context, network string, laddr, raddr netip.AddrPort) (*TCPConn, error) {
-	return d.dialTCPAddr(ctx, network, net.TCPAddrFromAddrPort(laddr), net.TCPAddrFromAddrPort(raddr))
+func (d *Dialer) DialTCP(ctx context.Context, network string, laddr,
+	raddr netip.AddrPort) (*TCPConn, error) {
+	return d.dialTCPAddr(ctx, network, net.TCPAddrFromAddrPort(laddr),
+		net.TCPAddrFromAddrPort(raddr))
 }
 
 // DialUDP is DialTCP for the networks of UDP. It does not park.
-func (d *Dialer) DialUDP(ctx context.Context, network string, laddr, raddr netip.AddrPort) (*UDPConn, error) {
+func (d *Dialer) DialUDP(ctx context.Context, network string, laddr,
+	raddr netip.AddrPort) (*UDPConn, error) {
 	from, to := net.UDPAddrFromAddrPort(laddr), net.UDPAddrFromAddrPort(raddr)
 	n, err := parseNetwork(network)
 	if err != nil || !n.isUDP() {
@@ -141,7 +144,8 @@ func (d *Dialer) DialUDP(ctx context.Context, network string, laddr, raddr netip
 }
 
 // DialUnix is the function DialUnix with these settings.
-func (d *Dialer) DialUnix(ctx context.Context, network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) {
+func (d *Dialer) DialUnix(ctx context.Context, network string, laddr,
+	raddr *net.UnixAddr) (*UnixConn, error) {
 	n, err := parseNetwork(network)
 	if err != nil || !n.isUnix() {
 		err = net.UnknownNetworkError(network)
@@ -153,10 +157,12 @@ func (d *Dialer) DialUnix(ctx context.Context, network string, laddr, raddr *net
 			return c, nil
 		}
 	}
-	return nil, &net.OpError{Op: "dial", Net: network, Source: unixAddr(laddr), Addr: unixAddr(raddr), Err: err}
+	return nil, &net.OpError{Op: "dial", Net: network, Source: unixAddr(laddr),
+		Addr: unixAddr(raddr), Err: err}
 }
 
-func (d *Dialer) dialTCPAddr(ctx context.Context, network string, laddr, raddr *net.TCPAddr) (*TCPConn, error) {
+func (d *Dialer) dialTCPAddr(ctx context.Context, network string, laddr,
+	raddr *net.TCPAddr) (*TCPConn, error) {
 	n, err := parseNetwork(network)
 	switch {
 	case err != nil || !n.isTCP():
@@ -171,7 +177,8 @@ func (d *Dialer) dialTCPAddr(ctx context.Context, network string, laddr, raddr *
 			return c, nil
 		}
 	}
-	return nil, &net.OpError{Op: "dial", Net: network, Source: opAddr(laddr), Addr: opAddr(raddr), Err: err}
+	return nil, &net.OpError{Op: "dial", Net: network, Source: opAddr(laddr), Addr: opAddr(raddr),
+		Err: err}
 }
 
 // limits are what ends a dial early. stop is to be called when it is over.

@@ -89,7 +89,8 @@ var diffWriters = []struct {
 			var sent int
 			var failed error
 			err = raw.Write(func(fd uintptr) bool {
-				sent, failed = unix.SendmsgN(int(fd), p, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+				sent, failed = unix.SendmsgN(int(fd), p, nil, nil,
+					unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 				return failed != unix.EAGAIN && failed != unix.EINTR
 			})
 			if err == nil {
@@ -219,7 +220,8 @@ func (d *diffRun) readAll(o diffOp, e int) {
 // read.
 func (d *diffRun) waitsAfter(e int) bool {
 	m, peer := d.ends[e], d.ends[1-e]
-	return !(m.closed || m.dead || m.noReads || m.readLimit == limitPast || peer.closed || peer.noWrites)
+	return !(m.closed || m.dead || m.noReads || m.readLimit == limitPast || peer.closed ||
+		peer.noWrites)
 }
 
 // setDeadline sets one of either direction or of both.
@@ -230,14 +232,16 @@ func (d *diffRun) setDeadline(o diffOp, e int) {
 		to   time.Time
 		is   diffLimit
 	}{
-		{"none", time.Time{}, limitNone}, {"far", future, limitFar}, {"past", past, limitPast}, {"none", time.Time{}, limitNone},
+		{"none", time.Time{}, limitNone}, {"far", future, limitFar}, {"past", past, limitPast},
+		{"none", time.Time{}, limitNone},
 		{"long ago", time.Unix(0, 1), limitPast},
 	}[int(o.arg)%5]
 	side := o.variant(3)
 	d.step(o.name("deadline %d %s", side, set.name), func(w *diffWorld) (text string) {
 		c := w.ends[e]
 		w.do(o.place(), func() {
-			text = w.errorText([]func(time.Time) error{c.SetReadDeadline, c.SetWriteDeadline, c.SetDeadline}[side](set.to))
+			text = w.errorText([]func(time.Time) error{c.SetReadDeadline, c.SetWriteDeadline,
+				c.SetDeadline}[side](set.to))
 		})
 		return text
 	})
@@ -368,7 +372,8 @@ func setDiffOption(c diffEnd, which int) error {
 	case 9:
 		return t.SetKeepAlivePeriod(-1)
 	case 10:
-		return t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: -1, Count: 3})
+		return t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Minute,
+			Interval: -1, Count: 3})
 	case 11:
 		return t.SetKeepAliveConfig(net.KeepAliveConfig{})
 	case 12:
@@ -404,7 +409,8 @@ func (w *diffWorld) options(e int) string {
 	get(unix.IPPROTO_TCP, unix.TCP_KEEPCNT)
 	flags, _ := unix.FcntlInt(uintptr(w.fds[e]), unix.F_GETFL, 0)
 	onExec, _ := unix.FcntlInt(uintptr(w.fds[e]), unix.F_GETFD, 0)
-	fmt.Fprintf(&b, " nonblock=%v cloexec=%v", flags&unix.O_NONBLOCK != 0, onExec&unix.FD_CLOEXEC != 0)
+	fmt.Fprintf(&b, " nonblock=%v cloexec=%v", flags&unix.O_NONBLOCK != 0,
+		onExec&unix.FD_CLOEXEC != 0)
 	return b.String()
 }
 
@@ -502,25 +508,28 @@ func (d *diffRun) waitThen(o diffOp, e int) {
 		readers = 2
 	}
 	size := 1 + o.size()
-	d.step(o.name("%d × %s %d, ended by %d", readers, wait.name, size, ending), func(w *diffWorld) string {
-		c := w.ends[e]
-		if ending == byTimer {
-			c.SetReadDeadline(time.Now().Add(2 * time.Millisecond))
-		}
-		texts := make([]string, readers)
-		var tasks []*testrun.Task
-		for i := range texts {
-			k := w.begin(testrun.Places[(int(o.how>>1)+i)%len(testrun.Places)], func() { _, texts[i] = w.read(e, size, wait.do) })
-			w.settleIn(k)
-			tasks = append(tasks, k)
-		}
-		text := d.endWait(w, ending, e, size, wait.pieces, tasks[0])
-		testrun.WaitAll(w.t, tasks...)
-		if ending == byDeadline || ending == byMovedDeadline || ending == byTimer {
-			text += w.errorText(c.SetReadDeadline(time.Time{}))
-		}
-		return fmt.Sprint(texts, " ", text)
-	})
+	d.step(o.name("%d × %s %d, ended by %d", readers, wait.name, size, ending),
+		func(w *diffWorld) string {
+			c := w.ends[e]
+			if ending == byTimer {
+				c.SetReadDeadline(time.Now().Add(2 * time.Millisecond))
+			}
+			texts := make([]string, readers)
+			var tasks []*testrun.Task
+			for i := range texts {
+				k := w.begin(testrun.Places[(int(o.how>>1)+i)%len(testrun.Places)], func() {
+					_, texts[i] = w.read(e, size, wait.do)
+				})
+				w.settleIn(k)
+				tasks = append(tasks, k)
+			}
+			text := d.endWait(w, ending, e, size, wait.pieces, tasks[0])
+			testrun.WaitAll(w.t, tasks...)
+			if ending == byDeadline || ending == byMovedDeadline || ending == byTimer {
+				text += w.errorText(c.SetReadDeadline(time.Time{}))
+			}
+			return fmt.Sprint(texts, " ", text)
+		})
 	switch ending {
 	case byDeadline, byMovedDeadline, byTimer:
 		m.readLimit = limitNone
@@ -560,7 +569,8 @@ func (d *diffRun) possible(ending, e, pieces int) int {
 }
 
 // endWait ends the wait of end e.
-func (d *diffRun) endWait(w *diffWorld, ending, e, size, pieces int, reader *testrun.Task) (text string) {
+func (d *diffRun) endWait(w *diffWorld, ending, e, size, pieces int,
+	reader *testrun.Task) (text string) {
 	c, peer := w.ends[e], w.ends[1-e]
 	switch ending {
 	case byData:
@@ -572,9 +582,11 @@ func (d *diffRun) endWait(w *diffWorld, ending, e, size, pieces int, reader *tes
 			}
 		}
 	case byDeadline:
-		text = w.errorText(c.SetDeadline(past)) + w.errorText(c.SetWriteDeadline(d.ends[e].writeLimit.time()))
+		text = w.errorText(c.SetDeadline(past)) +
+			w.errorText(c.SetWriteDeadline(d.ends[e].writeLimit.time()))
 	case byMovedDeadline:
-		text = w.errorText(c.SetReadDeadline(future)) + w.errorText(c.SetReadDeadline(time.Now().Add(time.Millisecond)))
+		text = w.errorText(c.SetReadDeadline(future)) +
+			w.errorText(c.SetReadDeadline(time.Now().Add(time.Millisecond)))
 	case byTimer:
 	case byClose:
 		text = w.errorText(c.Close())
@@ -624,7 +636,9 @@ func (d *diffRun) bulk(o diffOp, e int) {
 			do = diffWriters[how].do
 		}
 		var read string
-		reader := w.begin(testrun.Places[int(o.arg)%len(testrun.Places)], func() { _, read = w.read(1-e, size, diffReaders[3].do) })
+		reader := w.begin(testrun.Places[int(o.arg)%len(testrun.Places)], func() {
+			_, read = w.read(1-e, size, diffReaders[3].do)
+		})
 		var written string
 		w.do(o.place(), func() {
 			n, err := w.write(e, size, do)
@@ -688,9 +702,10 @@ func (d *diffRun) fillUp(o diffOp, e int) {
 		ending = fullTimer // the kernel does not wake the writer
 	}
 	how := o.variant(len(diffWriters))
-	d.step(o.name("fill by %s, ended by %d", diffWriters[how].name, ending), func(w *diffWorld) string {
-		return w.fillUp(o, e, how, ending)
-	})
+	d.step(o.name("fill by %s, ended by %d", diffWriters[how].name, ending),
+		func(w *diffWorld) string {
+			return w.fillUp(o, e, how, ending)
+		})
 	switch ending {
 	case fullDeadline, fullTimer:
 		m.writeLimit = limitNone
@@ -777,10 +792,11 @@ func (d *diffRun) twoWriters(o diffOp, e int) {
 		var texts [2]string
 		var tasks []*testrun.Task
 		for i := range texts {
-			tasks = append(tasks, w.begin(testrun.Places[(int(o.arg)+i)%len(testrun.Places)], func() {
-				n, err := diffWriters[how].do(w.ends[e], bytes.Repeat([]byte{byte(i)}, size))
-				texts[i] = fmt.Sprintf("%d, %s; ", n, w.errorText(err))
-			}))
+			tasks = append(tasks, w.begin(testrun.Places[(int(o.arg)+i)%len(testrun.Places)],
+				func() {
+					n, err := diffWriters[how].do(w.ends[e], bytes.Repeat([]byte{byte(i)}, size))
+					texts[i] = fmt.Sprintf("%d, %s; ", n, w.errorText(err))
+				}))
 		}
 		p := make([]byte, 2*size)
 		var n int
@@ -788,7 +804,8 @@ func (d *diffRun) twoWriters(o diffOp, e int) {
 		w.do(o.place(), func() { n, err = io.ReadFull(w.ends[1-e], p) })
 		testrun.WaitAll(w.t, tasks...)
 		first := bytes.Repeat(p[:1], size)
-		whole := bytes.Equal(p[:size], first) && bytes.Equal(p[size:], bytes.Repeat([]byte{1 - p[0]&1}, size))
+		whole := bytes.Equal(p[:size], first) &&
+			bytes.Equal(p[size:], bytes.Repeat([]byte{1 - p[0]&1}, size))
 		return fmt.Sprint(texts, n, w.errorText(err), " whole: ", whole)
 	})
 }

@@ -238,7 +238,8 @@ func (d *diffRun) waits(e int) bool {
 // writes reports whether an end's writes succeed.
 func (d *diffRun) writes(e int) bool {
 	m, peer := &d.ends[e], &d.ends[1-e]
-	return !m.closed && !m.noWrites && !m.dead && m.writeLimit != limitPast && !peer.closed && !peer.noReads
+	return !m.closed && !m.noWrites && !m.dead && m.writeLimit != limitPast && !peer.closed &&
+		!peer.noReads
 }
 
 // diffSeed is where the random sequences come from; NETCO_SEED repeats a run.
@@ -387,7 +388,8 @@ func (w *diffWorld) connect(network string) error {
 	}
 	for i, c := range w.ends {
 		w.fds[i] = diffFD(c)
-		if err := errors.Join(c.SetReadBuffer(diffBuffer), c.SetWriteBuffer(diffBuffer)); err != nil {
+		if err := errors.Join(c.SetReadBuffer(diffBuffer),
+			c.SetWriteBuffer(diffBuffer)); err != nil {
 			return err
 		}
 	}
@@ -455,7 +457,8 @@ func (k kernel) readable() bool {
 func (w *diffWorld) ask(e int) (k kernel) {
 	w.t.Helper()
 	k.queued = queued(w.t, w.fds[e])
-	p := []unix.PollFd{{Fd: int32(w.fds[e]), Events: unix.POLLIN | unix.POLLOUT | unix.POLLRDHUP | unix.POLLPRI}}
+	p := []unix.PollFd{{Fd: int32(w.fds[e]),
+		Events: unix.POLLIN | unix.POLLOUT | unix.POLLRDHUP | unix.POLLPRI}}
 	if _, err := unix.Poll(p, 0); err != nil {
 		w.t.Fatal(err)
 	}
@@ -464,7 +467,8 @@ func (w *diffWorld) ask(e int) (k kernel) {
 }
 
 // write writes the next n bytes of an end's stream.
-func (w *diffWorld) write(e, n int, do func(c diffEnd, p []byte) (int, error)) (done int, err error) {
+func (w *diffWorld) write(e, n int, do func(c diffEnd, p []byte) (int, error)) (done int,
+	err error) {
 	p := make([]byte, n)
 	fill(p, w.sent[e])
 	done, err = do(w.ends[e], p)
@@ -507,6 +511,7 @@ func (w *diffWorld) errorText(err error) string {
 	if errors.As(err, &ne) {
 		fmt.Fprintf(&b, " timeout=%v temporary=%v", ne.Timeout(), ne.Temporary())
 	}
-	fmt.Fprintf(&b, " closed=%v deadline=%v", errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrDeadlineExceeded))
+	fmt.Fprintf(&b, " closed=%v deadline=%v", errors.Is(err, net.ErrClosed),
+		errors.Is(err, os.ErrDeadlineExceeded))
 	return w.hide.Replace(b.String())
 }

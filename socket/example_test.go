@@ -568,7 +568,8 @@ func ExampleNewSocket() {
 	s.Sendmsg([]byte("to myself"), nil, self, 0)
 	buf := make([]byte, 100)
 	n, _, _, from, err := s.Recvmsg(buf, nil, 0)
-	fmt.Printf("%s, from the same port: %v, %v\n", buf[:n], from.(*unix.SockaddrInet4).Port == self.(*unix.SockaddrInet4).Port, err)
+	fmt.Printf("%s, from the same port: %v, %v\n", buf[:n],
+		from.(*unix.SockaddrInet4).Port == self.(*unix.SockaddrInet4).Port, err)
 	// Output: to myself, from the same port: true, <nil>
 }
 

@@ -82,7 +82,8 @@ func (d *Dialer) race(l limits, n network, primaries, fallbacks []net.Addr) (net
 
 // abandon ends the race for the caller, if it is not over.
 func (r *race) abandon() {
-	if !r.state.CompareAndSwap(undecided, primaryWon) && r.state.Load() == fallbackWon && r.conn != nil {
+	if !r.state.CompareAndSwap(undecided, primaryWon) && r.state.Load() == fallbackWon &&
+		r.conn != nil {
 		r.conn.Close()
 	}
 	r.turn.ring()

@@ -91,7 +91,8 @@ func behave(t testing.TB, family, port int, m manner) bool {
 	return true
 }
 
-var both = map[string][]record{"both.test.": addresses("::1", "127.0.0.1"), "four.test.": addresses("127.0.0.1"), "six.test.": addresses("::1")}
+var both = map[string][]record{"both.test.": addresses("::1", "127.0.0.1"),
+	"four.test.": addresses("127.0.0.1"), "six.test.": addresses("::1")}
 
 // TestRace: with two families, whichever can be reached is; the other costs no
 // more time than it must.
@@ -129,11 +130,13 @@ func TestRace(t *testing.T) {
 				if v4 := conn.RemoteAddr().(*net.TCPAddr).IP.To4() != nil; v4 != c.v4wins && !late {
 					t.Errorf("%s: connected to %v", p.Name, conn.RemoteAddr())
 				}
-				if home := conn.(*socket.TCPConn).Home(); home != processor.Current() && processor.Current() != nil {
+				if home := conn.(*socket.TCPConn).Home(); home != processor.Current() &&
+					processor.Current() != nil {
 					t.Errorf("%s: registered with another Processor", p.Name)
 				}
 				conn.SetReadDeadline(time.Unix(1, 0))
-				if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, context.DeadlineExceeded) && !isTimeout(err) {
+				if _, err := conn.Read(make([]byte, 1)); !errors.Is(err,
+					context.DeadlineExceeded) && !isTimeout(err) {
 					t.Errorf("%s: Read: %v", p.Name, err)
 				}
 				if _, err := conn.Write([]byte("x")); err != nil {
@@ -141,7 +144,9 @@ func TestRace(t *testing.T) {
 				}
 				conn.Close()
 			})
-			testenv.Until(t, "the losers to be closed", func() bool { return socket.OpenCount() == before })
+			testenv.Until(t, "the losers to be closed", func() bool {
+				return socket.OpenCount() == before
+			})
 		})
 	}
 }
@@ -173,12 +178,15 @@ func TestRaceErrors(t *testing.T) {
 			s := serveNames(t, both)
 			before := socket.OpenCount()
 			everywhere(t, func(p testrun.Place) {
-				d := &socket.Dialer{Resolver: s.resolver(), FallbackDelay: c.delay, Timeout: c.timeout}
+				d := &socket.Dialer{Resolver: s.resolver(), FallbackDelay: c.delay,
+					Timeout: c.timeout}
 				for _, network := range []string{"tcp", "tcp4", "tcp6"} {
 					sameDialInTime(t, p.Name, *d, network, "both.test.:"+port)
 				}
 			})
-			testenv.Until(t, "the sockets to be closed", func() bool { return socket.OpenCount() == before })
+			testenv.Until(t, "the sockets to be closed", func() bool {
+				return socket.OpenCount() == before
+			})
 		})
 	}
 }
@@ -191,7 +199,8 @@ func sameDialInTime(t *testing.T, what string, d socket.Dialer, network, address
 	for ; ; d.Timeout *= 2 {
 		got, want := dialBoth(&d, context.Background(), network, address)
 		var name *net.DNSError
-		if agree := describeError(got) == describeError(want) && !errors.As(got, &name); agree || d.Timeout == 0 || d.Timeout > 5*time.Second {
+		if agree := describeError(got) == describeError(want) && !errors.As(got, &name); agree ||
+			d.Timeout == 0 || d.Timeout > 5*time.Second {
 			if name != nil {
 				t.Errorf("%s: %v: the look-up has not ended", what, got)
 			}
@@ -211,14 +220,17 @@ func TestRaceCancelled(t *testing.T) {
 		defer cancel()
 		k := p.Go(func() {
 			d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Nanosecond}
-			if _, err := d.DialContext(ctx, "tcp", "both.test.:"+port); !errors.Is(err, context.Canceled) {
+			if _, err := d.DialContext(ctx, "tcp", "both.test.:"+port); !errors.Is(err,
+				context.Canceled) {
 				t.Errorf("Dial: %v", err)
 			}
 		})
 		testenv.Until(t, "two sockets", func() bool { return socket.OpenCount() == before+2 })
 		cancel()
 		k.Wait(t)
-		testenv.Until(t, "the sockets to be closed", func() bool { return socket.OpenCount() == before })
+		testenv.Until(t, "the sockets to be closed", func() bool {
+			return socket.OpenCount() == before
+		})
 	})
 }
 
@@ -235,7 +247,9 @@ func TestRaceShutdown(t *testing.T) {
 				t.Errorf("Dial: %v", err)
 			}
 		})
-		testenv.Until(t, "the sockets", func() bool { return socket.OpenCount() == map[time.Duration]int{1: 2, time.Hour: 1}[delay] })
+		testenv.Until(t, "the sockets", func() bool {
+			return socket.OpenCount() == map[time.Duration]int{1: 2, time.Hour: 1}[delay]
+		})
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
 		netco.Shutdown(over)
@@ -271,7 +285,8 @@ func TestNoRace(t *testing.T) {
 			idleHere.Wait(t) // so that there is a goroutine for a coroutine to run on
 			before, open := settled(), socket.OpenCount()
 			k := p.Go(func() {
-				if _, err := d.DialContext(ctx, "tcp", "four.test.:"+port); !errors.Is(err, context.Canceled) {
+				if _, err := d.DialContext(ctx, "tcp", "four.test.:"+port); !errors.Is(err,
+					context.Canceled) {
 					t.Errorf("Dial: %v", err)
 				}
 			})
@@ -283,7 +298,9 @@ func TestNoRace(t *testing.T) {
 				// a goroutine's first wait
 				more = 2
 			}
-			testenv.Until(t, "the look-up's goroutines to end, and no others to stay", func() bool { return settled() <= before+more })
+			testenv.Until(t, "the look-up's goroutines to end, and no others to stay", func() bool {
+				return settled() <= before+more
+			})
 			cancel()
 			k.Wait(t)
 		})
@@ -303,13 +320,14 @@ func TestRaceBoth(t *testing.T) {
 	testrun.Goroutine.Do(t, func() {
 		for range rounds {
 			var met atomic.Int32
-			d := socket.Dialer{Resolver: r, FallbackDelay: 1, Control: func(string, string, syscall.RawConn) error {
-				met.Add(1)
-				for spins := 0; met.Load() < 2 && spins < 1000; spins++ {
-					runtime.Gosched()
-				}
-				return nil
-			}}
+			d := socket.Dialer{Resolver: r, FallbackDelay: 1,
+				Control: func(string, string, syscall.RawConn) error {
+					met.Add(1)
+					for spins := 0; met.Load() < 2 && spins < 1000; spins++ {
+						runtime.Gosched()
+					}
+					return nil
+				}}
 			c, err := d.Dial("tcp", "both.test.:"+port)
 			if err != nil {
 				t.Error(err)
@@ -413,7 +431,8 @@ func dialAtRandom(t *testing.T, rnd *rand.Rand, r *socket.Resolver, port string)
 	if n, err := c.Read(b); n != 1 || err != nil {
 		t.Errorf("%s: Read: %d, %v", host, n, err)
 	}
-	if _, err := c.Write(b); err != nil && !errors.Is(err, unix.ECONNRESET) && !errors.Is(err, unix.EPIPE) {
+	if _, err := c.Write(b); err != nil && !errors.Is(err, unix.ECONNRESET) &&
+		!errors.Is(err, unix.EPIPE) {
 		t.Errorf("%s: Write: %v", host, err)
 	}
 	if err := c.Close(); err != nil {

@@ -24,6 +24,9 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
+// errnos are the errors of system calls, in order.
+type errnos = map[sysx.Op][]syscall.Errno
+
 // script is an Injector.
 type script struct {
 	first  map[sysx.Op][]syscall.Errno // what the first calls fail with
@@ -75,10 +78,13 @@ func TestEchoUnderFaults(t *testing.T) {
 		{"short reads", 128 << 10, nil, limits{sysx.Recv: 777}},
 		{"short writes", 128 << 10, nil, limits{sysx.Send: 777}},
 		{"one event per wait", 128 << 10, nil, limits{sysx.EpollWait: 1}},
-		{"interrupted reads and writes", 128 << 10, ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, nil},
-		{"interrupted accept and epoll_wait", 128 << 10, ops{sysx.Accept: unix.EINTR, sysx.EpollWait: unix.EINTR}, nil},
+		{"interrupted reads and writes", 128 << 10,
+			ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR}, nil},
+		{"interrupted accept and epoll_wait", 128 << 10,
+			ops{sysx.Accept: unix.EINTR, sysx.EpollWait: unix.EINTR}, nil},
 		{"all at once", 4 << 10,
-			ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR, sysx.EpollWait: unix.EINTR, sysx.Accept: unix.ECONNABORTED},
+			ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR, sysx.EpollWait: unix.EINTR,
+				sysx.Accept: unix.ECONNABORTED},
 			limits{sysx.Recv: 1, sysx.Send: 3, sysx.EpollWait: 1}},
 	} {
 		for _, p := range testrun.Places {
@@ -121,7 +127,7 @@ func TestAcceptFaults(t *testing.T) {
 				l := listen(t)
 				peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
 				untilReadable(t, rawFD(l)) // so that each try is answered at once
-				s := &script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: repeat(3, errno)}}
+				s := &script{first: errnos{sysx.Accept: repeat(3, errno)}}
 				defer s.install(t)()
 				p.Do(t, func() {
 					c, err := l.AcceptTCP()
@@ -143,7 +149,7 @@ func TestAcceptFaults(t *testing.T) {
 	t.Run("EINVAL", func(t *testing.T) {
 		start(t, 1)
 		l := listen(t)
-		defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.Accept: {unix.EINVAL}}}).install(t)()
+		defer (&script{first: errnos{sysx.Accept: {unix.EINVAL}}}).install(t)()
 		_, err := l.Accept()
 		var op *net.OpError
 		if !errors.Is(err, unix.EINVAL) || !errors.As(err, &op) || op.Op != "accept" {
@@ -155,7 +161,8 @@ func TestAcceptFaults(t *testing.T) {
 // TestIOFaults: errors of reads and writes are returned as net returns them,
 // and the connection can still be used and closed.
 func TestIOFaults(t *testing.T) {
-	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.EHOSTUNREACH, unix.ENOBUFS, unix.EPIPE} {
+	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.EHOSTUNREACH,
+		unix.ENOBUFS, unix.EPIPE} {
 		for _, p := range testrun.Places {
 			t.Run(unix.ErrnoName(errno)+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
@@ -163,14 +170,17 @@ func TestIOFaults(t *testing.T) {
 				peer.Write([]byte("later"))
 				p.Do(t, func() {
 					defer c.Close()
-					defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: {errno}, sysx.Send: {errno}}}).install(t)()
+					defer (&script{first: errnos{sysx.Recv: {errno},
+						sysx.Send: {errno}}}).install(t)()
 					var op *net.OpError
 					n, err := c.Read(make([]byte, 10))
-					if n != 0 || !errors.Is(err, errno) || !errors.As(err, &op) || op.Op != "read" || op.Timeout() != (errno == unix.ETIMEDOUT) {
+					if n != 0 || !errors.Is(err, errno) || !errors.As(err, &op) ||
+						op.Op != "read" || op.Timeout() != (errno == unix.ETIMEDOUT) {
 						t.Errorf("Read: %d, %v", n, err)
 					}
 					n, err = c.Write(make([]byte, 10))
-					if n != 0 || !errors.Is(err, errno) || !errors.As(err, &op) || op.Op != "write" {
+					if n != 0 || !errors.Is(err, errno) || !errors.As(err, &op) ||
+						op.Op != "write" {
 						t.Errorf("Write: %d, %v", n, err)
 					}
 					if n, err = c.Read(make([]byte, 10)); n != 5 || err != nil {
@@ -192,7 +202,7 @@ func TestEpollFull(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
 		l := listen(t)
-		remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: repeat(1000, unix.ENOSPC)}}).install(t)
+		remove := (&script{first: errnos{sysx.EpollCtl: repeat(1000, unix.ENOSPC)}}).install(t)
 		p.Do(t, func() {
 			var op *net.OpError
 			n, err := c.Read(make([]byte, 10))
@@ -240,10 +250,12 @@ func TestDialFaults(t *testing.T) {
 		for _, p := range testrun.Places {
 			p.Do(t, func() {
 				// EADDRNOTAVAIL is tried three times
-				defer (&script{first: map[sysx.Op][]syscall.Errno{c.op: repeat(3, c.errno)}}).install(t)()
+				defer (&script{first: errnos{c.op: repeat(3,
+					c.errno)}}).install(t)()
 				before := socket.OpenCount()
 				conn, err := dialTCP("tcp", l.Addr().String())
-				if want := "dial tcp " + l.Addr().String() + ": " + c.call + ": " + c.errno.Error(); conn != nil || err == nil || err.Error() != want {
+				if want := "dial tcp " + l.Addr().String() + ": " + c.call + ": " +
+					c.errno.Error(); conn != nil || err == nil || err.Error() != want {
 					t.Errorf("%s: %v, want %s", p.Name, err, want)
 				}
 				if n := socket.OpenCount(); n != before {
@@ -293,7 +305,8 @@ func TestFalseAlarms(t *testing.T) {
 				tried := s.called[sysx.Recv].Load()
 				testenv.Must(peer.Write(msg[i : i+1]))
 				testenv.Until(t, "a read", func() bool {
-					return i == bytes-1 || got.Load() > int64(i) || s.called[sysx.Recv].Load() > tried
+					return i == bytes-1 || got.Load() > int64(i) ||
+						s.called[sysx.Recv].Load() > tried
 				})
 			}
 			peer.CloseWrite()
@@ -307,7 +320,7 @@ func TestFalseAlarms(t *testing.T) {
 func TestFirstWriteWouldBlock(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
-		defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.Send: {unix.EAGAIN}}}).install(t)()
+		defer (&script{first: errnos{sysx.Send: {unix.EAGAIN}}}).install(t)()
 		p.Do(t, func() {
 			if n, err := c.Write([]byte("hello")); n != 5 || err != nil {
 				t.Errorf("Write: %d, %v", n, err)
@@ -351,7 +364,8 @@ func (s *storm) inject(op sysx.Op, _, asked int) (int, syscall.Errno) {
 		}
 		return 1 + rnd.IntN(3), 0
 	case sysx.Accept:
-		return asked, []syscall.Errno{0, 0, 0, unix.EINTR, unix.ECONNABORTED, unix.EPROTO, unix.EHOSTUNREACH, unix.EMFILE, unix.ENFILE,
+		return asked, []syscall.Errno{0, 0, 0, unix.EINTR, unix.ECONNABORTED, unix.EPROTO,
+			unix.EHOSTUNREACH, unix.EMFILE, unix.ENFILE,
 			unix.ENOBUFS}[rnd.IntN(10)]
 	}
 	return asked, 0
@@ -391,7 +405,9 @@ func TestStorm(t *testing.T) {
 				testrun.WaitAll(t, clients...)
 				remove()
 				stop()
-				testenv.Until(t, "all fds to be closed", func() bool { return testenv.Files() <= before })
+				testenv.Until(t, "all fds to be closed", func() bool {
+					return testenv.Files() <= before
+				})
 			})
 		}
 	}
@@ -417,7 +433,8 @@ func serveAny(t *testing.T, l net.Listener, handle func(*socket.ServerConn) erro
 		Opened: func(*socket.ServerConn) error { opened.Add(1); return nil },
 		Closed: func(_ *socket.ServerConn, err error) {
 			closed.Add(1)
-			if err != io.EOF && !errors.Is(err, socket.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			if err != io.EOF && !errors.Is(err, socket.ErrServerClosed) &&
+				!errors.Is(err, net.ErrClosed) {
 				t.Errorf("a connection was ended by %v", err)
 			}
 		},
@@ -426,7 +443,9 @@ func serveAny(t *testing.T, l net.Listener, handle func(*socket.ServerConn) erro
 	return func() {
 		s.Close()
 		k.Wait(t)
-		testenv.Until(t, "all connections to be closed", func() bool { return opened.Load() == closed.Load() })
+		testenv.Until(t, "all connections to be closed", func() bool {
+			return opened.Load() == closed.Load()
+		})
 	}
 }
 
@@ -517,7 +536,8 @@ func stormClient(network, address string, rnd *rand.Rand, total int) error {
 // (TestFalseAlarms, TestFalseFull).
 
 // between installs an Injector for one kind of call on one fd; fd -1 is any.
-func between(t *testing.T, op sysx.Op, fd int, do func(asked int) (int, syscall.Errno)) (remove func()) {
+func between(t *testing.T, op sysx.Op, fd int,
+	do func(asked int) (int, syscall.Errno)) (remove func()) {
 	remove = sysx.Inject(func(o sysx.Op, at, asked int) (int, syscall.Errno) {
 		if o != op || fd >= 0 && at != fd {
 			return asked, 0
@@ -642,7 +662,8 @@ func TestConnectionAfterEAGAIN(t *testing.T) {
 				waiting = false
 				return asked, 0
 			}
-			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+			fd, err := unix.Socket(unix.AF_INET,
+				unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 			if err != nil {
 				return asked, 0
 			}
@@ -702,7 +723,8 @@ func TestRequestAfterEAGAIN(t *testing.T) {
 			testrun.First.Do(t, func() {
 				testenv.NoError(t, s.ServeConn(a.(socket.Stream)))
 			})
-			if err := testenv.Await(t, ended, "the connection's end"); err != io.EOF || len(got) != total || differs(got, 0) != "" {
+			if err := testenv.Await(t, ended, "the connection's end"); err != io.EOF ||
+				len(got) != total || differs(got, 0) != "" {
 				t.Errorf("%v after %d bytes, %s", err, len(got), differs(got, 0))
 			}
 		})
@@ -727,7 +749,8 @@ func TestConnectedBeforeItWaits(t *testing.T) {
 						if op != sysx.Connect {
 							return asked, 0
 						}
-						unix.Connect(fd, &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())})
+						unix.Connect(fd, &unix.SockaddrInet4{Addr: to.Addr().As4(),
+							Port: int(to.Port())})
 						return asked, errno
 					})()
 					p.Do(t, func() {
@@ -741,12 +764,15 @@ func TestConnectedBeforeItWaits(t *testing.T) {
 							t.Error(err)
 							return
 						}
-						if _, err := c.Write([]byte("x")); err != nil || c.RemoteAddr().String() != to.String() {
+						if _, err := c.Write([]byte("x")); err != nil ||
+							c.RemoteAddr().String() != to.String() {
 							t.Errorf("%v, %v", c.RemoteAddr(), err)
 						}
 						c.Close()
 					})
-					testenv.Until(t, "its fds to be closed", func() bool { return testenv.Files() <= fds })
+					testenv.Until(t, "its fds to be closed", func() bool {
+						return testenv.Files() <= fds
+					})
 				})
 			}
 		}
@@ -872,7 +898,9 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	deaf, _ := testenv.Deaf(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	waitFor(testrun.Second, coroutine.ReasonConnect, func() { socket.DialContext(ctx, "tcp", deaf) })
+	waitFor(testrun.Second, coroutine.ReasonConnect, func() {
+		socket.DialContext(ctx, "tcp", deaf)
+	})
 	address, _ := serving(t, &socket.Server{Handle: echoOnce, IdleTimeout: time.Hour})
 	for range 20 {
 		c := dialNet(t, address)
@@ -963,19 +991,27 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 	}
 	tcpAt, unixAt := l.Addr().String(), u.Addr().String()
 	calls := []call{
-		{"TCP socket", "dial tcp " + tcpAt + ": socket: %v", sysx.Socket, errorPathsLeaveNoFDDial("tcp", tcpAt)},
-		{"TCP connect", "dial tcp " + tcpAt + ": connect: %v", sysx.Connect, errorPathsLeaveNoFDDial("tcp", tcpAt)},
-		{"TCP register", "dial tcp " + tcpAt + ": epoll_ctl: %v", sysx.EpollCtl, errorPathsLeaveNoFDDial("tcp", tcpAt)},
-		{"UDP socket", "dial udp 127.0.0.1:9: socket: %v", sysx.Socket, errorPathsLeaveNoFDDial("udp", "127.0.0.1:9")},
-		{"UDP connect", "dial udp 127.0.0.1:9: connect: %v", sysx.Connect, errorPathsLeaveNoFDDial("udp", "127.0.0.1:9")},
-		{"Unix socket", "dial unix " + unixAt + ": socket: %v", sysx.Socket, errorPathsLeaveNoFDDial("unix", unixAt)},
-		{"Unix connect", "dial unix " + unixAt + ": connect: %v", sysx.Connect, errorPathsLeaveNoFDDial("unix", unixAt)},
+		{"TCP socket", "dial tcp " + tcpAt + ": socket: %v", sysx.Socket,
+			errorPathsLeaveNoFDDial("tcp", tcpAt)},
+		{"TCP connect", "dial tcp " + tcpAt + ": connect: %v", sysx.Connect,
+			errorPathsLeaveNoFDDial("tcp", tcpAt)},
+		{"TCP register", "dial tcp " + tcpAt + ": epoll_ctl: %v", sysx.EpollCtl,
+			errorPathsLeaveNoFDDial("tcp", tcpAt)},
+		{"UDP socket", "dial udp 127.0.0.1:9: socket: %v", sysx.Socket,
+			errorPathsLeaveNoFDDial("udp", "127.0.0.1:9")},
+		{"UDP connect", "dial udp 127.0.0.1:9: connect: %v", sysx.Connect,
+			errorPathsLeaveNoFDDial("udp", "127.0.0.1:9")},
+		{"Unix socket", "dial unix " + unixAt + ": socket: %v", sysx.Socket,
+			errorPathsLeaveNoFDDial("unix", unixAt)},
+		{"Unix connect", "dial unix " + unixAt + ": connect: %v", sysx.Connect,
+			errorPathsLeaveNoFDDial("unix", unixAt)},
 		{"NewSocket", "socket socket: socket: %v", sysx.Socket, func() error {
 			_, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0)
 			return err
 		}},
 	}
-	for _, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ENOSPC, unix.EACCES, unix.EPERM} {
+	for _, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM,
+		unix.ENOSPC, unix.EACCES, unix.EPERM} {
 		everywhere(t, func(p testrun.Place) {
 			for _, c := range calls {
 				fds, open := testenv.Files(), socket.OpenCount()
@@ -987,7 +1023,8 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 					t.Errorf("%s, %s: %v, want %s", p.Name, c.name, err, want)
 				}
 				if f, n := testenv.Files(), socket.OpenCount(); f > fds || n != open {
-					t.Errorf("%s, %s, %v: %d fds and %d sockets, before %d and %d", p.Name, c.name, errno, f, n, fds, open)
+					t.Errorf("%s, %s, %v: %d fds and %d sockets, before %d and %d", p.Name, c.name,
+						errno, f, n, fds, open)
 				}
 				for range 2 { // the next connects; the fault was returned once
 					if c.op != sysx.Socket || c.name != "NewSocket" {

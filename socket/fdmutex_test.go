@@ -211,7 +211,8 @@ func TestFDMutexForcedShutdown(t *testing.T) {
 
 // inOrder runs take in two places at once, the second queued behind the first.
 // What give gives goes to the first, and then to the second.
-func inOrder(t *testing.T, reason coroutine.Reason, prepare func(t *testing.T) (take, give func() string)) {
+func inOrder(t *testing.T, reason coroutine.Reason,
+	prepare func(t *testing.T) (take, give func() string)) {
 	for _, first := range testrun.Places {
 		for _, second := range testrun.Places {
 			t.Run(first.Name+" and "+second.Name, func(t *testing.T) {
@@ -248,7 +249,8 @@ func TestTwoAcceptors(t *testing.T) {
 			return c.RemoteAddr().String()
 		}
 		give = func() string {
-			return testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String()))).LocalAddr().String()
+			c := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+			return c.LocalAddr().String()
 		}
 		return take, give
 	})
@@ -354,46 +356,47 @@ func TestReaderBesideWriter(t *testing.T) {
 	for _, r := range testrun.Places {
 		for _, w := range testrun.Places {
 			for _, readerFirst := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s and %s/reader first=%v", r.Name, w.Name, readerFirst), func(t *testing.T) {
-					start(t, 2)
-					c, peer := withPeer(t)
-					c.SetWriteBuffer(256 << 10)
-					peer.SetReadBuffer(256 << 10)
-					reader := r.Go(func() {
-						var b [2]byte
-						if n, err := c.Read(b[:]); n != 1 || err != nil || b[0] != 'x' {
-							t.Errorf("read %d, %v", n, err)
+				t.Run(fmt.Sprintf("%s and %s/reader first=%v", r.Name, w.Name, readerFirst),
+					func(t *testing.T) {
+						start(t, 2)
+						c, peer := withPeer(t)
+						c.SetWriteBuffer(256 << 10)
+						peer.SetReadBuffer(256 << 10)
+						reader := r.Go(func() {
+							var b [2]byte
+							if n, err := c.Read(b[:]); n != 1 || err != nil || b[0] != 'x' {
+								t.Errorf("read %d, %v", n, err)
+							}
+						})
+						writer := w.Go(func() {
+							if n, err := c.Write(pattern(total)); n != total || err != nil {
+								t.Errorf("wrote %d, %v", n, err)
+							}
+						})
+						reader.UntilParked(t, coroutine.ReasonRead)
+						writer.UntilParked(t, coroutine.ReasonWrite)
+						drain := func() {
+							got := make([]byte, total)
+							n, err := io.ReadFull(peer, got)
+							if d := differs(got, 0); err != nil || d != "" {
+								t.Errorf("the peer read %d, %v %s", n, err, d)
+							}
+							writer.Wait(t)
+						}
+						feed := func() {
+							if _, err := peer.Write([]byte("x")); err != nil {
+								t.Error(err)
+							}
+							reader.Wait(t)
+						}
+						if readerFirst {
+							feed()
+							drain()
+						} else {
+							drain()
+							feed()
 						}
 					})
-					writer := w.Go(func() {
-						if n, err := c.Write(pattern(total)); n != total || err != nil {
-							t.Errorf("wrote %d, %v", n, err)
-						}
-					})
-					reader.UntilParked(t, coroutine.ReasonRead)
-					writer.UntilParked(t, coroutine.ReasonWrite)
-					drain := func() {
-						got := make([]byte, total)
-						n, err := io.ReadFull(peer, got)
-						if d := differs(got, 0); err != nil || d != "" {
-							t.Errorf("the peer read %d, %v %s", n, err, d)
-						}
-						writer.Wait(t)
-					}
-					feed := func() {
-						if _, err := peer.Write([]byte("x")); err != nil {
-							t.Error(err)
-						}
-						reader.Wait(t)
-					}
-					if readerFirst {
-						feed()
-						drain()
-					} else {
-						drain()
-						feed()
-					}
-				})
 			}
 		}
 	}

@@ -53,7 +53,9 @@ func NewFile(f *os.File) (*File, error) {
 	}
 	var fd int
 	var errno error
-	if err := raw.Control(func(old uintptr) { fd, errno = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0) }); err != nil {
+	if err := raw.Control(func(old uintptr) {
+		fd, errno = unix.FcntlInt(old, unix.F_DUPFD_CLOEXEC, 0)
+	}); err != nil {
 		return nil, &fs.PathError{Op: "dup", Path: f.Name(), Err: os.ErrClosed}
 	}
 	if errno != nil {

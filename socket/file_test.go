@@ -65,13 +65,15 @@ func filePipe(t testing.TB) (r, w *socket.File) {
 // against each other.
 func fileOutcome(n int, data []byte, err error) string {
 	is := ""
-	for _, e := range []error{os.ErrClosed, os.ErrDeadlineExceeded, os.ErrNoDeadline, io.EOF, unix.EPIPE, unix.EISDIR, unix.EBADF, unix.EINVAL} {
+	for _, e := range []error{os.ErrClosed, os.ErrDeadlineExceeded, os.ErrNoDeadline, io.EOF,
+		unix.EPIPE, unix.EISDIR, unix.EBADF, unix.EINVAL} {
 		if errors.Is(err, e) {
 			is += fmt.Sprintf(" is %v;", e)
 		}
 	}
 	var p *fs.PathError
-	return fmt.Sprintf("%d %q %v (%v)%s", n, data[:max(0, min(n, len(data)))], err, errors.As(err, &p), is)
+	return fmt.Sprintf("%d %q %v (%v)%s", n, data[:max(0, min(n, len(data)))], err,
+		errors.As(err, &p), is)
 }
 
 // TestFileAgainstOS: the same operations on our File and on os's come to the
@@ -119,7 +121,8 @@ func TestFileAgainstOS(t *testing.T) {
 			}
 		}},
 		{"rest, then the end", pipes, func(w world) []string {
-			return []string{write(w.b, "rest"), fileOutcome(0, nil, w.b.Close()), read(w.a, 10), read(w.a, 10)}
+			return []string{write(w.b, "rest"), fileOutcome(0, nil, w.b.Close()), read(w.a, 10),
+				read(w.a, 10)}
 		}},
 		{"nobody reads", pipes, func(w world) []string {
 			return []string{fileOutcome(0, nil, w.a.Close()), write(w.b, "x"), write(w.b, "")}
@@ -127,7 +130,8 @@ func TestFileAgainstOS(t *testing.T) {
 		{"deadlines", pipes, func(w world) []string {
 			return []string{
 				fileOutcome(0, nil, w.a.SetReadDeadline(past)), read(w.a, 1), read(w.a, 0),
-				fileOutcome(0, nil, w.a.SetReadDeadline(time.Now().Add(time.Millisecond))), read(w.a, 1),
+				fileOutcome(0, nil, w.a.SetReadDeadline(time.Now().Add(time.Millisecond))),
+				read(w.a, 1),
 				fileOutcome(0, nil, w.b.SetWriteDeadline(past)), write(w.b, "x"),
 				fileOutcome(0, nil, w.b.SetDeadline(time.Time{})), write(w.b, "y"),
 				fileOutcome(0, nil, w.a.SetDeadline(time.Time{})), read(w.a, 1),
@@ -137,7 +141,8 @@ func TestFileAgainstOS(t *testing.T) {
 			return []string{
 				read(w.a, 1), write(w.a, "hello"), read(w.a, 1), write(w.a, ""), read(w.a, 0),
 				fmt.Sprint(errors.Is(w.a.SetDeadline(past), os.ErrNoDeadline)),
-				fileOutcome(0, nil, w.a.Close()), read(w.a, 1), write(w.a, "x"), fileOutcome(0, nil, w.a.Close()),
+				fileOutcome(0, nil, w.a.Close()), read(w.a, 1), write(w.a, "x"),
+				fileOutcome(0, nil, w.a.Close()),
 			}
 		}},
 		{"directory", single(unix.O_RDONLY, "/"), func(w world) []string {
@@ -153,7 +158,8 @@ func TestFileAgainstOS(t *testing.T) {
 			fd, _ := unix.Eventfd(3, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 			return world{a: open(fd, "a")}
 		}, func(w world) []string {
-			return []string{read(w.a, 8), write(w.a, "x"), write(w.a, "\x01\x00\x00\x00\x00\x00\x00\x00"), read(w.a, 4), read(w.a, 8)}
+			return []string{read(w.a, 8), write(w.a, "x"),
+				write(w.a, "\x01\x00\x00\x00\x00\x00\x00\x00"), read(w.a, 4), read(w.a, 8)}
 		}},
 	} {
 		theirs := c.do(c.make(func(fd int, name string) anyFile {
@@ -167,7 +173,8 @@ func TestFileAgainstOS(t *testing.T) {
 			p.Go(func() { mine = c.do(w) }).Wait(t)
 			for i := range theirs {
 				if mine[i] != theirs[i] {
-					t.Errorf("%s, %s, step %d:\n%s\nos.File:\n%s", c.name, p.Name, i, mine[i], theirs[i])
+					t.Errorf("%s, %s, step %d:\n%s\nos.File:\n%s", c.name, p.Name, i, mine[i],
+						theirs[i])
 				}
 			}
 		}
@@ -218,7 +225,9 @@ func TestFileKinds(t *testing.T) {
 		}, 8},
 		{"timerfd", func(t *testing.T) (int, func()) {
 			fd, _ := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC)
-			return fd, func() { unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil) }
+			return fd, func() {
+				unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil)
+			}
 		}, 8},
 		{"inotify", func(t *testing.T) (int, func()) {
 			fd, _ := unix.InotifyInit1(unix.IN_CLOEXEC)
@@ -267,7 +276,9 @@ func TestFileEnds(t *testing.T) {
 			want error
 		}{
 			{"close", func(t *testing.T, f *socket.File) { f.Close() }, os.ErrClosed},
-			{"deadline", func(t *testing.T, f *socket.File) { f.SetDeadline(time.Unix(1, 0)) }, os.ErrDeadlineExceeded},
+			{"deadline", func(t *testing.T, f *socket.File) {
+				f.SetDeadline(time.Unix(1, 0))
+			}, os.ErrDeadlineExceeded},
 			{"shutdown", func(t *testing.T, f *socket.File) { force(t) }, netco.ErrShutdown},
 		} {
 			for _, op := range []string{"read", "write"} {
@@ -286,7 +297,8 @@ func TestFileEnds(t *testing.T) {
 							_, err = f.Write(make([]byte, 1<<20))
 						}
 						var pe *fs.PathError
-						if !errors.Is(err, c.want) || !errors.As(err, &pe) || pe.Op != op || pe.Path != f.Name() {
+						if !errors.Is(err, c.want) || !errors.As(err, &pe) || pe.Op != op ||
+							pe.Path != f.Name() {
 							t.Errorf("%v, want %v", err, c.want)
 						}
 					})
@@ -402,7 +414,7 @@ func TestFileOffloadedShutdown(t *testing.T) {
 	startAlone(t, 1)
 	master, slave := pty(t)
 	fd := testenv.Must(unix.Dup(slave))
-	remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: {unix.EPERM}}}).install(t)
+	remove := (&script{first: errnos{sysx.EpollCtl: {unix.EPERM}}}).install(t)
 	f := ours(t, fd, "tty")
 	remove()
 	k := testrun.First.Go(func() {
@@ -411,8 +423,12 @@ func TestFileOffloadedShutdown(t *testing.T) {
 		}
 	})
 	<-k.Started
-	testenv.Until(t, "the coroutine to wait", func() bool { return k.Co.State() == coroutine.Waiting })
-	testenv.Until(t, "the read to begin", func() bool { return bytes.Contains(testenv.Stacks(), []byte("sysx.Read(")) })
+	testenv.Until(t, "the coroutine to wait", func() bool {
+		return k.Co.State() == coroutine.Waiting
+	})
+	testenv.Until(t, "the read to begin", func() bool {
+		return bytes.Contains(testenv.Stacks(), []byte("sysx.Read("))
+	})
 	force(t)
 	k.Wait(t)
 	testenv.NoError(t, f.Close())
@@ -420,7 +436,9 @@ func TestFileOffloadedShutdown(t *testing.T) {
 		t.Errorf("%d files open, want the one that is being read", n)
 	}
 	unix.Write(master, []byte("line\n"))
-	testenv.Until(t, "the read to end and close the fd", func() bool { return socket.OpenCount() == 0 })
+	testenv.Until(t, "the read to end and close the fd", func() bool {
+		return socket.OpenCount() == 0
+	})
 }
 
 // TestFileFaults: interruptions and short writes do not show; errors come as
@@ -431,19 +449,22 @@ func TestFileFaults(t *testing.T) {
 	for _, p := range testrun.Places {
 		r, w := filePipe(t)
 		s := &script{
-			first: first{sysx.FileRead: {unix.EINTR, unix.EIO, unix.EINTR}, sysx.FileWrite: {unix.EINTR, unix.ENOSPC, unix.EINTR}},
+			first: first{sysx.FileRead: {unix.EINTR, unix.EIO, unix.EINTR},
+				sysx.FileWrite: {unix.EINTR, unix.ENOSPC, unix.EINTR}},
 			limit: map[sysx.Op]int{sysx.FileRead: 3, sysx.FileWrite: 2},
 		}
 		remove := s.install(t)
 		p.Do(t, func() {
-			if n, err := w.Write([]byte("hello")); n != 0 || err == nil || err.Error() != "write w: no space left on device" {
+			if n, err := w.Write([]byte("hello")); n != 0 || err == nil ||
+				err.Error() != "write w: no space left on device" {
 				t.Errorf("Write: %d, %v", n, err)
 			}
 			if n, err := w.Write([]byte("hello")); n != 5 || err != nil {
 				t.Errorf("Write: %d, %v", n, err)
 			}
 			b := make([]byte, 10)
-			if n, err := r.Read(b); n != 0 || err == nil || err.Error() != "read r: input/output error" {
+			if n, err := r.Read(b); n != 0 || err == nil ||
+				err.Error() != "read r: input/output error" {
 				t.Errorf("Read: %d, %v", n, err)
 			}
 			if n, err := io.ReadFull(r, b[:5]); string(b[:n]) != "hello" || err != nil {
@@ -461,7 +482,8 @@ func TestFileFaults(t *testing.T) {
 	} {
 		remove := s.install(t)
 		fd, _ := unix.Eventfd(0, unix.EFD_CLOEXEC)
-		if f, err := socket.FileFromFD(uintptr(fd), "x"); f != nil || !errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENOMEM) {
+		if f, err := socket.FileFromFD(uintptr(fd), "x"); f != nil ||
+			!errors.Is(err, unix.EMFILE) && !errors.Is(err, unix.ENOMEM) {
 			t.Errorf("%v, %v", f, err)
 		}
 		remove()

@@ -17,9 +17,13 @@ import (
 // peer sends random pieces, and the same program on bufio's Reader and Writer.
 // Both must read the same, and the peer must get what bufio wrote.
 func FuzzBuffered(f *testing.F) {
-	f.Add([]byte("one\r\ntwo\n\nthree"), []byte("\x00\x05\x05\x05\x05\x05\x0a\x40\x06\x20\x0b\x00"), uint16(3))
-	f.Add(bytes.Repeat([]byte("0123456789abcde\n"), 5000), []byte("\x12\xff\x02\x90\x03\xf0\x06\xff\x07\xff\x04\x0a\x01\x00\x0a\xff\x08\x01"), uint16(9000))
-	f.Add([]byte("*1\r\n$4\r\nPING\r\n"), []byte("\x01\x01\x02\x02\x09\x09\x0b\x01\x05\x00\x05\x00"), uint16(1))
+	f.Add([]byte("one\r\ntwo\n\nthree"), []byte("\x00\x05\x05\x05\x05\x05\x0a\x40\x06\x20\x0b\x00"),
+		uint16(3))
+	f.Add(bytes.Repeat([]byte("0123456789abcde\n"), 5000),
+		[]byte("\x12\xff\x02\x90\x03\xf0\x06\xff\x07\xff\x04\x0a\x01\x00\x0a\xff\x08\x01"),
+		uint16(9000))
+	f.Add([]byte("*1\r\n$4\r\nPING\r\n"),
+		[]byte("\x01\x01\x02\x02\x09\x09\x0b\x01\x05\x00\x05\x00"), uint16(1))
 	f.Fuzz(func(t *testing.T, input, program []byte, piece uint16) {
 		if len(program) > 200 || len(input) > 200_000 {
 			return
@@ -48,7 +52,8 @@ func FuzzBuffered(f *testing.F) {
 		b := socket.NewBuffered(c)
 		b.SetLimit(1 << 20)
 		var wrote bytes.Buffer
-		model := bufio.NewReadWriter(bufio.NewReaderSize(bytes.NewReader(input), 1<<20), bufio.NewWriter(&wrote))
+		model := bufio.NewReadWriter(bufio.NewReaderSize(bytes.NewReader(input), 1<<20),
+			bufio.NewWriter(&wrote))
 		for i := 0; i+1 < len(program); i += 2 {
 			arg := int(program[i+1])
 			got := step(program[i], arg, b, b, b)

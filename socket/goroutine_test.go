@@ -51,7 +51,8 @@ func TestHTTP(t *testing.T) {
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
-	transport := &http.Transport{DialContext: func(_ context.Context, network, address string) (net.Conn, error) {
+	transport := &http.Transport{DialContext: func(_ context.Context, network,
+		address string) (net.Conn, error) {
 		return netco.Dial(network, address)
 	}}
 	client := &http.Client{Transport: transport, Timeout: limit}
@@ -61,7 +62,8 @@ func TestHTTP(t *testing.T) {
 		wg.Go(func() {
 			for _, size := range []int{0, 1, 1000, 300 << 10} {
 				body := pattern(size + i)
-				resp, err := client.Post("http://"+l.Addr().String(), "application/octet-stream", bytes.NewReader(body))
+				resp, err := client.Post("http://"+l.Addr().String(), "application/octet-stream",
+					bytes.NewReader(body))
 				if err != nil {
 					t.Error(err)
 					return
@@ -131,7 +133,8 @@ func TestHandedOver(t *testing.T) {
 			for i := range 30 {
 				p := testrun.Places[i%len(testrun.Places)]
 				p.Do(t, func() {
-					if here := processor.Current(); here != nil && here.Index() != i%len(testrun.Places) {
+					if here := processor.Current(); here != nil &&
+						here.Index() != i%len(testrun.Places) {
 						t.Errorf("turn %d on Processor %d", i, here.Index())
 					}
 					turn(i + 1)()
@@ -204,7 +207,9 @@ func TestGoroutinesLeaveNothing(t *testing.T) {
 		}
 		c.Close()
 		ln.Close()
-		testenv.Until(t, "the goroutines' end", func() bool { return !strings.Contains(string(testenv.Stacks()), "netco/processor.") })
+		testenv.Until(t, "the goroutines' end", func() bool {
+			return !strings.Contains(string(testenv.Stacks()), "netco/processor.")
+		})
 		if now := testenv.Snapshot(); now.Goroutines > before.Goroutines || now.FDs > before.FDs {
 			if err := before.Leaks(); err != nil { // the end of the server's, say
 				t.Fatal(err)
@@ -222,7 +227,9 @@ func TestGoroutinesOneByOne(t *testing.T) {
 		testenv.OK(t, answered(c, "hello"))
 		c.Close()
 	}
-	testenv.Until(t, "its end", func() bool { return !strings.Contains(string(testenv.Stacks()), "netco/processor.") })
+	testenv.Until(t, "its end", func() bool {
+		return !strings.Contains(string(testenv.Stacks()), "netco/processor.")
+	})
 }
 
 // TestAcceptBeforeStart: an Accept that a goroutine began before the default
@@ -236,7 +243,9 @@ func TestAcceptBeforeStart(t *testing.T) {
 			_, err := ln.Accept()
 			ended <- err
 		}()
-		testenv.Until(t, "the Accept", func() bool { return strings.Contains(string(testenv.Stacks()), "processor.(*goroutinePoller).loop") })
+		testenv.Until(t, "the Accept", func() bool {
+			return strings.Contains(string(testenv.Stacks()), "processor.(*goroutinePoller).loop")
+		})
 		c := testenv.Closing(t, testenv.Must(socket.Dial("tcp", echoNet(t))))
 		testenv.NoError(t, answered(c, "hello"))
 		testenv.OK(t, netco.Start(netco.Options{Processors: 1}))

@@ -53,7 +53,9 @@ func TestHammerStreams(t *testing.T) {
 			}
 			run := func(f func(*rand.Rand)) {
 				own := rand.New(rand.NewPCG(rnd.Uint64(), 0))
-				tasks = append(tasks, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() { f(own) }))
+				tasks = append(tasks, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() {
+					f(own)
+				}))
 			}
 			run(func(rnd *rand.Rand) {
 				defer finish()
@@ -208,7 +210,8 @@ func wild(t *testing.T, c *socket.TCPConn, rnd *rand.Rand, ops int, owner bool) 
 			err = c.Close()
 		}
 		switch {
-		case err == nil, err == io.EOF, errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, unix.EPIPE),
+		case err == nil, err == io.EOF, errors.Is(err, os.ErrDeadlineExceeded),
+			errors.Is(err, unix.EPIPE),
 			errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.ENOTCONN):
 		case errors.Is(err, net.ErrClosed):
 			return
@@ -288,7 +291,8 @@ func hammerDatagram(sender, number uint32, size int) []byte {
 
 func checkHammerDatagram(p []byte) (sender, number uint32, err error) {
 	if len(p) < 16 || int(binary.BigEndian.Uint32(p[12:])) != len(p)-16 {
-		return 0, 0, fmt.Errorf("a datagram of %d bytes has lost its bounds: % x", len(p), p[:min(len(p), 16)])
+		return 0, 0, fmt.Errorf("a datagram of %d bytes has lost its bounds: % x", len(p),
+			p[:min(len(p), 16)])
 	}
 	sender, number = binary.BigEndian.Uint32(p[4:]), binary.BigEndian.Uint32(p[8:])
 	if binary.BigEndian.Uint32(p) != crc32.ChecksumIEEE(p[4:]) {
@@ -331,14 +335,18 @@ func TestHammerUDP(t *testing.T) {
 		h.in = append(h.in, c)
 		for j := range 2 {
 			rnd := rand.New(rand.NewPCG(seed, uint64(100*i+j)))
-			readers = append(readers, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() { h.read(c, rnd, i >= 2) }))
+			readers = append(readers, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() {
+				h.read(c, rnd, i >= 2)
+			}))
 		}
 	}
 	for i := range senders {
 		rnd := rand.New(rand.NewPCG(seed, uint64(10000+i)))
 		c := listenUDP(t, []*net.UDPAddr{loopback4, loopback6}[i%2])
 		h.from[i] = portOf(c)
-		writers = append(writers, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() { h.write(c, rnd, uint32(i), each) }))
+		writers = append(writers, testrun.Places[rnd.IntN(len(testrun.Places))].Go(func() {
+			h.write(c, rnd, uint32(i), each)
+		}))
 	}
 	testrun.WaitAll(t, writers...)
 	testenv.Until(t, "most to arrive", func() bool { return h.received.Load() >= h.sent.Load()/2 })
@@ -420,7 +428,8 @@ func (h *udpHammer) take(m *socket.Message) {
 		h.seen[key] = true
 		h.mu.Unlock()
 		if err != nil {
-			h.t.Errorf("%v (%d bytes, segment size %d, flags %#x)", err, m.N, m.SegmentSize, m.Flags)
+			h.t.Errorf("%v (%d bytes, segment size %d, flags %#x)", err, m.N, m.SegmentSize,
+				m.Flags)
 		}
 		h.received.Add(1)
 	}

@@ -128,8 +128,12 @@ func TestInspect(t *testing.T) {
 			return x, y
 		}
 		a, b := make2()
-		expect(a, sockinfo.Info{Processor: 0, ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { a.Read(one) })})
-		expect(b, sockinfo.Info{Processor: 1, ReadWaiter: parked(testrun.Second, coroutine.ReasonRead, func() { b.Read(one) })})
+		expect(a,
+			sockinfo.Info{Processor: 0, ReadWaiter: parked(testrun.First, coroutine.ReasonRead,
+				func() { a.Read(one) })})
+		expect(b,
+			sockinfo.Info{Processor: 1, ReadWaiter: parked(testrun.Second, coroutine.ReasonRead,
+				func() { b.Read(one) })})
 		a, b = make2()
 		expect(a, sockinfo.Info{
 			Processor: 1,
@@ -148,19 +152,24 @@ func TestInspect(t *testing.T) {
 		parked(testrun.Goroutine, 0, func() { a.Read(one) })
 		expect(a, sockinfo.Info{Processor: -1})
 		parked(testrun.Goroutine, 0, func() { b.Read(one) })
-		expect(b, sockinfo.Info{Processor: 0, WriteWaiter: parked(testrun.First, coroutine.ReasonWrite, func() {
-			for {
-				if _, err := b.Write(much[:100_000]); err != nil {
-					return
-				}
-			}
-		})})
+		expect(b,
+			sockinfo.Info{Processor: 0, WriteWaiter: parked(testrun.First, coroutine.ReasonWrite,
+				func() {
+					for {
+						if _, err := b.Write(much[:100_000]); err != nil {
+							return
+						}
+					}
+				})})
 	}
 	for i, network := range []string{"tcp", "unix"} {
 		l := listenAny(t, network)
-		w := sockinfo.Info{FD: rawFD(l.(syscall.Conn)), Network: network, Local: l.Addr(), Listener: true, Processor: -1}
+		w := sockinfo.Info{FD: rawFD(l.(syscall.Conn)), Network: network, Local: l.Addr(),
+			Listener: true, Processor: -1}
 		if i == 0 {
-			w.Processor, w.ReadWaiter = 1, parked(testrun.Second, coroutine.ReasonAccept, func() { l.Accept() })
+			w.Processor, w.ReadWaiter = 1, parked(testrun.Second, coroutine.ReasonAccept, func() {
+				l.Accept()
+			})
 		} else {
 			parked(testrun.Goroutine, 0, func() { l.Accept() })
 		}
@@ -168,14 +177,17 @@ func TestInspect(t *testing.T) {
 		begin(l)
 	}
 	u, c := udpTo(t)
-	expect(c, sockinfo.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { c.Read(one) })})
-	expect(u, sockinfo.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { u.ReadFrom(one) })})
+	expect(c, sockinfo.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead,
+		func() { c.Read(one) })})
+	expect(u, sockinfo.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead,
+		func() { u.ReadFrom(one) })})
 
 	r, w := pipeFiles(t)
 	begin(r)
 	begin(w)
 	id := parked(testrun.Second, coroutine.ReasonRead, func() { r.Read(one) })
-	wants = append(wants, sockinfo.Info{FD: int(r.Fd()), Network: "file", Local: printed("a pipe"), Processor: 1, ReadWaiter: id})
+	wants = append(wants, sockinfo.Info{FD: int(r.Fd()), Network: "file", Local: printed("a pipe"),
+		Processor: 1, ReadWaiter: id})
 
 	raw := testenv.Must(socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0))
 	begin(raw)
@@ -183,8 +195,9 @@ func TestInspect(t *testing.T) {
 	testenv.OK(t, raw.Listen(1))
 	at, _ := raw.Getsockname()
 	id = parked(testrun.First, coroutine.ReasonRead, func() { raw.Accept() })
-	wants = append(wants, sockinfo.Info{FD: rawFD(raw), Network: "socket", Listener: true, ReadWaiter: id,
-		Local: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: at.(*unix.SockaddrInet4).Port}})
+	wants = append(wants, sockinfo.Info{FD: rawFD(raw), Network: "socket", Listener: true,
+		ReadWaiter: id,
+		Local:      &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: at.(*unix.SockaddrInet4).Port}})
 	netlink := testenv.Must(socket.NewSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE))
 	begin(netlink)
 	id = parked(testrun.First, coroutine.ReasonRead, func() { netlink.Read(one) })
@@ -193,7 +206,9 @@ func TestInspect(t *testing.T) {
 	// A Poll has an fd of its own registered, which is no socket.
 	r2, w2 := pipeFiles(t)
 	begin(r2)
-	parked(testrun.First, coroutine.ReasonRead, func() { socket.Poll([]socket.PollFd{{Fd: int32(r2.Fd()), Events: unix.POLLIN}}, -1) })
+	parked(testrun.First, coroutine.ReasonRead, func() {
+		socket.Poll([]socket.PollFd{{Fd: int32(r2.Fd()), Events: unix.POLLIN}}, -1)
+	})
 
 	for i := range wants {
 		if f, ok := wants[i].Local.(printed); ok {
@@ -243,7 +258,8 @@ func TestInspectConnecting(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	for _, i := range all {
-		if i.WriteWaiter != k.Co.ID() || i.ReadWaiter != 0 || i.Remote != nil || i.Local == nil || i.Listener || i.Network != "tcp" {
+		if i.WriteWaiter != k.Co.ID() || i.ReadWaiter != 0 || i.Remote != nil || i.Local == nil ||
+			i.Listener || i.Network != "tcp" {
 			t.Errorf("%+v", i)
 		}
 	}
@@ -271,7 +287,8 @@ func TestInspectServer(t *testing.T) {
 		testenv.Until(t, what, func() bool {
 			for _, i := range inspectAll(t) {
 				if !i.Listener && is(i) {
-					if fmt.Sprint(i.Remote) != c.LocalAddr().String() || fmt.Sprint(i.Local) != address || i.Processor != 0 {
+					if fmt.Sprint(i.Remote) != c.LocalAddr().String() ||
+						fmt.Sprint(i.Local) != address || i.Processor != 0 {
 						t.Errorf("%+v", i)
 					}
 					return true
@@ -360,7 +377,8 @@ func TestInspectLetsOthersRun(t *testing.T) {
 			return true
 		})
 		if listed != sockets || runs < 2 {
-			t.Errorf("%d of %d sockets listed; the other ran %d times meanwhile", listed, sockets, runs)
+			t.Errorf("%d of %d sockets listed; the other ran %d times meanwhile", listed,
+				sockets, runs)
 		}
 	})
 	over.Store(true)
@@ -449,7 +467,8 @@ func TestInspectHammer(t *testing.T) {
 	}
 	for i := range 12 {
 		network := []string{"tcp", "udp4", "unix"}[i/3%3]
-		address := map[string]string{"tcp": l.Addr().String(), "udp4": u.LocalAddr().String(), "unix": name}[network]
+		address := map[string]string{"tcp": l.Addr().String(), "udp4": u.LocalAddr().String(),
+			"unix": name}[network]
 		tasks = append(tasks, testrun.Places[i%3].Go(client(network, address, uint64(i))))
 	}
 	var listed, shown atomic.Int64
@@ -507,7 +526,8 @@ func untrue(i sockinfo.Info, tcpPort, udpPort int, name string) string {
 	case "udp", "udp4":
 		local, ok := i.Local.(*net.UDPAddr)
 		remote, _ := i.Remote.(*net.UDPAddr)
-		if !ok || remote == nil && local.Port != udpPort && local.Port != 0 && i.Network == "udp4" && i.ReadWaiter != 0 {
+		if !ok || remote == nil && local.Port != udpPort && local.Port != 0 &&
+			i.Network == "udp4" && i.ReadWaiter != 0 {
 			return "no UDP addresses"
 		}
 		if remote != nil && remote.Port != udpPort {
@@ -677,7 +697,9 @@ func TestLost(t *testing.T) {
 						kept++
 					}
 				}
-				collected(t, "the lost to be closed", func() bool { return socket.OpenCount() <= before+kept })
+				collected(t, "the lost to be closed", func() bool {
+					return socket.OpenCount() <= before+kept
+				})
 				if n := socket.OpenCount(); n != before+kept {
 					t.Errorf("%d are open, want %d: what is kept was closed", n, before+kept)
 				}
@@ -845,7 +867,9 @@ func TestServedIsNotLost(t *testing.T) {
 	l := listen(t)
 	ended := make(chan error, 10)
 	k := testrun.First.Go(func() {
-		s := &socket.Server{Handle: echoOnce, Closed: func(_ *socket.ServerConn, err error) { ended <- err }}
+		s := &socket.Server{Handle: echoOnce, Closed: func(_ *socket.ServerConn, err error) {
+			ended <- err
+		}}
 		s.Serve(l)
 	})
 	var peers []*net.TCPConn
@@ -873,7 +897,10 @@ func TestServedIsNotLost(t *testing.T) {
 // any other.
 func TestLostDetached(t *testing.T) {
 	start(t, 2)
-	address, _ := serving(t, &socket.Server{Handle: func(c *socket.ServerConn) error { c.Detach(); return nil }})
+	address, _ := serving(t, &socket.Server{Handle: func(c *socket.ServerConn) error {
+		c.Detach()
+		return nil
+	}})
 	peer := dialNet(t, address)
 	peer.Write([]byte("x"))
 	peer.CloseWrite()

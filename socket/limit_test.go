@@ -72,11 +72,15 @@ func TestLimitListener(t *testing.T) {
 						accepted <- c
 					}
 				})
-				open := []net.Conn{testenv.Await(t, accepted, "the first"), testenv.Await(t, accepted, "the second")}
+				open := []net.Conn{testenv.Await(t, accepted, "the first"),
+					testenv.Await(t, accepted, "the second")}
 				for range 4 {
-					testenv.Until(t, "the Accept to wait", func() bool { return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept) })
+					testenv.Until(t, "the Accept to wait", func() bool {
+						return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept)
+					})
 					if socket.Places(l) != 2 || len(accepted) != 0 {
-						t.Fatalf("%d places taken, %d more accepted", socket.Places(l), len(accepted))
+						t.Fatalf("%d places taken, %d more accepted", socket.Places(l),
+							len(accepted))
 					}
 					open[0].Close()
 					open[0].Close() // gives nothing back
@@ -118,8 +122,12 @@ func TestLimitListenerEnds(t *testing.T) {
 				stop bool // it ends the Scheduler
 			}{
 				{"closed", func(l net.Listener) { l.Close() }, net.ErrClosed, false},
-				{"deadline", func(l net.Listener) { l.(deadliner).SetDeadline(time.Now().Add(time.Millisecond)) }, os.ErrDeadlineExceeded, false},
-				{"draining", func(l net.Listener) { netco.Shutdown(context.Background()) }, netco.ErrShutdown, true},
+				{"deadline", func(l net.Listener) {
+					l.(deadliner).SetDeadline(time.Now().Add(time.Millisecond))
+				}, os.ErrDeadlineExceeded, false},
+				{"draining", func(l net.Listener) {
+					netco.Shutdown(context.Background())
+				}, netco.ErrShutdown, true},
 				{"force", func(l net.Listener) { force(t) }, netco.ErrShutdown, true},
 			} {
 				t.Run(network+"/"+p.Name+"/"+c.name, func(t *testing.T) {
@@ -137,12 +145,15 @@ func TestLimitListenerEnds(t *testing.T) {
 						first <- c1
 						_, err = l.Accept()
 						var op *net.OpError
-						if !errors.Is(err, c.want) || !errors.As(err, &op) || op.Op != "accept" || op.Addr.String() != l.Addr().String() {
+						if !errors.Is(err, c.want) || !errors.As(err, &op) || op.Op != "accept" ||
+							op.Addr.String() != l.Addr().String() {
 							t.Errorf("%v, want %v as Accept's", err, c.want)
 						}
 					})
 					one := testenv.Await(t, first, "the first")
-					testenv.Until(t, "the Accept to wait", func() bool { return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept) })
+					testenv.Until(t, "the Accept to wait", func() bool {
+						return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept)
+					})
 					c.end(l)
 					k.Wait(t)
 					if socket.WaitForRoom(l) != 0 {
@@ -254,11 +265,14 @@ func TestLimitForeign(t *testing.T) {
 			}
 		})
 		c := testenv.Await(t, accepted, "the first")
-		testenv.Until(t, "the Accept to wait", func() bool { return k.Parked(coroutine.ReasonAccept) })
+		testenv.Until(t, "the Accept to wait", func() bool {
+			return k.Parked(coroutine.ReasonAccept)
+		})
 		c.Close()
 		c.Close()
 		c = testenv.Await(t, accepted, "the second")
-		testenv.Until(t, "the Accept to wait", func() bool { return k.Parked(coroutine.ReasonAccept) })
+		waits := func() bool { return k.Parked(coroutine.ReasonAccept) }
+		testenv.Until(t, "the Accept to wait", waits)
 		l.Close()
 		k.Wait(t)
 		c.Close()
@@ -330,9 +344,12 @@ func TestServeMaxConns(t *testing.T) {
 	for range most {
 		open = append(open, testenv.Await(t, served, "a client to be served"))
 	}
-	testenv.Until(t, "accepting to pause", func() bool { return socket.WaitForRoom(listeners[0]) > 0 && socket.WaitForRoom(listeners[2]) > 0 })
+	testenv.Until(t, "accepting to pause", func() bool {
+		return socket.WaitForRoom(listeners[0]) > 0 && socket.WaitForRoom(listeners[2]) > 0
+	})
 	if socket.Places(listeners[0]) != most || len(served) != 0 {
-		t.Errorf("%d places taken, %d more served at the limit", socket.Places(listeners[0]), len(served))
+		t.Errorf("%d places taken, %d more served at the limit", socket.Places(listeners[0]),
+			len(served))
 	}
 	var first socket.Stream
 	testenv.Until(t, "one to be detached", func() bool {
@@ -408,7 +425,8 @@ const (
 // coroutines that it starts by Go, and whoever finds no room for one hears
 // so.
 func serveWithinLimits() {
-	testenv.MustOK(netco.Start(netco.Options{Processors: 2, MaxCoroutines: 9, BufferMemory: 16 << 10, BufferSize: 16 << 10, OnPanic: netco.KeepServing}))
+	testenv.MustOK(netco.Start(netco.Options{Processors: 2, MaxCoroutines: 9,
+		BufferMemory: 16 << 10, BufferSize: 16 << 10, OnPanic: netco.KeepServing}))
 	served := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
 	started := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
 	fillFDs(64, 12)
@@ -451,7 +469,8 @@ func serveWithinLimits() {
 	if err := netco.Shutdown(ctx); err != nil {
 		testenv.Fatal("Shutdown:", err)
 	}
-	fmt.Printf("pauses %d refused %d away %d waits %d files %d open %d\n", socket.AcceptPauses(), s.Refused(), turnedAway.Load(), waits, files, socket.OpenCount())
+	fmt.Printf("pauses %d refused %d away %d waits %d files %d open %d\n", socket.AcceptPauses(),
+		s.Refused(), turnedAway.Load(), waits, files, socket.OpenCount())
 }
 
 // bufferWaits is how often a caller has waited for a buffer.
@@ -549,9 +568,12 @@ func TestAllLimits(t *testing.T) {
 		t.Fatalf("%v\n%s%s", err, &out, problems.String())
 	}
 	var pauses, refused, refusals, waits, files, open int
-	fmt.Sscanf(out.String(), "pauses %d refused %d away %d waits %d files %d open %d", &pauses, &refused, &refusals, &waits, &files, &open)
-	t.Logf("%d answers, %d turned away; %s", echoed.Load(), away.Load(), strings.TrimSpace(out.String()))
-	if pauses == 0 || refused == 0 || waits == 0 || files == 0 || refused != refusals || refusals != int(away.Load()) {
+	fmt.Sscanf(out.String(), "pauses %d refused %d away %d waits %d files %d open %d", &pauses,
+		&refused, &refusals, &waits, &files, &open)
+	t.Logf("%d answers, %d turned away; %s", echoed.Load(), away.Load(),
+		strings.TrimSpace(out.String()))
+	if pauses == 0 || refused == 0 || waits == 0 || files == 0 || refused != refusals ||
+		refusals != int(away.Load()) {
 		t.Errorf("not every limit was met, or counted: %s", &out)
 	}
 	if open != 1 { // the second listener

@@ -57,7 +57,9 @@ func (lc *ListenConfig) Listen(ctx context.Context, network, address string) (ne
 	n, err := parseNetwork(network)
 	if err == nil && n.isUnix() && n != unixgram {
 		// It makes a file.
-		return openElsewhere(func() (net.Listener, error) { return lc.borrowListener(ctx, n, address) })
+		return openElsewhere(func() (net.Listener, error) {
+			return lc.borrowListener(ctx, n, address)
+		})
 	}
 	var at net.Addr
 	if err == nil {
@@ -78,7 +80,8 @@ func localAddr(ctx context.Context, n network, address string) (net.Addr, error)
 	if n.isUnix() {
 		return net.ResolveUnixAddr(n.String(), address)
 	}
-	addrs, err := DefaultResolver.internetAddrs(only(ctx), context.WithoutCancel(ctx), n.String(), address)
+	addrs, err := DefaultResolver.internetAddrs(only(ctx), context.WithoutCancel(ctx), n.String(),
+		address)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +91,8 @@ func localAddr(ctx context.Context, n network, address string) (net.Addr, error)
 // borrowListener lets package net make the listening socket, so that dual
 // stack, backlog and errors are net's, and takes its fd over. That happens once
 // in a daemon's life. There is no name in the address.
-func (lc *ListenConfig) borrowListener(ctx context.Context, n network, address string) (net.Listener, error) {
+func (lc *ListenConfig) borrowListener(ctx context.Context, n network,
+	address string) (net.Listener, error) {
 	theirs := net.ListenConfig{Control: lc.Control}
 	theirs.SetMultipathTCP(false) // which is not the default
 	nl, err := theirs.Listen(ctx, n.String(), address)
@@ -140,7 +144,8 @@ func borrow(c syscall.Conn) (fd int, err error) {
 // tcp4 or tcp6.
 func ListenReusePort(network, address string, n int) ([]*TCPListener, error) {
 	if n < 1 {
-		return nil, &net.OpError{Op: "listen", Net: network, Err: os.NewSyscallError("reuseport", unix.EINVAL)}
+		return nil, &net.OpError{Op: "listen", Net: network, Err: os.NewSyscallError("reuseport",
+			unix.EINVAL)}
 	}
 	if parsed, err := parseNetwork(network); err == nil && !parsed.isTCP() {
 		return nil, &net.OpError{Op: "listen", Net: network, Err: net.UnknownNetworkError(network)}
@@ -165,7 +170,8 @@ func ListenReusePort(network, address string, n int) ([]*TCPListener, error) {
 func reusePort(_, _ string, c syscall.RawConn) error {
 	var err error
 	if cerr := c.Control(func(fd uintptr) {
-		err = os.NewSyscallError("setsockopt", unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1))
+		err = os.NewSyscallError("setsockopt", unix.SetsockoptInt(int(fd), unix.SOL_SOCKET,
+			unix.SO_REUSEPORT, 1))
 	}); cerr != nil {
 		return cerr
 	}
@@ -177,7 +183,8 @@ func reusePort(_, _ string, c syscall.RawConn) error {
 func ListenTCP(network string, laddr *net.TCPAddr) (*TCPListener, error) {
 	n, err := parseNetwork(network)
 	if err != nil || !n.isTCP() {
-		return nil, &net.OpError{Op: "listen", Net: network, Addr: opAddr(laddr), Err: net.UnknownNetworkError(network)}
+		return nil, &net.OpError{Op: "listen", Net: network, Addr: opAddr(laddr),
+			Err: net.UnknownNetworkError(network)}
 	}
 	switch {
 	case laddr == nil:

@@ -28,22 +28,28 @@ import (
 func TestListenNetworks(t *testing.T) {
 	t.Cleanup(blocking.Default().CloseIdle) // it made listeners that have files
 	start(t, 2)
-	s := serveNames(t, map[string][]record{"here.test.": addresses("127.0.0.1"), "elsewhere.test.": addresses("192.0.2.77"), "six.test.": addresses("2001:db8::6")})
+	s := serveNames(t, map[string][]record{"here.test.": addresses("127.0.0.1"),
+		"elsewhere.test.": addresses("192.0.2.77"), "six.test.": addresses("2001:db8::6")})
 	before := net.DefaultResolver
 	net.DefaultResolver = s.net()
 	defer func() { net.DefaultResolver = before }()
 	dir := t.TempDir()
 	everywhere(t, func(p testrun.Place) {
-		for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix", "unixpacket", "bogus", ""} {
-			for _, address := range []string{"127.0.0.1:0", "", ":", ":0", "[::1]:0", "[::]:0", "0.0.0.0:0", "192.0.2.77:0", "here.test.:0", "elsewhere.test.:0", "six.test.:0", "none.test.:0",
-				"127.0.0.1", "127.0.0.1:nosuchservice", "[::ffff:127.0.0.1]:0", filepath.Join(dir, "a", "b"), "[fe80::1%nosuch]:0"} {
+		for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix",
+			"unixpacket", "bogus", ""} {
+			for _, address := range []string{"127.0.0.1:0", "", ":", ":0", "[::1]:0", "[::]:0",
+				"0.0.0.0:0", "192.0.2.77:0", "here.test.:0", "elsewhere.test.:0", "six.test.:0",
+				"none.test.:0",
+				"127.0.0.1", "127.0.0.1:nosuchservice", "[::ffff:127.0.0.1]:0",
+				filepath.Join(dir, "a", "b"), "[fe80::1%nosuch]:0"} {
 				if strings.HasPrefix(network, "unix") && (address == "" || address[0] != '/') {
 					continue // would make a socket
 				}
 				l, err := socket.Listen(network, address)
 				n, want := net.Listen(network, address)
 				same(t, fmt.Sprintf("%s: Listen(%q, %q)", p.Name, network, address), err, want)
-				if l != nil && n != nil && (l.Addr().(*net.TCPAddr).IP.String() != n.Addr().(*net.TCPAddr).IP.String()) {
+				if l != nil && n != nil &&
+					(l.Addr().(*net.TCPAddr).IP.String() != n.Addr().(*net.TCPAddr).IP.String()) {
 					t.Errorf("Listen(%q, %q): %v, want %v", network, address, l.Addr(), n.Addr())
 				}
 				if l != nil {
@@ -61,12 +67,15 @@ func TestListenNetworks(t *testing.T) {
 func TestListenTCPErrors(t *testing.T) {
 	start(t, 1)
 	for _, network := range []string{"tcp", "tcp4", "tcp6", "udp", "unix", "bogus"} {
-		for _, at := range []*net.TCPAddr{nil, {}, {IP: net.IPv4(127, 0, 0, 1)}, {IP: net.IPv6loopback}, {IP: net.IPv4zero}, {IP: net.IPv6zero},
-			{IP: net.IPv4(192, 0, 2, 77)}, {Port: 70000}, {IP: net.IP{1, 2, 3}}, {IP: net.IP{1, 2, 3, 4, 5}}} {
+		for _, at := range []*net.TCPAddr{nil, {}, {IP: net.IPv4(127, 0, 0, 1)},
+			{IP: net.IPv6loopback}, {IP: net.IPv4zero}, {IP: net.IPv6zero},
+			{IP: net.IPv4(192, 0, 2, 77)}, {Port: 70000}, {IP: net.IP{1, 2, 3}},
+			{IP: net.IP{1, 2, 3, 4, 5}}} {
 			l, err := socket.ListenTCP(network, at)
 			n, want := net.ListenTCP(network, at)
 			same(t, fmt.Sprintf("ListenTCP(%q, %v)", network, at), err, want)
-			if l != nil && n != nil && l.Addr().(*net.TCPAddr).IP.String() != n.Addr().(*net.TCPAddr).IP.String() {
+			if l != nil && n != nil &&
+				l.Addr().(*net.TCPAddr).IP.String() != n.Addr().(*net.TCPAddr).IP.String() {
 				t.Errorf("ListenTCP(%q, %v): %v, want %v", network, at, l.Addr(), n.Addr())
 			}
 			if l != nil {
@@ -118,7 +127,8 @@ func TestListenControl(t *testing.T) {
 			seen = append(seen, network, address)
 			return c.Control(func(uintptr) {})
 		}
-		l, err := (&socket.ListenConfig{Control: control}).Listen(context.Background(), "tcp", address)
+		l, err := (&socket.ListenConfig{Control: control}).Listen(context.Background(), "tcp",
+			address)
 		if err != nil {
 			t.Error(err)
 			continue
@@ -138,8 +148,11 @@ func TestListenControl(t *testing.T) {
 			t.Errorf("%s: %q, want %q", address, got, seen)
 		}
 	}
-	refuse := func(string, string, syscall.RawConn) error { return errors.New("refused by control") }
-	_, err := (&socket.ListenConfig{Control: refuse}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	refuse := func(string, string, syscall.RawConn) error {
+		return errors.New("refused by control")
+	}
+	_, err := (&socket.ListenConfig{Control: refuse}).Listen(context.Background(), "tcp",
+		"127.0.0.1:0")
 	lc := net.ListenConfig{Control: refuse}
 	lc.SetMultipathTCP(false)
 	_, want := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
@@ -151,7 +164,8 @@ func TestListenKeepAlive(t *testing.T) {
 	start(t, 1)
 	for _, lc := range []net.ListenConfig{
 		{}, {KeepAlive: -1}, {KeepAlive: 7 * time.Second},
-		{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second, Interval: 4 * time.Second, Count: 5}},
+		{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second,
+			Interval: 4 * time.Second, Count: 5}},
 		{KeepAliveConfig: net.KeepAliveConfig{Idle: 3 * time.Second}},
 	} {
 		lc.SetMultipathTCP(false)
@@ -173,8 +187,10 @@ func acceptedOptions(t *testing.T, l net.Listener) (values [5]int) {
 	c := testenv.Closing(t, testenv.Must(l.Accept()))
 	raw := testenv.Must(c.(syscall.Conn).SyscallConn())
 	raw.Control(func(fd uintptr) {
-		for i, o := range [...][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE},
-			{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL}, {unix.IPPROTO_TCP, unix.TCP_KEEPCNT}} {
+		for i, o := range [...][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY},
+			{unix.SOL_SOCKET, unix.SO_KEEPALIVE},
+			{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL},
+			{unix.IPPROTO_TCP, unix.TCP_KEEPCNT}} {
 			values[i], _ = unix.GetsockoptInt(int(fd), o[0], o[1])
 		}
 	})
@@ -237,7 +253,8 @@ func TestListenReusePort(t *testing.T) {
 func TestListenReusePortErrors(t *testing.T) {
 	start(t, 1)
 	for _, n := range []int{0, -1} {
-		if l, err := socket.ListenReusePort("tcp", "127.0.0.1:0", n); l != nil || !errors.Is(err, unix.EINVAL) {
+		if l, err := socket.ListenReusePort("tcp", "127.0.0.1:0", n); l != nil ||
+			!errors.Is(err, unix.EINVAL) {
 			t.Errorf("%d listeners: %v, %v", n, l, err)
 		}
 	}
@@ -245,7 +262,8 @@ func TestListenReusePortErrors(t *testing.T) {
 		t.Errorf("network udp: %v, %v", l, err)
 	}
 	plain := listen(t) // without the option, so that others cannot join
-	if l, err := socket.ListenReusePort("tcp", plain.Addr().String(), 2); l != nil || !errors.Is(err, unix.EADDRINUSE) {
+	if l, err := socket.ListenReusePort("tcp", plain.Addr().String(), 2); l != nil ||
+		!errors.Is(err, unix.EADDRINUSE) {
 		t.Errorf("a port in use: %v, %v", l, err)
 	}
 }

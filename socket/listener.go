@@ -176,7 +176,8 @@ const (
 func (l *listener) backOff(errno syscall.Errno) time.Duration {
 	if pause := min(max(2*l.backoff, minBackoff), maxBackoff); pause != l.backoff {
 		l.backoff = pause
-		processor.CurrentLogger().Warn("accepting pauses", zap.Stringer("listener", l.Addr()), zap.Error(errno), zap.Duration("pause", pause))
+		processor.CurrentLogger().Warn("accepting pauses", zap.Stringer("listener", l.Addr()),
+			zap.Error(errno), zap.Duration("pause", pause))
 	}
 	return l.backoff
 }

@@ -18,11 +18,14 @@ func ListenPacket(network, address string) (net.PacketConn, error) {
 
 // ListenPacket is the function ListenPacket with these settings. ctx ends a
 // look-up; it does not end the socket.
-func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address string) (net.PacketConn, error) {
+func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address string) (net.PacketConn,
+	error) {
 	n, err := parseNetwork(network)
 	if n == unixgram {
 		// It makes a file.
-		return openElsewhere(func() (net.PacketConn, error) { return lc.borrowUnixgram(ctx, address) })
+		return openElsewhere(func() (net.PacketConn, error) {
+			return lc.borrowUnixgram(ctx, address)
+		})
 	}
 	var at net.Addr
 	if err == nil {
@@ -39,7 +42,8 @@ func (lc *ListenConfig) ListenPacket(ctx context.Context, network, address strin
 
 // borrowPacket lets package net make the socket, for the reasons borrowListener
 // has. There is no name in the address.
-func (lc *ListenConfig) borrowPacket(ctx context.Context, n network, address string) (net.PacketConn, error) {
+func (lc *ListenConfig) borrowPacket(ctx context.Context, n network,
+	address string) (net.PacketConn, error) {
 	theirs := net.ListenConfig{Control: lc.Control}
 	c, err := theirs.ListenPacket(ctx, n.String(), address)
 	if err != nil {
@@ -94,7 +98,8 @@ func ListenMulticastUDP(network string, ifi *net.Interface, group *net.UDPAddr) 
 // all get the port that the first was given. The network is udp, udp4 or udp6.
 func ListenUDPReusePort(network, address string, n int) ([]*UDPConn, error) {
 	if n < 1 {
-		return nil, &net.OpError{Op: "listen", Net: network, Err: os.NewSyscallError("reuseport", unix.EINVAL)}
+		return nil, &net.OpError{Op: "listen", Net: network, Err: os.NewSyscallError("reuseport",
+			unix.EINVAL)}
 	}
 	if parsed, err := parseNetwork(network); err == nil && !parsed.isUDP() {
 		return nil, &net.OpError{Op: "listen", Net: network, Err: net.UnknownNetworkError(network)}

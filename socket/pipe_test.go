@@ -119,8 +119,12 @@ var pipeOps = []struct {
 	do     func(net.Conn) (int, error)
 	set    func(net.Conn, time.Time) error
 }{
-	{"read", coroutine.ReasonRead, func(c net.Conn) (int, error) { return c.Read(make([]byte, 10)) }, net.Conn.SetReadDeadline},
-	{"write", coroutine.ReasonWrite, func(c net.Conn) (int, error) { return c.Write(make([]byte, 10)) }, net.Conn.SetWriteDeadline},
+	{"read", coroutine.ReasonRead, func(c net.Conn) (int, error) {
+		return c.Read(make([]byte, 10))
+	}, net.Conn.SetReadDeadline},
+	{"write", coroutine.ReasonWrite, func(c net.Conn) (int, error) {
+		return c.Write(make([]byte, 10))
+	}, net.Conn.SetWriteDeadline},
 }
 
 func eachPipeOp(t *testing.T, body func(t *testing.T, p testrun.Place, a, b net.Conn, i int)) {
@@ -135,7 +139,8 @@ func eachPipeOp(t *testing.T, body func(t *testing.T, p testrun.Place, a, b net.
 func pipeTimeout(t *testing.T, op string, err error) {
 	t.Helper()
 	var e *net.OpError
-	if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &e) || e.Op != op || e.Net != "pipe" || !e.Timeout() {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &e) || e.Op != op ||
+		e.Net != "pipe" || !e.Timeout() {
 		t.Errorf("%s: %v", op, err)
 	}
 }

@@ -240,7 +240,8 @@ func (w *pollWait) merge() map[int32]uint32 {
 // pollEvents returns what to ask epoll for. Its events have poll's numbers; its
 // other flags lie beyond them, or poll ignores them.
 func pollEvents(f *PollFd) uint32 {
-	const known = unix.POLLIN | unix.POLLPRI | unix.POLLOUT | unix.EPOLLRDNORM | unix.EPOLLRDBAND | unix.EPOLLWRNORM | unix.EPOLLWRBAND |
+	const known = unix.POLLIN | unix.POLLPRI | unix.POLLOUT | unix.EPOLLRDNORM | unix.EPOLLRDBAND |
+		unix.EPOLLWRNORM | unix.EPOLLWRBAND |
 		unix.EPOLLMSG | unix.EPOLLRDHUP
 	return uint32(f.Events) & known
 }

@@ -90,7 +90,8 @@ var kinds = []struct {
 		return open
 	}},
 	{"socketpair", func(t *testing.T, random *rand.Rand) []int {
-		p := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
+		p := testenv.Must(unix.Socketpair(unix.AF_UNIX,
+			unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
 		closeAll(t, p[0], p[1])
 		switch random.IntN(4) {
 		case 0:
@@ -117,7 +118,8 @@ var kinds = []struct {
 		return []int{fd}
 	}},
 	{"timerfd", func(t *testing.T, random *rand.Rand) []int {
-		fd := testenv.Must(unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK))
+		fd := testenv.Must(unix.TimerfdCreate(unix.CLOCK_MONOTONIC,
+			unix.TFD_CLOEXEC|unix.TFD_NONBLOCK))
 		closeAll(t, fd)
 		if random.IntN(2) == 0 {
 			unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Value: unix.Timespec{Nsec: 1}}, nil)
@@ -144,7 +146,8 @@ var kinds = []struct {
 	{"epoll", func(t *testing.T, random *rand.Rand) []int {
 		ep := testenv.Must(unix.EpollCreate1(unix.EPOLL_CLOEXEC))
 		closeAll(t, ep)
-		unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, eventfd(t, uint(random.IntN(2))), &unix.EpollEvent{Events: unix.EPOLLIN})
+		unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, eventfd(t, uint(random.IntN(2))),
+			&unix.EpollEvent{Events: unix.EPOLLIN})
 		return []int{ep}
 	}},
 	{"signalfd, inotify, pidfd", func(t *testing.T, random *rand.Rand) []int {
@@ -180,7 +183,8 @@ func TestPollAgainstKernel(t *testing.T) {
 			world = append(world, k.make(t, random)...)
 		}
 	}
-	events := []int16{0, unix.POLLIN, unix.POLLOUT, unix.POLLPRI, unix.POLLRDHUP, unix.POLLIN | unix.POLLOUT, unix.POLLNVAL, -1,
+	events := []int16{0, unix.POLLIN, unix.POLLOUT, unix.POLLPRI, unix.POLLRDHUP,
+		unix.POLLIN | unix.POLLOUT, unix.POLLNVAL, -1,
 		unix.EPOLLRDNORM, unix.EPOLLWRNORM}
 	for _, p := range testrun.Places {
 		p.Do(t, func() {
@@ -202,11 +206,13 @@ func TestPollAgainstKernel(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				timeout := []time.Duration{0, time.Microsecond, time.Millisecond, -1, time.Hour}[random.IntN(5)]
+				timeout := []time.Duration{0, time.Microsecond, time.Millisecond, -1,
+					time.Hour}[random.IntN(5)]
 				if wantN == 0 && (timeout < 0 || timeout > time.Second) {
 					timeout = 2 * time.Millisecond
 				}
-				if n, err := socket.Poll(got, timeout); n != wantN || err != nil || !slices.Equal(got, want) {
+				if n, err := socket.Poll(got, timeout); n != wantN || err != nil ||
+					!slices.Equal(got, want) {
 					t.Errorf("%s, %d: %d, %v\n%v, want %d\n%v", p.Name, i, n, err, got, wantN, want)
 					return
 				}
@@ -289,7 +295,8 @@ var pollWakesCases = []struct {
 		unix.Listen(fd, 1)
 		sa, _ := unix.Getsockname(fd)
 		return fd, unix.POLLIN, func() {
-			if c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", sa.(*unix.SockaddrInet4).Port)); err == nil {
+			if c, err := net.Dial("tcp",
+				fmt.Sprintf("127.0.0.1:%d", sa.(*unix.SockaddrInet4).Port)); err == nil {
 				t.Cleanup(func() { c.Close() })
 			}
 		}
@@ -311,7 +318,8 @@ func TestPollWakes(t *testing.T) {
 				set[3].Events = 0 // an fd that epoll refuses, and that is never ready for nothing
 				k := p.Go(func() {
 					n, err := socket.Poll(set, -1)
-					if n != 1 || err != nil || set[1].Revents != c.want || set[0].Revents != 0 || set[2].Revents != 0 || set[3].Revents != 0 {
+					if n != 1 || err != nil || set[1].Revents != c.want || set[0].Revents != 0 ||
+						set[2].Revents != 0 || set[3].Revents != 0 {
 						t.Errorf("%d, %v, %v", n, err, set)
 					}
 				})
@@ -336,7 +344,8 @@ func pty(t testing.TB) (master, slave int) {
 	if err != nil {
 		t.Skip("no terminals here:", err)
 	}
-	slave, err = unix.Open(fmt.Sprintf("/dev/pts/%d", n), unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
+	slave, err = unix.Open(fmt.Sprintf("/dev/pts/%d", n), unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOCTTY,
+		0)
 	if err != nil {
 		t.Skip("no terminals here:", err)
 	}
@@ -367,7 +376,8 @@ func TestPollTimeout(t *testing.T) {
 func TestPollSameFd(t *testing.T) {
 	start(t, 2)
 	testrun.Each(t, func(t *testing.T, p testrun.Place) {
-		fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
+		fds := testenv.Must(unix.Socketpair(unix.AF_UNIX,
+			unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
 		closeAll(t, fds[0], fds[1])
 		for n := 1; n > 0; n, _ = unix.Write(fds[0], make([]byte, 64<<10)) {
 		}
@@ -377,7 +387,9 @@ func TestPollSameFd(t *testing.T) {
 			want []int16
 		}{
 			{func() { unix.Write(fds[1], []byte("x")) }, []int16{0, unix.POLLIN, unix.POLLIN, 0}},
-			{func() { unix.Read(fds[1], make([]byte, 4<<20)) }, []int16{unix.POLLOUT, 0, unix.POLLOUT, 0}},
+			{func() {
+				unix.Read(fds[1], make([]byte, 4<<20))
+			}, []int16{unix.POLLOUT, 0, unix.POLLOUT, 0}},
 		} {
 			if happen.want[0] != 0 {
 				unix.Read(fds[0], make([]byte, 1))
@@ -490,7 +502,9 @@ func TestPollHammer(t *testing.T) {
 	for i := range tokens {
 		unix.Write(ws[i%len(ws)], []byte("x"))
 		if i%64 == 0 {
-			testenv.Until(t, "the tokens to be taken", func() bool { return taken.Load() == int64(i+1) })
+			testenv.Until(t, "the tokens to be taken", func() bool {
+				return taken.Load() == int64(i+1)
+			})
 		}
 	}
 	testenv.Until(t, "the last tokens to be taken", func() bool { return taken.Load() == tokens })
@@ -547,7 +561,9 @@ func TestPollCrowd(t *testing.T) {
 	}
 	resting := 0
 	for _, k := range tasks {
-		testenv.Until(t, "all to wait", func() bool { return k.Parked(coroutine.ReasonRead) || k.Parked(coroutine.ReasonSleep) })
+		testenv.Until(t, "all to wait", func() bool {
+			return k.Parked(coroutine.ReasonRead) || k.Parked(coroutine.ReasonSleep)
+		})
 		if k.Parked(coroutine.ReasonSleep) {
 			resting++
 		}
@@ -567,7 +583,8 @@ func TestPollTooDeep(t *testing.T) {
 		for range 4 {
 			ep := testenv.Must(unix.EpollCreate1(unix.EPOLL_CLOEXEC))
 			closeAll(t, ep)
-			testenv.OK(t, unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, at, &unix.EpollEvent{Events: unix.EPOLLIN}))
+			testenv.OK(t, unix.EpollCtl(ep, unix.EPOLL_CTL_ADD, at,
+				&unix.EpollEvent{Events: unix.EPOLLIN}))
 			at = ep
 		}
 		k := p.Go(func() {
@@ -679,7 +696,8 @@ func TestPollContext(t *testing.T) {
 				t.Errorf("ready: %d, %v", n, err)
 			}
 			drain(fd)
-			if n, err := socket.PollContext(late, in(fd)); n != 0 || err != context.DeadlineExceeded {
+			if n, err := socket.PollContext(late, in(fd)); n != 0 ||
+				err != context.DeadlineExceeded {
 				t.Errorf("deadline: %d, %v", n, err)
 			}
 		})
@@ -748,10 +766,12 @@ func TestPollShutdown(t *testing.T) {
 				if refused {
 					reason = coroutine.ReasonSleep
 					defer (&script{every: map[sysx.Op]syscall.Errno{sysx.EpollCreate: unix.EMFILE},
-						first: map[sysx.Op][]syscall.Errno{sysx.EpollCreate: repeat(10000, unix.EMFILE)}}).install(t)()
+						first: errnos{sysx.EpollCreate: repeat(10000,
+							unix.EMFILE)}}).install(t)()
 				}
 				poll := func() {
-					if n, err := socket.Poll(in(fd, fd), -1); n != 0 || !errors.Is(err, netco.ErrShutdown) {
+					if n, err := socket.Poll(in(fd, fd), -1); n != 0 ||
+						!errors.Is(err, netco.ErrShutdown) {
 						t.Errorf("%d, %v, want ErrShutdown", n, err)
 					}
 				}
@@ -770,7 +790,9 @@ func TestPollShutdown(t *testing.T) {
 				k.Wait(t)
 				// Go's poller may be new. What the end by force did not wait
 				// for is closed a little later.
-				testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before+2 })
+				testenv.Until(t, "the fds to be closed", func() bool {
+					return countFDs(t) <= before+2
+				})
 			})
 		}
 	}
@@ -835,26 +857,31 @@ func TestPollFaults(t *testing.T) {
 				s.called[sysx.EpollCreate].Store(0)
 				s.called[sysx.EpollCtl].Store(0)
 				k = p.Go(func() {
-					if n, err := socket.PollContext(ctx, in(a, b)); n != 0 || err != context.Canceled {
+					if n, err := socket.PollContext(ctx, in(a, b)); n != 0 ||
+						err != context.Canceled {
 						t.Errorf("%d, %v", n, err)
 					}
 				})
 				cancel()
 				k.Wait(t)
 				remove()
-				testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before })
+				testenv.Until(t, "the fds to be closed", func() bool {
+					return countFDs(t) <= before
+				})
 			})
 		}
 	}
 	t.Run("poll fails", func(t *testing.T) {
 		start(t, 1)
-		defer (&script{first: map[sysx.Op][]syscall.Errno{sysx.PollFDs: {unix.ENOMEM, 0, unix.EINVAL}}}).install(t)()
+		defer (&script{first: errnos{sysx.PollFDs: {unix.ENOMEM, 0,
+			unix.EINVAL}}}).install(t)()
 		fd := eventfd(t, 0)
 		testrun.First.Do(t, func() {
 			for _, want := range []syscall.Errno{unix.ENOMEM, unix.EINVAL} {
 				n, err := socket.Poll(in(fd), time.Millisecond)
 				var call *os.SyscallError
-				if n != 0 || !errors.Is(err, want) || !errors.As(err, &call) || call.Syscall != "poll" {
+				if n != 0 || !errors.Is(err, want) || !errors.As(err, &call) ||
+					call.Syscall != "poll" {
 					t.Errorf("%d, %v, want %v", n, err, want)
 				}
 			}
@@ -899,7 +926,9 @@ func TestPollNoAllocation(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, func() { socket.Poll(set, -1) }); n != 0 {
 			t.Errorf("ready: %v allocations", n)
 		}
-		if n := testing.AllocsPerRun(100, func() { socket.Poll(set[1:], time.Microsecond) }); n > 1 {
+		if n := testing.AllocsPerRun(100, func() {
+			socket.Poll(set[1:], time.Microsecond)
+		}); n > 1 {
 			t.Errorf("waiting: %v allocations", n)
 		}
 	})

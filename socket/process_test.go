@@ -88,7 +88,8 @@ func TestStartWithoutFDs(t *testing.T) {
 		results[out]++
 	}
 	if len(results) != 2 && !t.Failed() {
-		t.Errorf("with 0 to 11 fds to spare the outcomes are %v, want some successes and some refusals", results)
+		t.Errorf("with 0 to 11 fds to spare the outcomes are %v, want some successes and some "+
+			"refusals", results)
 	}
 }
 
@@ -209,7 +210,8 @@ func exhaust(t *testing.T, address string) {
 	spent, took := ask(conns[0])-tries, time.Since(began)
 	// a pause is 100 ms in the end
 	if most := 200 + uint64(took/(50*time.Millisecond)); spent > most {
-		t.Errorf("%d tries to accept during 2000 requests, in %v, of a server that has no fd", spent, took)
+		t.Errorf("%d tries to accept during 2000 requests, in %v, of a server that has no fd",
+			spent, took)
 	}
 	late.SetReadDeadline(time.Unix(1, 0)) // so that a read does not wait
 	raw, _ := late.(*net.TCPConn).SyscallConn()
@@ -265,7 +267,8 @@ func serveWithFewFDs() {
 						return
 					}
 					n := tries.Load()
-					answer := [8]byte{byte(n >> 56), byte(n >> 48), byte(n >> 40), byte(n >> 32), byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
+					answer := [8]byte{byte(n >> 56), byte(n >> 48), byte(n >> 40), byte(n >> 32),
+						byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}
 					if _, err := c.Write(answer[:]); err != nil {
 						return
 					}
@@ -316,7 +319,8 @@ func TestPermissionDenied(t *testing.T) {
 func withoutPermission() {
 	const unprivileged = 65534
 	if os.Geteuid() == 0 {
-		for _, err := range []error{syscall.Setgroups(nil), syscall.Setgid(unprivileged), syscall.Setuid(unprivileged)} {
+		for _, err := range []error{syscall.Setgroups(nil), syscall.Setgid(unprivileged),
+			syscall.Setuid(unprivileged)} {
 			if err != nil { // as in a container that has no other users
 				fmt.Print("still root: ", err)
 				return
@@ -466,7 +470,8 @@ func TestIdle(t *testing.T) {
 			continue
 		}
 		if time.Now().After(end) {
-			t.Errorf("the server is never idle for %v, by thread:\nbefore %v\nafter  %v", idleTime, before, now)
+			t.Errorf("the server is never idle for %v, by thread:\nbefore %v\nafter  %v", idleTime,
+				before, now)
 			return
 		}
 		before, since = now, time.Now()
@@ -503,14 +508,16 @@ func activity(t *testing.T, pid int) map[string]string {
 		sched, _ := os.ReadFile(dir + "/schedstat")
 		var switches []string
 		for line := range strings.Lines(string(status)) {
-			if name, n, ok := strings.Cut(line, ":"); ok && strings.HasSuffix(name, "ctxt_switches") {
+			if name, n, ok := strings.Cut(line, ":"); ok &&
+				strings.HasSuffix(name, "ctxt_switches") {
 				switches = append(switches, strings.TrimSpace(n))
 			}
 		}
 		if len(switches) != 2 {
 			t.Skip("this kernel does not count context switches")
 		}
-		found[filepath.Base(dir)] = strings.Join(switches, "+") + " switches, " + strings.TrimSpace(string(sched)) + " ns"
+		found[filepath.Base(dir)] = strings.Join(switches, "+") + " switches, " +
+			strings.TrimSpace(string(sched)) + " ns"
 	}
 	return found
 }

@@ -157,7 +157,8 @@ func (s *socket) connectLocked(to unix.Sockaddr) error {
 	}
 	err := sysx.StartConnect(s.fd, to)
 	for err == unix.EINPROGRESS || err == unix.EALREADY || err == unix.EINTR {
-		if v, werr := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonConnect, 0); v != processor.Ready || werr != nil {
+		if v, werr := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonConnect,
+			0); v != processor.Ready || werr != nil {
 			return waitError(v, werr)
 		}
 		s.pd.Clear(processor.Write)
@@ -194,7 +195,8 @@ func (x *Socket) Write(p []byte) (int, error) {
 // the socket has a peer or package unix does not know the family. With
 // MSG_DONTWAIT among flags it does not wait, and the error is EAGAIN. 0 bytes
 // are no error, also at the end. Received fds are closed on exec. Parks.
-func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr, err error) {
+func (x *Socket) Recvmsg(p, oob []byte, flags int) (n, oobn, got int, from unix.Sockaddr,
+	err error) {
 	var failed syscall.Errno
 	const special = unix.MSG_DONTWAIT | unix.MSG_ERRQUEUE | unix.MSG_OOB | unix.MSG_PEEK
 	if flags&special == 0 {
@@ -251,7 +253,9 @@ func (x *Socket) WaitReadable() error { return rawError("read", x.s.waitReadable
 
 // SetsockoptInt sets an option.
 func (x *Socket) SetsockoptInt(level, name, value int) error {
-	return x.call("set", "setsockopt", func(fd int) error { return unix.SetsockoptInt(fd, level, name, value) })
+	return x.call("set", "setsockopt", func(fd int) error {
+		return unix.SetsockoptInt(fd, level, name, value)
+	})
 }
 
 // GetsockoptInt returns an option.

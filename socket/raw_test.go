@@ -59,7 +59,8 @@ func TestSocketTCP(t *testing.T) {
 		c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
 		p.Do(t, func() {
 			testenv.NoError(t, c.Connect(at))
-			if peer, err := c.Getpeername(); err != nil || peer.(*unix.SockaddrInet4).Port != at.(*unix.SockaddrInet4).Port {
+			if peer, err := c.Getpeername(); err != nil ||
+				peer.(*unix.SockaddrInet4).Port != at.(*unix.SockaddrInet4).Port {
 				t.Error(peer, err)
 			}
 			if n, err := c.Write(pattern(1 << 20)); n != 1<<20 || err != nil {
@@ -73,7 +74,8 @@ func TestSocketTCP(t *testing.T) {
 			if n, err := c.Read(b); n != 0 || err != io.EOF {
 				t.Errorf("at the end: %d, %v", n, err)
 			}
-			if v, err := c.GetsockoptInt(unix.SOL_SOCKET, unix.SO_TYPE); v != unix.SOCK_STREAM || err != nil {
+			if v, err := c.GetsockoptInt(unix.SOL_SOCKET, unix.SO_TYPE); v != unix.SOCK_STREAM ||
+				err != nil {
 				t.Error(v, err)
 			}
 		})
@@ -88,7 +90,8 @@ func TestSocketNetlink(t *testing.T) {
 		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
 			s, err := socket.NewSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE)
-			if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
+			if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EPERM) ||
+				errors.Is(err, unix.EACCES) {
 				t.Skip("no netlink here: ", err)
 			} else if err != nil {
 				t.Fatal(err)
@@ -125,8 +128,10 @@ func TestSocketNetlink(t *testing.T) {
 			})
 			reader.UntilParked(t, coroutine.ReasonRead)
 			request := make([]byte, 17+3) // nlmsghdr and rtgenmsg
-			request[0], request[4], request[5], request[6], request[7] = byte(len(request)), unix.RTM_GETLINK, 0, unix.NLM_F_REQUEST, unix.NLM_F_DUMP>>8
-			if n, err := s.Sendmsg(request, nil, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}, 0); n != len(request) || err != nil {
+			request[0], request[4], request[5], request[6], request[7] = byte(len(request)),
+				unix.RTM_GETLINK, 0, unix.NLM_F_REQUEST, unix.NLM_F_DUMP>>8
+			if n, err := s.Sendmsg(request, nil, &unix.SockaddrNetlink{Family: unix.AF_NETLINK},
+				0); n != len(request) || err != nil {
 				t.Error(n, err)
 			}
 			reader.Wait(t)
@@ -139,22 +144,26 @@ func TestSocketNetlink(t *testing.T) {
 // what is there already.
 func TestSocketFlags(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		a, b := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0), rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0)
+		a, b := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0), rawSocket(t, unix.AF_INET,
+			unix.SOCK_DGRAM, 0)
 		testenv.OK(t, a.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 		at := testenv.Must(a.Getsockname())
 		testenv.OK(t, b.Connect(at))
 		buf := make([]byte, 100)
 		var op *net.OpError
-		if _, _, _, _, err := a.Recvmsg(buf, nil, unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) || !errors.As(err, &op) || op.Op != "read" {
+		if _, _, _, _, err := a.Recvmsg(buf, nil, unix.MSG_DONTWAIT); !errors.Is(err,
+			unix.EAGAIN) || !errors.As(err, &op) || op.Op != "read" {
 			t.Errorf("MSG_DONTWAIT: %v", err)
 		}
 		reader := p.Go(func() {
 			a.SetReadDeadline(time.Now().Add(limit))
 			testenv.NoError(t, a.WaitReadable())
-			if _, _, _, _, err := a.Recvmsg(buf, nil, unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) {
+			if _, _, _, _, err := a.Recvmsg(buf, nil,
+				unix.MSG_ERRQUEUE|unix.MSG_DONTWAIT); !errors.Is(err, unix.EAGAIN) {
 				t.Errorf("MSG_ERRQUEUE: %v", err)
 			}
-			if n, _, _, from, err := a.Recvmsg(buf, nil, unix.MSG_PEEK); string(buf[:n]) != "one" || from == nil || err != nil {
+			if n, _, _, from, err := a.Recvmsg(buf, nil, unix.MSG_PEEK); string(buf[:n]) != "one" ||
+				from == nil || err != nil {
 				t.Errorf("MSG_PEEK: %q, %v, %v", buf[:n], from, err)
 			}
 			for _, want := range []string{"one", "", "two"} {
@@ -162,7 +171,8 @@ func TestSocketFlags(t *testing.T) {
 					t.Errorf("Read: %q, %v, want %q", buf[:n], err, want)
 				}
 			}
-			if _, _, got, _, err := a.Recvmsg(buf[:1], nil, 0); got&unix.MSG_TRUNC == 0 || err != nil {
+			if _, _, got, _, err := a.Recvmsg(buf[:1], nil, 0); got&unix.MSG_TRUNC == 0 ||
+				err != nil {
 				t.Errorf("a short buffer: flags %#x, %v", got, err)
 			}
 		})
@@ -186,8 +196,9 @@ func TestSocketErrors(t *testing.T) {
 	mute, _ := testenv.Deaf(t)
 	fmt.Sscanf(mute, "127.0.0.1:%d", &deafPort)
 	before := testenv.Files()
-	remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Socket: {unix.EMFILE}}}).install(t)
-	if _, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0); err == nil || err.Error() != "socket socket: socket: too many open files" {
+	remove := (&script{first: errnos{sysx.Socket: {unix.EMFILE}}}).install(t)
+	if _, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0); err == nil ||
+		err.Error() != "socket socket: socket: too many open files" {
 		t.Errorf("NewSocket without fds: %v", err)
 	}
 	remove()
@@ -213,8 +224,11 @@ func TestSocketErrors(t *testing.T) {
 		x := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0)
 		testenv.OK(t, x.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 		calls := map[string]func() error{
-			"Read":         func() error { _, err := x.Read(make([]byte, 1)); return err },
-			"Recvmsg":      func() error { _, _, _, _, err := x.Recvmsg(make([]byte, 1), nil, 0); return err },
+			"Read": func() error { _, err := x.Read(make([]byte, 1)); return err },
+			"Recvmsg": func() error {
+				_, _, _, _, err := x.Recvmsg(make([]byte, 1), nil, 0)
+				return err
+			},
 			"WaitReadable": x.WaitReadable,
 		}
 		for name, call := range calls {
@@ -237,7 +251,8 @@ func TestSocketErrors(t *testing.T) {
 		_, _, aerr := x.Accept()
 		_, werr := x.Sendmsg(nil, nil, nil, 0)
 		_, gerr := x.GetsockoptInt(0, 0)
-		for i, err := range []error{x.Close(), x.Bind(&unix.SockaddrInet4{}), x.Listen(1), x.Connect(&unix.SockaddrInet4{}), aerr, werr, gerr,
+		for i, err := range []error{x.Close(), x.Bind(&unix.SockaddrInet4{}), x.Listen(1),
+			x.Connect(&unix.SockaddrInet4{}), aerr, werr, gerr,
 			x.Shutdown(0), x.SetDeadline(time.Time{}), calls["Read"]()} {
 			if !errors.Is(err, net.ErrClosed) {
 				t.Errorf("after Close, %d: %v", i, err)
@@ -245,7 +260,8 @@ func TestSocketErrors(t *testing.T) {
 		}
 		p.Do(t, func() {
 			c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
-			if err := c.Connect(&unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); !errors.Is(err, unix.ECONNREFUSED) {
+			if err := c.Connect(&unix.SockaddrInet4{Port: port,
+				Addr: [4]byte{127, 0, 0, 1}}); !errors.Is(err, unix.ECONNREFUSED) {
 				t.Errorf("Connect to a closed port: %v", err)
 			}
 			c.Close()
@@ -253,7 +269,8 @@ func TestSocketErrors(t *testing.T) {
 	}
 	c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
 	c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
-	if err := c.Connect(&unix.SockaddrInet4{Port: deafPort, Addr: [4]byte{127, 0, 0, 1}}); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if err := c.Connect(&unix.SockaddrInet4{Port: deafPort,
+		Addr: [4]byte{127, 0, 0, 1}}); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("Connect to a deaf listener: %v", err)
 	}
 	c.Close()
@@ -358,16 +375,23 @@ func TestRawConn(t *testing.T) {
 
 				c.SetReadDeadline(time.Now().Add(time.Millisecond))
 				var op *net.OpError
-				if err := raw.Read(recv(&got)); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "raw-read" {
+				if err := raw.Read(recv(&got)); !errors.Is(err, os.ErrDeadlineExceeded) ||
+					!errors.As(err, &op) || op.Op != "raw-read" {
 					t.Errorf("Read under a deadline: %v", err)
 				}
 				c.SetReadDeadline(time.Time{})
 				calls := 0
-				if err := rawOf(t, peer).Write(func(fd uintptr) bool { calls++; return calls > 1 }); err != nil || calls != 2 {
+				if err := rawOf(t, peer).Write(func(fd uintptr) bool {
+					calls++
+					return calls > 1
+				}); err != nil || calls != 2 {
 					t.Errorf("Write: %v after %d calls", err, calls)
 				}
 				peer.SetWriteDeadline(time.Now().Add(time.Millisecond))
-				if err := rawOf(t, peer).Write(func(uintptr) bool { return false }); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "raw-write" {
+				if err := rawOf(t, peer).Write(func(uintptr) bool {
+					return false
+				}); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) ||
+					op.Op != "raw-write" {
 					t.Errorf("Write under a deadline: %v", err)
 				}
 				reader = p.Go(func() {
@@ -378,7 +402,10 @@ func TestRawConn(t *testing.T) {
 				reader.UntilParked(t, coroutine.ReasonRead)
 				c.Close()
 				reader.Wait(t)
-				if err := raw.Control(func(uintptr) { t.Error("called after Close") }); !errors.Is(err, net.ErrClosed) || !errors.As(err, &op) || op.Op != "raw-control" {
+				if err := raw.Control(func(uintptr) {
+					t.Error("called after Close")
+				}); !errors.Is(err, net.ErrClosed) || !errors.As(err, &op) ||
+					op.Op != "raw-control" {
 					t.Errorf("Control after Close: %v", err)
 				}
 			})
@@ -450,7 +477,8 @@ func TestFile(t *testing.T) {
 		if n, err := f.Read(b); string(b[:n]) != "hello" || err != nil {
 			t.Errorf("%s: %q, %v", name, b[:n], err)
 		}
-		if _, err := c.(interface{ File() (*os.File, error) }).File(); !errors.Is(err, net.ErrClosed) || !strings.HasPrefix(err.Error(), "file "+name) {
+		if _, err := c.(interface{ File() (*os.File, error) }).File(); !errors.Is(err,
+			net.ErrClosed) || !strings.HasPrefix(err.Error(), "file "+name) {
 			t.Errorf("File after Close: %v", err)
 		}
 	}
@@ -459,7 +487,8 @@ func TestFile(t *testing.T) {
 		t.Errorf("a listener's raw Read: %v", err)
 	}
 	if err := rawOf(t, l).Control(func(fd uintptr) {
-		if v, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ACCEPTCONN); v != 1 || err != nil {
+		if v, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ACCEPTCONN); v != 1 ||
+			err != nil {
 			t.Error(v, err)
 		}
 	}); err != nil {
@@ -591,7 +620,9 @@ func TestSharedMadeBlocking(t *testing.T) {
 		address, _ := testenv.Deaf(t)
 		at := testenv.Must(net.ResolveTCPAddr("tcp", address))
 		block(t, other)
-		k := testrun.First.Go(func() { x.Connect(&unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}) })
+		k := testrun.First.Go(func() {
+			x.Connect(&unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())})
+		})
 		k.UntilParked(t, coroutine.ReasonConnect)
 		x.Close()
 		k.Wait(t)
@@ -608,7 +639,9 @@ func sharedMadeBlockingSpliceIn(t *testing.T) {
 	k := testrun.First.Go(func() { io.Copy(dst, src) })
 	go io.Copy(io.Discard, down)
 	peer.Write(make([]byte, 1<<20))
-	testenv.Until(t, "the copy to splice all", func() bool { return s.splices() > 0 && queued(t, src.FD()) == 0 })
+	testenv.Until(t, "the copy to splice all", func() bool {
+		return s.splices() > 0 && queued(t, src.FD()) == 0
+	})
 	k.UntilParked(t, coroutine.ReasonRead)
 	block(t, other)
 	peer.Write(make([]byte, 64<<10))

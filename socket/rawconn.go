@@ -58,7 +58,8 @@ func (s *socket) file(at *endpoints) (*os.File, error) {
 		}
 		return a.String()
 	}
-	return os.NewFile(uintptr(dup), at.network.String()+":"+text(at.LocalAddr())+"->"+text(at.RemoteAddr())), nil
+	return os.NewFile(uintptr(dup), at.network.String()+":"+text(at.LocalAddr())+"->"+
+		text(at.RemoteAddr())), nil
 }
 
 // rawConn is a syscall.RawConn.

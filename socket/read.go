@@ -152,7 +152,8 @@ func (s *socket) readLocked(p []byte, wait bool) (int, error) {
 
 // tryRecv makes one attempt. short means that the queue is empty for the
 // moment, as far as the kind of socket shows it.
-func (s *socket) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool, errno syscall.Errno) {
+func (s *socket) tryRecv(counts *processor.IOStats, p []byte) (n int, short bool,
+	errno syscall.Errno) {
 	if s.kind.isPackets() {
 		n, errno = s.tryRecvPacket(counts, p)
 		if n == 0 && errno == 0 && s.spuriousEOF() {

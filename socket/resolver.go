@@ -63,7 +63,8 @@ func (r *Resolver) asked() *net.Resolver {
 		return net.DefaultResolver
 	}
 	if r.made.Load() == nil {
-		r.made.CompareAndSwap(nil, &net.Resolver{PreferGo: r.PreferGo, StrictErrors: r.StrictErrors, Dial: r.Dial})
+		r.made.CompareAndSwap(nil, &net.Resolver{PreferGo: r.PreferGo, StrictErrors: r.StrictErrors,
+			Dial: r.Dial})
 	}
 	return r.made.Load()
 }
@@ -81,7 +82,9 @@ func (r *Resolver) LookupHost(ctx context.Context, host string) ([]string, error
 		return r.orDefault().asked().LookupHost(ctx, host)
 	}
 	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askHost, name: host},
-		func(ctx context.Context, of *net.Resolver) ([]string, error) { return of.LookupHost(ctx, host) }, slices.Clone)
+		func(ctx context.Context, of *net.Resolver) ([]string, error) {
+			return of.LookupHost(ctx, host)
+		}, slices.Clone)
 }
 
 // LookupIPAddr returns the IPv4 and IPv6 addresses of a host. Parks, unless it
@@ -121,25 +124,33 @@ func (r *Resolver) LookupPort(ctx context.Context, network, service string) (int
 // LookupAddr returns the names of an address. Parks.
 func (r *Resolver) LookupAddr(ctx context.Context, addr string) ([]string, error) {
 	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askAddr, name: addr},
-		func(ctx context.Context, of *net.Resolver) ([]string, error) { return of.LookupAddr(ctx, addr) }, slices.Clone)
+		func(ctx context.Context, of *net.Resolver) ([]string, error) {
+			return of.LookupAddr(ctx, addr)
+		}, slices.Clone)
 }
 
 // LookupCNAME returns the canonical name of a host. Parks.
 func (r *Resolver) LookupCNAME(ctx context.Context, host string) (string, error) {
 	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askCNAME, name: host},
-		func(ctx context.Context, of *net.Resolver) (string, error) { return of.LookupCNAME(ctx, host) }, itself)
+		func(ctx context.Context, of *net.Resolver) (string, error) {
+			return of.LookupCNAME(ctx, host)
+		}, itself)
 }
 
 // LookupMX returns the mail servers of a domain, sorted by preference. Parks.
 func (r *Resolver) LookupMX(ctx context.Context, name string) ([]*net.MX, error) {
 	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askMX, name: name},
-		func(ctx context.Context, of *net.Resolver) ([]*net.MX, error) { return of.LookupMX(ctx, name) }, clonePointers)
+		func(ctx context.Context, of *net.Resolver) ([]*net.MX, error) {
+			return of.LookupMX(ctx, name)
+		}, clonePointers)
 }
 
 // LookupNS returns the name servers of a domain. Parks.
 func (r *Resolver) LookupNS(ctx context.Context, name string) ([]*net.NS, error) {
 	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askNS, name: name},
-		func(ctx context.Context, of *net.Resolver) ([]*net.NS, error) { return of.LookupNS(ctx, name) }, clonePointers)
+		func(ctx context.Context, of *net.Resolver) ([]*net.NS, error) {
+			return of.LookupNS(ctx, name)
+		}, clonePointers)
 }
 
 // services are the results of LookupSRV.
@@ -151,8 +162,10 @@ type services struct {
 // LookupSRV returns the servers of a service, as net.Resolver.LookupSRV does.
 // Callers that share a look-up get the same order, which is random within a
 // priority. Parks.
-func (r *Resolver) LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV, error) {
-	s, err := answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askSRV, network: service + "\x00" + proto, name: name},
+func (r *Resolver) LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV,
+	error) {
+	s, err := answer(r, only(ctx), context.WithoutCancel(ctx),
+		question{kind: askSRV, network: service + "\x00" + proto, name: name},
 		func(ctx context.Context, of *net.Resolver) (s services, err error) {
 			s.cname, s.srvs, err = of.LookupSRV(ctx, service, proto, name)
 			return s, err
@@ -164,7 +177,9 @@ func (r *Resolver) LookupSRV(ctx context.Context, service, proto, name string) (
 // LookupTXT returns the text records of a name. Parks.
 func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error) {
 	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askTXT, name: name},
-		func(ctx context.Context, of *net.Resolver) ([]string, error) { return of.LookupTXT(ctx, name) }, slices.Clone)
+		func(ctx context.Context, of *net.Resolver) ([]string, error) {
+			return of.LookupTXT(ctx, name)
+		}, slices.Clone)
 }
 
 // only are the limits of a context and nothing else.

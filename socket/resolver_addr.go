@@ -11,7 +11,8 @@ import (
 
 // ipAddrs looks a host up for network ip, ip4 or ip6, as any of net's networks
 // asks for it.
-func (r *Resolver) ipAddrs(l limits, values context.Context, network, host string) ([]net.IPAddr, error) {
+func (r *Resolver) ipAddrs(l limits, values context.Context, network, host string) ([]net.IPAddr,
+	error) {
 	if network != "ip" && !literal(host) {
 		ips, err := r.ips(l, values, network, host)
 		addrs := make([]net.IPAddr, len(ips))
@@ -24,10 +25,14 @@ func (r *Resolver) ipAddrs(l limits, values context.Context, network, host strin
 		return r.orDefault().asked().LookupIPAddr(l.ctx, host)
 	}
 	done := traceLookup(l.ctx, host)
-	addrs, shared, err := sharedAnswer(r, l, lookupValues(values), question{kind: askIPAddr, name: host},
-		func(ctx context.Context, of *net.Resolver) ([]net.IPAddr, error) { return of.LookupIPAddr(ctx, host) }, cloneIPAddrs)
+	addrs, shared, err := sharedAnswer(r, l, lookupValues(values),
+		question{kind: askIPAddr, name: host},
+		func(ctx context.Context, of *net.Resolver) ([]net.IPAddr, error) {
+			return of.LookupIPAddr(ctx, host)
+		}, cloneIPAddrs)
 	if done != nil {
-		done(httptrace.DNSDoneInfo{Addrs: append([]net.IPAddr{}, addrs...), Err: err, Coalesced: shared})
+		done(httptrace.DNSDoneInfo{Addrs: append([]net.IPAddr{}, addrs...), Err: err,
+			Coalesced: shared})
 	}
 	return addrs, err
 }
@@ -42,7 +47,9 @@ func (r *Resolver) ips(l limits, values context.Context, network, host string) (
 		// An unknown one is not looked up, and one with a protocol only if that
 		// exists: the hooks are left to net.
 		return answer(r, l, values, q,
-			func(ctx context.Context, of *net.Resolver) ([]net.IP, error) { return of.LookupIP(ctx, network, host) }, cloneIPs)
+			func(ctx context.Context, of *net.Resolver) ([]net.IP, error) {
+				return of.LookupIP(ctx, network, host)
+			}, cloneIPs)
 	}
 	done := traceLookup(l.ctx, host)
 	f, shared, err := sharedAnswer(r, l, lookupValues(values), q,
@@ -51,11 +58,12 @@ func (r *Resolver) ips(l limits, values context.Context, network, host string) (
 				mu   sync.Mutex // a Resolver's Dial may look up names too
 				info httptrace.DNSDoneInfo
 			}
-			ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{DNSDone: func(info httptrace.DNSDoneInfo) {
-				seen.mu.Lock()
-				seen.info = info
-				seen.mu.Unlock()
-			}})
+			ctx = httptrace.WithClientTrace(ctx,
+				&httptrace.ClientTrace{DNSDone: func(info httptrace.DNSDoneInfo) {
+					seen.mu.Lock()
+					seen.info = info
+					seen.mu.Unlock()
+				}})
 			f.ips, err = of.LookupIP(ctx, network, host)
 			seen.mu.Lock()
 			f.info = seen.info
@@ -91,8 +99,11 @@ func (r *Resolver) port(l limits, network, service string) (int, error) {
 		// No name, perhaps an error.
 		return r.orDefault().asked().LookupPort(l.ctx, network, service)
 	}
-	return answer(r, l, context.Background(), question{kind: askPort, network: network, name: service},
-		func(ctx context.Context, of *net.Resolver) (int, error) { return of.LookupPort(ctx, network, service) },
+	return answer(r, l, context.Background(), question{kind: askPort, network: network,
+		name: service},
+		func(ctx context.Context, of *net.Resolver) (int, error) {
+			return of.LookupPort(ctx, network, service)
+		},
 		func(port int) int { return port })
 }
 
@@ -114,7 +125,8 @@ func cloneIPAddrs(addrs []net.IPAddr) []net.IPAddr {
 
 // internetAddrs resolves an address of a TCP, UDP or IP network into all that
 // it may mean. Values are for the look-up.
-func (r *Resolver) internetAddrs(l limits, values context.Context, network, address string) ([]net.Addr, error) {
+func (r *Resolver) internetAddrs(l limits, values context.Context, network,
+	address string) ([]net.Addr, error) {
 	host, port := address, 0
 	isIP := strings.HasPrefix(network, "ip")
 	if !isIP && address != "" {

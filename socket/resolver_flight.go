@@ -69,7 +69,8 @@ type flights struct {
 
 // join adds a waiter to the flight of a question, and makes one if there is
 // none. values are those that its context gets.
-func (g *flights) join(b *bell, q question, limit int, values context.Context, ask func(context.Context) (any, error)) *flight {
+func (g *flights) join(b *bell, q question, limit int, values context.Context,
+	ask func(context.Context) (any, error)) *flight {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if f := g.flying[q]; f != nil {
@@ -172,7 +173,8 @@ func answer[T any](r *Resolver, l limits, values context.Context, q question,
 
 // sharedAnswer is answer that also returns whether others asked for it too.
 func sharedAnswer[T any](r *Resolver, l limits, values context.Context, q question,
-	ask func(context.Context, *net.Resolver) (T, error), clone func(T) T) (_ T, shared bool, _ error) {
+	ask func(context.Context, *net.Resolver) (T, error), clone func(T) T) (_ T, shared bool,
+	_ error) {
 	var none T
 	if err := l.err(); err != nil {
 		return none, false, dnsError(err, q.name)
@@ -184,13 +186,17 @@ func sharedAnswer[T any](r *Resolver, l limits, values context.Context, q questi
 		return v, false, err
 	}
 	g, b := &r.flights, new(bell)
-	f := g.join(b, q, r.limit(), values, func(ctx context.Context) (any, error) { return ask(ctx, q.of) })
+	f := g.join(b, q, r.limit(), values, func(ctx context.Context) (any, error) {
+		return ask(ctx, q.of)
+	})
 	defer g.leave(b, f)
 	if l.ctx.Done() != nil {
 		stop := context.AfterFunc(l.ctx, b.ring)
 		defer stop()
 	}
-	err := b.wait(coroutine.ReasonConnect, l.untilNs(), func() bool { return f.over.Load() || l.ctx.Err() != nil })
+	err := b.wait(coroutine.ReasonConnect, l.untilNs(), func() bool {
+		return f.over.Load() || l.ctx.Err() != nil
+	})
 	switch {
 	case f.over.Load():
 		v, _ := f.answer.(T)
@@ -209,10 +215,12 @@ func sharedAnswer[T any](r *Resolver, l limits, values context.Context, q questi
 // bubble's, and ends the program at the next use elsewhere.
 var askedOutside atomic.Bool
 
-var errFirstInBubble = errors.New("netco: the first look-up cannot be made in a testing/synctest bubble")
+var errFirstInBubble = errors.New("netco: the first look-up cannot be made in a testing/synctest " +
+	"bubble")
 
 // answerHere is answer without a flight: the caller asks.
-func answerHere[T any](l limits, values context.Context, q question, ask func(context.Context, *net.Resolver) (T, error)) (T, error) {
+func answerHere[T any](l limits, values context.Context, q question,
+	ask func(context.Context, *net.Resolver) (T, error)) (T, error) {
 	if !askedOutside.Load() {
 		var none T
 		return none, dnsError(errFirstInBubble, q.name)

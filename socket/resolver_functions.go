@@ -120,7 +120,8 @@ func ResolveIPAddr(network, address string) (*net.IPAddr, error) {
 	if has {
 		// Net knows what a protocol may be called, from a file. It does not
 		// look at an empty address.
-		_, err := answer(DefaultResolver, only(context.Background()), context.Background(), question{kind: askProtocol, name: protocol},
+		_, err := answer(DefaultResolver, only(context.Background()), context.Background(),
+			question{kind: askProtocol, name: protocol},
 			func(context.Context, *net.Resolver) (string, error) {
 				_, err := net.ResolveIPAddr(network, "")
 				return "", err
@@ -139,7 +140,8 @@ func ResolveIPAddr(network, address string) (*net.IPAddr, error) {
 // resolveOne resolves to one address; v6 says that it is written as one of
 // IPv6.
 func resolveOne(network, address string, v6 bool) (net.Addr, error) {
-	addrs, err := DefaultResolver.internetAddrs(only(context.Background()), context.Background(), network, address)
+	addrs, err := DefaultResolver.internetAddrs(only(context.Background()), context.Background(),
+		network, address)
 	if err != nil {
 		return nil, err
 	}

@@ -39,9 +39,11 @@ var zone = map[string][]record{
 		{typeMX, wireName("first.test.", 0, 10)},
 		{typeMX, wireName("not a name.test.", 0, 30)},
 	},
-	"ns.test.":                {{typeNS, wireName("ns1.test.")}},
-	"txt.test.":               {{typeTXT, []byte("\x05hello\x06 world")}, {typeTXT, []byte("\x01x")}},
-	"_web._tcp.test.":         {{typeSRV, wireName("one.test.", 0, 1, 0, 0, 0, 80)}, {typeSRV, wireName("two.test.", 0, 2, 0, 0, 0, 81)}},
+	"ns.test.": {{typeNS, wireName("ns1.test.")}},
+	"txt.test.": {{typeTXT, []byte("\x05hello\x06 world")},
+		{typeTXT, []byte("\x01x")}},
+	"_web._tcp.test.": {{typeSRV, wireName("one.test.", 0, 1, 0, 0, 0, 80)},
+		{typeSRV, wireName("two.test.", 0, 2, 0, 0, 0, 81)}},
 	"1.2.0.192.in-addr.arpa.": {{typePTR, wireName("one.test.")}},
 }
 
@@ -147,7 +149,8 @@ func TestResolverOneLeaves(t *testing.T) {
 				release := s.hold("one.test.")
 				r := s.resolver()
 				stays := testrun.Second.Go(func() {
-					if all, err := r.LookupHost(context.Background(), "one.test."); err != nil || len(all) != 1 {
+					if all, err := r.LookupHost(context.Background(), "one.test."); err != nil ||
+						len(all) != 1 {
 						t.Errorf("the other's look-up: %v, %v", all, err)
 					}
 				})
@@ -194,7 +197,8 @@ func TestResolverAllLeave(t *testing.T) {
 		var tasks []*testrun.Task
 		for _, p := range testrun.Places {
 			tasks = append(tasks, p.Go(func() {
-				if _, err := r.LookupIP(ctx, "ip4", "one.test."); !errors.Is(err, context.Canceled) {
+				if _, err := r.LookupIP(ctx, "ip4", "one.test."); !errors.Is(err,
+					context.Canceled) {
 					t.Errorf("LookupIP: %v", err)
 				}
 			}))
@@ -258,7 +262,8 @@ func TestResolverShutdown(t *testing.T) {
 	r := s.resolver()
 	start(t, 1)
 	k := testrun.First.Go(func() {
-		if _, err := r.LookupHost(context.Background(), "one.test."); !errors.Is(err, coroutine.ErrShutdown) {
+		if _, err := r.LookupHost(context.Background(), "one.test."); !errors.Is(err,
+			coroutine.ErrShutdown) {
 			t.Errorf("LookupHost: %v", err)
 		}
 	})
@@ -275,7 +280,8 @@ func TestResolverShutdown(t *testing.T) {
 // waits.
 func TestResolverGoexit(t *testing.T) {
 	start(t, 2)
-	r := &socket.Resolver{Net: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+	r := &socket.Resolver{Net: &net.Resolver{PreferGo: true, Dial: func(context.Context, string,
+		string) (net.Conn, error) {
 		runtime.Goexit()
 		return nil, nil
 	}}}
@@ -311,12 +317,17 @@ func TestResolverIsNets(t *testing.T) {
 	ours, theirs := s.resolver(), s.net()
 	ctx := context.Background()
 	cases := map[string]func(r lookups) (any, error){}
-	names := []string{"one.test.", "both.test.", "six.test.", "empty.test.", "none.test.", "", "not a name", "192.0.2.9", "fe80::1%lo", "::",
+	names := []string{"one.test.", "both.test.", "six.test.", "empty.test.", "none.test.", "",
+		"not a name", "192.0.2.9", "fe80::1%lo", "::",
 		"mail.test.", "ns.test.", "txt.test.", "test.", "1.2.3"}
 	for _, name := range names {
 		cases["LookupHost "+name] = func(r lookups) (any, error) { return r.LookupHost(ctx, name) }
-		cases["LookupIPAddr "+name] = func(r lookups) (any, error) { return r.LookupIPAddr(ctx, name) }
-		cases["LookupCNAME "+name] = func(r lookups) (any, error) { return r.LookupCNAME(ctx, name) }
+		cases["LookupIPAddr "+name] = func(r lookups) (any, error) {
+			return r.LookupIPAddr(ctx, name)
+		}
+		cases["LookupCNAME "+name] = func(r lookups) (any, error) {
+			return r.LookupCNAME(ctx, name)
+		}
 		cases["LookupMX "+name] = func(r lookups) (any, error) { return r.LookupMX(ctx, name) }
 		cases["LookupNS "+name] = func(r lookups) (any, error) { return r.LookupNS(ctx, name) }
 		cases["LookupTXT "+name] = func(r lookups) (any, error) { return r.LookupTXT(ctx, name) }
@@ -325,15 +336,25 @@ func TestResolverIsNets(t *testing.T) {
 			cname, srvs, err := r.LookupSRV(ctx, "web", "tcp", name)
 			return append([]*net.SRV{{Target: cname}}, srvs...), err
 		}
-		for _, network := range []string{"ip", "ip4", "ip6", "ip:icmp", "ip4:1", "ip:nosuch", "tcp", "", "ip5"} {
-			cases["LookupIP "+network+" "+name] = func(r lookups) (any, error) { return r.LookupIP(ctx, network, name) }
-			cases["LookupNetIP "+network+" "+name] = func(r lookups) (any, error) { return r.LookupNetIP(ctx, network, name) }
+		for _, network := range []string{"ip", "ip4", "ip6", "ip:icmp", "ip4:1", "ip:nosuch", "tcp",
+			"", "ip5"} {
+			cases["LookupIP "+network+" "+name] = func(r lookups) (any, error) {
+				return r.LookupIP(ctx, network, name)
+			}
+			cases["LookupNetIP "+network+" "+name] = func(r lookups) (any, error) {
+				return r.LookupNetIP(ctx, network, name)
+			}
 		}
 	}
-	cases["LookupAddr 192.0.2.1"] = func(r lookups) (any, error) { return r.LookupAddr(ctx, "192.0.2.1") }
+	cases["LookupAddr 192.0.2.1"] = func(r lookups) (any, error) {
+		return r.LookupAddr(ctx, "192.0.2.1")
+	}
 	for _, network := range []string{"tcp", "tcp4", "udp6", "ip", "", "unix", "bogus"} {
-		for _, service := range []string{"", "0", "80", "+80", "-1", "65536", "99999999999999999999", "http", "nosuchservice", "domain", "8o", "+", "1+1"} {
-			cases["LookupPort "+network+" "+service] = func(r lookups) (any, error) { return r.LookupPort(ctx, network, service) }
+		for _, service := range []string{"", "0", "80", "+80", "-1", "65536",
+			"99999999999999999999", "http", "nosuchservice", "domain", "8o", "+", "1+1"} {
+			cases["LookupPort "+network+" "+service] = func(r lookups) (any, error) {
+				return r.LookupPort(ctx, network, service)
+			}
 		}
 	}
 	check := func() {
@@ -354,10 +375,11 @@ func TestResolverIsNets(t *testing.T) {
 // TestResolverAtOnce: what needs no look-up makes none, and does not park.
 func TestResolverAtOnce(t *testing.T) {
 	start(t, 1)
-	r := &socket.Resolver{Net: &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+	dial := func(context.Context, string, string) (net.Conn, error) {
 		t.Error("a name server was asked")
 		return nil, errors.New("none")
-	}}}
+	}
+	r := &socket.Resolver{Net: &net.Resolver{PreferGo: true, Dial: dial}}
 	other := 0
 	testrun.First.Do(t, func() {
 		netco.GoLocal(func() { other++ })
@@ -385,8 +407,10 @@ func TestResolveAddr(t *testing.T) {
 	before := net.DefaultResolver
 	net.DefaultResolver = s.net()
 	defer func() { net.DefaultResolver = before }()
-	addresses := []string{"", ":80", "192.0.2.1:80", "[::1]:80", "[::]:80", "0.0.0.0:80", "[::ffff:192.0.2.1]:80", "both.test.:80", "six.test.:http", "one.test.:80",
-		"one.test.", "192.0.2.1", "::1", "both.test.", "six.test.", "none.test.:1", "[fe80::1%lo]:80", "fe80::1%lo", "empty.test.", "empty.test.:80",
+	addresses := []string{"", ":80", "192.0.2.1:80", "[::1]:80", "[::]:80", "0.0.0.0:80",
+		"[::ffff:192.0.2.1]:80", "both.test.:80", "six.test.:http", "one.test.:80",
+		"one.test.", "192.0.2.1", "::1", "both.test.", "six.test.", "none.test.:1",
+		"[fe80::1%lo]:80", "fe80::1%lo", "empty.test.", "empty.test.:80",
 		"one.test.:nosuchservice", "a:b:c", "[both.test.]:80"}
 	check := func() {
 		for _, suffix := range []string{"", "4", "6", "5", ":icmp", ":1", "4:nosuch", ":a:b"} {
@@ -400,8 +424,10 @@ func TestResolveAddr(t *testing.T) {
 				gotIP, err := socket.ResolveIPAddr("ip"+suffix, a)
 				wantIP, wantErr := net.ResolveIPAddr("ip"+suffix, a)
 				same(t, "ip"+suffix+" "+a, err, wantErr)
-				if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(gotUDP, wantUDP) || !reflect.DeepEqual(gotIP, wantIP) {
-					t.Errorf("%q, %q: %v %v %v, want %v %v %v", suffix, a, got, gotUDP, gotIP, want, wantUDP, wantIP)
+				if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(gotUDP, wantUDP) ||
+					!reflect.DeepEqual(gotIP, wantIP) {
+					t.Errorf("%q, %q: %v %v %v, want %v %v %v", suffix, a, got, gotUDP, gotIP, want,
+						wantUDP, wantIP)
 				}
 			}
 		}
@@ -429,12 +455,14 @@ func TestResolverUnderUse(t *testing.T) {
 	s := serveNames(t, zone)
 	r := s.resolver()
 	r.Limit = 3
-	names := []string{"one.test.", "two.test.", "three.test.", "four.test.", "none.test.", "both.test."}
+	names := []string{"one.test.", "two.test.", "three.test.", "four.test.", "none.test.",
+		"both.test."}
 	var tasks []*testrun.Task
 	for i := range 60 {
 		tasks = append(tasks, testrun.Places[i%len(testrun.Places)].Go(func() {
 			for j := range 5 {
-				ctx, cancel := context.WithTimeout(context.Background(), time.Duration((i*7+j*13)%23)*100*time.Microsecond)
+				ctx, cancel := context.WithTimeout(context.Background(),
+					time.Duration((i*7+j*13)%23)*100*time.Microsecond)
 				_, err := r.LookupHost(ctx, names[(i+j)%len(names)])
 				var dns *net.DNSError
 				if err != nil && !errors.As(err, &dns) {
@@ -595,7 +623,8 @@ func serveNames(t testing.TB, zone map[string][]record) *nameServer {
 func (s *nameServer) net() *net.Resolver {
 	// so that it does not look at net.DefaultResolver, which tests replace
 	d := net.Dialer{Resolver: new(net.Resolver)}
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
 		c, err := d.DialContext(ctx, "udp", s.address)
 		if err != nil {
 			return nil, err
@@ -745,7 +774,8 @@ func TestDialerIP(t *testing.T) {
 		network  string
 		from, to netip.Addr
 	}{
-		{"tcp", home, home}, {"ipx", home, home}, {"ip4:icmp", netip.Addr{}, netip.Addr{}}, {"ip4:no such protocol", home, home},
+		{"tcp", home, home}, {"ipx", home, home}, {"ip4:icmp", netip.Addr{}, netip.Addr{}},
+		{"ip4:no such protocol", home, home},
 	} {
 		var op *net.OpError
 		c, err := d.DialIP(context.Background(), x.network, x.from, x.to)
@@ -769,15 +799,21 @@ func TestResolverLikeNet(t *testing.T) {
 		p.Do(t, func() {
 			asked = 0
 			r := &socket.Resolver{PreferGo: true, StrictErrors: true, Dial: dial}
-			if _, err := r.LookupTXT(context.Background(), "name.example."); err == nil || asked == 0 {
+			if _, err := r.LookupTXT(context.Background(), "name.example."); err == nil ||
+				asked == 0 {
 				t.Errorf("%s: Dial was called %d times: %v", p.Name, asked, err)
 			}
 			asked = 0
 			elsewhere := 0
 			r = &socket.Resolver{PreferGo: true, Dial: dial, Net: &net.Resolver{PreferGo: true,
-				Dial: func(context.Context, string, string) (net.Conn, error) { elsewhere++; return nil, os.ErrPermission }}}
-			if _, err := r.LookupTXT(context.Background(), "name.example."); err == nil || asked != 0 || elsewhere == 0 {
-				t.Errorf("%s: with Net, Dial was called %d times, Net's %d times: %v", p.Name, asked, elsewhere, err)
+				Dial: func(context.Context, string, string) (net.Conn, error) {
+					elsewhere++
+					return nil, os.ErrPermission
+				}}}
+			if _, err := r.LookupTXT(context.Background(), "name.example."); err == nil ||
+				asked != 0 || elsewhere == 0 {
+				t.Errorf("%s: with Net, Dial was called %d times, Net's %d times: %v", p.Name,
+					asked, elsewhere, err)
 			}
 		})
 	}

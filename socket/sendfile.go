@@ -13,7 +13,8 @@ import (
 	"github.com/netco-go/netco/processor"
 )
 
-var errInvalidWrite = errors.New("netco/socket: the writer says that it wrote more than it was given")
+var errInvalidWrite = errors.New("netco/socket: the writer says that it wrote more than it was " +
+	"given")
 
 // fileOf returns the file behind r if there is one: an *os.File, or what that
 // type's WriteTo passes on in its place, which is another type of package os. A
@@ -65,7 +66,8 @@ func isRegular(raw syscall.RawConn) (regular bool, err error) {
 	return regular, errors.Join(cerr, err)
 }
 
-func (s *socket) sendFileLocked(raw syscall.RawConn, remain int64) (done int64, handled bool, err error) {
+func (s *socket) sendFileLocked(raw syscall.RawConn, remain int64) (done int64, handled bool,
+	err error) {
 	if v := s.check(processor.Write); v != processor.Ready {
 		return 0, true, verdictError(v)
 	}

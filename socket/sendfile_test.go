@@ -49,10 +49,14 @@ func TestSendfile(t *testing.T) {
 		without     bool
 	}{
 		{"io.Copy", 0, size, whole, nil, false},
-		{"ReadFrom", 0, size, func(dst net.Conn, f *os.File) (int64, error) { return dst.(io.ReaderFrom).ReadFrom(f) }, nil, false},
+		{"ReadFrom", 0, size, func(dst net.Conn, f *os.File) (int64, error) {
+			return dst.(io.ReaderFrom).ReadFrom(f)
+		}, nil, false},
 		{"from within", 100_001, size, whole, nil, false},
 		{"at the end", size, size, whole, nil, false},
-		{"CopyN", 5, 500_005, func(dst net.Conn, f *os.File) (int64, error) { return io.CopyN(dst, f, 500_000) }, nil, false},
+		{"CopyN", 5, 500_005, func(dst net.Conn, f *os.File) (int64, error) {
+			return io.CopyN(dst, f, 500_000)
+		}, nil, false},
 		{"a LimitedReader that wants more", 5, size, func(dst net.Conn, f *os.File) (int64, error) {
 			l := &io.LimitedReader{R: f, N: size}
 			n, err := io.Copy(dst, l)
@@ -61,15 +65,17 @@ func TestSendfile(t *testing.T) {
 			}
 			return n, err
 		}, nil, false},
-		{"short", 0, size, whole, func() *script { return &script{limit: limits{sysx.Sendfile: 7001}} }, false},
+		{"short", 0, size, whole, func() *script {
+			return &script{limit: limits{sysx.Sendfile: 7001}}
+		}, false},
 		{"interrupted", 0, size, whole, func() *script {
 			return &script{every: map[sysx.Op]syscall.Errno{sysx.Sendfile: unix.EINTR}}
 		}, false},
 		{"no room at first", 0, size, whole, func() *script {
-			return &script{first: map[sysx.Op][]syscall.Errno{sysx.Sendfile: {unix.EAGAIN}}}
+			return &script{first: errnos{sysx.Sendfile: {unix.EAGAIN}}}
 		}, false},
 		{"a file system without it", 0, size, whole, func() *script {
-			return &script{first: map[sysx.Op][]syscall.Errno{sysx.Sendfile: {unix.EINVAL}}}
+			return &script{first: errnos{sysx.Sendfile: {unix.EINVAL}}}
 		}, true},
 	} {
 		for _, p := range testrun.Places {
@@ -218,7 +224,8 @@ func TestSendfileOthers(t *testing.T) {
 		name string
 		from *os.File
 		fail bool
-	}{{"closed", closed, true}, {"write only", writeOnly, true}, {"directory", dir, true}, {"proc", proc, false}, {"pipe", r, false}} {
+	}{{"closed", closed, true}, {"write only", writeOnly, true}, {"directory", dir, true},
+		{"proc", proc, false}, {"pipe", r, false}} {
 		dst, down := withPeer(t)
 		got := make(chan int64, 1)
 		go func() {

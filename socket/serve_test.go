@@ -42,7 +42,8 @@ func serving(t *testing.T, s *socket.Server) (address string, ends chan error) {
 	}
 	l := listen(t)
 	k := testrun.First.Go(func() {
-		if err := s.Serve(l); !errors.Is(err, net.ErrClosed) && !errors.Is(err, socket.ErrServerClosed) && !errors.Is(err, netco.ErrShutdown) {
+		if err := s.Serve(l); !errors.Is(err, net.ErrClosed) &&
+			!errors.Is(err, socket.ErrServerClosed) && !errors.Is(err, netco.ErrShutdown) {
 			t.Errorf("Serve: %v", err)
 		}
 	})
@@ -218,7 +219,8 @@ func TestServeIdleTimeout(t *testing.T) {
 			testrun.First.Do(t, func() {
 				testenv.NoError(t, s.ServeConn(a))
 			})
-			if err := testenv.Await(t, ends, "the timeout"); !errors.Is(err, os.ErrDeadlineExceeded) {
+			if err := testenv.Await(t, ends, "the timeout"); !errors.Is(err,
+				os.ErrDeadlineExceeded) {
 				t.Errorf("ended by %v", err)
 			}
 			if got, err := io.ReadAll(c); string(got) != "onetwo" || err != nil {
@@ -365,7 +367,10 @@ func TestServeShutdown(t *testing.T) {
 		if got, err := io.ReadAll(working); string(got) != "wait" || err != nil {
 			t.Errorf("%q, %v", got, err)
 		}
-		if err := s.ServeConn(func() socket.Stream { a, _ := pair(t); return a }()); err != socket.ErrServerClosed {
+		if err := s.ServeConn(func() socket.Stream {
+			a, _ := pair(t)
+			return a
+		}()); err != socket.ErrServerClosed {
 			t.Errorf("ServeConn: %v", err)
 		}
 	})
@@ -379,7 +384,8 @@ func TestServeSchedulerShutdown(t *testing.T) {
 			t.Run(fmt.Sprint(forced, "/", from.Name), func(t *testing.T) {
 				startAlone(t, 2)
 				var ends atomic.Int32
-				s := &socket.Server{Handle: echoOnce, Closed: func(_ *socket.ServerConn, err error) {
+				s := &socket.Server{Handle: echoOnce, Closed: func(_ *socket.ServerConn,
+					err error) {
 					if !errors.Is(err, netco.ErrShutdown) {
 						t.Errorf("ended by %v", err)
 					}
@@ -416,7 +422,9 @@ func TestServeSchedulerShutdown(t *testing.T) {
 func TestServeHoldsRun(t *testing.T) {
 	start(t, 2)
 	ends := make(chan error, 1)
-	s := &socket.Server{Handle: echoOnce, Closed: func(_ *socket.ServerConn, err error) { ends <- err }}
+	s := &socket.Server{Handle: echoOnce, Closed: func(_ *socket.ServerConn, err error) {
+		ends <- err
+	}}
 	a, b := withPeer(t)
 	ran := make(chan error, 1)
 	go func() { ran <- netco.Run(func() { s.ServeConn(a) }) }()
@@ -469,7 +477,9 @@ func TestServeDetach(t *testing.T) {
 // connection and nothing else.
 func TestServePanic(t *testing.T) {
 	var panics atomic.Int32
-	testenv.OK(t, netco.Start(netco.Options{Processors: 2, OnPanic: func(netco.PanicInfo) { panics.Add(1) }}))
+	testenv.OK(t, netco.Start(netco.Options{Processors: 2, OnPanic: func(netco.PanicInfo) {
+		panics.Add(1)
+	}}))
 	t.Cleanup(func() { netco.Shutdown(context.Background()) })
 	address, ends := serving(t, &socket.Server{Handle: func(c *socket.ServerConn) error {
 		var b [1]byte
@@ -509,7 +519,10 @@ func TestServePanic(t *testing.T) {
 func TestServeOpened(t *testing.T) {
 	start(t, 1)
 	refused := errors.New("refused")
-	address, ends := serving(t, &socket.Server{Handle: echoOnce, Opened: func(*socket.ServerConn) error { return refused }})
+	address,
+		ends := serving(t, &socket.Server{Handle: echoOnce, Opened: func(*socket.ServerConn) error {
+		return refused
+	}})
 	c := dialNet(t, address)
 	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		t.Errorf("%d, %v", n, err)
@@ -727,7 +740,8 @@ func TestServeManyAtOnce(t *testing.T) {
 		for i, c := range conns {
 			most = max(most, p.Coroutines().Live.Load())
 			var got [3]byte
-			if _, err := io.ReadFull(c, got[:]); err != nil || string(got[:]) != fmt.Sprintf("%03d", i) {
+			if _, err := io.ReadFull(c, got[:]); err != nil ||
+				string(got[:]) != fmt.Sprintf("%03d", i) {
 				t.Fatalf("connection %d: %q, %v", i, got, err)
 			}
 		}
@@ -807,7 +821,10 @@ func TestServerSpreads(t *testing.T) {
 		}))
 	}
 	testrun.WaitAll(t, dialled...)
-	testenv.Until(t, "all to be registered", func() bool { a, b := count(); return a+b >= before+n })
+	testenv.Until(t, "all to be registered", func() bool {
+		a, b := count()
+		return a+b >= before+n
+	})
 	if a, b = count(); a-b > n/5 || b-a > n/5 {
 		t.Errorf("%d and %d fds", a, b)
 	}
@@ -861,7 +878,8 @@ func TestServeClosedIsOfOpened(t *testing.T) {
 				release()
 				emptied(t, s)
 				if opened.Load() != c.opened || closed.Load() != c.opened {
-					t.Errorf("Opened was called %d times and Closed %d, want %d", opened.Load(), closed.Load(), c.opened)
+					t.Errorf("Opened was called %d times and Closed %d, want %d", opened.Load(),
+						closed.Load(), c.opened)
 				}
 			})
 		}
@@ -909,7 +927,8 @@ func TestServeStoppedBeforeOpened(t *testing.T) {
 	})
 	testenv.Until(t, "the first coroutine to be stopped", func() (stopped bool) {
 		coroutine.Range(func(info coroutine.Info) bool {
-			if info.Name == s.Name && info.State == coroutine.Waiting && info.Reason == coroutine.ReasonLock {
+			if info.Name == s.Name && info.State == coroutine.Waiting &&
+				info.Reason == coroutine.ReasonLock {
 				info.Coroutine.Handle().Stop()
 				stopped = true
 			}
@@ -966,7 +985,9 @@ type outer struct {
 func TestServeWrapped(t *testing.T) {
 	limited := func(l net.Listener) net.Listener { return socket.LimitListener(l, 2) }
 	wrapped := func(l net.Listener) net.Listener { return outer{Listener: l} }
-	embedded := func(l net.Listener) net.Listener { return struct{ *socket.TCPListener }{l.(*socket.TCPListener)} }
+	embedded := func(l net.Listener) net.Listener {
+		return struct{ *socket.TCPListener }{l.(*socket.TCPListener)}
+	}
 	type layers []func(net.Listener) net.Listener
 	for _, c := range []struct {
 		name   string
@@ -979,7 +1000,8 @@ func TestServeWrapped(t *testing.T) {
 		{"wrapped, limited", layers{wrapped, limited}},
 		{"limited, wrapped, limited", layers{limited, wrapped, limited}},
 		{"wrapped, limited twice", layers{wrapped, limited, limited}},
-		{"wrapped, limited, wrapped, limited, wrapped", layers{wrapped, limited, wrapped, limited, wrapped}},
+		{"wrapped, limited, wrapped, limited, wrapped", layers{wrapped, limited, wrapped, limited,
+			wrapped}},
 		{"embedded, limited", layers{embedded, limited}},
 		{"limited, embedded, wrapped, limited", layers{limited, embedded, wrapped, limited}},
 	} {
@@ -1060,12 +1082,16 @@ func (l wrappedListener) Accept() (net.Conn, error) {
 // own Read.
 func TestServeRefuses(t *testing.T) {
 	for name, l := range map[string]func(t *testing.T) net.Listener{
-		"tls": func(t *testing.T) net.Listener { return tls.NewListener(listen(t), new(tls.Config)) },
+		"tls": func(t *testing.T) net.Listener {
+			return tls.NewListener(listen(t), new(tls.Config))
+		},
 		"limited tls": func(t *testing.T) net.Listener {
 			return socket.LimitListener(tls.NewListener(listen(t), new(tls.Config)), 1)
 		},
-		"net":          func(t *testing.T) net.Listener { return netListen(t) },
-		"tls over net": func(t *testing.T) net.Listener { return tls.NewListener(netListen(t), new(tls.Config)) },
+		"net": func(t *testing.T) net.Listener { return netListen(t) },
+		"tls over net": func(t *testing.T) net.Listener {
+			return tls.NewListener(netListen(t), new(tls.Config))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			start(t, 1)
@@ -1073,7 +1099,8 @@ func TestServeRefuses(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- (&socket.Server{Handle: echoOnce}).Serve(bad) }()
 			err := testenv.Await(t, ended, "the refusal") // without a connection
-			if err == nil || !strings.Contains(err.Error(), "listener") && !strings.Contains(err.Error(), "Listener") {
+			if err == nil || !strings.Contains(err.Error(), "listener") &&
+				!strings.Contains(err.Error(), "Listener") {
 				t.Errorf("%v; want an error that names the listener", err)
 			}
 			if c, err := bad.Accept(); err == nil {
@@ -1086,7 +1113,8 @@ func TestServeRefuses(t *testing.T) {
 	t.Run("ServeConn", func(t *testing.T) {
 		start(t, 1)
 		c, peer := withPeer(t)
-		if err := (&socket.Server{Handle: echoOnce}).ServeConn(loudConn{c}); err == nil || !strings.Contains(err.Error(), "loudConn") {
+		if err := (&socket.Server{Handle: echoOnce}).ServeConn(loudConn{c}); err == nil ||
+			!strings.Contains(err.Error(), "loudConn") {
 			t.Errorf("%v; want an error that names the type", err)
 		}
 		if n, err := peer.Read(make([]byte, 1)); n != 0 || err == nil {
@@ -1119,7 +1147,8 @@ func serveRefusesAListenerOfSuch(t *testing.T) {
 	start(t, 1)
 	address, ends := serveWrapped(t, func(c *socket.TCPConn) net.Conn { return loudConn{c} })
 	c := dialNet(t, address)
-	if err := testenv.Await(t, ends, "the refusal"); err == nil || !strings.Contains(err.Error(), "loudConn") {
+	if err := testenv.Await(t, ends, "the refusal"); err == nil ||
+		!strings.Contains(err.Error(), "loudConn") {
 		t.Errorf("%v; want an error that names the type", err)
 	}
 	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
@@ -1134,7 +1163,8 @@ func netListen(t *testing.T) net.Listener {
 }
 
 // serveWrapped serves connections of a wrappedListener.
-func serveWrapped(t *testing.T, wrap func(*socket.TCPConn) net.Conn) (address string, ends chan error) {
+func serveWrapped(t *testing.T, wrap func(*socket.TCPConn) net.Conn) (address string,
+	ends chan error) {
 	t.Helper()
 	l := listen(t)
 	s := &socket.Server{Handle: echoOnce}
@@ -1146,7 +1176,8 @@ func serveWrapped(t *testing.T, wrap func(*socket.TCPConn) net.Conn) (address st
 
 // nth returns an Injector for one kind of call that lets some pass and then
 // fails so many.
-func nth(op sysx.Op, pass, failures int, errno syscall.Errno) (inject sysx.Injector, asked *atomic.Int32) {
+func nth(op sysx.Op, pass, failures int, errno syscall.Errno) (inject sysx.Injector,
+	asked *atomic.Int32) {
 	asked = new(atomic.Int32)
 	return func(o sysx.Op, _, n int) (int, syscall.Errno) {
 		if o == op {
@@ -1184,7 +1215,8 @@ func untilRest(t *testing.T, conns int) {
 // once, by Handle's Read and by Closed, in net's form, and leaves no fd. Others
 // go on.
 func TestServerReadFault(t *testing.T) {
-	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.ENOBUFS, unix.EHOSTUNREACH} {
+	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.ENOBUFS,
+		unix.EHOSTUNREACH} {
 		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
 			start(t, 2)
 			address, ends := serving(t, &socket.Server{Handle: echoOnce})
@@ -1211,7 +1243,9 @@ func TestServerReadFault(t *testing.T) {
 			}
 			victim.Close()
 			exchange(t, other, "after")
-			testenv.Until(t, "the victim's fds to be closed", func() bool { return testenv.Files() <= fds })
+			testenv.Until(t, "the victim's fds to be closed", func() bool {
+				return testenv.Files() <= fds
+			})
 			select {
 			case err := <-ends:
 				t.Errorf("told of once more: %v", err)
@@ -1238,7 +1272,8 @@ func TestServerRegisterFault(t *testing.T) {
 				defer remove()
 				for range 3 {
 					victim := dialNet(t, address)
-					if err := testenv.Await(t, ends, "the end"); !errors.Is(err, errno) || err.Error() != "epoll_ctl: "+errno.Error() {
+					if err := testenv.Await(t, ends, "the end"); !errors.Is(err, errno) ||
+						err.Error() != "epoll_ctl: "+errno.Error() {
 						t.Errorf("ended by %v", err)
 					}
 					if _, err := victim.Read(make([]byte, 1)); err != io.EOF {
@@ -1248,7 +1283,9 @@ func TestServerRegisterFault(t *testing.T) {
 				}
 				exchange(t, dialNet(t, address), "the next")
 				exchange(t, other, "after")
-				testenv.Until(t, "the victims' fds to be closed", func() bool { return testenv.Files() <= fds+2 })
+				testenv.Until(t, "the victims' fds to be closed", func() bool {
+					return testenv.Files() <= fds+2
+				})
 				if n := len(ends); n != 0 {
 					t.Errorf("%d ends too many", n)
 				}
@@ -1272,7 +1309,8 @@ func TestListenerRegisterFault(t *testing.T) {
 					err := (&socket.Server{Handle: echoOnce}).Serve(l)
 					want := fmt.Sprintf("accept %s %s: epoll_ctl: %v", network, l.Addr(), errno)
 					var op *net.OpError
-					if err == nil || err.Error() != want || !errors.Is(err, errno) || !errors.As(err, &op) {
+					if err == nil || err.Error() != want || !errors.Is(err, errno) ||
+						!errors.As(err, &op) {
 						t.Errorf("%v, want %s", err, want)
 					}
 				})
@@ -1313,7 +1351,8 @@ func TestAcceptBacksOff(t *testing.T) {
 				took := time.Since(began)
 				remove()
 				if took < least {
-					t.Errorf("round %d: %d tries in %v, want them to take %v", round, tries+1, took, least)
+					t.Errorf("round %d: %d tries in %v, want them to take %v", round, tries+1,
+						took, least)
 				}
 			}
 		})
@@ -1330,51 +1369,56 @@ func TestHangupWithData(t *testing.T) {
 		for _, reset := range []bool{false, true} {
 			for _, most := range []int{1 << 20, 7} { // by one call
 				for _, size := range []int{1 << 20, 100, 1} { // of the reader's buffer
-					t.Run(fmt.Sprint(network, " reset ", reset, " ", most, " ", size), func(t *testing.T) {
-						startLocked(t, 1)
-						c, peer := netcoPair(t, network)
-						fd := socket.FDOf(c.(socket.Stream))
-						reader := testrun.First.Go(func() {
-							got := make([]byte, 0, 2*total)
-							buf := make([]byte, size)
-							for {
-								n, err := c.Read(buf)
-								got = append(got, buf[:n]...)
-								if err != nil {
-									if end := errors.Is(err, unix.ECONNRESET); end != reset || !end && err != io.EOF {
-										t.Errorf("the end is %v", err)
+					t.Run(fmt.Sprint(network, " reset ", reset, " ", most, " ", size),
+						func(t *testing.T) {
+							startLocked(t, 1)
+							c, peer := netcoPair(t, network)
+							fd := socket.FDOf(c.(socket.Stream))
+							reader := testrun.First.Go(func() {
+								got := make([]byte, 0, 2*total)
+								buf := make([]byte, size)
+								for {
+									n, err := c.Read(buf)
+									got = append(got, buf[:n]...)
+									if err != nil {
+										if end := errors.Is(err, unix.ECONNRESET); end != reset ||
+											!end && err != io.EOF {
+											t.Errorf("the end is %v", err)
+										}
+										break
 									}
-									break
 								}
+								if d := differs(got, 0); len(got) != total || d != "" {
+									t.Errorf("%d bytes of %d %s", len(got), total, d)
+								}
+								if _, err := c.Read(buf); err != io.EOF {
+									t.Errorf("after the end: %v", err)
+								}
+							})
+							reader.UntilParked(t, coroutine.ReasonRead)
+							defer sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
+								if op == sysx.Recv && at == fd {
+									return min(asked, most), 0
+								}
+								return asked, 0
+							})()
+							release := hog(t, 0)
+							testenv.Must(unix.Write(socket.FDOf(peer.(socket.Stream)),
+								pattern(total)))
+							testenv.Until(t, "the data", func() bool {
+								return queuedOr0(fd) == total
+							})
+							switch {
+							case reset && network == "tcp":
+								peer.(diffTCP).SetLinger(0)
+							case reset: // so it is one that has not read everything
+								unix.Write(fd, []byte("unread"))
 							}
-							if d := differs(got, 0); len(got) != total || d != "" {
-								t.Errorf("%d bytes of %d %s", len(got), total, d)
-							}
-							if _, err := c.Read(buf); err != io.EOF {
-								t.Errorf("after the end: %v", err)
-							}
+							peer.Close()
+							testenv.Until(t, "the end", func() bool { return hungUp(fd) })
+							release()
+							reader.Wait(t)
 						})
-						reader.UntilParked(t, coroutine.ReasonRead)
-						defer sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
-							if op == sysx.Recv && at == fd {
-								return min(asked, most), 0
-							}
-							return asked, 0
-						})()
-						release := hog(t, 0)
-						testenv.Must(unix.Write(socket.FDOf(peer.(socket.Stream)), pattern(total)))
-						testenv.Until(t, "the data", func() bool { return queuedOr0(fd) == total })
-						switch {
-						case reset && network == "tcp":
-							peer.(diffTCP).SetLinger(0)
-						case reset: // so it is one that has not read everything
-							unix.Write(fd, []byte("unread"))
-						}
-						peer.Close()
-						testenv.Until(t, "the end", func() bool { return hungUp(fd) })
-						release()
-						reader.Wait(t)
-					})
 				}
 			}
 		}

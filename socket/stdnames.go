@@ -36,7 +36,8 @@ const mptcpInfo = 1 // MPTCP_INFO of linux/mptcp.h
 // with these settings as far as they mean something. There is no such type
 // here: a coroutine that reads from it blocks its Processor until something
 // comes; use [Socket], or an ordinary goroutine.
-func (d *Dialer) DialIP(ctx context.Context, network string, laddr, raddr netip.Addr) (*net.IPConn, error) {
+func (d *Dialer) DialIP(ctx context.Context, network string, laddr, raddr netip.Addr) (*net.IPConn,
+	error) {
 	theirs := net.Dialer{
 		Timeout: d.Timeout, Deadline: d.Deadline, Cancel: d.Cancel,
 		Control: d.Control, ControlContext: d.ControlContext,
@@ -53,7 +54,8 @@ func (d *Dialer) DialIP(ctx context.Context, network string, laddr, raddr netip.
 		err = errMissingAddress
 	}
 	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Source: theirs.LocalAddr, Addr: ipAddr(raddr), Err: err}
+		return nil, &net.OpError{Op: "dial", Net: network, Source: theirs.LocalAddr,
+			Addr: ipAddr(raddr), Err: err}
 	}
 	c, err := theirs.DialContext(ctx, network, raddr.String())
 	if err != nil {

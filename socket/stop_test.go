@@ -229,7 +229,9 @@ func TestStopConnect(t *testing.T) {
 		k.UntilParked(t, coroutine.ReasonConnect)
 		k.Co.Handle().Stop()
 		k.Wait(t)
-		testenv.Until(t, "the fallback to give up", func() bool { return socket.OpenCount() <= before })
+		testenv.Until(t, "the fallback to give up", func() bool {
+			return socket.OpenCount() <= before
+		})
 	}
 }
 
@@ -248,7 +250,8 @@ func TestStopServed(t *testing.T) {
 				reader.Store(coroutine.Current())
 				c.Read(make([]byte, 1))
 			})
-			for co := reader.Load(); co == nil || co.Reason() != coroutine.ReasonRead; co = reader.Load() {
+			for co := reader.Load(); co == nil ||
+				co.Reason() != coroutine.ReasonRead; co = reader.Load() {
 				netco.Yield()
 			}
 			handler <- coroutine.Current()
@@ -260,7 +263,9 @@ func TestStopServed(t *testing.T) {
 	peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
 	peer.Write([]byte("x"))
 	co := testenv.Await(t, handler, "the handler")
-	testenv.Until(t, "it to wait", func() bool { return co.State() == coroutine.Waiting && co.Reason() == coroutine.ReasonLock })
+	testenv.Until(t, "it to wait", func() bool {
+		return co.State() == coroutine.Waiting && co.Reason() == coroutine.ReasonLock
+	})
 	co.Handle().Stop()
 	if err := testenv.Await(t, closed, "Closed"); !errors.Is(err, netco.ErrShutdown) {
 		t.Error(err)

@@ -51,7 +51,8 @@ func refuseConn(c net.Conn) error {
 	if limited, ok := c.(*limitedConn); ok {
 		c = limited.Conn
 	}
-	return fmt.Errorf("netco: a Server serves a *socket.TCPConn or *socket.UnixConn itself, not a %T", c)
+	return fmt.Errorf("netco: a Server serves a *socket.TCPConn or *socket.UnixConn itself, not "+
+		"a %T", c)
 }
 
 // refuseListener is refuseConn for what is sure to return such connections. Of
@@ -66,9 +67,11 @@ func refuseListener(l net.Listener) error {
 	}
 	switch t.PkgPath() {
 	case "crypto/tls":
-		return fmt.Errorf("netco: a Server cannot serve TLS: a %T's connections wait for each other's mutexes; serve it with a goroutine for each", l)
+		return fmt.Errorf("netco: a Server cannot serve TLS: a %T's connections wait for each "+
+			"other's mutexes; serve it with a goroutine for each", l)
 	case "net":
-		return fmt.Errorf("netco: a Server serves listeners of package socket, not a %T: use socket.Listen or socket.FileListener", l)
+		return fmt.Errorf("netco: a Server serves listeners of package socket, not a %T: use "+
+			"socket.Listen or socket.FileListener", l)
 	}
 	return nil
 }

@@ -23,10 +23,12 @@ func pipeInBubble(t *testing.T) {
 	defer a.Close()
 	began := time.Now()
 	a.SetReadDeadline(began.Add(time.Hour))
-	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != time.Hour {
+	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) ||
+		time.Since(began) != time.Hour {
 		t.Errorf("a read under a deadline of an hour: %v after %v", err, time.Since(began))
 	}
-	if _, err := a.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != time.Hour {
+	_, err := a.Read(make([]byte, 1))
+	if !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(began) != time.Hour {
 		t.Errorf("one more: %v after %v", err, time.Since(began))
 	}
 	a.SetDeadline(time.Time{})
@@ -40,7 +42,8 @@ func pipeInBubble(t *testing.T) {
 		io.WriteString(b, "hello")
 	}()
 	got := make([]byte, 5)
-	if _, err := io.ReadFull(a, got); err != nil || string(got) != "hello" || time.Since(began) != time.Hour+time.Minute {
+	if _, err := io.ReadFull(a, got); err != nil || string(got) != "hello" ||
+		time.Since(began) != time.Hour+time.Minute {
 		t.Errorf("%q, %v after %v", got, err, time.Since(began))
 	}
 	ended := make(chan error)
@@ -84,7 +87,8 @@ func socketsInBubble(t *testing.T) {
 		defer c.Close()
 		io.Copy(c, c)
 	}()
-	c := testenv.Must(socket.DialTimeout("tcp", fmt.Sprintf("localhost:%d", ln.Addr().(*net.TCPAddr).Port), time.Minute))
+	c := testenv.Must(socket.DialTimeout("tcp",
+		fmt.Sprintf("localhost:%d", ln.Addr().(*net.TCPAddr).Port), time.Minute))
 	testenv.NoError(t, answered(c, "hello"))
 	real := time.Now()
 	c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
@@ -94,7 +98,8 @@ func socketsInBubble(t *testing.T) {
 		}
 	}
 	if time.Since(real) != 0 {
-		t.Errorf("the bubble's clock went on by %v while a goroutine waited for the kernel", time.Since(real))
+		t.Errorf("the bubble's clock went on by %v while a goroutine waited for the kernel",
+			time.Since(real))
 	}
 	c.SetReadDeadline(time.Time{})
 	big := make([]byte, 8<<20)
@@ -164,7 +169,8 @@ func TestServerInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inside := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
 		c := testenv.Must(socket.Dial("tcp", inside.Addr().String()))
-		if err := new(socket.Server).ServeConn(c.(*socket.TCPConn)); !errors.Is(err, netco.ErrBubble) {
+		if err := new(socket.Server).ServeConn(c.(*socket.TCPConn)); !errors.Is(err,
+			netco.ErrBubble) {
 			t.Errorf("ServeConn: %v", err)
 		}
 		if err := serving.Shutdown(context.Background()); !errors.Is(err, netco.ErrBubble) {

@@ -167,7 +167,9 @@ func TestFINInTheEdgeOfItsData(t *testing.T) {
 				}
 				testenv.Must(peer.Write([]byte("last words")))
 				testenv.OK(t, peer.CloseWrite())
-				testenv.Until(t, "the FIN", func() bool { return tcpState(t, c.FD()) == tcpCloseWait })
+				testenv.Until(t, "the FIN", func() bool {
+					return tcpState(t, c.FD()) == tcpCloseWait
+				})
 				release()
 				if !parked {
 					reader = p.Go(read)
@@ -249,7 +251,8 @@ func TestResetLikeNet(t *testing.T) {
 	}
 }
 
-func reset(t *testing.T, unread int, connect func(*testing.T) (net.Conn, func() int, *net.TCPConn), p testrun.Place) (got []string) {
+func reset(t *testing.T, unread int, connect func(*testing.T) (net.Conn, func() int, *net.TCPConn),
+	p testrun.Place) (got []string) {
 	c, state, peer := connect(t)
 	testenv.Must(peer.Write(pattern(unread)))
 	peer.SetLinger(0)
@@ -423,7 +426,8 @@ func TestWaitReadableWaits(t *testing.T) {
 						b := make([]byte, 10)
 						n, err := c.Read(b)
 						if got := outcome(n, err); got != map[string]string{
-							"data": "5", "FIN": "0 EOF", "reset": "0 read: read: connection reset by peer timeout=false",
+							"data": "5", "FIN": "0 EOF",
+							"reset": "0 read: read: connection reset by peer timeout=false",
 						}[then] {
 							t.Errorf("the read after it: %s", got)
 						}
@@ -585,7 +589,9 @@ func TestUrgentData(t *testing.T) {
 				})
 				// How much is counted in front of the urgent byte differs; that
 				// all has come shows in the window.
-				testenv.Until(t, "the data", func() bool { return received(t, c) >= len("before!after") })
+				testenv.Until(t, "the data", func() bool {
+					return received(t, c) >= len("before!after")
+				})
 				release()
 				if !parked {
 					reader = p.Go(read)
@@ -626,10 +632,16 @@ func polled(t testing.TB) { testrun.First.Go(func() { coroutine.YieldTurn() }).W
 func TestUrgentWakesNone(t *testing.T) {
 	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
 		for name, wait := range map[string]func(c *socket.TCPConn, b *socket.Buffered){
-			"WaitReadable":          func(c *socket.TCPConn, _ *socket.Buffered) { c.WaitReadable() },
-			"Buffered.ReadByte":     func(_ *socket.TCPConn, b *socket.Buffered) { b.ReadByte() },
-			"Buffered.WaitReadable": func(_ *socket.TCPConn, b *socket.Buffered) { b.WaitReadable() },
-			"Buffered.Read, direct": func(_ *socket.TCPConn, b *socket.Buffered) { b.Read(make([]byte, 64<<10)) },
+			"WaitReadable": func(c *socket.TCPConn, _ *socket.Buffered) {
+				c.WaitReadable()
+			},
+			"Buffered.ReadByte": func(_ *socket.TCPConn, b *socket.Buffered) { b.ReadByte() },
+			"Buffered.WaitReadable": func(_ *socket.TCPConn, b *socket.Buffered) {
+				b.WaitReadable()
+			},
+			"Buffered.Read, direct": func(_ *socket.TCPConn, b *socket.Buffered) {
+				b.Read(make([]byte, 64<<10))
+			},
 		} {
 			t.Run(p.Name+"/"+name, func(t *testing.T) {
 				start(t, 1)
@@ -687,7 +699,8 @@ func TestUrgentIsIdle(t *testing.T) {
 			if s.Opened == nil {
 				sendUrgent(t, c, peer)
 			}
-			if err := testenv.Await(t, ended, "IdleTimeout"); !errors.Is(err, os.ErrDeadlineExceeded) {
+			if err := testenv.Await(t, ended, "IdleTimeout"); !errors.Is(err,
+				os.ErrDeadlineExceeded) {
 				t.Errorf("it was closed with %v, want IdleTimeout's error", err)
 			}
 		})
@@ -757,7 +770,8 @@ func TestHangupBeforeConnect(t *testing.T) {
 	at := l.Addr().(*net.TCPAddr)
 	testrun.First.Do(t, func() {
 		x.WaitReadable() // the hang-up
-		testenv.NoError(t, x.Connect(&unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}))
+		testenv.NoError(t,
+			x.Connect(&unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}))
 		x.SetReadDeadline(time.Now().Add(time.Millisecond))
 		for err := error(nil); err == nil; {
 			_, err = x.Read(make([]byte, 1)) // EAGAIN, and what edges there are
@@ -799,7 +813,9 @@ func TestMoveUrgentAtEnd(t *testing.T) {
 	// First the copy is made to splice, then all comes at once.
 	bulk := pattern(1 << 20)
 	peer.Write(bulk)
-	testenv.Until(t, "the copy to splice", func() bool { return s.splices() > 0 && queued(t, src.FD()) == 0 })
+	testenv.Until(t, "the copy to splice", func() bool {
+		return s.splices() > 0 && queued(t, src.FD()) == 0
+	})
 	release := hog(t, 0)
 	already := received(t, src)
 	want := append(bulk, pattern(64<<10)...)
@@ -809,7 +825,8 @@ func TestMoveUrgentAtEnd(t *testing.T) {
 	peer.CloseWrite()
 	want = append(want, "after"...)
 	testenv.Until(t, "the end", func() bool {
-		return received(t, src) >= already+64<<10+len("!after") && tcpState(t, src.FD()) == tcpCloseWait
+		return received(t, src) >= already+64<<10+len("!after") &&
+			tcpState(t, src.FD()) == tcpCloseWait
 	})
 	release()
 	k.Wait(t)
@@ -852,7 +869,8 @@ func TestSlowReader(t *testing.T) {
 			})
 			writer.UntilParked(t, coroutine.ReasonWrite)
 			runtime.ReadMemStats(&after)
-			if grown := int64(after.TotalAlloc - before.TotalAlloc); p.Name != "goroutine" && grown > 1<<20 {
+			if grown := int64(after.TotalAlloc - before.TotalAlloc); p.Name != "goroutine" &&
+				grown > 1<<20 {
 				t.Errorf("%d bytes allocated for a write of %d that is under way", grown, total)
 			}
 			got := make([]byte, bite)
@@ -868,7 +886,8 @@ func TestSlowReader(t *testing.T) {
 					// The kernel may still move something to the peer's side,
 					// but not once for every turn.
 					if again := sends.Load(); again > tried+50 {
-						t.Errorf("%d tries to send in 100 turns while the peer read nothing", again-tried)
+						t.Errorf("%d tries to send in 100 turns while the peer read nothing",
+							again-tried)
 					}
 				}
 				testenv.Must(io.ReadFull(peer, got))
@@ -951,7 +970,9 @@ func TestNoneStarves(t *testing.T) {
 					left -= n
 				}
 			})
-			testenv.Until(t, "a stock to read", func() bool { return queued(t, hose.FD()) >= min(c.total, 64<<10) })
+			testenv.Until(t, "a stock to read", func() bool {
+				return queued(t, hose.FD()) >= min(c.total, 64<<10)
+			})
 			testrun.First.Do(t, func() {
 				defer func() { stop = true }()
 				began := trips
@@ -964,7 +985,8 @@ func TestNoneStarves(t *testing.T) {
 					left -= n
 				}
 				if n := trips - began; n < c.least {
-					t.Errorf("%d round trips beside %d bytes in reads of %d, want at least %d", n, c.total, c.size, c.least)
+					t.Errorf("%d round trips beside %d bytes in reads of %d, want at least %d", n,
+						c.total, c.size, c.least)
 				} else {
 					t.Logf("%d round trips", n)
 				}
@@ -1123,12 +1145,18 @@ func TestTurnOverInBuffer(t *testing.T) {
 		calls int // until it looks at the clock
 		read  func(b *socket.Buffered) error
 	}{
-		"Read":      {8, func(b *socket.Buffered) error { _, err := b.Read(make([]byte, 1)); return err }},
-		"ReadByte":  {64, func(b *socket.Buffered) error { _, err := b.ReadByte(); return err }},
-		"Peek":      {8, func(b *socket.Buffered) error { _, err := b.Peek(1); return err }},
-		"Discard":   {8, func(b *socket.Buffered) error { _, err := b.Discard(1); return err }},
-		"ReadSlice": {8, func(b *socket.Buffered) error { _, err := b.ReadSlice('\n'); return err }},
-		"ReadLine":  {8, func(b *socket.Buffered) error { _, err := b.ReadLine(); return err }},
+		"Read": {8, func(b *socket.Buffered) error {
+			_, err := b.Read(make([]byte, 1))
+			return err
+		}},
+		"ReadByte": {64, func(b *socket.Buffered) error { _, err := b.ReadByte(); return err }},
+		"Peek":     {8, func(b *socket.Buffered) error { _, err := b.Peek(1); return err }},
+		"Discard":  {8, func(b *socket.Buffered) error { _, err := b.Discard(1); return err }},
+		"ReadSlice": {8, func(b *socket.Buffered) error {
+			_, err := b.ReadSlice('\n')
+			return err
+		}},
+		"ReadLine": {8, func(b *socket.Buffered) error { _, err := b.ReadLine(); return err }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			start(t, 1)

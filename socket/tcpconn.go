@@ -81,7 +81,9 @@ func (c *TCPConn) SetKeepAlive(keepAlive bool) error {
 // SetKeepAlivePeriod sets how long the connection is idle before the first
 // probe, rounded up to seconds. 0 is 15 s, a negative one leaves it as it is.
 func (c *TCPConn) SetKeepAlivePeriod(d time.Duration) error {
-	return c.opError("set", c.s.control(func(fd int) error { return setSeconds(fd, unix.TCP_KEEPIDLE, d) }))
+	return c.opError("set", c.s.control(func(fd int) error {
+		return setSeconds(fd, unix.TCP_KEEPIDLE, d)
+	}))
 }
 
 // SetKeepAliveConfig sets all of keep-alive, with the defaults of
@@ -97,7 +99,8 @@ func (c *TCPConn) SetKeepAliveConfig(config net.KeepAliveConfig) error {
 func (c *TCPConn) SetLinger(sec int) error {
 	return c.opError("set", c.s.control(func(fd int) error {
 		l := unix.Linger{Onoff: int32(boolInt(sec >= 0)), Linger: int32(max(sec, 0))}
-		return sysError("setsockopt", unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &l))
+		return sysError("setsockopt", unix.SetsockoptLinger(fd, unix.SOL_SOCKET,
+			unix.SO_LINGER, &l))
 	}))
 }
 
@@ -114,7 +117,8 @@ func setDefaults(fd int) {
 }
 
 func setKeepAlive(fd int, k net.KeepAliveConfig) error {
-	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, boolInt(k.Enable)); err != nil {
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE,
+		boolInt(k.Enable)); err != nil {
 		return os.NewSyscallError("setsockopt", err)
 	}
 	if err := setSeconds(fd, unix.TCP_KEEPIDLE, k.Idle); err != nil {
@@ -129,7 +133,8 @@ func setKeepAlive(fd int, k net.KeepAliveConfig) error {
 	case k.Count < 0:
 		return nil
 	}
-	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, k.Count))
+	return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.IPPROTO_TCP,
+		unix.TCP_KEEPCNT, k.Count))
 }
 
 // setSeconds sets a time of keep-alive; 0 is net's default, a negative one

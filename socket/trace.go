@@ -58,7 +58,8 @@ func lookupValues(ctx context.Context) context.Context {
 type untraced struct{ context.Context }
 
 func (c untraced) Value(key any) any {
-	if t := reflect.TypeOf(key); t != nil && t.PkgPath() == "internal/nettrace" && t.Name() == "TraceKey" {
+	if t := reflect.TypeOf(key); t != nil && t.PkgPath() == "internal/nettrace" &&
+		t.Name() == "TraceKey" {
 		return nil
 	}
 	v := c.Context.Value(key)

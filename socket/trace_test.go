@@ -65,7 +65,8 @@ func TestTraceDial(t *testing.T) {
 	start(t, 2)
 	const never = time.Hour
 	s := serveNames(t, map[string][]record{
-		"both.test.": addresses("::1", "127.0.0.1"), "four.test.": addresses("127.0.0.1"), "six.test.": addresses("::1"),
+		"both.test.": addresses("::1", "127.0.0.1"), "four.test.": addresses("127.0.0.1"),
+		"six.test.": addresses("::1"),
 		"two.test.": addresses("127.0.0.1", "127.0.0.2"), "late.test.": addresses("127.0.0.1"),
 	})
 	release := s.hold("late.test.")
@@ -102,15 +103,21 @@ func TestTraceDial(t *testing.T) {
 		{"no unix", "unix", filepath.Join(dir, "none"), socket.Dialer{}, nil},
 		{"cancelled", "tcp", "127.0.0.1:" + open, socket.Dialer{}, cancelled},
 		{"cancelled name", "tcp", "late.test.:" + open, socket.Dialer{}, cancelled},
-		{"timeout", "tcp", "late.test.:" + open, socket.Dialer{Timeout: 10 * time.Millisecond}, nil},
+		{"timeout", "tcp", "late.test.:" + open, socket.Dialer{Timeout: 10 * time.Millisecond},
+			nil},
 	}
 	if haveIPv6() {
 		dials = append(dials,
-			dial{"race, first accepts", "tcp", "both.test.:" + twoFaced(t, accepts, accepts), socket.Dialer{FallbackDelay: never}, nil},
-			dial{"race, first refuses", "tcp", "both.test.:" + twoFaced(t, refuses, accepts), socket.Dialer{FallbackDelay: never}, nil},
-			dial{"race, both refuse", "tcp", "both.test.:" + twoFaced(t, refuses, refuses), socket.Dialer{FallbackDelay: never}, nil},
-			dial{"race, first ignores", "tcp", "both.test.:" + twoFaced(t, ignores, accepts), socket.Dialer{FallbackDelay: time.Millisecond}, nil},
-			dial{"no race", "tcp", "both.test.:" + twoFaced(t, refuses, accepts), socket.Dialer{FallbackDelay: -1}, nil},
+			dial{"race, first accepts", "tcp", "both.test.:" + twoFaced(t, accepts, accepts),
+				socket.Dialer{FallbackDelay: never}, nil},
+			dial{"race, first refuses", "tcp", "both.test.:" + twoFaced(t, refuses, accepts),
+				socket.Dialer{FallbackDelay: never}, nil},
+			dial{"race, both refuse", "tcp", "both.test.:" + twoFaced(t, refuses, refuses),
+				socket.Dialer{FallbackDelay: never}, nil},
+			dial{"race, first ignores", "tcp", "both.test.:" + twoFaced(t, ignores, accepts),
+				socket.Dialer{FallbackDelay: time.Millisecond}, nil},
+			dial{"no race", "tcp", "both.test.:" + twoFaced(t, refuses, accepts),
+				socket.Dialer{FallbackDelay: -1}, nil},
 		)
 	}
 	everywhere(t, func(p testrun.Place) {
@@ -124,7 +131,8 @@ func TestTraceDial(t *testing.T) {
 			if conn, err := c.d.DialContext(ours.context(c.ctx), c.network, c.address); err == nil {
 				conn.Close()
 			}
-			if conn, err := theirs(&c.d).DialContext(nets.context(c.ctx), c.network, c.address); err == nil {
+			if conn, err := theirs(&c.d).DialContext(nets.context(c.ctx), c.network,
+				c.address); err == nil {
 				conn.Close()
 			}
 			if got, want := ours.text(t), nets.text(t); got != want {
@@ -148,13 +156,20 @@ func TestTraceLookup(t *testing.T) {
 		LookupTXT(context.Context, string) ([]string, error)
 	}
 	lookups := map[string]func(context.Context, resolver){}
-	for _, name := range []string{"one.test.", "both.test.", "none.test.", "empty.test.", "192.0.2.1", "::1", "localhost", ""} {
+	for _, name := range []string{"one.test.", "both.test.", "none.test.", "empty.test.",
+		"192.0.2.1", "::1", "localhost", ""} {
 		lookups["host "+name] = func(ctx context.Context, r resolver) { r.LookupHost(ctx, name) }
-		lookups["ipaddr "+name] = func(ctx context.Context, r resolver) { r.LookupIPAddr(ctx, name) }
+		lookups["ipaddr "+name] = func(ctx context.Context, r resolver) {
+			r.LookupIPAddr(ctx, name)
+		}
 		lookups["txt "+name] = func(ctx context.Context, r resolver) { r.LookupTXT(ctx, name) }
 		for _, network := range []string{"ip", "ip4", "ip6", "ip:icmp", "tcp", "ip:nosuch"} {
-			lookups[network+" "+name] = func(ctx context.Context, r resolver) { r.LookupIP(ctx, network, name) }
-			lookups["netip "+network+" "+name] = func(ctx context.Context, r resolver) { r.LookupNetIP(ctx, network, name) }
+			lookups[network+" "+name] = func(ctx context.Context, r resolver) {
+				r.LookupIP(ctx, network, name)
+			}
+			lookups["netip "+network+" "+name] = func(ctx context.Context, r resolver) {
+				r.LookupNetIP(ctx, network, name)
+			}
 		}
 	}
 	everywhere(t, func(p testrun.Place) {
@@ -205,7 +220,8 @@ func TestTraceShared(t *testing.T) {
 		k.Wait(t)
 		lines := strings.Split(connectsLast(all[i].text(t)), "\n")
 		if len(lines) < 2 || lines[0] != "DNSStart four.test." ||
-			!strings.HasPrefix(lines[1], "DNSDone []net.IPAddr{net.IPAddr{") || !strings.HasSuffix(lines[1], " true no error") {
+			!strings.HasPrefix(lines[1], "DNSDone []net.IPAddr{net.IPAddr{") ||
+			!strings.HasSuffix(lines[1], " true no error") {
 			t.Errorf("%s: %q", testrun.Places[i].Name, lines)
 		}
 	}
@@ -220,7 +236,8 @@ func TestTraceValues(t *testing.T) {
 	var mu sync.Mutex
 	var values []any
 	dial := s.net().Dial
-	r := &socket.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+	r := &socket.Resolver{PreferGo: true, Dial: func(ctx context.Context, network,
+		address string) (net.Conn, error) {
 		mu.Lock()
 		values = append(values, ctx.Value(key{}))
 		mu.Unlock()
@@ -237,7 +254,8 @@ func TestTraceValues(t *testing.T) {
 	if len(values) == 0 || values[0] != "value" {
 		t.Errorf("Dial saw %v", values)
 	}
-	if got, want := hooks.text(t), "ConnectStart udp4 192.0.2.1:9"; strings.Count(got, "ConnectStart") != 1 || !strings.Contains(got, want) {
+	if got, want := hooks.text(t), "ConnectStart udp4 192.0.2.1:9"; strings.Count(got,
+		"ConnectStart") != 1 || !strings.Contains(got, want) {
 		t.Errorf("got\n%s\nwant one %s", got, want)
 	}
 	idle(t, r)

@@ -161,5 +161,6 @@ func (c *UDPConn) mayName(named bool) error {
 
 // sendError is the error for a datagram to addr.
 func (c *UDPConn) sendError(addr net.Addr, err error) error {
-	return &net.OpError{Op: "write", Net: c.network.String(), Source: c.LocalAddr(), Addr: addr, Err: err}
+	return &net.OpError{Op: "write", Net: c.network.String(), Source: c.LocalAddr(), Addr: addr,
+		Err: err}
 }

@@ -31,7 +31,8 @@ import (
 // from one socket to the next is replaced.
 func errorText(err error, hide *strings.Replacer) string {
 	s := strings.ReplaceAll(describeError(err), "socket.addrPortUDPAddr", "net.addrPortUDPAddr")
-	s += fmt.Sprint(" ", errors.Is(err, net.ErrClosed), errors.Is(err, net.ErrWriteToConnected), errors.Is(err, os.ErrDeadlineExceeded))
+	s += fmt.Sprint(" ", errors.Is(err, net.ErrClosed), errors.Is(err, net.ErrWriteToConnected),
+		errors.Is(err, os.ErrDeadlineExceeded))
 	if hide != nil {
 		s = hide.Replace(s)
 	}
@@ -60,17 +61,38 @@ var udpTargets = []*net.UDPAddr{
 // udpOps are operations that fail in some state; they are given a socket and a
 // target.
 var udpOps = map[string]func(c udpConn, to *net.UDPAddr) error{
-	"Write":       func(c udpConn, _ *net.UDPAddr) error { _, err := c.Write([]byte("x")); return err },
-	"Write large": func(c udpConn, _ *net.UDPAddr) error { _, err := c.Write(make([]byte, 65536)); return err },
-	"WriteTo":     func(c udpConn, to *net.UDPAddr) error { _, err := c.WriteTo([]byte("x"), to); return err },
+	"Write": func(c udpConn, _ *net.UDPAddr) error {
+		_, err := c.Write([]byte("x"))
+		return err
+	},
+	"Write large": func(c udpConn, _ *net.UDPAddr) error {
+		_, err := c.Write(make([]byte, 65536))
+		return err
+	},
+	"WriteTo": func(c udpConn, to *net.UDPAddr) error {
+		_, err := c.WriteTo([]byte("x"), to)
+		return err
+	},
 	"WriteTo another": func(c udpConn, _ *net.UDPAddr) error {
 		_, err := c.WriteTo([]byte("x"), &net.TCPAddr{Port: 1})
 		return err
 	},
-	"WriteTo nil":      func(c udpConn, _ *net.UDPAddr) error { _, err := c.WriteTo([]byte("x"), nil); return err },
-	"WriteToUDP":       func(c udpConn, to *net.UDPAddr) error { _, err := c.WriteToUDP([]byte("x"), to); return err },
-	"WriteToUDP large": func(c udpConn, to *net.UDPAddr) error { _, err := c.WriteToUDP(make([]byte, 65508), to); return err },
-	"WriteMsgUDP":      func(c udpConn, to *net.UDPAddr) error { _, _, err := c.WriteMsgUDP([]byte("x"), nil, to); return err },
+	"WriteTo nil": func(c udpConn, _ *net.UDPAddr) error {
+		_, err := c.WriteTo([]byte("x"), nil)
+		return err
+	},
+	"WriteToUDP": func(c udpConn, to *net.UDPAddr) error {
+		_, err := c.WriteToUDP([]byte("x"), to)
+		return err
+	},
+	"WriteToUDP large": func(c udpConn, to *net.UDPAddr) error {
+		_, err := c.WriteToUDP(make([]byte, 65508), to)
+		return err
+	},
+	"WriteMsgUDP": func(c udpConn, to *net.UDPAddr) error {
+		_, _, err := c.WriteMsgUDP([]byte("x"), nil, to)
+		return err
+	},
 	"WriteToUDPAddrPort": func(c udpConn, to *net.UDPAddr) error {
 		_, err := c.WriteToUDPAddrPort([]byte("x"), to.AddrPort())
 		return err
@@ -107,7 +129,11 @@ var udpOps = map[string]func(c udpConn, to *net.UDPAddr) error{
 		_, _, _, _, err := c.ReadMsgUDP(nil, nil)
 		return err
 	},
-	"Read nothing late": func(c udpConn, _ *net.UDPAddr) error { c.SetReadDeadline(past); _, err := c.Read(nil); return err },
+	"Read nothing late": func(c udpConn, _ *net.UDPAddr) error {
+		c.SetReadDeadline(past)
+		_, err := c.Read(nil)
+		return err
+	},
 	"Write late": func(c udpConn, _ *net.UDPAddr) error {
 		c.SetWriteDeadline(past)
 		defer c.SetWriteDeadline(time.Time{})
@@ -126,18 +152,39 @@ var udpOps = map[string]func(c udpConn, to *net.UDPAddr) error{
 // udpAfterClose are those that are only tried on a closed socket, where they do
 // not wait.
 var udpAfterClose = map[string]func(c udpConn, to *net.UDPAddr) error{
-	"Read":                func(c udpConn, _ *net.UDPAddr) error { _, err := c.Read(make([]byte, 1)); return err },
-	"Read nothing":        func(c udpConn, _ *net.UDPAddr) error { _, err := c.Read(nil); return err },
-	"ReadFrom":            func(c udpConn, _ *net.UDPAddr) error { _, _, err := c.ReadFrom(nil); return err },
-	"ReadFromUDP":         func(c udpConn, _ *net.UDPAddr) error { _, _, err := c.ReadFromUDP(nil); return err },
-	"ReadFromUDPAddrPort": func(c udpConn, _ *net.UDPAddr) error { _, _, err := c.ReadFromUDPAddrPort(nil); return err },
-	"ReadMsgUDP":          func(c udpConn, _ *net.UDPAddr) error { _, _, _, _, err := c.ReadMsgUDP(nil, nil); return err },
-	"ReadMsgUDPAddrPort":  func(c udpConn, _ *net.UDPAddr) error { _, _, _, _, err := c.ReadMsgUDPAddrPort(nil, nil); return err },
-	"Close":               func(c udpConn, _ *net.UDPAddr) error { return c.Close() },
-	"SetDeadline":         func(c udpConn, _ *net.UDPAddr) error { return c.SetDeadline(future) },
-	"SetReadDeadline":     func(c udpConn, _ *net.UDPAddr) error { return c.SetReadDeadline(future) },
-	"SetWriteDeadline":    func(c udpConn, _ *net.UDPAddr) error { return c.SetWriteDeadline(future) },
-	"SetWriteBuffer":      func(c udpConn, _ *net.UDPAddr) error { return c.SetWriteBuffer(10000) },
+	"Read": func(c udpConn, _ *net.UDPAddr) error {
+		_, err := c.Read(make([]byte, 1))
+		return err
+	},
+	"Read nothing": func(c udpConn, _ *net.UDPAddr) error {
+		_, err := c.Read(nil)
+		return err
+	},
+	"ReadFrom": func(c udpConn, _ *net.UDPAddr) error {
+		_, _, err := c.ReadFrom(nil)
+		return err
+	},
+	"ReadFromUDP": func(c udpConn, _ *net.UDPAddr) error {
+		_, _, err := c.ReadFromUDP(nil)
+		return err
+	},
+	"ReadFromUDPAddrPort": func(c udpConn, _ *net.UDPAddr) error {
+		_, _, err := c.ReadFromUDPAddrPort(nil)
+		return err
+	},
+	"ReadMsgUDP": func(c udpConn, _ *net.UDPAddr) error {
+		_, _, _, _, err := c.ReadMsgUDP(nil, nil)
+		return err
+	},
+	"ReadMsgUDPAddrPort": func(c udpConn, _ *net.UDPAddr) error {
+		_, _, _, _, err := c.ReadMsgUDPAddrPort(nil, nil)
+		return err
+	},
+	"Close":            func(c udpConn, _ *net.UDPAddr) error { return c.Close() },
+	"SetDeadline":      func(c udpConn, _ *net.UDPAddr) error { return c.SetDeadline(future) },
+	"SetReadDeadline":  func(c udpConn, _ *net.UDPAddr) error { return c.SetReadDeadline(future) },
+	"SetWriteDeadline": func(c udpConn, _ *net.UDPAddr) error { return c.SetWriteDeadline(future) },
+	"SetWriteBuffer":   func(c udpConn, _ *net.UDPAddr) error { return c.SetWriteBuffer(10000) },
 }
 
 // TestUDPErrorsAsNet runs operations that fail on sockets of net's and ours,
@@ -147,11 +194,15 @@ func TestUDPErrorsAsNet(t *testing.T) {
 	sink := netPeer(t, loopback4)
 	sink6 := netPeer(t, loopback6)
 	kinds := map[string]func(m udpMaker) (udpConn, error){
-		"udp4":       func(m udpMaker) (udpConn, error) { return m.listen("udp4", loopback4) },
-		"udp":        func(m udpMaker) (udpConn, error) { return m.listen("udp", nil) },
-		"udp6":       func(m udpMaker) (udpConn, error) { return m.listen("udp6", loopback6) },
-		"connected":  func(m udpMaker) (udpConn, error) { return m.dial("udp", nil, udpAddr(sink)) },
-		"connected6": func(m udpMaker) (udpConn, error) { return m.dial("udp6", nil, udpAddr(sink6)) },
+		"udp4": func(m udpMaker) (udpConn, error) { return m.listen("udp4", loopback4) },
+		"udp":  func(m udpMaker) (udpConn, error) { return m.listen("udp", nil) },
+		"udp6": func(m udpMaker) (udpConn, error) { return m.listen("udp6", loopback6) },
+		"connected": func(m udpMaker) (udpConn, error) {
+			return m.dial("udp", nil, udpAddr(sink))
+		},
+		"connected6": func(m udpMaker) (udpConn, error) {
+			return m.dial("udp6", nil, udpAddr(sink6))
+		},
 		"both": func(m udpMaker) (udpConn, error) {
 			return m.dial("udp", &net.UDPAddr{IP: net.IPv6unspecified}, udpAddr(sink))
 		},
@@ -167,7 +218,8 @@ func TestUDPErrorsAsNet(t *testing.T) {
 			hide := strings.NewReplacer(fmt.Sprint(":", udpAddr(c).Port), ":OWN")
 			for name, f := range udpOps {
 				for j, to := range udpTargets {
-					if name == "WriteMsgUDPAddrPort" && to.AddrPort().Addr() == (netip.Addr{}) && strings.HasPrefix(runtime.Version(), "go1.25") {
+					if name == "WriteMsgUDPAddrPort" && to.AddrPort().Addr() == (netip.Addr{}) &&
+						strings.HasPrefix(runtime.Version(), "go1.25") {
 						continue // net took no invalid address for no address yet
 					}
 					seen[i][fmt.Sprint(kind, " ", name, " ", j, to)] = errorText(f(c, to), hide)
@@ -175,9 +227,11 @@ func TestUDPErrorsAsNet(t *testing.T) {
 				}
 			}
 			c.Close()
-			for _, ops := range []map[string]func(udpConn, *net.UDPAddr) error{udpOps, udpAfterClose} {
+			for _, ops := range []map[string]func(udpConn, *net.UDPAddr) error{udpOps,
+				udpAfterClose} {
 				for name, f := range ops {
-					seen[i][fmt.Sprint(kind, " closed ", name)] = errorText(f(c, udpAddr(sink)), hide)
+					seen[i][fmt.Sprint(kind, " closed ", name)] = errorText(f(c, udpAddr(sink)),
+						hide)
 				}
 			}
 		}
@@ -196,8 +250,10 @@ func TestUDPMakingAsNet(t *testing.T) {
 	start(t, 2)
 	taken := netPeer(t, loopback4)
 	hide := strings.NewReplacer(fmt.Sprint(":", udpAddr(taken).Port), ":TAKEN")
-	addrs := append(udpTargets[:len(udpTargets):len(udpTargets)], udpAddr(taken), loopback4, loopback6,
-		&net.UDPAddr{IP: net.IPv4(192, 0, 2, 77)}, &net.UDPAddr{IP: net.ParseIP("2001:db8::1"), Port: 5}, &net.UDPAddr{IP: net.IPv4(255, 255, 255, 255), Port: 9})
+	addrs := append(udpTargets[:len(udpTargets):len(udpTargets)], udpAddr(taken), loopback4,
+		loopback6,
+		&net.UDPAddr{IP: net.IPv4(192, 0, 2, 77)}, &net.UDPAddr{IP: net.ParseIP("2001:db8::1"),
+			Port: 5}, &net.UDPAddr{IP: net.IPv4(255, 255, 255, 255), Port: 9})
 	closing := func(c udpConn, err error) string {
 		if err != nil {
 			return errorText(err, hide)
@@ -209,23 +265,28 @@ func TestUDPMakingAsNet(t *testing.T) {
 		}
 		return fmt.Sprintf("%T made %v %s", c.LocalAddr(), udpAddr(c).IP, remote)
 	}
-	for _, network := range []string{"udp", "udp4", "udp6", "tcp", "unixgram", "", "bogus", "ip4:1"} {
+	for _, network := range []string{"udp", "udp4", "udp6", "tcp", "unixgram", "", "bogus",
+		"ip4:1"} {
 		for i, a := range addrs {
 			what := fmt.Sprintf("%q %d %v", network, i, a)
-			if got, want := closing(ourUDP.listen(network, a)), closing(netUDP.listen(network, a)); got != want {
+			if got, want := closing(ourUDP.listen(network, a)), closing(netUDP.listen(network,
+				a)); got != want {
 				t.Errorf("ListenUDP %s:\ngot  %s\nwant %s", what, got, want)
 			}
-			if got, want := closing(ourUDP.multi(network, nil, a)), closing(netUDP.multi(network, nil, a)); got != want {
+			if got, want := closing(ourUDP.multi(network, nil, a)), closing(netUDP.multi(network,
+				nil, a)); got != want {
 				t.Errorf("ListenMulticastUDP %s:\ngot  %s\nwant %s", what, got, want)
 			}
-			if got, want := closing(ourUDP.dial(network, nil, a)), closing(netUDP.dial(network, nil, a)); got != want {
+			if got, want := closing(ourUDP.dial(network, nil, a)), closing(netUDP.dial(network, nil,
+				a)); got != want {
 				t.Errorf("DialUDP %s:\ngot  %s\nwant %s", what, got, want)
 			}
 			for _, l := range addrs {
 				if l != nil && l.Port == 9 {
 					continue
 				}
-				if got, want := closing(ourUDP.dial(network, l, a)), closing(netUDP.dial(network, l, a)); got != want {
+				if got, want := closing(ourUDP.dial(network, l, a)), closing(netUDP.dial(network, l,
+					a)); got != want {
 					t.Errorf("DialUDP from %v %s:\ngot  %s\nwant %s", l, what, got, want)
 				}
 			}
@@ -245,16 +306,23 @@ func TestUDPMakingAsNet(t *testing.T) {
 				if c.network == "ip4:1" {
 					continue
 				}
-				for _, network := range []string{c.network, strings.Replace(c.network, "tcp", "udp", 1)} {
-					if got, want := packet(ourUDP, network, c.address), packet(netUDP, network, c.address); got != want && network != "udp5" {
-						t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.Name, network, c.address, got, want)
+				for _, network := range []string{c.network,
+					strings.Replace(c.network, "tcp", "udp", 1)} {
+					if got, want := packet(ourUDP, network, c.address), packet(netUDP, network,
+						c.address); got != want && network != "udp5" {
+						t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.Name, network,
+							c.address, got, want)
 					}
 				}
 			}
-			for _, address := range []string{"", ":0", "127.0.0.1:0", "[::1]:0", "0.0.0.0:0", "[::]:0", "localhost:0", taken.LocalAddr().String(), "192.0.2.77:0", "224.0.0.251:0"} {
+			for _, address := range []string{"", ":0", "127.0.0.1:0", "[::1]:0", "0.0.0.0:0",
+				"[::]:0", "localhost:0", taken.LocalAddr().String(), "192.0.2.77:0",
+				"224.0.0.251:0"} {
 				for _, network := range []string{"udp", "udp4", "udp6"} {
-					if got, want := packet(ourUDP, network, address), packet(netUDP, network, address); got != want {
-						t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.Name, network, address, got, want)
+					if got, want := packet(ourUDP, network, address), packet(netUDP, network,
+						address); got != want {
+						t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.Name, network,
+							address, got, want)
 					}
 				}
 			}
@@ -280,16 +348,21 @@ func TestListenPacketControl(t *testing.T) {
 	var calls []string
 	lc := socket.ListenConfig{Control: func(network, address string, c syscall.RawConn) error {
 		calls = append(calls, network+" "+address)
-		return c.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 12345) })
+		return c.Control(func(fd uintptr) {
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 12345)
+		})
 	}}
-	c := testenv.Closing(t, testenv.Must(lc.ListenPacket(context.Background(), "udp", "127.0.0.1:0")))
-	if n, _ := unix.GetsockoptInt(c.(*socket.UDPConn).FD(), unix.SOL_SOCKET, unix.SO_RCVBUF); n != 2*12345 || len(calls) != 1 || calls[0] != "udp4 127.0.0.1:0" {
+	c := testenv.Closing(t,
+		testenv.Must(lc.ListenPacket(context.Background(), "udp", "127.0.0.1:0")))
+	if n, _ := unix.GetsockoptInt(c.(*socket.UDPConn).FD(), unix.SOL_SOCKET,
+		unix.SO_RCVBUF); n != 2*12345 || len(calls) != 1 || calls[0] != "udp4 127.0.0.1:0" {
 		t.Errorf("called %q, buffer %d", calls, n)
 	}
 	no := errors.New("no")
 	before := socket.OpenCount()
 	lc.Control = func(string, string, syscall.RawConn) error { return no }
-	if c, err := lc.ListenPacket(context.Background(), "udp", "127.0.0.1:0"); c != nil || !errors.Is(err, no) {
+	if c, err := lc.ListenPacket(context.Background(), "udp", "127.0.0.1:0"); c != nil ||
+		!errors.Is(err, no) {
 		t.Errorf("%v, %v", c, err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -308,16 +381,18 @@ func TestConnectUDP(t *testing.T) {
 	start(t, 1)
 	peer := netPeer(t, loopback4)
 	var asked int
-	c, err := socket.ConnectUDP(socket.UDP4, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)}, udpAddr(peer), func(fd int) error {
-		var local sysx.RawAddr
-		local.LocalAddr(fd)
-		if ap, _ := local.AddrPort(); ap.Port() != 0 {
-			t.Errorf("bound to %v before control", ap)
-		}
-		asked = fd
-		return nil
-	})
-	if err != nil || asked != c.FD() || udpAddr(c).IP.String() != "127.0.0.2" || c.RemoteAddr().String() != peer.LocalAddr().String() {
+	c, err := socket.ConnectUDP(socket.UDP4, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 2)},
+		udpAddr(peer), func(fd int) error {
+			var local sysx.RawAddr
+			local.LocalAddr(fd)
+			if ap, _ := local.AddrPort(); ap.Port() != 0 {
+				t.Errorf("bound to %v before control", ap)
+			}
+			asked = fd
+			return nil
+		})
+	if err != nil || asked != c.FD() || udpAddr(c).IP.String() != "127.0.0.2" ||
+		c.RemoteAddr().String() != peer.LocalAddr().String() {
 		t.Fatal(c, err, asked)
 	}
 	if v, _ := unix.GetsockoptInt(c.FD(), unix.SOL_SOCKET, unix.SO_BROADCAST); v != 1 {
@@ -325,7 +400,9 @@ func TestConnectUDP(t *testing.T) {
 	}
 	c.Close()
 	no := errors.New("no")
-	if c, err := socket.ConnectUDP(socket.UDP, nil, udpAddr(peer), func(int) error { return no }); c != nil || err != no {
+	if c, err := socket.ConnectUDP(socket.UDP, nil, udpAddr(peer), func(int) error {
+		return no
+	}); c != nil || err != no {
 		t.Errorf("%v, %v", c, err)
 	}
 	if n := socket.OpenCount(); n != 0 {
@@ -381,11 +458,13 @@ func TestListenUDPReusePort(t *testing.T) {
 	if l, err := socket.ListenUDPReusePort("tcp", "127.0.0.1:0", 1); l != nil || err == nil {
 		t.Errorf("network tcp: %v, %v", l, err)
 	}
-	if l, err := socket.ListenUDPReusePort("udp", "127.0.0.1:0", 0); l != nil || !errors.Is(err, unix.EINVAL) {
+	if l, err := socket.ListenUDPReusePort("udp", "127.0.0.1:0", 0); l != nil ||
+		!errors.Is(err, unix.EINVAL) {
 		t.Errorf("none: %v, %v", l, err)
 	}
 	plain := netPeer(t, loopback4)
-	if l, err := socket.ListenUDPReusePort("udp", plain.LocalAddr().String(), 2); l != nil || !errors.Is(err, unix.EADDRINUSE) {
+	if l, err := socket.ListenUDPReusePort("udp", plain.LocalAddr().String(), 2); l != nil ||
+		!errors.Is(err, unix.EADDRINUSE) {
 		t.Errorf("a port in use: %v, %v", l, err)
 	}
 }
@@ -404,15 +483,18 @@ func TestUDPFaults(t *testing.T) {
 		a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
 		p.Do(t, func() {
 			buf := make([]byte, 10)
-			for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.ECONNREFUSED, unix.EHOSTUNREACH, unix.EPERM} {
+			for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.ECONNREFUSED,
+				unix.EHOSTUNREACH, unix.EPERM} {
 				check := func(name, op string, n int, err error) {
 					var e *net.OpError
-					if n != 0 || !errors.Is(err, errno) || !errors.As(err, &e) || e.Op != op || !strings.Contains(err.Error(), ": "+calls[name]+": ") {
+					if n != 0 || !errors.Is(err, errno) || !errors.As(err, &e) || e.Op != op ||
+						!strings.Contains(err.Error(), ": "+calls[name]+": ") {
 						t.Errorf("%s: %d, %v", name, n, err)
 					}
 				}
 				for _, w := range udpWrites {
-					remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Send: {unix.EINTR, unix.EINTR, errno}}}).install(t)
+					first := errnos{sysx.Send: {unix.EINTR, unix.EINTR, errno}}
+					remove := (&script{first: first}).install(t)
 					n, err := w.write(a, []byte("x"), udpAddr(b))
 					check(w.name, "write", n, err)
 					n, err = w.write(a, []byte("y"), udpAddr(b))
@@ -426,7 +508,8 @@ func TestUDPFaults(t *testing.T) {
 				}
 				for _, r := range udpReads {
 					a.WriteToUDP([]byte("z"), udpAddr(b))
-					remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.Recv: {unix.EINTR, unix.EINTR, errno}}}).install(t)
+					first := errnos{sysx.Recv: {unix.EINTR, unix.EINTR, errno}}
+					remove := (&script{first: first}).install(t)
 					n, _, err := r.read(b, buf)
 					check(r.name, "read", n, err)
 					n, from, err := r.read(b, buf)
@@ -475,7 +558,8 @@ func TestUDPFalseAlarms(t *testing.T) {
 					tried := s.called[sysx.Recv].Load()
 					peer.WriteToUDP(numberedPayload(i), udpAddr(c))
 					testenv.Until(t, "a read", func() bool {
-						return i == datagrams-1 || got.Load() > int64(i) || s.called[sysx.Recv].Load() > tried
+						return i == datagrams-1 || got.Load() > int64(i) ||
+							s.called[sysx.Recv].Load() > tried
 					})
 				}
 				reader.Wait(t)
@@ -502,10 +586,11 @@ func TestUDPDialFaults(t *testing.T) {
 		{sysx.Connect, unix.EACCES, "connect"},
 	} {
 		fds := openFDCount()
-		remove := (&script{first: map[sysx.Op][]syscall.Errno{c.op: {c.errno}}}).install(t)
+		remove := (&script{first: errnos{c.op: {c.errno}}}).install(t)
 		conn, err := socket.DialUDP("udp", nil, udpAddr(peer))
 		remove()
-		if want := "dial udp " + peer.LocalAddr().String() + ": " + c.call + ": " + c.errno.Error(); conn != nil || err == nil || err.Error() != want {
+		if want := "dial udp " + peer.LocalAddr().String() + ": " + c.call + ": " +
+			c.errno.Error(); conn != nil || err == nil || err.Error() != want {
 			t.Errorf("%v, %v, want %s", conn, err, want)
 		}
 		// fewer, if a collection has closed what an earlier test lost
@@ -527,7 +612,8 @@ func TestUDPDialFaults(t *testing.T) {
 	} {
 		fds := openFDCount()
 		for range 10 {
-			if c, err := socket.DialUDP("udp", refused.laddr, refused.raddr); c != nil || err == nil {
+			if c, err := socket.DialUDP("udp", refused.laddr, refused.raddr); c != nil ||
+				err == nil {
 				t.Errorf("%v to %v: %v, %v", refused.laddr, refused.raddr, c, err)
 				c.Close()
 			}
@@ -554,9 +640,10 @@ func TestUDPEpollFull(t *testing.T) {
 		peer := netPeer(t, loopback4)
 		for _, r := range udpReads {
 			c := listenUDP(t, loopback4)
-			remove := (&script{first: map[sysx.Op][]syscall.Errno{sysx.EpollCtl: repeat(1000, unix.ENOSPC)}}).install(t)
+			remove := (&script{first: errnos{sysx.EpollCtl: repeat(1000, unix.ENOSPC)}}).install(t)
 			p.Do(t, func() {
-				if _, _, err := r.read(c, make([]byte, 10)); !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "epoll_ctl") {
+				if _, _, err := r.read(c, make([]byte, 10)); !errors.Is(err, unix.ENOSPC) ||
+					!strings.Contains(err.Error(), "epoll_ctl") {
 					t.Errorf("%s: %v", r.name, err)
 				}
 				peer.WriteToUDP([]byte("x"), udpAddr(c))
@@ -606,10 +693,13 @@ func udpWithoutFDs() {
 		free := fillFDs(64, spare)
 		var made []io.Closer
 		for what, make := range map[string]func() (io.Closer, error){
-			"ListenPacket": func() (io.Closer, error) { return socket.ListenPacket("udp", "127.0.0.1:0") },
-			"ListenUDP":    func() (io.Closer, error) { return socket.ListenUDP("udp", loopback4) },
+			"ListenPacket": func() (io.Closer, error) {
+				return socket.ListenPacket("udp", "127.0.0.1:0")
+			},
+			"ListenUDP": func() (io.Closer, error) { return socket.ListenUDP("udp", loopback4) },
 			"ListenMulticastUDP": func() (io.Closer, error) {
-				return socket.ListenMulticastUDP("udp", nil, &net.UDPAddr{IP: net.IPv4(224, 0, 0, 251)})
+				return socket.ListenMulticastUDP("udp", nil,
+					&net.UDPAddr{IP: net.IPv4(224, 0, 0, 251)})
 			},
 			"ListenUDPReusePort": func() (io.Closer, error) {
 				_, err := socket.ListenUDPReusePort("udp", "127.0.0.1:0", 5)
@@ -618,7 +708,9 @@ func udpWithoutFDs() {
 				}
 				return nil, err
 			},
-			"DialUDP": func() (io.Closer, error) { return socket.DialUDP("udp", nil, udpAddr(first)) },
+			"DialUDP": func() (io.Closer, error) {
+				return socket.DialUDP("udp", nil, udpAddr(first))
+			},
 		} {
 			c, err := make()
 			if err == nil {

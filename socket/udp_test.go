@@ -65,7 +65,9 @@ func orNil[C udpConn](c C, err error) (udpConn, error) {
 var (
 	ourUDP = udpMaker{"netco",
 		func(n string, l *net.UDPAddr) (udpConn, error) { return orNil(socket.ListenUDP(n, l)) },
-		func(n string, l, r *net.UDPAddr) (udpConn, error) { return orNil(socket.DialUDP(n, l, r)) },
+		func(n string, l, r *net.UDPAddr) (udpConn, error) {
+			return orNil(socket.DialUDP(n, l, r))
+		},
 		func(n string, i *net.Interface, g *net.UDPAddr) (udpConn, error) {
 			return orNil(socket.ListenMulticastUDP(n, i, g))
 		},
@@ -160,8 +162,12 @@ var udpWrites = []struct {
 	name  string
 	write func(c udpConn, p []byte, to *net.UDPAddr) (n int, err error)
 }{
-	{"WriteTo", func(c udpConn, p []byte, to *net.UDPAddr) (int, error) { return c.WriteTo(p, to) }},
-	{"WriteToUDP", func(c udpConn, p []byte, to *net.UDPAddr) (int, error) { return c.WriteToUDP(p, to) }},
+	{"WriteTo", func(c udpConn, p []byte, to *net.UDPAddr) (int, error) {
+		return c.WriteTo(p, to)
+	}},
+	{"WriteToUDP", func(c udpConn, p []byte, to *net.UDPAddr) (int, error) {
+		return c.WriteToUDP(p, to)
+	}},
 	{"WriteToUDPAddrPort", func(c udpConn, p []byte, to *net.UDPAddr) (int, error) {
 		return c.WriteToUDPAddrPort(p, to.AddrPort())
 	}},
@@ -213,8 +219,10 @@ func TestUDPEcho(t *testing.T) {
 									return
 								}
 								n, from, err := r.read(a, buf)
-								if n != size || err != nil || from != b.LocalAddr().String() || differs(buf[:n], 0) != "" {
-									t.Errorf("%s: %d from %s, %v, want %d; %s", r.name, n, from, err, size, differs(buf[:n], 0))
+								if n != size || err != nil || from != b.LocalAddr().String() ||
+									differs(buf[:n], 0) != "" {
+									t.Errorf("%s: %d from %s, %v, want %d; %s", r.name, n, from,
+										err, size, differs(buf[:n], 0))
 									return
 								}
 							}
@@ -244,8 +252,11 @@ func TestUDPConnected(t *testing.T) {
 					buf := make([]byte, 65536)
 					for _, size := range sizes {
 						for name, write := range map[string]func(b []byte) (int, error){
-							"Write":       c.Write,
-							"WriteMsgUDP": func(b []byte) (int, error) { n, _, err := c.WriteMsgUDP(b, nil, nil); return n, err },
+							"Write": c.Write,
+							"WriteMsgUDP": func(b []byte) (int, error) {
+								n, _, err := c.WriteMsgUDP(b, nil, nil)
+								return n, err
+							},
 							"WriteMsgUDPAddrPort": func(b []byte) (int, error) {
 								n, _, err := c.WriteMsgUDPAddrPort(b, nil, netip.AddrPort{})
 								return n, err
@@ -261,13 +272,16 @@ func TestUDPConnected(t *testing.T) {
 								return
 							}
 							n, from, err := peer.ReadFromUDP(buf)
-							if n != size || err != nil || differs(buf[:n], 0) != "" || from.String() != c.LocalAddr().String() {
-								t.Errorf("%s: the peer got %d from %v, %v, want %d", name, n, from, err, size)
+							if n != size || err != nil || differs(buf[:n], 0) != "" ||
+								from.String() != c.LocalAddr().String() {
+								t.Errorf("%s: the peer got %d from %v, %v, want %d", name, n, from,
+									err, size)
 								return
 							}
 						}
 						peer.WriteToUDP(pattern(size), udpAddr(c))
-						if n, err := c.Read(buf); n != size || err != nil || differs(buf[:n], 0) != "" {
+						if n, err := c.Read(buf); n != size || err != nil ||
+							differs(buf[:n], 0) != "" {
 							t.Errorf("Read: %d, %v, want %d", n, err, size)
 						}
 					}
@@ -305,7 +319,8 @@ func TestUDPFamilies(t *testing.T) {
 					return strings.ReplaceAll(s, fmt.Sprint(udpAddr(c).Port), "OWN")
 				}
 				var b strings.Builder
-				fmt.Fprintln(&b, hide(c.LocalAddr().String()), c.RemoteAddr(), c.LocalAddr().Network())
+				fmt.Fprintln(&b, hide(c.LocalAddr().String()), c.RemoteAddr(),
+					c.LocalAddr().Network())
 				to := &net.UDPAddr{IP: from.IP, Port: udpAddr(c).Port}
 				buf := make([]byte, 10)
 				for _, r := range udpReads {
@@ -319,7 +334,8 @@ func TestUDPFamilies(t *testing.T) {
 				peer.WriteToUDP([]byte("x"), to)
 				_, ap, _ := c.ReadFromUDPAddrPort(buf)
 				fmt.Fprintln(&b, ap.Addr().Is4(), ap.Addr().Is4In6(), ap.Addr().Zone())
-				for _, ap := range []netip.AddrPort{ap, netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())} {
+				for _, ap := range []netip.AddrPort{ap, netip.AddrPortFrom(ap.Addr().Unmap(),
+					ap.Port())} {
 					_, err := c.WriteToUDPAddrPort([]byte("y"), ap)
 					fmt.Fprintln(&b, err)
 					n, who, err := peer.ReadFromUDP(buf)
@@ -356,7 +372,8 @@ func TestUDPZone(t *testing.T) {
 	for range 2 {
 		testenv.Must(b.Write([]byte("hello")))
 		n, from, err := a.ReadFromUDPAddrPort(buf)
-		if n != 5 || err != nil || from.String() != b.LocalAddr().String() || from.Addr().Zone() != at.Zone {
+		if n != 5 || err != nil || from.String() != b.LocalAddr().String() ||
+			from.Addr().Zone() != at.Zone {
 			t.Fatalf("%d from %v, %v, want %v", n, from, err, b.LocalAddr())
 		}
 		testenv.Must(a.WriteToUDPAddrPort([]byte("hello"), from))
@@ -380,7 +397,8 @@ func linkLocal(t *testing.T) *net.UDPAddr {
 	for _, ifi := range all {
 		addrs, _ := ifi.Addrs()
 		for _, a := range addrs {
-			if n, ok := a.(*net.IPNet); ok && n.IP.To4() == nil && n.IP.IsLinkLocalUnicast() && ifi.Flags&net.FlagUp != 0 {
+			if n, ok := a.(*net.IPNet); ok && n.IP.To4() == nil && n.IP.IsLinkLocalUnicast() &&
+				ifi.Flags&net.FlagUp != 0 {
 				return &net.UDPAddr{IP: n.IP, Zone: ifi.Name}
 			}
 		}
@@ -410,12 +428,14 @@ func TestUDPTruncated(t *testing.T) {
 			}
 			for size, want := range map[int]int{100: 0, 99: unix.MSG_TRUNC, 0: unix.MSG_TRUNC} {
 				peer.WriteToUDP(pattern(100), udpAddr(c))
-				if n, _, flags, _, err := c.ReadMsgUDPAddrPort(make([]byte, size), nil); n != size || flags != want || err != nil {
+				if n, _, flags, _, err := c.ReadMsgUDPAddrPort(make([]byte, size),
+					nil); n != size || flags != want || err != nil {
 					t.Errorf("ReadMsgUDP into %d: %d, flags %#x, %v", size, n, flags, err)
 				}
 				peer.WriteToUDP(pattern(100), udpAddr(c))
 				ms := []socket.Message{{Buf: make([]byte, size)}}
-				if n, err := c.ReadBatch(ms); n != 1 || ms[0].N != size || ms[0].Flags != want || err != nil {
+				if n, err := c.ReadBatch(ms); n != 1 || ms[0].N != size || ms[0].Flags != want ||
+					err != nil {
 					t.Errorf("ReadBatch into %d: %+v, %v", size, ms, err)
 				}
 			}
@@ -458,13 +478,15 @@ func TestUDPControl(t *testing.T) {
 		check := func(what string, got []byte) {
 			t.Helper()
 			list, err := unix.ParseSocketControlMessage(got)
-			if err != nil || len(list) != 1 || list[0].Header.Type != unix.IP_TOS || list[0].Data[0] != tos {
+			if err != nil || len(list) != 1 || list[0].Header.Type != unix.IP_TOS ||
+				list[0].Data[0] != tos {
 				t.Errorf("%s: %+v, %v", what, list, err)
 			}
 		}
 		p.Do(t, func() {
 			buf, room := make([]byte, 10), make([]byte, 100)
-			if n, oobn, err := a.WriteMsgUDPAddrPort([]byte("x"), oob, portOf(b)); n != 1 || oobn != len(oob) || err != nil {
+			if n, oobn, err := a.WriteMsgUDPAddrPort([]byte("x"), oob, portOf(b)); n != 1 ||
+				oobn != len(oob) || err != nil {
 				t.Error(n, oobn, err)
 			}
 			n, oobn, flags, from, err := b.ReadMsgUDP(buf, room)
@@ -512,11 +534,15 @@ func TestUDPRefused(t *testing.T) {
 			refused := func(op, call string, err error) {
 				t.Helper()
 				var e *net.OpError
-				if !errors.Is(err, unix.ECONNREFUSED) || !errors.As(err, &e) || e.Op != op || !strings.Contains(err.Error(), ": "+call+": ") {
+				if !errors.Is(err, unix.ECONNREFUSED) || !errors.As(err, &e) || e.Op != op ||
+					!strings.Contains(err.Error(), ": "+call+": ") {
 					t.Errorf("%s: %v", call, err)
 				}
 			}
-			reader := p.Go(func() { _, err := c.Read(make([]byte, 1)); refused("read", "read", err) })
+			reader := p.Go(func() {
+				_, err := c.Read(make([]byte, 1))
+				refused("read", "read", err)
+			})
 			reader.UntilParked(t, coroutine.ReasonRead)
 			if _, err := c.Write([]byte("x")); err != nil {
 				t.Error(err)
@@ -595,7 +621,8 @@ func TestUDPConcurrent(t *testing.T) {
 	for i := range writers {
 		testrun.Places[i%len(testrun.Places)].Do(t, func() {
 			for j := range each {
-				if n, err := a.WriteTo(bytes.Repeat([]byte{byte(i), byte(j)}, size/2), b.LocalAddr()); n != size || err != nil {
+				if n, err := a.WriteTo(bytes.Repeat([]byte{byte(i), byte(j)}, size/2),
+					b.LocalAddr()); n != size || err != nil {
 					t.Error(n, err)
 				}
 			}
@@ -620,7 +647,8 @@ func TestUDPConcurrent(t *testing.T) {
 func checkUDPClosed(t *testing.T, op string, err error) {
 	t.Helper()
 	var e *net.OpError
-	if !errors.Is(err, net.ErrClosed) || !errors.As(err, &e) || e.Op != op || e.Net != "udp" || e.Err != net.ErrClosed || err == io.EOF {
+	if !errors.Is(err, net.ErrClosed) || !errors.As(err, &e) || e.Op != op || e.Net != "udp" ||
+		e.Err != net.ErrClosed || err == io.EOF {
 		t.Errorf("%s: %#v, want net.ErrClosed", op, err)
 	}
 }
@@ -633,22 +661,28 @@ var udpWaits = []struct {
 	reason coroutine.Reason
 	make   func(t *testing.T) udpWait
 }{
-	{"Read", "read", coroutine.ReasonRead, udpReader(func(c *socket.UDPConn, p []byte) error { _, err := c.Read(p); return err })},
-	{"WaitReadable", "read", coroutine.ReasonRead, udpReader(func(c *socket.UDPConn, p []byte) error {
-		err := c.WaitReadable()
-		if err == nil {
-			_, err = c.Read(p)
-		}
+	{"Read", "read", coroutine.ReasonRead, udpReader(func(c *socket.UDPConn, p []byte) error {
+		_, err := c.Read(p)
 		return err
 	})},
-	{"ReadFromUDPAddrPort", "read", coroutine.ReasonRead, udpReader(func(c *socket.UDPConn, p []byte) error {
-		_, _, err := c.ReadFromUDPAddrPort(p)
-		return err
-	})},
-	{"ReadMsgUDPAddrPort", "read", coroutine.ReasonRead, udpReader(func(c *socket.UDPConn, p []byte) error {
-		_, _, _, _, err := c.ReadMsgUDPAddrPort(p, nil)
-		return err
-	})},
+	{"WaitReadable", "read", coroutine.ReasonRead,
+		udpReader(func(c *socket.UDPConn, p []byte) error {
+			err := c.WaitReadable()
+			if err == nil {
+				_, err = c.Read(p)
+			}
+			return err
+		})},
+	{"ReadFromUDPAddrPort", "read", coroutine.ReasonRead,
+		udpReader(func(c *socket.UDPConn, p []byte) error {
+			_, _, err := c.ReadFromUDPAddrPort(p)
+			return err
+		})},
+	{"ReadMsgUDPAddrPort", "read", coroutine.ReasonRead,
+		udpReader(func(c *socket.UDPConn, p []byte) error {
+			_, _, _, _, err := c.ReadMsgUDPAddrPort(p, nil)
+			return err
+		})},
 	{"ReadBatch", "read", coroutine.ReasonRead, udpReader(func(c *socket.UDPConn, p []byte) error {
 		n, err := c.ReadBatch([]socket.Message{{Buf: p}, {Buf: make([]byte, 10)}})
 		if (n > 0) != (err == nil) {
@@ -656,7 +690,10 @@ var udpWaits = []struct {
 		}
 		return err
 	})},
-	{"Write", "write", coroutine.ReasonWrite, udpWriter(func(c *socket.UDPConn) error { _, err := c.Write([]byte("x")); return err })},
+	{"Write", "write", coroutine.ReasonWrite, udpWriter(func(c *socket.UDPConn) error {
+		_, err := c.Write([]byte("x"))
+		return err
+	})},
 	{"WriteMsgUDP", "write", coroutine.ReasonWrite, udpWriter(func(c *socket.UDPConn) error {
 		_, _, err := c.WriteMsgUDP([]byte("x"), nil, nil)
 		return err
@@ -723,7 +760,8 @@ func udpWriter(write func(c *socket.UDPConn) error) func(t *testing.T) udpWait {
 	}
 }
 
-func forUDPWaits(t *testing.T, f func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait)) {
+func forUDPWaits(t *testing.T, f func(t *testing.T, p testrun.Place, op string,
+	reason coroutine.Reason, x udpWait)) {
 	for _, b := range udpWaits {
 		for _, p := range testrun.Places {
 			t.Run(b.name+"/"+p.Name, func(t *testing.T) {
@@ -736,7 +774,8 @@ func forUDPWaits(t *testing.T, f func(t *testing.T, p testrun.Place, op string, 
 
 // TestUDPWaits: what is awaited comes, over and over.
 func TestUDPWaits(t *testing.T) {
-	forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait) {
+	forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason,
+		x udpWait) {
 		for range 3 {
 			k := p.Go(func() {
 				testenv.NoError(t, x.wait())
@@ -755,7 +794,9 @@ func TestUDPWaits(t *testing.T) {
 // come ends it then, and one that is moved while it is blocked counts; after it
 // is taken back all is well.
 func TestUDPDeadlines(t *testing.T) {
-	forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait) {
+	forUDPWaits(t, func(
+		t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait,
+	) {
 		p.Do(t, func() {
 			x.set(past)
 			checkUDPTimeout(t, op, x.wait())
@@ -790,7 +831,8 @@ func TestUDPDeadlines(t *testing.T) {
 // the one that waits too.
 func TestUDPCloseEndsWaits(t *testing.T) {
 	for _, closer := range testrun.Places {
-		forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason, x udpWait) {
+		forUDPWaits(t, func(t *testing.T, p testrun.Place, op string, reason coroutine.Reason,
+			x udpWait) {
 			before := socket.OpenCount()
 			w := p.Go(func() { checkUDPClosed(t, op, x.wait()) })
 			w.UntilParked(t, reason)
@@ -886,7 +928,8 @@ func TestUDPFlood(t *testing.T) {
 func checkUDPTimeout(t *testing.T, op string, err error) {
 	t.Helper()
 	var e *net.OpError
-	if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &e) || e.Op != op || !e.Timeout() || e.Source == nil {
+	if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &e) || e.Op != op ||
+		!e.Timeout() || e.Source == nil {
 		t.Errorf("%s: %#v, want os.ErrDeadlineExceeded", op, err)
 	}
 }
@@ -900,7 +943,8 @@ func TestUDPMulticast(t *testing.T) {
 				start(t, 2)
 				ifi := multicastInterface(t)
 				a, err := socket.ListenMulticastUDP("udp", ifi, &net.UDPAddr{IP: group})
-				if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EADDRNOTAVAIL) {
+				if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EAFNOSUPPORT) ||
+					errors.Is(err, unix.EADDRNOTAVAIL) {
 					t.Skipf("%s has no multicast for %v: %v", ifi.Name, group, err)
 				}
 				if err != nil {
@@ -915,7 +959,8 @@ func TestUDPMulticast(t *testing.T) {
 					readers = append(readers, p.Go(func() {
 						buf := make([]byte, 10)
 						n, from, err := c.ReadFromUDPAddrPort(buf)
-						if string(buf[:n]) != "to all" || err != nil || from.Port() != portOf(sender).Port() {
+						if string(buf[:n]) != "to all" || err != nil ||
+							from.Port() != portOf(sender).Port() {
 							t.Errorf("%q from %v, %v", buf[:n], from, err)
 						}
 					}))
@@ -964,7 +1009,8 @@ func multicastSender(t *testing.T, ifi *net.Interface, group net.IP) *socket.UDP
 	}
 	t.Cleanup(func() { c.Close() })
 	if network == "udp4" {
-		err = unix.SetsockoptIPMreqn(c.FD(), unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(ifi.Index)})
+		err = unix.SetsockoptIPMreqn(c.FD(), unix.IPPROTO_IP, unix.IP_MULTICAST_IF,
+			&unix.IPMreqn{Ifindex: int32(ifi.Index)})
 	} else {
 		err = unix.SetsockoptInt(c.FD(), unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_IF, ifi.Index)
 	}

@@ -121,7 +121,8 @@ func zoneIndex(fd int, zone string) uint32 {
 	if zone == "" {
 		return 0
 	}
-	if request, err := unix.NewIfreq(zone); err == nil && unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, request) == nil {
+	if request, err := unix.NewIfreq(zone); err == nil &&
+		unix.IoctlIfreq(fd, unix.SIOCGIFINDEX, request) == nil {
 		return request.Uint32()
 	}
 	n, _ := strconv.ParseUint(zone, 10, 32)

@@ -25,14 +25,16 @@ func DialUDP(network string, laddr, raddr *net.UDPAddr) (*UDPConn, error) {
 		c, err = connectUDP(n, laddr, raddr, nil)
 	}
 	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Source: udpOpAddr(laddr), Addr: udpOpAddr(raddr), Err: err}
+		return nil, &net.OpError{Op: "dial", Net: network, Source: udpOpAddr(laddr),
+			Addr: udpOpAddr(raddr), Err: err}
 	}
 	return c, nil
 }
 
 // connectUDP is DialUDP without the OpError around its errors; laddr may be
 // nil. control, if it is not nil, is called before the socket is bound.
-func connectUDP(n network, laddr, raddr *net.UDPAddr, control func(fd int) error) (*UDPConn, error) {
+func connectUDP(n network, laddr, raddr *net.UDPAddr, control func(fd int) error) (*UDPConn,
+	error) {
 	is6 := n == udp6 || n == udp && !(only4(laddr) && only4(raddr))
 	family := unix.AF_INET
 	if is6 {
@@ -70,7 +72,8 @@ func only4(a *net.UDPAddr) bool {
 }
 
 // joinUDP binds and connects a new socket.
-func joinUDP(fd int, is6 bool, laddr, raddr *net.UDPAddr, control func(fd int) error) (peer sysx.RawAddr, err error) {
+func joinUDP(fd int, is6 bool, laddr, raddr *net.UDPAddr,
+	control func(fd int) error) (peer sysx.RawAddr, err error) {
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1); err != nil {
 		return peer, os.NewSyscallError("setsockopt", err)
 	}
@@ -79,7 +82,8 @@ func joinUDP(fd int, is6 bool, laddr, raddr *net.UDPAddr, control func(fd int) e
 			return peer, err
 		}
 	}
-	step := func(call string, a *net.UDPAddr, do func(int, *sysx.RawAddr) syscall.Errno) (to sysx.RawAddr, err error) {
+	step := func(call string, a *net.UDPAddr, do func(int, *sysx.RawAddr) syscall.Errno) (
+		to sysx.RawAddr, err error) {
 		if is6 {
 			err = raw6(&to, a, zoneIndex(fd, a.Zone))
 		} else {

@@ -23,7 +23,8 @@ func (c *UDPConn) ReadMsgUDP(p, oob []byte) (n, oobn, flags int, addr *net.UDPAd
 
 // ReadMsgUDPAddrPort is ReadMsgUDP that does not allocate. The address is as
 // that of [UDPConn.ReadFromUDPAddrPort].
-func (c *UDPConn) ReadMsgUDPAddrPort(p, oob []byte) (n, oobn, flags int, addr netip.AddrPort, err error) {
+func (c *UDPConn) ReadMsgUDPAddrPort(p, oob []byte) (n, oobn, flags int, addr netip.AddrPort,
+	err error) {
 	var from sysx.RawAddr
 	if n, oobn, flags, err = c.readMsg(p, oob, &from); err == nil {
 		addr = addrPort(&from)

@@ -40,7 +40,8 @@ func unixAt(network, name string) *net.UnixAddr { return &net.UnixAddr{Name: nam
 // listenUnix is ListenUnix on a new path.
 func listenUnix(t testing.TB, network string) *socket.UnixListener {
 	t.Helper()
-	l := testenv.Closing(t, testenv.Must(socket.ListenUnix(network, unixAt(network, unixName(t, "s")))))
+	l := testenv.Closing(t,
+		testenv.Must(socket.ListenUnix(network, unixAt(network, unixName(t, "s")))))
 	return l
 }
 
@@ -118,7 +119,8 @@ func TestUnixPackets(t *testing.T) {
 							t.Errorf("Write of %d: %d, %v", n, w, err)
 						}
 						if n == 180_000 {
-							if w, err := b.Write(make([]byte, 8<<20)); w != 0 || !errors.Is(err, unix.EMSGSIZE) {
+							if w, err := b.Write(make([]byte, 8<<20)); w != 0 ||
+								!errors.Is(err, unix.EMSGSIZE) {
 								t.Errorf("Write of 8 MiB: %d, %v", w, err)
 							}
 						}
@@ -179,8 +181,11 @@ func TestUnixEmptySeqpacket(t *testing.T) {
 func TestUnixFalseEnd(t *testing.T) {
 	start(t, 1)
 	reads := map[string]func(c *socket.UnixConn, p []byte) (int, error){
-		"Read":         func(c *socket.UnixConn, p []byte) (int, error) { return c.Read(p) },
-		"ReadFromUnix": func(c *socket.UnixConn, p []byte) (int, error) { n, _, err := c.ReadFromUnix(p); return n, err },
+		"Read": func(c *socket.UnixConn, p []byte) (int, error) { return c.Read(p) },
+		"ReadFromUnix": func(c *socket.UnixConn, p []byte) (int, error) {
+			n, _, err := c.ReadFromUnix(p)
+			return n, err
+		},
 	}
 	for name, read := range reads {
 		a, b := unixPair(t, "unixpacket")
@@ -210,15 +215,22 @@ func TestUnixDeadlineAndClose(t *testing.T) {
 				a, b := unixPair(t, network)
 				oob := make([]byte, 100)
 				for name, read := range map[string]func() error{
-					"Read":        func() error { _, err := a.Read(make([]byte, 1)); return err },
-					"ReadFrom":    func() error { _, _, err := a.ReadFrom(make([]byte, 1)); return err },
-					"ReadMsgUnix": func() error { _, _, _, _, err := a.ReadMsgUnix(make([]byte, 1), oob); return err },
+					"Read": func() error { _, err := a.Read(make([]byte, 1)); return err },
+					"ReadFrom": func() error {
+						_, _, err := a.ReadFrom(make([]byte, 1))
+						return err
+					},
+					"ReadMsgUnix": func() error {
+						_, _, _, _, err := a.ReadMsgUnix(make([]byte, 1), oob)
+						return err
+					},
 				} {
 					a.SetReadDeadline(time.Now().Add(time.Millisecond))
 					var err error
 					p.Go(func() { err = read() }).Wait(t)
 					var op *net.OpError
-					if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "read" || !op.Timeout() {
+					if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) ||
+						op.Op != "read" || !op.Timeout() {
 						t.Errorf("%s: %v", name, err)
 					}
 				}
@@ -236,7 +248,8 @@ func TestUnixDeadlineAndClose(t *testing.T) {
 						}
 						break
 					}
-					if _, _, err := b.WriteMsgUnix([]byte("x"), nil, nil); network != "unixgram" && !errors.Is(err, os.ErrDeadlineExceeded) {
+					if _, _, err := b.WriteMsgUnix([]byte("x"), nil, nil); network != "unixgram" &&
+						!errors.Is(err, os.ErrDeadlineExceeded) {
 						t.Errorf("WriteMsgUnix: %v", err)
 					}
 				})
@@ -253,10 +266,12 @@ func TestUnixDeadlineAndClose(t *testing.T) {
 				if err := c.Close(); !errors.Is(err, net.ErrClosed) {
 					t.Errorf("a second Close: %v", err)
 				}
-				if _, _, _, _, err := c.ReadMsgUnix(make([]byte, 1), nil); !errors.Is(err, net.ErrClosed) {
+				if _, _, _, _, err := c.ReadMsgUnix(make([]byte, 1), nil); !errors.Is(err,
+					net.ErrClosed) {
 					t.Errorf("ReadMsgUnix: %v", err)
 				}
-				if _, _, err := c.WriteMsgUnix(make([]byte, 1), nil, nil); !errors.Is(err, net.ErrClosed) {
+				if _, _, err := c.WriteMsgUnix(make([]byte, 1), nil, nil); !errors.Is(err,
+					net.ErrClosed) {
 					t.Errorf("WriteMsgUnix: %v", err)
 				}
 			})
@@ -270,64 +285,67 @@ func TestUnixDeadlineAndClose(t *testing.T) {
 func TestUnixWritesWait(t *testing.T) {
 	for _, p := range testrun.Places {
 		for _, named := range []bool{false, true} {
-			t.Run(map[bool]string{false: "peer", true: "named"}[named]+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
-				at := unixAt("unixgram", unixName(t, "to"))
-				to, err := socket.ListenUnixgram("unixgram", at)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer to.Close()
-				filler := testenv.Closing(t, testenv.Must(net.DialUnix("unixgram", nil, at)))
-				filled := 0
-				rawOf(t, filler).Control(func(fd uintptr) {
-					for ; unix.Sendto(int(fd), []byte("fill"), unix.MSG_DONTWAIT, nil) == nil; filled++ {
+			t.Run(map[bool]string{false: "peer", true: "named"}[named]+"/"+p.Name,
+				func(t *testing.T) {
+					start(t, 2)
+					at := unixAt("unixgram", unixName(t, "to"))
+					to, err := socket.ListenUnixgram("unixgram", at)
+					if err != nil {
+						t.Fatal(err)
 					}
-				})
-				var c *socket.UnixConn
-				if named {
-					c, err = socket.ListenUnixgram("unixgram", unixAt("unixgram", unixName(t, "from")))
-				} else {
-					c, err = socket.DialUnix("unixgram", nil, at)
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer c.Close()
-				c.SetReadDeadline(time.Now().Add(time.Millisecond))
-				s := new(script)
-				defer s.install(t)()
-				// it is registered from now on, so that no more edge comes of
-				// that
-				c.Read(make([]byte, 1))
-				writer := p.Go(func() {
+					defer to.Close()
+					filler := testenv.Closing(t, testenv.Must(net.DialUnix("unixgram", nil, at)))
+					filled := 0
+					rawOf(t, filler).Control(func(fd uintptr) {
+						for ; unix.Sendto(int(fd), []byte("fill"), unix.MSG_DONTWAIT,
+							nil) == nil; filled++ {
+						}
+					})
+					var c *socket.UnixConn
 					if named {
-						_, err = c.WriteToUnix([]byte("late"), at)
+						c, err = socket.ListenUnixgram("unixgram",
+							unixAt("unixgram", unixName(t, "from")))
 					} else {
-						_, err = c.Write([]byte("late"))
+						c, err = socket.DialUnix("unixgram", nil, at)
 					}
 					if err != nil {
-						t.Errorf("the write: %v", err)
+						t.Fatal(err)
 					}
+					defer c.Close()
+					c.SetReadDeadline(time.Now().Add(time.Millisecond))
+					s := new(script)
+					defer s.install(t)()
+					// it is registered now, so no more edge comes of that
+					c.Read(make([]byte, 1))
+					writer := p.Go(func() {
+						if named {
+							_, err = c.WriteToUnix([]byte("late"), at)
+						} else {
+							_, err = c.Write([]byte("late"))
+						}
+						if err != nil {
+							t.Errorf("the write: %v", err)
+						}
+					})
+					writer.UntilParked(t, coroutine.ReasonWrite)
+					tries, began := s.called[sysx.Send].Load(), time.Now()
+					// long enough to see one that does not wait at all
+					time.Sleep(50 * time.Millisecond)
+					n := s.called[sysx.Send].Load() - tries
+					if took := time.Since(began); n > 2*took.Milliseconds() {
+						t.Errorf("%d attempts in %v", n, took)
+					}
+					to.SetReadDeadline(time.Now().Add(limit))
+					buf := make([]byte, 10)
+					for i := range filled + 1 {
+						n, err := to.Read(buf)
+						if want := map[bool]string{true: "late",
+							false: "fill"}[i == filled]; string(buf[:n]) != want || err != nil {
+							t.Fatalf("packet %d of %d: %q, %v", i, filled, buf[:n], err)
+						}
+					}
+					writer.Wait(t)
 				})
-				writer.UntilParked(t, coroutine.ReasonWrite)
-				tries, began := s.called[sysx.Send].Load(), time.Now()
-				// no more than it takes to see one that does not wait at all
-				time.Sleep(50 * time.Millisecond)
-				n := s.called[sysx.Send].Load() - tries
-				if took := time.Since(began); n > 2*took.Milliseconds() {
-					t.Errorf("%d attempts in %v", n, took)
-				}
-				to.SetReadDeadline(time.Now().Add(limit))
-				buf := make([]byte, 10)
-				for i := range filled + 1 {
-					n, err := to.Read(buf)
-					if want := map[bool]string{true: "late", false: "fill"}[i == filled]; string(buf[:n]) != want || err != nil {
-						t.Fatalf("packet %d of %d: %q, %v", i, filled, buf[:n], err)
-					}
-				}
-				writer.Wait(t)
-			})
 		}
 	}
 }
@@ -348,7 +366,9 @@ func TestUnixFDs(t *testing.T) {
 				defer w.Close()
 				oob := make([]byte, syscall.CmsgSpace(4)+syscall.CmsgSpace(12))
 				raw, _ := a.SyscallConn()
-				raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1) })
+				raw.Control(func(fd uintptr) {
+					unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
+				})
 				for _, payload := range []string{"take this", ""} {
 					reader := p.Go(func() {
 						buf := make([]byte, 100)
@@ -359,7 +379,8 @@ func TestUnixFDs(t *testing.T) {
 							}
 							n = 0
 						}
-						if string(buf[:n]) != payload || flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 || err != nil {
+						if string(buf[:n]) != payload ||
+							flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 || err != nil {
 							t.Errorf("ReadMsgUnix: %q, %#x, %v", buf[:n], flags, err)
 							return
 						}
@@ -367,7 +388,8 @@ func TestUnixFDs(t *testing.T) {
 						if uid != os.Getuid() {
 							t.Errorf("it came from user %d", uid)
 						}
-						if flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); flags&unix.FD_CLOEXEC == 0 {
+						if flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFD,
+							0); flags&unix.FD_CLOEXEC == 0 {
 							t.Error("the fd is not closed on exec")
 						}
 						f := os.NewFile(uintptr(fd), "passed")
@@ -383,7 +405,8 @@ func TestUnixFDs(t *testing.T) {
 							t.Fatal(lerr)
 						}
 						defer sender.Close()
-						n, oobn, err = sender.WriteMsgUnix([]byte(payload), rights, a.LocalAddr().(*net.UnixAddr))
+						n, oobn, err = sender.WriteMsgUnix([]byte(payload), rights,
+							a.LocalAddr().(*net.UnixAddr))
 					} else {
 						n, oobn, err = b.WriteMsgUnix([]byte(payload), rights, nil)
 					}
@@ -517,7 +540,8 @@ func (m unixMaker) addresses(network, name string, laddr *net.UnixAddr) (all []s
 	testenv.Must(c.Write([]byte("x")))
 	_, from, err := to.ReadFrom(make([]byte, 1))
 	testenv.MustOK(err)
-	for _, a := range []net.Addr{at, c.LocalAddr(), c.RemoteAddr(), to.LocalAddr(), to.RemoteAddr(), from} {
+	for _, a := range []net.Addr{at, c.LocalAddr(), c.RemoteAddr(), to.LocalAddr(),
+		to.RemoteAddr(), from} {
 		all = append(all, showUnix(a))
 	}
 	return all
@@ -556,7 +580,8 @@ func TestUnixBurst(t *testing.T) {
 func TestUnixNoAllocation(t *testing.T) {
 	start(t, 1)
 	a := testenv.Closing(t, testenv.Must(socket.ListenUnixgram("unixgram", unixAt("unixgram", ""))))
-	b := testenv.Closing(t, testenv.Must(socket.DialUnix("unixgram", nil, a.LocalAddr().(*net.UnixAddr))))
+	b := testenv.Closing(t,
+		testenv.Must(socket.DialUnix("unixgram", nil, a.LocalAddr().(*net.UnixAddr))))
 	msg, buf := bytes.Repeat([]byte("x"), 100), make([]byte, 200)
 	if n := testing.AllocsPerRun(100, func() {
 		b.Write(msg)
@@ -584,7 +609,10 @@ func TestUnixEOFAsNet(t *testing.T) {
 	}{
 		{"Read", func(c unixIO) error { _, err := c.Read(make([]byte, 1)); return err }},
 		{"ReadFrom", func(c unixIO) error { _, _, err := c.ReadFrom(make([]byte, 1)); return err }},
-		{"ReadFromUnix", func(c unixIO) error { _, _, err := c.ReadFromUnix(make([]byte, 1)); return err }},
+		{"ReadFromUnix", func(c unixIO) error {
+			_, _, err := c.ReadFromUnix(make([]byte, 1))
+			return err
+		}},
 		{"ReadMsgUnix", func(c unixIO) error {
 			_, _, _, _, err := c.ReadMsgUnix(make([]byte, 1), make([]byte, 64))
 			return err
@@ -606,8 +634,10 @@ func TestUnixEOFAsNet(t *testing.T) {
 			for _, p := range testrun.Places {
 				p.Do(t, func() {
 					got := r.read(ours)
-					if !errors.Is(got, io.EOF) || (got == io.EOF) != (want == io.EOF) || fmt.Sprintf("%T", got) != fmt.Sprintf("%T", want) {
-						t.Errorf("%s of %s in a %s: %T %v, want %T %v", r.name, network, p.Name, got, got, want, want)
+					if !errors.Is(got, io.EOF) || (got == io.EOF) != (want == io.EOF) ||
+						fmt.Sprintf("%T", got) != fmt.Sprintf("%T", want) {
+						t.Errorf("%s of %s in a %s: %T %v, want %T %v", r.name, network, p.Name,
+							got, got, want, want)
 					}
 				})
 			}
@@ -715,7 +745,8 @@ func testUnixAccept(t *testing.T, network string, abstract bool) {
 		}
 		l.SetDeadline(time.Now().Add(time.Millisecond))
 		var op *net.OpError
-		if _, err := l.Accept(); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "accept" {
+		if _, err := l.Accept(); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) ||
+			op.Op != "accept" {
 			t.Errorf("Accept under a deadline: %v", err)
 		}
 		l.SetDeadline(time.Time{})
@@ -890,7 +921,9 @@ func opened[T closer](c T, err error) (closer, error) {
 // unixAsNet is withNet for what either package can make.
 func unixAsNet(t *testing.T, what, path string, make func(m unixMaker) (closer, error)) {
 	t.Helper()
-	withNet(t, what, path, func() (closer, error) { return make(ourUnix) }, func() (closer, error) { return make(netsUnix) })
+	withNet(t, what, path, func() (closer, error) { return make(ourUnix) }, func() (closer, error) {
+		return make(netsUnix)
+	})
 }
 
 // unixErrorNames returns addresses of every sort below a new folder, taken and
@@ -899,7 +932,8 @@ func unixErrorNames(t *testing.T) (dir string, names []string, mine map[string]b
 	taken := unixName(t, "taken")
 	testenv.Closing(t, testenv.Must(net.Listen("unix", taken)))
 	dir = filepath.Dir(taken)
-	file, stale, gram := filepath.Join(dir, "file"), filepath.Join(dir, "stale"), filepath.Join(dir, "gram")
+	file, stale, gram := filepath.Join(dir, "file"), filepath.Join(dir, "stale"),
+		filepath.Join(dir, "gram")
 	testenv.OK(t, os.WriteFile(file, nil, 0o600))
 	// A socket that has no listener.
 	old := testenv.Must(net.ListenUnix("unix", unixAt("unix", stale)))
@@ -908,7 +942,8 @@ func unixErrorNames(t *testing.T) (dir string, names []string, mine map[string]b
 	testenv.Closing(t, testenv.Must(net.ListenPacket("unixgram", gram)))
 	names = []string{
 		taken, "", "@", "@\x00", "\x00netco-test", "@netco-no-such-name", stale, gram, dir, file,
-		filepath.Join(dir, "none"), filepath.Join(dir, "no", "such", "folder"), filepath.Join(file, "below"),
+		filepath.Join(dir, "none"), filepath.Join(dir, "no", "such", "folder"),
+		filepath.Join(file, "below"),
 		"with\x00nul", "/proc/netco-test",
 	}
 	for _, n := range []int{107, 108, 109, 1000} {
@@ -936,16 +971,25 @@ func TestUnixErrors(t *testing.T) {
 			f, path string
 			make    func(m unixMaker) (closer, error)
 		}{
-			{"ListenUnix", path, func(m unixMaker) (closer, error) { return m.listen(network, at) }},
-			{"ListenUnixgram", path, func(m unixMaker) (closer, error) { return m.listenPacket(network, at) }},
+			{"ListenUnix", path, func(m unixMaker) (closer, error) {
+				return m.listen(network, at)
+			}},
+			{"ListenUnixgram", path, func(m unixMaker) (closer, error) {
+				return m.listenPacket(network, at)
+			}},
 			{"DialUnix", "", func(m unixMaker) (closer, error) { return m.dial(network, nil, at) }},
-			{"DialUnix from", from.Name, func(m unixMaker) (closer, error) { return m.dial(network, from, at) }},
-			{"DialUnix to taken from", path, func(m unixMaker) (closer, error) { return m.dial(network, at, unixAt(network, taken)) }},
+			{"DialUnix from", from.Name, func(m unixMaker) (closer, error) {
+				return m.dial(network, from, at)
+			}},
+			{"DialUnix to taken from", path, func(m unixMaker) (closer, error) {
+				return m.dial(network, at, unixAt(network, taken))
+			}},
 			{"Dial", "", func(m unixMaker) (closer, error) { return m.connect(network, name) }},
 			{"Listen", path, func(m unixMaker) (closer, error) { return m.open(network, name) }},
 		} {
 			if unixNetworks[network] || strings.Contains(c.f, "Unix") {
-				unixAsNet(t, fmt.Sprintf("%s: %s(%s, %.120q)", p.Name, c.f, network, name), c.path, c.make)
+				unixAsNet(t, fmt.Sprintf("%s: %s(%s, %.120q)", p.Name, c.f, network, name),
+					c.path, c.make)
 			}
 		}
 	}
@@ -956,9 +1000,15 @@ func TestUnixErrors(t *testing.T) {
 					try(p, network, name)
 				}
 				what := p.Name + ": nil addresses of " + network
-				unixAsNet(t, what, "", func(m unixMaker) (closer, error) { return m.listen(network, nil) })
-				unixAsNet(t, what, "", func(m unixMaker) (closer, error) { return m.listenPacket(network, nil) })
-				unixAsNet(t, what, "", func(m unixMaker) (closer, error) { return m.dial(network, nil, nil) })
+				unixAsNet(t, what, "", func(m unixMaker) (closer, error) {
+					return m.listen(network, nil)
+				})
+				unixAsNet(t, what, "", func(m unixMaker) (closer, error) {
+					return m.listenPacket(network, nil)
+				})
+				unixAsNet(t, what, "", func(m unixMaker) (closer, error) {
+					return m.dial(network, nil, nil)
+				})
 			}
 		})
 	}
@@ -1011,7 +1061,8 @@ func (x *unixProbe) add(err error) { x.errs = append(x.errs, err) }
 
 // writes writes by every method, to every sort of address.
 func (x *unixProbe) writes(c unixIO) {
-	for _, to := range []*net.UnixAddr{nil, unixAt(x.network, "s"), unixAt(x.network, "none"), unixAt("unixx", "s"),
+	for _, to := range []*net.UnixAddr{nil, unixAt(x.network, "s"), unixAt(x.network, "none"),
+		unixAt("unixx", "s"),
 		unixAt(x.network, ""), unixAt(x.network, strings.Repeat("x", 200))} {
 		_, err := c.WriteToUnix([]byte("x"), to)
 		x.add(err)
@@ -1043,7 +1094,10 @@ func (x *unixProbe) writes(c unixIO) {
 func (x *unixProbe) reads(c unixIO) {
 	for _, read := range []func() error{
 		func() error { _, _, err := c.ReadFrom(make([]byte, 1)); return err },
-		func() error { _, _, _, _, err := c.ReadMsgUnix(make([]byte, 1), make([]byte, 100)); return err },
+		func() error {
+			_, _, _, _, err := c.ReadMsgUnix(make([]byte, 1), make([]byte, 100))
+			return err
+		},
 		func() error { _, err := c.Read(make([]byte, 1)); return err },
 	} {
 		c.SetReadDeadline(time.Now().Add(limit))
@@ -1058,7 +1112,8 @@ func (x *unixProbe) reads(c unixIO) {
 func (x *unixProbe) ending(p unixEnds) {
 	x.writes(p.dialled)
 	x.writes(p.other)
-	for _, err := range []error{p.dialled.CloseRead(), p.dialled.CloseWrite(), p.other.CloseRead(), p.other.CloseRead(),
+	for _, err := range []error{p.dialled.CloseRead(), p.dialled.CloseWrite(), p.other.CloseRead(),
+		p.other.CloseRead(),
 		p.other.SetReadBuffer(-1), p.other.SetWriteBuffer(4096)} {
 		x.add(err)
 	}
@@ -1188,7 +1243,7 @@ func TestUnixFaults(t *testing.T) {
 		} {
 			for _, p := range testrun.Places {
 				p.Do(t, func() {
-					defer (&script{first: map[sysx.Op][]syscall.Errno{c.op: {c.errno}}}).install(t)()
+					defer (&script{first: errnos{c.op: {c.errno}}}).install(t)()
 					open, fds := socket.OpenCount(), testenv.Files()
 					_, err := socket.DialUnix(network, nil, unixAt(network, "/none"))
 					want := "dial " + network + " /none: " + c.call + ": " + c.errno.Error()

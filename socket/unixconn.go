@@ -97,7 +97,8 @@ func (c *UnixConn) receiveError(err error) error {
 }
 
 // receive reads one message.
-func (c *UnixConn) receive(call string, p, oob []byte) (n, oobn, flags int, addr *net.UnixAddr, err error) {
+func (c *UnixConn) receive(call string, p, oob []byte) (n, oobn, flags int, addr *net.UnixAddr,
+	err error) {
 	var from sysx.UnixName
 	err = c.s.readWith(call, func(fd int) (int, syscall.Errno) {
 		if len(p) > 0 && c.s.unread != nil {
@@ -167,7 +168,8 @@ func (c *UnixConn) sendError(to net.Addr, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &net.OpError{Op: "write", Net: c.network.String(), Source: c.LocalAddr(), Addr: to, Err: err}
+	return &net.OpError{Op: "write", Net: c.network.String(), Source: c.LocalAddr(), Addr: to,
+		Err: err}
 }
 
 // send sends one message.
@@ -231,7 +233,8 @@ func (s *socket) awaitRoomLocked(until int64) error {
 	for early := clock.Real() + int64(minBackoff); ; {
 		s.pd.Clear(processor.Write)
 		s.writeBudget = 0
-		if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonWrite, until); v != processor.Ready || err != nil {
+		if v, err := s.pd.Wait(s.fd, processor.Write, coroutine.ReasonWrite,
+			until); v != processor.Ready || err != nil {
 			return waitError(v, err)
 		}
 		if clock.Real() >= early {

@@ -38,14 +38,16 @@ func DialUnix(network string, laddr, raddr *net.UnixAddr) (*UnixConn, error) {
 		c, err = dialUnix(n, laddr, raddr, nil)
 	}
 	if err != nil {
-		return nil, &net.OpError{Op: "dial", Net: network, Source: unixAddr(laddr), Addr: unixAddr(raddr), Err: err}
+		return nil, &net.OpError{Op: "dial", Net: network, Source: unixAddr(laddr),
+			Addr: unixAddr(raddr), Err: err}
 	}
 	return c, nil
 }
 
 // dialUnix makes a socket and connects it. control, if it is not nil, is called
 // with the fd before it is bound.
-func dialUnix(n network, laddr, raddr *net.UnixAddr, control func(fd int) error) (*UnixConn, error) {
+func dialUnix(n network, laddr, raddr *net.UnixAddr, control func(fd int) error) (*UnixConn,
+	error) {
 	if laddr != nil && laddr.Name == "" {
 		laddr = nil
 	}
@@ -89,7 +91,8 @@ func dialUnix(n network, laddr, raddr *net.UnixAddr, control func(fd int) error)
 
 // nameCall is bind or connect. A name that cannot be one is net's error:
 // EINVAL, and of no system call when it is bind's.
-func nameCall(call string, do func(fd int, to *sysx.UnixName) (errno unix.Errno), fd int, name string) error {
+func nameCall(call string, do func(fd int, to *sysx.UnixName) (errno unix.Errno), fd int,
+	name string) error {
 	var to sysx.UnixName
 	errno := to.Set(name)
 	if errno == 0 {

@@ -159,7 +159,8 @@ func ListenUnixgram(network string, laddr *net.UnixAddr) (*UnixConn, error) {
 }
 
 // borrowUnixgram is ListenPacket for the network unixgram. It may block.
-func (lc *ListenConfig) borrowUnixgram(ctx context.Context, address string) (net.PacketConn, error) {
+func (lc *ListenConfig) borrowUnixgram(ctx context.Context, address string) (net.PacketConn,
+	error) {
 	theirs := net.ListenConfig{Control: lc.Control}
 	pc, err := theirs.ListenPacket(ctx, unixgram.String(), address)
 	if err != nil {
@@ -177,7 +178,8 @@ func takeUnixgram(theirs *net.UnixConn) (*UnixConn, error) {
 	defer theirs.Close()
 	fd, err := borrow(theirs)
 	if err != nil {
-		return nil, &net.OpError{Op: "listen", Net: unixgram.String(), Addr: theirs.LocalAddr(), Err: err}
+		return nil, &net.OpError{Op: "listen", Net: unixgram.String(), Addr: theirs.LocalAddr(),
+			Err: err}
 	}
 	return newUnixConn(fd, unixgram, localName(fd, unixgram), nil), nil
 }

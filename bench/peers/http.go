@@ -39,7 +39,9 @@ func handleNet(w http.ResponseWriter, r *http.Request) {
 	w.Write([]byte(plaintext))
 }
 
-func httpNet(address string) error { return http.ListenAndServe(address, http.HandlerFunc(handleNet)) }
+func httpNet(address string) error {
+	return http.ListenAndServe(address, http.HandlerFunc(handleNet))
+}
 
 // httpNetco is net/http on netco's listener; its goroutines are its own.
 func httpNetco(address string) error {
@@ -72,7 +74,11 @@ func fastNetco(address string) error {
 func httpHertz(address string) error {
 	hlog.SetLevel(hlog.LevelError)
 	h := hertz.New(hertz.WithHostPorts(address), hertz.WithDisablePrintRoute(true))
-	h.GET("/", func(_ context.Context, c *app.RequestContext) { c.Data(http.StatusOK, plainType, []byte(plaintext)) })
-	h.GET("/json", func(_ context.Context, c *app.RequestContext) { c.Data(http.StatusOK, jsonType, encode()) })
+	h.GET("/", func(_ context.Context, c *app.RequestContext) {
+		c.Data(http.StatusOK, plainType, []byte(plaintext))
+	})
+	h.GET("/json", func(_ context.Context, c *app.RequestContext) {
+		c.Data(http.StatusOK, jsonType, encode())
+	})
 	return h.Run()
 }

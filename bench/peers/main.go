@@ -31,7 +31,8 @@ var workloads = map[string]map[string]func(address string) error{
 		"net": tlsNet, "netco": tlsNetco,
 	},
 	"http": {
-		"nethttp": httpNet, "nethttp-netco": httpNetco, "fasthttp": fastNet, "fasthttp-netco": fastNetco, "hertz": httpHertz,
+		"nethttp": httpNet, "nethttp-netco": httpNetco, "fasthttp": fastNet,
+		"fasthttp-netco": fastNetco, "hertz": httpHertz,
 	},
 	"fanout": {
 		"net": fanoutNet, "netco": fanoutNetco,
@@ -52,6 +53,7 @@ func main() {
 func usage() {
 	fmt.Fprintln(os.Stderr, "usage: peers WORKLOAD PEER ADDRESS")
 	for _, w := range slices.Sorted(maps.Keys(workloads)) {
-		fmt.Fprintf(os.Stderr, "  %-7s %s\n", w, strings.Join(slices.Sorted(maps.Keys(workloads[w])), ", "))
+		fmt.Fprintf(os.Stderr, "  %-7s %s\n", w,
+			strings.Join(slices.Sorted(maps.Keys(workloads[w])), ", "))
 	}
 }

@@ -77,7 +77,8 @@ func freeAddress(t *testing.T) string {
 // that is larger than the servers' buffers.
 func checkEcho(t *testing.T, c net.Conn) {
 	t.Helper()
-	for _, sent := range []string{"hello", strings.Repeat("pipelined ", 16), strings.Repeat("large", 10_000)} {
+	for _, sent := range []string{"hello", strings.Repeat("pipelined ", 16),
+		strings.Repeat("large", 10_000)} {
 		got := make([]byte, len(sent))
 		failed := make(chan error, 1)
 		go func() { _, err := io.WriteString(c, sent); failed <- err }()
@@ -92,9 +93,12 @@ func checkEcho(t *testing.T, c net.Conn) {
 
 func checkHTTP(t *testing.T, dial func() net.Conn) {
 	t.Helper()
-	client := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return dial(), nil }}}
+	client := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) {
+		return dial(), nil
+	}}}
 	defer client.CloseIdleConnections()
-	for path, want := range map[string][2]string{"/": {"text/plain; charset=utf-8", "Hello, World!"}, "/json": {"application/json", `{"message":"Hello, World!"}`}} {
+	for path, want := range map[string][2]string{"/": {"text/plain; charset=utf-8",
+		"Hello, World!"}, "/json": {"application/json", `{"message":"Hello, World!"}`}} {
 		for range 2 { // the second on the same connection
 			r, err := client.Get("http://peer" + path)
 			if err != nil {
@@ -102,7 +106,8 @@ func checkHTTP(t *testing.T, dial func() net.Conn) {
 			}
 			body, err := io.ReadAll(r.Body)
 			r.Body.Close()
-			if got := [2]string{r.Header.Get("Content-Type"), string(body)}; err != nil || r.StatusCode != http.StatusOK || got != want {
+			if got := [2]string{r.Header.Get("Content-Type"), string(body)}; err != nil ||
+				r.StatusCode != http.StatusOK || got != want {
 				t.Errorf("%s: %v, %q, %v", path, r.Status, got, err)
 			}
 		}
@@ -138,7 +143,8 @@ func TestFloor(t *testing.T) {
 		t.Skip("no C compiler: ", err)
 	}
 	program := filepath.Join(t.TempDir(), "floor")
-	if out, err := exec.Command(cc, "-O2", "-o", program, "../../cmd/netco-bench/floor/echo.c").CombinedOutput(); err != nil {
+	if out, err := exec.Command(cc, "-O2", "-o", program,
+		"../../cmd/netco-bench/floor/echo.c").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	address := freeAddress(t)

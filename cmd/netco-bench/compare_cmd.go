@@ -44,8 +44,10 @@ func parseCompare(args []string, stdout io.Writer) (*compareFlags, error) {
 	fs := flag.NewFlagSet("compare", flag.ContinueOnError)
 	fs.StringVar(&c.a, "a", "", "`command` that starts A's server before each of its rounds")
 	fs.StringVar(&c.b, "b", "", "`command` that starts B's")
-	fs.Func("side", "`NAME=COMMAND` that starts a server, for more than two; the first is the baseline", c.addSide)
-	fs.IntVar(&c.rounds, "rounds", stats.MinPairs, fmt.Sprintf("rounds of each; fewer than %d have no interval", stats.MinPairs))
+	fs.Func("side", "`NAME=COMMAND` that starts a server, for more than two; the first is the "+
+		"baseline", c.addSide)
+	fs.IntVar(&c.rounds, "rounds", stats.MinPairs, fmt.Sprintf("rounds of each; fewer than %d "+
+		"have no interval", stats.MinPairs))
 	fs.StringVar(&c.names, "names", "", "what to call the sides, a `list`")
 	fs.StringVar(&c.title, "title", "", "the comparison's `title`")
 	fs.StringVar(&c.json, "json", "", "write all rounds to `file`")
@@ -62,7 +64,8 @@ func parseCompare(args []string, stdout io.Writer) (*compareFlags, error) {
 	if c.rounds < 1 {
 		return nil, usagef("-rounds must be at least 1")
 	}
-	return c, refuseFlags(load, "rounds are written by -json and shown by -report", "csv", "hdr", "o")
+	return c, refuseFlags(load, "rounds are written by -json and shown by -report", "csv",
+		"hdr", "o")
 }
 
 func (c *compareFlags) addSide(s string) error {
@@ -118,7 +121,8 @@ func compareBy(ctx context.Context, load loader, args []string, stdout, stderr i
 }
 
 // measure returns what is to be compared; on a failure what there is of it.
-func (c *compareFlags) measure(ctx context.Context, load loader, stderr io.Writer) (*compare.File, error) {
+func (c *compareFlags) measure(ctx context.Context, load loader, stderr io.Writer) (*compare.File,
+	error) {
 	if len(c.targets) > 0 && isFile(c.targets[0]) {
 		return c.readFiles()
 	}
@@ -135,13 +139,17 @@ func (c *compareFlags) measure(ctx context.Context, load loader, stderr io.Write
 	}
 	done := func(round, side int, r *result.Result) {
 		if !c.quiet {
-			fmt.Fprintf(stderr, "round %d of %d, %s: %s requests/s, p99 %s, errors %s\n", round+1, c.rounds, names[side],
-				figure.Rate(r.RequestsPerSecond()), figure.Latency(float64(r.Response.At(99))), figure.Share(r.ErrorShare()))
+			fmt.Fprintf(stderr, "round %d of %d, %s: %s requests/s, p99 %s, errors %s\n", round+1,
+				c.rounds, names[side],
+				figure.Rate(r.RequestsPerSecond()), figure.Latency(float64(r.Response.At(99))),
+				figure.Share(r.ErrorShare()))
 		}
 	}
 	comparison, err := compare.Run(ctx, names, c.rounds, one, done)
 	comparison.Title = c.titleOf(names)
-	if slices.ContainsFunc(comparison.Sides, func(s *compare.Side) bool { return len(s.Rounds) == 0 }) {
+	if slices.ContainsFunc(comparison.Sides, func(s *compare.Side) bool {
+		return len(s.Rounds) == 0
+	}) {
 		return nil, err // nothing to compare
 	}
 	return compare.NewFile(comparison.Title, comparison), err
@@ -181,13 +189,15 @@ func (c *compareFlags) sides() (sides []sideToLoad, err error) {
 	case len(sides) == 1:
 		return nil, usagef("one -side has nothing to be compared with")
 	case len(sides) > 0 && n != 1 && n != len(sides):
-		return nil, usagef("servers that are started need the URL that they accept at, or one for each")
+		return nil, usagef("servers that are started need the URL that they accept at, or one " +
+			"for each")
 	case len(sides) > 0:
 		for i := range sides {
 			sides[i].target = c.targets[min(i, n-1)]
 		}
 	case n < 2:
-		return nil, usagef("two targets needed: compare A B, or compare -a 'COMMAND' -b 'COMMAND' URL")
+		return nil, usagef("two targets needed: compare A B, or compare -a 'COMMAND' -b " +
+			"'COMMAND' URL")
 	default:
 		for _, t := range c.targets {
 			sides = append(sides, sideToLoad{name: t, target: t})

@@ -46,7 +46,8 @@ func playPart(args []string) {
 		case "silent":
 			os.Exit(1)
 		case "refused":
-			fmt.Fprintln(os.Stderr, "first\nnetco-bench load: refused\nRun 'netco-bench load -h' for the flags.")
+			fmt.Fprintln(os.Stderr, "first\nnetco-bench load: refused\nRun 'netco-bench load -h' "+
+				"for the flags.")
 			os.Exit(1)
 		}
 		testenv.MustOK(result.WriteFile(args[slices.Index(args, "-json")+1], r))
@@ -58,7 +59,8 @@ func playPart(args []string) {
 }
 
 func TestLoadInChild(t *testing.T) {
-	for part, want := range map[string]string{"fine": "", "died": "died", "silent": "exit status 1", "refused": "load: refused"} {
+	for part, want := range map[string]string{"fine": "", "died": "died", "silent": "exit status 1",
+		"refused": "load: refused"} {
 		t.Setenv(fakeLoad, part)
 		r, err := loadInChild(t.Context(), []string{"-c", "3", "tcp://x:1"})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -68,7 +70,8 @@ func TestLoadInChild(t *testing.T) {
 			continue
 		}
 		// The fake returns its flags in Tool. The file is none of the load's.
-		if args := []string{"-c", "3", "tcp://x:1"}; r.Totals.Requests != 100 || !strings.HasPrefix(r.Tool, "load -q -json ") ||
+		if args := []string{"-c", "3", "tcp://x:1"}; r.Totals.Requests != 100 ||
+			!strings.HasPrefix(r.Tool, "load -q -json ") ||
 			!strings.HasSuffix(r.Tool, ".json -c 3 tcp://x:1") || !slices.Equal(r.Args, args) {
 			t.Errorf("%s: %q, %q", part, r.Tool, r.Args)
 		}
@@ -91,7 +94,8 @@ func TestSplitLoad(t *testing.T) {
 		"-rounds":                               {"-rounds", "", ""},
 	} {
 		mine, load, targets, err := splitLoad(strings.Fields(line), own)
-		got := [3]string{strings.Join(mine, " "), strings.Join(load, " "), strings.Join(targets, " ")}
+		got := [3]string{strings.Join(mine, " "), strings.Join(load, " "),
+			strings.Join(targets, " ")}
 		if err != nil || got != want {
 			t.Errorf("%q: %q, %v, want %q", line, got, err, want)
 		}
@@ -139,14 +143,17 @@ type commandTest struct {
 	stderr       string
 }
 
-func (c *commandTest) run(t *testing.T, name string, by func(context.Context, loader, []string, io.Writer, io.Writer) error) {
+func (c *commandTest) run(t *testing.T, name string, by func(context.Context, loader, []string,
+	io.Writer, io.Writer) error) {
 	t.Helper()
 	targets := &fakeTargets{fail: c.fail}
 	var stdout, stderr bytes.Buffer
 	cmd := command{name: name}
-	code := exitCode(t.Context(), cmd, by(t.Context(), targets.load, strings.Fields(c.args), &stdout, &stderr), &stderr)
+	code := exitCode(t.Context(), cmd, by(t.Context(), targets.load, strings.Fields(c.args),
+		&stdout, &stderr), &stderr)
 	if code != c.code || len(targets.calls) != c.calls {
-		t.Errorf("%q: exit code %d, want %d, after %q\n%s", c.args, code, c.code, targets.calls, &stderr)
+		t.Errorf("%q: exit code %d, want %d, after %q\n%s", c.args, code, c.code, targets.calls,
+			&stderr)
 	}
 	words := strings.Join(strings.Fields(stdout.String()), " ")
 	if !strings.Contains(words, c.stdout) || !strings.Contains(stderr.String(), c.stderr) {
@@ -173,13 +180,19 @@ func TestCompareCommand(t *testing.T) {
 		{args: "-a x -b y", code: exitUsage, stderr: "need the URL"},
 		{args: "-side x tcp://a:1", code: exitUsage, stderr: "is not NAME=COMMAND"},
 		{args: "-side x=y tcp://a:1", code: exitUsage, stderr: "nothing to be compared with"},
-		{args: "-side x=y -a v -b w tcp://a:1 tcp://b:1", code: exitUsage, stderr: "or one for each"},
+		{args: "-side x=y -a v -b w tcp://a:1 tcp://b:1", code: exitUsage,
+			stderr: "or one for each"},
 		{args: "tcp://a:1 tcp://b:1 -json gone/x.json", code: exitFailed, stderr: "gone/x.json"},
-		{args: "tcp://a:1 tcp://b:1", calls: 12, stdout: "requests/s ↑ 100 ±0.0 % 200 ±0.0 % 2.00 2.00–2.00 b is better", stderr: "round 6 of 6, tcp://a:1: 100"},
-		{args: "tcp://a:1 tcp://b:1 -rounds 2 -q -json c.json -report c.html", calls: 4, stdout: "2 rounds: an interval needs 6", file: "c.html"},
+		{args: "tcp://a:1 tcp://b:1", calls: 12, stdout: "requests/s ↑ 100 ±0.0 % 200 ±0.0 % " +
+			"2.00 2.00–2.00 b is better", stderr: "round 6 of 6, tcp://a:1: 100"},
+		{args: "tcp://a:1 tcp://b:1 -rounds 2 -q -json c.json -report c.html", calls: 4,
+			stdout: "2 rounds: an interval needs 6", file: "c.html"},
 		{args: "c.json", stdout: "p99 ↓ 2 ms ±0.0 % 1 ms ±0.0 % 0.50 2 rounds"},
-		{args: "tcp://a:1 tcp://b:1 -names old,new", fail: 8, calls: 8, code: exitFailed, stdout: "b: new, 4 rounds old ended in round 4: the server is gone", stderr: "round 4 of old: the server is gone"},
-		{args: "tcp://a:1 tcp://b:1", fail: 2, calls: 2, code: exitFailed, stderr: "the server is gone"},
+		{args: "tcp://a:1 tcp://b:1 -names old,new", fail: 8, calls: 8, code: exitFailed,
+			stdout: "b: new, 4 rounds old ended in round 4: the server is gone",
+			stderr: "round 4 of old: the server is gone"},
+		{args: "tcp://a:1 tcp://b:1", fail: 2, calls: 2, code: exitFailed,
+			stderr: "the server is gone"},
 		{args: "a.json b.json", stdout: "requests/s ↑ 100 300 3.00 one round: no interval"},
 		{args: "a.json,b.json b.json,a.json -names x,y", stdout: "b: y, 2 rounds"},
 		{args: "a.json b.json -c 4", code: exitUsage, stderr: "not loaded again"},
@@ -199,11 +212,17 @@ func TestSweepCommand(t *testing.T) {
 		{args: "tcp://a:1 -rate 10", code: exitUsage, stderr: "-rate: sweep sets the rates itself"},
 		{args: "tcp://a:1 -knee 1", code: exitUsage, stderr: "-knee must be"},
 		{args: "tcp://a:1 -halve -1", code: exitUsage, stderr: "-halve must"},
-		{args: "tcp://a:1 -c 4 -json s.json -report s.html", calls: 1 + 5 + 2 + 4, file: "s.html", stderr: "closed loop: 100 requests/s",
-			stdout: "The knee is at 50 requests/s, 50 % of the closed loop's 100; at 53: latency turned up."},
-		{args: "tcp://a:1 -knee 11 -q -halve 0", calls: 1 + 10 + 2, stdout: "knee is at 100 requests/s, 100 % of the closed loop's 100; at 110: did not keep up"},
-		{args: "tcp://a:1", fail: 1, calls: 1, code: exitFailed, stderr: "the closed loop: the server is gone"},
-		{args: "tcp://a:1", fail: 4, calls: 4, code: exitFailed, stderr: "at 30 requests", stdout: "No knee up to 20"},
+		{args: "tcp://a:1 -c 4 -json s.json -report s.html", calls: 1 + 5 + 2 + 4, file: "s.html",
+			stderr: "closed loop: 100 requests/s",
+			stdout: "The knee is at 50 requests/s, 50 % of the closed loop's 100; at 53: latency " +
+				"turned up."},
+		{args: "tcp://a:1 -knee 11 -q -halve 0", calls: 1 + 10 + 2,
+			stdout: "knee is at 100 requests/s, 100 % of the closed loop's 100; at 110: did not " +
+				"keep up"},
+		{args: "tcp://a:1", fail: 1, calls: 1, code: exitFailed,
+			stderr: "the closed loop: the server is gone"},
+		{args: "tcp://a:1", fail: 4, calls: 4, code: exitFailed, stderr: "at 30 requests",
+			stdout: "No knee up to 20"},
 	} {
 		c.run(t, "sweep", sweepBy)
 	}
@@ -226,12 +245,14 @@ func TestServerCommand(t *testing.T) {
 		return loaded(target, 100, time.Millisecond), nil
 	}
 	command := self + " accept " + address
-	err := compareBy(t.Context(), load, []string{"-a", command, "-b", command, target, "-rounds", "2", "-q"}, io.Discard, io.Discard)
+	err := compareBy(t.Context(), load, []string{"-a", command, "-b", command, target, "-rounds",
+		"2", "-q"}, io.Discard, io.Discard)
 	if err != nil || len(pids) != 4 {
 		t.Errorf("%d servers, %v", len(pids), err)
 	}
 	var stdout bytes.Buffer
-	err = compareBy(t.Context(), load, []string{"-side", "x=" + command, "-side", "y=" + command, "-side", "z=" + command, target, "-rounds", "1", "-q"},
+	err = compareBy(t.Context(), load, []string{"-side", "x=" + command, "-side", "y=" + command,
+		"-side", "z=" + command, target, "-rounds", "1", "-q"},
 		&stdout, io.Discard)
 	if err != nil || len(pids) != 7 || !strings.Contains(stdout.String(), "c: z, 1 rounds") {
 		t.Errorf("%d servers, %v: %s", len(pids), err, &stdout)
@@ -246,20 +267,24 @@ func TestServerCommand(t *testing.T) {
 		self + " accept 256.0.0.1:1 2>&1": "it has ended: listen",
 		" ":                               "a command is empty",
 	} {
-		if s, err := startServer(t.Context(), command, target); err == nil || !strings.Contains(err.Error(), want) {
+		if s, err := startServer(t.Context(), command, target); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v", command, s, err)
 		}
 	}
 	l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
-	if _, err := startServer(t.Context(), command, "tcp://"+l.Addr().String()); err == nil || !strings.Contains(err.Error(), "in use before") {
+	if _, err := startServer(t.Context(), command, "tcp://"+l.Addr().String()); err == nil ||
+		!strings.Contains(err.Error(), "in use before") {
 		t.Errorf("a port in use: %v", err)
 	}
 }
 
 func TestDialable(t *testing.T) {
 	for target, want := range map[string]string{
-		"tcp://127.0.0.1:80": "tcp 127.0.0.1:80", "http://x/y": "tcp x:80", "https://[::1]/": "tcp [::1]:443", "unix:///tmp/s": "unix /tmp/s",
-		"redis://x": "tcp x:6379", "udp://x:1": " ", "tcp://x": "! tcp://x names no port", "tcp://%zz": "! parse",
+		"tcp://127.0.0.1:80": "tcp 127.0.0.1:80", "http://x/y": "tcp x:80",
+		"https://[::1]/": "tcp [::1]:443", "unix:///tmp/s": "unix /tmp/s",
+		"redis://x": "tcp x:6379", "udp://x:1": " ", "tcp://x": "! tcp://x names no port",
+		"tcp://%zz": "! parse",
 	} {
 		network, address, err := dialable(target)
 		got := network + " " + address
@@ -281,27 +306,33 @@ func TestWithLoad(t *testing.T) {
 		return testenv.Must(os.Executable()) + " serve echo -on " + on + " -addr " + address
 	}
 	var stdout, stderr bytes.Buffer
-	code := run(t.Context(), []string{"compare", "-a", server("net"), "-b", server("netco"), "-names", "net,netco", "tcp://" + address,
-		"-c", "4", "-d", "100ms", "-rounds", "2", "-json", "c.json", "-report", "c.html"}, &stdout, &stderr)
+	code := run(t.Context(), []string{"compare", "-a", server("net"), "-b", server("netco"),
+		"-names", "net,netco", "tcp://" + address,
+		"-c", "4", "-d", "100ms", "-rounds", "2", "-json", "c.json", "-report", "c.html"}, &stdout,
+		&stderr)
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
 	for _, side := range testenv.Must(readSaved("c.json")).compare.Comparisons[0].Sides {
 		for _, r := range side.Rounds {
-			if r.Totals.Requests == 0 || r.Options.Connections != 4 || r.Server == nil || r.Server.User+r.Server.System == 0 {
+			if r.Totals.Requests == 0 || r.Options.Connections != 4 || r.Server == nil ||
+				r.Server.User+r.Server.System == 0 {
 				t.Errorf("%s: %d requests, server %+v", side.Name, r.Totals.Requests, r.Server)
 			}
 		}
 	}
 	url := echoURL(t)
-	code = run(t.Context(), []string{"sweep", url, "-c", "4", "-d", "100ms", "-halve", "0", "-knee", "1.01", "-json", "s.json", "-report", "s.html"}, &stdout, &stderr)
-	if s := testenv.Must(readSaved("s.json")).sweep; code != exitOK || len(s.Steps) == 0 || s.Steps[0].Result.Options.Rate != s.Steps[0].Rate {
+	code = run(t.Context(), []string{"sweep", url, "-c", "4", "-d", "100ms", "-halve", "0", "-knee",
+		"1.01", "-json", "s.json", "-report", "s.html"}, &stdout, &stderr)
+	if s := testenv.Must(readSaved("s.json")).sweep; code != exitOK || len(s.Steps) == 0 ||
+		s.Steps[0].Result.Options.Rate != s.Steps[0].Rate {
 		t.Errorf("exit code %d, %d steps: %s", code, len(s.Steps), &stderr)
 	}
 	if code, _, errs := runLoadArgs(t, url, "-n", "10", "-report", "l.html"); code != exitOK {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
-	for name, want := range map[string]string{"c.html": "netco is", "s.html": "Answered by rate", "l.html": "Latency by percentile"} {
+	for name, want := range map[string]string{"c.html": "netco is", "s.html": "Answered by rate",
+		"l.html": "Latency by percentile"} {
 		if page := testenv.Must(os.ReadFile(name)); !strings.Contains(string(page), want) {
 			t.Errorf("%s: no %q", name, want)
 		}

@@ -73,7 +73,8 @@ func runConns(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 			all = append(all, connsRound{server, round, cfg.Conns, bytes})
 		}
 	}
-	fmt.Fprintf(stdout, "server's resident memory for each of %d idle connections, median of %d rounds\n\n", cfg.Conns, cfg.Rounds)
+	fmt.Fprintf(stdout, "server's resident memory for each of %d idle connections, median of %d "+
+		"rounds\n\n", cfg.Conns, cfg.Rounds)
 	for _, server := range cfg.Servers {
 		var v []float64
 		for _, r := range all {
@@ -87,7 +88,8 @@ func runConns(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 }
 
 func connsOnce(ctx context.Context, cfg *connsConfig, server string) (float64, error) {
-	p, err := child.Start(ctx, nil, serverEnv(0), []string{"serve", "-impl", server, "-addr", "127.0.0.1", "-size", "64"})
+	p, err := child.Start(ctx, nil, serverEnv(0), []string{"serve", "-impl", server, "-addr",
+		"127.0.0.1", "-size", "64"})
 	if err != nil {
 		return 0, err
 	}
@@ -100,8 +102,10 @@ func connsOnce(ctx context.Context, cfg *connsConfig, server string) (float64, e
 	if err != nil {
 		return 0, err
 	}
-	l, err := load.Dial(ctx, load.Config{Addr: addr, Conns: cfg.Conns, Size: 64, Pipeline: 1, Threads: 1,
-		Warmup: cfg.Load / 2, Duration: cfg.Load / 2, Stall: load.DefaultStall, ServerPID: p.PID()})
+	l, err := load.Dial(ctx, load.Config{Addr: addr, Conns: cfg.Conns, Size: 64, Pipeline: 1,
+		Threads: 1,
+		Warmup:  cfg.Load / 2, Duration: cfg.Load / 2, Stall: load.DefaultStall,
+		ServerPID: p.PID()})
 	if err != nil {
 		return 0, p.Explain(err)
 	}

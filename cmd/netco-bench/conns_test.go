@@ -25,7 +25,8 @@ func TestConns(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]string{{"-conns", "0"}, {"-servers", "apache"}, {"-settle", "-1s"}} {
-		if code := run(context.Background(), append([]string{"conns"}, bad...), &out, &out); code != exitUsage {
+		if code := run(context.Background(), append([]string{"conns"}, bad...), &out,
+			&out); code != exitUsage {
 			t.Errorf("%v: exit code %d, want %d", bad, code, exitUsage)
 		}
 	}
@@ -38,11 +39,13 @@ func TestFair(t *testing.T) {
 	longEnough(t, func(duration string) error {
 		out.Reset()
 		file := filepath.Join(t.TempDir(), "fair.json")
-		if code := run(context.Background(), []string{"fair", "-rounds", "1", "-duration", duration, "-json", file}, &out, os.Stderr); code != exitOK {
+		if code := run(context.Background(), []string{"fair", "-rounds", "1", "-duration", duration,
+			"-json", file}, &out, os.Stderr); code != exitOK {
 			return fmt.Errorf("exit code %d", code)
 		}
 		text, err := os.ReadFile(file)
-		if err != nil || strings.Contains(string(text), `"pings": 0,`) || strings.Count(string(text), `"firehose_mb_per_s": 0,`) != 2 {
+		if err != nil || strings.Contains(string(text), `"pings": 0,`) ||
+			strings.Count(string(text), `"firehose_mb_per_s": 0,`) != 2 {
 			return fmt.Errorf("%s, %v", text, err)
 		}
 		return nil
@@ -50,7 +53,8 @@ func TestFair(t *testing.T) {
 	if n := strings.Count(out.String(), "true"); n != 2 {
 		t.Errorf("%q", out.String())
 	}
-	if code := run(context.Background(), []string{"fair", "-every", "0s"}, &out, &out); code != exitUsage {
+	if code := run(context.Background(), []string{"fair", "-every", "0s"}, &out,
+		&out); code != exitUsage {
 		t.Errorf("-every 0: exit code %d, want %d", code, exitUsage)
 	}
 }
@@ -67,7 +71,9 @@ func TestPingsTogether(t *testing.T) {
 	f.take(make([]byte, 13), 5000)
 	f.take(make([]byte, 3), 5000)
 	f.take(nil, 5000)
-	if f.pings != 3 || f.firehose != 16 || f.delays.Quantile(0) > 1100 || f.delays.Quantile(1) < 2900 {
-		t.Errorf("%d pings, %d bytes beside, delays %d to %d", f.pings, f.firehose, f.delays.Quantile(0), f.delays.Quantile(1))
+	if f.pings != 3 || f.firehose != 16 || f.delays.Quantile(0) > 1100 ||
+		f.delays.Quantile(1) < 2900 {
+		t.Errorf("%d pings, %d bytes beside, delays %d to %d", f.pings, f.firehose,
+			f.delays.Quantile(0), f.delays.Quantile(1))
 	}
 }

@@ -61,7 +61,8 @@ func runEcho(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
 // measureEcho runs all sections and prints each one's table when it is done.
-func measureEcho(ctx context.Context, cfg *echoConfig, stdout io.Writer, p *progress) (_ []echoRound, err error) {
+func measureEcho(ctx context.Context, cfg *echoConfig, stdout io.Writer,
+	p *progress) (_ []echoRound, err error) {
 	all := []echoRound{}
 	undo, err := cfg.surround()
 	if err != nil {
@@ -81,7 +82,8 @@ func measureEcho(ctx context.Context, cfg *echoConfig, stdout io.Writer, p *prog
 					p.end()
 					return all, fmt.Errorf("%s: %w", head, err)
 				}
-				p.line("%s: %.0f req/s, p99 %.0f µs, %.2f µs CPU/req", head, r.Rate, r.P99Us, r.CPUUs)
+				p.line("%s: %.0f req/s, p99 %.0f µs, %.2f µs CPU/req", head, r.Rate, r.P99Us,
+					r.CPUUs)
 				section, all = append(section, *r), append(all, *r)
 			}
 		}
@@ -105,7 +107,8 @@ func turnOrder(servers []string, round int) []string {
 
 // echoOnce measures one server in a fresh process. Whatever happens, the
 // process is gone when it returns.
-func echoOnce(ctx context.Context, cfg *echoConfig, server string, offered echoLoad, pair int) (*echoRound, error) {
+func echoOnce(ctx context.Context, cfg *echoConfig, server string, offered echoLoad,
+	pair int) (*echoRound, error) {
 	args := serverArgs(cfg, server)
 	if cfg.cgroup != "" {
 		args = append([]string{"within", cfg.cgroup}, args...)
@@ -124,8 +127,10 @@ func echoOnce(ctx context.Context, cfg *echoConfig, server string, offered echoL
 }
 
 func serverArgs(cfg *echoConfig, server string) []string {
-	return []string{"serve", "-impl", server, "-procs", strconv.Itoa(cfg.Procs), "-addr", cfg.Addr.String(),
-		"-size", strconv.Itoa(cfg.Size), "-spin", cfg.Spin, "-processors", strconv.Itoa(cfg.Processors)}
+	return []string{"serve", "-impl", server, "-procs", strconv.Itoa(cfg.Procs), "-addr",
+		cfg.Addr.String(),
+		"-size", strconv.Itoa(cfg.Size), "-spin", cfg.Spin, "-processors",
+		strconv.Itoa(cfg.Processors)}
 }
 
 // serverEnv is the environment with GOMAXPROCS as asked for: set from the
@@ -150,15 +155,18 @@ func serverEnv(procs int) []string {
 // switches and the user and system split come from the child through the pipe,
 // which under load takes milliseconds, so they are counted per request answered
 // between the two replies.
-func driveEcho(ctx context.Context, cfg *echoConfig, p *child.Process, offered echoLoad, pair int) (*echoRound, error) {
+func driveEcho(ctx context.Context, cfg *echoConfig, p *child.Process, offered echoLoad,
+	pair int) (*echoRound, error) {
 	addr, err := netip.ParseAddrPort(p.Hello.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("the server's address: %w", err)
 	}
 	l, err := load.Dial(ctx, load.Config{
-		Addr: addr, Conns: offered.conns, Size: cfg.Size, Pipeline: cfg.Pipeline, Threads: cfg.Threads, CPUs: cfg.ClientCPUs,
+		Addr: addr, Conns: offered.conns, Size: cfg.Size, Pipeline: cfg.Pipeline,
+		Threads: cfg.Threads, CPUs: cfg.ClientCPUs,
 		Rate: offered.rate, Poisson: cfg.Arrival == "poisson", Seed: uint64(pair),
-		Warmup: cfg.Warmup, Duration: cfg.Duration, Stall: cfg.Stall, Verify: cfg.Verify, ServerPID: p.PID(),
+		Warmup: cfg.Warmup, Duration: cfg.Duration, Stall: cfg.Stall, Verify: cfg.Verify,
+		ServerPID: p.PID(),
 	})
 	if err != nil {
 		return nil, p.Explain(err)

@@ -65,25 +65,32 @@ func parseEcho(args []string, stdout io.Writer) (*echoConfig, error) {
 	c := &echoConfig{Stall: load.DefaultStall}
 	var text echoText
 	fs := flag.NewFlagSet("echo", flag.ContinueOnError)
-	fs.StringVar(&text.conns, "conns", "64", "connections; a `list` such as 1,64,1000 gives a table each")
+	fs.StringVar(&text.conns, "conns", "64", "connections; a `list` such as 1,64,1000 gives a "+
+		"table each")
 	fs.IntVar(&c.Size, "size", 64, "`bytes` per request")
 	fs.IntVar(&c.Pipeline, "pipeline", 1, "`requests` in flight per connection")
-	fs.StringVar(&text.rates, "rate", "", "open loop: `requests` per second over all connections, each sent at its intended time\n"+
+	fs.StringVar(&text.rates, "rate", "", "open loop: `requests` per second over all "+
+		"connections, each sent at its intended time\n"+
 		"whatever was answered, latency from that time; a list such as 10k,30k gives a table each")
-	fs.StringVar(&c.Arrival, "arrival", "", "intended times with -rate: uniform (equally spaced on each connection, the default) or poisson")
+	fs.StringVar(&c.Arrival, "arrival", "", "intended times with -rate: uniform (equally spaced "+
+		"on each connection, the default) or poisson")
 	fs.DurationVar(&c.Duration, "duration", 4*time.Second, "measured `time` per round")
 	fs.DurationVar(&c.Warmup, "warmup", time.Second, "`time` under load before each measurement")
 	fs.IntVar(&c.Rounds, "rounds", 3, "rounds per server")
 	fs.IntVar(&c.Procs, "procs", 0, "the servers' GOMAXPROCS; 0 is Go's default, all cores")
 	fs.StringVar(&text.servers, "servers", "net,netco", "servers to compare, a `list`")
 	fs.StringVar(&text.addr, "addr", "127.0.0.1", "loopback `address` to listen on")
-	fs.IntVar(&c.Processors, "processors", 0, "netco's Processors; 0 is one for each CPU that GOMAXPROCS allows")
+	fs.IntVar(&c.Processors, "processors", 0, "netco's Processors; 0 is one for each CPU that "+
+		"GOMAXPROCS allows")
 	fs.StringVar(&c.Spin, "spin", "auto", "netco's spinning before sleep: auto or off")
 	fs.IntVar(&c.Threads, "threads", 1, "generator threads")
-	fs.StringVar(&text.serverCPUs, "server-cpus", "", "bind the server to these CPUs, a `list` such as 0,2-3")
+	fs.StringVar(&text.serverCPUs, "server-cpus", "", "bind the server to these CPUs, a `list` "+
+		"such as 0,2-3")
 	fs.StringVar(&text.clientCPUs, "client-cpus", "", "bind the generator to these CPUs")
-	fs.BoolVar(&text.pin, "pin", false, "one core for the server, another for the generator; implies -procs 1")
-	fs.Float64Var(&c.Quota, "quota", 0, "part of a core, such as 0.2, that a cpu cgroup leaves the server; 0 is no cgroup")
+	fs.BoolVar(&text.pin, "pin", false, "one core for the server, another for the generator; "+
+		"implies -procs 1")
+	fs.Float64Var(&c.Quota, "quota", 0, "part of a core, such as 0.2, that a cpu cgroup leaves "+
+		"the server; 0 is no cgroup")
 	fs.IntVar(&c.Busy, "busy", 0, "`processes` that run busy loops beside all rounds")
 	fs.BoolVar(&c.Verify, "verify", false, "compare every echoed byte (lengths are always checked)")
 	fs.StringVar(&c.JSON, "json", "", "write every round and the environment to `file`")
@@ -118,7 +125,8 @@ func (c *echoConfig) readLists(text echoText) error {
 		start, ok := echoServers[s]
 		switch {
 		case !ok:
-			return usagef("-servers: unknown server %q (there are %s)", s, strings.Join(slices.Sorted(maps.Keys(echoServers)), ", "))
+			return usagef("-servers: unknown server %q (there are %s)", s,
+				strings.Join(slices.Sorted(maps.Keys(echoServers)), ", "))
 		case start == nil:
 			return usagef("-servers: this build has no %s server", s)
 		case slices.Contains(c.Servers, s):
@@ -137,12 +145,14 @@ func (c *echoConfig) readRates(text echoText) error {
 		return nil
 	}
 	if text.given["pipeline"] {
-		return usagef("-pipeline is for the closed loop: with -rate requests are in flight as their times come")
+		return usagef("-pipeline is for the closed loop: with -rate requests are in flight as " +
+			"their times come")
 	}
 	for s := range strings.SplitSeq(text.rates, ",") {
 		n, ok := parseRate(strings.TrimSpace(s))
 		if !ok {
-			return usagef("-rate %q: %q is not a whole number of requests per second, 1 to 10M, such as 500, 30k or 1.5M", text.rates, s)
+			return usagef("-rate %q: %q is not a whole number of requests per second, 1 to 10M, "+
+				"such as 500, 30k or 1.5M", text.rates, s)
 		}
 		c.Rates = append(c.Rates, n)
 	}
@@ -238,7 +248,8 @@ func (c *echoConfig) validate() error {
 	}{
 		{c.Size < 1 || c.Size > maxSize, fmt.Sprintf("-size must be 1 to %d", maxSize)},
 		{c.Pipeline < 1 || c.Pipeline > maxInFlight, "-pipeline must be at least 1"},
-		{c.Pipeline >= 1 && c.Size > maxInFlight/c.Pipeline, fmt.Sprintf("-size times -pipeline must not exceed %d bytes", maxInFlight)},
+		{c.Pipeline >= 1 && c.Size > maxInFlight/c.Pipeline,
+			fmt.Sprintf("-size times -pipeline must not exceed %d bytes", maxInFlight)},
 		{c.Duration < minDuration, fmt.Sprintf("-duration must be at least %v", minDuration)},
 		{c.Warmup < 0, "-warmup must not be negative"},
 		{c.Rounds < 1, "-rounds must be at least 1"},
@@ -246,8 +257,10 @@ func (c *echoConfig) validate() error {
 		{c.Threads < 1, "-threads must be at least 1"},
 		{c.Processors < 0, "-processors must not be negative"},
 		{!slices.Contains([]string{"auto", "off"}, c.Spin), "-spin must be auto or off"},
-		{!slices.Contains([]string{"", "uniform", "poisson"}, c.Arrival), "-arrival must be uniform or poisson"},
-		{c.Quota != 0 && !(c.Quota >= cgroup.MinQuota && c.Quota <= maxQuota), fmt.Sprintf("-quota must be %v to %v cores", cgroup.MinQuota, maxQuota)},
+		{!slices.Contains([]string{"", "uniform", "poisson"}, c.Arrival),
+			"-arrival must be uniform or poisson"},
+		{c.Quota != 0 && !(c.Quota >= cgroup.MinQuota && c.Quota <= maxQuota),
+			fmt.Sprintf("-quota must be %v to %v cores", cgroup.MinQuota, maxQuota)},
 		{c.Busy < 0 || c.Busy > maxBusy, fmt.Sprintf("-busy must be 0 to %d", maxBusy)},
 	} {
 		if check.bad {
@@ -259,7 +272,8 @@ func (c *echoConfig) validate() error {
 			return usagef("-rate %d intends no request within -duration %v", rate, c.Duration)
 		}
 		if load.Intended(rate, c.Warmup+c.Duration) > maxIntended {
-			return usagef("-rate %d times -duration and -warmup must not exceed %d requests", rate, maxIntended)
+			return usagef("-rate %d times -duration and -warmup must not exceed %d requests", rate,
+				maxIntended)
 		}
 	}
 	return checkNoFile(slices.Max(c.Conns))

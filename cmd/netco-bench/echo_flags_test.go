@@ -15,7 +15,8 @@ func TestParseEchoDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(c.Conns, []int{64}) || c.Size != 64 || c.Pipeline != 1 || c.Procs != 0 || c.ServerCPUs != nil || c.Spin != "auto" {
+	if !slices.Equal(c.Conns, []int{64}) || c.Size != 64 || c.Pipeline != 1 || c.Procs != 0 ||
+		c.ServerCPUs != nil || c.Spin != "auto" {
 		t.Errorf("defaults: %+v", c)
 	}
 	// Both servers, three rounds each.
@@ -27,11 +28,13 @@ func TestParseEchoDefaults(t *testing.T) {
 
 func TestParseEcho(t *testing.T) {
 	cpu := firstCPU(t)
-	c, err := parseEcho(strings.Fields("-servers net -conns 1,64,1000 -addr ::1 -server-cpus "+cpu+" -verify -spin off -pipeline 4"), io.Discard)
+	c, err := parseEcho(strings.Fields("-servers net -conns 1,64,1000 -addr ::1 -server-cpus "+cpu+
+		" -verify -spin off -pipeline 4"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(c.Conns, []int{1, 64, 1000}) || !c.Addr.Is6() || len(c.ServerCPUs) != 1 || strconv.Itoa(c.ServerCPUs[0]) != cpu || !c.Verify || c.Pipeline != 4 {
+	if !slices.Equal(c.Conns, []int{1, 64, 1000}) || !c.Addr.Is6() || len(c.ServerCPUs) != 1 ||
+		strconv.Itoa(c.ServerCPUs[0]) != cpu || !c.Verify || c.Pipeline != 4 {
 		t.Errorf("parsed: %+v", c)
 	}
 }
@@ -103,8 +106,10 @@ func TestPinPicksTwoCPUs(t *testing.T) {
 		if err := cfg.pin([]int{2, 3, 5}); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(cfg.ServerCPUs, c.wantServer) || !slices.Equal(cfg.ClientCPUs, c.wantClient) || cfg.Procs != 1 {
-			t.Errorf("pin %v %v: %v %v procs %d", c.server, c.client, cfg.ServerCPUs, cfg.ClientCPUs, cfg.Procs)
+		if !slices.Equal(cfg.ServerCPUs, c.wantServer) ||
+			!slices.Equal(cfg.ClientCPUs, c.wantClient) || cfg.Procs != 1 {
+			t.Errorf("pin %v %v: %v %v procs %d", c.server, c.client, cfg.ServerCPUs,
+				cfg.ClientCPUs, cfg.Procs)
 		}
 	}
 	if err := new(echoConfig).pin([]int{0}); err == nil {

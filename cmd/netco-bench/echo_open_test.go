@@ -18,12 +18,14 @@ import (
 )
 
 func TestParseRate(t *testing.T) {
-	for s, want := range map[string]int{"1": 1, "500": 500, "10k": 10_000, "1.5k": 1500, "2M": 2_000_000, "0.5k": 500} {
+	for s, want := range map[string]int{"1": 1, "500": 500, "10k": 10_000, "1.5k": 1500,
+		"2M": 2_000_000, "0.5k": 500} {
 		if got, ok := parseRate(s); !ok || got != want {
 			t.Errorf("parseRate(%q) = %d, %v", s, got, ok)
 		}
 	}
-	for _, s := range []string{"", "k", "0", "-5", "1.5", "10kk", "11M", "NaN", "Inf", "1e400", "10 k", "10K/s"} {
+	for _, s := range []string{"", "k", "0", "-5", "1.5", "10kk", "11M", "NaN", "Inf", "1e400",
+		"10 k", "10K/s"} {
 		if got, ok := parseRate(s); ok {
 			t.Errorf("parseRate(%q) = %d", s, got)
 		}
@@ -35,7 +37,8 @@ func TestLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(c.loads()); got != "[8 conns, 10000/s 8 conns, 30000/s 64 conns, 10000/s 64 conns, 30000/s]" {
+	if got := fmt.Sprint(c.loads()); got != "[8 conns, 10000/s 8 conns, 30000/s 64 conns, "+
+		"10000/s 64 conns, 30000/s]" {
 		t.Errorf("loads %s", got)
 	}
 	if want := 4 * 3 * 5 * time.Second; c.total() != want {
@@ -58,15 +61,18 @@ func TestEchoOpenLoop(t *testing.T) {
 				stdout.Reset()
 				stderr.Reset()
 				file := filepath.Join(t.TempDir(), "out.json")
-				args := "echo -servers net -conns 4 -rate 0.4k,800 -warmup 10ms -rounds 1 -verify -arrival " + arrival +
+				args := "echo -servers net -conns 4 -rate 0.4k,800 -warmup 10ms -rounds 1 " +
+					"-verify -arrival " + arrival +
 					" -json " + file + " -duration " + duration
-				if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
+				if code := run(t.Context(), strings.Fields(args), &stdout,
+					&stderr); code != exitOK {
 					return fmt.Errorf("exit code %d\n%s", code, &stderr)
 				}
 				checkOpenReport(t, file)
 				return checkReport(t, file)
 			})
-			if !hasLine(stdout.String(), strings.Fields("4 connections, 64 B, 400 req/s intended ("+arrival+"),")) {
+			if !hasLine(stdout.String(), strings.Fields("4 connections, 64 B, 400 req/s intended ("+
+				arrival+"),")) {
 				t.Errorf("table:\n%s", &stdout)
 			}
 			if !strings.Contains(stderr.String(), "round 2/2: 4 conns, 800/s, net: ") {
@@ -94,7 +100,8 @@ func checkOpenReport(t *testing.T, file string) {
 	}
 	for i, rate := range []int{400, 800} {
 		r := doc.Rounds[i]
-		if want := load.Intended(rate, doc.Config.Duration); r.Offered != rate || r.Intended != uint64(want) || r.LateMaxUs < r.LateP50Us {
+		if want := load.Intended(rate, doc.Config.Duration); r.Offered != rate ||
+			r.Intended != uint64(want) || r.LateMaxUs < r.LateP50Us {
 			t.Errorf("round: %+v\nwant %d intended at %d/s", r, want, rate)
 		}
 	}
@@ -111,7 +118,8 @@ func TestBusy(t *testing.T) {
 		t.Errorf("%d processes, want 2", len(pids))
 	}
 	for _, pid := range pids {
-		for end := time.Now().Add(time.Minute); ticks(t, pid) < 5; time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); ticks(t,
+			pid) < 5; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("process %d has not used 50 ms of CPU time in a minute", pid)
 			}
@@ -172,7 +180,8 @@ func TestEchoQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	noChildren(t)
-	cfg, err := parseEcho(strings.Fields("-servers net -conns 2 -quota 0.5 -busy 1 -duration 1h"), io.Discard)
+	cfg, err := parseEcho(strings.Fields("-servers net -conns 2 -quota 0.5 -busy 1 -duration 1h"),
+		io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

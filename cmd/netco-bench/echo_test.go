@@ -74,13 +74,16 @@ func TestEchoEndToEnd(t *testing.T) {
 				stdout.Reset()
 				stderr.Reset()
 				file := filepath.Join(t.TempDir(), "out.json")
-				args := "echo -servers net -conns 4 -warmup 10ms -rounds 2 -verify -json " + file + " " + flags + " -duration " + duration
-				if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
+				args := "echo -servers net -conns 4 -warmup 10ms -rounds 2 -verify -json " + file +
+					" " + flags + " -duration " + duration
+				if code := run(t.Context(), strings.Fields(args), &stdout,
+					&stderr); code != exitOK {
 					return fmt.Errorf("exit code %d\n%s", code, &stderr)
 				}
 				return checkReport(t, file)
 			})
-			if !hasLine(stdout.String(), []string{"4", "connections,"}) || !hasLine(stdout.String(), []string{"net"}) {
+			if !hasLine(stdout.String(), []string{"4", "connections,"}) ||
+				!hasLine(stdout.String(), []string{"net"}) {
 				t.Errorf("table:\n%s", &stdout)
 			}
 			if !strings.Contains(stderr.String(), "round 2/2: 4 conns, net: ") {
@@ -103,7 +106,8 @@ func TestFloor(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		longEnough(t, func(duration string) error {
 			stderr.Reset()
-			args := "echo -servers c -conns 4 -warmup 10ms -rounds 1 -verify " + flags + " -duration " + duration
+			args := "echo -servers c -conns 4 -warmup 10ms -rounds 1 -verify " + flags +
+				" -duration " + duration
 			if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
 				return fmt.Errorf("exit code %d\n%s", code, &stderr)
 			}
@@ -120,7 +124,8 @@ func TestFloorNeedsCompiler(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var stdout, stderr bytes.Buffer
 	args := strings.Fields("echo -servers c -conns 1 -rounds 1 -duration 10ms")
-	if code := run(t.Context(), args, &stdout, &stderr); code != exitFailed || !strings.Contains(stderr.String(), "needs a C compiler") {
+	if code := run(t.Context(), args, &stdout, &stderr); code != exitFailed ||
+		!strings.Contains(stderr.String(), "needs a C compiler") {
 		t.Errorf("exit code %d\n%s", code, &stderr)
 	}
 }
@@ -144,7 +149,8 @@ func TestWatched(t *testing.T) {
 	longEnough(t, func(duration string) error {
 		stdout.Reset()
 		stderr.Reset()
-		args := "echo -servers netco-bare,netco-watched -conns 2 -warmup 10ms -rounds 1 -verify -duration " + duration
+		args := "echo -servers netco-bare,netco-watched -conns 2 -warmup 10ms -rounds 1 -verify " +
+			"-duration " + duration
 		if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
 			return fmt.Errorf("exit code %d\n%s", code, &stderr)
 		}
@@ -170,11 +176,13 @@ func checkReport(t *testing.T, file string) error {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}
-	if doc.Environment.Kernel == "" || doc.Environment.Go == "" || len(doc.Rounds) != 2 || doc.Error != "" {
+	if doc.Environment.Kernel == "" || doc.Environment.Go == "" || len(doc.Rounds) != 2 ||
+		doc.Error != "" {
 		t.Fatalf("report:\n%s", text)
 	}
 	for _, r := range doc.Rounds {
-		if r.Requests == 0 || r.Rate <= 0 || r.P50Us <= 0 || r.P50Us > r.P999Us || r.CPUUs <= 0 || r.RSS < 1<<20 || r.ClientBusy <= 0 || r.GOMAXPROCS < 1 {
+		if r.Requests == 0 || r.Rate <= 0 || r.P50Us <= 0 || r.P50Us > r.P999Us || r.CPUUs <= 0 ||
+			r.RSS < 1<<20 || r.ClientBusy <= 0 || r.GOMAXPROCS < 1 {
 			return fmt.Errorf("round: %+v", r)
 		}
 	}
@@ -199,7 +207,8 @@ func TestEchoServerFaults(t *testing.T) {
 	} {
 		t.Run(c.server, func(t *testing.T) {
 			noChildren(t)
-			cfg, err := parseEcho([]string{"-servers", "net", "-conns", "4", "-duration", "1h", "-warmup", "0s", "-verify"}, io.Discard)
+			cfg, err := parseEcho([]string{"-servers", "net", "-conns", "4", "-duration", "1h",
+				"-warmup", "0s", "-verify"}, io.Discard)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -235,7 +244,8 @@ func TestEchoServerFaults(t *testing.T) {
 func TestEchoChecksLengths(t *testing.T) {
 	noChildren(t)
 	longEnough(t, func(duration string) error {
-		cfg, err := parseEcho(strings.Fields("-servers net -conns 1 -warmup 0s -duration "+duration), io.Discard)
+		cfg, err := parseEcho(strings.Fields("-servers net -conns 1 -warmup 0s -duration "+
+			duration), io.Discard)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,11 +265,13 @@ func TestEchoInterrupt(t *testing.T) {
 	code := make(chan int)
 	var stderr bytes.Buffer
 	go func() {
-		code <- run(ctx, strings.Fields("echo -servers announced -duration 1m"), io.Discard, &stderr)
+		code <- run(ctx, strings.Fields("echo -servers announced -duration 1m"), io.Discard,
+			&stderr)
 	}()
 	pid := awaitPID(t, fifo)
 	cancel()
-	if got := <-code; got != exitInterrupted || !strings.HasSuffix(stderr.String(), "interrupted\n") {
+	if got := <-code; got != exitInterrupted ||
+		!strings.HasSuffix(stderr.String(), "interrupted\n") {
 		t.Errorf("exit code %d, stderr %q", got, &stderr)
 	}
 	awaitEnd(t, pid)

@@ -55,12 +55,16 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	var cfg fairConfig
 	fs := flag.NewFlagSet("fair", flag.ContinueOnError)
 	fs.IntVar(&cfg.Conns, "conns", 32, "connections beside the one that is always ready")
-	fs.DurationVar(&cfg.Every, "every", 200*time.Microsecond, "time between two pings, each on the next connection")
+	fs.DurationVar(&cfg.Every, "every", 200*time.Microsecond,
+		"time between two pings, each on the next connection")
 	fs.DurationVar(&cfg.Duration, "duration", 3*time.Second, "measured time per round")
 	fs.IntVar(&cfg.Rounds, "rounds", 3, "rounds")
-	fs.StringVar(&cfg.Hose, "firehose", "tcp", "network of the one that is always ready: tcp or unix, which puts no load on the kernel's network threads")
-	fs.BoolVar(&cfg.Pin, "pin", false, "one core for the Processor, another for the clients, if there are two")
-	pipeline := fs.String("pipeline", "", "instead of the firehose one connection pipelines small requests, which cost the server these `times` each, as in 1us,5us,20us")
+	fs.StringVar(&cfg.Hose, "firehose", "tcp", "network of the one that is always ready: tcp or "+
+		"unix, which puts no load on the kernel's network threads")
+	fs.BoolVar(&cfg.Pin, "pin", false, "one core for the Processor, another for the clients, if "+
+		"there are two")
+	pipeline := fs.String("pipeline", "", "instead of the firehose one connection pipelines "+
+		"small requests, which cost the server these `times` each, as in 1us,5us,20us")
 	jsonFile := fs.String("json", "", "write every round to `file`")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return err
@@ -116,7 +120,8 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(stderr, "round %d/%d: %s, firehose %v: p99 %.0f µs, max %.0f µs\n", round+1, cfg.Rounds, way, firehose, r.P99Us, r.MaxUs)
+				fmt.Fprintf(stderr, "round %d/%d: %s, firehose %v: p99 %.0f µs, max %.0f µs\n",
+					round+1, cfg.Rounds, way, firehose, r.P99Us, r.MaxUs)
 				all = append(all, *r)
 			}
 		}
@@ -126,17 +131,21 @@ func runFair(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
 func printFair(w io.Writer, cfg *fairConfig, all []fairRound) {
-	fmt.Fprintf(w, "from sending to reading a ping on %d connections of one Processor, median of %d rounds\n\n", cfg.Conns, cfg.Rounds)
-	fmt.Fprintf(w, "  %-16s%-10s%10s%10s%10s%16s\n", "served by", "firehose", "p50 µs", "p99 µs", "max µs", "firehose MB/s")
+	fmt.Fprintf(w, "from sending to reading a ping on %d connections of one Processor, median of "+
+		"%d rounds\n\n", cfg.Conns, cfg.Rounds)
+	fmt.Fprintf(w, "  %-16s%-10s%10s%10s%10s%16s\n", "served by", "firehose", "p50 µs", "p99 µs",
+		"max µs", "firehose MB/s")
 	for _, way := range []string{"coroutine each", "Server"} {
 		for _, firehose := range []bool{false, true} {
 			var p50, p99, highest, rate []float64
 			for _, r := range all {
 				if r.Way == way && r.Firehose == firehose {
-					p50, p99, highest, rate = append(p50, r.P50Us), append(p99, r.P99Us), append(highest, r.MaxUs), append(rate, r.MBps)
+					p50, p99, highest, rate = append(p50, r.P50Us), append(p99, r.P99Us),
+						append(highest, r.MaxUs), append(rate, r.MBps)
 				}
 			}
-			fmt.Fprintf(w, "  %-16s%-10v%10.0f%10.0f%10.0f%16.0f\n", way, firehose, median(p50), median(p99), median(highest), median(rate))
+			fmt.Fprintf(w, "  %-16s%-10v%10.0f%10.0f%10.0f%16.0f\n", way, firehose, median(p50),
+				median(p99), median(highest), median(rate))
 		}
 	}
 }
@@ -151,7 +160,8 @@ type fairServer struct {
 
 // fairOnce makes one measurement. after, if it is not nil, ends what was
 // measured beside.
-func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool, after func() error) (*fairRound, error) {
+func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool,
+	after func() error) (*fairRound, error) {
 	ln, err := netco.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -200,8 +210,9 @@ func fairOnce(ctx context.Context, cfg *fairConfig, way string, firehose bool, a
 		}
 	}
 	us := func(q float64) float64 { return float64(f.delays.Quantile(q)) / 1000 }
-	return &fairRound{Firehose: firehose, Way: way, Pings: f.pings, P50Us: us(0.5), P99Us: us(0.99), MaxUs: us(1),
-		MBps: float64(f.firehose) / 1e6 / cfg.Duration.Seconds()}, err
+	return &fairRound{Firehose: firehose, Way: way, Pings: f.pings, P50Us: us(0.5), P99Us: us(0.99),
+		MaxUs: us(1),
+		MBps:  float64(f.firehose) / 1e6 / cfg.Duration.Seconds()}, err
 }
 
 func (f *fairServer) handle(c *socket.ServerConn) error { return f.read(c) }
@@ -235,7 +246,8 @@ func monotonic() int64 { return clock.Now() }
 
 // fairClients sends pings for the time of one round, beside a firehose if there
 // is to be one.
-func fairClients(ctx context.Context, cfg *fairConfig, to *net.TCPAddr, firehose bool, serve func(net.Conn)) error {
+func fairClients(ctx context.Context, cfg *fairConfig, to *net.TCPAddr, firehose bool,
+	serve func(net.Conn)) error {
 	var fds []int
 	defer func() {
 		for _, fd := range fds {
@@ -249,7 +261,8 @@ func fairClients(ctx context.Context, cfg *fairConfig, to *net.TCPAddr, firehose
 		}
 		fds = append(fds, fd)
 		unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: to.Port, Addr: [4]byte(to.IP.To4())}); err != nil {
+		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: to.Port,
+			Addr: [4]byte(to.IP.To4())}); err != nil {
 			return err
 		}
 	}

@@ -35,7 +35,8 @@ func parseCosts(list string) (all []time.Duration, err error) {
 	for _, text := range strings.Split(list, ",") {
 		cost, err := time.ParseDuration(text)
 		if err != nil || cost < 0 {
-			return nil, usagef("-pipeline %q: want times that are not negative, with commas in between", list)
+			return nil, usagef("-pipeline %q: want times that are not negative, with commas in "+
+				"between", list)
 		}
 		all = append(all, cost)
 	}
@@ -53,7 +54,8 @@ type pipelineRound struct {
 	MaxUs    float64 `json:"max_us"`
 }
 
-func runPipeline(ctx context.Context, cfg *fairConfig, stdout, stderr io.Writer) (all []pipelineRound, err error) {
+func runPipeline(ctx context.Context, cfg *fairConfig, stdout,
+	stderr io.Writer) (all []pipelineRound, err error) {
 	for round := range cfg.Rounds {
 		for _, way := range pipelineWays {
 			for _, cost := range cfg.Pipeline {
@@ -61,23 +63,28 @@ func runPipeline(ctx context.Context, cfg *fairConfig, stdout, stderr io.Writer)
 				if err != nil {
 					return nil, err
 				}
-				fmt.Fprintf(stderr, "round %d/%d: %s, %v: p50 %.0f µs, max %.0f µs\n", round+1, cfg.Rounds, way, cost, r.P50Us, r.MaxUs)
+				fmt.Fprintf(stderr, "round %d/%d: %s, %v: p50 %.0f µs, max %.0f µs\n", round+1,
+					cfg.Rounds, way, cost, r.P50Us, r.MaxUs)
 				all = append(all, *r)
 			}
 		}
 	}
-	fmt.Fprintf(stdout, "from sending to reading a ping on %d connections of one Processor, beside one that pipelines %d-byte requests, median of %d rounds\n\n",
+	fmt.Fprintf(stdout, "from sending to reading a ping on %d connections of one Processor, "+
+		"beside one that pipelines %d-byte requests, median of %d rounds\n\n",
 		cfg.Conns, len(request), cfg.Rounds)
-	fmt.Fprintf(stdout, "  %-12s%12s%10s%10s%10s%14s\n", "served by", "a request", "p50 µs", "p99 µs", "max µs", "requests/s")
+	fmt.Fprintf(stdout, "  %-12s%12s%10s%10s%10s%14s\n", "served by", "a request", "p50 µs",
+		"p99 µs", "max µs", "requests/s")
 	for _, way := range pipelineWays {
 		for _, cost := range cfg.Pipeline {
 			var p50, p99, highest, rate []float64
 			for _, r := range all {
 				if r.Way == way && r.CostUs == us(cost) {
-					p50, p99, highest, rate = append(p50, r.P50Us), append(p99, r.P99Us), append(highest, r.MaxUs), append(rate, r.Requests)
+					p50, p99, highest, rate = append(p50, r.P50Us), append(p99, r.P99Us),
+						append(highest, r.MaxUs), append(rate, r.Requests)
 				}
 			}
-			fmt.Fprintf(stdout, "  %-12s%12v%10.0f%10.0f%10.0f%14.0f\n", way, cost, median(p50), median(p99), median(highest), median(rate))
+			fmt.Fprintf(stdout, "  %-12s%12v%10.0f%10.0f%10.0f%14.0f\n", way, cost, median(p50),
+				median(p99), median(highest), median(rate))
 		}
 	}
 	return all, nil
@@ -85,7 +92,8 @@ func runPipeline(ctx context.Context, cfg *fairConfig, stdout, stderr io.Writer)
 
 func us(d time.Duration) float64 { return float64(d) / 1000 }
 
-func pipelineOnce(ctx context.Context, cfg *fairConfig, way string, cost time.Duration) (*pipelineRound, error) {
+func pipelineOnce(ctx context.Context, cfg *fairConfig, way string,
+	cost time.Duration) (*pipelineRound, error) {
 	var served uint64
 	// Each answers what it is asked until the connection ends.
 	serve := func(c socket.Stream) error {
@@ -145,7 +153,8 @@ func pipelineOnce(ctx context.Context, cfg *fairConfig, way string, cost time.Du
 	if err != nil {
 		return nil, err
 	}
-	return &pipelineRound{Way: way, CostUs: us(cost), Requests: float64(served) / cfg.Duration.Seconds(), Pings: plain.Pings,
+	return &pipelineRound{Way: way, CostUs: us(cost),
+		Requests: float64(served) / cfg.Duration.Seconds(), Pings: plain.Pings,
 		P50Us: plain.P50Us, P99Us: plain.P99Us, MaxUs: plain.MaxUs}, nil
 }
 
@@ -183,7 +192,8 @@ func startPipelining(cfg *fairConfig, serve func(net.Conn) error) (stop func() e
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: l.Addr().(*net.TCPAddr).Port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: l.Addr().(*net.TCPAddr).Port,
+		Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		unix.Close(fd)
 		return nil, err
 	}
@@ -227,7 +237,8 @@ func startPipelining(cfg *fairConfig, serve func(net.Conn) error) (stop func() e
 	return func() (err error) {
 		unix.Shutdown(fd, unix.SHUT_RDWR)
 		for range 2 {
-			if e := <-ended; e != nil && !errors.Is(e, unix.EPIPE) && !errors.Is(e, unix.ECONNRESET) {
+			if e := <-ended; e != nil && !errors.Is(e, unix.EPIPE) &&
+				!errors.Is(e, unix.ECONNRESET) {
 				err = errors.Join(err, os.NewSyscallError("the client that pipelines", e))
 			}
 		}

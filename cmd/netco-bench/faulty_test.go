@@ -30,10 +30,15 @@ var faultyServers = map[string]echoServer{
 	"resets": faulty(func(c net.Conn, _ []byte) ([]byte, error) {
 		return nil, c.(*net.TCPConn).SetLinger(0)
 	}),
-	"garbles":   faulty(func(_ net.Conn, b []byte) ([]byte, error) { b[len(b)/2] ^= 1; return b, nil }),
-	"adds":      faulty(func(_ net.Conn, b []byte) ([]byte, error) { return append(b, 0), nil }),
-	"drops":     faulty(func(_ net.Conn, b []byte) ([]byte, error) { return b[:len(b)-1], nil }),
-	"unborn":    func(serveConfig) (child.Hello, error) { return child.Hello{}, errors.New("no such luck") },
+	"garbles": faulty(func(_ net.Conn, b []byte) ([]byte, error) {
+		b[len(b)/2] ^= 1
+		return b, nil
+	}),
+	"adds":  faulty(func(_ net.Conn, b []byte) ([]byte, error) { return append(b, 0), nil }),
+	"drops": faulty(func(_ net.Conn, b []byte) ([]byte, error) { return b[:len(b)-1], nil }),
+	"unborn": func(serveConfig) (child.Hello, error) {
+		return child.Hello{}, errors.New("no such luck")
+	},
 	"announced": announced,
 	"unscraped": func(cfg serveConfig) (child.Hello, error) {
 		hello, err := serveNet(cfg)
@@ -166,7 +171,8 @@ func sameFiles(t *testing.T) {
 	before := count()
 	t.Cleanup(func() {
 		after := count()
-		for end := time.Now().Add(10 * time.Second); after > before && time.Now().Before(end); after = count() {
+		for end := time.Now().Add(10 * time.Second); after > before &&
+			time.Now().Before(end); after = count() {
 			time.Sleep(10 * time.Millisecond) // another goroutine may be about to close one
 		}
 		if after > before {

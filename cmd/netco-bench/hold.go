@@ -27,7 +27,9 @@ var holdKinds = []struct {
 	start func()
 }{
 	{"goroutine in a channel", func() { go func() { <-never }() }},
-	{"coroutine, parked", func() { mustGo(func() { coroutine.Current().Park(coroutine.ReasonUser) }) }},
+	{"coroutine, parked", func() {
+		mustGo(func() { coroutine.Current().Park(coroutine.ReasonUser) })
+	}},
 	{"coroutine, asleep", func() { mustGo(func() { netco.Sleep(time.Hour) }) }},
 }
 
@@ -73,7 +75,8 @@ func runHold(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	var all []holdRound
 	for round := range *rounds {
 		for k := range holdKinds {
-			cmd := exec.CommandContext(ctx, exe, "hold", "-child", strconv.Itoa(k), "-n", strconv.Itoa(*n))
+			cmd := exec.CommandContext(ctx, exe, "hold", "-child", strconv.Itoa(k), "-n",
+				strconv.Itoa(*n))
 			cmd.Stderr = stderr
 			text, err := cmd.Output()
 			if err != nil {
@@ -139,5 +142,6 @@ func holdHere(kind, n int, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return json.NewEncoder(stdout).Encode(holdRound{Kind: holdKinds[kind].name, Bytes: float64(after-before) / float64(n)})
+	return json.NewEncoder(stdout).Encode(holdRound{Kind: holdKinds[kind].name,
+		Bytes: float64(after-before) / float64(n)})
 }

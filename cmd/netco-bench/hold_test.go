@@ -13,7 +13,8 @@ import (
 // figure.
 func TestHold(t *testing.T) {
 	var out bytes.Buffer
-	if code := run(context.Background(), []string{"hold", "-n", "2000", "-rounds", "1"}, &out, os.Stderr); code != exitOK {
+	if code := run(context.Background(), []string{"hold", "-n", "2000", "-rounds", "1"}, &out,
+		os.Stderr); code != exitOK {
 		t.Fatalf("exit code %d", code)
 	}
 	for _, k := range holdKinds {
@@ -21,7 +22,8 @@ func TestHold(t *testing.T) {
 			t.Errorf("nothing about %q in %q", k.name, out.String())
 		}
 	}
-	if code := run(context.Background(), []string{"hold", "-n", "0"}, &out, &out); code != exitUsage {
+	if code := run(context.Background(), []string{"hold", "-n", "0"}, &out,
+		&out); code != exitUsage {
 		t.Errorf("-n 0: exit code %d, want %d", code, exitUsage)
 	}
 }
@@ -33,7 +35,8 @@ func TestIdleCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := before
-	for end := time.Now().Add(20 * time.Second); err == nil && after.CPU <= before.CPU && time.Now().Before(end); {
+	for end := time.Now().Add(20 * time.Second); err == nil && after.CPU <= before.CPU &&
+		time.Now().Before(end); {
 		spin(20 * time.Millisecond)
 		after, err = countsOf(os.Getpid())
 	}
@@ -41,7 +44,8 @@ func TestIdleCounts(t *testing.T) {
 		t.Errorf("CPU %v, then %v, %v", before.CPU, after.CPU, err)
 	}
 	var out bytes.Buffer
-	code := run(context.Background(), []string{"idle", "-conns", "4", "-watch", "100ms", "-settle", "0s"}, &out, os.Stderr)
+	code := run(context.Background(), []string{"idle", "-conns", "4", "-watch", "100ms", "-settle",
+		"0s"}, &out, os.Stderr)
 	if code != exitOK || !strings.Contains(out.String(), "netco ") {
 		t.Errorf("exit code %d, %q", code, out.String())
 	}

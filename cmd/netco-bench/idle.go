@@ -38,7 +38,8 @@ func runIdle(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if _, err := raiseNoFile(); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "%d open connections after a second of load, then nothing for %v\n\n", *conns, *watch)
+	fmt.Fprintf(stdout, "%d open connections after a second of load, then nothing for %v\n\n",
+		*conns, *watch)
 	fmt.Fprintf(stdout, "  %-8s%20s%14s\n", "", "context switches", "CPU µs")
 	for _, server := range []string{"net", "netco"} {
 		c, err := idleOnce(ctx, server, *conns, *settle, *watch)
@@ -50,9 +51,11 @@ func runIdle(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return nil
 }
 
-func idleOnce(ctx context.Context, server string, conns int, settle, watch time.Duration) (idleCounts, error) {
+func idleOnce(ctx context.Context, server string, conns int, settle,
+	watch time.Duration) (idleCounts, error) {
 	none := idleCounts{}
-	p, err := child.Start(ctx, nil, serverEnv(0), []string{"serve", "-impl", server, "-addr", "127.0.0.1", "-size", "64"})
+	p, err := child.Start(ctx, nil, serverEnv(0), []string{"serve", "-impl", server, "-addr",
+		"127.0.0.1", "-size", "64"})
 	if err != nil {
 		return none, err
 	}
@@ -61,8 +64,10 @@ func idleOnce(ctx context.Context, server string, conns int, settle, watch time.
 	if err != nil {
 		return none, err
 	}
-	l, err := load.Dial(ctx, load.Config{Addr: addr, Conns: conns, Size: 64, Pipeline: 1, Threads: 1,
-		Warmup: 100 * time.Millisecond, Duration: time.Second, Stall: 5 * time.Second, ServerPID: p.PID()})
+	l, err := load.Dial(ctx, load.Config{Addr: addr, Conns: conns, Size: 64, Pipeline: 1,
+		Threads: 1,
+		Warmup:  100 * time.Millisecond, Duration: time.Second, Stall: 5 * time.Second,
+		ServerPID: p.PID()})
 	if err != nil {
 		return none, p.Explain(err)
 	}
@@ -105,7 +110,8 @@ func countsOf(pid int) (sum idleCounts, err error) {
 			return sum, rerr
 		}
 		for line := range strings.Lines(string(status)) {
-			if name, value, ok := strings.Cut(line, ":"); ok && strings.HasSuffix(name, "ctxt_switches") {
+			if name, value, ok := strings.Cut(line, ":"); ok &&
+				strings.HasSuffix(name, "ctxt_switches") {
 				n, _ := strconv.ParseUint(strings.TrimSpace(value), 10, 64)
 				sum.Switches += n
 			}

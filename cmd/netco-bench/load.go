@@ -49,7 +49,8 @@ func runLoad(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
 // measure makes one run of a checked command line. The result may come with an
 // error: it is what was measured until then.
-func measure(ctx context.Context, cfg *loadConfig, args []string, stderr io.Writer) (*result.Result, error) {
+func measure(ctx context.Context, cfg *loadConfig, args []string, stderr io.Writer) (*result.Result,
+	error) {
 	if err := checkNoFile(cfg.Connections + cfg.Idle); err != nil {
 		return nil, err
 	}
@@ -101,7 +102,8 @@ func brokenThresholds(r *result.Result) error {
 
 // watch starts what accompanies a run: the live view, -serve and -pid. stop
 // ends them.
-func (cfg *loadConfig) watch(g *gen.Gen, sampler *serverSampler, stderr io.Writer) (stop func(), err error) {
+func (cfg *loadConfig) watch(g *gen.Gen, sampler *serverSampler, stderr io.Writer) (stop func(),
+	err error) {
 	served := func() {}
 	if cfg.serve != "" {
 		if served, err = serveMetrics(cfg.serve, g); err != nil {

@@ -38,7 +38,8 @@ func loadInChild(ctx context.Context, args []string) (*result.Result, error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "result.json")
-	cmd := exec.CommandContext(ctx, self, slices.Concat([]string{"load", "-q", "-json", file}, args)...)
+	cmd := exec.CommandContext(ctx, self, slices.Concat([]string{"load", "-q", "-json", file},
+		args)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGINT) }
@@ -96,7 +97,8 @@ func splitLoad(args []string, own map[string]bool) (mine, load, targets []string
 		case len(load) > 0 && load[len(load)-1][0] == '-':
 			load = append(load, arg) // the value of that flag
 		default:
-			return nil, nil, nil, usagef("%q is neither a target (such as tcp://127.0.0.1:8080), nor a result's file (.json), nor a flag", arg)
+			return nil, nil, nil, usagef("%q is neither a target (such as tcp://127.0.0.1:8080), "+
+				"nor a result's file (.json), nor a flag", arg)
 		}
 	}
 	return mine, load, targets, nil
@@ -108,7 +110,8 @@ func isFile(arg string) bool { return strings.HasSuffix(arg, ".json") }
 func isTarget(arg string) bool {
 	scheme, _, ok := strings.Cut(arg, "://")
 	letter := func(r rune) bool { return r < 'a' || r > 'z' }
-	return ok && scheme != "" && !strings.ContainsFunc(strings.TrimRight(scheme, "0123456789"), letter) || isFile(arg)
+	return ok && scheme != "" && !strings.ContainsFunc(strings.TrimRight(scheme, "0123456789"),
+		letter) || isFile(arg)
 }
 
 // refuseFlags returns an error if one of flags, which a command sets itself or

@@ -92,10 +92,13 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 	number(&cfg.Connections, "c", 1, 1_000_000, "`connections`")
 	number(&cfg.Threads, "threads", 1, 1024, "`threads` of the generator")
 	number(&cfg.Pipeline, "pipeline", 1, 100_000, "`requests` in flight on a connection at most")
-	number(&cfg.Churn, "churn", 0, math.MaxInt32, "close a connection after so many `requests` and open another; 0: never")
+	number(&cfg.Churn, "churn", 0, math.MaxInt32, "close a connection after so many `requests` "+
+		"and open another; 0: never")
 	number(&cfg.Idle, "idle", 0, 1_000_000, "so many more `connections` that only stay open")
-	number(&cfg.pid, "pid", 1, math.MaxInt32, "measure the server with this `pid`: CPU, memory, switches, calls")
-	fs.Var(&countFlag{&cfg.Requests}, "n", "end after so many `requests`; without -d there is no other end")
+	number(&cfg.pid, "pid", 1, math.MaxInt32, "measure the server with this `pid`: CPU, memory, "+
+		"switches, calls")
+	fs.Var(&countFlag{&cfg.Requests}, "n", "end after so many `requests`; without -d there is no "+
+		"other end")
 	fs.Var(&rateFlag{&cfg.Rate}, "rate", "open loop: requests per `second`, over all connections")
 	fs.Var(&mixFlag{&cfg.Mix}, "size", "`bytes` of a request, or a mix such as 64:80,4k:20")
 	fs.Var(&durationFlag{&cfg.Duration}, "d", "`duration` of the measurement")
@@ -109,16 +112,21 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 	fs.StringVar(&text.body, "body", "", "HTTP `body`, or @FILE; {size} and {rand} are replaced")
 	fs.StringVar(&cfg.Host, "host", "", "HTTP header Host; default: of the URL")
 	fs.Var(&listFlag{&cfg.Header}, "H", "HTTP `header` 'Name: value', may be repeated")
-	fs.StringVar(&cfg.Redis, "redis", "PING", "Redis `command`; {rand}, {rand:N} and {size} are replaced")
+	fs.StringVar(&cfg.Redis, "redis", "PING", "Redis `command`; {rand}, {rand:N} and {size} are "+
+		"replaced")
 	fs.BoolVar(&cfg.Insecure, "insecure", false, "TLS: accept any certificate")
 	fs.StringVar(&text.alpn, "alpn", "", "TLS: `protocols` to offer, such as http/1.1")
-	fs.StringVar(&text.percentiles, "percentiles", "50,90,99,99.9,99.99", "`list` of those to print")
-	fs.Var(&limitFlag{&cfg.limits}, "max", "`limit` such as p99=5ms, max=1s, mean=1ms, errors=0.1% or errors=10; may be repeated")
+	fs.StringVar(&text.percentiles, "percentiles", "50,90,99,99.9,99.99",
+		"`list` of those to print")
+	fs.Var(&limitFlag{&cfg.limits}, "max", "`limit` such as p99=5ms, max=1s, mean=1ms, "+
+		"errors=0.1% or errors=10; may be repeated")
 	fs.StringVar(&cfg.json, "json", "", "write the result to a `file`, - is standard output")
 	fs.StringVar(&cfg.csv, "csv", "", "write a line for each second to a `file`")
-	fs.StringVar(&cfg.hdr, "hdr", "", "write the latencies to a `file`: HdrHistogram's percentiles, or its log if the name ends in .hlog")
+	fs.StringVar(&cfg.hdr, "hdr", "", "write the latencies to a `file`: HdrHistogram's "+
+		"percentiles, or its log if the name ends in .hlog")
 	fs.StringVar(&cfg.report, "report", "", "write an HTML page to a `file`")
-	fs.StringVar(&cfg.serve, "serve", "", "serve live figures for Prometheus at this `address`, such as :9100")
+	fs.StringVar(&cfg.serve, "serve", "", "serve live figures for Prometheus at this `address`, "+
+		"such as :9100")
 	fs.BoolVar(&cfg.quiet, "q", false, "print nothing but errors")
 	return fs
 }
@@ -130,7 +138,8 @@ func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) (err error)
 	}
 	scheme, _, _ := strings.Cut(cfg.target, "://")
 	if !slices.Contains(gen.Protocols, scheme) {
-		return usagef("target %q: want a URL with one of %s://", cfg.target, strings.Join(gen.Protocols, ":// "))
+		return usagef("target %q: want a URL with one of %s://", cfg.target,
+			strings.Join(gen.Protocols, ":// "))
 	}
 	for name, schemes := range flagsOf {
 		if given[name] && !slices.Contains(schemes, scheme) {
@@ -153,7 +162,8 @@ func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) (err error)
 		return usagef("-arrival %q: want uniform or poisson", text.arrival)
 	}
 	if inFlight := cfg.Pipeline * largest(cfg.Mix); inFlight > maxInFlight {
-		return usagef("-pipeline %d of -size %s: %d bytes in flight on a connection, want %d at most", cfg.Pipeline, cfg.Mix, inFlight, maxInFlight)
+		return usagef("-pipeline %d of -size %s: %d bytes in flight on a connection, want %d at "+
+			"most", cfg.Pipeline, cfg.Mix, inFlight, maxInFlight)
 	}
 	if text.alpn != "" {
 		cfg.ALPN = strings.Split(text.alpn, ",")
@@ -179,7 +189,8 @@ var (
 
 // flagsOf are flags that only some protocols have.
 var flagsOf = map[string][]string{
-	"method": overHTTP, "body": overHTTP, "H": {"http", "https", "ws", "wss"}, "host": {"http", "https", "ws", "wss"},
+	"method": overHTTP, "body": overHTTP, "H": {"http", "https", "ws", "wss"},
+	"host":     {"http", "https", "ws", "wss"},
 	"insecure": overTLS, "alpn": overTLS, "redis": {"redis"}, "verify": overEcho,
 }
 
@@ -213,7 +224,8 @@ func (cfg *loadConfig) parseRamp(s string) (err error) {
 		cfg.Ramp, err = time.ParseDuration(over)
 	}
 	if !ok || err != nil || cfg.Ramp <= 0 || cfg.RampFrom < 0 {
-		return usagef("-ramp %q: want the rate to begin with and how long it grows, such as 0:30s", s)
+		return usagef("-ramp %q: want the rate to begin with and how long it grows, such as 0:30s",
+			s)
 	}
 	return nil
 }

@@ -65,7 +65,8 @@ func (v *liveView) show(l gen.Live) {
 			if s.At > v.shown {
 				v.shown = s.At
 				fmt.Fprintf(v.w, "%4ds %10s/s  p50 %-8s p99 %-8s max %-8s errors %d\n",
-					s.At+1, countText(s.Requests), latencyText(s.P50), latencyText(s.P99), latencyText(s.Max), s.Errors)
+					s.At+1, countText(s.Requests), latencyText(s.P50), latencyText(s.P99),
+					latencyText(s.Max), s.Errors)
 			}
 		}
 	}
@@ -90,8 +91,10 @@ func (v *liveView) lines(l gen.Live, rate float64) []string {
 	}
 	p := l.Whole
 	return append(lines,
-		fmt.Sprintf("  %s/s  %s requests  %d errors", countText(uint64(rate)), countText(l.Requests), l.Errors.Sum()),
-		fmt.Sprintf("  p50 %s  p99 %s  p99.9 %s  max %s", latencyText(p.P50), latencyText(p.P99), latencyText(p.P999), latencyText(p.Max)),
+		fmt.Sprintf("  %s/s  %s requests  %d errors", countText(uint64(rate)),
+			countText(l.Requests), l.Errors.Sum()),
+		fmt.Sprintf("  p50 %s  p99 %s  p99.9 %s  max %s", latencyText(p.P50), latencyText(p.P99),
+			latencyText(p.P999), latencyText(p.Max)),
 		"  p99 by second "+sparkline(l.Seconds))
 }
 

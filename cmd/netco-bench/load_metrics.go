@@ -15,10 +15,14 @@ import (
 type loadCollector struct{ g *gen.Gen }
 
 var (
-	loadRequests = prometheus.NewDesc("netco_bench_requests_total", "Requests answered in the measured window.", nil, nil)
-	loadErrors   = prometheus.NewDesc("netco_bench_errors_total", "Failures by class, up to the last whole second.", []string{"class"}, nil)
-	loadBytes    = prometheus.NewDesc("netco_bench_bytes_total", "Bytes, up to the last whole second.", []string{"direction"}, nil)
-	loadLatency  = prometheus.NewDesc("netco_bench_latency_seconds", "Response time by quantile, over the window and of the last whole second.",
+	loadRequests = prometheus.NewDesc("netco_bench_requests_total",
+		"Requests answered in the measured window.", nil, nil)
+	loadErrors = prometheus.NewDesc("netco_bench_errors_total",
+		"Failures by class, up to the last whole second.", []string{"class"}, nil)
+	loadBytes = prometheus.NewDesc("netco_bench_bytes_total",
+		"Bytes, up to the last whole second.", []string{"direction"}, nil)
+	loadLatency = prometheus.NewDesc("netco_bench_latency_seconds",
+		"Response time by quantile, over the window and of the last whole second.",
 		[]string{"quantile", "over"}, nil)
 )
 

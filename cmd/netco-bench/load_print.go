@@ -53,19 +53,24 @@ func printResult(w io.Writer, r *result.Result, percentiles []float64) {
 	o := &r.Options
 	fmt.Fprintf(w, "%s: %s\n", r.Target, loopText(o))
 	seconds := r.Elapsed.Seconds()
-	fmt.Fprintf(w, "\n  requests   %s in %.2fs, %s/s\n", countText(r.Totals.Requests), seconds, countText(uint64(r.RequestsPerSecond()+0.5)))
+	fmt.Fprintf(w, "\n  requests   %s in %.2fs, %s/s\n", countText(r.Totals.Requests), seconds,
+		countText(uint64(r.RequestsPerSecond()+0.5)))
 	if o.Open() && r.Totals.Requests < r.Totals.Intended {
 		fmt.Fprintf(w, "             of %s intended\n", countText(r.Totals.Intended))
 	}
 	if seconds > 0 {
-		fmt.Fprintf(w, "  bytes      in %s/s, out %s/s\n", bytesText(float64(r.Totals.BytesIn)/seconds), bytesText(float64(r.Totals.BytesOut)/seconds))
+		fmt.Fprintf(w, "  bytes      in %s/s, out %s/s\n",
+			bytesText(float64(r.Totals.BytesIn)/seconds),
+			bytesText(float64(r.Totals.BytesOut)/seconds))
 	}
 	fmt.Fprintf(w, "  connects   %s", countText(r.Totals.Connects))
 	if r.Totals.Connects > 0 {
-		fmt.Fprintf(w, ", p50 %s, p99 %s", latencyText(r.Connect.At(50)), latencyText(r.Connect.At(99)))
+		fmt.Fprintf(w, ", p50 %s, p99 %s", latencyText(r.Connect.At(50)),
+			latencyText(r.Connect.At(99)))
 	}
 	if r.Totals.Handshake > 0 {
-		fmt.Fprintf(w, "; %s TLS handshakes, p50 %s, p99 %s", countText(r.Totals.Handshake), latencyText(r.TLS.At(50)), latencyText(r.TLS.At(99)))
+		fmt.Fprintf(w, "; %s TLS handshakes, p50 %s, p99 %s", countText(r.Totals.Handshake),
+			latencyText(r.TLS.At(50)), latencyText(r.TLS.At(99)))
 	}
 	fmt.Fprintf(w, "\n  errors     %s\n\n", errorsText(r))
 	printLatencies(w, r, percentiles)
@@ -78,7 +83,8 @@ func printResult(w io.Writer, r *result.Result, percentiles []float64) {
 		fmt.Fprintf(w, "  -max %-14s %s: %s\n", t.Limit, word, t.Value)
 	}
 	if !o.Open() {
-		fmt.Fprint(w, "\n  A closed loop asks a slow server less often, so it hides how long others would have waited: -rate shows it.\n")
+		fmt.Fprint(w, "\n  A closed loop asks a slow server less often, so it hides how long "+
+			"others would have waited: -rate shows it.\n")
 	}
 }
 
@@ -87,7 +93,8 @@ func loopText(o *result.Options) string {
 	if o.Open() {
 		loop = fmt.Sprintf("open loop, %s/s %s", countText(uint64(o.Rate)), o.Arrival)
 	}
-	return fmt.Sprintf("%s, %d connections, pipeline %d, %d threads", loop, o.Connections, o.Pipeline, o.Threads)
+	return fmt.Sprintf("%s, %d connections, pipeline %d, %d threads", loop, o.Connections,
+		o.Pipeline, o.Threads)
 }
 
 func errorsText(r *result.Result) string {
@@ -110,7 +117,8 @@ func printLatencies(w io.Writer, r *result.Result, percentiles []float64) {
 	}
 	columns := []column{{"latency", &r.Service}}
 	if r.Options.Open() {
-		columns = []column{{"response", &r.Response}, {"service", &r.Service}, {"sent late", &r.Lateness}}
+		columns = []column{{"response", &r.Response}, {"service", &r.Service},
+			{"sent late", &r.Lateness}}
 	}
 	row := func(name string, value func(*result.Histogram) int64) {
 		fmt.Fprintf(w, "  %-10s", name)
@@ -143,12 +151,17 @@ func printCosts(w io.Writer, r *result.Result) {
 	}
 	fmt.Fprintln(w)
 	if s := r.Server; s != nil {
-		fmt.Fprintf(w, "  server     %.2fs user, %.2fs system, %s CPU per request, RSS %s to %s, most %s\n",
-			s.User.Seconds(), s.System.Seconds(), latencyText(int64(s.CPUPerRequest(r.Totals.Requests))),
-			bytesText(float64(s.RSSStart)), bytesText(float64(s.RSSEnd)), bytesText(float64(s.RSSMax)))
-		fmt.Fprintf(w, "             %s voluntary and %s involuntary switches", countText(uint64(s.Voluntary)), countText(uint64(s.Involuntary)))
+		fmt.Fprintf(w, "  server     %.2fs user, %.2fs system, %s CPU per request, RSS %s to %s, "+
+			"most %s\n",
+			s.User.Seconds(), s.System.Seconds(),
+			latencyText(int64(s.CPUPerRequest(r.Totals.Requests))),
+			bytesText(float64(s.RSSStart)), bytesText(float64(s.RSSEnd)),
+			bytesText(float64(s.RSSMax)))
+		fmt.Fprintf(w, "             %s voluntary and %s involuntary switches",
+			countText(uint64(s.Voluntary)), countText(uint64(s.Involuntary)))
 		if s.Reads+s.Writes > 0 {
-			fmt.Fprintf(w, ", %s read and %s write calls", countText(uint64(s.Reads)), countText(uint64(s.Writes)))
+			fmt.Fprintf(w, ", %s read and %s write calls", countText(uint64(s.Reads)),
+				countText(uint64(s.Writes)))
 		}
 		fmt.Fprintln(w)
 	}
@@ -156,10 +169,12 @@ func printCosts(w io.Writer, r *result.Result) {
 
 // writeCSV writes a line for each second.
 func writeCSV(name string, r *result.Result) error {
-	rows := [][]string{{"second", "seconds", "requests", "errors", "bytes_in", "bytes_out", "p50_ns", "p99_ns", "p99_9_ns", "max_ns"}}
+	rows := [][]string{{"second", "seconds", "requests", "errors", "bytes_in", "bytes_out",
+		"p50_ns", "p99_ns", "p99_9_ns", "max_ns"}}
 	for _, s := range r.Series {
 		row := []string{strconv.Itoa(s.At), strconv.FormatFloat(s.Length.Seconds(), 'g', -1, 64)}
-		for _, n := range []uint64{s.Requests, s.Errors, s.BytesIn, s.BytesOut, uint64(s.P50), uint64(s.P99), uint64(s.P999), uint64(s.Max)} {
+		for _, n := range []uint64{s.Requests, s.Errors, s.BytesIn, s.BytesOut, uint64(s.P50),
+			uint64(s.P99), uint64(s.P999), uint64(s.Max)} {
 			row = append(row, strconv.FormatUint(n, 10))
 		}
 		rows = append(rows, row)

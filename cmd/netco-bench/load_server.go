@@ -103,7 +103,8 @@ func readServer(pid int) (*serverFigures, error) {
 		f.voluntary += procField(t, "voluntary_ctxt_switches")
 		f.involuntary += procField(t, "nonvoluntary_ctxt_switches")
 	}
-	f.reads, f.writes = procField(filepath.Join(dir, "io"), "syscr"), procField(filepath.Join(dir, "io"), "syscw")
+	f.reads, f.writes = procField(filepath.Join(dir, "io"), "syscr"),
+		procField(filepath.Join(dir, "io"), "syscw")
 	return f, nil
 }
 

@@ -82,25 +82,31 @@ func TestLoadMistakes(t *testing.T) {
 		{"tcp://127.0.0.1:1 -pid 999999999", "no such process"},
 		{"tcp://127.0.0.1:1 -nonsense", "-nonsense"},
 	} {
-		if code, _, stderr := runLoadArgs(t, strings.Fields(c.args)...); code != exitUsage || !strings.Contains(stderr, c.want) {
+		if code, _, stderr := runLoadArgs(t, strings.Fields(c.args)...); code != exitUsage ||
+			!strings.Contains(stderr, c.want) {
 			t.Errorf("%s: exit code %d, %q, want %q", c.args, code, stderr, c.want)
 		}
 	}
-	if code, stdout, _ := runLoadArgs(t, "-h"); code != exitOK || !strings.Contains(stdout, "-rate 10k") || !strings.Contains(stdout, "-churn") {
+	if code, stdout, _ := runLoadArgs(t, "-h"); code != exitOK ||
+		!strings.Contains(stdout, "-rate 10k") || !strings.Contains(stdout, "-churn") {
 		t.Errorf("help: exit code %d\n%s", code, stdout)
 	}
 }
 
 func TestLoadUnits(t *testing.T) {
-	cfg, err := parseLoad(strings.Fields("-c 1k -n 1.5M -rate 10k/s -size 64:80,4k:20 -d 1m30s -timeout 2s -threads 3 -ramp 1k:5s tcp://127.0.0.1:1 -percentiles p99,50"), io.Discard)
+	cfg, err := parseLoad(strings.Fields("-c 1k -n 1.5M -rate 10k/s -size 64:80,4k:20 -d 1m30s "+
+		"-timeout 2s -threads 3 -ramp 1k:5s tcp://127.0.0.1:1 -percentiles p99,50"), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Connections != 1000 || cfg.Requests != 1_500_000 || cfg.Rate != 10_000 || cfg.Mix.String() != "64:80,4096:20" || cfg.Duration != 90*time.Second ||
-		cfg.Timeout != 2*time.Second || cfg.Threads != 3 || cfg.RampFrom != 1000 || cfg.Ramp != 5*time.Second || len(cfg.percentiles) != 2 || cfg.percentiles[0] != 50 {
+	if cfg.Connections != 1000 || cfg.Requests != 1_500_000 || cfg.Rate != 10_000 ||
+		cfg.Mix.String() != "64:80,4096:20" || cfg.Duration != 90*time.Second ||
+		cfg.Timeout != 2*time.Second || cfg.Threads != 3 || cfg.RampFrom != 1000 ||
+		cfg.Ramp != 5*time.Second || len(cfg.percentiles) != 2 || cfg.percentiles[0] != 50 {
 		t.Errorf("%+v", cfg)
 	}
-	if cfg, err = parseLoad([]string{"tcp://127.0.0.1:1", "-n", "5"}, io.Discard); err != nil || cfg.Duration != 0 {
+	if cfg, err = parseLoad([]string{"tcp://127.0.0.1:1", "-n", "5"}, io.Discard); err != nil ||
+		cfg.Duration != 0 {
 		t.Errorf("-n without -d: %+v, %v", cfg, err)
 	}
 }
@@ -109,12 +115,15 @@ func TestLoadUnits(t *testing.T) {
 func TestLoadFiles(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
-	code, stdout, stderr := runLoadArgs(t, echoURL(t), "-c", "3", "-n", "500", "-verify", "-percentiles", "50,99.5", "-json", file("r.json"),
-		"-csv", file("r.csv"), "-hdr", file("r.hgrm"), "-max", "p99=1m", "-pid", strconv.Itoa(os.Getpid()))
+	code, stdout, stderr := runLoadArgs(t, echoURL(t), "-c", "3", "-n", "500", "-verify",
+		"-percentiles", "50,99.5", "-json", file("r.json"),
+		"-csv", file("r.csv"), "-hdr", file("r.hgrm"), "-max", "p99=1m", "-pid",
+		strconv.Itoa(os.Getpid()))
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	for _, want := range []string{"500 in", "p99.5", "errors     none", "closed loop", "-max p99=1m", "holds", "CPU per request"} {
+	for _, want := range []string{"500 in", "p99.5", "errors     none", "closed loop",
+		"-max p99=1m", "holds", "CPU per request"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the output has no %q:\n%s", want, stdout)
 		}
@@ -123,22 +132,27 @@ func TestLoadFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Totals.Requests != 500 || r.Response.Count() != 500 || r.Args[0] != r.Target || r.Server == nil || len(r.Thresholds) != 1 || r.Options.Percentiles[1] != 99.5 || r.Environment.Kernel == "" {
+	if r.Totals.Requests != 500 || r.Response.Count() != 500 || r.Args[0] != r.Target ||
+		r.Server == nil || len(r.Thresholds) != 1 || r.Options.Percentiles[1] != 99.5 ||
+		r.Environment.Kernel == "" {
 		t.Errorf("%+v", r)
 	}
 	b, _ := os.ReadFile(file("r.csv"))
 	rows, err := csv.NewReader(bytes.NewReader(b)).ReadAll()
-	if err != nil || len(rows) != 1+len(r.Series) || rows[1][2] != strconv.FormatUint(r.Series[0].Requests, 10) {
+	if err != nil || len(rows) != 1+len(r.Series) ||
+		rows[1][2] != strconv.FormatUint(r.Series[0].Requests, 10) {
 		t.Errorf("%q, %v", rows, err)
 	}
-	if b, _ = os.ReadFile(file("r.hgrm")); !strings.Contains(string(b), "TotalCount") && !strings.Contains(string(b), "Total count    =          500") {
+	if b, _ = os.ReadFile(file("r.hgrm")); !strings.Contains(string(b), "TotalCount") &&
+		!strings.Contains(string(b), "Total count    =          500") {
 		t.Errorf("%s", b)
 	}
 }
 
 func TestLoadHDRLog(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "r.hlog")
-	if code, _, stderr := runLoadArgs(t, echoURL(t), "-n", "300", "-q", "-hdr", name); code != exitOK || stderr != "" {
+	if code, _, stderr := runLoadArgs(t, echoURL(t), "-n", "300", "-q", "-hdr",
+		name); code != exitOK || stderr != "" {
 		t.Fatalf("exit code %d, %q", code, stderr)
 	}
 	f, err := os.Open(name)
@@ -166,7 +180,8 @@ func TestLoadThresholds(t *testing.T) {
 		r.Response.Record(int64(i) * 1000)
 	}
 	for text, broken := range map[string]bool{
-		"p50=499us": true, "p50=501us": false, "p99.9=1ms": false, "max=998us": true, "max=1ms": false, "mean=490us": true, "mean=510us": false,
+		"p50=499us": true, "p50=501us": false, "p99.9=1ms": false, "max=998us": true,
+		"max=1ms": false, "mean=490us": true, "mean=510us": false,
 		"errors=0": true, "errors=1": false, "errors=0.05%": true, "errors=0.1%": false,
 	} {
 		var all []limit
@@ -177,8 +192,10 @@ func TestLoadThresholds(t *testing.T) {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}
-	code, stdout, stderr := runLoadArgs(t, echoURL(t), "-n", "10", "-max", "p50=1ns", "-max", "errors=0")
-	if code != exitThreshold || !strings.Contains(stderr, "over the limit: p50=1ns is") || strings.Contains(stderr, "errors=0") || !strings.Contains(stdout, "BROKEN") {
+	code, stdout, stderr := runLoadArgs(t, echoURL(t), "-n", "10", "-max", "p50=1ns", "-max",
+		"errors=0")
+	if code != exitThreshold || !strings.Contains(stderr, "over the limit: p50=1ns is") ||
+		strings.Contains(stderr, "errors=0") || !strings.Contains(stdout, "BROKEN") {
 		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 }
@@ -189,10 +206,13 @@ func TestLoadFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln.Close()
-	if code, stdout, stderr := runLoadArgs(t, "tcp://"+ln.Addr().String()); code != exitFailed || stdout != "" || !strings.Contains(stderr, "cannot connect to tcp://") || !strings.Contains(stderr, "refused") {
+	if code, stdout, stderr := runLoadArgs(t, "tcp://"+ln.Addr().String()); code != exitFailed ||
+		stdout != "" || !strings.Contains(stderr, "cannot connect to tcp://") ||
+		!strings.Contains(stderr, "refused") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
-	if code, _, stderr := runLoadArgs(t, echoURL(t), "-n", "1", "-serve", "none:none"); code != exitFailed || !strings.Contains(stderr, "-serve") {
+	if code, _, stderr := runLoadArgs(t, echoURL(t), "-n", "1", "-serve",
+		"none:none"); code != exitFailed || !strings.Contains(stderr, "-serve") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 }
@@ -203,7 +223,8 @@ func TestLoadInterrupted(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	time.AfterFunc(500*time.Millisecond, cancel)
 	code := run(ctx, []string{"load", echoURL(t), "-d", "1h"}, &stdout, &stderr)
-	if code != exitInterrupted || !strings.Contains(stdout.String(), "requests ") || !strings.Contains(stderr.String(), "interrupted") {
+	if code != exitInterrupted || !strings.Contains(stdout.String(), "requests ") ||
+		!strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("exit code %d\n%s\n%s", code, &stdout, &stderr)
 	}
 }
@@ -235,7 +256,8 @@ func TestLoadMetrics(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	b, _ := io.ReadAll(resp.Body)
-	for _, want := range []string{"netco_bench_requests_total 100\n", `netco_bench_errors_total{class="timeout"} 0`, `quantile="0.99"`} {
+	for _, want := range []string{"netco_bench_requests_total 100\n",
+		`netco_bench_errors_total{class="timeout"} 0`, `quantile="0.99"`} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("no %q in\n%s", want, b)
 		}
@@ -246,10 +268,12 @@ func TestLiveView(t *testing.T) {
 	var out bytes.Buffer
 	v := newLiveView(&out, &loadConfig{})
 	l := gen.Live{Phase: "measuring", Requests: 5, Elapsed: 2 * time.Second, Left: 8 * time.Second,
-		Seconds: []gen.LiveSecond{{At: 0, Requests: 2000, Percentiles: gen.Percentiles{P99: 1000}}, {At: 1, Errors: 7, Percentiles: gen.Percentiles{P99: 8000}}}}
+		Seconds: []gen.LiveSecond{{At: 0, Requests: 2000, Percentiles: gen.Percentiles{P99: 1000}},
+			{At: 1, Errors: 7, Percentiles: gen.Percentiles{P99: 8000}}}}
 	v.show(l)
 	v.show(l)
-	if s := out.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, "2,000/s") || !strings.Contains(s, "errors 7") {
+	if s := out.String(); strings.Count(s, "\n") != 2 || !strings.Contains(s, "2,000/s") ||
+		!strings.Contains(s, "errors 7") {
 		t.Errorf("lines %q", s)
 	}
 	out.Reset()
@@ -257,23 +281,27 @@ func TestLiveView(t *testing.T) {
 	v.show(l)
 	v.show(l)
 	v.end()
-	if s := out.String(); strings.Count(s, "\x1b[4A\x1b[J") != 2 || !strings.Contains(s, "8s left") || !strings.Contains(s, "▁█ 1µs to 8µs") {
+	if s := out.String(); strings.Count(s, "\x1b[4A\x1b[J") != 2 ||
+		!strings.Contains(s, "8s left") || !strings.Contains(s, "▁█ 1µs to 8µs") {
 		t.Errorf("a terminal gets %q", s)
 	}
 	var rate gauge
 	now := time.Now()
-	if first, second := rate.update(10, now), rate.update(30, now.Add(2*time.Second)); first != 0 || second != 10 {
+	if first, second := rate.update(10, now), rate.update(30, now.Add(2*time.Second)); first != 0 ||
+		second != 10 {
 		t.Errorf("rates %v, %v", first, second)
 	}
 }
 
 func TestLoadTexts(t *testing.T) {
-	for ns, want := range map[int64]string{999: "999ns", 1500: "1.5µs", 12_345_678: "12.3ms", 2_500_000_000: "2.5s"} {
+	for ns, want := range map[int64]string{999: "999ns", 1500: "1.5µs", 12_345_678: "12.3ms",
+		2_500_000_000: "2.5s"} {
 		if got := latencyText(ns); got != want {
 			t.Errorf("%d: %s, want %s", ns, got, want)
 		}
 	}
-	if countText(1234567) != "1,234,567" || countText(999) != "999" || bytesText(1536) != "1.5 KiB" {
+	if countText(1234567) != "1,234,567" || countText(999) != "999" ||
+		bytesText(1536) != "1.5 KiB" {
 		t.Error(countText(1234567), countText(999), bytesText(1536))
 	}
 }

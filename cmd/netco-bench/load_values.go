@@ -44,7 +44,8 @@ func (f *numberFlag) String() string {
 func (f *numberFlag) Set(s string) error {
 	v, err := parseNumber(s)
 	if err != nil || v != math.Trunc(v) || v < float64(f.least) || v > float64(f.most) {
-		return fmt.Errorf("want a whole number from %d to %d, such as %d or 10k", f.least, f.most, max(f.least, 50))
+		return fmt.Errorf("want a whole number from %d to %d, such as %d or 10k", f.least, f.most,
+			max(f.least, 50))
 	}
 	*f.value = int(v)
 	return nil
@@ -109,12 +110,15 @@ func (f *mixFlag) Set(s string) error {
 		size, weight, weighted := strings.Cut(part, ":")
 		v, err := parseUnits(size, 1024)
 		if err != nil || v != math.Trunc(v) || v < 1 || v > maxSize {
-			return fmt.Errorf("want bytes from 1 to %d, such as 64 or 4k, or a mix with weights such as 64:80,4k:20", maxSize)
+			return fmt.Errorf("want bytes from 1 to %d, such as 64 or 4k, or a mix with weights "+
+				"such as 64:80,4k:20", maxSize)
 		}
 		share := gen.Share{Size: int(v), Weight: 1}
 		if weighted {
-			if share.Weight, err = strconv.Atoi(weight); err != nil || share.Weight < 1 || share.Weight > 1_000_000 {
-				return fmt.Errorf("weight %q: want a whole number from 1 to 1000000, such as in 64:80,4k:20", weight)
+			if share.Weight, err = strconv.Atoi(weight); err != nil || share.Weight < 1 ||
+				share.Weight > 1_000_000 {
+				return fmt.Errorf("weight %q: want a whole number from 1 to 1000000, such as in "+
+					"64:80,4k:20", weight)
 			}
 		}
 		mix = append(mix, share)
@@ -128,7 +132,8 @@ type listFlag struct{ value *[]string }
 func (f *listFlag) String() string { return "" }
 
 func (f *listFlag) Set(s string) error {
-	if name, _, ok := strings.Cut(s, ":"); !ok || strings.TrimSpace(name) == "" || strings.ContainsAny(s, "\r\n") {
+	if name, _, ok := strings.Cut(s, ":"); !ok || strings.TrimSpace(name) == "" ||
+		strings.ContainsAny(s, "\r\n") {
 		return fmt.Errorf("want 'Name: value'")
 	}
 	*f.value = append(*f.value, s)
@@ -148,7 +153,8 @@ type limitFlag struct{ value *[]limit }
 func (f *limitFlag) String() string { return "" }
 
 func (f *limitFlag) Set(s string) error {
-	wrong := fmt.Errorf("want p50, p99.9 or the like, max or mean with a time, or errors with a number or percentage: p99=5ms, errors=0.1%%")
+	wrong := fmt.Errorf("want p50, p99.9 or the like, max or mean with a time, or errors with a " +
+		"number or percentage: p99=5ms, errors=0.1%%")
 	metric, value, ok := strings.Cut(s, "=")
 	if !ok {
 		return wrong

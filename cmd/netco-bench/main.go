@@ -56,18 +56,28 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{name: "load", about: "load any server: TCP, UDP, Unix, TLS, HTTP, Redis, WebSocket", run: runLoad},
-		{name: "echo", about: "TCP echo servers on netco and on net under the same load", run: runEcho},
-		{name: "proxy", about: "TCP proxies on netco and on net: CPU per GiB forwarded", run: runProxy},
-		{name: "switch", about: "micro-benchmarks: start, switch, timers, locks, wake-ups", run: runSwitch},
-		{name: "hold", about: "resident memory of coroutines and goroutines that wait", run: runHold},
-		{name: "conns", about: "resident memory of an echo server's idle connections", run: runConns},
+		{name: "load", about: "load any server: TCP, UDP, Unix, TLS, HTTP, Redis, WebSocket",
+			run: runLoad},
+		{name: "echo", about: "TCP echo servers on netco and on net under the same load",
+			run: runEcho},
+		{name: "proxy", about: "TCP proxies on netco and on net: CPU per GiB forwarded",
+			run: runProxy},
+		{name: "switch", about: "micro-benchmarks: start, switch, timers, locks, wake-ups",
+			run: runSwitch},
+		{name: "hold", about: "resident memory of coroutines and goroutines that wait",
+			run: runHold},
+		{name: "conns", about: "resident memory of an echo server's idle connections",
+			run: runConns},
 		{name: "fair", about: "delay behind a connection that is always ready", run: runFair},
-		{name: "sleepers", about: "memory and lateness of coroutines that sleep, a million by default", run: runSleepers},
-		{name: "idle", about: "what echo servers do while their connections are idle", run: runIdle},
-		{name: "compare", about: "which of two targets, commands or results is better, in alternating rounds", run: runCompare},
+		{name: "sleepers", about: "memory and lateness of coroutines that sleep, a million by " +
+			"default", run: runSleepers},
+		{name: "idle", about: "what echo servers do while their connections are idle",
+			run: runIdle},
+		{name: "compare", about: "which of two targets, commands or results is better, in " +
+			"alternating rounds", run: runCompare},
 		{name: "sweep", about: "latency by rate, up to the knee", run: runSweep},
-		{name: "report", about: "results of load, merge, compare and sweep as one HTML page", run: runReport},
+		{name: "report", about: "results of load, merge, compare and sweep as one HTML page",
+			run: runReport},
 		{name: "merge", about: "add up results of several machines", run: runMerge},
 		{name: "version", about: "print the version", run: runVersion},
 		{name: "serve", about: "echo, http and redis servers to try load with", run: runServe},
@@ -120,7 +130,8 @@ func exitCode(ctx context.Context, c command, err error, stderr io.Writer) int {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "netco-bench %s: %v\nRun 'netco-bench %s -h' for the flags.\n", c.name, err, c.name)
+		fmt.Fprintf(stderr, "netco-bench %s: %v\nRun 'netco-bench %s -h' for the flags.\n", c.name,
+			err, c.name)
 		return exitUsage
 	case errors.As(err, &threshold):
 		fmt.Fprintf(stderr, "netco-bench %s: %v\n", c.name, err)
@@ -135,7 +146,8 @@ func exitCode(ctx context.Context, c command, err error, stderr io.Writer) int {
 }
 
 func printUsage(w io.Writer) {
-	fmt.Fprint(w, "netco-bench measures netco beside Go's own runtime and net package.\n\nUsage: netco-bench <command> [flags]\n\n")
+	fmt.Fprint(w, "netco-bench measures netco beside Go's own runtime and net package.\n\nUsage: "+
+		"netco-bench <command> [flags]\n\n")
 	for _, c := range commands() {
 		if !c.hidden {
 			fmt.Fprintf(w, "  %-9s %s\n", c.name, c.about)
@@ -165,10 +177,12 @@ func parseFlags(fs *flag.FlagSet, args []string, stdout io.Writer) error {
 }
 
 func runVersion(_ context.Context, args []string, stdout, _ io.Writer) error {
-	if err := parseFlags(flag.NewFlagSet("version", flag.ContinueOnError), args, stdout); err != nil {
+	if err := parseFlags(flag.NewFlagSet("version", flag.ContinueOnError), args,
+		stdout); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "netco-bench %s %s %s/%s\n", moduleVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(stdout, "netco-bench %s %s %s/%s\n", moduleVersion(), runtime.Version(),
+		runtime.GOOS, runtime.GOARCH)
 	return nil
 }
 

@@ -51,8 +51,10 @@ func TestDispatch(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), strings.Fields(c.args), &stdout, &stderr)
-		if code != c.code || !strings.Contains(stdout.String(), c.stdout) || !strings.Contains(stderr.String(), c.stderr) {
-			t.Errorf("%q: exit code %d, want %d\nstdout: %s\nstderr: %s", c.args, code, c.code, &stdout, &stderr)
+		if code != c.code || !strings.Contains(stdout.String(), c.stdout) ||
+			!strings.Contains(stderr.String(), c.stderr) {
+			t.Errorf("%q: exit code %d, want %d\nstdout: %s\nstderr: %s", c.args, code, c.code,
+				&stdout, &stderr)
 		}
 		if strings.Contains(stdout.String(), "serve-proxy") {
 			t.Errorf("%q: the usage shows the hidden command", c.args)

@@ -32,7 +32,8 @@ func checkNoFile(conns int) error {
 		return err
 	}
 	if uint64(conns)+spareFiles > limit {
-		return usagef("%d connections need %d open files, the hard limit is %d (see ulimit -Hn)", conns, conns+spareFiles, limit)
+		return usagef("%d connections need %d open files, the hard limit is %d (see ulimit -Hn)",
+			conns, conns+spareFiles, limit)
 	}
 	return nil
 }

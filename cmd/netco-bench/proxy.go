@@ -41,7 +41,8 @@ func runProxy(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 }
 
 // measureProxy runs all sections and prints each one's table when it is done.
-func measureProxy(ctx context.Context, cfg *proxyFlags, stdout io.Writer, p *progress) ([]proxyRound, error) {
+func measureProxy(ctx context.Context, cfg *proxyFlags, stdout io.Writer,
+	p *progress) ([]proxyRound, error) {
 	all := []proxyRound{}
 	total := len(cfg.Conns) * len(cfg.Traffic) * cfg.Rounds * len(cfg.Servers)
 	p.note("%d rounds, about %v", total, cfg.total().Round(time.Second))
@@ -50,7 +51,8 @@ func measureProxy(ctx context.Context, cfg *proxyFlags, stdout io.Writer, p *pro
 			var section []proxyRound
 			for pair := range cfg.Rounds {
 				for _, server := range turnOrder(cfg.Servers, pair) {
-					head := fmt.Sprintf("round %d/%d: %d conns, %v bytes, %s", len(all)+1, total, conns, traffic, server)
+					head := fmt.Sprintf("round %d/%d: %d conns, %v bytes, %s", len(all)+1, total,
+						conns, traffic, server)
 					p.update("%s ...", head)
 					r, err := proxyOnce(ctx, cfg, server, conns, traffic)
 					if err != nil {
@@ -71,17 +73,20 @@ func measureProxy(ctx context.Context, cfg *proxyFlags, stdout io.Writer, p *pro
 
 // proxyOnce measures one proxy, in a fresh process, before a target in another.
 // Whatever happens, the processes are gone when it returns.
-func proxyOnce(ctx context.Context, cfg *proxyFlags, server string, conns int, traffic proxyTraffic) (*proxyRound, error) {
+func proxyOnce(ctx context.Context, cfg *proxyFlags, server string, conns int,
+	traffic proxyTraffic) (*proxyRound, error) {
 	round := cfg.echoConfig
 	round.Size, round.Pipeline = traffic.Size, traffic.Pipeline
 	behind := round
 	behind.Procs, behind.Size = 1, max(64<<10, traffic.Size)
-	target, err := child.Start(ctx, cfg.ClientCPUs, serverEnv(behind.Procs), serverArgs(&behind, "net"))
+	target, err := child.Start(ctx, cfg.ClientCPUs, serverEnv(behind.Procs),
+		serverArgs(&behind, "net"))
 	if err != nil {
 		return nil, fmt.Errorf("the target: %w", err)
 	}
 	defer target.Kill()
-	p, err := child.Start(ctx, cfg.ServerCPUs, serverEnv(cfg.Procs), proxyArgs(cfg, server, target.Hello.Addr))
+	p, err := child.Start(ctx, cfg.ServerCPUs, serverEnv(cfg.Procs),
+		proxyArgs(cfg, server, target.Hello.Addr))
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +103,8 @@ func proxyOnce(ctx context.Context, cfg *proxyFlags, server string, conns int, t
 }
 
 func proxyArgs(cfg *proxyFlags, server, target string) []string {
-	return []string{"serve-proxy", "-impl", server, "-target", target, "-procs", strconv.Itoa(cfg.Procs),
+	return []string{"serve-proxy", "-impl", server, "-target", target, "-procs",
+		strconv.Itoa(cfg.Procs),
 		"-addr", cfg.Addr.String(), "-spin", cfg.Spin, "-processors", strconv.Itoa(cfg.Processors)}
 }
 
@@ -142,7 +148,8 @@ func proxyColumn(rounds []proxyRound, server string, of func(*proxyRound) float6
 // printProxy prints one section: a row of medians for each proxy, and how many
 // times the CPU of each other one the last one takes, as the ratio of medians
 // and as the median of the ratios within a round.
-func printProxy(w io.Writer, cfg *proxyFlags, conns int, traffic proxyTraffic, rounds []proxyRound) {
+func printProxy(w io.Writer, cfg *proxyFlags, conns int, traffic proxyTraffic,
+	rounds []proxyRound) {
 	title := cfg.echoConfig
 	title.Size, title.Pipeline = traffic.Size, traffic.Pipeline
 	echoes := make([]echoRound, len(rounds))

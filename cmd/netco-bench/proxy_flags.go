@@ -38,20 +38,27 @@ func parseProxy(args []string, stdout io.Writer) (*proxyFlags, error) {
 	var text echoText
 	var sizes, servers string
 	fs := flag.NewFlagSet("proxy", flag.ContinueOnError)
-	fs.StringVar(&text.conns, "conns", "16", "connections; a `list` such as 1,16,64 gives a table each")
-	fs.StringVar(&sizes, "size", "1024,65536,1048576x4", "bytes per message, and how many are on their way on a connection; a `list`, a table each")
+	fs.StringVar(&text.conns, "conns", "16", "connections; a `list` such as 1,16,64 gives a "+
+		"table each")
+	fs.StringVar(&sizes, "size", "1024,65536,1048576x4", "bytes per message, and how many are on "+
+		"their way on a connection; a `list`, a table each")
 	fs.DurationVar(&c.Duration, "duration", 3*time.Second, "measured `time` per round")
-	fs.DurationVar(&c.Warmup, "warmup", 500*time.Millisecond, "`time` under load before each measurement")
+	fs.DurationVar(&c.Warmup, "warmup", 500*time.Millisecond,
+		"`time` under load before each measurement")
 	fs.IntVar(&c.Rounds, "rounds", 5, "rounds per server")
 	fs.IntVar(&c.Procs, "procs", 0, "the proxies' GOMAXPROCS; 0 is Go's default, all cores")
 	fs.StringVar(&servers, "servers", "net-copy,net-splice,netco", "proxies to compare, a `list`")
 	fs.StringVar(&text.addr, "addr", "127.0.0.1", "loopback `address` to listen on")
-	fs.IntVar(&c.Processors, "processors", 0, "netco's Processors; 0 is one for each CPU that GOMAXPROCS allows")
+	fs.IntVar(&c.Processors, "processors", 0, "netco's Processors; 0 is one for each CPU that "+
+		"GOMAXPROCS allows")
 	fs.StringVar(&c.Spin, "spin", "auto", "netco's spinning before sleep: auto or off")
 	fs.IntVar(&c.Threads, "threads", 1, "generator threads")
-	fs.StringVar(&text.serverCPUs, "server-cpus", "", "bind the proxy to these CPUs, a `list` such as 0,2-3")
-	fs.StringVar(&text.clientCPUs, "client-cpus", "", "bind the generator and the target to these CPUs")
-	fs.BoolVar(&text.pin, "pin", false, "one core for the proxy, another for the rest; implies -procs 1")
+	fs.StringVar(&text.serverCPUs, "server-cpus", "", "bind the proxy to these CPUs, a `list` "+
+		"such as 0,2-3")
+	fs.StringVar(&text.clientCPUs, "client-cpus", "", "bind the generator and the target to "+
+		"these CPUs")
+	fs.BoolVar(&text.pin, "pin", false, "one core for the proxy, another for the rest; implies "+
+		"-procs 1")
 	fs.BoolVar(&c.Verify, "verify", false, "compare every byte (lengths are always checked)")
 	fs.StringVar(&c.JSON, "json", "", "write every round and the environment to `file`")
 	if err := parseFlags(fs, args, stdout); err != nil {
@@ -78,7 +85,8 @@ func (c *proxyFlags) readProxies(list string) error {
 		s = strings.TrimSpace(s)
 		switch {
 		case proxyServers[s] == nil:
-			return usagef("-servers: unknown proxy %q (there are net-copy, net-splice and netco)", s)
+			return usagef("-servers: unknown proxy %q (there are net-copy, net-splice and netco)",
+				s)
 		case slices.Contains(c.Servers, s):
 			return usagef("-servers: %s twice", s)
 		}
@@ -96,8 +104,10 @@ func (c *proxyFlags) readSizes(list string) error {
 		if many && err == nil {
 			t.Pipeline, err = strconv.Atoi(count)
 		}
-		if err != nil || t.Size < 1 || t.Size > maxSize || t.Pipeline < 1 || t.Pipeline > maxInFlight/t.Size {
-			return usagef("-size %q: %q is no size such as 65536 or 65536x4, of up to %d bytes and %d on their way", list, s, maxSize, maxInFlight)
+		if err != nil || t.Size < 1 || t.Size > maxSize || t.Pipeline < 1 ||
+			t.Pipeline > maxInFlight/t.Size {
+			return usagef("-size %q: %q is no size such as 65536 or 65536x4, of up to %d bytes "+
+				"and %d on their way", list, s, maxSize, maxInFlight)
 		}
 		c.Traffic = append(c.Traffic, t)
 	}

@@ -27,9 +27,13 @@ type proxyServer func(cfg proxyServerConfig) (addr, backend string, err error)
 
 // proxyServers are the proxies by the name -servers knows them by.
 var proxyServers = map[string]proxyServer{
-	"netco":      proxyNetco,
-	"net-copy":   func(cfg proxyServerConfig) (string, string, error) { return proxyNet(cfg, copyPlain) },
-	"net-splice": func(cfg proxyServerConfig) (string, string, error) { return proxyNet(cfg, io.Copy) },
+	"netco": proxyNetco,
+	"net-copy": func(cfg proxyServerConfig) (string, string, error) {
+		return proxyNet(cfg, copyPlain)
+	},
+	"net-splice": func(cfg proxyServerConfig) (string, string, error) {
+		return proxyNet(cfg, io.Copy)
+	},
 }
 
 // runServeProxy is the child's side of proxy, hidden from the usage.
@@ -59,7 +63,8 @@ func runServeProxy(_ context.Context, args []string, stdout, stderr io.Writer) e
 	if err != nil {
 		return err
 	}
-	if err := child.Serve(os.Stdin, stdout, child.Hello{Addr: addr, GOMAXPROCS: runtime.GOMAXPROCS(0), Backend: backend}); err != nil {
+	if err := child.Serve(os.Stdin, stdout,
+		child.Hello{Addr: addr, GOMAXPROCS: runtime.GOMAXPROCS(0), Backend: backend}); err != nil {
 		fmt.Fprintln(stderr, "serve-proxy:", err)
 		return err
 	}
@@ -86,7 +91,9 @@ func proxyNetco(cfg proxyServerConfig) (addr, backend string, err error) {
 			if err != nil {
 				acceptFailed(err)
 			}
-			if _, err := netco.Go(func() { forwardNetco(c.(*socket.TCPConn), cfg.Target) }); err != nil {
+			if _, err := netco.Go(func() {
+				forwardNetco(c.(*socket.TCPConn), cfg.Target)
+			}); err != nil {
 				c.Close()
 				fmt.Fprintln(os.Stderr, "go:", err)
 			}
@@ -120,7 +127,8 @@ func forwardNetco(client *socket.TCPConn, target string) {
 
 // proxyNet is the same with goroutines and the standard library, and copy to
 // do the work.
-func proxyNet(cfg proxyServerConfig, copy func(io.Writer, io.Reader) (int64, error)) (addr, backend string, err error) {
+func proxyNet(cfg proxyServerConfig, copy func(io.Writer, io.Reader) (int64, error)) (addr,
+	backend string, err error) {
 	ln, err := net.Listen("tcp", net.JoinHostPort(cfg.Host, "0"))
 	if err != nil {
 		return "", "", err
@@ -137,7 +145,8 @@ func proxyNet(cfg proxyServerConfig, copy func(io.Writer, io.Reader) (int64, err
 	return ln.Addr().String(), "", nil
 }
 
-func forwardNet(client *net.TCPConn, target string, copy func(io.Writer, io.Reader) (int64, error)) {
+func forwardNet(client *net.TCPConn, target string, copy func(io.Writer, io.Reader) (int64,
+	error)) {
 	defer client.Close()
 	c, err := net.Dial("tcp", target)
 	if err != nil {

@@ -22,13 +22,15 @@ func TestProxyEndToEnd(t *testing.T) {
 		stdout.Reset()
 		stderr.Reset()
 		file := filepath.Join(t.TempDir(), "out.json")
-		args := "proxy -conns 4 -size 1000,100000x3 -warmup 10ms -rounds 2 -verify -json " + file + " -duration " + duration
+		args := "proxy -conns 4 -size 1000,100000x3 -warmup 10ms -rounds 2 -verify -json " + file +
+			" -duration " + duration
 		if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
 			return fmt.Errorf("exit code %d\n%s", code, &stderr)
 		}
 		return checkProxyReport(t, file)
 	})
-	for _, want := range []string{"1000 B, 1 in flight", "100000 B, 3 in flight", "CPU ms/GiB", "CPU, netco / net-copy: ", "CPU, netco / net-splice: "} {
+	for _, want := range []string{"1000 B, 1 in flight", "100000 B, 3 in flight", "CPU ms/GiB",
+		"CPU, netco / net-copy: ", "CPU, netco / net-splice: "} {
 		if !strings.Contains(stdout.String(), want) {
 			t.Errorf("no %q in\n%s", want, &stdout)
 		}
@@ -56,7 +58,8 @@ func checkProxyReport(t *testing.T, file string) error {
 		t.Fatalf("report:\n%s", text)
 	}
 	for _, r := range doc.Rounds {
-		if r.CPU <= 0 || r.GiBps <= 0 || r.Requests == 0 || r.Server == "" || r.Traffic.Size == 0 || r.RSS < 1<<20 {
+		if r.CPU <= 0 || r.GiBps <= 0 || r.Requests == 0 || r.Server == "" || r.Traffic.Size == 0 ||
+			r.RSS < 1<<20 {
 			return fmt.Errorf("round: %+v", r)
 		}
 	}
@@ -81,12 +84,14 @@ func TestProxyFlags(t *testing.T) {
 		"unexpected":            "unexpected argument",
 		"-duration 1ns -size 1": "-duration",
 	} {
-		if _, err := parseProxy(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseProxy(strings.Fields(args), io.Discard); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", args, err, want)
 		}
 	}
 	c, err := parseProxy(strings.Fields("-size 64,2048x16 -servers netco"), io.Discard)
-	if err != nil || len(c.Traffic) != 2 || c.Traffic[1] != (proxyTraffic{2048, 16}) || c.Traffic[1].String() != "2048x16" || len(c.Servers) != 1 {
+	if err != nil || len(c.Traffic) != 2 || c.Traffic[1] != (proxyTraffic{2048, 16}) ||
+		c.Traffic[1].String() != "2048x16" || len(c.Servers) != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -100,7 +105,8 @@ func TestProxyServerFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Servers = []string{"unborn"}
-	if _, err := measureProxy(t.Context(), cfg, io.Discard, newProgress(io.Discard)); err == nil || !strings.Contains(err.Error(), "unknown proxy") {
+	if _, err := measureProxy(t.Context(), cfg, io.Discard, newProgress(io.Discard)); err == nil ||
+		!strings.Contains(err.Error(), "unknown proxy") {
 		t.Errorf("%v", err)
 	}
 }

@@ -110,7 +110,8 @@ func runMerge(_ context.Context, args []string, stdout, stderr io.Writer) error 
 		return err
 	}
 	if together := overlap(all); together < overlapWanted {
-		fmt.Fprintf(stderr, "the runs were at the same time for %.0f %% of it: their sum is not one load\n", 100*together)
+		fmt.Fprintf(stderr, "the runs were at the same time for %.0f %% of it: their sum is not "+
+			"one load\n", 100*together)
 	}
 	if *out != "-" {
 		fmt.Fprintf(stderr, "%s: %d requests of %d runs\n", *out, sum.Totals.Requests, sum.Merged)

@@ -161,7 +161,8 @@ func canWrite(names ...string) error {
 
 // parseAround parses flags that stand before, between and after arguments, and
 // returns the arguments. usage stands at the head of the help.
-func parseAround(fs *flag.FlagSet, usage string, args []string, stdout io.Writer) (rest []string, err error) {
+func parseAround(fs *flag.FlagSet, usage string, args []string, stdout io.Writer) (rest []string,
+	err error) {
 	fs.SetOutput(io.Discard)
 	for {
 		switch err := fs.Parse(args); {

@@ -38,7 +38,8 @@ func savedFiles(t *testing.T) string {
 		"a.json": a, "b.json": b, "other.json": other, "late.json": late,
 		"compare.json": compare.NewFile("a and b", &compare.Comparison{Sides: []*compare.Side{
 			{Name: "a", Rounds: []*result.Result{a}}, {Name: "b", Rounds: []*result.Result{b}}}}),
-		"sweep.json": &sweep.Sweep{Kind: sweep.Kind, Schema: sweep.Schema, Target: "tcp://a:1", Factor: 5, Capacity: 100, Knee: 100,
+		"sweep.json": &sweep.Sweep{Kind: sweep.Kind, Schema: sweep.Schema, Target: "tcp://a:1",
+			Factor: 5, Capacity: 100, Knee: 100,
 			Closed: a, Steps: []sweep.Step{{Rate: 100, Result: a}}},
 		"strange.json": map[string]any{"kind": "strange"},
 	} {
@@ -65,44 +66,55 @@ func TestSavedCommands(t *testing.T) {
 		{"report strange.json", exitFailed, "", `strange.json: not a result of netco-bench load: its kind is "strange"`, "", ""},
 		{"report a.json", exitOK, "", "", "report.html", "<title>tcp://a:1</title>"},
 		{"report a.json -o out.html b.json", exitOK, "", "", "out.html", "<title>a, b</title>"},
-		{"report a.json other.json -o -", exitOK, "<title>tcp://a:1, tcp://b:1</title>", "", "", ""},
+		{"report a.json other.json -o -", exitOK, "<title>tcp://a:1, tcp://b:1</title>", "",
+			"", ""},
 		{"report -o - -title mine -- a.json", exitOK, "<title>mine</title>", "", "", ""},
-		{"report compare.json sweep.json -o -", exitOK, "<title>sweep of tcp://a:1, a and b</title>", "", "", ""},
+		{"report compare.json sweep.json -o -", exitOK,
+			"<title>sweep of tcp://a:1, a and b</title>", "", "", ""},
 		{"report a.json -o gone/x.html", exitFailed, "", "gone/x.html", "", ""},
 		{"merge", exitUsage, "", "no results named", "", ""},
-		{"merge a.json other.json", exitFailed, "", "its target is tcp://b:1, not tcp://a:1", "", ""},
+		{"merge a.json other.json", exitFailed, "", "its target is tcp://b:1, not tcp://a:1",
+			"", ""},
 		{"merge a.json sweep.json", exitUsage, "", "sweep is no result of load", "", ""},
 		{"merge compare.json a.json", exitUsage, "", "a is no file of compare", "", ""},
-		{"merge compare.json compare.json -o two.json", exitOK, "", "", "two.json", `"title": "a and b"`},
+		{"merge compare.json compare.json -o two.json", exitOK, "", "", "two.json",
+			`"title": "a and b"`},
 		{"report two.json -o two.md", exitOK, "", "", "two.md", "| b | 300 3.00 |"},
 		{"report a.json -o a.md", exitUsage, "", "only files of compare", "", ""},
 		{"merge a.json b.json", exitOK, `"requests": 400`, "", "", ""},
-		{"merge a.json b.json -o all.json", exitOK, "", "all.json: 400 requests of 2 runs", "all.json", `"merged": 2`},
+		{"merge a.json b.json -o all.json", exitOK, "", "all.json: 400 requests of 2 runs",
+			"all.json", `"merged": 2`},
 		{"merge all.json b.json", exitOK, `"merged": 3`, "", "", ""},
-		{"merge a.json late.json", exitOK, `"requests": 200`, "at the same time for 0 % of it", "", ""},
+		{"merge a.json late.json", exitOK, `"requests": 200`, "at the same time for 0 % of it",
+			"", ""},
 	} {
 		var stdout, stderr bytes.Buffer
 		code := run(t.Context(), strings.Fields(c.args), &stdout, &stderr)
-		if code != c.code || !strings.Contains(stdout.String(), c.stdout) || !strings.Contains(stderr.String(), c.stderr) {
-			t.Errorf("%q: exit code %d, want %d\nstdout: %.300s\nstderr: %s", c.args, code, c.code, &stdout, &stderr)
+		if code != c.code || !strings.Contains(stdout.String(), c.stdout) ||
+			!strings.Contains(stderr.String(), c.stderr) {
+			t.Errorf("%q: exit code %d, want %d\nstdout: %.300s\nstderr: %s", c.args, code, c.code,
+				&stdout, &stderr)
 		}
 		if c.file == "" {
 			continue
 		}
-		if text, err := os.ReadFile(c.file); err != nil || !strings.Contains(string(text), c.content) {
+		if text, err := os.ReadFile(c.file); err != nil ||
+			!strings.Contains(string(text), c.content) {
 			t.Errorf("%q: %v, no %q in %s", c.args, err, c.content, c.file)
 		}
 	}
 	sum, err := result.ReadFile("all.json")
 	testenv.OK(t, err)
-	if p50, p10 := sum.Response.At(50), sum.Response.At(10); p50 < 2.9e6 || p50 > 3.1e6 || p10 < 0.9e6 || p10 > 1.1e6 {
+	if p50, p10 := sum.Response.At(50), sum.Response.At(10); p50 < 2.9e6 || p50 > 3.1e6 ||
+		p10 < 0.9e6 || p10 > 1.1e6 {
 		t.Errorf("the sum's p10 and p50 are %d and %d", p10, p50)
 	}
 }
 
 func TestOverlap(t *testing.T) {
 	at := func(start, seconds int) *result.Result {
-		return &result.Result{Start: time.Unix(int64(start), 0), Elapsed: result.Duration(time.Duration(seconds) * time.Second)}
+		return &result.Result{Start: time.Unix(int64(start), 0),
+			Elapsed: result.Duration(time.Duration(seconds) * time.Second)}
 	}
 	for name, c := range map[string]struct {
 		runs []*result.Result

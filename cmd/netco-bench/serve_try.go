@@ -53,7 +53,8 @@ func runServeTry(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	}
 	serve, ok := tryServers[args[0]]
 	if !ok {
-		return usagef("unknown server %q, want one of %s", args[0], strings.Join(slices.Sorted(maps.Keys(tryServers)), ", "))
+		return usagef("unknown server %q, want one of %s", args[0],
+			strings.Join(slices.Sorted(maps.Keys(tryServers)), ", "))
 	}
 	if *on != "net" && *on != "netco" {
 		return usagef("-on %q: want net or netco", *on)
@@ -121,7 +122,8 @@ func serveTryHTTP(c net.Conn) {
 		if _, err := io.Copy(io.Discard, req.Body); err != nil {
 			return
 		}
-		fmt.Fprintf(w, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", len(tryAnswer))
+		fmt.Fprintf(w, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n",
+			len(tryAnswer))
 		if req.Method != http.MethodHead {
 			w.WriteString(tryAnswer)
 		}

@@ -23,11 +23,15 @@ func TestServeTry(t *testing.T) {
 				ended := make(chan int, 1)
 				var stdout, stderr bytes.Buffer
 				go func() {
-					ended <- run(ctx, []string{"serve", c.name, "-on", on, "-addr", addr}, &stdout, &stderr)
+					ended <- run(ctx, []string{"serve", c.name, "-on", on, "-addr", addr}, &stdout,
+						&stderr)
 				}()
-				args := append([]string{c.scheme + "://" + addr + "/", "-n", "200", "-c", "3", "-max", "errors=0"}, strings.Fields(c.flags)...)
+				args := append([]string{c.scheme + "://" + addr + "/", "-n", "200", "-c", "3",
+					"-max", "errors=0"}, strings.Fields(c.flags)...)
 				code, out, errs := runLoadArgs(t, args...)
-				for end := time.Now().Add(time.Minute); code == exitFailed && strings.Contains(errs, "refused") && len(ended) == 0 && time.Now().Before(end); {
+				for end := time.Now().Add(time.Minute); code == exitFailed &&
+					strings.Contains(errs, "refused") && len(ended) == 0 &&
+					time.Now().Before(end); {
 					time.Sleep(10 * time.Millisecond) // it does not listen yet
 					code, out, errs = runLoadArgs(t, args...)
 				}
@@ -35,7 +39,8 @@ func TestServeTry(t *testing.T) {
 					t.Errorf("exit code %d\n%s\n%s", code, out, errs)
 				}
 				cancel()
-				if code := <-ended; code != exitInterrupted || !strings.Contains(stderr.String(), "serving "+c.name) {
+				if code := <-ended; code != exitInterrupted ||
+					!strings.Contains(stderr.String(), "serving "+c.name) {
 					t.Errorf("the server's exit code is %d\n%s", code, &stderr)
 				}
 			})

@@ -31,7 +31,8 @@ func serveC(cfg serveConfig) (child.Hello, error) {
 	}
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM) // as child.Serve does; it outlives exec
 	args := []string{"netco-bench-c", cfg.Host, strconv.Itoa(max(4096, cfg.Size))}
-	return child.Hello{}, fmt.Errorf("exec: %w", syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", bin), args, os.Environ()))
+	return child.Hello{}, fmt.Errorf("exec: %w", syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", bin),
+		args, os.Environ()))
 }
 
 // compileFloor returns the program's path, in a directory of its own.

@@ -47,7 +47,8 @@ func startServer(ctx context.Context, command, target string) (*serverCommand, e
 		return nil, usagef("a command is empty")
 	}
 	// A shell's CPU is not the server's.
-	s.direct = !strings.ContainsAny(command, "|&;<>()$`\\\"'*?[]~{}!\n") && !strings.Contains(words[0], "=")
+	s.direct = !strings.ContainsAny(command, "|&;<>()$`\\\"'*?[]~{}!\n") &&
+		!strings.Contains(words[0], "=")
 	if s.direct {
 		s.cmd = exec.Command(words[0], words[1:]...)
 	} else {
@@ -120,7 +121,8 @@ func accepts(network, address string) bool {
 }
 
 // ports are those that a URL need not name.
-var ports = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "h2": "443", "h2c": "80", "redis": "6379"}
+var ports = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "h2": "443",
+	"h2c": "80", "redis": "6379"}
 
 // dialable returns where a target accepts connections, no network if it has
 // none.

@@ -15,7 +15,8 @@ const readTimeout = time.Minute
 
 // serveGoroutines returns a server with a goroutine and a buffer per
 // connection, on a listener of netco or of package net.
-func serveGoroutines(listen func(serveConfig) (net.Listener, error), echo func(c net.Conn, size int)) echoServer {
+func serveGoroutines(listen func(serveConfig) (net.Listener, error),
+	echo func(c net.Conn, size int)) echoServer {
 	return func(cfg serveConfig) (child.Hello, error) {
 		ln, err := listen(cfg)
 		if err != nil {

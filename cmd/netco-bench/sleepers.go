@@ -55,7 +55,8 @@ func runSleepers(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	fs := flag.NewFlagSet("sleepers", flag.ContinueOnError)
 	fs.IntVar(&c.N, "n", 1_000_000, "how many coroutines")
 	fs.DurationVar(&c.Sleep, "sleep", 15*time.Second, "how long each sleeps")
-	fs.StringVar(&c.Wake, "wake", wakeEach, "each: that time after each began; together: all at one instant; spread: the i-th after (1+i/n) times that time")
+	fs.StringVar(&c.Wake, "wake", wakeEach, "each: that time after each began; together: all at "+
+		"one instant; spread: the i-th after (1+i/n) times that time")
 	fs.IntVar(&c.Processors, "processors", 0, "Processors, which run coroutines; 0 for GOMAXPROCS")
 	jsonFile := fs.String("json", "", "write the figures to `file`")
 	if err := parseFlags(fs, args, stdout); err != nil {
@@ -178,17 +179,21 @@ func (s *sleepers) judge(r *sleepersResult) {
 	at := func(p float64) time.Duration {
 		return time.Duration(s.late[int(p*float64(len(s.late)-1))]) * time.Microsecond
 	}
-	r.Late = map[string]time.Duration{"p0": at(0), "p50": at(0.5), "p99": at(0.99), "p99.9": at(0.999), "max": at(1)}
+	r.Late = map[string]time.Duration{"p0": at(0), "p50": at(0.5), "p99": at(0.99),
+		"p99.9": at(0.999), "max": at(1)}
 }
 
 func (r *sleepersResult) print(w io.Writer, c sleepersConfig) {
 	fmt.Fprintf(w, "%d coroutines, each asleep for %v, waking %s\n\n", c.N, c.Sleep, c.Wake)
-	fmt.Fprintf(w, "  all started after   %12v   %.0f ns each\n", r.Start.Round(time.Millisecond), float64(r.Start)/float64(c.N))
+	fmt.Fprintf(w, "  all started after   %12v   %.0f ns each\n", r.Start.Round(time.Millisecond),
+		float64(r.Start)/float64(c.N))
 	fmt.Fprintf(w, "  all asleep after    %12v\n", r.Asleep.Round(time.Millisecond))
 	fmt.Fprintf(w, "  last due after      %12v\n", r.LastWake.Round(time.Millisecond))
 	fmt.Fprintf(w, "  all ended after     %12v\n", r.Ended.Round(time.Millisecond))
-	fmt.Fprintf(w, "  peak RSS            %8.2f GiB   %.2f KiB each\n", float64(r.PeakRSS)/(1<<30), float64(r.PeakRSS-r.RSS)/1024/float64(c.N))
-	fmt.Fprintf(w, "  late                p50 %v, p99 %v, p99.9 %v, max %v\n", r.Late["p50"], r.Late["p99"], r.Late["p99.9"], r.Late["max"])
+	fmt.Fprintf(w, "  peak RSS            %8.2f GiB   %.2f KiB each\n", float64(r.PeakRSS)/(1<<30),
+		float64(r.PeakRSS-r.RSS)/1024/float64(c.N))
+	fmt.Fprintf(w, "  late                p50 %v, p99 %v, p99.9 %v, max %v\n", r.Late["p50"],
+		r.Late["p99"], r.Late["p99.9"], r.Late["max"])
 	fmt.Fprintf(w, "  later than a tenth  %12d\n", r.Over)
 }
 
@@ -200,7 +205,8 @@ func statusBytes(field string) (int64, error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		if name, value, ok := strings.Cut(line, ":"); ok && name == field {
-			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+			kib, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10,
+				64)
 			return kib << 10, err
 		}
 	}

@@ -16,7 +16,8 @@ func TestSleepers(t *testing.T) {
 	for _, wake := range []string{wakeEach, wakeTogether, wakeSpread} {
 		file := filepath.Join(t.TempDir(), "out.json")
 		var out bytes.Buffer
-		args := []string{"sleepers", "-n", "3000", "-sleep", "300ms", "-wake", wake, "-processors", "2", "-json", file}
+		args := []string{"sleepers", "-n", "3000", "-sleep", "300ms", "-wake", wake, "-processors",
+			"2", "-json", file}
 		if code := run(context.Background(), args, &out, os.Stderr); code != exitOK {
 			t.Fatalf("exit code %d", code)
 		}
@@ -41,7 +42,8 @@ func TestSleepers(t *testing.T) {
 			t.Errorf("%s: config %+v", wake, doc.Config)
 		case r.Late["p0"] < 0:
 			t.Errorf("%s: woken early: %v", wake, r.Late)
-		case r.Ended < r.LastWake || r.LastWake < 300*time.Millisecond || r.Start <= 0 || r.Asleep <= 0 || r.PeakRSS < r.RSS || r.RSS <= 0:
+		case r.Ended < r.LastWake || r.LastWake < 300*time.Millisecond || r.Start <= 0 ||
+			r.Asleep <= 0 || r.PeakRSS < r.RSS || r.RSS <= 0:
 			t.Errorf("%s: %+v", wake, r)
 		case wake == wakeSpread && r.LastWake < 500*time.Millisecond:
 			t.Errorf("%s: the last is due after %v", wake, r.LastWake)
@@ -54,11 +56,13 @@ func TestSleepersInterrupted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	var out bytes.Buffer
-	if code := run(ctx, []string{"sleepers", "-n", "1000", "-sleep", "1h"}, &out, &out); code != exitInterrupted {
+	if code := run(ctx, []string{"sleepers", "-n", "1000", "-sleep", "1h"}, &out,
+		&out); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
 	for _, args := range []string{"-n 0", "-sleep 0s", "-wake never", "-processors -1"} {
-		if code := run(context.Background(), append([]string{"sleepers"}, strings.Fields(args)...), &out, &out); code != exitUsage {
+		if code := run(context.Background(), append([]string{"sleepers"}, strings.Fields(args)...),
+			&out, &out); code != exitUsage {
 			t.Errorf("%s: exit code %d, want %d", args, code, exitUsage)
 		}
 	}

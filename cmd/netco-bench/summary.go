@@ -18,10 +18,14 @@ type metric struct {
 }
 
 var (
-	answered   = metric{"req/s", "%.0f", func(r *echoRound) float64 { return r.Rate }, true}
-	p99        = metric{"p99 µs", "%.1f", func(r *echoRound) float64 { return r.P99Us }, true}
-	sentLate   = metric{"sent late p99 µs", "%.1f", func(r *echoRound) float64 { return r.LateP99Us }, false}
-	clientBusy = metric{"client busy", "%.2f", func(r *echoRound) float64 { return r.ClientBusy }, false}
+	answered = metric{"req/s", "%.0f", func(r *echoRound) float64 { return r.Rate }, true}
+	p99      = metric{"p99 µs", "%.1f", func(r *echoRound) float64 { return r.P99Us }, true}
+	sentLate = metric{"sent late p99 µs", "%.1f", func(r *echoRound) float64 {
+		return r.LateP99Us
+	}, false}
+	clientBusy = metric{"client busy", "%.2f", func(r *echoRound) float64 {
+		return r.ClientBusy
+	}, false}
 )
 
 // echoMetrics returns the table's columns.
@@ -110,7 +114,9 @@ func printEcho(w io.Writer, cfg *echoConfig, offered echoLoad, rounds []echoRoun
 	}
 	row("", func(m metric) string { return m.name })
 	for _, s := range cfg.Servers {
-		row(serverLabel(rounds, s), func(m metric) string { return fmt.Sprintf(m.format, median(column(rounds, s, m))) })
+		row(serverLabel(rounds, s), func(m metric) string {
+			return fmt.Sprintf(m.format, median(column(rounds, s, m)))
+		})
 		if cfg.Rounds > 1 {
 			row("  range", func(m metric) string {
 				values := column(rounds, s, m)
@@ -143,18 +149,22 @@ func printWarnings(w io.Writer, server string, offered echoLoad, rounds []echoRo
 	busy := of(clientBusy)
 	if offered.rate == 0 {
 		if busy > busyLimit {
-			fmt.Fprintf(w, "  %s kept the generator busy all the time: its req/s is a lower bound.\n", server)
+			fmt.Fprintf(w, "  %s kept the generator busy all the time: its req/s is a lower "+
+				"bound.\n", server)
 		}
 		return
 	}
 	if busy > openBusyLimit {
-		fmt.Fprintf(w, "  %s: the generator was busy for %.0f %% of the time: the latencies are its own in part.\n", server, 100*busy)
+		fmt.Fprintf(w, "  %s: the generator was busy for %.0f %% of the time: the latencies are "+
+			"its own in part.\n", server, 100*busy)
 	}
 	if late := of(sentLate); late > lateLimit*of(p99) {
-		fmt.Fprintf(w, "  %s: the generator itself sent 1 in 100 requests %.0f µs late or more: most of the p99 is its own.\n", server, late)
+		fmt.Fprintf(w, "  %s: the generator itself sent 1 in 100 requests %.0f µs late or more: "+
+			"most of the p99 is its own.\n", server, late)
 	}
 	if rate := of(answered); rate < keptUp*float64(offered.rate) {
-		fmt.Fprintf(w, "  %s answered %.0f of %d req/s: its latencies depend on -duration.\n", server, rate, offered.rate)
+		fmt.Fprintf(w, "  %s answered %.0f of %d req/s: its latencies depend on -duration.\n",
+			server, rate, offered.rate)
 	}
 }
 
@@ -182,7 +192,8 @@ func sectionTitle(cfg *echoConfig, offered echoLoad, rounds []echoRound) string 
 	}
 	parts := []string{
 		plural(offered.conns, "connection"), fmt.Sprintf("%d B", cfg.Size), demand,
-		fmt.Sprintf("GOMAXPROCS %d", rounds[0].GOMAXPROCS), fmt.Sprintf("median of %s of %v", plural(cfg.Rounds, "round"), cfg.Duration),
+		fmt.Sprintf("GOMAXPROCS %d", rounds[0].GOMAXPROCS), fmt.Sprintf("median of %s of %v",
+			plural(cfg.Rounds, "round"), cfg.Duration),
 	}
 	if cfg.ServerCPUs != nil {
 		parts = append(parts, fmt.Sprintf("server on CPU %v", cfg.ServerCPUs))

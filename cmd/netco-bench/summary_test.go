@@ -42,12 +42,15 @@ func TestTurnOrder(t *testing.T) {
 // The ratio of the medians and the median of the ratios differ when the machine
 // drifts; the table shows both.
 func TestPrintEcho(t *testing.T) {
-	cfg := &echoConfig{Servers: []string{"netco", "net"}, Size: 64, Pipeline: 1, Rounds: 3, Duration: time.Second}
+	cfg := &echoConfig{Servers: []string{"netco", "net"}, Size: 64, Pipeline: 1, Rounds: 3,
+		Duration: time.Second}
 	var rounds []echoRound
 	for pair, rates := range [][2]float64{{100, 150}, {300, 330}, {200, 400}} {
 		rounds = append(rounds,
-			echoRound{Server: "net", Pair: pair, Rate: rates[0], P50Us: 10, ClientBusy: 0.5, GOMAXPROCS: 2},
-			echoRound{Server: "netco", Pair: pair, Rate: rates[1], P50Us: 5, ClientBusy: 0.99, Backend: "asm"})
+			echoRound{Server: "net", Pair: pair, Rate: rates[0], P50Us: 10, ClientBusy: 0.5,
+				GOMAXPROCS: 2},
+			echoRound{Server: "netco", Pair: pair, Rate: rates[1], P50Us: 5, ClientBusy: 0.99,
+				Backend: "asm"})
 	}
 	var out bytes.Buffer
 	printEcho(&out, cfg, echoLoad{conns: 1}, rounds)
@@ -70,18 +73,22 @@ func TestPrintEcho(t *testing.T) {
 }
 
 func TestPrintOpenLoop(t *testing.T) {
-	cfg := &echoConfig{Servers: []string{"net", "netco"}, Size: 64, Arrival: "uniform", Rounds: 3, Duration: time.Second, Quota: 0.2, Busy: 4}
+	cfg := &echoConfig{Servers: []string{"net", "netco"}, Size: 64, Arrival: "uniform", Rounds: 3,
+		Duration: time.Second, Quota: 0.2, Busy: 4}
 	var rounds []echoRound
 	for pair, busy := range []float64{0.85, 0.7, 0.9} {
 		rounds = append(rounds,
-			echoRound{Server: "net", Pair: pair, Rate: 10_000, P99Us: 100 + 10*busy, LateP99Us: 50, ClientBusy: 0.5, GOMAXPROCS: 2},
-			echoRound{Server: "netco", Pair: pair, Rate: 9000, P99Us: 200, LateP99Us: 150, ClientBusy: busy, GOMAXPROCS: 2})
+			echoRound{Server: "net", Pair: pair, Rate: 10_000, P99Us: 100 + 10*busy, LateP99Us: 50,
+				ClientBusy: 0.5, GOMAXPROCS: 2},
+			echoRound{Server: "netco", Pair: pair, Rate: 9000, P99Us: 200, LateP99Us: 150,
+				ClientBusy: busy, GOMAXPROCS: 2})
 	}
 	var out bytes.Buffer
 	printEcho(&out, cfg, echoLoad{64, 10_000}, rounds)
 	for _, want := range []string{
 		"64 connections, 64 B, 10000 req/s intended (uniform),",
-		"GOMAXPROCS 2, median of 3 rounds of 1s, server limited to 0.2 of a core, beside 4 busy loops",
+		"GOMAXPROCS 2, median of 3 rounds of 1s, server limited to 0.2 of a core, beside 4 busy " +
+			"loops",
 		"107.0–109.0",
 		"netco: the generator was busy for 85 % of the time",
 		"netco: the generator itself sent 1 in 100 requests 150 µs late or more",

@@ -37,7 +37,8 @@ type sweepFlags struct {
 func parseSweep(args []string, stdout io.Writer) (*sweepFlags, error) {
 	s := &sweepFlags{}
 	fs := flag.NewFlagSet("sweep", flag.ContinueOnError)
-	fs.Float64Var(&s.knee, "knee", stats.KneeFactor, "how many `times` the lowest p99 is past the knee")
+	fs.Float64Var(&s.knee, "knee", stats.KneeFactor, "how many `times` the lowest p99 is past "+
+		"the knee")
 	fs.IntVar(&s.halve, "halve", 2, "how often to halve the gap around the knee")
 	fs.StringVar(&s.json, "json", "", "write all steps to `file`")
 	fs.StringVar(&s.report, "report", "", "write an HTML page to `file`")
@@ -58,7 +59,8 @@ func parseSweep(args []string, stdout io.Writer) (*sweepFlags, error) {
 		return nil, usagef("-halve must not be negative")
 	}
 	s.target, s.load = targets[0], load
-	return s, refuseFlags(load, "sweep sets the rates itself, and writes by -json and -report", "rate", "ramp", "csv", "hdr", "o")
+	return s, refuseFlags(load, "sweep sets the rates itself, and writes by -json and -report",
+		"rate", "ramp", "csv", "hdr", "o")
 }
 
 func runSweep(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -86,11 +88,14 @@ func sweepBy(ctx context.Context, load loader, args []string, stdout, stderr io.
 		case rate == 0:
 			fmt.Fprintf(stderr, "closed loop: %s requests/s\n", figure.Rate(r.RequestsPerSecond()))
 		default:
-			fmt.Fprintf(stderr, "%s requests/s intended: %s answered, p99 %s %s\n", figure.Rate(rate),
-				figure.Rate(r.RequestsPerSecond()), figure.Latency(float64(r.Response.At(99))), past)
+			fmt.Fprintf(stderr, "%s requests/s intended: %s answered, p99 %s %s\n",
+				figure.Rate(rate),
+				figure.Rate(r.RequestsPerSecond()), figure.Latency(float64(r.Response.At(99))),
+				past)
 		}
 	}
-	s, failure := sweep.Run(ctx, f.target, at, sweep.Options{Factor: f.knee, Halve: f.halve, Done: done})
+	s, failure := sweep.Run(ctx, f.target, at, sweep.Options{Factor: f.knee, Halve: f.halve,
+		Done: done})
 	if len(s.Steps) == 0 {
 		return failure
 	}
@@ -101,7 +106,8 @@ func sweepBy(ctx context.Context, load loader, args []string, stdout, stderr io.
 		}
 	}
 	if f.report != "" {
-		if err := writePage(f.report, stdout, newPage("", saved{name: f.target, sweep: s})); err != nil {
+		if err := writePage(f.report, stdout,
+			newPage("", saved{name: f.target, sweep: s})); err != nil {
 			return err
 		}
 	}

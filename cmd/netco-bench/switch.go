@@ -124,7 +124,8 @@ func selectMicros(all []micro, match *regexp.Regexp, p *progress) []micro {
 }
 
 // measureMicros runs every entry once per round, in turning order.
-func measureMicros(ctx context.Context, cfg *switchConfig, entries []micro, p *progress) ([]microRound, error) {
+func measureMicros(ctx context.Context, cfg *switchConfig, entries []micro,
+	p *progress) ([]microRound, error) {
 	counts := make([]int, len(entries))
 	p.note("%d entries, %d rounds, about %v", len(entries), cfg.Rounds,
 		(time.Duration(len(entries)*(cfg.Rounds+1)) * cfg.Duration).Round(time.Second))
@@ -150,7 +151,8 @@ func measureMicros(ctx context.Context, cfg *switchConfig, entries []micro, p *p
 				p.end()
 				return rounds, ctx.Err()
 			}
-			rounds = append(rounds, microRound{m.group, m.name, round, counts[i], float64(elapsed.Nanoseconds()) / float64(counts[i])})
+			rounds = append(rounds, microRound{m.group, m.name, round, counts[i],
+				float64(elapsed.Nanoseconds()) / float64(counts[i])})
 		}
 		p.line("round %d/%d", round+1, cfg.Rounds)
 	}
@@ -198,7 +200,8 @@ func printMicros(w io.Writer, entries []micro, rounds []microRound) {
 			if first == 0 {
 				first = mid
 			}
-			fmt.Fprintf(w, "  %-*s%12.1f%12.1f%12.1f%8.2f\n", width-2, m.name, mid, slices.Min(v), slices.Max(v), mid/first)
+			fmt.Fprintf(w, "  %-*s%12.1f%12.1f%12.1f%8.2f\n", width-2, m.name, mid, slices.Min(v),
+				slices.Max(v), mid/first)
 		}
 		fmt.Fprintln(w)
 	}

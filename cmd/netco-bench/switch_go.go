@@ -37,10 +37,15 @@ func goMicros() []micro {
 		{name: "go, time.AfterFunc", group: groupTimer, run: goTimer},
 		{name: "go, sync.Mutex", group: groupMutex, run: goMutex},
 		{name: "go, sync.RWMutex", group: groupRWMutex, run: goRWMutex},
-		{name: "go, channel", group: groupAsleep, run: func(n int) time.Duration { return goWakeAsleep(n, false) }, cpus: 2},
-		{name: "go, channel, locked threads", group: groupAsleep, run: func(n int) time.Duration { return goWakeAsleep(n, true) }, cpus: 2},
+		{name: "go, channel", group: groupAsleep, run: func(n int) time.Duration {
+			return goWakeAsleep(n, false)
+		}, cpus: 2},
+		{name: "go, channel, locked threads", group: groupAsleep, run: func(n int) time.Duration {
+			return goWakeAsleep(n, true)
+		}, cpus: 2},
 		{name: "go, channel", group: groupBusy, run: goWakeAmongBusy, cpus: 2},
-		{name: "go, locked loop, select between items", group: groupBusy, run: goWakeBusyLoop, cpus: 2},
+		{name: "go, locked loop, select between items", group: groupBusy, run: goWakeBusyLoop,
+			cpus: 2},
 	}
 }
 

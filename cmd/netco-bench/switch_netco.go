@@ -17,19 +17,35 @@ import (
 func netcoMicros() []micro {
 	return []micro{
 		{name: "netco, GoLocal, Join", group: groupSpawn, run: netcoSpawnJoin},
-		{name: "netco, GoLocal, Yield", group: groupSpawn, run: func(n int) time.Duration { return netcoSpawnBatch(n, 1) }},
-		{name: "netco, GoLocal, Yield", group: groupSpawn100, run: func(n int) time.Duration { return netcoSpawnBatch(n, spawnBatch) }},
-		{name: "netco, Yield", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 2) }},
-		{name: "netco, Yield among 1,000", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 1000) }},
-		{name: "netco, Yield alone", group: groupYield, run: func(n int) time.Duration { return netcoYield(n, 1) }},
+		{name: "netco, GoLocal, Yield", group: groupSpawn, run: func(n int) time.Duration {
+			return netcoSpawnBatch(n, 1)
+		}},
+		{name: "netco, GoLocal, Yield", group: groupSpawn100, run: func(n int) time.Duration {
+			return netcoSpawnBatch(n, spawnBatch)
+		}},
+		{name: "netco, Yield", group: groupYield, run: func(n int) time.Duration {
+			return netcoYield(n, 2)
+		}},
+		{name: "netco, Yield among 1,000", group: groupYield, run: func(n int) time.Duration {
+			return netcoYield(n, 1000)
+		}},
+		{name: "netco, Yield alone", group: groupYield, run: func(n int) time.Duration {
+			return netcoYield(n, 1)
+		}},
 		{name: "netco, Fiber", group: groupNext, run: netcoResume},
 		{name: "netco, Fiber", group: groupCoroutine, run: netcoDrain},
 		{name: "netco, Heap Set and Cancel among 10,000", group: groupTimer, run: netcoTimer},
 		{name: "netco, RWMutex Lock", group: groupMutex, run: netcoLock},
 		{name: "netco, RWMutex RLock", group: groupRWMutex, run: netcoRLock},
-		{name: "netco, Park and Wake", group: groupAsleep, run: func(n int) time.Duration { return netcoWake(n, asleepAfter, 0) }, cpus: 2},
-		{name: "netco, Park and Wake beside 1", group: groupBusy, run: func(n int) time.Duration { return netcoWake(n, busyGap, 1) }, cpus: 2},
-		{name: "netco, Park and Wake beside 4", group: groupBusy, run: func(n int) time.Duration { return netcoWake(n, busyGap, busyItems) }, cpus: 2},
+		{name: "netco, Park and Wake", group: groupAsleep, run: func(n int) time.Duration {
+			return netcoWake(n, asleepAfter, 0)
+		}, cpus: 2},
+		{name: "netco, Park and Wake beside 1", group: groupBusy, run: func(n int) time.Duration {
+			return netcoWake(n, busyGap, 1)
+		}, cpus: 2},
+		{name: "netco, Park and Wake beside 4", group: groupBusy, run: func(n int) time.Duration {
+			return netcoWake(n, busyGap, busyItems)
+		}, cpus: 2},
 	}
 }
 
@@ -221,56 +237,57 @@ func netcoRLock(n int) (elapsed time.Duration) {
 // Processor is asleep by then, or works through 1 µs items of as many other
 // coroutines as busy says, which yield after each.
 func netcoWake(n int, pause time.Duration, busy int) (elapsed time.Duration) {
-	onScheduler(scheduler.Options{Processors: 1, Spin: processor.SpinOff}, func(s *scheduler.Scheduler) {
-		var (
-			over    atomic.Bool
-			waiting atomic.Pointer[coroutine.Waiter]
-			latency atomic.Int64
-			sentAt  atomic.Int64
-			zero    = time.Now()
-		)
-		for range busy {
-			if _, err := s.GoLocal(scheduler.NewSpawn(func() {
-				for !over.Load() {
-					spin(busyItem)
-					coroutine.Yield()
+	onScheduler(scheduler.Options{Processors: 1, Spin: processor.SpinOff},
+		func(s *scheduler.Scheduler) {
+			var (
+				over    atomic.Bool
+				waiting atomic.Pointer[coroutine.Waiter]
+				latency atomic.Int64
+				sentAt  atomic.Int64
+				zero    = time.Now()
+			)
+			for range busy {
+				if _, err := s.GoLocal(scheduler.NewSpawn(func() {
+					for !over.Load() {
+						spin(busyItem)
+						coroutine.Yield()
+					}
+				})); err != nil {
+					panic(err)
 				}
-			})); err != nil {
-				panic(err)
 			}
-		}
-		go func() {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			elapsed = wakeRepeatedly(n, pause, func() time.Duration {
-				var w *coroutine.Waiter
-				for w == nil {
-					w = waiting.Swap(nil)
-				}
-				latency.Store(0)
-				sentAt.Store(int64(time.Since(zero)))
-				w.Wake()
+			go func() {
+				runtime.LockOSThread()
+				defer runtime.UnlockOSThread()
+				elapsed = wakeRepeatedly(n, pause, func() time.Duration {
+					var w *coroutine.Waiter
+					for w == nil {
+						w = waiting.Swap(nil)
+					}
+					latency.Store(0)
+					sentAt.Store(int64(time.Since(zero)))
+					w.Wake()
+					for {
+						if ns := latency.Load(); ns != 0 {
+							return time.Duration(ns)
+						}
+					}
+				})
+				over.Store(true)
 				for {
-					if ns := latency.Load(); ns != 0 {
-						return time.Duration(ns)
+					if w := waiting.Swap(nil); w != nil {
+						w.Wake()
+						return
 					}
 				}
-			})
-			over.Store(true)
-			for {
-				if w := waiting.Swap(nil); w != nil {
-					w.Wake()
-					return
-				}
+			}()
+			for !over.Load() {
+				w := coroutine.AcquireWaiter()
+				waiting.Store(w)
+				w.Park(coroutine.ReasonUser)
+				latency.Store(max(int64(time.Since(zero))-sentAt.Load(), 1))
+				w.Release()
 			}
-		}()
-		for !over.Load() {
-			w := coroutine.AcquireWaiter()
-			waiting.Store(w)
-			w.Park(coroutine.ReasonUser)
-			latency.Store(max(int64(time.Since(zero))-sentAt.Load(), 1))
-			w.Release()
-		}
-	})
+		})
 	return elapsed
 }

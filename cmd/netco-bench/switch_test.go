@@ -25,7 +25,8 @@ func TestSwitchEntriesRun(t *testing.T) {
 
 func TestSwitchCommand(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	args := []string{"switch", "-run", "uncontended|timer", "-rounds", "2", "-duration", "2ms", "-json", t.TempDir() + "/out.json"}
+	args := []string{"switch", "-run", "uncontended|timer", "-rounds", "2", "-duration", "2ms",
+		"-json", t.TempDir() + "/out.json"}
 	if code := run(t.Context(), args, &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit code %d\n%s", code, &stderr)
 	}
@@ -39,12 +40,15 @@ func TestSwitchCommand(t *testing.T) {
 func TestPrintMicros(t *testing.T) {
 	entries := []micro{{name: "a", group: "g"}, {name: "b", group: "g"}, {name: "c", group: "h"}}
 	rounds := []microRound{
-		{Group: "g", Name: "a", NsOp: 10}, {Group: "g", Name: "b", NsOp: 5}, {Group: "h", Name: "c", NsOp: 7},
-		{Group: "g", Name: "a", NsOp: 30}, {Group: "g", Name: "b", NsOp: 15}, {Group: "h", Name: "c", NsOp: 7},
+		{Group: "g", Name: "a", NsOp: 10}, {Group: "g", Name: "b", NsOp: 5},
+		{Group: "h", Name: "c", NsOp: 7},
+		{Group: "g", Name: "a", NsOp: 30}, {Group: "g", Name: "b", NsOp: 15},
+		{Group: "h", Name: "c", NsOp: 7},
 	}
 	var out bytes.Buffer
 	printMicros(&out, entries, rounds)
-	for _, want := range [][]string{{"a", "20.0", "10.0", "30.0", "1.00"}, {"b", "10.0", "5.0", "15.0", "0.50"}, {"c", "7.0", "7.0", "7.0", "1.00"}} {
+	for _, want := range [][]string{{"a", "20.0", "10.0", "30.0", "1.00"},
+		{"b", "10.0", "5.0", "15.0", "0.50"}, {"c", "7.0", "7.0", "7.0", "1.00"}} {
 		if !hasLine(out.String(), want) {
 			t.Errorf("no line %v in\n%s", want, &out)
 		}
@@ -54,7 +58,10 @@ func TestPrintMicros(t *testing.T) {
 // calibrate goes by the wall clock, even for an entry that returns only a small
 // part of it.
 func TestCalibrate(t *testing.T) {
-	m := micro{run: func(n int) time.Duration { spin(time.Duration(n) * 10 * time.Microsecond); return time.Duration(n) }}
+	m := micro{run: func(n int) time.Duration {
+		spin(time.Duration(n) * 10 * time.Microsecond)
+		return time.Duration(n)
+	}}
 	most := 0 // a process that is kept waiting meanwhile takes its own time for the entry's
 	for try := 0; try < 50 && most < 200; try++ {
 		n := calibrate(t.Context(), m, 20*time.Millisecond)

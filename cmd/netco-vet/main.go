@@ -37,7 +37,8 @@ func runPort(args []string) error {
 		fmt.Fprintln(f.Output(), "usage: netco-vet port [-netco VERSION|FOLDER] DIR")
 		f.PrintDefaults()
 	}
-	netco := f.String("netco", "latest", "the `version` of netco to require, or a folder that has it")
+	netco := f.String("netco", "latest", "the `version` of netco to require, or a folder that "+
+		"has it")
 	if err := f.Parse(args); err != nil {
 		return err
 	}

@@ -39,7 +39,8 @@ func root(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text, _ := os.ReadFile(filepath.Join(dir, "go.mod")); !strings.HasPrefix(string(text), "module github.com/netco-go/netco\n") {
+	if text, _ := os.ReadFile(filepath.Join(dir, "go.mod")); !strings.HasPrefix(string(text),
+		"module github.com/netco-go/netco\n") {
 		t.Skip("netco itself is not two folders above")
 	}
 	return dir
@@ -62,7 +63,8 @@ func run(t *testing.T, dir, name string, args ...string) (out string, failed boo
 // tests do, as that is what some of them are about.
 func TestOwnTree(t *testing.T) {
 	for _, folder := range []string{".", "examples/http"} {
-		if out, failed := run(t, filepath.Join(root(t), folder), tool, "-test=false", "./..."); failed {
+		if out, failed := run(t, filepath.Join(root(t), folder), tool, "-test=false",
+			"./..."); failed {
 			t.Errorf("%s:\n%s", folder, out)
 		}
 	}
@@ -89,12 +91,14 @@ func program(t *testing.T, packages ...string) (dir string) {
 		}
 		return string(text)
 	}
-	write("go.mod", "module example.com/program\n\ngo 1.25.0\n\nrequire github.com/netco-go/netco v0.0.0\n\n"+
+	write("go.mod", "module example.com/program\n\ngo 1.25.0\n\nrequire "+
+		"github.com/netco-go/netco v0.0.0\n\n"+
 		"replace github.com/netco-go/netco => "+above+"\n")
 	write("go.sum", read(filepath.Join(above, "go.sum")))
 	for _, name := range packages {
 		text := read(filepath.Join("internal/vet/testdata/src", name, name+".go"))
-		write(name+"/"+name+".go", strings.ReplaceAll(text, "\t\"dep\"", "\t\"example.com/program/dep\""))
+		write(name+"/"+name+".go", strings.ReplaceAll(text, "\t\"dep\"",
+			"\t\"example.com/program/dep\""))
 	}
 	if out, failed := run(t, dir, "go", "build", "-o", os.DevNull, "./..."); failed {
 		t.Fatal(out)
@@ -129,7 +133,8 @@ func TestPort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for golden, got := range map[string]string{"report.golden": out, "server.go.golden": string(server)} {
+	for golden, got := range map[string]string{"report.golden": out,
+		"server.go.golden": string(server)} {
 		golden = filepath.Join("testdata/port", golden)
 		if *update {
 			err = os.WriteFile(golden, []byte(got), 0o666)
@@ -185,7 +190,8 @@ func linesOf(out, name string) (lines []string) {
 func TestVettool(t *testing.T) {
 	dir := program(t, "dep", "calls")
 	out, failed := run(t, dir, "go", "vet", "-vettool="+tool, "./...")
-	if want := "server.serve → dep.Client.Do → Client.get → dep.go:"; !failed || !strings.Contains(out, want) {
+	if want := "server.serve → dep.Client.Do → Client.get → dep.go:"; !failed ||
+		!strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
 	if out, failed := run(t, dir, "go", "vet", "-vettool="+tool, "./dep"); failed {

@@ -12,14 +12,6 @@ import (
 	"unicode"
 )
 
-// notPlain are the folders whose comments are not held to the rules of wording
-// yet. It is to become empty.
-var notPlain = []string{}
-
-// notNarrow are the folders, with those below them, whose code is not held to
-// codeColumns yet.
-var notNarrow = []string{"cmd/netco-bench", "coroutine", "processor", "socket"}
-
 const (
 	commentColumns = 80
 	codeColumns    = 100 // also for a comment at the end of a line of code
@@ -207,14 +199,14 @@ func humps(word string) (parts []string) {
 	return append(parts, string(runes[start:]))
 }
 
-// TestCommentsArePlain holds all folders but those of notPlain to the rules.
+// TestCommentsArePlain holds the tree to the rules.
 func TestCommentsArePlain(t *testing.T) {
 	_, tr, _ := read(t)
-	report(t, plain(tr, notPlain))
+	report(t, plain(tr, nil))
 }
 
-// TestCodeIsNarrow holds all folders but those of notNarrow to codeColumns.
+// TestCodeIsNarrow holds the tree to codeColumns.
 func TestCodeIsNarrow(t *testing.T) {
 	_, tr, _ := read(t)
-	report(t, narrow(tr, notNarrow))
+	report(t, narrow(tr, nil))
 }

@@ -80,7 +80,8 @@ func TestPods(t *testing.T) {
 		if pod.RestartPolicy != core.RestartPolicyNever {
 			t.Errorf("%s: restartPolicy %q", name, pod.RestartPolicy)
 		}
-		if s := pod.SecurityContext; s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || s.SeccompProfile == nil {
+		if s := pod.SecurityContext; s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot ||
+			s.SeccompProfile == nil {
 			t.Errorf("%s: may run as root, or without seccomp", name)
 		}
 		volumes := map[string]bool{}
@@ -97,7 +98,8 @@ func TestPods(t *testing.T) {
 				}
 			}
 			s := c.SecurityContext
-			if s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || s.Capabilities == nil ||
+			if s == nil || s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation ||
+				s.Capabilities == nil ||
 				!slices.Contains(s.Capabilities.Drop, "ALL") {
 				t.Errorf("%s: container %s keeps privileges", name, c.Name)
 			}
@@ -117,7 +119,8 @@ func TestLoad(t *testing.T) {
 	if spec.CompletionMode == nil || *spec.CompletionMode != batch.IndexedCompletion {
 		t.Error("not an Indexed Job")
 	}
-	if spec.Completions == nil || spec.Parallelism == nil || *spec.Completions != *spec.Parallelism {
+	if spec.Completions == nil || spec.Parallelism == nil ||
+		*spec.Completions != *spec.Parallelism {
 		t.Error("not all parts run at once")
 	}
 	if spec.BackoffLimit == nil || *spec.BackoffLimit != 0 {
@@ -132,10 +135,12 @@ func TestLoad(t *testing.T) {
 	if args[0] != "load" || args[len(args)-1] != "-json=/results/$(JOB_COMPLETION_INDEX).json" {
 		t.Errorf("arguments %q", args)
 	}
-	if script := merge.Spec.Template.Spec.Containers[0].Args[0]; !strings.Contains(script, "merge /results/*.json") {
+	if script := merge.Spec.Template.Spec.Containers[0].Args[0]; !strings.Contains(script,
+		"merge /results/*.json") {
 		t.Errorf("merge reads other files: %s", script)
 	}
-	if claim := m.claims["netco-bench"]; !slices.Equal(claim.Spec.AccessModes, []core.PersistentVolumeAccessMode{core.ReadWriteMany}) {
+	if claim := m.claims["netco-bench"]; !slices.Equal(claim.Spec.AccessModes,
+		[]core.PersistentVolumeAccessMode{core.ReadWriteMany}) {
 		t.Errorf("pods on several machines cannot write: %v", claim.Spec.AccessModes)
 	}
 }
@@ -143,7 +148,8 @@ func TestLoad(t *testing.T) {
 // TestStrict: the decoding that the other tests count on refuses what the API
 // does not know.
 func TestStrict(t *testing.T) {
-	for _, wrong := range []string{"spec: {completionMod: Indexed}", "spec: {completions: four}", "spec: {}\nspec: {}"} {
+	for _, wrong := range []string{"spec: {completionMod: Indexed}", "spec: {completions: four}",
+		"spec: {}\nspec: {}"} {
 		if err := yaml.UnmarshalStrict([]byte(wrong), &batch.Job{}); err == nil {
 			t.Errorf("%s: no error", wrong)
 		}
@@ -166,7 +172,9 @@ func build(t *testing.T) string {
 // two pods at once, and what adds them up.
 func TestRun(t *testing.T) {
 	m, program, results := read(t), build(t), t.TempDir()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("fine")) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Write([]byte("fine"))
+	}))
 	defer server.Close()
 	var pods sync.WaitGroup
 	for _, index := range []string{"0", "1"} {
@@ -175,10 +183,12 @@ func TestRun(t *testing.T) {
 			if strings.HasPrefix(arg, "http://") {
 				args[i] = server.URL
 			}
-			args[i] = strings.NewReplacer("$(JOB_COMPLETION_INDEX)", index, "/results", results).Replace(args[i])
+			args[i] = strings.NewReplacer("$(JOB_COMPLETION_INDEX)", index, "/results",
+				results).Replace(args[i])
 		}
 		pods.Go(func() {
-			cmd := exec.Command(filepath.Join(program, "netco-bench"), append(args, "-c=2", "-rate=50", "-d=500ms", "-warmup=10ms")...)
+			cmd := exec.Command(filepath.Join(program, "netco-bench"),
+				append(args, "-c=2", "-rate=50", "-d=500ms", "-warmup=10ms")...)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%q: %v: %s", args, err, out)
 			}
@@ -186,13 +196,16 @@ func TestRun(t *testing.T) {
 	}
 	pods.Wait()
 	c := m.jobs["netco-bench-merge"].Spec.Template.Spec.Containers[0]
-	cmd := exec.Command(c.Command[0], append(c.Command[1:], strings.ReplaceAll(c.Args[0], "/results", results))...)
+	cmd := exec.Command(c.Command[0],
+		append(c.Command[1:], strings.ReplaceAll(c.Args[0], "/results", results))...)
 	cmd.Env = append(os.Environ(), "PATH="+program+":"+os.Getenv("PATH"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for file, want := range map[string]string{"result.json": `"merged": 2`, "report.html": "<!DOCTYPE html>"} {
-		if text, err := os.ReadFile(filepath.Join(results, "all", file)); err != nil || !strings.Contains(string(text), want) {
+	for file, want := range map[string]string{"result.json": `"merged": 2`,
+		"report.html": "<!DOCTYPE html>"} {
+		if text, err := os.ReadFile(filepath.Join(results, "all", file)); err != nil ||
+			!strings.Contains(string(text), want) {
 			t.Errorf("%s: %v, no %q", file, err, want)
 		}
 	}

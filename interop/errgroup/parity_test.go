@@ -14,5 +14,6 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 // TestParity: they have the same names, and Group the same methods.
 func TestParity(t *testing.T) {
-	testenv.Parity(t, "golang.org/x/sync/errgroup", "github.com/netco-go/netco/errgroup", 5, "Group")
+	testenv.Parity(t, "golang.org/x/sync/errgroup", "github.com/netco-go/netco/errgroup", 5,
+		"Group")
 }

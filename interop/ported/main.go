@@ -69,7 +69,8 @@ func parseFlags() (*settings, error) {
 		flag.Func(name, usage, split(to, value))
 	}
 	words(&s.modules, "modules", strings.Join(allModules, ","), "only these `modules`")
-	words(&s.kinds, "ports", strings.Join(allKinds, ","), "only these `kinds`: statements, net, vet, untouched")
+	words(&s.kinds, "ports", strings.Join(allKinds, ","), "only these `kinds`: statements, net, "+
+		"vet, untouched")
 	allKinds = append(allKinds, untouched.name)
 	words(&s.processors, "processors", "1,2", "with how many `Processors`, a run for each number")
 	match := flag.String("run", "", "only tests whose names match this `expression`")

@@ -19,7 +19,8 @@ func (m *module) left() string {
 // what is in testdata/left.
 func (p *port) byTool(original string, changed map[string]bool) error {
 	tool := p.dir + ".netco-vet"
-	if _, err := command(filepath.Join(p.root, "cmd", "netco-vet"), "go", "build", "-o", tool, "."); err != nil {
+	if _, err := command(filepath.Join(p.root, "cmd", "netco-vet"), "go", "build", "-o", tool,
+		"."); err != nil {
 		return fmt.Errorf("netco-vet %w: %v", errDownload, err)
 	}
 	out, err := command(p.dir, tool, "port", "-netco", p.root, ".")

@@ -122,7 +122,9 @@ func TestDirectCommands(t *testing.T) {
 func TestNoConnMissing(t *testing.T) {
 	withPool(t, place.Direct, nil, func(t *testing.T, w place.Way, c *redis.Client) {
 		warm(t, c)
-		if err := w.All(c.Options().PoolSize, func(i int) error { return commands(t.Context(), c, i, 20) }); err != nil {
+		if err := w.All(c.Options().PoolSize, func(i int) error {
+			return commands(t.Context(), c, i, 20)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if misses := c.PoolStats().Misses; misses != uint32(c.Options().PoolSize) {

@@ -151,14 +151,16 @@ func (p parent) mkdir(cores float64) (dir string, err error) {
 			return "", err
 		}
 		if !slices.Contains(strings.Fields(string(given)), "cpu") {
-			return "", fmt.Errorf("%s does not give the cpu controller to the cgroups below it (cgroup.subtree_control)", p.dir)
+			return "", fmt.Errorf("%s does not give the cpu controller to the cgroups below it "+
+				"(cgroup.subtree_control)", p.dir)
 		}
 	}
 	if dir, err = os.MkdirTemp(p.dir, "netco-bench-"); err != nil {
 		return "", err
 	}
 	quotaUs := int(cores*periodUs + 0.5)
-	settings := [][2]string{{"cpu.cfs_period_us", fmt.Sprint(periodUs)}, {"cpu.cfs_quota_us", fmt.Sprint(quotaUs)}}
+	settings := [][2]string{{"cpu.cfs_period_us", fmt.Sprint(periodUs)},
+		{"cpu.cfs_quota_us", fmt.Sprint(quotaUs)}}
 	if p.v2 {
 		settings = [][2]string{{"cpu.max", fmt.Sprintf("%d %d", quotaUs, periodUs)}}
 	}

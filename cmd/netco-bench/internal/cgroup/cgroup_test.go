@@ -18,17 +18,20 @@ func TestParents(t *testing.T) {
 			"0::/user.slice/app.slice/x.scope\n",
 			"30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n",
 			[]parent{
-				{"/sys/fs/cgroup/user.slice/app.slice/x.scope", true}, {"/sys/fs/cgroup/user.slice/app.slice", true},
+				{"/sys/fs/cgroup/user.slice/app.slice/x.scope", true},
+				{"/sys/fs/cgroup/user.slice/app.slice", true},
 				{"/sys/fs/cgroup/user.slice", true}, {"/sys/fs/cgroup", true},
 			},
 		},
 		"v1 beside v2": {
 			"4:memory:/m\n3:cpu,cpuacct:/a\n2:cpuset:/s\n0::/\n",
 			"23 1 8:1 / / rw - ext4 /dev/sda rw\n" +
-				"33 31 0:30 / /sys/fs/cgroup/cpu rw,relatime shared:7 - cgroup cgroup rw,cpu,cpuacct\n" +
+				"33 31 0:30 / /sys/fs/cgroup/cpu rw,relatime shared:7 - cgroup cgroup " +
+				"rw,cpu,cpuacct\n" +
 				"34 31 0:31 / /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset\n" +
 				"41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n",
-			[]parent{{"/sys/fs/cgroup/unified", true}, {"/sys/fs/cgroup/cpu/a", false}, {"/sys/fs/cgroup/cpu", false}},
+			[]parent{{"/sys/fs/cgroup/unified", true}, {"/sys/fs/cgroup/cpu/a", false},
+				{"/sys/fs/cgroup/cpu", false}},
 		},
 		"a part of the hierarchy is mounted": {
 			"3:cpu:/docker/1234/inner\n",
@@ -55,8 +58,10 @@ func TestParents(t *testing.T) {
 
 func TestNewBelow(t *testing.T) {
 	bare, delegated := t.TempDir(), t.TempDir()
-	for dir, controllers := range map[string]string{bare: "memory pids\n", delegated: "cpu memory\n"} {
-		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte(controllers), 0o600); err != nil {
+	for dir, controllers := range map[string]string{bare: "memory pids\n",
+		delegated: "cpu memory\n"} {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte(controllers),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +69,8 @@ func TestNewBelow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := readSetting(t, g, "cpu.max"); filepath.Dir(g.Dir()) != delegated || got != "20000 100000" {
+	if got := readSetting(t, g, "cpu.max"); filepath.Dir(g.Dir()) != delegated ||
+		got != "20000 100000" {
 		t.Errorf("%s has cpu.max %q", g.Dir(), got)
 	}
 	v1 := t.TempDir()

@@ -9,7 +9,8 @@ import (
 
 func TestServeProtocol(t *testing.T) {
 	var out bytes.Buffer
-	if err := Serve(strings.NewReader("stat\nstat\n"), &out, Hello{Addr: "127.0.0.1:1", GOMAXPROCS: 3}); err != nil {
+	if err := Serve(strings.NewReader("stat\nstat\n"), &out,
+		Hello{Addr: "127.0.0.1:1", GOMAXPROCS: 3}); err != nil {
 		t.Fatal(err)
 	}
 	dec := json.NewDecoder(&out)

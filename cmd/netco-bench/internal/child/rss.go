@@ -31,7 +31,8 @@ func parseRSS(status string) (int64, error) {
 		if !ok {
 			continue
 		}
-		kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+		kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value),
+			"kB")), 10, 64)
 		if err != nil {
 			return 0, fmt.Errorf("read RSS: %w", err)
 		}

@@ -71,7 +71,8 @@ type Load func(ctx context.Context, side int) (*result.Result, error)
 
 // Run measures rounds of all sides in turn, and calls done after each. When a
 // round fails it returns what there is until then, with the error.
-func Run(ctx context.Context, names []string, rounds int, load Load, done func(round, side int, r *result.Result)) (*Comparison, error) {
+func Run(ctx context.Context, names []string, rounds int, load Load,
+	done func(round, side int, r *result.Result)) (*Comparison, error) {
 	c := &Comparison{}
 	order := make([]int, len(names))
 	for i, name := range names {
@@ -107,11 +108,15 @@ const busyShare = 0.8
 func (c *Comparison) Warnings() (lines []string) {
 	for _, s := range c.Sides {
 		if s.Failure != "" {
-			lines = append(lines, fmt.Sprintf("%s ended in round %d: %s", s.Name, len(s.Rounds)+1, s.Failure))
+			lines = append(lines, fmt.Sprintf("%s ended in round %d: %s", s.Name, len(s.Rounds)+1,
+				s.Failure))
 		}
-		share := stats.Median(values(figure.Figure{Of: func(r *result.Result) float64 { return r.Generator.Share }}, s.Rounds))
+		share := stats.Median(values(figure.Figure{Of: func(r *result.Result) float64 {
+			return r.Generator.Share
+		}}, s.Rounds))
 		if share > busyShare {
-			lines = append(lines, fmt.Sprintf("%s kept the generator busy for %s of the time: its requests/s is a lower bound, "+
+			lines = append(lines, fmt.Sprintf("%s kept the generator busy for %s of the time: "+
+				"its requests/s is a lower bound, "+
 				"and its latencies are the generator's in part.", s.Name, figure.Share(share)))
 		}
 	}

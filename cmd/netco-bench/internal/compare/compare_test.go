@@ -27,10 +27,11 @@ func made(requests int, latency time.Duration) *result.Result {
 
 func TestRunAlternates(t *testing.T) {
 	var order []int
-	c, err := Run(t.Context(), []string{"x", "y", "z"}, 3, func(_ context.Context, side int) (*result.Result, error) {
-		order = append(order, side)
-		return made(side+1, time.Millisecond), nil
-	}, nil)
+	c, err := Run(t.Context(), []string{"x", "y", "z"}, 3,
+		func(_ context.Context, side int) (*result.Result, error) {
+			order = append(order, side)
+			return made(side+1, time.Millisecond), nil
+		}, nil)
 	testenv.OK(t, err)
 	if want := []int{0, 1, 2, 2, 1, 0, 0, 1, 2}; !slices.Equal(order, want) {
 		t.Errorf("order %v, want %v", order, want)
@@ -47,11 +48,16 @@ func TestRunEnds(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cause := errors.New("enough")
 	for name, fail := range map[string]func(r *result.Result) error{
-		"failure":   func(*result.Result) error { return cause },
-		"interrupt": func(r *result.Result) error { r.Interrupted = true; cancel(cause); return nil },
+		"failure": func(*result.Result) error { return cause },
+		"interrupt": func(r *result.Result) error {
+			r.Interrupted = true
+			cancel(cause)
+			return nil
+		},
 	} {
 		n := 0
-		c, err := Run(ctx, []string{"x", "y"}, 3, func(context.Context, int) (*result.Result, error) {
+		c, err := Run(ctx, []string{"x", "y"}, 3, func(context.Context, int) (*result.Result,
+			error) {
 			r := made(1, 1)
 			if n++; n == 4 {
 				return r, fail(r)
@@ -61,7 +67,8 @@ func TestRunEnds(t *testing.T) {
 		if !errors.Is(err, cause) || !strings.Contains(err.Error(), "round 2 of x") {
 			t.Errorf("%s: %v", name, err)
 		}
-		if len(c.Sides[0].Rounds) != 1 || len(c.Sides[1].Rounds) != 2 || c.Sides[0].Failure != cause.Error() {
+		if len(c.Sides[0].Rounds) != 1 || len(c.Sides[1].Rounds) != 2 ||
+			c.Sides[0].Failure != cause.Error() {
 			t.Errorf("%s: %+v", name, c.Sides[0])
 		}
 	}
@@ -87,7 +94,8 @@ func TestOutcome(t *testing.T) {
 		"faster": {6, 200, time.Millisecond / 2, "better", "better"},
 		"slower": {6, 50, 2 * time.Millisecond, "worse", "worse"},
 		"same":   {6, 100, time.Millisecond, "no difference shown", "no difference shown"},
-		"few":    {3, 200, time.Millisecond, "3 rounds: an interval needs 6", "3 rounds: an interval needs 6"},
+		"few": {3, 200, time.Millisecond, "3 rounds: an interval needs 6",
+			"3 rounds: an interval needs 6"},
 		"one":    {1, 200, time.Millisecond, "one round: no interval", "one round: no interval"},
 		"silent": {6, 0, 0, "worse", "–"},
 	} {
@@ -131,7 +139,8 @@ func TestFile(t *testing.T) {
 	if f.Title != "both" || side.Name != "new" || side.Rounds[1].Response.Count() != 3 {
 		t.Errorf("read back %+v", f)
 	}
-	for name, bad := range map[string]string{"kind": `{"kind":"other","schema":1}`, "schema": `{"kind":"netco-bench compare","schema":9}`,
+	for name, bad := range map[string]string{"kind": `{"kind":"other","schema":1}`,
+		"schema": `{"kind":"netco-bench compare","schema":9}`,
 		"damage": `{"kind":`} {
 		if _, err := Decode([]byte(bad)); err == nil {
 			t.Errorf("%s: no error", name)
@@ -147,7 +156,9 @@ func TestMarkdown(t *testing.T) {
 	c.Sides[0].Rounds[0].Environment.CPU = "EPYC"
 	NewFile("", &Comparison{}, c).MarkdownHead(&b)
 	c.Markdown(&b)
-	for _, want := range []string{"in bold where its 95 % interval", ", EPYC, 0 cores, ", "; 6 rounds of 0s each.\n\n## echo\n\n| | requests/s ↑ | p50 ↓ |", "\n| old | 100 | 1 ms |", "\n| new | 200 **2.00** better | 1 ms 1.00 no difference shown |",
+	for _, want := range []string{"in bold where its 95 % interval", ", EPYC, 0 cores, ",
+		"; 6 rounds of 0s each.\n\n## echo\n\n| | requests/s ↑ | p50 ↓ |", "\n| old | 100 | 1 ms |",
+		"\n| new | 200 **2.00** better | 1 ms 1.00 no difference shown |",
 		"\n| gone | – | – |", "\n\ngone ended in round 1: refused\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
@@ -163,7 +174,8 @@ func TestWarnings(t *testing.T) {
 	for i, r := range c.Sides[1].Rounds {
 		r.Generator.Share = []float64{0.5, 0.9, 0.95}[i]
 	}
-	if w := c.Warnings(); len(w) != 1 || !strings.HasPrefix(w[0], "new kept the generator busy for 90 %") {
+	if w := c.Warnings(); len(w) != 1 ||
+		!strings.HasPrefix(w[0], "new kept the generator busy for 90 %") {
 		t.Errorf("%q", w)
 	}
 }

@@ -30,8 +30,10 @@ func (c *Comparison) Print(w io.Writer) {
 			if o := r.Outcome(); o == Better || o == Worse {
 				says = other + " is " + says
 			}
-			fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\n", r.Figure.Name, r.Figure.Better.Arrow(),
-				r.Figure.Write(r.Base.Median), Spread(r.Base), r.Figure.Write(r.Side.Median), Spread(r.Side),
+			fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\n", r.Figure.Name,
+				r.Figure.Better.Arrow(),
+				r.Figure.Write(r.Base.Median), Spread(r.Base), r.Figure.Write(r.Side.Median),
+				Spread(r.Side),
 				figure.Ratio(r.Ratio.Median), r.Interval(), says)
 		}
 		tw.Flush()
@@ -40,13 +42,17 @@ func (c *Comparison) Print(w io.Writer) {
 
 // MarkdownHead writes what the tables mean, and where they are from.
 func (f *File) MarkdownHead(w io.Writer) {
-	fmt.Fprintf(w, "Medians over rounds that ran in turn. Behind each stands the ratio to the first row, the median of those within\n"+
-		"the rounds; in bold where its 95 %% interval does not hold 1, so that a difference is shown. ↑ higher, ↓ lower is\nbetter.\n\n")
+	fmt.Fprintf(w, "Medians over rounds that ran in turn. Behind each stands the ratio to the "+
+		"first row, the median of those within\n"+
+		"the rounds; in bold where its 95 %% interval does not hold 1, so that a difference is "+
+		"shown. ↑ higher, ↓ lower is\nbetter.\n\n")
 	for _, c := range f.Comparisons {
 		if all := c.Results(); len(all) > 0 {
 			e := all[0].Environment
-			fmt.Fprintf(w, "%s, %s %s, %s, %d cores, %s, netco-bench %s; %d rounds of %s each.\n\n", all[0].Start.UTC().Format("2006-01-02"),
-				e.OS, e.Kernel, e.CPU, e.Cores, e.Go, all[0].Tool, len(c.Sides[0].Rounds), all[0].Options.Duration)
+			fmt.Fprintf(w, "%s, %s %s, %s, %d cores, %s, netco-bench %s; %d rounds of %s each.\n\n",
+				all[0].Start.UTC().Format("2006-01-02"),
+				e.OS, e.Kernel, e.CPU, e.Cores, e.Go, all[0].Tool, len(c.Sides[0].Rounds),
+				all[0].Options.Duration)
 			return
 		}
 	}

@@ -50,10 +50,16 @@ func All() []Figure {
 	return []Figure{
 		{"requests/s", HigherIsBetter, (*result.Result).RequestsPerSecond, Rate},
 		percentile(50), percentile(90), percentile(99), percentile(99.9),
-		{"max", LowerIsBetter, func(r *result.Result) float64 { return answered(r, float64(r.Response.Max())) }, Latency},
+		{"max", LowerIsBetter, func(r *result.Result) float64 {
+			return answered(r, float64(r.Response.Max()))
+		}, Latency},
 		{"errors", LowerIsBetter, (*result.Result).ErrorShare, Share},
-		{"connect p99", LowerIsBetter, func(r *result.Result) float64 { return counted(&r.Connect, 99) }, Latency},
-		{"TLS handshake p99", LowerIsBetter, func(r *result.Result) float64 { return counted(&r.TLS, 99) }, Latency},
+		{"connect p99", LowerIsBetter, func(r *result.Result) float64 {
+			return counted(&r.Connect, 99)
+		}, Latency},
+		{"TLS handshake p99", LowerIsBetter, func(r *result.Result) float64 {
+			return counted(&r.TLS, 99)
+		}, Latency},
 		{"server CPU/request", LowerIsBetter, serverCPU, Latency},
 		{"server RSS", LowerIsBetter, serverRSS, Bytes},
 	}
@@ -113,7 +119,8 @@ type unit struct {
 }
 
 var (
-	times = []unit{{float64(time.Second), " s"}, {float64(time.Millisecond), " ms"}, {float64(time.Microsecond), " µs"}, {1, " ns"}}
+	times = []unit{{float64(time.Second), " s"}, {float64(time.Millisecond), " ms"},
+		{float64(time.Microsecond), " µs"}, {1, " ns"}}
 	sizes = []unit{{1 << 30, " GiB"}, {1 << 20, " MiB"}, {1 << 10, " KiB"}, {1, " B"}}
 )
 

@@ -47,8 +47,9 @@ func TestFigures(t *testing.T) {
 		full.Response.Record((i + 1) * 1000)
 	}
 	full.Server = &result.Server{User: result.Duration(90 * time.Microsecond), RSSMax: 1 << 20}
-	want := map[string]string{"requests/s": "45", "p50": "50 µs", "p90": "90 µs", "p99": "99 µs", "p99.9": "100 µs",
-		"max": "100 µs", "errors": "10 %", "server CPU/request": "1 µs", "server RSS": "1 MiB"}
+	want := map[string]string{"requests/s": "45", "p50": "50 µs", "p90": "90 µs", "p99": "99 µs",
+		"p99.9": "100 µs",
+		"max":   "100 µs", "errors": "10 %", "server CPU/request": "1 µs", "server RSS": "1 MiB"}
 	got := Present(All(), empty, full)
 	if len(got) != len(want) {
 		t.Errorf("%d figures, want %d", len(got), len(want))
@@ -57,7 +58,8 @@ func TestFigures(t *testing.T) {
 		if text := f.Write(f.Of(full)); text != want[f.Name] {
 			t.Errorf("%s is %q, want %q", f.Name, text, want[f.Name])
 		}
-		if up := f.Better == HigherIsBetter; up != (f.Name == "requests/s") || up != (f.Better.Arrow() == "↑") {
+		if up := f.Better == HigherIsBetter; up != (f.Name == "requests/s") ||
+			up != (f.Better.Arrow() == "↑") {
 			t.Errorf("%s: %v", f.Name, f.Better)
 		}
 	}

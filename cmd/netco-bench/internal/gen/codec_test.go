@@ -11,7 +11,8 @@ import (
 
 // feed gives b to a codec's answer in pieces, as a connection does, and returns
 // the verdicts.
-func feed(answer func([]byte) (int, verdict, error), b []byte, piece int) (all []verdict, err error) {
+func feed(answer func([]byte) (int, verdict, error), b []byte, piece int) (all []verdict,
+	err error) {
 	var pending []byte
 	for len(b) > 0 {
 		n := min(piece, len(b))
@@ -41,13 +42,15 @@ type parserCase struct {
 	want        []verdict // nil: a wrong answer
 }
 
-func checkParser(t *testing.T, cases []parserCase, parser func() func([]byte) (int, verdict, error)) {
+func checkParser(t *testing.T, cases []parserCase, parser func() func([]byte) (int, verdict,
+	error)) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, piece := range pieces {
 				got, err := feed(parser(), []byte(c.input), piece)
-				if c.want == nil && !errors.Is(err, errWrong) || c.want != nil && (err != nil || !slices.Equal(got, c.want)) {
+				if c.want == nil && !errors.Is(err, errWrong) || c.want != nil &&
+					(err != nil || !slices.Equal(got, c.want)) {
 					t.Errorf("in pieces of %d: %#x, %v, want %#x", piece, got, err, c.want)
 				}
 			}
@@ -61,18 +64,24 @@ const head200 = "HTTP/1.1 200 OK\r\nServer: x\r\n"
 
 var httpCases = []parserCase{
 	{"length", head200 + "Content-Length: 5\r\n\r\nHello", []verdict{status(200, 0)}},
-	{"two", strings.Repeat(head200+"content-LENGTH:2\r\n\r\nab", 2), []verdict{status(200, 0), status(200, 0)}},
+	{"two", strings.Repeat(head200+"content-LENGTH:2\r\n\r\nab", 2),
+		[]verdict{status(200, 0), status(200, 0)}},
 	{"empty", head200 + "Content-Length: 0\r\n\r\n", []verdict{status(200, 0)}},
 	{"bare line ends", "HTTP/1.1 200 OK\nContent-Length: 1\n\nx", []verdict{status(200, 0)}},
-	{"chunked", head200 + "Transfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n1A;x=y\r\n" + strings.Repeat("z", 26) + "\r\n0\r\nX: y\r\n\r\n", []verdict{status(200, 0)}},
-	{"close", head200 + "Connection: Close\r\nContent-Length: 1\r\n\r\nx", []verdict{status(200, last)}},
+	{"chunked", head200 + "Transfer-Encoding: gzip, chunked\r\n\r\n3\r\nabc\r\n1A;x=y\r\n" +
+		strings.Repeat("z", 26) + "\r\n0\r\nX: y\r\n\r\n", []verdict{status(200, 0)}},
+	{"close", head200 + "Connection: Close\r\nContent-Length: 1\r\n\r\nx",
+		[]verdict{status(200, last)}},
 	{"1.0", "HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", []verdict{status(200, last)}},
-	{"1.0 kept", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx", []verdict{status(200, 0)}},
+	{"1.0 kept", "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\nx",
+		[]verdict{status(200, 0)}},
 	{"404", "HTTP/1.1 404 Not Found\r\nContent-Length: 1\r\n\r\nx", []verdict{status(404, failed)}},
 	{"no reason", "HTTP/1.1 503\r\nContent-Length: 0\r\n\r\n", []verdict{status(503, failed)}},
 	{"204", "HTTP/1.1 204 No Content\r\n\r\n", []verdict{status(204, 0)}},
-	{"304 with length", "HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n", []verdict{status(304, 0)}},
-	{"100", "HTTP/1.1 100 Continue\r\n\r\n" + head200 + "Content-Length: 1\r\n\r\nx", []verdict{status(200, 0)}},
+	{"304 with length", "HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n",
+		[]verdict{status(304, 0)}},
+	{"100", "HTTP/1.1 100 Continue\r\n\r\n" + head200 + "Content-Length: 1\r\n\r\nx",
+		[]verdict{status(200, 0)}},
 	{"101", "HTTP/1.1 101 Switching Protocols\r\n\r\n", nil},
 	{"no HTTP", "SSH-2.0-OpenSSH_9.2\r\n", nil},
 	{"odd status", "HTTP/1.1 2x0 OK\r\n\r\n", nil},
@@ -86,11 +95,13 @@ func newHTTPParser() func([]byte) (int, verdict, error) { return new(httpParser)
 
 func TestHTTPParser(t *testing.T) {
 	checkParser(t, httpCases, newHTTPParser)
-	checkParser(t, []parserCase{{"HEAD", head200 + "Content-Length: 99\r\n\r\n", []verdict{status(200, 0)}}},
+	checkParser(t,
+		[]parserCase{{"HEAD", head200 + "Content-Length: 99\r\n\r\n", []verdict{status(200, 0)}}},
 		func() func([]byte) (int, verdict, error) { return (&httpParser{head: true}).answer })
 
 	var p httpParser // a body that the end of the stream ends
-	if _, v, err := p.answer([]byte(head200 + "\r\nbody")); v != 0 || err != nil || p.end() != status(200, last) || p.end() != 0 {
+	if _, v, err := p.answer([]byte(head200 + "\r\nbody")); v != 0 || err != nil ||
+		p.end() != status(200, last) || p.end() != 0 {
 		t.Errorf("%#x, %v", v, err)
 	}
 }
@@ -101,7 +112,8 @@ var respCases = []parserCase{
 	{"bulk", "$5\r\na\r\nbc\r\n$0\r\n\r\n$-1\r\n", []verdict{1, 1, 1}},
 	{"array", "*2\r\n$1\r\nx\r\n*2\r\n:1\r\n*0\r\n+next\r\n", []verdict{1, 1}},
 	{"null array", "*-1\r\n", []verdict{1}},
-	{"RESP3", "%1\r\n+a\r\n~2\r\n:1\r\n:2\r\n|1\r\n+k\r\n+v\r\n=7\r\ntxt:abc\r\n!3\r\nERR\r\n", []verdict{1, 1, complete | failed}},
+	{"RESP3", "%1\r\n+a\r\n~2\r\n:1\r\n:2\r\n|1\r\n+k\r\n+v\r\n=7\r\ntxt:abc\r\n!3\r\nERR\r\n",
+		[]verdict{1, 1, complete | failed}},
 	{"empty line", "\r\n", nil},
 	{"no RESP", "HTTP/1.1 200 OK\r\n", nil},
 	{"odd length", "$x\r\n", nil},
@@ -125,7 +137,8 @@ var wsCases = []parserCase{
 	{"one", frame(0x82, "0123"), []verdict{1}},
 	{"medium", frame(0x81, string(payload(300))), []verdict{1}},
 	{"long", frame(0x82, string(payload(70_000))) + frame(0x82, "0"), []verdict{1, 1}},
-	{"parts", frame(0x02, "01") + frame(0x89, "ping") + frame(0x00, "") + frame(0x80, "23") + frame(0x82, ""), []verdict{1, 1}},
+	{"parts", frame(0x02, "01") + frame(0x89, "ping") + frame(0x00, "") + frame(0x80,
+		"23") + frame(0x82, ""), []verdict{1, 1}},
 	{"pong", frame(0x8A, "") + frame(0x82, "0"), []verdict{1}},
 	{"wrong bytes", frame(0x82, "0124"), nil},
 	{"too long", frame(0x82, string(payload(70_001))), nil},
@@ -145,7 +158,8 @@ func newWSParser() func([]byte) (int, verdict, error) {
 func TestWSParser(t *testing.T) {
 	checkParser(t, wsCases, newWSParser)
 	p := &wsParser{}
-	if _, err := feed(p.answer, []byte(frame(0x89, "abc")), 1); err != nil || string(p.pongs) != string(appendFrame(nil, wsPong, []byte("abc"))) {
+	if _, err := feed(p.answer, []byte(frame(0x89, "abc")), 1); err != nil ||
+		string(p.pongs) != string(appendFrame(nil, wsPong, []byte("abc"))) {
 		t.Errorf("pongs %q, %v", p.pongs, err)
 	}
 	if _, err := feed(p.answer, []byte(frame(0x88, "")), 1); !errors.Is(err, errClosed) {
@@ -155,7 +169,8 @@ func TestWSParser(t *testing.T) {
 
 // fuzzParser checks that pieces do not matter, and that no input panics or
 // keeps more than a head.
-func fuzzParser(f *testing.F, cases []parserCase, parser func() func([]byte) (int, verdict, error)) {
+func fuzzParser(f *testing.F, cases []parserCase, parser func() func([]byte) (int, verdict,
+	error)) {
 	for _, c := range cases {
 		f.Add([]byte(c.input), 3)
 	}
@@ -184,23 +199,28 @@ func TestTemplates(t *testing.T) {
 		return string((&sender{template: tmpl, rng: rng}).requests(2))
 	}
 	mix := Mix{{3, 1}}
-	get := one(newHTTPTemplate(&httpPlan{method: "GET", target: "/a?b", host: "h", header: []string{"X: y"}}, mix, 1))
+	get := one(newHTTPTemplate(&httpPlan{method: "GET", target: "/a?b", host: "h",
+		header: []string{"X: y"}}, mix, 1))
 	if want := strings.Repeat("GET /a?b HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\n", 2); get != want {
 		t.Errorf("%q\nwant %q", get, want)
 	}
-	post := one(newHTTPTemplate(&httpPlan{method: "POST", target: "/{rand:1}", host: "h", body: "<{size}>"}, mix, 9))
-	if want := strings.Repeat("POST /000000000000 HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n<012>", 2); post != want {
+	post := one(newHTTPTemplate(&httpPlan{method: "POST", target: "/{rand:1}", host: "h",
+		body: "<{size}>"}, mix, 9))
+	if want := strings.Repeat("POST /000000000000 HTTP/1.1\r\nHost: h\r\nContent-Length: "+
+		"5\r\n\r\n<012>", 2); post != want {
 		t.Errorf("%q\nwant %q", post, want)
 	}
 	set := one(newRESPTemplate("SET k:{rand}  {size}", mix, 2))
-	if len(set)%2 != 0 || !strings.HasPrefix(set, "*3\r\n$3\r\nSET\r\n$14\r\nk:000000") || !strings.HasSuffix(set, "\r\n$3\r\n012\r\n") {
+	if len(set)%2 != 0 || !strings.HasPrefix(set, "*3\r\n$3\r\nSET\r\n$14\r\nk:000000") ||
+		!strings.HasSuffix(set, "\r\n$3\r\n012\r\n") {
 		t.Errorf("%q", set)
 	}
 	if a, b := set[:len(set)/2], set[len(set)/2:]; a == b {
 		t.Errorf("the same number twice: %q", a)
 	}
 	for _, bad := range []string{"{rand", "{rand:}", "{rand:0}", "{rand:x}", "{randy}"} {
-		if _, err := newRESPTemplate("GET "+bad, mix, 1); err == nil || !strings.Contains(err.Error(), "want {rand}") {
+		if _, err := newRESPTemplate("GET "+bad, mix, 1); err == nil ||
+			!strings.Contains(err.Error(), "want {rand}") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -215,7 +235,8 @@ func TestTemplates(t *testing.T) {
 func TestEchoCodec(t *testing.T) {
 	newEcho := func() *echo {
 		m := Mix{{10, 1}, {300, 1}}
-		e := &echo{mix: m, weights: 2, rng: rand.New(rand.NewPCG(1, 1)), stream: newStream(3000), verify: true, sendAt: streamPeriod - 5}
+		e := &echo{mix: m, weights: 2, rng: rand.New(rand.NewPCG(1, 1)), stream: newStream(3000),
+			verify: true, sendAt: streamPeriod - 5}
 		e.reset()
 		return e
 	}
@@ -233,7 +254,8 @@ func TestEchoCodec(t *testing.T) {
 		"more":    func(b []byte) []byte { return append(b, 0) },
 	} {
 		e := newEcho()
-		if _, err := feed(e.answer, change(bytes.Clone(e.requests(3))), 7); !errors.Is(err, errWrong) {
+		if _, err := feed(e.answer, change(bytes.Clone(e.requests(3))), 7); !errors.Is(err,
+			errWrong) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

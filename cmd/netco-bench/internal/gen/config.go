@@ -63,13 +63,15 @@ type Target struct {
 // Protocols are the schemes of a target.
 var Protocols = []string{"tcp", "udp", "unix", "tls", "http", "https", "redis", "ws", "wss"}
 
-var defaultPorts = map[string]string{"http": "80", "https": "443", "redis": "6379", "ws": "80", "wss": "443"}
+var defaultPorts = map[string]string{"http": "80", "https": "443", "redis": "6379", "ws": "80",
+	"wss": "443"}
 
 // ParseTarget reads a URL and looks up its host.
 func ParseTarget(s string) (*Target, error) {
 	u, err := url.Parse(s)
 	if err != nil || !slices.Contains(Protocols, u.Scheme) {
-		return nil, fmt.Errorf("target %q: want a URL with one of %s://", s, strings.Join(Protocols, ":// "))
+		return nil, fmt.Errorf("target %q: want a URL with one of %s://", s,
+			strings.Join(Protocols, ":// "))
 	}
 	t := &Target{URL: s, Protocol: u.Scheme, Network: "tcp", Host: u.Hostname(), HostPort: u.Host}
 	t.TLS = u.Scheme == "tls" || u.Scheme == "https" || u.Scheme == "wss"
@@ -164,7 +166,8 @@ func newPlan(cfg *Config) (*plan, error) {
 }
 
 func (c *Config) http() *httpPlan {
-	h := &httpPlan{method: c.Method, target: c.Target.Request, host: c.Host, header: c.Header, body: c.Body}
+	h := &httpPlan{method: c.Method, target: c.Target.Request, host: c.Host, header: c.Header,
+		body: c.Body}
 	if h.method == "" {
 		h.method = "GET"
 		if c.Body != "" {
@@ -194,7 +197,8 @@ func (p *plan) codec(w *worker) codec {
 		return c
 	}
 	return &echo{
-		mix: p.cfg.Mix, weights: p.cfg.Mix.total(), rng: w.rng, stream: p.stream, verify: p.cfg.Verify,
+		mix: p.cfg.Mix, weights: p.cfg.Mix.total(), rng: w.rng, stream: p.stream,
+		verify: p.cfg.Verify,
 		sendAt: w.rng.IntN(streamPeriod),
 	}
 }

@@ -145,13 +145,15 @@ func (c *conn) reconnect() error {
 // the time for it is over its requests have failed.
 func (c *conn) over(now int64) bool {
 	w := c.w
-	if w.stopping && c.inFlight.count == 0 && c.next == none || w.quota == 0 && c.inFlight.count == 0 && c.next == none {
+	if w.stopping && c.inFlight.count == 0 && c.next == none || w.quota == 0 &&
+		c.inFlight.count == 0 && c.next == none {
 		return true
 	}
 	if now < w.windowEnd {
 		return false
 	}
-	if w.schedule != nil && now-w.windowEnd < int64(w.g.cfg.Timeout) && (c.inFlight.count > 0 || c.next != none) {
+	if w.schedule != nil && now-w.windowEnd < int64(w.g.cfg.Timeout) &&
+		(c.inFlight.count > 0 || c.next != none) {
 		return false
 	}
 	c.failAll(now, w.lastErr)

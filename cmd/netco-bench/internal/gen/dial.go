@@ -61,7 +61,8 @@ func dialRaw(t *Target, timeout time.Duration) (waiter, error) {
 	d := socket.Dialer{Timeout: timeout, KeepAlive: -1}
 	switch t.Network {
 	case "unix":
-		return d.DialUnix(context.Background(), "unix", nil, &net.UnixAddr{Name: t.Path, Net: "unix"})
+		return d.DialUnix(context.Background(), "unix", nil,
+			&net.UnixAddr{Name: t.Path, Net: "unix"})
 	case "udp":
 		return d.DialUDP(context.Background(), "udp", netip.AddrPort{}, t.Addr)
 	}
@@ -102,7 +103,8 @@ func upgradeRequest(cfg *Config) []byte {
 		host = cfg.Target.HostPort
 	}
 	lines := []string{
-		"GET " + cfg.Target.Request + " HTTP/1.1", "Host: " + host, "Upgrade: websocket", "Connection: Upgrade",
+		"GET " + cfg.Target.Request + " HTTP/1.1", "Host: " + host, "Upgrade: websocket",
+		"Connection: Upgrade",
 		"Sec-WebSocket-Version: 13", wsKeyHeader + base64.StdEncoding.EncodeToString(key[:]),
 	}
 	return []byte(strings.Join(append(lines, cfg.Header...), "\r\n") + "\r\n\r\n")
@@ -115,7 +117,8 @@ func upgrade(c net.Conn, request []byte) error {
 		return err
 	}
 	var head []byte
-	for b := make([]byte, 1); !bytes.HasSuffix(head, []byte("\r\n\r\n")); head = append(head, b[0]) {
+	for b := make([]byte, 1); !bytes.HasSuffix(head, []byte("\r\n\r\n")); head = append(
+		head, b[0]) {
 		if len(head) > maxUnparsed {
 			return wrongf("a head of more than %d bytes", maxUnparsed)
 		}

@@ -79,7 +79,8 @@ func (e *echo) answer(b []byte) (int, verdict, error) {
 func differ(got, want []byte) error {
 	for i := range got {
 		if got[i] != want[i] {
-			return wrongf("byte %d of %d read is %#02x, was sent as %#02x", i, len(got), got[i], want[i])
+			return wrongf("byte %d of %d read is %#02x, was sent as %#02x", i, len(got), got[i],
+				want[i])
 		}
 	}
 	return nil

@@ -12,7 +12,8 @@ import (
 
 // environment describes this machine, without its name.
 func environment() result.Environment {
-	e := result.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
+	e := result.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Cores: runtime.NumCPU(),
+		Go: runtime.Version()}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		e.Kernel = unix.ByteSliceToString(u.Release[:])
@@ -26,7 +27,8 @@ func environment() result.Environment {
 // cpuModel returns the first CPU's name in /proc/cpuinfo; ARM has none.
 func cpuModel(info string) string {
 	for line := range strings.Lines(info) {
-		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+		if name, value, ok := strings.Cut(line, ":"); ok &&
+			strings.TrimSpace(name) == "model name" {
 			return strings.TrimSpace(value)
 		}
 	}

@@ -135,7 +135,9 @@ func (g *Gen) each(ctx context.Context, poll func() error, f func(w *worker, don
 }
 
 func (g *Gen) connect(ctx context.Context) error {
-	err := g.each(ctx, func() error { return nil }, func(w *worker, done func()) { w.dialAll(done) })
+	err := g.each(ctx, func() error { return nil }, func(w *worker, done func()) {
+		w.dialAll(done)
+	})
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -151,7 +153,8 @@ func (g *Gen) connect(ctx context.Context) error {
 func explain(err error) error {
 	switch {
 	case errors.Is(err, unix.EADDRNOTAVAIL):
-		return fmt.Errorf("%w (all local ports to it are in use: fewer connections, or less -churn)", err)
+		return fmt.Errorf(
+			"%w (all local ports to it are in use: fewer connections, or less -churn)", err)
 	case errors.Is(err, unix.EMFILE):
 		return fmt.Errorf("%w (raise it with ulimit -n)", err)
 	}
@@ -251,9 +254,12 @@ func (g *Gen) collectLocked(now int64) error {
 // addLocked adds a worker's second to the run's. The workers finish a second at
 // nearly the same time, so all but the last few are kept packed.
 func (g *Gen) addLocked(f *figures) {
-	i, found := slices.BinarySearchFunc(g.seconds, f.at, func(s result.Second, at int) int { return s.At - at })
+	i, found := slices.BinarySearchFunc(g.seconds, f.at, func(s result.Second, at int) int {
+		return s.At - at
+	})
 	if !found {
-		g.seconds = slices.Insert(g.seconds, i, result.Second{At: f.at, Length: result.Duration(time.Second)})
+		g.seconds = slices.Insert(g.seconds, i,
+			result.Second{At: f.at, Length: result.Duration(time.Second)})
 		if i >= 2 {
 			g.seconds[i-2].Latency.Pack()
 		}
@@ -321,13 +327,15 @@ func (g *Gen) result() *result.Result {
 		if rest := elapsed - int64(s.At)*int64(time.Second); rest > 0 && rest < int64(time.Second) {
 			s.Length = result.Duration(rest)
 		}
-		if s.Requests == 0 && s.Errors == 0 && s.At > 0 && int64(s.At)*int64(time.Second) >= elapsed {
+		if s.Requests == 0 && s.Errors == 0 && s.At > 0 &&
+			int64(s.At)*int64(time.Second) >= elapsed {
 			r.Series = r.Series[:n-1]
 		}
 	}
 	r.Environment, r.Options = environment(), g.options()
 	share := g.after.share(g.before, g.cfg.Threads)
-	r.Generator = result.Generator{CPU: result.Duration(g.after.cpu - g.before.cpu), Share: share, Peak: max(g.peak, share)}
+	r.Generator = result.Generator{CPU: result.Duration(g.after.cpu - g.before.cpu), Share: share,
+		Peak: max(g.peak, share)}
 	return r
 }
 
@@ -359,8 +367,9 @@ func (g *Gen) options() result.Options {
 	o := result.Options{
 		Protocol: c.Target.Protocol, Connections: c.Connections, Idle: c.Idle, Threads: c.Threads,
 		Rate: c.Rate, Pipeline: c.Pipeline, Size: c.Mix.String(), Requests: c.Requests,
-		Duration: result.Duration(c.Duration), Warmup: result.Duration(c.Warmup), Timeout: result.Duration(c.Timeout),
-		Churn: c.Churn, Verify: c.Verify,
+		Duration: result.Duration(c.Duration), Warmup: result.Duration(c.Warmup),
+		Timeout: result.Duration(c.Timeout),
+		Churn:   c.Churn, Verify: c.Verify,
 	}
 	if c.open() {
 		o.Arrival = "uniform"
@@ -408,7 +417,8 @@ func (g *Gen) Live() Live {
 	now := clock.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l := Live{Phase: g.phase, Left: -1, Requests: g.totals.requests + g.liveRequests, Errors: g.totals.errors,
+	l := Live{Phase: g.phase, Left: -1, Requests: g.totals.requests + g.liveRequests,
+		Errors:  g.totals.errors,
 		BytesIn: g.totals.bytesIn, BytesOut: g.totals.bytesOut}
 	if g.start > 0 {
 		l.Elapsed = time.Duration(max(now-g.start, 0))
@@ -417,7 +427,8 @@ func (g *Gen) Live() Live {
 		l.Left = max(g.cfg.Duration-l.Elapsed, 0)
 	}
 	for _, s := range g.seconds[max(0, len(g.seconds)-liveSeconds):] {
-		l.Seconds = append(l.Seconds, LiveSecond{s.At, s.Requests, s.Errors, Percentiles{s.P50, s.P99, s.P999, s.Max}})
+		l.Seconds = append(l.Seconds, LiveSecond{s.At, s.Requests, s.Errors,
+			Percentiles{s.P50, s.P99, s.P999, s.Max}})
 	}
 	h := &g.whole
 	l.Whole = Percentiles{h.At(50), h.At(99), h.At(99.9), h.Max()}

@@ -104,8 +104,10 @@ func runFine(t *testing.T, cfg *Config, requests uint64) *result.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Totals.Requests != requests || r.Response.Count() != requests || r.Service.Count() != requests || r.Totals.Errors.Sum() > 0 {
-		t.Errorf("%d requests, %d and %d latencies, errors %+v, want %d", r.Totals.Requests, r.Response.Count(), r.Service.Count(), r.Totals.Errors, requests)
+	if r.Totals.Requests != requests || r.Response.Count() != requests ||
+		r.Service.Count() != requests || r.Totals.Errors.Sum() > 0 {
+		t.Errorf("%d requests, %d and %d latencies, errors %+v, want %d", r.Totals.Requests,
+			r.Response.Count(), r.Service.Count(), r.Totals.Errors, requests)
 	}
 	var sum uint64
 	for i := range r.Series {
@@ -131,7 +133,9 @@ func serveHTTP(t *testing.T, scheme string) string {
 			w.(http.Flusher).Flush()
 		}
 	})
-	mux.HandleFunc("/close", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Connection", "close") })
+	mux.HandleFunc("/close", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close")
+	})
 	mux.HandleFunc("/header", func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Y") != "z" || r.Host != "other" || r.Method != "DELETE" {
 			w.WriteHeader(http.StatusTeapot)
@@ -187,20 +191,43 @@ func TestProtocols(t *testing.T) {
 		requests uint64
 	}{
 		{"tcp", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, nil, 60},
-		{"tcp pipelined", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, pipelined, 60},
+		{"tcp pipelined", func(t *testing.T) string {
+			return listen(t, "tcp", echoAll)
+		}, pipelined, 60},
 		{"tcp mixed", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, mixed, 60},
 		{"tcp big", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, big, 12},
-		{"tcp many", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, func(c *Config) { c.Connections = 2*ownBuffers + 40; c.Requests = 5000; c.Threads = 1 }, 5000},
+		{"tcp many", func(t *testing.T) string {
+			return listen(t, "tcp", echoAll)
+		}, func(c *Config) {
+			c.Connections = 2*ownBuffers + 40
+			c.Requests = 5000
+			c.Threads = 1
+		}, 5000},
 		{"unix", func(t *testing.T) string { return listen(t, "unix", echoAll) }, pipelined, 60},
 		{"tls", func(t *testing.T) string { return listen(t, "tls", echoAll) }, mixed, 60},
 		{"udp", serveUDP, pipelined, 60},
 		{"http", func(t *testing.T) string { return serveHTTP(t, "http") + "/" }, nil, 60},
-		{"http body", func(t *testing.T) string { return serveHTTP(t, "http") + "/" }, func(c *Config) { c.Body = "{size}{rand}"; c.Mix = Mix{{10, 1}, {9000, 1}} }, 60},
-		{"http chunked", func(t *testing.T) string { return serveHTTP(t, "http") + "/chunked" }, pipelined, 60},
-		{"http close", func(t *testing.T) string { return serveHTTP(t, "http") + "/close" }, pipelined, 60},
-		{"http header", func(t *testing.T) string { return serveHTTP(t, "http") + "/header" }, func(c *Config) { c.Header = []string{"X-Y: z"}; c.Host = "other"; c.Method = "DELETE" }, 60},
+		{"http body", func(t *testing.T) string {
+			return serveHTTP(t, "http") + "/"
+		}, func(c *Config) { c.Body = "{size}{rand}"; c.Mix = Mix{{10, 1}, {9000, 1}} }, 60},
+		{"http chunked", func(t *testing.T) string {
+			return serveHTTP(t, "http") + "/chunked"
+		}, pipelined, 60},
+		{"http close", func(t *testing.T) string {
+			return serveHTTP(t, "http") + "/close"
+		}, pipelined, 60},
+		{"http header", func(t *testing.T) string {
+			return serveHTTP(t, "http") + "/header"
+		}, func(c *Config) {
+			c.Header = []string{"X-Y: z"}
+			c.Host = "other"
+			c.Method = "DELETE"
+		}, 60},
 		{"https", func(t *testing.T) string { return serveHTTP(t, "https") + "/" }, nil, 60},
-		{"redis", serveRedis, func(c *Config) { c.Redis = "SET k:{rand} {size}"; c.Pipeline = 5 }, 60},
+		{"redis", serveRedis, func(c *Config) {
+			c.Redis = "SET k:{rand} {size}"
+			c.Pipeline = 5
+		}, 60},
 		{"ws", serveWS, mixed, 60},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -245,7 +272,8 @@ func serveWS(t *testing.T) string {
 		if err != nil {
 			return
 		}
-		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: "+acceptOf(req.Header.Get("Sec-WebSocket-Key"))+"\r\n\r\n")
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: "+
+			acceptOf(req.Header.Get("Sec-WebSocket-Key"))+"\r\n\r\n")
 		r := bufio.NewReader(c)
 		for {
 			op, payload, err := readFrame(r)
@@ -253,7 +281,8 @@ func serveWS(t *testing.T) string {
 				return
 			}
 			if op == wsBinary {
-				if _, err := io.WriteString(c, frame(0x89, "hi")+frame(0x82, string(payload))); err != nil {
+				if _, err := io.WriteString(c,
+					frame(0x89, "hi")+frame(0x82, string(payload))); err != nil {
 					return
 				}
 			}
@@ -302,10 +331,13 @@ func TestOpenLoop(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := r.Totals.Requests
-			if n != r.Totals.Intended || n != r.Response.Count() || n != r.Service.Count() || n != r.Lateness.Count() {
-				t.Errorf("%d requests of %d intended, %d, %d and %d in the histograms", n, r.Totals.Intended, r.Response.Count(), r.Service.Count(), r.Lateness.Count())
+			if n != r.Totals.Intended || n != r.Response.Count() || n != r.Service.Count() ||
+				n != r.Lateness.Count() {
+				t.Errorf("%d requests of %d intended, %d, %d and %d in the histograms", n,
+					r.Totals.Intended, r.Response.Count(), r.Service.Count(), r.Lateness.Count())
 			}
-			if want := map[string][2]uint64{"poisson": {250, 550}, "ramp": {295, 305}}[c.name]; want[1] > 0 && (n < want[0] || n > want[1]) ||
+			if want := map[string][2]uint64{"poisson": {250, 550},
+				"ramp": {295, 305}}[c.name]; want[1] > 0 && (n < want[0] || n > want[1]) ||
 				want[1] == 0 && (n < 399 || n > 401) {
 				t.Errorf("%d requests", n)
 			}
@@ -414,13 +446,30 @@ func TestErrorClasses(t *testing.T) {
 		got  func(*result.Errors) uint64
 		set  func(*Config)
 	}{
-		{"closed", afterTen(func(net.Conn, []byte) bool { return false }), func(e *result.Errors) uint64 { return e.Reset }, nil},
-		{"reset", afterTen(func(c net.Conn, _ []byte) bool { c.(*net.TCPConn).SetLinger(0); return false }), func(e *result.Errors) uint64 { return e.Reset }, nil},
-		{"garbled", afterTen(func(_ net.Conn, b []byte) bool { b[5] ^= 1; return true }), func(e *result.Errors) uint64 { return e.WrongAnswer }, nil},
-		{"mute", afterTen(func(c net.Conn, _ []byte) bool { io.Copy(io.Discard, c); return false }), func(e *result.Errors) uint64 { return e.Timeout }, func(c *Config) { c.Timeout = 300 * time.Millisecond }},
-		{"status", func(t *testing.T) string { return serveHTTP(t, "http") + "/header" }, func(e *result.Errors) uint64 { return e.Status }, nil},
-		{"redis", serveRedis, func(e *result.Errors) uint64 { return e.Status }, func(c *Config) { c.Redis = "GET bad" }},
-		{"no HTTP", func(t *testing.T) string { return strings.Replace(listen(t, "tcp", echoAll), "tcp", "http", 1) }, func(e *result.Errors) uint64 { return e.WrongAnswer }, nil},
+		{"closed", afterTen(func(net.Conn, []byte) bool {
+			return false
+		}), func(e *result.Errors) uint64 { return e.Reset }, nil},
+		{"reset", afterTen(func(c net.Conn, _ []byte) bool {
+			c.(*net.TCPConn).SetLinger(0)
+			return false
+		}), func(e *result.Errors) uint64 { return e.Reset }, nil},
+		{"garbled", afterTen(func(_ net.Conn, b []byte) bool {
+			b[5] ^= 1
+			return true
+		}), func(e *result.Errors) uint64 { return e.WrongAnswer }, nil},
+		{"mute", afterTen(func(c net.Conn, _ []byte) bool { io.Copy(io.Discard, c); return false }),
+			func(e *result.Errors) uint64 { return e.Timeout }, func(c *Config) {
+				c.Timeout = 300 * time.Millisecond
+			}},
+		{"status", func(t *testing.T) string {
+			return serveHTTP(t, "http") + "/header"
+		}, func(e *result.Errors) uint64 { return e.Status }, nil},
+		{"redis", serveRedis, func(e *result.Errors) uint64 { return e.Status }, func(c *Config) {
+			c.Redis = "GET bad"
+		}},
+		{"no HTTP", func(t *testing.T) string {
+			return strings.Replace(listen(t, "tcp", echoAll), "tcp", "http", 1)
+		}, func(e *result.Errors) uint64 { return e.WrongAnswer }, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := run(t, config(t, c.url(t), c.set))
@@ -444,10 +493,12 @@ func TestUnreachable(t *testing.T) {
 	}
 	ln.Close()
 	r, err := run(t, config(t, "tcp://"+ln.Addr().String(), nil))
-	if r != nil || !errors.Is(err, syscall.ECONNREFUSED) || !strings.Contains(err.Error(), "cannot connect to tcp://") {
+	if r != nil || !errors.Is(err, syscall.ECONNREFUSED) ||
+		!strings.Contains(err.Error(), "cannot connect to tcp://") {
 		t.Errorf("%v, %v", r, err)
 	}
-	if _, err := run(t, config(t, "unix://"+filepath.Join(t.TempDir(), "none"), nil)); !errors.Is(err, syscall.ENOENT) {
+	if _, err := run(t, config(t, "unix://"+filepath.Join(t.TempDir(), "none"), nil)); !errors.Is(
+		err, syscall.ENOENT) {
 		t.Error(err)
 	}
 	secure := config(t, listen(t, "tls", echoAll), func(c *Config) { c.Insecure = false })
@@ -459,14 +510,19 @@ func TestUnreachable(t *testing.T) {
 // A server that goes away for good ends the run, with what was measured.
 func TestServerDies(t *testing.T) {
 	server := startEcho(t)
-	cfg := config(t, "tcp://"+server.addr, func(c *Config) { c.Requests, c.Duration = 0, time.Hour })
+	cfg := config(t, "tcp://"+server.addr, func(c *Config) {
+		c.Requests, c.Duration = 0, time.Hour
+	})
 	cfg.Probe = func(over bool) {
 		if !over {
-			time.AfterFunc(200*time.Millisecond, func() { _ = syscall.Kill(server.pid, syscall.SIGKILL) })
+			time.AfterFunc(200*time.Millisecond, func() {
+				_ = syscall.Kill(server.pid, syscall.SIGKILL)
+			})
 		}
 	}
 	r, err := run(t, cfg)
-	if err == nil || !strings.Contains(err.Error(), "the server is gone") || r == nil || r.Totals.Requests == 0 || r.Failure != err.Error() {
+	if err == nil || !strings.Contains(err.Error(), "the server is gone") || r == nil ||
+		r.Totals.Requests == 0 || r.Failure != err.Error() {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -475,7 +531,9 @@ func TestInterrupt(t *testing.T) {
 	mute := func(c net.Conn) { io.Copy(io.Discard, c) }
 	for name, serve := range map[string]func(net.Conn){"answers": echoAll, "none": mute} {
 		t.Run(name, func(t *testing.T) {
-			cfg := config(t, listen(t, "tcp", serve), func(c *Config) { c.Requests, c.Duration, c.Timeout = 0, time.Hour, time.Hour })
+			cfg := config(t, listen(t, "tcp", serve), func(c *Config) {
+				c.Requests, c.Duration, c.Timeout = 0, time.Hour, time.Hour
+			})
 			ctx, cancel := context.WithCancel(t.Context())
 			cfg.Probe = func(over bool) {
 				if !over {
@@ -510,7 +568,9 @@ func TestIdleConnections(t *testing.T) {
 }
 
 func TestLive(t *testing.T) {
-	cfg := config(t, listen(t, "tcp", echoAll), func(c *Config) { c.Requests, c.Duration = 0, 2500*time.Millisecond })
+	cfg := config(t, listen(t, "tcp", echoAll), func(c *Config) {
+		c.Requests, c.Duration = 0, 2500*time.Millisecond
+	})
 	g, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -523,7 +583,8 @@ func TestLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := g.Live()
-	if l.Requests != r.Totals.Requests || l.Phase != "finishing" || len(l.Seconds) < 2 || l.Whole.P50 == 0 || l.Left != 0 {
+	if l.Requests != r.Totals.Requests || l.Phase != "finishing" || len(l.Seconds) < 2 ||
+		l.Whole.P50 == 0 || l.Left != 0 {
 		t.Errorf("%+v\n%+v", l, r.Totals)
 	}
 	if n := len(r.Series); n < 3 || r.Series[n-1].Length >= result.Duration(time.Second) {
@@ -546,7 +607,8 @@ func TestParseTarget(t *testing.T) {
 	} {
 		target, err := ParseTarget(url)
 		switch {
-		case err != nil && !strings.Contains(err.Error(), want), err == nil && target.Addr.String() != want:
+		case err != nil && !strings.Contains(err.Error(), want), err == nil &&
+			target.Addr.String() != want:
 			t.Errorf("%s: %+v, %v, want %s", url, target, err, want)
 		}
 	}

@@ -275,7 +275,8 @@ func (p *httpParser) end() verdict {
 // parseStatus reads "HTTP/1.1 200 OK".
 func parseStatus(line []byte) (status int, minor byte, err error) {
 	const least = len("HTTP/1.1 200")
-	if len(line) < least || string(line[:7]) != "HTTP/1." || line[8] != ' ' || len(line) > least && line[least] != ' ' {
+	if len(line) < least || string(line[:7]) != "HTTP/1." || line[8] != ' ' || len(line) > least &&
+		line[least] != ' ' {
 		return 0, 0, wrongf("%.40q is no HTTP/1.1 status line", line)
 	}
 	for _, c := range line[9:least] {

@@ -62,7 +62,8 @@ func TestScheduleRamp(t *testing.T) {
 		all := times(c.from, c.to, 1e9, false, 1, 1e9)
 		half, _ := slices.BinarySearch(all, int64(5e8))
 		if math.Abs(float64(half-c.half)) > 1 || math.Abs(float64(len(all)-c.full)) > 1 {
-			t.Errorf("%v to %v: %d by half time and %d in all, want %d and %d", c.from, c.to, half, len(all), c.half, c.full)
+			t.Errorf("%v to %v: %d by half time and %d in all, want %d and %d", c.from, c.to, half,
+				len(all), c.half, c.full)
 		}
 		behind := newSchedule(c.from, c.to, 1e9, false, 0, 0, 1)
 		if d := behind.at(2000) - behind.at(1999); math.Abs(d-1e9/c.to) > 1e9/c.to/1000 {

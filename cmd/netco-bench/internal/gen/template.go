@@ -39,7 +39,8 @@ func parsePieces(s string) (all []piece, err error) {
 		if arg != "" || !closed {
 			limit, err = strconv.ParseUint(strings.TrimPrefix(arg, ":"), 10, 39)
 			if err != nil || limit == 0 || !closed || arg[0] != ':' {
-				return nil, fmt.Errorf("{rand%s: want {rand} or {rand:N}, N from 1 to 500000000000", arg)
+				return nil, fmt.Errorf("{rand%s: want {rand} or {rand:N}, N from 1 to 500000000000",
+					arg)
 			}
 		}
 		all = append(all, piece{literal: s[:start]}, piece{limit: limit})

@@ -74,7 +74,8 @@ func newWorker(g *Gen, index int) *worker {
 	w.rng = rand.New(rand.NewPCG(cfg.Seed+1, uint64(index)))
 	share := func(n int) int { return (index+1)*n/cfg.Threads - index*n/cfg.Threads }
 	for range share(cfg.Connections) {
-		c := &conn{w: w, codec: w.plan.codec(w), pipeline: cfg.Pipeline, big: w.plan.big, udp: cfg.Target.Network == "udp", next: none}
+		c := &conn{w: w, codec: w.plan.codec(w), pipeline: cfg.Pipeline, big: w.plan.big,
+			udp: cfg.Target.Network == "udp", next: none}
 		c.ws, _ = c.codec.(*wsCodec)
 		c.inFlight.items = make([]entry, cfg.Pipeline)
 		if cfg.Target.Network == "tcp" && (cfg.Target.TLS || share(cfg.Connections) <= ownBuffers) {
@@ -91,7 +92,8 @@ func newWorker(g *Gen, index int) *worker {
 		if cfg.Ramp > 0 {
 			from = cfg.RampFrom
 		}
-		w.schedule = newSchedule(from, cfg.Rate, float64(cfg.Ramp), cfg.Poisson, cfg.Seed, index, cfg.Threads)
+		w.schedule = newSchedule(from, cfg.Rate, float64(cfg.Ramp), cfg.Poisson, cfg.Seed, index,
+			cfg.Threads)
 	}
 	return w
 }
@@ -274,7 +276,8 @@ func (w *worker) sweep() {
 		processor.Sleep(every)
 		now := clock.Now()
 		for _, c := range w.conns {
-			if c.d != nil && !c.expired && c.inFlight.count > 0 && now-c.inFlight.first().sent > timeout {
+			if c.d != nil && !c.expired && c.inFlight.count > 0 &&
+				now-c.inFlight.first().sent > timeout {
 				c.expired = true
 				_ = c.d.raw.SetDeadline(past) // or it is closed, which its owner finds out
 			}

@@ -14,7 +14,8 @@ func TestBucketsTileTheRange(t *testing.T) {
 			t.Fatalf("bucket %d starts at %d, want %d", i, low, next)
 		}
 		if index(low) != i || index(low+width-1) != i {
-			t.Fatalf("bucket %d [%d,+%d): ends map to %d and %d", i, low, width, index(low), index(low+width-1))
+			t.Fatalf("bucket %d [%d,+%d): ends map to %d and %d", i, low, width, index(low),
+				index(low+width-1))
 		}
 		next = low + width
 	}

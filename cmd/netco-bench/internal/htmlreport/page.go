@@ -124,6 +124,7 @@ func Write(w io.Writer, p Page) error {
 	return pageTemplate.Execute(w, struct {
 		Page
 		Style, Licence, Library, Script any
-	}{p, template.CSS(uplotStyle + pageStyle), template.HTML("<!--\nuPlot:\n" + uplotLicence + "-->"),
+	}{p, template.CSS(uplotStyle + pageStyle),
+		template.HTML("<!--\nuPlot:\n" + uplotLicence + "-->"),
 		template.JS(uplotScript), template.JS(pageScript)})
 }

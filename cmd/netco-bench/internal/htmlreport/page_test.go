@@ -15,7 +15,8 @@ import (
 // sample has each part of a page, with names that try to break out of it.
 func sample() Page {
 	const rude = `</script><b>"tcp://127.0.0.1:8080/a/very/long/path?with=a&query"`
-	c := Chart{Title: "Latency by percentile " + rude, XLabel: "percentile", YLabel: "latency", XUnit: Percentile,
+	c := Chart{Title: "Latency by percentile " + rude, XLabel: "percentile", YLabel: "latency",
+		XUnit: Percentile,
 		YUnit: Nanoseconds, XLog: true, YLog: true, Marks: []Mark{{10, "mark"}}}
 	s := Series{Name: rude}
 	for x := 1.0; x < 1e5; x *= 1.5 {
@@ -25,7 +26,8 @@ func sample() Page {
 	for range 9 { // one colour comes twice
 		c.Series = append(c.Series, s)
 	}
-	linear := Chart{Title: "Rate", XUnit: Seconds, YUnit: PerSecond, X: []float64{0, 1}, Series: []Series{{Name: "a", Y: []float64{1, 2}}}}
+	linear := Chart{Title: "Rate", XUnit: Seconds, YUnit: PerSecond, X: []float64{0, 1},
+		Series: []Series{{Name: "a", Y: []float64{1, 2}}}}
 	empty := Chart{Title: "Nothing", XUnit: Seconds, YUnit: Count}
 	wide := Table{Caption: "Wide", Head: []string{""}, Rows: [][]Cell{{{Text: rude}}}}
 	for i := range 12 {
@@ -33,8 +35,10 @@ func sample() Page {
 		wide.Rows[0] = append(wide.Rows[0], Cell{Text: "1,234.5 ms", Hint: "hint", Tone: "good"})
 	}
 	return Page{Title: rude, Subtitle: "today", Sections: []Section{{
-		Heading: "Results " + strings.Repeat("x", 100), Text: []string{rude}, Warnings: []string{rude},
-		Tiles:  []Tile{{"Requests a second", "123,456", "higher is better"}, {"p99", "1.2 ms", rude}},
+		Heading: "Results " + strings.Repeat("x", 100), Text: []string{rude},
+		Warnings: []string{rude},
+		Tiles: []Tile{{"Requests a second", "123,456", "higher is better"},
+			{"p99", "1.2 ms", rude}},
 		Charts: []Chart{c, linear, empty}, Tables: []Table{wide},
 	}}}
 }
@@ -50,24 +54,30 @@ func write(t *testing.T, p Page) string {
 // stays text.
 func TestSelfContained(t *testing.T) {
 	page := write(t, sample())
-	if found := regexp.MustCompile(`(src|href)="?(https?:|//|[\w/.]+\.(js|css))`).FindString(page); found != "" {
+	if found := regexp.MustCompile(`(src|href)="?(https?:|//|[\w/.]+\.(js|css))`).FindString(
+		page); found != "" {
 		t.Errorf("the page loads %q", found)
 	}
 	if strings.Contains(page, "<b>\"tcp") {
 		t.Error("a name became markup")
 	}
-	for part, want := range map[string]int{"<script": 2 + 2, "</script": 2 + 2, "<figure": 2, "<table": 1, "<h2": 1,
-		"@media (prefers-color-scheme: dark)": 1, "@media print": 1, "MIT License": 1, "Content-Security-Policy": 1} {
-		if got := strings.Count(strings.Replace(page, "The MIT License", "MIT License", 1), part); got != want {
+	for part, want := range map[string]int{"<script": 2 + 2, "</script": 2 + 2, "<figure": 2,
+		"<table": 1, "<h2": 1,
+		"@media (prefers-color-scheme: dark)": 1, "@media print": 1, "MIT License": 1,
+		"Content-Security-Policy": 1} {
+		if got := strings.Count(strings.Replace(page, "The MIT License", "MIT License", 1),
+			part); got != want {
 			t.Errorf("%d times %q, want %d", got, part, want)
 		}
 	}
 }
 
 func TestSeriesJSON(t *testing.T) {
-	text, err := Series{Name: "a\"b\x01", Points: true, Y: []float64{1, math.NaN(), math.Inf(1), 1234567.8}}.MarshalJSON()
+	text, err := Series{Name: "a\"b\x01", Points: true, Y: []float64{1, math.NaN(), math.Inf(1),
+		1234567.8}}.MarshalJSON()
 	testenv.OK(t, err)
-	if want := `{"name":"a\"b\u0001","points":true,"y":[1,null,null,1.23457e+06]}`; string(text) != want {
+	if want := `{"name":"a\"b\u0001","points":true,"y":[1,null,null,1.23457e+06]}`; string(
+		text) != want {
 		t.Errorf("got %s, want %s", text, want)
 	}
 }
@@ -115,7 +125,8 @@ func checkInBrowser(t *testing.T, name string, p Page, widths ...int) {
 	for _, width := range widths {
 		testenv.OK(t, os.WriteFile(file, fmt.Appendf(nil, frame, width), 0o600))
 		for scheme, flag := range map[string]string{"dark": "0", "light": "1"} {
-			dom, log := testenv.Browser(t, "file://"+file, "--dump-dom", "--virtual-time-budget=2000",
+			dom, log := testenv.Browser(t, "file://"+file, "--dump-dom",
+				"--virtual-time-budget=2000",
 				"--window-size=1400,900", "--blink-settings=preferredColorScheme="+flag)
 			if c := testenv.Complaint(log); c != "" {
 				t.Errorf("%s, %d, %s: the browser says %q", name, width, scheme, c)

@@ -35,7 +35,8 @@ type Named struct {
 // Results shows results side by side.
 func Results(all ...Named) []Section {
 	first := Section{Warnings: warnings(all), Text: closedLoopText(all), Tiles: tiles(all),
-		Tables: []Table{latencyTable(all)}, Charts: append([]Chart{percentileChart(all)}, timeCharts(all)...)}
+		Tables: []Table{latencyTable(all)}, Charts: append([]Chart{percentileChart(all)},
+			timeCharts(all)...)}
 	sections := []Section{first, errorSection(all)}
 	if t := thresholdTable(all); len(t.Rows) > 0 {
 		sections = append(sections, Section{Heading: "Thresholds", Tables: []Table{t}})
@@ -67,14 +68,17 @@ func warnings(all []Named) (lines []string) {
 			add("The run was interrupted. The figures are those until then.")
 		}
 		if n.Generator.Share > busyShare {
-			add("The generator was busy for %s of the time: the latencies are its own in part, and the rate is a lower bound.",
+			add("The generator was busy for %s of the time: the latencies are its own in part, "+
+				"and the rate is a lower bound.",
 				figure.Share(n.Generator.Share))
 		}
 		if late := n.Lateness.At(99); float64(late) > lateShare*float64(p99) {
-			add("The generator itself sent 1 in 100 requests %s late or more: most of the p99 is its own.", figure.Latency(float64(late)))
+			add("The generator itself sent 1 in 100 requests %s late or more: most of the p99 is "+
+				"its own.", figure.Latency(float64(late)))
 		}
 		if rate := n.RequestsPerSecond(); n.Options.Rate > 0 && rate < keptUp*n.Options.Rate {
-			add("%s of the intended %s requests a second were answered: the latencies depend on how long the run was.",
+			add("%s of the intended %s requests a second were answered: the latencies depend on "+
+				"how long the run was.",
 				figure.Rate(rate), figure.Rate(n.Options.Rate))
 		}
 	}
@@ -85,8 +89,10 @@ func closedLoopText(all []Named) []string {
 	if !slices.ContainsFunc(all, func(n Named) bool { return !n.Options.Open() }) {
 		return nil
 	}
-	return []string{"In a closed loop a connection asks again when it has its answer: a server that stalls is asked less, " +
-		"and a stall counts once for each connection, however long it is. Latencies that count the requests " +
+	return []string{"In a closed loop a connection asks again when it has its answer: a server " +
+		"that stalls is asked less, " +
+		"and a stall counts once for each connection, however long it is. Latencies that count " +
+		"the requests " +
 		"held up meanwhile need an open loop (-rate)."}
 }
 
@@ -102,8 +108,10 @@ func tiles(all []Named) (list []Tile) {
 	latency := func(p float64) Tile {
 		return Tile{result.PercentileName(p), figure.Latency(float64(r.Response.At(p))), from}
 	}
-	list = []Tile{{"Requests a second", figure.Rate(r.RequestsPerSecond()), "higher is better"}, latency(50), latency(99), latency(99.9),
-		{"Errors", figure.Count(float64(r.Totals.Errors.Sum())), figure.Share(r.ErrorShare()) + " of all attempts"}}
+	list = []Tile{{"Requests a second", figure.Rate(r.RequestsPerSecond()), "higher is better"},
+		latency(50), latency(99), latency(99.9),
+		{"Errors", figure.Count(float64(r.Totals.Errors.Sum())), figure.Share(r.ErrorShare()) +
+			" of all attempts"}}
 	if r.Elapsed > 0 {
 		seconds := r.Elapsed.Seconds()
 		list = append(list, Tile{"Received", figure.Bytes(float64(r.Totals.BytesIn)/seconds) + "/s",
@@ -148,7 +156,8 @@ func distributions(all []Named) (list []distribution) {
 		list = append(list, distribution{"service", "from the actual sending", &r.Service},
 			distribution{"sent late", "the generator's own", &r.Lateness})
 	}
-	list = append(list, distribution{"connect", "each connection", &r.Connect}, distribution{"TLS handshake", "", &r.TLS})
+	list = append(list, distribution{"connect", "each connection", &r.Connect},
+		distribution{"TLS handshake", "", &r.TLS})
 	return slices.DeleteFunc(list, func(d distribution) bool { return d.histogram.Count() == 0 })
 }
 
@@ -171,7 +180,8 @@ func latencyTable(all []Named) Table {
 			row = append(row, latencyCell(d.histogram, float64(d.histogram.At(p))))
 		}
 		t.Rows = append(t.Rows, append(row, latencyCell(d.histogram, float64(d.histogram.Max())),
-			latencyCell(d.histogram, d.histogram.Mean()), Cell{Text: figure.Count(float64(d.histogram.Count()))}))
+			latencyCell(d.histogram, d.histogram.Mean()),
+			Cell{Text: figure.Count(float64(d.histogram.Count()))}))
 	}
 	return t
 }
@@ -189,9 +199,12 @@ const perDecade = 12
 // percentileChart shows the distributions up to the percentile of the last
 // value.
 func percentileChart(all []Named) Chart {
-	c := Chart{Title: "Latency by percentile", Hint: "lower is better; both scales are logarithmic", XLabel: "percentile", YLabel: "latency",
+	c := Chart{Title: "Latency by percentile", Hint: "lower is better; both scales are logarithmic",
+		XLabel: "percentile", YLabel: "latency",
 		XUnit: Percentile, YUnit: Nanoseconds, XLog: true, YLog: true}
-	list := slices.DeleteFunc(distributions(all), func(d distribution) bool { return d.name == "connect" || d.name == "TLS handshake" })
+	list := slices.DeleteFunc(distributions(all), func(d distribution) bool {
+		return d.name == "connect" || d.name == "TLS handshake"
+	})
 	most := uint64(0)
 	for _, d := range list {
 		most = max(most, d.histogram.Count())
@@ -219,8 +232,11 @@ func percentileChart(all []Named) Chart {
 
 // timeCharts shows what went on from second to second.
 func timeCharts(all []Named) []Chart {
-	latency := overTime(all, Chart{Title: "Latency over time", Hint: "lower is better", YLabel: "latency", YUnit: Nanoseconds, YLog: true},
-		map[string]func(*result.Second) float64{"p99": func(s *result.Second) float64 { return float64(s.P99) }})
+	latency := overTime(all, Chart{Title: "Latency over time", Hint: "lower is better",
+		YLabel: "latency", YUnit: Nanoseconds, YLog: true},
+		map[string]func(*result.Second) float64{"p99": func(s *result.Second) float64 {
+			return float64(s.P99)
+		}})
 	if len(all) == 1 {
 		latency = overTime(all, latency, map[string]func(*result.Second) float64{
 			"p50": func(s *result.Second) float64 { return float64(s.P50) },
@@ -231,14 +247,19 @@ func timeCharts(all []Named) []Chart {
 		latency.Title = "p99 over time"
 	}
 	perSecond := func(of func(*result.Second) float64) map[string]func(*result.Second) float64 {
-		return map[string]func(*result.Second) float64{"": func(s *result.Second) float64 { return of(s) / s.Length.Seconds() }}
+		return map[string]func(*result.Second) float64{"": func(s *result.Second) float64 {
+			return of(s) / s.Length.Seconds()
+		}}
 	}
-	rate := overTime(all, Chart{Title: "Throughput over time", Hint: "higher is better", YLabel: "requests", YUnit: PerSecond},
+	rate := overTime(all, Chart{Title: "Throughput over time", Hint: "higher is better",
+		YLabel: "requests", YUnit: PerSecond},
 		perSecond(func(s *result.Second) float64 { return float64(s.Requests) }))
 	charts := []Chart{latency, rate}
 	if slices.ContainsFunc(all, func(n Named) bool { return n.Totals.Errors.Sum() > 0 }) {
-		charts = append(charts, overTime(all, Chart{Title: "Errors over time", Hint: "lower is better", YLabel: "errors", YUnit: PerSecond},
-			perSecond(func(s *result.Second) float64 { return float64(s.Errors) })))
+		charts = append(charts,
+			overTime(all, Chart{Title: "Errors over time", Hint: "lower is better",
+				YLabel: "errors", YUnit: PerSecond},
+				perSecond(func(s *result.Second) float64 { return float64(s.Errors) })))
 	}
 	return charts
 }
@@ -349,7 +370,8 @@ func thresholdTable(all []Named) Table {
 			if limit.Broken {
 				verdict = Cell{Text: "broken", Tone: "bad"}
 			}
-			t.Rows = append(t.Rows, []Cell{{Text: only(all, n) + limit.Limit}, {Text: limit.Value}, verdict})
+			t.Rows = append(t.Rows, []Cell{{Text: only(all, n) + limit.Limit}, {Text: limit.Value},
+				verdict})
 		}
 	}
 	return t
@@ -393,18 +415,30 @@ func resourceTable(all []Named) Table {
 		return figure.Rate(float64(n) / float64(r.Totals.Requests))
 	}
 	return factTable("", all, []fact{
-		{"generator: share of its threads' time", func(r *result.Result) string { return nonZero(r.Generator.Share, figure.Share) }},
-		{"generator: highest of a second", func(r *result.Result) string { return nonZero(r.Generator.Peak, figure.Share) }},
+		{"generator: share of its threads' time", func(r *result.Result) string {
+			return nonZero(r.Generator.Share, figure.Share)
+		}},
+		{"generator: highest of a second", func(r *result.Result) string {
+			return nonZero(r.Generator.Peak, figure.Share)
+		}},
 		{"server: CPU per request", server(func(r *result.Result, s *result.Server) string {
 			return figure.Latency(float64(s.CPUPerRequest(r.Totals.Requests)))
 		})},
-		{"server: RSS at the start", server(func(_ *result.Result, s *result.Server) string { return figure.Bytes(float64(s.RSSStart)) })},
-		{"server: RSS at most", server(func(_ *result.Result, s *result.Server) string { return figure.Bytes(float64(s.RSSMax)) })},
+		{"server: RSS at the start", server(func(_ *result.Result, s *result.Server) string {
+			return figure.Bytes(float64(s.RSSStart))
+		})},
+		{"server: RSS at most", server(func(_ *result.Result, s *result.Server) string {
+			return figure.Bytes(float64(s.RSSMax))
+		})},
 		{"server: switches per request", server(func(r *result.Result, s *result.Server) string {
 			return perRequest(s.Voluntary+s.Involuntary, r)
 		})},
-		{"server: reads per request", server(func(r *result.Result, s *result.Server) string { return perRequest(s.Reads, r) })},
-		{"server: writes per request", server(func(r *result.Result, s *result.Server) string { return perRequest(s.Writes, r) })},
+		{"server: reads per request", server(func(r *result.Result, s *result.Server) string {
+			return perRequest(s.Reads, r)
+		})},
+		{"server: writes per request", server(func(r *result.Result, s *result.Server) string {
+			return perRequest(s.Writes, r)
+		})},
 	}, "")
 }
 
@@ -417,7 +451,9 @@ func nonZero(v float64, write func(float64) string) string {
 
 func environmentSection(all []Named) Section {
 	count := func(n int) string { return nonZero(float64(n), figure.Count) }
-	span := func(d result.Duration) string { return nonZero(float64(d), func(float64) string { return d.String() }) }
+	span := func(d result.Duration) string {
+		return nonZero(float64(d), func(float64) string { return d.String() })
+	}
 	options := []fact{
 		{"target", func(r *result.Result) string { return r.Target }},
 		{"loop", loop},
@@ -430,7 +466,9 @@ func environmentSection(all []Named) Section {
 		}},
 		{"warm-up", func(r *result.Result) string { return span(r.Options.Warmup) }},
 		{"time-out", func(r *result.Result) string { return span(r.Options.Timeout) }},
-		{"requests per connection", func(r *result.Result) string { return count(r.Options.Churn) }},
+		{"requests per connection", func(r *result.Result) string {
+			return count(r.Options.Churn)
+		}},
 		{"command line", func(r *result.Result) string { return strings.Join(r.Args, " ") }},
 	}
 	machine := []fact{
@@ -441,18 +479,23 @@ func environmentSection(all []Named) Section {
 			return r.Start.UTC().Format("2006-01-02 15:04:05 UTC")
 		}},
 		{"sum of", func(r *result.Result) string {
-			return nonZero(float64(r.Merged), func(v float64) string { return figure.Count(v) + " runs" })
+			return nonZero(float64(r.Merged), func(v float64) string {
+				return figure.Count(v) + " runs"
+			})
 		}},
 		{"generator threads", func(r *result.Result) string { return count(r.Options.Threads) }},
 		{"CPU", func(r *result.Result) string { return r.Environment.CPU }},
 		{"cores", func(r *result.Result) string { return count(r.Environment.Cores) }},
-		{"kernel", func(r *result.Result) string { return strings.TrimSpace(r.Environment.OS + " " + r.Environment.Kernel) }},
+		{"kernel", func(r *result.Result) string {
+			return strings.TrimSpace(r.Environment.OS + " " + r.Environment.Kernel)
+		}},
 		{"architecture", func(r *result.Result) string { return r.Environment.Arch }},
 		{"Go", func(r *result.Result) string { return r.Environment.Go }},
 		{"netco-bench", func(r *result.Result) string { return r.Tool }},
 	}
 	return Section{Heading: "Load and environment", Tables: []Table{
-		factTable("Load", all, options, "text"), factTable("Generator's machine", all, machine, "text")}}
+		factTable("Load", all, options, "text"), factTable("Generator's machine", all, machine,
+			"text")}}
 }
 
 func loop(r *result.Result) string {
@@ -460,7 +503,8 @@ func loop(r *result.Result) string {
 	case r.Options.Ramp != "":
 		return "open, rate rising " + r.Options.Ramp
 	case r.Options.Open():
-		return strings.TrimSpace("open, " + figure.Rate(r.Options.Rate) + " requests/s, " + r.Options.Arrival)
+		return strings.TrimSpace("open, " + figure.Rate(r.Options.Rate) + " requests/s, " +
+			r.Options.Arrival)
 	}
 	return "closed"
 }

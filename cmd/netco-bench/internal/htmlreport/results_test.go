@@ -19,10 +19,14 @@ import (
 func made(seed uint64, rate int, latency time.Duration) *result.Result {
 	random := rand.New(rand.NewPCG(seed, 1))
 	r := result.New()
-	r.Target, r.Tool, r.Args = "tcp://127.0.0.1:8080", "(devel)", []string{"-c", "64", "-rate", "1000", "tcp://127.0.0.1:8080"}
-	r.Start, r.Elapsed = time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC), result.Duration(20*time.Second)
-	r.Environment = result.Environment{OS: "Linux", Kernel: "6.18.44", Arch: "amd64", CPU: "AMD EPYC", Cores: 2, Go: "go1.26.8"}
-	r.Options = result.Options{Protocol: "tcp", Connections: 64, Threads: 1, Rate: float64(rate), Arrival: "poisson", Pipeline: 1, Size: "64",
+	r.Target, r.Tool, r.Args = "tcp://127.0.0.1:8080", "(devel)", []string{"-c", "64", "-rate",
+		"1000", "tcp://127.0.0.1:8080"}
+	r.Start, r.Elapsed = time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC),
+		result.Duration(20*time.Second)
+	r.Environment = result.Environment{OS: "Linux", Kernel: "6.18.44", Arch: "amd64",
+		CPU: "AMD EPYC", Cores: 2, Go: "go1.26.8"}
+	r.Options = result.Options{Protocol: "tcp", Connections: 64, Threads: 1, Rate: float64(rate),
+		Arrival: "poisson", Pipeline: 1, Size: "64",
 		Timeout: result.Duration(5 * time.Second), Percentiles: []float64{50, 90, 99, 99.9, 99.99}}
 	for i := range 20 {
 		s := result.Second{At: i, Length: result.Duration(time.Second)}
@@ -42,7 +46,8 @@ func made(seed uint64, rate int, latency time.Duration) *result.Result {
 		r.Series = append(r.Series, s)
 	}
 	r.Generator = result.Generator{Share: 0.34, Peak: 0.5}
-	r.Server = &result.Server{User: result.Duration(time.Second), System: result.Duration(2 * time.Second), RSSStart: 8 << 20, RSSMax: 12 << 20,
+	r.Server = &result.Server{User: result.Duration(time.Second),
+		System: result.Duration(2 * time.Second), RSSStart: 8 << 20, RSSMax: 12 << 20,
 		Voluntary: 40000, Reads: 30000}
 	return r
 }
@@ -58,13 +63,15 @@ func spoiled() *result.Result {
 	for range 10_000 {
 		r.Lateness.Record(int64(time.Second))
 	}
-	r.Thresholds = []result.Threshold{{Limit: "p99=5ms", Value: "81 ms", Broken: true}, {Limit: "errors=50%", Value: "17 %"}}
+	r.Thresholds = []result.Threshold{{Limit: "p99=5ms", Value: "81 ms", Broken: true},
+		{Limit: "errors=50%", Value: "17 %"}}
 	return r
 }
 
 // sampleComparison has one comparison of two sides, and one of three.
 func sampleComparison() *compare.File {
-	c := &compare.Comparison{Title: "echo, 64 connections", Sides: []*compare.Side{{Name: "net"}, {Name: "netco"}, {Name: "short", Failure: "gone"}}}
+	c := &compare.Comparison{Title: "echo, 64 connections", Sides: []*compare.Side{{Name: "net"},
+		{Name: "netco"}, {Name: "short", Failure: "gone"}}}
 	for i := range uint64(6) {
 		c.Sides[0].Rounds = append(c.Sides[0].Rounds, made(i, 100, time.Millisecond))
 		c.Sides[1].Rounds = append(c.Sides[1].Rounds, made(10+i, 200, time.Millisecond/2))
@@ -74,10 +81,12 @@ func sampleComparison() *compare.File {
 }
 
 func sampleSweep() *sweep.Sweep {
-	s := &sweep.Sweep{Target: "tcp://127.0.0.1:8080", Factor: 5, Capacity: 1000, Knee: 300, Past: 400, Why: "latency turned up",
+	s := &sweep.Sweep{Target: "tcp://127.0.0.1:8080", Factor: 5, Capacity: 1000, Knee: 300,
+		Past: 400, Why: "latency turned up",
 		Closed: made(1, 500, time.Millisecond)}
 	for i := range 4 {
-		s.Steps = append(s.Steps, sweep.Step{Rate: float64(100 * (i + 1)), Result: made(uint64(i), 100*(i+1), time.Millisecond<<i)})
+		s.Steps = append(s.Steps, sweep.Step{Rate: float64(100 * (i + 1)),
+			Result: made(uint64(i), 100*(i+1), time.Millisecond<<i)})
 	}
 	return s
 }
@@ -93,25 +102,34 @@ func pages() map[string]struct {
 		want, none []string
 	}{
 		"one": {Page{Title: "one", Sections: Results(Named{"one", one})},
-			[]string{"Requests a second", "response", "service", "sent late", "None.", "AMD EPYC", "open, 200 requests/s, poisson", "server: CPU per request",
+			[]string{"Requests a second", "response", "service", "sent late", "None.", "AMD EPYC",
+				"open, 200 requests/s, poisson", "server: CPU per request",
 				`"name":"max"`, "20s"},
 			[]string{"closed loop", "role=\"note\"", "Thresholds", "Errors over time"}},
 		"spoiled": {Page{Title: "spoiled", Sections: Results(Named{"spoiled", spoiled()})},
-			[]string{"could not be finished: connection refused", "interrupted", "busy for 93 %", "late or more", "of the intended 600 requests",
+			[]string{"could not be finished: connection refused", "interrupted", "busy for 93 %",
+				"late or more", "of the intended 600 requests",
 				"1,200", "503", "broken", "kept", "Errors over time"},
 			nil},
-		"several": {Page{Title: "several", Sections: Results(Named{"first", one}, Named{"second", spoiled()})},
-			[]string{"second: The run was interrupted", "p99 over time", "<th scope=\"col\">second</th>", `"name":"second"`},
+		"several": {Page{Title: "several", Sections: Results(Named{"first", one},
+			Named{"second", spoiled()})},
+			[]string{"second: The run was interrupted", "p99 over time",
+				"<th scope=\"col\">second</th>", `"name":"second"`},
 			[]string{"Requests a second<", "sent late</th>"}},
 		"comparison": {Page{Title: "comparison", Sections: Comparisons(sampleComparison())},
-			[]string{"netco beside net", "Beside net; coloured", "class=\"good\">better", "no difference shown", "×2.00\u00a0(2.00\u2060–", "), no difference shown</small>",
-				"short ended in round 2: gone", "requests/s by round", "↑ higher is better", "AMD EPYC"},
+			[]string{"netco beside net", "Beside net; coloured", "class=\"good\">better",
+				"no difference shown", "×2.00\u00a0(2.00\u2060–", "), no difference shown</small>",
+				"short ended in round 2: gone", "requests/s by round", "↑ higher is better",
+				"AMD EPYC"},
 			[]string{"class=\"bad\""}},
 		"sweep": {Page{Title: "sweep", Sections: Sweeps([]string{"x"}, sampleSweep())},
-			[]string{"The knee is at 300 requests/s, 30 %", "Answered by rate", `"text":"knee"`}, []string{"p99 by rate"}},
-		"sweeps": {Page{Title: "sweeps", Sections: Sweeps([]string{"x", "y"}, sampleSweep(), sampleSweep())},
+			[]string{"The knee is at 300 requests/s, 30 %", "Answered by rate", `"text":"knee"`},
+			[]string{"p99 by rate"}},
+		"sweeps": {Page{Title: "sweeps", Sections: Sweeps([]string{"x", "y"}, sampleSweep(),
+			sampleSweep())},
 			[]string{"p99 by rate", "Latency by rate: y"}, nil},
-		"nothing": {Page{Title: "nothing", Sections: Results(Named{"nothing", result.New()})}, []string{"None.", "closed loop"}, []string{"<figure"}},
+		"nothing": {Page{Title: "nothing", Sections: Results(Named{"nothing", result.New()})},
+			[]string{"None.", "closed loop"}, []string{"<figure"}},
 	}
 }
 

@@ -35,8 +35,10 @@ func comparison(c *compare.Comparison) Section {
 		s.Heading = "Comparison"
 	}
 	s.Warnings = c.Warnings()
-	s.Text = []string{"Rounds ran in turn. A ratio is the median of those within each round, the interval below it its 95 % percentile bootstrap " +
-		"over the rounds, and where it holds 1, no difference is shown. ± is half the distance between the quartiles."}
+	s.Text = []string{"Rounds ran in turn. A ratio is the median of those within each round, the " +
+		"interval below it its 95 % percentile bootstrap " +
+		"over the rounds, and where it holds 1, no difference is shown. ± is half the distance " +
+		"between the quartiles."}
 	if len(c.Sides) == 2 {
 		s.Tables = []Table{comparisonTable(c, 1)}
 	} else {
@@ -60,15 +62,19 @@ func comparisonTable(c *compare.Comparison, side int) Table {
 	t := Table{Caption: other.Name + " beside " + base.Name,
 		Head: []string{"", other.Name + " is", "ratio", base.Name, other.Name}}
 	for _, r := range c.Rows(side) {
-		t.Rows = append(t.Rows, []Cell{{Text: r.Figure.Name, Hint: r.Figure.Better.Arrow() + " " + r.Figure.Better.String()},
-			{Text: r.Says(), Tone: tone[r.Outcome()]}, {Text: figure.Ratio(r.Ratio.Median), Hint: r.Interval()},
-			{Text: r.Figure.Write(r.Base.Median), Hint: compare.Spread(r.Base)},
-			{Text: r.Figure.Write(r.Side.Median), Hint: compare.Spread(r.Side)}})
+		t.Rows = append(t.Rows,
+			[]Cell{{Text: r.Figure.Name, Hint: r.Figure.Better.Arrow() + " " +
+				r.Figure.Better.String()},
+				{Text: r.Says(), Tone: tone[r.Outcome()]}, {Text: figure.Ratio(r.Ratio.Median),
+					Hint: r.Interval()},
+				{Text: r.Figure.Write(r.Base.Median), Hint: compare.Spread(r.Base)},
+				{Text: r.Figure.Write(r.Side.Median), Hint: compare.Spread(r.Side)}})
 	}
 	return t
 }
 
-var tone = map[compare.Outcome]string{compare.Better: "good", compare.Worse: "bad", compare.Same: "quiet wrap", compare.Unknown: "quiet wrap"}
+var tone = map[compare.Outcome]string{compare.Better: "good", compare.Worse: "bad",
+	compare.Same: "quiet wrap", compare.Unknown: "quiet wrap"}
 
 // joined is a dash at which no line breaks.
 const joined = "\u2060–\u2060"
@@ -76,7 +82,8 @@ const joined = "\u2060–\u2060"
 // sidesTable shows more than two sides: below each median stands its ratio to
 // the first side's, and its colour is the outcome.
 func sidesTable(c *compare.Comparison) Table {
-	t := Table{Caption: "Beside " + c.Sides[0].Name + "; coloured where a difference is shown", Head: []string{""}}
+	t := Table{Caption: "Beside " + c.Sides[0].Name + "; coloured where a difference is shown",
+		Head: []string{""}}
 	for _, s := range c.Sides {
 		t.Head = append(t.Head, s.Name)
 	}
@@ -88,7 +95,8 @@ func sidesTable(c *compare.Comparison) Table {
 			if i > 0 {
 				cell.Hint = "×" + figure.Ratio(r.Ratio.Median)
 				if o := r.Outcome(); o != compare.Unknown {
-					cell.Hint += "\u00a0(" + strings.ReplaceAll(r.Interval(), "–", joined) + "), " + string(o)
+					cell.Hint += "\u00a0(" + strings.ReplaceAll(r.Interval(), "–", joined) + "), " +
+						string(o)
 					if o != compare.Same {
 						cell.Tone = tone[o]
 					}
@@ -120,7 +128,8 @@ func merged(c *compare.Comparison) (sides []Named) {
 // roundsChart shows a figure by round; it is empty if there is one round, or no
 // side has the figure.
 func roundsChart(c *compare.Comparison, f figure.Figure, unit Unit) Chart {
-	chart := Chart{Title: f.Name + " by round", Hint: f.Better.String(), XLabel: "round", YLabel: f.Name, XUnit: Count, YUnit: unit}
+	chart := Chart{Title: f.Name + " by round", Hint: f.Better.String(), XLabel: "round",
+		YLabel: f.Name, XUnit: Count, YUnit: unit}
 	rounds := 0
 	for _, s := range c.Sides {
 		rounds = max(rounds, len(s.Rounds))
@@ -151,7 +160,8 @@ func Sweeps(names []string, all ...*sweep.Sweep) (sections []Section) {
 		sections = append(sections, sweepSection(names[i], s))
 	}
 	if len(all) > 1 {
-		sections = slices.Insert(sections, 0, Section{Heading: "p99 by rate", Charts: []Chart{sweepsChart(names, all)}})
+		sections = slices.Insert(sections, 0,
+			Section{Heading: "p99 by rate", Charts: []Chart{sweepsChart(names, all)}})
 	}
 	for i, s := range all {
 		if s.Closed != nil {
@@ -163,16 +173,21 @@ func Sweeps(names []string, all ...*sweep.Sweep) (sections []Section) {
 
 func sweepSection(name string, s *sweep.Sweep) Section {
 	section := Section{Heading: "Latency by rate: " + name, Text: []string{s.Conclusion(),
-		fmt.Sprintf("A rate is past the knee if its p99 is more than %g times the lowest of all lower rates, less than 98 %% of it is answered, "+
-			"or more than 1 %% of the requests fail; one that is was measured again, and the better run counts.", s.Factor)}}
+		fmt.Sprintf("A rate is past the knee if its p99 is more than %g times the lowest of all "+
+			"lower rates, less than 98 %% of it is answered, "+
+			"or more than 1 %% of the requests fail; one that is was measured again, and the "+
+			"better run counts.", s.Factor)}}
 	if s.Doubt != "" {
 		section.Warnings = []string{s.Doubt}
 	}
-	t := Table{Caption: "Open loops by rate, latency from the intended times", Head: []string{"requests/s intended", "of capacity", "answered",
-		"p50", "p90", "p99", "p99.9", "max", "errors", ""}}
-	latency := Chart{Title: "Latency by rate", Hint: "lower is better", XLabel: "requests a second", YLabel: "latency", XUnit: PerSecond,
+	t := Table{Caption: "Open loops by rate, latency from the intended times",
+		Head: []string{"requests/s intended", "of capacity", "answered",
+			"p50", "p90", "p99", "p99.9", "max", "errors", ""}}
+	latency := Chart{Title: "Latency by rate", Hint: "lower is better", XLabel: "requests a second",
+		YLabel: "latency", XUnit: PerSecond,
 		YUnit: Nanoseconds, YLog: true}
-	answered := Chart{Title: "Answered by rate", Hint: "higher is better", XLabel: "intended", YLabel: "answered", XUnit: PerSecond, YUnit: PerSecond,
+	answered := Chart{Title: "Answered by rate", Hint: "higher is better", XLabel: "intended",
+		YLabel: "answered", XUnit: PerSecond, YUnit: PerSecond,
 		Series: []Series{{Name: "answered", Points: true}}}
 	if s.Knee > 0 {
 		latency.Marks = []Mark{{s.Knee, "knee"}}
@@ -180,16 +195,19 @@ func sweepSection(name string, s *sweep.Sweep) Section {
 	}
 	lines, why := []float64{50, 99, 99.9}, s.Judge()
 	for _, p := range lines {
-		latency.Series = append(latency.Series, Series{Name: result.PercentileName(p), Points: true})
+		latency.Series = append(latency.Series, Series{Name: result.PercentileName(p),
+			Points: true})
 	}
 	for i, step := range s.Steps {
 		h := &step.Result.Response
 		rate := step.Result.RequestsPerSecond()
-		row := []Cell{{Text: figure.Rate(step.Rate)}, {Text: figure.Share(step.Rate / s.Capacity)}, {Text: figure.Rate(rate)}}
+		row := []Cell{{Text: figure.Rate(step.Rate)}, {Text: figure.Share(step.Rate / s.Capacity)},
+			{Text: figure.Rate(rate)}}
 		for _, p := range []float64{50, 90, 99, 99.9} {
 			row = append(row, latencyCell(h, float64(h.At(p))))
 		}
-		t.Rows = append(t.Rows, append(row, latencyCell(h, float64(h.Max())), Cell{Text: figure.Share(step.Result.ErrorShare())},
+		t.Rows = append(t.Rows, append(row, latencyCell(h, float64(h.Max())),
+			Cell{Text: figure.Share(step.Result.ErrorShare())},
 			Cell{Text: why[i], Tone: "bad wrap"}))
 		latency.X, answered.X = append(latency.X, step.Rate), append(answered.X, step.Rate)
 		for i, p := range lines {
@@ -203,7 +221,8 @@ func sweepSection(name string, s *sweep.Sweep) Section {
 
 // sweepsChart shows the p99 of several sweeps.
 func sweepsChart(names []string, all []*sweep.Sweep) Chart {
-	c := Chart{Title: "p99 by rate", Hint: "lower is better", XLabel: "requests a second", YLabel: "p99", XUnit: PerSecond, YUnit: Nanoseconds, YLog: true}
+	c := Chart{Title: "p99 by rate", Hint: "lower is better", XLabel: "requests a second",
+		YLabel: "p99", XUnit: PerSecond, YUnit: Nanoseconds, YLog: true}
 	for _, s := range all {
 		for _, step := range s.Steps {
 			c.X = append(c.X, step.Rate)
@@ -212,7 +231,8 @@ func sweepsChart(names []string, all []*sweep.Sweep) Chart {
 	slices.Sort(c.X)
 	c.X = slices.Compact(c.X)
 	for i, s := range all {
-		line := Series{Name: names[i], Points: true, Y: slices.Repeat([]float64{math.NaN()}, len(c.X))}
+		line := Series{Name: names[i], Points: true, Y: slices.Repeat([]float64{math.NaN()},
+			len(c.X))}
 		for _, step := range s.Steps {
 			at, _ := slices.BinarySearch(c.X, step.Rate)
 			line.Y[at] = float64(step.Result.Response.At(99))

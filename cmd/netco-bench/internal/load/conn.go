@@ -129,7 +129,8 @@ func (c *conn) check(stream, b []byte) error {
 	if string(b) != string(want) {
 		for i := range b {
 			if b[i] != want[i] {
-				return fmt.Errorf("%w: byte %d of %d read is %#02x, was sent as %#02x", errWrongEcho, i, len(b), b[i], want[i])
+				return fmt.Errorf("%w: byte %d of %d read is %#02x, was sent as %#02x",
+					errWrongEcho, i, len(b), b[i], want[i])
 			}
 		}
 	}

@@ -37,7 +37,8 @@ func arrivals(cfg *Config, first, last int) []arrival {
 }
 
 // appendSpan appends connection i's requests in [from, from+length).
-func appendSpan(all []arrival, cfg *Config, i int, rng *rand.Rand, from, length time.Duration) []arrival {
+func appendSpan(all []arrival, cfg *Config, i int, rng *rand.Rand, from,
+	length time.Duration) []arrival {
 	total := Intended(cfg.Rate, length)
 	n := (i+1)*total/cfg.Conns - i*total/cfg.Conns
 	phase := rng.Float64()

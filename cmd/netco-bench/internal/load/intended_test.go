@@ -12,9 +12,12 @@ func TestArrivals(t *testing.T) {
 		cfg          Config
 		warm, window int
 	}{
-		"even":             {Config{Rate: 10_000, Conns: 64, Warmup: time.Second, Duration: 4 * time.Second}, 10_000, 40_000},
-		"poisson":          {Config{Rate: 10_000, Conns: 64, Warmup: time.Second, Duration: 4 * time.Second, Poisson: true}, 10_000, 40_000},
-		"uneven":           {Config{Rate: 997, Conns: 7, Warmup: 300 * time.Millisecond, Duration: time.Second}, 299, 997},
+		"even": {Config{Rate: 10_000, Conns: 64, Warmup: time.Second,
+			Duration: 4 * time.Second}, 10_000, 40_000},
+		"poisson": {Config{Rate: 10_000, Conns: 64, Warmup: time.Second,
+			Duration: 4 * time.Second, Poisson: true}, 10_000, 40_000},
+		"uneven": {Config{Rate: 997, Conns: 7, Warmup: 300 * time.Millisecond,
+			Duration: time.Second}, 299, 997},
 		"fewer than conns": {Config{Rate: 10, Conns: 64, Duration: time.Second}, 0, 10},
 		"rounded":          {Config{Rate: 3, Conns: 1, Duration: 500 * time.Millisecond}, 0, 2},
 	} {
@@ -40,7 +43,8 @@ func TestArrivals(t *testing.T) {
 				}
 			}
 			if warm != c.warm || len(all)-warm != c.window {
-				t.Errorf("%d requests in the warm-up and %d in the window, want %d and %d", warm, len(all)-warm, c.warm, c.window)
+				t.Errorf("%d requests in the warm-up and %d in the window, want %d and %d", warm,
+					len(all)-warm, c.warm, c.window)
 			}
 			if most, least := slices.Max(perConn), slices.Min(perConn); most-least > 1 {
 				t.Errorf("%d to %d requests per connection", least, most)

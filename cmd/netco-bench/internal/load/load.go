@@ -192,5 +192,7 @@ type ConnError struct {
 	Err  error
 }
 
-func (e *ConnError) Error() string { return fmt.Sprintf("connection %d: %s: %v", e.Conn, e.Op, e.Err) }
+func (e *ConnError) Error() string {
+	return fmt.Sprintf("connection %d: %s: %v", e.Conn, e.Op, e.Err)
+}
 func (e *ConnError) Unwrap() error { return e.Err }

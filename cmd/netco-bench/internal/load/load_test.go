@@ -48,7 +48,8 @@ func TestRunWithSplitEchoes(t *testing.T) {
 		_, _ = io.CopyBuffer(struct{ io.Writer }{c}, struct{ io.Reader }{c}, buf)
 	})
 	for d := 100 * time.Millisecond; ; d *= 4 {
-		l, err := Dial(t.Context(), Config{Addr: addr, Conns: 3, Size: 100, Pipeline: 5, Threads: 2, Duration: d, Verify: true})
+		l, err := Dial(t.Context(), Config{Addr: addr, Conns: 3, Size: 100, Pipeline: 5, Threads: 2,
+			Duration: d, Verify: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,8 @@ func TestRunWithSplitEchoes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if r.Requests > l.Completed() || r.Latency.Count() != r.Requests {
-			t.Errorf("%d requests, %d latencies, %d completed in all", r.Requests, r.Latency.Count(), l.Completed())
+			t.Errorf("%d requests, %d latencies, %d completed in all", r.Requests,
+				r.Latency.Count(), l.Completed())
 		}
 		select {
 		case <-l.Warm():
@@ -101,7 +103,8 @@ func TestDialRefused(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	addr := listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
-	l, err := Dial(t.Context(), Config{Addr: addr, Conns: 2, Size: 10, Pipeline: 1, Duration: time.Hour})
+	l, err := Dial(t.Context(), Config{Addr: addr, Conns: 2, Size: 10, Pipeline: 1,
+		Duration: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,13 @@ func runOpen(t *testing.T, cfg Config) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Intended != uint64(Intended(cfg.Rate, cfg.Duration)) || r.Latency.Count() != r.Intended || r.Late.Count() != r.Intended {
+	if r.Intended != uint64(Intended(cfg.Rate, cfg.Duration)) || r.Latency.Count() != r.Intended ||
+		r.Late.Count() != r.Intended {
 		t.Errorf("%d requests intended, %d latencies, %d sent, want %d of each",
 			r.Intended, r.Latency.Count(), r.Late.Count(), Intended(cfg.Rate, cfg.Duration))
 	}
-	if want := Intended(cfg.Rate, cfg.Warmup) + Intended(cfg.Rate, cfg.Duration); l.Completed() != uint64(want) {
+	if want := Intended(cfg.Rate, cfg.Warmup) +
+		Intended(cfg.Rate, cfg.Duration); l.Completed() != uint64(want) {
 		t.Errorf("%d requests answered in all, want %d", l.Completed(), want)
 	}
 	return r
@@ -114,7 +116,8 @@ func TestOpenWithFullSocket(t *testing.T) {
 	})
 	// A request each 5 ms: during the pause 60 are intended, 15 MiB. The first
 	// one takes 300 ms or more, the one behind it 295.
-	r := runOpen(t, Config{Addr: addr, Conns: 1, Size: size, Rate: 200, Duration: 400 * time.Millisecond})
+	r := runOpen(t, Config{Addr: addr, Conns: 1, Size: size, Rate: 200,
+		Duration: 400 * time.Millisecond})
 	if got := atLeast(r, 100*time.Millisecond); got < 40 {
 		t.Errorf("%d requests took 100 ms or more, want 40", got)
 	}
@@ -135,13 +138,15 @@ func TestOpenPipelines(t *testing.T) {
 			}
 		}
 	})
-	runOpen(t, Config{Addr: addr, Conns: 2, Size: size, Rate: 1000, Duration: 200 * time.Millisecond})
+	runOpen(t, Config{Addr: addr, Conns: 2, Size: size, Rate: 1000,
+		Duration: 200 * time.Millisecond})
 }
 
 // A generator that is late sends what is overdue, and the time it lost counts.
 func TestOpenLateGenerator(t *testing.T) {
 	addr := listen(t, func(c net.Conn) { _, _ = io.Copy(c, c) })
-	l, err := Dial(t.Context(), Config{Addr: addr, Conns: 3, Size: 10, Rate: 1000, Duration: 100 * time.Millisecond, Verify: true})
+	l, err := Dial(t.Context(), Config{Addr: addr, Conns: 3, Size: 10, Rate: 1000,
+		Duration: 100 * time.Millisecond, Verify: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,13 +161,15 @@ func TestOpenLateGenerator(t *testing.T) {
 	}
 	const least = int64(890 * time.Millisecond) // 0.9 s but for the histogram's one percent
 	if latency, late := w.latency.Quantile(0), w.late.Quantile(0); latency < least || late < least {
-		t.Errorf("the least latency is %v, the least lateness %v, want 900ms", time.Duration(latency), time.Duration(late))
+		t.Errorf("the least latency is %v, the least lateness %v, want 900ms",
+			time.Duration(latency), time.Duration(late))
 	}
 }
 
 func TestOpenStall(t *testing.T) {
 	addr := listen(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
-	l, err := Dial(t.Context(), Config{Addr: addr, Conns: 2, Size: 10, Rate: 100, Duration: time.Hour, Stall: 300 * time.Millisecond})
+	l, err := Dial(t.Context(), Config{Addr: addr, Conns: 2, Size: 10, Rate: 100,
+		Duration: time.Hour, Stall: 300 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,10 +188,12 @@ func TestStallIsSilence(t *testing.T) {
 		conn  conn
 		stall bool
 	}{
-		"idle":             {conn{stamps: []int64{0}}, false},
-		"just asked":       {conn{inFlight: 1, stamps: []int64{ago(time.Second)}}, false},
-		"silent":           {conn{inFlight: 1, stamps: []int64{ago(stall + 1)}, heard: ago(stall + 2)}, true},
-		"behind a backlog": {conn{inFlight: 1, stamps: []int64{ago(2 * stall)}, heard: ago(time.Second)}, false},
+		"idle":       {conn{stamps: []int64{0}}, false},
+		"just asked": {conn{inFlight: 1, stamps: []int64{ago(time.Second)}}, false},
+		"silent": {conn{inFlight: 1, stamps: []int64{ago(stall + 1)},
+			heard: ago(stall + 2)}, true},
+		"behind a backlog": {conn{inFlight: 1, stamps: []int64{ago(2 * stall)},
+			heard: ago(time.Second)}, false},
 	} {
 		w := worker{load: &Load{cfg: Config{Stall: stall}}, conns: []conn{c.conn}}
 		if err := w.scan(now); errors.Is(err, ErrStall) != c.stall {

@@ -70,7 +70,8 @@ type window struct {
 	clientCPU time.Duration
 }
 
-func dialWorker(ctx context.Context, l *Load, stream []byte, first, last int) (_ *worker, err error) {
+func dialWorker(ctx context.Context, l *Load, stream []byte, first, last int) (_ *worker,
+	err error) {
 	cfg := &l.cfg
 	w := &worker{
 		load: l, epfd: -1, first: first, size: cfg.Size, verify: cfg.Verify,
@@ -102,7 +103,8 @@ func dialWorker(ctx context.Context, l *Load, stream []byte, first, last int) (_
 			fd: fd, left: cfg.Size, sendPos: streamStart(i), recvPos: streamStart(i),
 			stamps: stamps[n*cfg.Pipeline : (n+1)*cfg.Pipeline],
 		})
-		ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(n)}
+		ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET,
+			Fd: int32(n)}
 		if err := unix.EpollCtl(w.epfd, unix.EPOLL_CTL_ADD, fd, &ev); err != nil {
 			return nil, &ConnError{i, "epoll_ctl", err}
 		}
@@ -297,7 +299,8 @@ func (w *worker) openWindow() {
 
 func (w *worker) closeWindow() {
 	o := w.window
-	w.window = window{w.done - o.requests, time.Duration(w.now()) - o.elapsed, w.serverCPU() - o.serverCPU, threadCPU() - o.clientCPU}
+	w.window = window{w.done - o.requests, time.Duration(w.now()) - o.elapsed,
+		w.serverCPU() - o.serverCPU, threadCPU() - o.clientCPU}
 }
 
 func (w *worker) serverCPU() time.Duration {

@@ -24,7 +24,8 @@ func Merge(all ...*Result) (*Result, error) {
 	var threadSeconds float64 // of all generators' threads
 	for i, r := range all {
 		if err := alike(all[0], r); err != nil {
-			return nil, fmt.Errorf("result %d of %d does not add up with the first: %w", i+1, len(all), err)
+			return nil, fmt.Errorf("result %d of %d does not add up with the first: %w", i+1,
+				len(all), err)
 		}
 		sum.Merged += max(r.Merged, 1)
 		sum.addOptions(&r.Options)
@@ -103,7 +104,9 @@ func (r *Result) addHistograms(o *Result) {
 func (r *Result) addSeries(seconds []Second) {
 	for i := range seconds {
 		s := &seconds[i]
-		at, found := slices.BinarySearchFunc(r.Series, s.At, func(have Second, at int) int { return have.At - at })
+		at, found := slices.BinarySearchFunc(r.Series, s.At, func(have Second, at int) int {
+			return have.At - at
+		})
 		if !found {
 			r.Series = slices.Insert(r.Series, at, Second{At: s.At})
 		}

@@ -162,7 +162,8 @@ type Second struct {
 
 // Fill sets the percentiles from Latency.
 func (s *Second) Fill() {
-	s.P50, s.P99, s.P999, s.Max = s.Latency.At(50), s.Latency.At(99), s.Latency.At(99.9), s.Latency.Max()
+	s.P50, s.P99, s.P999, s.Max = s.Latency.At(50), s.Latency.At(99), s.Latency.At(99.9),
+		s.Latency.Max()
 }
 
 // Generator is what the load cost the generator itself.
@@ -284,9 +285,11 @@ func Decode(b []byte) (*Result, error) {
 	}
 	switch {
 	case head.Kind != kind:
-		return nil, fmt.Errorf("not a result of netco-bench load: its kind is %q, want %q", head.Kind, kind)
+		return nil, fmt.Errorf("not a result of netco-bench load: its kind is %q, want %q",
+			head.Kind, kind)
 	case head.Schema != Schema:
-		return nil, fmt.Errorf("written in schema %d, this netco-bench reads schema %d", head.Schema, Schema)
+		return nil, fmt.Errorf("written in schema %d, this netco-bench reads schema %d",
+			head.Schema, Schema)
 	}
 	var r Result
 	if err := json.Unmarshal(b, &r); err != nil {

@@ -18,9 +18,11 @@ func sample(seed uint64, n int) (*Result, []int64) {
 	r := New()
 	r.Tool, r.Target, r.Args = "v1", "tcp://h:1", []string{"tcp://h:1", "-c", "2"}
 	r.Start, r.Elapsed = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Duration(2*time.Second)
-	r.Options = Options{Protocol: "tcp", Connections: 2, Threads: 1, Pipeline: 1, Size: "64", Timeout: Duration(time.Second), Percentiles: []float64{50, 99}}
+	r.Options = Options{Protocol: "tcp", Connections: 2, Threads: 1, Pipeline: 1, Size: "64",
+		Timeout: Duration(time.Second), Percentiles: []float64{50, 99}}
 	r.Generator = Generator{CPU: Duration(time.Second), Share: 0.5, Peak: 0.6}
-	r.Series = []Second{{At: 0, Length: Duration(time.Second)}, {At: 1, Length: Duration(time.Second)}}
+	r.Series = []Second{{At: 0, Length: Duration(time.Second)},
+		{At: 1, Length: Duration(time.Second)}}
 	r.Totals.Status = map[string]uint64{"200": uint64(n)}
 	r.Totals.Errors = Errors{1, 2, 3, 4, 5, 6}
 	var all []int64
@@ -45,7 +47,8 @@ func checkPercentiles(t *testing.T, h *Histogram, all []int64) {
 	t.Helper()
 	slices.Sort(all)
 	if h.Count() != uint64(len(all)) || h.Min() != all[0] || h.Max() != all[len(all)-1] {
-		t.Fatalf("%d values %d to %d, want %d values %d to %d", h.Count(), h.Min(), h.Max(), len(all), all[0], all[len(all)-1])
+		t.Fatalf("%d values %d to %d, want %d values %d to %d", h.Count(), h.Min(), h.Max(),
+			len(all), all[0], all[len(all)-1])
 	}
 	for _, p := range []float64{1, 10, 50, 75, 90, 99, 99.9, 99.99, 100} {
 		// Between two ranks, either one.
@@ -104,7 +107,8 @@ func TestFileRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkPercentiles(t, &got.Response, all)
-	if !got.Response.HDR().Equals(r.Response.HDR()) || !got.Series[1].Latency.HDR().Equals(r.Series[1].Latency.HDR()) {
+	if !got.Response.HDR().Equals(r.Response.HDR()) ||
+		!got.Series[1].Latency.HDR().Equals(r.Series[1].Latency.HDR()) {
 		t.Error("the counts differ")
 	}
 	for _, x := range []*Result{got, r} {
@@ -124,24 +128,28 @@ func TestFileRoundTrip(t *testing.T) {
 func TestReadFileErrors(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ content, want string }{
-		"text":   {"Hello", "not a result"},
-		"other":  {`{"a": 1}`, "its kind is"},
-		"schema": {`{"kind":"netco-bench load","schema":99}`, "schema 99, this netco-bench reads schema 1"},
-		"hdr":    {`{"kind":"netco-bench load","schema":1,"service":{"count":3,"hdr":"AAAA"}}`, "damaged: histogram"},
-		"count":  {`{"kind":"netco-bench load","schema":1,"service":{"count":3}}`, "damaged: histogram"},
-		"field":  {`{"kind":"netco-bench load","schema":1,"elapsed":"long"}`, "damaged"},
+		"text":  {"Hello", "not a result"},
+		"other": {`{"a": 1}`, "its kind is"},
+		"schema": {`{"kind":"netco-bench load","schema":99}`,
+			"schema 99, this netco-bench reads schema 1"},
+		"hdr": {`{"kind":"netco-bench load","schema":1,"service":{"count":3,"hdr":"AAAA"}}`, "damaged: histogram"},
+		"count": {`{"kind":"netco-bench load","schema":1,"service":{"count":3}}`,
+			"damaged: histogram"},
+		"field": {`{"kind":"netco-bench load","schema":1,"elapsed":"long"}`, "damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(dir, name)
 			if err := os.WriteFile(file, []byte(c.content), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := ReadFile(file); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), file) {
+			if _, err := ReadFile(file); err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), file) {
 				t.Errorf("%v, want %q and the file's name in it", err, c.want)
 			}
 		})
 	}
-	if _, err := ReadFile(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, err := ReadFile(filepath.Join(dir, "none")); err == nil ||
+		!strings.Contains(err.Error(), "no such file") {
 		t.Error(err)
 	}
 	if err := WriteFile(filepath.Join(dir, "none", "r.json"), New()); err == nil {
@@ -159,13 +167,16 @@ func TestMerge(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkPercentiles(t, &sum.Response, append(allA, allB...))
-	if sum.Merged != 2 || sum.Totals.Requests != 5000 || sum.Totals.Status["200"] != 5000 || sum.Totals.Errors != (Errors{2, 4, 6, 8, 10, 12}) {
+	if sum.Merged != 2 || sum.Totals.Requests != 5000 || sum.Totals.Status["200"] != 5000 ||
+		sum.Totals.Errors != (Errors{2, 4, 6, 8, 10, 12}) {
 		t.Errorf("totals %+v of %d", sum.Totals, sum.Merged)
 	}
-	if !sum.Start.Equal(b.Start) || sum.Elapsed != b.Elapsed || sum.Options.Connections != 4 || sum.Options.Threads != 2 {
+	if !sum.Start.Equal(b.Start) || sum.Elapsed != b.Elapsed || sum.Options.Connections != 4 ||
+		sum.Options.Threads != 2 {
 		t.Errorf("start %v, elapsed %v, options %+v", sum.Start, sum.Elapsed, sum.Options)
 	}
-	if len(sum.Series) != 3 || sum.Series[0].Requests != 2500 || sum.Series[2].At != 5 || sum.Series[0].P50 == 0 {
+	if len(sum.Series) != 3 || sum.Series[0].Requests != 2500 || sum.Series[2].At != 5 ||
+		sum.Series[0].P50 == 0 {
 		t.Errorf("series %+v", sum.Series)
 	}
 	if want := 2.0 / 5; math.Abs(sum.Generator.Share-want) > 1e-9 {
@@ -188,7 +199,8 @@ func TestMergeRefuses(t *testing.T) {
 			a, _ := sample(1, 1)
 			b, _ := sample(1, 1)
 			change(b)
-			if _, err := Merge(a, b); err == nil || !strings.Contains(err.Error(), "result 2 of 2") {
+			if _, err := Merge(a, b); err == nil ||
+				!strings.Contains(err.Error(), "result 2 of 2") {
 				t.Error(err)
 			}
 		})
@@ -212,7 +224,8 @@ func TestRates(t *testing.T) {
 	if s.CPUPerRequest(90) != 5 || s.CPUPerRequest(0) != 0 {
 		t.Error(s.CPUPerRequest(90))
 	}
-	if got := SortedPercentiles([]float64{99, 50, 99}); !slices.Equal(got, []float64{50, 99}) || PercentileName(99.9) != "p99.9" {
+	if got := SortedPercentiles([]float64{99, 50, 99}); !slices.Equal(got, []float64{50, 99}) ||
+		PercentileName(99.9) != "p99.9" {
 		t.Error(got, PercentileName(99.9))
 	}
 }

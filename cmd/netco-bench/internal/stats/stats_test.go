@@ -26,7 +26,8 @@ func TestSummarize(t *testing.T) {
 		"an outlier": {[]float64{10, 10, 10, 10, 1000}, Summary{10, 10, 1000, 0, 5}},
 	} {
 		got := Summarize(c.values)
-		if !near(got.Median, c.want.Median) || !near(got.Min, c.want.Min) || !near(got.Max, c.want.Max) ||
+		if !near(got.Median, c.want.Median) || !near(got.Min, c.want.Min) ||
+			!near(got.Max, c.want.Max) ||
 			!near(got.Spread, c.want.Spread) || got.Rounds != c.want.Rounds {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
@@ -53,21 +54,29 @@ func TestCompare(t *testing.T) {
 		pairs     int
 		verdict   Verdict
 	}{
-		"none":          {nil, nil, nan, nan, nan, 0, Unknown},
-		"too few":       {[]float64{2, 2, 2}, []float64{1, 1, 1}, 2, nan, nan, 3, Unknown},
-		"twice":         {[]float64{2, 4, 6, 8, 10, 12}, []float64{1, 2, 3, 4, 5, 6}, 2, 2, 2, 6, Higher},
-		"half":          {[]float64{1, 2, 3, 4, 5, 6}, []float64{2, 4, 6, 8, 10, 12}, .5, .5, .5, 6, Lower},
-		"same":          {[]float64{3, 3, 3, 3, 3, 3}, []float64{3, 3, 3, 3, 3, 3}, 1, 1, 1, 6, NoDifference},
-		"both zero":     {make([]float64, 6), make([]float64, 6), 1, 1, 1, 6, NoDifference},
-		"over zero":     {[]float64{1, 1, 1, 1, 1, 1}, make([]float64, 6), nan, nan, nan, 0, Unknown},
-		"missing":       {[]float64{nan, 2, 2, 2, 2, 2, 2}, []float64{1, 1, 1, 1, 1, 1, 1}, 2, 2, 2, 6, Higher},
-		"unequal sides": {[]float64{2, 2, 2, 2, 2, 2, 9}, []float64{1, 1, 1, 1, 1, 1}, 2, 2, 2, 6, Higher},
+		"none":    {nil, nil, nan, nan, nan, 0, Unknown},
+		"too few": {[]float64{2, 2, 2}, []float64{1, 1, 1}, 2, nan, nan, 3, Unknown},
+		"twice": {[]float64{2, 4, 6, 8, 10, 12}, []float64{1, 2, 3, 4, 5, 6}, 2, 2, 2, 6,
+			Higher},
+		"half": {[]float64{1, 2, 3, 4, 5, 6}, []float64{2, 4, 6, 8, 10, 12}, .5, .5, .5,
+			6, Lower},
+		"same": {[]float64{3, 3, 3, 3, 3, 3}, []float64{3, 3, 3, 3, 3, 3}, 1, 1, 1, 6,
+			NoDifference},
+		"both zero": {make([]float64, 6), make([]float64, 6), 1, 1, 1, 6, NoDifference},
+		"over zero": {[]float64{1, 1, 1, 1, 1, 1}, make([]float64, 6), nan, nan, nan, 0,
+			Unknown},
+		"missing": {[]float64{nan, 2, 2, 2, 2, 2, 2}, []float64{1, 1, 1, 1, 1, 1, 1}, 2, 2, 2,
+			6, Higher},
+		"unequal sides": {[]float64{2, 2, 2, 2, 2, 2, 9}, []float64{1, 1, 1, 1, 1, 1}, 2, 2, 2, 6,
+			Higher},
 		// The extremes of six have more than 2.5 % of the medians between them
 		// and the next ones, so the interval's ends are means of two ratios.
-		"either way": {[]float64{.8, .9, 1, 1, 1.1, 1.2}, []float64{1, 1, 1, 1, 1, 1}, 1, .85, 1.15, 6, NoDifference},
+		"either way": {[]float64{.8, .9, 1, 1, 1.1, 1.2}, []float64{1, 1, 1, 1, 1, 1}, 1, .85, 1.15,
+			6, NoDifference},
 	} {
 		got := Compare(c.a, c.b)
-		if !near(got.Median, c.median) || !near(got.Low, c.low) || !near(got.High, c.high) || got.Pairs != c.pairs ||
+		if !near(got.Median, c.median) || !near(got.Low, c.low) || !near(got.High, c.high) ||
+			got.Pairs != c.pairs ||
 			got.Verdict != c.verdict {
 			t.Errorf("%s: %+v, want %+v", name, got, c)
 		}
@@ -109,10 +118,12 @@ func TestKnee(t *testing.T) {
 		want   int
 		why    string // of the step after the knee
 	}{
-		"none":            {nil, 5, -1, ""},
-		"flat":            {[]Step{ok(1, 10), ok(2, 11), ok(3, 12)}, 5, 2, ""},
-		"turns up":        {[]Step{ok(1, 10), ok(2, 20), ok(3, 51), ok(4, 10)}, 5, 1, "latency turned up"},
-		"a noisy start":   {[]Step{ok(1, 100), ok(2, 10), ok(3, 49), ok(4, 51)}, 5, 2, "latency turned up"},
+		"none": {nil, 5, -1, ""},
+		"flat": {[]Step{ok(1, 10), ok(2, 11), ok(3, 12)}, 5, 2, ""},
+		"turns up": {[]Step{ok(1, 10), ok(2, 20), ok(3, 51), ok(4, 10)}, 5, 1,
+			"latency turned up"},
+		"a noisy start": {[]Step{ok(1, 100), ok(2, 10), ok(3, 49), ok(4, 51)}, 5, 2,
+			"latency turned up"},
 		"at the limit":    {[]Step{ok(1, 10), ok(2, 50)}, 5, 1, ""},
 		"another factor":  {[]Step{ok(1, 10), ok(2, 21)}, 2, 0, "latency turned up"},
 		"falls behind":    {[]Step{ok(1, 10), {2, 1.9, 10, 0}}, 5, 0, "did not keep up"},

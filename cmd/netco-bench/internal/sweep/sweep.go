@@ -60,7 +60,8 @@ type Step struct {
 }
 
 func (s Step) judged() stats.Step {
-	return stats.Step{Intended: s.Rate, Answered: s.Result.RequestsPerSecond(), P99: float64(s.Result.Response.At(99)),
+	return stats.Step{Intended: s.Rate, Answered: s.Result.RequestsPerSecond(),
+		P99:    float64(s.Result.Response.At(99)),
 		Failed: s.Result.ErrorShare()}
 }
 
@@ -78,7 +79,8 @@ type Options struct {
 // Run sweeps. When a measurement fails, or ctx ends, it returns what there is
 // until then with the error.
 func Run(ctx context.Context, target string, load Load, o Options) (*Sweep, error) {
-	s := &Sweep{Kind: Kind, Schema: Schema, Target: target, Factor: cmp.Or(o.Factor, stats.KneeFactor)}
+	s := &Sweep{Kind: Kind, Schema: Schema, Target: target,
+		Factor: cmp.Or(o.Factor, stats.KneeFactor)}
 	m := &meter{ctx: ctx, load: load, sweep: s, done: o.Done}
 	closed, err := m.measure(0)
 	if err != nil {
@@ -89,7 +91,8 @@ func Run(ctx context.Context, target string, load Load, o Options) (*Sweep, erro
 		o.Done(0, closed, "")
 	}
 	if s.Capacity < parts {
-		return s, fmt.Errorf("the closed loop answered %s requests per second, too few to cut into rates", figure.Rate(s.Capacity))
+		return s, fmt.Errorf("the closed loop answered %s requests per second, too few to cut "+
+			"into rates", figure.Rate(s.Capacity))
 	}
 	past := false
 	for i := 1; i <= furthest && !past && err == nil; i++ {
@@ -139,9 +142,11 @@ const (
 func doubt(r *result.Result) string {
 	switch late := float64(r.Lateness.At(99)); {
 	case r.Generator.Share > busyShare:
-		return "The generator was busy for " + figure.Share(r.Generator.Share) + " of the time there: the knee may be its own."
+		return "The generator was busy for " + figure.Share(r.Generator.Share) +
+			" of the time there: the knee may be its own."
 	case late > lateShare*float64(r.Response.At(99)):
-		return "The generator itself sent 1 in 100 requests " + figure.Latency(late) + " late there: the knee may be its own."
+		return "The generator itself sent 1 in 100 requests " + figure.Latency(late) +
+			" late there: the knee may be its own."
 	}
 	return ""
 }
@@ -176,21 +181,26 @@ func (m *meter) step(rate float64) (past bool, err error) {
 		if m.done != nil {
 			m.done(rate, r, why)
 		}
-		if best == nil || why == "" || m.why(*best) != "" && r.Response.At(99) < best.Result.Response.At(99) {
+		if best == nil || why == "" || m.why(*best) != "" &&
+			r.Response.At(99) < best.Result.Response.At(99) {
 			best = &step
 		}
 		if why == "" {
 			break
 		}
 	}
-	at, _ := slices.BinarySearchFunc(m.sweep.Steps, rate, func(s Step, rate float64) int { return cmp.Compare(s.Rate, rate) })
+	at, _ := slices.BinarySearchFunc(m.sweep.Steps, rate, func(s Step, rate float64) int {
+		return cmp.Compare(s.Rate, rate)
+	})
 	m.sweep.Steps = slices.Insert(m.sweep.Steps, at, *best)
 	return m.why(*best) != "", nil
 }
 
 // why says what puts a step past the knee.
 func (m *meter) why(s Step) string {
-	lower := slices.DeleteFunc(m.sweep.judged(), func(o stats.Step) bool { return o.Intended >= s.Rate })
+	lower := slices.DeleteFunc(m.sweep.judged(), func(o stats.Step) bool {
+		return o.Intended >= s.Rate
+	})
 	return stats.Judge(append(lower, s.judged()), m.sweep.Factor)[len(lower)]
 }
 
@@ -212,11 +222,13 @@ func (s *Sweep) Conclusion() string {
 	case s.Knee == 0 && s.Past == 0:
 		return "Nothing was measured."
 	case s.Knee == 0:
-		return fmt.Sprintf("Past the knee already at %s requests/s, the lowest rate: %s.", figure.Rate(s.Past), s.Why)
+		return fmt.Sprintf("Past the knee already at %s requests/s, the lowest rate: %s.",
+			figure.Rate(s.Past), s.Why)
 	case s.Past == 0:
 		return fmt.Sprintf("No knee up to %s requests/s.", figure.Rate(s.Knee))
 	}
-	return fmt.Sprintf("The knee is at %s requests/s, %s of the closed loop's %s; at %s: %s.", figure.Rate(s.Knee),
+	return fmt.Sprintf("The knee is at %s requests/s, %s of the closed loop's %s; at %s: %s.",
+		figure.Rate(s.Knee),
 		figure.Share(s.Knee/s.Capacity), figure.Rate(s.Capacity), figure.Rate(s.Past), s.Why)
 }
 
@@ -228,8 +240,10 @@ func (s *Sweep) Print(w io.Writer) {
 	for i, step := range s.Steps {
 		h := &step.Result.Response
 		at := func(p float64) string { return figure.Latency(float64(h.At(p))) }
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\n", figure.Rate(step.Rate), figure.Share(step.Rate/s.Capacity),
-			figure.Rate(step.Result.RequestsPerSecond()), at(50), at(90), at(99), at(99.9), figure.Latency(float64(h.Max())),
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t  %s\n", figure.Rate(step.Rate),
+			figure.Share(step.Rate/s.Capacity),
+			figure.Rate(step.Result.RequestsPerSecond()), at(50), at(90), at(99), at(99.9),
+			figure.Latency(float64(h.Max())),
 			figure.Share(step.Result.ErrorShare()), why[i])
 	}
 	tw.Flush()

@@ -57,19 +57,29 @@ func TestRun(t *testing.T) {
 		runs       int
 	}{
 		// 1/(1-x) is 5 times that of a tenth at x = 0.82.
-		"a knee":            {fake{capacity: 1000, closed: 1000}, Options{}, 800, 900, "latency turned up", 1 + 8 + 2},
-		"halved twice":      {fake{capacity: 1000, closed: 1000}, Options{Halve: 2}, 800, 825, "latency turned up", 1 + 8 + 2 + 2 + 2},
-		"an early one":      {fake{capacity: 1000, closed: 1000}, Options{Factor: 2}, 500, 600, "latency turned up", 1 + 5 + 2},
-		"past the capacity": {fake{capacity: 1000, closed: 500}, Options{}, 800, 850, "latency turned up", 1 + 16 + 2},
-		"never":             {fake{capacity: 1e9, closed: 100}, Options{}, 200, 0, "", 1 + 20},
-		"falls behind":      {fake{capacity: 1000, closed: 1e4}, Options{}, 1000, 2000, "did not keep up", 1 + 1 + 2},
-		"a stall":           {fake{capacity: 1000, closed: 1000, stall: 4}, Options{}, 800, 900, "latency turned up", 1 + 8 + 1 + 2},
-		"errors":            {fake{capacity: 1000, closed: 1000, fails: 350}, Options{}, 300, 400, "requests failed", 1 + 3 + 2},
-		"errors at once":    {fake{capacity: 1000, closed: 1000, fails: 50}, Options{Halve: 3}, 0, 100, "requests failed", 1 + 2},
+		"a knee": {fake{capacity: 1000, closed: 1000}, Options{}, 800, 900,
+			"latency turned up", 1 + 8 + 2},
+		"halved twice": {fake{capacity: 1000, closed: 1000}, Options{Halve: 2}, 800, 825,
+			"latency turned up", 1 + 8 + 2 + 2 + 2},
+		"an early one": {fake{capacity: 1000, closed: 1000}, Options{Factor: 2}, 500, 600,
+			"latency turned up", 1 + 5 + 2},
+		"past the capacity": {fake{capacity: 1000, closed: 500}, Options{}, 800, 850,
+			"latency turned up", 1 + 16 + 2},
+		"never": {fake{capacity: 1e9, closed: 100}, Options{}, 200, 0, "", 1 + 20},
+		"falls behind": {fake{capacity: 1000, closed: 1e4}, Options{}, 1000, 2000,
+			"did not keep up", 1 + 1 + 2},
+		"a stall": {fake{capacity: 1000, closed: 1000, stall: 4}, Options{}, 800, 900,
+			"latency turned up", 1 + 8 + 1 + 2},
+		"errors": {fake{capacity: 1000, closed: 1000, fails: 350}, Options{}, 300, 400,
+			"requests failed", 1 + 3 + 2},
+		"errors at once": {fake{capacity: 1000, closed: 1000, fails: 50}, Options{Halve: 3}, 0, 100,
+			"requests failed", 1 + 2},
 	} {
 		s, err := Run(t.Context(), "x", c.server.load, c.options)
-		if err != nil || s.Knee != c.knee || s.Past != c.past || s.Why != c.why || len(c.server.rates) != c.runs {
-			t.Errorf("%s: %v, knee %v, past %v %q after %v", name, err, s.Knee, s.Past, s.Why, c.server.rates)
+		if err != nil || s.Knee != c.knee || s.Past != c.past || s.Why != c.why ||
+			len(c.server.rates) != c.runs {
+			t.Errorf("%s: %v, knee %v, past %v %q after %v", name, err, s.Knee, s.Past, s.Why,
+				c.server.rates)
 		}
 	}
 }
@@ -84,8 +94,10 @@ func TestRunEnds(t *testing.T) {
 	if len(s.Steps) != 2 || s.Knee != 200 {
 		t.Errorf("%d steps, knee %v", len(s.Steps), s.Knee)
 	}
-	for name, server := range map[string]fake{"no closed loop": {fail: 1}, "no capacity": {closed: 3}} {
-		if s, err := Run(t.Context(), "x", server.load, Options{}); err == nil || len(s.Steps) != 0 {
+	for name, server := range map[string]fake{"no closed loop": {fail: 1},
+		"no capacity": {closed: 3}} {
+		if s, err := Run(t.Context(), "x", server.load, Options{}); err == nil ||
+			len(s.Steps) != 0 {
 			t.Errorf("%s: %v, %d steps", name, err, len(s.Steps))
 		}
 	}
@@ -101,7 +113,9 @@ func TestFile(t *testing.T) {
 	testenv.OK(t, err)
 	var b strings.Builder
 	back.Print(&b)
-	for _, want := range []string{"  900  ", "latency turned up\n", "The knee is at 800 requests/s, 80 % of the closed loop's 1,000; at 900: latency turned up.\n"} {
+	for _, want := range []string{"  900  ", "latency turned up\n",
+		"The knee is at 800 requests/s, 80 % of the closed loop's 1,000; at 900: latency turned " +
+			"up.\n"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
@@ -116,7 +130,8 @@ func TestDoubt(t *testing.T) {
 	busy.Generator.Share = 0.9
 	late.Response.Record(1e6)
 	late.Lateness.Record(6e5)
-	for want, r := range map[string]*result.Result{"": fine, "busy for 90 %": busy, "600 µs late": late} {
+	for want, r := range map[string]*result.Result{"": fine, "busy for 90 %": busy,
+		"600 µs late": late} {
 		if got := doubt(r); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -56,8 +56,10 @@ func Run(o Options, out io.Writer) error {
 	fmt.Fprintf(out, "%d imports of net and %d go statements changed, in %d files\n",
 		p.imports, p.statements, len(p.edits))
 	report(out, "left on package net, since another module takes or returns its types", p.leaks)
-	report(out, "go statements left, since they serve no connection for certain (lines before the port)", p.left)
-	report(out, "a coroutine that is refused panics; decide what is to happen (lines before the port)", p.panics)
+	report(out, "go statements left, since they serve no connection for certain (lines before "+
+		"the port)", p.left)
+	report(out, "a coroutine that is refused panics; decide what is to happen (lines before the "+
+		"port)", p.panics)
 	found, err := p.vet()
 	report(out, "netco-vet reports (lines after the port)", found)
 	return err
@@ -242,7 +244,8 @@ func (p *port) command(name string, args ...string) error {
 	cmd.Dir = p.Dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out[max(0, len(out)-2000):])
+		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err,
+			out[max(0, len(out)-2000):])
 	}
 	return nil
 }

@@ -37,7 +37,8 @@ func (p *pkg) chanFix(xs ...ast.Expr) fixer {
 				return nil
 			}
 		}
-		return one("Use netco/channel for all channels of these types in this package", p.chans.edits)
+		return one("Use netco/channel for all channels of these types in this package",
+			p.chans.edits)
 	}
 }
 
@@ -504,7 +505,8 @@ func (c *channels) rewriteSelect(s *ast.SelectStmt) {
 		case nil:
 			cases = append(cases, "channel.Default()")
 		case *ast.SendStmt:
-			cases = append(cases, "channel.SendCase("+c.operand(comm.Chan)+", "+c.operand(comm.Value)+")")
+			cases = append(cases, "channel.SendCase("+c.operand(comm.Chan)+", "+
+				c.operand(comm.Value)+")")
 		case *ast.ExprStmt:
 			ch := commChan(comm)
 			cases = append(cases, "channel.RecvCase("+c.operand(ch)+", nil)")
@@ -514,7 +516,8 @@ func (c *channels) rewriteSelect(s *ast.SelectStmt) {
 			cases = append(cases, "channel.RecvCase("+c.operand(ch)+", &"+v+")")
 			left, right := c.operand(comm.Lhs[0]), v
 			if len(comm.Lhs) == 2 {
-				left, right, usesErr = left+", "+c.operand(comm.Lhs[1]), right+", recvErr == nil", true
+				left, right, usesErr = left+", "+c.operand(comm.Lhs[1]), right+
+					", recvErr == nil", true
 			}
 			text += "\n" + left + " " + comm.Tok.String() + " " + right
 		}

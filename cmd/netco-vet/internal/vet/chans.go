@@ -25,15 +25,18 @@ func (w *walker) receiveFrom(ch ast.Expr) (finding, fixer) {
 		if fn := w.static(ch.Fun); fn != nil {
 			switch funcKey(fn) {
 			case "context.Context.Done":
-				return finding{"done", "receive from " + types.ExprString(ch), "use cosync.Wait(ctx)"}, nil
+				return finding{"done", "receive from " + types.ExprString(ch),
+					"use cosync.Wait(ctx)"}, nil
 			case "time.After":
-				return finding{"time", "receive from time.After", "use netco.After or netco.Sleep"}, nil
+				return finding{"time", "receive from time.After",
+					"use netco.After or netco.Sleep"}, nil
 			case "time.Tick":
 				return finding{"time", "receive from time.Tick", "use netco.Tick"}, nil
 			}
 		}
 	case *ast.SelectorExpr:
-		if v := w.variable(ch); v != nil && v.IsField() && v.Pkg() != nil && v.Pkg().Path() == "time" {
+		if v := w.variable(ch); v != nil && v.IsField() && v.Pkg() != nil &&
+			v.Pkg().Path() == "time" {
 			typ := w.timerType(ch)
 			return finding{"time", "receive from a time." + typ, "use netco.New" + typ}, nil
 		}
@@ -80,7 +83,8 @@ func (w *walker) selectStmt(x *ast.SelectStmt) {
 	w.n.events = append(w.n.events, event{
 		finding: finding{
 			"chan", "select",
-			"use channel.Select of netco/channel, with netco.After and cosync for times and contexts",
+			"use channel.Select of netco/channel, with netco.After and cosync for times and " +
+				"contexts",
 		},
 		pos: x.Select, end: x.Body.Lbrace, fix: w.chanFix(chans...),
 	})

@@ -88,7 +88,8 @@ func importEdit(f *ast.File, full string) analysis.TextEdit {
 			break
 		}
 		if g.Lparen.IsValid() && len(g.Specs) > 0 {
-			return replace(g.Specs[len(g.Specs)-1].End(), g.Specs[len(g.Specs)-1].End(), "\n\t"+quoted)
+			return replace(g.Specs[len(g.Specs)-1].End(), g.Specs[len(g.Specs)-1].End(),
+				"\n\t"+quoted)
 		}
 		return replace(g.End(), g.End(), "\nimport "+quoted)
 	}
@@ -106,7 +107,8 @@ func (w *walker) callFix(c *ast.CallExpr, fn *types.Func, f finding) fixer {
 			if !ok {
 				return nil
 			}
-			return one("Use netco.Sleep", append(edits, replace(c.Fun.Pos(), c.Fun.End(), name+".Sleep")))
+			return one("Use netco.Sleep",
+				append(edits, replace(c.Fun.Pos(), c.Fun.End(), name+".Sleep")))
 		}
 	}
 	return nil
@@ -136,7 +138,8 @@ func (w *walker) receiveFix(x *ast.UnaryExpr, f finding) fixer {
 		if f.rule == "done" {
 			sel := ast.Unparen(c.Fun).(*ast.SelectorExpr)
 			edits = append(edits,
-				replace(x.Pos(), sel.X.Pos(), name+"."+call+"("), replace(sel.X.End(), x.End(), ")"))
+				replace(x.Pos(), sel.X.Pos(), name+"."+call+"("),
+				replace(sel.X.End(), x.End(), ")"))
 		} else {
 			edits = append(edits, replace(x.Pos(), c.Fun.End(), name+"."+call))
 		}

@@ -112,7 +112,8 @@ var waitNames = map[string][]string{
 	"rwmutex":   {"Lock", "RLock"},
 	"blocking":  {"Do", "Call"},
 	"socket": {
-		"Read", "Write", "Accept", "Dial", "Flush", "Peek", "Discard", "Lookup", "Wait", "Connect", "Poll",
+		"Read", "Write", "Accept", "Dial", "Flush", "Peek", "Discard", "Lookup", "Wait",
+		"Connect", "Poll",
 	},
 	"net": {"Dial", "Lookup", "Resolve"},
 	"tls": {"Dial", "Read", "Write", "Handshake", "Accept"},
@@ -205,7 +206,8 @@ func blocks(f *types.Func) (finding, bool) {
 			return finding{"http", key, cureBlocking}, true
 		}
 	case "database/sql":
-		if hasPrefix(name, "Query", "Exec", "Prepare", "Ping", "Begin", "Commit", "Rollback", "Next") ||
+		if hasPrefix(name, "Query", "Exec", "Prepare", "Ping", "Begin", "Commit", "Rollback",
+			"Next") ||
 			shortName(f) == "Row.Scan" || shortName(f) == "DB.Conn" {
 			return finding{"sql", key, cureBlocking}, true
 		}

@@ -229,7 +229,8 @@ func (p *pkg) source(
 		if is(fn) {
 			return x
 		}
-		if sel, ok := ast.Unparen(x.Fun).(*ast.SelectorExpr); ok && funcKey(fn) == "net.Listener.Accept" {
+		if sel, ok := ast.Unparen(x.Fun).(*ast.SelectorExpr); ok &&
+			funcKey(fn) == "net.Listener.Accept" {
 			return p.source(sel.X, is, seen)
 		}
 	case *ast.TypeAssertExpr:
@@ -262,7 +263,8 @@ func (p *pkg) source(
 // connections and listeners.
 func isStandard(fn *types.Func) bool {
 	switch funcKey(fn) {
-	case "net.Listen", "net.ListenPacket", "net.Dial", "net.DialTimeout", "net.Pipe", "net.Dialer.Dial",
+	case "net.Listen", "net.ListenPacket", "net.Dial", "net.DialTimeout", "net.Pipe",
+		"net.Dialer.Dial",
 		"net.Dialer.DialContext", "net.ListenConfig.Listen", "net.ListenConfig.ListenPacket",
 		"crypto/tls.Listen", "crypto/tls.Dial", "crypto/tls.DialWithDialer":
 		return true
@@ -302,7 +304,8 @@ func (p *pkg) function(x ast.Expr) (to *node, fn *types.Func, v *types.Var) {
 		if v == nil {
 			return nil, nil, nil
 		}
-		if vals := p.values[v]; vals != nil && !vals.unknown && len(vals.exprs) == 1 && vals.results[0] == 0 &&
+		if vals := p.values[v]; vals != nil && !vals.unknown && len(vals.exprs) == 1 &&
+			vals.results[0] == 0 &&
 			!v.IsField() && v.Kind() != types.ParamVar {
 			switch from := ast.Unparen(vals.exprs[0]).(type) {
 			case *ast.FuncLit:

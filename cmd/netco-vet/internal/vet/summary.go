@@ -296,8 +296,9 @@ func (p *pkg) acrossWait(n *node, c call) {
 	}
 	for _, h := range c.held {
 		n.events = append(n.events, event{
-			finding: finding{"lock", "sync." + h.typ + " " + h.name + " held across " + what, "import netco/sync"},
-			pos:     c.pos, end: c.end, fix: p.importFix("sync"),
+			finding: finding{"lock", "sync." + h.typ + " " + h.name + " held across " + what,
+				"import netco/sync"},
+			pos: c.pos, end: c.end, fix: p.importFix("sync"),
 		})
 	}
 	if c.unsent != nil {
@@ -318,7 +319,8 @@ func (p *pkg) gather(n *node) (changed bool) {
 		n.causes, changed = append(n.causes, c), true
 	}
 	for _, e := range n.events {
-		if posn := p.Fset.Position(e.pos); e.rule != "starterr" && e.rule != "gostmt" && e.rule != "flush" {
+		if posn := p.Fset.Position(e.pos); e.rule != "starterr" && e.rule != "gostmt" &&
+			e.rule != "flush" {
 			add(cause{e.rule, e.what, e.cure, place(filepath.Base(posn.Filename), posn.Line), nil})
 		}
 	}

@@ -42,7 +42,9 @@ func merge(all ...*state) (m *state) {
 			continue
 		}
 		m.held = slices.DeleteFunc(m.held, func(h held) bool { return !slices.Contains(s.held, h) })
-		m.unsent = slices.DeleteFunc(m.unsent, func(v *types.Var) bool { return !slices.Contains(s.unsent, v) })
+		m.unsent = slices.DeleteFunc(m.unsent, func(v *types.Var) bool {
+			return !slices.Contains(s.unsent, v)
+		})
 	}
 	return m
 }
@@ -229,7 +231,8 @@ func (w *walker) call(c *ast.CallExpr, s *state) {
 				return
 			}
 			if sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr); ok && f.rule == "net" {
-				if n := named(w.TypesInfo.TypeOf(sel.X)); n != nil && w.TypesInfo.Selections[sel] != nil {
+				if n := named(w.TypesInfo.TypeOf(sel.X)); n != nil &&
+					w.TypesInfo.Selections[sel] != nil {
 					f.what = "net." + n.Obj().Name() + "." + fn.Name() // not the type that it is embedded from
 				}
 			}
@@ -449,7 +452,8 @@ func isBuffered(t types.Type) bool {
 // unsentAcross is the finding for a Buffered that does not send what it has.
 func unsentAcross(v *types.Var, what string) finding {
 	return finding{
-		"flush", v.Name() + " has something unsent across " + what, "call " + v.Name() + ".Flush first",
+		"flush", v.Name() + " has something unsent across " + what, "call " + v.Name() +
+			".Flush first",
 	}
 }
 
@@ -465,7 +469,8 @@ func (w *walker) byInterface(c *ast.CallExpr, fn *types.Func) {
 		return
 	}
 	source := w.static(from.Fun)
-	what := shortName(fn) + " of what " + funcKey(source) + " at " + w.posn(from.Pos()) + " returned"
+	what := shortName(fn) + " of what " + funcKey(source) + " at " + w.posn(from.Pos()) +
+		" returned"
 	f := finding{"net", what, cureNet}
 	if source.Pkg().Path() == "crypto/tls" {
 		f.rule, f.cure = "tls", cureTLS
