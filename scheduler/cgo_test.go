@@ -33,11 +33,11 @@ func runC(t *testing.T, name string) string {
 	} else if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	out, err := exec.CommandContext(ctx, exe).CombinedOutput()
+	out, err := testenv.Output(exec.CommandContext(ctx, exe))
 	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		t.Fatal(err)
 	}
-	return string(out)
+	return out
 }
 
 // TestCgoStall: a call of C that blocks.
