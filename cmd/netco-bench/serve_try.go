@@ -64,7 +64,7 @@ func runServeTry(ctx context.Context, args []string, stdout, stderr io.Writer) e
 	}
 	listen, start := net.Listen, func(f func()) error { go f(); return nil }
 	if *on == "netco" {
-		s, err := scheduler.New(scheduler.Options{})
+		s, err := scheduler.New(scheduler.Options{Quiet: true})
 		if err != nil {
 			return err
 		}

@@ -56,6 +56,7 @@ func New(cfg *Config) (*Gen, error) {
 		return nil, err
 	}
 	s, err := scheduler.New(scheduler.Options{
+		Quiet:      true, // connections that hang are cut at the end
 		Processors: cfg.Threads, MinActive: cfg.Threads, LockThreads: true,
 		Spin: scheduler.SpinOff, Watchdog: -1, BufferSize: bufferSize,
 	})
