@@ -36,12 +36,13 @@ import (
 // and draining are conditions that the waiter checks, and a change of them
 // wakes it.
 type PollDesc struct {
+	// What a wait touches comes first: one cache line.
 	read, write gate
 	flags       atomic.Uint32
-	Owner       any // constant: what it is part of, for PollDescs; nil by default
+	home        atomic.Pointer[Processor] // whose epoll watches it for coroutines; changed under mu
+	to          atomic.Pointer[Processor] // where its reader is to move it, see migrate.go; or nil
 
-	home    atomic.Pointer[Processor]    // whose epoll watches it for coroutines; changed under mu
-	to      atomic.Pointer[Processor]    // where its reader is to move it, see migrate.go; or nil
+	Owner   any                          // constant: what it is part of, for PollDescs; or nil
 	outside atomic.Pointer[goroutineReg] // its registration for goroutines; changed under mu
 
 	mu  inside.Mutex
