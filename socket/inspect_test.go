@@ -103,7 +103,8 @@ func TestInspect(t *testing.T) {
 	}
 	begin := func(c io.Closer) { closers = append(closers, c) }
 	var wants []sockinfo.Info
-	one := make([]byte, 1)
+	// Some readers get a byte, at any time: each has a buffer of its own.
+	one := func() []byte { return make([]byte, 1) }
 	much := make([]byte, 16<<20)
 	type stream interface {
 		net.Conn
@@ -130,10 +131,10 @@ func TestInspect(t *testing.T) {
 		a, b := make2()
 		expect(a,
 			sockinfo.Info{Processor: 0, ReadWaiter: parked(testrun.First, coroutine.ReasonRead,
-				func() { a.Read(one) })})
+				func() { a.Read(one()) })})
 		expect(b,
 			sockinfo.Info{Processor: 1, ReadWaiter: parked(testrun.Second, coroutine.ReasonRead,
-				func() { b.Read(one) })})
+				func() { b.Read(one()) })})
 		a, b = make2()
 		expect(a, sockinfo.Info{
 			Processor: 1,
@@ -145,13 +146,13 @@ func TestInspect(t *testing.T) {
 				}
 			}),
 			// across threads
-			ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { a.Read(one) }),
+			ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { a.Read(one()) }),
 		})
 		begin(b) // nothing has waited for it
 		a, b = make2()
-		parked(testrun.Goroutine, 0, func() { a.Read(one) })
+		parked(testrun.Goroutine, 0, func() { a.Read(one()) })
 		expect(a, sockinfo.Info{Processor: -1})
-		parked(testrun.Goroutine, 0, func() { b.Read(one) })
+		parked(testrun.Goroutine, 0, func() { b.Read(one()) })
 		expect(b,
 			sockinfo.Info{Processor: 0, WriteWaiter: parked(testrun.First, coroutine.ReasonWrite,
 				func() {
@@ -178,14 +179,14 @@ func TestInspect(t *testing.T) {
 	}
 	u, c := udpTo(t)
 	expect(c, sockinfo.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead,
-		func() { c.Read(one) })})
+		func() { c.Read(one()) })})
 	expect(u, sockinfo.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead,
-		func() { u.ReadFrom(one) })})
+		func() { u.ReadFrom(one()) })})
 
 	r, w := pipeFiles(t)
 	begin(r)
 	begin(w)
-	id := parked(testrun.Second, coroutine.ReasonRead, func() { r.Read(one) })
+	id := parked(testrun.Second, coroutine.ReasonRead, func() { r.Read(one()) })
 	wants = append(wants, sockinfo.Info{FD: int(r.Fd()), Network: "file", Local: printed("a pipe"),
 		Processor: 1, ReadWaiter: id})
 
@@ -200,7 +201,7 @@ func TestInspect(t *testing.T) {
 		Local:      &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: at.(*unix.SockaddrInet4).Port}})
 	netlink := testenv.Must(socket.NewSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE))
 	begin(netlink)
-	id = parked(testrun.First, coroutine.ReasonRead, func() { netlink.Read(one) })
+	id = parked(testrun.First, coroutine.ReasonRead, func() { netlink.Read(one()) })
 	wants = append(wants, sockinfo.Info{FD: rawFD(netlink), Network: "socket", ReadWaiter: id})
 
 	// A Poll has an fd of its own registered, which is no socket.
