@@ -45,10 +45,11 @@ bench() {
 }
 
 bench switch switch -json $out/switch.json
-bench echo-one-core echo -pin -conns 64,1000,5000 -servers net,netco,netco-idle -duration 3s -rounds 5 -json $out/echo-one-core.json
+bench echo-one-core echo -pin -conns 64,1000,5000 -servers c,netco,net -duration 2s -rounds 5 -json $out/echo-one-core.json
 bench echo-two-cores-1 echo -conns 1 -json $out/echo-two-cores-1.json
 bench echo-two-cores-64 echo -json $out/echo-two-cores-64.json
 bench echo-two-cores-64-one-processor echo -conns 64 -processors 1 -duration 2s -warmup 500ms -rounds 5
+bench closed-loop echo -conns 1,8,64 -rounds 5 -duration 3s
 bench partial-load echo -conns 64 -rate 10k,30k -rounds 5 -duration 3s
 bench goroutines echo -conns 1,200 -servers net,netco-goroutines,net-deadlines,netco-goroutines-deadlines -duration 1s -warmup 300ms -rounds 9
 bench conns conns -json $out/conns.json
