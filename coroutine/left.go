@@ -28,9 +28,14 @@ type Stack struct {
 // claimed and was found blocked. It may have woken since.
 func (w *worker) noteLeft(co *Coroutine) *LeftBehind {
 	l := &LeftBehind{ID: co.ID(), Name: co.Name()}
-	l.Stack.n = goruntime.StackOf(w.innermost().ctx.G(), &l.Stack.pcs)
-	clear(l.Stack.pcs[l.Stack.n:])
+	l.Stack.read(w)
 	return l
+}
+
+// read stores the stack of w's coroutine, which is or was left behind.
+func (s *Stack) read(w *worker) {
+	s.n = goruntime.StackOf(w.innermost().ctx.G(), &s.pcs)
+	clear(s.pcs[s.n:])
 }
 
 // Frames returns the calls, innermost first, without those of netco that run

@@ -27,8 +27,9 @@ var (
 // that has resumed a Fiber, the Fiber's stack comes first, then its resumer's.
 //
 // The coroutine's own thread captures the stack, in some microseconds. The
-// coroutine is not woken for that and stays parked. For one that is blocked
-// outside netco the request is repeated until it is back.
+// coroutine is not woken for that and stays parked. Of one that is blocked
+// outside netco it is the stack of the innermost Fiber, up to 64 calls; for one
+// that computes there the request is repeated until it blocks or is back.
 //
 // It returns ErrNotFound for a coroutine that has ended or has not started, and
 // an error that wraps ErrBusy and ctx's if ctx ends before the thread has
@@ -65,6 +66,7 @@ func (i Info) Stack(ctx gocontext.Context) (string, error) {
 //	           thread, or of a former one,       abandoned, by the caller
 //	           which forwards it; or missed:     of StackOf when its
 //	           the coroutine was left behind     context ends
+//	           and not blocked
 //	answered   the caller may read the answer    nothing
 //	abandoned  the caller has returned           nothing; the thread drops it
 type stackRequest struct {
@@ -75,11 +77,12 @@ type stackRequest struct {
 	missed atomic.Bool // to be sent again
 
 	// Owner: the thread until the answer, then the caller.
-	pcs    []uintptr
-	ends   []int // of each stack in pcs, the innermost first
-	was    State
-	reason Reason
-	gone   bool
+	pcs     []uintptr
+	ends    []int // of each stack in pcs, the innermost first
+	outside Stack // in their place, if the coroutine was blocked outside netco
+	was     State
+	reason  Reason
+	gone    bool
 }
 
 const (
@@ -167,8 +170,10 @@ func (r *stackRequest) arrive() {
 		home.host.Post(&r.inbox)
 		return
 	case co.leftBehind():
-		r.missed.Store(true)
-		return
+		if !r.captureOutside(co) {
+			r.missed.Store(true)
+			return
+		}
 	default:
 		r.captureAll(co)
 	}
@@ -193,6 +198,14 @@ func (r *stackRequest) captureAll(co *Coroutine) {
 	if !context.Direct() {
 		own.ctx.RunOn(capture)
 	}
+}
+
+// captureOutside reads the stack of co, which has been left behind, and reports
+// whether co is blocked. Its worker stays co's until this loop lets it rejoin.
+func (r *stackRequest) captureOutside(co *Coroutine) bool {
+	r.was = Outside
+	r.outside.read(co.w.Own())
+	return r.outside.n > 0
 }
 
 // capture appends the stack that it is called on. It calls little: the stack is
@@ -223,14 +236,13 @@ func (r *stackRequest) text(i *Info) string {
 		what = r.reason.String()
 	}
 	fmt.Fprintf(&b, " [%s]:\n", what)
+	writeFrames(&b, exposed(r.outside.Frames()))
 	from := 0
 	for n, end := range r.ends {
 		if n > 0 {
 			b.WriteString("resumed by\n")
 		}
-		for _, f := range ofInterest(framesOf(r.pcs[from:end])) {
-			fmt.Fprintf(&b, "%s(...)\n\t%s:%d\n", f.Function, f.File, f.Line)
-		}
+		writeFrames(&b, ofInterest(framesOf(r.pcs[from:end])))
 		from = end
 	}
 	if len(r.pcs) == cap(r.pcs) {
@@ -243,6 +255,20 @@ func (r *stackRequest) text(i *Info) string {
 		}
 	}
 	return b.String()
+}
+
+func writeFrames(b *strings.Builder, frames []runtime.Frame) {
+	for _, f := range frames {
+		fmt.Fprintf(b, "%s(...)\n\t%s:%d\n", f.Function, f.File, f.Line)
+	}
+}
+
+// exposed leaves out the runtime's own frames at the top.
+func exposed(stack []runtime.Frame) []runtime.Frame {
+	for len(stack) > 1 && strings.HasPrefix(stack[0].Function, "runtime.") {
+		stack = stack[1:]
+	}
+	return stack
 }
 
 func framesOf(pcs []uintptr) (list []runtime.Frame) {

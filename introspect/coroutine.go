@@ -45,7 +45,7 @@ func (h *handler) oneCoroutine(ctx context.Context, q *query) (*Coroutine, error
 		}
 		if errors.Is(err, coroutine.ErrBusy) {
 			d.StackError = "busy: it has not answered within " + span(int64(stackTimeout)) +
-				"; it is blocked outside netco, or something holds up its Processor, see stalls"
+				"; it computes, or something holds up its Processor, see stalls"
 		}
 	}
 	return &d, nil

@@ -567,7 +567,12 @@ func TestHandoffStuck(t *testing.T) {
 // left behind.
 func TestHandoffLooks(t *testing.T) {
 	back := make(chan struct{})
+	var busy atomic.Bool
+	busy.Store(true)
 	a := leave(t, scheduler.Options{}, func() {
+		for busy.Load() {
+			runtime.Gosched()
+		}
 		for more := true; more; {
 			processor.Sleep(time.Millisecond)
 			select {
@@ -581,11 +586,18 @@ func TestHandoffLooks(t *testing.T) {
 	if !ok || info.State != coroutine.Outside || info.Name != "aside" {
 		t.Errorf("LookUp: %+v, %v", info, ok)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
-	defer cancel()
-	if text, err := coroutine.StackOf(ctx, a.h.ID()); !errors.Is(err, coroutine.ErrBusy) {
-		t.Errorf("StackOf: %v\n%s", err, text)
+	text, err := coroutine.StackOf(context.Background(), a.h.ID())
+	if err != nil || !strings.Contains(text, "[outside]:\ngithub.com/") ||
+		!strings.Contains(text, "handoff_test.go:") {
+		t.Errorf("StackOf, while it is blocked: %v\n%s", err, text)
 	}
+	a.release()
+	testenv.Until(t, "no answer, because it computes", func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		text, err = coroutine.StackOf(ctx, a.h.ID())
+		return errors.Is(err, coroutine.ErrBusy)
+	})
 	stack := make(chan error, 1)
 	go func() {
 		text, err := coroutine.StackOf(context.Background(), a.h.ID())
@@ -595,7 +607,7 @@ func TestHandoffLooks(t *testing.T) {
 		stack <- err
 	}()
 	a.p.goes(t)
-	a.release()
+	busy.Store(false)
 	if err := <-stack; err != nil {
 		t.Error("StackOf, once it is back:", err)
 	}
