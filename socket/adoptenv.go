@@ -25,7 +25,7 @@ type Activated struct {
 	File *os.File
 }
 
-// Close closes what is set.
+// Close closes what is set. Errors are those of its Close.
 func (a *Activated) Close() error {
 	for _, c := range []io.Closer{a.Listener, a.PacketConn, a.Conn} {
 		if c != nil {

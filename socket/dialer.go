@@ -12,7 +12,7 @@ import (
 // are those of net.Dialer and mean the same. Its methods may be called
 // concurrently. Hooks of net/http/httptrace in a context are called as package
 // net calls them, on the caller's coroutine or goroutine or on that of the
-// other family's attempt.
+// other family's attempt. Errors are *net.OpError with net's contents.
 type Dialer struct {
 	// Timeout is how long a dial may take, look-up included, and Deadline until
 	// when; the earlier counts, and a context's deadline as well. Zero is no

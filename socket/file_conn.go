@@ -27,7 +27,8 @@ func FileConn(f *os.File) (net.Conn, error) {
 // *UnixListener. As with net, whether the socket listens is for Accept to find
 // out, TCP connections get net's options (TCP_NODELAY, keep-alive every 15 s)
 // whatever the socket's own are, and closing a UnixListener does not remove its
-// file. The rest is as for FileConn.
+// file. The rest is as for FileConn. Errors are *net.OpError with net's
+// contents.
 func FileListener(f *os.File) (net.Listener, error) {
 	a, err := adoptFile(f)
 	if err != nil {

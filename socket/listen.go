@@ -13,6 +13,7 @@ import (
 
 // ListenConfig has the settings of Listen and ListenPacket. The zero value is
 // what they use. Its fields are those of net.ListenConfig and mean the same.
+// Errors are *net.OpError with net's contents.
 type ListenConfig struct {
 	// Control, if it is not nil, is called with the fd before it is bound. It
 	// may set options; it must not keep the fd.

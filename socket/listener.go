@@ -113,7 +113,7 @@ func (l *listener) SetDeadline(t time.Time) error {
 }
 
 // TCPListener is a TCP listener, a net.Listener. Several coroutines may accept
-// from it.
+// from it. Errors are *net.OpError with net's contents.
 type TCPListener struct {
 	listener
 	// Constant: the fd came from elsewhere, so what connections inherit from it

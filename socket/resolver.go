@@ -76,7 +76,8 @@ func (r *Resolver) limit() int {
 	return r.Limit
 }
 
-// LookupHost returns the addresses of a host. Parks, unless it is an address.
+// LookupHost returns the addresses of a host. The error is a *net.DNSError.
+// Parks, unless it is an address.
 func (r *Resolver) LookupHost(ctx context.Context, host string) ([]string, error) {
 	if literal(host) {
 		return r.orDefault().asked().LookupHost(ctx, host)
@@ -87,20 +88,22 @@ func (r *Resolver) LookupHost(ctx context.Context, host string) ([]string, error
 		}, slices.Clone)
 }
 
-// LookupIPAddr returns the IPv4 and IPv6 addresses of a host. Parks, unless it
-// is an address.
+// LookupIPAddr returns the IPv4 and IPv6 addresses of a host. The error is a
+// *net.DNSError. Parks, unless it is an address.
 func (r *Resolver) LookupIPAddr(ctx context.Context, host string) ([]net.IPAddr, error) {
 	return r.ipAddrs(only(ctx), context.WithoutCancel(ctx), "ip", host)
 }
 
-// LookupIP returns the addresses of a host for network ip, ip4 or ip6. Parks,
-// unless it is an address.
+// LookupIP returns the addresses of a host for network ip, ip4 or ip6. The
+// error is a net.UnknownNetworkError or a *net.DNSError. Parks, unless it is an
+// address.
 func (r *Resolver) LookupIP(ctx context.Context, network, host string) ([]net.IP, error) {
 	return r.ips(only(ctx), context.WithoutCancel(ctx), network, host)
 }
 
-// LookupNetIP returns the addresses of a host for network ip, ip4 or ip6.
-// Parks, unless it is an address.
+// LookupNetIP returns the addresses of a host for network ip, ip4 or ip6. The
+// error is a net.UnknownNetworkError or a *net.DNSError. Parks, unless it is an
+// address.
 func (r *Resolver) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
 	ips, err := r.LookupIP(ctx, network, host)
 	if err != nil {
@@ -116,12 +119,14 @@ func (r *Resolver) LookupNetIP(ctx context.Context, network, host string) ([]net
 }
 
 // LookupPort returns the port number of a service, for network tcp, tcp4, tcp6,
-// udp, udp4, udp6 or ip. Parks, unless it is a number.
+// udp, udp4, udp6 or ip. The error is a *net.AddrError for an invalid network
+// or number, else a *net.DNSError. Parks, unless it is a number.
 func (r *Resolver) LookupPort(ctx context.Context, network, service string) (int, error) {
 	return r.port(only(ctx), network, service)
 }
 
-// LookupAddr returns the names of an address. Parks.
+// LookupAddr returns the names of an address. The error is a *net.DNSError.
+// Parks.
 func (r *Resolver) LookupAddr(ctx context.Context, addr string) ([]string, error) {
 	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askAddr, name: addr},
 		func(ctx context.Context, of *net.Resolver) ([]string, error) {
@@ -129,7 +134,8 @@ func (r *Resolver) LookupAddr(ctx context.Context, addr string) ([]string, error
 		}, slices.Clone)
 }
 
-// LookupCNAME returns the canonical name of a host. Parks.
+// LookupCNAME returns the canonical name of a host. The error is a
+// *net.DNSError. Parks.
 func (r *Resolver) LookupCNAME(ctx context.Context, host string) (string, error) {
 	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askCNAME, name: host},
 		func(ctx context.Context, of *net.Resolver) (string, error) {
@@ -137,7 +143,8 @@ func (r *Resolver) LookupCNAME(ctx context.Context, host string) (string, error)
 		}, itself)
 }
 
-// LookupMX returns the mail servers of a domain, sorted by preference. Parks.
+// LookupMX returns the mail servers of a domain, sorted by preference. The
+// error is a *net.DNSError. Parks.
 func (r *Resolver) LookupMX(ctx context.Context, name string) ([]*net.MX, error) {
 	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askMX, name: name},
 		func(ctx context.Context, of *net.Resolver) ([]*net.MX, error) {
@@ -145,7 +152,8 @@ func (r *Resolver) LookupMX(ctx context.Context, name string) ([]*net.MX, error)
 		}, clonePointers)
 }
 
-// LookupNS returns the name servers of a domain. Parks.
+// LookupNS returns the name servers of a domain. The error is a *net.DNSError.
+// Parks.
 func (r *Resolver) LookupNS(ctx context.Context, name string) ([]*net.NS, error) {
 	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askNS, name: name},
 		func(ctx context.Context, of *net.Resolver) ([]*net.NS, error) {
@@ -161,7 +169,7 @@ type services struct {
 
 // LookupSRV returns the servers of a service, as net.Resolver.LookupSRV does.
 // Callers that share a look-up get the same order, which is random within a
-// priority. Parks.
+// priority. The error is a *net.DNSError. Parks.
 func (r *Resolver) LookupSRV(ctx context.Context, service, proto, name string) (string, []*net.SRV,
 	error) {
 	s, err := answer(r, only(ctx), context.WithoutCancel(ctx),
@@ -174,7 +182,8 @@ func (r *Resolver) LookupSRV(ctx context.Context, service, proto, name string) (
 	return s.cname, s.srvs, err
 }
 
-// LookupTXT returns the text records of a name. Parks.
+// LookupTXT returns the text records of a name. The error is a *net.DNSError.
+// Parks.
 func (r *Resolver) LookupTXT(ctx context.Context, name string) ([]string, error) {
 	return answer(r, only(ctx), context.WithoutCancel(ctx), question{kind: askTXT, name: name},
 		func(ctx context.Context, of *net.Resolver) ([]string, error) {

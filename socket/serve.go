@@ -210,7 +210,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // Close closes the listeners and all connections, and does not wait for Handle
-// to notice.
+// to notice. The error is nil.
 func (s *Server) Close() error {
 	s.shut(func(c *ServerConn) { c.Stream.Close() })
 	return nil

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TCPConn is a TCP connection, a net.Conn.
+// TCPConn is a TCP connection, a net.Conn. Errors are *net.OpError with net's
+// contents, except io.EOF.
 type TCPConn struct{ conn }
 
 var (

@@ -27,7 +27,8 @@ import (
 // wait for room as the others do, but the kernel reports no room if others fill
 // that queue too; so they try again, after a millisecond at first and up to
 // every 100 ms. And what ReadMsgUnix or WriteMsgUnix cannot do at once they do
-// not do by blocking the thread, whatever mode the fd is in.
+// not do by blocking the thread, whatever mode the fd is in. Errors are
+// *net.OpError with net's contents, except io.EOF.
 type UnixConn struct {
 	conn
 	connected bool // constant: it was dialled, so that a write names no address

@@ -15,7 +15,7 @@ import (
 )
 
 // UnixListener is a listener on a Unix socket, a net.Listener. Several
-// coroutines may accept from it.
+// coroutines may accept from it. Errors are *net.OpError with net's contents.
 type UnixListener struct {
 	listener
 	names addrs
