@@ -202,46 +202,7 @@ func TestEventLoopErrors(t *testing.T) {
 	}).Resume(0)
 
 	s := fresh(t, scheduler.Options{})
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
-	free, err := unix.Dup(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unix.Close(free)
-	before := testenv.Snapshot()
-	failures := 0
-	for n := range uint64(40) {
-		few := limit
-		few.Cur = uint64(free) + n
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
-			t.Fatal(err)
-		}
-		err := s.EventLoop(func() bool { return false })
-		unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
-		if err == nil {
-			break
-		}
-		failures++
-		if !errors.Is(err, unix.EMFILE) {
-			t.Errorf("with %d fds: %v, want EMFILE", n, err)
-		}
-		if after := testenv.Snapshot(); after.FDs > before.FDs {
-			t.Fatalf("with %d fds: %d before the start that failed, %d after", n, before.FDs,
-				after.FDs)
-		}
-		if _, err := s.Go(spawn(func() {})); !errors.Is(err, scheduler.ErrNotStarted) {
-			t.Errorf("Go after a start that failed: %v", err)
-		}
-	}
-	// One failure for each fd that a start opens; fewer if an earlier test's
-	// leftover closes one meanwhile.
-	if failures == 0 {
-		t.Error("no start failed")
-	}
+	startWithoutFDs(t, s, func() error { return s.EventLoop(func() bool { return false }) })
 }
 
 // TestEventLoopCPU: the calling thread runs on the CPU that was asked for, and

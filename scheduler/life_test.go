@@ -121,30 +121,32 @@ func TestNilFuncs(t *testing.T) {
 	}
 }
 
-// TestStartWithoutFDs starts with ever more fds to be had: it fails with
-// EMFILE, leaves nothing behind, and can be repeated.
+// TestStartWithoutFDs: Start without enough fds fails, and can be repeated.
 func TestStartWithoutFDs(t *testing.T) {
 	time.Sleep(time.Nanosecond) // Go's own poller has its fds by now
 	s, _ := scheduler.New(scheduler.Options{Processors: 3})
+	startWithoutFDs(t, s, s.Start)
+	load(t, s)
+	shutdown(t, s)
+}
+
+// startWithoutFDs starts s with ever more fds to be had: start fails with
+// EMFILE and leaves nothing behind until there are enough.
+func startWithoutFDs(t *testing.T, s *scheduler.Scheduler, start func() error) {
+	t.Helper()
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 	free, err := unix.Dup(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	unix.Close(free)
 	before := testenv.Snapshot()
 	failures := 0
 	for n := range uint64(40) {
 		few := limit
 		few.Cur = uint64(free) + n
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
-			t.Fatal(err)
-		}
-		err := s.Start()
+		testenv.OK(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &few))
+		err := start()
 		unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
 		if err == nil {
 			break
@@ -166,8 +168,6 @@ func TestStartWithoutFDs(t *testing.T) {
 	if failures == 0 {
 		t.Error("no start failed")
 	}
-	load(t, s)
-	shutdown(t, s)
 }
 
 func TestShutdownDrains(t *testing.T) {
