@@ -1,0 +1,63 @@
+package testenv
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+)
+
+// The checks report what is wrong and go on, in goroutines and coroutines too.
+// what says which of several cases it was: the line is known without it.
+
+// Equal checks that got is want.
+func Equal[T comparable](t testing.TB, got, want T, what ...any) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%sgot %v, want %v", prefix(what), got, want)
+	}
+}
+
+// Fails checks that err is want, which is nil for success.
+func Fails(t testing.TB, err, want error, what ...any) {
+	t.Helper()
+	if !isError(err, want) {
+		t.Errorf("%sthe error is %v, want %v", prefix(what), err, want)
+	}
+}
+
+// Gives returns a check of a call's two results, as in
+//
+//	testenv.Gives(t, 5, nil)(c.Write(hello))
+func Gives[T comparable](t testing.TB, want T, wantErr error, what ...any) func(T, error) {
+	return func(got T, err error) {
+		t.Helper()
+		if got != want || !isError(err, wantErr) {
+			t.Errorf("%sgot %v, %v; want %v, %v", prefix(what), got, err, want, wantErr)
+		}
+	}
+}
+
+// isError is errors.Is, but for the end of a stream, which callers compare
+// with io.EOF itself.
+func isError(err, want error) bool {
+	if want == io.EOF || want == io.ErrUnexpectedEOF {
+		return err == want
+	}
+	return errors.Is(err, want)
+}
+
+// prefix is what and a colon, or empty.
+func prefix(what []any) string {
+	if len(what) == 0 {
+		return ""
+	}
+	s := fmt.Sprintln(what...)
+	return s[:len(s)-1] + ": "
+}
+
+// AsText turns a call's results into what Gives compares.
+func AsText(p []byte, err error) (string, error) { return string(p), err }
+
+// Err returns a call's error.
+func Err[T any](_ T, err error) error { return err }
