@@ -2,7 +2,6 @@ package socket_test
 
 import (
 	"net"
-	"path/filepath"
 	"runtime/debug"
 	"sync"
 	"testing"
@@ -23,40 +22,25 @@ func addressed(t *testing.T) map[string][]func() net.Addr {
 	}
 	for name, at := range map[string][2]string{
 		"tcp": {"tcp", "127.0.0.1:0"}, "tcp both families": {"tcp", ":0"},
-		"tcp6": {"tcp6", "[::1]:0"},
-		"unix": {"unix", filepath.Join(t.TempDir(), "s")}, "unixpacket": {"unixpacket",
-			filepath.Join(t.TempDir(), "p")},
+		"tcp6": {"tcp6", "[::1]:0"}, "unix": {"unix", unixName(t, "s")},
+		"unixpacket": {"unixpacket", unixName(t, "p")},
 	} {
 		if name == "tcp6" && !haveIPv6() {
 			continue
 		}
-		l, err := socket.Listen(at[0], at[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { l.Close() })
+		l := testenv.Closing(t, testenv.Must(socket.Listen(at[0], at[1])))
 		all[name+" listener"] = []func() net.Addr{l.Addr}
-		c := testenv.Must(socket.Dial(at[0], l.Addr().String()))
-		conn(name+" dialled", c)
-		if c, err = l.Accept(); err != nil {
-			t.Fatal(err)
-		}
-		conn(name+" accepted", c)
+		conn(name+" dialled", testenv.Must(socket.Dial(at[0], l.Addr().String())))
+		conn(name+" accepted", testenv.Must(l.Accept()))
 	}
-	pc, err := socket.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn("udp", pc.(*socket.UDPConn))
-	c := testenv.Must(socket.Dial("udp", pc.LocalAddr().String()))
-	conn("udp dialled", c)
-	u := testenv.Must(socket.ListenPacket("unixgram", filepath.Join(t.TempDir(), "g")))
+	udp := testenv.Must(socket.ListenUDP("udp", loopback4))
+	conn("udp", udp)
+	dialled := dialTo(t, udp)
+	conn("udp dialled", dialled)
+	u := testenv.Must(socket.ListenPacket("unixgram", unixName(t, "g")))
 	conn("unixgram", u.(*socket.UnixConn))
-	f := testenv.Closing(t, testenv.Must(c.(*socket.UDPConn).File()))
-	if c, err = socket.FileConn(f); err != nil {
-		t.Fatal(err)
-	}
-	conn("udp of a file", c)
+	f := testenv.Closing(t, testenv.Must(dialled.File()))
+	conn("udp of a file", testenv.Must(socket.FileConn(f)))
 	return all
 }
 
@@ -68,24 +52,20 @@ func TestAddrsStay(t *testing.T) {
 	for name, asked := range addressed(t) {
 		for i, ask := range asked {
 			var mu sync.Mutex
-			var first net.Addr
 			seen := map[net.Addr]bool{}
+			look := func() {
+				a := ask()
+				mu.Lock()
+				defer mu.Unlock()
+				seen[a] = true
+			}
 			var wg sync.WaitGroup
 			for range 4 {
-				wg.Go(func() {
-					for range 3 {
-						a := ask()
-						mu.Lock()
-						first, seen[a] = a, true
-						mu.Unlock()
-					}
-				})
+				wg.Go(func() { look(); look() })
 			}
 			wg.Wait()
-			testrun.First.Go(func() { seen[ask()] = true }).Wait(t)
-			if len(seen) != 1 {
-				t.Errorf("%s, address %d: %d different ones of %v", name, i, len(seen), first)
-			}
+			testrun.First.Do(t, look)
+			testenv.Equal(t, len(seen), 1, name, "address", i)
 		}
 	}
 }
@@ -110,20 +90,11 @@ func TestAddrsOnceAllocation(t *testing.T) {
 	testenv.NoRace(t)
 	start(t, 1)
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	l := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
 	const runs = 5
 	var fresh []net.Conn
-	for range 2 * 5 * (runs + 1) {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		if c, err = l.Accept(); err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		fresh = append(fresh, c)
+	for range 5 * (runs + 1) {
+		a, b := pair(t)
+		fresh = append(fresh, a, b)
 	}
 	if n := testenv.Allocs(runs, func() {
 		fresh[0].RemoteAddr()

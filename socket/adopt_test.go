@@ -43,14 +43,8 @@ func TestFileListenerOptions(t *testing.T) {
 		theirs.Close()
 		for _, p := range testrun.Places {
 			p.Do(t, func() {
-				ours, err := socket.FileListener(f)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if got := acceptedOptions(t, ours); got != want {
-					t.Errorf("%s, %s: %v, want %v", name, p.Name, got, want)
-				}
+				ours := testenv.Must(socket.FileListener(f))
+				testenv.Equal(t, acceptedOptions(t, ours), want, name, p.Name)
 				ours.Close()
 			})
 		}
@@ -123,9 +117,7 @@ func TestFileConns(t *testing.T) {
 					} else {
 						g, w := fmt.Sprintf("%v %v", err, errors.Is(err, errnoOf(want))),
 							fmt.Sprintf("%v %v", want, want != nil)
-						if g != w {
-							t.Errorf("%s: %s, want %s", what, g, w)
-						}
+						testenv.Equal(t, g, w, what)
 					}
 					for _, c := range []any{ours, theirs} {
 						if c, ok := c.(closer); ok && c != nil {
@@ -201,9 +193,7 @@ func TestFileConnWorks(t *testing.T) {
 		c.SetDeadline(time.Now().Add(limit))
 		c.Write([]byte("hello"))
 		c.(*net.TCPConn).CloseWrite()
-		if got, err := io.ReadAll(c); string(got) != "hello" || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
+		testenv.Gives(t, "hello", nil)(testenv.AsText(io.ReadAll(c)))
 		server.Wait(t)
 	})
 }
@@ -309,9 +299,7 @@ func TestActivation(t *testing.T) {
 	}
 	{
 		w.Close()
-		if got, err := io.ReadAll(pipe); string(got) != "from f" || err != nil {
-			t.Errorf("through the pipe came %q, %v", got, err)
-		}
+		testenv.Gives(t, "from f", nil, "through the pipe came")(testenv.AsText(io.ReadAll(pipe)))
 	}
 }
 

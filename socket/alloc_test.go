@@ -96,9 +96,7 @@ func TestNoAllocation(t *testing.T) {
 				reader.Wait(t)
 			}
 			server := k.place.Go(func() {
-				if err := k.serve(c); err != io.EOF {
-					t.Error(err)
-				}
+				testenv.Fails(t, k.serve(c), io.EOF)
 			})
 			trips(t, fd, 200)
 			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would empty sync.Pools
@@ -183,10 +181,7 @@ func TestNoBufferPerIdleConnection(t *testing.T) {
 		}
 	}
 	testrun.First.Do(t, func() {
-		if len(seen) != 1 {
-			t.Errorf("%d buffers for %d connections of which one was busy at a time",
-				len(seen), conns)
-		}
+		testenv.Equal(t, len(seen), 1)
 	})
 	for _, fd := range fds {
 		unix.Shutdown(fd, unix.SHUT_RDWR)
@@ -313,9 +308,7 @@ func TestUDPNoAllocationWaiting(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if _, err := b.WriteBatch(ms[:n]); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, testenv.Err(b.WriteBatch(ms[:n])))
 		}
 	})
 	to := portOf(b)
@@ -323,9 +316,7 @@ func TestUDPNoAllocationWaiting(t *testing.T) {
 		testrun.Second.Do(t, func() {
 			buf := make([]byte, 64)
 			for range trips {
-				if _, err := a.WriteToUDPAddrPort(buf, to); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, testenv.Err(a.WriteToUDPAddrPort(buf, to)))
 				if _, _, err := a.ReadFromUDPAddrPort(buf); err != nil {
 					t.Error(err)
 				}
@@ -336,11 +327,7 @@ func TestUDPNoAllocationWaiting(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	runtime.GC()
 	client(200)
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	client(2000)
-	runtime.ReadMemStats(&after)
-	if n := after.Mallocs - before.Mallocs; n > 60 {
+	if n := fewestMallocs(60, func() { client(2000) }); n > 60 {
 		t.Errorf("%d allocations for 2000 round trips", n)
 	}
 	b.Close()

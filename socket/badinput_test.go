@@ -243,9 +243,7 @@ func TestBadInputFiles(t *testing.T) {
 					var call *os.SyscallError
 					texts[i] = fmt.Sprint(err, errors.As(err, &op), errors.As(err, &call))
 				}
-				if texts[0] != texts[1] {
-					t.Errorf("%s of %s:\ngot  %s\nwant %s", name, f.Name(), texts[0], texts[1])
-				}
+				testenv.Equal(t, texts[0], texts[1], name, "of", f.Name())
 			})
 		}
 	}
@@ -311,9 +309,7 @@ func TestBadInputZeroValues(t *testing.T) {
 		new(socket.UnixListener),
 		new(socket.Socket), new(socket.File),
 	} {
-		if err := c.Close(); !errors.Is(err, syscall.EINVAL) {
-			t.Errorf("%T: %v", c, err)
-		}
+		testenv.Fails(t, c.Close(), syscall.EINVAL, c)
 		if rw, ok := c.(io.ReadWriter); ok {
 			_, rerr := rw.Read(make([]byte, 1))
 			_, werr := rw.Write(make([]byte, 1))
@@ -328,9 +324,7 @@ func TestBadInputZeroValues(t *testing.T) {
 			unix.Dup2(keep, 0)
 		}
 	}
-	if n := socket.OpenCount(); n != open {
-		t.Errorf("%d sockets open, before %d", n, open)
-	}
+	testenv.Equal(t, socket.OpenCount(), open)
 }
 
 // TestBadInputOwn: what has no counterpart in package net. Each error says what

@@ -96,20 +96,13 @@ func TestBatch(t *testing.T) {
 				p.Do(t, func() {
 					for _, n := range []int{1, 2, 31, 32, 33, 100} {
 						ms := numbered(sent, n, portOf(b))
-						if k, err := a.WriteBatch(ms); k != n || err != nil {
-							t.Errorf("WriteBatch of %d: %d, %v", n, k, err)
-						}
+						testenv.Gives(t, n, nil, "batch")(a.WriteBatch(ms))
 						for i := range ms {
-							if ms[i].N != len(ms[i].Buf) {
-								t.Errorf("message %d of %d: sent %d, want %d", i, n, ms[i].N,
-									len(ms[i].Buf))
-							}
+							testenv.Equal(t, ms[i].N, len(ms[i].Buf), "message", i, "of", n, "sent")
 						}
 						sent += n
 					}
-					if k, err := a.WriteBatch(nil); k != 0 || err != nil {
-						t.Errorf("WriteBatch(nil): %d, %v", k, err)
-					}
+					testenv.Gives(t, 0, nil, "WriteBatch(nil)")(a.WriteBatch(nil))
 				})
 				reader.Wait(t)
 			})
@@ -129,9 +122,7 @@ func TestBatchConnected(t *testing.T) {
 	testenv.NoError(t, receive(b, room(8, 300, 0), 0, 40, portOf(a)))
 	ms := numbered(40, 3, netip.AddrPort{})
 	ms[2].Addr = portOf(b)
-	if n, err := a.WriteBatch(ms); n != 2 || !errors.Is(err, net.ErrWriteToConnected) {
-		t.Errorf("%d, %v", n, err)
-	}
+	testenv.Gives(t, 2, net.ErrWriteToConnected)(a.WriteBatch(ms))
 }
 
 // TestBatchError: an error of one message, wherever it is found, ends the batch
@@ -182,12 +173,8 @@ func TestBatchError(t *testing.T) {
 				t.Errorf("%s at %d: the error names %v, want %s", name, k, e.Addr, want)
 			}
 			ms[k] = numbered(k, 1, portOf(b))[0]
-			if n, err := a.WriteBatch(ms[k:]); n != 50-k || err != nil {
-				t.Errorf("%s, the rest: %d, %v", name, n, err)
-			}
-			if err := receive(b, room(50, 300, 0), 0, 50, portOf(a)); err != nil {
-				t.Errorf("%s at %d: %v", name, k, err)
-			}
+			testenv.Gives(t, 50-k, nil, name, "the rest")(a.WriteBatch(ms[k:]))
+			testenv.Fails(t, receive(b, room(50, 300, 0), 0, 50, portOf(a)), nil, name, "at", k)
 		}
 	}
 }
@@ -271,9 +258,7 @@ func TestBatchSendFaults(t *testing.T) {
 							!strings.Contains(err.Error(), "sendmmsg") {
 							t.Errorf("%d, %v, want %d", n, err, before)
 						}
-						if m, err := a.WriteBatch(ms[n:]); m != 40-n || err != nil {
-							t.Errorf("the rest: %d, %v", m, err)
-						}
+						testenv.Gives(t, 40-n, nil, "the rest")(a.WriteBatch(ms[n:]))
 						testenv.NoError(t, receive(b, room(32, 300, 0), 0, 40, portOf(a)))
 					}
 				})
@@ -285,35 +270,30 @@ func TestBatchSendFaults(t *testing.T) {
 // TestBatchRoomComesBack: EAGAIN in the middle of a batch is waited out, and
 // the batch goes on where it was.
 func TestBatchRoomComesBack(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-			calls := 0 // of the only writer
-			full := false
-			t.Cleanup(sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
-				if op != sysx.Send || fd != a.FD() {
-					return asked, 0
-				}
-				calls++
-				if full = !full; !full {
-					return 7, 0
-				}
-				// An edge, which a socket that is never full would not make.
-				b.WriteToUDPAddrPort([]byte("edge"), portOf(a))
-				return 0, unix.EAGAIN
-			}))
-			p.Do(t, func() {
-				if n, err := a.WriteBatch(numbered(0, 50, portOf(b))); n != 50 || err != nil {
-					t.Errorf("%d, %v", n, err)
-				}
-			})
-			if calls < 2*50/7 {
-				t.Errorf("%d calls", calls)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+		calls := 0 // of the only writer
+		full := false
+		t.Cleanup(sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
+			if op != sysx.Send || fd != a.FD() {
+				return asked, 0
 			}
-			testenv.NoError(t, receive(b, room(32, 300, 0), 0, 50, portOf(a)))
+			calls++
+			if full = !full; !full {
+				return 7, 0
+			}
+			// An edge, which a socket that is never full would not make.
+			b.WriteToUDPAddrPort([]byte("edge"), portOf(a))
+			return 0, unix.EAGAIN
+		}))
+		p.Do(t, func() {
+			testenv.Gives(t, 50, nil)(a.WriteBatch(numbered(0, 50, portOf(b))))
 		})
-	}
+		if calls < 2*50/7 {
+			t.Errorf("%d calls", calls)
+		}
+		testenv.NoError(t, receive(b, room(32, 300, 0), 0, 50, portOf(a)))
+	})
 }
 
 // TestBatchReadFaults: an error of recvmmsg is returned alone, and the next
@@ -458,9 +438,7 @@ func TestBatchJoined(t *testing.T) {
 					t.Errorf("%d bytes with a segment size of %d", m.N, m.SegmentSize)
 				}
 				joined = joined || m.SegmentSize != 0
-				if d := differs(m.Buf[:m.N], total%1050); d != "" {
-					t.Error(d)
-				}
+				testenv.Equal(t, differs(m.Buf[:m.N], total%1050), "")
 				total += m.N
 				list, err := unix.ParseSocketControlMessage(m.OOB[:m.NN])
 				if roomOOB == 0 {
@@ -522,14 +500,10 @@ func TestBatchClosed(t *testing.T) {
 	c.Close()
 	for _, n := range []int{0, 1} {
 		k, err := c.ReadBatch(room(n, 10, 0))
-		if k != 0 {
-			t.Error(k)
-		}
+		testenv.Equal(t, k, 0)
 		checkUDPClosed(t, "read", err)
 		k, err = c.WriteBatch(numbered(0, n, to))
-		if k != 0 {
-			t.Error(k)
-		}
+		testenv.Equal(t, k, 0)
 		checkUDPClosed(t, "write", err)
 	}
 	checkUDPClosed(t, "set", c.SetGRO(true))

@@ -96,40 +96,37 @@ func TestBufferedUnderFaults(t *testing.T) {
 // TestBufferedFalseAlarms: reads that find nothing although they heard that
 // there is something. Each goes back to waiting, without a buffer.
 func TestBufferedFalseAlarms(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			s := &script{first: errnos{sysx.Recv: repeat(5, unix.EAGAIN)}}
-			defer s.install(t)()
-			const count = 50
-			var got atomic.Int64
-			k := p.Go(func() {
-				b := socket.NewBuffered(c)
-				defer b.Close()
-				for i := range count {
-					if c, err := b.ReadByte(); err != nil || c != byte(i) {
-						t.Errorf("byte %d: %d, %v", i, c, err)
-						return
-					}
-					b.WriteByte(byte(i))
-					got.Add(1)
-				}
-			})
-			k.UntilParked(t, coroutine.ReasonRead)
-			for i := range count { // a byte that is denied is found with the next
-				tried := s.called[sysx.Recv].Load()
-				peer.Write([]byte{byte(i)})
-				testenv.Until(t, "a read", func() bool {
-					return s.called[sysx.Recv].Load() > tried || got.Load() > int64(i)
-				})
-			}
-			k.Wait(t)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		s := &script{first: errnos{sysx.Recv: repeat(5, unix.EAGAIN)}}
+		defer s.install(t)()
+		const count = 50
+		var got atomic.Int64
+		k := p.Go(func() {
+			b := socket.NewBuffered(c)
+			defer b.Close()
 			for i := range count {
-				expect(t, peer, string([]byte{byte(i)}))
+				if c, err := b.ReadByte(); err != nil || c != byte(i) {
+					t.Errorf("byte %d: %d, %v", i, c, err)
+					return
+				}
+				b.WriteByte(byte(i))
+				got.Add(1)
 			}
 		})
-	}
+		k.UntilParked(t, coroutine.ReasonRead)
+		for i := range count { // a byte that is denied is found with the next
+			tried := s.called[sysx.Recv].Load()
+			peer.Write([]byte{byte(i)})
+			testenv.Until(t, "a read", func() bool {
+				return s.called[sysx.Recv].Load() > tried || got.Load() > int64(i)
+			})
+		}
+		k.Wait(t)
+		for i := range count {
+			expect(t, peer, string([]byte{byte(i)}))
+		}
+	})
 }
 
 // letters returns n bytes without a newline.
@@ -166,15 +163,9 @@ func TestBufferedGrows(t *testing.T) {
 			if line, err := b.ReadLine(); err != socket.ErrTooLong || line != nil {
 				t.Errorf("a longer line: %d, %v", len(line), err)
 			}
-			if n := b.Buffered(); n != limit {
-				t.Errorf("%d bytes are buffered", n)
-			}
-			if n, err := b.Discard(limit + 10); n != limit+10 || err != nil {
-				t.Errorf("Discard: %d, %v", n, err)
-			}
-			if line, err := b.ReadLine(); string(line) != "after" || err != nil {
-				t.Errorf("what follows: %q, %v", line, err)
-			}
+			testenv.Equal(t, b.Buffered(), limit)
+			testenv.Gives(t, limit+10, nil)(b.Discard(limit + 10))
+			testenv.Gives(t, "after", nil, "what follows")(testenv.AsText(b.ReadLine()))
 			if line, err := b.ReadLine(); line != nil || err != io.ErrUnexpectedEOF {
 				t.Errorf("a line without an end: %q, %v", line, err)
 			}
@@ -264,38 +255,31 @@ func expect(t testing.TB, c net.Conn, want string) {
 // TestBufferedOneWritePerBatch: requests that come together are answered
 // together, with one system call.
 func TestBufferedOneWritePerBatch(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			s := &script{}
-			defer s.install(t)()
-			server := p.Go(func() {
-				b := socket.NewBuffered(c)
-				defer b.Close()
-				if err := answerLines(b); err != io.EOF {
-					t.Error(err)
-				}
-			})
-			requests := strings.Repeat("request\r\n", 200)
-			for batch := 1; batch <= 5; batch++ {
-				server.UntilParked(t, coroutine.ReasonRead)
-				peer.Write([]byte(requests))
-				expect(t, peer, strings.ReplaceAll(requests, "\r", ""))
-				if n := s.called[sysx.Send].Load(); n != int64(batch) {
-					t.Errorf("%d writes for %d batches", n, batch)
-				}
-			}
-			peer.CloseWrite()
-			server.Wait(t)
-			// The first is tried before anything is there, and the last is the
-			// end. The kernel may report to the goroutine poller of one thing
-			// twice.
-			if n := s.called[sysx.Recv].Load(); n > 5+2+2 {
-				t.Errorf("%d reads for 5 batches", n)
-			}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		s := &script{}
+		defer s.install(t)()
+		server := p.Go(func() {
+			b := socket.NewBuffered(c)
+			defer b.Close()
+			testenv.Fails(t, answerLines(b), io.EOF)
 		})
-	}
+		requests := strings.Repeat("request\r\n", 200)
+		for batch := 1; batch <= 5; batch++ {
+			server.UntilParked(t, coroutine.ReasonRead)
+			peer.Write([]byte(requests))
+			expect(t, peer, strings.ReplaceAll(requests, "\r", ""))
+			testenv.Equal(t, s.called[sysx.Send].Load(), int64(batch), batch)
+		}
+		peer.CloseWrite()
+		server.Wait(t)
+		// The first is tried before anything is there, and the last is the
+		// end. The kernel may report to the goroutine poller of one thing
+		// twice.
+		if n := s.called[sysx.Recv].Load(); n > 5+2+2 {
+			t.Errorf("%d reads for 5 batches", n)
+		}
+	})
 }
 
 // reads are the ways to read. Each is satisfied by 20,000 bytes with a newline
@@ -372,9 +356,7 @@ func TestBufferedSendsBeforeItWaits(t *testing.T) {
 					}
 				})
 				k.UntilParked(t, coroutine.ReasonRead)
-				if n := s.called[sysx.Send].Load(); n != 0 {
-					t.Errorf("%d writes", n)
-				}
+				testenv.Equal(t, s.called[sysx.Send].Load(), 0)
 				peer.Write(input)
 				k.Wait(t)
 				expect(t, peer, "answer") // Close
@@ -396,15 +378,11 @@ func TestBufferedSendsWithoutData(t *testing.T) {
 					b := socket.NewBuffered(c)
 					b.WriteString("one")
 					b.SetReadDeadline(time.Unix(1, 0))
-					if err := r.read(b); !errors.Is(err, os.ErrDeadlineExceeded) {
-						t.Errorf("past the deadline: %v", err)
-					}
+					testenv.Fails(t, r.read(b), os.ErrDeadlineExceeded, "past the deadline")
 					b.SetReadDeadline(time.Time{})
 					testenv.NoError(t, b.WaitReadable())
 					b.WriteString("two")
-					if err := r.read(b); err != io.EOF {
-						t.Errorf("at the end: %v", err)
-					}
+					testenv.Fails(t, r.read(b), io.EOF, "at the end")
 					<-release
 					b.Close()
 				})
@@ -438,9 +416,7 @@ func TestBufferedSteadyInput(t *testing.T) {
 			b.Write(line)
 			b.Discard(len(line))
 		}
-		if n := s.called[sysx.Send].Load(); n != 2 {
-			t.Errorf("sent %d times in 19 reads that did not wait, want one in 8", n)
-		}
+		testenv.Equal(t, s.called[sysx.Send].Load(), 2, "sent")
 	})
 	expect(t, peer, strings.Repeat(msg, 19))
 }
@@ -448,31 +424,24 @@ func TestBufferedSteadyInput(t *testing.T) {
 // TestBufferedOwed: a reader does not wait for another's write, and what that
 // one leaves in the buffer is sent all the same.
 func TestBufferedOwed(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			b := socket.NewBuffered(c)
-			msg := string(pattern(8<<20 + 10)) // ten bytes stay in the buffer
-			writer := p.Go(func() {
-				if _, err := b.WriteString(msg); err != nil {
-					t.Error(err)
-				}
-			})
-			writer.UntilParked(t, coroutine.ReasonWrite)
-			reader := p.Go(func() {
-				if got, err := b.ReadByte(); got != 'x' || err != nil {
-					t.Errorf("%q, %v", got, err)
-				}
-			})
-			reader.UntilParked(t, coroutine.ReasonRead)
-			expect(t, peer, msg)
-			peer.Write([]byte("x"))
-			reader.Wait(t)
-			writer.Wait(t)
-			b.Close()
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		b := socket.NewBuffered(c)
+		msg := string(pattern(8<<20 + 10)) // ten bytes stay in the buffer
+		writer := p.Go(func() {
+			testenv.NoError(t, testenv.Err(b.WriteString(msg)))
 		})
-	}
+		writer.UntilParked(t, coroutine.ReasonWrite)
+		reader := p.Go(func() {
+			testenv.Gives(t, byte('x'), nil)(b.ReadByte())
+		})
+		reader.UntilParked(t, coroutine.ReasonRead)
+		expect(t, peer, msg)
+		peer.Write([]byte("x"))
+		reader.Wait(t)
+		writer.Wait(t)
+		b.Close()
+	})
 }
 
 // TestBufferedWriters: several write frames of all sizes while the reader keeps
@@ -512,9 +481,7 @@ func TestBufferedWriters(t *testing.T) {
 							fill := []byte{byte(i*frames + seq)}
 							frame = append(frame, bytes.Repeat(fill, size)...)
 						}
-						if _, err := b.Write(frame); err != nil {
-							t.Error(err)
-						}
+						testenv.NoError(t, testenv.Err(b.Write(frame)))
 						yieldSome(r)
 					}
 					testenv.NoError(t, b.Flush())
@@ -558,49 +525,44 @@ func yieldSome(r *rand.Rand) {
 // TestBufferedAvailableBuffer: answers built in place, also when they outgrow
 // the room, and when the buffer has been sent between.
 func TestBufferedAvailableBuffer(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			k := p.Go(func() {
-				b := socket.NewBuffered(c)
-				defer b.Close()
-				for off := 0; off < 200_000; {
-					size := 1 + off%7919 + off%3*10_000
-					q := b.AvailableBuffer()
-					add := func(n int) {
-						for range n {
-							q = append(q, tile[off%len(tile)])
-							off++
-						}
-					}
-					if off%5 == 0 { // the rest comes after it was sent from under the slice
-						add(size / 2)
-						b.SetReadDeadline(time.Unix(1, 0))
-						b.ReadByte()
-						other := socket.AcquireBuffer()
-						clear(other.Bytes())
-						add(size - size/2)
-						other.Release()
-					} else {
-						add(size)
-					}
-					if n, err := b.Write(q); n != size || err != nil {
-						t.Errorf("%d of %d, %v", n, size, err)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		k := p.Go(func() {
+			b := socket.NewBuffered(c)
+			defer b.Close()
+			for off := 0; off < 200_000; {
+				size := 1 + off%7919 + off%3*10_000
+				q := b.AvailableBuffer()
+				add := func(n int) {
+					for range n {
+						q = append(q, tile[off%len(tile)])
+						off++
 					}
 				}
-				testenv.NoError(t, b.Flush())
-				if _, w := b.Holds(); w {
-					t.Error("holds a buffer")
+				if off%5 == 0 { // the rest comes after it was sent from under the slice
+					add(size / 2)
+					b.SetReadDeadline(time.Unix(1, 0))
+					b.ReadByte()
+					other := socket.AcquireBuffer()
+					clear(other.Bytes())
+					add(size - size/2)
+					other.Release()
+				} else {
+					add(size)
 				}
-			})
-			got, err := io.ReadAll(peer)
-			if d := differs(got, 0); err != nil || len(got) < 200_000 || d != "" {
-				t.Errorf("the peer read %d, %v %s", len(got), err, d)
+				testenv.Gives(t, size, nil)(b.Write(q))
 			}
-			k.Wait(t)
+			testenv.NoError(t, b.Flush())
+			if _, w := b.Holds(); w {
+				t.Error("holds a buffer")
+			}
 		})
-	}
+		got, err := io.ReadAll(peer)
+		if d := differs(got, 0); err != nil || len(got) < 200_000 || d != "" {
+			t.Errorf("the peer read %d, %v %s", len(got), err, d)
+		}
+		k.Wait(t)
+	})
 }
 
 // TestBufferedLargeWrite: a large piece goes out with what was written before
@@ -616,16 +578,12 @@ func TestBufferedLargeWrite(t *testing.T) {
 			b := socket.NewBuffered(c)
 			defer b.Close()
 			b.Write(all[:100])
-			if n, err := b.Write(all[100:40_000]); n != 39_900 || err != nil {
-				t.Errorf("%d, %v", n, err)
-			}
+			testenv.Gives(t, 39_900, nil)(b.Write(all[100:40_000]))
 			if n, v := s.called[sysx.Send].Load(), s.called[sysx.Sendv].Load(); n != 0 || v != 1 {
 				t.Errorf("%d and %d writes", n, v)
 			}
 			b.Write(all[40_000:40_001])
-			if n, err := b.Write(all[40_001:]); n != len(all)-40_001 || err != nil {
-				t.Errorf("%d, %v", n, err)
-			}
+			testenv.Gives(t, len(all)-40_001, nil)(b.Write(all[40_001:]))
 			b.Flush()
 		})
 		got := make([]byte, len(all))
@@ -688,20 +646,14 @@ func TestBufferedWriteError(t *testing.T) {
 			}
 			remove()
 			close(sent)
-			if line, err := b.ReadLine(); string(line) != "hello" || err != nil {
-				t.Errorf("the next read: %q, %v", line, err)
-			}
+			testenv.Gives(t, "hello", nil, "the next read")(testenv.AsText(b.ReadLine()))
 			for what, err2 := range map[string]error{
 				"Write": second(b.Write([]byte("x"))), "WriteString": second(b.WriteString("x")),
 				"WriteByte": b.WriteByte('x'), "Flush": b.Flush(), "CloseWrite": b.CloseWrite(),
 			} {
-				if err2 != err {
-					t.Errorf("%s: %v, want the same error again", what, err2)
-				}
+				testenv.Equal(t, err2, err, what)
 			}
-			if n := cap(b.AvailableBuffer()); n != 0 {
-				t.Errorf("AvailableBuffer has room for %d", n)
-			}
+			testenv.Equal(t, cap(b.AvailableBuffer()), 0, "room")
 			if _, w := b.Holds(); w {
 				t.Error("holds a buffer")
 			}
@@ -734,9 +686,7 @@ func TestBufferedWriteDeadline(t *testing.T) {
 				t.Errorf("the read: %v", err)
 			}
 			b.SetWriteDeadline(time.Time{})
-			if err := b.Flush(); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("after that: %v", err)
-			}
+			testenv.Fails(t, b.Flush(), os.ErrDeadlineExceeded, "after that")
 		})
 	})
 }
@@ -767,18 +717,10 @@ func TestBufferedClose(t *testing.T) {
 				b := socket.NewBuffered(c)
 				b.Write(pattern(10_000))
 				testenv.NoError(t, b.Close())
-				if err := b.Close(); !errors.Is(err, net.ErrClosed) {
-					t.Errorf("the second: %v", err)
-				}
-				if _, err := b.WriteString("x"); !errors.Is(err, net.ErrClosed) {
-					t.Errorf("WriteString: %v", err)
-				}
-				if err := b.Flush(); !errors.Is(err, net.ErrClosed) {
-					t.Errorf("Flush: %v", err)
-				}
-				if _, err := b.ReadByte(); !errors.Is(err, net.ErrClosed) {
-					t.Errorf("ReadByte: %v", err)
-				}
+				testenv.Fails(t, b.Close(), net.ErrClosed, "the second")
+				testenv.Fails(t, testenv.Err(b.WriteString("x")), net.ErrClosed)
+				testenv.Fails(t, b.Flush(), net.ErrClosed)
+				testenv.Fails(t, testenv.Err(b.ReadByte()), net.ErrClosed)
 				if r, w := b.Holds(); r || w {
 					t.Errorf("holds buffers: %v, %v", r, w)
 				}
@@ -803,9 +745,7 @@ func TestBufferedClose(t *testing.T) {
 				if _, w := b.Holds(); w {
 					t.Error("holds a buffer")
 				}
-				if n := socket.OpenCount(); n != 0 {
-					t.Errorf("%d sockets open", n)
-				}
+				testenv.Equal(t, socket.OpenCount(), 0)
 			})
 		})
 		t.Run("ends others/"+p.Name, func(t *testing.T) {
@@ -814,9 +754,7 @@ func TestBufferedClose(t *testing.T) {
 			b := socket.NewBuffered(c)
 			closed := func(what string, f func() error) *testrun.Task {
 				return p.Go(func() {
-					if err := f(); !errors.Is(err, net.ErrClosed) {
-						t.Errorf("%s: %v", what, err)
-					}
+					testenv.Fails(t, f(), net.ErrClosed, what)
 				})
 			}
 			reader := closed("the reader", func() error { return second(b.ReadByte()) })
@@ -843,9 +781,7 @@ func TestBufferedShutdown(t *testing.T) {
 			b := socket.NewBuffered(c)
 			defer b.Close()
 			b.WriteString("x")
-			if _, err := b.ReadByte(); !errors.Is(err, netco.ErrShutdown) {
-				t.Errorf("full %v: %v", full, err)
-			}
+			testenv.Fails(t, testenv.Err(b.ReadByte()), netco.ErrShutdown, "full", full)
 		})
 		reason := coroutine.ReasonRead
 		if full {

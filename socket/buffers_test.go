@@ -161,18 +161,14 @@ func TestBuffersEnd(t *testing.T) {
 				for _, b := range v {
 					left += len(b)
 				}
-				if int(n)+left != total {
-					t.Errorf("%d written, %d left of %d", n, left, total)
-				}
+				testenv.Equal(t, int(n)+left, total, n, "written", left, "left of")
 				switch end {
 				case "deadline":
 					drained := swallow(t, down, total)
 					p.Do(t, func() {
 						defer c.Close()
 						c.SetWriteDeadline(time.Time{})
-						if m, err := v.WriteTo(c); int(m) != left || err != nil {
-							t.Errorf("the rest: %d, %v", m, err)
-						}
+						testenv.Gives(t, int64(left), nil, "the rest")(v.WriteTo(c))
 					})
 					testenv.Await(t, drained, "reads")
 				case "close":
@@ -193,9 +189,7 @@ func TestBuffersLikeNet(t *testing.T) {
 	nets.Close()
 	_, err := (&socket.Buffers{[]byte("x")}).WriteTo(mine)
 	_, want := (&net.Buffers{[]byte("x")}).WriteTo(nets)
-	if shape(err) != shape(want) {
-		t.Errorf("%s, want %s", shape(err), shape(want))
-	}
+	testenv.Equal(t, shape(err), shape(want))
 	r := rand.New(rand.NewPCG(11, 11))
 	for range 200 {
 		pieces := cut(r, 1+r.IntN(100), 1+r.IntN(20))
@@ -255,9 +249,7 @@ func TestBuffersNoAllocation(t *testing.T) {
 					all[i] = tile[i : i+20]
 				}
 				*v = all
-				if _, err := v.WriteTo(c); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, testenv.Err(v.WriteTo(c)))
 			})
 		})
 		if allocs >= 1 {
@@ -280,9 +272,7 @@ func TestBuffersWhole(t *testing.T) {
 				for range pieces {
 					v = append(v, bytes.Repeat([]byte{byte('a' + i)}, size))
 				}
-				if n, err := v.WriteTo(c); n != pieces*size || err != nil {
-					t.Error(n, err)
-				}
+				testenv.Gives(t, int64(pieces*size), nil)(v.WriteTo(c))
 			}
 		}))
 	}

@@ -34,9 +34,7 @@ var blockers = []struct {
 		c, _ := withPeer(t)
 		return func() error {
 			n, err := c.Read(make([]byte, 10))
-			if n != 0 {
-				t.Errorf("read %d", n)
-			}
+			testenv.Equal(t, n, 0, "read")
 			return err
 		}, c.Close
 	}},
@@ -108,17 +106,13 @@ func TestCloseEndsWaits(t *testing.T) {
 						w := waiter.Go(func() { checkClosed(t, b.op, wait()) })
 						w.UntilParked(t, b.reason)
 						k := closer.Go(func() {
-							if err := close(); err != nil {
-								t.Errorf("Close: %v", err)
-							}
+							testenv.Fails(t, close(), nil, "Close")
 							checkClosed(t, "close", close())
 						})
 						k.Wait(t)
 						w.Wait(t)
 						checkClosed(t, b.op, wait()) // and the next one too
-						if n := socket.OpenCount(); n != before-1 {
-							t.Errorf("%d sockets open after the close, want %d", n, before-1)
-						}
+						testenv.Equal(t, socket.OpenCount(), before-1)
 					})
 			}
 		}
@@ -143,18 +137,14 @@ func TestCloseParked(t *testing.T) {
 		for range 3 {
 			n, err := c.Read(make([]byte, 10))
 			checkClosed(t, "read", err)
-			if n != 0 {
-				t.Errorf("%d bytes of another connection", n)
-			}
+			testenv.Equal(t, n, 0)
 		}
 	})
 	reader.UntilParked(t, coroutine.ReasonRead)
 	release := hog(t, 0) // so that the reader cannot return
 	fd, before := c.FD(), socket.OpenCount()
 	c.Close()
-	if n := socket.OpenCount(); n != before-1 {
-		t.Errorf("%d sockets open, want %d", n, before-1)
-	}
+	testenv.Equal(t, socket.OpenCount(), before-1)
 	again := false
 	for range 10 {
 		a, b := netPair(t)
@@ -168,53 +158,40 @@ func TestCloseParked(t *testing.T) {
 	}
 	release()
 	reader.Wait(t)
-	if n := socket.OpenCount(); n != before-1 {
-		t.Errorf("%d sockets open in the end, want %d", n, before-1)
-	}
+	testenv.Equal(t, socket.OpenCount(), before-1)
 }
 
 // TestCloseFreesFDLast: while an operation is in the middle of using the fd,
 // its number is not given to anything else.
 func TestCloseFreesFDLast(t *testing.T) {
-	for _, closer := range testrun.Places {
-		t.Run(closer.Name, func(t *testing.T) {
-			start(t, 2)
-			c, _ := withPeer(t)
-			inside, leave := make(chan struct{}), make(chan struct{})
-			user := testrun.Goroutine.Go(func() {
-				raw, err := c.SyscallConn()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				raw.Control(func(uintptr) {
-					close(inside)
-					<-leave
-				})
+	inPlaces(t, func(t *testing.T, closer testrun.Place) {
+		c, _ := withPeer(t)
+		inside, leave := make(chan struct{}), make(chan struct{})
+		user := testrun.Goroutine.Go(func() {
+			raw := testenv.Must(c.SyscallConn())
+			raw.Control(func(uintptr) {
+				close(inside)
+				<-leave
 			})
-			// who is parked does not hide who is not
-			reader := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
-			reader.UntilParked(t, coroutine.ReasonRead)
-			testenv.Await(t, inside, "the user")
-			fd, before := c.FD(), socket.OpenCount()
-			closer.Go(func() { c.Close() }).Wait(t) // a goroutine's waits a while
-			reader.Wait(t)
-			for range 10 {
-				a, b := netPair(t)
-				if fdOf(t, a) == fd || fdOf(t, b) == fd {
-					t.Errorf("fd %d is in use again while it is used", fd)
-				}
-			}
-			if n := socket.OpenCount(); n != before {
-				t.Errorf("%d sockets open, want %d", n, before)
-			}
-			close(leave)
-			user.Wait(t)
-			if n := socket.OpenCount(); n != before-1 {
-				t.Errorf("%d sockets open after the last user has gone, want %d", n, before-1)
-			}
 		})
-	}
+		// who is parked does not hide who is not
+		reader := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
+		reader.UntilParked(t, coroutine.ReasonRead)
+		testenv.Await(t, inside, "the user")
+		fd, before := c.FD(), socket.OpenCount()
+		closer.Go(func() { c.Close() }).Wait(t) // a goroutine's waits a while
+		reader.Wait(t)
+		for range 10 {
+			a, b := netPair(t)
+			if fdOf(t, a) == fd || fdOf(t, b) == fd {
+				t.Errorf("fd %d is in use again while it is used", fd)
+			}
+		}
+		testenv.Equal(t, socket.OpenCount(), before)
+		close(leave)
+		user.Wait(t)
+		testenv.Equal(t, socket.OpenCount(), before-1)
+	})
 }
 
 // queueReaders runs read, which reads from one connection, n times in the
@@ -316,16 +293,12 @@ func TestCloseWaits(t *testing.T) {
 				for range 20 {
 					l := listen(t)
 					k := user.Go(func() {
-						if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-							t.Errorf("Accept: %v", err)
-						}
+						testenv.Fails(t, testenv.Err(l.Accept()), net.ErrClosed)
 					})
 					k.UntilParked(t, coroutine.ReasonAccept)
 					closer.Do(t, func() {
 						l.Close()
-						if n := socket.OpenCount(); n != 0 {
-							t.Errorf("%d sockets are open", n)
-						}
+						testenv.Equal(t, socket.OpenCount(), 0)
 						again, err := socket.Listen("tcp", l.Addr().String())
 						if errors.Is(err, unix.EADDRINUSE) && taken == 0 {
 							taken++
@@ -567,9 +540,7 @@ func TestLingerZero(t *testing.T) {
 	c, peer := withPeer(t)
 	c.SetLinger(0)
 	testrun.First.Go(func() { c.Close() }).Wait(t)
-	if _, err := peer.Read(make([]byte, 1)); !errors.Is(err, unix.ECONNRESET) {
-		t.Errorf("the peer's read: %v, want a reset", err)
-	}
+	testenv.Fails(t, testenv.Err(peer.Read(make([]byte, 1))), unix.ECONNRESET, "the peer's read")
 }
 
 // TestUnixBesideBlocking: listening on a Unix socket and closing that do not
@@ -591,21 +562,13 @@ func TestUnixBesideBlocking(t *testing.T) {
 	testrun.First.Do(t, func() {
 		for _, network := range []string{"unix", "unixpacket"} {
 			path := unixName(t, "s")
-			l, err := socket.Listen(network, path)
-			if err != nil {
-				t.Error(err)
-				return
-			}
+			l := testenv.Must(socket.Listen(network, path))
 			testenv.NoError(t, l.Close())
 			if exists(path) {
 				t.Errorf("%s: the file is still there after Close", network)
 			}
 		}
-		c, err := socket.ListenPacket("unixgram", unixName(t, "g"))
-		if err != nil {
-			t.Error(err)
-			return
-		}
+		c := testenv.Must(socket.ListenPacket("unixgram", unixName(t, "g")))
 		c.Close()
 	})
 	close(let)
@@ -621,9 +584,7 @@ func TestUnixCloseStopped(t *testing.T) {
 	l := testenv.Must(socket.Listen("unix", path))
 	k := testrun.First.Go(func() {
 		defer l.Close()
-		if _, err := l.Accept(); !errors.Is(err, netco.ErrShutdown) {
-			t.Errorf("Accept: %v", err)
-		}
+		testenv.Fails(t, testenv.Err(l.Accept()), netco.ErrShutdown)
 	})
 	k.UntilParked(t, coroutine.ReasonAccept)
 	k.Co.Handle().Stop()
@@ -631,7 +592,5 @@ func TestUnixCloseStopped(t *testing.T) {
 	if exists(path) {
 		t.Error("the file is still there")
 	}
-	if err := l.Close(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("a second Close: %v", err)
-	}
+	testenv.Fails(t, l.Close(), net.ErrClosed, "a second Close")
 }

@@ -238,9 +238,7 @@ func TestMoveEchoItself(t *testing.T) {
 				start(t, 2)
 				c, peer := withPeer(t)
 				k := p.Go(func() {
-					if n, err := io.Copy(c, c); n != int64(size) || err != nil {
-						t.Errorf("%d, %v", n, err)
-					}
+					testenv.Gives(t, int64(size), nil)(io.Copy(c, c))
 					c.CloseWrite()
 				})
 				fed := supply(t, peer, rand.New(rand.NewPCG(2, 2)), size)
@@ -279,9 +277,7 @@ func TestMoveLimited(t *testing.T) {
 				t.Errorf("at the end: %d, %v, N %d", n, err, l.N)
 			}
 			l.N = 0
-			if n, err := dst.ReadFrom(l); n != 0 || err != nil {
-				t.Errorf("of nothing: %d, %v", n, err)
-			}
+			testenv.Gives(t, int64(0), nil, "of nothing")(dst.ReadFrom(l))
 			dst.Close()
 		})
 		testenv.Await(t, fed, "writes")
@@ -384,9 +380,7 @@ func TestMoveConcurrent(t *testing.T) {
 				var done []chan struct{}
 				for i, d := range [][2]*socket.TCPConn{{a, b}, {b, a}} {
 					tasks = append(tasks, []testrun.Place{there, back}[i].Go(func() {
-						if n, err := io.Copy(d[1], d[0]); n != total || err != nil {
-							t.Errorf("%d, %v", n, err)
-						}
+						testenv.Gives(t, int64(total), nil)(io.Copy(d[1], d[0]))
 						d[1].CloseWrite()
 					}))
 				}
@@ -427,9 +421,7 @@ func TestMoveShutdown(t *testing.T) {
 			defer dst.Close()
 			defer src.Close()
 			n, err := io.Copy(dst, src)
-			if !errors.Is(err, coroutine.ErrShutdown) {
-				t.Errorf("waiting for the sink: %d, %v", n, err)
-			}
+			testenv.Fails(t, err, coroutine.ErrShutdown, "waiting for the sink", n)
 		})
 		go func() {
 			for p := make([]byte, 64<<10); ; {
@@ -448,9 +440,8 @@ func TestMoveShutdown(t *testing.T) {
 		lock.UntilParked(t, coroutine.ReasonLock)
 		source := p.Go(func() {
 			defer idle.Close()
-			if n, err := io.Copy(idle, idle); n != 0 || !errors.Is(err, coroutine.ErrShutdown) {
-				t.Errorf("waiting for the source: %d, %v", n, err)
-			}
+			testenv.Gives(t, int64(0), coroutine.ErrShutdown, "waiting for the source")(
+				io.Copy(idle, idle))
 		})
 		source.UntilParked(t, coroutine.ReasonRead)
 	}
@@ -518,9 +509,7 @@ func TestMovePutBack(t *testing.T) {
 					p.Do(t, func() {
 						testenv.NoError(t, src.(socket.Stream).WaitReadable())
 						b := make([]byte, 10)
-						if _, err := io.ReadFull(src, b); err != nil {
-							t.Error(err)
-						}
+						testenv.NoError(t, testenv.Err(io.ReadFull(src, b)))
 						rest.Write(b)
 						if i%2 == 0 {
 							b, err := io.ReadAll(struct{ io.Reader }{src})
@@ -534,9 +523,7 @@ func TestMovePutBack(t *testing.T) {
 						}
 						next.Close()
 					})
-					if d := differs(rest.Bytes(), int(n)); d != "" {
-						t.Error(d)
-					}
+					testenv.Equal(t, differs(rest.Bytes(), int(n)), "")
 					testenv.Await(t, fed, "writes")
 					testenv.Await(t, after, "reads")
 				})
@@ -636,9 +623,7 @@ func TestMoveResumes(t *testing.T) {
 				}
 				ended++
 			}
-			if sum != total {
-				t.Errorf("copied %d of %d", sum, total)
-			}
+			testenv.Equal(t, sum, total, "copied")
 			if ended == 0 {
 				t.Error("no deadline has ended a copy")
 			}
@@ -729,12 +714,8 @@ func TestMoveCloseSource(t *testing.T) {
 				}()
 				k.Wait(t)
 				dst.Close()
-				if !errors.Is(*err, net.ErrClosed) {
-					t.Errorf("%v", *err)
-				}
-				if m := testenv.Await(t, arrived, "the end of the sink"); m != *n {
-					t.Errorf("%d bytes arrived, n is %d", m, *n)
-				}
+				testenv.Fails(t, *err, net.ErrClosed)
+				testenv.Equal(t, testenv.Await(t, arrived, "the end of the sink"), *n)
 
 				src, up = withPeer(t)
 				dst, down = withPeer(t)
@@ -758,9 +739,7 @@ func TestMoveCloseSink(t *testing.T) {
 		k, n, err, src, dst, up, down := stuck(t, p)
 		dst.Close()
 		k.Wait(t)
-		if !errors.Is(*err, net.ErrClosed) {
-			t.Errorf("%v", *err)
-		}
+		testenv.Fails(t, *err, net.ErrClosed)
 		got, rerr := io.ReadAll(down)
 		if rerr != nil || int64(len(got)) != *n || differs(got, 0) != "" {
 			t.Errorf("%d bytes arrived, %v, n is %d %s", len(got), rerr, *n, differs(got, 0))
@@ -979,12 +958,8 @@ func TestMoveEmbeds(t *testing.T) {
 	up.Write([]byte("hello"))
 	up.CloseWrite()
 	testrun.First.Do(t, func() {
-		if n, err := src.WriteTo(louder{dst}); n != 5 || err != nil {
-			t.Error(n, err)
-		}
-		if n, err := dst.ReadFrom(struct{ io.Reader }{louder{nil}}); n != 3 || err != nil {
-			t.Error(n, err)
-		}
+		testenv.Gives(t, int64(5), nil)(src.WriteTo(louder{dst}))
+		testenv.Gives(t, int64(3), nil)(dst.ReadFrom(struct{ io.Reader }{louder{nil}}))
 		dst.Close()
 	})
 	if got, _ := io.ReadAll(down); string(got) != "HELLO[x]" {
@@ -1014,9 +989,7 @@ func TestPipesBounded(t *testing.T) {
 	fed := supply(t, up, rand.New(rand.NewPCG(12, 12)), total)
 	drained := swallow(t, down, total)
 	testrun.First.Do(t, func() {
-		if n, err := io.Copy(dst, src); n != total || err != nil {
-			t.Error(n, err)
-		}
+		testenv.Gives(t, int64(total), nil)(io.Copy(dst, src))
 		dst.Close()
 	})
 	testenv.Await(t, fed, "writes")
@@ -1083,16 +1056,12 @@ func TestPipeFaults(t *testing.T) {
 		fed := supply(t, up, rand.New(rand.NewPCG(15, 15)), total)
 		drained := swallow(t, down, total)
 		testrun.First.Do(t, func() {
-			if n, err := io.Copy(dst, src); n != total || err != nil {
-				t.Error(n, err)
-			}
+			testenv.Gives(t, int64(total), nil)(io.Copy(dst, src))
 			dst.Close()
 		})
 		testenv.Await(t, fed, "writes")
 		testenv.Await(t, drained, "reads")
 		remove()
-		if n := socket.OpenPipes(); n != 0 {
-			t.Errorf("%v: %d pipes", errno, n)
-		}
+		testenv.Equal(t, socket.OpenPipes(), 0, errno)
 	}
 }

@@ -145,9 +145,7 @@ var traffics = []traffic{
 	{name: "end of stream", move: func(t *testing.T, p testrun.Place) (int, int) {
 		a, b := pair(t)
 		inAndOut(t, p, func() { a.Write([]byte("last")); a.Close() }, func() {
-			if got, err := io.ReadAll(b); string(got) != "last" || err != nil {
-				t.Errorf("%q, %v", got, err)
-			}
+			testenv.Gives(t, "last", nil)(testenv.AsText(io.ReadAll(b)))
 		})
 		return 4, 4
 	}},
@@ -258,9 +256,7 @@ var traffics = []traffic{
 				n += i
 			}
 			inAndOut(t, p, func() {
-				if done, err := v.WriteTo(a); int(done) != n || err != nil {
-					t.Errorf("%d of %d: %v", done, n, err)
-				}
+				testenv.Gives(t, int64(n), nil)(v.WriteTo(a))
 			}, func() { readN(t, b, n) })
 			return n, n
 		}},
@@ -300,15 +296,9 @@ var traffics = []traffic{
 					for i := range out {
 						n += len(out[i].Buf)
 					}
-					if sent, err := c.WriteBatch(out); sent != len(out) || err != nil {
-						t.Errorf("%d, %v", sent, err)
-					}
+					testenv.Gives(t, len(out), nil)(c.WriteBatch(out))
 					for got := 0; got < len(out); {
-						some, err := l.ReadBatch(in)
-						if err != nil {
-							t.Error(err)
-							return
-						}
+						some := testenv.Must(l.ReadBatch(in))
 						got += some
 					}
 				}
@@ -321,9 +311,7 @@ var traffics = []traffic{
 			a, b := pair(t)
 			c, d := pair(t)
 			through := p.Go(func() {
-				if done, err := io.Copy(c, b); done != n || err != nil {
-					t.Errorf("%d, %v", done, err)
-				}
+				testenv.Gives(t, int64(n), nil)(io.Copy(c, b))
 				c.CloseWrite()
 			})
 			inAndOut(t, p, func() { writeAll(t, a, pattern(n)); a.CloseWrite() }, func() {
@@ -340,9 +328,7 @@ var traffics = []traffic{
 			f := testenv.Closing(t, testenv.Must(os.Open(name)))
 			a, b := pair(t)
 			inAndOut(t, p, func() {
-				if done, err := io.Copy(a, f); done != n || err != nil {
-					t.Errorf("%d, %v", done, err)
-				}
+				testenv.Gives(t, int64(n), nil)(io.Copy(a, f))
 			}, func() { readN(t, b, n) })
 			return n, n
 		}},
@@ -368,9 +354,7 @@ var traffics = []traffic{
 	{name: "any family", move: func(t *testing.T, p testrun.Place) (int, int) {
 		a, b := socketPair(t, unix.SOCK_SEQPACKET)
 		p.Do(t, func() {
-			if n, err := a.Sendmsg([]byte("hello"), nil, nil, 0); n != 5 || err != nil {
-				t.Errorf("%d, %v", n, err)
-			}
+			testenv.Gives(t, 5, nil)(a.Sendmsg([]byte("hello"), nil, nil, 0))
 			buf := make([]byte, 10)
 			for _, flags := range []int{unix.MSG_PEEK, 0} {
 				if n, _, _, _, err := b.Recvmsg(buf, nil, flags); n != 5 || err != nil {
@@ -680,11 +664,7 @@ func TestCountsAccepts(t *testing.T) {
 		defer remove()
 		k := p.Go(func() {
 			for range 3 {
-				c, err := l.Accept()
-				if err != nil {
-					t.Error(err)
-					return
-				}
+				c := testenv.Must(l.Accept())
 				c.Close()
 			}
 		})
@@ -701,9 +681,7 @@ func TestCountsAccepts(t *testing.T) {
 		}
 		want := [processor.AcceptErrorKinds]uint64{processor.AcceptConnection: 2,
 			processor.AcceptFiles: 2, processor.AcceptMemory: 2}
-		if g.AcceptErrors != want {
-			t.Errorf("errors %v, want %v", g.AcceptErrors, want)
-		}
+		testenv.Equal(t, g.AcceptErrors, want, "errors")
 		var logged []string
 		for _, e := range logs.Filter(func(e observer.LoggedEntry) bool {
 			return strings.HasPrefix(e.Message, "accepting")
@@ -716,9 +694,7 @@ func TestCountsAccepts(t *testing.T) {
 			}
 		}
 		pauses := strings.Repeat("accepting pauses, ", 4) + "accepting goes on"
-		if all := strings.Join(logged, ", "); all != pauses {
-			t.Errorf("logged: %s\nwant: %s", all, pauses)
-		}
+		testenv.Equal(t, strings.Join(logged, ", "), pauses, "logged")
 	})
 }
 
@@ -732,11 +708,7 @@ func TestAcceptLogStaysShort(t *testing.T) {
 	defer s.install(t)()
 	k := testrun.First.Go(func() {
 		for range 20 {
-			c, err := l.Accept()
-			if err != nil {
-				t.Error(err)
-				return
-			}
+			c := testenv.Must(l.Accept())
 			c.Close()
 		}
 	})
@@ -782,9 +754,7 @@ func TestSavedOnce(t *testing.T) {
 	})
 	for range 3 {
 		k := testrun.First.Go(func() {
-			if _, err := b.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Error(err)
-			}
+			testenv.Fails(t, testenv.Err(b.Read(make([]byte, 10))), os.ErrDeadlineExceeded)
 		})
 		k.UntilParked(t, coroutine.ReasonRead)
 		b.SetReadDeadline(past)

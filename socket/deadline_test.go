@@ -134,9 +134,7 @@ func TestDeadlinePast(t *testing.T) {
 				checkTimeout(t, op, x.wait())
 			}
 			x.set(time.Time{})
-			if err := x.wait(); err != nil {
-				t.Errorf("%s after its deadline was taken back: %v", op, err)
-			}
+			testenv.Fails(t, x.wait(), nil, op, "after its deadline was taken back")
 		})
 	})
 }
@@ -233,15 +231,11 @@ func TestDeadlineOfOneDirection(t *testing.T) {
 	start(t, 1)
 	c, peer := withPeer(t)
 	testenv.OK(t, c.SetReadDeadline(past))
-	if _, err := c.Write([]byte("x")); err != nil {
-		t.Errorf("write under a read deadline: %v", err)
-	}
+	testenv.Fails(t, testenv.Err(c.Write([]byte("x"))), nil, "write under a read deadline")
 	testenv.OK(t, c.SetWriteDeadline(past))
 	c.SetReadDeadline(future)
 	peer.Write([]byte("y"))
-	if n, err := c.Read(make([]byte, 1)); n != 1 || err != nil {
-		t.Errorf("read under a write deadline: %d, %v", n, err)
-	}
+	testenv.Gives(t, 1, nil, "read under a write deadline")(c.Read(make([]byte, 1)))
 	_, err := c.Write([]byte("x"))
 	checkTimeout(t, "write", err)
 	c.SetDeadline(past)
@@ -252,36 +246,32 @@ func TestDeadlineOfOneDirection(t *testing.T) {
 // TestDeadlineStays: a deadline holds for all operations until it is set anew,
 // and one that passed while nothing waited counts.
 func TestDeadlineStays(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			p.Do(t, func() {
-				at := time.Now().Add(20 * time.Millisecond)
-				c.SetReadDeadline(at)
-				var reads int
-				for {
-					if _, err := peer.Write([]byte("x")); err != nil {
-						t.Error(err)
-						return
-					}
-					if _, err := c.Read(make([]byte, 10)); err != nil {
-						checkTimeout(t, "read", err)
-						break
-					}
-					reads++
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		p.Do(t, func() {
+			at := time.Now().Add(20 * time.Millisecond)
+			c.SetReadDeadline(at)
+			var reads int
+			for {
+				if _, err := peer.Write([]byte("x")); err != nil {
+					t.Error(err)
+					return
 				}
-				if time.Now().Before(at) {
-					t.Error("too early")
+				if _, err := c.Read(make([]byte, 10)); err != nil {
+					checkTimeout(t, "read", err)
+					break
 				}
-				c.SetReadDeadline(time.Time{})
-				// The byte that met the deadline is still there.
-				if n, err := c.Read(make([]byte, 10)); n != 1 || err != nil {
-					t.Errorf("after %d reads and the deadline: %d, %v", reads, n, err)
-				}
-			})
+				reads++
+			}
+			if time.Now().Before(at) {
+				t.Error("too early")
+			}
+			c.SetReadDeadline(time.Time{})
+			// The byte that met the deadline is still there.
+			testenv.Gives(t, 1, nil, "after", reads, "reads and the deadline")(
+				c.Read(make([]byte, 10)))
 		})
-	}
+	})
 }
 
 // TestDeadlineAgainstTimer moves a deadline back and forth from another thread

@@ -303,9 +303,7 @@ func TestDialTimeoutEnds(t *testing.T) {
 				return
 			}
 			defer b.Close()
-			if _, err := a.Write([]byte("x")); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, testenv.Err(a.Write([]byte("x"))))
 		})
 	})
 }
@@ -570,9 +568,7 @@ func TestDialContext(t *testing.T) {
 				if strings.HasPrefix(how, "too late") {
 					want = context.DeadlineExceeded
 				}
-				if !errors.Is(err, want) {
-					t.Errorf("%s, %s, %s: %v", p.Name, how, to, err)
-				}
+				testenv.Fails(t, err, want, p.Name, how, to)
 				ctx, cancel = make()
 				_, want = theirs(d).DialContext(ctx, "tcp", to)
 				cancel()
@@ -580,9 +576,7 @@ func TestDialContext(t *testing.T) {
 			}
 		}
 	})
-	if n := socket.OpenCount(); n != before {
-		t.Errorf("%d sockets open, before %d", n, before)
-	}
+	testenv.Equal(t, socket.OpenCount(), before)
 	idle(t, r)
 }
 
@@ -612,9 +606,7 @@ func TestDialCancelChannel(t *testing.T) {
 		cancel := make(chan struct{})
 		k := p.Go(func() {
 			d := socket.Dialer{Cancel: cancel}
-			if _, err := d.Dial("tcp", address); !errors.Is(err, context.Canceled) {
-				t.Errorf("Dial: %v", err)
-			}
+			testenv.Fails(t, testenv.Err(d.Dial("tcp", address)), context.Canceled)
 		})
 		k.UntilParked(t, coroutine.ReasonConnect)
 		close(cancel)
@@ -644,13 +636,9 @@ func TestDialContextAfter(t *testing.T) {
 		}
 		defer b.Close()
 		for range 3 {
-			if _, err := a.Write([]byte("x")); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, testenv.Err(a.Write([]byte("x"))))
 			var p [1]byte
-			if _, err := b.Read(p[:]); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, testenv.Err(b.Read(p[:])))
 			yield()
 		}
 	})
@@ -676,9 +664,7 @@ func TestDialTimeoutPasses(t *testing.T) {
 		defer c.Close()
 		c.SetReadDeadline(time.Now().Add(timeout)) // nothing comes: it waits
 		c.Read(make([]byte, 1))
-		if _, err := c.Write([]byte("x")); err != nil {
-			t.Errorf("%s: %v", p.Name, err)
-		}
+		testenv.Fails(t, testenv.Err(c.Write([]byte("x"))), nil, p.Name)
 	})
 }
 
@@ -715,9 +701,7 @@ func TestDialCancelledLate(t *testing.T) {
 			mu.Unlock()
 			c, err := socket.DialContext(ctx, "tcp", l.Addr().String())
 			if err != nil {
-				if !errors.Is(err, context.Canceled) {
-					t.Errorf("%s: %v", p.Name, err)
-				}
+				testenv.Fails(t, err, context.Canceled, p.Name)
 				continue
 			}
 			made.Add(1)
@@ -790,9 +774,7 @@ func TestDialShares(t *testing.T) {
 		got, err := socket.ForAddress(c.left, c.addresses)
 		passed := time.Since(began) // between its two looks at the clock, or less
 		if c.left < 0 {
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%v: %v", c, err)
-			}
+			testenv.Fails(t, err, context.DeadlineExceeded, c)
 			continue
 		}
 		if err != nil || got > c.want || got < c.want-passed {
@@ -827,9 +809,7 @@ func TestDialFrom(t *testing.T) {
 			if got := conn.LocalAddr().String(); !strings.HasPrefix(got, want) {
 				t.Errorf("%v: local address %s", c, got)
 			}
-			if got := conn.RemoteAddr().String(); got != c.to.String() {
-				t.Errorf("%v: remote address %s", c, got)
-			}
+			testenv.Equal(t, conn.RemoteAddr().String(), c.to.String(), c, "remote address")
 			conn.Close()
 		}
 		// A port of one's own, which a connection that was closed by the peer
@@ -1053,9 +1033,7 @@ func TestDialNotAvailable(t *testing.T) {
 			d := socket.Dialer{LocalAddr: c.from}
 			conn, err := d.Dial("tcp", l.Addr().String())
 			remove()
-			if !errors.Is(err, c.want) {
-				t.Errorf("%s, %v: %v", p.Name, c, err)
-			}
+			testenv.Fails(t, err, c.want, p.Name, c)
 			if conn != nil {
 				conn.Close()
 			}

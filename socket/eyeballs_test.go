@@ -139,9 +139,7 @@ func TestRace(t *testing.T) {
 					context.DeadlineExceeded) && !isTimeout(err) {
 					t.Errorf("%s: Read: %v", p.Name, err)
 				}
-				if _, err := conn.Write([]byte("x")); err != nil {
-					t.Errorf("%s: Write: %v", p.Name, err)
-				}
+				testenv.Fails(t, testenv.Err(conn.Write([]byte("x"))), nil, p.Name)
 				conn.Close()
 			})
 			testenv.Until(t, "the losers to be closed", func() bool {
@@ -261,50 +259,47 @@ func TestRaceShutdown(t *testing.T) {
 // TestNoRace: to one family there is nothing but the caller: no coroutine and
 // no goroutine helps.
 func TestNoRace(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			address, _ := testenv.Deaf(t)
-			_, port, _ := net.SplitHostPort(address)
-			s := serveNames(t, both)
-			r := s.resolver()
-			d := socket.Dialer{Resolver: r, FallbackDelay: time.Nanosecond, Timeout: time.Hour}
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			settled := func() (n int) {
-				n = runtime.NumGoroutine()
-				for same := 0; same < 1000; same++ {
-					runtime.Gosched()
-					if now := runtime.NumGoroutine(); now != n {
-						n, same = now, 0
-					}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		address, _ := testenv.Deaf(t)
+		_, port, _ := net.SplitHostPort(address)
+		s := serveNames(t, both)
+		r := s.resolver()
+		d := socket.Dialer{Resolver: r, FallbackDelay: time.Nanosecond, Timeout: time.Hour}
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		settled := func() (n int) {
+			n = runtime.NumGoroutine()
+			for same := 0; same < 1000; same++ {
+				runtime.Gosched()
+				if now := runtime.NumGoroutine(); now != n {
+					n, same = now, 0
 				}
-				return n
 			}
-			idleHere := p.Go(func() { yield() })
-			idleHere.Wait(t) // so that there is a goroutine for a coroutine to run on
-			before, open := settled(), socket.OpenCount()
-			k := p.Go(func() {
-				if _, err := d.DialContext(ctx, "tcp", "four.test.:"+port); !errors.Is(err,
-					context.Canceled) {
-					t.Errorf("Dial: %v", err)
-				}
-			})
-			testenv.Until(t, "the connect", func() bool { return socket.OpenCount() == open+1 })
-			k.UntilParked(t, coroutine.ReasonConnect)
-			more := 0
-			if p.Name == testrun.Goroutine.Name {
-				// the task itself, and the goroutine poller, which begins with
-				// a goroutine's first wait
-				more = 2
+			return n
+		}
+		idleHere := p.Go(func() { yield() })
+		idleHere.Wait(t) // so that there is a goroutine for a coroutine to run on
+		before, open := settled(), socket.OpenCount()
+		k := p.Go(func() {
+			if _, err := d.DialContext(ctx, "tcp", "four.test.:"+port); !errors.Is(err,
+				context.Canceled) {
+				t.Errorf("Dial: %v", err)
 			}
-			testenv.Until(t, "the look-up's goroutines to end, and no others to stay", func() bool {
-				return settled() <= before+more
-			})
-			cancel()
-			k.Wait(t)
 		})
-	}
+		testenv.Until(t, "the connect", func() bool { return socket.OpenCount() == open+1 })
+		k.UntilParked(t, coroutine.ReasonConnect)
+		more := 0
+		if p.Name == testrun.Goroutine.Name {
+			// the task itself, and the goroutine poller, which begins with
+			// a goroutine's first wait
+			more = 2
+		}
+		testenv.Until(t, "the look-up's goroutines to end, and no others to stay", func() bool {
+			return settled() <= before+more
+		})
+		cancel()
+		k.Wait(t)
+	})
 }
 
 // TestRaceBoth: two connections made at the same moment are one too many, which
@@ -328,14 +323,8 @@ func TestRaceBoth(t *testing.T) {
 					}
 					return nil
 				}}
-			c, err := d.Dial("tcp", "both.test.:"+port)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if _, err := c.Read(make([]byte, 1)); err != nil {
-				t.Error(err)
-			}
+			c := testenv.Must(d.Dial("tcp", "both.test.:"+port))
+			testenv.NoError(t, testenv.Err(c.Read(make([]byte, 1))))
 			families[len(c.RemoteAddr().(*net.TCPAddr).IP)/16]++
 			c.Close()
 		}
@@ -428,14 +417,10 @@ func dialAtRandom(t *testing.T, rnd *rand.Rand, r *socket.Resolver, port string)
 	}
 	cancel()
 	b := make([]byte, 2)
-	if n, err := c.Read(b); n != 1 || err != nil {
-		t.Errorf("%s: Read: %d, %v", host, n, err)
-	}
+	testenv.Gives(t, 1, nil, host)(c.Read(b))
 	if _, err := c.Write(b); err != nil && !errors.Is(err, unix.ECONNRESET) &&
 		!errors.Is(err, unix.EPIPE) {
 		t.Errorf("%s: Write: %v", host, err)
 	}
-	if err := c.Close(); err != nil {
-		t.Errorf("%s: Close: %v", host, err)
-	}
+	testenv.Fails(t, c.Close(), nil, host)
 }

@@ -130,19 +130,13 @@ func TestAcceptFaults(t *testing.T) {
 				s := &script{first: errnos{sysx.Accept: repeat(3, errno)}}
 				defer s.install(t)()
 				p.Do(t, func() {
-					c, err := l.AcceptTCP()
-					if err != nil {
-						t.Error(err)
-						return
-					}
+					c := testenv.Must(l.AcceptTCP())
 					if c.RemoteAddr().String() != peer.LocalAddr().String() {
 						t.Errorf("accepted %v", c.RemoteAddr())
 					}
 					c.Close()
 				})
-				if n := s.called[sysx.Accept].Load(); n != 4 {
-					t.Errorf("%d tries to accept, want 4", n)
-				}
+				testenv.Equal(t, s.called[sysx.Accept].Load(), 4)
 			})
 		}
 	}
@@ -209,15 +203,11 @@ func TestEpollFull(t *testing.T) {
 			if n != 0 || !errors.Is(err, unix.ENOSPC) || !errors.As(err, &op) || op.Op != "read" {
 				t.Errorf("Read: %d, %v", n, err)
 			}
-			if _, err := l.Accept(); !errors.Is(err, unix.ENOSPC) {
-				t.Errorf("Accept: %v", err)
-			}
+			testenv.Fails(t, testenv.Err(l.Accept()), unix.ENOSPC)
 			if a, err := dialTCP("tcp", l.Addr().String()); !errors.Is(err, unix.ENOSPC) {
 				t.Errorf("Dial: %v, %v", a, err)
 			}
-			if n, err := c.Write([]byte("x")); n != 1 || err != nil {
-				t.Errorf("Write: %d, %v", n, err)
-			}
+			testenv.Gives(t, 1, nil)(c.Write([]byte("x")))
 		})
 		remove()
 		reader := p.Go(func() {
@@ -258,9 +248,7 @@ func TestDialFaults(t *testing.T) {
 					c.errno.Error(); conn != nil || err == nil || err.Error() != want {
 					t.Errorf("%s: %v, want %s", p.Name, err, want)
 				}
-				if n := socket.OpenCount(); n != before {
-					t.Errorf("%d sockets open, before %d", n, before)
-				}
+				testenv.Equal(t, socket.OpenCount(), before)
 			})
 		}
 	}
@@ -270,49 +258,46 @@ func TestDialFaults(t *testing.T) {
 // that there is something, over and over. Each goes back to waiting and misses
 // nothing of what comes later.
 func TestFalseAlarms(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			s := &script{every: map[sysx.Op]syscall.Errno{sysx.Recv: unix.EAGAIN}}
-			remove := s.install(t)
-			defer remove()
-			const bytes = 100
-			var got atomic.Int64
-			reader := p.Go(func() {
-				var b [16]byte
-				for {
-					n, err := c.Read(b[:])
-					if d := differs(b[:n], int(got.Load())); d != "" {
-						t.Error(d)
-						return
-					}
-					got.Add(int64(n))
-					if err != nil {
-						if err != io.EOF || got.Load() != bytes {
-							t.Errorf("after %d of %d: %v", got.Load(), bytes, err)
-						}
-						return
-					}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		s := &script{every: map[sysx.Op]syscall.Errno{sysx.Recv: unix.EAGAIN}}
+		remove := s.install(t)
+		defer remove()
+		const bytes = 100
+		var got atomic.Int64
+		reader := p.Go(func() {
+			var b [16]byte
+			for {
+				n, err := c.Read(b[:])
+				if d := differs(b[:n], int(got.Load())); d != "" {
+					t.Error(d)
+					return
 				}
-			})
-			msg := pattern(bytes)
-			reader.UntilParked(t, coroutine.ReasonRead)
-			for i := range bytes {
-				if i == bytes-1 {
-					remove() // the last must not be denied: nothing comes after the FIN
+				got.Add(int64(n))
+				if err != nil {
+					if err != io.EOF || got.Load() != bytes {
+						t.Errorf("after %d of %d: %v", got.Load(), bytes, err)
+					}
+					return
 				}
-				tried := s.called[sysx.Recv].Load()
-				testenv.Must(peer.Write(msg[i : i+1]))
-				testenv.Until(t, "a read", func() bool {
-					return i == bytes-1 || got.Load() > int64(i) ||
-						s.called[sysx.Recv].Load() > tried
-				})
 			}
-			peer.CloseWrite()
-			reader.Wait(t)
 		})
-	}
+		msg := pattern(bytes)
+		reader.UntilParked(t, coroutine.ReasonRead)
+		for i := range bytes {
+			if i == bytes-1 {
+				remove() // the last must not be denied: nothing comes after the FIN
+			}
+			tried := s.called[sysx.Recv].Load()
+			testenv.Must(peer.Write(msg[i : i+1]))
+			testenv.Until(t, "a read", func() bool {
+				return i == bytes-1 || got.Load() > int64(i) ||
+					s.called[sysx.Recv].Load() > tried
+			})
+		}
+		peer.CloseWrite()
+		reader.Wait(t)
+	})
 }
 
 // TestFirstWriteWouldBlock: EAGAIN for a socket that has not been registered
@@ -322,14 +307,10 @@ func TestFirstWriteWouldBlock(t *testing.T) {
 		c, peer := withPeer(t)
 		defer (&script{first: errnos{sysx.Send: {unix.EAGAIN}}}).install(t)()
 		p.Do(t, func() {
-			if n, err := c.Write([]byte("hello")); n != 5 || err != nil {
-				t.Errorf("Write: %d, %v", n, err)
-			}
+			testenv.Gives(t, 5, nil)(c.Write([]byte("hello")))
 			c.Close()
 		})
-		if got, err := io.ReadAll(peer); string(got) != "hello" || err != nil {
-			t.Errorf("the peer read %q, %v", got, err)
-		}
+		testenv.Gives(t, "hello", nil, "the peer read")(testenv.AsText(io.ReadAll(peer)))
 	})
 }
 
@@ -455,9 +436,7 @@ func echoAny(t *testing.T, l net.Listener) (stop func()) {
 		for i := 0; ; i++ {
 			c, err := l.Accept()
 			if err != nil {
-				if !errors.Is(err, net.ErrClosed) {
-					t.Errorf("Accept: %v", err)
-				}
+				testenv.Fails(t, err, net.ErrClosed, "Accept")
 				return
 			}
 			testrun.Places[i%len(testrun.Places)].Run(func() {
@@ -630,9 +609,7 @@ func TestRoomAfterEAGAIN(t *testing.T) {
 			return asked, unix.EAGAIN
 		})
 		p.Do(t, func() {
-			if n, err := c.Write(pattern(total)); n != total || err != nil {
-				t.Errorf("%d, %v", n, err)
-			}
+			testenv.Gives(t, total, nil)(c.Write(pattern(total)))
 			c.CloseWrite()
 		})
 		remove()
@@ -674,17 +651,11 @@ func TestConnectionAfterEAGAIN(t *testing.T) {
 		})()
 		p.Do(t, func() {
 			for range conns {
-				c, err := l.Accept()
-				if err != nil {
-					t.Error(err)
-					return
-				}
+				c := testenv.Must(l.Accept())
 				c.Close()
 			}
 		})
-		if len(clients) != conns {
-			t.Errorf("%d clients", len(clients))
-		}
+		testenv.Equal(t, len(clients), conns)
 	})
 }
 
@@ -793,9 +764,7 @@ func TestFalseFull(t *testing.T) {
 			return asked, 0
 		})()
 		k := p.Go(func() {
-			if n, err := c.Write([]byte("hello")); n != 5 || err != nil {
-				t.Errorf("Write: %d, %v", n, err)
-			}
+			testenv.Gives(t, 5, nil)(c.Write([]byte("hello")))
 		})
 		for !k.Over() {
 			before := lied.Load()
@@ -920,12 +889,8 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	})
 	w := testrun.Second.Go(func() {
 		for range 200 {
-			if _, err := peer.Write([]byte("x")); err != nil {
-				t.Error(err)
-			}
-			if _, err := io.ReadFull(peer, make([]byte, 1)); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, testenv.Err(peer.Write([]byte("x"))))
+			testenv.NoError(t, testenv.Err(io.ReadFull(peer, make([]byte, 1))))
 		}
 	})
 	w.Wait(t)
@@ -978,11 +943,7 @@ func errorPathsLeaveNoFDDial(network, address string) func() error {
 func TestErrorPathsLeaveNoFD(t *testing.T) {
 	start(t, 2)
 	l, u := listen(t), listenAny(t, "unix")
-	netL, err := net.Listen("unix", unixName(t, "theirs")) // and with it Go's poller
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer netL.Close()
+	testenv.Closing(t, testenv.Must(net.Listen("unix", unixName(t, "theirs"))))
 
 	type call struct {
 		name, want string // %v is the errno
@@ -1028,9 +989,7 @@ func TestErrorPathsLeaveNoFD(t *testing.T) {
 				}
 				for range 2 { // the next connects; the fault was returned once
 					if c.op != sysx.Socket || c.name != "NewSocket" {
-						if err := c.do(); err != nil {
-							t.Errorf("%s, %s, the next: %v", p.Name, c.name, err)
-						}
+						testenv.Fails(t, c.do(), nil, p.Name, c.name, "the next")
 					}
 				}
 				drainAccepts(l, u)

@@ -157,9 +157,7 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 				if !m.Lock(s) {
 					return
 				}
-				if n := h.Add(1); n != 1 {
-					t.Errorf("%d hold a lock", n)
-				}
+				testenv.Equal(t, h.Add(1), 1)
 				for range rnd.IntN(3) {
 					netco.Yield()
 				}
@@ -169,9 +167,7 @@ func hammerFDMutex(t *testing.T, seed uint64) bool {
 		}))
 	}
 	testrun.WaitAll(t, running...)
-	if n := last.Load(); n != 1 {
-		t.Errorf("%d were told that they were the last", n)
-	}
+	testenv.Equal(t, last.Load(), 1)
 	if !m.Idle() {
 		t.Error("not idle at the end")
 	}
@@ -225,9 +221,7 @@ func inOrder(t *testing.T, reason coroutine.Reason,
 				b.UntilParked(t, coroutine.ReasonLock)
 				for i := range taken {
 					want := give()
-					if got := testenv.Await(t, taken[i], "what was given"); got != want {
-						t.Errorf("got %q, want %q", got, want)
-					}
+					testenv.Equal(t, testenv.Await(t, taken[i], "what was given"), want, "got")
 				}
 				testrun.WaitAll(t, a, b)
 			})
@@ -330,9 +324,7 @@ func TestTwoWriters(t *testing.T) {
 				msg[j] = byte(i)
 			}
 			for range writes {
-				if n, err := c.Write(msg); n != size || err != nil {
-					t.Errorf("wrote %d, %v", n, err)
-				}
+				testenv.Gives(t, size, nil)(c.Write(msg))
 			}
 		}))
 	}
@@ -369,9 +361,7 @@ func TestReaderBesideWriter(t *testing.T) {
 							}
 						})
 						writer := w.Go(func() {
-							if n, err := c.Write(pattern(total)); n != total || err != nil {
-								t.Errorf("wrote %d, %v", n, err)
-							}
+							testenv.Gives(t, total, nil)(c.Write(pattern(total)))
 						})
 						reader.UntilParked(t, coroutine.ReasonRead)
 						writer.UntilParked(t, coroutine.ReasonWrite)
@@ -384,9 +374,7 @@ func TestReaderBesideWriter(t *testing.T) {
 							writer.Wait(t)
 						}
 						feed := func() {
-							if _, err := peer.Write([]byte("x")); err != nil {
-								t.Error(err)
-							}
+							testenv.NoError(t, testenv.Err(peer.Write([]byte("x"))))
 							reader.Wait(t)
 						}
 						if readerFirst {

@@ -172,10 +172,7 @@ func TestFileAgainstOS(t *testing.T) {
 			w := c.make(func(fd int, name string) anyFile { return ours(t, fd, name) })
 			p.Go(func() { mine = c.do(w) }).Wait(t)
 			for i := range theirs {
-				if mine[i] != theirs[i] {
-					t.Errorf("%s, %s, step %d:\n%s\nos.File:\n%s", c.name, p.Name, i, mine[i],
-						theirs[i])
-				}
+				testenv.Equal(t, mine[i], theirs[i], c.name, p.Name, "step", i)
 			}
 		}
 	}
@@ -198,9 +195,7 @@ func TestFileParks(t *testing.T) {
 				})
 				reader.UntilParked(t, coroutine.ReasonRead)
 				writer := from.Go(func() {
-					if n, err := w.Write(pattern(size)); n != size || err != nil {
-						t.Errorf("Write: %d, %v", n, err)
-					}
+					testenv.Gives(t, size, nil)(w.Write(pattern(size)))
 					w.Close()
 				})
 				writer.Wait(t)
@@ -253,9 +248,7 @@ func TestFileKinds(t *testing.T) {
 				f := ours(t, fd, c.name)
 				k := p.Go(func() {
 					b := make([]byte, 100)
-					if n, err := f.Read(b); n != c.size || err != nil {
-						t.Errorf("%d, %v, want %d bytes", n, err, c.size)
-					}
+					testenv.Gives(t, c.size, nil)(f.Read(b))
 				})
 				k.UntilParked(t, coroutine.ReasonRead)
 				happen()
@@ -323,28 +316,16 @@ func TestNewFile(t *testing.T) {
 	}
 	defer r.Close()
 	f := testenv.Closing(t, testenv.Must(socket.NewFile(w)))
-	if f.Name() != w.Name() {
-		t.Errorf("the name is %q, want %q", f.Name(), w.Name())
-	}
+	testenv.Equal(t, f.Name(), w.Name(), "the name is")
 	w.Close()
 	testrun.First.Do(t, func() {
-		if n, err := f.Write([]byte("hello")); n != 5 || err != nil {
-			t.Errorf("Write: %d, %v", n, err)
-		}
+		testenv.Gives(t, 5, nil)(f.Write([]byte("hello")))
 		f.Close()
 	})
-	if got, err := io.ReadAll(r); string(got) != "hello" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
-	if _, err := socket.NewFile(w); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("of a closed file: %v", err)
-	}
-	if _, err := socket.NewFile(nil); !errors.Is(err, os.ErrInvalid) {
-		t.Errorf("of none: %v", err)
-	}
-	if _, err := socket.FileFromFD(1<<30, "none"); !errors.Is(err, unix.EBADF) {
-		t.Errorf("of no fd: %v", err)
-	}
+	testenv.Gives(t, "hello", nil)(testenv.AsText(io.ReadAll(r)))
+	testenv.Fails(t, testenv.Err(socket.NewFile(w)), os.ErrClosed, "of a closed file")
+	testenv.Fails(t, testenv.Err(socket.NewFile(nil)), os.ErrInvalid, "of none")
+	testenv.Fails(t, testenv.Err(socket.FileFromFD(1<<30, "none")), unix.EBADF, "of no fd")
 }
 
 // TestFileAgain: a file that has duplicates can be waited for under the same
@@ -388,16 +369,10 @@ func TestFileRegular(t *testing.T) {
 	for _, p := range testrun.Places {
 		f := testenv.Closing(t, testenv.Must(os.CreateTemp(t.TempDir(), "")))
 		p.Do(t, func() {
-			mine, err := socket.NewFile(f)
-			if err != nil {
-				t.Error(err)
-				return
-			}
+			mine := testenv.Must(socket.NewFile(f))
 			defer mine.Close()
 			msg := pattern(300 << 10)
-			if n, err := mine.Write(msg); n != len(msg) || err != nil {
-				t.Errorf("Write: %d, %v", n, err)
-			}
+			testenv.Gives(t, len(msg), nil)(mine.Write(msg))
 			f.Seek(0, io.SeekStart) // the offset is shared
 			if got, err := io.ReadAll(mine); !bytes.Equal(got, msg) || err != nil {
 				t.Errorf("read %d, %v", len(got), err)
@@ -418,9 +393,7 @@ func TestFileOffloadedShutdown(t *testing.T) {
 	f := ours(t, fd, "tty")
 	remove()
 	k := testrun.First.Go(func() {
-		if n, err := f.Read(make([]byte, 10)); n != 0 || !errors.Is(err, netco.ErrShutdown) {
-			t.Errorf("%d, %v, want ErrShutdown", n, err)
-		}
+		testenv.Gives(t, 0, netco.ErrShutdown)(f.Read(make([]byte, 10)))
 	})
 	<-k.Started
 	testenv.Until(t, "the coroutine to wait", func() bool {
@@ -432,9 +405,7 @@ func TestFileOffloadedShutdown(t *testing.T) {
 	force(t)
 	k.Wait(t)
 	testenv.NoError(t, f.Close())
-	if n := socket.OpenCount(); n != 1 {
-		t.Errorf("%d files open, want the one that is being read", n)
-	}
+	testenv.Equal(t, socket.OpenCount(), 1)
 	unix.Write(master, []byte("line\n"))
 	testenv.Until(t, "the read to end and close the fd", func() bool {
 		return socket.OpenCount() == 0
@@ -459,9 +430,7 @@ func TestFileFaults(t *testing.T) {
 				err.Error() != "write w: no space left on device" {
 				t.Errorf("Write: %d, %v", n, err)
 			}
-			if n, err := w.Write([]byte("hello")); n != 5 || err != nil {
-				t.Errorf("Write: %d, %v", n, err)
-			}
+			testenv.Gives(t, 5, nil)(w.Write([]byte("hello")))
 			b := make([]byte, 10)
 			if n, err := r.Read(b); n != 0 || err == nil ||
 				err.Error() != "read r: input/output error" {
@@ -487,9 +456,7 @@ func TestFileFaults(t *testing.T) {
 			t.Errorf("%v, %v", f, err)
 		}
 		remove()
-		if err := unix.Close(fd); err != nil {
-			t.Errorf("the fd is not the caller's any more: %v", err)
-		}
+		testenv.Fails(t, unix.Close(fd), nil, "the fd is not the caller's any more")
 	}
 	// the goroutine poller's linger
 	testenv.Until(t, "the fds to be closed", func() bool { return countFDs(t) <= before })
@@ -503,9 +470,7 @@ func TestFileSyscallConn(t *testing.T) {
 		r, w := filePipe(t)
 		raw := testenv.Must(r.SyscallConn())
 		r.SetReadDeadline(time.Now().Add(time.Millisecond))
-		if _, err := r.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("Read: %v", err)
-		}
+		testenv.Fails(t, testenv.Err(r.Read(make([]byte, 1))), os.ErrDeadlineExceeded)
 		r.SetReadDeadline(time.Time{})
 		calls := 0
 		k := p.Go(func() {
@@ -522,9 +487,7 @@ func TestFileSyscallConn(t *testing.T) {
 		w.Write([]byte("x"))
 		k.Wait(t)
 		raw.Control(func(fd uintptr) {
-			if fd != r.Fd() {
-				t.Errorf("fd %d, want %d", fd, r.Fd())
-			}
+			testenv.Equal(t, fd, r.Fd(), "fd")
 		})
 		r.Close()
 		for _, err := range []error{
@@ -532,9 +495,7 @@ func TestFileSyscallConn(t *testing.T) {
 			raw.Read(func(uintptr) bool { t.Error("called"); return true }),
 			raw.Write(func(uintptr) bool { t.Error("called"); return true }),
 		} {
-			if !errors.Is(err, os.ErrClosed) {
-				t.Errorf("after Close: %v", err)
-			}
+			testenv.Fails(t, err, os.ErrClosed, "after Close")
 		}
 	})
 }

@@ -87,9 +87,7 @@ func TestHTTP(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	testenv.NoError(t, server.Shutdown(ctx))
-	if err := testenv.Await(t, served, "Serve to return"); err != http.ErrServerClosed {
-		t.Error(err)
-	}
+	testenv.Fails(t, testenv.Await(t, served, "Serve to return"), http.ErrServerClosed)
 	testenv.Until(t, "all connections to close", func() bool { return socket.OpenCount() == 0 })
 }
 
@@ -102,9 +100,7 @@ func TestGoroutinesOnly(t *testing.T) {
 	testenv.NoError(t, roundTrip(testrun.Goroutine, a, 100<<10))
 	a.Close()
 	server.Wait(t)
-	if err := netco.Start(netco.Options{}); err != nil {
-		t.Errorf("Start: %v", err)
-	}
+	testenv.NoError(t, netco.Start(netco.Options{}))
 	netco.Shutdown(context.Background())
 }
 
@@ -120,9 +116,7 @@ func TestHandedOver(t *testing.T) {
 			turn := func(i int) func() {
 				return func() {
 					msg := fmt.Appendf(nil, "message %d", i)
-					if _, err := a.Write(msg); err != nil {
-						t.Error(err)
-					}
+					testenv.NoError(t, testenv.Err(a.Write(msg)))
 					got := make([]byte, len(msg))
 					if _, err := io.ReadFull(a, got); err != nil || !bytes.Equal(got, msg) {
 						t.Errorf("turn %d: %q, %v", i, got, err)
@@ -197,9 +191,7 @@ func TestGoroutinesLeaveNothing(t *testing.T) {
 		c := testenv.Must(socket.Dial("tcp", ln.Addr().String()))
 		testenv.NoError(t, answered(c, "hello"))
 		all := string(testenv.Stacks())
-		if n := strings.Count(all, "processor.(*goroutinePoller).loop"); n != 1 {
-			t.Errorf("%d goroutines look for events, want 1", n)
-		}
+		testenv.Equal(t, strings.Count(all, "processor.(*goroutinePoller).loop"), 1)
 		for _, more := range []string{"processor.(*Processor)", "scheduler."} {
 			if strings.Contains(all, more) {
 				t.Errorf("started as well: %s\n%s", more, all)
@@ -253,9 +245,7 @@ func TestAcceptBeforeStart(t *testing.T) {
 		if err := <-ended; !errors.Is(err, netco.ErrShutdown) {
 			t.Errorf("Accept: %v, want ErrShutdown", err)
 		}
-		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, netco.ErrShutdown) {
-			t.Errorf("Read: %v, want ErrShutdown", err)
-		}
+		testenv.Fails(t, testenv.Err(c.Read(make([]byte, 1))), netco.ErrShutdown)
 	}
 }
 
@@ -327,11 +317,7 @@ func TestGoroutineTakesOver(t *testing.T) {
 	address := echoNet(t)
 	start(t, 1)
 	testrun.First.Do(t, func() {
-		c, err := netco.Dial("tcp", address)
-		if err != nil {
-			t.Error(err)
-			return
-		}
+		c := testenv.Must(netco.Dial("tcp", address))
 		defer c.Close()
 		for i := range 20 {
 			testenv.NoError(t, answered(c, fmt.Sprint("coroutine ", i)))

@@ -59,15 +59,11 @@ func TestHammerStreams(t *testing.T) {
 			}
 			run(func(rnd *rand.Rand) {
 				defer finish()
-				if err := writeStream(c, rnd, total); err != nil {
-					t.Errorf("writer: %v", err)
-				}
+				testenv.Fails(t, writeStream(c, rnd, total), nil, "writer")
 			})
 			run(func(rnd *rand.Rand) {
 				defer finish()
-				if err := readStream(c, rnd, total); err != nil {
-					t.Errorf("reader: %v", err)
-				}
+				testenv.Fails(t, readStream(c, rnd, total), nil, "reader")
 			})
 			run(func(rnd *rand.Rand) {
 				for c.SetDeadline(someTime(rnd)) == nil && left.Load() > 0 {
@@ -261,9 +257,7 @@ func TestHammerConnect(t *testing.T) {
 					c.Close()
 					continue
 				}
-				if _, err := c.Write(msg); err != nil {
-					t.Errorf("Write: %v", err)
-				}
+				testenv.NoError(t, testenv.Err(c.Write(msg)))
 				if _, err := io.ReadFull(c, got); err != nil || string(got) != string(msg) {
 					t.Errorf("sent %q, got %q, %v", msg, got, err)
 				}
