@@ -58,6 +58,7 @@ func inContext() {
 }
 
 func inLoop() {
+	//lint:ignore SA5002 the mistake
 	for {
 	}
 }

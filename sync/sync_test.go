@@ -84,7 +84,7 @@ type readingLock struct{ sync.RWMutex }
 func (l *readingLock) Lock() {
 	r := l.RLocker()
 	r.Lock()
-	r.Unlock()
+	r.Unlock() //lint:ignore SA2001 readers go before the writer
 	l.RWMutex.Lock()
 }
 

@@ -32,7 +32,7 @@ type (
 
 // Versions of TLS.
 const (
-	VersionSSL30 = stdtls.VersionSSL30
+	VersionSSL30 = stdtls.VersionSSL30 //lint:ignore SA1019 name for name
 	VersionTLS10 = stdtls.VersionTLS10
 	VersionTLS11 = stdtls.VersionTLS11
 	VersionTLS12 = stdtls.VersionTLS12

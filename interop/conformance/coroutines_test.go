@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -8,8 +9,9 @@ import (
 	"github.com/netco-go/netco"
 )
 
-// coConn is a net.Conn whose every call is made by a new coroutine, while the caller, a goroutine, waits for it. After Close the caller
-// makes it itself: nettest leaves goroutines behind, which would start the Scheduler anew after the test's end.
+// coConn is a net.Conn whose every call is made by a new coroutine, while the
+// caller, a goroutine, waits for it. After Close and Shutdown the caller makes
+// it itself: nettest leaves goroutines behind.
 type coConn struct {
 	net.Conn
 	gate *gate
@@ -38,10 +40,11 @@ func (c coConn) start(fn func()) bool {
 	if c.gate.closed {
 		return false
 	}
-	if _, err := netco.Go(fn); err != nil {
+	_, err := netco.Go(fn)
+	if err != nil && !errors.Is(err, netco.ErrShutdown) {
 		panic(err)
 	}
-	return true
+	return err == nil
 }
 
 func (c coConn) Read(p []byte) (n int, err error) {
