@@ -62,11 +62,9 @@ func copyStream(dst, src any) (int64, error) {
 }
 
 // supply writes the pattern in pieces of random sizes and ends the stream.
-func supply(t *testing.T, w streamPeer, r *rand.Rand, total int) (done chan struct{}) {
-	done = make(chan struct{})
-	all := pattern(total)
-	go func() {
-		defer close(done)
+func supply(t *testing.T, w streamPeer, total int) (done <-chan struct{}) {
+	r, all := rand.New(rand.NewPCG(1, uint64(total))), pattern(total)
+	return testrun.Goroutine.Go(func() {
 		for len(all) > 0 {
 			n := min(len(all), 1+r.IntN(1<<r.IntN(19)))
 			if _, err := w.Write(all[:n]); err != nil {
@@ -76,28 +74,39 @@ func supply(t *testing.T, w streamPeer, r *rand.Rand, total int) (done chan stru
 			all = all[n:]
 		}
 		w.CloseWrite()
-	}()
-	return done
+	}).Done
+}
+
+// through has up write the pattern and down compare it, while move, which ends
+// down's stream, runs in a place.
+func through(t *testing.T, p testrun.Place, up streamPeer, down io.Reader, total int, move func()) {
+	t.Helper()
+	fed, drained := supply(t, up, total), swallow(t, down, total)
+	p.Do(t, move)
+	testenv.Await(t, fed, "the peer to write")
+	testenv.Await(t, drained, "the peer to read")
+}
+
+// copies copies a new connection's stream to another.
+func copies(t *testing.T, total int) {
+	t.Helper()
+	src, up := withPeer(t)
+	dst, down := withPeer(t)
+	through(t, testrun.First, up, down, total, func() {
+		testenv.Gives(t, int64(total), nil)(io.Copy(dst, src))
+		dst.Close()
+	})
 }
 
 // swallow reads to the end and compares with the pattern.
 func swallow(t *testing.T, r io.Reader, total int) (done chan struct{}) {
-	done = make(chan struct{})
-	go func() {
-		defer close(done)
-		got, err := io.ReadAll(r)
-		if d := differs(got, 0); err != nil || len(got) != total || d != "" {
-			t.Errorf("read %d bytes of %d, %v %s", len(got), total, err, d)
-		}
-	}()
-	return done
+	return swallowFrom(t, r, 0, total)
 }
 
 // TestMove copies pieces of random sizes from each kind of stream to each, in
 // every place, under faults.
 func TestMove(t *testing.T) {
 	type (
-		firsts = map[sysx.Op][]syscall.Errno
 		ops    = map[sysx.Op]syscall.Errno
 		limits = map[sysx.Op]int
 	)
@@ -106,7 +115,7 @@ func TestMove(t *testing.T) {
 	for _, f := range []struct {
 		name  string
 		total int
-		first firsts
+		first errnos
 		every ops
 		limit limits
 	}{
@@ -115,10 +124,10 @@ func TestMove(t *testing.T) {
 		{"short splices", 1 << 20, nil, nil, limits{sysx.SpliceIn: 50_000, sysx.SpliceOut: 7001}},
 		{"tiny splices", 128 << 10, nil, nil, limits{sysx.SpliceIn: 17_000, sysx.SpliceOut: 100}},
 		{"short everything", 96 << 10, nil, nil, limits{sysx.Recv: 333, sysx.Send: 77}},
-		{"no room at first", 1 << 20, firsts{sysx.SpliceOut: {unix.EAGAIN},
+		{"no room at first", 1 << 20, errnos{sysx.SpliceOut: {unix.EAGAIN},
 			sysx.Send: {unix.EAGAIN}}, nil, nil},
-		{"no splice", 1 << 20, firsts{sysx.SpliceIn: {unix.EINVAL}}, nil, nil},
-		{"no pipe", 1 << 20, firsts{sysx.Pipe: repeat(1000, unix.EMFILE)}, nil, nil},
+		{"no splice", 1 << 20, errnos{sysx.SpliceIn: {unix.EINVAL}}, nil, nil},
+		{"no pipe", 1 << 20, errnos{sysx.Pipe: repeat(1000, unix.EMFILE)}, nil, nil},
 	} {
 		for _, nets := range [][2]string{{"tcp", "tcp"}, {"tcp", "unix"}, {"unix", "tcp"},
 			{"unix", "unix"}} {
@@ -128,20 +137,11 @@ func TestMove(t *testing.T) {
 						start(t, 2)
 						src, up := withPeerOf(t, nets[0])
 						dst, down := withPeerOf(t, nets[1])
-						s := &script{first: f.first, every: f.every, limit: f.limit}
-						remove := s.install(t)
-						defer remove()
-						fed := supply(t, up, rand.New(rand.NewPCG(1, uint64(f.total))), f.total)
-						drained := swallow(t, down, f.total)
-						p.Do(t, func() {
-							n, err := copyStream(dst, src)
-							if n != int64(f.total) || err != nil {
-								t.Errorf("%d, %v, want %d", n, err, f.total)
-							}
+						defer (&script{first: f.first, every: f.every, limit: f.limit}).install(t)()
+						through(t, p, up, down, f.total, func() {
+							testenv.Gives(t, int64(f.total), nil)(copyStream(dst, src))
 							dst.Close()
 						})
-						testenv.Await(t, fed, "the peer to write")
-						testenv.Await(t, drained, "the peer to read")
 					})
 			}
 		}
@@ -150,6 +150,15 @@ func TestMove(t *testing.T) {
 
 // moveOps counts the calls that move data.
 type moveOps struct{ script }
+
+// messages sends n messages through a copy.
+func messages(t *testing.T, up, down streamPeer, n, size int) {
+	t.Helper()
+	for range n {
+		testenv.Must(up.Write(pattern(size)))
+		expect(t, down, string(pattern(size)))
+	}
+}
 
 func (s *moveOps) splices() int64 { return s.called[sysx.SpliceIn].Load() }
 
@@ -160,45 +169,25 @@ func TestMoveAdapts(t *testing.T) {
 	start(t, 1)
 	var s moveOps
 	defer s.install(t)()
-	message := func(up, down streamPeer, size int) {
-		t.Helper()
-		testenv.Must(up.Write(pattern(size)))
-		got := make([]byte, size)
-		if _, err := io.ReadFull(down, got); err != nil || differs(got, 0) != "" {
-			t.Fatal(err, differs(got, 0))
-		}
-	}
 	before := socket.OpenPipes()
 	var ends []streamPeer
 	for range 20 {
 		src, up := withPeer(t)
 		dst, down := withPeer(t)
 		k := testrun.First.Go(func() { io.Copy(dst, src) })
-		for range 20 {
-			message(up, down, 1000)
-		}
+		messages(t, up, down, 20, 1000)
 		was := s.splices()
-		message(up, down, 1<<20)
-		bulk := s.splices()
-		if bulk == was {
+		messages(t, up, down, 1, 1<<20)
+		if s.splices() == was {
 			t.Fatal("a megabyte was not spliced")
 		}
-		for range 20 {
-			message(up, down, 1000)
-		}
+		messages(t, up, down, 20, 1000)
 		was = s.splices()
-		for range 20 {
-			message(up, down, 1000)
-		}
-		if n := s.splices() - was; n != 0 {
-			t.Errorf("%d splices for messages", n)
-		}
-		message(up, down, 1<<20)
+		messages(t, up, down, 20, 1000)
+		testenv.Equal(t, s.splices(), was, "splices, before and after messages")
+		messages(t, up, down, 1, 1<<20)
 		k.UntilParked(t, coroutine.ReasonRead)
 		ends = append(ends, up)
-	}
-	if s.called[sysx.SpliceIn].Load() == 0 {
-		t.Error("nothing was spliced")
 	}
 	testenv.Until(t, "all but a few pipes to be closed", func() bool {
 		runtime.GC() // which may have taken pipes out of the pool that are still to be closed
@@ -217,37 +206,25 @@ func TestMoveSmallFirst(t *testing.T) {
 	defer s.install(t)()
 	c, peer := withPeer(t)
 	k := testrun.First.Go(func() { io.Copy(c, c) })
-	buf := make([]byte, 1000)
-	for range 100 {
-		peer.Write(buf)
-		testenv.Must(io.ReadFull(peer, buf))
-	}
+	messages(t, peer, peer, 100, 1000)
 	peer.CloseWrite()
 	k.Wait(t)
-	if n := s.called[sysx.SpliceIn].Load() + s.called[sysx.Pipe].Load(); n != 0 {
-		t.Errorf("%d calls that splice", n)
-	}
+	testenv.Equal(t, s.splices()+s.called[sysx.Pipe].Load(), 0, "calls that splice")
 }
 
 // TestMoveEchoItself: io.Copy of a connection to itself echoes, messages and
 // bulk, and returns at the end.
 func TestMoveEchoItself(t *testing.T) {
-	for _, p := range testrun.Places {
-		for _, size := range []int{1, 5000, 3 << 20} {
-			t.Run(fmt.Sprintf("%s/%d", p.Name, size), func(t *testing.T) {
-				start(t, 2)
+	for _, size := range []int{1, 5000, 3 << 20} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
 				c, peer := withPeer(t)
-				k := p.Go(func() {
+				through(t, p, peer, peer, size, func() {
 					testenv.Gives(t, int64(size), nil)(io.Copy(c, c))
 					c.CloseWrite()
 				})
-				fed := supply(t, peer, rand.New(rand.NewPCG(2, 2)), size)
-				drained := swallow(t, peer, size)
-				testenv.Await(t, fed, "writes")
-				testenv.Await(t, drained, "reads")
-				k.Wait(t)
 			})
-		}
+		})
 	}
 }
 
@@ -258,9 +235,7 @@ func TestMoveLimited(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		src, up := withPeer(t)
 		dst, down := withPeer(t)
-		fed := supply(t, up, rand.New(rand.NewPCG(3, 3)), total)
-		drained := swallow(t, down, total)
-		p.Do(t, func() {
+		through(t, p, up, down, total, func() {
 			r := rand.New(rand.NewPCG(4, 4))
 			for left := int64(total); left > 0; {
 				want := min(left, 1+r.Int64N(1<<r.IntN(21)))
@@ -273,15 +248,12 @@ func TestMoveLimited(t *testing.T) {
 				left -= n
 			}
 			l := &io.LimitedReader{R: src, N: 5}
-			if n, err := dst.ReadFrom(l); n != 0 || err != nil || l.N != 5 {
-				t.Errorf("at the end: %d, %v, N %d", n, err, l.N)
-			}
+			testenv.Gives(t, int64(0), nil, "at the end")(dst.ReadFrom(l))
+			testenv.Equal(t, l.N, 5)
 			l.N = 0
 			testenv.Gives(t, int64(0), nil, "of nothing")(dst.ReadFrom(l))
 			dst.Close()
 		})
-		testenv.Await(t, fed, "writes")
-		testenv.Await(t, drained, "reads")
 	})
 }
 
@@ -309,26 +281,18 @@ func TestMoveUrgent(t *testing.T) {
 			p = p[max(n, 0):]
 		}
 	}
-	arrives := func(p []byte) {
-		got := make([]byte, len(p))
-		if _, err := io.ReadFull(down, got); err != nil || !bytes.Equal(got, p) {
-			t.Fatal(err)
-		}
-	}
 	piece := pattern(300 << 10)
 	for i := range 20 {
 		// from behind the last mark: a mark that a new one overtakes becomes
 		// plain data
 		send(piece[:1000])
-		arrives(piece[:1000])
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
+		expect(t, down, string(piece[:1000]))
+		writer := testrun.Goroutine.Go(func() {
 			send(piece[1000:])
 			testenv.NoError(t, unix.Sendto(fd, []byte{byte(i)}, unix.MSG_OOB, nil))
-		}()
-		arrives(piece[1000:])
-		testenv.Await(t, done, "writes")
+		})
+		expect(t, down, string(piece[1000:]))
+		writer.Wait(t)
 	}
 	unix.Shutdown(fd, unix.SHUT_WR)
 	k.Wait(t)
@@ -337,8 +301,8 @@ func TestMoveUrgent(t *testing.T) {
 	}
 }
 
-// TestMoveNoAllocation: messages through a copy, bulk through a copy, and
-// starting one, allocate nothing.
+// TestMoveNoAllocation: messages through a copy, and starting one, allocate
+// nothing.
 func TestMoveNoAllocation(t *testing.T) {
 	testenv.NoRace(t)
 	start(t, 1)
@@ -350,16 +314,12 @@ func TestMoveNoAllocation(t *testing.T) {
 			}
 		}
 	})
-	buf := make([]byte, 64<<10)
-	for i := range buf {
-		buf[i] = byte(i)
-	}
-	trip := func() {
-		testenv.Must(peer.Write(buf[:1000]))
-		testenv.Must(io.ReadFull(peer, buf[:1000]))
-	}
+	buf := make([]byte, 1000)
 	// CopyN itself allocates its LimitedReader, every fifth message.
-	if n := testing.AllocsPerRun(2000, trip); n >= 1 {
+	if n := testing.AllocsPerRun(2000, func() {
+		testenv.Must(peer.Write(buf))
+		testenv.Must(io.ReadFull(peer, buf))
+	}); n >= 1 {
 		t.Errorf("%v allocations for a message", n)
 	}
 	peer.Close()
@@ -370,30 +330,26 @@ func TestMoveNoAllocation(t *testing.T) {
 // of the same Processor, of two, and by goroutines.
 func TestMoveConcurrent(t *testing.T) {
 	const total = 4 << 20
-	for _, there := range testrun.Places {
-		for _, back := range testrun.Places {
-			t.Run(there.Name+", "+back.Name, func(t *testing.T) {
-				start(t, 2)
+	for _, back := range testrun.Places {
+		t.Run("back in "+back.Name, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, there testrun.Place) {
 				a, left := withPeer(t)
 				b, right := withPeer(t)
-				var tasks []*testrun.Task
-				var done []chan struct{}
-				for i, d := range [][2]*socket.TCPConn{{a, b}, {b, a}} {
-					tasks = append(tasks, []testrun.Place{there, back}[i].Go(func() {
-						testenv.Gives(t, int64(total), nil)(io.Copy(d[1], d[0]))
-						d[1].CloseWrite()
-					}))
+				move := func(dst, src *socket.TCPConn) {
+					testenv.Gives(t, int64(total), nil)(io.Copy(dst, src))
+					dst.CloseWrite()
 				}
-				for _, p := range []streamPeer{left, right} {
-					done = append(done, supply(t, p, rand.New(rand.NewPCG(5, 5)), total),
-						swallow(t, p, total))
+				var all []<-chan struct{}
+				for _, end := range []*net.TCPConn{left, right} {
+					all = append(all, supply(t, end, total), swallow(t, end, total))
 				}
-				testrun.WaitAll(t, tasks...)
-				for _, d := range done {
-					testenv.Await(t, d, "the peers")
+				all = append(all, there.Go(func() { move(b, a) }).Done,
+					back.Go(func() { move(a, b) }).Done)
+				for _, done := range all {
+					testenv.Await(t, done, "the copies and the peers")
 				}
 			})
-		}
+		})
 	}
 }
 
@@ -420,8 +376,7 @@ func TestMoveShutdown(t *testing.T) {
 		sink := p.Go(func() {
 			defer dst.Close()
 			defer src.Close()
-			n, err := io.Copy(dst, src)
-			testenv.Fails(t, err, coroutine.ErrShutdown, "waiting for the sink", n)
+			testenv.Fails(t, testenv.Err(io.Copy(dst, src)), coroutine.ErrShutdown)
 		})
 		go func() {
 			for p := make([]byte, 64<<10); ; {
@@ -473,126 +428,105 @@ func failAfter(t *testing.T, fd int, bytes int, errno syscall.Errno,
 // reached it, and the source goes on right behind that, for whoever reads it:
 // Read, WaitReadable, a copy to a stream, a copy to anything.
 func TestMovePutBack(t *testing.T) {
-	const total = 1 << 20
-	for _, p := range testrun.Places {
-		for _, nets := range []string{"tcp", "unix"} {
-			for i, after := range []int{0, 1, 5000, 100_000, 262_145, 700_001} {
-				t.Run(fmt.Sprintf("%s/%s/%d", p.Name, nets, after), func(t *testing.T) {
-					start(t, 2)
-					src, up := withPeerOf(t, nets)
-					dst, down := withPeer(t)
-					next, nextDown := withPeer(t)
-					fed := supply(t, up, rand.New(rand.NewPCG(6, uint64(i))), total)
-					arrived := make(chan []byte, 1)
-					go func() {
-						got, _ := io.ReadAll(down)
-						arrived <- got
-					}()
-					var rest bytes.Buffer
-					remove := failAfter(t, dst.FD(), after, unix.EPIPE, sysx.Send, sysx.SpliceOut)
-					var n int64
-					var err error
-					p.Do(t, func() {
-						n, err = copyStream(dst, src)
-						dst.Close()
-					})
-					remove()
-					if !errors.Is(err, unix.EPIPE) || n > int64(after) {
-						t.Errorf("%d, %v", n, err)
-					}
-					got := testenv.Await(t, arrived, "what was sent")
-					if int64(len(got)) != n || differs(got, 0) != "" {
-						t.Errorf("%d bytes reached the sink, n is %d %s", len(got), n,
-							differs(got, 0))
-					}
-					after := swallowFrom(t, nextDown, int(n)+10, total)
-					p.Do(t, func() {
-						testenv.NoError(t, src.(socket.Stream).WaitReadable())
-						b := make([]byte, 10)
-						testenv.NoError(t, testenv.Err(io.ReadFull(src, b)))
-						rest.Write(b)
-						if i%2 == 0 {
-							b, err := io.ReadAll(struct{ io.Reader }{src})
-							if err != nil || differs(b, int(n)+10) != "" ||
-								len(b) != total-int(n)-10 {
-								t.Errorf("read %d, %v %s", len(b), err, differs(b, int(n)+10))
-							}
-							next.Write(b)
-						} else if m, err := copyStream(next, src); m != total-n-10 || err != nil {
-							t.Errorf("copied %d, %v, want %d", m, err, total-n-10)
-						}
-						next.Close()
-					})
-					testenv.Equal(t, differs(rest.Bytes(), int(n)), "")
-					testenv.Await(t, fed, "writes")
-					testenv.Await(t, after, "reads")
+	for _, nets := range []string{"tcp", "unix"} {
+		for i, after := range []int{0, 1, 5000, 100_000, 262_145, 700_001} {
+			t.Run(fmt.Sprintf("%s/%d", nets, after), func(t *testing.T) {
+				inPlaces(t, func(t *testing.T, p testrun.Place) {
+					movePutBack(t, p, nets, after, i%2 == 0)
 				})
-			}
-		}
-	}
-}
-
-// TestMovePutBackAlone: when nothing else is there to read, no edge reports
-// what was put back, and still every way to read finds it.
-func TestMovePutBackAlone(t *testing.T) {
-	for _, p := range testrun.Places {
-		for name, read := range map[string]func(c *socket.TCPConn, b []byte) (int, error){
-			"Read": func(c *socket.TCPConn, b []byte) (int, error) { return c.Read(b) },
-			"WaitReadable": func(c *socket.TCPConn, b []byte) (int, error) {
-				return 0, c.WaitReadable()
-			},
-			"WriteTo": func(c *socket.TCPConn, b []byte) (int, error) {
-				w := bytes.NewBuffer(b[:0])
-				n, err := c.WriteTo(struct{ io.Writer }{w})
-				return int(n), err
-			},
-		} {
-			t.Run(p.Name+"/"+name, func(t *testing.T) {
-				start(t, 2)
-				src, up := withPeer(t)
-				dst, _ := withPeer(t)
-				k := p.Go(func() {
-					remove := failAfter(t, dst.FD(), 2, unix.EPIPE, sysx.Send)
-					n, err := io.Copy(dst, src)
-					remove()
-					if n != 2 || !errors.Is(err, unix.EPIPE) {
-						t.Errorf("%d, %v", n, err)
-					}
-					src.SetReadDeadline(time.Now().Add(limit / 2))
-					if name == "WriteTo" {
-						up.CloseWrite()
-					}
-					b := make([]byte, 10)
-					m, err := read(src, b)
-					if err != nil || m != 0 && string(b[:m]) != "llo" {
-						t.Errorf("%q, %v", b[:m], err)
-					}
-					if m > 0 {
-						return
-					}
-					if m, err = src.Read(b); string(b[:m]) != "llo" || err != nil {
-						t.Errorf("%q, %v", b[:m], err)
-					}
-				})
-				k.UntilParked(t, coroutine.ReasonRead)
-				up.Write([]byte("hello"))
-				k.Wait(t)
 			})
 		}
 	}
 }
 
+func movePutBack(t *testing.T, p testrun.Place, nets string, after int, byReading bool) {
+	const total = 1 << 20
+	src, up := withPeerOf(t, nets)
+	dst, down := withPeer(t)
+	next, nextDown := withPeer(t)
+	fed := supply(t, up, total)
+	var got []byte
+	arrived := testrun.Goroutine.Go(func() { got, _ = io.ReadAll(down) })
+	remove := failAfter(t, dst.FD(), after, unix.EPIPE, sysx.Send, sysx.SpliceOut)
+	var n int64
+	var err error
+	p.Do(t, func() {
+		n, err = copyStream(dst, src)
+		dst.Close()
+	})
+	remove()
+	if !errors.Is(err, unix.EPIPE) || n > int64(after) {
+		t.Errorf("%d, %v", n, err)
+	}
+	arrived.Wait(t)
+	testenv.Equal(t, int64(len(got)), n, "bytes that reached the sink")
+	testenv.Equal(t, differs(got, 0), "")
+	at := int(n) + 10
+	drained := swallowFrom(t, nextDown, at, total)
+	p.Do(t, func() {
+		testenv.NoError(t, src.(socket.Stream).WaitReadable())
+		b := make([]byte, 10)
+		testenv.Gives(t, 10, nil)(io.ReadFull(src, b))
+		testenv.Equal(t, differs(b, int(n)), "")
+		if byReading {
+			rest, err := io.ReadAll(struct{ io.Reader }{src})
+			testenv.NoError(t, err)
+			next.Write(rest)
+		} else {
+			testenv.Gives(t, int64(total-at), nil)(copyStream(next, src))
+		}
+		next.Close()
+	})
+	testenv.Await(t, fed, "writes")
+	testenv.Await(t, drained, "reads")
+}
+
+// TestMovePutBackAlone: when nothing else is there to read, no edge reports
+// what was put back, and still every way to read finds it.
+func TestMovePutBackAlone(t *testing.T) {
+	for name, read := range map[string]func(c *socket.TCPConn, b []byte) (int, error){
+		"Read": func(c *socket.TCPConn, b []byte) (int, error) { return c.Read(b) },
+		"WaitReadable": func(c *socket.TCPConn, b []byte) (int, error) {
+			testenv.NoError(t, c.WaitReadable())
+			return c.Read(b)
+		},
+		"WriteTo": func(c *socket.TCPConn, b []byte) (int, error) {
+			n, err := c.WriteTo(struct{ io.Writer }{bytes.NewBuffer(b[:0])})
+			return int(n), err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
+				src, up := withPeer(t)
+				dst, _ := withPeer(t)
+				k := p.Go(func() {
+					remove := failAfter(t, dst.FD(), 2, unix.EPIPE, sysx.Send)
+					testenv.Gives(t, int64(2), unix.EPIPE)(io.Copy(dst, src))
+					remove()
+					src.SetReadDeadline(time.Now().Add(limit / 2))
+					if name == "WriteTo" {
+						up.CloseWrite()
+					}
+					b := make([]byte, 10)
+					n, err := read(src, b)
+					testenv.Gives(t, "llo", nil)(string(b[:n]), err)
+				})
+				k.UntilParked(t, coroutine.ReasonRead)
+				up.Write([]byte("hello"))
+				k.Wait(t)
+			})
+		})
+	}
+}
+
 // swallowFrom is swallow for a stream that begins within the pattern.
 func swallowFrom(t *testing.T, r io.Reader, first, total int) (done chan struct{}) {
-	done = make(chan struct{})
-	go func() {
-		defer close(done)
+	return testrun.Goroutine.Go(func() {
 		got, err := io.ReadAll(r)
 		if d := differs(got, first); err != nil || len(got) != total-first || d != "" {
 			t.Errorf("read %d bytes of %d, %v %s", len(got), total-first, err, d)
 		}
-	}()
-	return done
+	}).Done
 }
 
 // TestMoveResumes: copies that are ended again and again by deadlines of either
@@ -603,34 +537,24 @@ func TestMoveResumes(t *testing.T) {
 		src, up := withPeer(t)
 		dst, down := unixWithPeer(t)
 		dst.SetWriteBuffer(64 << 10)
-		fed := supply(t, up, rand.New(rand.NewPCG(7, 7)), total)
-		drained := swallow(t, &slowly{Reader: down}, total)
-		p.Do(t, func() {
+		through(t, p, up, &slowly{Reader: down}, total, func() {
+			defer dst.Close()
 			r := rand.New(rand.NewPCG(8, 8))
-			var sum int64
-			ended := 0
-			for {
+			sum := int64(0)
+			for ended := 0; ; ended++ {
 				src.SetReadDeadline(time.Now().Add(time.Duration(r.IntN(2_000_000))))
 				dst.SetWriteDeadline(time.Now().Add(time.Duration(r.IntN(2_000_000))))
 				n, err := io.Copy(dst, src)
-				sum += n
-				if err == nil {
-					break
+				if sum += n; errors.Is(err, os.ErrDeadlineExceeded) {
+					continue
 				}
-				if !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Error(err)
-					break
+				testenv.Gives(t, total, nil)(int(sum), err)
+				if ended == 0 {
+					t.Error("no deadline has ended a copy")
 				}
-				ended++
+				return
 			}
-			testenv.Equal(t, sum, total, "copied")
-			if ended == 0 {
-				t.Error("no deadline has ended a copy")
-			}
-			dst.Close()
 		})
-		testenv.Await(t, fed, "writes")
-		testenv.Await(t, drained, "reads")
 	})
 }
 
@@ -719,14 +643,10 @@ func TestMoveCloseSource(t *testing.T) {
 
 				src, up = withPeer(t)
 				dst, down = withPeer(t)
-				fed := supply(t, up, rand.New(rand.NewPCG(16, 16)), 1<<20)
-				drained := swallow(t, down, 1<<20)
-				p.Do(t, func() {
+				through(t, p, up, down, 1<<20, func() {
 					io.Copy(dst, src)
 					dst.Close()
 				})
-				testenv.Await(t, fed, "writes")
-				testenv.Await(t, drained, "reads")
 			})
 		}
 	}
@@ -819,133 +739,127 @@ func untilReset(t *testing.T, c any) {
 	})
 }
 
+// moveScene is a copy's two connections, each with its peer.
+type moveScene struct {
+	dst, src copier
+	up, down *net.TCPConn
+}
+
+// send has bytes arrive, and the end of the stream.
+func (s moveScene) send() {
+	s.up.Write(pattern(1000))
+	s.up.CloseWrite()
+}
+
+// moveEvents are what happens to either side before a copy.
+var moveEvents = map[string]func(t *testing.T, s moveScene){
+	"nothing":       func(_ *testing.T, s moveScene) { s.send() },
+	"end at once":   func(_ *testing.T, s moveScene) { s.up.CloseWrite() },
+	"source closed": func(_ *testing.T, s moveScene) { s.src.Close() },
+	"source shut":   func(_ *testing.T, s moveScene) { s.src.CloseRead() },
+	"sink closed":   func(_ *testing.T, s moveScene) { s.send(); s.dst.Close() },
+	"sink shut":     func(_ *testing.T, s moveScene) { s.send(); s.dst.CloseWrite() },
+	"source reset":  func(_ *testing.T, s moveScene) { s.up.SetLinger(0); s.up.Close() },
+	"sink reset": func(t *testing.T, s moveScene) {
+		s.send()
+		s.down.SetLinger(0)
+		s.down.Close()
+		untilReset(t, s.dst)
+	},
+	"source's deadline": func(_ *testing.T, s moveScene) { s.send(); s.src.SetReadDeadline(past) },
+	"sink's deadline":   func(_ *testing.T, s moveScene) { s.send(); s.dst.SetWriteDeadline(past) },
+	"source's other":    func(_ *testing.T, s moveScene) { s.send(); s.src.SetWriteDeadline(past) },
+	"sink's other":      func(_ *testing.T, s moveScene) { s.send(); s.dst.SetReadDeadline(past) },
+	"source's deadline soon": func(_ *testing.T, s moveScene) {
+		s.src.SetReadDeadline(time.Now().Add(time.Millisecond))
+	},
+}
+
+// moveSources are read by the sink's ReadFrom, and moveSinks written by the
+// source's WriteTo.
+var moveSources = map[string]func(s moveScene) io.Reader{
+	"empty LimitedReader": func(s moveScene) io.Reader { return &io.LimitedReader{R: s.src} },
+	"negative LimitedReader": func(s moveScene) io.Reader {
+		return &io.LimitedReader{R: s.src, N: -1}
+	},
+	"reader": func(moveScene) io.Reader {
+		return io.MultiReader(strings.NewReader("hello"))
+	},
+	"WriterTo":              func(moveScene) io.Reader { return strings.NewReader("hello") },
+	"failing reader":        func(moveScene) io.Reader { return &failing{100} },
+	"reader to closed sink": func(s moveScene) io.Reader { s.dst.Close(); return &failing{100} },
+	"type around the source": func(s moveScene) io.Reader {
+		s.send()
+		return struct{ io.Reader }{s.src}
+	},
+}
+
+var moveSinks = map[string]func(s moveScene) io.Writer{
+	"failing writer":        func(s moveScene) io.Writer { s.send(); return &failing{100} },
+	"short writer":          func(s moveScene) io.Writer { s.send(); return shortWriter{} },
+	"buffer":                func(s moveScene) io.Writer { s.send(); return new(bytes.Buffer) },
+	"writer, closed source": func(s moveScene) io.Writer { s.src.Close(); return io.Discard },
+	"type around the sink": func(s moveScene) io.Writer {
+		s.send()
+		return struct{ io.Writer }{s.dst}
+	},
+	"type with the sink": func(s moveScene) io.Writer {
+		s.send()
+		return struct{ copier }{s.dst}
+	},
+	"writer, deadline": func(s moveScene) io.Writer {
+		s.src.SetReadDeadline(past)
+		return &failing{100}
+	},
+}
+
 // TestMoveLikeNet: results and errors are net's, for all that can happen to
 // either side.
 func TestMoveLikeNet(t *testing.T) {
-	past := time.Unix(1, 0)
-	data := []byte("hello")
-	type scene struct {
-		dst, src copier
-		up, down *net.TCPConn
+	type run = func(t *testing.T, s moveScene) (int64, error)
+	all := map[string]run{"types that embed": func(_ *testing.T, s moveScene) (int64, error) {
+		s.send()
+		return io.Copy(struct{ copier }{s.dst}, struct{ copier }{s.src})
+	}}
+	for name, source := range moveSources {
+		all["from "+name] = func(_ *testing.T, s moveScene) (int64, error) {
+			return s.dst.ReadFrom(source(s))
+		}
 	}
-	send := func(s scene, size int) {
-		s.up.Write(pattern(size))
-		s.up.CloseWrite()
+	for name, sink := range moveSinks {
+		all["to "+name] = func(_ *testing.T, s moveScene) (int64, error) {
+			return s.src.WriteTo(sink(s))
+		}
 	}
-	copies := map[string]func(s scene) (int64, error){
-		"io.Copy":  func(s scene) (int64, error) { return io.Copy(s.dst, s.src) },
-		"ReadFrom": func(s scene) (int64, error) { return s.dst.ReadFrom(s.src) },
-		"CopyN":    func(s scene) (int64, error) { return io.CopyN(s.dst, s.src, 3) },
-	}
-	events := map[string]func(s scene){
-		"nothing":       func(s scene) { send(s, 1000) },
-		"end at once":   func(s scene) { s.up.CloseWrite() },
-		"source closed": func(s scene) { s.src.Close() },
-		"source shut":   func(s scene) { s.src.CloseRead() },
-		"sink closed":   func(s scene) { send(s, 1000); s.dst.Close() },
-		"sink shut":     func(s scene) { send(s, 1000); s.dst.CloseWrite() },
-		"source reset":  func(s scene) { s.up.SetLinger(0); s.up.Close() },
-		"sink reset": func(s scene) {
-			send(s, 1000)
-			s.down.SetLinger(0)
-			s.down.Close()
-			untilReset(t, s.dst)
-		},
-		"source's deadline": func(s scene) { send(s, 1000); s.src.SetReadDeadline(past) },
-		"sink's deadline":   func(s scene) { send(s, 1000); s.dst.SetWriteDeadline(past) },
-		"source's other":    func(s scene) { send(s, 1000); s.src.SetWriteDeadline(past) },
-		"sink's other":      func(s scene) { send(s, 1000); s.dst.SetReadDeadline(past) },
-		"source's deadline soon": func(s scene) {
-			s.src.SetReadDeadline(time.Now().Add(time.Millisecond))
-		},
-	}
-	others := map[string]func(s scene) (int64, error){
-		"from an empty LimitedReader": func(s scene) (int64, error) {
-			return s.dst.ReadFrom(&io.LimitedReader{R: s.src})
-		},
-		"from a negative LimitedReader": func(s scene) (int64, error) {
-			return s.dst.ReadFrom(&io.LimitedReader{R: s.src, N: -1})
-		},
-		"from a reader": func(s scene) (int64, error) {
-			return s.dst.ReadFrom(io.MultiReader(bytes.NewReader(data)))
-		},
-		"from a WriterTo": func(s scene) (int64, error) {
-			return s.dst.ReadFrom(bytes.NewReader(data))
-		},
-		"from a failing reader": func(s scene) (int64, error) {
-			return s.dst.ReadFrom(&failing{100})
-		},
-		"from a reader to a closed sink": func(s scene) (int64, error) {
-			s.dst.Close()
-			return s.dst.ReadFrom(&failing{100})
-		},
-		"to a failing writer": func(s scene) (int64, error) {
-			send(s, 1000)
-			return s.src.WriteTo(&failing{100})
-		},
-		"to a short writer": func(s scene) (int64, error) {
-			send(s, 1000)
-			return s.src.WriteTo(shortWriter{})
-		},
-		"to a buffer": func(s scene) (int64, error) {
-			send(s, 1000)
-			return s.src.WriteTo(new(bytes.Buffer))
-		},
-		"to a writer from a closed one": func(s scene) (int64, error) {
-			s.src.Close()
-			return s.src.WriteTo(io.Discard)
-		},
-		"to a writer, deadline": func(s scene) (int64, error) {
-			s.src.SetReadDeadline(past)
-			return s.src.WriteTo(&failing{100})
-		},
-		"from a type around the source": func(s scene) (int64, error) {
-			send(s, 1000)
-			return s.dst.ReadFrom(struct{ io.Reader }{s.src})
-		},
-		"to a type around the sink": func(s scene) (int64, error) {
-			send(s, 1000)
-			return s.src.WriteTo(struct{ io.Writer }{s.dst})
-		},
-		"to a type that embeds the sink": func(s scene) (int64, error) {
-			send(s, 1000)
-			return s.src.WriteTo(struct{ copier }{s.dst})
-		},
-		"between types that embed": func(s scene) (int64, error) {
-			send(s, 1000)
-			return io.Copy(struct{ copier }{s.dst}, struct{ copier }{s.src})
-		},
-	}
-	for en, event := range events {
-		for cn, do := range copies {
-			others[en+"/"+cn] = func(s scene) (int64, error) {
-				event(s)
+	for name, event := range moveEvents {
+		for how, do := range map[string]func(s moveScene) (int64, error){
+			"io.Copy":  func(s moveScene) (int64, error) { return io.Copy(s.dst, s.src) },
+			"ReadFrom": func(s moveScene) (int64, error) { return s.dst.ReadFrom(s.src) },
+			"CopyN":    func(s moveScene) (int64, error) { return io.CopyN(s.dst, s.src, 3) },
+		} {
+			all[name+"/"+how] = func(t *testing.T, s moveScene) (int64, error) {
+				event(t, s)
 				return do(s)
 			}
 		}
 	}
-	for name, run := range others {
-		for _, p := range testrun.Places {
-			t.Run(name+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
-				var want, got scene
+	for name, run := range all {
+		t.Run(name, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
 				src, up := netPair(t)
 				dst, down := netPair(t)
-				want = scene{dst, src, up, down}
-				wantN, wantErr := run(want)
-
-				src2, up2 := withPeer(t)
-				dst2, down2 := withPeer(t)
-				got = scene{dst2, src2, up2, down2}
-				var gotN int64
-				var gotErr error
-				p.Go(func() { gotN, gotErr = run(got) }).Wait(t)
-				if gotN != wantN || shape(gotErr) != shape(wantErr) {
-					t.Errorf("%d, %s\n%v\nnet: %d, %s\n%v", gotN, shape(gotErr), gotErr, wantN,
-						shape(wantErr), wantErr)
-				}
+				want, wantErr := run(t, moveScene{dst, src, up, down})
+				ourSrc, up := withPeer(t)
+				ourDst, down := withPeer(t)
+				p.Do(t, func() {
+					got, err := run(t, moveScene{ourDst, ourSrc, up, down})
+					if got != want || shape(err) != shape(wantErr) {
+						t.Errorf("%d, %s\n%v\nnet: %d, %s\n%v", got, shape(err), err, want,
+							shape(wantErr), wantErr)
+					}
+				})
 			})
-		}
+		})
 	}
 }
 
@@ -962,9 +876,7 @@ func TestMoveEmbeds(t *testing.T) {
 		testenv.Gives(t, int64(3), nil)(dst.ReadFrom(struct{ io.Reader }{louder{nil}}))
 		dst.Close()
 	})
-	if got, _ := io.ReadAll(down); string(got) != "HELLO[x]" {
-		t.Errorf("%q", got)
-	}
+	testenv.Gives(t, "HELLO[x]", nil)(testenv.AsText(io.ReadAll(down)))
 }
 
 type louder struct{ *socket.TCPConn }
@@ -981,23 +893,11 @@ func TestPipesBounded(t *testing.T) {
 	if n := socket.OpenPipes(); n > socket.MaxPipes {
 		t.Errorf("%d pipes", n)
 	}
-	src, up := withPeer(t)
-	dst, down := withPeer(t)
-	var s script
+	var s moveOps
 	remove := s.install(t)
-	const total = 2 << 20
-	fed := supply(t, up, rand.New(rand.NewPCG(12, 12)), total)
-	drained := swallow(t, down, total)
-	testrun.First.Do(t, func() {
-		testenv.Gives(t, int64(total), nil)(io.Copy(dst, src))
-		dst.Close()
-	})
-	testenv.Await(t, fed, "writes")
-	testenv.Await(t, drained, "reads")
+	copies(t, 2<<20)
 	remove()
-	if n := s.called[sysx.SpliceIn].Load() + s.called[sysx.Pipe].Load(); n != 0 {
-		t.Errorf("%d calls that splice", n)
-	}
+	testenv.Equal(t, s.splices()+s.called[sysx.Pipe].Load(), 0, "calls that splice")
 	giveBack()
 	noPipes(t)
 }
@@ -1015,11 +915,10 @@ func noPipes(t *testing.T) {
 // nothing of it for the next.
 func TestPipesComeBackEmpty(t *testing.T) {
 	start(t, 1)
-	const total = 1 << 20
 	for i := range 30 {
 		src, up := withPeer(t)
 		dst, down := withPeer(t)
-		fed := supply(t, up, rand.New(rand.NewPCG(13, uint64(i))), total)
+		fed := supply(t, up, 1<<20)
 		go io.Copy(io.Discard, down)
 		remove := failAfter(t, dst.FD(), 40_000+20_000*i, unix.ECONNRESET, sysx.SpliceOut)
 		testrun.First.Do(t, func() {
@@ -1029,17 +928,7 @@ func TestPipesComeBackEmpty(t *testing.T) {
 			dst.Close()
 		})
 		testenv.Await(t, fed, "writes")
-
-		src, up = withPeer(t)
-		dst, down = withPeer(t)
-		fed = supply(t, up, rand.New(rand.NewPCG(14, uint64(i))), total)
-		drained := swallow(t, down, total)
-		testrun.First.Do(t, func() {
-			io.Copy(dst, src)
-			dst.Close()
-		})
-		testenv.Await(t, fed, "writes")
-		testenv.Await(t, drained, "reads")
+		copies(t, 1<<20)
 	}
 }
 
@@ -1049,18 +938,8 @@ func TestPipeFaults(t *testing.T) {
 	start(t, 1)
 	noPipes(t)
 	for _, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOMEM} {
-		src, up := withPeer(t)
-		dst, down := withPeer(t)
 		remove := (&script{first: errnos{sysx.Pipe: repeat(1000, errno)}}).install(t)
-		const total = 3 << 20
-		fed := supply(t, up, rand.New(rand.NewPCG(15, 15)), total)
-		drained := swallow(t, down, total)
-		testrun.First.Do(t, func() {
-			testenv.Gives(t, int64(total), nil)(io.Copy(dst, src))
-			dst.Close()
-		})
-		testenv.Await(t, fed, "writes")
-		testenv.Await(t, drained, "reads")
+		copies(t, 3<<20)
 		remove()
 		testenv.Equal(t, socket.OpenPipes(), 0, errno)
 	}
