@@ -50,6 +50,7 @@ var badPorts = []string{
 // networks.
 func badTargets() (all []string) {
 	all = []string{"", ":", "::", "127.0.0.1", "localhost", "[::1]", "[::1]80", "127.0.0.1:80:80",
+		"::1", "::1:80:", "[::1", "127.0.0.1:0", "[::1]:0", "127.0.0.1: 80",
 		"@", "\x00", strings.Repeat("x", 200)}
 	for _, h := range badHosts {
 		all = append(all, h+":0")
