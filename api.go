@@ -10,17 +10,11 @@
 //	ln, err := netco.Listen("tcp", "127.0.0.1:7000")
 //	...
 //	netco.Run(func() {
-//		for {
-//			c, err := ln.Accept()
-//			if err != nil {
-//				return
-//			}
-//			_, err = netco.Go(func() { defer c.Close(); io.Copy(c, c) })
-//			if err != nil {
-//				c.Close()
-//			}
-//		}
+//		netco.Serve(ln, func(c net.Conn) { defer c.Close(); io.Copy(c, c) })
 //	})
+//
+// [Serve] is an accept loop that starts a coroutine for each connection by
+// [Go].
 //
 // The functions here work on one default Scheduler, which starts when it is
 // first needed; [Start] starts it with options of one's own. After [Shutdown]

@@ -45,8 +45,9 @@ type Group struct {
 	minActive    int        // fewest active members; constant once the first has started
 	monitorPause pauseState // the monitor's
 
-	mu    inside.Mutex
-	quiet chan struct{} // closed when active reaches 0, then replaced; under mu
+	mu       inside.Mutex
+	quiet    chan struct{}        // closed when active reaches 0, then replaced; under mu
+	draining map[*func()]struct{} // under mu: what OnDraining has added
 }
 
 // NewGroup returns a group without members, of the Scheduler owner.
@@ -82,6 +83,38 @@ func (g *Group) Advance(ph Phase) {
 		p.ep.Ring()
 	}
 	g.advanceOutside(g.Phase())
+	g.callDraining()
+}
+
+// OnDraining has f called once when the group leaves Running, or at once if it
+// has left it, unless stop was called before. f runs on the thread that
+// advances the group and must not park. Any thread.
+func (g *Group) OnDraining(f func()) (stop func()) {
+	key := &f
+	g.mu.Lock()
+	if g.draining == nil {
+		g.draining = map[*func()]struct{}{}
+	}
+	g.draining[key] = struct{}{}
+	g.mu.Unlock()
+	if g.Phase() >= Draining {
+		g.callDraining()
+	}
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.draining, key)
+	}
+}
+
+func (g *Group) callDraining() {
+	g.mu.Lock()
+	due := g.draining
+	g.draining = nil
+	g.mu.Unlock()
+	for f := range due {
+		(*f)()
+	}
 }
 
 // Discard frees the fds of a group of which no Processor was started.

@@ -4,10 +4,8 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
-	"syscall"
 	"time"
 
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/coroutine"
@@ -22,9 +20,7 @@ type listener struct {
 	s  socket
 	at endpoints // only the local one
 
-	// Under s.mu's read lock: how long the last pause was for want of an fd or
-	// of memory.
-	backoff time.Duration
+	pause processor.AcceptPause // under s.mu's read lock
 	// Under s.mu's read lock: it waits for room, or did when the last Accept
 	// ended.
 	pausing bool
@@ -71,7 +67,9 @@ func (l *listener) acceptLocked(from *sysx.RawAddr) (fd int, in *room, err error
 			in.release()
 		}
 		if errno == 0 {
-			l.resetBackoff()
+			if l.pause != 0 {
+				l.pause.End(l.Addr())
+			}
 			l.pausing = false
 			s.spendRead(0)
 			return fd, in, nil
@@ -86,7 +84,7 @@ func (l *listener) acceptLocked(from *sysx.RawAddr) (fd int, in *room, err error
 				s.spendRead(0)
 				continue
 			case processor.AcceptFiles, processor.AcceptMemory:
-				until = clock.Real() + int64(l.backOff(errno))
+				until = clock.Real() + int64(l.pause.Next(l.Addr(), errno))
 			default:
 				return -1, nil, os.NewSyscallError("accept4", errno)
 			}
@@ -159,33 +157,4 @@ func (l *TCPListener) acceptKept() (*TCPConn, error) {
 	c.s.room = in
 	c.remote = from
 	return c, nil
-}
-
-// For want of fds or memory accepting pauses for minBackoff, doubled each time
-// up to maxBackoff, until it succeeds again. The program sees no error; the log
-// has it.
-
-const (
-	minBackoff = time.Millisecond
-	maxBackoff = 100 * time.Millisecond
-)
-
-// backOff returns how long the next pause is. Under the read lock. It logs a
-// pause that is longer than the one before, and so not the attempts caused by
-// connections that arrive meanwhile. The logger adds which Processor it is.
-func (l *listener) backOff(errno syscall.Errno) time.Duration {
-	if pause := min(max(2*l.backoff, minBackoff), maxBackoff); pause != l.backoff {
-		l.backoff = pause
-		processor.CurrentLogger().Warn("accepting pauses", zap.Stringer("listener", l.Addr()),
-			zap.Error(errno), zap.Duration("pause", pause))
-	}
-	return l.backoff
-}
-
-// resetBackoff ends backing off. Under the read lock.
-func (l *listener) resetBackoff() {
-	if l.backoff != 0 {
-		l.backoff = 0
-		processor.CurrentLogger().Warn("accepting goes on", zap.Stringer("listener", l.Addr()))
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -188,6 +189,13 @@ func (c *UnixConn) send(call string, p, oob []byte, to *net.UnixAddr) (int, erro
 	}
 	return n, err
 }
+
+// While a named address has no room for a packet, sending tries again after
+// minBackoff, doubled each time up to maxBackoff.
+const (
+	minBackoff = time.Millisecond
+	maxBackoff = 100 * time.Millisecond
+)
 
 // sendLocked is writeWithLocked for a message. Room at an address that is not
 // the peer's makes no edge.

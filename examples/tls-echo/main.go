@@ -65,17 +65,7 @@ func run(c config) error {
 	// Before any client is answered, so that a signal ends it in order.
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	fmt.Println("listening on", ln.Addr())
-	accepting, err := netco.GoNamed("accept", func() {
-		for {
-			conn, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			if _, err := netco.Go(func() { c.echo(conn) }); err != nil {
-				conn.Close()
-			}
-		}
-	})
+	accepting, err := netco.GoNamed("accept", func() { netco.Serve(ln, c.echo) })
 	if err != nil {
 		return err
 	}

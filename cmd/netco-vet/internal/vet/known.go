@@ -60,7 +60,7 @@ func named(t types.Type) *types.Named {
 // a coroutine.
 var startArgs = map[string]int{
 	"./Run": 0, "./Main": 0, "./Go": 0, "./GoNamed": 1, "./GoLocal": 0, "./GoOn": 1,
-	"./GoChild": 0, "./GoChildNamed": 1, "./AfterFunc": 1, "./EventLoop": 1,
+	"./GoChild": 0, "./GoChildNamed": 1, "./AfterFunc": 1, "./EventLoop": 1, "./Serve": 1,
 	"scheduler/NewSpawn": 0, "scheduler/Scheduler.EventLoop": 0,
 	"cosync/WaitGroup.Go": 0, "cosync/Group.Go": 0, "cosync/Group.TryGo": 0, "cosync/Async": 0,
 }
@@ -103,7 +103,7 @@ var refusing = map[string]bool{
 // waitNames are beginnings of the names of netco's functions that park, by
 // folder.
 var waitNames = map[string][]string{
-	".":         {"Sleep", "Yield", "Join", "Dial"},
+	".":         {"Sleep", "Yield", "Join", "Dial", "Serve"},
 	"coroutine": {"Join", "Yield"},
 	"channel":   {"Send", "Recv", "Select"},
 	"cosync":    {"Lock", "Wait", "Acquire", "Get"},

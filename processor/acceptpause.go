@@ -1,0 +1,42 @@
+package processor
+
+import (
+	"net"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// For want of fds or memory accepting pauses for minAcceptPause, doubled each
+// time up to maxAcceptPause, until it succeeds again. The program sees no
+// error; the log has it.
+
+const (
+	minAcceptPause = time.Millisecond
+	maxAcceptPause = 100 * time.Millisecond
+)
+
+// AcceptPause is how long accepting from one listener has paused last. The zero
+// value is for a listener that does not pause. It belongs to whoever accepts.
+type AcceptPause time.Duration
+
+// Next returns how long the next pause is. It logs a pause that is longer than
+// the one before, and so not the attempts caused by connections that arrive
+// meanwhile. The logger adds which Processor it is.
+func (p *AcceptPause) Next(listener net.Addr, err error) time.Duration {
+	last := time.Duration(*p)
+	if pause := min(max(2*last, minAcceptPause), maxAcceptPause); pause != last {
+		*p = AcceptPause(pause)
+		CurrentLogger().Warn("accepting pauses", zap.Stringer("listener", listener),
+			zap.Error(err), zap.Duration("pause", pause))
+	}
+	return time.Duration(*p)
+}
+
+// End ends the pauses: accepting has succeeded.
+func (p *AcceptPause) End(listener net.Addr) {
+	if *p != 0 {
+		*p = 0
+		CurrentLogger().Warn("accepting goes on", zap.Stringer("listener", listener))
+	}
+}

@@ -1,0 +1,87 @@
+package netco
+
+import (
+	"errors"
+	"net"
+	"syscall"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/processor"
+)
+
+// Serve accepts connections from ln and calls handler for each, in a coroutine
+// of its own, as [Go] starts it:
+//
+//	err := netco.Serve(ln, func(c net.Conn) {
+//		defer c.Close()
+//		...
+//	})
+//
+// The connection is the handler's, to close or to pass on; a panic in it is
+// that of any coroutine, see [KeepServing]. Where Go refuses the coroutine,
+// Serve closes the connection; with ErrTooManyCoroutines it accepts on.
+//
+// Serve returns when accepting fails, and always with an error: net.ErrClosed
+// after ln was closed, ErrShutdown when the Scheduler is ending, which closes
+// ln, os.ErrDeadlineExceeded after its deadline. It closes ln, and leaves the
+// handlers running. Errors that pass, such as those for want of fds, make it
+// pause for 1 ms, doubled each time up to 100 ms, and are logged.
+//
+// ln is a listener of netco, which parks a coroutine, or any other: that of
+// package net blocks, as do its connections. [socket.LimitListener] limits how
+// many connections are open at a time. Parks.
+//
+//go:noinline
+func Serve(ln net.Listener, handler func(net.Conn)) error {
+	site := asm.CallerPC()
+	if handler == nil {
+		panic("netco: Serve without a handler")
+	}
+	defer ln.Close()
+	s, err := callers(false)
+	if err != nil {
+		return err
+	}
+	group := engine.Of(s).Group()
+	defer group.OnDraining(func() { ln.Close() })() // netco's own Accept returns without it
+	var pause processor.AcceptPause
+	for {
+		c, err := ln.Accept()
+		switch {
+		case err == nil:
+			pause.End(ln.Addr())
+		case group.Phase() >= processor.Draining:
+			return ErrShutdown
+		case passes(err):
+			Sleep(pause.Next(ln.Addr(), err))
+			continue
+		default:
+			return err
+		}
+		_, err = start(processor.Spawn{Fn: func() { handler(c) }, Site: site})
+		if err != nil {
+			c.Close()
+		}
+		if err != nil && !errors.Is(err, ErrTooManyCoroutines) {
+			return err
+		}
+	}
+}
+
+// passes reports whether accepting may succeed after it has failed with err:
+// what netco's own listeners wait for without an error, and what a listener
+// calls temporary, as net/http understands it.
+func passes(err error) bool {
+	var errno syscall.Errno
+	if errors.As(err, &errno) && processor.AcceptErrorOf(errno) <= processor.AcceptMemory {
+		return true
+	}
+	var t interface{ Temporary() bool }
+	return errors.As(err, &t) && t.Temporary() && !timeout(err)
+}
+
+func timeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}

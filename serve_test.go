@@ -1,0 +1,258 @@
+package netco_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/socket"
+)
+
+func ExampleServe() {
+	ln, err := netco.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	netco.Run(func() {
+		netco.Go(func() {
+			defer ln.Close()
+			c, err := netco.Dial("tcp", ln.Addr().String())
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			answer, _ := io.ReadAll(c)
+			fmt.Printf("%s\n", answer)
+		})
+		err := netco.Serve(ln, func(c net.Conn) {
+			defer c.Close()
+			io.WriteString(c, "hello")
+		})
+		fmt.Println(errors.Is(err, net.ErrClosed))
+	})
+	netco.Shutdown(context.Background())
+	// Output:
+	// hello
+	// true
+}
+
+// serving is a Serve under way.
+type serving struct {
+	ln    net.Listener
+	ended chan error
+}
+
+// listeners are of each kind that Serve takes, and where it runs.
+var listeners = []struct {
+	name   string
+	listen func() (net.Listener, error)
+	place  testrun.Place
+}{
+	{"netco's", listenTCP(netco.Listen), testrun.First},
+	{"netco's, on a goroutine", listenTCP(netco.Listen), testrun.Goroutine},
+	{"limited", func() (net.Listener, error) {
+		ln, err := netco.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		return socket.LimitListener(ln, 2), nil
+	}, testrun.First},
+	{"wrapped", func() (net.Listener, error) {
+		ln, err := netco.Listen("tcp", "127.0.0.1:0")
+		return struct{ net.Listener }{ln}, err
+	}, testrun.First},
+	{"net's, on a goroutine", listenTCP(net.Listen), testrun.Goroutine},
+}
+
+func listenTCP(f func(network, addr string) (net.Listener, error)) func() (net.Listener, error) {
+	return func() (net.Listener, error) { return f("tcp", "127.0.0.1:0") }
+}
+
+func serve(ln net.Listener, p testrun.Place, handler func(net.Conn)) *serving {
+	s := &serving{ln, make(chan error, 1)}
+	p.Run(func() { s.ended <- netco.Serve(ln, handler) })
+	return s
+}
+
+func (s *serving) end(t *testing.T, want error) {
+	t.Helper()
+	if err := testenv.Await(t, s.ended, "Serve to return"); !errors.Is(err, want) {
+		t.Errorf("Serve returned %v, want %v", err, want)
+	}
+}
+
+func echoAll(c net.Conn) {
+	defer c.Close()
+	io.Copy(c, c)
+}
+
+// ask sends a word to an echo server, and returns its answer.
+func ask(t *testing.T, addr net.Addr) string {
+	t.Helper()
+	c := client(t, addr.String())
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(testenv.Limit))
+	io.WriteString(c, "word")
+	c.(*net.TCPConn).CloseWrite()
+	answer, err := io.ReadAll(c)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error("the connection was left open")
+	}
+	return string(answer)
+}
+
+// TestServe: connections are handled until the listener is closed or the
+// Scheduler ends.
+func TestServe(t *testing.T) {
+	for _, l := range listeners {
+		for _, end := range []struct {
+			name string
+			want error
+			end  func(*testing.T, net.Listener)
+		}{
+			{"closed", net.ErrClosed, func(_ *testing.T, ln net.Listener) { ln.Close() }},
+			{"shutdown", netco.ErrShutdown, func(t *testing.T, _ net.Listener) {
+				testrun.Shutdown(t)
+			}},
+		} {
+			t.Run(l.name+" "+end.name, func(t *testing.T) {
+				testrun.Start(t, 2)
+				ln, err := l.listen()
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := serve(ln, l.place, echoAll)
+				for range 3 {
+					if got := ask(t, ln.Addr()); got != "word" {
+						t.Errorf("answer %q", got)
+					}
+				}
+				end.end(t, ln)
+				s.end(t, end.want)
+				if err := ln.Close(); !errors.Is(err, net.ErrClosed) {
+					t.Errorf("Close after Serve: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// temporary is an error that a listener of another package calls temporary.
+type temporary struct{}
+
+func (temporary) Error() string   { return "temporary" }
+func (temporary) Temporary() bool { return true }
+
+// script is a listener whose Accept returns one after the other.
+type script struct {
+	steps []any // a net.Conn or an error
+}
+
+func (s *script) Accept() (net.Conn, error) {
+	step := s.steps[0]
+	s.steps = s.steps[1:]
+	if c, ok := step.(net.Conn); ok {
+		return c, nil
+	}
+	return nil, step.(error)
+}
+
+func (s *script) Close() error   { return nil }
+func (s *script) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestServeErrors: errors that pass do not end Serve, others do.
+func TestServeErrors(t *testing.T) {
+	passing := func(errno syscall.Errno) error {
+		return &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", errno)}
+	}
+	for _, c := range []struct {
+		err  error
+		ends bool
+	}{
+		{passing(syscall.EMFILE), false},
+		{passing(syscall.ENFILE), false},
+		{passing(syscall.ENOMEM), false},
+		{passing(syscall.ECONNABORTED), false},
+		{temporary{}, false},
+		{passing(syscall.EINVAL), true},
+		{os.ErrDeadlineExceeded, true},
+		{io.ErrUnexpectedEOF, true},
+	} {
+		testrun.Each(t, func(t *testing.T, p testrun.Place) {
+			testrun.Start(t, 2)
+			near, far := net.Pipe()
+			defer far.Close()
+			l := &script{[]any{c.err, c.err, near, io.EOF}}
+			s := serve(l, p, func(c net.Conn) { c.Close() })
+			want := io.EOF
+			if c.ends {
+				want = c.err
+				near.Close()
+			}
+			s.end(t, want)
+			far.SetDeadline(time.Now().Add(testenv.Limit))
+			if _, err := far.Read(make([]byte, 1)); err != io.EOF {
+				t.Errorf("the connection before the last error: %v", err)
+			}
+		})
+	}
+}
+
+// TestServeRefused: a connection for which there is no coroutine is closed, and
+// later ones are served.
+func TestServeRefused(t *testing.T) {
+	testrun.StartWith(t, netco.Options{Processors: 1, MaxCoroutines: 2})
+	ln, err := netco.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(ln, testrun.On(0), echoAll) // one of the two
+	first := client(t, ln.Addr().String())
+	io.WriteString(first, "a")
+	if _, err := io.ReadFull(first, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, ln.Addr()); got != "" {
+		t.Errorf("refused, and yet: %q", got)
+	}
+	first.Close()
+	testenv.Until(t, "the next to be served", func() bool { return ask(t, ln.Addr()) == "word" })
+	ln.Close()
+	s.end(t, net.ErrClosed)
+}
+
+// TestServePanics: with KeepServing a handler's panic ends itself alone.
+func TestServePanics(t *testing.T) {
+	testrun.StartWith(t, netco.Options{Processors: 1, OnPanic: func(netco.PanicInfo) {}})
+	ln, err := netco.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int64
+	s := serve(ln, testrun.On(0), func(c net.Conn) {
+		defer c.Close()
+		if calls.Add(1) == 1 {
+			explode("in a handler")
+		}
+		io.Copy(c, c)
+	})
+	if got := ask(t, ln.Addr()); got != "" {
+		t.Errorf("the handler has panicked, and yet: %q", got)
+	}
+	if got := ask(t, ln.Addr()); got != "word" {
+		t.Errorf("after a panic: %q", got)
+	}
+	ln.Close()
+	s.end(t, net.ErrClosed)
+}
