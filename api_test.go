@@ -17,6 +17,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -206,6 +207,29 @@ func TestNamesAndIDs(t *testing.T) {
 	h.Join()
 	if unnamed != "" {
 		t.Errorf("a struct's next life is called %q", unnamed)
+	}
+}
+
+func TestCurrentProcessor(t *testing.T) {
+	const processors = 3
+	testrun.Start(t, processors)
+	if got := netco.CurrentProcessor(); got != -1 {
+		t.Errorf("on a goroutine: %d, want -1", got)
+	}
+	for want := range processors {
+		testrun.In(t, want, func() {
+			before := netco.CurrentProcessor()
+			netco.Yield()
+			child := -1
+			h, err := netco.GoLocal(func() { child = netco.CurrentProcessor() })
+			if err != nil {
+				t.Error(err)
+			}
+			netco.Join(h)
+			if after := netco.CurrentProcessor(); before != want || after != want || child != want {
+				t.Errorf("on Processor %d: %d, %d, its GoLocal %d", want, before, after, child)
+			}
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/processor"
 )
 
 // Coroutine is a coroutine as [Self] gives it. It is valid until that coroutine
@@ -163,3 +164,14 @@ var (
 	ErrNotFound = coroutine.ErrNotFound
 	ErrBusy     = coroutine.ErrBusy
 )
+
+// CurrentProcessor returns the number of the Processor that the caller runs on,
+// as GoOn takes it; -1 on an ordinary goroutine. After a wait a coroutine may
+// be on another one, unless GoOn or GoLocal started it. It takes a few
+// nanoseconds and does not park.
+func CurrentProcessor() int {
+	if p := processor.Current(); p != nil {
+		return p.Index()
+	}
+	return -1
+}

@@ -28,6 +28,21 @@ func ExampleLocal() {
 	// another 0
 }
 
+func ExampleCurrentProcessor() {
+	netco.Start(netco.Options{Processors: 2})
+	h, err := netco.GoOn(1, func() { fmt.Println(netco.CurrentProcessor()) })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	netco.Join(h)
+	fmt.Println(netco.CurrentProcessor())
+	netco.Shutdown(context.Background())
+	// Output:
+	// 1
+	// -1
+}
+
 // Counts the coroutines that live.
 func ExampleAddHooks() {
 	var live atomic.Int32
