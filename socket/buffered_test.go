@@ -3,7 +3,6 @@ package socket_test
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -29,6 +27,15 @@ import (
 	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
+
+// buffered runs f in a place with a Buffered of c, which is closed then.
+func buffered(p testrun.Place, c *socket.TCPConn, f func(b *socket.Buffered)) *testrun.Task {
+	return p.Go(func() {
+		b := socket.NewBuffered(c)
+		defer b.Close()
+		f(b)
+	})
+}
 
 // TestBufferedUnderFaults: lines of all lengths come back whole and in order
 // whatever the kernel does, and a copy to itself is an echo.
@@ -61,9 +68,7 @@ func TestBufferedUnderFaults(t *testing.T) {
 						conn.SetWriteBuffer(1) // the least there is
 					}
 					defer (&script{every: c.every, limit: c.limit}).install(t)()
-					k := p.Go(func() {
-						b := socket.NewBuffered(conn)
-						defer b.Close()
+					k := buffered(p, conn, func(b *socket.Buffered) {
 						if err := serve(b); err != nil && err != io.EOF {
 							t.Error(err)
 						}
@@ -102,9 +107,7 @@ func TestBufferedFalseAlarms(t *testing.T) {
 		defer s.install(t)()
 		const count = 50
 		var got atomic.Int64
-		k := p.Go(func() {
-			b := socket.NewBuffered(c)
-			defer b.Close()
+		k := buffered(p, c, func(b *socket.Buffered) {
 			for i := range count {
 				if c, err := b.ReadByte(); err != nil || c != byte(i) {
 					t.Errorf("byte %d: %d, %v", i, c, err)
@@ -144,34 +147,22 @@ func TestBufferedGrows(t *testing.T) {
 	const limit = 100_000
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
-		k := p.Go(func() {
-			b := socket.NewBuffered(c)
-			defer b.Close()
+		k := buffered(p, c, func(b *socket.Buffered) {
 			b.SetLimit(limit)
-			line, err := b.ReadLine()
-			if err != nil || len(line) != limit-1 || !bytes.Equal(line, letters(limit-1)) {
-				t.Errorf("a line of the limit: %d, %v", len(line), err)
+			line := func(want string, err error) {
+				t.Helper()
+				testenv.Gives(t, want, err)(testenv.AsText(b.ReadLine()))
 			}
-			head, err := b.Peek(limit)
-			if err != nil || len(head) != limit || !bytes.Equal(head, letters(limit)) {
-				t.Errorf("a peek of the limit: %d, %v", len(head), err)
-			}
-			if _, err := b.Peek(limit + 1); err != socket.ErrTooLong ||
-				!errors.Is(err, bufio.ErrBufferFull) {
-				t.Errorf("a longer peek: %v", err)
-			}
-			if line, err := b.ReadLine(); err != socket.ErrTooLong || line != nil {
-				t.Errorf("a longer line: %d, %v", len(line), err)
-			}
+			line(string(letters(limit-1)), nil)
+			testenv.Gives(t, string(letters(limit)), nil)(testenv.AsText(b.Peek(limit)))
+			testenv.Fails(t, testenv.Err(b.Peek(limit+1)), bufio.ErrBufferFull)
+			testenv.Fails(t, testenv.Err(b.Peek(limit+1)), socket.ErrTooLong)
+			line("", socket.ErrTooLong)
 			testenv.Equal(t, b.Buffered(), limit)
 			testenv.Gives(t, limit+10, nil)(b.Discard(limit + 10))
-			testenv.Gives(t, "after", nil, "what follows")(testenv.AsText(b.ReadLine()))
-			if line, err := b.ReadLine(); line != nil || err != io.ErrUnexpectedEOF {
-				t.Errorf("a line without an end: %q, %v", line, err)
-			}
-			if line, err := b.ReadLine(); line != nil || err != io.EOF {
-				t.Errorf("the end: %q, %v", line, err)
-			}
+			line("after", nil)
+			line("", io.ErrUnexpectedEOF)
+			line("", io.EOF)
 		})
 		fmt.Fprintf(peer, "%s\n%safter\ncut", letters(limit-1), letters(limit+10))
 		peer.Close()
@@ -183,34 +174,22 @@ func TestBufferedGrows(t *testing.T) {
 // wait without a buffer; one with half a request holds that one.
 func TestBufferedIdleHoldsNothing(t *testing.T) {
 	start(t, 1)
-	l := listen(t)
-	const conns = 100
-	var fds []int
+	var peers []*net.TCPConn
 	var all []*socket.Buffered
 	var tasks []*testrun.Task
-	for range conns {
-		fds = append(fds, rawClient(t, l))
-		c := testenv.Must(l.AcceptTCP())
-		b := socket.NewBuffered(c)
-		all = append(all, b)
-		tasks = append(tasks, testrun.First.Go(func() {
-			defer b.Close()
+	for range 100 {
+		c, peer := withPeer(t)
+		peers = append(peers, peer)
+		tasks = append(tasks, buffered(testrun.First, c, func(b *socket.Buffered) {
+			all = append(all, b)
 			answerLines(b)
 		}))
+		exchange(t, peer, "one\ntwo\n") // in the order of their start
 	}
-	for _, fd := range fds {
-		unix.Write(fd, []byte("one\ntwo\n"))
-		var got [8]byte
-		for n := 0; n < len(got); {
-			m := testenv.Must(unix.Read(fd, got[n:]))
-			n += m
-		}
-	}
-	unix.Write(fds[7], []byte("half"))
-	testenv.Until(t, "the half", func() bool {
-		half := make(chan bool, 1)
-		testrun.First.Run(func() { half <- all[7].Buffered() == 4 })
-		return testenv.Await(t, half, "a look")
+	peers[7].Write([]byte("half"))
+	testenv.Until(t, "the half", func() (half bool) {
+		testrun.First.Do(t, func() { half = all[7].Buffered() == 4 })
+		return half
 	})
 	for _, k := range tasks {
 		k.UntilParked(t, coroutine.ReasonRead)
@@ -222,8 +201,8 @@ func TestBufferedIdleHoldsNothing(t *testing.T) {
 			}
 		}
 	})
-	for _, fd := range fds {
-		unix.Shutdown(fd, unix.SHUT_RDWR)
+	for _, peer := range peers {
+		peer.Close()
 	}
 	testrun.WaitAll(t, tasks...)
 }
@@ -259,9 +238,7 @@ func TestBufferedOneWritePerBatch(t *testing.T) {
 		c, peer := withPeer(t)
 		s := &script{}
 		defer s.install(t)()
-		server := p.Go(func() {
-			b := socket.NewBuffered(c)
-			defer b.Close()
+		server := buffered(p, c, func(b *socket.Buffered) {
 			testenv.Fails(t, answerLines(b), io.EOF)
 		})
 		requests := strings.Repeat("request\r\n", 200)
@@ -319,47 +296,36 @@ func (stopper) Write(p []byte) (int, error) { return len(p), errStop }
 // back has not.
 func TestBufferedSendsBeforeItWaits(t *testing.T) {
 	input := bytes.Repeat(append(bytes.Repeat([]byte("x"), 99), '\n'), 200)
-	for _, r := range reads {
-		for _, p := range testrun.Places {
-			for _, deadline := range []time.Duration{0, time.Minute} {
-				t.Run(r.name+"/"+p.Name+"/"+deadline.String(), func(t *testing.T) {
-					start(t, 2)
+	for how, prepare := range map[string]func(b *socket.Buffered){
+		"no deadline": func(*socket.Buffered) {},
+		"a deadline":  func(b *socket.Buffered) { b.SetDeadline(time.Now().Add(limit)) },
+		"manual":      func(b *socket.Buffered) { b.SetAutoFlush(false) },
+	} {
+		for _, r := range reads {
+			t.Run(how+"/"+r.name, func(t *testing.T) {
+				inPlaces(t, func(t *testing.T, p testrun.Place) {
 					c, peer := withPeer(t)
-					k := p.Go(func() {
-						b := socket.NewBuffered(c)
-						defer b.Close()
-						if deadline != 0 {
-							b.SetDeadline(time.Now().Add(deadline))
-						}
+					s := &script{}
+					defer s.install(t)()
+					k := buffered(p, c, func(b *socket.Buffered) {
+						prepare(b)
 						b.WriteString("answer")
 						if err := r.read(b); err != nil && err != errStop {
-							t.Errorf("%s: %v", r.name, err)
+							t.Error(err)
 						}
 					})
-					expect(t, peer, "answer")
+					if how == "manual" {
+						k.UntilParked(t, coroutine.ReasonRead)
+						testenv.Equal(t, s.called[sysx.Send].Load(), 0)
+					} else {
+						expect(t, peer, "answer")
+					}
 					peer.Write(input)
 					k.Wait(t)
-				})
-			}
-			t.Run(r.name+"/"+p.Name+"/manual", func(t *testing.T) {
-				start(t, 2)
-				c, peer := withPeer(t)
-				s := &script{}
-				defer s.install(t)()
-				k := p.Go(func() {
-					b := socket.NewBuffered(c)
-					defer b.Close()
-					b.SetAutoFlush(false)
-					b.WriteString("answer")
-					if err := r.read(b); err != nil && err != errStop {
-						t.Errorf("%s: %v", r.name, err)
+					if how == "manual" {
+						expect(t, peer, "answer") // Close
 					}
 				})
-				k.UntilParked(t, coroutine.ReasonRead)
-				testenv.Equal(t, s.called[sysx.Send].Load(), 0)
-				peer.Write(input)
-				k.Wait(t)
-				expect(t, peer, "answer") // Close
 			})
 		}
 	}
@@ -369,22 +335,19 @@ func TestBufferedSendsBeforeItWaits(t *testing.T) {
 // was written, too.
 func TestBufferedSendsWithoutData(t *testing.T) {
 	for _, r := range reads[:9] {
-		for _, p := range testrun.Places {
-			t.Run(r.name+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
+		t.Run(r.name, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
 				c, peer := withPeer(t)
 				release := make(chan struct{})
-				k := p.Go(func() {
-					b := socket.NewBuffered(c)
+				k := buffered(p, c, func(b *socket.Buffered) {
 					b.WriteString("one")
-					b.SetReadDeadline(time.Unix(1, 0))
-					testenv.Fails(t, r.read(b), os.ErrDeadlineExceeded, "past the deadline")
+					b.SetReadDeadline(past)
+					testenv.Fails(t, r.read(b), os.ErrDeadlineExceeded)
 					b.SetReadDeadline(time.Time{})
 					testenv.NoError(t, b.WaitReadable())
 					b.WriteString("two")
-					testenv.Fails(t, r.read(b), io.EOF, "at the end")
+					testenv.Fails(t, r.read(b), io.EOF)
 					<-release
-					b.Close()
 				})
 				expect(t, peer, "one")
 				peer.CloseWrite()
@@ -392,7 +355,7 @@ func TestBufferedSendsWithoutData(t *testing.T) {
 				close(release)
 				k.Wait(t)
 			})
-		}
+		})
 	}
 }
 
@@ -405,19 +368,13 @@ func TestBufferedSteadyInput(t *testing.T) {
 	s := &script{limit: map[sysx.Op]int{sysx.Recv: len(msg)}}
 	defer s.install(t)()
 	peer.Write([]byte(strings.Repeat(msg, 20)))
-	testrun.First.Do(t, func() {
-		b := socket.NewBuffered(c)
-		defer b.Close()
+	buffered(testrun.First, c, func(b *socket.Buffered) {
 		for range 19 { // none of which has to wait
-			line, err := b.Peek(len(msg))
-			if err != nil {
-				t.Error(err)
-			}
-			b.Write(line)
-			b.Discard(len(line))
+			b.Write(testenv.Must(b.Peek(len(msg))))
+			b.Discard(len(msg))
 		}
-		testenv.Equal(t, s.called[sysx.Send].Load(), 2, "sent")
-	})
+		testenv.Equal(t, s.called[sysx.Send].Load(), 2, "sent in 19 reads, once in 8")
+	}).Wait(t)
 	expect(t, peer, strings.Repeat(msg, 19))
 }
 
@@ -447,73 +404,69 @@ func TestBufferedOwed(t *testing.T) {
 // TestBufferedWriters: several write frames of all sizes while the reader keeps
 // parking and sending for them. No frame is torn.
 func TestBufferedWriters(t *testing.T) {
-	const writers, frames = 6, 150
-	for _, how := range []string{"Write", "AvailableBuffer"} {
-		t.Run(how, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			b := socket.NewBuffered(c)
-			reader := testrun.First.Go(func() { // finds one byte at a time
-				for {
-					if _, err := b.ReadByte(); err != nil {
-						return
-					}
-				}
-			})
-			n := writers
-			if how != "Write" {
-				n = 1
-			}
-			var tasks []*testrun.Task
-			for i := range n {
-				tasks = append(tasks, testrun.Places[i%len(testrun.Places)].Go(func() {
-					r := rand.New(rand.NewPCG(uint64(i), 1))
-					for seq := range frames {
-						size := r.IntN(100) << (r.IntN(5) * 2)
-						frame := binary.BigEndian.AppendUint32(nil, uint32(size))
-						if how == "Write" {
-							frame = append(append(frame, byte(i), byte(seq)),
-								bytes.Repeat([]byte{byte(i*frames + seq)}, size)...)
-						} else {
-							frame = append(b.AvailableBuffer(), frame...)
-							yieldSome(r)
-							frame = append(frame, byte(i), byte(seq))
-							fill := []byte{byte(i*frames + seq)}
-							frame = append(frame, bytes.Repeat(fill, size)...)
-						}
-						testenv.NoError(t, testenv.Err(b.Write(frame)))
-						yieldSome(r)
-					}
-					testenv.NoError(t, b.Flush())
-				}))
-			}
-			in := bufio.NewReader(peer)
-			next := map[byte]byte{}
-			for i := range n * frames {
-				if i%3 == 0 {
-					peer.Write([]byte("x"))
-				}
-				var head [6]byte
-				testenv.Must(io.ReadFull(in, head[:]))
-				body := make([]byte, binary.BigEndian.Uint32(head[:]))
-				testenv.Must(io.ReadFull(in, body))
-				who, seq := head[4], head[5]
-				if seq != next[who] ||
-					bytes.Count(body, []byte{byte(int(who)*frames + int(seq))}) != len(body) {
-					t.Fatalf("frame %d of %d, want %d, is torn", seq, who, next[who])
-				}
-				next[who]++
-			}
-			// the reader may have sent a writer's last frame before that one's
-			// Flush
-			for _, k := range tasks {
-				k.Wait(t)
-			}
-			peer.Close()
-			reader.Wait(t)
-			b.Close()
+	t.Run("Write", func(t *testing.T) {
+		bufferedWriters(t, 6, func(b *socket.Buffered, head, body []byte, _ *rand.Rand) []byte {
+			return append(head, body...)
 		})
+	})
+	t.Run("AvailableBuffer", func(t *testing.T) {
+		bufferedWriters(t, 1, func(b *socket.Buffered, head, body []byte, r *rand.Rand) []byte {
+			frame := append(b.AvailableBuffer(), head...)
+			yieldSome(r)
+			return append(frame, body...)
+		})
+	})
+}
+
+// bufferedWriters has so many write what frame returns: a size, the writer, the
+// frame's number, and so many bytes.
+func bufferedWriters(t *testing.T, writers int,
+	frame func(b *socket.Buffered, head, body []byte, r *rand.Rand) []byte) {
+	const frames = 150
+	fill := func(i, seq, size int) []byte {
+		return bytes.Repeat([]byte{byte(i*frames + seq)}, size)
 	}
+	start(t, 2)
+	c, peer := withPeer(t)
+	b := socket.NewBuffered(c)
+	reader := testrun.First.Go(func() { // finds one byte at a time
+		for testenv.Err(b.ReadByte()) == nil {
+		}
+	})
+	var tasks []*testrun.Task
+	for i := range writers {
+		tasks = append(tasks, testrun.Places[i%len(testrun.Places)].Go(func() {
+			r := rand.New(rand.NewPCG(uint64(i), 1))
+			for seq := range frames {
+				size := r.IntN(100) << (r.IntN(5) * 2)
+				head := append(binary.BigEndian.AppendUint32(nil, uint32(size)), byte(i), byte(seq))
+				testenv.NoError(t, testenv.Err(b.Write(frame(b, head, fill(i, seq, size), r))))
+				yieldSome(r)
+			}
+			testenv.NoError(t, b.Flush())
+		}))
+	}
+	in := bufio.NewReader(peer)
+	next := make([]byte, writers)
+	for i := range writers * frames {
+		if i%3 == 0 {
+			peer.Write([]byte("x"))
+		}
+		var head [6]byte
+		testenv.Must(io.ReadFull(in, head[:]))
+		body := make([]byte, binary.BigEndian.Uint32(head[:]))
+		testenv.Must(io.ReadFull(in, body))
+		who, seq := int(head[4]), head[5]
+		if seq != next[who] || !bytes.Equal(body, fill(who, int(seq), len(body))) {
+			t.Fatalf("frame %d of %d, want %d, is torn", seq, who, next[who])
+		}
+		next[who]++
+	}
+	// the reader may have sent a writer's last frame before that one's Flush
+	testrun.WaitAll(t, tasks...)
+	peer.Close()
+	reader.Wait(t)
+	b.Close()
 }
 
 func yieldSome(r *rand.Rand) {
@@ -527,9 +480,7 @@ func yieldSome(r *rand.Rand) {
 func TestBufferedAvailableBuffer(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
-		k := p.Go(func() {
-			b := socket.NewBuffered(c)
-			defer b.Close()
+		k := buffered(p, c, func(b *socket.Buffered) {
 			for off := 0; off < 200_000; {
 				size := 1 + off%7919 + off%3*10_000
 				q := b.AvailableBuffer()
@@ -574,9 +525,7 @@ func TestBufferedLargeWrite(t *testing.T) {
 		all := pattern(4 << 20)
 		s := &script{}
 		defer s.install(t)()
-		k := p.Go(func() {
-			b := socket.NewBuffered(c)
-			defer b.Close()
+		k := buffered(p, c, func(b *socket.Buffered) {
 			b.Write(all[:100])
 			testenv.Gives(t, 39_900, nil)(b.Write(all[100:40_000]))
 			if n, v := s.called[sysx.Send].Load(), s.called[sysx.Sendv].Load(); n != 0 || v != 1 {
@@ -603,9 +552,7 @@ func TestBufferedNoAllocation(t *testing.T) {
 			l := listen(t)
 			fd := rawClient(t, l)
 			c := testenv.Must(l.AcceptTCP())
-			k := p.Go(func() {
-				b := socket.NewBuffered(c)
-				defer b.Close()
+			k := buffered(p, c, func(b *socket.Buffered) {
 				for {
 					line, err := b.Peek(8)
 					if err != nil {
@@ -634,16 +581,11 @@ func TestBufferedWriteError(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
 		sent := make(chan struct{})
-		k := p.Go(func() {
-			b := socket.NewBuffered(c)
-			defer b.Close()
+		k := buffered(p, c, func(b *socket.Buffered) {
 			b.WriteString("lost")
 			remove := (&script{first: errnos{sysx.Send: {unix.EPIPE}}}).install(t)
-			_, err := b.ReadLine()
-			var op *net.OpError
-			if !errors.Is(err, unix.EPIPE) || !errors.As(err, &op) || op.Op != "write" {
-				t.Errorf("the read: %v", err)
-			}
+			err := testenv.Err(b.ReadLine())
+			failsIn(t, "write", err, unix.EPIPE)
 			remove()
 			close(sent)
 			testenv.Gives(t, "hello", nil, "the next read")(testenv.AsText(b.ReadLine()))
@@ -661,9 +603,7 @@ func TestBufferedWriteError(t *testing.T) {
 		testenv.Await(t, sent, "the error")
 		peer.Write([]byte("hello\n"))
 		k.Wait(t)
-		if got, err := io.ReadAll(peer); len(got) != 0 || err != nil {
-			t.Errorf("the peer read %q, %v", got, err)
-		}
+		testenv.Gives(t, "", nil)(testenv.AsText(io.ReadAll(peer)))
 	})
 }
 
@@ -675,19 +615,13 @@ func TestBufferedWriteDeadline(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, _ := withPeer(t)
 		fillSocket(t, c)
-		p.Do(t, func() {
-			b := socket.NewBuffered(c)
-			defer b.Close()
+		buffered(p, c, func(b *socket.Buffered) {
 			b.WriteString("answer")
 			b.SetWriteDeadline(time.Now().Add(time.Millisecond))
-			var op *net.OpError
-			if _, err := b.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) ||
-				!errors.As(err, &op) || op.Op != "write" {
-				t.Errorf("the read: %v", err)
-			}
+			failsIn(t, "write", testenv.Err(b.ReadByte()), os.ErrDeadlineExceeded)
 			b.SetWriteDeadline(time.Time{})
 			testenv.Fails(t, b.Flush(), os.ErrDeadlineExceeded, "after that")
-		})
+		}).Wait(t)
 	})
 }
 
@@ -709,115 +643,92 @@ func fillSocket(t testing.TB, c *socket.TCPConn) {
 // TestBufferedClose: Close sends what there is room for, never waits, and says
 // if that was not all.
 func TestBufferedClose(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run("sends/"+p.Name, func(t *testing.T) {
-			start(t, 2)
+	t.Run("sends", func(t *testing.T) {
+		inPlaces(t, func(t *testing.T, p testrun.Place) {
 			c, peer := withPeer(t)
 			p.Do(t, func() {
 				b := socket.NewBuffered(c)
 				b.Write(pattern(10_000))
 				testenv.NoError(t, b.Close())
-				testenv.Fails(t, b.Close(), net.ErrClosed, "the second")
-				testenv.Fails(t, testenv.Err(b.WriteString("x")), net.ErrClosed)
-				testenv.Fails(t, b.Flush(), net.ErrClosed)
-				testenv.Fails(t, testenv.Err(b.ReadByte()), net.ErrClosed)
+				for _, err := range []error{b.Close(), testenv.Err(b.WriteString("x")), b.Flush(),
+					testenv.Err(b.ReadByte())} {
+					testenv.Fails(t, err, net.ErrClosed)
+				}
 				if r, w := b.Holds(); r || w {
 					t.Errorf("holds buffers: %v, %v", r, w)
 				}
 			})
-			if got, err := io.ReadAll(peer); err != nil || len(got) != 10_000 ||
-				differs(got, 0) != "" {
-				t.Errorf("the peer read %d, %v", len(got), err)
-			}
+			testenv.Gives(t, string(pattern(10_000)), nil)(testenv.AsText(io.ReadAll(peer)))
 		})
-		t.Run("no room/"+p.Name, func(t *testing.T) {
-			start(t, 2)
+	})
+	t.Run("no room", func(t *testing.T) {
+		inPlaces(t, func(t *testing.T, p testrun.Place) {
 			c, _ := withPeer(t)
 			fillSocket(t, c)
 			p.Do(t, func() {
 				b := socket.NewBuffered(c)
 				b.Write(pattern(10_000))
-				var op *net.OpError
-				if err := b.Close(); !errors.Is(err, io.ErrShortWrite) || !errors.As(err, &op) ||
-					op.Op != "close" {
-					t.Errorf("Close: %v", err)
-				}
+				failsIn(t, "close", b.Close(), io.ErrShortWrite)
 				if _, w := b.Holds(); w {
 					t.Error("holds a buffer")
 				}
 				testenv.Equal(t, socket.OpenCount(), 0)
 			})
 		})
-		t.Run("ends others/"+p.Name, func(t *testing.T) {
-			start(t, 2)
+	})
+	t.Run("ends others", func(t *testing.T) {
+		inPlaces(t, func(t *testing.T, p testrun.Place) {
 			c, _ := withPeer(t)
 			b := socket.NewBuffered(c)
-			closed := func(what string, f func() error) *testrun.Task {
-				return p.Go(func() {
-					testenv.Fails(t, f(), net.ErrClosed, what)
-				})
-			}
-			reader := closed("the reader", func() error { return second(b.ReadByte()) })
+			reader := p.Go(func() { testenv.Fails(t, testenv.Err(b.ReadByte()), net.ErrClosed) })
 			reader.UntilParked(t, coroutine.ReasonRead)
-			writer := closed("the writer", func() error { return second(b.Write(tooMuch)) })
+			writer := p.Go(func() {
+				testenv.Fails(t, testenv.Err(b.Write(tooMuch)), net.ErrClosed)
+			})
 			writer.UntilParked(t, coroutine.ReasonWrite)
 			testenv.NoError(t, b.Close())
-			reader.Wait(t)
-			writer.Wait(t)
+			testrun.WaitAll(t, reader, writer)
 		})
-	}
+	})
 }
 
 // TestBufferedShutdown: a forced end wakes a reader that waits, and one that
 // waits to send.
 func TestBufferedShutdown(t *testing.T) {
-	for _, full := range []bool{false, true} {
-		startAlone(t, 2)
-		c, _ := withPeer(t)
-		if full {
-			fillSocket(t, c)
-		}
-		k := testrun.First.Go(func() {
-			b := socket.NewBuffered(c)
-			defer b.Close()
-			b.WriteString("x")
-			testenv.Fails(t, testenv.Err(b.ReadByte()), netco.ErrShutdown, "full", full)
+	for _, reason := range []coroutine.Reason{coroutine.ReasonRead, coroutine.ReasonWrite} {
+		t.Run(fmt.Sprint(reason), func(t *testing.T) {
+			startAlone(t, 2)
+			c, _ := withPeer(t)
+			if reason == coroutine.ReasonWrite {
+				fillSocket(t, c)
+			}
+			k := buffered(testrun.First, c, func(b *socket.Buffered) {
+				b.WriteString("x")
+				testenv.Fails(t, testenv.Err(b.ReadByte()), netco.ErrShutdown)
+			})
+			k.UntilParked(t, reason)
+			force(t)
+			k.Wait(t)
+			noneOpen(t)
 		})
-		reason := coroutine.ReasonRead
-		if full {
-			reason = coroutine.ReasonWrite
-		}
-		k.UntilParked(t, reason)
-		force(t)
-		k.Wait(t)
-		noneOpen(t)
-		netco.Shutdown(context.Background())
 	}
 }
 
 // TestBufferedUnix: a Buffered on a Unix stream; one on packets is a mistake.
 func TestBufferedUnix(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		path := filepath.Join(t.TempDir(), "s")
-		l := testenv.Closing(t, testenv.Must(socket.Listen("unix", path)))
-		peer := testenv.Closing(t, testenv.Must(net.Dial("unix", path)))
-		c := testenv.Must(l.Accept())
+		c, peer := unixWithPeer(t)
 		k := p.Go(func() {
-			b := socket.NewBuffered(c.(*socket.UnixConn))
+			b := socket.NewBuffered(c)
 			defer b.Close()
 			answerLines(b)
 		})
 		for range 3 {
-			lines := strings.Repeat("line\n", 100)
-			peer.Write([]byte(lines))
-			expect(t, peer, lines)
+			exchange(t, peer, strings.Repeat("line\n", 100))
 		}
 		peer.Close()
 		k.Wait(t)
-
-		packets := testenv.Closing(t,
-			testenv.Must(socket.ListenUnixgram("unixgram",
-				&net.UnixAddr{Name: path + "g", Net: "unixgram"})))
+		packets, _ := unixPair(t, "unixgram")
 		defer func() {
 			if recover() == nil {
 				t.Error("no panic")

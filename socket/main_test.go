@@ -2,6 +2,7 @@ package socket_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"testing"
@@ -178,6 +179,17 @@ func differs(got []byte, offset int) string {
 		got, offset = got[len(want):], offset+len(want)
 	}
 	return ""
+}
+
+// failsIn checks that err is want, of an operation by the name that net gives
+// it.
+func failsIn(t testing.TB, op string, err, want error) {
+	t.Helper()
+	testenv.Fails(t, err, want, op)
+	var e *net.OpError
+	if !errors.As(err, &e) || e.Op != op {
+		t.Errorf("%#v, want a *net.OpError of %s", err, op)
+	}
 }
 
 func yield() { netco.Yield() }
