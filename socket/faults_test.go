@@ -87,11 +87,9 @@ func TestEchoUnderFaults(t *testing.T) {
 				sysx.Accept: unix.ECONNABORTED},
 			limits{sysx.Recv: 1, sysx.Send: 3, sysx.EpollWait: 1}},
 	} {
-		for _, p := range testrun.Places {
-			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
-				remove := (&script{every: c.every, limit: c.limit}).install(t)
-				defer remove()
+		t.Run(c.name, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
+				defer (&script{every: c.every, limit: c.limit}).install(t)()
 				a, b := pair(t)
 				s := p.Go(func() { echo(b) })
 				p.Do(t, func() {
@@ -100,7 +98,7 @@ func TestEchoUnderFaults(t *testing.T) {
 				})
 				s.Wait(t)
 			})
-		}
+		})
 	}
 }
 
@@ -121,9 +119,8 @@ func TestAcceptFaults(t *testing.T) {
 		unix.ECONNABORTED, unix.EPROTO, unix.EPERM, unix.ENETDOWN, unix.EHOSTUNREACH,
 		unix.ENOBUFS, unix.ENOMEM, unix.EMFILE, unix.ENFILE,
 	} {
-		for _, p := range testrun.Places {
-			t.Run(unix.ErrnoName(errno)+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
+		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
 				l := listen(t)
 				peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
 				untilReadable(t, rawFD(l)) // so that each try is answered at once
@@ -131,24 +128,18 @@ func TestAcceptFaults(t *testing.T) {
 				defer s.install(t)()
 				p.Do(t, func() {
 					c := testenv.Must(l.AcceptTCP())
-					if c.RemoteAddr().String() != peer.LocalAddr().String() {
-						t.Errorf("accepted %v", c.RemoteAddr())
-					}
+					testenv.Equal(t, c.RemoteAddr().String(), peer.LocalAddr().String())
 					c.Close()
 				})
 				testenv.Equal(t, s.called[sysx.Accept].Load(), 4)
 			})
-		}
+		})
 	}
 	t.Run("EINVAL", func(t *testing.T) {
 		start(t, 1)
 		l := listen(t)
 		defer (&script{first: errnos{sysx.Accept: {unix.EINVAL}}}).install(t)()
-		_, err := l.Accept()
-		var op *net.OpError
-		if !errors.Is(err, unix.EINVAL) || !errors.As(err, &op) || op.Op != "accept" {
-			t.Errorf("Accept: %v", err)
-		}
+		failsIn(t, "accept", testenv.Err(l.Accept()), unix.EINVAL)
 	})
 }
 
@@ -157,35 +148,26 @@ func TestAcceptFaults(t *testing.T) {
 func TestIOFaults(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.EHOSTUNREACH,
 		unix.ENOBUFS, unix.EPIPE} {
-		for _, p := range testrun.Places {
-			t.Run(unix.ErrnoName(errno)+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
+		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
 				c, peer := withPeer(t)
 				peer.Write([]byte("later"))
+				s := &script{first: errnos{sysx.Recv: {errno}, sysx.Send: {errno}}}
 				p.Do(t, func() {
 					defer c.Close()
-					defer (&script{first: errnos{sysx.Recv: {errno},
-						sysx.Send: {errno}}}).install(t)()
-					var op *net.OpError
+					defer s.install(t)()
 					n, err := c.Read(make([]byte, 10))
-					if n != 0 || !errors.Is(err, errno) || !errors.As(err, &op) ||
-						op.Op != "read" || op.Timeout() != (errno == unix.ETIMEDOUT) {
-						t.Errorf("Read: %d, %v", n, err)
-					}
+					failsIn(t, "read", err, errno)
+					testenv.Equal(t, n, 0)
+					testenv.Equal(t, isTimeout(err), errno == unix.ETIMEDOUT)
 					n, err = c.Write(make([]byte, 10))
-					if n != 0 || !errors.Is(err, errno) || !errors.As(err, &op) ||
-						op.Op != "write" {
-						t.Errorf("Write: %d, %v", n, err)
-					}
-					if n, err = c.Read(make([]byte, 10)); n != 5 || err != nil {
-						t.Errorf("the next Read: %d, %v", n, err)
-					}
-					if n, err = c.Write([]byte("x")); n != 1 || err != nil {
-						t.Errorf("the next Write: %d, %v", n, err)
-					}
+					failsIn(t, "write", err, errno)
+					testenv.Equal(t, n, 0)
+					testenv.Gives(t, 5, nil)(c.Read(make([]byte, 10)))
+					testenv.Gives(t, 1, nil)(c.Write([]byte("x")))
 				})
 			})
-		}
+		})
 	}
 }
 
@@ -198,101 +180,49 @@ func TestEpollFull(t *testing.T) {
 		l := listen(t)
 		remove := (&script{first: errnos{sysx.EpollCtl: repeat(1000, unix.ENOSPC)}}).install(t)
 		p.Do(t, func() {
-			var op *net.OpError
-			n, err := c.Read(make([]byte, 10))
-			if n != 0 || !errors.Is(err, unix.ENOSPC) || !errors.As(err, &op) || op.Op != "read" {
-				t.Errorf("Read: %d, %v", n, err)
-			}
-			testenv.Fails(t, testenv.Err(l.Accept()), unix.ENOSPC)
-			if a, err := dialTCP("tcp", l.Addr().String()); !errors.Is(err, unix.ENOSPC) {
-				t.Errorf("Dial: %v, %v", a, err)
-			}
+			failsIn(t, "read", testenv.Err(c.Read(make([]byte, 10))), unix.ENOSPC)
+			failsIn(t, "accept", testenv.Err(l.Accept()), unix.ENOSPC)
+			failsIn(t, "dial", shut(dialTCP("tcp", l.Addr().String())), unix.ENOSPC)
 			testenv.Gives(t, 1, nil)(c.Write([]byte("x")))
 		})
 		remove()
-		reader := p.Go(func() {
-			b := make([]byte, 10)
-			if n, err := c.Read(b); string(b[:n]) != "hello" || err != nil {
-				t.Errorf("Read: %q, %v", b[:n], err)
-			}
-		})
+		reader := p.Go(func() { expect(t, c, "hello") })
 		reader.UntilParked(t, coroutine.ReasonRead)
 		peer.Write([]byte("hello"))
 		reader.Wait(t)
 	})
 }
 
-// TestDialFaults: what keeps a socket from being made or connected is returned
-// as by net, and leaves no fd.
-func TestDialFaults(t *testing.T) {
-	start(t, 2)
-	l := listen(t)
-	for _, c := range []struct {
-		op    sysx.Op
-		errno syscall.Errno
-		call  string
-	}{
-		{sysx.Socket, unix.EMFILE, "socket"},
-		{sysx.Socket, unix.ENOBUFS, "socket"},
-		{sysx.Connect, unix.EADDRNOTAVAIL, "connect"},
-		{sysx.Connect, unix.ENETUNREACH, "connect"},
-	} {
-		for _, p := range testrun.Places {
-			p.Do(t, func() {
-				// EADDRNOTAVAIL is tried three times
-				defer (&script{first: errnos{c.op: repeat(3,
-					c.errno)}}).install(t)()
-				before := socket.OpenCount()
-				conn, err := dialTCP("tcp", l.Addr().String())
-				if want := "dial tcp " + l.Addr().String() + ": " + c.call + ": " +
-					c.errno.Error(); conn != nil || err == nil || err.Error() != want {
-					t.Errorf("%s: %v, want %s", p.Name, err, want)
-				}
-				testenv.Equal(t, socket.OpenCount(), before)
-			})
-		}
-	}
-}
-
 // TestFalseAlarms: reads and accepts that find nothing although they heard
 // that there is something, over and over. Each goes back to waiting and misses
 // nothing of what comes later.
 func TestFalseAlarms(t *testing.T) {
+	const bytes = 100
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
 		s := &script{every: map[sysx.Op]syscall.Errno{sysx.Recv: unix.EAGAIN}}
 		remove := s.install(t)
-		defer remove()
-		const bytes = 100
 		var got atomic.Int64
 		reader := p.Go(func() {
 			var b [16]byte
 			for {
 				n, err := c.Read(b[:])
-				if d := differs(b[:n], int(got.Load())); d != "" {
-					t.Error(d)
-					return
-				}
-				got.Add(int64(n))
-				if err != nil {
-					if err != io.EOF || got.Load() != bytes {
-						t.Errorf("after %d of %d: %v", got.Load(), bytes, err)
-					}
+				testenv.Equal(t, differs(b[:n], int(got.Load())), "")
+				if got.Add(int64(n)); err != nil {
+					testenv.Gives(t, bytes, io.EOF)(int(got.Load()), err)
 					return
 				}
 			}
 		})
-		msg := pattern(bytes)
 		reader.UntilParked(t, coroutine.ReasonRead)
-		for i := range bytes {
+		for i, b := range pattern(bytes) {
 			if i == bytes-1 {
 				remove() // the last must not be denied: nothing comes after the FIN
 			}
 			tried := s.called[sysx.Recv].Load()
-			testenv.Must(peer.Write(msg[i : i+1]))
+			testenv.Must(peer.Write([]byte{b}))
 			testenv.Until(t, "a read", func() bool {
-				return i == bytes-1 || got.Load() > int64(i) ||
-					s.called[sysx.Recv].Load() > tried
+				return i == bytes-1 || got.Load() > int64(i) || s.called[sysx.Recv].Load() > tried
 			})
 		}
 		peer.CloseWrite()
@@ -401,8 +331,7 @@ func listenAny(t *testing.T, network string) net.Listener {
 	if network == "unix" {
 		address = unixName(t, "s")
 	}
-	l := testenv.Closing(t, testenv.Must(socket.Listen(network, address)))
-	return l
+	return testenv.Closing(t, testenv.Must(socket.Listen(network, address)))
 }
 
 // serveAny serves l with a Server until stop is called, by when each connection
@@ -441,22 +370,14 @@ func echoAny(t *testing.T, l net.Listener) (stop func()) {
 			}
 			testrun.Places[i%len(testrun.Places)].Run(func() {
 				defer c.Close()
-				buf := make([]byte, 4<<10)
-				for {
-					n, err := c.Read(buf)
-					if n > 0 {
-						if _, err := c.Write(buf[:n]); err != nil {
-							t.Errorf("echo: %v", err)
-							return
-						}
-					}
-					if err != nil {
-						if err != io.EOF {
-							t.Errorf("echo: %v", err)
-						}
-						return
+				var err error
+				for buf := make([]byte, 4<<10); err == nil; {
+					var n int
+					if n, err = c.Read(buf); n > 0 {
+						testenv.Gives(t, n, nil, "echo")(c.Write(buf[:n]))
 					}
 				}
+				testenv.Fails(t, err, io.EOF, "echo")
 			})
 		}
 	})
@@ -468,37 +389,27 @@ func echoAny(t *testing.T, l net.Listener) (stop func()) {
 
 // stormClient sends the pattern in pieces and takes each back.
 func stormClient(network, address string, rnd *rand.Rand, total int) error {
-	c, err := socket.Dial(network, address)
+	conn, err := socket.Dial(network, address)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer conn.Close()
+	c := conn.(diffEnd)
 	buf := make([]byte, 8<<10)
 	for at := 0; at < total; {
 		p := buf[:min(1+rnd.IntN(len(buf)), total-at)]
 		fill(p, at)
-		var n int64
-		if rnd.IntN(2) == 0 {
-			cut := rnd.IntN(len(p))
-			n, err = writeBuffers(c.(diffEnd), &net.Buffers{p[:cut], p[cut:]})
-		} else {
-			var done int
-			done, err = c.Write(p)
-			n = int64(done)
-		}
-		if err != nil || int(n) != len(p) {
-			return fmt.Errorf("at %d wrote %d of %d: %w", at, n, len(p), err)
+		how := diffWriters[rnd.IntN(2)]
+		if n, err := how.do(c, p); err != nil || n != len(p) {
+			return fmt.Errorf("at %d: %s of %d: %d, %w", at, how.name, len(p), n, err)
 		}
 		clear(p)
-		if n, err := io.ReadFull(c, p); err != nil {
-			return fmt.Errorf("at %d read %d of %d: %w", at, n, len(p), err)
-		}
-		if d := differs(p, at); d != "" {
-			return errors.New(d)
+		if n, err := io.ReadFull(c, p); err != nil || differs(p, at) != "" {
+			return fmt.Errorf("at %d read %d of %d: %w, %s", at, n, len(p), err, differs(p, at))
 		}
 		at += len(p)
 	}
-	if err := c.(diffEnd).CloseWrite(); err != nil {
+	if err := c.CloseWrite(); err != nil {
 		return err
 	}
 	if n, err := c.Read(buf); n != 0 || err != io.EOF {
@@ -531,13 +442,12 @@ func between(t *testing.T, op sysx.Op, fd int,
 // other end's fd.
 func everyPair(t *testing.T, f func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int)) {
 	for _, network := range []string{"tcp", "unix"} {
-		for _, p := range testrun.Places {
-			t.Run(network+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
+		t.Run(network, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
 				c, peer := netcoPair(t, network)
 				f(t, p, c, socket.FDOf(c.(socket.Stream)), socket.FDOf(peer.(socket.Stream)))
 			})
-		}
+		})
 	}
 }
 
@@ -550,28 +460,32 @@ func netcoPair(t *testing.T, network string) (a, b diffEnd) {
 	return w.ends[1], w.ends[0]
 }
 
+// byteAfterEAGAIN sends one byte of the pattern to fd by each call, and then
+// the end of the stream, and has the call find nothing.
+func byteAfterEAGAIN(fd, peer, total int) func(asked int) (int, syscall.Errno) {
+	sent, msg := 0, pattern(total)
+	return func(asked int) (int, syscall.Errno) {
+		if queuedOr0(fd) > 0 || sent == total {
+			return asked, 0
+		}
+		unix.Write(peer, msg[sent:sent+1])
+		if sent++; sent == total {
+			unix.Shutdown(peer, unix.SHUT_WR)
+		}
+		return asked, unix.EAGAIN
+	}
+}
+
 // TestDataAfterEAGAIN: each byte comes right behind an EAGAIN.
 func TestDataAfterEAGAIN(t *testing.T) {
 	const total = 300
 	everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
-		sent, msg := 0, pattern(total)
-		defer between(t, sysx.Recv, fd, func(asked int) (int, syscall.Errno) {
-			if k := queuedOr0(fd); k > 0 || sent == total {
-				return asked, 0
-			}
-			unix.Write(peer, msg[sent:sent+1])
-			if sent++; sent == total {
-				unix.Shutdown(peer, unix.SHUT_WR)
-			}
-			return asked, unix.EAGAIN
-		})()
+		defer between(t, sysx.Recv, fd, byteAfterEAGAIN(fd, peer, total))()
 		p.Do(t, func() {
 			// A read that is filled does not show that there is no more, so the
 			// next one asks.
-			got, err := io.ReadAll(iotest.OneByteReader(c))
-			if len(got) != total || err != nil || differs(got, 0) != "" {
-				t.Errorf("%d bytes, %v, %s", len(got), err, differs(got, 0))
-			}
+			testenv.Gives(t, string(pattern(total)), nil)(
+				testenv.AsText(io.ReadAll(iotest.OneByteReader(c))))
 		})
 	})
 }
@@ -668,18 +582,9 @@ func TestRequestAfterEAGAIN(t *testing.T) {
 			a, b := netcoPair(t, network)
 			fd, peer := socket.FDOf(a.(socket.Stream)), socket.FDOf(b.(socket.Stream))
 			const total = 300
-			sent, msg := 1, pattern(total)
-			unix.Write(peer, msg[:1])
-			defer between(t, sysx.PollFDs, -1, func(asked int) (int, syscall.Errno) {
-				if queuedOr0(fd) > 0 || sent == total {
-					return asked, 0
-				}
-				unix.Write(peer, msg[sent:sent+1])
-				if sent++; sent == total {
-					unix.Shutdown(peer, unix.SHUT_WR)
-				}
-				return asked, unix.EAGAIN
-			})()
+			send := byteAfterEAGAIN(fd, peer, total)
+			send(0)
+			defer between(t, sysx.PollFDs, -1, send)()
 			var got []byte // by one Handle at a time
 			ended := make(chan error, 2)
 			s := &socket.Server{
@@ -694,10 +599,8 @@ func TestRequestAfterEAGAIN(t *testing.T) {
 			testrun.First.Do(t, func() {
 				testenv.NoError(t, s.ServeConn(a.(socket.Stream)))
 			})
-			if err := testenv.Await(t, ended, "the connection's end"); err != io.EOF ||
-				len(got) != total || differs(got, 0) != "" {
-				t.Errorf("%v after %d bytes, %s", err, len(got), differs(got, 0))
-			}
+			testenv.Fails(t, testenv.Await(t, ended, "the connection's end"), io.EOF)
+			testenv.Equal(t, string(got), string(pattern(total)))
 		})
 	}
 }
@@ -707,13 +610,11 @@ func TestRequestAfterEAGAIN(t *testing.T) {
 func TestConnectedBeforeItWaits(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.EINPROGRESS, unix.EINTR, unix.EALREADY} {
 		for _, good := range []bool{true, false} {
-			for _, p := range testrun.Places {
-				t.Run(fmt.Sprint(unix.ErrnoName(errno), good, p.Name), func(t *testing.T) {
-					start(t, 2)
-					l := listen(t)
-					to := netip.MustParseAddrPort(l.Addr().String())
-					if !good {
-						to = netip.MustParseAddrPort(testenv.ClosedPort(t))
+			t.Run(fmt.Sprint(unix.ErrnoName(errno), good), func(t *testing.T) {
+				inPlaces(t, func(t *testing.T, p testrun.Place) {
+					to := netip.MustParseAddrPort(testenv.ClosedPort(t))
+					if good {
+						to = netip.MustParseAddrPort(listen(t).Addr().String())
 					}
 					fds := testenv.Files()
 					defer sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
@@ -727,25 +628,19 @@ func TestConnectedBeforeItWaits(t *testing.T) {
 					p.Do(t, func() {
 						c, err := dialTCP("tcp", to.String())
 						if !good {
-							_, want := net.Dial("tcp", to.String())
-							same(t, "Dial", err, want)
+							same(t, "Dial", err, shut(net.Dial("tcp", to.String())))
 							return
 						}
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						if _, err := c.Write([]byte("x")); err != nil ||
-							c.RemoteAddr().String() != to.String() {
-							t.Errorf("%v, %v", c.RemoteAddr(), err)
-						}
+						testenv.MustOK(err)
+						testenv.Gives(t, 1, nil)(c.Write([]byte("x")))
+						testenv.Equal(t, c.RemoteAddr().String(), to.String())
 						c.Close()
 					})
 					testenv.Until(t, "its fds to be closed", func() bool {
 						return testenv.Files() <= fds
 					})
 				})
-			}
+			})
 		}
 	}
 }
@@ -763,9 +658,7 @@ func TestFalseFull(t *testing.T) {
 			}
 			return asked, 0
 		})()
-		k := p.Go(func() {
-			testenv.Gives(t, 5, nil)(c.Write([]byte("hello")))
-		})
+		k := p.Go(func() { testenv.Gives(t, 5, nil)(c.Write([]byte("hello"))) })
 		for !k.Over() {
 			before := lied.Load()
 			testenv.Must(unix.Write(peer, []byte{0}))
@@ -780,22 +673,21 @@ func TestFalseFull(t *testing.T) {
 // TestFirstWaitEdges: what an fd waits for comes just before it is registered
 // with epoll.
 func TestFirstWaitEdges(t *testing.T) {
-	for name, come := range map[string]func(peer int){
-		"data":    func(peer int) { unix.Write(peer, []byte("data")) },
-		"the end": func(peer int) { unix.Shutdown(peer, unix.SHUT_WR) },
+	for name, c := range map[string]struct {
+		come func(peer int)
+		n    int
+		err  error
+	}{
+		"data":    {func(peer int) { unix.Write(peer, []byte("data")) }, 4, nil},
+		"the end": {func(peer int) { unix.Shutdown(peer, unix.SHUT_WR) }, 0, io.EOF},
 	} {
 		t.Run(name, func(t *testing.T) {
-			everyPair(t, func(t *testing.T, p testrun.Place, c diffEnd, fd, peer int) {
+			everyPair(t, func(t *testing.T, p testrun.Place, end diffEnd, fd, peer int) {
 				defer between(t, sysx.EpollCtl, fd, func(asked int) (int, syscall.Errno) {
-					come(peer)
+					c.come(peer)
 					return asked, 0
 				})()
-				p.Do(t, func() {
-					n, err := c.Read(make([]byte, 10))
-					if name == "data" && (n != 4 || err != nil) || name != "data" && err != io.EOF {
-						t.Errorf("Read: %d, %v", n, err)
-					}
-				})
+				p.Do(t, func() { testenv.Gives(t, c.n, c.err)(end.Read(make([]byte, 10))) })
 			})
 		})
 	}
@@ -825,21 +717,16 @@ func (c *callCounts) sum() (n int64) {
 	return n
 }
 
-// TestWaitsMakeNoCalls: whatever waits, after a storm and after errors, makes
-// no system calls: readers of open, half closed and hung up connections (the
-// kernel reports a hang-up only once), writers without room, acceptors,
-// connections that are being made, those of a Server. Wakes of one do not make
-// the others look.
-func TestWaitsMakeNoCalls(t *testing.T) {
-	start(t, 2)
-	remove := (&storm{seed: diffSeed(t)}).install(t)
+// waitInAllWays makes a task for each kind of wait, on sockets that are open,
+// half closed and hung up, and returns when all wait. end ends them.
+func waitInAllWays(t *testing.T) (end func()) {
 	var tasks []*testrun.Task
 	waitFor := func(p testrun.Place, reason coroutine.Reason, f func()) {
 		k := p.Go(f)
 		tasks = append(tasks, k)
 		k.UntilParked(t, reason)
 	}
-	var ends []diffEnd
+	var ends []io.Closer
 	for i := range 12 {
 		p := testrun.Places[i%len(testrun.Places)]
 		c, peer := netcoPair(t, []string{"tcp", "unix"}[i/3%2])
@@ -860,21 +747,36 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 			waitFor(p, coroutine.ReasonRead, func() { io.Copy(io.Discard, c) })
 		}
 	}
-	l := listen(t)
+	l, u := listen(t), listenAny(t, "unix")
 	waitFor(testrun.First, coroutine.ReasonAccept, func() { l.Accept() })
-	u := listenAny(t, "unix")
 	waitFor(testrun.Second, coroutine.ReasonAccept, func() { u.Accept() })
 	deaf, _ := testenv.Deaf(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	waitFor(testrun.Second, coroutine.ReasonConnect, func() {
 		socket.DialContext(ctx, "tcp", deaf)
 	})
 	address, _ := serving(t, &socket.Server{Handle: echoOnce, IdleTimeout: time.Hour})
 	for range 20 {
-		c := dialNet(t, address)
-		exchange(t, c, "hello")
+		exchange(t, dialNet(t, address), "hello")
 	}
+	return func() {
+		cancel()
+		for _, c := range append(ends, l, u) {
+			c.Close()
+		}
+		testrun.WaitAll(t, tasks...)
+	}
+}
+
+// TestWaitsMakeNoCalls: whatever waits, after a storm and after errors, makes
+// no system calls: readers of open, half closed and hung up connections (the
+// kernel reports a hang-up only once), writers without room, acceptors,
+// connections that are being made, those of a Server. Wakes of one do not make
+// the others look.
+func TestWaitsMakeNoCalls(t *testing.T) {
+	start(t, 2)
+	remove := (&storm{seed: diffSeed(t)}).install(t)
+	end := waitInAllWays(t)
 	remove()
 	// Now one connection is busy while the others wait.
 	busy, peer := netcoPair(t, "tcp")
@@ -887,13 +789,11 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 		}
 		return asked, 0
 	})
-	w := testrun.Second.Go(func() {
+	testrun.Second.Do(t, func() {
 		for range 200 {
-			testenv.NoError(t, testenv.Err(peer.Write([]byte("x"))))
-			testenv.NoError(t, testenv.Err(io.ReadFull(peer, make([]byte, 1))))
+			testenv.NoError(t, answered(peer, "x"))
 		}
 	})
-	w.Wait(t)
 	removeOthers()
 	if n := others.sum(); n > 200*5 { // peer's own are some
 		t.Errorf("200 round trips of one connection: others made %s", others.String())
@@ -916,82 +816,55 @@ func TestWaitsMakeNoCalls(t *testing.T) {
 	if n := counts.sum() - settled - polls; n > 50 || polls > 10_000 {
 		t.Errorf("%d calls and %d polls while all wait: %s", n, polls, counts.String())
 	}
-	cancel()
-	for _, c := range ends {
-		c.Close()
-	}
-	l.Close()
-	u.Close()
+	end()
 	peer.Close()
 	echoed.Wait(t)
 	busy.Close()
-	testrun.WaitAll(t, tasks...)
-}
-
-func errorPathsLeaveNoFDDial(network, address string) func() error {
-	return func() error {
-		c, err := socket.Dial(network, address)
-		if err == nil {
-			c.Close()
-		}
-		return err
-	}
 }
 
 // TestErrorPathsLeaveNoFD: each call that can fail while something is opened,
 // in each way, returns net's error and leaves as many fds as there were.
 func TestErrorPathsLeaveNoFD(t *testing.T) {
 	start(t, 2)
-	l, u := listen(t), listenAny(t, "unix")
+	l, u, udp := listen(t), listenAny(t, "unix"), listenUDP(t, loopback4)
 	testenv.Closing(t, testenv.Must(net.Listen("unix", unixName(t, "theirs"))))
 
 	type call struct {
-		name, want string // %v is the errno
-		op         sysx.Op
-		do         func() error
+		op   sysx.Op
+		do   func() error
+		want string // %v is the errno
 	}
-	tcpAt, unixAt := l.Addr().String(), u.Addr().String()
-	calls := []call{
-		{"TCP socket", "dial tcp " + tcpAt + ": socket: %v", sysx.Socket,
-			errorPathsLeaveNoFDDial("tcp", tcpAt)},
-		{"TCP connect", "dial tcp " + tcpAt + ": connect: %v", sysx.Connect,
-			errorPathsLeaveNoFDDial("tcp", tcpAt)},
-		{"TCP register", "dial tcp " + tcpAt + ": epoll_ctl: %v", sysx.EpollCtl,
-			errorPathsLeaveNoFDDial("tcp", tcpAt)},
-		{"UDP socket", "dial udp 127.0.0.1:9: socket: %v", sysx.Socket,
-			errorPathsLeaveNoFDDial("udp", "127.0.0.1:9")},
-		{"UDP connect", "dial udp 127.0.0.1:9: connect: %v", sysx.Connect,
-			errorPathsLeaveNoFDDial("udp", "127.0.0.1:9")},
-		{"Unix socket", "dial unix " + unixAt + ": socket: %v", sysx.Socket,
-			errorPathsLeaveNoFDDial("unix", unixAt)},
-		{"Unix connect", "dial unix " + unixAt + ": connect: %v", sysx.Connect,
-			errorPathsLeaveNoFDDial("unix", unixAt)},
-		{"NewSocket", "socket socket: socket: %v", sysx.Socket, func() error {
-			_, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0)
-			return err
-		}},
+	calls := []call{{sysx.Socket, func() error {
+		return shut(socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0))
+	}, "socket socket: socket: %v"}}
+	names := map[sysx.Op]string{sysx.Socket: "socket", sysx.Connect: "connect",
+		sysx.EpollCtl: "epoll_ctl"}
+	for _, to := range []net.Addr{l.Addr(), u.Addr(), udp.LocalAddr()} {
+		for op, name := range names {
+			if op == sysx.EpollCtl && to != l.Addr() {
+				continue // it need not wait
+			}
+			calls = append(calls, call{op, func() error {
+				return shut(socket.Dial(to.Network(), to.String()))
+			}, fmt.Sprintf("dial %s %s: %s: ", to.Network(), to, name) + "%v"})
+		}
 	}
 	for _, errno := range []syscall.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM,
-		unix.ENOSPC, unix.EACCES, unix.EPERM} {
+		unix.ENOSPC, unix.EACCES, unix.EPERM, unix.EADDRNOTAVAIL, unix.ENETUNREACH} {
 		everywhere(t, func(p testrun.Place) {
 			for _, c := range calls {
 				fds, open := testenv.Files(), socket.OpenCount()
-				inject, _ := nth(c.op, 0, 1, errno)
+				// EADDRNOTAVAIL is tried three times
+				inject, _ := nth(c.op, 0, 3, errno)
 				remove := sysx.Inject(inject)
 				err := c.do()
 				remove()
-				if want := fmt.Sprintf(c.want, errno); err == nil || err.Error() != want {
-					t.Errorf("%s, %s: %v, want %s", p.Name, c.name, err, want)
-				}
+				testenv.Equal(t, fmt.Sprint(err), fmt.Sprintf(c.want, errno), p.Name)
 				if f, n := testenv.Files(), socket.OpenCount(); f > fds || n != open {
-					t.Errorf("%s, %s, %v: %d fds and %d sockets, before %d and %d", p.Name, c.name,
-						errno, f, n, fds, open)
+					t.Errorf("%s, %v: %d fds and %d sockets, before %d and %d", p.Name, err, f, n,
+						fds, open)
 				}
-				for range 2 { // the next connects; the fault was returned once
-					if c.op != sysx.Socket || c.name != "NewSocket" {
-						testenv.Fails(t, c.do(), nil, p.Name, c.name, "the next")
-					}
-				}
+				testenv.Fails(t, c.do(), nil, p.Name, "the next")
 				drainAccepts(l, u)
 			}
 		})
