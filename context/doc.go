@@ -77,8 +77,8 @@
 // before the blocked goroutine suspends; the coro itself orders the rest.
 //
 // For the race detector, what one side of a coro did happens before what the
-// other does next; there is no order between coros. A rescuer releases on
-// behalf of the blocked goroutine, see goruntime.RaceReleaseOf.
+// other does next; there is no order between coros. A rescuer releases what
+// all goroutines did, see goruntime.RaceReleaseAll.
 //
 // # Why it is sound
 //

@@ -150,7 +150,7 @@ func (p *exchange) rescue() {
 		for goruntime.StandingOf(g.G()) != goruntime.Blocked {
 			runtime.Gosched()
 		}
-		goruntime.RaceReleaseOf(g.G(), unsafe.Pointer(g))
+		goruntime.RaceReleaseAll(unsafe.Pointer(g))
 		goruntime.RaceAcquire(unsafe.Pointer(g))
 		g.away = true
 		g.Switch(&g.Context) // returns when the guest has suspended itself or ended

@@ -218,7 +218,7 @@ func (l blockedRun) leave(barrier func(), before func(*LeftBehind)) bool {
 	w.away.Store(leaving)
 	before(w.noteLeft(co))
 	// The loop acquires it after its switch.
-	goruntime.RaceReleaseOf(w.innermost().ctx.G(), w.addr())
+	goruntime.RaceReleaseAll(w.addr())
 	ex.left = w // the loop is parked, and what it drives is blocked: no owner but this
 	begin := clock.Now()
 	w.ctx.Switch(&w.ctx)

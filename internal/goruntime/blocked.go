@@ -29,11 +29,10 @@ const (
 
 // The fields of a goroutine's struct that show it, from its number on:
 // runtime.g has atomicstatus, stackLock, goid, schedlink, waitsince,
-// waitreason, eleven bytes, raceignore; and later on racectx, waiting.
+// waitreason; and later on racectx, waiting.
 const (
 	statusBeforeGoid = 8
 	reasonAfterGoid  = 24
-	ignoreAfterGoid  = 36
 	waitingAfterCtx  = 8
 
 	statusRunning = 2

@@ -74,5 +74,5 @@ func TestRaceHooks(t *testing.T) {
 	if err := goruntime.FindRace(); err != nil {
 		t.Fatal(err)
 	}
-	goruntime.RaceReleaseOf(asm.Getg(), p) // the race detector takes that of the caller too
+	goruntime.RaceReleaseAll(p)
 }

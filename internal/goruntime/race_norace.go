@@ -14,11 +14,11 @@ func RaceRelease(addr unsafe.Pointer) {}
 // RaceAcquire is the other half of RaceRelease.
 func RaceAcquire(addr unsafe.Pointer) {}
 
-// FindRace prepares RaceReleaseOf; here there is nothing to find.
+// FindRace prepares RaceReleaseAll; here there is nothing to find.
 func FindRace() error { return nil }
 
-// RaceReleaseOf is RaceRelease on behalf of another goroutine.
-func RaceReleaseOf(g uintptr, addr unsafe.Pointer) {}
+// RaceReleaseAll is RaceRelease on behalf of all goroutines.
+func RaceReleaseAll(addr unsafe.Pointer) {}
 
 // RaceReadRange reports a read by the kernel to the detector.
 func RaceReadRange(addr unsafe.Pointer, n int) {}

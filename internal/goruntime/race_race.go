@@ -21,60 +21,35 @@ func RaceRelease(addr unsafe.Pointer) { runtime.RaceReleaseMerge(addr) }
 // RaceAcquire is the other half of RaceRelease.
 func RaceAcquire(addr unsafe.Pointer) { runtime.RaceAcquire(addr) }
 
-// Functions for RaceReleaseOf. Written once, by FindRace.
-var (
-	releaseOf func(g uintptr, addr unsafe.Pointer) // the runtime's racereleasemergeg
-	callRace  uintptr                              // its racecall, which is for assembly
-)
+// callRace is the runtime's racecall, which is for assembly. Written once, by
+// FindRace.
+var callRace uintptr
 
-// FindRace prepares RaceReleaseOf. The error names the part of the runtime that
-// was not found. The first call takes some milliseconds.
+// FindRace prepares RaceReleaseAll. The error names the part of the runtime
+// that was not found. The first call takes some milliseconds.
 var FindRace = sync.OnceValue(findRace)
 
 func findRace() error {
 	if err := FindStandings(); err != nil {
 		return err
 	}
-	// The linker keeps both: the runtime calls them where it starts a
-	// goroutine.
-	found := findFuncs("runtime.racereleasemergeg", "runtime.racecall")
+	// The linker keeps it: the runtime calls it where it starts a goroutine.
+	found := findFuncs("runtime.racecall")
 	if found == nil {
-		return errors.New("the runtime's functions that release on behalf of a goroutine were " +
-			"not found")
+		return errors.New("the runtime's function that calls the race detector was not found")
 	}
-	releaseOf = asm.At[func(uintptr, unsafe.Pointer)](found[0])
-	callRace = found[1]
-	before := ignores(asm.Getg())
-	runtime.RaceDisable()
-	after := ignores(asm.Getg())
-	runtime.RaceEnable()
-	if before || !after {
-		return errors.New("where this Go release counts the calls of RaceDisable was not found")
-	}
+	callRace = found[0]
 	return nil
 }
 
-// ignores reports whether the detector ignores what g does to order others.
-func ignores(g uintptr) bool {
-	at := g + standings.goid + ignoreAfterGoid
-	return byte(asm.Load(at&^7)>>(at%8*8)) != 0
-}
-
-// RaceReleaseOf is RaceRelease on behalf of the goroutine of which asm.Getg
-// gave g: what that one did so far happens before a later RaceAcquire of addr,
-// which is of Go's memory.
+// RaceReleaseAll orders what all goroutines did so far before a later
+// RaceAcquire of addr. That may hide a race, but what one goroutine did cannot
+// be released on its behalf while it is blocked: the detector does not bear two
+// threads in one goroutine's state, and what wakes a goroutine from a channel
+// is already in it.
 //
-// Under RaceDisable, as in the waits of sync.WaitGroup and RWMutex, nothing can
-// be released on its behalf. Then what all goroutines did so far happens before
-// that RaceAcquire, which may hide a race.
-//
-// Preconditions: FindRace has succeeded; that goroutine has not ended and does
-// not run until RaceReleaseOf has returned.
-func RaceReleaseOf(g uintptr, addr unsafe.Pointer) {
-	if !ignores(g) {
-		releaseOf(g, addr)
-		return
-	}
+// Precondition: FindRace has succeeded.
+func RaceReleaseAll(addr unsafe.Pointer) {
 	asm.RaceAcquireAll(callRace, asm.Load(asm.Getg()+standings.racectx))
 	RaceRelease(addr)
 }

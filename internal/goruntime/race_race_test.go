@@ -21,7 +21,7 @@ import (
 const racyVar = "NETCO_TEST_RACE"
 
 // handOver lets a goroutine write x and block, and reads x here, which is a
-// race unless the writer is released on its behalf.
+// race unless all that was done is released.
 func handOver(t *testing.T, block, free func(), release bool) {
 	if err := goruntime.FindRace(); err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func handOver(t *testing.T, block, free func(), release bool) {
 		time.Sleep(time.Millisecond)
 	}
 	if release {
-		goruntime.RaceReleaseOf(writer, unsafe.Pointer(&mark))
+		goruntime.RaceReleaseAll(unsafe.Pointer(&mark))
 		goruntime.RaceAcquire(unsafe.Pointer(&mark))
 	}
 	if x != 1 {
@@ -73,9 +73,9 @@ func handOvers() map[string]wait {
 	}
 }
 
-// TestRaceReleaseOf: what a blocked goroutine did is ordered before what
-// follows a release on its behalf, and is a race without that.
-func TestRaceReleaseOf(t *testing.T) {
+// TestRaceReleaseAll: what a blocked goroutine did is ordered before what
+// follows a release of all, and is a race without that.
+func TestRaceReleaseAll(t *testing.T) {
 	if in, racy, ok := strings.Cut(os.Getenv(racyVar), " "); ok {
 		w := handOvers()[in]
 		handOver(t, w.block, w.free, racy == "false")
@@ -87,7 +87,7 @@ func TestRaceReleaseOf(t *testing.T) {
 	}
 	for in := range handOvers() {
 		for _, racy := range []bool{false, true} {
-			cmd := exec.Command(exe, "-test.run=^TestRaceReleaseOf$")
+			cmd := exec.Command(exe, "-test.run=^TestRaceReleaseAll$")
 			cmd.Env = append(os.Environ(), fmt.Sprint(racyVar, "=", in, " ", racy),
 				"GORACE=atexit_sleep_ms=0")
 			out, err := cmd.CombinedOutput()
