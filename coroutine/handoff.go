@@ -194,6 +194,19 @@ func (co *Coroutine) leftBehind() bool {
 	return w != nil && w.away.Load() == outside
 }
 
+// Run returns a number that changes with each resume of co, and each resume of
+// a fiber by it; 0 for nil, or if co has no goroutine. Any thread.
+func (co *Coroutine) Run() uint64 {
+	if co == nil {
+		return 0
+	}
+	w := co.w.Load()
+	if w == nil {
+		return 0
+	}
+	return w.open.Run()
+}
+
 // leave leaves the coroutine behind if it is still blocked: the executor's loop
 // runs on in place of the calling goroutine, and leave returns, with true, when
 // the coroutine has rejoined; with false at once otherwise. To be called by an

@@ -1,6 +1,7 @@
 package scheduler
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +35,9 @@ type subject struct {
 	tid     int    // the thread that ran it at that time; 0 if unknown
 	cpu     int64  // that thread's CPU time then; -1 if unknown
 	suspect bool
-	suspID  uint64 // the coroutine that had the thread when it became suspect
+	suspID  uint64 // the coroutine that had the thread at the last check since then
+	suspRun uint64 // the number of its run
+	suspAt  int64  // CLOCK_MONOTONIC, ns: the first of the checks that saw this run
 	stall   *stall // nil unless stalled
 
 	stalls atomic.Uint64
@@ -140,14 +143,16 @@ func (d *watchdog) checkOne(w *subject, now int64) (next int64, moved bool) {
 	age := now - began
 	switch {
 	case w.stall != nil:
-		if w.stall.logged && w.stall.unclear() && now >= w.stall.again {
+		if w.stall.logged && w.stall.unclear(idOf(t.Coroutine)) && now >= w.stall.again {
 			d.reconsider(w, t, now)
 		}
+		w.sees(t.Coroutine, now)
 		return now + min(max(age, d.threshold)/8, suspectNs), moved
 	case age < suspectNs:
 		return began + suspectNs, moved
 	case !w.suspect:
-		w.suspect, w.suspID = true, idOf(t.Coroutine)
+		w.suspect = true
+		w.sees(t.Coroutine, now)
 		w.p.WantTurnEnd(t.Number) // long before anything needs it
 		return max(began+d.threshold, now+d.threshold/8), moved
 	case age < d.threshold:
@@ -179,13 +184,11 @@ func (d *watchdog) stalled(w *subject, t processor.Turn, began, now int64) {
 		Began:     time.Now().Add(-age), // after age, so that it is never too early
 		Coroutine: idOf(t.Coroutine),
 	}}
-	if info, ok := coroutine.Find(st.Coroutine); ok {
-		info.Resolve()
-		st.Name, st.Site = info.Name, site(info.File, info.Line, info.Func)
-	}
+	st.describe()
 	var missed int
 	st.logged, missed = d.budget.spend(now)
 	d.diagnose(w, t, st)
+	w.sees(t.Coroutine, now)
 	took := clock.Now() - now
 	for _, other := range d.subjects {
 		if other != w {
@@ -197,27 +200,59 @@ func (d *watchdog) stalled(w *subject, t processor.Turn, began, now int64) {
 	d.begun(st, missed)
 }
 
-// unclear reports whether what st is blamed on may be the machine's doing.
-func (st *stall) unclear() bool {
-	return st.Cause == CauseNotScheduled || st.Cause == CauseUnknown
+// describe fills in the name and place of the stall's coroutine.
+func (st *stall) describe() {
+	st.Name, st.Site = "", ""
+	if info, ok := coroutine.Find(st.Coroutine); ok {
+		info.Resolve()
+		st.Name, st.Site = info.Name, site(info.File, info.Line, info.Func)
+	}
+}
+
+// sees notes the coroutine that a check finds.
+func (w *subject) sees(co *coroutine.Coroutine, now int64) {
+	if id, run := idOf(co), co.Run(); id != w.suspID || run != w.suspRun {
+		w.suspID, w.suspRun, w.suspAt = id, run, now
+	}
+}
+
+// unclear reports whether a stall, in which that coroutine has the thread now,
+// may have another cause than the one on record: that was the machine's doing,
+// or of no single coroutine, or another's.
+func (st *stall) unclear(co uint64) bool {
+	switch st.Cause {
+	case CauseNotScheduled, CauseUnknown, CausePageFault:
+		return true
+	}
+	return co != st.Coroutine || strings.HasPrefix(st.Detail, manyCoroutines)
 }
 
 // reconsider looks for the cause of a stall that goes on. On a busy machine a
-// coroutine that computes has had little CPU time at first.
+// coroutine that computes has had little CPU time at first; and one that blocks
+// may have the thread only late in a turn that was slow before. Another than
+// that on record is blamed only if one run of it was seen at two checks.
 func (d *watchdog) reconsider(w *subject, t processor.Turn, now int64) {
 	st := w.stall
 	st.again = now + (now - st.began)
 	later := &stall{began: st.began, logged: true, Stall: st.Stall}
+	later.Coroutine = idOf(t.Coroutine)
 	d.diagnose(w, t, later)
-	if later.unclear() || later.Stack == "" {
+	if later.unclear(later.Coroutine) || later.Stack == "" {
 		return
 	}
+	length := now - st.began
+	if later.Coroutine != st.Coroutine || strings.HasPrefix(st.Detail, manyCoroutines) {
+		if later.Coroutine != w.suspID || t.Coroutine.Run() != w.suspRun {
+			return
+		}
+		later.describe()
+		length = now - w.suspAt
+	}
+	later.Length = time.Duration(length)
 	d.mu.Lock()
-	st.Cause, st.Detail, st.Stack = later.Cause, later.Detail, later.Stack
-	st.Length = time.Duration(now - st.began)
-	s := st.Stall
+	st.Stall = later.Stall
 	d.mu.Unlock()
-	d.publish(s, 0)
+	d.publish(later.Stall, 0)
 }
 
 // ends reports a stall's end.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/netco-go/netco/internal/clock"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 )
 
@@ -295,6 +296,62 @@ func TestReconsider(t *testing.T) {
 	stop.Store(true)
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestReconsiderAnother: a stall that was put down to the coroutine that ran
+// first in its turn, or to many, is put down to the one that has the thread,
+// once a run of that was seen at two checks. It used to be lost.
+func TestReconsiderAnother(t *testing.T) {
+	for name, before := range map[string]Stall{
+		"not scheduled": {Cause: CauseNotScheduled},
+		"page fault":    {Cause: CausePageFault},
+		"many":          {Cause: CauseComputation, Detail: manyCoroutines},
+		"another":       {Cause: CauseComputation, Detail: "runnable"},
+	} {
+		t.Run(name, func(t *testing.T) { reconsiderAnother(t, before) })
+	}
+}
+
+func reconsiderAnother(t *testing.T, before Stall) {
+	s := testenv.Must(New(Options{Processors: 1, LockThreads: true, Watchdog: -1, Quiet: true}))
+	testenv.OK(t, s.Start())
+	var stop atomic.Bool
+	t.Cleanup(func() {
+		stop.Store(true)
+		testenv.OK(t, s.Shutdown(context.Background()))
+	})
+	first := testenv.Must(s.Go(NewSpawn(func() {})))
+	testenv.OK(t, first.Join())
+	victim := testenv.Must(s.Go(Spawn{Name: "victim", Fn: func() {
+		for !stop.Load() {
+		}
+	}}))
+	p := engine.Of(s).Processors()[0]
+	testenv.Until(t, "the victim", func() bool { return coroutineOf(p) == victim.ID() })
+	turn := func() processor.Turn {
+		now := p.Turn()
+		return processor.Turn{Number: 7, Start: 1, Coroutine: now.Coroutine}
+	}
+	before.Coroutine = first.ID()
+	st := &stall{began: clock.Now() - int64(time.Second), logged: true, Stall: before}
+	w := &subject{p: p, now: turn, over: p.Ended(), turn: 7, start: 1, stall: st,
+		suspID: first.ID(), cpu: -1,
+		end: func(uint64) (int64, bool) { return 0, false }}
+	d := &watchdog{s: s, threshold: 1, log: s.Logger(), subjects: []*subject{w}}
+	check := func(want string) {
+		t.Helper()
+		if d.checkOne(w, max(st.again, clock.Now())); st.Name != want {
+			t.Errorf("%q is blamed, want %q: %+v", st.Name, want, st.Stall)
+		}
+	}
+	check("") // seen once
+	w.suspRun++
+	check("") // in another run
+	check("victim")
+	if st.Cause != CauseComputation || strings.HasPrefix(st.Detail, manyCoroutines) ||
+		!strings.Contains(st.Stack, "reconsiderAnother") {
+		t.Errorf("%+v", st.Stall)
 	}
 }
 
