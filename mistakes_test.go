@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,6 +58,19 @@ func inContext() {
 	<-ctx.Done()
 }
 
+func inCall() {
+	var pipe [2]int
+	testenv.MustOK(syscall.Pipe(pipe[:]))
+	syscall.Read(pipe[0], make([]byte, 1))
+}
+
+// inSecond blocks for a moment, and then, without a call of netco in between,
+// in another call for good.
+func inSecond() {
+	syscall.Nanosleep(&syscall.Timespec{Nsec: 30e6}, nil)
+	<-make(chan int)
+}
+
 func inLoop() {
 	//lint:ignore SA5002 the mistake
 	for {
@@ -96,6 +110,7 @@ var mistakes = map[string]struct {
 	"package net":  {inNet, []string{"package net", "netco_test.inNet", "netco/net"}},
 	"time.Sleep":   {inSleep, []string{"time.Sleep", "netco_test.inSleep", "netco.Sleep"}},
 	"ctx.Done":     {inContext, []string{"Go channel", "netco_test.inContext", "cosync.Wait"}},
+	"system call":  {inCall, []string{"a system call", "netco_test.inCall", "blocking.Do"}},
 	"endless loop": {inLoop, []string{"computes", "netco_test.inLoop", "netco.Yield"}},
 	"deadlock": {
 		inLocks,
@@ -116,6 +131,7 @@ var reporters = testenv.Children{
 			netco.Sleep(time.Hour)
 		})
 	},
+	"again": func() { netco.Run(inSecond) },
 	"quiet": func() {
 		o := map[string]netco.Options{
 			"Quiet":        {Quiet: true},
@@ -208,6 +224,16 @@ func TestMistakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBlocksAgain: a coroutine that went on outside netco after a short wait is
+// reported once it blocks for long. It used to be lost: no second handoff
+// follows.
+func TestBlocksAgain(t *testing.T) {
+	t.Parallel()
+	stderrOf(t, reporters.Command(t, "again"), func(text string) bool {
+		return strings.Contains(text, "Go channel") && strings.Contains(text, "inSecond")
+	})
 }
 
 // TestSilenced: a logger takes the place of the reports, and an option and the

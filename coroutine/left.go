@@ -15,6 +15,9 @@ type LeftBehind struct {
 	Name string // may be ""
 
 	Stack Stack
+
+	w   *worker
+	run uint64 // of w.open
 }
 
 // Stack is what was found of the calls that a coroutine was blocked in; the
@@ -27,13 +30,31 @@ type Stack struct {
 // noteLeft describes w's coroutine, which is about to be left behind: it is
 // claimed and was found blocked. It may have woken since.
 func (w *worker) noteLeft(co *Coroutine) *LeftBehind {
-	l := &LeftBehind{ID: co.ID(), Name: co.Name()}
-	l.Stack.read(w)
+	l := &LeftBehind{ID: co.ID(), Name: co.Name(), w: w, run: w.open.Run()}
+	l.Stack.fill(w)
 	return l
 }
 
-// read stores the stack of w's coroutine, which is or was left behind.
-func (s *Stack) read(w *worker) {
+// Again returns where the coroutine is blocked now, the zero value if it is
+// not; and false if it has come back to its loop since. Any thread.
+func (l *LeftBehind) Again() (now Stack, away bool) {
+	is := func() bool {
+		co, at := l.w.co.Load(), l.w.away.Load()
+		return co != nil && co.ID() == l.ID && l.w.open.Run() == l.run &&
+			(at == leaving || at == outside)
+	}
+	if !is() {
+		return now, false
+	}
+	now.fill(l.w)
+	if !is() {
+		return Stack{}, false
+	}
+	return now, true
+}
+
+// fill stores the calls in which w's goroutine is blocked.
+func (s *Stack) fill(w *worker) {
 	s.n = goruntime.StackOf(w.innermost().ctx.G(), &s.pcs)
 	clear(s.pcs[s.n:])
 }

@@ -204,7 +204,7 @@ func (r *stackRequest) captureAll(co *Coroutine) {
 // whether co is blocked. Its worker stays co's until this loop lets it rejoin.
 func (r *stackRequest) captureOutside(co *Coroutine) bool {
 	r.was = Outside
-	r.outside.read(co.w.Own())
+	r.outside.fill(co.w.Own())
 	return r.outside.n > 0
 }
 

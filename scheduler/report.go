@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
@@ -203,16 +204,54 @@ func withinNetco(frames []runtime.Frame) bool {
 	return false
 }
 
-// reportHandoff reports a handoff, the first of its cause and place.
-func reportHandoff(h Handoff, frames []runtime.Frame) {
-	ofNet := func(f runtime.Frame) bool { return strings.HasPrefix(f.Function, "net.") }
+// library returns the calls of the standard library that the user's innermost
+// call has led to, innermost first.
+func library(frames []runtime.Frame) []runtime.Frame {
+	n := slices.IndexFunc(frames, func(f runtime.Frame) bool {
+		return !coroutine.Standard(f.Function)
+	})
+	if n < 0 {
+		return frames
+	}
+	return frames[:n]
+}
+
+// inNet reports whether a call of package net blocks, whatever that waits for
+// inside.
+func inNet(frames []runtime.Frame) bool {
+	return slices.ContainsFunc(library(frames), func(f runtime.Frame) bool {
+		return strings.HasPrefix(f.Function, "net.")
+	})
+}
+
+// onUsersLock reports whether it is the user who has taken the lock that a call
+// waits for; false for one of the standard library's own.
+func onUsersLock(frames []runtime.Frame) bool {
+	calls := library(frames)
+	return len(calls) == 0 || strings.HasPrefix(calls[len(calls)-1].Function, "sync.")
+}
+
+// causeToReport returns what a user is to read of a handoff, of which there
+// were so many with that cause at that place; "" for nothing.
+func causeToReport(cause string, count uint64, frames []runtime.Frame) string {
 	switch {
-	case waits[h.Cause] == "" || withinNetco(frames):
-		return // it was over before its cause was found, or is no user's to change
-	case h.Cause == CauseSyscall && slices.ContainsFunc(frames, ofNet):
-		h.Cause = CauseIO
-	case h.Cause == CauseSyscall && h.Count < 2:
-		return // a short one, in which the thread was not scheduled for a while
+	case waits[cause] == "" || withinNetco(frames):
+		return "" // it was over before its cause was found, or is no user's to change
+	case cause == CauseMutex && !onUsersLock(frames) && count < 2:
+		return "" // the library holds its locks shortly, unless a holder is not scheduled
+	case inNet(frames):
+		return CauseIO
+	case cause == CauseSyscall && count < 2:
+		return "" // a short one, in which the thread was not scheduled for a while
+	}
+	return cause
+}
+
+// reportHandoff reports a handoff, the first of its cause and place. false
+// means that there is nothing to report so far.
+func reportHandoff(h Handoff, frames []runtime.Frame) bool {
+	if h.Cause = causeToReport(h.Cause, h.Count, frames); h.Cause == "" {
+		return false
 	}
 	reports.write(h.Cause+" "+h.BlockedAt, func() string {
 		b := blocked{cause: h.Cause, who: title(h.Coroutine, h.Name), frames: frames,
@@ -220,6 +259,47 @@ func reportHandoff(h Handoff, frames []runtime.Frame) {
 				" then went on on another thread;" +
 				" that happens each time."}
 		return b.String()
+	})
+	return true
+}
+
+// A coroutine that was left behind in a wait that is not worth a report, or in
+// one that was over before it was found out, may block again before it comes
+// back to netco: no handoff follows then. So it is looked at again, after
+// lookAgainAfter, twice that time, and so on up to lookAgainFor. What it blocks
+// in at two of these times is no short wait.
+const (
+	lookAgainAfter = 50 * time.Millisecond
+	lookAgainFor   = time.Second
+	maxLookAgain   = 16 // coroutines at a time; what is left out shows up later
+)
+
+// lookingAgain counts the coroutines that are to be looked at again.
+var lookingAgain atomic.Int64
+
+// reportLasting looks at a coroutine, which was blocked in before, again after
+// that time.
+func reportLasting(left *coroutine.LeftBehind, before coroutine.Stack, after time.Duration) {
+	if lookingAgain.Add(1) > maxLookAgain {
+		lookingAgain.Add(-1)
+		return
+	}
+	time.AfterFunc(after, func() {
+		lookingAgain.Add(-1)
+		stack, away := left.Again()
+		if !away {
+			return
+		}
+		reported := false
+		if stack == before {
+			frames := stack.Frames()
+			h := Handoff{Coroutine: left.ID, Name: left.Name, Count: 2}
+			h.Cause, h.Detail, h.BlockedAt = causeOfHandoff(frames)
+			reported = reportHandoff(h, frames)
+		}
+		if !reported && after < lookAgainFor {
+			reportLasting(left, stack, 2*after)
+		}
 	})
 }
 
@@ -229,8 +309,11 @@ func reportStall(st Stall) {
 		return // the machine's doing, or no single coroutine's
 	}
 	frames := framesOf(st.Stack)
-	if withinNetco(frames) {
+	switch {
+	case withinNetco(frames):
 		return
+	case st.Cause != CauseComputation && inNet(frames):
+		st.Cause = CauseIO
 	}
 	reports.write("stall "+st.Cause+" "+coroutine.BlockedAt(frames).Function, func() string {
 		b := blocked{cause: st.Cause, who: title(st.Coroutine, st.Name), frames: frames,

@@ -102,6 +102,44 @@ func TestWithinNetco(t *testing.T) {
 	}
 }
 
+// TestCauseToReport: a lock of the standard library's own that is waited for
+// once is no mistake, and within package net everything is that package's.
+// net.Listen's first call takes a lock of internal/godebug's, and used to be
+// reported as a sync.Mutex of the caller's.
+func TestCauseToReport(t *testing.T) {
+	const (
+		lock = "internal/sync.(*Mutex).Lock"
+		own  = "github.com/netco-go/netco/processor.f"
+	)
+	for _, c := range []struct {
+		cause string
+		count uint64
+		funcs []string // innermost first
+		want  string
+	}{
+		{CauseMutex, 1, []string{lock, "sync.(*Mutex).Lock", "main.f"}, CauseMutex},
+		{CauseMutex, 1, []string{lock, "sync.(*Map).Load", "net.Listen", "main.f"}, ""},
+		{CauseMutex, 2, []string{lock, "sync.(*Map).Load", "net.Listen", "main.f"}, CauseIO},
+		{CauseMutex, 1, []string{lock, "sync.(*Mutex).Lock", "log.Print", "main.f"}, ""},
+		{CauseMutex, 2, []string{lock, "sync.(*Mutex).Lock", "log.Print", "main.f"}, CauseMutex},
+		{CauseMutex, 1, []string{lock, "sync.(*Mutex).Lock", "main.f", "net.control"}, CauseMutex},
+		{CauseSyscall, 1, []string{"syscall.Syscall", "net.Listen", "main.f"}, CauseIO},
+		{CauseSyscall, 1, []string{"syscall.Syscall", "syscall.Read", "main.f"}, ""},
+		{CauseSyscall, 2, []string{"syscall.Syscall", "syscall.Read", "main.f"}, CauseSyscall},
+		{CauseChannel, 1, []string{"runtime.gopark", "main.f"}, CauseChannel},
+		{CauseChannel, 1, []string{"runtime.gopark", own, "main.f"}, ""},
+		{CauseUnknown, 2, []string{"main.f"}, ""},
+	} {
+		var frames []runtime.Frame
+		for _, f := range c.funcs {
+			frames = append(frames, runtime.Frame{Function: f})
+		}
+		if got := causeToReport(c.cause, c.count, frames); got != c.want {
+			t.Errorf("%s, %d, %q: %q, want %q", c.cause, c.count, c.funcs, got, c.want)
+		}
+	}
+}
+
 // TestFramesOf reads a traceback back.
 func TestFramesOf(t *testing.T) {
 	frames := framesOf(
