@@ -35,13 +35,14 @@ const loadHelp = `Usage: netco-bench load URL [flags]
   netco-bench load tcp://127.0.0.1:7 -c 100 -d 30s        closed loop: each connection sends, waits, sends
   netco-bench load http://10.0.0.5/ -rate 10k             open loop: 10,000 requests/s, whatever the server does
   netco-bench load https://host/api -H 'Accept: */*' -method POST -body @order.json -insecure
+  netco-bench load h2://127.0.0.1:8080/ -c 4 -pipeline 100      HTTP/2: 100 streams on each connection
   netco-bench load redis://127.0.0.1 -redis 'SET key:{rand} {size}' -size 64:80,4k:20 -pipeline 16
   netco-bench load ws://127.0.0.1:8080/echo -c 1k -idle 9k     and 9,000 connections that are only open
   netco-bench load http://127.0.0.1/ -rate 500 -max p99=5ms -max errors=0.1%    exit code 3 if one is broken
   netco-bench load unix:///run/echo.sock -n 1M -verify -json r.json -csv r.csv
 
-URL is tcp, udp, unix, tls (echo servers), http, https, redis, ws or wss. Numbers may be 10k or 1M,
-sizes 4k or 1M (of 1024), times 500ms or 1m30s. Latency in an open loop counts from the intended time
+URL is tcp, udp, unix, tls (echo servers), http, https, h2 (without TLS; with it: https and -alpn h2),
+redis, ws or wss. Numbers may be 10k or 1M, sizes 4k or 1M (of 1024), times 500ms or 1m30s. Latency in an open loop counts from the intended time
 of sending: docs/LOAD.md says why. Exit code: 0, 1 it failed, 2 a mistake, 3 a -max is broken.
 
 `
@@ -91,7 +92,8 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 	}
 	number(&cfg.Connections, "c", 1, 1_000_000, "`connections`")
 	number(&cfg.Threads, "threads", 1, 1024, "`threads` of the generator")
-	number(&cfg.Pipeline, "pipeline", 1, 100_000, "`requests` in flight on a connection at most")
+	number(&cfg.Pipeline, "pipeline", 1, 100_000, "`requests` in flight on a connection at most; "+
+		"HTTP/2: its streams")
 	number(&cfg.Churn, "churn", 0, math.MaxInt32, "close a connection after so many `requests` "+
 		"and open another; 0: never")
 	number(&cfg.Idle, "idle", 0, 1_000_000, "so many more `connections` that only stay open")
@@ -115,7 +117,8 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 	fs.StringVar(&cfg.Redis, "redis", "PING", "Redis `command`; {rand}, {rand:N} and {size} are "+
 		"replaced")
 	fs.BoolVar(&cfg.Insecure, "insecure", false, "TLS: accept any certificate")
-	fs.StringVar(&text.alpn, "alpn", "", "TLS: `protocols` to offer, such as http/1.1")
+	fs.StringVar(&text.alpn, "alpn", "", "TLS: `protocols` to offer, such as http/1.1; h2 makes "+
+		"https HTTP/2")
 	fs.StringVar(&text.percentiles, "percentiles", "50,90,99,99.9,99.99",
 		"`list` of those to print")
 	fs.Var(&limitFlag{&cfg.limits}, "max", "`limit` such as p99=5ms, max=1s, mean=1ms, "+
@@ -182,15 +185,15 @@ func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) (err error)
 }
 
 var (
-	overHTTP = []string{"http", "https"}
+	overHTTP = []string{"http", "https", "h2"}
 	overTLS  = []string{"tls", "https", "wss"}
 	overEcho = []string{"tcp", "udp", "unix", "tls", "ws", "wss"}
 )
 
 // flagsOf are flags that only some protocols have.
 var flagsOf = map[string][]string{
-	"method": overHTTP, "body": overHTTP, "H": {"http", "https", "ws", "wss"},
-	"host":     {"http", "https", "ws", "wss"},
+	"method": overHTTP, "body": overHTTP, "H": {"http", "https", "h2", "ws", "wss"},
+	"host":     {"http", "https", "h2", "ws", "wss"},
 	"insecure": overTLS, "alpn": overTLS, "redis": {"redis"}, "verify": overEcho,
 }
 

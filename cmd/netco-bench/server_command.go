@@ -121,8 +121,8 @@ func accepts(network, address string) bool {
 }
 
 // ports are those that a URL need not name.
-var ports = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "h2": "443",
-	"h2c": "80", "redis": "6379"}
+var ports = map[string]string{"http": "80", "ws": "80", "https": "443", "wss": "443", "h2": "80",
+	"redis": "6379"}
 
 // dialable returns where a target accepts connections, no network if it has
 // none.

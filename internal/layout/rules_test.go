@@ -78,13 +78,13 @@ var requirements = []string{
 	"github.com/prometheus/common",
 
 	// Only netco-bench's: see docs/RATIONALE.md, "Histograms of our own".
-	"github.com/HdrHistogram/hdrhistogram-go",
+	"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net",
 
 	// What those bring.
 	"go.uber.org/multierr", "github.com/stretchr/testify",
 	"github.com/beorn7/perks", "github.com/cespare/xxhash/v2", "github.com/kylelemons/godebug",
 	"github.com/munnerz/goautoneg",
-	"github.com/prometheus/procfs", "google.golang.org/protobuf",
+	"github.com/prometheus/procfs", "google.golang.org/protobuf", "golang.org/x/text",
 }
 
 // requires: go.mod names no others.

@@ -32,6 +32,7 @@ const (
 	complete    verdict = 1 << iota
 	failed              // the server reports an error
 	last                // the server ends the connection behind it
+	aborted             // the server has ended the request without an answer
 	statusShift = 8
 )
 

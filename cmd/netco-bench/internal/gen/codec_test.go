@@ -174,6 +174,10 @@ func fuzzParser(f *testing.F, cases []parserCase, parser func() func([]byte) (in
 	for _, c := range cases {
 		f.Add([]byte(c.input), 3)
 	}
+	fuzzFeed(f, parser)
+}
+
+func fuzzFeed(f *testing.F, parser func() func([]byte) (int, verdict, error)) {
 	f.Fuzz(func(t *testing.T, b []byte, piece int) {
 		if piece < 1 || len(b) > 1<<12 {
 			return

@@ -61,10 +61,10 @@ type Target struct {
 }
 
 // Protocols are the schemes of a target.
-var Protocols = []string{"tcp", "udp", "unix", "tls", "http", "https", "redis", "ws", "wss"}
+var Protocols = []string{"tcp", "udp", "unix", "tls", "http", "https", "h2", "redis", "ws", "wss"}
 
-var defaultPorts = map[string]string{"http": "80", "https": "443", "redis": "6379", "ws": "80",
-	"wss": "443"}
+var defaultPorts = map[string]string{"http": "80", "https": "443", "h2": "80", "redis": "6379",
+	"ws": "80", "wss": "443"}
 
 // ParseTarget reads a URL and looks up its host.
 func ParseTarget(s string) (*Target, error) {
@@ -126,9 +126,10 @@ type plan struct {
 	tls      *tls.Config
 	stream   []byte    // of echo
 	template *template // of the others
-	payload  []byte    // of ws, if answers are compared
-	big      bool      // what goes out at once may fill the socket's buffers
-	upgrade  []byte    // of ws: the request in front of all
+	h2       *h2Template
+	payload  []byte // of ws, if answers are compared
+	big      bool   // what goes out at once may fill the socket's buffers
+	upgrade  []byte // of ws: the request in front of all
 }
 
 // maxTogether is how many bytes are written without anything being read
@@ -139,7 +140,11 @@ func newPlan(cfg *Config) (*plan, error) {
 	p := &plan{cfg: cfg, tls: cfg.tlsConfig()}
 	var err error
 	switch cfg.Target.Protocol {
-	case "http", "https":
+	case "http", "https", "h2":
+		if cfg.http2() {
+			p.h2, err = newH2Template(cfg.http(), cfg.Mix, cfg.scheme())
+			break
+		}
 		p.template, err = newHTTPTemplate(cfg.http(), cfg.Mix, cfg.Pipeline)
 	case "redis":
 		p.template, err = newRESPTemplate(cfg.Redis, cfg.Mix, cfg.Pipeline)
@@ -161,8 +166,22 @@ func newPlan(cfg *Config) (*plan, error) {
 			longest = max(longest, len(v.text))
 		}
 	}
-	p.big = longest*cfg.Pipeline > maxTogether && cfg.Target.Network != "udp"
+	p.big = longest*cfg.Pipeline > maxTogether && cfg.Target.Network != "udp" && p.h2 == nil
 	return p, nil
+}
+
+// http2 reports whether requests are HTTP/2's.
+func (c *Config) http2() bool {
+	return c.Target.Protocol == "h2" ||
+		c.Target.Protocol == "https" && slices.Contains(c.ALPN, "h2")
+}
+
+// scheme is the :scheme of HTTP/2.
+func (c *Config) scheme() string {
+	if c.Target.TLS {
+		return "https"
+	}
+	return "http"
 }
 
 func (c *Config) http() *httpPlan {
@@ -184,7 +203,10 @@ func (c *Config) http() *httpPlan {
 func (p *plan) codec(w *worker) codec {
 	s := sender{template: p.template, rng: w.rng}
 	switch p.cfg.Target.Protocol {
-	case "http", "https":
+	case "http", "https", "h2":
+		if p.h2 != nil {
+			return newH2Codec(p.h2, w.rng, p.cfg.Method == "HEAD")
+		}
 		c := &httpCodec{sender: s}
 		c.head = p.cfg.Method == "HEAD"
 		return c

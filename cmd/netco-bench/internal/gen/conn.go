@@ -25,11 +25,13 @@ type conn struct {
 	w        *worker
 	codec    codec
 	ws       *wsCodec // codec, if it is that
-	pipeline int      // Config.Pipeline
+	h2       *h2Codec // codec, if it is that
+	pipeline int      // Config.Pipeline, or what an HTTP/2 server allows
 	big      bool     // plan.big
 	udp      bool
 	d        *dialed // nil between two connections
 	inFlight ring[entry]
+	holes    int    // entries of inFlight that are over: see h2_conn.go
 	pending  []byte // of an answer, to be parsed again with more behind it
 	buf      []byte // nil: it borrows one
 	large    bool   // the last read has filled buf, or would have
@@ -110,6 +112,14 @@ func (c *conn) dial() error {
 	}
 	c.pending = c.pending[:0]
 	c.codec.reset()
+	if c.h2 == nil {
+		return nil
+	}
+	c.allowed = min(c.allowed, h2Requests)
+	for _, s := range d.settings {
+		_ = c.h2.set(s) // checked by the handshake
+	}
+	c.limitStreams()
 	return nil
 }
 
@@ -191,15 +201,15 @@ func (c *conn) fail(err error) {
 	case errors.Is(err, errLast):
 		c.failures = 0
 	case c.expired:
-		for c.inFlight.count > 0 && now-c.inFlight.first().sent > int64(c.w.g.cfg.Timeout) {
-			c.w.failed(c.inFlight.pop(), now, os.ErrDeadlineExceeded)
+		for c.live() > 0 && now-c.inFlight.first().sent > int64(c.w.g.cfg.Timeout) {
+			c.w.failed(c.pop(), now, os.ErrDeadlineExceeded)
 		}
 	default:
-		if c.inFlight.count == 0 && errors.Is(err, errWrong) {
+		if c.live() == 0 && errors.Is(err, errWrong) {
 			c.w.failed(entry{now, now}, now, err)
 		}
-		for c.inFlight.count > 0 {
-			c.w.failed(c.inFlight.pop(), now, err)
+		for c.live() > 0 && !c.unseen() {
+			c.w.failed(c.pop(), now, err)
 		}
 	}
 	if c.answers > 0 {
@@ -207,7 +217,9 @@ func (c *conn) fail(err error) {
 	} else if !errors.Is(err, errLast) {
 		c.failures++
 	}
-	c.close()
+	if c.close(); c.h2 != nil {
+		c.compact()
+	}
 }
 
 // close closes the connection and waits for its writer.
@@ -233,7 +245,8 @@ func (c *conn) step() error {
 			return err
 		}
 	}
-	if c.inFlight.count == 0 {
+	// An HTTP/2 connection is read from while it waits for its next request.
+	if c.live() == 0 && (c.h2 == nil || c.next == none || c.allowed <= 0) {
 		if c.allowed <= 0 {
 			return errLast
 		}
@@ -246,7 +259,7 @@ func (c *conn) step() error {
 // until one is due.
 func (c *conn) fill() (due int, err error) {
 	w := c.w
-	if c.inFlight.count >= c.pipeline || c.allowed <= 0 {
+	if c.live() >= c.pipeline || c.allowed <= 0 {
 		return 0, nil
 	}
 	// A closed loop sends when an answer has come, and need not ask again.
@@ -254,7 +267,7 @@ func (c *conn) fill() (due int, err error) {
 	if w.schedule != nil || now == 0 {
 		now = clock.Now()
 	}
-	for c.inFlight.count < c.pipeline && c.allowed > 0 {
+	for c.live() < c.pipeline && c.allowed > 0 {
 		if w.schedule == nil {
 			if !w.more(now) {
 				break
@@ -269,7 +282,7 @@ func (c *conn) fill() (due int, err error) {
 				c.next = at
 			}
 			if c.next > now {
-				if c.inFlight.count > 0 {
+				if c.live() > 0 || c.h2 != nil {
 					break
 				}
 				sleepUntil(c.next)
@@ -290,6 +303,9 @@ func (c *conn) fill() (due int, err error) {
 // send writes k requests.
 func (c *conn) send(k int) error {
 	switch {
+	case c.h2 != nil:
+		c.codec.requests(k)
+		return c.flush()
 	case c.big:
 		c.queued += k
 		if !c.writing {
@@ -340,6 +356,9 @@ func (c *conn) receive() error {
 		return nil
 	case c.writeErr != nil:
 		return c.writeErr
+	case c.h2 != nil && c.expired && errors.Is(err, os.ErrDeadlineExceeded) &&
+		c.live() > 0 && c.readAt > c.inFlight.first().sent:
+		return c.cancelExpired()
 	case c.armed && !c.expired && errors.Is(err, os.ErrDeadlineExceeded):
 		return nil
 	case err == io.EOF:
@@ -354,7 +373,7 @@ func (c *conn) receive() error {
 
 // arm sets the read deadline to when the next request is due.
 func (c *conn) arm() error {
-	wanted := c.next != none && c.inFlight.count < c.pipeline && c.allowed > 0
+	wanted := c.next != none && c.live() < c.pipeline && c.allowed > 0
 	if !wanted && !c.armed || c.expired {
 		return nil
 	}
@@ -422,6 +441,15 @@ func (c *conn) take(b []byte) error {
 			}
 			break
 		}
+		if c.h2 != nil {
+			if e := c.settle(); v&aborted != 0 {
+				w.failed(e, now, c.h2.abortErr())
+			} else {
+				w.answered(e, now, v)
+				c.answers++
+			}
+			continue
+		}
 		if c.inFlight.count == 0 {
 			return wrongf("an answer to no request")
 		}
@@ -438,6 +466,9 @@ func (c *conn) take(b []byte) error {
 		return wrongf("a datagram of another length")
 	}
 	c.pending = append(c.pending[:0], b...)
+	if c.h2 != nil {
+		return c.afterFrames()
+	}
 	if c.ws != nil && len(c.ws.pongs) > 0 && !c.writing {
 		return c.pong()
 	}

@@ -381,8 +381,9 @@ func (g *Gen) options() result.Options {
 	if c.Ramp > 0 {
 		o.Ramp = fmt.Sprintf("%g:%v", c.RampFrom, c.Ramp)
 	}
-	if h := c.http(); c.Target.Protocol == "http" || c.Target.Protocol == "https" {
-		o.Method = h.method
+	switch c.Target.Protocol {
+	case "http", "https", "h2":
+		o.Method = c.http().method
 	}
 	return o
 }

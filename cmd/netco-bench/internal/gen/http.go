@@ -25,13 +25,18 @@ func (p *httpPlan) build(target, content []piece, header [][]piece) func(payload
 			v.pieces(h, payload)
 			v.literal("\r\n")
 		}
-		if len(body.text) > 0 || p.method == "POST" || p.method == "PUT" || p.method == "PATCH" {
+		if len(body.text) > 0 || sendsBody(p.method) {
 			v.literal(fmt.Sprintf("Content-Length: %d\r\n", len(body.text)))
 		}
 		v.literal("\r\n")
 		v.append(body)
 		return v
 	}
+}
+
+// sendsBody reports whether requests have a body, be it an empty one.
+func sendsBody(method string) bool {
+	return method == "POST" || method == "PUT" || method == "PATCH"
 }
 
 func newHTTPTemplate(p *httpPlan, mix Mix, pipeline int) (*template, error) {

@@ -29,6 +29,14 @@ func (r *ring[T]) pop() T {
 	return v
 }
 
+// at returns the i-th oldest item.
+func (r *ring[T]) at(i int) *T {
+	if i += r.head; i >= len(r.items) {
+		i -= len(r.items)
+	}
+	return &r.items[i]
+}
+
 // first returns the oldest item, which there must be.
 func (r *ring[T]) first() *T { return &r.items[r.head] }
 

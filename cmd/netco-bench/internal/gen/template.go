@@ -82,6 +82,16 @@ func (v *variant) append(o variant) {
 	v.text = append(v.text, o.text...)
 }
 
+// fill appends the text with random numbers in their places.
+func (v *variant) fill(b []byte, rng *rand.Rand) []byte {
+	at := len(b)
+	b = append(b, v.text...)
+	for _, r := range v.rands {
+		putDigits(b[at+r.at:][:randDigits], rng.Uint64N(r.limit))
+	}
+	return b
+}
+
 // template is requests with places to fill in: a variant for each size of the
 // mix. All connections share it.
 type template struct {
@@ -132,12 +142,7 @@ func (s *sender) requests(k int) []byte {
 		if s.drawn != nil {
 			s.drawn.push(i)
 		}
-		v := &s.variants[i]
-		at := len(s.out)
-		s.out = append(s.out, v.text...)
-		for _, r := range v.rands {
-			putDigits(s.out[at+r.at:][:randDigits], s.rng.Uint64N(r.limit))
-		}
+		s.out = s.variants[i].fill(s.out, s.rng)
 	}
 	return s.out
 }

@@ -77,6 +77,7 @@ func newWorker(g *Gen, index int) *worker {
 		c := &conn{w: w, codec: w.plan.codec(w), pipeline: cfg.Pipeline, big: w.plan.big,
 			udp: cfg.Target.Network == "udp", next: none}
 		c.ws, _ = c.codec.(*wsCodec)
+		c.h2, _ = c.codec.(*h2Codec)
 		c.inFlight.items = make([]entry, cfg.Pipeline)
 		if cfg.Target.Network == "tcp" && (cfg.Target.TLS || share(cfg.Connections) <= ownBuffers) {
 			c.buf = make([]byte, ownBuffer)
