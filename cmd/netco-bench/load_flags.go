@@ -99,13 +99,14 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 	number(&cfg.Idle, "idle", 0, 1_000_000, "so many more `connections` that only stay open")
 	number(&cfg.pid, "pid", 1, math.MaxInt32, "measure the server with this `pid`: CPU, memory, "+
 		"switches, calls")
-	fs.Var(&countFlag{&cfg.Requests}, "n", "end after so many `requests`; without -d there is no "+
-		"other end")
-	fs.Var(&rateFlag{&cfg.Rate}, "rate", "open loop: requests per `second`, over all connections")
+	fs.Var(&countFlag{&cfg.Requests}, "n", "end after so many `requests`, 0: no limit; without -d "+
+		"there is no other end")
+	fs.Var(&rateFlag{&cfg.Rate}, "rate", "open loop: requests per `second`, over all "+
+		"connections; 0: a closed loop")
 	fs.Var(&mixFlag{&cfg.Mix}, "size", "`bytes` of a request, or a mix such as 64:80,4k:20")
-	fs.Var(&durationFlag{&cfg.Duration}, "d", "`duration` of the measurement")
-	fs.Var(&durationFlag{&cfg.Timeout}, "timeout", "`time` for an answer, and for a connect")
-	fs.Var(&durationFlag{&cfg.Warmup}, "warmup", "`time` of load before the measurement")
+	fs.Var(&durationFlag{&cfg.Duration, minDuration}, "d", "`duration` of the measurement")
+	fs.Var(&durationFlag{&cfg.Timeout, time.Millisecond}, "timeout", "`time` for an answer, and for a connect")
+	fs.Var(&durationFlag{&cfg.Warmup, 0}, "warmup", "`time` of load before the measurement")
 	fs.StringVar(&text.arrival, "arrival", "uniform", "open loop: uniform or poisson `distances`")
 	fs.StringVar(&text.ramp, "ramp", "", "open loop: let the rate grow, `FROM:TIME`, such as 0:30s")
 	fs.Uint64Var(&cfg.Seed, "seed", 0, "of what is random")
@@ -154,7 +155,7 @@ func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) (err error)
 			return usagef("-%s is for an open loop: give a -rate", name)
 		}
 	}
-	if given["n"] && !given["d"] {
+	if cfg.Requests > 0 && !given["d"] {
 		cfg.Duration = 0
 	}
 	cfg.Threads = min(cfg.Threads, cfg.Connections)

@@ -58,7 +58,10 @@ func TestLoadMistakes(t *testing.T) {
 		{"tcp://127.0.0.1:1 -c x", "want a whole number from 1 to 1000000, such as 50 or 10k"},
 		{"tcp://127.0.0.1:1 -c 0", "want a whole number from 1"},
 		{"tcp://127.0.0.1:1 -c 1.5", "want a whole number"},
-		{"tcp://127.0.0.1:1 -n 0", "want a whole number from 1 on, such as 5000 or 1M"},
+		{"tcp://127.0.0.1:1 -n -1", "want a whole number such as 5000 or 1M"},
+		{"tcp://127.0.0.1:1 -warmup -1s", "want a time of 0s or more"},
+		{"tcp://127.0.0.1:1 -timeout 0", "want a time of 1ms or more"},
+		{"tcp://127.0.0.1:1 -rate -1", "0: a closed loop"},
 		{"tcp://127.0.0.1:1 -d 10", "want a time of 10ms or more, such as 500ms"},
 		{"tcp://127.0.0.1:1 -rate fast", "want requests per second up to 10000000"},
 		{"tcp://127.0.0.1:1 -size 64:x", "weight \"x\""},
@@ -73,7 +76,7 @@ func TestLoadMistakes(t *testing.T) {
 		{"tcp://127.0.0.1:1 -max p99", "p99=5ms, errors=0.1%"},
 		{"tcp://127.0.0.1:1 -max p200=1s", "p99=5ms"},
 		{"tcp://127.0.0.1:1 -max median=1s", "p99=5ms"},
-		{"tcp://127.0.0.1:1 -method PUT", "-method is for http, https, not for tcp"},
+		{"tcp://127.0.0.1:1 -method PUT", "-method is for http, https, h2, not for tcp"},
 		{"tcp://127.0.0.1:1 -redis PING", "-redis is for redis"},
 		{"http://127.0.0.1:1 -verify", "-verify is for tcp"},
 		{"http://127.0.0.1:1 -H nothing", "want 'Name: value'"},
@@ -108,6 +111,13 @@ func TestLoadUnits(t *testing.T) {
 	if cfg, err = parseLoad([]string{"tcp://127.0.0.1:1", "-n", "5"}, io.Discard); err != nil ||
 		cfg.Duration != 0 {
 		t.Errorf("-n without -d: %+v, %v", cfg, err)
+	}
+	for _, zero := range []string{"0", "0s"} {
+		cfg, err = parseLoad([]string{"tcp://127.0.0.1:1", "-warmup", zero, "-n", "0", "-rate", "0",
+			"-churn", "0", "-idle", "0", "-timeout", "5ms"}, io.Discard)
+		if err != nil || cfg.Warmup != 0 || cfg.Duration != 10*time.Second || cfg.Rate != 0 {
+			t.Errorf("zeros: %+v, %v", cfg, err)
+		}
 	}
 }
 

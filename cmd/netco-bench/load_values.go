@@ -51,33 +51,40 @@ func (f *numberFlag) Set(s string) error {
 	return nil
 }
 
+// countFlag is a number of requests; 0: no limit.
 type countFlag struct{ value *uint64 }
 
 func (f *countFlag) String() string { return "" }
 
 func (f *countFlag) Set(s string) error {
 	v, err := parseNumber(s)
-	if err != nil || v != math.Trunc(v) || v < 1 || v > 1e15 {
-		return fmt.Errorf("want a whole number from 1 on, such as 5000 or 1M")
+	if err != nil || v != math.Trunc(v) || v < 0 || v > 1e15 {
+		return fmt.Errorf("want a whole number such as 5000 or 1M; 0: no limit")
 	}
 	*f.value = uint64(v)
 	return nil
 }
 
+// rateFlag is requests per second; 0: a closed loop.
 type rateFlag struct{ value *float64 }
 
 func (f *rateFlag) String() string { return "" }
 
 func (f *rateFlag) Set(s string) error {
 	v, err := parseNumber(strings.TrimSuffix(s, "/s"))
-	if err != nil || v <= 0 || v > maxRate {
-		return fmt.Errorf("want requests per second up to %d, such as 500 or 10k", maxRate)
+	if err != nil || v < 0 || v > maxRate {
+		return fmt.Errorf("want requests per second up to %d, such as 500 or 10k; 0: a closed "+
+			"loop", maxRate)
 	}
 	*f.value = v
 	return nil
 }
 
-type durationFlag struct{ value *time.Duration }
+// durationFlag is a time of least or more.
+type durationFlag struct {
+	value *time.Duration
+	least time.Duration
+}
 
 func (f *durationFlag) String() string {
 	if f.value == nil || *f.value == 0 {
@@ -88,8 +95,8 @@ func (f *durationFlag) String() string {
 
 func (f *durationFlag) Set(s string) error {
 	v, err := time.ParseDuration(s)
-	if err != nil || v < minDuration {
-		return fmt.Errorf("want a time of %v or more, such as 500ms, 10s or 1m30s", minDuration)
+	if err != nil || v < f.least {
+		return fmt.Errorf("want a time of %v or more, such as 500ms, 10s or 1m30s", f.least)
 	}
 	*f.value = v
 	return nil
