@@ -1,0 +1,329 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"math"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/beside"
+)
+
+// Policy is what a message does that finds the queue full.
+type Policy uint8
+
+// The policies.
+const (
+	Wait       Policy = iota // it waits for room
+	DropOldest               // the oldest messages are dropped for it
+	Disconnect               // the connection is closed
+)
+
+// ErrSlow is the error of an Outbox that has closed its connection because the
+// peer reads too slowly. It works with errors.Is.
+var ErrSlow = errors.New("netco/outbox: the peer reads too slowly")
+
+// Options are the settings of an Outbox. All may be left out.
+type Options struct {
+	Policy Policy
+
+	// Messages and Bytes are how much may be queued, not counting what is being
+	// written; default 256 and 1 MiB. A message larger than Bytes may be queued
+	// alone.
+	Messages, Bytes int
+
+	// WriteTimeout is how long the connection may take for the next 64 KiB, or
+	// the next message if that is longer, before it is closed; 0 is for ever.
+	WriteTimeout time.Duration
+
+	// FlushTimeout is how long Close waits until everything is written; default
+	// 5 s, negative: not at all.
+	FlushTimeout time.Duration
+}
+
+const (
+	defaultMessages = 256
+	defaultBytes    = 1 << 20
+	defaultFlush    = 5 * time.Second
+)
+
+// Stats count messages. Those that Send has returned nil for are in Queued,
+// Sent or Dropped.
+type Stats struct {
+	Queued       int    // waiting, or being written
+	Sent         uint64 // written
+	Dropped      uint64 // by DropOldest, or because the connection has ended
+	DroppedBytes uint64
+}
+
+// Outbox is the queue of one connection. New returns one.
+type Outbox struct {
+	// Constant.
+	c       net.Conn
+	o       Options
+	site    uintptr      // of New
+	vector  vectorWriter // c, if it writes many pieces at once
+	batch   limit        // how much one write takes
+	runFunc func()       // b.run
+
+	mu      sync.Mutex  // never held across a write or a wait
+	changed cosync.Cond // of the fields below, for senders and Close; L is mu
+
+	// Under mu. A queue that is not empty has a writer.
+	queue    queue
+	inFlight int   // messages being written
+	writing  bool  // there is a writer
+	closing  bool  // Close was called
+	err      error // why the connection was closed before Close; for good
+	stats    Stats // all but Queued
+}
+
+// vectorWriter is what TCP and Unix connections of netco have.
+type vectorWriter interface {
+	WriteBuffers(v *net.Buffers) (int64, error)
+}
+
+// limit is how many messages and bytes.
+type limit struct{ messages, bytes int }
+
+// What one write takes: the kernel's for a vector, a record of TLS for a
+// stream of another kind, one message where each is a packet.
+var (
+	vectorBatch = limit{256, 64 << 10}
+	copyBatch   = limit{256, 16 << 10}
+	singleBatch = limit{1, 0}
+)
+
+// New returns an Outbox that writes to c. It does not park. The coroutines that
+// it starts show New's caller as the place that started them.
+//
+//go:noinline
+func New(c net.Conn, o Options) *Outbox {
+	if o.Messages <= 0 {
+		o.Messages = defaultMessages
+	}
+	if o.Bytes <= 0 {
+		o.Bytes = defaultBytes
+	}
+	if o.FlushTimeout == 0 {
+		o.FlushTimeout = defaultFlush
+	}
+	b := &Outbox{c: c, o: o, site: asm.CallerPC(), batch: singleBatch}
+	if isStream(c) {
+		b.batch = copyBatch
+		if v, ok := c.(vectorWriter); ok {
+			b.vector, b.batch = v, vectorBatch
+		}
+	}
+	b.changed.L = &b.mu
+	b.runFunc = b.run
+	return b
+}
+
+// isStream reports whether several messages may be written as one.
+func isStream(c net.Conn) bool {
+	addr := c.LocalAddr()
+	return addr != nil && (strings.HasPrefix(addr.Network(), "tcp") || addr.Network() == "unix")
+}
+
+// Send queues p, which must not be changed any more. With the policy Wait it
+// waits for room: a coroutine parks, a goroutine blocks. The error is
+// net.ErrClosed after Close, ErrSlow, that of a failed write, or ErrShutdown;
+// then p was not queued.
+func (b *Outbox) Send(p []byte) error { return b.send(nil, p) }
+
+// SendContext is Send that waits for room until ctx is done, whose error it
+// then returns. It allocates when it waits.
+func (b *Outbox) SendContext(ctx context.Context, p []byte) error { return b.send(ctx, p) }
+
+func (b *Outbox) send(ctx context.Context, p []byte) error {
+	b.mu.Lock()
+	failed := b.err != nil
+	if err := b.makeRoomLocked(ctx, len(p)); err != nil {
+		b.mu.Unlock()
+		if !failed && errors.Is(err, ErrSlow) {
+			b.closeRaw()
+		}
+		return err
+	}
+	b.queue.push(p)
+	start := !b.writing
+	b.writing = true
+	b.mu.Unlock()
+	if start {
+		beside.Go(b.runFunc, func() {}, b.site)
+	}
+	return nil
+}
+
+// makeRoomLocked makes room for a message of so many bytes, by the policy.
+func (b *Outbox) makeRoomLocked(ctx context.Context, size int) error {
+	for {
+		switch {
+		case b.err != nil:
+			return b.err
+		case b.closing:
+			return net.ErrClosed
+		case b.queue.fits(size, limit{b.o.Messages, b.o.Bytes}):
+			return nil
+		}
+		switch b.o.Policy {
+		case DropOldest:
+			b.dropLocked(b.queue.pop())
+		case Disconnect:
+			b.failLocked(ErrSlow)
+			return ErrSlow
+		default:
+			if err := b.awaitLocked(ctx, math.MaxInt64); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// awaitLocked waits for a change, until ctx is done if that is not nil, or for
+// d.
+func (b *Outbox) awaitLocked(ctx context.Context, d time.Duration) error {
+	if ctx != nil {
+		return b.changed.WaitContext(ctx)
+	}
+	return b.changed.WaitTimeout(d)
+}
+
+func (b *Outbox) dropLocked(p []byte) {
+	b.stats.Dropped++
+	b.stats.DroppedBytes += uint64(len(p))
+}
+
+// failLocked ends the Outbox for the reason given, unless it has ended.
+func (b *Outbox) failLocked(err error) {
+	if b.err == nil {
+		b.err = err
+	}
+	for b.queue.len() > 0 {
+		b.dropLocked(b.queue.pop())
+	}
+	b.changed.Broadcast()
+}
+
+// closeRaw closes what is below all layers that NetConn shows, so that a write
+// under way fails. It does not wait, unlike Close of a TLS connection, which
+// sends a last record.
+func (b *Outbox) closeRaw() {
+	c := b.c
+	for {
+		layer, ok := c.(interface{ NetConn() net.Conn })
+		if !ok {
+			c.Close()
+			return
+		}
+		c = layer.NetConn()
+	}
+}
+
+// Stats returns the counts. It does not park.
+func (b *Outbox) Stats() Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.stats
+	s.Queued = b.queue.len() + b.inFlight
+	return s
+}
+
+// Close waits for what is queued to be written, up to FlushTimeout, and closes
+// the connection. Sends that wait return net.ErrClosed, as do later calls. The
+// error is os.ErrDeadlineExceeded if something was not written in time, or what
+// had closed the connection before. Parks.
+func (b *Outbox) Close() error {
+	b.mu.Lock()
+	if b.closing {
+		b.mu.Unlock()
+		return net.ErrClosed
+	}
+	b.closing = true
+	b.changed.Broadcast()
+	until := time.Now().Add(b.o.FlushTimeout)
+	var late error
+	for b.writing && b.err == nil && late == nil {
+		late = b.awaitLocked(nil, time.Until(until))
+	}
+	if late != nil && b.writing {
+		b.failLocked(late)
+	}
+	err := b.err
+	b.mu.Unlock()
+	if err != nil {
+		b.closeRaw()
+	}
+	if failed := b.c.Close(); err == nil && !errors.Is(failed, net.ErrClosed) {
+		err = failed
+	}
+	return err
+}
+
+// writerName is what the coroutines are called.
+var writerName = "outbox"
+
+// run writes until nothing is queued.
+func (b *Outbox) run() {
+	coroutine.SetName(&writerName, 0)
+	x := works.Get().(*work)
+	emptied := false
+	defer func() {
+		if emptied {
+			return
+		}
+		b.mu.Lock()
+		b.failLocked(coroutine.ErrShutdown) // if nothing else has ended it
+		b.finishLocked(x, 0)
+		b.writing = false
+		b.mu.Unlock()
+		b.c.Close()
+	}()
+	for b.next(x) {
+		n, err := b.write(x)
+		b.mu.Lock()
+		b.finishLocked(x, n)
+		if err != nil {
+			b.failLocked(err)
+		}
+		b.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+	emptied = true
+	works.Put(x)
+}
+
+// next takes the next batch. Without one there is no writer from then on.
+func (b *Outbox) next(x *work) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue.take(x, b.batch)
+	b.inFlight = len(x.messages)
+	if b.inFlight == 0 {
+		b.writing = false
+	}
+	b.changed.Broadcast() // there is room, or an end
+	return b.writing
+}
+
+// finishLocked counts a batch of which n bytes were written.
+func (b *Outbox) finishLocked(x *work, n int) {
+	for _, size := range x.sizes[:b.inFlight] {
+		if n -= size; n >= 0 {
+			b.stats.Sent++
+		} else {
+			b.stats.Dropped++
+			b.stats.DroppedBytes += uint64(size)
+		}
+	}
+	b.inFlight = 0
+}
