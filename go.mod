@@ -11,6 +11,7 @@ require (
 	go.uber.org/zap/exp v0.3.0
 	golang.org/x/net v0.57.0
 	golang.org/x/sys v0.47.0
+	golang.org/x/time v0.15.0
 )
 
 require (

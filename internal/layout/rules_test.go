@@ -77,6 +77,10 @@ var requirements = []string{
 	"github.com/prometheus/client_golang", "github.com/prometheus/client_model",
 	"github.com/prometheus/common",
 
+	// Only package rate's, without requirements: see docs/RATIONALE.md, "Why
+	// package rate embeds x/time's Limiter".
+	"golang.org/x/time",
+
 	// Only netco-bench's: see docs/RATIONALE.md, "Histograms of our own".
 	"github.com/HdrHistogram/hdrhistogram-go", "golang.org/x/net",
 

@@ -26,7 +26,7 @@ var (
 	usersPackages = []string{
 		".", "blocking", "channel", "cosync", "errgroup", "fiber", "introspect", "logging",
 		"metrics",
-		"net", "outbox", "profile", "rwmutex", "scheduler", "socket", "sync", "tls",
+		"net", "outbox", "profile", "rate", "rwmutex", "scheduler", "socket", "sync", "tls",
 	}
 	enginePackages = []string{
 		"asm", "context", "coroutine", "epoller", "objpool", "processor", "timer",

@@ -115,8 +115,10 @@ var waitNames = map[string][]string{
 		"Read", "Write", "Accept", "Dial", "Flush", "Peek", "Discard", "Lookup", "Wait",
 		"Connect", "Poll",
 	},
-	"net": {"Dial", "Lookup", "Resolve"},
-	"tls": {"Dial", "Read", "Write", "Handshake", "Accept"},
+	"net":    {"Dial", "Lookup", "Resolve"},
+	"tls":    {"Dial", "Read", "Write", "Handshake", "Accept"},
+	"outbox": {"Send", "Close"},
+	"rate":   {"Wait"},
 }
 
 // waits describes the wait of a call, or is "" if the function is not known to
