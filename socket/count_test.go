@@ -158,15 +158,12 @@ var traffics = []traffic{
 	{name: "unix with fds", move: func(t *testing.T, p testrun.Place) (int, int) {
 		a, b := unixPair(t, "unix")
 		inAndOut(t, p, func() {
-			if _, _, err := a.WriteMsgUnix([]byte("fd"), syscall.UnixRights(1), nil); err != nil {
-				t.Error(err)
-			}
+			_, _, err := a.WriteMsgUnix([]byte("fd"), syscall.UnixRights(1), nil)
+			testenv.NoError(t, err)
 		}, func() {
 			oob := make([]byte, 64)
 			n, oobn, _, _, err := b.ReadMsgUnix(make([]byte, 64), oob)
-			if n != 2 || err != nil {
-				t.Errorf("%d, %v", n, err)
-			}
+			testenv.Gives(t, 2, nil)(n, err)
 			msgs, _ := syscall.ParseSocketControlMessage(oob[:oobn])
 			for _, m := range msgs {
 				fds, _ := syscall.ParseUnixRights(&m)
@@ -186,16 +183,10 @@ var traffics = []traffic{
 			a.Close()
 		}, func() {
 			buf := make([]byte, 1000)
-			for i := 0; ; i++ {
-				n, err := b.Read(buf)
-				if err == io.EOF && i == 300 {
-					return
-				}
-				if n != i+1 || err != nil {
-					t.Errorf("packet %d: %d, %v", i, n, err)
-					return
-				}
+			for i := range 300 {
+				testenv.Gives(t, i+1, nil)(b.Read(buf))
 			}
+			testenv.Gives(t, 0, io.EOF)(b.Read(buf))
 		})
 		return 300 * 301 / 2, 300 * 301 / 2
 	}},
@@ -204,20 +195,14 @@ var traffics = []traffic{
 		x, y := pair(t)
 		a, b := socket.NewBuffered(x), socket.NewBuffered(y)
 		inAndOut(t, p, func() {
+			defer a.Close()
 			for range lines {
 				a.WriteString("question\n")
-				if line, err := a.ReadLine(); string(line) != "answer" {
-					t.Errorf("%q, %v", line, err)
-					return
-				}
+				testenv.Gives(t, "answer", nil)(testenv.AsText(a.ReadLine()))
 			}
-			a.Close()
 		}, func() {
-			for {
-				if _, err := b.ReadLine(); err != nil {
-					b.Close()
-					return
-				}
+			defer b.Close()
+			for testenv.Err(b.ReadLine()) == nil {
 				b.WriteString("answer\n")
 			}
 		})
@@ -231,14 +216,8 @@ var traffics = []traffic{
 			buf := make([]byte, 16)
 			for i := range rounds {
 				if i > 0 || !first {
-					if err := c.WaitReadable(); err != nil {
-						t.Error(err)
-						return
-					}
-					if n, err := c.Read(buf); n != 1 || err != nil {
-						t.Errorf("%d, %v", n, err)
-						return
-					}
+					testenv.MustOK(c.WaitReadable())
+					testenv.Gives(t, 1, nil)(c.Read(buf))
 				}
 				writeAll(t, c, buf[:1])
 			}
@@ -263,26 +242,19 @@ var traffics = []traffic{
 	{name: "udp", move: func(t *testing.T, p testrun.Place) (int, int) {
 		l, c := udpTo(t)
 		buf := make([]byte, 100)
-		k := p.Go(func() {
+		p.Do(t, func() {
 			for i := range 100 { // one at a time: none may be dropped
 				writeAll(t, c, pattern(i))
-				if n, from, err := l.ReadFromUDPAddrPort(buf); n != i || err != nil {
-					t.Errorf("%d, %v", n, err)
-				} else if n, err := l.WriteToUDPAddrPort(buf[:n], from); n != i || err != nil {
-					t.Errorf("%d, %v", n, err)
-				}
-				if n, _, _, _, err := c.ReadMsgUDPAddrPort(buf, nil); n != i || err != nil {
-					t.Errorf("%d, %v", n, err)
-				}
-				if n, _, err := c.WriteMsgUDP(buf[:i], nil, nil); n != i || err != nil {
-					t.Errorf("%d, %v", n, err)
-				}
-				if n, err := l.Read(buf); n != i && i > 0 || err != nil {
-					t.Errorf("%d, %v", n, err)
-				}
+				n, from, err := l.ReadFromUDPAddrPort(buf)
+				testenv.Gives(t, i, nil)(n, err)
+				testenv.Gives(t, i, nil)(l.WriteToUDPAddrPort(buf[:n], from))
+				n, _, _, _, err = c.ReadMsgUDPAddrPort(buf, nil)
+				testenv.Gives(t, i, nil)(n, err)
+				n, _, err = c.WriteMsgUDP(buf[:i], nil, nil)
+				testenv.Gives(t, i, nil)(n, err)
+				testenv.Gives(t, i, nil)(l.Read(buf))
 			}
 		})
-		k.Wait(t)
 		return 3 * 99 * 100 / 2, 3 * 99 * 100 / 2
 	}},
 	{name: "batches", sure: []sysx.Op{sysx.Recv, sysx.Send},
@@ -293,13 +265,12 @@ var traffics = []traffic{
 				in := room(40, 100, 0)
 				for range 10 {
 					out := numbered(0, 20, netip.AddrPort{})
-					for i := range out {
-						n += len(out[i].Buf)
-					}
 					testenv.Gives(t, len(out), nil)(c.WriteBatch(out))
+					for _, m := range out {
+						n += len(m.Buf)
+					}
 					for got := 0; got < len(out); {
-						some := testenv.Must(l.ReadBatch(in))
-						got += some
+						got += testenv.Must(l.ReadBatch(in))
 					}
 				}
 			})
@@ -357,14 +328,11 @@ var traffics = []traffic{
 			testenv.Gives(t, 5, nil)(a.Sendmsg([]byte("hello"), nil, nil, 0))
 			buf := make([]byte, 10)
 			for _, flags := range []int{unix.MSG_PEEK, 0} {
-				if n, _, _, _, err := b.Recvmsg(buf, nil, flags); n != 5 || err != nil {
-					t.Errorf("%d, %v", n, err)
-				}
+				n, _, _, _, err := b.Recvmsg(buf, nil, flags)
+				testenv.Gives(t, 5, nil)(n, err)
 			}
-			if _, _, _, _, err := b.Recvmsg(buf, nil, unix.MSG_DONTWAIT); !errors.Is(err,
-				unix.EAGAIN) {
-				t.Error(err)
-			}
+			_, _, _, _, err := b.Recvmsg(buf, nil, unix.MSG_DONTWAIT)
+			testenv.Fails(t, err, unix.EAGAIN)
 		})
 		return 5, 5
 	}},
@@ -373,10 +341,8 @@ var traffics = []traffic{
 // udpTo returns a UDP socket and one that is connected to it.
 func udpTo(t *testing.T) (l, c *socket.UDPConn) {
 	t.Helper()
-	l = testenv.Closing(t,
-		testenv.Must(socket.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})))
-	c = testenv.Closing(t, testenv.Must(socket.DialUDP("udp4", nil, l.LocalAddr().(*net.UDPAddr))))
-	return l, c
+	l = testenv.Closing(t, testenv.Must(socket.ListenUDP("udp4", loopback4)))
+	return l, testenv.Closing(t, testenv.Must(socket.DialUDP("udp4", nil, udpAddr(l))))
 }
 
 // pipeFiles returns the ends of a pipe.
@@ -384,24 +350,15 @@ func pipeFiles(t *testing.T) (r, w *socket.File) {
 	t.Helper()
 	var fds [2]int
 	testenv.OK(t, unix.Pipe2(fds[:], unix.O_CLOEXEC))
-	var ends [2]*socket.File
-	for i, fd := range fds {
-		f := testenv.Closing(t, testenv.Must(socket.FileFromFD(uintptr(fd), "a pipe")))
-		ends[i] = f
-	}
-	return ends[0], ends[1]
+	return ours(t, fds[0], "a pipe"), ours(t, fds[1], "a pipe")
 }
 
 // socketPair returns two connected Sockets of the Unix family.
 func socketPair(t *testing.T, typ int) (a, b *socket.Socket) {
 	t.Helper()
 	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, typ|unix.SOCK_CLOEXEC, 0))
-	var ends [2]*socket.Socket
-	for i, fd := range fds {
-		s := testenv.Closing(t, testenv.Must(socket.AdoptSocket(fd)))
-		ends[i] = s
-	}
-	return ends[0], ends[1]
+	a = testenv.Closing(t, testenv.Must(socket.AdoptSocket(fds[0])))
+	return a, testenv.Closing(t, testenv.Must(socket.AdoptSocket(fds[1])))
 }
 
 // TestCounts: for each way of moving bytes, each call is counted once, by
@@ -497,9 +454,7 @@ func TestCountsErrors(t *testing.T) {
 	})
 	remove()
 	_, g := before.since(t)
-	if want := (processor.IOSnapshot{Reads: 1, Writes: 2}); g != want {
-		t.Errorf("counted %+v, want %+v", g, want)
-	}
+	testenv.Equal(t, g, processor.IOSnapshot{Reads: 1, Writes: 2})
 }
 
 // savedReadsCases are the cases of TestSavedReads.
@@ -509,27 +464,19 @@ var savedReadsCases = []struct {
 	read  func(c *socket.TCPConn, b *socket.Buffered) error
 }{
 	{"read", true, func(c *socket.TCPConn, _ *socket.Buffered) error {
-		_, err := c.Read(make([]byte, 10))
-		return err
+		return testenv.Err(c.Read(make([]byte, 10)))
 	}},
 	{"read of no more than there is", false, func(c *socket.TCPConn, _ *socket.Buffered) error {
-		_, err := c.Read(make([]byte, 1))
-		return err
+		return testenv.Err(c.Read(make([]byte, 1)))
 	}},
 	{"wait and read", true, func(c *socket.TCPConn, _ *socket.Buffered) error {
-		if err := c.WaitReadable(); err != nil {
-			return err
-		}
-		_, err := c.Read(make([]byte, 10))
-		return err
+		return errors.Join(c.WaitReadable(), testenv.Err(c.Read(make([]byte, 10))))
 	}},
 	{"Buffered", true, func(_ *socket.TCPConn, b *socket.Buffered) error {
-		_, err := b.ReadByte()
-		return err
+		return testenv.Err(b.ReadByte())
 	}},
 	{"Buffered with room for one", false, func(_ *socket.TCPConn, b *socket.Buffered) error {
-		_, err := b.Read(make([]byte, 1))
-		return err
+		return testenv.Err(b.Read(make([]byte, 1)))
 	}},
 }
 
@@ -651,6 +598,20 @@ func startLogged(t *testing.T, n int) *observer.ObservedLogs {
 	return logs
 }
 
+// acceptSome accepts so many connections, which it makes meanwhile.
+func acceptSome(t *testing.T, p testrun.Place, l net.Listener, n int) {
+	t.Helper()
+	k := p.Go(func() {
+		for range n {
+			testenv.Must(l.Accept()).Close()
+		}
+	})
+	for range n {
+		dialNet(t, l.Addr().String())
+	}
+	k.Wait(t)
+}
+
 // TestCountsAccepts: accepts are counted by how they end, and the log says,
 // once for each longer pause, that accepting pauses, and that it goes on.
 func TestCountsAccepts(t *testing.T) {
@@ -703,9 +664,7 @@ func TestCountsAccepts(t *testing.T) {
 func TestAcceptLogStaysShort(t *testing.T) {
 	logs := startLogged(t, 1)
 	l := listen(t)
-	errs := repeat(12, unix.EMFILE)
-	s := script{first: errnos{sysx.Accept: errs}}
-	defer s.install(t)()
+	defer (&script{first: errnos{sysx.Accept: repeat(12, unix.EMFILE)}}).install(t)()
 	k := testrun.First.Go(func() {
 		for range 20 {
 			c := testenv.Must(l.Accept())
@@ -761,7 +720,7 @@ func TestSavedOnce(t *testing.T) {
 		k.Wait(t)
 		b.SetReadDeadline(time.Time{})
 	}
-	if _, g := before.since(t); g.SavedReads != 1 || g.Reads-g.ReadAgain != 1 {
-		t.Errorf("%d reads saved by %d", g.SavedReads, g.Reads-g.ReadAgain)
-	}
+	_, g := before.since(t)
+	testenv.Equal(t, g.SavedReads, 1)
+	testenv.Equal(t, g.Reads-g.ReadAgain, 1)
 }
