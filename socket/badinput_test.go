@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -75,11 +76,26 @@ func fdsAround(t *testing.T, what string, f func()) {
 	}
 }
 
-// bothErrors compares the errors of two calls and closes what they opened, and
-// removes path after each. Neither may leave an fd.
-func bothErrors(t *testing.T, what, path string, ours, theirs func() (closer, error)) {
+// bothErrors compares the errors of two calls, after each of which path is
+// removed. Neither may leave an fd.
+func bothErrors(t *testing.T, what, path string, ours, theirs func() error) {
 	t.Helper()
-	fdsAround(t, what, func() { withNet(t, what, path, ours, theirs) })
+	fdsAround(t, what, func() {
+		err := ours()
+		os.Remove(path)
+		want := theirs()
+		os.Remove(path)
+		same(t, what, err, want)
+	})
+}
+
+// unexpected checks that err is of a network that does not fit the call, which
+// net makes something useless of.
+func unexpected(t *testing.T, what string, err error) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), "unexpected address type") {
+		t.Errorf("%s: %v", what, err)
+	}
 }
 
 // badInputPlaces spreads a table over the places: what is refused is refused
@@ -102,52 +118,45 @@ func TestBadInputOpening(t *testing.T) {
 	start(t, 2)
 	t.Chdir(t.TempDir()) // where some of the addresses are good names for Unix sockets
 	netPair(t)           // which makes Go's poller
-	var dialer socket.Dialer
-	netDialer := net.Dialer{}
+	var (
+		dialer    socket.Dialer
+		netDialer net.Dialer
+		ours      socket.ListenConfig
+		nets      net.ListenConfig
+		table     [][2]string
+	)
 	ctx := context.Background()
-	type entry struct{ network, address string }
-	var table []entry
 	for _, n := range badNetworks {
 		for _, a := range badTargets() {
-			table = append(table, entry{n, a})
+			table = append(table, [2]string{n, a})
 		}
 	}
 	badInputPlaces(t, len(table), func(i int) {
-		n, a := table[i].network, table[i].address
+		n, a := table[i][0], table[i][1]
 		what := func(f string) string { return fmt.Sprintf("%s(%q, %.100q)", f, n, a) }
 		if strings.HasPrefix(n, "ip") {
 			return // net has sockets for raw IP, which package socket leaves to NewSocket
 		}
 		if !strings.HasPrefix(a, elsewhere) {
 			bothErrors(t, what("Dial"), a,
-				func() (closer, error) { return opened(dialer.DialContext(ctx, n, a)) },
-				func() (closer, error) { return opened(netDialer.DialContext(ctx, n, a)) })
+				func() error { return shut(dialer.DialContext(ctx, n, a)) },
+				func() error { return shut(netDialer.DialContext(ctx, n, a)) })
 		}
-		if n == "unixgram" { // of which net makes a net.Listener that cannot accept
-			if _, err := socket.Listen(n, a); err == nil ||
-				!strings.Contains(err.Error(), "unexpected address type") {
-				t.Errorf("%s: %v", what("Listen"), err)
-			}
+		if n == "unixgram" {
+			unexpected(t, what("Listen"), shut(socket.Listen(n, a)))
 		} else {
 			bothErrors(t, what("Listen"), a,
-				func() (closer, error) {
-					return opened(new(socket.ListenConfig).Listen(ctx, n, a))
-				},
-				func() (closer, error) { return opened(new(net.ListenConfig).Listen(ctx, n, a)) })
+				func() error { return shut(ours.Listen(ctx, n, a)) },
+				func() error { return shut(nets.Listen(ctx, n, a)) })
 		}
-		if n == "unix" || n == "unixpacket" { // of which it makes a net.PacketConn that is none
-			if _, err := socket.ListenPacket(n, a); err == nil ||
-				!strings.Contains(err.Error(), "unexpected address type") {
-				t.Errorf("%s: %v", what("ListenPacket"), err)
-			}
+		if n == "unix" || n == "unixpacket" {
+			unexpected(t, what("ListenPacket"), shut(socket.ListenPacket(n, a)))
 			return
 		}
 		file, _, _ := strings.Cut(a, "\x00")
 		bothErrors(t, what("ListenPacket"), file,
-			func() (closer, error) {
-				return opened(new(socket.ListenConfig).ListenPacket(ctx, n, a))
-			},
-			func() (closer, error) { return opened(new(net.ListenConfig).ListenPacket(ctx, n, a)) })
+			func() error { return shut(ours.ListenPacket(ctx, n, a)) },
+			func() error { return shut(nets.ListenPacket(ctx, n, a)) })
 	})
 }
 
@@ -165,29 +174,19 @@ func TestBadInputAddresses(t *testing.T) {
 				return fmt.Sprintf("%s(%q, %v:%d)", f, n, []byte(ip), port)
 			}
 			tcpAt, udpAt := &net.TCPAddr{IP: ip, Port: port}, &net.UDPAddr{IP: ip, Port: port}
-			bothErrors(t, what("ListenTCP"), "",
-				func() (closer, error) { return opened(socket.ListenTCP(n, tcpAt)) },
-				func() (closer, error) { return opened(net.ListenTCP(n, tcpAt)) })
-			bothErrors(t, what("ListenUDP"), "",
-				func() (closer, error) { return opened(socket.ListenUDP(n, udpAt)) },
-				func() (closer, error) { return opened(net.ListenUDP(n, udpAt)) })
-			bothErrors(t, what("DialUDP"), "",
-				func() (closer, error) { return opened(socket.DialUDP(n, nil, udpAt)) },
-				func() (closer, error) { return opened(net.DialUDP(n, nil, udpAt)) })
-			bothErrors(t, what("DialUDP from"), "",
-				func() (closer, error) {
-					return opened(socket.DialUDP(n, udpAt, &net.UDPAddr{Port: 9}))
-				},
-				func() (closer, error) {
-					return opened(net.DialUDP(n, udpAt, &net.UDPAddr{Port: 9}))
-				})
-			bothErrors(t, what("DialTCP from"), "",
-				func() (closer, error) {
-					return opened(socket.DialTCP(n, tcpAt, &net.TCPAddr{Port: 1}))
-				},
-				func() (closer, error) {
-					return opened(net.DialTCP(n, tcpAt, &net.TCPAddr{Port: 1}))
-				})
+			toTCP, toUDP := &net.TCPAddr{Port: 1}, &net.UDPAddr{Port: 9}
+			fdsAround(t, what(""), func() {
+				same(t, what("ListenTCP"), shut(socket.ListenTCP(n, tcpAt)),
+					shut(net.ListenTCP(n, tcpAt)))
+				same(t, what("ListenUDP"), shut(socket.ListenUDP(n, udpAt)),
+					shut(net.ListenUDP(n, udpAt)))
+				same(t, what("DialUDP"), shut(socket.DialUDP(n, nil, udpAt)),
+					shut(net.DialUDP(n, nil, udpAt)))
+				same(t, what("DialUDP from"), shut(socket.DialUDP(n, udpAt, toUDP)),
+					shut(net.DialUDP(n, udpAt, toUDP)))
+				same(t, what("DialTCP from"), shut(socket.DialTCP(n, tcpAt, toTCP)),
+					shut(net.DialTCP(n, tcpAt, toTCP)))
+			})
 		}
 	})
 }
@@ -221,32 +220,21 @@ func TestBadInputFiles(t *testing.T) {
 		defer f.Close()
 		files = append(files, f)
 	}
-	for _, f := range files {
-		for name, do := range map[string][2]func() (closer, error){
-			"FileConn": {
-				func() (closer, error) { return opened(socket.FileConn(f)) },
-				func() (closer, error) { return opened(net.FileConn(f)) }},
-			"FileListener": {
-				func() (closer, error) { return opened(socket.FileListener(f)) },
-				func() (closer, error) { return opened(net.FileListener(f)) }},
-			"FilePacketConn": {
-				func() (closer, error) { return opened(socket.FilePacketConn(f)) },
-				func() (closer, error) { return opened(net.FilePacketConn(f)) }},
-		} {
-			fdsAround(t, name, func() {
-				var texts [2]string // the addresses in them are of types that are no other's
-				for i := range do {
-					c, err := do[i]()
-					if err == nil {
-						c.Close()
-					}
-					var op *net.OpError
-					var call *os.SyscallError
-					texts[i] = fmt.Sprint(err, errors.As(err, &op), errors.As(err, &call))
-				}
-				testenv.Equal(t, texts[0], texts[1], name, "of", f.Name())
-			})
+	// the addresses in the errors are of types that are no other's
+	like := func(name string, f *os.File, err, want error) {
+		text := func(err error) string {
+			var op *net.OpError
+			var call *os.SyscallError
+			return fmt.Sprint(err, errors.As(err, &op), errors.As(err, &call))
 		}
+		testenv.Equal(t, text(err), text(want), name, f.Name())
+	}
+	for _, f := range files {
+		fdsAround(t, f.Name(), func() {
+			like("FileConn", f, shut(socket.FileConn(f)), shut(net.FileConn(f)))
+			like("FileListener", f, shut(socket.FileListener(f)), shut(net.FileListener(f)))
+			like("FilePacketConn", f, shut(socket.FilePacketConn(f)), shut(net.FilePacketConn(f)))
+		})
 	}
 }
 
@@ -259,40 +247,29 @@ func TestBadInputInUse(t *testing.T) {
 	udpTaken := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
 	unixTaken := testenv.Closing(t, testenv.Must(socket.Listen("unix", filepath.Join(dir, "s"))))
 	everywhere(t, func(p testrun.Place) {
-		for _, l := range []struct{ network, address string }{
-			{"tcp", byOurs.Addr().String()}, {"tcp4", byTheirs.Addr().String()},
-			{"unix", unixTaken.Addr().String()}, {"unixpacket", unixTaken.Addr().String()},
-		} {
-			bothErrors(t, "Listen "+l.network, "",
-				func() (closer, error) { return opened(socket.Listen(l.network, l.address)) },
-				func() (closer, error) { return opened(net.Listen(l.network, l.address)) })
-		}
-		for _, l := range []struct{ network, address string }{
-			{"udp", udpTaken.LocalAddr().String()}, {"udp4", udpTaken.LocalAddr().String()},
-			{"unixgram", unixTaken.Addr().String()},
-		} {
-			bothErrors(t, "ListenPacket "+l.network, "",
-				func() (closer, error) { return opened(socket.ListenPacket(l.network, l.address)) },
-				func() (closer, error) { return opened(net.ListenPacket(l.network, l.address)) })
-		}
-		from := byOurs.Addr()
-		bothErrors(t, "Dial from a port in use", "",
-			func() (closer, error) {
-				return opened((&socket.Dialer{LocalAddr: from}).Dial("tcp",
-					byTheirs.Addr().String()))
-			},
-			func() (closer, error) {
-				return opened((&net.Dialer{LocalAddr: from}).Dial("tcp", byTheirs.Addr().String()))
-			})
-		bothErrors(t, "a Control that fails", "",
-			func() (closer, error) {
-				return opened((&socket.ListenConfig{Control: refuse}).Listen(context.Background(),
-					"tcp", "127.0.0.1:0"))
-			},
-			func() (closer, error) {
-				return opened((&net.ListenConfig{Control: refuse}).Listen(context.Background(),
-					"tcp", "127.0.0.1:0"))
-			})
+		fdsAround(t, p.Name, func() {
+			for _, l := range [][2]string{
+				{"tcp", byOurs.Addr().String()}, {"tcp4", byTheirs.Addr().String()},
+				{"unix", unixTaken.Addr().String()}, {"unixpacket", unixTaken.Addr().String()},
+			} {
+				same(t, "Listen "+l[0], shut(socket.Listen(l[0], l[1])),
+					shut(net.Listen(l[0], l[1])))
+			}
+			for _, l := range [][2]string{
+				{"udp", udpTaken.LocalAddr().String()}, {"udp4", udpTaken.LocalAddr().String()},
+				{"unixgram", unixTaken.Addr().String()},
+			} {
+				same(t, "ListenPacket "+l[0], shut(socket.ListenPacket(l[0], l[1])),
+					shut(net.ListenPacket(l[0], l[1])))
+			}
+			from := &socket.Dialer{LocalAddr: byOurs.Addr()}
+			sameDial(t, "from a port in use", from, context.Background(), "tcp",
+				byTheirs.Addr().String())
+			ctx := context.Background()
+			ours, nets := socket.ListenConfig{Control: refuse}, net.ListenConfig{Control: refuse}
+			same(t, "a Control that fails", shut(ours.Listen(ctx, "tcp", "127.0.0.1:0")),
+				shut(nets.Listen(ctx, "tcp", "127.0.0.1:0")))
+		})
 	})
 }
 
@@ -312,12 +289,11 @@ func TestBadInputZeroValues(t *testing.T) {
 	} {
 		testenv.Fails(t, c.Close(), syscall.EINVAL, c)
 		if rw, ok := c.(io.ReadWriter); ok {
-			_, rerr := rw.Read(make([]byte, 1))
-			_, werr := rw.Write(make([]byte, 1))
-			if closed := func(err error) bool {
-				return errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrClosed)
-			}; !closed(rerr) || !closed(werr) {
-				t.Errorf("%T: Read: %v, Write: %v", c, rerr, werr)
+			for _, err := range []error{testenv.Err(rw.Read(make([]byte, 1))),
+				testenv.Err(rw.Write(make([]byte, 1)))} {
+				if !errors.Is(err, net.ErrClosed) && !errors.Is(err, os.ErrClosed) {
+					t.Errorf("%T: %v", c, err)
+				}
 			}
 		}
 		if _, err := unix.FcntlInt(0, unix.F_GETFD, 0); err != nil {
@@ -328,6 +304,125 @@ func TestBadInputZeroValues(t *testing.T) {
 	testenv.Equal(t, socket.OpenCount(), open)
 }
 
+// badOwnCase is a call that has no counterpart in package net, and a part of its
+// error.
+type badOwnCase struct {
+	name, want string
+	do         func() error
+}
+
+// badSockets are bad uses of a Socket that is fresh.
+var badSockets = []badOwnCase{
+	{"Accept without Listen", "invalid argument", onSocket(func(x *socket.Socket) error {
+		_, _, err := x.Accept()
+		return err
+	})},
+	{"Read without peer", "transport endpoint is not connected",
+		onSocket(func(x *socket.Socket) error { return testenv.Err(x.Read(make([]byte, 1))) })},
+	{"Write without peer", "broken pipe",
+		onSocket(func(x *socket.Socket) error { return testenv.Err(x.Write(make([]byte, 1))) })},
+	{"Connect to a closed port", "connection refused", onSocket(func(x *socket.Socket) error {
+		return x.Connect(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: 1})
+	})},
+	{"Connect to another family", "invalid argument", onSocket(func(x *socket.Socket) error {
+		return x.Connect(&unix.SockaddrUnix{Name: "x"})
+	})},
+	{"Bind to a bad port", "invalid argument", onSocket(func(x *socket.Socket) error {
+		return x.Bind(&unix.SockaddrInet4{Port: -1})
+	})},
+	// They panic in x/sys/unix.
+	{"Bind to nil", "", onSocket(func(x *socket.Socket) error { return x.Bind(nil) })},
+	{"Connect to nil", "", onSocket(func(x *socket.Socket) error { return x.Connect(nil) })},
+	{"Setsockopt", "protocol not available", onSocket(func(x *socket.Socket) error {
+		return x.SetsockoptInt(unix.SOL_SOCKET, 9999, 1)
+	})},
+	{"Shutdown how", "invalid argument",
+		onSocket(func(x *socket.Socket) error { return x.Shutdown(17) })},
+	{"Getpeername", "transport endpoint is not connected",
+		onSocket(func(x *socket.Socket) error { return testenv.Err(x.Getpeername()) })},
+	{"second Close", "use of closed network connection", onSocket(func(x *socket.Socket) error {
+		x.Close()
+		return x.Close()
+	})},
+}
+
+// badFDs are bad fds and files; r is the read end of a pipe.
+func badFDs(t *testing.T, r int) []badOwnCase {
+	const unused = 1 << 20 // no fd has that number
+	fileOf := func(fd uintptr) func() error {
+		return func() error { return testenv.Err(socket.FileFromFD(fd, "x")) }
+	}
+	adopt := func(fd int) func() error {
+		return func() error { return testenv.Err(socket.AdoptSocket(fd)) }
+	}
+	fresh := func(family, typ, protocol int) func() error {
+		return func() error { return testenv.Err(socket.NewSocket(family, typ, protocol)) }
+	}
+	return []badOwnCase{
+		{"NewSocket family", "address family not supported", fresh(-1, unix.SOCK_STREAM, 0)},
+		{"NewSocket type", "invalid argument", fresh(unix.AF_INET, 15, 0)},
+		{"NewSocket protocol", "protocol not supported",
+			fresh(unix.AF_INET, unix.SOCK_STREAM, 255)},
+		{"AdoptSocket of no fd", "bad file descriptor", adopt(-1)},
+		{"AdoptSocket of an unused fd", "bad file descriptor", adopt(unused)},
+		{"AdoptSocket of a pipe", "socket operation on non-socket", adopt(r)},
+		{"FileFromFD of an unused fd", "bad file descriptor", fileOf(unused)},
+		{"FileFromFD of no fd", "bad file descriptor", fileOf(^uintptr(0))},
+		{"NewFile of nil", "invalid argument", func() error {
+			return testenv.Err(socket.NewFile(nil))
+		}},
+		{"NewFile of a closed one", "file already closed", func() error {
+			f := os.NewFile(uintptr(dupFD(t, r)), "closed")
+			f.Close()
+			return testenv.Err(socket.NewFile(f))
+		}},
+		{"read-only write", "bad file descriptor", func() error {
+			f := testenv.Must(socket.FileFromFD(uintptr(dupFD(t, r)), "the pipe"))
+			defer f.Close()
+			return testenv.Err(f.Write([]byte("x")))
+		}},
+		{"Poll of bad fds", "3 of 3 [{-1 1 0} {1048576 1 32} {-5 1 0}] <nil>", func() error {
+			fds := []socket.PollFd{{Fd: -1, Events: 1}, {Fd: unused, Events: 1},
+				{Fd: -5, Events: 1}}
+			n, err := socket.Poll(fds, time.Hour)
+			return fmt.Errorf("%d of 3 %v %v", n+2, fds, err)
+		}},
+	}
+}
+
+// badCalls are bad arguments of what listens and polls.
+var badCalls = []badOwnCase{
+	{"ListenReusePort 0", "invalid argument", func() error {
+		return testenv.Err(socket.ListenReusePort("tcp", "127.0.0.1:0", 0))
+	}},
+	{"ListenReusePort udp", "unknown network udp", func() error {
+		return testenv.Err(socket.ListenReusePort("udp", "127.0.0.1:0", 1))
+	}},
+	{"ListenReusePort taken", "address already in use", func() error {
+		l := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
+		defer l.Close()
+		return testenv.Err(socket.ListenReusePort("tcp", l.Addr().String(), 3))
+	}},
+	{"ListenUDPReusePort -1", "invalid argument", func() error {
+		return testenv.Err(socket.ListenUDPReusePort("udp", "127.0.0.1:0", -1))
+	}},
+	{"ListenUDPReusePort tcp", "unknown network tcp", func() error {
+		return testenv.Err(socket.ListenUDPReusePort("tcp", "127.0.0.1:0", 1))
+	}},
+	{"Poll of too many", "invalid argument", func() error {
+		var most unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &most); err != nil || most.Cur >= 1<<22 {
+			return unix.EINVAL // there is no memory for more than may be open here
+		}
+		return testenv.Err(socket.Poll(make([]socket.PollFd, most.Cur+1), 0))
+	}},
+	{"PollContext that is over", "context canceled", func() error {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		return testenv.Err(socket.PollContext(ctx, nil))
+	}},
+}
+
 // TestBadInputOwn: what has no counterpart in package net. Each error says what
 // is wrong; nothing panics and no fd is left.
 func TestBadInputOwn(t *testing.T) {
@@ -335,144 +430,8 @@ func TestBadInputOwn(t *testing.T) {
 	r, w := rawPipe(t)
 	defer unix.Close(r)
 	defer unix.Close(w)
-	unused := 1 << 20 // no fd has that number
-	cases := []struct {
-		name, want string
-		do         func() error
-	}{
-		{"NewSocket family", "address family not supported", func() error {
-			_, err := socket.NewSocket(-1, unix.SOCK_STREAM, 0)
-			return err
-		}},
-		{"NewSocket type", "invalid argument", func() error {
-			_, err := socket.NewSocket(unix.AF_INET, 15, 0)
-			return err
-		}},
-		{"NewSocket protocol", "protocol not supported", func() error {
-			_, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 255)
-			return err
-		}},
-		{"AdoptSocket of no fd", "bad file descriptor", func() error {
-			_, err := socket.AdoptSocket(-1)
-			return err
-		}},
-		{"AdoptSocket of an unused fd", "bad file descriptor", func() error {
-			_, err := socket.AdoptSocket(unused)
-			return err
-		}},
-		{"AdoptSocket of a pipe", "socket operation on non-socket", func() error {
-			_, err := socket.AdoptSocket(r)
-			return err
-		}},
-		{"FileFromFD of an unused fd", "bad file descriptor", func() error {
-			_, err := socket.FileFromFD(uintptr(unused), "x")
-			return err
-		}},
-		{"FileFromFD of no fd", "bad file descriptor", func() error {
-			_, err := socket.FileFromFD(^uintptr(0), "x")
-			return err
-		}},
-		{"NewFile of nil", "invalid argument", func() error {
-			_, err := socket.NewFile(nil)
-			return err
-		}},
-		{"NewFile of a closed one", "file already closed", func() error {
-			f := os.NewFile(uintptr(dupFD(t, r)), "closed")
-			f.Close()
-			_, err := socket.NewFile(f)
-			return err
-		}},
-		{"ListenReusePort 0", "invalid argument", func() error {
-			_, err := socket.ListenReusePort("tcp", "127.0.0.1:0", 0)
-			return err
-		}},
-		{"ListenReusePort udp", "unknown network udp", func() error {
-			_, err := socket.ListenReusePort("udp", "127.0.0.1:0", 1)
-			return err
-		}},
-		{"ListenReusePort taken", "address already in use", func() error {
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				return err
-			}
-			defer l.Close()
-			_, err = socket.ListenReusePort("tcp", l.Addr().String(), 3)
-			return err
-		}},
-		{"ListenUDPReusePort -1", "invalid argument", func() error {
-			_, err := socket.ListenUDPReusePort("udp", "127.0.0.1:0", -1)
-			return err
-		}},
-		{"ListenUDPReusePort tcp", "unknown network tcp", func() error {
-			_, err := socket.ListenUDPReusePort("tcp", "127.0.0.1:0", 1)
-			return err
-		}},
-		{"Poll of too many", "invalid argument", func() error {
-			var most unix.Rlimit
-			if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &most); err != nil || most.Cur >= 1<<22 {
-				return unix.EINVAL // there is no memory for more than may be open here
-			}
-			_, err := socket.Poll(make([]socket.PollFd, most.Cur+1), 0)
-			return err
-		}},
-		{"PollContext that is over", "context canceled", func() error {
-			ctx, cancel := context.WithCancel(context.Background())
-			cancel()
-			_, err := socket.PollContext(ctx, nil)
-			return err
-		}},
-		{"Poll of bad fds", "3 of 3 [{-1 1 0} {1048576 1 32} {-5 1 0}] <nil>", func() error {
-			fds := []socket.PollFd{{Fd: -1, Events: 1}, {Fd: int32(unused), Events: 1},
-				{Fd: -5, Events: 1}}
-			n, err := socket.Poll(fds, time.Hour)
-			return fmt.Errorf("%d of 3 %v %v", n+2, fds, err)
-		}},
-		{"Accept without Listen", "invalid argument", onSocket(func(x *socket.Socket) error {
-			_, _, err := x.Accept()
-			return err
-		})},
-		{"Read without peer", "transport endpoint is not connected",
-			onSocket(func(x *socket.Socket) error {
-				_, err := x.Read(make([]byte, 1))
-				return err
-			})},
-		{"Write without peer", "broken pipe", onSocket(func(x *socket.Socket) error {
-			_, err := x.Write(make([]byte, 1))
-			return err
-		})},
-		{"Connect to nobody", "connection refused", onSocket(func(x *socket.Socket) error {
-			return x.Connect(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: 1})
-		})},
-		{"Connect to another family", "invalid argument", onSocket(func(x *socket.Socket) error {
-			return x.Connect(&unix.SockaddrUnix{Name: "x"})
-		})},
-		{"Bind to a bad port", "invalid argument", onSocket(func(x *socket.Socket) error {
-			return x.Bind(&unix.SockaddrInet4{Port: -1})
-		})},
-		{"Setsockopt", "protocol not available", onSocket(func(x *socket.Socket) error {
-			return x.SetsockoptInt(unix.SOL_SOCKET, 9999, 1)
-		})},
-		{"Shutdown how", "invalid argument", onSocket(func(x *socket.Socket) error {
-			return x.Shutdown(17)
-		})},
-		{"Getpeername", "transport endpoint is not connected",
-			onSocket(func(x *socket.Socket) error { _, err := x.Getpeername(); return err })},
-		{"second Close", "use of closed network connection", onSocket(func(x *socket.Socket) error {
-			x.Close()
-			return x.Close()
-		})},
-		{"read-only write", "bad file descriptor", func() error {
-			f, err := socket.FileFromFD(uintptr(dupFD(t, r)), "the pipe")
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			_, err = f.Write([]byte("x"))
-			return err
-		}},
-	}
 	everywhere(t, func(p testrun.Place) {
-		for _, c := range cases {
+		for _, c := range slices.Concat(badFDs(t, r), badCalls, badSockets) {
 			fdsAround(t, p.Name+", "+c.name, func() {
 				if err := c.do(); err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("%s, %s: %v, want %s", p.Name, c.name, err, c.want)
@@ -495,30 +454,5 @@ func onSocket(f func(x *socket.Socket) error) func() error {
 }
 
 func dupFD(t testing.TB, fd int) int {
-	n, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		t.Error(err)
-	}
-	return n
-}
-
-// TestNilSockaddr: Bind and Connect of a nil address return an error; they
-// panic in x/sys/unix.
-func TestNilSockaddr(t *testing.T) {
-	start(t, 1)
-	for name, f := range map[string]func(x *socket.Socket) error{
-		"Bind":    func(x *socket.Socket) error { return x.Bind(nil) },
-		"Connect": func(x *socket.Socket) error { return x.Connect(nil) },
-	} {
-		func() {
-			defer func() {
-				if v := recover(); v != nil {
-					t.Errorf("%s(nil) panics: %v", name, v)
-				}
-			}()
-			if err := onSocket(f)(); err == nil {
-				t.Errorf("%s(nil) succeeds", name)
-			}
-		}()
-	}
+	return testenv.Must(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0))
 }
