@@ -28,10 +28,11 @@ func rawClient(t testing.TB, l *socket.TCPListener) (fd int) {
 	return fd
 }
 
-func echoUnderDeadlines(c *socket.TCPConn) error {
+// echoAfter echoes; before is called ahead of each read.
+func echoAfter(c *socket.TCPConn, before func()) error {
 	var b [64]byte
 	for {
-		c.SetDeadline(time.Now().Add(time.Minute))
+		before()
 		n, err := c.Read(b[:])
 		if err != nil {
 			return err
@@ -42,16 +43,24 @@ func echoUnderDeadlines(c *socket.TCPConn) error {
 	}
 }
 
-func echoBytes(c *socket.TCPConn) error {
-	var b [64]byte
-	for {
-		n, err := c.Read(b[:])
-		if err != nil {
-			return err
-		}
-		if _, err := c.Write(b[:n]); err != nil {
-			return err
-		}
+func echoUnderDeadlines(c *socket.TCPConn) error {
+	return echoAfter(c, func() { c.SetDeadline(time.Now().Add(time.Minute)) })
+}
+
+func echoBytes(c *socket.TCPConn) error { return echoAfter(c, func() {}) }
+
+// noMallocs checks that n messages allocate next to nothing, once some have
+// gone.
+func noMallocs(t *testing.T, n int, messages func(n int)) {
+	t.Helper()
+	messages(200)
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would empty sync.Pools
+	runtime.GC()
+	messages(200)
+	// A new thread of the Go runtime is some seven, and the client's system
+	// calls may want one or two.
+	if m := fewestMallocs(40, func() { messages(n) }); m > 40 {
+		t.Errorf("%d allocations for %d messages", m, n)
 	}
 }
 
@@ -87,10 +96,8 @@ func TestNoAllocation(t *testing.T) {
 			if k.name == "watched elsewhere" { // the first to wait decides which Processor watches
 				reader := testrun.First.Go(func() {
 					var b [64]byte
-					n, err := c.Read(b[:])
-					if err == nil {
-						c.Write(b[:n])
-					}
+					n := testenv.Must(c.Read(b[:]))
+					testenv.Must(c.Write(b[:n]))
 				})
 				trips(t, fd, 1)
 				reader.Wait(t)
@@ -98,15 +105,7 @@ func TestNoAllocation(t *testing.T) {
 			server := k.place.Go(func() {
 				testenv.Fails(t, k.serve(c), io.EOF)
 			})
-			trips(t, fd, 200)
-			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would empty sync.Pools
-			runtime.GC()
-			trips(t, fd, 200)
-			// A new thread of the Go runtime is some seven, and the client's
-			// system calls may want one or two.
-			if n := fewestMallocs(40, func() { trips(t, fd, k.messages) }); n > 40 {
-				t.Errorf("%d allocations for %d messages", n, k.messages)
-			}
+			noMallocs(t, k.messages, func(n int) { trips(t, fd, n) })
 			unix.Shutdown(fd, unix.SHUT_WR)
 			server.Wait(t)
 		})
@@ -152,41 +151,36 @@ func trips(t *testing.T, fd, n int) {
 // WaitReadable share one buffer.
 func TestNoBufferPerIdleConnection(t *testing.T) {
 	start(t, 1)
-	l := listen(t)
-	seen := map[*socket.Buffer]bool{}
-	const conns = 100
-	var fds []int
-	for range conns {
-		fds = append(fds, rawClient(t, l))
-		c := testenv.Must(l.AcceptTCP())
-		testrun.First.Go(func() {
+	seen := map[*socket.Buffer]bool{} // by coroutines of one Processor
+	var peers []*net.TCPConn
+	var tasks []*testrun.Task
+	for range 100 {
+		c, peer := withPeer(t)
+		peers = append(peers, peer)
+		tasks = append(tasks, testrun.First.Go(func() {
 			defer c.Close()
 			for c.WaitReadable() == nil {
 				b := socket.AcquireBuffer()
 				seen[b] = true
 				n, err := c.Read(b.Bytes())
-				if err == nil {
-					_, err = c.Write(b.Bytes()[:n])
-				}
+				c.Write(b.Bytes()[:n])
 				b.Release()
 				if err != nil {
 					return
 				}
 			}
-		})
+		}))
 	}
 	for range 3 {
-		for _, fd := range fds {
-			trips(t, fd, 1)
+		for _, peer := range peers {
+			exchange(t, peer, "hello")
 		}
 	}
-	testrun.First.Do(t, func() {
-		testenv.Equal(t, len(seen), 1)
-	})
-	for _, fd := range fds {
-		unix.Shutdown(fd, unix.SHUT_RDWR)
+	testrun.First.Do(t, func() { testenv.Equal(t, len(seen), 1, "buffers, one busy at a time") })
+	for _, peer := range peers {
+		peer.Close()
 	}
-	testenv.Until(t, "the connections to end", func() bool { return socket.OpenCount() == 1 })
+	testrun.WaitAll(t, tasks...)
 }
 
 // TestUDPNoAllocation: none of the methods that promise it allocates, whether
@@ -213,29 +207,27 @@ func TestUDPNoAllocation(t *testing.T) {
 // allocSockets are two sockets, d connected to c, and what they send.
 type allocSockets struct {
 	c, d     *socket.UDPConn
-	self     *net.UDPAddr   // where c is
 	to, peer netip.AddrPort // where c and d are
 	buf, oob []byte
 	failed   error
 }
 
 func newAllocSockets(t *testing.T, at string) *allocSockets {
-	pc, err := socket.ListenPacket("udp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pc := testenv.Closing(t, testenv.Must(socket.ListenPacket("udp", at)))
 	x := &allocSockets{c: pc.(*socket.UDPConn), buf: make([]byte, 100), oob: make([]byte, 100)}
-	t.Cleanup(func() { x.c.Close() })
-	x.self = udpAddr(x.c)
-	if x.self.IP.IsUnspecified() {
-		x.self.IP = loopback4.IP
-	}
-	if x.d, err = socket.DialUDP("udp", nil, x.self); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { x.d.Close() })
-	x.to, x.peer = x.self.AddrPort(), portOf(x.d)
+	self := reachable(x.c)
+	x.d = testenv.Closing(t, testenv.Must(socket.DialUDP("udp", nil, self)))
+	x.to, x.peer = self.AddrPort(), portOf(x.d)
 	return x
+}
+
+// reachable is the address under which a socket can be reached.
+func reachable(c net.PacketConn) *net.UDPAddr {
+	at := udpAddr(c)
+	if at.IP.IsUnspecified() {
+		at.IP = loopback4.IP
+	}
+	return at
 }
 
 func (x *allocSockets) must(err error) {
@@ -248,10 +240,8 @@ func (x *allocSockets) must(err error) {
 var allocFree = map[string]func(x *allocSockets) func(){
 	"connected": func(x *allocSockets) func() {
 		return func() {
-			_, err := x.d.Write(x.buf)
-			x.must(err)
-			_, err = x.c.Read(x.buf)
-			x.must(err)
+			x.must(testenv.Err(x.d.Write(x.buf)))
+			x.must(testenv.Err(x.c.Read(x.buf)))
 		}
 	},
 	"msg connected": func(x *allocSockets) func() {
@@ -265,10 +255,8 @@ var allocFree = map[string]func(x *allocSockets) func(){
 	"under a deadline": func(x *allocSockets) func() {
 		return func() {
 			x.d.SetReadDeadline(time.Now().Add(time.Minute))
-			_, err := x.c.WriteToUDPAddrPort(x.buf, x.peer)
-			x.must(err)
-			_, err = x.d.Read(x.buf)
-			x.must(err)
+			x.must(testenv.Err(x.c.WriteToUDPAddrPort(x.buf, x.peer)))
+			x.must(testenv.Err(x.d.Read(x.buf)))
 		}
 	},
 	"batch": func(x *allocSockets) func() {
@@ -299,11 +287,7 @@ func TestUDPNoAllocationWaiting(t *testing.T) {
 	start(t, 2)
 	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
 	server := testrun.First.Go(func() {
-		ms := make([]socket.Message, 8)
-		for i := range ms {
-			ms[i].Buf = make([]byte, 64)
-		}
-		for {
+		for ms := room(8, 64, 0); ; {
 			n, err := b.ReadBatch(ms)
 			if err != nil {
 				return
@@ -311,25 +295,16 @@ func TestUDPNoAllocationWaiting(t *testing.T) {
 			testenv.NoError(t, testenv.Err(b.WriteBatch(ms[:n])))
 		}
 	})
-	to := portOf(b)
-	client := func(trips int) {
+	to, buf := portOf(b), make([]byte, 64)
+	noMallocs(t, 2000, func(n int) {
 		testrun.Second.Do(t, func() {
-			buf := make([]byte, 64)
-			for range trips {
+			for range n {
 				testenv.NoError(t, testenv.Err(a.WriteToUDPAddrPort(buf, to)))
-				if _, _, err := a.ReadFromUDPAddrPort(buf); err != nil {
-					t.Error(err)
-				}
+				_, _, err := a.ReadFromUDPAddrPort(buf)
+				testenv.NoError(t, err)
 			}
 		})
-	}
-	client(200)
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	runtime.GC()
-	client(200)
-	if n := fewestMallocs(60, func() { client(2000) }); n > 60 {
-		t.Errorf("%d allocations for 2000 round trips", n)
-	}
+	})
 	b.Close()
 	server.Wait(t)
 }
@@ -343,6 +318,16 @@ var (
 	lastName string
 )
 
+// allocsRow is a way to send a datagram to oneself and to receive it, on our
+// socket and on net's. Each is spelt out for both: through an interface net's
+// methods are not inlined, and allocate more. What was not sent makes the read
+// fail at its deadline.
+type allocsRow struct {
+	name         string
+	most         float64
+	ours, theirs func() error
+}
+
 // TestDatagramAllocationsBesideNet: no method that moves a datagram allocates
 // more often than net's does, nor than the most that stands beside it.
 // ReadFrom, ReadFromUDP and ReadMsgUDP allocated an address that was kept and,
@@ -350,205 +335,173 @@ var (
 func TestDatagramAllocationsBesideNet(t *testing.T) {
 	testenv.NoRace(t)
 	start(t, 1)
-	buf, oob := make([]byte, 64), make([]byte, 64)
-	failed := func(err error) {
-		if err != nil {
-			t.Error(err)
-		}
-	}
 	for _, at := range []string{"127.0.0.1:0", "[::1]:0", ":0"} {
 		if at == "[::1]:0" && !haveIPv6() {
 			continue
 		}
 		a := testenv.Closing(t, testenv.Must(socket.ListenPacket("udp", at)))
-		ours := a.(*socket.UDPConn)
 		b := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", at)))
-		theirs := b.(*net.UDPConn)
-		to := func(c net.PacketConn) *net.UDPAddr {
-			u := udpAddr(c)
-			if u.IP.IsUnspecified() {
-				u.IP = loopback4.IP
-			}
-			return u
+		for _, r := range udpAllocRows(a.(*socket.UDPConn), b.(*net.UDPConn)) {
+			compareAllocs(t, at+" "+r.name, r)
 		}
-		ourUDP, theirUDP := to(ours), to(theirs)
-		ourPort, theirPort := netip.MustParseAddrPort(ourUDP.String()),
-			netip.MustParseAddrPort(theirUDP.String())
-		// Each is spelt out for both: through an interface net's methods are
-		// not inlined, and allocate more.
-		rows := []struct {
-			name         string
-			most         float64
-			ours, theirs func()
-		}{
-			{"WriteTo, ReadFrom", 1, func() {
-				_, err := ours.WriteTo(buf, ourUDP)
-				failed(err)
-				_, keptAddr, err = ours.ReadFrom(buf)
-				failed(err)
-			}, func() {
-				_, err := theirs.WriteTo(buf, theirUDP)
-				failed(err)
-				_, keptAddr, err = theirs.ReadFrom(buf)
-				failed(err)
-			}},
-			{"WriteToUDP, ReadFromUDP", 1, func() {
-				_, err := ours.WriteToUDP(buf, ourUDP)
-				failed(err)
-				_, from, err := ours.ReadFromUDP(buf)
-				failed(err)
-				lastPort = from.Port
-			}, func() {
-				_, err := theirs.WriteToUDP(buf, theirUDP)
-				failed(err)
-				_, from, err := theirs.ReadFromUDP(buf)
-				failed(err)
-				lastPort = from.Port
-			}},
-			{"WriteToUDP, ReadFromUDP, kept", 1, func() {
-				_, err := ours.WriteToUDP(buf, ourUDP)
-				failed(err)
-				_, keptUDP, err = ours.ReadFromUDP(buf)
-				failed(err)
-			}, func() {
-				_, err := theirs.WriteToUDP(buf, theirUDP)
-				failed(err)
-				_, keptUDP, err = theirs.ReadFromUDP(buf)
-				failed(err)
-			}},
-			{"WriteToUDPAddrPort, ReadFromUDPAddrPort", 0, func() {
-				_, err := ours.WriteToUDPAddrPort(buf, ourPort)
-				failed(err)
-				_, _, err = ours.ReadFromUDPAddrPort(buf)
-				failed(err)
-			}, func() {
-				_, err := theirs.WriteToUDPAddrPort(buf, theirPort)
-				failed(err)
-				_, _, err = theirs.ReadFromUDPAddrPort(buf)
-				failed(err)
-			}},
-			{"WriteMsgUDP, ReadMsgUDP", 1, func() {
-				_, _, err := ours.WriteMsgUDP(buf, nil, ourUDP)
-				failed(err)
-				_, _, _, keptUDP, err = ours.ReadMsgUDP(buf, oob)
-				failed(err)
-			}, func() {
-				_, _, err := theirs.WriteMsgUDP(buf, nil, theirUDP)
-				failed(err)
-				_, _, _, keptUDP, err = theirs.ReadMsgUDP(buf, oob)
-				failed(err)
-			}},
-			{"WriteMsgUDPAddrPort, ReadMsgUDPAddrPort", 0, func() {
-				_, _, err := ours.WriteMsgUDPAddrPort(buf, nil, ourPort)
-				failed(err)
-				_, _, _, _, err = ours.ReadMsgUDPAddrPort(buf, oob)
-				failed(err)
-			}, func() {
-				_, _, err := theirs.WriteMsgUDPAddrPort(buf, nil, theirPort)
-				failed(err)
-				_, _, _, _, err = theirs.ReadMsgUDPAddrPort(buf, oob)
-				failed(err)
-			}},
-			{"WriteToUDP, Read", 0, func() {
-				_, err := ours.WriteToUDP(buf, ourUDP)
-				failed(err)
-				_, err = ours.Read(buf)
-				failed(err)
-			}, func() {
-				_, err := theirs.WriteToUDP(buf, theirUDP)
-				failed(err)
-				_, err = theirs.Read(buf)
-				failed(err)
-			}},
-		}
-		for _, r := range rows {
-			compareAllocs(t, at+" "+r.name, r.most, r.ours, r.theirs)
-		}
+	}
+	dir := t.TempDir()
+	to := &net.UnixAddr{Name: filepath.Join(dir, "o"), Net: "unixgram"}
+	a := testenv.Closing(t, testenv.Must(socket.ListenUnixgram("unixgram", to)))
+	to = &net.UnixAddr{Name: filepath.Join(dir, "t"), Net: "unixgram"}
+	b := testenv.Closing(t, testenv.Must(net.ListenUnixgram("unixgram", to)))
+	for _, r := range unixAllocRows(a, b) {
+		compareAllocs(t, r.name, r)
 	}
 }
 
-// TestUnixgramAllocationsBesideNet is TestDatagramAllocationsBesideNet for
-// unixgram.
-func TestUnixgramAllocationsBesideNet(t *testing.T) {
-	testenv.NoRace(t)
-	start(t, 1)
+func udpAllocRows(c *socket.UDPConn, n *net.UDPConn) []allocsRow {
+	c.SetReadDeadline(time.Now().Add(limit))
+	n.SetReadDeadline(time.Now().Add(limit))
 	buf, oob := make([]byte, 64), make([]byte, 64)
-	failed := func(err error) {
-		if err != nil {
-			t.Error(err)
-		}
+	cTo, nTo := reachable(c), reachable(n)
+	cPort, nPort := cTo.AddrPort(), nTo.AddrPort()
+	cPort = netip.AddrPortFrom(cPort.Addr().Unmap(), cPort.Port())
+	nPort = netip.AddrPortFrom(nPort.Addr().Unmap(), nPort.Port())
+	return []allocsRow{
+		{"WriteTo, ReadFrom", 1, func() error {
+			c.WriteTo(buf, cTo)
+			_, from, err := c.ReadFrom(buf)
+			keptAddr = from
+			return err
+		}, func() error {
+			n.WriteTo(buf, nTo)
+			_, from, err := n.ReadFrom(buf)
+			keptAddr = from
+			return err
+		}},
+		{"WriteToUDP, ReadFromUDP", 1, func() error {
+			c.WriteToUDP(buf, cTo)
+			_, from, err := c.ReadFromUDP(buf)
+			lastPort = from.Port
+			return err
+		}, func() error {
+			n.WriteToUDP(buf, nTo)
+			_, from, err := n.ReadFromUDP(buf)
+			lastPort = from.Port
+			return err
+		}},
+		{"WriteToUDP, ReadFromUDP, kept", 1, func() error {
+			c.WriteToUDP(buf, cTo)
+			_, from, err := c.ReadFromUDP(buf)
+			keptUDP = from
+			return err
+		}, func() error {
+			n.WriteToUDP(buf, nTo)
+			_, from, err := n.ReadFromUDP(buf)
+			keptUDP = from
+			return err
+		}},
+		{"WriteToUDPAddrPort, ReadFromUDPAddrPort", 0, func() error {
+			c.WriteToUDPAddrPort(buf, cPort)
+			_, _, err := c.ReadFromUDPAddrPort(buf)
+			return err
+		}, func() error {
+			n.WriteToUDPAddrPort(buf, nPort)
+			_, _, err := n.ReadFromUDPAddrPort(buf)
+			return err
+		}},
+		{"WriteMsgUDP, ReadMsgUDP", 1, func() error {
+			c.WriteMsgUDP(buf, nil, cTo)
+			_, _, _, from, err := c.ReadMsgUDP(buf, oob)
+			keptUDP = from
+			return err
+		}, func() error {
+			n.WriteMsgUDP(buf, nil, nTo)
+			_, _, _, from, err := n.ReadMsgUDP(buf, oob)
+			keptUDP = from
+			return err
+		}},
+		{"WriteMsgUDPAddrPort, ReadMsgUDPAddrPort", 0, func() error {
+			c.WriteMsgUDPAddrPort(buf, nil, cPort)
+			_, _, _, _, err := c.ReadMsgUDPAddrPort(buf, oob)
+			return err
+		}, func() error {
+			n.WriteMsgUDPAddrPort(buf, nil, nPort)
+			_, _, _, _, err := n.ReadMsgUDPAddrPort(buf, oob)
+			return err
+		}},
+		{"WriteToUDP, Read", 0, func() error {
+			c.WriteToUDP(buf, cTo)
+			_, err := c.Read(buf)
+			return err
+		}, func() error {
+			n.WriteToUDP(buf, nTo)
+			_, err := n.Read(buf)
+			return err
+		}},
 	}
-	ourName := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "o"), Net: "unixgram"}
-	theirName := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "t"), Net: "unixgram"}
-	ours := testenv.Closing(t, testenv.Must(socket.ListenUnixgram("unixgram", ourName)))
-	theirs := testenv.Closing(t, testenv.Must(net.ListenUnixgram("unixgram", theirName)))
-	for _, r := range []struct {
-		name         string
-		most         float64
-		ours, theirs func()
-	}{
-		{"WriteTo, ReadFrom", 2, func() {
-			_, err := ours.WriteTo(buf, ourName)
-			failed(err)
-			_, keptAddr, err = ours.ReadFrom(buf)
-			failed(err)
-		}, func() {
-			_, err := theirs.WriteTo(buf, theirName)
-			failed(err)
-			_, keptAddr, err = theirs.ReadFrom(buf)
-			failed(err)
+}
+
+func unixAllocRows(c *socket.UnixConn, n *net.UnixConn) []allocsRow {
+	c.SetReadDeadline(time.Now().Add(limit))
+	n.SetReadDeadline(time.Now().Add(limit))
+	buf, oob := make([]byte, 64), make([]byte, 64)
+	cTo, nTo := c.LocalAddr().(*net.UnixAddr), n.LocalAddr().(*net.UnixAddr)
+	return []allocsRow{
+		{"WriteTo, ReadFrom", 2, func() error {
+			c.WriteTo(buf, cTo)
+			_, from, err := c.ReadFrom(buf)
+			keptAddr = from
+			return err
+		}, func() error {
+			n.WriteTo(buf, nTo)
+			_, from, err := n.ReadFrom(buf)
+			keptAddr = from
+			return err
 		}},
-		{"WriteToUnix, ReadFromUnix", 2, func() {
-			_, err := ours.WriteToUnix(buf, ourName)
-			failed(err)
-			_, from, err := ours.ReadFromUnix(buf)
-			failed(err)
+		{"WriteToUnix, ReadFromUnix", 2, func() error {
+			c.WriteToUnix(buf, cTo)
+			_, from, err := c.ReadFromUnix(buf)
 			lastName = from.Name
-		}, func() {
-			_, err := theirs.WriteToUnix(buf, theirName)
-			failed(err)
-			_, from, err := theirs.ReadFromUnix(buf)
-			failed(err)
+			return err
+		}, func() error {
+			n.WriteToUnix(buf, nTo)
+			_, from, err := n.ReadFromUnix(buf)
 			lastName = from.Name
+			return err
 		}},
-		{"WriteMsgUnix, ReadMsgUnix", 2, func() {
-			_, _, err := ours.WriteMsgUnix(buf, nil, ourName)
-			failed(err)
-			_, _, _, keptUnix, err = ours.ReadMsgUnix(buf, oob)
-			failed(err)
-		}, func() {
-			_, _, err := theirs.WriteMsgUnix(buf, nil, theirName)
-			failed(err)
-			_, _, _, keptUnix, err = theirs.ReadMsgUnix(buf, oob)
-			failed(err)
+		{"WriteMsgUnix, ReadMsgUnix", 2, func() error {
+			c.WriteMsgUnix(buf, nil, cTo)
+			_, _, _, from, err := c.ReadMsgUnix(buf, oob)
+			keptUnix = from
+			return err
+		}, func() error {
+			n.WriteMsgUnix(buf, nil, nTo)
+			_, _, _, from, err := n.ReadMsgUnix(buf, oob)
+			keptUnix = from
+			return err
 		}},
-		{"WriteToUnix, Read", 0, func() {
-			_, err := ours.WriteToUnix(buf, ourName)
-			failed(err)
-			_, err = ours.Read(buf)
-			failed(err)
-		}, func() {
-			_, err := theirs.WriteToUnix(buf, theirName)
-			failed(err)
-			_, err = theirs.Read(buf)
-			failed(err)
+		{"WriteToUnix, Read", 0, func() error {
+			c.WriteToUnix(buf, cTo)
+			_, err := c.Read(buf)
+			return err
+		}, func() error {
+			n.WriteToUnix(buf, nTo)
+			_, err := n.Read(buf)
+			return err
 		}},
-	} {
-		compareAllocs(t, r.name, r.most, r.ours, r.theirs)
 	}
 }
 
 // compareAllocs fails if ours allocates more often than net's function, or
 // than most, on a goroutine or in a coroutine.
-func compareAllocs(t *testing.T, name string, most float64, ours, theirs func()) {
+func compareAllocs(t *testing.T, name string, r allocsRow) {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	want := testing.AllocsPerRun(50, theirs)
-	check := func(where string) {
-		if got := testenv.Allocs(50, ours); got > most || got > want {
-			t.Errorf("%s, %s: %v allocations, at most %v, net's %v", name, where, got, most, want)
-		}
+	run := func(f func() error) func() { return func() { testenv.NoError(t, f()) } }
+	want := testing.AllocsPerRun(50, run(r.theirs))
+	for _, p := range []testrun.Place{testrun.Goroutine, testrun.First} {
+		p.Do(t, func() {
+			if got := testenv.Allocs(50, run(r.ours)); got > r.most || got > want {
+				t.Errorf("%s, %s: %v allocations, at most %v, net's %v", name, p.Name, got, r.most,
+					want)
+			}
+		})
 	}
-	check("goroutine")
-	testrun.First.Do(t, func() { check("coroutine") })
 }

@@ -304,8 +304,8 @@ func TestBadInputZeroValues(t *testing.T) {
 	testenv.Equal(t, socket.OpenCount(), open)
 }
 
-// badOwnCase is a call that has no counterpart in package net, and a part of its
-// error.
+// badOwnCase is a call that has no counterpart in package net, and a part of
+// its error.
 type badOwnCase struct {
 	name, want string
 	do         func() error
