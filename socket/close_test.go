@@ -97,24 +97,21 @@ func checkClosed(t *testing.T, op string, err error) {
 func TestCloseEndsWaits(t *testing.T) {
 	for i, b := range blockers {
 		for _, waiter := range testrun.Places {
-			for _, closer := range testrun.Places {
-				t.Run(fmt.Sprintf("%d %s/%s/closed by %s", i, b.op, waiter.Name, closer.Name),
-					func(t *testing.T) {
-						start(t, 2)
-						wait, close := b.make(t)
-						before := socket.OpenCount()
-						w := waiter.Go(func() { checkClosed(t, b.op, wait()) })
-						w.UntilParked(t, b.reason)
-						k := closer.Go(func() {
-							testenv.Fails(t, close(), nil, "Close")
-							checkClosed(t, "close", close())
-						})
-						k.Wait(t)
-						w.Wait(t)
-						checkClosed(t, b.op, wait()) // and the next one too
-						testenv.Equal(t, socket.OpenCount(), before-1)
+			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, waiter.Name), func(t *testing.T) {
+				inPlaces(t, func(t *testing.T, closer testrun.Place) {
+					wait, close := b.make(t)
+					before := socket.OpenCount()
+					w := waiter.Go(func() { checkClosed(t, b.op, wait()) })
+					w.UntilParked(t, b.reason)
+					closer.Do(t, func() {
+						testenv.NoError(t, close())
+						checkClosed(t, "close", close())
 					})
-			}
+					w.Wait(t)
+					checkClosed(t, b.op, wait()) // and the next one too
+					testenv.Equal(t, socket.OpenCount(), before-1)
+				})
+			})
 		}
 	}
 }
@@ -168,8 +165,7 @@ func TestCloseFreesFDLast(t *testing.T) {
 		c, _ := withPeer(t)
 		inside, leave := make(chan struct{}), make(chan struct{})
 		user := testrun.Goroutine.Go(func() {
-			raw := testenv.Must(c.SyscallConn())
-			raw.Control(func(uintptr) {
+			rawOf(t, c).Control(func(uintptr) {
 				close(inside)
 				<-leave
 			})
@@ -179,7 +175,7 @@ func TestCloseFreesFDLast(t *testing.T) {
 		reader.UntilParked(t, coroutine.ReasonRead)
 		testenv.Await(t, inside, "the user")
 		fd, before := c.FD(), socket.OpenCount()
-		closer.Go(func() { c.Close() }).Wait(t) // a goroutine's waits a while
+		closer.Do(t, func() { c.Close() }) // a goroutine's waits a while
 		reader.Wait(t)
 		for range 10 {
 			a, b := netPair(t)
@@ -190,7 +186,7 @@ func TestCloseFreesFDLast(t *testing.T) {
 		testenv.Equal(t, socket.OpenCount(), before)
 		close(leave)
 		user.Wait(t)
-		testenv.Equal(t, socket.OpenCount(), before-1)
+		testenv.Equal(t, socket.OpenCount(), before-1, "sockets after the last user has gone")
 	})
 }
 
@@ -257,28 +253,23 @@ func TestUseAfterClose(t *testing.T) {
 		"SetReadBuffer":    func(c conn) error { return c.SetReadBuffer(4096) },
 		"SetWriteBuffer":   func(c conn) error { return c.SetWriteBuffer(4096) },
 	} {
-		got, want := outcome(0, call(ours)), outcome(0, call(theirs))
-		if got != want || !errors.Is(call(ours), net.ErrClosed) {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
+		testenv.Equal(t, outcome(0, call(ours)), outcome(0, call(theirs)), name)
+		testenv.Fails(t, call(ours), net.ErrClosed, name)
 	}
 	if ours.LocalAddr() == nil || ours.RemoteAddr() == nil {
 		t.Error("a closed connection has forgotten its addresses")
 	}
 
-	l := listen(t)
+	l, nl := listen(t), testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
 	l.Close()
-	nl := testenv.Must(net.Listen("tcp", "127.0.0.1:0"))
 	nl.Close()
 	checkClosed(t, "set", l.SetDeadline(soon)) // net's is bare
 	for name, call := range map[string]func(l net.Listener) error{
-		"Accept": func(l net.Listener) error { _, err := l.Accept(); return err },
+		"Accept": func(l net.Listener) error { return testenv.Err(l.Accept()) },
 		"Close":  func(l net.Listener) error { return l.Close() },
 	} {
-		got, want := outcome(0, call(l)), outcome(0, call(nl))
-		if got != want || !errors.Is(call(l), net.ErrClosed) {
-			t.Errorf("Listener.%s: %s, want %s", name, got, want)
-		}
+		testenv.Equal(t, outcome(0, call(l)), outcome(0, call(nl)), name)
+		testenv.Fails(t, call(l), net.ErrClosed, name)
 	}
 }
 
@@ -286,9 +277,8 @@ func TestUseAfterClose(t *testing.T) {
 // any Processor, the caller's own among them, was using it: its port is free.
 func TestCloseWaits(t *testing.T) {
 	for _, user := range testrun.Places {
-		for _, closer := range testrun.Places {
-			t.Run(user.Name+"/"+closer.Name, func(t *testing.T) {
-				start(t, 2)
+		t.Run("used in "+user.Name, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, closer testrun.Place) {
 				taken := 0 // by another process, at the very moment
 				for range 20 {
 					l := listen(t)
@@ -299,21 +289,17 @@ func TestCloseWaits(t *testing.T) {
 					closer.Do(t, func() {
 						l.Close()
 						testenv.Equal(t, socket.OpenCount(), 0)
-						again, err := socket.Listen("tcp", l.Addr().String())
+						err := shut(socket.Listen("tcp", l.Addr().String()))
 						if errors.Is(err, unix.EADDRINUSE) && taken == 0 {
 							taken++
-							return
+						} else {
+							testenv.NoError(t, err)
 						}
-						if err != nil {
-							t.Error(err)
-							return
-						}
-						again.Close()
 					})
 					k.Wait(t)
 				}
 			})
-		}
+		})
 	}
 }
 
@@ -342,21 +328,13 @@ func TestCloseInOnce(t *testing.T) {
 	address := echoNet(t)
 	start(t, 1)
 	testrun.First.Do(t, func() {
-		c, err := netco.Dial("tcp", address)
-		if err != nil {
-			t.Error(err)
-			return
-		}
+		c := testenv.Must(netco.Dial("tcp", address))
 		var once sync.Once
 		closeIt := func() { once.Do(func() { c.Close() }) }
-		reader, err := netco.GoLocal(func() {
+		reader := testenv.Must(netco.GoLocal(func() {
 			c.Read(make([]byte, 1))
 			closeIt()
-		})
-		if err != nil {
-			t.Error(err)
-			return
-		}
+		}))
 		netco.Yield() // the reader parks
 		closeIt()
 		netco.Join(reader)
@@ -372,10 +350,7 @@ func lingerFor(c syscall.RawConn, sec int32) (err error) {
 		err = unix.SetsockoptLinger(int(fd), unix.SOL_SOCKET, unix.SO_LINGER,
 			&unix.Linger{Onoff: 1, Linger: sec})
 	})
-	if cerr != nil {
-		return cerr
-	}
-	return err
+	return errors.Join(cerr, err)
 }
 
 // unsent writes to c until the peer, who does not read, has all that it takes
@@ -402,80 +377,70 @@ func readsRest(t *testing.T, peer *net.TCPConn, want int) {
 	}
 }
 
+// lingerAccepted connects to what lc listens on, prepares the listener before,
+// and returns what was accepted.
+func lingerAccepted(t *testing.T, lc socket.ListenConfig,
+	prepare func(l *socket.TCPListener)) (net.Conn, *net.TCPConn) {
+	l := testenv.Must(lc.Listen(context.Background(), "tcp", "127.0.0.1:0"))
+	defer l.Close()
+	prepare(l.(*socket.TCPListener))
+	peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
+	return testenv.Closing(t, testenv.Must(l.Accept())), peer.(*net.TCPConn)
+}
+
+func lingerByHand(_, _ string, c syscall.RawConn) error { return lingerFor(c, forHours) }
+
+// lingering make a connection that lingers, in all ways, and its peer.
+var lingering = map[string]func(t *testing.T) (net.Conn, *net.TCPConn){
+	"SetLinger": func(t *testing.T) (net.Conn, *net.TCPConn) {
+		c, peer := withPeer(t)
+		testenv.OK(t, c.SetLinger(forHours))
+		return c, peer
+	},
+	"SyscallConn": func(t *testing.T) (net.Conn, *net.TCPConn) {
+		c, peer := withPeer(t)
+		testenv.OK(t, lingerFor(rawOf(t, c), forHours))
+		return c, peer
+	},
+	"inherited": func(t *testing.T) (net.Conn, *net.TCPConn) {
+		return lingerAccepted(t, socket.ListenConfig{Control: lingerByHand},
+			func(*socket.TCPListener) {})
+	},
+	"inherited later": func(t *testing.T) (net.Conn, *net.TCPConn) {
+		return lingerAccepted(t, socket.ListenConfig{}, func(l *socket.TCPListener) {
+			testenv.OK(t, lingerFor(rawOf(t, l), forHours))
+		})
+	},
+	"Dialer.Control": func(t *testing.T) (net.Conn, *net.TCPConn) {
+		l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
+		d := socket.Dialer{Control: lingerByHand}
+		c := testenv.Closing(t, testenv.Must(d.Dial("tcp", l.Addr().String())))
+		return c, testenv.Closing(t, testenv.Must(l.Accept())).(*net.TCPConn)
+	},
+	"FileConn": func(t *testing.T) (net.Conn, *net.TCPConn) {
+		theirs, peer := netPair(t)
+		theirs.SetLinger(forHours)
+		f := testenv.Must(theirs.File())
+		c := testenv.Closing(t, testenv.Must(socket.FileConn(f)))
+		f.Close()
+		theirs.Close()
+		return c, peer
+	},
+}
+
 // TestCloseDoesNotLinger: close(2) of a socket with SO_LINGER waits until the
 // peer has everything, however non-blocking it is, and held up the whole
 // Processor.
 func TestCloseDoesNotLinger(t *testing.T) {
-	listen := func(t *testing.T, lc socket.ListenConfig) net.Listener {
-		l := testenv.Must(lc.Listen(context.Background(), "tcp", "127.0.0.1:0"))
-		return l
-	}
-	accept := func(t *testing.T, l net.Listener) (*socket.TCPConn, *net.TCPConn) {
-		defer l.Close()
-		peer := testenv.Must(net.Dial("tcp", l.Addr().String()))
-		c := testenv.Must(l.Accept())
-		t.Cleanup(func() { c.Close(); peer.Close() })
-		return c.(*socket.TCPConn), peer.(*net.TCPConn)
-	}
-	byHand := func(_, _ string, c syscall.RawConn) error { return lingerFor(c, forHours) }
-	for name, made := range map[string]func(t *testing.T) (net.Conn, *net.TCPConn){
-		"SetLinger": func(t *testing.T) (net.Conn, *net.TCPConn) {
-			c, peer := withPeer(t)
-			testenv.OK(t, c.SetLinger(forHours))
-			return c, peer
-		},
-		"SyscallConn": func(t *testing.T) (net.Conn, *net.TCPConn) {
-			c, peer := withPeer(t)
-			raw, err := c.SyscallConn()
-			if err == nil {
-				err = lingerFor(raw, forHours)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return c, peer
-		},
-		"inherited": func(t *testing.T) (net.Conn, *net.TCPConn) {
-			return accept(t, listen(t, socket.ListenConfig{Control: byHand}))
-		},
-		"inherited later": func(t *testing.T) (net.Conn, *net.TCPConn) {
-			l := listen(t, socket.ListenConfig{})
-			raw, err := l.(*socket.TCPListener).SyscallConn()
-			if err == nil {
-				err = lingerFor(raw, forHours)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return accept(t, l)
-		},
-		"Dialer.Control": func(t *testing.T) (net.Conn, *net.TCPConn) {
-			l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
-			c := testenv.Must((&socket.Dialer{Control: byHand}).Dial("tcp", l.Addr().String()))
-			peer := testenv.Must(l.Accept())
-			t.Cleanup(func() { c.Close(); peer.Close() })
-			return c, peer.(*net.TCPConn)
-		},
-		"FileConn": func(t *testing.T) (net.Conn, *net.TCPConn) {
-			theirs, peer := netPair(t)
-			theirs.SetLinger(forHours)
-			f := testenv.Must(theirs.File())
-			c := testenv.Must(socket.FileConn(f))
-			f.Close()
-			theirs.Close()
-			t.Cleanup(func() { c.Close() })
-			return c, peer
-		},
-	} {
+	for name, make := range lingering {
 		t.Run(name, func(t *testing.T) {
 			start(t, 1)
-			c, peer := made(t)
+			c, peer := make(t)
 			n := unsent(t, c)
-			testrun.First.Go(func() { c.Close() }).Wait(t)
+			testrun.First.Do(t, func() { c.Close() })
 			readsRest(t, peer, n)
 		})
 	}
-
 	t.Run("Socket", closeDoesNotLingerSocket)
 	t.Run("Server", closeDoesNotLingerServer)
 	t.Run("the end by force", closeDoesNotLingerTheEndByForce)
@@ -562,14 +527,12 @@ func TestUnixBesideBlocking(t *testing.T) {
 	testrun.First.Do(t, func() {
 		for _, network := range []string{"unix", "unixpacket"} {
 			path := unixName(t, "s")
-			l := testenv.Must(socket.Listen(network, path))
-			testenv.NoError(t, l.Close())
+			testenv.NoError(t, shut(socket.Listen(network, path)))
 			if exists(path) {
 				t.Errorf("%s: the file is still there after Close", network)
 			}
 		}
-		c := testenv.Must(socket.ListenPacket("unixgram", unixName(t, "g")))
-		c.Close()
+		testenv.NoError(t, shut(socket.ListenPacket("unixgram", unixName(t, "g"))))
 	})
 	close(let)
 	user.Wait(t)

@@ -43,8 +43,7 @@ func startFiles(t *testing.T) {
 // ours makes a File of an fd.
 func ours(t testing.TB, fd int, name string) *socket.File {
 	t.Helper()
-	f := testenv.Closing(t, testenv.Must(socket.FileFromFD(uintptr(fd), name)))
-	return f
+	return testenv.Closing(t, testenv.Must(socket.FileFromFD(uintptr(fd), name)))
 }
 
 // rawPipe returns the ends of a pipe, for which the caller sees.
@@ -76,105 +75,114 @@ func fileOutcome(n int, data []byte, err error) string {
 		errors.As(err, &p), is)
 }
 
+// fileWorld is the file of a test and, for a pipe, its other end, which read or
+// write text, and say what came of it.
+type fileWorld struct{ a, b anyFile }
+
+// opensFile makes a file of an fd.
+type opensFile = func(fd int, name string) anyFile
+
+func readsFile(f anyFile, size int) string {
+	b := make([]byte, size)
+	n, err := f.Read(b)
+	return fileOutcome(n, b, err)
+}
+
+func writesFile(f anyFile, s string) string {
+	n, err := f.Write([]byte(s))
+	return fileOutcome(n, nil, err)
+}
+
+// does is what an operation without a result came to.
+func does(err error) string { return fileOutcome(0, nil, err) }
+
+func pipeWorld(t *testing.T, open opensFile) fileWorld {
+	r, w := rawPipe(t)
+	return fileWorld{open(r, "a"), open(w, "b")}
+}
+
+// pathWorld makes the world of a file, in a folder of its own if its path is
+// relative.
+func pathWorld(path string, flags int) func(t *testing.T, open opensFile) fileWorld {
+	return func(t *testing.T, open opensFile) fileWorld {
+		path := path
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(t.TempDir(), path)
+		}
+		return fileWorld{a: open(testenv.Must(unix.Open(path, flags|unix.O_CLOEXEC, 0o600)), "a")}
+	}
+}
+
+// fileCases are operations, in order, on files of all sorts.
+var fileCases = []struct {
+	name string
+	make func(t *testing.T, open opensFile) fileWorld
+	do   func(w fileWorld) []string
+}{
+	{"pipe", pipeWorld, func(w fileWorld) []string {
+		return []string{
+			writesFile(w.b, "hello"), readsFile(w.a, 3), readsFile(w.a, 10), readsFile(w.a, 0),
+			writesFile(w.b, ""), writesFile(w.a, "x"), readsFile(w.b, 1), // the wrong ends
+			does(w.b.Close()), readsFile(w.a, 1), readsFile(w.a, 1), readsFile(w.a, 0),
+			does(w.b.Close()), writesFile(w.b, "x"), writesFile(w.b, ""), readsFile(w.b, 0),
+		}
+	}},
+	{"rest, then the end", pipeWorld, func(w fileWorld) []string {
+		return []string{writesFile(w.b, "rest"), does(w.b.Close()), readsFile(w.a, 10),
+			readsFile(w.a, 10)}
+	}},
+	{"no reader", pipeWorld, func(w fileWorld) []string {
+		return []string{does(w.a.Close()), writesFile(w.b, "x"), writesFile(w.b, "")}
+	}},
+	{"deadlines", pipeWorld, func(w fileWorld) []string {
+		return []string{
+			does(w.a.SetReadDeadline(past)), readsFile(w.a, 1), readsFile(w.a, 0),
+			does(w.a.SetReadDeadline(time.Now().Add(time.Millisecond))), readsFile(w.a, 1),
+			does(w.b.SetWriteDeadline(past)), writesFile(w.b, "x"),
+			does(w.b.SetDeadline(time.Time{})), writesFile(w.b, "y"),
+			does(w.a.SetDeadline(time.Time{})), readsFile(w.a, 1),
+		}
+	}},
+	{"regular file", pathWorld("f", unix.O_RDWR|unix.O_CREAT), func(w fileWorld) []string {
+		return []string{
+			readsFile(w.a, 1), writesFile(w.a, "hello"), readsFile(w.a, 1), writesFile(w.a, ""),
+			readsFile(w.a, 0), fmt.Sprint(errors.Is(w.a.SetDeadline(past), os.ErrNoDeadline)),
+			does(w.a.Close()), readsFile(w.a, 1), writesFile(w.a, "x"), does(w.a.Close()),
+		}
+	}},
+	{"directory", pathWorld("/", unix.O_RDONLY), func(w fileWorld) []string {
+		return []string{readsFile(w.a, 1), writesFile(w.a, "x"), does(w.a.Close())}
+	}},
+	{"/dev/null", pathWorld("/dev/null", unix.O_RDWR), func(w fileWorld) []string {
+		return []string{readsFile(w.a, 1), writesFile(w.a, "x"), does(w.a.Close())}
+	}},
+	{"/dev/zero", pathWorld("/dev/zero", unix.O_RDWR), func(w fileWorld) []string {
+		return []string{readsFile(w.a, 5), writesFile(w.a, "x"), does(w.a.Close())}
+	}},
+	{"eventfd", func(_ *testing.T, open opensFile) fileWorld {
+		fd, _ := unix.Eventfd(3, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+		return fileWorld{a: open(fd, "a")}
+	}, func(w fileWorld) []string {
+		return []string{readsFile(w.a, 8), writesFile(w.a, "x"),
+			writesFile(w.a, "\x01\x00\x00\x00\x00\x00\x00\x00"), readsFile(w.a, 4),
+			readsFile(w.a, 8)}
+	}},
+}
+
 // TestFileAgainstOS: the same operations on our File and on os's come to the
 // same, errors included.
 func TestFileAgainstOS(t *testing.T) {
 	startFiles(t)
-	type world struct {
-		a, b anyFile // the file of the test; what belongs to it, its other end for one
-	}
-	pipes := func(open func(fd int, name string) anyFile) world {
-		r, w := rawPipe(t)
-		return world{open(r, "a"), open(w, "b")}
-	}
-	single := func(flags int, name string) func(open func(int, string) anyFile) world {
-		return func(open func(fd int, name string) anyFile) world {
-			path := name
-			if path == "" {
-				path = filepath.Join(t.TempDir(), "f")
-			}
-			fd := testenv.Must(unix.Open(path, flags|unix.O_CLOEXEC, 0o600))
-			return world{a: open(fd, "a")}
-		}
-	}
-	read := func(f anyFile, size int) string {
-		b := make([]byte, size)
-		n, err := f.Read(b)
-		return fileOutcome(n, b, err)
-	}
-	write := func(f anyFile, s string) string {
-		n, err := f.Write([]byte(s))
-		return fileOutcome(n, nil, err)
-	}
-	past := time.Unix(1, 0)
-	for _, c := range []struct {
-		name string
-		make func(open func(fd int, name string) anyFile) world
-		do   func(w world) []string
-	}{
-		{"pipe", pipes, func(w world) []string {
-			return []string{
-				write(w.b, "hello"), read(w.a, 3), read(w.a, 10), read(w.a, 0), write(w.b, ""),
-				write(w.a, "x"), read(w.b, 1), // the wrong ends
-				fileOutcome(0, nil, w.b.Close()), read(w.a, 1), read(w.a, 1), read(w.a, 0),
-				fileOutcome(0, nil, w.b.Close()), write(w.b, "x"), write(w.b, ""), read(w.b, 0),
-			}
-		}},
-		{"rest, then the end", pipes, func(w world) []string {
-			return []string{write(w.b, "rest"), fileOutcome(0, nil, w.b.Close()), read(w.a, 10),
-				read(w.a, 10)}
-		}},
-		{"nobody reads", pipes, func(w world) []string {
-			return []string{fileOutcome(0, nil, w.a.Close()), write(w.b, "x"), write(w.b, "")}
-		}},
-		{"deadlines", pipes, func(w world) []string {
-			return []string{
-				fileOutcome(0, nil, w.a.SetReadDeadline(past)), read(w.a, 1), read(w.a, 0),
-				fileOutcome(0, nil, w.a.SetReadDeadline(time.Now().Add(time.Millisecond))),
-				read(w.a, 1),
-				fileOutcome(0, nil, w.b.SetWriteDeadline(past)), write(w.b, "x"),
-				fileOutcome(0, nil, w.b.SetDeadline(time.Time{})), write(w.b, "y"),
-				fileOutcome(0, nil, w.a.SetDeadline(time.Time{})), read(w.a, 1),
-			}
-		}},
-		{"regular file", single(unix.O_RDWR|unix.O_CREAT, ""), func(w world) []string {
-			return []string{
-				read(w.a, 1), write(w.a, "hello"), read(w.a, 1), write(w.a, ""), read(w.a, 0),
-				fmt.Sprint(errors.Is(w.a.SetDeadline(past), os.ErrNoDeadline)),
-				fileOutcome(0, nil, w.a.Close()), read(w.a, 1), write(w.a, "x"),
-				fileOutcome(0, nil, w.a.Close()),
-			}
-		}},
-		{"directory", single(unix.O_RDONLY, "/"), func(w world) []string {
-			return []string{read(w.a, 1), write(w.a, "x"), fileOutcome(0, nil, w.a.Close())}
-		}},
-		{"/dev/null", single(unix.O_RDWR, "/dev/null"), func(w world) []string {
-			return []string{read(w.a, 1), write(w.a, "x"), fileOutcome(0, nil, w.a.Close())}
-		}},
-		{"/dev/zero", single(unix.O_RDWR, "/dev/zero"), func(w world) []string {
-			return []string{read(w.a, 5), write(w.a, "x"), fileOutcome(0, nil, w.a.Close())}
-		}},
-		{"eventfd", func(open func(int, string) anyFile) world {
-			fd, _ := unix.Eventfd(3, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-			return world{a: open(fd, "a")}
-		}, func(w world) []string {
-			return []string{read(w.a, 8), write(w.a, "x"),
-				write(w.a, "\x01\x00\x00\x00\x00\x00\x00\x00"), read(w.a, 4), read(w.a, 8)}
-		}},
-	} {
-		theirs := c.do(c.make(func(fd int, name string) anyFile {
-			f := os.NewFile(uintptr(fd), name)
-			t.Cleanup(func() { f.Close() })
-			return f
+	for _, c := range fileCases {
+		theirs := c.do(c.make(t, func(fd int, name string) anyFile {
+			return testenv.Closing(t, os.NewFile(uintptr(fd), name))
 		}))
-		for _, p := range testrun.Places {
-			var mine []string
-			w := c.make(func(fd int, name string) anyFile { return ours(t, fd, name) })
-			p.Go(func() { mine = c.do(w) }).Wait(t)
+		everywhere(t, func(p testrun.Place) {
+			mine := c.do(c.make(t, func(fd int, name string) anyFile { return ours(t, fd, name) }))
 			for i := range theirs {
 				testenv.Equal(t, mine[i], theirs[i], c.name, p.Name, "step", i)
 			}
-		}
+		})
 	}
 }
 
@@ -262,33 +270,28 @@ func TestFileKinds(t *testing.T) {
 // TestFileEnds: what ends a wait: Close, a deadline, the forced end of the
 // scheduler.
 func TestFileEnds(t *testing.T) {
-	for _, p := range testrun.Places {
-		for _, c := range []struct {
-			name string
-			do   func(t *testing.T, f *socket.File)
-			want error
-		}{
-			{"close", func(t *testing.T, f *socket.File) { f.Close() }, os.ErrClosed},
-			{"deadline", func(t *testing.T, f *socket.File) {
-				f.SetDeadline(time.Unix(1, 0))
-			}, os.ErrDeadlineExceeded},
-			{"shutdown", func(t *testing.T, f *socket.File) { force(t) }, netco.ErrShutdown},
-		} {
-			for _, op := range []string{"read", "write"} {
-				t.Run(c.name+"/"+op+"/"+p.Name, func(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(t *testing.T, f *socket.File)
+		want error
+	}{
+		"close": {func(_ *testing.T, f *socket.File) { f.Close() }, os.ErrClosed},
+		"deadline": {func(_ *testing.T, f *socket.File) { f.SetDeadline(past) },
+			os.ErrDeadlineExceeded},
+		"shutdown": {func(t *testing.T, f *socket.File) { force(t) }, netco.ErrShutdown},
+	} {
+		for _, op := range []string{"read", "write"} {
+			t.Run(name+"/"+op, func(t *testing.T) {
+				testrun.Each(t, func(t *testing.T, p testrun.Place) {
 					startAlone(t, 2)
 					r, w := filePipe(t)
 					f, reason := r, coroutine.ReasonRead
+					do := func() error { return testenv.Err(r.Read(make([]byte, 1))) }
 					if op == "write" {
 						f, reason = w, coroutine.ReasonWrite
+						do = func() error { return testenv.Err(w.Write(make([]byte, 1<<20))) }
 					}
 					k := p.Go(func() {
-						var err error
-						if op == "read" {
-							_, err = f.Read(make([]byte, 1))
-						} else {
-							_, err = f.Write(make([]byte, 1<<20))
-						}
+						err := do()
 						var pe *fs.PathError
 						if !errors.Is(err, c.want) || !errors.As(err, &pe) || pe.Op != op ||
 							pe.Path != f.Name() {
@@ -296,13 +299,13 @@ func TestFileEnds(t *testing.T) {
 						}
 					})
 					k.UntilParked(t, reason)
-					c.do(t, f)
+					c.end(t, f)
 					k.Wait(t)
 					r.Close()
 					w.Close()
 					noneOpen(t)
 				})
-			}
+			})
 		}
 	}
 }
@@ -426,19 +429,14 @@ func TestFileFaults(t *testing.T) {
 		}
 		remove := s.install(t)
 		p.Do(t, func() {
-			if n, err := w.Write([]byte("hello")); n != 0 || err == nil ||
-				err.Error() != "write w: no space left on device" {
-				t.Errorf("Write: %d, %v", n, err)
-			}
+			n, err := w.Write([]byte("hello"))
+			testenv.Equal(t, fmt.Sprint(n, " ", err), "0 write w: no space left on device")
 			testenv.Gives(t, 5, nil)(w.Write([]byte("hello")))
 			b := make([]byte, 10)
-			if n, err := r.Read(b); n != 0 || err == nil ||
-				err.Error() != "read r: input/output error" {
-				t.Errorf("Read: %d, %v", n, err)
-			}
-			if n, err := io.ReadFull(r, b[:5]); string(b[:n]) != "hello" || err != nil {
-				t.Errorf("Read: %q, %v", b[:n], err)
-			}
+			n, err = r.Read(b)
+			testenv.Equal(t, fmt.Sprint(n, " ", err), "0 read r: input/output error")
+			testenv.Gives(t, 5, nil)(io.ReadFull(r, b[:5]))
+			testenv.Equal(t, string(b[:5]), "hello")
 		})
 		remove()
 		r.Close()
