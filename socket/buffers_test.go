@@ -2,8 +2,6 @@ package socket_test
 
 import (
 	"bytes"
-	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -36,55 +34,46 @@ func cut(r *rand.Rand, total, most int) (pieces [][]byte) {
 // whatever the kernel takes at a time, by either way to write them, over TCP
 // and Unix.
 func TestBuffersArrive(t *testing.T) {
-	type limits = map[sysx.Op]int
 	for _, c := range []struct {
-		name        string
-		total, most int
-		faults      func() *script
+		name         string
+		total, most  int
+		limit        int           // of bytes in a call
+		every, first syscall.Errno // that a call fails with
 	}{
-		{"few", 10_000, 5000, func() *script { return &script{} }},
-		{"thousands", 100_000, 50, func() *script { return &script{} }},
-		{"large", 5 << 20, 1 << 20, func() *script { return &script{} }},
-		{"byte by byte", 3000, 300, func() *script {
-			return &script{limit: limits{sysx.Sendv: 1}}
-		}},
-		{"at odd places", 200_000, 3000, func() *script {
-			return &script{limit: limits{sysx.Sendv: 777}}
-		}},
-		{"interrupted", 200_000, 3000, func() *script {
-			return &script{every: map[sysx.Op]syscall.Errno{sysx.Sendv: unix.EINTR}}
-		}},
-		{"no room at first", 200_000, 3000, func() *script {
-			return &script{first: errnos{sysx.Sendv: {unix.EAGAIN}}}
-		}},
+		{"few", 10_000, 5000, 0, 0, 0},
+		{"thousands", 100_000, 50, 0, 0, 0},
+		{"large", 5 << 20, 1 << 20, 0, 0, 0},
+		{"byte by byte", 3000, 300, 1, 0, 0},
+		{"at odd places", 200_000, 3000, 777, 0, 0},
+		{"interrupted", 200_000, 3000, 0, unix.EINTR, 0},
+		{"no room at first", 200_000, 3000, 0, 0, unix.EAGAIN},
 	} {
 		for _, network := range []string{"tcp", "unix"} {
-			for i, p := range testrun.Places {
-				t.Run(c.name+"/"+network+"/"+p.Name, func(t *testing.T) {
-					start(t, 2)
+			t.Run(c.name+"/"+network, func(t *testing.T) {
+				inPlaces(t, func(t *testing.T, p testrun.Place) {
 					conn, down := withPeerOf(t, network)
 					pieces := cut(rand.New(rand.NewPCG(9, uint64(c.most))), c.total, c.most)
 					drained := swallow(t, down, c.total)
-					defer c.faults().install(t)()
+					defer (&script{
+						first: errnos{sysx.Sendv: {c.first}},
+						every: map[sysx.Op]syscall.Errno{sysx.Sendv: c.every},
+						limit: map[sysx.Op]int{sysx.Sendv: c.limit},
+					}).install(t)()
 					p.Do(t, func() {
 						defer conn.Close()
 						v := socket.Buffers(pieces)
-						var n int64
-						var err error
-						if i%2 == 0 {
-							n, err = v.WriteTo(conn)
-						} else {
-							n, err = conn.(interface {
-								WriteBuffers(*net.Buffers) (int64, error)
-							}).WriteBuffers((*net.Buffers)(&v))
+						write := v.WriteTo
+						if p.Name == testrun.Second.Name {
+							write = func(w io.Writer) (int64, error) {
+								return writeBuffers(w.(diffEnd), (*net.Buffers)(&v))
+							}
 						}
-						if n != int64(c.total) || err != nil || len(v) != 0 {
-							t.Errorf("%d, %v, %d pieces left", n, err, len(v))
-						}
+						testenv.Gives(t, int64(c.total), nil)(write(conn))
+						testenv.Equal(t, len(v), 0, "pieces left")
 					})
 					testenv.Await(t, drained, "reads")
 				})
-			}
+			})
 		}
 	}
 }
@@ -139,24 +128,19 @@ func TestBuffersEnd(t *testing.T) {
 				var n int64
 				var err error
 				k := p.Go(func() { n, err = v.WriteTo(c) })
-				var want error
 				k.UntilParked(t, coroutine.ReasonWrite)
+				want := map[string]error{"failure": unix.EPIPE, "deadline": os.ErrDeadlineExceeded,
+					"close": net.ErrClosed}[end]
 				switch end {
 				case "failure":
-					want = unix.EPIPE
 					down.Close()
 				case "deadline":
-					want = os.ErrDeadlineExceeded
-					c.SetWriteDeadline(time.Unix(1, 0))
+					c.SetWriteDeadline(past)
 				default:
-					want = net.ErrClosed
 					c.Close()
 				}
 				k.Wait(t)
-				var op *net.OpError
-				if !errors.Is(err, want) || !errors.As(err, &op) || op.Op != "writev" {
-					t.Fatalf("%d, %v, want writev and %v", n, err, want)
-				}
+				failsIn(t, "writev", err, want)
 				left := 0
 				for _, b := range v {
 					left += len(b)
@@ -216,20 +200,17 @@ func TestBuffersLikeNet(t *testing.T) {
 // TestBuffersPacket: to a socket for packets, pieces go as one packet.
 func TestBuffersPacket(t *testing.T) {
 	start(t, 1)
-	name := filepath.Join(t.TempDir(), "s")
-	at := &net.UnixAddr{Name: name, Net: "unixgram"}
+	at := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "s"), Net: "unixgram"}
 	l := testenv.Closing(t, testenv.Must(net.ListenUnixgram("unixgram", at)))
-	c := testenv.Closing(t, testenv.Must(socket.Dial("unixgram", name)))
+	c := testenv.Closing(t, testenv.Must(socket.Dial("unixgram", at.Name)))
 	testrun.First.Do(t, func() {
 		v := socket.Buffers{[]byte("hello"), nil, []byte(", world")}
-		if n, err := v.WriteTo(c); n != 12 || err != nil || len(v) != 0 {
-			t.Error(n, err, v)
-		}
+		testenv.Gives(t, int64(12), nil)(v.WriteTo(c))
+		testenv.Equal(t, len(v), 0)
 	})
 	got := make([]byte, 100)
-	if n, err := l.Read(got); string(got[:n]) != "hello, world" || err != nil {
-		t.Errorf("%q, %v", got[:n], err)
-	}
+	testenv.Gives(t, 12, nil)(l.Read(got))
+	testenv.Equal(t, string(got[:12]), "hello, world")
 }
 
 // TestBuffersNoAllocation: vectors go without allocation, long ones too, once
@@ -259,29 +240,41 @@ func TestBuffersNoAllocation(t *testing.T) {
 }
 
 // TestBuffersWhole: writers that share a connection do not get between one
-// another's pieces.
+// another's pieces, nor within a large Write.
 func TestBuffersWhole(t *testing.T) {
-	start(t, 2)
-	c, down := withPeer(t)
 	const rounds, pieces, size = 30, 200, 700
-	var tasks []*testrun.Task
-	for i := range 4 {
-		tasks = append(tasks, testrun.Places[i%3].Go(func() {
-			for range rounds {
-				var v socket.Buffers
-				for range pieces {
-					v = append(v, bytes.Repeat([]byte{byte('a' + i)}, size))
-				}
-				testenv.Gives(t, int64(pieces*size), nil)(v.WriteTo(c))
+	for name, write := range map[string]func(c *socket.TCPConn, b byte) (int64, error){
+		"Buffers": func(c *socket.TCPConn, b byte) (int64, error) {
+			var v socket.Buffers
+			for range pieces {
+				v = append(v, bytes.Repeat([]byte{b}, size))
 			}
-		}))
+			return v.WriteTo(c)
+		},
+		"Write": func(c *socket.TCPConn, b byte) (int64, error) {
+			n, err := c.Write(bytes.Repeat([]byte{b}, pieces*size))
+			return int64(n), err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start(t, 2)
+			c, down := withPeer(t)
+			var tasks []*testrun.Task
+			for i := range 4 {
+				tasks = append(tasks, testrun.Places[i%3].Go(func() {
+					for range rounds {
+						testenv.Gives(t, int64(pieces*size), nil)(write(c, byte('a'+i)))
+					}
+				}))
+			}
+			b := make([]byte, pieces*size)
+			for i := range 4 * rounds {
+				testenv.Must(io.ReadFull(down, b))
+				if bytes.Count(b, b[:1]) != len(b) {
+					t.Fatalf("vector %d is mixed with another", i)
+				}
+			}
+			testrun.WaitAll(t, tasks...)
+		})
 	}
-	b := make([]byte, pieces*size)
-	for i := range 4 * rounds {
-		testenv.Must(io.ReadFull(down, b))
-		if bytes.Count(b, b[:1]) != len(b) {
-			t.Fatal(fmt.Sprint("vector ", i, " is mixed with another"))
-		}
-	}
-	testrun.WaitAll(t, tasks...)
 }

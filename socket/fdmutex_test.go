@@ -2,10 +2,8 @@ package socket_test
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net"
-	"sync"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -51,17 +49,35 @@ func TestFDMutexUnlockUnlocked(t *testing.T) {
 		func(m *socket.FDMutex) { m.Lock(socket.Writing) },
 		func(m *socket.FDMutex) { m.Use() },
 	} {
+		var m socket.FDMutex
+		prepare(&m)
 		func() {
 			defer func() {
 				if recover() == nil {
 					t.Error("no panic")
 				}
 			}()
-			var m socket.FDMutex
-			prepare(&m)
 			m.Unlock(socket.Reading)
 		}()
 	}
+}
+
+// lockQueue holds m's read lock and starts n tasks that queue for it and then
+// do got, if they get it, and unlock.
+func lockQueue(t *testing.T, m *socket.FDMutex, n int, got func(i int)) (tasks []*testrun.Task) {
+	t.Helper()
+	m.Lock(socket.Reading)
+	for i := range n {
+		k := testrun.Places[i%len(testrun.Places)].Go(func() {
+			if m.Lock(socket.Reading) {
+				got(i)
+				m.Unlock(socket.Reading)
+			}
+		})
+		k.UntilParked(t, coroutine.ReasonLock)
+		tasks = append(tasks, k)
+	}
+	return tasks
 }
 
 // TestFDMutexFIFO: those queued get the lock in the order in which they came,
@@ -69,38 +85,14 @@ func TestFDMutexUnlockUnlocked(t *testing.T) {
 func TestFDMutexFIFO(t *testing.T) {
 	start(t, 2)
 	var m socket.FDMutex
-	m.Lock(socket.Reading)
-	var (
-		mu    sync.Mutex
-		order []int
-		tasks []*testrun.Task
-	)
-	for i := range 9 {
-		k := testrun.Places[i%len(testrun.Places)].Go(func() {
-			if !m.Lock(socket.Reading) {
-				t.Error("closed")
-			}
-			mu.Lock()
-			order = append(order, i)
-			mu.Unlock()
-			m.Unlock(socket.Reading)
-		})
-		k.UntilParked(t, coroutine.ReasonLock)
-		tasks = append(tasks, k)
-	}
+	var order []int // under the lock
+	tasks := lockQueue(t, &m, 9, func(i int) { order = append(order, i) })
 	m.Lock(socket.Writing) // in no reader's way
 	m.Unlock(socket.Writing)
 	m.Unlock(socket.Reading)
 	testrun.WaitAll(t, tasks...)
-	for i, n := range order {
-		if i != n {
-			t.Errorf("order %v", order)
-			break
-		}
-	}
-	if !m.Idle() {
-		t.Error("not idle")
-	}
+	testenv.Equal(t, fmt.Sprint(order), "[0 1 2 3 4 5 6 7 8]")
+	testenv.Equal(t, m.Idle(), true, "idle")
 }
 
 // TestFDMutexHammer: locks, uses and a close from everywhere at random. At no
@@ -180,25 +172,10 @@ func TestFDMutexForcedShutdown(t *testing.T) {
 	for range 10 {
 		startAlone(t, 2)
 		var m socket.FDMutex
-		m.Lock(socket.Reading)
-		var tasks []*testrun.Task
-		for i := range 12 {
-			k := testrun.Places[i%len(testrun.Places)].Go(func() {
-				if m.Lock(socket.Reading) {
-					m.Unlock(socket.Reading)
-				}
-			})
-			k.UntilParked(t, coroutine.ReasonLock)
-			tasks = append(tasks, k)
-		}
-		unlocked := make(chan struct{})
-		go func() {
-			defer close(unlocked)
-			m.Unlock(socket.Reading)
-		}()
+		tasks := lockQueue(t, &m, 12, func(int) {})
+		unlocked := testrun.Goroutine.Go(func() { m.Unlock(socket.Reading) })
 		force(t)
-		<-unlocked
-		testrun.WaitAll(t, tasks...)
+		testrun.WaitAll(t, append(tasks, unlocked)...)
 		if !m.Idle() {
 			t.Fatal("not idle at the end")
 		}
@@ -210,9 +187,8 @@ func TestFDMutexForcedShutdown(t *testing.T) {
 func inOrder(t *testing.T, reason coroutine.Reason,
 	prepare func(t *testing.T) (take, give func() string)) {
 	for _, first := range testrun.Places {
-		for _, second := range testrun.Places {
-			t.Run(first.Name+" and "+second.Name, func(t *testing.T) {
-				start(t, 2)
+		t.Run("first "+first.Name, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, second testrun.Place) {
 				take, give := prepare(t)
 				taken := [2]chan string{make(chan string, 1), make(chan string, 1)}
 				a := first.Go(func() { taken[0] <- take() })
@@ -221,11 +197,11 @@ func inOrder(t *testing.T, reason coroutine.Reason,
 				b.UntilParked(t, coroutine.ReasonLock)
 				for i := range taken {
 					want := give()
-					testenv.Equal(t, testenv.Await(t, taken[i], "what was given"), want, "got")
+					testenv.Equal(t, testenv.Await(t, taken[i], "what was given"), want)
 				}
 				testrun.WaitAll(t, a, b)
 			})
-		}
+		})
 	}
 }
 
@@ -234,19 +210,11 @@ func inOrder(t *testing.T, reason coroutine.Reason,
 func TestTwoAcceptors(t *testing.T) {
 	inOrder(t, coroutine.ReasonAccept, func(t *testing.T) (take, give func() string) {
 		l := listen(t)
-		take = func() string {
-			c, err := l.AcceptTCP()
-			if err != nil {
-				return err.Error()
-			}
+		return func() string {
+			c := testenv.Must(l.AcceptTCP())
 			defer c.Close()
 			return c.RemoteAddr().String()
-		}
-		give = func() string {
-			c := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
-			return c.LocalAddr().String()
-		}
-		return take, give
+		}, func() string { return dialNet(t, l.Addr().String()).LocalAddr().String() }
 	})
 }
 
@@ -273,14 +241,11 @@ func TestManyAcceptors(t *testing.T) {
 	}
 	want := map[string]bool{}
 	for range conns {
-		peer := testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
-		want[peer.LocalAddr().String()] = true
+		want[dialNet(t, l.Addr().String()).LocalAddr().String()] = true
 	}
 	for range conns {
 		a := testenv.Await(t, accepted, "an accept")
-		if !want[a] {
-			t.Errorf("accepted %s twice, or from nowhere", a)
-		}
+		testenv.Equal(t, want[a], true, "the first accept of", a)
 		delete(want, a)
 	}
 	l.Close()
@@ -292,52 +257,17 @@ func TestManyAcceptors(t *testing.T) {
 func TestTwoReaders(t *testing.T) {
 	inOrder(t, coroutine.ReasonRead, func(t *testing.T) (take, give func() string) {
 		c, peer := withPeer(t)
-		take = func() string {
-			b := make([]byte, 1)
-			n, err := c.Read(b)
-			if err != nil {
-				return err.Error()
-			}
-			return string(b[:n])
-		}
 		next := byte('a')
-		give = func() string {
-			b := []byte{next}
-			testenv.Must(peer.Write(b))
-			next++
-			return string(b)
-		}
-		return take, give
+		return func() string {
+				var b [1]byte
+				testenv.Must(c.Read(b[:]))
+				return string(b[:])
+			}, func() string {
+				testenv.Must(peer.Write([]byte{next}))
+				next++
+				return string([]byte{next - 1})
+			}
 	})
-}
-
-// TestTwoWriters: Writes to one connection do not mix.
-func TestTwoWriters(t *testing.T) {
-	const size, writes = 200 << 10, 4
-	start(t, 2)
-	c, peer := withPeer(t)
-	var tasks []*testrun.Task
-	for i, p := range testrun.Places {
-		tasks = append(tasks, p.Go(func() {
-			msg := make([]byte, size)
-			for j := range msg {
-				msg[j] = byte(i)
-			}
-			for range writes {
-				testenv.Gives(t, size, nil)(c.Write(msg))
-			}
-		}))
-	}
-	msg := make([]byte, size)
-	for range writes * len(testrun.Places) {
-		testenv.Must(io.ReadFull(peer, msg))
-		for j := range msg {
-			if msg[j] != msg[0] {
-				t.Fatalf("a message of writer %d has a byte of writer %d at %d", msg[0], msg[j], j)
-			}
-		}
-	}
-	testrun.WaitAll(t, tasks...)
 }
 
 // TestReaderBesideWriter: both are parked on one connection; what the peer then
@@ -346,46 +276,30 @@ func TestTwoWriters(t *testing.T) {
 func TestReaderBesideWriter(t *testing.T) {
 	const total = 4 << 20
 	for _, r := range testrun.Places {
-		for _, w := range testrun.Places {
-			for _, readerFirst := range []bool{true, false} {
-				t.Run(fmt.Sprintf("%s and %s/reader first=%v", r.Name, w.Name, readerFirst),
-					func(t *testing.T) {
-						start(t, 2)
-						c, peer := withPeer(t)
-						c.SetWriteBuffer(256 << 10)
-						peer.SetReadBuffer(256 << 10)
-						reader := r.Go(func() {
-							var b [2]byte
-							if n, err := c.Read(b[:]); n != 1 || err != nil || b[0] != 'x' {
-								t.Errorf("read %d, %v", n, err)
-							}
-						})
-						writer := w.Go(func() {
-							testenv.Gives(t, total, nil)(c.Write(pattern(total)))
-						})
-						reader.UntilParked(t, coroutine.ReasonRead)
-						writer.UntilParked(t, coroutine.ReasonWrite)
-						drain := func() {
-							got := make([]byte, total)
-							n, err := io.ReadFull(peer, got)
-							if d := differs(got, 0); err != nil || d != "" {
-								t.Errorf("the peer read %d, %v %s", n, err, d)
-							}
-							writer.Wait(t)
-						}
-						feed := func() {
-							testenv.NoError(t, testenv.Err(peer.Write([]byte("x"))))
-							reader.Wait(t)
-						}
-						if readerFirst {
-							feed()
-							drain()
-						} else {
-							drain()
-							feed()
-						}
-					})
-			}
+		for _, readerFirst := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/reader first=%v", r.Name, readerFirst), func(t *testing.T) {
+				inPlaces(t, func(t *testing.T, w testrun.Place) {
+					c, peer := withPeer(t)
+					c.SetWriteBuffer(256 << 10)
+					peer.SetReadBuffer(256 << 10)
+					reader := r.Go(func() { expect(t, c, "x") })
+					writer := w.Go(func() { testenv.Gives(t, total, nil)(c.Write(pattern(total))) })
+					reader.UntilParked(t, coroutine.ReasonRead)
+					writer.UntilParked(t, coroutine.ReasonWrite)
+					steps := []func(){func() {
+						testenv.Gives(t, 1, nil)(peer.Write([]byte("x")))
+						reader.Wait(t)
+					}, func() {
+						expect(t, peer, string(pattern(total)))
+						writer.Wait(t)
+					}}
+					if !readerFirst {
+						slices.Reverse(steps)
+					}
+					steps[0]()
+					steps[1]()
+				})
+			})
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package socket_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,34 +20,31 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
+// echoHTTP echoes requests' bodies; /hijack writes to the connection itself.
+func echoHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/hijack" {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			io.WriteString(c, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nmine now")
+			c.Close()
+		}
+		return
+	}
+	// Without it the server takes the body away when the answer begins, which
+	// with a connection that has ReadFrom, net's or ours, is after 512 bytes.
+	http.NewResponseController(w).EnableFullDuplex()
+	io.Copy(w, r.Body)
+}
+
 // TestHTTP runs net/http, server and client, on netco's listener and
 // connections. It knows nothing of coroutines, starts goroutines of its own,
 // reads and writes one connection from several, and ends reads by deadlines in
 // the past.
 func TestHTTP(t *testing.T) {
 	start(t, 2)
-	l, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/hijack" {
-				c, _, err := http.NewResponseController(w).Hijack()
-				if err == nil {
-					io.WriteString(c, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nmine now")
-					c.Close()
-				}
-				return
-			}
-			// Without it the server takes the body away when the answer begins,
-			// which with a connection that has ReadFrom, net's or ours, is
-			// after 512 bytes.
-			http.NewResponseController(w).EnableFullDuplex()
-			io.Copy(w, r.Body)
-		}),
-		ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: limit,
-	}
+	l := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
+	server := &http.Server{Handler: http.HandlerFunc(echoHTTP), ReadTimeout: limit,
+		WriteTimeout: limit, IdleTimeout: limit}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(l) }()
 	transport := &http.Transport{DialContext: func(_ context.Context, network,
@@ -56,33 +52,29 @@ func TestHTTP(t *testing.T) {
 		return netco.Dial(network, address)
 	}}
 	client := &http.Client{Transport: transport, Timeout: limit}
+	body := func(resp *http.Response, err error) (string, error) {
+		if err != nil {
+			return "", err
+		}
+		defer resp.Body.Close()
+		return testenv.AsText(io.ReadAll(resp.Body))
+	}
 
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
 			for _, size := range []int{0, 1, 1000, 300 << 10} {
-				body := pattern(size + i)
-				resp, err := client.Post("http://"+l.Addr().String(), "application/octet-stream",
-					bytes.NewReader(body))
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				got, err := io.ReadAll(resp.Body)
-				resp.Body.Close()
-				if err != nil || !bytes.Equal(got, body) {
-					t.Errorf("%d bytes came back of %d, %v", len(got), len(body), err)
+				sent := string(pattern(size + i))
+				got, err := body(client.Post("http://"+l.Addr().String(),
+					"application/octet-stream", strings.NewReader(sent)))
+				if err != nil || got != sent {
+					t.Errorf("%d bytes came back of %d, %v", len(got), len(sent), err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	resp := testenv.Must(client.Get("http://" + l.Addr().String() + "/hijack"))
-	got, err := io.ReadAll(resp.Body)
-	resp.Body.Close()
-	if string(got) != "mine now" || err != nil {
-		t.Errorf("hijacked: %q, %v", got, err)
-	}
+	testenv.Gives(t, "mine now", nil)(body(client.Get("http://" + l.Addr().String() + "/hijack")))
 	transport.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
@@ -113,17 +105,8 @@ func TestHandedOver(t *testing.T) {
 			start(t, 2)
 			a, b := pair(t)
 			server := testrun.First.Go(func() { echo(b) })
-			turn := func(i int) func() {
-				return func() {
-					msg := fmt.Appendf(nil, "message %d", i)
-					testenv.NoError(t, testenv.Err(a.Write(msg)))
-					got := make([]byte, len(msg))
-					if _, err := io.ReadFull(a, got); err != nil || !bytes.Equal(got, msg) {
-						t.Errorf("turn %d: %q, %v", i, got, err)
-					}
-				}
-			}
-			first.Go(turn(0)).Wait(t)
+			turn := func(i int) { testenv.NoError(t, answered(a, fmt.Sprint("message ", i))) }
+			first.Do(t, func() { turn(0) })
 			for i := range 30 {
 				p := testrun.Places[i%len(testrun.Places)]
 				p.Do(t, func() {
@@ -131,7 +114,7 @@ func TestHandedOver(t *testing.T) {
 						here.Index() != i%len(testrun.Places) {
 						t.Errorf("turn %d on Processor %d", i, here.Index())
 					}
-					turn(i + 1)()
+					turn(i + 1)
 				})
 			}
 			a.Close()
@@ -157,13 +140,11 @@ func TestFacadeNil(t *testing.T) {
 	}
 }
 
-// echoGoroutine is an echo server of this package's on ordinary goroutines.
-func echoGoroutine(t *testing.T) net.Listener {
-	t.Helper()
-	ln := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
+// echoes accepts connections of l and echoes on each, on goroutines.
+func echoes(l net.Listener) net.Listener {
 	go func() {
 		for {
-			c, err := ln.Accept()
+			c, err := l.Accept()
 			if err != nil {
 				return
 			}
@@ -173,7 +154,7 @@ func echoGoroutine(t *testing.T) net.Listener {
 			}()
 		}
 	}()
-	return ln
+	return l
 }
 
 // TestGoroutinesLeaveNothing: ordinary goroutines that use sockets start what
@@ -187,7 +168,7 @@ func TestGoroutinesLeaveNothing(t *testing.T) {
 	}
 	before := testenv.Snapshot()
 	for range 3 { // it starts anew each time
-		ln := echoGoroutine(t)
+		ln := echoes(testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
 		c := testenv.Must(socket.Dial("tcp", ln.Addr().String()))
 		testenv.NoError(t, answered(c, "hello"))
 		all := string(testenv.Stacks())
@@ -257,19 +238,7 @@ func TestAcceptBeforeStart(t *testing.T) {
 func echoNet(t *testing.T) string {
 	t.Helper()
 	l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				io.Copy(c, c)
-			}()
-		}
-	}()
-	return l.Addr().String()
+	return echoes(l).Addr().String()
 }
 
 func answered(c net.Conn, text string) error {
