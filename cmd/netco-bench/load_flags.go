@@ -105,7 +105,8 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 		"connections; 0: a closed loop")
 	fs.Var(&mixFlag{&cfg.Mix}, "size", "`bytes` of a request, or a mix such as 64:80,4k:20")
 	fs.Var(&durationFlag{&cfg.Duration, minDuration}, "d", "`duration` of the measurement")
-	fs.Var(&durationFlag{&cfg.Timeout, time.Millisecond}, "timeout", "`time` for an answer, and for a connect")
+	fs.Var(&durationFlag{&cfg.Timeout, time.Millisecond}, "timeout",
+		"`time` for an answer, and for a connect")
 	fs.Var(&durationFlag{&cfg.Warmup, 0}, "warmup", "`time` of load before the measurement")
 	fs.StringVar(&text.arrival, "arrival", "uniform", "open loop: uniform or poisson `distances`")
 	fs.StringVar(&text.ramp, "ramp", "", "open loop: let the rate grow, `FROM:TIME`, such as 0:30s")
