@@ -66,6 +66,7 @@ measure waiting bench/waiting.sh 7 100ms
 measure watched bench/watched.sh 18 2s
 ! needs wrk || measure http bench/http.sh 11 3
 ! needs wrk nginx redis-server redis-benchmark || measure generators go -C bench run ./generators -rounds 11
+! needs wrk || measure generator bench/generator.sh 11 3
 ! needs redis-server redis-benchmark || measure redis bench/redis.sh 5 1000000
 measure soak go run ./examples/daemon/soak -length 10m
 if [[ $wanted == "  " || $wanted == *" peers "* ]]; then

@@ -49,8 +49,11 @@ type Gen struct {
 	last   usage
 }
 
-// New makes a run from a checked configuration.
+// New makes a run from a checked configuration. It raises GOMAXPROCS where the
+// threads would use it up: with a P to spare a thread that has waited in epoll
+// finds one at once, where Go has taken its own away meanwhile.
 func New(cfg *Config) (*Gen, error) {
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), cfg.Threads+1))
 	p, err := newPlan(cfg)
 	if err != nil {
 		return nil, err
