@@ -389,8 +389,15 @@ func TestHTTP2Settings(t *testing.T) {
 
 // A request that times out is cancelled, and those beside it go on.
 func TestHTTP2Timeout(t *testing.T) {
-	cancelled := make(chan uint32, 1)
+	cancelled := make(chan uint32, 1) // the first stream, or 0 at the connection's end
+	cancel := func(id uint32) {
+		select {
+		case cancelled <- id:
+		default:
+		}
+	}
 	url := listenH2(t, nil, func(p *h2Peer) {
+		defer cancel(0)
 		for {
 			f, err := p.ReadFrame()
 			if err != nil {
@@ -402,10 +409,7 @@ func TestHTTP2Timeout(t *testing.T) {
 					p.ok(f.StreamID)
 				}
 			case *http2.RSTStreamFrame:
-				select {
-				case cancelled <- f.StreamID:
-				default:
-				}
+				cancel(f.StreamID)
 			}
 		}
 	})
