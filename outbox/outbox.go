@@ -136,7 +136,7 @@ func isStream(c net.Conn) bool {
 // waits for room: a coroutine parks, a goroutine blocks. The error is
 // net.ErrClosed after Close, ErrSlow, that of a failed write, or ErrShutdown;
 // then p was not queued.
-func (b *Outbox) Send(p []byte) error { return b.send(nil, p) }
+func (b *Outbox) Send(p []byte) error { return b.send(context.Background(), p) }
 
 // SendContext is Send that waits for room until ctx is done, whose error it
 // then returns. It allocates when it waits.
@@ -187,10 +187,9 @@ func (b *Outbox) makeRoomLocked(ctx context.Context, size int) error {
 	}
 }
 
-// awaitLocked waits for a change, until ctx is done if that is not nil, or for
-// d.
+// awaitLocked waits for a change, until ctx is done if it can be, else for d.
 func (b *Outbox) awaitLocked(ctx context.Context, d time.Duration) error {
-	if ctx != nil {
+	if ctx.Done() != nil {
 		return b.changed.WaitContext(ctx)
 	}
 	return b.changed.WaitTimeout(d)
@@ -251,7 +250,7 @@ func (b *Outbox) Close() error {
 	until := time.Now().Add(b.o.FlushTimeout)
 	var late error
 	for b.writing && b.err == nil && late == nil {
-		late = b.awaitLocked(nil, time.Until(until))
+		late = b.awaitLocked(context.Background(), time.Until(until))
 	}
 	if late != nil && b.writing {
 		b.failLocked(late)

@@ -2,6 +2,7 @@ package outbox_test
 
 import (
 	"bytes"
+	"context"
 	stdtls "crypto/tls"
 	"encoding/binary"
 	"errors"
@@ -372,4 +373,31 @@ func hammer(t *testing.T, p outbox.Policy, connect func(*testing.T) (near, far n
 			t.Errorf("%d messages have arrived; %+v", got, s)
 		}
 	}
+}
+
+// TestSendContext: a context ends a wait for room, and nothing else.
+func TestSendContext(t *testing.T) {
+	testrun.Start(t, 2)
+	near, _ := pair(t, "tcp", "127.0.0.1:0")
+	b := outbox.New(near, outbox.Options{Messages: 2, FlushTimeout: -1})
+	ctx, cancel := context.WithCancel(context.Background())
+	var tasks []*testrun.Task
+	for _, p := range testrun.Places {
+		tasks = append(tasks, p.Go(func() {
+			var err error
+			for err == nil {
+				err = b.SendContext(ctx, make([]byte, 64<<10))
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("SendContext: %v", err)
+			}
+		}))
+	}
+	testenv.Until(t, "the queue to be full", func() bool { return b.Stats().Queued >= 3 })
+	cancel()
+	testrun.WaitAll(t, tasks...)
+	if s := b.Stats(); s.Dropped != 0 {
+		t.Errorf("%+v", s)
+	}
+	b.Close()
 }
