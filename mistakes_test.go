@@ -131,7 +131,8 @@ var reporters = testenv.Children{
 			netco.Sleep(time.Hour)
 		})
 	},
-	"again": func() { netco.Run(inSecond) },
+	"again":   func() { netco.Run(inSecond) },
+	"holders": func() { netco.Run(holders[os.Args[1]].make) },
 	"quiet": func() {
 		o := map[string]netco.Options{
 			"Quiet":        {Quiet: true},

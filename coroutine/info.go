@@ -28,6 +28,8 @@ type Info struct {
 	WaitsFor string
 	// OrContext says that the end of a context ends the wait as well.
 	OrContext bool
+
+	blockedBy *Holder // of the lock that it waits for, see Held; may be nil
 }
 
 // Range calls f for every coroutine of the process that has started and not
@@ -86,6 +88,7 @@ func (i *Info) of(w *worker) bool {
 		reason := Reason(status >> 8)
 		i.Reason, i.OrContext = reason&^orContext, reason&orContext != 0
 		i.WaitsFor = i.Reason.waitsFor()
+		i.blockedBy = w.blockedBy.Load()
 	}
 	i.Since = since(status)
 	i.Name = co.Name()

@@ -36,6 +36,8 @@ type worker struct {
 	shielded bool                   // owner: no wait of its coroutine is ended by force, see Shield
 	moved    bool                   // owner: its coroutine began on another executor
 	credit   uint8                  // owner: runs of its coroutine that are to have a standby
+
+	blockedBy atomic.Pointer[Holder] // owner: writes; of the lock that its coroutine waits for
 }
 
 // attach gives co a worker to run on.

@@ -27,6 +27,7 @@ type Mutex struct {
 	waiters atomic.Uint32 // atomic, written under guard: noWaiters, needsWake, woken, wokenLocal
 	barges  atomic.Uint32 // atomic: Unlocks since waiters became wokenLocal
 	skip    atomic.Int32  // atomic: waits to go without spinning
+	holder  coroutine.Holder
 	guard   waitq.Guard
 	queue   waitq.Queue // under guard
 }
@@ -84,14 +85,26 @@ const (
 	woken      uint32 = 2
 	wokenLocal uint32 = 3
 
+	never uint32 = 1 << 31 // no state
+
 	unlockServes uint32 = 1 // the bit of needsWake and wokenLocal: Unlock has work to do
 )
+
+// fastFree and fastLocked are the states in which Lock and Unlock are done with
+// one swap: free and locked, or never where holders are noted. Constant.
+var fastFree, fastLocked = free, locked
+
+func init() {
+	if coroutine.NotesHolders {
+		fastFree, fastLocked = never, never
+	}
+}
 
 // Lock locks m. If m is locked, a coroutine parks and a goroutine blocks until
 // it is free. A forced shutdown ends the waiting coroutine
 // ([coroutine.Unwind]). Lock does not allocate.
 func (m *Mutex) Lock() {
-	if !m.state.CompareAndSwap(free, locked) {
+	if !m.state.CompareAndSwap(fastFree, locked) {
 		m.lockSlow()
 	}
 }
@@ -99,7 +112,7 @@ func (m *Mutex) Lock() {
 // Unlock unlocks m, on any thread. It panics, and changes nothing, if m is not
 // locked. It does not park.
 func (m *Mutex) Unlock() {
-	if !m.state.CompareAndSwap(locked, free) {
+	if !m.state.CompareAndSwap(fastLocked, free) {
 		m.unlockSlow()
 	} else if m.waiters.Load()&unlockServes != 0 {
 		m.serve()
@@ -107,7 +120,9 @@ func (m *Mutex) Unlock() {
 }
 
 // TryLock locks m if it is free, and reports whether it did. It does not park.
-func (m *Mutex) TryLock() bool { return m.state.CompareAndSwap(free, locked) }
+func (m *Mutex) TryLock() bool {
+	return m.state.CompareAndSwap(fastFree, locked) || coroutine.NotesHolders && m.tryNoted()
+}
 
 // LockTimeout is Lock for at most d. It returns nil if it has locked m, else
 // os.ErrDeadlineExceeded, or coroutine.ErrShutdown at a forced shutdown. In a

@@ -35,13 +35,19 @@ func (m *Mutex) lockSlow() {
 
 // lockLimit waits for m within b. It returns WakeReady if it has locked m.
 func (m *Mutex) lockLimit(limit coroutine.Limit) coroutine.Wake {
+	if coroutine.NotesHolders && m.tryNoted() {
+		return coroutine.WakeReady
+	}
 	if m.spin() {
+		m.holder.Note()
 		return coroutine.WakeReady
 	}
 	w := waitq.Acquire()
 	queued := m.enqueue(w)
 	for since := clock.Now(); queued; {
+		w.BlockedBy(&m.holder)
 		why := waitq.Wait(w, coroutine.ReasonLock, limit, &m.guard, m.leaveLocked)
+		w.BlockedBy(nil)
 		if why != coroutine.WakeReady {
 			waitq.Release(w)
 			return why
@@ -53,8 +59,33 @@ func (m *Mutex) lockLimit(limit coroutine.Limit) coroutine.Wake {
 		w = waitq.Renew(w) // prepared for another park
 		queued = m.afterWake(w, late)
 	}
+	m.holder.Note()
 	waitq.Release(w)
 	return coroutine.WakeReady
+}
+
+// tryNoted is TryLock where holders are noted.
+func (m *Mutex) tryNoted() bool {
+	if !m.swap(free, locked) {
+		return false
+	}
+	m.holder.Note()
+	return true
+}
+
+// unlockNoted is the fast path of Unlock where holders are noted. It reports
+// whether the state was locked.
+func (m *Mutex) unlockNoted() bool {
+	if m.state.Load() != free {
+		m.holder.Clear() // before it can have another
+	}
+	if !m.swap(locked, free) {
+		return false
+	}
+	if m.loadWaiters()&unlockServes != 0 {
+		m.serve()
+	}
+	return true
 }
 
 // enqueue queues w and reports true, or locks m if it is free by now.
@@ -112,6 +143,9 @@ func (m *Mutex) retryLocked(w *coroutine.Waiter, pass bool) bool {
 
 // unlockSlow is Unlock if the state was not locked.
 func (m *Mutex) unlockSlow() {
+	if coroutine.NotesHolders && m.unlockNoted() {
+		return
+	}
 	var b waitq.Batch
 	m.guard.Lock()
 	switch {

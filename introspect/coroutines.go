@@ -97,6 +97,7 @@ func (h *handler) describe(c *seen, now int64) Coroutine {
 	}
 	if c.State == coroutine.Waiting {
 		d.Reason = c.Reason.String()
+		d.HeldBy = c.Held().By
 	}
 	return d
 }

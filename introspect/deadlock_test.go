@@ -2,6 +2,7 @@ package introspect
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"runtime"
@@ -50,7 +51,15 @@ func TestDeadlock(t *testing.T) {
 		!strings.Contains(o.Deadlock.Coroutines[0].Name, "takes") {
 		t.Errorf("%+v", o.Deadlock)
 	}
+	one, other := o.Deadlock.Coroutines[0], o.Deadlock.Coroutines[1]
+	if coroutine.NotesHolders && (one.HeldBy != other.ID || other.HeldBy != one.ID) {
+		t.Errorf("not held by each other: %+v, %+v", one, other)
+	}
 	text, _ := get(t, h, "/", 200)
+	if link := fmt.Sprintf(`held by <a href="coroutine?id=%d">`, one.ID); coroutine.NotesHolders &&
+		!strings.Contains(text, link) {
+		t.Errorf("no %s", link)
+	}
 	if !strings.Contains(text, "DEADLOCK") || !strings.Contains(text, "ordinary goroutine") ||
 		!strings.Contains(text, "takes a, then b") {
 		t.Error("the page does not tell")

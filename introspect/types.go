@@ -100,8 +100,12 @@ type Coroutine struct {
 	State string `json:"state"` // "ready", "running", "waiting", "outside"
 	// What kind of thing it waits for: "read", "lock", "channel"; "" if it does
 	// not wait.
-	Reason    string `json:"reason"`
-	WaitsFor  string `json:"waits_for"`
+	Reason   string `json:"reason"`
+	WaitsFor string `json:"waits_for"`
+	// HeldBy is the id of the coroutine that holds the lock it waits for, which
+	// may have ended. 0: there is no such lock, its holder is an ordinary
+	// goroutine, or it is not known, as without NETCO_HOLDERS=on.
+	HeldBy    uint64 `json:"held_by,omitempty"`
 	SinceNs   int64  `json:"since_ns"` // for how long it has been in this state; -1: not known
 	Processor int    `json:"processor"`
 	Func      string `json:"func"` // where it was started

@@ -43,7 +43,9 @@ func (m *RWMutex) add(delta int64) (sum int64) {
 }
 
 func (m *RWMutex) raceLock() {
-	if !m.swap(0, writer) {
+	if m.swap(0, writer) {
+		m.holder.Note()
+	} else {
 		m.lockUnbounded()
 	}
 	m.raceLocked()
@@ -51,6 +53,7 @@ func (m *RWMutex) raceLock() {
 
 func (m *RWMutex) raceUnlock() {
 	goruntime.RaceRelease(m.byWriters())
+	m.holder.Clear()
 	if !m.swap(writer, 0) {
 		m.unlockSlow()
 	}

@@ -48,6 +48,14 @@ func (m *RWMutex) rlockLimit(limit coroutine.Limit) error {
 
 // lockSlow locks m for writing within b. It returns WakeReady if it has.
 func (m *RWMutex) lockSlow(limit coroutine.Limit) coroutine.Wake {
+	why := m.awaitLock(limit)
+	if why == coroutine.WakeReady {
+		m.holder.Note()
+	}
+	return why
+}
+
+func (m *RWMutex) awaitLock(limit coroutine.Limit) coroutine.Wake {
 	if m.tryBarge() == done {
 		return coroutine.WakeReady
 	}
@@ -62,7 +70,9 @@ func (m *RWMutex) lockSlow(limit coroutine.Limit) coroutine.Wake {
 		return why
 	}
 	for {
+		w.BlockedBy(&m.holder)
 		why := waitq.Wait(w, coroutine.ReasonLock, limit, &m.guard, m.leaveLocked)
+		w.BlockedBy(nil)
 		if why != coroutine.WakeReady {
 			waitq.Release(w)
 			return why
@@ -188,7 +198,9 @@ func (m *RWMutex) rlockSlow(limit coroutine.Limit) coroutine.Wake {
 	w := waitq.Acquire()
 	why, queued := m.enqueueReader(w, since, over)
 	if queued {
+		w.BlockedBy(&m.holder)
 		why = waitq.Wait(w, coroutine.ReasonLock, limit, &m.guard, m.leaveLocked)
+		w.BlockedBy(nil)
 		if why == coroutine.WakeReady {
 			m.served(since)
 		}
@@ -254,6 +266,7 @@ func (m *RWMutex) unlockSlow() {
 		if s&writer == 0 {
 			panic(misuse("Unlock", s))
 		}
+		m.holder.Clear() // before it can have another
 		if m.swapSlow(s, s&^writer) {
 			if s&needsWake != 0 {
 				m.serve()

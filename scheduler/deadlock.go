@@ -181,9 +181,66 @@ func (d *deadlock) report() {
 		if more := d.all - len(d.some); more > 0 {
 			fmt.Fprintf(&text, "\tand %d more\n", more)
 		}
+		if round := circle(d.some); round != nil {
+			fmt.Fprintf(&text, "\tin a circle: %s\n", inWords(round))
+		}
+		if !coroutine.NotesHolders {
+			fmt.Fprintf(&text, "\t%s=on shows which coroutine holds which lock\n",
+				coroutine.HoldersVariable)
+		}
 		fmt.Fprintf(&text, "\t%sLIMITS.md#deadlocks\n", pages)
 		return text.String()
 	})
+}
+
+// heldBy continues "waits for a lock": which coroutine has it, "" if that is
+// not known.
+func heldBy(held coroutine.Held) string {
+	if held.Goroutine {
+		return " that an ordinary goroutine holds"
+	}
+	if held.By == 0 {
+		return ""
+	}
+	text := fmt.Sprintf(" that coroutine %d", held.By)
+	info, lives := coroutine.Find(held.By)
+	if !lives {
+		return text + " has not unlocked before its end"
+	}
+	if info.Name != "" {
+		text += fmt.Sprintf(" %.*q", shownName, info.Name)
+	}
+	return text + " holds"
+}
+
+// circle returns the ids of coroutines of which each waits for a lock that the
+// next one holds, and the last for the first one's; nil if there are none.
+func circle(all []coroutine.Info) []uint64 {
+	holder := map[uint64]uint64{}
+	for i := range all {
+		if by := all[i].Held().By; by != 0 {
+			holder[all[i].ID] = by
+		}
+	}
+	for i := range all {
+		var path []uint64
+		for id := all[i].ID; id != 0; id = holder[id] {
+			if at := slices.Index(path, id); at >= 0 {
+				return path[at:]
+			}
+			path = append(path, id)
+		}
+	}
+	return nil
+}
+
+// inWords writes a circle: "2 waits for 3, 3 waits for 2".
+func inWords(circle []uint64) string {
+	var parts []string
+	for i, id := range circle {
+		parts = append(parts, fmt.Sprintf("%d waits for %d", id, circle[(i+1)%len(circle)]))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // runs are the calls of Run under way.

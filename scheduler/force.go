@@ -70,7 +70,7 @@ func describe(i *coroutine.Info) string {
 	}
 	text += ", " + i.State.String()
 	if i.WaitsFor != "" {
-		text += " for " + i.WaitsFor
+		text += " for " + i.WaitsFor + heldBy(i.Held())
 	}
 	if at := site(i.File, i.Line, i.Func); at != "" {
 		text += ", made at " + at

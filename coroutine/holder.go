@@ -1,0 +1,85 @@
+package coroutine
+
+import (
+	"os"
+
+	"github.com/netco-go/netco/internal/counter"
+	"github.com/netco-go/netco/internal/goruntime"
+)
+
+// HoldersVariable is the environment variable that, as "on", has locks note
+// their holders.
+const HoldersVariable = "NETCO_HOLDERS"
+
+// NotesHolders says whether locks note their holders. It takes some nanoseconds
+// for each Lock, so it is for those that look for a deadlock; and for builds
+// with the race detector, which are slow anyway. Constant once the program's
+// packages are initialised: a lock's fast path compares with a variable of its
+// package that is never found where holders are noted.
+var NotesHolders = goruntime.RaceEnabled || os.Getenv(HoldersVariable) == "on"
+
+// Holder is the part of a lock that says which coroutine has it, for those that
+// ask what another waits for (Info.Held). The zero value is not known.
+//
+// Owner: the lock's holder, or a waker that has the lock on behalf of a waiter.
+// Any thread reads it.
+type Holder struct{ id counter.Counter }
+
+// heldByGoroutine is the id of all ordinary goroutines.
+const heldByGoroutine = ^uint64(0)
+
+// Note is called by whatever has just taken the lock. It does nothing unless
+// NotesHolders. It does not park.
+func (h *Holder) Note() {
+	if NotesHolders {
+		h.note()
+	}
+}
+
+func (h *Holder) note() {
+	id := heldByGoroutine
+	if w := found(); w != nil {
+		if co := w.co.Load(); co != nil {
+			id = co.ID()
+		}
+	}
+	h.id.Set(id)
+}
+
+// Clear makes it unknown: before the lock is given up, or passed on.
+func (h *Holder) Clear() {
+	if NotesHolders {
+		h.id.Set(0)
+	}
+}
+
+// BlockedBy says that w's coroutine, if it is one, is about to wait for the
+// lock that h belongs to; nil, that the wait is over. Owner only.
+func (w *Waiter) BlockedBy(h *Holder) {
+	if !NotesHolders || w.co == nil {
+		return
+	}
+	if on := w.co.w.Own(); on != nil {
+		on.blockedBy.Store(h)
+	}
+}
+
+// Held is what is known of the holder of a lock that a coroutine waits for. The
+// zero value is that it is not known, or that readers have the lock.
+type Held struct {
+	By        uint64 // the holder's id; it may have ended
+	Goroutine bool   // an ordinary goroutine has it
+}
+
+// Held returns which coroutine has the lock that this one was waiting for when
+// i was read. Any thread; the lock may have changed hands since.
+func (i *Info) Held() Held {
+	if i.blockedBy == nil {
+		return Held{}
+	}
+	id := i.blockedBy.id.Load()
+	if id == heldByGoroutine {
+		return Held{Goroutine: true}
+	}
+	return Held{By: id}
+}

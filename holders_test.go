@@ -1,0 +1,147 @@
+package netco_test
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/goruntime"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/rwmutex"
+)
+
+// round has a coroutine for each lock take that, and then wait for the next
+// one's.
+func round(locks ...sync.Locker) {
+	var held cosync.WaitGroup
+	held.Add(len(locks))
+	for i, mine := range locks {
+		netco.GoNamed("round", func() {
+			mine.Lock()
+			held.Done()
+			held.Wait()
+			locks[(i+1)%len(locks)].Lock()
+		})
+	}
+}
+
+// holders are deadlocks, and what their reports say of the locks' holders.
+var holders = map[string]struct {
+	make func()
+	want string // a regular expression
+}{
+	"two": {
+		func() { round(new(cosync.Mutex), new(cosync.Mutex)) },
+		`"round", waiting for a lock that coroutine \d+ "round" holds, made at(?s:.*)` +
+			`in a circle: (\d+) waits for (\d+), (\d+) waits for (\d+)\n`,
+	},
+	"three": {
+		func() { round(new(cosync.Mutex), new(cosync.Mutex), new(cosync.Mutex)) },
+		`in a circle: \d+ waits for \d+, \d+ waits for \d+, \d+ waits for \d+\n`,
+	},
+	"writers": {
+		func() { round(new(rwmutex.RWMutex), new(cosync.Mutex)) },
+		`in a circle: \d+ waits for \d+, \d+ waits for \d+\n`,
+	},
+	"a reader for a writer": {
+		func() {
+			var m rwmutex.RWMutex
+			m.Lock()
+			m.RLock()
+		},
+		`waiting for a lock that coroutine 1 holds, made at(?s:.*)in a circle: 1 waits for 1\n`,
+	},
+	"a writer for a reader": {
+		func() {
+			var m rwmutex.RWMutex
+			m.Lock()
+			m.Unlock()
+			m.RLock()
+			m.Lock()
+		},
+		`waiting for a lock, made at`,
+	},
+	"an ordinary goroutine's": {
+		func() {
+			var m cosync.Mutex
+			var held cosync.WaitGroup
+			held.Add(1)
+			go func() { m.Lock(); held.Done() }()
+			held.Wait()
+			m.Lock()
+		},
+		`waiting for a lock that an ordinary goroutine holds, made at`,
+	},
+	"what has ended": {
+		func() {
+			var m cosync.Mutex
+			testenv.Must(netco.Go(m.Lock)).Join()
+			m.Lock()
+		},
+		`waiting for a lock that coroutine \d+ has not unlocked before its end, made at`,
+	},
+	"tried": {
+		func() {
+			var m cosync.Mutex
+			if !m.TryLock() || m.TryLock() {
+				panic("TryLock")
+			}
+			m.Lock()
+		},
+		`in a circle: 1 waits for 1\n`,
+	},
+	"passed on": {
+		func() {
+			var m cosync.Mutex
+			m.Lock()
+			netco.GoLocal(m.Lock)
+			netco.Yield()
+			m.Unlock()
+			netco.Yield()
+			m.Lock()
+		},
+		`waiting for a lock that coroutine \d+ has not unlocked before its end, made at`,
+	},
+}
+
+// TestHolders: the report of a deadlock says which coroutine holds the lock
+// that each waits for, and which wait for each other.
+func TestHolders(t *testing.T) {
+	t.Parallel()
+	for name, c := range holders {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := reporters.Command(t, "holders", name)
+			cmd.Env = append(cmd.Env, coroutine.HoldersVariable+"=on")
+			text := stderrOf(t, cmd, func(text string) bool {
+				return strings.Contains(text, "https://")
+			})
+			if !regexp.MustCompile(c.want).MatchString(text) {
+				t.Errorf("no %s in\n%s", c.want, text)
+			}
+			if strings.Contains(c.want, "circle") != strings.Contains(text, "circle") {
+				t.Errorf("a circle, or none:\n%s", text)
+			}
+		})
+	}
+}
+
+// TestHoldersNotNoted: where locks do not note their holders, the report says
+// how they do.
+func TestHoldersNotNoted(t *testing.T) {
+	t.Parallel()
+	if goruntime.RaceEnabled {
+		t.Skip("holders are noted under the race detector")
+	}
+	text := stderrOf(t, reporters.Command(t, "holders", "two"), func(text string) bool {
+		return strings.Contains(text, "https://")
+	})
+	if !strings.Contains(text, coroutine.HoldersVariable+"=on") ||
+		strings.Contains(text, "holds,") {
+		t.Errorf("%s", text)
+	}
+}
