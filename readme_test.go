@@ -55,6 +55,22 @@ func TestReadmeProgram(t *testing.T) {
 	}
 }
 
+// TestReadmeRelay: the proxy pattern in README.md is that of the Example.
+func TestReadmeRelay(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("example_relay_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := strings.Index(string(example), "// relay ")
+	if start < 0 || !strings.Contains(string(readme), "```go\n"+string(example[start:])+"```\n") {
+		t.Error("README.md has not the functions that example_relay_test.go ends with")
+	}
+}
+
 // freeAddr returns an address that was free a moment ago.
 func freeAddr(t *testing.T) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -94,7 +94,7 @@ var sample = fstest.MapFS{
 	"bench/bench.go": {Data: []byte(
 		"package bench\n\nimport _ \"example.com/anything\"\n")},
 	"docs/MORE.md": {Data: []byte("[table](ARCHITECTURE.md#m), [gone](../GONE.md), " +
-		"[out](https://example.com/x), `low.ExampleX`, `low.TestGone`, `low/low.go`, " +
+		"[out](https://example.com/x), `f[T](n)`, `low.ExampleX`, `low.TestGone`, `low/low.go`, " +
 		"`low/gone.s`\n")},
 	"low/testdata/ignored.go": {Data: []byte("no Go at all")},
 	"cmd/wordy/deep/main.go":  {Data: []byte(sampleWords)},

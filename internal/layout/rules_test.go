@@ -200,6 +200,7 @@ var (
 	testMention = regexp.MustCompile(
 		"`([a-z][a-z0-9/]*)\\.((?:Test|Benchmark|Fuzz|Example)[A-Za-z0-9_]*)`")
 	fileMention = regexp.MustCompile("`([a-z][a-z0-9_-]*/[a-z0-9_/-]+\\.(?:go|s))`")
+	codeText    = regexp.MustCompile("(?s)```.*?```|`[^`]*`") // has no links
 	link        = regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)]*)?\)`)
 )
 
@@ -223,7 +224,7 @@ func mentionsExist(fsys fs.FS, tr *tree) (wrong []string) {
 				wrong = append(wrong, fmt.Sprintf("%s names %s, which is not there", p, m[1]))
 			}
 		}
-		for _, m := range link.FindAllStringSubmatch(text, -1) {
+		for _, m := range link.FindAllStringSubmatch(codeText.ReplaceAllString(text, ""), -1) {
 			if _, err := fs.Stat(fsys, path.Join(path.Dir(p), m[1])); err != nil {
 				wrong = append(wrong, fmt.Sprintf("%s links to %s, which is not there", p, m[1]))
 			}
