@@ -18,7 +18,9 @@
 // so that coroutines wait in the standard's connections; "net" follows both. A
 // third, "vet", is what netco-vet port makes of the module: it changes only the
 // go statements that serve connections. What it leaves to a person must be what
-// testdata/left has.
+// testdata/left has. A fourth, "page", goes on from there as docs/PORTING.md
+// shows for three modules: netco-vet -fix, then what is left, by hand. The diffs on
+// that page must be what was changed, and netco-vet must report nothing then.
 //
 // The tests of each run with one Processor and with two, from one binary. Packages
 // that the change does not reach are left out. A test that does not pass counts

@@ -18,6 +18,7 @@ type kind struct {
 	name   string
 	change change
 	tool   bool // it is made by cmd/netco-vet
+	page   bool // and completed as docs/PORTING.md shows
 }
 
 // untouched is no port: what the others are compared with.
@@ -27,6 +28,7 @@ var kinds = []kind{
 	{name: "statements", change: change{statements: true}},
 	{name: "net", change: change{statements: true, imports: true}},
 	{name: "vet", tool: true},
+	{name: "page", tool: true, page: true},
 }
 
 // settings are the flags.
@@ -70,7 +72,7 @@ func parseFlags() (*settings, error) {
 	}
 	words(&s.modules, "modules", strings.Join(allModules, ","), "only these `modules`")
 	words(&s.kinds, "ports", strings.Join(allKinds, ","), "only these `kinds`: statements, net, "+
-		"vet, untouched")
+		"vet, page, untouched")
 	allKinds = append(allKinds, untouched.name)
 	words(&s.processors, "processors", "1,2", "with how many `Processors`, a run for each number")
 	match := flag.String("run", "", "only tests whose names match this `expression`")

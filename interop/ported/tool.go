@@ -30,6 +30,11 @@ func (p *port) byTool(original string, changed map[string]bool) error {
 	if got := string(out); got != p.left() {
 		return fmt.Errorf("netco-vet port says\n%s\nwant\n%s", got, p.left())
 	}
+	if p.kind.page {
+		if err := p.byPage(original, tool); err != nil {
+			return err
+		}
+	}
 	return copyTree(p.dir, p.dir, func(name string, text []byte) ([]byte, error) {
 		before, err := os.ReadFile(filepath.Join(original, name))
 		if strings.HasSuffix(name, ".go") && string(before) != string(text) {

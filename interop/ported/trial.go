@@ -28,7 +28,8 @@ func (t *trial) build() error {
 		return err
 	}
 	for _, k := range slices.Concat([]kind{untouched}, kinds) {
-		if !slices.Contains(t.kinds, k.name) || k.tool && t.module.left() == "" {
+		if !slices.Contains(t.kinds, k.name) || k.tool && t.module.left() == "" ||
+			k.page && !onPage[t.module.name] {
 			continue
 		}
 		p, err := t.module.newPort(filepath.Join(t.dir, k.name), t.original(), t.root, k)
