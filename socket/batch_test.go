@@ -73,40 +73,44 @@ func receive(c *socket.UDPConn, in []socket.Message, first, n int, from netip.Ad
 	return nil
 }
 
+// batchPair returns two sockets, the second with room for all that is sent.
+func batchPair(t *testing.T, at *net.UDPAddr) (a, b *socket.UDPConn) {
+	t.Helper()
+	a, b = listenUDP(t, at), listenUDP(t, at)
+	b.SetReadBuffer(4 << 20)
+	return a, b
+}
+
 // TestBatch: batches of all sizes arrive whole, in order, with their addresses,
 // on either family and from every place.
 func TestBatch(t *testing.T) {
+	sizes := []int{1, 2, 31, 32, 33, 100}
 	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
-		for _, p := range testrun.Places {
-			t.Run(at.IP.String()+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
-				a, b := listenUDP(t, at), listenUDP(t, at)
-				b.SetReadBuffer(4 << 20)
-				sent := 0
+		t.Run(at.IP.String(), func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
+				a, b := batchPair(t, at)
 				reader := testrun.Second.Go(func() {
 					want := 0
-					for _, n := range []int{1, 2, 31, 32, 33, 100} {
-						if err := receive(b, room(n, 300, 0), want, n, portOf(a)); err != nil {
-							t.Error(err)
-							return
-						}
+					for _, n := range sizes {
+						testenv.NoError(t, receive(b, room(n, 300, 0), want, n, portOf(a)))
 						want += n
 					}
 				})
 				p.Do(t, func() {
-					for _, n := range []int{1, 2, 31, 32, 33, 100} {
+					sent := 0
+					for _, n := range sizes {
 						ms := numbered(sent, n, portOf(b))
-						testenv.Gives(t, n, nil, "batch")(a.WriteBatch(ms))
+						testenv.Gives(t, n, nil)(a.WriteBatch(ms))
 						for i := range ms {
-							testenv.Equal(t, ms[i].N, len(ms[i].Buf), "message", i, "of", n, "sent")
+							testenv.Equal(t, ms[i].N, len(ms[i].Buf), "message", i, "of", n)
 						}
 						sent += n
 					}
-					testenv.Gives(t, 0, nil, "WriteBatch(nil)")(a.WriteBatch(nil))
+					testenv.Gives(t, 0, nil)(a.WriteBatch(nil))
 				})
 				reader.Wait(t)
 			})
-		}
+		})
 	}
 }
 
@@ -129,35 +133,28 @@ func TestBatchConnected(t *testing.T) {
 // there: those before have gone, n says which it is, and the rest can be sent.
 func TestBatchError(t *testing.T) {
 	start(t, 1)
-	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-	b.SetReadBuffer(4 << 20)
+	a, b := batchPair(t, loopback4)
 	for name, spoil := range map[string]struct {
 		f    func(m *socket.Message)
 		want error
 		text string
 	}{
-		"too large": {func(m *socket.Message) {
-			m.Buf = make([]byte, 65508)
-		}, unix.EMSGSIZE, "sendmmsg: message too long"},
-		"no address": {func(m *socket.Message) {
-			m.Addr = netip.AddrPort{}
-		}, nil, "missing address"},
-		"wrong family": {func(m *socket.Message) {
-			m.Addr = netip.MustParseAddrPort("[::1]:9")
-		}, nil, "address ::1: non-IPv4 address"},
-		"port 0": {func(m *socket.Message) {
-			m.Addr = netip.MustParseAddrPort("127.0.0.1:0")
-		}, unix.EINVAL, "sendmmsg: invalid argument"},
+		"too large": {func(m *socket.Message) { m.Buf = make([]byte, 65508) },
+			unix.EMSGSIZE, "sendmmsg: message too long"},
+		"no address": {func(m *socket.Message) { m.Addr = netip.AddrPort{} },
+			nil, "missing address"},
+		"wrong family": {func(m *socket.Message) { m.Addr = netip.MustParseAddrPort("[::1]:9") },
+			nil, "address ::1: non-IPv4 address"},
+		"port 0": {func(m *socket.Message) { m.Addr = netip.MustParseAddrPort("127.0.0.1:0") },
+			unix.EINVAL, "sendmmsg: invalid argument"},
 		"bad oob": {func(m *socket.Message) {
 			m.OOB = controlMessage(unix.IPPROTO_IP, unix.IP_TOS, []byte{0, 0, 0, 0})
 			m.OOB[0] = 1 // its length
 		}, unix.EINVAL, "sendmmsg: invalid argument"},
-		"segments": {func(m *socket.Message) {
-			m.SegmentSize = -1
-		}, unix.EINVAL, "sendmmsg: invalid argument"},
-		"large segment": {func(m *socket.Message) {
-			m.SegmentSize = 1 << 16
-		}, unix.EINVAL, "sendmmsg: invalid argument"},
+		"segments": {func(m *socket.Message) { m.SegmentSize = -1 },
+			unix.EINVAL, "sendmmsg: invalid argument"},
+		"large segment": {func(m *socket.Message) { m.SegmentSize = 1 << 16 },
+			unix.EINVAL, "sendmmsg: invalid argument"},
 	} {
 		for _, k := range []int{0, 1, 17, 31, 32, 33, 49} {
 			ms := numbered(0, 50, portOf(b))
@@ -198,17 +195,12 @@ func TestBatchFaults(t *testing.T) {
 		{"interrupted and some", ops{sysx.Recv: unix.EINTR, sysx.Send: unix.EINTR},
 			limits{sysx.Recv: 2, sysx.Send: 3}},
 	} {
-		for _, p := range testrun.Places {
-			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
-				a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-				b.SetReadBuffer(4 << 20)
+		t.Run(c.name, func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) {
+				a, b := batchPair(t, loopback4)
 				s := &script{every: c.every, limit: c.limit}
-				remove := s.install(t)
-				defer remove()
-				if n, err := a.WriteBatch(numbered(0, 100, portOf(b))); n != 100 || err != nil {
-					t.Fatal(n, err)
-				}
+				defer s.install(t)()
+				testenv.Gives(t, 100, nil)(a.WriteBatch(numbered(0, 100, portOf(b))))
 				k := p.Go(func() {
 					testenv.NoError(t, receive(b, room(16, 300, 0), 0, 100, portOf(a)))
 				})
@@ -226,7 +218,7 @@ func TestBatchFaults(t *testing.T) {
 				}
 				k.Wait(t)
 			})
-		}
+		})
 	}
 }
 
@@ -235,35 +227,32 @@ func TestBatchFaults(t *testing.T) {
 func TestBatchSendFaults(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ENOBUFS, unix.ENOMEM, unix.EPERM, unix.ECONNREFUSED,
 		unix.ENETUNREACH, unix.EIO} {
-		for _, p := range testrun.Places {
-			t.Run(unix.ErrnoName(errno)+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
-				a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-				p.Do(t, func() {
-					ms := numbered(0, 40, portOf(b))
-					for _, before := range []int{0, 10, 32} {
-						calls := 0
-						remove := sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
-							if op != sysx.Send || fd != a.FD() {
-								return asked, 0
-							}
-							if calls++; before == 0 || calls > 1 {
-								return 0, errno
-							}
-							return before, 0
-						})
-						n, err := a.WriteBatch(ms)
-						remove()
-						if n != before || !errors.Is(err, errno) ||
-							!strings.Contains(err.Error(), "sendmmsg") {
-							t.Errorf("%d, %v, want %d", n, err, before)
-						}
-						testenv.Gives(t, 40-n, nil, "the rest")(a.WriteBatch(ms[n:]))
-						testenv.NoError(t, receive(b, room(32, 300, 0), 0, 40, portOf(a)))
-					}
-				})
-			})
-		}
+		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) { batchSendFault(t, p, errno) })
+		})
+	}
+}
+
+func batchSendFault(t *testing.T, p testrun.Place, errno syscall.Errno) {
+	a, b := batchPair(t, loopback4)
+	ms := numbered(0, 40, portOf(b))
+	for _, before := range []int{0, 10, 32} {
+		calls := 0
+		remove := between(t, sysx.Send, a.FD(), func(asked int) (int, syscall.Errno) {
+			if calls++; before == 0 || calls > 1 {
+				return 0, errno
+			}
+			return before, 0
+		})
+		p.Do(t, func() {
+			n, err := a.WriteBatch(ms)
+			remove()
+			if n != before || !errors.Is(err, errno) || !strings.Contains(err.Error(), "sendmmsg") {
+				t.Errorf("%d, %v, want %d", n, err, before)
+			}
+			testenv.Gives(t, 40-n, nil, "the rest")(a.WriteBatch(ms[n:]))
+			testenv.NoError(t, receive(b, room(32, 300, 0), 0, 40, portOf(a)))
+		})
 	}
 }
 
@@ -271,13 +260,10 @@ func TestBatchSendFaults(t *testing.T) {
 // the batch goes on where it was.
 func TestBatchRoomComesBack(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+		a, b := batchPair(t, loopback4)
 		calls := 0 // of the only writer
 		full := false
-		t.Cleanup(sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
-			if op != sysx.Send || fd != a.FD() {
-				return asked, 0
-			}
+		between(t, sysx.Send, a.FD(), func(int) (int, syscall.Errno) {
 			calls++
 			if full = !full; !full {
 				return 7, 0
@@ -285,7 +271,7 @@ func TestBatchRoomComesBack(t *testing.T) {
 			// An edge, which a socket that is never full would not make.
 			b.WriteToUDPAddrPort([]byte("edge"), portOf(a))
 			return 0, unix.EAGAIN
-		}))
+		})
 		p.Do(t, func() {
 			testenv.Gives(t, 50, nil)(a.WriteBatch(numbered(0, 50, portOf(b))))
 		})
@@ -300,7 +286,7 @@ func TestBatchRoomComesBack(t *testing.T) {
 // call goes on.
 func TestBatchReadFaults(t *testing.T) {
 	start(t, 1)
-	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+	a, b := batchPair(t, loopback4)
 	a.WriteBatch(numbered(0, 3, portOf(b)))
 	b.WaitReadable()
 	for _, errno := range []syscall.Errno{unix.ECONNREFUSED, unix.ENOMEM} {
@@ -318,8 +304,7 @@ func TestBatchReadFaults(t *testing.T) {
 // large buffers limit how many one call takes.
 func TestBatchFew(t *testing.T) {
 	start(t, 1)
-	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-	b.SetReadBuffer(4 << 20)
+	a, b := batchPair(t, loopback4)
 	var asked []int
 	remove := sysx.Inject(func(op sysx.Op, fd, n int) (int, syscall.Errno) {
 		if op == sysx.Send { // a Processor may be about to wait meanwhile
@@ -363,8 +348,7 @@ func TestBatchSegments(t *testing.T) {
 			if at == loopback4 {
 				start()
 			}
-			a, b := listenUDP(t, at), listenUDP(t, at)
-			b.SetReadBuffer(4 << 20)
+			a, b := batchPair(t, at)
 			level, kind, want := unix.IPPROTO_IP, unix.IP_TOS, unix.IP_RECVTOS
 			if at == loopback6 {
 				level, kind, want = unix.IPPROTO_IPV6, unix.IPV6_TCLASS, unix.IPV6_RECVTCLASS
@@ -411,8 +395,7 @@ func TestBatchSegments(t *testing.T) {
 // beside other control messages, and nothing of ours is among those.
 func TestBatchJoined(t *testing.T) {
 	start(t, 1)
-	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
-	b.SetReadBuffer(4 << 20)
+	a, b := batchPair(t, loopback4)
 	if err := b.SetGRO(true); errors.Is(err, errors.ErrUnsupported) {
 		needUDPOption(t, unix.UDP_GRO)
 	} else if err != nil {
@@ -474,7 +457,7 @@ func TestBatchJoined(t *testing.T) {
 // given one.
 func TestBatchSegmentsMissing(t *testing.T) {
 	start(t, 1)
-	a, b := listenUDP(t, loopback4), listenUDP(t, loopback4)
+	a, b := batchPair(t, loopback4)
 	restore := socket.ForgetGSO(true)
 	ms := numbered(0, 3, portOf(b))
 	ms[1].SegmentSize = 2
@@ -499,12 +482,11 @@ func TestBatchClosed(t *testing.T) {
 	to := portOf(c)
 	c.Close()
 	for _, n := range []int{0, 1} {
-		k, err := c.ReadBatch(room(n, 10, 0))
-		testenv.Equal(t, k, 0)
+		in, err := c.ReadBatch(room(n, 10, 0))
 		checkUDPClosed(t, "read", err)
-		k, err = c.WriteBatch(numbered(0, n, to))
-		testenv.Equal(t, k, 0)
+		out, err := c.WriteBatch(numbered(0, n, to))
 		checkUDPClosed(t, "write", err)
+		testenv.Equal(t, in+out, 0)
 	}
 	checkUDPClosed(t, "set", c.SetGRO(true))
 }

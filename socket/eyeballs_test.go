@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/internal/goruntime"
 	"github.com/netco-go/netco/internal/testenv"
@@ -72,14 +71,11 @@ func behave(t testing.TB, family, port int, m manner) bool {
 		return unix.Bind(fd, sa) == nil
 	}
 	unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-	if err := unix.Bind(fd, sa); err != nil {
-		return false
-	}
 	backlog := 1000
 	if m == ignores {
 		backlog = 0
 	}
-	if err := unix.Listen(fd, backlog); err != nil {
+	if unix.Bind(fd, sa) != nil || unix.Listen(fd, backlog) != nil {
 		return false
 	}
 	switch m {
@@ -120,11 +116,7 @@ func TestRace(t *testing.T) {
 			everywhere(t, func(p testrun.Place) {
 				d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: c.delay}
 				began := time.Now()
-				conn, err := d.Dial("tcp", "both.test.:"+port)
-				if err != nil {
-					t.Errorf("%s: %v", p.Name, err)
-					return
-				}
+				conn := testenv.Must(d.Dial("tcp", "both.test.:"+port))
 				// so the other family may have won
 				late := c.delay == 0 && time.Since(began) >= 300*time.Millisecond
 				if v4 := conn.RemoteAddr().(*net.TCPAddr).IP.To4() != nil; v4 != c.v4wins && !late {
@@ -134,17 +126,12 @@ func TestRace(t *testing.T) {
 					processor.Current() != nil {
 					t.Errorf("%s: registered with another Processor", p.Name)
 				}
-				conn.SetReadDeadline(time.Unix(1, 0))
-				if _, err := conn.Read(make([]byte, 1)); !errors.Is(err,
-					context.DeadlineExceeded) && !isTimeout(err) {
-					t.Errorf("%s: Read: %v", p.Name, err)
-				}
-				testenv.Fails(t, testenv.Err(conn.Write([]byte("x"))), nil, p.Name)
+				conn.SetReadDeadline(past)
+				checkTimeout(t, "read", testenv.Err(conn.Read(make([]byte, 1))))
+				testenv.Gives(t, 1, nil, p.Name)(conn.Write([]byte("x")))
 				conn.Close()
 			})
-			testenv.Until(t, "the losers to be closed", func() bool {
-				return socket.OpenCount() == before
-			})
+			untilOpen(t, before)
 		})
 	}
 }
@@ -182,9 +169,7 @@ func TestRaceErrors(t *testing.T) {
 					sameDialInTime(t, p.Name, *d, network, "both.test.:"+port)
 				}
 			})
-			testenv.Until(t, "the sockets to be closed", func() bool {
-				return socket.OpenCount() == before
-			})
+			untilOpen(t, before)
 		})
 	}
 }
@@ -218,17 +203,12 @@ func TestRaceCancelled(t *testing.T) {
 		defer cancel()
 		k := p.Go(func() {
 			d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: time.Nanosecond}
-			if _, err := d.DialContext(ctx, "tcp", "both.test.:"+port); !errors.Is(err,
-				context.Canceled) {
-				t.Errorf("Dial: %v", err)
-			}
+			testenv.Fails(t, shut(d.DialContext(ctx, "tcp", "both.test.:"+port)), context.Canceled)
 		})
-		testenv.Until(t, "two sockets", func() bool { return socket.OpenCount() == before+2 })
+		untilOpen(t, before+2)
 		cancel()
 		k.Wait(t)
-		testenv.Until(t, "the sockets to be closed", func() bool {
-			return socket.OpenCount() == before
-		})
+		untilOpen(t, before)
 	})
 }
 
@@ -241,18 +221,12 @@ func TestRaceShutdown(t *testing.T) {
 		start(t, 1)
 		k := testrun.First.Go(func() {
 			d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: delay}
-			if _, err := d.Dial("tcp", "both.test.:"+port); !errors.Is(err, coroutine.ErrShutdown) {
-				t.Errorf("Dial: %v", err)
-			}
+			testenv.Fails(t, shut(d.Dial("tcp", "both.test.:"+port)), coroutine.ErrShutdown)
 		})
-		testenv.Until(t, "the sockets", func() bool {
-			return socket.OpenCount() == map[time.Duration]int{1: 2, time.Hour: 1}[delay]
-		})
-		over, cancel := context.WithCancel(context.Background())
-		cancel()
-		netco.Shutdown(over)
+		untilOpen(t, map[time.Duration]int{1: 2, time.Hour: 1}[delay])
+		force(t)
 		k.Wait(t)
-		testenv.Until(t, "the sockets to be closed", func() bool { return socket.OpenCount() == 0 })
+		untilOpen(t, 0)
 	}
 }
 
@@ -277,16 +251,12 @@ func TestNoRace(t *testing.T) {
 			}
 			return n
 		}
-		idleHere := p.Go(func() { yield() })
-		idleHere.Wait(t) // so that there is a goroutine for a coroutine to run on
+		p.Do(t, yield) // so that there is a goroutine for a coroutine to run on
 		before, open := settled(), socket.OpenCount()
 		k := p.Go(func() {
-			if _, err := d.DialContext(ctx, "tcp", "four.test.:"+port); !errors.Is(err,
-				context.Canceled) {
-				t.Errorf("Dial: %v", err)
-			}
+			testenv.Fails(t, shut(d.DialContext(ctx, "tcp", "four.test.:"+port)), context.Canceled)
 		})
-		testenv.Until(t, "the connect", func() bool { return socket.OpenCount() == open+1 })
+		untilOpen(t, open+1)
 		k.UntilParked(t, coroutine.ReasonConnect)
 		more := 0
 		if p.Name == testrun.Goroutine.Name {
@@ -330,7 +300,7 @@ func TestRaceBoth(t *testing.T) {
 		}
 	})
 	t.Log("connected by family: ", families)
-	testenv.Until(t, "the losers to be closed", func() bool { return socket.OpenCount() == before })
+	untilOpen(t, before)
 }
 
 // TestRaceHammer: both families accept, at about the same time, and many dials
@@ -358,7 +328,7 @@ func TestRaceHammer(t *testing.T) {
 		}))
 	}
 	testrun.WaitAll(t, tasks...)
-	testenv.Until(t, "the losers to be closed", func() bool { return socket.OpenCount() == before })
+	untilOpen(t, before)
 	idle(t, r)
 	if t.Failed() {
 		t.Logf("seed %d", seed)
@@ -368,16 +338,9 @@ func TestRaceHammer(t *testing.T) {
 // serveOne sends one byte to all who connect to a listening fd.
 func serveOne(t testing.TB, fd int) {
 	t.Helper()
-	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := os.NewFile(uintptr(own), "listener")
-	l, err := net.FileListener(f)
+	f := os.NewFile(uintptr(dupFD(t, fd)), "listener")
+	l := testenv.Must(net.FileListener(f))
 	f.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

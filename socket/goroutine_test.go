@@ -80,7 +80,7 @@ func TestHTTP(t *testing.T) {
 	defer cancel()
 	testenv.NoError(t, server.Shutdown(ctx))
 	testenv.Fails(t, testenv.Await(t, served, "Serve to return"), http.ErrServerClosed)
-	testenv.Until(t, "all connections to close", func() bool { return socket.OpenCount() == 0 })
+	untilOpen(t, 0)
 }
 
 // TestGoroutinesOnly: with no Scheduler running, ordinary goroutines wait all
@@ -321,5 +321,5 @@ func TestGoroutineAccepts(t *testing.T) {
 	letOther()
 	l.Close()
 	k.Wait(t)
-	testenv.Until(t, "all to be closed", func() bool { return socket.OpenCount() == 0 })
+	untilOpen(t, 0)
 }

@@ -268,7 +268,7 @@ func TestHammerConnect(t *testing.T) {
 	testrun.WaitAll(t, clients...)
 	l.Close()
 	testrun.WaitAll(t, servers...)
-	testenv.Until(t, "all connections to close", func() bool { return socket.OpenCount() == 0 })
+	untilOpen(t, 0)
 }
 
 // hammerDatagram is a datagram that can be checked by itself: sender, number,

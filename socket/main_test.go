@@ -192,6 +192,14 @@ func failsIn(t testing.TB, op string, err, want error) {
 	}
 }
 
+// untilOpen waits until so many sockets are open.
+func untilOpen(t testing.TB, n int) {
+	t.Helper()
+	testenv.Until(t, fmt.Sprint(n, " sockets to be open"), func() bool {
+		return socket.OpenCount() == n
+	})
+}
+
 func yield() { netco.Yield() }
 
 // echo sends back what it reads until the end of the stream, then closes.
