@@ -355,84 +355,95 @@ func TestDatagramAllocationsBesideNet(t *testing.T) {
 	}
 }
 
+// udpAllocs are sockets of both packages, and where they are.
+type udpAllocs struct {
+	c            *socket.UDPConn
+	n            *net.UDPConn
+	cTo, nTo     *net.UDPAddr
+	cPort, nPort netip.AddrPort
+	buf, oob     []byte
+}
+
 func udpAllocRows(c *socket.UDPConn, n *net.UDPConn) []allocsRow {
 	c.SetReadDeadline(time.Now().Add(limit))
 	n.SetReadDeadline(time.Now().Add(limit))
-	buf, oob := make([]byte, 64), make([]byte, 64)
-	cTo, nTo := reachable(c), reachable(n)
-	cPort, nPort := cTo.AddrPort(), nTo.AddrPort()
-	cPort = netip.AddrPortFrom(cPort.Addr().Unmap(), cPort.Port())
-	nPort = netip.AddrPortFrom(nPort.Addr().Unmap(), nPort.Port())
+	port := func(a *net.UDPAddr) netip.AddrPort { return netip.MustParseAddrPort(a.String()) }
+	e := &udpAllocs{c: c, n: n, cTo: reachable(c), nTo: reachable(n), buf: make([]byte, 64),
+		oob: make([]byte, 64)}
+	e.cPort, e.nPort = port(e.cTo), port(e.nTo)
+	return append(e.rows(), e.messages()...)
+}
+
+func (e *udpAllocs) rows() []allocsRow {
 	return []allocsRow{
-		{"WriteTo, ReadFrom", 1, func() error {
-			c.WriteTo(buf, cTo)
-			_, from, err := c.ReadFrom(buf)
-			keptAddr = from
+		{"WriteTo, ReadFrom", 1, func() (err error) {
+			e.c.WriteTo(e.buf, e.cTo)
+			_, keptAddr, err = e.c.ReadFrom(e.buf)
 			return err
-		}, func() error {
-			n.WriteTo(buf, nTo)
-			_, from, err := n.ReadFrom(buf)
-			keptAddr = from
+		}, func() (err error) {
+			e.n.WriteTo(e.buf, e.nTo)
+			_, keptAddr, err = e.n.ReadFrom(e.buf)
 			return err
 		}},
 		{"WriteToUDP, ReadFromUDP", 1, func() error {
-			c.WriteToUDP(buf, cTo)
-			_, from, err := c.ReadFromUDP(buf)
+			e.c.WriteToUDP(e.buf, e.cTo)
+			_, from, err := e.c.ReadFromUDP(e.buf)
 			lastPort = from.Port
 			return err
 		}, func() error {
-			n.WriteToUDP(buf, nTo)
-			_, from, err := n.ReadFromUDP(buf)
+			e.n.WriteToUDP(e.buf, e.nTo)
+			_, from, err := e.n.ReadFromUDP(e.buf)
 			lastPort = from.Port
 			return err
 		}},
-		{"WriteToUDP, ReadFromUDP, kept", 1, func() error {
-			c.WriteToUDP(buf, cTo)
-			_, from, err := c.ReadFromUDP(buf)
-			keptUDP = from
+		{"WriteToUDP, ReadFromUDP, kept", 1, func() (err error) {
+			e.c.WriteToUDP(e.buf, e.cTo)
+			_, keptUDP, err = e.c.ReadFromUDP(e.buf)
 			return err
-		}, func() error {
-			n.WriteToUDP(buf, nTo)
-			_, from, err := n.ReadFromUDP(buf)
-			keptUDP = from
+		}, func() (err error) {
+			e.n.WriteToUDP(e.buf, e.nTo)
+			_, keptUDP, err = e.n.ReadFromUDP(e.buf)
 			return err
 		}},
 		{"WriteToUDPAddrPort, ReadFromUDPAddrPort", 0, func() error {
-			c.WriteToUDPAddrPort(buf, cPort)
-			_, _, err := c.ReadFromUDPAddrPort(buf)
+			e.c.WriteToUDPAddrPort(e.buf, e.cPort)
+			_, _, err := e.c.ReadFromUDPAddrPort(e.buf)
 			return err
 		}, func() error {
-			n.WriteToUDPAddrPort(buf, nPort)
-			_, _, err := n.ReadFromUDPAddrPort(buf)
+			e.n.WriteToUDPAddrPort(e.buf, e.nPort)
+			_, _, err := e.n.ReadFromUDPAddrPort(e.buf)
 			return err
 		}},
-		{"WriteMsgUDP, ReadMsgUDP", 1, func() error {
-			c.WriteMsgUDP(buf, nil, cTo)
-			_, _, _, from, err := c.ReadMsgUDP(buf, oob)
-			keptUDP = from
+	}
+}
+
+func (e *udpAllocs) messages() []allocsRow {
+	return []allocsRow{
+		{"WriteMsgUDP, ReadMsgUDP", 1, func() (err error) {
+			e.c.WriteMsgUDP(e.buf, nil, e.cTo)
+			_, _, _, keptUDP, err = e.c.ReadMsgUDP(e.buf, e.oob)
 			return err
-		}, func() error {
-			n.WriteMsgUDP(buf, nil, nTo)
-			_, _, _, from, err := n.ReadMsgUDP(buf, oob)
-			keptUDP = from
+		}, func() (err error) {
+			e.n.WriteMsgUDP(e.buf, nil, e.nTo)
+			_, _, _, keptUDP, err = e.n.ReadMsgUDP(e.buf, e.oob)
 			return err
 		}},
 		{"WriteMsgUDPAddrPort, ReadMsgUDPAddrPort", 0, func() error {
-			c.WriteMsgUDPAddrPort(buf, nil, cPort)
-			_, _, _, _, err := c.ReadMsgUDPAddrPort(buf, oob)
+			e.c.WriteMsgUDPAddrPort(e.buf, nil, e.cPort)
+			_, _, _, _, err := e.c.ReadMsgUDPAddrPort(e.buf, e.oob)
 			return err
 		}, func() error {
-			n.WriteMsgUDPAddrPort(buf, nil, nPort)
-			_, _, _, _, err := n.ReadMsgUDPAddrPort(buf, oob)
+			e.n.WriteMsgUDPAddrPort(e.buf, nil, e.nPort)
+			_, _, _, _, err := e.n.ReadMsgUDPAddrPort(e.buf, e.oob)
 			return err
 		}},
 		{"WriteToUDP, Read", 0, func() error {
-			c.WriteToUDP(buf, cTo)
-			_, err := c.Read(buf)
+			e.c.WriteToUDP(e.buf, e.cTo)
+			_, err := e.c.Read(e.buf)
 			return err
 		}, func() error {
-			n.WriteToUDP(buf, nTo)
-			_, err := n.Read(buf)
+			e.n.WriteToUDP(e.buf, e.nTo)
+			_, err := e.n.Read(e.buf)
 			return err
 		}},
 	}
@@ -444,15 +455,13 @@ func unixAllocRows(c *socket.UnixConn, n *net.UnixConn) []allocsRow {
 	buf, oob := make([]byte, 64), make([]byte, 64)
 	cTo, nTo := c.LocalAddr().(*net.UnixAddr), n.LocalAddr().(*net.UnixAddr)
 	return []allocsRow{
-		{"WriteTo, ReadFrom", 2, func() error {
+		{"WriteTo, ReadFrom", 2, func() (err error) {
 			c.WriteTo(buf, cTo)
-			_, from, err := c.ReadFrom(buf)
-			keptAddr = from
+			_, keptAddr, err = c.ReadFrom(buf)
 			return err
-		}, func() error {
+		}, func() (err error) {
 			n.WriteTo(buf, nTo)
-			_, from, err := n.ReadFrom(buf)
-			keptAddr = from
+			_, keptAddr, err = n.ReadFrom(buf)
 			return err
 		}},
 		{"WriteToUnix, ReadFromUnix", 2, func() error {
@@ -466,15 +475,13 @@ func unixAllocRows(c *socket.UnixConn, n *net.UnixConn) []allocsRow {
 			lastName = from.Name
 			return err
 		}},
-		{"WriteMsgUnix, ReadMsgUnix", 2, func() error {
+		{"WriteMsgUnix, ReadMsgUnix", 2, func() (err error) {
 			c.WriteMsgUnix(buf, nil, cTo)
-			_, _, _, from, err := c.ReadMsgUnix(buf, oob)
-			keptUnix = from
+			_, _, _, keptUnix, err = c.ReadMsgUnix(buf, oob)
 			return err
-		}, func() error {
+		}, func() (err error) {
 			n.WriteMsgUnix(buf, nil, nTo)
-			_, _, _, from, err := n.ReadMsgUnix(buf, oob)
-			keptUnix = from
+			_, _, _, keptUnix, err = n.ReadMsgUnix(buf, oob)
 			return err
 		}},
 		{"WriteToUnix, Read", 0, func() error {

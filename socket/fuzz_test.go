@@ -10,6 +10,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -31,9 +32,7 @@ func FuzzBuffered(f *testing.F) {
 		netco.Start(netco.Options{})
 		defer netco.Shutdown(context.Background())
 		c, peer := withPeer(t)
-		sent := make(chan struct{})
-		go func() {
-			defer close(sent)
+		sent := testrun.Goroutine.Go(func() {
 			for rest := input; len(rest) > 0; {
 				n := min(max(1, int(piece), len(input)/50), len(rest))
 				if _, err := peer.Write(rest[:n]); err != nil {
@@ -42,12 +41,9 @@ func FuzzBuffered(f *testing.F) {
 				rest = rest[n:]
 			}
 			peer.CloseWrite()
-		}()
-		received := make(chan []byte, 1)
-		go func() {
-			all, _ := io.ReadAll(peer)
-			received <- all
-		}()
+		})
+		var received []byte
+		reader := testrun.Goroutine.Go(func() { received, _ = io.ReadAll(peer) })
 
 		b := socket.NewBuffered(c)
 		b.SetLimit(1 << 20)
@@ -73,9 +69,9 @@ func FuzzBuffered(f *testing.F) {
 		}
 		b.Close()
 		model.Flush()
-		<-sent
-		if got := testenv.Await(t, received, "the peer"); !bytes.Equal(got, wrote.Bytes()) {
-			t.Errorf("the peer got %d bytes, want %d", len(got), wrote.Len())
+		testrun.WaitAll(t, sent, reader)
+		if !bytes.Equal(received, wrote.Bytes()) {
+			t.Errorf("the peer got %d bytes, want %d", len(received), wrote.Len())
 		}
 	})
 }
