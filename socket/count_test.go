@@ -354,7 +354,7 @@ func pipeFiles(t *testing.T) (r, w *socket.File) {
 }
 
 // socketPair returns two connected Sockets of the Unix family.
-func socketPair(t *testing.T, typ int) (a, b *socket.Socket) {
+func socketPair(t testing.TB, typ int) (a, b *socket.Socket) {
 	t.Helper()
 	fds := testenv.Must(unix.Socketpair(unix.AF_UNIX, typ|unix.SOCK_CLOEXEC, 0))
 	a = testenv.Closing(t, testenv.Must(socket.AdoptSocket(fds[0])))

@@ -124,13 +124,10 @@ func (d *diffRun) writeSome(o diffOp, e int) {
 	}
 	how := diffWriters[o.variant(len(diffWriters))]
 	done := 0
-	d.step(o.name("%s %d", how.name, n), func(w *diffWorld) (text string) {
-		w.do(o.place(), func() {
-			var err error
-			done, err = w.write(e, n, how.do)
-			text = fmt.Sprintf("%d, %s", done, w.errorText(err))
-		})
-		return text
+	d.act(o, o.name("%s %d", how.name, n), func(w *diffWorld) string {
+		var err error
+		done, err = w.write(e, n, how.do)
+		return fmt.Sprintf("%d, %s", done, w.errorText(err))
 	})
 	d.wrote(e, done)
 }
@@ -187,8 +184,8 @@ func (d *diffRun) readSome(o diffOp, e int) {
 		size = m.unread
 	}
 	done := 0
-	d.step(o.name("%s %d", diffReaders[how].name, size), func(w *diffWorld) (text string) {
-		w.do(o.place(), func() { done, text = w.read(e, size, diffReaders[how].do) })
+	d.act(o, o.name("%s %d", diffReaders[how].name, size), func(w *diffWorld) (text string) {
+		done, text = w.read(e, size, diffReaders[how].do)
 		return text
 	})
 	m.unread -= done
@@ -209,8 +206,8 @@ func (d *diffRun) readAll(o diffOp, e int) {
 		size++ // and meets the end, or an error
 	}
 	done := 0
-	d.step(o.name("ReadFull %d", size), func(w *diffWorld) (text string) {
-		w.do(o.place(), func() { done, text = w.read(e, size, diffReaders[3].do) })
+	d.act(o, o.name("ReadFull %d", size), func(w *diffWorld) (text string) {
+		done, text = w.read(e, size, diffReaders[3].do)
 		return text
 	})
 	m.unread -= done
@@ -237,13 +234,10 @@ func (d *diffRun) setDeadline(o diffOp, e int) {
 		{"long ago", time.Unix(0, 1), limitPast},
 	}[int(o.arg)%5]
 	side := o.variant(3)
-	d.step(o.name("deadline %d %s", side, set.name), func(w *diffWorld) (text string) {
+	d.act(o, o.name("deadline %d %s", side, set.name), func(w *diffWorld) string {
 		c := w.ends[e]
-		w.do(o.place(), func() {
-			text = w.errorText([]func(time.Time) error{c.SetReadDeadline, c.SetWriteDeadline,
-				c.SetDeadline}[side](set.to))
-		})
-		return text
+		return w.errorText([]func(time.Time) error{c.SetReadDeadline, c.SetWriteDeadline,
+			c.SetDeadline}[side](set.to))
 	})
 	if m.closed {
 		return
@@ -258,24 +252,20 @@ func (d *diffRun) setDeadline(o diffOp, e int) {
 
 func (d *diffRun) closeRead(o diffOp, e int) {
 	ok := false
-	d.step(o.name("CloseRead"), func(w *diffWorld) (text string) {
-		w.do(o.place(), func() {
-			err := w.ends[e].CloseRead()
-			ok, text = err == nil, w.errorText(err)
-		})
-		return text
+	d.act(o, o.name("CloseRead"), func(w *diffWorld) string {
+		err := w.ends[e].CloseRead()
+		ok = err == nil
+		return w.errorText(err)
 	})
 	d.ends[e].noReads = d.ends[e].noReads || ok
 }
 
 func (d *diffRun) closeWrite(o diffOp, e int) {
 	ok := false
-	d.step(o.name("CloseWrite"), func(w *diffWorld) (text string) {
-		w.do(o.place(), func() {
-			err := w.ends[e].CloseWrite()
-			ok, text = err == nil, w.errorText(err)
-		})
-		return text
+	d.act(o, o.name("CloseWrite"), func(w *diffWorld) string {
+		err := w.ends[e].CloseWrite()
+		ok = err == nil
+		return w.errorText(err)
 	})
 	if ok {
 		d.ended(e)
@@ -283,10 +273,7 @@ func (d *diffRun) closeWrite(o diffOp, e int) {
 }
 
 func (d *diffRun) closeEnd(o diffOp, e int) {
-	d.step(o.name("Close"), func(w *diffWorld) (text string) {
-		w.do(o.place(), func() { text = w.errorText(w.ends[e].Close()) })
-		return text
-	})
+	d.act(o, o.name("Close"), func(w *diffWorld) string { return w.errorText(w.ends[e].Close()) })
 	d.gone(e)
 }
 
@@ -331,9 +318,8 @@ func (d *diffRun) setOption(o diffOp, e int) {
 	if which == 9 && m.closed {
 		return // net changes nothing and does not look whether it could: no error
 	}
-	d.step(o.name("option %d", which), func(w *diffWorld) (text string) {
-		c := w.ends[e]
-		w.do(o.place(), func() { text = w.errorText(setDiffOption(c, which)) })
+	d.act(o, o.name("option %d", which), func(w *diffWorld) string {
+		text := w.errorText(setDiffOption(w.ends[e], which))
 		if !m.closed {
 			text += " " + w.options(e)
 		}
@@ -341,18 +327,13 @@ func (d *diffRun) setOption(o diffOp, e int) {
 	})
 }
 
-// setDiffOption sets one of 14 things. It leaves Nagle's algorithm off: that
-// makes waiting for what is under way slow.
+// setDiffOption sets one of 14 things, of which a Unix socket has the first
+// four. It leaves Nagle's algorithm off: that makes waiting for what is under
+// way slow.
 func setDiffOption(c diffEnd, which int) error {
-	switch which {
-	case 0:
-		return c.SetReadBuffer(2 * diffBuffer)
-	case 1:
-		return c.SetWriteBuffer(2 * diffBuffer)
-	case 2:
-		return c.SetReadBuffer(diffBuffer)
-	case 3:
-		return c.SetWriteBuffer(diffBuffer)
+	if which < 4 {
+		size := []int{2 * diffBuffer, diffBuffer}[which/2]
+		return []func(int) error{c.SetReadBuffer, c.SetWriteBuffer}[which%2](size)
 	}
 	t, ok := c.(diffTCP)
 	if !ok {
@@ -361,24 +342,15 @@ func setDiffOption(c diffEnd, which int) error {
 	switch which {
 	case 4:
 		return t.SetNoDelay(true)
-	case 5:
-		return t.SetKeepAlive(false)
-	case 6:
-		return t.SetKeepAlive(true)
-	case 7:
-		return t.SetKeepAlivePeriod(1500 * time.Millisecond)
-	case 8:
-		return t.SetKeepAlivePeriod(0)
-	case 9:
-		return t.SetKeepAlivePeriod(-1)
-	case 10:
-		return t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: time.Minute,
-			Interval: -1, Count: 3})
-	case 11:
-		return t.SetKeepAliveConfig(net.KeepAliveConfig{})
-	case 12:
-		// more than the kernel takes
-		return t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 40000 * time.Second})
+	case 5, 6:
+		return t.SetKeepAlive(which == 6)
+	case 7, 8, 9:
+		return t.SetKeepAlivePeriod([]time.Duration{1500 * time.Millisecond, 0, -1}[which-7])
+	case 10, 11, 12:
+		return t.SetKeepAliveConfig([]net.KeepAliveConfig{
+			{Enable: true, Idle: time.Minute, Interval: -1, Count: 3}, {},
+			{Enable: true, Idle: 40000 * time.Second}, // more than the kernel takes
+		}[which-10])
 	}
 	if err := t.SetLinger(3); err != nil {
 		return err
@@ -386,27 +358,26 @@ func setDiffOption(c diffEnd, which int) error {
 	return t.SetLinger(-1)
 }
 
+// diffOptions are the options that either package may set.
+var diffOptions = [][2]int{
+	{unix.SOL_SOCKET, unix.SO_TYPE}, {unix.SOL_SOCKET, unix.SO_RCVBUF},
+	{unix.SOL_SOCKET, unix.SO_SNDBUF}, {unix.SOL_SOCKET, unix.SO_KEEPALIVE},
+	{unix.SOL_SOCKET, unix.SO_LINGER}, {unix.SOL_SOCKET, unix.SO_REUSEADDR},
+	{unix.SOL_SOCKET, unix.SO_OOBINLINE}, {unix.IPPROTO_TCP, unix.TCP_NODELAY},
+	{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL},
+	{unix.IPPROTO_TCP, unix.TCP_KEEPCNT},
+}
+
 // options returns the options that either package may set.
 func (w *diffWorld) options(e int) string {
 	var b strings.Builder
-	get := func(level, name int) {
-		n, err := unix.GetsockoptInt(w.fds[e], level, name)
+	for _, o := range diffOptions {
+		n, err := unix.GetsockoptInt(w.fds[e], o[0], o[1])
 		if err != nil {
 			n = -1
 		}
 		fmt.Fprintf(&b, " %d", n)
 	}
-	get(unix.SOL_SOCKET, unix.SO_TYPE)
-	get(unix.SOL_SOCKET, unix.SO_RCVBUF)
-	get(unix.SOL_SOCKET, unix.SO_SNDBUF)
-	get(unix.SOL_SOCKET, unix.SO_KEEPALIVE)
-	get(unix.SOL_SOCKET, unix.SO_LINGER)
-	get(unix.SOL_SOCKET, unix.SO_REUSEADDR)
-	get(unix.SOL_SOCKET, unix.SO_OOBINLINE)
-	get(unix.IPPROTO_TCP, unix.TCP_NODELAY)
-	get(unix.IPPROTO_TCP, unix.TCP_KEEPIDLE)
-	get(unix.IPPROTO_TCP, unix.TCP_KEEPINTVL)
-	get(unix.IPPROTO_TCP, unix.TCP_KEEPCNT)
 	flags, _ := unix.FcntlInt(uintptr(w.fds[e]), unix.F_GETFL, 0)
 	onExec, _ := unix.FcntlInt(uintptr(w.fds[e]), unix.F_GETFD, 0)
 	fmt.Fprintf(&b, " nonblock=%v cloexec=%v", flags&unix.O_NONBLOCK != 0,
@@ -440,23 +411,19 @@ func (d *diffRun) look(o diffOp, e int) {
 
 // rawControl uses the fd.
 func (d *diffRun) rawControl(o diffOp, e int) {
-	d.step(o.name("raw Control"), func(w *diffWorld) (text string) {
-		c := w.ends[e]
-		w.do(o.place(), func() {
-			raw, err := c.SyscallConn()
-			text = w.errorText(err)
-			if err != nil {
-				return
-			}
-			calls := 0
-			err = raw.Control(func(fd uintptr) {
-				calls++
-				n, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TYPE)
-				text += fmt.Sprint(" type ", n, err)
-			})
-			text += fmt.Sprintf(", %d calls, %s", calls, w.errorText(err))
+	d.act(o, o.name("raw Control"), func(w *diffWorld) string {
+		raw, err := w.ends[e].SyscallConn()
+		text := w.errorText(err)
+		if err != nil {
+			return text
+		}
+		calls := 0
+		err = raw.Control(func(fd uintptr) {
+			calls++
+			n, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TYPE)
+			text += fmt.Sprint(" type ", n, err)
 		})
-		return text
+		return text + fmt.Sprintf(", %d calls, %s", calls, w.errorText(err))
 	})
 }
 

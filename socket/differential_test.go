@@ -140,6 +140,15 @@ func (d *diffRun) step(what string, do func(w *diffWorld) string) {
 	}
 }
 
+// act is step for an operation in its place.
+func (d *diffRun) act(o diffOp, what string, do func(w *diffWorld) string) {
+	d.t.Helper()
+	d.step(what, func(w *diffWorld) (text string) {
+		w.do(o.place(), func() { text = do(w) })
+		return text
+	})
+}
+
 // settle waits until what is under way between the ends has arrived, then
 // compares what the kernel says of them.
 func (d *diffRun) settle() {

@@ -315,7 +315,7 @@ func TestRaceHammer(t *testing.T) {
 	port := twoFaced(t, serves, serves)
 	s := serveNames(t, both)
 	r := s.resolver()
-	seed := rand.Uint64()
+	seed := diffSeed(t)
 	before := socket.OpenCount()
 	var tasks []*testrun.Task
 	const each = 10
@@ -330,9 +330,6 @@ func TestRaceHammer(t *testing.T) {
 	testrun.WaitAll(t, tasks...)
 	untilOpen(t, before)
 	idle(t, r)
-	if t.Failed() {
-		t.Logf("seed %d", seed)
-	}
 }
 
 // serveOne sends one byte to all who connect to a listening fd.

@@ -32,12 +32,7 @@ func TestHammerStreams(t *testing.T) {
 	if goruntime.RaceEnabled {
 		conns, total = 12, 60<<10
 	}
-	seed := rand.Uint64()
-	defer func() {
-		if t.Failed() {
-			t.Logf("seed %d", seed)
-		}
-	}()
+	seed := diffSeed(t)
 	start(t, 2)
 	var tasks []*testrun.Task
 	for i := range conns {
@@ -142,12 +137,7 @@ func TestHammerWild(t *testing.T) {
 	if goruntime.RaceEnabled {
 		conns = 20
 	}
-	seed := rand.Uint64()
-	defer func() {
-		if t.Failed() {
-			t.Logf("seed %d", seed)
-		}
-	}()
+	seed := diffSeed(t)
 	start(t, 2)
 	l := listen(t)
 	var tasks []*testrun.Task
@@ -243,13 +233,7 @@ func TestHammerConnect(t *testing.T) {
 	for i := range 6 {
 		clients = append(clients, testrun.Places[i%len(testrun.Places)].Go(func() {
 			for n := range each {
-				c, err := dialTCP("tcp", l.Addr().String())
-				if err != nil {
-					t.Errorf("Dial: %v", err)
-					return
-				}
-				msg := fmt.Appendf(nil, "%d from %d", n, i)
-				got := make([]byte, len(msg))
+				c := testenv.Must(dialTCP("tcp", l.Addr().String()))
 				if n%5 == 0 {
 					c.SetLinger(0)
 				}
@@ -257,10 +241,7 @@ func TestHammerConnect(t *testing.T) {
 					c.Close()
 					continue
 				}
-				testenv.NoError(t, testenv.Err(c.Write(msg)))
-				if _, err := io.ReadFull(c, got); err != nil || string(got) != string(msg) {
-					t.Errorf("sent %q, got %q, %v", msg, got, err)
-				}
+				testenv.NoError(t, answered(c, fmt.Sprintf("%d from %d", n, i)))
 				c.Close()
 			}
 		}))
@@ -308,12 +289,7 @@ func TestHammerUDP(t *testing.T) {
 	if goruntime.RaceEnabled {
 		senders, each = 6, 150
 	}
-	seed := rand.Uint64()
-	defer func() {
-		if t.Failed() {
-			t.Logf("seed %d", seed)
-		}
-	}()
+	seed := diffSeed(t)
 	start(t, 2)
 	h := &udpHammer{t: t, seen: map[uint64]bool{}, from: make([]netip.AddrPort, senders)}
 	var readers, writers []*testrun.Task
