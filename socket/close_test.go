@@ -34,7 +34,7 @@ var blockers = []struct {
 		c, _ := withPeer(t)
 		return func() error {
 			n, err := c.Read(make([]byte, 10))
-			testenv.Equal(t, n, 0, "read")
+			testenv.Equal(t, n, 0)
 			return err
 		}, c.Close
 	}},
@@ -68,9 +68,7 @@ var blockers = []struct {
 		l := listen(t)
 		return func() error {
 			c, err := l.Accept()
-			if c != nil {
-				t.Errorf("accepted %v", c)
-			}
+			testenv.Equal(t, c, nil)
 			return err
 		}, l.Close
 	}},

@@ -77,14 +77,8 @@ var timed = []struct {
 	{"accept", coroutine.ReasonAccept, func(t *testing.T) timedOp {
 		l := listen(t)
 		return timedOp{
-			wait: func() error {
-				c, err := l.Accept()
-				if err == nil {
-					c.Close()
-				}
-				return err
-			},
-			set: l.SetDeadline,
+			wait: func() error { return shut(l.Accept()) },
+			set:  l.SetDeadline,
 			release: func() {
 				if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
 					t.Cleanup(func() { c.Close() })
@@ -112,12 +106,9 @@ func empty(t *testing.T, c *socket.TCPConn, peer net.Conn) {
 func forTimed(t *testing.T, f func(t *testing.T, p testrun.Place, op string,
 	reason coroutine.Reason, x timedOp)) {
 	for i, b := range timed {
-		for _, p := range testrun.Places {
-			t.Run(fmt.Sprintf("%d %s/%s", i, b.op, p.Name), func(t *testing.T) {
-				start(t, 2)
-				f(t, p, b.op, b.reason, b.make(t))
-			})
-		}
+		t.Run(fmt.Sprint(i, " ", b.op), func(t *testing.T) {
+			inPlaces(t, func(t *testing.T, p testrun.Place) { f(t, p, b.op, b.reason, b.make(t)) })
+		})
 	}
 }
 
@@ -229,16 +220,14 @@ func TestDeadlineOfOneDirection(t *testing.T) {
 	start(t, 1)
 	c, peer := withPeer(t)
 	testenv.OK(t, c.SetReadDeadline(past))
-	testenv.Fails(t, testenv.Err(c.Write([]byte("x"))), nil, "write under a read deadline")
+	testenv.Gives(t, 1, nil)(c.Write([]byte("x")))
 	testenv.OK(t, c.SetWriteDeadline(past))
 	c.SetReadDeadline(future)
 	peer.Write([]byte("y"))
-	testenv.Gives(t, 1, nil, "read under a write deadline")(c.Read(make([]byte, 1)))
-	_, err := c.Write([]byte("x"))
-	checkTimeout(t, "write", err)
+	testenv.Gives(t, 1, nil)(c.Read(make([]byte, 1)))
+	checkTimeout(t, "write", testenv.Err(c.Write([]byte("x"))))
 	c.SetDeadline(past)
-	_, err = c.Read(make([]byte, 1))
-	checkTimeout(t, "read", err)
+	checkTimeout(t, "read", testenv.Err(c.Read(make([]byte, 1))))
 }
 
 // TestDeadlineStays: a deadline holds for all operations until it is set anew,
@@ -249,25 +238,18 @@ func TestDeadlineStays(t *testing.T) {
 		p.Do(t, func() {
 			at := time.Now().Add(20 * time.Millisecond)
 			c.SetReadDeadline(at)
-			var reads int
-			for {
-				if _, err := peer.Write([]byte("x")); err != nil {
-					t.Error(err)
-					return
-				}
-				if _, err := c.Read(make([]byte, 10)); err != nil {
-					checkTimeout(t, "read", err)
-					break
-				}
-				reads++
+			var err error
+			for err == nil {
+				testenv.Must(peer.Write([]byte("x")))
+				_, err = c.Read(make([]byte, 10))
 			}
+			checkTimeout(t, "read", err)
 			if time.Now().Before(at) {
 				t.Error("too early")
 			}
 			c.SetReadDeadline(time.Time{})
 			// The byte that met the deadline is still there.
-			testenv.Gives(t, 1, nil, "after", reads, "reads and the deadline")(
-				c.Read(make([]byte, 10)))
+			testenv.Gives(t, 1, nil)(c.Read(make([]byte, 10)))
 		})
 	})
 }

@@ -508,19 +508,15 @@ func TestDialCancelledLate(t *testing.T) {
 	var mu sync.Mutex
 	var cancel context.CancelFunc // under mu: of the dial under way
 	server := testrun.Goroutine.Go(func() {
-		var open []*socket.TCPConn
 		for {
 			c, err := l.AcceptTCP()
 			if err != nil {
-				break
+				return
 			}
+			defer c.Close()
 			mu.Lock()
 			cancel()
 			mu.Unlock()
-			open = append(open, c)
-		}
-		for _, c := range open {
-			c.Close()
 		}
 	})
 	var made atomic.Int32
@@ -537,10 +533,7 @@ func TestDialCancelledLate(t *testing.T) {
 			}
 			made.Add(1)
 			for range 3 {
-				if _, err := c.Write([]byte("x")); err != nil {
-					t.Errorf("%s: %v", p.Name, err)
-					break
-				}
+				testenv.Gives(t, 1, nil, p.Name)(c.Write([]byte("x")))
 				yield()
 			}
 			c.Close()
@@ -820,21 +813,14 @@ func TestDialNotAvailable(t *testing.T) {
 func TestDialKeepAlive(t *testing.T) {
 	start(t, 2)
 	l := listen(t)
-	options := func(c syscall.Conn) string {
-		raw, err := c.SyscallConn()
-		if err != nil {
-			return err.Error()
-		}
-		var text string
-		raw.Control(func(fd uintptr) {
-			for _, o := range [][2]int{{unix.IPPROTO_TCP, unix.TCP_NODELAY},
-				{unix.SOL_SOCKET, unix.SO_KEEPALIVE},
-				{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE}, {unix.IPPROTO_TCP, unix.TCP_KEEPINTVL},
-				{unix.IPPROTO_TCP, unix.TCP_KEEPCNT}} {
+	options := func(c syscall.Conn) (text string) {
+		testenv.Must(c.SyscallConn()).Control(func(fd uintptr) {
+			for _, o := range diffOptions {
 				v, _ := unix.GetsockoptInt(int(fd), o[0], o[1])
 				text += fmt.Sprint(v, " ")
 			}
 		})
+		c.(closer).Close()
 		return text
 	}
 	everywhere(t, func(p testrun.Place) {
@@ -846,22 +832,9 @@ func TestDialKeepAlive(t *testing.T) {
 			{KeepAlive: -1, KeepAliveConfig: net.KeepAliveConfig{Enable: true}},
 			{KeepAliveConfig: net.KeepAliveConfig{Idle: 3 * time.Second}},
 		} {
-			ours, err := d.Dial("tcp", l.Addr().String())
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			n, err := theirs(d).Dial("tcp", l.Addr().String())
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if got, want := options(ours.(*socket.TCPConn)), options(
-				n.(*net.TCPConn)); got != want {
-				t.Errorf("%v, %v: %s, want %s", d.KeepAlive, d.KeepAliveConfig, got, want)
-			}
-			ours.Close()
-			n.Close()
+			ours := testenv.Must(d.Dial("tcp", l.Addr().String())).(*socket.TCPConn)
+			nets := testenv.Must(theirs(d).Dial("tcp", l.Addr().String())).(*net.TCPConn)
+			testenv.Equal(t, options(ours), options(nets), d.KeepAlive, d.KeepAliveConfig)
 		}
 	})
 }
