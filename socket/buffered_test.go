@@ -10,8 +10,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -105,30 +103,25 @@ func TestBufferedFalseAlarms(t *testing.T) {
 		c, peer := withPeer(t)
 		s := &script{first: errnos{sysx.Recv: repeat(5, unix.EAGAIN)}}
 		defer s.install(t)()
-		const count = 50
+		msg := pattern(50)
 		var got atomic.Int64
 		k := buffered(p, c, func(b *socket.Buffered) {
-			for i := range count {
-				if c, err := b.ReadByte(); err != nil || c != byte(i) {
-					t.Errorf("byte %d: %d, %v", i, c, err)
-					return
-				}
-				b.WriteByte(byte(i))
+			for _, want := range msg {
+				testenv.Gives(t, want, nil)(b.ReadByte())
+				b.WriteByte(want)
 				got.Add(1)
 			}
 		})
 		k.UntilParked(t, coroutine.ReasonRead)
-		for i := range count { // a byte that is denied is found with the next
+		for i, b := range msg { // a byte that is denied is found with the next
 			tried := s.called[sysx.Recv].Load()
-			peer.Write([]byte{byte(i)})
+			peer.Write([]byte{b})
 			testenv.Until(t, "a read", func() bool {
 				return s.called[sysx.Recv].Load() > tried || got.Load() > int64(i)
 			})
 		}
 		k.Wait(t)
-		for i := range count {
-			expect(t, peer, string([]byte{byte(i)}))
-		}
+		expect(t, peer, string(msg))
 	})
 }
 
@@ -528,17 +521,13 @@ func TestBufferedLargeWrite(t *testing.T) {
 		k := buffered(p, c, func(b *socket.Buffered) {
 			b.Write(all[:100])
 			testenv.Gives(t, 39_900, nil)(b.Write(all[100:40_000]))
-			if n, v := s.called[sysx.Send].Load(), s.called[sysx.Sendv].Load(); n != 0 || v != 1 {
-				t.Errorf("%d and %d writes", n, v)
-			}
+			testenv.Equal(t, s.called[sysx.Send].Load(), 0)
+			testenv.Equal(t, s.called[sysx.Sendv].Load(), 1)
 			b.Write(all[40_000:40_001])
 			testenv.Gives(t, len(all)-40_001, nil)(b.Write(all[40_001:]))
 			b.Flush()
 		})
-		got := make([]byte, len(all))
-		if n, err := io.ReadFull(peer, got); err != nil || differs(got, 0) != "" {
-			t.Errorf("the peer read %d, %v %s", n, err, differs(got[:n], 0))
-		}
+		expect(t, peer, string(all))
 		k.Wait(t)
 	})
 }
@@ -562,13 +551,7 @@ func TestBufferedNoAllocation(t *testing.T) {
 					b.Discard(8)
 				}
 			})
-			trips(t, fd, 200)
-			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection would empty sync.Pools
-			runtime.GC()
-			trips(t, fd, 200)
-			if n := fewestMallocs(40, func() { trips(t, fd, 2000) }); n > 40 {
-				t.Errorf("%d allocations for 2000 batches", n)
-			}
+			noMallocs(t, 2000, func(n int) { trips(t, fd, n) })
 			unix.Shutdown(fd, unix.SHUT_WR)
 			k.Wait(t)
 		})

@@ -85,16 +85,10 @@ func (c *callCounts) writes() uint64 {
 // that were moved.
 func check(t *testing.T, got processor.IOSnapshot, calls *callCounts, in, out int) {
 	t.Helper()
-	if got.Reads != calls.reads() || got.Writes != calls.writes() ||
-		got.Accepts != uint64(calls[sysx.Accept].Load()) {
-		t.Errorf("%d reads, %d writes and %d accepts counted; made were %d, %d and %d: %s",
-			got.Reads, got.Writes, got.Accepts,
-			calls.reads(), calls.writes(), calls[sysx.Accept].Load(), calls)
-	}
-	if got.BytesIn != uint64(in) || got.BytesOut != uint64(out) {
-		t.Errorf("%d bytes in and %d out counted; moved were %d and %d", got.BytesIn, got.BytesOut,
-			in, out)
-	}
+	testenv.Equal(t, [3]uint64{got.Reads, got.Writes, got.Accepts}, [3]uint64{calls.reads(),
+		calls.writes(), uint64(calls[sysx.Accept].Load())}, "reads, writes, accepts;", calls)
+	testenv.Equal(t, [2]uint64{got.BytesIn, got.BytesOut}, [2]uint64{uint64(in), uint64(out)},
+		"bytes in and out")
 	if got.ReadAgain > got.Reads || got.WriteAgain > got.Writes ||
 		got.AcceptAgain+got.Accepted > got.Accepts {
 		t.Errorf("more in vain than made: %+v", got)
@@ -422,19 +416,12 @@ func TestCountsAgain(t *testing.T) {
 		remove()
 		got, _ := before.since(t)
 		g := got[counts(p)]
-		if g.Reads != uint64(s.called[sysx.Recv].Load()-3) ||
-			g.Writes != uint64(s.called[sysx.Send].Load()-1) {
-			t.Errorf("%d reads and %d writes counted; asked for were %d, 3 of them interrupted, "+
-				"and %d, 1 of them", g.Reads, g.Writes,
-				s.called[sysx.Recv].Load(), s.called[sysx.Send].Load())
-		}
+		testenv.Equal(t, int64(g.Reads), s.called[sysx.Recv].Load()-3, "reads, 3 interrupted")
+		testenv.Equal(t, int64(g.Writes), s.called[sysx.Send].Load()-1, "writes, 1 interrupted")
 		if g.ReadAgain < 1 || g.WriteAgain < 1 {
-			t.Errorf("%d reads and %d writes in vain counted, of at least 1 and 1", g.ReadAgain,
-				g.WriteAgain)
+			t.Errorf("in vain were %d reads and %d writes", g.ReadAgain, g.WriteAgain)
 		}
-		if g.BytesIn != n || g.BytesOut != n {
-			t.Errorf("%d bytes in, %d out, of %d", g.BytesIn, g.BytesOut, n)
-		}
+		testenv.Equal(t, [2]uint64{g.BytesIn, g.BytesOut}, [2]uint64{n, n}, "bytes in and out")
 	})
 }
 
@@ -507,10 +494,8 @@ func TestSavedReads(t *testing.T) {
 			k.Wait(t)
 			got, _ := before.since(t)
 			g := got[1]
-			if g.Reads-g.ReadAgain != rounds || g.BytesIn != rounds {
-				t.Errorf("%d reads found something and %d bytes, want %d of each",
-					g.Reads-g.ReadAgain, g.BytesIn, rounds)
-			}
+			testenv.Equal(t, g.Reads-g.ReadAgain, rounds, "reads that found something")
+			testenv.Equal(t, g.BytesIn, rounds, "bytes")
 			// Each of the waits began with one or the other.
 			if g.SavedReads+g.ReadAgain < rounds-1 || g.SavedReads > rounds {
 				t.Errorf("%d waits: %d reads in vain, %d saved", rounds, g.ReadAgain, g.SavedReads)
