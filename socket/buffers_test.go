@@ -145,7 +145,7 @@ func TestBuffersEnd(t *testing.T) {
 				for _, b := range v {
 					left += len(b)
 				}
-				testenv.Equal(t, int(n)+left, total, n, "written", left, "left of")
+				testenv.Equal(t, int(n)+left, total, n, "written and", left, "left")
 				switch end {
 				case "deadline":
 					drained := swallow(t, down, total)

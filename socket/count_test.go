@@ -588,7 +588,7 @@ func acceptSome(t *testing.T, p testrun.Place, l net.Listener, n int) {
 	t.Helper()
 	k := p.Go(func() {
 		for range n {
-			testenv.Must(l.Accept()).Close()
+			testenv.NoError(t, shut(l.Accept()))
 		}
 	})
 	for range n {
@@ -669,22 +669,6 @@ func TestAcceptLogStaysShort(t *testing.T) {
 		t.Errorf("%d lines, of pauses of %v; want one for each of 1 ms, 2, 4 … 64, 100, and one "+
 			"more", logs.Len(), lengths)
 	}
-}
-
-// TestCountsDoNotAllocate: counting adds nothing to what reads and writes
-// allocate, which is nothing.
-func TestCountsDoNotAllocate(t *testing.T) {
-	start(t, 1)
-	a, b := socketPair(t, unix.SOCK_STREAM)
-	testrun.First.Do(t, func() {
-		p := make([]byte, 1)
-		if n := testing.AllocsPerRun(1000, func() {
-			a.Write(p)
-			b.Read(p)
-		}); n != 0 {
-			t.Errorf("%v allocations", n)
-		}
-	})
 }
 
 // TestSavedOnce: a short read saves one read, however often one waits after it.

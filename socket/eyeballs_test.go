@@ -90,6 +90,19 @@ func behave(t testing.TB, family, port int, m manner) bool {
 var both = map[string][]record{"both.test.": addresses("::1", "127.0.0.1"),
 	"four.test.": addresses("127.0.0.1"), "six.test.": addresses("::1")}
 
+// racing runs f in all places, with an address of a host of two families that
+// behave so, and waits for the losers to be closed.
+func racing(t *testing.T, v6, v4 manner,
+	f func(p testrun.Place, r *socket.Resolver, address string)) {
+	t.Helper()
+	start(t, 2)
+	address := "both.test.:" + twoFaced(t, v6, v4)
+	s := serveNames(t, both)
+	before := socket.OpenCount()
+	everywhere(t, func(p testrun.Place) { f(p, s.resolver(), address) })
+	untilOpen(t, before)
+}
+
 // TestRace: with two families, whichever can be reached is; the other costs no
 // more time than it must.
 func TestRace(t *testing.T) {
@@ -109,14 +122,14 @@ func TestRace(t *testing.T) {
 		{"one after the other", refuses, accepts, -1, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			start(t, 2)
-			port := twoFaced(t, c.v6, c.v4)
-			s := serveNames(t, both)
-			before := socket.OpenCount()
-			everywhere(t, func(p testrun.Place) {
-				d := socket.Dialer{Resolver: s.resolver(), FallbackDelay: c.delay}
+			racing(t, c.v6, c.v4, func(p testrun.Place, r *socket.Resolver, address string) {
+				d := socket.Dialer{Resolver: r, FallbackDelay: c.delay}
 				began := time.Now()
-				conn := testenv.Must(d.Dial("tcp", "both.test.:"+port))
+				conn, err := d.Dial("tcp", address)
+				if err != nil {
+					t.Errorf("%s: %v", p.Name, err)
+					return
+				}
 				// so the other family may have won
 				late := c.delay == 0 && time.Since(began) >= 300*time.Millisecond
 				if v4 := conn.RemoteAddr().(*net.TCPAddr).IP.To4() != nil; v4 != c.v4wins && !late {
@@ -131,7 +144,6 @@ func TestRace(t *testing.T) {
 				testenv.Gives(t, 1, nil, p.Name)(conn.Write([]byte("x")))
 				conn.Close()
 			})
-			untilOpen(t, before)
 		})
 	}
 }
@@ -158,18 +170,12 @@ func TestRaceErrors(t *testing.T) {
 		{"none answers, later", ignores, ignores, 20 * time.Millisecond, time.Hour},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			start(t, 2)
-			port := twoFaced(t, c.v6, c.v4)
-			s := serveNames(t, both)
-			before := socket.OpenCount()
-			everywhere(t, func(p testrun.Place) {
-				d := &socket.Dialer{Resolver: s.resolver(), FallbackDelay: c.delay,
-					Timeout: c.timeout}
+			racing(t, c.v6, c.v4, func(p testrun.Place, r *socket.Resolver, address string) {
+				d := &socket.Dialer{Resolver: r, FallbackDelay: c.delay, Timeout: c.timeout}
 				for _, network := range []string{"tcp", "tcp4", "tcp6"} {
-					sameDialInTime(t, p.Name, *d, network, "both.test.:"+port)
+					sameDialInTime(t, p.Name, *d, network, address)
 				}
 			})
-			untilOpen(t, before)
 		})
 	}
 }
