@@ -597,7 +597,7 @@ func second[T any](_ T, err error) error { return err }
 func TestBufferedWriteDeadline(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, _ := withPeer(t)
-		fillSocket(t, c)
+		noRoom(t, c)
 		buffered(p, c, func(b *socket.Buffered) {
 			b.WriteString("answer")
 			b.SetWriteDeadline(time.Now().Add(time.Millisecond))
@@ -608,19 +608,10 @@ func TestBufferedWriteDeadline(t *testing.T) {
 	})
 }
 
-// fillSocket writes until the socket takes no more, and will not: what is on
-// its way to the peer makes room when it has arrived.
-func fillSocket(t testing.TB, c *socket.TCPConn) {
-	t.Helper()
-	buf := make([]byte, 64<<10)
-	testenv.Until(t, "a socket that is full", func() bool {
-		info := testenv.Must(unix.GetsockoptTCPInfo(c.FD(), unix.IPPROTO_TCP, unix.TCP_INFO))
-		_, errno := sysx.TrySend(c.FD(), buf)
-		if errno != 0 && errno != unix.EAGAIN {
-			t.Fatal(errno)
-		}
-		return errno == unix.EAGAIN && info.Unacked == 0
-	})
+// noRoom has a socket take nothing until the test's end. A socket that is full
+// in truth takes some more later.
+func noRoom(t *testing.T, c *socket.TCPConn) {
+	between(t, sysx.Send, c.FD(), func(int) (int, syscall.Errno) { return 0, unix.EAGAIN })
 }
 
 // TestBufferedClose: Close sends what there is room for, never waits, and says
@@ -647,7 +638,7 @@ func TestBufferedClose(t *testing.T) {
 	t.Run("no room", func(t *testing.T) {
 		inPlaces(t, func(t *testing.T, p testrun.Place) {
 			c, _ := withPeer(t)
-			fillSocket(t, c)
+			noRoom(t, c)
 			p.Do(t, func() {
 				b := socket.NewBuffered(c)
 				b.Write(pattern(10_000))
@@ -683,7 +674,7 @@ func TestBufferedShutdown(t *testing.T) {
 			startAlone(t, 2)
 			c, _ := withPeer(t)
 			if reason == coroutine.ReasonWrite {
-				fillSocket(t, c)
+				noRoom(t, c)
 			}
 			k := buffered(testrun.First, c, func(b *socket.Buffered) {
 				b.WriteString("x")
