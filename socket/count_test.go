@@ -608,16 +608,7 @@ func TestCountsAccepts(t *testing.T) {
 			unix.ECONNABORTED, unix.EMFILE, unix.EPROTO, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM}}}
 		remove := s.install(t)
 		defer remove()
-		k := p.Go(func() {
-			for range 3 {
-				c := testenv.Must(l.Accept())
-				c.Close()
-			}
-		})
-		for range 3 {
-			dialNet(t, l.Addr().String())
-		}
-		k.Wait(t)
+		acceptSome(t, p, l, 3)
 		got, _ := before.since(t)
 		g := got[counts(p)]
 		if g.Accepts != uint64(s.called[sysx.Accept].Load())-1 || g.Accepted != 3 ||
@@ -650,16 +641,7 @@ func TestAcceptLogStaysShort(t *testing.T) {
 	logs := startLogged(t, 1)
 	l := listen(t)
 	defer (&script{first: errnos{sysx.Accept: repeat(12, unix.EMFILE)}}).install(t)()
-	k := testrun.First.Go(func() {
-		for range 20 {
-			c := testenv.Must(l.Accept())
-			c.Close()
-		}
-	})
-	for range 20 { // each ends a pause
-		dialNet(t, l.Addr().String())
-	}
-	k.Wait(t)
+	acceptSome(t, testrun.First, l, 20) // each ends a pause
 	lengths := map[any]int{}
 	for _, e := range logs.FilterMessage("accepting pauses").All() {
 		lengths[e.ContextMap()["pause"]]++
