@@ -62,7 +62,7 @@ func run(t *testing.T, dir, name string, args ...string) (out string, failed boo
 // TestOwnTree: netco's own packages, programs and examples have no mistake. Its
 // tests do, as that is what some of them are about.
 func TestOwnTree(t *testing.T) {
-	for _, folder := range []string{".", "examples/http"} {
+	for _, folder := range []string{".", "examples/http", "examples/chat"} {
 		if out, failed := run(t, filepath.Join(root(t), folder), tool, "-test=false",
 			"./..."); failed {
 			t.Errorf("%s:\n%s", folder, out)

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gobwas/ws"
+	"github.com/gobwas/ws/wsutil"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/scheduler"
+)
+
+// TestMain runs the program itself when a test starts it as a child.
+func TestMain(m *testing.M) {
+	if os.Getenv("CHAT_CHILD") != "" {
+		main()
+		return
+	}
+	testenv.Main(m)
+}
+
+// limit is when a test gives up waiting. No test passes by waiting that long.
+const limit = time.Minute
+
+// site is a server in this process.
+type site struct {
+	*server
+	web, lines string // addresses
+}
+
+// start starts a server that ends with the test. No client is away, dropped or
+// slowed down, unless set says so.
+func start(t *testing.T, set func(*limits)) *site {
+	t.Helper()
+	l := testenv.Must(parse([]string{"-rate=0", "-ping=1h", "-away=1h", "-drop=2h",
+		"-message=1m", "-grace=10s"}, io.Discard))
+	if set != nil {
+		set(l)
+	}
+	testenv.OK(t, netco.Start(netco.Options{Processors: 2, OnPanic: netco.KeepServing}))
+	s := newServer(l)
+	t.Cleanup(func() {
+		s.end()
+		native(t)
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		testenv.NoError(t, netco.Shutdown(ctx))
+	})
+	lines := testenv.Must(s.serveLines("127.0.0.1:0"))
+	web := testenv.Must(s.serveHTTP("http", "127.0.0.1:0", s.handler()))
+	return &site{s, web.String(), lines.String()}
+}
+
+// native checks that no coroutine has waited for a goroutine.
+func native(t *testing.T) {
+	t.Helper()
+	waits := []string{scheduler.CauseChannel, scheduler.CauseMutex, scheduler.CauseWait,
+		scheduler.CauseSleep, scheduler.CauseIO}
+	for _, h := range testenv.Must(netco.Default()).Handoffs() {
+		if slices.Contains(waits, h.Cause) {
+			t.Errorf("handed on: %+v", h)
+		}
+	}
+}
+
+// peer is a plain client of either kind. It reads events as lines.
+type peer struct {
+	t testing.TB
+	net.Conn
+	in      io.Reader
+	lines   *bufio.Reader // nil: a WebSocket
+	pending []string
+	name    string
+	deaf    atomic.Bool // leaves pings without an answer
+}
+
+func dial(t testing.TB, addr string) net.Conn {
+	t.Helper()
+	c := testenv.Must(net.Dial("tcp", addr))
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(limit))
+	return c
+}
+
+// connect opens a client of a kind, lines or web, and names it.
+func (s *site) connect(t testing.TB, kind, name string) *peer {
+	t.Helper()
+	p := &peer{t: t, name: name}
+	if kind == "lines" {
+		p.Conn = dial(t, s.lines)
+		p.lines = bufio.NewReader(p.Conn)
+		p.want(`\* welcome.*`)
+	} else {
+		p.Conn = dial(t, s.web)
+		p.in = p.Conn
+		br, _, err := ws.Dialer{}.Upgrade(p.Conn, &url.URL{Scheme: "ws", Host: s.web, Path: "/ws"})
+		testenv.OK(t, err)
+		if br != nil {
+			p.in = io.MultiReader(bytes.NewReader(testenv.Must(br.Peek(br.Buffered()))), p.Conn)
+		}
+	}
+	p.say("/nick " + name)
+	p.want(`\* guest-\d+ is now ` + name)
+	return p
+}
+
+func (p *peer) say(line string) {
+	p.t.Helper()
+	var err error
+	if p.lines != nil {
+		_, err = io.WriteString(p, line+"\n")
+	} else {
+		err = wsutil.WriteClientText(p, []byte(line))
+	}
+	if err != nil {
+		p.t.Fatalf("%s: %v", p.name, err)
+	}
+}
+
+// next returns the next line, and an error when the connection ends.
+func (p *peer) next() (string, error) {
+	for len(p.pending) == 0 {
+		if p.lines != nil {
+			line, err := p.lines.ReadString('\n')
+			return strings.TrimSuffix(line, "\n"), err
+		}
+		f, err := ws.ReadFrame(p.in)
+		if err != nil {
+			return "", err
+		}
+		switch f.Header.OpCode {
+		case ws.OpPing:
+			if !p.deaf.Load() {
+				ws.WriteFrame(p, ws.MaskFrameInPlace(ws.NewPongFrame(f.Payload)))
+			}
+		case ws.OpClose:
+			code, reason := ws.ParseCloseFrameData(f.Payload)
+			return "", wsutil.ClosedError{Code: code, Reason: reason}
+		default:
+			var e event
+			if err := json.Unmarshal(f.Payload, &e); err != nil {
+				return "", err
+			}
+			p.pending = strings.Split(e.String(), "\n")
+		}
+	}
+	line := p.pending[0]
+	p.pending = p.pending[1:]
+	return line, nil
+}
+
+func matches(pattern, line string) bool {
+	return regexp.MustCompile("^(?:" + pattern + ")$").MatchString(line)
+}
+
+// want checks the next line.
+func (p *peer) want(pattern string) {
+	p.t.Helper()
+	if line, err := p.next(); err != nil || !matches(pattern, line) {
+		p.t.Fatalf("%s: %.200q, %v, want %q", p.name, line, err, pattern)
+	}
+}
+
+// until skips lines up to one.
+func (p *peer) until(pattern string) {
+	p.t.Helper()
+	for {
+		line, err := p.next()
+		if err != nil {
+			p.t.Fatalf("%s: %v before %q", p.name, err, pattern)
+		}
+		if matches(pattern, line) {
+			return
+		}
+	}
+}
+
+// wantEnd skips lines up to the end, and wants a close frame of that code.
+func (p *peer) wantEnd(code ws.StatusCode) {
+	p.t.Helper()
+	var err error
+	for err == nil {
+		_, err = p.next()
+	}
+	if closed, ok := err.(wsutil.ClosedError); !ok || closed.Code != code {
+		p.t.Errorf("%s: ended with %v, want %d", p.name, err, code)
+	}
+}
+
+// TestStop ends the program by each signal with clients connected, and wants
+// their last messages and exit code 0.
+func TestStop(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			cmd := exec.Command(os.Args[0], "-http=127.0.0.1:0", "-lines=127.0.0.1:0",
+				"-metrics=127.0.0.1:0")
+			cmd.Env = append(os.Environ(), "CHAT_CHILD=1")
+			cmd.Stderr = os.Stderr
+			out := testenv.Must(cmd.StdoutPipe())
+			testenv.OK(t, cmd.Start())
+			t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+			var s site
+			var metrics string
+			for _, to := range []*string{&s.lines, &s.web, &metrics} {
+				var what string
+				testenv.Must(fmt.Fscanf(out, "%s on %s\n", &what, to))
+			}
+			web, lines := s.connect(t, "web", "w"), s.connect(t, "lines", "l")
+			if text := get(t, metrics, "/metrics"); !strings.Contains(text, "\nchat_clients 2\n") {
+				t.Errorf("metrics: %.2000s", text)
+			}
+			cmd.Process.Signal(sig)
+			web.wantEnd(ws.StatusGoingAway)
+			web.Close()
+			lines.want(`\* goodbye: the server ends`)
+			if _, err := lines.next(); err != io.EOF {
+				t.Errorf("lines: %v, want EOF", err)
+			}
+			testenv.NoError(t, cmd.Wait())
+		})
+	}
+}
+
+// get returns the answer's body to a GET.
+func get(t testing.TB, addr, path string) string {
+	t.Helper()
+	c := dial(t, addr)
+	fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, addr)
+	return string(testenv.Must(io.ReadAll(c)))
+}
+
+// TestFlags: what makes no sense is refused.
+func TestFlags(t *testing.T) {
+	for _, args := range []string{"-rooms=0", "-away=0s", "-away=2h -drop=1h", "-http= -lines=",
+		"-origins=chat.example", "-origins=https://a/", "rest", "-unknown", "-rate=-1"} {
+		if _, err := parse(strings.Fields(args), io.Discard); err == nil {
+			t.Errorf("%s: accepted", args)
+		}
+	}
+}

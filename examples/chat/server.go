@@ -1,0 +1,179 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/netco-go/netco/cosync"
+)
+
+// server holds the clients by their names and the rooms.
+type server struct {
+	limits *limits
+	counts counts
+	gone   cosync.WaitGroup // the clients, until their connections are closed
+	ending atomic.Bool      // set under mu
+
+	mu     cosync.Mutex // never held together with a room's
+	names  map[string]*client
+	rooms  map[string]*room
+	guests int
+	close  []func() // what the end closes
+}
+
+func newServer(l *limits) *server {
+	return &server{limits: l, names: map[string]*client{}, rooms: map[string]*room{}}
+}
+
+// atEnd has the end call f. Without effect and false once it has begun.
+func (s *server) atEnd(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.ending.Load() {
+		s.close = append(s.close, f)
+		return true
+	}
+	f()
+	return false
+}
+
+// end closes the listeners, and all clients with a last message. It returns
+// when they are gone, after their grace at the latest.
+func (s *server) end() {
+	s.mu.Lock()
+	s.ending.Store(true)
+	list := make([]*client, 0, len(s.names))
+	for _, c := range s.names {
+		list = append(list, c)
+	}
+	s.mu.Unlock()
+	for _, f := range s.close {
+		f()
+	}
+	for _, c := range list {
+		c.end(goingAway)
+	}
+	s.gone.WaitTimeout(3 * s.limits.grace) // to write, for an answer, to write again
+}
+
+// add gives c a name, false once the end has begun.
+func (s *server) add(c *client) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending.Load() {
+		return false
+	}
+	for c.name == "" || s.names[fold(c.name)] != nil {
+		s.guests++
+		c.name = fmt.Sprint("guest-", s.guests)
+	}
+	s.names[fold(c.name)] = c
+	s.gone.Add(1)
+	return true
+}
+
+func (s *server) remove(c *client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.names, fold(c.name))
+}
+
+var errTaken = errors.New("that name is taken")
+
+// rename reserves a name for c in place of its old one.
+func (s *server) rename(c *client, name string) error {
+	if err := checkName(name, s.limits.name); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if by := s.names[fold(name)]; by != nil && by != c {
+		return errTaken
+	}
+	delete(s.names, fold(c.name))
+	s.names[fold(name)] = c
+	return nil
+}
+
+// enter returns a room for a client to join, which it must leave by exit.
+func (s *server) enter(name string) (*room, error) {
+	if err := checkName(name, s.limits.name); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.rooms[fold(name)]
+	if r == nil {
+		if len(s.rooms) >= s.limits.rooms && !s.dropEmptyLocked() {
+			return nil, fmt.Errorf("there are %d rooms with people, and there may not be more",
+				len(s.rooms))
+		}
+		r = &room{name: name, members: map[*client]struct{}{}}
+		s.rooms[fold(name)] = r
+	}
+	r.uses++
+	return r, nil
+}
+
+func (s *server) exit(r *room) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.uses--
+}
+
+// dropEmptyLocked makes place for a room, false if there are people in all.
+func (s *server) dropEmptyLocked() bool {
+	for key, r := range s.rooms {
+		if r.uses == 0 {
+			delete(s.rooms, key)
+			return true
+		}
+	}
+	return false
+}
+
+// list returns the rooms, by name.
+func (s *server) list() []roomInfo {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]roomInfo, 0, len(s.rooms))
+	for _, r := range s.rooms {
+		all = append(all, roomInfo{r.name, r.uses})
+	}
+	slices.SortFunc(all, func(a, b roomInfo) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// fold makes names that differ in case only the same.
+func fold(name string) string { return strings.ToLower(name) }
+
+func checkName(name string, most int) error {
+	switch {
+	case name == "":
+		return errors.New("a name is missing")
+	case len(name) > most:
+		return fmt.Errorf("a name of %d bytes, %d at most", len(name), most)
+	}
+	for _, r := range name {
+		if !unicode.In(r, unicode.L, unicode.M, unicode.N) && r != '-' && r != '_' {
+			return errors.New("a name has letters, digits, - and _ only")
+		}
+	}
+	return nil
+}
+
+// clean drops from a text what would change more than its own place on a screen:
+// control characters, and what reverses the direction of others' text.
+func clean(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError {
+			return -1
+		}
+		return r
+	}, text))
+}
