@@ -256,6 +256,21 @@ func TestAbrupt(t *testing.T) {
 	}
 }
 
+// TestNameTakenOver: a connection that is still to be closed has given its name
+// away, and does not take it from its next owner.
+func TestNameTakenOver(t *testing.T) {
+	s := start(t, nil)
+	first := s.connect(t, "web", "ann")
+	testenv.Must(first.Write([]byte{0xc1, 0x80, 0, 0, 0, 0}))
+	first.wantEnd(ws.StatusProtocolError) // and waits for this one's close
+	s.connect(t, "lines", "ann")
+	first.Close()
+	testenv.Until(t, "the first one's end", func() bool { return s.counts.clients.Load() == 1 })
+	third := s.connect(t, "lines", "bert")
+	third.say("/nick ann")
+	third.want(`! that name is taken`)
+}
+
 // TestOrigins: pages of other sites may not open a WebSocket, unless a flag
 // allows them.
 func TestOrigins(t *testing.T) {

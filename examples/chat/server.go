@@ -77,10 +77,14 @@ func (s *server) add(c *client) bool {
 	return true
 }
 
+// remove makes c's name free. Once that is done another client may have it, and
+// keeps it if c is removed again.
 func (s *server) remove(c *client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.names, fold(c.name))
+	if s.names[fold(c.name)] == c {
+		delete(s.names, fold(c.name))
+	}
 }
 
 var errTaken = errors.New("that name is taken")
