@@ -49,6 +49,8 @@ bench echo-one-core echo -pin -conns 64,1000,5000 -servers c,netco,net -duration
 bench echo-two-cores-1 echo -conns 1 -json $out/echo-two-cores-1.json
 bench echo-two-cores-64 echo -json $out/echo-two-cores-64.json
 bench echo-two-cores-64-one-processor echo -conns 64 -processors 1 -duration 2s -warmup 500ms -rounds 5
+bench busy echo -conns 1,64 -busy 8 -rounds 3 -duration 3s
+bench quota echo -conns 64 -rate 2000 -quota 0.2 -rounds 3 -duration 4s
 bench closed-loop echo -conns 1,8,64 -rounds 5 -duration 3s
 bench partial-load echo -conns 64 -rate 10k,30k -rounds 5 -duration 3s
 bench goroutines echo -conns 1,200 -servers net,netco-goroutines,net-deadlines,netco-goroutines-deadlines -duration 1s -warmup 300ms -rounds 9

@@ -17,7 +17,7 @@ const (
 )
 
 // AcceptPause is how long accepting from one listener has paused last. The zero
-// value is for a listener that does not pause. It belongs to whoever accepts.
+// value is for a listener that does not pause. Owner: the code that accepts.
 type AcceptPause time.Duration
 
 // Next returns how long the next pause is. It logs a pause that is longer than

@@ -224,8 +224,8 @@ func inNet(frames []runtime.Frame) bool {
 	})
 }
 
-// onUsersLock reports whether it is the user who has taken the lock that a call
-// waits for; false for one of the standard library's own.
+// onUsersLock reports whether user code has taken the lock that a call waits
+// for; false for one of the standard library's own.
 func onUsersLock(frames []runtime.Frame) bool {
 	calls := library(frames)
 	return len(calls) == 0 || strings.HasPrefix(calls[len(calls)-1].Function, "sync.")

@@ -168,7 +168,7 @@ func TestCloseFreesFDLast(t *testing.T) {
 				<-leave
 			})
 		})
-		// who is parked does not hide who is not
+		// one that is parked does not hide one that is not
 		reader := testrun.First.Go(func() { c.Read(make([]byte, 1)) })
 		reader.UntilParked(t, coroutine.ReasonRead)
 		testenv.Await(t, inside, "the user")

@@ -541,7 +541,7 @@ func idleAfter(t *testing.T, before tally, out int) (g processor.IOSnapshot) {
 		return g.BytesOut >= uint64(out) && engine.Of(s).Processors()[0].Watches() == 1
 	})
 	_, g = before.since(t)
-	g.Accepts, g.Accepted, g.AcceptAgain = 0, 0, 0 // whoever accepts does so before or after
+	g.Accepts, g.Accepted, g.AcceptAgain = 0, 0, 0 // accepts come before or after
 	return g
 }
 
