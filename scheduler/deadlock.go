@@ -54,7 +54,9 @@ func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
 //	picture    every Processor sleeps, before and after, and has run nothing in
 //	           between; no timer is set, no fd is watched without a coroutine
 //	coroutines all wait for what only another coroutine or goroutine ends
-//	goroutines all others are netco's own, or wait for netco's coroutines
+//	goroutines all others are netco's own, or wait for netco's coroutines;
+//	           after that the picture is taken again, for a goroutine may have
+//	           woken a coroutine and ended meanwhile
 //
 // What cannot be seen is a time.AfterFunc that would end a wait. So a deadlock
 // is reported, as a suspicion, after stuckAfter, and ends Run after pauseAfter.
@@ -71,8 +73,9 @@ type deadlock struct {
 	progress engine.Progress
 }
 
-// findDeadlock returns nil if there is none.
-func (s *Scheduler) findDeadlock() *deadlock {
+// findDeadlock returns nil if there is none. alone reports whether there is no
+// ordinary goroutine that could end a wait.
+func (s *Scheduler) findDeadlock(alone func() bool) *deadlock {
 	d := &deadlock{progress: engine.ProgressOf(s.members())}
 	if !d.progress.Still() || d.progress.Live > mostStuck {
 		return nil
@@ -90,7 +93,11 @@ func (s *Scheduler) findDeadlock() *deadlock {
 		d.some = append(d.some, i)
 		return true
 	})
-	if free || ours != d.progress.Live || engine.ProgressOf(s.members()) != d.progress {
+	if free || ours != d.progress.Live {
+		return nil
+	}
+	d.sure = alone()
+	if engine.ProgressOf(s.members()) != d.progress {
 		return nil
 	}
 	slices.SortFunc(d.some, func(a, b coroutine.Info) int { return int(int64(a.ID - b.ID)) })
@@ -98,7 +105,6 @@ func (s *Scheduler) findDeadlock() *deadlock {
 	for i := range d.some {
 		d.some[i].Resolve()
 	}
-	d.sure = noOther()
 	return d
 }
 
@@ -278,7 +284,7 @@ func (r *runs) end(e *DeadlockError) {
 // lookStuck looks for a deadlock. The watchdog calls it when nothing has moved
 // for stuckAfter, and with last when it is about to pause.
 func (d *watchdog) lookStuck(last bool) {
-	found := d.s.findDeadlock()
+	found := d.s.findDeadlock(noOther)
 	switch {
 	case found == nil:
 	case last && found.sure:

@@ -45,9 +45,15 @@ type Progress struct {
 }
 
 // ProgressOf reads it. What a sleeping Processor has counted stands still; what
-// another sends it, its thread counts before it acts on it.
+// another sends it, its thread counts before it acts on it. So what is under
+// way is read first, then whether the threads sleep, and last what is counted:
+// a coroutine that was woken, ran and waits again meanwhile shows in Done.
 func ProgressOf(list []*processor.Processor) Progress {
 	g := Progress{Asleep: len(list) > 0}
+	for _, p := range list {
+		g.Asleep = g.Asleep && p.Submitted() == 0 && p.InboxDepth() == 0 &&
+			p.Stats.Queued.Load() == 0 && p.Idle()
+	}
 	for _, p := range list {
 		stats := p.Coroutines()
 		g.Done += stats.Resumes.Load() + stats.Spawned.Load() + stats.Ended.Load()
@@ -55,8 +61,6 @@ func ProgressOf(list []*processor.Processor) Progress {
 		g.Live += stats.Live.Load()
 		g.Timers = g.Timers || p.Stats.Timers.Load() != 0
 		g.Watches = g.Watches || p.Watches() != 0
-		g.Asleep = g.Asleep && p.Idle() && p.Stats.Queued.Load() == 0 && p.InboxDepth() == 0 &&
-			p.Submitted() == 0
 	}
 	return g
 }
