@@ -3,13 +3,14 @@
 #
 #	bench/peers.sh [workload ...]     of: echo pipelined tls http json fanout; all by default
 #
-# Environment: CONNS, ROUNDS, TIME of a round, SHARES of net's capacity for the open loops, CORES (one, all), OUT.
-# With the defaults that is some 20 hours; bench/peers.sh takes less with fewer of each:
+# Environment: CONNS, ROUNDS, TIME of a round, WARMUP before it, SHARES of net's capacity for the open loops, CORES (one, all), OUT.
+# With the defaults that is some 20 hours; bench/peers.sh takes less with fewer or shorter ones:
 #
 #	CONNS="64 1000" TIME=2s SHARES=50 CORES=one bench/peers.sh echo
+#	ROUNDS=3 TIME=500ms WARMUP=200ms bench/peers.sh     40 minutes
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-conns=${CONNS:-1 64 1000 5000} rounds=${ROUNDS:-6} time=${TIME:-3s} shares=${SHARES-20 50 80} cores=${CORES:-one all} out=${OUT:-docs/bench}
+conns=${CONNS:-1 64 1000 5000} rounds=${ROUNDS:-6} time=${TIME:-3s} warmup=${WARMUP:-500ms} shares=${SHARES-20 50 80} cores=${CORES:-one all} out=${OUT:-docs/bench}
 host=127.0.0.1 port=18400
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -25,7 +26,7 @@ fi
 # What each workload loads: its servers, the baseline first; the URL's scheme and path; more flags of load.
 declare -A servers=(
 	[echo]="net netco netco-server netpoll" [pipelined]="net netco netco-server netpoll"
-	[tls]="net netco" [fanout]="net netco"
+	[tls]="net netco netco-server" [fanout]="net netco"
 	[http]="nethttp nethttp-netco fasthttp fasthttp-netco hertz" [json]="nethttp nethttp-netco fasthttp fasthttp-netco hertz"
 )
 declare -A scheme=([echo]=tcp [pipelined]=tcp [tls]=tls [fanout]=tcp [http]=http [json]=http)
@@ -53,7 +54,7 @@ compare() {
 	local title="$workload, $c connections, $on core(s)"
 	[[ $# == 0 ]] || title+=", $2 requests/s (open loop)"
 	# shellcheck disable=SC2086 # flags are words
-	"${load[@]}" compare "${sides[@]}" "${scheme[$workload]}://$host:$port${path[$workload]}" -c "$c" -d "$time" -warmup 500ms \
+	"${load[@]}" compare "${sides[@]}" "${scheme[$workload]}://$host:$port${path[$workload]}" -c "$c" -d "$time" -warmup "$warmup" \
 		-rounds "$rounds" -q -title "$title" -json "$file" ${flags[$workload]} "$@" | tee "$work/table"
 }
 

@@ -6,7 +6,7 @@
 // The workloads:
 //
 //	echo    sends back what comes in, also pipelined
-//	tls     the same over crypto/tls, with a certificate made at the start
+//	tls     the same over TLS, with a certificate made at the start
 //	http    GET / answers a line of text, GET /json a small object
 //	fanout  sends back each message once 16 subscribers have had it
 //
@@ -28,7 +28,7 @@ var workloads = map[string]map[string]func(address string) error{
 		"net": echoNet, "netco": echoNetco, "netco-server": echoNetcoServer, "netpoll": echoNetpoll,
 	},
 	"tls": {
-		"net": tlsNet, "netco": tlsNetco,
+		"net": tlsNet, "netco": tlsNetco, "netco-server": tlsNetcoServer,
 	},
 	"http": {
 		"nethttp": httpNet, "nethttp-netco": httpNetco, "fasthttp": fastNet,

@@ -9,6 +9,9 @@ import (
 	"math/big"
 	"net"
 	"time"
+
+	"github.com/netco-go/netco/socket"
+	netcotls "github.com/netco-go/netco/tls"
 )
 
 func tlsNet(address string) error {
@@ -24,7 +27,42 @@ func tlsNetco(address string) error {
 	if err != nil {
 		return err
 	}
-	return onNetco(address, func(c net.Conn) { echo(tls.Server(c, config)) })
+	return onNetco(address, func(c net.Conn) { echo(netcotls.Server(c, config)) })
+}
+
+// tlsNetcoServer has no coroutine and no buffer for a connection that is idle.
+func tlsNetcoServer(address string) error {
+	config, err := newConfig()
+	if err != nil {
+		return err
+	}
+	ln, err := listenNetco(address)
+	if err != nil {
+		return err
+	}
+	s := &socket.Server{Handle: tlsAnswer, Opened: func(c *socket.ServerConn) error {
+		t := netcotls.Server(c, config)
+		if err := t.Handshake(); err != nil {
+			return err
+		}
+		c.Value = t
+		if t.Readable() {
+			return tlsAnswer(c)
+		}
+		return nil
+	}}
+	return joined(func() error { return s.Serve(ln) })
+}
+
+// tlsAnswer echoes what has come.
+func tlsAnswer(c *socket.ServerConn) error {
+	t := c.Value.(*netcotls.Conn)
+	for more := true; more; more = t.Readable() {
+		if err := echoOnce(t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // newConfig returns a configuration with a certificate that is good for a day.
