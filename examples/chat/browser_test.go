@@ -128,7 +128,7 @@ func (p *tab) say(line string) {
 }
 
 // TestBrowser: two pages talk, show markup as text, and come back to their room
-// under their names after the connection was lost.
+// under their names after the connection was lost, or the server did not answer.
 func TestBrowser(t *testing.T) {
 	browser, log := chromium(t)
 	s := start(t, nil)
@@ -160,6 +160,21 @@ func TestBrowser(t *testing.T) {
 	}
 	b.say("again")
 	a.wait("log", "bert again")
+	testenv.Equal(t, a.eval("asked = 1; ask(); document.getElementById('state').textContent"),
+		"not connected: no answer")
+	a.wait("state", "connected")
+	a.wait("people", "annabert")
+	b.say("once more")
+	a.wait("log", "bert once more")
+
+	// The name is taken while it connects, and free again later.
+	zombie := s.connect(t, "lines", "zombie")
+	a.eval("wantName = 'zombie'; asked = 1; ask(); ''")
+	b.wait("log", " joined") // as a guest
+	zombie.Close()
+	testenv.Until(t, "its end", func() bool { return s.counts.clients.Load() == 2 })
+	a.eval("ask(); ''") // which a page does now and then while it is shown
+	b.wait("log", " is now zombie")
 	if line := testenv.Complaint(log()); line != "" {
 		t.Error(line)
 	}
