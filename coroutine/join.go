@@ -151,9 +151,9 @@ func (j *joins) wake() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for w := j.joiners.Swap(nil); w != nil; {
-		next := w.Link
-		w.Wake()
+		next, waking := w.Link, w.Waking()
 		atomic.StoreUintptr(&w.Tag, joinReleased) // from here on w belongs to its owner
+		waking.Wake()
 		w = next
 	}
 }

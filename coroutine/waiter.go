@@ -181,10 +181,33 @@ func (w *Waiter) Drain() {
 }
 
 // Wake ends the Park, from any thread, also before it has begun.
-func (w *Waiter) Wake() {
+func (w *Waiter) Wake() { w.Waking().Wake() }
+
+// Waking is what a waker needs of a Waiter to wake it. A wake across threads
+// may take long: it makes a system call, after which the kernel likes to run
+// the thread that was woken in place of the waker. A waker that has given the
+// Waiter back before does not hold up the one it wakes.
+type Waking struct {
+	co     *Coroutine
+	ticket uint64
+	hook   Hook
+}
+
+// Waking returns the wake of w's Park, for the waker that took w out. If the
+// Park has ended otherwise when Wake is called, a coroutine's wake has no
+// effect, or ends a later Park early.
+func (w *Waiter) Waking() Waking {
 	if w.co != nil {
-		w.co.Ready(w.ticket.Load(), WakeReady)
+		return Waking{co: w.co, ticket: w.ticket.Load()}
+	}
+	return Waking{hook: w.hook}
+}
+
+// Wake is Waiter.Wake, once.
+func (k Waking) Wake() {
+	if k.co != nil {
+		k.co.Ready(k.ticket, WakeReady)
 		return
 	}
-	w.hook.Woken()
+	k.hook.Woken()
 }

@@ -47,5 +47,8 @@ func (t *Thread) appendKey(b []byte) []byte {
 	who(t.waiter.Prev)
 	who(t.at.wake)
 	who(t.waking)
+	if id := t.w.Owner(t.waking); t.waking != nil && id >= 0 {
+		b = append(b, byte(t.w.threads[id].ticket-t.wakes))
+	}
 	return b
 }

@@ -45,7 +45,8 @@ type Thread struct {
 	prepared int  // the ticket that a wake would be for
 	woken    bool // for the present ticket; of a goroutine: there is a token
 	why      coroutine.Wake
-	waking   *coroutine.Waiter // woken by it and not yet released
+	waking   *coroutine.Waiter // it is about to wake it
+	wakes    int               // the ticket that wake is for
 }
 
 // at is the access before which a thread is stopped.

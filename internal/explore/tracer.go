@@ -12,9 +12,7 @@ import (
 func (w *World) Step(op Op) {
 	w.pause(at{op: op})
 	switch op {
-	case waitq.OpTag, waitq.OpSettle, waitq.OpReleased:
-	case waitq.OpRelease:
-		w.running.waking = nil
+	case waitq.OpTag, waitq.OpSettle, waitq.OpReleased, waitq.OpRelease:
 	default:
 		w.see(op)
 	}
@@ -95,26 +93,39 @@ func (w *World) Drain(*coroutine.Waiter) {
 	}
 }
 
-// Wake ends the present park of wt, if that is the one it was prepared for.
-func (w *World) Wake(wt *coroutine.Waiter) {
-	w.pause(at{op: opWake, wake: wt})
-	w.running.waking = wt
-	id := w.Owner(wt)
-	if id < 0 && wt.Hook() == nil {
-		w.fail("thread %d woke a waiter that is no thread's", w.running.id)
-		return
+// Waking reads which park of wt the next Wake is for. Nothing changes that from
+// the claim to the release.
+func (w *World) Waking(wt *coroutine.Waiter) {
+	id, by := w.Owner(wt), w.running
+	by.waking = wt
+	switch {
+	case id < 0 && wt.Hook() == nil:
+		w.fail("thread %d wakes a waiter that is no thread's", by.id)
+	case id < 0:
+	case !w.threads[id].waiting || !waitq.IsClaimed(wt):
+		w.fail("thread %d wakes thread %d, which does not wait", by.id, id)
+	default:
+		by.wakes = w.threads[id].prepared
 	}
+}
+
+// Wake ends the park that Waking read, if it is still the present one.
+func (w *World) Wake() {
+	by := w.running
+	wt := by.waking
+	w.pause(at{op: opWake, wake: wt})
+	by.waking = nil
+	id := w.Owner(wt)
 	if id < 0 {
 		wt.Wake()
 		return
 	}
-	t := w.threads[id]
-	switch {
-	case !t.waiting || !waitq.IsClaimed(wt):
-		w.fail("thread %d woke thread %d, which does not wait", w.running.id, id)
+	switch t := w.threads[id]; {
+	case t.Goroutine && !t.waiting:
+		w.fail("thread %d woke thread %d, a goroutine, which does not wait", by.id, id)
 	case t.Goroutine && t.woken:
-		w.fail("thread %d woke thread %d, a goroutine, a second time", w.running.id, id)
-	case t.Goroutine || t.prepared == t.ticket:
+		w.fail("thread %d woke thread %d, a goroutine, a second time", by.id, id)
+	case t.Goroutine || by.wakes == t.ticket:
 		t.woken = true
 	} // else it is for an old park and does nothing
 }

@@ -19,8 +19,8 @@ import (
 //	Claimed   out of its queue; it has what   waker (Batch.Take,       held
 //	          it waited for, and the waker    Claim, TryClaim)
 //	          may still access it
-//	Released  the waker accesses it no more   that waker (Batch.Wake,  free
-//	                                          Wake), its last access
+//	Released  the waker accesses it no more,  that waker (Batch.Wake,  free
+//	          and is about to wake it         Wake), its last access
 type Queue struct{ waiters ilist.List[coroutine.Waiter] }
 
 // The tags above the kinds.
@@ -81,10 +81,17 @@ func TryClaim(w *coroutine.Waiter, kind uintptr) bool {
 
 // Wake wakes w, which the caller has claimed, and must not access afterwards.
 // Without the guard. Does not park.
+//
+// It releases w first: the woken thread may take the waker's core at once, and
+// would wait for the release for as long as the waker then has none.
 func Wake(w *coroutine.Waiter) {
-	wake(w)
-	Step(OpRelease)
+	if trace != nil {
+		wakeTraced(w)
+		return
+	}
+	waking := w.Waking()
 	atomic.StoreUintptr(&w.Tag, Released)
+	waking.Wake()
 }
 
 // Batch holds claimed waiters that are to be woken after the guard is released.

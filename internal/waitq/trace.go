@@ -17,7 +17,8 @@ type Tracer interface {
 	Prepare(*coroutine.Waiter)
 	Park(*coroutine.Waiter, coroutine.Limit) coroutine.Wake
 	Drain(*coroutine.Waiter)
-	Wake(*coroutine.Waiter)
+	Waking(*coroutine.Waiter) // precedes Wake, which wakes that waiter
+	Wake()
 	Unwind()
 }
 
@@ -87,12 +88,12 @@ func drain(w *coroutine.Waiter) {
 	w.Drain()
 }
 
-func wake(w *coroutine.Waiter) {
-	if trace != nil {
-		trace.Wake(w)
-		return
-	}
-	w.Wake()
+// wakeTraced is Wake for a Tracer.
+func wakeTraced(w *coroutine.Waiter) {
+	trace.Waking(w)
+	Step(OpRelease)
+	atomic.StoreUintptr(&w.Tag, Released)
+	trace.Wake()
 }
 
 // Unwind ends the calling coroutine, in waits that have no error to return.

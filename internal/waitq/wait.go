@@ -106,8 +106,8 @@ func settle(w *coroutine.Waiter, why coroutine.Wake, g sync.Locker, leave Leave)
 }
 
 // awaitReleased waits until the waker accesses w no more, a few instructions
-// after the wake; w can then be queued anew. By the time the woken caller runs
-// it has nearly always happened.
+// after the claim; w can then be queued anew. Where the waker has ended the
+// park it has happened.
 func awaitReleased(w *coroutine.Waiter) {
 	for i := 0; ; i++ {
 		Step(OpReleased)

@@ -69,3 +69,21 @@ func TestBlock(t *testing.T) {
 		t.Error("ended with", why)
 	}
 }
+
+// hook calls a function when its waiter is woken.
+type hook func()
+
+func (h hook) Woken() { h() }
+
+// TestReleasedFirst: a waker accesses no waiter that it wakes. A wake may make
+// a system call that lets the woken thread run in the waker's place.
+func TestReleasedFirst(t *testing.T) {
+	var w coroutine.Waiter
+	woken := false
+	w.SetHook(hook(func() { woken = waitq.IsReleased(&w) }))
+	waitq.Claim(&w)
+	waitq.Wake(&w)
+	if !woken {
+		t.Error("woken before its waker had released it")
+	}
+}
