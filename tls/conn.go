@@ -223,7 +223,9 @@ const closeNotifyTimeout = 5 * time.Second
 
 // Close sends close_notify, if the handshake has succeeded and no Write is
 // under way, for 5 s at most, and closes the connection below. Reads and Writes
-// end with net.ErrClosed. A second Close returns that, too. Parks.
+// end with net.ErrClosed. A second Close returns that, too; the first also
+// returns an error if the end of a handshake has closed the connection below.
+// Parks.
 func (c *Conn) Close() error {
 	if !c.closed.CompareAndSwap(false, true) {
 		return net.ErrClosed
@@ -233,7 +235,8 @@ func (c *Conn) Close() error {
 		notified = c.closeNotify(c.tls.Close)
 		c.unlockSend()
 	}
-	if err := c.closeRaw(); err != nil {
+	c.rawClosed.Store(true)
+	if err := c.raw.Close(); err != nil {
 		return err
 	}
 	if notified != nil {
@@ -245,7 +248,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// closeRaw closes the connection below, once.
+// closeRaw closes the connection below, unless that has happened.
 func (c *Conn) closeRaw() error {
 	if c.rawClosed.Swap(true) {
 		return nil

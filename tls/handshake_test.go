@@ -140,6 +140,24 @@ func TestHandshakeEnds(t *testing.T) {
 	}
 }
 
+// TestCloseAfterHandshake: Close says so if the end of a handshake has closed
+// the connection below.
+func TestCloseAfterHandshake(t *testing.T) {
+	everywhere(t, func(t *testing.T, run func(...func() error)) {
+		sc, _ := configs()
+		raw, _ := pair(t)
+		run(func() error {
+			ctx, cancel := context.WithCancel(context.Background())
+			cancel()
+			c := tls.Server(raw, sc)
+			if err := c.HandshakeContext(ctx); !errors.Is(err, context.Canceled) {
+				return err
+			}
+			return isError(net.ErrClosed)(0, c.Close())
+		})
+	})
+}
+
 // TestMaxHandshakes: handshakes over the limit wait, within their time, and
 // take the place of one that ends.
 func TestMaxHandshakes(t *testing.T) {
