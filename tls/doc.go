@@ -46,7 +46,9 @@
 //   - Dialer.NetDialer and DialWithDialer take netco/net's Dialer.
 //   - QUICConn is the standard's.
 //
-// Errors are crypto/tls's, and those of the connection below.
+// Errors are crypto/tls's, and those of the connection below. Else the package
+// passes crypto/tls's own tests, as far as those see no internals:
+// interop/stdtls runs them.
 //
 // # How it works
 //

@@ -1,0 +1,3 @@
+package boring
+
+const Enabled = false

@@ -1,0 +1,5 @@
+package cryptotest
+
+import "testing"
+
+func MustMinimumFIPS140ModuleVersion(testing.TB, string) {}

@@ -1,0 +1,3 @@
+package fips140tls
+
+func Required() bool { return false }
