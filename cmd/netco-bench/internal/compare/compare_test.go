@@ -154,9 +154,10 @@ func TestMarkdown(t *testing.T) {
 	c.Sides = append(c.Sides, &Side{Name: "gone", Failure: "refused"})
 	var b strings.Builder
 	c.Sides[0].Rounds[0].Environment.CPU = "EPYC"
+	c.Sides[1].Rounds[0].Environment.Cores = 2
 	NewFile("", &Comparison{}, c).MarkdownHead(&b)
 	c.Markdown(&b)
-	for _, want := range []string{"in bold where its 95 % interval", ", EPYC, 0 cores, ",
+	for _, want := range []string{"in bold where its 95 % interval", ", EPYC, 0 to 2 cores, ",
 		"; 6 rounds of 0s each.\n\n## echo\n\n| | requests/s ↑ | p50 ↓ |", "\n| old | 100 | 1 ms |",
 		"\n| new | 200 **2.00** better | 1 ms 1.00 no difference shown |",
 		"\n| gone | – | – |", "\n\ngone ended in round 1: refused\n"} {

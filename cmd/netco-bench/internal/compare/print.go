@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/figure"
@@ -49,13 +50,28 @@ func (f *File) MarkdownHead(w io.Writer) {
 	for _, c := range f.Comparisons {
 		if all := c.Results(); len(all) > 0 {
 			e := all[0].Environment
-			fmt.Fprintf(w, "%s, %s %s, %s, %d cores, %s, netco-bench %s; %d rounds of %s each.\n\n",
+			fmt.Fprintf(w, "%s, %s %s, %s, %s, %s, netco-bench %s; %d rounds of %s each.\n\n",
 				all[0].Start.UTC().Format("2006-01-02"),
-				e.OS, e.Kernel, e.CPU, e.Cores, e.Go, all[0].Tool, len(c.Sides[0].Rounds),
+				e.OS, e.Kernel, e.CPU, f.cores(), e.Go, all[0].Tool, len(c.Sides[0].Rounds),
 				all[0].Options.Duration)
 			return
 		}
 	}
+}
+
+// cores says how many cores the generators had.
+func (f *File) cores() string {
+	var n []int
+	for _, c := range f.Comparisons {
+		for _, r := range c.Results() {
+			n = append(n, r.Environment.Cores)
+		}
+	}
+	least, most := slices.Min(n), slices.Max(n)
+	if least < most {
+		return fmt.Sprintf("%d to %d cores", least, most)
+	}
+	return fmt.Sprintf("%d cores", most)
 }
 
 // Markdown writes a table with a row for each side and a column for each
