@@ -94,13 +94,14 @@ const (
 
 // NewBuffered returns c with buffers. Nothing else may read or write c from
 // then on. It panics if c has packets and is no stream, and if c is a type that
-// embeds a connection: a Buffered goes past its Read and Write. It allocates
-// the Buffered and no buffer.
+// embeds a connection: a Buffered goes past its Read and Write. So it takes no
+// TLS connection: for these the package comment of netco/tls has the same over
+// bufio. It allocates the Buffered and no buffer.
 func NewBuffered(c Stream) *Buffered {
 	b := connOf(c)
 	if b == nil {
 		panic(fmt.Sprintf("netco/socket: NewBuffered of a %T, want a *TCPConn, *UnixConn or "+
-			"*ServerConn itself", c))
+			"*ServerConn itself; for TLS see the package comment of netco/tls", c))
 	}
 	if b.s.kind.isPackets() {
 		panic("netco/socket: NewBuffered of a connection that is no stream: " + b.network.String())

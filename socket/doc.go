@@ -86,8 +86,9 @@
 // sync.Mutex makes the whole Processor late, and where Processors are locked to
 // threads (Options.LockThreads) blocks it for good. crypto/tls has such a lock
 // in every connection: one coroutine should read and write it. Package
-// netco/tls has none. Server and Buffered do not take a tls.Conn; netco/tls's
-// Conn takes a ServerConn.
+// netco/tls has none. Server and Buffered do not take a tls.Conn: netco/tls's
+// Conn takes a ServerConn, and its package comment has Buffered's flushing over
+// bufio.
 //
 // Reads, writes and WaitReadable of streams do not allocate; elsewhere the
 // comments say what does.

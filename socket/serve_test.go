@@ -1103,6 +1103,9 @@ func TestServeRefuses(t *testing.T) {
 				!strings.Contains(err.Error(), "Listener") {
 				t.Errorf("%v; want an error that names the listener", err)
 			}
+			if err != nil && name != "net" && !strings.Contains(err.Error(), "netco/tls") {
+				t.Errorf("%v; want an error that names the cure", err)
+			}
 			if c, err := bad.Accept(); err == nil {
 				c.Close()
 				t.Error("the listener is open")
@@ -1144,15 +1147,22 @@ func TestServeRefuses(t *testing.T) {
 }
 
 func serveRefusesAListenerOfSuch(t *testing.T) {
-	start(t, 1)
-	address, ends := serveWrapped(t, func(c *socket.TCPConn) net.Conn { return loudConn{c} })
-	c := dialNet(t, address)
-	if err := testenv.Await(t, ends, "the refusal"); err == nil ||
-		!strings.Contains(err.Error(), "loudConn") {
-		t.Errorf("%v; want an error that names the type", err)
-	}
-	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
-		t.Errorf("%d, %v: the connection is open", n, err)
+	for want, wrap := range map[string]func(*socket.TCPConn) net.Conn{
+		"loudConn":  func(c *socket.TCPConn) net.Conn { return loudConn{c} },
+		"netco/tls": func(c *socket.TCPConn) net.Conn { return tls.Server(c, new(tls.Config)) },
+	} {
+		t.Run(want, func(t *testing.T) {
+			start(t, 1)
+			address, ends := serveWrapped(t, wrap)
+			c := dialNet(t, address)
+			if err := testenv.Await(t, ends, "the refusal"); err == nil ||
+				!strings.Contains(err.Error(), want) {
+				t.Errorf("%v; want an error that names the type, or the cure", err)
+			}
+			if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+				t.Errorf("%d, %v: the connection is open", n, err)
+			}
+		})
 	}
 }
 

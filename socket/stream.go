@@ -51,8 +51,29 @@ func refuseConn(c net.Conn) error {
 	if limited, ok := c.(*limitedConn); ok {
 		c = limited.Conn
 	}
+	cure := ""
+	if isTLS(packageOf(c)) {
+		cure = tlsCure
+	}
 	return fmt.Errorf("netco: a Server serves a *socket.TCPConn or *socket.UnixConn itself, not "+
-		"a %T", c)
+		"a %T%s", c, cure)
+}
+
+// tlsCure is what to do where a Server is given TLS.
+const tlsCure = ": serve the connections below, and call netco/tls's Server in Opened, see its " +
+	"package comment"
+
+func isTLS(pkg string) bool {
+	return pkg == "crypto/tls" || pkg == "github.com/netco-go/netco/tls"
+}
+
+// packageOf returns the path of the package of v's type.
+func packageOf(v any) string {
+	t := reflect.TypeOf(v)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.PkgPath()
 }
 
 // refuseListener is refuseConn for what is sure to return such connections. Of
@@ -61,15 +82,10 @@ func refuseListener(l net.Listener) error {
 	if limited, ok := l.(*limitedListener); ok {
 		return refuseListener(limited.Listener)
 	}
-	t := reflect.TypeOf(l)
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	switch t.PkgPath() {
-	case "crypto/tls":
-		return fmt.Errorf("netco: a Server cannot serve TLS: a %T's connections wait for each "+
-			"other's mutexes; serve it with a goroutine for each", l)
-	case "net":
+	switch pkg := packageOf(l); {
+	case isTLS(pkg):
+		return fmt.Errorf("netco: a Server cannot serve a %T%s", l, tlsCure)
+	case pkg == "net":
 		return fmt.Errorf("netco: a Server serves listeners of package socket, not a %T: use "+
 			"socket.Listen or socket.FileListener", l)
 	}

@@ -66,4 +66,29 @@
 // calls Read and answers, again for as long as [Conn.Readable] reports that
 // there is more, since what was received already does not call Handle. Opened
 // does so too if the Conn is Readable after the handshake.
+//
+// # Pipelining
+//
+// Each Write is a record of its own at least, and a system call. A server that
+// answers requests which came together with one Write has a bufio.Writer, and a
+// bufio.Reader over this; socket.Buffered is for connections without TLS.
+//
+//	type flushing struct {
+//		*tls.Conn
+//		w *bufio.Writer
+//	}
+//
+//	// Read sends what was written before it waits.
+//	func (f flushing) Read(p []byte) (int, error) {
+//		if !f.Readable() {
+//			if err := f.w.Flush(); err != nil {
+//				return 0, err
+//			}
+//		}
+//		return f.Conn.Read(p)
+//	}
+//
+// So a reader that waits has sent its answers, also within a request; see the
+// example of [Conn.Readable]. A Handle of a socket.Server flushes before it
+// returns instead, and may take both buffers from a sync.Pool.
 package tls
