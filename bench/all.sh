@@ -66,6 +66,7 @@ measure profile go test -run '^$' -bench . -count 5 ./profile
 measure timer go test -run '^$' -bench SetCancel -count 5 ./timer
 measure waiting bench/waiting.sh 7 100ms
 measure watched bench/watched.sh 18 2s
+measure tls bench/tls.sh 6 3s
 ! needs wrk || measure http bench/http.sh 11 3
 ! needs wrk nginx redis-server redis-benchmark || measure generators go -C bench run ./generators -rounds 11
 ! needs wrk || measure generator bench/generator.sh 11 3

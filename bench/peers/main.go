@@ -7,10 +7,11 @@
 //
 //	echo    sends back what comes in, also pipelined
 //	tls     the same over TLS, with a certificate made at the start
+//	halves  tls, each connection read by one coroutine and written by another
 //	http    GET / answers a line of text, GET /json a small object
 //	fanout  sends back each message once 16 subscribers have had it
 //
-// bench/peers.sh runs all of them in alternating rounds.
+// bench/peers.sh runs them in alternating rounds, and bench/tls.sh halves.
 package main
 
 import (
@@ -29,6 +30,9 @@ var workloads = map[string]map[string]func(address string) error{
 	},
 	"tls": {
 		"net": tlsNet, "netco": tlsNetco, "netco-server": tlsNetcoServer,
+	},
+	"halves": {
+		"net": halvesNet, "netco": halvesNetco, "netco-crypto-tls": halvesNetcoCrypto,
 	},
 	"http": {
 		"nethttp": httpNet, "nethttp-netco": httpNetco, "fasthttp": fastNet,

@@ -125,7 +125,7 @@ func TestPeers(t *testing.T) {
 				switch workload {
 				case "http":
 					checkHTTP(t, dial)
-				case "tls":
+				case "tls", "halves":
 					checkEcho(t, tls.Client(dial(), &tls.Config{InsecureSkipVerify: true}))
 				default:
 					checkEcho(t, dial())
