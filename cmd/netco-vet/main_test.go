@@ -157,6 +157,8 @@ func TestFixed(t *testing.T) {
 		"times": {"receive from a time.Ticker", "range over time.Tick"},
 		"nets":  {"crypto/tls.Listen", "crypto/tls.Dial"},
 		"waits": {"runtime.LockOSThread"},
+		"clients": {"http.Get", "Client.Do", "Client.Do", "Client.Do", "http.Serve", "Client.Do",
+			"Client.Do"},
 	}
 	dir := program(t, slices.Collect(maps.Keys(left))...)
 	before, _ := run(t, dir, tool, "./...")
@@ -173,6 +175,27 @@ func TestFixed(t *testing.T) {
 		if !slices.EqualFunc(got, want, strings.Contains) {
 			t.Errorf("left in %s:\n%s\nwant %q", name, strings.Join(got, "\n"), want)
 		}
+	}
+}
+
+// TestPortLeavesClients: a port changes nothing about clients of net/http, nor
+// the go statements that call them.
+func TestPortLeavesClients(t *testing.T) {
+	dir := program(t, "clients")
+	read := func() string {
+		text, err := os.ReadFile(filepath.Join(dir, "clients/clients.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	before := read()
+	out, failed := run(t, ".", tool, "port", "-netco", root(t), dir)
+	if failed || !strings.Contains(out, "0 imports of net and 0 go statements changed") {
+		t.Error(out)
+	}
+	if after := read(); after != before {
+		t.Errorf("changed:\n%s", after)
 	}
 }
 

@@ -119,6 +119,8 @@ var waitNames = map[string][]string{
 	"tls":    {"Dial", "Read", "Write", "Handshake", "Accept"},
 	"outbox": {"Send", "Close"},
 	"rate":   {"Wait"},
+
+	"httpclient": {"RoundTrip"},
 }
 
 // waits describes the wait of a call, or is "" if the function is not known to
@@ -172,6 +174,7 @@ const (
 	cureBlocking = "call it by blocking.Call"
 	cureNet      = "use netco.Listen and netco.Dial, or change the import to netco/net"
 	cureTLS      = "import netco/tls"
+	cureHTTP     = "use a Transport of netco/httpclient, for the client or as http.DefaultTransport"
 	cureChannel  = "use channel.Make of netco/channel"
 )
 
@@ -202,8 +205,9 @@ func blocks(f *types.Func) (finding, bool) {
 	case "net/http":
 		switch shortName(f) {
 		case "Get", "Head", "Post", "PostForm", "Client.Do", "Client.Get", "Client.Head",
-			"Client.Post", "Client.PostForm", "Transport.RoundTrip",
-			"ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS", "Server.ListenAndServe",
+			"Client.Post", "Client.PostForm", "Transport.RoundTrip":
+			return finding{"http", key, cureHTTP}, true
+		case "ListenAndServe", "ListenAndServeTLS", "Serve", "ServeTLS", "Server.ListenAndServe",
 			"Server.ListenAndServeTLS", "Server.Serve", "Server.ServeTLS", "Server.Shutdown":
 			return finding{"http", key, cureBlocking}, true
 		}

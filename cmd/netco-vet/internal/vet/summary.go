@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -85,6 +86,7 @@ type call struct {
 	pos, end token.Pos
 	held     []held     // the locks held
 	unsent   *types.Var // a Buffered with something unsent, or nil
+	parks    string     // what an http.Client does that parks, or ""
 }
 
 // held is a lock of package sync that is held.
@@ -115,7 +117,8 @@ type pkg struct {
 	pending []handed
 	chans   *channels // once they are needed
 
-	reassigned map[*types.Var]bool // variables that are assigned after they were declared
+	reassigned map[*types.Var]bool       // variables that are assigned after they were declared
+	transports map[*types.Var][]ast.Expr // of http.Clients, once they are needed
 }
 
 func newPkg(pass *analysis.Pass) *pkg {
@@ -290,7 +293,7 @@ func (p *pkg) waitsOf(c call) string {
 
 // acrossWait notes what must not be held across a wait.
 func (p *pkg) acrossWait(n *node, c call) {
-	what := p.waitsOf(c)
+	what := cmp.Or(c.parks, p.waitsOf(c))
 	if what == "" {
 		return
 	}

@@ -26,14 +26,15 @@ var all = &analysis.Analyzer{
 // TestRules has a package for each kind of rule. What is expected of it stands
 // in its comments.
 func TestRules(t *testing.T) {
-	for _, name := range []string{"dep", "calls", "chans", "flushes"} {
+	for _, name := range []string{"dep", "calls", "chans", "flushes", "defaults"} {
 		t.Run(name, func(t *testing.T) { analysistest.Run(t, analysistest.TestData(), all, name) })
 	}
 }
 
 // TestFixes compares what the fixes make with the golden files.
 func TestFixes(t *testing.T) {
-	for _, name := range []string{"locks", "times", "nets", "handlers", "chat", "waits", "groups"} {
+	for _, name := range []string{"locks", "times", "nets", "handlers", "chat", "waits", "groups",
+		"clients"} {
 		t.Run(name, func(t *testing.T) {
 			analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), all, name)
 		})

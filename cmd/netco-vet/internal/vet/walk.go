@@ -226,7 +226,11 @@ func (w *walker) call(c *ast.CallExpr, s *state) {
 		if w.lock(c, fn, s) {
 			return
 		}
-		if f, ok := blocks(fn); ok {
+		f, ok := blocks(fn)
+		if ok && f.cure == cureHTTP && w.parkingClient(c, fn) {
+			at.parks, ok = shortName(fn), false
+		}
+		if ok {
 			if w.asserted(c) {
 				return
 			}

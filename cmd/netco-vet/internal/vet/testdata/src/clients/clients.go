@@ -1,0 +1,111 @@
+// Package clients has http.Clients that park, and others.
+package clients
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/httpclient"
+)
+
+const url = "http://localhost/"
+
+var (
+	shared                      = newClient(time.Second)
+	transport http.RoundTripper = &httpclient.Transport{Base: &http.Transport{}}
+)
+
+func newClient(timeout time.Duration) *http.Client {
+	return &http.Client{Timeout: timeout, Transport: transport}
+}
+
+func literals() {
+	client := &http.Client{Transport: &httpclient.Transport{}}
+	client.Get(url)
+	(&http.Client{Transport: new(httpclient.Transport)}).Get(url)
+	newClient(time.Minute).Get(url)
+}
+
+func assigned() {
+	var client http.Client
+	client.Transport = &httpclient.Transport{}
+	client.Head(url)
+	later, err := checked(url)
+	if err == nil {
+		later.PostForm(url, nil)
+	}
+}
+
+func checked(url string) (*http.Client, error) {
+	if url == "" {
+		return nil, errors.New("no URL")
+	}
+	client := new(http.Client)
+	client.Transport = &httpclient.Transport{}
+	return client, nil
+}
+
+// authorized wraps another RoundTripper.
+type authorized struct{ base http.RoundTripper }
+
+func (a authorized) RoundTrip(req *http.Request) (*http.Response, error) {
+	return a.base.RoundTrip(req)
+}
+
+type api struct {
+	*http.Client
+	other http.Client
+}
+
+func newAPI() *api {
+	a := &api{Client: shared}
+	a.other.Transport = authorized{transport}
+	return a
+}
+
+func (a *api) calls(req *http.Request) {
+	a.Do(req)
+	a.Client.Do(req)
+	a.other.Do(req)
+	given(shared, req)
+	go a.Do(req)
+}
+
+func given(client *http.Client, req *http.Request) { client.Do(req) }
+
+var mu sync.Mutex
+
+func locked() { // want locked:"lock"
+	mu.Lock()
+	shared.Get(url) // want `sync.Mutex mu held across Client.Get in a coroutine`
+	mu.Unlock()
+}
+
+func others(given *http.Client, req *http.Request) { // want others:"http,http,http"
+	http.Get(url)              // want `net/http.Get in a coroutine: .*; use a Transport of netco/httpclient, for the client or as http.DefaultTransport`
+	http.DefaultClient.Do(req) // want `net/http.Client.Do in a coroutine`
+	(&http.Client{}).Do(req)   // want `net/http.Client.Do in a coroutine`
+	given.Do(req)              // want `net/http.Client.Do in a coroutine`
+	http.Serve(nil, nil)       // want `net/http.Serve in a coroutine: .*; call it by blocking.Call`
+	client := &http.Client{Transport: http.DefaultTransport}
+	client.Do(req) // want `net/http.Client.Do in a coroutine`
+	either := &http.Client{Transport: &http.Transport{}}
+	if req == nil {
+		either = shared
+	}
+	either.Do(req) // want `net/http.Client.Do in a coroutine`
+}
+
+func start(client *http.Client, req *http.Request) error {
+	_, err := netco.Go(func() {
+		literals()
+		assigned()
+		newAPI().calls(req)
+		locked()
+		others(client, req)
+	})
+	return err
+}

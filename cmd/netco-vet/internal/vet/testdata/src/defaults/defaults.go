@@ -1,0 +1,28 @@
+// Package defaults has a DefaultTransport that parks.
+package defaults
+
+import (
+	"net/http"
+
+	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/httpclient"
+)
+
+const url = "http://localhost/"
+
+func init() { http.DefaultTransport = &httpclient.Transport{} }
+
+type server struct{ client http.Client }
+
+func (s *server) start() error {
+	_, err := netco.Go(func() {
+		http.Get(url)
+		http.DefaultClient.Get(url)
+		s.client.Get(url)
+		(&http.Client{Transport: nil}).Get(url)
+		own := &http.Client{Transport: &http.Transport{}}
+		own.Get(url)                    // want `net/http.Client.Get in a coroutine`
+		http.ListenAndServe(":80", nil) // want `net/http.ListenAndServe in a coroutine`
+	})
+	return err
+}
