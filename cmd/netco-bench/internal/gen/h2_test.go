@@ -141,6 +141,46 @@ func TestHTTP2EarlyAnswer(t *testing.T) {
 	}
 }
 
+// The rest of a request that has been answered early is cancelled, ahead of the
+// next request.
+func TestHTTP2EarlyAnswerCancels(t *testing.T) {
+	var uncancelled, wrong atomic.Int64
+	url := listenH2(t, []http2.Setting{{ID: http2.SettingInitialWindowSize, Val: 10}},
+		func(p *h2Peer) {
+			for open := uint32(0); ; {
+				f, err := p.ReadFrame()
+				if err != nil {
+					return
+				}
+				switch f := f.(type) {
+				case *http2.HeadersFrame:
+					if open != 0 {
+						uncancelled.Add(1)
+					}
+					open = f.StreamID
+					p.head(open, true, ":status", "413")
+				case *http2.RSTStreamFrame:
+					if f.StreamID != open || f.ErrCode != http2.ErrCodeCancel {
+						wrong.Add(1)
+					}
+					open = 0
+				}
+			}
+		})
+	r, err := run(t, config(t, url, func(c *Config) {
+		c.Connections, c.Threads, c.Body = 1, 1, "{size}"
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := uncancelled.Load(); n > 0 || wrong.Load() > 0 {
+		t.Errorf("%d requests not cancelled, %d cancelled wrongly", n, wrong.Load())
+	}
+	if r.Totals.Status["413"] != 60 || r.Totals.Connects != 1 {
+		t.Errorf("%+v", r.Totals)
+	}
+}
+
 func TestHTTP2OpenLoop(t *testing.T) {
 	for _, scheme := range []string{"h2", "https"} {
 		t.Run(scheme, func(t *testing.T) {
