@@ -37,42 +37,46 @@ type reporter struct {
 	out  io.Writer
 	mode string // of reportVariable
 
-	mu      sync.Mutex
-	seen    map[string]bool // causes and places
-	written int
+	mu    sync.Mutex
+	seen  map[string]bool // causes and places
+	begun int             // reports that are written, or about to be
+
+	writing sync.Mutex
+	written int // under writing
 }
 
 // wants reports whether one with this cause and place is to be written now, and
-// notes that it is. last means that it is the last one.
-func (r *reporter) wants(key string) (ok, last bool) {
+// notes that it is.
+func (r *reporter) wants(key string) bool {
 	if r.mode == "off" {
-		return false, false
+		return false
 	}
 	if r.mode == "all" {
-		return true, false
+		return true
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.seen[key] || r.written == maxReports {
-		return false, false
+	if r.seen[key] || r.begun == maxReports {
+		return false
 	}
 	if r.seen == nil {
 		r.seen = map[string]bool{}
 	}
 	r.seen[key] = true
-	r.written++
-	return true, r.written == maxReports
+	r.begun++
+	return true
 }
 
 // write writes a report if one with this key is wanted. text is called only
-// then.
+// then. Of several at a time the one that is written last says that it is.
 func (r *reporter) write(key string, text func() string) {
-	ok, last := r.wants(key)
-	if !ok {
+	if !r.wants(key) {
 		return
 	}
 	all := "netco: " + strings.TrimSuffix(text(), "\n") + "\n"
-	if last {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	if r.written++; r.written == maxReports && r.mode != "all" {
 		all += fmt.Sprintf(
 			"netco: that was report %d, the last one; Scheduler.Stalls, Scheduler.Handoffs"+
 				" and the live page"+
