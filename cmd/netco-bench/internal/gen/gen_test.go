@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/result"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // listen serves connections until the test ends and returns a URL.
@@ -78,7 +79,7 @@ func config(t *testing.T, url string, set func(*Config)) *Config {
 	}
 	cfg := &Config{
 		Target: target, Connections: 3, Threads: 2, Pipeline: 1, Mix: Mix{{64, 1}}, Requests: 60,
-		Timeout: 20 * time.Second, Verify: true, Insecure: true, Redis: "PING",
+		Timeout: testenv.Limit, Verify: true, Insecure: true, Redis: "PING",
 	}
 	if set != nil {
 		set(cfg)
@@ -92,9 +93,27 @@ func run(t *testing.T, cfg *Config) (*result.Result, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*testenv.Limit)
 	defer cancel()
 	return g.Run(ctx)
+}
+
+// onAnswer has a run call f, on a goroutine, once requests have been answered.
+func onAnswer(t *testing.T, cfg *Config, g *Gen, f func()) {
+	cfg.Probe = func(over bool) {
+		if over {
+			return
+		}
+		go func() {
+			for g.Live().Requests == 0 {
+				if t.Context().Err() != nil {
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+			f()
+		}()
+	}
 }
 
 // runFine fails the test unless each request is answered.
@@ -402,7 +421,7 @@ func TestStoppedServer(t *testing.T) {
 			return
 		}
 		go func() {
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond)
 			_ = syscall.Kill(server.pid, syscall.SIGSTOP)
 			time.Sleep(stop)
 			_ = syscall.Kill(server.pid, syscall.SIGCONT)
@@ -425,6 +444,7 @@ func TestStoppedServer(t *testing.T) {
 }
 
 func TestErrorClasses(t *testing.T) {
+	var muted atomic.Bool
 	afterTen := func(f func(c net.Conn, b []byte) bool) func(t *testing.T) string {
 		return func(t *testing.T) string {
 			return listen(t, "tcp", func(c net.Conn) {
@@ -457,10 +477,15 @@ func TestErrorClasses(t *testing.T) {
 			b[5] ^= 1
 			return true
 		}), func(e *result.Errors) uint64 { return e.WrongAnswer }, nil},
-		{"mute", afterTen(func(c net.Conn, _ []byte) bool { io.Copy(io.Discard, c); return false }),
-			func(e *result.Errors) uint64 { return e.Timeout }, func(c *Config) {
-				c.Timeout = 300 * time.Millisecond
-			}},
+		{"mute", afterTen(func(c net.Conn, _ []byte) bool {
+			if !muted.Swap(true) {
+				io.Copy(io.Discard, c)
+				return false
+			}
+			return true
+		}), func(e *result.Errors) uint64 { return e.Timeout }, func(c *Config) {
+			c.Timeout = 2 * time.Second // of dials, too
+		}},
 		{"status", func(t *testing.T) string {
 			return serveHTTP(t, "http") + "/header"
 		}, func(e *result.Errors) uint64 { return e.Status }, nil},
@@ -487,12 +512,7 @@ func TestErrorClasses(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln.Close()
-	r, err := run(t, config(t, "tcp://"+ln.Addr().String(), nil))
+	r, err := run(t, config(t, "tcp://"+testenv.ClosedPort(t), nil))
 	if r != nil || !errors.Is(err, syscall.ECONNREFUSED) ||
 		!strings.Contains(err.Error(), "cannot connect to tcp://") {
 		t.Errorf("%v, %v", r, err)
@@ -513,14 +533,12 @@ func TestServerDies(t *testing.T) {
 	cfg := config(t, "tcp://"+server.addr, func(c *Config) {
 		c.Requests, c.Duration = 0, time.Hour
 	})
-	cfg.Probe = func(over bool) {
-		if !over {
-			time.AfterFunc(200*time.Millisecond, func() {
-				_ = syscall.Kill(server.pid, syscall.SIGKILL)
-			})
-		}
+	g, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
 	}
-	r, err := run(t, cfg)
+	onAnswer(t, cfg, g, func() { _ = syscall.Kill(server.pid, syscall.SIGKILL) })
+	r, err := g.Run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "the server is gone") || r == nil ||
 		r.Totals.Requests == 0 || r.Failure != err.Error() {
 		t.Errorf("%+v, %v", r, err)
@@ -535,14 +553,15 @@ func TestInterrupt(t *testing.T) {
 				c.Requests, c.Duration, c.Timeout = 0, time.Hour, time.Hour
 			})
 			ctx, cancel := context.WithCancel(t.Context())
-			cfg.Probe = func(over bool) {
-				if !over {
-					time.AfterFunc(300*time.Millisecond, cancel)
-				}
-			}
+			defer cancel()
 			g, err := New(cfg)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if name == "answers" {
+				onAnswer(t, cfg, g, cancel)
+			} else {
+				cfg.Probe = func(over bool) { time.AfterFunc(300*time.Millisecond, cancel) }
 			}
 			r, err := g.Run(ctx)
 			if err != nil || !r.Interrupted || (r.Totals.Requests > 0) != (name == "answers") {
@@ -562,6 +581,8 @@ func TestIdleConnections(t *testing.T) {
 		echoAll(c)
 	})
 	runFine(t, config(t, url, func(c *Config) { c.Idle = 20 }), 60)
+	// The server may accept the last ones after their end.
+	testenv.Until(t, "3 connections and 20 idle ones", func() bool { return open.Load() >= 23 })
 	if n := open.Load(); n != 23 {
 		t.Errorf("%d connections, want 3 and 20 idle ones", n)
 	}
