@@ -49,7 +49,7 @@ func start(t testing.TB, o netco.Options) {
 
 func shutdown(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
 	defer cancel()
 	if err := netco.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: %v", err)
@@ -371,7 +371,7 @@ func TestHundredThousand(t *testing.T) {
 		t.Errorf("%d of %d have ended", ended.Load(), n)
 	}
 	left := func() int { return runtime.NumGoroutine() - goroutines }
-	for end := time.Now().Add(10 * time.Second); left() > 2*1024+10 && time.Now().Before(end); {
+	for end := time.Now().Add(testenv.Limit); left() > 2*1024+10 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 	if left := left(); left > 2*1024+10 {

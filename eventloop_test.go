@@ -107,7 +107,7 @@ func TestEventLoopOrStart(t *testing.T) {
 				if err != nil && !errors.Is(err, netco.ErrStarted) {
 					t.Error(err)
 				}
-			case <-time.After(20 * time.Second):
+			case <-time.After(testenv.Limit):
 				t.Fatal("two loops run, or something hangs")
 			}
 		}

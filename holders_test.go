@@ -118,7 +118,7 @@ func TestHolders(t *testing.T) {
 			cmd := reporters.Command(t, "holders", name)
 			cmd.Env = append(cmd.Env, coroutine.HoldersVariable+"=on")
 			text := stderrOf(t, cmd, func(text string) bool {
-				return strings.Contains(text, "https://")
+				return strings.Contains(text, "#deadlocks")
 			})
 			if !regexp.MustCompile(c.want).MatchString(text) {
 				t.Errorf("no %s in\n%s", c.want, text)
@@ -138,7 +138,7 @@ func TestHoldersNotNoted(t *testing.T) {
 		t.Skip("holders are noted under the race detector")
 	}
 	text := stderrOf(t, reporters.Command(t, "holders", "two"), func(text string) bool {
-		return strings.Contains(text, "https://")
+		return strings.Contains(text, "#deadlocks")
 	})
 	if !strings.Contains(text, coroutine.HoldersVariable+"=on") ||
 		strings.Contains(text, "holds,") {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
 )
@@ -66,7 +67,7 @@ func bomber(t *testing.T) (address string, closed *atomic.Int64, stop func()) {
 	served := make(chan error, 1)
 	netco.Go(func() { served <- s.Serve(l) })
 	return l.Addr().String(), closed, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
 		defer cancel()
 		if err := s.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown of the Server: %v", err)
@@ -189,7 +190,7 @@ func TestPanicStorm(t *testing.T) {
 	before := used()
 	storm(10_000)
 	after := used()
-	for end := time.Now().Add(10 * time.Second); after > before+1<<20 && time.Now().Before(end); {
+	for end := time.Now().Add(testenv.Limit); after > before+1<<20 && time.Now().Before(end); {
 		after = used() // what is on its way out
 	}
 	if after > before+1<<20 {

@@ -29,7 +29,7 @@ const mainChild = "NETCO_MAIN_CHILD"
 // has come to, a line each.
 func playMain(scene string) int {
 	o := netco.MainOptions{
-		Grace:    10 * time.Second,
+		Grace:    testenv.Limit,
 		Draining: func(why error) { fmt.Println("draining:", why) },
 	}
 	serve := func(ctx context.Context) error { return nil }
@@ -120,7 +120,7 @@ type mainProcess struct {
 	t   *testing.T
 	cmd *exec.Cmd
 	out *bufio.Scanner
-	err strings.Builder
+	err lockedBuffer
 }
 
 func startMain(t *testing.T, scene string) *mainProcess {
@@ -141,7 +141,7 @@ func startMain(t *testing.T, scene string) *mainProcess {
 		t.Fatal(err)
 	}
 	p.out = bufio.NewScanner(out)
-	limit := time.AfterFunc(2*time.Minute, func() { p.cmd.Process.Kill() })
+	limit := time.AfterFunc(3*testenv.Limit, func() { p.cmd.Process.Kill() })
 	t.Cleanup(func() {
 		limit.Stop()
 		p.cmd.Process.Kill()
@@ -235,7 +235,7 @@ func TestMainDrains(t *testing.T) {
 		defer c.Close()
 		say := func(s string) {
 			t.Helper()
-			c.SetDeadline(time.Now().Add(20 * time.Second))
+			c.SetDeadline(time.Now().Add(testenv.Limit))
 			got := make([]byte, len(s))
 			if _, err := io.WriteString(c, s); err != nil {
 				t.Fatal(err)

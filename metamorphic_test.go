@@ -15,6 +15,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/rwmutex"
 )
 
@@ -55,7 +56,7 @@ func TestSameResultEverywhere(t *testing.T) {
 								t.Errorf("%s: %q, want %q", p.name, got, p.want)
 							}
 						}
-						ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+						ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
 						defer cancel()
 						if err := netco.Shutdown(ctx); err != nil {
 							t.Errorf("Shutdown: %v", err)

@@ -1,14 +1,17 @@
 package netco_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -187,8 +190,25 @@ func stderrOf(t *testing.T, cmd *exec.Cmd, enough func(text string) bool) string
 		cmd.Process.Kill()
 		<-ended
 	}()
+	defer func() {
+		if t.Failed() {
+			t.Log(out.String())
+		}
+	}()
 	testenv.Until(t, "the report of the child", func() bool { return enough(out.String()) })
 	return out.String()
+}
+
+// says reports whether one of the reports in text has all of parts. On a busy
+// machine there may be others, of coroutines that did not get a CPU.
+func says(text string, parts ...string) bool {
+	for one := range strings.SplitSeq("\n"+text, "\nnetco: ") {
+		lacks := func(part string) bool { return !strings.Contains(one, part) }
+		if !slices.ContainsFunc(parts, lacks) {
+			return true
+		}
+	}
+	return false
 }
 
 type lockedBuffer struct {
@@ -215,14 +235,10 @@ func TestMistakes(t *testing.T) {
 	for name, c := range mistakes {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text := stderrOf(t, reporters.Command(t, "mistake", name), func(text string) bool {
-				return strings.Contains(text, "https://") && strings.Contains(text, c.want[1])
+			want := append(c.want, `"victim"`, "mistakes_test.go:", "https://")
+			stderrOf(t, reporters.Command(t, "mistake", name), func(text string) bool {
+				return says(text, want...)
 			})
-			for _, want := range append(c.want, `"victim"`, "mistakes_test.go:", "netco: ") {
-				if !strings.Contains(text, want) {
-					t.Errorf("no %q in\n%s", want, text)
-				}
-			}
 		})
 	}
 }
@@ -233,7 +249,7 @@ func TestMistakes(t *testing.T) {
 func TestBlocksAgain(t *testing.T) {
 	t.Parallel()
 	stderrOf(t, reporters.Command(t, "again"), func(text string) bool {
-		return strings.Contains(text, "Go channel") && strings.Contains(text, "inSecond")
+		return says(text, "Go channel", "inSecond")
 	})
 }
 
@@ -273,7 +289,7 @@ func TestTenReports(t *testing.T) {
 	stderrOf(
 		t,
 		all,
-		func(text string) bool { return strings.Count(text, "Instead:") == len(places) },
+		func(text string) bool { return strings.Count(text, "Instead:") >= len(places) },
 	)
 }
 
@@ -305,6 +321,7 @@ var deadlocks = map[string]func(){
 	},
 	"connection": func() {
 		ln := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
+		fmt.Println(ln.Addr())
 		wokenBy(func(wake func()) { netco.Go(func() { ln.Accept(); wake() }) })
 	},
 }
@@ -336,14 +353,17 @@ func TestDeadlockEndsRun(t *testing.T) {
 	t.Run("connection", func(t *testing.T) {
 		t.Parallel()
 		cmd := reporters.Command(t, "deadlock", "connection")
-		var out lockedBuffer
-		cmd.Stdout, cmd.Stderr = &out, &out
+		var text lockedBuffer
+		cmd.Stderr = &text
+		stdout := bufio.NewReader(testenv.Must(cmd.StdoutPipe()))
 		testenv.OK(t, cmd.Start())
-		time.Sleep(2 * time.Second)
-		cmd.Process.Kill()
-		cmd.Wait()
-		if out.String() != "" {
-			t.Errorf("it waits for a connection, and reports\n%s", out.String())
+		addr := testenv.Must(stdout.ReadString('\n'))
+		time.Sleep(1500 * time.Millisecond) // a deadlock would have ended Run
+		testenv.Closing(t, testenv.Must(net.Dial("tcp", strings.TrimSpace(addr))))
+		out := testenv.Must(io.ReadAll(stdout))
+		err := cmd.Wait()
+		if err != nil || string(out) != "<nil>\n" || says(text.String(), "deadlock") {
+			t.Errorf("%v: %s\n%s", err, out, text.String())
 		}
 	})
 }

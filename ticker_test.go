@@ -8,6 +8,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestTickerTicks: n ticks take n intervals at least, and each says a later
@@ -126,7 +127,7 @@ func TestTickerReset(t *testing.T) {
 			tk.Reset(d)
 			netco.Sleep(10 * time.Microsecond)
 		}
-		for end := time.Now().Add(20 * time.Second); got.Load() < 3; netco.Yield() {
+		for end := time.Now().Add(testenv.Limit); got.Load() < 3; netco.Yield() {
 			if time.Now().After(end) {
 				t.Fatalf("%d ticks were received", got.Load())
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // alarm is a Timer or Ticker of either kind, ours or package time's, as
@@ -113,7 +114,7 @@ func (a alarm) play(script string) (log string) {
 	called := int64(0)
 	await := func() {
 		called++
-		for end := time.Now().Add(20 * time.Second); a.calls.Load() < called &&
+		for end := time.Now().Add(testenv.Limit); a.calls.Load() < called &&
 			time.Now().Before(end); {
 			netco.Sleep(time.Microsecond)
 		}

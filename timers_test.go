@@ -17,6 +17,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // everywhere runs f as a coroutine and as an ordinary goroutine.
@@ -39,7 +40,7 @@ func everywhere(t *testing.T, f func(t *testing.T)) {
 // comes waits for what must come.
 func comes(t *testing.T, c *channel.Chan[time.Time]) time.Time {
 	t.Helper()
-	at, err := c.RecvTimeout(20 * time.Second)
+	at, err := c.RecvTimeout(testenv.Limit)
 	if err != nil {
 		t.Error(err)
 	}
@@ -182,7 +183,7 @@ func TestSelectOfTimers(t *testing.T) {
 			cases[i] = channel.RecvCase(netco.After(time.Duration(n-i)*time.Millisecond), nil)
 		}
 		for range n {
-			i, err := channel.SelectTimeout(20*time.Second, cases...)
+			i, err := channel.SelectTimeout(testenv.Limit, cases...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -235,7 +236,7 @@ func TestTimerMoved(t *testing.T) {
 					netco.Sleep(time.Millisecond) // until they wait for nothing
 				}
 				tm.Reset(time.Duration(i) * 100 * time.Microsecond)
-				for end := time.Now().Add(20 * time.Second); got.Load() == i &&
+				for end := time.Now().Add(testenv.Limit); got.Load() == i &&
 					time.Now().Before(end); {
 					netco.Yield()
 				}
@@ -290,7 +291,7 @@ func TestUnreferencedTimers(t *testing.T) {
 		c.Recv()
 		a, b, d := weak.Make(timer), weak.Make(ticker), weak.Make(c)
 		timer, ticker, c = nil, nil, nil
-		for end := time.Now().Add(20 * time.Second); a.Value() != nil || b.Value() != nil ||
+		for end := time.Now().Add(testenv.Limit); a.Value() != nil || b.Value() != nil ||
 			d.Value() != nil; {
 			if time.Now().After(end) {
 				t.Fatal("they are kept")
@@ -307,7 +308,7 @@ func TestAfterFunc(t *testing.T) {
 		inside := netco.Self() != nil
 		for _, d := range []time.Duration{math.MinInt64, 0, 1, 2 * time.Millisecond} {
 			began := time.Now()
-			done := netco.NewTimer(20 * time.Second)
+			done := netco.NewTimer(testenv.Limit)
 			var ran atomic.Int32
 			home := processorOf()
 			tm := netco.AfterFunc(d, func() {
@@ -628,7 +629,7 @@ func TestTimerHammer(t *testing.T) {
 		if x.Stop() {
 			x.stopped.Add(1)
 		}
-		for end := time.Now().Add(10 * time.Second); !x.adds() && time.Now().Before(end); {
+		for end := time.Now().Add(testenv.Limit); !x.adds() && time.Now().Before(end); {
 			runtime.Gosched() // what has been started is on its way
 		}
 		if !x.adds() {
