@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -31,7 +32,7 @@ func TestBurstIsForgotten(t *testing.T) {
 	burst(50_000) // of some 200 bytes each
 	var after uint64
 	// It is about to sleep.
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(
+	for end := time.Now().Add(testenv.Limit); time.Now().Before(end); time.Sleep(
 		time.Millisecond) {
 		if after = heap(); after < before+4<<20 {
 			return

@@ -29,7 +29,7 @@ func fresh(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 // TestEventLoop: the loop runs on the calling goroutine, turn first of all,
 // until that returns false; then waits end with ErrShutdown.
 func TestEventLoop(t *testing.T) {
-	within(t, 30*time.Second)
+	within(t, 3*time.Minute)
 	s := fresh(t, scheduler.Options{Processors: 8})
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -96,7 +96,7 @@ func TestEventLoop(t *testing.T) {
 // TestEventLoopShutdown: without turn it ends by Shutdown from another
 // goroutine, gracefully or by force.
 func TestEventLoopShutdown(t *testing.T) {
-	within(t, 30*time.Second)
+	within(t, 3*time.Minute)
 	for _, force := range []bool{false, true} {
 		s := fresh(t, scheduler.Options{Processors: 1})
 		var ran, returned atomic.Bool
@@ -136,7 +136,7 @@ func TestEventLoopShutdown(t *testing.T) {
 
 // TestEventLoopWake: an idle loop takes no turns until it is woken.
 func TestEventLoopWake(t *testing.T) {
-	within(t, 2*time.Minute)
+	within(t, 3*time.Minute)
 	s := fresh(t, scheduler.Options{Spin: processor.SpinOff})
 	var turns atomic.Int64
 	var last atomic.Bool
@@ -237,7 +237,7 @@ func TestEventLoopCPU(t *testing.T) {
 // TestEventLoopHands: turn drives coroutines by hand, and so do the loop's
 // coroutines, the same ones.
 func TestEventLoopHands(t *testing.T) {
-	within(t, 30*time.Second)
+	within(t, 3*time.Minute)
 	for _, o := range []scheduler.Options{{}, {LockThreads: true}, {PoolCap: -1}} {
 		s := fresh(t, o)
 		goroutines := runtime.NumGoroutine()
@@ -288,7 +288,7 @@ func TestEventLoopHands(t *testing.T) {
 		if deferred != 1 || f.Status() != coroutine.StatusDead {
 			t.Errorf("%d deferred calls of one that was suspended, it is %v", deferred, f.Status())
 		}
-		for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > goroutines &&
+		for end := time.Now().Add(testenv.Limit); runtime.NumGoroutine() > goroutines &&
 			time.Now().Before(end); {
 			runtime.GC()
 			time.Sleep(time.Millisecond)
@@ -302,7 +302,7 @@ func TestEventLoopHands(t *testing.T) {
 // TestHundredEventLoops: one after the other on one goroutine, which is an
 // ordinary one in between.
 func TestHundredEventLoops(t *testing.T) {
-	within(t, time.Minute)
+	within(t, 3*time.Minute)
 	loop := func(i int) {
 		f := coroutine.New(func(y *coroutine.Yielder[int, int], in int) int {
 			y.Yield(in)

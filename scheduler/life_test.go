@@ -23,7 +23,7 @@ import (
 // TestThousandLives starts and shuts down again and again: no fd, no thread, no
 // goroutine stays.
 func TestThousandLives(t *testing.T) {
-	within(t, time.Minute)
+	within(t, 3*time.Minute)
 	for range 5 { // what the runtime keeps for good is made
 		s := start(t, scheduler.Options{Processors: 2})
 		shutdown(t, s)
@@ -212,7 +212,7 @@ func TestShutdownDrains(t *testing.T) {
 // TestShutdownByForce ends waits of every kind, and runs the deferred calls of
 // those that wait so.
 func TestShutdownByForce(t *testing.T) {
-	within(t, 30*time.Second)
+	within(t, 3*time.Minute)
 	for _, processors := range []int{1, 3} {
 		s := start(t, scheduler.Options{Processors: processors})
 		var begun, unwound, returned atomic.Int32
@@ -284,7 +284,7 @@ func TestShutdownByForce(t *testing.T) {
 // Scheduler is gone.
 func TestShutdownOfOneThatNeverEnds(t *testing.T) {
 	defer scheduler.SetUnwindGrace(100 * time.Millisecond)()
-	within(t, 30*time.Second)
+	within(t, 3*time.Minute)
 	s := start(t, scheduler.Options{Processors: 2})
 	release, stuck := make(chan struct{}), make(chan struct{})
 	h, _ := s.GoOn(0, spawn(func() { close(stuck); <-release }))
@@ -304,7 +304,7 @@ func TestShutdownOfOneThatNeverEnds(t *testing.T) {
 }
 
 func TestShutdownAtOnceFromMany(t *testing.T) {
-	within(t, 30*time.Second)
+	within(t, 3*time.Minute)
 	for range scaled(50) {
 		s := start(t, scheduler.Options{Processors: 2})
 		s.Go(spawn(func() { processor.Sleep(time.Millisecond) }))
@@ -374,7 +374,7 @@ func TestInsideACoroutine(t *testing.T) {
 // TestRunFromMany: each Run returns, and not before its own coroutine and what
 // that started have ended.
 func TestRunFromMany(t *testing.T) {
-	within(t, 30*time.Second)
+	within(t, 3*time.Minute)
 	s := start(t, scheduler.Options{Processors: 2})
 	var wg sync.WaitGroup
 	for range 8 {

@@ -21,7 +21,7 @@ import (
 // TestMaxCoroutines: every way to start a coroutine is refused at the limit,
 // and not before, and works again when one has ended.
 func TestMaxCoroutines(t *testing.T) {
-	within(t, 60*time.Second)
+	within(t, 3*time.Minute)
 	core, logged := observer.New(zap.WarnLevel)
 	began := time.Now()
 	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 4, Logger: zap.New(core),
@@ -100,7 +100,7 @@ func TestMaxCoroutines(t *testing.T) {
 // end, there are never more than the limit; and a caller that waits for one to
 // end finds room.
 func TestMaxCoroutinesNeverPassed(t *testing.T) {
-	within(t, 60*time.Second)
+	within(t, 3*time.Minute)
 	const most = 5
 	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: most, Watchdog: -1})
 	defer shutdown(t, s)
@@ -148,7 +148,7 @@ func TestMaxCoroutinesNeverPassed(t *testing.T) {
 // TestMaxCoroutinesOwn: what the library starts by itself is counted and not
 // refused.
 func TestMaxCoroutinesOwn(t *testing.T) {
-	within(t, 60*time.Second)
+	within(t, 3*time.Minute)
 	s := start(t, scheduler.Options{Processors: 1, MaxCoroutines: 1, Watchdog: -1})
 	defer shutdown(t, s)
 	ran := make(chan struct{})

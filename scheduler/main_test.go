@@ -82,7 +82,7 @@ func start(t testing.TB, o scheduler.Options) *scheduler.Scheduler {
 // shutdown ends a Scheduler whose coroutines end by themselves.
 func shutdown(t testing.TB, s *scheduler.Scheduler) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), testenv.Limit)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: %v", err)

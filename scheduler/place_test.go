@@ -106,7 +106,7 @@ func TestStayWhereStarted(t *testing.T) {
 // TestIdleProcessorsHelp: starts from a coroutine that then computes without a
 // pause run on the others.
 func TestIdleProcessorsHelp(t *testing.T) {
-	within(t, 30*time.Second)
+	within(t, 3*time.Minute)
 	s := start(t, scheduler.Options{Processors: 2})
 	h, _ := s.Go(spawn(func() {
 		var done atomic.Int32
