@@ -274,6 +274,54 @@ func TestStopKeepsWake(t *testing.T) {
 	})
 }
 
+// shield is a coroutine that is stopped while it is in Shield, or before.
+type shield struct {
+	how         string
+	co          *Coroutine
+	begun, sent atomic.Bool // its wait; what ends that
+}
+
+func (s *shield) run(t *testing.T) {
+	s.co = Current()
+	if s.how == "stop before it" {
+		s.co.Handle().Stop()
+	}
+	defer s.begun.Store(true)
+	Shield(func() {
+		for range 3 {
+			Yield()
+		}
+		if s.how == "executor before it" {
+			s.begun.Store(true)
+			for !s.co.Executor().Stopping() {
+				YieldTurn()
+			}
+		}
+		Shield(func() {})
+		if Stopping() {
+			t.Error("stopping in it")
+		}
+		go s.wake(s.co.Ticket())
+		s.begun.Store(true)
+		if why := s.co.Park(ReasonUser); why != WakeTimeout || !s.sent.Load() {
+			t.Errorf("ended by %d, sent %t", why, s.sent.Load())
+		}
+	})
+	if why := s.co.Park(ReasonUser); why != WakeShutdown {
+		t.Errorf("after it: %d", why)
+	}
+}
+
+func (s *shield) wake(ticket uint64) {
+	if s.how == "stop in it" {
+		s.co.Handle().Stop()
+	}
+	for !s.sent.Load() {
+		runtime.Gosched()
+	}
+	s.co.Ready(ticket, WakeTimeout)
+}
+
 // TestShield: neither Stop nor the executor's end by force ends a wait in it,
 // but both do right after it.
 func TestShield(t *testing.T) {
@@ -281,64 +329,22 @@ func TestShield(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			within(t, time.Minute)
 			th := newThread(plain)
-			var co *Coroutine
-			var begun, sent atomic.Bool
-			h := th.spawn(func() {
-				co = Current()
-				if how == "stop before it" {
-					co.Handle().Stop()
-				}
-				defer begun.Store(true)
-				Shield(func() {
-					for range 3 {
-						Yield()
-					}
-					if how == "executor before it" {
-						begun.Store(true)
-						for !co.Executor().Stopping() {
-							YieldTurn()
-						}
-					}
-					Shield(func() {})
-					if Stopping() {
-						t.Error("stopping in it")
-					}
-					ticket := co.Ticket()
-					go func() {
-						if how == "stop in it" {
-							co.Handle().Stop()
-						}
-						for !sent.Load() {
-							runtime.Gosched()
-						}
-						co.Ready(ticket, WakeTimeout)
-					}()
-					begun.Store(true)
-					if why := co.Park(ReasonUser); why != WakeTimeout || !sent.Load() {
-						t.Errorf("ended by %d, sent %t", why, sent.Load())
-					}
-				})
-				if why := co.Park(ReasonUser); why != WakeShutdown {
-					t.Errorf("after it: %d", why)
-				}
-			})
-			for !begun.Load() {
-				runtime.Gosched()
-			}
-			var wg sync.WaitGroup
-			byForce := strings.HasPrefix(how, "executor")
-			if byForce {
-				wg.Go(th.stopByForce)
+			s := &shield{how: how}
+			h := th.spawn(func() { s.run(t) })
+			until(t, "it waits", s.begun.Load)
+			var stops sync.WaitGroup
+			stop := th.stop
+			if strings.HasPrefix(how, "executor") {
+				stop = func() {}
+				stops.Go(th.stopByForce)
 			}
 			for range 100 {
 				runtime.Gosched()
 			}
-			time.AfterFunc(time.Millisecond, func() { sent.Store(true) })
+			time.AfterFunc(time.Millisecond, func() { s.sent.Store(true) })
 			h.Join()
-			wg.Wait()
-			if !byForce {
-				th.stop()
-			}
+			stops.Wait()
+			stop()
 		})
 	}
 	calls := 0

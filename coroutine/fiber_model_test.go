@@ -173,17 +173,9 @@ func (w *stage) act(a *actor, y *Yielder[int, int], in int) int {
 		}
 		return got
 	case what < 50:
-		b := w.idle()
-		if b == nil {
-			break
+		if b := w.idle(); b != nil {
+			return w.transfer(a, y, b)
 		}
-		a.status, b.status = StatusSuspended, StatusRunning
-		b.driver, b.in = d, w.fresh()
-		got, err := y.Transfer(b.f, b.in)
-		if err != nil {
-			w.errorf("Transfer: %v", err)
-		}
-		return got
 	case what < 65:
 		if b := w.idle(); b != nil && d.depth < 20 {
 			w.resume(d, a, b)
@@ -195,23 +187,7 @@ func (w *stage) act(a *actor, y *Yielder[int, int], in int) int {
 	case what < 80:
 		w.pause(a)
 	case what < 84:
-		b := w.all[w.rnd.IntN(len(w.all))]
-		want := map[Status]error{StatusRunning: ErrRunning, StatusDead: ErrDead}[b.status]
-		if want == nil {
-			break
-		}
-		if _, err := b.f.Resume(1); err != want {
-			w.errorf("Resume of one that is %v: %v", b.status, err)
-		}
-		if err := b.f.Cancel(); want == ErrRunning && err != want || want == ErrDead && err != nil {
-			w.errorf("Cancel of one that is %v: %v", b.status, err)
-		}
-		if b == a {
-			want = ErrTransferSelf
-		}
-		if _, err := y.Transfer(b.f, 1); err != want {
-			w.errorf("Transfer to one that is %v: %v", b.status, err)
-		}
+		w.refused(a, y, w.all[w.rnd.IntN(len(w.all))])
 	case what < 90:
 		deep(w.t, 1+w.rnd.IntN(30), func() { in = w.act(a, y, in) })
 	case what == 90:
@@ -227,6 +203,37 @@ func (w *stage) act(a *actor, y *Yielder[int, int], in int) int {
 		w.look(a)
 	}
 	return in
+}
+
+// transfer has a go on as b, and returns what a is given then.
+func (w *stage) transfer(a *actor, y *Yielder[int, int], b *actor) int {
+	a.status, b.status = StatusSuspended, StatusRunning
+	b.driver, b.in = a.driver, w.fresh()
+	got, err := y.Transfer(b.f, b.in)
+	if err != nil {
+		w.errorf("Transfer: %v", err)
+	}
+	return got
+}
+
+// refused has a do to b, if b runs or is dead, what gets an error.
+func (w *stage) refused(a *actor, y *Yielder[int, int], b *actor) {
+	want := map[Status]error{StatusRunning: ErrRunning, StatusDead: ErrDead}[b.status]
+	if want == nil {
+		return
+	}
+	if _, err := b.f.Resume(1); err != want {
+		w.errorf("Resume of one that is %v: %v", b.status, err)
+	}
+	if err := b.f.Cancel(); want == ErrRunning && err != want || want == ErrDead && err != nil {
+		w.errorf("Cancel of one that is %v: %v", b.status, err)
+	}
+	if b == a {
+		want = ErrTransferSelf
+	}
+	if _, err := y.Transfer(b.f, 1); err != want {
+		w.errorf("Transfer to one that is %v: %v", b.status, err)
+	}
 }
 
 func (w *stage) pause(a *actor) {

@@ -313,6 +313,23 @@ func misuseOfNext(t *testing.T) {
 	next.expect(t, 2, 2, nil)
 }
 
+// refusesAlien checks the errors that f gives to another goroutine, and y, if
+// it is not nil.
+func refusesAlien(t *testing.T, f Fiber[int, int], y *Yielder[int, int]) {
+	f.expect(t, 5, 0, ErrWrongThread)
+	refused(t, "Cancel", f.Cancel(), ErrWrongThread)
+	for range f.All(5) {
+		t.Error("All gives something")
+	}
+	if y == nil {
+		return
+	}
+	_, err := y.Yield(5)
+	refused(t, "Yield", err, ErrOutside)
+	_, err = y.Transfer(f, 5)
+	refused(t, "Transfer", err, ErrOutside)
+}
+
 // TestWrongThread: the errors that another goroutine gets, while the coroutine
 // is suspended and while it runs.
 func TestWrongThread(t *testing.T) {
@@ -320,26 +337,7 @@ func TestWrongThread(t *testing.T) {
 		for range 3 {
 			var f Fiber[int, int]
 			var fy *Yielder[int, int]
-			alien := func() {
-				if _, err := f.Resume(5); err != ErrWrongThread {
-					t.Errorf("Resume: %v", err)
-				}
-				if err := f.Cancel(); err != ErrWrongThread {
-					t.Errorf("Cancel: %v", err)
-				}
-				for range f.All(5) {
-					t.Error("All gives something")
-				}
-				if fy == nil {
-					return
-				}
-				if _, err := fy.Yield(5); err != ErrOutside {
-					t.Errorf("Yield: %v", err)
-				}
-				if _, err := fy.Transfer(f, 5); err != ErrOutside {
-					t.Errorf("Transfer: %v", err)
-				}
-			}
+			alien := func() { refusesAlien(t, f, fy) }
 			everyAlien := func() {
 				elsewhere(alien)
 				elsewhere(func() { runtime.LockOSThread(); alien(); runtime.UnlockOSThread() })

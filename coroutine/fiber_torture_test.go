@@ -1,11 +1,8 @@
 package coroutine
 
 import (
-	"bytes"
+	"path/filepath"
 	"runtime"
-	"runtime/debug"
-	"runtime/pprof"
-	"runtime/trace"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,32 +10,13 @@ import (
 )
 
 // TestFiberTorture lets coroutines driven by hand do all they can, deep in
-// their stacks or not, on goroutines and in coroutines, while the collector
-// runs without pause and profiles and traces are taken. What only a stack
-// points to must stay whole.
+// their stacks or not, on goroutines and in coroutines, under all that disturb
+// does. What only a stack points to must stay whole.
 func TestFiberTorture(t *testing.T) {
 	within(t, 3*time.Minute)
 	before := runtime.NumGoroutine()
-	defer debug.SetGCPercent(debug.SetGCPercent(1))
-	var stop atomic.Bool
-	var disturbers, workers sync.WaitGroup
-	disturbers.Go(func() {
-		for i := 0; !stop.Load(); i++ {
-			runtime.GC()
-			var out bytes.Buffer
-			pprof.Lookup("goroutine").WriteTo(&out, i%3)
-			if out.Len() == 0 {
-				t.Error("no goroutine profile")
-			}
-			if i%8 == 0 {
-				debug.FreeOSMemory()
-			}
-			if out.Reset(); i%4 == 0 && trace.Start(&out) == nil {
-				runtime.Gosched()
-				trace.Stop()
-			}
-		}
-	})
+	end := disturb(t, filepath.Join(t.TempDir(), "trace"))
+	var workers sync.WaitGroup
 	rounds, steps := scaled(150), 1500
 	for i := range 2 {
 		workers.Go(func() {
@@ -56,34 +34,35 @@ func TestFiberTorture(t *testing.T) {
 	for _, c := range []Config{{Idle: 8}, {Idle: 2}} {
 		workers.Go(func() {
 			for range rounds {
-				on(c, func(ex *Executor) {
-					w := newStage(t, 12, steps)
-					w.park = func() {
-						switch w.rnd.IntN(6) {
-						case 0:
-							w.parkFor(ex)
-						case 1:
-							deep(t, 40, Yield)
-						default:
-							Yield()
-						}
-					}
-					var drivers []Handle
-					for range 3 {
-						drivers = append(drivers, ex.Spawn(Spec{Fn: w.drive}).Handle())
-					}
-					for _, h := range drivers {
-						h.Join()
-					}
-					w.end()
-				})
+				on(c, func(ex *Executor) { newStage(t, 12, steps).driveIn(ex) })
 			}
 		})
 	}
 	workers.Wait()
-	stop.Store(true)
-	disturbers.Wait()
+	end()
 	settleGoroutines(t, before)
+}
+
+// driveIn has three coroutines of ex drive w to its end, and actors park.
+func (w *stage) driveIn(ex *Executor) {
+	w.park = func() {
+		switch w.rnd.IntN(6) {
+		case 0:
+			w.parkFor(ex)
+		case 1:
+			deep(w.t, 40, Yield)
+		default:
+			Yield()
+		}
+	}
+	var drivers []Handle
+	for range 3 {
+		drivers = append(drivers, ex.Spawn(Spec{Fn: w.drive}).Handle())
+	}
+	for _, h := range drivers {
+		h.Join()
+	}
+	w.end()
 }
 
 // TestFiberStacks yields at every level of recursions into MiB of stack,

@@ -62,91 +62,84 @@ func over() context.Context {
 	return ctx
 }
 
+// echoFiber returns a fiber that sends each value over c and reads it back.
+func echoFiber(t *testing.T, c io.ReadWriter) fiber {
+	self := netco.Self()
+	return coroutine.New(func(y *yielder, in int) int {
+		buf := make([]byte, 1)
+		for in >= 0 {
+			if netco.Self() != self {
+				t.Error("a coroutine driven by hand is another than the one that resumes it")
+			}
+			c.Write([]byte{byte(in)})
+			_, err := io.ReadFull(c, buf)
+			testenv.NoError(t, err)
+			in, _ = y.Yield(int(buf[0]))
+		}
+		return -1
+	})
+}
+
+// waitingFiber returns a fiber that waits in other ways: for mu, under which it
+// counts shared, to sleep, for another coroutine and, in inner, to read.
+func waitingFiber(t *testing.T, mu *rwmutex.RWMutex, shared *int, inner fiber) fiber {
+	self := netco.Self()
+	return coroutine.New(func(y *yielder, in int) int {
+		for in >= 0 {
+			mu.Lock()
+			*shared++
+			netco.Yield()
+			mu.Unlock()
+			netco.Sleep(time.Duration(in%10) * time.Microsecond)
+			h, err := netco.Go(func() { netco.Yield() })
+			if err != nil || netco.Join(h) != nil {
+				t.Errorf("Go and Join: %v", err)
+			}
+			testenv.Fails(t, netco.Join(self.Handle()), netco.ErrJoinSelf)
+			got, err := inner.Resume(in)
+			testenv.NoError(t, err)
+			in, _ = y.Yield(got)
+		}
+		return -1
+	})
+}
+
 // TestFibersWait: what waits inside a coroutine driven by hand parks the
 // coroutine that has resumed it, whichever that is, and others run.
 func TestFibersWait(t *testing.T) {
 	start(t, netco.Options{Processors: 2})
 	ln, err := netco.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, err)
 	var mu rwmutex.RWMutex
 	shared := 0
 	rounds := many(100)
 	client := func() {
-		self := netco.Self()
 		c, err := netco.Dial("tcp", ln.Addr().String())
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer c.Close()
-		echo := coroutine.New(func(y *yielder, in int) int { // sends each value and reads it back
-			buf := make([]byte, 1)
-			for in >= 0 {
-				if netco.Self() != self {
-					t.Error("a coroutine driven by hand is another than who resumes it")
-				}
-				c.Write([]byte{byte(in)})
-				if _, err := io.ReadFull(c, buf); err != nil {
-					t.Error(err)
-				}
-				in, _ = y.Yield(int(buf[0]))
-			}
-			return -1
-		})
-		locked := coroutine.New(func(y *yielder, in int) int {
-			for in >= 0 {
-				mu.Lock()
-				shared++
-				netco.Yield()
-				mu.Unlock()
-				netco.Sleep(time.Duration(in%10) * time.Microsecond)
-				h, err := netco.Go(func() { netco.Yield() })
-				if err != nil || netco.Join(h) != nil {
-					t.Errorf("Go and Join: %v", err)
-				}
-				if netco.Join(self.Handle()) != netco.ErrJoinSelf {
-					t.Error("it does not know itself")
-				}
-				// One inside.
-				got, err := echo.Resume(in)
-				if err != nil {
-					t.Error(err)
-				}
-				in, _ = y.Yield(got)
-			}
-			return -1
-		})
+		inner := echoFiber(t, c)
+		outer := waitingFiber(t, &mu, &shared, inner)
 		for i := range rounds {
-			if got, err := locked.Resume(i % 200); got != i%200 || err != nil {
-				t.Errorf("round %d: %d, %v", i, got, err)
-			}
+			testenv.Gives(t, i%200, nil, "round", i)(outer.Resume(i % 200))
 			netco.Yield()
 		}
-		for _, f := range []fiber{locked, echo} {
-			if got, err := f.Resume(-1); got != -1 || err != nil {
-				t.Errorf("the end: %d, %v", got, err)
-			}
-		}
+		testenv.Gives(t, -1, nil, "the end")(outer.Resume(-1))
+		testenv.Gives(t, -1, nil, "the end")(inner.Resume(-1))
 	}
 	const clients = 8
-	if err := netco.Run(func() {
+	testenv.NoError(t, netco.Run(func() {
 		for range clients {
 			netco.Go(client)
 			c, err := ln.Accept()
-			if err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, err)
 			netco.Go(func() { defer c.Close(); io.Copy(c, c) })
 		}
 		ln.Close()
-	}); err != nil {
-		t.Error(err)
-	}
-	if shared != clients*rounds {
-		t.Errorf("%d under the lock, want %d", shared, clients*rounds)
-	}
+	}))
+	testenv.Equal(t, shared, clients*rounds, "counted under the lock")
 }
 
 // step runs do on Processor i.
@@ -303,94 +296,92 @@ func TestFibersDropped(t *testing.T) {
 	}
 }
 
+// atShutdown are fibers of two Processors that a Shutdown ends, and counts of
+// what they have done.
+type atShutdown struct {
+	t                                 *testing.T
+	suspended, inside, unwound, after atomic.Int32
+	keep                              [2][]fiber
+}
+
+// suspend makes 100 fibers that are suspended, some of them made while
+// LockOSThread was in force, and as many that have not begun.
+func (e *atShutdown) suspend(p int) {
+	for i := range 100 {
+		locked := i%20 == 19
+		if locked {
+			runtime.LockOSThread()
+		}
+		f := coroutine.New(func(y *yielder, in int) int {
+			defer e.suspended.Add(1)
+			defer netco.Sleep(time.Hour) // which unwinds at once
+			y.Yield(0)
+			return 0
+		})
+		f.Resume(0)
+		if locked {
+			runtime.UnlockOSThread()
+		}
+		e.keep[p] = append(e.keep[p], f, coroutine.New(func(*yielder, int) int { return 0 }))
+	}
+}
+
+// wait waits in depth fibers, one within the other, until all are unwound.
+func (e *atShutdown) wait(depth int) {
+	f := coroutine.New(func(*yielder, int) int {
+		defer e.unwound.Add(1)
+		if depth > 1 {
+			e.wait(depth - 1)
+		} else {
+			e.inside.Add(1)
+		}
+		netco.Sleep(time.Hour)
+		return 0
+	})
+	testenv.Fails(e.t, testenv.Err(f.Resume(0)), coroutine.ErrGoexit, "Resume of one unwound")
+}
+
+// allDead checks that none can be resumed after the end.
+func (e *atShutdown) allDead() {
+	for p := range e.keep {
+		for i, f := range e.keep[p] {
+			if _, err := f.Resume(0); err != coroutine.ErrDead &&
+				(err != coroutine.ErrWrongThread || i%2 == 0) {
+				e.t.Errorf("Resume after the end: %v", err)
+			}
+		}
+	}
+}
+
 // TestFibersAtShutdown: the deferred calls of those that are suspended run,
-// whoever still refers to them, and those inside are unwound.
+// whatever still refers to them, and those inside are unwound.
 func TestFibersAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	for _, force := range []bool{false, true} {
-		start := func() { // locked, or those made under LockOSThread could not be ended
-			if err := netco.Start(netco.Options{Processors: 2, LockThreads: true}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		start()
-		var suspended, inside, unwound, after atomic.Int32
-		var keep [2][]fiber
+		// Locked, or those made under LockOSThread could not be ended.
+		testenv.OK(t, netco.Start(netco.Options{Processors: 2, LockThreads: true}))
+		e := &atShutdown{t: t}
 		for p := range 2 {
-			h, _ := netco.GoOn(p, func() {
-				for i := range 100 {
-					locked := i%20 == 19 // made while LockOSThread was in force
-					if locked {
-						runtime.LockOSThread()
-					}
-					f := coroutine.New(func(y *yielder, in int) int {
-						defer suspended.Add(1)
-						defer netco.Sleep(time.Hour) // which unwinds at once
-						y.Yield(0)
-						return 0
-					})
-					f.Resume(0)
-					if locked {
-						runtime.UnlockOSThread()
-					}
-					keep[p] = append(keep[p], f, coroutine.New(func(*yielder, int) int {
-						return 0
-					}))
-				}
-			})
-			h.Join()
-			if !force {
-				continue
-			}
-			for range 10 {
-				netco.GoOn(p, func() {
-					defer after.Add(1)
-					f := coroutine.New(func(y *yielder, in int) int {
-						defer unwound.Add(1)
-						g := coroutine.New(func(y *yielder, in int) int {
-							defer unwound.Add(1)
-							inside.Add(1)
-							netco.Sleep(time.Hour)
-							return 0
-						})
-						if _, err := g.Resume(0); err != coroutine.ErrGoexit {
-							t.Errorf("an unwound one's Resume: %v", err)
-						}
-						netco.Sleep(time.Hour)
-						return 0
-					})
-					if _, err := f.Resume(0); err != coroutine.ErrGoexit {
-						t.Errorf("an unwound one's Resume: %v", err)
-					}
-				})
-			}
+			step(t, p, func() { e.suspend(p) })
 		}
-		ctx := context.Background()
+		ctx, unwound, after := context.Background(), int32(0), int32(0)
 		if force {
-			for inside.Load() < 20 {
-				runtime.Gosched()
+			for i := range 20 {
+				netco.GoOn(i%2, func() { defer e.after.Add(1); e.wait(2) })
 			}
-			ctx = over()
+			testenv.Until(t, "all to wait", func() bool { return e.inside.Load() == 20 })
+			ctx, unwound, after = over(), 40, 20
 		}
-		if err := netco.Shutdown(ctx); !errors.Is(err, ctx.Err()) {
-			t.Errorf("Shutdown: %v", err)
-		}
+		testenv.Fails(t, netco.Shutdown(ctx), ctx.Err(), "Shutdown")
 		// Shutdown may have gone before a slow thread has unwound all.
 		collected(t, "not all are unwound", func() bool {
-			return suspended.Load() >= 200 && (!force || unwound.Load() >= 40 && after.Load() >= 20)
+			return e.suspended.Load() >= 200 && e.unwound.Load() >= unwound &&
+				e.after.Load() >= after
 		})
-		if suspended.Load() != 200 || force && (unwound.Load() != 40 || after.Load() != 20) {
-			t.Errorf("force %v: %d of 200 suspended ones' deferred calls ran, %d of 40 unwound, "+
-				"%d of 20", force, suspended.Load(), unwound.Load(), after.Load())
-		}
-		for p := range keep {
-			for i, f := range keep[p] {
-				if _, err := f.Resume(0); err != coroutine.ErrDead &&
-					(err != coroutine.ErrWrongThread || i%2 == 0) {
-					t.Errorf("Resume after the end: %v", err)
-				}
-			}
-		}
+		testenv.Equal(t, e.suspended.Load(), 200, "force", force, "suspended ones' deferred calls")
+		testenv.Equal(t, e.unwound.Load(), unwound, "force", force, "unwound inside")
+		testenv.Equal(t, e.after.Load(), after, "force", force, "unwound around them")
+		e.allDead()
 		collected(t, "goroutines are left", func() bool {
 			return runtime.NumGoroutine() <= goroutines
 		})

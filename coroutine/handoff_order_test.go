@@ -202,91 +202,75 @@ func (m model) steps(u rules) (to []model) {
 	return to
 }
 
-func (m model) goroutine(u rules) (to []model) {
-	add := func(m model) { to = append(to, m) }
-	begin := func(next place) { // an operation of netco
-		n := m
-		n.next, n.c = next, cLook
-		if !u.looks {
-			n.c = next
-		}
-		add(n)
+// at is m with its goroutine at another place.
+func (m model) at(c place) model {
+	m.c = c
+	return m
+}
+
+// begins is m that begins an operation of netco.
+func (m model) begins(next place, u rules) model {
+	m.next = next
+	if !u.looks {
+		return m.at(next)
 	}
+	return m.at(cLook)
+}
+
+func (m model) goroutine(u rules) []model {
 	switch m.c {
 	case cUser:
 		if m.todo == 0 {
-			begin(cFinish)
-			return to
+			return []model{m.begins(cFinish, u)}
 		}
 		m.todo--
-		b := m.setBlocked(1)
-		b.c = cBlocked
-		add(b)
-		begin(cGuard)
-		begin(cPin)
-		begin(cClose)
+		return []model{m.setBlocked(1).at(cBlocked),
+			m.begins(cGuard, u), m.begins(cPin, u), m.begins(cClose, u)}
 	case cBlocked:
-		m = m.setBlocked(0)
-		m.c = cUser
-		add(m)
+		m = m.setBlocked(0).at(cUser)
 	case cLook:
 		switch m.away {
 		case attached:
 			m.c = m.next
-			add(m)
 		case outside:
 			m.c = cRejoin
-			add(m)
+		default:
+			return nil
 		}
 	case cGuard:
 		m.c = cUser
-		add(m)
 	case cPin:
 		if u.pins {
 			m = m.setOpen(false)
 		}
 		m.c = cWait
-		add(m)
 	case cWait:
-		m = m.setBlocked(1)
-		m.c = cWaiting
-		add(m)
+		m = m.setBlocked(1).at(cWaiting)
 	case cWaiting:
-		m = m.setBlocked(0)
-		m.c = cUnpin
-		add(m)
+		m = m.setBlocked(0).at(cUnpin)
 	case cUnpin:
 		if u.pins {
 			m = m.setOpen(true)
 		}
 		m.c = cGuard
-		add(m)
 	case cClose: // a yield: it queues itself
-		m = m.setOpen(false)
-		m.c, m.next, m.queued = cSwitch, cUser, true
-		add(m)
+		m = m.setOpen(false).at(cSwitch)
+		m.next, m.queued = cUser, true
 	case cRejoin:
-		m = m.setOpen(false)
-		m.c = cBack
-		add(m)
+		m = m.setOpen(false).at(cBack)
 	case cSwitch, cBack:
-		m = m.suspends()
-		m.c = cParked
-		add(m)
+		m = m.suspends().at(cParked)
 	case cResumed:
-		m = m.setOpen(true)
-		m.c = m.next
-		add(m)
+		m = m.setOpen(true).at(m.next)
 	case cFinish:
-		m = m.setOpen(false)
-		m.c = cEnd
-		add(m)
+		m = m.setOpen(false).at(cEnd)
 	case cEnd:
-		m = m.suspends() // blocked stays: another has its identity
-		m.c, m.coro = cEnded, holdsNone
-		add(m)
+		m = m.suspends().at(cEnded) // blocked stays: another has its identity
+		m.coro = holdsNone
+	default: // cParked, cEnded
+		return nil
 	}
-	return to
+	return []model{m}
 }
 
 func (m model) loop() (to []model) {

@@ -51,9 +51,8 @@ func TestRange(t *testing.T) {
 	on(plain, func(ex *Executor) {
 		ex.SetClock(turn)
 		site := asm.CallerPC()
-		sleeper := ex.Spawn(Spec{Fn: func() {
-			Current().Park(ReasonRead)
-		}, Name: "sleeper", Site: site}).Handle()
+		sleeper := ex.Spawn(Spec{Name: "sleeper", Site: site,
+			Fn: func() { Current().Park(ReasonRead) }}).Handle()
 		yielder := ex.Spawn(Spec{Fn: func() {
 			for { // the end by force unwinds it
 				Yield()
@@ -66,8 +65,8 @@ func TestRange(t *testing.T) {
 		Yield()
 		i, n := rangedOver(sleeper)
 		if n != 1 || i.Name != "sleeper" || i.State != Waiting || i.Reason != ReasonRead ||
-			i.WaitsFor != "data to read" ||
-			i.Host != ex.Host() || i.Site != site || i.Coroutine.Handle() != sleeper {
+			i.WaitsFor != "data to read" || i.Host != ex.Host() || i.Site != site ||
+			i.Coroutine.Handle() != sleeper {
 			t.Errorf("seen %d times: %+v", n, i)
 		}
 		if d := turn - i.Since; d < 0 || d >= 1<<stampUnit {
@@ -89,11 +88,10 @@ func TestRange(t *testing.T) {
 		if i, n := rangedOver(ended); n != 0 {
 			t.Errorf("one that has ended is seen: %+v", i)
 		}
-		if _, ok := Find(ended.ID()); ok {
-			t.Error("Find finds one that has ended")
-		}
-		if _, ok := Find(0); ok {
-			t.Error("Find finds 0")
+		for _, id := range []uint64{ended.ID(), 0} {
+			if _, ok := Find(id); ok {
+				t.Errorf("Find finds %d", id)
+			}
 		}
 		seen := 0
 		Range(func(Info) bool { seen++; return false })

@@ -108,6 +108,13 @@ func TestLocalOfGoroutines(t *testing.T) {
 	}
 }
 
+// functionEnds are the ways in which a coroutine's function ends.
+var functionEnds = map[string]func(){
+	"return": func() {},
+	"panic":  func() { panic("planned") },
+	"Goexit": runtime.Goexit,
+}
+
 // TestLocalEnds: values are dropped at the end, whatever that is, the latest
 // first, while the coroutine still is itself.
 func TestLocalEnds(t *testing.T) {
@@ -143,37 +150,27 @@ func TestLocalEnds(t *testing.T) {
 		}
 		order = nil
 	}
+	numbers := []int{0, 1, 8, 9, 20, 0, 1, 8, 9, 20}
 	homes(t, func(t *testing.T) {
-		for range 2 {
-			for _, n := range []int{0, 1, 8, 9, 20} {
-				New(func(*Yielder[int, int], int) int { use(n); return 0 }).Resume(0)
-				check(t, "return", n)
+		for _, n := range numbers {
+			for how, end := range functionEnds {
 				func() {
 					defer func() { recover() }()
-					New(func(*Yielder[int, int], int) int { use(n); panic("planned") }).Resume(0)
+					New(func(*Yielder[int, int], int) int { use(n); end(); return 0 }).Resume(0)
 				}()
-				check(t, "panic", n)
-				New(func(*Yielder[int, int], int) int {
-					use(n)
-					runtime.Goexit()
-					return 0
-				}).Resume(0)
-				check(t, "Goexit", n)
-				f := New(func(y *Yielder[int, int], _ int) int { use(n); y.Yield(0); return 0 })
-				f.Resume(0)
-				f.Cancel()
-				check(t, "Cancel", n)
+				check(t, how, n)
 			}
+			f := New(func(y *Yielder[int, int], _ int) int { use(n); y.Yield(0); return 0 })
+			f.Resume(0)
+			f.Cancel()
+			check(t, "Cancel", n)
 		}
 	})
-	th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
-	th.panics = func(*Coroutine, any, []byte) bool { return true }
-	th.ex.Init(Config{Host: th, Idle: 2})
-	go th.loop()
-	for how, end := range map[string]func(){"return": func() {}, "panic": func() {
-		panic("planned")
-	}, "Goexit": runtime.Goexit} {
-		for _, n := range []int{0, 1, 8, 9, 20} {
+	th := startThread(&thread{panics: func(*Coroutine, any, []byte) bool {
+		return true
+	}}, Config{Idle: 2})
+	for how, end := range functionEnds {
+		for _, n := range numbers {
 			th.spawn(func() { use(n); end() }).Join()
 			check(t, how, n)
 		}
@@ -181,86 +178,106 @@ func TestLocalEnds(t *testing.T) {
 	th.stop()
 }
 
+// misbehaving are Locals whose Drops do what they should not, and in what order
+// they have been called.
+type misbehaving struct {
+	first, exits, exits2, makes *Local[int]
+	panics, panics2             *Local[error]
+	late                        *Local[int] // made by makes' Drop
+	order                       []string
+}
+
+func newMisbehaving() *misbehaving {
+	m := &misbehaving{}
+	local := func(name string, does func()) *Local[int] {
+		return NewLocal(LocalOptions[int]{Drop: func(*int) {
+			m.order = append(m.order, name)
+			does()
+		}})
+	}
+	panics := func() *Local[error] {
+		return NewLocal(LocalOptions[error]{Drop: func(e *error) {
+			m.order = append(m.order, "panics")
+			panic(*e)
+		}})
+	}
+	m.late, m.first = local("late", func() {}), local("first", func() {})
+	m.exits, m.exits2 = local("exits", runtime.Goexit), local("exits", runtime.Goexit)
+	m.makes = local("makes", func() { m.late.Get() })
+	m.panics, m.panics2 = panics(), panics()
+	return m
+}
+
+func (m *misbehaving) use() {
+	m.first.Get()
+	m.panics.Set(io.EOF)
+	m.exits.Get()
+	m.panics2.Set(io.ErrUnexpectedEOF)
+	m.exits2.Get()
+	m.makes.Get()
+}
+
+// dropped checks that all have been dropped, and that new coroutines have none.
+func (m *misbehaving) dropped(t *testing.T) {
+	t.Helper()
+	all := []string{"makes", "late", "exits", "panics", "exits", "panics", "first"}
+	if !slices.Equal(m.order, all) {
+		t.Errorf("dropped %v, want %v", m.order, all)
+	}
+	m.order = nil
+	for range 3 {
+		New(func(*Yielder[int, int], int) int { m.unused(t); return 0 }).Resume(0)
+	}
+}
+
+// unused checks that the running coroutine has no value of them.
+func (m *misbehaving) unused(t *testing.T) {
+	t.Helper()
+	if m.late.Peek() != nil || m.first.Peek() != nil || m.panics.Peek() != nil ||
+		m.exits.Peek() != nil {
+		t.Error("a new coroutine has the values of another")
+	}
+}
+
 // TestLocalDropMisbehaves: a Drop that panics, unwinds or makes others keeps no
 // other from being dropped, and the next incarnation on the same goroutine has
 // no trace of it.
 func TestLocalDropMisbehaves(t *testing.T) {
-	var order []string
-	note := func(s string) { order = append(order, s) }
-	late := NewLocal(LocalOptions[int]{Drop: func(*int) { note("late") }})
-	first := NewLocal(LocalOptions[int]{Drop: func(*int) { note("first") }})
-	panics := NewLocal(LocalOptions[error]{Drop: func(e *error) { note("panics"); panic(*e) }})
-	exits := NewLocal(LocalOptions[int]{Drop: func(*int) { note("exits"); runtime.Goexit() }})
-	makes := NewLocal(LocalOptions[int]{Drop: func(*int) { note("makes"); late.Get() }})
-	all := []string{"makes", "late", "exits", "panics", "exits", "panics", "first"}
-	exits2 := NewLocal(LocalOptions[int]{Drop: func(*int) { note("exits"); runtime.Goexit() }})
-	panics2 := NewLocal(LocalOptions[error]{Drop: func(e *error) { note("panics"); panic(*e) }})
-	use := func() {
-		first.Get()
-		panics.Set(io.EOF)
-		exits.Get()
-		panics2.Set(io.ErrUnexpectedEOF)
-		exits2.Get()
-		makes.Get()
-	}
-	none := func(t *testing.T) {
-		t.Helper()
-		if !slices.Equal(order, all) {
-			t.Errorf("dropped %v, want %v", order, all)
-		}
-		order = nil
-		for range 3 {
-			New(func(*Yielder[int, int], int) int {
-				if late.Peek() != nil || first.Peek() != nil || panics.Peek() != nil ||
-					exits.Peek() != nil {
-					t.Error("a new coroutine has the values of another")
-				}
-				return 0
-			}).Resume(0)
-		}
-	}
+	m := newMisbehaving()
 	homes(t, func(t *testing.T) {
-		for _, end := range []func(){func() {}, runtime.Goexit} {
-			f := New(func(y *Yielder[int, int], _ int) int { use(); end(); return 0 })
+		for _, how := range []string{"return", "Goexit"} {
+			f := New(func(*Yielder[int, int], int) int { m.use(); functionEnds[how](); return 0 })
 			e := panicking(t, func() { f.Resume(0) })
 			if !errors.Is(e, io.ErrUnexpectedEOF) || f.Status() != StatusDead {
 				t.Errorf("it panics with %v, and is %v", e, f.Status())
 			}
-			none(t)
+			m.dropped(t)
 		}
-		f := New(func(y *Yielder[int, int], _ int) int { use(); y.Yield(0); return 0 })
+		f := New(func(y *Yielder[int, int], _ int) int { m.use(); y.Yield(0); return 0 })
 		f.Resume(0)
 		panicking(t, func() { f.Cancel() })
-		none(t)
-		f = New(func(y *Yielder[int, int], _ int) int { use(); panic("its own") })
+		m.dropped(t)
+		f = New(func(y *Yielder[int, int], _ int) int { m.use(); panic("its own") })
 		if e := panicking(t, func() { f.Resume(0) }); e.Value != "its own" {
 			t.Errorf("its own panic is lost for %v", e.Value)
 		}
-		none(t)
+		m.dropped(t)
 	})
 	before := runtime.NumGoroutine()
-	for _, end := range []func(){func() {}, runtime.Goexit, func() { panic("planned") }} {
-		th := &thread{bell: make(chan struct{}, 1), stopped: make(chan struct{})}
+	for _, end := range functionEnds {
 		var values []any
-		th.panics = func(_ *Coroutine, v any, _ []byte) bool {
+		th := startThread(&thread{panics: func(_ *Coroutine, v any, _ []byte) bool {
 			values = append(values, v)
 			return true
-		}
-		th.ex.Init(Config{Host: th, Idle: 2})
-		go th.loop()
+		}}, Config{Idle: 2})
 		for range 3 {
 			values = nil
-			h := th.spawn(func() { use(); end() })
-			h.Join()
+			th.spawn(func() { m.use(); end() }).Join()
 			if len(values) < 2 || !slices.Contains(values, any(io.EOF)) {
-				t.Errorf("the host is told of %v", values)
+				t.Errorf("the host gets the panics %v", values)
 			}
-			elsewhere(func() { none(t) })
-			th.spawn(func() {
-				if first.Peek() != nil || panics.Peek() != nil {
-					t.Error("a new coroutine has the values of another")
-				}
-			}).Join()
+			elsewhere(func() { m.dropped(t) })
+			th.spawn(func() { m.unused(t) }).Join()
 		}
 		th.stop()
 	}
@@ -324,7 +341,10 @@ func TestLocalInherit(t *testing.T) {
 	if calls == 0 {
 		t.Error("Inherit was not called")
 	}
-	// A panic in Inherit is New's panic, and makes nothing.
+}
+
+// TestLocalInheritPanics: a panic in Inherit is New's panic, and makes nothing.
+func TestLocalInheritPanics(t *testing.T) {
 	bad := NewLocal(LocalOptions[int]{Inherit: func(*int) int { panic("no heir") }})
 	homes(t, func(t *testing.T) {
 		New(func(*Yielder[int, int], int) int {

@@ -2,7 +2,6 @@ package coroutine_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestInheritAcrossProcessors: what a coroutine starts, wherever, inherits from
@@ -78,9 +78,7 @@ func TestInheritAcrossProcessors(t *testing.T) {
 func TestDropAtShutdown(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	for range many(50) + 1 {
-		if err := netco.Start(netco.Options{Processors: 2, PoolCap: 2}); err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, netco.Start(netco.Options{Processors: 2, PoolCap: 2}))
 		var parked, dropped, returned atomic.Int32
 		var locals [3]*coroutine.Local[int]
 		for i := range locals {
@@ -119,12 +117,8 @@ func TestDropAtShutdown(t *testing.T) {
 				netco.Sleep(time.Hour)
 			})
 		}
-		for parked.Load() < 5*each {
-			runtime.Gosched()
-		}
-		if err := netco.Shutdown(over()); !errors.Is(err, context.Canceled) {
-			t.Errorf("Shutdown: %v", err)
-		}
+		testenv.Until(t, "all to park", func() bool { return parked.Load() == 5*each })
+		testenv.Fails(t, netco.Shutdown(over()), context.Canceled)
 		// Shutdown may have gone before a slow thread has unwound all.
 		collected(t, "not all are dropped", func() bool {
 			return dropped.Load() >= 5*each*int32(len(locals))

@@ -110,69 +110,72 @@ func TestMoves(t *testing.T) {
 	}
 }
 
-// TestStays: a coroutine of which others of its executor hold something stays;
-// and so does one that cannot move.
+// stays are cases of coroutines of which others of their executor hold
+// something, and of those that cannot move.
+var stays = []struct {
+	name  string
+	setUp func(t *testing.T, from, to *thread, co *Coroutine)
+}{
+	{"pinned", func(_ *testing.T, _, _ *thread, co *Coroutine) { co.Pin() }},
+	{"joined from here", func(_ *testing.T, from, _ *thread, co *Coroutine) {
+		h := co.Handle()
+		from.ex.Spawn(Spec{Fn: func() { h.Join() }})
+		Yield()
+	}},
+	{"has made a fiber", func(*testing.T, *thread, *thread, *Coroutine) {
+		New(func(*Yielder[int, int], int) int { return 0 })
+	}},
+	{"has resumed a fiber", func(t *testing.T, from, _ *thread, co *Coroutine) {
+		var f Fiber[int, int]
+		h := from.ex.Spawn(Spec{Fn: func() {
+			f = New(func(*Yielder[int, int], int) int { return 0 })
+		}}).Handle()
+		for !h.Done() {
+			Yield()
+		}
+		if f.Resume(0); co.joined().here != nil {
+			t.Error("joined")
+		}
+	}},
+	{"in a fiber", func(t *testing.T, _, to *thread, co *Coroutine) {
+		New(func(*Yielder[int, int], int) int {
+			if co.MoveTo(&to.ex) {
+				t.Error("moved from within a fiber")
+			}
+			return 0
+		}).Resume(0)
+	}},
+	{"stopped", func(_ *testing.T, _, _ *thread, co *Coroutine) { co.Handle().Stop() }},
+	{"its executor ends by force", func(_ *testing.T, from, _ *thread, _ *Coroutine) {
+		from.ex.Stop()
+	}},
+	{"stopped from elsewhere", func(_ *testing.T, _, _ *thread, co *Coroutine) {
+		h := co.Handle()
+		go h.Stop()
+		for !Stopping() {
+			Pass() // Yield would unwind
+		}
+	}},
+	{"while it is made another", func(t *testing.T, _, to *thread, co *Coroutine) {
+		NewLocal(LocalOptions[int]{Inherit: func(*int) int {
+			if co.MoveTo(&to.ex) {
+				t.Error("moved in the middle of making another")
+			}
+			return 0
+		}}).Set(1)
+		CurrentExecutor().Spawn(Spec{Fn: func() {}})
+		co.Pin() // for good
+	}},
+}
+
 func TestStays(t *testing.T) {
 	within(t, time.Minute)
-	stays := NewLocal(LocalOptions[*thread]{Inherit: func(to **thread) *thread {
-		if Current().MoveTo(&(*to).ex) {
-			t.Error("moved in the middle of making another")
-		}
-		return nil
-	}})
-	for _, c := range []struct {
-		name  string
-		setUp func(from, to *thread, co *Coroutine)
-	}{
-		{"pinned", func(_, _ *thread, co *Coroutine) { co.Pin() }},
-		{"joined from here", func(from, _ *thread, co *Coroutine) {
-			h := co.Handle()
-			from.ex.Spawn(Spec{Fn: func() { h.Join() }})
-			Yield()
-		}},
-		{"has made a fiber", func(*thread, *thread, *Coroutine) {
-			New(func(*Yielder[int, int], int) int { return 0 })
-		}},
-		{"has resumed a fiber", func(from, _ *thread, co *Coroutine) {
-			var f Fiber[int, int]
-			h := from.ex.Spawn(Spec{Fn: func() {
-				f = New(func(*Yielder[int, int], int) int { return 0 })
-			}}).Handle()
-			for !h.Done() {
-				Yield()
-			}
-			if f.Resume(0); co.joined().here != nil {
-				t.Error("joined")
-			}
-		}},
-		{"in a fiber", func(_, to *thread, co *Coroutine) {
-			New(func(*Yielder[int, int], int) int {
-				if co.MoveTo(&to.ex) {
-					t.Error("moved from within a fiber")
-				}
-				return 0
-			}).Resume(0)
-		}},
-		{"stopped", func(_, _ *thread, co *Coroutine) { co.Handle().Stop() }},
-		{"its executor ends by force", func(from, _ *thread, _ *Coroutine) { from.ex.Stop() }},
-		{"stopped from elsewhere", func(_, _ *thread, co *Coroutine) {
-			h := co.Handle()
-			go h.Stop()
-			for !Stopping() {
-				Pass() // Yield would unwind
-			}
-		}},
-		{"while it is made another", func(_, to *thread, _ *Coroutine) {
-			stays.Set(to)
-			CurrentExecutor().Spawn(Spec{Fn: func() {}})
-			Current().Pin() // for good
-		}},
-	} {
+	for _, c := range stays {
 		t.Run(c.name, func(t *testing.T) {
 			threads := newRoamers(2)
 			threads[0].spawn(func() {
 				co := Current()
-				c.setUp(threads[0], threads[1], co)
+				c.setUp(t, threads[0], threads[1], co)
 				if co.MoveTo(&threads[1].ex) || co.Executor() != &threads[0].ex {
 					t.Error("it has moved")
 				}
@@ -298,77 +301,68 @@ func TestInTransit(t *testing.T) {
 	needMoves(t)
 	for _, c := range []struct {
 		name string
-		from string // by a goroutine, or a coroutine of the old or the new executor
 		do   func(h Handle, ticket uint64)
 		stop bool
 	}{
-		{"Stop", "goroutine", func(h Handle, _ uint64) { h.Stop() }, true},
-		{"Stop", "old", func(h Handle, _ uint64) { h.Stop() }, true},
-		{"Stop", "new", func(h Handle, _ uint64) { h.Stop() }, true},
-		{"an old wake", "goroutine", func(h Handle, ticket uint64) {
-			h.co.Ready(ticket-1, WakeTimeout)
-		}, false},
-		{"an early wake", "goroutine", func(h Handle, ticket uint64) {
-			h.co.Ready(ticket, WakeReady)
-		}, false},
-		{"an early wake", "old", func(h Handle, ticket uint64) {
-			h.co.Ready(ticket, WakeReady)
-		}, false},
-		{"an early wake", "new", func(h Handle, ticket uint64) {
-			h.co.Ready(ticket, WakeReady)
-		}, false},
-		{"Stack", "goroutine", stackOnce, false},
-		{"Stack", "old", stackOnce, false},
-		{"Stack", "new", stackOnce, false},
-		{"Join", "goroutine", joinBeside, false},
-		{"Join", "old", joinBeside, false},
-		{"Join", "new", joinBeside, false},
+		{"Stop", func(h Handle, _ uint64) { h.Stop() }, true},
+		{"an old wake", func(h Handle, ticket uint64) { h.co.Ready(ticket-1, WakeTimeout) }, false},
+		{"an early wake", func(h Handle, ticket uint64) { h.co.Ready(ticket, WakeReady) }, false},
+		{"Stack", stackOnce, false},
+		{"Join", joinBeside, false},
 	} {
-		t.Run(c.name+" from "+c.from, func(t *testing.T) {
-			within(t, time.Minute)
-			threads := newRoamers(3)
-			from, to := threads[0], threads[1]
-			to.hold(true)
-			var ticket uint64
-			h := from.spawn(func() {
-				co := Current()
-				ticket = co.Ticket()
-				if !co.MoveTo(&to.ex) {
-					t.Error("it stays")
-				}
-				if c.stop != Stopping() {
-					t.Errorf("stopping: %v", Stopping())
-				}
-				for co.Ticket() == ticket && co.Park(ReasonUser) != WakeShutdown {
-				}
+		for _, by := range []string{"a goroutine", "the old executor", "the new executor"} {
+			t.Run(c.name+" by "+by, func(t *testing.T) {
+				within(t, time.Minute)
+				inTransit(t, by, c.do, c.stop)
 			})
-			until(t, "it is on its way", func() bool {
-				to.mu.Lock()
-				defer to.mu.Unlock()
-				return len(to.moved) == 1
-			})
-			do := func() { c.do(h, ticket) }
-			switch c.from {
-			case "goroutine":
-				do()
-			case "old":
-				from.spawn(do).Join()
-			case "new":
-				to.spawn(do).Join()
-			}
-			to.spawn(func() {}).Join() // what was posted before has arrived
-			if h.co.State() != Ready || h.Done() {
-				t.Errorf("on its way it is %v", h.co.State())
-			}
-			to.hold(false)
-			for !c.stop && !h.Done() && h.co.State() != Waiting {
-				runtime.Gosched()
-			}
-			h.co.Ready(ticket, WakeReady)
-			h.Join()
-			stopAll(threads)
-		})
+		}
 	}
+}
+
+// inTransit has a goroutine, or a coroutine of the old or the new executor, do
+// something to a coroutine on its way, and checks that it arrives, to be
+// stopped or not.
+func inTransit(t *testing.T, by string, do func(h Handle, ticket uint64), stop bool) {
+	threads := newRoamers(3)
+	from, to := threads[0], threads[1]
+	to.hold(true)
+	var ticket uint64
+	h := from.spawn(func() {
+		co := Current()
+		ticket = co.Ticket()
+		if !co.MoveTo(&to.ex) {
+			t.Error("it stays")
+		}
+		if stop != Stopping() {
+			t.Errorf("stopping: %v", Stopping())
+		}
+		for co.Ticket() == ticket && co.Park(ReasonUser) != WakeShutdown {
+		}
+	})
+	until(t, "it is on its way", func() bool {
+		to.mu.Lock()
+		defer to.mu.Unlock()
+		return len(to.moved) == 1
+	})
+	switch by {
+	case "a goroutine":
+		do(h, ticket)
+	case "the old executor":
+		from.spawn(func() { do(h, ticket) }).Join()
+	case "the new executor":
+		to.spawn(func() { do(h, ticket) }).Join()
+	}
+	to.spawn(func() {}).Join() // what was posted before has arrived
+	if h.co.State() != Ready || h.Done() {
+		t.Errorf("on its way it is %v", h.co.State())
+	}
+	to.hold(false)
+	for !stop && !h.Done() && h.co.State() != Waiting {
+		runtime.Gosched()
+	}
+	h.co.Ready(ticket, WakeReady)
+	h.Join()
+	stopAll(threads)
 }
 
 // stackOnce asks for a coroutine's stack.

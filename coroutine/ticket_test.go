@@ -6,101 +6,105 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
-// TestTickets is the semantics of park and ready, step by step. In each case
-// the coroutine publishes its ticket t, then parks; before wakes come in
-// between, after wakes when it is parked. Offsets are from t. want is the Wake
-// of the first park, or stays for a park that must not end, which the test then
-// ends with WakeShutdown.
-func TestTickets(t *testing.T) {
-	type wake struct {
-		offset int64
-		why    Wake
-	}
-	const stays = WakeShutdown
-	for _, c := range []struct {
-		name          string
-		before, after []wake
-		want          Wake
-		early         bool // the park did not give up the thread
-	}{
-		{name: "no wake", want: stays},
-		{name: "late", after: []wake{{0, WakeReady}}, want: WakeReady},
-		{name: "timeout", after: []wake{{0, WakeTimeout}}, want: WakeTimeout},
-		{name: "early", before: []wake{{0, WakeReady}}, want: WakeReady, early: true},
-		{name: "early timeout", before: []wake{{0, WakeTimeout}}, want: WakeTimeout, early: true},
-		{name: "the first of two early ones counts",
-			before: []wake{{0, WakeTimeout}, {0, WakeReady}}, want: WakeTimeout, early: true},
-		{name: "the first of two late ones counts", after: []wake{{0, WakeReady}, {0, WakeTimeout}},
-			want: WakeReady},
-		{name: "an old ticket", before: []wake{{-1, WakeReady}}, after: []wake{{-1, WakeTimeout}},
-			want: stays},
-		{name: "a ticket to come", before: []wake{{1, WakeReady}}, after: []wake{{1, WakeReady}},
-			want: stays},
-		{name: "an old one, then the right one", before: []wake{{-1, WakeTimeout}},
-			after: []wake{{-1, WakeTimeout}, {0, WakeReady}}, want: WakeReady},
-		{name: "early and again late", before: []wake{{0, WakeReady}},
-			after: []wake{{0, WakeTimeout}}, want: WakeReady, early: true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			on(plain, func(ex *Executor) {
-				co := Current()
-				ready := func(list []wake, ticket uint64) {
-					for _, w := range list {
-						co.Ready(ticket+uint64(w.offset), w.why)
-					}
-				}
-				// Tickets are used up before, so that t-1 was one.
-				co.Ready(co.Ticket(), WakeReady)
-				co.Park(ReasonUser)
+// ticketWake is a wake, and the ticket it is for: an offset from the awaited.
+type ticketWake struct {
+	offset int64
+	why    Wake
+}
 
-				ticket, parked, order := co.Ticket(), true, []string(nil)
-				ex.Spawn(Spec{Fn: func() {
-					order = append(order, "waker")
-					if parked && (co.State() != Waiting || co.Reason() != ReasonRead) {
-						t.Errorf("state %v, reason %v while it is parked", co.State(), co.Reason())
-					}
-					ready(c.after, ticket)
-					if c.want == stays {
-						Yield()
-						if co.State() != Waiting {
-							t.Errorf("state %v, want waiting still", co.State())
-						}
-						co.Ready(ticket, stays)
-					}
-				}})
-				ready(c.before, ticket)
-				why := co.Park(ReasonRead)
-				parked = false
-				order = append(order, "park")
-				if why != c.want {
-					t.Errorf("park ended with %v, want %v", why, c.want)
-				}
-				if early := order[0] == "park"; early != c.early {
-					t.Errorf("early %v, want %v", early, c.early)
-				}
-				if got := co.Ticket(); got != ticket+1 {
-					t.Errorf("ticket %d after the park, want %d", got, ticket+1)
-				}
-				Yield()
-				if co.State() != Running || co.Reason() != ReasonNone {
-					t.Errorf("state %v, reason %v, want running", co.State(), co.Reason())
-				}
-				// None of the wakes is left for the next park, unless it was
-				// for that.
-				forNext := slices.ContainsFunc(append(c.before, c.after...), func(w wake) bool {
-					return w.offset == 1
-				})
-				ended := false
-				next := co.Ticket()
-				ex.Spawn(Spec{Fn: func() { ended = true; co.Ready(next, WakeReady) }})
-				co.Park(ReasonUser)
-				if !ended && !forNext {
-					t.Error("the next park ended by an old wake")
-				}
-			})
+// stillParked, as a case's want, is for a park that must not end.
+const stillParked = WakeShutdown
+
+// ticketCase is the semantics of park and ready, step by step. The coroutine
+// publishes its ticket, then parks; before wakes come in between, after wakes
+// when it is parked. want is the Wake of the first park, or stillParked, which
+// the test then ends.
+type ticketCase struct {
+	name          string
+	before, after []ticketWake
+	want          Wake
+	early         bool // the park did not give up the thread
+}
+
+var ticketCases = []ticketCase{
+	{name: "no wake", want: stillParked},
+	{name: "late", after: []ticketWake{{0, WakeReady}}, want: WakeReady},
+	{name: "timeout", after: []ticketWake{{0, WakeTimeout}}, want: WakeTimeout},
+	{name: "early", before: []ticketWake{{0, WakeReady}}, want: WakeReady, early: true},
+	{name: "early timeout", before: []ticketWake{{0, WakeTimeout}}, want: WakeTimeout, early: true},
+	{name: "the first of two early ones counts",
+		before: []ticketWake{{0, WakeTimeout}, {0, WakeReady}}, want: WakeTimeout, early: true},
+	{name: "the first of two late ones counts",
+		after: []ticketWake{{0, WakeReady}, {0, WakeTimeout}}, want: WakeReady},
+	{name: "an old ticket", before: []ticketWake{{-1, WakeReady}},
+		after: []ticketWake{{-1, WakeTimeout}}, want: stillParked},
+	{name: "a ticket to come", before: []ticketWake{{1, WakeReady}},
+		after: []ticketWake{{1, WakeReady}}, want: stillParked},
+	{name: "an old one, then the right one", before: []ticketWake{{-1, WakeTimeout}},
+		after: []ticketWake{{-1, WakeTimeout}, {0, WakeReady}}, want: WakeReady},
+	{name: "early and again late", before: []ticketWake{{0, WakeReady}},
+		after: []ticketWake{{0, WakeTimeout}}, want: WakeReady, early: true},
+}
+
+func TestTickets(t *testing.T) {
+	for _, c := range ticketCases {
+		t.Run(c.name, func(t *testing.T) {
+			on(plain, func(ex *Executor) { c.run(t, ex) })
 		})
+	}
+}
+
+// run is a case, in the running coroutine.
+func (c *ticketCase) run(t *testing.T, ex *Executor) {
+	co := Current()
+	ready := func(list []ticketWake, ticket uint64) {
+		for _, w := range list {
+			co.Ready(ticket+uint64(w.offset), w.why)
+		}
+	}
+	is := func(state State, reason Reason, when string) {
+		if co.State() != state || co.Reason() != reason {
+			t.Errorf("state %v, reason %v %s", co.State(), co.Reason(), when)
+		}
+	}
+	// Tickets are used up before, so that the one before the awaited was one.
+	co.Ready(co.Ticket(), WakeReady)
+	co.Park(ReasonUser)
+
+	ticket, parked, order := co.Ticket(), true, []string(nil)
+	ex.Spawn(Spec{Fn: func() {
+		order = append(order, "waker")
+		if parked {
+			is(Waiting, ReasonRead, "while it is parked")
+		}
+		ready(c.after, ticket)
+		if c.want == stillParked {
+			Yield()
+			is(Waiting, ReasonRead, "after wakes that are not for it")
+			co.Ready(ticket, stillParked)
+		}
+	}})
+	ready(c.before, ticket)
+	why := co.Park(ReasonRead)
+	parked = false
+	order = append(order, "park")
+	testenv.Equal(t, why, c.want, "park ended")
+	testenv.Equal(t, order[0] == "park", c.early, "early")
+	testenv.Equal(t, co.Ticket(), ticket+1, "the ticket after the park")
+	Yield()
+	is(Running, ReasonNone, "after the park")
+	// None of the wakes is left for the next park, unless it was for that.
+	forNext := slices.ContainsFunc(append(c.before, c.after...), func(w ticketWake) bool {
+		return w.offset == 1
+	})
+	ended, next := false, co.Ticket()
+	ex.Spawn(Spec{Fn: func() { ended = true; co.Ready(next, WakeReady) }})
+	co.Park(ReasonUser)
+	if !ended && !forNext {
+		t.Error("the next park ended by an old wake")
 	}
 }
 

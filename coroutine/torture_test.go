@@ -69,29 +69,19 @@ func deep(t *testing.T, depth int, at func()) uint64 {
 	return r + frame[depth&127]
 }
 
-// TestTorture switches in every way there is while the collector runs without
-// pause, stacks grow and shrink, memory is given back to the system, and
-// goroutine profiles, CPU profiles and execution traces are taken. What only a
-// coroutine's stack points to must stay whole, and the trace must parse.
-func TestTorture(t *testing.T) {
-	within(t, 2*time.Minute)
-	before := runtime.NumGoroutine()
-	defer debug.SetGCPercent(debug.SetGCPercent(1))
-	dir := t.TempDir()
-	cpu, err := os.Create(filepath.Join(dir, "cpu"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cpu.Close()
-	profiling := pprof.StartCPUProfile(cpu) == nil // not when the tests are profiled themselves
+// disturb has the collector run without pause, memory given back to the system,
+// and goroutine profiles and execution traces taken, each trace in the place of
+// the one before, until end is called, which returns how many there were.
+func disturb(t *testing.T, tracePath string) (end func() (profiles, traces int)) {
 	var stop atomic.Bool
 	var wg sync.WaitGroup
+	profiles, traces := 0, 0
+	percent := debug.SetGCPercent(1)
 	wg.Go(func() {
 		for !stop.Load() {
 			runtime.GC()
 		}
 	})
-	profiles := 0
 	wg.Go(func() {
 		for i := 0; !stop.Load(); i++ {
 			var out bytes.Buffer
@@ -105,8 +95,6 @@ func TestTorture(t *testing.T) {
 			}
 		}
 	})
-	traces := 0
-	tracePath := filepath.Join(dir, "trace")
 	wg.Go(func() {
 		for first := true; !stop.Load() || first; first = false {
 			f, err := os.Create(tracePath)
@@ -122,6 +110,25 @@ func TestTorture(t *testing.T) {
 			f.Close()
 		}
 	})
+	return func() (int, int) {
+		stop.Store(true)
+		wg.Wait()
+		debug.SetGCPercent(percent)
+		return profiles, traces
+	}
+}
+
+// TestTorture switches in every way there is, and stacks grow and shrink, while
+// a CPU profile is taken and under all that disturb does. What only a
+// coroutine's stack points to must stay whole, and the trace must parse.
+func TestTorture(t *testing.T) {
+	within(t, 2*time.Minute)
+	before := runtime.NumGoroutine()
+	dir := t.TempDir()
+	cpu := testenv.Closing(t, testenv.Must(os.Create(filepath.Join(dir, "cpu"))))
+	profiling := pprof.StartCPUProfile(cpu) == nil // not when the tests are profiled themselves
+	tracePath := filepath.Join(dir, "trace")
+	end := disturb(t, tracePath)
 
 	const threads, each = 2, 24
 	rounds := scaled(4000)
@@ -138,8 +145,7 @@ func TestTorture(t *testing.T) {
 		th.stop()
 		switches += th.ex.Stats.Resumes.Load()
 	}
-	stop.Store(true)
-	wg.Wait()
+	profiles, traces := end()
 	if profiling {
 		pprof.StopCPUProfile()
 		if info, err := cpu.Stat(); err != nil || info.Size() == 0 {
