@@ -16,41 +16,31 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
-// TestEndedByForce: who was ended by force is named, with the place where it
-// was made, in the log and by EndedByForce, and however many there are the list
-// is short. Only that some had been was to be seen.
+// asleep returns how many coroutines of s wait.
+func asleep(s *scheduler.Scheduler) (n int) {
+	coroutine.Range(func(i coroutine.Info) bool {
+		if p, ok := i.Host.(*processor.Processor); ok && p.Group().Owner == any(s) &&
+			i.State == coroutine.Waiting {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// TestEndedByForce: coroutines that were ended by force are named, with the
+// place where each was made, in the log and by EndedByForce, and however many
+// there are the list is short. Only that some had been was to be seen.
 func TestEndedByForce(t *testing.T) {
 	for _, c := range []struct{ sleepers, listed int }{{0, 0}, {3, 3}, {50, 20}} {
 		core, logs := observer.New(zap.WarnLevel)
-		s, err := scheduler.New(scheduler.Options{Processors: 2, Logger: zap.New(core)})
-		if err == nil {
-			err = s.Start()
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		asleep := make(chan struct{})
+		s := start(t, scheduler.Options{Processors: 2, Logger: zap.New(core)})
 		for range c.sleepers {
-			sp := spawn(func() { asleep <- struct{}{}; processor.Sleep(time.Hour) })
+			sp := spawn(func() { processor.Sleep(time.Hour) })
 			sp.Name, sp.Site = "sleeper "+strings.Repeat("x", 1000), here()
-			if _, err := s.Go(sp); err != nil {
-				t.Fatal(err)
-			}
+			testenv.Must(s.Go(sp))
 		}
-		for range c.sleepers {
-			<-asleep
-		}
-		testenv.Until(t, "all to sleep", func() bool {
-			n := 0
-			coroutine.Range(func(i coroutine.Info) bool {
-				if p, ok := i.Host.(*processor.Processor); ok && p.Group().Owner == any(s) &&
-					i.State == coroutine.Waiting {
-					n++
-				}
-				return true
-			})
-			return n == c.sleepers
-		})
+		testenv.Until(t, "all to sleep", func() bool { return asleep(s) == c.sleepers })
 		if some, all := s.EndedByForce(); some != nil || all != 0 {
 			t.Errorf("before the end: %q, %d", some, all)
 		}

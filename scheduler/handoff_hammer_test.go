@@ -136,6 +136,42 @@ func (w *mill) block(rnd *rand.Rand) {
 	}
 }
 
+// oftenBlock blocks once in n calls.
+func (w *mill) oftenBlock(rnd *rand.Rand, n int) {
+	if rnd.IntN(n) == 0 {
+		w.block(rnd)
+	}
+}
+
+// turn counts with a token, while it has that.
+func (w *mill) turn(rnd *rand.Rand, x *int) {
+	*x++
+	w.oftenBlock(rnd, 4)
+	w.turns.Add(1)
+	w.tokens.Send(x)
+}
+
+// hold counts under the lock.
+func (w *mill) hold(rnd *rand.Rand) {
+	w.mu.Lock()
+	w.held++
+	w.oftenBlock(rnd, 4)
+	if rnd.IntN(4) == 0 {
+		coroutine.Yield()
+	}
+	w.mu.Unlock()
+	w.holds.Add(1)
+}
+
+// write counts under the lock for writing.
+func (w *mill) write(rnd *rand.Rand) {
+	w.rw.Lock()
+	w.written++
+	w.oftenBlock(rnd, 4)
+	w.rw.Unlock()
+	w.writes.Add(1)
+}
+
 // work does operations at random for as long as it is to go on.
 func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 	mine := rnd.Uint64()
@@ -147,9 +183,7 @@ func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 	}
 	defer c.Close()
 	for goesOn() {
-		if rnd.IntN(3) == 0 {
-			w.block(rnd)
-		}
+		w.oftenBlock(rnd, 3)
 		op := rnd.IntN(len(w.ops))
 		w.ops[op].Add(1)
 		switch op {
@@ -161,36 +195,14 @@ func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 			w.echoes(rnd, c)
 		case 4:
 			x, _ := w.tokens.Recv()
-			*x++
-			if rnd.IntN(4) == 0 {
-				w.block(rnd)
-			}
-			w.turns.Add(1)
-			w.tokens.Send(x)
+			w.turn(rnd, x)
 		case 5:
-			w.mu.Lock()
-			w.held++
-			if rnd.IntN(4) == 0 {
-				w.block(rnd)
-			}
-			if rnd.IntN(4) == 0 {
-				coroutine.Yield()
-			}
-			w.mu.Unlock()
-			w.holds.Add(1)
+			w.hold(rnd)
 		case 6:
-			w.rw.Lock()
-			w.written++
-			if rnd.IntN(4) == 0 {
-				w.block(rnd)
-			}
-			w.rw.Unlock()
-			w.writes.Add(1)
+			w.write(rnd)
 		case 7:
 			w.rw.RLock()
-			if rnd.IntN(8) == 0 {
-				w.block(rnd)
-			}
+			w.oftenBlock(rnd, 8)
 			w.rw.RUnlock()
 		case 8:
 			w.fiber(rnd)
@@ -200,9 +212,7 @@ func (w *mill) work(rnd *rand.Rand, goesOn func() bool) {
 			w.victim(rnd)
 		case 11:
 			if x, err := w.tokens.RecvTimeout(time.Millisecond); err == nil {
-				*x++
-				w.turns.Add(1)
-				w.tokens.Send(x)
+				w.turn(rnd, x)
 			}
 			coroutine.Shield(func() { w.block(rnd); coroutine.Yield() })
 		}

@@ -615,6 +615,27 @@ func TestHandoffLooks(t *testing.T) {
 	a.ends(t)
 }
 
+// startHeld starts a Scheduler with a coroutine that runs held.
+func startHeld(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
+	s := start(t, o)
+	testenv.Must(s.Go(spawn(held)))
+	return s
+}
+
+// loopHeld is startHeld of one that is run by EventLoop.
+func loopHeld(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
+	s := fresh(t, o)
+	begun := false
+	go s.EventLoop(func() bool {
+		if !begun {
+			begun = true
+			s.GoLocal(spawn(held))
+		}
+		return true
+	})
+	return s
+}
+
 // TestNoHandoff: with threads of its own, and in an event loop, a Processor
 // waits for a coroutine that is blocked, and the watchdog reports it. Where it
 // is the backend's fault, the log warns of it, once, at the start.
@@ -626,44 +647,19 @@ func TestNoHandoff(t *testing.T) {
 	}{
 		{"LockThreads", func(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
 			o.LockThreads = true
-			s := start(t, o)
-			s.Go(spawn(held))
-			return s
+			return startHeld(t, o, held)
 		}, 0},
 		{"CPUs", func(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
 			var set unix.CPUSet
-			unix.SchedGetaffinity(0, &set)
-			for len(o.CPUs) == 0 || !set.IsSet(o.CPUs[0]) {
-				if len(o.CPUs) == 0 {
-					o.CPUs = []int{0}
-				} else {
-					o.CPUs[0]++
-				}
+			testenv.OK(t, unix.SchedGetaffinity(0, &set))
+			o.CPUs = []int{0}
+			for !set.IsSet(o.CPUs[0]) {
+				o.CPUs[0]++
 			}
-			s := start(t, o)
-			s.Go(spawn(held))
-			return s
+			return startHeld(t, o, held)
 		}, 0},
-		{"EventLoop", func(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
-			s, err := scheduler.New(o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			begun := false
-			go s.EventLoop(func() bool {
-				if !begun {
-					begun = true
-					s.GoLocal(spawn(held))
-				}
-				return true
-			})
-			return s
-		}, 0},
-		{"backend", func(t *testing.T, o scheduler.Options, held func()) *scheduler.Scheduler {
-			s := start(t, o)
-			s.Go(spawn(held))
-			return s
-		}, 1},
+		{"EventLoop", loopHeld, 0},
+		{"backend", startHeld, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.says > 0 && cocontext.Direct() {

@@ -12,6 +12,32 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
+// starter is a way for a coroutine to start another.
+type starter func(sp scheduler.Spawn) (coroutine.Handle, error)
+
+// startersOf are all there are.
+func startersOf(s *scheduler.Scheduler) map[string]starter {
+	return map[string]starter{
+		"Go":      s.Go,
+		"GoLocal": s.GoLocal,
+		"GoOn here": func(sp scheduler.Spawn) (coroutine.Handle, error) {
+			return s.GoOn(processor.Current().Index(), sp)
+		},
+		"GoOn elsewhere": func(sp scheduler.Spawn) (coroutine.Handle, error) {
+			return s.GoOn(1-processor.Current().Index(), sp)
+		},
+		"the library's Go": func(sp scheduler.Spawn) (coroutine.Handle, error) {
+			return engine.Of(s).Go(processor.Spawn{Fn: sp.Fn, Unlimited: true})
+		},
+		"coroutine.Start": func(sp scheduler.Spawn) (coroutine.Handle, error) {
+			return coroutine.Start(coroutine.Spec{Fn: sp.Fn})
+		},
+		"StartChild": func(sp scheduler.Spawn) (coroutine.Handle, error) {
+			return coroutine.StartChild(func() (coroutine.Handle, error) { return s.Go(sp) })
+		},
+	}
+}
+
 // TestInheritPanics: a start that a Local's Inherit ends, by a panic or a
 // Goexit, takes no place under MaxCoroutines, and what the new coroutine had
 // inherited so far is dropped. The place was lost for good.
@@ -32,26 +58,7 @@ func TestInheritPanics(t *testing.T) {
 	}})
 	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 2, Watchdog: -1})
 	defer shutdown(t, s)
-	starts := map[string]func(sp scheduler.Spawn) (coroutine.Handle, error){
-		"Go":      s.Go,
-		"GoLocal": s.GoLocal,
-		"GoOn here": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return s.GoOn(processor.Current().Index(), sp)
-		},
-		"GoOn elsewhere": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return s.GoOn(1-processor.Current().Index(), sp)
-		},
-		"the library's Go": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return engine.Of(s).Go(processor.Spawn{Fn: sp.Fn, Unlimited: true})
-		},
-		"coroutine.Start": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return coroutine.Start(coroutine.Spec{Fn: sp.Fn})
-		},
-		"StartChild": func(sp scheduler.Spawn) (coroutine.Handle, error) {
-			return coroutine.StartChild(func() (coroutine.Handle, error) { return s.Go(sp) })
-		},
-	}
-	for name, start := range starts {
+	for name, start := range startersOf(s) {
 		for _, how := range []string{"panic", "Goexit"} {
 			err := s.Run(scheduler.NewSpawn(func() {
 				for range 3 {

@@ -209,74 +209,76 @@ func TestShutdownDrains(t *testing.T) {
 	}
 }
 
+// endless are waits of every kind that only an end by force ends, and counts of
+// the deferred calls that have run, and of waits that went on instead.
+type endless struct {
+	forever           coroutine.Handle
+	unwound, returned atomic.Int32
+}
+
+func (e *endless) waits(t *testing.T) map[string]func() {
+	return map[string]func(){
+		"Sleep": func() { processor.Sleep(time.Hour); e.returned.Add(1) },
+		"Yield": func() {
+			for {
+				coroutine.Yield()
+			}
+		},
+		"Join": func() {
+			if err := e.forever.Join(); !errors.Is(err, coroutine.ErrShutdown) &&
+				(err != nil || !e.forever.Done()) {
+				t.Errorf("Join: %v", err)
+			}
+		},
+		"Park": func() {
+			co := coroutine.Current()
+			testenv.Equal(t, co.Park(coroutine.ReasonUser), coroutine.WakeShutdown, "Park")
+		},
+		"sleeping in a deferred call": func() {
+			defer func() { // runs as far as its first wait
+				defer e.unwound.Add(1)
+				processor.Sleep(time.Hour)
+				e.returned.Add(1)
+			}()
+			processor.Sleep(time.Hour)
+		},
+	}
+}
+
 // TestShutdownByForce ends waits of every kind, and runs the deferred calls of
 // those that wait so.
 func TestShutdownByForce(t *testing.T) {
 	within(t, 3*time.Minute)
 	for _, processors := range []int{1, 3} {
 		s := start(t, scheduler.Options{Processors: processors})
-		var begun, unwound, returned atomic.Int32
-		var forever coroutine.Handle
-		waits := map[string]func(){
-			"Sleep": func() { processor.Sleep(time.Hour); returned.Add(1) },
-			"Yield": func() {
-				for {
-					coroutine.Yield()
-				}
-			},
-			"Join": func() {
-				if err := forever.Join(); !errors.Is(err, coroutine.ErrShutdown) &&
-					(err != nil || !forever.Done()) {
-					t.Errorf("Join: %v", err)
-				}
-			},
-			"Park": func() {
-				co := coroutine.Current()
-				if why := co.Park(coroutine.ReasonUser); why != coroutine.WakeShutdown {
-					t.Errorf("Park ended by %v", why)
-				}
-			},
-			"sleeping in a deferred call": func() {
-				defer func() { // runs as far as its first wait
-					defer unwound.Add(1)
-					processor.Sleep(time.Hour)
-					returned.Add(1)
-				}()
-				processor.Sleep(time.Hour)
-			},
-		}
-		hold := make(chan struct{})
-		forever, _ = s.Go(spawn(func() {
-			defer unwound.Add(1)
+		var begun atomic.Int32
+		var e endless
+		e.forever = testenv.Must(s.Go(spawn(func() {
+			defer e.unwound.Add(1)
 			for {
 				processor.Sleep(time.Hour)
 			}
-		}))
-		n := int32(2) // forever, and the one that is there twice
-		for _, wait := range waits {
-			for range 10 {
-				n++
+		})))
+		const each = 10
+		want := int32(1) // forever
+		for name, wait := range e.waits(t) {
+			if want += each; name == "sleeping in a deferred call" {
+				want += each // which counts too
+			}
+			for range each {
 				s.Go(spawn(func() {
-					defer unwound.Add(1)
+					defer e.unwound.Add(1)
 					begun.Add(1)
 					wait()
 				}))
 			}
 		}
-		n += 8 // of the ten of the last kind, two counts each: its own deferred call's
-		close(hold)
-		for begun.Load() < 50 {
-			runtime.Gosched()
-		}
+		testenv.Until(t, "all to begin", func() bool { return begun.Load() == 5*each })
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-		err := s.Shutdown(ctx)
+		testenv.Equal(t, s.Shutdown(ctx), context.DeadlineExceeded, "forced Shutdown")
 		cancel()
-		if err != context.DeadlineExceeded {
-			t.Errorf("forced Shutdown: %v", err)
-		}
-		if got := unwound.Load(); got != n+1 || returned.Load() != 0 {
-			t.Errorf("%d of %d unwound, %d sleeps returned", got, n+1, returned.Load())
-		}
+		testenv.Equal(t, e.unwound.Load(), want, "unwound")
+		testenv.Equal(t, e.returned.Load(), 0, "returned from a sleep")
 	}
 }
 

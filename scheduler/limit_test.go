@@ -18,79 +18,87 @@ import (
 	"github.com/netco-go/netco/scheduler"
 )
 
+// limited is a Scheduler with a limit of four coroutines, the ways to start one
+// there, and how often it has refused to.
+type limited struct {
+	*scheduler.Scheduler
+	t       *testing.T
+	ways    map[string]func(fn func()) (coroutine.Handle, error)
+	refused uint64
+}
+
+func newLimited(t *testing.T, logger *zap.Logger) *limited {
+	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 4, Logger: logger, Watchdog: -1})
+	return &limited{Scheduler: s, t: t, ways: map[string]func(fn func()) (coroutine.Handle, error){
+		"Go":      func(fn func()) (coroutine.Handle, error) { return s.Go(spawn(fn)) },
+		"GoLocal": func(fn func()) (coroutine.Handle, error) { return s.GoLocal(spawn(fn)) },
+		"GoOn 0":  func(fn func()) (coroutine.Handle, error) { return s.GoOn(0, spawn(fn)) },
+		"GoOn 1":  func(fn func()) (coroutine.Handle, error) { return s.GoOn(1, spawn(fn)) },
+	}}
+}
+
+// full checks that none can be started, from wherever it is called.
+func (l *limited) full(place string) {
+	for name, way := range l.ways {
+		h, err := way(func() { l.t.Error("a refused coroutine runs") })
+		if !errors.Is(err, scheduler.ErrTooManyCoroutines) || h != (coroutine.Handle{}) {
+			l.t.Errorf("%s on a %s: %v, want ErrTooManyCoroutines", name, place, err)
+		}
+		l.refused++
+		testenv.Equal(l.t, l.Refused(), l.refused, "refused")
+	}
+}
+
+// fill starts coroutines that run fn up to the limit, from one that does too.
+func (l *limited) fill(fn func()) (all []coroutine.Handle) {
+	done := make(chan struct{})
+	first := testenv.Must(l.GoOn(0, spawn(func() {
+		for _, way := range l.ways {
+			h, err := way(fn)
+			if err != nil {
+				break // the last: it is one of four itself
+			}
+			all = append(all, h)
+		}
+		l.refused++
+		l.full("coroutine")
+		close(done)
+		fn()
+	})))
+	<-done
+	if len(all) != 3 {
+		l.t.Fatalf("%d more coroutines beside one, want 3", len(all))
+	}
+	return append(all, first)
+}
+
 // TestMaxCoroutines: every way to start a coroutine is refused at the limit,
 // and not before, and works again when one has ended.
 func TestMaxCoroutines(t *testing.T) {
 	within(t, 3*time.Minute)
 	core, logged := observer.New(zap.WarnLevel)
 	began := time.Now()
-	s := start(t, scheduler.Options{Processors: 2, MaxCoroutines: 4, Logger: zap.New(core),
-		Watchdog: -1})
-	defer shutdown(t, s)
+	l := newLimited(t, zap.New(core))
+	defer shutdown(t, l.Scheduler)
 	var open atomic.Bool
-	wait := func() {
-		for !open.Load() {
-			processor.Sleep(time.Millisecond)
-		}
-	}
-	ways := map[string]func(fn func()) (coroutine.Handle, error){
-		"Go":      func(fn func()) (coroutine.Handle, error) { return s.Go(spawn(fn)) },
-		"GoLocal": func(fn func()) (coroutine.Handle, error) { return s.GoLocal(spawn(fn)) },
-		"GoOn 0":  func(fn func()) (coroutine.Handle, error) { return s.GoOn(0, spawn(fn)) },
-		"GoOn 1":  func(fn func()) (coroutine.Handle, error) { return s.GoOn(1, spawn(fn)) },
-	}
-	refused := uint64(0)
-	full := func(place string) {
-		for name, way := range ways {
-			if h, err := way(func() {
-				t.Error("a refused coroutine runs")
-			}); !errors.Is(err, scheduler.ErrTooManyCoroutines) || h != (coroutine.Handle{}) {
-				t.Errorf("%s on a %s: %v, want ErrTooManyCoroutines", name, place, err)
-			}
-			if refused++; s.Refused() != refused {
-				t.Errorf("%d refused, want %d", s.Refused(), refused)
-			}
-		}
-	}
 	for range 3 { // also after all have ended
 		open.Store(false)
-		var handles []coroutine.Handle
-		done := make(chan struct{})
-		h, err := s.GoOn(0, spawn(func() {
-			for _, way := range ways {
-				h, err := way(wait)
-				if err != nil {
-					break // the last: it is one of four itself
-				}
-				handles = append(handles, h)
+		handles := l.fill(func() {
+			for !open.Load() {
+				processor.Sleep(time.Millisecond)
 			}
-			refused++
-			full("coroutine")
-			close(done)
-			wait()
-		}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		<-done
-		if len(handles) != 3 {
-			t.Fatalf("%d more coroutines beside one, want 3", len(handles))
-		}
-		full("goroutine")
-		if err := s.Run(spawn(func() {})); !errors.Is(err, scheduler.ErrTooManyCoroutines) {
-			t.Errorf("Run: %v", err)
-		}
-		refused++
+		})
+		l.full("goroutine")
+		testenv.Fails(t, l.Run(spawn(func() {})), scheduler.ErrTooManyCoroutines, "Run")
+		l.refused++
 		open.Store(true)
-		for _, h := range append(handles, h) {
-			if err := h.Join(); err != nil {
-				t.Fatal(err)
-			}
+		for _, h := range handles {
+			testenv.OK(t, h.Join())
 		}
 	}
 	lines := logged.FilterMessage("coroutines refused").All()
 	if len(lines) == 0 || len(lines) > 1+int(time.Since(began)/time.Second) {
-		t.Errorf("%d lines in the log for %d refusals", len(lines), refused)
+		t.Errorf("%d lines in the log for %d refusals", len(lines), l.refused)
 	} else if max := lines[0].ContextMap()["max"]; max != int64(4) {
 		t.Errorf("the log says that the limit is %v", max)
 	}

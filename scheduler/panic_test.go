@@ -230,28 +230,32 @@ func TestOnPanic(t *testing.T) {
 		if !known || info.Name != fmt.Sprint("bomb ", i) || info.Processor != 1 {
 			t.Errorf("coroutine %d %q on %d", info.Coroutine, info.Name, info.Processor)
 		}
-		var ok bool
-		guilty := "explosive"
-		switch i % 3 {
-		case 0:
-			ok = info.Value == i
-		case 1:
-			_, ok = info.Value.(*runtime.PanicNilError)
-		case 2:
-			_, ok = info.Value.(runtime.Error)
-			guilty = "nilMap"
-		}
-		if !ok {
-			t.Errorf("panic %d has the value %v", i, info.Value)
-		}
-		if !strings.Contains(string(info.Stack), guilty) {
-			t.Errorf("the stack lacks %s:\n%s", guilty, info.Stack)
-		}
+		checkBomb(t, i, info)
 	}
 	if got := engine.Of(s).Processors()[1].Coroutines().Panics.Load(); got != 100 {
 		t.Errorf("%d panics counted", got)
 	}
 	shutdown(t, s)
+}
+
+// checkBomb checks what the handler gets of the panic of bomb i.
+func checkBomb(t *testing.T, i int, info scheduler.PanicInfo) {
+	ok, guilty := false, "explosive"
+	switch i % 3 {
+	case 0:
+		ok = info.Value == i
+	case 1:
+		_, ok = info.Value.(*runtime.PanicNilError)
+	case 2:
+		_, ok = info.Value.(runtime.Error)
+		guilty = "nilMap"
+	}
+	if !ok {
+		t.Errorf("panic %d has the value %v", i, info.Value)
+	}
+	if !strings.Contains(string(info.Stack), guilty) {
+		t.Errorf("the stack lacks %s:\n%s", guilty, info.Stack)
+	}
 }
 
 // TestPanicsWhileUnwinding: deferred calls that panic while shutdown unwinds

@@ -2,7 +2,6 @@ package scheduler
 
 import (
 	"context"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -238,25 +237,16 @@ func TestBudget(t *testing.T) {
 // looked at again, less and less often, until its coroutine is seen computing.
 func TestReconsider(t *testing.T) {
 	core, logs := observer.New(zap.WarnLevel)
-	s, err := New(Options{Processors: 1, LockThreads: true, Watchdog: -1, Logger: zap.New(core)})
-	if err == nil {
-		err = s.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := testenv.Must(New(Options{Processors: 1, LockThreads: true, Watchdog: -1,
+		Logger: zap.New(core)}))
+	testenv.OK(t, s.Start())
 	var stop atomic.Bool
-	h, err := s.Go(NewSpawn(func() {
+	h := testenv.Must(s.Go(NewSpawn(func() {
 		for !stop.Load() {
 		}
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))
 	p := engine.Of(s).Processors()[0]
-	for coroutineOf(p) != h.ID() {
-		runtime.Gosched()
-	}
+	testenv.Until(t, "it to run", func() bool { return coroutineOf(p) == h.ID() })
 	w := &subject{
 		p:      p,
 		now:    p.Turn,
@@ -294,9 +284,7 @@ func TestReconsider(t *testing.T) {
 		t.Errorf("%d lines", n)
 	}
 	stop.Store(true)
-	if err := s.Shutdown(context.Background()); err != nil {
-		t.Error(err)
-	}
+	testenv.NoError(t, s.Shutdown(context.Background()))
 }
 
 // TestReconsiderAnother: a stall that was put down to the coroutine that ran

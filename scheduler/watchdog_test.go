@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/scheduler"
 )
 
@@ -102,7 +103,11 @@ type kind struct {
 }
 
 // kinds makes one of each. They are good for one stall.
-func kinds(t *testing.T) []kind {
+func kinds(t *testing.T) []kind { return append(goKinds(t), systemKinds(t)...) }
+
+// goKinds are those in which Go's runtime has the coroutine's thread wait, and
+// a computation.
+func goKinds(t *testing.T) []kind {
 	receive, selected, sleep, compute := make(chan int), make(chan int), new(atomic.Bool),
 		new(atomic.Bool)
 	var mu sync.Mutex
@@ -113,26 +118,6 @@ func kinds(t *testing.T) []kind {
 	wg.Add(1)
 	var condMu sync.Mutex
 	cond, awake := sync.NewCond(&condMu), false
-	var raw [2]int
-	if err := syscall.Pipe2(raw[:], syscall.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock := filepath.Join(t.TempDir(), "lock")
-	mine, theirs := openLock(t, lock), openLock(t, lock)
-	if err := syscall.Flock(mine, syscall.LOCK_EX); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		for _, fd := range append(raw[:], mine, theirs) {
-			syscall.Close(fd)
-		}
-		r.Close()
-		w.Close()
-	})
 	return []kind{
 		{"receive", scheduler.CauseChannel, "chan receive", func() { <-receive }, func() {
 			close(receive)
@@ -169,6 +154,36 @@ func kinds(t *testing.T) []kind {
 				time.Sleep(200 * time.Millisecond)
 			}
 		}, func() { sleep.Store(true) }},
+		{"computation", scheduler.CauseComputation, "", func() {
+			for !compute.Load() {
+			}
+		}, func() { compute.Store(true) }},
+	}
+}
+
+// systemKinds are those in which a file or the kernel does.
+func systemKinds(t *testing.T) []kind {
+	var raw [2]int
+	if err := syscall.Pipe2(raw[:], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := filepath.Join(t.TempDir(), "lock")
+	mine, theirs := openLock(t, lock), openLock(t, lock)
+	if err := syscall.Flock(mine, syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, fd := range append(raw[:], mine, theirs) {
+			syscall.Close(fd)
+		}
+		r.Close()
+		w.Close()
+	})
+	return []kind{
 		{"read", scheduler.CauseSyscall, "syscall.read", func() {
 			syscall.Read(raw[0], make([]byte, 1))
 		}, func() { syscall.Write(raw[1], []byte{1}) }},
@@ -178,10 +193,6 @@ func kinds(t *testing.T) []kind {
 		{"pipe", scheduler.CauseIO, "IO wait", func() { r.Read(make([]byte, 1)) }, func() {
 			w.Write([]byte{1})
 		}},
-		{"computation", scheduler.CauseComputation, "", func() {
-			for !compute.Load() {
-			}
-		}, func() { compute.Store(true) }},
 	}
 }
 
@@ -206,7 +217,7 @@ func (k kind) fits(s scheduler.Stall) bool {
 	if k.cause == scheduler.CauseComputation && s.Cause == scheduler.CauseNotScheduled {
 		s.Cause = k.cause
 	}
-	return in(k.name, "scheduler_test.kinds.func", k.cause)(s)
+	return in(k.name, "Kinds.func", k.cause)(s)
 }
 
 // TestStalls stalls a Processor in each way there is and checks what is said of
@@ -227,13 +238,11 @@ func stallBy(t *testing.T, k kind) (s scheduler.Stall, caught bool) {
 	o := observe(t, 2, threshold)
 	var id atomic.Uint64
 	var done atomic.Bool
-	if _, err := o.GoOn(1, scheduler.Spawn{Name: k.name, Site: here(), Fn: func() {
+	testenv.Must(o.GoOn(1, scheduler.Spawn{Name: k.name, Site: here(), Fn: func() {
 		id.Store(coroutine.Current().ID())
 		k.stall()
 		done.Store(true)
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}}))
 	if s, caught = o.caught(t, 1, k.fits); !caught {
 		k.release()
 		shutdown(t, o.Scheduler)
@@ -277,7 +286,7 @@ func stallBy(t *testing.T, k kind) (s scheduler.Stall, caught bool) {
 	}
 	for len(o.stalls) > 0 {
 		if s := <-o.stalls; s.Name == k.name {
-			t.Errorf("told once more: %+v", s)
+			t.Errorf("reported once more: %+v", s)
 		}
 	}
 	return s, true
