@@ -15,6 +15,20 @@ import (
 	"github.com/netco-go/netco/internal/testenv"
 )
 
+// hello is an ordinary client, which sends a word and wants it back.
+func hello(t *testing.T, addr string) {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer c.Close()
+	testenv.Gives(t, 5, nil)(c.Write([]byte("hello")))
+	buf := make([]byte, 5)
+	testenv.Gives(t, 5, nil)(io.ReadFull(c, buf))
+	testenv.Equal(t, string(buf), "hello")
+}
+
 // TestDefaultEventLoop serves a client from a loop on the test's goroutine,
 // which is the default Scheduler meanwhile.
 func TestDefaultEventLoop(t *testing.T) {
@@ -56,19 +70,7 @@ func TestDefaultEventLoop(t *testing.T) {
 		go func() { // an ordinary client on another thread
 			defer close(ended)
 			for range 20 {
-				c, err := net.Dial("tcp", ln.Addr().String())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				buf := make([]byte, 5)
-				if _, err := c.Write([]byte("hello")); err != nil {
-					t.Error(err)
-				}
-				if _, err := io.ReadFull(c, buf); err != nil || string(buf) != "hello" {
-					t.Errorf("%q, %v", buf, err)
-				}
-				c.Close()
+				hello(t, ln.Addr().String())
 			}
 			over.Store(true)
 			netco.Wake()

@@ -25,78 +25,87 @@ import (
 // mainChild makes this test binary play one of the scenes below.
 const mainChild = "NETCO_MAIN_CHILD"
 
-// playMain is a daemon with Main, in a process of its own. It prints what it
-// has come to, a line each.
-func playMain(scene string) int {
-	o := netco.MainOptions{
-		Grace:    testenv.Limit,
-		Draining: func(why error) { fmt.Println("draining:", why) },
-	}
-	serve := func(ctx context.Context) error { return nil }
-	switch scene {
-	case "nothing":
-	case "error":
-		serve = func(context.Context) error { return errors.New("no such thing") }
-	case "goexit":
-		serve = func(context.Context) error { runtime.Goexit(); return nil }
-	case "panic":
-		o.Options.OnPanic = func(netco.PanicInfo) {}
-		serve = func(context.Context) error { panic("at once") }
-	case "started":
-		netco.Start(netco.Options{})
-	case "options":
-		o.Options.Processors = -1
-	case "echo":
-		serve = echoMain
-	case "outlives":
-		serve = func(context.Context) error {
-			_, err := netco.Go(func() { netco.Sleep(20 * time.Millisecond); fmt.Println("done") })
-			return err
-		}
-	case "sleeper", "hasty":
-		o.Grace = map[string]time.Duration{"sleeper": 50 * time.Millisecond, "hasty": -1}[scene]
-		serve = func(context.Context) error {
-			defer fmt.Println("unwound")
-			_, err := netco.GoLocal(func() { fmt.Println("ready") }) // runs once this one sleeps
-			netco.Sleep(time.Hour)
-			return err
-		}
-	case "stubborn":
-		o.Grace = 50 * time.Millisecond
-		serve = func(context.Context) error {
+// mainScene is a daemon with Main. Both of its functions may be nil.
+type mainScene struct {
+	prepare func(o *netco.MainOptions)
+	serve   func(ctx context.Context) error
+}
+
+// returning is a main function that ends with an error.
+func returning(text string) func(context.Context) error {
+	return func(context.Context) error { return errors.New(text) }
+}
+
+// sleeping is one that says when it sleeps, and when it is unwound.
+func sleeping(context.Context) error {
+	defer fmt.Println("unwound")
+	_, err := netco.GoLocal(func() { fmt.Println("ready") }) // runs once this one sleeps
+	netco.Sleep(time.Hour)
+	return err
+}
+
+var mainScenes = map[string]mainScene{
+	"nothing": {},
+	"error":   {nil, returning("no such thing")},
+	"goexit":  {nil, func(context.Context) error { runtime.Goexit(); return nil }},
+	"panic": {func(o *netco.MainOptions) { o.Options.OnPanic = func(netco.PanicInfo) {} },
+		func(context.Context) error { panic("at once") }},
+	"started": {func(*netco.MainOptions) { netco.Start(netco.Options{}) }, nil},
+	"options": {func(o *netco.MainOptions) { o.Options.Processors = -1 }, nil},
+	"echo":    {nil, echoMain},
+	"outlives": {nil, func(context.Context) error {
+		_, err := netco.Go(func() { netco.Sleep(20 * time.Millisecond); fmt.Println("done") })
+		return err
+	}},
+	"sleeper": {func(o *netco.MainOptions) { o.Grace = 50 * time.Millisecond }, sleeping},
+	"hasty":   {func(o *netco.MainOptions) { o.Grace = -1 }, sleeping},
+	"stubborn": {func(o *netco.MainOptions) { o.Grace = 50 * time.Millisecond },
+		func(context.Context) error {
 			fmt.Println("ready")
 			for {
 				time.Sleep(time.Millisecond)
 			}
+		}},
+	"waits": {nil, func(context.Context) error {
+		fmt.Println("ready")
+		netco.Sleep(time.Hour)
+		return nil
+	}},
+	"late error": {nil, func(ctx context.Context) error {
+		fmt.Println("ready")
+		for ctx.Err() == nil {
+			netco.Sleep(time.Millisecond)
 		}
-	case "waits":
-		serve = func(context.Context) error {
-			fmt.Println("ready")
-			netco.Sleep(time.Hour)
-			return nil
-		}
-	case "late error":
-		serve = func(ctx context.Context) error {
-			fmt.Println("ready")
-			for ctx.Err() == nil {
-				netco.Sleep(time.Millisecond)
-			}
-			fmt.Println("cause:", context.Cause(ctx))
-			return errors.New("could not save")
-		}
-	case "deadlock":
-		serve = func(context.Context) error { inLocks(); return nil }
-	case "log":
-		core, logs := observer.New(zap.InfoLevel)
-		o.Options.Logger = zap.New(core)
-		serve = func(context.Context) error { return errors.New("no such thing") }
-		code := netco.Main(serve, o)
-		for _, e := range logs.FilterMessage("main has failed").All() {
-			fmt.Println("logged:", e.ContextMap()["error"])
-		}
-		return code
+		fmt.Println("cause:", context.Cause(ctx))
+		return errors.New("could not save")
+	}},
+	"deadlock": {nil, func(context.Context) error { inLocks(); return nil }},
+	"log":      {nil, returning("no such thing")},
+}
+
+// playMain plays a scene in a process of its own. It prints what it has come
+// to, a line each.
+func playMain(scene string) int {
+	core, logs := observer.New(zap.InfoLevel)
+	o := netco.MainOptions{
+		Grace:    testenv.Limit,
+		Draining: func(why error) { fmt.Println("draining:", why) },
 	}
-	return netco.Main(serve, o)
+	s := mainScenes[scene]
+	if s.prepare != nil {
+		s.prepare(&o)
+	}
+	if s.serve == nil {
+		s.serve = func(context.Context) error { return nil }
+	}
+	if scene == "log" {
+		o.Options.Logger = zap.New(core)
+	}
+	code := netco.Main(s.serve, o)
+	for _, e := range logs.FilterMessage("main has failed").All() {
+		fmt.Println("logged:", e.ContextMap()["error"])
+	}
+	return code
 }
 
 // echoMain echoes until the listener is drained.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/pprof"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/rwmutex"
 	"github.com/netco-go/netco/socket"
 )
@@ -342,6 +344,26 @@ func (o *outcome) parked() bool {
 	return co != nil && co.State() == coroutine.Waiting && co.Reason() != coroutine.ReasonNone
 }
 
+// waiters starts coroutines on both Processors, and returns when all wait.
+func waiters(s scene) (all [5 + spared]*outcome) {
+	for i := range all {
+		o := new(outcome)
+		all[i] = o
+		o.h, _ = netco.GoOn(i%2, func() {
+			o.co.Store(coroutine.Current())
+			defer func() { o.deferred = true }()
+			o.err = s.wait()
+			o.returned = true
+		})
+	}
+	for _, o := range all {
+		for !o.parked() {
+			runtime.Gosched()
+		}
+	}
+	return all
+}
+
 // TestStopEndsEveryWait: of several that wait for the same some are stopped,
 // from the same thread, another coroutine's or a goroutine. They end, with
 // ErrShutdown or unwinding; the others get what they wait for, and nothing
@@ -349,76 +371,54 @@ func (o *outcome) parked() bool {
 func TestStopEndsEveryWait(t *testing.T) {
 	for name, make := range scenes {
 		for _, from := range []string{"first", "second", "goroutine"} {
-			t.Run(name+"/"+from, func(t *testing.T) {
-				mustEnd(t)
-				start(t, netco.Options{Processors: 2})
-				before := socket.OpenCount()
-				s := make(t)
-				var all [5 + spared]*outcome
-				for i := range all {
-					o := new(outcome)
-					all[i] = o
-					o.h, _ = netco.GoOn(i%2, func() {
-						o.co.Store(coroutine.Current())
-						defer func() { o.deferred = true }()
-						o.err = s.wait()
-						o.returned = true
-					})
-				}
-				for _, o := range all {
-					for !o.parked() {
-						runtime.Gosched()
-					}
-				}
-				victims := []int{0, 1, 3, 4, 7}
-				stop := func() {
-					for _, i := range victims {
-						all[i].h.Stop()
-					}
-				}
-				switch from {
-				case "goroutine":
-					stop()
-				case "first":
-					h, _ := netco.GoOn(0, stop)
-					h.Join()
-				case "second":
-					h, _ := netco.GoOn(1, stop)
-					h.Join()
-				}
-				for _, i := range victims {
-					o := all[i]
-					o.h.Join()
-					if !o.deferred || o.returned && !errors.Is(o.err, netco.ErrShutdown) {
-						t.Errorf("%d: deferred calls ran: %t, returned: %t, %v", i, o.deferred,
-							o.returned, o.err)
-					}
-					o.h = netco.Handle{}
-				}
-				for i, o := range all {
-					if o.h != (netco.Handle{}) && o.h.Done() {
-						t.Errorf("%d has ended too: returned: %t, %v", i, o.returned, o.err)
-					}
-				}
-				s.release()
-				for i, o := range all {
-					if o.h == (netco.Handle{}) {
-						continue
-					}
-					o.h.Join()
-					if !o.returned || o.err != nil {
-						t.Errorf("%d: returned: %t, %v", i, o.returned, o.err)
-					}
-				}
-				if s.over != nil {
-					if err := s.over(); err != nil {
-						t.Error(err)
-					}
-				}
-				if name != "read" && socket.OpenCount() > before {
-					t.Errorf("%d sockets are open, there were %d", socket.OpenCount(), before)
-				}
-			})
+			t.Run(name+"/"+from, func(t *testing.T) { stopSome(t, name, make, from) })
 		}
+	}
+}
+
+func stopSome(t *testing.T, name string, make func(t *testing.T) scene, from string) {
+	mustEnd(t)
+	start(t, netco.Options{Processors: 2})
+	before := socket.OpenCount()
+	s := make(t)
+	all := waiters(s)
+	victims := []int{0, 1, 3, 4, 7}
+	stop := func() {
+		for _, i := range victims {
+			all[i].h.Stop()
+		}
+	}
+	switch from {
+	case "goroutine":
+		stop()
+	case "first":
+		testenv.Must(netco.GoOn(0, stop)).Join()
+	case "second":
+		testenv.Must(netco.GoOn(1, stop)).Join()
+	}
+	for _, i := range victims {
+		o := all[i]
+		o.h.Join()
+		if !o.deferred || o.returned && !errors.Is(o.err, netco.ErrShutdown) {
+			t.Errorf("%d: deferred calls ran: %t, returned: %t, %v", i, o.deferred, o.returned,
+				o.err)
+		}
+	}
+	for i, o := range all {
+		if !slices.Contains(victims, i) && o.h.Done() {
+			t.Errorf("%d has ended too: returned: %t, %v", i, o.returned, o.err)
+		}
+	}
+	s.release()
+	for i, o := range all {
+		if o.h.Join(); !slices.Contains(victims, i) && (!o.returned || o.err != nil) {
+			t.Errorf("%d: returned: %t, %v", i, o.returned, o.err)
+		}
+	}
+	if s.over != nil {
+		testenv.NoError(t, s.over())
+	}
+	if name != "read" && socket.OpenCount() > before {
+		t.Errorf("%d sockets are open, there were %d", socket.OpenCount(), before)
 	}
 }
