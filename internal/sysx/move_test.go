@@ -179,34 +179,9 @@ func TestMoveInjected(t *testing.T) {
 			return sysx.TrySendfile(a, int(f.Fd()), 10)
 		}},
 	} {
-		for _, k := range []struct {
-			answers []syscall.Errno
-			limit   int
-			want    int
-			errno   syscall.Errno
-			calls   int
-		}{
-			{nil, 10, 10, 0, 1},
-			{nil, 3, 3, 0, 1},
-			{nil, 0, 1, 0, 1},
-			{[]syscall.Errno{unix.EINTR, unix.EINTR}, 10, 10, 0, 3},
-			{[]syscall.Errno{unix.EINTR, unix.EPIPE}, 10, 0, unix.EPIPE, 2},
-		} {
+		for _, k := range injections {
 			c.fill()
-			calls := 0
-			remove := sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
-				if op != c.op || fd != a || asked != 10 {
-					t.Errorf("%s: asked about %d, %d, %d", name, op, fd, asked)
-				}
-				if calls++; calls <= len(k.answers) {
-					return asked, k.answers[calls-1]
-				}
-				return k.limit, 0
-			})
-			if n, errno := c.try(); n != k.want || errno != k.errno || calls != k.calls {
-				t.Errorf("%s: %d, %v in %d calls, want %+v", name, n, errno, calls, k)
-			}
-			remove()
+			t.Run(name+", "+k.name, func(t *testing.T) { k.of(t, c.op, a, c.try) })
 			empty := make([]byte, 100)
 			unix.Read(a, empty)
 			unix.Read(b, empty)

@@ -11,6 +11,29 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 )
 
+// packetCalls are the ways to send a packet, and to receive one.
+var packetCalls = map[string]struct {
+	send, recv func(fd int, p []byte) (int, syscall.Errno)
+}{
+	"TryPacket": {sysx.TrySendPacket, sysx.TryRecvPacket},
+	"TryMsg": {func(fd int, p []byte) (int, syscall.Errno) {
+		return sysx.TrySendMsg(fd, p, nil, nil)
+	}, func(fd int, p []byte) (int, syscall.Errno) {
+		var from sysx.UnixName
+		n, oobn, flags, errno := sysx.TryRecvMsg(fd, p, nil, &from)
+		if oobn != 0 || flags&unix.MSG_TRUNC != 0 {
+			errno = unix.EBADMSG
+		}
+		return n, errno
+	}},
+	"msg": {func(fd int, p []byte) (int, syscall.Errno) {
+		return sysx.Sendmsg(fd, p, nil, nil, 0)
+	}, func(fd int, p []byte) (int, syscall.Errno) {
+		n, _, _, _, errno := sysx.Recvmsg(fd, p, nil, 0)
+		return n, errno
+	}},
+}
+
 // TestPackets: a packet larger than MaxIO goes and comes as a whole, whatever
 // an Injector's limit; one that the kernel does not take is an error and not
 // cut off.
@@ -27,47 +50,24 @@ func TestPackets(t *testing.T) {
 		interrupted++
 		return 1, []syscall.Errno{unix.EINTR, 0}[interrupted%2]
 	})()
-	var from sysx.UnixName
 	buf := make([]byte, 1<<20)
-	for _, n := range []int{0, 1, sysx.MaxIO, sysx.MaxIO + 1, 180_000} {
-		msg := bytes.Repeat([]byte{byte(n)}, n)
-		if w, errno := sysx.TrySendPacket(a, msg); w != n || errno != 0 {
-			t.Errorf("TrySendPacket of %d: %d, %v", n, w, errno)
+	for name, c := range packetCalls {
+		for _, n := range []int{0, 1, sysx.MaxIO, sysx.MaxIO + 1, 180_000} {
+			msg := bytes.Repeat([]byte{byte(n)}, n)
+			if w, errno := c.send(a, msg); w != n || errno != 0 {
+				t.Errorf("%s: sent %d of %d, %v", name, w, n, errno)
+			}
+			if r, errno := c.recv(b, buf); errno != 0 || !bytes.Equal(buf[:r], msg) {
+				t.Errorf("%s: received %d of %d, %v", name, r, n, errno)
+			}
 		}
-		if r, errno := sysx.TryRecvPacket(b, buf); !bytes.Equal(buf[:r], msg) || errno != 0 {
-			t.Errorf("TryRecvPacket of %d: %d, %v", n, r, errno)
+		if n, errno := c.send(a, make([]byte, 16<<20)); n != 0 || errno != unix.EMSGSIZE {
+			t.Errorf("%s: sent %d of 16 MiB, %v", name, n, errno)
 		}
-		if w, errno := sysx.TrySendMsg(a, msg, nil, nil); w != n || errno != 0 {
-			t.Errorf("TrySendMsg of %d: %d, %v", n, w, errno)
+		// The sockets are blocking ones. The calls do not block.
+		if _, errno := c.recv(b, buf); errno != unix.EAGAIN {
+			t.Errorf("%s: nothing received: %v", name, errno)
 		}
-		if r, oobn, flags, errno := sysx.TryRecvMsg(b, buf, nil, &from); !bytes.Equal(buf[:r],
-			msg) || oobn != 0 || flags&unix.MSG_TRUNC != 0 || errno != 0 {
-			t.Errorf("TryRecvMsg of %d: %d, %d, %#x, %v", n, r, oobn, flags, errno)
-		}
-		if w, errno := sysx.Sendmsg(a, msg, nil, nil, 0); w != n || errno != 0 {
-			t.Errorf("Sendmsg of %d: %d, %v", n, w, errno)
-		}
-		if r, _, _, _, errno := sysx.Recvmsg(b, buf, nil, 0); !bytes.Equal(buf[:r], msg) ||
-			errno != 0 {
-			t.Errorf("Recvmsg of %d: %d, %v", n, r, errno)
-		}
-	}
-	big := make([]byte, 16<<20)
-	if n, errno := sysx.TrySendPacket(a, big); n != 0 || errno != unix.EMSGSIZE {
-		t.Errorf("TrySendPacket of 16 MiB: %d, %v", n, errno)
-	}
-	if n, errno := sysx.TrySendMsg(a, big, nil, nil); n != 0 || errno != unix.EMSGSIZE {
-		t.Errorf("TrySendMsg of 16 MiB: %d, %v", n, errno)
-	}
-	// The sockets are blocking ones. The calls do not block.
-	if _, errno := sysx.TryRecvPacket(b, buf); errno != unix.EAGAIN {
-		t.Errorf("TryRecvPacket of nothing: %v", errno)
-	}
-	if _, _, _, errno := sysx.TryRecvMsg(b, buf, nil, &from); errno != unix.EAGAIN {
-		t.Errorf("TryRecvMsg of nothing: %v", errno)
-	}
-	if _, _, _, _, errno := sysx.Recvmsg(b, buf, nil, 0); errno != unix.EAGAIN {
-		t.Errorf("Recvmsg of nothing: %v", errno)
 	}
 	for errno := syscall.Errno(0); errno != unix.EAGAIN; {
 		if _, errno = sysx.TrySendMsg(a, buf[:100_000], nil, nil); errno != 0 &&
@@ -75,8 +75,10 @@ func TestPackets(t *testing.T) {
 			t.Fatal(errno)
 		}
 	}
-	if _, errno := sysx.Sendmsg(a, buf[:100_000], nil, nil, 0); errno != unix.EAGAIN {
-		t.Errorf("Sendmsg without room: %v", errno)
+	for name, c := range packetCalls {
+		if _, errno := c.send(a, buf[:100_000]); errno != unix.EAGAIN {
+			t.Errorf("%s: sent without room: %v", name, errno)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -216,81 +217,91 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// TestInject: an error comes in place of the call, EINTR makes it be repeated,
-// a limit shortens it but not below 1, and after the removal all is as before.
+// injection is what an Injector answers to a call for ten bytes, and what
+// becomes of the call.
+type injection struct {
+	name  string
+	fail  []syscall.Errno // in place of the first tries
+	limit int             // of the next
+	want  int
+	errno syscall.Errno
+	calls int
+}
+
+// injections: an error comes in place of the call, EINTR makes it be repeated,
+// a limit shortens it but not below 1.
+var injections = []injection{
+	{"nothing", nil, 10, 10, 0, 1},
+	{"more than asked for", nil, 100, 10, 0, 1},
+	{"short", nil, 3, 3, 0, 1},
+	{"zero is one", nil, 0, 1, 0, 1},
+	{"negative is one", nil, -5, 1, 0, 1},
+	{"error", []syscall.Errno{unix.ECONNRESET}, 10, 0, unix.ECONNRESET, 1},
+	{"interrupted", []syscall.Errno{unix.EINTR, unix.EINTR}, 10, 10, 0, 3},
+	{"interrupted, then an error", []syscall.Errno{unix.EINTR, unix.EAGAIN}, 10, 0,
+		unix.EAGAIN, 2},
+}
+
+// of makes a call, about which the Injector is asked.
+func (c *injection) of(t *testing.T, op sysx.Op, fd int, call func() (int, syscall.Errno)) {
+	t.Helper()
+	calls := 0
+	defer sysx.Inject(func(gotOp sysx.Op, gotFD, asked int) (int, syscall.Errno) {
+		if gotOp != op || gotFD != fd || asked != 10 {
+			t.Errorf("%s: asked about %d, %d, %d", c.name, gotOp, gotFD, asked)
+		}
+		if calls++; calls <= len(c.fail) {
+			return asked, c.fail[calls-1]
+		}
+		return c.limit, 0
+	})()
+	if n, errno := call(); n != c.want || errno != c.errno || calls != c.calls {
+		t.Errorf("%s: moved %d, %v in %d calls, want %d, %v in %d", c.name, n, errno, calls, c.want,
+			c.errno, c.calls)
+	}
+}
+
 func TestInject(t *testing.T) {
 	a, b := socketpair(t)
 	buf := make([]byte, 10)
-	var (
-		calls int
-		limit int
-		fail  []syscall.Errno
-	)
-	remove := sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
-		calls++
-		if len(fail) > 0 {
-			errno := fail[0]
-			fail = fail[1:]
-			return asked, errno
-		}
-		return limit, 0
-	})
-	defer remove()
-	for _, c := range []struct {
-		name  string
-		fail  []syscall.Errno
-		limit int
-		want  int
-		errno syscall.Errno
-		calls int
-	}{
-		{"nothing", nil, 10, 10, 0, 1},
-		{"more than asked for", nil, 100, 10, 0, 1},
-		{"short", nil, 3, 3, 0, 1},
-		{"zero is one", nil, 0, 1, 0, 1},
-		{"negative is one", nil, -5, 1, 0, 1},
-		{"error", []syscall.Errno{unix.ECONNRESET}, 10, 0, unix.ECONNRESET, 1},
-		{"interrupted", []syscall.Errno{unix.EINTR, unix.EINTR}, 10, 10, 0, 3},
-		{"interrupted, then an error", []syscall.Errno{unix.EINTR, unix.EAGAIN}, 10, 0,
-			unix.EAGAIN, 2},
-	} {
-		calls, limit, fail = 0, c.limit, c.fail
-		if n, errno := sysx.TrySend(a, buf); n != c.want || errno != c.errno || calls != c.calls {
-			t.Errorf("%s: sent %d, %v in %d calls, want %d, %v in %d", c.name, n, errno, calls,
-				c.want, c.errno, c.calls)
-		}
+	for _, c := range injections {
+		c.of(t, sysx.Send, a, func() (int, syscall.Errno) { return sysx.TrySend(a, buf) })
 		unix.Read(b, make([]byte, 100))
 		unix.Write(b, bytes.Repeat([]byte("x"), 10))
-		calls, limit, fail = 0, c.limit, c.fail
-		n, short, errno := sysx.TryRecv(a, buf)
-		if n != c.want || errno != c.errno || calls != c.calls || short {
-			t.Errorf("%s: read %d, %v, %v in %d calls, want %d, %v in %d", c.name, n, short, errno,
-				calls, c.want, c.errno, c.calls)
-		}
+		c.of(t, sysx.Recv, a, func() (int, syscall.Errno) {
+			n, short, errno := sysx.TryRecv(a, buf)
+			testenv.Equal(t, short, false, c.name)
+			return n, errno
+		})
 		unix.Read(a, make([]byte, 100))
 	}
-	fail = []syscall.Errno{unix.EMFILE, unix.ENOSPC, unix.ECONNREFUSED, unix.EBADF, unix.EBADF}
-	if _, err := sysx.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0); err != unix.EMFILE {
-		t.Errorf("NewSocket: %v", err)
-	}
-	if err := sysx.Add(-1, a, 0, 0); err != unix.ENOSPC {
-		t.Errorf("Add: %v", err)
-	}
-	if err := sysx.StartConnect(-1, &unix.SockaddrInet4{}); err != unix.ECONNREFUSED {
-		t.Errorf("StartConnect: %v", err)
-	}
+}
+
+// TestInjectErrors: the calls that move nothing return the injected error too,
+// and after the Injector's removal all is as before.
+func TestInjectErrors(t *testing.T) {
+	fail := []error{unix.EMFILE, unix.ENOSPC, unix.ECONNREFUSED, unix.EBADF, unix.EBADF}
+	calls := 0
+	remove := sysx.Inject(func(op sysx.Op, fd, asked int) (int, syscall.Errno) {
+		calls++
+		return asked, fail[calls-1].(syscall.Errno)
+	})
+	defer remove()
 	events := make([]unix.EpollEvent, 1)
-	if _, errno := sysx.Poll(-1, events); errno != unix.EBADF {
-		t.Errorf("Poll: %v", errno)
+	got := []error{
+		testenv.Err(sysx.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0)),
+		sysx.Add(-1, 0, 0, 0),
+		sysx.StartConnect(-1, &unix.SockaddrInet4{}),
+		testenv.Err(sysx.Poll(-1, events)),
+		testenv.Err(sysx.Wait(-1, events)),
 	}
-	if _, errno := sysx.Wait(-1, events); errno != unix.EBADF {
-		t.Errorf("Wait: %v", errno)
+	if !slices.Equal(got, fail) {
+		t.Errorf("NewSocket, Add, StartConnect, Poll and Wait: %v, want %v", got, fail)
 	}
 	remove()
-	calls = 0
-	sysx.TrySend(a, buf)
-	if calls != 0 {
-		t.Error("asked after its removal")
+	a, _ := socketpair(t)
+	if n, errno := sysx.TrySend(a, []byte("x")); n != 1 || errno != 0 || calls != len(fail) {
+		t.Errorf("after its removal: %d, %v; asked %d times", n, errno, calls)
 	}
 }
 

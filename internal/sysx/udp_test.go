@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/netco-go/netco/internal/sysx"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // datagramSocket makes a bound socket of IPv4.
@@ -164,27 +165,19 @@ func TestDatagramInjection(t *testing.T) {
 			batch.Set(i, buf, nil, true)
 		}
 	}
-	calls := map[string]func() syscall.Errno{
-		"TrySendTo": func() syscall.Errno { return sysx.TrySendTo(a, buf, &to) },
-		"TrySendDatagram": func() syscall.Errno {
-			_, errno := sysx.TrySendDatagram(a, buf, nil, &to)
-			return errno
+	calls := map[string]func() error{
+		"TrySendTo": func() error { return sysx.TrySendTo(a, buf, &to) },
+		"TrySendDatagram": func() error {
+			return testenv.Err(sysx.TrySendDatagram(a, buf, nil, &to))
 		},
-		"Batch.Send": func() syscall.Errno {
-			set()
-			_, errno := batch.Send(a, 0)
-			return errno
-		},
-		"TryRecvFrom": func() syscall.Errno {
-			_, errno := sysx.TryRecvFrom(b, buf, &who)
-			return errno
-		},
-		"TryRecvDatagram": func() syscall.Errno {
+		"Batch.Send":  func() error { set(); return testenv.Err(batch.Send(a, 0)) },
+		"TryRecvFrom": func() error { return testenv.Err(sysx.TryRecvFrom(b, buf, &who)) },
+		"TryRecvDatagram": func() error {
 			_, _, _, errno := sysx.TryRecvDatagram(b, buf, nil, &who)
 			return errno
 		},
-		"Batch.Recv": func() syscall.Errno { set(); _, _, errno := batch.Recv(b); return errno },
-		"ConnectTo":  func() syscall.Errno { return sysx.ConnectTo(a, &to) },
+		"Batch.Recv": func() error { set(); _, _, errno := batch.Recv(b); return errno },
+		"ConnectTo":  func() error { return sysx.ConnectTo(a, &to) },
 	}
 	for name, call := range calls {
 		n := 0
