@@ -82,7 +82,11 @@ type wait struct {
 	block, free func()
 }
 
-func waits(t *testing.T) []wait {
+// waits are all kinds.
+func waits(t *testing.T) []wait { return append(goWaits(), systemWaits(t)...) }
+
+// goWaits are those for other goroutines.
+func goWaits() []wait {
 	var (
 		c, d            = make(chan int), make(chan int)
 		full            = make(chan int, 1)
@@ -101,22 +105,6 @@ func waits(t *testing.T) []wait {
 	inOnce := make(chan int)
 	_, onceOver := started(func() { once.Do(func() { <-inOnce }) })
 	inOnce2 := func() { once.Do(func() {}) }
-
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var fds [2]int
-	if err := syscall.Pipe2(fds[:], syscall.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		r.Close()
-		w.Close()
-		syscall.Close(fds[0])
-		syscall.Close(fds[1])
-	})
-	one, in, out := []byte{1}, make([]byte, 1), make([]byte, 1)
 	return []wait{
 		{"channel, empty", "chan receive", func() { <-c }, func() { c <- 1 }},
 		{"channel, range", "chan receive", func() {
@@ -153,6 +141,27 @@ func waits(t *testing.T) []wait {
 		}},
 		{"WaitGroup", "sync.WaitGroup.Wait", func() { group.Wait() }, group.Done},
 		{"Once", "sync.Mutex.Lock", inOnce2, func() { close(inOnce); onceOver() }},
+	}
+}
+
+// systemWaits are those for files and the kernel.
+func systemWaits(t *testing.T) []wait {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fds [2]int
+	if err := syscall.Pipe2(fds[:], syscall.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.Close()
+		w.Close()
+		syscall.Close(fds[0])
+		syscall.Close(fds[1])
+	})
+	one, in, out := []byte{1}, make([]byte, 1), make([]byte, 1)
+	return []wait{
 		{"system call", "syscall", func() { syscall.Read(fds[0], in) }, func() {
 			syscall.Write(fds[1], one)
 		}},
