@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 )
@@ -39,11 +39,7 @@ func TestStop(t *testing.T) {
 	noHang(t)
 	core, logs := observer.New(zapcore.InfoLevel)
 	s := start(t, scheduler.Options{Processors: 1, Logger: zap.New(core)})
-	var handle coroutine.Handle
-	handle, err := s.Go(spawn("runaway", func() { processor.Sleep(time.Hour) }))
-	if err != nil {
-		t.Fatal(err)
-	}
+	handle := testenv.Must(s.Go(spawn("runaway", func() { processor.Sleep(time.Hour) })))
 	forbidden, h := New(s, Options{}),
 		New(s, Options{AllowStop: true, Hosts: []string{"admin.example"}})
 	eventually(t, "it sleeps", func() bool {

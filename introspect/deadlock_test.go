@@ -68,47 +68,52 @@ func TestDeadlock(t *testing.T) {
 
 }
 
+// noDeadlocks are what may still set a coroutine going, until end: how it
+// waits, and how that is shown.
+var noDeadlocks = []struct {
+	name, reason string
+	extra        func(t *testing.T, end context.Context)
+}{
+	{"sleeper", "sleep", func(*testing.T, context.Context) { processor.Sleep(time.Hour) }},
+	{"bounded wait", "channel", func(*testing.T, context.Context) {
+		channel.Make[int](0).RecvTimeout(time.Hour)
+	}},
+	{"context", "context", func(_ *testing.T, end context.Context) { cosync.Wait(end) }},
+	// So that its worker does not stay.
+	{"blocking call", "blocking", func(_ *testing.T, end context.Context) {
+		blocking.Do(func() { <-end.Done(); runtime.Goexit() })
+	}},
+	{"another's primitive", "user", func(*testing.T, context.Context) {
+		w := coroutine.AcquireWaiter()
+		defer w.Release()
+		w.Park(coroutine.ReasonUser)
+	}},
+	{"reader", "read", func(t *testing.T, _ context.Context) {
+		c := dialled(t)
+		defer c.Close()
+		c.Read(make([]byte, 1))
+	}},
+	{"listener", "accept", func(t *testing.T, _ context.Context) {
+		ln, err := socket.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer ln.Close()
+		ln.Accept()
+	}},
+	{"computes", "", func(_ *testing.T, end context.Context) {
+		for end.Err() == nil {
+			coroutine.Yield()
+		}
+	}},
+}
+
 // TestNoDeadlock: where besides a deadlock something may still come that sets a
 // coroutine going, it is none, until that has ended.
 func TestNoDeadlock(t *testing.T) {
 	noHang(t)
-	never := channel.Make[int](0)
-	for _, c := range []struct {
-		name, reason string
-		extra        func(end context.Context)
-	}{
-		{"sleeper", "sleep", func(context.Context) { processor.Sleep(time.Hour) }},
-		{"bounded wait", "channel", func(context.Context) { never.RecvTimeout(time.Hour) }},
-		{"context", "context", func(end context.Context) { cosync.Wait(end) }},
-		// So that its worker does not stay.
-		{"blocking call", "blocking", func(end context.Context) {
-			blocking.Do(func() { <-end.Done(); runtime.Goexit() })
-		}},
-		{"another's primitive", "user", func(context.Context) {
-			w := coroutine.AcquireWaiter()
-			defer w.Release()
-			w.Park(coroutine.ReasonUser)
-		}},
-		{"reader", "read", func(end context.Context) {
-			c := dialled(t)
-			defer c.Close()
-			c.Read(make([]byte, 1))
-		}},
-		{"listener", "accept", func(context.Context) {
-			ln, err := socket.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer ln.Close()
-			ln.Accept()
-		}},
-		{"computes", "", func(end context.Context) {
-			for end.Err() == nil {
-				coroutine.Yield()
-			}
-		}},
-	} {
+	for _, c := range noDeadlocks {
 		t.Run(c.name, func(t *testing.T) {
 			s := start(t, scheduler.Options{Processors: 1})
 			h := New(s, Options{})
@@ -117,7 +122,7 @@ func TestNoDeadlock(t *testing.T) {
 			for range 2 {
 				s.Go(spawn("deadlocked", func() { channel.Make[int](0).Recv() }))
 			}
-			extra, err := s.Go(spawn("extra", func() { c.extra(end) }))
+			extra, err := s.Go(spawn("extra", func() { c.extra(t, end) }))
 			if err != nil {
 				t.Fatal(err)
 			}

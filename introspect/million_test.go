@@ -62,18 +62,21 @@ func TestMillion(t *testing.T) {
 		n) || c.Matched != uint64(n) || c.First == 0 {
 		t.Errorf("%+v", c.List)
 	}
-	// The first walk lasts until all other requests have come.
-	const requests = 40
-	hold := make(chan bool)
 	walks.Store(0)
+	hold := make(chan bool)
 	started = func() { <-hold }
+	atOnce(t, h, &walks, func() { close(hold) })
+}
+
+// atOnce makes many requests at once; the first walk lasts until it is
+// released, when all other requests have come.
+func atOnce(t *testing.T, h *handler, walks *atomic.Int32, release func()) {
+	const requests = 40
 	var asking sync.WaitGroup
 	ask := func() {
 		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, httptest.NewRequest("GET", "/coroutines.json?rows=1",
-			nil)); w.Code != 200 {
-			t.Errorf("status %d: %s", w.Code, w.Body)
-		}
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/coroutines.json?rows=1", nil))
+		testenv.Equal(t, w.Code, 200, w.Body)
 	}
 	asking.Go(ask)
 	eventually(t, "the first walks", func() bool { return walks.Load() == 1 })
@@ -85,7 +88,7 @@ func TestMillion(t *testing.T) {
 		defer h.coroutines.mu.Unlock()
 		return len(h.coroutines.waiting) == requests-1
 	})
-	close(hold)
+	release()
 	asking.Wait()
 	if walks.Load() != 2 {
 		t.Errorf("%d walks for %d requests at once", walks.Load(), requests)

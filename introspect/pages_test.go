@@ -289,38 +289,41 @@ func TestMounted(t *testing.T) {
 	}
 }
 
+// askedWrong are requests, the status of the answer, and what that says.
+var askedWrong = []struct {
+	url    string
+	status int
+	says   string
+}{
+	{"nothing", 404, "no such page"},
+	{"coroutine?id=99", 404, "no such coroutine"},
+	{"coroutine", 400, "id is missing"},
+	{"coroutine?id=-1", 400, "id is"},
+	{"coroutines?state=asleep", 400, "one of"},
+	{"coroutines?reason=why", 400, "one of"},
+	{"coroutines?sort=height", 400, "one of"},
+	{"coroutines?rows=100000", 400, "from 1 to 1000"},
+	{"coroutines?rows=0", 400, "from 1 to 1000"},
+	{"coroutines?age=old", 400, "a duration"},
+	{"coroutines?age=-3s", 400, "a duration"},
+	{"coroutines?processor=x", 400, "a number"},
+	{"coroutines?after=x", 400, "no place"},
+	{"coroutines?before=1.2.%25", 400, "no place"},
+	{"coroutines?group=shoe", 400, "one of"},
+	{"coroutines?group=name&state=asleep", 400, "one of"},
+	{"sockets?kind=door", 400, "one of"},
+	{"sockets?waits=long", 400, "one of"},
+	{"stalls?processor=-1", 400, "a number"},
+	{"timers?format=xml", 400, "html or json"},
+	{"loglevel", 403, "not allowed"},
+}
+
 // TestErrors: what is asked wrong gets a status and says what is wrong, as a
 // page and as JSON.
 func TestErrors(t *testing.T) {
 	f := newFake(10)
 	h := f.handler(Options{})
-	for _, c := range []struct {
-		url    string
-		status int
-		says   string
-	}{
-		{"nothing", 404, "no such page"},
-		{"coroutine?id=99", 404, "no such coroutine"},
-		{"coroutine", 400, "id is missing"},
-		{"coroutine?id=-1", 400, "id is"},
-		{"coroutines?state=asleep", 400, "one of"},
-		{"coroutines?reason=why", 400, "one of"},
-		{"coroutines?sort=height", 400, "one of"},
-		{"coroutines?rows=100000", 400, "from 1 to 1000"},
-		{"coroutines?rows=0", 400, "from 1 to 1000"},
-		{"coroutines?age=old", 400, "a duration"},
-		{"coroutines?age=-3s", 400, "a duration"},
-		{"coroutines?processor=x", 400, "a number"},
-		{"coroutines?after=x", 400, "no place"},
-		{"coroutines?before=1.2.%25", 400, "no place"},
-		{"coroutines?group=shoe", 400, "one of"},
-		{"coroutines?group=name&state=asleep", 400, "one of"},
-		{"sockets?kind=door", 400, "one of"},
-		{"sockets?waits=long", 400, "one of"},
-		{"stalls?processor=-1", 400, "a number"},
-		{"timers?format=xml", 400, "html or json"},
-		{"loglevel", 403, "not allowed"},
-	} {
+	for _, c := range askedWrong {
 		text, header := get(t, h, "/x/"+c.url, c.status)
 		if !strings.Contains(text, c.says) || header.Get("Content-Security-Policy") == "" {
 			t.Errorf("%s: %q, want %q in it", c.url, text, c.says)

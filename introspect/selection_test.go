@@ -305,11 +305,14 @@ func TestWalksShared(t *testing.T) {
 		t.Error("a third walk")
 	default:
 	}
-	w.each = func(f func(*int) bool) {
+}
+
+// TestWalkCutShort: a walk that goes on for longer than may be is ended.
+func TestWalkCutShort(t *testing.T) {
+	w := walker[int]{limit: 1, each: func(f func(*int) bool) {
 		for i := 0; f(&i); i++ {
 		}
-	}
-	w.limit = 1
+	}}
 	if cut, err := w.walk(context.Background(), func(*int) {}); !cut || err != nil {
 		t.Errorf("a walk without end: cut short %v, %v", cut, err)
 	}
