@@ -15,6 +15,7 @@ import (
 	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/engine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
@@ -138,12 +139,8 @@ func TestSockets(t *testing.T) {
 	s := started(t, scheduler.Options{Processors: 1})
 	r := registered(t, s)
 	before := gather(t, r)
-	ln, err := socket.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	h, err := s.GoOn(0, scheduler.NewSpawn(func() {
+	ln := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
+	h := testenv.Must(s.GoOn(0, scheduler.NewSpawn(func() {
 		c, err := ln.Accept()
 		if err != nil {
 			t.Error(err)
@@ -153,34 +150,22 @@ func TestSockets(t *testing.T) {
 		io.Copy(io.Discard, io.LimitReader(c, 5))
 		c.Write([]byte("seven!!"))
 		c.Read(make([]byte, 1)) // the end
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	})))
 	// It waits before there is anything to accept, or the Processor would never
 	// have to ask for events.
-	eventually(
-		t,
-		"the accept",
-		func() bool { return gather(t, r).of("netco_registered_fds{processor=0}") >= 1 },
-	)
+	eventually(t, "the accept", func() bool {
+		return gather(t, r).of("netco_registered_fds{processor=0}") >= 1
+	})
 	eventuallyParked(t, r, 1)
-	c, err := socket.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := testenv.Must(socket.Dial("tcp", ln.Addr().String()))
 	open := gather(t, r)
 	if n := open.of("netco_sockets_open{}") - before.of("netco_sockets_open{}"); n < 2 {
 		t.Errorf("%v sockets are open, want a listener and a connection at least", n)
 	}
 	c.Write([]byte("five!"))
-	if _, err := io.ReadFull(c, make([]byte, 7)); err != nil {
-		t.Fatal(err)
-	}
+	testenv.Must(io.ReadFull(c, make([]byte, 7)))
 	c.Close()
-	if err := h.Join(); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, h.Join())
 	got := gather(t, r)
 	for key, want := range map[string]float64{
 		"netco_received_bytes_total{processor=0}":       5,

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 const dashboardFile = "../docs/grafana/netco.json"
@@ -16,15 +18,17 @@ type dashboard struct {
 	Templating struct {
 		List []struct{ Name, Type, Definition string }
 	}
-	Panels []struct {
-		ID          int
-		Type, Title string
-		GridPos     struct{ X, Y, W, H int }
-		Datasource  struct{ Type, UID string }
-		Targets     []struct {
-			RefID, Expr, LegendFormat string
-			Datasource                struct{ Type, UID string }
-		}
+	Panels []panel
+}
+
+type panel struct {
+	ID          int
+	Type, Title string
+	GridPos     struct{ X, Y, W, H int }
+	Datasource  struct{ Type, UID string }
+	Targets     []struct {
+		RefID, Expr, LegendFormat string
+		Datasource                struct{ Type, UID string }
 	}
 }
 
@@ -34,14 +38,34 @@ var (
 	word     = regexp.MustCompile(`\w+`)
 )
 
+// queries checks those of a panel, and adds all words in them to named.
+func (p *panel) queries(t *testing.T, variables []string, named map[string]bool) {
+	if len(p.Targets) == 0 || p.Datasource.UID != "${datasource}" {
+		t.Errorf("%s: %d queries of data source %q", p.Title, len(p.Targets), p.Datasource.UID)
+	}
+	for _, q := range p.Targets {
+		for _, m := range variable.FindAllStringSubmatch(q.Expr, -1) {
+			if !slices.Contains(variables, m[1]) {
+				t.Errorf("%s: there is no variable %q", p.Title, m[1])
+			}
+		}
+		for _, m := range legend.FindAllStringSubmatch(q.LegendFormat, -1) {
+			if !strings.Contains(q.Expr, m[1]) {
+				t.Errorf("%s: the legend has %q, which %s does not keep", p.Title, m[1], q.Expr)
+			}
+		}
+		for _, name := range word.FindAllString(q.Expr, -1) {
+			named[name] = true
+		}
+	}
+}
+
 // TestDashboard: the dashboard is one, it shows every metric, its variables
 // exist, and no panel covers another. Its queries are checked by
 // interop/promql.
 func TestDashboard(t *testing.T) {
 	var d dashboard
-	if err := json.Unmarshal([]byte(read(t, dashboardFile)), &d); err != nil {
-		t.Fatal(err)
-	}
+	testenv.OK(t, json.Unmarshal([]byte(read(t, dashboardFile)), &d))
 	variables := []string{"__rate_interval"}
 	for _, v := range d.Templating.List {
 		variables = append(variables, v.Name)
@@ -73,24 +97,7 @@ func TestDashboard(t *testing.T) {
 			rows = append(rows, strings.ToLower(p.Title))
 			continue
 		}
-		if len(p.Targets) == 0 || p.Datasource.UID != "${datasource}" {
-			t.Errorf("%s: %d queries of data source %q", p.Title, len(p.Targets), p.Datasource.UID)
-		}
-		for _, q := range p.Targets {
-			for _, m := range variable.FindAllStringSubmatch(q.Expr, -1) {
-				if !slices.Contains(variables, m[1]) {
-					t.Errorf("%s: there is no variable %q", p.Title, m[1])
-				}
-			}
-			for _, m := range legend.FindAllStringSubmatch(q.LegendFormat, -1) {
-				if !strings.Contains(q.Expr, m[1]) {
-					t.Errorf("%s: the legend has %q, which %s does not keep", p.Title, m[1], q.Expr)
-				}
-			}
-			for _, name := range word.FindAllString(q.Expr, -1) {
-				named[name] = true
-			}
-		}
+		p.queries(t, variables, named)
 	}
 	for _, want := range []string{"load", "coroutines", "latency", "i/o", "sockets",
 		"errors and stalls", "blocking calls", "memory"} {

@@ -8,28 +8,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/netco-go/netco/blocking"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/scheduler"
 	"github.com/netco-go/netco/socket"
 )
 
-// TestCountersNeverGoDown scrapes from two goroutines while coroutines and
-// connections come and go, and through the Scheduler's end.
-func TestCountersNeverGoDown(t *testing.T) {
-	s, err := scheduler.New(scheduler.Options{Processors: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := registered(t, s) // before its start: that is to be seen as well
-	defer blocking.Default().CloseIdle()
+// watch scrapes r from two goroutines until it is ended, and checks that no
+// counter falls.
+func watch(t *testing.T, r *prometheus.Registry) (scrapes *atomic.Int64, end func()) {
 	var stop atomic.Bool
-	var scrapes atomic.Int64
 	var watchers sync.WaitGroup
-	defer func() {
-		stop.Store(true)
-		watchers.Wait()
-	}()
+	scrapes = new(atomic.Int64)
 	for range 2 {
 		watchers.Go(func() {
 			var last scrape
@@ -41,13 +34,19 @@ func TestCountersNeverGoDown(t *testing.T) {
 			}
 		})
 	}
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ln, err := socket.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	return scrapes, func() { stop.Store(true); watchers.Wait() }
+}
+
+// TestCountersNeverGoDown scrapes while coroutines and connections come and go,
+// and through the Scheduler's end.
+func TestCountersNeverGoDown(t *testing.T) {
+	s := testenv.Must(scheduler.New(scheduler.Options{Processors: 2}))
+	r := registered(t, s) // before its start: that is to be seen as well
+	defer blocking.Default().CloseIdle()
+	scrapes, unwatch := watch(t, r)
+	defer unwatch()
+	testenv.OK(t, s.Start())
+	ln := testenv.Must(socket.Listen("tcp", "127.0.0.1:0"))
 	var load sync.WaitGroup
 	var over atomic.Bool
 	spawn(t, s, func() { serve(ln) })
@@ -76,8 +75,7 @@ func TestCountersNeverGoDown(t *testing.T) {
 	end(t, s)
 	at = scrapes.Load()
 	eventually(t, "scrapes after the end", func() bool { return scrapes.Load() >= at+4 })
-	stop.Store(true)
-	watchers.Wait()
+	unwatch()
 
 	got := gather(t, r)
 	if a, b := got.sum("netco_coroutines_started_total"), got.sum(
