@@ -106,75 +106,92 @@ func onFire(id int, now int64, set func(int, int64), cancel func(int) bool) {
 	}
 }
 
+// both are a Heap and its model, to which the same is done.
+type both struct {
+	t      *testing.T
+	h      Heap
+	m      model
+	timers [fuzzTimers]Timer
+	now    int64
+	ran    int // by Expire
+}
+
+func newBoth(t *testing.T) *both {
+	b := &both{t: t, m: model{floor: math.MinInt64}}
+	for id := range b.timers {
+		b.timers[id].Arg = id
+		b.timers[id].F = func(arg any, at int64) {
+			b.ran++
+			if err := b.m.run(id, b.now); err != nil || arg != id || at != b.now {
+				t.Fatalf("F(%v, %d) at %d: %v", arg, at, b.now, err)
+			}
+			onFire(id, b.now, b.set, b.cancel)
+		}
+	}
+	return b
+}
+
+func (b *both) set(id int, when int64) {
+	b.h.Set(&b.timers[id], when)
+	b.m.set(id, when)
+}
+
+func (b *both) cancel(id int) bool {
+	got, want := b.h.Cancel(&b.timers[id]), b.m.cancel(id)
+	if got != want {
+		b.t.Fatalf("Cancel(%d) %v, want %v", id, got, want)
+	}
+	return got
+}
+
+func (b *both) expire(limit int) {
+	b.ran, b.m.floor = 0, b.now+1
+	n := b.h.Expire(b.now, limit)
+	b.m.floor = math.MinInt64
+	if n != b.ran || limit > 0 && n > limit {
+		b.t.Fatalf("Expire(%d, %d) = %d, %d ran", b.now, limit, n, b.ran)
+	}
+	if (limit <= 0 || n < limit) && len(b.m.list) > 0 && b.m.list[0].when <= b.now {
+		b.t.Fatalf("Expire(%d, %d) = %d left %+v", b.now, limit, n, b.m.list[0])
+	}
+}
+
+// agree checks the Heap, and Timer id, against the model.
+func (b *both) agree(id int) {
+	check(b.t, &b.h)
+	if b.h.Len() != len(b.m.list) {
+		b.t.Fatalf("Len %d, want %d", b.h.Len(), len(b.m.list))
+	}
+	at := b.m.find(id)
+	if when, ok := b.h.deadline(&b.timers[id]); ok != (at >= 0) || ok &&
+		when != b.m.list[at].when || ok != b.h.pending(&b.timers[id]) {
+		b.t.Fatalf("Deadline(%d) = %d, %v, want %v", id, when, ok, b.m.list)
+	}
+}
+
 // FuzzHeap takes three bytes per call: what, which Timer, when.
 func FuzzHeap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var (
-			h      Heap
-			m      = model{floor: math.MinInt64}
-			timers [fuzzTimers]Timer
-			now    int64
-			ran    int
-		)
-		set := func(id int, when int64) {
-			h.Set(&timers[id], when)
-			m.set(id, when)
-		}
-		cancel := func(id int) bool {
-			got, want := h.Cancel(&timers[id]), m.cancel(id)
-			if got != want {
-				t.Fatalf("Cancel(%d) %v, want %v", id, got, want)
-			}
-			return got
-		}
-		for id := range timers {
-			timers[id].Arg = id
-			timers[id].F = func(arg any, at int64) {
-				ran++
-				if err := m.run(id, now); err != nil || arg != id || at != now {
-					t.Fatalf("F(%v, %d) at %d: %v", arg, at, now, err)
-				}
-				onFire(id, now, set, cancel)
-			}
-		}
+		b := newBoth(t)
 		for ; len(data) >= 3; data = data[3:] {
-			id, b := int(data[1])%fuzzTimers, data[2]
+			id, at := int(data[1])%fuzzTimers, data[2]
 			switch data[0] % 8 {
 			case 0, 1, 2, 3:
-				set(id, whenFor(b, now))
+				b.set(id, whenFor(at, b.now))
 			case 4, 5:
-				cancel(id)
+				b.cancel(id)
 			case 6, 7:
-				limit := id - 16
-				if b == 255 {
-					now = math.MaxInt64 - 2*100*year // an uptime near the end of time
-				} else {
-					now += int64(b % 16)
+				if b.now += int64(at % 16); at == 255 {
+					b.now = math.MaxInt64 - 2*100*year // an uptime near the end of time
 				}
-				ran, m.floor = 0, now+1
-				n := h.Expire(now, limit)
-				m.floor = math.MinInt64
-				if n != ran || limit > 0 && n > limit {
-					t.Fatalf("Expire(%d, %d) = %d, %d ran", now, limit, n, ran)
-				}
-				if (limit <= 0 || n < limit) && len(m.list) > 0 && m.list[0].when <= now {
-					t.Fatalf("Expire(%d, %d) = %d left %+v", now, limit, n, m.list[0])
-				}
+				b.expire(id - 16)
 			}
-			check(t, &h)
-			if h.Len() != len(m.list) {
-				t.Fatalf("Len %d, want %d", h.Len(), len(m.list))
-			}
-			at := m.find(id)
-			if when, ok := h.deadline(&timers[id]); ok != (at >= 0) || ok &&
-				when != m.list[at].when || ok != h.pending(&timers[id]) {
-				t.Fatalf("Deadline(%d) = %d, %v, want %v", id, when, ok, m.list)
-			}
-			if b%4 == 0 {
+			b.agree(id)
+			if at%4 == 0 {
 				continue // Next does deferred work, which other calls must not need
 			}
-			if when, ok := h.Next(); ok != (len(m.list) > 0) || ok && when != m.list[0].when {
-				t.Fatalf("Next %d, %v, want %v", when, ok, m.list)
+			if when, ok := b.h.Next(); ok != (len(b.m.list) > 0) || ok && when != b.m.list[0].when {
+				t.Fatalf("Next %d, %v, want %v", when, ok, b.m.list)
 			}
 		}
 	})
