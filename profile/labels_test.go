@@ -15,6 +15,7 @@ import (
 	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/channel"
 	"github.com/netco-go/netco/coroutine"
+	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/profile"
 )
 
@@ -40,6 +41,33 @@ func labels(t *testing.T) (all []string) {
 	return all
 }
 
+// crowd starts ten coroutines with labels of all kinds and of none, which then
+// wait.
+func crowd(wait func()) {
+	for i := range 2 {
+		netco.GoNamed("a", wait)
+		netco.GoOn(i, wait)
+		netco.GoNamed("b", func() {
+			pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "x"),
+				func(context.Context) {
+					netco.Sleep(time.Microsecond)
+					netco.Yield()
+					wait()
+				})
+		})
+		netco.GoNamed("c", func() {
+			pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "y"),
+				func(context.Context) { netco.Yield() })
+			wait()
+		})
+		netco.Go(func() {
+			pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(),
+				pprof.Labels("left", "over")))
+			wait()
+		})
+	}
+}
+
 // TestLabels: each named coroutine has its label and no other, on whatever
 // goroutine it runs and through its waits; labels of the user's survive, with
 // it; the goroutines are without any when it has ended.
@@ -48,33 +76,6 @@ func TestLabels(t *testing.T) {
 	end := channel.Make[int](0)
 	var parked atomic.Int32
 	wait := func() { parked.Add(1); end.Recv(); parked.Add(-1) }
-	crowd := func() {
-		for i := range 2 {
-			netco.GoNamed("a", wait)
-			netco.GoOn(i, wait)
-			netco.GoNamed("b", func() {
-				pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "x"),
-					func(context.Context) {
-						netco.Sleep(time.Microsecond)
-						netco.Yield()
-						wait()
-					})
-			})
-			netco.GoNamed("c", func() {
-				pprof.Do(profile.Context(context.Background()), pprof.Labels("user", "y"),
-					func(context.Context) { netco.Yield() })
-				wait()
-			})
-			netco.Go(func() {
-				pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(),
-					pprof.Labels("left", "over")))
-				wait()
-			})
-		}
-		for parked.Load() != 10 {
-			time.Sleep(time.Millisecond)
-		}
-	}
 	leave := func() {
 		for range 10 {
 			end.Send(1)
@@ -88,7 +89,8 @@ func TestLabels(t *testing.T) {
 
 	stop, again := profile.Labels(), profile.Labels()
 	for round := range 3 {
-		crowd()
+		crowd(wait)
+		testenv.Until(t, "all to park", func() bool { return parked.Load() == 10 })
 		if got := labels(t); !slices.Equal(got, want) {
 			t.Errorf("round %d: %s, want %s", round, got, want)
 		}
@@ -105,9 +107,7 @@ func TestLabels(t *testing.T) {
 		}
 	}
 	netco.GoNamed("a", wait)
-	for parked.Load() != 1 {
-		time.Sleep(time.Millisecond)
-	}
+	testenv.Until(t, "it to park", func() bool { return parked.Load() == 1 })
 	if got := labels(t); len(got) != 0 {
 		t.Errorf("after stop: %s", got)
 	}
