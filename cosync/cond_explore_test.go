@@ -114,27 +114,32 @@ func condProgram(w *explore.World, threads string) explore.Program {
 	}
 	for _, kind := range fields {
 		p.Threads = append(p.Threads, func(th *explore.Thread) {
-			th.Stoppable = kind == "!"
-			th.Goroutine = strings.Contains(kind, "g")
-			th.MayWait = kind != "s" && kind != "b"
-			l.Lock()
-			switch kind {
-			case "s":
-				tokens++
-				l.Unlock()
-				th.Step("signal")
-				c.Signal()
-			case "b":
-				tokens += len(fields) - 1
-				l.Unlock()
-				th.Step("broadcast")
-				c.Broadcast()
-			default:
-				takeToken(th, c, &tokens, &inside, strings.Contains(kind, "t"))
-			}
+			condThread(th, c, kind, len(fields), &tokens, &inside)
 		})
 	}
 	return p
+}
+
+// condThread is the thread of a field, of so many.
+func condThread(th *explore.Thread, c *Cond, kind string, threads int, tokens, inside *int) {
+	th.Stoppable = kind == "!"
+	th.Goroutine = strings.Contains(kind, "g")
+	th.MayWait = kind != "s" && kind != "b"
+	c.L.Lock()
+	switch kind {
+	case "s":
+		*tokens++
+		c.L.Unlock()
+		th.Step("signal")
+		c.Signal()
+	case "b":
+		*tokens += threads - 1
+		c.L.Unlock()
+		th.Step("broadcast")
+		c.Broadcast()
+	default:
+		takeToken(th, c, tokens, inside, strings.Contains(kind, "t"))
+	}
 }
 
 // takeToken waits for a token and takes it. It has L, also when it is unwound,

@@ -174,27 +174,17 @@ func TestFutureShutdown(t *testing.T) {
 // TestAsync: however the function ends, the Future is completed.
 func TestAsync(t *testing.T) {
 	var unhandled atomic.Int32
-	if err := netco.Start(netco.Options{Processors: 2, OnPanic: func(netco.PanicInfo) {
+	testrun.StartWith(t, netco.Options{Processors: 2, OnPanic: func(netco.PanicInfo) {
 		unhandled.Add(1)
-	}}); err != nil {
-		t.Fatal(err)
-	}
+	}})
 	failed := errors.New("failed")
 	check := func() {
-		if v, err := cosync.Async(func() (int, error) { return 1, nil }).Get(); v != 1 ||
-			err != nil {
-			t.Errorf("a value: %d, %v", v, err)
-		}
-		if v, err := cosync.Async(func() (int, error) { return 2, failed }).Get(); v != 2 ||
-			err != failed {
-			t.Errorf("an error: %d, %v", v, err)
-		}
-		if _, err := cosync.Async(func() (int, error) {
-			runtime.Goexit()
-			return 0, nil
-		}).Get(); err != cosync.ErrGoexit {
-			t.Errorf("Goexit: %v", err)
-		}
+		value := cosync.Async(func() (int, error) { return 1, nil })
+		testenv.Gives(t, 1, nil, "a value")(value.Get())
+		fails := cosync.Async(func() (int, error) { return 2, failed })
+		testenv.Gives(t, 2, failed, "an error")(fails.Get())
+		exits := cosync.Async(func() (int, error) { runtime.Goexit(); return 0, nil })
+		testenv.Fails(t, testenv.Err(exits.Get()), cosync.ErrGoexit, "Goexit")
 		_, err := cosync.Async(func() (int, error) { return panicsInvalid() }).Get()
 		var p *cosync.PanicError
 		if !errors.As(err, &p) || !errors.Is(err, os.ErrInvalid) || p.Value != os.ErrInvalid {
@@ -204,17 +194,14 @@ func TestAsync(t *testing.T) {
 			!strings.HasPrefix(p.Error(), "invalid argument\n") {
 			t.Errorf("a panic's error: %v", p)
 		}
-		if in, err := cosync.Async(func() (*netco.Coroutine, error) {
-			return netco.Self(), nil
-		}).Get(); in == nil || err != nil {
+		self := cosync.Async(func() (*netco.Coroutine, error) { return netco.Self(), nil })
+		if in, err := self.Get(); in == nil || err != nil {
 			t.Errorf("not in a coroutine: %v", err)
 		}
 	}
 	check()
 	testrun.In(t, 1, check)
-	if n := unhandled.Load(); n != 0 {
-		t.Errorf("%d panics reached OnPanic", n)
-	}
+	testenv.Equal(t, unhandled.Load(), 0, "panics that reached OnPanic")
 	site, _ := cosync.Async(func() (string, error) {
 		file, _ := netco.Self().Site()
 		return file, nil
@@ -222,22 +209,22 @@ func TestAsync(t *testing.T) {
 	if !strings.HasSuffix(site, "future_test.go") {
 		t.Errorf("created in %q", site)
 	}
+}
 
-	// By force, and too late.
+// TestAsyncEndedByForce: the Futures of functions that are ended by force, and
+// of one that comes too late, are completed too.
+func TestAsyncEndedByForce(t *testing.T) {
+	testrun.Start(t, 2)
 	waits := cosync.Async(func() (int, error) { return 0, parkForever() })
 	unwinds := cosync.Async(func() (int, error) { waitAndUnwind(); return 0, nil })
 	late := make(chan *cosync.Future[int], 1)
-	if _, err := netco.Go(func() {
+	testenv.Must(netco.Go(func() {
 		parkForever()
 		late <- cosync.Async(func() (int, error) { return 0, parkForever() })
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	testrun.ShutdownByForce(t)
 	for _, f := range []*cosync.Future[int]{waits, unwinds, <-late} {
-		if _, err := f.Get(); err != coroutine.ErrShutdown {
-			t.Errorf("ended by force: %v", err)
-		}
+		testenv.Fails(t, testenv.Err(f.Get()), coroutine.ErrShutdown)
 	}
 }
 
