@@ -159,6 +159,21 @@ func (p *exchange) rescue() {
 	}
 }
 
+// invite returns n guests, which are ready.
+func (p *exchange) invite(n, rounds, blocky int, seed uint64) []guest {
+	guests := make([]guest, n)
+	for i := range guests {
+		g := &guests[i]
+		*g = guest{wake: make(chan int), blocky: blocky, goexit: i%3 == 0, seed: seed + uint64(i)}
+		if g.rounds = rounds; rounds > 100 {
+			g.rounds = Rounds(rounds)
+		}
+		g.Init(func(*Context) { p.run(g) })
+		p.ready <- g
+	}
+	return guests
+}
+
 // TestHandoff: contexts block and are rescued, and migrate among goroutines,
 // each alone and both at once, while the runtime inspects all of them.
 func TestHandoff(t *testing.T) {
@@ -188,17 +203,7 @@ func TestHandoff(t *testing.T) {
 			t.Logf("seed %d", seed)
 			p := &exchange{ready: make(chan *guest, c.guests), calls: make(chan *guest, c.guests)}
 			p.alive.Store(int64(c.guests))
-			guests := make([]guest, c.guests)
-			for i := range guests {
-				g := &guests[i]
-				*g = guest{wake: make(chan int), blocky: c.blocky, goexit: i%3 == 0,
-					seed: seed + uint64(i)}
-				if g.rounds = c.rounds; c.rounds > 100 {
-					g.rounds = Rounds(c.rounds)
-				}
-				g.Init(func(*Context) { p.run(g) })
-				p.ready <- g
-			}
+			guests := p.invite(c.guests, c.rounds, c.blocky, seed)
 			end := disturb()
 			var all sync.WaitGroup
 			for i := range c.drivers {

@@ -1,12 +1,9 @@
 package context
 
 import (
-	"io"
 	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
-	"runtime/pprof"
-	"sync/atomic"
 	"testing"
 
 	"github.com/netco-go/netco/asm"
@@ -56,19 +53,11 @@ var Rounds func(n int) int
 
 // TestContextTorture resumes and suspends contexts, deep in their stacks or
 // not, and ends them in random order by return or by Goexit, while the
-// collector runs all the time and goroutine profiles are taken.
+// collector runs all the time and profiles and traces are taken.
 func TestContextTorture(t *testing.T) {
 	before := runtime.NumGoroutine()
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
-	var stop atomic.Bool
-	disturbed := make(chan struct{})
-	go func() {
-		defer close(disturbed)
-		for i := 0; !stop.Load(); i++ {
-			runtime.GC()
-			pprof.Lookup("goroutine").WriteTo(io.Discard, i%2)
-		}
-	}()
+	end := disturb()
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 2))
 	lives := Rounds(15_000)
@@ -121,8 +110,7 @@ func TestContextTorture(t *testing.T) {
 			}
 		}
 	})
-	stop.Store(true)
-	<-disturbed
+	end()
 	waitGoroutines(t, before)
 }
 
