@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestCommands: each command, on both kinds of socket.
@@ -273,21 +274,13 @@ func TestExitCodes(t *testing.T) {
 		exits(t, 1, "nothing to listen on", "-addr", "", "-admin", "")
 	})
 	t.Run("an address in use", func(t *testing.T) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
+		l := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
 		exits(t, 1, "address already in use", "-addr", l.Addr().String(), "-admin", "")
 		exits(t, 1, "address already in use", "-addr", "127.0.0.1:0", "-admin", l.Addr().String())
 	})
 	t.Run("a unix socket in use", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "socket")
-		l, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
+		testenv.Closing(t, testenv.Must(net.Listen("unix", path)))
 		exits(t, 1, "address already in use", "-addr", "", "-unix", path, "-admin", "")
 	})
 	t.Run("a wrong flag", func(t *testing.T) { exits(t, 2, "-max-conns", "-max-conns", "-1") })
