@@ -85,28 +85,10 @@ func startPrometheus(t *testing.T, bin, target string) *monitor {
 	return nil
 }
 
-// tryPrometheus returns nil if the server has ended before it could be talked
-// to.
-func tryPrometheus(t *testing.T, bin, target string) *monitor {
+// untilTest starts cmd, and ends it with the test. The channel is closed when
+// it has ended.
+func untilTest(t *testing.T, cmd *exec.Cmd) (ended chan struct{}) {
 	t.Helper()
-	dir := t.TempDir()
-	config := filepath.Join(dir, "prometheus.yml")
-	text := "global: {scrape_interval: 1s}\nscrape_configs: [{job_name: echo, static_configs: " +
-		"[{targets: ['" + target + "']}]}]\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := ln.Addr().String()
-	ln.Close()
-	var log bytes.Buffer
-	cmd := exec.Command(bin, "--config.file="+config, "--storage.tsdb.path="+
-		filepath.Join(dir, "data"), "--web.listen-address="+addr,
-		"--enable-feature=native-histograms", "--log.level=warn")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &log, &log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, ended := make(chan error), make(chan struct{})
 	go func() {
@@ -132,10 +114,38 @@ func tryPrometheus(t *testing.T, bin, target string) *monitor {
 			cmd.Process.Kill()
 			<-ended
 		}
+	})
+	return ended
+}
+
+// tryPrometheus returns nil if the server has ended before it could be talked
+// to.
+func tryPrometheus(t *testing.T, bin, target string) *monitor {
+	t.Helper()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "prometheus.yml")
+	text := "global: {scrape_interval: 1s}\nscrape_configs: [{job_name: echo, static_configs: " +
+		"[{targets: ['" + target + "']}]}]\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	ln.Close()
+	var log bytes.Buffer
+	cmd := exec.Command(bin, "--config.file="+config, "--storage.tsdb.path="+
+		filepath.Join(dir, "data"), "--web.listen-address="+addr,
+		"--enable-feature=native-histograms", "--log.level=warn")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &log, &log
+	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("Prometheus' log:\n%s", &log)
 		}
 	})
+	ended := untilTest(t, cmd)
 	p := &monitor{"http://" + addr}
 	for deadline := time.Now().Add(gaveUp); time.Now().Before(deadline); {
 		select {
