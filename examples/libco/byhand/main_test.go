@@ -48,7 +48,7 @@ func TestInARing(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	type intFiber = fiber.Fiber[int, int]
 	type yielder = fiber.Yielder[int, int]
-	want := func(what string, got, want error) {
+	want := func(what string, got, want any) {
 		t.Helper()
 		if got != want {
 			t.Errorf("%s: %v, want %v", what, got, want)
@@ -68,10 +68,8 @@ func TestMisuse(t *testing.T) {
 		ids = append(ids, fiber.RunningID())
 		want("resume of who has resumed it", resume(outer), fiber.ErrRunning)
 		want("resume of itself", resume(inner), fiber.ErrRunning)
-		if s := [2]fiber.Status{outer.Status(), inner.Status()}; s != [2]fiber.Status{fiber.Normal,
-			fiber.Running} {
-			t.Errorf("inside: %v", s)
-		}
+		want("the outer one inside", outer.Status(), fiber.Normal)
+		want("the inner one inside", inner.Status(), fiber.Running)
 		_, err := y.Transfer(inner, 0)
 		want("transfer to itself", err, fiber.ErrTransferSelf)
 		_, err = y.Transfer(ended, 0)
@@ -87,14 +85,10 @@ func TestMisuse(t *testing.T) {
 		want("resume from within", resume(inner), nil)
 		return 0
 	})
-	if s := outer.Status(); s != fiber.Ready {
-		t.Errorf("before: %v", s)
-	}
+	want("the outer one before", outer.Status(), fiber.Ready)
 	want("resume", resume(outer), nil)
-	if s := [2]fiber.Status{outer.Status(), inner.Status()}; s != [2]fiber.Status{fiber.Dead,
-		fiber.Suspended} {
-		t.Errorf("outside: %v", s)
-	}
+	want("the outer one outside", outer.Status(), fiber.Dead)
+	want("the inner one outside", inner.Status(), fiber.Suspended)
 	if len(ids) != 2 || ids[0] != outer.ID() || ids[1] != inner.ID() || fiber.RunningID() != 0 {
 		t.Errorf("running: %v, then %d; IDs %d, %d", ids, fiber.RunningID(), outer.ID(), inner.ID())
 	}
@@ -102,9 +96,7 @@ func TestMisuse(t *testing.T) {
 	go func() { other <- resume(inner) }()
 	want("resume on another goroutine", <-other, fiber.ErrWrongThread)
 	want("cancel", inner.Cancel(), nil)
-	if s := inner.Status(); s != fiber.Dead {
-		t.Errorf("after its end: %v", s)
-	}
+	want("the inner one after its end", inner.Status(), fiber.Dead)
 }
 
 // TestDeep nests deeper than the 128 that libco's stack of callers holds.
