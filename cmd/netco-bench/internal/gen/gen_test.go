@@ -199,6 +199,16 @@ func serveRedis(t *testing.T) string {
 	})
 }
 
+// echoing returns a function that starts a server of that scheme which echoes.
+func echoing(scheme string) func(*testing.T) string {
+	return func(t *testing.T) string { return listen(t, scheme, echoAll) }
+}
+
+// web returns one that starts an HTTP server, for a path of that.
+func web(scheme, path string) func(*testing.T) string {
+	return func(t *testing.T) string { return serveHTTP(t, scheme) + path }
+}
+
 func TestProtocols(t *testing.T) {
 	pipelined := func(c *Config) { c.Pipeline = 7 }
 	mixed := func(c *Config) { c.Pipeline, c.Mix = 3, Mix{{1, 1}, {20_000, 1}} }
@@ -209,43 +219,28 @@ func TestProtocols(t *testing.T) {
 		set      func(*Config)
 		requests uint64
 	}{
-		{"tcp", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, nil, 60},
-		{"tcp pipelined", func(t *testing.T) string {
-			return listen(t, "tcp", echoAll)
-		}, pipelined, 60},
-		{"tcp mixed", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, mixed, 60},
-		{"tcp big", func(t *testing.T) string { return listen(t, "tcp", echoAll) }, big, 12},
-		{"tcp many", func(t *testing.T) string {
-			return listen(t, "tcp", echoAll)
-		}, func(c *Config) {
-			c.Connections = 2*ownBuffers + 40
-			c.Requests = 5000
-			c.Threads = 1
+		{"tcp", echoing("tcp"), nil, 60},
+		{"tcp pipelined", echoing("tcp"), pipelined, 60},
+		{"tcp mixed", echoing("tcp"), mixed, 60},
+		{"tcp big", echoing("tcp"), big, 12},
+		{"tcp many", echoing("tcp"), func(c *Config) {
+			c.Connections, c.Requests, c.Threads = 2*ownBuffers+40, 5000, 1
 		}, 5000},
-		{"unix", func(t *testing.T) string { return listen(t, "unix", echoAll) }, pipelined, 60},
-		{"tls", func(t *testing.T) string { return listen(t, "tls", echoAll) }, mixed, 60},
+		{"unix", echoing("unix"), pipelined, 60},
+		{"tls", echoing("tls"), mixed, 60},
 		{"udp", serveUDP, pipelined, 60},
-		{"http", func(t *testing.T) string { return serveHTTP(t, "http") + "/" }, nil, 60},
-		{"http body", func(t *testing.T) string {
-			return serveHTTP(t, "http") + "/"
-		}, func(c *Config) { c.Body = "{size}{rand}"; c.Mix = Mix{{10, 1}, {9000, 1}} }, 60},
-		{"http chunked", func(t *testing.T) string {
-			return serveHTTP(t, "http") + "/chunked"
-		}, pipelined, 60},
-		{"http close", func(t *testing.T) string {
-			return serveHTTP(t, "http") + "/close"
-		}, pipelined, 60},
-		{"http header", func(t *testing.T) string {
-			return serveHTTP(t, "http") + "/header"
-		}, func(c *Config) {
-			c.Header = []string{"X-Y: z"}
-			c.Host = "other"
-			c.Method = "DELETE"
+		{"http", web("http", "/"), nil, 60},
+		{"http body", web("http", "/"), func(c *Config) {
+			c.Body, c.Mix = "{size}{rand}", Mix{{10, 1}, {9000, 1}}
 		}, 60},
-		{"https", func(t *testing.T) string { return serveHTTP(t, "https") + "/" }, nil, 60},
+		{"http chunked", web("http", "/chunked"), pipelined, 60},
+		{"http close", web("http", "/close"), pipelined, 60},
+		{"http header", web("http", "/header"), func(c *Config) {
+			c.Header, c.Host, c.Method = []string{"X-Y: z"}, "other", "DELETE"
+		}, 60},
+		{"https", web("https", "/"), nil, 60},
 		{"redis", serveRedis, func(c *Config) {
-			c.Redis = "SET k:{rand} {size}"
-			c.Pipeline = 5
+			c.Redis, c.Pipeline = "SET k:{rand} {size}", 5
 		}, 60},
 		{"ws", serveWS, mixed, 60},
 	} {
@@ -443,6 +438,13 @@ func TestStoppedServer(t *testing.T) {
 	}
 }
 
+// What may be counted of errors.
+func resets(e *result.Errors) uint64       { return e.Reset }
+func wrongAnswers(e *result.Errors) uint64 { return e.WrongAnswer }
+func timeouts(e *result.Errors) uint64     { return e.Timeout }
+func statuses(e *result.Errors) uint64     { return e.Status }
+func noErrors(*result.Errors) uint64       { return 0 }
+
 func TestErrorClasses(t *testing.T) {
 	var muted atomic.Bool
 	afterTen := func(f func(c net.Conn, b []byte) bool) func(t *testing.T) string {
@@ -466,35 +468,27 @@ func TestErrorClasses(t *testing.T) {
 		got  func(*result.Errors) uint64
 		set  func(*Config)
 	}{
-		{"closed", afterTen(func(net.Conn, []byte) bool {
-			return false
-		}), func(e *result.Errors) uint64 { return e.Reset }, nil},
+		{"closed", afterTen(func(net.Conn, []byte) bool { return false }), resets, nil},
 		{"reset", afterTen(func(c net.Conn, _ []byte) bool {
 			c.(*net.TCPConn).SetLinger(0)
 			return false
-		}), func(e *result.Errors) uint64 { return e.Reset }, nil},
+		}), resets, nil},
 		{"garbled", afterTen(func(_ net.Conn, b []byte) bool {
 			b[5] ^= 1
 			return true
-		}), func(e *result.Errors) uint64 { return e.WrongAnswer }, nil},
+		}), wrongAnswers, nil},
 		{"mute", afterTen(func(c net.Conn, _ []byte) bool {
 			if !muted.Swap(true) {
 				io.Copy(io.Discard, c)
 				return false
 			}
 			return true
-		}), func(e *result.Errors) uint64 { return e.Timeout }, func(c *Config) {
-			c.Timeout = 2 * time.Second // of dials, too
-		}},
-		{"status", func(t *testing.T) string {
-			return serveHTTP(t, "http") + "/header"
-		}, func(e *result.Errors) uint64 { return e.Status }, nil},
-		{"redis", serveRedis, func(e *result.Errors) uint64 { return e.Status }, func(c *Config) {
-			c.Redis = "GET bad"
-		}},
+		}), timeouts, func(c *Config) { c.Timeout = 2 * time.Second }}, // of dials, too
+		{"status", web("http", "/header"), statuses, nil},
+		{"redis", serveRedis, statuses, func(c *Config) { c.Redis = "GET bad" }},
 		{"no HTTP", func(t *testing.T) string {
 			return strings.Replace(listen(t, "tcp", echoAll), "tcp", "http", 1)
-		}, func(e *result.Errors) uint64 { return e.WrongAnswer }, nil},
+		}, wrongAnswers, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, err := run(t, config(t, c.url(t), c.set))

@@ -255,82 +255,85 @@ func (p *h2Peer) answerTen() (id uint32, ok bool) {
 	return p.request()
 }
 
-// What a server may do in the middle, and how it counts.
-func TestHTTP2Faults(t *testing.T) {
-	reset := func(e *result.Errors) uint64 { return e.Reset }
-	wrong := func(e *result.Errors) uint64 { return e.WrongAnswer }
-	none := func(e *result.Errors) uint64 { return 0 }
-	rest := func(p *h2Peer) {
-		for id, ok := p.request(); ok; id, ok = p.request() {
-			p.ok(id)
-		}
+// rest answers all requests that still come.
+func (p *h2Peer) rest() {
+	for id, ok := p.request(); ok; id, ok = p.request() {
+		p.ok(id)
 	}
-	for _, c := range []struct {
-		name string
-		do   func(p *h2Peer, id uint32)
-		got  func(*result.Errors) uint64
-	}{
-		{"closed", func(*h2Peer, uint32) {}, reset},
-		{"RST_STREAM", func(p *h2Peer, id uint32) {
-			_ = p.WriteRSTStream(id, http2.ErrCodeInternal)
-			rest(p)
-		}, reset},
-		{"GOAWAY", func(p *h2Peer, id uint32) { _ = p.WriteGoAway(id-2, 0, nil) }, none},
-		{"GOAWAY in two steps", func(p *h2Peer, id uint32) {
-			_ = p.WriteGoAway(h2LargestSize, 0, nil)
-			_ = p.WriteGoAway(id, 0, nil)
-			p.ok(id)
-			_, _ = p.ReadFrame()
-		}, none},
-		{"GOAWAY without the answer", func(p *h2Peer, id uint32) {
-			_ = p.WriteGoAway(id, http2.ErrCodeInternal, []byte("debug"))
-		}, reset},
-		{"PING, PRIORITY, unknown", func(p *h2Peer, id uint32) {
-			_ = p.WritePing(false, [8]byte{1, 2})
-			_ = p.WritePriority(id, http2.PriorityParam{Weight: 7})
-			_ = p.WriteRawFrame(0xbe, 0, id, []byte("?"))
-			p.ok(id)
-			for f, err := p.ReadFrame(); err == nil; f, err = p.ReadFrame() {
-				switch f := f.(type) {
-				case *http2.PingFrame:
-					if f.IsAck() && f.Data[1] == 2 {
-						rest(p)
-						return
-					}
-				case *http2.HeadersFrame:
-					p.ok(f.StreamID)
+}
+
+// h2Faults are what a server may do in the middle, and how it counts.
+var h2Faults = []struct {
+	name string
+	do   func(p *h2Peer, id uint32)
+	got  func(*result.Errors) uint64
+}{
+	{"closed", func(*h2Peer, uint32) {}, resets},
+	{"RST_STREAM", func(p *h2Peer, id uint32) {
+		_ = p.WriteRSTStream(id, http2.ErrCodeInternal)
+		p.rest()
+	}, resets},
+	{"GOAWAY", func(p *h2Peer, id uint32) { _ = p.WriteGoAway(id-2, 0, nil) }, noErrors},
+	{"GOAWAY in two steps", func(p *h2Peer, id uint32) {
+		_ = p.WriteGoAway(h2LargestSize, 0, nil)
+		_ = p.WriteGoAway(id, 0, nil)
+		p.ok(id)
+		_, _ = p.ReadFrame()
+	}, noErrors},
+	{"GOAWAY without the answer", func(p *h2Peer, id uint32) {
+		_ = p.WriteGoAway(id, http2.ErrCodeInternal, []byte("debug"))
+	}, resets},
+	{"PING, PRIORITY, unknown", func(p *h2Peer, id uint32) {
+		_ = p.WritePing(false, [8]byte{1, 2})
+		_ = p.WritePriority(id, http2.PriorityParam{Weight: 7})
+		_ = p.WriteRawFrame(0xbe, 0, id, []byte("?"))
+		p.ok(id)
+		for f, err := p.ReadFrame(); err == nil; f, err = p.ReadFrame() {
+			switch f := f.(type) {
+			case *http2.PingFrame:
+				if f.IsAck() && f.Data[1] == 2 {
+					p.rest()
+					return
 				}
+			case *http2.HeadersFrame:
+				p.ok(f.StreamID)
 			}
-		}, none},
-		{"no status", func(p *h2Peer, id uint32) { p.head(id, true, "a", "b") }, wrong},
-		{"status x", func(p *h2Peer, id uint32) { p.head(id, true, ":status", "2x0") }, wrong},
-		{"status 101", func(p *h2Peer, id uint32) { p.head(id, false, ":status", "101") }, wrong},
-		{"length", func(p *h2Peer, id uint32) {
-			p.head(id, true, ":status", "200", "content-length", "5")
-		}, wrong},
-		{"DATA first", func(p *h2Peer, id uint32) { _ = p.WriteData(id, true, nil) }, wrong},
-		{"another stream", func(p *h2Peer, id uint32) { p.ok(id + 2) }, wrong},
-		{"even stream", func(p *h2Peer, id uint32) { p.ok(2) }, wrong},
-		{"push", func(p *h2Peer, id uint32) {
-			_ = p.WritePushPromise(http2.PushPromiseParam{StreamID: id, PromiseID: 2,
-				EndHeaders: true})
-		}, wrong},
-		{"HPACK", func(p *h2Peer, id uint32) {
-			_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: []byte{0xff},
-				EndHeaders: true})
-		}, wrong},
-		{"window", func(p *h2Peer, id uint32) {
-			_ = p.WriteWindowUpdate(0, h2LargestSize)
-			_ = p.WriteWindowUpdate(0, h2LargestSize)
-		}, wrong},
-		{"long frame", func(p *h2Peer, id uint32) {
-			p.head(id, false, ":status", "200")
-			_ = p.WriteData(id, true, make([]byte, h2FrameSize+1))
-		}, wrong},
-		{"HTTP/1.1", func(p *h2Peer, id uint32) {
-			_, _ = io.WriteString(p.c, "HTTP/1.1 200 OK\r\n\r\n")
-		}, wrong},
-	} {
+		}
+	}, noErrors},
+	{"no status", func(p *h2Peer, id uint32) { p.head(id, true, "a", "b") }, wrongAnswers},
+	{"status x", func(p *h2Peer, id uint32) { p.head(id, true, ":status", "2x0") }, wrongAnswers},
+	{"status 101", func(p *h2Peer, id uint32) {
+		p.head(id, false, ":status", "101")
+	}, wrongAnswers},
+	{"length", func(p *h2Peer, id uint32) {
+		p.head(id, true, ":status", "200", "content-length", "5")
+	}, wrongAnswers},
+	{"DATA first", func(p *h2Peer, id uint32) { _ = p.WriteData(id, true, nil) }, wrongAnswers},
+	{"another stream", func(p *h2Peer, id uint32) { p.ok(id + 2) }, wrongAnswers},
+	{"even stream", func(p *h2Peer, id uint32) { p.ok(2) }, wrongAnswers},
+	{"push", func(p *h2Peer, id uint32) {
+		_ = p.WritePushPromise(http2.PushPromiseParam{StreamID: id, PromiseID: 2,
+			EndHeaders: true})
+	}, wrongAnswers},
+	{"HPACK", func(p *h2Peer, id uint32) {
+		_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: []byte{0xff},
+			EndHeaders: true})
+	}, wrongAnswers},
+	{"window", func(p *h2Peer, id uint32) {
+		_ = p.WriteWindowUpdate(0, h2LargestSize)
+		_ = p.WriteWindowUpdate(0, h2LargestSize)
+	}, wrongAnswers},
+	{"long frame", func(p *h2Peer, id uint32) {
+		p.head(id, false, ":status", "200")
+		_ = p.WriteData(id, true, make([]byte, h2FrameSize+1))
+	}, wrongAnswers},
+	{"HTTP/1.1", func(p *h2Peer, id uint32) {
+		_, _ = io.WriteString(p.c, "HTTP/1.1 200 OK\r\n\r\n")
+	}, wrongAnswers},
+}
+
+func TestHTTP2Faults(t *testing.T) {
+	for _, c := range h2Faults {
 		t.Run(c.name, func(t *testing.T) {
 			url := listenH2(t, nil, func(p *h2Peer) {
 				if id, ok := p.answerTen(); ok {
