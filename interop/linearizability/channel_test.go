@@ -42,21 +42,12 @@ func without(s string, i, n int) (string, bool) {
 
 func channelModel(capacity int) porcupine.Model {
 	return model(channelState{}, func(s channelState, x transfer) (next channelState, ok bool) {
-		value := string([]byte{x.v})
 		room := len(s.receivers) > 0 || len(s.buffer) < capacity
 		some := len(s.buffer)+len(s.senders) > 0
 		ok = true
 		switch x.op {
 		case "send":
-			switch {
-			case s.closed:
-				s.refused += value
-			case room:
-				s = s.put(x.v)
-				s.over += value
-			default:
-				s.senders += value
-			}
+			s = s.send(x.v, room)
 		case "sent":
 			s.over, ok = without(s.over, strings.IndexByte(s.over, x.v), 1)
 		case "not sent":
@@ -93,16 +84,37 @@ func channelModel(capacity int) porcupine.Model {
 			s.receivers, ok = without(s.receivers, strings.IndexByte(s.receivers, x.id), 1)
 		case "close":
 			ok = !s.closed
-			for _, id := range []byte(s.receivers) {
-				s.handed += string([]byte{id, 0})
-			}
-			s.refused += s.senders
-			s.receivers, s.senders, s.closed = "", "", true
+			s = s.close()
 		default:
 			panic("no such step: " + x.op)
 		}
 		return s, ok
 	})
+}
+
+// send begins a send of v, for which there is room or not.
+func (s channelState) send(v byte, room bool) channelState {
+	value := string([]byte{v})
+	switch {
+	case s.closed:
+		s.refused += value
+	case room:
+		s = s.put(v)
+		s.over += value
+	default:
+		s.senders += value
+	}
+	return s
+}
+
+// close ends what waits.
+func (s channelState) close() channelState {
+	for _, id := range []byte(s.receivers) {
+		s.handed += string([]byte{id, 0})
+	}
+	s.refused += s.senders
+	s.receivers, s.senders, s.closed = "", "", true
+	return s
 }
 
 // put sends v. Precondition: there is room.

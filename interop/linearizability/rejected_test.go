@@ -2,6 +2,7 @@ package linearizability
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -27,38 +28,19 @@ type call[S any] struct {
 	steps      []S
 }
 
-// TestModels: of histories that differ in little, the right one is accepted and the wrong one is not.
-func TestModels(t *testing.T) {
+// judged is a history, which is right or not.
+type judged struct {
+	what    string
+	model   porcupine.Model
+	history []porcupine.Operation
+	want    bool
+}
+
+func lockHistories() []judged {
 	lock := func(begin, end int64, op string) call[held] {
 		return call[held]{begin, end, []held{{op}}}
 	}
-	write := func(begin, end int64, v int) call[access] {
-		return call[access]{begin, end, []access{{"write", v}}}
-	}
-	read := func(begin, end int64, v int) call[access] {
-		return call[access]{begin, end, []access{{"read", v}}}
-	}
-	sem := func(begin, end int64, id, n byte, ops ...string) call[units] {
-		c := call[units]{begin: begin, end: end}
-		for _, op := range ops {
-			c.steps = append(c.steps, units{op, id, n})
-		}
-		return c
-	}
-	ch := func(begin, end int64, id, v byte, ops ...string) call[transfer] {
-		c := call[transfer]{begin: begin, end: end}
-		for _, op := range strings.Fields(strings.Join(ops, " ")) {
-			c.steps = append(c.steps, transfer{op, id, v})
-		}
-		return c
-	}
-	acquire, send, recv := []string{"come", "go"}, "send sent", "recv got"
-	for _, c := range []struct {
-		what    string
-		model   porcupine.Model
-		history []porcupine.Operation
-		want    bool
-	}{
+	return []judged{
 		{"a second lock waits", lockModel(), history(lock(1, 2, "lock"), lock(3, 6, "lock"),
 			lock(4, 5, "unlock")), true},
 		{"two hold a lock", lockModel(), history(lock(1, 2, "lock"), lock(3, 4, "lock"),
@@ -67,7 +49,17 @@ func TestModels(t *testing.T) {
 			history(lock(1, 3, "lock"), lock(2, 4, "refused")), true},
 		{"refused while nobody holds it", lockModel(),
 			history(lock(1, 2, "lock"), lock(3, 4, "unlock"), lock(5, 6, "refused")), false},
+	}
+}
 
+func registerHistories() []judged {
+	write := func(begin, end int64, v int) call[access] {
+		return call[access]{begin, end, []access{{"write", v}}}
+	}
+	read := func(begin, end int64, v int) call[access] {
+		return call[access]{begin, end, []access{{"read", v}}}
+	}
+	return []judged{
 		{"a read beside a write", registerModel(), history(write(1, 2, 1), write(3, 5, 2),
 			read(4, 6, 1)), true},
 		{"a stale read", registerModel(), history(write(1, 2, 1), write(3, 4, 2), read(5, 6, 1)),
@@ -75,7 +67,19 @@ func TestModels(t *testing.T) {
 		{"two reads that disagree on the order", registerModel(),
 			history(write(1, 8, 1), write(2, 9, 2), read(3, 4, 1), read(5, 6, 2), read(10, 11, 1)),
 			false},
+	}
+}
 
+func semaphoreHistories() []judged {
+	sem := func(begin, end int64, id, n byte, ops ...string) call[units] {
+		c := call[units]{begin: begin, end: end}
+		for _, op := range ops {
+			c.steps = append(c.steps, units{op, id, n})
+		}
+		return c
+	}
+	acquire := []string{"come", "go"}
+	return []judged{
 		{"three units of three", semaphoreModel(3), history(sem(1, 2, 0, 2, acquire...),
 			sem(3, 4, 1, 1, acquire...)), true},
 		{"four units of three", semaphoreModel(3), history(sem(1, 2, 0, 2, acquire...),
@@ -95,7 +99,19 @@ func TestModels(t *testing.T) {
 			sem(8, 9, 2, 1, "release"), sem(10, 11, 0, 1, "release")), false},
 		{"more released than held", semaphoreModel(3), history(sem(1, 2, 0, 1, acquire...),
 			sem(3, 4, 0, 2, "release")), false},
+	}
+}
 
+func channelHistories() []judged {
+	ch := func(begin, end int64, id, v byte, ops ...string) call[transfer] {
+		c := call[transfer]{begin: begin, end: end}
+		for _, op := range strings.Fields(strings.Join(ops, " ")) {
+			c.steps = append(c.steps, transfer{op, id, v})
+		}
+		return c
+	}
+	const send, recv = "send sent", "recv got"
+	return []judged{
 		{"a value through a buffer", channelModel(1),
 			history(ch(1, 2, 0, 1, send), ch(3, 4, 1, 1, recv)), true},
 		{"a value that waits nowhere", channelModel(0),
@@ -128,7 +144,14 @@ func TestModels(t *testing.T) {
 			history(ch(1, 2, 0, 0, "close"), ch(3, 4, 0, 1, send)), false},
 		{"closed twice", channelModel(1), history(ch(1, 2, 0, 0, "close"), ch(3, 4, 0, 0, "close")),
 			false},
-	} {
+	}
+}
+
+// TestModels: of histories that differ in little, the right one is accepted and
+// the wrong one is not.
+func TestModels(t *testing.T) {
+	for _, c := range slices.Concat(lockHistories(), registerHistories(), semaphoreHistories(),
+		channelHistories()) {
 		if got := porcupine.CheckOperations(c.model, c.history); got != c.want {
 			t.Errorf("%s: %t\n%s", c.what, got, told(c.history))
 		}
