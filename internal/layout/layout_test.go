@@ -80,7 +80,8 @@ var sample = fstest.MapFS{
 	"low/low.go": {Data: []byte("// Package low is below.\npackage low\n\nimport _ " +
 		"\"example.com/m/high\"\n")},
 	"low/low_test.go": {Data: []byte("package low\n\nimport _ " +
-		"\"example.com/m/high\"\n\nfunc ExampleX() {}\n")},
+		"\"example.com/m/high\"\n\nfunc ExampleX() {}\n\nfunc (*T[A]) tooLong() {" +
+		strings.Repeat("\n", screenLines) + "}\n")},
 	"low/new_go127.go": {Data: []byte("package low\n")},
 	"low/tag.go": {Data: []byte("//go:build linux && !go1.26\n\npackage " +
 		"low\n\nimport _ \"unsafe\"\n\n//go:linkname a b\n")},
@@ -161,6 +162,8 @@ func TestRules(t *testing.T) {
 			"cmd/wordy/deep/main.go:9: 101 columns of code, want 100",
 		}},
 		{"narrow of none", narrow(tr, []string{"cmd/wordy"}), nil},
+		{"short", short(tr, nil), []string{"low/low_test.go: T.tooLong has 61 lines, want 60"}},
+		{"short of none", short(tr, []string{"low"}), nil},
 		{"releasesFenced", releasesFenced(tr), []string{"low/new_go127.go is named", "low/tag.go " +
 			"is built by Go release (go1.26)", "low/tag.go has a go:linkname"}},
 	} {

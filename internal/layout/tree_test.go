@@ -31,6 +31,7 @@ type goFile struct {
 	tags    constraint.Expr // the build constraint, or nil
 	links   bool            // has a go:linkname
 	funcs   []string        // names of its functions that have no receiver
+	lines   map[string]int  // of each function and method, T.M
 }
 
 func (f *goFile) hasExample() bool {
@@ -96,7 +97,8 @@ func parse(t *testing.T, p string, text []byte) *goFile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &goFile{path: p, dir: path.Dir(p), pkg: file.Name.Name, doc: file.Doc.Text()}
+	f := &goFile{path: p, dir: path.Dir(p), pkg: file.Name.Name, doc: file.Doc.Text(),
+		lines: map[string]int{}}
 	for _, spec := range file.Imports {
 		name, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
@@ -115,11 +117,34 @@ func parse(t *testing.T, p string, text []byte) *goFile {
 		}
 	}
 	for _, decl := range file.Decls {
-		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil {
-			f.funcs = append(f.funcs, fn.Name.Name)
+		fn, ok := decl.(*ast.FuncDecl)
+		if !ok {
+			continue
 		}
+		name := fn.Name.Name
+		if fn.Recv == nil {
+			f.funcs = append(f.funcs, name)
+		} else {
+			name = receiver(fn.Recv.List[0].Type) + "." + name
+		}
+		f.lines[name] = fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1
 	}
 	return f
+}
+
+// receiver returns the name of a receiver's type.
+func receiver(t ast.Expr) string {
+	switch t := t.(type) {
+	case *ast.StarExpr:
+		return receiver(t.X)
+	case *ast.IndexExpr:
+		return receiver(t.X)
+	case *ast.IndexListExpr:
+		return receiver(t.X)
+	case *ast.Ident:
+		return t.Name
+	}
+	return "?"
 }
 
 // moduleOf returns the module path that go.mod states.
