@@ -79,7 +79,7 @@ func open(t *testing.T, browser, page string) *tab {
 	c, _, _, err := ws.Dial(context.Background(), made.WebSocketDebuggerURL)
 	testenv.OK(t, err)
 	t.Cleanup(func() { c.Close() })
-	c.SetDeadline(time.Now().Add(2 * limit))
+	c.SetDeadline(time.Now().Add(5 * limit))
 	return &tab{t: t, Conn: c}
 }
 
@@ -147,6 +147,9 @@ func TestBrowser(t *testing.T) {
 	testenv.Equal(t, b.eval("String(document.querySelector('img, #evil'))"), "null")
 	b.say("hello")
 	a.wait("log", "bert hello")
+	const before = "document.getElementById('state').textContent = 'before'"
+	a.eval(before)
+	b.eval(before)
 	s.mu.Lock()
 	for _, c := range s.names {
 		c.end(lost)
@@ -154,9 +157,9 @@ func TestBrowser(t *testing.T) {
 	s.mu.Unlock()
 	testenv.Until(t, "the pages' ends", func() bool { return s.counts.ends[1].Load() == 2 })
 	for _, p := range []*tab{a, b} {
-		p.wait("people", "annabert")
 		p.wait("state", "connected")
 		p.wait("room", "den")
+		p.wait("people", "annabert")
 	}
 	b.say("again")
 	a.wait("log", "bert again")
@@ -166,11 +169,13 @@ func TestBrowser(t *testing.T) {
 	a.wait("people", "annabert")
 	b.say("once more")
 	a.wait("log", "bert once more")
+	b.wait("log", "bert once more")
 
 	// The name is taken while it connects, and free again later.
 	zombie := s.connect(t, "lines", "zombie")
 	a.eval("wantName = 'zombie'; asked = 1; ask(); ''")
 	b.wait("log", " joined") // as a guest
+	a.wait("room", "den")
 	zombie.Close()
 	testenv.Until(t, "its end", func() bool { return s.counts.clients.Load() == 2 })
 	a.eval("ask(); ''") // which a page does now and then while it is shown

@@ -104,14 +104,14 @@ func TestSlow(t *testing.T) {
 						}
 						heard := make(chan bool)
 						go func() { defer close(heard); slow.until(`.*read too slowly: \d+ mess.*`) }()
-						for waiting := true; waiting; {
-							say()
-							select {
-							case <-heard:
-								waiting = false
-							default:
-							}
-						}
+						s.mu.Lock()
+						c := s.names["slow"]
+						s.mu.Unlock()
+						testenv.Until(t, "it to catch up by half", func() bool {
+							return c.out.Stats().Queued <= s.limits.queue/2
+						})
+						say()
+						testenv.Await(t, heard, "it to know")
 						return
 					}
 					for !matches(`\* slow left: read too slowly, \d+ messages were dropped`, say()) {
@@ -135,7 +135,7 @@ func TestPresence(t *testing.T) {
 	for _, kind := range []string{"lines", "web"} {
 		t.Run(kind, func(t *testing.T) {
 			s := start(t, func(l *limits) {
-				l.ping, l.away, l.drop = 20*time.Millisecond, 300*time.Millisecond, 2*time.Second
+				l.ping, l.away, l.drop = 20*time.Millisecond, 300*time.Millisecond, 5*time.Second
 			})
 			silent, other := s.connect(t, kind, "silent"), s.connect(t, "lines", "other")
 			stop, stopped := make(chan bool), make(chan bool)
@@ -172,7 +172,7 @@ func TestPresence(t *testing.T) {
 			other.until(`\* silent is back`)
 			silent.deaf.Store(true)
 			other.until(`\* silent is away`)
-			other.until(`\* silent left: no sign of life for 2s`)
+			other.until(`\* silent left: no sign of life for 5s`)
 			testenv.Await(t, ended, "the end")
 			testenv.Until(t, "its count", func() bool { return s.counts.ends[3].Load() == 1 })
 		})
