@@ -162,9 +162,13 @@ func (c *conn) over(now int64) bool {
 	if now < w.windowEnd {
 		return false
 	}
-	if w.schedule != nil && now-w.windowEnd < int64(w.g.cfg.Timeout) &&
-		(c.inFlight.count > 0 || c.next != none) {
-		return false
+	if w.schedule != nil {
+		late := !w.stopping && w.quota > 0 // requests may be due that none has taken
+		if now-w.windowEnd <= int64(w.g.cfg.Timeout) &&
+			(late || c.inFlight.count > 0 || c.next != none) {
+			return false
+		}
+		_, _ = w.nextTime(now) // which fails those
 	}
 	c.failAll(now, w.lastErr)
 	return true

@@ -362,6 +362,38 @@ func TestOpenLoop(t *testing.T) {
 	}
 }
 
+// Requests that are due when the time is over are sent late, also where each
+// has a connection of its own, or fail when their time-out has passed.
+func TestOpenLoopLate(t *testing.T) {
+	slow := func(c net.Conn) {
+		buf := make([]byte, 64)
+		if _, err := io.ReadFull(c, buf); err == nil {
+			time.Sleep(30 * time.Millisecond)
+			_, _ = c.Write(buf)
+		}
+	}
+	for name, c := range map[string]struct {
+		timeout time.Duration
+		want    uint64 // intended in 100 ms
+	}{"sent": {testenv.Limit, 20}, "failed": {time.Second, 100}} {
+		t.Run(name, func(t *testing.T) {
+			want, timeout := c.want, c.timeout
+			r, err := run(t, config(t, listen(t, "tcp", slow), func(c *Config) {
+				c.Requests, c.Duration, c.Rate = 0, 100*time.Millisecond, 10*float64(want)
+				c.Connections, c.Threads, c.Churn, c.Timeout = 1, 1, 1, timeout
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := r.Totals.Errors
+			if n := r.Totals.Requests + e.Sum(); n != want || r.Totals.Intended != want ||
+				(e.Sum() > 0) != (name == "failed") {
+				t.Errorf("%d intended, %d answered, %+v", r.Totals.Intended, r.Totals.Requests, e)
+			}
+		})
+	}
+}
+
 // A server that pauses delays each request that is intended meanwhile by what
 // is left of the pause, however few connections there are to send it on.
 func TestOpenLoopShowsAPause(t *testing.T) {
