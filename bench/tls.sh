@@ -32,7 +32,7 @@ for on in $cores; do
 		done
 		echo "== $name, $on core(s), $conns clients, $rate requests/s"
 		"${load[@]}" compare "${sides[@]}" "tls://$address" -insecure -c "$conns" -rate "$rate" -d "$time" -warmup 1s -rounds "$rounds" -q |
-			grep -E '^[a-z]: |^ +(better|requests/s|p50|p99|errors) '
+			grep -E '^[a-z]: |^ +(better|requests/s|p50|p99|errors) ' || echo "$name, $on core(s): not finished"
 		echo
 	done
 done
