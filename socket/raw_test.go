@@ -2,7 +2,6 @@ package socket_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -190,95 +189,77 @@ func TestSocketFlags(t *testing.T) {
 // returned; nothing stays open.
 func TestSocketErrors(t *testing.T) {
 	start(t, 2)
-	l := listen(t)
-	port, deafPort := 0, 0
-	fmt.Sscanf(testenv.ClosedPort(t), "127.0.0.1:%d", &port)
-	mute, _ := testenv.Deaf(t)
-	fmt.Sscanf(mute, "127.0.0.1:%d", &deafPort)
+	closed, deaf := sockaddr(t, testenv.ClosedPort(t)), sockaddr(t, first(testenv.Deaf(t)))
 	before := testenv.Files()
-	remove := (&script{first: errnos{sysx.Socket: {unix.EMFILE}}}).install(t)
-	if _, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0); err == nil ||
-		err.Error() != "socket socket: socket: too many open files" {
-		t.Errorf("NewSocket without fds: %v", err)
-	}
-	remove()
-	if _, err := socket.NewSocket(1000, unix.SOCK_STREAM, 0); !errors.Is(err, unix.EAFNOSUPPORT) {
-		t.Errorf("NewSocket of family 1000: %v", err)
-	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := socket.AdoptSocket(int(r.Fd())); !errors.Is(err, unix.ENOTSOCK) {
-		t.Errorf("AdoptSocket of a pipe: %v", err)
-	}
-	if _, err := socket.AdoptSocket(-1); !errors.Is(err, unix.EBADF) {
-		t.Errorf("AdoptSocket(-1): %v", err)
-	}
-	if _, err := w.WriteString("x"); err != nil {
-		t.Errorf("a pipe that was refused: %v", err)
-	}
-	r.Close()
-	w.Close()
+	t.Run("making one", socketErrorsMaking)
 	for _, p := range testrun.Places {
-		x := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0)
-		testenv.OK(t, x.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-		calls := map[string]func() error{
-			"Read": func() error { _, err := x.Read(make([]byte, 1)); return err },
-			"Recvmsg": func() error {
-				_, _, _, _, err := x.Recvmsg(make([]byte, 1), nil, 0)
-				return err
-			},
-			"WaitReadable": x.WaitReadable,
-		}
-		for name, call := range calls {
-			x.SetReadDeadline(time.Now().Add(time.Millisecond))
-			p.Do(t, func() {
-				if err := call(); !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("%s under a deadline: %v", name, err)
-				}
-			})
-		}
-		x.SetDeadline(time.Time{})
-		reader := p.Go(func() {
-			if err := calls["Recvmsg"](); !errors.Is(err, net.ErrClosed) {
-				t.Errorf("Recvmsg during Close: %v", err)
-			}
-		})
-		reader.UntilParked(t, coroutine.ReasonRead)
-		x.Close()
-		reader.Wait(t)
-		_, _, aerr := x.Accept()
-		_, werr := x.Sendmsg(nil, nil, nil, 0)
-		_, gerr := x.GetsockoptInt(0, 0)
-		for i, err := range []error{x.Close(), x.Bind(&unix.SockaddrInet4{}), x.Listen(1),
-			x.Connect(&unix.SockaddrInet4{}), aerr, werr, gerr,
-			x.Shutdown(0), x.SetDeadline(time.Time{}), calls["Read"]()} {
-			if !errors.Is(err, net.ErrClosed) {
-				t.Errorf("after Close, %d: %v", i, err)
-			}
-		}
-		p.Do(t, func() {
+		t.Run(p.Name, func(t *testing.T) { socketErrorsUsing(t, p) })
+		t.Run(p.Name+"/closed port", func(t *testing.T) {
 			c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
-			if err := c.Connect(&unix.SockaddrInet4{Port: port,
-				Addr: [4]byte{127, 0, 0, 1}}); !errors.Is(err, unix.ECONNREFUSED) {
-				t.Errorf("Connect to a closed port: %v", err)
-			}
-			c.Close()
+			p.Do(t, func() { testenv.Fails(t, c.Connect(closed), unix.ECONNREFUSED) })
 		})
 	}
-	c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
-	c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
-	if err := c.Connect(&unix.SockaddrInet4{Port: deafPort,
-		Addr: [4]byte{127, 0, 0, 1}}); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("Connect to a deaf listener: %v", err)
-	}
-	c.Close()
+	t.Run("deaf listener", func(t *testing.T) {
+		c := rawSocket(t, unix.AF_INET, unix.SOCK_STREAM, 0)
+		c.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+		testenv.Fails(t, c.Connect(deaf), os.ErrDeadlineExceeded)
+	})
 	// fewer, if a collection has closed what an earlier test lost
 	if n := testenv.Files(); n > before {
 		t.Errorf("%d fds, before %d", n, before)
 	}
-	l.Close()
+}
+
+func first[A, B any](a A, _ B) A { return a }
+
+// sockaddr is an address of IPv4 as system calls take it.
+func sockaddr(t *testing.T, address string) *unix.SockaddrInet4 {
+	t.Helper()
+	at := testenv.Must(net.ResolveTCPAddr("tcp4", address))
+	return &unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())}
+}
+
+func socketErrorsMaking(t *testing.T) {
+	remove := (&script{first: errnos{sysx.Socket: {unix.EMFILE}}}).install(t)
+	_, err := socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0)
+	remove()
+	if err == nil || err.Error() != "socket socket: socket: too many open files" {
+		t.Errorf("NewSocket without fds: %v", err)
+	}
+	_, err = socket.NewSocket(1000, unix.SOCK_STREAM, 0)
+	testenv.Fails(t, err, unix.EAFNOSUPPORT, "NewSocket of family 1000")
+	r, w := pipeOfOS(t)
+	testenv.Fails(t, testenv.Err(socket.AdoptSocket(int(r.Fd()))), unix.ENOTSOCK, "a pipe")
+	testenv.Fails(t, testenv.Err(socket.AdoptSocket(-1)), unix.EBADF, "AdoptSocket(-1)")
+	testenv.Fails(t, testenv.Err(w.WriteString("x")), nil, "a pipe that was refused")
+}
+
+func socketErrorsUsing(t *testing.T, p testrun.Place) {
+	x := rawSocket(t, unix.AF_INET, unix.SOCK_DGRAM, 0)
+	testenv.OK(t, x.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	read := func() error { return testenv.Err(x.Read(make([]byte, 1))) }
+	recvmsg := func() error { _, _, _, _, err := x.Recvmsg(make([]byte, 1), nil, 0); return err }
+	for name, call := range map[string]func() error{
+		"Read": read, "Recvmsg": recvmsg, "WaitReadable": x.WaitReadable,
+	} {
+		x.SetReadDeadline(time.Now().Add(time.Millisecond))
+		p.Do(t, func() { testenv.Fails(t, call(), os.ErrDeadlineExceeded, name) })
+	}
+	x.SetDeadline(time.Time{})
+	reader := p.Go(func() { testenv.Fails(t, recvmsg(), net.ErrClosed, "during Close") })
+	reader.UntilParked(t, coroutine.ReasonRead)
+	x.Close()
+	reader.Wait(t)
+	_, _, accept := x.Accept()
+	for name, err := range map[string]error{
+		"Close": x.Close(), "Bind": x.Bind(&unix.SockaddrInet4{}), "Listen": x.Listen(1),
+		"Connect": x.Connect(&unix.SockaddrInet4{}), "Accept": accept,
+		"Sendmsg":       testenv.Err(x.Sendmsg(nil, nil, nil, 0)),
+		"GetsockoptInt": testenv.Err(x.GetsockoptInt(0, 0)),
+		"Shutdown":      x.Shutdown(0), "SetDeadline": x.SetDeadline(time.Time{}), "Read": read(),
+	} {
+		testenv.Fails(t, err, net.ErrClosed, "after Close", name)
+	}
 }
 
 // TestAdoptSocket: the Socket owns the fd, which is non-blocking and closed on
@@ -345,72 +326,57 @@ func TestRawConn(t *testing.T) {
 			t.Run(name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				c, peer := pair(t)
-				raw := rawOf(t, c)
-				var got []byte
-				var reads atomic.Int64
-				reader := p.Go(func() {
-					for range 2 {
-						testenv.NoError(t, raw.Read(recv(&got)))
-						reads.Add(1)
-					}
-				})
-				for i, msg := range []string{"one", "two"} {
-					reader.UntilParked(t, coroutine.ReasonRead)
-					peer.Write([]byte(msg))
-					testenv.Until(t, "the message", func() bool { return reads.Load() > int64(i) })
-				}
-				reader.Wait(t)
-				if string(got) != "onetwo" {
-					t.Errorf("read %q", got)
-				}
-				reader = p.Go(func() {
-					b := make([]byte, 10)
-					if n, err := c.Read(b); string(b[:n]) != "three" || err != nil {
-						t.Errorf("%q, %v", b[:n], err)
-					}
-				})
-				reader.UntilParked(t, coroutine.ReasonRead)
-				peer.Write([]byte("three"))
-				reader.Wait(t)
-
-				c.SetReadDeadline(time.Now().Add(time.Millisecond))
-				var op *net.OpError
-				if err := raw.Read(recv(&got)); !errors.Is(err, os.ErrDeadlineExceeded) ||
-					!errors.As(err, &op) || op.Op != "raw-read" {
-					t.Errorf("Read under a deadline: %v", err)
-				}
-				c.SetReadDeadline(time.Time{})
-				calls := 0
-				if err := rawOf(t, peer).Write(func(fd uintptr) bool {
-					calls++
-					return calls > 1
-				}); err != nil || calls != 2 {
-					t.Errorf("Write: %v after %d calls", err, calls)
-				}
-				peer.SetWriteDeadline(time.Now().Add(time.Millisecond))
-				if err := rawOf(t, peer).Write(func(uintptr) bool {
-					return false
-				}); !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) ||
-					op.Op != "raw-write" {
-					t.Errorf("Write under a deadline: %v", err)
-				}
-				reader = p.Go(func() {
-					if err := raw.Read(recv(&got)); !errors.Is(err, net.ErrClosed) {
-						t.Errorf("Read during Close: %v", err)
-					}
-				})
-				reader.UntilParked(t, coroutine.ReasonRead)
-				c.Close()
-				reader.Wait(t)
-				if err := raw.Control(func(uintptr) {
-					t.Error("called after Close")
-				}); !errors.Is(err, net.ErrClosed) || !errors.As(err, &op) ||
-					op.Op != "raw-control" {
-					t.Errorf("Control after Close: %v", err)
-				}
+				rawConnReads(t, p, c, peer)
+				rawConnEnds(t, p, c, peer)
 			})
 		}
 	}
+}
+
+func rawConnReads(t *testing.T, p testrun.Place, c, peer net.Conn) {
+	var got []byte
+	var reads atomic.Int64
+	reader := p.Go(func() {
+		for range 2 {
+			testenv.NoError(t, rawOf(t, c).Read(recv(&got)))
+			reads.Add(1)
+		}
+	})
+	for i, msg := range []string{"one", "two"} {
+		reader.UntilParked(t, coroutine.ReasonRead)
+		peer.Write([]byte(msg))
+		testenv.Until(t, "the message", func() bool { return reads.Load() > int64(i) })
+	}
+	reader.Wait(t)
+	testenv.Equal(t, string(got), "onetwo")
+	reader = p.Go(func() {
+		b := make([]byte, 10)
+		n, err := c.Read(b)
+		testenv.Gives(t, "three", nil)(testenv.AsText(b[:n], err))
+	})
+	reader.UntilParked(t, coroutine.ReasonRead)
+	peer.Write([]byte("three"))
+	reader.Wait(t)
+}
+
+func rawConnEnds(t *testing.T, p testrun.Place, c, peer net.Conn) {
+	var got []byte
+	raw, rawPeer := rawOf(t, c), rawOf(t, peer)
+	c.SetReadDeadline(time.Now().Add(time.Millisecond))
+	failsIn(t, "raw-read", raw.Read(recv(&got)), os.ErrDeadlineExceeded)
+	c.SetReadDeadline(time.Time{})
+	calls := 0
+	testenv.Fails(t, rawPeer.Write(func(uintptr) bool { calls++; return calls > 1 }), nil)
+	testenv.Equal(t, calls, 2, "calls")
+	peer.SetWriteDeadline(time.Now().Add(time.Millisecond))
+	failsIn(t, "raw-write", rawPeer.Write(func(uintptr) bool { return false }),
+		os.ErrDeadlineExceeded)
+	reader := p.Go(func() { testenv.Fails(t, raw.Read(recv(&got)), net.ErrClosed, "during Close") })
+	reader.UntilParked(t, coroutine.ReasonRead)
+	c.Close()
+	reader.Wait(t)
+	failsIn(t, "raw-control", raw.Control(func(uintptr) { t.Error("called after Close") }),
+		net.ErrClosed)
 }
 
 // TestRawConnPanics: a function that panics leaves the connection usable, and
@@ -618,11 +584,9 @@ func TestSharedMadeBlocking(t *testing.T) {
 		other := os.NewFile(uintptr(dup), "other")
 		defer other.Close()
 		address, _ := testenv.Deaf(t)
-		at := testenv.Must(net.ResolveTCPAddr("tcp", address))
+		at := sockaddr(t, address)
 		block(t, other)
-		k := testrun.First.Go(func() {
-			x.Connect(&unix.SockaddrInet4{Port: at.Port, Addr: [4]byte(at.IP.To4())})
-		})
+		k := testrun.First.Go(func() { x.Connect(at) })
 		k.UntilParked(t, coroutine.ReasonConnect)
 		x.Close()
 		k.Wait(t)
@@ -682,12 +646,7 @@ func sharedMadeBlockingSyscallConn(t *testing.T) {
 
 func sharedMadeBlockingFile(t *testing.T) {
 	start(t, 1)
-	r, w, err := os.Pipe() // as a standard input that a child has, too
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
+	r, w := pipeOfOS(t) // as a standard input that a child has, too
 	in := testenv.Closing(t, testenv.Must(socket.NewFile(r)))
 	out := testenv.Closing(t, testenv.Must(socket.NewFile(w)))
 	block(t, r)
