@@ -88,63 +88,54 @@ func TestStopQueued(t *testing.T) {
 	noneOpen(t)
 }
 
+// busyOps make operations that never wait, each of which may go on for ever.
+var busyOps = map[string]func(t *testing.T) (once func() error){
+	"read": func(t *testing.T) func() error {
+		c, peer := withPeer(t)
+		testenv.Must(peer.Write(make([]byte, 1000)))
+		return func() error { return testenv.Err(c.Read(make([]byte, 1))) }
+	},
+	"write": func(t *testing.T) func() error {
+		c, _ := withPeer(t)
+		return func() error { return testenv.Err(c.Write(make([]byte, 1))) }
+	},
+	"write pieces": func(t *testing.T) func() error {
+		c, _ := withPeer(t)
+		return func() error {
+			v := net.Buffers{{1}, {2}}
+			return testenv.Err((*socket.Buffers)(&v).WriteTo(c))
+		}
+	},
+	"write packets": func(t *testing.T) func() error {
+		c := testenv.Closing(t, testenv.Must(socket.ListenPacket("udp", "127.0.0.1:0")))
+		return func() error { return testenv.Err(c.WriteTo([]byte{1}, c.LocalAddr())) }
+	},
+	"accept": func(t *testing.T) func() error {
+		l := listen(t)
+		dialMany(t, 100, l.Addr().String())
+		return func() error {
+			c, err := l.Accept()
+			if err == nil {
+				c.Close()
+			}
+			return err
+		}
+	},
+	"raw": func(t *testing.T) func() error {
+		c, _ := withPeer(t)
+		rc := testenv.Must(c.SyscallConn())
+		return func() error { return rc.Write(func(uintptr) bool { return true }) }
+	},
+}
+
 // TestStopOfBusy: a coroutine whose operations never wait is cancelled all the
 // same, after a burst of them. What it used is as it was for others.
 func TestStopOfBusy(t *testing.T) {
-	fill := func(t *testing.T, w net.Conn, n int) {
-		testenv.Must(w.Write(make([]byte, n)))
-	}
-	for name, make := range map[string]func(t *testing.T) (once func() error, after func() error){
-		"read": func(t *testing.T) (once, after func() error) {
-			c, peer := withPeer(t)
-			fill(t, peer, 1000)
-			once = func() error { _, err := c.Read(make([]byte, 1)); return err }
-			return once, once
-		},
-		"write": func(t *testing.T) (once, after func() error) {
-			c, _ := withPeer(t)
-			once = func() error { _, err := c.Write(make([]byte, 1)); return err }
-			return once, once
-		},
-		"write pieces": func(t *testing.T) (once, after func() error) {
-			c, _ := withPeer(t)
-			once = func() error {
-				v := net.Buffers{{1}, {2}}
-				_, err := (*socket.Buffers)(&v).WriteTo(c)
-				return err
-			}
-			return once, once
-		},
-		"write packets": func(t *testing.T) (once, after func() error) {
-			c := testenv.Closing(t, testenv.Must(socket.ListenPacket("udp", "127.0.0.1:0")))
-			once = func() error { _, err := c.WriteTo([]byte{1}, c.LocalAddr()); return err }
-			return once, once
-		},
-		"accept": func(t *testing.T) (once, after func() error) {
-			l := listen(t)
-			for range 100 {
-				testenv.Closing(t, testenv.Must(net.Dial("tcp", l.Addr().String())))
-			}
-			once = func() error {
-				c, err := l.Accept()
-				if err == nil {
-					c.Close()
-				}
-				return err
-			}
-			return once, once
-		},
-		"raw": func(t *testing.T) (once, after func() error) {
-			c, _ := withPeer(t)
-			rc := testenv.Must(c.SyscallConn())
-			once = func() error { return rc.Write(func(uintptr) bool { return true }) }
-			return once, once
-		},
-	} {
+	for name, make := range busyOps {
 		t.Run(name, func(t *testing.T) {
 			startAlone(t, 2)
-			once, after := make(t)
-			k := testrun.First.Go(func() {
+			once := make(t)
+			testrun.First.Do(t, func() {
 				netco.Self().Handle().Stop()
 				n := 0
 				for once() == nil {
@@ -153,17 +144,12 @@ func TestStopOfBusy(t *testing.T) {
 						return
 					}
 				}
-				if err := once(); !errors.Is(err, netco.ErrShutdown) {
-					t.Error(err)
-				}
+				testenv.Fails(t, once(), netco.ErrShutdown)
 			})
-			k.Wait(t)
 			for _, p := range testrun.Places {
 				p.Do(t, func() {
 					for range 3 {
-						if err := after(); err != nil {
-							t.Errorf("%s, afterwards: %v", p.Name, err)
-						}
+						testenv.Fails(t, once(), nil, p.Name, "afterwards")
 					}
 				})
 			}
