@@ -34,55 +34,63 @@ func position(t testing.TB, f *os.File) int64 {
 	return at
 }
 
+const sendfileSize = 3<<20 + 17
+
+// sendfiles are ways to send the bytes from first to last of a file of
+// sendfileSize; without is for one in which sendfile cannot do it.
+var sendfiles = []struct {
+	name        string
+	first, last int
+	send        func(dst net.Conn, f *os.File) (int64, error)
+	faults      func() *script
+	without     bool
+}{
+	{"io.Copy", 0, sendfileSize, copyWhole, nil, false},
+	{"ReadFrom", 0, sendfileSize, func(dst net.Conn, f *os.File) (int64, error) {
+		return dst.(io.ReaderFrom).ReadFrom(f)
+	}, nil, false},
+	{"from within", 100_001, sendfileSize, copyWhole, nil, false},
+	{"at the end", sendfileSize, sendfileSize, copyWhole, nil, false},
+	{"CopyN", 5, 500_005, func(dst net.Conn, f *os.File) (int64, error) {
+		return io.CopyN(dst, f, 500_000)
+	}, nil, false},
+	{"a LimitedReader that wants more", 5, sendfileSize, copyLimited, nil, false},
+	{"short", 0, sendfileSize, copyWhole, func() *script {
+		return &script{limit: map[sysx.Op]int{sysx.Sendfile: 7001}}
+	}, false},
+	{"interrupted", 0, sendfileSize, copyWhole, func() *script {
+		return &script{every: map[sysx.Op]syscall.Errno{sysx.Sendfile: unix.EINTR}}
+	}, false},
+	{"no room at first", 0, sendfileSize, copyWhole, func() *script {
+		return &script{first: errnos{sysx.Sendfile: {unix.EAGAIN}}}
+	}, false},
+	{"a file system without it", 0, sendfileSize, copyWhole, func() *script {
+		return &script{first: errnos{sysx.Sendfile: {unix.EINVAL}}}
+	}, true},
+}
+
+// copyLimited wants 5 bytes more than there are from 5 on.
+func copyLimited(dst net.Conn, f *os.File) (int64, error) {
+	l := &io.LimitedReader{R: f, N: sendfileSize}
+	n, err := io.Copy(dst, l)
+	if l.N != 5 {
+		err = errors.Join(err, fmt.Errorf("N is %d", l.N))
+	}
+	return n, err
+}
+
+func copyWhole(dst net.Conn, f *os.File) (int64, error) { return io.Copy(dst, f) }
+
 // TestSendfile: files and parts of files, by each way to ask for them, under
 // faults; the position moves with what was sent. That sendfile did it is
 // counted, and where it cannot, it is not.
 func TestSendfile(t *testing.T) {
-	const size = 3<<20 + 17
-	type limits = map[sysx.Op]int
-	whole := func(dst net.Conn, f *os.File) (int64, error) { return io.Copy(dst, f) }
-	for _, c := range []struct {
-		name        string
-		first, last int
-		send        func(dst net.Conn, f *os.File) (int64, error)
-		faults      func() *script
-		without     bool
-	}{
-		{"io.Copy", 0, size, whole, nil, false},
-		{"ReadFrom", 0, size, func(dst net.Conn, f *os.File) (int64, error) {
-			return dst.(io.ReaderFrom).ReadFrom(f)
-		}, nil, false},
-		{"from within", 100_001, size, whole, nil, false},
-		{"at the end", size, size, whole, nil, false},
-		{"CopyN", 5, 500_005, func(dst net.Conn, f *os.File) (int64, error) {
-			return io.CopyN(dst, f, 500_000)
-		}, nil, false},
-		{"a LimitedReader that wants more", 5, size, func(dst net.Conn, f *os.File) (int64, error) {
-			l := &io.LimitedReader{R: f, N: size}
-			n, err := io.Copy(dst, l)
-			if l.N != 5 {
-				t.Errorf("N is %d", l.N)
-			}
-			return n, err
-		}, nil, false},
-		{"short", 0, size, whole, func() *script {
-			return &script{limit: limits{sysx.Sendfile: 7001}}
-		}, false},
-		{"interrupted", 0, size, whole, func() *script {
-			return &script{every: map[sysx.Op]syscall.Errno{sysx.Sendfile: unix.EINTR}}
-		}, false},
-		{"no room at first", 0, size, whole, func() *script {
-			return &script{first: errnos{sysx.Sendfile: {unix.EAGAIN}}}
-		}, false},
-		{"a file system without it", 0, size, whole, func() *script {
-			return &script{first: errnos{sysx.Sendfile: {unix.EINVAL}}}
-		}, true},
-	} {
+	for _, c := range sendfiles {
 		for _, p := range testrun.Places {
 			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
 				start(t, 2)
 				dst, down := withPeer(t)
-				f := fileOf(t, size)
+				f := fileOf(t, sendfileSize)
 				f.Seek(int64(c.first), io.SeekStart)
 				s := new(script)
 				if c.faults != nil {
