@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -51,31 +52,24 @@ func TestEcho(t *testing.T) {
 
 // roundTrip sends size bytes, a writer beside the reader, and reads them back.
 func roundTrip(p testrun.Place, c *socket.TCPConn, size int) error {
-	wrote := make(chan error, 1)
-	p.Run(func() {
+	var wrote error
+	writer := p.Go(func() {
 		n, err := c.Write(pattern(size))
-		if err == nil && n != size {
-			err = fmt.Errorf("Write returned %d without an error", n)
+		if wrote = err; err == nil && n != size {
+			wrote = fmt.Errorf("Write returned %d without an error", n)
 		}
-		wrote <- err
 	})
 	got := make([]byte, size)
 	if n, err := io.ReadFull(c, got); err != nil {
 		return fmt.Errorf("read %d: %w", n, err)
 	}
 	if d := differs(got, 0); d != "" {
-		return fmt.Errorf("%s", d)
+		return errors.New(d)
 	}
-	for {
-		select {
-		// It was all read, so this is not long in coming, but on this thread it
-		// needs a turn.
-		case err := <-wrote:
-			return err
-		default:
-			yield()
-		}
+	for !writer.Over() { // on this thread it needs a turn
+		yield()
 	}
+	return wrote
 }
 
 // TestEchoPipelined writes a thousand messages before it reads the first
@@ -85,27 +79,20 @@ func TestEchoPipelined(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		a, b := pair(t)
 		s := p.Go(func() { echo(b) })
-		c := p.Go(func() {
+		p.Do(t, func() {
 			defer a.Close()
-			for i := range messages {
-				if _, err := a.Write(bytes.Repeat([]byte{byte(i)}, size)); err != nil {
-					t.Errorf("message %d: %v", i, err)
-					return
-				}
+			for m := range slices.Chunk(pattern(messages*size), size) {
+				testenv.Gives(t, size, nil)(a.Write(m))
 			}
 			got := make([]byte, size)
 			for i := range messages {
-				if _, err := io.ReadFull(a, got); err != nil {
-					t.Errorf("answer %d: %v", i, err)
-					return
-				}
-				if !bytes.Equal(got, bytes.Repeat([]byte{byte(i)}, size)) {
-					t.Errorf("answer %d is %x", i, got)
+				_, err := io.ReadFull(a, got)
+				if d := differs(got, i*size); err != nil || d != "" {
+					t.Errorf("answer %d: %v %s", i, err, d)
 					return
 				}
 			}
 		})
-		c.Wait(t)
 		s.Wait(t)
 	})
 }
@@ -116,68 +103,59 @@ func TestEmptyReadAndWrite(t *testing.T) {
 		c, peer := withPeer(t)
 		p.Do(t, func() {
 			for range 100 {
-				if n, err := c.Read(nil); n != 0 || err != nil {
-					t.Errorf("Read(nil) with nothing to read: %d, %v", n, err)
-				}
-				if n, err := c.Write(nil); n != 0 || err != nil {
-					t.Errorf("Write(nil): %d, %v", n, err)
-				}
+				testenv.Gives(t, 0, nil, "Read(nil), nothing to read")(c.Read(nil))
+				testenv.Gives(t, 0, nil, "Write(nil)")(c.Write(nil))
 			}
 		})
 		testenv.Must(peer.Write([]byte("x")))
 		p.Do(t, func() {
 			testenv.NoError(t, c.WaitReadable())
-			if n, err := c.Read(nil); n != 0 || err != nil {
-				t.Errorf("Read(nil) with a byte to read: %d, %v", n, err)
-			}
-			var b [8]byte
-			if n, err := c.Read(b[:]); n != 1 || err != nil || b[0] != 'x' {
-				t.Errorf("Read: %d, %v, %q", n, err, b[:n])
-			}
+			testenv.Gives(t, 0, nil, "Read(nil), a byte to read")(c.Read(nil))
+			b := make([]byte, 8)
+			testenv.Gives(t, 1, nil)(c.Read(b))
+			testenv.Equal(t, b[0], 'x')
 		})
 		c.Close()
-		if rest, err := io.ReadAll(peer); err != nil || len(rest) != 0 {
-			t.Errorf("the peer read %q, %v, want nothing", rest, err)
-		}
+		testenv.Gives(t, "", nil, "the peer")(testenv.AsText(io.ReadAll(peer)))
 	})
 }
 
-// TestFINInTheEdgeOfItsData: data and FIN arrive before the Processor looks, so
-// epoll reports both in one event. Whoever skips the read after a short one,
-// since the socket was emptied, then waits for an edge that has been already: a
-// trap that prototypes fell into. The reader must get the data and then io.EOF.
-func TestFINInTheEdgeOfItsData(t *testing.T) {
+// inOneEdge runs read on a connection whose reader waits, and on one whose
+// reader has not begun: all that send sends arrives before the Processor looks,
+// so epoll reports it in one event.
+func inOneEdge(t *testing.T, read func(*testing.T, *socket.TCPConn),
+	send func(*testing.T, *socket.TCPConn, *net.TCPConn)) {
 	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
-		for _, parked := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s/parked=%v", p.Name, parked), func(t *testing.T) {
-				startLocked(t, 1)
-				c, peer := withPeer(t)
-				read := func() {
-					got, err := io.ReadAll(c)
-					if string(got) != "last words" || err != nil {
-						t.Errorf("read %q, %v", got, err)
-					}
-				}
-				var reader *testrun.Task
-				release := func() {}
-				if parked {
-					reader = p.Go(read)
-					reader.UntilParked(t, coroutine.ReasonRead)
-					release = hog(t, 0)
-				}
-				testenv.Must(peer.Write([]byte("last words")))
-				testenv.OK(t, peer.CloseWrite())
-				testenv.Until(t, "the FIN", func() bool {
-					return tcpState(t, c.FD()) == tcpCloseWait
-				})
-				release()
-				if !parked {
-					reader = p.Go(read)
-				}
-				reader.Wait(t)
-			})
-		}
+		t.Run(p.Name+"/parked", func(t *testing.T) {
+			startLocked(t, 1)
+			c, peer := withPeer(t)
+			reader := p.Go(func() { read(t, c) })
+			reader.UntilParked(t, coroutine.ReasonRead)
+			release := hog(t, 0)
+			send(t, c, peer)
+			release()
+			reader.Wait(t)
+		})
+		t.Run(p.Name+"/fresh", func(t *testing.T) {
+			startLocked(t, 1)
+			c, peer := withPeer(t)
+			send(t, c, peer)
+			p.Do(t, func() { read(t, c) })
+		})
 	}
+}
+
+// TestFINInTheEdgeOfItsData: whoever skips the read after a short one, since
+// the socket was emptied, waits for an edge that has been already: a trap that
+// prototypes fell into. The reader must get the data and then io.EOF.
+func TestFINInTheEdgeOfItsData(t *testing.T) {
+	inOneEdge(t, func(t *testing.T, c *socket.TCPConn) {
+		testenv.Gives(t, "last words", nil)(testenv.AsText(io.ReadAll(c)))
+	}, func(t *testing.T, c *socket.TCPConn, peer *net.TCPConn) {
+		testenv.Must(peer.Write([]byte("last words")))
+		testenv.OK(t, peer.CloseWrite())
+		testenv.Until(t, "the FIN", func() bool { return tcpState(t, c.FD()) == tcpCloseWait })
+	})
 }
 
 // TestFINAfterShortRead is the same trap the other way round: the short read
@@ -189,16 +167,10 @@ func TestFINAfterShortRead(t *testing.T) {
 			c, peer := withPeer(t)
 			testenv.Must(peer.Write([]byte("data")))
 			reader := p.Go(func() {
-				var buf [64]byte
-				if n, err := c.Read(buf[:]); n != 4 || err != nil {
-					t.Errorf("first read: %d, %v", n, err)
-				}
-				if n, err := c.Read(buf[:]); n != 0 || err != io.EOF {
-					t.Errorf("second read: %d, %v, want 0, EOF", n, err)
-				}
-				if n, err := c.Read(buf[:]); n != 0 || err != io.EOF {
-					t.Errorf("third read: %d, %v, want 0, EOF again", n, err)
-				}
+				buf := make([]byte, 64)
+				testenv.Gives(t, 4, nil, "first read")(c.Read(buf))
+				testenv.Gives(t, 0, io.EOF, "second read")(c.Read(buf))
+				testenv.Gives(t, 0, io.EOF, "third read")(c.Read(buf))
 			})
 			reader.UntilParked(t, coroutine.ReasonRead)
 			testenv.OK(t, peer.CloseWrite())
@@ -223,41 +195,37 @@ func outcome(n int, err error) string {
 	return fmt.Sprintf("%d %v", n, err)
 }
 
+// resetBy resets the connection from its other end.
+func resetBy(peer *net.TCPConn) {
+	peer.SetLinger(0)
+	peer.Close()
+}
+
 // TestResetLikeNet: a peer sends data, then resets. Reads and writes return
 // what they return on net's connections, in the same order. C++ netco reported
 // success.
 func TestResetLikeNet(t *testing.T) {
 	for _, unread := range []int{0, 1000} {
-		want := reset(t, unread, func(t *testing.T) (net.Conn, func() int, *net.TCPConn) {
-			c, peer := netPair(t)
-			raw := testenv.Must(c.SyscallConn())
-			return c, func() (state int) {
-				raw.Control(func(fd uintptr) { state = tcpState(t, int(fd)) })
-				return state
-			}, peer
-		}, testrun.Place{Name: "net", Run: testrun.Goroutine.Run})
+		theirs, peer := netPair(t)
+		net := testrun.Place{Name: "net", Run: testrun.Goroutine.Run}
+		want := afterReset(t, net, theirs, fdOf(t, theirs), peer, unread)
 		for _, p := range testrun.Places {
 			t.Run(fmt.Sprintf("%s/%d unread", p.Name, unread), func(t *testing.T) {
 				start(t, 2)
-				got := reset(t, unread, func(t *testing.T) (net.Conn, func() int, *net.TCPConn) {
-					c, peer := withPeer(t)
-					return c, func() int { return tcpState(t, c.FD()) }, peer
-				}, p)
-				if fmt.Sprint(got) != fmt.Sprint(want) {
-					t.Errorf("got  %q\nwant %q, as net", got, want)
-				}
+				c, peer := withPeer(t)
+				testenv.Equal(t, afterReset(t, p, c, c.FD(), peer, unread), want)
 			})
 		}
 	}
 }
 
-func reset(t *testing.T, unread int, connect func(*testing.T) (net.Conn, func() int, *net.TCPConn),
-	p testrun.Place) (got []string) {
-	c, state, peer := connect(t)
+// afterReset is what operations on c give when its peer has reset it.
+func afterReset(t *testing.T, p testrun.Place, c net.Conn, fd int, peer *net.TCPConn,
+	unread int) string {
+	var got []string
 	testenv.Must(peer.Write(pattern(unread)))
-	peer.SetLinger(0)
-	peer.Close()
-	testenv.Until(t, "the reset", func() bool { return state() == tcpClose })
+	resetBy(peer)
+	testenv.Until(t, "the reset", func() bool { return tcpState(t, fd) == tcpClose })
 	p.Do(t, func() {
 		buf := make([]byte, 4096)
 		for range 3 {
@@ -267,7 +235,7 @@ func reset(t *testing.T, unread int, connect func(*testing.T) (net.Conn, func() 
 			got = append(got, outcome(c.Write(buf)))
 		}
 	})
-	return got
+	return fmt.Sprintf("%q", got)
 }
 
 // TestResetWakes: reader and writer that are parked when the reset comes get
@@ -275,33 +243,29 @@ func reset(t *testing.T, unread int, connect func(*testing.T) (net.Conn, func() 
 func TestResetWakes(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
 		c, peer := withPeer(t)
-		errs := make(chan error, 2)
-		reader := p.Go(func() {
-			_, err := c.Read(make([]byte, 1))
-			errs <- err
-		})
-		writer := p.Go(func() {
-			_, err := c.Write(tooMuch)
-			errs <- err
-		})
+		var read, wrote error
+		reader := p.Go(func() { read = testenv.Err(c.Read(make([]byte, 1))) })
+		writer := p.Go(func() { wrote = testenv.Err(c.Write(tooMuch)) })
 		reader.UntilParked(t, coroutine.ReasonRead)
 		writer.UntilParked(t, coroutine.ReasonWrite)
-		peer.SetLinger(0)
-		peer.Close()
-		reset := 0
-		for range 2 {
-			switch err := testenv.Await(t, errs, "the reset"); {
-			case errors.Is(err, unix.ECONNRESET):
-				reset++
-			case err == io.EOF || errors.Is(err, unix.EPIPE):
-			default:
-				t.Errorf("got %v", err)
-			}
-		}
-		if reset == 0 {
-			t.Error("neither was told of the reset")
+		resetBy(peer)
+		testrun.WaitAll(t, reader, writer)
+		if !errors.Is(read, unix.ECONNRESET) {
+			testenv.Fails(t, read, io.EOF, "read")
+			testenv.Fails(t, wrote, unix.ECONNRESET, "write")
+		} else if !errors.Is(wrote, unix.ECONNRESET) {
+			testenv.Fails(t, wrote, unix.EPIPE, "write")
 		}
 	})
+}
+
+// readsAll checks that r gives so many bytes of the pattern and then its end.
+func readsAll(t *testing.T, r io.Reader, total int) {
+	t.Helper()
+	got, err := io.ReadAll(r)
+	if d := differs(got, 0); len(got) != total || err != nil || d != "" {
+		t.Errorf("read %d of %d, %v %s", len(got), total, err, d)
+	}
 }
 
 // TestHalfClose: 8 MiB after a FIN in the other direction, both ways, and a
@@ -315,41 +279,23 @@ func TestHalfClose(t *testing.T) {
 			testenv.OK(t, peer.CloseWrite())
 			k := p.Go(func() {
 				defer c.Close()
-				if n, err := c.Read(make([]byte, 10)); n != 0 || err != io.EOF {
-					t.Errorf("read %d, %v, want 0, EOF", n, err)
-				}
-				if n, err := c.Write(pattern(total)); n != total || err != nil {
-					t.Errorf("wrote %d, %v", n, err)
-				}
+				testenv.Gives(t, 0, io.EOF)(c.Read(make([]byte, 10)))
+				testenv.Gives(t, total, nil)(c.Write(pattern(total)))
 			})
-			got, err := io.ReadAll(peer)
-			if d := differs(got, 0); len(got) != total || err != nil || d != "" {
-				t.Errorf("the peer read %d of %d, %v %s", len(got), total, err, d)
-			}
+			readsAll(t, peer, total)
 			k.Wait(t)
 		})
 		t.Run("ours first/"+p.Name, func(t *testing.T) {
 			start(t, 2)
 			c, peer := withPeer(t)
 			k := p.Go(func() {
-				if _, err := c.Write([]byte("question")); err != nil {
-					t.Error(err)
-				}
+				testenv.NoError(t, testenv.Err(io.WriteString(c, "question")))
 				testenv.NoError(t, c.CloseWrite())
-				got, err := io.ReadAll(c)
-				if d := differs(got, 0); len(got) != total || err != nil || d != "" {
-					t.Errorf("read %d of %d, %v %s", len(got), total, err, d)
-				}
-				if _, err := c.Write([]byte("x")); !errors.Is(err, unix.EPIPE) {
-					t.Errorf("a write after CloseWrite: %v, want EPIPE", err)
-				}
+				readsAll(t, c, total)
+				testenv.Fails(t, testenv.Err(io.WriteString(c, "x")), unix.EPIPE, "after it")
 			})
-			if q, err := io.ReadAll(peer); string(q) != "question" || err != nil {
-				t.Errorf("the peer read %q, %v", q, err)
-			}
-			if _, err := peer.Write(pattern(total)); err != nil {
-				t.Error(err)
-			}
+			testenv.Gives(t, "question", nil)(testenv.AsText(io.ReadAll(peer)))
+			testenv.Gives(t, total, nil)(peer.Write(pattern(total)))
 			peer.Close()
 			k.Wait(t)
 		})
@@ -363,23 +309,17 @@ func TestCloseRead(t *testing.T) {
 		c, peer := withPeer(t)
 		reader := p.Go(func() {
 			for range 2 {
-				if n, err := c.Read(make([]byte, 10)); n != 0 || err != io.EOF {
-					t.Errorf("read %d, %v, want 0, EOF", n, err)
-				}
+				testenv.Gives(t, 0, io.EOF)(c.Read(make([]byte, 10)))
 			}
 		})
 		reader.UntilParked(t, coroutine.ReasonRead)
 		testenv.OK(t, c.CloseRead())
 		reader.Wait(t)
 		p.Do(t, func() {
-			if _, err := c.Write([]byte("still here")); err != nil {
-				t.Error(err)
-			}
+			testenv.NoError(t, testenv.Err(io.WriteString(c, "still here")))
 			c.Close()
 		})
-		if got, err := io.ReadAll(peer); string(got) != "still here" || err != nil {
-			t.Errorf("the peer read %q, %v", got, err)
-		}
+		testenv.Gives(t, "still here", nil)(testenv.AsText(io.ReadAll(peer)))
 	})
 }
 
@@ -388,52 +328,36 @@ func TestCloseRead(t *testing.T) {
 // comes and not before. It takes nothing. Close, deadlines and shutdown have
 // tests of their own.
 func TestWaitReadableWaits(t *testing.T) {
-	for _, p := range testrun.Places {
+	for _, then := range []struct {
+		name string
+		do   func(peer *net.TCPConn)
+		read string // what the read after it gives
+	}{
+		{"data", func(peer *net.TCPConn) { peer.Write([]byte("hello")) }, "5"},
+		{"FIN", func(peer *net.TCPConn) { peer.CloseWrite() }, "0 EOF"},
+		{"reset", resetBy, "0 read: read: connection reset by peer timeout=false"},
+	} {
 		for _, used := range []bool{false, true} {
-			for _, then := range []string{"data", "FIN", "reset"} {
-				t.Run(fmt.Sprintf("%s/used=%v/%s", p.Name, used, then), func(t *testing.T) {
-					start(t, 2)
+			t.Run(fmt.Sprintf("%s/used=%v", then.name, used), func(t *testing.T) {
+				inPlaces(t, func(t *testing.T, p testrun.Place) {
 					c, peer := withPeer(t)
+					b := make([]byte, 10)
 					k := p.Go(func() {
 						if used {
 							peer.Write([]byte("x"))
 							untilReadable(t, c.FD()) // so that it is WaitReadable that waits
-							if n, err := c.Read(make([]byte, 10)); n != 1 || err != nil {
-								t.Error(n, err)
-							}
+							testenv.Gives(t, 1, nil)(c.Read(b))
 						}
-						if err := c.WaitReadable(); err != nil && then != "reset" {
+						if err := c.WaitReadable(); err != nil && then.name != "reset" {
 							t.Errorf("WaitReadable: %v", err)
 						}
 					})
 					k.UntilParked(t, coroutine.ReasonRead)
-					switch then {
-					case "data":
-						peer.Write([]byte("hello"))
-					case "FIN":
-						peer.CloseWrite()
-					case "reset":
-						peer.SetLinger(0)
-						peer.Close()
-					}
+					then.do(peer)
 					k.Wait(t)
-					if then == "data" {
-						if n := queued(t, c.FD()); n != 5 {
-							t.Errorf("%d bytes left to read, want 5", n)
-						}
-					}
-					p.Do(t, func() {
-						b := make([]byte, 10)
-						n, err := c.Read(b)
-						if got := outcome(n, err); got != map[string]string{
-							"data": "5", "FIN": "0 EOF",
-							"reset": "0 read: read: connection reset by peer timeout=false",
-						}[then] {
-							t.Errorf("the read after it: %s", got)
-						}
-					})
+					p.Do(t, func() { testenv.Equal(t, outcome(c.Read(b)), then.read) })
 				})
-			}
+			})
 		}
 	}
 }
@@ -447,18 +371,16 @@ func TestWaitReadableAtOnce(t *testing.T) {
 		peer.CloseWrite()
 		p.Do(t, func() {
 			b := make([]byte, 2)
-			for _, want := range []string{"he", "ll", "o"} {
+			for _, want := range []string{"he", "ll", "o", "", "", ""} {
 				for range 3 {
 					testenv.NoError(t, c.WaitReadable())
 				}
-				if n, err := c.Read(b); string(b[:n]) != want || err != nil {
-					t.Errorf("read %q, %v, want %q", b[:n], err, want)
-				}
-			}
-			for range 3 {
-				testenv.NoError(t, c.WaitReadable())
-				if _, err := c.Read(b); err != io.EOF {
-					t.Errorf("read: %v", err)
+				n, err := c.Read(b)
+				testenv.Equal(t, string(b[:n]), want)
+				if want == "" {
+					testenv.Fails(t, err, io.EOF)
+				} else {
+					testenv.NoError(t, err)
 				}
 			}
 		})
@@ -505,29 +427,23 @@ func TestBuffers(t *testing.T) {
 	var far *socket.Buffer
 	testrun.First.Do(t, func() {
 		a, b := socket.AcquireBuffer(), socket.AcquireBuffer()
-		if len(a.Bytes()) != 16<<10 || len(b.Bytes()) != 16<<10 {
-			t.Errorf("buffers of %d and %d bytes", len(a.Bytes()), len(b.Bytes()))
-		}
+		testenv.Equal(t, len(a.Bytes()), 16<<10)
+		testenv.Equal(t, len(b.Bytes()), 16<<10)
 		if &a.Bytes()[0] == &b.Bytes()[0] {
 			t.Error("one buffer was lent twice")
 		}
 		b.Release()
 		a.Release()
-		c := socket.AcquireBuffer()
-		if c != a {
-			t.Error("the buffer given back last is not the one lent next")
-		}
-		far = c
+		far = socket.AcquireBuffer()
+		testenv.Equal(t, far, a, "the one given back last is lent next")
 	})
 	testrun.Second.Do(t, func() {
 		own := socket.AcquireBuffer()
 		own.Release()
-		far.Release()
-		if next := socket.AcquireBuffer(); next != own {
-			t.Error("another Processor's buffer went into this one's pool, or this one's was lost")
-		} else {
-			next.Release()
-		}
+		far.Release() // it does not go into this Processor's pool
+		next := socket.AcquireBuffer()
+		testenv.Equal(t, next, own)
+		next.Release()
 	})
 	testrun.First.Do(t, func() {
 		a, b, c := socket.AcquireBuffer(), socket.AcquireBuffer(), socket.AcquireBuffer()
@@ -556,50 +472,18 @@ func TestBufferOutlivesProcessor(t *testing.T) {
 // short although there is more behind. Whoever takes that for a socket read
 // empty waits for an edge that does not come.
 func TestUrgentData(t *testing.T) {
-	for _, p := range []testrun.Place{testrun.First, testrun.Goroutine} {
-		for _, parked := range []bool{true, false} {
-			name := p.Name + "/fresh"
-			if parked {
-				name = p.Name + "/parked"
-			}
-			t.Run(name, func(t *testing.T) {
-				startLocked(t, 1)
-				c, peer := withPeer(t)
-				read := func() {
-					got := make([]byte, 8)
-					if n, err := io.ReadFull(c, got); string(got) != "beforeaf" || err != nil {
-						t.Errorf("read %q, %v", got[:n], err)
-					}
-				}
-				var reader *testrun.Task
-				release := func() {}
-				if parked {
-					reader = p.Go(read)
-					reader.UntilParked(t, coroutine.ReasonRead)
-					release = hog(t, 0)
-				}
-				raw := testenv.Must(peer.SyscallConn())
-				raw.Control(func(fd uintptr) {
-					for _, m := range []struct {
-						text  string
-						flags int
-					}{{"before", 0}, {"!", unix.MSG_OOB}, {"after", 0}} {
-						testenv.NoError(t, unix.Sendto(int(fd), []byte(m.text), m.flags, nil))
-					}
-				})
-				// How much is counted in front of the urgent byte differs; that
-				// all has come shows in the window.
-				testenv.Until(t, "the data", func() bool {
-					return received(t, c) >= len("before!after")
-				})
-				release()
-				if !parked {
-					reader = p.Go(read)
-				}
-				reader.Wait(t)
-			})
-		}
-	}
+	inOneEdge(t, func(t *testing.T, c *socket.TCPConn) {
+		got := make([]byte, len("beforeaf"))
+		_, err := io.ReadFull(c, got)
+		testenv.Gives(t, "beforeaf", nil)(string(got), err)
+	}, func(t *testing.T, c *socket.TCPConn, peer *net.TCPConn) {
+		testenv.Must(peer.Write([]byte("before")))
+		sendOOB(t, peer)
+		testenv.Must(peer.Write([]byte("after")))
+		// How much is counted in front of the urgent byte differs; that all has
+		// come shows in the window.
+		testenv.Until(t, "the data", func() bool { return received(t, c) >= len("before!after") })
+	})
 }
 
 // received returns how many bytes the kernel has had from the peer.
@@ -609,21 +493,36 @@ func received(t *testing.T, c *socket.TCPConn) int {
 	return int(info.Bytes_received)
 }
 
+// sendOOB sends one byte with MSG_OOB.
+func sendOOB(t *testing.T, peer *net.TCPConn) {
+	t.Helper()
+	raw := testenv.Must(peer.SyscallConn())
+	raw.Control(func(fd uintptr) {
+		testenv.NoError(t, unix.Sendto(int(fd), []byte("!"), unix.MSG_OOB, nil))
+	})
+}
+
 // sendUrgent sends one byte with MSG_OOB from peer to c, and returns when c's
 // kernel side has it.
 func sendUrgent(t *testing.T, c *socket.TCPConn, peer *net.TCPConn) {
 	t.Helper()
 	want := received(t, c) + 1
-	raw := testenv.Must(peer.SyscallConn())
-	raw.Control(func(fd uintptr) {
-		testenv.NoError(t, unix.Sendto(int(fd), []byte("!"), unix.MSG_OOB, nil))
-	})
+	sendOOB(t, peer)
 	testenv.Until(t, "the urgent byte", func() bool { return received(t, c) >= want })
 }
 
 // polled returns when the first Processor has looked for events and acted on
 // them.
 func polled(t testing.TB) { testrun.First.Go(func() { coroutine.YieldTurn() }).Wait(t) }
+
+// staysParked checks that no event that has come wakes k, which waits to read.
+func staysParked(t *testing.T, k *testrun.Task) {
+	t.Helper()
+	polled(t)
+	if !k.Parked(coroutine.ReasonRead) {
+		t.Fatal("the wait has ended")
+	}
+}
 
 // TestUrgentWakesNone: urgent data marked the connection as hung up, for
 // good, and every wait for something to read returned at once: loops of
@@ -647,25 +546,17 @@ func TestUrgentWakesNone(t *testing.T) {
 				start(t, 1)
 				c, peer := withPeer(t)
 				b := socket.NewBuffered(c)
-				k := p.Go(func() { b.ReadByte() })
-				k.UntilParked(t, coroutine.ReasonRead) // it is registered
-				sendUrgent(t, c, peer)
-				polled(t)
-				if !k.Parked(coroutine.ReasonRead) {
-					t.Fatal("urgent data has woken the reader")
+				for _, f := range []func(){
+					func() { b.ReadByte() }, // it is registered by this one
+					func() { wait(c, b) },
+				} {
+					k := p.Go(f)
+					k.UntilParked(t, coroutine.ReasonRead)
+					sendUrgent(t, c, peer)
+					staysParked(t, k)
+					peer.Write([]byte("x"))
+					k.Wait(t)
 				}
-				peer.Write([]byte("x"))
-				k.Wait(t)
-
-				k = p.Go(func() { wait(c, b) })
-				k.UntilParked(t, coroutine.ReasonRead)
-				sendUrgent(t, c, peer)
-				polled(t)
-				if !k.Parked(coroutine.ReasonRead) {
-					t.Error("urgent data has woken the reader")
-				}
-				peer.Write([]byte("y"))
-				k.Wait(t)
 			})
 		}
 	}
@@ -674,21 +565,19 @@ func TestUrgentWakesNone(t *testing.T) {
 // TestUrgentIsIdle: a Server's connection on which nothing but urgent data came
 // was given to Handle, whose Read then waited without IdleTimeout, for ever.
 func TestUrgentIsIdle(t *testing.T) {
-	for _, when := range []string{"before it is idle", "while it is idle"} {
-		t.Run(when, func(t *testing.T) {
+	for _, early := range []bool{true, false} {
+		t.Run(fmt.Sprint("before it is idle ", early), func(t *testing.T) {
 			start(t, 1)
 			c, peer := withPeer(t)
 			ended := make(chan error, 1)
 			s := &socket.Server{
 				Handle: func(c *socket.ServerConn) error {
-					var p [1]byte
-					_, err := c.Read(p[:])
-					return err
+					return testenv.Err(c.Read(make([]byte, 1)))
 				},
 				Closed:      func(_ *socket.ServerConn, err error) { ended <- err },
 				IdleTimeout: 50 * time.Millisecond,
 			}
-			if when == "before it is idle" {
+			if early {
 				s.Opened = func(*socket.ServerConn) error { // it has been registered
 					sendUrgent(t, c, peer)
 					coroutine.YieldTurn()
@@ -696,13 +585,10 @@ func TestUrgentIsIdle(t *testing.T) {
 				}
 			}
 			testenv.OK(t, s.ServeConn(c))
-			if s.Opened == nil {
+			if !early {
 				sendUrgent(t, c, peer)
 			}
-			if err := testenv.Await(t, ended, "IdleTimeout"); !errors.Is(err,
-				os.ErrDeadlineExceeded) {
-				t.Errorf("it was closed with %v, want IdleTimeout's error", err)
-			}
+			testenv.Fails(t, testenv.Await(t, ended, "IdleTimeout"), os.ErrDeadlineExceeded)
 		})
 	}
 }
@@ -752,10 +638,7 @@ func TestErrorIsNoLastingMark(t *testing.T) {
 	k.Wait(t) // connection refused
 	k = testrun.First.Go(func() { c.WaitReadable() })
 	k.UntilParked(t, coroutine.ReasonRead)
-	polled(t)
-	if !k.Parked(coroutine.ReasonRead) {
-		t.Error("the wait has ended")
-	}
+	staysParked(t, k)
 	c.Close()
 	k.Wait(t)
 }
@@ -780,10 +663,7 @@ func TestHangupBeforeConnect(t *testing.T) {
 	})
 	k := testrun.First.Go(func() { x.WaitReadable() })
 	k.UntilParked(t, coroutine.ReasonRead)
-	polled(t)
-	if !k.Parked(coroutine.ReasonRead) {
-		t.Error("the wait has ended")
-	}
+	staysParked(t, k)
 	x.Close()
 	k.Wait(t)
 }
@@ -852,158 +732,81 @@ func count(t *testing.T, of sysx.Op) *atomic.Int64 {
 // not try over and over, and nothing buffers what it cannot send.
 func TestSlowReader(t *testing.T) {
 	const total, bite = 8 << 20, 64 << 10
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			c.SetWriteBuffer(256 << 10)
-			peer.SetReadBuffer(256 << 10)
-			msg := pattern(total)
-			sends := count(t, sysx.Send)
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			writer := p.Go(func() {
-				if n, err := c.Write(msg); n != total || err != nil {
-					t.Errorf("wrote %d, %v", n, err)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		c.SetWriteBuffer(256 << 10)
+		peer.SetReadBuffer(256 << 10)
+		msg := pattern(total)
+		sends := count(t, sysx.Send)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		writer := p.Go(func() { testenv.Gives(t, total, nil)(c.Write(msg)) })
+		writer.UntilParked(t, coroutine.ReasonWrite)
+		runtime.ReadMemStats(&after)
+		if grown := int64(after.TotalAlloc - before.TotalAlloc); p.Name != "goroutine" &&
+			grown > 1<<20 {
+			t.Errorf("%d bytes allocated for a write of %d that is under way", grown, total)
+		}
+		got := make([]byte, bite)
+		for at := 0; at < total; at += bite {
+			// a pause: what was read makes the writer go on until it is stuck
+			// again
+			if at%(16*bite) == 0 && at < total/2 {
+				writer.UntilParked(t, coroutine.ReasonWrite)
+				tried := sends.Load()
+				for range 100 {
+					testrun.First.Do(t, netco.Yield)
 				}
-			})
-			writer.UntilParked(t, coroutine.ReasonWrite)
-			runtime.ReadMemStats(&after)
-			if grown := int64(after.TotalAlloc - before.TotalAlloc); p.Name != "goroutine" &&
-				grown > 1<<20 {
-				t.Errorf("%d bytes allocated for a write of %d that is under way", grown, total)
-			}
-			got := make([]byte, bite)
-			for at := 0; at < total; at += bite {
-				// a pause: what was read makes the writer go on until it is
-				// stuck again
-				if at%(16*bite) == 0 && at < total/2 {
-					writer.UntilParked(t, coroutine.ReasonWrite)
-					tried := sends.Load()
-					for range 100 {
-						testrun.First.Do(t, netco.Yield)
-					}
-					// The kernel may still move something to the peer's side,
-					// but not once for every turn.
-					if again := sends.Load(); again > tried+50 {
-						t.Errorf("%d tries to send in 100 turns while the peer read nothing",
-							again-tried)
-					}
-				}
-				testenv.Must(io.ReadFull(peer, got))
-				if d := differs(got, at); d != "" {
-					t.Fatal(d)
+				// The kernel may still move something to the peer's side, but
+				// not once for every turn.
+				if again := sends.Load(); again > tried+50 {
+					t.Errorf("%d tries to send in 100 turns without a read", again-tried)
 				}
 			}
-			writer.Wait(t)
-			if n := sends.Load(); n > 2*total/4096 {
-				t.Errorf("%d calls to send %d bytes", n, total)
+			testenv.Must(io.ReadFull(peer, got))
+			if d := differs(got, at); d != "" {
+				t.Fatal(d)
 			}
-		})
-	}
+		}
+		writer.Wait(t)
+		if n := sends.Load(); n > 2*total/4096 {
+			t.Errorf("%d calls to send %d bytes", n, total)
+		}
+	})
 }
 
 // TestPeerNeverReads: the write ends at its deadline and returns how much the
 // kernel took, which is what the peer finds.
 func TestPeerNeverReads(t *testing.T) {
 	const total = 64 << 20
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			c, peer := withPeer(t)
-			wrote := 0
-			p.Do(t, func() {
-				defer c.Close()
-				msg := pattern(total)
-				var err error
-				// one that has passed before the write begins shows nothing
-				for d := 20 * time.Millisecond; wrote == 0 && d < limit; d *= 4 {
-					c.SetWriteDeadline(time.Now().Add(d))
-					wrote, err = c.Write(msg)
-					checkTimeout(t, "write", err)
-				}
-				if wrote <= 0 || wrote >= total {
-					t.Errorf("wrote %d", wrote)
-				}
-			})
-			got, err := io.ReadAll(peer)
-			if d := differs(got, 0); err != nil || len(got) != wrote || d != "" {
-				t.Errorf("the peer read %d, %v %s, Write returned %d", len(got), err, d, wrote)
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		c, peer := withPeer(t)
+		wrote := 0
+		p.Do(t, func() {
+			defer c.Close()
+			msg := pattern(total)
+			var err error
+			// one that has passed before the write begins shows nothing
+			for d := 20 * time.Millisecond; wrote == 0 && d < limit; d *= 4 {
+				c.SetWriteDeadline(time.Now().Add(d))
+				wrote, err = c.Write(msg)
+				checkTimeout(t, "write", err)
+			}
+			if wrote <= 0 || wrote >= total {
+				t.Errorf("wrote %d", wrote)
 			}
 		})
-	}
+		readsAll(t, peer, wrote)
+	})
 }
 
-// TestNoneStarves: beside a coroutine whose socket always has something to
-// read, two others of the same Processor play ping pong through the kernel,
-// over a Unix stream, where what is sent is there at once. Everything that
-// happens is in one thread, so the count of round trips says how often the busy
-// one let the others run and the Processor looked for events.
-func TestNoneStarves(t *testing.T) {
-	for _, c := range []struct{ size, total, least int }{
-		{1, 100 << 10, 200}, // many small reads
-		{128 << 10, 256 << 20, 50},
-	} {
-		t.Run(fmt.Sprintf("reads of %d", c.size), func(t *testing.T) {
-			start(t, 1)
-			hose, source := withPeer(t)
-			ping, pong := unixPair(t, "unix")
-			testrun.First.Go(func() { echo(pong) })
-			trips, stop := 0, false
-			pinger := testrun.First.Go(func() {
-				defer ping.Close()
-				for b := make([]byte, 1); !stop; trips++ {
-					ping.Write(b)
-					if _, err := io.ReadFull(ping, b); err != nil {
-						t.Error(err)
-						return
-					}
-				}
-			})
-			pinger.UntilParked(t, coroutine.ReasonRead)
-			feeder := testrun.Goroutine.Go(func() {
-				for left, chunk := c.total, make([]byte, 256<<10); left > 0; {
-					n, err := source.Write(chunk[:min(left, len(chunk))])
-					if err != nil {
-						return
-					}
-					left -= n
-				}
-			})
-			testenv.Until(t, "a stock to read", func() bool {
-				return queued(t, hose.FD()) >= min(c.total, 64<<10)
-			})
-			testrun.First.Do(t, func() {
-				defer func() { stop = true }()
-				began := trips
-				for left, buf := c.total, make([]byte, c.size); left > 0; {
-					n, err := hose.Read(buf)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					left -= n
-				}
-				if n := trips - began; n < c.least {
-					t.Errorf("%d round trips beside %d bytes in reads of %d, want at least %d", n,
-						c.total, c.size, c.least)
-				} else {
-					t.Logf("%d round trips", n)
-				}
-			})
-			feeder.Wait(t)
-			pinger.Wait(t)
-		})
-	}
-}
-
-// TestWriterLetsOthersRun: the same beside a coroutine that always can write.
-func TestWriterLetsOthersRun(t *testing.T) {
-	const size, writes, least = 16, 50_000, 100
-	start(t, 1)
-	hose, sink := withPeer(t)
-	hose.SetWriteBuffer(4 << 20)
-	drain := testrun.Goroutine.Go(func() { io.Copy(io.Discard, sink) })
+// besidePingPong runs f in a coroutine beside two others of the same Processor
+// that play ping pong through the kernel, over a Unix stream, where what is
+// sent is there at once. Everything happens in one thread, so the count of
+// round trips says how often f let the others run and the Processor looked for
+// events.
+func besidePingPong(t *testing.T, least int, f func() error) {
+	t.Helper()
 	ping, pong := unixPair(t, "unix")
 	testrun.First.Go(func() { echo(pong) })
 	trips, stop := 0, false
@@ -1019,19 +822,71 @@ func TestWriterLetsOthersRun(t *testing.T) {
 	})
 	pinger.UntilParked(t, coroutine.ReasonRead)
 	testrun.First.Do(t, func() {
-		defer func() { stop = true }()
-		msg := make([]byte, size)
-		for range writes {
-			if _, err := hose.Write(msg); err != nil {
-				t.Error(err)
-				return
-			}
-		}
-		if trips < least {
-			t.Errorf("%d round trips beside %d writes, want at least %d", trips, writes, least)
+		began := trips
+		testenv.NoError(t, f())
+		stop = true
+		if n := trips - began; n < least {
+			t.Errorf("%d round trips, want at least %d", n, least)
 		}
 	})
 	pinger.Wait(t)
+}
+
+// TestNoneStarves: a coroutine whose socket always has something to read lets
+// others run.
+func TestNoneStarves(t *testing.T) {
+	for _, c := range []struct{ size, total, least int }{
+		{1, 100 << 10, 200}, // many small reads
+		{128 << 10, 256 << 20, 50},
+	} {
+		t.Run(fmt.Sprintf("reads of %d", c.size), func(t *testing.T) {
+			start(t, 1)
+			hose, source := withPeer(t)
+			feeder := testrun.Goroutine.Go(func() {
+				chunk := make([]byte, 256<<10)
+				for left := c.total; left > 0; {
+					n, err := source.Write(chunk[:min(left, len(chunk))])
+					if err != nil {
+						return
+					}
+					left -= n
+				}
+			})
+			testenv.Until(t, "a stock to read", func() bool {
+				return queued(t, hose.FD()) >= min(c.total, 64<<10)
+			})
+			besidePingPong(t, c.least, func() error {
+				buf := make([]byte, c.size)
+				for left := c.total; left > 0; {
+					n, err := hose.Read(buf)
+					if err != nil {
+						return err
+					}
+					left -= n
+				}
+				return nil
+			})
+			feeder.Wait(t)
+		})
+	}
+}
+
+// TestWriterLetsOthersRun: the same beside a coroutine that always can write.
+func TestWriterLetsOthersRun(t *testing.T) {
+	const size, writes, least = 16, 50_000, 100
+	start(t, 1)
+	hose, sink := withPeer(t)
+	hose.SetWriteBuffer(4 << 20)
+	drain := testrun.Goroutine.Go(func() { io.Copy(io.Discard, sink) })
+	besidePingPong(t, least, func() error {
+		msg := make([]byte, size)
+		for range writes {
+			if _, err := hose.Write(msg); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	hose.Close()
 	drain.Wait(t)
 }
@@ -1064,44 +919,54 @@ func overtime(times int64) {
 	}
 }
 
+// besideOthers runs f in a coroutine of the first Processor beside another.
+func besideOthers(t *testing.T, f func(x *others)) {
+	t.Helper()
+	x := startOthers(t)
+	testrun.First.Do(t, func() {
+		defer func() { x.stop = true }()
+		f(x)
+	})
+	x.t.Wait(t)
+}
+
 // turnOverAtOperationCases are the cases of TestTurnOverAtOperation.
 var turnOverAtOperationCases = map[string]func(t *testing.T) (op func() error){
 	"Read": func(t *testing.T) func() error {
 		c, peer := withPeer(t)
 		peer.Write(make([]byte, 1000))
 		testenv.Until(t, "the data", func() bool { return queued(t, c.FD()) == 1000 })
-		return func() error { _, err := c.Read(make([]byte, 10)); return err }
+		return func() error { return testenv.Err(c.Read(make([]byte, 10))) }
 	},
 	"Write": func(t *testing.T) func() error {
 		c, _ := withPeer(t)
-		return func() error { _, err := c.Write(make([]byte, 10)); return err }
+		return func() error { return testenv.Err(c.Write(make([]byte, 10))) }
 	},
 	"WriteBuffers": func(t *testing.T) func() error {
 		c, _ := withPeer(t)
-		return func() error { _, err := c.WriteBuffers(&net.Buffers{make([]byte, 10)}); return err }
+		return func() error {
+			return testenv.Err(c.WriteBuffers(&net.Buffers{make([]byte, 10)}))
+		}
 	},
 	"File.Read": func(t *testing.T) func() error {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testenv.OK(t, err)
 		defer r.Close()
 		defer w.Close()
 		w.Write(make([]byte, 1000))
 		f := testenv.Closing(t, testenv.Must(socket.NewFile(r)))
-		return func() error { _, err := f.Read(make([]byte, 10)); return err }
+		return func() error { return testenv.Err(f.Read(make([]byte, 10))) }
 	},
 	"datagrams": func(t *testing.T) func() error {
-		l := testenv.Must(net.ListenPacket("udp", "127.0.0.1:0"))
-		c := testenv.Must(socket.Dial("udp", l.LocalAddr().String()))
-		t.Cleanup(func() { c.Close(); l.Close() })
-		return func() error { _, err := c.Write(make([]byte, 10)); return err }
+		l := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
+		c := testenv.Closing(t, testenv.Must(socket.Dial("udp", l.LocalAddr().String())))
+		return func() error { return testenv.Err(c.Write(make([]byte, 10))) }
 	},
 	"Poll": func(t *testing.T) func() error {
 		c, _ := withPeer(t)
 		return func() error {
-			_, err := socket.Poll([]socket.PollFd{{Fd: int32(c.FD()), Events: unix.POLLOUT}}, -1)
-			return err
+			return testenv.Err(socket.Poll(
+				[]socket.PollFd{{Fd: int32(c.FD()), Events: unix.POLLOUT}}, -1))
 		}
 	},
 }
@@ -1114,9 +979,7 @@ func TestTurnOverAtOperation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start(t, 1)
 			op := prepare(t)
-			x := startOthers(t)
-			testrun.First.Do(t, func() {
-				defer func() { x.stop = true }()
+			besideOthers(t, func(x *others) {
 				for i := range 5 {
 					overtime(1)
 					before := x.turns
@@ -1132,7 +995,6 @@ func TestTurnOverAtOperation(t *testing.T) {
 					}
 				}
 			})
-			x.t.Wait(t)
 		})
 	}
 }
@@ -1141,52 +1003,38 @@ func TestTurnOverAtOperation(t *testing.T) {
 // call, and 16 KiB of small ones kept the Processor for as long as they take.
 func TestTurnOverInBuffer(t *testing.T) {
 	const size = 4000
-	for name, c := range map[string]struct {
+	for _, c := range []struct {
+		name  string
 		calls int // until it looks at the clock
 		read  func(b *socket.Buffered) error
 	}{
-		"Read": {8, func(b *socket.Buffered) error {
-			_, err := b.Read(make([]byte, 1))
-			return err
-		}},
-		"ReadByte": {64, func(b *socket.Buffered) error { _, err := b.ReadByte(); return err }},
-		"Peek":     {8, func(b *socket.Buffered) error { _, err := b.Peek(1); return err }},
-		"Discard":  {8, func(b *socket.Buffered) error { _, err := b.Discard(1); return err }},
-		"ReadSlice": {8, func(b *socket.Buffered) error {
-			_, err := b.ReadSlice('\n')
-			return err
-		}},
-		"ReadLine": {8, func(b *socket.Buffered) error { _, err := b.ReadLine(); return err }},
+		{"Read", 8, func(b *socket.Buffered) error { return testenv.Err(b.Read(make([]byte, 1))) }},
+		{"ReadByte", 64, func(b *socket.Buffered) error { return testenv.Err(b.ReadByte()) }},
+		{"Peek", 8, func(b *socket.Buffered) error { return testenv.Err(b.Peek(1)) }},
+		{"Discard", 8, func(b *socket.Buffered) error { return testenv.Err(b.Discard(1)) }},
+		{"ReadSlice", 8, func(b *socket.Buffered) error { return testenv.Err(b.ReadSlice('\n')) }},
+		{"ReadLine", 8, func(b *socket.Buffered) error { return testenv.Err(b.ReadLine()) }},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			start(t, 1)
 			conn, peer := withPeer(t)
 			peer.Write(bytes.Repeat([]byte("\n"), size))
 			b := socket.NewBuffered(conn)
-			x := startOthers(t)
-			testrun.First.Do(t, func() {
-				defer func() { x.stop = true }()
-				if _, err := b.Peek(size); err != nil {
-					t.Error(err)
-				}
-				calls := func(most int) {
-					t.Helper()
-					for before, n := x.turns, 0; x.turns == before; n++ {
-						if n == most {
-							t.Errorf("%d reads have not let others run", n)
-							return
-						}
+			besideOthers(t, func(x *others) {
+				testenv.NoError(t, testenv.Err(b.Peek(size)))
+				// The first is far too late, and the buffer looks more often
+				// from then on.
+				for _, most := range []int{2 * c.calls, 8, 8, 8} {
+					overtime(2)
+					before, n := x.turns, 0
+					for ; x.turns == before && n < most; n++ {
 						testenv.NoError(t, c.read(b))
 					}
-				}
-				overtime(2)
-				calls(2 * c.calls)
-				for range 3 { // it was far too late, and looks more often
-					overtime(2)
-					calls(8)
+					if x.turns == before {
+						t.Errorf("%d reads have not let others run", n)
+					}
 				}
 			})
-			x.t.Wait(t)
 		})
 	}
 }
