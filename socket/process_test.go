@@ -443,7 +443,7 @@ func TestIdle(t *testing.T) {
 		testenv.Must(c.Write(b))
 		testenv.Must(io.ReadFull(c, b))
 	}
-	untilIdle(t, pid)
+	untilAsleep(t, pid)
 	for _, c := range conns { // and it was not dead
 		c.SetDeadline(time.Now().Add(limit))
 		testenv.Must(c.Write([]byte{1}))
@@ -453,11 +453,11 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// untilIdle waits until no thread of a process has run for all of idleTime. The
-// runtime has collections to finish and memory to give back first: how long
+// untilAsleep waits until no thread of a process has run for all of idleTime.
+// The runtime has collections to finish and memory to give back first: how long
 // that takes it, and with which pauses, is the machine's affair. What wakes now
 // and then never lets that be.
-func untilIdle(t *testing.T, pid int) {
+func untilAsleep(t *testing.T, pid int) {
 	t.Helper()
 	before, since := activity(t, pid), time.Now()
 	for end := since.Add(4 * limit); time.Since(since) < idleTime; {

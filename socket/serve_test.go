@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -82,6 +83,33 @@ func exchange(t *testing.T, c net.Conn, text string) {
 	}
 }
 
+// gone checks that the Server has closed a client's connection and sent
+// nothing.
+func gone(t *testing.T, c net.Conn) {
+	t.Helper()
+	testenv.Gives(t, 0, io.EOF, "the client")(c.Read(make([]byte, 1)))
+}
+
+// untilIdle waits until no coroutine lives but that of Serve.
+func untilIdle(t *testing.T) {
+	t.Helper()
+	testenv.Until(t, "all connections to be idle", func() bool { return live(t) == 1 })
+}
+
+// answer is a Handle's work: it reads n bytes and sends them back.
+func answer(c *socket.ServerConn, n int) error {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(c, b); err != nil {
+		return err
+	}
+	return testenv.Err(c.Write(b))
+}
+
+// opening is an Opened that sends the connections on.
+func opening(conns chan<- *socket.ServerConn) func(*socket.ServerConn) error {
+	return func(c *socket.ServerConn) error { conns <- c; return nil }
+}
+
 // live returns how many coroutines live.
 func live(t *testing.T) int {
 	t.Helper()
@@ -101,16 +129,13 @@ func TestServeIdle(t *testing.T) {
 		for i, c := range conns {
 			exchange(t, c, fmt.Sprint("round ", round, " connection ", i))
 		}
-		// the one that accepts
-		testenv.Until(t, "all connections to be idle", func() bool { return live(t) == 1 })
+		untilIdle(t)
 	}
 	for _, c := range conns {
 		c.Close()
 	}
 	for range conns {
-		if err := testenv.Await(t, ends, "a connection's end"); err != io.EOF {
-			t.Errorf("ended by %v", err)
-		}
+		testenv.Fails(t, testenv.Await(t, ends, "a connection's end"), io.EOF)
 	}
 }
 
@@ -120,30 +145,23 @@ func TestServeIdle(t *testing.T) {
 func TestServeExactRead(t *testing.T) {
 	start(t, 1)
 	var calls atomic.Int32
-	opened := make(chan struct{})
+	conns := make(chan *socket.ServerConn, 1)
 	address, _ := serving(t, &socket.Server{
-		Opened: func(*socket.ServerConn) error { close(opened); return nil },
+		Opened: opening(conns),
 		Handle: func(c *socket.ServerConn) error {
 			calls.Add(1)
-			var b [4]byte
-			if _, err := io.ReadFull(c, b[:]); err != nil {
-				return err
-			}
-			_, err := c.Write(b[:])
-			return err
+			return answer(c, 4)
 		},
 	})
 	c := dialNet(t, address)
 	// data that comes while it is registered may make two events
-	testenv.Await(t, opened, "the connection")
-	testenv.Until(t, "idle", func() bool { return live(t) == 1 })
+	testenv.Await(t, conns, "the connection")
+	untilIdle(t)
 	exchange(t, c, "one.")
-	testenv.Until(t, "idle", func() bool { return live(t) == 1 })
+	untilIdle(t)
 	exchange(t, c, "two.six.ten.")
-	testenv.Until(t, "idle", func() bool { return live(t) == 1 })
-	if n := calls.Load(); n != 4 {
-		t.Errorf("%d calls for 4 requests", n)
-	}
+	untilIdle(t)
+	testenv.Equal(t, calls.Load(), 4, "calls for 4 requests")
 }
 
 // TestServeDataWithFIN: the end of the stream that comes in the same edge as
@@ -158,12 +176,8 @@ func TestServeDataWithFIN(t *testing.T) {
 		io.WriteString(c, "last")
 		c.CloseWrite()
 		release()
-		if got, err := io.ReadAll(c); string(got) != "last" || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
-		if err := testenv.Await(t, ends, "the end"); err != io.EOF {
-			t.Errorf("ended by %v", err)
-		}
+		testenv.Gives(t, "last", nil)(testenv.AsText(io.ReadAll(c)))
+		testenv.Fails(t, testenv.Await(t, ends, "the end"), io.EOF)
 	}
 }
 
@@ -203,12 +217,7 @@ func TestServeIdleTimeout(t *testing.T) {
 				IdleTimeout: timeout,
 				Handle: func(c *socket.ServerConn) error {
 					netco.Sleep(timeout * 8 / 5) // busy for longer than the timeout
-					var b [3]byte
-					if _, err := io.ReadFull(c, b[:]); err != nil {
-						return err
-					}
-					_, err := c.Write(b[:])
-					return err
+					return answer(c, 3)
 				},
 				Closed: func(_ *socket.ServerConn, err error) { ends <- err },
 			}
@@ -216,16 +225,9 @@ func TestServeIdleTimeout(t *testing.T) {
 			// before it is served: a client cannot be sure to come within the
 			// timeout
 			io.WriteString(c, "onetwo")
-			testrun.First.Do(t, func() {
-				testenv.NoError(t, s.ServeConn(a))
-			})
-			if err := testenv.Await(t, ends, "the timeout"); !errors.Is(err,
-				os.ErrDeadlineExceeded) {
-				t.Errorf("ended by %v", err)
-			}
-			if got, err := io.ReadAll(c); string(got) != "onetwo" || err != nil {
-				t.Errorf("the client reads %q, %v", got, err)
-			}
+			testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a)) })
+			testenv.Fails(t, testenv.Await(t, ends, "the timeout"), os.ErrDeadlineExceeded)
+			testenv.Gives(t, "onetwo", nil)(testenv.AsText(io.ReadAll(c)))
 		})
 	}
 }
@@ -245,45 +247,29 @@ func TestServeDeadline(t *testing.T) {
 	c := dialNet(t, address)
 	exchange(t, c, "x")
 	sc := testenv.Await(t, conns, "the connection")
-	testenv.Until(t, "idle", func() bool { return live(t) == 1 })
+	untilIdle(t)
 	sc.SetReadDeadline(time.Now().Add(2 * time.Hour))
-	testenv.Until(t, "idle again", func() bool { return live(t) == 1 })
+	untilIdle(t)
 	exchange(t, c, "y")
 	sc.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-	err := testenv.Await(t, ends, "the deadline")
-	var op *net.OpError
-	if !errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &op) || op.Op != "read" {
-		t.Errorf("ended by %v", err)
-	}
+	failsIn(t, "read", testenv.Await(t, ends, "the deadline"), os.ErrDeadlineExceeded)
 }
 
 // TestServeClose: an idle connection is closed, on a Processor or not.
 func TestServeClose(t *testing.T) {
-	for _, p := range testrun.Places {
-		t.Run(p.Name, func(t *testing.T) {
-			start(t, 2)
-			conns := make(chan *socket.ServerConn, 2)
-			address, ends := serving(t, &socket.Server{
-				Opened: func(c *socket.ServerConn) error { conns <- c; return nil },
-				Handle: echoOnce,
-			})
-			for range 2 { // one on each Processor
-				c := dialNet(t, address)
-				exchange(t, c, "x")
-				sc := testenv.Await(t, conns, "the connection")
-				testenv.Until(t, "idle", func() bool { return live(t) == 1 })
-				p.Do(t, func() {
-					testenv.NoError(t, sc.Close())
-				})
-				if err := testenv.Await(t, ends, "the end"); !errors.Is(err, net.ErrClosed) {
-					t.Errorf("ended by %v", err)
-				}
-				if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-					t.Errorf("the client reads %d, %v", n, err)
-				}
-			}
-		})
-	}
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		conns := make(chan *socket.ServerConn, 2)
+		address, ends := serving(t, &socket.Server{Opened: opening(conns), Handle: echoOnce})
+		for range 2 { // one on each Processor
+			c := dialNet(t, address)
+			exchange(t, c, "x")
+			sc := testenv.Await(t, conns, "the connection")
+			untilIdle(t)
+			p.Do(t, func() { testenv.NoError(t, sc.Close()) })
+			testenv.Fails(t, testenv.Await(t, ends, "the end"), net.ErrClosed)
+			gone(t, c)
+		}
+	})
 }
 
 // TestServeReadElsewhere: a Read outside of Handle waits for its turn and sees
@@ -292,25 +278,21 @@ func TestServeReadElsewhere(t *testing.T) {
 	start(t, 2)
 	conns := make(chan *socket.ServerConn, 1)
 	called := make(chan struct{})
+	var once sync.Once
 	address, _ := serving(t, &socket.Server{
-		Opened: func(c *socket.ServerConn) error { conns <- c; return nil },
+		Opened: opening(conns),
 		Handle: func(c *socket.ServerConn) error {
-			select {
-			case <-called:
-			default:
-				close(called)
-			}
+			once.Do(func() { close(called) })
 			return nil // without reading: there is still something to read
 		},
 	})
 	c := dialNet(t, address)
 	sc := testenv.Await(t, conns, "the connection")
-	testenv.Until(t, "idle", func() bool { return live(t) == 1 })
+	untilIdle(t)
 	k := testrun.Goroutine.Go(func() {
 		buf := make([]byte, 8)
-		if n, err := sc.Read(buf); string(buf[:n]) != "hello" || err != nil {
-			t.Errorf("%q, %v", buf[:n], err)
-		}
+		n, err := sc.Read(buf)
+		testenv.Gives(t, "hello", nil)(string(buf[:n]), err)
 		sc.Close()
 	})
 	io.WriteString(c, "hello")
@@ -322,24 +304,18 @@ func TestServeReadElsewhere(t *testing.T) {
 // leaves the scheduler alone.
 func TestServeShutdown(t *testing.T) {
 	inPlaces(t, func(t *testing.T, p testrun.Place) {
-		busy, let := make(chan struct{}), make(chan struct{})
+		busy := make(chan struct{})
+		var let atomic.Bool
 		s := &socket.Server{Handle: func(c *socket.ServerConn) error {
-			var b [4]byte
-			if _, err := io.ReadFull(c, b[:]); err != nil {
+			b := make([]byte, 4)
+			if _, err := io.ReadFull(c, b); err != nil {
 				return err
 			}
-			if string(b[:]) == "wait" {
-				close(busy)
-				for open := true; open; netco.Yield() {
-					select {
-					case <-let:
-						open = false
-					default:
-					}
+			if string(b) == "wait" {
+				for close(busy); !let.Load(); netco.Yield() {
 				}
 			}
-			_, err := c.Write(b[:])
-			return err
+			return testenv.Err(c.Write(b))
 		}}
 		address, ends := serving(t, s)
 		idle, working := dialNet(t, address), dialNet(t, address)
@@ -349,68 +325,46 @@ func TestServeShutdown(t *testing.T) {
 
 		short, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 		defer cancel()
-		p.Do(t, func() {
-			if err := s.Shutdown(short); err != context.DeadlineExceeded {
-				t.Errorf("Shutdown: %v", err)
-			}
-		})
-		if err := testenv.Await(t, ends, "the idle one's end"); err != socket.ErrServerClosed {
-			t.Errorf("ended by %v", err)
-		}
-		k := p.Go(func() {
-			if err := s.Shutdown(context.Background()); err != nil {
-				t.Errorf("Shutdown: %v", err)
-			}
-		})
-		close(let)
+		p.Do(t, func() { testenv.Fails(t, s.Shutdown(short), context.DeadlineExceeded) })
+		testenv.Fails(t, testenv.Await(t, ends, "the idle one's end"), socket.ErrServerClosed)
+		k := p.Go(func() { testenv.NoError(t, s.Shutdown(context.Background())) })
+		let.Store(true)
 		k.Wait(t)
-		if got, err := io.ReadAll(working); string(got) != "wait" || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
-		if err := s.ServeConn(func() socket.Stream {
-			a, _ := pair(t)
-			return a
-		}()); err != socket.ErrServerClosed {
-			t.Errorf("ServeConn: %v", err)
-		}
+		testenv.Gives(t, "wait", nil)(testenv.AsText(io.ReadAll(working)))
+		late, _ := pair(t)
+		testenv.Fails(t, s.ServeConn(late), socket.ErrServerClosed)
 	})
 }
 
 // TestServeSchedulerShutdown: the scheduler's end closes idle connections, in
 // order and by force, and waits for nothing.
 func TestServeSchedulerShutdown(t *testing.T) {
-	for _, forced := range []bool{false, true} {
-		for _, from := range []testrun.Place{testrun.First, testrun.Goroutine} {
-			t.Run(fmt.Sprint(forced, "/", from.Name), func(t *testing.T) {
+	for _, from := range []testrun.Place{testrun.First, testrun.Goroutine} {
+		for end, shutdown := range map[string]func(*testing.T){
+			"in order": func(t *testing.T) {
+				testenv.NoError(t, netco.Shutdown(context.Background()))
+			},
+			"by force": func(t *testing.T) { force(t) },
+		} {
+			t.Run(end+"/"+from.Name, func(t *testing.T) {
 				startAlone(t, 2)
-				var ends atomic.Int32
+				ends := make(chan error, 40)
 				s := &socket.Server{Handle: echoOnce, Closed: func(_ *socket.ServerConn,
 					err error) {
-					if !errors.Is(err, netco.ErrShutdown) {
-						t.Errorf("ended by %v", err)
-					}
-					ends.Add(1)
+					ends <- err
 				}}
 				l := listen(t)
-				k := from.Go(func() {
-					if err := s.Serve(l); !errors.Is(err, netco.ErrShutdown) {
-						t.Errorf("Serve: %v", err)
-					}
-				})
+				k := from.Go(func() { testenv.Fails(t, s.Serve(l), netco.ErrShutdown) })
 				for range 20 {
 					exchange(t, dialNet(t, l.Addr().String()), "x")
 				}
-				if forced {
-					force(t)
-				} else {
-					testenv.NoError(t, netco.Shutdown(context.Background()))
-				}
+				shutdown(t)
 				k.Wait(t)
 				// the end by force waits for some seconds only
-				testenv.Until(t, "all to be closed", func() bool { return ends.Load() >= 20 })
-				if n := ends.Load(); n != 20 {
-					t.Errorf("%d of 20 were closed", n)
+				for range 20 {
+					testenv.Fails(t, testenv.Await(t, ends, "an end"), netco.ErrShutdown)
 				}
+				testenv.Equal(t, len(ends), 0, "ends too many")
 				noneOpen(t)
 			})
 		}
@@ -492,43 +446,38 @@ func TestServePanic(t *testing.T) {
 		case 'g':
 			coroutine.Unwind()
 		}
-		_, err := c.Write(b[:])
-		return err
+		return testenv.Err(c.Write(b[:]))
 	}})
 	good := dialNet(t, address)
 	exchange(t, good, "x")
 	for _, how := range []string{"p", "g"} {
 		c := dialNet(t, address)
 		io.WriteString(c, how)
-		if got, err := io.ReadAll(c); len(got) > 0 || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
-		if err := testenv.Await(t, ends, "the end"); err != nil {
-			t.Errorf("ended by %v", err)
-		}
+		gone(t, c)
+		testenv.NoError(t, testenv.Await(t, ends, "the end"))
 	}
 	exchange(t, good, "y")
-	// after Closed
-	testenv.Until(t, "the panic to be told of", func() bool { return panics.Load() > 0 })
-	if panics.Load() != 1 {
-		t.Errorf("%d panics", panics.Load())
-	}
+	testenv.Until(t, "OnPanic", func() bool { return panics.Load() > 0 }) // after Closed
+	testenv.Equal(t, panics.Load(), 1, "panics")
 }
 
 // TestServeOpened: an error of Opened closes the connection.
 func TestServeOpened(t *testing.T) {
 	start(t, 1)
 	refused := errors.New("refused")
-	address,
-		ends := serving(t, &socket.Server{Handle: echoOnce, Opened: func(*socket.ServerConn) error {
-		return refused
-	}})
-	c := dialNet(t, address)
-	if n, err := c.Read(make([]byte, 1)); n != 0 || err != io.EOF {
-		t.Errorf("%d, %v", n, err)
-	}
-	if err := testenv.Await(t, ends, "the end"); err != refused {
-		t.Errorf("ended by %v", err)
+	address, ends := serving(t, &socket.Server{
+		Opened: func(*socket.ServerConn) error { return refused },
+		Handle: echoOnce,
+	})
+	gone(t, dialNet(t, address))
+	testenv.Fails(t, testenv.Await(t, ends, "the end"), refused)
+}
+
+// closedFor checks that a client's connection has been closed or reset.
+func closedFor(t *testing.T, c net.Conn) {
+	t.Helper()
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("%d, %v: the connection is open", n, err)
 	}
 }
 
@@ -541,8 +490,47 @@ func TestServeBadListener(t *testing.T) {
 	if err := (&socket.Server{Handle: echoOnce}).Serve(l); err == nil {
 		t.Error("no error")
 	}
-	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
-		t.Errorf("%d, %v", n, err)
+	closedFor(t, c)
+}
+
+// hammered counts the calls for each connection of the hammer's Server.
+type hammered struct {
+	t              *testing.T
+	opened, closed atomic.Int32
+	mu             sync.Mutex
+	ends           map[*socket.ServerConn]int // under mu
+}
+
+func (h *hammered) open(c *socket.ServerConn) error {
+	h.opened.Add(1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ends[c] = 0
+	return nil
+}
+
+func (h *hammered) close(c *socket.ServerConn, _ error) {
+	h.closed.Add(1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ends[c]++
+	testenv.Equal(h.t, h.ends[c], 1, "calls of Closed")
+}
+
+// meddle closes any connection, or moves its deadline.
+func (h *hammered) meddle(rnd *rand.Rand) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c, n := range h.ends {
+		if n > 0 {
+			continue
+		}
+		if rnd.IntN(10) == 0 {
+			c.Close()
+		} else {
+			c.SetReadDeadline(time.Now().Add(time.Minute))
+		}
+		return
 	}
 }
 
@@ -554,35 +542,17 @@ func TestServeHammer(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	start(t, 2)
-	var (
-		mu     sync.Mutex
-		known  = map[*socket.ServerConn]int{}
-		opened atomic.Int32
-		closed atomic.Int32
-	)
+	h := &hammered{t: t, ends: map[*socket.ServerConn]int{}}
 	s := &socket.Server{
 		IdleTimeout: time.Minute,
-		Opened: func(c *socket.ServerConn) error {
-			opened.Add(1)
-			mu.Lock()
-			defer mu.Unlock()
-			known[c] = 0
-			return nil
-		},
+		Opened:      h.open,
 		Handle: func(c *socket.ServerConn) error {
 			if c.Value = rand.N(3); c.Value == 0 {
 				netco.Yield()
 			}
 			return echoOnce(c)
 		},
-		Closed: func(c *socket.ServerConn, _ error) {
-			closed.Add(1)
-			mu.Lock()
-			defer mu.Unlock()
-			if known[c]++; known[c] != 1 {
-				t.Errorf("closed %d times", known[c])
-			}
-		},
+		Closed: h.close,
 	}
 	address, _ := serving(t, s)
 	stop := make(chan struct{})
@@ -593,37 +563,24 @@ func TestServeHammer(t *testing.T) {
 			case <-stop:
 				return
 			case <-time.After(100 * time.Microsecond):
+				h.meddle(rnd)
 			}
-			mu.Lock()
-			for c, n := range known { // any
-				if n == 0 {
-					if rnd.IntN(10) == 0 {
-						c.Close()
-					} else {
-						c.SetReadDeadline(time.Now().Add(time.Minute))
-					}
-					break
-				}
-			}
-			mu.Unlock()
 		}
 	})
 	var clients sync.WaitGroup
-	for id := range 8 {
-		clients.Add(1)
-		go func() {
-			defer clients.Done()
-			rnd := rand.New(rand.NewPCG(seed, uint64(id)+1))
+	for id := range uint64(8) {
+		clients.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, id+1))
 			for range 25 {
 				serveClient(t, rnd, address)
 			}
-		}()
+		})
 	}
 	clients.Wait()
 	close(stop)
 	meddler.Wait(t)
 	testenv.NoError(t, s.Shutdown(context.Background()))
-	if o, c := opened.Load(), closed.Load(); o != c || o == 0 {
+	if o, c := h.opened.Load(), h.closed.Load(); o != c || o == 0 {
 		t.Errorf("%d opened, %d closed", o, c)
 	}
 }
@@ -726,10 +683,9 @@ func TestServeManyAtOnce(t *testing.T) {
 		conns = append(conns, dialNet(t, address))
 	}
 	exchange(t, conns[n-1], "accepted") // and so all before it
-	testenv.Until(t, "all to be idle", func() bool { return live(t) == 1 })
+	untilIdle(t)
 	served.Store(0)
-	s := testenv.Must(netco.Default())
-	p := engine.Of(s).Processors()[0]
+	p := engine.Of(testenv.Must(netco.Default())).Processors()[0]
 	for range 3 {
 		release := hog(t, 0)
 		for i, c := range conns {
@@ -740,18 +696,14 @@ func TestServeManyAtOnce(t *testing.T) {
 		for i, c := range conns {
 			most = max(most, p.Coroutines().Live.Load())
 			var got [3]byte
-			if _, err := io.ReadFull(c, got[:]); err != nil ||
-				string(got[:]) != fmt.Sprintf("%03d", i) {
-				t.Fatalf("connection %d: %q, %v", i, got, err)
-			}
+			testenv.Must(io.ReadFull(c, got[:]))
+			testenv.Equal(t, string(got[:]), fmt.Sprintf("%03d", i))
 		}
 		if most > 200 {
 			t.Errorf("%d coroutines at a time", most)
 		}
 	}
-	if got := served.Load(); got != 3*n {
-		t.Errorf("%d served of %d", got, 3*n)
-	}
+	testenv.Equal(t, served.Load(), 3*n, "served")
 }
 
 // TestServerNames: who looks at a Server's coroutines sees what they are: a
@@ -801,39 +753,43 @@ func TestServerNames(t *testing.T) {
 func TestServerSpreads(t *testing.T) {
 	start(t, 2)
 	address, _ := serving(t, &socket.Server{Handle: echoOnce})
-	s := testenv.Must(netco.Default())
-	count := func() (a, b int) {
-		return engine.Of(s).Processors()[0].Registered(), engine.Of(s).Processors()[1].Registered()
-	}
-	a, b := count()
+	ps := engine.Of(testenv.Must(netco.Default())).Processors()
 	const n = 100
-	before := a + b
-	conns := make([]net.Conn, n)
-	var dialled []*testrun.Task
+	before := ps[0].Registered() + ps[1].Registered()
+	conns := make([]*net.TCPConn, n)
+	var dialled sync.WaitGroup
 	for i := range conns {
-		dialled = append(dialled, testrun.Goroutine.Go(func() {
-			c, err := net.DialTimeout("tcp", address, 10*time.Second)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			conns[i] = c
-		}))
+		dialled.Go(func() { conns[i] = dialNet(t, address) })
 	}
-	testrun.WaitAll(t, dialled...)
+	dialled.Wait()
 	testenv.Until(t, "all to be registered", func() bool {
-		a, b := count()
-		return a+b >= before+n
+		return ps[0].Registered()+ps[1].Registered() >= before+n
 	})
-	if a, b = count(); a-b > n/5 || b-a > n/5 {
+	if a, b := ps[0].Registered(), ps[1].Registered(); a-b > n/5 || b-a > n/5 {
 		t.Errorf("%d and %d fds", a, b)
 	}
 	for _, c := range conns {
-		if c != nil {
-			exchange(t, c, "hello")
-			c.Close()
-		}
+		exchange(t, c, "hello")
+		c.Close()
 	}
+}
+
+// serverCalls says how often a Server has called Opened and Closed.
+type serverCalls struct{ opened, closed atomic.Int32 }
+
+// countCalls makes s count its calls of Opened and Closed.
+func countCalls(s *socket.Server) *serverCalls {
+	n := new(serverCalls)
+	s.Opened = func(*socket.ServerConn) error { n.opened.Add(1); return nil }
+	s.Closed = func(*socket.ServerConn, error) { n.closed.Add(1) }
+	return n
+}
+
+// check checks that both were called so many times.
+func (n *serverCalls) check(t *testing.T, want int32) {
+	t.Helper()
+	testenv.Equal(t, n.opened.Load(), want, "calls of Opened")
+	testenv.Equal(t, n.closed.Load(), want, "calls of Closed")
 }
 
 // TestServeClosedIsOfOpened: Closed is called once for each connection that
@@ -857,14 +813,10 @@ func TestServeClosedIsOfOpened(t *testing.T) {
 		}},
 	} {
 		for home := range 2 { // where the connection is registered and gets its coroutine
-			t.Run(c.name, func(t *testing.T) {
+			t.Run(fmt.Sprint(c.name, "/on ", home), func(t *testing.T) {
 				startLocked(t, 2)
-				var opened, closed atomic.Int32
-				s := &socket.Server{
-					Opened: func(*socket.ServerConn) error { opened.Add(1); return nil },
-					Handle: echoOnce,
-					Closed: func(*socket.ServerConn, error) { closed.Add(1) },
-				}
+				s := &socket.Server{Handle: echoOnce}
+				calls := countCalls(s)
 				a, _ := withPeer(t)
 				registerOn(t, a, home)
 				release := func() {}
@@ -877,10 +829,7 @@ func TestServeClosedIsOfOpened(t *testing.T) {
 				})
 				release()
 				emptied(t, s)
-				if opened.Load() != c.opened || closed.Load() != c.opened {
-					t.Errorf("Opened was called %d times and Closed %d, want %d", opened.Load(),
-						closed.Load(), c.opened)
-				}
+				calls.check(t, c.opened)
 			})
 		}
 	}
@@ -912,19 +861,12 @@ func emptied(t *testing.T, s *socket.Server) {
 // ends with it and leaves the Server, whose Shutdown waited for it for ever.
 func TestServeStoppedBeforeOpened(t *testing.T) {
 	start(t, 2)
-	var opened, closed atomic.Int32
-	s := &socket.Server{
-		Name:   "first of its connection",
-		Opened: func(*socket.ServerConn) error { opened.Add(1); return nil },
-		Handle: echoOnce,
-		Closed: func(*socket.ServerConn, error) { closed.Add(1) },
-	}
+	s := &socket.Server{Name: "first of its connection", Handle: echoOnce}
+	calls := countCalls(s)
 	a, _ := withPeer(t)
 	reader := testrun.First.Go(func() { a.Read(make([]byte, 1)) })
 	reader.UntilParked(t, coroutine.ReasonRead)
-	testrun.First.Do(t, func() {
-		testenv.NoError(t, s.ServeConn(a))
-	})
+	testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a)) })
 	testenv.Until(t, "the first coroutine to be stopped", func() (stopped bool) {
 		coroutine.Range(func(info coroutine.Info) bool {
 			if info.Name == s.Name && info.State == coroutine.Waiting &&
@@ -938,9 +880,7 @@ func TestServeStoppedBeforeOpened(t *testing.T) {
 	})
 	emptied(t, s)
 	reader.Wait(t)
-	if opened.Load() != 0 || closed.Load() != 0 {
-		t.Errorf("Opened was called %d times and Closed %d", opened.Load(), closed.Load())
-	}
+	calls.check(t, 0)
 }
 
 // TestServeDetachOpened: Opened may take the connection from the Server, which
@@ -983,70 +923,36 @@ type outer struct {
 // limit around a first that wrapped no listener of this package, a connection
 // came hidden in another type, and the first of them ended Serve.
 func TestServeWrapped(t *testing.T) {
-	limited := func(l net.Listener) net.Listener { return socket.LimitListener(l, 2) }
-	wrapped := func(l net.Listener) net.Listener { return outer{Listener: l} }
-	embedded := func(l net.Listener) net.Listener {
-		return struct{ *socket.TCPListener }{l.(*socket.TCPListener)}
+	around := map[rune]func(net.Listener) net.Listener{
+		'l': func(l net.Listener) net.Listener { return socket.LimitListener(l, 2) },
+		'w': func(l net.Listener) net.Listener { return outer{Listener: l} },
+		'e': func(l net.Listener) net.Listener {
+			return struct{ *socket.TCPListener }{l.(*socket.TCPListener)}
+		},
 	}
-	type layers []func(net.Listener) net.Listener
-	for _, c := range []struct {
-		name   string
-		layers layers
-	}{
-		{"wrapped", layers{wrapped}},
-		{"limited", layers{limited}},
-		{"limited twice", layers{limited, limited}},
-		{"limited, wrapped", layers{limited, wrapped}},
-		{"wrapped, limited", layers{wrapped, limited}},
-		{"limited, wrapped, limited", layers{limited, wrapped, limited}},
-		{"wrapped, limited twice", layers{wrapped, limited, limited}},
-		{"wrapped, limited, wrapped, limited, wrapped", layers{wrapped, limited, wrapped, limited,
-			wrapped}},
-		{"embedded, limited", layers{embedded, limited}},
-		{"limited, embedded, wrapped, limited", layers{limited, embedded, wrapped, limited}},
+	for _, layers := range []string{ // inner first: limited, wrapped, embedded
+		"w", "l", "ll", "lw", "wl", "lwl", "wll", "wlwlw", "el", "lewl",
 	} {
 		for _, max := range []int{0, 2} {
-			t.Run(c.name, func(t *testing.T) {
+			t.Run(fmt.Sprint(layers, "/MaxConns ", max), func(t *testing.T) {
 				start(t, 2)
-				var l net.Listener = listen(t)
-				limits := max > 0
-				var all []net.Listener
-				for _, layer := range c.layers {
-					l = layer(l)
-					all = append(all, l)
-					limits = limits || socket.Limited(l)
+				all := []net.Listener{listen(t)}
+				for i, layer := range layers {
+					all = append(all, around[layer](all[i]))
 				}
+				l := all[len(all)-1]
 				s := &socket.Server{Handle: echoOnce, MaxConns: max}
 				k := testrun.First.Go(func() {
-					if err := s.Serve(l); !errors.Is(err, socket.ErrServerClosed) {
-						t.Errorf("Serve: %v", err)
-					}
+					testenv.Fails(t, s.Serve(l), socket.ErrServerClosed)
 				})
+				limits := max > 0 || slices.ContainsFunc(all[1:], socket.Limited)
 				for range 3 {
-					first, second := dialNet(t, l.Addr().String()), dialNet(t, l.Addr().String())
-					exchange(t, first, "hello")
-					exchange(t, second, "hello")
-					if limits {
-						third := dialNet(t, l.Addr().String())
-						third.Write([]byte("x"))
-						third.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
-						if n, err := third.Read(make([]byte, 1)); err == nil {
-							t.Errorf("%d bytes from one more than the limit", n)
-						}
-						third.SetReadDeadline(time.Now().Add(limit))
-						first.Close()
-						if _, err := third.Read(make([]byte, 1)); err != nil {
-							t.Errorf("it gets no place when another is closed: %v", err)
-						}
-						third.Close()
-					}
-					first.Close()
-					second.Close()
+					serveTwo(t, l.Addr().String(), limits)
 				}
-				testrun.First.Go(func() { s.Close() }).Wait(t)
+				testrun.First.Do(t, func() { s.Close() })
 				k.Wait(t)
 				emptied(t, s)
-				for _, l := range all {
+				for _, l := range all[1:] {
 					if socket.Limited(l) {
 						testenv.Until(t, "the places", func() bool { return socket.Places(l) == 0 })
 					}
@@ -1076,22 +982,50 @@ func (l wrappedListener) Accept() (net.Conn, error) {
 	return l.wrap(c.(*socket.TCPConn)), nil
 }
 
+// serveTwo has two connections served and, under a limit, a third one when one
+// of the two is closed.
+func serveTwo(t *testing.T, address string, limits bool) {
+	t.Helper()
+	first, second := dialNet(t, address), dialNet(t, address)
+	defer first.Close()
+	defer second.Close()
+	exchange(t, first, "hello")
+	exchange(t, second, "hello")
+	if !limits {
+		return
+	}
+	third := dialNet(t, address)
+	defer third.Close()
+	third.Write([]byte("x"))
+	third.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+	b := make([]byte, 1)
+	testenv.Gives(t, 0, os.ErrDeadlineExceeded, "over the limit")(third.Read(b))
+	third.SetReadDeadline(time.Now().Add(limit))
+	first.Close()
+	testenv.Gives(t, 1, nil, "a place is free")(third.Read(b))
+}
+
+// names checks that err names what it is about.
+func names(t *testing.T, err error, what string) {
+	t.Helper()
+	if err == nil || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(what)) {
+		t.Errorf("%v; want an error that names %s", err, what)
+	}
+}
+
 // TestServeRefuses: a Server that was given a listener whose connections it
 // cannot serve, for TLS or of package net, waited for a connection and ended
 // with the first one; and it served a type around a connection past that type's
 // own Read.
 func TestServeRefuses(t *testing.T) {
+	overTLS := func(l net.Listener) net.Listener { return tls.NewListener(l, new(tls.Config)) }
 	for name, l := range map[string]func(t *testing.T) net.Listener{
-		"tls": func(t *testing.T) net.Listener {
-			return tls.NewListener(listen(t), new(tls.Config))
-		},
+		"tls": func(t *testing.T) net.Listener { return overTLS(listen(t)) },
 		"limited tls": func(t *testing.T) net.Listener {
-			return socket.LimitListener(tls.NewListener(listen(t), new(tls.Config)), 1)
+			return socket.LimitListener(overTLS(listen(t)), 1)
 		},
-		"net": func(t *testing.T) net.Listener { return netListen(t) },
-		"tls over net": func(t *testing.T) net.Listener {
-			return tls.NewListener(netListen(t), new(tls.Config))
-		},
+		"net":          netListen,
+		"tls over net": func(t *testing.T) net.Listener { return overTLS(netListen(t)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			start(t, 1)
@@ -1099,12 +1033,9 @@ func TestServeRefuses(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- (&socket.Server{Handle: echoOnce}).Serve(bad) }()
 			err := testenv.Await(t, ended, "the refusal") // without a connection
-			if err == nil || !strings.Contains(err.Error(), "listener") &&
-				!strings.Contains(err.Error(), "Listener") {
-				t.Errorf("%v; want an error that names the listener", err)
-			}
-			if err != nil && name != "net" && !strings.Contains(err.Error(), "netco/tls") {
-				t.Errorf("%v; want an error that names the cure", err)
+			names(t, err, "listener")
+			if name != "net" {
+				names(t, err, "netco/tls") // the cure
 			}
 			if c, err := bad.Accept(); err == nil {
 				c.Close()
@@ -1112,28 +1043,30 @@ func TestServeRefuses(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a listener of such", serveRefusesAListenerOfSuch)
+	t.Run("a listener of such", func(t *testing.T) {
+		start(t, 1)
+		for want, wrap := range map[string]func(*socket.TCPConn) net.Conn{
+			"loudConn":  func(c *socket.TCPConn) net.Conn { return loudConn{c} },
+			"netco/tls": func(c *socket.TCPConn) net.Conn { return tls.Server(c, new(tls.Config)) },
+		} {
+			address, ends := serveWrapped(t, wrap)
+			c := dialNet(t, address)
+			names(t, testenv.Await(t, ends, "the refusal"), want)
+			closedFor(t, c)
+		}
+	})
 	t.Run("ServeConn", func(t *testing.T) {
 		start(t, 1)
 		c, peer := withPeer(t)
-		if err := (&socket.Server{Handle: echoOnce}).ServeConn(loudConn{c}); err == nil ||
-			!strings.Contains(err.Error(), "loudConn") {
-			t.Errorf("%v; want an error that names the type", err)
-		}
-		if n, err := peer.Read(make([]byte, 1)); n != 0 || err == nil {
-			t.Errorf("%d, %v: the connection is open", n, err)
-		}
+		names(t, (&socket.Server{Handle: echoOnce}).ServeConn(loudConn{c}), "loudConn")
+		closedFor(t, peer)
 	})
 	t.Run("NewBuffered", func(t *testing.T) {
 		start(t, 1)
 		c, _ := withPeer(t)
 		for _, bad := range []socket.Stream{loudConn{c}, &loudConn{c}, nil} {
 			func() {
-				defer func() {
-					if p, ok := recover().(string); !ok || !strings.Contains(p, "NewBuffered") {
-						t.Errorf("NewBuffered(%T): %v", bad, p)
-					}
-				}()
+				defer func() { names(t, fmt.Errorf("%v", recover()), "NewBuffered") }()
 				socket.NewBuffered(bad)
 			}()
 		}
@@ -1141,29 +1074,8 @@ func TestServeRefuses(t *testing.T) {
 	t.Run("not what it can serve", func(t *testing.T) {
 		start(t, 1)
 		address, _ := serveWrapped(t, func(c *socket.TCPConn) net.Conn { return c })
-		c := dialNet(t, address)
-		exchange(t, c, "served")
+		exchange(t, dialNet(t, address), "served")
 	})
-}
-
-func serveRefusesAListenerOfSuch(t *testing.T) {
-	for want, wrap := range map[string]func(*socket.TCPConn) net.Conn{
-		"loudConn":  func(c *socket.TCPConn) net.Conn { return loudConn{c} },
-		"netco/tls": func(c *socket.TCPConn) net.Conn { return tls.Server(c, new(tls.Config)) },
-	} {
-		t.Run(want, func(t *testing.T) {
-			start(t, 1)
-			address, ends := serveWrapped(t, wrap)
-			c := dialNet(t, address)
-			if err := testenv.Await(t, ends, "the refusal"); err == nil ||
-				!strings.Contains(err.Error(), want) {
-				t.Errorf("%v; want an error that names the type, or the cure", err)
-			}
-			if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
-				t.Errorf("%d, %v: the connection is open", n, err)
-			}
-		})
-	}
 }
 
 func netListen(t *testing.T) net.Listener {
@@ -1221,6 +1133,35 @@ func untilRest(t *testing.T, conns int) {
 	})
 }
 
+// failsAs checks that err wraps errno in net's form, with this text.
+func failsAs(t *testing.T, err error, errno syscall.Errno, text string) {
+	t.Helper()
+	var op *net.OpError
+	if !errors.Is(err, errno) || !errors.As(err, &op) || err.Error() != text {
+		t.Errorf("%v, want %s", err, text)
+	}
+}
+
+// besideFaults runs f beside a connection of s which must go on, and checks
+// that f has left no more fds than those and that no end but those f took is
+// reported.
+func besideFaults(t *testing.T, s *socket.Server, left int,
+	f func(address string, ends chan error)) {
+	t.Helper()
+	start(t, 2)
+	address, ends := serving(t, s)
+	other := dialNet(t, address)
+	exchange(t, other, "before")
+	untilRest(t, 1)
+	fds := testenv.Files()
+	f(address, ends)
+	exchange(t, other, "after")
+	testenv.Until(t, "the victims' fds to be closed", func() bool {
+		return testenv.Files() <= fds+left
+	})
+	testenv.Equal(t, len(ends), 0, "ends too many")
+}
+
 // TestServerReadFault: an error of one connection ends that one, is reported
 // once, by Handle's Read and by Closed, in net's form, and leaves no fd. Others
 // go on.
@@ -1228,39 +1169,23 @@ func TestServerReadFault(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ECONNRESET, unix.ETIMEDOUT, unix.ENOBUFS,
 		unix.EHOSTUNREACH} {
 		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
-			start(t, 2)
-			address, ends := serving(t, &socket.Server{Handle: echoOnce})
-			other := dialNet(t, address)
-			exchange(t, other, "before")
-			untilRest(t, 1)
-			fds := testenv.Files()
-			victim := dialNet(t, address)
-			local := victim.LocalAddr().String()
-			inject, _ := nth(sysx.Recv, 0, 1, errno)
-			remove := sysx.Inject(inject)
-			defer remove()
-			victim.Write([]byte("x"))
-			err := testenv.Await(t, ends, "the end")
-			remove()
-			want := fmt.Sprintf("read tcp %s->%s: read: %v", address, local, errno)
-			var op *net.OpError
-			if err == nil || err.Error() != want || !errors.Is(err, errno) || !errors.As(err, &op) {
-				t.Errorf("%v, want %s", err, want)
-			}
-			// it had not been read
-			if _, err := io.ReadAll(victim); err != nil && !errors.Is(err, unix.ECONNRESET) {
-				t.Errorf("the victim: %v", err)
-			}
-			victim.Close()
-			exchange(t, other, "after")
-			testenv.Until(t, "the victim's fds to be closed", func() bool {
-				return testenv.Files() <= fds
+			s := &socket.Server{Handle: echoOnce}
+			besideFaults(t, s, 0, func(address string, ends chan error) {
+				victim := dialNet(t, address)
+				inject, _ := nth(sysx.Recv, 0, 1, errno)
+				remove := sysx.Inject(inject)
+				defer remove()
+				victim.Write([]byte("x"))
+				err := testenv.Await(t, ends, "the end")
+				remove()
+				failsAs(t, err, errno, fmt.Sprintf("read tcp %s->%s: read: %v", address,
+					victim.LocalAddr(), errno))
+				// it had not been read
+				if _, err := io.ReadAll(victim); err != nil && !errors.Is(err, unix.ECONNRESET) {
+					t.Errorf("the victim: %v", err)
+				}
+				victim.Close()
 			})
-			select {
-			case err := <-ends:
-				t.Errorf("told of once more: %v", err)
-			default:
-			}
 		})
 	}
 }
@@ -1271,34 +1196,20 @@ func TestServerRegisterFault(t *testing.T) {
 	for _, errno := range []syscall.Errno{unix.ENOSPC, unix.ENOMEM} {
 		for _, timeout := range []time.Duration{0, time.Hour} {
 			t.Run(fmt.Sprint(unix.ErrnoName(errno), timeout), func(t *testing.T) {
-				start(t, 2)
-				address, ends := serving(t, &socket.Server{Handle: echoOnce, IdleTimeout: timeout})
-				other := dialNet(t, address)
-				exchange(t, other, "before")
-				untilRest(t, 1)
-				fds := testenv.Files()
-				inject, _ := nth(sysx.EpollCtl, 0, 3, errno)
-				remove := sysx.Inject(inject)
-				defer remove()
-				for range 3 {
-					victim := dialNet(t, address)
-					if err := testenv.Await(t, ends, "the end"); !errors.Is(err, errno) ||
-						err.Error() != "epoll_ctl: "+errno.Error() {
-						t.Errorf("ended by %v", err)
+				s := &socket.Server{Handle: echoOnce, IdleTimeout: timeout}
+				besideFaults(t, s, 2, func(address string, ends chan error) {
+					inject, _ := nth(sysx.EpollCtl, 0, 3, errno)
+					defer sysx.Inject(inject)()
+					for range 3 {
+						victim := dialNet(t, address)
+						err := testenv.Await(t, ends, "the end")
+						testenv.Fails(t, err, errno)
+						testenv.Equal(t, fmt.Sprint(err), "epoll_ctl: "+errno.Error())
+						gone(t, victim)
+						victim.Close()
 					}
-					if _, err := victim.Read(make([]byte, 1)); err != io.EOF {
-						t.Errorf("the victim: %v", err)
-					}
-					victim.Close()
-				}
-				exchange(t, dialNet(t, address), "the next")
-				exchange(t, other, "after")
-				testenv.Until(t, "the victims' fds to be closed", func() bool {
-					return testenv.Files() <= fds+2
+					exchange(t, dialNet(t, address), "the next")
 				})
-				if n := len(ends); n != 0 {
-					t.Errorf("%d ends too many", n)
-				}
 			})
 		}
 	}
@@ -1316,17 +1227,10 @@ func TestListenerRegisterFault(t *testing.T) {
 				inject, _ := nth(sysx.EpollCtl, 0, 1, errno)
 				defer sysx.Inject(inject)()
 				testrun.First.Do(t, func() {
-					err := (&socket.Server{Handle: echoOnce}).Serve(l)
-					want := fmt.Sprintf("accept %s %s: epoll_ctl: %v", network, l.Addr(), errno)
-					var op *net.OpError
-					if err == nil || err.Error() != want || !errors.Is(err, errno) ||
-						!errors.As(err, &op) {
-						t.Errorf("%v, want %s", err, want)
-					}
+					failsAs(t, (&socket.Server{Handle: echoOnce}).Serve(l), errno,
+						fmt.Sprintf("accept %s %s: epoll_ctl: %v", network, l.Addr(), errno))
 				})
-				if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-					t.Errorf("the listener is not closed: %v", err)
-				}
+				testenv.Fails(t, testenv.Err(l.Accept()), net.ErrClosed, "the listener")
 				if n := testenv.Files(); n > fds {
 					t.Errorf("%d fds, before %d", n, fds)
 				}
@@ -1374,61 +1278,12 @@ func TestAcceptBacksOff(t *testing.T) {
 // is read first, in whatever pieces, then the end is reported, once for what is
 // not EOF.
 func TestHangupWithData(t *testing.T) {
-	const total = 5000
 	for _, network := range []string{"tcp", "unix"} {
 		for _, reset := range []bool{false, true} {
 			for _, most := range []int{1 << 20, 7} { // by one call
 				for _, size := range []int{1 << 20, 100, 1} { // of the reader's buffer
 					t.Run(fmt.Sprint(network, " reset ", reset, " ", most, " ", size),
-						func(t *testing.T) {
-							startLocked(t, 1)
-							c, peer := netcoPair(t, network)
-							fd := socket.FDOf(c.(socket.Stream))
-							reader := testrun.First.Go(func() {
-								got := make([]byte, 0, 2*total)
-								buf := make([]byte, size)
-								for {
-									n, err := c.Read(buf)
-									got = append(got, buf[:n]...)
-									if err != nil {
-										if end := errors.Is(err, unix.ECONNRESET); end != reset ||
-											!end && err != io.EOF {
-											t.Errorf("the end is %v", err)
-										}
-										break
-									}
-								}
-								if d := differs(got, 0); len(got) != total || d != "" {
-									t.Errorf("%d bytes of %d %s", len(got), total, d)
-								}
-								if _, err := c.Read(buf); err != io.EOF {
-									t.Errorf("after the end: %v", err)
-								}
-							})
-							reader.UntilParked(t, coroutine.ReasonRead)
-							defer sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
-								if op == sysx.Recv && at == fd {
-									return min(asked, most), 0
-								}
-								return asked, 0
-							})()
-							release := hog(t, 0)
-							testenv.Must(unix.Write(socket.FDOf(peer.(socket.Stream)),
-								pattern(total)))
-							testenv.Until(t, "the data", func() bool {
-								return queuedOr0(fd) == total
-							})
-							switch {
-							case reset && network == "tcp":
-								peer.(diffTCP).SetLinger(0)
-							case reset: // so it is one that has not read everything
-								unix.Write(fd, []byte("unread"))
-							}
-							peer.Close()
-							testenv.Until(t, "the end", func() bool { return hungUp(fd) })
-							release()
-							reader.Wait(t)
-						})
+						func(t *testing.T) { hangUpWithData(t, network, reset, most, size) })
 				}
 			}
 		}
@@ -1439,4 +1294,48 @@ func hungUp(fd int) bool {
 	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
 	n, _ := unix.Poll(p, 0)
 	return n > 0
+}
+
+func hangUpWithData(t *testing.T, network string, reset bool, most, size int) {
+	const total = 5000
+	startLocked(t, 1)
+	c, peer := netcoPair(t, network)
+	fd := socket.FDOf(c.(socket.Stream))
+	end := io.EOF
+	if reset {
+		end = unix.ECONNRESET
+	}
+	reader := testrun.First.Go(func() {
+		var got []byte
+		buf := make([]byte, size)
+		var err error
+		for n := 0; err == nil; got = append(got, buf[:n]...) {
+			n, err = c.Read(buf)
+		}
+		testenv.Fails(t, err, end, "the end")
+		if d := differs(got, 0); len(got) != total || d != "" {
+			t.Errorf("%d bytes of %d %s", len(got), total, d)
+		}
+		testenv.Fails(t, testenv.Err(c.Read(buf)), io.EOF, "after the end")
+	})
+	reader.UntilParked(t, coroutine.ReasonRead)
+	defer sysx.Inject(func(op sysx.Op, at, asked int) (int, syscall.Errno) {
+		if op == sysx.Recv && at == fd {
+			return min(asked, most), 0
+		}
+		return asked, 0
+	})()
+	release := hog(t, 0)
+	testenv.Must(unix.Write(socket.FDOf(peer.(socket.Stream)), pattern(total)))
+	testenv.Until(t, "the data", func() bool { return queuedOr0(fd) == total })
+	switch {
+	case reset && network == "tcp":
+		peer.(diffTCP).SetLinger(0)
+	case reset: // so it is one that has not read everything
+		unix.Write(fd, []byte("unread"))
+	}
+	peer.Close()
+	testenv.Until(t, "the end", func() bool { return hungUp(fd) })
+	release()
+	reader.Wait(t)
 }
