@@ -59,18 +59,16 @@ func (r *traced) text(t *testing.T) string {
 	return strings.Join(r.events, "\n")
 }
 
-// TestTraceDial: a Dialer calls the hooks of httptrace that net's calls, in the
-// same order and with the same arguments. It called none.
-func TestTraceDial(t *testing.T) {
-	start(t, 2)
+// tracedDial is a case of TestTraceDial.
+type tracedDial struct {
+	name             string
+	network, address string
+	d                socket.Dialer
+	ctx              context.Context
+}
+
+func tracedDials(t *testing.T) []tracedDial {
 	const never = time.Hour
-	s := serveNames(t, map[string][]record{
-		"both.test.": addresses("::1", "127.0.0.1"), "four.test.": addresses("127.0.0.1"),
-		"six.test.": addresses("::1"),
-		"two.test.": addresses("127.0.0.1", "127.0.0.2"), "late.test.": addresses("127.0.0.1"),
-	})
-	release := s.hold("late.test.")
-	defer release()
 	l := listen(t)
 	_, open, _ := net.SplitHostPort(l.Addr().String())
 	_, closed, _ := net.SplitHostPort(testenv.ClosedPort(t))
@@ -79,13 +77,7 @@ func TestTraceDial(t *testing.T) {
 	unix4 := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
-	type dial struct {
-		name             string
-		network, address string
-		d                socket.Dialer
-		ctx              context.Context
-	}
-	dials := []dial{
+	dials := []tracedDial{
 		{"address", "tcp", "127.0.0.1:" + open, socket.Dialer{}, nil},
 		{"address refuses", "tcp", "127.0.0.1:" + closed, socket.Dialer{}, nil},
 		{"no host", "tcp", ":" + open, socket.Dialer{}, nil},
@@ -108,18 +100,33 @@ func TestTraceDial(t *testing.T) {
 	}
 	if haveIPv6() {
 		dials = append(dials,
-			dial{"race, first accepts", "tcp", "both.test.:" + twoFaced(t, accepts, accepts),
+			tracedDial{"race, first accepts", "tcp", "both.test.:" + twoFaced(t, accepts, accepts),
 				socket.Dialer{FallbackDelay: never}, nil},
-			dial{"race, first refuses", "tcp", "both.test.:" + twoFaced(t, refuses, accepts),
+			tracedDial{"race, first refuses", "tcp", "both.test.:" + twoFaced(t, refuses, accepts),
 				socket.Dialer{FallbackDelay: never}, nil},
-			dial{"race, both refuse", "tcp", "both.test.:" + twoFaced(t, refuses, refuses),
+			tracedDial{"race, both refuse", "tcp", "both.test.:" + twoFaced(t, refuses, refuses),
 				socket.Dialer{FallbackDelay: never}, nil},
-			dial{"race, first ignores", "tcp", "both.test.:" + twoFaced(t, ignores, accepts),
+			tracedDial{"race, first ignores", "tcp", "both.test.:" + twoFaced(t, ignores, accepts),
 				socket.Dialer{FallbackDelay: time.Millisecond}, nil},
-			dial{"no race", "tcp", "both.test.:" + twoFaced(t, refuses, accepts),
+			tracedDial{"no race", "tcp", "both.test.:" + twoFaced(t, refuses, accepts),
 				socket.Dialer{FallbackDelay: -1}, nil},
 		)
 	}
+	return dials
+}
+
+// TestTraceDial: a Dialer calls the hooks of httptrace that net's calls, in the
+// same order and with the same arguments. It called none.
+func TestTraceDial(t *testing.T) {
+	start(t, 2)
+	s := serveNames(t, map[string][]record{
+		"both.test.": addresses("::1", "127.0.0.1"), "four.test.": addresses("127.0.0.1"),
+		"six.test.": addresses("::1"),
+		"two.test.": addresses("127.0.0.1", "127.0.0.2"), "late.test.": addresses("127.0.0.1"),
+	})
+	release := s.hold("late.test.")
+	defer release()
+	dials := tracedDials(t)
 	everywhere(t, func(p testrun.Place) {
 		for i := range dials {
 			c := &dials[i]
