@@ -89,160 +89,175 @@ func rawFD(c syscall.Conn) (fd int) {
 // where, under its addresses; and nothing else is.
 func TestInspect(t *testing.T) {
 	start(t, 2)
-	var tasks []*testrun.Task
-	var closers []io.Closer
-	parked := func(p testrun.Place, reason coroutine.Reason, f func()) uint64 {
-		t.Helper()
-		k := p.Go(f)
-		k.UntilParked(t, reason)
-		tasks = append(tasks, k)
-		if k.Co == nil {
-			return 0
-		}
-		return k.Co.ID()
-	}
-	begin := func(c io.Closer) { closers = append(closers, c) }
-	var wants []sockinfo.Info
-	// Some readers get a byte, at any time: each has a buffer of its own.
-	one := func() []byte { return make([]byte, 1) }
-	much := make([]byte, 16<<20)
-	type stream interface {
-		net.Conn
-		syscall.Conn
-	}
-	expect := func(c stream, w sockinfo.Info) {
-		begin(c)
-		w.FD, w.Local, w.Remote = rawFD(c), c.LocalAddr(), c.RemoteAddr()
-		if w.Network == "" {
-			w.Network = c.LocalAddr().Network()
-		}
-		wants = append(wants, w)
-	}
-
+	x := &inspected{t: t}
 	for _, network := range []string{"tcp", "unix", "unixpacket"} {
-		make2 := func() (a, b stream) {
-			if network == "tcp" {
-				a, b := pair(t)
-				return a, b
-			}
-			x, y := unixPair(t, network)
-			return x, y
-		}
-		a, b := make2()
-		expect(a,
-			sockinfo.Info{Processor: 0, ReadWaiter: parked(testrun.First, coroutine.ReasonRead,
-				func() { a.Read(one()) })})
-		expect(b,
-			sockinfo.Info{Processor: 1, ReadWaiter: parked(testrun.Second, coroutine.ReasonRead,
-				func() { b.Read(one()) })})
-		a, b = make2()
-		expect(a, sockinfo.Info{
-			Processor: 1,
-			WriteWaiter: parked(testrun.Second, coroutine.ReasonWrite, func() {
-				for {
-					if _, err := a.Write(much[:100_000]); err != nil {
-						return
-					}
-				}
-			}),
-			// across threads
-			ReadWaiter: parked(testrun.First, coroutine.ReasonRead, func() { a.Read(one()) }),
-		})
-		begin(b) // nothing has waited for it
-		a, b = make2()
-		parked(testrun.Goroutine, 0, func() { a.Read(one()) })
-		expect(a, sockinfo.Info{Processor: -1})
-		parked(testrun.Goroutine, 0, func() { b.Read(one()) })
-		expect(b,
-			sockinfo.Info{Processor: 0, WriteWaiter: parked(testrun.First, coroutine.ReasonWrite,
-				func() {
-					for {
-						if _, err := b.Write(much[:100_000]); err != nil {
-							return
-						}
-					}
-				})})
+		x.streams(network)
 	}
+	x.listeners()
+	x.datagrams()
+	x.files()
+	x.raw()
+	// A Poll has an fd of its own registered, which is no socket.
+	r, w := pipeFiles(t)
+	x.begin(r)
+	x.parked(testrun.First, coroutine.ReasonRead, func() {
+		socket.Poll([]socket.PollFd{{Fd: int32(r.Fd()), Events: unix.POLLIN}}, -1)
+	})
+	x.check()
+
+	w.Close()
+	x.tasks[len(x.tasks)-1].Wait(t) // the Poll, whose fd must not be closed before
+	for _, c := range x.closers {
+		c.Close()
+	}
+	testrun.WaitAll(t, x.tasks...)
+	if all := inspectAll(t); len(all) != 0 {
+		t.Errorf("closed ones are listed: %+v", all)
+	}
+}
+
+// inspected is the sockets of TestInspect, and what is to be listed of them.
+type inspected struct {
+	t       *testing.T
+	tasks   []*testrun.Task
+	closers []io.Closer
+	wants   []sockinfo.Info
+}
+
+// inspectedStream is a connection whose fd can be had.
+type inspectedStream interface {
+	net.Conn
+	syscall.Conn
+}
+
+// parked runs f in a place until it waits, and returns its coroutine's id; 0
+// for a goroutine's.
+func (x *inspected) parked(p testrun.Place, reason coroutine.Reason, f func()) uint64 {
+	x.t.Helper()
+	k := p.Go(f)
+	k.UntilParked(x.t, reason)
+	x.tasks = append(x.tasks, k)
+	if k.Co == nil {
+		return 0
+	}
+	return k.Co.ID()
+}
+
+// reads is parked for a Read. Some readers get a byte, at any time: each has a
+// buffer of its own.
+func (x *inspected) reads(p testrun.Place, c io.Reader) uint64 {
+	return x.parked(p, coroutine.ReasonRead, func() { c.Read(make([]byte, 1)) })
+}
+
+// writes is parked for Writes that nothing reads.
+func (x *inspected) writes(p testrun.Place, c io.Writer) uint64 {
+	return x.parked(p, coroutine.ReasonWrite, func() {
+		for much := make([]byte, 100_000); ; {
+			if _, err := c.Write(much); err != nil {
+				return
+			}
+		}
+	})
+}
+
+func (x *inspected) begin(c io.Closer) { x.closers = append(x.closers, c) }
+
+func (x *inspected) expect(c inspectedStream, w sockinfo.Info) {
+	x.begin(c)
+	w.FD, w.Local, w.Remote = rawFD(c), c.LocalAddr(), c.RemoteAddr()
+	if w.Network == "" {
+		w.Network = c.LocalAddr().Network()
+	}
+	x.wants = append(x.wants, w)
+}
+
+func (x *inspected) streams(network string) {
+	two := func() (a, b inspectedStream) {
+		if network == "tcp" {
+			a, b := pair(x.t)
+			return a, b
+		}
+		a, b = unixPair(x.t, network)
+		return a, b
+	}
+	a, b := two()
+	x.expect(a, sockinfo.Info{Processor: 0, ReadWaiter: x.reads(testrun.First, a)})
+	x.expect(b, sockinfo.Info{Processor: 1, ReadWaiter: x.reads(testrun.Second, b)})
+	a, b = two()
+	x.expect(a, sockinfo.Info{Processor: 1, WriteWaiter: x.writes(testrun.Second, a),
+		ReadWaiter: x.reads(testrun.First, a)}) // across threads
+	x.begin(b) // nothing has waited for it
+	a, b = two()
+	x.reads(testrun.Goroutine, a)
+	x.expect(a, sockinfo.Info{Processor: -1})
+	x.reads(testrun.Goroutine, b)
+	x.expect(b, sockinfo.Info{Processor: 0, WriteWaiter: x.writes(testrun.First, b)})
+}
+
+func (x *inspected) listeners() {
 	for i, network := range []string{"tcp", "unix"} {
-		l := listenAny(t, network)
+		l := listenAny(x.t, network)
 		w := sockinfo.Info{FD: rawFD(l.(syscall.Conn)), Network: network, Local: l.Addr(),
 			Listener: true, Processor: -1}
+		p := []testrun.Place{testrun.Second, testrun.Goroutine}[i]
+		w.ReadWaiter = x.parked(p, coroutine.ReasonAccept, func() { l.Accept() })
 		if i == 0 {
-			w.Processor, w.ReadWaiter = 1, parked(testrun.Second, coroutine.ReasonAccept, func() {
-				l.Accept()
-			})
-		} else {
-			parked(testrun.Goroutine, 0, func() { l.Accept() })
+			w.Processor = 1
 		}
-		wants = append(wants, w)
-		begin(l)
+		x.wants = append(x.wants, w)
+		x.begin(l)
 	}
-	u, c := udpTo(t)
-	expect(c, sockinfo.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead,
-		func() { c.Read(one()) })})
-	expect(u, sockinfo.Info{Network: "udp4", ReadWaiter: parked(testrun.First, coroutine.ReasonRead,
-		func() { u.ReadFrom(one()) })})
+}
 
-	r, w := pipeFiles(t)
-	begin(r)
-	begin(w)
-	id := parked(testrun.Second, coroutine.ReasonRead, func() { r.Read(one()) })
-	wants = append(wants, sockinfo.Info{FD: int(r.Fd()), Network: "file", Local: printed("a pipe"),
-		Processor: 1, ReadWaiter: id})
+func (x *inspected) datagrams() {
+	u, c := udpTo(x.t)
+	x.expect(c, sockinfo.Info{Network: "udp4", ReadWaiter: x.reads(testrun.First, c)})
+	x.expect(u, sockinfo.Info{Network: "udp4", ReadWaiter: x.parked(testrun.First,
+		coroutine.ReasonRead, func() { u.ReadFrom(make([]byte, 1)) })})
+}
 
+func (x *inspected) files() {
+	r, w := pipeFiles(x.t)
+	x.begin(r)
+	x.begin(w)
+	x.wants = append(x.wants, sockinfo.Info{FD: int(r.Fd()), Network: "file",
+		Local: socket.FileName("a pipe"), Processor: 1, ReadWaiter: x.reads(testrun.Second, r)})
+}
+
+func (x *inspected) raw() {
 	raw := testenv.Must(socket.NewSocket(unix.AF_INET, unix.SOCK_STREAM, 0))
-	begin(raw)
+	x.begin(raw)
 	raw.Bind(&unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
-	testenv.OK(t, raw.Listen(1))
+	testenv.OK(x.t, raw.Listen(1))
 	at, _ := raw.Getsockname()
-	id = parked(testrun.First, coroutine.ReasonRead, func() { raw.Accept() })
-	wants = append(wants, sockinfo.Info{FD: rawFD(raw), Network: "socket", Listener: true,
-		ReadWaiter: id,
+	x.wants = append(x.wants, sockinfo.Info{FD: rawFD(raw), Network: "socket", Listener: true,
+		ReadWaiter: x.parked(testrun.First, coroutine.ReasonRead, func() { raw.Accept() }),
 		Local:      &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: at.(*unix.SockaddrInet4).Port}})
 	netlink := testenv.Must(socket.NewSocket(unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE))
-	begin(netlink)
-	id = parked(testrun.First, coroutine.ReasonRead, func() { netlink.Read(one()) })
-	wants = append(wants, sockinfo.Info{FD: rawFD(netlink), Network: "socket", ReadWaiter: id})
+	x.begin(netlink)
+	x.wants = append(x.wants, sockinfo.Info{FD: rawFD(netlink), Network: "socket",
+		ReadWaiter: x.reads(testrun.First, netlink)})
+}
 
-	// A Poll has an fd of its own registered, which is no socket.
-	r2, w2 := pipeFiles(t)
-	begin(r2)
-	parked(testrun.First, coroutine.ReasonRead, func() {
-		socket.Poll([]socket.PollFd{{Fd: int32(r2.Fd()), Events: unix.POLLIN}}, -1)
-	})
-
-	for i := range wants {
-		if f, ok := wants[i].Local.(printed); ok {
-			wants[i].Local = socket.FileName(string(f))
-		}
-	}
-	// A peer's kernel that takes something late wakes a writer once more.
+// check compares what is listed with what is to be. A peer's kernel that takes
+// something late wakes a writer once more.
+func (x *inspected) check() {
 	var all map[int]sockinfo.Info
-	testenv.Until(t, "the writers to be stuck", func() bool {
-		all = inspectAll(t)
-		for _, w := range wants {
+	testenv.Until(x.t, "the writers to be stuck", func() bool {
+		all = inspectAll(x.t)
+		for _, w := range x.wants {
 			if w.WriteWaiter != 0 && all[w.FD].WriteWaiter == 0 {
 				return false
 			}
 		}
 		return true
 	})
-	for _, w := range wants {
-		want(t, all, w)
+	for _, w := range x.wants {
+		want(x.t, all, w)
 		delete(all, w.FD)
 	}
 	if len(all) != 0 {
-		t.Errorf("besides these are listed: %+v", all)
-	}
-
-	w2.Close()
-	tasks[len(tasks)-1].Wait(t) // the Poll, whose fd must not be closed before
-	for _, c := range closers {
-		c.Close()
-	}
-	testrun.WaitAll(t, tasks...)
-	if all := inspectAll(t); len(all) != 0 {
-		t.Errorf("closed ones are listed: %+v", all)
+		x.t.Errorf("besides these are listed: %+v", all)
 	}
 }
 
@@ -437,40 +452,13 @@ func TestInspectHammer(t *testing.T) {
 	for i, l := range []net.Listener{l, ul} {
 		tasks = append(tasks, testrun.Places[i].Go(serveInspected(l)))
 	}
-	client := func(network, address string, seed uint64) func() {
-		return func() {
-			r := rand.New(rand.NewPCG(seed, 1))
-			buf := make([]byte, 100)
-			for !over.Load() {
-				c, err := socket.Dial(network, address)
-				if err != nil {
-					if network != "unix" && !over.Load() { // of unix the queue may be full
-						t.Error(err)
-						return
-					}
-					netco.Yield()
-					continue
-				}
-				if network == "udp4" {
-					c.SetReadDeadline(time.Now().Add(time.Duration(r.IntN(300)) * time.Microsecond))
-				}
-				for range r.IntN(4) {
-					c.Write([]byte("hello"))
-					c.Read(buf)
-				}
-				if r.IntN(2) == 0 {
-					c.Write([]byte("q"))
-					c.Read(buf)
-				}
-				c.Close()
-			}
-		}
-	}
 	for i := range 12 {
 		network := []string{"tcp", "udp4", "unix"}[i/3%3]
 		address := map[string]string{"tcp": l.Addr().String(), "udp4": u.LocalAddr().String(),
 			"unix": name}[network]
-		tasks = append(tasks, testrun.Places[i%3].Go(client(network, address, uint64(i))))
+		tasks = append(tasks, testrun.Places[i%3].Go(func() {
+			client(t, network, address, uint64(i), &over)
+		}))
 	}
 	var listed, shown atomic.Int64
 	look := func() {
@@ -504,6 +492,35 @@ func TestInspectHammer(t *testing.T) {
 	testrun.WaitAll(t, tasks...)
 	t.Logf("%d lists of %d sockets", listed.Load(), shown.Load())
 	testenv.Until(t, "the connections to end", func() bool { return socket.OpenCount() == 0 })
+}
+
+// client makes connections, exchanges a little and closes, until over.
+func client(t *testing.T, network, address string, seed uint64, over *atomic.Bool) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	buf := make([]byte, 100)
+	for !over.Load() {
+		c, err := socket.Dial(network, address)
+		if err != nil {
+			if network != "unix" && !over.Load() { // of unix the queue may be full
+				t.Error(err)
+				return
+			}
+			netco.Yield()
+			continue
+		}
+		if network == "udp4" {
+			c.SetReadDeadline(time.Now().Add(time.Duration(r.IntN(300)) * time.Microsecond))
+		}
+		for range r.IntN(4) {
+			c.Write([]byte("hello"))
+			c.Read(buf)
+		}
+		if r.IntN(2) == 0 {
+			c.Write([]byte("q"))
+			c.Read(buf)
+		}
+		c.Close()
+	}
 }
 
 // untrue says what of i cannot be.
@@ -781,83 +798,100 @@ func TestWaitedForIsNotLost(t *testing.T) {
 	for _, p := range testrun.Places {
 		t.Run(p.Name, func(t *testing.T) {
 			start(t, 2)
-			type wait struct {
-				make   func() (wait func() error)
-				reason coroutine.Reason
-			}
-			waits := map[string]wait{}
-			var mu sync.Mutex
-			var wake []func() // under mu
-			onWake := func(f func()) {
-				mu.Lock()
-				defer mu.Unlock()
-				wake = append(wake, f)
-			}
-			reads := waitedForIsNotLostCases
-			for name, read := range reads {
-				waits[name] = wait{func() func() error {
-					l := listen(t)
-					peer := dialNet(t, l.Addr().String())
-					c, err := l.AcceptTCP()
-					fatalIf(t, err)
-					l.Close()
-					onWake(func() { peer.Write([]byte("x")); peer.CloseWrite() })
-					return func() error { return read(c) }
-				}, coroutine.ReasonRead}
-			}
-			waits["Accept"] = wait{func() func() error {
-				l, err := socket.Listen("tcp", "127.0.0.1:0")
-				fatalIf(t, err)
-				address := l.Addr().String()
-				onWake(func() { dialNet(t, address) })
-				return func() error {
-					c, err := l.Accept()
-					if err == nil {
-						c.Close()
-					}
-					return err
-				}
-			}, coroutine.ReasonAccept}
-			waits["Write"] = wait{func() func() error {
-				l := listen(t)
-				peer := dialNet(t, l.Addr().String())
-				c, err := l.AcceptTCP()
-				fatalIf(t, err)
-				l.Close()
-				onWake(func() { go io.Copy(io.Discard, peer) })
-				return func() error { _, err := c.Write(make([]byte, 32<<20)); return err }
-			}, coroutine.ReasonWrite}
-			waits["File"] = wait{func() func() error {
-				r, w, err := os.Pipe()
-				fatalIf(t, err)
-				f, err := socket.NewFile(r)
-				fatalIf(t, err)
-				r.Close()
-				onWake(func() { w.Write([]byte("x")); w.Close() })
-				return func() error { _, err := f.Read(make([]byte, 1)); return err }
-			}, coroutine.ReasonRead}
+			var w wakers
+			waits := w.waits(t)
 			var tasks []*testrun.Task
-			for name, w := range waits {
+			for name, x := range waits {
 				k := p.Go(func() {
-					if err := w.make()(); err != nil {
+					if err := x.make()(); err != nil {
 						t.Errorf("%s: %v", name, err)
 					}
 				})
-				k.UntilParked(t, w.reason)
+				k.UntilParked(t, x.reason)
 				tasks = append(tasks, k)
 			}
 			for range 3 {
 				runtime.GC()
 			}
-			mu.Lock()
-			for _, f := range wake {
-				f()
-			}
-			mu.Unlock()
+			w.wake()
 			testrun.WaitAll(t, tasks...)
 			collected(t, "all to be closed", func() bool { return socket.OpenCount() == 0 })
 		})
 	}
+}
+
+// notLost is a wait, which is made in the place that waits.
+type notLost struct {
+	make   func() (wait func() error)
+	reason coroutine.Reason
+}
+
+// wakers are what ends the waits.
+type wakers struct {
+	mu  sync.Mutex
+	all []func() // under mu
+}
+
+func (w *wakers) add(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, f)
+}
+
+func (w *wakers) wake() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.all {
+		f()
+	}
+}
+
+// waits returns waits of all kinds, by name.
+func (ends *wakers) waits(t *testing.T) map[string]notLost {
+	waits := map[string]notLost{}
+	for name, read := range waitedForIsNotLostCases {
+		waits[name] = notLost{func() func() error {
+			l := listen(t)
+			peer := dialNet(t, l.Addr().String())
+			c, err := l.AcceptTCP()
+			fatalIf(t, err)
+			l.Close()
+			ends.add(func() { peer.Write([]byte("x")); peer.CloseWrite() })
+			return func() error { return read(c) }
+		}, coroutine.ReasonRead}
+	}
+	waits["Accept"] = notLost{func() func() error {
+		l, err := socket.Listen("tcp", "127.0.0.1:0")
+		fatalIf(t, err)
+		address := l.Addr().String()
+		ends.add(func() { dialNet(t, address) })
+		return func() error {
+			c, err := l.Accept()
+			if err == nil {
+				c.Close()
+			}
+			return err
+		}
+	}, coroutine.ReasonAccept}
+	waits["Write"] = notLost{func() func() error {
+		l := listen(t)
+		peer := dialNet(t, l.Addr().String())
+		c, err := l.AcceptTCP()
+		fatalIf(t, err)
+		l.Close()
+		ends.add(func() { go io.Copy(io.Discard, peer) })
+		return func() error { _, err := c.Write(make([]byte, 32<<20)); return err }
+	}, coroutine.ReasonWrite}
+	waits["File"] = notLost{func() func() error {
+		r, w, err := os.Pipe()
+		fatalIf(t, err)
+		f, err := socket.NewFile(r)
+		fatalIf(t, err)
+		r.Close()
+		ends.add(func() { w.Write([]byte("x")); w.Close() })
+		return func() error { _, err := f.Read(make([]byte, 1)); return err }
+	}, coroutine.ReasonRead}
+	return waits
 }
 
 // TestServedIsNotLost: the connections of a Server that nothing refers to any

@@ -109,27 +109,31 @@ func TestLimitListener(t *testing.T) {
 	}
 }
 
+type deadliner interface{ SetDeadline(time.Time) error }
+
+// limitEnds are what ends an Accept that waits for room.
+var limitEnds = []struct {
+	name string
+	end  func(t *testing.T, l net.Listener)
+	want error
+	stop bool // it ends the Scheduler
+}{
+	{"closed", func(_ *testing.T, l net.Listener) { l.Close() }, net.ErrClosed, false},
+	{"deadline", func(_ *testing.T, l net.Listener) {
+		l.(deadliner).SetDeadline(time.Now().Add(time.Millisecond))
+	}, os.ErrDeadlineExceeded, false},
+	{"draining", func(*testing.T, net.Listener) {
+		netco.Shutdown(context.Background())
+	}, netco.ErrShutdown, true},
+	{"force", func(t *testing.T, _ net.Listener) { force(t) }, netco.ErrShutdown, true},
+}
+
 // TestLimitListenerEnds: a wait for room ends as a wait for a connection does,
 // and leaves nothing behind.
 func TestLimitListenerEnds(t *testing.T) {
-	type deadliner interface{ SetDeadline(time.Time) error }
 	for _, network := range []string{"tcp", "unix"} {
 		for _, p := range testrun.Places {
-			for _, c := range []struct {
-				name string
-				end  func(l net.Listener)
-				want error
-				stop bool // it ends the Scheduler
-			}{
-				{"closed", func(l net.Listener) { l.Close() }, net.ErrClosed, false},
-				{"deadline", func(l net.Listener) {
-					l.(deadliner).SetDeadline(time.Now().Add(time.Millisecond))
-				}, os.ErrDeadlineExceeded, false},
-				{"draining", func(l net.Listener) {
-					netco.Shutdown(context.Background())
-				}, netco.ErrShutdown, true},
-				{"force", func(l net.Listener) { force(t) }, netco.ErrShutdown, true},
-			} {
+			for _, c := range limitEnds {
 				t.Run(network+"/"+p.Name+"/"+c.name, func(t *testing.T) {
 					startAlone(t, 2)
 					l := limitedOn(t, network, 1)
@@ -154,7 +158,7 @@ func TestLimitListenerEnds(t *testing.T) {
 					testenv.Until(t, "the Accept to wait", func() bool {
 						return socket.WaitForRoom(l) == 1 && k.Parked(coroutine.ReasonAccept)
 					})
-					c.end(l)
+					c.end(t, l)
 					k.Wait(t)
 					if socket.WaitForRoom(l) != 0 {
 						t.Error("it still waits for room")
@@ -330,16 +334,7 @@ func TestServeMaxConns(t *testing.T) {
 	for i := range conns {
 		conns[i] = dialLimited(t, listeners[i%len(listeners)])
 	}
-	served := make(chan int, clients)
-	for i, c := range conns {
-		go func() {
-			io.WriteString(c, "x")
-			if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
-				t.Errorf("client %d: %v", i, err)
-			}
-			served <- i
-		}()
-	}
+	served := answers(t, conns)
 	var open []int
 	for range most {
 		open = append(open, testenv.Await(t, served, "a client to be served"))
@@ -367,6 +362,22 @@ func TestServeMaxConns(t *testing.T) {
 	}
 	s.Close()
 	testrun.WaitAll(t, tasks...)
+}
+
+// answers has each connection echo a byte, and gives the number of each one
+// that has.
+func answers(t *testing.T, conns []net.Conn) <-chan int {
+	served := make(chan int, len(conns))
+	for i, c := range conns {
+		go func() {
+			io.WriteString(c, "x")
+			if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+				t.Errorf("client %d: %v", i, err)
+			}
+			served <- i
+		}()
+	}
+	return served
 }
 
 // TestLimitWake: a place that becomes free while an Accept is about to wait for
@@ -539,29 +550,8 @@ func TestAllLimits(t *testing.T) {
 		cmd.Wait() // which ends the writes to problems
 		t.Fatalf("%v\n%s", err, &problems)
 	}
-	var wg sync.WaitGroup
-	var echoed, away atomic.Int64
-	away.Add(runOutOfFiles(t, addresses, lines))
-	away.Add(runOutOfCoroutines(t, addresses[1]))
-	for i := range stressClients {
-		for kind, address := range addresses {
-			wg.Go(func() {
-				for round := range stressRounds {
-					switch got, err := stressClient(address, i, round, i == 0 && kind == 0); {
-					case err != nil:
-						t.Errorf("client %d of listener %d, round %d: %v", i, kind, round, err)
-					case got == busy && kind == 1:
-						away.Add(1)
-					case got == busy:
-						t.Error("the Server turned a client away")
-					default:
-						echoed.Add(1)
-					}
-				}
-			})
-		}
-	}
-	wg.Wait()
+	echoed, away := stress(t, addresses, runOutOfFiles(t, addresses, lines)+
+		runOutOfCoroutines(t, addresses[1]))
 	in.Close()
 	io.Copy(&out, lines)
 	if err := cmd.Wait(); err != nil {
@@ -570,10 +560,9 @@ func TestAllLimits(t *testing.T) {
 	var pauses, refused, refusals, waits, files, open int
 	fmt.Sscanf(out.String(), "pauses %d refused %d away %d waits %d files %d open %d", &pauses,
 		&refused, &refusals, &waits, &files, &open)
-	t.Logf("%d answers, %d turned away; %s", echoed.Load(), away.Load(),
-		strings.TrimSpace(out.String()))
+	t.Logf("%d answers, %d turned away; %s", echoed, away, strings.TrimSpace(out.String()))
 	if pauses == 0 || refused == 0 || waits == 0 || files == 0 || refused != refusals ||
-		refusals != int(away.Load()) {
+		refusals != int(away) {
 		t.Errorf("not every limit was met, or counted: %s", &out)
 	}
 	if open != 1 { // the second listener
@@ -582,6 +571,33 @@ func TestAllLimits(t *testing.T) {
 	if n := strings.Count(problems.String(), "netco: panic in coroutine"); n == 0 {
 		t.Error("no panic was told of")
 	}
+}
+
+// stress loads both listeners, and returns how many clients were answered and
+// how many turned away, with those before.
+func stress(t *testing.T, addresses [2]string, before int64) (echoed, away int64) {
+	var wg sync.WaitGroup
+	var answered, turned atomic.Int64
+	for i := range stressClients {
+		for kind, address := range addresses {
+			wg.Go(func() {
+				for round := range stressRounds {
+					switch got, err := stressClient(address, i, round, i == 0 && kind == 0); {
+					case err != nil:
+						t.Errorf("client %d of listener %d, round %d: %v", i, kind, round, err)
+					case got == busy && kind == 1:
+						turned.Add(1)
+					case got == busy:
+						t.Error("the Server turned a client away")
+					default:
+						answered.Add(1)
+					}
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return answered.Load(), turned.Load() + before
 }
 
 // runOutOfFiles holds all connections that the Server may have, which are all

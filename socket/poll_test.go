@@ -631,40 +631,45 @@ func TestPollForeign(t *testing.T) {
 		for _, p := range testrun.Places {
 			t.Run(x.name+"/"+p.Name, func(t *testing.T) {
 				for range 20 {
-					reader := x.owner.Go(func() {
-						b := make([]byte, 10)
-						if n, err := x.reader.Read(b); string(b[:n]) != "y" || err != nil {
-							t.Errorf("Read: %q, %v", b[:n], err)
-						}
-					})
-					if x.owner.Name == testrun.First.Name {
-						reader.UntilParked(t, coroutine.ReasonRead)
-					}
-					set := in(x.fd)
-					set[0].Events |= unix.POLLHUP
-					done := make(chan struct{})
-					poller := p.Go(func() {
-						for {
-							select {
-							case <-done:
-								return
-							default:
-							}
-							// What it is given may be gone by now.
-							if _, err := socket.Poll(set, time.Millisecond); err != nil {
-								t.Error(err)
-								return
-							}
-						}
-					})
-					x.writer.Write([]byte("y"))
-					reader.Wait(t)
-					close(done)
-					poller.Wait(t)
+					pollBeside(t, p, x.owner, x.fd, x.reader, x.writer)
 				}
 			})
 		}
 	}
+}
+
+// pollBeside polls an fd in place p, while its owner reads from it.
+func pollBeside(t *testing.T, p, owner testrun.Place, fd int, from io.Reader, to io.Writer) {
+	reader := owner.Go(func() {
+		b := make([]byte, 10)
+		if n, err := from.Read(b); string(b[:n]) != "y" || err != nil {
+			t.Errorf("Read: %q, %v", b[:n], err)
+		}
+	})
+	if owner.Name == testrun.First.Name {
+		reader.UntilParked(t, coroutine.ReasonRead)
+	}
+	set := in(fd)
+	set[0].Events |= unix.POLLHUP
+	done := make(chan struct{})
+	poller := p.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			// What it is given may be gone by now.
+			if _, err := socket.Poll(set, time.Millisecond); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	to.Write([]byte("y"))
+	reader.Wait(t)
+	close(done)
+	poller.Wait(t)
 }
 
 // TestPollContext: the end of the context ends the wait with its error, before
@@ -819,73 +824,81 @@ func TestPollFaults(t *testing.T) {
 	} {
 		for _, p := range testrun.Places {
 			t.Run(c.name+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
-				a, b := eventfd(t, 0), eventfd(t, 0)
-				// whatever is made once
-				p.Go(func() { socket.Poll(in(a), time.Microsecond) }).Wait(t)
-				before := countFDs(t)
-				defer (&script{first: c.first}).install(t)()
-				p.Do(t, func() {
-					if n, err := socket.Poll(in(a, b), 2*time.Millisecond); n != 0 || err != nil {
-						t.Errorf("%d, %v", n, err)
-					}
-				})
-				s := &script{first: c.first}
-				remove := s.install(t)
-				defer remove()
-				k := p.Go(func() {
-					if n, err := socket.Poll(in(a, b), -1); n != 1 || err != nil {
-						t.Errorf("%d, %v", n, err)
-					}
-				})
-				<-k.Started
-				testenv.Until(t, "the faults to be met", func() bool {
-					for op, errs := range c.first {
-						if int(s.called[op].Load()) < min(len(errs), 3) {
-							return false
-						}
-					}
-					return true
-				})
-				if c.name != "never" && p.Name != testrun.Goroutine.Name {
-					k.UntilParked(t, coroutine.ReasonRead) // it has what it was refused
-				}
-				ring(b)
-				k.Wait(t)
-				ctx, cancel := context.WithCancel(context.Background())
-				drain(b)
-				s.called[sysx.EpollCreate].Store(0)
-				s.called[sysx.EpollCtl].Store(0)
-				k = p.Go(func() {
-					if n, err := socket.PollContext(ctx, in(a, b)); n != 0 ||
-						err != context.Canceled {
-						t.Errorf("%d, %v", n, err)
-					}
-				})
-				cancel()
-				k.Wait(t)
-				remove()
-				testenv.Until(t, "the fds to be closed", func() bool {
-					return countFDs(t) <= before
-				})
+				pollFaulty(t, p, c.first, c.name == "never")
 			})
 		}
 	}
-	t.Run("poll fails", func(t *testing.T) {
-		start(t, 1)
-		defer (&script{first: errnos{sysx.PollFDs: {unix.ENOMEM, 0,
-			unix.EINVAL}}}).install(t)()
-		fd := eventfd(t, 0)
-		testrun.First.Do(t, func() {
-			for _, want := range []syscall.Errno{unix.ENOMEM, unix.EINVAL} {
-				n, err := socket.Poll(in(fd), time.Millisecond)
-				var call *os.SyscallError
-				if n != 0 || !errors.Is(err, want) || !errors.As(err, &call) ||
-					call.Syscall != "poll" {
-					t.Errorf("%d, %v, want %v", n, err, want)
-				}
+
+}
+
+// pollFaulty polls while system calls fail as first says; never: for good.
+func pollFaulty(t *testing.T, p testrun.Place, first map[sysx.Op][]syscall.Errno, never bool) {
+	start(t, 2)
+	a, b := eventfd(t, 0), eventfd(t, 0)
+	// whatever is made once
+	p.Go(func() { socket.Poll(in(a), time.Microsecond) }).Wait(t)
+	before := countFDs(t)
+	defer (&script{first: first}).install(t)()
+	p.Do(t, func() {
+		if n, err := socket.Poll(in(a, b), 2*time.Millisecond); n != 0 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	})
+	s := &script{first: first}
+	remove := s.install(t)
+	defer remove()
+	k := p.Go(func() {
+		if n, err := socket.Poll(in(a, b), -1); n != 1 || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+	})
+	<-k.Started
+	testenv.Until(t, "the faults to be met", func() bool {
+		for op, errs := range first {
+			if int(s.called[op].Load()) < min(len(errs), 3) {
+				return false
 			}
-		})
+		}
+		return true
+	})
+	if !never && p.Name != testrun.Goroutine.Name {
+		k.UntilParked(t, coroutine.ReasonRead) // it has what it was refused
+	}
+	ring(b)
+	k.Wait(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	drain(b)
+	s.called[sysx.EpollCreate].Store(0)
+	s.called[sysx.EpollCtl].Store(0)
+	k = p.Go(func() {
+		if n, err := socket.PollContext(ctx, in(a, b)); n != 0 ||
+			err != context.Canceled {
+			t.Errorf("%d, %v", n, err)
+		}
+	})
+	cancel()
+	k.Wait(t)
+	remove()
+	testenv.Until(t, "the fds to be closed", func() bool {
+		return countFDs(t) <= before
+	})
+}
+
+// TestPollFails: an error of poll itself is returned.
+func TestPollFails(t *testing.T) {
+	start(t, 1)
+	defer (&script{first: errnos{sysx.PollFDs: {unix.ENOMEM, 0,
+		unix.EINVAL}}}).install(t)()
+	fd := eventfd(t, 0)
+	testrun.First.Do(t, func() {
+		for _, want := range []syscall.Errno{unix.ENOMEM, unix.EINVAL} {
+			n, err := socket.Poll(in(fd), time.Millisecond)
+			var call *os.SyscallError
+			if n != 0 || !errors.Is(err, want) || !errors.As(err, &call) ||
+				call.Syscall != "poll" {
+				t.Errorf("%d, %v, want %v", n, err, want)
+			}
+		}
 	})
 }
 

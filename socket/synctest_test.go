@@ -107,6 +107,12 @@ func socketsInBubble(t *testing.T) {
 	if n, err := io.ReadFull(c, make([]byte, len(big))); err != nil {
 		t.Errorf("%d of %d bytes came back: %v", n, len(big), err)
 	}
+	endInBubble(t, c, ln, served)
+
+}
+
+// endInBubble ends reads and an accept that wait.
+func endInBubble(t *testing.T, c net.Conn, ln net.Listener, served <-chan struct{}) {
 	ended := make(chan error)
 	go func() {
 		_, err := c.Read(make([]byte, 1))

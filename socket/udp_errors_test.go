@@ -265,33 +265,35 @@ func TestUDPMakingAsNet(t *testing.T) {
 		}
 		return fmt.Sprintf("%T made %v %s", c.LocalAddr(), udpAddr(c).IP, remote)
 	}
+	same := func(what, got, want string) {
+		if got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", what, got, want)
+		}
+	}
 	for _, network := range []string{"udp", "udp4", "udp6", "tcp", "unixgram", "", "bogus",
 		"ip4:1"} {
 		for i, a := range addrs {
 			what := fmt.Sprintf("%q %d %v", network, i, a)
-			if got, want := closing(ourUDP.listen(network, a)), closing(netUDP.listen(network,
-				a)); got != want {
-				t.Errorf("ListenUDP %s:\ngot  %s\nwant %s", what, got, want)
-			}
-			if got, want := closing(ourUDP.multi(network, nil, a)), closing(netUDP.multi(network,
-				nil, a)); got != want {
-				t.Errorf("ListenMulticastUDP %s:\ngot  %s\nwant %s", what, got, want)
-			}
-			if got, want := closing(ourUDP.dial(network, nil, a)), closing(netUDP.dial(network, nil,
-				a)); got != want {
-				t.Errorf("DialUDP %s:\ngot  %s\nwant %s", what, got, want)
-			}
-			for _, l := range addrs {
-				if l != nil && l.Port == 9 {
-					continue
-				}
-				if got, want := closing(ourUDP.dial(network, l, a)), closing(netUDP.dial(network, l,
-					a)); got != want {
-					t.Errorf("DialUDP from %v %s:\ngot  %s\nwant %s", l, what, got, want)
+			same("ListenUDP "+what, closing(ourUDP.listen(network, a)),
+				closing(netUDP.listen(network, a)))
+			same("ListenMulticastUDP "+what, closing(ourUDP.multi(network, nil, a)),
+				closing(netUDP.multi(network, nil, a)))
+			for _, l := range append([]*net.UDPAddr{nil}, addrs...) {
+				if l == nil || l.Port != 9 {
+					same(fmt.Sprintf("DialUDP from %v %s", l, what),
+						closing(ourUDP.dial(network, l, a)), closing(netUDP.dial(network, l, a)))
 				}
 			}
 		}
 	}
+}
+
+// TestUDPListenPacketAsNet is TestUDPMakingAsNet for ListenPacket.
+func TestUDPListenPacketAsNet(t *testing.T) {
+	noSuchHost(t)
+	start(t, 2)
+	taken := netPeer(t, loopback4)
+	hide := strings.NewReplacer(fmt.Sprint(":", udpAddr(taken).Port), ":TAKEN")
 	packet := func(m udpMaker, network, address string) string {
 		c, err := m.packet(network, address)
 		if err != nil {
@@ -299,6 +301,13 @@ func TestUDPMakingAsNet(t *testing.T) {
 		}
 		defer c.Close()
 		return fmt.Sprintf("%T made %v", c.LocalAddr(), udpAddr(c).IP)
+	}
+	same := func(p testrun.Place, network, address string) {
+		got, want := packet(ourUDP, network, address), packet(netUDP, network, address)
+		if got != want {
+			t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.Name, network, address, got,
+				want)
+		}
 	}
 	for _, p := range testrun.Places {
 		p.Do(t, func() {
@@ -308,10 +317,8 @@ func TestUDPMakingAsNet(t *testing.T) {
 				}
 				for _, network := range []string{c.network,
 					strings.Replace(c.network, "tcp", "udp", 1)} {
-					if got, want := packet(ourUDP, network, c.address), packet(netUDP, network,
-						c.address); got != want && network != "udp5" {
-						t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.Name, network,
-							c.address, got, want)
+					if network != "udp5" {
+						same(p, network, c.address)
 					}
 				}
 			}
@@ -319,11 +326,7 @@ func TestUDPMakingAsNet(t *testing.T) {
 				"[::]:0", "localhost:0", taken.LocalAddr().String(), "192.0.2.77:0",
 				"224.0.0.251:0"} {
 				for _, network := range []string{"udp", "udp4", "udp6"} {
-					if got, want := packet(ourUDP, network, address), packet(netUDP, network,
-						address); got != want {
-						t.Errorf("%s: ListenPacket %q %s:\ngot  %s\nwant %s", p.Name, network,
-							address, got, want)
-					}
+					same(p, network, address)
 				}
 			}
 		})

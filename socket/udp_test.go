@@ -548,36 +548,7 @@ func TestUDPRefused(t *testing.T) {
 				t.Error(err)
 			}
 			reader.Wait(t)
-			p.Do(t, func() {
-				ms := []socket.Message{{Buf: make([]byte, 10)}}
-				write := func() { // and wait for the answer
-					c.Write([]byte("x"))
-					untilReadable(t, c.FD())
-				}
-				write()
-				_, err := c.ReadBatch(ms)
-				refused("read", "recvmmsg", err)
-				write()
-				_, err = c.WriteBatch(ms)
-				refused("write", "sendmmsg", err)
-				write()
-				_, err = c.Write([]byte("x"))
-				refused("write", "write", err)
-				write()
-				_, _, err = c.ReadFromUDPAddrPort(nil)
-				refused("read", "recvfrom", err)
-				again, err := net.ListenUDP("udp", at)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer again.Close()
-				again.WriteToUDP([]byte("back"), udpAddr(c))
-				buf := make([]byte, 10)
-				if n, err := c.Read(buf); string(buf[:n]) != "back" || err != nil {
-					t.Errorf("after that: %q, %v", buf[:n], err)
-				}
-			})
+			p.Do(t, func() { refusals(t, c, at, refused) })
 			// Nothing is there now, and that it has failed before must not make
 			// a read spin.
 			reader = p.Go(func() { c.Read(make([]byte, 1)) })
@@ -585,6 +556,39 @@ func TestUDPRefused(t *testing.T) {
 			c.Close()
 			reader.Wait(t)
 		})
+	}
+}
+
+// refusals has the other calls be refused, and then answered.
+func refusals(t *testing.T, c *socket.UDPConn, at *net.UDPAddr, refused func(op, call string,
+	err error)) {
+	ms := []socket.Message{{Buf: make([]byte, 10)}}
+	write := func() { // and wait for the answer
+		c.Write([]byte("x"))
+		untilReadable(t, c.FD())
+	}
+	write()
+	_, err := c.ReadBatch(ms)
+	refused("read", "recvmmsg", err)
+	write()
+	_, err = c.WriteBatch(ms)
+	refused("write", "sendmmsg", err)
+	write()
+	_, err = c.Write([]byte("x"))
+	refused("write", "write", err)
+	write()
+	_, _, err = c.ReadFromUDPAddrPort(nil)
+	refused("read", "recvfrom", err)
+	again, err := net.ListenUDP("udp", at)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer again.Close()
+	again.WriteToUDP([]byte("back"), udpAddr(c))
+	buf := make([]byte, 10)
+	if n, err := c.Read(buf); string(buf[:n]) != "back" || err != nil {
+		t.Errorf("after that: %q, %v", buf[:n], err)
 	}
 }
 
@@ -852,56 +856,63 @@ func TestUDPCloseEndsWaits(t *testing.T) {
 	}
 }
 
+// floodBatch is how many datagrams a round of a flood has.
+const floodBatch = 32
+
+func fillUDP(c *socket.UDPConn) {
+	sa := &unix.SockaddrInet4{Port: udpAddr(c).Port, Addr: [4]byte{127, 0, 0, 1}}
+	for range floodBatch {
+		unix.Sendto(c.FD(), []byte("x"), unix.MSG_DONTWAIT, sa)
+	}
+}
+
+func drainUDP(c *socket.UDPConn) {
+	for range floodBatch {
+		unix.Recvfrom(c.FD(), make([]byte, 10), unix.MSG_DONTWAIT)
+	}
+}
+
+// floods are rounds of calls that need not wait.
+var floods = map[string]func(c *socket.UDPConn, ms []socket.Message) error{
+	"read": func(c *socket.UDPConn, ms []socket.Message) (err error) {
+		fillUDP(c)
+		for i := 0; i < floodBatch && err == nil; i++ {
+			_, _, err = c.ReadFromUDPAddrPort(ms[0].Buf)
+		}
+		return err
+	},
+	"read batch": func(c *socket.UDPConn, ms []socket.Message) (err error) {
+		fillUDP(c)
+		for left := floodBatch; left > 0 && err == nil; { // some may come late
+			var n int
+			n, err = c.ReadBatch(ms[:left])
+			left -= n
+		}
+		return err
+	},
+	"write": func(c *socket.UDPConn, ms []socket.Message) (err error) {
+		drainUDP(c)
+		for i := 0; i < floodBatch && err == nil; i++ {
+			_, err = c.WriteToUDPAddrPort(ms[0].Buf, ms[0].Addr)
+		}
+		return err
+	},
+	"write batch": func(c *socket.UDPConn, ms []socket.Message) error {
+		drainUDP(c)
+		_, err := c.WriteBatch(ms)
+		return err
+	},
+}
+
 // TestUDPFlood: a socket that always has something to read, or room to write,
 // does not keep its Processor from others, one datagram at a time or in
 // batches. The other end is system calls that netco knows nothing of.
 func TestUDPFlood(t *testing.T) {
-	const batch = 32
-	fill := func(c *socket.UDPConn) {
-		sa := &unix.SockaddrInet4{Port: udpAddr(c).Port, Addr: [4]byte{127, 0, 0, 1}}
-		for range batch {
-			unix.Sendto(c.FD(), []byte("x"), unix.MSG_DONTWAIT, sa)
-		}
-	}
-	drain := func(c *socket.UDPConn) {
-		for range batch {
-			unix.Recvfrom(c.FD(), make([]byte, 10), unix.MSG_DONTWAIT)
-		}
-	}
-	for name, round := range map[string]func(c *socket.UDPConn, ms []socket.Message) error{
-		"read": func(c *socket.UDPConn, ms []socket.Message) (err error) {
-			fill(c)
-			for i := 0; i < batch && err == nil; i++ {
-				_, _, err = c.ReadFromUDPAddrPort(ms[0].Buf)
-			}
-			return err
-		},
-		"read batch": func(c *socket.UDPConn, ms []socket.Message) (err error) {
-			fill(c)
-			for left := batch; left > 0 && err == nil; { // some may come late
-				var n int
-				n, err = c.ReadBatch(ms[:left])
-				left -= n
-			}
-			return err
-		},
-		"write": func(c *socket.UDPConn, ms []socket.Message) (err error) {
-			drain(c)
-			for i := 0; i < batch && err == nil; i++ {
-				_, err = c.WriteToUDPAddrPort(ms[0].Buf, ms[0].Addr)
-			}
-			return err
-		},
-		"write batch": func(c *socket.UDPConn, ms []socket.Message) error {
-			drain(c)
-			_, err := c.WriteBatch(ms)
-			return err
-		},
-	} {
+	for name, round := range floods {
 		t.Run(name, func(t *testing.T) {
 			start(t, 1)
 			c := listenUDP(t, loopback4)
-			ms := room(batch, 10, 0)
+			ms := room(floodBatch, 10, 0)
 			for i := range ms {
 				ms[i].Addr = portOf(c)
 			}

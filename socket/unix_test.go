@@ -254,28 +254,33 @@ func TestUnixDeadlineAndClose(t *testing.T) {
 					}
 				})
 
-				c, _ := unixPair(t, network)
-				reader := p.Go(func() {
-					if _, _, err := c.ReadFrom(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
-						t.Errorf("ReadFrom during Close: %v", err)
-					}
-				})
-				reader.UntilParked(t, coroutine.ReasonRead)
-				testenv.NoError(t, c.Close())
-				reader.Wait(t)
-				if err := c.Close(); !errors.Is(err, net.ErrClosed) {
-					t.Errorf("a second Close: %v", err)
-				}
-				if _, _, _, _, err := c.ReadMsgUnix(make([]byte, 1), nil); !errors.Is(err,
-					net.ErrClosed) {
-					t.Errorf("ReadMsgUnix: %v", err)
-				}
-				if _, _, err := c.WriteMsgUnix(make([]byte, 1), nil, nil); !errors.Is(err,
-					net.ErrClosed) {
-					t.Errorf("WriteMsgUnix: %v", err)
-				}
+				closeUnix(t, p, network)
 			})
 		}
+	}
+}
+
+// closeUnix closes a socket below a reader.
+func closeUnix(t *testing.T, p testrun.Place, network string) {
+	c, _ := unixPair(t, network)
+	reader := p.Go(func() {
+		if _, _, err := c.ReadFrom(make([]byte, 1)); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("ReadFrom during Close: %v", err)
+		}
+	})
+	reader.UntilParked(t, coroutine.ReasonRead)
+	testenv.NoError(t, c.Close())
+	reader.Wait(t)
+	if err := c.Close(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a second Close: %v", err)
+	}
+	if _, _, _, _, err := c.ReadMsgUnix(make([]byte, 1), nil); !errors.Is(err,
+		net.ErrClosed) {
+		t.Errorf("ReadMsgUnix: %v", err)
+	}
+	if _, _, err := c.WriteMsgUnix(make([]byte, 1), nil, nil); !errors.Is(err,
+		net.ErrClosed) {
+		t.Errorf("WriteMsgUnix: %v", err)
 	}
 }
 
@@ -287,67 +292,72 @@ func TestUnixWritesWait(t *testing.T) {
 		for _, named := range []bool{false, true} {
 			t.Run(map[bool]string{false: "peer", true: "named"}[named]+"/"+p.Name,
 				func(t *testing.T) {
-					start(t, 2)
-					at := unixAt("unixgram", unixName(t, "to"))
-					to, err := socket.ListenUnixgram("unixgram", at)
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer to.Close()
-					filler := testenv.Closing(t, testenv.Must(net.DialUnix("unixgram", nil, at)))
-					filled := 0
-					rawOf(t, filler).Control(func(fd uintptr) {
-						for ; unix.Sendto(int(fd), []byte("fill"), unix.MSG_DONTWAIT,
-							nil) == nil; filled++ {
-						}
-					})
-					var c *socket.UnixConn
-					if named {
-						c, err = socket.ListenUnixgram("unixgram",
-							unixAt("unixgram", unixName(t, "from")))
-					} else {
-						c, err = socket.DialUnix("unixgram", nil, at)
-					}
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer c.Close()
-					c.SetReadDeadline(time.Now().Add(time.Millisecond))
-					s := new(script)
-					defer s.install(t)()
-					// it is registered now, so no more edge comes of that
-					c.Read(make([]byte, 1))
-					writer := p.Go(func() {
-						if named {
-							_, err = c.WriteToUnix([]byte("late"), at)
-						} else {
-							_, err = c.Write([]byte("late"))
-						}
-						if err != nil {
-							t.Errorf("the write: %v", err)
-						}
-					})
-					writer.UntilParked(t, coroutine.ReasonWrite)
-					tries, began := s.called[sysx.Send].Load(), time.Now()
-					// long enough to see one that does not wait at all
-					time.Sleep(50 * time.Millisecond)
-					n := s.called[sysx.Send].Load() - tries
-					if took := time.Since(began); n > 2*took.Milliseconds() {
-						t.Errorf("%d attempts in %v", n, took)
-					}
-					to.SetReadDeadline(time.Now().Add(limit))
-					buf := make([]byte, 10)
-					for i := range filled + 1 {
-						n, err := to.Read(buf)
-						if want := map[bool]string{true: "late",
-							false: "fill"}[i == filled]; string(buf[:n]) != want || err != nil {
-							t.Fatalf("packet %d of %d: %q, %v", i, filled, buf[:n], err)
-						}
-					}
-					writer.Wait(t)
+					writeWaits(t, p, named)
 				})
 		}
 	}
+}
+
+// writeWaits writes to a peer whose queue is full, by its name or not.
+func writeWaits(t *testing.T, p testrun.Place, named bool) {
+	start(t, 2)
+	at := unixAt("unixgram", unixName(t, "to"))
+	to, err := socket.ListenUnixgram("unixgram", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	filler := testenv.Closing(t, testenv.Must(net.DialUnix("unixgram", nil, at)))
+	filled := 0
+	rawOf(t, filler).Control(func(fd uintptr) {
+		for ; unix.Sendto(int(fd), []byte("fill"), unix.MSG_DONTWAIT,
+			nil) == nil; filled++ {
+		}
+	})
+	var c *socket.UnixConn
+	if named {
+		c, err = socket.ListenUnixgram("unixgram",
+			unixAt("unixgram", unixName(t, "from")))
+	} else {
+		c, err = socket.DialUnix("unixgram", nil, at)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetReadDeadline(time.Now().Add(time.Millisecond))
+	s := new(script)
+	defer s.install(t)()
+	// it is registered now, so no more edge comes of that
+	c.Read(make([]byte, 1))
+	writer := p.Go(func() {
+		if named {
+			_, err = c.WriteToUnix([]byte("late"), at)
+		} else {
+			_, err = c.Write([]byte("late"))
+		}
+		if err != nil {
+			t.Errorf("the write: %v", err)
+		}
+	})
+	writer.UntilParked(t, coroutine.ReasonWrite)
+	tries, began := s.called[sysx.Send].Load(), time.Now()
+	// long enough to see one that does not wait at all
+	time.Sleep(50 * time.Millisecond)
+	n := s.called[sysx.Send].Load() - tries
+	if took := time.Since(began); n > 2*took.Milliseconds() {
+		t.Errorf("%d attempts in %v", n, took)
+	}
+	to.SetReadDeadline(time.Now().Add(limit))
+	buf := make([]byte, 10)
+	for i := range filled + 1 {
+		n, err := to.Read(buf)
+		if want := map[bool]string{true: "late",
+			false: "fill"}[i == filled]; string(buf[:n]) != want || err != nil {
+			t.Fatalf("packet %d of %d: %q, %v", i, filled, buf[:n], err)
+		}
+	}
+	writer.Wait(t)
 }
 
 // TestUnixFDs: an open file goes over each kind of socket, with and without a
@@ -356,72 +366,80 @@ func TestUnixFDs(t *testing.T) {
 	for _, network := range []string{"unix", "unixgram", "unixpacket"} {
 		for _, p := range testrun.Places {
 			t.Run(network+"/"+p.Name, func(t *testing.T) {
-				start(t, 2)
-				a, b := unixPair(t, network)
-				r, w, err := os.Pipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer r.Close()
-				defer w.Close()
-				oob := make([]byte, syscall.CmsgSpace(4)+syscall.CmsgSpace(12))
-				raw, _ := a.SyscallConn()
-				raw.Control(func(fd uintptr) {
-					unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
-				})
-				for _, payload := range []string{"take this", ""} {
-					reader := p.Go(func() {
-						buf := make([]byte, 100)
-						n, oobn, flags, _, err := a.ReadMsgUnix(buf[:len(payload)], oob)
-						if payload == "" && network != "unixgram" {
-							if n != 1 { // as with net: it is dropped
-								t.Errorf("%d bytes for an empty buffer", n)
-							}
-							n = 0
-						}
-						if string(buf[:n]) != payload ||
-							flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 || err != nil {
-							t.Errorf("ReadMsgUnix: %q, %#x, %v", buf[:n], flags, err)
-							return
-						}
-						fd, uid := takeRights(t, oob[:oobn])
-						if uid != os.Getuid() {
-							t.Errorf("it came from user %d", uid)
-						}
-						if flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFD,
-							0); flags&unix.FD_CLOEXEC == 0 {
-							t.Error("the fd is not closed on exec")
-						}
-						f := os.NewFile(uintptr(fd), "passed")
-						f.Write([]byte("through"))
-						f.Close()
-					})
-					reader.UntilParked(t, coroutine.ReasonRead)
-					rights := unix.UnixRights(int(w.Fd()))
-					var n, oobn int
-					if network == "unixgram" {
-						sender, lerr := socket.ListenUnixgram(network, unixAt(network, ""))
-						if lerr != nil {
-							t.Fatal(lerr)
-						}
-						defer sender.Close()
-						n, oobn, err = sender.WriteMsgUnix([]byte(payload), rights,
-							a.LocalAddr().(*net.UnixAddr))
-					} else {
-						n, oobn, err = b.WriteMsgUnix([]byte(payload), rights, nil)
-					}
-					if n != len(payload) || oobn != len(rights) || err != nil {
-						t.Errorf("WriteMsgUnix: %d, %d, %v", n, oobn, err)
-					}
-					reader.Wait(t)
-					got := make([]byte, 7)
-					if _, err := io.ReadFull(r, got); string(got) != "through" || err != nil {
-						t.Errorf("through the passed fd came %q, %v", got, err)
-					}
-				}
+				passFDs(t, p, network)
 			})
 		}
 	}
+}
+
+// passFDs passes the end of a pipe from one Unix socket to another.
+func passFDs(t *testing.T, p testrun.Place, network string) {
+	start(t, 2)
+	a, b := unixPair(t, network)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	defer w.Close()
+	oob := make([]byte, syscall.CmsgSpace(4)+syscall.CmsgSpace(12))
+	raw, _ := a.SyscallConn()
+	raw.Control(func(fd uintptr) {
+		unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSCRED, 1)
+	})
+	for _, payload := range []string{"take this", ""} {
+		reader := p.Go(func() { takeFD(t, a, network, payload, oob) })
+		reader.UntilParked(t, coroutine.ReasonRead)
+		rights := unix.UnixRights(int(w.Fd()))
+		var n, oobn int
+		if network == "unixgram" {
+			sender, lerr := socket.ListenUnixgram(network, unixAt(network, ""))
+			if lerr != nil {
+				t.Fatal(lerr)
+			}
+			defer sender.Close()
+			n, oobn, err = sender.WriteMsgUnix([]byte(payload), rights,
+				a.LocalAddr().(*net.UnixAddr))
+		} else {
+			n, oobn, err = b.WriteMsgUnix([]byte(payload), rights, nil)
+		}
+		if n != len(payload) || oobn != len(rights) || err != nil {
+			t.Errorf("WriteMsgUnix: %d, %d, %v", n, oobn, err)
+		}
+		reader.Wait(t)
+		got := make([]byte, 7)
+		if _, err := io.ReadFull(r, got); string(got) != "through" || err != nil {
+			t.Errorf("through the passed fd came %q, %v", got, err)
+		}
+	}
+}
+
+// takeFD reads a message with an fd, and writes to that.
+func takeFD(t *testing.T, a *socket.UnixConn, network, payload string, oob []byte) {
+	buf := make([]byte, 100)
+	n, oobn, flags, _, err := a.ReadMsgUnix(buf[:len(payload)], oob)
+	if payload == "" && network != "unixgram" {
+		if n != 1 { // as with net: it is dropped
+			t.Errorf("%d bytes for an empty buffer", n)
+		}
+		n = 0
+	}
+	if string(buf[:n]) != payload ||
+		flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 || err != nil {
+		t.Errorf("ReadMsgUnix: %q, %#x, %v", buf[:n], flags, err)
+		return
+	}
+	fd, uid := takeRights(t, oob[:oobn])
+	if uid != os.Getuid() {
+		t.Errorf("it came from user %d", uid)
+	}
+	if flags, _ := unix.FcntlInt(uintptr(fd), unix.F_GETFD,
+		0); flags&unix.FD_CLOEXEC == 0 {
+		t.Error("the fd is not closed on exec")
+	}
+	f := os.NewFile(uintptr(fd), "passed")
+	f.Write([]byte("through"))
+	f.Close()
 }
 
 // takeRights takes an fd and the sender's user out of ancillary data.
@@ -698,27 +716,32 @@ func TestUnixUnlink(t *testing.T) {
 			}
 			os.Remove(path)
 
-			kept, err := socket.ListenUnix("unixpacket", unixAt("unixpacket", path))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			kept.SetUnlinkOnClose(false)
-			kept.Close()
-			if !exists(path) {
-				t.Error("SetUnlinkOnClose(false) did not keep the file")
-			}
-			os.Remove(path)
-			gram, err := socket.ListenPacket("unixgram", path)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			gram.Close()
-			if !exists(path) {
-				t.Error("a datagram socket removed its file, unlike net's")
-			}
+			keepName(t, path)
 		})
+	}
+}
+
+// keepName makes sockets whose file is to stay.
+func keepName(t *testing.T, path string) {
+	kept, err := socket.ListenUnix("unixpacket", unixAt("unixpacket", path))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	kept.SetUnlinkOnClose(false)
+	kept.Close()
+	if !exists(path) {
+		t.Error("SetUnlinkOnClose(false) did not keep the file")
+	}
+	os.Remove(path)
+	gram, err := socket.ListenPacket("unixgram", path)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	gram.Close()
+	if !exists(path) {
+		t.Error("a datagram socket removed its file, unlike net's")
 	}
 }
 
@@ -795,29 +818,15 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 	refused := 0
 	for _, network := range []string{"unix", "unixgram"} {
 		for spare := range 4 {
-			var holes []int // free numbers below the highest fd count as spare too
-			limited := lim
-			for limited.Cur = 0; ; {
-				fd := testenv.Must(unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0))
-				holes = append(holes, fd)
-				if fd >= before {
-					limited.Cur = uint64(fd + 1)
-					break
-				}
-			}
-			for range min(spare, len(holes)) {
-				unix.Close(holes[len(holes)-1])
-				holes = holes[:len(holes)-1]
-			}
-			unix.Setrlimit(unix.RLIMIT_NOFILE, &limited)
 			var c closer
 			var err error
-			if network == "unix" {
-				c, err = opened(socket.ListenUnix(network, unixAt(network, path)))
-			} else {
-				c, err = opened(socket.ListenUnixgram(network, unixAt(network, path)))
-			}
-			unix.Setrlimit(unix.RLIMIT_NOFILE, &lim)
+			withSpareFDs(lim, before, spare, func() {
+				if network == "unix" {
+					c, err = opened(socket.ListenUnix(network, unixAt(network, path)))
+				} else {
+					c, err = opened(socket.ListenUnixgram(network, unixAt(network, path)))
+				}
+			})
 			if err != nil {
 				refused++
 				if !errors.Is(err, unix.EMFILE) {
@@ -830,9 +839,6 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 				c.Close()
 			}
 			os.Remove(path)
-			for _, fd := range holes {
-				unix.Close(fd)
-			}
 			// fewer, if a collection has closed what an earlier test lost
 			if n := testenv.Files(); n > before {
 				t.Errorf("%s with %d to spare: %d fds, before %d", network, spare, n, before)
@@ -841,6 +847,29 @@ func TestUnixListenWithoutFDs(t *testing.T) {
 	}
 	if refused < 3 {
 		t.Errorf("only %d were refused: this tests less than it should", refused)
+	}
+}
+
+// withSpareFDs calls f while only some fds more than those that are open may be
+// opened; before are open.
+func withSpareFDs(lim unix.Rlimit, before, spare int, f func()) {
+	var holes []int // free numbers below the highest fd count as spare too
+	limited := lim
+	for limited.Cur = 0; limited.Cur == 0; {
+		fd := testenv.Must(unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0))
+		if holes = append(holes, fd); fd >= before {
+			limited.Cur = uint64(fd + 1)
+		}
+	}
+	for range min(spare, len(holes)) {
+		unix.Close(holes[len(holes)-1])
+		holes = holes[:len(holes)-1]
+	}
+	unix.Setrlimit(unix.RLIMIT_NOFILE, &limited)
+	f()
+	unix.Setrlimit(unix.RLIMIT_NOFILE, &lim)
+	for _, fd := range holes {
+		unix.Close(fd)
 	}
 }
 

@@ -9,11 +9,10 @@ import (
 // screenLines is how long a function of a test may be: a screen.
 const screenLines = 60
 
-// short: no function of a test is longer than a screen, but in the folders
-// except.
-func short(tr *tree, except []string) (wrong []string) {
+// short: no function of a test is longer than a screen.
+func short(tr *tree) (wrong []string) {
 	for _, f := range tr.files {
-		if !f.isTest() || slices.Contains(except, f.dir) {
+		if !f.isTest() {
 			continue
 		}
 		for name, lines := range f.lines {
@@ -30,5 +29,5 @@ func short(tr *tree, except []string) (wrong []string) {
 // TestTestsAreShort holds the tree to screenLines.
 func TestTestsAreShort(t *testing.T) {
 	_, tr, _ := read(t)
-	report(t, short(tr, []string{"socket"}))
+	report(t, short(tr))
 }
