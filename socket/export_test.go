@@ -115,6 +115,9 @@ func underFirstLimit(l net.Listener) (open, waiting int) {
 	return limit.open, len(limit.waiting)
 }
 
+// MarkAcceptable does what an edge does: the Accept that waits tries again.
+func MarkAcceptable(l net.Listener) { l.(limitable).lis().onPermit() }
+
 // Limited reports whether l has a limit itself.
 func Limited(l net.Listener) bool {
 	if own, ok := l.(limitable); ok {

@@ -177,7 +177,6 @@ func (l *listener) awaitRoomLocked(full *room) error {
 	}
 	v, err := l.s.pd.Wait(l.s.fd, processor.Read, coroutine.ReasonAccept, 0)
 	if v != processor.Ready || err != nil {
-		full.forget(l)
 		return waitError(v, err)
 	}
 	return nil

@@ -119,6 +119,19 @@ var limitEnds = []struct {
 	stop bool // it ends the Scheduler
 }{
 	{"closed", func(_ *testing.T, l net.Listener) { l.Close() }, net.ErrClosed, false},
+	{"closed amid edges", func(_ *testing.T, l net.Listener) {
+		var closed atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for !closed.Load() {
+				socket.MarkAcceptable(l)
+			}
+		})
+		time.Sleep(time.Millisecond) // the Accept tries again and again
+		l.Close()
+		closed.Store(true)
+		wg.Wait()
+	}, net.ErrClosed, false},
 	{"deadline", func(_ *testing.T, l net.Listener) {
 		l.(deadliner).SetDeadline(time.Now().Add(time.Millisecond))
 	}, os.ErrDeadlineExceeded, false},

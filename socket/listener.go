@@ -57,7 +57,9 @@ func (l *listener) acceptLocked(from *sysx.RawAddr) (fd int, in *room, err error
 		s.pd.Clear(processor.Read)
 		in := l.room.Load()
 		if in != nil && !in.take(l) {
-			if err := l.awaitRoomLocked(in); err != nil {
+			err := l.awaitRoomLocked(in)
+			in.forget(l) // whatever ended the wait: it may have been an edge
+			if err != nil {
 				return -1, nil, err
 			}
 			continue
