@@ -67,10 +67,11 @@ func inCall() {
 	syscall.Read(pipe[0], make([]byte, 1))
 }
 
-// inSecond blocks for a moment, and then, without a call of netco in between,
-// in another call for good.
-func inSecond() {
-	syscall.Nanosleep(&syscall.Timespec{Nsec: 30e6}, nil)
+// inSecond blocks for a time, and then, without a call of netco in between, in
+// another call for good.
+func inSecond(first time.Duration) {
+	ts := syscall.NsecToTimespec(int64(first))
+	syscall.Nanosleep(&ts, nil)
 	<-make(chan int)
 }
 
@@ -134,7 +135,9 @@ var reporters = testenv.Children{
 			netco.Sleep(time.Hour)
 		})
 	},
-	"again":   func() { netco.Run(inSecond) },
+	"again": func() {
+		netco.Run(func() { inSecond(testenv.Must(time.ParseDuration(os.Args[1]))) })
+	},
 	"holders": func() { netco.Run(holders[os.Args[1]].make) },
 	"quiet": func() {
 		o := map[string]netco.Options{
@@ -243,14 +246,19 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestBlocksAgain: a coroutine that went on outside netco after a short wait is
-// reported once it blocks for long. It used to be lost: no second handoff
-// follows.
+// TestBlocksAgain: a coroutine that went on outside netco after a wait, which
+// was reported or too short for that, is reported once it blocks for long.
+// It used to be lost: no second handoff follows.
 func TestBlocksAgain(t *testing.T) {
 	t.Parallel()
-	stderrOf(t, reporters.Command(t, "again"), func(text string) bool {
-		return says(text, "Go channel", "inSecond")
-	})
+	for _, first := range []string{"30ms", "140ms"} {
+		t.Run(first, func(t *testing.T) {
+			t.Parallel()
+			stderrOf(t, reporters.Command(t, "again", first), func(text string) bool {
+				return says(text, "Go channel", "inSecond")
+			})
+		})
+	}
 }
 
 // TestSilenced: a logger takes the place of the reports, and an option and the

@@ -50,8 +50,9 @@ type handoffKey struct{ cause, blockedAt string }
 // goroutine of its own.
 func (s *Scheduler) noteHandoff(left *coroutine.LeftBehind) {
 	one, first := s.handoffs.add(left)
-	if s.reporting() && !reportHandoff(one, left.Stack.Frames()) {
-		reportLasting(left, left.Stack, lookAgainAfter)
+	if s.reporting() {
+		reported := reportHandoff(one, left.Stack.Frames())
+		reportLasting(left, left.Stack, reported, lookAgainAfter)
 	}
 	if s.logs && first {
 		s.opt.Logger.Warn(

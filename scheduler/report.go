@@ -267,11 +267,10 @@ func reportHandoff(h Handoff, frames []runtime.Frame) bool {
 	return true
 }
 
-// A coroutine that was left behind in a wait that is not worth a report, or in
-// one that was over before it was found out, may block again before it comes
-// back to netco: no handoff follows then. So it is looked at again, after
-// lookAgainAfter, twice that time, and so on up to lookAgainFor. What it blocks
-// in at two of these times is no short wait.
+// A coroutine that was left behind may block elsewhere before it comes back to
+// netco, or for longer than was worth a report: no handoff follows then. So it
+// is looked at again, after lookAgainAfter, twice that time, and so on up to
+// lookAgainFor. What it blocks in at two of these times is no short wait.
 const (
 	lookAgainAfter = 50 * time.Millisecond
 	lookAgainFor   = time.Second
@@ -281,9 +280,11 @@ const (
 // lookingAgain counts the coroutines that are to be looked at again.
 var lookingAgain atomic.Int64
 
-// reportLasting looks at a coroutine, which was blocked in before, again after
-// that time.
-func reportLasting(left *coroutine.LeftBehind, before coroutine.Stack, after time.Duration) {
+// reportLasting looks at a coroutine again after that time. It was blocked in
+// before, which has been reported or not.
+func reportLasting(
+	left *coroutine.LeftBehind, before coroutine.Stack, reported bool, after time.Duration,
+) {
 	if lookingAgain.Add(1) > maxLookAgain {
 		lookingAgain.Add(-1)
 		return
@@ -294,15 +295,17 @@ func reportLasting(left *coroutine.LeftBehind, before coroutine.Stack, after tim
 		if !away {
 			return
 		}
-		reported := false
-		if stack == before {
+		switch {
+		case stack != before:
+			reported = false
+		case !reported:
 			frames := stack.Frames()
 			h := Handoff{Coroutine: left.ID, Name: left.Name, Count: 2}
 			h.Cause, h.Detail, h.BlockedAt = causeOfHandoff(frames)
 			reported = reportHandoff(h, frames)
 		}
-		if !reported && after < lookAgainFor {
-			reportLasting(left, stack, 2*after)
+		if after < lookAgainFor {
+			reportLasting(left, stack, reported, 2*after)
 		}
 	})
 }
