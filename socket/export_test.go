@@ -118,6 +118,12 @@ func underFirstLimit(l net.Listener) (open, waiting int) {
 // MarkAcceptable does what an edge does: the Accept that waits tries again.
 func MarkAcceptable(l net.Listener) { l.(limitable).lis().onPermit() }
 
+// MarkReadable does what an edge does to a connection.
+func MarkReadable(c *TCPConn) { c.s.pd.MarkReady(processor.Read) }
+
+// IdleTimed reports whether IdleTimeout's deadline is set. For Handle.
+func IdleTimed(c *ServerConn) bool { return c.timed }
+
 // Limited reports whether l has a limit itself.
 func Limited(l net.Listener) bool {
 	if own, ok := l.(limitable); ok {

@@ -232,6 +232,39 @@ func TestServeIdleTimeout(t *testing.T) {
 	}
 }
 
+// TestServeIdleTimeoutAmidEdges: the deadline of IdleTimeout is not set while
+// Handle runs, although an edge has come between setting it and waiting.
+func TestServeIdleTimeoutAmidEdges(t *testing.T) {
+	start(t, 1)
+	s := &socket.Server{
+		IdleTimeout: time.Hour,
+		Handle: func(c *socket.ServerConn) error {
+			if socket.IdleTimed(c) {
+				t.Error("Handle runs under the deadline of IdleTimeout")
+			}
+			return answer(c, 1)
+		},
+	}
+	a, c := withPeer(t)
+	var missed atomic.Bool
+	t.Cleanup(sysx.Inject(func(op sysx.Op, _, asked int) (int, syscall.Errno) {
+		if op == sysx.PollFDs && !missed.Swap(true) {
+			socket.MarkReadable(a) // the second request comes behind this check
+			return asked, unix.EAGAIN
+		}
+		return asked, 0
+	}))
+	testenv.Must(io.WriteString(c, "xy"))
+	testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a)) })
+	got := make([]byte, 2)
+	_, err := io.ReadFull(c, got)
+	testenv.Gives(t, "xy", nil)(string(got), err)
+	s.Close()
+	if !missed.Load() {
+		t.Error("the socket was not checked between the two")
+	}
+}
+
 // TestServeDeadline: a read deadline that the handler has set calls it, its
 // Read reports it; moved by another thread while idle it counts from then on.
 func TestServeDeadline(t *testing.T) {

@@ -147,6 +147,9 @@ func (c *ServerConn) run(woken bool) {
 			s := c.sock()
 			s.pd.MoveHere(s.fd)
 		}
+		if err == nil && c.timed {
+			c.stopTimer() // an edge came between setting it and arming the Watch
+		}
 		c.unlock()
 		if err == nil {
 			err = c.handle(c.server.Handle)
