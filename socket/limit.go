@@ -223,11 +223,17 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		addr := l.Addr()
 		return nil, &net.OpError{Op: "accept", Net: addr.Network(), Addr: addr, Err: err}
 	}
+	accepted := false
+	defer func() {
+		if !accepted { // it failed, panicked or was unwound
+			l.room.release()
+		}
+	}()
 	c, err := l.Listener.Accept()
 	if err != nil {
-		l.room.release()
 		return nil, err
 	}
+	accepted = true
 	if own, ok := c.(Stream); ok {
 		own.base().s.join(l.room)
 		return c, nil

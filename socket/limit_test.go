@@ -299,6 +299,36 @@ func TestLimitForeign(t *testing.T) {
 	})
 }
 
+// unwindingListener is one whose Accept ends its goroutine, or panics.
+type unwindingListener struct {
+	net.Listener
+	end func()
+}
+
+func (l unwindingListener) Accept() (net.Conn, error) {
+	l.end()
+	return nil, net.ErrClosed
+}
+
+// TestLimitUnwound: the Accept of another package's listener that does not
+// return gives its place back.
+func TestLimitUnwound(t *testing.T) {
+	inPlaces(t, func(t *testing.T, p testrun.Place) {
+		for name, end := range map[string]func(){
+			"ends":   runtime.Goexit,
+			"panics": func() { panic("Accept") },
+			"fails":  func() {},
+		} {
+			l := socket.LimitListener(unwindingListener{listen(t), end}, 1)
+			p.Go(func() {
+				defer func() { recover() }()
+				l.Accept()
+			}).Wait(t)
+			testenv.Equal(t, socket.Places(l), 0, "places taken after one that "+name)
+		}
+	})
+}
+
 func TestLimitNone(t *testing.T) {
 	start(t, 1)
 	for _, n := range []int{0, -1} {
