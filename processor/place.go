@@ -99,15 +99,7 @@ func anywhere() (*Processor, error) {
 		return nil, coroutine.ErrBubble
 	}
 	for range 2 {
-		running.mu.Lock()
-		var best *Processor
-		for _, p := range running.list {
-			if best == nil || p.fds() < best.fds() {
-				best = p
-			}
-		}
-		running.mu.Unlock()
-		if best != nil {
+		if best := leastEnding(); best != nil {
 			return best, nil
 		}
 		if starter == nil {
@@ -118,4 +110,20 @@ func anywhere() (*Processor, error) {
 		}
 	}
 	return nil, errNotRunning
+}
+
+// leastEnding returns the running Processor with the fewest fds among those
+// whose group is furthest from its end, or nil if none runs. A coroutine may
+// keep a Processor of a group that has stopped for good.
+func leastEnding() (best *Processor) {
+	running.mu.Lock()
+	defer running.mu.Unlock()
+	least := Stopped
+	for _, p := range running.list {
+		ph := p.group.Phase()
+		if best == nil || ph < least || ph == least && p.fds() < best.fds() {
+			best, least = p, ph
+		}
+	}
+	return best
 }

@@ -274,10 +274,8 @@ func runningGroup() *Group {
 	if g := defaultGroup.Load(); g != nil {
 		return g
 	}
-	running.mu.Lock()
-	defer running.mu.Unlock()
-	if len(running.list) == 0 {
-		return nil
+	if p := leastEnding(); p != nil {
+		return p.group
 	}
-	return running.list[0].group
+	return nil
 }

@@ -129,6 +129,35 @@ func TestPlacePrefersTheCaller(t *testing.T) {
 	}
 }
 
+// TestPlaceFromOutside: what ordinary goroutines send goes to the Processor
+// with the fewest fds, but to none of a group that is nearer to its end than
+// another. One that a coroutine keeps from ending has no fds, and got all.
+func TestPlaceFromOutside(t *testing.T) {
+	for _, c := range []struct{ first, second Phase }{
+		{Stopped, Running}, {Stopping, Running}, {Draining, Running}, {Stopped, Draining},
+	} {
+		ending, other := newGroup(t, 1), newGroup(t, 1)
+		ending.phase.Store(int32(c.first))
+		other.phase.Store(int32(c.second))
+		registerFds(t, other.members[0], 1)
+		addRunning(ending.members[0])
+		addRunning(other.members[0])
+		if p, err := Fewest(); err != nil || p != other.members[0] {
+			t.Errorf("phases %d and %d: placed on the first, %v", c.first, c.second, err)
+		}
+		if runningGroup() != other {
+			t.Errorf("phases %d and %d: an fd is of the first", c.first, c.second)
+		}
+		removeRunning(other.members[0])
+		if p, err := Fewest(); err != nil || p != ending.members[0] || runningGroup() != ending {
+			t.Errorf("alone in phase %d: not placed on it, %v", c.first, err)
+		}
+		removeRunning(ending.members[0])
+		ending.Discard()
+		other.Discard()
+	}
+}
+
 // TestTake moves submissions from the front and keeps what is left in order.
 func TestTake(t *testing.T) {
 	var q, all []submission
