@@ -327,11 +327,8 @@ var deadlocks = map[string]func(){
 			panic(err)
 		}
 	},
-	"connection": func() {
-		ln := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
-		fmt.Println(ln.Addr())
-		wokenBy(func(wake func()) { netco.Go(func() { ln.Accept(); wake() }) })
-	},
+	"connection":             func() { wokenByConnection(func(f func()) { netco.Go(f) }) },
+	"goroutine's connection": func() { wokenByConnection(func(f func()) { go f() }) },
 }
 
 // wokenBy waits for a channel until something calls wake.
@@ -339,6 +336,14 @@ func wokenBy(begin func(wake func())) {
 	c := channel.Make[int](0)
 	begin(func() { c.Send(1) })
 	c.Recv()
+}
+
+// wokenByConnection waits for a channel until what start starts has accepted a
+// connection.
+func wokenByConnection(start func(func())) {
+	ln := testenv.Must(netco.Listen("tcp", "127.0.0.1:0"))
+	fmt.Println(ln.Addr())
+	wokenBy(func(wake func()) { start(func() { ln.Accept(); wake() }) })
 }
 
 // TestDeadlockEndsRun: Run names the coroutines, and returns nothing of the
@@ -358,22 +363,26 @@ func TestDeadlockEndsRun(t *testing.T) {
 			}
 		})
 	}
-	t.Run("connection", func(t *testing.T) {
-		t.Parallel()
-		cmd := reporters.Command(t, "deadlock", "connection")
-		var text lockedBuffer
-		cmd.Stderr = &text
-		stdout := bufio.NewReader(testenv.Must(cmd.StdoutPipe()))
-		testenv.OK(t, cmd.Start())
-		addr := testenv.Must(stdout.ReadString('\n'))
-		time.Sleep(1500 * time.Millisecond) // a deadlock would have ended Run
-		testenv.Closing(t, testenv.Must(net.Dial("tcp", strings.TrimSpace(addr))))
-		out := testenv.Must(io.ReadAll(stdout))
-		err := cmd.Wait()
-		if err != nil || string(out) != "<nil>\n" || says(text.String(), "deadlock") {
-			t.Errorf("%v: %s\n%s", err, out, text.String())
-		}
-	})
+	for name, wrong := range map[string]string{
+		"connection": "deadlock", "goroutine's connection": "any of the 1 coroutines.",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cmd := reporters.Command(t, "deadlock", name)
+			var text lockedBuffer
+			cmd.Stderr = &text
+			stdout := bufio.NewReader(testenv.Must(cmd.StdoutPipe()))
+			testenv.OK(t, cmd.Start())
+			addr := testenv.Must(stdout.ReadString('\n'))
+			time.Sleep(1500 * time.Millisecond) // a deadlock would have ended Run
+			testenv.Closing(t, testenv.Must(net.Dial("tcp", strings.TrimSpace(addr))))
+			out := testenv.Must(io.ReadAll(stdout))
+			err := cmd.Wait()
+			if err != nil || string(out) != "<nil>\n" || says(text.String(), wrong) {
+				t.Errorf("%v: %s\n%s", err, out, text.String())
+			}
+		})
+	}
 }
 
 // TestDeadlockEndsMain: Main reports it, cuts the coroutines and returns

@@ -126,10 +126,16 @@ var waiting = []string{
 	module + "coroutine.(*Waiter).Park",
 }
 
+// forFD is the call in which an ordinary goroutine waits for an fd.
+const forFD = module + "processor.(*PollDesc).WaitFrom"
+
 // mayWake reports whether a goroutine could end a coroutine's wait.
 func mayWake(g stacks.Stack) bool {
 	if g.State == stacks.Switching { // a coroutine's
 		return false
+	}
+	if slices.Contains(g.Funcs, forFD) { // though it parks as for a coroutine
+		return true
 	}
 	own := false
 	for _, f := range g.Funcs {
