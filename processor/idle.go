@@ -70,7 +70,13 @@ func (p *Processor) sleep(now, deadline int64, timed bool) {
 // hasWork reports whether another thread has sent something.
 func (p *Processor) hasWork() bool {
 	return p.turnWanted.Load() || p.moveRequest.Load() != nil || !p.wakes.Empty() ||
-		p.sub.waiting.Load() != 0 || !p.retimed.funcs.Empty() || p.group.Phase() != p.phase
+		p.sub.waiting.Load() != 0 || !p.retimed.funcs.Empty() || p.advances()
+}
+
+// advances reports whether advance has something to do. In the phase Stopped
+// that is nothing as long as a coroutine lives, whose end the loop sees itself.
+func (p *Processor) advances() bool {
+	return p.group.Phase() != p.phase && (p.phase < Stopping || p.ex.Stats.Live.Own() == 0)
 }
 
 // spinUntil polls for work without sleeping, for spinNs at most and no longer

@@ -300,6 +300,9 @@ func TestShutdownOfOneThatNeverEnds(t *testing.T) {
 	if h.Done() {
 		t.Error("it has ended")
 	}
+	if left := engine.Of(s).Processors()[0]; coroutine.CanLeave() == nil {
+		testenv.Until(t, "a sleep without it", func() bool { return left.Turn().Asleep })
+	}
 	close(release)
 	h.Join()
 	<-engine.Of(s).Processors()[0].Ended() // when it ends, its Processor does
