@@ -12,13 +12,13 @@
 // again unless an edge has come since: of the three system calls of a request,
 // that saves one.
 //
-// An fd is registered with epoll when something first waits for it, and stays
-// there until it is closed. For coroutines that is the Processor of the first
-// that waits. A coroutine of another Processor may wait for it too, and is then
-// woken across threads; so the coroutines that read and write one connection
-// had better be of one Processor. What ordinary goroutines wait for is watched
-// apart from the Processors, so that it does not depend on a thread that a
-// coroutine may be holding up.
+// An fd is registered with epoll when something first waits for it, until it is
+// closed. For coroutines that is the Processor of the first that waits, or the
+// one to which the reader has moved since. A coroutine of another Processor may
+// wait for it too, and is then woken across threads; so the coroutines that
+// read and write one connection had better be of one Processor. What ordinary
+// goroutines wait for is watched apart from the Processors, so that it does not
+// depend on a thread that a coroutine may be holding up.
 //
 // # What to use when
 //

@@ -24,7 +24,8 @@ type Server struct {
 	// stream has ended, or a read deadline that Handle has set has passed: a
 	// Read returns which. It may serve one request or many, wait, and take its
 	// time. When it returns nil, c is idle again; with an error, c is closed.
-	// Calls for one connection follow one another on one Processor.
+	// Calls for one connection follow one another, on one Processor unless it
+	// moves.
 	Handle func(c *ServerConn) error
 
 	// Opened, if it is not nil, is called for each connection, before it first
@@ -92,8 +93,8 @@ var (
 // *TCPConn or *UnixConn itself, with an error that names the type.
 //
 // Each connection belongs to the Processor that has the fewest when it comes,
-// and is not moved. Where Options.MaxCoroutines live it waits there for its
-// coroutine.
+// and moves when a busy Processor gives work away, see Options.MinActive. Where
+// Options.MaxCoroutines live it waits there for its coroutine.
 func (s *Server) Serve(l net.Listener) error {
 	if s.Handle == nil {
 		panic("netco/socket: Server without Handle")

@@ -181,10 +181,10 @@ func TestServeDataWithFIN(t *testing.T) {
 	}
 }
 
-// TestServePlaces: requests of one connection run on one Processor, and both
-// Processors get connections.
+// TestServePlaces: requests of one connection run on one Processor, where none
+// may move, and both Processors get connections.
 func TestServePlaces(t *testing.T) {
-	start(t, 2)
+	startLocked(t, 2)
 	var on [2]atomic.Int32
 	address, _ := serving(t, &socket.Server{Handle: func(c *socket.ServerConn) error {
 		i := coroutine.Current().Executor().Host().(interface{ Index() int }).Index()
@@ -782,9 +782,9 @@ func TestServerNames(t *testing.T) {
 }
 
 // TestServerSpreads: connections that come at once are spread evenly, although
-// none is registered when the next is placed.
+// none is registered when the next is placed. None may move afterwards.
 func TestServerSpreads(t *testing.T) {
-	start(t, 2)
+	startLocked(t, 2)
 	address, _ := serving(t, &socket.Server{Handle: echoOnce})
 	ps := engine.Of(testenv.Must(netco.Default())).Processors()
 	const n = 100
