@@ -225,7 +225,7 @@ func (e *Epoller[T]) Event(i int) (*T, Events) {
 }
 
 // PrefetchTarget returns the object of the i-th event without checking its
-// generation, for a prefetch only: the event may be stale.
+// generation, for a prefetch or a comparison: the event may be stale.
 func (e *Epoller[T]) PrefetchTarget(i int) *T {
 	if slot := e.events[i].Fd; slot < slotTimer {
 		return e.slab.entry(slot).v.Load()

@@ -110,11 +110,11 @@ func (p *Processor) spinUntil(now, deadline int64, timed bool) (found bool) {
 	}
 }
 
-// first returns the fd of the first of n events; nil if that is no fd's.
+// first returns the fd of the first of n events, for its identity only; nil if
+// that is no fd's. It does not count the event, as Event would.
 func (p *Processor) first(n int) *PollDesc {
 	if n == 0 {
 		return nil
 	}
-	pd, _ := p.ep.Event(0)
-	return pd
+	return p.ep.PrefetchTarget(0)
 }

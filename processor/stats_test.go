@@ -199,3 +199,32 @@ func TestGauges(t *testing.T) {
 		return p.InboxDepth() == 0 && p.Submitted() == 0 && p.Idle() && p.Stats.Timers.Load() == 0
 	})
 }
+
+// TestEventsCountOnce: an event that ends a sleep is one event.
+func TestEventsCountOnce(t *testing.T) {
+	within(t, 3*time.Minute)
+	p := started(t, 1).members[0]
+	fd, peer := socketpair(t)
+	pd := new(PollDesc)
+	const sent = 50
+	var read atomic.Int32
+	h := p.Pinned(func() {
+		defer pd.Unbind()
+		for read.Load() < sent {
+			pd.Clear(Read)
+			if n, _ := unix.Read(fd, make([]byte, 1)); n == 1 {
+				read.Add(1)
+			} else if _, err := pd.Wait(fd, Read, coroutine.ReasonRead, 0); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for i := range int32(sent) {
+		eventually(t, "it to sleep", func() bool { return read.Load() == i && p.Turn().Asleep })
+		send(pd, peer)
+	}
+	h.Join()
+	if n := p.ep.Stats.Events.Load(); n > sent+1 { // one says that it can be written to
+		t.Errorf("%d events of %d bytes", n, sent)
+	}
+}
