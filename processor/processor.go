@@ -262,6 +262,13 @@ func removeRunning(p *Processor) {
 	running.mu.Unlock()
 }
 
+// AllRunning returns the Processors of all groups that run. Any thread.
+func AllRunning() []*Processor {
+	running.mu.Lock()
+	defer running.mu.Unlock()
+	return slices.Clone(running.list)
+}
+
 // starter starts the default Scheduler; nil where package netco is not part of
 // the program.
 var starter func() error

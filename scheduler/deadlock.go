@@ -51,8 +51,9 @@ func (e *DeadlockError) Is(target error) bool { return target == ErrDeadlock }
 // costs some 0.3 µs for each coroutine, but the first that waits for something
 // else ends it.
 //
-//	picture    every Processor sleeps, before and after, and has run nothing in
-//	           between; no timer is set, no fd is watched without a coroutine
+//	picture    every Processor of the process sleeps, before and after, and has
+//	           run nothing in between; no timer is set, no fd is watched without
+//	           a coroutine
 //	coroutines all wait for what only another coroutine or goroutine ends
 //	goroutines all others are netco's own, or wait for netco's coroutines;
 //	           after that the picture is taken again, for a goroutine may have
@@ -75,17 +76,13 @@ type deadlock struct {
 
 // findDeadlock returns nil if there is none. alone reports whether there is no
 // ordinary goroutine that could end a wait.
-func (s *Scheduler) findDeadlock(alone func() bool) *deadlock {
-	d := &deadlock{progress: engine.ProgressOf(s.members())}
+func findDeadlock(alone func() bool) *deadlock {
+	d := &deadlock{progress: engine.ProgressOf(processor.AllRunning())}
 	if !d.progress.Still() || d.progress.Live > mostStuck {
 		return nil
 	}
-	var ours uint64
 	free := false
 	coroutine.Range(func(i coroutine.Info) bool {
-		if p, ok := i.Host.(*processor.Processor); ok && of(p) == s {
-			ours++
-		}
 		if d.all++; d.all > mostStuck || !engine.Stuck(&i) {
 			free = true
 			return false
@@ -93,11 +90,11 @@ func (s *Scheduler) findDeadlock(alone func() bool) *deadlock {
 		d.some = append(d.some, i)
 		return true
 	})
-	if free || ours != d.progress.Live {
+	if free || uint64(d.all) != d.progress.Live {
 		return nil
 	}
 	d.sure = alone()
-	if engine.ProgressOf(s.members()) != d.progress {
+	if engine.ProgressOf(processor.AllRunning()) != d.progress {
 		return nil
 	}
 	slices.SortFunc(d.some, func(a, b coroutine.Info) int { return int(int64(a.ID - b.ID)) })
@@ -290,7 +287,7 @@ func (r *runs) end(e *DeadlockError) {
 // lookStuck looks for a deadlock. The watchdog calls it when nothing has moved
 // for stuckAfter, and with last when it is about to pause.
 func (d *watchdog) lookStuck(last bool) {
-	found := d.s.findDeadlock(noOther)
+	found := findDeadlock(noOther)
 	switch {
 	case found == nil:
 	case last && found.sure:

@@ -62,8 +62,8 @@ const stallsKept = 64
 // watchdog checks the Processors of one Scheduler, on a goroutine of its own,
 // and reports stalls.
 //
-// It takes no lock that a Processor takes. mu is between it and those who ask
-// it.
+// It takes no lock that a Processor takes, but for a moment that of the list of
+// all Processors. mu is between it and those who ask it.
 type watchdog struct {
 	s         *Scheduler
 	group     *processor.Group
