@@ -1,10 +1,13 @@
 package coroutine
 
 import (
+	"fmt"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestBlockedRun: for a coroutine that is blocked outside netco blockedRun
@@ -92,6 +95,42 @@ func TestBlockedAt(t *testing.T) {
 			}
 			if got := BlockedAt(frames); got != want {
 				t.Errorf("%s in line %d, want %s", got.Function, got.Line, want.Function)
+			}
+		})
+	}
+}
+
+// TestBlockedDrop: a thread goes on without a coroutine whose Drop blocks, also
+// if that was stopped before it started.
+func TestBlockedDrop(t *testing.T) {
+	const parent, child = 1, 2
+	c := make(chan int)
+	l := NewLocal(LocalOptions[int]{
+		Inherit: func(*int) int { return child },
+		Drop: func(v *int) {
+			if *v == child {
+				<-c
+			}
+		},
+	})
+	for _, stop := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stopped %t", stop), func(t *testing.T) {
+			th := newGuarded(t)
+			defer th.stop()
+			var h Handle
+			th.spawn(func() {
+				l.Set(parent)
+				if h = th.ex.Spawn(Spec{Fn: func() {}}).Handle(); stop {
+					h.Stop()
+				}
+			}).Join()
+			testenv.Until(t, "the thread to go on", func() bool {
+				th.ex.Rescue(func() {})
+				return th.ex.Stats.Handoffs.Load() != 0
+			})
+			c <- 1
+			if err := h.Join(); err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -166,12 +166,13 @@ func (w *worker) call() {
 	co := w.co.Own()
 	clean(co.tags)
 	co.tags = nil
+	w.open.Begin() // before the return: Drops of its locals may block
+
 	if co.cancelRequest.Load() != 0 { // of this incarnation or an earlier one
 		if w.ex.checkCancel(co); co.cancelled {
 			return
 		}
 	}
-	w.open.Begin()
 	returned := false
 	defer func() {
 		if returned {
