@@ -116,9 +116,15 @@ func mustBeFunc(f func() error) {
 }
 
 func (g *Group) start(f func() error, site uintptr) {
-	if _, err := coroutine.Start(coroutine.Spec{Fn: func() { g.run(f) }, Site: site}); err != nil {
-		g.exit(err)
-	}
+	var err error
+	started := false
+	defer func() { // also if Start panics, as a Local's Inherit may
+		if !started {
+			g.exit(err)
+		}
+	}()
+	_, err = coroutine.Start(coroutine.Spec{Fn: func() { g.run(f) }, Site: site})
+	started = err == nil
 }
 
 // run calls f and records its end, however f ends.

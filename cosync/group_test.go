@@ -267,6 +267,43 @@ func TestGroupEnds(t *testing.T) {
 	}
 }
 
+// TestStartPanics: a start that panics, because of a Local's Inherit, leaves
+// nothing that Wait waits for, and no place taken.
+func TestStartPanics(t *testing.T) {
+	var wg cosync.WaitGroup
+	var g cosync.Group
+	g.SetLimit(1)
+	none := func() error { return nil }
+	for _, c := range []struct {
+		name  string
+		start func()
+		wait  func() error
+	}{
+		{"WaitGroup", func() { wg.Go(func() {}) }, func() error { return wg.WaitTimeout(0) }},
+		{"Go", func() { g.Go(none) }, func() error { return g.WaitTimeout(0) }},
+		{"TryGo", func() { g.TryGo(none) }, func() error { return g.WaitTimeout(0) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			testrun.Start(t, 1)
+			l := coroutine.NewLocal(coroutine.LocalOptions[int]{
+				Inherit: func(*int) int { panic(os.ErrInvalid) },
+			})
+			testrun.In(t, 0, func() {
+				l.Set(1)
+				defer func() {
+					if r := recover(); r != any(os.ErrInvalid) {
+						t.Errorf("recovered %v", r)
+					}
+					if err := c.wait(); err != nil {
+						t.Errorf("Wait: %v", err)
+					}
+				}()
+				c.start()
+			})
+		})
+	}
+}
+
 func TestGroupGoNil(t *testing.T) {
 	defer func() {
 		if r := recover(); r != "cosync: a Group's Go of a nil func" {

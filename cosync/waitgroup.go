@@ -77,15 +77,20 @@ func (wg *WaitGroup) Done() { wg.Add(-1) }
 //
 //go:noinline
 func (wg *WaitGroup) Go(f func()) error {
+	site := asm.CallerPC()
 	wg.Add(1)
+	started := false
+	defer func() { // also if Start panics, as a Local's Inherit may
+		if !started {
+			wg.Done()
+		}
+	}()
 	fn := func() {
 		defer wg.Done()
 		f()
 	}
-	_, err := coroutine.Start(coroutine.Spec{Fn: fn, Site: asm.CallerPC()})
-	if err != nil {
-		wg.Done()
-	}
+	_, err := coroutine.Start(coroutine.Spec{Fn: fn, Site: site})
+	started = err == nil
 	return err
 }
 
