@@ -136,6 +136,30 @@ func TestSetLimitWhileRunning(t *testing.T) {
 	})
 }
 
+// TestStartPanics: a start that panics, because of a Local's Inherit, leaves
+// nothing that Wait waits for, and no place taken.
+func TestStartPanics(t *testing.T) {
+	testrun.Start(t, 1)
+	l := coroutine.NewLocal(coroutine.LocalOptions[int]{
+		Inherit: func(*int) int { panic("no heir") },
+	})
+	testrun.In(t, 0, func() {
+		var g errgroup.Group
+		g.SetLimit(1)
+		l.Set(1)
+		func() {
+			defer func() {
+				if r := recover(); r != "no heir" {
+					t.Errorf("recovered %v", r)
+				}
+			}()
+			g.Go(func() error { t.Error("called"); return nil })
+		}()
+		g.SetLimit(2) // panics if the place is taken
+		g.Wait()
+	})
+}
+
 // TestPlace: what a coroutine starts runs on a coroutine, and what a goroutine
 // starts on a goroutine.
 func TestPlace(t *testing.T) {

@@ -10,14 +10,22 @@ import "github.com/netco-go/netco/coroutine"
 // netco has a part in the choice of the Processor if it is in the program.
 //
 // done is called however f ends, but for a panic on a goroutine, which crashes
-// the program before what done releases can run.
+// the program before what done releases can run. If Go panics, because of a
+// Local's Inherit, done is called and f is not.
 func Go(f, done func(), site uintptr) {
 	if coroutine.Current() != nil {
 		run := func() {
 			defer done()
 			f()
 		}
-		if _, err := coroutine.Start(coroutine.Spec{Fn: run, Site: site}); err == nil {
+		panics := true
+		defer func() {
+			if panics {
+				done()
+			}
+		}()
+		_, err := coroutine.Start(coroutine.Spec{Fn: run, Site: site})
+		if panics = false; err == nil {
 			return
 		}
 	}
