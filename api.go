@@ -134,13 +134,18 @@ func startLocked(o Options) (*scheduler.Scheduler, error) {
 // ErrStarted if it is running: then options come too late. After Shutdown it
 // may be called again.
 func Start(o Options) error {
+	_, err := startDefault(o)
+	return err
+}
+
+// startDefault is Start, and returns the Scheduler.
+func startDefault(o Options) (*scheduler.Scheduler, error) {
 	def.mu.Lock()
 	defer def.mu.Unlock()
 	if def.s.Load() != nil {
-		return ErrStarted
+		return nil, ErrStarted
 	}
-	_, err := startLocked(o)
-	return err
+	return startLocked(o)
 }
 
 // Shutdown ends the default Scheduler: see [scheduler.Scheduler.Shutdown]. If

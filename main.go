@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/netco-go/netco/asm"
+	"github.com/netco-go/netco/scheduler"
 )
 
 // What Main returns, for os.Exit. After a second signal it is 128 and the
@@ -74,14 +77,18 @@ var errMainEnded = errors.New("netco: main has panicked or called Goexit")
 // ErrShutdown and context.Canceled are none. Blocks; to be called on an
 // ordinary goroutine, and before anything else has started the default
 // Scheduler.
+//
+//go:noinline
 func Main(main func(ctx context.Context) error, o MainOptions) int {
+	site := asm.CallerPC()
 	signals := make(chan os.Signal, 2)
 	if len(o.Signals) == 0 {
 		o.Signals = []os.Signal{syscall.SIGINT, syscall.SIGTERM}
 	}
 	signal.Notify(signals, o.Signals...) // before anything has started that is to be ended
 	defer signal.Stop(signals)
-	if err := Start(o.Options); err != nil {
+	s, err := startDefault(o.Options)
+	if err != nil {
 		o.report(err)
 		return ExitFailed
 	}
@@ -89,11 +96,12 @@ func Main(main func(ctx context.Context) error, o MainOptions) int {
 	defer cancel(nil)
 	failed, quiet := make(chan error, 1), make(chan error, 1)
 	go func() {
-		quiet <- Run(func() {
+		// Of this Scheduler: after its end Run would start another.
+		quiet <- s.Run(scheduler.Spawn{Site: site, Fn: func() {
 			err := errMainEnded
 			defer func() { failed <- err }()
 			err = main(ctx)
-		})
+		}})
 	}()
 	code := o.end(o.await(signals, failed, quiet), cancel, signals)
 	select {
