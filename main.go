@@ -1,6 +1,7 @@
 package netco
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -129,7 +130,7 @@ func (o *MainOptions) await(signals <-chan os.Signal, failed, quiet <-chan error
 		case err := <-quiet:
 			select {
 			case failure := <-failed:
-				return failure
+				return cmp.Or(failure, err)
 			default:
 				return err
 			}
