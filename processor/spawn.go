@@ -79,6 +79,8 @@ func (p *Processor) Spawn(here *Processor, s Spawn) (coroutine.Handle, error) {
 	carries := here != p
 	if carries {
 		g.takeToken()
+	} else {
+		p.hold() // nothing may live here yet, if the caller is the loop
 	}
 	if !p.submit(here, submission{co, carries}, s.Pinned) {
 		g.giveToken() // a caller on p could not be there

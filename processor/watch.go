@@ -218,7 +218,8 @@ func (x *Watch) Begin(self, p *Processor) bool {
 		p.placed.Add(1)
 	}
 	if self == p {
-		p.watches.Inc() // the caller lives here, so the token is held
+		p.hold() // nothing may live here yet, if the caller is the loop
+		p.watches.Inc()
 		p.woken.add(p, x)
 		return true
 	}

@@ -97,6 +97,20 @@ func TestEventLoopEndsAtOnce(t *testing.T) {
 	}
 }
 
+// TestEventLoopStartInTurn: what turn starts lives at once, so that a Shutdown
+// at that moment lets it finish.
+func TestEventLoopStartInTurn(t *testing.T) {
+	within(t, 3*time.Minute)
+	s := fresh(t, scheduler.Options{})
+	testenv.OK(t, s.EventLoop(func() bool {
+		testenv.Must(s.Go(spawn(func() {})))
+		if !engine.Of(s).Group().Active() {
+			t.Error("nothing lives after Go")
+		}
+		return false
+	}))
+}
+
 // TestEventLoopShutdown: without turn it ends by Shutdown from another
 // goroutine, gracefully or by force.
 func TestEventLoopShutdown(t *testing.T) {
