@@ -160,6 +160,11 @@ func (pd *PollDesc) ReadOn() bool { return pd.flags.Load()&flagReadOn != 0 }
 // what comes.
 func (pd *PollDesc) Bound() bool { return pd.home.Load() != nil || pd.outside.Load() != nil }
 
+// EdgesTwice reports whether each edge may come twice, since a Processor and
+// the goroutine poller both watch the fd. The second may be of what has been
+// read since.
+func (pd *PollDesc) EdgesTwice() bool { return pd.outside.Load() != nil }
+
 // SetDeadline sets when waits in direction m end, in ns of CLOCK_MONOTONIC; 0
 // is never. It wakes a waiter, which then checks the deadline.
 func (pd *PollDesc) SetDeadline(m Mode, deadline int64) {

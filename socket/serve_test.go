@@ -265,6 +265,39 @@ func TestServeIdleTimeoutAmidEdges(t *testing.T) {
 	}
 }
 
+// TestServeSecondEdge: of a connection that a goroutine has read, the goroutine
+// poller reports an edge too. It may do so when Handle has read what there was,
+// and does not have Handle called in vain.
+func TestServeSecondEdge(t *testing.T) {
+	start(t, 1)
+	var calls atomic.Int32
+	s := &socket.Server{Handle: func(c *socket.ServerConn) error {
+		calls.Add(1)
+		return echoOnce(c)
+	}}
+	a, c := withPeer(t)
+	reader := testrun.Goroutine.Go(func() {
+		testenv.Gives(t, 1, nil)(a.Read(make([]byte, 1)))
+	})
+	reader.UntilParked(t, coroutine.ReasonRead)
+	testenv.Must(io.WriteString(c, "x"))
+	reader.Wait(t)
+	testrun.First.Do(t, func() { testenv.NoError(t, s.ServeConn(a)) })
+	exchange(t, c, "hello")
+	p := engine.Of(testenv.Must(netco.Default())).Processors()[0]
+	testenv.Until(t, "idleness", func() bool { return p.Watches() == 1 && live(t) == 0 })
+	inject, polls := nth(sysx.PollFDs, 0, 0, 0)
+	remove := sysx.Inject(inject)
+	before := calls.Load()
+	socket.MarkReadable(a)
+	testenv.Until(t, "the edge to be met", func() bool {
+		return polls.Load() > 0 || calls.Load() > before
+	})
+	remove()
+	testenv.Equal(t, calls.Load(), before, "calls")
+	s.Close()
+}
+
 // TestServeDeadline: a read deadline that the handler has set calls it, its
 // Read reports it; moved by another thread while idle it counts from then on.
 func TestServeDeadline(t *testing.T) {

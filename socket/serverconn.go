@@ -135,7 +135,7 @@ func (c *ServerConn) stopTimer() {
 // run handles the connection until it is idle, closed or detached. It is
 // entered with the read lock, which an idle connection keeps, so that a Read
 // elsewhere waits its turn. woken means that the Watch has just ended: an edge
-// is then of something unread.
+// is then of something unread, unless edges may come twice.
 func (c *ServerConn) run(woken bool) {
 	for ; ; woken = false {
 		idle, err := c.awaitLocked(woken)
@@ -183,7 +183,7 @@ func (c *ServerConn) awaitLocked(woken bool) (idle bool, err error) {
 		case v != processor.Ready:
 			return false, verdictError(v)
 		}
-		if woken && !s.pd.ReadOn() && s.pd.Edge(processor.Read) {
+		if woken && !s.pd.ReadOn() && !s.pd.EdgesTwice() && s.pd.Edge(processor.Read) {
 			return false, nil
 		}
 		// A Handle that reads just what it needs leaves it open whether there
