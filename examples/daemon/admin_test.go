@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
+	"github.com/netco-go/netco/scheduler"
 )
 
 // TestHosts: the admin address answers only under its own names. Otherwise
@@ -45,5 +48,20 @@ func TestHosts(t *testing.T) {
 	}
 	if _, body := ask("GET", "/debug/loglevel", d.admin); !strings.Contains(body, "info") {
 		t.Errorf("the log level is %q", body)
+	}
+}
+
+// TestEndAtStart: what a signal has made drain while it was starting does not
+// get ready afterwards.
+func TestEndAtStart(t *testing.T) {
+	for _, drains := range []bool{false, true} {
+		h := &health{s: &service{config: &config{maxConns: 1}}, sched: testenv.Must(scheduler.New(
+			scheduler.Options{}))}
+		if drains {
+			h.enter(draining)
+		}
+		if began, err := h.begin(), h.ready(); began == drains || (err != nil) != drains {
+			t.Errorf("drains: %t; has begun: %t, readiness: %v", drains, began, err)
+		}
 	}
 }

@@ -29,6 +29,11 @@ type health struct {
 
 func (h *health) enter(p phase) { h.phase.Store(int32(p)) }
 
+// begin ends the start. It returns false if a signal has ended it before.
+func (h *health) begin() bool {
+	return h.phase.CompareAndSwap(int32(starting), int32(serving))
+}
+
 func (h *health) is(p phase) bool { return phase(h.phase.Load()) == p }
 
 // alive returns an error if a Processor has made no turn for too long. That is

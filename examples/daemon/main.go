@@ -179,12 +179,13 @@ func (d *daemon) serve(context.Context) error {
 			return err
 		}
 	}
-	d.health.enter(serving)
-	if err := d.notifier.send("READY=1", "STATUS=serving"); err != nil {
-		d.log.Warn("cannot tell systemd", zap.Error(err))
+	if d.health.begin() {
+		if err := d.notifier.send("READY=1", "STATUS=serving"); err != nil {
+			d.log.Warn("cannot tell systemd", zap.Error(err))
+		}
+		d.log.Info("ready")
 	}
 	go d.notifier.feed(d.alive, d.health.alive)
-	d.log.Info("ready")
 	return nil
 }
 
