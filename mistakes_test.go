@@ -251,6 +251,9 @@ func TestMistakes(t *testing.T) {
 // It used to be lost: no second handoff follows.
 func TestBlocksAgain(t *testing.T) {
 	t.Parallel()
+	if err := netco.CanHandOn(); err != nil {
+		t.Skip("both waits are one stall, which is reported once: ", err)
+	}
 	for _, first := range []string{"30ms", "140ms"} {
 		t.Run(first, func(t *testing.T) {
 			t.Parallel()
