@@ -49,7 +49,7 @@ func main() {
 // An engine serves a listener until end is called, which closes it and lets the
 // requests under way finish until ctx is over.
 type engine struct {
-	serve func(net.Listener) error
+	serve func() error
 	end   func(ctx context.Context) error
 }
 
@@ -65,14 +65,14 @@ func run(c config) error {
 	default:
 		return fmt.Errorf("unknown transport %q", c.transport)
 	}
-	var e engine
+	var on func(net.Listener) engine
 	switch {
 	case c.engine == "net/http":
-		e = netHTTP()
+		on = netHTTP
 	case c.engine == "fasthttp" && c.transport == "netco":
-		e = fastCoroutines()
+		on = fastCoroutines
 	case c.engine == "fasthttp":
-		e = fastGoroutines()
+		on = fastGoroutines
 	default:
 		return fmt.Errorf("unknown engine %q", c.engine)
 	}
@@ -80,11 +80,12 @@ func run(c config) error {
 	if err != nil {
 		return err
 	}
+	e := on(ln)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before anyone is told that there is something to end
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before the line that says that it runs
 	fmt.Println("listening on", ln.Addr())
 	failed := make(chan error, 1)
-	go func() { failed <- e.serve(ln) }()
+	go func() { failed <- e.serve() }()
 	select {
 	case err := <-failed:
 		return err
@@ -107,12 +108,12 @@ func inTime(err error) error {
 
 // netHTTP is net/http, whose goroutines block in netco's connections as they do
 // in net's.
-func netHTTP() engine {
+func netHTTP(ln net.Listener) engine {
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintf(w, "Hello from %s\n", r.URL.Path)
 	})}
-	return engine{s.Serve, s.Shutdown}
+	return engine{func() error { return s.Serve(ln) }, s.Shutdown}
 }
 
 func newFast() *fasthttp.Server {
@@ -127,12 +128,10 @@ func newFast() *fasthttp.Server {
 
 // fastCoroutines is fasthttp with a coroutine for each connection. At the end
 // netco.Shutdown makes those that wait for their next request return.
-func fastCoroutines() engine {
+func fastCoroutines(ln net.Listener) engine {
 	s := newFast()
-	var mine net.Listener
 	return engine{
-		serve: func(ln net.Listener) error {
-			mine = ln
+		serve: func() error {
 			accepting, err := netco.GoNamed("accept", func() {
 				for {
 					c, err := ln.Accept()
@@ -149,12 +148,12 @@ func fastCoroutines() engine {
 			}
 			return accepting.Join()
 		},
-		end: func(context.Context) error { return mine.Close() },
+		end: func(context.Context) error { return ln.Close() },
 	}
 }
 
 // fastGoroutines is fasthttp as its users know it.
-func fastGoroutines() engine {
+func fastGoroutines(ln net.Listener) engine {
 	s := newFast()
-	return engine{s.Serve, s.ShutdownWithContext}
+	return engine{func() error { return s.Serve(ln) }, s.ShutdownWithContext}
 }
