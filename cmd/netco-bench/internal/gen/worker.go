@@ -177,23 +177,22 @@ func (w *worker) spend(at int64) {
 // When the time-out has passed since the end of the window, the requests that
 // could not be sent have failed.
 func (w *worker) nextTime(now int64) (at int64, ok bool) {
-	if w.stopping || w.quota == 0 {
-		return 0, false
-	}
-	at = w.start + w.schedule.next()
-	if at >= w.windowEnd {
-		w.stopping = true
-		return 0, false
-	}
-	w.spend(at)
-	if at >= w.windowStart {
-		w.intended++
-	}
-	if now > w.windowEnd && now-w.windowEnd > int64(w.g.cfg.Timeout) {
+	for !w.stopping && w.quota != 0 {
+		at = w.start + w.schedule.next()
+		if at >= w.windowEnd {
+			w.stopping = true
+			break
+		}
+		w.spend(at)
+		if at >= w.windowStart {
+			w.intended++
+		}
+		if now <= w.windowEnd || now-w.windowEnd <= int64(w.g.cfg.Timeout) {
+			return at, true
+		}
 		w.now.errors.Timeout++
-		return w.nextTime(now)
 	}
-	return at, true
+	return 0, false
 }
 
 // counts reports whether a request belongs to the window.
