@@ -538,10 +538,14 @@ func TestErrorClasses(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	r, err := run(t, config(t, "tcp://"+testenv.ClosedPort(t), nil))
-	if r != nil || !errors.Is(err, syscall.ECONNREFUSED) ||
-		!strings.Contains(err.Error(), "cannot connect to tcp://") {
-		t.Errorf("%v, %v", r, err)
+	for _, idle := range []int{0, 5} {
+		r, err := run(t, config(t, "tcp://"+testenv.ClosedPort(t), func(c *Config) {
+			c.Idle = idle
+		}))
+		if r != nil || !errors.Is(err, syscall.ECONNREFUSED) ||
+			!strings.Contains(err.Error(), "cannot connect to tcp://") {
+			t.Errorf("%d idle connections: %v, %v", idle, r, err)
+		}
 	}
 	if _, err := run(t, config(t, "unix://"+filepath.Join(t.TempDir(), "none"), nil)); !errors.Is(
 		err, syscall.ENOENT) {

@@ -125,7 +125,10 @@ func (w *worker) dialSome() {
 		if i < len(w.conns) {
 			err = w.conns[i].dial()
 		} else {
-			w.idle[i-len(w.conns)], err = dialRaw(w.g.cfg.Target, w.g.cfg.Timeout)
+			var c waiter
+			if c, err = dialRaw(w.g.cfg.Target, w.g.cfg.Timeout); err == nil {
+				w.idle[i-len(w.conns)] = c
+			}
 		}
 		if err != nil && w.dialErr == nil {
 			w.dialErr = err
