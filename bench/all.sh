@@ -3,6 +3,7 @@
 #
 #	bench/all.sh [name ...]     of the files in docs/bench, without their ending; all by default
 #	DRY=1 bench/all.sh          only prints the commands
+#	BEFORE=commit bench/all.sh  also the examples of that commit beside those of this one
 #
 # What needs a program that is not installed (wrk, redis-server) is left out with a message, and its file stays as it is.
 set -euo pipefail
@@ -72,6 +73,7 @@ measure tls bench/tls.sh 6 3s
 ! needs wrk || measure generator bench/generator.sh 11 3
 ! needs redis-server redis-benchmark || measure redis bench/redis.sh 5 1000000
 measure soak go run ./examples/daemon/soak -length 10m
+[[ -z ${BEFORE-} ]] || measure before bench/before.sh "$BEFORE"
 if [[ $wanted == "  " || $wanted == *" peers "* ]]; then
 	echo "peers: bench/peers.sh"
 	[[ -n ${DRY-} ]] || bench/peers.sh || failed+=(peers)
