@@ -118,10 +118,13 @@ func noOther() bool {
 // waiting are the calls in which an ordinary goroutine waits for coroutines and
 // nothing else.
 var waiting = []string{
-	module + "scheduler.(*Scheduler).Run",
+	module + "scheduler.awaitRun",
 	strings.TrimSuffix(module, "/") + ".Main",
 	module + "coroutine.(*Waiter).Park",
 }
+
+// inRun is a call that starts a coroutine, unless the goroutine waits already.
+const inRun = module + "scheduler.(*Scheduler).Run"
 
 // forFD is the call in which an ordinary goroutine waits for an fd.
 const forFD = module + "processor.(*PollDesc).WaitFrom"
@@ -138,6 +141,9 @@ func mayWake(g stacks.Stack) bool {
 	for _, f := range g.Funcs {
 		if slices.Contains(waiting, f) {
 			return false
+		}
+		if f == inRun {
+			return true
 		}
 		own = own || strings.HasPrefix(f, "os/signal.") || isOwn(f)
 	}

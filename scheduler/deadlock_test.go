@@ -2,6 +2,7 @@ package scheduler
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -64,4 +65,31 @@ func TestOtherScheduler(t *testing.T) {
 	for _, s := range []*Scheduler{s, other} {
 		testenv.OK(t, s.Shutdown(context.Background()))
 	}
+}
+
+// TestRunHeldUp: a deadlock that is found while Run is held up in the start of
+// its coroutine ends Run.
+func TestRunHeldUp(t *testing.T) {
+	s := testenv.Must(New(Options{Processors: 1, Watchdog: -1}))
+	under := func() int {
+		s.runs.mu.Lock()
+		defer s.runs.mu.Unlock()
+		return len(s.runs.list)
+	}
+	if err := s.Run(NewSpawn(func() {})); err != ErrNotStarted || under() != 0 {
+		t.Fatalf("before Start: %v, %d calls under way", err, under())
+	}
+	testenv.OK(t, s.Start())
+	ended := make(chan error, 1)
+	c := channel.Make[int](0)
+	s.mu.Lock() // which the start takes
+	go func() { ended <- s.Run(NewSpawn(func() { c.Recv() })) }()
+	testenv.Until(t, "Run", func() bool { return under() == 1 })
+	s.runs.end(&DeadlockError{Count: 1})
+	s.mu.Unlock()
+	if err := <-ended; !errors.Is(err, ErrDeadlock) {
+		t.Errorf("Run: %v", err)
+	}
+	c.Close()
+	testenv.OK(t, s.Shutdown(context.Background()))
 }

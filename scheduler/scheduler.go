@@ -295,12 +295,12 @@ func (s *Scheduler) Run(sp Spawn) error {
 	if s.local(processor.Current()) != nil {
 		return ErrInCoroutine
 	}
+	stuck, over := s.runs.add() // before the start: a deadlock may be found at any time after
+	defer over()
 	h, err := s.start(sp.engine())
 	if err != nil {
 		return err
 	}
-	stuck, over := s.runs.add()
-	defer over()
 	quiet := make(chan error, 1)
 	go func() {
 		err := h.Join() // lest a Run beside one that ends miss its own coroutine
@@ -309,6 +309,12 @@ func (s *Scheduler) Run(sp Spawn) error {
 		}
 		quiet <- err
 	}()
+	return awaitRun(quiet, stuck)
+}
+
+// awaitRun is how Run waits. In Run, but not here, a goroutine is about to
+// start a coroutine, which may end a deadlock: see mayWake.
+func awaitRun(quiet <-chan error, stuck <-chan *DeadlockError) error {
 	select {
 	case err := <-quiet:
 		return err
