@@ -140,7 +140,7 @@ func mayWake(g stacks.Stack) bool {
 	own := false
 	for _, f := range g.Funcs {
 		if slices.Contains(waiting, f) {
-			return false
+			return g.State == "runnable" || g.State == "running" // it has been woken
 		}
 		if f == inRun {
 			return true

@@ -93,6 +93,8 @@ func TestMayWake(t *testing.T) {
 			[]string{waits + "Park", netco + "cosync.(*Mutex).Lock", user}, false},
 		{"one that waits for so long", "select",
 			[]string{waits + "ParkUntil", netco + "cosync.(*Mutex).LockTimeout", user}, true},
+		{"one that has been woken, but has not run yet", "runnable",
+			[]string{waits + "Park", netco + "cosync.(*Mutex).Lock", user}, true},
 		{"the signals'", "syscall", []string{"os/signal.signal_recv", "os/signal.loop"}, false},
 		{"one in a netco function that it has called", "running",
 			[]string{netco + "channel.Make", user}, true},
