@@ -60,11 +60,14 @@ func (p *Processor) submit(here *Processor, s submission, pinned bool) bool {
 }
 
 // wakeStealer wakes one sleeping Processor of the group, which then tries to
-// steal.
+// steal. An inactive one, which may leave a few to the others for up to
+// stalledNs, is woken only if no active one sleeps.
 func (p *Processor) wakeStealer() {
-	for _, q := range p.group.members {
-		if q != p && q.ep.Sleeping() && q.ep.Ring() {
-			return
+	for _, active := range []bool{true, false} {
+		for _, q := range p.group.members {
+			if q != p && q.active.Load() == active && q.ep.Sleeping() && q.ep.Ring() {
+				return
+			}
 		}
 	}
 }

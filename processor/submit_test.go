@@ -214,6 +214,36 @@ func TestStealBehindALongOne(t *testing.T) {
 	}
 }
 
+// TestWakeStealer: which of the sleeping Processors is woken to steal.
+func TestWakeStealer(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		active []bool // of each but the first
+		asleep []bool
+		want   int // 0: none
+	}{
+		{"all active", []bool{true, true}, []bool{true, true}, 1},
+		{"an active one past an inactive one", []bool{false, true}, []bool{true, true}, 2},
+		{"the active ones are awake", []bool{true, false}, []bool{false, true}, 2},
+		{"all are awake", []bool{true, true}, []bool{false, false}, 0},
+	} {
+		g := newGroup(t, 3)
+		for i, q := range g.members[1:] {
+			q.active.Store(c.active[i])
+			if c.asleep[i] {
+				q.ep.Asleep()
+			}
+		}
+		g.members[0].wakeStealer()
+		for i, q := range g.members[1:] {
+			if woken := c.asleep[i] && !q.ep.Sleeping(); woken != (i+1 == c.want) {
+				t.Errorf("%s: Processor %d woken: %v", c.name, i+1, woken)
+			}
+		}
+		g.Discard()
+	}
+}
+
 // TestStealPastPinned: a Processor whose submissions are all pinned must not
 // hide another's from a stealer. The bug: the stealer only considered the
 // Processor with the most.
