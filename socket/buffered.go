@@ -121,9 +121,10 @@ func (b *Buffered) SetAutoFlush(on bool) { b.manual = !on }
 // Close sends what was written as far as the socket takes it without waiting,
 // and closes the connection. It returns io.ErrShortWrite, in a *net.OpError, if
 // that was not all; a caller that must know that everything was sent, or wants
-// to wait for it, calls Flush first. While another caller is inside a write,
-// only that one sends: its write ends with net.ErrClosed. A second Close
-// returns net.ErrClosed. It does not park.
+// to wait for it, calls Flush first. While another caller is inside a write
+// Close sends nothing: that write may end with net.ErrClosed, and what was
+// written before it may be lost without an error. A second Close returns
+// net.ErrClosed. It does not park.
 func (b *Buffered) Close() error {
 	var unsent error
 	if b.s.mu.tryLock(writing) {
