@@ -47,7 +47,8 @@ const maxChunk = 16 << 10
 const maxUnsent = 64 << 10
 
 // Read reads decrypted bytes, waiting for some if need be, and shakes hands
-// first. After a deadline's error reading may go on, also within a record.
+// first. After the error of a deadline, or of Stop, reading may go on, also
+// within a record.
 // io.EOF is the peer's close_notify, or the end of the stream between two
 // records. Parks.
 //
@@ -155,9 +156,9 @@ func (c *Conn) flush() error {
 //
 // With an error, n is how many bytes were encrypted and are sent: all of them
 // before Write has returned, except that the last 16 KiB of a Write that a
-// deadline has ended may be sent by the next one. So unlike with crypto/tls,
-// the connection may be written to after a timeout, with p[n:] or anything
-// else.
+// deadline or Stop has ended may be sent by the next one. So unlike with
+// crypto/tls, the connection may be written to afterwards, with p[n:] or
+// anything else.
 func (c *Conn) Write(p []byte) (n int, err error) {
 	if c.closed.Load() {
 		return 0, net.ErrClosed
@@ -180,7 +181,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 			return n, err
 		}
 		if err := c.wire.send(); err != nil {
-			if !isTimeout(err) {
+			if !isPassing(err) {
 				n -= m
 			}
 			return n, err

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/netco-go/netco/coroutine"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -90,8 +91,8 @@ func (w *wire) Read(p []byte) (int, error) {
 }
 
 // fill waits for the peer, for a Read that found nothing, and returns how much
-// it has sent. It returns an error after which reading may go on, a deadline's;
-// crypto/tls reads others.
+// it has sent. It returns an error after which reading may go on; crypto/tls
+// reads others.
 func (w *wire) fill() (int, error) {
 	if w.wait != nil {
 		if err := w.wait(); err != nil { // no buffer is held meanwhile
@@ -109,16 +110,18 @@ func (w *wire) fill() (int, error) {
 }
 
 func (w *wire) keep(err error) error {
-	if isTimeout(err) {
+	if isPassing(err) {
 		return err
 	}
 	w.err = err
 	return nil
 }
 
-func isTimeout(err error) bool {
+// isPassing reports whether an error leaves the connection below usable: that
+// of a deadline, or of a coroutine that was stopped.
+func isPassing(err error) bool {
 	var timeout net.Error
-	return errors.As(err, &timeout) && timeout.Timeout()
+	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, coroutine.ErrShutdown)
 }
 
 // Write implements net.Conn. It does not wait.
