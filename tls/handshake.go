@@ -102,18 +102,23 @@ func (c *Conn) handshake(ctx context.Context) error {
 		return c.limited(err)
 	}
 	defer release()
+	inTime := func() bool { return true }
 	if d := c.limits.timeout(); d > 0 {
 		watchdog := time.AfterFunc(d-time.Since(begun), func() {
 			c.late.Store(true)
 			c.closeRaw()
 		})
-		defer watchdog.Stop()
+		inTime = watchdog.Stop
+		defer inTime()
 	}
 	c.wire.shaking = true
 	defer func() { c.wire.shaking = false }()
 	err = c.tls.HandshakeContext(ctx)
 	if sent := c.flush(); err == nil { // also the alert of a failure
 		err = sent
+	}
+	if err == nil && !inTime() {
+		err = os.ErrDeadlineExceeded // the watchdog closes, or has closed, what is below
 	}
 	return c.limited(err)
 }

@@ -8,9 +8,11 @@ import (
 	"io"
 	"os"
 	"strings"
+	stdsync "sync"
 	"testing"
 	"time"
 
+	"github.com/netco-go/netco/internal/testrun"
 	"github.com/netco-go/netco/net"
 	"github.com/netco-go/netco/tls"
 )
@@ -251,4 +253,48 @@ func TestDial(t *testing.T) {
 			t.Error("Listen without a certificate")
 		}
 	})
+}
+
+// heldConn holds what it reads after the second Write, the client's last one in
+// a handshake of TLS 1.2, until it is closed. It then returns it all the same.
+type heldConn struct {
+	net.Conn
+	writes int
+	close  stdsync.Once
+	closed chan struct{}
+}
+
+func (c *heldConn) Write(p []byte) (int, error) {
+	c.writes++
+	return c.Conn.Write(p)
+}
+
+func (c *heldConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.writes > 1 {
+		<-c.closed
+	}
+	return n, err
+}
+
+func (c *heldConn) Close() error {
+	c.close.Do(func() { close(c.closed) })
+	return nil
+}
+
+// TestHandshakeLate: a handshake that succeeds as its time ends has failed,
+// since the connection below is closed.
+func TestHandshakeLate(t *testing.T) {
+	testrun.Start(t, 2)
+	sc, cc := configs()
+	cc.MaxVersion = tls.VersionTLS12
+	a, b := pair(t)
+	go tls.Server(a, sc).Handshake()
+	limits := &tls.Limits{HandshakeTimeout: 100 * time.Millisecond}
+	c := limits.Client(&heldConn{Conn: b, closed: make(chan struct{})}, cc)
+	for range 2 {
+		if err := c.Handshake(); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%v, want %v", err, os.ErrDeadlineExceeded)
+		}
+	}
 }
