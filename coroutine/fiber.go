@@ -234,10 +234,11 @@ func (f Fiber[In, Out]) All(in In) iter.Seq[Out] {
 }
 
 // Cancel ends the coroutine: it runs its deferred calls, as by runtime.Goexit
-// in its Yield, and is dead when Cancel returns. For one that has ended, or was
-// never resumed, there is nothing to run. The errors are ErrRunning,
-// ErrWrongThread and ErrThreadLocked. If a deferred call panics, so does
-// Cancel, with a *PanicError.
+// in its Yield, and is dead when Cancel returns. For one that has ended there
+// is nothing to run, and for one that was never resumed only the Drops of
+// Locals that it has inherited. The errors are ErrRunning, ErrWrongThread and
+// ErrThreadLocked. If a deferred call panics, so does Cancel, with a
+// *PanicError.
 func (f Fiber[In, Out]) Cancel() error {
 	if f.y == nil || f.y.id.Load() != f.id {
 		return nil

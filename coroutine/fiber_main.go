@@ -72,6 +72,9 @@ func (t *fiber) call() {
 	clean(t.tags)
 	t.tags = nil
 	t.w.open.Open()
+	if t.cancelled {
+		return // before its first Resume: it only drops what it has inherited
+	}
 	returned := false
 	defer func() {
 		if returned {

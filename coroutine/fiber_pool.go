@@ -160,8 +160,7 @@ func (t *fiber) endIdle(by *worker) {
 func (c *core) cancel(s *fiberHandle) error {
 	err := c.check()
 	t := c.t
-	if err == nil && !c.begun {
-		t.locals = localValues{}
+	if err == nil && !c.begun && !t.locals.any() {
 		t.of = nil
 		c.id.Set(0)
 		t.last.clear()

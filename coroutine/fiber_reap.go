@@ -84,7 +84,7 @@ func (t *fiber) reapLocked() {
 // idle goroutine.
 func (t *fiber) reap() {
 	switch c := t.of; {
-	case t.w.gone || !t.started:
+	case t.w.gone || !t.started && !t.locals.any():
 	case c != nil:
 		if t.w.ex == nil {
 			c.root.Set(rootOf(CurrentWorker(), asm.Getg()))

@@ -6,7 +6,10 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
+
+	"github.com/netco-go/netco/internal/testenv"
 )
 
 // TestLocalPerCoroutine: made once for each that asks, and kept over its waits.
@@ -341,6 +344,49 @@ func TestLocalInherit(t *testing.T) {
 	if calls == 0 {
 		t.Error("Inherit was not called")
 	}
+}
+
+// TestLocalNeverResumed: what a Fiber has inherited is dropped, by itself, also
+// where it is cancelled or collected before its first Resume.
+func TestLocalNeverResumed(t *testing.T) {
+	var dropped atomic.Int32
+	held := NewLocal(LocalOptions[int]{
+		Inherit: func(p *int) int { return *p + 1 },
+		Drop: func(p *int) {
+			if *p == 1 {
+				return // the parent's
+			}
+			if CurrentWorker().fiber == nil || *p != 2 {
+				t.Errorf("%d is dropped, by a fiber: %v", *p, CurrentWorker().fiber != nil)
+			}
+			dropped.Add(1)
+		},
+	})
+	body := func(*Yielder[int, int], int) int { t.Error("the body runs"); return 0 }
+	homes(t, func(t *testing.T) {
+		dropped.Store(0)
+		New(func(y *Yielder[int, int], _ int) int {
+			held.Set(1)
+			for range 3 { // on a new goroutine, and on one that is reused
+				f := New(body)
+				if err := f.Cancel(); err != nil || f.Status() != StatusDead {
+					t.Errorf("Cancel: %v, it is %v", err, f.Status())
+				}
+				New(func(*Yielder[int, int], int) int { held.Set(1); return 0 }).Resume(0)
+			}
+			return 0
+		}).Resume(0)
+		if n := dropped.Load(); n != 3 {
+			t.Errorf("%d dropped after Cancel, want 3", n)
+		}
+	})
+	func() {
+		New(func(*Yielder[int, int], int) int { held.Set(1); New(body); return 0 }).Resume(0)
+	}()
+	testenv.Until(t, "the Drop of one that was collected", func() bool {
+		runtime.GC()
+		return dropped.Load() == 4
+	})
 }
 
 // TestLocalInheritPanics: a panic in Inherit is New's panic, and makes nothing.
