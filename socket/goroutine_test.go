@@ -2,7 +2,6 @@ package socket_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -211,21 +210,15 @@ func TestGoroutinesOneByOne(t *testing.T) {
 func TestAcceptBeforeStart(t *testing.T) {
 	for range 2 {
 		ln := testenv.Closing(t, testenv.Must(socket.Listen("tcp", "127.0.0.1:0")))
-		ended := make(chan error)
-		go func() {
-			_, err := ln.Accept()
-			ended <- err
-		}()
-		testenv.Until(t, "the Accept", func() bool {
-			return strings.Contains(string(testenv.Stacks()), "processor.(*goroutinePoller).loop")
+		k := testrun.Goroutine.Go(func() {
+			testenv.Fails(t, testenv.Err(ln.Accept()), netco.ErrShutdown, "Accept")
 		})
+		k.UntilParked(t, coroutine.ReasonAccept)
 		c := testenv.Closing(t, testenv.Must(socket.Dial("tcp", echoNet(t))))
 		testenv.NoError(t, answered(c, "hello"))
 		testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
 		testenv.OK(t, netco.Shutdown(context.Background()))
-		if err := <-ended; !errors.Is(err, netco.ErrShutdown) {
-			t.Errorf("Accept: %v, want ErrShutdown", err)
-		}
+		k.Wait(t)
 		testenv.Fails(t, testenv.Err(c.Read(make([]byte, 1))), netco.ErrShutdown)
 	}
 }
