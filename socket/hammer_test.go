@@ -447,7 +447,7 @@ func (h *udpHammer) write(c *socket.UDPConn, rnd *rand.Rand, sender uint32, tota
 			ms = append(ms, m)
 		}
 		for len(ms) > 0 {
-			n := 1
+			n := 0
 			switch m := &ms[0]; {
 			case rnd.IntN(2) == 0 || m.SegmentSize != 0:
 				n, err = c.WriteBatch(ms)
@@ -456,13 +456,14 @@ func (h *udpHammer) write(c *socket.UDPConn, rnd *rand.Rand, sender uint32, tota
 			default:
 				_, _, err = c.WriteMsgUDPAddrPort(m.Buf, nil, to)
 			}
-			if errors.Is(err, os.ErrDeadlineExceeded) {
+			switch {
+			case errors.Is(err, os.ErrDeadlineExceeded): // after n, if there was no room
 				c.SetWriteDeadline(time.Time{})
-				continue // it did not begin, as there is room always
-			}
-			if err != nil {
+			case err != nil:
 				h.t.Errorf("sender %d: %v", sender, err)
 				return
+			default:
+				n = max(n, 1)
 			}
 			ms = ms[n:]
 		}
