@@ -14,6 +14,7 @@ import (
 
 	"github.com/gobwas/ws"
 
+	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/outbox"
 	"github.com/netco-go/netco/rate"
 )
@@ -40,6 +41,7 @@ type client struct {
 	dropped  uint64 // as of the last look
 	notified uint64 // of these, the client knows
 
+	endMu cosync.Mutex // held while end sets ended and the deadline, which does not wait
 	ended atomic.Pointer[ending]
 }
 
@@ -109,6 +111,8 @@ func (c *client) depart(why *ending) {
 // end has the client's coroutine end the connection. Any may call it; the first
 // reason counts.
 func (c *client) end(why *ending) {
+	c.endMu.Lock() // when end returns no call of it sets the deadline any more
+	defer c.endMu.Unlock()
 	if c.ended.CompareAndSwap(nil, why) {
 		c.conn.SetReadDeadline(time.Unix(1, 0)) // converse looks at ended after it sets another
 	}
@@ -129,6 +133,8 @@ func (c *client) converse() *ending {
 					return why
 				}
 				continue
+			} else if err != nil { // a read would not return it again
+				return c.failed(err)
 			}
 		}
 		c.conn.SetReadDeadline(time.Now().Add(c.s.limits.message))
