@@ -240,13 +240,13 @@ func TestReconsider(t *testing.T) {
 	s := testenv.Must(New(Options{Processors: 1, LockThreads: true, Watchdog: -1,
 		Logger: zap.New(core)}))
 	testenv.OK(t, s.Start())
-	var stop atomic.Bool
+	var runs, stop atomic.Bool
 	h := testenv.Must(s.Go(NewSpawn(func() {
-		for !stop.Load() {
+		for runs.Store(true); !stop.Load(); {
 		}
 	})))
 	p := engine.Of(s).Processors()[0]
-	testenv.Until(t, "it to run", func() bool { return coroutineOf(p) == h.ID() })
+	testenv.Until(t, "it to run", runs.Load)
 	w := &subject{
 		p:      p,
 		now:    p.Turn,
