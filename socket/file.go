@@ -206,7 +206,12 @@ func (r rawFile) Write(done func(fd uintptr) bool) error {
 	if !r.f.pollable {
 		return r.once("raw-write", done)
 	}
-	return r.f.wrap("raw-write", r.f.s.writeWith("raw-write", r.f.s.again(done)))
+	s := &r.f.s
+	if !s.mu.lock(writing) {
+		return r.f.wrap("raw-write", net.ErrClosed)
+	}
+	defer r.f.unlock(writing) // done may panic
+	return r.f.wrap("raw-write", s.writeWithLocked("raw-write", s.again(done)))
 }
 
 func (s *socket) again(done func(fd uintptr) bool) func(int) (int, syscall.Errno) {

@@ -498,6 +498,34 @@ func TestFileSyscallConn(t *testing.T) {
 	})
 }
 
+// TestFileSyscallConnPanics: a function that panics leaves no lock behind, so
+// the file can be used and closed.
+func TestFileSyscallConnPanics(t *testing.T) {
+	start(t, 2)
+	testrun.Each(t, func(t *testing.T, p testrun.Place) {
+		r, w := filePipe(t)
+		for _, f := range []*socket.File{r, w} {
+			raw := testenv.Must(f.SyscallConn())
+			boom := func(uintptr) bool { panic("boom") }
+			for name, do := range map[string]func() error{
+				"Control": func() error { return raw.Control(func(uintptr) { panic("boom") }) },
+				"Read":    func() error { return raw.Read(boom) },
+				"Write":   func() error { return raw.Write(boom) },
+			} {
+				func() {
+					defer func() { testenv.Equal(t, recover(), any("boom"), name) }()
+					do()
+				}()
+			}
+		}
+		k := p.Go(func() {
+			w.Write([]byte("x"))
+			r.Read(make([]byte, 1))
+		})
+		k.Wait(t)
+	})
+}
+
 // TestFileNoAllocation: bytes through a pipe allocate nothing, also when the
 // reader waits for them.
 func TestFileNoAllocation(t *testing.T) {
