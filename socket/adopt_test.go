@@ -55,8 +55,8 @@ func init() {
 	children["activated"] = activated
 }
 
-// adoptedFiles are files of every family and type that net has, of others, and
-// of no socket.
+// adoptedFiles are files of every family and type that net has, in use and
+// fresh, of others, and of no socket.
 func adoptedFiles(t *testing.T) map[string]*os.File {
 	tcp, _ := netPair(t)
 	udpTo := testenv.Closing(t, testenv.Must(net.ListenPacket("udp", "127.0.0.1:0")))
@@ -66,11 +66,12 @@ func adoptedFiles(t *testing.T) map[string]*os.File {
 	packet, _ := unixPair(t, "unixpacket")
 	gram, _ := unixPair(t, "unixgram")
 	r, w := rawPipe(t)
-	unix.Close(w)
 	closed := testenv.Must(os.CreateTemp(t.TempDir(), ""))
 	closed.Close()
 	files := map[string]*os.File{"a pipe": os.NewFile(uintptr(r), "a pipe"),
-		"a closed file": closed}
+		"a pipe's other end": os.NewFile(uintptr(w), "a pipe's other end"),
+		"a folder":           testenv.Must(os.Open(t.TempDir())),
+		"/dev/null":          testenv.Must(os.Open("/dev/null")), "a closed file": closed}
 	for name, c := range map[string]interface{ File() (*os.File, error) }{
 		"tcp": tcp, "udp with a peer": udp.(*net.UDPConn), "udp": udpTo.(*net.UDPConn),
 		"tcp listener": tcpL.(*net.TCPListener), "unix listener": listenUnix(t, "unix"),
@@ -78,8 +79,13 @@ func adoptedFiles(t *testing.T) map[string]*os.File {
 	} {
 		files[name] = testenv.Must(c.File())
 	}
-	for name, family := range map[string]int{"netlink": unix.AF_NETLINK, "raw ip": unix.AF_INET} {
-		fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
+	for name, kind := range map[string][2]int{"netlink": {unix.AF_NETLINK, unix.SOCK_RAW},
+		"raw ip": {unix.AF_INET, unix.SOCK_RAW}, "fresh tcp": {unix.AF_INET, unix.SOCK_STREAM},
+		"fresh udp6": {unix.AF_INET6, unix.SOCK_DGRAM}, "fresh unix": {unix.AF_UNIX, unix.SOCK_STREAM},
+		"fresh unixpacket": {unix.AF_UNIX, unix.SOCK_SEQPACKET},
+		"fresh unixgram":   {unix.AF_UNIX, unix.SOCK_DGRAM},
+	} {
+		fd, err := unix.Socket(kind[0], kind[1]|unix.SOCK_CLOEXEC, 0)
 		if err == nil {
 			files[name] = os.NewFile(uintptr(fd), name)
 		}
@@ -100,8 +106,7 @@ func likeAdopted[A, B closer](t *testing.T, what string, f *os.File, ours A, err
 			Err: syscall.EPROTONOSUPPORT}
 	}
 	if err != nil || want != nil {
-		testenv.Equal(t, fmt.Sprintf("%v %v", err, errors.Is(err, errnoOf(want))),
-			fmt.Sprintf("%v %v", want, want != nil), what)
+		testenv.Equal(t, adoptError(err), adoptError(want), what)
 	} else {
 		testenv.Equal(t, strings.ReplaceAll(fmt.Sprintf("%T", ours), "socket.", "net."),
 			fmt.Sprintf("%T", theirs), what)
@@ -151,10 +156,15 @@ type fileName string
 func (fileName) Network() string  { return "file+net" }
 func (a fileName) String() string { return string(a) }
 
-func errnoOf(err error) error {
-	var errno syscall.Errno
-	errors.As(err, &errno)
-	return errno
+// adoptError describes an error but for the type of its address, which is the
+// package's own.
+func adoptError(err error) string {
+	var (
+		op    *net.OpError
+		call  *os.SyscallError
+		errno syscall.Errno
+	)
+	return fmt.Sprint(err, errors.As(err, &op), errors.As(err, &call), errors.As(err, &errno), errno)
 }
 
 // TestFileConnWorks: a connection that was a file's echoes, a listener that was

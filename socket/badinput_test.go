@@ -191,53 +191,6 @@ func TestBadInputAddresses(t *testing.T) {
 	})
 }
 
-// TestBadInputFiles: files that are no sockets, or none of the right kind, or
-// closed.
-func TestBadInputFiles(t *testing.T) {
-	startFiles(t)
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	closed, _ := os.Open("/dev/null")
-	closed.Close()
-	dir, _ := os.Open(t.TempDir())
-	defer dir.Close()
-	files := []*os.File{r, w, os.Stderr, closed, dir}
-	for _, kind := range [][3]int{
-		{unix.AF_INET, unix.SOCK_STREAM, 0}, {unix.AF_INET6, unix.SOCK_DGRAM, 0},
-		{unix.AF_UNIX, unix.SOCK_STREAM, 0},
-		{unix.AF_UNIX, unix.SOCK_SEQPACKET, 0}, {unix.AF_UNIX, unix.SOCK_DGRAM, 0},
-		{unix.AF_NETLINK, unix.SOCK_RAW, 0},
-	} {
-		fd, err := unix.Socket(kind[0], kind[1]|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, kind[2])
-		if err != nil {
-			continue
-		}
-		f := os.NewFile(uintptr(fd), fmt.Sprint("socket ", kind))
-		defer f.Close()
-		files = append(files, f)
-	}
-	// the addresses in the errors are of types that are no other's
-	like := func(name string, f *os.File, err, want error) {
-		text := func(err error) string {
-			var op *net.OpError
-			var call *os.SyscallError
-			return fmt.Sprint(err, errors.As(err, &op), errors.As(err, &call))
-		}
-		testenv.Equal(t, text(err), text(want), name, f.Name())
-	}
-	for _, f := range files {
-		fdsAround(t, f.Name(), func() {
-			like("FileConn", f, shut(socket.FileConn(f)), shut(net.FileConn(f)))
-			like("FileListener", f, shut(socket.FileListener(f)), shut(net.FileListener(f)))
-			like("FilePacketConn", f, shut(socket.FilePacketConn(f)), shut(net.FilePacketConn(f)))
-		})
-	}
-}
-
 // TestBadInputInUse: names and ports that are taken, by net or by this package.
 func TestBadInputInUse(t *testing.T) {
 	start(t, 2)
