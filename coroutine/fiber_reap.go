@@ -41,21 +41,21 @@ type Reaper interface {
 	Reap(fn func())
 }
 
-// ReapAll cancels all coroutines driven by hand that are suspended here: the
-// thread is about to end. To be run as a coroutine of the executor, after Stop.
+// ReapAll cancels all coroutines driven by hand that are suspended here, or
+// have a goroutine and were never resumed: the thread is about to end. To be
+// run as a coroutine of the executor, after Stop.
 func (ex *Executor) ReapAll() {
 	for t := ex.suspended(); t != nil; t = ex.suspended() {
 		t.reapLocked()
 	}
 }
 
-// Suspended reports whether there are coroutines driven by hand that are
-// suspended. Owner only.
+// Suspended reports whether ReapAll has something to do. Owner only.
 func (ex *Executor) Suspended() bool { return ex.suspended() != nil }
 
 func (ex *Executor) suspended() *fiber {
 	for _, t := range ex.fibers {
-		if t.of != nil && t.of.begun && !t.running && !t.lost {
+		if t.of != nil && !t.running && !t.lost {
 			return t
 		}
 	}

@@ -387,3 +387,28 @@ func TestFibersAtShutdown(t *testing.T) {
 		})
 	}
 }
+
+// TestFibersNotResumedAtShutdown: those that were made on the goroutines of
+// others, and never resumed, leave none behind, whatever still refers to them.
+func TestFibersNotResumedAtShutdown(t *testing.T) {
+	goroutines := runtime.NumGoroutine()
+	testenv.OK(t, netco.Start(netco.Options{Processors: 1}))
+	var made []coroutine.Fiber[int, int]
+	step(t, 0, func() {
+		for range 3 {
+			made = append(made, coroutine.New(total))
+			made[len(made)-1].Resume(0)
+		}
+		for i, f := range made {
+			f.Resume(-1)
+			made[i] = coroutine.New(total)
+		}
+	})
+	testenv.OK(t, netco.Shutdown(context.Background()))
+	collected(t, "goroutines are left", func() bool {
+		return runtime.NumGoroutine() <= goroutines
+	})
+	for _, f := range made {
+		testenv.Equal(t, f.Status(), coroutine.StatusDead)
+	}
+}
