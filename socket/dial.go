@@ -72,7 +72,7 @@ func asConn[T net.Conn](c T, err error) (net.Conn, error) {
 }
 
 // dialUDP makes a socket with a peer, which takes no time. As net does, it
-// looks at the context only then.
+// checks the limits only then.
 func (d *Dialer) dialUDP(l limits, n network, from, to *net.UDPAddr) (*UDPConn, error) {
 	var local net.IP
 	if from != nil {
@@ -80,9 +80,11 @@ func (d *Dialer) dialUDP(l limits, n network, from, to *net.UDPAddr) (*UDPConn, 
 	}
 	v6 := family(n, local, to.IP) == unix.AF_INET6
 	c, err := connectUDP(n, from, to, d.hook(l, n, to.String(), v6))
-	if err == nil && l.ctx.Err() != nil {
-		c.Close()
-		return nil, contextError(l.ctx.Err())
+	if err == nil {
+		if err = l.err(); err != nil {
+			c.Close()
+			return nil, err
+		}
 	}
 	return c, err
 }
@@ -95,9 +97,11 @@ func (d *Dialer) dialUnix(l limits, n network, from, to *net.UnixAddr) (*UnixCon
 		address = to.Name
 	}
 	c, err := dialUnix(n, from, to, d.hook(l, n, address, false))
-	if err == nil && l.ctx.Err() != nil {
-		c.Close()
-		return nil, contextError(l.ctx.Err())
+	if err == nil {
+		if err = l.err(); err != nil {
+			c.Close()
+			return nil, err
+		}
 	}
 	return c, err
 }
@@ -204,9 +208,12 @@ func (s *socket) connect(l limits, to unix.Sockaddr, peer *sysx.RawAddr) (err er
 	case unix.EINPROGRESS, unix.EALREADY, unix.EINTR:
 	case nil, unix.EISCONN:
 		peer.RemoteAddr(s.fd)
-		return contextError(l.ctx.Err())
+		return l.err()
 	default:
 		return os.NewSyscallError("connect", err)
+	}
+	if err := l.err(); err != nil {
+		return err // the wait might find the connect done first
 	}
 	s.pd.SetDeadline(processor.Write, realDeadline(l.until))
 	if l.ctx.Done() != nil {

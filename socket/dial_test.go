@@ -376,6 +376,28 @@ func TestDialTCPErrors(t *testing.T) {
 	})
 }
 
+// TestDialPassedDeadline: a deadline that has passed ends the methods that take
+// addresses too, also those that need not wait, as it ends net's.
+func TestDialPassedDeadline(t *testing.T) {
+	start(t, 2)
+	ln := testenv.Closing(t, testenv.Must(net.Listen("tcp", "127.0.0.1:0")))
+	path := filepath.Join(t.TempDir(), "s")
+	testenv.Closing(t, testenv.Must(net.Listen("unix", path)))
+	to, toUnix := ln.Addr().(*net.TCPAddr).AddrPort(), &net.UnixAddr{Name: path, Net: "unix"}
+	ctx, before := context.Background(), socket.OpenCount()
+	d := &socket.Dialer{Deadline: time.Unix(1, 0)}
+	everywhere(t, func(p testrun.Place) {
+		for what, err := range map[string]error{
+			"DialTCP":  shut(d.DialTCP(ctx, "tcp", netip.AddrPort{}, to)),
+			"DialUDP":  shut(d.DialUDP(ctx, "udp", netip.AddrPort{}, to)),
+			"DialUnix": shut(d.DialUnix(ctx, "unix", nil, toUnix)),
+		} {
+			testenv.Fails(t, err, os.ErrDeadlineExceeded, p.Name, what)
+		}
+	})
+	testenv.Equal(t, socket.OpenCount(), before)
+}
+
 // ended makes contexts that end in the ways there are, at once or while the
 // dial is under way.
 var ended = map[string]func() (context.Context, context.CancelFunc){
