@@ -92,8 +92,16 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel()
 		return x.resp, x.err
 	}
+	if x.resp == nil { // http.Client makes an error of it
+		cancel()
+		return nil, nil
+	}
 	if x.resp.Request == x.req {
 		x.resp.Request = req
+	}
+	if x.resp.Body == nil { // http.Client takes it for an empty one, or makes an error of it
+		cancel()
+		return x.resp, nil
 	}
 	b := &body{base: x.resp.Body, size: x.resp.ContentLength, cancel: cancel}
 	x.resp.Body = b
@@ -161,7 +169,7 @@ func (x *trip) abandon() {
 }
 
 func (x *trip) discard() {
-	if x.err == nil {
+	if x.err == nil && x.resp != nil && x.resp.Body != nil {
 		x.resp.Body.Close()
 	}
 }

@@ -321,6 +321,34 @@ func TestRequest(t *testing.T) {
 	})
 }
 
+// fixed is a RoundTripper with one answer, which may lack what it should have.
+type fixed struct{ resp *http.Response }
+
+func (f fixed) RoundTrip(r *http.Request) (*http.Response, error) {
+	if f.resp == nil {
+		return nil, nil
+	}
+	resp := *f.resp
+	resp.Request = r
+	return &resp, nil
+}
+
+// TestIncomplete: answers without a Body, and none at all, are http.Client's
+// business in a coroutine as they are elsewhere.
+func TestIncomplete(t *testing.T) {
+	for name, resp := range map[string]*http.Response{
+		"no body": {StatusCode: http.StatusOK}, "none": nil,
+		"no body that has a length": {StatusCode: http.StatusOK, ContentLength: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := &http.Client{Transport: &httpclient.Transport{Base: fixed{resp}}}
+			ask := func() string { return fetch(client, "GET", "http://127.0.0.1:0/", "", 10) }
+			want := ask()
+			testrun.With(t, 1, func() { testenv.Equal(t, ask(), want) })
+		})
+	}
+}
+
 type closer struct {
 	io.Reader
 	closed chan struct{}
