@@ -81,7 +81,8 @@ func adoptedFiles(t *testing.T) map[string]*os.File {
 	}
 	for name, kind := range map[string][2]int{"netlink": {unix.AF_NETLINK, unix.SOCK_RAW},
 		"raw ip": {unix.AF_INET, unix.SOCK_RAW}, "fresh tcp": {unix.AF_INET, unix.SOCK_STREAM},
-		"fresh udp6": {unix.AF_INET6, unix.SOCK_DGRAM}, "fresh unix": {unix.AF_UNIX, unix.SOCK_STREAM},
+		"fresh udp6":       {unix.AF_INET6, unix.SOCK_DGRAM},
+		"fresh unix":       {unix.AF_UNIX, unix.SOCK_STREAM},
 		"fresh unixpacket": {unix.AF_UNIX, unix.SOCK_SEQPACKET},
 		"fresh unixgram":   {unix.AF_UNIX, unix.SOCK_DGRAM},
 	} {
@@ -164,7 +165,8 @@ func adoptError(err error) string {
 		call  *os.SyscallError
 		errno syscall.Errno
 	)
-	return fmt.Sprint(err, errors.As(err, &op), errors.As(err, &call), errors.As(err, &errno), errno)
+	errors.As(err, &errno)
+	return fmt.Sprint(err, errors.As(err, &op), errors.As(err, &call), errno)
 }
 
 // TestFileConnWorks: a connection that was a file's echoes, a listener that was
