@@ -177,25 +177,6 @@ func TestDialTimeout(t *testing.T) {
 	}
 }
 
-// TestDialParks: while one coroutine connects to a peer that does not answer,
-// others of its Processor run.
-func TestDialParks(t *testing.T) {
-	start(t, 1)
-	address, _ := testenv.Deaf(t)
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	dial := testrun.First.Go(func() {
-		testenv.Fails(t, shut(socket.DialContext(ctx, "tcp", address)), context.Canceled)
-	})
-	dial.UntilParked(t, coroutine.ReasonConnect)
-	testrun.First.Do(t, func() {})
-	if dial.Over() {
-		t.Error("the connect was over before the other coroutine ran")
-	}
-	cancel()
-	dial.Wait(t)
-}
-
 // theirs is a net.Dialer with the settings of ours.
 func theirs(d *socket.Dialer) *net.Dialer {
 	n := &net.Dialer{
@@ -450,8 +431,9 @@ func TestDialContext(t *testing.T) {
 	idle(t, r)
 }
 
-// TestDialCancelled: a coroutine that is parked in a connect, and a goroutine
-// that blocks in one, are woken by a context, and by the old way to cancel.
+// TestDialCancelled: a coroutine that is parked in a connect, while others of
+// its Processor run, and a goroutine that blocks in one, are woken by a
+// context, and by the old way to cancel.
 func TestDialCancelled(t *testing.T) {
 	for name, dial := range map[string]func(address string, cancel chan struct{}) error{
 		"context": func(address string, cancel chan struct{}) error {
@@ -469,6 +451,8 @@ func TestDialCancelled(t *testing.T) {
 				cancel := make(chan struct{})
 				k := p.Go(func() { testenv.Fails(t, dial(address, cancel), context.Canceled) })
 				k.UntilParked(t, coroutine.ReasonConnect)
+				p.Do(t, func() {})
+				testenv.Equal(t, k.Over(), false, "over before it was cancelled")
 				close(cancel)
 				k.Wait(t)
 			})
