@@ -342,12 +342,9 @@ func TestBatchFew(t *testing.T) {
 // TestBatchSegments: one message is cut into datagrams; other control messages
 // go along.
 func TestBatchSegments(t *testing.T) {
+	start(t, 1)
 	for _, at := range []*net.UDPAddr{loopback4, loopback6} {
-		start := func() { start(t, 1) }
 		t.Run(at.IP.String(), func(t *testing.T) {
-			if at == loopback4 {
-				start()
-			}
 			a, b := batchPair(t, at)
 			level, kind, want := unix.IPPROTO_IP, unix.IP_TOS, unix.IP_RECVTOS
 			if at == loopback6 {
