@@ -22,6 +22,7 @@ import (
 	"github.com/netco-go/netco/internal/sysx"
 	"github.com/netco-go/netco/internal/testenv"
 	"github.com/netco-go/netco/internal/testrun"
+	"github.com/netco-go/netco/processor"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -877,6 +878,32 @@ func TestMoveEmbeds(t *testing.T) {
 		dst.Close()
 	})
 	testenv.Gives(t, "HELLO[x]", nil)(testenv.AsText(io.ReadAll(down)))
+}
+
+// TestCopyPanics: a reader or a writer that panics in a copy leaves no Buffer
+// lent, which would count as in use until the garbage collector found it.
+func TestCopyPanics(t *testing.T) {
+	start(t, 1)
+	c, peer := withPeer(t)
+	peer.Write([]byte("hello"))
+	testrun.First.Do(t, func() {
+		before, _ := processor.Current().BufferBytes()
+		for name, do := range map[string]func(){
+			"ReadFrom": func() { c.ReadFrom(struct{ io.Reader }{}) },
+			"WriteTo":  func() { c.WriteTo(struct{ io.Writer }{}) },
+		} {
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error(name, "did not panic")
+					}
+				}()
+				do()
+			}()
+			after, _ := processor.Current().BufferBytes()
+			testenv.Equal(t, after, before, name)
+		}
+	})
 }
 
 type louder struct{ *socket.TCPConn }

@@ -105,11 +105,11 @@ func (c *conn) copyFrom(r io.Reader) (done int64, err error) {
 // copyPiece reads once and writes that.
 func (c *conn) copyPiece(r io.Reader) (n int, more bool, err error) {
 	b := processor.AcquireAnyBuffer()
+	defer b.Release() // r may panic
 	got, failed := r.Read(b.Bytes())
 	if got > 0 {
 		n, err = c.Write(b.Bytes()[:got])
 	}
-	b.Release()
 	if err == nil && failed != io.EOF {
 		err = failed
 	}
@@ -123,25 +123,29 @@ func (c *conn) copyTo(w io.Writer) (done int64, err error) {
 		if err := c.WaitReadable(); err != nil {
 			return done, err
 		}
-		b := processor.AcquireAnyBuffer()
-		got, err := c.Read(b.Bytes())
-		if err != nil {
-			b.Release()
-			if err == io.EOF {
-				err = nil
-			}
-			return done, err
-		}
-		n, err := w.Write(b.Bytes()[:got])
-		b.Release()
-		if n < 0 || n > got {
-			n, err = 0, errInvalidWrite
-		} else if n < got && err == nil {
-			err = io.ErrShortWrite
-		}
+		n, more, err := c.copyPieceTo(w)
 		done += int64(n)
-		if err != nil {
+		if err != nil || !more {
 			return done, err
 		}
 	}
+}
+
+// copyPieceTo is copyPiece in the other direction.
+func (c *conn) copyPieceTo(w io.Writer) (n int, more bool, err error) {
+	b := processor.AcquireAnyBuffer()
+	defer b.Release() // w may panic
+	got, err := c.Read(b.Bytes())
+	if err == io.EOF {
+		return 0, false, nil
+	} else if err != nil {
+		return 0, false, err
+	}
+	n, err = w.Write(b.Bytes()[:got])
+	if n < 0 || n > got {
+		n, err = 0, errInvalidWrite
+	} else if n < got && err == nil {
+		err = io.ErrShortWrite
+	}
+	return n, true, err
 }
