@@ -555,3 +555,14 @@ func TestUnixCloseStopped(t *testing.T) {
 	}
 	testenv.Fails(t, l.Close(), net.ErrClosed, "a second Close")
 }
+
+// TestCloseNil: Close of a nil listener is an error, as net's. (Of a nil
+// connection it panics there, too.)
+func TestCloseNil(t *testing.T) {
+	for _, both := range [][2]io.Closer{
+		{(*socket.TCPListener)(nil), (*net.TCPListener)(nil)},
+		{(*socket.UnixListener)(nil), (*net.UnixListener)(nil)},
+	} {
+		testenv.Equal(t, both[0].Close(), both[1].Close(), fmt.Sprintf("%T", both[0]))
+	}
+}

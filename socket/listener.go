@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -119,6 +120,17 @@ type TCPListener struct {
 	// Constant: the fd came from elsewhere, so what connections inherit from it
 	// is not known.
 	adopted bool
+}
+
+// Close stops listening. Accepts under way end with net.ErrClosed; connections
+// that were accepted go on. A Close of nil returns EINVAL. It does not park; a
+// goroutine may wait for up to 0.1 s for accepts in the middle of a system
+// call.
+func (l *TCPListener) Close() error {
+	if l == nil {
+		return syscall.EINVAL
+	}
+	return l.listener.Close()
 }
 
 var _ net.Listener = (*TCPListener)(nil)

@@ -87,6 +87,9 @@ func (l *UnixListener) acceptKept() (*UnixConn, error) {
 // file is removed, which waits behind no calls that the program has made
 // through package blocking.
 func (l *UnixListener) Close() error {
+	if l == nil {
+		return syscall.EINVAL // as net's
+	}
 	if first := !l.closed.Swap(true); first && l.unlink.Load() {
 		if path := l.local().Name; path != "" && path[0] != '@' {
 			removeFile(path)
