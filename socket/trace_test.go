@@ -56,6 +56,8 @@ func (r *traced) text(t *testing.T) string {
 		defer r.mu.Unlock()
 		return r.open == 0
 	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	return strings.Join(r.events, "\n")
 }
 
@@ -107,7 +109,7 @@ func tracedDials(t *testing.T) []tracedDial {
 			tracedDial{"race, both refuse", "tcp", "both.test.:" + twoFaced(t, refuses, refuses),
 				socket.Dialer{FallbackDelay: never}, nil},
 			tracedDial{"race, first ignores", "tcp", "both.test.:" + twoFaced(t, ignores, accepts),
-				socket.Dialer{FallbackDelay: time.Millisecond}, nil},
+				socket.Dialer{FallbackDelay: 200 * time.Millisecond}, nil},
 			tracedDial{"no race", "tcp", "both.test.:" + twoFaced(t, refuses, accepts),
 				socket.Dialer{FallbackDelay: -1}, nil},
 		)
