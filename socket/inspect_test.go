@@ -88,7 +88,7 @@ func rawFD(c syscall.Conn) (fd int) {
 // TestInspect: each fd with a waiter is listed once, with its waiter and
 // where, under its addresses; and nothing else is.
 func TestInspect(t *testing.T) {
-	start(t, 2)
+	startLocked(t, 2) // nothing moves: each is listed with its Processor
 	x := &inspected{t: t}
 	for _, network := range []string{"tcp", "unix", "unixpacket"} {
 		x.streams(network)
