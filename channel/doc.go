@@ -16,9 +16,9 @@
 //		channel.SendCase(results, r),
 //		channel.Default())
 //
-// A coroutine that must wait parks, and its Processor runs others meanwhile; a
-// Go channel would hold up all of them. An ordinary goroutine blocks. FromGo
-// and ToGo connect these channels with Go's.
+// A coroutine that must wait parks, and its Processor runs others meanwhile; in
+// a Go channel it would hold them up until the Processor goes on without it. An
+// ordinary goroutine blocks. FromGo and ToGo connect these channels with Go's.
 //
 // # Contract
 //

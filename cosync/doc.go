@@ -22,9 +22,9 @@
 // # Contract
 //
 //   - A coroutine that must wait parks, and its Processor runs others
-//     meanwhile; the types of package sync would block them all. An ordinary
-//     goroutine blocks. Coroutines of any Processor and goroutines may share a
-//     value.
+//     meanwhile; in those of package sync it would hold them up until the
+//     Processor goes on without it. An ordinary goroutine blocks. Coroutines of
+//     any Processor and goroutines may share a value.
 //   - Waiters are served in the order of arrival. Each type says how far a
 //     newcomer may pass them.
 //   - The zero value is ready for use where package sync's is. Values must not

@@ -14,7 +14,7 @@
 // # What differs
 //
 //   - In a coroutine use cosync.Wait, or an XxxContext, to wait for the end of
-//     the context; a receive from its Done channel blocks the Processor.
+//     the context; a receive from its Done channel holds up the Processor.
 //   - A panic on a coroutine goes to Options.OnPanic. If that lets the program
 //     continue, the function has ended without an error.
 //   - At a forced shutdown, Go and Wait end the coroutine that waits in them

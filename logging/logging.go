@@ -7,11 +7,13 @@
 //	netco.Start(netco.Options{Logger: log})
 //	http.Handle("/log/level", level) // GET and PUT, by zap itself
 //
-// The library is silent unless Options.Logger is set. Then it logs, each line
-// with the fields processor, coroutine and name where they apply:
+// Without Options.Logger or Options.Slog the library only reports on stderr,
+// ten times at most (see Options.Logger). With one it logs, each line with the
+// fields processor, coroutine and name where they apply:
 //
-//	Info   scheduler started, scheduler ended, a stall ended, accepting resumes
-//	Warn   a Processor stalls, accepting pauses, a limit is reached
+//	Info   scheduler started, scheduler ended, a stall ended
+//	Warn   a Processor stalls, accepting pauses, accepting goes on, a limit is
+//	       reached
 //	Error  a coroutine panicked, with its stack
 //
 // A line is written by the coroutine that logs it, in a system call that can

@@ -26,7 +26,7 @@ type (
 	UnixListener = socket.UnixListener
 )
 
-// IPConn is the standard's: a coroutine that waits on one blocks its Processor.
+// IPConn is the standard's: a coroutine that waits on one does not park.
 type IPConn = stdnet.IPConn
 
 // Pipe returns the two ends of a synchronous connection in memory. Their

@@ -31,7 +31,7 @@
 // # What differs
 //
 //   - IPConn, ListenIP, DialIP: the standard's; a coroutine that waits on one
-//     blocks its Processor.
+//     holds up its Processor, until that goes on without it.
 //   - Dialer, ListenConfig: networks ip, ip4 and ip6 are unknown to their Dial
 //     and ListenPacket; DialIP and the functions Dial, DialTimeout and
 //     ListenPacket know them.

@@ -10,8 +10,8 @@
 //
 // It has the methods of [sync.RWMutex], and bounded ones: LockTimeout,
 // LockContext, RLockTimeout, RLockContext. A coroutine that must wait parks,
-// and its Processor runs others meanwhile; a contended sync.RWMutex would block
-// them all. An ordinary goroutine blocks.
+// and its Processor runs others meanwhile; in a sync.RWMutex it would hold them
+// up until the Processor goes on without it. An ordinary goroutine blocks.
 //
 // # Contract
 //

@@ -10,7 +10,7 @@
 //	           coroutines end by themselves and may start others
 //	stopping   every wait returns ErrShutdown; a wait that cannot return an
 //	           error unwinds its coroutine (runtime.Goexit)
-//	stopped    threads, epoll, timer and event fds are gone
+//	stopped    Processors, epoll, timer and event fds are gone
 //
 // A Scheduler is started once. After Shutdown it stays stopped; make another
 // one.

@@ -34,8 +34,8 @@ const mptcpInfo = 1 // MPTCP_INFO of linux/mptcp.h
 
 // DialIP makes a raw IP socket of package net, from laddr if that is valid,
 // with these settings as far as they mean something. There is no such type
-// here: a coroutine that reads from it blocks its Processor until something
-// comes; use [Socket], or an ordinary goroutine.
+// here: a coroutine that reads from it does not park; use [Socket], or an
+// ordinary goroutine.
 func (d *Dialer) DialIP(ctx context.Context, network string, laddr, raddr netip.Addr) (*net.IPConn,
 	error) {
 	theirs := net.Dialer{

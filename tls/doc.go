@@ -5,8 +5,9 @@
 //	import "github.com/netco-go/netco/tls"    // after
 //
 // A tls.Conn of crypto/tls holds mutexes while it reads and writes. A coroutine
-// that meets one of them blocks its Processor until the holder, perhaps a
-// coroutine of the same Processor, has read or written. Here coroutines park.
+// that meets one of them blocks until the holder has read or written, and holds
+// up its Processor; where Processors are not handed on, for good if the holder
+// is a coroutine of the same Processor. Here coroutines park.
 //
 // # Use
 //
