@@ -21,7 +21,7 @@ func (p *pkg) collectValues() map[*types.Var]*values {
 	all := map[*types.Var]*values{}
 	p.reassigned = map[*types.Var]bool{}
 	again := func(x ast.Expr) {
-		if id, ok := x.(*ast.Ident); ok && p.TypesInfo.Defs[id] == nil {
+		if id := p.whole(x); id != nil && p.TypesInfo.Defs[id] == nil {
 			p.reassigned[p.variable(id)] = true
 		}
 	}
@@ -71,9 +71,19 @@ func (p *pkg) collectValues() map[*types.Var]*values {
 					}
 				}
 			case *ast.UnaryExpr:
-				if v := p.variable(n.X); v != nil && n.Op == token.AND {
-					of(v).unknown = true
-					again(ast.Unparen(n.X))
+				if n.Op == token.AND {
+					again(n.X)
+					if v := p.variable(n.X); v != nil {
+						of(v).unknown = true
+					}
+				}
+			case *ast.SliceExpr:
+				if _, ok := p.TypesInfo.TypeOf(n.X).Underlying().(*types.Array); ok {
+					again(n.X)
+				}
+			case *ast.SelectorExpr:
+				if p.addresses(n) {
+					again(n.X)
 				}
 			case *ast.CompositeLit:
 				p.literalFields(n, assign)
@@ -116,6 +126,38 @@ func (p *pkg) collectValues() map[*types.Var]*values {
 		}
 	}
 	return all
+}
+
+// whole returns the variable that x is, or is a part of: a field of a struct, an
+// element of an array. It is nil if a pointer lies between.
+func (p *pkg) whole(x ast.Expr) *ast.Ident {
+	switch x := ast.Unparen(x).(type) {
+	case *ast.Ident:
+		return x
+	case *ast.SelectorExpr:
+		if _, ok := p.TypesInfo.TypeOf(x.X).Underlying().(*types.Struct); ok {
+			return p.whole(x.X)
+		}
+	case *ast.IndexExpr:
+		if _, ok := p.TypesInfo.TypeOf(x.X).Underlying().(*types.Array); ok {
+			return p.whole(x.X)
+		}
+	}
+	return nil
+}
+
+// addresses reports whether a method takes the address of the variable that it
+// is called of, and may change it.
+func (p *pkg) addresses(x *ast.SelectorExpr) bool {
+	s := p.TypesInfo.Selections[x]
+	if s == nil || s.Kind() != types.MethodVal {
+		return false
+	}
+	if _, ok := s.Recv().Underlying().(*types.Pointer); ok {
+		return false
+	}
+	_, ok := s.Obj().(*types.Func).Signature().Recv().Type().(*types.Pointer)
+	return ok
 }
 
 // isCalled reports whether x is what a call calls, and not a value.

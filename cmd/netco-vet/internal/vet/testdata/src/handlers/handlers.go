@@ -24,6 +24,34 @@ func (s *server) serve() error { // want serve:"waits"
 	}
 }
 
+type count struct{ n int }
+
+func (c *count) up() { c.n++ }
+
+// assigned: a go statement evaluates its arguments where it stands.
+func assigned() { // want assigned:"waits"
+	ln, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		return
+	}
+	var field, method count
+	var element [1]int
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		go closes(c, field) // want `go statement for c`
+		field.n++
+		go closes(c, method) // want `go statement for c`
+		method.up()
+		go closes(c, element) // want `go statement for c`
+		element[0]++
+	}
+}
+
+func closes(c net.Conn, _ any) { c.Close() }
+
 func (s *server) handle(c net.Conn) { // want handle:"waits"
 	c.Read(nil)
 }
