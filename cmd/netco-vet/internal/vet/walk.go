@@ -12,7 +12,16 @@ import (
 // held at each of them on all ways there.
 type walker struct {
 	*pkg
-	n *node
+	n       *node
+	targets []*target // the statements around, outermost first
+}
+
+// target is a statement that break ends, with the states there, and at continue
+// where the loop may end after it.
+type target struct {
+	label         string
+	loop, endless bool
+	ends          []*state
 }
 
 // state is what is held at a statement. A nil state is that of a statement that
@@ -77,30 +86,35 @@ func (w *walker) stmt(x ast.Stmt, s *state) *state {
 	case *ast.ForStmt:
 		s = w.optional(x.Init, s)
 		w.expr(x.Cond, s)
+		t := w.enter(x)
+		t.endless = x.Cond == nil
 		body := w.optional(x.Post, w.block(x.Body.List, s.copy()))
-		if x.Cond == nil {
-			return merge(s) // what a break left is not known better
+		if !t.endless {
+			t.ends = append(t.ends, s, body)
 		}
-		return merge(s, body)
+		return w.leave(t)
 	case *ast.RangeStmt:
 		w.rangeStmt(x, s)
-		return merge(s, w.block(x.Body.List, s.copy()))
+		t := w.enter(x)
+		t.ends = append(t.ends, s, w.block(x.Body.List, s.copy()))
+		return w.leave(t)
 	case *ast.SwitchStmt:
 		s = w.optional(x.Init, s)
 		w.expr(x.Tag, s)
-		return w.clauses(x.Body, s)
+		return w.clauses(x, x.Body, s)
 	case *ast.TypeSwitchStmt:
 		s = w.optional(x.Init, s)
-		return w.clauses(x.Body, w.stmt(x.Assign, s))
+		return w.clauses(x, x.Body, w.stmt(x.Assign, s))
 	case *ast.SelectStmt:
 		w.selectStmt(x)
-		return w.clauses(x.Body, s)
+		return w.clauses(x, x.Body, s)
 	case *ast.ReturnStmt:
 		for _, e := range x.Results {
 			w.expr(e, s)
 		}
 		return nil
 	case *ast.BranchStmt:
+		w.branch(x, s)
 		return nil
 	case *ast.GoStmt:
 		w.goStmt(x, s)
@@ -140,9 +154,45 @@ func (w *walker) optional(x ast.Stmt, s *state) *state {
 	return w.stmt(x, s)
 }
 
+// enter begins a statement that break ends. leave ends it, and returns the state
+// after it.
+func (w *walker) enter(x ast.Stmt) *target {
+	t := &target{}
+	if l, ok := w.parents[x].(*ast.LabeledStmt); ok {
+		t.label = l.Label.Name
+	}
+	switch x.(type) {
+	case *ast.ForStmt, *ast.RangeStmt:
+		t.loop = true
+	}
+	w.targets = append(w.targets, t)
+	return t
+}
+
+func (w *walker) leave(t *target) *state {
+	w.targets = w.targets[:len(w.targets)-1]
+	return merge(t.ends...)
+}
+
+// branch notes the state at a break or continue.
+func (w *walker) branch(x *ast.BranchStmt, s *state) {
+	if x.Tok != token.BREAK && x.Tok != token.CONTINUE {
+		return
+	}
+	for _, t := range slices.Backward(w.targets) {
+		if x.Label != nil && x.Label.Name == t.label ||
+			x.Label == nil && (t.loop || x.Tok == token.BREAK) {
+			if x.Tok == token.BREAK || !t.endless {
+				t.ends = append(t.ends, s.copy())
+			}
+			return
+		}
+	}
+}
+
 // clauses walks the cases of a switch or a select.
-func (w *walker) clauses(body *ast.BlockStmt, s *state) *state {
-	ends, complete := []*state(nil), false
+func (w *walker) clauses(x ast.Stmt, body *ast.BlockStmt, s *state) *state {
+	complete, t := false, w.enter(x)
 	for _, c := range body.List {
 		at := s.copy()
 		switch c := c.(type) {
@@ -151,7 +201,7 @@ func (w *walker) clauses(body *ast.BlockStmt, s *state) *state {
 			for _, e := range c.List {
 				w.expr(e, at)
 			}
-			ends = append(ends, w.block(c.Body, at))
+			t.ends = append(t.ends, w.block(c.Body, at))
 		case *ast.CommClause:
 			complete = true
 			if c.Comm != nil {
@@ -160,13 +210,13 @@ func (w *walker) clauses(body *ast.BlockStmt, s *state) *state {
 					w.expr(send.Value, at)
 				}
 			}
-			ends = append(ends, w.block(c.Body, at)) // the select itself is one event
+			t.ends = append(t.ends, w.block(c.Body, at)) // the select itself is one event
 		}
 	}
 	if !complete {
-		ends = append(ends, s)
+		t.ends = append(t.ends, s)
 	}
-	return merge(ends...)
+	return w.leave(t)
 }
 
 // expr walks what is evaluated, calls in the order of the source.
@@ -221,6 +271,7 @@ func (w *walker) call(c *ast.CallExpr, s *state) {
 	at := call{to: to, fn: fn, pos: c.Pos(), end: c.End()}
 	if to != nil {
 		at.fn = nil
+		w.unlocked(to, s)
 	}
 	if fn != nil {
 		if w.lock(c, fn, s) {
@@ -393,17 +444,7 @@ func (w *walker) goStmt(x *ast.GoStmt, s *state) {
 
 // lock changes the state if c locks or unlocks a mutex of package sync.
 func (w *walker) lock(c *ast.CallExpr, fn *types.Func, s *state) bool {
-	typ, ok := strings.CutPrefix(funcKey(fn), "sync.")
-	if !ok {
-		return false
-	}
-	typ, op, _ := strings.Cut(typ, ".")
-	sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
-	if !ok || typ != "Mutex" && typ != "RWMutex" {
-		return false
-	}
-	h := held{types.ExprString(sel.X), typ}
-	switch op {
+	switch h, op := w.mutex(c, fn); op {
 	case "Lock", "RLock":
 		s.held = append(s.held, h)
 	case "Unlock", "RUnlock":
@@ -412,6 +453,46 @@ func (w *walker) lock(c *ast.CallExpr, fn *types.Func, s *state) bool {
 		return false
 	}
 	return true
+}
+
+// mutex returns the mutex of package sync that c is for, and what c does to it,
+// "" if it is for none.
+func (w *walker) mutex(c *ast.CallExpr, fn *types.Func) (h held, op string) {
+	sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+	if !ok || fn == nil {
+		return h, ""
+	}
+	typ, ok := strings.CutPrefix(funcKey(fn), "sync.")
+	typ, op, _ = strings.Cut(typ, ".")
+	if !ok || typ != "Mutex" && typ != "RWMutex" {
+		return h, ""
+	}
+	return held{types.ExprString(sel.X), typ}, op
+}
+
+// unlocked drops the locks that a function may unlock for its caller: those of a
+// type of which it unlocks one that it does not lock.
+func (w *walker) unlocked(to *node, s *state) {
+	if len(s.held) == 0 {
+		return
+	}
+	var locks, unlocks []held
+	ast.Inspect(to.body, func(n ast.Node) bool {
+		if c, ok := n.(*ast.CallExpr); ok {
+			switch h, op := w.mutex(c, w.static(c.Fun)); op {
+			case "Lock", "RLock":
+				locks = append(locks, h)
+			case "Unlock", "RUnlock":
+				unlocks = append(unlocks, h)
+			}
+		}
+		return true
+	})
+	for _, u := range unlocks {
+		if !slices.Contains(locks, u) {
+			s.held = slices.DeleteFunc(s.held, func(h held) bool { return h.typ == u.typ })
+		}
+	}
 }
 
 // buffered notes what a call does to a socket.Buffered, and returns that.

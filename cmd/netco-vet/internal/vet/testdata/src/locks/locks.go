@@ -43,6 +43,67 @@ func (r *room) some(b []byte, yes bool) { // want some:"lock,waits"
 	netco.Yield()
 }
 
+func (r *room) untilOne(b []byte) { // want untilOne:"waits"
+	r.mu.Lock()
+	for {
+		if len(r.conns) > 0 {
+			r.mu.Unlock()
+			break
+		}
+		r.mu.Unlock()
+		netco.Yield()
+		r.mu.Lock()
+	}
+	r.send(b)
+}
+
+func (r *room) broken(b []byte, n int) { // want broken:"lock,waits"
+	r.mu.Lock()
+loop:
+	for i := range n {
+		switch i {
+		case 1:
+			r.mu.Unlock()
+			break loop
+		case 2:
+			break
+		}
+	}
+	r.send(b) // not held on all ways
+	r.rw.Lock()
+	for {
+		if n++; n > 9 {
+			break
+		}
+	}
+	r.send(b) // want `sync.RWMutex r.rw held across Conn.Write`
+}
+
+func (r *room) skipped(b []byte) { // want skipped:"waits"
+	r.mu.Lock()
+	switch len(b) {
+	case 0:
+		r.mu.Unlock()
+		break
+	default:
+		r.conns = nil
+		r.mu.Unlock()
+	}
+	r.send(b)
+}
+
+func (r *room) unlock() { r.mu.Unlock() }
+
+func (r *room) helped(b []byte) { // want helped:"waits"
+	r.mu.Lock()
+	r.unlock()
+	r.send(b)
+	r.rw.RLock()
+	release := func() { r.rw.RUnlock() }
+	release()
+	r.send(b)
+}
+
 func (r *room) send(b []byte) { r.conns[0].Write(b) } // want send:"waits"
 
 func (r *room) fine(mu *cosync.Mutex) { // want fine:"waits"
@@ -57,6 +118,10 @@ func start(r *room, mu *cosync.Mutex) error {
 		r.copied(nil)
 		r.some(nil, true)
 		r.fine(mu)
+		r.untilOne(nil)
+		r.broken(nil, 3)
+		r.skipped(nil)
+		r.helped(nil)
 	})
 	return err
 }
