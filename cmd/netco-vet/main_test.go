@@ -158,6 +158,9 @@ func TestFixed(t *testing.T) {
 		"times":    {"receive from a time.Ticker", "range over time.Tick"},
 		"nets":     {"crypto/tls.Listen", "crypto/tls.Dial"},
 		"waits":    {"runtime.LockOSThread"},
+		"chanforms": {"select in", "select in", "send to", "receive from", "receive from",
+			"time.Sleep"},
+		"channames": {"send to", "send to", "receive from"},
 		"clients": {"http.Get", "Client.Do", "Client.Do", "Client.Do", "http.Serve", "Client.Do",
 			"Client.Do"},
 	}

@@ -1,8 +1,10 @@
 package vet
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
+	"go/format"
 	"go/token"
 	"go/types"
 	"regexp"
@@ -24,6 +26,7 @@ type channels struct {
 	inCase  map[ast.Stmt]bool // the communications of selects
 	edits   []analysis.TextEdit
 	imports map[*ast.File]bool
+	clash   bool // netco/channel has another name where it is needed
 }
 
 // chanFix rewrites the package's channels, if those of all xs are among them.
@@ -109,11 +112,11 @@ func (p *pkg) rewriteChannels() *channels {
 			continue
 		}
 		_, edits, ok := p.importName(f.Name.End(), "channel")
-		if !ok {
-			c.keepAll()
-			return c
-		}
+		c.clash = c.clash || !ok
 		c.edits = append(c.edits, edits...)
+	}
+	if c.clash {
+		c.keepAll()
 	}
 	return c
 }
@@ -162,6 +165,7 @@ func (c *channels) noteSelect(s *ast.SelectStmt) {
 			continue
 		}
 		c.inCase[comm] = true
+		fine = fine && c.movable(comm)
 		ch := commChan(comm)
 		if c.isAfter(ch) {
 			fine = fine && c.nothing(comm)
@@ -189,10 +193,36 @@ func (c *channels) noteSelect(s *ast.SelectStmt) {
 	c.mixed = append(c.mixed, set)
 }
 
+// movable reports whether a case's operands may stand elsewhere as they are:
+// nothing within them is rewritten.
+func (c *channels) movable(comm ast.Stmt) bool {
+	fine, receives := true, 0
+	ast.Inspect(comm, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncLit, *ast.ChanType:
+			fine = false
+		case *ast.UnaryExpr:
+			if n.Op == token.ARROW {
+				receives++
+			}
+		case *ast.CallExpr:
+			if c.TypesInfo.Types[n.Fun].IsBuiltin() && len(n.Args) > 0 && c.elem(n.Args[0]) != "" {
+				fine = false
+			}
+		}
+		return fine
+	})
+	if _, sends := comm.(*ast.SendStmt); sends {
+		return fine && receives == 0
+	}
+	return fine && receives == 1
+}
+
 // nothing reports whether a case receives into nothing.
 func (c *channels) nothing(comm ast.Stmt) bool { _, ok := comm.(*ast.ExprStmt); return ok }
 
-// textOf is the type of a channel's elements as the source has it, or "".
+// textOf is the type of a channel's elements as the source has it, or "" if it
+// cannot be written where the channel stands.
 func (c *channels) textOf(ch ast.Expr) string {
 	t, ok := types.Unalias(c.TypesInfo.TypeOf(ch)).Underlying().(*types.Chan)
 	if !ok || mentions(t.Elem(), isChan) {
@@ -212,7 +242,8 @@ func (c *channels) textOf(ch ast.Expr) string {
 		good = false
 		return other.Name()
 	})
-	if !good {
+	tv, err := types.Eval(c.Fset, c.Pkg, ch.Pos(), text)
+	if !good || err != nil || !tv.IsType() || !types.Identical(tv.Type, t.Elem()) {
 		return ""
 	}
 	return text
@@ -228,6 +259,10 @@ func (c *channels) check(n ast.Node) {
 			if fn := c.calleeElsewhere(n.X); fn == nil {
 				c.kept[c.elem(n.X)] = true
 			}
+		}
+	case *ast.StarExpr:
+		if c.elem(n) != "" && !c.TypesInfo.Types[n].IsType() {
+			c.kept[c.elem(n)] = true // *p.Recv() is another thing
 		}
 	case *ast.Ident:
 		obj := c.TypesInfo.Uses[n]
@@ -321,6 +356,12 @@ func (c *channels) checkCall(call *ast.CallExpr) {
 			for _, a := range call.Args {
 				c.keep(c.TypesInfo.TypeOf(a))
 			}
+		} else if id.Name == "make" {
+			e := c.elem(call.Args[0])
+			if _, literal := call.Args[0].(*ast.ChanType); e != "" && !literal &&
+				c.textOf(call.Args[0]) == "" {
+				c.kept[e] = true
+			}
 		}
 		return
 	}
@@ -380,6 +421,8 @@ func (c *channels) edit(from, to token.Pos, text string) {
 	c.edits = append(c.edits, replace(from, to, text))
 	if strings.Contains(text, "channel.") {
 		c.imports[c.file(from)] = true
+		name, _, ok := c.importName(from, "channel")
+		c.clash = c.clash || !ok || name != "channel"
 	}
 }
 
@@ -563,7 +606,16 @@ func (c *channels) operand(x ast.Expr) string {
 	if c.isAfter(x) {
 		name, edits, _ := c.importName(x.Pos(), ".")
 		c.edits = append(c.edits, edits...)
-		return name + ".After(" + types.ExprString(ast.Unparen(x).(*ast.CallExpr).Args[0]) + ")"
+		return name + ".After(" + c.written(ast.Unparen(x).(*ast.CallExpr).Args[0]) + ")"
 	}
-	return types.ExprString(x)
+	return c.written(x)
+}
+
+// written is an expression as the source has it, without comments.
+func (c *channels) written(x ast.Expr) string {
+	var b bytes.Buffer
+	if err := format.Node(&b, c.Fset, x); err != nil {
+		c.clash = true
+	}
+	return b.String()
 }

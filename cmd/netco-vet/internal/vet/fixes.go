@@ -101,7 +101,7 @@ func (w *walker) callFix(c *ast.CallExpr, fn *types.Func, f finding) fixer {
 	switch {
 	case f.rule == "net" || f.rule == "sync":
 		return w.importFix(fn.Pkg().Path())
-	case f.rule == "time":
+	case f.rule == "time" && w.static(c.Fun) != nil: // and not a variable, which others assign
 		return func() []analysis.SuggestedFix {
 			name, edits, ok := w.importName(c.Pos(), ".")
 			if !ok {

@@ -34,7 +34,7 @@ func TestRules(t *testing.T) {
 // TestFixes compares what the fixes make with the golden files.
 func TestFixes(t *testing.T) {
 	for _, name := range []string{"locks", "times", "nets", "handlers", "chat", "waits", "groups",
-		"clients"} {
+		"clients", "chanforms", "channames"} {
 		t.Run(name, func(t *testing.T) {
 			analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), all, name)
 		})
