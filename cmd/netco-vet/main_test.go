@@ -203,6 +203,31 @@ func TestPortLeavesClients(t *testing.T) {
 	}
 }
 
+// TestFixedWithTests: what a package's tests do counts for what changes the whole
+// package, also where its tests are left out.
+func TestFixedWithTests(t *testing.T) {
+	dir := program(t, "chat", "locks")
+	for name, text := range map[string]string{
+		"chat":  "package main\n\nfunc first() string { return <-messages }\n",
+		"locks": "package locks\n\nimport \"sync\"\n\nfunc own(r *room) *sync.Mutex { return &r.mu }\n",
+	} {
+		name = filepath.Join(dir, name, name+"_test.go")
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, flag := range []string{"-test=false", "-test=true"} {
+		run(t, dir, tool, "-fix", flag, "./...")
+		if out, failed := run(t, dir, "go", "test", "-run=^$", "./..."); failed {
+			t.Errorf("%s: what is fixed does not build with its tests:\n%s", flag, out)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "locks/locks_test.go"))
+	if err != nil || !strings.Contains(string(text), "netco/sync") {
+		t.Errorf("the import stays in the test:\n%s%v", text, err)
+	}
+}
+
 // linesOf returns the lines about one package.
 func linesOf(out, name string) (lines []string) {
 	for line := range strings.Lines(out) {

@@ -26,7 +26,7 @@ type channels struct {
 	inCase  map[ast.Stmt]bool // the communications of selects
 	edits   []analysis.TextEdit
 	imports map[*ast.File]bool
-	clash   bool // netco/channel has another name where it is needed
+	clash   bool // netco/channel has another name where it is needed, or tests are unseen
 }
 
 // chanFix rewrites the package's channels, if those of all xs are among them.
@@ -107,6 +107,7 @@ func (p *pkg) rewriteChannels() *channels {
 	for _, f := range p.Files {
 		ast.Inspect(f, func(n ast.Node) bool { c.rewrite(n); return true })
 	}
+	c.clash = c.clash || p.unseen()
 	for _, f := range p.Files {
 		if !c.imports[f] {
 			continue

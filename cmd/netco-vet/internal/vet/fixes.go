@@ -3,9 +3,11 @@ package vet
 import (
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -173,7 +175,30 @@ func (p *pkg) importFix(std string) fixer {
 	}
 }
 
+// unseen reports whether the package has tests of its own that are not among its
+// files. What changes the whole package waits for where they are: the package
+// with its tests is analysed, too.
+func (p *pkg) unseen() bool {
+	seen := map[string]bool{}
+	for _, f := range p.Files {
+		seen[p.Fset.Position(f.Package).Filename] = true
+	}
+	for name := range seen {
+		tests, _ := filepath.Glob(filepath.Join(filepath.Dir(name), "*_test.go"))
+		for _, test := range tests {
+			f, err := parser.ParseFile(token.NewFileSet(), test, nil, parser.PackageClauseOnly)
+			if !seen[test] && err == nil && f.Name.Name == p.Pkg.Name() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func (p *pkg) changeImport(std string) []analysis.SuggestedFix {
+	if p.unseen() {
+		return nil
+	}
 	to := strconv.Quote(module + "/" + path.Base(std))
 	var edits []analysis.TextEdit
 	for _, f := range p.Files {
