@@ -228,6 +228,87 @@ func TestFixedWithTests(t *testing.T) {
 	}
 }
 
+// portForms is a package with go statements of several forms.
+const portForms = `package forms
+
+import "net"
+
+type pair struct{ a, b net.Conn }
+
+func Serve(ln net.Listener) {
+	for n := 0; ; n++ {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		p := pair{c, c}
+		go generic(c, n)
+		go both(p, // a comment
+			n)
+		go one(c /* another one */, n /* and one more */)
+		p.a = nil
+		go one(several(c))
+	}
+}
+
+func generic[T net.Conn](c T, n int)      { c.Close() }
+func both(p pair, n int)                  { p.a.Read(nil) }
+func one(c net.Conn, n int)               { c.Read(nil) }
+func several(c net.Conn) (net.Conn, int)  { return c, 1 }
+`
+
+// TestPortForms: what is evaluated at a go statement stays so, comments too. A
+// port that fails changes nothing, not even the version of Go that is stated.
+func TestPortForms(t *testing.T) {
+	dir := t.TempDir()
+	name, mod := filepath.Join(dir, "forms.go"), filepath.Join(dir, "go.mod")
+	const before = "module example.com/forms\n\ngo 1.25.1\n"
+	if err := errors.Join(os.WriteFile(name, []byte(portForms), 0o666),
+		os.WriteFile(mod, []byte(before), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) string { text, _ := os.ReadFile(name); return string(text) }
+	out, failed := run(t, ".", tool, "port", "-netco", "v9.9.9", dir)
+	if _, err := os.Stat(filepath.Join(dir, "go.sum")); !failed || err == nil ||
+		read(name) != portForms || read(mod) != before {
+		t.Fatalf("changed by a port that failed: %s\n%s", out, read(mod)+read(name))
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.sum"),
+		[]byte(read(filepath.Join(root(t), "go.sum"))), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, failed := run(t, ".", tool, "port", "-netco", root(t), dir); failed {
+		t.Fatal(out)
+	}
+	for _, want := range []string{"netcoArg0, netcoArg1 := c, n\n", "// a comment\n",
+		"/* another one */", "/* and one more */", "go one(several(c))"} {
+		if !strings.Contains(read(name), want) {
+			t.Errorf("no %q in\n%s", want, read(name))
+		}
+	}
+	if !strings.Contains(read(name), ":= both, p,") || !strings.Contains(read(mod), "go 1.25.1") {
+		t.Error(read(name), read(mod))
+	}
+}
+
+// TestPortCgo: what cgo makes of a file has other places than the file.
+func TestPortCgo(t *testing.T) {
+	if out, _ := run(t, ".", "go", "env", "CGO_ENABLED"); out != "1\n" {
+		t.Skip("cgo is off: its files are not compiled")
+	}
+	dir := program(t, "handlers")
+	name := filepath.Join(dir, "cgo.go")
+	text := strings.Replace(portForms, "import ", "import \"C\"\n\nimport ", 1)
+	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, failed := run(t, ".", tool, "port", "-netco", root(t), dir)
+	after, _ := os.ReadFile(name)
+	if failed || !strings.Contains(out, "cgo.go:") || string(after) != text {
+		t.Errorf("%s\n%s", out, after)
+	}
+}
+
 // linesOf returns the lines about one package.
 func linesOf(out, name string) (lines []string) {
 	for line := range strings.Lines(out) {

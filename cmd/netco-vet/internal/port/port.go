@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"go/format"
 	"go/token"
+	"go/version"
 	"io"
 	"os"
 	"os/exec"
@@ -39,23 +40,15 @@ func Run(o Options, out io.Writer) error {
 	if _, err := os.Stat(filepath.Join(o.Dir, "go.mod")); err != nil {
 		return fmt.Errorf("%w; make one by go mod init first", err)
 	}
-	fset, plans, err := plan(o.Dir)
-	if err != nil {
-		return err
-	}
-	p := &port{Options: o, fset: fset, edits: map[string][]edit{}, seen: map[string]bool{}}
-	for _, plan := range plans {
-		p.add(plan)
-	}
-	if err := p.apply(); err != nil {
-		return err
-	}
-	if err := p.require(); err != nil {
-		return err
+	p := &port{Options: o, edits: map[string][]edit{}, seen: map[string]bool{},
+		before: map[string][]byte{}}
+	if err := p.change(); err != nil {
+		return errors.Join(err, p.restore())
 	}
 	fmt.Fprintf(out, "%d imports of net and %d go statements changed, in %d files\n",
 		p.imports, p.statements, len(p.edits))
 	report(out, "left on package net, since another module takes or returns its types", p.leaks)
+	report(out, "files left, since a tool such as cgo writes what is compiled of them", p.unwritten)
 	report(out, "go statements left, since they serve no connection for certain (lines before "+
 		"the port)", p.left)
 	report(out, "a coroutine that is refused panics; decide what is to happen (lines before the "+
@@ -110,15 +103,14 @@ func analyze(pkgs []*packages.Package, as []*analysis.Analyzer, f func(*checker.
 	return nil
 }
 
-func plan(dir string) (fset *token.FileSet, plans []*vet.Plan, err error) {
-	fset, pkgs, err := load(dir)
-	if err != nil {
-		return nil, nil, err
+// older reports whether the module states a version of Go before netco's.
+func older(pkgs []*packages.Package) bool {
+	for _, p := range pkgs {
+		if p.Module != nil && p.Module.GoVersion != "" {
+			return version.Compare("go"+p.Module.GoVersion, "go"+language) < 0
+		}
 	}
-	err = analyze(pkgs, []*analysis.Analyzer{vet.Planner}, func(a *checker.Action) {
-		plans = append(plans, a.Result.(*vet.Plan))
-	})
-	return fset, plans, err
+	return true
 }
 
 // port is a port under way.
@@ -127,8 +119,11 @@ type port struct {
 	fset                *token.FileSet
 	edits               map[string][]edit // by file
 	seen                map[string]bool   // places that are done
+	before              map[string][]byte // files to restore; nil: there was none
+	older               bool              // than the Go that netco needs
 	imports, statements int
 	leaks, left, panics []string
+	unwritten           []string
 }
 
 // edit replaces the bytes from from to to.
@@ -148,6 +143,9 @@ func (p *port) add(plan *vet.Plan) {
 	}
 	for _, pos := range plan.Leaks {
 		p.leaks = append(p.leaks, p.place(pos))
+	}
+	for _, pos := range plan.Unwritten {
+		p.unwritten = append(p.unwritten, p.place(pos))
 	}
 	for _, s := range plan.Statements {
 		switch {
@@ -191,10 +189,59 @@ func (p *port) edit(e analysis.TextEdit) {
 	}
 }
 
+// change makes the module require netco, and writes the changed files.
+func (p *port) change() error {
+	for _, name := range []string{"go.mod", "go.sum"} {
+		if _, err := p.read(filepath.Join(p.Dir, name)); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	if err := p.plan(); err != nil {
+		return err
+	}
+	if err := p.apply(); err != nil {
+		return err
+	}
+	return p.require()
+}
+
+// read returns a file's content, which restore writes.
+func (p *port) read(name string) (src []byte, err error) {
+	if src, err = os.ReadFile(name); err == nil || os.IsNotExist(err) {
+		p.before[name] = src
+	}
+	return src, err
+}
+
+// restore undoes what a port that fails has changed.
+func (p *port) restore() (err error) {
+	for name, src := range p.before {
+		switch has, _ := os.ReadFile(name); {
+		case src == nil && has != nil:
+			err = errors.Join(err, os.Remove(name))
+		case !bytes.Equal(src, has):
+			err = errors.Join(err, os.WriteFile(name, src, 0o666))
+		}
+	}
+	return err
+}
+
+// plan finds out what to change.
+func (p *port) plan() error {
+	fset, pkgs, err := load(p.Dir)
+	if err != nil {
+		return err
+	}
+	p.fset, p.older = fset, older(pkgs)
+	return analyze(pkgs, []*analysis.Analyzer{vet.Planner}, func(a *checker.Action) {
+		p.add(a.Result.(*vet.Plan))
+	})
+}
+
 // apply writes the changed files.
 func (p *port) apply() error {
 	for name, edits := range p.edits {
-		src, err := os.ReadFile(name)
+		src, err := p.read(name)
 		if err != nil {
 			return err
 		}
@@ -229,8 +276,10 @@ func (p *port) require() error {
 		version, args = "v0.0.0", append(args, "-replace="+module+"="+folder)
 	}
 	if version != "latest" {
-		args = append(args, "-require="+module+"@"+version)
-		if err := p.command("go", append(args, "-go="+language)...); err != nil {
+		if args = append(args, "-require="+module+"@"+version); p.older {
+			args = append(args, "-go="+language)
+		}
+		if err := p.command("go", args...); err != nil {
 			return err
 		}
 	} else if err := p.command("go", "get", module+"@latest"); err != nil {

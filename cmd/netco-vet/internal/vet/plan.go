@@ -17,6 +17,7 @@ import (
 type Plan struct {
 	Imports    []analysis.TextEdit // of package net, where netco/net can stand
 	Leaks      []token.Pos         // and where not: another module has the types
+	Unwritten  []token.Pos         // files of which a tool such as cgo makes what is compiled
 	Statements []Statement         // the go statements outside of tests
 }
 
@@ -45,6 +46,10 @@ func (p *pkg) plan() *Plan {
 	plan := &Plan{}
 	leaky := p.leaky()
 	for _, f := range p.Files {
+		if p.Fset.Position(f.Package).Filename != p.Fset.File(f.FileStart).Name() {
+			plan.Unwritten = append(plan.Unwritten, f.Package)
+			continue
+		}
 		for _, spec := range f.Imports {
 			switch {
 			case spec.Path.Value != `"net"`:
@@ -146,24 +151,60 @@ func (p *pkg) evaluated(x *ast.GoStmt, name, failed string) (edits []analysis.Te
 	if p.TypesInfo.Types[c.Fun].IsBuiltin() {
 		return nil, false
 	}
-	names, args, end := []string{"netcoFunc"}, []string(nil), c.Fun.End()
+	called, names, args := "netcoFunc", []string{"netcoFunc"}, []string(nil)
+	from, end := c.Fun.Pos(), c.Fun.End()
+	if p.inferred(c.Fun) {
+		called, names, from = types.ExprString(c.Fun), nil, token.NoPos
+	}
+	kept := false // the argument before
 	for i, arg := range c.Args {
-		if tv := p.TypesInfo.Types[arg]; tv.IsNil() || tv.Value != nil {
-			args = append(args, types.ExprString(arg)) // it has no type of its own, or another one
+		tv := p.TypesInfo.Types[arg]
+		if _, several := tv.Type.(*types.Tuple); several {
+			return nil, false
+		}
+		if tv.IsNil() || tv.Value != nil {
+			args, kept = append(args, types.ExprString(arg)), false // of no type, or another one
 			continue
 		}
 		arg0 := fmt.Sprintf("netcoArg%d", i)
 		names, args = append(names, arg0), append(args, arg0)
-		edits = append(edits, replace(end, arg.Pos(), ", "))
-		end = arg.End()
+		switch {
+		case !from.IsValid():
+			from = arg.Pos()
+		case !kept:
+			edits = append(edits, replace(end, arg.Pos(), ", "))
+		}
+		end, kept = arg.End(), true
 	}
 	if c.Ellipsis.IsValid() {
 		args[len(args)-1] += "..."
 	}
-	return append(edits,
-		replace(x.Pos(), c.Fun.Pos(), "{\n"+strings.Join(names, ", ")+" := "),
-		replace(end, c.End(), "\nif _, err := "+name+".Go(func() { netcoFunc("+
-			strings.Join(args, ", ")+") })"+failed+"\n}")), true
+	edits = append(edits,
+		replace(x.Pos(), from, "{\n"+strings.Join(names, ", ")+" := "),
+		replace(end, c.End(), "\nif _, err := "+name+".Go(func() { "+called+"("+
+			strings.Join(args, ", ")+") })"+failed+"\n}"))
+	return edits, !slices.ContainsFunc(edits, p.hasComment)
+}
+
+// inferred reports whether x is a generic function whose type arguments its call
+// gives, so that it is no value of its own.
+func (p *pkg) inferred(x ast.Expr) bool {
+	fn := p.static(x)
+	if fn == nil || fn.Signature().TypeParams().Len() == 0 {
+		return false
+	}
+	if sel, ok := ast.Unparen(x).(*ast.SelectorExpr); ok {
+		x = sel.Sel
+	}
+	_, ok := ast.Unparen(x).(*ast.Ident)
+	return ok
+}
+
+// hasComment reports whether an edit would drop a comment.
+func (p *pkg) hasComment(e analysis.TextEdit) bool {
+	return slices.ContainsFunc(p.file(e.Pos).Comments, func(g *ast.CommentGroup) bool {
+		return e.Pos <= g.Pos() && g.Pos() < e.End
+	})
 }
 
 // serves reports whether what a go statement calls waits for a connection or a
