@@ -53,9 +53,10 @@ type Options struct {
 	// says what becomes of what else the library starts.
 	MaxCoroutines int
 	// Logger gets what operators should know. By default nothing is logged; but
-	// the first stall and the first handoff of each cause and place, a deadlock
-	// and what a forced end cuts are reported on stderr, ten in all. The
-	// environment variable NETCO_REPORT may say "off", or "all" for every one.
+	// the first stall and the first handoff of each cause and place, and a
+	// deadlock, are reported on stderr, ten in all; and of each forced end the
+	// first 20 coroutines that it cuts. The environment variable NETCO_REPORT
+	// may say "off", or "all" for every one.
 	Logger *zap.Logger
 	// Slog is a Logger of the standard library's; at most one of them is set.
 	Slog *slog.Logger
