@@ -49,6 +49,13 @@ func root(t *testing.T) string {
 // run runs a command in dir and returns what it writes, and whether it failed.
 func run(t *testing.T, dir, name string, args ...string) (out string, failed bool) {
 	t.Helper()
+	out, code := runCode(t, dir, name, args...)
+	return out, code != 0
+}
+
+// runCode is run with the exit code.
+func runCode(t *testing.T, dir, name string, args ...string) (out string, code int) {
+	t.Helper()
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
@@ -56,7 +63,7 @@ func run(t *testing.T, dir, name string, args ...string) (out string, failed boo
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	return string(text), err != nil
+	return string(text), cmd.ProcessState.ExitCode()
 }
 
 // TestOwnTree: netco's own packages, programs and examples have no mistake. Its
@@ -125,9 +132,9 @@ func TestPort(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out, failed := run(t, ".", tool, "port", "-netco", above, dir)
-	if failed {
-		t.Fatal(out)
+	out, code := ported(t, "-netco", above, dir)
+	if code != somethingLeft {
+		t.Fatal(code, out)
 	}
 	server, err := os.ReadFile(filepath.Join(dir, "server.go"))
 	if err != nil {
@@ -154,19 +161,22 @@ func TestPort(t *testing.T) {
 func TestFixed(t *testing.T) {
 	left := map[string][]string{ // by package, parts of each line
 		"chat": nil, "locks": nil,
-		"handlers": {"go statement for c", "go statement for c", "go statement for c"},
-		"times":    {"receive from a time.Ticker", "range over time.Tick"},
-		"nets":     {"crypto/tls.Listen", "crypto/tls.Dial"},
-		"waits":    {"runtime.LockOSThread"},
-		"chanforms": {"select in", "select in", "send to", "receive from", "receive from",
-			"time.Sleep"},
+		"handlers":  {"go statement for c", "go statement for c", "go statement for c"},
+		"times":     {"receive from a time.Ticker", "range over time.Tick"},
+		"nets":      {"crypto/tls.Listen", "crypto/tls.Dial"},
+		"waits":     {"runtime.LockOSThread"},
+		"chanforms": {"select in", "select in", "send to", "receive from", "time.Sleep"},
 		"channames": {"send to", "send to", "receive from"},
 		"clients": {"http.Get", "Client.Do", "Client.Do", "Client.Do", "http.Serve", "Client.Do",
 			"Client.Do"},
 	}
 	dir := program(t, slices.Collect(maps.Keys(left))...)
 	before, _ := run(t, dir, tool, "./...")
-	run(t, dir, tool, "-fix", "./...")
+	fixed, code := runCode(t, dir, tool, "-fix", "./...")
+	rest := len(slices.Concat(slices.Collect(maps.Values(left))...))
+	if code != 3 || strings.Count(fixed, "\n\tnot fixed: ") != rest {
+		t.Errorf("exit code %d, and not a reason for each of %d that are left:\n%s", code, rest, fixed)
+	}
 	if out, failed := run(t, dir, "go", "build", "-o", os.DevNull, "./..."); failed {
 		t.Fatalf("the fixed programs do not build:\n%s", out)
 	}
@@ -182,6 +192,54 @@ func TestFixed(t *testing.T) {
 	}
 }
 
+// TestFixSays: what -fix has changed, what is left and why, which exit codes tell
+// apart. What would not compile is withheld.
+func TestFixSays(t *testing.T) {
+	dir := program(t, "locks", "withheld")
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name, name+".go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	locks, withheld := read("locks"), read("withheld")
+	try := func(args []string, code int, parts ...string) {
+		t.Helper()
+		out, got := runCode(t, dir, tool, args...)
+		for _, part := range parts {
+			if !strings.Contains(out, part) {
+				t.Errorf("%q: no %q in\n%s", args, part, out)
+			}
+		}
+		if got != code {
+			t.Errorf("%q: exit code %d, want %d", args, got, code)
+		}
+	}
+	try([]string{"-fix", "-diff", "./..."}, 3, "\n-\t\"sync\"\n",
+		"\n+\t\"github.com/netco-go/netco/sync\"\n",
+		"net.Dial in a coroutine", "\n\tnot fixed: it would not compile: duplicate case",
+		"3 reports would be fixed, in 1 files; 1 left")
+	if read("locks") != locks || read("withheld") != withheld {
+		t.Error("-diff has changed a file")
+	}
+	try([]string{"-fix", "./locks"}, 0, "locks.go:21:3: fixed: Import github.com/netco-go/netco/sync",
+		"3 reports fixed, in 1 files; 0 left")
+	if read("locks") == locks {
+		t.Errorf("not changed:\n%s", locks)
+	}
+	broken := filepath.Join(dir, "locks", "broken.go")
+	if err := os.WriteFile(broken, []byte("package locks\n\nvar a, b int = c, d\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, code := runCode(t, dir, tool, "./locks")
+	if code != 1 || strings.Count(out, "\n") != 1 ||
+		!strings.Contains(out, "program/locks: not checked: ") ||
+		!strings.Contains(out, "undefined: c (and 1 more)") {
+		t.Errorf("not one line for a package that does not compile, but %d:\n%s", code, out)
+	}
+}
+
 // TestPortLeavesClients: a port changes nothing about clients of net/http, nor
 // the go statements that call them.
 func TestPortLeavesClients(t *testing.T) {
@@ -194,9 +252,10 @@ func TestPortLeavesClients(t *testing.T) {
 		return string(text)
 	}
 	before := read()
-	out, failed := run(t, ".", tool, "port", "-netco", root(t), dir)
-	if failed || !strings.Contains(out, "0 imports of net and 0 go statements changed") {
-		t.Error(out)
+	out, code := ported(t, "-netco", root(t), dir)
+	if code != somethingLeft ||
+		!strings.Contains(out, "0 imports of net and 0 go statements changed") {
+		t.Error(code, out)
 	}
 	if after := read(); after != before {
 		t.Errorf("changed:\n%s", after)
@@ -268,8 +327,8 @@ func TestPortForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := func(name string) string { text, _ := os.ReadFile(name); return string(text) }
-	out, failed := run(t, ".", tool, "port", "-netco", "v9.9.9", dir)
-	if _, err := os.Stat(filepath.Join(dir, "go.sum")); !failed || err == nil ||
+	out, code := ported(t, "-netco", "v9.9.9", dir)
+	if _, err := os.Stat(filepath.Join(dir, "go.sum")); code != 1 || err == nil ||
 		read(name) != portForms || read(mod) != before {
 		t.Fatalf("changed by a port that failed: %s\n%s", out, read(mod)+read(name))
 	}
@@ -277,16 +336,18 @@ func TestPortForms(t *testing.T) {
 		[]byte(read(filepath.Join(root(t), "go.sum"))), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if out, failed := run(t, ".", tool, "port", "-netco", root(t), dir); failed {
-		t.Fatal(out)
+	if out, code := ported(t, "-netco", root(t), dir); code != somethingLeft {
+		t.Fatal(code, out)
 	}
-	for _, want := range []string{"netcoArg0, netcoArg1 := c, n\n", "// a comment\n",
+	for _, want := range []string{"n2 := n\n\t\tif _, err := netco.Go(func() { generic(c, n2) });",
+		"\t\t\tgo generic(c, n2)\n", "// a comment\n", "p2 := p\n", "go bothConn()\n",
 		"/* another one */", "/* and one more */", "go one(several(c))"} {
 		if !strings.Contains(read(name), want) {
 			t.Errorf("no %q in\n%s", want, read(name))
 		}
 	}
-	if !strings.Contains(read(name), ":= both, p,") || !strings.Contains(read(mod), "go 1.25.1") {
+	if strings.Count(read(name), "/* another one */") != 1 || strings.Contains(read(name), "panic") ||
+		!strings.Contains(read(mod), "go 1.25.1") {
 		t.Error(read(name), read(mod))
 	}
 }
@@ -302,10 +363,10 @@ func TestPortCgo(t *testing.T) {
 	if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	out, failed := run(t, ".", tool, "port", "-netco", root(t), dir)
+	out, code := ported(t, "-netco", root(t), dir)
 	after, _ := os.ReadFile(name)
-	if failed || !strings.Contains(out, "cgo.go:") || string(after) != text {
-		t.Errorf("%s\n%s", out, after)
+	if code != somethingLeft || !strings.Contains(out, "cgo.go:") || string(after) != text {
+		t.Errorf("%d: %s\n%s", code, out, after)
 	}
 }
 

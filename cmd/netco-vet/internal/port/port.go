@@ -1,19 +1,24 @@
 // Package port ports a module to netco in place: imports of package net become
 // netco/net's, and go statements that serve connections become calls of
-// netco.Go. What it leaves to a person it lists.
+// netco.Go. What it leaves it lists, with the reason.
+//
+// A port is a transaction. All of it is planned first, and the result is loaded
+// and type-checked in memory: a file whose change does not compile stays, and so
+// do the files that exchange values with it, until all compiles. Then all files
+// are written together (commit.go).
 package port
 
 import (
-	"bytes"
+	"context"
 	"errors"
 	"fmt"
-	"go/format"
+	"go/ast"
 	"go/token"
 	"go/version"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -21,76 +26,171 @@ import (
 	"golang.org/x/tools/go/analysis/checker"
 	"golang.org/x/tools/go/packages"
 
+	"github.com/netco-go/netco/cmd/netco-vet/internal/diff"
 	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
 )
 
 const module = "github.com/netco-go/netco"
 
-// language is the Go version that netco's go.mod states.
-const language = "1.25.0"
-
 // Options say what to port.
 type Options struct {
-	Dir   string // of the module
-	Netco string // a folder that has netco, or a version of it
+	Dir      string   // the module's, or one in it
+	Patterns []string // of packages, from Dir; all of the module's if there are none
+	Netco    string   // a folder that has netco, or a version of it; "": the newest
+	Tags     string   // for the build
+	Dry      bool     // writes a diff instead
 }
 
-// Run ports a module and writes what it did, and what is left, to out.
-func Run(o Options, out io.Writer) error {
-	if _, err := os.Stat(filepath.Join(o.Dir, "go.mod")); err != nil {
-		return fmt.Errorf("%w; make one by go mod init first", err)
+// Run ports a module. It writes what it did, and what is left, to report, and a
+// dry run's diff to diff. left says whether there is anything left. With an
+// error nothing is changed.
+func Run(ctx context.Context, o Options, report, diff io.Writer) (left bool, err error) {
+	p := &port{Options: o, ctx: ctx, files: map[string]*file{}, broken: map[string]failure{}}
+	if err := p.locate(); err != nil {
+		return false, err
 	}
-	p := &port{Options: o, edits: map[string][]edit{}, seen: map[string]bool{},
-		before: map[string][]byte{}}
-	if err := p.change(); err != nil {
-		return errors.Join(err, p.restore())
+	if err := p.recover(report); err != nil {
+		return false, err
 	}
-	fmt.Fprintf(out, "%d imports of net and %d go statements changed, in %d files\n",
-		p.imports, p.statements, len(p.edits))
-	report(out, "left on package net, since another module takes or returns its types", p.leaks)
-	report(out, "files left, since a tool such as cgo writes what is compiled of them", p.unwritten)
-	report(out, "go statements left, since they serve no connection for certain (lines before "+
-		"the port)", p.left)
-	report(out, "a coroutine that is refused panics; decide what is to happen (lines before the "+
-		"port)", p.panics)
-	found, err := p.vet()
-	report(out, "netco-vet reports (lines after the port)", found)
-	return err
+	if p.temp, err = os.MkdirTemp("", "netco-vet-port-"); err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(p.temp)
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				done <- fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			}
+		}()
+		done <- p.prepare()
+	}()
+	select { // what is prepared is in memory, and in a temporary folder
+	case err = <-done:
+	case <-ctx.Done():
+		err = errors.New("interrupted")
+	}
+	if err == nil {
+		err = p.finish(diff)
+	}
+	if err != nil {
+		return false, fmt.Errorf("nothing has been changed: %w", err)
+	}
+	return p.report(report), nil
 }
 
-func report(out io.Writer, title string, lines []string) {
-	if len(lines) == 0 {
-		return
-	}
-	fmt.Fprintf(out, "\n%s:\n", title)
-	slices.Sort(lines)
-	for _, l := range slices.Compact(lines) {
-		fmt.Fprintf(out, "\t%s\n", l)
-	}
+// port is a port under way.
+type port struct {
+	Options
+	ctx      context.Context
+	root     string   // the module's folder
+	temp     string   // a folder for go.mod and go.sum, as they are to be
+	flags    []string // for the go command
+	language string   // that the module states if it is older than netco's, or ""
+	chosen   map[string]bool
+	files    map[string]*file
+	fset     *token.FileSet
+	known    map[string]bool    // the errors before the port
+	broken   map[string]failure // packages that do not load, by path
+	changes  []change
+	found    []string // what the rules report
+	warnings []string
+	foreign  []string // files that are built under other tags
 }
 
-// load loads the module in dir with its tests.
-func load(dir string) (*token.FileSet, []*packages.Package, error) {
+// failure is why the package in a folder does not load.
+type failure struct{ dir, why string }
+
+// prepare plans the port, until what it makes compiles.
+func (p *port) prepare() error {
+	if err := p.require(); err != nil {
+		return err
+	}
+	if err := p.choose(); err != nil {
+		return err
+	}
+	if err := p.plan(); err != nil {
+		return err
+	}
+	pkgs, err := p.settle()
+	if err != nil {
+		return err
+	}
+	return p.vet(pkgs)
+}
+
+// finish writes the changes, or their diff.
+func (p *port) finish(out io.Writer) error {
+	if !p.Dry {
+		return commit(p.ctx, p.root, p.changes)
+	}
+	for _, c := range p.changes {
+		name, err := filepath.Rel(p.root, c.Name)
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(out, diff.Unified(filepath.ToSlash(name), string(c.before),
+			string(c.after))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// locate finds the module's folder.
+func (p *port) locate() error {
+	out, err := p.command(p.Dir, "go", "env", "GOMOD")
+	if err != nil {
+		return err
+	}
+	if name := strings.TrimSpace(out); name != "" && name != os.DevNull {
+		p.root = filepath.Dir(name)
+	} else {
+		return fmt.Errorf("%s is in no module; make one by go mod init first", p.Dir)
+	}
+	vendored := filepath.Join(p.root, "vendor", "modules.txt")
+	if _, err := os.Stat(vendored); err == nil {
+		return fmt.Errorf("%s has the module's dependencies, and netco is not among them: remove "+
+			"the folder vendor, port, and make it anew by go mod vendor", vendored)
+	}
+	return nil
+}
+
+// load loads the module with its tests. Files in overlay have that content.
+func (p *port) load(overlay map[string][]byte) (*token.FileSet, []*packages.Package, error) {
 	fset := token.NewFileSet()
 	pkgs, err := packages.Load(&packages.Config{
-		Mode: packages.LoadAllSyntax | packages.NeedModule, Dir: dir, Fset: fset, Tests: true,
-		Env: append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod"),
+		Context: p.ctx, Mode: packages.LoadAllSyntax | packages.NeedModule, Dir: p.root,
+		Fset: fset, Tests: true, Overlay: overlay, BuildFlags: p.flags,
+		Env: append(os.Environ(), "GOWORK=off"),
 	}, "./...")
-	if err != nil {
-		return nil, nil, err
-	}
-	var broken []error
-	packages.Visit(pkgs, nil, func(p *packages.Package) {
-		for _, e := range p.Errors {
-			broken = append(broken, e)
-		}
-	})
-	return fset, pkgs, errors.Join(broken...)
+	return fset, pkgs, err
 }
 
-// analyze runs analyzers over packages and calls f for each package's result.
+// own reports whether pkg is one of the module's, and not what go test makes for
+// it.
+func own(pkg *packages.Package) bool {
+	return pkg.Module != nil && pkg.Module.Main && !strings.HasSuffix(pkg.ID, ".test")
+}
+
+// analyze runs analyzers over the packages that have no errors, and calls f for
+// each one's result.
 func analyze(pkgs []*packages.Package, as []*analysis.Analyzer, f func(*checker.Action)) error {
-	graph, err := checker.Analyze(as, pkgs, nil)
+	packages.Visit(pkgs, nil, func(pkg *packages.Package) {
+		pkg.IllTyped = len(pkg.Errors) > 0 || pkg.Types == nil || pkg.TypesInfo == nil
+		for path, of := range pkg.Imports {
+			if len(of.Errors) > 0 || of.Types == nil || of.TypesInfo == nil {
+				delete(pkg.Imports, path) // nothing is known of it
+			}
+		}
+	})
+	roots := slices.DeleteFunc(slices.Clone(pkgs), func(pkg *packages.Package) bool {
+		return pkg.IllTyped || !own(pkg)
+	})
+	if len(roots) == 0 {
+		return nil
+	}
+	graph, err := checker.Analyze(as, roots, nil)
 	if err != nil {
 		return err
 	}
@@ -103,213 +203,165 @@ func analyze(pkgs []*packages.Package, as []*analysis.Analyzer, f func(*checker.
 	return nil
 }
 
-// older reports whether the module states a version of Go before netco's.
-func older(pkgs []*packages.Package) bool {
-	for _, p := range pkgs {
-		if p.Module != nil && p.Module.GoVersion != "" {
-			return version.Compare("go"+p.Module.GoVersion, "go"+language) < 0
-		}
-	}
-	return true
-}
-
-// port is a port under way.
-type port struct {
-	Options
-	fset                *token.FileSet
-	edits               map[string][]edit // by file
-	seen                map[string]bool   // places that are done
-	before              map[string][]byte // files to restore; nil: there was none
-	older               bool              // than the Go that netco needs
-	imports, statements int
-	leaks, left, panics []string
-	unwritten           []string
-}
-
-// edit replaces the bytes from from to to.
-type edit struct {
-	from, to int
-	text     string
-}
-
-// add takes over a package's plan. A package and the same with its tests have
-// files in common, whose plans are one.
-func (p *port) add(plan *vet.Plan) {
-	for _, e := range plan.Imports {
-		if p.first(e.Pos) {
-			p.imports++
-			p.edit(e)
-		}
-	}
-	for _, pos := range plan.Leaks {
-		p.leaks = append(p.leaks, p.place(pos))
-	}
-	for _, pos := range plan.Unwritten {
-		p.unwritten = append(p.unwritten, p.place(pos))
-	}
-	for _, s := range plan.Statements {
-		switch {
-		case !p.first(s.Pos):
-		case s.Edits == nil:
-			p.left = append(p.left, p.place(s.Pos))
-		default:
-			p.statements++
-			for _, e := range s.Edits {
-				p.edit(e)
+// vet notes what the rules report of the ported module, and what its tests see
+// of netco.
+func (p *port) vet(pkgs []*packages.Package) error {
+	p.warn(pkgs)
+	return analyze(pkgs, vet.Analyzers(), func(a *checker.Action) {
+		for _, d := range a.Diagnostics {
+			if !p.wanted(filepath.Dir(p.fset.PositionFor(d.Pos, false).Filename)) {
+				continue
 			}
-			if s.Panics {
-				p.panics = append(p.panics, p.place(s.Pos))
-			}
+			p.found = append(p.found, p.place(d.Pos)+": "+d.Message)
 		}
-	}
-}
-
-// first reports whether a place is met for the first time.
-func (p *port) first(pos token.Pos) bool {
-	at := p.fset.Position(pos).String()
-	done := p.seen[at]
-	p.seen[at] = true
-	return !done
+	})
 }
 
 // place is a position, relative to the module.
 func (p *port) place(pos token.Pos) string {
-	at := p.fset.Position(pos)
-	if name, err := filepath.Rel(p.Dir, at.Filename); err == nil {
-		at.Filename = name
-	}
-	return fmt.Sprintf("%s:%d", at.Filename, at.Line)
+	at := p.fset.PositionFor(pos, false)
+	return fmt.Sprintf("%s:%d", p.relative(at.Filename), at.Line)
 }
 
-func (p *port) edit(e analysis.TextEdit) {
-	from, to := p.fset.Position(e.Pos), p.fset.Position(e.End)
-	x := edit{from.Offset, to.Offset, string(e.NewText)}
-	if !slices.Contains(p.edits[from.Filename], x) { // imports are added once
-		p.edits[from.Filename] = append(p.edits[from.Filename], x)
+func (p *port) relative(name string) string {
+	if rel, err := filepath.Rel(p.root, name); err == nil {
+		return rel
+	}
+	return name
+}
+
+// report writes what was done, and what is left.
+func (p *port) report(out io.Writer) (left bool) {
+	imports, statements, changed := 0, 0, 0
+	var kept, goStatements, unedited []string
+	for _, f := range p.files {
+		for _, s := range f.statements {
+			if s.why == "" {
+				statements++
+				continue
+			}
+			if f.fixed == "" {
+				goStatements = append(goStatements, fmt.Sprintf("%s:%d: %s", p.relative(f.name),
+					s.line, s.why))
+			}
+		}
+		switch {
+		case f.fixed != "":
+			if !f.relevant() {
+				break
+			}
+			unedited = append(unedited, p.relative(f.name)+": "+f.fixed)
+		case f.kept != "" && len(f.imports) > 0:
+			kept = append(kept, p.relative(f.name)+": "+f.kept)
+		case !f.both:
+			imports += len(f.imports)
+		}
+		if f.after != nil {
+			changed++
+		}
+	}
+	verb := "changed"
+	if p.Dry {
+		verb = "to change"
+	}
+	fmt.Fprintf(out, "%d imports of net and %d go statements %s, in %d files\n", imports,
+		statements, verb, changed)
+	if p.language != "" && len(p.changes) > 0 {
+		fmt.Fprintf(out, "go.mod states Go %s instead of %s", language, p.language)
+		if version.Compare("go"+p.language, "go1.22") < 0 {
+			fmt.Fprint(out, ": each iteration of a loop has its own variables since 1.22")
+		}
+		fmt.Fprintln(out)
+	}
+	var broken []string
+	for path, of := range p.broken {
+		if p.wanted(of.dir) {
+			broken = append(broken, path+": "+of.why)
+		}
+	}
+	for _, s := range []struct {
+		title string
+		lines []string
+	}{
+		{"packages left, since they do not load", broken},
+		{"files left as they are", unedited},
+		{"files left, which are built under other tags (-tags)", p.foreign},
+		{"files left on package net", kept},
+		{"go statements left (lines before the port)", goStatements},
+		{"tests to look at (docs/PORTING.md, Tests)", p.warnings},
+		{"netco-vet reports (lines after the port)", p.found},
+	} {
+		if len(s.lines) == 0 {
+			continue
+		}
+		left = true
+		fmt.Fprintf(out, "\n%s:\n", s.title)
+		slices.Sort(s.lines)
+		for _, l := range slices.Compact(s.lines) {
+			fmt.Fprintf(out, "\t%s\n", l)
+		}
+	}
+	return left
+}
+
+// checkers are modules and packages that look for goroutines that are left over.
+var checkers = []string{"goleak", "leaktest", "leakcheck"}
+
+// warn notes the tests that see netco's goroutines, and those in bubbles.
+func (p *port) warn(pkgs []*packages.Package) {
+	for _, pkg := range pkgs {
+		for _, f := range pkg.Syntax {
+			name := p.fset.File(f.FileStart).Name()
+			if !own(pkg) || !strings.HasSuffix(name, "_test.go") || !p.wanted(filepath.Dir(name)) {
+				continue
+			}
+			for _, spec := range f.Imports {
+				path := strings.Trim(spec.Path.Value, "\"`")
+				switch elems := strings.Split(path, "/"); {
+				case path == "testing/synctest":
+					p.warnings = append(p.warnings, p.place(spec.Pos())+
+						": netco.Go starts nothing in a bubble of testing/synctest")
+				case slices.ContainsFunc(checkers, func(name string) bool {
+					return slices.Contains(elems, name)
+				}):
+					p.warnings = append(p.warnings, p.place(spec.Pos())+": "+path+
+						" counts netco's own goroutines")
+				}
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				if c, ok := n.(*ast.CallExpr); ok && countsGoroutines(pkg, c) {
+					p.warnings = append(p.warnings, p.place(c.Pos())+
+						": counts netco's own goroutines")
+				}
+				return true
+			})
+		}
 	}
 }
 
-// change makes the module require netco, and writes the changed files.
-func (p *port) change() error {
-	for _, name := range []string{"go.mod", "go.sum"} {
-		if _, err := p.read(filepath.Join(p.Dir, name)); err != nil && !os.IsNotExist(err) {
-			return err
+// countsGoroutines reports whether a call asks for all goroutines.
+func countsGoroutines(pkg *packages.Package, c *ast.CallExpr) bool {
+	sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	fn := pkg.TypesInfo.Uses[sel.Sel]
+	if fn == nil || fn.Pkg() == nil {
+		return false
+	}
+	value := func(i int) string {
+		if tv := pkg.TypesInfo.Types[c.Args[i]]; tv.Value != nil {
+			return tv.Value.ExactString()
 		}
+		return ""
 	}
-	if err := p.plan(); err != nil {
-		return err
+	switch fn.Pkg().Path() + "." + fn.Name() {
+	case "runtime.NumGoroutine":
+		return true
+	case "runtime.Stack":
+		return len(c.Args) == 2 && value(1) == "true"
+	case "runtime/pprof.Lookup":
+		return len(c.Args) == 1 && value(0) == `"goroutine"`
 	}
-	if err := p.apply(); err != nil {
-		return err
-	}
-	return p.require()
-}
-
-// read returns a file's content, which restore writes.
-func (p *port) read(name string) (src []byte, err error) {
-	if src, err = os.ReadFile(name); err == nil || os.IsNotExist(err) {
-		p.before[name] = src
-	}
-	return src, err
-}
-
-// restore undoes what a port that fails has changed.
-func (p *port) restore() (err error) {
-	for name, src := range p.before {
-		switch has, _ := os.ReadFile(name); {
-		case src == nil && has != nil:
-			err = errors.Join(err, os.Remove(name))
-		case !bytes.Equal(src, has):
-			err = errors.Join(err, os.WriteFile(name, src, 0o666))
-		}
-	}
-	return err
-}
-
-// plan finds out what to change.
-func (p *port) plan() error {
-	fset, pkgs, err := load(p.Dir)
-	if err != nil {
-		return err
-	}
-	p.fset, p.older = fset, older(pkgs)
-	return analyze(pkgs, []*analysis.Analyzer{vet.Planner}, func(a *checker.Action) {
-		p.add(a.Result.(*vet.Plan))
-	})
-}
-
-// apply writes the changed files.
-func (p *port) apply() error {
-	for name, edits := range p.edits {
-		src, err := p.read(name)
-		if err != nil {
-			return err
-		}
-		slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
-		var out bytes.Buffer
-		at := 0
-		for _, e := range edits {
-			out.Write(src[at:e.from])
-			out.WriteString(e.text)
-			at = e.to
-		}
-		out.Write(src[at:])
-		text, err := format.Source(out.Bytes())
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if err := os.WriteFile(name, text, 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// require makes the module require netco.
-func (p *port) require() error {
-	version, args := p.Netco, []string{"mod", "edit"}
-	if _, err := os.Stat(p.Netco); err == nil {
-		folder, err := filepath.Abs(p.Netco)
-		if err != nil {
-			return err
-		}
-		version, args = "v0.0.0", append(args, "-replace="+module+"="+folder)
-	}
-	if version != "latest" {
-		if args = append(args, "-require="+module+"@"+version); p.older {
-			args = append(args, "-go="+language)
-		}
-		if err := p.command("go", args...); err != nil {
-			return err
-		}
-	} else if err := p.command("go", "get", module+"@latest"); err != nil {
-		return err
-	}
-	return p.command("go", "list", "-mod=mod", "-deps", "-test", "./...")
-}
-
-func (p *port) command(name string, args ...string) error {
-	cmd := exec.Command(name, args...)
-	cmd.Dir = p.Dir
-	cmd.Env = append(os.Environ(), "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err,
-			out[max(0, len(out)-2000):])
-	}
-	return nil
-}
-
-// vet returns what the rules report of the ported module.
-func (p *port) vet() (found []string, err error) {
-	fset, pkgs, err := load(p.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("after the port: %w", err)
-	}
-	p.fset = fset
-	err = analyze(pkgs, vet.Analyzers(), func(a *checker.Action) {
-		for _, d := range a.Diagnostics {
-			found = append(found, p.place(d.Pos)+": "+d.Message)
-		}
-	})
-	return found, err
+	return fn.Name() == "CheckRoutines"
 }

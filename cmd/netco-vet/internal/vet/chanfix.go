@@ -2,6 +2,7 @@ package vet
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -20,24 +21,31 @@ import (
 // function that takes or returns one.
 type channels struct {
 	*pkg
-	kept    map[string]bool // types of elements whose channels stay
-	mixed   [][]string      // those that meet in one select: all or none
+	kept    map[string]string // types of elements whose channels stay, with the reason
+	mixed   [][]string        // those that meet in one select: all or none
 	selects map[*ast.SelectStmt]bool
 	inCase  map[ast.Stmt]bool // the communications of selects
 	edits   []analysis.TextEdit
 	imports map[*ast.File]bool
-	clash   bool // netco/channel has another name where it is needed, or tests are unseen
+	clash   string // why nothing is rewritten, such as a name that is taken
 }
 
 // chanFix rewrites the package's channels, if those of all xs are among them.
 func (p *pkg) chanFix(xs ...ast.Expr) fixer {
-	return func() []analysis.SuggestedFix {
+	return func() ([]analysis.SuggestedFix, string) {
 		if p.chans == nil {
 			p.chans = p.rewriteChannels()
 		}
+		if p.chans.clash != "" {
+			return nil, p.chans.clash
+		}
 		for _, x := range xs {
-			if elem := p.elem(x); elem == "" || p.chans.kept[elem] && !p.isAfter(x) {
-				return nil
+			elem := p.elem(x)
+			if elem == "" {
+				return nil, "it is in generic code"
+			}
+			if why := p.chans.kept[elem]; why != "" && !p.isAfter(x) {
+				return nil, "all channels of " + elem + " have to change, and " + why
 			}
 		}
 		return one("Use netco/channel for all channels of these types in this package",
@@ -74,7 +82,7 @@ func (p *pkg) isAfter(x ast.Expr) bool {
 
 func (p *pkg) rewriteChannels() *channels {
 	c := &channels{
-		pkg: p, kept: map[string]bool{}, selects: map[*ast.SelectStmt]bool{},
+		pkg: p, kept: map[string]string{}, selects: map[*ast.SelectStmt]bool{},
 		inCase: map[ast.Stmt]bool{}, imports: map[*ast.File]bool{},
 	}
 	for _, f := range p.Files {
@@ -92,14 +100,14 @@ func (p *pkg) rewriteChannels() *channels {
 	for changed := true; changed; {
 		changed = false
 		for _, set := range c.mixed {
-			some, all := false, true
+			why, all := "", true
 			for _, e := range set {
-				some, all = some || c.kept[e], all && c.kept[e]
+				why, all = cmp.Or(why, c.kept[e]), all && c.kept[e] != ""
 			}
-			if some && !all {
+			if why != "" && !all {
 				changed = true
 				for _, e := range set {
-					c.kept[e] = true
+					c.keepElem(e, why+", with which a select has them")
 				}
 			}
 		}
@@ -107,44 +115,54 @@ func (p *pkg) rewriteChannels() *channels {
 	for _, f := range p.Files {
 		ast.Inspect(f, func(n ast.Node) bool { c.rewrite(n); return true })
 	}
-	c.clash = c.clash || p.unseen()
+	c.clash = cmp.Or(c.clash, p.unseen(""))
 	for _, f := range p.Files {
 		if !c.imports[f] {
 			continue
 		}
 		_, edits, ok := p.importName(f.Name.End(), "channel")
-		c.clash = c.clash || !ok
+		if !ok {
+			c.clash = nameTaken
+		}
 		c.edits = append(c.edits, edits...)
 	}
-	if c.clash {
-		c.keepAll()
+	if c.clash != "" {
+		c.edits = nil
 	}
 	return c
 }
 
-// keepAll gives up.
-func (c *channels) keepAll() {
-	c.edits = nil
-	for _, tv := range c.TypesInfo.Types {
-		if tv.Type != nil && elemOf(tv.Type) != "" {
-			c.kept[elemOf(tv.Type)] = true
-		}
-	}
-}
-
-// keep keeps all channels that t is written with.
-func (c *channels) keep(t types.Type) {
+// keep keeps all channels that t is written with. why follows the place at.
+func (c *channels) keep(t types.Type, at ast.Node, why string) {
 	mentions(t, func(t types.Type) bool {
 		if e := elemOf(t); e != "" {
-			c.kept[e] = true
+			c.keepElem(e, c.posn(at.Pos())+" "+why)
 		}
 		return false
 	})
 }
 
+// keepElem keeps all channels of a type of element. The first reason counts.
+func (c *channels) keepElem(elem, why string) {
+	if c.kept[elem] == "" {
+		c.kept[elem] = why
+	}
+}
+
+// keepOne keeps the channels like x.
+func (c *channels) keepOne(x ast.Expr, why string) { c.keepElem(c.elem(x), c.posn(x.Pos())+" "+why) }
+
 // keepExported keeps what other packages see.
 func (c *channels) keepExported() {
-	c.exports(func(t types.Type) bool { c.keep(t); return false })
+	c.exports(func(t types.Type) bool {
+		mentions(t, func(t types.Type) bool {
+			if e := elemOf(t); e != "" {
+				c.keepElem(e, "other packages see some of them")
+			}
+			return false
+		})
+		return false
+	})
 }
 
 // noteSelect notes a select's cases, and keeps the channels of one that has no
@@ -188,7 +206,7 @@ func (c *channels) noteSelect(s *ast.SelectStmt) {
 	}
 	if c.selects[s] = fine; !fine {
 		for _, e := range set {
-			c.kept[e] = true
+			c.keepElem(e, c.posn(s.Pos())+" has a select that has no counterpart")
 		}
 	}
 	c.mixed = append(c.mixed, set)
@@ -258,43 +276,43 @@ func (c *channels) check(n ast.Node) {
 	case *ast.UnaryExpr:
 		if n.Op == token.ARROW && c.receiveForm(n) == "" {
 			if fn := c.calleeElsewhere(n.X); fn == nil {
-				c.kept[c.elem(n.X)] = true
+				c.keepOne(n.X, "receives within another expression")
 			}
 		}
 	case *ast.StarExpr:
 		if c.elem(n) != "" && !c.TypesInfo.Types[n].IsType() {
-			c.kept[c.elem(n)] = true // *p.Recv() is another thing
+			c.keepOne(n, "uses one by a pointer") // *p.Recv() is another thing
 		}
 	case *ast.Ident:
 		obj := c.TypesInfo.Uses[n]
 		if v, ok := obj.(*types.Var); ok && v.Pkg() != c.Pkg {
-			c.keep(v.Type()) // a field or variable of another package
+			c.keep(v.Type(), n, "has one of another package's") // a field or variable of another package
 		}
 	case *ast.TypeSpec:
-		if t, ok := c.TypesInfo.Defs[n.Name].(*types.TypeName); ok && n.TypeParams != nil {
-			c.keepAllIn(n, t)
+		if n.TypeParams != nil {
+			c.keepAllIn(n)
 		}
 		if named, ok := c.TypesInfo.TypeOf(n.Name).(*types.Named); ok && named.NumMethods() > 0 {
 			if e := elemOf(named); e != "" {
-				c.kept[e] = true
+				c.keepOne(n.Name, "has methods for one")
 			}
 		}
 	case *ast.FuncDecl:
 		if n.Type.TypeParams != nil {
-			c.keepAllIn(n, nil)
+			c.keepAllIn(n)
 		}
 	case *ast.TypeAssertExpr:
 		if n.Type != nil {
-			c.keep(c.TypesInfo.TypeOf(n.Type))
+			c.keep(c.TypesInfo.TypeOf(n.Type), n, "asserts its type")
 		}
 	case *ast.CaseClause:
 		for _, e := range n.List {
 			if c.TypesInfo.Types[e].IsType() {
-				c.keep(c.TypesInfo.TypeOf(e))
+				c.keep(c.TypesInfo.TypeOf(e), e, "asserts its type")
 			}
 		}
 	case *ast.InterfaceType:
-		c.keep(c.TypesInfo.TypeOf(n))
+		c.keep(c.TypesInfo.TypeOf(n), n, "has an interface with it")
 	case *ast.AssignStmt:
 		for i, l := range n.Lhs {
 			if len(n.Lhs) == len(n.Rhs) {
@@ -311,11 +329,11 @@ func (c *channels) check(n ast.Node) {
 }
 
 // keepAllIn keeps all channels in generic code.
-func (c *channels) keepAllIn(n ast.Node, _ *types.TypeName) {
+func (c *channels) keepAllIn(n ast.Node) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if e, ok := n.(ast.Expr); ok {
 			if t := c.TypesInfo.TypeOf(e); t != nil {
-				c.keep(t)
+				c.keep(t, e, "is generic code")
 			}
 		}
 		return true
@@ -326,7 +344,7 @@ func (c *channels) keepAllIn(n ast.Node, _ *types.TypeName) {
 func (c *channels) toInterface(to types.Type, x ast.Expr) {
 	from := c.TypesInfo.TypeOf(x)
 	if to != nil && from != nil && types.IsInterface(to) && !types.IsInterface(from) {
-		c.keep(from)
+		c.keep(from, x, "makes an interface of it")
 	}
 }
 
@@ -347,21 +365,21 @@ func (c *channels) checkCall(call *ast.CallExpr) {
 	switch {
 	case tv.IsType(): // a conversion
 		if len(call.Args) == 1 && elemOf(tv.Type) != "" || types.IsInterface(tv.Type) {
-			c.keep(c.TypesInfo.TypeOf(call.Args[0]))
-			c.keep(tv.Type)
+			c.keep(c.TypesInfo.TypeOf(call.Args[0]), call, "converts it")
+			c.keep(tv.Type, call, "converts it")
 		}
 		return
 	case tv.IsBuiltin():
 		id, ok := ast.Unparen(call.Fun).(*ast.Ident)
 		if !ok || id.Name == "print" || id.Name == "println" { // or one of package unsafe
 			for _, a := range call.Args {
-				c.keep(c.TypesInfo.TypeOf(a))
+				c.keep(c.TypesInfo.TypeOf(a), a, "hands it to "+types.ExprString(call.Fun))
 			}
 		} else if id.Name == "make" {
 			e := c.elem(call.Args[0])
 			if _, literal := call.Args[0].(*ast.ChanType); e != "" && !literal &&
 				c.textOf(call.Args[0]) == "" {
-				c.kept[e] = true
+				c.keepOne(call.Args[0], "makes one of a type that cannot be written there")
 			}
 		}
 		return
@@ -385,7 +403,7 @@ func (c *channels) checkCall(call *ast.CallExpr) {
 	if u, ok := c.parents[call].(*ast.UnaryExpr); ok && u.Op == token.ARROW {
 		return // a receive from another package's channel stays
 	}
-	c.keep(sig)
+	c.keep(sig, call, "calls "+funcKey(fn)+", which takes or returns one")
 }
 
 // receiveForm is how a receive is written: "statement", "one" or "two" for an
@@ -423,14 +441,16 @@ func (c *channels) edit(from, to token.Pos, text string) {
 	if strings.Contains(text, "channel.") {
 		c.imports[c.file(from)] = true
 		name, _, ok := c.importName(from, "channel")
-		c.clash = c.clash || !ok || name != "channel"
+		if !ok || name != "channel" {
+			c.clash = nameTaken
+		}
 	}
 }
 
 // moves reports whether channels like x are rewritten.
 func (c *channels) moves(x ast.Expr) bool {
 	e := c.elem(x)
-	return e != "" && !c.kept[e]
+	return e != "" && c.kept[e] == ""
 }
 
 // rewrite edits what n says of channels. The edits of nested nodes do not
@@ -471,9 +491,9 @@ func (c *channels) rewrite(n ast.Node) {
 	}
 }
 
-func (c *channels) isMake(call *ast.CallExpr) bool {
+func (p *pkg) isMake(call *ast.CallExpr) bool {
 	id, ok := ast.Unparen(call.Fun).(*ast.Ident)
-	return ok && id.Name == "make" && c.TypesInfo.Types[call.Fun].IsBuiltin()
+	return ok && id.Name == "make" && p.TypesInfo.Types[call.Fun].IsBuiltin()
 }
 
 func (c *channels) rewriteBuiltin(call *ast.CallExpr) {
@@ -549,7 +569,7 @@ func (c *channels) rewriteSelect(s *ast.SelectStmt) {
 		case nil:
 			cases = append(cases, "channel.Default()")
 		case *ast.SendStmt:
-			cases = append(cases, "channel.SendCase("+c.operand(comm.Chan)+", "+
+			cases = append(cases, "channel.SendCase"+c.typeArg(comm)+"("+c.operand(comm.Chan)+", "+
 				c.operand(comm.Value)+")")
 		case *ast.ExprStmt:
 			ch := commChan(comm)
@@ -585,6 +605,22 @@ func (c *channels) rewriteSelect(s *ast.SelectStmt) {
 	}
 }
 
+// typeArg names the type argument of a SendCase whose value has another type
+// than the channel's elements, or none of its own.
+func (c *channels) typeArg(comm *ast.SendStmt) string {
+	elem := types.Unalias(c.TypesInfo.TypeOf(comm.Chan)).Underlying().(*types.Chan).Elem()
+	tv := c.TypesInfo.Types[comm.Value]
+	if tv.Value == nil && !tv.IsNil() && types.Identical(tv.Type, elem) {
+		return ""
+	}
+	if tv.Value != nil && types.Identical(types.Default(tv.Type), elem) {
+		if _, basic := elem.(*types.Basic); basic {
+			return ""
+		}
+	}
+	return "[" + c.textOf(comm.Chan) + "]"
+}
+
 // isLast reports whether s is the last statement of its block: then it may be
 // what ends its function.
 func (c *channels) isLast(s *ast.SelectStmt) bool {
@@ -616,7 +652,7 @@ func (c *channels) operand(x ast.Expr) string {
 func (c *channels) written(x ast.Expr) string {
 	var b bytes.Buffer
 	if err := format.Node(&b, c.Fset, x); err != nil {
-		c.clash = true
+		c.clash = "a select cannot be written"
 	}
 	return b.String()
 }

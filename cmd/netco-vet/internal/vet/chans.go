@@ -2,12 +2,14 @@ package vet
 
 import (
 	"go/ast"
-	"go/constant"
 	"go/types"
 )
 
 // receive notes a receive that is not a select's.
 func (w *walker) receive(x *ast.UnaryExpr) {
+	if w.notEmpty(x) || w.releasesPlace(x) {
+		return
+	}
 	f, fix := w.receiveFrom(x.X)
 	if f.rule == "chan" {
 		fix = w.chanFix(x.X)
@@ -16,6 +18,29 @@ func (w *walker) receive(x *ast.UnaryExpr) {
 		fix = w.receiveFix(x, f)
 	}
 	w.event(f, x, fix)
+}
+
+// notEmpty reports whether a receive stands in a loop or a branch that is for
+// when its channel has something, by its len.
+func (w *walker) notEmpty(x *ast.UnaryExpr) bool {
+	want := "len(" + types.ExprString(x.X) + ") > 0"
+	for n := w.parents[x]; n != nil; n = w.parents[n] {
+		var cond ast.Expr
+		switch n := n.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ForStmt:
+			cond = n.Cond
+		case *ast.IfStmt:
+			if n.Body.Pos() < x.Pos() && x.End() <= n.Body.End() {
+				cond = n.Cond
+			}
+		}
+		if cond != nil && types.ExprString(cond) == want {
+			return true
+		}
+	}
+	return false
 }
 
 // receiveFrom describes a receive by where its channel comes from.
@@ -105,63 +130,4 @@ func commChan(comm ast.Stmt) ast.Expr {
 		return u.X
 	}
 	return x
-}
-
-const endless = 1 << 62
-
-// neverFull reports whether a send always finds room: its channel is a variable
-// that is made once with room for a number of values, and there are not more
-// sends, none in a loop that does not hold the make too.
-func (w *walker) neverFull(x *ast.SendStmt) bool {
-	v := w.variable(x.Chan)
-	vals := w.values[v]
-	if v == nil || v.IsField() || vals == nil || vals.unknown || len(vals.exprs) != 1 {
-		return false
-	}
-	makes, ok := ast.Unparen(vals.exprs[0]).(*ast.CallExpr)
-	if !ok || len(makes.Args) != 2 {
-		return false
-	}
-	room := w.TypesInfo.Types[makes.Args[1]].Value
-	if room == nil {
-		return false
-	}
-	n, _ := constant.Int64Val(room)
-	return w.sends(v, w.loop(makes)) <= n
-}
-
-// sends counts the sends to v, those in loops other than loop as without end,
-// as are those of whatever v is handed to.
-func (w *walker) sends(v *types.Var, loop ast.Node) (n int64) {
-	for id, obj := range w.TypesInfo.Uses {
-		if obj != types.Object(v) {
-			continue
-		}
-		switch up := w.parents[id].(type) {
-		case *ast.SendStmt:
-			if n++; up.Chan != id || w.loop(up) != loop {
-				return endless
-			}
-		case *ast.UnaryExpr, *ast.RangeStmt: // receives; an address makes v unknown
-		case *ast.CallExpr:
-			if !w.TypesInfo.Types[up.Fun].IsBuiltin() {
-				return endless
-			}
-		default:
-			return endless
-		}
-	}
-	return n
-}
-
-// loop returns the innermost loop around a node, in its function or the ones
-// around that.
-func (w *walker) loop(x ast.Node) ast.Node {
-	for ; x != nil; x = w.parents[x] {
-		switch x.(type) {
-		case *ast.ForStmt, *ast.RangeStmt:
-			return x
-		}
-	}
-	return nil
 }

@@ -10,17 +10,38 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 )
 
 // one returns a fix, or none without edits.
-func one(message string, edits []analysis.TextEdit) []analysis.SuggestedFix {
+func one(message string, edits []analysis.TextEdit) ([]analysis.SuggestedFix, string) {
 	if len(edits) == 0 {
-		return nil
+		return nil, "nothing would change"
 	}
-	return []analysis.SuggestedFix{{Message: message, TextEdits: edits}}
+	return []analysis.SuggestedFix{{Message: message, TextEdits: edits}}, ""
 }
+
+// no is a fixer of what has no fix.
+func no(why string) fixer {
+	return func() ([]analysis.SuggestedFix, string) { return nil, why }
+}
+
+// suggest gives a diagnostic its fix, or the reason why it has none.
+func (f fixer) suggest(d *analysis.Diagnostic) {
+	if f == nil {
+		return
+	}
+	fixes, why := f()
+	if d.SuggestedFixes = fixes; why != "" {
+		d.Related = append(d.Related, analysis.RelatedInformation{
+			Pos: d.Pos, End: d.End, Message: "no fix: " + why,
+		})
+	}
+}
+
+const nameTaken = "the name of the package to import is taken in this file"
 
 func replace(from, to token.Pos, text string) analysis.TextEdit {
 	return analysis.TextEdit{Pos: from, End: to, NewText: []byte(text)}
@@ -90,8 +111,13 @@ func importEdit(f *ast.File, full string) analysis.TextEdit {
 			break
 		}
 		if g.Lparen.IsValid() && len(g.Specs) > 0 {
-			return replace(g.Specs[len(g.Specs)-1].End(), g.Specs[len(g.Specs)-1].End(),
-				"\n\t"+quoted)
+			at, gap := g.Specs[len(g.Specs)-1].End(), "\n\n\t" // a group of its own
+			for _, spec := range g.Specs {
+				if first, _, _ := strings.Cut(spec.(*ast.ImportSpec).Path.Value, "/"); strings.Contains(first, ".") {
+					at, gap = spec.End(), "\n\t"
+				}
+			}
+			return replace(at, at, gap+quoted)
 		}
 		return replace(g.End(), g.End(), "\nimport "+quoted)
 	}
@@ -103,11 +129,13 @@ func (w *walker) callFix(c *ast.CallExpr, fn *types.Func, f finding) fixer {
 	switch {
 	case f.rule == "net" || f.rule == "sync":
 		return w.importFix(fn.Pkg().Path())
-	case f.rule == "time" && w.static(c.Fun) != nil: // and not a variable, which others assign
-		return func() []analysis.SuggestedFix {
+	case f.rule == "time" && w.static(c.Fun) == nil:
+		return no("it is called by a variable, which others may assign")
+	case f.rule == "time":
+		return func() ([]analysis.SuggestedFix, string) {
 			name, edits, ok := w.importName(c.Pos(), ".")
 			if !ok {
-				return nil
+				return nil, nameTaken
 			}
 			return one("Use netco.Sleep",
 				append(edits, replace(c.Fun.Pos(), c.Fun.End(), name+".Sleep")))
@@ -120,22 +148,22 @@ func (w *walker) callFix(c *ast.CallExpr, fn *types.Func, f finding) fixer {
 // context's Done.
 func (w *walker) receiveFix(x *ast.UnaryExpr, f finding) fixer {
 	if _, ok := w.parents[x].(*ast.ExprStmt); !ok {
-		return nil
+		return no("the value that is received is used, or it is a case of a select")
 	}
 	c, ok := ast.Unparen(x.X).(*ast.CallExpr)
 	if !ok {
-		return nil
+		return no("all uses of the timer or ticker have to change with it")
 	}
 	folder, call := ".", "Sleep"
 	if f.rule == "done" {
 		folder, call = "cosync", "Wait"
 	} else if len(c.Args) != 1 || w.static(c.Fun).Name() != "After" {
-		return nil
+		return no("all uses of the timer or ticker have to change with it")
 	}
-	return func() []analysis.SuggestedFix {
+	return func() ([]analysis.SuggestedFix, string) {
 		name, edits, ok := w.importName(x.Pos(), folder)
 		if !ok {
-			return nil
+			return nil, nameTaken
 		}
 		if f.rule == "done" {
 			sel := ast.Unparen(c.Fun).(*ast.SelectorExpr)
@@ -165,20 +193,20 @@ var changed = map[string][]string{
 // of the package, if no value of a type that differs comes from another package or
 // goes there.
 func (p *pkg) importFix(std string) fixer {
-	return func() []analysis.SuggestedFix {
-		fix, ok := p.fixes[std]
-		if !ok {
-			fix = p.changeImport(std)
-			p.fixes[std] = fix
+	return func() ([]analysis.SuggestedFix, string) {
+		if fix, ok := p.fixes[std]; ok {
+			return fix, p.whyNot[std]
 		}
-		return fix
+		p.fixes[std], p.whyNot[std] = p.changeImport(std)
+		return p.fixes[std], p.whyNot[std]
 	}
 }
 
-// unseen reports whether the package has tests of its own that are not among its
-// files. What changes the whole package waits for where they are: the package
-// with its tests is analysed, too.
-func (p *pkg) unseen() bool {
+// unseen says which file of this package is not among those that are analysed,
+// or "": a test, or one for another platform that imports std. What changes the
+// whole package has to change them, too; the package with its tests is analysed
+// by itself.
+func (p *pkg) unseen(std string) string {
 	seen := map[string]bool{}
 	for _, f := range p.Files {
 		seen[p.Fset.Position(f.Package).Filename] = true
@@ -186,18 +214,31 @@ func (p *pkg) unseen() bool {
 	for name := range seen {
 		tests, _ := filepath.Glob(filepath.Join(filepath.Dir(name), "*_test.go"))
 		for _, test := range tests {
-			f, err := parser.ParseFile(token.NewFileSet(), test, nil, parser.PackageClauseOnly)
-			if !seen[test] && err == nil && f.Name.Name == p.Pkg.Name() {
-				return true
+			if !seen[test] && p.isOurs(test, "") {
+				return filepath.Base(test) + " has to change with it, and is not looked at"
 			}
 		}
 	}
-	return false
+	for _, name := range p.IgnoredFiles {
+		if strings.HasSuffix(name, ".go") && p.isOurs(name, std) {
+			return filepath.Base(name) + " has to change with it, and is not compiled here"
+		}
+	}
+	return ""
 }
 
-func (p *pkg) changeImport(std string) []analysis.SuggestedFix {
-	if p.unseen() {
-		return nil
+// isOurs reports whether a file is one of this package, and imports std.
+func (p *pkg) isOurs(name, std string) bool {
+	f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+	return err == nil && f.Name.Name == p.Pkg.Name() && (std == "" ||
+		slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool {
+			return s.Path.Value == strconv.Quote(std)
+		}))
+}
+
+func (p *pkg) changeImport(std string) ([]analysis.SuggestedFix, string) {
+	if why := p.unseen(std); why != "" {
+		return nil, why
 	}
 	to := strconv.Quote(module + "/" + path.Base(std))
 	var edits []analysis.TextEdit
@@ -205,10 +246,10 @@ func (p *pkg) changeImport(std string) []analysis.SuggestedFix {
 		for _, spec := range f.Imports {
 			switch {
 			case spec.Path.Value == to:
-				return nil
+				return nil, "the package imports " + module + "/" + path.Base(std) + " already, beside " + std
 			case spec.Path.Value != strconv.Quote(std):
 			case spec.Name != nil && spec.Name.Name == ".":
-				return nil
+				return nil, "the package imports " + std + " as ."
 			default:
 				edits = append(edits, replace(spec.Path.Pos(), spec.Path.End(), to))
 			}
@@ -216,16 +257,24 @@ func (p *pkg) changeImport(std string) []analysis.SuggestedFix {
 	}
 	other := func(t types.Type) bool { return differs(t, std) }
 	leaks := func(t types.Type) bool { return mentions(t, other) }
-	for _, obj := range p.TypesInfo.Uses {
+	why := ""
+	for id, obj := range p.TypesInfo.Uses {
 		if obj.Pkg() == nil || obj.Pkg() == p.Pkg || obj.Pkg().Path() == std {
 			continue
 		}
 		if _, isType := obj.(*types.TypeName); !isType && leaks(obj.Type()) {
-			return nil
+			at := p.posn(id.Pos()) + ": " + obj.Pkg().Name() + "." + obj.Name() +
+				" takes or returns a type of " + std
+			if why == "" || at < why { // the same one each time
+				why = at
+			}
 		}
 	}
-	if p.exports(leaks) {
-		return nil
+	if why != "" {
+		return nil, why
+	}
+	if name := p.exports(leaks); name != "" {
+		return nil, name + " is exported with a type of " + std + ", which other packages may use"
 	}
 	return one("Import "+module+"/"+path.Base(std), edits)
 }
@@ -239,11 +288,11 @@ func differs(t types.Type, std string) bool {
 	return slices.Contains(changed[std], n.Obj().Name())
 }
 
-// exports reports whether another package can see a type for which leaks is
-// true.
-func (p *pkg) exports(leaks func(types.Type) bool) bool {
+// exports returns what of this package other packages can see that has a type for
+// which leaks is true, or "".
+func (p *pkg) exports(leaks func(types.Type) bool) string {
 	if p.Pkg.Name() == "main" {
-		return false
+		return ""
 	}
 	scope := p.Pkg.Scope()
 	for _, name := range scope.Names() {
@@ -253,28 +302,28 @@ func (p *pkg) exports(leaks func(types.Type) bool) bool {
 		}
 		if _, isType := obj.(*types.TypeName); !isType {
 			if leaks(obj.Type()) {
-				return true
+				return name
 			}
 			continue
 		}
 		if st, ok := obj.Type().Underlying().(*types.Struct); ok {
-			for i := range st.NumFields() {
-				if st.Field(i).Exported() && leaks(st.Field(i).Type()) {
-					return true
+			for f := range st.Fields() {
+				if f.Exported() && leaks(f.Type()) {
+					return name + "." + f.Name()
 				}
 			}
 		} else if leaks(obj.Type().Underlying()) {
-			return true
+			return name
 		}
 		if n, ok := types.Unalias(obj.Type()).(*types.Named); ok {
 			for m := range n.Methods() {
 				if m.Exported() && leaks(m.Type()) {
-					return true
+					return name + "." + m.Name()
 				}
 			}
 		}
 	}
-	return false
+	return ""
 }
 
 // mentions reports whether f is true of a type that t is written with.
@@ -328,8 +377,11 @@ func mentions(t types.Type, f func(types.Type) bool) bool {
 // goHandler notes a go statement that hands a connection of netco's to a
 // goroutine.
 func (w *walker) goHandler(x *ast.GoStmt) {
+	if w.refused(x) != nil {
+		return
+	}
 	conn, ok := w.connIn(x.Call, func(id *ast.Ident) bool {
-		return w.source(id, isNetco, map[*types.Var]bool{}) != nil
+		return w.netcos(id)
 	}).(*ast.Ident)
 	if !ok {
 		return
@@ -357,15 +409,18 @@ func isConn(t types.Type) bool {
 func (w *walker) goFix(x *ast.GoStmt, conn *ast.Ident) fixer {
 	c := x.Call
 	if !w.stableCall(c) {
-		return nil
+		return no("what it evaluates where it stands may be another thing later")
 	}
-	return func() []analysis.SuggestedFix {
-		if !w.accepted(conn) || w.releases(c) {
-			return nil
+	return func() ([]analysis.SuggestedFix, string) {
+		switch {
+		case !w.accepted(conn):
+			return nil, "what is to happen if " + conn.Name + " is refused is yours to write"
+		case w.releases(c):
+			return nil, "what it calls gives more back at its end than " + conn.Name
 		}
 		name, edits, ok := w.importName(x.Pos(), ".")
 		if !ok {
-			return nil
+			return nil, nameTaken
 		}
 		failed := fmt.Sprintf("; err != nil {\n%s.Close()\n}", conn.Name)
 		return one("Use netco.Go", append(edits, startEdits(x, name, failed)...))
@@ -400,8 +455,8 @@ func (p *pkg) stableCall(c *ast.CallExpr) bool {
 // releases reports whether what a go statement calls does more at its end than
 // to close: then closing is not enough where it is not started.
 func (p *pkg) releases(c *ast.CallExpr) (more bool) {
-	to, _, _ := p.function(c.Fun)
-	if to == nil {
+	to := p.callee(c.Fun).to
+	if to == nil || to.foreign {
 		return true
 	}
 	ast.Inspect(to.body, func(n ast.Node) bool {

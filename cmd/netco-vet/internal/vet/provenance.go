@@ -19,7 +19,7 @@ type values struct {
 // arguments for its values.
 func (p *pkg) collectValues() map[*types.Var]*values {
 	all := map[*types.Var]*values{}
-	p.reassigned = map[*types.Var]bool{}
+	p.reassigned, p.served = map[*types.Var]bool{}, map[*types.Var]ast.Expr{}
 	again := func(x ast.Expr) {
 		if id := p.whole(x); id != nil && p.TypesInfo.Defs[id] == nil {
 			p.reassigned[p.variable(id)] = true
@@ -47,6 +47,7 @@ func (p *pkg) collectValues() map[*types.Var]*values {
 		}
 	}
 	valued := map[*types.Func]bool{} // functions that are used as values
+	abstract := map[string]bool{}    // methods that are called by interfaces
 	for _, f := range p.Files {
 		ast.Inspect(f, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -88,12 +89,18 @@ func (p *pkg) collectValues() map[*types.Var]*values {
 			case *ast.CompositeLit:
 				p.literalFields(n, assign)
 			case *ast.CallExpr:
+				p.noteServed(n)
 				p.arguments(n, func(v *types.Var, arg ast.Expr) {
 					assign(origin(v), arg, 0)
 				})
 			case *ast.Ident:
-				if fn, ok := p.TypesInfo.Uses[n].(*types.Func); ok && !p.isCalled(n) {
-					valued[fn.Origin()] = true
+				if fn, ok := p.TypesInfo.Uses[n].(*types.Func); ok {
+					if recv := fn.Signature().Recv(); recv != nil && types.IsInterface(recv.Type()) {
+						abstract[fn.Name()] = true
+					}
+					if !p.isCalled(n) {
+						valued[fn.Origin()] = true
+					}
 				}
 			}
 			return true
@@ -104,7 +111,7 @@ func (p *pkg) collectValues() map[*types.Var]*values {
 			switch n := n.(type) {
 			case *ast.FuncDecl:
 				fn, ok := p.TypesInfo.Defs[n.Name].(*types.Func)
-				if ok && (fn.Exported() || valued[fn]) {
+				if ok && (fn.Exported() || valued[fn] || n.Recv != nil && abstract[fn.Name()]) {
 					for v := range fn.Signature().Params().Variables() {
 						of(v).unknown = true
 					}
@@ -121,7 +128,7 @@ func (p *pkg) collectValues() map[*types.Var]*values {
 	}
 	for v := range all {
 		global := v.IsField() || v.Parent() == p.Pkg.Scope()
-		if v.Pkg() != p.Pkg || global && v.Exported() {
+		if v.Pkg() != p.Pkg || global && v.Exported() && p.Pkg.Name() != "main" {
 			all[v].unknown = true
 		}
 	}
@@ -175,6 +182,20 @@ func (p *pkg) isCalled(x ast.Expr) bool {
 	}
 	call, ok := up.(*ast.CallExpr)
 	return ok && call.Fun == x
+}
+
+// noteServed notes the connection that netco.Serve gives to a literal, with the
+// listener that accepts it.
+func (p *pkg) noteServed(c *ast.CallExpr) {
+	fn := p.static(c.Fun)
+	if fn == nil || len(c.Args) != 2 || funcKey(fn) != "./Serve" {
+		return
+	}
+	_, ok := ast.Unparen(c.Args[1]).(*ast.FuncLit)
+	if sig, _ := p.TypesInfo.TypeOf(c.Args[1]).(*types.Signature); ok && sig != nil &&
+		sig.Params().Len() == 1 {
+		p.served[sig.Params().At(0)] = c.Args[0]
+	}
 }
 
 // literalFields calls assign for the fields of a composite literal.
@@ -280,10 +301,16 @@ func (p *pkg) source(
 	case *ast.Ident, *ast.SelectorExpr:
 		v := p.variable(x)
 		vals := p.values[v]
-		if v == nil || vals == nil || vals.unknown || seen[v] {
+		if v == nil || seen[v] {
 			return nil
 		}
 		seen[v] = true
+		if ln := p.served[v]; ln != nil {
+			return p.source(ln, is, seen)
+		}
+		if vals == nil || vals.unknown {
+			return nil
+		}
 		var from *ast.CallExpr
 		for i, e := range vals.exprs {
 			if p.TypesInfo.Types[e].IsNil() {
@@ -328,37 +355,4 @@ func (p *pkg) isPipe(e ast.Expr) bool {
 	}
 	fn := p.static(c.Fun)
 	return fn != nil && funcKey(fn) == "net.Pipe"
-}
-
-// function returns what x runs when it is called: a node, or another package's
-// function. A variable stands for what it is assigned, if that is one function;
-// otherwise v is it.
-func (p *pkg) function(x ast.Expr) (to *node, fn *types.Func, v *types.Var) {
-	switch x := ast.Unparen(x).(type) {
-	case *ast.FuncLit:
-		return p.literal(x), nil, nil
-	case *ast.Ident, *ast.SelectorExpr, *ast.IndexExpr, *ast.IndexListExpr:
-		if fn := p.static(x); fn != nil {
-			fn = fn.Origin()
-			return p.decls[fn], fn, nil
-		}
-		v := p.variable(x)
-		if v == nil {
-			return nil, nil, nil
-		}
-		if vals := p.values[v]; vals != nil && !vals.unknown && len(vals.exprs) == 1 &&
-			vals.results[0] == 0 &&
-			!v.IsField() && v.Kind() != types.ParamVar {
-			switch from := ast.Unparen(vals.exprs[0]).(type) {
-			case *ast.FuncLit:
-				return p.literal(from), nil, nil
-			case *ast.Ident, *ast.SelectorExpr:
-				if fn := p.static(from); fn != nil {
-					return p.decls[fn.Origin()], fn.Origin(), nil
-				}
-			}
-		}
-		return nil, nil, v
-	}
-	return nil, nil, nil
 }

@@ -37,17 +37,17 @@ func (p *pkg) report() {
 	}
 	seen := map[foreign]bool{}
 	outside := func(from *reach, at call) {
-		for _, k := range p.causesOf(nil, at.fn) {
+		for _, k := range p.causesOf(at.to, at.fn) {
 			if seen[foreign{at.pos, k.Rule}] {
 				continue
 			}
 			seen[foreign{at.pos, k.Rule}] = true
-			if !p.ours(at.fn.Pkg().Path(), k) {
+			if at.fn == nil || !p.ours(at.fn.Pkg().Path(), k) {
 				k.Cure = "if it is not rare, " + cureBlocking
 			}
-			more := append([]string{p.nameOf(nil, at.fn)}, k.Path...)
+			more := append([]string{p.nameOf(at.to, at.fn)}, k.Path...)
 			p.addFinding(finding{k.Rule, k.What, k.Cure}, at.pos, at.end,
-				from.path(p, append(more, k.Posn)...), nil)
+				from.path(p, append(more, k.Posn)...), no("the place is in another package"))
 		}
 	}
 	var queue []*reach
@@ -59,10 +59,10 @@ func (p *pkg) report() {
 	}
 	begin := func(starts []start) {
 		for _, s := range starts {
-			if s.to != nil {
+			if s.to != nil && !s.to.foreign {
 				push(&reach{n: s.to, root: s.pos})
 			} else {
-				outside(&reach{root: s.pos}, call{fn: s.fn, pos: s.pos, end: s.pos})
+				outside(&reach{root: s.pos}, call{to: s.to, fn: s.fn, pos: s.pos, end: s.pos})
 			}
 		}
 	}
@@ -73,13 +73,13 @@ func (p *pkg) report() {
 		r := queue[0]
 		queue = queue[1:]
 		for _, e := range r.n.events {
-			if e.rule != "starterr" && e.rule != "gostmt" {
+			if !anywhere[e.rule] {
 				p.addFinding(e.finding, e.pos, e.end, r.path(p), e.fix)
 			}
 		}
 		begin(r.n.spawns)
 		for _, c := range r.n.calls {
-			if c.to != nil {
+			if c.to != nil && !c.to.foreign {
 				push(&reach{n: c.to, from: r, root: r.root})
 			} else {
 				outside(r, c)
@@ -97,15 +97,17 @@ func (p *pkg) ours(path string, k cause) bool {
 	return path == p.Module.Path || strings.HasPrefix(path, p.Module.Path+"/")
 }
 
-// others reports what is a mistake outside of coroutines too.
+// anywhere are the rules for what is a mistake outside of coroutines, too, and
+// is none of a caller's.
+var anywhere = map[string]bool{"starterr": true, "gostmt": true, "assert": true}
+
+// others reports these.
 func (p *pkg) others() {
 	for _, n := range p.nodes {
 		for _, e := range n.events {
-			if e.rule == "starterr" || e.rule == "gostmt" {
+			if anywhere[e.rule] && e.rule != "starterr" {
 				d := analysis.Diagnostic{Pos: e.pos, End: e.end, Message: e.what + "; " + e.cure}
-				if e.fix != nil {
-					d.SuggestedFixes = e.fix()
-				}
+				e.fix.suggest(&d)
 				p.add(e.rule, d)
 			}
 		}
@@ -136,8 +138,9 @@ func (p *pkg) addFinding(f finding, pos, end token.Pos, path string, fix fixer) 
 		Pos: pos, End: end,
 		Message: fmt.Sprintf("%s; %s (%s)", what, f.cure, path),
 	}
-	if fix != nil {
-		d.SuggestedFixes = fix()
+	if fix == nil && f.cure == cureBlocking {
+		fix = no("what is to happen with the result is yours to write")
 	}
+	fix.suggest(&d)
 	p.add(f.rule, d)
 }

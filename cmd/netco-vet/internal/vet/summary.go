@@ -10,14 +10,23 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/types/objectpath"
 )
 
 // summary is what callers in other packages need to know of a function.
 type summary struct {
 	Causes []cause // what it may block in
 	Waits  string  // a wait of netco's that it may do, or ""
-	Calls  []int   // the parameters that it calls before it returns
+	Calls  []param // the parameters that it calls before it returns
 	Starts []int   // the parameters that it runs as coroutines
+	Fields []fieldCall
+	Result *summary // of the function that it returns, if that is known
+}
+
+// param is a parameter, by its index, that is called, or of which a method is.
+type param struct {
+	Index  int
+	Method string
 }
 
 func (*summary) AFact() {}
@@ -35,6 +44,12 @@ func (s *summary) String() string {
 	}
 	if len(s.Starts) > 0 {
 		parts = append(parts, "starts")
+	}
+	if len(s.Fields) > 0 {
+		parts = append(parts, "fields")
+	}
+	if s.Result != nil {
+		parts = append(parts, "returns("+s.Result.String()+")")
 	}
 	return strings.Join(parts, ",")
 }
@@ -62,10 +77,12 @@ type node struct {
 	starts []start
 	spawns []start // those that are coroutines if this one runs in one
 
-	called  map[*types.Var]bool // variables of functions that it calls
-	started map[*types.Var]bool // and those that it runs as coroutines
+	called  map[indirect]token.Pos // what it calls by variables, and where; or its callees do
+	started map[*types.Var]bool    // those that it runs as coroutines
 	waits   string
 	causes  []cause
+	foreign bool              // another package's: it has causes only
+	via     map[indirect]bool // of called, those that are calls, too
 }
 
 // event is a finding at a place in a node.
@@ -75,8 +92,8 @@ type event struct {
 	fix      fixer // or nil
 }
 
-// fixer returns the fixes of a finding, if there are any.
-type fixer func() []analysis.SuggestedFix
+// fixer returns the fixes of a finding, or why there is none.
+type fixer func() (fixes []analysis.SuggestedFix, why string)
 
 // call is a static call of a function of this package (to), or of another one
 // (fn).
@@ -86,7 +103,7 @@ type call struct {
 	pos, end token.Pos
 	held     []held     // the locks held
 	unsent   *types.Var // a Buffered with something unsent, or nil
-	parks    string     // what an http.Client does that parks, or ""
+	parks    string     // what it does that parks, where its arguments decide; or ""
 }
 
 // held is a lock of package sync that is held.
@@ -112,19 +129,27 @@ type pkg struct {
 	parents map[ast.Node]ast.Node
 	found   []diagnostic
 	allowed map[string]bool
+	limited bool // it sets MaxCoroutines
 	reached map[*node]bool
 	fixes   map[string][]analysis.SuggestedFix // those of whole packages
-	pending []handed
+	whyNot  map[string]string                  // why a package has none
+	pending []*handed
 	chans   *channels // once they are needed
 
+	imported map[string]*types.Package // once they are needed
+	foreign  map[*types.Func]*node     // what functions of other packages return
+	paths    objectpath.Encoder
+
 	reassigned map[*types.Var]bool       // variables that are assigned after they were declared
+	served     map[*types.Var]ast.Expr   // connections that handlers are given: their listeners
 	transports map[*types.Var][]ast.Expr // of http.Clients, once they are needed
 }
 
 func newPkg(pass *analysis.Pass) *pkg {
 	return &pkg{
 		Pass: pass, decls: map[*types.Func]*node{}, lits: map[*ast.FuncLit]*node{},
-		reached: map[*node]bool{}, fixes: map[string][]analysis.SuggestedFix{},
+		reached: map[*node]bool{}, foreign: map[*types.Func]*node{},
+		fixes: map[string][]analysis.SuggestedFix{}, whyNot: map[string]string{},
 	}
 }
 
@@ -179,7 +204,7 @@ func (p *pkg) link() {
 func (p *pkg) node(fn *types.Func, name string, sig *types.Signature, body *ast.BlockStmt) *node {
 	n := &node{
 		fn: fn, name: name, body: body,
-		called: map[*types.Var]bool{}, started: map[*types.Var]bool{},
+		called: map[indirect]token.Pos{}, started: map[*types.Var]bool{}, via: map[indirect]bool{},
 	}
 	if sig != nil {
 		n.params = slices.Collect(sig.Params().Variables())
@@ -221,11 +246,11 @@ func (p *pkg) summaryOf(fn *types.Func) (s summary) {
 		s.Starts = []int{i}
 	}
 	if i, ok := callArgs[key]; ok {
-		s.Calls = []int{i}
+		s.Calls = []param{{Index: i}}
 	}
 	if callers[fn.Pkg().Path()] {
 		for i := range fn.Type().(*types.Signature).Params().Len() {
-			s.Calls = append(s.Calls, i)
+			s.Calls = append(s.Calls, param{Index: i})
 		}
 	}
 	if s.Waits == "" && s.Starts == nil && s.Calls == nil {
@@ -259,11 +284,9 @@ func (p *pkg) solve() {
 
 // step passes on what n's callees wait for, call and start.
 func (p *pkg) step(n *node) (changed bool) {
-	union := func(to, from map[*types.Var]bool) {
-		for v := range from {
-			changed = changed || !to[v]
-			to[v] = true
-		}
+	start := func(v *types.Var) {
+		changed = changed || !n.started[v]
+		n.started[v] = true
 	}
 	for _, c := range n.calls {
 		waits := p.waitsOf(c)
@@ -271,21 +294,36 @@ func (p *pkg) step(n *node) (changed bool) {
 			n.waits, changed = waits, true
 		}
 		if c.to != nil {
-			union(n.called, c.to.called)
-			union(n.started, c.to.started)
+			for t := range c.to.called {
+				if _, ok := n.called[t]; !ok && !p.decides(c.to, t.v) {
+					n.called[t], changed = token.NoPos, true
+				}
+			}
+			for v := range c.to.started {
+				start(v)
+			}
 		}
 	}
 	for _, s := range n.starts {
 		if s.to != nil {
-			union(n.started, s.to.called)
-			union(n.started, s.to.started)
+			for t := range s.to.called {
+				if t.method == "" {
+					start(t.v)
+				}
+			}
+			for v := range s.to.started {
+				start(v)
+			}
 		}
 	}
-	return changed
+	return p.viaVariables(n) || changed
 }
 
 func (p *pkg) waitsOf(c call) string {
-	if c.to != nil {
+	switch {
+	case c.parks != "":
+		return c.parks
+	case c.to != nil:
 		return c.to.waits
 	}
 	return p.summaryOf(c.fn).Waits
@@ -293,7 +331,7 @@ func (p *pkg) waitsOf(c call) string {
 
 // acrossWait notes what must not be held across a wait.
 func (p *pkg) acrossWait(n *node, c call) {
-	what := cmp.Or(c.parks, p.waitsOf(c))
+	what := p.waitsOf(c)
 	if what == "" {
 		return
 	}
@@ -322,8 +360,7 @@ func (p *pkg) gather(n *node) (changed bool) {
 		n.causes, changed = append(n.causes, c), true
 	}
 	for _, e := range n.events {
-		if posn := p.Fset.Position(e.pos); e.rule != "starterr" && e.rule != "gostmt" &&
-			e.rule != "flush" {
+		if posn := p.Fset.Position(e.pos); !anywhere[e.rule] && e.rule != "flush" {
 			add(cause{e.rule, e.what, e.cure, place(filepath.Base(posn.Filename), posn.Line), nil})
 		}
 	}
@@ -353,13 +390,23 @@ func (p *pkg) nameOf(to *node, fn *types.Func) string {
 // export makes facts of the summaries.
 func (p *pkg) export() {
 	for fn, n := range p.decls {
-		s := &summary{Causes: n.causes, Waits: n.waits}
+		s := &summary{Causes: n.causes, Waits: n.waits, Fields: p.fields(n)}
 		for i, v := range n.params {
-			if n.called[v] {
-				s.Calls = append(s.Calls, i)
+			for t := range n.called {
+				if t.v == v {
+					s.Calls = append(s.Calls, param{i, t.method})
+				}
 			}
 			if n.started[v] {
 				s.Starts = append(s.Starts, i)
+			}
+		}
+		slices.SortFunc(s.Calls, func(a, b param) int {
+			return cmp.Or(a.Index-b.Index, cmp.Compare(a.Method, b.Method))
+		})
+		if to := p.result(n); to != nil {
+			if r := (summary{Causes: to.causes, Waits: to.waits, Fields: p.fields(to)}); r.String() != "" {
+				s.Result = &r
 			}
 		}
 		if s.String() != "" {

@@ -8,9 +8,10 @@
 // through dependencies.
 //
 // Only what is certain is followed: static calls, methods of known receivers,
-// function literals and method values, variables that are assigned one function
-// only, and functions that are handed to a function that calls or starts them.
-// A call by an interface or by any other function value is not.
+// function literals and method values, variables, fields and interfaces that are
+// assigned one function or one type only, and functions and values that are
+// handed to a function that calls or starts them. Other calls by an interface or
+// a function value are not.
 package vet
 
 import (
@@ -34,7 +35,7 @@ var find = &analysis.Analyzer{
 	Name:       "netcofind",
 	Doc:        "follow calls from functions that run as coroutines of netco",
 	Requires:   []*analysis.Analyzer{inspect.Analyzer},
-	FactTypes:  []analysis.Fact{(*summary)(nil)},
+	FactTypes:  []analysis.Fact{(*summary)(nil), (*limited)(nil)},
 	ResultType: reflect.TypeFor[*result](),
 	Run:        run,
 }
@@ -65,6 +66,7 @@ var rules = []struct{ name, doc string }{
 	{"exec", "waits for processes in coroutines"},
 	{"osthread", "runtime.LockOSThread in coroutines"},
 	{"gostmt", "go statements for what serves netco's connections"},
+	{"assert", "assertions of package net's types on netco's connections"},
 	{"starterr", "ignored errors of starting a coroutine"},
 	{"flush", "waits while a socket.Buffered has something unsent"},
 }
@@ -100,6 +102,8 @@ func run(pass *analysis.Pass) (any, error) {
 	p.export()
 	p.report()
 	p.others()
+	p.noteLimit()
+	p.ignoredStarts()
 	slices.SortStableFunc(p.found, func(a, b diagnostic) int { return int(a.Pos - b.Pos) })
 	return &result{p, p.found}, nil
 }
@@ -125,7 +129,17 @@ const allowed = "//netco-vet:ok"
 // add notes a diagnostic, unless a comment on its line or the one above says
 // that it is right there.
 func (p *pkg) add(rule string, d analysis.Diagnostic) {
-	posn := p.Fset.Position(d.Pos)
+	if p.isAllowed(d.Pos) || p.generated(d.Pos) {
+		return
+	}
+	d.Category = rule
+	d.URL = page + rule
+	p.found = append(p.found, diagnostic{rule, d})
+}
+
+// isAllowed reports whether such a comment stands there.
+func (p *pkg) isAllowed(pos token.Pos) bool {
+	posn := p.Fset.Position(pos)
 	if p.allowed == nil {
 		p.allowed = map[string]bool{}
 		for _, f := range p.Files {
@@ -140,12 +154,7 @@ func (p *pkg) add(rule string, d analysis.Diagnostic) {
 			}
 		}
 	}
-	if p.allowed[place(posn.Filename, posn.Line)] || p.generated(d.Pos) {
-		return
-	}
-	d.Category = rule
-	d.URL = page + rule
-	p.found = append(p.found, diagnostic{rule, d})
+	return p.allowed[place(posn.Filename, posn.Line)]
 }
 
 func place(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }

@@ -26,7 +26,8 @@ var all = &analysis.Analyzer{
 // TestRules has a package for each kind of rule. What is expected of it stands
 // in its comments.
 func TestRules(t *testing.T) {
-	for _, name := range []string{"dep", "calls", "chans", "flushes", "defaults"} {
+	for _, name := range []string{"dep", "calls", "chans", "flushes", "defaults", "behind",
+		"starts", "limits"} {
 		t.Run(name, func(t *testing.T) { analysistest.Run(t, analysistest.TestData(), all, name) })
 	}
 }
@@ -34,7 +35,7 @@ func TestRules(t *testing.T) {
 // TestFixes compares what the fixes make with the golden files.
 func TestFixes(t *testing.T) {
 	for _, name := range []string{"locks", "times", "nets", "handlers", "chat", "waits", "groups",
-		"clients", "chanforms", "channames"} {
+		"clients", "asserts", "chanforms", "channames"} {
 		t.Run(name, func(t *testing.T) {
 			analysistest.RunWithSuggestedFixes(t, analysistest.TestData(), all, name)
 		})

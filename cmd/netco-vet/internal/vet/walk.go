@@ -104,6 +104,7 @@ func (w *walker) stmt(x ast.Stmt, s *state) *state {
 		return w.clauses(x, x.Body, s)
 	case *ast.TypeSwitchStmt:
 		s = w.optional(x.Init, s)
+		w.typeCases(x)
 		return w.clauses(x, x.Body, w.stmt(x.Assign, s))
 	case *ast.SelectStmt:
 		w.selectStmt(x)
@@ -123,7 +124,7 @@ func (w *walker) stmt(x ast.Stmt, s *state) *state {
 	case *ast.SendStmt:
 		w.expr(x.Chan, s)
 		w.expr(x.Value, s)
-		if !w.neverFull(x) {
+		if !w.hasRoom(x) {
 			w.event(finding{"chan", "send to a Go channel", cureChannel}, x, w.chanFix(x.Chan))
 		}
 	case *ast.ExprStmt:
@@ -241,6 +242,8 @@ func (w *walker) expr(x ast.Node, s *state) {
 			if n.Op == token.ARROW {
 				w.receive(n)
 			}
+		case *ast.TypeAssertExpr:
+			w.assertion(n)
 		case *ast.CompositeLit:
 			w.startFields(n)
 		}
@@ -260,18 +263,16 @@ func (w *walker) call(c *ast.CallExpr, s *state) {
 	if tv, ok := w.TypesInfo.Types[c.Fun]; ok && (tv.IsType() || tv.IsBuiltin()) {
 		return
 	}
-	to, fn, v := w.function(c.Fun)
-	if v != nil {
-		w.n.called[v] = true
+	of := w.callee(c.Fun)
+	w.calls(w.n, of.by, c.Pos())
+	w.unlockedBy(c, of, s)
+	if !of.known() {
 		return
 	}
-	if to == nil && fn == nil {
-		return
-	}
+	to, fn := of.to, of.fn
 	at := call{to: to, fn: fn, pos: c.Pos(), end: c.End()}
 	if to != nil {
 		at.fn = nil
-		w.unlocked(to, s)
 	}
 	if fn != nil {
 		if w.lock(c, fn, s) {
@@ -298,6 +299,7 @@ func (w *walker) call(c *ast.CallExpr, s *state) {
 			return
 		}
 		w.byInterface(c, fn)
+		w.buffersWrite(c, fn, &at)
 		own := w.buffered(c, fn, s)
 		if len(s.unsent) > 0 && s.unsent[0] != own {
 			at.unsent = s.unsent[0]
@@ -339,84 +341,14 @@ func (w *walker) implicit(v *types.Var) bool {
 	return false
 }
 
-// functionArgs follows the functions that a call hands over.
-func (w *walker) functionArgs(c *ast.CallExpr, to *node, fn *types.Func) {
-	var sum summary
-	if to == nil {
-		sum = w.summaryOf(fn)
-		if i, ok := spawnArgs[funcKey(fn)]; ok && i < len(c.Args) {
-			if argTo, argFn, _ := w.function(c.Args[i]); argTo != nil || argFn != nil {
-				w.n.spawns = append(w.n.spawns, start{argTo, argFn, c.Pos()})
-			}
-		}
-	}
-	for i, arg := range c.Args {
-		if _, ok := types.Unalias(w.TypesInfo.TypeOf(arg)).Underlying().(*types.Signature); !ok {
-			continue
-		}
-		argTo, argFn, v := w.function(arg)
-		if argTo == nil && argFn == nil && v == nil {
-			continue
-		}
-		if to != nil { // known when all have been walked
-			w.pending = append(w.pending, handed{w.n, to, i, argTo, argFn, v, arg.Pos(), arg.End()})
-			continue
-		}
-		if slices.Contains(sum.Calls, i) {
-			w.runs(w.n, argTo, argFn, v, arg.Pos(), arg.End())
-		}
-		if slices.Contains(sum.Starts, i) {
-			w.startsAs(w.n, argTo, argFn, v, c.Pos())
-		}
-	}
-}
-
-// handed is a function that a call of this package's function to hands over.
-type handed struct {
-	from, to *node
-	param    int
-	argTo    *node
-	argFn    *types.Func
-	v        *types.Var
-	pos, end token.Pos
-}
-
-func (p *pkg) runs(n *node, to *node, fn *types.Func, v *types.Var, pos, end token.Pos) {
-	if v != nil {
-		n.called[v] = true
+// calls notes that n calls a variable.
+func (p *pkg) calls(n *node, t indirect, pos token.Pos) {
+	if t.v == nil {
 		return
 	}
-	n.calls = append(n.calls, call{to: to, fn: fn, pos: pos, end: end})
-}
-
-func (p *pkg) startsAs(n *node, to *node, fn *types.Func, v *types.Var, pos token.Pos) {
-	if v != nil {
-		n.started[v] = true
-		return
+	if at, ok := n.called[t]; !ok || !at.IsValid() {
+		n.called[t] = pos
 	}
-	n.starts = append(n.starts, start{to: to, fn: fn, pos: pos})
-}
-
-// handOver makes calls and starts of the functions that this package's own
-// functions are handed. It reports whether there were any to make.
-func (p *pkg) handOver() (changed bool) {
-	p.pending = slices.DeleteFunc(p.pending, func(h handed) bool {
-		if h.param >= len(h.to.params) {
-			return true
-		}
-		param, done := h.to.params[h.param], false
-		if h.to.called[param] {
-			p.runs(h.from, h.argTo, h.argFn, h.v, h.pos, h.end)
-			done = true
-		}
-		if h.to.started[param] {
-			p.startsAs(h.from, h.argTo, h.argFn, h.v, h.pos)
-			done = true
-		}
-		changed = changed || done
-		return done
-	})
-	return changed
 }
 
 // deferred walks a deferred call. It runs at the end, with what is held there,
@@ -440,59 +372,6 @@ func (w *walker) goStmt(x *ast.GoStmt, s *state) {
 		w.expr(x.Call.Fun, s)
 	}
 	w.goHandler(x)
-}
-
-// lock changes the state if c locks or unlocks a mutex of package sync.
-func (w *walker) lock(c *ast.CallExpr, fn *types.Func, s *state) bool {
-	switch h, op := w.mutex(c, fn); op {
-	case "Lock", "RLock":
-		s.held = append(s.held, h)
-	case "Unlock", "RUnlock":
-		s.held = slices.DeleteFunc(s.held, func(x held) bool { return x == h })
-	default: // TryLock: held or not
-		return false
-	}
-	return true
-}
-
-// mutex returns the mutex of package sync that c is for, and what c does to it,
-// "" if it is for none.
-func (w *walker) mutex(c *ast.CallExpr, fn *types.Func) (h held, op string) {
-	sel, ok := ast.Unparen(c.Fun).(*ast.SelectorExpr)
-	if !ok || fn == nil {
-		return h, ""
-	}
-	typ, ok := strings.CutPrefix(funcKey(fn), "sync.")
-	typ, op, _ = strings.Cut(typ, ".")
-	if !ok || typ != "Mutex" && typ != "RWMutex" {
-		return h, ""
-	}
-	return held{types.ExprString(sel.X), typ}, op
-}
-
-// unlocked drops the locks that a function may unlock for its caller: those of a
-// type of which it unlocks one that it does not lock.
-func (w *walker) unlocked(to *node, s *state) {
-	if len(s.held) == 0 {
-		return
-	}
-	var locks, unlocks []held
-	ast.Inspect(to.body, func(n ast.Node) bool {
-		if c, ok := n.(*ast.CallExpr); ok {
-			switch h, op := w.mutex(c, w.static(c.Fun)); op {
-			case "Lock", "RLock":
-				locks = append(locks, h)
-			case "Unlock", "RUnlock":
-				unlocks = append(unlocks, h)
-			}
-		}
-		return true
-	})
-	for _, u := range unlocks {
-		if !slices.Contains(locks, u) {
-			s.held = slices.DeleteFunc(s.held, func(h held) bool { return h.typ == u.typ })
-		}
-	}
 }
 
 // buffered notes what a call does to a socket.Buffered, and returns that.
@@ -565,6 +444,24 @@ func (w *walker) byInterface(c *ast.CallExpr, fn *types.Func) {
 	w.event(f, c, w.importFix("net"))
 }
 
+// buffersWrite notes what a net.Buffers does to what it writes to, which need
+// not be a connection.
+func (w *walker) buffersWrite(c *ast.CallExpr, fn *types.Func, at *call) {
+	if funcKey(fn) != "net.Buffers.WriteTo" || len(c.Args) != 1 {
+		return
+	}
+	to := w.TypesInfo.TypeOf(c.Args[0])
+	n := named(to)
+	switch {
+	case n == nil || n.Obj().Pkg() == nil || !isConn(to):
+	case n.Obj().Pkg().Path() != "net":
+	case !types.IsInterface(n), w.source(c.Args[0], isStandard, map[*types.Var]bool{}) != nil:
+		w.event(finding{"net", funcKey(fn), cureNet}, c, w.importFix("net"))
+	default:
+		at.parks = shortName(fn)
+	}
+}
+
 // startFields notes the coroutines that a literal of one of netco's structs
 // will start.
 func (w *walker) startFields(lit *ast.CompositeLit) {
@@ -585,10 +482,7 @@ func (w *walker) startField(field, value ast.Expr) {
 	if !ok || !slices.Contains(startFields[folder], v.Name()) {
 		return
 	}
-	to, fn, by := w.function(value)
-	if to != nil || fn != nil || by != nil {
-		w.startsAs(w.n, to, fn, by, value.Pos())
-	}
+	w.startsAs(w.n, w.callee(value), value.Pos())
 }
 
 // ignoredStart notes a statement that starts a coroutine and drops the error.
@@ -599,11 +493,6 @@ func (w *walker) ignoredStart(x *ast.ExprStmt) {
 		return
 	}
 	if fn := w.static(c.Fun); fn != nil && refusing[funcKey(fn.Origin())] {
-		w.event(finding{
-			"starterr",
-			"the error of " + fn.Pkg().Name() + "." + shortName(fn) +
-				" is ignored: the coroutine may not have been started",
-			"check it, and close what the coroutine was to close",
-		}, x, nil)
+		w.event(finding{"starterr", fn.Pkg().Name() + "." + shortName(fn), ""}, x, nil)
 	}
 }

@@ -23,6 +23,19 @@ func literals(events chan event, quit chan struct{}) { // want literals:"chan"
 	}
 }
 
+type failure struct{}
+
+func (*failure) Error() string { return "" }
+
+// becomes: what is sent has a type of its own.
+func becomes(errs chan error, quit chan bool, e *failure) { // want becomes:"chan"
+	select { // want `select in a coroutine`
+	case errs <- e:
+	case errs <- nil:
+	case quit <- true:
+	}
+}
+
 // within: an operand that would have to be rewritten keeps its select.
 func within(requests chan request, replies chan int) { // want within:"chan"
 	select { // want `select in a coroutine`
@@ -62,6 +75,7 @@ func slept() { // want slept:"time"
 func start() error {
 	_, err := netco.Go(func() {
 		literals(make(chan event), make(chan struct{}))
+		becomes(make(chan error), make(chan bool), nil)
 		within(make(chan request), make(chan int))
 		shadowed(make(chan message))
 		pointers(new(chan string))

@@ -22,14 +22,14 @@ func newClient(timeout time.Duration) *http.Client {
 	return &http.Client{Timeout: timeout, Transport: transport}
 }
 
-func literals() {
+func literals() { // want literals:"waits"
 	client := &http.Client{Transport: &httpclient.Transport{}}
 	client.Get(url)
 	(&http.Client{Transport: new(httpclient.Transport)}).Get(url)
 	newClient(time.Minute).Get(url)
 }
 
-func assigned() {
+func assigned() { // want assigned:"waits"
 	var client http.Client
 	client.Transport = &httpclient.Transport{}
 	client.Head(url)
@@ -51,7 +51,7 @@ func checked(url string) (*http.Client, error) {
 // authorized wraps another RoundTripper.
 type authorized struct{ base http.RoundTripper }
 
-func (a authorized) RoundTrip(req *http.Request) (*http.Response, error) {
+func (a authorized) RoundTrip(req *http.Request) (*http.Response, error) { // want RoundTrip:"waits"
 	return a.base.RoundTrip(req)
 }
 
@@ -66,7 +66,7 @@ func newAPI() *api {
 	return a
 }
 
-func (a *api) calls(req *http.Request) {
+func (a *api) calls(req *http.Request) { // want calls:"waits"
 	a.Do(req)
 	a.Client.Do(req)
 	a.other.Do(req)
@@ -74,7 +74,7 @@ func (a *api) calls(req *http.Request) {
 	go a.Do(req)
 }
 
-func given(client *http.Client, req *http.Request) { client.Do(req) }
+func given(client *http.Client, req *http.Request) { client.Do(req) } // want given:"waits"
 
 var mu sync.Mutex
 

@@ -19,3 +19,28 @@ func Retry(f func()) { // want Retry:"time,calls"
 func Apply(f func()) { f() } // want Apply:"calls"
 
 func Background(f func()) { go f() }
+
+type Server struct {
+	Handler func()
+	Other   interface{ Handle() }
+}
+
+func (s *Server) ServeConn() { s.serve() } // want ServeConn:"fields"
+
+func (s *Server) serve() { // want serve:"fields"
+	s.Handler()
+	s.Other.Handle()
+}
+
+func Serve(f func()) { // want Serve:"calls,fields"
+	s := &Server{Handler: f}
+	s.ServeConn()
+}
+
+func NewHandler() func() { // want NewHandler:`returns\(chan\)`
+	done := make(chan int)
+	return func() {
+		go func() { done <- 1 }()
+		<-done
+	}
+}

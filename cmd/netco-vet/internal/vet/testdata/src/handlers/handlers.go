@@ -50,7 +50,7 @@ func assigned() { // want assigned:"waits"
 	}
 }
 
-func closes(c net.Conn, _ any) { c.Close() }
+func closes(c net.Conn, _ any) { c.Close() } // want closes:"calls"
 
 func (s *server) handle(c net.Conn) { // want handle:"waits"
 	c.Read(nil)

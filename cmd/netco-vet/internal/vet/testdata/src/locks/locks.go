@@ -104,6 +104,32 @@ func (r *room) helped(b []byte) { // want helped:"waits"
 	r.send(b)
 }
 
+// resetAndUnlock unlocks for its caller, waits, and locks again.
+func (r *room) resetAndUnlock() { // want resetAndUnlock:"waits"
+	r.mu.Unlock()
+	r.send(nil)
+	r.mu.Lock()
+	r.conns = nil
+	r.mu.Unlock()
+}
+
+func (r *room) resets() { // want resets:"waits"
+	r.mu.Lock()
+	r.viaHelper()
+	r.mu.Lock()
+	unlock := r.mu.Unlock
+	unlock()
+	r.send(nil)
+	r.mu.Lock()
+	done := func() { r.mu.Unlock() }
+	r.calls(done)
+	r.send(nil)
+}
+
+func (r *room) viaHelper() { r.resetAndUnlock() } // want viaHelper:"waits"
+
+func (r *room) calls(f func()) { f() } // want calls:"calls"
+
 func (r *room) send(b []byte) { r.conns[0].Write(b) } // want send:"waits"
 
 func (r *room) fine(mu *cosync.Mutex) { // want fine:"waits"
@@ -122,6 +148,7 @@ func start(r *room, mu *cosync.Mutex) error {
 		r.broken(nil, 3)
 		r.skipped(nil)
 		r.helped(nil)
+		r.resets()
 	})
 	return err
 }

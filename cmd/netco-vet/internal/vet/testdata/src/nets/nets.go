@@ -89,3 +89,17 @@ func startHolder(h *holder) error {
 	_, err := netco.Go(func() { h.ln.Accept() })
 	return err
 }
+
+// written are buffers for whatever takes them.
+func written(b net.Buffers, c net.Conn) error { // want written:"net"
+	tc, err := net.Dial("tcp", "localhost:1")
+	if err != nil {
+		return err
+	}
+	_, err = netco.Go(func() {
+		b.WriteTo(io.Discard)
+		b.WriteTo(c)
+		b.WriteTo(tc) // want `net.Buffers.WriteTo in a coroutine`
+	})
+	return err
+}

@@ -1,0 +1,379 @@
+package check
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"maps"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/packages"
+
+	"github.com/netco-go/netco/cmd/netco-vet/internal/diff"
+)
+
+// maxRounds bounds how often what has been fixed is analyzed for more.
+const maxRounds = 5
+
+// repair makes the fixes of what the rules find, round by round, since a fix may
+// make another one possible.
+type repair struct {
+	*run
+	roots    []string // the folders of the modules that are edited
+	ids      map[string]bool
+	broken   map[string]bool    // packages that do not compile as they are
+	sources  map[string]*source // the files that are changed
+	made     []string           // what has been done, a line for each fix
+	solved   int                // the reports that these were for
+	tried    map[string][]byte  // the files of the last trial
+	withheld map[string]string  // the fixes that are not made, with the reason
+}
+
+// source is a file that is changed.
+type source struct{ before, after []byte }
+
+func (r *run) repair(dry bool) int {
+	p := &repair{run: r, broken: map[string]bool{}, sources: map[string]*source{},
+		withheld: map[string]string{}}
+	rest, notes, err := p.rounds()
+	if err != nil {
+		return r.fail(err)
+	}
+	if dry {
+		for _, name := range slices.Sorted(maps.Keys(p.sources)) {
+			f := p.sources[name]
+			fmt.Fprint(r.out, diff.Unified(p.shown(name), string(f.before), string(f.after)))
+		}
+	} else {
+		signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // it takes no time
+		if err := write(p.sources); err != nil {
+			return r.fail(err)
+		}
+	}
+	return p.summarize(rest, notes, dry)
+}
+
+// summarize writes what was done and what is left.
+func (p *repair) summarize(rest []found, notes []string, dry bool) int {
+	for _, line := range p.made {
+		fmt.Fprintln(p.err, line)
+	}
+	for _, f := range rest {
+		fmt.Fprintf(p.err, "%s\n\tnot fixed: %s\n", f, p.reason(f))
+	}
+	for _, line := range notes {
+		fmt.Fprintln(p.err, line)
+	}
+	would := ""
+	if dry {
+		would = "would be "
+	}
+	fmt.Fprintf(p.err, "netco-vet: %d reports %sfixed, in %d files; %d left\n", p.solved, would,
+		len(p.sources), len(rest))
+	switch {
+	case len(notes) > 0:
+		return failed
+	case len(rest) > 0:
+		return left
+	}
+	return clean
+}
+
+// reason says why a finding is left.
+func (p *repair) reason(f found) string {
+	for _, c := range p.candidates([]found{f}) {
+		if why := p.withheld[c.key]; why != "" {
+			return why
+		}
+	}
+	for _, r := range f.Related {
+		if why, ok := strings.CutPrefix(r.Message, "no fix: "); ok {
+			return why
+		}
+	}
+	return "the rule " + f.Category + " has no fix for it"
+}
+
+// rounds analyzes and fixes until there is nothing more to fix. It returns what
+// is left, and a line for each package that is not checked.
+func (p *repair) rounds() (rest []found, notes []string, err error) {
+	if err := p.locate(); err != nil {
+		return nil, nil, err
+	}
+	pkgs, err := p.all()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, pkg := range pkgs {
+		p.broken[pkg.ID] = isBroken(pkg)
+	}
+	for round := 0; ; round++ {
+		var own []*packages.Package
+		for _, pkg := range pkgs {
+			if p.ids[pkg.ID] {
+				own = append(own, pkg)
+			}
+		}
+		graph, err := checker.Analyze(p.analyzers, own, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		if rest, err = findings(graph); err != nil {
+			return nil, nil, err
+		}
+		notes = broken(own)
+		if round == maxRounds {
+			return rest, notes, nil
+		}
+		next, err := p.fix(pkgs, rest)
+		if err != nil {
+			return nil, nil, err
+		}
+		if next == nil {
+			return rest, notes, nil
+		}
+		pkgs = next
+	}
+}
+
+// locate finds the packages that the patterns name, and their modules.
+func (p *repair) locate() error {
+	pkgs, err := packages.Load(&packages.Config{
+		Mode:  packages.NeedName | packages.NeedModule | packages.NeedFiles,
+		Tests: p.test, BuildFlags: p.flags,
+	}, p.patterns...)
+	if err != nil {
+		return err
+	}
+	p.ids = map[string]bool{}
+	for _, pkg := range pkgs {
+		p.ids[pkg.ID] = true
+		if m := pkg.Module; m != nil && m.Main && m.Dir != "" && !slices.Contains(p.roots, m.Dir) {
+			p.roots = append(p.roots, m.Dir)
+		}
+	}
+	if len(p.roots) == 0 {
+		return fmt.Errorf("%s: no package of a module that can be changed",
+			strings.Join(p.patterns, " "))
+	}
+	return nil
+}
+
+// all loads the packages that the patterns name, and all others of their
+// modules, as they are with what has been changed.
+func (p *repair) all() ([]*packages.Package, error) {
+	overlay := map[string][]byte{}
+	for name, f := range p.sources {
+		overlay[name] = f.after
+	}
+	patterns := slices.Clone(p.patterns)
+	for _, root := range p.roots {
+		patterns = append(patterns, filepath.Join(root, "..."))
+	}
+	return p.load(overlay, true, patterns...)
+}
+
+// candidate is a fix.
+type candidate struct {
+	key   string
+	title string // what is done, with the place
+	solve int    // the reports that it is for
+	edits []edit
+	pkg   *packages.Package
+}
+
+// edit replaces the bytes from from to to of a file.
+type edit struct {
+	name     string
+	from, to int
+	text     string
+
+	// What it makes: how many bytes that are no space stand before it, and before
+	// its end. The formatting does not change that.
+	begin, end int
+}
+
+// candidates are the fixes of what is found, each once.
+func (p *repair) candidates(all []found) (list []*candidate) {
+	index := map[string]*candidate{}
+	for _, f := range all {
+		if len(f.SuggestedFixes) == 0 {
+			continue
+		}
+		fix := f.SuggestedFixes[0]
+		c := &candidate{pkg: f.pkg, solve: 1}
+		var same strings.Builder
+		for _, e := range fix.TextEdits {
+			at, end := span(f.pkg.Fset, e)
+			c.edits = append(c.edits, edit{name: at.Filename, from: at.Offset, to: end.Offset,
+				text: string(e.NewText)})
+			fmt.Fprintln(&same, at, end, string(e.NewText))
+		}
+		if has := index[same.String()]; has != nil {
+			has.solve++
+			continue
+		}
+		c.title = fmt.Sprintf("%s: fixed: %s", f.at, fix.Message)
+		c.key = fmt.Sprintf("%s %s %s", f.at.Filename, fix.Message, p.lineOf(f.at))
+		index[same.String()] = c
+		list = append(list, c)
+	}
+	return list
+}
+
+func span(fset *token.FileSet, e analysis.TextEdit) (at, end token.Position) {
+	at = fset.PositionFor(e.Pos, false)
+	if end = at; e.End.IsValid() {
+		end = fset.PositionFor(e.End, false)
+	}
+	return at, end
+}
+
+// lineOf is the text of a line, by which a fix is known when others have moved
+// it.
+func (p *repair) lineOf(at token.Position) string {
+	src, err := p.read(at.Filename)
+	lines := bytes.Split(src, []byte("\n"))
+	if err != nil || at.Line < 1 || at.Line > len(lines) {
+		return ""
+	}
+	return string(bytes.TrimSpace(lines[at.Line-1]))
+}
+
+func (p *repair) read(name string) ([]byte, error) {
+	if f := p.sources[name]; f != nil {
+		return f.after, nil
+	}
+	return os.ReadFile(name)
+}
+
+// fix makes what fixes of all compile together. It returns the packages as they
+// are then, nil if there is nothing to fix.
+func (p *repair) fix(pkgs []*packages.Package, all []found) ([]*packages.Package, error) {
+	var chosen []*candidate
+	taken := map[string][]edit{}
+	for _, c := range p.candidates(all) {
+		if p.withheld[c.key] != "" {
+			continue
+		}
+		if why := p.unfit(c); why != "" {
+			p.withheld[c.key] = why
+			continue
+		}
+		if !overlaps(c, taken) { // a later round has the others
+			chosen = append(chosen, c)
+			for _, e := range c.edits {
+				taken[e.name] = append(taken[e.name], e)
+			}
+		}
+	}
+	before := p.sources
+	unused := map[string][]string{} // imports that are to go, by file
+	for len(chosen) > 0 {
+		trial, name, err := p.apply(before, pkgs, chosen, unused)
+		if name != "" {
+			chosen = p.withhold(chosen, []mistake{{name: name, text: err.Error()}})
+			clear(unused)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		p.sources, p.tried = trial, map[string][]byte{}
+		for name, f := range trial {
+			p.tried[name] = f.after
+		}
+		next, err := p.all()
+		if err != nil {
+			return nil, err
+		}
+		errs := p.newErrors(next)
+		if len(errs) == 0 {
+			for _, c := range chosen {
+				p.made = append(p.made, c.title)
+				p.solved += c.solve
+			}
+			return next, nil
+		}
+		p.sources = before
+		if p.dropImports(errs, chosen, unused) {
+			continue
+		}
+		chosen = p.withhold(chosen, errs)
+		clear(unused)
+	}
+	p.sources = before
+	return nil, nil
+}
+
+// unfit returns why a fix must not be made, or "".
+func (p *repair) unfit(c *candidate) string {
+	if m := c.pkg.Module; m == nil || !m.Main {
+		return "its package is not of this module"
+	}
+	var roots []string
+	for _, root := range p.roots {
+		if real, err := filepath.EvalSymlinks(root); err == nil {
+			roots = append(roots, real)
+		}
+	}
+	for _, e := range c.edits {
+		if why := editable(e.name, roots); why != "" {
+			return fmt.Sprintf("it changes %s, and %s", p.shown(e.name), why)
+		}
+		i := slices.IndexFunc(c.pkg.Syntax, func(f *ast.File) bool {
+			return c.pkg.Fset.File(f.FileStart).Name() == e.name
+		})
+		if i < 0 {
+			return fmt.Sprintf("a tool such as cgo writes what is compiled of %s", p.shown(e.name))
+		}
+		f := c.pkg.Syntax[i]
+		if ast.IsGenerated(f) {
+			return fmt.Sprintf("it changes %s, which is generated", p.shown(e.name))
+		}
+		if c.pkg.Fset.Position(f.Package).Filename != e.name {
+			return fmt.Sprintf("a tool wrote %s, as its line directives say", p.shown(e.name))
+		}
+	}
+	return ""
+}
+
+func (p *repair) shown(name string) string {
+	for _, root := range p.roots {
+		if rel := relative(root, name); rel != name {
+			return rel
+		}
+	}
+	return name
+}
+
+// overlaps reports whether a fix changes what another one does, in another way.
+func overlaps(c *candidate, taken map[string][]edit) bool {
+	return slices.ContainsFunc(c.edits, func(e edit) bool {
+		return slices.ContainsFunc(taken[e.name], func(x edit) bool {
+			switch {
+			case x.from == e.from && x.to == e.to && x.text == e.text:
+				return false
+			case x.from == x.to && x.from == e.from && e.from == e.to:
+				return !isImport(x.text) || !isImport(e.text)
+			}
+			return e.from < x.to && x.from < e.to || e.from == x.from
+		})
+	})
+}
+
+// isImport reports whether an edit adds an import.
+func isImport(text string) bool {
+	text = strings.TrimPrefix(strings.TrimLeft(text, "\n\t"), "import ")
+	_, err := strconv.Unquote(text)
+	return err == nil
+}

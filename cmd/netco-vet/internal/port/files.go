@@ -1,0 +1,298 @@
+package port
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/analysis/checker"
+	"golang.org/x/tools/go/packages"
+
+	"github.com/netco-go/netco/cmd/netco-vet/internal/vet"
+)
+
+// file is a file of the module.
+type file struct {
+	name       string
+	fixed      string // why it cannot be changed, or ""
+	silent     bool   // that needs no line in the report
+	kept       string // why its imports of package net stay, or ""
+	both       bool   // it imports netco/net beside net: that stays
+	passes     bool   // it hands values of files that stay to others, or may
+	imports    []span // the paths of its imports of package net
+	statements []*statement
+	shared     map[string]string // what it uses of other files, by file
+	src, after []byte            // after is nil if nothing changes
+}
+
+// span is a part of a file.
+type span struct{ from, to int }
+
+// statement is a go statement.
+type statement struct {
+	span
+	line    int
+	text    string // that is to replace it
+	literal span   // of the function that it calls, which is in text as it is
+	imports bool   // netco
+	why     string // it stays, or ""
+	lines   span   // after the port
+}
+
+// stays reports whether a file goes on with package net's types.
+func (f *file) stays() bool {
+	return f.passes || len(f.imports) > 0 && (f.kept != "" || f.fixed != "" || f.both)
+}
+
+// keep makes a file stay on package net.
+func (f *file) keep(why string) {
+	if f.kept == "" {
+		f.kept = why
+	}
+}
+
+// leave makes a go statement stay.
+func (s *statement) leave(why string) {
+	if s.why == "" {
+		s.why = why
+	}
+}
+
+// choose finds the folders of the packages that are to be ported.
+func (p *port) choose() error {
+	if len(p.Patterns) == 0 {
+		return nil
+	}
+	args := slices.Concat([]string{"list", "-e", "-f", "{{.Dir}}"}, p.flags, p.Patterns)
+	out, err := p.command(p.Dir, "go", args...)
+	if err != nil {
+		return err
+	}
+	p.chosen = map[string]bool{}
+	for dir := range strings.Lines(out) {
+		dir = strings.TrimSpace(dir)
+		if _, err := os.Stat(dir); err != nil || !p.inside(dir) {
+			return fmt.Errorf("%s: no packages of this module", strings.Join(p.Patterns, " "))
+		}
+		p.chosen[dir] = true
+	}
+	if len(p.chosen) == 0 {
+		return fmt.Errorf("%s: no packages", strings.Join(p.Patterns, " "))
+	}
+	return nil
+}
+
+// wanted reports whether the packages in a folder are to be ported.
+func (p *port) wanted(dir string) bool { return p.chosen == nil || p.chosen[dir] }
+
+// inside reports whether a file or folder is the module's, wherever links lead.
+func (p *port) inside(name string) bool {
+	root, err := filepath.EvalSymlinks(p.root)
+	if err != nil {
+		return false
+	}
+	if name, err = filepath.EvalSymlinks(name); err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(root, name)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// plan finds out what to change.
+func (p *port) plan() error {
+	fset, pkgs, err := p.load(nil)
+	if err != nil {
+		return err
+	}
+	p.fset, p.known = fset, map[string]bool{}
+	for e := range mistakes(fset, pkgs) {
+		p.known[e.key] = true
+	}
+	all := 0
+	for _, pkg := range pkgs {
+		if !own(pkg) {
+			continue
+		}
+		all++
+		if len(pkg.Errors) > 0 {
+			why := strings.Join(strings.Fields(pkg.Errors[0].Error()), " ")
+			why = strings.ReplaceAll(why, p.root+string(filepath.Separator), "")
+			p.broken[pkg.PkgPath] = failure{pkg.Dir, why}
+		}
+	}
+	if all == 0 {
+		return fmt.Errorf("%s has no packages", p.root)
+	}
+	if len(p.broken) > 0 && p.allBroken(pkgs) {
+		for _, of := range p.broken {
+			return fmt.Errorf("no package loads: %s", of.why)
+		}
+	}
+	for _, pkg := range pkgs {
+		if own(pkg) {
+			p.addPackage(pkg)
+		}
+	}
+	if err := p.addForeign(); err != nil {
+		return err
+	}
+	return analyze(pkgs, []*analysis.Analyzer{vet.Planner}, func(a *checker.Action) {
+		for _, s := range a.Result.([]vet.Statement) {
+			p.addStatement(s)
+		}
+	})
+}
+
+func (p *port) allBroken(pkgs []*packages.Package) bool {
+	return !slices.ContainsFunc(pkgs, func(pkg *packages.Package) bool {
+		return own(pkg) && len(pkg.Errors) == 0
+	})
+}
+
+// addPackage takes over a package's files. A package and the same with its tests
+// have files in common.
+func (p *port) addPackage(pkg *packages.Package) {
+	if pkg.TypesInfo == nil {
+		return
+	}
+	within := func(path string) bool {
+		return path == pkg.PkgPath || path == pkg.Module.Path ||
+			strings.HasPrefix(path, pkg.Module.Path+"/")
+	}
+	for _, of := range vet.Exchanges(p.fset, pkg.Syntax, pkg.TypesInfo, within) {
+		f := p.files[of.Name]
+		if f == nil {
+			if !slices.Contains(pkg.GoFiles, of.Name) {
+				continue // written by cgo
+			}
+			f = p.newFile(pkg, of)
+			p.files[of.Name] = f
+		}
+		if of.Leak != nil {
+			f.keep(of.Leak.What + " takes or returns package net's")
+		}
+		for _, use := range of.Shared {
+			if f.shared[use.File] == "" || f.shared[use.File] > use.What {
+				f.shared[use.File] = use.What
+			}
+		}
+	}
+	for _, name := range pkg.GoFiles {
+		if p.files[name] == nil && p.wanted(filepath.Dir(name)) && p.inside(name) {
+			p.files[name] = &file{name: name, fixed: "what is compiled of it is written by cgo",
+				silent: p.broken[pkg.PkgPath].why != "" || !concerned(name)}
+		}
+	}
+}
+
+// newFile returns a file that is not known yet.
+func (p *port) newFile(pkg *packages.Package, of vet.File) *file {
+	f := &file{name: of.Name, both: of.Both, shared: map[string]string{}}
+	for _, spec := range of.Imports {
+		f.imports = append(f.imports, p.span(spec.Path))
+	}
+	var err error
+	if f.src, err = os.ReadFile(f.name); err != nil {
+		f.fixed = err.Error()
+		return f
+	}
+	info, err := os.Lstat(f.name)
+	switch {
+	case err != nil:
+		f.fixed = err.Error()
+	case !p.wanted(filepath.Dir(f.name)):
+		f.fixed, f.silent = "its package is not to be ported", true
+	case p.broken[pkg.PkgPath].why != "":
+		f.fixed, f.silent = "its package does not load", true
+	case of.Generated:
+		f.fixed = "it is generated; change what writes it"
+	case !info.Mode().IsRegular():
+		f.fixed = "it is a link"
+	case !p.inside(f.name):
+		f.fixed = "it is not in the module's folder"
+	}
+	return f
+}
+
+func (p *port) span(x interface {
+	Pos() token.Pos
+	End() token.Pos
+}) span {
+	return span{p.fset.PositionFor(x.Pos(), false).Offset, p.fset.PositionFor(x.End(), false).Offset}
+}
+
+// addStatement takes over a go statement.
+func (p *port) addStatement(of vet.Statement) {
+	at := p.fset.PositionFor(of.Pos, false)
+	f := p.files[at.Filename]
+	s := &statement{
+		span: span{at.Offset, p.fset.PositionFor(of.End, false).Offset},
+		line: at.Line, text: of.Text, imports: of.Import, why: of.Why,
+	}
+	if of.Literal != nil {
+		s.literal = p.span(of.Literal)
+	}
+	if f == nil || slices.ContainsFunc(f.statements, func(has *statement) bool {
+		return has.span == s.span
+	}) {
+		return
+	}
+	if f.fixed != "" {
+		s.leave(f.fixed)
+	}
+	f.statements = append(f.statements, s)
+}
+
+// addForeign notes the files of the module that are not built here, and import
+// package net or have a go statement.
+func (p *port) addForeign() error {
+	return filepath.WalkDir(p.root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := filepath.Base(name)
+		if hidden := strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_"); d.IsDir() {
+			_, err := os.Stat(filepath.Join(name, "go.mod"))
+			if name != p.root && (hidden || base == "testdata" || err == nil) {
+				return fs.SkipDir
+			}
+			return nil
+		} else if hidden || filepath.Ext(name) != ".go" || p.files[name] != nil ||
+			p.chosen != nil && !p.chosen[filepath.Dir(name)] {
+			return nil
+		}
+		if concerned(name) {
+			p.foreign = append(p.foreign, p.relative(name))
+		}
+		return nil
+	})
+}
+
+// concerned reports whether a file imports package net or has a go statement.
+func concerned(name string) (yes bool) {
+	f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+	if f == nil {
+		return err != nil
+	}
+	for _, spec := range f.Imports {
+		yes = yes || spec.Path.Value == `"net"`
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		_, is := n.(*ast.GoStmt)
+		yes = yes || is
+		return !yes
+	})
+	return yes
+}
+
+// relevant reports whether a file that cannot be changed has something to port.
+func (f *file) relevant() bool {
+	return !f.silent && (len(f.imports) > 0 && !f.both || len(f.statements) > 0 || f.src == nil)
+}

@@ -1,0 +1,139 @@
+package port
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/version"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// language is the Go version that netco's go.mod states.
+const language = "1.25.0"
+
+// require makes a go.mod and a go.sum that require netco, in a temporary folder.
+// The go command works with these, and completes them.
+func (p *port) require() (err error) {
+	for _, name := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(p.root, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(p.temp, name), text, 0o666)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	mod := filepath.Join(p.temp, "go.mod")
+	p.flags = []string{"-mod=mod", "-modfile=" + mod}
+	if p.Tags != "" {
+		p.flags = append(p.flags, "-tags="+p.Tags)
+	}
+	has, err := p.goMod(mod)
+	if err != nil {
+		return err
+	}
+	args := []string{"mod", "edit"}
+	if version.Compare("go"+has.Go, "go"+language) < 0 {
+		p.language = has.Go
+		args = append(args, "-go="+language)
+		if has.Toolchain != "" && version.Compare(has.Toolchain, "go"+language) < 0 {
+			args = append(args, "-toolchain=none")
+		}
+	}
+	newest := false
+	switch info, err := os.Stat(p.Netco); {
+	case p.Netco == "":
+		newest = !has.requires()
+	case err == nil && info.IsDir():
+		folder, err := filepath.Abs(p.Netco)
+		if err != nil {
+			return err
+		}
+		args = append(args, "-require="+module+"@v0.0.0", "-replace="+module+"="+folder)
+	default:
+		args = append(args, "-require="+module+"@"+p.Netco)
+	}
+	if len(args) > 2 {
+		if _, err := p.command(p.root, "go", append(args, mod)...); err != nil {
+			return err
+		}
+	}
+	if newest {
+		_, err = p.command(p.root, "go", "get", "-modfile="+mod, module+"@latest")
+	} else if p.Netco != "" { // that it can be had shows here
+		_, err = p.command(p.root, "go", "list", "-mod=mod", "-modfile="+mod, module+"/net")
+	}
+	return err
+}
+
+// goMod is what a go.mod has.
+type goMod struct {
+	Go, Toolchain string
+	Require       []struct{ Path string }
+}
+
+func (m *goMod) requires() bool {
+	for _, r := range m.Require {
+		if r.Path == module {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *port) goMod(name string) (*goMod, error) {
+	out, err := p.command(p.root, "go", "mod", "edit", "-json", name)
+	if err != nil {
+		return nil, err
+	}
+	m := &goMod{}
+	err = json.Unmarshal([]byte(out), m)
+	return m, err
+}
+
+// modChanges returns the changes of go.mod and go.sum.
+func (p *port) modChanges() (changes []change, err error) {
+	for _, name := range []string{"go.mod", "go.sum"} {
+		before, err := os.ReadFile(filepath.Join(p.root, name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		missing := err != nil
+		after, err := os.ReadFile(filepath.Join(p.temp, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if missing || !bytes.Equal(before, after) {
+			changes = append(changes, change{Name: filepath.Join(p.root, name), before: before,
+				after: after, created: missing})
+		}
+	}
+	return changes, nil
+}
+
+// command runs a command in a folder and returns what it writes.
+func (p *port) command(dir, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(p.ctx, name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		text := stderr.String()
+		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err,
+			text[max(0, len(text)-2000):])
+	}
+	return string(out), nil
+}

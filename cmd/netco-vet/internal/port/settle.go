@@ -1,0 +1,208 @@
+package port
+
+import (
+	"errors"
+	"fmt"
+	"go/token"
+	"iter"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/packages"
+)
+
+// mistake is an error of a package.
+type mistake struct {
+	key, text string
+	file      string // or "" if that is not known
+	line      int
+}
+
+// mistakes yields the errors of packages and of what they import.
+func mistakes(fset *token.FileSet, pkgs []*packages.Package) iter.Seq[mistake] {
+	return func(yield func(mistake) bool) {
+		stop := false
+		each := func(m mistake) { stop = stop || !yield(m) }
+		packages.Visit(pkgs, nil, func(pkg *packages.Package) {
+			for _, e := range pkg.TypeErrors {
+				at := fset.PositionFor(e.Pos, false)
+				each(mistake{pkg.ID + ": " + e.Msg, e.Msg, at.Filename, at.Line})
+			}
+			for _, e := range pkg.Errors {
+				if e.Kind != packages.TypeError {
+					each(mistake{pkg.ID + ": " + e.Msg, e.Error(), "", 0})
+				}
+			}
+		})
+	}
+}
+
+// settle makes the changes, and takes back those that do not compile, until the
+// rest does. It returns the packages as they are then.
+func (p *port) settle() ([]*packages.Package, error) {
+	for {
+		p.spread()
+		if err := p.rewrite(); err != nil {
+			return nil, err
+		}
+		overlay := map[string][]byte{}
+		for _, f := range p.files {
+			if f.after != nil {
+				overlay[f.name] = f.after
+			}
+		}
+		fset, pkgs, err := p.load(overlay)
+		if err != nil {
+			return nil, err
+		}
+		p.fset = fset
+		var wrong []mistake
+		for e := range mistakes(fset, pkgs) {
+			if !p.known[e.key] {
+				wrong = append(wrong, e)
+			}
+		}
+		if len(wrong) == 0 {
+			return pkgs, p.collect(len(overlay) > 0)
+		}
+		if !p.takeBack(wrong) {
+			return nil, fmt.Errorf("the port does not compile: %s:%d: %s", wrong[0].file,
+				wrong[0].line, wrong[0].text)
+		}
+	}
+}
+
+// collect lists the changes, unless there are none.
+func (p *port) collect(any bool) (err error) {
+	if !any {
+		return nil
+	}
+	if p.changes, err = p.modChanges(); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.files)) {
+		if f := p.files[name]; f.after != nil {
+			p.changes = append(p.changes, change{Name: name, before: f.src, after: f.after})
+		}
+	}
+	return nil
+}
+
+// spread makes the files stay on package net that exchange its types with files
+// that do.
+func (p *port) spread() {
+	names := slices.Sorted(maps.Keys(p.files))
+	for changed := true; changed; {
+		changed = false
+		for _, name := range names {
+			f := p.files[name]
+			for _, from := range slices.Sorted(maps.Keys(f.shared)) {
+				of := p.files[from]
+				if of == nil || len(of.imports) == 0 && !of.passes ||
+					len(f.imports) == 0 && !f.passes || f.stays() == of.stays() {
+					continue
+				}
+				stays, goes := f, of
+				if of.stays() {
+					stays, goes = of, f
+				}
+				goes.keep("it shares " + f.shared[from] + " with " + p.relative(stays.name))
+				changed = true
+			}
+		}
+	}
+	for _, f := range p.files {
+		if f.kept == "" || len(f.imports) == 0 {
+			continue
+		}
+		for _, s := range f.statements {
+			s.leave("the file stays on package net")
+		}
+	}
+}
+
+// takeBack takes changes back that lead to errors, and reports whether there
+// were any to take back: of each error the smallest that may be its cause.
+func (p *port) takeBack(wrong []mistake) (changed bool) {
+	for _, e := range wrong {
+		changed = p.takeBackOne(e) || changed
+	}
+	if changed {
+		return true
+	}
+	for _, e := range wrong { // all of a package
+		for _, f := range p.files {
+			if filepath.Dir(f.name) == filepath.Dir(e.file) {
+				changed = p.untouched(f, e) || changed
+			}
+		}
+	}
+	if changed {
+		return true
+	}
+	for _, f := range p.files {
+		changed = p.untouched(f, wrong[0]) || changed
+	}
+	return changed
+}
+
+func (p *port) takeBackOne(e mistake) bool {
+	f := p.files[e.file]
+	if f == nil {
+		return false
+	}
+	why := "it would not compile: " + strings.Join(strings.Fields(e.text), " ")
+	for _, s := range f.statements {
+		if s.why == "" && s.lines.from <= e.line && e.line <= s.lines.to {
+			s.leave(why)
+			return true
+		}
+	}
+	if len(f.imports) > 0 && !f.stays() {
+		f.keep(why)
+		return true
+	}
+	if !f.passes { // what it uses stays, if some of it does
+		f.passes = true
+		for from := range f.shared {
+			if of := p.files[from]; of != nil && len(of.imports) > 0 && !of.stays() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// untouched takes back all changes of a file.
+func (p *port) untouched(f *file, e mistake) (changed bool) {
+	why := "it would not compile: " + strings.Join(strings.Fields(e.text), " ")
+	if len(f.imports) > 0 && !f.stays() {
+		f.keep(why)
+		changed = true
+	}
+	for _, s := range f.statements {
+		if s.why == "" {
+			s.leave(why)
+			changed = true
+		}
+	}
+	return changed
+}
+
+// rewrite makes the new text of each file.
+func (p *port) rewrite() error {
+	for _, f := range p.files {
+		f.after = nil
+		if f.fixed != "" {
+			continue
+		}
+		for f.rewrite() != nil {
+			if !p.untouched(f, mistake{text: "it cannot be parsed"}) {
+				return errors.New(f.name + " cannot be parsed")
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,456 @@
+package vet
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// Statement is a go statement.
+type Statement struct {
+	Pos, End token.Pos
+	Text     string // what is to replace it, or ""
+	Import   bool   // netco, which the file does not import yet
+
+	// Literal is the function literal that is called, or nil. Its source is in
+	// Text as it is, and may have go statements of its own.
+	Literal *ast.FuncLit
+	Why     string // it stays
+}
+
+func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
+
+// port makes a call of netco.Go of a go statement that serves a connection or a
+// listener, as far as that is known: it mentions a connection or what is made
+// of one, or what it calls accepts, reads or writes.
+//
+// A connection that has just been accepted is closed if no coroutine starts.
+// Anything else is done by a goroutine then, as it was before: others may wait
+// for what it does.
+func (p *pkg) port(x *ast.GoStmt, names *namer) Statement {
+	s := Statement{Pos: x.Pos(), End: x.End()}
+	c := x.Call
+	conn := p.connIn(c, func(*ast.Ident) bool { return true })
+	if conn == nil && !p.serves(c) && !p.wrapped(c) {
+		s.Why = "it serves no connection for certain"
+		return s
+	}
+	netco, imports, ok := p.importName(x.Pos(), ".")
+	if !ok {
+		s.Why = "the name netco is taken"
+		return s
+	}
+	g := &goCall{pkg: p, x: x, names: names, netco: netco}
+	if s.Why = g.prepare(); s.Why != "" {
+		return s
+	}
+	lit, isLit := ast.Unparen(c.Fun).(*ast.FuncLit)
+	s.Literal = lit
+	if id, ok := conn.(*ast.Ident); ok && !isLit && len(g.before) == 0 && p.accepted(id) &&
+		!p.releases(c) {
+		s.Text = g.start(g.function(), id.Name+".Close()")
+	} else {
+		s.Text = g.startOrGo()
+	}
+	s.Import = len(imports) > 0
+	return s
+}
+
+// goCall is a go statement that becomes a call of netco.Go.
+type goCall struct {
+	*pkg
+	x      *ast.GoStmt
+	names  *namer
+	netco  string
+	src    []byte
+	base   token.Pos
+	before []string // statements before: what is to be evaluated now
+	call   string   // the source of the call, with what they evaluate
+}
+
+// prepare evaluates the function and the arguments that might be others later.
+// It returns why it cannot.
+func (g *goCall) prepare() (why string) {
+	f, c := g.file(g.x.Pos()), g.x.Call
+	src, err := g.ReadFile(g.Fset.File(f.FileStart).Name())
+	if err != nil {
+		return err.Error()
+	}
+	g.src, g.base = src, f.FileStart
+	if g.TypesInfo.Types[c.Fun].IsBuiltin() {
+		return "it calls a builtin function"
+	}
+	var edits []analysis.TextEdit
+	keep := func(x ast.Expr, param string) {
+		name := g.names.of(g.x, x, param)
+		g.before = append(g.before, name+" := "+g.text(x.Pos(), x.End()))
+		edits = append(edits, replace(x.Pos(), x.End(), name))
+	}
+	if lit, ok := ast.Unparen(c.Fun).(*ast.FuncLit); ok && !g.simple() {
+		name := g.names.function(g.x, g.pkg, lit)
+		g.before = append(g.before, name+" := "+g.text(lit.Pos(), lit.End()))
+		edits = append(edits, replace(c.Fun.Pos(), c.Fun.End(), name))
+	} else if !ok && !g.lasting(c.Fun) {
+		keep(c.Fun, "")
+	}
+	sig, _ := g.TypesInfo.TypeOf(c.Fun).Underlying().(*types.Signature)
+	for i, arg := range c.Args {
+		if _, several := g.TypesInfo.TypeOf(arg).(*types.Tuple); several {
+			return "its arguments are the results of another call"
+		}
+		if g.lasting(arg) {
+			continue
+		}
+		param := ""
+		if sig != nil && i < sig.Params().Len() {
+			param = sig.Params().At(i).Name()
+		}
+		keep(arg, param)
+	}
+	at := c.Pos()
+	for _, e := range edits {
+		g.call += g.text(at, e.Pos) + string(e.NewText)
+		at = e.End
+	}
+	g.call += g.text(at, c.End())
+	return ""
+}
+
+// lasting reports whether x has the same value later: if it is stable, or the
+// address of a variable.
+func (g *goCall) lasting(x ast.Expr) bool {
+	if u, ok := ast.Unparen(x).(*ast.UnaryExpr); ok && u.Op == token.AND {
+		id, ok := ast.Unparen(u.X).(*ast.Ident)
+		return ok && g.variable(id) != nil
+	}
+	return g.stable(x)
+}
+
+func (g *goCall) text(from, to token.Pos) string { return string(g.src[from-g.base : to-g.base]) }
+
+// simple reports whether what is called is a function literal without arguments
+// and results, as netco.Go takes it.
+func (g *goCall) simple() bool {
+	c := g.x.Call
+	lit, ok := ast.Unparen(c.Fun).(*ast.FuncLit)
+	return ok && len(c.Args) == 0 && lit.Type.Results == nil
+}
+
+// function is the source of a function without arguments and results that does
+// what the call does.
+func (g *goCall) function() string {
+	c := g.x.Call
+	if fn, ok := g.TypesInfo.TypeOf(c.Fun).(*types.Signature); ok && len(c.Args) == 0 &&
+		fn.Results().Len() == 0 && g.static(c.Fun) != nil && strings.HasSuffix(g.call, "()") {
+		return strings.TrimSuffix(g.call, "()")
+	}
+	return "func() { " + g.call + " }"
+}
+
+// start is the source of a call of netco.Go, and of what is done if that fails.
+func (g *goCall) start(f, failed string) string {
+	return g.enclose("if _, err := " + g.netco + ".Go(" + f + "); err != nil {\n" + failed + "\n}")
+}
+
+// startOrGo starts a coroutine, or a goroutine if that fails. What is long, has
+// a comment, or means another err stands only once.
+func (g *goCall) startOrGo() string {
+	if !g.simple() && !strings.Contains(g.call, "\n") && len(g.call) <= 60 &&
+		!slices.ContainsFunc(g.file(g.x.Pos()).Comments, func(c *ast.CommentGroup) bool {
+			return g.x.Call.Pos() <= c.Pos() && c.End() <= g.x.Call.End() && !g.inLiteral(c.Pos())
+		}) && !g.mentionsErr() {
+		return g.start(g.function(), "go "+g.call)
+	}
+	lit, _ := ast.Unparen(g.x.Call.Fun).(*ast.FuncLit)
+	name := g.names.function(g.x, g.pkg, lit)
+	text := g.function()
+	if g.simple() {
+		text = g.text(lit.Pos(), lit.End())
+	}
+	g.before = append(g.before, name+" := "+text)
+	return g.start(name, "go "+name+"()")
+}
+
+// inLiteral reports whether pos is in the function literal that is called, which
+// stands once anyway.
+func (g *goCall) inLiteral(pos token.Pos) bool {
+	lit, ok := ast.Unparen(g.x.Call.Fun).(*ast.FuncLit)
+	return ok && lit.Pos() <= pos && pos < lit.End()
+}
+
+// mentionsErr reports whether the call mentions an err, but for the literal that
+// is called.
+func (g *goCall) mentionsErr() (found bool) {
+	ast.Inspect(g.x.Call, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		found = found || ok && id.Name == "err" && !g.inLiteral(id.Pos())
+		return !found
+	})
+	return found
+}
+
+// enclose adds what stands before, and a block around both where one statement
+// only may stand.
+func (g *goCall) enclose(text string) string {
+	if len(g.before) == 0 {
+		return text
+	}
+	text = strings.Join(g.before, "\n") + "\n" + text
+	switch g.parents[g.x].(type) {
+	case *ast.BlockStmt, *ast.CaseClause, *ast.CommClause:
+		return text
+	}
+	return "{\n" + text + "\n}"
+}
+
+// refused returns the if statement whose body x stands in, and whose coroutine
+// has been refused then, or nil.
+func (p *pkg) refused(x ast.Node) *ast.IfStmt {
+	for n, up := x, p.parents[x]; up != nil; n, up = up, p.parents[up] {
+		switch up := up.(type) {
+		case *ast.FuncLit, *ast.FuncDecl:
+			return nil
+		case *ast.IfStmt:
+			init, ok := up.Init.(*ast.AssignStmt)
+			if !ok || n != up.Body || len(init.Rhs) != 1 {
+				continue
+			}
+			c, ok := ast.Unparen(init.Rhs[0]).(*ast.CallExpr)
+			if !ok {
+				continue
+			}
+			if fn := p.static(c.Fun); fn != nil && refusing[funcKey(fn)] {
+				return up
+			}
+		}
+	}
+	return nil
+}
+
+// accepted reports whether a variable has what an Accept returned. Closing such
+// a connection is all that there is to do if it is not served; of others its
+// users may wait for what a coroutine does.
+func (p *pkg) accepted(id *ast.Ident) bool {
+	vals := p.values[p.variable(id)]
+	return vals != nil && slices.ContainsFunc(vals.exprs, func(x ast.Expr) bool {
+		c, ok := x.(*ast.CallExpr)
+		if !ok {
+			return false
+		}
+		fn := p.static(c.Fun)
+		return fn != nil && strings.HasPrefix(fn.Name(), "Accept")
+	})
+}
+
+// serves reports whether what a go statement calls waits for a connection or a
+// listener.
+func (p *pkg) serves(c *ast.CallExpr) bool {
+	of := p.callee(c.Fun)
+	if of.to != nil {
+		return of.to.waits != "" || p.nets(of.to)
+	}
+	return of.fn != nil && p.summaryOf(of.fn).Waits != ""
+}
+
+// nets reports whether n, or what it calls, uses package net's connections.
+func (p *pkg) nets(n *node) bool {
+	return slices.ContainsFunc(n.causes, func(c cause) bool { return c.Rule == "net" })
+}
+
+// connIn returns a variable of a connection's type that x mentions, and of which
+// is is true, or nil.
+func (p *pkg) connIn(x *ast.CallExpr, is func(*ast.Ident) bool) (conn ast.Expr) {
+	return p.mentioned(x, x.Pos(), func(id *ast.Ident, v *types.Var) bool {
+		return isConn(v.Type()) && is(id)
+	})
+}
+
+// mentioned returns a variable from before pos that x mentions, and of which is
+// is true, or nil.
+func (p *pkg) mentioned(
+	x ast.Node, pos token.Pos, is func(*ast.Ident, *types.Var) bool,
+) (found ast.Expr) {
+	ast.Inspect(x, func(n ast.Node) bool {
+		id, ok := n.(*ast.Ident)
+		if !ok || found != nil {
+			return found == nil
+		}
+		v, ok := p.TypesInfo.Uses[id].(*types.Var)
+		if ok && !v.IsField() && v.Pos() < pos && is(id, v) {
+			found = id
+		}
+		return true
+	})
+	return found
+}
+
+// wrapped reports whether a go statement's call mentions a struct with a
+// connection that is made of one here.
+func (p *pkg) wrapped(c *ast.CallExpr) bool {
+	return p.mentioned(c, c.Pos(), func(_ *ast.Ident, v *types.Var) bool {
+		return p.wraps(v, map[*types.Var]bool{})
+	}) != nil
+}
+
+// wraps reports whether v is a struct with a connection, and is assigned what is
+// made of one in this package.
+func (p *pkg) wraps(v *types.Var, seen map[*types.Var]bool) bool {
+	vals := p.values[origin(v)]
+	if vals == nil || seen[v] || !hasConn(v.Type()) {
+		return false
+	}
+	seen[v] = true
+	return slices.ContainsFunc(vals.exprs, func(x ast.Expr) bool {
+		return p.mentioned(x, x.End(), func(_ *ast.Ident, of *types.Var) bool {
+			return isConn(of.Type()) || p.wraps(of, seen)
+		}) != nil
+	})
+}
+
+// hasConn reports whether t is a struct, or points to one, with a field for a
+// connection.
+func hasConn(t types.Type) bool {
+	n := named(t)
+	if n == nil {
+		return false
+	}
+	st, ok := n.Underlying().(*types.Struct)
+	if !ok {
+		return false
+	}
+	for f := range st.Fields() {
+		if isConn(f.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// namer finds names for variables of a port, each new to the whole function that
+// it is in.
+type namer struct {
+	p     *pkg
+	taken map[ast.Node]map[string]bool // by declaration
+}
+
+func newNamer(p *pkg) *namer { return &namer{p, map[ast.Node]map[string]bool{}} }
+
+// free returns name, or name with a number, as it is not taken where x stands.
+func (n *namer) free(x ast.Node, name string) string {
+	for up := n.p.parents[x]; up != nil; up = n.p.parents[up] {
+		if _, isFile := up.(*ast.File); isFile {
+			break
+		}
+		x = up
+	}
+	if n.taken[x] == nil {
+		n.taken[x] = map[string]bool{}
+		ast.Inspect(x, func(node ast.Node) bool {
+			if id, ok := node.(*ast.Ident); ok {
+				n.taken[x][id.Name] = true
+			}
+			return true
+		})
+	}
+	for i, first := 2, name; n.taken[x][name] || !token.IsIdentifier(name) ||
+		types.Universe.Lookup(name) != nil || n.imported(x, name); i++ {
+		if !token.IsIdentifier(first) {
+			first = "arg"
+		}
+		name = first + strconv.Itoa(i)
+	}
+	n.taken[x][name] = true
+	return name
+}
+
+// imported reports whether a file has a package of that name.
+func (n *namer) imported(x ast.Node, name string) bool {
+	if f := n.p.file(x.Pos()); f != nil {
+		if scope := n.p.TypesInfo.Scopes[f]; scope != nil {
+			return scope.Lookup(name) != nil
+		}
+	}
+	return false
+}
+
+// of returns a name for the value of an expression that is an argument for
+// param.
+func (n *namer) of(at ast.Node, x ast.Expr, param string) string {
+	name := ""
+	switch x := ast.Unparen(x).(type) {
+	case *ast.SelectorExpr:
+		name = x.Sel.Name
+	case *ast.CallExpr:
+		if fn := n.p.static(x.Fun); fn != nil {
+			name = strings.TrimPrefix(strings.TrimPrefix(fn.Name(), "Get"), "New")
+		}
+	case *ast.Ident:
+		name = x.Name
+	}
+	if len(param) > 1 || name == "" {
+		name = param
+	}
+	if name == "" || name == "_" {
+		name = "arg"
+	}
+	return n.free(at, unexported(name))
+}
+
+// unexported is a name that begins in lower case, with all of an abbreviation.
+func unexported(name string) string {
+	runes := []rune(name)
+	for i, r := range runes {
+		if !unicode.IsUpper(r) || i > 0 && i+1 < len(runes) && unicode.IsLower(runes[i+1]) {
+			break
+		}
+		runes[i] = unicode.ToLower(r)
+	}
+	return string(runes)
+}
+
+// function returns a name for a function: of what the literal calls with a
+// connection, if it is one.
+func (n *namer) function(at *ast.GoStmt, p *pkg, lit *ast.FuncLit) string {
+	if lit == nil {
+		name := "serve"
+		if fn := p.static(at.Call.Fun); fn != nil {
+			name = fn.Name()
+		}
+		return n.free(at, withConn(name))
+	}
+	name, found := "serve", false
+	ast.Inspect(lit.Body, func(x ast.Node) bool {
+		switch x := x.(type) {
+		case *ast.DeferStmt, *ast.FuncLit:
+			return false
+		case *ast.CallExpr:
+			fn := p.static(x.Fun)
+			if found || fn == nil || p.connIn(x, func(*ast.Ident) bool { return true }) == nil {
+				break
+			}
+			for _, verb := range []string{"Read", "Write", "Copy", "Serve", "Handle", "Accept"} {
+				if strings.HasPrefix(strings.ToLower(fn.Name()), strings.ToLower(verb)) {
+					name, found = verb, true
+				}
+			}
+		}
+		return true
+	})
+	return n.free(at, withConn(name))
+}
+
+// withConn is the verb that a function's name begins with, and what it is done
+// to.
+func withConn(name string) string {
+	name = unexported(name)
+	if i := strings.IndexFunc(name, unicode.IsUpper); i > 0 {
+		name = name[:i]
+	}
+	return name + "Conn"
+}
