@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/hist"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/load"
 )
 
@@ -29,6 +30,7 @@ type echoRound struct {
 	ElapsedNs int64   `json:"elapsed_ns"`
 	Rate      float64 `json:"req_per_s"`
 	P50Us     float64 `json:"p50_us"`
+	P90Us     float64 `json:"p90_us"`
 	P99Us     float64 `json:"p99_us"`
 	P999Us    float64 `json:"p999_us"`
 	MaxUs     float64 `json:"max_us"`
@@ -43,6 +45,22 @@ type echoRound struct {
 	LateP99Us  float64 `json:"late_p99_us,omitempty"`
 	LateMaxUs  float64 `json:"late_max_us,omitempty"`
 	ClientBusy float64 `json:"client_busy"`
+	// By the class of -work, if it has several.
+	Classes []classRound `json:"classes,omitempty"`
+}
+
+// classRound is the latency of one class's requests, those that its percentiles
+// are of.
+type classRound struct {
+	Requests uint64  `json:"requests"`
+	P50Us    float64 `json:"p50_us"`
+	P90Us    float64 `json:"p90_us"`
+	P99Us    float64 `json:"p99_us"`
+}
+
+func newClassRound(h *hist.Histogram) classRound {
+	us := func(q float64) float64 { return float64(h.Quantile(q)) / 1000 }
+	return classRound{h.Count(), us(0.5), us(0.9), us(0.99)}
 }
 
 func runEcho(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -64,6 +82,9 @@ func runEcho(ctx context.Context, args []string, stdout, stderr io.Writer) error
 func measureEcho(ctx context.Context, cfg *echoConfig, stdout io.Writer,
 	p *progress) (_ []echoRound, err error) {
 	all := []echoRound{}
+	if err := cfg.planWork(); err != nil {
+		return all, err
+	}
 	undo, err := cfg.surround()
 	if err != nil {
 		return all, err
@@ -82,8 +103,8 @@ func measureEcho(ctx context.Context, cfg *echoConfig, stdout io.Writer,
 					p.end()
 					return all, fmt.Errorf("%s: %w", head, err)
 				}
-				p.line("%s: %.0f req/s, p99 %.0f µs, %.2f µs CPU/req", head, r.Rate, r.P99Us,
-					r.CPUUs)
+				p.line("%s: %.0f req/s, p90 %.0f, p99 %.0f µs, %.2f µs CPU/req", head,
+					r.Rate, r.P90Us, r.P99Us, r.CPUUs)
 				section, all = append(section, *r), append(all, *r)
 			}
 		}
@@ -130,7 +151,8 @@ func serverArgs(cfg *echoConfig, server string) []string {
 	return []string{"serve", "-impl", server, "-procs", strconv.Itoa(cfg.Procs), "-addr",
 		cfg.Addr.String(),
 		"-size", strconv.Itoa(cfg.Size), "-spin", cfg.Spin, "-processors",
-		strconv.Itoa(cfg.Processors)}
+		strconv.Itoa(cfg.Processors), "-min-active", strconv.Itoa(cfg.MinActive), "-work",
+		cfg.plan.String()}
 }
 
 // serverEnv is the environment with GOMAXPROCS as asked for: set from the
@@ -166,7 +188,7 @@ func driveEcho(ctx context.Context, cfg *echoConfig, p *child.Process, offered e
 		Threads: cfg.Threads, CPUs: cfg.ClientCPUs,
 		Rate: offered.rate, Poisson: cfg.Arrival == "poisson", Seed: uint64(pair),
 		Warmup: cfg.Warmup, Duration: cfg.Duration, Stall: cfg.Stall, Verify: cfg.Verify,
-		ServerPID: p.PID(),
+		ServerPID: p.PID(), Plan: cfg.plan,
 	})
 	if err != nil {
 		return nil, p.Explain(err)
@@ -242,12 +264,13 @@ func newEchoRound(res *load.Result, before, after usageMark) *echoRound {
 	between := float64(max(after.requests-before.requests, 1))
 	per := func(a, b int64) float64 { return float64(b-a) / between }
 	a, b := before.stat, after.stat
-	return &echoRound{
+	r := &echoRound{
 		Intended:   res.Intended,
 		Requests:   res.Requests,
 		ElapsedNs:  res.Elapsed.Nanoseconds(),
 		Rate:       float64(res.Requests) / res.Elapsed.Seconds(),
 		P50Us:      us(0.5),
+		P90Us:      us(0.9),
 		P99Us:      us(0.99),
 		P999Us:     us(0.999),
 		MaxUs:      us(1),
@@ -261,4 +284,8 @@ func newEchoRound(res *load.Result, before, after usageMark) *echoRound {
 		LateMaxUs:  late(1),
 		ClientBusy: res.Busy(),
 	}
+	for i := range res.Classes {
+		r.Classes = append(r.Classes, newClassRound(&res.Classes[i]))
+	}
+	return r
 }

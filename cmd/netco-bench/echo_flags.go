@@ -15,6 +15,7 @@ import (
 	"github.com/netco-go/netco/cmd/netco-bench/internal/cgroup"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/cpulist"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/load"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/work"
 )
 
 const (
@@ -42,6 +43,8 @@ type echoConfig struct {
 	Addr       netip.Addr    `json:"addr"`
 	Spin       string        `json:"spin"`
 	Processors int           `json:"processors"`
+	MinActive  int           `json:"min_active,omitempty"`
+	Work       work.Mix      `json:"work,omitempty"`
 	Threads    int           `json:"threads"`
 	ServerCPUs []int         `json:"server_cpus,omitempty"`
 	ClientCPUs []int         `json:"client_cpus,omitempty"`
@@ -51,14 +54,16 @@ type echoConfig struct {
 	Busy       int           `json:"busy,omitempty"`
 	JSON       string        `json:"-"`
 
-	cgroup string // directory of the servers' cgroup, if there is a Quota
+	plan   work.Plan // of Work, for this machine
+	cgroup string    // directory of the servers' cgroup, if there is a Quota
 }
 
 // echoText holds the flags that need parsing beyond what package flag does.
 type echoText struct {
-	conns, rates, servers, addr, serverCPUs, clientCPUs string
-	pin                                                 bool
-	given                                               map[string]bool // flags of the command line
+	conns, rates, servers, addr, work string
+	serverCPUs, clientCPUs            string
+	pin                               bool
+	given                             map[string]bool // flags of the command line
 }
 
 func parseEcho(args []string, stdout io.Writer) (*echoConfig, error) {
@@ -82,6 +87,11 @@ func parseEcho(args []string, stdout io.Writer) (*echoConfig, error) {
 	fs.StringVar(&text.addr, "addr", "127.0.0.1", "loopback `address` to listen on")
 	fs.IntVar(&c.Processors, "processors", 0, "netco's Processors; 0 is one for each CPU that "+
 		"GOMAXPROCS allows")
+	fs.IntVar(&c.MinActive, "min-active", 0, "netco's Processors that are given work however "+
+		"little there is; 0 is its default, 1")
+	fs.StringVar(&text.work, "work", "", "CPU `time` that the server computes for each request, "+
+		"such as 40us; or a mix, such as\n5us,2ms:0.05, where 2 ms are for 5 % of the requests, "+
+		"with the latencies of each kind apart")
 	fs.StringVar(&c.Spin, "spin", "auto", "netco's spinning before sleep: auto or off")
 	fs.IntVar(&c.Threads, "threads", 1, "generator threads")
 	fs.StringVar(&text.serverCPUs, "server-cpus", "", "bind the server to these CPUs, a `list` "+
@@ -103,6 +113,7 @@ func parseEcho(args []string, stdout io.Writer) (*echoConfig, error) {
 		func() error { return c.readLists(text) },
 		func() error { return c.readRates(text) },
 		func() error { return c.readCPUs(text) },
+		func() error { return c.readWork(text.work) },
 		c.validate,
 	} {
 		if err := step(); err != nil {
@@ -159,6 +170,44 @@ func (c *echoConfig) readRates(text echoText) error {
 	if c.Arrival == "" {
 		c.Arrival = "uniform"
 	}
+	return nil
+}
+
+// workless are the servers that compute nothing.
+var workless = []string{"c", "netco-idle"}
+
+func (c *echoConfig) readWork(text string) (err error) {
+	if text == "" {
+		return nil
+	}
+	if c.Work, err = work.Parse(text); err != nil {
+		return usagef("-work: %v", err)
+	}
+	for _, s := range c.Servers {
+		if slices.Contains(workless, s) {
+			return usagef("-work: the server %s computes nothing", s)
+		}
+	}
+	if len(c.Work) == 1 {
+		return nil
+	}
+	if period := len(load.Stream()) - 1; c.Size < work.MinSize || c.Size%period == 0 {
+		return usagef("-work with several times needs a -size of %d or more that is no multiple "+
+			"of %d", work.MinSize, period)
+	}
+	return nil
+}
+
+// planWork measures this machine for what the servers are to compute.
+func (c *echoConfig) planWork() error {
+	if c.Work == nil {
+		return nil
+	}
+	speed, err := work.Speed()
+	if err != nil {
+		return fmt.Errorf("-work: %w", err)
+	}
+	c.plan = work.NewPlan(c.Work, speed, load.Stream())
 	return nil
 }
 
@@ -256,6 +305,7 @@ func (c *echoConfig) validate() error {
 		{c.Procs < 0, "-procs must not be negative"},
 		{c.Threads < 1, "-threads must be at least 1"},
 		{c.Processors < 0, "-processors must not be negative"},
+		{c.MinActive < 0, "-min-active must not be negative"},
 		{!slices.Contains([]string{"auto", "off"}, c.Spin), "-spin must be auto or off"},
 		{!slices.Contains([]string{"", "uniform", "poisson"}, c.Arrival),
 			"-arrival must be uniform or poisson"},

@@ -80,6 +80,11 @@ func TestParseEchoRefuses(t *testing.T) {
 		{"-quota NaN", "-quota must be 0.01"},
 		{"-quota half", "-quota"},
 		{"-busy -1", "-busy must be 0 to 1024"},
+		{"-min-active -1", "-min-active"},
+		{"-work 40", "-work: \"40\" is no time"},
+		{"-work 5us,2ms:0.05 -size 1", "-size of 2 or more"},
+		{"-work 5us,2ms:0.05 -size 4093", "no multiple of 4093"},
+		{"-work 5us -servers net,netco-idle", "netco-idle computes nothing"},
 		{"-no-such-flag", "no-such-flag"},
 		{"stray", "unexpected argument"},
 	} {

@@ -44,6 +44,9 @@ func runLoad(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err == nil {
 		err = brokenThresholds(r)
 	}
+	if t := &r.Totals; err == nil && t.Requests > 0 && t.Errors.Status == t.Requests {
+		err = fmt.Errorf("all answers were errors: %s", t.FirstError)
+	}
 	return err
 }
 
@@ -54,11 +57,14 @@ func measure(ctx context.Context, cfg *loadConfig, args []string, stderr io.Writ
 	if err := checkNoFile(cfg.Connections + cfg.Idle); err != nil {
 		return nil, err
 	}
-	target, err := gen.ParseTarget(cfg.target)
+	if err := canWrite(cfg.outputs()...); err != nil {
+		return nil, err
+	}
+	targets, err := gen.ParseTargets(cfg.urls...)
 	if err != nil {
 		return nil, err
 	}
-	cfg.Target = target
+	cfg.Targets = targets
 	var sampler *serverSampler
 	if cfg.pid > 0 {
 		if sampler, err = newServerSampler(cfg.pid); err != nil {

@@ -20,7 +20,7 @@ import (
 // loadConfig is the checked command line of load.
 type loadConfig struct {
 	gen.Config
-	target      string
+	urls        []string
 	percentiles []float64
 	limits      []limit
 	pid         int
@@ -28,6 +28,11 @@ type loadConfig struct {
 	quiet       bool
 
 	json, csv, hdr, report string
+}
+
+// outputs are the files that are written at the end.
+func (cfg *loadConfig) outputs() []string {
+	return []string{cfg.json, cfg.csv, cfg.hdr, cfg.report}
 }
 
 const loadHelp = `Usage: netco-bench load URL [flags]
@@ -42,14 +47,17 @@ const loadHelp = `Usage: netco-bench load URL [flags]
   netco-bench load unix:///run/echo.sock -n 1M -verify -json r.json -csv r.csv
 
 URL is tcp, udp, unix, tls (echo servers), http, https, h2 (without TLS; with it: https and -alpn h2),
-redis, ws or wss. Numbers may be 10k or 1M, sizes 4k or 1M (of 1024), times 500ms or 1m30s. Latency in an open loop counts from the intended time
-of sending: docs/LOAD.md says why. Exit code: 0, 1 it failed, 2 a mistake, 3 a -max is broken.
+redis, ws or wss; or -targets FILE has a URL in each line. Numbers may be 10k or 1M, sizes 4k or 1M
+(of 1024), times 500ms or 1m30s. Latency in an open loop counts from the intended time of sending:
+docs/LOAD.md says why. Exit code: 0, 1 it failed or all answers were errors, 2 a mistake, 3 a -max
+is broken.
 
 `
 
 // loadTexts are flags that need more parsing than package flag does.
 type loadTexts struct {
 	arrival, ramp, alpn, body, percentiles string
+	targets, cert, key, cacert             string
 }
 
 // parseLoad reads the command line: a URL, and flags in front of it or behind.
@@ -59,8 +67,8 @@ func parseLoad(args []string, stdout io.Writer) (*loadConfig, error) {
 	var text loadTexts
 	fs := loadFlagSet(cfg, &text)
 	fs.SetOutput(io.Discard)
-	for {
-		err := fs.Parse(args)
+	for rest := args; ; {
+		err := fs.Parse(rest)
 		if errors.Is(err, flag.ErrHelp) {
 			fmt.Fprint(stdout, loadHelp)
 			fs.SetOutput(stdout)
@@ -68,15 +76,16 @@ func parseLoad(args []string, stdout io.Writer) (*loadConfig, error) {
 			return nil, err
 		}
 		if err != nil {
-			return nil, usagef("%v", err)
+			return nil, usagef("%v%s", err, hint(fs, err))
 		}
 		if fs.NArg() == 0 {
 			break
 		}
-		if cfg.target != "" {
-			return nil, usagef("unexpected argument %q: the target is %s", fs.Arg(0), cfg.target)
+		if len(cfg.urls) > 0 {
+			return nil, usagef("unexpected argument %q: the target is %s%s", fs.Arg(0),
+				cfg.urls[0], quietHint(args, fs.Arg(0)))
 		}
-		cfg.target, args = fs.Arg(0), fs.Args()[1:]
+		cfg.urls, rest = append(cfg.urls, fs.Arg(0)), fs.Args()[1:]
 	}
 	given := map[string]bool{}
 	fs.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -118,7 +127,13 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 	fs.Var(&listFlag{&cfg.Header}, "H", "HTTP `header` 'Name: value', may be repeated")
 	fs.StringVar(&cfg.Redis, "redis", "PING", "Redis `command`; {rand}, {rand:N} and {size} are "+
 		"replaced")
+	fs.StringVar(&text.targets, "targets", "", "`file` with a URL in each line, in place of URL; "+
+		"all of one scheme")
 	fs.BoolVar(&cfg.Insecure, "insecure", false, "TLS: accept any certificate")
+	fs.StringVar(&text.cert, "cert", "", "TLS: `file` of the client's certificate, PEM")
+	fs.StringVar(&text.key, "key", "", "TLS: `file` of its key; default: that of -cert")
+	fs.StringVar(&text.cacert, "cacert", "", "TLS: `file` of the certificates to trust in place "+
+		"of the system's, PEM")
 	fs.StringVar(&text.alpn, "alpn", "", "TLS: `protocols` to offer, such as http/1.1; h2 makes "+
 		"https HTTP/2")
 	fs.StringVar(&text.percentiles, "percentiles", "50,90,99,99.9,99.99",
@@ -138,12 +153,12 @@ func loadFlagSet(cfg *loadConfig, text *loadTexts) *flag.FlagSet {
 
 // check is what concerns more than one flag.
 func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) (err error) {
-	if cfg.target == "" {
-		return usagef("no target: want a URL such as http://127.0.0.1:8080/")
+	if err := cfg.readTargets(text.targets); err != nil {
+		return err
 	}
-	scheme, _, _ := strings.Cut(cfg.target, "://")
+	scheme, _, _ := strings.Cut(cfg.urls[0], "://")
 	if !slices.Contains(gen.Protocols, scheme) {
-		return usagef("target %q: want a URL with one of %s://", cfg.target,
+		return usagef("target %q: want a URL with one of %s://", cfg.urls[0],
 			strings.Join(gen.Protocols, ":// "))
 	}
 	for name, schemes := range flagsOf {
@@ -183,6 +198,9 @@ func (cfg *loadConfig) check(text *loadTexts, given map[string]bool) (err error)
 	if cfg.percentiles, err = parsePercentiles(text.percentiles); err != nil {
 		return err
 	}
+	if err := cfg.readCertificates(text); err != nil {
+		return err
+	}
 	return cfg.parseRamp(text.ramp)
 }
 
@@ -196,7 +214,8 @@ var (
 var flagsOf = map[string][]string{
 	"method": overHTTP, "body": overHTTP, "H": {"http", "https", "h2", "ws", "wss"},
 	"host":     {"http", "https", "h2", "ws", "wss"},
-	"insecure": overTLS, "alpn": overTLS, "redis": {"redis"}, "verify": overEcho,
+	"insecure": overTLS, "alpn": overTLS, "cert": overTLS, "key": overTLS, "cacert": overTLS,
+	"redis": {"redis"}, "verify": overEcho,
 }
 
 func largest(m gen.Mix) (size int) {

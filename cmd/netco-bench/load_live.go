@@ -64,6 +64,10 @@ func (v *liveView) show(l gen.Live) {
 		for _, s := range l.Seconds {
 			if s.At > v.shown {
 				v.shown = s.At
+				if s.Requests == 0 {
+					fmt.Fprintf(v.w, "%4ds %10s/s  errors %d\n", s.At+1, "0", s.Errors)
+					continue
+				}
 				fmt.Fprintf(v.w, "%4ds %10s/s  p50 %-8s p99 %-8s max %-8s errors %d\n",
 					s.At+1, countText(s.Requests), latencyText(s.P50), latencyText(s.P99),
 					latencyText(s.Max), s.Errors)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -22,12 +23,14 @@ var (
 	loadBytes = prometheus.NewDesc("netco_bench_bytes_total",
 		"Bytes, up to the last whole second.", []string{"direction"}, nil)
 	loadLatency = prometheus.NewDesc("netco_bench_latency_seconds",
-		"Response time by quantile, over the window and of the last whole second.",
-		[]string{"quantile", "over"}, nil)
+		"Response time in the measured window, up to the last whole second.", nil, nil)
+	loadSecond = prometheus.NewDesc("netco_bench_last_second_latency_seconds",
+		"Response time by percentile in the last whole second.", []string{"percentile"}, nil)
 )
 
 func (c loadCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{loadRequests, loadErrors, loadBytes, loadLatency} {
+	for _, d := range []*prometheus.Desc{loadRequests, loadErrors, loadBytes, loadLatency,
+		loadSecond} {
 		ch <- d
 	}
 }
@@ -43,19 +46,20 @@ func (c loadCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	send(loadBytes, prometheus.CounterValue, float64(l.BytesIn), "in")
 	send(loadBytes, prometheus.CounterValue, float64(l.BytesOut), "out")
-	quantiles := func(p gen.Percentiles, over string) {
-		for _, q := range []struct {
-			name string
-			ns   int64
-		}{{"0.5", p.P50}, {"0.99", p.P99}, {"0.999", p.P999}, {"1", p.Max}} {
-			send(loadLatency, prometheus.GaugeValue, float64(q.ns)/1e9, q.name, over)
-		}
-	}
-	quantiles(l.Whole, "window")
+	p := l.Whole
+	ch <- prometheus.MustNewConstSummary(loadLatency, l.WholeCount, l.WholeSum/1e9,
+		map[float64]float64{0.5: seconds(p.P50), 0.99: seconds(p.P99), 0.999: seconds(p.P999),
+			1: seconds(p.Max)})
 	if n := len(l.Seconds); n > 0 {
-		quantiles(l.Seconds[n-1].Percentiles, "second")
+		p := l.Seconds[n-1].Percentiles
+		send(loadSecond, prometheus.GaugeValue, seconds(p.P50), "50")
+		send(loadSecond, prometheus.GaugeValue, seconds(p.P99), "99")
+		send(loadSecond, prometheus.GaugeValue, seconds(p.P999), "99.9")
+		send(loadSecond, prometheus.GaugeValue, seconds(p.Max), "100")
 	}
 }
+
+func seconds(ns int64) float64 { return float64(ns) / 1e9 }
 
 // serveMetrics serves a run's figures at /metrics of addr.
 func serveMetrics(addr string, g *gen.Gen) (stop func(), err error) {
@@ -67,7 +71,7 @@ func serveMetrics(addr string, g *gen.Gen) (stop func(), err error) {
 	reg.MustRegister(loadCollector{g})
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
-	s := &http.Server{Handler: mux}
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go s.Serve(ln)
 	return func() { s.Close() }, nil
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -54,7 +56,7 @@ func printResult(w io.Writer, r *result.Result, percentiles []float64) {
 	fmt.Fprintf(w, "%s: %s\n", r.Target, loopText(o))
 	seconds := r.Elapsed.Seconds()
 	fmt.Fprintf(w, "\n  requests   %s in %.2fs, %s/s\n", countText(r.Totals.Requests), seconds,
-		countText(uint64(r.RequestsPerSecond()+0.5)))
+		rateText(r.RequestsPerSecond()))
 	if o.Open() && r.Totals.Requests < r.Totals.Intended {
 		fmt.Fprintf(w, "             of %s intended\n", countText(r.Totals.Intended))
 	}
@@ -72,8 +74,17 @@ func printResult(w io.Writer, r *result.Result, percentiles []float64) {
 		fmt.Fprintf(w, "; %s TLS handshakes, p50 %s, p99 %s", countText(r.Totals.Handshake),
 			latencyText(r.TLS.At(50)), latencyText(r.TLS.At(99)))
 	}
-	fmt.Fprintf(w, "\n  errors     %s\n\n", errorsText(r))
-	printLatencies(w, r, percentiles)
+	if s := statusText(r.Totals.Status); s != "" {
+		fmt.Fprintf(w, "\n  status     %s", s)
+	}
+	fmt.Fprintf(w, "\n  errors     %s\n", errorsText(r))
+	if s := r.Totals.FirstError; s != "" {
+		fmt.Fprintf(w, "             the first: %s\n", s)
+	}
+	fmt.Fprintln(w)
+	if r.Totals.Requests > 0 {
+		printLatencies(w, r, percentiles)
+	}
 	printCosts(w, r)
 	for _, t := range r.Thresholds {
 		word := "holds"
@@ -82,7 +93,7 @@ func printResult(w io.Writer, r *result.Result, percentiles []float64) {
 		}
 		fmt.Fprintf(w, "  -max %-14s %s: %s\n", t.Limit, word, t.Value)
 	}
-	if !o.Open() {
+	if !o.Open() && r.Totals.Requests > 0 {
 		fmt.Fprint(w, "\n  A closed loop asks a slow server less often, so it hides how long "+
 			"others would have waited: -rate shows it.\n")
 	}
@@ -91,10 +102,27 @@ func printResult(w io.Writer, r *result.Result, percentiles []float64) {
 func loopText(o *result.Options) string {
 	loop := "closed loop"
 	if o.Open() {
-		loop = fmt.Sprintf("open loop, %s/s %s", countText(uint64(o.Rate)), o.Arrival)
+		loop = fmt.Sprintf("open loop, %s/s %s", rateText(o.Rate), o.Arrival)
 	}
 	return fmt.Sprintf("%s, %d connections, pipeline %d, %d threads", loop, o.Connections,
 		o.Pipeline, o.Threads)
+}
+
+// rateText writes a rate: whole where it is large, else to three digits.
+func rateText(perSecond float64) string {
+	if perSecond >= 100 {
+		return countText(uint64(perSecond + 0.5))
+	}
+	return fmt.Sprintf("%.3g", perSecond)
+}
+
+// statusText writes how often there was each HTTP status.
+func statusText(statuses map[string]uint64) string {
+	var parts []string
+	for _, status := range slices.Sorted(maps.Keys(statuses)) {
+		parts = append(parts, fmt.Sprintf("%s: %s", status, countText(statuses[status])))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func errorsText(r *result.Result) string {

@@ -7,10 +7,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,7 +38,7 @@ func echoURL(t *testing.T) string {
 			if err != nil {
 				return
 			}
-			go echoNet(c, 4096)
+			go echoNet(c, serveConfig{})
 		}
 	}()
 	return "tcp://" + ln.Addr().String()
@@ -84,6 +88,21 @@ func TestLoadMistakes(t *testing.T) {
 		{"http://127.0.0.1:1 -body {rand", "want {rand} or {rand:N}"},
 		{"tcp://127.0.0.1:1 -pid 999999999", "no such process"},
 		{"tcp://127.0.0.1:1 -nonsense", "-nonsense"},
+		{"tcp://127.0.0.1:1 -z 5s", "did you mean -d?"},
+		{"tcp://127.0.0.1:1 --duration 5s", "did you mean -d?"},
+		{"tcp://127.0.0.1:1 -t 2", "did you mean -threads, or -d for a time?"},
+		{"tcp://127.0.0.1:1 -t2 -c100", "did you mean -threads 2?"},
+		{"tcp://127.0.0.1:1 -c100", "did you mean -c 100?"},
+		{"tcp://127.0.0.1:1 -R 100", "did you mean -rate?"},
+		{"tcp://127.0.0.1:1 --latency", "latencies are always printed"},
+		{"tcp://127.0.0.1:1 -q 100", "a rate is -rate 100"},
+		{"tcp://127.0.0.1:1 -targets x", "-targets is in place of a URL"},
+		{"-targets /none", "-targets: open /none"},
+		{"-targets /dev/null", "has 0 URLs"},
+		{"tcp://127.0.0.1:1 -cert x", "-cert is for tls"},
+		{"https://127.0.0.1:1 -key x", "-key is for a -cert"},
+		{"https://127.0.0.1:1 -cert /none", "-cert: open /none"},
+		{"https://127.0.0.1:1 -cacert /dev/null", "no certificate in /dev/null"},
 	} {
 		if code, _, stderr := runLoadArgs(t, strings.Fields(c.args)...); code != exitUsage ||
 			!strings.Contains(stderr, c.want) {
@@ -227,6 +246,92 @@ func TestLoadFailures(t *testing.T) {
 	}
 }
 
+// TestLoadAllFail: a server whose answers are all errors fails the run, which
+// says what they are; one that sends some other answers does not.
+func TestLoadAllFail(t *testing.T) {
+	answers := 0 // one connection: one at a time
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if answers++; r.URL.Path == "/all" || answers%2 == 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer s.Close()
+	code, stdout, stderr := runLoadArgs(t, s.URL+"/all", "-c", "1", "-n", "10")
+	if code != exitFailed || !strings.Contains(stdout, "status     503: 10\n") ||
+		!strings.Contains(stdout, "the first: HTTP status 503 Service Unavailable\n") ||
+		!strings.Contains(stderr, "all answers were errors: HTTP status 503") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = runLoadArgs(t, s.URL+"/some", "-c", "1", "-n", "10")
+	if code != exitOK || !strings.Contains(stdout, "status     200: 5, 503: 5\n") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
+// TestLoadNoAnswer: there is no table of latencies that nothing had.
+func TestLoadNoAnswer(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close() // its backlog accepts, and nothing answers
+	code, stdout, stderr := runLoadArgs(t, "tcp://"+ln.Addr().String(), "-c", "2", "-d", "100ms",
+		"-timeout", "1h")
+	if code != exitFailed || strings.Contains(stdout, "p50  ") ||
+		!strings.Contains(stderr, "no request was answered within 100ms; none had timed out") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
+// TestLoadFilesFirst: a file that can't be written is known before the run.
+func TestLoadFilesFirst(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none", "r")
+	for _, name := range []string{"-json", "-csv", "-hdr", "-report"} {
+		// Nothing listens there, which a run would find out.
+		if code, stdout, stderr := runLoadArgs(t, "tcp://127.0.0.1:1", name,
+			missing); code != exitFailed || stdout != "" ||
+			!strings.Contains(stderr, "open "+missing) {
+			t.Errorf("%s: exit code %d, %q, %q", name, code, stdout, stderr)
+		}
+	}
+}
+
+// TestLoadTargets: all URLs of a file are asked, and each server for its own.
+func TestLoadTargets(t *testing.T) {
+	var asked [2]sync.Map
+	var urls string
+	for i, paths := range [][]string{{"/a", "/b?c", "/d/{rand:10}"}, {"/other"}} {
+		s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			asked[i].Store(strings.TrimRight(r.URL.RequestURI(), "0123456789"), true)
+		}))
+		defer s.Close()
+		for _, p := range paths {
+			urls += "  " + s.URL + p + " \n\n# a comment\n"
+		}
+	}
+	file := filepath.Join(t.TempDir(), "targets")
+	if err := os.WriteFile(file, []byte(urls), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := runLoadArgs(t, "-targets", file, "-c", "3", "-n", "300")
+	if code != exitOK || !strings.Contains(stdout, "/a and 3 more: closed loop") ||
+		!strings.Contains(stdout, "status     200: 300\n") {
+		t.Fatalf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	for i, want := range []string{"/a /b?c /d/", "/other"} {
+		var got []string
+		asked[i].Range(func(path, _ any) bool { got = append(got, path.(string)); return true })
+		slices.Sort(got)
+		if strings.Join(got, " ") != want {
+			t.Errorf("server %d was asked for %v, want %s", i, got, want)
+		}
+	}
+	if code, _, stderr := runLoadArgs(t, "-targets", file, "-c", "1"); code != exitUsage ||
+		!strings.Contains(stderr, "2 servers need as many connections") {
+		t.Errorf("one connection: exit code %d, %q", code, stderr)
+	}
+}
+
 // Ctrl-C prints what there is.
 func TestLoadInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -244,7 +349,7 @@ func TestLoadMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg.Target, err = gen.ParseTarget(cfg.target); err != nil {
+	if cfg.Targets, err = gen.ParseTargets(cfg.urls...); err != nil {
 		t.Fatal(err)
 	}
 	g, err := gen.New(&cfg.Config)
@@ -267,10 +372,26 @@ func TestLoadMetrics(t *testing.T) {
 	defer resp.Body.Close()
 	b, _ := io.ReadAll(resp.Body)
 	for _, want := range []string{"netco_bench_requests_total 100\n",
-		`netco_bench_errors_total{class="timeout"} 0`, `quantile="0.99"`} {
+		`netco_bench_errors_total{class="timeout"} 0`, `quantile="0.99"`,
+		`netco_bench_latency_seconds_count 100`} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("no %q in\n%s", want, b)
 		}
+	}
+	checkMetrics(t, string(b))
+}
+
+// checkMetrics lets promtool look at metrics.
+func checkMetrics(t *testing.T, text string) {
+	t.Helper()
+	tool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Skip("promtool, of Debian's package prometheus, is not installed")
+	}
+	cmd := exec.Command(tool, "check", "metrics")
+	cmd.Stdin = strings.NewReader(text)
+	if out, err := cmd.CombinedOutput(); err != nil || len(out) != 0 {
+		t.Errorf("promtool: %v\n%s", err, out)
 	}
 }
 

@@ -4,7 +4,8 @@
 //	netco-bench load      loads any server, closed loop or open: docs/LOAD.md
 //	netco-bench serve     servers to try it with
 //	netco-bench echo      TCP echo: req/s, latency, server CPU per request;
-//	                      with -rate at fixed rates, latency from intended times
+//	                      with -rate at fixed rates, latency from intended
+//	                      times; with -work for handlers that compute
 //	netco-bench proxy     TCP proxy: CPU per GiB forwarded
 //	netco-bench switch    the primitives: start, switch, timers, locks, wake-ups
 //	netco-bench hold      memory of what waits

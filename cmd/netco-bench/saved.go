@@ -140,13 +140,17 @@ func writeJSON(name string, stdout io.Writer, value any) error {
 }
 
 // canWrite reports before a measurement that its files could not be written
-// after it. It leaves no empty file behind.
+// after it. It leaves no empty file behind, and lets pipes and devices be: a
+// reader would take them for written.
 func canWrite(names ...string) error {
 	for _, name := range names {
 		if name == "" || name == "-" {
 			continue
 		}
-		_, missing := os.Stat(name)
+		info, missing := os.Stat(name)
+		if missing == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			continue
+		}
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
 		if err != nil {
 			return err

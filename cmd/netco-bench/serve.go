@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/child"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/work"
 )
 
 // serveConfig configures an echo server.
@@ -20,7 +21,12 @@ type serveConfig struct {
 	Processors int    // netco's, 0 for its default
 	Spin       string // auto or off; only netco spins
 	Unwatched  bool   // no watchdog; only netco has one
+	MinActive  int    // netco's Processors that stay active, 0 for its default
+	Plan       work.Plan
 }
+
+// handler returns what answers the requests of one connection.
+func (c serveConfig) handler() work.Handler { return c.Plan.NewHandler(c.Size) }
 
 // An echoServer starts listening and serves in the background until the process
 // ends. What it says hello with has its address and, if there is such, what its
@@ -60,8 +66,14 @@ func runServe(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	fs.IntVar(&cfg.Size, "size", 64, "bytes per request")
 	fs.IntVar(&cfg.Processors, "processors", 0, "netco's Processors")
 	fs.StringVar(&cfg.Spin, "spin", "auto", "auto or off")
+	fs.IntVar(&cfg.MinActive, "min-active", 0, "netco's Processors that stay active")
+	plan := fs.String("work", "", "what to compute for a request, as the generator planned it")
 	if err := parseFlags(fs, args, stdout); err != nil {
 		return err
+	}
+	var err error
+	if cfg.Plan, err = work.ParsePlan(*plan); err != nil {
+		return usagef("-work: %v", err)
 	}
 	start, ok := echoServers[*impl]
 	if !ok {

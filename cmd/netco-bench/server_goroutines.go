@@ -16,7 +16,7 @@ const readTimeout = time.Minute
 // serveGoroutines returns a server with a goroutine and a buffer per
 // connection, on a listener of netco or of package net.
 func serveGoroutines(listen func(serveConfig) (net.Listener, error),
-	echo func(c net.Conn, size int)) echoServer {
+	echo func(c net.Conn, cfg serveConfig)) echoServer {
 	return func(cfg serveConfig) (child.Hello, error) {
 		ln, err := listen(cfg)
 		if err != nil {
@@ -29,7 +29,7 @@ func serveGoroutines(listen func(serveConfig) (net.Listener, error),
 					fmt.Fprintln(os.Stderr, "accept:", err)
 					os.Exit(exitFailed)
 				}
-				go echo(c, max(4096, cfg.Size))
+				go echo(c, cfg)
 			}
 		}()
 		return child.Hello{Addr: ln.Addr().String()}, nil
@@ -41,9 +41,10 @@ func listenNet(cfg serveConfig) (net.Listener, error) {
 }
 
 // echoDeadlines is echoNet with a deadline for each read.
-func echoDeadlines(c net.Conn, size int) {
+func echoDeadlines(c net.Conn, cfg serveConfig) {
 	defer c.Close()
-	buf := make([]byte, size)
+	buf := make([]byte, max(4096, cfg.Size))
+	h := cfg.handler()
 	for {
 		if c.SetReadDeadline(time.Now().Add(readTimeout)) != nil {
 			return
@@ -52,7 +53,7 @@ func echoDeadlines(c net.Conn, size int) {
 		if err != nil {
 			return
 		}
-		if _, err := c.Write(buf[:n]); err != nil {
+		if h.Answer(c, buf[:n]) != nil {
 			return
 		}
 	}

@@ -22,21 +22,22 @@ func serveNet(cfg serveConfig) (child.Hello, error) {
 				fmt.Fprintln(os.Stderr, "accept:", err)
 				os.Exit(exitFailed)
 			}
-			go echoNet(c, max(4096, cfg.Size))
+			go echoNet(c, cfg)
 		}
 	}()
 	return child.Hello{Addr: ln.Addr().String()}, nil
 }
 
-func echoNet(c net.Conn, size int) {
+func echoNet(c net.Conn, cfg serveConfig) {
 	defer c.Close()
-	buf := make([]byte, size)
+	buf := make([]byte, max(4096, cfg.Size))
+	h := cfg.handler()
 	for {
 		n, err := c.Read(buf)
 		if err != nil {
 			return
 		}
-		if _, err := c.Write(buf[:n]); err != nil {
+		if h.Answer(c, buf[:n]) != nil {
 			return
 		}
 	}

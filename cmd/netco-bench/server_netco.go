@@ -25,7 +25,7 @@ func serveNetco(cfg serveConfig) (child.Hello, error) {
 				fmt.Fprintln(os.Stderr, "accept:", err)
 				os.Exit(exitFailed)
 			}
-			if _, err := netco.Go(func() { echoNetco(c.(*socket.TCPConn)) }); err != nil {
+			if _, err := netco.Go(func() { echoNetco(c.(*socket.TCPConn), cfg) }); err != nil {
 				c.Close()
 				fmt.Fprintln(os.Stderr, "go:", err)
 			}
@@ -77,7 +77,7 @@ func echoNetcoOnce(c *socket.ServerConn) error {
 }
 
 func listenNetco(cfg serveConfig) (net.Listener, error) {
-	o := netco.Options{Processors: cfg.Processors}
+	o := netco.Options{Processors: cfg.Processors, MinActive: cfg.MinActive}
 	if cfg.Unwatched {
 		o.Watchdog = -1
 	}
@@ -90,8 +90,9 @@ func listenNetco(cfg serveConfig) (net.Listener, error) {
 	return netco.Listen("tcp", net.JoinHostPort(cfg.Host, "0"))
 }
 
-func echoNetco(c *socket.TCPConn) {
+func echoNetco(c *socket.TCPConn, cfg serveConfig) {
 	defer c.Close()
+	h := cfg.handler()
 	for {
 		if c.WaitReadable() != nil {
 			return
@@ -99,7 +100,7 @@ func echoNetco(c *socket.TCPConn) {
 		b := socket.AcquireBuffer()
 		n, err := c.Read(b.Bytes())
 		if err == nil {
-			_, err = c.Write(b.Bytes()[:n])
+			err = h.Answer(c, b.Bytes()[:n])
 		}
 		b.Release()
 		if err != nil {

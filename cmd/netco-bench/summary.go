@@ -33,6 +33,7 @@ func echoMetrics(open bool) []metric {
 	columns := []metric{
 		answered,
 		{"p50 µs", "%.1f", func(r *echoRound) float64 { return r.P50Us }, true},
+		{"p90 µs", "%.1f", func(r *echoRound) float64 { return r.P90Us }, true},
 		p99,
 		{"p99.9 µs", "%.1f", func(r *echoRound) float64 { return r.P999Us }, true},
 		{"CPU µs/req", "%.3f", func(r *echoRound) float64 { return r.CPUUs }, true},
@@ -43,6 +44,18 @@ func echoMetrics(open bool) []metric {
 		columns = append(columns, sentLate)
 	}
 	return append(columns, clientBusy)
+}
+
+// classMetrics returns the columns of the table of the i-th class.
+func classMetrics(i int) []metric {
+	return []metric{
+		{"requests", "%.0f", func(r *echoRound) float64 {
+			return float64(r.Classes[i].Requests)
+		}, false},
+		{"p50 µs", "%.1f", func(r *echoRound) float64 { return r.Classes[i].P50Us }, true},
+		{"p90 µs", "%.1f", func(r *echoRound) float64 { return r.Classes[i].P90Us }, true},
+		{"p99 µs", "%.1f", func(r *echoRound) float64 { return r.Classes[i].P99Us }, true},
+	}
 }
 
 const (
@@ -97,14 +110,31 @@ func baseline(servers []string) string {
 	return servers[0]
 }
 
-// printEcho prints one section: for each server a row of medians and one of the
-// range over the rounds, and for each but the baseline the ratio of the medians
-// and the median of the ratios within pairs. The latter is the better one when
-// the machine drifts.
+// printEcho prints one section: its table, one for each class of -work, and
+// what its figures can't be trusted for.
 func printEcho(w io.Writer, cfg *echoConfig, offered echoLoad, rounds []echoRound) {
 	fmt.Fprintf(w, "%s\n\n", sectionTitle(cfg, offered, rounds))
+	printTable(w, cfg, rounds, echoMetrics(offered.rate > 0))
+	for _, s := range cfg.Servers {
+		printWarnings(w, s, offered, rounds)
+	}
+	fmt.Fprintln(w)
+	if len(cfg.Work) < 2 {
+		return
+	}
+	for i, c := range cfg.Work {
+		fmt.Fprintf(w, "the %.3g %% of the requests with %v of work\n\n", 100*c.Share, c.CPU)
+		printTable(w, cfg, rounds, classMetrics(i))
+		fmt.Fprintln(w)
+	}
+}
+
+// printTable prints for each server a row of medians and one of the range over
+// the rounds, and for each but the baseline the ratio of the medians and the
+// median of the ratios within pairs. The latter is the better one when the
+// machine drifts.
+func printTable(w io.Writer, cfg *echoConfig, rounds []echoRound, metrics []metric) {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	metrics := echoMetrics(offered.rate > 0)
 	row := func(name string, cell func(metric) string) {
 		cells := []string{fmt.Sprintf("%-20s", name)}
 		for _, m := range metrics {
@@ -137,10 +167,6 @@ func printEcho(w io.Writer, cfg *echoConfig, offered echoLoad, rounds []echoRoun
 		})
 	}
 	tw.Flush()
-	for _, s := range cfg.Servers {
-		printWarnings(w, s, offered, rounds)
-	}
-	fmt.Fprintln(w)
 }
 
 // printWarnings says what a server's figures can't be trusted for.
@@ -194,6 +220,12 @@ func sectionTitle(cfg *echoConfig, offered echoLoad, rounds []echoRound) string 
 		plural(offered.conns, "connection"), fmt.Sprintf("%d B", cfg.Size), demand,
 		fmt.Sprintf("GOMAXPROCS %d", rounds[0].GOMAXPROCS), fmt.Sprintf("median of %s of %v",
 			plural(cfg.Rounds, "round"), cfg.Duration),
+	}
+	if len(cfg.Work) > 0 {
+		parts = append(parts, fmt.Sprintf("%v of work", cfg.Work))
+	}
+	if cfg.MinActive > 0 {
+		parts = append(parts, fmt.Sprintf("MinActive %d", cfg.MinActive))
 	}
 	if cfg.ServerCPUs != nil {
 		parts = append(parts, fmt.Sprintf("server on CPU %v", cfg.ServerCPUs))

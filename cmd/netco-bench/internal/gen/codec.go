@@ -3,6 +3,8 @@ package gen
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 )
 
 // A codec is a protocol on one connection: it makes requests and recognises
@@ -16,6 +18,9 @@ type codec interface {
 	// many. If the verdict is 0 the answer is incomplete; what is not taken of
 	// b is to be given again with more behind it. An error is a wrong answer.
 	answer(b []byte) (n int, v verdict, err error)
+
+	// failure describes the last answer, one with the bit failed.
+	failure(v verdict) string
 
 	// end returns what the end of the stream makes of an incomplete answer.
 	end() verdict
@@ -35,6 +40,12 @@ const (
 	aborted             // the server has ended the request without an answer
 	statusShift = 8
 )
+
+// statusText describes an answer by its HTTP status.
+func statusText(v verdict) string {
+	return strings.TrimSpace(fmt.Sprintf("HTTP status %d %s", v.status(),
+		http.StatusText(v.status())))
+}
 
 func (v verdict) status() int { return int(v >> statusShift) }
 

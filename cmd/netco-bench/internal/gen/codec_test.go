@@ -159,8 +159,8 @@ func TestWSParser(t *testing.T) {
 	checkParser(t, wsCases, newWSParser)
 	p := &wsParser{}
 	if _, err := feed(p.answer, []byte(frame(0x89, "abc")), 1); err != nil ||
-		string(p.pongs) != string(appendFrame(nil, wsPong, []byte("abc"))) {
-		t.Errorf("pongs %q, %v", p.pongs, err)
+		string(p.pong) != string(appendFrame(nil, wsPong, []byte("abc"))) {
+		t.Errorf("pong %q, %v", p.pong, err)
 	}
 	if _, err := feed(p.answer, []byte(frame(0x88, "")), 1); !errors.Is(err, errClosed) {
 		t.Errorf("a close frame: %v", err)
@@ -203,12 +203,12 @@ func TestTemplates(t *testing.T) {
 		return string((&sender{template: tmpl, rng: rng}).requests(2))
 	}
 	mix := Mix{{3, 1}}
-	get := one(newHTTPTemplate(&httpPlan{method: "GET", target: "/a?b", host: "h",
+	get := one(newHTTPTemplate(&httpPlan{method: "GET", targets: []string{"/a?b"}, host: "h",
 		header: []string{"X: y"}}, mix, 1))
 	if want := strings.Repeat("GET /a?b HTTP/1.1\r\nHost: h\r\nX: y\r\n\r\n", 2); get != want {
 		t.Errorf("%q\nwant %q", get, want)
 	}
-	post := one(newHTTPTemplate(&httpPlan{method: "POST", target: "/{rand:1}", host: "h",
+	post := one(newHTTPTemplate(&httpPlan{method: "POST", targets: []string{"/{rand:1}"}, host: "h",
 		body: "<{size}>"}, mix, 9))
 	if want := strings.Repeat("POST /000000000000 HTTP/1.1\r\nHost: h\r\nContent-Length: "+
 		"5\r\n\r\n<012>", 2); post != want {

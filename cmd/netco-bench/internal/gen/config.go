@@ -2,10 +2,12 @@ package gen
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +15,9 @@ import (
 
 // Config is what to send to which server. Flags of netco-bench load set it.
 type Config struct {
-	Target      *Target
+	// Targets are all of one protocol. Connections are dealt out to the servers
+	// among them in turn; one to a server of HTTP draws from its URLs.
+	Targets     []*Target
 	Connections int
 	Idle        int
 	Threads     int
@@ -37,8 +41,10 @@ type Config struct {
 	Header             []string
 	Redis              string
 
-	Insecure bool
-	ALPN     []string
+	Insecure     bool
+	ALPN         []string
+	Certificates []tls.Certificate // of the client
+	RootCAs      *x509.CertPool    // nil: the system's
 
 	// Probe, if set, is called when the window begins, and with over when it
 	// is over, for measuring the server between the two.
@@ -46,6 +52,18 @@ type Config struct {
 }
 
 func (c *Config) open() bool { return c.Rate > 0 }
+
+// protocol is that of all targets.
+func (c *Config) protocol() string { return c.Targets[0].Protocol }
+
+// targetText names the targets in a result.
+func (c *Config) targetText() string {
+	s := c.Targets[0].URL
+	if n := len(c.Targets) - 1; n > 0 {
+		s = fmt.Sprintf("%s and %d more", s, n)
+	}
+	return s
+}
 
 // Target is an address with a protocol.
 type Target struct {
@@ -66,8 +84,27 @@ var Protocols = []string{"tcp", "udp", "unix", "tls", "http", "https", "h2", "re
 var defaultPorts = map[string]string{"http": "80", "https": "443", "h2": "80", "redis": "6379",
 	"ws": "80", "wss": "443"}
 
-// ParseTarget reads a URL and looks up its host.
-func ParseTarget(s string) (*Target, error) {
+// escapedPlace is a {rand}, {rand:N} or {size} in a path, as package url writes
+// it.
+var escapedPlace = regexp.MustCompile("%7B(rand(?::[0-9]+)?|size)%7D")
+
+// ParseTargets reads URLs of one protocol and looks up their hosts, each once.
+func ParseTargets(urls ...string) ([]*Target, error) {
+	var all []*Target
+	known := map[string]netip.AddrPort{}
+	for _, s := range urls {
+		t, err := parseTarget(s, known)
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, t); t.Protocol != all[0].Protocol {
+			return nil, fmt.Errorf("targets %s and %s: want URLs of one scheme", all[0].URL, s)
+		}
+	}
+	return all, nil
+}
+
+func parseTarget(s string, known map[string]netip.AddrPort) (*Target, error) {
 	u, err := url.Parse(s)
 	if err != nil || !slices.Contains(Protocols, u.Scheme) {
 		return nil, fmt.Errorf("target %q: want a URL with one of %s://", s,
@@ -84,7 +121,7 @@ func ParseTarget(s string) (*Target, error) {
 	case "udp":
 		t.Network = "udp"
 	}
-	t.Request = u.RequestURI()
+	t.Request = escapedPlace.ReplaceAllString(u.RequestURI(), "{$1}")
 	port := u.Port()
 	if port == "" {
 		port = defaultPorts[u.Scheme]
@@ -92,37 +129,44 @@ func ParseTarget(s string) (*Target, error) {
 	if port == "" || t.Host == "" {
 		return nil, fmt.Errorf("target %q: want %s://HOST:PORT", s, u.Scheme)
 	}
-	return t, t.lookUp(port)
+	return t, t.lookUp(net.JoinHostPort(t.Host, port), known)
 }
 
-func (t *Target) lookUp(port string) error {
+func (t *Target) lookUp(host string, known map[string]netip.AddrPort) error {
+	if addr, ok := known[host]; ok {
+		t.Addr = addr
+		return nil
+	}
 	// One address, so that all connections load one server.
-	a, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(t.Host, port))
+	a, err := net.ResolveTCPAddr("tcp", host)
 	if err != nil {
 		return fmt.Errorf("target %s: %w", t.URL, err)
 	}
 	ip, _ := netip.AddrFromSlice(a.IP)
 	t.Addr = netip.AddrPortFrom(ip.Unmap().WithZone(a.Zone), uint16(a.Port))
+	known[host] = t.Addr
 	return nil
 }
 
-func (c *Config) tlsConfig() *tls.Config {
-	if !c.Target.TLS {
+func (c *Config) tlsConfig(t *Target) *tls.Config {
+	if !t.TLS {
 		return nil
 	}
 	conf := &tls.Config{
-		ServerName: c.Target.Host, InsecureSkipVerify: c.Insecure, NextProtos: c.ALPN,
+		ServerName: t.Host, InsecureSkipVerify: c.Insecure, NextProtos: c.ALPN,
 		ClientSessionCache: tls.NewLRUClientSessionCache(64),
+		Certificates:       c.Certificates, RootCAs: c.RootCAs,
 	}
-	if c.ALPN == nil && c.Target.Protocol != "tls" {
+	if c.ALPN == nil && t.Protocol != "tls" {
 		conf.NextProtos = []string{"http/1.1"}
 	}
 	return conf
 }
 
-// A plan is what all connections of a run have in common.
+// A plan is what all connections to one server have in common.
 type plan struct {
 	cfg      *Config
+	target   *Target // the first of the server's
 	tls      *tls.Config
 	stream   []byte    // of echo
 	template *template // of the others
@@ -136,21 +180,48 @@ type plan struct {
 // meanwhile: less than the smallest socket buffers hold.
 const maxTogether = 32 << 10
 
-func newPlan(cfg *Config) (*plan, error) {
-	p := &plan{cfg: cfg, tls: cfg.tlsConfig()}
+// newPlans returns a plan for each server of the targets.
+func newPlans(cfg *Config) (plans []*plan, err error) {
+	var servers [][]*Target
+	known := map[string]int{}
+	for _, t := range cfg.Targets {
+		server := t.URL
+		if slices.Contains([]string{"http", "https", "h2"}, t.Protocol) {
+			server = t.HostPort
+		}
+		i, ok := known[server]
+		if !ok {
+			i, servers = len(servers), append(servers, nil)
+			known[server] = i
+		}
+		servers[i] = append(servers[i], t)
+	}
+	for _, targets := range servers {
+		p, err := newPlan(cfg, targets)
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, p)
+	}
+	return plans, nil
+}
+
+func newPlan(cfg *Config, targets []*Target) (*plan, error) {
+	t := targets[0]
+	p := &plan{cfg: cfg, target: t, tls: cfg.tlsConfig(t)}
 	var err error
-	switch cfg.Target.Protocol {
+	switch t.Protocol {
 	case "http", "https", "h2":
 		if cfg.http2() {
-			p.h2, err = newH2Template(cfg.http(), cfg.Mix, cfg.scheme())
+			p.h2, err = newH2Template(cfg.http(targets), cfg.Mix, cfg.scheme())
 			break
 		}
-		p.template, err = newHTTPTemplate(cfg.http(), cfg.Mix, cfg.Pipeline)
+		p.template, err = newHTTPTemplate(cfg.http(targets), cfg.Mix, cfg.Pipeline)
 	case "redis":
 		p.template, err = newRESPTemplate(cfg.Redis, cfg.Mix, cfg.Pipeline)
 	case "ws", "wss":
 		p.template = newWSTemplate(cfg.Mix, cfg.Pipeline)
-		p.upgrade = upgradeRequest(cfg)
+		p.upgrade = upgradeRequest(cfg, t)
 		if cfg.Verify {
 			p.payload = payload(cfg.Mix.largest())
 		}
@@ -166,27 +237,30 @@ func newPlan(cfg *Config) (*plan, error) {
 			longest = max(longest, len(v.text))
 		}
 	}
-	p.big = longest*cfg.Pipeline > maxTogether && cfg.Target.Network != "udp" && p.h2 == nil
+	p.big = longest*cfg.Pipeline > maxTogether && t.Network != "udp" && p.h2 == nil
 	return p, nil
 }
 
 // http2 reports whether requests are HTTP/2's.
 func (c *Config) http2() bool {
-	return c.Target.Protocol == "h2" ||
-		c.Target.Protocol == "https" && slices.Contains(c.ALPN, "h2")
+	return c.protocol() == "h2" ||
+		c.protocol() == "https" && slices.Contains(c.ALPN, "h2")
 }
 
 // scheme is the :scheme of HTTP/2.
 func (c *Config) scheme() string {
-	if c.Target.TLS {
+	if c.Targets[0].TLS {
 		return "https"
 	}
 	return "http"
 }
 
-func (c *Config) http() *httpPlan {
-	h := &httpPlan{method: c.Method, target: c.Target.Request, host: c.Host, header: c.Header,
-		body: c.Body}
+// http is what the requests to one server look like.
+func (c *Config) http(targets []*Target) *httpPlan {
+	h := &httpPlan{method: c.Method, host: c.Host, header: c.Header, body: c.Body}
+	for _, t := range targets {
+		h.targets = append(h.targets, t.Request)
+	}
 	if h.method == "" {
 		h.method = "GET"
 		if c.Body != "" {
@@ -194,7 +268,7 @@ func (c *Config) http() *httpPlan {
 		}
 	}
 	if h.host == "" {
-		h.host = c.Target.HostPort
+		h.host = targets[0].HostPort
 	}
 	return h
 }
@@ -202,7 +276,7 @@ func (c *Config) http() *httpPlan {
 // codec returns one for a connection of w.
 func (p *plan) codec(w *worker) codec {
 	s := sender{template: p.template, rng: w.rng}
-	switch p.cfg.Target.Protocol {
+	switch p.target.Protocol {
 	case "http", "https", "h2":
 		if p.h2 != nil {
 			return newH2Codec(p.h2, w.rng, p.cfg.Method == "HEAD")

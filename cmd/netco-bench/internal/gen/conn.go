@@ -23,6 +23,7 @@ type entry struct {
 // it, together with its writer and the worker's sweep.
 type conn struct {
 	w        *worker
+	plan     *plan
 	codec    codec
 	ws       *wsCodec // codec, if it is that
 	h2       *h2Codec // codec, if it is that
@@ -97,7 +98,7 @@ func (c *conn) resume() error {
 
 // dial opens the connection and accounts for it.
 func (c *conn) dial() error {
-	d, err := c.w.plan.dial()
+	d, err := c.plan.dial()
 	if err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (c *conn) fail(err error) {
 		c.failures = 0
 	case c.expired:
 		for c.live() > 0 && now-c.inFlight.first().sent > int64(c.w.g.cfg.Timeout) {
-			c.w.failed(c.pop(), now, os.ErrDeadlineExceeded)
+			c.w.failed(c.pop(), now, c.w.g.errTimeout)
 		}
 	default:
 		if c.live() == 0 && errors.Is(err, errWrong) {
@@ -360,7 +361,7 @@ func (c *conn) receive() error {
 		return nil
 	case c.writeErr != nil:
 		return c.writeErr
-	case c.h2 != nil && c.expired && errors.Is(err, os.ErrDeadlineExceeded) &&
+	case c.h2 != nil && c.expired && errors.Is(err, os.ErrDeadlineExceeded) && !c.w.timeUp() &&
 		c.live() > 0 && c.readAt > c.inFlight.first().sent:
 		return c.cancelExpired()
 	case c.armed && !c.expired && errors.Is(err, os.ErrDeadlineExceeded):
@@ -368,7 +369,7 @@ func (c *conn) receive() error {
 	case err == io.EOF:
 		if v := c.codec.end(); v != 0 && c.inFlight.count > 0 {
 			c.answers++
-			c.w.answered(c.inFlight.pop(), clock.Now(), v)
+			c.w.answered(c, c.inFlight.pop(), clock.Now(), v)
 			return errLast
 		}
 	}
@@ -449,7 +450,7 @@ func (c *conn) take(b []byte) error {
 			if e := c.settle(); v&aborted != 0 {
 				w.failed(e, now, c.h2.abortErr())
 			} else {
-				w.answered(e, now, v)
+				w.answered(c, e, now, v)
 				c.answers++
 			}
 			continue
@@ -457,7 +458,7 @@ func (c *conn) take(b []byte) error {
 		if c.inFlight.count == 0 {
 			return wrongf("an answer to no request")
 		}
-		w.answered(c.inFlight.pop(), now, v)
+		w.answered(c, c.inFlight.pop(), now, v)
 		c.answers++
 		if v&last != 0 {
 			return errLast
@@ -473,7 +474,7 @@ func (c *conn) take(b []byte) error {
 	if c.h2 != nil {
 		return c.afterFrames()
 	}
-	if c.ws != nil && len(c.ws.pongs) > 0 && !c.writing {
+	if c.ws != nil && len(c.ws.pong) > 0 && !c.writing {
 		return c.pong()
 	}
 	return nil
@@ -481,7 +482,7 @@ func (c *conn) take(b []byte) error {
 
 // pong answers pings of WebSocket.
 func (c *conn) pong() error {
-	err := c.writeOut(c.ws.pongs)
-	c.ws.pongs = c.ws.pongs[:0]
+	err := c.writeOut(c.ws.pong)
+	c.ws.pong = c.ws.pong[:0]
 	return err
 }

@@ -42,9 +42,8 @@ type dialed struct {
 
 // dial opens a connection. It parks.
 func (p *plan) dial() (*dialed, error) {
-	t := p.cfg.Target
 	start := clock.Now()
-	raw, err := dialRaw(t, p.cfg.Timeout)
+	raw, err := dialRaw(p.target, p.cfg.Timeout)
 	if err != nil {
 		return nil, err
 	}
@@ -107,15 +106,15 @@ const wsGUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 const wsKeyHeader = "Sec-WebSocket-Key: "
 
-func upgradeRequest(cfg *Config) []byte {
+func upgradeRequest(cfg *Config, t *Target) []byte {
 	var key [16]byte
 	rand.Read(key[:])
 	host := cfg.Host
 	if host == "" {
-		host = cfg.Target.HostPort
+		host = t.HostPort
 	}
 	lines := []string{
-		"GET " + cfg.Target.Request + " HTTP/1.1", "Host: " + host, "Upgrade: websocket",
+		"GET " + t.Request + " HTTP/1.1", "Host: " + host, "Upgrade: websocket",
 		"Connection: Upgrade",
 		"Sec-WebSocket-Version: 13", wsKeyHeader + base64.StdEncoding.EncodeToString(key[:]),
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -28,9 +29,11 @@ const goneAfter = time.Second
 // Gen is one run. Its methods Live and Run may be called at the same time.
 type Gen struct {
 	cfg     *Config
-	plan    *plan
+	plans   []*plan // by server
 	sched   *scheduler.Scheduler
 	workers []*worker
+
+	errTimeout error // of a request that has got no answer in time
 
 	mu      sync.Mutex
 	phase   string
@@ -54,9 +57,13 @@ type Gen struct {
 // finds one at once, where Go has taken its own away meanwhile.
 func New(cfg *Config) (*Gen, error) {
 	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), cfg.Threads+1))
-	p, err := newPlan(cfg)
+	plans, err := newPlans(cfg)
 	if err != nil {
 		return nil, err
+	}
+	if len(plans) > cfg.Connections {
+		return nil, fmt.Errorf("%d servers need as many connections, -c is %d", len(plans),
+			cfg.Connections)
 	}
 	s, err := scheduler.New(scheduler.Options{
 		Quiet:      true, // connections that hang are cut at the end
@@ -66,7 +73,8 @@ func New(cfg *Config) (*Gen, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gen{cfg: cfg, plan: p, sched: s, phase: "connecting"}
+	g := &Gen{cfg: cfg, plans: plans, sched: s, phase: "connecting",
+		errTimeout: fmt.Errorf("no answer within %v: %w", cfg.Timeout, os.ErrDeadlineExceeded)}
 	for i := range cfg.Threads {
 		g.workers = append(g.workers, newWorker(g, i))
 	}
@@ -109,7 +117,12 @@ func (g *Gen) noAnswers() error {
 			return fmt.Errorf("no request was answered: %w", w.lastErr)
 		}
 	}
-	return errors.New("no request was answered")
+	err := errors.New("no request was answered")
+	if g.cfg.Duration > 0 && g.cfg.Duration < g.cfg.Timeout {
+		err = fmt.Errorf("%w within %v; none had timed out by then, since -timeout is %v", err,
+			g.cfg.Duration, g.cfg.Timeout)
+	}
+	return err
 }
 
 // each runs f on each worker's Processor and waits until each has called done.
@@ -146,11 +159,15 @@ func (g *Gen) connect(ctx context.Context) error {
 		err = ctx.Err()
 	}
 	for _, w := range g.workers {
-		if err == nil && w.dialErr != nil {
-			err = fmt.Errorf("cannot connect to %s: %w", g.cfg.Target.URL, explain(w.dialErr))
+		if err == nil {
+			err = w.dialErr
 		}
 	}
 	return err
+}
+
+func (p *plan) connectError(err error) error {
+	return fmt.Errorf("cannot connect to %s: %w", p.target.URL, explain(err))
 }
 
 // explain adds to an error what to do about it, where that is known.
@@ -177,14 +194,54 @@ func (g *Gen) load(ctx context.Context) error {
 		g.openLocked()
 	}
 	g.mu.Unlock()
-	err := g.each(ctx, g.poll, func(w *worker, done func()) {
+	err := g.each(ctx, g.pollLoad, func(w *worker, done func()) {
 		w.start, w.windowStart, w.windowEnd = start, windowStart, windowEnd
 		w.run(done)
 	})
+	if errors.Is(err, errOver) {
+		err = nil
+	}
+	if err == nil {
+		g.awaitEnd(ctx)
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.shutLocked()
 	return err
+}
+
+// awaitEnd lets the window of an open loop be as long as was asked for: there
+// may be nothing to send in its last part.
+func (g *Gen) awaitEnd(ctx context.Context) {
+	if !g.cfg.open() || g.cfg.Duration == 0 || g.cfg.Requests > 0 {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Duration(g.end - clock.Now())):
+	}
+}
+
+// errOver ends a run whose connections still wait for answers.
+var errOver = errors.New("over")
+
+// lastAnswers is how long a closed loop waits for answers after its window.
+// They count no more, but a server that is quick need not see its connections
+// end in front of them.
+const lastAnswers = 200 * time.Millisecond
+
+// pollLoad is poll, and ends a closed loop that has waited long enough. An open
+// loop waits for all the answers it intended to get, up to their time-outs.
+func (g *Gen) pollLoad() error {
+	if err := g.poll(); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.cfg.open() && clock.Now()-g.end > int64(lastAnswers) {
+		return errOver
+	}
+	return nil
 }
 
 // openLocked begins the window.
@@ -302,7 +359,7 @@ func (g *Gen) result() *result.Result {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r := result.New()
-	end := int64(0)
+	end, firstAt := int64(0), int64(0)
 	for _, w := range g.workers {
 		w.endSecondLocked(0)
 		end = max(end, w.lastDone)
@@ -312,11 +369,14 @@ func (g *Gen) result() *result.Result {
 		r.TLS.Merge(&w.tls)
 		r.Totals.Intended += w.intended
 		g.addStatuses(r, w)
+		if w.firstErr != "" && (r.Totals.FirstError == "" || w.firstAt < firstAt) {
+			r.Totals.FirstError, firstAt = w.firstErr, w.firstAt
+		}
 	}
 	now := clock.Now()
 	_ = g.collectLocked(now)
 	elapsed := g.elapsedLocked(now, end)
-	r.Target, r.Elapsed = g.cfg.Target.URL, result.Duration(elapsed)
+	r.Target, r.Elapsed = g.cfg.targetText(), result.Duration(elapsed)
 	r.Start = time.Now().Add(time.Duration(g.start - now)).Round(time.Millisecond)
 	r.Totals.Requests, r.Totals.Errors = g.totals.requests, g.totals.errors
 	r.Totals.BytesIn, r.Totals.BytesOut = g.totals.bytesIn, g.totals.bytesOut
@@ -369,7 +429,7 @@ func (g *Gen) addStatuses(r *result.Result, w *worker) {
 func (g *Gen) options() result.Options {
 	c := g.cfg
 	o := result.Options{
-		Protocol: c.Target.Protocol, Connections: c.Connections, Idle: c.Idle, Threads: c.Threads,
+		Protocol: c.protocol(), Connections: c.Connections, Idle: c.Idle, Threads: c.Threads,
 		Rate: c.Rate, Pipeline: c.Pipeline, Size: c.Mix.String(), Requests: c.Requests,
 		Duration: result.Duration(c.Duration), Warmup: result.Duration(c.Warmup),
 		Timeout: result.Duration(c.Timeout),
@@ -384,9 +444,9 @@ func (g *Gen) options() result.Options {
 	if c.Ramp > 0 {
 		o.Ramp = fmt.Sprintf("%g:%v", c.RampFrom, c.Ramp)
 	}
-	switch c.Target.Protocol {
+	switch c.protocol() {
 	case "http", "https", "h2":
-		o.Method = c.http().method
+		o.Method = c.http(c.Targets).method
 	}
 	return o
 }
@@ -401,7 +461,12 @@ type Live struct {
 	BytesIn  uint64
 	BytesOut uint64
 	Seconds  []LiveSecond // the last ones that are over
-	Whole    Percentiles
+
+	// Of the seconds that are over: percentiles of the latencies, their number
+	// and their sum in ns.
+	Whole      Percentiles
+	WholeCount uint64
+	WholeSum   float64
 }
 
 // LiveSecond is one second of the live view.
@@ -437,6 +502,7 @@ func (g *Gen) Live() Live {
 	}
 	h := &g.whole
 	l.Whole = Percentiles{h.At(50), h.At(99), h.At(99.9), h.Max()}
+	l.WholeCount, l.WholeSum = h.Count(), h.Mean()*float64(h.Count())
 	return l
 }
 

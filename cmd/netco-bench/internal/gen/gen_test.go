@@ -73,12 +73,12 @@ func echoAll(c net.Conn) { _, _ = io.Copy(struct{ io.Writer }{c}, struct{ io.Rea
 // config is a run of 60 requests over 3 connections of 2 threads.
 func config(t *testing.T, url string, set func(*Config)) *Config {
 	t.Helper()
-	target, err := ParseTarget(url)
+	targets, err := ParseTargets(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := &Config{
-		Target: target, Connections: 3, Threads: 2, Pipeline: 1, Mix: Mix{{64, 1}}, Requests: 60,
+		Targets: targets, Connections: 3, Threads: 2, Pipeline: 1, Mix: Mix{{64, 1}}, Requests: 60,
 		Timeout: testenv.Limit, Verify: true, Insecure: true, Redis: "PING",
 	}
 	if set != nil {
@@ -656,11 +656,11 @@ func TestParseTarget(t *testing.T) {
 		"127.0.0.1:80":            "want a URL",
 		"tcp://127.0.0.1:no-port": "want a URL",
 	} {
-		target, err := ParseTarget(url)
+		targets, err := ParseTargets(url)
 		switch {
 		case err != nil && !strings.Contains(err.Error(), want), err == nil &&
-			target.Addr.String() != want:
-			t.Errorf("%s: %+v, %v, want %s", url, target, err, want)
+			targets[0].Addr.String() != want:
+			t.Errorf("%s: %+v, %v, want %s", url, targets, err, want)
 		}
 	}
 }
@@ -668,5 +668,44 @@ func TestParseTarget(t *testing.T) {
 func TestCPUModel(t *testing.T) {
 	if got := cpuModel("processor\t: 0\nmodel name\t: A: B\n"); got != "A: B" {
 		t.Error(got)
+	}
+}
+
+// TestSilentServer: a closed loop ends with its window though nothing has been
+// answered, an open one with the time-outs of what it has intended.
+func TestSilentServer(t *testing.T) {
+	for _, pipeline := range []int{1, 3} {
+		url := listen(t, "tcp", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
+		r, err := run(t, config(t, url, func(c *Config) {
+			c.Requests, c.Duration, c.Timeout, c.Pipeline = 0, 100*time.Millisecond, time.Hour,
+				pipeline
+		}))
+		if err == nil || !strings.Contains(err.Error(), "no request was answered within 100ms") ||
+			r.Interrupted || r.Totals.Errors.Sum() != 0 {
+			t.Errorf("closed loop: %v, %+v", err, r.Totals)
+		}
+		r, err = run(t, config(t, url, func(c *Config) {
+			c.Requests, c.Duration, c.Rate = 0, 100*time.Millisecond, 100
+			c.Timeout, c.Pipeline = 300*time.Millisecond, pipeline
+		}))
+		if err == nil || r.Totals.Errors.Timeout != r.Totals.Intended ||
+			!strings.Contains(r.Totals.FirstError, "no answer within 300ms") {
+			t.Errorf("open loop: %v, %+v", err, r.Totals)
+		}
+	}
+}
+
+// TestSlowRate: the window is as long as was asked for, though the last request
+// is answered before its end.
+func TestSlowRate(t *testing.T) {
+	url := listen(t, "tcp", echoAll)
+	r, err := run(t, config(t, url, func(c *Config) {
+		c.Requests, c.Duration, c.Rate = 0, 500*time.Millisecond, 5
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Totals.Requests != 3 || r.Elapsed < result.Duration(500*time.Millisecond) {
+		t.Errorf("%d requests in %v", r.Totals.Requests, r.Elapsed)
 	}
 }

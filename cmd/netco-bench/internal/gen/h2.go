@@ -45,6 +45,8 @@ type h2Codec struct {
 	base, next uint32         // the IDs of the oldest, and of the next to open
 	answered   int            // the index in streams of what the verdict is about
 	unsent     int            // streams whose body is not sent as a whole
+	written    uint32         // the ID behind those whose requests have left out
+	acks       int            // of PING and SETTINGS in out
 
 	maxStreams     int   // that the server allows
 	initial        int64 // send window of a new stream
@@ -143,12 +145,13 @@ func (h *h2Codec) reset() {
 	h.decoder.SetMaxStringLength(maxUnparsed)
 	h.h2Encoder.reset(h.h2Template)
 	h.streams.clear()
-	h.base, h.next, h.unsent = 1, 1, 0
+	h.base, h.next, h.written, h.unsent, h.acks = 1, 1, 1, 0, 0
 	h.maxStreams, h.initial, h.window = h2Requests, h2FirstWindow, h2FirstWindow
 	h.taken, h.goAway, h.lastID = 0, false, h2LargestSize
 }
 
-func (h *h2Codec) end() verdict { return 0 }
+func (h *h2Codec) end() verdict             { return 0 }
+func (h *h2Codec) failure(v verdict) string { return statusText(v) }
 
 func (h *h2Codec) answer(b []byte) (n int, v verdict, err error) {
 	for len(b)-n >= h2FrameHead {
@@ -197,11 +200,18 @@ func (h *h2Codec) frame(f http2.Frame) (verdict, error) {
 		if err := f.ForeachSetting(h.set); err != nil {
 			return 0, err
 		}
+		if err := h.acknowledge(); err != nil {
+			return 0, err
+		}
 		return 0, h.framer.WriteSettingsAck()
 	case *http2.PingFrame:
-		if !f.IsAck() {
-			return 0, h.framer.WritePing(true, f.Data)
+		if f.IsAck() {
+			return 0, nil
 		}
+		if err := h.acknowledge(); err != nil {
+			return 0, err
+		}
+		return 0, h.framer.WritePing(true, f.Data)
 	case *http2.WindowUpdateFrame:
 		return 0, h.widen(f)
 	case *http2.PushPromiseFrame:
@@ -210,9 +220,24 @@ func (h *h2Codec) frame(f http2.Frame) (verdict, error) {
 	return 0, nil // what is not known is ignored
 }
 
-// stream returns a stream, nil if it is over.
+// h2Acks is how many acknowledgements of PING and SETTINGS may be queued.
+const h2Acks = 10_000
+
+// acknowledge counts one more to queue. A server that asks for so many and does
+// not read them would make the queue grow for ever.
+func (h *h2Codec) acknowledge() error {
+	if h.acks++; h.acks > h2Acks {
+		return wrongf("%d acknowledgements of PING and SETTINGS wait for the server to read",
+			h2Acks)
+	}
+	return nil
+}
+
+// stream returns a stream, nil if it is over. The server can't know of one
+// whose request is queued: to take an answer to it, and queue the next request,
+// would make the queue grow for ever if the server does not read.
 func (h *h2Codec) stream(id uint32) (*h2Stream, error) {
-	if id%2 == 0 || id >= h.next {
+	if id%2 == 0 || id >= h.written {
 		return nil, wrongf("a frame of stream %d, which is not open", id)
 	}
 	if id < h.base {

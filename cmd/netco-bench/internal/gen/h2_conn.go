@@ -2,7 +2,6 @@ package gen
 
 import (
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/netco-go/netco/internal/clock"
@@ -134,7 +133,7 @@ func (c *conn) cancelExpired() error {
 			break
 		}
 		if !c.h2.streams.at(i).done {
-			c.w.failed(e, now, os.ErrDeadlineExceeded)
+			c.w.failed(e, now, c.w.g.errTimeout)
 			c.h2.cancel(i)
 			c.leave(i)
 		}

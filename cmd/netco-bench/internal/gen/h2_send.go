@@ -13,9 +13,9 @@ import (
 )
 
 // h2Template is requests with places to fill in: a variant for each size of the
-// mix. All connections share it.
+// mix and each path. All connections share it.
 type h2Template struct {
-	mix      Mix
+	mix      Mix // as often as there are paths
 	weights  int
 	variants []h2Variant
 	constant bool   // no header field has random numbers
@@ -30,7 +30,7 @@ type h2Variant struct {
 type h2Field struct {
 	name    string
 	value   variant
-	indexed bool // the same in all requests
+	indexed bool // the same in all requests, and in HPACK's table
 }
 
 // connectionFields are those of HTTP/1.1 that HTTP/2 has no place for.
@@ -38,9 +38,10 @@ var connectionFields = []string{"connection", "host", "keep-alive", "proxy-conne
 	"transfer-encoding", "upgrade"}
 
 func newH2Template(p *httpPlan, mix Mix, scheme string) (*h2Template, error) {
-	t := &h2Template{mix: mix, weights: mix.total(), constant: true}
+	t := &h2Template{mix: slices.Repeat(mix, len(p.targets)), constant: true}
+	t.weights = t.mix.total()
 	named := [][2]string{{":method", p.method}, {":scheme", scheme}, {":authority", p.host},
-		{":path", p.target}}
+		{":path", ""}}
 	for _, h := range p.header {
 		name, value, _ := strings.Cut(h, ":")
 		name = strings.ToLower(strings.TrimSpace(name))
@@ -56,7 +57,8 @@ func newH2Template(p *httpPlan, mix Mix, scheme string) (*h2Template, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-body: %w", err)
 	}
-	for _, s := range mix {
+	for i, s := range t.mix {
+		named[3][1] = p.targets[i/len(mix)]
 		var v h2Variant
 		payload := payload(s.Size)
 		v.body.pieces(content, payload)
@@ -67,7 +69,8 @@ func newH2Template(p *httpPlan, mix Mix, scheme string) (*h2Template, error) {
 			}
 			field := h2Field{name: f[0]}
 			field.value.pieces(all, payload)
-			field.indexed = len(field.value.rands) == 0 && !strings.Contains(f[1], "{size}")
+			field.indexed = len(field.value.rands) == 0 && !strings.Contains(f[1], "{size}") &&
+				(f[0] != ":path" || len(p.targets) == 1)
 			v.fields = append(v.fields, field)
 		}
 		if n := len(v.body.text); n > 0 || sendsBody(p.method) {
@@ -81,11 +84,13 @@ func newH2Template(p *httpPlan, mix Mix, scheme string) (*h2Template, error) {
 }
 
 func (t *h2Template) measure() {
-	for _, f := range t.variants[0].fields {
-		if f.indexed {
-			t.table += uint32(len(f.name) + len(f.value.text) + 32)
+	for i, v := range t.variants {
+		for _, f := range v.fields {
+			if f.indexed && i == 0 {
+				t.table += uint32(len(f.name) + len(f.value.text) + 32)
+			}
+			t.constant = t.constant && len(f.value.rands) == 0
 		}
-		t.constant = t.constant && len(f.value.rands) == 0
 	}
 }
 
@@ -206,5 +211,6 @@ func (h *h2Codec) sendBodies() {
 func (h *h2Codec) takeQueued() []byte {
 	b := h.out.b
 	h.out.b, h.spare = h.spare[:0], b
+	h.written, h.acks = h.next, 0
 	return b
 }

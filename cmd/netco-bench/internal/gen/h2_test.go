@@ -127,6 +127,22 @@ func TestHTTP2(t *testing.T) {
 	}
 }
 
+// TestHTTP2Targets: the paths of several targets are not in HPACK's table, in
+// which they would take one another's places.
+func TestHTTP2Targets(t *testing.T) {
+	url := serveH2(t, "h2")
+	r := runFine(t, config(t, url+"/", func(c *Config) {
+		c.Pipeline = 5
+		var err error
+		if c.Targets, err = ParseTargets(url+"/", url+"/trailer", url+"/{rand}"); err != nil {
+			t.Fatal(err)
+		}
+	}), 60)
+	if r.Totals.Status["200"] != 60 {
+		t.Errorf("status %v", r.Totals.Status)
+	}
+}
+
 // A server that ends requests without reading their bodies costs no others.
 func TestHTTP2EarlyAnswer(t *testing.T) {
 	cfg := config(t, serveH2(t, "h2")+"/early", func(c *Config) {
@@ -332,6 +348,64 @@ var h2Faults = []struct {
 	}, wrongAnswers},
 }
 
+// TestHTTP2NeverRead: what a server that floods and never reads makes the
+// generator queue is bounded, and the error names it.
+func TestHTTP2NeverRead(t *testing.T) {
+	for name, send := range map[string]func(f *http2.Framer){
+		"PING":     func(f *http2.Framer) { _ = f.WritePing(false, [8]byte{}) },
+		"SETTINGS": func(f *http2.Framer) { _ = f.WriteSettings() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			url := listenH2(t, nil, func(p *h2Peer) {
+				_ = p.c.(*net.TCPConn).SetReadBuffer(4 << 10)
+				f := http2.NewFramer(&p.buf, nil)
+				for range 1000 {
+					send(f)
+				}
+				for err := error(nil); err == nil; {
+					_, err = p.c.Write(p.buf.Bytes())
+				}
+			})
+			r, err := run(t, config(t, url, func(c *Config) {
+				c.Connections, c.Threads, c.Requests = 1, 1, 1
+			}))
+			if err == nil || !strings.Contains(r.Totals.FirstError, "acknowledgements of PING "+
+				"and SETTINGS wait") || r.Totals.Errors.WrongAnswer != 1 {
+				t.Errorf("%v, %q, %+v", err, r.Totals.FirstError, r.Totals.Errors)
+			}
+		})
+	}
+}
+
+// TestHTTP2AnswerToUnsent: an answer to a request that is still queued is a
+// wrong one. Else a server that guesses stream IDs and reads nothing would make
+// the queue grow with each answer.
+func TestHTTP2AnswerToUnsent(t *testing.T) {
+	plan := &httpPlan{method: "GET", targets: []string{"/"}}
+	tmpl, err := newH2Template(plan, Mix{{1, 1}}, "http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newH2Codec(tmpl, nil, false)
+	h.reset()
+	h.requests(1)
+	h.takeQueued()
+	h.requests(1)
+	var b bytes.Buffer
+	p := &h2Peer{Framer: http2.NewFramer(&b, nil)}
+	p.enc = hpack.NewEncoder(&p.buf)
+	p.ok(1)
+	if _, v, err := h.answer(b.Bytes()); v&complete == 0 || err != nil {
+		t.Fatalf("the answer to what is sent: %v, %v", v, err)
+	}
+	b.Reset()
+	p.ok(3)
+	if _, _, err := h.answer(b.Bytes()); !errors.Is(err, errWrong) ||
+		!strings.Contains(err.Error(), "stream 3, which is not open") {
+		t.Errorf("the answer to what is queued: %v", err)
+	}
+}
+
 func TestHTTP2Faults(t *testing.T) {
 	for _, c := range h2Faults {
 		t.Run(c.name, func(t *testing.T) {
@@ -519,7 +593,7 @@ func serveHTTP1TLS(t *testing.T) string {
 func TestHTTP2Templates(t *testing.T) {
 	for _, h := range []string{"no colon", "Connection: close", "Host: x", "a b: c",
 		"X: {rand:0}"} {
-		p := &httpPlan{header: []string{h}}
+		p := &httpPlan{targets: []string{"/"}, header: []string{h}}
 		if _, err := newH2Template(p, Mix{{1, 1}}, "http"); err == nil {
 			t.Errorf("-H %q is taken", h)
 		}
@@ -538,7 +612,7 @@ func FuzzHTTP2(f *testing.F) {
 	_ = p.WriteRSTStream(1, http2.ErrCodeCancel)
 	_ = p.WriteGoAway(3, 0, nil)
 	f.Add(b.Bytes(), 3)
-	tmpl, err := newH2Template(&httpPlan{method: "POST", target: "/", body: "{size}"},
+	tmpl, err := newH2Template(&httpPlan{method: "POST", targets: []string{"/"}, body: "{size}"},
 		Mix{{100_000, 1}}, "http")
 	if err != nil {
 		f.Fatal(err)
@@ -547,6 +621,7 @@ func FuzzHTTP2(f *testing.F) {
 		h := newH2Codec(tmpl, nil, false)
 		h.reset()
 		h.requests(4)
+		h.takeQueued()
 		return func(b []byte) (int, verdict, error) {
 			n, v, err := h.answer(b)
 			if h.sendBodies(); v != 0 && err == nil {

@@ -9,9 +9,10 @@ import (
 
 // httpPlan is what all HTTP/1.1 requests of a run look like.
 type httpPlan struct {
-	method, target, host string
-	header               []string // "Name: value"
-	body                 string
+	method, host string
+	targets      []string // paths with queries; each request draws one
+	header       []string // "Name: value"
+	body         string
 }
 
 func (p *httpPlan) build(target, content []piece, header [][]piece) func(payload []byte) variant {
@@ -40,10 +41,6 @@ func sendsBody(method string) bool {
 }
 
 func newHTTPTemplate(p *httpPlan, mix Mix, pipeline int) (*template, error) {
-	target, err := parsePieces(p.target)
-	if err != nil {
-		return nil, err
-	}
 	content, err := parsePieces(p.body)
 	if err != nil {
 		return nil, fmt.Errorf("-body: %w", err)
@@ -60,7 +57,15 @@ func newHTTPTemplate(p *httpPlan, mix Mix, pipeline int) (*template, error) {
 		}
 		header = append(header, pieces)
 	}
-	return newTemplate(mix, pipeline, p.build(target, content, header)), nil
+	var builds []func(payload []byte) variant
+	for _, s := range p.targets {
+		target, err := parsePieces(s)
+		if err != nil {
+			return nil, err
+		}
+		builds = append(builds, p.build(target, content, header))
+	}
+	return newTemplate(mix, pipeline, builds...), nil
 }
 
 // httpCodec is HTTP/1.1 on one connection.
@@ -69,7 +74,8 @@ type httpCodec struct {
 	httpParser
 }
 
-func (c *httpCodec) reset() { c.httpParser = httpParser{head: c.head} }
+func (c *httpCodec) reset()                   { c.httpParser = httpParser{head: c.head} }
+func (c *httpCodec) failure(v verdict) string { return statusText(v) }
 
 // httpParser recognises HTTP/1.x answers, which may come in any pieces. A head
 // is wanted as a whole, of a body nothing is kept.

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -39,8 +40,9 @@ type respCodec struct {
 	respParser
 }
 
-func (c *respCodec) reset()       { c.respParser = respParser{} }
-func (c *respCodec) end() verdict { return 0 }
+func (c *respCodec) reset()                 { c.respParser = respParser{} }
+func (c *respCodec) end() verdict           { return 0 }
+func (c *respCodec) failure(verdict) string { return c.text }
 
 // respParser recognises answers, which may come in any pieces.
 type respParser struct {
@@ -48,6 +50,7 @@ type respParser struct {
 	missing int // values until the answer is complete
 	skip    int // bytes of a bulk string and the line end behind it
 	v       verdict
+	text    string // of the first error
 }
 
 // maxRESP bounds lengths and numbers of elements, as Redis does.
@@ -91,6 +94,9 @@ func (p *respParser) value(line []byte) error {
 		return nil
 	case '-':
 		p.v |= failed
+		if p.text == "" {
+			p.text = fmt.Sprintf("%.200s", arg)
+		}
 		return nil
 	}
 	n, ok := parseLength(arg)
@@ -105,6 +111,7 @@ func (p *respParser) value(line []byte) error {
 		p.skip = int(n) + 2
 		if kind == '!' {
 			p.v |= failed
+			p.text = cmp.Or(p.text, "an error as a bulk string")
 		}
 	case '*', '~', '>':
 		p.missing += int(n)

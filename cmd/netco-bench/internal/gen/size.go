@@ -39,6 +39,9 @@ func (m Mix) draw(rng *rand.Rand, total int) int {
 		return 0
 	}
 	n := rng.IntN(total)
+	if total == len(m) {
+		return n // all weights are 1
+	}
 	for i := range m {
 		if n -= m[i].Weight; n < 0 {
 			return i

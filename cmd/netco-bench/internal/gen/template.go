@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -93,9 +94,9 @@ func (v *variant) fill(b []byte, rng *rand.Rand) []byte {
 }
 
 // template is requests with places to fill in: a variant for each size of the
-// mix. All connections share it.
+// mix and each path. All connections share it.
 type template struct {
-	mix      Mix
+	mix      Mix // as often as there are paths
 	weights  int
 	variants []variant
 	repeated []byte // the only variant, several times, if it has no places
@@ -104,14 +105,17 @@ type template struct {
 // maxRepeated bounds template.repeated.
 const maxRepeated = 1 << 20
 
-// newTemplate makes a template; build returns the request with a payload. Up to
-// pipeline requests go out together.
-func newTemplate(mix Mix, pipeline int, build func(payload []byte) variant) *template {
-	t := &template{mix: mix, weights: mix.total()}
-	for _, s := range mix {
-		t.variants = append(t.variants, build(payload(s.Size)))
+// newTemplate makes a template; a build returns the request with a payload, and
+// all are sent equally often. Up to pipeline requests go out together.
+func newTemplate(mix Mix, pipeline int, builds ...func(payload []byte) variant) *template {
+	t := &template{mix: slices.Repeat(mix, len(builds))}
+	t.weights = t.mix.total()
+	for _, build := range builds {
+		for _, s := range mix {
+			t.variants = append(t.variants, build(payload(s.Size)))
+		}
 	}
-	if v := &t.variants[0]; len(mix) == 1 && len(v.rands) == 0 {
+	if v := &t.variants[0]; len(t.mix) == 1 && len(v.rands) == 0 {
 		n := max(1, min(pipeline, maxRepeated/max(len(v.text), 1)))
 		t.repeated = bytes.Repeat(v.text, n)
 	}

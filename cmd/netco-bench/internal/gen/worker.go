@@ -28,7 +28,6 @@ type figures struct {
 // under mu.
 type worker struct {
 	g     *Gen
-	plan  *plan
 	index int
 	rng   *rand.Rand
 	conns []*conn
@@ -43,6 +42,8 @@ type worker struct {
 	alive    int       // connections that still run
 	down     int       // connections that have no socket and cannot get one
 	lastErr  error
+	firstErr string // of a request that counts, and firstAt when
+	firstAt  int64
 	lastDone int64 // when the last counted answer came
 
 	now      *figures
@@ -70,16 +71,18 @@ type published struct {
 
 func newWorker(g *Gen, index int) *worker {
 	cfg := g.cfg
-	w := &worker{g: g, plan: g.plan, index: index, quota: math.MaxUint64, now: new(figures)}
+	w := &worker{g: g, index: index, quota: math.MaxUint64, now: new(figures)}
 	w.rng = rand.New(rand.NewPCG(cfg.Seed+1, uint64(index)))
 	share := func(n int) int { return (index+1)*n/cfg.Threads - index*n/cfg.Threads }
-	for range share(cfg.Connections) {
-		c := &conn{w: w, codec: w.plan.codec(w), pipeline: cfg.Pipeline, big: w.plan.big,
-			udp: cfg.Target.Network == "udp", next: none}
+	first := index * cfg.Connections / cfg.Threads
+	for i := range share(cfg.Connections) {
+		p := g.plans[(first+i)%len(g.plans)]
+		c := &conn{w: w, plan: p, codec: p.codec(w), pipeline: cfg.Pipeline, big: p.big,
+			udp: p.target.Network == "udp", next: none}
 		c.ws, _ = c.codec.(*wsCodec)
 		c.h2, _ = c.codec.(*h2Codec)
 		c.inFlight.items = make([]entry, cfg.Pipeline)
-		if cfg.Target.Network == "tcp" && (cfg.Target.TLS || share(cfg.Connections) <= ownBuffers) {
+		if p.target.Network == "tcp" && (p.target.TLS || share(cfg.Connections) <= ownBuffers) {
 			c.buf = make([]byte, ownBuffer)
 		}
 		w.conns = append(w.conns, c)
@@ -123,11 +126,16 @@ func (w *worker) dialSome() {
 		w.dialAt++
 		var err error
 		if i < len(w.conns) {
-			err = w.conns[i].dial()
+			if err = w.conns[i].dial(); err != nil {
+				err = w.conns[i].plan.connectError(err)
+			}
 		} else {
 			var c waiter
-			if c, err = dialRaw(w.g.cfg.Target, w.g.cfg.Timeout); err == nil {
+			p := w.g.plans[i%len(w.g.plans)]
+			if c, err = dialRaw(p.target, w.g.cfg.Timeout); err == nil {
 				w.idle[i-len(w.conns)] = c
+			} else {
+				err = p.connectError(err)
 			}
 		}
 		if err != nil && w.dialErr == nil {
@@ -207,7 +215,7 @@ func (w *worker) counts(e entry, now int64) bool {
 }
 
 // answered accounts for one answer.
-func (w *worker) answered(e entry, now int64, v verdict) {
+func (w *worker) answered(c *conn, e entry, now int64, v verdict) {
 	if !w.counts(e, now) {
 		return
 	}
@@ -222,15 +230,23 @@ func (w *worker) answered(e entry, now int64, v verdict) {
 		w.statuses[v.status()%len(w.statuses)]++
 		if v&failed != 0 {
 			f.errors.Status++
+			if w.firstErr == "" {
+				w.firstErr, w.firstAt = c.codec.failure(v), now
+			}
 		}
 	}
 }
 
 // failed accounts for a request that has got no answer.
 func (w *worker) failed(e entry, now int64, err error) {
-	w.lastErr = err
+	if w.schedule != nil || now < w.windowEnd {
+		w.lastErr = err // else the run's end may be the cause
+	}
 	if w.counts(e, now) {
 		count(&w.now.errors, err, 1)
+		if w.firstErr == "" && err != nil {
+			w.firstErr, w.firstAt = err.Error(), now
+		}
 	}
 }
 
@@ -280,12 +296,18 @@ func (w *worker) sweep() {
 		now := clock.Now()
 		for _, c := range w.conns {
 			if c.d != nil && !c.expired && c.inFlight.count > 0 &&
-				now-c.inFlight.first().sent > timeout {
+				(now-c.inFlight.first().sent > timeout || w.timeUp()) {
 				c.expired = true
 				_ = c.d.raw.SetDeadline(past) // or it is closed, which its owner finds out
 			}
 		}
 	}
+}
+
+// timeUp reports whether the time-out has passed since the end of the window.
+// What is still in flight then has failed.
+func (w *worker) timeUp() bool {
+	return clock.Now()-w.windowEnd > int64(w.g.cfg.Timeout)
 }
 
 func sleepUntil(at int64) {

@@ -60,7 +60,8 @@ func (c *wsCodec) reset() {
 	c.wsParser = wsParser{payload: c.payload}
 }
 
-func (c *wsCodec) end() verdict { return 0 }
+func (c *wsCodec) end() verdict           { return 0 }
+func (c *wsCodec) failure(verdict) string { return "" }
 
 func (c *wsCodec) answer(b []byte) (int, verdict, error) {
 	n, v, err := c.wsParser.answer(b)
@@ -80,11 +81,11 @@ func (c *wsCodec) answer(b []byte) (int, verdict, error) {
 type wsParser struct {
 	payload []byte // what all messages begin like, if they are to be compared
 
-	message bool // some frame of a message has come, and not its last
-	final   bool // the frame is the last one of its message
-	left    int  // bytes missing of the frame
-	size    int  // bytes of the message so far
-	pongs   []byte
+	message bool   // some frame of a message has come, and not its last
+	final   bool   // the frame is the last one of its message
+	left    int    // bytes missing of the frame
+	size    int    // bytes of the message so far
+	pong    []byte // the answer to the last ping, if it is not sent
 }
 
 // maxWS bounds a frame.
@@ -179,7 +180,8 @@ func (p *wsParser) controlFrame(b []byte, op byte, size int) (n int, err error) 
 	case wsClose:
 		return n, errClosed
 	case wsPing:
-		p.pongs = appendFrame(p.pongs, wsPong, b[2:n])
+		// Only the last of several needs an answer: RFC 6455, 5.5.3.
+		p.pong = appendFrame(p.pong[:0], wsPong, b[2:n])
 	case wsPong:
 	default:
 		return 0, wrongf("opcode %d", op)

@@ -18,6 +18,7 @@ type conn struct {
 	fd       int
 	recvPos  int     // of the next byte to come
 	sendPos  int     // of the next byte to write
+	begins   int     // of the oldest request in flight
 	unsent   int     // bytes queued and not yet written
 	left     int     // bytes missing of the oldest request's echo
 	inFlight int     // requests queued and not fully answered
@@ -103,7 +104,11 @@ func (w *worker) answered(c *conn, b []byte) error {
 		c.left = w.size
 		if stamp := c.stamps[c.oldest]; stamp >= w.recordFrom {
 			w.latency.Record(now - stamp)
+			if w.classes != nil {
+				w.classes[w.load.cfg.Plan.Class(w.stream[c.begins:])].Record(now - stamp)
+			}
 		}
+		c.begins = (c.begins + w.size) % streamPeriod
 		w.done++
 		if w.open || w.draining {
 			c.inFlight--

@@ -32,6 +32,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/hist"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/work"
 )
 
 // DefaultStall is how long a connection that owes an answer may be silent.
@@ -55,6 +56,10 @@ type Config struct {
 	Poisson bool   // intended times at random; default: equally spaced on each connection
 	Seed    uint64 // of the intended times
 
+	// Plan is the server's work, with the classes that latencies are also
+	// counted by; nil if there is none.
+	Plan work.Plan
+
 	Warmup   time.Duration
 	Duration time.Duration
 	Stall    time.Duration // default DefaultStall
@@ -74,9 +79,10 @@ type Result struct {
 	Intended  uint64 // 0 for a closed loop
 	Elapsed   time.Duration
 	Latency   hist.Histogram
-	Late      hist.Histogram // intended time to the first attempt to send, ns
-	ServerCPU time.Duration  // user and system
-	ClientCPU time.Duration  // of the workers' threads
+	Classes   []hist.Histogram // Latency by the class of the request, if there are several
+	Late      hist.Histogram   // intended time to the first attempt to send, ns
+	ServerCPU time.Duration    // user and system
+	ClientCPU time.Duration    // of the workers' threads
 	Threads   int
 }
 
@@ -150,7 +156,7 @@ func (l *Load) Run(ctx context.Context) (*Result, error) {
 }
 
 func (l *Load) result() *Result {
-	r := &Result{Threads: len(l.workers)}
+	r := &Result{Threads: len(l.workers), Classes: newClasses(l.cfg.Plan)}
 	if l.cfg.Rate > 0 {
 		r.Intended = uint64(Intended(l.cfg.Rate, l.cfg.Duration))
 	}
@@ -161,6 +167,9 @@ func (l *Load) result() *Result {
 		r.ClientCPU += w.window.clientCPU
 		r.Latency.Merge(&w.latency)
 		r.Late.Merge(&w.late)
+		for i := range r.Classes {
+			r.Classes[i].Merge(&w.classes[i])
+		}
 	}
 	return r
 }

@@ -24,5 +24,10 @@ func newStream() []byte {
 	return s
 }
 
+// Stream returns what requests are stretches of: position i of the stream and
+// the one behind it are Stream()[i:i+2]. Unless the size of the requests is a
+// multiple of its length less one, they begin at all positions equally often.
+func Stream() []byte { return newStream()[:streamPeriod+1] }
+
 // streamStart is where connection i begins in the stream.
 func streamStart(i int) int { return i * 911 % streamPeriod }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/netco-go/netco/cmd/netco-bench/internal/cpulist"
 	"github.com/netco-go/netco/cmd/netco-bench/internal/hist"
+	"github.com/netco-go/netco/cmd/netco-bench/internal/work"
 )
 
 const (
@@ -52,6 +54,7 @@ type worker struct {
 
 	start      time.Time
 	latency    hist.Histogram
+	classes    []hist.Histogram // latency by class, none if there is but one
 	late       hist.Histogram
 	recordFrom int64  // requests queued or intended earlier are not recorded
 	done       uint64 // answered since the start
@@ -76,7 +79,7 @@ func dialWorker(ctx context.Context, l *Load, stream []byte, first, last int) (_
 	w := &worker{
 		load: l, epfd: -1, first: first, size: cfg.Size, verify: cfg.Verify,
 		stream: stream, buf: make([]byte, maxChunk), conns: make([]conn, 0, last-first),
-		open: cfg.Rate > 0,
+		open: cfg.Rate > 0, classes: newClasses(cfg.Plan),
 	}
 	if w.open {
 		w.intended, w.recordFrom = arrivals(cfg, first, last), int64(cfg.Warmup)
@@ -101,7 +104,7 @@ func dialWorker(ctx context.Context, l *Load, stream []byte, first, last int) (_
 		n := len(w.conns)
 		w.conns = append(w.conns, conn{
 			fd: fd, left: cfg.Size, sendPos: streamStart(i), recvPos: streamStart(i),
-			stamps: stamps[n*cfg.Pipeline : (n+1)*cfg.Pipeline],
+			begins: streamStart(i), stamps: stamps[n*cfg.Pipeline : (n+1)*cfg.Pipeline],
 		})
 		ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | unix.EPOLLET,
 			Fd: int32(n)}
@@ -110,6 +113,14 @@ func dialWorker(ctx context.Context, l *Load, stream []byte, first, last int) (_
 		}
 	}
 	return w, nil
+}
+
+// newClasses returns a histogram for each class, none if there is but one.
+func newClasses(p work.Plan) []hist.Histogram {
+	if len(p) < 2 {
+		return nil
+	}
+	return make([]hist.Histogram, len(p))
 }
 
 func (w *worker) close() {
@@ -153,7 +164,7 @@ func (w *worker) run(start time.Time) error {
 		return err
 	}
 	w.closeWindow()
-	kept := w.latency
+	kept, keptClasses := w.latency, slices.Clone(w.classes)
 	w.draining = true
 	if err := w.loop(math.MaxInt64); err != nil {
 		return err
@@ -161,7 +172,7 @@ func (w *worker) run(start time.Time) error {
 	if !w.open {
 		// What the drain adds to a closed loop's histogram would weigh in too
 		// late.
-		w.latency = kept
+		w.latency, w.classes = kept, keptClasses
 	}
 	return nil
 }
@@ -290,6 +301,7 @@ func (w *worker) idle() bool {
 func (w *worker) openWindow() {
 	if !w.open {
 		w.latency.Reset()
+		clear(w.classes)
 	}
 	w.window = window{w.done, time.Duration(w.now()), w.serverCPU(), threadCPU()}
 	if w.first == 0 {

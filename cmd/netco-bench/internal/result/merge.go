@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -81,6 +82,7 @@ func (r *Result) addTotals(t *Totals) {
 	r.Totals.Requests += t.Requests
 	r.Totals.Intended += t.Intended
 	r.Totals.Errors.Add(&t.Errors)
+	r.Totals.FirstError = cmp.Or(r.Totals.FirstError, t.FirstError)
 	r.Totals.BytesIn += t.BytesIn
 	r.Totals.BytesOut += t.BytesOut
 	r.Totals.Connects += t.Connects

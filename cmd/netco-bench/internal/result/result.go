@@ -94,14 +94,17 @@ func (o *Options) Open() bool { return o.Rate > 0 || o.Ramp != "" }
 
 // Totals are counts over the measured window.
 type Totals struct {
-	Requests  uint64            `json:"requests"`           // answered, whatever the answer
-	Intended  uint64            `json:"intended,omitempty"` // of an open loop
-	Errors    Errors            `json:"errors"`
-	Status    map[string]uint64 `json:"status,omitempty"` // HTTP answers by status
-	BytesIn   uint64            `json:"bytes_in"`
-	BytesOut  uint64            `json:"bytes_out"`
-	Connects  uint64            `json:"connects"`       // over the whole run
-	Handshake uint64            `json:"tls_handshakes"` // over the whole run
+	Requests uint64            `json:"requests"`           // answered, whatever the answer
+	Intended uint64            `json:"intended,omitempty"` // of an open loop
+	Errors   Errors            `json:"errors"`
+	Status   map[string]uint64 `json:"status,omitempty"` // HTTP answers by status
+	// FirstError is the text of the first failure, as the generator or the
+	// server has put it.
+	FirstError string `json:"first_error,omitempty"`
+	BytesIn    uint64 `json:"bytes_in"`
+	BytesOut   uint64 `json:"bytes_out"`
+	Connects   uint64 `json:"connects"`       // over the whole run
+	Handshake  uint64 `json:"tls_handshakes"` // over the whole run
 }
 
 // Errors are failures by class. One request or one dial counts once. An answer

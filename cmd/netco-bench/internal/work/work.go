@@ -1,0 +1,147 @@
+// Package work is what an echo server computes for each request between
+// reading it and answering it.
+//
+// The work is a fixed number of rounds of integer arithmetic. The process that
+// puts on the load measures once how long a round takes, so all the servers it
+// compares compute exactly the same. A round is computation and nothing else: a
+// server that is preempted goes on where it was, nothing allocates, nothing
+// calls into the kernel.
+//
+// A mix has several classes of requests. The first two bytes of a request say
+// which class it is of, so server and generator agree on it without a protocol.
+// The generator sends stretches of one fixed stream; NewPlan picks the bounds
+// by which each class has its share of the stream's positions.
+package work
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// MaxCPU bounds the work of one request.
+	MaxCPU = 10 * time.Second
+	// MinSize is the least size of a request of a mix: its class is in its
+	// first bytes.
+	MinSize = 2
+	// values is how many values two bytes have.
+	values = 1 << 16
+)
+
+// A Class is one kind of request.
+type Class struct {
+	CPU   time.Duration `json:"cpu_ns"`
+	Share float64       `json:"share"` // of all requests
+}
+
+// A Mix is the classes that the requests are of. An empty one is no work.
+type Mix []Class
+
+// Parse reads a duration, or several with the share of each behind a colon. One
+// has no share and gets what the others leave: 5us,2ms:0.05.
+func Parse(s string) (Mix, error) {
+	var m Mix
+	rest, left := -1, 1.0
+	for part := range strings.SplitSeq(s, ",") {
+		c, shared, err := parseClass(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		if !shared {
+			if rest >= 0 {
+				return nil, errors.New("more than one has no share, as in 5us,2ms:0.05")
+			}
+			rest = len(m)
+		}
+		left -= c.Share
+		m = append(m, c)
+	}
+	if rest < 0 || left <= 0 {
+		return nil, errors.New("the shares must leave some for one without, as in 5us,2ms:0.05")
+	}
+	m[rest].Share = left
+	return m, nil
+}
+
+// String is the times of m, each with its share if there are several.
+func (m Mix) String() string {
+	if len(m) == 1 {
+		return m[0].CPU.String()
+	}
+	var parts []string
+	for _, c := range m {
+		parts = append(parts, fmt.Sprintf("%v:%.3g", c.CPU, c.Share))
+	}
+	return strings.Join(parts, ",")
+}
+
+func parseClass(s string) (c Class, shared bool, err error) {
+	text, share, shared := strings.Cut(s, ":")
+	if c.CPU, err = time.ParseDuration(text); err != nil || c.CPU < 0 || c.CPU > MaxCPU {
+		return c, false, fmt.Errorf("%q is no time from 0 to %v, such as 40us", text, MaxCPU)
+	}
+	if !shared {
+		return c, false, nil
+	}
+	if c.Share, err = strconv.ParseFloat(share, 64); err != nil || !(c.Share > 0 && c.Share < 1) {
+		return c, false, fmt.Errorf("the share %q is no number between 0 and 1, such as 0.05",
+			share)
+	}
+	return c, true, nil
+}
+
+// speedTries is how often Speed measures; the fastest counts, since whatever
+// else the machine does only makes it slower.
+const speedTries = 20
+
+// Speed returns how many rounds this machine computes in a nanosecond of CPU
+// time.
+func Speed() (float64, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const rounds = 1 << 20
+	best := 0.0
+	for range speedTries {
+		before, err := threadCPU()
+		if err != nil {
+			return 0, err
+		}
+		sink = compute(rounds, sink)
+		after, err := threadCPU()
+		if err != nil {
+			return 0, err
+		}
+		best = max(best, rounds/float64(max(after-before, 1)))
+	}
+	return best, nil
+}
+
+// sink keeps Speed's computation from being removed.
+var sink uint64
+
+func threadCPU() (time.Duration, error) {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		return 0, fmt.Errorf("clock_gettime: %w", err)
+	}
+	return time.Duration(ts.Nano()), nil
+}
+
+// compute is n rounds of work. Each needs the result of the one before.
+//
+//go:noinline
+func compute(n, x uint64) uint64 {
+	x |= 1
+	for range n {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	return x
+}

@@ -1,0 +1,161 @@
+package work
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestParse(t *testing.T) {
+	for s, want := range map[string]Mix{
+		"40us":               {{40 * time.Microsecond, 1}},
+		"0s":                 {{0, 1}},
+		"5us, 2ms:0.05":      {{5 * time.Microsecond, 0.95}, {2 * time.Millisecond, 0.05}},
+		"1ms:0.25,5us":       {{time.Millisecond, 0.25}, {5 * time.Microsecond, 0.75}},
+		"1us,2us:0.5,3us:.1": {{1000, 0.4}, {2000, 0.5}, {3000, 0.1}},
+	} {
+		got, err := Parse(s)
+		if err != nil || len(got) != len(want) {
+			t.Fatalf("Parse(%q) = %v, %v", s, got, err)
+		}
+		for i, c := range got {
+			if c.CPU != want[i].CPU || math.Abs(c.Share-want[i].Share) > 1e-9 {
+				t.Errorf("Parse(%q) = %v, want %v", s, got, want)
+			}
+		}
+	}
+	for s, want := range map[string]string{
+		"":                "no time",
+		"40":              "no time",
+		"-1us":            "no time",
+		"1h":              "no time",
+		"40us,":           "no time",
+		"5us,2ms":         "more than one has no share",
+		"5us:0.5,2ms:0.5": "must leave some",
+		"5us:0.5":         "must leave some",
+		"5us,2ms:1":       "between 0 and 1",
+		"5us,2ms:0":       "between 0 and 1",
+		"5us,2ms:NaN":     "between 0 and 1",
+		"5us,1s:.6,2s:.5": "must leave some",
+	} {
+		if _, err := Parse(s); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%q): %v, want %q", s, err, want)
+		}
+	}
+}
+
+func randomStream() []byte {
+	rng := rand.New(rand.NewPCG(1, 2))
+	stream := make([]byte, 4093)
+	for i := range stream {
+		stream[i] = byte(rng.Uint32())
+	}
+	return stream
+}
+
+// TestPlanShares: each class has its share of the stream's positions, and the
+// plan reads back as it was.
+func TestPlanShares(t *testing.T) {
+	stream := randomStream()
+	for _, s := range []string{"40us", "5us,2ms:0.05", "1us,2us:0.5,3us:0.001"} {
+		m, err := Parse(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := ParsePlan(NewPlan(m, 0.5, stream).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := make([]int, len(m))
+		for i := range len(stream) - 1 {
+			counts[p.Class(stream[i:])]++
+		}
+		for i, c := range m {
+			want := c.Share * float64(len(stream)-1)
+			if math.Abs(float64(counts[i])-want) > 2 || p[i].rounds != uint64(c.CPU)/2 {
+				t.Errorf("%q, class %d: %d positions, want %.0f; %d rounds, want %d", s, i,
+					counts[i], want, p[i].rounds, c.CPU/2)
+			}
+		}
+	}
+	for _, s := range []string{"x", "1", "5:1,3:1"} {
+		if p, err := ParsePlan(s); err == nil {
+			t.Errorf("ParsePlan(%q) = %v", s, p)
+		}
+	}
+}
+
+// writes keeps what it is given, piece by piece.
+type writes [][]byte
+
+func (w *writes) Write(b []byte) (int, error) {
+	*w = append(*w, bytes.Clone(b))
+	return len(b), nil
+}
+
+// TestHandler: however the bytes come, all of them are echoed in order, and a
+// write ends where a request does.
+func TestHandler(t *testing.T) {
+	const size, requests = 10, 7
+	sent := randomStream()[:size*requests]
+	for _, chunk := range []int{1, 3, 9, 10, 11, 25, len(sent)} {
+		h := Plan{{0x8000, 1}, {values, 2}}.NewHandler(size)
+		var got writes
+		want := uint64(0)
+		for i := range requests {
+			rounds := uint64(1)
+			if sent[i*size] >= 0x80 {
+				rounds = 2
+			}
+			want = compute(rounds, want)
+		}
+		for b := sent; len(b) > 0; b = b[min(chunk, len(b)):] {
+			if err := h.Answer(&got, b[:min(chunk, len(b))]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at := 0
+		for _, b := range got {
+			if at/size != (at+len(b)-1)/size {
+				t.Errorf("chunks of %d: a write of bytes %d to %d", chunk, at, at+len(b))
+			}
+			at += len(b)
+		}
+		if !bytes.Equal(bytes.Join(got, nil), sent) || h.sum != want {
+			t.Errorf("chunks of %d: echoed %x, want %x; the work's result %x, want %x", chunk,
+				bytes.Join(got, nil), sent, h.sum, want)
+		}
+	}
+	var all writes
+	none := Plan(nil).NewHandler(size)
+	if err := none.Answer(&all, sent); err != nil || len(all) != 1 {
+		t.Errorf("without work: %d writes, %v", len(all), err)
+	}
+}
+
+func TestHandlerAllocatesNothing(t *testing.T) {
+	h := Plan{{values, 1000}}.NewHandler(64)
+	b := make([]byte, 128)
+	if n := testing.AllocsPerRun(100, func() { _ = h.Answer(discard{}, b) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+// TestSpeed: no machine computes a round, six instructions that wait for one
+// another, much faster or slower.
+func TestSpeed(t *testing.T) {
+	speed, err := Speed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if speed < 0.01 || speed > 100 {
+		t.Errorf("%v rounds in a nanosecond", speed)
+	}
+}
