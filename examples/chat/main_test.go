@@ -204,13 +204,13 @@ func (p *peer) wantEnd(code ws.StatusCode) {
 	}
 }
 
-// TestStop ends the program by each signal with clients connected, and wants
-// their last messages and exit code 0.
+// TestStop ends the program by each signal with clients connected, one of which
+// has sent nothing, and wants their last messages and exit code 0.
 func TestStop(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
 			cmd := exec.Command(os.Args[0], "-http=127.0.0.1:0", "-lines=127.0.0.1:0",
-				"-metrics=127.0.0.1:0")
+				"-metrics=127.0.0.1:0", "-grace=1h")
 			cmd.Env = append(os.Environ(), "CHAT_CHILD=1")
 			cmd.Stderr = os.Stderr
 			out := testenv.Must(cmd.StdoutPipe())
@@ -226,6 +226,8 @@ func TestStop(t *testing.T) {
 			if text := get(t, metrics, "/metrics"); !strings.Contains(text, "\nchat_clients 2\n") {
 				t.Errorf("metrics: %.2000s", text)
 			}
+			silent := dial(t, s.lines)
+			testenv.Must(io.ReadFull(silent, make([]byte, len("* welcome"))))
 			cmd.Process.Signal(sig)
 			web.wantEnd(ws.StatusGoingAway)
 			web.Close()
@@ -234,6 +236,7 @@ func TestStop(t *testing.T) {
 				t.Errorf("lines: %v, want EOF", err)
 			}
 			testenv.NoError(t, cmd.Wait())
+			testenv.Must(io.Copy(io.Discard, silent))
 		})
 	}
 }

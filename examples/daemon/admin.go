@@ -37,7 +37,7 @@ func newAdmin(l net.Listener, h *health, r prometheus.Gatherer, level zap.Atomic
 	mux.HandleFunc("/readyz", page(h.ready))
 	mux.Handle("/metrics",
 		promhttp.HandlerFor(r, promhttp.HandlerOpts{ErrorLog: complaints, EnableOpenMetrics: true}))
-	mux.Handle("/debug/netco/", introspect.New(h.sched, introspect.Options{}))
+	mux.Handle("/debug/netco/", introspect.New(h.sched, introspect.Options{Hosts: hosts}))
 	// GET, or PUT of {"level":"debug"}, or of the form level=debug.
 	mux.Handle("/debug/loglevel", level)
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

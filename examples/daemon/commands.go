@@ -15,7 +15,7 @@ import (
 
 // Bounds of what one request may ask for.
 const (
-	maxRounds   = 1 << 28
+	maxRounds   = 1 << 24 // of a request, all its children together: some 30 ms
 	maxChildren = 1000
 	maxPause    = time.Minute // of a coroutine's own, which holds up nothing else
 	maxFault    = time.Hour   // with -faults
@@ -43,6 +43,9 @@ func (s *service) do(b *socket.Buffered, r request) error {
 		if !a.end() || rounds > maxRounds {
 			return refusal("compute wants rounds, seed")
 		}
+		if err := s.begin(b); err != nil {
+			return err
+		}
 		return answer(b, statusDone, r.number, u64(compute(rounds, seed)))
 	case cmdHash:
 		pause := a.pause()
@@ -62,8 +65,12 @@ func (s *service) do(b *socket.Buffered, r request) error {
 		return s.stream(b, r.number, frames, size, pause, seed)
 	case cmdFanOut:
 		children, rounds, seed := a.u32(), a.u32(), a.u64()
-		if !a.end() || children > maxChildren || rounds > maxRounds {
+		if !a.end() || children > maxChildren ||
+			uint64(children)*uint64(rounds) > maxRounds {
 			return refusal("fan-out wants children, rounds, seed")
+		}
+		if err := s.begin(b); err != nil {
+			return err
 		}
 		sum, err := fanOut(children, rounds, seed)
 		if err != nil {
@@ -84,6 +91,16 @@ func (s *service) do(b *socket.Buffered, r request) error {
 		return answer(b, statusDone, r.number)
 	}
 	return refusal("there is no such command")
+}
+
+// begin is called before work that takes long beside what it costs to ask for.
+// A client may send many such requests and leave: sending what was answered
+// before finds that out. And they would hold up the end.
+func (s *service) begin(b *socket.Buffered) error {
+	if s.ending.Load() {
+		return refusal("the daemon is ending")
+	}
+	return b.Flush()
 }
 
 // step is xorshift64, which the client can do as well.

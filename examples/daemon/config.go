@@ -23,6 +23,7 @@ type config struct {
 	maxCoroutines int
 	bufferMemory  int
 	maxFrame      int
+	frameMemory   int
 
 	idleTimeout, readTimeout, writeTimeout time.Duration
 
@@ -63,6 +64,8 @@ func parse(args []string, out io.Writer) (*config, error) {
 	f.IntVar(&c.bufferMemory, "buffer-memory", 64*mib, "`bytes` of buffers for each Processor; "+
 		"0: no limit")
 	f.IntVar(&c.maxFrame, "max-frame", mib, "`bytes` in a request's frame, at most")
+	f.IntVar(&c.frameMemory, "frame-memory", 64*mib, "`bytes` of requests of more than 4 KiB that "+
+		"are under way, all of them together; at least -max-frame")
 	f.DurationVar(&c.idleTimeout, "idle-timeout", 5*time.Minute,
 		"close connections that have been idle for so long; 0: never")
 	f.DurationVar(&c.readTimeout, "read-timeout", 20*time.Second,
@@ -129,6 +132,7 @@ func (c *config) check() error {
 		{"-max-coroutines", c.maxCoroutines, 0, maxMaxes},
 		{"-buffer-memory", c.bufferMemory, 0, 1 << 40},
 		{"-max-frame", c.maxFrame, headSize, 1 << 30},
+		{"-frame-memory", c.frameMemory, 0, 1 << 40},
 	} {
 		if n.value < n.least || n.value > n.most {
 			bad("%s: %d is not from %d to %d", n.name, n.value, n.least, n.most)

@@ -1,12 +1,14 @@
 package main
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"time"
 
+	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -52,14 +54,33 @@ type request struct {
 	command command
 	number  uint32
 	args    []byte
+
+	memory *cosync.Semaphore
+	taken  int64 // bytes of memory
+}
+
+// release gives the memory of the request back.
+func (r *request) release() {
+	if r.taken > 0 {
+		r.memory.Release(r.taken)
+		r.taken = 0
+	}
 }
 
 // errTooLong means a length that is not to be believed: what follows cannot be
 // understood.
 var errTooLong = errors.New("a frame's length is out of bounds")
 
-// readRequest reads one frame. io.EOF is an end between two.
-func readRequest(b *socket.Buffered, maxFrame int) (request, error) {
+// errNoMemory means that other requests have all the memory there is for large
+// ones, and have not been served in memoryWait.
+var errNoMemory = errors.New("too many large requests are under way")
+
+// memoryWait is how long a large request waits for memory.
+const memoryWait = time.Second
+
+// readRequest reads one frame. The caller releases it, also after an error.
+// io.EOF is an end between two.
+func readRequest(b *socket.Buffered, maxFrame int, memory *cosync.Semaphore) (request, error) {
 	var head [lengthSize + headSize]byte
 	if _, err := io.ReadFull(b, head[:lengthSize]); err != nil {
 		return request{}, err
@@ -71,24 +92,37 @@ func readRequest(b *socket.Buffered, maxFrame int) (request, error) {
 	if _, err := io.ReadFull(b, head[lengthSize:]); err != nil {
 		return request{}, noEOF(err)
 	}
-	args, err := readBytes(b, n-headSize)
-	return request{command(head[4]), binary.BigEndian.Uint32(head[5:]), args}, noEOF(err)
+	r := request{command: command(head[4]), number: binary.BigEndian.Uint32(head[5:]),
+		memory: memory}
+	err := r.readArgs(b, n-headSize)
+	return r, noEOF(err)
 }
 
 // believed is how much memory a length alone is good for. The rest is had as
-// the bytes come, so that a peer that only promises much costs little.
-const believed = 64 << 10
+// the bytes come, so that a peer that only promises much costs little, and
+// comes out of what all large requests share, so that many peers do not cost
+// much either.
+const believed = 4 << 10
 
-func readBytes(r io.Reader, n int) ([]byte, error) {
-	if n <= believed {
-		p := make([]byte, n)
-		_, err := io.ReadFull(r, p)
-		return p, err
+func (r *request) readArgs(from io.Reader, n int) error {
+	r.args = make([]byte, min(n, believed))
+	_, err := io.ReadFull(from, r.args)
+	for have := len(r.args); err == nil && have < n; have = len(r.args) {
+		grown := min(2*have, n)
+		more := int64(grown) - r.taken
+		if err := r.memory.AcquireTimeout(more, memoryWait); err != nil {
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				err = errNoMemory
+			}
+			return err
+		}
+		r.taken += more
+		p := make([]byte, grown)
+		copy(p, r.args)
+		r.args = p
+		_, err = io.ReadFull(from, p[have:])
 	}
-	var p bytes.Buffer
-	p.Grow(believed)
-	_, err := io.CopyN(&p, r, int64(n))
-	return p.Bytes(), err
+	return err
 }
 
 func noEOF(err error) error {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"io"
 	"net"
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,4 +124,104 @@ func TestLongFrame(t *testing.T) {
 	c.wants(statusMore, n, want)
 	fill(want, seed)
 	c.wants(statusDone, n, bytes.Clone(want))
+}
+
+// TestWorkIsBounded: what few bytes ask for is bounded with all its children.
+func TestWorkIsBounded(t *testing.T) {
+	c := start(t).dial("tcp")
+	n := c.send(cmdFanOut, u32s(2, maxRounds/2+1), u64(1))
+	if s, number, body, err := c.receive(); s != statusError || number != n || err != nil {
+		t.Errorf("more rounds than a request may have: status %d, number %d, %q, %v", s, number,
+			body, err)
+	}
+	n = c.send(cmdFanOut, u32s(2, maxRounds/2), u64(1))
+	if s, number, _, err := c.receive(); s != statusDone || number != n || err != nil {
+		t.Errorf("as many as it may have: status %d, number %d, %v", s, number, err)
+	}
+}
+
+// minutes is how many requests of maxRounds take a CPU some minutes.
+const minutes = 6000
+
+// work is that many of them.
+func work() []byte {
+	var frames []byte
+	for number := range uint32(minutes) {
+		frames = binary.BigEndian.AppendUint32(frames, headSize+16)
+		frames = append(frames, byte(cmdFanOut))
+		frames = append(binary.BigEndian.AppendUint32(frames, number), u32s(16, maxRounds/16)...)
+		frames = append(frames, u64(1)...)
+	}
+	return frames
+}
+
+// TestLeavesWorkBehind: a client that asks for minutes of work and leaves is
+// not worked for.
+func TestLeavesWorkBehind(t *testing.T) {
+	d := start(t)
+	c := d.dial("tcp")
+	go c.Write(work()) // no more than the buffers take
+	if s, _, _, err := c.receive(); s != statusDone || err != nil {
+		t.Fatalf("status %d, %v", s, err)
+	}
+	c.Close()
+	d.eventually("its connection ends", func() bool {
+		_, body := d.get("/metrics")
+		return strings.Contains(body, "\ndaemon_connections_open 0\n")
+	})
+}
+
+// TestEndsBesideWork: so many requests do not hold up the end.
+func TestEndsBesideWork(t *testing.T) {
+	d := start(t, "-grace", "1h")
+	c := d.dial("tcp")
+	go c.Write(work())
+	if s, _, _, err := c.receive(); s != statusDone || err != nil {
+		t.Fatalf("status %d, %v", s, err)
+	}
+	go io.Copy(io.Discard, c)
+	d.signal(syscall.SIGTERM)
+	d.ends(0)
+}
+
+// TestFramesShareMemory: large requests that do not come in share a bounded
+// memory; one that gets none is refused, and small ones are served.
+func TestFramesShareMemory(t *testing.T) {
+	d := start(t, "-frame-memory", "2097152")
+	const clients, size = 6, 1 << 20
+	var all [clients]*client
+	refused := make(chan string, clients)
+	begun := binary.BigEndian.AppendUint32(nil, size)
+	begun = append(append(begun, byte(cmdEcho)), make([]byte, size-1-1)...) // one byte is missing
+	for i := range all {
+		c := d.dial("tcp")
+		all[i] = c
+		go c.Write(begun)
+		go func() {
+			if s, _, body, err := c.receive(); err == nil && s == statusError {
+				refused <- string(body)
+			}
+		}()
+	}
+	for range clients - 2 { // there is memory for 2
+		select {
+		case body := <-refused:
+			if body != errNoMemory.Error() {
+				t.Errorf("%q", body)
+			}
+		case <-time.After(limit):
+			t.Fatal("more clients have memory than there is")
+		}
+	}
+	d.dial("tcp").echoes("hello")
+	for _, c := range all {
+		c.Close()
+	}
+	d.eventually("there is memory again", func() bool {
+		c := d.dial("tcp")
+		defer c.Close()
+		c.send(cmdEcho, make([]byte, size-headSize))
+		s, _, _, err := c.receive()
+		return err == nil && s == statusDone
+	})
 }

@@ -195,6 +195,7 @@ func (d *daemon) drain(why error) {
 		return // it could not start: there is nothing to drain
 	}
 	d.health.enter(draining)
+	d.service.ending.Store(true)
 	d.notifier.send("STOPPING=1", "STATUS=draining")
 	d.log.Info("draining", zap.NamedError("why", why),
 		zap.Int64("connections", d.service.open.Load()), zap.Duration("grace", d.grace))

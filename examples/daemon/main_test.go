@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/cosync"
 	"github.com/netco-go/netco/internal/testenv"
 )
 
@@ -395,7 +396,7 @@ func TestCoroutineLimit(t *testing.T) {
 	d = start(t, "-max-conns", "3", "-max-coroutines", "3")
 	c := d.dial("tcp")
 	// Too many to be started so slowly that one always ends before the next.
-	n := c.send(cmdFanOut, u32s(maxChildren, maxRounds), u64(1))
+	n := c.send(cmdFanOut, u32s(maxChildren, maxRounds/maxChildren), u64(1))
 	if s, number, body, err := c.receive(); s != statusError || number != n || err != nil ||
 		!strings.Contains(string(body), "coroutines") {
 		t.Errorf("many children where one coroutine is left: status %d, number %d, %q, %v", s,
@@ -558,14 +559,24 @@ func TestFlags(t *testing.T) {
 
 // TestPromises: a length is not believed further than bytes come.
 func TestPromises(t *testing.T) {
-	if p, err := readBytes(strings.NewReader("hello"), 1<<29); string(p) != "hello" ||
-		err != io.EOF && err != io.ErrUnexpectedEOF || cap(p) > 1<<20 {
-		t.Errorf("%d bytes in %d, %v", len(p), cap(p), err)
+	memory := cosync.NewSemaphore(1 << 20)
+	few := request{memory: memory}
+	if err := few.readArgs(strings.NewReader("hello"), 1<<29); err != io.ErrUnexpectedEOF ||
+		cap(few.args) > 1<<16 {
+		t.Errorf("%d bytes, %v", cap(few.args), err)
 	}
+	few.release()
 	long := bytes.Repeat([]byte("0123456789"), 50_000)
 	r := bufio.NewReader(bytes.NewReader(append(long, 'x')))
-	if p, err := readBytes(r, len(long)); !bytes.Equal(p, long) || err != nil {
-		t.Errorf("%d bytes, %v, want %d", len(p), err, len(long))
+	q := request{memory: memory}
+	if err := q.readArgs(r, len(long)); !bytes.Equal(q.args, long) || err != nil {
+		t.Errorf("%d bytes, %v, want %d", len(q.args), err, len(long))
+	}
+	if q.taken != int64(len(long)) || memory.TryAcquire(1<<20) {
+		t.Errorf("%d bytes of memory for %d", q.taken, len(long))
+	}
+	if q.release(); !memory.TryAcquire(1 << 20) {
+		t.Error("memory is not given back")
 	}
 	if c, err := r.ReadByte(); c != 'x' || err != nil {
 		t.Errorf("%q, %v after it", c, err)

@@ -26,7 +26,7 @@ var commandNames = map[command]string{
 }
 
 // endings are all that [ended] can say.
-var endings = []string{"end", "cut", "timeout", "bad", "shutdown", "panic", "reset"}
+var endings = []string{"end", "cut", "timeout", "bad", "memory", "shutdown", "panic", "reset"}
 
 // newMeters registers the metrics. open is how many connections there are.
 func newMeters(r prometheus.Registerer, maxConns int, open func() float64) (*meters, error) {

@@ -27,6 +27,8 @@ type service struct {
 	server socket.Server
 	open   atomic.Int64 // connections
 
+	ending  atomic.Bool       // it drains
+	frames  *cosync.Semaphore // bytes of large requests
 	jobs    *cosync.Semaphore // for each job that blocks
 	jobWait time.Duration
 
@@ -34,8 +36,9 @@ type service struct {
 }
 
 func newService(c *config, log *zap.Logger, m *meters) *service {
-	s := &service{config: c, log: log, meters: m, jobs: cosync.NewSemaphore(maxJobs),
-		jobWait: jobWait}
+	s := &service{config: c, log: log, meters: m,
+		frames: cosync.NewSemaphore(int64(max(c.frameMemory, c.maxFrame))),
+		jobs:   cosync.NewSemaphore(maxJobs), jobWait: jobWait}
 	s.server = socket.Server{
 		Name:        "request",
 		Handle:      s.handle,
@@ -142,15 +145,7 @@ func (s *service) handle(c *socket.ServerConn) error {
 	for {
 		c.SetReadDeadline(time.Now().Add(s.readTimeout))
 		c.SetWriteDeadline(time.Now().Add(s.writeTimeout))
-		r, err := readRequest(b, s.maxFrame)
-		if errors.Is(err, errTooLong) {
-			answer(b, statusError, 0, []byte(err.Error()))
-			b.Flush()
-		}
-		if err != nil {
-			return err
-		}
-		if err := s.serve(b, r); err != nil {
+		if err := s.next(b); err != nil {
 			return err
 		}
 		if b.Buffered() > 0 {
@@ -161,6 +156,20 @@ func (s *service) handle(c *socket.ServerConn) error {
 		}
 		return c.SetReadDeadline(time.Time{})
 	}
+}
+
+// next reads one request and answers it.
+func (s *service) next(b *socket.Buffered) error {
+	r, err := readRequest(b, s.maxFrame, s.frames)
+	defer r.release()
+	if errors.Is(err, errTooLong) || errors.Is(err, errNoMemory) {
+		answer(b, statusError, r.number, []byte(err.Error()))
+		b.Flush()
+	}
+	if err != nil {
+		return err
+	}
+	return s.serve(b, r)
 }
 
 // serve answers one request. What is wrong with the request goes to the client;
@@ -200,6 +209,8 @@ func ended(err error) string {
 		return "timeout"
 	case errors.Is(err, errTooLong):
 		return "bad"
+	case errors.Is(err, errNoMemory):
+		return "memory"
 	case errors.Is(err, netco.ErrShutdown), errors.Is(err, socket.ErrServerClosed),
 		errors.Is(err, context.Canceled):
 		return "shutdown"

@@ -31,7 +31,7 @@ func TestNoCoroutineLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	if _, err := netco.Go(func() { accept(ln.(*socket.TCPListener)) }); err != nil {
+	if _, err := netco.Go(func() { netco.Serve(ln, serve) }); err != nil {
 		t.Fatal(err)
 	}
 	served := 0

@@ -1,13 +1,15 @@
 // Command echo is an echo daemon written for speed: a coroutine per connection,
 // which holds a buffer only while it has something in it. SIGINT or SIGTERM
-// ends it: it stops accepting, gives connections five seconds, and exits with
-// 0. With -metrics it serves Prometheus' metrics until then.
+// ends it: it stops accepting, ends connections that wait for their peer, gives
+// the others five seconds, and exits with 0. With -metrics it serves
+// Prometheus' metrics until then.
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"syscall"
@@ -48,16 +50,11 @@ func run(addr string, processors int, metrics string, grace time.Duration) error
 		}
 		defer m.end() // last: how the end goes can be seen, too
 	}
-	accepting, err := netco.GoNamed("accept", func() { accept(ln.(*socket.TCPListener)) })
-	if err != nil {
+	if _, err := netco.GoNamed("accept", func() { netco.Serve(ln, serve) }); err != nil {
 		return err
 	}
 	<-signals
 	signal.Stop(signals) // the next one ends the process at once
-	ln.Close()
-	if err := accepting.Join(); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	if err := netco.Shutdown(ctx); err != nil && ctx.Err() == nil {
@@ -66,17 +63,7 @@ func run(addr string, processors int, metrics string, grace time.Duration) error
 	return nil
 }
 
-func accept(ln *socket.TCPListener) {
-	for {
-		c, err := ln.AcceptTCP()
-		if err != nil {
-			return
-		}
-		if _, err := netco.Go(func() { echo(c) }); err != nil {
-			c.Close()
-		}
-	}
-}
+func serve(c net.Conn) { echo(c.(*socket.TCPConn)) }
 
 // echo waits without a buffer, so that an idle connection costs none, and works
 // in one that is warm.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -27,6 +28,7 @@ func TestMain(m *testing.M) {
 type daemon struct {
 	*exec.Cmd
 	addr, metrics string
+	said          bytes.Buffer // on stderr
 }
 
 // start starts the daemon on free ports, and ends it with the test if the test
@@ -36,7 +38,7 @@ func start(t *testing.T, args ...string) *daemon {
 	d := &daemon{Cmd: exec.Command(os.Args[0],
 		append([]string{"-addr", "127.0.0.1:0", "-metrics", "127.0.0.1:0"}, args...)...)}
 	d.Env = append(os.Environ(), "ECHO_CHILD=1")
-	d.Stderr = os.Stderr
+	d.Stderr = io.MultiWriter(os.Stderr, &d.said)
 	out, err := d.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -107,13 +109,13 @@ func (d *daemon) scrape(t *testing.T, accept string) string {
 	return string(text)
 }
 
-// TestEchoAndStop talks to the daemon, ends it by each signal with a connection
-// still open, and wants exit code 0.
+// TestEchoAndStop talks to the daemon, ends it by each signal with connections
+// still open, and wants exit code 0, and that none was ended by force.
 func TestEchoAndStop(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(sig.String(), func(t *testing.T) {
-			d := start(t, "-grace", "100ms")
-			c := d.dial(t)
+			d := start(t, "-grace", "1m")
+			c, idle := d.dial(t), d.dial(t)
 			for range 3 {
 				echoed(t, c, "hello")
 			}
@@ -121,8 +123,13 @@ func TestEchoAndStop(t *testing.T) {
 			if err := d.Wait(); err != nil {
 				t.Errorf("ended with %v", err)
 			}
-			if _, err := c.Read(make([]byte, 1)); err != io.EOF {
-				t.Errorf("after the end: %v, want EOF", err)
+			if text := d.said.String(); strings.Contains(text, "by force") {
+				t.Errorf("it says %s", text)
+			}
+			for _, c := range []net.Conn{c, idle} {
+				if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+					t.Errorf("after the end: %v, want EOF", err)
+				}
 			}
 		})
 	}

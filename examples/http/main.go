@@ -24,11 +24,21 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/netco-go/netco"
+	"github.com/netco-go/netco/socket"
+)
+
+// Limits of what one request can take. The other limits are flags: neither
+// engine has a timeout by itself.
+const (
+	maxHead = 16 << 10
+	maxBody = 1 << 20
 )
 
 type config struct {
 	addr, engine, transport string
 	processors              int
+	maxConns                int
+	timeout, idleTimeout    time.Duration
 	grace                   time.Duration
 }
 
@@ -38,6 +48,12 @@ func main() {
 	flag.StringVar(&c.engine, "engine", "fasthttp", "fasthttp or net/http")
 	flag.StringVar(&c.transport, "transport", "netco", "netco or net")
 	flag.IntVar(&c.processors, "processors", 0, "netco's Processors; 0 is one for each CPU")
+	flag.IntVar(&c.maxConns, "max-conns", 10_000, "connections open at a time, at most; those "+
+		"beyond wait")
+	flag.DurationVar(&c.timeout, "timeout", 10*time.Second, "how long a request may take to come "+
+		"in, and an answer to go out")
+	flag.DurationVar(&c.idleTimeout, "idle-timeout", 2*time.Minute, "how long a connection may be "+
+		"idle between two requests")
 	flag.DurationVar(&c.grace, "grace", 5*time.Second, "how long requests under way get to end")
 	flag.Parse()
 	if err := run(c); err != nil {
@@ -65,7 +81,7 @@ func run(c config) error {
 	default:
 		return fmt.Errorf("unknown transport %q", c.transport)
 	}
-	var on func(net.Listener) engine
+	var on func(net.Listener, config) engine
 	switch {
 	case c.engine == "net/http":
 		on = netHTTP
@@ -80,7 +96,7 @@ func run(c config) error {
 	if err != nil {
 		return err
 	}
-	e := on(ln)
+	e := on(socket.LimitListener(ln, c.maxConns), c)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM) // before the line that says that it runs
 	fmt.Println("listening on", ln.Addr())
@@ -108,16 +124,20 @@ func inTime(err error) error {
 
 // netHTTP is net/http, whose goroutines block in netco's connections as they do
 // in net's.
-func netHTTP(ln net.Listener) engine {
-	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func netHTTP(ln net.Listener, c config) engine {
+	hello := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintf(w, "Hello from %s\n", r.URL.Path)
-	})}
+	})
+	s := &http.Server{Handler: http.MaxBytesHandler(hello, maxBody), ReadTimeout: c.timeout,
+		WriteTimeout: c.timeout, IdleTimeout: c.idleTimeout, MaxHeaderBytes: maxHead}
 	return engine{func() error { return s.Serve(ln) }, s.Shutdown}
 }
 
-func newFast() *fasthttp.Server {
+func newFast(c config) *fasthttp.Server {
 	return &fasthttp.Server{Name: "netco", CloseOnShutdown: true,
+		ReadTimeout: c.timeout, WriteTimeout: c.timeout, IdleTimeout: c.idleTimeout,
+		ReadBufferSize: maxHead, MaxRequestBodySize: maxBody,
 		Handler: func(ctx *fasthttp.RequestCtx) {
 			ctx.SetContentType("text/plain; charset=utf-8")
 			ctx.WriteString("Hello from ")
@@ -128,8 +148,8 @@ func newFast() *fasthttp.Server {
 
 // fastCoroutines is fasthttp with a coroutine for each connection. At the end
 // netco.Shutdown makes those that wait for their next request return.
-func fastCoroutines(ln net.Listener) engine {
-	s := newFast()
+func fastCoroutines(ln net.Listener, c config) engine {
+	s := newFast(c)
 	return engine{
 		serve: func() error {
 			accepting, err := netco.GoNamed("accept", func() {
@@ -153,7 +173,7 @@ func fastCoroutines(ln net.Listener) engine {
 }
 
 // fastGoroutines is fasthttp as its users know it.
-func fastGoroutines(ln net.Listener) engine {
-	s := newFast()
+func fastGoroutines(ln net.Listener, c config) engine {
+	s := newFast(c)
 	return engine{func() error { return s.Serve(ln) }, s.ShutdownWithContext}
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -113,5 +115,71 @@ func TestBadFlags(t *testing.T) {
 		if err == nil || !strings.HasPrefix(string(out), "http: ") {
 			t.Errorf("%v: %q, %v", args, out, err)
 		}
+	}
+}
+
+// TestLimits: a request that does not come in, and a connection on which none
+// does, are ended; a head that is too long is refused.
+func TestLimits(t *testing.T) {
+	for _, engine := range []string{"fasthttp", "net/http"} {
+		for _, transport := range []string{"netco", "net"} {
+			t.Run(engine+" on "+transport, func(t *testing.T) {
+				_, addr := startChild(t, "-engine", engine, "-transport", transport, "-timeout",
+					"100ms", "-idle-timeout", "100ms")
+				const request = "GET /x HTTP/1.1\r\nHost: x\r\n"
+				for name, c := range map[string]struct{ sent, want string }{
+					"half a head": {request, ""},
+					"idle":        {request + "\r\n", "Hello from /x"},
+					"half a body": {"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx", ""},
+					"a long head": {request + "A: " + strings.Repeat("a", 40<<10) + "\r\n\r\n", " 431 "},
+				} {
+					conn, err := net.Dial("tcp", addr)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer conn.Close()
+					conn.SetDeadline(time.Now().Add(30 * time.Second))
+					io.WriteString(conn, c.sent)
+					got, err := io.ReadAll(conn) // a reset if the server has not read it all
+					if errors.Is(err, os.ErrDeadlineExceeded) ||
+						!strings.Contains(string(got), c.want) {
+						t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestMaxConns: beyond the limit a connection waits until another ends.
+func TestMaxConns(t *testing.T) {
+	_, addr := startChild(t, "-max-conns", "1")
+	ask := func(c net.Conn) (string, error) {
+		c.SetDeadline(time.Now().Add(20 * time.Second))
+		io.WriteString(c, "GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
+		return bufio.NewReader(c).ReadString('\n')
+	}
+	var conns [2]net.Conn
+	for i := range conns {
+		c, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		conns[i] = c
+		if i == 0 {
+			if got, err := ask(c); err != nil {
+				t.Fatal(got, err)
+			}
+		}
+	}
+	io.WriteString(conns[1], "GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
+	conns[1].SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	if _, err := conns[1].Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a second connection: %v", err)
+	}
+	conns[0].Close()
+	if got, err := ask(conns[1]); err != nil || !strings.Contains(got, "200") {
+		t.Errorf("when the first has ended: %q, %v", got, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -143,4 +144,19 @@ func TestMaxConns(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
+}
+
+// TestIdleByDefault: connections on which nothing moves are not kept for ever,
+// unless that is asked for.
+func TestIdleByDefault(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "-h")
+	cmd.Env = append(os.Environ(), "PROXY_CHILD=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, about, _ := strings.Cut(string(out), "-idle duration")
+	if about, _, _ = strings.Cut(about, "\n  -"); !strings.Contains(about, "(default 10m0s)") {
+		t.Errorf("-idle:%s", about)
+	}
 }

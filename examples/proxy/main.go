@@ -19,12 +19,16 @@ import (
 	"github.com/netco-go/netco/socket"
 )
 
+// defaultIdle ends connections whose peers are gone without a word, or keep
+// them for nothing: without it -max-conns such would end the service.
+const defaultIdle = 10 * time.Minute
+
 func main() {
 	p := &proxy{said: reports{program: "proxy"}}
 	addr := flag.String("addr", "127.0.0.1:7000", "`address` to listen on")
 	flag.StringVar(&p.target, "target", "127.0.0.1:7001", "`address` to connect to")
-	flag.DurationVar(&p.idle, "idle", 0, "close connections on which nothing has moved for this "+
-		"`duration`; 0: never")
+	flag.DurationVar(&p.idle, "idle", defaultIdle, "close connections on which nothing has moved "+
+		"for this `duration`; 0: never")
 	flag.DurationVar(&p.dialTimeout, "dial-timeout", 10*time.Second,
 		"how long connecting to the target may take")
 	conns := flag.Int("max-conns", 4096, "connections open at a time, at most; fewer if the "+

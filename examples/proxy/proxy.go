@@ -74,7 +74,7 @@ func (l *link) forward(dst, src *socket.TCPConn) {
 	if err == nil && dst.CloseWrite() == nil {
 		return
 	}
-	if errors.Is(err, net.ErrClosed) {
+	if errors.Is(err, net.ErrClosed) && !errors.Is(err, netco.ErrShutdown) {
 		return // the other direction is closing both
 	}
 	for _, c := range []*socket.TCPConn{dst, src} {

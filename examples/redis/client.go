@@ -2,7 +2,9 @@ package main
 
 import (
 	"strconv"
+	"time"
 
+	"github.com/netco-go/netco"
 	"github.com/netco-go/netco/socket"
 )
 
@@ -18,6 +20,8 @@ type client struct {
 	out    []byte   // answers not yet given to b; from AvailableBuffer
 	err    error    // of writing
 	quit   bool     // close when the answers have gone
+
+	reserved int64 // bytes of server.unfinished
 }
 
 func newClient(s *server, c *socket.TCPConn) *client {
@@ -30,7 +34,11 @@ func newClient(s *server, c *socket.TCPConn) *client {
 // it waits; Close sends the last ones.
 func (c *client) serve() {
 	defer c.b.Close()
+	defer c.release()
 	for need := 1; !c.quit && c.err == nil; {
+		if !c.expect(need) {
+			return
+		}
 		if _, err := c.b.Peek(need); err != nil {
 			return
 		}
@@ -41,6 +49,9 @@ func (c *client) serve() {
 		c.b.Discard(used)
 		c.forget()
 		left := len(p) - used
+		if left == 0 {
+			c.release()
+		}
 		need = max(left+1, min(more, 2*left+minStep)) // not to take a claimed length at its word
 	}
 }
@@ -48,6 +59,36 @@ func (c *client) serve() {
 // minStep is how far a request may be ahead of what has come of it, in the
 // memory it is given.
 const minStep = 64 << 10
+
+// expect reserves the memory of a request of which need bytes are to be there,
+// and sets a deadline for them. false means that there is too little: it has
+// answered with that.
+func (c *client) expect(need int) bool {
+	if need <= minStep {
+		return true
+	}
+	// Peek may double the buffer it has, which is smaller than need.
+	if n := min(2*int64(need), maxRequest) - c.reserved; n > 0 {
+		if !c.s.reserve(n) {
+			c.out = c.b.AvailableBuffer()
+			c.appendError("ERR " + noMemory.Error())
+			c.commit()
+			return false
+		}
+		c.reserved += n
+	}
+	c.b.SetReadDeadline(time.Now().Add(unfinishedTime))
+	return true
+}
+
+// release gives back what expect has reserved, once the buffer is empty.
+func (c *client) release() {
+	if c.reserved > 0 {
+		c.s.unfinished.Add(-c.reserved)
+		c.reserved = 0
+		c.b.SetReadDeadline(time.Time{})
+	}
+}
 
 // batch answers all requests in p that are complete. It returns how long they
 // are, and how much must be there of the next.
@@ -94,6 +135,13 @@ func (c *client) room(n int) {
 	if err := c.b.Flush(); err != nil && c.err == nil {
 		c.err = err
 	}
+	c.out = c.b.AvailableBuffer()
+}
+
+// pause lets others run. Parks, so what was appended is given to b before.
+func (c *client) pause() {
+	c.commit()
+	netco.Yield()
 	c.out = c.b.AvailableBuffer()
 }
 

@@ -1,19 +1,19 @@
 package main
 
-// count locks the keys' shards, calls f with each that exists, and answers how
-// many there were.
+// count calls f with each of the keys that exists, its shard locked, and
+// answers how many there were.
 func (c *client) count(keys [][]byte, f func(s *shard, e *entry)) {
 	db := c.s.db
 	n := int64(0)
-	locked := db.lockAll(keys, 1)
-	for _, key := range keys {
-		s := db.shard(key)
-		if e := s.findLocked(key); e != nil {
-			n++
-			f(s, e)
+	db.inSteps(keys, 1, c.pause, func(part [][]byte) {
+		for _, key := range part {
+			s := db.shard(key)
+			if e := s.findLocked(key); e != nil {
+				n++
+				f(s, e)
+			}
 		}
-	}
-	db.unlockAll(locked)
+	})
 	c.appendInt(n)
 }
 

@@ -36,6 +36,11 @@ const limit = time.Minute
 // the test.
 func start(t testing.TB, processors int) (addr string) {
 	t.Helper()
+	return serve(t, newServer(processors), processors)
+}
+
+func serve(t testing.TB, s *server, processors int) (addr string) {
+	t.Helper()
 	if err := netco.Start(netco.Options{Processors: processors}); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +48,6 @@ func start(t testing.TB, processors int) (addr string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := newServer(processors)
 	netco.Go(func() { s.accept(ln.(*socket.TCPListener)) })
 	netco.Go(s.expire)
 	t.Cleanup(func() {

@@ -1,14 +1,23 @@
 package main
 
-import "bytes"
+import (
+	"bytes"
+	"time"
+)
 
 // Limits against hostile input. What a request claims to hold is not believed:
 // memory grows with what has come.
 const (
-	maxArgs    = 1 << 20
+	maxArgs    = 64 << 10  // redis: 1M; they are found in one turn
 	maxBulk    = 64 << 20  // redis: 512 MiB
 	maxRequest = 128 << 20 // all of it
 	maxInline  = 64 << 10
+
+	// Buffers of all clients together for requests of more than minStep that
+	// are not all there.
+	maxUnfinished = 256 << 20
+	// How long such a request may take for as many bytes as have come of it.
+	unfinishedTime = 20 * time.Second
 )
 
 // protocolError is the answer to a client before the connection is closed.
@@ -22,6 +31,7 @@ const (
 	longInline    protocolError = "too big inline request"
 	openQuote     protocolError = "unbalanced quotes in request"
 	longRequest   protocolError = "too big request"
+	noMemory      protocolError = "too much memory in unfinished requests"
 )
 
 func (e protocolError) Error() string { return "Protocol error: " + string(e) }

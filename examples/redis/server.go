@@ -14,6 +14,9 @@ type server struct {
 	db     *store
 	ids    atomic.Int64 // of connections, see CLIENT ID
 	ending atomic.Bool
+
+	unfinished    atomic.Int64 // bytes reserved for large requests
+	maxUnfinished int64
 }
 
 // newServer returns a server for that many Processors; 0 is one for each CPU.
@@ -21,7 +24,17 @@ func newServer(processors int) *server {
 	if processors == 0 {
 		processors = runtime.GOMAXPROCS(0)
 	}
-	return &server{db: newStore(processors)}
+	return &server{db: newStore(processors), maxUnfinished: maxUnfinished}
+}
+
+// reserve reports whether there is room for n more bytes of large requests, and
+// takes it.
+func (s *server) reserve(n int64) bool {
+	if s.unfinished.Add(n) <= s.maxUnfinished {
+		return true
+	}
+	s.unfinished.Add(-n)
+	return false
 }
 
 // accept starts a coroutine for each connection until the listener is closed.

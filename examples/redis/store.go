@@ -64,6 +64,26 @@ func (db *store) lock(key []byte) *shard {
 	return s
 }
 
+// maxStep is how many keys of one command are dealt with in one step: some
+// 100 µs, which others may be made to wait.
+const maxStep = 1000
+
+// inSteps calls f with part after part of args, whose every width-th is a key,
+// with the shards of the part's keys locked. It calls pause in between. So a
+// command of up to maxStep keys is one step for everybody else, a longer one
+// several.
+func (db *store) inSteps(args [][]byte, width int, pause func(), f func(part [][]byte)) {
+	for len(args) > 0 {
+		part := args[:min(len(args), maxStep*width)]
+		locked := db.lockAll(part, width)
+		f(part)
+		db.unlockAll(locked)
+		if args = args[len(part):]; len(args) > 0 {
+			pause()
+		}
+	}
+}
+
 // lockAll locks the shards of all keys, one in every step of args: in order, so
 // that no two wait for each other. What is then done is one step for everybody
 // else.

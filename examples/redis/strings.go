@@ -133,20 +133,21 @@ func setNX(c *client, args [][]byte) {
 	}
 }
 
-// mget answers with what the keys held at one moment.
+// mget answers with what the keys held at one moment, if they are no more than
+// maxStep.
 func mget(c *client, args [][]byte) {
 	keys := args[1:]
 	c.vals = c.vals[:0]
 	db := c.s.db
-	locked := db.lockAll(keys, 1)
-	for _, key := range keys {
-		if e := db.shard(key).findLocked(key); e != nil {
-			c.vals = append(c.vals, e.value)
-		} else {
-			c.vals = append(c.vals, nil)
+	db.inSteps(keys, 1, c.pause, func(part [][]byte) {
+		for _, key := range part {
+			if e := db.shard(key).findLocked(key); e != nil {
+				c.vals = append(c.vals, e.value)
+			} else {
+				c.vals = append(c.vals, nil)
+			}
 		}
-	}
-	db.unlockAll(locked)
+	})
 	c.appendSize(len(keys))
 	for _, value := range c.vals {
 		if c.appendBulk(value); c.err != nil {
@@ -163,14 +164,14 @@ func mset(c *client, args [][]byte) {
 		return
 	}
 	db := c.s.db
-	locked := db.lockAll(pairs, 2)
-	for i := 0; i < len(pairs); i += 2 {
-		key := pairs[i]
-		s := db.shard(key)
-		e := s.setLocked(s.findLocked(key), key, keep(pairs[i+1]))
-		s.setDeadlineLocked(e, 0)
-	}
-	db.unlockAll(locked)
+	db.inSteps(pairs, 2, c.pause, func(part [][]byte) {
+		for i := 0; i < len(part); i += 2 {
+			key := part[i]
+			s := db.shard(key)
+			e := s.setLocked(s.findLocked(key), key, keep(part[i+1]))
+			s.setDeadlineLocked(e, 0)
+		}
+	})
 	c.appendOK()
 }
 

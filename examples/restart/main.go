@@ -14,6 +14,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -23,7 +24,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -170,15 +170,21 @@ func accept(ln *socket.TCPListener) {
 	}
 }
 
+// maxLine is how long a line may be. One without an end would take all memory.
+const maxLine = 16 << 10
+
 func answer(c net.Conn) {
 	defer c.Close()
-	lines := bufio.NewReader(c)
+	lines := bufio.NewReaderSize(c, maxLine)
 	for {
-		line, err := lines.ReadString('\n')
+		line, err := lines.ReadSlice('\n') // good until the next read
+		if err == bufio.ErrBufferFull {
+			fmt.Fprintf(c, "%d a line has more than %d bytes\n", os.Getpid(), maxLine)
+		}
 		if err != nil {
 			return
 		}
-		if _, err := fmt.Fprintf(c, "%d %s\n", os.Getpid(), strings.TrimSpace(line)); err != nil {
+		if _, err := fmt.Fprintf(c, "%d %s\n", os.Getpid(), bytes.TrimSpace(line)); err != nil {
 			return
 		}
 	}

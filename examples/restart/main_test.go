@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -264,4 +265,24 @@ func TestRestartFails(t *testing.T) {
 	}
 	d.signal(t, syscall.SIGINT)
 	d.gone(t)
+}
+
+// TestLongLine: a line without an end is refused, not collected.
+func TestLongLine(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	go answer(near)
+	far.SetDeadline(time.Now().Add(limit))
+	go func() {
+		for p := bytes.Repeat([]byte("x"), 1<<10); ; {
+			if _, err := far.Write(p); err != nil {
+				return
+			}
+		}
+	}()
+	got, err := io.ReadAll(far)
+	if want := fmt.Sprintf("%d a line has more than %d bytes\n", os.Getpid(),
+		maxLine); string(got) != want || err != nil {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
 }
